@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How fast kernels are executed: warp instructions per second of a tiled matrix product (regular, shared memory and
- * barriers) and a breadth-first search (irregular, divergent), with one worker and with two, with and without the access
- * stream, and on each instruction set; beside the same work as plain C on the same core.
+ * barriers) and a breadth-first search (irregular, divergent), with one worker and with two, with and without the
+ * access stream, and on each instruction set; beside the same work as plain C on the same core.
  *
  *   [FARFAULT_EXECUTE=compile] bench_exec [matrix size, a multiple of 16] [vertices of the graph]
  *
- * "CPU" counts the processor time of all workers, "wall" the time that passed: on a busy machine only the first is stable. */
+ * "CPU" counts the processor time of all workers, "wall" the time that passed: on a busy machine only the first is
+ * stable. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -17,8 +18,9 @@
 #include "compile/compile.h"
 #include "exec/exec.h"
 
-/* C = A * B by tiles of 16 x 16 in shared memory; 256 threads per block. The inner product is unrolled as compilers do. */
-#define STEP(k, next)                                                                                                    \
+/* C = A * B by tiles of 16 x 16 in shared memory; 256 threads per block. The inner product is unrolled as compilers
+ * do. */
+#define STEP(k, next) \
   "ld.shared.f32 %b, [%pb+" #k "*64]; ld.shared.f32 %a, [%pa+" #k "*4]; fma.rn.f32 %sum, %a, %b, %sum;\n"
 /* clang-format off */
 static const char product_text[] =
@@ -113,19 +115,21 @@ static void consumer_stop(consumer *c) {
 typedef struct bench {
   exec_memory *memory;
   exec_kernel *product, *level;
-  consumer *consumer;      /* NULL: no stream */
+  consumer *consumer; /* NULL: no stream */
   uint32_t threads, n, vertices;
   const char *isa;
   float *a, *b, *c;
   uint32_t *row, *col, *changed;
   int32_t *dist;
-  double cpu, wall;        /* of the launches */
+  double cpu, wall; /* of the launches */
   uint64_t instructions, accesses;
 } bench;
 
-static void launch(bench *s, exec_kernel *kernel, uint32_t grid_x, uint32_t grid_y, uint32_t block_x, uint32_t block_y, const void *params) {
+static void launch(bench *s, exec_kernel *kernel, uint32_t grid_x, uint32_t grid_y, uint32_t block_x, uint32_t block_y,
+                   const void *params) {
   exec_config config = {.memory = s->memory, .threads = s->threads, .sm_count = 80, .isa = s->isa};
-  exec_launch_request request = {.kernel = kernel, .grid = {grid_x, grid_y, 1}, .block = {block_x, block_y, 1}, .params = params};
+  exec_launch_request request = {
+      .kernel = kernel, .grid = {grid_x, grid_y, 1}, .block = {block_x, block_y, 1}, .params = params};
   if (s->consumer) {
     request.trace = trace_launch_create(s->consumer->program, (uint64_t)grid_x * grid_y, (block_x * block_y + 31) / 32);
     trace_op_append(s->consumer->program, &(trace_op){.kind = TRACE_OP_LAUNCH, .launch = request.trace});
@@ -144,14 +148,23 @@ static void launch(bench *s, exec_kernel *kernel, uint32_t grid_x, uint32_t grid
 }
 
 static void run_product(bench *s) {
-  struct { const float *a, *b; float *c; uint32_t n; } params = {s->a, s->b, s->c, s->n};
+  struct {
+    const float *a, *b;
+    float *c;
+    uint32_t n;
+  } params = {s->a, s->b, s->c, s->n};
   launch(s, s->product, s->n / 16, s->n / 16, 16, 16, &params);
 }
 
 static void run_search(bench *s) {
   for (uint32_t v = 0; v < s->vertices; v++) s->dist[v] = v ? -1 : 0;
   for (uint32_t level = 0;; level++) {
-    struct { const uint32_t *row, *col; int32_t *dist; uint32_t n, level; uint32_t *changed; } params = {s->row, s->col, s->dist, s->vertices, level, s->changed};
+    struct {
+      const uint32_t *row, *col;
+      int32_t *dist;
+      uint32_t n, level;
+      uint32_t *changed;
+    } params = {s->row, s->col, s->dist, s->vertices, level, s->changed};
     *s->changed = 0;
     launch(s, s->level, (s->vertices + 255) / 256, 1, 256, 1, &params);
     if (!*s->changed) return;
@@ -167,7 +180,8 @@ static void c_product(const float *a, const float *b, float *c, uint32_t n) {
       for (uint32_t k0 = 0; k0 < n; k0 += 16)
         for (uint32_t i = 0; i < 16; i++)
           for (uint32_t j = 0; j < 16; j++)
-            for (uint32_t k = k0; k < k0 + 16; k++) sum[i][j] = __builtin_fmaf(a[(i0 + i) * n + k], b[k * n + j0 + j], sum[i][j]);
+            for (uint32_t k = k0; k < k0 + 16; k++)
+              sum[i][j] = __builtin_fmaf(a[(i0 + i) * n + k], b[k * n + j0 + j], sum[i][j]);
       for (uint32_t i = 0; i < 16; i++)
         for (uint32_t j = 0; j < 16; j++) c[(i0 + i) * n + j0 + j] = sum[i][j];
     }
@@ -189,7 +203,8 @@ static void c_search(const uint32_t *row, const uint32_t *col, int32_t *dist, ui
 static void *device(bench *s, uint64_t bytes) {
   const exec_allocation *allocation;
   ff_error error;
-  if (exec_memory_allocate(s->memory, bytes, 0, EXEC_MEMORY_DEVICE, "bench", &allocation, &error) != FF_OK) fail("memory", &error);
+  if (exec_memory_allocate(s->memory, bytes, 0, EXEC_MEMORY_DEVICE, "bench", &allocation, &error) != FF_OK)
+    fail("memory", &error);
   return (void *)(uintptr_t)allocation->address;
 }
 
@@ -198,7 +213,8 @@ static exec_kernel *load(bench *s, const char *text, const char *name) {
   exec_program *program;
   exec_kernel *kernel;
   ff_error error;
-  if (ptx_module_parse(name, text, strlen(text), &module, &error) != FF_OK || exec_program_create(module, s->memory, &program, &error) != FF_OK ||
+  if (ptx_module_parse(name, text, strlen(text), &module, &error) != FF_OK ||
+      exec_program_create(module, s->memory, &program, &error) != FF_OK ||
       exec_program_kernel(program, name, &kernel, &error) != FF_OK)
     fail(name, &error);
   return kernel;
@@ -225,14 +241,15 @@ static double report(bench *s, const char *name, void (*run)(bench *)) {
   do run(s);
   while (s->cpu < 0.5);
   double cores = s->cpu / s->wall;
-  printf("%-10s %-9s %7u  %-6s %9.1f %9.1f %8.1f %6.2f\n", name, s->isa, s->threads, s->consumer ? "yes" : "no", (double)s->instructions / s->cpu / 1e6,
-         (double)s->instructions / s->wall / 1e6, (double)s->accesses / s->cpu / 1e6, cores);
+  printf("%-10s %-9s %7u  %-6s %9.1f %9.1f %8.1f %6.2f\n", name, s->isa, s->threads, s->consumer ? "yes" : "no",
+         (double)s->instructions / s->cpu / 1e6, (double)s->instructions / s->wall / 1e6,
+         (double)s->accesses / s->cpu / 1e6, cores);
   return s->cpu;
 }
 
 static void report_c(const char *name, double c_seconds, double exec_seconds) {
-  printf("%-10s plain C, one core: %.1f ms; executed as a kernel with one worker: %.1f ms, %.2f times as long\n", name, 1e3 * c_seconds,
-         1e3 * exec_seconds, exec_seconds / c_seconds);
+  printf("%-10s plain C, one core: %.1f ms; executed as a kernel with one worker: %.1f ms, %.2f times as long\n", name,
+         1e3 * c_seconds, 1e3 * exec_seconds, exec_seconds / c_seconds);
 }
 
 static void compare_with_c(bench *s) {
@@ -257,12 +274,15 @@ static void compare_with_c(bench *s) {
 }
 
 int main(int argc, char **argv) {
-  bench s = {.n = argc > 1 ? (uint32_t)atoi(argv[1]) & ~15u : 512, .vertices = argc > 2 ? (uint32_t)atoi(argv[2]) : 1 << 18};
+  bench s = {.n = argc > 1 ? (uint32_t)atoi(argv[1]) & ~15u : 512,
+             .vertices = argc > 2 ? (uint32_t)atoi(argv[2]) : 1 << 18};
   ff_error error;
   compile_mode mode;
   const char *how = getenv("FARFAULT_EXECUTE");
-  if (how && (!compile_mode_parse(how, &mode) || compile_use(mode, &error) != FF_OK)) return fprintf(stderr, "bench_exec: FARFAULT_EXECUTE=%s is not possible\n", how), 2;
-  if (s.n < 16 || s.n > 8192 || s.vertices < 2 || s.vertices > 1 << 26) return fprintf(stderr, "bench_exec: sizes out of range\n"), 2;
+  if (how && (!compile_mode_parse(how, &mode) || compile_use(mode, &error) != FF_OK))
+    return fprintf(stderr, "bench_exec: FARFAULT_EXECUTE=%s is not possible\n", how), 2;
+  if (s.n < 16 || s.n > 8192 || s.vertices < 2 || s.vertices > 1 << 26)
+    return fprintf(stderr, "bench_exec: sizes out of range\n"), 2;
   if (exec_memory_create(&s.memory, &error) != FF_OK) fail("memory", &error);
   s.product = load(&s, product_text, "product");
   s.level = load(&s, search_text, "level");
@@ -272,8 +292,10 @@ int main(int argc, char **argv) {
   s.dist = device(&s, 4 * (uint64_t)s.vertices);
   s.changed = device(&s, 4);
   make_graph(&s, 8);
-  printf("matrix %u x %u, graph of %u vertices and %u edges; millions per second\n", s.n, s.n, s.vertices, s.row[s.vertices]);
-  printf("%-10s %-9s %7s  %-6s %9s %9s %8s %6s\n", "kernel", "set", "workers", "stream", "instr/CPU", "instr/wall", "acc/CPU", "cores");
+  printf("matrix %u x %u, graph of %u vertices and %u edges; millions per second\n", s.n, s.n, s.vertices,
+         s.row[s.vertices]);
+  printf("%-10s %-9s %7s  %-6s %9s %9s %8s %6s\n", "kernel", "set", "workers", "stream", "instr/CPU", "instr/wall",
+         "acc/CPU", "cores");
   for (const char *const *isa = exec_isas(); *isa; isa++)
     for (s.threads = 1; s.threads <= 2; s.threads++)
       for (int traced = 0; traced < 2; traced++) {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What paging costs the simulator when memory is too small: processor time per far-fault that must evict, and per page that a big
- * prefetch of the program moves, for each evictor.
+/* What paging costs the simulator when memory is too small: processor time per far-fault that must evict, and per page
+ * that a big prefetch of the program moves, for each evictor.
  *
  *     bench_faults [EVICTOR|SIZE...]      SIZE: GiB of GPU memory, "16G"; of what is not named: lru, fifo, tree, belady, auto; 1 and 16 GiB
  *
- * Two allocations of the size of GPU memory. The first one is prefetched, which fills memory (*fill*). Then a kernel touches pages
- * of the second in an order without neighbours: each is a far-fault, and one page must go for it (*fault*); or the second is prefetched,
- * too, and everything goes (*swap*). Each is a run of its own; what the fill takes is subtracted. Units are 4 KiB, the manager is replay. */
+ * Two allocations of the size of GPU memory. The first one is prefetched, which fills memory (*fill*). Then a kernel
+ * touches pages of the second in an order without neighbours: each is a far-fault, and one page must go for it
+ * (*fault*); or the second is prefetched, too, and everything goes (*swap*). Each is a run of its own; what the fill
+ * takes is subtracted. Units are 4 KiB, the manager is replay. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +50,8 @@ static void touch(trace_program *program, uint64_t base, uint64_t pages) {
       trace_writer writer;
       trace_chunk_writer(chunk, w, &writer);
       uint64_t *at = trace_put_access(&writer, TRACE_LOAD, 2, 0, 0, ~0u, LINES);
-      for (uint64_t i = 0; i < LINES; i++) at[i] = trace_line(base + page_of((b * WARPS + w) * LINES + i, pages) * PAGE, 1, 1);
+      for (uint64_t i = 0; i < LINES; i++)
+        at[i] = trace_line(base + page_of((b * WARPS + w) * LINES + i, pages) * PAGE, 1, 1);
       trace_put_wait(&writer, 0);
       trace_put_exit(&writer);
     }
@@ -65,7 +67,11 @@ static void prefetch(trace_program *program, uint64_t address, uint64_t bytes) {
 static void write_program(trace_program *program, part part, uint64_t bytes) {
   uint64_t second = FIRST + 2 * bytes;
   for (int i = 0; i < 2; i++)
-    trace_op_append(program, &(trace_op){.kind = TRACE_OP_ALLOC, .alloc = {.address = i ? second : FIRST, .bytes = bytes, .name = "data", .memory = TRACE_MEMORY_MANAGED}});
+    trace_op_append(
+        program,
+        &(trace_op){
+            .kind = TRACE_OP_ALLOC,
+            .alloc = {.address = i ? second : FIRST, .bytes = bytes, .name = "data", .memory = TRACE_MEMORY_MANAGED}});
   prefetch(program, FIRST, bytes);
   trace_op_append(program, &(trace_op){.kind = TRACE_OP_SYNC_DEVICE});
   if (part == FAULT) touch(program, second, bytes / PAGE);
@@ -81,13 +87,21 @@ static sim *make(trace_program *program, const sim_options *options) {
   return sim;
 }
 
-/* Returns the simulation's processor time. An evictor that asks for the future gets it from a simulation in which everything is where
- * it is wanted, which is not counted. */
+/* Returns the simulation's processor time. An evictor that asks for the future gets it from a simulation in which
+ * everything is where it is wanted, which is not counted. */
 static double run(const machine_spec *spec, const char *evict, part part, uint64_t bytes, sim_counters *counters) {
   trace_program *program = trace_program_create(UINT64_C(8) << 30);
   trace_future *future = trace_future_create();
-  sim *simulation = make(program, &(sim_options){.spec = spec, .manager = "replay", .evict = evict, .gpu_memory = bytes, .unit_bytes = PAGE, .future = future}), *recorder = NULL;
-  if (sim_needs_future(simulation)) recorder = make(program, &(sim_options){.spec = spec, .manager = "ideal", .future = future, .records_future = true});
+  sim *simulation = make(program, &(sim_options){.spec = spec,
+                                                 .manager = "replay",
+                                                 .evict = evict,
+                                                 .gpu_memory = bytes,
+                                                 .unit_bytes = PAGE,
+                                                 .future = future}),
+      *recorder = NULL;
+  if (sim_needs_future(simulation))
+    recorder =
+        make(program, &(sim_options){.spec = spec, .manager = "ideal", .future = future, .records_future = true});
   write_program(program, part, bytes);
   if (recorder) sim_run(recorder);
   double start = seconds();
@@ -107,15 +121,21 @@ static double run(const machine_spec *spec, const char *evict, part part, uint64
 static void measure(const machine_spec *spec, const char *evict, uint64_t gib) {
   sim_counters fill, fault, swap;
   uint64_t bytes = gib << 30;
-  double filling = run(spec, evict, FILL, bytes, &fill), faulting = run(spec, evict, FAULT, bytes, &fault), swapping = run(spec, evict, SWAP, bytes, &swap);
-  require(fault.faults >= faults_of(bytes / PAGE) && fault.evicted_bytes >= fault.faults * PAGE && swap.evicted_bytes >= bytes, "memory was not too small");
-  printf("%-8s %3llu GiB  fill %6.2f us per page   fault %6.2f us per far-fault (%llu)   swap %6.2f us per page\n", evict, (unsigned long long)gib,
-         filling / (double)(bytes / PAGE) * 1e6, (faulting - filling) / (double)fault.faults * 1e6, (unsigned long long)fault.faults,
+  double filling = run(spec, evict, FILL, bytes, &fill), faulting = run(spec, evict, FAULT, bytes, &fault),
+         swapping = run(spec, evict, SWAP, bytes, &swap);
+  require(fault.faults >= faults_of(bytes / PAGE) && fault.evicted_bytes >= fault.faults * PAGE &&
+              swap.evicted_bytes >= bytes,
+          "memory was not too small");
+  printf("%-8s %3llu GiB  fill %6.2f us per page   fault %6.2f us per far-fault (%llu)   swap %6.2f us per page\n",
+         evict, (unsigned long long)gib, filling / (double)(bytes / PAGE) * 1e6,
+         (faulting - filling) / (double)fault.faults * 1e6, (unsigned long long)fault.faults,
          (swapping - filling) / (double)(bytes / PAGE) * 1e6);
   fflush(stdout);
 }
 
-static bool is_size(const char *text) { return strspn(text, "0123456789") && !strcmp(text + strspn(text, "0123456789"), "G"); }
+static bool is_size(const char *text) {
+  return strspn(text, "0123456789") && !strcmp(text + strspn(text, "0123456789"), "G");
+}
 
 int main(int argc, char **argv) {
   const char *evictors[16] = {"lru", "fifo", "tree", "belady", "auto"};

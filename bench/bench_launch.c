@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What declaring costs (Wilt 2017, R7): the host's time of a launch with eight declared uses, everything resident, beside a bare
- * cuLaunchKernel of the same kernel.
+/* What declaring costs (Wilt 2017, R7): the host's time of a launch with eight declared uses, everything resident,
+ * beside a bare cuLaunchKernel of the same kernel.
  *
  *     bench_launch [ROUNDS]     (FARFAULT_DRIVER as the library's)
  *
- * The two alternate in batches; the medians of the batches are compared. The virtual GPU runs the kernel inside the call (one
- * block of 32 threads that returns), so its part is in both; simulations are off. */
+ * The two alternate in batches; the medians of the batches are compared. The virtual GPU runs the kernel inside the
+ * call (one block of 32 threads that returns), so its part is in both; simulations are off. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -16,7 +16,8 @@
 
 enum { USES = 8, BATCH = 100 };
 
-static const char code[] = ".version 6.0\n.target sm_50\n.address_size 64\n"
+static const char code[] =
+    ".version 6.0\n.target sm_50\n.address_size 64\n"
     ".visible .entry nothing(.param .u64 a, .param .u64 b, .param .u64 c, .param .u64 d, .param .u64 e, .param .u64 f, .param .u64 g, .param .u64 h)\n{ ret; }\n";
 
 static double now(void) {
@@ -31,7 +32,9 @@ static void need(int result, const char *what) {
   exit(1);
 }
 
-static int compare(const void *a, const void *b) { return *(const double *)a < *(const double *)b ? -1 : *(const double *)a > *(const double *)b; }
+static int compare(const void *a, const void *b) {
+  return *(const double *)a < *(const double *)b ? -1 : *(const double *)a > *(const double *)b;
+}
 static double median(double *values, int count) {
   qsort(values, (size_t)count, sizeof *values, compare);
   return values[count / 2];
@@ -55,7 +58,8 @@ int main(int argc, char **argv) {
     uses[i] = (ff_use){.segment = segment, .access = i % 2 ? FF_READ_WRITE : FF_READ};
     arguments[i] = (ff_argument)FF_ADDRESS(segment);
   }
-  ff_launch_request request = {.kernel = kernel, .block = {32}, .arguments = arguments, .argument_count = USES, .uses = uses, .use_count = USES};
+  ff_launch_request request = {
+      .kernel = kernel, .block = {32}, .arguments = arguments, .argument_count = USES, .uses = uses, .use_count = USES};
   need(ff_launch(gpu, &request, NULL), "ff_launch");
   need(ff_wait_all(gpu), "ff_wait_all");
 
@@ -68,8 +72,11 @@ int main(int argc, char **argv) {
   void *pointers[USES];
   for (int i = 0; i < USES; i++) pointers[i] = &address;
   need(cuda_open(NULL, &driver, &error), "cuda_open");
-  need(driver->DevicePrimaryCtxRetain(&context, 0) || driver->CtxSetCurrent(context) || driver->ModuleLoadDataEx(&bare, code, 0, NULL, NULL) ||
-       driver->ModuleGetFunction(&function, bare, "nothing") || driver->StreamCreate(&stream, CUDA_STREAM_NON_BLOCKING), "the bare launch");
+  need(driver->DevicePrimaryCtxRetain(&context, 0) || driver->CtxSetCurrent(context) ||
+           driver->ModuleLoadDataEx(&bare, code, 0, NULL, NULL) ||
+           driver->ModuleGetFunction(&function, bare, "nothing") ||
+           driver->StreamCreate(&stream, CUDA_STREAM_NON_BLOCKING),
+       "the bare launch");
 
   double *declared = malloc((size_t)rounds * sizeof *declared), *plain = malloc((size_t)rounds * sizeof *plain);
   for (int r = 0; r < rounds; r++) {

@@ -25,7 +25,9 @@ static double measure(const ptx_func *func) {
     offload_kernel *kernel = offload_analyze(func);
     double took = milliseconds() - start;
     if (took < best) best = took;
-    if (round == ROUNDS - 1) printf("%-28s %6u instructions %6u blocks %4u chosen %9.3f ms\n", func->name, func->instr_count, kernel->region_count, kernel->chosen_count, best);
+    if (round == ROUNDS - 1)
+      printf("%-28s %6u instructions %6u blocks %4u chosen %9.3f ms\n", func->name, func->instr_count,
+             kernel->region_count, kernel->chosen_count, best);
     offload_kernel_free(kernel);
   }
   return best;
@@ -48,9 +50,14 @@ static double measure_text(const char *name, const char *text, size_t length) {
 }
 
 static void put_huge(ff_text *t) {
-  ff_text_add(t, ".version 8.0\n.target sm_80\n.address_size 64\n.entry huge(.param .u64 p)\n{\n.reg .b32 %%r<600>; .reg .b64 %%d; .reg .pred %%q;\nld.param.u64 %%d, [p];\n");
+  ff_text_add(
+      t,
+      ".version 8.0\n.target sm_80\n.address_size 64\n.entry huge(.param .u64 p)\n{\n.reg .b32 %%r<600>; .reg .b64 %%d; .reg .pred %%q;\nld.param.u64 %%d, [p];\n");
   for (unsigned i = 0; i < HUGE_BLOCKS; i++)
-    ff_text_add(t, "L%u: ld.global.u32 %%r%u, [%%d+%u];\nadd.u32 %%r0, %%r0, %%r%u;\nsetp.lt.u32 %%q, %%r0, %u;\n@%%q bra L%u;\n", i, i % 500, 4 * i, (i + 7) % 500, i, i % 3 ? i : i + 1);
+    ff_text_add(
+        t,
+        "L%u: ld.global.u32 %%r%u, [%%d+%u];\nadd.u32 %%r0, %%r0, %%r%u;\nsetp.lt.u32 %%q, %%r0, %u;\n@%%q bra L%u;\n",
+        i, i % 500, 4 * i, (i + 7) % 500, i, i % 3 ? i : i + 1);
   ff_text_add(t, "L%u: ret;\n}\n", HUGE_BLOCKS);
 }
 

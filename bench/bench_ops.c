@@ -39,7 +39,8 @@ static void fill(bench *b, ptx_type type, int source) {
     if (type == PTX_F64) memcpy(slot + 8 * l, &f64, 8);
     else if (ptx_type_bits(type) == 64) memcpy(slot + 8 * l, &u64, 8);
     else if (type == PTX_F32) memcpy(slot + 4 * l, &f32, 4);
-    else if (ptx_type_class(type) == 'F') u32 = 0x3e003e00u & (ptx_type_bits(type) == 32 ? UINT32_MAX : 0xffffu), memcpy(slot + 4 * l, &u32, 4);
+    else if (ptx_type_class(type) == 'F')
+      u32 = 0x3e003e00u & (ptx_type_bits(type) == 32 ? UINT32_MAX : 0xffffu), memcpy(slot + 4 * l, &u32, 4);
     else memcpy(slot + 4 * l, &u32, 4);
   }
 }
@@ -74,27 +75,114 @@ static double measure(bench *b, exec_handler run) {
 }
 
 static const char *const usual[] = {
-    "add.u32",       "add.u64",         "add.s16",        "mul.lo.s32",      "mul.lo.s64",      "mul.wide.u32",   "mul.hi.u32",
-    "mul.hi.u64",    "mad.lo.s32",      "mad.wide.u32",   "div.u32",         "div.s32",         "rem.u32",        "div.u64",
-    "rem.s64",       "min.s32",         "max.u64",        "abs.s32",         "add.cc.u32",      "madc.hi.cc.u32", "and.b32",
-    "xor.b64",       "not.b32",         "lop3.b32",       "shl.b32",         "shr.s32",         "shl.b64",        "shr.u64",
-    "shf.l.wrap.b32", "popc.b32",       "clz.b32",        "brev.b32",        "bfe.u32",         "bfi.b32",        "prmt.b32",
-    "mov.b32",       "mov.b64",         "setp.lt.s32",    "setp.eq.u32",     "setp.lt.s64",     "setp.gt.f32",    "setp.lt.f64",
-    "setp.lt.f16",   "set.eq.f32.f32",  "selp.b32",       "selp.b64",        "and.pred",        "dp4a.s32.s32",   "add.f32",
-    "mul.f32",       "fma.rn.f32",      "fma.rn.ftz.f32", "add.rz.f32",      "fma.rm.f32",      "add.sat.f32",    "min.f32",
-    "div.rn.f32",    "div.approx.f32",  "sqrt.rn.f32",    "rcp.rn.f32",      "add.f64",         "fma.rn.f64",     "div.rn.f64",
-    "add.rp.f64",    "neg.f32",         "ex2.approx.f32", "ex2.approx.ftz.f32", "lg2.approx.f32", "sin.approx.f32", "cos.approx.f32",
-    "tanh.approx.f32", "rsqrt.approx.f32", "add.f16",     "fma.rn.f16",      "add.f16x2",       "fma.rn.f16x2",   "fma.rn.bf16x2",
-    "max.f16",       "cvt.u64.u32",     "cvt.s64.s32",    "cvt.u32.u64",     "cvt.u16.u32",     "cvt.s32.s8",     "cvt.rn.f32.s32",
-    "cvt.rn.f32.u32", "cvt.rn.f64.s32", "cvt.rn.f32.u64", "cvt.rzi.s32.f32", "cvt.rzi.u32.f32", "cvt.rmi.s32.f32", "cvt.rzi.s32.f64",
-    "cvt.rzi.s64.f64", "cvt.f64.f32",   "cvt.rn.f32.f64", "cvt.f32.f16",     "cvt.rn.f16.f32",  "cvt.rn.bf16.f32", "cvt.rna.tf32.f32",
-    "cvt.rni.f32.f32", "vabsdiff4",
+    "add.u32",
+    "add.u64",
+    "add.s16",
+    "mul.lo.s32",
+    "mul.lo.s64",
+    "mul.wide.u32",
+    "mul.hi.u32",
+    "mul.hi.u64",
+    "mad.lo.s32",
+    "mad.wide.u32",
+    "div.u32",
+    "div.s32",
+    "rem.u32",
+    "div.u64",
+    "rem.s64",
+    "min.s32",
+    "max.u64",
+    "abs.s32",
+    "add.cc.u32",
+    "madc.hi.cc.u32",
+    "and.b32",
+    "xor.b64",
+    "not.b32",
+    "lop3.b32",
+    "shl.b32",
+    "shr.s32",
+    "shl.b64",
+    "shr.u64",
+    "shf.l.wrap.b32",
+    "popc.b32",
+    "clz.b32",
+    "brev.b32",
+    "bfe.u32",
+    "bfi.b32",
+    "prmt.b32",
+    "mov.b32",
+    "mov.b64",
+    "setp.lt.s32",
+    "setp.eq.u32",
+    "setp.lt.s64",
+    "setp.gt.f32",
+    "setp.lt.f64",
+    "setp.lt.f16",
+    "set.eq.f32.f32",
+    "selp.b32",
+    "selp.b64",
+    "and.pred",
+    "dp4a.s32.s32",
+    "add.f32",
+    "mul.f32",
+    "fma.rn.f32",
+    "fma.rn.ftz.f32",
+    "add.rz.f32",
+    "fma.rm.f32",
+    "add.sat.f32",
+    "min.f32",
+    "div.rn.f32",
+    "div.approx.f32",
+    "sqrt.rn.f32",
+    "rcp.rn.f32",
+    "add.f64",
+    "fma.rn.f64",
+    "div.rn.f64",
+    "add.rp.f64",
+    "neg.f32",
+    "ex2.approx.f32",
+    "ex2.approx.ftz.f32",
+    "lg2.approx.f32",
+    "sin.approx.f32",
+    "cos.approx.f32",
+    "tanh.approx.f32",
+    "rsqrt.approx.f32",
+    "add.f16",
+    "fma.rn.f16",
+    "add.f16x2",
+    "fma.rn.f16x2",
+    "fma.rn.bf16x2",
+    "max.f16",
+    "cvt.u64.u32",
+    "cvt.s64.s32",
+    "cvt.u32.u64",
+    "cvt.u16.u32",
+    "cvt.s32.s8",
+    "cvt.rn.f32.s32",
+    "cvt.rn.f32.u32",
+    "cvt.rn.f64.s32",
+    "cvt.rn.f32.u64",
+    "cvt.rzi.s32.f32",
+    "cvt.rzi.u32.f32",
+    "cvt.rmi.s32.f32",
+    "cvt.rzi.s32.f64",
+    "cvt.rzi.s64.f64",
+    "cvt.f64.f32",
+    "cvt.rn.f32.f64",
+    "cvt.f32.f16",
+    "cvt.rn.f16.f32",
+    "cvt.rn.bf16.f32",
+    "cvt.rna.tf32.f32",
+    "cvt.rni.f32.f32",
+    "vabsdiff4",
 };
 
 static bool runs_here(const ops_set *set) {
-  if (!strcmp(set->isa, "avx2")) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
-  if (!strcmp(set->isa, "avx512")) return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                                          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  if (!strcmp(set->isa, "avx2"))
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
+  if (!strcmp(set->isa, "avx512"))
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
   return true;
 }
 static ops_set *const sets[] = {&ops_set_baseline, &ops_set_avx2, &ops_set_avx512};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a place in memory costs to compute, by kind of address hash, and a frame to take and give back, by how full memory is.
+/* What a place in memory costs to compute, by kind of address hash, and a frame to take and give back, by how full
+ * memory is.
  *
  *     bench_partition                    nanoseconds of processor time, best of three */
 #include <stdio.h>
@@ -68,7 +69,8 @@ static void measure_frames(const char *machine, uint64_t bytes) {
   ff_error error;
   double start = seconds();
   check(frames_create(hash, bytes, FRAME_BYTES, &f, &error), &error);
-  uint64_t half = colours_all(frames_colours(f)) >> colours_count(frames_colours(f)) / 2, count = 0, at, *taken = malloc(bytes / FRAME_BYTES * sizeof *taken);
+  uint64_t half = colours_all(frames_colours(f)) >> colours_count(frames_colours(f)) / 2, count = 0, at,
+           *taken = malloc(bytes / FRAME_BYTES * sizeof *taken);
   if (!taken) exit(1);
   while (!frames_take(f, half, &at, NULL)) taken[count++] = at;
   double filled = seconds();
@@ -84,9 +86,10 @@ static void measure_frames(const char *machine, uint64_t bytes) {
     for (uint64_t n = 0; n < 64; n++) frames_give(f, taken[first + n], 1);
     for (uint64_t n = 0; n < 64; n++) check(frames_take(f, half, &taken[first + n], &error), &error);
   }
-  printf("frames      %-8s %4llu GiB, half of %2u colours: %5.1f ns to take each; full: %6.1f ns to give one back and take it, %6.1f ns of 64 together\n", machine,
-         (unsigned long long)(bytes >> 30), colours_count(frames_colours(f)), (filled - start) / (double)count * 1e9, (moved - filled) / MOVES * 1e9,
-         (seconds() - moved) / MOVES * 1e9);
+  printf(
+      "frames      %-8s %4llu GiB, half of %2u colours: %5.1f ns to take each; full: %6.1f ns to give one back and take it, %6.1f ns of 64 together\n",
+      machine, (unsigned long long)(bytes >> 30), colours_count(frames_colours(f)),
+      (filled - start) / (double)count * 1e9, (moved - filled) / MOVES * 1e9, (seconds() - moved) / MOVES * 1e9);
   free(taken);
   frames_free(f);
   hash_free(hash);

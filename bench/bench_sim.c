@@ -3,7 +3,8 @@
  *
  *     bench_sim [WORKLOAD|MANAGER|MACHINE.yaml|SHARE%|history...]     prints, per stream and manager, millions per second of host time (one thread)
  *
- * SHARE%: of the GPU memory that the stream's data takes. history: is kept. Of what is not named: all workloads, four managers, enough memory. */
+ * SHARE%: of the GPU memory that the stream's data takes. history: is kept. Of what is not named: all workloads, four
+ * managers, enough memory. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,17 +31,66 @@ static uint64_t resident_bytes(void) {
 }
 
 /* Zheng's Table 1, unless a machine file is named. */
-static machine_spec spec = {
-      .name = "bench", .compute_major = 2, .memory_bytes = UINT64_C(4) << 30, .sm_count = 15, .clock_mhz = 1400, .schedulers = 2,
-      .issue_interval = 6, .sfu_cycles = 8, .fp64_cycles = 16, .shared_latency = 2, .max_threads = 1536, .max_blocks = 8,
-      .registers = 32768, .shared_bytes = 49152, .shared_per_block = 49152, .shared_per_block_optin = 49152,
-      .launch_latency_us = 5, .block_launch_cycles = 100, .l1_bytes = 16384, .l1_ways = 4, .l1_latency = 40, .l1_mshrs = 64,
-      .tlb_entries = 128, .tlb_ports = 4, .tlb_miss_latency = 40, .page_bytes = 4096, .walkers = 64, .walk_cache_bytes = 8192,
-      .walk_cache_latency = 20, .walk_levels = 4, .l2_bytes = 1536 << 10, .l2_slices = 12, .l2_ways = 8, .l2_latency = 240,
-      .l2_mshrs = 128, .l2_bytes_per_cycle = 32, .channels = 12, .dram_gbs = 384, .dram_clock_mhz = 2000, .banks = 16,
-      .row_bytes = 2048, .t_rcd = 12, .t_rp = 12, .t_rc = 40, .t_cl = 12, .t_wr = 12, .dram_latency = 100, .link_h2d_gbs = 16,
-      .link_d2h_gbs = 16, .link_latency_us = 2, .link_copy_us = 5, .copy_engines = 1, .fault_us = 20, .fault_mshrs = 4,
-      .fault_page_bytes = 4096, .api_us = 1, .launch_us = 3, .sync_us = 5, .malloc_us = 10, .host_gbs = 10};
+static machine_spec spec = {.name = "bench",
+                            .compute_major = 2,
+                            .memory_bytes = UINT64_C(4) << 30,
+                            .sm_count = 15,
+                            .clock_mhz = 1400,
+                            .schedulers = 2,
+                            .issue_interval = 6,
+                            .sfu_cycles = 8,
+                            .fp64_cycles = 16,
+                            .shared_latency = 2,
+                            .max_threads = 1536,
+                            .max_blocks = 8,
+                            .registers = 32768,
+                            .shared_bytes = 49152,
+                            .shared_per_block = 49152,
+                            .shared_per_block_optin = 49152,
+                            .launch_latency_us = 5,
+                            .block_launch_cycles = 100,
+                            .l1_bytes = 16384,
+                            .l1_ways = 4,
+                            .l1_latency = 40,
+                            .l1_mshrs = 64,
+                            .tlb_entries = 128,
+                            .tlb_ports = 4,
+                            .tlb_miss_latency = 40,
+                            .page_bytes = 4096,
+                            .walkers = 64,
+                            .walk_cache_bytes = 8192,
+                            .walk_cache_latency = 20,
+                            .walk_levels = 4,
+                            .l2_bytes = 1536 << 10,
+                            .l2_slices = 12,
+                            .l2_ways = 8,
+                            .l2_latency = 240,
+                            .l2_mshrs = 128,
+                            .l2_bytes_per_cycle = 32,
+                            .channels = 12,
+                            .dram_gbs = 384,
+                            .dram_clock_mhz = 2000,
+                            .banks = 16,
+                            .row_bytes = 2048,
+                            .t_rcd = 12,
+                            .t_rp = 12,
+                            .t_rc = 40,
+                            .t_cl = 12,
+                            .t_wr = 12,
+                            .dram_latency = 100,
+                            .link_h2d_gbs = 16,
+                            .link_d2h_gbs = 16,
+                            .link_latency_us = 2,
+                            .link_copy_us = 5,
+                            .copy_engines = 1,
+                            .fault_us = 20,
+                            .fault_mshrs = 4,
+                            .fault_page_bytes = 4096,
+                            .api_us = 1,
+                            .launch_us = 3,
+                            .sync_us = 5,
+                            .malloc_us = 10,
+                            .host_gbs = 10};
 
 static void load(trace_writer *w, uint64_t address) {
   *trace_put_access(w, TRACE_LOAD, 2, 0, 0, ~0u, 1) = trace_line(address, 32, 15);
@@ -52,7 +102,8 @@ static void matrix(trace_writer *w, uint64_t block, uint32_t warp) {
   trace_put_issue(w, 20, 0, 0, 0);
   for (uint64_t tile = 0; tile < 32; tile++) {
     for (int array = 0; array < 2; array++) { /* two rows of 64 bytes: two lines with two sectors each */
-      uint64_t a = array ? BASE + (1 << 20) + ((tile * 16 + warp * 2) * 512 + column) * 4 : BASE + (row * 512 + tile * 16) * 4;
+      uint64_t a =
+          array ? BASE + (1 << 20) + ((tile * 16 + warp * 2) * 512 + column) * 4 : BASE + (row * 512 + tile * 16) * 4;
       uint64_t *at = trace_put_access(w, TRACE_LOAD, 2, 0, 0, ~0u, 2);
       for (int i = 0; i < 2; i++) at[i] = trace_line(a + (uint64_t)i * 2048, 16, a & 64 ? 12 : 3);
       trace_put_issue(w, 4, 0, 0, 0);
@@ -84,7 +135,8 @@ static void search(trace_writer *w, uint64_t block, uint32_t warp) {
       uint32_t lines = 8 + next_random() % 16;
       trace_put_issue(w, 8, 0, 0, 0);
       uint64_t *at = trace_put_access(w, TRACE_LOAD, 2, 0, 0, ~0u, lines);
-      for (uint32_t i = 0; i < lines; i++) at[i] = trace_line(BASE + next_random() % (64 << 20) / 128 * 128, 1, 1u << next_random() % 4);
+      for (uint32_t i = 0; i < lines; i++)
+        at[i] = trace_line(BASE + next_random() % (64 << 20) / 128 * 128, 1, 1u << next_random() % 4);
       trace_put_wait(w, 0);
     }
     trace_put_issue(w, 6, 0, 0, 0);
@@ -112,7 +164,11 @@ static void footprint(trace_writer *w, uint64_t block, uint32_t warp) {
   trace_put_wait(w, 0);
 }
 
-typedef struct workload { const char *name; uint64_t blocks, bytes; void (*warp)(trace_writer *, uint64_t, uint32_t); } workload;
+typedef struct workload {
+  const char *name;
+  uint64_t blocks, bytes;
+  void (*warp)(trace_writer *, uint64_t, uint32_t);
+} workload;
 
 static double memory_share; /* 0: enough */
 static bool history;        /* is kept */
@@ -126,7 +182,8 @@ static void run(const workload *work, const char *manager) {
     fprintf(stderr, "bench_sim: %s\n", error.message);
     exit(1);
   }
-  trace_op_append(program, &(trace_op){.kind = TRACE_OP_ALLOC, .alloc = {.address = BASE, .bytes = work->bytes, .name = "data"}});
+  trace_op_append(
+      program, &(trace_op){.kind = TRACE_OP_ALLOC, .alloc = {.address = BASE, .bytes = work->bytes, .name = "data"}});
   trace_launch *launch = trace_launch_create(program, work->blocks, 8);
   strcpy(launch->kernel, work->name);
   launch->shared_bytes = 2048;
@@ -152,12 +209,13 @@ static void run(const workload *work, const char *manager) {
   sim_result result;
   sim_snapshot(sim, &result);
   const sim_counters *c = &result.counters;
-  printf("%-8s %-8s %8.3f s  %7.2f M warp instructions/s  %6.2f M accesses/s  %6.2f M lines/s  simulated %9.1f us, %4.1f %% of DRAM peak, %.2f row hits, %4.0f bytes of memory per page\n",
-         work->name, manager, took, (double)c->warp_instructions / took / 1e6, (double)c->accesses / took / 1e6,
-         (double)c->lines / took / 1e6, (double)c->time_ps / 1e6,
-         (double)(c->dram_read_bytes + c->dram_write_bytes) / ((double)c->kernel_ps / 1000) / spec.dram_gbs * 100,
-         (double)c->dram_row_hits / (double)(c->dram_row_hits + c->dram_row_misses + 1),
-         after > before ? (double)(after - before) / ((double)work->bytes / 4096) : 0.0);
+  printf(
+      "%-8s %-8s %8.3f s  %7.2f M warp instructions/s  %6.2f M accesses/s  %6.2f M lines/s  simulated %9.1f us, %4.1f %% of DRAM peak, %.2f row hits, %4.0f bytes of memory per page\n",
+      work->name, manager, took, (double)c->warp_instructions / took / 1e6, (double)c->accesses / took / 1e6,
+      (double)c->lines / took / 1e6, (double)c->time_ps / 1e6,
+      (double)(c->dram_read_bytes + c->dram_write_bytes) / ((double)c->kernel_ps / 1000) / spec.dram_gbs * 100,
+      (double)c->dram_row_hits / (double)(c->dram_row_hits + c->dram_row_misses + 1),
+      after > before ? (double)(after - before) / ((double)work->bytes / 4096) : 0.0);
   sim_result_free(&result);
   sim_free(sim);
   trace_program_free(program);
@@ -172,8 +230,10 @@ static bool among(const char *name, int argc, char **argv, bool (*known)(const c
   return !any; /* none of this sort was named: all of them */
 }
 
-static const workload workloads[] = {{"matrix", 1024, 3 << 20, matrix}, {"search", 4096, 64 << 20, search}, {"vector", 16384, 48 << 20, vector},
-                                      {"footprint", 16384, UINT64_C(16) << 30, footprint}};
+static const workload workloads[] = {{"matrix", 1024, 3 << 20, matrix},
+                                     {"search", 4096, 64 << 20, search},
+                                     {"vector", 16384, 48 << 20, vector},
+                                     {"footprint", 16384, UINT64_C(16) << 30, footprint}};
 enum { WORKLOADS = sizeof workloads / sizeof *workloads };
 
 static bool is_workload(const char *name) {
@@ -184,7 +244,9 @@ static bool is_workload(const char *name) {
 static bool is_machine(const char *name) { return strstr(name, ".yaml") != NULL; }
 static bool is_share(const char *name) { return strchr(name, '%') != NULL; }
 static bool is_history(const char *name) { return !strcmp(name, "history"); }
-static bool is_manager(const char *name) { return !is_workload(name) && !is_machine(name) && !is_share(name) && !is_history(name); }
+static bool is_manager(const char *name) {
+  return !is_workload(name) && !is_machine(name) && !is_share(name) && !is_history(name);
+}
 
 int main(int argc, char **argv) {
   static const char *const all[] = {"copy", "demand", "replay", "ideal"};
@@ -203,7 +265,10 @@ int main(int argc, char **argv) {
   for (int a = 1; a < argc; a++)
     if (is_manager(argv[a])) chosen[count++] = argv[a];
   if (!count)
-    while (count < 4) { chosen[count] = all[count]; count++; }
+    while (count < 4) {
+      chosen[count] = all[count];
+      count++;
+    }
   for (int i = 0; i < WORKLOADS; i++)
     for (int m = 0; m < count; m++)
       if (among(workloads[i].name, argc, argv, is_workload)) run(&workloads[i], chosen[m]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What reading a trace costs beside simulating it: processor time in the steps that bring what the simulation asks for, and in
- * all the rest, as `farfault sim` with one manager.
+/* What reading a trace costs beside simulating it: processor time in the steps that bring what the simulation asks for,
+ * and in all the rest, as `farfault sim` with one manager.
  *
  *     bench_trace TRACE... [MANAGER]     (default: replay, on gtx480) */
 #include <stdio.h>
@@ -17,7 +17,10 @@ static double seconds(void) {
   return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-typedef struct simulation { sim *sim; double seconds; } simulation;
+typedef struct simulation {
+  sim *sim;
+  double seconds;
+} simulation;
 
 /* What asking for the time adds to a step, and to what is between steps: the clock is a system call. */
 static double clock_cost(void) {
@@ -31,7 +34,12 @@ static double clock_cost(void) {
 }
 
 /* In the simulation's thread: the time is the simulation's, too, and is taken off. */
-typedef struct pulled { trace_feed *feed; trace_program *program; double seconds; uint64_t steps; } pulled;
+typedef struct pulled {
+  trace_feed *feed;
+  trace_program *program;
+  double seconds;
+  uint64_t steps;
+} pulled;
 static void pull(void *context) {
   pulled *p = context;
   double start = seconds();
@@ -67,8 +75,9 @@ static void measure(const char *path, const char *manager, const machine_spec *s
   if (trace_feed_free(p.feed, &error)) fail(&error);
   const trace_file_info *info = trace_file_information(file);
   double accesses = (double)info->accesses / 1e6;
-  printf("%-24s %-8s %10.2f M %8.2f B %10.3f s %8.1f ns %10.3f s %8.1f %%\n", path, manager, accesses, (double)info->bytes / (double)info->accesses, reading,
-         reading / accesses * 1e3, s.seconds, 100 * reading / s.seconds);
+  printf("%-24s %-8s %10.2f M %8.2f B %10.3f s %8.1f ns %10.3f s %8.1f %%\n", path, manager, accesses,
+         (double)info->bytes / (double)info->accesses, reading, reading / accesses * 1e3, s.seconds,
+         100 * reading / s.seconds);
   sim_free(s.sim);
   trace_program_free(program);
   trace_file_close(file);
@@ -83,7 +92,8 @@ int main(int argc, char **argv) {
   }
   if (machine_spec_load("gtx480", &spec, &error)) fail(&error);
   bool manager = argc > 2 && !strchr(argv[argc - 1], '.');
-  printf("%-24s %-8s %12s %10s %12s %11s %12s %10s\n", "trace", "memory", "accesses", "each", "reading", "an access", "simulating", "reading");
+  printf("%-24s %-8s %12s %10s %12s %11s %12s %10s\n", "trace", "memory", "accesses", "each", "reading", "an access",
+         "simulating", "reading");
   for (int i = 1; i < argc - manager; i++) measure(argv[i], manager ? argv[argc - 1] : "replay", &spec);
   return 0;
 }

@@ -4,8 +4,8 @@
  *   cc trace_strided.c $(pkg-config --cflags --libs farfault-trace) -o trace_strided
  *   ./trace_strided strided.fft 4 && farfault sim strided.fft --memory copy,uvm --gpu-memory 50%
  *
- * So can whoever knows what a program does to memory - a simulator, a binary instrumentation tool, a paper's description - have it
- * simulated. */
+ * So can whoever knows what a program does to memory - a simulator, a binary instrumentation tool, a paper's
+ * description - have it simulated. */
 #include <farfault/trace.h>
 
 #include <inttypes.h>
@@ -43,13 +43,19 @@ static void write_trace(const char *path, uint64_t stride) {
   ff_trace_writer *writer;
   must(ff_trace_create(path, "trace_strided", NULL, &writer, &error));
   ff_trace_operation operation = {.kind = FF_TRACE_ALLOCATE};
-  operation.as.allocation = (ff_trace_allocation){.address = ARRAY, .bytes = bytes, .memory = FF_TRACE_MEMORY_DEVICE, .id = 1, .name = "array"};
+  operation.as.allocation = (ff_trace_allocation){
+      .address = ARRAY, .bytes = bytes, .memory = FF_TRACE_MEMORY_DEVICE, .id = 1, .name = "array"};
   must(ff_trace_put_operation(writer, &operation, &error));
   operation = (ff_trace_operation){.kind = FF_TRACE_COPY, .blocking = true};
   operation.as.copy = (ff_trace_copy){.to = ARRAY, .width = bytes, .height = 1, .direction = FF_TRACE_TO_DEVICE};
   must(ff_trace_put_operation(writer, &operation, &error));
   const ff_trace_use use = {ARRAY, bytes};
-  const ff_trace_launch launch = {.kernel = "add_one", .grid = {BLOCKS, 1, 1}, .block = {THREADS, 1, 1}, .registers = 16, .uses = &use, .use_count = 1};
+  const ff_trace_launch launch = {.kernel = "add_one",
+                                  .grid = {BLOCKS, 1, 1},
+                                  .block = {THREADS, 1, 1},
+                                  .registers = 16,
+                                  .uses = &use,
+                                  .use_count = 1};
   must(ff_trace_put_launch(writer, 0, &launch, &error));
   for (uint64_t block = 0; block < BLOCKS; block++)
     for (uint32_t warp = 0; warp < WARPS; warp++) write_warp(writer, block, warp, stride);
@@ -75,8 +81,8 @@ static void read_trace(const char *path) {
     accesses++;
     lines += ff_trace_access_lines(item.record[0]);
   } while (item.kind != FF_TRACE_END);
-  printf("%" PRIu64 " launches, %" PRIu64 " accesses to %" PRIu64 " lines in %" PRIu64 " bytes\n", launches, accesses, lines,
-         ff_trace_information(reader)->bytes);
+  printf("%" PRIu64 " launches, %" PRIu64 " accesses to %" PRIu64 " lines in %" PRIu64 " bytes\n", launches, accesses,
+         lines, ff_trace_information(reader)->bytes);
   ff_trace_close(reader);
 }
 

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Traces: recorded programs, written and read by other programs than farfault. A trace is everything that a GPU program did
- * to memory: what it allocated, copied and launched, and every access of every warp. `farfault sim` simulates it.
+/* Traces: recorded programs, written and read by other programs than farfault. A trace is everything that a GPU program
+ * did to memory: what it allocated, copied and launched, and every access of every warp. `farfault sim` simulates it.
  *
  *   cc $(pkg-config --cflags farfault-trace) mine.c $(pkg-config --libs farfault-trace)
  *
- *   write:  ff_trace_create -> ff_trace_put_operation ... ff_trace_put_launch, then for its warps in order: ff_trace_begin_warp,
+ *   write:  ff_trace_create -> ff_trace_put_operation ... ff_trace_put_launch, then for its warps in order:
+ *   ff_trace_begin_warp,
  *           ff_trace_put_access, ff_trace_put_record ... -> ff_trace_finish (or ff_trace_discard)
  *   read:   ff_trace_open -> ff_trace_next ... -> ff_trace_close
  *
  * What always holds
- *   - a function that returns FF_TRACE_OK left *error untouched; any other left a message there that names the thing and the place;
+ *   - a function that returns FF_TRACE_OK left *error untouched; any other left a message there that names the thing
+ *     and the place;
  *   - what is refused is not written, and the writer can be used on; what was written can be read;
  *   - the file has its name only when it is whole;
  *   - the same calls give the same bytes.
- * A writer or a reader is used by one thread at a time; different ones do not know of each other. A host that is out of memory ends
- * the process (exit 70): a trace takes a few megabytes, whatever its size.
+ * A writer or a reader is used by one thread at a time; different ones do not know of each other. A host that is out of
+ * memory ends the process (exit 70): a trace takes a few megabytes, whatever its size.
  *
  * Addresses are the GPU's, below 2^56; sizes are bytes. docs/trace.md has the file's format. */
 #ifndef FARFAULT_TRACE_H
@@ -34,7 +36,8 @@ extern "C" {
 #define FF_TRACE_API
 #endif
 
-/* Of this interface: raised when a program has to be compiled again. The library's own is ff_trace_library_version(). */
+/* Of this interface: raised when a program has to be compiled again. The library's own is
+ * ff_trace_library_version(). */
 #define FF_TRACE_VERSION 1u
 /* Of the files that this library writes. */
 #define FF_TRACE_FORMAT 2u
@@ -59,23 +62,24 @@ typedef struct ff_trace_error {
  * Words of 64 bits, in the order in which the warp does it. The lowest four bits say what it is:
  *
  *   ISSUE   n:16 instructions at bit 4 | memory:16 at 20 | sfu:14 at 36 | fp64:14 at 50
- *           A burst of n warp instructions, of which sfu go to the special function unit and fp64 to that for double precision;
- *           `memory` are cycles that accesses to shared, local and constant memory take beyond their first. The instruction of an
- *           ACCESS is counted in an ISSUE before it.
+ *           A burst of n warp instructions, of which sfu go to the special function unit and fp64 to that for double
+ *           precision; `memory` are cycles that accesses to shared, local and constant memory take beyond their first.
+ *           The instruction of an ACCESS is counted in an ISSUE before it.
  *   ACCESS  op:2 at 4 | log2 of the bytes per lane:3 at 6 | flags:7 at 9 | lines:8 at 16 | pc:32 at 32
- *           An access to global memory. Then a word with the mask of the lanes that take part, and `lines` (1 to 64) words, one per
- *           line of 128 bytes: address / 128 at bit 10 | lanes:6 at 4 | sectors:4 at 0 (of 32 bytes, bit 0 the first).
+ *           An access to global memory. Then a word with the mask of the lanes that take part, and `lines` (1 to 64)
+ *           words, one per line of 128 bytes: address / 128 at bit 10 | lanes:6 at 4 | sectors:4 at 0 (of 32 bytes, bit
+ *           0 the first).
  *   WAIT    k:32 at 32
- *           The warp needs the value of its k-th youngest load (0: the youngest). Loads are the ACCESS records with op LOAD,
- *           or ATOMIC with the flag RETURNS.
+ *           The warp needs the value of its k-th youngest load (0: the youngest). Loads are the ACCESS records with op
+ *           LOAD, or ATOMIC with the flag RETURNS.
  *   BARRIER id:8 at 4 | arrive only:1 at 12 | expected:16 at 16
  *           It arrives at a barrier of its block, and waits there unless it only arrives; `expected` arrivals open it.
  *   ENTER   trips:28 at 4 | pc:32 at 32
- *           The warp comes to a block of the kernel's code that may run near its data; pc is the block's first instruction, trips how
- *           often its loop will run as far as that is known before it (0: it is not known).
+ *           The warp comes to a block of the kernel's code that may run near its data; pc is the block's first
+ *           instruction, trips how often its loop will run as far as that is known before it (0: it is not known).
  *   LEAVE   pc:32 at 32
- *           It has left that block. Pairs do not nest, and have no BARRIER and no EXIT in them. Simulations without offloading run as
- *           if neither were there.
+ *           It has left that block. Pairs do not nest, and have no BARRIER and no EXIT in them. Simulations without
+ *           offloading run as if neither were there.
  *   EXIT    the warp's last record. */
 typedef enum ff_trace_record_kind {
   FF_TRACE_ISSUE = 1,
@@ -87,7 +91,12 @@ typedef enum ff_trace_record_kind {
   FF_TRACE_EXIT
 } ff_trace_record_kind;
 
-typedef enum ff_trace_access_op { FF_TRACE_LOAD, FF_TRACE_STORE, FF_TRACE_ATOMIC, FF_TRACE_PREFETCH } ff_trace_access_op;
+typedef enum ff_trace_access_op {
+  FF_TRACE_LOAD,
+  FF_TRACE_STORE,
+  FF_TRACE_ATOMIC,
+  FF_TRACE_PREFETCH
+} ff_trace_access_op;
 
 /* Flags of an ACCESS. */
 #define FF_TRACE_BYPASS_L1 1u /* is served by the L2: volatile, .cg, .cv, strong beyond its block */
@@ -100,29 +109,32 @@ typedef enum ff_trace_access_op { FF_TRACE_LOAD, FF_TRACE_STORE, FF_TRACE_ATOMIC
 #define FF_TRACE_LANES 32u
 #define FF_TRACE_LINE_BYTES 128u
 #define FF_TRACE_SECTOR_BYTES 32u
-#define FF_TRACE_LINES_MAX 64u                        /* of an access */
+#define FF_TRACE_LINES_MAX 64u                          /* of an access */
 #define FF_TRACE_RECORD_WORDS (2u + FF_TRACE_LINES_MAX) /* of a record */
-#define FF_TRACE_WARPS_MAX 32u                        /* of a block */
+#define FF_TRACE_WARPS_MAX 32u                          /* of a block */
 
 /* Words from their parts; what does not fit into its bits is cut. */
 static inline uint64_t ff_trace_issue(uint32_t instructions, uint32_t memory, uint32_t sfu, uint32_t fp64) {
-  return (uint64_t)FF_TRACE_ISSUE | (uint64_t)(instructions & 0xffffu) << 4 | (uint64_t)(memory & 0xffffu) << 20 | (uint64_t)(sfu & 0x3fffu) << 36 |
-         (uint64_t)(fp64 & 0x3fffu) << 50;
+  return (uint64_t)FF_TRACE_ISSUE | (uint64_t)(instructions & 0xffffu) << 4 | (uint64_t)(memory & 0xffffu) << 20 |
+         (uint64_t)(sfu & 0x3fffu) << 36 | (uint64_t)(fp64 & 0x3fffu) << 50;
 }
-static inline uint64_t ff_trace_access(ff_trace_access_op op, uint32_t log2_bytes, uint32_t flags, uint32_t pc, uint32_t lines) {
-  return (uint64_t)FF_TRACE_ACCESS | (uint64_t)(op & 3u) << 4 | (uint64_t)(log2_bytes & 7u) << 6 | (uint64_t)(flags & 0x7fu) << 9 |
-         (uint64_t)(lines & 0xffu) << 16 | (uint64_t)pc << 32;
+static inline uint64_t ff_trace_access(ff_trace_access_op op, uint32_t log2_bytes, uint32_t flags, uint32_t pc,
+                                       uint32_t lines) {
+  return (uint64_t)FF_TRACE_ACCESS | (uint64_t)(op & 3u) << 4 | (uint64_t)(log2_bytes & 7u) << 6 |
+         (uint64_t)(flags & 0x7fu) << 9 | (uint64_t)(lines & 0xffu) << 16 | (uint64_t)pc << 32;
 }
 static inline uint64_t ff_trace_line(uint64_t address, uint32_t lanes, uint32_t sectors) {
   return address / FF_TRACE_LINE_BYTES << 10 | (uint64_t)(lanes & 0x3fu) << 4 | (sectors & 0xfu);
 }
 static inline uint64_t ff_trace_wait(uint32_t k) { return (uint64_t)FF_TRACE_WAIT | (uint64_t)k << 32; }
 static inline uint64_t ff_trace_barrier(uint32_t id, bool arrive_only, uint32_t expected) {
-  return (uint64_t)FF_TRACE_BARRIER | (uint64_t)(id & 0xffu) << 4 | (uint64_t)arrive_only << 12 | (uint64_t)(expected & 0xffffu) << 16;
+  return (uint64_t)FF_TRACE_BARRIER | (uint64_t)(id & 0xffu) << 4 | (uint64_t)arrive_only << 12 |
+         (uint64_t)(expected & 0xffffu) << 16;
 }
 static inline uint64_t ff_trace_enter(uint32_t id) { return (uint64_t)FF_TRACE_ENTER | (uint64_t)id << 32; }
 static inline uint64_t ff_trace_enter_trips(uint32_t pc, uint32_t trips) {
-  return (uint64_t)FF_TRACE_ENTER | (uint64_t)(trips < FF_TRACE_TRIPS_MAX ? trips : FF_TRACE_TRIPS_MAX) << 4 | (uint64_t)pc << 32;
+  return (uint64_t)FF_TRACE_ENTER | (uint64_t)(trips < FF_TRACE_TRIPS_MAX ? trips : FF_TRACE_TRIPS_MAX) << 4 |
+         (uint64_t)pc << 32;
 }
 static inline uint64_t ff_trace_leave(uint32_t id) { return (uint64_t)FF_TRACE_LEAVE | (uint64_t)id << 32; }
 static inline uint64_t ff_trace_exit(void) { return (uint64_t)FF_TRACE_EXIT; }
@@ -133,7 +145,9 @@ static inline uint32_t ff_trace_issue_instructions(uint64_t word) { return (uint
 static inline uint32_t ff_trace_issue_memory(uint64_t word) { return (uint32_t)(word >> 20 & 0xffffu); }
 static inline uint32_t ff_trace_issue_sfu(uint64_t word) { return (uint32_t)(word >> 36 & 0x3fffu); }
 static inline uint32_t ff_trace_issue_fp64(uint64_t word) { return (uint32_t)(word >> 50 & 0x3fffu); }
-static inline ff_trace_access_op ff_trace_access_operation(uint64_t word) { return (ff_trace_access_op)(word >> 4 & 3u); }
+static inline ff_trace_access_op ff_trace_access_operation(uint64_t word) {
+  return (ff_trace_access_op)(word >> 4 & 3u);
+}
 static inline uint32_t ff_trace_access_bytes(uint64_t word) { return 1u << (word >> 6 & 7u); }
 static inline uint32_t ff_trace_access_flags(uint64_t word) { return (uint32_t)(word >> 9 & 0x7fu); }
 static inline uint32_t ff_trace_access_lines(uint64_t word) { return (uint32_t)(word >> 16 & 0xffu); }
@@ -151,31 +165,34 @@ static inline uint32_t ff_trace_trips(uint64_t word) { return (uint32_t)(word >>
 /* ---- operations: what the host does ---- */
 
 typedef enum ff_trace_operation_kind {
-  FF_TRACE_ALLOCATE,       /* allocation */
-  FF_TRACE_FREE,           /* allocation.address, .id */
-  FF_TRACE_COPY,           /* copy */
-  FF_TRACE_SET,            /* copy.to, .width, .height, .to_pitch */
-  FF_TRACE_LAUNCH,         /* launch; written with ff_trace_put_launch */
-  FF_TRACE_STREAM_CREATE,  /* number: 1 if it does not wait for the default stream */
+  FF_TRACE_ALLOCATE,      /* allocation */
+  FF_TRACE_FREE,          /* allocation.address, .id */
+  FF_TRACE_COPY,          /* copy */
+  FF_TRACE_SET,           /* copy.to, .width, .height, .to_pitch */
+  FF_TRACE_LAUNCH,        /* launch; written with ff_trace_put_launch */
+  FF_TRACE_STREAM_CREATE, /* number: 1 if it does not wait for the default stream */
   FF_TRACE_STREAM_DESTROY,
-  FF_TRACE_EVENT_RECORD,   /* number: of this recording, never used again */
-  FF_TRACE_STREAM_WAIT,    /* number: the stream waits for that recording */
-  FF_TRACE_SYNC_STREAM,    /* the host waits for the stream, */
-  FF_TRACE_SYNC_EVENT,     /* for the recording `number`, */
-  FF_TRACE_SYNC_DEVICE,    /* for everything */
-  FF_TRACE_HOST_CALL,      /* a call that only takes the host's time */
-  FF_TRACE_HOST_TOUCH,     /* range: the host reads or writes (write) managed memory; 0 bytes: such touches are recorded from here on */
-  FF_TRACE_ADVISE,         /* range, number: cudaMemAdvise's advice, 1 to 6 */
-  FF_TRACE_PREFETCH_RANGE, /* range: cudaMemPrefetchAsync */
-  FF_TRACE_MODULE,         /* module: PTX of the launches that follow */
-  FF_TRACE_RESERVE,        /* allocation: a range of addresses without memory (cuMemAddressReserve) */
+  FF_TRACE_EVENT_RECORD, /* number: of this recording, never used again */
+  FF_TRACE_STREAM_WAIT,  /* number: the stream waits for that recording */
+  FF_TRACE_SYNC_STREAM,  /* the host waits for the stream, */
+  FF_TRACE_SYNC_EVENT,   /* for the recording `number`, */
+  FF_TRACE_SYNC_DEVICE,  /* for everything */
+  FF_TRACE_HOST_CALL,    /* a call that only takes the host's time */
+  /* range: the host reads or writes (write) managed memory; 0 bytes: such touches are recorded from here on */
+  FF_TRACE_HOST_TOUCH,
+  FF_TRACE_ADVISE,           /* range, number: cudaMemAdvise's advice, 1 to 6 */
+  FF_TRACE_PREFETCH_RANGE,   /* range: cudaMemPrefetchAsync */
+  FF_TRACE_MODULE,           /* module: PTX of the launches that follow */
+  FF_TRACE_RESERVE,          /* allocation: a range of addresses without memory (cuMemAddressReserve) */
   FF_TRACE_FREE_RESERVATION, /* mapping.address, .bytes */
-  FF_TRACE_CREATE_MEMORY,  /* allocation without an address: memory that can be mapped (cuMemCreate); .id: of such memory */
+  /* allocation without an address: memory that can be mapped (cuMemCreate); .id: of such memory */
+  FF_TRACE_CREATE_MEMORY,
   FF_TRACE_RELEASE_MEMORY, /* allocation.id: it goes when it is mapped nowhere any more */
   FF_TRACE_MAP,            /* mapping (cuMemMap) */
-  FF_TRACE_UNMAP,          /* mapping.address, .bytes: of one mapping or several whole ones (cuMemUnmap); does not wait for the device */
-  FF_TRACE_SET_ACCESS,     /* mapping.address, .bytes: cuMemSetAccess */
-  FF_TRACE_STREAM_SMS      /* sms: on which SMs the stream's launches have their blocks from here on (a green context's stream) */
+  /* mapping.address, .bytes: of one mapping or several whole ones (cuMemUnmap); does not wait for the device */
+  FF_TRACE_UNMAP,
+  FF_TRACE_SET_ACCESS, /* mapping.address, .bytes: cuMemSetAccess */
+  FF_TRACE_STREAM_SMS /* sms: on which SMs the stream's launches have their blocks from here on (a green context's stream) */
 } ff_trace_operation_kind;
 
 typedef enum ff_trace_memory {
@@ -185,73 +202,86 @@ typedef enum ff_trace_memory {
   FF_TRACE_MEMORY_HOST
 } ff_trace_memory;
 
-typedef enum ff_trace_direction { FF_TRACE_TO_DEVICE, FF_TRACE_TO_HOST, FF_TRACE_ON_DEVICE, FF_TRACE_ON_HOST } ff_trace_direction;
+typedef enum ff_trace_direction {
+  FF_TRACE_TO_DEVICE,
+  FF_TRACE_TO_HOST,
+  FF_TRACE_ON_DEVICE,
+  FF_TRACE_ON_HOST
+} ff_trace_direction;
 
 typedef struct ff_trace_allocation {
   uint64_t address, bytes;
   ff_trace_memory memory;
-  uint32_t id;          /* of the program's allocations */
-  bool initialised;     /* a variable with its value, not memory that is yet to be written */
-  const char *name;     /* "input", up to 63 bytes; NULL: none */
+  uint32_t id;      /* of the program's allocations */
+  bool initialised; /* a variable with its value, not memory that is yet to be written */
+  const char *name; /* "input", up to 63 bytes; NULL: none */
 } ff_trace_allocation;
 
-typedef struct ff_trace_copy { /* rows of `width` bytes, `height` of them a pitch apart; height 1 for an ordinary copy */
-  uint64_t to, from;    /* of the host's pageable memory: 0 (where it lies is chance) */
+/* rows of `width` bytes, `height` of them a pitch apart; height 1 for an ordinary copy */
+typedef struct ff_trace_copy {
+  uint64_t to, from; /* of the host's pageable memory: 0 (where it lies is chance) */
   uint64_t width, height, to_pitch, from_pitch;
   ff_trace_direction direction;
-  bool pinned;          /* the host's side is pinned */
+  bool pinned; /* the host's side is pinned */
 } ff_trace_copy;
 
 typedef struct ff_trace_range {
   uint64_t address, bytes;
-  bool write;           /* HOST_TOUCH */
-  int32_t device;       /* ADVISE, PREFETCH_RANGE: -1 is the CPU */
+  bool write;     /* HOST_TOUCH */
+  int32_t device; /* ADVISE, PREFETCH_RANGE: -1 is the CPU */
 } ff_trace_range;
 
 typedef struct ff_trace_mapping {
   uint64_t address, bytes;
-  uint64_t offset;      /* MAP: where in the memory it begins */
-  uint32_t memory;      /* MAP: its CREATE_MEMORY's id */
+  uint64_t offset; /* MAP: where in the memory it begins */
+  uint32_t memory; /* MAP: its CREATE_MEMORY's id */
 } ff_trace_mapping;
 
 #define FF_TRACE_SMS_MAX 256u
-typedef struct ff_trace_sms { uint64_t mask[FF_TRACE_SMS_MAX / 64]; } ff_trace_sms; /* SM i: bit i % 64 of mask[i / 64]; no bit: all SMs */
+/* SM i: bit i % 64 of mask[i / 64]; no bit: all SMs */
+typedef struct ff_trace_sms {
+  uint64_t mask[FF_TRACE_SMS_MAX / 64];
+} ff_trace_sms;
 
-typedef struct ff_trace_use { uint64_t address, bytes; } ff_trace_use;
+typedef struct ff_trace_use {
+  uint64_t address, bytes;
+} ff_trace_use;
 #define FF_TRACE_USES_MAX 64u
 
 typedef struct ff_trace_launch {
-  const char *kernel;           /* its name, up to 255 bytes */
-  uint32_t grid[3], block[3];   /* a block has 1 to 1024 threads; a grid may be empty */
-  uint32_t shared_bytes;        /* per block, static and dynamic */
-  uint32_t registers;           /* per thread; 0: unknown */
+  const char *kernel;         /* its name, up to 255 bytes */
+  uint32_t grid[3], block[3]; /* a block has 1 to 1024 threads; a grid may be empty */
+  uint32_t shared_bytes;      /* per block, static and dynamic */
+  uint32_t registers;         /* per thread; 0: unknown */
   bool cooperative;
-  uint32_t module;              /* the number of the MODULE operations that have its code; 0: none */
-  const void *parameters;       /* as the PTX lays them out; NULL: unknown */
-  uint32_t parameter_bytes;     /* up to 65536 */
-  const ff_trace_use *uses;     /* the allocations that it may touch, as far as its parameters say */
-  uint32_t use_count;           /* up to FF_TRACE_USES_MAX */
-  uint32_t smids;               /* its code reads %smid: block b was told the (b % smids)-th of its stream's SMs; 0: it does not */
+  uint32_t module;          /* the number of the MODULE operations that have its code; 0: none */
+  const void *parameters;   /* as the PTX lays them out; NULL: unknown */
+  uint32_t parameter_bytes; /* up to 65536 */
+  const ff_trace_use *uses; /* the allocations that it may touch, as far as its parameters say */
+  uint32_t use_count;       /* up to FF_TRACE_USES_MAX */
+  /* its code reads %smid: block b was told the (b % smids)-th of its stream's SMs; 0: it does not */
+  uint32_t smids;
   /* When read; not looked at when written. A warp has 32 threads in the order of CUDA's (x, then y, then z). */
-  uint64_t number;              /* launches from 0 */
-  uint64_t blocks;              /* the grid's: block x + grid[0] * (y + grid[1] * z) */
+  uint64_t number; /* launches from 0 */
+  uint64_t blocks; /* the grid's: block x + grid[0] * (y + grid[1] * z) */
   uint32_t warps_per_block;
-  uint32_t kernel_number;       /* the same for the same kernel */
+  uint32_t kernel_number; /* the same for the same kernel */
 } ff_trace_launch;
 
 typedef struct ff_trace_module {
   uint32_t number;
   const char *ptx;
-  uint64_t bytes;               /* up to 64 MiB */
+  uint64_t bytes; /* up to 64 MiB */
 } ff_trace_module;
 
 typedef struct ff_trace_operation {
   ff_trace_operation_kind kind;
-  uint32_t stream;              /* 0 is the default stream; plus 1u << 31: put by a call that the host has paid for already (a graph's launch) */
-  bool blocking;                /* the host goes on only when it is over (cudaMemcpy) */
-  uint32_t number;              /* see the kinds */
-  uint64_t sequence;            /* when read: operations from 0 */
-  union {                       /* by kind */
+  /* 0 is the default stream; plus 1u << 31: put by a call that the host has paid for already (a graph's launch) */
+  uint32_t stream;
+  bool blocking;     /* the host goes on only when it is over (cudaMemcpy) */
+  uint32_t number;   /* see the kinds */
+  uint64_t sequence; /* when read: operations from 0 */
+  union {            /* by kind */
     ff_trace_allocation allocation;
     ff_trace_copy copy;
     ff_trace_range range;
@@ -266,43 +296,53 @@ typedef struct ff_trace_operation {
 
 typedef struct ff_trace_writer ff_trace_writer;
 
-/* The trace will be `path`: until ff_trace_finish a file that is there stays what it is (symbolic links are followed); a pipe or a device is
- * written in place, and may have parts of a trace that is then discarded. command: the program that is traced, for people;
- * machine: a machine of farfault's that `farfault sim` is to take if none is chosen; both may be NULL and are copied. FF_TRACE_IO: it
- * cannot be written there. *out is the caller's until ff_trace_finish or ff_trace_discard. */
-FF_TRACE_API ff_trace_status ff_trace_create(const char *path, const char *command, const char *machine, ff_trace_writer **out, ff_trace_error *error);
+/* The trace will be `path`: until ff_trace_finish a file that is there stays what it is (symbolic links are followed);
+ * a pipe or a device is written in place, and may have parts of a trace that is then discarded. command: the program
+ * that is traced, for people; machine: a machine of farfault's that `farfault sim` is to take if none is chosen; both
+ * may be NULL and are copied. FF_TRACE_IO: it cannot be written there. *out is the caller's until ff_trace_finish or
+ * ff_trace_discard. */
+FF_TRACE_API ff_trace_status ff_trace_create(const char *path, const char *command, const char *machine,
+                                             ff_trace_writer **out, ff_trace_error *error);
 
-/* Everything but a launch; ends the launch before it. Copies what it points to. FF_TRACE_INVALID: an unknown kind, a range that wraps,
- * a number out of its range. What the disk refuses is remembered and said by ff_trace_finish. */
-FF_TRACE_API ff_trace_status ff_trace_put_operation(ff_trace_writer *writer, const ff_trace_operation *operation, ff_trace_error *error);
+/* Everything but a launch; ends the launch before it. Copies what it points to. FF_TRACE_INVALID: an unknown kind, a
+ * range that wraps, a number out of its range. What the disk refuses is remembered and said by ff_trace_finish. */
+FF_TRACE_API ff_trace_status ff_trace_put_operation(ff_trace_writer *writer, const ff_trace_operation *operation,
+                                                    ff_trace_error *error);
 
 /* A launch; the records that follow are its warps'. Warps that get no records only end. */
-FF_TRACE_API ff_trace_status ff_trace_put_launch(ff_trace_writer *writer, uint32_t stream, const ff_trace_launch *launch, ff_trace_error *error);
+FF_TRACE_API ff_trace_status ff_trace_put_launch(ff_trace_writer *writer, uint32_t stream,
+                                                 const ff_trace_launch *launch, ff_trace_error *error);
 
-/* The records that follow are of this block and warp of the last launch; the warp before it has ended. Blocks and, in them, warps must
- * come in order, none twice (FF_TRACE_INVALID); any may be left out. */
-FF_TRACE_API ff_trace_status ff_trace_begin_warp(ff_trace_writer *writer, uint64_t block, uint32_t warp, ff_trace_error *error);
+/* The records that follow are of this block and warp of the last launch; the warp before it has ended. Blocks and, in
+ * them, warps must come in order, none twice (FF_TRACE_INVALID); any may be left out. */
+FF_TRACE_API ff_trace_status ff_trace_begin_warp(ff_trace_writer *writer, uint64_t block, uint32_t warp,
+                                                 ff_trace_error *error);
 
-/* One record of `count` words (1; 2 + lines for an ACCESS). EXIT ends the warp; it is written by itself where it is left out.
- * FF_TRACE_INVALID: no warp has begun, no such record, a wrong count, sfu + fp64 beyond the instructions, a WAIT for a load that the
- * warp has not made, a BARRIER that expects nobody, ENTER and LEAVE that do not match, a line at 2^56 or beyond. */
-FF_TRACE_API ff_trace_status ff_trace_put_record(ff_trace_writer *writer, const uint64_t *words, size_t count, ff_trace_error *error);
+/* One record of `count` words (1; 2 + lines for an ACCESS). EXIT ends the warp; it is written by itself where it is
+ * left out. FF_TRACE_INVALID: no warp has begun, no such record, a wrong count, sfu + fp64 beyond the instructions, a
+ * WAIT for a load that the warp has not made, a BARRIER that expects nobody, ENTER and LEAVE that do not match, a line
+ * at 2^56 or beyond. */
+FF_TRACE_API ff_trace_status ff_trace_put_record(ff_trace_writer *writer, const uint64_t *words, size_t count,
+                                                 ff_trace_error *error);
 
-/* An ACCESS by what the lanes ask for: address[lane] for the lanes of `mask`, `bytes` each (a power of two up to 128, to which the
- * addresses are aligned). The lines come in the order in which the lanes, from 0, meet them first, each once. An empty mask writes nothing. */
-FF_TRACE_API ff_trace_status ff_trace_put_access(ff_trace_writer *writer, ff_trace_access_op op, uint32_t flags, uint32_t pc, uint32_t bytes,
-                                                 uint32_t mask, const uint64_t address[FF_TRACE_LANES], ff_trace_error *error);
+/* An ACCESS by what the lanes ask for: address[lane] for the lanes of `mask`, `bytes` each (a power of two up to 128,
+ * to which the addresses are aligned). The lines come in the order in which the lanes, from 0, meet them first, each
+ * once. An empty mask writes nothing. */
+FF_TRACE_API ff_trace_status ff_trace_put_access(ff_trace_writer *writer, ff_trace_access_op op, uint32_t flags,
+                                                 uint32_t pc, uint32_t bytes, uint32_t mask,
+                                                 const uint64_t address[FF_TRACE_LANES], ff_trace_error *error);
 
 typedef struct ff_trace_ending {
-  bool incomplete;              /* the program did not end by itself */
-  const char *const *notes;     /* shown under every simulation's results */
+  bool incomplete;          /* the program did not end by itself */
+  const char *const *notes; /* shown under every simulation's results */
   uint32_t note_count;
   uint64_t thread_instructions, divergent_branches, barriers; /* what cannot be seen in the records; 0: unknown */
 } ff_trace_ending;
 
-/* Ends the file and gives it its name, over what was there; frees the writer in any case. ending: NULL is all zeros. On an error
- * there is no new file. */
-FF_TRACE_API ff_trace_status ff_trace_finish(ff_trace_writer *writer, const ff_trace_ending *ending, ff_trace_error *error);
+/* Ends the file and gives it its name, over what was there; frees the writer in any case. ending: NULL is all zeros. On
+ * an error there is no new file. */
+FF_TRACE_API ff_trace_status ff_trace_finish(ff_trace_writer *writer, const ff_trace_ending *ending,
+                                             ff_trace_error *error);
 
 /* Removes what was written and frees the writer. NULL: nothing. */
 FF_TRACE_API void ff_trace_discard(ff_trace_writer *writer);
@@ -312,20 +352,21 @@ FF_TRACE_API void ff_trace_discard(ff_trace_writer *writer);
 typedef struct ff_trace_reader ff_trace_reader;
 
 typedef struct ff_trace_info {
-  const char *recorder;         /* the version of farfault, or of this library, that wrote it */
+  const char *recorder;          /* the version of farfault, or of this library, that wrote it */
   const char *command, *machine; /* NULL: unknown */
-  bool whole;                   /* the file's end is there; if not, it was cut off */
-  bool complete;                /* and the program ended by itself */
-  uint64_t bytes;               /* of the file */
-  uint64_t checksum;            /* of its contents; 0 if it is not whole */
+  bool whole;                    /* the file's end is there; if not, it was cut off */
+  bool complete;                 /* and the program ended by itself */
+  uint64_t bytes;                /* of the file */
+  uint64_t checksum;             /* of its contents; 0 if it is not whole */
   uint64_t operations, launches, blocks, accesses, words; /* of what is there; blocks: 0 if it is not whole */
   uint64_t warp_instructions, thread_instructions, sectors, divergent_branches, barriers; /* 0 if it is not whole */
   const char *const *notes;
   uint32_t note_count;
-  bool marks;                   /* there are ENTER and LEAVE, or would be if its code had such blocks */
+  bool marks; /* there are ENTER and LEAVE, or would be if its code had such blocks */
 } ff_trace_info;
 
-/* FF_TRACE_IO: cannot be read. FF_TRACE_NO_TRACE. A damaged or incomplete one opens. *out is the caller's until ff_trace_close. */
+/* FF_TRACE_IO: cannot be read. FF_TRACE_NO_TRACE. A damaged or incomplete one opens. *out is the caller's until
+ * ff_trace_close. */
 FF_TRACE_API ff_trace_status ff_trace_open(const char *path, ff_trace_reader **out, ff_trace_error *error);
 
 /* Owned by the reader, until ff_trace_close. */
@@ -336,15 +377,17 @@ typedef enum ff_trace_item_kind { FF_TRACE_OPERATION, FF_TRACE_RECORD, FF_TRACE_
 typedef struct ff_trace_item {
   ff_trace_item_kind kind;
   const ff_trace_operation *operation; /* OPERATION; it and what it points to are valid until the next call */
-  const ff_trace_launch *launch;       /* RECORD: of which launch (its parameters and uses: only while it is the OPERATION), */
-  uint64_t block;                      /* block */
-  uint32_t warp;                       /* and warp; every warp of every block is there and ends with EXIT */
-  uint32_t words;                      /* RECORD: how many */
-  const uint64_t *record;              /* valid until the next call */
+  /* RECORD: of which launch (its parameters and uses: only while it is the OPERATION), */
+  const ff_trace_launch *launch;
+  uint64_t block;         /* block */
+  uint32_t warp;          /* and warp; every warp of every block is there and ends with EXIT */
+  uint32_t words;         /* RECORD: how many */
+  const uint64_t *record; /* valid until the next call */
 } ff_trace_item;
 
-/* The next item, in the program's order. FF_TRACE_DAMAGED: a part of the file is lost, the message says which operations and blocks were
- * in it; *item is not set, the next call goes on behind it. END comes at the end of a file that was cut off, too, and then again. */
+/* The next item, in the program's order. FF_TRACE_DAMAGED: a part of the file is lost, the message says which
+ * operations and blocks were in it; *item is not set, the next call goes on behind it. END comes at the end of a file
+ * that was cut off, too, and then again. */
 FF_TRACE_API ff_trace_status ff_trace_next(ff_trace_reader *reader, ff_trace_item *item, ff_trace_error *error);
 FF_TRACE_API void ff_trace_rewind(ff_trace_reader *reader); /* to the first item */
 FF_TRACE_API void ff_trace_close(ff_trace_reader *reader);  /* NULL: nothing */

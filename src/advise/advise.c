@@ -19,7 +19,8 @@
 #include "machine/spec/choice.h"
 #include "session/session.h"
 
-static const char *const all_managers[] = {"copy", "uvm", "zero-copy", "tbn", "sequential", "auto", "segments", "ideal", NULL};
+static const char *const all_managers[] = {"copy", "uvm",      "zero-copy", "tbn", "sequential",
+                                           "auto", "segments", "ideal",     NULL};
 static const char *const quick_managers[] = {"copy", "uvm", "auto", "segments", "ideal", NULL};
 
 enum { ROUNDS = 3, PER_ROUND = 3 };
@@ -39,9 +40,7 @@ uint64_t advise_time(const advise_study *study, const char *memory) {
   return s && s->known ? s->result.counters.time_ps : 0;
 }
 
-double advise_gain(uint64_t now, uint64_t then) {
-  return now && then ? ((double)now - (double)then) / (double)now : 0;
-}
+double advise_gain(uint64_t now, uint64_t then) { return now && then ? ((double)now - (double)then) / (double)now : 0; }
 
 /* The new setting; NULL: there is one of that text already. */
 static advise_setting *add(advise_study *study, const char *memory) {
@@ -117,7 +116,8 @@ static const sim_counters *counters_of(const advise_setting *s, uint32_t id) {
 /* "uvm+advise=3:pin" */
 static void add_hint(advise_study *study, const candidate *c) {
   ff_text text = {0};
-  if (c->allocation) ff_text_add(&text, "%s+advise=%" PRIu32 ":%s", study->paged, c->allocation->id, sim_hint_infos[c->hint].name);
+  if (c->allocation)
+    ff_text_add(&text, "%s+advise=%" PRIu32 ":%s", study->paged, c->allocation->id, sim_hint_infos[c->hint].name);
   else ff_text_add(&text, "%s+advise=all:%s", study->paged, sim_hint_infos[c->hint].name);
   advise_setting *s = text.length < ADVISE_TEXT_MAX ? add(study, text.chars) : NULL;
   if (s) {
@@ -136,7 +136,8 @@ static void plan_undeclared(advise_study *study) {
       if (!use->declared || use->touched) continue;
       if (study->facts.allocations.items[use->allocation].memory == TRACE_MEMORY_PINNED) continue;
       char text[64];
-      snprintf(text, sizeof text, "segments+advise=%" PRIu32 ":undeclared@%" PRIu32, study->facts.allocations.items[use->allocation].id, kernel->number);
+      snprintf(text, sizeof text, "segments+advise=%" PRIu32 ":undeclared@%" PRIu32,
+               study->facts.allocations.items[use->allocation].id, kernel->number);
       advise_setting *s = count < ADVISE_QUICK_CANDIDATES ? add(study, text) : (left++, NULL);
       if (!s) continue;
       count++;
@@ -160,7 +161,9 @@ static void plan_hints(advise_study *study) {
   }
   if (found.count) qsort(found.items, found.count, sizeof *found.items, by_weight);
   size_t limit = study->quick ? ADVISE_QUICK_CANDIDATES : ADVISE_CANDIDATES;
-  if (found.count > limit) advise_skip(study, "%zu hints on allocations whose far-faults wait least, of %zu that might help", found.count - limit, found.count);
+  if (found.count > limit)
+    advise_skip(study, "%zu hints on allocations whose far-faults wait least, of %zu that might help",
+                found.count - limit, found.count);
   if (paged && paged->known) add_hint(study, &(candidate){.hint = SIM_HINT_PREFETCH});
   for (size_t i = 0; i < found.count && i < limit; i++) add_hint(study, &found.items[i]);
   free(found.items);
@@ -170,7 +173,8 @@ static void plan_hints(advise_study *study) {
 /* The best hint of each allocation that helps, best first. */
 static int by_time(const void *a, const void *b) {
   const advise_setting *x = *(const advise_setting *const *)a, *y = *(const advise_setting *const *)b;
-  if (x->result.counters.time_ps != y->result.counters.time_ps) return x->result.counters.time_ps < y->result.counters.time_ps ? -1 : 1;
+  if (x->result.counters.time_ps != y->result.counters.time_ps)
+    return x->result.counters.time_ps < y->result.counters.time_ps ? -1 : 1;
   return x->allocation < y->allocation ? -1 : x->allocation > y->allocation ? 1 : (int)x->hint - (int)y->hint;
 }
 
@@ -211,7 +215,8 @@ static void choose_together(advise_study *study) {
       bool hints = (s->stage == ADVISE_HINTS && s->hint != SIM_HINT_UNDECLARED) || s->stage == ADVISE_TOGETHER;
       if (!hints || !s->known || advise_gain(now, s->result.counters.time_ps) < ADVISE_HELPS) continue;
       if (pass == 0 && (!best || s->result.counters.time_ps < best)) best = s->result.counters.time_ps;
-      if (pass == 1 && !study->together && s->result.counters.time_ps <= best + best / 500) study->together = ff_strdup(s->memory);
+      if (pass == 1 && !study->together && s->result.counters.time_ps <= best + best / 500)
+        study->together = ff_strdup(s->memory);
     }
 }
 
@@ -230,14 +235,16 @@ static void add_manager(advise_study *study, const char *format, ...) {
   FF_PUSH(&study->managers, ff_strdup(text));
 }
 
-/* What is large, and used sparsely, stays in host memory: with less memory that may help where with all of it it did not. */
+/* What is large, and used sparsely, stays in host memory: with less memory that may help where with all of it it did
+ * not. */
 static void add_pinned(advise_study *study) {
   ff_text text = {0};
   uint32_t count = 0;
   ff_text_add(&text, "%s+advise=", study->paged);
   for (size_t i = 0; i < study->settings.count; i++) {
     const advise_setting *s = study->settings.items[i];
-    bool pins = s->stage == ADVISE_HINTS && s->hint == SIM_HINT_PIN && s->allocation && s->allocation->bytes >= study->facts.footprint / ADVISE_LARGE;
+    bool pins = s->stage == ADVISE_HINTS && s->hint == SIM_HINT_PIN && s->allocation &&
+                s->allocation->bytes >= study->facts.footprint / ADVISE_LARGE;
     if (pins && count < ADVISE_TOGETHER_MAX && text.length + 20 < ADVISE_TEXT_MAX)
       ff_text_add(&text, "%s%" PRIu32 ":pin", count++ ? "/" : "", s->allocation->id);
   }
@@ -286,13 +293,15 @@ static bool goes_on(advise_study *study, const char *manager) {
   }
   if (!last || !last->known) return false;
   if (!reference || (double)last->result.counters.time_ps <= ADVISE_LOST * (double)reference) return true;
-  advise_skip(study, "%s with less than %" PRIu32 " %% of the memory: there it takes %.1f times as long as %s with all of it", manager, last->percent,
-              (double)last->result.counters.time_ps / (double)reference, study->baseline);
+  advise_skip(study,
+              "%s with less than %" PRIu32 " %% of the memory: there it takes %.1f times as long as %s with all of it",
+              manager, last->percent, (double)last->result.counters.time_ps / (double)reference, study->baseline);
   return false;
 }
 
 static void add_capacity(advise_study *study, char *manager, uint32_t percent) {
-  uint64_t capacity = capacity_of(study, percent), least = whole_blocks(manager) ? UINT64_C(4) << 20 : UINT64_C(2) << 20;
+  uint64_t capacity = capacity_of(study, percent),
+           least = whole_blocks(manager) ? UINT64_C(4) << 20 : UINT64_C(2) << 20;
   if (capacity < least) {
     advise_skip(study, "%s with %" PRIu32 " %% of the memory: it needs %" PRIu64 " MiB", manager, percent, least >> 20);
     return;
@@ -354,8 +363,10 @@ ff_status advise_start(advise_study *study, advise_facts *facts, const char *bas
   *study = (advise_study){.quick = quick, .facts = *facts};
   *facts = (advise_facts){0};
   if (!baseline) baseline = study->facts.managed ? "uvm" : "copy";
-  if (strlen(baseline) > 128 || strpbrk(baseline, ", ")) return ff_fail(error, FF_INVALID, "--baseline: '%.60s' is not one manager", baseline);
-  if (strstr(baseline, "gpu-memory=")) return ff_fail(error, FF_INVALID, "--baseline: memory is chosen by --gpu-memory, for all managers");
+  if (strlen(baseline) > 128 || strpbrk(baseline, ", "))
+    return ff_fail(error, FF_INVALID, "--baseline: '%.60s' is not one manager", baseline);
+  if (strstr(baseline, "gpu-memory="))
+    return ff_fail(error, FF_INVALID, "--baseline: memory is chosen by --gpu-memory, for all managers");
   ff_status status = machine_spec_load(SESSION_DEFAULT_MACHINE, &spec, error);
   sim_choice *choice = ff_alloc(sizeof *choice);
   if (!status) status = sim_choice_read(baseline, &(sim_choices){0}, &spec, choice, error);
@@ -363,7 +374,9 @@ ff_status advise_start(advise_study *study, advise_facts *facts, const char *bas
   if (status) return ff_fail_at(error, status, "--baseline");
   snprintf(study->baseline, sizeof study->baseline, "%s", baseline);
   snprintf(study->paged, sizeof study->paged, "%s", pages(baseline) && !strstr(baseline, "advise=") ? baseline : "uvm");
-  if (study->facts.left_out) advise_skip(study, "%" PRIu32 " allocations or kernels beyond the first %d", study->facts.left_out, ADVISE_ALLOCATIONS_MAX);
+  if (study->facts.left_out)
+    advise_skip(study, "%" PRIu32 " allocations or kernels beyond the first %d", study->facts.left_out,
+                ADVISE_ALLOCATIONS_MAX);
   return FF_OK;
 }
 

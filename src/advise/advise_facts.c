@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One pass over a trace: see advise_facts.h.
  *
- * What always holds: `live` is sorted by address and its ranges do not overlap; memory is bounded by the limits, whatever the trace
- * says. */
+ * What always holds: `live` is sorted by address and its ranges do not overlap; memory is bounded by the limits,
+ * whatever the trace says. */
 #include "advise/advise_facts.h"
 
 #include <stdio.h>
@@ -15,20 +15,20 @@
 
 typedef struct live {
   uint64_t address, bytes;
-  uint32_t index;          /* of the allocation */
-  bool addresses;          /* a reservation: takes no memory itself */
+  uint32_t index; /* of the allocation */
+  bool addresses; /* a reservation: takes no memory itself */
 } live;
 
 typedef struct reading {
   advise_facts *facts;
   FF_VEC(live) live;
-  FF_VEC(uint64_t *) bitmaps;      /* by allocation; NULL: none */
-  FF_VEC(uint64_t) last_launch;    /* by allocation: number + 1 of the last launch that touched it */
+  FF_VEC(uint64_t *) bitmaps;                      /* by allocation; NULL: none */
+  FF_VEC(uint64_t) last_launch;                    /* by allocation: number + 1 of the last launch that touched it */
   uint64_t bitmap_bytes, bytes_live, bytes_mapped; /* mapped: in reservations, in blocks of 2 MiB */
-  bool only_addresses;     /* what is being entered is a reservation */
-  const trace_launch *launch;      /* open */
-  size_t kernel;                   /* of it; SIZE_MAX: not in the list */
-  size_t recent;                   /* in `live`: where the last access was */
+  bool only_addresses;                             /* what is being entered is a reservation */
+  const trace_launch *launch;                      /* open */
+  size_t kernel;                                   /* of it; SIZE_MAX: not in the list */
+  size_t recent;                                   /* in `live`: where the last access was */
 } reading;
 
 const advise_allocation *advise_facts_find(const advise_facts *facts, uint32_t id) {
@@ -67,7 +67,8 @@ static size_t behind(const reading *r, uint64_t address) {
 
 /* The live range that holds the address; NULL: none. */
 static const live *find(reading *r, uint64_t address) {
-  if (r->recent < r->live.count && address - r->live.items[r->recent].address < r->live.items[r->recent].bytes) return &r->live.items[r->recent];
+  if (r->recent < r->live.count && address - r->live.items[r->recent].address < r->live.items[r->recent].bytes)
+    return &r->live.items[r->recent];
   size_t at = behind(r, address);
   if (at == r->live.count || address < r->live.items[at].address) return NULL;
   r->recent = at;
@@ -105,13 +106,17 @@ static uint64_t *make_bitmap(reading *r, uint64_t pages) {
 static void allocated(reading *r, const trace_op *op) {
   uint64_t address = op->alloc.address, bytes = op->alloc.bytes;
   size_t at = behind(r, address);
-  bool fits = bytes && address + bytes > address && (at == r->live.count || r->live.items[at].address >= address + bytes);
+  bool fits =
+      bytes && address + bytes > address && (at == r->live.count || r->live.items[at].address >= address + bytes);
   if (!fits) return;
   if (r->facts->allocations.count == ADVISE_ALLOCATIONS_MAX) {
     r->facts->left_out++;
     return;
   }
-  advise_allocation a = {.id = op->alloc.id, .bytes = bytes, .memory = op->alloc.memory, .pages = (address + bytes - 1) / PAGE - address / PAGE + 1};
+  advise_allocation a = {.id = op->alloc.id,
+                         .bytes = bytes,
+                         .memory = op->alloc.memory,
+                         .pages = (address + bytes - 1) / PAGE - address / PAGE + 1};
   take_name(a.name, sizeof a.name, op->alloc.name);
   uint64_t *bitmap = make_bitmap(r, a.pages);
   if (!bitmap) a.pages = 0;
@@ -131,7 +136,8 @@ static void allocated(reading *r, const trace_op *op) {
 static void freed(reading *r, uint64_t address) {
   size_t at = behind(r, address);
   if (at == r->live.count || r->live.items[at].address != address) return;
-  if (!r->live.items[at].addresses && on_gpu(r->facts->allocations.items[r->live.items[at].index].memory)) r->bytes_live -= r->live.items[at].bytes;
+  if (!r->live.items[at].addresses && on_gpu(r->facts->allocations.items[r->live.items[at].index].memory))
+    r->bytes_live -= r->live.items[at].bytes;
   r->live.count--;
   memmove(&r->live.items[at], &r->live.items[at + 1], (r->live.count - at) * sizeof *r->live.items);
 }
@@ -214,7 +220,8 @@ static void line_accessed(reading *r, uint64_t line, bool writes, bool first) {
   a->sector_bytes += (uint64_t)__builtin_popcount(trace_line_sectors(line)) * TRACE_SECTOR_BYTES;
   if (first) *(writes ? &a->writes : &a->loads) += 1;
   touched(r, l->index);
-  uint64_t page = address / PAGE < l->address / PAGE ? 0 : address / PAGE - l->address / PAGE, bit = UINT64_C(1) << page % 64;
+  uint64_t page = address / PAGE < l->address / PAGE ? 0 : address / PAGE - l->address / PAGE, bit = UINT64_C(1)
+                                                                                                     << page % 64;
   uint64_t *word = a->pages ? &r->bitmaps.items[l->index][page / 64] : NULL;
   if (!word || *word & bit) return;
   *word |= bit;
@@ -226,7 +233,8 @@ static void record(reading *r, const trace_item *item) {
   if (trace_word_kind(words[0]) != TRACE_ACCESS || !r->launch) return;
   trace_access_op op = trace_access_operation(words[0]);
   r->facts->accesses++;
-  for (uint32_t i = 2; i < item->words; i++) line_accessed(r, words[i], op == TRACE_STORE || op == TRACE_ATOMIC, i == 2);
+  for (uint32_t i = 2; i < item->words; i++)
+    line_accessed(r, words[i], op == TRACE_STORE || op == TRACE_ATOMIC, i == 2);
 }
 
 static void operation(reading *r, const trace_op *op) {
@@ -250,7 +258,8 @@ static void operation(reading *r, const trace_op *op) {
   }
 }
 
-ff_status advise_facts_read(trace_file *file, void (*step)(void *context, uint64_t launch), void *context, advise_facts *facts, ff_error *error) {
+ff_status advise_facts_read(trace_file *file, void (*step)(void *context, uint64_t launch), void *context,
+                            advise_facts *facts, ff_error *error) {
   *facts = (advise_facts){0};
   reading r = {.facts = facts, .kernel = SIZE_MAX};
   trace_item item;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Advice for people (Markdown, which a terminal shows well, too: tables and commands are indented) and for programs (JSON).
+/* Advice for people (Markdown, which a terminal shows well, too: tables and commands are indented) and for programs
+ * (JSON).
  *
- * What always holds: both say the same; behind each claim stand the settings that were simulated for it and the command that
- * simulates them again; what was not simulated is listed. */
+ * What always holds: both say the same; behind each claim stand the settings that were simulated for it and the command
+ * that simulates them again; what was not simulated is listed. */
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdlib.h>
@@ -37,8 +38,8 @@ size_t advise_together(const char *const *memories, size_t count) {
 }
 
 /* The commands that simulate all of them: each goes to `take`. */
-static void commands_of(const advise_context *context, const advise_setting *const *settings, size_t count, void (*take)(void *to,
-    const char *command), void *to) {
+static void commands_of(const advise_context *context, const advise_setting *const *settings, size_t count,
+                        void (*take)(void *to, const char *command), void *to) {
   FF_VEC(const char *) memories = {0};
   for (size_t i = 0; i < count; i++) FF_PUSH(&memories, settings[i]->memory);
   for (size_t i = 0, n; i < count; i += n) {
@@ -54,7 +55,8 @@ static void commands_of(const advise_context *context, const advise_setting *con
 /* ---- Markdown ---- */
 
 static void table_head(table *t) {
-  static const char *const head[] = {"memory", "time", "against", "far-faults", "refaults", "to GPU", "to CPU", "over link"};
+  static const char *const head[] = {"memory",   "time",   "against", "far-faults",
+                                     "refaults", "to GPU", "to CPU",  "over link"};
   static const char *const spare[] = {"over link", "refaults", NULL};
   table_start(t, "lrrrrrrr");
   t->spare = spare;
@@ -99,7 +101,8 @@ static void write_errors(const advise_setting *const *settings, size_t count, ff
   if (any) ff_text_add(out, "\n");
 }
 
-static void write_settings(const advise_setting *const *settings, size_t count, uint64_t against, const advise_context *context, ff_text *out) {
+static void write_settings(const advise_setting *const *settings, size_t count, uint64_t against,
+                           const advise_context *context, ff_text *out) {
   table t;
   table_head(&t);
   for (size_t i = 0; i < count; i++) table_setting(&t, settings[i], against);
@@ -116,7 +119,9 @@ static void write_item(const advise_item *item, size_t number, const advise_cont
 
 typedef enum section { FIRM, CONDITIONAL, ALONE, SECTIONS } section;
 
-static section section_of(const advise_item *item) { return item->kind == ADVISE_KIND_HINT ? ALONE : item->conditional ? CONDITIONAL : FIRM; }
+static section section_of(const advise_item *item) {
+  return item->kind == ADVISE_KIND_HINT ? ALONE : item->conditional ? CONDITIONAL : FIRM;
+}
 
 static size_t count_in(const advise_advice *advice, section which) {
   size_t count = 0;
@@ -126,15 +131,19 @@ static size_t count_in(const advise_advice *advice, section which) {
 
 static void write_advice(const advise_advice *advice, const advise_context *context, ff_text *out) {
   static const char *const heads[SECTIONS] = {
-      "## Advice\n\n", "## Under other conditions\n\nThis helps only a program with managed memory, one that declares its launches' data, or one with a driver that nobody has.\n\n",
+      "## Advice\n\n",
+      "## Under other conditions\n\nThis helps only a program with managed memory, one that declares its launches' data, or one with a driver that nobody has.\n\n",
       "## Each hint alone\n\nThe best hint on each allocation, with managed memory and no other hint.\n\n"};
   for (size_t which = 0, number = 0; which < SECTIONS; which++) {
     size_t count = count_in(advice, (section)which);
     if (count || which == FIRM) ff_text_add(out, "%s", heads[which]);
     if (!count && which == FIRM)
-      ff_text_add(out, "No advice: nothing that was simulated saves this program %.0f %% of its time on this machine.\n\n", 100 * ADVISE_WORTH);
+      ff_text_add(out,
+                  "No advice: nothing that was simulated saves this program %.0f %% of its time on this machine.\n\n",
+                  100 * ADVISE_WORTH);
     for (size_t i = 0; i < advice->items.count; i++)
-      if (section_of(&advice->items.items[i]) == (section)which) write_item(&advice->items.items[i], ++number, context, out);
+      if (section_of(&advice->items.items[i]) == (section)which)
+        write_item(&advice->items.items[i], ++number, context, out);
   }
 }
 
@@ -142,7 +151,8 @@ static void write_managers(const advise_study *study, const advise_context *cont
   FF_VEC(const advise_setting *) list = {0};
   for (size_t i = 0; i < study->settings.count; i++)
     if (study->settings.items[i]->stage == ADVISE_MANAGERS) FF_PUSH(&list, study->settings.items[i]);
-  ff_text_add(out, "## Every manager\n\nToday's GPUs and drivers have copy, uvm and zero-copy; the others are models.\n\n");
+  ff_text_add(out,
+              "## Every manager\n\nToday's GPUs and drivers have copy, uvm and zero-copy; the others are models.\n\n");
   write_settings(list.items, list.count, advise_time(study, study->baseline), context, out);
   free(list.items);
 }
@@ -190,7 +200,9 @@ static void write_times(const advise_study *study, uint64_t reference, const adv
       const advise_setting *s = at_percent(study, study->managers.items[m], percents[j]);
       if (s) FF_PUSH(&list, s);
       if (!s || !s->known) table_cell(&t, "-");
-      else table_cell(&t, "%s %.2fx", report_format_time(s->result.counters.time_ps, a, sizeof a), (double)s->result.counters.time_ps / (double)reference);
+      else
+        table_cell(&t, "%s %.2fx", report_format_time(s->result.counters.time_ps, a, sizeof a),
+                   (double)s->result.counters.time_ps / (double)reference);
     }
   }
   write_table(&t, out);
@@ -199,12 +211,13 @@ static void write_times(const advise_study *study, uint64_t reference, const adv
   free(list.items);
 }
 
-static void write_capacities(const advise_study *study, const advise_advice *advice, const advise_context *context, ff_text *out) {
+static void write_capacities(const advise_study *study, const advise_advice *advice, const advise_context *context,
+                             ff_text *out) {
   char bytes[32], blocks[32];
   ff_text_add(out, "## With less memory\n\n%s\n\n", advice->verdict);
   if (!advice->reference) return;
   ff_text_add(out, "The program has %s allocated at most, in %s of 2 MiB blocks: that is 100 %%.\n\n",
-      ff_format_bytes(study->facts.footprint, bytes, sizeof bytes),
+              ff_format_bytes(study->facts.footprint, bytes, sizeof bytes),
               ff_format_bytes(study->facts.footprint_blocks, blocks, sizeof blocks));
   table t;
   table_start(&t, "lrrr");
@@ -221,7 +234,8 @@ static void write_capacities(const advise_study *study, const advise_advice *adv
   write_times(study, advice->reference, context, out);
 }
 
-static void write_rest(const advise_study *study, const advise_advice *advice, const advise_context *context, ff_text *out) {
+static void write_rest(const advise_study *study, const advise_advice *advice, const advise_context *context,
+                       ff_text *out) {
   if (advice->tried.count) {
     ff_text_add(out, "## Simulated, and no advice\n\nEach gains less than %.0f %%.\n\n", 100 * ADVISE_WORTH);
     write_settings(advice->tried.items, advice->tried.count, advise_time(study, study->paged), context, out);
@@ -234,7 +248,8 @@ static void write_rest(const advise_study *study, const advise_advice *advice, c
 
 static void write_allocations(const advise_study *study, ff_text *out) {
   static const char *const kinds[] = {"device", "managed", "pinned", "host"};
-  static const char *const head[] = {"id", "allocation", "memory", "bytes", "touched", "asked for", "loads", "writes", "launches", "host's uses"};
+  static const char *const head[] = {"id",        "allocation", "memory", "bytes",    "touched",
+                                     "asked for", "loads",      "writes", "launches", "host's uses"};
   if (!study->facts.allocations.count) return;
   table t;
   char a[32];
@@ -256,10 +271,12 @@ static void write_allocations(const advise_study *study, ff_text *out) {
   }
   ff_text_add(out, "## What the program does with its memory\n\n");
   write_table(&t, out);
-  if (study->facts.allocations.count > 64) ff_text_add(out, "(%zu further ones)\n\n", study->facts.allocations.count - 64);
+  if (study->facts.allocations.count > 64)
+    ff_text_add(out, "(%zu further ones)\n\n", study->facts.allocations.count - 64);
 }
 
-void advise_markdown(const advise_study *study, const advise_advice *advice, const advise_context *context, ff_text *out) {
+void advise_markdown(const advise_study *study, const advise_advice *advice, const advise_context *context,
+                     ff_text *out) {
   size_t begin = out->length;
   ff_text_add(out, "# Advice for %s on %s\n\n%s\n\n", context->command, context->machine, advice->summary);
   write_advice(advice, context, out);
@@ -309,7 +326,8 @@ static void append(void *array, const char *command) { json_array_append_new(arr
 static json_t *json_item(const advise_item *item, const advise_context *context) {
   json_t *o = json_object(), *evidence = json_array(), *commands = json_array();
   commands_of(context, item->evidence.items, item->evidence.count, append, commands);
-  for (size_t i = 0; i < item->evidence.count; i++) json_array_append_new(evidence, text(item->evidence.items[i]->memory));
+  for (size_t i = 0; i < item->evidence.count; i++)
+    json_array_append_new(evidence, text(item->evidence.items[i]->memory));
   put(o, "kind", text(advise_kind_names[item->kind]));
   put(o, "conditional", json_boolean(item->conditional));
   put(o, "title", text(item->title));
@@ -353,12 +371,17 @@ static json_t *json_allocation(const advise_allocation *a) {
 }
 
 void advise_json(const advise_study *study, const advise_advice *advice, const advise_context *context, ff_text *out) {
-  json_t *o = json_object(), *items = json_array(), *capacities = json_array(), *settings = json_array(), *skipped = json_array(), *allocations = json_array();
-  for (size_t i = 0; i < advice->items.count; i++) json_array_append_new(items, json_item(&advice->items.items[i], context));
-  for (size_t i = 0; i < advice->capacities.count; i++) json_array_append_new(capacities, json_capacity(&advice->capacities.items[i]));
-  for (size_t i = 0; i < study->settings.count; i++) json_array_append_new(settings, json_setting(study->settings.items[i]));
+  json_t *o = json_object(), *items = json_array(), *capacities = json_array(), *settings = json_array(),
+         *skipped = json_array(), *allocations = json_array();
+  for (size_t i = 0; i < advice->items.count; i++)
+    json_array_append_new(items, json_item(&advice->items.items[i], context));
+  for (size_t i = 0; i < advice->capacities.count; i++)
+    json_array_append_new(capacities, json_capacity(&advice->capacities.items[i]));
+  for (size_t i = 0; i < study->settings.count; i++)
+    json_array_append_new(settings, json_setting(study->settings.items[i]));
   for (size_t i = 0; i < study->skipped.count; i++) json_array_append_new(skipped, text(study->skipped.items[i]));
-  for (size_t i = 0; i < study->facts.allocations.count; i++) json_array_append_new(allocations, json_allocation(&study->facts.allocations.items[i]));
+  for (size_t i = 0; i < study->facts.allocations.count; i++)
+    json_array_append_new(allocations, json_allocation(&study->facts.allocations.items[i]));
   put(o, "schema", number(1));
   put(o, "program", text(context->command));
   put(o, "machine", text(context->machine));

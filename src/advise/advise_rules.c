@@ -14,17 +14,22 @@ const char *const advise_kind_names[] = {"manager", "hints together", "hint", "s
 
 /* ---- what is tried ---- */
 
-static bool on_gpu(const advise_allocation *a) { return a->memory == TRACE_MEMORY_DEVICE || a->memory == TRACE_MEMORY_MANAGED; }
+static bool on_gpu(const advise_allocation *a) {
+  return a->memory == TRACE_MEMORY_DEVICE || a->memory == TRACE_MEMORY_MANAGED;
+}
 
 bool advise_tries(const advise_allocation *a, const sim_counters *c, sim_hint_kind hint) {
   if (!c || !on_gpu(a) || !a->touched) return false;
   uint64_t moved = c->h2d_bytes + c->d2h_bytes;
   bool sparse = moved && a->sector_bytes / ADVISE_SPARSE <= moved && a->sector_bytes < ADVISE_SPARSE * moved;
   switch (hint) {
-  case SIM_HINT_PREFETCH: return c->faults && a->declared && a->pages && (double)a->touched_pages >= ADVISE_DENSE * (double)a->pages;
-  case SIM_HINT_PIN: case SIM_HINT_CPU: return sparse;
+  case SIM_HINT_PREFETCH:
+    return c->faults && a->declared && a->pages && (double)a->touched_pages >= ADVISE_DENSE * (double)a->pages;
+  case SIM_HINT_PIN:
+  case SIM_HINT_CPU: return sparse;
   case SIM_HINT_READ_MOSTLY: return c->faults && !a->writes && (a->host_uses_later || c->evicted_bytes || c->d2h_bytes);
-  case SIM_HINT_UNDECLARED: case SIM_HINT_COUNT: return false;
+  case SIM_HINT_UNDECLARED:
+  case SIM_HINT_COUNT: return false;
   }
   return false;
 }
@@ -34,7 +39,8 @@ static const char *const real_managers[] = {"copy", "uvm", "zero-copy", "cuda6",
 bool advise_is_real(const char *memory) {
   size_t length = strcspn(memory, "+");
   bool listed = false;
-  for (const char *const *each = real_managers; *each; each++) listed = listed || (strlen(*each) == length && !strncmp(*each, memory, length));
+  for (const char *const *each = real_managers; *each; each++)
+    listed = listed || (strlen(*each) == length && !strncmp(*each, memory, length));
   return listed && !strstr(memory, "+evict=") && !strstr(memory, "+prefetch=");
 }
 
@@ -53,7 +59,8 @@ static void add_name(ff_text *text, const advise_allocation *a) {
 static void add_times(ff_text *text, uint64_t now, uint64_t then) {
   char a[32], b[32];
   double gain = 100 * advise_gain(now, then);
-  ff_text_add(text, "%s -> %s (%.1f %% %s)", time(now, a), time(then, b), gain < 0 ? -gain : gain, gain < 0 ? "more" : "less");
+  ff_text_add(text, "%s -> %s (%.1f %% %s)", time(now, a), time(then, b), gain < 0 ? -gain : gain,
+              gain < 0 ? "more" : "less");
 }
 
 static const sim_counters *counters_in(const advise_setting *s, const advise_allocation *a) {
@@ -64,7 +71,8 @@ static const sim_counters *counters_in(const advise_setting *s, const advise_all
 
 static uint64_t time_of(const advise_setting *s) { return s && s->known ? s->result.counters.time_ps : 0; }
 
-static advise_item *add_item(advise_advice *advice, advise_kind kind, const advise_setting *now, const advise_setting *then) {
+static advise_item *add_item(advise_advice *advice, advise_kind kind, const advise_setting *now,
+                             const advise_setting *then) {
   advise_item item = {.kind = kind, .now = now, .then = then, .gain = advise_gain(time_of(now), time_of(then))};
   FF_PUSH(&advice->items, item);
   advise_item *made = &advice->items.items[advice->items.count - 1];
@@ -85,7 +93,8 @@ static const advise_setting *fastest(const advise_study *study, bool real) {
   const advise_setting *best = NULL;
   for (size_t i = 0; i < study->settings.count; i++) {
     const advise_setting *s = study->settings.items[i];
-    if (s->stage != ADVISE_MANAGERS || !s->known || !strcmp(s->memory, "ideal") || !strcmp(s->memory, "segments")) continue;
+    if (s->stage != ADVISE_MANAGERS || !s->known || !strcmp(s->memory, "ideal") || !strcmp(s->memory, "segments"))
+      continue;
     if (advise_is_real(s->memory) == real && (!best || time_of(s) < time_of(best))) best = s;
   }
   return best;
@@ -93,7 +102,8 @@ static const advise_setting *fastest(const advise_study *study, bool real) {
 
 static const char *way_of(const char *memory) {
   if (!strncmp(memory, "copy", 4)) return "Copy the data to the GPU's memory (cudaMalloc, cudaMemcpy)";
-  if (!strncmp(memory, "zero-copy", 9)) return "Leave all data in pinned host memory and reach it over the link (cudaHostAlloc)";
+  if (!strncmp(memory, "zero-copy", 9))
+    return "Leave all data in pinned host memory and reach it over the link (cudaHostAlloc)";
   if (!strncmp(memory, "uvm", 3)) return "Use managed memory (cudaMallocManaged) without copies";
   return "Keep memory as another GPU does";
 }
@@ -107,7 +117,10 @@ static void conclude_managers(const advise_study *study, advise_advice *advice) 
     ff_text_add(&text, "Of the ways that can be had today, %s is the fastest here: ", real->memory);
     add_times(&text, time_of(now), time_of(real));
     ff_text_add(&text, ".");
-    if (!strcmp(now->memory, "copy")) ff_text_add(&text, " The host then writes and reads the data in place: copies of the program count as that, and cost nothing.");
+    if (!strcmp(now->memory, "copy"))
+      ff_text_add(
+          &text,
+          " The host then writes and reads the data in place: copies of the program count as that, and cost nothing.");
     item->title = title.chars;
     item->text = text.chars;
   }
@@ -132,45 +145,62 @@ static void add_condition(const advise_study *study, const advise_setting *then,
   const advise_setting *base = advise_find(study, study->baseline);
   if (!strcmp(study->baseline, study->paged)) return;
   if (!base || !base->known) {
-    ff_text_add(text, " %s cannot run with this memory, so the program would have to use managed memory (cudaMallocManaged).", study->baseline);
+    ff_text_add(text,
+                " %s cannot run with this memory, so the program would have to use managed memory (cudaMallocManaged).",
+                study->baseline);
     return;
   }
   char a[32];
-  ff_text_add(text, " Hints are for managed memory, which the program would have to use (cudaMallocManaged): its host then writes and reads the data in place, and "
-              "its copies cost nothing. ");
-  if (time_of(then) < time_of(base)) ff_text_add(text, "%s takes %s, %.2f times as long.", study->baseline, time(time_of(base), a),
-      (double)time_of(base) / (double)time_of(then));
-  else ff_text_add(text, "%s takes %s and stays faster: this is for a program that has to be managed anyway.", study->baseline, time(time_of(base), a));
+  ff_text_add(
+      text,
+      " Hints are for managed memory, which the program would have to use (cudaMallocManaged): its host then writes and reads the data in place, and "
+      "its copies cost nothing. ");
+  if (time_of(then) < time_of(base))
+    ff_text_add(text, "%s takes %s, %.2f times as long.", study->baseline, time(time_of(base), a),
+                (double)time_of(base) / (double)time_of(then));
+  else
+    ff_text_add(text, "%s takes %s and stays faster: this is for a program that has to be managed anyway.",
+                study->baseline, time(time_of(base), a));
 }
 
-static void add_why(const advise_setting *now, const advise_setting *then, const advise_allocation *a, sim_hint_kind hint, ff_text *text) {
+static void add_why(const advise_setting *now, const advise_setting *then, const advise_allocation *a,
+                    sim_hint_kind hint, ff_text *text) {
   const sim_counters *c = counters_in(now, a), *d = counters_in(then, a);
   char one[32], two[32], three[32];
   if (!c || !d) return;
   uint64_t moved = c->h2d_bytes + c->d2h_bytes;
   switch (hint) {
   case SIM_HINT_PREFETCH:
-    ff_text_add(text, " Kernels touch %.0f %% of its pages; its %" PRIu64 " far-faults, which waited %s in sum, become %" PRIu64 ".",
-                a->pages ? 100.0 * (double)a->touched_pages / (double)a->pages : 0, c->faults, time(c->fault_wait_ps, one), d->faults);
+    ff_text_add(text,
+                " Kernels touch %.0f %% of its pages; its %" PRIu64
+                " far-faults, which waited %s in sum, become %" PRIu64 ".",
+                a->pages ? 100.0 * (double)a->touched_pages / (double)a->pages : 0, c->faults,
+                time(c->fault_wait_ps, one), d->faults);
     break;
-  case SIM_HINT_PIN: case SIM_HINT_CPU:
-    ff_text_add(text, " Kernels ask for %s of it, and %s moved for that%s; then %s go over the link as they are asked for.", bytes(a->sector_bytes, one),
-                bytes(moved, two), c->refaults ? ", some of it again and again" : "", bytes(d->remote_bytes, three));
+  case SIM_HINT_PIN:
+  case SIM_HINT_CPU:
+    ff_text_add(text,
+                " Kernels ask for %s of it, and %s moved for that%s; then %s go over the link as they are asked for.",
+                bytes(a->sector_bytes, one), bytes(moved, two), c->refaults ? ", some of it again and again" : "",
+                bytes(d->remote_bytes, three));
     break;
   case SIM_HINT_READ_MOSTLY:
-    ff_text_add(text, " No kernel writes it; %s came back over the link for it, then %s.", bytes(c->d2h_bytes, one), bytes(d->d2h_bytes, two));
+    ff_text_add(text, " No kernel writes it; %s came back over the link for it, then %s.", bytes(c->d2h_bytes, one),
+                bytes(d->d2h_bytes, two));
     break;
-  case SIM_HINT_UNDECLARED: case SIM_HINT_COUNT: break;
+  case SIM_HINT_UNDECLARED:
+  case SIM_HINT_COUNT: break;
   }
 }
 
 static void add_call(ff_text *text, sim_hint_kind hint, const advise_allocation *a) {
-  static const struct { const char *before, *behind; } words[SIM_HINT_COUNT] = {
-      [SIM_HINT_PREFETCH] = {"Prefetch ", " (cudaMemPrefetchAsync before the launch)"},
-      [SIM_HINT_PIN] = {"Pin ", " in host memory (preferred location CPU, accessed by the GPU)"},
-      [SIM_HINT_CPU] = {"Keep ", " on the CPU (preferred location CPU)"},
-      [SIM_HINT_READ_MOSTLY] = {"Mark ", " as mostly read"},
-      [SIM_HINT_UNDECLARED] = {"Do not declare ", ""}};
+  static const struct {
+    const char *before, *behind;
+  } words[SIM_HINT_COUNT] = {[SIM_HINT_PREFETCH] = {"Prefetch ", " (cudaMemPrefetchAsync before the launch)"},
+                             [SIM_HINT_PIN] = {"Pin ", " in host memory (preferred location CPU, accessed by the GPU)"},
+                             [SIM_HINT_CPU] = {"Keep ", " on the CPU (preferred location CPU)"},
+                             [SIM_HINT_READ_MOSTLY] = {"Mark ", " as mostly read"},
+                             [SIM_HINT_UNDECLARED] = {"Do not declare ", ""}};
   ff_text_add(text, "%s", words[hint].before);
   add_name(text, a);
   ff_text_add(text, "%s", words[hint].behind);
@@ -180,7 +210,9 @@ static void add_call(ff_text *text, sim_hint_kind hint, const advise_allocation 
 static bool beaten(const advise_study *study, const advise_setting *hint) {
   for (size_t i = 0; i < study->settings.count; i++) {
     const advise_setting *s = study->settings.items[i];
-    if (s == hint || s->stage != ADVISE_HINTS || s->allocation != hint->allocation || s->hint == SIM_HINT_UNDECLARED || !s->known) continue;
+    if (s == hint || s->stage != ADVISE_HINTS || s->allocation != hint->allocation || s->hint == SIM_HINT_UNDECLARED ||
+        !s->known)
+      continue;
     if (time_of(s) < time_of(hint) || (time_of(s) == time_of(hint) && s->hint < hint->hint)) return true;
   }
   return false;
@@ -196,14 +228,16 @@ static void conclude_hint(const advise_study *study, const advise_setting *hint,
   add_times(&text, time_of(paged), time_of(hint));
   ff_text_add(&text, ".");
   add_why(paged, hint, hint->allocation, hint->hint, &text);
-  if (base != paged && time_of(base)) ff_text_add(&text, " That is %.2f times %s.", (double)time_of(hint) / (double)time_of(base), base->memory);
+  if (base != paged && time_of(base))
+    ff_text_add(&text, " That is %.2f times %s.", (double)time_of(hint) / (double)time_of(base), base->memory);
   item->title = title.chars;
   item->text = text.chars;
 }
 
 static void conclude_together(const advise_study *study, advise_advice *advice) {
   const advise_setting *together = study->together ? advise_find(study, study->together) : NULL;
-  const advise_setting *paged = advise_find(study, study->paged), *base = advise_find(study, study->baseline), *now = now_of(study);
+  const advise_setting *paged = advise_find(study, study->paged), *base = advise_find(study, study->baseline),
+                       *now = now_of(study);
   if (!together || advise_gain(time_of(paged), time_of(together)) < ADVISE_WORTH) return;
   bool faster = now && advise_gain(time_of(now), time_of(together)) >= ADVISE_WORTH;
   advise_item *item = add_item(advice, ADVISE_KIND_TOGETHER, faster ? now : paged, together);
@@ -221,7 +255,8 @@ static void conclude_together(const advise_study *study, advise_advice *advice) 
   if (faster && now != paged) FF_PUSH(&item->evidence, paged);
   for (size_t i = 0; i < study->settings.count; i++) {
     const advise_setting *s = study->settings.items[i];
-    if (s->stage == ADVISE_HINTS && s->known && s->hint != SIM_HINT_UNDECLARED && s != together && advise_gain(time_of(paged), time_of(s)) >= ADVISE_HELPS)
+    if (s->stage == ADVISE_HINTS && s->known && s->hint != SIM_HINT_UNDECLARED && s != together &&
+        advise_gain(time_of(paged), time_of(s)) >= ADVISE_HELPS)
       FF_PUSH(&item->evidence, s);
   }
   item->title = title.chars;
@@ -254,9 +289,11 @@ static void conclude_undeclared(const advise_study *study, const advise_setting 
   item->conditional = strcmp(study->baseline, segments->memory) != 0;
   add_call(&title, less->hint, less->allocation);
   ff_text_add(&title, " for `%.60s`", less->kernel->name);
-  ff_text_add(&text, "A parameter of `%.60s` points to it, and none of its launches (%" PRIu64 ") touches it. ", less->kernel->name, less->kernel->launches);
+  ff_text_add(&text, "A parameter of `%.60s` points to it, and none of its launches (%" PRIu64 ") touches it. ",
+              less->kernel->name, less->kernel->launches);
   add_times(&text, time_of(segments), time_of(less));
-  ff_text_add(&text, "; %s go to the GPU instead of %s.", bytes(less->result.counters.h2d_bytes, one), bytes(segments->result.counters.h2d_bytes, two));
+  ff_text_add(&text, "; %s go to the GPU instead of %s.", bytes(less->result.counters.h2d_bytes, one),
+              bytes(segments->result.counters.h2d_bytes, two));
   item->title = title.chars;
   item->text = text.chars;
 }
@@ -271,17 +308,20 @@ static void conclude_segments(const advise_study *study, advise_advice *advice) 
     ff_text_add(&title, "Declare what each launch uses: segments instead of %s", now->memory);
     add_times(&text, time_of(now), time_of(segments));
     ff_text_add(&text, " if what the launches' parameters point to is fetched before they begin and while others run.");
-    ff_text_add(&text, " The link is busy for %s, with %s for %s;", time(segments->result.counters.transfer_ps, one), now->memory,
-        time(now->result.counters.transfer_ps, two));
-    ff_text_add(&text, " of that, kernels run beside it for %s, with %s for %s;", time(segments->result.counters.overlap_ps, one),
-        now->memory, time(now->result.counters.overlap_ps, two));
-    ff_text_add(&text, " the host spends %s in calls, with %s %s.", time(segments->result.counters.host_api_ps, one), now->memory,
-        time(now->result.counters.host_api_ps, two));
-    if (!strcmp(now->memory, "copy")) ff_text_add(&text, " Its copies become the host's writes in place, and cost nothing.");
-    ff_text_add(&text, " Without a runtime that does so: cudaMemPrefetchAsync in a stream of its own, ahead of the launches.");
+    ff_text_add(&text, " The link is busy for %s, with %s for %s;", time(segments->result.counters.transfer_ps, one),
+                now->memory, time(now->result.counters.transfer_ps, two));
+    ff_text_add(&text, " of that, kernels run beside it for %s, with %s for %s;",
+                time(segments->result.counters.overlap_ps, one), now->memory,
+                time(now->result.counters.overlap_ps, two));
+    ff_text_add(&text, " the host spends %s in calls, with %s %s.", time(segments->result.counters.host_api_ps, one),
+                now->memory, time(now->result.counters.host_api_ps, two));
+    if (!strcmp(now->memory, "copy"))
+      ff_text_add(&text, " Its copies become the host's writes in place, and cost nothing.");
+    ff_text_add(&text,
+                " Without a runtime that does so: cudaMemPrefetchAsync in a stream of its own, ahead of the launches.");
     if (segments->result.counters.undeclared_faults)
       ff_text_add(&text, " %" PRIu64 " far-faults are on memory that no parameter points to: to be declared, too.",
-          segments->result.counters.undeclared_faults);
+                  segments->result.counters.undeclared_faults);
     item->title = title.chars;
     item->text = text.chars;
   }
@@ -294,7 +334,8 @@ static void conclude_segments(const advise_study *study, advise_advice *advice) 
 /* ---- less memory ---- */
 
 /* Goes down from all memory as long as the time stays within `limit`. */
-static void go_down(const advise_study *study, const char *manager, double limit, uint64_t *capacity, uint32_t *percent) {
+static void go_down(const advise_study *study, const char *manager, double limit, uint64_t *capacity,
+                    uint32_t *percent) {
   *capacity = 0;
   *percent = 0;
   for (uint32_t at = 100; at; at--)
@@ -317,7 +358,8 @@ static uint64_t full_time(const advise_study *study, const char *manager) {
 
 static void add_reach(ff_text *text, const char *manager, uint32_t percent, uint64_t capacity, const char *how) {
   char size[32];
-  ff_text_add(text, "with %s %s down to %" PRIu32 " %% of the memory, %s (%" PRIu64 " bytes)", manager, how, percent, bytes(capacity, size), capacity);
+  ff_text_add(text, "with %s %s down to %" PRIu32 " %% of the memory, %s (%" PRIu64 " bytes)", manager, how, percent,
+              bytes(capacity, size), capacity);
 }
 
 /* The one that reaches lowest; the first of equals. `real`: only what can be had today. */
@@ -325,7 +367,9 @@ static const advise_capacity *lowest(const advise_advice *advice, bool real, boo
   const advise_capacity *best = NULL;
   for (size_t i = 0; i < advice->capacities.count; i++) {
     const advise_capacity *c = &advice->capacities.items[i];
-    uint32_t percent = near ? c->near_percent : c->viable_percent, than = !best ? 100 : near ? best->near_percent : best->viable_percent;
+    uint32_t percent = near ? c->near_percent : c->viable_percent, than = !best  ? 100
+                                                                          : near ? best->near_percent
+                                                                                 : best->viable_percent;
     if (percent && percent < than && (!real || advise_is_real(c->manager))) best = c;
   }
   return best;
@@ -334,27 +378,34 @@ static const advise_capacity *lowest(const advise_advice *advice, bool real, boo
 static void conclude_verdict(const advise_study *study, advise_advice *advice) {
   ff_text text = {0};
   char a[32];
-  const advise_capacity *near = lowest(advice, true, true), *viable = lowest(advice, true, false), *any = lowest(advice, false, false);
+  const advise_capacity *near = lowest(advice, true, true), *viable = lowest(advice, true, false),
+                        *any = lowest(advice, false, false);
   if (!advice->reference) {
-    ff_text_add(&text, "Nothing can be said of less memory: %s", study->facts.footprint_blocks ? "it was not simulated." : "the program allocates none.");
+    ff_text_add(&text, "Nothing can be said of less memory: %s",
+                study->facts.footprint_blocks ? "it was not simulated." : "the program allocates none.");
   } else {
     ff_text_add(&text, "The reference is %s with all memory: %s. ", study->baseline, time(advice->reference, a));
     bool any_real = false;
     for (size_t i = 0; i < study->settings.count; i++) {
       const advise_setting *s = study->settings.items[i];
-      any_real = any_real || (s->stage == ADVISE_CAPACITY && s->percent < 100 && s->known && advise_is_real(s->manager));
+      any_real =
+          any_real || (s->stage == ADVISE_CAPACITY && s->percent < 100 && s->known && advise_is_real(s->manager));
     }
     if (!any_real) {
       ff_text_add(&text, "With what can be had today less memory was not simulated (the list at the end says why).");
     } else if (!viable) {
-      ff_text_add(&text, "Less memory than that is not viable with what can be had today: at every capacity simulated the time is more than %.0f times the reference.", ADVISE_VIABLE);
+      ff_text_add(
+          &text,
+          "Less memory than that is not viable with what can be had today: at every capacity simulated the time is more than %.0f times the reference.",
+          ADVISE_VIABLE);
     } else {
       ff_text_add(&text, "Less memory is viable: ");
       if (near) add_reach(&text, near->manager, near->near_percent, near->near, "the time stays within 10 %");
       else ff_text_add(&text, "not at the same speed (nothing stays within 10 %%), but ");
       if (near && near->near_percent > viable->viable_percent) ff_text_add(&text, "; ");
-      if (!near || near->near_percent > viable->viable_percent) add_reach(&text, viable->manager, viable->viable_percent, viable->viable,
-          "it stays within twice the reference");
+      if (!near || near->near_percent > viable->viable_percent)
+        add_reach(&text, viable->manager, viable->viable_percent, viable->viable,
+                  "it stays within twice the reference");
       ff_text_add(&text, ".");
     }
     if (any && (!viable || any->viable_percent < viable->viable_percent)) {
@@ -382,19 +433,22 @@ static void conclude_capacity(const advise_study *study, advise_advice *advice) 
 /* ---- all together ---- */
 
 static void conclude_summary(const advise_study *study, advise_advice *advice) {
-  const advise_setting *now = now_of(study), *base = advise_find(study, study->baseline), *ideal = advise_find(study, "ideal"),
-      *copy = advise_find(study, "copy");
+  const advise_setting *now = now_of(study), *base = advise_find(study, study->baseline),
+                       *ideal = advise_find(study, "ideal"), *copy = advise_find(study, "copy");
   ff_text text = {0};
   char a[32], b[32];
-  if (base && !base->known) ff_text_add(&text, "%s cannot run here%s%.300s. ", base->memory, base->result.error[0] ? ": " : "", report_reason(&base->result));
+  if (base && !base->known)
+    ff_text_add(&text, "%s cannot run here%s%.300s. ", base->memory, base->result.error[0] ? ": " : "",
+                report_reason(&base->result));
   if (!now || !now->known) ff_text_add(&text, "Neither could %s: there is nothing to compare with.", study->paged);
   else {
     ff_text_add(&text, "Now, with %s: %s", now->memory, time(time_of(now), a));
     if (ideal && ideal->known)
-      ff_text_add(&text, ". If memory were everywhere (ideal): %s, so moving data costs %.1f %% of the time", time(time_of(ideal), b),
-          100 * advise_gain(time_of(now), time_of(ideal)));
-    if (copy && copy->known && copy != now) ff_text_add(&text, ". With copies: %s, %.2f times that", time(time_of(copy), b),
-        (double)time_of(copy) / (double)time_of(now));
+      ff_text_add(&text, ". If memory were everywhere (ideal): %s, so moving data costs %.1f %% of the time",
+                  time(time_of(ideal), b), 100 * advise_gain(time_of(now), time_of(ideal)));
+    if (copy && copy->known && copy != now)
+      ff_text_add(&text, ". With copies: %s, %.2f times that", time(time_of(copy), b),
+                  (double)time_of(copy) / (double)time_of(now));
     ff_text_add(&text, ".");
   }
   advice->summary = text.chars;

@@ -9,12 +9,21 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { CRASH_PATIENCE_MS = 10000, STOP_PATIENCE_MS = 700, WRITE_PATIENCE_MS = 1000, LOOK_MS = 10, SAME_MS = 400, WATCHED = 4 };
+enum {
+  CRASH_PATIENCE_MS = 10000,
+  STOP_PATIENCE_MS = 700,
+  WRITE_PATIENCE_MS = 1000,
+  LOOK_MS = 10,
+  SAME_MS = 400,
+  WATCHED = 4
+};
 
-static const struct { int signal, patience; } ending_signals[] = {
-    {SIGABRT, CRASH_PATIENCE_MS}, {SIGSEGV, CRASH_PATIENCE_MS}, {SIGBUS, CRASH_PATIENCE_MS}, {SIGFPE, CRASH_PATIENCE_MS},
-    {SIGILL, CRASH_PATIENCE_MS},  {SIGINT, STOP_PATIENCE_MS},   {SIGTERM, STOP_PATIENCE_MS}, {SIGHUP, STOP_PATIENCE_MS},
-    {SIGQUIT, STOP_PATIENCE_MS},  {SIGPIPE, STOP_PATIENCE_MS},  {SIGALRM, STOP_PATIENCE_MS}, {SIGXCPU, STOP_PATIENCE_MS}};
+static const struct {
+  int signal, patience;
+} ending_signals[] = {{SIGABRT, CRASH_PATIENCE_MS}, {SIGSEGV, CRASH_PATIENCE_MS}, {SIGBUS, CRASH_PATIENCE_MS},
+                      {SIGFPE, CRASH_PATIENCE_MS},  {SIGILL, CRASH_PATIENCE_MS},  {SIGINT, STOP_PATIENCE_MS},
+                      {SIGTERM, STOP_PATIENCE_MS},  {SIGHUP, STOP_PATIENCE_MS},   {SIGQUIT, STOP_PATIENCE_MS},
+                      {SIGPIPE, STOP_PATIENCE_MS},  {SIGALRM, STOP_PATIENCE_MS},  {SIGXCPU, STOP_PATIENCE_MS}};
 enum { ENDING_SIGNALS = sizeof ending_signals / sizeof ending_signals[0] };
 
 static _Atomic(ff_ending *) watched[WATCHED];
@@ -70,11 +79,14 @@ static void handle_signal(int number) {
 
 static void handle_quick_exit(void) { let_write(FF_ENDING_QUICK_EXIT); }
 
-/* A second Ctrl-C must get through while the first one's handler waits, which may be in the only thread that takes signals. */
+/* A second Ctrl-C must get through while the first one's handler waits, which may be in the only thread that takes
+ * signals. */
 static void take_signal(int number) {
-  struct sigaction now, ours = {.sa_handler = handle_signal, .sa_flags = SA_ONSTACK | (is_stop(number) ? SA_NODEFER : 0)};
+  struct sigaction now,
+      ours = {.sa_handler = handle_signal, .sa_flags = SA_ONSTACK | (is_stop(number) ? SA_NODEFER : 0)};
   sigemptyset(&ours.sa_mask);
-  if (sigaction(number, NULL, &now) == 0 && !(now.sa_flags & SA_SIGINFO) && now.sa_handler == SIG_DFL) sigaction(number, &ours, NULL);
+  if (sigaction(number, NULL, &now) == 0 && !(now.sa_flags & SA_SIGINFO) && now.sa_handler == SIG_DFL)
+    sigaction(number, &ours, NULL);
 }
 
 void ff_ending_create(ff_ending *ending) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The places, in order; the first that has the file is taken. Links are followed before a folder is taken for the file's own. */
+/* The places, in order; the first that has the file is taken. Links are followed before a folder is taken for the
+ * file's own. */
 #define _GNU_SOURCE /* dladdr, secure_getenv */
 #include "base/installed.h"
 
@@ -12,7 +13,12 @@
 
 #include "base/memory.h"
 
-typedef struct search { const char *name; int mode; char *path; size_t room; } search;
+typedef struct search {
+  const char *name;
+  int mode;
+  char *path;
+  size_t room;
+} search;
 
 static bool is_there(const search *s, const char *folder, const char *below) {
   int length = snprintf(s->path, s->room, "%s/%s%s", folder, below, s->name);
@@ -33,13 +39,15 @@ static bool on_path(const search *s, const char *folders) {
   for (char *folder = strtok_r(list, ":", &rest); folder && !found; folder = strtok_r(NULL, ":", &rest)) {
     char program[PATH_MAX];
     int length = snprintf(program, sizeof program, "%s/farfault", folder);
-    if (length > 0 && (size_t)length < sizeof program && access(program, X_OK) == 0) found = beside(s, program, "../lib/farfault/");
+    if (length > 0 && (size_t)length < sizeof program && access(program, X_OK) == 0)
+      found = beside(s, program, "../lib/farfault/");
   }
   free(list);
   return found;
 }
 
-bool ff_find_installed(const char *name, int mode, void *inside, const char *folder, bool secure, char *path, size_t room) {
+bool ff_find_installed(const char *name, int mode, void *inside, const char *folder, bool secure, char *path,
+                       size_t room) {
   static const char *const below[] = {"farfault/", "../lib/farfault/", "", "../../lib/farfault/"};
   search s = {name, mode, path, room};
   Dl_info info;

@@ -41,8 +41,9 @@ char *ff_strdup(const char *text) {
 
 void *ff_map_huge(size_t bytes) {
   size_t rounded = (bytes + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
-  char *whole = rounded < bytes ? MAP_FAILED
-                                : mmap(NULL, rounded + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  char *whole = rounded < bytes
+                    ? MAP_FAILED
+                    : mmap(NULL, rounded + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (whole == MAP_FAILED) out_of_memory(bytes);
   char *memory = (char *)(((uintptr_t)whole + HUGE_PAGE - 1) & ~(uintptr_t)(HUGE_PAGE - 1));
   size_t before = (size_t)(memory - whole), behind = HUGE_PAGE - before;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An ordered set of numbers: see numbers.h. Levels are counted from the leaves, which are level 0 and have no branches but
- * their bits. */
+/* An ordered set of numbers: see numbers.h. Levels are counted from the leaves, which are level 0 and have no branches
+ * but their bits. */
 #include "base/numbers.h"
 
 #include <stdlib.h>
@@ -72,7 +72,8 @@ void ff_numbers_remove(ff_numbers *set, uint64_t number) {
   node *path[MAX_LEVELS];
   if (!ff_numbers_has(set, number)) return;
   path[set->levels - 1] = set->root;
-  for (uint32_t level = set->levels - 1; level; level--) path[level - 1] = path[level]->branches[digit_of(number, level)];
+  for (uint32_t level = set->levels - 1; level; level--)
+    path[level - 1] = path[level]->branches[digit_of(number, level)];
   for (uint32_t level = 0; level < set->levels; level++) { /* up, as long as a node becomes empty */
     path[level]->used &= ~(UINT64_C(1) << digit_of(number, level));
     if (level) path[level]->branches[digit_of(number, level)] = NULL;
@@ -93,7 +94,8 @@ static bool node_next(const node *n, uint32_t level, uint64_t from, uint64_t *fo
       *found = base | at;
       return true;
     }
-    if (node_next(n->branches[at], level - 1, begin, found)) return true; /* fails for one branch at most: that of `from` */
+    /* fails for one branch at most: that of `from` */
+    if (node_next(n->branches[at], level - 1, begin, found)) return true;
   }
   return false;
 }
@@ -113,7 +115,8 @@ static bool node_previous(const node *n, uint32_t level, uint64_t to, uint64_t *
       *found = base | at;
       return true;
     }
-    if (node_previous(n->branches[at], level - 1, end, found)) return true; /* fails for one branch at most: that of `to` */
+    /* fails for one branch at most: that of `to` */
+    if (node_previous(n->branches[at], level - 1, end, found)) return true;
     left &= ~(UINT64_C(1) << at);
   }
   return false;

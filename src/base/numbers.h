@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An ordered set of numbers: which is the nearest at some place or above, or below? A tree of 64 branches to a node, as high as the
- * largest number needs: every operation takes as many steps as that has digits to the base 64, however many numbers there are.
+/* An ordered set of numbers: which is the nearest at some place or above, or below? A tree of 64 branches to a node, as
+ * high as the largest number needs: every operation takes as many steps as that has digits to the base 64, however many
+ * numbers there are.
  *
  *     a node's bit i is set exactly if its branch i holds a number; no node but the root is without a bit */
 #ifndef FF_BASE_NUMBERS_H

@@ -24,9 +24,9 @@
 enum { LINKS_MAX = 40, NAMES_TRIED = 100, NAME_KEPT = 200, STREAM_PIECE = 4096, LOOK_MS = 100, COPY_PIECE = 1 << 16 };
 
 struct ff_output {
-  char *path;            /* as the user called it: for messages */
-  char *target;          /* the regular file that it becomes; NULL: written in place */
-  char *aside;           /* the name that it has until then; NULL: none */
+  char *path;   /* as the user called it: for messages */
+  char *target; /* the regular file that it becomes; NULL: written in place */
+  char *aside;  /* the name that it has until then; NULL: none */
   ff_output_kind kind;
   int descriptor, failed; /* failed: errno of the first thing that did; 0: none */
 };
@@ -39,8 +39,8 @@ static ff_status fail_write(const char *path, int reason, ff_error *error) {
 
 /* ---- where a path leads ---- */
 
-/* /dev/stdout, /dev/stderr, /dev/fd/N and /proc/self/fd/N are files that are open already: -1 for any other path. Opening
- * their name anew would start at the file's beginning. */
+/* /dev/stdout, /dev/stderr, /dev/fd/N and /proc/self/fd/N are files that are open already: -1 for any other path.
+ * Opening their name anew would start at the file's beginning. */
 static int open_already(const char *path) {
   if (!strcmp(path, "/dev/stdout")) return STDOUT_FILENO;
   if (!strcmp(path, "/dev/stderr")) return STDERR_FILENO;
@@ -61,7 +61,8 @@ static char *follow_once(const char *path) {
   return next.chars;
 }
 
-/* The path behind all symbolic links of its last part, whether a file is there or not; of links in a circle one of them. The caller frees. */
+/* The path behind all symbolic links of its last part, whether a file is there or not; of links in a circle one of
+ * them. The caller frees. */
 static char *follow(const char *path) {
   char *at = ff_strdup(path);
   for (int i = 0; i < LINKS_MAX && open_already(at) < 0; i++) {
@@ -95,11 +96,14 @@ static ff_status check_target(const char *path, const char *target, ff_error *er
   if (!length) return ff_fail(error, FF_IO, "the name of a file to write is empty");
   if (target[length - 1] == '/') return ff_fail(error, FF_IO, "%s: cannot write there: it is a folder", path);
   struct stat there;
-  if (stat(target, &there) && errno != ENOENT) return ff_fail(error, FF_IO, "%s: cannot write there: %s", path, strerror(errno));
-  if (faccessat(AT_FDCWD, target, W_OK, AT_EACCESS) && errno != ENOENT) return ff_fail(error, FF_IO, "%s: cannot write there: %s", path, strerror(errno));
+  if (stat(target, &there) && errno != ENOENT)
+    return ff_fail(error, FF_IO, "%s: cannot write there: %s", path, strerror(errno));
+  if (faccessat(AT_FDCWD, target, W_OK, AT_EACCESS) && errno != ENOENT)
+    return ff_fail(error, FF_IO, "%s: cannot write there: %s", path, strerror(errno));
   char *folder = folder_of(target);
   ff_status status = FF_OK;
-  if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS)) status = ff_fail(error, FF_IO, "%s: cannot write there: %s: %s", path, folder, strerror(errno));
+  if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS))
+    status = ff_fail(error, FF_IO, "%s: cannot write there: %s: %s", path, folder, strerror(errno));
   free(folder);
   return status;
 }
@@ -116,7 +120,9 @@ static ff_status check_place(const char *path, ff_error *error) {
   if (open >= 0) return FF_OK;
   if (S_ISDIR(there.st_mode)) return ff_fail(error, FF_IO, "%s: cannot write there: it is a folder", path);
   if (S_ISSOCK(there.st_mode)) return ff_fail(error, FF_IO, "%s: cannot write there: it is a socket", path);
-  return faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) ? ff_fail(error, FF_IO, "%s: cannot write there: %s", path, strerror(errno)) : FF_OK;
+  return faccessat(AT_FDCWD, path, W_OK, AT_EACCESS)
+             ? ff_fail(error, FF_IO, "%s: cannot write there: %s", path, strerror(errno))
+             : FF_OK;
 }
 
 ff_status ff_output_check(const char *path, ff_error *error) {
@@ -160,7 +166,8 @@ static char *aside_name(const char *target) {
   }
   const char *slash = strrchr(target, '/'), *name = slash ? slash + 1 : target;
   ff_text aside = {0};
-  ff_text_add(&aside, "%.*s%.*s.tmp-%ld-%08x", (int)(name - target), target, NAME_KEPT, name, (long)getpid(), (unsigned)random);
+  ff_text_add(&aside, "%.*s%.*s.tmp-%ld-%08x", (int)(name - target), target, NAME_KEPT, name, (long)getpid(),
+              (unsigned)random);
   return aside.chars;
 }
 
@@ -193,7 +200,7 @@ static int open_aside(ff_output *o) {
 static void keep_mode(int fd, const char *target) {
   struct stat old, new;
   if (stat(target, &old) || fstat(fd, &new)) return;
-  bool own = (old.st_uid == new.st_uid && old.st_gid == new.st_gid) || !fchown(fd, old.st_uid, old.st_gid);
+  bool own = (old.st_uid == new.st_uid &&old.st_gid == new.st_gid) || !fchown(fd, old.st_uid, old.st_gid);
   mode_t mode = old.st_mode & (own ? 07777 : 0777);
   if (mode != (new.st_mode & 07777) && fchmod(fd, mode)) return; /* a file system without modes */
 }
@@ -216,7 +223,8 @@ static int open_place(const char *path) {
   else {
     struct stat there;
     bool pipe = !stat(last, &there) && S_ISFIFO(there.st_mode);
-    while ((fd = open(last, O_WRONLY | O_NOCTTY | O_CLOEXEC | (pipe ? O_NONBLOCK : 0))) < 0 && (errno == EINTR || (pipe && errno == ENXIO))) {
+    while ((fd = open(last, O_WRONLY | O_NOCTTY | O_CLOEXEC | (pipe ? O_NONBLOCK : 0))) < 0 &&
+           (errno == EINTR || (pipe && errno == ENXIO))) {
       nanosleep(&(struct timespec){.tv_nsec = LOOK_MS * 1000000L}, NULL);
       if (!is_to_end()) continue;
       errno = EINTR;
@@ -234,9 +242,13 @@ ff_status ff_output_open(const char *path, ff_output_kind kind, ff_output **out,
   ff_output *o = ff_alloc(sizeof *o);
   *o = (ff_output){.path = ff_strdup(path), .kind = kind, .descriptor = -1};
   if (kind != FF_OUTPUT_PART) o->target = ff_output_target(path);
-  ff_status status = kind == FF_OUTPUT_PART ? FF_OK : o->target ? check_target(path, o->target, error) : check_place(path, error);
+  ff_status status = kind == FF_OUTPUT_PART ? FF_OK
+                     : o->target            ? check_target(path, o->target, error)
+                                            : check_place(path, error);
   if (!status) {
-    o->descriptor = kind == FF_OUTPUT_PART ? open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666) : o->target ? open_aside(o) : open_place(path);
+    o->descriptor = kind == FF_OUTPUT_PART ? open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)
+                    : o->target            ? open_aside(o)
+                                           : open_place(path);
     if (o->descriptor < 0) status = fail_write(path, errno, error);
   }
   if (status) ff_output_discard(o);
@@ -352,8 +364,12 @@ static ff_status write_whole(const char *path, ff_output_kind kind, const void *
   return ff_output_finish(output, error);
 }
 
-ff_status ff_file_write(const char *path, const void *data, size_t size, ff_error *error) { return write_whole(path, FF_OUTPUT_KEPT, data, size, error); }
-ff_status ff_file_write_scratch(const char *path, const void *data, size_t size, ff_error *error) { return write_whole(path, FF_OUTPUT_SCRATCH, data, size, error); }
+ff_status ff_file_write(const char *path, const void *data, size_t size, ff_error *error) {
+  return write_whole(path, FF_OUTPUT_KEPT, data, size, error);
+}
+ff_status ff_file_write_scratch(const char *path, const void *data, size_t size, ff_error *error) {
+  return write_whole(path, FF_OUTPUT_SCRATCH, data, size, error);
+}
 
 static ff_status copy_into(int from, const char *name, const char *path, ff_error *error) {
   ff_output *to;

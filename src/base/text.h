@@ -31,7 +31,8 @@ void ff_map_free(ff_map *map);
 /* Reads a whole file. *data is NUL-terminated one past *size; the caller frees it. `limit` in bytes (0: 1 GiB). */
 ff_status ff_file_read(const char *path, size_t limit, char **data, size_t *size, ff_error *error);
 
-/* Writes a whole output (output.h): a reader sees the old file or the new one; what is no regular file is written in place. */
+/* Writes a whole output (output.h): a reader sees the old file or the new one; what is no regular file is written in
+ * place. */
 ff_status ff_file_write(const char *path, const void *data, size_t size, ff_error *error);
 
 /* "8G", "512MiB", "75%" (of `whole`; whole == 0 refuses a percentage), "4096": bytes, units are powers of 1024. */
@@ -43,7 +44,8 @@ const char *ff_format_bytes(uint64_t bytes, char *buffer, size_t size);
 /* The message "file:line:column: what", then that line of `text` and a caret below the column. Lines and columns count
  * from 1 (column in bytes; 0: no caret); long lines are cut around the column. Returns `status`. */
 ff_status ff_fail_in_text(ff_error *error, ff_status status, const char *file, const char *text, size_t size,
-                          uint32_t line, uint32_t column, const char *format, ...) __attribute__((format(printf, 8, 9)));
+                          uint32_t line, uint32_t column, const char *format, ...)
+    __attribute__((format(printf, 8, 9)));
 
 /* For "did you mean": the candidate (NULL-ended list) nearest to `word` by edit distance, or NULL if none is near. */
 const char *ff_closest(const char *word, const char *const *candidates);

@@ -8,15 +8,20 @@
 
 /* ---- what libfyaml is given ---- */
 
-/* The length of the UTF-8 character at `at`, 0 if it is none (a longer form of another one and half of a pair are none, either) or a control character
- * that no text has. */
+/* The length of the UTF-8 character at `at`, 0 if it is none (a longer form of another one and half of a pair are none,
+ * either) or a control character that no text has. */
 static size_t character_length(const unsigned char *at, size_t left) {
   if (*at == '\n' || *at == '\t' || *at == '\r' || (*at >= 32 && *at < 127)) return 1;
   size_t length = *at >= 0xf0 ? 4 : *at >= 0xe0 ? 3 : 2;
   if (*at < 0xc2 || *at > 0xf4 || length > left) return 0;
   for (size_t i = 1; i < length; i++)
     if ((at[i] & 0xc0) != 0x80) return 0;
-  unsigned least = *at == 0xe0 ? 0xa0 : *at == 0xf0 ? 0x90 : 0x80, most = *at == 0xed ? 0x9f : *at == 0xf4 ? 0x8f : 0xbf;
+  unsigned least = *at == 0xe0   ? 0xa0
+                   : *at == 0xf0 ? 0x90
+                                 : 0x80,
+           most = *at == 0xed   ? 0x9f
+                  : *at == 0xf4 ? 0x8f
+                                : 0xbf;
   return at[1] < least || at[1] > most ? 0 : length;
 }
 
@@ -29,8 +34,12 @@ static ff_status check_text(const ff_yaml *y, const char *kind) {
   uint32_t line = 1, column = 1;
   for (size_t at = 0, length; at < y->size; at += length) {
     length = character_length((const unsigned char *)y->text + at, y->size - at);
-    if (!length) return ff_fail_in_text(y->error, FF_PARSE, y->file, y->text, y->size, line, column, "not text: this byte is 0x%02x", (unsigned char)y->text[at]);
-    if (y->text[at] == '%' && begins_line(y, at)) return ff_fail_in_text(y->error, FF_PARSE, y->file, y->text, y->size, line, column, "YAML directives are not used in %s files", kind);
+    if (!length)
+      return ff_fail_in_text(y->error, FF_PARSE, y->file, y->text, y->size, line, column,
+                             "not text: this byte is 0x%02x", (unsigned char)y->text[at]);
+    if (y->text[at] == '%' && begins_line(y, at))
+      return ff_fail_in_text(y->error, FF_PARSE, y->file, y->text, y->size, line, column,
+                             "YAML directives are not used in %s files", kind);
     column += (uint32_t)length;
     if (y->text[at] == '\n') {
       line++;
@@ -51,27 +60,33 @@ static ff_status fail_parse(const ff_yaml *y) {
 
 static ff_status load(ff_yaml *y) {
   if (fy_parser_set_string(y->parser, y->text, y->size) == 0) y->document = fy_parse_load_document(y->parser);
-  if (!y->document) return fy_diag_got_error(y->diag) ? fail_parse(y) : ff_fail(y->error, FF_PARSE, "%s: is empty", y->file);
+  if (!y->document)
+    return fy_diag_got_error(y->diag) ? fail_parse(y) : ff_fail(y->error, FF_PARSE, "%s: is empty", y->file);
   struct fy_document *second = fy_parse_load_document(y->parser);
   if (second) fy_parse_document_destroy(y->parser, second);
   if (fy_diag_got_error(y->diag)) return fail_parse(y);
   return second ? ff_fail(y->error, FF_PARSE, "%s: holds more than one document", y->file) : FF_OK;
 }
 
-ff_status ff_yaml_open(const char *file, const char *text, size_t size, const char *kind, ff_yaml *yaml, ff_error *error) {
+ff_status ff_yaml_open(const char *file, const char *text, size_t size, const char *kind, ff_yaml *yaml,
+                       ff_error *error) {
   *yaml = (ff_yaml){.file = file, .text = text, .size = size, .error = error};
   if (check_text(yaml, kind)) return FF_PARSE;
   yaml->diag = fy_diag_create(&(struct fy_diag_cfg){.level = FYET_ERROR, .module_mask = ~0u});
   if (!yaml->diag) return ff_fail(error, FF_LIMIT, "%s: cannot be read: the host is out of memory", file);
   fy_diag_set_collect_errors(yaml->diag, true);
-  struct fy_parse_cfg config = {.flags = FYPCF_QUIET | FYPCF_COLLECT_DIAG | FYPCF_ALLOW_DUPLICATE_KEYS, .diag = yaml->diag};
+  struct fy_parse_cfg config = {.flags = FYPCF_QUIET | FYPCF_COLLECT_DIAG | FYPCF_ALLOW_DUPLICATE_KEYS,
+                                .diag = yaml->diag};
   yaml->parser = fy_parser_create(&config);
-  ff_status status = yaml->parser ? load(yaml) : ff_fail(error, FF_LIMIT, "%s: cannot be read: the host is out of memory", file);
+  ff_status status =
+      yaml->parser ? load(yaml) : ff_fail(error, FF_LIMIT, "%s: cannot be read: the host is out of memory", file);
   if (status) ff_yaml_close(yaml);
   return status;
 }
 
-struct fy_node *ff_yaml_root(const ff_yaml *yaml) { return fy_document_root(yaml->document); }
+struct fy_node *ff_yaml_root(const ff_yaml *yaml) {
+  return fy_document_root(yaml->document);
+}
 
 void ff_yaml_close(ff_yaml *yaml) {
   if (yaml->document) fy_parse_document_destroy(yaml->parser, yaml->document);
@@ -84,8 +99,9 @@ void ff_yaml_close(ff_yaml *yaml) {
 
 /* ---- nodes ---- */
 
-/* The pieces that libfyaml decodes a scalar to, one after the other. Within 'a''''b' its version 0.7.12 gives each quote but the last as a piece, not
- * each second one: a quote right behind one that counted is that one's other half. */
+/* The pieces that libfyaml decodes a scalar to, one after the other. Within 'a''''b' its version 0.7.12 gives each
+ * quote but the last as a piece, not each second one: a quote right behind one that counted is that one's other
+ * half. */
 static bool add_pieces(struct fy_token_iter *pieces, bool single_quoted, char *buffer) {
   const struct fy_iter_chunk *piece = NULL;
   const char *quote = NULL; /* the last one that counted */
@@ -103,8 +119,9 @@ static bool add_pieces(struct fy_token_iter *pieces, bool single_quoted, char *b
   return !failed;
 }
 
-/* Not by fy_node_get_scalar: that has the scanner's count of bytes for the text's length, and where decoding gives more (runs of escaped quotes, for
- * one) libfyaml 0.7.12 cuts the text and loses the list of its pieces. The iterator here is destroyed whatever it gives. */
+/* Not by fy_node_get_scalar: that has the scanner's count of bytes for the text's length, and where decoding gives more
+ * (runs of escaped quotes, for one) libfyaml 0.7.12 cuts the text and loses the list of its pieces. The iterator here
+ * is destroyed whatever it gives. */
 bool ff_yaml_scalar(struct fy_node *node, char *buffer) {
   if (!node || !fy_node_is_scalar(node) || fy_node_is_alias(node)) return false;
   struct fy_token *token = fy_node_get_scalar_token(node);

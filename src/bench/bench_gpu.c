@@ -35,7 +35,8 @@ ff_status bench_kernel(const bench_gpu *gpu, const char *name, cuda_function *ke
   return FF_OK;
 }
 
-ff_status bench_launch(const bench_gpu *gpu, cuda_function kernel, uint32_t grid_x, uint32_t grid_y, cuda_stream stream, void **arguments, ff_error *error) {
+ff_status bench_launch(const bench_gpu *gpu, cuda_function kernel, uint32_t grid_x, uint32_t grid_y, cuda_stream stream,
+                       void **arguments, ff_error *error) {
   BENCH_TRY(gpu, LaunchKernel, kernel, grid_x, grid_y, 1, 256, 1, 1, 0, stream, arguments, NULL);
   return FF_OK;
 }

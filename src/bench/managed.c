@@ -19,8 +19,8 @@ enum { WARM_TURNS = 2, ATTACH_GLOBAL = 1, TURNS_VIRTUAL = 10, TURNS_REAL = 1000 
 typedef struct turn_state {
   bench_gpu gpu;
   cuda_function kernel;
-  cuda_address device;  /* managed: the host's address too */
-  unsigned char *host;  /* page-locked */
+  cuda_address device; /* managed: the host's address too */
+  unsigned char *host; /* page-locked */
   size_t bytes;
   ff_gpu *segments;
   ff_segment *segment;
@@ -84,13 +84,20 @@ static ff_status turn_with_copies(turn_state *s, bool touch, bool back, ff_error
   return FF_OK;
 }
 
-static ff_status copies_in_turn(turn_state *s, bool touch, ff_error *error) { return turn_with_copies(s, touch, false, error); }
-static ff_status copies_turn(turn_state *s, bool touch, ff_error *error) { return turn_with_copies(s, touch, true, error); }
+static ff_status copies_in_turn(turn_state *s, bool touch, ff_error *error) {
+  return turn_with_copies(s, touch, false, error);
+}
+static ff_status copies_turn(turn_state *s, bool touch, ff_error *error) {
+  return turn_with_copies(s, touch, true, error);
+}
 
 /* ---- segments ---- */
 
 static ff_status segments_fail(ff_error *error) { return ff_fail(error, FF_INTERNAL, "libfarfault: %s", ff_message()); }
-#define SEGMENTS_TRY(call) do { if (call) return segments_fail(error); } while (0)
+#define SEGMENTS_TRY(call)                 \
+  do {                                     \
+    if (call) return segments_fail(error); \
+  } while (0)
 
 static ff_status segments_open(turn_state *s, ff_error *error) {
   ff_module *module;
@@ -113,7 +120,8 @@ static ff_status segments_give(turn_state *s, ff_error *error) {
 /* Mapping is the synchronisation. */
 static ff_status turn_with_segment(turn_state *s, bool touch, ff_access access, ff_error *error) {
   ff_use use = {.segment = s->segment, .access = access};
-  ff_launch_request request = {.kernel = s->segment_kernel, .block = {256}, .uses = &use, .use_count = s->bytes ? 1 : 0};
+  ff_launch_request request = {
+      .kernel = s->segment_kernel, .block = {256}, .uses = &use, .use_count = s->bytes ? 1 : 0};
   ff_ticket ticket;
   void *host;
   SEGMENTS_TRY(ff_launch(s->segments, &request, &ticket));
@@ -127,8 +135,12 @@ static ff_status turn_with_segment(turn_state *s, bool touch, ff_access access, 
   return FF_OK;
 }
 
-static ff_status segments_in_turn(turn_state *s, bool touch, ff_error *error) { return turn_with_segment(s, touch, FF_READ, error); }
-static ff_status segments_turn(turn_state *s, bool touch, ff_error *error) { return turn_with_segment(s, touch, FF_READ_WRITE, error); }
+static ff_status segments_in_turn(turn_state *s, bool touch, ff_error *error) {
+  return turn_with_segment(s, touch, FF_READ, error);
+}
+static ff_status segments_turn(turn_state *s, bool touch, ff_error *error) {
+  return turn_with_segment(s, touch, FF_READ_WRITE, error);
+}
 
 /* ---- the loop ---- */
 
@@ -140,7 +152,8 @@ static const way ways[MANAGED_WAYS] = {
     [MANAGED_SEGMENTS] = {segments_take, segments_turn, segments_give},
 };
 
-static ff_status mean_turn(turn_state *s, const way *how, bool touch, uint32_t turns, double *microseconds, ff_error *error) {
+static ff_status mean_turn(turn_state *s, const way *how, bool touch, uint32_t turns, double *microseconds,
+                           ff_error *error) {
   for (uint32_t i = 0; i < WARM_TURNS; i++) BENCH_DO(how->turn(s, touch, error));
   double begin = bench_now(&s->gpu);
   for (uint32_t i = 0; i < turns; i++) BENCH_DO(how->turn(s, touch, error));
@@ -148,7 +161,8 @@ static ff_status mean_turn(turn_state *s, const way *how, bool touch, uint32_t t
   return FF_OK;
 }
 
-static ff_status measure_size(turn_state *s, const way *how, uint32_t turns, double *touched, double *untouched, ff_error *error) {
+static ff_status measure_size(turn_state *s, const way *how, uint32_t turns, double *touched, double *untouched,
+                              ff_error *error) {
   if (s->bytes) BENCH_DO(how->take(s, error));
   BENCH_DO(mean_turn(s, how, true, turns, touched, error));
   BENCH_DO(mean_turn(s, how, false, turns, untouched, error));

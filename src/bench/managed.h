@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The microbenchmark of Wilt, "Managed Memory and Segmentation" (2017), for several ways to have memory on both sides: launch a null
- * kernel, synchronise, write one byte in each page of 4 KiB of a range of 0, 1, 2, 4 ... 4096 pages; the mean time of such a turn.
- * The second series does not touch anything between the launches. */
+/* The microbenchmark of Wilt, "Managed Memory and Segmentation" (2017), for several ways to have memory on both sides:
+ * launch a null kernel, synchronise, write one byte in each page of 4 KiB of a range of 0, 1, 2, 4 ... 4096 pages; the
+ * mean time of such a turn. The second series does not touch anything between the launches. */
 #ifndef FF_BENCH_MANAGED_H
 #define FF_BENCH_MANAGED_H
 
@@ -18,7 +18,9 @@ typedef enum managed_way {
 #undef X
   MANAGED_WAYS
 } managed_way;
-typedef struct managed_way_info { const char *key, *name, *help; } managed_way_info;
+typedef struct managed_way_info {
+  const char *key, *name, *help;
+} managed_way_info;
 extern const managed_way_info managed_ways[MANAGED_WAYS];
 
 typedef struct managed_times {
@@ -30,8 +32,8 @@ typedef struct managed_times {
 
 uint32_t managed_pages(uint32_t size); /* of 0 to MANAGED_SIZES - 1 */
 
-/* Measures one way, in this process: `turns` turns of each size after two that do not count; 0: 10 on the virtual GPU, whose
- * turns are all alike, else 1000. */
+/* Measures one way, in this process: `turns` turns of each size after two that do not count; 0: 10 on the virtual GPU,
+ * whose turns are all alike, else 1000. */
 ff_status managed_measure(managed_way way, uint32_t turns, managed_times *times, ff_error *error);
 
 typedef struct managed_report {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What `farfault bench managed` prints: the table, CSV, JSON, the picture; the paper's columns stand beside ours.
  *
- * Wilt's tables call microseconds ms, and GP100's row of 4 KB prints 7 MB/s where its time gives 87; a rate is bytes over time here. */
+ * Wilt's tables call microseconds ms, and GP100's row of 4 KB prints 7 MB/s where its time gives 87; a rate is bytes
+ * over time here. */
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -12,11 +13,16 @@
 #include "report/bars.h"
 #include "report/table.h"
 
-static const double paper_gm200[MANAGED_SIZES] = {47, 105, 104, 115, 134, 213, 381, 649, 1247, 2221, 4712, 8458, 17041, 33992};
-static const double paper_gp100[MANAGED_SIZES] = {39, 47.15, 49.86, 57.84, 59.04, 64.73, 79.08, 98.41, 137.15, 205.56, 391.91, 745.81, 1543.91, 3114.83};
+static const double paper_gm200[MANAGED_SIZES] = {47,  105,  104,  115,  134,  213,   381,
+                                                  649, 1247, 2221, 4712, 8458, 17041, 33992};
+static const double paper_gp100[MANAGED_SIZES] = {39,    47.15,  49.86,  57.84,  59.04,  64.73,   79.08,
+                                                  98.41, 137.15, 205.56, 391.91, 745.81, 1543.91, 3114.83};
 
 static uint32_t kilobytes(uint32_t size) { return managed_pages(size) * (MANAGED_PAGE / 1024); }
-static double rate(uint32_t size, double microseconds) { return managed_pages(size) * (double)MANAGED_PAGE / microseconds; } /* MB/s */
+/* MB/s */
+static double rate(uint32_t size, double microseconds) {
+  return managed_pages(size) * (double)MANAGED_PAGE / microseconds;
+}
 
 static void time_cell(table *t, uint32_t size, double microseconds) {
   if (!size) table_cell(t, "%.2f", microseconds);
@@ -53,11 +59,13 @@ static void write_series(const managed_report *report, bool touched, ff_text *ou
 }
 
 void managed_table(const managed_report *report, ff_text *out) {
-  ff_text_add(out, "A null kernel, a synchronisation, and a byte written in each page, on %s: us per turn (MB/s)\n", report->machine);
+  ff_text_add(out, "A null kernel, a synchronisation, and a byte written in each page, on %s: us per turn (MB/s)\n",
+              report->machine);
   write_series(report, true, out);
   ff_text_add(out, "\nThe same without touching: us per turn\n");
   write_series(report, false, out);
-  ff_text_add(out, "\nThe mean of %u turns after two. A turn, beside the launch, the wait and the touching:\n", report->turns);
+  ff_text_add(out, "\nThe mean of %u turns after two. A turn, beside the launch, the wait and the touching:\n",
+              report->turns);
   for (uint32_t way = 0; way < MANAGED_WAYS; way++)
     if (report->times[way].known) ff_text_add(out, "  %-12s %s\n", managed_ways[way].name, managed_ways[way].help);
 }
@@ -66,11 +74,13 @@ void managed_csv(const managed_report *report, ff_text *out) {
   ff_text_add(out, "way,pages,bytes,touched_us,untouched_us\n");
   for (uint32_t way = 0; way < MANAGED_WAYS; way++)
     for (uint32_t size = 0; size < MANAGED_SIZES && report->times[way].known; size++)
-      ff_text_add(out, "%s,%u,%u,%.6f,%.6f\n", managed_ways[way].key, managed_pages(size), managed_pages(size) * MANAGED_PAGE,
-                  report->times[way].touched[size], report->times[way].untouched[size]);
+      ff_text_add(out, "%s,%u,%u,%.6f,%.6f\n", managed_ways[way].key, managed_pages(size),
+                  managed_pages(size) * MANAGED_PAGE, report->times[way].touched[size],
+                  report->times[way].untouched[size]);
   for (uint32_t size = 0; size < MANAGED_SIZES; size++)
-    ff_text_add(out, "paper_gm200,%u,%u,%.2f,\npaper_gp100,%u,%u,%.2f,\n", managed_pages(size), managed_pages(size) * MANAGED_PAGE, paper_gm200[size],
-                managed_pages(size), managed_pages(size) * MANAGED_PAGE, paper_gp100[size]);
+    ff_text_add(out, "paper_gm200,%u,%u,%.2f,\npaper_gp100,%u,%u,%.2f,\n", managed_pages(size),
+                managed_pages(size) * MANAGED_PAGE, paper_gm200[size], managed_pages(size),
+                managed_pages(size) * MANAGED_PAGE, paper_gp100[size]);
 }
 
 static json_t *numbers(const double *values) {
@@ -138,11 +148,12 @@ static void fill_panel(const managed_report *report, bars_panel *panel, char nam
 void managed_svg(const managed_report *report, ff_text *out) {
   char names[3][MANAGED_SIZES][16];
   ff_text below = {0};
-  bars_panel panels[3] = {new_panel(report, "A null kernel, a synchronisation, and a byte written in each page", "us per turn"),
-                          new_panel(report, "The same as bandwidth", "MB/s"),
-                          new_panel(report, "Without touching", "us per turn")};
+  bars_panel panels[3] = {
+      new_panel(report, "A null kernel, a synchronisation, and a byte written in each page", "us per turn"),
+      new_panel(report, "The same as bandwidth", "MB/s"), new_panel(report, "Without touching", "us per turn")};
   for (int i = 0; i < 3; i++) fill_panel(report, &panels[i], names[i], i == 1, i != 2);
-  ff_text_add(&below, "bars: %s, on %s; black marks: Wilt 2017, managed memory on %s", report->command, report->machine, report->paper_gm200 ? "GM200" : "GP100");
+  ff_text_add(&below, "bars: %s, on %s; black marks: Wilt 2017, managed memory on %s", report->command, report->machine,
+              report->paper_gm200 ? "GM200" : "GP100");
   bars_write("Memory on both sides: managed, copied, segments", below.chars, panels, 3, out);
   for (int i = 0; i < 3; i++) {
     free(panels[i].groups);

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pipelines on managed memory: the same launches, over the same tiles, in streams as the hand-written ones; no copies, no hints. The end
- * is when the host has read a word of each page of the output. */
+/* Pipelines on managed memory: the same launches, over the same tiles, in streams as the hand-written ones; no copies,
+ * no hints. The end is when the host has read a word of each page of the output. */
 #include "bench/pipeline_private.h"
 
 enum { ATTACH_GLOBAL = 1, PAGE = 4096 };
 
-typedef struct memory { cuda_address in, out, between[FEW_BUFFERS], other[FEW_BUFFERS]; cuda_stream streams[FEW_BUFFERS]; } memory;
+typedef struct memory {
+  cuda_address in, out, between[FEW_BUFFERS], other[FEW_BUFFERS];
+  cuda_stream streams[FEW_BUFFERS];
+} memory;
 
 static ff_status take_memory(const bench_gpu *gpu, const pipeline_plan *plan, memory *m, ff_error *error) {
   BENCH_TRY(gpu, MemAllocManaged, &m->in, in_bytes(plan), ATTACH_GLOBAL);
@@ -30,16 +33,20 @@ static ff_status give_memory(const bench_gpu *gpu, memory *m, ff_error *error) {
   return FF_OK;
 }
 
-static ff_status launch_all(const bench_gpu *gpu, const pipeline_kernels *kernels, const pipeline_plan *plan, const memory *m, ff_error *error) {
-  if (plan->shape == PIPELINE_STREAM) return launch_mix(gpu, kernels, plan, m->in, m->out, plan->tiles, SEED_F, m->streams[0], error);
+static ff_status launch_all(const bench_gpu *gpu, const pipeline_kernels *kernels, const pipeline_plan *plan,
+                            const memory *m, ff_error *error) {
+  if (plan->shape == PIPELINE_STREAM)
+    return launch_mix(gpu, kernels, plan, m->in, m->out, plan->tiles, SEED_F, m->streams[0], error);
   for (uint32_t step = 0; is_matmul(plan) && step < matmul_steps(plan); step++) {
     matmul_step at = matmul_step_at(plan, step);
-    BENCH_DO(launch_product(gpu, kernels, plan, m->in + at.row * plan->tile, m->in + (plan->tiles + at.column) * plan->tile, m->out + step * piece_bytes(plan),
+    BENCH_DO(launch_product(gpu, kernels, plan, m->in + at.row * plan->tile,
+                            m->in + (plan->tiles + at.column) * plan->tile, m->out + step * piece_bytes(plan),
                             m->streams[step % COMPUTE_STREAMS], error));
   }
   for (uint32_t tile = 0; !is_matmul(plan) && tile < plan->tiles; tile++) {
     uint32_t i = tile % FEW_BUFFERS;
-    BENCH_DO(launch_step(gpu, kernels, plan, m->in + tile * plan->tile, m->between[i], m->other[i], m->out + tile * plan->tile, m->streams[i], error));
+    BENCH_DO(launch_step(gpu, kernels, plan, m->in + tile * plan->tile, m->between[i], m->other[i],
+                         m->out + tile * plan->tile, m->streams[i], error));
   }
   return FF_OK;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `farfault bench pipeline` prints: a table per shape, CSV, JSON, the picture. A ratio is a time over that of `streams`. */
+/* What `farfault bench pipeline` prints: a table per shape, CSV, JSON, the picture. A ratio is a time over that of
+ * `streams`. */
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -28,7 +29,8 @@ static void bytes_cell(table *t, uint64_t bytes) {
 
 static void check_cell(table *t, const pipeline_result *result) {
   if (!result->checked) table_cell(t, "-");
-  else if (result->wrong) table_cell(t, "%llu of %llu WRONG", (unsigned long long)result->wrong, (unsigned long long)result->checked);
+  else if (result->wrong)
+    table_cell(t, "%llu of %llu WRONG", (unsigned long long)result->wrong, (unsigned long long)result->checked);
   else table_cell(t, "right");
 }
 
@@ -82,7 +84,9 @@ static void csv_bytes(uint64_t bytes, ff_text *out) {
 }
 
 void pipeline_csv(const pipeline_report *report, ff_text *out) {
-  ff_text_add(out, "shape,machine,program,data_bytes,budget_bytes,tile_bytes,seconds,ratio,to_gpu_bytes,from_gpu_bytes,checked,wrong\n");
+  ff_text_add(
+      out,
+      "shape,machine,program,data_bytes,budget_bytes,tile_bytes,seconds,ratio,to_gpu_bytes,from_gpu_bytes,checked,wrong\n");
   for (uint32_t p = 0; p < report->plan_count; p++)
     for (uint32_t m = 0; m < report->machine_count; m++)
       for (uint32_t way = 0; way < PIPELINE_WAYS; way++) {
@@ -90,8 +94,9 @@ void pipeline_csv(const pipeline_report *report, ff_text *out) {
         const pipeline_machine *machine = machine_of(report, p, m);
         const pipeline_result *result = &machine->results[way];
         if (!result->known) continue;
-        ff_text_add(out, "%s,%s,%s,%llu,%llu,%llu,%.12f,", pipeline_shape_names[plan->shape], machine->name, pipeline_ways[way].key,
-                    (unsigned long long)(in_bytes(plan) + out_bytes(plan)), (unsigned long long)plan->budget, (unsigned long long)plan->tile, result->seconds);
+        ff_text_add(out, "%s,%s,%s,%llu,%llu,%llu,%.12f,", pipeline_shape_names[plan->shape], machine->name,
+                    pipeline_ways[way].key, (unsigned long long)(in_bytes(plan) + out_bytes(plan)),
+                    (unsigned long long)plan->budget, (unsigned long long)plan->tile, result->seconds);
         if (!isnan(ratio(machine, way))) ff_text_add(out, "%.6f", ratio(machine, way));
         csv_bytes(result->to_gpu, out);
         csv_bytes(result->from_gpu, out);
@@ -136,7 +141,8 @@ void pipeline_json(const pipeline_report *report, ff_text *out) {
     json_object_set_new(shape, "tile_bytes", whole(plan->tile));
     json_object_set_new(shape, "tiles", whole(plan->tiles));
     json_object_set_new(shape, "rounds", whole(plan->rounds));
-    for (uint32_t m = 0; m < report->machine_count; m++) json_array_append_new(machines, machine_value(machine_of(report, p, m)));
+    for (uint32_t m = 0; m < report->machine_count; m++)
+      json_array_append_new(machines, machine_value(machine_of(report, p, m)));
     json_object_set_new(shape, "machines", machines);
     json_array_append_new(shapes, shape);
   }
@@ -150,7 +156,11 @@ void pipeline_json(const pipeline_report *report, ff_text *out) {
 
 static void fill_panel(const pipeline_report *report, uint32_t m, bars_panel *panel, ff_text *title) {
   ff_text_add(title, "%s", machine_of(report, 0, m)->name);
-  *panel = (bars_panel){.title = title->chars, .axis = "time, streams = 1", .line = 1, .line_label = "written by hand with streams", .group_count = report->plan_count};
+  *panel = (bars_panel){.title = title->chars,
+                        .axis = "time, streams = 1",
+                        .line = 1,
+                        .line_label = "written by hand with streams",
+                        .group_count = report->plan_count};
   panel->groups = ff_alloc(report->plan_count * sizeof *panel->groups);
   panel->series = ff_alloc(PIPELINE_WAYS * sizeof *panel->series);
   panel->ours = ff_alloc(report->plan_count * PIPELINE_WAYS * sizeof *panel->ours);
@@ -175,7 +185,8 @@ void pipeline_svg(const pipeline_report *report, ff_text *out) {
   ff_text *titles = ff_alloc(report->machine_count * sizeof *titles), below = {0};
   ff_text_add(&below, "bars: %s", report->command);
   for (uint32_t m = 0; m < report->machine_count; m++) fill_panel(report, m, &panels[m], &titles[m]);
-  bars_write("More data than the GPU may hold: managed memory and segments over hand-written streams", below.chars, panels, report->machine_count, out);
+  bars_write("More data than the GPU may hold: managed memory and segments over hand-written streams", below.chars,
+             panels, report->machine_count, out);
   for (uint32_t m = 0; m < report->machine_count; m++) {
     free(panels[m].groups);
     free(panels[m].series);

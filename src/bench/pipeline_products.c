@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The matrix product written by hand: a stream that copies in, four that compute (a tile alone does not fill a GPU), one that copies out,
- * and events between them.
+/* The matrix product written by hand: a stream that copies in, four that compute (a tile alone does not fill a GPU),
+ * one that copies out, and events between them.
  *
- * GPU memory is divided into buffers for panels of A (those of a pass), for tiles of C (up to eight), and for as many panels of B as fit
- * then. What always holds
- *   - a panel that is in a buffer is not copied again; a buffer is taken from the panel whose next use is the furthest away, of several the one that was used
- *     first;
- *   - a copy into a buffer waits for the last kernels that read it, a kernel for the copies of what it reads, and for the
- *     copy out of the tile that it overwrites. */
+ * GPU memory is divided into buffers for panels of A (those of a pass), for tiles of C (up to eight), and for as many
+ * panels of B as fit then. What always holds
+ *   - a panel that is in a buffer is not copied again; a buffer is taken from the panel whose next use is the furthest
+ *     away, of several the one that was used first;
+ *   - a copy into a buffer waits for the last kernels that read it, a kernel for the copies of what it reads, and for
+ *     the copy out of the tile that it overwrites. */
 #include <stdlib.h>
 
 #include "base/memory.h"
@@ -17,11 +17,11 @@ enum { C_BUFFERS = 8, A_BUFFERS = PASS_ROWS, NO_PANEL = UINT32_MAX };
 
 typedef struct buffer {
   cuda_address address;
-  uint32_t panel;                      /* NO_PANEL: none yet */
-  uint32_t last;                       /* step that used it last */
+  uint32_t panel; /* NO_PANEL: none yet */
+  uint32_t last;  /* step that used it last */
   cuda_event loaded;
-  cuda_event used[COMPUTE_STREAMS];    /* by the last kernel of each stream */
-  bool in_use[COMPUTE_STREAMS];        /* there was one */
+  cuda_event used[COMPUTE_STREAMS]; /* by the last kernel of each stream */
+  bool in_use[COMPUTE_STREAMS];     /* there was one */
 } buffer;
 
 typedef struct products {
@@ -114,13 +114,16 @@ static ff_status bring(products *p, bool of_a, uint32_t panel, uint32_t step, bu
   return FF_OK;
 }
 
-static ff_status multiply(products *p, const buffer *a, const buffer *b, buffer *c, cuda_stream stream, ff_error *error) {
+static ff_status multiply(products *p, const buffer *a, const buffer *b, buffer *c, cuda_stream stream,
+                          ff_error *error) {
   if (p->with_copies) {
     BENCH_TRY(p->gpu, StreamWaitEvent, stream, a->loaded, 0);
     BENCH_TRY(p->gpu, StreamWaitEvent, stream, b->loaded, 0);
     if (c->panel != NO_PANEL) BENCH_TRY(p->gpu, StreamWaitEvent, stream, c->loaded, 0); /* here: its copy to the host */
   }
-  return p->with_kernels ? launch_product(p->gpu, p->kernels, p->plan, a->address, b->address, c->address, stream, error) : FF_OK;
+  return p->with_kernels
+             ? launch_product(p->gpu, p->kernels, p->plan, a->address, b->address, c->address, stream, error)
+             : FF_OK;
 }
 
 static ff_status do_step(products *p, uint32_t step, ff_error *error) {
@@ -141,15 +144,24 @@ static ff_status do_step(products *p, uint32_t step, ff_error *error) {
   c->panel = step;
   if (!p->with_copies) return FF_OK;
   BENCH_TRY(p->gpu, StreamWaitEvent, p->out_stream, b->used[which], 0);
-  BENCH_TRY(p->gpu, MemcpyDtoHAsync, p->out + step * piece_bytes(p->plan), c->address, piece_bytes(p->plan), p->out_stream);
+  BENCH_TRY(p->gpu, MemcpyDtoHAsync, p->out + step * piece_bytes(p->plan), c->address, piece_bytes(p->plan),
+            p->out_stream);
   BENCH_TRY(p->gpu, EventRecord, c->loaded, p->out_stream);
   p->result->from_gpu += piece_bytes(p->plan);
   return FF_OK;
 }
 
-ff_status stream_products(const bench_gpu *gpu, const pipeline_kernels *kernels, const pipeline_plan *plan, const unsigned char *in, unsigned char *out, bool with_kernels,
-                          bool with_copies, pipeline_result *result, ff_error *error) {
-  products p = {.gpu = gpu, .kernels = kernels, .plan = plan, .in = in, .out = out, .with_kernels = with_kernels, .with_copies = with_copies, .result = result};
+ff_status stream_products(const bench_gpu *gpu, const pipeline_kernels *kernels, const pipeline_plan *plan,
+                          const unsigned char *in, unsigned char *out, bool with_kernels, bool with_copies,
+                          pipeline_result *result, ff_error *error) {
+  products p = {.gpu = gpu,
+                .kernels = kernels,
+                .plan = plan,
+                .in = in,
+                .out = out,
+                .with_kernels = with_kernels,
+                .with_copies = with_copies,
+                .result = result};
   BENCH_DO(make_all(&p, error));
   BENCH_TRY(gpu, CtxSynchronize, );
   double begin = bench_now(gpu);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pipelines with segments: the same launches, each with what it uses; no buffers, streams, events or copies. Then the host takes the output,
- * tile by tile.
+/* Pipelines with segments: the same launches, each with what it uses; no buffers, streams, events or copies. Then the
+ * host takes the output, tile by tile.
  *
  * stream is one launch over the whole, declared per block: the library runs it in windows. */
 #include "bench/pipeline_private.h"
@@ -15,12 +15,19 @@ typedef struct program {
   ff_segment *in, *out, *between[PAIRS], *other[PAIRS];
 } program;
 
-static ff_status failed(const char *call, ff_error *error) { return ff_fail(error, FF_INTERNAL, "%s: %s", call, ff_message()); }
-#define TRY(call, ...) do { if (call(__VA_ARGS__)) return failed(#call, error); } while (0)
+static ff_status failed(const char *call, ff_error *error) {
+  return ff_fail(error, FF_INTERNAL, "%s: %s", call, ff_message());
+}
+#define TRY(call, ...)                                  \
+  do {                                                  \
+    if (call(__VA_ARGS__)) return failed(#call, error); \
+  } while (0)
 
 static ff_status open_program(program *p, ff_error *error) {
   const pipeline_plan *plan = p->plan;
-  ff_options options = {.size = sizeof options, .budget = plan->budget, .piece = plan->tile % LARGE_PAGE ? 0 : plan->tile}; /* a tile comes and goes as a whole */
+  /* a tile comes and goes as a whole */
+  ff_options options = {
+      .size = sizeof options, .budget = plan->budget, .piece = plan->tile % LARGE_PAGE ? 0 : plan->tile};
   ff_module *module;
   TRY(ff_open, &options, &p->gpu);
   TRY(ff_module_load, p->gpu, "bench_kernels.ptx", bench_ptx, 0, &module);
@@ -36,7 +43,8 @@ static ff_status open_program(program *p, ff_error *error) {
   return FF_OK;
 }
 
-/* The GPU's memory is taken before the clock starts, as the other ways take theirs: by segments that are pinned, as many as fit, and freed. */
+/* The GPU's memory is taken before the clock starts, as the other ways take theirs: by segments that are pinned, as
+ * many as fit, and freed. */
 static ff_status take_memory(program *p, ff_error *error) {
   ff_segment *taken[MEMORY_PARTS];
   uint32_t count = 0;
@@ -48,15 +56,24 @@ static ff_status take_memory(program *p, ff_error *error) {
   return FF_OK;
 }
 
-typedef struct place { ff_segment *segment; uint64_t offset; } place;
+typedef struct place {
+  ff_segment *segment;
+  uint64_t offset;
+} place;
 
 static ff_status mix(program *p, place from, place to, uint32_t seed, ff_error *error) {
   uint32_t count = quads(p->plan), rounds = p->plan->rounds;
-  ff_argument arguments[] = {FF_ADDRESS_AT(from.segment, from.offset), FF_ADDRESS_AT(to.segment, to.offset), FF_VALUE(count), FF_VALUE(seed), FF_VALUE(rounds)};
+  ff_argument arguments[] = {FF_ADDRESS_AT(from.segment, from.offset), FF_ADDRESS_AT(to.segment, to.offset),
+                             FF_VALUE(count), FF_VALUE(seed), FF_VALUE(rounds)};
   ff_use uses[] = {{.segment = from.segment, .access = FF_READ, .offset = from.offset, .bytes = p->plan->tile},
                    {.segment = to.segment, .access = FF_WRITE, .offset = to.offset, .bytes = p->plan->tile}};
-  ff_launch_request request = {.kernel = p->mix, .grid = {count / BLOCK_THREADS}, .block = {BLOCK_THREADS}, .arguments = arguments, .argument_count = 5,
-                               .uses = uses, .use_count = 2};
+  ff_launch_request request = {.kernel = p->mix,
+                               .grid = {count / BLOCK_THREADS},
+                               .block = {BLOCK_THREADS},
+                               .arguments = arguments,
+                               .argument_count = 5,
+                               .uses = uses,
+                               .use_count = 2};
   TRY(ff_launch, p->gpu, &request, NULL);
   return FF_OK;
 }
@@ -64,24 +81,36 @@ static ff_status mix(program *p, place from, place to, uint32_t seed, ff_error *
 static ff_status join(program *p, place left, place right, place to, ff_error *error) {
   uint32_t count = quads(p->plan);
   uint64_t bytes = p->plan->tile;
-  ff_argument arguments[] = {FF_ADDRESS_AT(left.segment, left.offset), FF_ADDRESS_AT(right.segment, right.offset), FF_ADDRESS_AT(to.segment, to.offset), FF_VALUE(count)};
+  ff_argument arguments[] = {FF_ADDRESS_AT(left.segment, left.offset), FF_ADDRESS_AT(right.segment, right.offset),
+                             FF_ADDRESS_AT(to.segment, to.offset), FF_VALUE(count)};
   ff_use uses[] = {{.segment = left.segment, .access = FF_READ, .offset = left.offset, .bytes = bytes},
                    {.segment = right.segment, .access = FF_READ, .offset = right.offset, .bytes = bytes},
                    {.segment = to.segment, .access = FF_WRITE, .offset = to.offset, .bytes = bytes}};
-  ff_launch_request request = {.kernel = p->join, .grid = {count / BLOCK_THREADS}, .block = {BLOCK_THREADS}, .arguments = arguments, .argument_count = 4,
-                               .uses = uses, .use_count = 3};
+  ff_launch_request request = {.kernel = p->join,
+                               .grid = {count / BLOCK_THREADS},
+                               .block = {BLOCK_THREADS},
+                               .arguments = arguments,
+                               .argument_count = 4,
+                               .uses = uses,
+                               .use_count = 3};
   TRY(ff_launch, p->gpu, &request, NULL);
   return FF_OK;
 }
 
 static ff_status product(program *p, place a, place b, place c, ff_error *error) {
   uint32_t depth = p->plan->side, width = p->plan->panel, blocks = width / 64;
-  ff_argument arguments[] = {FF_ADDRESS_AT(a.segment, a.offset), FF_ADDRESS_AT(b.segment, b.offset), FF_ADDRESS_AT(c.segment, c.offset), FF_VALUE(depth), FF_VALUE(width)};
+  ff_argument arguments[] = {FF_ADDRESS_AT(a.segment, a.offset), FF_ADDRESS_AT(b.segment, b.offset),
+                             FF_ADDRESS_AT(c.segment, c.offset), FF_VALUE(depth), FF_VALUE(width)};
   ff_use uses[] = {{.segment = a.segment, .access = FF_READ, .offset = a.offset, .bytes = p->plan->tile},
                    {.segment = b.segment, .access = FF_READ, .offset = b.offset, .bytes = p->plan->tile},
                    {.segment = c.segment, .access = FF_WRITE, .offset = c.offset, .bytes = piece_bytes(p->plan)}};
-  ff_launch_request request = {.kernel = p->product, .grid = {blocks, blocks}, .block = {BLOCK_THREADS}, .arguments = arguments, .argument_count = 5,
-                               .uses = uses, .use_count = 3};
+  ff_launch_request request = {.kernel = p->product,
+                               .grid = {blocks, blocks},
+                               .block = {BLOCK_THREADS},
+                               .arguments = arguments,
+                               .argument_count = 5,
+                               .uses = uses,
+                               .use_count = 3};
   TRY(ff_launch, p->gpu, &request, NULL);
   return FF_OK;
 }
@@ -90,10 +119,19 @@ static ff_status product(program *p, place a, place b, place c, ff_error *error)
 static ff_status launch_whole(program *p, ff_error *error) {
   uint32_t count = quads(p->plan) * p->plan->tiles, rounds = p->plan->rounds, seed = SEED_F;
   ff_argument arguments[] = {FF_ADDRESS(p->in), FF_ADDRESS(p->out), FF_VALUE(count), FF_VALUE(seed), FF_VALUE(rounds)};
-  ff_use uses[] = {{.segment = p->in, .access = FF_READ, .per_block = {BLOCK_THREADS * QUAD}, .block_bytes = BLOCK_THREADS * QUAD},
-                   {.segment = p->out, .access = FF_WRITE, .per_block = {BLOCK_THREADS * QUAD}, .block_bytes = BLOCK_THREADS * QUAD}};
-  ff_launch_request request = {.kernel = p->mix, .grid = {count / BLOCK_THREADS}, .block = {BLOCK_THREADS}, .arguments = arguments, .argument_count = 5,
-                               .uses = uses, .use_count = 2};
+  ff_use uses[] = {
+      {.segment = p->in, .access = FF_READ, .per_block = {BLOCK_THREADS * QUAD}, .block_bytes = BLOCK_THREADS * QUAD},
+      {.segment = p->out,
+       .access = FF_WRITE,
+       .per_block = {BLOCK_THREADS * QUAD},
+       .block_bytes = BLOCK_THREADS * QUAD}};
+  ff_launch_request request = {.kernel = p->mix,
+                               .grid = {count / BLOCK_THREADS},
+                               .block = {BLOCK_THREADS},
+                               .arguments = arguments,
+                               .argument_count = 5,
+                               .uses = uses,
+                               .use_count = 2};
   TRY(ff_launch, p->gpu, &request, NULL);
   return FF_OK;
 }
@@ -102,9 +140,11 @@ static ff_status launch_one(program *p, uint32_t step, ff_error *error) {
   const pipeline_plan *plan = p->plan;
   if (is_matmul(plan)) {
     matmul_step at = matmul_step_at(plan, step);
-    return product(p, (place){p->in, at.row * plan->tile}, (place){p->in, (plan->tiles + at.column) * plan->tile}, (place){p->out, step * piece_bytes(plan)}, error);
+    return product(p, (place){p->in, at.row * plan->tile}, (place){p->in, (plan->tiles + at.column) * plan->tile},
+                   (place){p->out, step * piece_bytes(plan)}, error);
   }
-  place in = {p->in, step * plan->tile}, out = {p->out, step * plan->tile}, between = {p->between[step % PAIRS], 0}, other = {p->other[step % PAIRS], 0};
+  place in = {p->in, step * plan->tile}, out = {p->out, step * plan->tile}, between = {p->between[step % PAIRS], 0},
+        other = {p->other[step % PAIRS], 0};
   BENCH_DO(mix(p, in, between, SEED_F, error));
   if (plan->shape == PIPELINE_CHAIN) {
     BENCH_DO(mix(p, between, other, SEED_G, error));

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pipelines written by hand, as well as we can: everything is enqueued at once, the host waits once.
  *
- * stream, chain, diamond: a slot has the buffers of one step and a stream: copy in, kernels, copy out. With three slots or more one copies
- * in, one computes, one copies out. matmul: matmul's panels are kept as long as they fit (stream_products). */
+ * stream, chain, diamond: a slot has the buffers of one step and a stream: copy in, kernels, copy out. With three slots
+ * or more one copies in, one computes, one copies out. matmul: matmul's panels are kept as long as they fit
+ * (stream_products). */
 #include "bench/pipeline_private.h"
 
 enum { SLOTS = 4 };
 
-typedef struct slot { cuda_stream stream; cuda_address in, between, other, out; } slot;
+typedef struct slot {
+  cuda_stream stream;
+  cuda_address in, between, other, out;
+} slot;
 
 static uint32_t slot_count(const pipeline_plan *plan) {
   uint64_t fit = plan->budget / (step_tiles(plan) * plan->tile);
@@ -33,8 +37,9 @@ static ff_status free_slot(const bench_gpu *gpu, slot *s, ff_error *error) {
   return FF_OK;
 }
 
-static ff_status stream_tiles(const bench_gpu *gpu, const pipeline_kernels *kernels, const pipeline_plan *plan, const unsigned char *in, unsigned char *out,
-                              bool with_kernels, bool with_copies, pipeline_result *result, ff_error *error) {
+static ff_status stream_tiles(const bench_gpu *gpu, const pipeline_kernels *kernels, const pipeline_plan *plan,
+                              const unsigned char *in, unsigned char *out, bool with_kernels, bool with_copies,
+                              pipeline_result *result, ff_error *error) {
   slot slots[SLOTS] = {0};
   uint32_t count = slot_count(plan);
   for (uint32_t i = 0; i < count; i++) BENCH_DO(make_slot(gpu, plan, &slots[i], error));
@@ -55,7 +60,8 @@ static ff_status stream_tiles(const bench_gpu *gpu, const pipeline_kernels *kern
   return FF_OK;
 }
 
-ff_status run_streams(const pipeline_plan *plan, bool with_kernels, bool with_copies, pipeline_result *result, ff_error *error) {
+ff_status run_streams(const pipeline_plan *plan, bool with_kernels, bool with_copies, pipeline_result *result,
+                      ff_error *error) {
   bench_gpu gpu;
   pipeline_kernels kernels;
   void *in, *out;
@@ -65,7 +71,8 @@ ff_status run_streams(const pipeline_plan *plan, bool with_kernels, bool with_co
   BENCH_TRY(&gpu, MemHostAlloc, &in, in_bytes(plan), 0);
   BENCH_TRY(&gpu, MemHostAlloc, &out, out_bytes(plan), 0);
   fill_input(plan, in);
-  BENCH_DO((is_matmul(plan) ? stream_products : stream_tiles)(&gpu, &kernels, plan, in, out, with_kernels, with_copies, result, error));
+  BENCH_DO((is_matmul(plan) ? stream_products : stream_tiles)(&gpu, &kernels, plan, in, out, with_kernels, with_copies,
+                                                              result, error));
   if (with_kernels && with_copies) check_output(plan, in, out, result);
   BENCH_TRY(&gpu, MemFreeHost, in);
   BENCH_TRY(&gpu, MemFreeHost, out);

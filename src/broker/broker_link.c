@@ -36,11 +36,15 @@ static ff_status wait_until(const broker_link *link, short events, int64_t until
     if (ready > 0) return FF_OK;
     if (ready < 0 && errno != EINTR) return ff_fail(error, FF_IO, "poll: %s", strerror(errno));
     if (ready == 0 && until_ms >= 0 && link_now_ms() >= until_ms)
-      return ff_fail(error, FF_IO, "the broker (process %d) does not answer: is it stopped? Killing it harms nobody's share", link->pid);
+      return ff_fail(error, FF_IO,
+                     "the broker (process %d) does not answer: is it stopped? Killing it harms nobody's share",
+                     link->pid);
   }
 }
 
-static ff_status fail_gone(const broker_link *link, ff_error *error) { return ff_fail(error, FF_NOT_FOUND, "the broker (process %d) has ended", link->pid); }
+static ff_status fail_gone(const broker_link *link, ff_error *error) {
+  return ff_fail(error, FF_NOT_FOUND, "the broker (process %d) has ended", link->pid);
+}
 
 ff_status link_send(broker_link *link, const wire_message *message, int64_t until_ms, ff_error *error) {
   uint8_t frame[WIRE_FRAME];
@@ -65,8 +69,11 @@ static ff_status take_message(broker_link *link, wire_message *message, bool *wh
   *whole = result == WIRE_GOOD;
   if (result == WIRE_BAD) return ff_fail(error, FF_IO, "the broker (process %d) sends what is no message", link->pid);
   if (result == WIRE_FOREIGN)
-    return ff_fail(error, FF_UNSUPPORTED, "the broker (process %d) is of another version of farfault: it speaks version %u, this program %d; it ends when the programs that use "
-                   "it have ended", link->pid, version, WIRE_VERSION);
+    return ff_fail(
+        error, FF_UNSUPPORTED,
+        "the broker (process %d) is of another version of farfault: it speaks version %u, this program %d; it ends when the programs that use "
+        "it have ended",
+        link->pid, version, WIRE_VERSION);
   if (!*whole) return FF_OK;
   memmove(link->bytes, link->bytes + used, link->size - used);
   link->size -= used;

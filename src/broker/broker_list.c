@@ -16,8 +16,12 @@ enum { ANSWER_MS = 5000, LISTED = 4096 };
 typedef FF_VEC(broker_holder) holders;
 
 static void add_holder(const wire_message *m, holders *list) {
-  broker_holder h = {.waits = m->state == WIRE_WAITS, .orphan = m->state == WIRE_ORPHAN, .pid = (int32_t)m->pid, .colour_count = (uint32_t)m->colours,
-                     .grant = {(uint32_t)m->sm_first, (uint32_t)m->sms, m->mask}, .since_s = (double)m->age_ms / 1000};
+  broker_holder h = {.waits = m->state == WIRE_WAITS,
+                     .orphan = m->state == WIRE_ORPHAN,
+                     .pid = (int32_t)m->pid,
+                     .colour_count = (uint32_t)m->colours,
+                     .grant = {(uint32_t)m->sm_first, (uint32_t)m->sms, m->mask},
+                     .since_s = (double)m->age_ms / 1000};
   memcpy(h.program, m->program, sizeof h.program);
   memcpy(h.name, m->name, sizeof h.name);
   FF_PUSH(list, h);
@@ -29,17 +33,24 @@ static ff_status read_listing(broker_link *link, broker_listing *listing, holder
   ff_status status = link_send(link, &m, until, error);
   if (!status) status = link_receive(link, until, &m, error);
   if (status) return status;
-  if (m.kind != WIRE_GPU) return ff_fail(error, FF_IO, "the broker (process %d) cannot list its shares%s%s", link->pid, m.kind == WIRE_REFUSED ? ": " : "", m.text);
-  *listing = (broker_listing){.sms = (uint32_t)m.gpu_sms, .colours = (uint32_t)m.gpu_colours, .free_sms = (uint32_t)m.sms,
-                              .free_colours = (uint32_t)m.colours, .daemon_pid = link->pid};
+  if (m.kind != WIRE_GPU)
+    return ff_fail(error, FF_IO, "the broker (process %d) cannot list its shares%s%s", link->pid,
+                   m.kind == WIRE_REFUSED ? ": " : "", m.text);
+  *listing = (broker_listing){.sms = (uint32_t)m.gpu_sms,
+                              .colours = (uint32_t)m.gpu_colours,
+                              .free_sms = (uint32_t)m.sms,
+                              .free_colours = (uint32_t)m.colours,
+                              .daemon_pid = link->pid};
   memcpy(listing->gpu, m.gpu, sizeof listing->gpu);
-  while (!(status = link_receive(link, until, &m, error)) && m.kind == WIRE_HOLDER && list->count < LISTED) add_holder(&m, list);
+  while (!(status = link_receive(link, until, &m, error)) && m.kind == WIRE_HOLDER && list->count < LISTED)
+    add_holder(&m, list);
   if (status) return status;
   return m.kind == WIRE_END ? FF_OK : ff_fail(error, FF_IO, "the broker (process %d) does not end its list", link->pid);
 }
 
 /* FF_NOT_FOUND: there is none, or none any more. */
-static ff_status list_one(const broker_place *place, const char *socket_name, broker_listing *listing, ff_error *error) {
+static ff_status list_one(const broker_place *place, const char *socket_name, broker_listing *listing,
+                          ff_error *error) {
   broker_link link;
   holders list = {0};
   ff_status status = link_open(place, socket_name, &link, error);
@@ -77,7 +88,8 @@ static void add_orphans(const int32_t *sm_pids, const int32_t *colour_pids, hold
   }
 }
 
-/* What processes hold of a GPU whose daemon is gone; the name without its hash stands for the GPU. FF_NOT_FOUND: nothing. */
+/* What processes hold of a GPU whose daemon is gone; the name without its hash stands for the GPU. FF_NOT_FOUND:
+ * nothing. */
 static ff_status list_locks(const broker_place *place, const char *lock_name, broker_listing *listing) {
   int32_t sm_pids[BROKER_SMS], colour_pids[BROKER_COLOURS];
   holders list = {0};
@@ -99,7 +111,9 @@ static ff_status list_gpu(const broker_place *place, const char *lock_name, brok
   return status == FF_NOT_FOUND ? list_locks(place, lock_name, listing) : status;
 }
 
-static int by_gpu(const void *a, const void *b) { return strcmp(((const broker_listing *)a)->gpu, ((const broker_listing *)b)->gpu); }
+static int by_gpu(const void *a, const void *b) {
+  return strcmp(((const broker_listing *)a)->gpu, ((const broker_listing *)b)->gpu);
+}
 
 ff_status broker_list(broker_listing **listings, uint32_t *count, ff_error *error) {
   FF_VEC(broker_listing) found = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The folder, its names, and the sockets in it. Sockets are reached as /proc/self/fd/N/NAME: by the folder that was checked, and whatever the
- * length of its path (a socket's address has 108 bytes). */
+/* The folder, its names, and the sockets in it. Sockets are reached as /proc/self/fd/N/NAME: by the folder that was
+ * checked, and whatever the length of its path (a socket's address has 108 bytes). */
 #define _GNU_SOURCE /* struct ucred, accept4 */
 #include "broker/broker_place.h"
 
@@ -39,20 +39,27 @@ ff_status place_check(int folder, broker_place *place, ff_error *error) {
   if (fstat(folder, &st)) return ff_fail(error, FF_IO, "%s: %s", place->path, strerror(errno));
   if (!S_ISDIR(st.st_mode)) return ff_fail(error, FF_INVALID, "%s: it is no folder", place->path);
   if (st.st_uid != geteuid())
-    return ff_fail(error, FF_INVALID, "%s belongs to user %ld, not to %ld: shares are not handed out there (XDG_RUNTIME_DIR names a folder of yours)", place->path,
-                   (long)st.st_uid, (long)geteuid());
+    return ff_fail(
+        error, FF_INVALID,
+        "%s belongs to user %ld, not to %ld: shares are not handed out there (XDG_RUNTIME_DIR names a folder of yours)",
+        place->path, (long)st.st_uid, (long)geteuid());
   if (st.st_mode & 077)
-    return ff_fail(error, FF_INVALID, "%s: others may look into it (mode %o): chmod 700 it", place->path, (unsigned)st.st_mode & 0777);
+    return ff_fail(error, FF_INVALID, "%s: others may look into it (mode %o): chmod 700 it", place->path,
+                   (unsigned)st.st_mode & 0777);
   return FF_OK;
 }
 
 ff_status place_open(bool make, broker_place *place, ff_error *error) {
   *place = (broker_place){.folder = -1};
   choose_path(place->path, sizeof place->path);
-  if (make && mkdir(place->path, 0700) && errno != EEXIST) return ff_fail(error, FF_IO, "%s: cannot be made: %s", place->path, strerror(errno));
+  if (make && mkdir(place->path, 0700) && errno != EEXIST)
+    return ff_fail(error, FF_IO, "%s: cannot be made: %s", place->path, strerror(errno));
   int folder = open(place->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (folder < 0 && (errno == ELOOP || errno == ENOTDIR)) return ff_fail(error, FF_INVALID, "%s: it is no folder", place->path);
-  if (folder < 0) return ff_fail(error, errno == ENOENT ? FF_NOT_FOUND : FF_IO, "%s: cannot be opened: %s", place->path, strerror(errno));
+  if (folder < 0 && (errno == ELOOP || errno == ENOTDIR))
+    return ff_fail(error, FF_INVALID, "%s: it is no folder", place->path);
+  if (folder < 0)
+    return ff_fail(error, errno == ENOENT ? FF_NOT_FOUND : FF_IO, "%s: cannot be opened: %s", place->path,
+                   strerror(errno));
   ff_status status = place_check(folder, place, error);
   if (status) place_close(place);
   return status;
@@ -77,16 +84,19 @@ void place_file_name(const char *gpu, const char *ending, char name[PLACE_NAME])
   snprintf(name, PLACE_NAME, "%s-%016llx%.5s", readable, (unsigned long long)hash, ending);
 }
 
-static ff_status make_socket(const broker_place *place, const char *name, struct sockaddr_un *address, int *fd, ff_error *error) {
+static ff_status make_socket(const broker_place *place, const char *name, struct sockaddr_un *address, int *fd,
+                             ff_error *error) {
   *address = (struct sockaddr_un){.sun_family = AF_UNIX};
   int length = snprintf(address->sun_path, sizeof address->sun_path, "/proc/self/fd/%d/%s", place->folder, name);
-  if (length < 0 || (size_t)length >= sizeof address->sun_path) return ff_fail(error, FF_INVALID, "%s/%s: too long a name for a socket", place->path, name);
+  if (length < 0 || (size_t)length >= sizeof address->sun_path)
+    return ff_fail(error, FF_INVALID, "%s/%s: too long a name for a socket", place->path, name);
   *fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   return *fd < 0 ? ff_fail(error, FF_IO, "no socket can be made: %s", strerror(errno)) : FF_OK;
 }
 
 /* What went wrong with the socket `fd`, which is closed. */
-static ff_status fail_socket(int fd, ff_status status, const broker_place *place, const char *name, const char *what, ff_error *error) {
+static ff_status fail_socket(int fd, ff_status status, const broker_place *place, const char *name, const char *what,
+                             ff_error *error) {
   int cause = errno;
   close(fd);
   return ff_fail(error, status, "%s/%s: %s: %s", place->path, name, what, strerror(cause));
@@ -96,7 +106,8 @@ ff_status place_listen(const broker_place *place, const char *name, int *fd, ff_
   struct sockaddr_un address;
   ff_status status = make_socket(place, name, &address, fd, error);
   if (status) return status;
-  if (bind(*fd, (struct sockaddr *)&address, sizeof address)) return fail_socket(*fd, FF_IO, place, name, "cannot be made", error);
+  if (bind(*fd, (struct sockaddr *)&address, sizeof address))
+    return fail_socket(*fd, FF_IO, place, name, "cannot be made", error);
   if (listen(*fd, WAITING_CONNECTIONS)) return fail_socket(*fd, FF_IO, place, name, "cannot listen", error);
   return FF_OK;
 }
@@ -116,8 +127,11 @@ ff_status place_connect(const broker_place *place, const char *name, int *fd, ff
 ff_status place_peer(int fd, int32_t *pid, ff_error *error) {
   struct ucred peer;
   socklen_t size = sizeof peer;
-  if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size)) return ff_fail(error, FF_IO, "who is at the other end of a socket cannot be known: %s", strerror(errno));
+  if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size))
+    return ff_fail(error, FF_IO, "who is at the other end of a socket cannot be known: %s", strerror(errno));
   *pid = peer.pid;
-  if (peer.uid != geteuid()) return ff_fail(error, FF_INVALID, "process %ld is of user %ld, not of %ld", (long)peer.pid, (long)peer.uid, (long)geteuid());
+  if (peer.uid != geteuid())
+    return ff_fail(error, FF_INVALID, "process %ld is of user %ld, not of %ld", (long)peer.pid, (long)peer.uid,
+                   (long)geteuid());
   return FF_OK;
 }

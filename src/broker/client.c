@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Taking a share: connect (and start the daemon where there is none), ask, wait, lock what was granted. A daemon may end at any moment, being
- * idle: until it has answered, everything is tried again; an answer counts once its share is locked and the daemon is still there. */
+/* Taking a share: connect (and start the daemon where there is none), ask, wait, lock what was granted. A daemon may
+ * end at any moment, being idle: until it has answered, everything is tried again; an answer counts once its share is
+ * locked and the daemon is still there. */
 #include "broker/client.h"
 
 #include <math.h>
@@ -34,19 +35,26 @@ static uint32_t count_of(uint32_t count, double share, uint32_t all) {
 }
 
 static ff_status make_ask(const broker_request *r, wire_message *ask, ff_error *error) {
-  if (!r->gpu || !*r->gpu || strlen(r->gpu) > BROKER_GPU_NAME) return ff_fail(error, FF_INVALID, "a GPU's name has 1 to %d bytes", BROKER_GPU_NAME);
+  if (!r->gpu || !*r->gpu || strlen(r->gpu) > BROKER_GPU_NAME)
+    return ff_fail(error, FF_INVALID, "a GPU's name has 1 to %d bytes", BROKER_GPU_NAME);
   if (!r->gpu_sms || r->gpu_sms > BROKER_SMS || r->gpu_colours > BROKER_COLOURS)
-    return ff_fail(error, FF_INVALID, "a GPU to be shared has 1 to %d SMs and at most %d colours, not %u and %u", BROKER_SMS, BROKER_COLOURS, r->gpu_sms, r->gpu_colours);
+    return ff_fail(error, FF_INVALID, "a GPU to be shared has 1 to %d SMs and at most %d colours, not %u and %u",
+                   BROKER_SMS, BROKER_COLOURS, r->gpu_sms, r->gpu_colours);
   if (!(r->sm_share >= 0 && r->sm_share <= 1 && r->colour_share >= 0 && r->colour_share <= 1))
     return ff_fail(error, FF_INVALID, "a share is a number from 0 to 1, not %g or %g", r->sm_share, r->colour_share);
   if (isnan(r->timeout_s)) return ff_fail(error, FF_INVALID, "the time to wait is no number");
-  *ask = (wire_message){.kind = WIRE_ASK, .gpu_sms = r->gpu_sms, .gpu_colours = r->gpu_colours, .sm_step = r->sm_step ? r->sm_step : 1};
+  *ask = (wire_message){
+      .kind = WIRE_ASK, .gpu_sms = r->gpu_sms, .gpu_colours = r->gpu_colours, .sm_step = r->sm_step ? r->sm_step : 1};
   ask->sms = count_of(r->sms, r->sm_share, r->gpu_sms);
   ask->colours = r->gpu_colours || r->colours ? count_of(r->colours, r->colour_share, r->gpu_colours) : 0;
   ask->timeout_ms = r->timeout_s < 0 || r->timeout_s > 1e9 ? WIRE_FOREVER : (uint64_t)(r->timeout_s * 1000);
-  if (!ask->sms || ask->sms > r->gpu_sms) return ff_fail(error, FF_INVALID, "%u SMs cannot be had of a GPU with %u", (unsigned)ask->sms, r->gpu_sms);
-  if (ask->colours > r->gpu_colours) return ff_fail(error, FF_INVALID, "%u colours cannot be had of a GPU with %u", (unsigned)ask->colours, r->gpu_colours);
-  if (ask->sm_step > BROKER_SMS) return ff_fail(error, FF_INVALID, "SMs in steps of %u: at most %d", r->sm_step, BROKER_SMS);
+  if (!ask->sms || ask->sms > r->gpu_sms)
+    return ff_fail(error, FF_INVALID, "%u SMs cannot be had of a GPU with %u", (unsigned)ask->sms, r->gpu_sms);
+  if (ask->colours > r->gpu_colours)
+    return ff_fail(error, FF_INVALID, "%u colours cannot be had of a GPU with %u", (unsigned)ask->colours,
+                   r->gpu_colours);
+  if (ask->sm_step > BROKER_SMS)
+    return ff_fail(error, FF_INVALID, "SMs in steps of %u: at most %d", r->sm_step, BROKER_SMS);
   wire_clean(r->gpu, ask->gpu, sizeof ask->gpu);
   wire_clean(r->name ? r->name : "", ask->name, sizeof ask->name);
   return FF_OK;
@@ -78,7 +86,8 @@ static ff_status connect_once(taking *t, bool *again, ff_error *error) {
 static wire_message ask_now(const taking *t) {
   wire_message ask = *t->ask;
   uint64_t gone = (uint64_t)(link_now_ms() - t->asked_ms);
-  if (ask.timeout_ms != WIRE_FOREVER && ask.timeout_ms) ask.timeout_ms = gone < ask.timeout_ms ? ask.timeout_ms - gone : 1;
+  if (ask.timeout_ms != WIRE_FOREVER && ask.timeout_ms)
+    ask.timeout_ms = gone < ask.timeout_ms ? ask.timeout_ms - gone : 1;
   return ask;
 }
 
@@ -94,7 +103,9 @@ static ff_status refused(const taking *t, const wire_message *answer, ff_error *
 static ff_status wait_for_share(taking *t, const wire_message *ask, wire_message *answer, ff_error *error) {
   int64_t until = ask->timeout_ms == WIRE_FOREVER ? -1 : link_now_ms() + (int64_t)ask->timeout_ms + SLACK_MS;
   ff_status status = link_receive(&t->share->link, until, answer, error);
-  if (status == FF_NOT_FOUND) return ff_fail(error, FF_IO, "no share of %s: its broker (process %d) ended while this process waited for one", t->ask->gpu, t->share->link.pid);
+  if (status == FF_NOT_FOUND)
+    return ff_fail(error, FF_IO, "no share of %s: its broker (process %d) ended while this process waited for one",
+                   t->ask->gpu, t->share->link.pid);
   return status ? ff_fail_at(error, status, t->ask->gpu) : FF_OK;
 }
 
@@ -104,7 +115,8 @@ static ff_status take_granted(taking *t, const wire_message *answer, bool *again
   share->grant = (broker_grant){(uint32_t)answer->sm_first, (uint32_t)answer->sms, answer->mask};
   bool colours_exist = t->ask->gpu_colours == BROKER_COLOURS || !(share->grant.colours >> t->ask->gpu_colours);
   if (!share->grant.sm_count || share->grant.sm_first + share->grant.sm_count > t->ask->gpu_sms || !colours_exist)
-    return ff_fail(error, FF_IO, "no share of %s: its broker handed out SMs that there are not, or colours", t->ask->gpu);
+    return ff_fail(error, FF_IO, "no share of %s: its broker handed out SMs that there are not, or colours",
+                   t->ask->gpu);
   ff_status status = lock_take(&t->place, t->lock_name, &share->grant, &share->lock, error);
   if (!status && link_alive(&share->link)) return FF_OK;
   if (!status) lock_drop(share->lock, &share->grant);
@@ -134,7 +146,9 @@ static ff_status take(taking *t, ff_error *error) {
     if (!status && !again) status = ask_once(t, &again, error);
     if (status || !again) return status;
     link_close(&t->share->link);
-    if (link_now_ms() >= t->connect_until_ms) return ff_fail(error, FF_IO, "%s: the broker cannot be reached: it is neither there nor can it be started", t->place.path);
+    if (link_now_ms() >= t->connect_until_ms)
+      return ff_fail(error, FF_IO, "%s: the broker cannot be reached: it is neither there nor can it be started",
+                     t->place.path);
     poll(NULL, 0, RETRY_MS);
   }
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The lock file: flock for the one daemon, fcntl's byte locks for the holders of shares (byte s: SM s; byte BROKER_SMS + c: colour c). The two
- * kinds do not see each other.
+/* The lock file: flock for the one daemon, fcntl's byte locks for the holders of shares (byte s: SM s; byte BROKER_SMS
+ * + c: colour c). The two kinds do not see each other.
  *
- * A process loses all its byte locks of a file when it closes any descriptor of it. So each process opens it once, for all its shares, and closes it
- * when the last of them is given back. A forked child has neither the locks nor, by its closing, any effect on them. */
+ * A process loses all its byte locks of a file when it closes any descriptor of it. So each process opens it once, for
+ * all its shares, and closes it when the last of them is given back. A forked child has neither the locks nor, by its
+ * closing, any effect on them. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +25,8 @@ ff_status lock_open(const broker_place *place, const char *name, int *fd, ff_err
 
 bool lock_is_there(const broker_place *place, const char *name, int fd) {
   struct stat held, there;
-  return fstat(fd, &held) == 0 && fstatat(place->folder, name, &there, AT_SYMLINK_NOFOLLOW) == 0 && held.st_ino == there.st_ino && held.st_dev == there.st_dev;
+  return fstat(fd, &held) == 0 && fstatat(place->folder, name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+         held.st_ino == there.st_ino && held.st_dev == there.st_dev;
 }
 
 ff_status lock_own(const broker_place *place, const char *name, int *fd, ff_error *error) {
@@ -32,7 +34,8 @@ ff_status lock_own(const broker_place *place, const char *name, int *fd, ff_erro
     ff_status status = lock_open(place, name, fd, error);
     if (status) return status;
     if (flock(*fd, LOCK_EX | LOCK_NB)) {
-      status = ff_fail(error, errno == EWOULDBLOCK ? FF_LIMIT : FF_IO, "%s/%s: cannot be locked: %s", place->path, name, strerror(errno));
+      status = ff_fail(error, errno == EWOULDBLOCK ? FF_LIMIT : FF_IO, "%s/%s: cannot be locked: %s", place->path, name,
+                       strerror(errno));
       close(*fd);
       return status;
     }
@@ -104,7 +107,8 @@ static ff_status open_for_process(const broker_place *place, const char *name, b
   return FF_OK;
 }
 
-bool lock_look_there(const broker_place *place, const char *name, int32_t sm_pids[BROKER_SMS], int32_t colour_pids[BROKER_COLOURS]) {
+bool lock_look_there(const broker_place *place, const char *name, int32_t sm_pids[BROKER_SMS],
+                     int32_t colour_pids[BROKER_COLOURS]) {
   pthread_mutex_lock(&guard);
   broker_lock *own = find_open(place, name); /* not to be opened once more: closing that would undo our locks */
   int fd = own ? own->fd : openat(place->folder, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
@@ -126,14 +130,16 @@ static void close_unused(broker_lock *unused) {
   free(unused);
 }
 
-ff_status lock_take(const broker_place *place, const char *name, const broker_grant *grant, broker_lock **lock, ff_error *error) {
+ff_status lock_take(const broker_place *place, const char *name, const broker_grant *grant, broker_lock **lock,
+                    ff_error *error) {
   pthread_mutex_lock(&guard);
   ff_status status = open_for_process(place, name, lock, error);
   if (!status) {
     (*lock)->shares++;
     if (!set_locks((*lock)->fd, F_WRLCK, grant) || !lock_is_there(place, name, (*lock)->fd)) {
       set_locks((*lock)->fd, F_UNLCK, grant);
-      status = ff_fail(error, FF_LIMIT, "%s/%s: another process has locked a part of the share that was handed out", place->path, name);
+      status = ff_fail(error, FF_LIMIT, "%s/%s: another process has locked a part of the share that was handed out",
+                       place->path, name);
       (*lock)->shares--;
       close_unused(*lock);
     }
@@ -143,7 +149,8 @@ ff_status lock_take(const broker_place *place, const char *name, const broker_gr
 }
 
 void lock_drop(broker_lock *lock, const broker_grant *grant) {
-  if (lock->process != getpid()) return; /* a forked child: closing its descriptor would undo what it may have locked itself */
+  /* a forked child: closing its descriptor would undo what it may have locked itself */
+  if (lock->process != getpid()) return;
   pthread_mutex_lock(&guard);
   set_locks(lock->fd, F_UNLCK, grant);
   lock->shares--;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One loop of poll(2): the listening socket, the signals, and for each client its socket and its process (a pidfd: a forked child may keep the
- * socket open when the process that holds the share is long dead).
+/* One loop of poll(2): the listening socket, the signals, and for each client its socket and its process (a pidfd: a
+ * forked child may keep the socket open when the process that holds the share is long dead).
  *
- * Who comes is let in, or refused, a round later: by then a poll has told of all who had gone before he came, and they are closed. One descriptor is
- * kept spare, for telling those whom there are no descriptors for. */
+ * Who comes is let in, or refused, a round later: by then a poll has told of all who had gone before he came, and they
+ * are closed. One descriptor is kept spare, for telling those whom there are no descriptors for. */
 #define _GNU_SOURCE
 #include "broker/server.h"
 
@@ -41,15 +41,15 @@ typedef struct server {
   const broker_place *place;
   char socket_name[PLACE_NAME], lock_name[PLACE_NAME];
   int listener, lock, signals;
-  int spare;            /* a descriptor to give up for telling one more that there are none left; -1: even it is gone */
-  bool waits;           /* somebody has waited to be accepted since before the last poll, for want of descriptors */
-  bool full;            /* no descriptors left, not even the spare one: nobody is heard until one has gone */
+  int spare;  /* a descriptor to give up for telling one more that there are none left; -1: even it is gone */
+  bool waits; /* somebody has waited to be accepted since before the last poll, for want of descriptors */
+  bool full;  /* no descriptors left, not even the spare one: nobody is heard until one has gone */
   uint32_t last_id;
   FF_VEC(connection *) connections;
   broker_state state;
 } server;
 
-enum { SERVER_CONNECTIONS = SERVER_CLIENTS + 16 }; /* the last ones are told that there are too many */
+enum { SERVER_CONNECTIONS = SERVER_CLIENTS + 16 };   /* the last ones are told that there are too many */
 enum { SERVER_FILES = 2 * SERVER_CONNECTIONS + 32 }; /* a socket and a process each */
 enum { POLL_LISTENER, POLL_SIGNALS, POLL_CLIENTS };
 
@@ -106,7 +106,8 @@ static void read_program(int32_t pid, char *program, size_t room) {
   program[strcspn(program, "\n")] = '\0';
 }
 
-static const char no_files[] = "the broker has no file descriptors left (ulimit -n): processes that hold or want shares take two each";
+static const char no_files[] =
+    "the broker has no file descriptors left (ulimit -n): processes that hold or want shares take two each";
 
 /* 0, or why not; a process that cannot be watched on this system is not. */
 static int watch_process(connection *c) {
@@ -115,7 +116,8 @@ static int watch_process(connection *c) {
   return c->process < 0 && (errno == ESRCH || errno == EMFILE || errno == ENFILE || errno == ENOMEM) ? errno : 0;
 }
 
-/* One that is not of this user is turned away without a word. False: there is no descriptor left for its process; decide() tries again. */
+/* One that is not of this user is turned away without a word. False: there is no descriptor left for its process;
+ * decide() tries again. */
 static bool take_connection(server *s, int fd) {
   int32_t pid;
   if (place_peer(fd, &pid, NULL)) {
@@ -123,7 +125,8 @@ static bool take_connection(server *s, int fd) {
     return true;
   }
   connection *c = ff_alloc(sizeof *c);
-  *c = (connection){.id = ++s->last_id ? s->last_id : ++s->last_id, .fd = fd, .process = -1, .pid = pid, .heard_ms = now_ms()};
+  *c = (connection){
+      .id = ++s->last_id ? s->last_id : ++s->last_id, .fd = fd, .process = -1, .pid = pid, .heard_ms = now_ms()};
   FF_PUSH(&s->connections, c);
   int cause = watch_process(c);
   c->gone = cause == ESRCH;
@@ -166,7 +169,8 @@ static void let_in(server *s) {
   }
 }
 
-/* The spare descriptor is given up for one more connection, which is told that there are no others; what does not fit into its socket is not said. */
+/* The spare descriptor is given up for one more connection, which is told that there are no others; what does not fit
+ * into its socket is not said. */
 static void accept_spare(server *s) {
   uint8_t frame[WIRE_FRAME];
   wire_message message = {.kind = WIRE_REFUSED, .status = FF_LIMIT};
@@ -227,7 +231,7 @@ static void take_messages(server *s, connection *c) {
 
 static void receive(server *s, connection *c) {
   for (int round = 0; round < 4 && !c->gone; round++) { /* no one keeps the others waiting */
-    if (c->ending) c->in_size = 0; /* what it still says is not listened to */
+    if (c->ending) c->in_size = 0;                      /* what it still says is not listened to */
     ssize_t got = recv(c->fd, c->in + c->in_size, sizeof c->in - c->in_size, 0);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
@@ -277,11 +281,13 @@ static int wait_time(const server *s, int64_t idle_since, int64_t grace_ms) {
 }
 
 static size_t fill_polls(const server *s, struct pollfd *polls) {
-  polls[POLL_LISTENER] = (struct pollfd){.fd = s->full || s->connections.count >= SERVER_CONNECTIONS ? -1 : s->listener, .events = POLLIN};
+  polls[POLL_LISTENER] =
+      (struct pollfd){.fd = s->full || s->connections.count >= SERVER_CONNECTIONS ? -1 : s->listener, .events = POLLIN};
   polls[POLL_SIGNALS] = (struct pollfd){.fd = s->signals, .events = POLLIN};
   for (size_t i = 0; i < s->connections.count; i++) {
     const connection *c = s->connections.items[i];
-    polls[POLL_CLIENTS + 2 * i] = (struct pollfd){.fd = c->fd, .events = (short)(POLLIN | (c->out_sent < c->out.length ? POLLOUT : 0))};
+    polls[POLL_CLIENTS + 2 * i] =
+        (struct pollfd){.fd = c->fd, .events = (short)(POLLIN | (c->out_sent < c->out.length ? POLLOUT : 0))};
     polls[POLL_CLIENTS + 2 * i + 1] = (struct pollfd){.fd = c->process, .events = POLLIN};
   }
   return POLL_CLIENTS + 2 * s->connections.count;
@@ -290,7 +296,9 @@ static size_t fill_polls(const server *s, struct pollfd *polls) {
 static void serve_clients(server *s, const struct pollfd *polls, size_t count) {
   for (size_t i = 0; i < count; i++) {
     connection *c = s->connections.items[i];
-    if (polls[POLL_CLIENTS + 2 * i + 1].revents || (polls[POLL_CLIENTS + 2 * i].revents & (POLLHUP | POLLERR))) c->gone = true; /* whatever it said last */
+    /* whatever it said last */
+    if (polls[POLL_CLIENTS + 2 * i + 1].revents || (polls[POLL_CLIENTS + 2 * i].revents & (POLLHUP | POLLERR)))
+      c->gone = true;
     if (polls[POLL_CLIENTS + 2 * i].revents && !c->gone && !is_undecided(c)) receive(s, c);
   }
   state_time(&s->state, now_ms());
@@ -367,7 +375,8 @@ static ff_status begin(server *s, ff_error *error) {
   return status;
 }
 
-/* The lock file goes only if nobody has locked a share in it or could be about to; the folder's other files are other daemons'. */
+/* The lock file goes only if nobody has locked a share in it or could be about to; the folder's other files are other
+ * daemons'. */
 static void end(server *s) {
   int32_t held[BROKER_SMS], held_colours[BROKER_COLOURS];
   bool used = s->connections.count > 0;

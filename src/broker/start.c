@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The daemon is a small program of its own, farfault-broker, not a fork of who asks first: a fork of a program with a GPU would keep its memory, its
- * mappings of the driver and the locks of its other threads. It lies beside the virtual GPU's libraries:
+/* The daemon is a small program of its own, farfault-broker, not a fork of who asks first: a fork of a program with a
+ * GPU would keep its memory, its mappings of the driver and the locks of its other threads. It lies beside the virtual
+ * GPU's libraries:
  *
- *   $FARFAULT_BROKER; lib/farfault beside this library or beside the program; of the farfault that the shell would start; of the installation
+ *   $FARFAULT_BROKER; lib/farfault beside this library or beside the program; of the farfault that the shell would
+ *   start; of the installation
  *
- * It is started by posix_spawn: no handler of the caller's runs, no signal of his is lost, nothing of his is inherited but the environment
- * (without LD_*, which puts other libraries in front). */
+ * It is started by posix_spawn: no handler of the caller's runs, no signal of his is lost, nothing of his is inherited
+ * but the environment (without LD_*, which puts other libraries in front). */
 #define _GNU_SOURCE /* posix_spawn_file_actions_addclosefrom_np, secure_getenv */
 #include "broker/start.h"
 
@@ -54,12 +56,14 @@ static char **clean_environment(void) {
   return clean;
 }
 
-/* What the daemon finds in its place: /dev/null (or a file for what it has to say) for 0 to 2, the pipe and the folder, and nothing else. */
+/* What the daemon finds in its place: /dev/null (or a file for what it has to say) for 0 to 2, the pipe and the folder,
+ * and nothing else. */
 static int set_files(posix_spawn_file_actions_t *files, int status, int folder) {
   const char *log = secure_getenv("FARFAULT_BROKER_LOG");
   int result = posix_spawn_file_actions_addopen(files, 0, "/dev/null", O_RDWR, 0);
   if (!result) result = posix_spawn_file_actions_adddup2(files, 0, 1);
-  if (!result && log && *log) result = posix_spawn_file_actions_addopen(files, 2, log, O_WRONLY | O_CREAT | O_APPEND, 0600);
+  if (!result && log && *log)
+    result = posix_spawn_file_actions_addopen(files, 2, log, O_WRONLY | O_CREAT | O_APPEND, 0600);
   else if (!result) result = posix_spawn_file_actions_adddup2(files, 0, 2);
   if (!result) result = posix_spawn_file_actions_adddup2(files, status, BROKER_FD_STATUS);
   if (!result) result = posix_spawn_file_actions_adddup2(files, folder, BROKER_FD_FOLDER);
@@ -73,7 +77,8 @@ static int set_attributes(posix_spawnattr_t *attributes) {
   sigfillset(&all);
   int result = posix_spawnattr_setsigmask(attributes, &none);
   if (!result) result = posix_spawnattr_setsigdefault(attributes, &all);
-  if (!result) result = posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
+  if (!result)
+    result = posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
   return result;
 }
 
@@ -125,7 +130,8 @@ static ff_status start_at(const char *path, const broker_place *place, const cha
   ends[1] = -1;
   if (result) return ff_fail(error, FF_IO, "%s: cannot be started: %s", path, strerror(result));
   read_status(ends[0], said, sizeof said);
-  while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) continue; /* the first of its two processes; who ignores SIGCHLD has none to wait for */
+  /* the first of its two processes; who ignores SIGCHLD has none to wait for */
+  while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) continue;
   if (!strcmp(said, START_READY) || !strcmp(said, START_BUSY)) return FF_OK;
   return ff_fail(error, FF_IO, "%s: %s", path, said[0] ? said : "it did not come up");
 }
@@ -134,8 +140,10 @@ ff_status start_daemon(const broker_place *place, const char *gpu, ff_error *err
   char path[PATH_MAX];
   int ends[2];
   if (!find_daemon(path, sizeof path))
-    return ff_fail(error, FF_NOT_FOUND, "farfault-broker is neither beside libfarfault (lib/farfault of an installation), nor beside the program, nor is there a "
-                   "farfault on PATH; FARFAULT_BROKER=PATH names it");
+    return ff_fail(
+        error, FF_NOT_FOUND,
+        "farfault-broker is neither beside libfarfault (lib/farfault of an installation), nor beside the program, nor is there a "
+        "farfault on PATH; FARFAULT_BROKER=PATH names it");
   if (pipe2(ends, O_CLOEXEC)) return ff_fail(error, FF_IO, "no pipe can be made: %s", strerror(errno));
   ff_status status = start_at(path, place, gpu, ends, error);
   close(ends[0]);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shares handed out in order. SMs: the first place where enough neighbours are free. Colours: the lowest ones that are free. */
+/* Shares handed out in order. SMs: the first place where enough neighbours are free. Colours: the lowest ones that are
+ * free. */
 #include "broker/state.h"
 
 #include <stdio.h>
@@ -9,8 +10,9 @@
 #include "base/check.h"
 
 enum {
-  ORPHAN_LOOK_MS = 50,   /* how often locks are looked at while somebody waits for them to go */
-  ORPHAN_PATIENCE_MS = 250, /* who will not wait does so for a lock, which may be that of a process that is just ending */
+  ORPHAN_LOOK_MS = 50, /* how often locks are looked at while somebody waits for them to go */
+  /* who will not wait does so for a lock, which may be that of a process that is just ending */
+  ORPHAN_PATIENCE_MS = 250,
 };
 
 void state_start(broker_state *state, const char *gpu, state_world world) {
@@ -34,7 +36,9 @@ static uint32_t bits(uint64_t mask) { return (uint32_t)__builtin_popcountll(mask
 /* ---- what is free ---- */
 
 static bool sm_free(const broker_state *state, uint32_t sm) { return !state->sm_owner[sm] && !state->sm_orphan[sm]; }
-static bool colour_free(const broker_state *state, uint32_t colour) { return !state->colour_owner[colour] && !state->colour_orphan[colour]; }
+static bool colour_free(const broker_state *state, uint32_t colour) {
+  return !state->colour_owner[colour] && !state->colour_orphan[colour];
+}
 
 static void look_for_orphans(broker_state *state) {
   state->world.locked(state->world.context, state->sms, state->sm_orphan, state->colours, state->colour_orphan);
@@ -69,7 +73,8 @@ static uint32_t free_colours(const broker_state *state) {
   return count;
 }
 
-/* The first range that begins at a multiple of the step, has all SMs that are wanted, and ends at a multiple or with the GPU. */
+/* The first range that begins at a multiple of the step, has all SMs that are wanted, and ends at a multiple or with
+ * the GPU. */
 static bool find_sms(const broker_state *state, const wire_message *ask, broker_grant *grant) {
   uint64_t step = ask->sm_step ? ask->sm_step : 1;
   for (uint64_t first = 0; first + ask->sms <= state->sms; first += step) {
@@ -108,7 +113,8 @@ static void forget(broker_state *state, state_client *client) {
   state->clients.count--;
 }
 
-__attribute__((format(printf, 4, 5))) static void refuse(broker_state *state, state_client *client, ff_status status, const char *format, ...) {
+__attribute__((format(printf, 4, 5))) static void refuse(broker_state *state, state_client *client, ff_status status,
+                                                         const char *format, ...) {
   wire_message message = {.kind = WIRE_REFUSED, .status = status};
   va_list arguments;
   va_start(arguments, format);
@@ -147,7 +153,8 @@ static void refuse_unserved(broker_state *state, state_client *client, const cha
   char colours[32] = "";
   if (client->ask.colours) snprintf(colours, sizeof colours, " and %u colours", (unsigned)client->ask.colours);
   describe(state, &text);
-  refuse(state, client, FF_LIMIT, "%u SMs%s are not to be had %s: %s", (unsigned)client->ask.sms, colours, why, text.chars);
+  refuse(state, client, FF_LIMIT, "%u SMs%s are not to be had %s: %s", (unsigned)client->ask.sms, colours, why,
+         text.chars);
   free(text.chars);
 }
 
@@ -164,12 +171,16 @@ static bool acceptable(broker_state *state, state_client *client, const wire_mes
   if (strcmp(ask->gpu, state->gpu))
     refuse(state, client, FF_INVALID, "this broker hands out '%.200s', not '%.200s'", state->gpu, ask->gpu);
   else if (!ask->sms || ask->sms > ask->gpu_sms)
-    refuse(state, client, FF_INVALID, "%u SMs cannot be had of a GPU with %u", (uint32_t)ask->sms, (uint32_t)ask->gpu_sms);
+    refuse(state, client, FF_INVALID, "%u SMs cannot be had of a GPU with %u", (uint32_t)ask->sms,
+           (uint32_t)ask->gpu_sms);
   else if (ask->colours > ask->gpu_colours)
-    refuse(state, client, FF_INVALID, "%u colours cannot be had of a GPU with %u", (uint32_t)ask->colours, (uint32_t)ask->gpu_colours);
+    refuse(state, client, FF_INVALID, "%u colours cannot be had of a GPU with %u", (uint32_t)ask->colours,
+           (uint32_t)ask->gpu_colours);
   else if (in_use(state) && (ask->gpu_sms != state->sms || ask->gpu_colours != state->colours))
-    refuse(state, client, FF_INVALID, "it is shared as %u SMs and %u colours, not as %u SMs and %u colours, until all have given back what they have",
-           state->sms, state->colours, (uint32_t)ask->gpu_sms, (uint32_t)ask->gpu_colours);
+    refuse(
+        state, client, FF_INVALID,
+        "it is shared as %u SMs and %u colours, not as %u SMs and %u colours, until all have given back what they have",
+        state->sms, state->colours, (uint32_t)ask->gpu_sms, (uint32_t)ask->gpu_colours);
   else return true;
   return false;
 }
@@ -182,8 +193,9 @@ static void grant(broker_state *state, state_client *client, broker_grant found,
   client->grant = found;
   client->since_ms = now_ms;
   memmove(state->queue.items, state->queue.items + 1, --state->queue.count * sizeof *state->queue.items);
-  state->world.send(state->world.context, client->id,
-                    &(wire_message){.kind = WIRE_GRANTED, .sm_first = found.sm_first, .sms = found.sm_count, .mask = found.colours});
+  state->world.send(
+      state->world.context, client->id,
+      &(wire_message){.kind = WIRE_GRANTED, .sm_first = found.sm_first, .sms = found.sm_count, .mask = found.colours});
 }
 
 /* Serves those who wait, in their order, as far as there is room. */
@@ -221,8 +233,12 @@ static void ask(broker_state *state, state_client *client, const wire_message *m
 /* ---- listing ---- */
 
 static void list_client(const broker_state *state, uint32_t to, const state_client *client, int64_t now_ms) {
-  wire_message message = {.kind = WIRE_HOLDER, .state = client->phase == STATE_HOLDS ? WIRE_HOLDS : WIRE_WAITS, .pid = (uint64_t)client->pid,
-                          .sms = client->ask.sms, .colours = client->ask.colours, .age_ms = (uint64_t)(now_ms - client->since_ms)};
+  wire_message message = {.kind = WIRE_HOLDER,
+                          .state = client->phase == STATE_HOLDS ? WIRE_HOLDS : WIRE_WAITS,
+                          .pid = (uint64_t)client->pid,
+                          .sms = client->ask.sms,
+                          .colours = client->ask.colours,
+                          .age_ms = (uint64_t)(now_ms - client->since_ms)};
   memcpy(message.program, client->program, sizeof message.program);
   memcpy(message.name, client->ask.name, sizeof message.name);
   if (client->phase == STATE_HOLDS) {
@@ -234,8 +250,10 @@ static void list_client(const broker_state *state, uint32_t to, const state_clie
 }
 
 /* A run of orphaned SMs of one process; that process's colours go with its first run. Colours alone: sms == 0. */
-static void list_orphan(broker_state *state, uint32_t to, uint32_t first, uint32_t count, int32_t pid, uint64_t *listed) {
-  wire_message message = {.kind = WIRE_HOLDER, .state = WIRE_ORPHAN, .pid = (uint64_t)(pid > 0 ? pid : 0), .sm_first = first, .sms = count};
+static void list_orphan(broker_state *state, uint32_t to, uint32_t first, uint32_t count, int32_t pid,
+                        uint64_t *listed) {
+  wire_message message = {
+      .kind = WIRE_HOLDER, .state = WIRE_ORPHAN, .pid = (uint64_t)(pid > 0 ? pid : 0), .sm_first = first, .sms = count};
   for (uint32_t i = 0; i < state->colours; i++)
     if (state->colour_orphan[i] == pid && !(*listed >> i & 1)) message.mask |= UINT64_C(1) << i;
   *listed |= message.mask;
@@ -256,7 +274,11 @@ static void list_orphans(broker_state *state, uint32_t to) {
 static void list(broker_state *state, uint32_t to, int64_t now_ms) {
   serve(state, now_ms);
   look_for_orphans(state);
-  wire_message all = {.kind = WIRE_GPU, .gpu_sms = state->sms, .gpu_colours = state->colours, .sms = free_sms(state, NULL), .colours = free_colours(state)};
+  wire_message all = {.kind = WIRE_GPU,
+                      .gpu_sms = state->sms,
+                      .gpu_colours = state->colours,
+                      .sms = free_sms(state, NULL),
+                      .colours = free_colours(state)};
   memcpy(all.gpu, state->gpu, sizeof all.gpu);
   state->world.send(state->world.context, to, &all);
   for (uint32_t i = 0; i < state->sms; i++) {
@@ -325,10 +347,13 @@ bool state_settled(const broker_state *state, uint32_t id) {
 
 /* ---- the equation ---- */
 
-static void check_client(const broker_state *state, const state_client *client, uint32_t *handed_sms, uint32_t *handed_colours) {
+static void check_client(const broker_state *state, const state_client *client, uint32_t *handed_sms,
+                         uint32_t *handed_colours) {
   if (client->phase != STATE_HOLDS) return;
-  for (uint32_t i = 0; i < client->grant.sm_count; i++) FF_ASSERT(state->sm_owner[client->grant.sm_first + i] == client->id);
-  for (uint32_t i = 0; i < state->colours; i++) FF_ASSERT((client->grant.colours >> i & 1) == (state->colour_owner[i] == client->id));
+  for (uint32_t i = 0; i < client->grant.sm_count; i++)
+    FF_ASSERT(state->sm_owner[client->grant.sm_first + i] == client->id);
+  for (uint32_t i = 0; i < state->colours; i++)
+    FF_ASSERT((client->grant.colours >> i & 1) == (state->colour_owner[i] == client->id));
   FF_ASSERT(client->grant.sm_count >= client->ask.sms && bits(client->grant.colours) == client->ask.colours);
   *handed_sms += client->grant.sm_count;
   *handed_colours += bits(client->grant.colours);
@@ -349,5 +374,6 @@ void state_check(const broker_state *state) {
   if (!waiting) return;
   broker_grant found;
   const state_client *first = find(state, state->queue.items[0]);
-  FF_ASSERT(first->phase == STATE_WAITS && !(find_sms(state, &first->ask, &found) && find_colours(state, &first->ask, &found)));
+  FF_ASSERT(first->phase == STATE_WAITS &&
+            !(find_sms(state, &first->ask, &found) && find_colours(state, &first->ask, &found)));
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who has what of one GPU, and who waits: the daemon without sockets and clocks. It is given the time (milliseconds), what clients say, and that
- * they are gone; it says what is to be sent.
+/* Who has what of one GPU, and who waits: the daemon without sockets and clocks. It is given the time (milliseconds),
+ * what clients say, and that they are gone; it says what is to be sent.
  *
  *                       state_message: ASK             fits, and nobody waited before it
  *     state_join --> JOINED ----------------> WAITS ------------------------------------> HOLDS
@@ -12,7 +12,8 @@
  *     free + handed out + orphaned == all, for SMs and for colours, each of them owned by one;
  *     what a holder was told is what it owns, and no more;
  *     who waits was there before everyone behind it, and the first of them cannot be served now.
- * Orphaned: locked by a process that this daemon does not know as its holder (it served an earlier daemon, or was turned away and lives on). */
+ * Orphaned: locked by a process that this daemon does not know as its holder (it served an earlier daemon, or was
+ * turned away and lives on). */
 #ifndef FF_BROKER_STATE_H
 #define FF_BROKER_STATE_H
 
@@ -43,11 +44,11 @@ typedef struct state_world {
 typedef struct broker_state {
   state_world world;
   char gpu[BROKER_GPU_NAME + 1];
-  uint32_t sms, colours;              /* 0: nobody has said */
-  uint32_t sm_owner[BROKER_SMS], colour_owner[BROKER_COLOURS];   /* client's id; 0: nobody's */
-  int32_t sm_orphan[BROKER_SMS], colour_orphan[BROKER_COLOURS];  /* who has locked what is nobody's, as last looked */
-  FF_VEC(state_client) clients;       /* in the order of joining; those that wait in that of asking: `queue` */
-  FF_VEC(uint32_t) queue;             /* ids */
+  uint32_t sms, colours;                                        /* 0: nobody has said */
+  uint32_t sm_owner[BROKER_SMS], colour_owner[BROKER_COLOURS];  /* client's id; 0: nobody's */
+  int32_t sm_orphan[BROKER_SMS], colour_orphan[BROKER_COLOURS]; /* who has locked what is nobody's, as last looked */
+  FF_VEC(state_client) clients; /* in the order of joining; those that wait in that of asking: `queue` */
+  FF_VEC(uint32_t) queue;       /* ids */
 } broker_state;
 
 void state_start(broker_state *state, const char *gpu, state_world world);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages as bytes, by the table of wire.def. Nothing is trusted: lengths, limits, characters and what is left over are checked before a field
- * is taken. */
+/* Messages as bytes, by the table of wire.def. Nothing is trusted: lengths, limits, characters and what is left over
+ * are checked before a field is taken. */
 #include "broker/wire.h"
 
 #include <string.h>
@@ -14,7 +14,7 @@ typedef struct field {
 } field;
 
 #define NUMBER(name, most) {offsetof(wire_message, name), 0, most},
-#define TEXT(name) {offsetof(wire_message, name), sizeof ((wire_message *)0)->name, 0},
+#define TEXT(name) {offsetof(wire_message, name), sizeof((wire_message *)0)->name, 0},
 
 #define MESSAGE(kind, number, fields) static const field fields_of_##kind[] = {fields{0, NO_MORE, 0}};
 #include "broker/wire.def"
@@ -23,7 +23,8 @@ typedef struct field {
 static const field *fields_of(uint32_t kind) {
   switch (kind) {
 #define MESSAGE(kind, number, fields) \
-  case number: return fields_of_##kind;
+  case number:                        \
+    return fields_of_##kind;
 #include "broker/wire.def"
 #undef MESSAGE
   default: return NULL;
@@ -103,6 +104,7 @@ size_t wire_write(const wire_message *message, uint8_t frame[WIRE_FRAME]) {
 
 void wire_clean(const char *text, char *out, size_t room) {
   size_t length = strnlen(text, room - 1);
-  for (size_t i = 0; i < length; i++) out[i] = (char)((unsigned char)text[i] < 32 || (unsigned char)text[i] > 126 ? '?' : text[i]);
+  for (size_t i = 0; i < length; i++)
+    out[i] = (char)((unsigned char)text[i] < 32 || (unsigned char)text[i] > 126 ? '?' : text[i]);
   out[length] = '\0';
 }

@@ -2,12 +2,12 @@
 /* What a client and the daemon say to each other: frames on a stream socket.
  *
  *     4 bytes  length of the rest, 4 to WIRE_FRAME - 4
- *     2 bytes  version of the sender (this head is the same in all versions, so that any two can say that they do not fit)
- *     2 bytes  kind
+ *     2 bytes  version of the sender (this head is the same in all versions, so that any two can say that they do not
+ *     fit) 2 bytes  kind
  *     fields   as wire.def has them for the kind, nothing behind them
  *
- * Numbers have their lowest byte first. What always holds: a message that wire_read took has every number within its limit and every text
- * NUL-terminated, of printable ASCII, in its field; written again it gives the same bytes. */
+ * Numbers have their lowest byte first. What always holds: a message that wire_read took has every number within its
+ * limit and every text NUL-terminated, of printable ASCII, in its field; written again it gives the same bytes. */
 #ifndef FF_BROKER_WIRE_H
 #define FF_BROKER_WIRE_H
 

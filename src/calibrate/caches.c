@@ -4,7 +4,13 @@
 
 #include "calibrate/lab.h"
 
-enum { LINE = 128, L1_MIN = 2048, L1_MAX = 1 << 20, SECTOR_RANGE = 64 << 10, L2_FOOTPRINT = 32 << 10 /* few pages: no TLB misses */ };
+enum {
+  LINE = 128,
+  L1_MIN = 2048,
+  L1_MAX = 1 << 20,
+  SECTOR_RANGE = 64 << 10,
+  L2_FOOTPRINT = 32 << 10 /* few pages: no TLB misses */
+};
 
 static uint64_t rounds_for(const lab *l, size_t count) { /* at least four times through the chain */
   uint64_t least = l->is_virtual ? 128 : 4096, four = 4 * (count + CHASE_STEPS - 1) / CHASE_STEPS;
@@ -54,7 +60,8 @@ static ff_status sector(lab *l, cuda_address base) {
   LAB_TRY(footprint(l, base, bytes, 8, false));
   LAB_TRY(lab_chase(l, KERNEL_chase, base, few, &short_us));
   LAB_TRY(lab_chase(l, KERNEL_chase, base, all, &long_us));
-  double missing = (lab_latency(l, lab_cycles(l, long_us - short_us) / (double)((all - few) * CHASE_STEPS)) - l1) / (l2 - l1);
+  double missing =
+      (lab_latency(l, lab_cycles(l, long_us - short_us) / (double)((all - few) * CHASE_STEPS)) - l1) / (l2 - l1);
   lab_record(l, FIGURE_sector_bytes, 8 / missing);
   return FF_OK;
 }

@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Managed memory: what the first touch of a page costs the GPU, one at a time or many at once, what comes with it, what the host's
- * touch of a page costs that the GPU has. Small allocations. What is measured is touched AWAY from a page of its block that came
- * before: the entries of page tables that map it are in caches then, and not part of the service. */
+/* Managed memory: what the first touch of a page costs the GPU, one at a time or many at once, what comes with it, what
+ * the host's touch of a page costs that the GPU has. Small allocations. What is measured is touched AWAY from a page of
+ * its block that came before: the entries of page tables that map it are in caches then, and not part of the
+ * service. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "calibrate/lab.h"
 
-enum { BLOCK = 2 << 20, PAGE = 4096, AWAY = 256 << 10, TOUCH_SIZES = (FIGURE_touch_together_256 - FIGURE_touch_alone_1 + 1) / 2 };
+enum {
+  BLOCK = 2 << 20,
+  PAGE = 4096,
+  AWAY = 256 << 10,
+  TOUCH_SIZES = (FIGURE_touch_together_256 - FIGURE_touch_alone_1 + 1) / 2
+};
 
 typedef struct managed {
   cuda_address base; /* of whole blocks */
@@ -34,15 +40,17 @@ static ff_status touch(lab *l, cuda_address base, uint64_t stride, uint32_t coun
   return lab_time_kernel(l, KERNEL_touch, 1, count, arguments, us);
 }
 
-/* What a touch that was a far-fault takes beyond the service: its first walk finds the entry of a page that was never there in no cache,
- * then it asks the TLB and walks again, and the line itself is in no cache. */
+/* What a touch that was a far-fault takes beyond the service: its first walk finds the entry of a page that was never
+ * there in no cache, then it asks the TLB and walks again, and the line itself is in no cache. */
 static double replay_us(const lab *l) {
-  double far = lab_figure(l, FIGURE_tlb_far_cycles), near = lab_figure(l, FIGURE_tlb_near_cycles), walk = far > near ? far : near;
+  double far = lab_figure(l, FIGURE_tlb_far_cycles), near = lab_figure(l, FIGURE_tlb_near_cycles),
+         walk = far > near ? far : near;
   double cycles = walk + 2 * (lab_figure(l, FIGURE_dram_hit_cycles) - lab_figure(l, FIGURE_l2_latency));
   return cycles > 0 ? cycles / lab_figure(l, FIGURE_clock_mhz) : 0; /* not for NAN */
 }
 
-/* Microseconds of the first touch beyond what the second takes, `count` threads of a warp at once, one to each block. */
+/* Microseconds of the first touch beyond what the second takes, `count` threads of a warp at once, one to each
+ * block. */
 static ff_status first_touch(lab *l, cuda_address base, uint32_t count, double *us) {
   double first, again;
   LAB_TRY(touch(l, base, BLOCK, count, &first));
@@ -80,7 +88,8 @@ static ff_status host_touches(lab *l, const managed *m, uint64_t block, uint64_t
   LAB_CALL(l, StreamSynchronize, l->stream);
   none = lab_host_now(l) - start;
   start = lab_host_now(l);
-  for (uint64_t i = 0; i < count; i++) sum = (unsigned char)(sum + *(volatile unsigned char *)(uintptr_t)(m->base + (block + i) * BLOCK));
+  for (uint64_t i = 0; i < count; i++)
+    sum = (unsigned char)(sum + *(volatile unsigned char *)(uintptr_t)(m->base + (block + i) * BLOCK));
   LAB_CALL(l, StreamSynchronize, l->stream);
   double us = (lab_host_now(l) - start - none) / (double)count;
   lab_record(l, FIGURE_host_fault_us, us - copy_us(l, unit, false));
@@ -130,7 +139,8 @@ static ff_status batches_once(lab *l, const managed *m) {
   return FF_OK;
 }
 
-/* First touches of 1, 2, 4 ... 256 pages that follow each other, in a block of 2 MiB of their own, less what the second ones take. */
+/* First touches of 1, 2, 4 ... 256 pages that follow each other, in a block of 2 MiB of their own, less what the second
+ * ones take. */
 static ff_status pages_touched(lab *l, const managed *m, uint64_t block) {
   for (int i = 0; i < TOUCH_SIZES; i++) {
     uint64_t pages = UINT64_C(1) << i, stride = PAGE;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Figures: their names, what of many samples is reported, and what a machine file says of each (calibrate_figures.def). */
+/* Figures: their names, what of many samples is reported, and what a machine file says of each
+ * (calibrate_figures.def). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,13 +28,16 @@ figure_summary figure_summarise(const figure *f) {
   double sorted[CALIBRATE_SAMPLES];
   memcpy(sorted, f->samples, f->count * sizeof *sorted);
   qsort(sorted, f->count, sizeof *sorted, compare_doubles);
-  return (figure_summary){.median = quantile(sorted, f->count, 0.5), .low = sorted[0], .high = sorted[f->count - 1],
-                          .quarter = quantile(sorted, f->count, 0.25), .three_quarters = quantile(sorted, f->count, 0.75)};
+  return (figure_summary){.median = quantile(sorted, f->count, 0.5),
+                          .low = sorted[0],
+                          .high = sorted[f->count - 1],
+                          .quarter = quantile(sorted, f->count, 0.25),
+                          .three_quarters = quantile(sorted, f->count, 0.75)};
 }
 
 /* ---- what a machine says: the formulas of docs/timing.md ---- */
 
-#define CYCLES(ns) ((ns) * m->clock_mhz / 1e3)
+#define CYCLES(ns) ((ns)*m->clock_mhz / 1e3)
 
 /* Nanoseconds of an explicit copy: by the table, interpolated over the logarithm of the size, or latency and peak. */
 static double copy_ns(const machine_spec *m, double bytes, double peak) {
@@ -49,11 +53,15 @@ static double copy_ns(const machine_spec *m, double bytes, double peak) {
   return bytes / (a->gbs + x * (b->gbs - a->gbs));
 }
 
-static double l2_gbs(const machine_spec *m) { return m->l2_bytes_per_cycle * (double)m->l2_slices * m->clock_mhz / 1e3; }
+static double l2_gbs(const machine_spec *m) {
+  return m->l2_bytes_per_cycle * (double)m->l2_slices * m->clock_mhz / 1e3;
+}
 
 double figure_expected(figure_id id, const machine_spec *m) {
   switch (id) {
-#define X(name, unit, kind, expression, help) case FIGURE_##name: return (double)(expression);
+#define X(name, unit, kind, expression, help) \
+  case FIGURE_##name:                         \
+    return (double)(expression);
 #include "calibrate/calibrate_figures.def"
 #undef X
   default: return NAN;

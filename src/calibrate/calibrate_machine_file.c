@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The machine file: every value of params.def with its source: a measurement and its spread, what the driver says, or the base machine.
+/* The machine file: every value of params.def with its source: a measurement and its spread, what the driver says, or
+ * the base machine.
  *
- * What always holds: the text is a machine file that loads; apart from the date it depends on the result and the base only. */
+ * What always holds: the text is a machine file that loads; apart from the date it depends on the result and the base
+ * only. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -16,7 +18,7 @@ typedef struct writer {
   const calibrate_result *result;
   const machine_spec *base;
   const char *base_name;
-  machine_spec made;           /* what is being written */
+  machine_spec made;               /* what is being written */
   char *sources[SPEC_PARAM_COUNT]; /* NULL: the base's */
 } writer;
 
@@ -65,7 +67,9 @@ static void take_attributes(writer *w) {
   from_driver(w, SPEC_registers, positive(d->registers), "registers per multiprocessor");
   from_driver(w, SPEC_shared_bytes, positive(d->shared_bytes), "shared memory per multiprocessor");
   from_driver(w, SPEC_shared_per_block, positive(d->shared_per_block), "shared memory per block");
-  from_driver(w, SPEC_shared_per_block_optin, positive(d->shared_per_block_optin ? d->shared_per_block_optin : d->shared_per_block), "shared memory per block, opted in");
+  from_driver(w, SPEC_shared_per_block_optin,
+              positive(d->shared_per_block_optin ? d->shared_per_block_optin : d->shared_per_block),
+              "shared memory per block, opted in");
 }
 
 /* ---- what was measured ---- */
@@ -100,11 +104,13 @@ static void take_table(writer *w) {
     const figure *f = &w->result->figures[i];
     if (!f->count) continue;
     samples = f->count;
-    table.points[table.count++] = (machine_size_point){UINT64_C(4096) << (i - FIGURE_h2d_4K) / 2, figure_summarise(f).median};
+    table.points[table.count++] =
+        (machine_size_point){UINT64_C(4096) << (i - FIGURE_h2d_4K) / 2, figure_summarise(f).median};
   }
   if (!table.count) return;
   w->made.link_table = table;
-  set_source(w, SPEC_link_table, "measured: pinned copies to the device, queued, latency included; medians of %u", samples);
+  set_source(w, SPEC_link_table, "measured: pinned copies to the device, queued, latency included; medians of %u",
+             samples);
 }
 
 /* ---- what must fit together ---- */
@@ -129,7 +135,8 @@ static void fit_caches(writer *w) {
   m->l2_bytes = whole_multiple(m->l2_bytes, m->l2_ways * m->l2_slices * 128);
 }
 
-/* The address hash of the base stands only while it fits what was measured: it is another GPU's then. (`farfault probe` measures it.) */
+/* The address hash of the base stands only while it fits what was measured: it is another GPU's then. (`farfault probe`
+ * measures it.) */
 static void fit_hash(machine_spec *m) {
   ff_error why;
   if (!spec_check(m, &why)) return;
@@ -174,7 +181,8 @@ static void write_value(const spec_param *p, const machine_spec *m, ff_text *out
   case 'm': write_masks(at, out); return;
   default: {
     const machine_size_table *t = at;
-    for (uint32_t i = 0; i < t->count; i++) ff_text_add(out, "%s[%" PRIu64 "K, %.6g]", i ? ", " : "[", t->points[i].bytes >> 10, t->points[i].gbs);
+    for (uint32_t i = 0; i < t->count; i++)
+      ff_text_add(out, "%s[%" PRIu64 "K, %.6g]", i ? ", " : "[", t->points[i].bytes >> 10, t->points[i].gbs);
     ff_text_add(out, "]");
   }
   }
@@ -184,8 +192,10 @@ static void write_value(const spec_param *p, const machine_spec *m, ff_text *out
 static bool is_given(const writer *w, int id) {
   const spec_param *p = &spec_params[id];
   if (p->required || w->sources[id]) return true;
-  if (p->type == 'm') return ((const machine_mask_table *)(const void *)((const char *)&w->made + p->offset))->count > 0;
-  if (p->type == 't') return ((const machine_size_table *)(const void *)((const char *)&w->made + p->offset))->count > 0;
+  if (p->type == 'm')
+    return ((const machine_mask_table *)(const void *)((const char *)&w->made + p->offset))->count > 0;
+  if (p->type == 't')
+    return ((const machine_size_table *)(const void *)((const char *)&w->made + p->offset))->count > 0;
   uint64_t zero = 0;
   return memcmp((const char *)&w->made + p->offset, &zero, sizeof zero) != 0;
 }
@@ -193,7 +203,8 @@ static bool is_given(const writer *w, int id) {
 static void write_text(const writer *w, const char *date, ff_text *out) {
   const calibrate_device *d = &w->result->device;
   char title[160];
-  ff_text_add(out, "# Written by `farfault calibrate`. Driver of CUDA %d.%d%s.\n", d->driver_version / 1000, d->driver_version % 1000 / 10, d->is_virtual ? ", the virtual GPU" : "");
+  ff_text_add(out, "# Written by `farfault calibrate`. Driver of CUDA %d.%d%s.\n", d->driver_version / 1000,
+              d->driver_version % 1000 / 10, d->is_virtual ? ", the virtual GPU" : "");
   snprintf(title, sizeof title, "%s, measured %s (%d SMs)", d->name, date, d->sm_count);
   ff_text_add(out, "title: ");
   quote(title, out);
@@ -212,8 +223,8 @@ static void write_text(const writer *w, const char *date, ff_text *out) {
   }
 }
 
-ff_status calibrate_write_machine(const calibrate_result *result, const machine_spec *base, const char *base_name, const char *date, ff_text *out,
-                                  ff_error *error) {
+ff_status calibrate_write_machine(const calibrate_result *result, const machine_spec *base, const char *base_name,
+                                  const char *date, ff_text *out, ff_error *error) {
   writer w = {.result = result, .base = base, .base_name = base_name, .made = *base};
   take_attributes(&w);
   for (int i = 0; i < FIGURE_COUNT; i++) take_figure(&w, (figure_id)i);

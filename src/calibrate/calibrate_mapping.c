@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What virtual memory management costs the host: reserving addresses, creating memory, mapping it, making it accessible, and all of that back.
- * Each call is timed over MAPPINGS pieces of the least granularity, the GPU idle. */
+/* What virtual memory management costs the host: reserving addresses, creating memory, mapping it, making it
+ * accessible, and all of that back. Each call is timed over MAPPINGS pieces of the least granularity, the GPU idle. */
 #include "calibrate/lab.h"
 
 enum { MAPPINGS = 16, DEVICE = 1, READ_WRITE = 3 };
@@ -75,7 +75,8 @@ ff_status measure_mapping(lab *l) {
   if (!supported) return FF_OK;
   ff_status status = FF_OK;
   for (uint32_t i = 0; i < l->repeats && !status; i++) {
-    mappings m = {.properties = {.type = 1, .location = {DEVICE, l->device}}, .access = {{DEVICE, l->device}, READ_WRITE}};
+    mappings m = {.properties = {.type = 1, .location = {DEVICE, l->device}},
+                  .access = {{DEVICE, l->device}, READ_WRITE}};
     LAB_CALL(l, MemGetAllocationGranularity, &m.bytes, &m.properties, 0);
     LAB_CALL(l, StreamSynchronize, l->stream);
     status = map(l, &m);

@@ -13,7 +13,8 @@
 static void number_cell(table *t, double value, const char *unit) {
   char text[32];
   if (!isfinite(value)) table_cell(t, "-");
-  else if (!strcmp(unit, "bytes") && value >= 4096) table_cell(t, "%s", ff_format_bytes((uint64_t)llround(value), text, sizeof text));
+  else if (!strcmp(unit, "bytes") && value >= 4096)
+    table_cell(t, "%s", ff_format_bytes((uint64_t)llround(value), text, sizeof text));
   else table_cell(t, "%.5g", value);
 }
 
@@ -31,7 +32,8 @@ uint32_t calibrate_compare(const calibrate_result *result, const machine_spec *m
     figure_summary s = {.median = NAN, .low = NAN, .high = NAN};
     if (found) s = figure_summarise(&result->figures[i]);
     double difference = fabs(s.median - expected) < RESOLUTION ? 0 : expected ? s.median / expected - 1 : s.median;
-    bool judged = isfinite(expected) && info->kind != FIGURE_SOLVED, wrong = judged && found && !(fabs(difference) <= tolerance);
+    bool judged = isfinite(expected) && info->kind != FIGURE_SOLVED,
+         wrong = judged && found && !(fabs(difference) <= tolerance);
     compared += judged && found;
     missing += judged && !found;
     off += wrong;
@@ -47,7 +49,8 @@ uint32_t calibrate_compare(const calibrate_result *result, const machine_spec *m
   }
   table_write(&t, 0, out);
   table_free(&t);
-  ff_text_add(out, "%u of %u figures within %.3g %%, %u not found\n", compared - off, compared, tolerance * 100, missing);
+  ff_text_add(out, "%u of %u figures within %.3g %%, %u not found\n", compared - off, compared, tolerance * 100,
+              missing);
   return off + missing;
 }
 
@@ -66,19 +69,23 @@ void calibrate_json(const calibrate_result *r, ff_text *out) {
   const char *between = "";
   ff_text_add(out, "{\n  \"gpu\": ");
   json_text(r->device.name, out);
-  ff_text_add(out, ",\n  \"cuda\": \"%d.%d\",\n  \"virtual\": %s,\n  \"figures\": {", r->device.driver_version / 1000, r->device.driver_version % 1000 / 10,
-              r->device.is_virtual ? "true" : "false");
+  ff_text_add(out, ",\n  \"cuda\": \"%d.%d\",\n  \"virtual\": %s,\n  \"figures\": {", r->device.driver_version / 1000,
+              r->device.driver_version % 1000 / 10, r->device.is_virtual ? "true" : "false");
   for (int i = 0; i < FIGURE_COUNT; i++) {
     const figure *f = &r->figures[i];
     if (!f->count) continue;
     figure_summary s = figure_summarise(f);
-    ff_text_add(out, "%s\n    \"%s\": {\"median\": %.9g, \"unit\": \"%s\", \"low\": %.9g, \"high\": %.9g, \"quartiles\": [%.9g, %.9g], \"samples\": %u}", between,
-                figure_infos[i].name, s.median, figure_infos[i].unit, s.low, s.high, s.quarter, s.three_quarters, f->count);
+    ff_text_add(
+        out,
+        "%s\n    \"%s\": {\"median\": %.9g, \"unit\": \"%s\", \"low\": %.9g, \"high\": %.9g, \"quartiles\": [%.9g, %.9g], \"samples\": %u}",
+        between, figure_infos[i].name, s.median, figure_infos[i].unit, s.low, s.high, s.quarter, s.three_quarters,
+        f->count);
     between = ",";
   }
   ff_text_add(out, "\n  },\n  \"latency\": [");
   for (uint32_t i = 0; i < r->curve_count; i++)
-    ff_text_add(out, "%s\n    {\"bytes\": %llu, \"cycles\": %.6g}", i ? "," : "", (unsigned long long)r->curve[i].bytes, r->curve[i].cycles);
+    ff_text_add(out, "%s\n    {\"bytes\": %llu, \"cycles\": %.6g}", i ? "," : "", (unsigned long long)r->curve[i].bytes,
+                r->curve[i].cycles);
   ff_text_add(out, "%s],\n  \"failures\": ", r->curve_count ? "\n  " : "");
   json_text(r->failures, out);
   ff_text_add(out, "\n}\n");
@@ -89,7 +96,8 @@ void calibrate_csv(const calibrate_result *r, const char *command, ff_text *out)
     const figure *f = &r->figures[i];
     if (!f->count) continue;
     figure_summary s = figure_summarise(f);
-    ff_text_add(out, "%s,%.9g,%s,%.9g,%.9g,%s\n", figure_infos[i].name, s.median, figure_infos[i].unit, s.low, s.high, command);
+    ff_text_add(out, "%s,%.9g,%s,%.9g,%.9g,%s\n", figure_infos[i].name, s.median, figure_infos[i].unit, s.low, s.high,
+                command);
   }
 }
 
@@ -100,7 +108,8 @@ static void read_link(const calibrate_device *d, const char *file, char *text, s
   char path[160];
   text[0] = '\0';
   if (d->is_virtual) return;
-  snprintf(path, sizeof path, "/sys/bus/pci/devices/%04x:%02x:%02x.0/%s", (unsigned)d->pci_domain, (unsigned)d->pci_bus, (unsigned)d->pci_device, file);
+  snprintf(path, sizeof path, "/sys/bus/pci/devices/%04x:%02x:%02x.0/%s", (unsigned)d->pci_domain, (unsigned)d->pci_bus,
+           (unsigned)d->pci_device, file);
   FILE *from = fopen(path, "r");
   if (!from) return;
   if (!fgets(text, (int)size, from)) text[0] = '\0';
@@ -117,8 +126,12 @@ static void info_row(ff_text *out, const char *name, const char *value, const ch
 }
 
 void calibrate_info_csv(const calibrate_device *d, const char *command, ff_text *out) {
-  static const struct { const char *name, *file; } links[] = {{"pcie_speed", "current_link_speed"}, {"pcie_width", "current_link_width"},
-                                                              {"pcie_speed_most", "max_link_speed"}, {"pcie_width_most", "max_link_width"}};
+  static const struct {
+    const char *name, *file;
+  } links[] = {{"pcie_speed", "current_link_speed"},
+               {"pcie_width", "current_link_width"},
+               {"pcie_speed_most", "max_link_speed"},
+               {"pcie_width_most", "max_link_width"}};
   char text[64];
   info_row(out, "gpu", d->name, "", command);
   info_row(out, "virtual", d->is_virtual ? "yes" : "no", "", command);

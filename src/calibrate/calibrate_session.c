@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Child processes that measure. What they find lies in memory that parent and children share.
  *
- * The virtual GPU needs a process for each way of handling memory, as its simulation is made with its first call: the program's own
- * copies, far-faults one by one (`demand`), batches of far-faults (`uvm`). A real GPU has one way, and these are just processes.
- * What always holds: of the FARFAULT_ variables the children have only those below and FARFAULT_MACHINES, _DRIVER, _CHECK, _ISA and
- * _THREADS of the caller. */
+ * The virtual GPU needs a process for each way of handling memory, as its simulation is made with its first call: the
+ * program's own copies, far-faults one by one (`demand`), batches of far-faults (`uvm`). A real GPU has one way, and
+ * these are just processes. What always holds: of the FARFAULT_ variables the children have only those below and
+ * FARFAULT_MACHINES, _DRIVER, _CHECK, _ISA and _THREADS of the caller. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,8 +20,8 @@ extern char **environ;
 typedef struct shared {
   calibrate_result result;
   ff_error error;
-  bool opened;        /* by the child that is running */
-  char current[64];   /* what it measures */
+  bool opened;      /* by the child that is running */
+  char current[64]; /* what it measures */
 } shared;
 
 typedef struct group {
@@ -43,7 +43,8 @@ enum { SESSIONS = sizeof managers / sizeof *managers };
 /* ---- in the child ---- */
 
 static bool is_kept(const char *variable) {
-  static const char *const kept[] = {"FARFAULT_MACHINES=", "FARFAULT_DRIVER=", "FARFAULT_CHECK=", "FARFAULT_ISA=", "FARFAULT_THREADS="};
+  static const char *const kept[] = {
+      "FARFAULT_MACHINES=", "FARFAULT_DRIVER=", "FARFAULT_CHECK=", "FARFAULT_ISA=", "FARFAULT_THREADS="};
   if (strncmp(variable, "FARFAULT_", 9)) return true;
   for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
     if (!strncmp(variable, kept[i], strlen(kept[i]))) return true;
@@ -101,9 +102,12 @@ static ff_status run_session(const calibrate_options *options, shared *s, int se
   while (waitpid(process, &status, 0) < 0)
     if (errno != EINTR) return ff_fail(error, FF_INTERNAL, "the process that measures is lost: %s", strerror(errno));
   if (WIFSIGNALED(status))
-    return ff_fail(error, FF_INTERNAL, "the process that measures was ended by signal %d (%s) while it measured: %s", WTERMSIG(status), strsignal(WTERMSIG(status)), s->current);
+    return ff_fail(error, FF_INTERNAL, "the process that measures was ended by signal %d (%s) while it measured: %s",
+                   WTERMSIG(status), strsignal(WTERMSIG(status)), s->current);
   if (s->opened && WEXITSTATUS(status) == 0) return FF_OK;
-  if (!s->error.message[0]) return ff_fail(error, FF_INTERNAL, "the process that measures ended with status %d: %s", WEXITSTATUS(status), s->current);
+  if (!s->error.message[0])
+    return ff_fail(error, FF_INTERNAL, "the process that measures ended with status %d: %s", WEXITSTATUS(status),
+                   s->current);
   s->error.message[sizeof s->error.message - 1] = '\0';
   return ff_fail(error, s->error.status ? s->error.status : FF_INTERNAL, "%s", s->error.message);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TLBs: how many pages one SM reaches without a miss, how large a page is, what a miss takes, and how many pages later its walk
- * needs the L2. One line of each page, at a place of its own, past the L1.
+/* TLBs: how many pages one SM reaches without a miss, how large a page is, what a miss takes, and how many pages later
+ * its walk needs the L2. One line of each page, at a place of its own, past the L1.
  *
  *     pages      ... tlb_entries         ... what the walk cache holds      more
  *     a step     L2                      L2 + tlb_near_cycles               L2 + tlb_far_cycles */
@@ -9,9 +9,14 @@
 
 #include "calibrate/lab.h"
 
-enum { MAX_PAGES = 1 << 15, STRIDE_MIN = 2048, UPPER = 2 << 20 /* what an entry of the level above that of small pages maps */ };
+enum {
+  MAX_PAGES = 1 << 15,
+  STRIDE_MIN = 2048,
+  UPPER = 2 << 20 /* what an entry of the level above that of small pages maps */
+};
 
-static const uint64_t strides[] = {4 << 20, 256 << 10, 16 << 10}; /* tried in turn: with many entries pages must be near */
+/* tried in turn: with many entries pages must be near */
+static const uint64_t strides[] = {4 << 20, 256 << 10, 16 << 10};
 
 typedef struct pages { /* where chains lie */
   cuda_address base;
@@ -31,7 +36,8 @@ static ff_status beyond_l2(lab *l, const pages *p, uint64_t stride, uint64_t cou
   return status;
 }
 
-/* The median of three chains: where lines fall in the L2 is by chance, and one set of it too full costs more than a level of a walk. */
+/* The median of three chains: where lines fall in the L2 is by chance, and one set of it too full costs more than a
+ * level of a walk. */
 static ff_status steady(lab *l, const pages *p, uint64_t stride, uint64_t count, double *cycles) {
   double a, b, c;
   LAB_TRY(beyond_l2(l, p, stride, count, &a));
@@ -42,7 +48,8 @@ static ff_status steady(lab *l, const pages *p, uint64_t stride, uint64_t count,
 }
 
 /* The most places, `stride` apart, at which a step is not `limit` longer than an L2 hit; `most`: there are no more. */
-static ff_status largest(lab *l, const pages *p, uint64_t stride, uint64_t from, uint64_t most, double limit, uint64_t *count) {
+static ff_status largest(lab *l, const pages *p, uint64_t stride, uint64_t from, uint64_t most, double limit,
+                         uint64_t *count) {
   double cycles;
   uint64_t fits = from, too_many = 2 * from;
   for (;; fits = too_many, too_many *= 2) {
@@ -76,7 +83,8 @@ static ff_status page_size(lab *l, const pages *p, uint64_t stride, uint64_t ent
 /* The walk's last level no longer in the walk cache: the first knee after that of the TLB. */
 static ff_status walks(lab *l, const pages *p, uint64_t entries, uint64_t page) {
   double near, far, base_l2 = lab_figure(l, FIGURE_l2_latency);
-  uint64_t count, most = p->bytes / page < MAX_PAGES ? p->bytes / page : MAX_PAGES, l2_lines = (uint64_t)l->result->device.l2_bytes / 128;
+  uint64_t count, most = p->bytes / page < MAX_PAGES ? p->bytes / page : MAX_PAGES,
+                  l2_lines = (uint64_t)l->result->device.l2_bytes / 128;
   if (l2_lines && most > l2_lines / 2) most = l2_lines / 2; /* with more, lines would be missing in the L2 */
   if (most < entries + entries / 2) return FF_OK;
   LAB_TRY(steady(l, p, page, 4 * entries < most ? 4 * entries : most, &near));
@@ -87,7 +95,8 @@ static ff_status walks(lab *l, const pages *p, uint64_t entries, uint64_t page) 
   LAB_TRY(steady(l, p, page, many, &far));
   lab_record(l, FIGURE_tlb_far_cycles, far);
   lab_record(l, FIGURE_walk_cache_latency, base_l2 - (far - near));
-  double above = page < UPPER ? (double)(count * page) / UPPER : (double)count / 512; /* entries of the next level, which are in it as well */
+  /* entries of the next level, which are in it as well */
+  double above = page < UPPER ? (double)(count * page) / UPPER : (double)count / 512;
   lab_record(l, FIGURE_walk_cache_bytes, 8 * ((double)count + ceil(above) + 2));
   return FF_OK;
 }

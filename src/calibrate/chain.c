@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pointer chases: chains in the GPU's memory, the time of following them with one thread; and streams by all SMs.
  *
- * What always holds: the time of a chase is a difference of two launches, so that what a launch takes, and the first way through the
- * chain, are not in it. */
+ * What always holds: the time of a chase is a difference of two launches, so that what a launch takes, and the first
+ * way through the chain, are not in it. */
 #include <stdlib.h>
 
 #include "calibrate/kernels.h"
@@ -23,8 +23,10 @@ static ff_status scatter(lab *l, const cuda_address *pairs, size_t count) {
   uint64_t n = count;
   void *arguments[] = {&device, &n};
   int result = l->cuda->MemcpyHtoD(device, pairs, count * 16);
-  ff_status status = result ? cuda_fail(l->cuda, result, "cuMemcpyHtoD", l->error) : lab_launch(l, KERNEL_scatter, (uint32_t)((count + 127) / 128), 128, arguments);
-  if (!status && (result = l->cuda->StreamSynchronize(l->stream))) status = cuda_fail(l->cuda, result, "cuStreamSynchronize", l->error);
+  ff_status status = result ? cuda_fail(l->cuda, result, "cuMemcpyHtoD", l->error)
+                            : lab_launch(l, KERNEL_scatter, (uint32_t)((count + 127) / 128), 128, arguments);
+  if (!status && (result = l->cuda->StreamSynchronize(l->stream)))
+    status = cuda_fail(l->cuda, result, "cuStreamSynchronize", l->error);
   lab_free(l, device);
   return status;
 }
@@ -56,7 +58,8 @@ ff_status lab_chase_hot(lab *l, lab_kernel kernel, cuda_address start, size_t co
   return FF_OK;
 }
 
-/* The model of a machine file adds issue_interval to a load's latency; the loop's instructions are issued while a load is waited for. */
+/* The model of a machine file adds issue_interval to a load's latency; the loop's instructions are issued while a load
+ * is waited for. */
 double lab_latency(const lab *l, double step_cycles) { return step_cycles - lab_figure(l, FIGURE_issue_interval); }
 
 /* ---- all SMs ---- */
@@ -84,6 +87,7 @@ ff_status lab_write(lab *l, cuda_address base, uint64_t bytes, double *us) {
 ff_status lab_sweep(lab *l, cuda_address base, uint64_t bytes) {
   uint32_t blocks = 1;
   double us;
-  while (2 * blocks <= (uint32_t)l->result->device.sm_count && bytes % ((uint64_t)2 * blocks * BLOCK_UNIT) == 0) blocks *= 2;
+  while (2 * blocks <= (uint32_t)l->result->device.sm_count && bytes % ((uint64_t)2 * blocks * BLOCK_UNIT) == 0)
+    blocks *= 2;
   return stream(l, KERNEL_read, blocks, base, bytes, &us);
 }

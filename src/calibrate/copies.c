@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The link: copies by size and direction, both at once, of pageable memory; loads from pinned memory; copies within the host.
+/* The link: copies by size and direction, both at once, of pageable memory; loads from pinned memory; copies within the
+ * host.
  *
- * Copies are queued behind a kernel that is long enough, so that they follow each other on the device whatever their calls cost. */
+ * Copies are queued behind a kernel that is long enough, so that they follow each other on the device whatever their
+ * calls cost. */
 #define _GNU_SOURCE /* RTLD_NOLOAD */
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -99,7 +101,8 @@ static ff_status pageable(lab *l, const buffers *b) {
 /* cuMemcpy between two places of host memory: a call that the library has no other use for. */
 static ff_status within_host(lab *l, const buffers *b) {
   void *library = dlopen(l->cuda->path, RTLD_NOW | RTLD_NOLOAD);
-  int (*memory_copy)(cuda_address, cuda_address, size_t) = library ? (int (*)(cuda_address, cuda_address, size_t))dlsym(library, "cuMemcpy") : NULL;
+  int (*memory_copy)(cuda_address, cuda_address, size_t) =
+      library ? (int (*)(cuda_address, cuda_address, size_t))dlsym(library, "cuMemcpy") : NULL;
   cuda_address to = (cuda_address)(uintptr_t)b->pageable, from = to + b->bytes / 2;
   if (!memory_copy || memory_copy(to, from, b->bytes / 2)) return FF_OK;
   double start = lab_host_now(l), whole, half;
@@ -116,7 +119,8 @@ static ff_status within_host(lab *l, const buffers *b) {
 static ff_status pinned_chase(lab *l, const buffers *b) {
   enum { MOST = 1024, STRIDE = 256 }; /* few pages: no TLB misses */
   double few, many;
-  uint64_t count = b->bytes / STRIDE < MOST ? b->bytes / STRIDE : MOST; /* a power of two, which 389 has no factor of: all are visited */
+  /* a power of two, which 389 has no factor of: all are visited */
+  uint64_t count = b->bytes / STRIDE < MOST ? b->bytes / STRIDE : MOST;
   cuda_address base = (cuda_address)(uintptr_t)b->pinned;
   for (uint64_t i = 0; i < count; i++) {
     cuda_address next = base + (i + 389) % count * STRIDE;
@@ -124,7 +128,8 @@ static ff_status pinned_chase(lab *l, const buffers *b) {
   }
   LAB_TRY(lab_chase(l, KERNEL_chase_l2, base, 2, &few));
   LAB_TRY(lab_chase(l, KERNEL_chase_l2, base, 10, &many));
-  double step = (many - few) / (8 * CHASE_STEPS), issue = (lab_cycles(l, step) - lab_latency(l, lab_cycles(l, step))) / lab_figure(l, FIGURE_clock_mhz);
+  double step = (many - few) / (8 * CHASE_STEPS),
+         issue = (lab_cycles(l, step) - lab_latency(l, lab_cycles(l, step))) / lab_figure(l, FIGURE_clock_mhz);
   lab_record(l, FIGURE_link_latency_us, step - issue - 32e-3 / lab_figure(l, FIGURE_link_h2d_gbs));
   return FF_OK;
 }

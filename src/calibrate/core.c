@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The SM: its clock, what an instruction of one warp takes, what special-function and double-precision instructions take of a full
- * SM's schedulers. */
+/* The SM: its clock, what an instruction of one warp takes, what special-function and double-precision instructions
+ * take of a full SM's schedulers. */
 #include <math.h>
 
 #include "calibrate/kernels.h"
@@ -32,8 +32,8 @@ static ff_status round_cycles(lab *l, lab_kernel kernel, uint32_t threads, doubl
   return FF_OK;
 }
 
-/* A full SM: `warps` on each scheduler take turns, so a round takes all of them their instructions' scheduler time. How many
- * schedulers there are is not measured: calibrate_machine_file.c multiplies by the base's. */
+/* A full SM: `warps` on each scheduler take turns, so a round takes all of them their instructions' scheduler time. How
+ * many schedulers there are is not measured: calibrate_machine_file.c multiplies by the base's. */
 static ff_status pipe(lab *l, lab_kernel kernel, figure_id id) {
   double cycles, warps = 32;
   LAB_TRY(round_cycles(l, kernel, 32 * (uint32_t)warps, &cycles));
@@ -43,7 +43,8 @@ static ff_status pipe(lab *l, lab_kernel kernel, figure_id id) {
 
 ff_status measure_core(lab *l) {
   uint64_t rounds = 64;
-  for (int i = 0; i < (l->is_virtual ? 0 : 20); i++) LAB_TRY(clock_once(l, &rounds)); /* an idle GPU's clock is low at first */
+  /* an idle GPU's clock is low at first */
+  for (int i = 0; i < (l->is_virtual ? 0 : 20); i++) LAB_TRY(clock_once(l, &rounds));
   l->result->figures[FIGURE_clock_mhz].count = 0;
   for (uint32_t i = 0; i < l->repeats; i++) LAB_TRY(clock_once(l, &rounds));
   for (uint32_t i = 0; i < l->repeats; i++) {

@@ -6,8 +6,8 @@
 
 enum { LINE = 128, LEAST = 2048, LINES = 8192 };
 
-/* All lines of a small footprint, gone through again and again; of a large one LINES of them, once, after all of it was read: more
- * often would find them in a cache. */
+/* All lines of a small footprint, gone through again and again; of a large one LINES of them, once, after all of it was
+ * read: more often would find them in a cache. */
 static ff_status point(lab *l, cuda_address base, uint64_t bytes) {
   bool whole = bytes / LINE <= LINES;
   uint64_t count = whole ? bytes / LINE : LINES, part = bytes / LINE / count, rounds = count / CHASE_STEPS;
@@ -24,13 +24,15 @@ static ff_status point(lab *l, cuda_address base, uint64_t bytes) {
     LAB_TRY(lab_chase(l, KERNEL_chase, start, rounds, &us));
     cycles = lab_cycles(l, us - none) / (double)(rounds * CHASE_STEPS);
   }
-  if (!status && l->result->curve_count < CALIBRATE_CURVE) l->result->curve[l->result->curve_count++] = (curve_point){bytes, cycles};
+  if (!status && l->result->curve_count < CALIBRATE_CURVE)
+    l->result->curve[l->result->curve_count++] = (curve_point){bytes, cycles};
   return status;
 }
 
 ff_status measure_curve(lab *l) {
   if (l->options.quick) return FF_OK;
-  uint64_t l2 = l->result->device.l2_bytes > 0 ? (uint64_t)l->result->device.l2_bytes : 32 << 20, most = l2 < 16 << 20 ? 16 * l2 : 4 * l2;
+  uint64_t l2 = l->result->device.l2_bytes > 0 ? (uint64_t)l->result->device.l2_bytes : 32 << 20,
+           most = l2 < 16 << 20 ? 16 * l2 : 4 * l2;
   cuda_address base;
   LAB_TRY(lab_allocate(l, most, &base));
   ff_status status = FF_OK;

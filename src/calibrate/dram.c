@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The GPU's memory behind the L2: latency in an open row and with another one open; how much of a range the L2 keeps; bandwidth.
+/* The GPU's memory behind the L2: latency in an open row and with another one open; how much of a range the L2 keeps;
+ * bandwidth.
  *
- * What always holds: lines that a chase should find in memory were written, then pushed out of the L2 by reading twice its size. */
+ * What always holds: lines that a chase should find in memory were written, then pushed out of the L2 by reading twice
+ * its size. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -9,9 +11,11 @@
 
 enum { LINE = 128, REGION = 32 << 20 /* at least so large */ };
 
-/* Enough to push all else out of the L2, by its size as the driver tells it (no figure comes from that), in whole units. */
+/* Enough to push all else out of the L2, by its size as the driver tells it (no figure comes from that), in whole
+ * units. */
 static uint64_t flush_bytes(const lab *l) {
-  uint64_t l2 = l->result->device.l2_bytes > 0 ? (uint64_t)l->result->device.l2_bytes : 64 << 20, unit = lab_read_unit(l);
+  uint64_t l2 = l->result->device.l2_bytes > 0 ? (uint64_t)l->result->device.l2_bytes : 64 << 20,
+           unit = lab_read_unit(l);
   return ((l->is_virtual ? l2 + l2 / 4 : 3 * l2) / unit + 1) * unit;
 }
 
@@ -27,9 +31,10 @@ static ff_status flush(lab *l, const ground *g) {
 
 /* ---- latency ---- */
 
-/* Chains through the same pages in the same order: one that fills the walk cache, one with a line of each page, one with two. What the
- * last takes more than the second are second lines, whose page the TLB has. The lines of a page lie in quarters of their own, so
- * that no two of them are in one row. Half of the smallest walk cache that there is holds the pages. */
+/* Chains through the same pages in the same order: one that fills the walk cache, one with a line of each page, one
+ * with two. What the last takes more than the second are second lines, whose page the TLB has. The lines of a page lie
+ * in quarters of their own, so that no two of them are in one row. Half of the smallest walk cache that there is holds
+ * the pages. */
 enum { ROUNDS = 3, PAGES = 512 };
 
 static ff_status random_chains(lab *l, const ground *g, cuda_address *starts) {
@@ -43,7 +48,8 @@ static ff_status random_chains(lab *l, const ground *g, cuda_address *starts) {
   for (uint64_t chain = 0; chain < ROUNDS; chain++) {
     uint64_t lines = chain == 2 ? 2 : 1;
     for (uint64_t i = 0; i < PAGES * lines; i++) {
-      uint64_t place = (chain + i % lines) * quarter + i % lines * quarter / 2; /* a second line is a quarter away at least */
+      /* a second line is a quarter away at least */
+      uint64_t place = (chain + i % lines) * quarter + i % lines * quarter / 2;
       at[i] = order[i / lines] + place + lab_random(l, quarter / 2 / LINE) * LINE;
     }
     starts[chain] = at[0];
@@ -55,7 +61,8 @@ static ff_status random_chains(lab *l, const ground *g, cuda_address *starts) {
 /* Cycles of a line in a row that is not open. */
 static ff_status random_lines(lab *l, const cuda_address *starts, double *cycles) {
   double us[ROUNDS];
-  for (int chain = 0; chain < ROUNDS; chain++) LAB_TRY(lab_chase(l, KERNEL_chase_l2, starts[chain], (chain == 2 ? 2 : 1) * PAGES / CHASE_STEPS, &us[chain]));
+  for (int chain = 0; chain < ROUNDS; chain++)
+    LAB_TRY(lab_chase(l, KERNEL_chase_l2, starts[chain], (chain == 2 ? 2 : 1) * PAGES / CHASE_STEPS, &us[chain]));
   *cycles = lab_cycles(l, us[2] - us[1]) / PAGES;
   return FF_OK;
 }
@@ -72,8 +79,9 @@ static ff_status ascending(lab *l, cuda_address base, uint64_t bytes, uint64_t s
   return status;
 }
 
-/* Two regions of rows, in one every line of a half chunk, in the other every second one, so that the former has as many rows more often.
- * Its lines more are in rows that are open. A chain through the chunks' last lines brings the page table's entries of both before. */
+/* Two regions of rows, in one every line of a half chunk, in the other every second one, so that the former has as many
+ * rows more often. Its lines more are in rows that are open. A chain through the chunks' last lines brings the page
+ * table's entries of both before. */
 static ff_status open_rows_chains(lab *l, const ground *g) {
   LAB_TRY(ascending(l, g->rows, g->rows_bytes, LINE, DENSE));
   LAB_TRY(ascending(l, g->rows + g->rows_bytes, g->rows_bytes, 2 * LINE, DENSE / 2));
@@ -105,9 +113,10 @@ static ff_status latencies(lab *l, const ground *g) {
 
 /* ---- size of the L2 ---- */
 
-/* A chain over one line in each of `count` parts of the range; the parts in random order within `windows` of them that follow each
- * other, so that there are few TLB misses. */
-static ff_status sampled(lab *l, cuda_address base, uint64_t bytes, uint64_t page, uint64_t count, cuda_address *start) {
+/* A chain over one line in each of `count` parts of the range; the parts in random order within `windows` of them that
+ * follow each other, so that there are few TLB misses. */
+static ff_status sampled(lab *l, cuda_address base, uint64_t bytes, uint64_t page, uint64_t count,
+                         cuda_address *start) {
   enum { WINDOW = 16 };
   cuda_address *at = ff_alloc(count * sizeof *at);
   uint64_t part = bytes / count / LINE; /* but its first line, and the first line of a page */
@@ -124,13 +133,16 @@ static ff_status sampled(lab *l, cuda_address base, uint64_t bytes, uint64_t pag
 }
 
 /* A chase with the page table's entries in the walk cache: after one through a line of each page. */
-static ff_status warm_chase(lab *l, cuda_address pages, uint64_t page_count, cuda_address start, uint64_t rounds, double *us) {
+static ff_status warm_chase(lab *l, cuda_address pages, uint64_t page_count, cuda_address start, uint64_t rounds,
+                            double *us) {
   LAB_TRY(lab_chase(l, KERNEL_chase_l2, pages, page_count / CHASE_STEPS + 1, us));
   return lab_chase(l, KERNEL_chase_l2, start, rounds, us);
 }
 
-/* The share of a range that the L2 still has after all SMs read through it: between no line of the same chain, and all of them. */
-static ff_status kept_sample(lab *l, const ground *g, cuda_address base, uint64_t range, uint64_t samples, double *kept) {
+/* The share of a range that the L2 still has after all SMs read through it: between no line of the same chain, and all
+ * of them. */
+static ff_status kept_sample(lab *l, const ground *g, cuda_address base, uint64_t range, uint64_t samples,
+                             double *kept) {
   uint64_t rounds = samples / CHASE_STEPS, pages = range / g->page ? range / g->page : 1;
   cuda_address start, *at = ff_alloc(pages * sizeof *at);
   double some, all, none, us;
@@ -163,7 +175,8 @@ static ff_status kept_share(lab *l, const ground *g, cuda_address base, uint64_t
 
 /* Ranges from 4/3 of what the driver says on: larger while nearly all is kept, smaller while little is. */
 static ff_status l2_size(lab *l, const ground *g) {
-  uint64_t unit = lab_read_unit(l), range = l->result->device.l2_bytes > 0 ? (uint64_t)l->result->device.l2_bytes / 3 * 4 : 8 << 20;
+  uint64_t unit = lab_read_unit(l),
+           range = l->result->device.l2_bytes > 0 ? (uint64_t)l->result->device.l2_bytes / 3 * 4 : 8 << 20;
   for (int i = 0; i < 12; i++) {
     uint64_t bytes = (range / unit ? range / unit : 1) * unit;
     double kept;
@@ -183,8 +196,11 @@ static ff_status l2_size(lab *l, const ground *g) {
 }
 
 ff_status measure_dram(lab *l) {
-  if (!isfinite(lab_figure(l, FIGURE_page_bytes))) return ff_fail(l->error, FF_UNSUPPORTED, "the size of a page was not found");
-  ground g = {.page = (uint64_t)lab_figure(l, FIGURE_page_bytes), .rows_bytes = l->is_virtual ? 1 << 20 : 8 << 20, .flush_bytes = flush_bytes(l)};
+  if (!isfinite(lab_figure(l, FIGURE_page_bytes)))
+    return ff_fail(l->error, FF_UNSUPPORTED, "the size of a page was not found");
+  ground g = {.page = (uint64_t)lab_figure(l, FIGURE_page_bytes),
+              .rows_bytes = l->is_virtual ? 1 << 20 : 8 << 20,
+              .flush_bytes = flush_bytes(l)};
   g.region_bytes = PAGES * g.page > REGION ? PAGES * g.page : REGION;
   ff_status status = lab_allocate(l, g.flush_bytes, &g.flush);
   if (!status) status = lab_allocate(l, g.region_bytes, &g.region);
@@ -214,8 +230,8 @@ static ff_status stretch(lab *l, stream_function go, cuda_address *at, uint64_t 
   return FF_OK;
 }
 
-/* Reading and writing what the L2 does not have: not even from before, when other data lay at these addresses; of writing only what is
- * done once the L2 is full of written lines. */
+/* Reading and writing what the L2 does not have: not even from before, when other data lay at these addresses; of
+ * writing only what is done once the L2 is full of written lines. */
 static ff_status streams(lab *l, cuda_address base, uint64_t flush, uint64_t few, uint64_t many) {
   cuda_address at = base + flush;
   double us;
@@ -260,7 +276,8 @@ static double sample(const lab *l, figure_id id, uint32_t i) {
 }
 
 ff_status measure_bandwidth(lab *l) {
-  uint64_t unit = lab_read_unit(l), few = l->is_virtual ? 2 : 16, many = (l->is_virtual ? 4 : 10) * few, flush = flush_bytes(l);
+  uint64_t unit = lab_read_unit(l), few = l->is_virtual ? 2 : 16, many = (l->is_virtual ? 4 : 10) * few,
+           flush = flush_bytes(l);
   cuda_address base;
   LAB_TRY(lab_allocate(l, flush + 2 * (few + many) * unit, &base));
   ff_status status = FF_OK;
@@ -268,7 +285,8 @@ ff_status measure_bandwidth(lab *l) {
     status = streams(l, base, flush, few, many);
     if (!status) status = copies(l, base, flush + 2 * (few + many) * unit);
     if (!status) status = l2_stream(l, base);
-    if (!status) lab_record(l, FIGURE_dram_gbs, fmax(sample(l, FIGURE_dram_read_gbs, i), sample(l, FIGURE_dram_copy_gbs, i)));
+    if (!status)
+      lab_record(l, FIGURE_dram_gbs, fmax(sample(l, FIGURE_dram_read_gbs, i), sample(l, FIGURE_dram_copy_gbs, i)));
   }
   lab_free(l, base);
   return status;

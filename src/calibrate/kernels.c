@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The PTX of the measurements, for any GPU: sm_50, no optional features (PTX ISA; what is in quotes below is its text).
  *
- * What always holds: every kernel stores what it computed, so that no compiler leaves the measured instructions out, and those
- * form a chain that cannot be folded; a loop adds 3 instructions to each round (LOOP_INSTRUCTIONS). */
+ * What always holds: every kernel stores what it computed, so that no compiler leaves the measured instructions out,
+ * and those form a chain that cannot be folded; a loop adds 3 instructions to each round (LOOP_INSTRUCTIONS). */
 #include "calibrate/kernels.h"
 
 #include <stdio.h>
@@ -12,13 +12,17 @@ static void repeat(ff_text *out, const char *lines, int times) {
 }
 
 static void loop_begin(ff_text *out) { ff_text_add(out, "setp.eq.u64 more, n, 0;\n@more bra done;\nagain:\n"); }
-static void loop_end(ff_text *out) { ff_text_add(out, "sub.u64 n, n, 1;\nsetp.ne.u64 more, n, 0;\n@more bra again;\ndone:\n"); }
+static void loop_end(ff_text *out) {
+  ff_text_add(out, "sub.u64 n, n, 1;\nsetp.ne.u64 more, n, 0;\n@more bra again;\ndone:\n");
+}
 
 /* (start, rounds, out): loads whose value is the next address. */
 static void chase(ff_text *out, const char *name, const char *load) {
-  ff_text_add(out, ".visible .entry %s(.param .u64 p0, .param .u64 p1, .param .u64 p2) {\n"
-                   ".reg .u64 at, n, to;\n.reg .pred more;\n"
-                   "ld.param.u64 at, [p0];\nld.param.u64 n, [p1];\nld.param.u64 to, [p2];\n", name);
+  ff_text_add(out,
+              ".visible .entry %s(.param .u64 p0, .param .u64 p1, .param .u64 p2) {\n"
+              ".reg .u64 at, n, to;\n.reg .pred more;\n"
+              "ld.param.u64 at, [p0];\nld.param.u64 n, [p1];\nld.param.u64 to, [p2];\n",
+              name);
   loop_begin(out);
   repeat(out, load, CHASE_ROUND);
   loop_end(out);
@@ -27,10 +31,12 @@ static void chase(ff_text *out, const char *name, const char *load) {
 
 /* (rounds, out): KERNEL_ROUND instructions of two interleaved chains. `type` f32 or f64. */
 static void compute(ff_text *out, const char *name, const char *type, const char *first, const char *second) {
-  ff_text_add(out, ".visible .entry %s(.param .u64 p0, .param .u64 p1) {\n"
-                   ".reg .u64 n, to;\n.reg .pred more;\n.reg .u32 id;\n.reg .%s a, b, x, y;\n"
-                   "ld.param.u64 n, [p0];\nld.param.u64 to, [p1];\nmov.u32 id, %%tid.x;\n"
-                   "cvt.rn.%s.u32 a, id;\nmov.%s b, a;\nmov.%s x, a;\nadd.%s y, a, a;\n", name, type, type, type, type, type);
+  ff_text_add(out,
+              ".visible .entry %s(.param .u64 p0, .param .u64 p1) {\n"
+              ".reg .u64 n, to;\n.reg .pred more;\n.reg .u32 id;\n.reg .%s a, b, x, y;\n"
+              "ld.param.u64 n, [p0];\nld.param.u64 to, [p1];\nmov.u32 id, %%tid.x;\n"
+              "cvt.rn.%s.u32 a, id;\nmov.%s b, a;\nmov.%s x, a;\nadd.%s y, a, a;\n",
+              name, type, type, type, type, type);
   loop_begin(out);
   for (int i = 0; i < COMPUTE_ROUND / 2; i++) ff_text_add(out, "%s%s", first, second);
   loop_end(out);
@@ -46,11 +52,13 @@ static void clocks(ff_text *out) {
   loop_begin(out);
   repeat(out, "fma.rn.f32 a, a, a, a;\n", COMPUTE_ROUND);
   loop_end(out);
-  ff_text_add(out, "mov.u64 t1, %%globaltimer;\nmov.u64 c1, %%clock64;\nst.global.f32 [to], a;\n"
-                   "st.global.u64 [to+8], c0;\nst.global.u64 [to+16], t0;\nst.global.u64 [to+24], c1;\nst.global.u64 [to+32], t1;\nret;\n}\n");
+  ff_text_add(
+      out,
+      "mov.u64 t1, %%globaltimer;\nmov.u64 c1, %%clock64;\nst.global.f32 [to], a;\n"
+      "st.global.u64 [to+8], c0;\nst.global.u64 [to+16], t0;\nst.global.u64 [to+24], c1;\nst.global.u64 [to+32], t1;\nret;\n}\n");
 }
 
-#define GLOBAL_INDEX                                                                                                           \
+#define GLOBAL_INDEX                                                                                                                    \
   "mov.u32 block, %%ctaid.x;\nmov.u32 size, %%ntid.x;\nmov.u32 id, %%tid.x;\nmul.wide.u32 index, block, size;\ncvt.u64.u32 wide, id;\n" \
   "add.u64 index, index, wide;\n"
 
@@ -63,15 +71,19 @@ static void scatter(ff_text *out) {
                    "ld.global.v2.u64 {at, value}, [from];\nst.global.u64 [at], value;\ndone:\nret;\n}\n");
 }
 
-/* (base, rounds, bytes of a round, out): STREAM_ROUND accesses of 16 bytes per thread and round. A warp's are 2 KiB that follow each other;
- * the warps of all blocks alternate, so that the SMs go through the range side by side and DRAM rows stay open. `load` NULL: stores. */
+/* (base, rounds, bytes of a round, out): STREAM_ROUND accesses of 16 bytes per thread and round. A warp's are 2 KiB
+ * that follow each other; the warps of all blocks alternate, so that the SMs go through the range side by side and DRAM
+ * rows stay open. `load` NULL: stores. */
 static void stream(ff_text *out, const char *name, const char *load) {
-  ff_text_add(out, ".visible .entry %s(.param .u64 p0, .param .u64 p1, .param .u64 p2, .param .u64 p3) {\n"
-                   ".reg .u64 at, n, step, to, wide;\n.reg .u32 block, grid, id, lane, s;\n.reg .u32 v<16>;\n.reg .pred more;\n"
-                   "ld.param.u64 at, [p0];\nld.param.u64 n, [p1];\nld.param.u64 step, [p2];\nld.param.u64 to, [p3];\n"
-                   "mov.u32 block, %%ctaid.x;\nmov.u32 grid, %%nctaid.x;\nmov.u32 id, %%tid.x;\nand.b32 lane, id, 31;\nshr.u32 id, id, 5;\n"
-                   "mad.lo.u32 id, id, grid, block;\nmul.wide.u32 wide, id, 2048;\nadd.u64 at, at, wide;\nmul.wide.u32 wide, lane, 16;\n"
-                   "add.u64 at, at, wide;\nmov.u32 s, 0;\n", name);
+  ff_text_add(
+      out,
+      ".visible .entry %s(.param .u64 p0, .param .u64 p1, .param .u64 p2, .param .u64 p3) {\n"
+      ".reg .u64 at, n, step, to, wide;\n.reg .u32 block, grid, id, lane, s;\n.reg .u32 v<16>;\n.reg .pred more;\n"
+      "ld.param.u64 at, [p0];\nld.param.u64 n, [p1];\nld.param.u64 step, [p2];\nld.param.u64 to, [p3];\n"
+      "mov.u32 block, %%ctaid.x;\nmov.u32 grid, %%nctaid.x;\nmov.u32 id, %%tid.x;\nand.b32 lane, id, 31;\nshr.u32 id, id, 5;\n"
+      "mad.lo.u32 id, id, grid, block;\nmul.wide.u32 wide, id, 2048;\nadd.u64 at, at, wide;\nmul.wide.u32 wide, lane, 16;\n"
+      "add.u64 at, at, wide;\nmov.u32 s, 0;\n",
+      name);
   loop_begin(out);
   for (int i = 0; i < STREAM_ROUND; i++) {
     int r = 4 * i;
@@ -79,26 +91,32 @@ static void stream(ff_text *out, const char *name, const char *load) {
     else ff_text_add(out, "st.global.v4.u32 [at+%d], {id, id, id, id};\n", 512 * i);
   }
   ff_text_add(out, "add.u64 at, at, step;\n");
-  for (int i = 0; load && i < STREAM_ROUND; i++) ff_text_add(out, "xor.b32 v%d, v%d, v%d;\nadd.u32 s, s, v%d;\n", 4 * i, 4 * i, 4 * i + 3, 4 * i);
+  for (int i = 0; load && i < STREAM_ROUND; i++)
+    ff_text_add(out, "xor.b32 v%d, v%d, v%d;\nadd.u32 s, s, v%d;\n", 4 * i, 4 * i, 4 * i + 3, 4 * i);
   loop_end(out);
   ff_text_add(out, "setp.ne.u32 more, s, 0xF00DF00D;\n@more bra leave;\nst.global.u32 [to], s;\nleave:\nret;\n}\n");
 }
 
 /* (base, stride, out): thread i of the block reads base + i * stride, then writes it. */
 static void touch(ff_text *out) {
-  ff_text_add(out, ".visible .entry touch(.param .u64 p0, .param .u64 p1, .param .u64 p2) {\n"
-                   ".reg .u64 at, stride, to, index, wide, value;\n.reg .u32 block, size, id;\n"
-                   "ld.param.u64 at, [p0];\nld.param.u64 stride, [p1];\nld.param.u64 to, [p2];\n" GLOBAL_INDEX
-                   "mad.lo.u64 at, index, stride, at;\nld.global.u64 value, [at];\nadd.u64 value, value, 1;\nst.global.u64 [at], value;\nret;\n}\n");
+  ff_text_add(
+      out,
+      ".visible .entry touch(.param .u64 p0, .param .u64 p1, .param .u64 p2) {\n"
+      ".reg .u64 at, stride, to, index, wide, value;\n.reg .u32 block, size, id;\n"
+      "ld.param.u64 at, [p0];\nld.param.u64 stride, [p1];\nld.param.u64 to, [p2];\n" GLOBAL_INDEX
+      "mad.lo.u64 at, index, stride, at;\nld.global.u64 value, [at];\nadd.u64 value, value, 1;\nst.global.u64 [at], value;\nret;\n}\n");
 }
 
-/* (base, stride, count): one thread reads base + i * stride, then writes it, for all i: each write waits for its read. */
+/* (base, stride, count): one thread reads base + i * stride, then writes it, for all i: each write waits for its
+ * read. */
 static void touch_alone(ff_text *out) {
   ff_text_add(out, ".visible .entry touch_alone(.param .u64 p0, .param .u64 p1, .param .u64 p2) {\n"
                    ".reg .u64 at, stride, n, value;\n.reg .pred more;\n"
                    "ld.param.u64 at, [p0];\nld.param.u64 stride, [p1];\nld.param.u64 n, [p2];\n");
   loop_begin(out);
-  ff_text_add(out, "ld.global.u64 value, [at];\nadd.u64 value, value, 1;\nst.global.u64 [at], value;\nadd.u64 at, at, stride;\n");
+  ff_text_add(
+      out,
+      "ld.global.u64 value, [at];\nadd.u64 value, value, 1;\nst.global.u64 [at], value;\nadd.u64 at, at, stride;\n");
   loop_end(out);
   ff_text_add(out, "ret;\n}\n");
 }

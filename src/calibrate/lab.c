@@ -8,17 +8,29 @@
 
 #include "calibrate/kernels.h"
 
-typedef struct attribute { int number; size_t offset; } attribute;
+typedef struct attribute {
+  int number;
+  size_t offset;
+} attribute;
 
-static const attribute attributes[] = { /* CUdevice_attribute */
-    {75, offsetof(calibrate_device, major)},          {76, offsetof(calibrate_device, minor)},
-    {16, offsetof(calibrate_device, sm_count)},       {13, offsetof(calibrate_device, clock_khz)},
-    {36, offsetof(calibrate_device, memory_clock_khz)}, {37, offsetof(calibrate_device, bus_bits)},
-    {38, offsetof(calibrate_device, l2_bytes)},       {39, offsetof(calibrate_device, max_threads)},
-    {106, offsetof(calibrate_device, max_blocks)},    {82, offsetof(calibrate_device, registers)},
-    {81, offsetof(calibrate_device, shared_bytes)},   {8, offsetof(calibrate_device, shared_per_block)},
-    {97, offsetof(calibrate_device, shared_per_block_optin)}, {40, offsetof(calibrate_device, copy_engines)},
-    {50, offsetof(calibrate_device, pci_domain)},     {33, offsetof(calibrate_device, pci_bus)},
+static const attribute attributes[] = {
+    /* CUdevice_attribute */
+    {75, offsetof(calibrate_device, major)},
+    {76, offsetof(calibrate_device, minor)},
+    {16, offsetof(calibrate_device, sm_count)},
+    {13, offsetof(calibrate_device, clock_khz)},
+    {36, offsetof(calibrate_device, memory_clock_khz)},
+    {37, offsetof(calibrate_device, bus_bits)},
+    {38, offsetof(calibrate_device, l2_bytes)},
+    {39, offsetof(calibrate_device, max_threads)},
+    {106, offsetof(calibrate_device, max_blocks)},
+    {82, offsetof(calibrate_device, registers)},
+    {81, offsetof(calibrate_device, shared_bytes)},
+    {8, offsetof(calibrate_device, shared_per_block)},
+    {97, offsetof(calibrate_device, shared_per_block_optin)},
+    {40, offsetof(calibrate_device, copy_engines)},
+    {50, offsetof(calibrate_device, pci_domain)},
+    {33, offsetof(calibrate_device, pci_bus)},
     {34, offsetof(calibrate_device, pci_device)},
 };
 
@@ -32,12 +44,14 @@ static ff_status describe(lab *l) {
   LAB_CALL(l, DriverGetVersion, &d->driver_version);
   for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++) {
     int value;
-    if (!l->cuda->DeviceGetAttribute(&value, attributes[i].number, l->device)) memcpy((char *)d + attributes[i].offset, &value, sizeof value);
+    if (!l->cuda->DeviceGetAttribute(&value, attributes[i].number, l->device))
+      memcpy((char *)d + attributes[i].offset, &value, sizeof value);
   }
   d->memory_bytes = bytes;
   d->is_virtual = l->is_virtual;
   memcpy(d->driver_path, l->cuda->path, sizeof d->driver_path);
-  if (d->sm_count < 1 || d->sm_count > 4096) return ff_fail(l->error, FF_UNSUPPORTED, "the driver says that the GPU has %d SMs", d->sm_count);
+  if (d->sm_count < 1 || d->sm_count > 4096)
+    return ff_fail(l->error, FF_UNSUPPORTED, "the driver says that the GPU has %d SMs", d->sm_count);
   return FF_OK;
 }
 
@@ -60,7 +74,9 @@ ff_status lab_open(lab *l, const calibrate_options *options, calibrate_result *r
   *l = (lab){.result = result, .options = *options, .error = error, .random = 88172645463325252u};
   LAB_TRY(cuda_open(options->driver, &l->cuda, error));
   l->is_virtual = l->cuda->is_virtual;
-  l->repeats = options->repeats ? options->repeats : l->is_virtual ? (options->quick ? 1 : 3) : (options->quick ? 5 : 11);
+  l->repeats = options->repeats ? options->repeats
+               : l->is_virtual  ? (options->quick ? 1 : 3)
+                                : (options->quick ? 5 : 11);
   LAB_CALL(l, DeviceGet, &l->device, 0);
   LAB_TRY(describe(l));
   LAB_CALL(l, DevicePrimaryCtxRetain, &l->context, l->device);
@@ -104,7 +120,8 @@ ff_status lab_time_kernel(lab *l, lab_kernel kernel, uint32_t blocks, uint32_t t
 }
 
 ff_status lab_burn(lab *l, double us) {
-  double round = (COMPUTE_ROUND + LOOP_INSTRUCTIONS) * lab_figure(l, FIGURE_issue_interval) / lab_figure(l, FIGURE_clock_mhz);
+  double round =
+      (COMPUTE_ROUND + LOOP_INSTRUCTIONS) * lab_figure(l, FIGURE_issue_interval) / lab_figure(l, FIGURE_clock_mhz);
   uint64_t rounds = round > 0 ? (uint64_t)(us / round) + 1 : 1000; /* the comparison is false for NAN */
   void *arguments[] = {&rounds, &l->sink};
   return lab_launch(l, KERNEL_chain, 1, 32, arguments);

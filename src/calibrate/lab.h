@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What all measurements share: an open driver, a context, kernels, a stream, two events, and where figures go. Private to
- * calibrate/; it lives in a child process (calibrate_session.c).
+/* What all measurements share: an open driver, a context, kernels, a stream, two events, and where figures go. Private
+ * to calibrate/; it lives in a child process (calibrate_session.c).
  *
- * Units: times are microseconds of the GPU's or the host's clock (time.c: virtual ones on the virtual GPU), latencies are SM cycles.
- * What always holds: a measurement that fails returns a status and leaves the figures found before it. */
+ * Units: times are microseconds of the GPU's or the host's clock (time.c: virtual ones on the virtual GPU), latencies
+ * are SM cycles. What always holds: a measurement that fails returns a status and leaves the figures found before
+ * it. */
 #ifndef FF_CALIBRATE_LAB_H
 #define FF_CALIBRATE_LAB_H
 
@@ -30,31 +31,31 @@ typedef struct lab {
   cuda_function kernels[KERNEL_COUNT];
   cuda_stream stream;
   cuda_event begin, end;
-  cuda_address sink;        /* 64 bytes for what kernels must not leave uncomputed */
+  cuda_address sink; /* 64 bytes for what kernels must not leave uncomputed */
   uint64_t random;
   ff_error *error;
 } lab;
 
 /* Makes a driver call; a failure is the function's. */
-#define LAB_CALL(l, name, ...)                                                        \
-  do {                                                                                \
-    int result_ = (l)->cuda->name(__VA_ARGS__);                                       \
-    if (result_) return cuda_fail((l)->cuda, result_, "cu" #name, (l)->error);        \
+#define LAB_CALL(l, name, ...)                                                 \
+  do {                                                                         \
+    int result_ = (l)->cuda->name(__VA_ARGS__);                                \
+    if (result_) return cuda_fail((l)->cuda, result_, "cu" #name, (l)->error); \
   } while (0)
-#define LAB_TRY(call)                   \
-  do {                                  \
-    ff_status status_ = (call);         \
-    if (status_) return status_;        \
+#define LAB_TRY(call)            \
+  do {                           \
+    ff_status status_ = (call);  \
+    if (status_) return status_; \
   } while (0)
 
 /* ---- time.c ---- */
-double lab_host_now(const lab *l);                             /* microseconds */
+double lab_host_now(const lab *l); /* microseconds */
 ff_status lab_elapsed(lab *l, cuda_event begin, cuda_event end, double *us);
 
 /* ---- lab.c ---- */
 ff_status lab_open(lab *l, const calibrate_options *options, calibrate_result *result, ff_error *error);
-void lab_record(lab *l, figure_id id, double value);           /* one sample; nothing if it is no number */
-double lab_figure(const lab *l, figure_id id);                 /* the median; NAN if it was not found */
+void lab_record(lab *l, figure_id id, double value); /* one sample; nothing if it is no number */
+double lab_figure(const lab *l, figure_id id);       /* the median; NAN if it was not found */
 double lab_cycles(const lab *l, double us);
 uint64_t lab_random(lab *l, uint64_t below);
 ff_status lab_launch(lab *l, lab_kernel kernel, uint32_t blocks, uint32_t threads, void **arguments);
@@ -69,15 +70,19 @@ void lab_free(lab *l, cuda_address address);
 /* Makes the addresses a cycle, in random order or as they stand; each holds the next one's. `at` is reordered. */
 ff_status lab_chain(lab *l, cuda_address *at, size_t count, bool shuffle);
 enum { CHASE_STEPS = 32 }; /* loads of a round */
-/* Follows the chain from `start` for so many rounds with one thread; `kernel` is KERNEL_chase (through the L1) or KERNEL_chase_l2. */
+/* Follows the chain from `start` for so many rounds with one thread; `kernel` is KERNEL_chase (through the L1) or
+ * KERNEL_chase_l2. */
 ff_status lab_chase(lab *l, lab_kernel kernel, cuda_address start, uint64_t rounds, double *us);
-/* Cycles per step on a chain of `count`, once it has been gone through: what `rounds` more take. Issue is not subtracted. */
+/* Cycles per step on a chain of `count`, once it has been gone through: what `rounds` more take. Issue is not
+ * subtracted. */
 ff_status lab_chase_hot(lab *l, lab_kernel kernel, cuda_address start, size_t count, uint64_t rounds, double *cycles);
-double lab_latency(const lab *l, double step_cycles); /* less the instructions of a step: what a machine file calls latency */
+/* less the instructions of a step: what a machine file calls latency */
+double lab_latency(const lab *l, double step_cycles);
 /* Reads `bytes` from `base` with all SMs, at least once over; the time. */
 ff_status lab_read(lab *l, cuda_address base, uint64_t bytes, double *us);
 ff_status lab_write(lab *l, cuda_address base, uint64_t bytes, double *us);
-ff_status lab_sweep(lab *l, cuda_address base, uint64_t bytes); /* reads just these, a multiple of 64 KiB, in order, not as fast */
+/* reads just these, a multiple of 64 KiB, in order, not as fast */
+ff_status lab_sweep(lab *l, cuda_address base, uint64_t bytes);
 uint64_t lab_read_unit(const lab *l); /* these go by so many bytes, rounded up */
 
 /* ---- the groups, in the order in which they are measured; groups.def names them ---- */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The picture of a calibration: cycles of a load against the bytes that a random chase goes over, with the levels that were found. */
+/* The picture of a calibration: cycles of a load against the bytes that a random chase goes over, with the levels that
+ * were found. */
 #include <math.h>
 #include <stdio.h>
 
@@ -8,10 +9,16 @@
 
 enum { WIDTH = 820, HEIGHT = 440, LEFT = 70, RIGHT = 30, TOP = 50, BOTTOM = 60 };
 
-typedef struct scale { double low, high, most; } scale; /* log2 of bytes; cycles */
+typedef struct scale {
+  double low, high, most;
+} scale; /* log2 of bytes; cycles */
 
-static double x_of(const scale *s, double bytes) { return LEFT + (log2(bytes) - s->low) / (s->high - s->low) * (WIDTH - LEFT - RIGHT); }
-static double y_of(const scale *s, double cycles) { return HEIGHT - BOTTOM - cycles / s->most * (HEIGHT - TOP - BOTTOM); }
+static double x_of(const scale *s, double bytes) {
+  return LEFT + (log2(bytes) - s->low) / (s->high - s->low) * (WIDTH - LEFT - RIGHT);
+}
+static double y_of(const scale *s, double cycles) {
+  return HEIGHT - BOTTOM - cycles / s->most * (HEIGHT - TOP - BOTTOM);
+}
 
 static void axes(const scale *s, ff_text *out) {
   double step = svg_step(s->most);
@@ -26,11 +33,14 @@ static void axes(const scale *s, ff_text *out) {
     ff_format_bytes((uint64_t)exp2(p), text, sizeof text);
     svg_text(out, x_of(s, exp2(p)), HEIGHT - BOTTOM + 20, "text-anchor=\"middle\"", text);
   }
-  svg_text(out, (WIDTH + LEFT - RIGHT) / 2., HEIGHT - 14, "text-anchor=\"middle\"", "footprint of a random pointer chase");
+  svg_text(out, (WIDTH + LEFT - RIGHT) / 2., HEIGHT - 14, "text-anchor=\"middle\"",
+           "footprint of a random pointer chase");
   svg_text_turned(out, 18, HEIGHT / 2., -90, "text-anchor=\"middle\"", "cycles per load");
 }
 
-static double found(const calibrate_result *r, figure_id id) { return r->figures[id].count ? figure_summarise(&r->figures[id]).median : NAN; }
+static double found(const calibrate_result *r, figure_id id) {
+  return r->figures[id].count ? figure_summarise(&r->figures[id]).median : NAN;
+}
 
 static void level(const scale *s, double bytes, const char *name, const char *colour, ff_text *out) {
   if (!(bytes > 0) || log2(bytes) < s->low || log2(bytes) > s->high) return;
@@ -58,7 +68,9 @@ void calibrate_picture(const calibrate_result *r, ff_text *out) {
   for (uint32_t i = 0; i < r->curve_count; i++) {
     const curve_point *p = &r->curve[i];
     double x = x_of(&s, (double)p->bytes), y = y_of(&s, p->cycles);
-    if (i) svg_line(out, x_of(&s, (double)p[-1].bytes), y_of(&s, p[-1].cycles), x, y, "stroke=\"#0072b2\" stroke-width=\"2\"");
+    if (i)
+      svg_line(out, x_of(&s, (double)p[-1].bytes), y_of(&s, p[-1].cycles), x, y,
+               "stroke=\"#0072b2\" stroke-width=\"2\"");
     svg_rect(out, x - 2, y - 2, 4, 4, "fill=\"#0072b2\"");
   }
   svg_end(out);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The bits of check_block.h. Byte n of shared memory is bit n % 8 of byte n / 8; of local memory that byte is one of 32, a lane each. */
+/* The bits of check_block.h. Byte n of shared memory is bit n % 8 of byte n / 8; of local memory that byte is one of
+ * 32, a lane each. */
 #include "check/check_block.h"
 
 #include <string.h>
@@ -47,7 +48,8 @@ static bool knows(const check_block *state, const core_warp *w, ptx_space space,
 }
 
 /* The bits of bytes offset & ~7 and the seven behind it. */
-static unsigned char *bits_of(const check_block *state, const core_warp *w, ptx_space space, uint32_t lane, uint64_t offset) {
+static unsigned char *bits_of(const check_block *state, const core_warp *w, ptx_space space, uint32_t lane,
+                              uint64_t offset) {
   if (space == PTX_SPACE_SHARED) return &state->shared[offset / 8];
   return &state->local[w->index].bits[offset / 8 * EXEC_LANES + lane];
 }
@@ -58,7 +60,8 @@ static uint32_t mask_of(uint64_t offset, uint64_t end) {
   return ((1u << (last - offset)) - 1) << (offset & 7);
 }
 
-static void change(check_block *state, const core_warp *w, ptx_space space, uint32_t lane, uint64_t offset, uint32_t bytes, bool set) {
+static void change(check_block *state, const core_warp *w, ptx_space space, uint32_t lane, uint64_t offset,
+                   uint32_t bytes, bool set) {
   for (uint64_t at = offset, end = offset + bytes; at < end; at = (at | 7) + 1) {
     if (!knows(state, w, space, at)) continue;
     unsigned char *bits = bits_of(state, w, space, lane, at), mask = (unsigned char)mask_of(at, end);
@@ -66,11 +69,13 @@ static void change(check_block *state, const core_warp *w, ptx_space space, uint
   }
 }
 
-void check_block_set(check_block *state, const core_warp *w, ptx_space space, uint32_t lane, uint64_t offset, uint32_t bytes) {
+void check_block_set(check_block *state, const core_warp *w, ptx_space space, uint32_t lane, uint64_t offset,
+                     uint32_t bytes) {
   change(state, w, space, lane, offset, bytes, true);
 }
 
-bool check_block_any(const check_block *state, const core_warp *w, ptx_space space, uint32_t lane, uint64_t offset, uint32_t bytes) {
+bool check_block_any(const check_block *state, const core_warp *w, ptx_space space, uint32_t lane, uint64_t offset,
+                     uint32_t bytes) {
   for (uint64_t at = offset, end = offset + bytes; at < end; at = (at | 7) + 1)
     if (!knows(state, w, space, at) || *bits_of(state, w, space, lane, at) & mask_of(at, end)) return true;
   return false;
@@ -89,7 +94,8 @@ static void make_room(local_bits *local, uint32_t stack) {
 void check_block_enter(check_block *state, const core_warp *w, const exec_frame *frame) {
   local_bits *local = &state->local[w->index];
   make_room(local, frame->stack);
-  for (uint32_t row = frame->local / 8; row < (frame->local + frame->function->local_bytes) / 8; row++) /* both are multiples of 16 */
+  /* both are multiples of 16 */
+  for (uint32_t row = frame->local / 8; row < (frame->local + frame->function->local_bytes) / 8; row++)
     for (uint32_t m = frame->lanes; m; m &= m - 1) local->bits[row * EXEC_LANES + (uint32_t)__builtin_ctz(m)] = 0;
 }
 
@@ -100,12 +106,14 @@ static const ptx_operand *element_of(const ptx_instr *instr, uint32_t operand, u
   return data->kind == PTX_OPERAND_VECTOR ? &data->elements[element] : data;
 }
 
-/* A store to local memory, or to a structure among the parameters and results of a call; or a choice, perhaps of the other value: compilers load
- * before they know whether they need it. */
+/* A store to local memory, or to a structure among the parameters and results of a call; or a choice, perhaps of the
+ * other value: compilers load before they know whether they need it. */
 static bool is_copy(const ptx_instr *instr, uint32_t reg) {
   ptx_space space = ptx_instr_space(instr);
-  if (instr->opcode == PTX_OP_SELP) return instr->operand_count == 4 && instr->operands[3].reg != reg && instr->guard != reg;
-  if (instr->opcode != PTX_OP_ST || instr->operand_count < 2 || instr->guard == reg || instr->operands[0].reg == reg) return false;
+  if (instr->opcode == PTX_OP_SELP)
+    return instr->operand_count == 4 && instr->operands[3].reg != reg && instr->guard != reg;
+  if (instr->opcode != PTX_OP_ST || instr->operand_count < 2 || instr->guard == reg || instr->operands[0].reg == reg)
+    return false;
   const ptx_var *var = instr->operands[0].symbol ? instr->operands[0].symbol->var : NULL;
   return space == PTX_SPACE_LOCAL || (space == PTX_SPACE_PARAM && var && var->size > ptx_type_bits(var->type) / 8);
 }
@@ -179,6 +187,7 @@ void check_block_stored(check_block *state, const exec_watched *a, uint32_t lane
   for (uint32_t e = 0; e < a->access->elements; e++) {
     const ptx_operand *from = element_of(store, 1, e);
     const carried *known = from->kind == PTX_OPERAND_REG ? find_carried(local, a->warp, from->reg) : NULL;
-    if (known && known->lanes >> lane & 1) change(state, a->warp, at->space, lane, at->address + e * bytes, bytes, false);
+    if (known && known->lanes >> lane & 1)
+      change(state, a->warp, at->space, lane, at->address + e * bytes, bytes, false);
   }
 }

@@ -16,11 +16,23 @@ static const char *const tools[] = {"none", "memcheck", "racecheck"};
 const char *check_tool_name(check_tool tool) { return tools[tool]; }
 
 void check_options_default(check_tool tool, check_options *options) {
-  *options = (check_options){.tool = tool, .initcheck = CHECK_INIT_GLOBAL, .api_errors = 1, .backtrace = 1, .level = CHECK_WARNING, .print_limit = 100,
-                             .padding = tool == CHECK_MEMCHECK ? 256 : 0, .shadow_mib = 4096};
+  *options = (check_options){.tool = tool,
+                             .initcheck = CHECK_INIT_GLOBAL,
+                             .api_errors = 1,
+                             .backtrace = 1,
+                             .level = CHECK_WARNING,
+                             .print_limit = 100,
+                             .padding = tool == CHECK_MEMCHECK ? 256 : 0,
+                             .shadow_mib = 4096};
 }
 
-typedef struct option_row { const char *name; size_t at; const char *words; uint32_t least, most; bool bytes; } option_row;
+typedef struct option_row {
+  const char *name;
+  size_t at;
+  const char *words;
+  uint32_t least, most;
+  bool bytes;
+} option_row;
 static const option_row rows[] = {
 #define W(field, name, words) {name, offsetof(check_options, field), words, 0, 0, false},
 #define N(field, name, least, most) {name, offsetof(check_options, field), NULL, least, most, false},
@@ -32,7 +44,9 @@ static const option_row rows[] = {
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
-static uint32_t *field(const check_options *options, const option_row *row) { return (uint32_t *)(void *)((char *)(uintptr_t)options + row->at); }
+static uint32_t *field(const check_options *options, const option_row *row) {
+  return (uint32_t *)(void *)((char *)(uintptr_t)options + row->at);
+}
 
 /* The position of `value` in "a|b|c"; -1: it is not there. */
 static int find_word(const char *words, const char *value) {
@@ -56,7 +70,8 @@ static ff_status set_row(check_options *options, const option_row *row, const ch
   if (row->bytes) {
     uint64_t bytes;
     if (ff_parse_bytes(value, 0, &bytes, NULL) || bytes < row->least || bytes > row->most)
-      return ff_fail(error, FF_INVALID, "--%s: '%s' is not a number of bytes from %u to %u", row->name, value, row->least, row->most);
+      return ff_fail(error, FF_INVALID, "--%s: '%s' is not a number of bytes from %u to %u", row->name, value,
+                     row->least, row->most);
     *field(options, row) = (uint32_t)bytes;
     return FF_OK;
   }
@@ -64,7 +79,8 @@ static ff_status set_row(check_options *options, const option_row *row, const ch
   errno = 0;
   unsigned long long number = strtoull(value, &end, 10);
   if (value[0] < '0' || value[0] > '9' || *end || errno || number < row->least || number > row->most)
-    return ff_fail(error, FF_INVALID, "--%s: '%s' is not a number from %u to %u", row->name, value, row->least, row->most);
+    return ff_fail(error, FF_INVALID, "--%s: '%s' is not a number from %u to %u", row->name, value, row->least,
+                   row->most);
   *field(options, row) = (uint32_t)number;
   return FF_OK;
 }
@@ -120,7 +136,8 @@ ff_status check_options_from_environment(check_options *options, ff_error *error
   char text[1024];
   ff_error local;
   if (!error) error = &local;
-  if (strlen(value) >= sizeof text) return ff_fail(error, FF_INVALID, "FARFAULT_CHECKER is longer than %zu characters", sizeof text - 1);
+  if (strlen(value) >= sizeof text)
+    return ff_fail(error, FF_INVALID, "FARFAULT_CHECKER is longer than %zu characters", sizeof text - 1);
   ff_status status = read_words(options, strcpy(text, value), error);
   if (!status) status = read_path("FARFAULT_CHECKER_KERNEL", options->kernel, sizeof options->kernel, error);
   if (!status) status = read_path("FARFAULT_CHECKER_LOG", options->log, sizeof options->log, error);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a check is asked to do, and how `farfault memcheck` and `farfault racecheck` say it to the program's process:
- * FARFAULT_CHECKER=memcheck,leak-check=full,... and FARFAULT_CHECKER_KERNEL, _LOG, _RESULTS, each of which may be missing. */
+ * FARFAULT_CHECKER=memcheck,leak-check=full,... and FARFAULT_CHECKER_KERNEL, _LOG, _RESULTS, each of which may be
+ * missing. */
 #ifndef FF_CHECK_OPTIONS_H
 #define FF_CHECK_OPTIONS_H
 
@@ -16,16 +17,17 @@ enum { CHECK_INIT_NONE, CHECK_INIT_GLOBAL, CHECK_INIT_ALL };
 
 typedef struct check_options {
   check_tool tool;
-  uint32_t leaks;        /* 1: each is an error */
-  uint32_t initcheck;    /* CHECK_INIT_* */
+  uint32_t leaks;                 /* 1: each is an error */
+  uint32_t initcheck;             /* CHECK_INIT_* */
   uint32_t api_errors, backtrace; /* 0 or 1 */
-  uint32_t level;        /* check_level: what is printed, at least */
-  uint32_t print_limit;  /* findings that are printed */
-  uint32_t padding;      /* memcheck: bytes on both sides of each allocation that nothing else may have */
-  uint32_t shadow_mib;   /* racecheck: memory for what is known of every byte of global memory */
-  char kernel[256];      /* only kernels whose name has this in it; empty: all */
-  char log[PATH_MAX];    /* file to append the reports to; empty: stderr */
-  char results[PATH_MAX];/* JSON file; "%p" becomes the process number; empty: none, and the process says itself how many it found */
+  uint32_t level;                 /* check_level: what is printed, at least */
+  uint32_t print_limit;           /* findings that are printed */
+  uint32_t padding;               /* memcheck: bytes on both sides of each allocation that nothing else may have */
+  uint32_t shadow_mib;            /* racecheck: memory for what is known of every byte of global memory */
+  char kernel[256];               /* only kernels whose name has this in it; empty: all */
+  char log[PATH_MAX];             /* file to append the reports to; empty: stderr */
+  /* JSON file; "%p" becomes the process number; empty: none, and the process says itself how many it found */
+  char results[PATH_MAX];
 } check_options;
 
 void check_options_default(check_tool tool, check_options *options);

@@ -17,9 +17,9 @@ struct check_report {
   check_options options;
   char *(*demangle)(const char *);
   FF_VEC(check_finding *) findings;
-  uint32_t *slots;          /* open addressing: index + 1 into findings */
+  uint32_t *slots; /* open addressing: index + 1 into findings */
   size_t slot_count;
-  size_t flushed;           /* findings before this one were printed or are not to be */
+  size_t flushed; /* findings before this one were printed or are not to be */
   uint64_t printed, by_level[CHECK_ERROR + 1], more;
   FILE *out;
 };
@@ -29,7 +29,8 @@ check_report *check_report_create(const check_options *options, char *(*demangle
   r->options = *options;
   r->demangle = demangle;
   r->out = options->log[0] ? fopen(options->log, "ae") : NULL;
-  if (options->log[0] && !r->out) fprintf(stderr, "farfault: %s: cannot be written: the report goes here\n", options->log);
+  if (options->log[0] && !r->out)
+    fprintf(stderr, "farfault: %s: cannot be written: the report goes here\n", options->log);
   return r;
 }
 
@@ -113,7 +114,8 @@ void check_site_fill(check_report *r, check_site *site, const ptx_func *func, ui
   const ptx_instr *instr = &func->instrs[index];
   ff_text text = {0};
   ptx_print_instr(func, instr, &text);
-  while (text.length && (text.chars[text.length - 1] == '\n' || text.chars[text.length - 1] == ' ')) text.chars[--text.length] = '\0';
+  while (text.length && (text.chars[text.length - 1] == '\n' || text.chars[text.length - 1] == ' '))
+    text.chars[--text.length] = '\0';
   site->ptx = text.chars;
   site->ptx_line = instr->place.line;
   const ptx_module *source = func->source ? func->source : func->module;
@@ -137,7 +139,8 @@ static void add_ptx(ff_text *out, const check_site *site) {
 
 static void add_thread(ff_text *out, const check_thread *t) {
   if (t->known)
-    ff_text_add(out, "=========     by thread (%u,%u,%u) in block (%u,%u,%u)\n", t->thread[0], t->thread[1], t->thread[2], t->block[0], t->block[1], t->block[2]);
+    ff_text_add(out, "=========     by thread (%u,%u,%u) in block (%u,%u,%u)\n", t->thread[0], t->thread[1],
+                t->thread[2], t->block[0], t->block[1], t->block[2]);
 }
 
 static void add_lines(ff_text *out, const char *lines) {
@@ -177,7 +180,8 @@ static void add_finding(ff_text *out, const check_finding *f) {
   if (f->kind == CHECK_RACE) add_race(out, f);
   else add_plain(out, f);
   add_lines(out, f->details);
-  if (f->kind != CHECK_RACE && f->count > 1) ff_text_add(out, "=========     and %" PRIu64 " more of the same at this place\n", f->count - 1);
+  if (f->kind != CHECK_RACE && f->count > 1)
+    ff_text_add(out, "=========     and %" PRIu64 " more of the same at this place\n", f->count - 1);
   add_lines(out, f->tail);
   ff_text_add(out, "=========\n");
 }
@@ -200,7 +204,8 @@ void check_report_flush(check_report *r) {
     check_finding *f = r->findings.items[r->flushed];
     if (f->level < (check_level)r->options.level) continue;
     if (r->printed == r->options.print_limit)
-      ff_text_add(&text, "========= %u findings were printed (--print-limit); the others are only counted\n=========\n", r->options.print_limit);
+      ff_text_add(&text, "========= %u findings were printed (--print-limit); the others are only counted\n=========\n",
+                  r->options.print_limit);
     if (r->printed++ >= r->options.print_limit) continue;
     add_finding(&text, f);
     f->printed = true;
@@ -213,8 +218,8 @@ void check_report_flush(check_report *r) {
 /* ---- JSON ---- */
 
 static json_t *thread_json(const check_thread *t) {
-  return json_pack("{s:[i,i,i],s:[i,i,i]}", "thread", (int)t->thread[0], (int)t->thread[1], (int)t->thread[2], "block", (int)t->block[0], (int)t->block[1],
-                   (int)t->block[2]);
+  return json_pack("{s:[i,i,i],s:[i,i,i]}", "thread", (int)t->thread[0], (int)t->thread[1], (int)t->thread[2], "block",
+                   (int)t->block[0], (int)t->block[1], (int)t->block[2]);
 }
 
 static json_t *site_json(const check_site *site, const check_thread *thread) {
@@ -276,10 +281,12 @@ static void write_results(const check_report *r, uint64_t leaked_bytes, uint64_t
   json_decref(o);
   ff_text path = {0};
   const char *number = strstr(r->options.results, "%p");
-  if (number) ff_text_add(&path, "%.*s%ld%s", (int)(number - r->options.results), r->options.results, (long)getpid(), number + 2);
+  if (number)
+    ff_text_add(&path, "%.*s%ld%s", (int)(number - r->options.results), r->options.results, (long)getpid(), number + 2);
   else ff_text_add(&path, "%s", r->options.results);
   ff_error error;
-  if (text && ff_file_write_scratch(path.chars, text, strlen(text), &error)) fprintf(stderr, "farfault: %s\n", error.message);
+  if (text && ff_file_write_scratch(path.chars, text, strlen(text), &error))
+    fprintf(stderr, "farfault: %s\n", error.message);
   free(path.chars);
   free(text);
 }
@@ -289,8 +296,9 @@ void check_report_finish(check_report *r, uint64_t leaked_bytes, uint64_t leaked
   write_results(r, leaked_bytes, leaked, true);
   if (r->options.results[0]) return; /* who started us says the rest */
   ff_text text = {0};
-  ff_text_add(&text, "========= ERROR SUMMARY: %" PRIu64 " error%s, %" PRIu64 " warning%s\n", r->by_level[CHECK_ERROR], r->by_level[CHECK_ERROR] == 1 ? "" : "s",
-              r->by_level[CHECK_WARNING], r->by_level[CHECK_WARNING] == 1 ? "" : "s");
+  ff_text_add(&text, "========= ERROR SUMMARY: %" PRIu64 " error%s, %" PRIu64 " warning%s\n", r->by_level[CHECK_ERROR],
+              r->by_level[CHECK_ERROR] == 1 ? "" : "s", r->by_level[CHECK_WARNING],
+              r->by_level[CHECK_WARNING] == 1 ? "" : "s");
   print(r, &text);
   free(text.chars);
 }

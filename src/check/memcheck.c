@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* memcheck: every access of a kernel before it happens.
  *
- * An access that is not good is reported and does not happen: a load gives 0, a store changes nothing, and the kernel goes on. What a
- * kernel reads of memory from cudaMalloc (if asked for: of shared and local memory, check_block.h) before anything was written there is
- * reported, element by element: one of which a part was written is taken for padding and let through. */
+ * An access that is not good is reported and does not happen: a load gives 0, a store changes nothing, and the kernel
+ * goes on. What a kernel reads of memory from cudaMalloc (if asked for: of shared and local memory, check_block.h)
+ * before anything was written there is reported, element by element: one of which a part was written is taken for
+ * padding and let through. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +15,9 @@
 #include "exec/memory/heap.h"
 #include "exec/memory/space.h"
 
-static const char *verb(const exec_access *a) { return a->op == EXEC_OP_LOAD ? "read" : a->op == EXEC_OP_STORE ? "write" : "atomic"; }
+static const char *verb(const exec_access *a) {
+  return a->op == EXEC_OP_LOAD ? "read" : a->op == EXEC_OP_STORE ? "write" : "atomic";
+}
 
 /* ---- accesses that are not good ---- */
 
@@ -24,7 +27,8 @@ static void explain_place(check *c, const exec_watched *a, const exec_reach *at,
   ff_text_add(out, "Access at 0x%" PRIx64 " is %s\n", at->address, fault);
   if (at->fault == EXEC_PLACE_MISALIGNED) ff_text_add(out, "and must be a multiple of %u\n", a->bytes);
   if (at->space == PTX_SPACE_SHARED) ff_text_add(out, "and the block has %u bytes of shared memory\n", w->shared_bytes);
-  else if (at->space == PTX_SPACE_LOCAL) ff_text_add(out, "and the thread has %u bytes of local memory in use\n", w->frame->stack);
+  else if (at->space == PTX_SPACE_LOCAL)
+    ff_text_add(out, "and the thread has %u bytes of local memory in use\n", w->frame->stack);
   else check_add_neighbour(c, at->address, a->bytes, out, tail);
 }
 
@@ -37,16 +41,20 @@ static void append(char **text, ff_text *more) {
   *text = whole.chars;
 }
 
-static void report_access(check *c, const exec_watched *a, uint32_t lane, check_kind kind, const char *what, const char *details) {
+static void report_access(check *c, const exec_watched *a, uint32_t lane, check_kind kind, const char *what,
+                          const char *details) {
   const exec_reach *at = &a->at[lane];
-  /* What it hits tells findings of one instruction apart: memory that was freed, another allocation's end or start, nothing. */
+  /* What it hits tells findings of one instruction apart: memory that was freed, another allocation's end or start,
+   * nothing. */
   const exec_allocation *hit = at->space == PTX_SPACE_GLOBAL ? exec_memory_owner(c->memory, at->address) : NULL;
-  uint64_t detail = at->space | (uint64_t)(a->access->op == EXEC_OP_STORE) << 8 | (uint64_t)(hit ? hit->id + 1 : 0) << 16;
+  uint64_t detail =
+      at->space | (uint64_t)(a->access->op == EXEC_OP_STORE) << 8 | (uint64_t)(hit ? hit->id + 1 : 0) << 16;
   pthread_mutex_lock(&c->lock);
   check_finding *f = check_found_at(c, kind, CHECK_ERROR, a->warp, a->instr, lane, detail, NULL);
   if (f) {
     ff_text title = {0}, text = {0}, tail = {0};
-    ff_text_add(&title, "%s __%s__ %s of size %u byte%s", what, check_space_text(at->space), verb(a->access), a->bytes, a->bytes == 1 ? "" : "s");
+    ff_text_add(&title, "%s __%s__ %s of size %u byte%s", what, check_space_text(at->space), verb(a->access), a->bytes,
+                a->bytes == 1 ? "" : "s");
     f->title = title.chars;
     f->address = at->address;
     f->bytes = a->bytes;
@@ -60,24 +68,34 @@ static void report_access(check *c, const exec_watched *a, uint32_t lane, check_
 }
 
 static void report_bad(check *c, const exec_watched *a, uint32_t lane) {
-  static const check_kind kinds[] = {[EXEC_PLACE_OUTSIDE] = CHECK_OUTSIDE, [EXEC_PLACE_MISALIGNED] = CHECK_MISALIGNED, [EXEC_PLACE_NO_ATOMIC] = CHECK_NO_ATOMIC};
+  static const check_kind kinds[] = {[EXEC_PLACE_OUTSIDE] = CHECK_OUTSIDE,
+                                     [EXEC_PLACE_MISALIGNED] = CHECK_MISALIGNED,
+                                     [EXEC_PLACE_NO_ATOMIC] = CHECK_NO_ATOMIC};
   exec_place_fault fault = a->at[lane].fault;
-  report_access(c, a, lane, kinds[fault], "Invalid", fault == EXEC_PLACE_NO_ATOMIC ? "Local memory has no atomic operations\n" : NULL);
+  report_access(c, a, lane, kinds[fault], "Invalid",
+                fault == EXEC_PLACE_NO_ATOMIC ? "Local memory has no atomic operations\n" : NULL);
 }
 
 /* ---- the heap of device malloc ---- */
 
-static bool in_heap(const exec_record *record) { return record && record->info.exempt && !strcmp(record->info.name, "device heap"); }
+static bool in_heap(const exec_record *record) {
+  return record && record->info.exempt && !strcmp(record->info.name, "device heap");
+}
 
 static void report_heap(check *c, const exec_watched *a, uint32_t lane) {
   uint64_t at = a->at[lane].address, bytes, block = exec_heap_nearest(*exec_memory_heap(c->memory), at, &bytes);
   ff_text details = {0};
-  ff_text_add(&details, "Access at 0x%" PRIx64 " is out of bounds\nand is in the heap of device malloc, but not in a live block of it\n", at);
+  ff_text_add(&details,
+              "Access at 0x%" PRIx64
+              " is out of bounds\nand is in the heap of device malloc, but not in a live block of it\n",
+              at);
   if (block) {
     uint64_t end = block + bytes, distance = at < block ? block - at : at < end ? a->bytes - (end - at) : at - end + 1;
-    const char *does = at >= block && at < end ? "goes" : "is", *where = at < block ? "before" : at < end ? "past the end of" : "after";
-    ff_text_add(&details, "and %s %" PRIu64 " byte%s %s the nearest block at 0x%" PRIx64 " of size %" PRIu64 " bytes\n", does, distance, distance == 1 ? "" : "s",
-                where, block, bytes);
+    const char *does = at >= block && at < end ? "goes" : "is", *where = at < block ? "before"
+                                                                         : at < end ? "past the end of"
+                                                                                    : "after";
+    ff_text_add(&details, "and %s %" PRIu64 " byte%s %s the nearest block at 0x%" PRIx64 " of size %" PRIu64 " bytes\n",
+                does, distance, distance == 1 ? "" : "s", where, block, bytes);
   }
   report_access(c, a, lane, CHECK_OUTSIDE, "Invalid", details.chars);
   free(details.chars);
@@ -106,7 +124,9 @@ static bool heap_misuse(exec_checker *checker, core_warp *w, const exec_instr *i
   check_finding *f = check_found_at(c, CHECK_HEAP_FREE, CHECK_ERROR, w, i, lane, 0, NULL);
   if (f) {
     ff_text text = {0};
-    ff_text_add(&text, "0x%" PRIx64 " is not the start of a live block of device malloc: it was freed before, or never given\n", address);
+    ff_text_add(
+        &text, "0x%" PRIx64 " is not the start of a live block of device malloc: it was freed before, or never given\n",
+        address);
     f->title = ff_strdup("Malloc/Free Error encountered: Invalid pointer to free");
     f->details = text.chars;
   }
@@ -117,7 +137,8 @@ static bool heap_misuse(exec_checker *checker, core_warp *w, const exec_instr *i
 void check_heap_leaks(check *c) {
   if (!c->heap_blocks || !c->options.leaks) return;
   bool fresh;
-  check_finding *f = check_report_find(c->report, CHECK_LEAK, CHECK_ERROR, check_key(CHECK_LEAK, NULL, 0, NULL, 1), &fresh);
+  check_finding *f =
+      check_report_find(c->report, CHECK_LEAK, CHECK_ERROR, check_key(CHECK_LEAK, NULL, 0, NULL, 1), &fresh);
   if (!fresh) return;
   ff_text title = {0};
   ff_text_add(&title, "Leaked %" PRIu64 " block%s of device malloc", c->heap_blocks, c->heap_blocks == 1 ? "" : "s");
@@ -132,7 +153,8 @@ static bool written(const check *c, const exec_watched *a, uint32_t lane, uint32
   const exec_reach *at = &a->at[lane];
   uint32_t bytes = a->access->bytes;
   uint64_t from = at->address + (uint64_t)element * bytes;
-  return of_block(at) ? check_block_any(a->warp->block->watched, a->warp, at->space, lane, from, bytes) : check_shadow_any(&c->written, from, bytes);
+  return of_block(at) ? check_block_any(a->warp->block->watched, a->warp, at->space, lane, from, bytes)
+                      : check_shadow_any(&c->written, from, bytes);
 }
 
 static void mark(check *c, const exec_watched *a, uint32_t lane) {
@@ -144,7 +166,8 @@ static void mark(check *c, const exec_watched *a, uint32_t lane) {
 static void report_unwritten(check *c, const exec_watched *a, uint32_t lane, uint32_t element) {
   const exec_reach *at = &a->at[lane];
   ff_text text = {0}, tail = {0};
-  ff_text_add(&text, "Access at 0x%" PRIx64 " reads what nothing has written\n", at->address + (uint64_t)element * a->access->bytes);
+  ff_text_add(&text, "Access at 0x%" PRIx64 " reads what nothing has written\n",
+              at->address + (uint64_t)element * a->access->bytes);
   if (at->space == PTX_SPACE_GLOBAL) check_add_neighbour(c, at->address, a->bytes, &text, &tail);
   else if (at->space == PTX_SPACE_SHARED) ff_text_add(&text, "and shared memory has no values when its block begins\n");
   else ff_text_add(&text, "and local memory has no values when its function begins\n");
@@ -191,7 +214,8 @@ static uint32_t access_memory(exec_checker *checker, const exec_watched *a) {
       else report_bad(c, a, lane);
       continue;
     }
-    if (at->record && at->record->info.exempt && in_heap(at->record) && !check_shadow_all(&c->heap, at->address, a->bytes) && !c->muted) {
+    if (at->record && at->record->info.exempt && in_heap(at->record) &&
+        !check_shadow_all(&c->heap, at->address, a->bytes) && !c->muted) {
       report_heap(c, a, lane);
       continue;
     }
@@ -216,7 +240,8 @@ static void entered(exec_checker *checker, core_warp *w, const exec_frame *frame
   if (w->block->watched) check_block_enter(w->block->watched, w, frame);
 }
 
-static void wrote(exec_checker *checker, core_warp *w, uint32_t lane, ptx_space space, uint64_t address, uint32_t bytes) {
+static void wrote(exec_checker *checker, core_warp *w, uint32_t lane, ptx_space space, uint64_t address,
+                  uint32_t bytes) {
   if (space == PTX_SPACE_GLOBAL) check_shadow_set(&check_of(checker)->written, address, bytes);
   else if (w->block->watched) check_block_set(w->block->watched, w, space, lane, address, bytes);
 }

@@ -80,10 +80,18 @@ static void report(current *now, const race_record *before, race_hazard hazard, 
   for (uint32_t n = 0; n < now->count; n++)
     if (now->found[n].before_pc == before->pc && now->found[n].hazard == hazard) return; /* another byte of the same */
   if (now->count == now->room) return;
-  bool benign = hazard == RACE_RAW ? before->same : now->flags & RACE_SAME || (hazard == RACE_WAW && before->same && now->flags & RACE_SAME);
-  now->found[now->count++] = (race_found){
-      .hazard = hazard, .before = {before->block, before->thread / RACE_LANES, before->thread % RACE_LANES}, .now = {now->b->number, now->warp, now->lane},
-      .before_pc = before->pc, .before_atomic = before->atomic, .benign = benign, .lockstep = in_step(now, before), .address = address};
+  bool benign = hazard == RACE_RAW
+                    ? before->same
+                    : now->flags & RACE_SAME || (hazard == RACE_WAW && before->same && now->flags & RACE_SAME);
+  now->found[now->count++] =
+      (race_found){.hazard = hazard,
+                   .before = {before->block, before->thread / RACE_LANES, before->thread % RACE_LANES},
+                   .now = {now->b->number, now->warp, now->lane},
+                   .before_pc = before->pc,
+                   .before_atomic = before->atomic,
+                   .benign = benign,
+                   .lockstep = in_step(now, before),
+                   .address = address};
 }
 
 /* How far the other thread is from this one. */
@@ -95,7 +103,8 @@ static uint32_t distance(const current *now, const race_record *other) {
 }
 
 static void do_read(const current *now, race_cell *cell) {
-  race_record none = {0}, first = is_ordered(now, &cell->read) ? none : cell->read, second = is_ordered(now, &cell->other) ? none : cell->other;
+  race_record none = {0}, first = is_ordered(now, &cell->read) ? none : cell->read,
+              second = is_ordered(now, &cell->other) ? none : cell->other;
   cell->other = distance(now, &second) >= distance(now, &first) ? second : first;
   cell->read = now->record;
 }
@@ -104,15 +113,19 @@ static void do_write(const current *now, race_cell *cell) {
   race_record none = {0};
   if (is_ordered(now, &cell->read)) cell->read = none;
   if (is_ordered(now, &cell->other)) cell->other = none;
-  if ((now->flags & RACE_SAME) && cell->write.clock && !cell->write.same && !is_ordered(now, &cell->write)) return; /* that one says more */
+  /* that one says more */
+  if ((now->flags & RACE_SAME) && cell->write.clock && !cell->write.same && !is_ordered(now, &cell->write)) return;
   cell->write = now->record;
 }
 
 static void do_cell(current *now, race_cell *cell, uint64_t address) {
   bool writes = now->flags & (RACE_WRITE | RACE_ATOMIC);
-  if (!is_ordered(now, &cell->write) && !may_meet(now, &cell->write)) report(now, &cell->write, writes ? RACE_WAW : RACE_RAW, address);
-  if (writes && !is_ordered(now, &cell->read) && !may_meet(now, &cell->read)) report(now, &cell->read, RACE_WAR, address);
-  if (writes && !is_ordered(now, &cell->other) && !may_meet(now, &cell->other)) report(now, &cell->other, RACE_WAR, address);
+  if (!is_ordered(now, &cell->write) && !may_meet(now, &cell->write))
+    report(now, &cell->write, writes ? RACE_WAW : RACE_RAW, address);
+  if (writes && !is_ordered(now, &cell->read) && !may_meet(now, &cell->read))
+    report(now, &cell->read, RACE_WAR, address);
+  if (writes && !is_ordered(now, &cell->other) && !may_meet(now, &cell->other))
+    report(now, &cell->other, RACE_WAR, address);
   if (writes) do_write(now, cell);
   else do_read(now, cell);
 }
@@ -125,16 +138,22 @@ bool race_shared_written(race_block *b, uint64_t offset, uint32_t bytes) {
   return count > 0;
 }
 
-uint32_t race_access(race_block *b, uint32_t warp, uint32_t lane, bool shared, uint64_t address, uint32_t bytes, uint32_t flags, uint32_t pc, uint32_t beside,
-                     race_found *found, uint32_t room) {
+uint32_t race_access(race_block *b, uint32_t warp, uint32_t lane, bool shared, uint64_t address, uint32_t bytes,
+                     uint32_t flags, uint32_t pc, uint32_t beside, race_found *found, uint32_t room) {
   race_warp *w = &b->warp[warp];
   if (beside != w->beside) {
     w->beside = beside;
     w->parted = ++w->clock;
   }
   current now = {.b = b, .warp = warp, .lane = lane, .flags = flags, .found = found, .room = room};
-  now.record = (race_record){.block = b->number, .clock = w->clock, .pc = pc & 0x3fffff, .thread = (warp * RACE_LANES + lane) & 0x3ff, .when = b->race->now,
-                             .strong = (flags & RACE_STRONG) != 0, .atomic = (flags & RACE_ATOMIC) != 0, .same = (flags & RACE_SAME) != 0,
+  now.record = (race_record){.block = b->number,
+                             .clock = w->clock,
+                             .pc = pc & 0x3fffff,
+                             .thread = (warp * RACE_LANES + lane) & 0x3ff,
+                             .when = b->race->now,
+                             .strong = (flags & RACE_STRONG) != 0,
+                             .atomic = (flags & RACE_ATOMIC) != 0,
+                             .same = (flags & RACE_SAME) != 0,
                              .block_scope = (flags & RACE_BLOCK_SCOPE) != 0};
   race_cell *cells;
   uint32_t each, count = race_cells_find(b, shared, address, bytes, &cells, &each);

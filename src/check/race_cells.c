@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is known of each byte: pages of cells, one per word of 4 bytes until an access needs less, then one per byte. Pages of earlier
- * launches say nothing and are used again, or freed when the limit is reached. */
+/* What is known of each byte: pages of cells, one per word of 4 bytes until an access needs less, then one per byte.
+ * Pages of earlier launches say nothing and are used again, or freed when the limit is reached. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,9 @@
 
 enum { PAGE = 4096 };
 
-static size_t cells_bytes(const race_page *page) { return (page->by_byte ? page->bytes : page->bytes / 4u) * sizeof(race_cell); }
+static size_t cells_bytes(const race_page *page) {
+  return (page->by_byte ? page->bytes : page->bytes / 4u) * sizeof(race_cell);
+}
 
 static size_t slot_of(const race *r, uint64_t number) {
   size_t at = (number * UINT64_C(0x9E3779B97F4A7C15) >> 20) & (r->page_capacity - 1);
@@ -85,7 +87,8 @@ static bool split(race *r, race_page *page, bool counted) {
   return true;
 }
 
-uint32_t race_cells_find(race_block *b, bool shared, uint64_t address, uint32_t bytes, race_cell **cells, uint32_t *cell_bytes) {
+uint32_t race_cells_find(race_block *b, bool shared, uint64_t address, uint32_t bytes, race_cell **cells,
+                         uint32_t *cell_bytes) {
   race_page *page = shared ? &b->shared : find_page(b->race, address / PAGE);
   uint32_t at = (uint32_t)(shared ? address : address % PAGE);
   if (!page || at + bytes > page->bytes) return 0; /* an access never crosses a page: it is aligned */
@@ -100,7 +103,8 @@ void race_forget(race *r, uint64_t address, uint64_t bytes) {
   for (uint64_t at = address, end = address + bytes; at < end && r->page_capacity;) {
     uint64_t next = (at / PAGE + 1) * PAGE < end ? (at / PAGE + 1) * PAGE : end;
     race_page *page = r->pages[slot_of(r, at / PAGE)];
-    uint32_t each = page && page->by_byte ? 1 : 4, first = (uint32_t)(at % PAGE) / each, behind = ((uint32_t)(next - 1 - at / PAGE * PAGE)) / each + 1;
+    uint32_t each = page && page->by_byte ? 1 : 4, first = (uint32_t)(at % PAGE) / each,
+             behind = ((uint32_t)(next - 1 - at / PAGE * PAGE)) / each + 1;
     if (page) memset(&page->cells[first], 0, (behind - first) * sizeof(race_cell));
     at = next;
   }

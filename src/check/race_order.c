@@ -24,7 +24,9 @@ void race_view_drop(race_view *view) {
   if (view && !--view->refs) free(view);
 }
 
-static const uint32_t *entry(const race *r, const race_view *view, uint32_t n) { return &view->words[(size_t)n * stride(r)]; }
+static const uint32_t *entry(const race *r, const race_view *view, uint32_t n) {
+  return &view->words[(size_t)n * stride(r)];
+}
 
 /* The clocks of a block's warps, or NULL. */
 static const uint32_t *clocks_of(const race *r, const race_view *view, uint32_t block) {

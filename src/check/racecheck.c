@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* racecheck: tells race.h of every event of a launch, and makes findings of the hazards; and looks at barriers that not all threads
- * reach together.
+/* racecheck: tells race.h of every event of a launch, and makes findings of the hazards; and looks at barriers that not
+ * all threads reach together.
  *
- * Levels: an error, unless the later or the earlier write changed nothing (info), or both accesses are of one warp whose lanes had not
- * parted in between (warning: right as long as the warp runs in step, which is no promise). */
+ * Levels: an error, unless the later or the earlier write changed nothing (info), or both accesses are of one warp
+ * whose lanes had not parted in between (warning: right as long as the warp runs in step, which is no promise). */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,8 @@ static const ptx_instr *instruction_of(const core_warp *w, const exec_instr *i) 
 
 static bool is_strong(const ptx_instr *instr, ptx_space space) {
   static const ptx_mod strong[] = {PTX_MOD_RELAXED, PTX_MOD_ACQUIRE, PTX_MOD_RELEASE, PTX_MOD_ACQ_REL, PTX_MOD_MMIO};
-  static const ptx_mod global[] = {PTX_MOD_VOLATILE, PTX_MOD_CG, PTX_MOD_CV, PTX_MOD_WT}; /* past the first-level cache: how flags are passed on */
+  /* past the first-level cache: how flags are passed on */
+  static const ptx_mod global[] = {PTX_MOD_VOLATILE, PTX_MOD_CG, PTX_MOD_CV, PTX_MOD_WT};
   for (size_t n = 0; n < sizeof strong / sizeof *strong; n++)
     if (ptx_has(instr, strong[n])) return true;
   for (size_t n = 0; n < sizeof global / sizeof *global && space != PTX_SPACE_SHARED; n++)
@@ -31,7 +32,9 @@ static bool is_strong(const ptx_instr *instr, ptx_space space) {
 
 static uint32_t flags_of(const exec_watched *a, ptx_space space) {
   const ptx_instr *instr = instruction_of(a->warp, a->instr);
-  uint32_t flags = a->access->op == EXEC_OP_LOAD ? RACE_READ : a->access->op == EXEC_OP_STORE ? RACE_WRITE : RACE_ATOMIC | RACE_STRONG;
+  uint32_t flags = a->access->op == EXEC_OP_LOAD    ? RACE_READ
+                   : a->access->op == EXEC_OP_STORE ? RACE_WRITE
+                                                    : RACE_ATOMIC | RACE_STRONG;
   if (a->synchronises) return RACE_ATOMIC | RACE_STRONG | RACE_ACQUIRES | RACE_RELEASES | RACE_BLOCK_SCOPE;
   if (!instr) return flags;
   if (is_strong(instr, space)) flags |= RACE_STRONG;
@@ -41,7 +44,8 @@ static uint32_t flags_of(const exec_watched *a, ptx_space space) {
   return flags;
 }
 
-/* Do the writes of this instruction leave a lane's bytes as they are? Lanes before it that write there, too, are done. */
+/* Do the writes of this instruction leave a lane's bytes as they are? Lanes before it that write there, too, are
+ * done. */
 static bool changes_nothing(check *c, const exec_watched *a, uint32_t lane, unsigned char data[EXEC_LANES][64]) {
   const exec_reach *at = &a->at[lane];
   for (uint32_t m = a->lanes & ((1u << lane) - 1); m; m &= m - 1) {
@@ -50,7 +54,8 @@ static bool changes_nothing(check *c, const exec_watched *a, uint32_t lane, unsi
   }
   if (memcmp(at->host, data[lane], a->bytes)) return false;
   if (at->space == PTX_SPACE_SHARED) return race_shared_written(a->warp->block->watched, at->address, a->bytes);
-  const check_allocation *allocation = check_allocation_of(c, &at->record->info); /* what nobody has written is no value, even if it is 0 here */
+  /* what nobody has written is no value, even if it is 0 here */
+  const check_allocation *allocation = check_allocation_of(c, &at->record->info);
   return !allocation || !allocation->tracked || check_shadow_all(&c->written, at->address, a->bytes);
 }
 
@@ -67,7 +72,9 @@ static const char *access_name(const core_warp *w, uint32_t pc, bool write) {
 
 static const exec_function *function_of(const core_launch *launch, uint32_t pc) {
   for (uint32_t f = 0; f < launch->function_count; f++)
-    if (pc >= launch->functions[f]->pc_base && pc - launch->functions[f]->pc_base < launch->functions[f]->source->instr_count) return launch->functions[f];
+    if (pc >= launch->functions[f]->pc_base &&
+        pc - launch->functions[f]->pc_base < launch->functions[f]->source->instr_count)
+      return launch->functions[f];
   return launch->functions[0];
 }
 
@@ -75,7 +82,8 @@ static void thread_of(const core_launch *launch, const race_who *who, check_thre
   uint32_t linear = who->warp * EXEC_LANES + who->lane;
   const uint32_t *block = launch->block, *grid = launch->grid;
   *thread = (check_thread){{linear % block[0], linear / block[0] % block[1], linear / block[0] / block[1]},
-                           {who->block % grid[0], who->block / grid[0] % grid[1], who->block / grid[0] / grid[1]}, true};
+                           {who->block % grid[0], who->block / grid[0] % grid[1], who->block / grid[0] / grid[1]},
+                           true};
 }
 
 /* The shared variable that has this byte. */
@@ -90,14 +98,17 @@ static void add_shared_variable(const core_launch *launch, uint64_t offset, ff_t
     ff_text_add(out, ", byte %" PRIu64 " of %s", offset - best->offset, best->var->name);
 }
 
-static void describe_race(check *c, check_finding *f, const exec_watched *a, const race_found *found, ptx_space space, uint32_t pc) {
+static void describe_race(check *c, check_finding *f, const exec_watched *a, const race_found *found, ptx_space space,
+                          uint32_t pc) {
   static const char *const words[] = {"read after write (RAW)", "write after read (WAR)", "write after write (WAW)"};
   const core_launch *launch = a->warp->launch;
   const exec_function *before = function_of(launch, found->before_pc), *now = function_of(launch, pc);
   ff_text text = {0}, tail = {0};
   f->kernel = ff_strdup(c->title ? c->title : launch->functions[0]->name);
-  check_site_fill(c->report, &f->sites[0], before->source, found->before_pc - before->pc_base, access_name(a->warp, found->before_pc, found->hazard != RACE_WAR));
-  check_site_fill(c->report, &f->sites[1], now->source, pc - now->pc_base, access_name(a->warp, pc, found->hazard != RACE_RAW));
+  check_site_fill(c->report, &f->sites[0], before->source, found->before_pc - before->pc_base,
+                  access_name(a->warp, found->before_pc, found->hazard != RACE_WAR));
+  check_site_fill(c->report, &f->sites[1], now->source, pc - now->pc_base,
+                  access_name(a->warp, pc, found->hazard != RACE_RAW));
   f->site_count = 2;
   thread_of(launch, &found->before, &f->threads[0]);
   thread_of(launch, &found->now, &f->threads[1]);
@@ -109,23 +120,28 @@ static void describe_race(check *c, check_finding *f, const exec_watched *a, con
   ff_text_add(&text, "\n");
   if (space != PTX_SPACE_SHARED) check_add_neighbour(c, found->address, 1, &text, NULL);
   if (found->benign) ff_text_add(&text, "The value stays the same\n");
-  else if (found->lockstep) ff_text_add(&text, "Both threads are of one warp: in order only if it runs in step (__syncwarp promises it)\n");
+  else if (found->lockstep)
+    ff_text_add(&text, "Both threads are of one warp: in order only if it runs in step (__syncwarp promises it)\n");
   f->details = text.chars;
   f->title = ff_strdup("Race");
-  if (c->options.backtrace) check_stack_add(&c->stack, "Saved host backtrace up to driver entry point at kernel launch time", c->demangle, &tail);
+  if (c->options.backtrace)
+    check_stack_add(&c->stack, "Saved host backtrace up to driver entry point at kernel launch time", c->demangle,
+                    &tail);
   f->tail = tail.chars;
 }
 
 static void take_found(check *c, const exec_watched *a, const race_found *found, ptx_space space, uint32_t pc) {
   check_level level = found->benign ? CHECK_INFO : found->lockstep ? CHECK_WARNING : CHECK_ERROR;
   bool fresh;
-  uint64_t key = check_key(CHECK_RACE, a->warp->launch->kernel, (uint64_t)found->before_pc << 32 | pc, (void *)(uintptr_t)space, (uint64_t)found->hazard << 8 | level);
+  uint64_t key = check_key(CHECK_RACE, a->warp->launch->kernel, (uint64_t)found->before_pc << 32 | pc,
+                           (void *)(uintptr_t)space, (uint64_t)found->hazard << 8 | level);
   check_finding *f = check_report_find(c->report, CHECK_RACE, level, key, &fresh);
   if (fresh) describe_race(c, f, a, found, space, pc);
 }
 
 static bool followed(const exec_reach *at) {
-  return at->fault == EXEC_PLACE_GOOD && at->host && (at->space == PTX_SPACE_SHARED || (at->space == PTX_SPACE_GLOBAL && !at->record->info.read_only));
+  return at->fault == EXEC_PLACE_GOOD && at->host &&
+         (at->space == PTX_SPACE_SHARED || (at->space == PTX_SPACE_GLOBAL && !at->record->info.read_only));
 }
 
 static uint32_t access_memory(exec_checker *checker, const exec_watched *a) {
@@ -148,14 +164,17 @@ static uint32_t access_memory(exec_checker *checker, const exec_watched *a) {
       if (changes_nothing(c, a, lane, data)) flags |= RACE_SAME;
     }
     race_found found[3];
-    uint32_t count = race_access(block, w->index, lane, at->space == PTX_SPACE_SHARED, at->address, a->bytes, flags, pc, beside, found, 3);
+    uint32_t count = race_access(block, w->index, lane, at->space == PTX_SPACE_SHARED, at->address, a->bytes, flags, pc,
+                                 beside, found, 3);
     for (uint32_t n = 0; n < count && !c->muted; n++) take_found(c, a, &found[n], at->space, pc);
     if (flags & RACE_STRONG) strong |= 1u << lane;
-    if (a->access->op != EXEC_OP_LOAD && at->space == PTX_SPACE_GLOBAL) check_shadow_set(&c->written, at->address, a->bytes);
+    if (a->access->op != EXEC_OP_LOAD && at->space == PTX_SPACE_GLOBAL)
+      check_shadow_set(&c->written, at->address, a->bytes);
   }
   for (uint32_t m = strong; m; m &= m - 1) {
     uint32_t lane = (uint32_t)__builtin_ctz(m);
-    race_synchronise(block, w->index, lane, a->at[lane].space == PTX_SPACE_SHARED, a->at[lane].address, flags_of(a, a->at[lane].space));
+    race_synchronise(block, w->index, lane, a->at[lane].space == PTX_SPACE_SHARED, a->at[lane].address,
+                     flags_of(a, a->at[lane].space));
   }
   return a->lanes;
 }
@@ -167,7 +186,8 @@ static void fence(exec_checker *checker, core_warp *w, const exec_instr *i) {
   if (w->block->watched) race_fence(w->block->watched, w->index, instr && ptx_has(instr, PTX_MOD_CTA));
 }
 
-static void report_barrier(check *c, const core_warp *w, const exec_instr *i, uint32_t lane, check_level level, uint64_t detail, const char *what, const char *details) {
+static void report_barrier(check *c, const core_warp *w, const exec_instr *i, uint32_t lane, check_level level,
+                           uint64_t detail, const char *what, const char *details) {
   if (c->muted) return;
   check_finding *f = check_found_at(c, CHECK_BARRIER, level, w, i, lane, detail, NULL);
   if (!f) return;
@@ -186,7 +206,8 @@ static void meet(exec_checker *checker, core_warp *w, const exec_instr *i, uint3
       uint32_t lane = (uint32_t)__builtin_ctz(m), member = exec_u32(&w->x, i->src[3])[lane];
       char details[96];
       if (member >> lane & 1) continue;
-      snprintf(details, sizeof details, "The mask 0x%08x lacks the calling thread, lane %u of its warp\n", member, lane);
+      snprintf(details, sizeof details, "The mask 0x%08x lacks the calling thread, lane %u of its warp\n", member,
+               lane);
       report_barrier(c, w, i, lane, CHECK_ERROR, 1, "Invalid arguments.", details);
       break;
     }
@@ -197,7 +218,9 @@ static void arrive(exec_checker *checker, core_warp *w, const exec_instr *i, uin
   if (w->block->watched) race_arrive(w->block->watched, w->index, id);
 }
 
-static bool waits_at(const exec_split *split, uint32_t id) { return split->state == SPLIT_BARRIER && split->barrier == id; }
+static bool waits_at(const exec_split *split, uint32_t id) {
+  return split->state == SPLIT_BARRIER && split->barrier == id;
+}
 
 static bool is_aligned(const exec_split *split) {
   const ptx_func *func = split->frame->function->source;
@@ -205,7 +228,8 @@ static bool is_aligned(const exec_split *split) {
   return instr && (instr->opcode == PTX_OP_BAR || ptx_has(instr, PTX_MOD_ALIGNED));
 }
 
-/* A barrier that a warp must come to as one (PTX ISA, "bar": .aligned): did its threads? False: none of them is here. */
+/* A barrier that a warp must come to as one (PTX ISA, "bar": .aligned): did its threads? False: none of them is
+ * here. */
 static bool look_at_warp(check *c, core_warp *w, uint32_t id) {
   const exec_split *first = NULL, *elsewhere = NULL;
   uint32_t here = 0, gone = w->present & ~w->live;
@@ -222,7 +246,8 @@ static bool look_at_warp(check *c, core_warp *w, uint32_t id) {
   const exec_function *saved = w->function;
   w->function = first->frame->function;
   if (elsewhere) {
-    snprintf(details, sizeof details, "Threads 0x%08x of the warp are here, 0x%08x at another barrier instruction\n", first->mask, here & ~first->mask);
+    snprintf(details, sizeof details, "Threads 0x%08x of the warp are here, 0x%08x at another barrier instruction\n",
+             first->mask, here & ~first->mask);
     report_barrier(c, w, first->pc, lane, CHECK_ERROR, 2, "Divergent thread(s) in warp.", details);
   } else {
     snprintf(details, sizeof details, "Threads 0x%08x of the warp are here, 0x%08x have ended\n", here, gone);
@@ -240,11 +265,15 @@ static void release(exec_checker *checker, core_block *block, uint32_t id, uint3
   race_barrier_over(block->watched, id);
 }
 
-static void heap_malloc(exec_checker *checker, core_warp *w, uint64_t address, uint64_t bytes) { race_forget(check_of(checker)->race, address, bytes); }
+static void heap_malloc(exec_checker *checker, core_warp *w, uint64_t address, uint64_t bytes) {
+  race_forget(check_of(checker)->race, address, bytes);
+}
 
 /* ---- launches and blocks ---- */
 
-static void launch_begin(exec_checker *checker, const core_launch *launch) { race_launch(check_of(checker)->race, launch->warp_count); }
+static void launch_begin(exec_checker *checker, const core_launch *launch) {
+  race_launch(check_of(checker)->race, launch->warp_count);
+}
 
 static void block_begin(exec_checker *checker, core_block *block) {
   block->watched = race_block_begin(check_of(checker)->race, (uint32_t)block->index, block->shared_bytes);

@@ -14,7 +14,8 @@
 
 ff_status check_shadow_create(check_shadow *shadow, uint64_t base, ff_error *error) {
   void *bits = mmap(NULL, SHADOW_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (bits == MAP_FAILED) return ff_fail(error, FF_NO_MEMORY, "no room for a bit per byte of GPU memory (%s)", strerror(errno));
+  if (bits == MAP_FAILED)
+    return ff_fail(error, FF_NO_MEMORY, "no room for a bit per byte of GPU memory (%s)", strerror(errno));
   shadow->bits = bits;
   shadow->base = base;
   return FF_OK;
@@ -87,7 +88,9 @@ static uint64_t found(const check_shadow *shadow, uint64_t address, uint32_t byt
 
 static uint64_t all_of(uint32_t bytes) { return bytes >= 64 ? UINT64_MAX : (UINT64_C(1) << bytes) - 1; }
 
-bool check_shadow_any(const check_shadow *shadow, uint64_t address, uint32_t bytes) { return found(shadow, address, bytes, all_of(bytes)) != 0; }
+bool check_shadow_any(const check_shadow *shadow, uint64_t address, uint32_t bytes) {
+  return found(shadow, address, bytes, all_of(bytes)) != 0;
+}
 
 bool check_shadow_all(const check_shadow *shadow, uint64_t address, uint32_t bytes) {
   return found(shadow, address, bytes, all_of(bytes)) == all_of(bytes);

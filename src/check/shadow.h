@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One bit per byte of the virtual GPU's arena: has it been written since it was allocated?
  *
- * The bits stand in one reserved range of the host's, an eighth of the arena; the host gives it pages where bits are set, so it costs an
- * eighth of the bytes that were written. Bits are set atomically; two threads may write side by side. */
+ * The bits stand in one reserved range of the host's, an eighth of the arena; the host gives it pages where bits are
+ * set, so it costs an eighth of the bytes that were written. Bits are set atomically; two threads may write side by
+ * side. */
 #ifndef FF_CHECK_SHADOW_H
 #define FF_CHECK_SHADOW_H
 
@@ -11,7 +12,10 @@
 
 #include "base/status.h"
 
-typedef struct check_shadow { unsigned char *bits; uint64_t base; } check_shadow; /* base: of the arena */
+typedef struct check_shadow {
+  unsigned char *bits;
+  uint64_t base;
+} check_shadow; /* base: of the arena */
 
 /* FF_NO_MEMORY: the host does not reserve that much. */
 ff_status check_shadow_create(check_shadow *shadow, uint64_t base, ff_error *error);

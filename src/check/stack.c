@@ -9,14 +9,19 @@
 
 #include "check/finding_report.h"
 
-void check_stack_take(check_stack *stack) { stack->count = backtrace(stack->frames, (int)(sizeof stack->frames / sizeof stack->frames[0])); }
+void check_stack_take(check_stack *stack) {
+  stack->count = backtrace(stack->frames, (int)(sizeof stack->frames / sizeof stack->frames[0]));
+}
 
 static const char *file_name(const char *path) {
   const char *slash = path ? strrchr(path, '/') : NULL;
   return slash ? slash + 1 : path ? path : "?";
 }
 
-static bool is_ours(const char *file) { return !strncmp(file, "libfarfault-gpu", 15) || !strncmp(file, "libcudart.so", 12) || !strncmp(file, "libcuda.so", 10); }
+static bool is_ours(const char *file) {
+  return !strncmp(file, "libfarfault-gpu", 15) || !strncmp(file, "libcudart.so", 12) ||
+         !strncmp(file, "libcuda.so", 10);
+}
 
 const char *check_stack_call(const check_stack *stack) {
   const char *call = NULL;
@@ -38,7 +43,11 @@ static void add_frame(const void *address, const Dl_info *info, char *(*demangle
   uint64_t at = (uintptr_t)address - 1, offset = at - (uintptr_t)info->dli_fbase;
   const char *name = info->dli_sname ? info->dli_sname : check_symbol(info->dli_fname, at, (uintptr_t)info->dli_fbase);
   char *plain = name && demangle ? demangle(name) : NULL;
-  ff_text_add(out, "    Host Frame: %s [0x%llx] in %s\n", plain ? plain : name ? name : "?", (unsigned long long)offset, file_name(info->dli_fname));
+  ff_text_add(out, "    Host Frame: %s [0x%llx] in %s\n",
+              plain  ? plain
+              : name ? name
+                     : "?",
+              (unsigned long long)offset, file_name(info->dli_fname));
   free(plain);
 }
 

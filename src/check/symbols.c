@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of functions that a file does not export, from its symbol table (.symtab), which programs have unless they were stripped.
+/* Names of functions that a file does not export, from its symbol table (.symtab), which programs have unless they were
+ * stripped.
  *
- * What always holds: nothing outside of the mapped file is read, whatever the file says. Files stay mapped: there are few. */
+ * What always holds: nothing outside of the mapped file is read, whatever the file says. Files stay mapped: there are
+ * few. */
 #include <elf.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -24,12 +26,17 @@ typedef struct symbols { /* of one file */
   size_t names_size;
 } symbols;
 
-static bool within(const symbols *s, uint64_t offset, uint64_t bytes) { return offset <= s->size && bytes <= s->size - offset; }
+static bool within(const symbols *s, uint64_t offset, uint64_t bytes) {
+  return offset <= s->size && bytes <= s->size - offset;
+}
 
 static void find_table(symbols *s) {
   const Elf64_Ehdr *head = (const Elf64_Ehdr *)(const void *)s->bytes;
-  if (!within(s, 0, sizeof *head) || memcmp(head->e_ident, ELFMAG, SELFMAG) || head->e_ident[EI_CLASS] != ELFCLASS64) return;
-  if (head->e_shentsize != sizeof(Elf64_Shdr) || head->e_shoff % 8 || !within(s, head->e_shoff, (uint64_t)head->e_shnum * sizeof(Elf64_Shdr))) return;
+  if (!within(s, 0, sizeof *head) || memcmp(head->e_ident, ELFMAG, SELFMAG) || head->e_ident[EI_CLASS] != ELFCLASS64)
+    return;
+  if (head->e_shentsize != sizeof(Elf64_Shdr) || head->e_shoff % 8 ||
+      !within(s, head->e_shoff, (uint64_t)head->e_shnum * sizeof(Elf64_Shdr)))
+    return;
   const Elf64_Shdr *sections = (const Elf64_Shdr *)(const void *)(s->bytes + head->e_shoff);
   for (uint32_t n = 0; n < head->e_shnum; n++) {
     const Elf64_Shdr *table = &sections[n], *names = table->sh_link < head->e_shnum ? &sections[table->sh_link] : NULL;
@@ -74,8 +81,11 @@ const char *check_symbol(const char *path, uint64_t address, uint64_t base) {
     uint64_t at = head->e_type == ET_EXEC ? address : address - base;
     for (size_t n = 0; n < s->count && !found; n++) {
       const Elf64_Sym *symbol = &s->table[n];
-      bool holds = ELF64_ST_TYPE(symbol->st_info) == STT_FUNC && at >= symbol->st_value && at - symbol->st_value < symbol->st_size;
-      if (holds && symbol->st_name < s->names_size && memchr(s->names + symbol->st_name, 0, s->names_size - symbol->st_name)) found = s->names + symbol->st_name;
+      bool holds = ELF64_ST_TYPE(symbol->st_info) == STT_FUNC && at >= symbol->st_value &&
+                   at - symbol->st_value < symbol->st_size;
+      if (holds && symbol->st_name < s->names_size &&
+          memchr(s->names + symbol->st_name, 0, s->names_size - symbol->st_name))
+        found = s->names + symbol->st_name;
     }
   }
   pthread_mutex_unlock(&lock);

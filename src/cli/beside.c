@@ -17,4 +17,6 @@ char *cli_find_beside(const char *const *paths) {
   return found;
 }
 
-char *cli_workload_folder(void) { return cli_find_beside((const char *const[]){"../workloads", "../lib/farfault/workloads", NULL}); }
+char *cli_workload_folder(void) {
+  return cli_find_beside((const char *const[]){"../workloads", "../lib/farfault/workloads", NULL});
+}

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The commands of the program `farfault`, and what they share.
  *
- * What always holds: a command's own output (lists, PTX, tables of saved runs) goes to stdout, messages go to stderr and
- * start with "farfault: " (those about arguments with the command, "farfault run: "); `farfault run` writes nothing to stdout, which is the program's. Exit statuses are those below
- * for every command; `run` returns the program's own where it ran. */
+ * What always holds: a command's own output (lists, PTX, tables of saved runs) goes to stdout, messages go to stderr
+ * and start with "farfault: " (those about arguments with the command, "farfault run: "); `farfault run` writes nothing
+ * to stdout, which is the program's. Exit statuses are those below for every command; `run` returns the program's own
+ * where it ran. */
 #ifndef FF_CLI_CLI_H
 #define FF_CLI_CLI_H
 
@@ -19,9 +20,9 @@
 
 enum {
   CLI_DONE = 0,
-  CLI_FAILED = 1,       /* something of ours or the system's failed */
-  CLI_BAD_FILE = 2,     /* an input file is missing, broken or of no use */
-  CLI_USAGE = 64,       /* wrong arguments (EX_USAGE) */
+  CLI_FAILED = 1,           /* something of ours or the system's failed */
+  CLI_BAD_FILE = 2,         /* an input file is missing, broken or of no use */
+  CLI_USAGE = 64,           /* wrong arguments (EX_USAGE) */
   CLI_NOT_EXECUTABLE = 126, /* as shells have it */
   CLI_NO_PROGRAM = 127,
 };
@@ -47,30 +48,34 @@ void cli_parse_tabular(const struct argp *argp, int argc, char **argv, void *inp
 void cli_say_old(const struct argp_state *state, const char *old, const char *now);
 /* Before parsing: where `flag` ("--json") stands alone, as it did once, it gets the value "-". */
 void cli_old_flag(const char *flag, int *argc, char ***argv);
-/* At the end of parsing, where the argument that a command must have is missing: it may stand behind `flag`, which had no value once. Returns it, and
- * *value becomes "-"; NULL: it is not there either. */
+/* At the end of parsing, where the argument that a command must have is missing: it may stand behind `flag`, which had
+ * no value once. Returns it, and *value becomes "-"; NULL: it is not there either. */
 const char *cli_old_argument(const char *flag, const char **value, const struct argp_state *state);
-/* Writes what an option like --json FILE asks for: "-" is stdout. Returns the exit status; a failure is told to the user. */
+/* Writes what an option like --json FILE asks for: "-" is stdout. Returns the exit status; a failure is told to the
+ * user. */
 int cli_write_or_print(const char *file, const ff_text *text);
 /* Of --version, to stdout. */
 void cli_print_version(void);
-/* `farfault help --options`: a line per option of every command, also of hidden ones, to stdout: command, letter, name, value, help, with tabs
- * between. Returns the exit status. */
+/* `farfault help --options`: a line per option of every command, also of hidden ones, to stdout: command, letter, name,
+ * value, help, with tabs between. Returns the exit status. */
 int cli_options_list(void);
 /* The parsers' way to refuse an argument: the message with the hint at --help, then exit(CLI_USAGE). */
 #define cli_refuse(state, ...) argp_error(state, __VA_ARGS__)
 
-/* For commands that take one file: ARGP_KEY_ARG puts it into *file, ARGP_KEY_END refuses that there is none; all else is
- * ARGP_ERR_UNKNOWN. A file that is of another kind than `wanted` (file_kinds.h) is refused with the command that takes it: exit(CLI_BAD_FILE). */
+/* For commands that take one file: ARGP_KEY_ARG puts it into *file, ARGP_KEY_END refuses that there is none; all else
+ * is ARGP_ERR_UNKNOWN. A file that is of another kind than `wanted` (file_kinds.h) is refused with the command that
+ * takes it: exit(CLI_BAD_FILE). */
 error_t cli_take_file(int key, const char *value, const char **file, unsigned wanted, struct argp_state *state);
 
-/* The name of a file to write, as an option's value; refuses an empty one. "-" stands for stdout where `dash`, and is refused elsewhere. Returns it. */
+/* The name of a file to write, as an option's value; refuses an empty one. "-" stands for stdout where `dash`, and is
+ * refused elsewhere. Returns it. */
 const char *cli_output(const char *value, const char *option, bool dash, struct argp_state *state);
 
 /* For "did you mean": as ff_closest, but also if only the case differs. */
 const char *cli_closest(const char *word, const char *const *candidates);
 
-/* Writes the whole text to stdout; CLI_FAILED with a message if that fails (a full disk), CLI_DONE for a closed pipe. */
+/* Writes the whole text to stdout; CLI_FAILED with a message if that fails (a full disk), CLI_DONE for a closed
+ * pipe. */
 int cli_print(const ff_text *text);
 
 /* ---- setup.c: what --machine, --memory, --set and the options of choices.def say ---- */
@@ -79,9 +84,9 @@ int cli_print(const ff_text *text);
 
 typedef struct cli_setup {
   char managers[2048], machine[256]; /* as session_options wants them */
-  sim_choices choices;  /* for all managers */
-  bool machine_chosen;  /* by the user, not by default */
-  bool recorded;        /* the program is: what needs to look at all of it first may be chosen */
+  sim_choices choices;               /* for all managers */
+  bool machine_chosen;               /* by the user, not by default */
+  bool recorded;                     /* the program is: what needs to look at all of it first may be chosen */
 } cli_setup;
 
 /* The exit status that goes with a setup that was refused. */
@@ -97,7 +102,8 @@ char *cli_own_folder(void);
 
 /* ---- beside.c ---- */
 
-/* The first of these paths (NULL-ended) under this executable's folder that exists, absolute; the caller frees it. NULL: none. */
+/* The first of these paths (NULL-ended) under this executable's folder that exists, absolute; the caller frees it.
+ * NULL: none. */
 char *cli_find_beside(const char *const *paths);
 /* The folder of the bundled workloads' executables; the caller frees it. NULL: they are not part of this build. */
 char *cli_workload_folder(void);

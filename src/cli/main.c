@@ -72,10 +72,13 @@ static int unknown(const char *name) {
   for (int i = 0; cli_commands[i]; i++) names[i] = cli_commands[i]->name;
   const char *near = cli_closest(name, names);
   if (name[0] == '-')
-    return cli_fail(CLI_USAGE, "no option '%s' here: options go behind the command, as in farfault run --memory copy ./saxpy", name);
+    return cli_fail(CLI_USAGE,
+                    "no option '%s' here: options go behind the command, as in farfault run --memory copy ./saxpy",
+                    name);
   if (near) return cli_fail(CLI_USAGE, "no command '%s': did you mean '%s'? (farfault --help lists them)", name, near);
   if (strchr(name, '/') || access(name, X_OK) == 0)
-    return cli_fail(CLI_USAGE, "no command '%s': did you mean 'farfault run %s'? (farfault --help lists the commands)", name, name);
+    return cli_fail(CLI_USAGE, "no command '%s': did you mean 'farfault run %s'? (farfault --help lists the commands)",
+                    name, name);
   return cli_fail(CLI_USAGE, "no command '%s' (farfault --help lists them)", name);
 }
 

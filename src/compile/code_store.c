@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The cache on disk: $XDG_CACHE_HOME/farfault/native, or ~/.cache/farfault/native; one file per key, named by it.
  *
- * What always holds: a file is used only if it and its folder belong to this user and nobody else may write them (whoever can
- * write there could run what he likes as this user anyway), and if it is whole; a broken one is made anew. Files appear whole
- * (written aside, renamed). There are at most MAX_FILES and MAX_BYTES of them: the ones used longest ago go. */
+ * What always holds: a file is used only if it and its folder belong to this user and nobody else may write them
+ * (whoever can write there could run what he likes as this user anyway), and if it is whole; a broken one is made anew.
+ * Files appear whole (written aside, renamed). There are at most MAX_FILES and MAX_BYTES of them: the ones used longest
+ * ago go. */
 #define _GNU_SOURCE /* secure_getenv */
 #include <dirent.h>
 #include <errno.h>
@@ -26,7 +27,9 @@ static bool is_ours(const struct stat *s) { return s->st_uid == geteuid() && !(s
 /* The folder, made if it is missing; false: there is none that can be trusted. */
 static bool folder_of(char *path, size_t room) {
   const char *cache = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME");
-  int length = cache && cache[0] == '/' ? snprintf(path, room, "%s", cache) : home && home[0] == '/' ? snprintf(path, room, "%s/.cache", home) : -1;
+  int length = cache && cache[0] == '/' ? snprintf(path, room, "%s", cache)
+               : home && home[0] == '/' ? snprintf(path, room, "%s/.cache", home)
+                                        : -1;
   if (length < 0 || (size_t)length + 32 > room) return false;
   static const char *const below[] = {"", "/farfault", "/native"};
   struct stat s;
@@ -40,7 +43,8 @@ static bool folder_of(char *path, size_t room) {
 bool compile_path(const compile_key *key, char *path, size_t room) {
   if (!folder_of(path, room)) return false;
   size_t length = strlen(path);
-  return (size_t)snprintf(path + length, room - length, "/%016llx%016llx", (unsigned long long)key->half[1], (unsigned long long)key->half[0]) < room - length;
+  return (size_t)snprintf(path + length, room - length, "/%016llx%016llx", (unsigned long long)key->half[1],
+                          (unsigned long long)key->half[0]) < room - length;
 }
 
 unsigned char *compile_load(const compile_key *key, uint32_t function_count, uint32_t *bytes) {
@@ -68,7 +72,11 @@ unsigned char *compile_load(const compile_key *key, uint32_t function_count, uin
 
 /* ---- what goes when there is too much ---- */
 
-typedef struct entry { char name[64]; uint64_t bytes; struct timespec used; } entry;
+typedef struct entry {
+  char name[64];
+  uint64_t bytes;
+  struct timespec used;
+} entry;
 
 static int by_use(const void *a, const void *b) {
   const entry *x = a, *y = b;
@@ -83,7 +91,9 @@ static void drop_oldest(const char *folder) {
   uint64_t total = 0;
   struct stat s;
   for (struct dirent *e; (e = readdir(d));) {
-    if (e->d_name[0] == '.' || strlen(e->d_name) >= sizeof all.items[0].name || fstatat(dirfd(d), e->d_name, &s, AT_SYMLINK_NOFOLLOW) || !S_ISREG(s.st_mode)) continue;
+    if (e->d_name[0] == '.' || strlen(e->d_name) >= sizeof all.items[0].name ||
+        fstatat(dirfd(d), e->d_name, &s, AT_SYMLINK_NOFOLLOW) || !S_ISREG(s.st_mode))
+      continue;
     entry one = {.bytes = (uint64_t)s.st_size, .used = s.st_mtim};
     strcpy(one.name, e->d_name);
     FF_PUSH(&all, one);

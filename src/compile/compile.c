@@ -7,8 +7,8 @@
  *
  * A kernel has an entry for full warps, and one for any lanes, asked for when such lanes run.
  *
- * What always holds: an entry is made once per request and lives as long as the process; its code is set before its state says
- * READY. Results do not depend on any of this. */
+ * What always holds: an entry is made once per request and lives as long as the process; its code is set before its
+ * state says READY. Results do not depend on any of this. */
 #include "compile/compile.h"
 
 #include <limits.h>
@@ -30,9 +30,9 @@ typedef struct entry {
   void *request;
   uint32_t request_bytes, function_count;
   state state;
-  struct entry *full;   /* of an entry for any lanes: whose code it completes; else NULL */
+  struct entry *full; /* of an entry for any lanes: whose code it completes; else NULL */
   exec_native_code *code;
-  uint64_t executed;    /* warp instructions of finished launches */
+  uint64_t executed; /* warp instructions of finished launches */
   uint32_t wishes;
 } entry;
 
@@ -175,7 +175,13 @@ static entry *entry_of(const core_launch *launch, const exec_code *code, entry *
   entry *e = find_entry(&key);
   if (!e) {
     e = ff_alloc(sizeof *e);
-    *e = (entry){.next = all.entries, .key = key, .request = request, .request_bytes = bytes, .function_count = launch->function_count, .state = RUNNING, .full = full};
+    *e = (entry){.next = all.entries,
+                 .key = key,
+                 .request = request,
+                 .request_bytes = bytes,
+                 .function_count = launch->function_count,
+                 .state = RUNNING,
+                 .full = full};
     all.entries = e;
     request = NULL;
     pthread_mutex_unlock(&all.lock);
@@ -214,7 +220,8 @@ static const exec_native_code *ask(core_launch *launch, void *job) {
   entry *e = job;
   state now = state_of(e);
   if (now == READY) return e->code;
-  uint64_t executed = __atomic_load_n(&launch->executed, __ATOMIC_RELAXED) + __atomic_load_n(&e->executed, __ATOMIC_RELAXED);
+  uint64_t executed =
+      __atomic_load_n(&launch->executed, __ATOMIC_RELAXED) + __atomic_load_n(&e->executed, __ATOMIC_RELAXED);
   if (now == IDLE && executed > WORTH_IT && claim(e)) make_beside(e);
   return NULL;
 }
@@ -248,7 +255,8 @@ static void wish(core_launch *launch) {
 static const exec_native_provider provider = {begin, ask, end, wish};
 
 bool compile_mode_parse(const char *text, compile_mode *mode) {
-  static const char *const names[] = {[COMPILE_NEVER] = "interpret", [COMPILE_AUTO] = "auto", [COMPILE_ALWAYS] = "compile"};
+  static const char *const names[] = {
+      [COMPILE_NEVER] = "interpret", [COMPILE_AUTO] = "auto", [COMPILE_ALWAYS] = "compile"};
   for (int m = COMPILE_NEVER; m <= COMPILE_ALWAYS; m++)
     if (!strcmp(text, names[m])) {
       *mode = (compile_mode)m;
@@ -260,7 +268,9 @@ bool compile_mode_parse(const char *text, compile_mode *mode) {
 ff_status compile_use(compile_mode mode, ff_error *error) {
   char path[PATH_MAX];
   if (mode == COMPILE_ALWAYS && !compile_find(path, sizeof path))
-    return ff_fail(error, FF_NOT_FOUND, "this installation has no farfault-compile (it was built without LLVM): kernels can only be interpreted");
+    return ff_fail(
+        error, FF_NOT_FOUND,
+        "this installation has no farfault-compile (it was built without LLVM): kernels can only be interpreted");
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once(&once, watch_forks);
   all.mode = mode;

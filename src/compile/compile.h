@@ -12,8 +12,9 @@
 #include "base/status.h"
 
 typedef enum compile_mode {
-  COMPILE_NEVER,  /* everything is interpreted */
-  COMPILE_AUTO,   /* kernels that run for long are compiled beside the interpreter, which goes on until the code is there */
+  COMPILE_NEVER, /* everything is interpreted */
+  /* kernels that run for long are compiled beside the interpreter, which goes on until the code is there */
+  COMPILE_AUTO,
   COMPILE_ALWAYS, /* before a kernel's first launch */
 } compile_mode;
 

@@ -9,14 +9,18 @@
 
 #define COMPILE_MAX_IMAGE (64u << 20)
 
-typedef struct compile_key { uint64_t half[2]; } compile_key;
+typedef struct compile_key {
+  uint64_t half[2];
+} compile_key;
 
 /* The key of a request for the compiler that would be asked; false: there is none. */
 bool compile_make_key(const void *request, uint32_t bytes, compile_key *key);
 
-/* spawn.c: asks farfault-compile. The caller frees *image. NULL: it could not. *microseconds: how long it took. If this process ends before
- * the answer is there, farfault-compile keeps the image in the cache, so that the next one has it. */
-unsigned char *compile_ask(const void *request, uint32_t bytes, const compile_key *key, uint32_t *image_bytes, uint64_t *microseconds);
+/* spawn.c: asks farfault-compile. The caller frees *image. NULL: it could not. *microseconds: how long it took. If this
+ * process ends before the answer is there, farfault-compile keeps the image in the cache, so that the next one has
+ * it. */
+unsigned char *compile_ask(const void *request, uint32_t bytes, const compile_key *key, uint32_t *image_bytes,
+                           uint64_t *microseconds);
 /* How long it may take, from asking to the last byte: 60 s if this is never called. */
 void compile_patience(uint32_t milliseconds);
 
@@ -31,7 +35,8 @@ unsigned char *compile_load(const compile_key *key, uint32_t function_count, uin
 void compile_keep(const compile_key *key, const unsigned char *image, uint32_t bytes);
 /* Where the cache has the image of that key; false: there is no cache. */
 bool compile_path(const compile_key *key, char *path, size_t room);
-/* Keeps an image that nobody has sealed yet at such a path, whose last part is the key; the path is no longer whole then. For farfault-compile. */
+/* Keeps an image that nobody has sealed yet at such a path, whose last part is the key; the path is no longer whole
+ * then. For farfault-compile. */
 bool compile_keep_at(char *path, unsigned char *image, uint32_t bytes);
 
 #endif

@@ -26,9 +26,13 @@ bool compile_is_whole(const unsigned char *image, uint32_t bytes, const compile_
   image_head head;
   if (bytes < sizeof head) return false;
   memcpy(&head, image, sizeof head);
-  if (head.magic != IMAGE_MAGIC || head.key[0] != key->half[0] || head.key[1] != key->half[1] || head.checksum != sum(image, bytes)) return false;
+  if (head.magic != IMAGE_MAGIC || head.key[0] != key->half[0] || head.key[1] != key->half[1] ||
+      head.checksum != sum(image, bytes))
+    return false;
   uint64_t entries = sizeof head + (uint64_t)function_count * sizeof(image_entry);
-  if (head.function_count != function_count || head.code_offset < entries || (uint64_t)head.code_offset + head.code_bytes != bytes || !head.code_bytes) return false;
+  if (head.function_count != function_count || head.code_offset < entries ||
+      (uint64_t)head.code_offset + head.code_bytes != bytes || !head.code_bytes)
+    return false;
   for (uint32_t n = 0; n < function_count; n++) {
     image_entry entry;
     memcpy(&entry, image + sizeof head + n * sizeof entry, sizeof entry);

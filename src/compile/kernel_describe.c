@@ -87,7 +87,7 @@ typedef struct describer {
   const handler_table *handlers;
   FF_VEC(native_instr) instrs;
   FF_VEC(native_operand) operands;
-  FF_VEC(uint32_t) waits;        /* places in the frame */
+  FF_VEC(uint32_t) waits; /* places in the frame */
   uint32_t watch;
   native_operand writes[16];
   native_instr now;
@@ -140,15 +140,16 @@ static void describe_form(describer *d, const exec_instr *i, const compile_form 
 
 static uint32_t slot_of(ptx_type type) { return exec_type_slot(type); }
 
-/* A computing handler of which only the operands are known. A video instruction has as many sources as are written, and an aux of
- * its own (exec/instructions/ops_video.h). */
+/* A computing handler of which only the operands are known. A video instruction has as many sources as are written, and
+ * an aux of its own (exec/instructions/ops_video.h). */
 static void describe_entry(describer *d, const exec_instr *i, const ops_entry *entry) {
   const ptx_instr *instr = &d->function->source->instrs[i->index];
   uint32_t sources = 0;
   d->now.op = NATIVE_HANDLER;
   while (sources < 4 && entry->src[sources] != PTX_TYPE_NONE) sources++;
   if (ops_is_video(instr->opcode)) {
-    for (uint32_t s = 0; s < sources && s + 1 < instr->operand_count; s++) add_read(d, i->src[s], slot_of(entry->src[s]));
+    for (uint32_t s = 0; s < sources && s + 1 < instr->operand_count; s++)
+      add_read(d, i->src[s], slot_of(entry->src[s]));
     add_write(d, i->dst, slot_of(entry->dst));
     return;
   }
@@ -161,7 +162,8 @@ static void describe_entry(describer *d, const exec_instr *i, const ops_entry *e
   add_write(d, i->dst2, bytes);
 }
 
-static void describe_parts(describer *d, const exec_instr *i, bool packs, uint32_t parts, uint32_t part, uint32_t whole) {
+static void describe_parts(describer *d, const exec_instr *i, bool packs, uint32_t parts, uint32_t part,
+                           uint32_t whole) {
   uint32_t many[4] = {packs ? i->src[0] : i->dst, packs ? i->src[1] : i->dst2, i->src[2], i->src[3]};
   for (uint32_t p = 0; packs && p < parts; p++) add_read(d, many[p], part);
   if (!packs) add_read(d, i->src[0], whole);
@@ -177,13 +179,15 @@ static void describe_move(describer *d, const exec_instr *i, exec_move move) {
   case EXEC_MOVE_NOTHING: n->op = NATIVE_NOTHING; break;
   case EXEC_MOVE_FENCE: n->observes = 1; break;
   case EXEC_MOVE_SREG: {
-    bool wide = i->aux == PTX_SREG_GRIDID || i->aux == PTX_SREG_CLOCK64 || i->aux == PTX_SREG_GLOBALTIMER || i->aux == PTX_SREG_CURRENT_GRAPH_EXEC;
+    bool wide = i->aux == PTX_SREG_GRIDID || i->aux == PTX_SREG_CLOCK64 || i->aux == PTX_SREG_GLOBALTIMER ||
+                i->aux == PTX_SREG_CURRENT_GRAPH_EXEC;
     n->op = NATIVE_SREG;
     n->observes = 1;
     add_write(d, i->dst, wide ? 8 : 4);
     break;
   }
-  case EXEC_MOVE_ACTIVEMASK: case EXEC_MOVE_LOCAL_ADDRESS32: add_write(d, i->dst, 4); break;
+  case EXEC_MOVE_ACTIVEMASK:
+  case EXEC_MOVE_LOCAL_ADDRESS32: add_write(d, i->dst, 4); break;
   case EXEC_MOVE_LOCAL_ADDRESS: add_write(d, i->dst, 8); break;
   case EXEC_MOVE_ADD64: SIMPLE(NATIVE_ADD_IMMEDIATE, 8, 8); break;
   case EXEC_MOVE_ADD32: SIMPLE(NATIVE_ADD_IMMEDIATE, 4, 4); break;
@@ -193,13 +197,15 @@ static void describe_move(describer *d, const exec_instr *i, exec_move move) {
   case EXEC_MOVE_NARROW: SIMPLE(NATIVE_NARROW, 4, 8); break;
   case EXEC_MOVE_WIDEN_ZERO: SIMPLE(NATIVE_WIDEN_ZERO, 8, 4); break;
   case EXEC_MOVE_WIDEN_SIGN: SIMPLE(NATIVE_WIDEN_SIGN, 8, 4); break;
-  case EXEC_MOVE_PACK_2x8: case EXEC_MOVE_PACK_2x16: describe_parts(d, i, true, 2, 4, 4); break;
+  case EXEC_MOVE_PACK_2x8:
+  case EXEC_MOVE_PACK_2x16: describe_parts(d, i, true, 2, 4, 4); break;
   case EXEC_MOVE_PACK_4x8: describe_parts(d, i, true, 4, 4, 4); break;
   case EXEC_MOVE_PACK_4x16: describe_parts(d, i, true, 4, 4, 8); break;
   case EXEC_MOVE_PACK_2x32: describe_parts(d, i, true, 2, 4, 8), n->op = NATIVE_PACK32; break;
   case EXEC_MOVE_PACK_4x32: describe_parts(d, i, true, 4, 4, 16); break;
   case EXEC_MOVE_PACK_2x64: describe_parts(d, i, true, 2, 8, 16); break;
-  case EXEC_MOVE_UNPACK_2x8: case EXEC_MOVE_UNPACK_2x16: describe_parts(d, i, false, 2, 4, 4); break;
+  case EXEC_MOVE_UNPACK_2x8:
+  case EXEC_MOVE_UNPACK_2x16: describe_parts(d, i, false, 2, 4, 4); break;
   case EXEC_MOVE_UNPACK_4x8: describe_parts(d, i, false, 4, 4, 4); break;
   case EXEC_MOVE_UNPACK_4x16: describe_parts(d, i, false, 4, 4, 8); break;
   case EXEC_MOVE_UNPACK_2x32: describe_parts(d, i, false, 2, 4, 8), n->op = NATIVE_UNPACK32; break;
@@ -207,9 +213,10 @@ static void describe_move(describer *d, const exec_instr *i, exec_move move) {
   case EXEC_MOVE_UNPACK_2x64: describe_parts(d, i, false, 2, 8, 16); break;
   case EXEC_MOVE_INSERT: add_read(d, i->src[0], 4), add_read(d, i->dst, 4), add_write(d, i->dst, 4); break;
   case EXEC_MOVE_EXTRACT: add_read(d, i->src[0], 4), add_write(d, i->dst, 4); break;
-  case EXEC_MOVE_IS_SHARED: case EXEC_MOVE_IS_LOCAL: case EXEC_MOVE_IS_GLOBAL: case EXEC_MOVE_IS_CONST:
-    add_read(d, i->src[0], 8), add_write(d, i->dst, 0);
-    break;
+  case EXEC_MOVE_IS_SHARED:
+  case EXEC_MOVE_IS_LOCAL:
+  case EXEC_MOVE_IS_GLOBAL:
+  case EXEC_MOVE_IS_CONST: add_read(d, i->src[0], 8), add_write(d, i->dst, 0); break;
   case EXEC_MOVE_IS_FALSE: add_write(d, i->dst, 0); break;
   case EXEC_MOVE_NOT_PREDICATE: SIMPLE(NATIVE_PRED_NOT, 0, 0), n->dst_kind = n->src_kind[0] = NATIVE_K_pred; break;
   case EXEC_MOVE_ASYNC_COPY: {
@@ -238,8 +245,11 @@ static void describe_access(describer *d, const exec_instr *i) {
   native_instr *n = &d->now;
   n->observes = 1;
   n->op = NATIVE_HANDLER;
-  n->space = a->space == PTX_SPACE_SHARED ? NATIVE_SHARED : a->space == PTX_SPACE_LOCAL ? NATIVE_LOCAL : a->space == PTX_SPACE_PARAM ? NATIVE_PARAM
-             : a->space == PTX_SPACE_GENERIC ? NATIVE_GENERIC : NATIVE_GLOBAL;
+  n->space = a->space == PTX_SPACE_SHARED    ? NATIVE_SHARED
+             : a->space == PTX_SPACE_LOCAL   ? NATIVE_LOCAL
+             : a->space == PTX_SPACE_PARAM   ? NATIVE_PARAM
+             : a->space == PTX_SPACE_GENERIC ? NATIVE_GENERIC
+                                             : NATIVE_GLOBAL;
   n->bytes = a->bytes;
   n->elements = a->elements;
   n->sign = a->sign;
@@ -259,7 +269,8 @@ static void describe_access(describer *d, const exec_instr *i) {
   if (a->op == EXEC_OP_ATOMIC) {
     add_read(d, a->compare, a->slot_bytes);
     if (a->returns) add_write(d, i->dst, a->slot_bytes);
-  } else if (!a->poll && (!a->whole || n->space == NATIVE_SHARED) && a->elements <= 4 && a->slot_bytes <= 8 && a->bytes <= 8) {
+  } else if (!a->poll && (!a->whole || n->space == NATIVE_SHARED) && a->elements <= 4 && a->slot_bytes <= 8 &&
+             a->bytes <= 8) {
     n->op = NATIVE_ACCESS;
   }
 }
@@ -279,12 +290,14 @@ static void describe_sync(describer *d, const exec_instr *i) {
   if (sync->has_predicate) add_write(d, i->dst2, 0);
 }
 
-/* What the interpreter does itself: what it reads of the frame (a call and the like: anything), and what a call writes. */
+/* What the interpreter does itself: what it reads of the frame (a call and the like: anything), and what a call
+ * writes. */
 static void describe_flow(describer *d, const exec_instr *i) {
   if (i->flow == EXEC_FLOW_BARRIER) {
     add_read(d, i->src[0], 4);
     if (i->src[1] != EXEC_NO_OFFSET) add_read(d, i->src[1], 4);
-    bool popc = ((const exec_sync *)i->side)->mode == EXEC_BARRIER_POPC, predicate = ((const exec_sync *)i->side)->mode > EXEC_BARRIER_POPC;
+    bool popc = ((const exec_sync *)i->side)->mode == EXEC_BARRIER_POPC,
+         predicate = ((const exec_sync *)i->side)->mode > EXEC_BARRIER_POPC;
     if (popc || predicate) add_read(d, i->src[2], 0), add_write(d, i->dst, predicate ? 0 : 4);
   }
   if (i->flow != EXEC_FLOW_CALL && i->flow != EXEC_FLOW_CALL_INDIRECT && i->flow != EXEC_FLOW_HOST_CALL) return;
@@ -302,7 +315,9 @@ static bool is_access(const exec_function *f, const exec_instr *i) {
 
 static exec_move move_of(const describer *d, exec_handler run) {
   uint32_t m = 0;
-#define X(name) if (d->isa->moves[m] == run) return (exec_move)m; m++;
+#define X(name)                                     \
+  if (d->isa->moves[m] == run) return (exec_move)m; \
+  m++;
 #include "exec/instructions/moves.def"
 #undef X
   return (exec_move)m;
@@ -350,7 +365,8 @@ static void describe_instr(describer *d, const exec_instr *i) {
   n->operands = (uint32_t)d->operands.count;
   describe_waits(d, i);
   switch (i->flow) {
-  case EXEC_FLOW_NONE: case EXEC_FLOW_GUARDED: describe_computing(d, i); break;
+  case EXEC_FLOW_NONE:
+  case EXEC_FLOW_GUARDED: describe_computing(d, i); break;
   case EXEC_FLOW_BRA: n->op = NATIVE_BRANCH; break;
   case EXEC_FLOW_BRA_IF: n->op = NATIVE_BRANCH_IF; break;
   case EXEC_FLOW_SYNC:
@@ -358,7 +374,8 @@ static void describe_instr(describer *d, const exec_instr *i) {
     break;
   default: describe_flow(d, i); break;
   }
-  if (n->op == NATIVE_EXIT && (i->flow == EXEC_FLOW_NONE || i->flow == EXEC_FLOW_GUARDED)) { /* half a description is none */
+  /* half a description is none */
+  if (n->op == NATIVE_EXIT && (i->flow == EXEC_FLOW_NONE || i->flow == EXEC_FLOW_GUARDED)) {
     d->operands.count = n->operands;
     n->read_count = n->write_count = 0;
   }
@@ -373,26 +390,67 @@ static void describe_instr(describer *d, const exec_instr *i) {
 
 /* ---- the whole request ---- */
 
-_Static_assert(offsetof(core_warp, thread_executed) == offsetof(core_warp, executed) + 8, "compiled code adds to both at once");
+_Static_assert(offsetof(core_warp, thread_executed) == offsetof(core_warp, executed) + 8,
+               "compiled code adds to both at once");
 static const native_layout layout = {
 #define AT(field, type, member) .field = (uint32_t)offsetof(type, member)
-    AT(warp_base0, core_warp, x.base[0]), AT(warp_base1, core_warp, x.base[1]), AT(warp_mask, core_warp, x.mask),
-    AT(warp_active, core_warp, active), AT(warp_active_count, core_warp, active_count), AT(warp_segment, core_warp, segment),
-    AT(warp_budget, core_warp, budget), AT(warp_pc, core_warp, pc), AT(warp_frame, core_warp, frame), AT(warp_function, core_warp, function),
-    AT(warp_block, core_warp, block), AT(warp_launch, core_warp, launch), AT(warp_shared, core_warp, shared),
-    AT(warp_shared_bytes, core_warp, shared_bytes), AT(warp_local, core_warp, local), AT(warp_params, core_warp, params),
-    AT(warp_next_key, core_warp, next_key), AT(warp_ready_count, core_warp, ready_count), AT(warp_executed, core_warp, executed),
-    AT(warp_accesses, core_warp, accesses), AT(warp_starting, core_warp, starting),
-    AT(warp_tid, core_warp, tid), AT(warp_index, core_warp, index), AT(warp_diverged, core_warp, diverged), AT(warp_rotation, core_warp, rotation), AT(function_code, exec_function, code),
-    AT(function_sfu, exec_function, sfu_before), AT(function_fp64, exec_function, fp64_before), AT(frame_depth, exec_frame, depth),
-    AT(frame_stack, exec_frame, stack), AT(instr_run, exec_instr, run), AT(instr_side, exec_instr, side), AT(access_hint, exec_access, hint),
-    AT(record_address, exec_record, info.address), AT(record_readable, exec_record, readable), AT(record_writable, exec_record, writable),
-    AT(launch_grid, core_launch, grid), AT(launch_block, core_launch, block), AT(block_ctaid, core_block, ctaid),
-    AT(writer_issue, core_warp, writer.issue), AT(writer_sfu, core_warp, writer.sfu),
-    AT(writer_fp64, core_warp, writer.fp64), AT(api_guarded, exec_native_api, guarded), AT(api_collect, exec_native_api, collect), AT(api_spread, exec_native_api, spread), AT(api_count, exec_native_api, count),
-    AT(api_waits, exec_native_api, waits), AT(api_mark, exec_native_api, mark), AT(api_row, exec_native_api, row), AT(api_one, exec_native_api, one),
-    AT(api_scattered, exec_native_api, scattered), AT(api_conflicts, exec_native_api, conflicts), AT(api_passes, exec_native_api, passes),
-    AT(api_diverge, exec_native_api, diverge), AT(api_meet, exec_native_api, meet), AT(api_masked, exec_native_api, masked), .instr_bytes = sizeof(exec_instr),
+    AT(warp_base0, core_warp, x.base[0]),
+    AT(warp_base1, core_warp, x.base[1]),
+    AT(warp_mask, core_warp, x.mask),
+    AT(warp_active, core_warp, active),
+    AT(warp_active_count, core_warp, active_count),
+    AT(warp_segment, core_warp, segment),
+    AT(warp_budget, core_warp, budget),
+    AT(warp_pc, core_warp, pc),
+    AT(warp_frame, core_warp, frame),
+    AT(warp_function, core_warp, function),
+    AT(warp_block, core_warp, block),
+    AT(warp_launch, core_warp, launch),
+    AT(warp_shared, core_warp, shared),
+    AT(warp_shared_bytes, core_warp, shared_bytes),
+    AT(warp_local, core_warp, local),
+    AT(warp_params, core_warp, params),
+    AT(warp_next_key, core_warp, next_key),
+    AT(warp_ready_count, core_warp, ready_count),
+    AT(warp_executed, core_warp, executed),
+    AT(warp_accesses, core_warp, accesses),
+    AT(warp_starting, core_warp, starting),
+    AT(warp_tid, core_warp, tid),
+    AT(warp_index, core_warp, index),
+    AT(warp_diverged, core_warp, diverged),
+    AT(warp_rotation, core_warp, rotation),
+    AT(function_code, exec_function, code),
+    AT(function_sfu, exec_function, sfu_before),
+    AT(function_fp64, exec_function, fp64_before),
+    AT(frame_depth, exec_frame, depth),
+    AT(frame_stack, exec_frame, stack),
+    AT(instr_run, exec_instr, run),
+    AT(instr_side, exec_instr, side),
+    AT(access_hint, exec_access, hint),
+    AT(record_address, exec_record, info.address),
+    AT(record_readable, exec_record, readable),
+    AT(record_writable, exec_record, writable),
+    AT(launch_grid, core_launch, grid),
+    AT(launch_block, core_launch, block),
+    AT(block_ctaid, core_block, ctaid),
+    AT(writer_issue, core_warp, writer.issue),
+    AT(writer_sfu, core_warp, writer.sfu),
+    AT(writer_fp64, core_warp, writer.fp64),
+    AT(api_guarded, exec_native_api, guarded),
+    AT(api_collect, exec_native_api, collect),
+    AT(api_spread, exec_native_api, spread),
+    AT(api_count, exec_native_api, count),
+    AT(api_waits, exec_native_api, waits),
+    AT(api_mark, exec_native_api, mark),
+    AT(api_row, exec_native_api, row),
+    AT(api_one, exec_native_api, one),
+    AT(api_scattered, exec_native_api, scattered),
+    AT(api_conflicts, exec_native_api, conflicts),
+    AT(api_passes, exec_native_api, passes),
+    AT(api_diverge, exec_native_api, diverge),
+    AT(api_meet, exec_native_api, meet),
+    AT(api_masked, exec_native_api, masked),
+    .instr_bytes = sizeof(exec_instr),
 };
 
 static native_function describe_function(describer *d, const exec_function *f) {
@@ -411,19 +469,32 @@ static bool is_wide(void) {
   return text && *text;
 }
 
-void *native_describe(const exec_kernel *kernel, const exec_code *code, const exec_isa_table *isa, uint32_t watch, bool any, uint32_t *bytes) {
+void *native_describe(const exec_kernel *kernel, const exec_code *code, const exec_isa_table *isa, uint32_t watch,
+                      bool any, uint32_t *bytes) {
   uint64_t total = 0;
   for (uint32_t f = 0; f < kernel->reach_count; f++) total += code->functions[f]->count;
   if (total > MAX_INSTRUCTIONS) return NULL;
   describer d = {.isa = isa, .handlers = table_of(exec_isa_index(isa)), .watch = watch};
   native_function *functions = ff_alloc((kernel->reach_count + (size_t)1) * sizeof *functions);
   for (uint32_t f = 0; f < kernel->reach_count; f++) functions[f] = describe_function(&d, code->functions[f]);
-  native_request head = {.magic = NATIVE_MAGIC, .version = NATIVE_VERSION, .isa = exec_isa_index(isa), .layout = layout, .watch = watch, .any = any, .wide = is_wide(),
-                         .function_count = kernel->reach_count, .instr_count = (uint32_t)d.instrs.count, .operand_count = (uint32_t)d.operands.count,
+  native_request head = {.magic = NATIVE_MAGIC,
+                         .version = NATIVE_VERSION,
+                         .isa = exec_isa_index(isa),
+                         .layout = layout,
+                         .watch = watch,
+                         .any = any,
+                         .wide = is_wide(),
+                         .function_count = kernel->reach_count,
+                         .instr_count = (uint32_t)d.instrs.count,
+                         .operand_count = (uint32_t)d.operands.count,
                          .wait_count = (uint32_t)d.waits.count};
-  const struct { const void *items; size_t bytes; } parts[] = {
-      {functions, kernel->reach_count * sizeof *functions}, {d.instrs.items, d.instrs.count * sizeof *d.instrs.items},
-      {d.operands.items, d.operands.count * sizeof *d.operands.items}, {d.waits.items, d.waits.count * sizeof *d.waits.items}};
+  const struct {
+    const void *items;
+    size_t bytes;
+  } parts[] = {{functions, kernel->reach_count * sizeof *functions},
+               {d.instrs.items, d.instrs.count * sizeof *d.instrs.items},
+               {d.operands.items, d.operands.count * sizeof *d.operands.items},
+               {d.waits.items, d.waits.count * sizeof *d.waits.items}};
   size_t all = sizeof head;
   for (int p = 0; p < 4; p++) all += parts[p].bytes;
   head.bytes = (uint32_t)all;

@@ -6,7 +6,9 @@
 #include "compile/request.h"
 #include "exec/decode/program.h"
 
-/* The request's bytes (the caller frees them); *bytes how many. watch, any: native_request's. Thread-safe. NULL: too large to be worth it. */
-void *native_describe(const exec_kernel *kernel, const exec_code *code, const exec_isa_table *isa, uint32_t watch, bool any, uint32_t *bytes);
+/* The request's bytes (the caller frees them); *bytes how many. watch, any: native_request's. Thread-safe. NULL: too
+ * large to be worth it. */
+void *native_describe(const exec_kernel *kernel, const exec_code *code, const exec_isa_table *isa, uint32_t watch,
+                      bool any, uint32_t *bytes);
 
 #endif

@@ -11,7 +11,10 @@
 
 _Static_assert((int)NATIVE_KINDS == (int)OPS_KINDS, "a request has the kinds of the tables");
 
-static const struct { uint16_t op; const char *names; } operations[] = {
+static const struct {
+  uint16_t op;
+  const char *names;
+} operations[] = {
 #define F(op, names) {NATIVE_##op, names},
 #include "compile/forms.def"
 #undef F
@@ -30,7 +33,8 @@ static const ops_entry *entry_of(ops_set *set, const char *name, size_t length) 
   FF_ASSERT(length < sizeof text);
   snprintf(text, sizeof text, "%.*s", (int)length, name);
   const ops_entry *entry = ops_find(set, text);
-  if (!entry || entry->kinds[0] == OPS_K_none) ff_check_failed(__FILE__, __LINE__, text); /* no row has that name, or one without kinds */
+  /* no row has that name, or one without kinds */
+  if (!entry || entry->kinds[0] == OPS_K_none) ff_check_failed(__FILE__, __LINE__, text);
   return entry;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* farfault-compile is asked over a socket that is its standard input and output. It detaches itself at once, so that the
- * user's program never finds a child of ours among its own for longer than that takes. */
+/* farfault-compile is asked over a socket that is its standard input and output. It detaches itself at once, so that
+ * the user's program never finds a child of ours among its own for longer than that takes. */
 #define _GNU_SOURCE /* posix_spawn_file_actions_addclosefrom_np, secure_getenv */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,9 +23,15 @@
 #include "base/memory.h"
 #include "compile/compile_private.h"
 
-static uint64_t patience = 60000000; /* microseconds for one kernel: its processor time is limited to as much (generator/main.c) */
+/* microseconds for one kernel: its processor time is limited to as much (generator/main.c) */
+static uint64_t patience = 60000000;
 
-static struct { pthread_once_t once; bool found; char path[PATH_MAX]; struct stat file; } compiler = {.once = PTHREAD_ONCE_INIT};
+static struct {
+  pthread_once_t once;
+  bool found;
+  char path[PATH_MAX];
+  struct stat file;
+} compiler = {.once = PTHREAD_ONCE_INIT};
 
 static void look(void) {
 #ifdef FARFAULT_LIBRARY_FOLDER
@@ -34,8 +40,12 @@ static void look(void) {
   static const char *folder;
 #endif
   const char *told = secure_getenv("FARFAULT_COMPILER");
-  if (told && *told) compiler.found = (size_t)snprintf(compiler.path, sizeof compiler.path, "%s", told) < sizeof compiler.path && access(told, X_OK) == 0;
-  else compiler.found = ff_find_installed("farfault-compile", X_OK, (void *)look, folder, true, compiler.path, sizeof compiler.path);
+  if (told && *told)
+    compiler.found = (size_t)snprintf(compiler.path, sizeof compiler.path, "%s", told) < sizeof compiler.path &&
+                     access(told, X_OK) == 0;
+  else
+    compiler.found =
+        ff_find_installed("farfault-compile", X_OK, (void *)look, folder, true, compiler.path, sizeof compiler.path);
   if (compiler.found && stat(compiler.path, &compiler.file)) compiler.found = false;
 }
 
@@ -48,7 +58,8 @@ bool compile_find(char *path, size_t room) {
 bool compile_make_key(const void *request, uint32_t bytes, compile_key *key) {
   pthread_once(&compiler.once, look);
   if (!compiler.found) return false;
-  uint64_t identity[4] = {(uint64_t)compiler.file.st_size, (uint64_t)compiler.file.st_mtim.tv_sec, (uint64_t)compiler.file.st_mtim.tv_nsec, 0};
+  uint64_t identity[4] = {(uint64_t)compiler.file.st_size, (uint64_t)compiler.file.st_mtim.tv_sec,
+                          (uint64_t)compiler.file.st_mtim.tv_nsec, 0};
   XXH128_hash_t hash = XXH3_128bits_withSeed(request, bytes, XXH3_64bits(identity, sizeof identity));
   key->half[0] = hash.low64;
   key->half[1] = hash.high64;
@@ -63,7 +74,9 @@ static pid_t start(int end, char *keep_at) {
   char *arguments[] = {(char *)"farfault-compile", keep_at, NULL}, *environment[] = {NULL, NULL};
 #ifdef FARFAULT_COVERED /* a build for the coverage figure: it writes its profile where the others do */
   static char profile[PATH_MAX];
-  if (getenv("LLVM_PROFILE_FILE") && (size_t)snprintf(profile, sizeof profile, "LLVM_PROFILE_FILE=%s", getenv("LLVM_PROFILE_FILE")) < sizeof profile) environment[0] = profile;
+  if (getenv("LLVM_PROFILE_FILE") &&
+      (size_t)snprintf(profile, sizeof profile, "LLVM_PROFILE_FILE=%s", getenv("LLVM_PROFILE_FILE")) < sizeof profile)
+    environment[0] = profile;
 #endif
   pid_t pid = -1;
   sigemptyset(&none);
@@ -139,7 +152,8 @@ static void end_child(pid_t pid) {
   while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {}
 }
 
-unsigned char *compile_ask(const void *request, uint32_t bytes, const compile_key *key, uint32_t *image_bytes, uint64_t *microseconds) {
+unsigned char *compile_ask(const void *request, uint32_t bytes, const compile_key *key, uint32_t *image_bytes,
+                           uint64_t *microseconds) {
   int ends[2];
   char keep_at[PATH_MAX];
   uint64_t begun = now(), end = begun + patience;

@@ -92,34 +92,63 @@ typedef struct CUmemPoolHandle_st *cudaMemPool_t;
 #define cudaStreamLegacy ((cudaStream_t)0x1)
 #define cudaStreamPerThread ((cudaStream_t)0x2)
 
-typedef struct dim3 { unsigned int x, y, z; } dim3;
+typedef struct dim3 {
+  unsigned int x, y, z;
+} dim3;
 
 typedef enum cudaMemcpyKind {
-  cudaMemcpyHostToHost, cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice, cudaMemcpyDefault,
+  cudaMemcpyHostToHost,
+  cudaMemcpyHostToDevice,
+  cudaMemcpyDeviceToHost,
+  cudaMemcpyDeviceToDevice,
+  cudaMemcpyDefault,
 } cudaMemcpyKind;
 
 typedef enum cudaMemoryType {
-  cudaMemoryTypeUnregistered, cudaMemoryTypeHost, cudaMemoryTypeDevice, cudaMemoryTypeManaged,
+  cudaMemoryTypeUnregistered,
+  cudaMemoryTypeHost,
+  cudaMemoryTypeDevice,
+  cudaMemoryTypeManaged,
 } cudaMemoryType;
 
 /* Flags, by the call that takes them. */
 enum { cudaStreamDefault = 0, cudaStreamNonBlocking = 1 };
 enum { cudaEventDefault = 0, cudaEventBlockingSync = 1, cudaEventDisableTiming = 2, cudaEventInterprocess = 4 };
 enum { cudaHostAllocDefault = 0, cudaHostAllocPortable = 1, cudaHostAllocMapped = 2, cudaHostAllocWriteCombined = 4 };
-enum { cudaHostRegisterDefault = 0, cudaHostRegisterPortable = 1, cudaHostRegisterMapped = 2,
-       cudaHostRegisterIoMemory = 4, cudaHostRegisterReadOnly = 8 };
+enum {
+  cudaHostRegisterDefault = 0,
+  cudaHostRegisterPortable = 1,
+  cudaHostRegisterMapped = 2,
+  cudaHostRegisterIoMemory = 4,
+  cudaHostRegisterReadOnly = 8
+};
 enum { cudaMemAttachGlobal = 1, cudaMemAttachHost = 2, cudaMemAttachSingle = 4 };
-enum { cudaDeviceScheduleAuto = 0, cudaDeviceScheduleSpin = 1, cudaDeviceScheduleYield = 2,
-       cudaDeviceScheduleBlockingSync = 4, cudaDeviceScheduleMask = 7, cudaDeviceMapHost = 8,
-       cudaDeviceLmemResizeToMax = 16, cudaDeviceSyncMemops = 128, cudaDeviceMask = 255 };
+enum {
+  cudaDeviceScheduleAuto = 0,
+  cudaDeviceScheduleSpin = 1,
+  cudaDeviceScheduleYield = 2,
+  cudaDeviceScheduleBlockingSync = 4,
+  cudaDeviceScheduleMask = 7,
+  cudaDeviceMapHost = 8,
+  cudaDeviceLmemResizeToMax = 16,
+  cudaDeviceSyncMemops = 128,
+  cudaDeviceMask = 255
+};
 enum { cudaOccupancyDefault = 0, cudaOccupancyDisableCachingOverride = 1 };
 
 #define cudaCpuDeviceId (-1)
 #define cudaInvalidDeviceId (-2)
 
-typedef struct cudaPitchedPtr { void *ptr; size_t pitch, xsize, ysize; } cudaPitchedPtr;
-typedef struct cudaExtent { size_t width, height, depth; } cudaExtent; /* width in bytes for linear memory */
-typedef struct cudaPos { size_t x, y, z; } cudaPos;                    /* x in bytes for linear memory */
+typedef struct cudaPitchedPtr {
+  void *ptr;
+  size_t pitch, xsize, ysize;
+} cudaPitchedPtr;
+typedef struct cudaExtent {
+  size_t width, height, depth;
+} cudaExtent; /* width in bytes for linear memory */
+typedef struct cudaPos {
+  size_t x, y, z;
+} cudaPos; /* x in bytes for linear memory */
 
 typedef struct cudaMemcpy3DParms {
   cudaArray_t srcArray;
@@ -176,40 +205,72 @@ typedef enum cudaFuncAttribute {
 } cudaFuncAttribute;
 
 typedef enum cudaFuncCache {
-  cudaFuncCachePreferNone, cudaFuncCachePreferShared, cudaFuncCachePreferL1, cudaFuncCachePreferEqual,
+  cudaFuncCachePreferNone,
+  cudaFuncCachePreferShared,
+  cudaFuncCachePreferL1,
+  cudaFuncCachePreferEqual,
 } cudaFuncCache;
 
 typedef enum cudaSharedMemConfig {
-  cudaSharedMemBankSizeDefault, cudaSharedMemBankSizeFourByte, cudaSharedMemBankSizeEightByte,
+  cudaSharedMemBankSizeDefault,
+  cudaSharedMemBankSizeFourByte,
+  cudaSharedMemBankSizeEightByte,
 } cudaSharedMemConfig;
 
 typedef enum cudaLimit {
-  cudaLimitStackSize, cudaLimitPrintfFifoSize, cudaLimitMallocHeapSize, cudaLimitDevRuntimeSyncDepth,
-  cudaLimitDevRuntimePendingLaunchCount, cudaLimitMaxL2FetchGranularity, cudaLimitPersistingL2CacheSize,
+  cudaLimitStackSize,
+  cudaLimitPrintfFifoSize,
+  cudaLimitMallocHeapSize,
+  cudaLimitDevRuntimeSyncDepth,
+  cudaLimitDevRuntimePendingLaunchCount,
+  cudaLimitMaxL2FetchGranularity,
+  cudaLimitPersistingL2CacheSize,
   cudaLimitCount,
 } cudaLimit;
 
 typedef enum cudaMemoryAdvise {
-  cudaMemAdviseSetReadMostly = 1, cudaMemAdviseUnsetReadMostly, cudaMemAdviseSetPreferredLocation,
-  cudaMemAdviseUnsetPreferredLocation, cudaMemAdviseSetAccessedBy, cudaMemAdviseUnsetAccessedBy,
+  cudaMemAdviseSetReadMostly = 1,
+  cudaMemAdviseUnsetReadMostly,
+  cudaMemAdviseSetPreferredLocation,
+  cudaMemAdviseUnsetPreferredLocation,
+  cudaMemAdviseSetAccessedBy,
+  cudaMemAdviseUnsetAccessedBy,
 } cudaMemoryAdvise;
 
 typedef enum cudaMemLocationType {
-  cudaMemLocationTypeInvalid, cudaMemLocationTypeDevice, cudaMemLocationTypeHost, cudaMemLocationTypeHostNuma,
+  cudaMemLocationTypeInvalid,
+  cudaMemLocationTypeDevice,
+  cudaMemLocationTypeHost,
+  cudaMemLocationTypeHostNuma,
   cudaMemLocationTypeHostNumaCurrent,
 } cudaMemLocationType;
-typedef struct cudaMemLocation { cudaMemLocationType type; int id; } cudaMemLocation;
-typedef struct cudaMemAccessDesc { cudaMemLocation location; int flags; } cudaMemAccessDesc; /* 1: read, 3: read and write */
+typedef struct cudaMemLocation {
+  cudaMemLocationType type;
+  int id;
+} cudaMemLocation;
+/* 1: read, 3: read and write */
+typedef struct cudaMemAccessDesc {
+  cudaMemLocation location;
+  int flags;
+} cudaMemAccessDesc;
 
 typedef enum cudaMemRangeAttribute {
-  cudaMemRangeAttributeReadMostly = 1, cudaMemRangeAttributePreferredLocation, cudaMemRangeAttributeAccessedBy,
+  cudaMemRangeAttributeReadMostly = 1,
+  cudaMemRangeAttributePreferredLocation,
+  cudaMemRangeAttributeAccessedBy,
   cudaMemRangeAttributeLastPrefetchLocation,
 } cudaMemRangeAttribute;
 
 typedef enum cudaChannelFormatKind {
-  cudaChannelFormatKindSigned, cudaChannelFormatKindUnsigned, cudaChannelFormatKindFloat, cudaChannelFormatKindNone,
+  cudaChannelFormatKindSigned,
+  cudaChannelFormatKindUnsigned,
+  cudaChannelFormatKindFloat,
+  cudaChannelFormatKindNone,
 } cudaChannelFormatKind;
-typedef struct cudaChannelFormatDesc { int x, y, z, w; cudaChannelFormatKind f; } cudaChannelFormatDesc;
+typedef struct cudaChannelFormatDesc {
+  int x, y, z, w;
+  cudaChannelFormatKind f;
+} cudaChannelFormatDesc;
 
 typedef struct cudaAccessPolicyWindow {
   void *base_ptr;
@@ -220,17 +281,24 @@ typedef struct cudaAccessPolicyWindow {
 
 /* cudaLaunchKernelExC, cudaStreamSetAttribute. The value's union is 64 bytes; only what is read here is named. */
 typedef enum cudaLaunchAttributeID {
-  cudaLaunchAttributeIgnore = 0, cudaLaunchAttributeAccessPolicyWindow = 1, cudaLaunchAttributeCooperative = 2,
-  cudaLaunchAttributeSynchronizationPolicy = 3, cudaLaunchAttributeClusterDimension = 4,
-  cudaLaunchAttributeClusterSchedulingPolicyPreference = 5, cudaLaunchAttributeProgrammaticStreamSerialization = 6,
-  cudaLaunchAttributeProgrammaticEvent = 7, cudaLaunchAttributePriority = 8,
+  cudaLaunchAttributeIgnore = 0,
+  cudaLaunchAttributeAccessPolicyWindow = 1,
+  cudaLaunchAttributeCooperative = 2,
+  cudaLaunchAttributeSynchronizationPolicy = 3,
+  cudaLaunchAttributeClusterDimension = 4,
+  cudaLaunchAttributeClusterSchedulingPolicyPreference = 5,
+  cudaLaunchAttributeProgrammaticStreamSerialization = 6,
+  cudaLaunchAttributeProgrammaticEvent = 7,
+  cudaLaunchAttributePriority = 8,
 } cudaLaunchAttributeID;
 typedef union cudaLaunchAttributeValue {
   char pad[64];
   cudaAccessPolicyWindow accessPolicyWindow;
   int cooperative;
   int syncPolicy;
-  struct { unsigned int x, y, z; } clusterDim;
+  struct {
+    unsigned int x, y, z;
+  } clusterDim;
   int priority;
 } cudaLaunchAttributeValue;
 typedef struct cudaLaunchAttribute {
@@ -249,7 +317,9 @@ typedef struct cudaLaunchConfig_t {
 typedef void (*cudaHostFn_t)(void *data);
 typedef void (*cudaStreamCallback_t)(cudaStream_t stream, cudaError_t status, void *data);
 
-typedef struct cudaUUID_t { char bytes[16]; } cudaUUID_t;
+typedef struct cudaUUID_t {
+  char bytes[16];
+} cudaUUID_t;
 
 typedef enum cudaDeviceAttr { /* CUdevice_attribute has the same numbers */
 #define X(number, name, value) cudaDevAttr##name = number,

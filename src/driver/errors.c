@@ -16,7 +16,8 @@ typedef struct error_row {
 #define NAME(prefix, name) (sizeof name > 1 ? prefix name : NULL)
 static const error_row rows[] = {
     {0, "cudaSuccess", "CUDA_SUCCESS", false, "no error"},
-#define X(number, runtime, driver, sticky, text) {number, NAME("cudaError", runtime), NAME("CUDA_ERROR_", driver), sticky, text},
+#define X(number, runtime, driver, sticky, text) \
+  {number, NAME("cudaError", runtime), NAME("CUDA_ERROR_", driver), sticky, text},
 #include "driver/errors.def"
 #undef X
 };
@@ -27,7 +28,9 @@ static int compare_row(const void *key, const void *row) {
   return (number > other) - (number < other);
 }
 
-static const error_row *find_row(int number) { return bsearch(&number, rows, sizeof rows / sizeof *rows, sizeof *rows, compare_row); }
+static const error_row *find_row(int number) {
+  return bsearch(&number, rows, sizeof rows / sizeof *rows, sizeof *rows, compare_row);
+}
 
 const char *cuda_error_name(int error) {
   const error_row *row = find_row(error);
@@ -55,15 +58,17 @@ bool cuda_error_sticky(int error) {
 }
 
 int cuda_error_to_result(int error) {
-  static const struct { int error, result; } others[] = {
+  static const struct {
+    int error, result;
+  } others[] = {
       {9, 1},    /* invalid configuration -> invalid value: what cuLaunchKernel says of an impossible grid */
       {12, 1},   /* invalid pitch -> invalid value */
       {13, 500}, /* invalid symbol -> not found */
       {16, 1},   {17, 1}, {18, 1}, {20, 1}, {21, 1}, /* pointer, texture, descriptor, direction -> invalid value */
       {19, 1},   {26, 1}, {27, 1}, {37, 1}, /* texture binding, filter, normalisation, surface -> invalid value */
-      {52, 1},   /* missing configuration */
-      {98, 400}, /* invalid device function -> invalid handle */
-      {35, 36},  /* insufficient driver -> call requires newer driver */
+      {52, 1},                              /* missing configuration */
+      {98, 400},                            /* invalid device function -> invalid handle */
+      {35, 36},                             /* insufficient driver -> call requires newer driver */
   };
   const error_row *row = find_row(error);
   if (row && row->driver) return error;

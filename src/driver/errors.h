@@ -8,12 +8,13 @@
 
 #include <stdbool.h>
 
-const char *cuda_error_name(int error);    /* "cudaErrorInvalidValue"; never NULL: "unrecognized error code" */
-const char *cuda_error_string(int error);  /* "invalid argument"; never NULL: "unrecognized error code" */
-const char *cuda_result_name(int result);  /* "CUDA_ERROR_INVALID_VALUE"; NULL: no such CUresult */
-const char *cuda_result_string(int result);/* "invalid argument"; NULL: no such CUresult */
-bool cuda_error_sticky(int error);         /* every later call returns it, until the device is reset */
-int cuda_error_to_result(int error);       /* cudaError_t -> CUresult; what has no counterpart becomes the nearest, or 999 */
-int cuda_result_to_error(int result);      /* CUresult -> cudaError_t; the same */
+const char *cuda_error_name(int error);     /* "cudaErrorInvalidValue"; never NULL: "unrecognized error code" */
+const char *cuda_error_string(int error);   /* "invalid argument"; never NULL: "unrecognized error code" */
+const char *cuda_result_name(int result);   /* "CUDA_ERROR_INVALID_VALUE"; NULL: no such CUresult */
+const char *cuda_result_string(int result); /* "invalid argument"; NULL: no such CUresult */
+bool cuda_error_sticky(int error);          /* every later call returns it, until the device is reset */
+/* cudaError_t -> CUresult; what has no counterpart becomes the nearest, or 999 */
+int cuda_error_to_result(int error);
+int cuda_result_to_error(int result); /* CUresult -> cudaError_t; the same */
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Structures of the CUDA runtime's graph calls, as in cuda_abi.h (tests/unit/driver/test_abi_*.c assert their sizes). */
+/* Structures of the CUDA runtime's graph calls, as in cuda_abi.h (tests/unit/driver/test_abi_*.c assert their
+ * sizes). */
 #ifndef FF_DRIVER_GRAPH_ABI_H
 #define FF_DRIVER_GRAPH_ABI_H
 
@@ -25,7 +26,10 @@ typedef struct cudaMemsetParams {
   size_t width, height;
 } cudaMemsetParams;
 
-typedef struct cudaHostNodeParams { cudaHostFn_t fn; void *userData; } cudaHostNodeParams;
+typedef struct cudaHostNodeParams {
+  cudaHostFn_t fn;
+  void *userData;
+} cudaHostNodeParams;
 
 typedef struct cudaMemPoolProps {
   int allocType, handleTypes;
@@ -43,8 +47,14 @@ typedef struct cudaMemAllocNodeParams {
   void *dptr;
 } cudaMemAllocNodeParams;
 
-typedef struct cudaMemcpyNodeParams { int flags, reserved[3]; cudaMemcpy3DParms copyParams; } cudaMemcpyNodeParams;
-typedef struct cudaChildGraphNodeParams { cudaGraph_t graph; int ownership; } cudaChildGraphNodeParams;
+typedef struct cudaMemcpyNodeParams {
+  int flags, reserved[3];
+  cudaMemcpy3DParms copyParams;
+} cudaMemcpyNodeParams;
+typedef struct cudaChildGraphNodeParams {
+  cudaGraph_t graph;
+  int ownership;
+} cudaChildGraphNodeParams;
 typedef struct cudaConditionalNodeParams {
   cudaGraphConditionalHandle handle;
   int type;
@@ -61,9 +71,13 @@ typedef struct cudaGraphNodeParams {
     cudaMemsetParams memset;
     cudaHostNodeParams host;
     cudaChildGraphNodeParams graph;
-    struct { cudaEvent_t event; } event;
+    struct {
+      cudaEvent_t event;
+    } event;
     cudaMemAllocNodeParams alloc;
-    struct { void *dptr; } free;
+    struct {
+      void *dptr;
+    } free;
     cudaConditionalNodeParams conditional;
   };
   long long reserved2;
@@ -76,6 +90,9 @@ typedef struct cudaGraphInstantiateParams {
   int result_out;
 } cudaGraphInstantiateParams;
 
-typedef struct cudaGraphExecUpdateResultInfo { int result; cudaGraphNode_t errorNode, errorFromNode; } cudaGraphExecUpdateResultInfo;
+typedef struct cudaGraphExecUpdateResultInfo {
+  int result;
+  cudaGraphNode_t errorNode, errorFromNode;
+} cudaGraphExecUpdateResultInfo;
 
 #endif

@@ -12,9 +12,11 @@ static int capability(const machine_spec *s) { return (int)(s->compute_major * 1
 
 /* Single-precision over double-precision throughput: "Arithmetic instructions" of the CUDA C++ Programming Guide. */
 static int single_to_double(int cc) {
-  static const struct { int from, ratio; } steps[] = {
-      {20, 8}, {21, 12}, {30, 24}, {35, 3}, {50, 32}, {60, 2}, {61, 32}, {70, 2}, {75, 32}, {80, 2}, {86, 64}, {90, 2},
-      {103, 64}, {110, 64},
+  static const struct {
+    int from, ratio;
+  } steps[] = {
+      {20, 8}, {21, 12}, {30, 24}, {35, 3},  {50, 32}, {60, 2},   {61, 32},
+      {70, 2}, {75, 32}, {80, 2},  {86, 64}, {90, 2},  {103, 64}, {110, 64},
   };
   int ratio = 8;
   for (size_t i = 0; i < sizeof steps / sizeof *steps && steps[i].from <= cc; i++) ratio = steps[i].ratio;
@@ -27,8 +29,10 @@ bool properties_attribute(const machine_spec *s, int device, int attribute, int 
   int cc = capability(s);
 #define BY(two, three, five, six) (cc < 30 ? (two) : cc < 50 ? (three) : cc < 60 ? (five) : (six))
   switch (attribute) {
-#define X(number, name, expression) \
-  case number: *value = clamp((double)(expression)); return true;
+#define X(number, name, expression)       \
+  case number:                            \
+    *value = clamp((double)(expression)); \
+    return true;
 #include "driver/attributes.def"
 #undef X
   }
@@ -70,18 +74,19 @@ static void copy_name(char *to, size_t size, const char *from) {
 }
 
 /* A member whose first attribute number is 0 has none, and stays zero here. */
-#define MEMBER(type, field, ...)                                                                              \
-  {                                                                                                           \
-    static const int from[] = {__VA_ARGS__};                                                                  \
-    type *to = (type *)&out->field;                                                                           \
-    for (size_t i = 0; from[0] && i < sizeof from / sizeof *from; i++) to[i] = (type)attribute_of(machine, device, from[i]); \
+#define MEMBER(type, field, ...)                                       \
+  {                                                                    \
+    static const int from[] = {__VA_ARGS__};                           \
+    type *to = (type *)&out->field;                                    \
+    for (size_t i = 0; from[0] && i < sizeof from / sizeof *from; i++) \
+      to[i] = (type)attribute_of(machine, device, from[i]);            \
   }
 #define ABSENT(type, field, ...)
-#define FILL_OTHERS()                                    \
-  do {                                                   \
+#define FILL_OTHERS()                                      \
+  do {                                                     \
     copy_name(out->name, sizeof out->name, machine->name); \
-    properties_uuid(machine, device, out->uuid);                 \
-    out->totalGlobalMem = gpu_memory;                    \
+    properties_uuid(machine, device, out->uuid);           \
+    out->totalGlobalMem = gpu_memory;                      \
   } while (0)
 #define X(majors, type, field, dimension, ...) IN_##majors(type, field, __VA_ARGS__)
 

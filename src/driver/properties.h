@@ -2,7 +2,8 @@
 /* What a machine looks like to a CUDA program: device attributes and cudaDeviceProp in its three layouts.
  *
  * attributes.def has the values, properties.def the layouts. What always holds: cudaDeviceProp_11 is a prefix of
- * cudaDeviceProp_12 (the layout grew in CUDA 12, under a new symbol), and cudaDeviceProp_13 lacks what CUDA 13 removed. */
+ * cudaDeviceProp_12 (the layout grew in CUDA 12, under a new symbol), and cudaDeviceProp_13 lacks what CUDA 13
+ * removed. */
 #ifndef FF_DRIVER_PROPERTIES_H
 #define FF_DRIVER_PROPERTIES_H
 
@@ -48,7 +49,8 @@ typedef struct cudaDeviceProp_13 { /* cudaGetDeviceProperties of libcudart.so.13
 #undef PROPERTIES_MEMBER
 #undef PROPERTIES_ABSENT
 
-/* The value of a device attribute (cudaDeviceAttr or CUdevice_attribute); false: there is no such number. All devices are the same machine. */
+/* The value of a device attribute (cudaDeviceAttr or CUdevice_attribute); false: there is no such number. All devices
+ * are the same machine. */
 bool properties_attribute(const machine_spec *machine, int device, int attribute, int *value);
 
 /* Fill the whole struct. gpu_memory: bytes that the program sees as the device's. */
@@ -59,7 +61,8 @@ void properties_fill_13(const machine_spec *machine, int device, uint64_t gpu_me
 /* 16 bytes that identify the device: the same machine's name and number, the same identifier. */
 void properties_uuid(const machine_spec *machine, int device, char uuid[16]);
 
-/* "0000:01:00.0" is device 0. The number of the device at such an address, or one without domain and function; one that is not there: a large number; -1: the text is no address. */
+/* "0000:01:00.0" is device 0. The number of the device at such an address, or one without domain and function; one that
+ * is not there: a large number; -1: the text is no address. */
 void properties_bus_write(int device, char text[16]);
 int properties_bus_read(const char *text);
 

@@ -13,8 +13,8 @@
  *   - two runnable splits never stand at the same pc of the same frame (they would have been merged);
  *   - every frame's `lanes` is the union of the lanes of the splits in it or below it.
  *
- * The split with the smallest key runs (deepest call first, then smallest rank), unless it was rotated for fairness: that is decided where basic
- * blocks begin.
+ * The split with the smallest key runs (deepest call first, then smallest rank), unless it was rotated for fairness:
+ * that is decided where basic blocks begin.
  *
  * Life of a split (state; arrows are functions):
  *
@@ -39,35 +39,43 @@
 
 #define EXEC_LANES 32u
 #define EXEC_ALL_LANES UINT32_MAX
-#define EXEC_SLOT 128u          /* bytes of a 32-bit register */
-#define EXEC_BARRIERS 17u           /* 0 to 15 are PTX's own; the last one is a cluster's */
+#define EXEC_SLOT 128u    /* bytes of a 32-bit register */
+#define EXEC_BARRIERS 17u /* 0 to 15 are PTX's own; the last one is a cluster's */
 #define EXEC_CLUSTER_BARRIER 16u
 #define EXEC_MAX_THREADS 1024u
 #define EXEC_MAX_WARPS (EXEC_MAX_THREADS / EXEC_LANES)
 #define EXEC_DEFAULT_STACK 1024u
-#define EXEC_MAX_LOCAL (512u << 10) /* bytes of local memory that a thread can have */
+#define EXEC_MAX_LOCAL (512u << 10)               /* bytes of local memory that a thread can have */
 #define EXEC_CODE_WINDOW UINT64_C(0x1ffe00000000) /* a function's address: window + 16 * (index + 1); never mapped */
 #define EXEC_NO_OFFSET UINT32_MAX
 
 /* exec_instr.flow: what the interpreter itself has to do. Everything else is EXEC_FLOW_NONE. */
 typedef enum exec_flow {
   EXEC_FLOW_NONE,
-  EXEC_FLOW_GUARDED,  /* run[1] for the lanes whose guard is true */
-  EXEC_FLOW_BRA, EXEC_FLOW_BRA_IF, EXEC_FLOW_BRX,
-  EXEC_FLOW_CALL, EXEC_FLOW_CALL_INDIRECT, EXEC_FLOW_HOST_CALL, EXEC_FLOW_RET, EXEC_FLOW_EXIT,
-  EXEC_FLOW_BARRIER, EXEC_FLOW_SYNC,
-  EXEC_FLOW_YIELD,    /* nanosleep */
-  EXEC_FLOW_PULL,     /* behind the atomic by which a block takes a virtual block */
-  EXEC_FLOW_TRAP, EXEC_FLOW_UNSUPPORTED,
+  EXEC_FLOW_GUARDED, /* run[1] for the lanes whose guard is true */
+  EXEC_FLOW_BRA,
+  EXEC_FLOW_BRA_IF,
+  EXEC_FLOW_BRX,
+  EXEC_FLOW_CALL,
+  EXEC_FLOW_CALL_INDIRECT,
+  EXEC_FLOW_HOST_CALL,
+  EXEC_FLOW_RET,
+  EXEC_FLOW_EXIT,
+  EXEC_FLOW_BARRIER,
+  EXEC_FLOW_SYNC,
+  EXEC_FLOW_YIELD, /* nanosleep */
+  EXEC_FLOW_PULL,  /* behind the atomic by which a block takes a virtual block */
+  EXEC_FLOW_TRAP,
+  EXEC_FLOW_UNSUPPORTED,
 } exec_flow;
 
 /* exec_instr.attention: which questions the interpreter has to ask before the instruction. */
 enum {
-  EXEC_ATTEND_FLOW = 1,   /* flow != NONE */
-  EXEC_ATTEND_WAIT = 2,   /* may use a register with an outstanding load: only when the access stream is wanted */
-  EXEC_ATTEND_LEADER = 4, /* first of a basic block: only while other splits are runnable */
-  EXEC_ATTEND_START = 8,  /* backward branch, store in a loop: where a warp's first turn ends */
-  EXEC_ATTEND_MARK = 16,  /* entry of a marked region, or where it goes on: only when the access stream is wanted */
+  EXEC_ATTEND_FLOW = 1,    /* flow != NONE */
+  EXEC_ATTEND_WAIT = 2,    /* may use a register with an outstanding load: only when the access stream is wanted */
+  EXEC_ATTEND_LEADER = 4,  /* first of a basic block: only while other splits are runnable */
+  EXEC_ATTEND_START = 8,   /* backward branch, store in a loop: where a warp's first turn ends */
+  EXEC_ATTEND_MARK = 16,   /* entry of a marked region, or where it goes on: only when the access stream is wanted */
   EXEC_ATTEND_NATIVE = 32, /* where compiled code may be entered: only while there is some (native.h) */
 };
 
@@ -76,15 +84,15 @@ enum {
 typedef struct exec_function exec_function;
 
 typedef struct exec_place { /* a .param variable: `words` slots of 32-bit words in the frame, or local memory */
-  uint32_t offset;  /* bytes from the frame's registers */
+  uint32_t offset;          /* bytes from the frame's registers */
   uint32_t words;
-  uint32_t local;   /* its address was taken: bytes from the frame's local memory; else EXEC_NO_OFFSET */
+  uint32_t local; /* its address was taken: bytes from the frame's local memory; else EXEC_NO_OFFSET */
 } exec_place;
 
 typedef struct exec_region { /* an exec_mark: registers as operand offsets, EXEC_NO_OFFSET: none, or unknown */
   exec_mark mark;
   uint32_t from, to;
-  uint8_t from_bytes, to_bytes;    /* of their slots per lane */
+  uint8_t from_bytes, to_bytes; /* of their slots per lane */
 } exec_region;
 
 struct exec_function {
@@ -92,22 +100,22 @@ struct exec_function {
   const char *name;
   exec_instr *code;
   uint32_t count;
-  unsigned char *constants;        /* the pool, 64-byte aligned */
-  uint32_t frame_bytes;            /* registers, parameters, load numbers */
-  uint32_t zero_bytes;             /* the first part of a new frame: must be zero */
-  uint32_t local_bytes;            /* one activation's local memory, a multiple of 16 */
-  uint32_t stack_bytes;            /* what one activation takes of the thread's stack */
+  unsigned char *constants; /* the pool, 64-byte aligned */
+  uint32_t frame_bytes;     /* registers, parameters, load numbers */
+  uint32_t zero_bytes;      /* the first part of a new frame: must be zero */
+  uint32_t local_bytes;     /* one activation's local memory, a multiple of 16 */
+  uint32_t stack_bytes;     /* what one activation takes of the thread's stack */
   const exec_place *params, *results;
   uint32_t param_count, result_count;
   const uint32_t *sfu_before, *fp64_before; /* per PTX instruction: how many of them stand before it */
-  const uint32_t *first_of;        /* PTX instruction -> decoded instruction */
-  uint32_t pc_base;                /* trace pc of PTX instruction 0 */
-  uint32_t loads_offset;           /* frame offset of uint32_t[load_count]: number of the newest load into a register */
+  const uint32_t *first_of;                 /* PTX instruction -> decoded instruction */
+  uint32_t pc_base;                         /* trace pc of PTX instruction 0 */
+  uint32_t loads_offset; /* frame offset of uint32_t[load_count]: number of the newest load into a register */
   uint32_t load_count;
-  const exec_region *regions;      /* by entry */
+  const exec_region *regions; /* by entry */
   uint32_t region_count;
-  const uint32_t *waits;           /* lists for exec_instr.wait: count, then indices into those numbers */
-  uint32_t number;                 /* among its kernel's functions */
+  const uint32_t *waits; /* lists for exec_instr.wait: count, then indices into those numbers */
+  uint32_t number;       /* among its kernel's functions */
 };
 
 typedef struct exec_copy { /* a parameter or result that moves between two frames */
@@ -115,79 +123,113 @@ typedef struct exec_copy { /* a parameter or result that moves between two frame
 } exec_copy;
 
 typedef struct exec_call {
-  uint32_t callee;          /* index into the kernel's functions; indirect: unused */
-  uint32_t target;          /* indirect: operand offset of the address */
+  uint32_t callee; /* index into the kernel's functions; indirect: unused */
+  uint32_t target; /* indirect: operand offset of the address */
   uint32_t argument_count, result_count;
   const exec_place *arguments, *results; /* in the caller's frame */
-  uint32_t host;            /* exec_host_call of a function that the virtual GPU provides itself */
+  uint32_t host;                         /* exec_host_call of a function that the virtual GPU provides itself */
 } exec_call;
 
 typedef enum exec_host_call {
-  EXEC_HOST_NONE, EXEC_HOST_VPRINTF, EXEC_HOST_ASSERT, EXEC_HOST_MALLOC, EXEC_HOST_FREE,
+  EXEC_HOST_NONE,
+  EXEC_HOST_VPRINTF,
+  EXEC_HOST_ASSERT,
+  EXEC_HOST_MALLOC,
+  EXEC_HOST_FREE,
   /* dynamic parallelism: what CUDA's device runtime, itself PTX, asks of the system (children.c) */
-  EXEC_HOST_PARAMETER_BUFFER, EXEC_HOST_LAUNCH, EXEC_HOST_NEW_HANDLE, EXEC_HOST_NOTHING, EXEC_HOST_SET_ERROR, EXEC_HOST_LAST_ERROR,
+  EXEC_HOST_PARAMETER_BUFFER,
+  EXEC_HOST_LAUNCH,
+  EXEC_HOST_NEW_HANDLE,
+  EXEC_HOST_NOTHING,
+  EXEC_HOST_SET_ERROR,
+  EXEC_HOST_LAST_ERROR,
 } exec_host_call;
 
 typedef enum exec_op { EXEC_OP_LOAD, EXEC_OP_STORE, EXEC_OP_ATOMIC, EXEC_OP_PREFETCH } exec_op;
 
-/* One atomic operation for the lanes of `mask`, in lane order. address[l] is the lane's cell in host memory; b, c and old
- * are slots (old may be NULL). plain: nobody else can reach the memory. Returns the lanes whose cell changed. */
-typedef uint32_t (*exec_atomic_function)(void *const *address, const void *b, const void *c, void *old, uint32_t mask, bool plain);
+/* One atomic operation for the lanes of `mask`, in lane order. address[l] is the lane's cell in host memory; b, c and
+ * old are slots (old may be NULL). plain: nobody else can reach the memory. Returns the lanes whose cell changed. */
+typedef uint32_t (*exec_atomic_function)(void *const *address, const void *b, const void *c, void *old, uint32_t mask,
+                                         bool plain);
 
-typedef struct exec_access { /* side data of ld, st, atom, red */
-  exec_record *hint;       /* the last allocation found here; racy on purpose, always checked */
-  uint8_t op, space;       /* exec_op, ptx_space */
-  uint8_t wide;            /* the address register has 64 bits */
-  uint8_t bytes;           /* of one element in memory: 1, 2, 4, 8, 16 */
-  uint8_t elements;        /* 1, 2, 4, 8 */
-  uint8_t sign;            /* load: sign-extend */
-  uint8_t to16;            /* load: the register has 16 bits: the extension is cut to 16 */
-  uint8_t slot_bytes;      /* of the data registers: 4, 8 or 16 per lane */
-  uint8_t poll;            /* volatile, relaxed, acquire: a loop of these is waiting for somebody */
-  uint8_t whole;           /* a vector that other blocks must never see in part */
-  uint8_t returns;         /* atomic: the old value is wanted */
-  uint8_t trace_flags;     /* TRACE_* */
-  uint8_t log2_total;      /* log2 of the bytes per lane, rounded up */
-  uint8_t system;          /* atomic of .sys scope: threads of the host may change the cell, too */
-  uint32_t data[8];        /* operand offsets of the elements; a sink has a scratch slot */
-  uint32_t load[8];        /* trace: index of the load number of each destination, EXEC_NO_OFFSET without */
-  uint32_t compare;        /* cas: operand offset of c */
-  uint32_t use;            /* the declared use last found here; racy on purpose, always checked */
-  exec_handler plain;      /* of code that is checked: what does the access (checked.c); else NULL */
+typedef struct exec_access {   /* side data of ld, st, atom, red */
+  exec_record *hint;           /* the last allocation found here; racy on purpose, always checked */
+  uint8_t op, space;           /* exec_op, ptx_space */
+  uint8_t wide;                /* the address register has 64 bits */
+  uint8_t bytes;               /* of one element in memory: 1, 2, 4, 8, 16 */
+  uint8_t elements;            /* 1, 2, 4, 8 */
+  uint8_t sign;                /* load: sign-extend */
+  uint8_t to16;                /* load: the register has 16 bits: the extension is cut to 16 */
+  uint8_t slot_bytes;          /* of the data registers: 4, 8 or 16 per lane */
+  uint8_t poll;                /* volatile, relaxed, acquire: a loop of these is waiting for somebody */
+  uint8_t whole;               /* a vector that other blocks must never see in part */
+  uint8_t returns;             /* atomic: the old value is wanted */
+  uint8_t trace_flags;         /* TRACE_* */
+  uint8_t log2_total;          /* log2 of the bytes per lane, rounded up */
+  uint8_t system;              /* atomic of .sys scope: threads of the host may change the cell, too */
+  uint32_t data[8];            /* operand offsets of the elements; a sink has a scratch slot */
+  uint32_t load[8];            /* trace: index of the load number of each destination, EXEC_NO_OFFSET without */
+  uint32_t compare;            /* cas: operand offset of c */
+  uint32_t use;                /* the declared use last found here; racy on purpose, always checked */
+  exec_handler plain;          /* of code that is checked: what does the access (checked.c); else NULL */
   exec_atomic_function atomic; /* on global memory */
   exec_atomic_function atomic_shared;
 } exec_access;
 
-/* Side data of bar, barrier, shfl, vote, match, redux, elect, bar.warp.sync, and the start of an exec_matrix. Operands: src[0] the value (shfl a, vote's
- * predicate, ...), src[1] and src[2] shfl's b and c, src[3] the membermask; barriers: src[0] the barrier, src[1] the
- * thread count (EXEC_NO_OFFSET: none), src[2] the predicate. */
+/* Side data of bar, barrier, shfl, vote, match, redux, elect, bar.warp.sync, and the start of an exec_matrix. Operands:
+ * src[0] the value (shfl a, vote's predicate, ...), src[1] and src[2] shfl's b and c, src[3] the membermask; barriers:
+ * src[0] the barrier, src[1] the thread count (EXEC_NO_OFFSET: none), src[2] the predicate. */
 typedef struct exec_sync {
-  uint8_t kind;            /* exec_sync_kind */
-  uint8_t mode;            /* exec_sync_mode */
-  uint8_t has_predicate;   /* a predicate result is wanted (dst2) */
-  uint8_t negated;         /* the predicate source is written !p */
-  uint8_t wide;            /* match: 64-bit values */
-  uint8_t legacy;          /* no membermask: the active lanes */
+  uint8_t kind;          /* exec_sync_kind */
+  uint8_t mode;          /* exec_sync_mode */
+  uint8_t has_predicate; /* a predicate result is wanted (dst2) */
+  uint8_t negated;       /* the predicate source is written !p */
+  uint8_t wide;          /* match: 64-bit values */
+  uint8_t legacy;        /* no membermask: the active lanes */
   uint8_t is_signed;
-  uint8_t cluster;         /* barrier: of the cluster, which is this block */
-  uint8_t absolute;        /* redux.f32 .abs */
-  uint8_t nan;             /* redux.f32 .NaN */
-  uint8_t constant;        /* shfl: b and c are constants: `lane` and `valid` hold */
+  uint8_t cluster;  /* barrier: of the cluster, which is this block */
+  uint8_t absolute; /* redux.f32 .abs */
+  uint8_t nan;      /* redux.f32 .NaN */
+  uint8_t constant; /* shfl: b and c are constants: `lane` and `valid` hold */
   uint32_t valid;
   uint32_t lane[EXEC_LANES];
 } exec_sync;
 
 typedef enum exec_sync_mode {
-  EXEC_SHFL_UP, EXEC_SHFL_DOWN, EXEC_SHFL_BFLY, EXEC_SHFL_IDX,
-  EXEC_VOTE_ALL, EXEC_VOTE_ANY, EXEC_VOTE_UNI, EXEC_VOTE_BALLOT,
-  EXEC_REDUX_ADD, EXEC_REDUX_MIN, EXEC_REDUX_MAX, EXEC_REDUX_AND, EXEC_REDUX_OR, EXEC_REDUX_XOR,
-  EXEC_REDUX_FMIN, EXEC_REDUX_FMAX,
-  EXEC_BARRIER_SYNC, EXEC_BARRIER_ARRIVE, EXEC_BARRIER_POPC, EXEC_BARRIER_AND, EXEC_BARRIER_OR,
+  EXEC_SHFL_UP,
+  EXEC_SHFL_DOWN,
+  EXEC_SHFL_BFLY,
+  EXEC_SHFL_IDX,
+  EXEC_VOTE_ALL,
+  EXEC_VOTE_ANY,
+  EXEC_VOTE_UNI,
+  EXEC_VOTE_BALLOT,
+  EXEC_REDUX_ADD,
+  EXEC_REDUX_MIN,
+  EXEC_REDUX_MAX,
+  EXEC_REDUX_AND,
+  EXEC_REDUX_OR,
+  EXEC_REDUX_XOR,
+  EXEC_REDUX_FMIN,
+  EXEC_REDUX_FMAX,
+  EXEC_BARRIER_SYNC,
+  EXEC_BARRIER_ARRIVE,
+  EXEC_BARRIER_POPC,
+  EXEC_BARRIER_AND,
+  EXEC_BARRIER_OR,
 } exec_sync_mode;
 
 typedef enum exec_sync_kind {
-  EXEC_SYNC_WARP, EXEC_SYNC_SHFL, EXEC_SYNC_VOTE, EXEC_SYNC_MATCH_ANY, EXEC_SYNC_MATCH_ALL, EXEC_SYNC_REDUX, EXEC_SYNC_ELECT,
-  EXEC_SYNC_MMA, EXEC_SYNC_QUAD_MMA, EXEC_SYNC_MOVMATRIX, /* matrix.h; all lanes at one place */
+  EXEC_SYNC_WARP,
+  EXEC_SYNC_SHFL,
+  EXEC_SYNC_VOTE,
+  EXEC_SYNC_MATCH_ANY,
+  EXEC_SYNC_MATCH_ALL,
+  EXEC_SYNC_REDUX,
+  EXEC_SYNC_ELECT,
+  EXEC_SYNC_MMA,
+  EXEC_SYNC_QUAD_MMA,
+  EXEC_SYNC_MOVMATRIX, /* matrix.h; all lanes at one place */
   EXEC_SYNC_BARRIER,
 } exec_sync_kind;
 
@@ -199,12 +241,13 @@ typedef struct core_worker core_worker;
 typedef struct core_launch core_launch;
 
 typedef struct exec_frame {
-  struct exec_frame *parent;       /* the caller's; NULL in the kernel; next free one in the pool */
+  struct exec_frame *parent; /* the caller's; NULL in the kernel; next free one in the pool */
   const exec_function *function;
-  const exec_instr *call;          /* the call instruction, in the parent's code */
-  uint32_t lanes;                  /* lanes inside */
-  uint32_t depth;                  /* 0: the kernel */
-  uint32_t local, stack;           /* where its local memory starts, how much stack is in use with it; bytes per thread */
+  const exec_instr *call; /* the call instruction, in the parent's code */
+  uint32_t lanes;         /* lanes inside */
+  uint32_t depth;         /* 0: the kernel */
+  /* where its local memory starts, how much stack is in use with it; bytes per thread */
+  uint32_t local, stack;
   uint32_t size_class;
   _Alignas(64) unsigned char registers[];
 } exec_frame;
@@ -214,10 +257,10 @@ typedef enum split_state { SPLIT_READY, SPLIT_BARRIER, SPLIT_SYNC } split_state;
 typedef struct exec_split {
   uint32_t mask;
   uint8_t state;
-  uint8_t barrier;                 /* BARRIER: which */
-  uint32_t member;                 /* SYNC: the membermask */
-  uint32_t last;                   /* when it last ran, for rotation */
-  const exec_instr *pc;            /* next instruction; BARRIER and SYNC: the one it waits at */
+  uint8_t barrier;      /* BARRIER: which */
+  uint32_t member;      /* SYNC: the membermask */
+  uint32_t last;        /* when it last ran, for rotation */
+  const exec_instr *pc; /* next instruction; BARRIER and SYNC: the one it waits at */
   exec_frame *frame;
 } exec_split;
 
@@ -229,8 +272,8 @@ typedef struct exec_isa_table { /* what core.isa.c and its companions give per i
   exec_run_function run;
   ff_status (*choose)(const ptx_func *func, const ptx_instr *instr, exec_choice *choice, ff_error *error);
   void (*choose_access)(const exec_access *access, exec_handler run[2]);
-  const exec_handler *sync;        /* by exec_sync_kind */
-  const exec_handler *moves;       /* by exec_move */
+  const exec_handler *sync;  /* by exec_sync_kind */
+  const exec_handler *moves; /* by exec_move */
 } exec_isa_table;
 
 extern const exec_isa_table exec_isa_baseline, exec_isa_avx2, exec_isa_avx512;
@@ -243,87 +286,92 @@ const exec_isa_table *exec_isa_find(const char *name);
 #define EXEC_NO_KEY UINT64_MAX
 
 struct core_warp {
-  exec_warp x;                     /* first: what computing handlers see */
-  uint32_t active;                 /* lanes of the running split; 0: none is running */
-  uint32_t active_count;           /* how many those are */
-  uint32_t live;                   /* lanes that have not exited */
-  uint32_t segment;                /* PTX index of the first instruction that is not yet counted */
-  int32_t budget;                  /* warp instructions left of this turn */
-  uint32_t polls;                  /* of this turn */
-  const exec_instr *pc;            /* of the running split, while the interpreter loop does not hold it */
+  exec_warp x;           /* first: what computing handlers see */
+  uint32_t active;       /* lanes of the running split; 0: none is running */
+  uint32_t active_count; /* how many those are */
+  uint32_t live;         /* lanes that have not exited */
+  uint32_t segment;      /* PTX index of the first instruction that is not yet counted */
+  int32_t budget;        /* warp instructions left of this turn */
+  uint32_t polls;        /* of this turn */
+  const exec_instr *pc;  /* of the running split, while the interpreter loop does not hold it */
   exec_frame *frame;
-  const exec_function *function;   /* frame->function */
+  const exec_function *function; /* frame->function */
   core_block *block;
   core_launch *launch;
   core_worker *worker;
-  trace_writer *trace;             /* NULL: no access stream is wanted */
-  bool watched;                    /* global accesses are to be told: there is a stream, or uses are declared */
+  trace_writer *trace; /* NULL: no access stream is wanted */
+  bool watched;        /* global accesses are to be told: there is a stream, or uses are declared */
   unsigned char *shared;
   uint32_t shared_bytes;
-  uint32_t index;                  /* in the block */
-  unsigned char *local;            /* 32 lanes interleaved by 4-byte words */
+  uint32_t index;       /* in the block */
+  unsigned char *local; /* 32 lanes interleaved by 4-byte words */
   const unsigned char *params;
-  uint64_t next_key;               /* smallest key among the other READY splits */
-  uint32_t ready_count;            /* how many those are */
-  uint32_t other_count;            /* READY, BARRIER and SYNC */
-  uint32_t rotated;                /* leaders that the running split may pass whatever its key */
-  uint32_t rotation;               /* how many it gets next time */
-  uint32_t clock;                  /* counts rotations: exec_split.last */
-  uint32_t present;                /* lanes that exist */
+  uint64_t next_key;    /* smallest key among the other READY splits */
+  uint32_t ready_count; /* how many those are */
+  uint32_t other_count; /* READY, BARRIER and SYNC */
+  uint32_t rotated;     /* leaders that the running split may pass whatever its key */
+  uint32_t rotation;    /* how many it gets next time */
+  uint32_t clock;       /* counts rotations: exec_split.last */
+  uint32_t present;     /* lanes that exist */
   uint64_t executed, thread_executed, accesses, sectors, diverged;
-  uint64_t mark;                   /* of a block that takes virtual ones: what it had executed and touched at the last */
-  uint32_t inside;                 /* trace: lanes that are in `region`, among them all of the running split; 0: no region is entered */
+  /* of a block that takes virtual ones: what it had executed and touched at the last */
+  uint64_t mark;
+  /* trace: lanes that are in `region`, among them all of the running split; 0: no region is entered */
+  uint32_t inside;
   const exec_region *region;
-  uint32_t loads, waited;          /* trace: loads so far; the one last waited for */
-  const exec_instr *known;         /* compiled code for full warps left it at this barrier, and has found it since; else NULL (native.h) */
-  bool started;                    /* it has a frame */
-  bool starting;                   /* its first turn is not over */
+  uint32_t loads, waited; /* trace: loads so far; the one last waited for */
+  /* compiled code for full warps left it at this barrier, and has found it since; else NULL (native.h) */
+  const exec_instr *known;
+  bool started;  /* it has a frame */
+  bool starting; /* its first turn is not over */
   _Alignas(64) uint32_t tid[3][EXEC_LANES];
   exec_split others[EXEC_LANES];
   trace_writer writer;
 };
 
 typedef struct core_barrier {
-  uint32_t arrived;                /* threads that wait or have arrived */
-  uint32_t expected;               /* threads; 0: all that live */
-  uint32_t popc;                   /* .red: threads whose predicate was true */
-  uint32_t threads;                /* .red: threads that gave a predicate */
-  uint32_t arrive_records;         /* arrive-only BARRIER records written since the last completion */
+  uint32_t arrived;        /* threads that wait or have arrived */
+  uint32_t expected;       /* threads; 0: all that live */
+  uint32_t popc;           /* .red: threads whose predicate was true */
+  uint32_t threads;        /* .red: threads that gave a predicate */
+  uint32_t arrive_records; /* arrive-only BARRIER records written since the last completion */
 } core_barrier;
 
 struct core_block {
   core_launch *launch;
   core_worker *worker;
-  core_block *next;                /* in one of the worker's lists */
+  core_block *next; /* in one of the worker's lists */
   uint64_t index;
   uint32_t ctaid[3];
   uint32_t warp_count, thread_count;
   uint32_t live_threads;
-  uint64_t ready;                  /* warps that can run, a bit each */
-  uint32_t at;                     /* the warp whose turn it is */
-  uint32_t idle_turns;             /* turns that ended waiting since the last barrier or exit */
-  uint32_t busy_turns;             /* turns that ended computing since then */
-  bool polled;                     /* when it gave way, all its warps had polled memory */
-  bool pulled;                     /* it has taken a virtual block and gives way */
-  uint64_t work, turn;             /* instructions and sectors of its virtual blocks so far, of the slowest warp of each; how many had turns before: launch.c */
+  uint64_t ready;      /* warps that can run, a bit each */
+  uint32_t at;         /* the warp whose turn it is */
+  uint32_t idle_turns; /* turns that ended waiting since the last barrier or exit */
+  uint32_t busy_turns; /* turns that ended computing since then */
+  bool polled;         /* when it gave way, all its warps had polled memory */
+  bool pulled;         /* it has taken a virtual block and gives way */
+  /* instructions and sectors of its virtual blocks so far, of the slowest warp of each; how many had turns before:
+   * launch.c */
+  uint64_t work, turn;
   trace_chunk *chunk;
   unsigned char *shared;
   uint32_t shared_bytes, shared_room;
   core_barrier barriers[EXEC_BARRIERS];
-  uint32_t barriers_waiting;       /* bit per barrier at which somebody has arrived */
+  uint32_t barriers_waiting; /* bit per barrier at which somebody has arrived */
   uint64_t barrier_count;
-  uint64_t counted;                /* warp instructions that the launch's total does not have yet */
+  uint64_t counted; /* warp instructions that the launch's total does not have yet */
   ff_text print;
-  uint32_t *errors;                /* per thread: cudaGetLastError of the device runtime; NULL: none */
-  uint64_t shape;                  /* the launch for which the warps' thread ids were made */
-  const ptx_use_range *ranges;     /* what it may touch, launch->request->use_count of them; NULL: everything */
-  ptx_use_range *own_ranges;       /* where they stand if they are this block's alone */
+  uint32_t *errors;            /* per thread: cudaGetLastError of the device runtime; NULL: none */
+  uint64_t shape;              /* the launch for which the warps' thread ids were made */
+  const ptx_use_range *ranges; /* what it may touch, launch->request->use_count of them; NULL: everything */
+  ptx_use_range *own_ranges;   /* where they stand if they are this block's alone */
   uint32_t own_ranges_room;
-  unsigned char *local;            /* all warps' local memory */
+  unsigned char *local; /* all warps' local memory */
   uint64_t local_room;
   core_warp *warps;
   uint32_t warps_room;
-  void *watched;                   /* core_launch.checker's */
+  void *watched; /* core_launch.checker's */
 };
 
 #define CORE_SIZE_CLASSES 96
@@ -331,20 +379,20 @@ struct core_block {
 struct core_worker {
   uint32_t index;
   exec_frame *frames[CORE_SIZE_CLASSES];
-  uint64_t frame_bytes;            /* of all frames in use or in the pool */
-  core_block *spare;               /* block contexts not in use */
+  uint64_t frame_bytes; /* of all frames in use or in the pool */
+  core_block *spare;    /* block contexts not in use */
   core_block *running, *running_tail;
   uint32_t running_count;
-  core_block **queued;             /* blocks that have taken a virtual block: a heap, least work first */
+  core_block **queued; /* blocks that have taken a virtual block: a heap, least work first */
   uint32_t queued_count, queued_room;
-  uint64_t queued_turns;           /* how often one was added */
-  bool queue_next;                 /* the next one to run is one of them */
+  uint64_t queued_turns; /* how often one was added */
+  bool queue_next;       /* the next one to run is one of them */
   exec_stats stats;
-  uint64_t seen_progress;          /* of the launch, when the stream last held a block back */
-  uint32_t stuck_rounds;           /* how often in a row it did so without any progress */
-  uint64_t waiting_progress;       /* of the launch, since when its blocks have only polled, */
-  uint64_t waiting_since;          /* and that time, in ms; 0: they have not */
-  jmp_buf escape;                  /* a fault leaves the interpreter through it */
+  uint64_t seen_progress;    /* of the launch, when the stream last held a block back */
+  uint32_t stuck_rounds;     /* how often in a row it did so without any progress */
+  uint64_t waiting_progress; /* of the launch, since when its blocks have only polled, */
+  uint64_t waiting_since;    /* and that time, in ms; 0: they have not */
+  jmp_buf escape;            /* a fault leaves the interpreter through it */
 };
 
 struct core_launch {
@@ -355,38 +403,42 @@ struct core_launch {
   const exec_isa_table *isa;
   exec_function *const *functions; /* functions[0] is the kernel */
   uint32_t function_count;
-  uint32_t threads;                /* workers */
+  uint32_t threads; /* workers */
   uint32_t resident_limit;
   uint32_t grid[3], block[3];
   uint64_t blocks;
   uint32_t warp_count, thread_count;
   uint32_t shared_bytes, dynamic_shared;
-  uint32_t stack_limit;            /* bytes of local memory per thread */
+  uint32_t stack_limit; /* bytes of local memory per thread */
   const unsigned char *params;
-  uint64_t workspace;              /* of a cooperative grid; 0: none */
-  uint64_t clock_base;             /* warp instructions of all launches before */
-  uint64_t shape;                  /* unique number of this launch */
+  uint64_t workspace;  /* of a cooperative grid; 0: none */
+  uint64_t clock_base; /* warp instructions of all launches before */
+  uint64_t shape;      /* unique number of this launch */
   trace_launch *trace;
-  struct exec_checker *checker;    /* what looks at everything that the launch does (checker.h): it is then interpreted; NULL: none */
-  ptx_use_range *ranges;           /* what every block may touch; NULL: everything, or it depends on the block */
+  /* what looks at everything that the launch does (checker.h): it is then interpreted; NULL: none */
+  struct exec_checker *checker;
+  ptx_use_range *ranges; /* what every block may touch; NULL: everything, or it depends on the block */
   /* shared by the workers, changed atomically */
   uint64_t next_block;
-  uint64_t stop_above;             /* blocks with a larger index stop: one with this index has faulted */
-  uint64_t executed;               /* warp instructions, updated at the end of turns */
-  uint64_t progress;               /* blocks finished and barriers passed */
-  uint32_t resident;               /* blocks in progress */
-  bool told_waiting;               /* config->waiting was called */
-  pthread_mutex_t lock;            /* of what follows */
+  uint64_t stop_above;  /* blocks with a larger index stop: one with this index has faulted */
+  uint64_t executed;    /* warp instructions, updated at the end of turns */
+  uint64_t progress;    /* blocks finished and barriers passed */
+  uint32_t resident;    /* blocks in progress */
+  bool told_waiting;    /* config->waiting was called */
+  pthread_mutex_t lock; /* of what follows */
   exec_fault fault;
   uint64_t fault_block;
   struct core_output *output;
   exec_children children;
-  uint64_t handles;                /* streams and events that its threads have made */
-  const struct exec_native_code *native; /* by function; NULL: not compiled, or not yet (native.h). Set once, atomically */
-  void *native_job;                /* what native.h's provider knows the compilation by that is under way; NULL: none */
+  uint64_t handles; /* streams and events that its threads have made */
+  /* by function; NULL: not compiled, or not yet (native.h). Set once, atomically */
+  const struct exec_native_code *native;
+  void *native_job; /* what native.h's provider knows the compilation by that is under way; NULL: none */
 };
 
-static inline uint32_t core_lane_count(uint32_t mask) { return mask == EXEC_ALL_LANES ? EXEC_LANES : (uint32_t)__builtin_popcount(mask); }
+static inline uint32_t core_lane_count(uint32_t mask) {
+  return mask == EXEC_ALL_LANES ? EXEC_LANES : (uint32_t)__builtin_popcount(mask);
+}
 
 /* ---- splits (split.c): rare events of the interpreter loop ---- */
 
@@ -395,9 +447,11 @@ static inline uint64_t core_key(const exec_frame *frame, const exec_instr *pc) {
 }
 /* Adds a runnable split, merged with one that stands at the same place. */
 void core_add_ready(core_warp *w, uint32_t mask, const exec_instr *pc, exec_frame *frame);
-/* The running split stands at w->pc: merges those that stand there too, then makes the one with the smallest key run. */
+/* The running split stands at w->pc: merges those that stand there too, then makes the one with the smallest key
+ * run. */
 void core_switch(core_warp *w);
-/* Some of the running split's lanes branch at i, `taken`, the others go on behind it: the part that comes first runs. */
+/* Some of the running split's lanes branch at i, `taken`, the others go on behind it: the part that comes first
+ * runs. */
 void core_diverge(core_warp *w, const exec_instr *i, uint32_t taken);
 /* No split is running: makes the runnable one with the smallest key run. False: there is none. */
 bool core_pick(core_warp *w);
@@ -412,7 +466,8 @@ void core_exit(core_warp *w, const exec_instr *i);
 
 void core_trace_issue(core_warp *w, uint32_t end); /* access_records.c */
 void core_trace_waits(core_warp *w, const exec_instr *i);
-void core_mark(core_warp *w, const exec_instr *i); /* mark.c: the running split is where a marked region begins or ends */
+/* mark.c: the running split is where a marked region begins or ends */
+void core_mark(core_warp *w, const exec_instr *i);
 void core_mark_leave(core_warp *w);
 /* The lanes that are to run now are not all in the region: the others have left it, or wait in it. */
 static inline void core_mark_check(core_warp *w) {
@@ -462,7 +517,7 @@ void core_barrier_recheck(core_block *block); /* threads have exited */
 typedef enum block_result { BLOCK_DONE, BLOCK_YIELD, BLOCK_PULLED } block_result;
 core_block *core_block_start(core_worker *worker, core_launch *launch, uint64_t index);
 block_result core_block_run(core_block *block);
-void core_block_end(core_block *block);  /* finished: statistics, chunk, context back to the pool */
+void core_block_end(core_block *block); /* finished: statistics, chunk, context back to the pool */
 void core_block_abort(core_block *block);
 void core_block_destroy(core_block *block);
 /* Asserts what always holds between two turns (warp_check.c). */
@@ -483,4 +538,3 @@ void core_children_finish(core_launch *launch);
 void core_read_sreg(core_warp *w, const exec_instr *i);
 
 #endif
-

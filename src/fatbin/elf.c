@@ -14,9 +14,9 @@
 #include "base/memory.h"
 #include "fatbin/elf_read.h"
 
-#define MAX_NEEDED 4096u        /* libraries listed of one file */
+#define MAX_NEEDED 4096u             /* libraries listed of one file */
 #define MAX_STUB (UINT64_C(1) << 20) /* bytes of machine code without functions */
-#define MAX_TEXT 65536u         /* bytes of a string in a string table */
+#define MAX_TEXT 65536u              /* bytes of a string in a string table */
 #define MAX_PTX (UINT64_C(1) << 31)  /* bytes of all PTX texts of a file together */
 
 #if defined(__x86_64__)
@@ -37,7 +37,8 @@ static bool holds_fatbins(const elf_file *file, const Elf64_Shdr *section) {
 static bool address_offset(const elf_file *file, uint64_t address, uint64_t *offset) {
   for (uint32_t i = 0; i < file->segment_count; i++) {
     const Elf64_Phdr *segment = &file->segments[i];
-    if (segment->p_type != PT_LOAD || address < segment->p_vaddr || address - segment->p_vaddr >= segment->p_filesz) continue;
+    if (segment->p_type != PT_LOAD || address < segment->p_vaddr || address - segment->p_vaddr >= segment->p_filesz)
+      continue;
     *offset = segment->p_offset + (address - segment->p_vaddr); /* may wrap in a hostile file; elf_part checks */
     return true;
   }
@@ -124,7 +125,9 @@ static bool has_functions(const char *bytes, size_t size) {
   if (size < sizeof header) return true;
   memcpy(&header, bytes, sizeof header);
   uint64_t table = header.e_shoff, names = header.e_shstrndx, tables = (uint64_t)header.e_shnum * sizeof(Elf64_Shdr);
-  if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || !table || table > size || tables > size - table || names >= header.e_shnum) return true;
+  if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || !table || table > size || tables > size - table ||
+      names >= header.e_shnum)
+    return true;
   Elf64_Shdr section, strings;
   memcpy(&strings, bytes + table + names * sizeof strings, sizeof strings);
   if (strings.sh_offset > size || strings.sh_size > size - strings.sh_offset) return true;
@@ -164,9 +167,12 @@ static ff_status take_image(const fatbin *image, image_walk *walk, ff_error *err
   ff_status status = FF_OK;
   for (uint32_t i = 0; i < image->entry_count && status == FF_OK; i++) {
     const fatbin_entry *entry = &image->entries[i];
-    if (report && entry->kind == FATBIN_KIND_PTX) count_arch(entry->arch, &report->ptx, &report->ptx_lowest, &report->ptx_highest);
-    if (report && entry->kind == FATBIN_KIND_ELF && !report->ptx && !report->kernels) report->kernels = entry_has_functions(entry);
-    if (report && entry->kind == FATBIN_KIND_ELF) count_arch(entry->arch, &report->machine_code, &report->code_lowest, &report->code_highest);
+    if (report && entry->kind == FATBIN_KIND_PTX)
+      count_arch(entry->arch, &report->ptx, &report->ptx_lowest, &report->ptx_highest);
+    if (report && entry->kind == FATBIN_KIND_ELF && !report->ptx && !report->kernels)
+      report->kernels = entry_has_functions(entry);
+    if (report && entry->kind == FATBIN_KIND_ELF)
+      count_arch(entry->arch, &report->machine_code, &report->code_lowest, &report->code_highest);
     if (walk->texts && entry->kind == FATBIN_KIND_PTX) status = take_text(entry, walk, error);
   }
   walk->images++;
@@ -209,7 +215,8 @@ static ff_status walk_sections(const elf_file *file, image_walk *walk, ff_error 
   for (uint32_t i = 0; i < file->section_count && status == FF_OK; i++) {
     const Elf64_Shdr *section = &file->sections[i];
     if (!holds_fatbins(file, section)) continue;
-    if (walk->report && strcmp(elf_section_name(file, section), "__nv_relfatbin") == 0) walk->report->relocatable = true;
+    if (walk->report && strcmp(elf_section_name(file, section), "__nv_relfatbin") == 0)
+      walk->report->relocatable = true;
     char *bytes = section->sh_size <= left ? elf_part(file, section->sh_offset, section->sh_size) : NULL;
     if (!bytes) {
       ff_error why;
@@ -254,8 +261,10 @@ static void read_elf(elf_file *file, fatbin_report *report) {
   for (uint32_t i = 0; i < file->section_count; i++) has_code |= holds_fatbins(file, &file->sections[i]);
   report->stripped = !elf_section(file, SHT_SYMTAB);
   report->runtime = elf_has_symbol(file, SHT_DYNSYM, registers, false) || report->cudart ? FATBIN_RUNTIME_SHARED
-                    : program && (elf_has_symbol(file, SHT_SYMTAB, registers, true) || (has_code && report->stripped && !report->needs_libcuda))
-                        ? FATBIN_RUNTIME_STATIC : FATBIN_RUNTIME_NONE;
+                    : program && (elf_has_symbol(file, SHT_SYMTAB, registers, true) ||
+                                  (has_code && report->stripped && !report->needs_libcuda))
+                        ? FATBIN_RUNTIME_STATIC
+                        : FATBIN_RUNTIME_NONE;
 }
 
 ff_status fatbin_check_executable(const char *path, fatbin_report *report, ff_error *error) {
@@ -287,7 +296,8 @@ static ff_status no_ptx(const char *path, fatbin_file_kind kind, uint32_t images
   if (kind != FATBIN_FILE_ELF && kind != FATBIN_FILE_FATBIN)
     return ff_fail(error, FF_NOT_FOUND, "%s: neither a 64-bit ELF file nor a fat binary", path);
   if (!images) return ff_fail(error, FF_NOT_FOUND, "%s: no CUDA code in it", path);
-  return ff_fail(error, FF_NOT_FOUND, "%s: its CUDA code is machine code only; nvcc -arch=sm_75 (or code=compute_75) embeds PTX", path);
+  return ff_fail(error, FF_NOT_FOUND,
+                 "%s: its CUDA code is machine code only; nvcc -arch=sm_75 (or code=compute_75) embeds PTX", path);
 }
 
 ff_status fatbin_extract_ptx(const char *path, fatbin_ptx_texts *texts, ff_error *error) {

@@ -30,8 +30,7 @@ void *elf_part(const elf_file *file, uint64_t offset, uint64_t bytes) {
 
 ff_status elf_open(const char *path, elf_file *file, ff_error *error) {
   *file = (elf_file){.path = path, .fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
-  if (file->fd < 0)
-    return ff_fail(error, errno == ENOENT ? FF_NOT_FOUND : FF_IO, "%s: %s", path, strerror(errno));
+  if (file->fd < 0) return ff_fail(error, errno == ENOENT ? FF_NOT_FOUND : FF_IO, "%s: %s", path, strerror(errno));
   struct stat about;
   if (fstat(file->fd, &about) != 0 || !S_ISREG(about.st_mode)) {
     close(file->fd);
@@ -70,7 +69,7 @@ static void read_sections(elf_file *file) {
   uint64_t count = header->e_shnum, names = header->e_shstrndx;
   Elf64_Shdr *first = elf_part(file, header->e_shoff, sizeof *first);
   if (!first) return;
-  if (!count) count = first->sh_size;                /* more than 65,279 sections: the count is in the first one */
+  if (!count) count = first->sh_size; /* more than 65,279 sections: the count is in the first one */
   if (names == SHN_XINDEX) names = first->sh_link;
   free(first);
   if (count > file->size / sizeof(Elf64_Shdr)) return;
@@ -100,7 +99,8 @@ bool elf_tables(elf_file *file) {
 }
 
 const char *elf_section_name(const elf_file *file, const Elf64_Shdr *section) {
-  return file->section_names && section->sh_name < file->section_names_size ? file->section_names + section->sh_name : "";
+  return file->section_names && section->sh_name < file->section_names_size ? file->section_names + section->sh_name
+                                                                            : "";
 }
 
 const Elf64_Shdr *elf_section(const elf_file *file, uint32_t type) {
@@ -114,7 +114,8 @@ const Elf64_Shdr *elf_section(const elf_file *file, uint32_t type) {
 elf_symbols elf_symbols_read(const elf_file *file, uint32_t type) {
   elf_symbols symbols = {0};
   const Elf64_Shdr *table = elf_section(file, type); /* a file has at most one of each type */
-  if (!table || table->sh_link >= file->section_count || file->sections[table->sh_link].sh_type != SHT_STRTAB) return symbols;
+  if (!table || table->sh_link >= file->section_count || file->sections[table->sh_link].sh_type != SHT_STRTAB)
+    return symbols;
   const Elf64_Shdr *names = &file->sections[table->sh_link];
   symbols.names = elf_part(file, names->sh_offset, names->sh_size);
   symbols.names_size = symbols.names ? names->sh_size : 0;
@@ -136,7 +137,8 @@ bool elf_has_symbol(const elf_file *file, uint32_t type, const char *name, bool 
   for (uint64_t i = 0; i < symbols.count && !found; i++) {
     const Elf64_Sym *symbol = &symbols.items[i];
     found = (symbol->st_shndx != SHN_UNDEF) == defined && symbol->st_name < symbols.names_size &&
-            symbols.names_size - symbol->st_name >= length && memcmp(symbols.names + symbol->st_name, name, length) == 0;
+            symbols.names_size - symbol->st_name >= length &&
+            memcmp(symbols.names + symbol->st_name, name, length) == 0;
   }
   elf_symbols_free(&symbols);
   return found;

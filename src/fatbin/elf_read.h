@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading ELF files part by part: for elf.c and symbols.c.
  *
- * What always holds: nothing of the file is trusted. A part is copied out of the file before it is looked at, and only if
- * the file has all of it; a table that the file does not have, or that makes no sense, is empty. */
+ * What always holds: nothing of the file is trusted. A part is copied out of the file before it is looked at, and only
+ * if the file has all of it; a table that the file does not have, or that makes no sense, is empty. */
 #ifndef FF_FATBIN_ELF_READ_H
 #define FF_FATBIN_ELF_READ_H
 
@@ -17,7 +17,7 @@ typedef struct elf_file {
   Elf64_Ehdr header;
   Elf64_Shdr *sections;
   uint32_t section_count;
-  char *section_names;      /* NUL-terminated at section_names_size */
+  char *section_names; /* NUL-terminated at section_names_size */
   uint64_t section_names_size;
   Elf64_Phdr *segments;
   uint32_t segment_count;
@@ -36,13 +36,14 @@ bool elf_tables(elf_file *file);
 const char *elf_section_name(const elf_file *file, const Elf64_Shdr *section); /* "": it has none */
 /* The first section of this type (SHT_*); NULL: none. */
 const Elf64_Shdr *elf_section(const elf_file *file, uint32_t type);
-/* Does the symbol table of this type (SHT_SYMTAB, SHT_DYNSYM) have the name, defined in the file or left to another one? */
+/* Does the symbol table of this type (SHT_SYMTAB, SHT_DYNSYM) have the name, defined in the file or left to another
+ * one? */
 bool elf_has_symbol(const elf_file *file, uint32_t type, const char *name, bool defined);
 
 typedef struct elf_symbols { /* a copy of a symbol table; all NULL and 0: the file has none */
   Elf64_Sym *items;
   uint64_t count;
-  char *names;         /* NUL-terminated at names_size */
+  char *names; /* NUL-terminated at names_size */
   uint64_t names_size;
 } elf_symbols;
 elf_symbols elf_symbols_read(const elf_file *file, uint32_t type);

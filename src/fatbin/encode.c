@@ -24,15 +24,15 @@ static void pad(ff_text *out, size_t from) {
 static ff_status pack(const fatbin_item *item, char **packed, size_t *size, ff_error *error) {
   *packed = NULL;
   *size = item->size;
-  if (item->size > FATBIN_MAX_PAYLOAD) return ff_fail(error, FF_LIMIT, "fat binary item of %zu bytes is too large", item->size);
+  if (item->size > FATBIN_MAX_PAYLOAD)
+    return ff_fail(error, FF_LIMIT, "fat binary item of %zu bytes is too large", item->size);
   if (item->packing == FATBIN_RAW) return FF_OK;
-  size_t room = item->packing == FATBIN_LZ4 ? (size_t)LZ4_compressBound((int)item->size) : ZSTD_compressBound(item->size);
+  size_t room =
+      item->packing == FATBIN_LZ4 ? (size_t)LZ4_compressBound((int)item->size) : ZSTD_compressBound(item->size);
   char *to = ff_alloc(room);
   size_t used;
-  if (item->packing == FATBIN_LZ4)
-    used = (size_t)LZ4_compress_default(item->bytes, to, (int)item->size, (int)room);
-  else
-    used = ZSTD_compress(to, room, item->bytes, item->size, 3);
+  if (item->packing == FATBIN_LZ4) used = (size_t)LZ4_compress_default(item->bytes, to, (int)item->size, (int)room);
+  else used = ZSTD_compress(to, room, item->bytes, item->size, 3);
   if (!used || (item->packing == FATBIN_ZSTD && ZSTD_isError(used))) {
     free(to);
     return ff_fail(error, FF_INTERNAL, "cannot compress %zu bytes for a fat binary", item->size);

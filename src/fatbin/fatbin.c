@@ -54,15 +54,17 @@ static ff_status read_packing(const unsigned char *entry, uint64_t stored, fatbi
   uint64_t packed = read32(entry + 16), unpacked = read64(entry + 56);
   bool lz4 = out->flags & FATBIN_FLAG_LZ4, zstd = out->flags & FATBIN_FLAG_ZSTD;
   if (lz4 && zstd)
-    return ff_fail(error, FF_PARSE, "entry at offset %#" PRIx64 ": its flags name two compressions at once", out->offset);
+    return ff_fail(error, FF_PARSE, "entry at offset %#" PRIx64 ": its flags name two compressions at once",
+                   out->offset);
   if (!lz4 && !zstd) {
     out->packing = FATBIN_RAW;
     out->payload_bytes = out->unpacked_bytes = stored;
     return FF_OK;
   }
   if (!packed || packed > stored)
-    return ff_fail(error, FF_PARSE, "entry at offset %#" PRIx64 ": compressed size %" PRIu64 " of %" PRIu64 " stored bytes",
-                   out->offset, packed, stored);
+    return ff_fail(error, FF_PARSE,
+                   "entry at offset %#" PRIx64 ": compressed size %" PRIu64 " of %" PRIu64 " stored bytes", out->offset,
+                   packed, stored);
   out->packing = lz4 ? FATBIN_LZ4 : FATBIN_ZSTD;
   out->payload_bytes = packed;
   out->unpacked_bytes = unpacked;
@@ -70,18 +72,21 @@ static ff_status read_packing(const unsigned char *entry, uint64_t stored, fatbi
 }
 
 /* Reads the entry at `at`, of which `left` bytes remain in the fat binary; *used is its whole length. */
-static ff_status read_entry(const unsigned char *at, uint64_t left, fatbin_entry *out, uint64_t *used, ff_error *error) {
+static ff_status read_entry(const unsigned char *at, uint64_t left, fatbin_entry *out, uint64_t *used,
+                            ff_error *error) {
   if (left < FATBIN_ENTRY_BYTES)
     return ff_fail(error, FF_PARSE, "entry at offset %#" PRIx64 ": %" PRIu64 " bytes are left, its header needs %u",
                    out->offset, left, FATBIN_ENTRY_BYTES);
   uint32_t header = read32(at + 4);
   uint64_t stored = read64(at + 8);
   if (header < FATBIN_ENTRY_BYTES || header > left)
-    return ff_fail(error, FF_PARSE, "entry at offset %#" PRIx64 ": header size %" PRIu32 " (%u to %" PRIu64 " are possible)",
+    return ff_fail(error, FF_PARSE,
+                   "entry at offset %#" PRIx64 ": header size %" PRIu32 " (%u to %" PRIu64 " are possible)",
                    out->offset, header, FATBIN_ENTRY_BYTES, left);
   if (stored > left - header)
-    return ff_fail(error, FF_PARSE, "entry at offset %#" PRIx64 ": payload of %" PRIu64 " bytes, but %" PRIu64 " are left",
-                   out->offset, stored, left - header);
+    return ff_fail(error, FF_PARSE,
+                   "entry at offset %#" PRIx64 ": payload of %" PRIu64 " bytes, but %" PRIu64 " are left", out->offset,
+                   stored, left - header);
   out->kind = read16(at);
   out->version_minor = read16(at + 24);
   out->version_major = read16(at + 26);
@@ -107,8 +112,9 @@ ff_status fatbin_open(const void *data, uint64_t limit, fatbin *out, ff_error *e
   if (version != 1)
     return ff_fail(error, FF_UNSUPPORTED, "fat binary: format version %" PRIu32 "; only version 1 is known", version);
   if (header < FATBIN_HEADER_BYTES || header > limit || size > limit - header)
-    return ff_fail(error, FF_PARSE, "fat binary: header of %" PRIu32 " and content of %" PRIu64 " bytes, but there are %" PRIu64,
-                   header, size, limit);
+    return ff_fail(error, FF_PARSE,
+                   "fat binary: header of %" PRIu32 " and content of %" PRIu64 " bytes, but there are %" PRIu64, header,
+                   size, limit);
   out->bytes = header + size;
   FF_VEC(fatbin_entry) entries = {0};
   ff_status status = FF_OK;
@@ -156,7 +162,8 @@ ff_status fatbin_open_registered(const void *wrapper, fatbin_set *set, ff_error 
   if (read32(bytes) == FATBIN_MAGIC) {
     status = set_add(set, bytes, error);
   } else if (read32(bytes) != FATBIN_WRAPPER_MAGIC) {
-    return ff_fail(error, FF_PARSE, "fat binary wrapper: it starts with %#" PRIx32 ", not %#x", read32(bytes), FATBIN_WRAPPER_MAGIC);
+    return ff_fail(error, FF_PARSE, "fat binary wrapper: it starts with %#" PRIx32 ", not %#x", read32(bytes),
+                   FATBIN_WRAPPER_MAGIC);
   } else {
     uint32_t version = read32(bytes + 4);
     uint64_t data = read64(bytes + 8), linked = read64(bytes + 16);
@@ -206,7 +213,8 @@ ff_status fatbin_unpack(const fatbin_entry *entry, char **bytes, size_t *size, f
   char *to = ff_alloc((size_t)entry->unpacked_bytes + 1);
   if (!unpack_into(entry, to)) {
     free(to);
-    return ff_fail(error, FF_PARSE, "entry at offset %#" PRIx64 ": its %s data is damaged (%" PRIu64 " bytes for %" PRIu64 ")",
+    return ff_fail(error, FF_PARSE,
+                   "entry at offset %#" PRIx64 ": its %s data is damaged (%" PRIu64 " bytes for %" PRIu64 ")",
                    entry->offset, words[entry->packing], entry->payload_bytes, entry->unpacked_bytes);
   }
   *bytes = to;
@@ -216,7 +224,8 @@ ff_status fatbin_unpack(const fatbin_entry *entry, char **bytes, size_t *size, f
 
 ff_status fatbin_ptx(const fatbin_entry *entry, char **text, size_t *length, ff_error *error) {
   if (entry->kind != FATBIN_KIND_PTX)
-    return ff_fail(error, FF_INVALID, "entry at offset %#" PRIx64 ": it is of kind %" PRIu32 ", not PTX", entry->offset, entry->kind);
+    return ff_fail(error, FF_INVALID, "entry at offset %#" PRIx64 ": it is of kind %" PRIu32 ", not PTX", entry->offset,
+                   entry->kind);
   ff_status status = fatbin_unpack(entry, text, length, error);
   if (status == FF_OK) *length = strlen(*text);
   return status;
@@ -235,12 +244,14 @@ const fatbin_entry *fatbin_best_ptx(const fatbin *image, uint32_t capability, fa
     if (entry->kind != FATBIN_KIND_PTX) continue;
     if (!lowest || entry->arch < lowest->arch) lowest = entry;
     if (!runs_on(entry, capability)) continue;
-    if (!best || entry->arch > best->arch || (entry->arch == best->arch && best->suffix && !entry->suffix)) best = entry;
+    if (!best || entry->arch > best->arch || (entry->arch == best->arch && best->suffix && !entry->suffix))
+      best = entry;
   }
   if (note) {
     (*note)[0] = '\0';
     if (!best && lowest)
-      snprintf(*note, sizeof *note, "its PTX is for compute_%" PRIu32 "%.1s, the machine has compute capability %" PRIu32 ".%" PRIu32,
+      snprintf(*note, sizeof *note,
+               "its PTX is for compute_%" PRIu32 "%.1s, the machine has compute capability %" PRIu32 ".%" PRIu32,
                lowest->arch, lowest->suffix ? &lowest->suffix : "", capability / 10, capability % 10);
   }
   return best ? best : lowest;

@@ -25,7 +25,8 @@
 #define FATBIN_WRAPPER_BYTES 24u
 #define FATBIN_HEADER_BYTES 16u
 #define FATBIN_ENTRY_BYTES 64u
-#define FATBIN_MAX_IMAGE (UINT64_C(1) << 32)   /* a fat binary in memory, bytes: its own size field is all that bounds it */
+/* a fat binary in memory, bytes: its own size field is all that bounds it */
+#define FATBIN_MAX_IMAGE (UINT64_C(1) << 32)
 #define FATBIN_MAX_PAYLOAD (UINT64_C(1) << 29) /* a payload after decompression, bytes */
 #define FATBIN_MAX_ENTRIES 65536u              /* in one fat binary */
 #define FATBIN_MAX_LINKED 65536u               /* fat binaries behind one wrapper */
@@ -33,36 +34,36 @@
 enum { FATBIN_KIND_PTX = 1, FATBIN_KIND_ELF = 2 }; /* others exist (link-time intermediate code) and are kept */
 
 enum { /* flags of an entry, as stored */
-  FATBIN_FLAG_64BIT = 0x1,
-  FATBIN_FLAG_DEBUG = 0x2,
-  FATBIN_FLAG_ALWAYS = 0x10,
-  FATBIN_FLAG_LZ4 = 0x2000,
-  FATBIN_FLAG_ZSTD = 0x8000,
-  FATBIN_FLAG_ARCHITECTURE = 0x100000, /* "a": for exactly this architecture */
-  FATBIN_FLAG_FAMILY = 0x200000,       /* "f": for this architecture and later ones of its family */
+       FATBIN_FLAG_64BIT = 0x1,
+       FATBIN_FLAG_DEBUG = 0x2,
+       FATBIN_FLAG_ALWAYS = 0x10,
+       FATBIN_FLAG_LZ4 = 0x2000,
+       FATBIN_FLAG_ZSTD = 0x8000,
+       FATBIN_FLAG_ARCHITECTURE = 0x100000, /* "a": for exactly this architecture */
+       FATBIN_FLAG_FAMILY = 0x200000,       /* "f": for this architecture and later ones of its family */
 };
 
 typedef enum fatbin_packing { FATBIN_RAW, FATBIN_LZ4, FATBIN_ZSTD } fatbin_packing;
 
 typedef struct fatbin_entry {
   uint32_t kind;
-  uint32_t arch;                          /* 75: compute_75 or sm_75 */
-  char suffix;                            /* 'a', 'f' or 0 */
-  uint32_t version_major, version_minor;  /* PTX: of the PTX ISA */
-  uint64_t flags;                         /* as stored */
+  uint32_t arch;                         /* 75: compute_75 or sm_75 */
+  char suffix;                           /* 'a', 'f' or 0 */
+  uint32_t version_major, version_minor; /* PTX: of the PTX ISA */
+  uint64_t flags;                        /* as stored */
   fatbin_packing packing;
-  const unsigned char *payload;           /* borrowed; as stored */
-  uint64_t payload_bytes;                 /* as stored, without padding if packed */
-  uint64_t unpacked_bytes;                /* == payload_bytes if raw */
-  const char *name, *options;             /* borrowed, not NUL-terminated; source file, compiler options */
+  const unsigned char *payload; /* borrowed; as stored */
+  uint64_t payload_bytes;       /* as stored, without padding if packed */
+  uint64_t unpacked_bytes;      /* == payload_bytes if raw */
+  const char *name, *options;   /* borrowed, not NUL-terminated; source file, compiler options */
   uint32_t name_length, options_length;
-  uint64_t offset;                        /* of the entry in the fat binary, for messages */
+  uint64_t offset; /* of the entry in the fat binary, for messages */
 } fatbin_entry;
 
 typedef struct fatbin {
-  const unsigned char *data;              /* borrowed */
-  uint64_t bytes;                         /* header and entries; what follows is not part of it */
-  fatbin_entry *entries;                  /* owned: fatbin_close */
+  const unsigned char *data; /* borrowed */
+  uint64_t bytes;            /* header and entries; what follows is not part of it */
+  fatbin_entry *entries;     /* owned: fatbin_close */
   uint32_t entry_count;
 } fatbin;
 
@@ -73,9 +74,9 @@ void fatbin_close(fatbin *image);
 
 /* What was registered: all fat binaries behind a wrapper in this process's memory. */
 typedef struct fatbin_set {
-  fatbin *images;                         /* owned: fatbin_set_close */
+  fatbin *images; /* owned: fatbin_set_close */
   uint32_t count;
-  bool relocatable;                       /* version 2: [0] is the device linker's output, the others one module each,
+  bool relocatable; /* version 2: [0] is the device linker's output, the others one module each,
                                            * whose PTX must be linked together */
 } fatbin_set;
 /* `wrapper`: a wrapper or, as cuModuleLoadData allows, a fat binary itself. Sizes are the headers' own. */
@@ -102,7 +103,7 @@ typedef struct fatbin_item {
   uint32_t version_major, version_minor;
   fatbin_packing packing;
   bool debug;
-  const char *name, *options;             /* NULL: none */
+  const char *name, *options; /* NULL: none */
   const void *bytes;
   size_t size;
 } fatbin_item;

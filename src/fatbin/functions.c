@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finding functions in an ELF file's .symtab, or .dynsym if it was stripped (functions.h).
  *
- * Room is counted to the next address at which any symbol with code stands: compilers align functions, so it is a little more than
- * the function's own size. */
+ * Room is counted to the next address at which any symbol with code stands: compilers align functions, so it is a
+ * little more than the function's own size. */
 #include "fatbin/functions.h"
 
 #include <stdlib.h>
@@ -41,13 +41,17 @@ static uint64_t next_above(const uint64_t *sorted, uint64_t count, uint64_t addr
   return low < count && sorted[low] < end ? sorted[low] : end;
 }
 
-static void find(const elf_file *file, const elf_symbols *symbols, bool (*wanted)(const char *name), fatbin_functions *found) {
+static void find(const elf_file *file, const elf_symbols *symbols, bool (*wanted)(const char *name),
+                 fatbin_functions *found) {
   for (uint64_t i = 0; i < symbols->count && found->count < MAX_FUNCTIONS; i++) {
     const Elf64_Sym *symbol = &symbols->items[i];
-    if (symbol->st_name >= symbols->names_size || !is_function(file, symbol) || !wanted(symbols->names + symbol->st_name)) continue;
+    if (symbol->st_name >= symbols->names_size || !is_function(file, symbol) ||
+        !wanted(symbols->names + symbol->st_name))
+      continue;
     const Elf64_Shdr *code = code_of(file, symbol);
     if (found->count % 256 == 0) found->items = ff_realloc(found->items, (found->count + 256) * sizeof *found->items);
-    found->items[found->count++] = (fatbin_function){symbols->names + symbol->st_name, symbol->st_value, code->sh_addr + code->sh_size};
+    found->items[found->count++] =
+        (fatbin_function){symbols->names + symbol->st_name, symbol->st_value, code->sh_addr + code->sh_size};
   }
 }
 
@@ -64,7 +68,8 @@ static void find_room(const elf_file *file, const elf_symbols *symbols, fatbin_f
   free(addresses);
 }
 
-ff_status fatbin_functions_find(const char *path, bool (*wanted)(const char *name), fatbin_functions *found, ff_error *error) {
+ff_status fatbin_functions_find(const char *path, bool (*wanted)(const char *name), fatbin_functions *found,
+                                ff_error *error) {
   elf_file file;
   *found = (fatbin_functions){0};
   ff_status status = elf_open(path, &file, error);

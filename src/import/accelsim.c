@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From an Accel-Sim trace to ours (import.h), in two passes:
  *
- *   1  each kernel's file: block by block into records, which go to a temporary file as they come; touched pages are noted
- *   2  allocations, as import_pages.h infers them; then the list's copies and launches, with their blocks in order from that file
+ *   1  each kernel's file: block by block into records, which go to a temporary file as they come; touched pages are
+ *   noted
+ *   2  allocations, as import_pages.h infers them; then the list's copies and launches, with their blocks in order from
+ *   that file
  *
  * What always holds: memory has one block's records, an entry of 32 bytes per block, and the map of touched pages. */
 #include <errno.h>
@@ -23,7 +25,10 @@
 
 enum { MISSING_MAX = 1 << 24 }; /* blocks: each of them takes time in simulations, too */
 
-typedef struct stored { uint64_t number, at, words, line; } stored; /* a block: where its records are in the temporary file */
+/* a block: where its records are in the temporary file */
+typedef struct stored {
+  uint64_t number, at, words, line;
+} stored;
 
 typedef struct launch {
   kernel_header header;
@@ -32,17 +37,17 @@ typedef struct launch {
 
 typedef struct importer {
   list_entries list;
-  FF_VEC(launch) launches;       /* in the list's order */
+  FF_VEC(launch) launches; /* in the list's order */
   FILE *spool;
-  uint64_t spooled;              /* words */
+  uint64_t spooled; /* words */
   page_map *pages;
   page_allocations allocations;
   kernel_counts counts;
-  uint64_t missing;              /* blocks that the traces do not have */
-  FF_VEC(uint64_t) streams;      /* CUDA's handles; number i + 1 is ours */
-  ff_map kernels;                /* name -> number + 1 */
+  uint64_t missing;         /* blocks that the traces do not have */
+  FF_VEC(uint64_t) streams; /* CUDA's handles; number i + 1 is ours */
+  ff_map kernels;           /* name -> number + 1 */
   uint32_t kernel_count;
-  kernel_words words;            /* of the block at hand */
+  kernel_words words; /* of the block at hand */
   trace_file_writer *to;
   uint64_t launched;
   void (*step)(void *context, const import_progress *progress);
@@ -59,16 +64,23 @@ static ff_status open_spool(importer *im, ff_error *error) {
   int descriptor = mkstemp(path.chars);
   if (descriptor >= 0) unlink(path.chars);
   im->spool = descriptor >= 0 ? fdopen(descriptor, "w+b") : NULL;
-  ff_status status = im->spool ? FF_OK : ff_fail(error, FF_IO, "%s: a temporary file cannot be made there: %s (TMPDIR names another folder)", path.chars, strerror(errno));
+  ff_status status =
+      im->spool ? FF_OK
+                : ff_fail(error, FF_IO, "%s: a temporary file cannot be made there: %s (TMPDIR names another folder)",
+                          path.chars, strerror(errno));
   free(path.chars);
   return status;
 }
 
-static ff_status spool_failed(ff_error *error) { return ff_fail(error, FF_IO, "the temporary file cannot be written or read: %s (TMPDIR names another folder)", strerror(errno)); }
+static ff_status spool_failed(ff_error *error) {
+  return ff_fail(error, FF_IO, "the temporary file cannot be written or read: %s (TMPDIR names another folder)",
+                 strerror(errno));
+}
 
 static ff_status store(importer *im, launch *l, const kernel_block *block, ff_error *error) {
   stored s = {block->number, im->spooled, block->words.count, block->line};
-  if (fwrite(block->words.items, sizeof(uint64_t), block->words.count, im->spool) != block->words.count) return spool_failed(error);
+  if (fwrite(block->words.items, sizeof(uint64_t), block->words.count, im->spool) != block->words.count)
+    return spool_failed(error);
   im->spooled += block->words.count;
   FF_PUSH(&l->blocks, s);
   return FF_OK;
@@ -107,7 +119,8 @@ static ff_status read_blocks(importer *im, launch *l, kernel_reader *reader, lin
   ff_status status;
   im->progress.blocks = l->header.blocks;
   while (!(status = kernel_read_block(reader, &block, &there, error)) && there) {
-    if (!each_record(im, &block.words, touch_lines)) status = lines_fail(from, error, "more than 2 TiB of memory are touched");
+    if (!each_record(im, &block.words, touch_lines))
+      status = lines_fail(from, error, "more than 2 TiB of memory are touched");
     else status = store(im, l, &block, error);
     if (status) break;
     im->progress.block = l->blocks.count;
@@ -119,7 +132,8 @@ static ff_status read_blocks(importer *im, launch *l, kernel_reader *reader, lin
 
 static int by_number(const void *a, const void *b) {
   const stored *x = a, *y = b;
-  return x->number != y->number ? (x->number > y->number) - (x->number < y->number) : (x->line > y->line) - (x->line < y->line);
+  return x->number != y->number ? (x->number > y->number) - (x->number < y->number)
+                                : (x->line > y->line) - (x->line < y->line);
 }
 
 /* In their order; the file may have them in any. */
@@ -127,10 +141,12 @@ static ff_status sort_blocks(importer *im, launch *l, const char *file, ff_error
   if (l->blocks.count) qsort(l->blocks.items, l->blocks.count, sizeof(stored), by_number);
   for (size_t i = 1; i < l->blocks.count; i++)
     if (l->blocks.items[i].number == l->blocks.items[i - 1].number)
-      return ff_fail(error, FF_PARSE, "%s:%" PRIu64 ": this thread block was there before, on line %" PRIu64, file, l->blocks.items[i].line, l->blocks.items[i - 1].line);
+      return ff_fail(error, FF_PARSE, "%s:%" PRIu64 ": this thread block was there before, on line %" PRIu64, file,
+                     l->blocks.items[i].line, l->blocks.items[i - 1].line);
   im->missing += l->header.blocks - l->blocks.count;
   if (im->missing <= MISSING_MAX) return FF_OK;
-  return ff_fail(error, FF_PARSE, "%s: the grid has %" PRIu64 " thread blocks, but only %zu are in the file", file, l->header.blocks, l->blocks.count);
+  return ff_fail(error, FF_PARSE, "%s: the grid has %" PRIu64 " thread blocks, but only %zu are in the file", file,
+                 l->header.blocks, l->blocks.count);
 }
 
 static ff_status read_kernel(importer *im, const char *file, ff_error *error) {
@@ -172,7 +188,9 @@ static void put_allocations(importer *im, import_result *result) {
   uint64_t others = 0;
   for (size_t i = 0; i < im->allocations.count; i++) {
     const page_allocation *a = &im->allocations.items[i];
-    trace_op op = {.kind = TRACE_OP_ALLOC, .alloc = {.address = a->address, .bytes = a->bytes, .memory = TRACE_MEMORY_DEVICE, .id = (uint32_t)i + 1}};
+    trace_op op = {
+        .kind = TRACE_OP_ALLOC,
+        .alloc = {.address = a->address, .bytes = a->bytes, .memory = TRACE_MEMORY_DEVICE, .id = (uint32_t)i + 1}};
     if (a->copy) snprintf(op.alloc.name, sizeof op.alloc.name, "copied #%" PRIu64, a->copy);
     else snprintf(op.alloc.name, sizeof op.alloc.name, "touched #%" PRIu64, ++others);
     trace_file_put_operation(im->to, &op);
@@ -204,7 +222,8 @@ static uint32_t stream_of(importer *im, uint64_t handle) {
 static uint32_t kernel_of(importer *im, const char *name) {
   uintptr_t known = (uintptr_t)ff_map_get(&im->kernels, name);
   if (!known) {
-    known = im->kernel_count < OPERATION_KERNELS_MAX ? ++im->kernel_count : im->kernel_count; /* the last ones share a number */
+    /* the last ones share a number */
+    known = im->kernel_count < OPERATION_KERNELS_MAX ? ++im->kernel_count : im->kernel_count;
     ff_map_set(&im->kernels, name, (void *)known);
   }
   return (uint32_t)known - 1;
@@ -242,7 +261,8 @@ static bool put_record(importer *im, const uint64_t *record) {
 
 static ff_status put_launch(importer *im, const launch *l, ff_error *error) {
   const kernel_header *h = &l->header;
-  trace_launch launch = {.blocks = h->blocks, .warps_per_block = h->warps, .shared_bytes = h->shared_bytes, .registers = h->registers};
+  trace_launch launch = {
+      .blocks = h->blocks, .warps_per_block = h->warps, .shared_bytes = h->shared_bytes, .registers = h->registers};
   memcpy(launch.kernel, h->name, sizeof launch.kernel);
   memcpy(launch.grid, h->grid, sizeof launch.grid);
   memcpy(launch.block, h->block, sizeof launch.block);
@@ -280,9 +300,14 @@ enum { NOTES_MAX = 3 };
 static uint32_t make_notes(const importer *im, char *notes[NOTES_MAX]) {
   ff_text text[NOTES_MAX] = {{0}};
   uint32_t count = 0;
-  ff_text_add(&text[count++], "imported from an Accel-Sim trace: allocations are inferred from copies and accesses; the host's accesses are not known");
-  if (im->missing) ff_text_add(&text[count++], "%" PRIu64 " thread blocks are not in the Accel-Sim trace: they do nothing", im->missing);
-  if (im->counts.bulk) ff_text_add(&text[count++], "%" PRIu64 " bulk copies (tensor memory accelerator) are left out", im->counts.bulk);
+  ff_text_add(
+      &text[count++],
+      "imported from an Accel-Sim trace: allocations are inferred from copies and accesses; the host's accesses are not known");
+  if (im->missing)
+    ff_text_add(&text[count++], "%" PRIu64 " thread blocks are not in the Accel-Sim trace: they do nothing",
+                im->missing);
+  if (im->counts.bulk)
+    ff_text_add(&text[count++], "%" PRIu64 " bulk copies (tensor memory accelerator) are left out", im->counts.bulk);
   for (uint32_t i = 0; i < count; i++) notes[i] = text[i].chars;
   return count;
 }
@@ -291,15 +316,20 @@ static ff_status finish(importer *im, ff_error *error) {
   const kernel_counts *c = &im->counts;
   char *notes[NOTES_MAX];
   trace_file_about about = {.complete = true, .notes = notes, .note_count = make_notes(im, notes)};
-  about.totals = (trace_file_totals){.warp_instructions = c->warp_instructions, .thread_instructions = c->thread_instructions, .warp_accesses = c->accesses,
-                                     .sectors = c->sectors, .blocks = c->blocks, .barriers = c->barriers};
+  about.totals = (trace_file_totals){.warp_instructions = c->warp_instructions,
+                                     .thread_instructions = c->thread_instructions,
+                                     .warp_accesses = c->accesses,
+                                     .sectors = c->sectors,
+                                     .blocks = c->blocks,
+                                     .barriers = c->barriers};
   ff_status status = trace_file_finish(im->to, &about, error);
   im->to = NULL;
   for (uint32_t i = 0; i < about.note_count; i++) free(notes[i]);
   return status;
 }
 
-static ff_status write_trace(importer *im, const char *to, const char *command, import_result *result, ff_error *error) {
+static ff_status write_trace(importer *im, const char *to, const char *command, import_result *result,
+                             ff_error *error) {
   trace_file_about about = {.farfault = FARFAULT_VERSION, .command = (char *)(uintptr_t)command};
   trace_file_written written = {0};
   ff_status status = trace_file_create(to, &about, &im->to, error);
@@ -327,7 +357,10 @@ static ff_status read_list(importer *im, const char *from, ff_error *error) {
   lines *list;
   ff_status status;
   if (S_ISDIR(info.st_mode) && access(path.chars, F_OK) && !access(raw.chars, F_OK))
-    status = ff_fail(error, FF_PARSE, "%s: a raw trace: Accel-Sim's post-traces-processing makes kernelslist.g of it, with the blocks of each kernel together", raw.chars);
+    status = ff_fail(
+        error, FF_PARSE,
+        "%s: a raw trace: Accel-Sim's post-traces-processing makes kernelslist.g of it, with the blocks of each kernel together",
+        raw.chars);
   else if (!(status = lines_open(path.chars, &list, error))) {
     char *slash = strrchr(path.chars, '/');
     ff_text folder = {0};
@@ -354,7 +387,8 @@ static void importer_free(importer *im) {
   free(im->words.items);
 }
 
-ff_status import_accelsim(const char *from, const char *to, const char *command, void (*step)(void *context, const import_progress *progress), void *context,
+ff_status import_accelsim(const char *from, const char *to, const char *command,
+                          void (*step)(void *context, const import_progress *progress), void *context,
                           import_result *result, ff_error *error) {
   importer im = {.pages = page_map_create(), .step = step, .context = context};
   *result = (import_result){0};

@@ -8,15 +8,19 @@
 enum { PAGE_SHIFT = 12, BLOCK_SHIFT = 21, BLOCK_WORDS = 1 << (BLOCK_SHIFT - PAGE_SHIFT - 6) };
 #define PAGE_BYTES (UINT64_C(1) << PAGE_SHIFT)
 
-typedef struct block { uint64_t number, pages[BLOCK_WORDS]; } block;
-typedef struct range { uint64_t start, end, copy; } range;
+typedef struct block {
+  uint64_t number, pages[BLOCK_WORDS];
+} block;
+typedef struct range {
+  uint64_t start, end, copy;
+} range;
 
 struct page_map {
   FF_VEC(block) blocks;
-  uint32_t *table;      /* index in `blocks` + 1; 0: empty */
-  size_t table_size;    /* a power of two */
-  uint64_t last;        /* the block that was touched last is likely the next, too */
-  size_t last_index;    /* + 1; 0: none */
+  uint32_t *table;   /* index in `blocks` + 1; 0: empty */
+  size_t table_size; /* a power of two */
+  uint64_t last;     /* the block that was touched last is likely the next, too */
+  size_t last_index; /* + 1; 0: none */
   FF_VEC(range) copies;
 };
 
@@ -79,7 +83,8 @@ void page_map_copy(page_map *m, uint64_t address, uint64_t bytes) {
 
 static int by_start(const void *a, const void *b) {
   const range *x = a, *y = b;
-  return x->start != y->start ? (x->start > y->start) - (x->start < y->start) : (x->copy > y->copy) - (x->copy < y->copy);
+  return x->start != y->start ? (x->start > y->start) - (x->start < y->start)
+                              : (x->copy > y->copy) - (x->copy < y->copy);
 }
 
 static int by_number(const void *a, const void *b) {
@@ -116,12 +121,17 @@ static void add_copies(page_map *m, page_allocations *out) {
 }
 
 /* Further touched pages, as they come in order; `copied` are the allocations of copies, sorted. */
-typedef struct joiner { page_allocations *out; size_t copied, next_copied, open; } joiner; /* open: index + 1 of the one that grows */
+/* open: index + 1 of the one that grows */
+typedef struct joiner {
+  page_allocations *out;
+  size_t copied, next_copied, open;
+} joiner;
 
 static void add_page(joiner *j, uint64_t address) {
   const page_allocation *copies = j->out->items;
   size_t before = j->next_copied;
-  while (j->next_copied < j->copied && copies[j->next_copied].address + copies[j->next_copied].bytes <= address) j->next_copied++;
+  while (j->next_copied < j->copied && copies[j->next_copied].address + copies[j->next_copied].bytes <= address)
+    j->next_copied++;
   bool is_copied = j->next_copied < j->copied && copies[j->next_copied].address < address + PAGE_BYTES;
   if (j->next_copied != before || is_copied) j->open = 0;
   if (is_copied) return;
@@ -140,7 +150,8 @@ void page_map_allocations(page_map *m, page_allocations *out) {
   if (m->blocks.count) qsort(m->blocks.items, m->blocks.count, sizeof m->blocks.items[0], by_number);
   for (size_t b = 0; b < m->blocks.count; b++)
     for (uint32_t page = 0; page < 64 * BLOCK_WORDS; page++)
-      if (m->blocks.items[b].pages[page / 64] >> page % 64 & 1) add_page(&j, (m->blocks.items[b].number << BLOCK_SHIFT) + ((uint64_t)page << PAGE_SHIFT));
+      if (m->blocks.items[b].pages[page / 64] >> page % 64 & 1)
+        add_page(&j, (m->blocks.items[b].number << BLOCK_SHIFT) + ((uint64_t)page << PAGE_SHIFT));
   if (out->count) qsort(out->items, out->count, sizeof out->items[0], by_address);
   memset(m->table, 0, m->table_size * sizeof *m->table); /* the blocks have moved */
   for (size_t i = 0; i < m->blocks.count; i++) m->table[place_of(m, m->blocks.items[i].number)] = (uint32_t)i + 1;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From what a program copied to and touched to allocations, which an Accel-Sim trace does not have.
  *
- *   a copy to or from the device is an allocation from its first to its last byte, widened to whole pages of 4 KiB where nothing else is;
+ *   a copy to or from the device is an allocation from its first to its last byte, widened to whole pages of 4 KiB
+ *   where nothing else is;
  *                                copies that overlap are one
  *   pages touched elsewhere      are one allocation as long as no whole block of 2 MiB between two of them is untouched, and no copied
  *                                allocation lies between
@@ -27,8 +28,8 @@ void page_map_copy(page_map *map, uint64_t address, uint64_t bytes); /* not empt
 
 typedef struct page_allocation {
   uint64_t address, bytes;
-  uint64_t copy;      /* the number, from 1, of the first copy to it; 0: none */
-  uint64_t used_by;   /* for the caller */
+  uint64_t copy;    /* the number, from 1, of the first copy to it; 0: none */
+  uint64_t used_by; /* for the caller */
 } page_allocation;
 typedef FF_VEC(page_allocation) page_allocations;
 

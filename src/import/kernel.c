@@ -3,8 +3,8 @@
  *
  *   -key = value ...    #BEGIN_TB    thread block = x,y,z    warp = w    insts = n    n instruction lines ...    #END_TB ...
  *
- * What always holds: numbers that size something are checked against CUDA's limits before it is made; warps of a block may come in any
- * order and are put in theirs when the block has ended. */
+ * What always holds: numbers that size something are checked against CUDA's limits before it is made; warps of a block
+ * may come in any order and are put in theirs when the block has ended. */
 #include "import/kernel.h"
 
 #include <inttypes.h>
@@ -44,11 +44,13 @@ static const char *header_line(kernel_header *h, const char *line) {
     snprintf(h->name, sizeof h->name, "%.255s", value);
     return *value ? NULL : "the kernel has no name";
   }
-  if (starts(line, "-grid dim")) return three(value, "(%9u,%9u,%9u)%n", h->grid) ? NULL : "the grid is expected as (x,y,z)";
-  if (starts(line, "-block dim")) return three(value, "(%9u,%9u,%9u)%n", h->block) ? NULL : "the block is expected as (x,y,z)";
+  if (starts(line, "-grid dim"))
+    return three(value, "(%9u,%9u,%9u)%n", h->grid) ? NULL : "the grid is expected as (x,y,z)";
+  if (starts(line, "-block dim"))
+    return three(value, "(%9u,%9u,%9u)%n", h->block) ? NULL : "the block is expected as (x,y,z)";
   bool address = starts(line, "-shmem base_addr") || starts(line, "-local mem base_addr");
-  bool known = address || starts(line, "-shmem =") || starts(line, "-nregs") || starts(line, "-cuda stream id") || starts(line, "-accelsim tracer version") ||
-               starts(line, "-enable lineinfo");
+  bool known = address || starts(line, "-shmem =") || starts(line, "-nregs") || starts(line, "-cuda stream id") ||
+               starts(line, "-accelsim tracer version") || starts(line, "-enable lineinfo");
   if (!known) return NULL;
   if (!one(value, address ? 16 : 10, &number)) return "a number is expected";
   if (starts(line, "-shmem base_addr")) h->shared_base = number;
@@ -58,7 +60,7 @@ static const char *header_line(kernel_header *h, const char *line) {
   else if (starts(line, "-shmem =")) h->shared_bytes = (uint32_t)number;
   else if (starts(line, "-nregs")) h->registers = (uint32_t)number;
   else if (starts(line, "-enable lineinfo")) h->format.lines = number;
-  else h->format = (sass_format){.places = number < 3, .lines = h->format.lines, .values = number > 5};
+  else h->format = (sass_format){.places = number<3, .lines = h->format.lines, .values = number> 5};
   return NULL;
 }
 
@@ -94,21 +96,24 @@ ff_status kernel_read_header(lines *from, kernel_header *h, ff_error *error) {
 
 /* ---- blocks ---- */
 
-typedef struct warp_part { size_t at, end; bool there; } warp_part; /* of the reader's words */
+typedef struct warp_part {
+  size_t at, end;
+  bool there;
+} warp_part; /* of the reader's words */
 
 struct kernel_reader {
   lines *from;
   const kernel_header *header;
   kernel_counts *counts;
   warp_state state;
-  kernel_words words;         /* warps as they come */
+  kernel_words words; /* warps as they come */
   warp_part parts[WARPS_MAX];
-  bool begun;                 /* the block that comes has */
+  bool begun; /* the block that comes has */
   bool has_number;
-  uint32_t warp;              /* the one at hand; WARPS_MAX: none */
-  uint64_t expected, seen;    /* its instructions */
-  bool counted;               /* `expected` is known */
-  FF_VEC(uint8_t) arrivals;   /* of each barrier of the block */
+  uint32_t warp;            /* the one at hand; WARPS_MAX: none */
+  uint64_t expected, seen;  /* its instructions */
+  bool counted;             /* `expected` is known */
+  FF_VEC(uint8_t) arrivals; /* of each barrier of the block */
 };
 
 kernel_reader *kernel_reader_create(lines *from, const kernel_header *header, kernel_counts *counts) {
@@ -131,7 +136,8 @@ void kernel_reader_free(kernel_reader *r) {
 static ff_status end_warp(kernel_reader *r, ff_error *error) {
   if (r->warp == WARPS_MAX) return FF_OK;
   if (r->counted && r->seen != r->expected)
-    return lines_fail(r->from, error, "warp %" PRIu32 " has %" PRIu64 " instructions, but 'insts = %" PRIu64 "'", r->warp, r->seen, r->expected);
+    return lines_fail(r->from, error, "warp %" PRIu32 " has %" PRIu64 " instructions, but 'insts = %" PRIu64 "'",
+                      r->warp, r->seen, r->expected);
   warp_end(&r->state, &r->words);
   r->parts[r->warp].end = r->words.count;
   while (r->arrivals.count < r->state.barriers) FF_PUSH(&r->arrivals, 0);
@@ -145,7 +151,8 @@ static ff_status begin_warp(kernel_reader *r, const char *line, ff_error *error)
   ff_status status = end_warp(r, error);
   if (status) return status;
   if (!one(line + strlen("warp ="), 10, &warp) || warp >= r->header->warps)
-    return lines_fail(r->from, error, "'%.*s': a block of this kernel has %" PRIu32 " warps, from 0", LONG_LINES, line, r->header->warps);
+    return lines_fail(r->from, error, "'%.*s': a block of this kernel has %" PRIu32 " warps, from 0", LONG_LINES, line,
+                      r->header->warps);
   if (r->parts[warp].there) return lines_fail(r->from, error, "warp %" PRIu64 " is there twice", warp);
   r->warp = (uint32_t)warp;
   r->parts[warp] = (warp_part){.at = r->words.count, .there = true};
@@ -159,7 +166,9 @@ static ff_status begin_block(kernel_reader *r, kernel_block *block, const char *
   uint32_t at[3];
   const uint32_t *grid = r->header->grid;
   if (!three(line, "thread block = %9u,%9u,%9u%n", at) || at[0] >= grid[0] || at[1] >= grid[1] || at[2] >= grid[2])
-    return lines_fail(r->from, error, "'%.*s': there is no such block in a grid of (%" PRIu32 ",%" PRIu32 ",%" PRIu32 ")", LONG_LINES, line, grid[0], grid[1], grid[2]);
+    return lines_fail(r->from, error,
+                      "'%.*s': there is no such block in a grid of (%" PRIu32 ",%" PRIu32 ",%" PRIu32 ")", LONG_LINES,
+                      line, grid[0], grid[1], grid[2]);
   if (r->has_number) return lines_fail(r->from, error, "a second 'thread block' before #END_TB");
   block->number = at[0] + grid[0] * (at[1] + (uint64_t)grid[1] * at[2]);
   block->line = lines_number(r->from);
@@ -169,9 +178,13 @@ static ff_status begin_block(kernel_reader *r, kernel_block *block, const char *
 
 static ff_status instruction(kernel_reader *r, const char *line, ff_error *error) {
   sass_instr instr;
-  if (r->warp == WARPS_MAX) return lines_fail(r->from, error, "'warp = N' is expected before instructions: '%.*s'", LONG_LINES, line);
-  if (r->counted && r->seen == r->expected) return lines_fail(r->from, error, "more instructions than 'insts = %" PRIu64 "' of warp %" PRIu32, r->expected, r->warp);
-  if (r->words.count > BLOCK_WORDS_MAX) return lines_fail(r->from, error, "a thread block of more than a gigabyte of records");
+  if (r->warp == WARPS_MAX)
+    return lines_fail(r->from, error, "'warp = N' is expected before instructions: '%.*s'", LONG_LINES, line);
+  if (r->counted && r->seen == r->expected)
+    return lines_fail(r->from, error, "more instructions than 'insts = %" PRIu64 "' of warp %" PRIu32, r->expected,
+                      r->warp);
+  if (r->words.count > BLOCK_WORDS_MAX)
+    return lines_fail(r->from, error, "a thread block of more than a gigabyte of records");
   const char *wrong = sass_parse(line, &r->header->format, &instr);
   if (wrong) return lines_fail(r->from, error, "%s: '%.*s'", wrong, LONG_LINES, line);
   warp_instruction(&r->state, &instr, r->header, &r->words, r->counts);
@@ -201,10 +214,14 @@ static void gather(kernel_reader *r, kernel_block *block) {
 static ff_status block_line(kernel_reader *r, kernel_block *block, const char *line, ff_error *error) {
   if (starts(line, "thread block")) return begin_block(r, block, line, error);
   if (starts(line, "cluster ")) return FF_OK;
-  if (starts(line, "warp =")) return r->has_number ? begin_warp(r, line, error) : lines_fail(r->from, error, "'thread block = x,y,z' is expected before its warps");
+  if (starts(line, "warp ="))
+    return r->has_number ? begin_warp(r, line, error)
+                         : lines_fail(r->from, error, "'thread block = x,y,z' is expected before its warps");
   if (!starts(line, "insts =")) return instruction(r, line, error);
   if (r->warp == WARPS_MAX || r->counted || r->seen || !one(line + strlen("insts ="), 10, &r->expected))
-    return lines_fail(r->from, error, "'%.*s': the number of a warp's instructions is expected, once, behind 'warp = N'", LONG_LINES, line);
+    return lines_fail(r->from, error,
+                      "'%.*s': the number of a warp's instructions is expected, once, behind 'warp = N'", LONG_LINES,
+                      line);
   r->counted = true;
   return FF_OK;
 }
@@ -219,7 +236,10 @@ static ff_status find_block(kernel_reader *r, bool *there, ff_error *error) {
     if (status || !line) return status;
     *there = starts(line, "#BEGIN_TB");
     if (!*there && *line && *line != '#')
-      return lines_fail(r->from, error, "outside of a thread block: '%.*s' (Accel-Sim's post-traces-processing turns a raw trace into blocks)", LONG_LINES, line);
+      return lines_fail(
+          r->from, error,
+          "outside of a thread block: '%.*s' (Accel-Sim's post-traces-processing turns a raw trace into blocks)",
+          LONG_LINES, line);
   }
   return FF_OK;
 }
@@ -237,7 +257,8 @@ ff_status kernel_read_block(kernel_reader *r, kernel_block *block, bool *there, 
     if (status) return status;
     if (!line) return lines_fail(r->from, error, "the file ends within a thread block: #END_TB is missing");
     if (starts(line, "#END_TB")) break;
-    if (starts(line, "#BEGIN_TB")) return lines_fail(r->from, error, "#BEGIN_TB before the #END_TB of the block before");
+    if (starts(line, "#BEGIN_TB"))
+      return lines_fail(r->from, error, "#BEGIN_TB before the #END_TB of the block before");
     if (*line && (status = block_line(r, block, line, error))) return status;
   }
   status = end_warp(r, error);

@@ -32,7 +32,9 @@ static ff_status read_copy(const lines *from, char *line, list_entry *entry, ff_
     bool good = end == bytes && bytes[1] >= '0' && bytes[1] <= '9';
     entry->bytes = strtoull(bytes + 1, &end, 10);
     while (*end == ' ') end++;
-    if (good && !*end && entry->address < OPERATION_ADDRESS_MAX && entry->bytes <= OPERATION_ADDRESS_MAX - entry->address) return FF_OK;
+    if (good && !*end && entry->address < OPERATION_ADDRESS_MAX &&
+        entry->bytes <= OPERATION_ADDRESS_MAX - entry->address)
+      return FF_OK;
   }
   return lines_fail(from, error, "a copy is expected as 'MemcpyHtoD,0xADDRESS,BYTES': '%.*s'", LONG_LINES, line);
 }

@@ -3,7 +3,8 @@
  *
  *   file -> packed -> (zlib, liblzma, or as it is) -> text -> lines
  *
- * What always holds: `text` has whole lines from `at`, and at its end a part of one that is moved to the front before more comes. */
+ * What always holds: `text` has whole lines from `at`, and at its end a part of one that is moved to the front before
+ * more comes. */
 #include "import/lines.h"
 
 #include <errno.h>
@@ -26,16 +27,16 @@ typedef enum packing { PLAIN, GZIP, XZ } packing;
 
 struct lines {
   char *name;
-  int descriptor;           /* -1: `packed` is all there is */
+  int descriptor; /* -1: `packed` is all there is */
   packing packing;
   z_stream gzip;
   lzma_stream xz;
-  const uint8_t *packed;    /* not yet expanded */
+  const uint8_t *packed; /* not yet expanded */
   size_t packed_left;
   bool file_ended, stream_ended; /* stream_ended: the compressed stream is whole */
-  uint8_t *own;             /* PACKED_BYTES, where `packed` points into, if there is a file */
+  uint8_t *own;                  /* PACKED_BYTES, where `packed` points into, if there is a file */
   char *text;
-  size_t at, end;           /* of what is there in text */
+  size_t at, end; /* of what is there in text */
   uint64_t number;
 };
 
@@ -78,7 +79,8 @@ static ff_status begin(lines *l, ff_error *error) {
   if (status) return status;
   if (l->packed_left >= sizeof xz && !memcmp(l->packed, xz, sizeof xz)) {
     l->xz = (lzma_stream)LZMA_STREAM_INIT;
-    if (lzma_stream_decoder(&l->xz, XZ_MEMORY, LZMA_CONCATENATED)) return ff_fail(error, FF_INTERNAL, "%s: liblzma refuses to start", l->name);
+    if (lzma_stream_decoder(&l->xz, XZ_MEMORY, LZMA_CONCATENATED))
+      return ff_fail(error, FF_INTERNAL, "%s: liblzma refuses to start", l->name);
     l->packing = XZ;
   } else if (l->packed_left >= sizeof gzip && !memcmp(l->packed, gzip, sizeof gzip)) {
     if (inflateInit2(&l->gzip, 15 + 16)) return ff_fail(error, FF_INTERNAL, "%s: zlib refuses to start", l->name);
@@ -170,7 +172,8 @@ static ff_status expand(lines *l, bool *more, ff_error *error) {
     if (l->packing == PLAIN) copy_plain(l);
     else if ((status = l->packing == XZ ? expand_xz(l, error) : expand_gzip(l, error))) return status;
     *more = l->end > before;
-    if (last && !*more && !l->stream_ended) return lines_fail(l, error, "behind this line the compressed file is cut off");
+    if (last && !*more && !l->stream_ended)
+      return lines_fail(l, error, "behind this line the compressed file is cut off");
   }
   return FF_OK;
 }

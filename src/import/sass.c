@@ -10,7 +10,10 @@
 
 /* ---- tokens ---- */
 
-typedef struct token { const char *at; size_t length; } token;
+typedef struct token {
+  const char *at;
+  size_t length;
+} token;
 
 static token next_token(const char **line) {
   const char *at = *line;
@@ -36,7 +39,9 @@ static bool number_of(token t, uint32_t base, uint64_t *number) {
   if (i == t.length) return false;
   for (; i < t.length; i++) {
     uint32_t digit = (uint32_t)digit_of(t.at[i]);
-    if (digit >= base || __builtin_mul_overflow(*number, base, number) || __builtin_add_overflow(*number, digit, number)) return false;
+    if (digit >= base || __builtin_mul_overflow(*number, base, number) ||
+        __builtin_add_overflow(*number, digit, number))
+      return false;
   }
   return true;
 }
@@ -59,16 +64,19 @@ static bool take32(const char **line, uint32_t base, uint32_t *number) {
 
 /* ---- opcodes ---- */
 
-typedef struct opcode { const char *name; sass_kind kind; } opcode;
+typedef struct opcode {
+  const char *name;
+  sass_kind kind;
+} opcode;
 
 static const opcode opcodes[] = {
-    {"LDG", SASS_LOAD}, {"LD", SASS_LOAD}, {"STG", SASS_STORE}, {"ST", SASS_STORE},
-    {"ATOMG", SASS_ATOMIC}, {"ATOM", SASS_ATOMIC}, {"RED", SASS_ATOMIC}, {"REDG", SASS_ATOMIC},
-    {"LDGSTS", SASS_ASYNC_LOAD}, {"LDGDEPBAR", SASS_GROUP}, {"DEPBAR", SASS_WAIT_GROUPS},
-    {"LDS", SASS_SHARED}, {"STS", SASS_SHARED}, {"ATOMS", SASS_SHARED}, {"LDSM", SASS_SHARED}, {"STSM", SASS_SHARED},
-    {"LDL", SASS_LOCAL}, {"STL", SASS_LOCAL}, {"BAR", SASS_BARRIER},
-    {"UTMALDG", SASS_BULK}, {"UTMASTG", SASS_BULK}, {"UTMAPF", SASS_BULK}, {"UTMAREDG", SASS_BULK},
-    {"UBLKCP", SASS_BULK}, {"UBLKPF", SASS_BULK}, {"UBLKRED", SASS_BULK},
+    {"LDG", SASS_LOAD},          {"LD", SASS_LOAD},         {"STG", SASS_STORE},          {"ST", SASS_STORE},
+    {"ATOMG", SASS_ATOMIC},      {"ATOM", SASS_ATOMIC},     {"RED", SASS_ATOMIC},         {"REDG", SASS_ATOMIC},
+    {"LDGSTS", SASS_ASYNC_LOAD}, {"LDGDEPBAR", SASS_GROUP}, {"DEPBAR", SASS_WAIT_GROUPS}, {"LDS", SASS_SHARED},
+    {"STS", SASS_SHARED},        {"ATOMS", SASS_SHARED},    {"LDSM", SASS_SHARED},        {"STSM", SASS_SHARED},
+    {"LDL", SASS_LOCAL},         {"STL", SASS_LOCAL},       {"BAR", SASS_BARRIER},        {"UTMALDG", SASS_BULK},
+    {"UTMASTG", SASS_BULK},      {"UTMAPF", SASS_BULK},     {"UTMAREDG", SASS_BULK},      {"UBLKCP", SASS_BULK},
+    {"UBLKPF", SASS_BULK},       {"UBLKRED", SASS_BULK},
 };
 static const char *const fp64_opcodes[] = {"DADD", "DMUL", "DFMA", "DMNMX", "DSET", "DSETP", "DMMA"};
 
@@ -103,7 +111,8 @@ static void take_modifiers(sass_instr *instr, token rest) {
     strong = strong || is(part, "STRONG");
     wide_scope = wide_scope || is(part, "GPU") || is(part, "SYS");
     instr->arrive_only = instr->arrive_only || is(part, "ARV");
-    if (is(part, "BYPASS") || is(part, "CG") || is(part, "CV") || is(part, "MMIO") || is(part, "VOLATILE")) instr->flags |= TRACE_BYPASS_L1;
+    if (is(part, "BYPASS") || is(part, "CG") || is(part, "CV") || is(part, "MMIO") || is(part, "VOLATILE"))
+      instr->flags |= TRACE_BYPASS_L1;
     if (is(part, "CONSTANT") || is(part, "CI")) instr->flags |= TRACE_READ_ONLY;
     if (is(part, "EF") || is(part, "NA") || is(part, "LU") || is(part, "CS")) instr->flags |= TRACE_STREAMING;
   }
@@ -114,7 +123,8 @@ static void take_opcode(sass_instr *instr, token name) {
   token first = next_part(&name);
   for (size_t i = 0; i < sizeof opcodes / sizeof opcodes[0]; i++)
     if (is(first, opcodes[i].name)) instr->kind = opcodes[i].kind;
-  for (size_t i = 0; i < sizeof fp64_opcodes / sizeof fp64_opcodes[0]; i++) instr->fp64 = instr->fp64 || is(first, fp64_opcodes[i]);
+  for (size_t i = 0; i < sizeof fp64_opcodes / sizeof fp64_opcodes[0]; i++)
+    instr->fp64 = instr->fp64 || is(first, fp64_opcodes[i]);
   instr->sfu = is(first, "MUFU");
   if (is(first, "LDSM") || is(first, "STSM")) instr->bytes = 16; /* a row of a matrix */
   take_modifiers(instr, name);
@@ -124,7 +134,8 @@ static void take_opcode(sass_instr *instr, token name) {
 /* ---- operands ---- */
 
 static const char *take_registers(const char **line, uint32_t *count, uint8_t registers[SASS_REGISTERS_MAX]) {
-  if (!take32(line, 10, count) || *count > SASS_REGISTERS_MAX) return "the number of registers is missing, or more than 16";
+  if (!take32(line, 10, count) || *count > SASS_REGISTERS_MAX)
+    return "the number of registers is missing, or more than 16";
   for (uint32_t i = 0; i < *count; i++) {
     token t = next_token(line);
     uint64_t number;
@@ -137,12 +148,15 @@ static const char *take_registers(const char **line, uint32_t *count, uint8_t re
 
 static const char *const bad_address = "an address is missing, or beyond 2^56";
 
-static bool take_address(const char **line, uint64_t *address) { return number_of(next_token(line), 16, address) && *address < OPERATION_ADDRESS_MAX; }
+static bool take_address(const char **line, uint64_t *address) {
+  return number_of(next_token(line), 16, address) && *address < OPERATION_ADDRESS_MAX;
+}
 
 /* The next lane's address by a signed distance. */
 static bool step(uint64_t *address, int64_t distance) {
   *address += (uint64_t)distance;
-  return *address < OPERATION_ADDRESS_MAX && distance > -(int64_t)OPERATION_ADDRESS_MAX && distance < (int64_t)OPERATION_ADDRESS_MAX;
+  return *address < OPERATION_ADDRESS_MAX && distance > -(int64_t)OPERATION_ADDRESS_MAX &&
+         distance < (int64_t)OPERATION_ADDRESS_MAX;
 }
 
 static const char *take_list(const char **line, sass_instr *instr) {
@@ -207,7 +221,8 @@ const char *sass_parse(const char *line, const sass_format *format, sass_instr *
   uint32_t skipped;
   *instr = (sass_instr){0};
   for (int i = 0; i < (format->places ? 4 : 0) + format->lines; i++)
-    if (!take32(&line, 10, &skipped)) return "the numbers in front of the instruction (block, warp, source line) are missing";
+    if (!take32(&line, 10, &skipped))
+      return "the numbers in front of the instruction (block, warp, source line) are missing";
   if (!take32(&line, 16, &instr->pc)) return "the instruction's place (a hexadecimal number) is missing";
   if (!take32(&line, 16, &instr->mask)) return "the mask of active lanes (a hexadecimal number) is missing";
   const char *wrong = take_registers(&line, &instr->destinations, instr->destination);

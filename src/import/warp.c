@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A warp's instructions as records: what the interpreter's trace.c makes of PTX, made of SASS.
  *
- * What always holds: each instruction is counted in one ISSUE, before its ACCESS; a WAIT stands before the ISSUE of the instruction that
- * needs the value. Registers are known by their first one only: a value of 8 or 16 bytes takes those behind it, too. */
+ * What always holds: each instruction is counted in one ISSUE, before its ACCESS; a WAIT stands before the ISSUE of the
+ * instruction that needs the value. Registers are known by their first one only: a value of 8 or 16 bytes takes those
+ * behind it, too. */
 #include <string.h>
 
 #include "import/kernel.h"
@@ -22,7 +23,8 @@ static void put(kernel_words *words, uint64_t word) { FF_PUSH(words, word); }
 
 static void flush(warp_state *w, kernel_words *words) {
   if (w->issue || w->memory)
-    put(words, TRACE_ISSUE | (uint64_t)w->issue << 4 | (uint64_t)w->memory << 20 | (uint64_t)w->sfu << 36 | (uint64_t)w->fp64 << 50);
+    put(words, TRACE_ISSUE | (uint64_t)w->issue << 4 | (uint64_t)w->memory << 20 | (uint64_t)w->sfu << 36 |
+                   (uint64_t)w->fp64 << 50);
   w->issue = w->memory = w->sfu = w->fp64 = 0;
 }
 
@@ -57,9 +59,12 @@ static void wait_for_registers(warp_state *w, uint32_t first, uint32_t bytes, ke
   }
 }
 
-static bool touches_memory(const sass_instr *i) { return i->kind >= SASS_LOAD && i->kind <= SASS_LOCAL && i->kind != SASS_GROUP && i->kind != SASS_WAIT_GROUPS; }
+static bool touches_memory(const sass_instr *i) {
+  return i->kind >= SASS_LOAD && i->kind <= SASS_LOCAL && i->kind != SASS_GROUP && i->kind != SASS_WAIT_GROUPS;
+}
 
-/* The first source of a memory access is its address, of 8 bytes in global memory; LDGSTS has two addresses; the others are values. */
+/* The first source of a memory access is its address, of 8 bytes in global memory; LDGSTS has two addresses; the others
+ * are values. */
 static uint32_t source_bytes(const sass_instr *i, uint32_t source) {
   if (!touches_memory(i)) return i->fp64 ? 8 : 4;
   if (i->kind == SASS_ASYNC_LOAD) return 8;
@@ -70,7 +75,8 @@ static uint32_t source_bytes(const sass_instr *i, uint32_t source) {
 /* What it reads, and what it writes while a load may still be on its way there. */
 static void wait_for_operands(warp_state *w, const sass_instr *i, kernel_words *words) {
   for (uint32_t s = 0; s < i->sources; s++) wait_for_registers(w, i->source[s], source_bytes(i, s), words);
-  for (uint32_t d = 0; d < i->destinations; d++) wait_for_registers(w, i->destination[d], touches_memory(i) ? i->bytes : i->fp64 ? 8 : 4, words);
+  for (uint32_t d = 0; d < i->destinations; d++)
+    wait_for_registers(w, i->destination[d], touches_memory(i) ? i->bytes : i->fp64 ? 8 : 4, words);
 }
 
 /* DEPBAR: all but the newest `left` groups of asynchronous loads are there. */
@@ -85,7 +91,8 @@ static void wait_for_groups(warp_state *w, uint64_t left, kernel_words *words) {
 
 /* ---- accesses ---- */
 
-/* Accesses that are wider than their addresses are aligned to do not exist: then the opcode was read wrongly, and less is sure. */
+/* Accesses that are wider than their addresses are aligned to do not exist: then the opcode was read wrongly, and less
+ * is sure. */
 static uint32_t aligned_bytes(const sass_instr *i, uint32_t mask) {
   uint64_t all = i->bytes > TRACE_LINE_BYTES ? TRACE_LINE_BYTES : i->bytes;
   for (uint32_t m = mask; m; m &= m - 1) all |= i->address[__builtin_ctz(m)];
@@ -100,8 +107,9 @@ static void put_access(warp_state *w, const sass_instr *i, uint32_t mask, kernel
   trace_line_set set;
   trace_lines_collect(&set, i->address, 0, bytes, mask);
   flush(w, words);
-  put(words, TRACE_ACCESS | (uint64_t)op << 4 | (uint64_t)__builtin_ctz(bytes) << 6 | (uint64_t)(i->flags | (returns ? TRACE_RETURNS : 0)) << 9 |
-                 (uint64_t)set.count << 16 | (uint64_t)i->pc << 32);
+  put(words, TRACE_ACCESS | (uint64_t)op << 4 | (uint64_t)__builtin_ctz(bytes) << 6 |
+                 (uint64_t)(i->flags | (returns ? TRACE_RETURNS : 0)) << 9 | (uint64_t)set.count << 16 |
+                 (uint64_t)i->pc << 32);
   put(words, mask);
   for (uint32_t n = 0; n < set.count; n++) {
     put(words, trace_line(set.line[n] * TRACE_LINE_BYTES, set.lanes[n], set.sectors[n]));
@@ -112,13 +120,16 @@ static void put_access(warp_state *w, const sass_instr *i, uint32_t mask, kernel
   w->loads++;
   if (i->kind == SASS_ASYNC_LOAD) return;
   for (uint32_t d = 0; d < i->destinations; d++)
-    for (uint32_t r = i->destination[d]; r < SASS_ZERO && r < i->destination[d] + (i->bytes > 4 ? i->bytes / 4 : 1); r++) w->newest[r] = w->loads;
+    for (uint32_t r = i->destination[d]; r < SASS_ZERO && r < i->destination[d] + (i->bytes > 4 ? i->bytes / 4 : 1);
+         r++)
+      w->newest[r] = w->loads;
 }
 
 static bool inside(uint64_t address, uint64_t base) { return base && address - base < WINDOW_BYTES; }
 
 /* Which memory each lane's address is of; those on the chip cost passes, global memory is an ACCESS. */
-static void memory_access(warp_state *w, const sass_instr *i, const kernel_header *h, kernel_words *words, kernel_counts *counts) {
+static void memory_access(warp_state *w, const sass_instr *i, const kernel_header *h, kernel_words *words,
+                          kernel_counts *counts) {
   uint32_t global = 0, shared = 0, local = 0, offset[TRACE_LANES] = {0};
   for (uint32_t m = i->mask; m; m &= m - 1) {
     uint32_t lane = (uint32_t)__builtin_ctz(m), bit = 1u << lane;
@@ -142,7 +153,8 @@ static void put_barrier(warp_state *w, const sass_instr *i, kernel_words *words)
   w->barriers++;
 }
 
-void warp_instruction(warp_state *w, const sass_instr *i, const kernel_header *header, kernel_words *words, kernel_counts *counts) {
+void warp_instruction(warp_state *w, const sass_instr *i, const kernel_header *header, kernel_words *words,
+                      kernel_counts *counts) {
   if (i->mask) wait_for_operands(w, i, words);
   if (i->kind == SASS_WAIT_GROUPS) wait_for_groups(w, i->immediate, words);
   count(w, i, words);

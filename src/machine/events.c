@@ -70,7 +70,8 @@ void event_push(event_heap *heap, ps time, event_kind kind, uint32_t index) {
       heap->items = items;
     }
     uint32_t at = heap->count++;
-    for (uint32_t parent; at && earlier(fresh, heap->items[parent = (at - 1) / 4]); at = parent) heap->items[at] = heap->items[parent];
+    for (uint32_t parent; at && earlier(fresh, heap->items[parent = (at - 1) / 4]); at = parent)
+      heap->items[at] = heap->items[parent];
     heap->items[at] = fresh;
   }
   ps next = event_time(heap->items[0]);

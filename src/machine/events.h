@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The event queue: what happens next, in order of time, ties in order of insertion.
  *
- * Order of insertion is a number of 32 bits, so that a key is 128 bits and one comparison orders two events. Before it would wrap, all events that are in the
- * queue are numbered anew from 0, in the order that they have: once in 2^32 insertions, in which a queue of some thousand events is sorted.
+ * Order of insertion is a number of 32 bits, so that a key is 128 bits and one comparison orders two events. Before it
+ * would wrap, all events that are in the queue are numbered anew from 0, in the order that they have: once in 2^32
+ * insertions, in which a queue of some thousand events is sorted.
  *
- * What always holds: time never goes back. An event is put no earlier than the latest one that was taken; that is asserted. There is one exception, and it
- * has a name: where the device has been simulated further than the host's clock (the rule of one stream, host/host.c), the host's next operation is put
- * where it belongs, at its own time, and event_back says so. What has happened stays: a simulation's clock (agenda.now) does not go back with it. */
+ * What always holds: time never goes back. An event is put no earlier than the latest one that was taken; that is
+ * asserted. There is one exception, and it has a name: where the device has been simulated further than the host's
+ * clock (the rule of one stream, host/host.c), the host's next operation is put where it belongs, at its own time, and
+ * event_back says so. What has happened stays: a simulation's clock (agenda.now) does not go back with it. */
 #ifndef FF_MACHINE_EVENTS_H
 #define FF_MACHINE_EVENTS_H
 
@@ -15,11 +17,24 @@
 
 #include "machine/time.h"
 
-typedef enum event_kind { EVENT_WARP, EVENT_NODE_READY, EVENT_NODE_DONE, EVENT_KERNEL_BEGIN, EVENT_FLIGHT, EVENT_DEPART, EVENT_BATCH, EVENT_LINK_IDLE, EVENT_CLEAN, EVENT_SLICE } event_kind;
-/* key = time << 64 | order << 32 | kind << 28 | index: one comparison gives time, then order of insertion. An index that is a simulation's own (not a
- * warp's) has the tenant's number in its upper bits: agenda_add. */
+typedef enum event_kind {
+  EVENT_WARP,
+  EVENT_NODE_READY,
+  EVENT_NODE_DONE,
+  EVENT_KERNEL_BEGIN,
+  EVENT_FLIGHT,
+  EVENT_DEPART,
+  EVENT_BATCH,
+  EVENT_LINK_IDLE,
+  EVENT_CLEAN,
+  EVENT_SLICE
+} event_kind;
+/* key = time << 64 | order << 32 | kind << 28 | index: one comparison gives time, then order of insertion. An index
+ * that is a simulation's own (not a warp's) has the tenant's number in its upper bits: agenda_add. */
 enum { EVENT_TENANT_SHIFT = 24 };
-typedef struct event { unsigned __int128 key; } event;
+typedef struct event {
+  unsigned __int128 key;
+} event;
 static inline ps event_time(event e) { return (ps)(e.key >> 64); }
 static inline event_kind event_kind_of(event e) { return (event_kind)((uint32_t)e.key >> 28); }
 static inline uint32_t event_index(event e) { return (uint32_t)e.key & 0x0fffffff; }
@@ -29,24 +44,26 @@ static inline uint32_t event_tenant(event e) { return (uint32_t)e.key >> EVENT_T
 typedef struct event_heap {
   event *items;
   uint32_t count, capacity, order;
-  ps now;                /* of the latest event that was taken: none is put before it */
-  bool hole;             /* items[0] has been popped, and is counted still */
-  ps next_time;          /* of the next event, or `horizon` if that is earlier; UINT64_MAX: there is none */
-  ps horizon;            /* when a tenant that waits for a time goes on (device.c): no warp runs past it; UINT64_MAX: never */
+  ps now;       /* of the latest event that was taken: none is put before it */
+  bool hole;    /* items[0] has been popped, and is counted still */
+  ps next_time; /* of the next event, or `horizon` if that is earlier; UINT64_MAX: there is none */
+  /* when a tenant that waits for a time goes on (device.c): no warp runs past it; UINT64_MAX: never */
+  ps horizon;
 } event_heap;
 /* time >= heap->now */
 void event_push(event_heap *heap, ps time, event_kind kind, uint32_t index);
 event event_pop(event_heap *heap);
 void event_back(event_heap *heap, ps time); /* the queue goes back to `time`, if it is past that */
-ps event_next(const event_heap *heap); /* time of the next event itself; UINT64_MAX: there is none */
+ps event_next(const event_heap *heap);      /* time of the next event itself; UINT64_MAX: there is none */
 static inline bool event_any(const event_heap *heap) { return heap->count > heap->hole; }
 
-/* What one simulation has in the event queue, which several may share: its time, and how many of the events are its own. */
+/* What one simulation has in the event queue, which several may share: its time, and how many of the events are its
+ * own. */
 typedef struct agenda {
   event_heap *heap;
-  uint32_t tenant;              /* its number */
-  ps now;                       /* of the latest event; between two events nothing happens */
-  uint32_t pending;             /* events of its own in the queue, warps' apart */
+  uint32_t tenant;  /* its number */
+  ps now;           /* of the latest event; between two events nothing happens */
+  uint32_t pending; /* events of its own in the queue, warps' apart */
 } agenda;
 void agenda_add(agenda *a, ps time, event_kind kind, uint32_t index); /* an event of its own: any but EVENT_WARP */
 

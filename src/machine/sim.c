@@ -20,7 +20,8 @@
 const sim_manager *sim_managers(uint32_t *count) {
   static sim_manager list[32];
   uint32_t n = 0;
-  for (; managers[n] && n < sizeof list / sizeof *list; n++) list[n] = (sim_manager){managers[n]->name, managers[n]->summary};
+  for (; managers[n] && n < sizeof list / sizeof *list; n++)
+    list[n] = (sim_manager){managers[n]->name, managers[n]->summary};
   *count = n;
   return list;
 }
@@ -52,12 +53,15 @@ static ff_status take_choices(sim *s, const manager *m, const sim_options *optio
   if (!status && options->faults && is_paged(s)) {
     const manager_faults *ways;
     status = sim_faults_read(options->faults, &s->own_spec, &ways, error);
-    if (!status && ways->batches && m->ranges) status = ff_fail(error, FF_UNSUPPORTED, "%s: far-faults on partial pages are not served in batches", m->name);
+    if (!status && ways->batches && m->ranges)
+      status = ff_fail(error, FF_UNSUPPORTED, "%s: far-faults on partial pages are not served in batches", m->name);
     if (status) return status;
     s->own_manager.decide = ways->decide;
     s->own_manager.batches = ways->batches;
   }
-  if (!status) status = sim_offload_check(s->spec->name, s->spec->stack_count, options->offload, options->map, options->offloading, error);
+  if (!status)
+    status = sim_offload_check(s->spec->name, s->spec->stack_count, options->offload, options->map, options->offloading,
+                               error);
   if (status) return status;
   if (!options->offload) s->own_spec.sm_count += s->own_spec.stack_saved_sms;
   s->gmmu.walk_shift = (uint32_t)__builtin_ctzll(s->own_spec.page_bytes | UINT64_C(1) << 63);
@@ -76,47 +80,108 @@ static void wire_memory(sim *s, device *d) {
   const machine_spec *spec = s->spec;
   const tenant *own = &d->tenants[s->tenant];
   bool divided = d->isolation == SIM_ISOLATION_SM_MEMORY;
-  s->memory = (memory){.spec = spec, .t = &s->t, .hash = d->hash, .map = &s->placing, .lent = d->borrow ? &s->lent : NULL, .link = &s->link,
-                       .slices = d->slices, .channels = d->channels, .slices_per_channel = (spec->l2_slices + spec->channels - 1) / spec->channels,
-                       .by_slices = divider_make(spec->l2_slices), .by_row = divider_make(spec->row_bytes), .by_banks = divider_make(spec->banks)};
-  s->placing = (placing){.hash = d->hash, .frames = d->frames, .space = s->space, .colours = divided ? own->given.colours : UINT64_MAX,
-                         .in_pieces = d->hash && !is_paged(s) && !divided, .memory = &s->memory, .gmmu = &s->gmmu, .lent = &s->lent};
-  s->lent = (lent){.d = d, .tenant = s->tenant, .spec = spec, .agenda = &s->agenda, .kernels = &s->dispatch.kernels, .memory = &s->memory, .map = &s->placing};
+  s->memory = (memory){.spec = spec,
+                       .t = &s->t,
+                       .hash = d->hash,
+                       .map = &s->placing,
+                       .lent = d->borrow ? &s->lent : NULL,
+                       .link = &s->link,
+                       .slices = d->slices,
+                       .channels = d->channels,
+                       .slices_per_channel = (spec->l2_slices + spec->channels - 1) / spec->channels,
+                       .by_slices = divider_make(spec->l2_slices),
+                       .by_row = divider_make(spec->row_bytes),
+                       .by_banks = divider_make(spec->banks)};
+  s->placing = (placing){.hash = d->hash,
+                         .frames = d->frames,
+                         .space = s->space,
+                         .colours = divided ? own->given.colours : UINT64_MAX,
+                         .in_pieces = d->hash && !is_paged(s) && !divided,
+                         .memory = &s->memory,
+                         .gmmu = &s->gmmu,
+                         .lent = &s->lent};
+  s->lent = (lent){.d = d,
+                   .tenant = s->tenant,
+                   .spec = spec,
+                   .agenda = &s->agenda,
+                   .kernels = &s->dispatch.kernels,
+                   .memory = &s->memory,
+                   .map = &s->placing};
 }
 
 static void wire_link(sim *s, device *d) {
   d->link.h2d.per_byte = s->t.h2d_per_byte;
   d->link.d2h.per_byte = s->t.d2h_per_byte;
-  s->link = (link_port){.wire = &d->link, .kernels = &s->dispatch.kernels, .history = s->observer.history, .table = &s->spec->link_table,
-                        .latency = s->t.link_latency, .device_latency = s->t.launch, .host_per_byte = s->t.host_per_byte,
-                        .dram_per_byte = s->t.dram_per_byte, .two_engines = s->spec->copy_engines > 1, .instant = s->instant};
+  s->link = (link_port){.wire = &d->link,
+                        .kernels = &s->dispatch.kernels,
+                        .history = s->observer.history,
+                        .table = &s->spec->link_table,
+                        .latency = s->t.link_latency,
+                        .device_latency = s->t.launch,
+                        .host_per_byte = s->t.host_per_byte,
+                        .dram_per_byte = s->t.dram_per_byte,
+                        .two_engines = s->spec->copy_engines > 1,
+                        .instant = s->instant};
 }
 
 /* Translation, far-faults, and what launches declare. The pager comes later: pager_init. */
 static void wire_paging(sim *s, device *d, const sim_options *options) {
-  s->gmmu = (gmmu){.spec = s->spec, .manager = s->manager, .t = &s->t, .space = s->space, .sms = d->sms, .sm_total = d->sm_total,
-                   .walkers = &d->walkers, .walk_cache = &d->walk_cache, .shared_tlb = d->shared_tlb, .shared_sets = d->shared_sets,
-                   .walk_shift = s->gmmu.walk_shift, .page_fixed = s->gmmu.page_fixed, /* take_choices */
-                   .memory = &s->memory, .map = &s->placing, .faults = &s->faults, .observer = &s->observer, .agenda = &s->agenda};
-  s->faults = (far_faults){.spec = s->spec, .manager = s->manager, .t = &s->t, .write_back_overlaps = options->write_back_overlaps, .link = &s->link,
-                           .gmmu = &s->gmmu, .memory = &s->memory, .map = &s->placing, .segments = &s->segments, .observer = &s->observer,
-                           .agenda = &s->agenda, .kernels = &s->dispatch.kernels, .warps = &d->warps, .sms = d->sms};
-  s->segments = (segments){.manager = s->manager, .link = &s->link, .faults = &s->faults, .observer = &s->observer, .streams = &s->streams,
-                           .hints = &s->hints, .host = &s->host, .agenda = &s->agenda, .kernels = &s->dispatch.kernels};
+  s->gmmu = (gmmu){.spec = s->spec,
+                   .manager = s->manager,
+                   .t = &s->t,
+                   .space = s->space,
+                   .sms = d->sms,
+                   .sm_total = d->sm_total,
+                   .walkers = &d->walkers,
+                   .walk_cache = &d->walk_cache,
+                   .shared_tlb = d->shared_tlb,
+                   .shared_sets = d->shared_sets,
+                   .walk_shift = s->gmmu.walk_shift,
+                   .page_fixed = s->gmmu.page_fixed, /* take_choices */
+                   .memory = &s->memory,
+                   .map = &s->placing,
+                   .faults = &s->faults,
+                   .observer = &s->observer,
+                   .agenda = &s->agenda};
+  s->faults = (far_faults){.spec = s->spec,
+                           .manager = s->manager,
+                           .t = &s->t,
+                           .write_back_overlaps = options->write_back_overlaps,
+                           .link = &s->link,
+                           .gmmu = &s->gmmu,
+                           .memory = &s->memory,
+                           .map = &s->placing,
+                           .segments = &s->segments,
+                           .observer = &s->observer,
+                           .agenda = &s->agenda,
+                           .kernels = &s->dispatch.kernels,
+                           .warps = &d->warps,
+                           .sms = d->sms};
+  s->segments = (segments){.manager = s->manager,
+                           .link = &s->link,
+                           .faults = &s->faults,
+                           .observer = &s->observer,
+                           .streams = &s->streams,
+                           .hints = &s->hints,
+                           .host = &s->host,
+                           .agenda = &s->agenda,
+                           .kernels = &s->dispatch.kernels};
 }
 
 /* On a device that others share: what this tenant may have of it. */
 static void wire_tenant(sim *s, const device *d, const tenant *own) {
   s->began = s->host.clock = s->agenda.now = s->streams.end = d->now;
   if (own->given.memory_bytes && own->given.memory_bytes < s->budget.bytes) s->budget.bytes = own->given.memory_bytes;
-  if (d->isolation == SIM_ISOLATION_MPS) s->dispatch.thread_limit = (uint64_t)(own->given.thread_share * (double)(s->spec->sm_count * s->spec->max_threads));
+  if (d->isolation == SIM_ISOLATION_MPS)
+    s->dispatch.thread_limit = (uint64_t)(own->given.thread_share * (double)(s->spec->sm_count * s->spec->max_threads));
   if (d->isolation >= SIM_ISOLATION_SM) s->dispatch.next_sm = own->given.sm_first;
 }
 
 /* The device: the options', or one of its own. */
 static ff_status take_device(sim *s, const sim_options *options, ff_error *error) {
   device *d = options->device;
-  if (d && options->tenant >= d->tenant_count) return ff_fail(error, FF_INVALID, "there is no tenant %u", options->tenant);
+  if (d && options->tenant >= d->tenant_count)
+    return ff_fail(error, FF_INVALID, "there is no tenant %u", options->tenant);
   if (d) d->uses++;
   else d = device_create(s->spec, options->offload ? (uint32_t)(s->spec->stack_count * s->spec->stack_sms) : 0, false);
   tenant *own = &d->tenants[options->tenant];
@@ -145,32 +210,56 @@ static ff_status pager_init(sim *s, const sim_options *options, ff_error *error)
   if (!is_paged(s)) unit = m->unit_bytes ? m->unit_bytes : s->spec->fault_page_bytes;
   uint64_t low = m->ranges ? PAGER_MIN_UNIT : FF_PAGE_BYTES, high = m->ranges ? FF_GROUP_BYTES : FF_BLOCK_BYTES;
   if (unit < low || unit > high || (unit & (unit - 1)))
-    return ff_fail(error, FF_INVALID, "%s: a unit of %" PRIu64 " bytes: it must be a power of two from %" PRIu64 " to %" PRIu64, m->name, unit, low, high);
+    return ff_fail(error, FF_INVALID,
+                   "%s: a unit of %" PRIu64 " bytes: it must be a power of two from %" PRIu64 " to %" PRIu64, m->name,
+                   unit, low, high);
   s->budget.least = m->whole_blocks ? 2 * FF_BLOCK_BYTES : smaller(16 * unit, FF_BLOCK_BYTES);
   if (is_paged(s) && !options->gpu_memory && !(s->budget.share > 0) && s->budget.bytes < s->budget.least)
     return ff_fail(error, FF_LIMIT, "%s needs at least %" PRIu64 " KiB of GPU memory", m->name, s->budget.least >> 10);
   if (s->budget.share > 0) s->budget.bytes = 0;
   s->budget.given = s->budget.bytes;
-  if (is_paged(s) && s->budget.bytes < s->budget.least) s->budget.bytes = s->budget.least; /* host.c says that it is left out */
+  /* host.c says that it is left out */
+  if (is_paged(s) && s->budget.bytes < s->budget.least) s->budget.bytes = s->budget.least;
   if (is_paged(s)) {
     const char *prefetch = options->prefetch ? options->prefetch : m->prefetch ? m->prefetch : "none";
     ff_status status = policy_open(POLICY_PREFETCH, prefetch, &s->prefetch, error);
-    if (!status) status = policy_open(POLICY_EVICT, options->evict ? options->evict : m->evict ? m->evict : "lru", &s->evict, error);
+    if (!status)
+      status = policy_open(POLICY_EVICT,
+                           options->evict ? options->evict
+                           : m->evict     ? m->evict
+                                          : "lru",
+                           &s->evict, error);
     if (status) return status;
     policy_share(&s->prefetch, &s->evict);
-    const ff_policy *clairvoyant = s->prefetch.policy->needs_future ? s->prefetch.policy : s->evict.policy->needs_future ? s->evict.policy : NULL;
+    const ff_policy *clairvoyant = s->prefetch.policy->needs_future ? s->prefetch.policy
+                                   : s->evict.policy->needs_future  ? s->evict.policy
+                                                                    : NULL;
     if (clairvoyant && !options->future)
-      return ff_fail(error, FF_UNSUPPORTED, "%s needs the program's future, and that is not recorded here", clairvoyant->name);
+      return ff_fail(error, FF_UNSUPPORTED, "%s needs the program's future, and that is not recorded here",
+                     clairvoyant->name);
     if (clairvoyant) {
       s->future = options->future;
       trace_reader_defer(s->reader);
     }
   }
-  pager_config config = {.manager = m, .unit_bytes = unit, .memory_bytes = s->budget.bytes, .sms = s->d->sm_total,
-                         .allotment = (uint32_t)s->spec->fault_mshrs, .merges_take_mshr = s->spec->fault_merge_mshrs, .prefetch = s->prefetch.policy, .prefetch_state = s->prefetch.state,
-                         .evict = s->evict.policy, .evict_state = s->evict.state, .evict_shares = s->evict.borrowed,
-                         .watermarks = options->watermarks_chosen ? options->watermarks : m->watermarks, .future = s->future, .copy_clean = m->copy_clean, .whole_blocks = m->whole_blocks,
-                         .flight_limit = m->ranges ? 128 * (uint32_t)s->spec->channels : 0, .ranges = m->ranges, .gap_bytes = m->gap_bytes};
+  pager_config config = {.manager = m,
+                         .unit_bytes = unit,
+                         .memory_bytes = s->budget.bytes,
+                         .sms = s->d->sm_total,
+                         .allotment = (uint32_t)s->spec->fault_mshrs,
+                         .merges_take_mshr = s->spec->fault_merge_mshrs,
+                         .prefetch = s->prefetch.policy,
+                         .prefetch_state = s->prefetch.state,
+                         .evict = s->evict.policy,
+                         .evict_state = s->evict.state,
+                         .evict_shares = s->evict.borrowed,
+                         .watermarks = options->watermarks_chosen ? options->watermarks : m->watermarks,
+                         .future = s->future,
+                         .copy_clean = m->copy_clean,
+                         .whole_blocks = m->whole_blocks,
+                         .flight_limit = m->ranges ? 128 * (uint32_t)s->spec->channels : 0,
+                         .ranges = m->ranges,
+                         .gap_bytes = m->gap_bytes};
   fault_hooks(&s->faults, &config.hooks);
   tlb_init(&s->gmmu, unit);
   if (s->gmmu.leaves_grow) config.largest_leaf = s->spec->page_bytes;
@@ -185,7 +274,8 @@ ff_status sim_create(trace_program *program, const sim_options *options, sim **o
   if (!m) {
     char names[512] = "";
     for (const manager *const *each = managers; *each; each++)
-      snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", each == managers ? "" : ", ", (*each)->name);
+      snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", each == managers ? "" : ", ",
+               (*each)->name);
     return ff_fail(error, FF_NOT_FOUND, "there is no memory manager \"%s\": choose among %s", options->manager, names);
   }
   sim *s = ff_alloc(sizeof *s);
@@ -250,9 +340,23 @@ void sim_free(sim *s) {
   for (size_t i = 0; i < s->observer.kernels.count; i++) free(s->observer.kernels.items[i]);
   for (size_t i = 0; i < s->streams.sm_sets.count; i++) free(s->streams.sm_sets.items[i]);
   for (size_t i = 0; i < s->observer.allocations.count; i++) free(s->observer.allocations.items[i]);
-  void *arrays[] = {s->streams.nodes.items, s->streams.free_nodes.items,
-                    s->streams.items.items, s->observer.kernels.items, s->observer.allocations.items, s->faults.batch_faults.items, s->streams.records.items, s->segments.ahead.items, s->faults.freed.items, s->host.times,
-                    s->dispatch.positions.items, s->hints.prefetched.items, s->mappings.created.items, s->mappings.reserved.items, s->dispatch.blocks.items, s->streams.sm_sets.items, s->lent.moved.items};
+  void *arrays[] = {s->streams.nodes.items,
+                    s->streams.free_nodes.items,
+                    s->streams.items.items,
+                    s->observer.kernels.items,
+                    s->observer.allocations.items,
+                    s->faults.batch_faults.items,
+                    s->streams.records.items,
+                    s->segments.ahead.items,
+                    s->faults.freed.items,
+                    s->host.times,
+                    s->dispatch.positions.items,
+                    s->hints.prefetched.items,
+                    s->mappings.created.items,
+                    s->mappings.reserved.items,
+                    s->dispatch.blocks.items,
+                    s->streams.sm_sets.items,
+                    s->lent.moved.items};
   for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) free(arrays[i]);
   pthread_cond_destroy(&s->answers.progress);
   if (s->d->tenants[s->tenant].sim == s) s->d->tenants[s->tenant].sim = NULL;
@@ -355,7 +459,8 @@ uint64_t sim_event_time(sim *s, uint64_t sequence) {
   s->answers.questions = &own;
   trace_reader_poke(s->reader);
   const event_record *record = NULL;
-  while (!s->answers.over && (s->host.processed <= sequence || ((record = record_at(&s->streams, sequence)) && !record->known)))
+  while (!s->answers.over &&
+         (s->host.processed <= sequence || ((record = record_at(&s->streams, sequence)) && !record->known)))
     pthread_cond_wait(&s->answers.progress, s->answers.mutex);
   question **link = &s->answers.questions;
   while (*link != &own) link = &(*link)->next;
@@ -368,7 +473,8 @@ uint64_t sim_event_time(sim *s, uint64_t sequence) {
 
 bool sim_event_happened(sim *s, uint64_t sequence, uint64_t by) {
   ask_lock(s);
-  while ((s->host.processed <= by || s->host.processed <= sequence) && !s->answers.over) pthread_cond_wait(&s->answers.progress, s->answers.mutex);
+  while ((s->host.processed <= by || s->host.processed <= sequence) && !s->answers.over)
+    pthread_cond_wait(&s->answers.progress, s->answers.mutex);
   const event_record *record = record_at(&s->streams, sequence);
   bool happened = !record || (record->known && record->time <= host_time_locked(s, by));
   pthread_mutex_unlock(s->answers.mutex);
@@ -411,14 +517,17 @@ void sim_snapshot(sim *s, sim_result *result) {
   for (size_t i = 0; i < s->observer.kernels.count; i++) result->kernels[i] = *s->observer.kernels.items[i];
   result->allocations = ff_alloc(s->observer.allocations.count * sizeof *result->allocations);
   for (size_t i = 0; i < s->observer.allocations.count; i++)
-    if (i || s->observer.allocations.items[i]->counters.accesses) result->allocations[result->allocation_count++] = *s->observer.allocations.items[i];
+    if (i || s->observer.allocations.items[i]->counters.accesses)
+      result->allocations[result->allocation_count++] = *s->observer.allocations.items[i];
   pthread_mutex_unlock(s->answers.mutex);
 }
 
 sim_history *sim_history_take(sim *s) {
   ask_lock(s);
   ps end = s->host.clock > s->streams.end ? s->host.clock : s->streams.end;
-  sim_history *copy = s->observer.history && !s->budget.left_out ? record_copy(&s->observer, s->answers.over || end > s->agenda.now ? end : s->agenda.now) : NULL;
+  sim_history *copy = s->observer.history && !s->budget.left_out
+                          ? record_copy(&s->observer, s->answers.over || end > s->agenda.now ? end : s->agenda.now)
+                          : NULL;
   pthread_mutex_unlock(s->answers.mutex);
   return copy;
 }

@@ -32,30 +32,33 @@ typedef enum sim_isolation {
 
 typedef struct sim_tenant {
   uint32_t sm_first, sm_count; /* its SMs, in a row; the tenants' follow each other */
-  uint64_t colours;            /* SIM_ISOLATION_SM_MEMORY: a bit for each colour of pages of 4 KiB (partition/colours.h) */
-  uint64_t memory_bytes;       /* that it may have; 0: all */
-  double thread_share;         /* SIM_ISOLATION_MPS: of the GPU's threads */
-  bool loops;                  /* simulation after simulation, until those that do not loop are over; but for its kernels nothing takes it time */
-  bool idle;                   /* nothing runs here */
+  /* SIM_ISOLATION_SM_MEMORY: a bit for each colour of pages of 4 KiB (partition/colours.h) */
+  uint64_t colours;
+  uint64_t memory_bytes; /* that it may have; 0: all */
+  double thread_share;   /* SIM_ISOLATION_MPS: of the GPU's threads */
+  /* simulation after simulation, until those that do not loop are over; but for its kernels nothing takes it time */
+  bool loops;
+  bool idle; /* nothing runs here */
 } sim_tenant;
 
 typedef struct sim_device_options {
-  const machine_spec *spec;    /* copied */
-  const char *set;             /* as sim_options.set, for all tenants; NULL */
+  const machine_spec *spec; /* copied */
+  const char *set;          /* as sim_options.set, for all tenants; NULL */
   sim_isolation isolation;
-  bool borrow;                 /* SM, SM_MEMORY: what an idle tenant has is lent, and taken back when it has work */
+  bool borrow; /* SM, SM_MEMORY: what an idle tenant has is lent, and taken back when it has work */
   const sim_tenant *tenants;
   uint32_t count;
 } sim_device_options;
 
 typedef struct sim_tenant_result {
-  uint64_t take_back_ps;       /* the longest from its wish until it had all of its own again */
-  uint64_t borrowed_ps;        /* how long it had what others lent */
-  uint64_t lent_bytes;         /* that it read and wrote in memory modules of others */
+  uint64_t take_back_ps; /* the longest from its wish until it had all of its own again */
+  uint64_t borrowed_ps;  /* how long it had what others lent */
+  uint64_t lent_bytes;   /* that it read and wrote in memory modules of others */
 } sim_tenant_result;
 
-/* A device for simulations that are made with sim_options.device; each is to be run by a thread of its own, and none goes on before all that
- * are not idle run. FF_INVALID, FF_LIMIT, FF_UNSUPPORTED (memory that cannot be divided). Freed after them. */
+/* A device for simulations that are made with sim_options.device; each is to be run by a thread of its own, and none
+ * goes on before all that are not idle run. FF_INVALID, FF_LIMIT, FF_UNSUPPORTED (memory that cannot be divided). Freed
+ * after them. */
 ff_status sim_device_create(const sim_device_options *options, sim_device **out, ff_error *error);
 void sim_device_free(sim_device *device);
 /* All that do not loop are over. */
@@ -66,38 +69,45 @@ void sim_device_tenant(const sim_device *device, uint32_t number, sim_tenant_res
 
 /* ---- several devices of one program ---- */
 
-/* Where the simulations of one manager meet, for devices `first` to `first + count - 1`: so that the host's clock is the same in all of
- * them, and streams of one device wait for another one's events. Each has to run, in a thread of its own. Freed after them. */
+/* Where the simulations of one manager meet, for devices `first` to `first + count - 1`: so that the host's clock is
+ * the same in all of them, and streams of one device wait for another one's events. Each has to run, in a thread of its
+ * own. Freed after them. */
 typedef struct sim_peers sim_peers;
 sim_peers *sim_peers_create(uint32_t first, uint32_t count);
 void sim_peers_free(sim_peers *peers); /* NULL: nothing */
 
 typedef struct sim_options { /* texts are borrowed until sim_create returns */
-  uint32_t device_index;            /* of the devices of the program, the one that is simulated (trace/origin.h) */
-  sim_peers *peers;            /* borrowed until sim_free; NULL: the host waits for the simulated device only, and its streams for no other one's */
-  const machine_spec *spec;   /* copied */
-  const char *set;            /* "NAME=VALUE,...": values of the machine for this simulation, as in its file; NULL: none */
-  const char *manager;        /* a name of `list managers` */
-  const char *label;          /* what results call it; NULL: the manager's name */
-  uint64_t gpu_memory;        /* bytes; 0: the spec's */
-  double gpu_memory_share;    /* or of the most that the program has allocated at one time, so far; 0: gpu_memory counts */
-  const char *page;           /* what a TLB entry maps: "4K", "64K", "2M", "auto"; NULL: auto, up to the machine's page_bytes */
+  uint32_t device_index;     /* of the devices of the program, the one that is simulated (trace/origin.h) */
+  /* borrowed until sim_free; NULL: the host waits for the simulated device only, and its streams for no other one's */
+  sim_peers *peers;
+  const machine_spec *spec; /* copied */
+  /* "NAME=VALUE,...": values of the machine for this simulation, as in its file; NULL: none */
+  const char *set;
+  const char *manager; /* a name of `list managers` */
+  const char *label;   /* what results call it; NULL: the manager's name */
+  uint64_t gpu_memory; /* bytes; 0: the spec's */
+  /* or of the most that the program has allocated at one time, so far; 0: gpu_memory counts */
+  double gpu_memory_share;
+  /* what a TLB entry maps: "4K", "64K", "2M", "auto"; NULL: auto, up to the machine's page_bytes */
+  const char *page;
   /* Instead of what a paged manager says; NULL, 0: as it says. */
-  const char *advise;         /* hints on allocations (machine/host/given_hints.h); only paged managers look at them */
-  const char *faults;         /* a name of manager_fault_ways, or "NAME:N" (policy/manager.h) */
+  const char *advise; /* hints on allocations (machine/host/given_hints.h); only paged managers look at them */
+  const char *faults; /* a name of manager_fault_ways, or "NAME:N" (policy/manager.h) */
   const char *prefetch, *evict; /* policies: policy/policies.h */
-  uint64_t unit_bytes;        /* what a far-fault moves: a power of two, 4 KiB to 2 MiB */
-  watermarks watermarks;      /* of what is kept free, if they were chosen; else as the manager says */
+  uint64_t unit_bytes;          /* what a far-fault moves: a power of two, 4 KiB to 2 MiB */
+  watermarks watermarks;        /* of what is kept free, if they were chosen; else as the manager says */
   bool watermarks_chosen;
-  bool write_back_overlaps;   /* an eviction's write-back does not hold up what comes in its place */
-  trace_future *future;       /* borrowed until sim_free: waited for by a simulation whose policies ask for the future; or */
-  sim_offload offload;        /* machines with stacks: */
-  const char *map;            /* sim_map_read; NULL: baseline */
-  const sim_offloading *offloading; /* borrowed until sim_free; NULL: nothing is known of the program's candidates, and offload must be NONE */
-  sim_device *device;         /* that it shares with others, borrowed; NULL: one of its own */
-  uint32_t tenant;            /* its number there */
-  bool history;               /* is kept: sim_history_take */
-  bool records_future;        /* written by this simulation: its order of first touches, and who uses what */
+  bool write_back_overlaps; /* an eviction's write-back does not hold up what comes in its place */
+  /* borrowed until sim_free: waited for by a simulation whose policies ask for the future; or */
+  trace_future *future;
+  sim_offload offload; /* machines with stacks: */
+  const char *map;     /* sim_map_read; NULL: baseline */
+  /* borrowed until sim_free; NULL: nothing is known of the program's candidates, and offload must be NONE */
+  const sim_offloading *offloading;
+  sim_device *device;  /* that it shares with others, borrowed; NULL: one of its own */
+  uint32_t tenant;     /* its number there */
+  bool history;        /* is kept: sim_history_take */
+  bool records_future; /* written by this simulation: its order of first touches, and who uses what */
 } sim_options;
 
 /* Before the first operation is appended to the program. FF_NOT_FOUND: no such manager (the message lists them). */
@@ -110,23 +120,29 @@ void sim_run(sim *sim);
  * when it happened; returns picoseconds. The basis of cudaEventElapsedTime. */
 uint64_t sim_event_time(sim *sim, uint64_t sequence);
 /* Had the event recorded by operation `sequence` happened when the host was past operation `by`? Waits only until those
- * operations were processed; unlike sim_event_time it does not make the device go on. For cudaEventQuery and the like. */
+ * operations were processed; unlike sim_event_time it does not make the device go on. For cudaEventQuery and the
+ * like. */
 bool sim_event_happened(sim *sim, uint64_t sequence, uint64_t by);
 /* The host's virtual clock after operation `sequence` (waits as above; of operations more than 65,536 back, the time of
  * the oldest that is remembered). */
 uint64_t sim_host_time(sim *sim, uint64_t sequence);
-/* The physical address of a virtual one, after operation `sequence` (waits as above). false: the machine has no address hash. */
+/* The physical address of a virtual one, after operation `sequence` (waits as above). false: the machine has no address
+ * hash. */
 bool sim_physical(sim *sim, uint64_t sequence, uint64_t address, uint64_t *physical);
-/* Whether it has come to the program's end; adds to *at a number that grows while it gets further. Any thread, any time; cheap. */
+/* Whether it has come to the program's end; adds to *at a number that grows while it gets further. Any thread, any
+ * time; cheap. */
 bool sim_is_over(sim *sim, uint64_t *at);
-/* A consistent copy of the numbers so far (none, but the error, of a manager that was given less memory than it needs); any thread, any time. The
- * caller frees it with sim_result_free. */
+/* A consistent copy of the numbers so far (none, but the error, of a manager that was given less memory than it needs);
+ * any thread, any time. The caller frees it with sim_result_free. */
 void sim_snapshot(sim *sim, sim_result *result);
-/* A copy of the history so far, for sim_result.history; NULL: none is kept. Its kernels are numbered as those of a snapshot. */
+/* A copy of the history so far, for sim_result.history; NULL: none is kept. Its kernels are numbered as those of a
+ * snapshot. */
 sim_history *sim_history_take(sim *sim);
 void sim_free(sim *sim);
 
-typedef struct sim_manager { const char *name, *summary; } sim_manager;
+typedef struct sim_manager {
+  const char *name, *summary;
+} sim_manager;
 const sim_manager *sim_managers(uint32_t *count); /* for `list managers` and messages */
 
 #endif

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What must hold when a simulation has come to its program's end, at the deepest check level:
  *
- *     every resource that was held is released: warps, blocks, what they take of SMs, load/store units, MSHRs, operations, events, flights,
+ *     every resource that was held is released: warps, blocks, what they take of SMs, load/store units, MSHRs,
+ *     operations, events, flights,
  *         far-faults, places in memory stacks
- *     the bytes that the link carried are the bytes that were counted as moved, each way (and those of copies between other devices) */
+ *     the bytes that the link carried are the bytes that were counted as moved, each way (and those of copies between
+ *     other devices) */
 #include "machine/simulation.h"
 
 /* Places that are held until a known time: until the last operation's end, at most. */
@@ -30,14 +32,16 @@ static void check_device(const sim *s) {
 
 static void check_dispatcher(const dispatcher *d) {
   size_t idle = 0;
-  FF_ASSERT(!d->queue_first && !d->running && !d->kernels.running && !d->running_blocks && !d->threads && !d->positions.count);
+  FF_ASSERT(!d->queue_first && !d->running && !d->kernels.running && !d->running_blocks && !d->threads &&
+            !d->positions.count);
   for (const block *b = d->free_blocks; b; b = b->next_free) idle++;
   FF_ASSERT(idle == d->blocks.count);
 }
 
 static void check_streams(const streams *s) {
   FF_ASSERT(!s->unfinished);
-  for (size_t i = 1; i < s->nodes.count; i++) FF_ASSERT(!s->nodes.items[i] || (s->nodes.items[i]->done && !s->nodes.items[i]->kernel));
+  for (size_t i = 1; i < s->nodes.count; i++)
+    FF_ASSERT(!s->nodes.items[i] || (s->nodes.items[i]->done && !s->nodes.items[i]->kernel));
   for (size_t i = 0; i < s->records.count; i++) FF_ASSERT(s->records.items[i].known);
 }
 
@@ -50,7 +54,8 @@ static void check_faults(const sim *s) {
 }
 
 static void check_stacks(const stacks *k) {
-  for (uint32_t i = 0; k && i < k->count; i++) FF_ASSERT(!k->items[i].pending && !k->items[i].running && !k->items[i].registers && !k->items[i].first_waiting);
+  for (uint32_t i = 0; k && i < k->count; i++)
+    FF_ASSERT(!k->items[i].pending && !k->items[i].running && !k->items[i].registers && !k->items[i].first_waiting);
 }
 
 static void check_link(const sim *s) {

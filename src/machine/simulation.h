@@ -32,12 +32,15 @@
 #include "machine/timing.h"
 #include "policy/policies.h"
 
-typedef struct question { uint64_t sequence; struct question *next; } question; /* of another thread, about an event */
+typedef struct question {
+  uint64_t sequence;
+  struct question *next;
+} question; /* of another thread, about an event */
 
-typedef struct answers {        /* to other threads */
-  pthread_mutex_t *mutex;       /* the device's `work`: held by the thread that simulates, but while it waits */
+typedef struct answers {  /* to other threads */
+  pthread_mutex_t *mutex; /* the device's `work`: held by the thread that simulates, but while it waits */
   pthread_cond_t progress;
-  _Atomic uint32_t askers;      /* threads that want the mutex */
+  _Atomic uint32_t askers; /* threads that want the mutex */
   question *questions;
   bool over;
 } answers;
@@ -45,21 +48,21 @@ typedef struct answers {        /* to other threads */
 struct sim {
   /* what it is given once */
   device *d;
-  uint32_t tenant;              /* its number on the device */
-  uint64_t space;               /* tenant << SPACE_SHIFT */
-  const machine_spec *spec;     /* &own_spec */
-  const manager *manager;       /* &own_manager */
-  sm *sms;                      /* the device's */
+  uint32_t tenant;          /* its number on the device */
+  uint64_t space;           /* tenant << SPACE_SHIFT */
+  const machine_spec *spec; /* &own_spec */
+  const manager *manager;   /* &own_manager */
+  sm *sms;                  /* the device's */
   pager *pager;
-  stacks *stacks;               /* memory stacks; NULL: the machine has none */
+  stacks *stacks; /* memory stacks; NULL: the machine has none */
   trace_program *program;
   trace_reader *reader;
-  trace_future *future;         /* that its policies ask; NULL: they do not */
-  trace_future *record;         /* that it writes; NULL: none */
+  trace_future *future; /* that its policies ask; NULL: they do not */
+  trace_future *record; /* that it writes; NULL: none */
   ff_policy_instance prefetch, evict;
-  ps began;                     /* the device's time when it was made */
-  bool instant;                 /* what is not a kernel takes no time */
-  bool joins_issues;            /* the stream has marks, which mean nothing here */
+  ps began;          /* the device's time when it was made */
+  bool instant;      /* what is not a kernel takes no time */
+  bool joins_issues; /* the stream has marks, which mean nothing here */
   timing t;
   /* its parts; the first ones are asked for every line */
   agenda agenda;
@@ -79,14 +82,14 @@ struct sim {
   observer observer;
   answers answers;
   /* what was chosen, apart from what is read all over */
-  machine_spec own_spec;        /* with this simulation's values */
-  manager own_manager;          /* with its way of handling far-faults */
+  machine_spec own_spec; /* with this simulation's values */
+  manager own_manager;   /* with its way of handling far-faults */
   char label[SIM_LABEL_LENGTH];
 };
 
-void sim_check(sim *s);   /* at the program's end: sim_check.c */
-void sim_yield(sim *s);   /* lets waiting threads in, now and then */
-void sim_unlock(sim *s);  /* around everything that may wait */
+void sim_check(sim *s);  /* at the program's end: sim_check.c */
+void sim_yield(sim *s);  /* lets waiting threads in, now and then */
+void sim_unlock(sim *s); /* around everything that may wait */
 void sim_lock(sim *s);
 
 static inline bool is_paged(const sim *s) { return s->manager->placement == MANAGER_PAGED; }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Time, and the servers and places that requests wait for.
  *
- * Time is picoseconds since the program's first operation. Two times travel with every request below the SM: `ask`, when
- * it would arrive if nothing but fixed latencies lay before it, and `at` >= ask, when it does arrive. A server counts its
- * backlog from `ask` (requests are made nearly in that order, so a late one does not hold the server idle for the
- * others) and serves the request no earlier than `at`:
+ * Time is picoseconds since the program's first operation. Two times travel with every request below the SM: `ask`,
+ * when it would arrive if nothing but fixed latencies lay before it, and `at` >= ask, when it does arrive. A server
+ * counts its backlog from `ask` (requests are made nearly in that order, so a late one does not hold the server idle
+ * for the others) and serves the request no earlier than `at`:
  *
  *     begin = max(free, ask);  free = begin + service;  the request is served at max(begin, at) */
 #ifndef FF_MACHINE_TIME_H
@@ -19,7 +19,9 @@ typedef uint64_t ps;
 /* A duration of `count` pieces of which each takes `fixed` picoseconds << 20. */
 static inline ps fixed_ps(uint64_t count, uint64_t fixed) { return (count * fixed) >> 20; }
 
-typedef struct server { ps free; } server;
+typedef struct server {
+  ps free;
+} server;
 static inline ps server_take(server *s, ps ask, ps at, ps service) {
   ps begin = s->free > ask ? s->free : ask;
   s->free = begin + service;
@@ -29,7 +31,10 @@ static inline ps server_take(server *s, ps ask, ps at, ps service) {
 /* A number of equal places, each held until a known time (MSHRs, page walkers); a place that was never taken is held
  * until 0. The times stand in order in a window that slides over twice its length: what is taken next mostly ends last,
  * so that this is a step or two, where a heap would be several that no host processor can predict. */
-typedef struct slots { ps *until; uint32_t first, capacity; } slots;
+typedef struct slots {
+  ps *until;
+  uint32_t first, capacity;
+} slots;
 void slots_init(slots *s, arena *a, uint64_t capacity);
 static inline ps slots_wait(const slots *s, ps at) { /* when one is free, at the earliest */
   return s->until[s->first] > at ? s->until[s->first] : at;
@@ -37,7 +42,9 @@ static inline ps slots_wait(const slots *s, ps at) { /* when one is free, at the
 void slots_hold(slots *s, ps until); /* takes the place that slots_wait spoke of */
 
 /* Division by a number that is known when the machine is made: a multiplication for all dividends below `limit`. */
-typedef struct divider { uint64_t by, magic, limit; } divider;
+typedef struct divider {
+  uint64_t by, magic, limit;
+} divider;
 static inline divider divider_make(uint64_t by) {
   return (divider){by, by > 1 ? UINT64_MAX / by + 1 : 0, by > 1 ? UINT64_MAX / by : 0};
 }

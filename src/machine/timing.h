@@ -7,12 +7,14 @@
 #include "machine/time.h"
 
 typedef struct timing {
-  uint64_t cycle_fixed, interval_fixed, sfu_fixed, fp64_fixed, shared_fixed; /* picoseconds << 20, per instruction or pass */
+  /* picoseconds << 20, per instruction or pass */
+  uint64_t cycle_fixed, interval_fixed, sfu_fixed, fp64_fixed, shared_fixed;
   ps cycle, ahead, launch, block_launch;
   ps side, l1, l2_there, l2_back, l2_service[5]; /* by sectors */
   ps tlb_port, tlb_there, tlb_back, shared_tlb, walk_cache;
   ps dram_there, dram_back, dram_burst[5], t_rcd, t_rp, t_rc, t_cl, t_wr;
-  ps link_latency, link_copy, fault, fault_batch, fault_block, host_fault, managed_launch, api, launch_call, sync, malloc;
+  ps link_latency, link_copy, fault, fault_batch, fault_block, host_fault, managed_launch, api, launch_call, sync,
+      malloc;
   ps reserve, create, release, map, unmap, set_access;
   double h2d_per_byte, d2h_per_byte, host_per_byte, dram_per_byte; /* picoseconds */
 } timing;

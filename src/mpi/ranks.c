@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libfarfault-mpi.so: what carries the messages of a sweep between ranks, by Open MPI (or another MPI). `farfault sweep` loads it
- * when mpirun has started it; nothing else of farfault knows MPI.
+/* libfarfault-mpi.so: what carries the messages of a sweep between ranks, by Open MPI (or another MPI). `farfault
+ * sweep` loads it when mpirun has started it; nothing else of farfault knows MPI.
  *
- * What always holds: a message goes out in pieces that are small enough to be sent at once (MPI's eager ones), so that a rank that
- * ends in the midst of one leaves nobody waiting for the rest: its pieces are there or they are not. Sends are never waited for
- * but at the end. Errors come back as codes (MPI_ERRORS_RETURN) and are taken as what they are: a rank that is silent. */
+ * What always holds: a message goes out in pieces that are small enough to be sent at once (MPI's eager ones), so that
+ * a rank that ends in the midst of one leaves nobody waiting for the rest: its pieces are there or they are not. Sends
+ * are never waited for but at the end. Errors come back as codes (MPI_ERRORS_RETURN) and are taken as what they are: a
+ * rank that is silent. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -148,4 +149,5 @@ static void end(bool all, double seconds) {
   if (all && !going) MPI_Finalize(); /* it waits for every rank: not with one that is gone */
 }
 
-__attribute__((visibility("default"))) const sweep_ranks farfault_ranks = {SWEEP_RANKS_VERSION, start, send, receive, end};
+__attribute__((visibility("default")))
+const sweep_ranks farfault_ranks = {SWEEP_RANKS_VERSION, start, send, receive, end};

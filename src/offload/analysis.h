@@ -8,8 +8,8 @@
  *   needs.c      registers that a region takes; whether it follows indices
  *   candidates.c the list that a user sees
  *
- * What always holds: `live_in`, `uses`, `kills` and `defines` are sets of the registers that are live into some block (only these
- * have bits); a register without a bit is born and dies within a block. */
+ * What always holds: `live_in`, `uses`, `kills` and `defines` are sets of the registers that are live into some block
+ * (only these have bits); a register without a bit is born and dies within a block. */
 #ifndef FF_OFFLOAD_ANALYSIS_H
 #define FF_OFFLOAD_ANALYSIS_H
 
@@ -18,8 +18,12 @@
 
 #define OFFLOAD_NONE_INDEX UINT32_MAX
 
-enum { TOUCH_READ = 1, TOUCH_WRITE = 2, TOUCH_MAYBE = 4, TOUCH_LIVE = 8 }; /* MAYBE: a guarded write keeps the old value of some lanes; LIVE: after it */
-typedef struct touch { uint32_t reg; uint8_t flags; } touch; /* reads of an instruction first */
+/* MAYBE: a guarded write keeps the old value of some lanes; LIVE: after it */
+enum { TOUCH_READ = 1, TOUCH_WRITE = 2, TOUCH_MAYBE = 4, TOUCH_LIVE = 8 };
+typedef struct touch {
+  uint32_t reg;
+  uint8_t flags;
+} touch; /* reads of an instruction first */
 
 typedef enum access { ACCESS_NONE, ACCESS_LOAD, ACCESS_STORE } access;
 
@@ -30,33 +34,36 @@ typedef struct loop {
   uint32_t parent;                  /* the loop around it, or OFFLOAD_NONE_INDEX; smaller than its own index */
   bool entered_elsewhere;           /* irreducible */
   offload_trips trips;
-  uint32_t loads, stores;           /* in one trip; of a nested loop as often as the code says, else once */
-  double times;                     /* a warp goes round in one run of the kernel, as far as the code says */
+  uint32_t loads, stores; /* in one trip; of a nested loop as often as the code says, else once */
+  double times;           /* a warp goes round in one run of the kernel, as far as the code says */
 } loop;
 
-/* Special registers and parameters that the function reads are registers, too, numbered behind its own: never written, always live in. */
+/* Special registers and parameters that the function reads are registers, too, numbered behind its own: never written,
+ * always live in. */
 typedef struct analysis {
   const ptx_func *func;
-  uint32_t reg_count;               /* with the others */
+  uint32_t reg_count; /* with the others */
   FF_VEC(offload_other) others;
   ptx_cfg *cfg;
-  touch *touches;                   /* of instruction i: touches[touch_first[i]] to touches[touch_first[i + 1] - 1] */
+  touch *touches; /* of instruction i: touches[touch_first[i]] to touches[touch_first[i + 1] - 1] */
   uint32_t *touch_first;
-  uint8_t *ineligible, *accesses;   /* per instruction: offload_bar, access */
-  uint32_t *weights;                /* words of 4 bytes of a warp's register, as they are counted: 32, a predicate 1 */
+  uint8_t *ineligible, *accesses; /* per instruction: offload_bar, access */
+  uint32_t *weights;              /* words of 4 bytes of a warp's register, as they are counted: 32, a predicate 1 */
   dataflow flow;
   uint32_t *reg_of_bit;
   uint64_t *live_in, *uses, *kills, *defines; /* per block; NULL: the function is too large for them */
   loop *loops;
   uint32_t loop_count;
-  uint32_t *loop_of;                /* block -> innermost loop, or OFFLOAD_NONE_INDEX */
-  uint32_t *idom;                   /* block -> its immediate dominator */
+  uint32_t *loop_of; /* block -> innermost loop, or OFFLOAD_NONE_INDEX */
+  uint32_t *idom;    /* block -> its immediate dominator */
 } analysis;
 
 void analysis_make(analysis *a, const ptx_func *func);
 void analysis_free(analysis *a);
 
-static inline uint64_t *block_set(const analysis *a, uint64_t *sets, uint32_t block) { return sets + (size_t)block * a->flow.words; }
+static inline uint64_t *block_set(const analysis *a, uint64_t *sets, uint32_t block) {
+  return sets + (size_t)block * a->flow.words;
+}
 static inline bool in_loop(const analysis *a, const loop *l, uint32_t block) {
   uint32_t order = a->cfg->blocks[block].order;
   return order >= l->first_order && order <= l->last_order;
@@ -65,16 +72,21 @@ static inline bool in_loop(const analysis *a, const loop *l, uint32_t block) {
 /* ---- trips.c ---- */
 
 void trips_find(analysis *a); /* loops[].trips */
-#define TRIPS_NOMINAL 16 /* of a loop whose trips are known only when it runs, where candidates are compared */
+#define TRIPS_NOMINAL 16      /* of a loop whose trips are known only when it runs, where candidates are compared */
 
 /* ---- span.c ---- */
 
-/* Whole blocks [first, last] of the layout (none if first > last) behind the end of block first - 1, or entered at `entry`; all ways lead to `exit`. */
-typedef struct effect { uint32_t reg; uint8_t flags; } effect; /* READ: before it is written for certain; WRITE; MAYBE: not on all ways; LIVE: at the exit */
+/* Whole blocks [first, last] of the layout (none if first > last) behind the end of block first - 1, or entered at
+ * `entry`; all ways lead to `exit`. */
+/* READ: before it is written for certain; WRITE; MAYBE: not on all ways; LIVE: at the exit */
+typedef struct effect {
+  uint32_t reg;
+  uint8_t flags;
+} effect;
 typedef struct span {
-  uint32_t first, last, entry;      /* entry: a block, or OFFLOAD_NONE_INDEX */
-  uint32_t exit;                    /* instruction */
-  effect *effects;                  /* those of spans->effects from effect_first on */
+  uint32_t first, last, entry; /* entry: a block, or OFFLOAD_NONE_INDEX */
+  uint32_t exit;               /* instruction */
+  effect *effects;             /* those of spans->effects from effect_first on */
   uint32_t effect_first, effect_count;
   uint32_t once_loads, once_stores; /* outside `loop` */
   uint32_t loop;                    /* the one whose trips count, or OFFLOAD_NONE_INDEX */
@@ -89,13 +101,16 @@ bool span_make(const analysis *a, span *s, effects *all);
 /* A region that grows instruction by instruction, and what has to be sent for it. */
 typedef struct region_state {
   const analysis *a;
-  uint8_t *flags;                   /* per register */
-  uint32_t *changed;                /* registers with flags */
+  uint8_t *flags;    /* per register */
+  uint32_t *changed; /* registers with flags */
   uint32_t changed_count;
   uint32_t in_words, out_words;
   uint32_t loads, stores;
 } region_state;
-typedef struct undo { uint32_t reg; uint8_t flags; } undo;
+typedef struct undo {
+  uint32_t reg;
+  uint8_t flags;
+} undo;
 typedef FF_VEC(undo) undo_log;
 
 void region_state_make(region_state *r, const analysis *a);
@@ -111,11 +126,14 @@ bool region_state_is_out(const region_state *r, uint32_t reg);
 
 /* ---- choose.c ---- */
 
-typedef struct choice { uint32_t begin, end; } choice;
+typedef struct choice {
+  uint32_t begin, end;
+} choice;
 typedef FF_VEC(choice) choices;
 /* The regions of the best set, by begin. */
 void choose(const analysis *a, choices *chosen);
-/* What a region saves: words of 4 bytes for nominal trips, times its instances. Fills in costs, threshold and bits from words, accesses, trips and times. */
+/* What a region saves: words of 4 bytes for nominal trips, times its instances. Fills in costs, threshold and bits from
+ * words, accesses, trips and times. */
 double region_cost(offload_region *region);
 /* How often a warp comes to block `first`, but for the loops that lie in blocks [first, end). */
 double times_of(const analysis *a, uint32_t first, uint32_t end);
@@ -126,9 +144,12 @@ bool bounds_written(const region_state *r, const span *s);
 /* ---- needs.c ---- */
 
 uint32_t region_registers(const analysis *a, const offload_region *r); /* 0: not known, the function is too large */
-bool region_follows(const analysis *a, const offload_region *r);       /* does an access of it have an address that another one loaded? */
+/* does an access of it have an address that another one loaded? */
+bool region_follows(const analysis *a, const offload_region *r);
 
-/* Describes any stretch of instructions as a region, with what bars it. `all` is scratch; what the region points to comes from the arena. */
-void region_describe(const analysis *a, uint32_t begin, uint32_t end, region_state *state, effects *all, ff_arena *arena, offload_region *region);
+/* Describes any stretch of instructions as a region, with what bars it. `all` is scratch; what the region points to
+ * comes from the arena. */
+void region_describe(const analysis *a, uint32_t begin, uint32_t end, region_state *state, effects *all,
+                     ff_arena *arena, offload_region *region);
 
 #endif

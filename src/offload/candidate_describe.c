@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See candidate_describe.h. What always holds: marks are comments that stand between two statements, each on a line of its own. */
+/* See candidate_describe.h. What always holds: marks are comments that stand between two statements, each on a line of
+ * its own. */
 #define _GNU_SOURCE /* memmem */
 #include "offload/candidate_describe.h"
 
@@ -10,7 +11,9 @@
 
 #include "base/memory.h"
 
-const char *offload_other_name(const offload_other *other) { return other->param ? other->param->name : ptx_sreg_text(other->sreg); }
+const char *offload_other_name(const offload_other *other) {
+  return other->param ? other->param->name : ptx_sreg_text(other->sreg);
+}
 
 void offload_put_formula(const offload_region *r, double fixed, double trip, ff_text *out) {
   if (r->trips.kind == OFFLOAD_TRIPS_ONE) ff_text_add(out, "%.10g", fixed + trip + 0.0);
@@ -18,7 +21,9 @@ void offload_put_formula(const offload_region *r, double fixed, double trip, ff_
 }
 
 /* Trips that a region is sure to make, as far as the code says. */
-static uint32_t sure_trips(const offload_region *r) { return r->trips.kind == OFFLOAD_TRIPS_STATIC ? r->trips.count : 1; }
+static uint32_t sure_trips(const offload_region *r) {
+  return r->trips.kind == OFFLOAD_TRIPS_STATIC ? r->trips.count : 1;
+}
 
 static void put_bit(const offload_region *r, const char *channel, uint32_t from, ff_text *out, bool *any) {
   bool known = r->trips.kind == OFFLOAD_TRIPS_KNOWN;
@@ -36,20 +41,25 @@ void offload_put_bits(const offload_region *r, ff_text *out) {
 }
 
 void offload_put_live_in(const offload_kernel *kernel, const offload_region *r, ff_text *out) {
-  for (uint32_t i = 0; i < r->live_in_count; i++) ff_text_add(out, "%s%s", i ? " " : "", kernel->func->regs[r->live_in[i]].name);
-  for (uint32_t i = 0; i < r->other_count; i++) ff_text_add(out, "%s%s", r->live_in_count + i ? " " : "", offload_other_name(&kernel->others[r->others[i]]));
+  for (uint32_t i = 0; i < r->live_in_count; i++)
+    ff_text_add(out, "%s%s", i ? " " : "", kernel->func->regs[r->live_in[i]].name);
+  for (uint32_t i = 0; i < r->other_count; i++)
+    ff_text_add(out, "%s%s", r->live_in_count + i ? " " : "", offload_other_name(&kernel->others[r->others[i]]));
   if (r->live_in_count + r->other_count == 0) ff_text_add(out, "-");
 }
 
 void offload_put_live_out(const offload_kernel *kernel, const offload_region *r, ff_text *out) {
-  for (uint32_t i = 0; i < r->live_out_count; i++) ff_text_add(out, "%s%s", i ? " " : "", kernel->func->regs[r->live_out[i]].name);
+  for (uint32_t i = 0; i < r->live_out_count; i++)
+    ff_text_add(out, "%s%s", i ? " " : "", kernel->func->regs[r->live_out[i]].name);
   if (!r->live_out_count) ff_text_add(out, "-");
 }
 
 static void put_bound(const ptx_func *func, const offload_bound *bound, ff_text *out) {
   if (bound->reg == PTX_NO_REG) ff_text_add(out, "%" PRId64, bound->value);
   else if (!bound->value) ff_text_add(out, "%s", func->regs[bound->reg].name);
-  else ff_text_add(out, "%s %c %" PRIu64, func->regs[bound->reg].name, bound->value < 0 ? '-' : '+', bound->value < 0 ? 0 - (uint64_t)bound->value : (uint64_t)bound->value);
+  else
+    ff_text_add(out, "%s %c %" PRIu64, func->regs[bound->reg].name, bound->value < 0 ? '-' : '+',
+                bound->value < 0 ? 0 - (uint64_t)bound->value : (uint64_t)bound->value);
 }
 
 static void put_condition(const offload_kernel *kernel, const offload_region *r, ff_text *out) {
@@ -59,7 +69,8 @@ static void put_condition(const offload_kernel *kernel, const offload_region *r,
   }
   ff_text_add(out, "from %u trip%s on", r->threshold, r->threshold == 1 ? "" : "s");
   if (r->compared != PTX_NO_REG) {
-    ff_text_add(out, ": %s %s %" PRId64, kernel->func->regs[r->compared].name, r->compared_down ? "<=" : ">=", r->compared_with);
+    ff_text_add(out, ": %s %s %" PRId64, kernel->func->regs[r->compared].name,
+                r->compared_down ? "<=" : ">=", r->compared_with);
     return;
   }
   ff_text_add(out, ", which a counter makes from ");
@@ -86,11 +97,17 @@ void offload_put_verdict(const offload_kernel *kernel, const offload_region *r, 
 
 /* ---- marks in the text ---- */
 
-typedef struct mark { size_t at; uint32_t order; char *comment; bool own_line; } mark; /* own_line: `at` is the beginning of a line */
+/* own_line: `at` is the beginning of a line */
+typedef struct mark {
+  size_t at;
+  uint32_t order;
+  char *comment;
+  bool own_line;
+} mark;
 typedef struct marks {
   const char *text;
   size_t length;
-  size_t *lines;        /* where line i + 1 begins */
+  size_t *lines; /* where line i + 1 begins */
   uint32_t line_count;
   FF_VEC(mark) all;
 } marks;
@@ -110,7 +127,10 @@ static size_t offset_of(const marks *m, ptx_place place) {
   return at < m->length ? at : m->length;
 }
 
-static bool is_guard_char(char c) { return c == ' ' || c == '\t' || c == '%' || c == '_' || c == '$' || c == '!' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+static bool is_guard_char(char c) {
+  return c == ' ' || c == '\t' || c == '%' || c == '_' || c == '$' || c == '!' || (c >= '0' && c <= '9') ||
+         (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
 
 /* The statement's first character: its guard's, if it has one just before. */
 static size_t statement_start(const marks *m, const ptx_instr *instr) {
@@ -125,8 +145,10 @@ static size_t statement_end(const marks *m, const ptx_instr *instr) {
   size_t i = offset_of(m, instr->place);
   while (i < m->length && m->text[i] != ';') {
     const char *closed = NULL;
-    if (m->text[i] == '/' && i + 1 < m->length && m->text[i + 1] == '/') closed = memchr(m->text + i, '\n', m->length - i);
-    else if (m->text[i] == '/' && i + 1 < m->length && m->text[i + 1] == '*') closed = memmem(m->text + i + 2, m->length - i - 2, "*/", 2);
+    if (m->text[i] == '/' && i + 1 < m->length && m->text[i + 1] == '/')
+      closed = memchr(m->text + i, '\n', m->length - i);
+    else if (m->text[i] == '/' && i + 1 < m->length && m->text[i + 1] == '*')
+      closed = memmem(m->text + i + 2, m->length - i - 2, "*/", 2);
     else if (m->text[i] == '"') closed = memchr(m->text + i + 1, '"', m->length - i - 1);
     i = closed ? (size_t)(closed - m->text) + 1 : i + 1;
   }
@@ -151,7 +173,9 @@ static size_t line_end(const marks *m, size_t at, bool *own_line) {
   return *own_line ? next + 1 : at;
 }
 
-static void add_mark(marks *m, size_t at, bool own_line, ff_text *comment) { FF_PUSH(&m->all, ((mark){at, (uint32_t)m->all.count, comment->chars, own_line})); }
+static void add_mark(marks *m, size_t at, bool own_line, ff_text *comment) {
+  FF_PUSH(&m->all, ((mark){at, (uint32_t)m->all.count, comment->chars, own_line}));
+}
 
 static void mark_region(marks *m, const offload_kernel *kernel, const offload_region *r, uint32_t number) {
   const ptx_instr *instrs = kernel->func->instrs;

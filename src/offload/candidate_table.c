@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Candidates by launch and pc (candidate_table.h): modules as texts, linked when the first kernel of one is asked for; kernels in a hash table
- * whose lists only grow at their heads, so that they are read without a lock.
+/* Candidates by launch and pc (candidate_table.h): modules as texts, linked when the first kernel of one is asked for;
+ * kernels in a hash table whose lists only grow at their heads, so that they are read without a lock.
  *
- * What always holds: whoever adds a kernel, or looks at modules, holds the lock; an entry is whole before its list's head points to it. */
+ * What always holds: whoever adds a kernel, or looks at modules, holds the lock; an entry is whole before its list's
+ * head points to it. */
 #include "offload/candidate_table.h"
 
 #include <pthread.h>
@@ -19,17 +20,17 @@ typedef struct module {
   uint32_t id;
   bool linked_tried;
   FF_VEC(ptx_module *) parts;
-  ptx_module *linked;         /* NULL: the first part is all there is, or they cannot be linked */
+  ptx_module *linked; /* NULL: the first part is all there is, or they cannot be linked */
 } module;
 
 typedef struct entry { /* a kernel that was asked for */
   struct entry *next;
   uint32_t kernel_index, module;
   uint64_t symbol;
-  char *name;                 /* trace_launch.kernel */
-  offload_kernel *kernel;     /* NULL: there is no code */
+  char *name;             /* trace_launch.kernel */
+  offload_kernel *kernel; /* NULL: there is no code */
   uint32_t count;
-  sim_candidate *candidates;  /* by pc */
+  sim_candidate *candidates;      /* by pc */
   const offload_region **regions; /* theirs */
 } entry;
 
@@ -99,7 +100,8 @@ void offload_table_operation(void *table, const trace_op *op) {
   pthread_mutex_lock(&t->lock);
   module *m = module_of(t, op->module.id, true);
   if (m->linked_tried) note_problem(t, "a module's code comes behind its kernels' launches");
-  else if (ptx_module_parse("the recorded PTX", op->module.ptx, op->module.bytes, &part, &error)) note_problem(t, error.message);
+  else if (ptx_module_parse("the recorded PTX", op->module.ptx, op->module.bytes, &part, &error))
+    note_problem(t, error.message);
   else FF_PUSH(&m->parts, part);
   pthread_mutex_unlock(&t->lock);
 }
@@ -160,7 +162,10 @@ static int by_pc(const void *a, const void *b) {
 
 static entry *entry_make(offload_table *t, const trace_launch *launch) {
   entry *e = ff_alloc(sizeof *e);
-  *e = (entry){.kernel_index = launch->kernel_index, .module = launch->module, .symbol = launch->symbol, .name = ff_strdup(launch->kernel)};
+  *e = (entry){.kernel_index = launch->kernel_index,
+               .module = launch->module,
+               .symbol = launch->symbol,
+               .name = ff_strdup(launch->kernel)};
   const ptx_func *func = function_of(t, launch);
   if (!func) return e;
   e->kernel = offload_analyze(func);
@@ -176,7 +181,9 @@ static entry *entry_make(offload_table *t, const trace_launch *launch) {
 static const entry *look_up(const offload_table *t, const trace_launch *launch) {
   const entry *e = atomic_load_explicit(&t->buckets[launch->kernel_index % BUCKETS], memory_order_acquire);
   for (; e; e = e->next)
-    if (e->kernel_index == launch->kernel_index && e->module == launch->module && e->symbol == launch->symbol && (e->symbol || !strcmp(e->name, launch->kernel))) break;
+    if (e->kernel_index == launch->kernel_index && e->module == launch->module && e->symbol == launch->symbol &&
+        (e->symbol || !strcmp(e->name, launch->kernel)))
+      break;
   return e;
 }
 
@@ -218,7 +225,9 @@ const offload_region *offload_table_region(offload_table *t, const trace_launch 
   return i < e->count ? e->regions[i] : NULL;
 }
 
-const offload_kernel *offload_table_kernel(offload_table *t, const trace_launch *launch) { return entry_of(t, launch)->kernel; }
+const offload_kernel *offload_table_kernel(offload_table *t, const trace_launch *launch) {
+  return entry_of(t, launch)->kernel;
+}
 
 const char *offload_table_problem(offload_table *t) {
   pthread_mutex_lock(&t->lock);

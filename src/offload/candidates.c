@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The regions of a kernel that a reader wants to see: the chosen ones; its loops, chosen or not; and of what is in neither, the longest runs that
- * access memory and the blocks that something bars. See choose.c for how they are chosen, region.c for what each costs. */
+/* The regions of a kernel that a reader wants to see: the chosen ones; its loops, chosen or not; and of what is in
+ * neither, the longest runs that access memory and the blocks that something bars. See choose.c for how they are
+ * chosen, region.c for what each costs. */
 #include "offload/candidates.h"
 
 #include <math.h>
@@ -20,12 +21,14 @@ typedef struct lister {
   choices chosen;
   region_state state;
   effects all;
-  int64_t work; /* blocks and instructions that may still be looked at: what is not chosen is left out of a huge function */
+  /* blocks and instructions that may still be looked at: what is not chosen is left out of a huge function */
+  int64_t work;
 } lister;
 
 static bool pays(lister *l, uint32_t begin, uint32_t end) {
   const analysis *a = l->a;
-  l->work -= (int64_t)(end - begin) + (int64_t)(a->cfg->block_of[end - 1] - a->cfg->block_of[begin]) * (int64_t)(4 * a->flow.words);
+  l->work -= (int64_t)(end - begin) +
+             (int64_t)(a->cfg->block_of[end - 1] - a->cfg->block_of[begin]) * (int64_t)(4 * a->flow.words);
   return l->work > 0;
 }
 
@@ -81,7 +84,8 @@ static void add_runs(lister *l, uint32_t block) {
     while (i < b->end && !a->ineligible[i]) i++;
     uint32_t end = i == b->end && a->func->instrs[i - 1].opcode == PTX_OP_BRA ? i - 1 : i;
     while (i < b->end && a->ineligible[i]) i++;
-    if (begin < end && has_access(a, begin, end) && !meets_chosen(l, begin, end) && pays(l, begin, end)) add(l, begin, end);
+    if (begin < end && has_access(a, begin, end) && !meets_chosen(l, begin, end) && pays(l, begin, end))
+      add(l, begin, end);
   }
 }
 
@@ -90,7 +94,8 @@ static void add_barred(lister *l, uint32_t block) {
   const analysis *a = l->a;
   const ptx_block *b = &a->cfg->blocks[block];
   bool barred = false;
-  for (uint32_t i = b->first; i < b->end; i++) barred |= a->ineligible[i] && (a->ineligible[i] != OFFLOAD_EXIT || a->func->instrs[i].guard != PTX_NO_REG);
+  for (uint32_t i = b->first; i < b->end; i++)
+    barred |= a->ineligible[i] && (a->ineligible[i] != OFFLOAD_EXIT || a->func->instrs[i].guard != PTX_NO_REG);
   if (barred && a->loop_of[block] == OFFLOAD_NONE_INDEX && pays(l, b->first, b->end)) add(l, b->first, b->end);
 }
 
@@ -159,7 +164,9 @@ void offload_kernel_free(offload_kernel *kernel) {
 
 /* ---- for the machine ---- */
 
-static uint32_t trips_of(const offload_region *region) { return region->trips.kind == OFFLOAD_TRIPS_STATIC ? region->trips.count : 1; }
+static uint32_t trips_of(const offload_region *region) {
+  return region->trips.kind == OFFLOAD_TRIPS_STATIC ? region->trips.count : 1;
+}
 
 /* Trips from which on the words of both channels fall below zero. */
 static uint32_t first_saving(double fixed, double trip) {
@@ -173,7 +180,12 @@ static double in_full(double fixed, uint32_t words, uint32_t bytes) { return fix
 
 static sim_sending left_of(const offload_region *r) {
   const offload_again *a = &r->again;
-  offload_region left = {.in_words = a->in_words, .out_words = a->out_words, .once_loads = a->once_loads, .once_stores = a->once_stores, .loads = r->loads, .stores = r->stores};
+  offload_region left = {.in_words = a->in_words,
+                         .out_words = a->out_words,
+                         .once_loads = a->once_loads,
+                         .once_stores = a->once_stores,
+                         .loads = r->loads,
+                         .stores = r->stores};
   region_cost(&left);
   double tx = in_full(left.tx_fixed, a->in_words, a->in_bytes), rx = in_full(left.rx_fixed, a->out_words, a->out_bytes);
   return (sim_sending){a->in_bytes, a->out_bytes, tx, rx, first_saving(tx + rx, left.tx_trip + left.rx_trip)};
@@ -187,7 +199,19 @@ static uint32_t registers_of(const offload_region *r) {
 
 sim_candidate offload_candidate(const offload_region *r) {
   double tx = in_full(r->tx_fixed, r->in_words, r->in_bytes), rx = in_full(r->rx_fixed, r->out_words, r->out_bytes);
-  return (sim_candidate){.pc = r->entry, .in_bytes = r->in_bytes, .out_bytes = r->out_bytes, .tx_fixed = tx, .tx_trip = r->tx_trip, .rx_fixed = rx, .rx_trip = r->rx_trip,
-                         .threshold = first_saving(tx + rx, r->tx_trip + r->rx_trip), .conditional = r->trips.kind == OFFLOAD_TRIPS_KNOWN, .trips = trips_of(r), .again = r->again.any,
-                         .again_pc = r->again.pc, .left = left_of(r), .registers = registers_of(r), .follows = r->follows};
+  return (sim_candidate){.pc = r->entry,
+                         .in_bytes = r->in_bytes,
+                         .out_bytes = r->out_bytes,
+                         .tx_fixed = tx,
+                         .tx_trip = r->tx_trip,
+                         .rx_fixed = rx,
+                         .rx_trip = r->rx_trip,
+                         .threshold = first_saving(tx + rx, r->tx_trip + r->rx_trip),
+                         .conditional = r->trips.kind == OFFLOAD_TRIPS_KNOWN,
+                         .trips = trips_of(r),
+                         .again = r->again.any,
+                         .again_pc = r->again.pc,
+                         .left = left_of(r),
+                         .registers = registers_of(r),
+                         .follows = r->follows};
 }

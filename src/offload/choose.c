@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* All regions of a function, and the set of them that saves most and in which no two overlap.
  *
- * Regions are stretches of the layout, so the best set is found from the end of the function to its beginning (weighted interval scheduling):
+ * Regions are stretches of the layout, so the best set is found from the end of the function to its beginning (weighted
+ * interval scheduling):
  *
  *   best(i) = max(best(i + 1), saved(i, j) + best(j) for each region [i, j))         best(end) = 0
  *
- * where saved() are words of 4 bytes for the nominal number of trips, times the number of times that a warp comes by. Of equal sets the one with fewer
- * instructions is taken. Regions that begin at i are found by growing them: through the rest of i's block, and on through stretches of whole blocks
- * that are entered at one place and left to one (span), into the block behind.
+ * where saved() are words of 4 bytes for the nominal number of trips, times the number of times that a warp comes by.
+ * Of equal sets the one with fewer instructions is taken. Regions that begin at i are found by growing them: through
+ * the rest of i's block, and on through stretches of whole blocks that are entered at one place and left to one (span),
+ * into the block behind.
  *
- * What always holds: saved() is a multiple of 1/4 word below 2^51, so sums are exact and the choice is the same everywhere. */
+ * What always holds: saved() is a multiple of 1/4 word below 2^51, so sums are exact and the choice is the same
+ * everywhere. */
 #include <stdlib.h>
 
 #include "base/memory.h"
@@ -18,12 +21,13 @@
 enum { SHORTEST_RUN = 128, LONGEST_RUN = 2048, RUN_WORK = 20000000, MAX_BLOCKS = 512, SPAN_WORK = 40000000 };
 
 typedef struct block_facts {
-  uint32_t first_bar, last_bar; /* instructions; first_bar: the block's end if none; last_bar: first instruction behind the last bar */
-  uint32_t predecessors;        /* reachable ones, and the function's start */
+  /* instructions; first_bar: the block's end if none; last_bar: first instruction behind the last bar */
+  uint32_t first_bar, last_bar;
+  uint32_t predecessors; /* reachable ones, and the function's start */
 } block_facts;
 
-/* Blocks [first, next) of the layout, and how many places there are where control comes in and goes out. Of a tail only what
- * follows some instruction of block `first` is in it: a branch to that block leaves. */
+/* Blocks [first, next) of the layout, and how many places there are where control comes in and goes out. Of a tail only
+ * what follows some instruction of block `first` is in it: a branch to that block leaves. */
 typedef struct grower {
   uint32_t first, next;
   bool tail;
@@ -31,14 +35,19 @@ typedef struct grower {
   uint64_t entry_sum, exit_sum; /* of their blocks: the block itself where there is one */
 } grower;
 
-typedef struct found_span { span s; uint32_t behind; } found_span; /* behind: the block whose beginning may follow, or OFFLOAD_NONE_INDEX: the region ends here */
+/* behind: the block whose beginning may follow, or OFFLOAD_NONE_INDEX: the region ends here */
+typedef struct found_span {
+  span s;
+  uint32_t behind;
+} found_span;
 
 typedef struct chooser {
   const analysis *a;
   block_facts *blocks;
   uint32_t *from_inside, *rounds, round; /* per block: edges from the grower's blocks, in this round */
   double *best;
-  uint32_t *covered, *next;              /* per instruction: of the best set from here on; the end of the region that begins here, or 0 */
+  /* per instruction: of the best set from here on; the end of the region that begins here, or 0 */
+  uint32_t *covered, *next;
   uint32_t longest;
   int64_t work;
   effects all;
@@ -88,7 +97,11 @@ static void grow(chooser *c, grower *g) {
 
 /* The stretch has nothing in it but a tail's instructions: no span. */
 static void take_span(chooser *c, const grower *g, bool tail, uint32_t behind) {
-  found_span f = {.s = {.first = g->first + tail, .last = g->next - 1, .exit = c->a->cfg->blocks[g->exit_sum].first, .loop = OFFLOAD_NONE_INDEX}, .behind = behind};
+  found_span f = {.s = {.first = g->first + tail,
+                        .last = g->next - 1,
+                        .exit = c->a->cfg->blocks[g->exit_sum].first,
+                        .loop = OFFLOAD_NONE_INDEX},
+                  .behind = behind};
   f.s.entry = tail ? OFFLOAD_NONE_INDEX : (uint32_t)g->entry_sum;
   if (f.s.first <= f.s.last) {
     if (!span_make(c->a, &f.s, &c->all)) return;
@@ -105,7 +118,8 @@ static void find_spans(chooser *c, uint32_t first, bool tail) {
   c->round++;
   for (uint32_t b = first; b < cfg->block_count && b - first < MAX_BLOCKS && c->work > 0; b++) {
     const block_facts *facts = &c->blocks[b];
-    bool enters_behind = b > first && g.entries == 1 && g.exits == 1 && g.exit_sum == b && *edges_to(c, b) == facts->predecessors;
+    bool enters_behind =
+        b > first && g.entries == 1 && g.exits == 1 && g.exit_sum == b && *edges_to(c, b) == facts->predecessors;
     if (!cfg->blocks[b].reachable) return;
     if (enters_behind && facts->first_bar > cfg->blocks[b].first) take_span(c, &g, tail, b);
     if (facts->first_bar < cfg->blocks[b].end && !(tail && b == first)) return;
@@ -128,7 +142,8 @@ static void offer(chooser *c, uint32_t begin, uint32_t end, double saved) {
 
 static void offer_run(chooser *c, uint32_t begin, uint32_t end, double times) {
   const region_state *r = &c->state;
-  if (r->loads + r->stores) offer(c, begin, end, (16.5 * r->loads + 33.25 * r->stores - r->in_words - r->out_words) * times);
+  if (r->loads + r->stores)
+    offer(c, begin, end, (16.5 * r->loads + 33.25 * r->stores - r->in_words - r->out_words) * times);
 }
 
 static void offer_span(chooser *c, uint32_t begin, uint32_t end, const span *s, bool written, double times) {
@@ -137,8 +152,14 @@ static void offer_span(chooser *c, uint32_t begin, uint32_t end, const span *s, 
     return;
   }
   const loop *l = &c->a->loops[s->loop];
-  offload_region r = {.in_words = c->state.in_words, .out_words = c->state.out_words, .loads = l->loads, .stores = l->stores, .once_loads = c->state.loads,
-                      .once_stores = c->state.stores, .trips = region_trips(c->a, s->loop, written), .times = times};
+  offload_region r = {.in_words = c->state.in_words,
+                      .out_words = c->state.out_words,
+                      .loads = l->loads,
+                      .stores = l->stores,
+                      .once_loads = c->state.loads,
+                      .once_stores = c->state.stores,
+                      .trips = region_trips(c->a, s->loop, written),
+                      .times = times};
   offer(c, begin, end, region_cost(&r));
 }
 
@@ -155,7 +176,8 @@ static void go_on(chooser *c, uint32_t begin, const found_span *f, double times)
     offer_span(c, begin, c->a->cfg->blocks[f->s.last].end, &f->s, written, times);
   } else {
     const ptx_block *b = &c->a->cfg->blocks[f->behind];
-    for (uint32_t i = b->first; i + 1 < b->end && i < c->blocks[f->behind].first_bar && i - b->first < c->longest; i++) {
+    for (uint32_t i = b->first; i + 1 < b->end && i < c->blocks[f->behind].first_bar && i - b->first < c->longest;
+         i++) {
       region_state_add(r, i, &c->log);
       offer_span(c, begin, i + 1, &f->s, written, times);
     }
@@ -181,7 +203,8 @@ static void grow_from(chooser *c, uint32_t begin) {
     for (size_t k = 0; k < c->tails.count && c->work > 0; k++) go_on(c, begin, &c->tails.items[k], times);
   region_state_clear(&c->state);
   if (begin > block->first) return;
-  for (size_t k = 0; k < c->wholes.count && c->work > 0; k++) go_on(c, begin, &c->wholes.items[k], times_of(a, first, c->wholes.items[k].s.last + 1));
+  for (size_t k = 0; k < c->wholes.count && c->work > 0; k++)
+    go_on(c, begin, &c->wholes.items[k], times_of(a, first, c->wholes.items[k].s.last + 1));
 }
 
 /* ---- the whole ---- */
@@ -212,7 +235,8 @@ static void find_block_facts(chooser *c) {
       if (facts->first_bar == block->end) facts->last_bar = i + 1;
       facts->first_bar = i;
     }
-    for (uint32_t i = 0; i < block->predecessor_count; i++) facts->predecessors += a->cfg->blocks[block->predecessors[i]].reachable;
+    for (uint32_t i = 0; i < block->predecessor_count; i++)
+      facts->predecessors += a->cfg->blocks[block->predecessors[i]].reachable;
   }
 }
 
@@ -233,6 +257,7 @@ void choose(const analysis *a, choices *chosen) {
   for (uint32_t i = 0; i < count; i = c.next[i] ? c.next[i] : i + 1)
     if (c.next[i]) FF_PUSH(chosen, ((choice){i, c.next[i]}));
   region_state_free(&c.state);
-  void *owned[] = {c.blocks, c.from_inside, c.rounds, c.best, c.covered, c.next, c.all.items, c.tails.items, c.wholes.items, c.log.items};
+  void *owned[] = {c.blocks, c.from_inside, c.rounds,      c.best,         c.covered,
+                   c.next,   c.all.items,   c.tails.items, c.wholes.items, c.log.items};
   for (size_t i = 0; i < sizeof owned / sizeof owned[0]; i++) free(owned[i]);
 }

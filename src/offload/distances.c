@@ -45,8 +45,10 @@ void distances_say(const distances *d, offload_profile_candidate *out) {
     out->distances += p->total;
     out->fixed_distances += p->most;
   }
-  out->offsets = !out->positions ? OFFLOAD_OFFSETS_SINGLE : !out->fixed_positions ? OFFLOAD_OFFSETS_NONE :
-                 out->fixed_positions < out->positions ? OFFLOAD_OFFSETS_SOME : OFFLOAD_OFFSETS_ALL;
+  out->offsets = !out->positions                         ? OFFLOAD_OFFSETS_SINGLE
+                 : !out->fixed_positions                 ? OFFLOAD_OFFSETS_NONE
+                 : out->fixed_positions < out->positions ? OFFLOAD_OFFSETS_SOME
+                                                         : OFFLOAD_OFFSETS_ALL;
 }
 
 const char *offload_offsets_name(offload_offsets offsets) {

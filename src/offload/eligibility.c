@@ -10,8 +10,16 @@
 
 static bool reads_clock(const ptx_operand *operand) {
   if (operand->kind == PTX_OPERAND_SREG) switch (operand->sreg) {
-    case PTX_SREG_CLOCK: case PTX_SREG_CLOCK_HI: case PTX_SREG_CLOCK64: case PTX_SREG_GLOBALTIMER: case PTX_SREG_GLOBALTIMER_LO:
-    case PTX_SREG_GLOBALTIMER_HI: case PTX_SREG_SMID: case PTX_SREG_NSMID: case PTX_SREG_WARPID: case PTX_SREG_NWARPID: return true;
+    case PTX_SREG_CLOCK:
+    case PTX_SREG_CLOCK_HI:
+    case PTX_SREG_CLOCK64:
+    case PTX_SREG_GLOBALTIMER:
+    case PTX_SREG_GLOBALTIMER_LO:
+    case PTX_SREG_GLOBALTIMER_HI:
+    case PTX_SREG_SMID:
+    case PTX_SREG_NSMID:
+    case PTX_SREG_WARPID:
+    case PTX_SREG_NWARPID: return true;
     default: return false;
     }
   for (uint32_t i = 0; i < operand->element_count; i++)
@@ -31,24 +39,61 @@ static bool leaves(const ptx_func *func, uint32_t index) {
 
 /* Order between threads: what the memory model promises for these needs the caches of the GPU. */
 static bool is_ordered(const ptx_instr *instr) {
-  return ptx_has(instr, PTX_MOD_VOLATILE) || ptx_has(instr, PTX_MOD_RELAXED) || ptx_has(instr, PTX_MOD_ACQUIRE) || ptx_has(instr, PTX_MOD_RELEASE) ||
-         ptx_has(instr, PTX_MOD_MMIO);
+  return ptx_has(instr, PTX_MOD_VOLATILE) || ptx_has(instr, PTX_MOD_RELAXED) || ptx_has(instr, PTX_MOD_ACQUIRE) ||
+         ptx_has(instr, PTX_MOD_RELEASE) || ptx_has(instr, PTX_MOD_MMIO);
 }
 
 static offload_bar bar_of_opcode(ptx_opcode opcode) {
   switch (opcode) {
-  case PTX_OP_BAR: case PTX_OP_BARRIER: case PTX_OP_MBARRIER: case PTX_OP_MEMBAR: case PTX_OP_FENCE: case PTX_OP_GRIDDEPCONTROL: return OFFLOAD_BARRIER;
-  case PTX_OP_ATOM: case PTX_OP_RED: case PTX_OP_MULTIMEM: return OFFLOAD_ATOMIC;
-  case PTX_OP_SHFL: case PTX_OP_VOTE: case PTX_OP_MATCH: case PTX_OP_ACTIVEMASK: case PTX_OP_REDUX: case PTX_OP_ELECT: case PTX_OP_MMA: case PTX_OP_WMMA:
-  case PTX_OP_WGMMA: case PTX_OP_MOVMATRIX: return OFFLOAD_LANES;
-  case PTX_OP_LDMATRIX: case PTX_OP_STMATRIX: case PTX_OP_MAPA: case PTX_OP_GETCTARANK: return OFFLOAD_SHARED;
+  case PTX_OP_BAR:
+  case PTX_OP_BARRIER:
+  case PTX_OP_MBARRIER:
+  case PTX_OP_MEMBAR:
+  case PTX_OP_FENCE:
+  case PTX_OP_GRIDDEPCONTROL: return OFFLOAD_BARRIER;
+  case PTX_OP_ATOM:
+  case PTX_OP_RED:
+  case PTX_OP_MULTIMEM: return OFFLOAD_ATOMIC;
+  case PTX_OP_SHFL:
+  case PTX_OP_VOTE:
+  case PTX_OP_MATCH:
+  case PTX_OP_ACTIVEMASK:
+  case PTX_OP_REDUX:
+  case PTX_OP_ELECT:
+  case PTX_OP_MMA:
+  case PTX_OP_WMMA:
+  case PTX_OP_WGMMA:
+  case PTX_OP_MOVMATRIX: return OFFLOAD_LANES;
+  case PTX_OP_LDMATRIX:
+  case PTX_OP_STMATRIX:
+  case PTX_OP_MAPA:
+  case PTX_OP_GETCTARANK: return OFFLOAD_SHARED;
   case PTX_OP_CALL: return OFFLOAD_CALL;
-  case PTX_OP_RET: case PTX_OP_EXIT: case PTX_OP_TRAP: case PTX_OP_BRKPT: return OFFLOAD_EXIT;
+  case PTX_OP_RET:
+  case PTX_OP_EXIT:
+  case PTX_OP_TRAP:
+  case PTX_OP_BRKPT: return OFFLOAD_EXIT;
   case PTX_OP_BRX: return OFFLOAD_INDIRECT;
-  case PTX_OP_TEX: case PTX_OP_TLD4: case PTX_OP_TXQ: case PTX_OP_SULD: case PTX_OP_SUST: case PTX_OP_SURED: case PTX_OP_SUQ: return OFFLOAD_TEXTURE;
-  case PTX_OP_CP: case PTX_OP_TENSORMAP: return OFFLOAD_ASYNC;
-  case PTX_OP_TCGEN05: case PTX_OP_SETMAXNREG: case PTX_OP_CLUSTERLAUNCHCONTROL: case PTX_OP_ALLOCA: case PTX_OP_STACKSAVE: case PTX_OP_STACKRESTORE:
-  case PTX_OP_APPLYPRIORITY: case PTX_OP_DISCARD: case PTX_OP_CREATEPOLICY: case PTX_OP_PMEVENT: case PTX_OP_UNKNOWN: return OFFLOAD_OTHER;
+  case PTX_OP_TEX:
+  case PTX_OP_TLD4:
+  case PTX_OP_TXQ:
+  case PTX_OP_SULD:
+  case PTX_OP_SUST:
+  case PTX_OP_SURED:
+  case PTX_OP_SUQ: return OFFLOAD_TEXTURE;
+  case PTX_OP_CP:
+  case PTX_OP_TENSORMAP: return OFFLOAD_ASYNC;
+  case PTX_OP_TCGEN05:
+  case PTX_OP_SETMAXNREG:
+  case PTX_OP_CLUSTERLAUNCHCONTROL:
+  case PTX_OP_ALLOCA:
+  case PTX_OP_STACKSAVE:
+  case PTX_OP_STACKRESTORE:
+  case PTX_OP_APPLYPRIORITY:
+  case PTX_OP_DISCARD:
+  case PTX_OP_CREATEPOLICY:
+  case PTX_OP_PMEVENT:
+  case PTX_OP_UNKNOWN: return OFFLOAD_OTHER;
   default: return OFFLOAD_NONE;
   }
 }
@@ -72,7 +117,8 @@ static offload_bar bar_of(const ptx_func *func, uint32_t index, const uint8_t *s
   if (space == PTX_SPACE_SHARED) return OFFLOAD_SHARED;
   if (space == PTX_SPACE_GENERIC && address) {
     if (address->reg != PTX_NO_REG && shared[address->reg]) return OFFLOAD_SHARED;
-    if (address->symbol && address->symbol->var && address->symbol->var->space == PTX_SPACE_SHARED) return OFFLOAD_SHARED;
+    if (address->symbol && address->symbol->var && address->symbol->var->space == PTX_SPACE_SHARED)
+      return OFFLOAD_SHARED;
   }
   return is_ordered(instr) ? OFFLOAD_BARRIER : OFFLOAD_NONE;
 }
@@ -95,14 +141,15 @@ static bool makes_shared(const ptx_instr *instr, const uint8_t *shared) {
   return false;
 }
 
-/* shared[reg]: some instruction writes a shared address to it, and none anything else. Registers are taken back until all agree; if that takes too
- * long, none is left. */
+/* shared[reg]: some instruction writes a shared address to it, and none anything else. Registers are taken back until
+ * all agree; if that takes too long, none is left. */
 static uint8_t *find_shared(const ptx_func *func) {
   enum { PASSES = 16 };
   uint8_t *shared = ff_alloc(func->reg_count + 1);
   touched t = {0};
   bool changed = true, any = false;
-  for (uint32_t i = 0; i < func->instr_count; i++) any |= func->instrs[i].opcode == PTX_OP_CVTA && makes_shared(&func->instrs[i], shared);
+  for (uint32_t i = 0; i < func->instr_count; i++)
+    any |= func->instrs[i].opcode == PTX_OP_CVTA && makes_shared(&func->instrs[i], shared);
   for (int pass = 0; any && changed && pass < PASSES; pass++) {
     changed = false;
     for (uint32_t i = 0; i < func->instr_count; i++) {

@@ -11,7 +11,9 @@
 /* ---- registers ---- */
 
 /* Can the lanes tell it themselves wherever they run? */
-static bool is_known(ptx_sreg sreg) { return sreg == PTX_SREG_LANEID || (sreg >= PTX_SREG_LANEMASK_EQ && sreg <= PTX_SREG_LANEMASK_GT); }
+static bool is_known(ptx_sreg sreg) {
+  return sreg == PTX_SREG_LANEID || (sreg >= PTX_SREG_LANEMASK_EQ && sreg <= PTX_SREG_LANEMASK_GT);
+}
 
 static uint32_t other_of(analysis *a, ptx_sreg sreg, const ptx_var *param) {
   for (size_t i = 0; i < a->others.count; i++)
@@ -24,7 +26,8 @@ typedef FF_VEC(touch) touch_list;
 
 static void touch_others(analysis *a, const ptx_operand *operand, touch_list *all) {
   const ptx_var *var = operand->kind == PTX_OPERAND_ADDRESS && operand->symbol ? operand->symbol->var : NULL;
-  if (operand->kind == PTX_OPERAND_SREG && !is_known(operand->sreg)) FF_PUSH(all, ((touch){other_of(a, operand->sreg, NULL), TOUCH_READ}));
+  if (operand->kind == PTX_OPERAND_SREG && !is_known(operand->sreg))
+    FF_PUSH(all, ((touch){other_of(a, operand->sreg, NULL), TOUCH_READ}));
   if (var && var->space == PTX_SPACE_PARAM) FF_PUSH(all, ((touch){other_of(a, (ptx_sreg)0, var), TOUCH_READ}));
   for (uint32_t i = 0; i < operand->element_count; i++) touch_others(a, &operand->elements[i], all);
 }
@@ -37,16 +40,19 @@ static void find_touches(analysis *a) {
   for (uint32_t i = 0; i < func->instr_count; i++) {
     a->touch_first[i] = (uint32_t)all.count;
     ptx_touched(&func->instrs[i], &t);
-    for (uint32_t k = 0; k < func->instrs[i].operand_count && func->entry; k++) touch_others(a, &func->instrs[i].operands[k], &all);
+    for (uint32_t k = 0; k < func->instrs[i].operand_count && func->entry; k++)
+      touch_others(a, &func->instrs[i].operands[k], &all);
     uint8_t write = func->instrs[i].guard == PTX_NO_REG ? TOUCH_WRITE : TOUCH_WRITE | TOUCH_MAYBE;
-    for (uint32_t k = 0; k < t.reads + t.writes; k++) FF_PUSH(&all, ((touch){t.regs[k], k < t.reads ? TOUCH_READ : write}));
+    for (uint32_t k = 0; k < t.reads + t.writes; k++)
+      FF_PUSH(&all, ((touch){t.regs[k], k < t.reads ? TOUCH_READ : write}));
   }
   a->touch_first[func->instr_count] = (uint32_t)all.count;
   a->touches = all.items;
   free(t.regs);
   a->reg_count = func->reg_count + (uint32_t)a->others.count;
   a->weights = ff_alloc((a->reg_count + 1) * sizeof *a->weights);
-  for (uint32_t r = 0; r < a->reg_count; r++) a->weights[r] = r < func->reg_count && func->regs[r].type == PTX_PRED ? 1 : 32;
+  for (uint32_t r = 0; r < a->reg_count; r++)
+    a->weights[r] = r < func->reg_count && func->regs[r].type == PTX_PRED ? 1 : 32;
 }
 
 /* Registers that a block reads before it writes them get bits. `written` marks (block + 1). */
@@ -72,7 +78,8 @@ static void find_exposed(analysis *a) {
 static void find_block_sets(analysis *a) {
   for (uint32_t i = 0; i < a->func->instr_count; i++) {
     uint32_t block = a->cfg->block_of[i];
-    uint64_t *uses = block_set(a, a->uses, block), *kills = block_set(a, a->kills, block), *defines = block_set(a, a->defines, block);
+    uint64_t *uses = block_set(a, a->uses, block), *kills = block_set(a, a->kills, block),
+             *defines = block_set(a, a->defines, block);
     for (uint32_t k = a->touch_first[i]; k < a->touch_first[i + 1]; k++) {
       uint32_t bit = a->flow.bit_of[a->touches[k].reg];
       uint8_t flags = a->touches[k].flags;
@@ -109,7 +116,8 @@ static bool live_pass(analysis *a, uint64_t *out) {
   return changed;
 }
 
-/* Sets TOUCH_LIVE in one block. `live`, per register: what is live behind it; what is live before it when this returns. */
+/* Sets TOUCH_LIVE in one block. `live`, per register: what is live behind it; what is live before it when this
+ * returns. */
 static void mark_live(analysis *a, const ptx_block *block, uint8_t *live) {
   for (uint32_t i = block->end; i-- > block->first;) {
     uint32_t first = a->touch_first[i], end = a->touch_first[i + 1];
@@ -124,7 +132,8 @@ static void mark_live(analysis *a, const ptx_block *block, uint8_t *live) {
 
 static void set_live(const analysis *a, const uint64_t *set, uint8_t *live, uint8_t value) {
   for (size_t w = 0; w < a->flow.words; w++)
-    for (uint64_t rest = set[w]; rest; rest &= rest - 1) live[a->reg_of_bit[w * 64 + (size_t)__builtin_ctzll(rest)]] = value;
+    for (uint64_t rest = set[w]; rest; rest &= rest - 1)
+      live[a->reg_of_bit[w * 64 + (size_t)__builtin_ctzll(rest)]] = value;
 }
 
 static void mark_all_live(analysis *a) {
@@ -150,7 +159,8 @@ static void mark_all_live(analysis *a) {
 static void find_liveness(analysis *a) {
   size_t words = a->flow.words * a->cfg->block_count;
   if (words <= DATAFLOW_WORDS / 4) {
-    uint64_t **sets[] = {&a->live_in, &a->uses, &a->kills, &a->defines}, *out = ff_alloc((a->flow.words + 1) * sizeof *out);
+    uint64_t **sets[] = {&a->live_in, &a->uses, &a->kills, &a->defines},
+             *out = ff_alloc((a->flow.words + 1) * sizeof *out);
     int passes = 0;
     for (int i = 0; i < 4; i++) *sets[i] = ff_alloc((words + 1) * sizeof **sets[i]);
     find_block_sets(a);
@@ -190,7 +200,13 @@ static void find_loops(analysis *a) {
     const ptx_block *block = &cfg->blocks[b];
     while (open != OFFLOAD_NONE_INDEX && all.items[open].last_order < order) open = all.items[open].parent;
     if (block->reachable && (block->loop_end > order || has_self_edge(block, b))) {
-      loop l = {.header = b, .first_order = order, .last_order = block->loop_end, .first_block = b, .last_block = b, .parent = open, .times = 1};
+      loop l = {.header = b,
+                .first_order = order,
+                .last_order = block->loop_end,
+                .first_block = b,
+                .last_block = b,
+                .parent = open,
+                .times = 1};
       open = (uint32_t)all.count;
       FF_PUSH(&all, l);
     }
@@ -206,7 +222,9 @@ static void find_loops(analysis *a) {
   a->loop_count = (uint32_t)all.count;
 }
 
-static uint32_t add_capped(uint32_t sum, uint64_t more) { return more > (1u << 24) - sum ? 1u << 24 : sum + (uint32_t)more; }
+static uint32_t add_capped(uint32_t sum, uint64_t more) {
+  return more > (1u << 24) - sum ? 1u << 24 : sum + (uint32_t)more;
+}
 
 /* Accesses of a trip, inner loops first; how often the loop goes round in all, outer loops first. */
 static void count_loops(analysis *a) {
@@ -225,7 +243,9 @@ static void count_loops(analysis *a) {
   }
   for (uint32_t i = 0; i < a->loop_count; i++) {
     loop *l = &a->loops[i];
-    double trips = l->trips.kind == OFFLOAD_TRIPS_STATIC ? l->trips.count : l->trips.kind == OFFLOAD_TRIPS_KNOWN ? TRIPS_NOMINAL : 1;
+    double trips = l->trips.kind == OFFLOAD_TRIPS_STATIC  ? l->trips.count
+                   : l->trips.kind == OFFLOAD_TRIPS_KNOWN ? TRIPS_NOMINAL
+                                                          : 1;
     l->times = trips * (l->parent == OFFLOAD_NONE_INDEX ? 1 : a->loops[l->parent].times);
     if (l->times > 1 << 20) l->times = 1 << 20; /* sums of what is saved stay exact */
   }
@@ -273,8 +293,8 @@ void analysis_make(analysis *a, const ptx_func *func) {
 
 void analysis_free(analysis *a) {
   ptx_cfg_free(a->cfg);
-  void *owned[] = {a->touches, a->touch_first, a->ineligible, a->accesses, a->weights, a->flow.bit_of, a->reg_of_bit, a->live_in, a->uses, a->kills, a->defines,
-                   a->loops, a->loop_of, a->idom};
+  void *owned[] = {a->touches, a->touch_first, a->ineligible, a->accesses, a->weights, a->flow.bit_of, a->reg_of_bit,
+                   a->live_in, a->uses,        a->kills,      a->defines,  a->loops,   a->loop_of,     a->idom};
   for (size_t i = 0; i < sizeof owned / sizeof owned[0]; i++) free(owned[i]);
   free(a->others.items);
 }

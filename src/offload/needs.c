@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a region takes of the SM that it runs on: registers; and whether its addresses come from memory.
  *
- * Registers: the most 32-bit ones that are live at once in it, of those that it reads or writes itself. What is only live across it stays where the warp came
- * from. As for a kernel (ptx/analysis/liveness.c), a value that is written counts at its instruction even if nobody reads it; predicates take none. */
+ * Registers: the most 32-bit ones that are live at once in it, of those that it reads or writes itself. What is only
+ * live across it stays where the warp came from. As for a kernel (ptx/analysis/liveness.c), a value that is written
+ * counts at its instruction even if nobody reads it; predicates take none. */
 #include <stdlib.h>
 
 #include "base/memory.h"
@@ -34,7 +35,8 @@ static void set_live_behind(needs *n, const ptx_block *block) {
   for (uint32_t s = 0; s < block->successor_count; s++) {
     const uint64_t *set = block_set(a, a->live_in, block->successors[s]);
     for (size_t w = 0; w < a->flow.words; w++)
-      for (uint64_t rest = set[w]; rest; rest &= rest - 1) set_live(n, a->reg_of_bit[w * 64 + (size_t)__builtin_ctzll(rest)], 1);
+      for (uint64_t rest = set[w]; rest; rest &= rest - 1)
+        set_live(n, a->reg_of_bit[w * 64 + (size_t)__builtin_ctzll(rest)], 1);
   }
 }
 
@@ -74,7 +76,9 @@ uint32_t region_registers(const analysis *a, const offload_region *r) {
 
 /* ---- addresses from memory ---- */
 
-static bool is_predicate(const analysis *a, uint32_t reg) { return reg < a->func->reg_count && a->func->regs[reg].type == PTX_PRED; }
+static bool is_predicate(const analysis *a, uint32_t reg) {
+  return reg < a->func->reg_count && a->func->regs[reg].type == PTX_PRED;
+}
 
 static bool is_floating(const ptx_instr *instr) {
   for (uint32_t i = 0; i < instr->type_count; i++)
@@ -82,14 +86,16 @@ static bool is_floating(const ptx_instr *instr) {
   return false;
 }
 
-/* Marks what the instruction writes, if that is an integer that a load brought or that was made of one. Predicates only choose, and what is computed in floating
- * point is no place in a structure. */
+/* Marks what the instruction writes, if that is an integer that a load brought or that was made of one. Predicates only
+ * choose, and what is computed in floating point is no place in a structure. */
 static bool taint(const analysis *a, uint32_t instr, uint8_t *loaded) {
   bool from_memory = a->accesses[instr] == ACCESS_LOAD, changed = false;
   if (is_floating(&a->func->instrs[instr])) return false;
-  for (uint32_t k = a->touch_first[instr]; k < a->touch_first[instr + 1]; k++) from_memory |= a->touches[k].flags & TOUCH_READ && loaded[a->touches[k].reg];
+  for (uint32_t k = a->touch_first[instr]; k < a->touch_first[instr + 1]; k++)
+    from_memory |= a->touches[k].flags & TOUCH_READ && loaded[a->touches[k].reg];
   for (uint32_t k = a->touch_first[instr]; from_memory && k < a->touch_first[instr + 1]; k++) {
-    if (!(a->touches[k].flags & TOUCH_WRITE) || loaded[a->touches[k].reg] || is_predicate(a, a->touches[k].reg)) continue;
+    if (!(a->touches[k].flags & TOUCH_WRITE) || loaded[a->touches[k].reg] || is_predicate(a, a->touches[k].reg))
+      continue;
     loaded[a->touches[k].reg] = 1;
     changed = true;
   }
@@ -99,7 +105,8 @@ static bool taint(const analysis *a, uint32_t instr, uint8_t *loaded) {
 static bool follows(const analysis *a, uint32_t instr, const uint8_t *loaded) {
   const ptx_instr *in = &a->func->instrs[instr];
   for (uint32_t i = 0; i < in->operand_count; i++)
-    if (in->operands[i].kind == PTX_OPERAND_ADDRESS && in->operands[i].reg != PTX_NO_REG && loaded[in->operands[i].reg]) return true;
+    if (in->operands[i].kind == PTX_OPERAND_ADDRESS && in->operands[i].reg != PTX_NO_REG && loaded[in->operands[i].reg])
+      return true;
   return false;
 }
 

@@ -2,7 +2,8 @@
 /* From a trace file's records to a profile: see profile.h.
  *
  *   trace_file_next -> operation: allocations, launches
- *                   -> record: ENTER opens an instance, ACCESS adds its lines, LEAVE or EXIT hands them to the statistics
+ *                   -> record: ENTER opens an instance, ACCESS adds its lines, LEAVE or EXIT hands them to the
+ *                   statistics
  *
  * Records of a warp follow each other in the file, so that one instance is open at a time. */
 #include "offload/profile.h"
@@ -20,7 +21,11 @@ static const double early_shares[OFFLOAD_PROFILE_EARLY] = {0.001, 0.005, 0.01};
 
 /* ---- a cache ---- */
 
-typedef struct lines_cache { uint64_t *tags, sets; uint32_t ways; } lines_cache; /* of each set the last used first; a tag is the line + 1 */
+/* of each set the last used first; a tag is the line + 1 */
+typedef struct lines_cache {
+  uint64_t *tags, sets;
+  uint32_t ways;
+} lines_cache;
 
 static lines_cache cache_create(const machine_spec *spec) {
   uint64_t lines = spec->l2_bytes / TRACE_LINE_BYTES, ways = spec->l2_ways ? spec->l2_ways : 16;
@@ -44,26 +49,34 @@ static bool cache_touch(lines_cache *c, uint64_t line) {
 
 /* ---- the pass ---- */
 
-typedef struct candidate { offload_profile_candidate measured; distances distances; bool entered; } candidate; /* entered: in the open launch */
-typedef struct name { uint64_t address; char text[64]; } name;
+/* entered: in the open launch */
+typedef struct candidate {
+  offload_profile_candidate measured;
+  distances distances;
+  bool entered;
+} candidate;
+typedef struct name {
+  uint64_t address;
+  char text[64];
+} name;
 
 typedef struct pass {
   const offload_profile_options *options;
   offload_profile *out;
   colocate *colocate;
   lines_cache cache;
-  candidate **candidates;        /* as they were first entered */
-  uint32_t count, hash[HASH];    /* index + 1 by kernel and pc */
-  FF_VEC(candidate *) entered;   /* of the open launch */
-  FF_VEC(name) names;            /* allocations */
-  FF_VEC(char *) kernels;        /* by kernel_index; NULL: not launched */
-  const trace_launch *launch;    /* the open one, until the next operation */
-  uint32_t kernel_index;         /* its */
+  candidate **candidates;      /* as they were first entered */
+  uint32_t count, hash[HASH];  /* index + 1 by kernel and pc */
+  FF_VEC(candidate *) entered; /* of the open launch */
+  FF_VEC(name) names;          /* allocations */
+  FF_VEC(char *) kernels;      /* by kernel_index; NULL: not launched */
+  const trace_launch *launch;  /* the open one, until the next operation */
+  uint32_t kernel_index;       /* its */
   bool any_mark;
-  candidate *open;               /* NULL: the warp is in none */
-  uint64_t *lines;               /* of the open instance, in order */
+  candidate *open; /* NULL: the warp is in none */
+  uint64_t *lines; /* of the open instance, in order */
   uint32_t line_count, accesses;
-  uint64_t first_line;           /* of its first access */
+  uint64_t first_line; /* of its first access */
   uint32_t first_pc, rounds, trips;
 } pass;
 
@@ -77,7 +90,10 @@ static candidate *candidate_at(pass *p, uint32_t pc) {
   if (p->count == OFFLOAD_PROFILE_CANDIDATES) return NULL;
   candidate *c = p->candidates[p->count] = ff_alloc(sizeof *c);
   p->hash[slot] = ++p->count;
-  c->measured = (offload_profile_candidate){.kernel_index = p->kernel_index, .kernel = p->kernels.items[p->kernel_index], .pc = pc, .trips_least = UINT64_MAX};
+  c->measured = (offload_profile_candidate){.kernel_index = p->kernel_index,
+                                            .kernel = p->kernels.items[p->kernel_index],
+                                            .pc = pc,
+                                            .trips_least = UINT64_MAX};
   if (p->options->find) c->measured.candidate = p->options->find(p->options->context, p->launch, pc);
   return c;
 }
@@ -116,7 +132,8 @@ static void leave(pass *p) {
 /* Lines of the access through the cache; how many were not there. */
 static uint32_t misses(pass *p, const uint64_t *record, uint32_t lines) {
   uint32_t missed = 0;
-  for (uint32_t i = 0; i < lines; i++) missed += !cache_touch(&p->cache, trace_line_address(record[2 + i]) / TRACE_LINE_BYTES);
+  for (uint32_t i = 0; i < lines; i++)
+    missed += !cache_touch(&p->cache, trace_line_address(record[2 + i]) / TRACE_LINE_BYTES);
   return missed;
 }
 
@@ -173,7 +190,8 @@ static void record(pass *p, const uint64_t *words) {
     leave(p);
     enter(p, *words);
     break;
-  case TRACE_LEAVE: case TRACE_EXIT: leave(p); break;
+  case TRACE_LEAVE:
+  case TRACE_EXIT: leave(p); break;
   default: break;
   }
 }
@@ -211,7 +229,8 @@ static void operation(pass *p, const trace_op *op) {
   end_launch(p);
   if (p->options->operation) p->options->operation(p->options->context, op);
   if (op->kind == TRACE_OP_LAUNCH) begin_launch(p, op->launch);
-  else if (op->kind == TRACE_OP_ALLOC && (op->alloc.memory == TRACE_MEMORY_DEVICE || op->alloc.memory == TRACE_MEMORY_MANAGED))
+  else if (op->kind == TRACE_OP_ALLOC &&
+           (op->alloc.memory == TRACE_MEMORY_DEVICE || op->alloc.memory == TRACE_MEMORY_MANAGED))
     add_range(p, op->alloc.address, op->alloc.bytes, op->alloc.name);
   else if (op->kind == TRACE_OP_MAP) add_range(p, op->map.address, op->map.bytes, "mapped memory");
 }
@@ -250,14 +269,16 @@ static void name_range(const pass *p, offload_profile_range *range) {
 static void finish_ranges(pass *p) {
   offload_profile *out = p->out;
   uint32_t count = out->range_count = colocate_range_count(p->colocate);
-  stack_map *maps = ff_alloc(count * sizeof *maps + 1), pair = out->best_worth ? stack_map_pair(out->best_lowest, out->bits) : stack_map_baseline(out->bits);
+  stack_map *maps = ff_alloc(count * sizeof *maps + 1),
+            pair = out->best_worth ? stack_map_pair(out->best_lowest, out->bits) : stack_map_baseline(out->bits);
   out->linear = colocate_linear(p->colocate, maps);
   out->ranges = ff_alloc(count * sizeof *out->ranges + 1);
   out->oracle = ff_alloc(count * sizeof *out->oracle + 1);
   out->oracle_linear = ff_alloc(count * sizeof *out->oracle_linear + 1);
   for (uint32_t i = 0; i < count; i++) {
     colocate_range r = colocate_range_at(p->colocate, i);
-    out->ranges[i] = (offload_profile_range){.address = r.address, .bytes = r.bytes, .touched = colocate_touched(p->colocate, i), .linear = maps[i]};
+    out->ranges[i] = (offload_profile_range){
+        .address = r.address, .bytes = r.bytes, .touched = colocate_touched(p->colocate, i), .linear = maps[i]};
     name_range(p, &out->ranges[i]);
     if (!out->ranges[i].touched) continue;
     out->oracle[out->oracle_count] = (sim_range_map){r.address, r.bytes, pair};
@@ -276,7 +297,8 @@ static void finish(pass *p) {
     out->uneven[i] = colocate_pair_uneven(p->colocate, i);
   }
   if (p->options->spec) {
-    uint32_t highest = sim_highest_pair(p->options->spec->sm_count, p->options->spec->max_threads, UINT64_C(1) << out->bits);
+    uint32_t highest =
+        sim_highest_pair(p->options->spec->sm_count, p->options->spec->max_threads, UINT64_C(1) << out->bits);
     colocate_bound(p->colocate, highest);
     if (out->follows) colocate_lean(p->colocate, highest - 1);
   }
@@ -338,7 +360,10 @@ static void read_all(pass *p, trace_file *file) {
 offload_profile *offload_profile_run(trace_file *file, const offload_profile_options *options) {
   offload_profile *out = ff_alloc(sizeof *out);
   out->bits = stack_bits(options->spec);
-  pass p = {.options = options, .out = out, .colocate = colocate_create(out->bits, NULL, 0), .cache = cache_create(options->spec)};
+  pass p = {.options = options,
+            .out = out,
+            .colocate = colocate_create(out->bits, NULL, 0),
+            .cache = cache_create(options->spec)};
   p.candidates = ff_alloc(OFFLOAD_PROFILE_CANDIDATES * sizeof *p.candidates);
   p.lines = ff_alloc(OFFLOAD_PROFILE_LINES * sizeof *p.lines);
   trace_file_rewind(file);
@@ -362,13 +387,24 @@ void offload_profile_free(offload_profile *profile) {
   free(profile);
 }
 
-void offload_profile_offloading(const offload_profile *profile, const offload_profile_options *options, sim_offloading *out) {
-  *out = (sim_offloading){.find = options->find, .context = options->context, .follows = profile->follows, .instances = profile->instances, .oracle = profile->oracle, .oracle_count = profile->oracle_count,
-                          .oracle_linear = profile->oracle_linear, .oracle_linear_count = profile->oracle_count};
+void offload_profile_offloading(const offload_profile *profile, const offload_profile_options *options,
+                                sim_offloading *out) {
+  *out = (sim_offloading){.find = options->find,
+                          .context = options->context,
+                          .follows = profile->follows,
+                          .instances = profile->instances,
+                          .oracle = profile->oracle,
+                          .oracle_count = profile->oracle_count,
+                          .oracle_linear = profile->oracle_linear,
+                          .oracle_linear_count = profile->oracle_count};
 }
 
-static double ratio(uint64_t part, uint64_t whole, double assumed) { return whole ? (double)part / (double)whole : assumed; }
+static double ratio(uint64_t part, uint64_t whole, double assumed) {
+  return whole ? (double)part / (double)whole : assumed;
+}
 double offload_profile_coal_load(const offload_profile_candidate *m) { return ratio(m->load_lines, m->loads, 1); }
 double offload_profile_coal_store(const offload_profile_candidate *m) { return ratio(m->store_lines, m->stores, 1); }
-double offload_profile_miss_load(const offload_profile_candidate *m) { return ratio(m->load_misses, m->load_lines, 0.5); }
+double offload_profile_miss_load(const offload_profile_candidate *m) {
+  return ratio(m->load_misses, m->load_lines, 0.5);
+}
 double offload_profile_trips(const offload_profile_candidate *m) { return ratio(m->trips, m->instances, 1); }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One region: what it costs and saves, from how many trips on, and what bars it.
  *
- * Equations (3) and (4) of the paper, with S_W = 32, S_C = 32 and the ratios that it assumes (offload_assumed). A predicate counts as one word for a
- * whole warp, one bit a lane; any other register as 32 words, as in the paper, though a 64-bit one takes twice that (in_bytes, out_bytes). A special
- * register or a parameter that is read in the region counts as a register: a region gains nothing by reading it itself instead of a register. */
+ * Equations (3) and (4) of the paper, with S_W = 32, S_C = 32 and the ratios that it assumes (offload_assumed). A
+ * predicate counts as one word for a whole warp, one bit a lane; any other register as 32 words, as in the paper,
+ * though a 64-bit one takes twice that (in_bytes, out_bytes). A special register or a parameter that is read in the
+ * region counts as a register: a region gains nothing by reading it itself instead of a register. */
 #include <stdlib.h>
 
 #include "base/memory.h"
@@ -21,7 +22,8 @@ const char *offload_bar_text(offload_bar bar) {
   return texts[bar];
 }
 
-void offload_cost(const offload_region *r, const offload_ratios *ratios, double *tx_fixed, double *tx_trip, double *rx_fixed, double *rx_trip) {
+void offload_cost(const offload_region *r, const offload_ratios *ratios, double *tx_fixed, double *tx_trip,
+                  double *rx_fixed, double *rx_trip) {
   double load_tx = ratios->coal_load * ratios->miss_load, load_rx = load_tx * ratios->line_words;
   double store_tx = WARP + ratios->coal_store, store_rx = ratios->coal_store / 4;
   *tx_fixed = r->in_words - (r->once_loads * load_tx + r->once_stores * store_tx);
@@ -68,7 +70,8 @@ offload_trips region_trips(const analysis *a, uint32_t index, bool written) {
 bool bounds_written(const region_state *r, const span *s) {
   if (s->loop == OFFLOAD_NONE_INDEX) return false;
   const offload_trips *t = &r->a->loops[s->loop].trips;
-  return s->bounds_written || (t->from.reg != PTX_NO_REG && region_state_writes(r, t->from.reg)) || (t->to.reg != PTX_NO_REG && region_state_writes(r, t->to.reg));
+  return s->bounds_written || (t->from.reg != PTX_NO_REG && region_state_writes(r, t->from.reg)) ||
+         (t->to.reg != PTX_NO_REG && region_state_writes(r, t->to.reg));
 }
 
 /* ---- the condition ---- */
@@ -94,8 +97,11 @@ static void find_condition(offload_region *r) {
 
 /* ---- what bars it ---- */
 
-/* How many places there are where control comes into [begin, end) and goes out of it; one of each, and where its branch stands. */
-typedef struct borders { uint32_t entries, exits, entry, exit, entry_line, exit_line; } borders;
+/* How many places there are where control comes into [begin, end) and goes out of it; one of each, and where its branch
+ * stands. */
+typedef struct borders {
+  uint32_t entries, exits, entry, exit, entry_line, exit_line;
+} borders;
 
 static void note(uint32_t *count, uint32_t *place, uint32_t *line, uint32_t at, uint32_t from_line) {
   if (*count && *place == at) return;
@@ -110,18 +116,22 @@ static borders find_borders(const analysis *a, uint32_t begin, uint32_t end) {
   borders found = {0};
   uint32_t first = a->cfg->block_of[begin], last = a->cfg->block_of[end - 1];
   const ptx_block *blocks = a->cfg->blocks;
-  if (begin == 0 || begin > blocks[first].first) note(&found.entries, &found.entry, &found.entry_line, begin, line_of(a, begin));
+  if (begin == 0 || begin > blocks[first].first)
+    note(&found.entries, &found.entry, &found.entry_line, begin, line_of(a, begin));
   if (end < blocks[last].end) note(&found.exits, &found.exit, &found.exit_line, end, line_of(a, end - 1));
   for (uint32_t b = first; b <= last; b++) {
     const ptx_block *block = &blocks[b];
-    bool top = block->first >= begin, bottom = block->end <= end; /* its first instruction is in the region, its last one */
+    /* its first instruction is in the region, its last one */
+    bool top = block->first >= begin, bottom = block->end <= end;
     for (uint32_t i = 0; top && i < block->predecessor_count; i++) {
       const ptx_block *from = &blocks[block->predecessors[i]];
-      if (from->reachable && (from->end <= begin || from->end > end)) note(&found.entries, &found.entry, &found.entry_line, block->first, line_of(a, from->end - 1));
+      if (from->reachable && (from->end <= begin || from->end > end))
+        note(&found.entries, &found.entry, &found.entry_line, block->first, line_of(a, from->end - 1));
     }
     for (uint32_t i = 0; bottom && i < block->successor_count; i++) {
       const ptx_block *to = &blocks[block->successors[i]];
-      if (to->first < begin || to->first >= end) note(&found.exits, &found.exit, &found.exit_line, to->first, line_of(a, block->end - 1));
+      if (to->first < begin || to->first >= end)
+        note(&found.exits, &found.exit, &found.exit_line, to->first, line_of(a, block->end - 1));
     }
   }
   return found;
@@ -143,8 +153,7 @@ static void find_bar(const analysis *a, const borders *found, offload_region *r)
   if (found->entries != 1) {
     r->bar = OFFLOAD_ENTERED;
     r->bar_line = found->entry_line;
-  }
-  else if (found->exits != 1) {
+  } else if (found->exits != 1) {
     r->bar = OFFLOAD_DIVERGENCE;
     r->bar_line = found->exits ? found->exit_line : r->last_line;
   }
@@ -180,7 +189,8 @@ static uint64_t bytes_of(const analysis *a, uint32_t reg) {
 static void list_registers(const region_state *state, ff_arena *arena, offload_region *r) {
   const analysis *a = state->a;
   uint32_t count = state->changed_count;
-  uint32_t *in = ff_arena_alloc(arena, (count + 1) * sizeof *in), *out = ff_arena_alloc(arena, (count + 1) * sizeof *out), in_count = 0;
+  uint32_t *in = ff_arena_alloc(arena, (count + 1) * sizeof *in),
+           *out = ff_arena_alloc(arena, (count + 1) * sizeof *out), in_count = 0;
   uint64_t in_bytes = 0, out_bytes = 0;
   for (uint32_t i = 0; i < count; i++) {
     uint32_t reg = state->changed[i];
@@ -207,17 +217,23 @@ static void list_registers(const region_state *state, ff_arena *arena, offload_r
   r->out_words = state->out_words;
 }
 
-/* Grows the region as choose.c does: the rest of a block, whole blocks, the beginning of a block. Returns the loop whose trips count. */
+/* Grows the region as choose.c does: the rest of a block, whole blocks, the beginning of a block. Returns the loop
+ * whose trips count. */
 static span run_through(const analysis *a, const offload_region *r, region_state *state, effects *all, bool *written) {
   const ptx_block *blocks = a->cfg->blocks;
   uint32_t first = a->cfg->block_of[r->begin], last = a->cfg->block_of[r->end - 1];
   bool tail = r->begin > blocks[first].first, top = r->end < blocks[last].end;
-  span s = {.first = first + tail, .last = last - top, .entry = tail ? OFFLOAD_NONE_INDEX : a->cfg->block_of[r->entry], .exit = r->exit, .loop = OFFLOAD_NONE_INDEX};
+  span s = {.first = first + tail,
+            .last = last - top,
+            .entry = tail ? OFFLOAD_NONE_INDEX : a->cfg->block_of[r->entry],
+            .exit = r->exit,
+            .loop = OFFLOAD_NONE_INDEX};
   if (top) s.exit = blocks[last].first;
   bool one_block = first == last && (tail || top), spans = !one_block && s.first < s.last + 1 && a->live_in;
   *written = false;
   region_state_clear(state);
-  for (uint32_t i = r->begin; i < r->end && i < blocks[first].end && (tail || one_block); i++) region_state_add(state, i, NULL);
+  for (uint32_t i = r->begin; i < r->end && i < blocks[first].end && (tail || one_block); i++)
+    region_state_add(state, i, NULL);
   if (one_block) return s;
   all->count = 0;
   if (spans) {
@@ -232,7 +248,8 @@ static span run_through(const analysis *a, const offload_region *r, region_state
 /* ---- where trips begin ---- */
 
 static bool dominates(const analysis *a, uint32_t block, uint32_t other) {
-  while (other != block && a->idom[other] != UINT32_MAX && a->cfg->blocks[other].order > a->cfg->blocks[block].order) other = a->idom[other];
+  while (other != block && a->idom[other] != UINT32_MAX && a->cfg->blocks[other].order > a->cfg->blocks[block].order)
+    other = a->idom[other];
   return other == block;
 }
 
@@ -253,7 +270,8 @@ static uint32_t first_access(const analysis *a, uint32_t block) {
   return OFFLOAD_NONE_INDEX;
 }
 
-/* The access with which each trip of the loop begins: once in each, for all lanes that are there, and before all others. */
+/* The access with which each trip of the loop begins: once in each, for all lanes that are there, and before all
+ * others. */
 static uint32_t trip_begins(const analysis *a, uint32_t index) {
   const loop *l = &a->loops[index];
   for (uint32_t b = l->first_block; b <= l->last_block; b++) {
@@ -267,10 +285,12 @@ static uint32_t trip_begins(const analysis *a, uint32_t index) {
 /* ---- the whole ---- */
 
 /* All but `again`; returns the loop whose trips count. */
-static uint32_t describe(const analysis *a, uint32_t begin, uint32_t end, region_state *state, effects *all, ff_arena *arena, offload_region *r) {
+static uint32_t describe(const analysis *a, uint32_t begin, uint32_t end, region_state *state, effects *all,
+                         ff_arena *arena, offload_region *r) {
   borders found = find_borders(a, begin, end);
   bool written;
-  *r = (offload_region){.begin = begin, .end = end, .entry = found.entries ? found.entry : begin, .exit = found.exits ? found.exit : end};
+  *r = (offload_region){
+      .begin = begin, .end = end, .entry = found.entries ? found.entry : begin, .exit = found.exits ? found.exit : end};
   find_lines(a, r);
   span s = run_through(a, r, state, all, &written);
   list_registers(state, arena, r);
@@ -298,8 +318,10 @@ static uint32_t describe(const analysis *a, uint32_t begin, uint32_t end, region
   return s.loop;
 }
 
-/* What is left of the region where its loop begins is a region itself, which the loop's first instruction enters; else it cannot be sent alone. */
-static void find_again(const analysis *a, uint32_t index, region_state *state, effects *all, ff_arena *arena, offload_region *r) {
+/* What is left of the region where its loop begins is a region itself, which the loop's first instruction enters; else
+ * it cannot be sent alone. */
+static void find_again(const analysis *a, uint32_t index, region_state *state, effects *all, ff_arena *arena,
+                       offload_region *r) {
   if (index == OFFLOAD_NONE_INDEX || !r->candidate) return;
   uint32_t header = a->cfg->blocks[a->loops[index].header].first, access = trip_begins(a, index);
   offload_region left = *r;
@@ -310,10 +332,12 @@ static void find_again(const analysis *a, uint32_t index, region_state *state, e
     if (found.entries != 1 || found.entry != header || found.exits != 1 || found.exit != r->exit) return;
     if (describe(a, begin, r->end, state, all, arena, &left) != index) return;
   }
-  r->again = (offload_again){true, access, left.in_bytes, left.out_bytes, left.in_words, left.out_words, left.once_loads, left.once_stores};
+  r->again = (offload_again){true,          access,         left.in_bytes,   left.out_bytes,
+                             left.in_words, left.out_words, left.once_loads, left.once_stores};
 }
 
-void region_describe(const analysis *a, uint32_t begin, uint32_t end, region_state *state, effects *all, ff_arena *arena, offload_region *r) {
+void region_describe(const analysis *a, uint32_t begin, uint32_t end, region_state *state, effects *all,
+                     ff_arena *arena, offload_region *r) {
   uint32_t index = describe(a, begin, end, state, all, arena, r);
   find_again(a, index, state, all, arena, r);
 }

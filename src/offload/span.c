@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What has to be sent for a region.
  *
- * In: registers that some way from its entry reads before it writes them, and those that it writes on some ways only and that live on (the lanes that
- * took another way keep what they had). Out: registers that it may write and that are live where it goes on.
+ * In: registers that some way from its entry reads before it writes them, and those that it writes on some ways only
+ * and that live on (the lanes that took another way keep what they had). Out: registers that it may write and that are
+ * live where it goes on.
  *
- * A region grows one step at a time (region_state): an instruction, or a span of whole blocks, whose effect on each register is found once (span_make)
- * by data flow over its blocks alone. What always holds: in_words and out_words are the sums of the weights of the registers that are in and out. */
+ * A region grows one step at a time (region_state): an instruction, or a span of whole blocks, whose effect on each
+ * register is found once (span_make) by data flow over its blocks alone. What always holds: in_words and out_words are
+ * the sums of the weights of the registers that are in and out. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +17,10 @@
 
 /* ---- spans ---- */
 
-typedef struct flow { uint64_t *read, *killed; uint64_t *next; } flow; /* per block of the span; `next` is one set */
+typedef struct flow {
+  uint64_t *read, *killed;
+  uint64_t *next;
+} flow; /* per block of the span; `next` is one set */
 
 static bool inside(const span *s, uint32_t block) { return block >= s->first && block <= s->last; }
 
@@ -72,7 +77,8 @@ static void add_effects(const analysis *a, span *s, const flow *f, effects *all)
     for (uint64_t rest = f->next[w] | defines[w]; rest; rest &= rest - 1) {
       uint32_t bit = (uint32_t)(w * 64 + (size_t)__builtin_ctzll(rest));
       uint8_t flags = bit_get(f->next, bit) ? TOUCH_READ : 0;
-      if (bit_get(defines, bit)) flags |= bit_get(f->next + a->flow.words, bit) ? TOUCH_WRITE : TOUCH_WRITE | TOUCH_MAYBE;
+      if (bit_get(defines, bit))
+        flags |= bit_get(f->next + a->flow.words, bit) ? TOUCH_WRITE : TOUCH_WRITE | TOUCH_MAYBE;
       if (live && bit_get(live, bit)) flags |= TOUCH_LIVE;
       FF_PUSH(all, ((effect){a->reg_of_bit[bit], flags}));
     }
@@ -83,13 +89,17 @@ static void add_effects(const analysis *a, span *s, const flow *f, effects *all)
 /* The outermost loop around the block that lies in the span, or OFFLOAD_NONE_INDEX. */
 static uint32_t top_loop(const analysis *a, const span *s, uint32_t block) {
   uint32_t top = OFFLOAD_NONE_INDEX;
-  for (uint32_t l = a->loop_of[block]; l != OFFLOAD_NONE_INDEX && a->loops[l].first_block >= s->first && a->loops[l].last_block <= s->last; l = a->loops[l].parent) top = l;
+  for (uint32_t l = a->loop_of[block];
+       l != OFFLOAD_NONE_INDEX && a->loops[l].first_block >= s->first && a->loops[l].last_block <= s->last;
+       l = a->loops[l].parent)
+    top = l;
   return top;
 }
 
 /* Known trips before static ones before none; then what accesses most. */
 static bool counts_more(const loop *x, const loop *y) {
-  static const int rank[] = {[OFFLOAD_TRIPS_ONE] = 0, [OFFLOAD_TRIPS_UNKNOWN] = 1, [OFFLOAD_TRIPS_STATIC] = 2, [OFFLOAD_TRIPS_KNOWN] = 3};
+  static const int rank[] = {
+      [OFFLOAD_TRIPS_ONE] = 0, [OFFLOAD_TRIPS_UNKNOWN] = 1, [OFFLOAD_TRIPS_STATIC] = 2, [OFFLOAD_TRIPS_KNOWN] = 3};
   if (!x->loads && !x->stores) return false;
   if (!y->loads && !y->stores) return true;
   if (rank[x->trips.kind] != rank[y->trips.kind]) return rank[x->trips.kind] > rank[y->trips.kind];
@@ -134,7 +144,8 @@ static bool writes_bound(const analysis *a, const span *s, uint32_t reg) {
 bool span_make(const analysis *a, span *s, effects *all) {
   uint32_t count = s->last + 1 - s->first;
   size_t words = a->flow.words;
-  flow f = {ff_alloc((count * words + 1) * sizeof(uint64_t)), ff_alloc((count * words + 1) * sizeof(uint64_t)), ff_alloc((2 * words + 1) * sizeof(uint64_t))};
+  flow f = {ff_alloc((count * words + 1) * sizeof(uint64_t)), ff_alloc((count * words + 1) * sizeof(uint64_t)),
+            ff_alloc((2 * words + 1) * sizeof(uint64_t))};
   int passes = 0;
   memset(f.killed, 0xff, count * words * sizeof *f.killed);
   while (passes < DATAFLOW_PASSES && flow_pass(a, s, &f)) passes++;
@@ -145,8 +156,10 @@ bool span_make(const analysis *a, span *s, effects *all) {
   free(f.next);
   count_accesses(a, s);
   if (s->loop != OFFLOAD_NONE_INDEX)
-    s->bounds_written = writes_bound(a, s, a->loops[s->loop].trips.from.reg) || writes_bound(a, s, a->loops[s->loop].trips.to.reg);
-  s->work = (uint64_t)(passes + 2) * count * (words + 1) + (a->cfg->blocks[s->last].end - a->cfg->blocks[s->first].first) / 4;
+    s->bounds_written =
+        writes_bound(a, s, a->loops[s->loop].trips.from.reg) || writes_bound(a, s, a->loops[s->loop].trips.to.reg);
+  s->work =
+      (uint64_t)(passes + 2) * count * (words + 1) + (a->cfg->blocks[s->last].end - a->cfg->blocks[s->first].first) / 4;
   return passes < DATAFLOW_PASSES;
 }
 
@@ -155,7 +168,8 @@ bool span_make(const analysis *a, span *s, effects *all) {
 enum { STATE_IN = 1, STATE_MUST = 2, STATE_MAY = 4, STATE_LIVE = 8, STATE_TOUCHED = 16 };
 
 void region_state_make(region_state *r, const analysis *a) {
-  *r = (region_state){.a = a, .flags = ff_alloc(a->reg_count + 1), .changed = ff_alloc((a->reg_count + 1) * sizeof *r->changed)};
+  *r = (region_state){
+      .a = a, .flags = ff_alloc(a->reg_count + 1), .changed = ff_alloc((a->reg_count + 1) * sizeof *r->changed)};
 }
 
 void region_state_free(region_state *r) {
@@ -168,7 +182,9 @@ void region_state_clear(region_state *r) {
   r->changed_count = r->in_words = r->out_words = r->loads = r->stores = 0;
 }
 
-static bool is_in(uint8_t flags) { return flags & STATE_IN || (flags & (STATE_MAY | STATE_MUST | STATE_LIVE)) == (STATE_MAY | STATE_LIVE); }
+static bool is_in(uint8_t flags) {
+  return flags & STATE_IN || (flags & (STATE_MAY | STATE_MUST | STATE_LIVE)) == (STATE_MAY | STATE_LIVE);
+}
 static bool is_out(uint8_t flags) { return (flags & (STATE_MAY | STATE_LIVE)) == (STATE_MAY | STATE_LIVE); }
 
 static void touch_register(region_state *r, uint32_t reg, uint8_t how, undo_log *log) {
@@ -187,7 +203,8 @@ static void touch_register(region_state *r, uint32_t reg, uint8_t how, undo_log 
 
 void region_state_add(region_state *r, uint32_t instr, undo_log *log) {
   const analysis *a = r->a;
-  for (uint32_t k = a->touch_first[instr]; k < a->touch_first[instr + 1]; k++) touch_register(r, a->touches[k].reg, a->touches[k].flags, log);
+  for (uint32_t k = a->touch_first[instr]; k < a->touch_first[instr + 1]; k++)
+    touch_register(r, a->touches[k].reg, a->touches[k].flags, log);
   r->loads += a->accesses[instr] == ACCESS_LOAD;
   r->stores += a->accesses[instr] == ACCESS_STORE;
 }

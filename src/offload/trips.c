@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How often a loop goes round, from its counter (Hsieh et al., ISCA 2016, section 3.1.3).
  *
- * It can be said where the loop has one exit, a conditional branch that every trip passes, whose predicate compares a counter with something that
- * the loop does not write. A counter is a register that each trip adds a constant to: it, or copies and sums with constants of it, each written once in
- * the loop and once per trip. Pointers count as well as indices; signed or unsigned, 32 or 64 bits; up or down. */
+ * It can be said where the loop has one exit, a conditional branch that every trip passes, whose predicate compares a
+ * counter with something that the loop does not write. A counter is a register that each trip adds a constant to: it,
+ * or copies and sums with constants of it, each written once in the loop and once per trip. Pointers count as well as
+ * indices; signed or unsigned, 32 or 64 bits; up or down. */
 #include <stdlib.h>
 
 #include "base/memory.h"
@@ -14,16 +15,18 @@ enum { LONGEST_CHAIN = 16, BLOCKS_BACK = 64, MAX_BLOCKS = 4096 };
 typedef struct search {
   const analysis *a;
   const loop *l;
-  const uint32_t *defined_at, *defined_count; /* per register: the last instruction in the loop that writes it, and how many do */
+  /* per register: the last instruction in the loop that writes it, and how many do */
+  const uint32_t *defined_at, *defined_count;
   uint32_t exit_block;
-  uint32_t *place;      /* per block: 1 + its place in the row of blocks that every trip passes; 0: not one */
+  uint32_t *place; /* per block: 1 + its place in the row of blocks that every trip passes; 0: not one */
 } search;
 
 /* ---- numbers ---- */
 
 uint32_t offload_trips_of(const offload_trips *t, uint64_t from, uint64_t to) {
   uint64_t mask = t->bits == 64 ? UINT64_MAX : UINT32_MAX;
-  uint64_t first = ((t->from.reg == PTX_NO_REG ? 0 : from) + (uint64_t)t->from.value) & mask, last = ((t->to.reg == PTX_NO_REG ? 0 : to) + (uint64_t)t->to.value) & mask;
+  uint64_t first = ((t->from.reg == PTX_NO_REG ? 0 : from) + (uint64_t)t->from.value) & mask,
+           last = ((t->to.reg == PTX_NO_REG ? 0 : to) + (uint64_t)t->to.value) & mask;
   bool up = t->step > 0;
   unsigned __int128 step = up ? (unsigned __int128)t->step : (unsigned __int128)-(__int128)t->step, more;
   if (t->compare == PTX_MOD_NE) {
@@ -94,7 +97,8 @@ static bool finds_exit(search *s) {
 
 /* ---- the counter ---- */
 
-/* Instruction x comes before y in every trip; both are passed once in each. y: the function's instr_count is the trip's end. */
+/* Instruction x comes before y in every trip; both are passed once in each. y: the function's instr_count is the trip's
+ * end. */
 static bool comes_before(const search *s, uint32_t x, uint32_t y) {
   if (y >= s->a->func->instr_count) return true;
   uint32_t bx = s->a->cfg->block_of[x], by = s->a->cfg->block_of[y];
@@ -157,7 +161,9 @@ static bool go_back(const search *s, uint32_t reg, uint32_t at, uint32_t *head, 
 /* ---- before the loop ---- */
 
 static bool gives_constant(const ptx_instr *instr, int64_t *value) {
-  if (instr->opcode != PTX_OP_MOV || instr->guard != PTX_NO_REG || instr->operands[0].kind != PTX_OPERAND_REG || instr->operands[1].kind != PTX_OPERAND_INT) return false;
+  if (instr->opcode != PTX_OP_MOV || instr->guard != PTX_NO_REG || instr->operands[0].kind != PTX_OPERAND_REG ||
+      instr->operands[1].kind != PTX_OPERAND_INT)
+    return false;
   *value = (int64_t)instr->operands[1].bits;
   return true;
 }
@@ -193,15 +199,21 @@ static offload_bound value_before(const search *s, uint32_t reg) {
 
 /* ---- the comparison ---- */
 
-typedef struct comparison { ptx_mod compare; bool is_signed, is_unsigned; uint32_t bits; } comparison;
+typedef struct comparison {
+  ptx_mod compare;
+  bool is_signed, is_unsigned;
+  uint32_t bits;
+} comparison;
 
 static bool read_comparison(const ptx_instr *setp, comparison *c) {
   ptx_type type = setp->type_count ? setp->types[setp->type_count - 1] : PTX_TYPE_NONE;
-  if (setp->opcode != PTX_OP_SETP || setp->operand_count != 3 || setp->mod_count != 1 || setp->type_count != 1) return false;
+  if (setp->opcode != PTX_OP_SETP || setp->operand_count != 3 || setp->mod_count != 1 || setp->type_count != 1)
+    return false;
   if (setp->operands[0].kind != PTX_OPERAND_REG) return false;
   *c = (comparison){.compare = setp->mods[0], .is_signed = ptx_type_class(type) == 'S', .bits = ptx_type_bits(type)};
   if (ptx_type_class(type) == 'F' || (c->bits != 32 && c->bits != 64)) return false;
-  static const ptx_mod unsigned_ones[][2] = {{PTX_MOD_LO, PTX_MOD_LT}, {PTX_MOD_LS, PTX_MOD_LE}, {PTX_MOD_HI, PTX_MOD_GT}, {PTX_MOD_HS, PTX_MOD_GE}};
+  static const ptx_mod unsigned_ones[][2] = {
+      {PTX_MOD_LO, PTX_MOD_LT}, {PTX_MOD_LS, PTX_MOD_LE}, {PTX_MOD_HI, PTX_MOD_GT}, {PTX_MOD_HS, PTX_MOD_GE}};
   for (int i = 0; i < 4; i++)
     if (c->compare == unsigned_ones[i][0]) {
       c->compare = unsigned_ones[i][1];
@@ -211,7 +223,11 @@ static bool read_comparison(const ptx_instr *setp, comparison *c) {
 }
 
 static ptx_mod turned(ptx_mod compare) { /* a OP b -> b OP a */
-  return compare == PTX_MOD_LT ? PTX_MOD_GT : compare == PTX_MOD_GT ? PTX_MOD_LT : compare == PTX_MOD_LE ? PTX_MOD_GE : compare == PTX_MOD_GE ? PTX_MOD_LE : compare;
+  return compare == PTX_MOD_LT   ? PTX_MOD_GT
+         : compare == PTX_MOD_GT ? PTX_MOD_LT
+         : compare == PTX_MOD_LE ? PTX_MOD_GE
+         : compare == PTX_MOD_GE ? PTX_MOD_LE
+                                 : compare;
 }
 
 static ptx_mod negated(ptx_mod compare) {
@@ -227,10 +243,12 @@ static ptx_mod negated(ptx_mod compare) {
 
 static bool goes_there(ptx_mod compare, int64_t step) {
   if (compare == PTX_MOD_NE) return step != 0;
-  return compare == PTX_MOD_LT || compare == PTX_MOD_LE ? step > 0 : (compare == PTX_MOD_GT || compare == PTX_MOD_GE) && step < 0;
+  return compare == PTX_MOD_LT || compare == PTX_MOD_LE ? step > 0
+                                                        : (compare == PTX_MOD_GT || compare == PTX_MOD_GE) && step < 0;
 }
 
-/* Not written in the loop: a register or a number. A register that the function sets once, to a number, is that number. */
+/* Not written in the loop: a register or a number. A register that the function sets once, to a number, is that
+ * number. */
 static bool is_fixed(const search *s, const ptx_operand *o, offload_bound *bound) {
   *bound = (offload_bound){PTX_NO_REG, (int64_t)o->bits};
   if (o->kind == PTX_OPERAND_INT) return true;
@@ -323,7 +341,8 @@ static void find_one(analysis *a, loop *l, uint32_t *defined_at, uint32_t *defin
 }
 
 void trips_find(analysis *a) {
-  uint32_t *defined_at = ff_alloc((a->reg_count + 1) * sizeof *defined_at), *count = ff_alloc((a->reg_count + 1) * sizeof *count);
+  uint32_t *defined_at = ff_alloc((a->reg_count + 1) * sizeof *defined_at),
+           *count = ff_alloc((a->reg_count + 1) * sizeof *count);
   uint32_t *place = ff_alloc((a->cfg->block_count + 1) * sizeof *place);
   for (uint32_t i = 0; i < a->loop_count; i++) find_one(a, &a->loops[i], defined_at, count, place);
   free(defined_at);

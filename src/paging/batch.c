@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Far-faults served in batches by the host's driver, as NVIDIA's managed memory does it (release 595.45.04): the driver
- * takes what is in the fault buffer, up to a limit; sorts it by address; serves one 2 MiB block after the other; and then
- * lets the GPU replay everything, flushing the buffer: a fault that came meanwhile is forgotten and comes again.
+ * takes what is in the fault buffer, up to a limit; sorts it by address; serves one 2 MiB block after the other; and
+ * then lets the GPU replay everything, flushing the buffer: a fault that came meanwhile is forgotten and comes again.
  *
  *     pager_fault --> buffer --pager_batch_begin--> batch: IN_FLIGHT units --pager_batch_end--> RESIDENT, all woken
  *                        '------------------------- flushed at pager_batch_end: woken, they fault again
@@ -34,7 +34,9 @@ static void take(pager *p, uint32_t limit) {
   if (p->batch.count) qsort(p->batch.items, p->batch.count, sizeof *p->batch.items, by_unit);
   for (size_t i = 0; i < p->batch.count; i++) {
     bool again = false; /* another address of the same unit */
-    for (size_t k = kept; k-- > 0 && !again && p->batch.items[k].address >> PAGER_CHUNK_SHIFT == p->batch.items[i].address >> PAGER_CHUNK_SHIFT;)
+    for (size_t k = kept;
+         k-- > 0 && !again &&
+         p->batch.items[k].address >> PAGER_CHUNK_SHIFT == p->batch.items[i].address >> PAGER_CHUNK_SHIFT;)
       again = p->batch.items[k].unit == p->batch.items[i].unit;
     if (!again) p->batch.items[kept++] = p->batch.items[i];
   }
@@ -61,7 +63,8 @@ static bool served_in_place(pager *p, const pager_buffered *fault) {
   return true;
 }
 
-/* A fault on a page that thrashes is left alone for a while: it comes again when the batch is over. Or the page is pinned. */
+/* A fault on a page that thrashes is left alone for a while: it comes again when the batch is over. Or the page is
+ * pinned. */
 static bool left_alone(pager *p, const pager_buffered *fault) {
   uint64_t until;
   if (fault->unit->state != PAGER_ABSENT || fault->unit->hints & PAGER_READ_MOSTLY) return false;
@@ -76,7 +79,8 @@ static void serve_block(pager *p, const pager_buffered *faults, size_t count) {
   for (size_t i = 0; i < count; i++) {
     if (left_alone(p, &faults[i])) continue;
     bool stays = served_in_place(p, &faults[i]);
-    if (!stays && faults[i].unit->state != PAGER_ABSENT) continue; /* brought by the service of another block, or filled */
+    /* brought by the service of another block, or filled */
+    if (!stays && faults[i].unit->state != PAGER_ABSENT) continue;
     p->config.hooks.serve(p->config.hooks.context, &faults[i], absent + in_place == 0);
     if (stays) {
       in_place++;
@@ -86,12 +90,14 @@ static void serve_block(pager *p, const pager_buffered *faults, size_t count) {
     FF_PUSH(&p->to_bring, ((pager_range){faults[i].address & ~(p->config.unit_bytes - 1), p->config.unit_bytes}));
   }
   if (absent) {
-    if (!in_place) pager_ask_prefetcher(p, shown, absent); /* the driver's does nothing where pages of a block go to several places */
+    /* the driver's does nothing where pages of a block go to several places */
+    if (!in_place) pager_ask_prefetcher(p, shown, absent);
     qsort(p->to_bring.items, p->to_bring.count, sizeof *p->to_bring.items, by_range);
     pager_bring(p, NULL, true);
   }
   for (size_t i = 0; i < count; i++)
-    if (faults[i].unit->state == PAGER_IN_FLIGHT) faults[i].unit->flight_kind = pager_flight_kind_of(p, faults[i].unit, faults[i].warp);
+    if (faults[i].unit->state == PAGER_IN_FLIGHT)
+      faults[i].unit->flight_kind = pager_flight_kind_of(p, faults[i].unit, faults[i].warp);
   free(shown);
 }
 

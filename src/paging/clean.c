@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cleaning: dirty pages are copied to the CPU while the link there has nothing to do, and stay in GPU memory. Later their
- * eviction drops them, and the host reads them without a transfer.
+/* Cleaning: dirty pages are copied to the CPU while the link there has nothing to do, and stay in GPU memory. Later
+ * their eviction drops them, and the host reads them without a transfer.
  *
- * A piece is the first run of dirty pages in what the evictor proposes, within one group of 64 KiB. Its pages count as clean
- * from the moment the copy is decided, with the bytes that they hold then: a page that the GPU writes to meanwhile is dirty
- * again, and keeps its place. Until the copy has ended, memory that such a page leaves is not free for others (the machine
- * sees to that), and the host waits for it. */
+ * A piece is the first run of dirty pages in what the evictor proposes, within one group of 64 KiB. Its pages count as
+ * clean from the moment the copy is decided, with the bytes that they hold then: a page that the GPU writes to
+ * meanwhile is dirty again, and keeps its place. Until the copy has ended, memory that such a page leaves is not free
+ * for others (the machine sees to that), and the host waits for it. */
 #include "paging/pager.h"
 
 bool pager_wants_clean(const pager *p) {
-  return p->config.evict && p->config.evict->clean && p->config.hooks.cleaned && !p->config.copy_clean && !p->config.ranges && p->resident;
+  return p->config.evict && p->config.evict->clean && p->config.hooks.cleaned && !p->config.copy_clean &&
+         !p->config.ranges && p->resident;
 }
 
 static bool is_dirty(const pager_unit *unit) {

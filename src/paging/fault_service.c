@@ -7,9 +7,9 @@
  *          | decide: THROTTLE                 | a tracked NACK of the same SM is over: the TLB replays, oldest first,
  *          `------------> SM's queue ---------'   while the manager answers TRACK
  *
- * A NACK whose unit is on its way for another SM joins that flight; whether it takes an MSHR of its own SM all the same is the
- * machine's choice (fault_merge_mshrs). One that is replayed and finds its unit resident wakes its warps at once. A manager that
- * throttles an SM with nothing pending would stop it for ever: the pager then tracks all the same.
+ * A NACK whose unit is on its way for another SM joins that flight; whether it takes an MSHR of its own SM all the same
+ * is the machine's choice (fault_merge_mshrs). One that is replayed and finds its unit resident wakes its warps at
+ * once. A manager that throttles an SM with nothing pending would stop it for ever: the pager then tracks all the same.
  *
  * A tracked NACK whose unit finds no room, because all of GPU memory is on its way, keeps its MSHR and waits in one
  * queue for the next landing: what has landed can be evicted. */
@@ -71,9 +71,11 @@ static manager_answer decide(const pager *p, uint32_t sm) {
 }
 
 /* Takes what the flight needs: memory, if anything comes. false: there is no room now. */
-static bool flight_room(pager *p, const fault_request *request, pager_unit *unit, uint64_t address, pager_flight_kind kind) {
+static bool flight_room(pager *p, const fault_request *request, pager_unit *unit, uint64_t address,
+                        pager_flight_kind kind) {
   if (kind == PAGER_FLIGHT_MAPPED) return true;
-  if (kind == PAGER_FLIGHT_WRITABLE) { /* its frame stays; for the equations the read-only copy goes and another one comes */
+  /* its frame stays; for the equations the read-only copy goes and another one comes */
+  if (kind == PAGER_FLIGHT_WRITABLE) {
     p->resident -= unit->bytes;
     p->dropped += unit->bytes;
   } else {
@@ -152,7 +154,8 @@ pager_outcome pager_fault(pager *p, fault_request *request, uint64_t address, pa
     p->nacks.items[nack].tracked = p->nacks.items[nack].counted = true;
     p->sms[sm].pending++;
     if (unit->state == PAGER_IN_FLIGHT) return PAGER_MERGED;
-    pager_buffer_add(p, request, &(pager_buffered){.address = address, .time = p->now, .unit = unit, .sm = sm, .warp = warp});
+    pager_buffer_add(p, request,
+                     &(pager_buffered){.address = address, .time = p->now, .unit = unit, .sm = sm, .warp = warp});
     return PAGER_BUFFERED;
   }
   if (answer != MANAGER_THROTTLE) {

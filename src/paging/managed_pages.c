@@ -1,21 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Managed memory page by page, as its first implementation kept it (Wilt, "Managed Memory: Belated Comments on Implementation",
- * 2017): both sides have the same addresses, and a page is at any time
+/* Managed memory page by page, as its first implementation kept it (Wilt, "Managed Memory: Belated Comments on
+ * Implementation", 2017): both sides have the same addresses, and a page is at any time
  *
  *                         pager_managed_unmap (a launch; dirty pages are copied to the GPU)
  *     the CPU's: mapped ------------------------------------------------------------------> the GPU's: its copy alone is valid
  *                       <------------------------------------------------------------------
- *                         pager_managed_fault (the CPU touches it; its bytes come back, written or not: the GPU has no dirty bit)
+ *                         pager_managed_fault (the CPU touches it; its bytes come back, written or not: the GPU has no
+ *                         dirty bit)
  *
- * What always holds: a mapped page's newest bytes are in host memory, any other's in GPU memory. A page is dirty if the CPU
- * has written it since it was mapped; what is dirty is in pager.dirty, which may also name pages that are so no longer. */
+ * What always holds: a mapped page's newest bytes are in host memory, any other's in GPU memory. A page is dirty if the
+ * CPU has written it since it was mapped; what is dirty is in pager.dirty, which may also name pages that are so no
+ * longer. */
 #include <stdlib.h>
 
 #include "paging/pager.h"
 
 bool pager_managed_pages(const pager *p) { return p->config.manager->cpu_fault_bytes != 0; }
 
-static bool is_managed(const pager *p, const pager_unit *unit) { return p->allocations.items[unit->allocation].kind == TRACE_MEMORY_MANAGED; }
+static bool is_managed(const pager *p, const pager_unit *unit) {
+  return p->allocations.items[unit->allocation].kind == TRACE_MEMORY_MANAGED;
+}
 
 static bool is_mapped(const pager *p, const pager_unit *unit) {
   bool mapped = unit->mapped == p->unmappings;
@@ -46,7 +50,8 @@ bool pager_managed_unmap(pager *p) {
   if (p->dirty.count) qsort(p->dirty.items, p->dirty.count, sizeof *p->dirty.items, by_number);
   for (size_t i = 0; i < p->dirty.count; i++) {
     pager_unit *unit = pager_find(p, p->dirty.items[i]);
-    if (!is_managed(p, unit) || !is_mapped(p, unit) || unit->gpu_version == unit->version) continue; /* freed, or twice in the list */
+    /* freed, or twice in the list */
+    if (!is_managed(p, unit) || !is_mapped(p, unit) || unit->gpu_version == unit->version) continue;
     unit->gpu_version = unit->version;
     add_page(p, p->dirty.items[i] & ~(FF_PAGE_BYTES - 1), unit->bytes);
     moved(p, unit, true);

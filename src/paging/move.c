@@ -43,12 +43,16 @@ pager_held pager_set_begin(pager *p, pager_set set, uint64_t address, uint64_t b
   return h;
 }
 
-pager_held pager_held_begin(pager *p, uint64_t address, uint64_t bytes) { return pager_set_begin(p, PAGER_HELD, address, bytes); }
+pager_held pager_held_begin(pager *p, uint64_t address, uint64_t bytes) {
+  return pager_set_begin(p, PAGER_HELD, address, bytes);
+}
 
 /* To the next chunk that has anything in the set. */
 static bool held_turn(pager_held *h) {
   uint64_t number;
-  if (h->begin >= h->end || !ff_numbers_next(&h->p->chunks[h->set], h->number, &number) || number > (h->end - 1) >> PAGER_CHUNK_SHIFT) return false;
+  if (h->begin >= h->end || !ff_numbers_next(&h->p->chunks[h->set], h->number, &number) ||
+      number > (h->end - 1) >> PAGER_CHUNK_SHIFT)
+    return false;
   if (number != h->number) h->window = 0;
   h->number = number;
   h->chunk = pager_chunk_find(h->p, number);
@@ -105,7 +109,8 @@ static bool is_paged(const pager *p) { return p->config.manager->placement == MA
 /* Nothing is in flight when memory is short (the machine waits for that), so there is always something to evict. */
 static void unit_enters(pager *p, pager_unit *unit, uint64_t address) {
   FF_ASSERT(pager_may_come(unit));
-  if (unit->state == PAGER_REMOTE) p->config.hooks.left(p->config.hooks.context, address, unit); /* it is mapped elsewhere now */
+  /* it is mapped elsewhere now */
+  if (unit->state == PAGER_REMOTE) p->config.hooks.left(p->config.hooks.context, address, unit);
   unit->state = PAGER_ABSENT;
   bool room = pager_make_room(p, NULL, pager_room_wanted(p, address, unit));
   FF_ASSERT(room);
@@ -153,7 +158,8 @@ static void widen(const pager *p, uint64_t *address, uint64_t *bytes) {
   *bytes = ((end - *address + FF_BLOCK_BYTES - 1) & ~(FF_BLOCK_BYTES - 1));
 }
 
-/* Partial pages: a request of the CPU takes the whole of each page back. What is not newer on the GPU is only forgotten. */
+/* Partial pages: a request of the CPU takes the whole of each page back. What is not newer on the GPU is only
+ * forgotten. */
 void pager_whole_pages_back(pager *p, uint64_t address, uint64_t bytes, pager_moves *moves) {
   if (!p->config.ranges) return;
   widen(p, &address, &bytes);
@@ -264,13 +270,16 @@ static uint64_t busy_until(pager *p, uint64_t address, uint64_t bytes, bool host
   widen(p, &address, &bytes);
   pager_walk w = pager_walk_begin(p, address, bytes);
   for (pager_unit *unit; (unit = pager_walk_next(&w));)
-    if (unit->state == PAGER_IN_FLIGHT && !(host && unit->departs) && p->flights.items[unit->flight].lands > latest) latest = p->flights.items[unit->flight].lands;
+    if (unit->state == PAGER_IN_FLIGHT && !(host && unit->departs) && p->flights.items[unit->flight].lands > latest)
+      latest = p->flights.items[unit->flight].lands;
   return latest;
 }
 
 uint64_t pager_busy_until(pager *p, uint64_t address, uint64_t bytes) { return busy_until(p, address, bytes, false); }
 
-uint64_t pager_host_busy_until(pager *p, uint64_t address, uint64_t bytes) { return busy_until(p, address, bytes, true); }
+uint64_t pager_host_busy_until(pager *p, uint64_t address, uint64_t bytes) {
+  return busy_until(p, address, bytes, true);
+}
 
 uint64_t pager_all_busy_until(const pager *p) {
   uint64_t latest = p->flight_count ? p->lands_last : 0;
@@ -360,11 +369,13 @@ static void sets_check(pager *p, pager_chunk *chunk) {
       count += pager_in_set(p, unit, s);
     }
     bool stays = s != PAGER_HELD && p->config.whole_blocks && moving;
-    FF_ASSERT(chunk->counts[s] == count && chunk->listed[s] == (count && !stays) && ff_numbers_has(&p->chunks[s], chunk->number) == chunk->listed[s]);
+    FF_ASSERT(chunk->counts[s] == count && chunk->listed[s] == (count && !stays) &&
+              ff_numbers_has(&p->chunks[s], chunk->number) == chunk->listed[s]);
   }
   if (!p->config.evict || p->config.unit_bytes > FF_GROUP_BYTES) return;
   for (uint32_t g = 0; g < FF_BLOCK_BYTES / FF_GROUP_BYTES; g++)
-    FF_ASSERT(chunk->group_stale >> g & 1 || chunk->group_use[g] == pager_latest_use(p, base + g * FF_GROUP_BYTES, FF_GROUP_BYTES));
+    FF_ASSERT(chunk->group_stale >> g & 1 ||
+              chunk->group_use[g] == pager_latest_use(p, base + g * FF_GROUP_BYTES, FF_GROUP_BYTES));
 }
 
 /* The sets of pages that policies see are what the units say. */
@@ -382,7 +393,8 @@ static void unit_check(const pager *p, const pager_unit *unit, uint64_t *residen
   if (unit->state == PAGER_RESIDENT) *resident += unit->bytes;
   if (unit->state == PAGER_IN_FLIGHT && unit->flight_kind != PAGER_FLIGHT_MAPPED) *in_flight += unit->bytes;
   FF_ASSERT(!unit->duplicate || unit->cpu_version == unit->version);
-  FF_ASSERT(unit->cpu_version == unit->version || (unit->state == PAGER_RESIDENT && unit->gpu_version == unit->version));
+  FF_ASSERT(unit->cpu_version == unit->version ||
+            (unit->state == PAGER_RESIDENT && unit->gpu_version == unit->version));
   FF_ASSERT((unit->state == PAGER_IN_FLIGHT) == (unit->flight != 0) && (!unit->departs || unit->flight));
 }
 

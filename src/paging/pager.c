@@ -106,7 +106,8 @@ static pager_unit unit_fresh(const pager *p, uint32_t index, uint64_t window) {
   pager_unit unit = {.allocation = index, .version = 1, .cpu_version = 1, .gpu_version = 1, .state = PAGER_RESIDENT};
   unit.bytes = (uint32_t)(round_up(end, p->grain) - round_down(begin, p->grain));
   if (p->config.manager->placement == MANAGER_EVERYWHERE) return unit;
-  if (a->kind == TRACE_MEMORY_PINNED || a->kind == TRACE_MEMORY_HOST || p->config.manager->placement == MANAGER_REMOTE) {
+  if (a->kind == TRACE_MEMORY_PINNED || a->kind == TRACE_MEMORY_HOST ||
+      p->config.manager->placement == MANAGER_REMOTE) {
     unit.state = PAGER_REMOTE;
   } else if (p->config.manager->placement == MANAGER_PAGED) {
     unit.hints = a->hints | (p->config.manager->reaches ? PAGER_REACHED : 0);
@@ -149,7 +150,8 @@ static void chunk_attach(pager *p, pager_chunk *chunk, uint32_t index) {
   for (uint64_t w = round_down(begin, p->config.unit_bytes); w < end; w += p->config.unit_bytes) {
     pager_unit *unit = &chunk->units[(w - base) >> p->unit_shift], fresh = unit_fresh(p, index, w);
     chunk->used++;
-    if (!unit->allocation && fresh.state == PAGER_ABSENT && p->config.unit_bytes == FF_PAGE_BYTES) { /* most are: they only exist */
+    /* most are: they only exist */
+    if (!unit->allocation && fresh.state == PAGER_ABSENT && p->config.unit_bytes == FF_PAGE_BYTES) {
       uint32_t page = (uint32_t)((w - base) / FF_PAGE_BYTES);
       *unit = fresh;
       chunk->mapped.word[page / 64] |= UINT64_C(1) << page % 64;
@@ -302,7 +304,8 @@ static void chunk_drop(pager *p, pager_chunk *chunk) {
   while (*link != chunk) link = &(*link)->next;
   *link = chunk->next;
   p->chunk_count--;
-  if (p->cache[chunk->number % PAGER_CACHE].number == chunk->number) p->cache[chunk->number % PAGER_CACHE].number = UINT64_MAX;
+  if (p->cache[chunk->number % PAGER_CACHE].number == chunk->number)
+    p->cache[chunk->number % PAGER_CACHE].number = UINT64_MAX;
   for (int s = 0; s < PAGER_SETS; s++) FF_ASSERT(!chunk->listed[s]);
   chunk_free(chunk);
 }
@@ -331,9 +334,15 @@ uint32_t pager_map(pager *p, uint64_t address, uint64_t bytes, trace_memory_kind
   size_t at = pager_first_behind(p, address);
   if (at < p->by_address.count && p->allocations.items[p->by_address.items[at]].address < address + bytes) return 0;
   uint32_t index = allocation_take(p);
-  p->allocations.items[index] = (pager_allocation){
-      .address = address, .bytes = bytes, .kind = kind, .owner = owner, .live = true,
-      .mapped = p->unmappings, .on_gpu = kind != TRACE_MEMORY_MANAGED, .on_cpu = kind == TRACE_MEMORY_MANAGED, .host_wrote = kind == TRACE_MEMORY_MANAGED};
+  p->allocations.items[index] = (pager_allocation){.address = address,
+                                                   .bytes = bytes,
+                                                   .kind = kind,
+                                                   .owner = owner,
+                                                   .live = true,
+                                                   .mapped = p->unmappings,
+                                                   .on_gpu = kind != TRACE_MEMORY_MANAGED,
+                                                   .on_cpu = kind == TRACE_MEMORY_MANAGED,
+                                                   .host_wrote = kind == TRACE_MEMORY_MANAGED};
   p->mapped += allocation_room(p, &p->allocations.items[index]);
   cache_clear(p); /* it may hold `zero_chunk` for the new addresses */
   FF_PUSH(&p->by_address, 0);

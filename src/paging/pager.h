@@ -11,14 +11,15 @@
  *       ^  `--- pager_gpu_fill, pager_gpu_fetch ------------> |            memory becomes it by a far-fault or a hint (paging_hints.c)
  *       `------ pager_host_write, pager_host_read, eviction --'
  *
- * What the GPU reaches over the link it goes on reaching while it is IN_FLIGHT and has not departed (pager_depart: its bytes begin to move).
+ * What the GPU reaches over the link it goes on reaching while it is IN_FLIGHT and has not departed (pager_depart: its
+ * bytes begin to move).
  *
  * What always holds (pager_check; in bytes, and only MANAGER_PAGED counts them):
  *     resident + in_flight + free == memory; if memory is handed out in whole blocks (the real driver's root chunks):
  *     blocks that hold anything x 2 MiB + free == memory, and resident + in_flight <= what they make
  *     moved_in + filled - moved_out - dropped == resident
- *     what is cleaned is copied to the CPU and stays: it is in none of these sums, and dirty again when the GPU writes to it
- *     a unit's newest version is in the CPU's copy or in the GPU's copy (or both), never nowhere
+ *     what is cleaned is copied to the CPU and stays: it is in none of these sums, and dirty again when the GPU writes
+ *     to it a unit's newest version is in the CPU's copy or in the GPU's copy (or both), never nowhere
  *     an SM's tracked NACKs <= its allotment, unless faults are served in batches */
 #ifndef FF_PAGING_PAGER_H
 #define FF_PAGING_PAGER_H
@@ -40,12 +41,23 @@
 typedef enum pager_state { PAGER_ABSENT, PAGER_IN_FLIGHT, PAGER_RESIDENT, PAGER_REMOTE } pager_state;
 
 /* What the program has said of a unit of managed memory (paging_hints.c). */
-enum { PAGER_READ_MOSTLY = 1, PAGER_PREFERS_CPU = 2, PAGER_PREFERS_GPU = 4, PAGER_ACCESSED_BY_GPU = 8,
-       PAGER_PINNED = 16, /* not the program, but thrash.c: it stays the CPU's, and the GPU has it mapped */
-       PAGER_REACHED = 32 /* not the program, but the manager (manager.h: reaches): while it is the CPU's the GPU has it mapped; it may come */ };
-/* What a flight does: brings the page; brings a copy that may only be read; maps the CPU's page, without a byte; makes a copy
- * that may only be read writable, without a byte. */
-typedef enum pager_flight_kind { PAGER_FLIGHT_MOVED, PAGER_FLIGHT_COPIED, PAGER_FLIGHT_MAPPED, PAGER_FLIGHT_WRITABLE } pager_flight_kind;
+enum {
+  PAGER_READ_MOSTLY = 1,
+  PAGER_PREFERS_CPU = 2,
+  PAGER_PREFERS_GPU = 4,
+  PAGER_ACCESSED_BY_GPU = 8,
+  PAGER_PINNED = 16, /* not the program, but thrash.c: it stays the CPU's, and the GPU has it mapped */
+  PAGER_REACHED =
+      32 /* not the program, but the manager (manager.h: reaches): while it is the CPU's the GPU has it mapped; it may come */
+};
+/* What a flight does: brings the page; brings a copy that may only be read; maps the CPU's page, without a byte; makes
+ * a copy that may only be read writable, without a byte. */
+typedef enum pager_flight_kind {
+  PAGER_FLIGHT_MOVED,
+  PAGER_FLIGHT_COPIED,
+  PAGER_FLIGHT_MAPPED,
+  PAGER_FLIGHT_WRITABLE
+} pager_flight_kind;
 
 typedef struct pager_unit {
   uint32_t version;     /* of the newest content, whoever wrote it */
@@ -58,32 +70,36 @@ typedef struct pager_unit {
   uint32_t sibling;     /* the next unit of the same window (index into siblings); 0: none */
   uint32_t mapped;      /* managed pages: the CPU may touch it if no launch was made since: == pager.unmappings */
   uint8_t state;        /* pager_state */
-  uint8_t alias_tag;      /* tells units of one window apart, for TLB tags */
+  uint8_t alias_tag;    /* tells units of one window apart, for TLB tags */
   bool fresh;           /* came for a far-fault whose access has not been made yet: not evicted if it can be helped */
   bool prefetched;      /* came beside a far-fault */
   bool evicted;         /* has been evicted before: its next far-fault is a refault */
   bool starved;         /* a far-fault on it waits for room */
-  bool departs;         /* IN_FLIGHT, but its bytes do not move yet: the GPU goes on reaching the CPU's copy, and may write it (manager.h: reaches) */
-  bool duplicate;       /* resident, and the CPU has the same bytes mapped: both may read it, neither write */
-  bool cleaned;         /* resident, written back ahead and not written to since: the host takes it back with what is dirty */
-  uint8_t hints;        /* what the program has said of it */
-  uint8_t flight_kind;       /* IN_FLIGHT: pager_flight_kind */
-  uint64_t last_use;    /* by the GPU, since it came; 0: never */
+  /* IN_FLIGHT, but its bytes do not move yet: the GPU goes on reaching the CPU's copy, and may write it (manager.h:
+   * reaches) */
+  bool departs;
+  bool duplicate; /* resident, and the CPU has the same bytes mapped: both may read it, neither write */
+  /* resident, written back ahead and not written to since: the host takes it back with what is dirty */
+  bool cleaned;
+  uint8_t hints;       /* what the program has said of it */
+  uint8_t flight_kind; /* IN_FLIGHT: pager_flight_kind */
+  uint64_t last_use;   /* by the GPU, since it came; 0: never */
 } pager_unit;
 
 typedef struct pager_allocation {
   uint64_t address, bytes;
   trace_memory_kind kind;
-  uint32_t owner;        /* the machine's number for its counters */
+  uint32_t owner; /* the machine's number for its counters */
   bool live;
-  bool mapping;          /* of memory that has a number of its own: */
+  bool mapping; /* of memory that has a number of its own: */
   uint32_t memory;
-  uint8_t hints;         /* of all of it */
-  bool on_gpu, on_cpu;   /* MANAGER_PROGRAM, managed: whose copy is the newest */
-  bool host_wrote;       /* MANAGER_PROGRAM, managed: the host may have written it since it went to the GPU */
-  uint32_t mapped;       /* managed pages: pager.unmappings when it was made */
-  bool blank;            /* segments: it came without bytes, and every write to it is seen: units of version 1 need not move */
-  uint32_t users;        /* segments: launches, queued or running, that have declared it: evicted last */
+  uint8_t hints;       /* of all of it */
+  bool on_gpu, on_cpu; /* MANAGER_PROGRAM, managed: whose copy is the newest */
+  bool host_wrote;     /* MANAGER_PROGRAM, managed: the host may have written it since it went to the GPU */
+  uint32_t mapped;     /* managed pages: pager.unmappings when it was made */
+  /* segments: it came without bytes, and every write to it is seen: units of version 1 need not move */
+  bool blank;
+  uint32_t users; /* segments: launches, queued or running, that have declared it: evicted last */
 } pager_allocation;
 
 typedef struct pager_buffered { /* a far-fault in the buffer, or in the batch that is being served */
@@ -96,14 +112,17 @@ typedef struct pager_buffered { /* a far-fault in the buffer, or in the batch th
  * are resident to the last byte are one page, as NVIDIA's driver maps them. */
 typedef enum pager_leaf { PAGER_LEAF_MIN, PAGER_LEAF_GROUP, PAGER_LEAF_BLOCK, PAGER_LEAVES } pager_leaf;
 
-/* What pages come or go for: given to the pager with a far-fault, and by the pager to every hook that it calls for it. The pager reads who asks, and
- * makes a request of its own for what it tries again; the rest is the machine's. NULL where no access asks: copies, idle links, watermarks. */
+/* What pages come or go for: given to the pager with a far-fault, and by the pager to every hook that it calls for it.
+ * The pager reads who asks, and makes a request of its own for what it tries again; the rest is the machine's. NULL
+ * where no access asks: copies, idle links, watermarks. */
 typedef struct fault_request {
-  uint32_t sm, warp;              /* whose access it is */
-  struct sim_counters *counters;  /* where what moves is counted; start sets them for the pages that come beside a far-fault */
-  uint64_t from;                  /* when it has reached the GMMU; 0: it is tried again, now */
-  uint64_t served;                /* when its service began, beside which pages may come: set by start; 0: it has none */
-  bool declared;                  /* not an access's, but what a launch has declared (pager_request) */
+  uint32_t sm, warp; /* whose access it is */
+  /* where what moves is counted; start sets them for the pages that come beside a far-fault */
+  struct sim_counters *counters;
+  uint64_t from; /* when it has reached the GMMU; 0: it is tried again, now */
+  /* when its service began, beside which pages may come: set by start; 0: it has none */
+  uint64_t served;
+  bool declared; /* not an access's, but what a launch has declared (pager_request) */
 } fault_request;
 
 typedef struct pager_hooks {
@@ -113,19 +132,22 @@ typedef struct pager_hooks {
   /* A far-fault begins; returns when the unit will have arrived (pager_complete is then called). */
   uint64_t (*start)(void *context, fault_request *request, uint64_t address, uint32_t flight, const pager_unit *unit);
   /* Pages that a prefetcher wants are to come, in one transfer; returns when they will have arrived. */
-  uint64_t (*fetch)(void *context, const fault_request *request, uint64_t address, uint64_t bytes, uint32_t flight, const pager_unit *first);
-  /* A flight that fetch has started: true: its bytes begin to move later, and the machine calls pager_depart then, before it lands (only
-   * if the manager reaches what is absent). false: they move now. NULL: all do. */
+  uint64_t (*fetch)(void *context, const fault_request *request, uint64_t address, uint64_t bytes, uint32_t flight,
+                    const pager_unit *first);
+  /* A flight that fetch has started: true: its bytes begin to move later, and the machine calls pager_depart then,
+   * before it lands (only if the manager reaches what is absent). false: they move now. NULL: all do. */
   bool (*departs)(void *context, const fault_request *request, uint64_t bytes, uint32_t flight, uint64_t lands);
   /* The unit is evicted; `write_back`: its bytes go to the host (what comes in its place must wait for that). */
-  void (*evicted)(void *context, const fault_request *request, uint64_t address, const pager_unit *unit, bool write_back);
+  void (*evicted)(void *context, const fault_request *request, uint64_t address, const pager_unit *unit,
+                  bool write_back);
   /* MANAGER_BUFFER: a far-fault has come into the buffer. And: it is served now; `block`: the first of its 2 MiB. */
   void (*buffered)(void *context, const fault_request *request);
   void (*serve)(void *context, const pager_buffered *fault, bool block);
-  void (*unblock)(void *context, uint32_t sm);             /* MANAGER_BLOCK: its far-fault is over */
+  void (*unblock)(void *context, uint32_t sm);                           /* MANAGER_BLOCK: its far-fault is over */
   void (*left)(void *context, uint64_t address, const pager_unit *unit); /* no longer in GPU memory: TLBs, caches */
   void (*moved)(void *context, uint32_t owner, bool in, uint64_t bytes); /* over the link */
-  /* The unit is resident and no longer dirty; what knows its page as written to must ask again. NULL: nothing is cleaned. */
+  /* The unit is resident and no longer dirty; what knows its page as written to must ask again. NULL: nothing is
+   * cleaned. */
   void (*cleaned)(void *context, uint64_t address, const pager_unit *unit);
   /* Pages that grow: one page maps this group or block from now on (whole), or smaller ones do again. */
   void (*remapped)(void *context, uint64_t address, uint64_t bytes, bool whole);
@@ -135,19 +157,20 @@ typedef struct pager_config {
   const manager *manager;
   const ff_policy *prefetch, *evict; /* NULL: nothing is prefetched; whatever comes first is evicted */
   void *prefetch_state, *evict_state;
-  bool evict_shares;    /* both are one, with one state: it is told once */
+  bool evict_shares;          /* both are one, with one state: it is told once */
   const trace_future *future; /* complete before the first fault; NULL: nobody asks */
-  bool copy_clean;      /* evicted pages are written back even if the host's copy is the newest */
-  uint32_t ranges;      /* of valid bytes that a page of 2 MiB may have: partial pages; 0: none, all units on their own */
-  uint64_t gap_bytes;   /* partial pages with several ranges: a smaller gap between two is moved and closed */
+  bool copy_clean;            /* evicted pages are written back even if the host's copy is the newest */
+  /* of valid bytes that a page of 2 MiB may have: partial pages; 0: none, all units on their own */
+  uint32_t ranges;
+  uint64_t gap_bytes;    /* partial pages with several ranges: a smaller gap between two is moved and closed */
   uint32_t flight_limit; /* requests that the migration buffer holds; 0: any number */
-  bool whole_blocks;    /* GPU memory is handed out 2 MiB at a time, to whatever a block needs */
+  bool whole_blocks;     /* GPU memory is handed out 2 MiB at a time, to whatever a block needs */
   watermarks watermarks;
-  uint64_t unit_bytes;  /* power of two, 4 KiB to 2 MiB */
+  uint64_t unit_bytes;               /* power of two, 4 KiB to 2 MiB */
   uint64_t least_leaf, largest_leaf; /* pages of the page table, bytes; largest_leaf 0: all are least_leaf */
   uint64_t memory_bytes;
   uint32_t sms;
-  uint32_t allotment;   /* far-fault MSHRs per SM */
+  uint32_t allotment;    /* far-fault MSHRs per SM */
   bool merges_take_mshr; /* also a request for a unit that is on its way already */
   pager_hooks hooks;
 } pager_config;
@@ -161,20 +184,24 @@ typedef enum pager_set {
 } pager_set;
 
 typedef struct pager_chunk {
-  uint64_t number;              /* address >> PAGER_CHUNK_SHIFT */
-  struct pager_chunk *next;     /* in its bucket */
-  struct pager_thrash *thrash;  /* thrash.c; NULL: nothing has happened here */
-  uint32_t used;                /* units that belong to an allocation, siblings included */
-  uint32_t holding;             /* units that are resident or in flight */
+  uint64_t number;               /* address >> PAGER_CHUNK_SHIFT */
+  struct pager_chunk *next;      /* in its bucket */
+  struct pager_thrash *thrash;   /* thrash.c; NULL: nothing has happened here */
+  uint32_t used;                 /* units that belong to an allocation, siblings included */
+  uint32_t holding;              /* units that are resident or in flight */
   uint64_t *windows[PAGER_SETS]; /* a bit per window of units: one of them is in the set */
-  uint32_t counts[PAGER_SETS];  /* of these bits */
-  bool listed[PAGER_SETS];      /* its number is in pager.chunks */
-  uint64_t group_use[FF_BLOCK_BYTES / FF_GROUP_BYTES]; /* per group: the latest use of what is resident, unless stale (units of a group or less) */
-  uint32_t group_stale;         /* a bit per group: what was used last has left, so the latest use of the rest must be looked for */
-  uint32_t reached[FF_BLOCK_BYTES / FF_GROUP_BYTES]; /* by group: bytes that the GPU read and wrote over the link since a page of it last came */
-  uint32_t whole_groups;        /* pages that grow: a bit per group that lies in one allocation and is resident */
-  bool whole_block;             /* that the block does */
-  ff_pages mapped, valid, moving, dirty; /* as policies see them; a page that several units share is valid when all are */
+  uint32_t counts[PAGER_SETS];   /* of these bits */
+  bool listed[PAGER_SETS];       /* its number is in pager.chunks */
+  /* per group: the latest use of what is resident, unless stale (units of a group or less) */
+  uint64_t group_use[FF_BLOCK_BYTES / FF_GROUP_BYTES];
+  /* a bit per group: what was used last has left, so the latest use of the rest must be looked for */
+  uint32_t group_stale;
+  /* by group: bytes that the GPU read and wrote over the link since a page of it last came */
+  uint32_t reached[FF_BLOCK_BYTES / FF_GROUP_BYTES];
+  uint32_t whole_groups; /* pages that grow: a bit per group that lies in one allocation and is resident */
+  bool whole_block;      /* that the block does */
+  /* as policies see them; a page that several units share is valid when all are */
+  ff_pages mapped, valid, moving, dirty;
   pager_unit units[];
 } pager_chunk;
 
@@ -189,70 +216,94 @@ typedef struct pager_nack {
   uint32_t first_waiter, last_waiter;
   bool tracked, counted, blocking; /* counted: it takes one of the SM's MSHRs */
 } pager_nack;
-typedef struct pager_waiter { uint32_t warp, next; } pager_waiter;
+typedef struct pager_waiter {
+  uint32_t warp, next;
+} pager_waiter;
 
 enum { PAGER_CACHE = 256 };
 
-typedef struct pager_range { uint64_t address, bytes; } pager_range;
+typedef struct pager_range {
+  uint64_t address, bytes;
+} pager_range;
 typedef FF_VEC(pager_range) pager_proposals;
 
-typedef struct pager_pin { uint64_t address, deadline; } pager_pin;
+typedef struct pager_pin {
+  uint64_t address, deadline;
+} pager_pin;
 
 typedef struct pager {
   pager_config config;
-  ff_view view;                                        /* what policies are given; its first words are kept up to date */
-  pager_proposals *proposals;                          /* where propose() writes: one of the two below */
+  /* what policies are given; its first words are kept up to date */
+  ff_view view;
+  pager_proposals *proposals; /* where propose() writes: one of the two below */
   pager_proposals to_bring, to_evict;
   uint64_t random;
-  uint64_t position, position_last;                    /* in the program's order: of the blocks that run the first, and the last so far */
-  uint64_t now;                                        /* the machine's clock; it only marks uses and is shown to policies */
+  /* in the program's order: of the blocks that run the first, and the last so far */
+  uint64_t position, position_last;
+  /* the machine's clock; it only marks uses and is shown to policies */
+  uint64_t now;
   uint32_t unit_shift;
-  uint64_t memory, free, in_flight, resident;          /* bytes, as all that follow */
-  uint64_t resident_peak;                              /* those in flight included */
+  uint64_t memory, free, in_flight, resident; /* bytes, as all that follow */
+  uint64_t resident_peak;                     /* those in flight included */
   uint64_t moved_in, moved_out, filled, dropped;
-  uint64_t cleaned;                                    /* copied to the CPU ahead; stayed */
-  uint64_t came_back, came_first;                      /* of moved_in: after it had been evicted to make room; the rest */
-  struct { uint64_t address, bytes, until; } cleaning; /* what is being copied so; bytes 0: nothing */
-  uint64_t low, high;                                  /* the watermarks: bytes to be kept free, low <= high <= memory / 2 */
-  bool idles, blank_skipped;                           /* what is proposed now is for the idle link; and some of it was left out as below */
-  bool blank_only;                                     /* of what is proposed now only that comes which has no bytes yet */
-  bool ahead;                                          /* what is evicted now goes before its room is wanted */
-  uint64_t mapped;                                     /* that allocations can have of GPU memory at most */
-  uint64_t held_blocks;                                /* whole_blocks: that hold anything */
-  ff_numbers chunks[PAGER_SETS];                       /* that have something in the set; whole_blocks: loose only where all of the block is */
-  uint64_t hand_address;                               /* where the fallback evictor has come to */
-  uint32_t used_allocations;                           /* that have users */
-  bool spare_used;                                     /* nothing of these goes, for now */
-  bool no_unused;                                      /* a search found that nothing else could go; until something else comes */
-  uint32_t unmappings;                                 /* managed pages: how often they were taken from the CPU */
-  bool touched;                                        /* managed pages: the CPU has touched one since */
-  FF_VEC(uint64_t) dirty;                              /* managed pages: the CPU has newer bytes than the GPU; an address in each */
-  FF_VEC(pager_allocation) allocations;                /* [0]: what belongs to none */
-  FF_VEC(uint32_t) by_address;                         /* live allocations, by address */
-  uint32_t free_allocation;                            /* list of dead ones, linked by owner */
+  uint64_t cleaned; /* copied to the CPU ahead; stayed */
+  /* of moved_in: after it had been evicted to make room; the rest */
+  uint64_t came_back, came_first;
+  struct {
+    uint64_t address, bytes, until;
+  } cleaning; /* what is being copied so; bytes 0: nothing */
+  /* the watermarks: bytes to be kept free, low <= high <= memory / 2 */
+  uint64_t low, high;
+  /* what is proposed now is for the idle link; and some of it was left out as below */
+  bool idles, blank_skipped;
+  /* of what is proposed now only that comes which has no bytes yet */
+  bool blank_only;
+  bool ahead;           /* what is evicted now goes before its room is wanted */
+  uint64_t mapped;      /* that allocations can have of GPU memory at most */
+  uint64_t held_blocks; /* whole_blocks: that hold anything */
+  /* that have something in the set; whole_blocks: loose only where all of the block is */
+  ff_numbers chunks[PAGER_SETS];
+  uint64_t hand_address;     /* where the fallback evictor has come to */
+  uint32_t used_allocations; /* that have users */
+  bool spare_used;           /* nothing of these goes, for now */
+  /* a search found that nothing else could go; until something else comes */
+  bool no_unused;
+  uint32_t unmappings; /* managed pages: how often they were taken from the CPU */
+  bool touched;        /* managed pages: the CPU has touched one since */
+  /* managed pages: the CPU has newer bytes than the GPU; an address in each */
+  FF_VEC(uint64_t) dirty;
+  FF_VEC(pager_allocation) allocations; /* [0]: what belongs to none */
+  FF_VEC(uint32_t) by_address;          /* live allocations, by address */
+  uint32_t free_allocation;             /* list of dead ones, linked by owner */
   pager_chunk **buckets;
-  pager_chunk *zero_chunk;                                /* stands for every piece that no allocation overlaps */
+  pager_chunk *zero_chunk; /* stands for every piece that no allocation overlaps */
   uint32_t bucket_count, chunk_count;
-  struct { uint64_t number; pager_chunk *chunk; } cache[PAGER_CACHE];
-  pager_unit **siblings;                               /* [0] unused */
+  struct {
+    uint64_t number;
+    pager_chunk *chunk;
+  } cache[PAGER_CACHE];
+  pager_unit **siblings; /* [0] unused */
   uint32_t sibling_count, sibling_capacity, sibling_free;
-  FF_VEC(pager_flight) flights;                        /* [0] unused */
-  uint32_t flight_count;                               /* in use */
-  uint64_t grain;                                      /* what sizes are rounded to: pages, or units if those are smaller */
-  uint64_t lands_last;                                 /* the latest landing so far */
+  FF_VEC(pager_flight) flights; /* [0] unused */
+  uint32_t flight_count;        /* in use */
+  /* what sizes are rounded to: pages, or units if those are smaller */
+  uint64_t grain;
+  uint64_t lands_last; /* the latest landing so far */
   FF_VEC(pager_nack) nacks;
   FF_VEC(pager_waiter) waiters;
-  FF_VEC(pager_buffered) buffer;                       /* in the order in which they came */
-  FF_VEC(pager_buffered) batch;                        /* what is being served */
+  FF_VEC(pager_buffered) buffer; /* in the order in which they came */
+  FF_VEC(pager_buffered) batch;  /* what is being served */
   FF_VEC(uint32_t) batch_flights;
   bool serving;
-  FF_VEC(pager_pin) pins;                              /* in order of deadline, from pins_first on */
+  FF_VEC(pager_pin) pins; /* in order of deadline, from pins_first on */
   size_t pins_first;
-  uint64_t pins_due;                                   /* the first deadline; UINT64_MAX: none */
-  uint64_t throttled, pinned;                          /* how often, so far */
+  uint64_t pins_due;          /* the first deadline; UINT64_MAX: none */
+  uint64_t throttled, pinned; /* how often, so far */
   uint32_t free_flight, free_nack, free_waiter;
-  uint32_t starved_first, starved_last;                /* NACKs that found no room: everything is on its way */
-  struct { uint32_t pending, queue_first, queue_last; } *sms;
+  uint32_t starved_first, starved_last; /* NACKs that found no room: everything is on its way */
+  struct {
+    uint32_t pending, queue_first, queue_last;
+  } * sms;
 } pager;
 
 pager *pager_create(const pager_config *config);
@@ -261,7 +312,8 @@ void pager_grow(pager *pager, uint64_t bytes); /* GPU memory becomes larger; who
 
 /* ---- allocations ---- */
 
-/* Returns the allocation's index; 0: it is empty or overlaps another one, and stays unknown. Its data is on the CPU (PAGED, and managed memory everywhere) or undefined on the GPU. */
+/* Returns the allocation's index; 0: it is empty or overlaps another one, and stays unknown. Its data is on the CPU
+ * (PAGED, and managed memory everywhere) or undefined on the GPU. */
 uint32_t pager_map(pager *pager, uint64_t address, uint64_t bytes, trace_memory_kind kind, uint32_t owner);
 /* Nothing may be in flight in it. Returns its index (gone after this), 0 if no live allocation starts there. */
 uint32_t pager_unmap(pager *pager, uint64_t address);
@@ -297,7 +349,8 @@ static inline pager_leaf pager_leaf_of(pager *pager, uint64_t address) {
 
 /* ---- what the GPU does to a unit of which `address` is any address: the version oracle ---- */
 
-void pager_remark(pager *pager, uint64_t address); /* room.c: it has become dirty, clean or used: what policies see of it */
+/* room.c: it has become dirty, clean or used: what policies see of it */
+void pager_remark(pager *pager, uint64_t address);
 
 static inline void pager_note_use(pager *pager, pager_unit *unit, uint64_t address) {
   if (pager->config.evict && unit->state == PAGER_RESIDENT) { /* else no policy asks */
@@ -358,16 +411,17 @@ void pager_depart(pager *pager, uint32_t flight);
 void pager_complete(pager *pager, uint32_t flight);
 /* ---- batches: batch.c (MANAGER_BUFFER) ---- */
 
-/* Takes up to `limit` faults from the buffer, in order of address block by block, drops duplicates, and starts what is to
- * move (hooks.serve, hooks.fetch). The batch is over when the machine says so: pager_batch_end. */
+/* Takes up to `limit` faults from the buffer, in order of address block by block, drops duplicates, and starts what is
+ * to move (hooks.serve, hooks.fetch). The batch is over when the machine says so: pager_batch_end. */
 void pager_batch_begin(pager *pager, uint32_t limit);
 void pager_batch_lands(pager *pager, uint64_t time); /* of everything in the batch */
 /* All that the batch moves has landed; the buffer is flushed and every warp that waits tries again. */
 void pager_batch_end(pager *pager);
 void pager_buffer_add(pager *pager, const fault_request *request, const pager_buffered *fault);
 void pager_end_tracked(pager *pager, pager_unit *unit); /* wakes all whose tracked NACKs are on the unit */
-void pager_starved_drop(pager *pager, pager_unit *unit); /* the starved unit is on its way: its NACK waits for that only */
-void pager_bring(pager *pager, const fault_request *request, bool may_evict);         /* what is in to_bring */
+/* the starved unit is on its way: its NACK waits for that only */
+void pager_starved_drop(pager *pager, pager_unit *unit);
+void pager_bring(pager *pager, const fault_request *request, bool may_evict); /* what is in to_bring */
 
 /* The latest landing of what is in flight within the range; 0: nothing is. */
 uint64_t pager_busy_until(pager *pager, uint64_t address, uint64_t bytes);
@@ -378,12 +432,14 @@ uint64_t pager_all_busy_until(const pager *pager); /* of everything that is in f
 /* The link to the GPU has nothing to do: the prefetcher may propose something. */
 void pager_idle(pager *pager);
 bool pager_wants_idle(const pager *pager);
-/* The GPU has read or written `bytes` of the page at `address` over the link: counted for its group, and the prefetcher is told of each
- * FF_REACHED_BYTES (policy.h). What it proposes comes even if other pages must go. */
-bool pager_reached(pager *pager, const pager_unit *unit, uint64_t address, uint64_t bytes); /* counts; true: the prefetcher is to be told */
+/* The GPU has read or written `bytes` of the page at `address` over the link: counted for its group, and the prefetcher
+ * is told of each FF_REACHED_BYTES (policy.h). What it proposes comes even if other pages must go. */
+/* counts; true: the prefetcher is to be told */
+bool pager_reached(pager *pager, const pager_unit *unit, uint64_t address, uint64_t bytes);
 /* A launch that declares these allocations begins: the prefetcher is told. */
 void pager_launching(pager *pager, const uint32_t *allocations, size_t count);
-void pager_reached_tell(pager *pager, const fault_request *request, uint64_t address, uint64_t queued); /* queued: bytes that wait for the link */
+/* queued: bytes that wait for the link */
+void pager_reached_tell(pager *pager, const fault_request *request, uint64_t address, uint64_t queued);
 
 /* ---- room: room.c ---- */
 
@@ -398,8 +454,9 @@ uint64_t pager_latest_use(pager *pager, uint64_t address, uint64_t bytes);
 uint64_t pager_group_use(pager *pager, pager_chunk *chunk, uint32_t group);
 /* Evicts until `bytes` are free. false: what is left cannot be evicted now (it is on its way). */
 bool pager_make_room(pager *pager, const fault_request *request, uint64_t bytes);
-/* Segments. Starts to move what is absent of the range and finds room, for which only what nobody declared goes; returns how many
- * bytes that are. Units of blank allocations that nobody has written only take their room. And: one launch more or less has declared the allocation. */
+/* Segments. Starts to move what is absent of the range and finds room, for which only what nobody declared goes;
+ * returns how many bytes that are. Units of blank allocations that nobody has written only take their room. And: one
+ * launch more or less has declared the allocation. */
 uint64_t pager_request(pager *pager, const fault_request *request, uint64_t address, uint64_t bytes);
 void pager_declare(pager *pager, uint32_t allocation, bool declared);
 /* Watermarks: evicts ahead if less than `low` is free, as far as anything can go now. Called when a far-fault or a
@@ -410,8 +467,8 @@ void pager_watermarks_set(pager *pager); /* memory has another size */
 /* ---- cleaning: clean.c ---- */
 
 bool pager_wants_clean(const pager *pager); /* the evictor may propose something */
-/* The link to the CPU has nothing to do. What the evictor proposes first and is dirty becomes clean, at most 64 KiB of it; returns how
- * much that is, at *address, which the machine must carry. One piece at a time. */
+/* The link to the CPU has nothing to do. What the evictor proposes first and is dirty becomes clean, at most 64 KiB of
+ * it; returns how much that is, at *address, which the machine must carry. One piece at a time. */
 uint64_t pager_clean(pager *pager, uint64_t *address);
 void pager_clean_until(pager *pager, uint64_t time); /* the piece will have been carried then */
 void pager_clean_end(pager *pager);                  /* it has */
@@ -444,18 +501,20 @@ typedef struct pager_held {
   pager *p;
   pager_set set;
   uint64_t begin, end;
-  uint64_t number;            /* of the current chunk; its windows from `window` on are still to come */
+  uint64_t number; /* of the current chunk; its windows from `window` on are still to come */
   uint32_t window, sibling;
   pager_chunk *chunk;
-  uint64_t address;           /* of the current unit's first byte */
+  uint64_t address; /* of the current unit's first byte */
 } pager_held;
 pager_held pager_held_begin(pager *pager, uint64_t address, uint64_t bytes); /* PAGER_HELD */
 pager_held pager_set_begin(pager *pager, pager_set set, uint64_t address, uint64_t bytes);
 pager_unit *pager_held_next(pager_held *held); /* NULL: the end */
-/* Each set is a part of the one before: how many of them, from the first on, the unit is in; and whether it is in one. */
+/* Each set is a part of the one before: how many of them, from the first on, the unit is in; and whether it is in
+ * one. */
 int pager_sets_of(const pager *pager, const pager_unit *unit);
 bool pager_in_set(const pager *pager, const pager_unit *unit, pager_set set);
-/* Of the chunk's windows the first from `at` on that holds something or, if not `held`, that holds nothing; the number of windows: there is none. */
+/* Of the chunk's windows the first from `at` on that holds something or, if not `held`, that holds nothing; the number
+ * of windows: there is none. */
 uint32_t pager_chunk_next(const pager *pager, const pager_chunk *chunk, uint32_t at, bool held);
 /* The policies: what of the chunk's pages could not be evicted `before`, when these were moving, and can be now. */
 void pager_tell_settled(pager *pager, pager_chunk *chunk, const ff_pages *before);
@@ -473,13 +532,15 @@ typedef struct pager_moves {
   uint64_t faults, faulted; /* units that the host's accesses faulted on, and their bytes */
 } pager_moves;
 
-pager_moves pager_host_read(pager *pager, uint64_t address, uint64_t bytes);  /* -> moves out */
-/* The host takes back, with one fault, what is newer in GPU memory, or would be if it had not been cleaned. -> moves out, faults. */
+pager_moves pager_host_read(pager *pager, uint64_t address, uint64_t bytes); /* -> moves out */
+/* The host takes back, with one fault, what is newer in GPU memory, or would be if it had not been cleaned. -> moves
+ * out, faults. */
 pager_moves pager_host_take(pager *pager, uint64_t address, uint64_t bytes);
 pager_moves pager_host_write(pager *pager, uint64_t address, uint64_t bytes); /* -> moves out (pages written in part) */
-void pager_unit_appears(pager *pager, pager_unit *unit, uint64_t address);    /* resident without a transfer: it has no bytes yet */
-pager_moves pager_gpu_fill(pager *pager, uint64_t address, uint64_t bytes);   /* written whole by the GPU -> moves in */
-pager_moves pager_gpu_fetch(pager *pager, uint64_t address, uint64_t bytes);  /* to be read by the GPU -> moves in */
+/* resident without a transfer: it has no bytes yet */
+void pager_unit_appears(pager *pager, pager_unit *unit, uint64_t address);
+pager_moves pager_gpu_fill(pager *pager, uint64_t address, uint64_t bytes);  /* written whole by the GPU -> moves in */
+pager_moves pager_gpu_fetch(pager *pager, uint64_t address, uint64_t bytes); /* to be read by the GPU -> moves in */
 /* Parts of these, for the pager's own files. Partial pages: whole pages go back to the CPU before part of one does. */
 void pager_unit_leaves(pager *pager, pager_unit *unit, uint64_t address);
 void pager_bring_in(pager *pager, pager_unit *unit, uint64_t address, pager_moves *moves);
@@ -488,29 +549,41 @@ void pager_moved(pager *pager, const pager_unit *unit, bool in);
 
 /* ---- hints and the host's loads and stores: paging_hints.c (MANAGER_PAGED, managed allocations) ---- */
 
-/* The host reads or writes some of each page from *address to `end`: what lies in GPU memory is brought back first, so a page
- * that is written in part keeps the rest. -> moves out, faults. *until > 0: it must wait until then for the page that *address
- * is now in, and goes on there; else *address is `end`. `now`: the host's time. Partial pages: none may be in flight. */
+/* The host reads or writes some of each page from *address to `end`: what lies in GPU memory is brought back first, so
+ * a page that is written in part keeps the rest. -> moves out, faults. *until > 0: it must wait until then for the page
+ * that *address is now in, and goes on there; else *address is `end`. `now`: the host's time. Partial pages: none may
+ * be in flight. */
 pager_moves pager_host_touch(pager *pager, uint64_t *address, uint64_t end, bool write, uint64_t now, uint64_t *until);
-/* cudaMemPrefetchAsync to the CPU (-> moves out) and to the GPU (-> moves in); nothing may be in flight in the range. */
+/* cudaMemPrefetchAsync to the CPU (-> moves out) and to the GPU (-> moves in); nothing may be in flight in the
+ * range. */
 pager_moves pager_prefetch_out(pager *pager, uint64_t address, uint64_t bytes);
 pager_moves pager_prefetch_in(pager *pager, uint64_t address, uint64_t bytes);
-void pager_advise(pager *pager, uint64_t address, uint64_t bytes, trace_advice advice, int32_t device); /* device -1: the CPU */
-pager_state pager_away(const pager_unit *unit); /* of a unit that is not in GPU memory: ABSENT, or mapped by the GPU all the same */
-bool pager_stays(const pager_unit *unit);       /* the GPU's far-fault maps it where it is */
-bool pager_may_come(const pager_unit *unit);    /* it is not in GPU memory, nor on its way, and may be brought: ABSENT, or REACHED and not hinted to stay */
-pager_flight_kind pager_flight_kind_of(const pager *pager, const pager_unit *unit, uint32_t warp); /* for the far-fault of this warp */
+/* device -1: the CPU */
+void pager_advise(pager *pager, uint64_t address, uint64_t bytes, trace_advice advice, int32_t device);
+/* of a unit that is not in GPU memory: ABSENT, or mapped by the GPU all the same */
+pager_state pager_away(const pager_unit *unit);
+bool pager_stays(const pager_unit *unit); /* the GPU's far-fault maps it where it is */
+/* it is not in GPU memory, nor on its way, and may be brought: ABSENT, or REACHED and not hinted to stay */
+bool pager_may_come(const pager_unit *unit);
+/* for the far-fault of this warp */
+pager_flight_kind pager_flight_kind_of(const pager *pager, const pager_unit *unit, uint32_t warp);
 
 void pager_remap(pager *pager, pager_unit *unit, uint64_t address); /* its hints have changed */
 
 /* ---- thrashing: thrash.c ---- */
 
 typedef enum pager_processor { PAGER_CPU = 1, PAGER_GPU = 2 } pager_processor;
-typedef enum pager_thrash_answer { PAGER_THRASH_NONE, PAGER_THRASH_THROTTLE, PAGER_THRASH_PIN_CPU, PAGER_THRASH_PIN_GPU } pager_thrash_answer;
+typedef enum pager_thrash_answer {
+  PAGER_THRASH_NONE,
+  PAGER_THRASH_THROTTLE,
+  PAGER_THRASH_PIN_CPU,
+  PAGER_THRASH_PIN_GPU
+} pager_thrash_answer;
 /* A page migrates to a processor because that faulted on it, or on one beside it. */
 void pager_thrash_event(pager *pager, uint64_t address, pager_processor processor, uint64_t now);
 /* A processor faults on a page: what is to be done? THROTTLE: not before *until. PIN: it is pinned there now. */
-pager_thrash_answer pager_thrash_ask(pager *pager, uint64_t address, pager_processor asks, uint64_t now, uint64_t *until);
+pager_thrash_answer pager_thrash_ask(pager *pager, uint64_t address, pager_processor asks, uint64_t now,
+                                     uint64_t *until);
 bool pager_thrashes(const pager *pager, const pager_chunk *chunk, uint64_t address);
 void pager_thrash_forget(pager *pager, uint64_t address); /* the program has moved the page, or freed it */
 void pager_thrash_free(pager_chunk *chunk);
@@ -518,18 +591,21 @@ void pager_unpin(pager *pager, uint64_t now); /* what is due by now; to be calle
 
 /* MANAGER_PROGRAM: the program's copy wrote device memory, or a managed allocation moves whole. */
 void pager_copy_write(pager *pager, uint64_t address, uint64_t bytes);
-/* A copy from the host changes the GPU's copy; else the host's, which goes in before the next launch. What the host may have written (host_wrote) it
- * has not written where the GPU wrote since. */
+/* A copy from the host changes the GPU's copy; else the host's, which goes in before the next launch. What the host may
+ * have written (host_wrote) it has not written where the GPU wrote since. */
 bool pager_managed_on_gpu(const pager_allocation *allocation);
-uint64_t pager_managed_in(pager *pager, uint32_t allocation);  /* bytes over the link; 0: the GPU's copy is the newest */
-uint64_t pager_managed_out(pager *pager, uint32_t allocation); /* bytes over the link; 0: the host's copy is the newest */
+/* bytes over the link; 0: the GPU's copy is the newest */
+uint64_t pager_managed_in(pager *pager, uint32_t allocation);
+/* bytes over the link; 0: the host's copy is the newest */
+uint64_t pager_managed_out(pager *pager, uint32_t allocation);
 void pager_managed_host_write(pager *pager, uint64_t address, uint64_t bytes);
 
 /* ---- managed pages: managed_pages.c (MANAGER_PROGRAM with cpu_fault_bytes) ---- */
 
 bool pager_managed_pages(const pager *pager); /* the manager keeps them so */
-/* A launch: pages are the GPU's alone. Puts the runs of dirty ones, which are to be copied to the GPU, into to_bring in order of
- * address. false: the CPU has touched none since the last time, so nothing had to be taken from it and nothing is to be copied. */
+/* A launch: pages are the GPU's alone. Puts the runs of dirty ones, which are to be copied to the GPU, into to_bring in
+ * order of address. false: the CPU has touched none since the last time, so nothing had to be taken from it and nothing
+ * is to be copied. */
 bool pager_managed_unmap(pager *pager);
 /* The CPU touches the page at `address`. Returns what must come back first; no unit: the page was the CPU's already. */
 pager_moves pager_managed_fault(pager *pager, uint64_t address);
@@ -541,8 +617,9 @@ pager_moves pager_managed_write(pager *pager, uint64_t address, uint64_t bytes);
 
 /* ---- checks ---- */
 
-void pager_check(const pager *pager);      /* the equations: cheap; at FF_CHECK_DEEP */
-void pager_check_all(pager *pager);  /* recounts from the page table */
-void pager_break_for_test(pager *pager, uint64_t address); /* forgets that the GPU's copy is old: the oracle must notice */
+void pager_check(const pager *pager); /* the equations: cheap; at FF_CHECK_DEEP */
+void pager_check_all(pager *pager);   /* recounts from the page table */
+/* forgets that the GPU's copy is old: the oracle must notice */
+void pager_break_for_test(pager *pager, uint64_t address);
 
 #endif

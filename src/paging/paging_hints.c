@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the program says about managed memory (cudaMemAdvise, cudaMemPrefetchAsync), and what its own loads and stores do to
- * pages that lie in GPU memory. Only for managers that move pages (MANAGER_PAGED) and for managed allocations.
+/* What the program says about managed memory (cudaMemAdvise, cudaMemPrefetchAsync), and what its own loads and stores
+ * do to pages that lie in GPU memory. Only for managers that move pages (MANAGER_PAGED) and for managed allocations.
  *
- * CUDA C++ Programming Guide, "Unified Memory Programming", "Data Usage Hints", and CUDA Runtime API, cudaMemAdvise, for a
- * GPU behind PCIe: the CPU cannot map GPU memory, the GPU can map the CPU's.
+ * CUDA C++ Programming Guide, "Unified Memory Programming", "Data Usage Hints", and CUDA Runtime API, cudaMemAdvise,
+ * for a GPU behind PCIe: the CPU cannot map GPU memory, the GPU can map the CPU's.
  *
  *   hint on a page      the GPU asks for it, it is the CPU's            the CPU asks for it, it is in GPU memory
  *   none                moves to the GPU                                moves to the CPU
@@ -13,12 +13,13 @@
  *   preferred: GPU      moves to the GPU                                moves to the CPU, and back at the GPU's next access
  *   accessed by GPU     mapped always, no fault (REMOTE)                moves to the CPU, and is mapped there
  *
- * "Read mostly" overrides the others, "preferred: GPU" overrides "accessed by". A prefetch moves (or copies) whatever the
- * other hints say. A unit larger than a page has the hints of every range that it overlaps. */
+ * "Read mostly" overrides the others, "preferred: GPU" overrides "accessed by". A prefetch moves (or copies) whatever
+ * the other hints say. A unit larger than a page has the hints of every range that it overlaps. */
 #include "paging/pager.h"
 
 static bool hinted(const pager *p, const pager_unit *unit) {
-  return p->config.manager->placement == MANAGER_PAGED && p->allocations.items[unit->allocation].kind == TRACE_MEMORY_MANAGED;
+  return p->config.manager->placement == MANAGER_PAGED &&
+         p->allocations.items[unit->allocation].kind == TRACE_MEMORY_MANAGED;
 }
 
 /* ---- what a unit's hints mean ---- */
@@ -35,7 +36,8 @@ bool pager_stays(const pager_unit *unit) {
 
 bool pager_may_come(const pager_unit *unit) {
   if (unit->state == PAGER_ABSENT) return true;
-  return unit->state == PAGER_REMOTE && unit->hints & PAGER_REACHED && !(unit->hints & (PAGER_PINNED | PAGER_PREFERS_CPU | PAGER_ACCESSED_BY_GPU));
+  return unit->state == PAGER_REMOTE && unit->hints & PAGER_REACHED &&
+         !(unit->hints & (PAGER_PINNED | PAGER_PREFERS_CPU | PAGER_ACCESSED_BY_GPU));
 }
 
 pager_flight_kind pager_flight_kind_of(const pager *p, const pager_unit *unit, uint32_t warp) {
@@ -73,9 +75,11 @@ static uint8_t with_advice(uint8_t hints, trace_advice advice, bool gpu) {
   switch (advice) {
   case TRACE_ADVICE_SET_READ_MOSTLY: return hints | PAGER_READ_MOSTLY;
   case TRACE_ADVICE_UNSET_READ_MOSTLY: return hints & (uint8_t)~PAGER_READ_MOSTLY;
-  case TRACE_ADVICE_SET_PREFERRED_LOCATION: return (hints & (uint8_t)~preferred) | (gpu ? PAGER_PREFERS_GPU : PAGER_PREFERS_CPU);
+  case TRACE_ADVICE_SET_PREFERRED_LOCATION:
+    return (hints & (uint8_t)~preferred) | (gpu ? PAGER_PREFERS_GPU : PAGER_PREFERS_CPU);
   case TRACE_ADVICE_UNSET_PREFERRED_LOCATION: return hints & (uint8_t)~preferred;
-  case TRACE_ADVICE_SET_ACCESSED_BY: return gpu ? hints | PAGER_ACCESSED_BY_GPU : hints; /* the CPU cannot map GPU memory */
+  case TRACE_ADVICE_SET_ACCESSED_BY:
+    return gpu ? hints | PAGER_ACCESSED_BY_GPU : hints; /* the CPU cannot map GPU memory */
   case TRACE_ADVICE_UNSET_ACCESSED_BY: return gpu ? hints & (uint8_t)~PAGER_ACCESSED_BY_GPU : hints;
   }
   return hints;
@@ -97,9 +101,11 @@ void pager_advise(pager *p, uint64_t address, uint64_t bytes, trace_advice advic
     pager_allocation *a = &p->allocations.items[p->by_address.items[i]];
     if (a->address >= end) break;
     if (a->kind != TRACE_MEMORY_MANAGED) continue;
-    bool whole = a->address >= address && a->address + a->bytes <= end; /* then units that nobody has touched need not be made */
+    /* then units that nobody has touched need not be made */
+    bool whole = a->address >= address && a->address + a->bytes <= end;
     if (whole) a->hints = with_advice(a->hints, advice, device >= 0);
-    uint64_t from = a->address > address ? a->address : address, to = a->address + a->bytes < end ? a->address + a->bytes : end;
+    uint64_t from = a->address > address ? a->address : address,
+             to = a->address + a->bytes < end ? a->address + a->bytes : end;
     for (uint64_t at = from, next; at < to; at = next) {
       next = ((at >> PAGER_CHUNK_SHIFT) + 1) << PAGER_CHUNK_SHIFT;
       if (next > to) next = to;
@@ -137,7 +143,8 @@ pager_moves pager_prefetch_out(pager *p, uint64_t address, uint64_t bytes) {
   pager_walk w = pager_walk_begin(p, address, bytes);
   for (pager_unit *unit; (unit = pager_walk_next(&w));) {
     pager_thrash_forget(p, w.address);
-    if (unit->state == PAGER_RESIDENT && !unit->duplicate) copy_out(p, unit, !(unit->hints & PAGER_READ_MOSTLY), w.address, &moves);
+    if (unit->state == PAGER_RESIDENT && !unit->duplicate)
+      copy_out(p, unit, !(unit->hints & PAGER_READ_MOSTLY), w.address, &moves);
   }
   pager_check(p);
   return moves;
@@ -152,7 +159,8 @@ pager_moves pager_prefetch_in(pager *p, uint64_t address, uint64_t bytes) {
     pager_thrash_forget(p, w.address);
     if (unit->state == PAGER_RESIDENT) continue;
     FF_ASSERT(unit->state != PAGER_IN_FLIGHT);
-    if (unit->state == PAGER_REMOTE) p->config.hooks.left(p->config.hooks.context, w.address, unit); /* it is mapped elsewhere now */
+    /* it is mapped elsewhere now */
+    if (unit->state == PAGER_REMOTE) p->config.hooks.left(p->config.hooks.context, w.address, unit);
     unit->state = PAGER_ABSENT;
     pager_bring_in(p, unit, w.address, &moves);
     unit->duplicate = unit->hints & PAGER_READ_MOSTLY;

@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Partial pages: of a page of 2 MiB only what was asked for moves, in units of 128 B to 64 KiB (Zhang et al., 2019). The
- * page's entry holds a few *ranges* of valid bytes; a request outside them makes a new range, or widens one:
+/* Partial pages: of a page of 2 MiB only what was asked for moves, in units of 128 B to 64 KiB (Zhang et al., 2019).
+ * The page's entry holds a few *ranges* of valid bytes; a request outside them makes a new range, or widens one:
  *
  *     one range:      the hull of all requests: what lies between moves too
- *     several ranges: a gap smaller than the threshold moves and closes; when there are more ranges than the entry holds,
+ *     several ranges: a gap smaller than the threshold moves and closes; when there are more ranges than the entry
+ *     holds,
  *                     the two with the smallest gap become one (the lower pair of equal ones)
  *
- * The ranges are the runs of units that are valid or on their way, so nothing can disagree with them. A request of the CPU
- * takes the whole page back (move.c): only what is newer on the GPU is copied, so the rest of the CPU's page survives. */
+ * The ranges are the runs of units that are valid or on their way, so nothing can disagree with them. A request of the
+ * CPU takes the whole page back (move.c): only what is newer on the GPU is copied, so the rest of the CPU's page
+ * survives. */
 #include <stdlib.h>
 
 #include "paging/pager.h"
 
 static uint32_t units_of(const pager *p) { return 1u << (PAGER_CHUNK_SHIFT - p->unit_shift); }
 
-typedef struct gap { uint32_t first, last; } gap; /* units between two ranges, both inclusive */
+typedef struct gap {
+  uint32_t first, last;
+} gap; /* units between two ranges, both inclusive */
 
 /* The page's gaps in order; returns how many (one less than ranges). */
 static uint32_t find_gaps(const pager *p, const pager_chunk *chunk, gap *gaps, uint32_t room) {
@@ -31,7 +35,8 @@ static uint32_t find_gaps(const pager *p, const pager_chunk *chunk, gap *gaps, u
 
 static void propose_gap(pager *p, const pager_chunk *chunk, const gap *g) {
   uint64_t base = chunk->number << PAGER_CHUNK_SHIFT;
-  FF_PUSH(&p->to_bring, ((pager_range){base + ((uint64_t)g->first << p->unit_shift), (uint64_t)(g->last - g->first + 1) << p->unit_shift}));
+  FF_PUSH(&p->to_bring, ((pager_range){base + ((uint64_t)g->first << p->unit_shift), (uint64_t)(g->last - g->first + 1)
+                                                                                         << p->unit_shift}));
 }
 
 /* Closes the gaps that may not stay. They are proposed in order of address. */

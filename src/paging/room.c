@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the pager asks policies (farfault/policy.h): what to bring beside a far-fault, and what to evict when GPU memory
- * is full. A proposal is walked unit by unit; what is not in the right state, not mapped or does not fit is skipped.
+/* Where the pager asks policies (farfault/policy.h): what to bring beside a far-fault, and what to evict when GPU
+ * memory is full. A proposal is walked unit by unit; what is not in the right state, not mapped or does not fit is
+ * skipped.
  *
  *     pager_make_room:  enough free? -> all that the evictor proposes, in order -> whatever the hand comes upon
  *     pager_prefetch:   prefetcher's proposals, in order; neighbours travel in one transfer
@@ -28,15 +29,18 @@ static void set_pages(ff_pages *pages, uint32_t first, uint32_t last, bool on) {
 }
 
 /* The pages of the chunk that the unit lies in. */
-static void pages_of(const pager *p, const pager_chunk *chunk, uint64_t window, const pager_unit *unit, uint32_t *first, uint32_t *last) {
+static void pages_of(const pager *p, const pager_chunk *chunk, uint64_t window, const pager_unit *unit, uint32_t *first,
+                     uint32_t *last) {
   const pager_allocation *a = &p->allocations.items[unit->allocation];
   uint64_t base = chunk->number << PAGER_CHUNK_SHIFT, end = window + p->config.unit_bytes;
-  uint64_t from = a->address > window ? a->address : window, to = a->address + a->bytes < end ? a->address + a->bytes : end;
+  uint64_t from = a->address > window ? a->address : window,
+           to = a->address + a->bytes < end ? a->address + a->bytes : end;
   *first = (uint32_t)((from - base) / FF_PAGE_BYTES);
   *last = (uint32_t)((to - base + FF_PAGE_BYTES - 1) / FF_PAGE_BYTES);
 }
 
-/* A block of memory that is handed out whole gives nothing back while it must keep one of its pages: then it keeps all. */
+/* A block of memory that is handed out whole gives nothing back while it must keep one of its pages: then it keeps
+ * all. */
 static bool block_stays(const pager *p, const pager_chunk *chunk) {
   uint64_t moving = 0;
   if (!p->config.whole_blocks) return false;
@@ -54,8 +58,8 @@ static void list_chunk(pager *p, pager_chunk *chunk) {
   }
 }
 
-/* The window's bits in the chunk's sets. (Of partial pages, a page counts as valid for policies as soon as any of it is held.)
- * Returns whether the chunk has come to have the first of a set, or has lost the last. */
+/* The window's bits in the chunk's sets. (Of partial pages, a page counts as valid for policies as soon as any of it is
+ * held.) Returns whether the chunk has come to have the first of a set, or has lost the last. */
 static bool mark_sets(const pager *p, pager_chunk *chunk, uint64_t window) {
   uint32_t u = (uint32_t)((window - (chunk->number << PAGER_CHUNK_SHIFT)) >> p->unit_shift);
   const pager_unit *unit = &chunk->units[u];
@@ -93,10 +97,12 @@ static void mark_use(pager *p, pager_chunk *chunk, uint64_t window) {
 /* A unit that is a page, and alone in it: one bit in each set. */
 static void mark_page(pager_chunk *chunk, uint32_t page, const pager_unit *u) {
   ff_pages *sets[4] = {&chunk->mapped, &chunk->valid, &chunk->moving, &chunk->dirty};
-  bool mapped = u->allocation && (u->state != PAGER_REMOTE || pager_may_come(u)), resident = mapped && u->state == PAGER_RESIDENT;
+  bool mapped = u->allocation && (u->state != PAGER_REMOTE || pager_may_come(u)),
+       resident = mapped && u->state == PAGER_RESIDENT;
   bool flies = mapped && u->state == PAGER_IN_FLIGHT;
   bool on[4] = {mapped, resident || flies, flies || (resident && u->fresh), resident && u->cpu_version != u->version};
-  for (int i = 0; i < 4; i++) sets[i]->word[page / 64] = (sets[i]->word[page / 64] & ~(UINT64_C(1) << page % 64)) | (uint64_t)on[i] << page % 64;
+  for (int i = 0; i < 4; i++)
+    sets[i]->word[page / 64] = (sets[i]->word[page / 64] & ~(UINT64_C(1) << page % 64)) | (uint64_t)on[i] << page % 64;
 }
 
 /* Adds what one unit is to the sets, which were cleared before: first all that are not absent, then those that are
@@ -107,7 +113,8 @@ static void mark_unit(const pager *p, pager_chunk *chunk, uint64_t window, const
   pages_of(p, chunk, window, u, &first, &last);
   set_pages(&chunk->mapped, first, last, true);
   if (!absent || p->config.unit_bytes >= FF_PAGE_BYTES) set_pages(&chunk->valid, first, last, !absent);
-  if (u->state == PAGER_IN_FLIGHT || (u->state == PAGER_RESIDENT && u->fresh)) set_pages(&chunk->moving, first, last, true);
+  if (u->state == PAGER_IN_FLIGHT || (u->state == PAGER_RESIDENT && u->fresh))
+    set_pages(&chunk->moving, first, last, true);
   if (u->state == PAGER_RESIDENT && u->cpu_version != u->version) set_pages(&chunk->dirty, first, last, true);
 }
 
@@ -122,7 +129,8 @@ static bool group_is_whole(const pager *p, const pager_chunk *chunk, uint32_t gr
   uint64_t valid = chunk->mapped.word[group / 4] & chunk->valid.word[group / 4], begin = group * FF_GROUP_BYTES;
   if ((valid >> group % 4 * 16 & 0xffff) != 0xffff) return false;
   if (!in_one_allocation(p, chunk, (chunk->number << PAGER_CHUNK_SHIFT) + begin, FF_GROUP_BYTES)) return false;
-  for (uint64_t at = begin; at < begin + FF_GROUP_BYTES; at += p->config.unit_bytes) /* what is valid may be on its way still */
+  /* what is valid may be on its way still */
+  for (uint64_t at = begin; at < begin + FF_GROUP_BYTES; at += p->config.unit_bytes)
     if (chunk->units[at >> p->unit_shift].state != PAGER_RESIDENT) return false;
   return true;
 }
@@ -131,7 +139,8 @@ static void remap(pager *p, uint64_t address, uint64_t bytes, bool whole) {
   if (bytes > p->config.least_leaf) p->config.hooks.remapped(p->config.hooks.context, address, bytes, whole);
 }
 
-/* Groups from `first` to `last` have changed: the pages that map them follow. What is split is said before what grows. */
+/* Groups from `first` to `last` have changed: the pages that map them follow. What is split is said before what
+ * grows. */
 static void mark_leaves(pager *p, pager_chunk *chunk, uint32_t first, uint32_t last) {
   uint64_t base = chunk->number << PAGER_CHUNK_SHIFT;
   uint32_t before = chunk->whole_groups;
@@ -139,10 +148,12 @@ static void mark_leaves(pager *p, pager_chunk *chunk, uint32_t first, uint32_t l
     if (group_is_whole(p, chunk, g)) chunk->whole_groups |= UINT32_C(1) << g;
     else chunk->whole_groups &= ~(UINT32_C(1) << g);
   }
-  bool block = chunk->whole_groups == UINT32_MAX && p->config.largest_leaf >= FF_BLOCK_BYTES && in_one_allocation(p, chunk, base, FF_BLOCK_BYTES);
+  bool block = chunk->whole_groups == UINT32_MAX && p->config.largest_leaf >= FF_BLOCK_BYTES &&
+               in_one_allocation(p, chunk, base, FF_BLOCK_BYTES);
   if (chunk->whole_block && !block) remap(p, base, FF_BLOCK_BYTES, false);
   for (uint32_t g = first; g <= last; g++)
-    if ((before ^ chunk->whole_groups) >> g & 1) remap(p, base + g * FF_GROUP_BYTES, FF_GROUP_BYTES, chunk->whole_groups >> g & 1);
+    if ((before ^ chunk->whole_groups) >> g & 1)
+      remap(p, base + g * FF_GROUP_BYTES, FF_GROUP_BYTES, chunk->whole_groups >> g & 1);
   if (!chunk->whole_block && block) remap(p, base, FF_BLOCK_BYTES, true);
   chunk->whole_block = block;
 }
@@ -209,7 +220,8 @@ static void tell_settled(pager *p, uint64_t address, uint64_t bytes) {
   void *states[] = {p->config.prefetch_state, p->config.evict_state};
   view_update(p);
   for (int i = 0; i < 2; i++)
-    if (policies[i] && policies[i]->settled && !(i == 1 && p->config.evict_shares)) policies[i]->settled(states[i], &p->view, address, bytes);
+    if (policies[i] && policies[i]->settled && !(i == 1 && p->config.evict_shares))
+      policies[i]->settled(states[i], &p->view, address, bytes);
 }
 
 static bool any_page(const ff_pages *pages) {
@@ -227,7 +239,8 @@ void pager_tell_settled(pager *p, pager_chunk *chunk, const ff_pages *before) {
     return;
   }
   for (uint32_t w = 0; w < FF_BLOCK_PAGES / 64; w++)
-    for (uint64_t settled = before->word[w] & ~chunk->moving.word[w] & chunk->valid.word[w], run; settled; settled &= ~(run - 1)) {
+    for (uint64_t settled = before->word[w] & ~chunk->moving.word[w] & chunk->valid.word[w], run; settled;
+         settled &= ~(run - 1)) {
       uint32_t first = (uint32_t)__builtin_ctzll(settled);
       run = settled + (UINT64_C(1) << first); /* the bit behind the run; 0: it ends with the word */
       uint32_t end = run & ~settled ? (uint32_t)__builtin_ctzll(run & ~settled) : 64;
@@ -249,7 +262,8 @@ void pager_mark(pager *p, uint64_t address, const pager_unit *unit) {
   bool stayed = block_stays(p, chunk);
   pager_mark_window(p, chunk, address & ~(p->config.unit_bytes - 1));
   if (unit->state != PAGER_IN_FLIGHT) pager_tell(p, address, unit->state == PAGER_RESIDENT);
-  if (stayed && !block_stays(p, chunk) && chunk->holding) tell_settled(p, address & ~(FF_BLOCK_BYTES - 1), FF_BLOCK_BYTES);
+  if (stayed && !block_stays(p, chunk) && chunk->holding)
+    tell_settled(p, address & ~(FF_BLOCK_BYTES - 1), FF_BLOCK_BYTES);
 }
 
 static pager *pager_of(const ff_view *view) { return (pager *)((char *)(uintptr_t)view - offsetof(pager, view)); }
@@ -258,11 +272,16 @@ static uint64_t view_free(const ff_view *view) { return pager_of(view)->free; }
 
 static void view_block(const ff_view *view, uint64_t address, ff_block *block) {
   const pager_chunk *chunk = pager_chunk_at(pager_of(view), address); /* of `zero_chunk` all sets are empty */
-  *block = (ff_block){.address = address & ~(FF_BLOCK_BYTES - 1), .mapped = chunk->mapped, .valid = chunk->valid,
-                      .moving = block_stays(pager_of(view), chunk) ? chunk->valid : chunk->moving, .dirty = chunk->dirty};
+  *block = (ff_block){.address = address & ~(FF_BLOCK_BYTES - 1),
+                      .mapped = chunk->mapped,
+                      .valid = chunk->valid,
+                      .moving = block_stays(pager_of(view), chunk) ? chunk->valid : chunk->moving,
+                      .dirty = chunk->dirty};
 }
 
-static bool moves(const pager_allocation *a) { return a->kind == TRACE_MEMORY_DEVICE || a->kind == TRACE_MEMORY_MANAGED; }
+static bool moves(const pager_allocation *a) {
+  return a->kind == TRACE_MEMORY_DEVICE || a->kind == TRACE_MEMORY_MANAGED;
+}
 
 static bool view_next_allocation(const ff_view *view, uint64_t address, ff_allocation *allocation) {
   const pager *p = pager_of(view);
@@ -297,7 +316,8 @@ uint64_t pager_latest_use(pager *p, uint64_t address, uint64_t bytes) {
 
 uint64_t pager_group_use(pager *p, pager_chunk *chunk, uint32_t group) {
   if (chunk->group_stale >> group & 1) {
-    chunk->group_use[group] = pager_latest_use(p, (chunk->number << PAGER_CHUNK_SHIFT) + group * FF_GROUP_BYTES, FF_GROUP_BYTES);
+    chunk->group_use[group] =
+        pager_latest_use(p, (chunk->number << PAGER_CHUNK_SHIFT) + group * FF_GROUP_BYTES, FF_GROUP_BYTES);
     chunk->group_stale &= ~(UINT32_C(1) << group);
   }
   return chunk->group_use[group];
@@ -307,7 +327,8 @@ uint64_t pager_group_use(pager *p, pager_chunk *chunk, uint32_t group) {
 static uint64_t view_last_use(const ff_view *view, uint64_t address, uint64_t bytes) {
   pager *p = pager_of(view);
   uint64_t offset = address % FF_BLOCK_BYTES, latest = 0;
-  bool groups = (address | bytes) % FF_GROUP_BYTES == 0 && bytes <= FF_BLOCK_BYTES - offset && p->config.unit_bytes <= FF_GROUP_BYTES;
+  bool groups = (address | bytes) % FF_GROUP_BYTES == 0 && bytes <= FF_BLOCK_BYTES - offset &&
+                p->config.unit_bytes <= FF_GROUP_BYTES;
   if (!groups) return pager_latest_use(p, address, bytes);
   pager_chunk *chunk = pager_chunk_at(p, address);
   if (!chunk->counts[PAGER_HELD]) return 0;
@@ -350,10 +371,17 @@ static void view_propose(ff_view *view, uint64_t address, uint64_t bytes) {
 }
 
 void pager_view_init(pager *p) {
-  p->view = (ff_view){.unit_bytes = p->config.unit_bytes, .capacity = p->config.memory_bytes,
-                      .free_bytes = view_free, .block = view_block,
-                      .allocation = view_allocation, .next_allocation = view_next_allocation, .last_use = view_last_use,
-                      .next_use = view_next_use, .first_touch = view_first_touch, .random = view_random, .propose = view_propose,
+  p->view = (ff_view){.unit_bytes = p->config.unit_bytes,
+                      .capacity = p->config.memory_bytes,
+                      .free_bytes = view_free,
+                      .block = view_block,
+                      .allocation = view_allocation,
+                      .next_allocation = view_next_allocation,
+                      .last_use = view_last_use,
+                      .next_use = view_next_use,
+                      .first_touch = view_first_touch,
+                      .random = view_random,
+                      .propose = view_propose,
                       .next_position = view_next_position};
 }
 
@@ -439,14 +467,15 @@ static uint32_t last_held(const pager_chunk *chunk, uint32_t first, uint32_t end
   return 0;
 }
 
-/* The address behind the last window in [begin, end), whole windows, that holds anything; of a block that goes whole or not at all its
- * first window counts. 0: there is none. */
+/* The address behind the last window in [begin, end), whole windows, that holds anything; of a block that goes whole or
+ * not at all its first window counts. 0: there is none. */
 static uint64_t behind_last_held(pager *p, uint64_t begin, uint64_t end) {
   uint64_t number;
   if (begin >= end || !ff_numbers_previous(&p->chunks[PAGER_HELD], (end - 1) >> PAGER_CHUNK_SHIFT, &number)) return 0;
   const pager_chunk *chunk = pager_chunk_find(p, number);
   uint64_t base = number << PAGER_CHUNK_SHIFT;
-  uint32_t windows = 1u << (PAGER_CHUNK_SHIFT - p->unit_shift), first = begin > base ? (uint32_t)((begin - base) >> p->unit_shift) : 0;
+  uint32_t windows = 1u << (PAGER_CHUNK_SHIFT - p->unit_shift),
+           first = begin > base ? (uint32_t)((begin - base) >> p->unit_shift) : 0;
   if (end - base < FF_BLOCK_BYTES) windows = (uint32_t)((end - base) >> p->unit_shift);
   uint32_t found = first < windows ? last_held(chunk, first, windows) : 0;
   if (found && p->config.whole_blocks) found = pager_chunk_next(p, chunk, first, true) + 1;
@@ -464,7 +493,7 @@ static void hand_passes_all(pager *p, uint64_t hand, bool turned) {
 /* Goes round all that is in the set, from where the last search ended. */
 static void evict_by_hand(pager *p, const fault_request *request, uint64_t bytes, pager_set set) {
   uint64_t hand = p->hand_address;
-  bool turned = false; /* something was found before the hand */
+  bool turned = false;                      /* something was found before the hand */
   for (int round = 0; round < 2; round++) { /* from the hand to the end, then from the beginning to it */
     pager_held h = pager_set_begin(p, set, round ? 0 : hand, round ? hand : UINT64_MAX);
     while (p->free < bytes && pager_held_next(&h)) {
@@ -486,7 +515,8 @@ static void ask_evictor(pager *p, const fault_request *request, uint64_t bytes, 
   p->proposals = &p->to_evict;
   policy->evict(p->config.evict_state, &p->view, p->config.whole_blocks ? 1 : bytes);
   p->proposals = NULL;
-  for (size_t i = 0; i < p->to_evict.count; i++) evict_range(p, request, p->to_evict.items[i].address, p->to_evict.items[i].bytes, used_too);
+  for (size_t i = 0; i < p->to_evict.count; i++)
+    evict_range(p, request, p->to_evict.items[i].address, p->to_evict.items[i].bytes, used_too);
 }
 
 static void make_room_of(pager *p, const fault_request *request, uint64_t bytes, bool used_too) {
@@ -563,21 +593,29 @@ void pager_watermarks_set(pager *p) {
 void pager_keep_free(pager *p, const fault_request *request) {
   if (p->free >= p->low || p->mapped <= p->memory || !p->resident) return;
   p->ahead = true;
-  make_room_of(p, request, p->high, !p->used_allocations); /* what a launch has declared stays */;
+  make_room_of(p, request, p->high, !p->used_allocations); /* what a launch has declared stays */
+  ;
   p->ahead = false;
   pager_check(p);
 }
 
 /* ---- prefetch ---- */
 
-static uint32_t *reached_of(pager_chunk *chunk, uint64_t address) { return &chunk->reached[address % FF_BLOCK_BYTES / FF_GROUP_BYTES]; }
+static uint32_t *reached_of(pager_chunk *chunk, uint64_t address) {
+  return &chunk->reached[address % FF_BLOCK_BYTES / FF_GROUP_BYTES];
+}
 
 /* A run of neighbouring units that travel together. */
-typedef struct run { uint64_t address, end; pager_unit *first; uint32_t flight; } run;
+typedef struct run {
+  uint64_t address, end;
+  pager_unit *first;
+  uint32_t flight;
+} run;
 
 static void run_start(pager *p, const fault_request *request, run *r) {
   if (!r->flight) return;
-  uint64_t lands = p->config.hooks.fetch(p->config.hooks.context, request, r->address, r->end - r->address, r->flight, r->first);
+  uint64_t lands =
+      p->config.hooks.fetch(p->config.hooks.context, request, r->address, r->end - r->address, r->flight, r->first);
   pager_flight_set(p, r->flight, r->address, r->end - r->address, lands);
   const pager_hooks *hooks = &p->config.hooks;
   bool later = hooks->departs && hooks->departs(hooks->context, request, r->end - r->address, r->flight, lands);
@@ -586,11 +624,15 @@ static void run_start(pager *p, const fault_request *request, run *r) {
   *r = (run){0};
 }
 
-static void bring_range(pager *p, const fault_request *request, uint64_t address, uint64_t bytes, bool may_evict, run *r) {
+static void bring_range(pager *p, const fault_request *request, uint64_t address, uint64_t bytes, bool may_evict,
+                        run *r) {
   pager_walk w = pager_walk_begin(p, address, bytes);
   for (pager_unit *unit; (unit = pager_walk_next(&w));) {
-    if (!pager_may_come(unit) || (unit->nacks && !p->serving && !p->config.ranges)) continue; /* a throttled request brings it by itself */
-    if (pager_stays(unit) || (!unit->nacks && pager_thrashes(p, pager_chunk_find(p, w.address >> PAGER_CHUNK_SHIFT), w.address))) continue;
+    /* a throttled request brings it by itself */
+    if (!pager_may_come(unit) || (unit->nacks && !p->serving && !p->config.ranges)) continue;
+    if (pager_stays(unit) ||
+        (!unit->nacks && pager_thrashes(p, pager_chunk_find(p, w.address >> PAGER_CHUNK_SHIFT), w.address)))
+      continue;
     bool blank = p->allocations.items[unit->allocation].blank && unit->version == 1 && !unit->nacks;
     if (p->blank_only && !blank) continue;
     if (p->idles && blank && p->config.manager->reaches && !p->allocations.items[unit->allocation].users) {
@@ -604,8 +646,10 @@ static void bring_range(pager *p, const fault_request *request, uint64_t address
       continue;
     }
     uint64_t begin = w.first & ~(p->grain - 1);
-    bool joins = r->flight && begin <= r->end && begin >= r->address && begin >> PAGER_CHUNK_SHIFT == r->address >> PAGER_CHUNK_SHIFT &&
-                 !(p->config.manager->reaches && begin % FF_GROUP_BYTES == 0); /* what is reached meanwhile waits for its group only */
+    bool joins = r->flight && begin <= r->end && begin >= r->address &&
+                 begin >> PAGER_CHUNK_SHIFT == r->address >> PAGER_CHUNK_SHIFT &&
+                 /* what is reached meanwhile waits for its group only */
+                 !(p->config.manager->reaches && begin % FF_GROUP_BYTES == 0);
     if (!joins) {
       run_start(p, request, r);
       *r = (run){.address = begin, .first = unit, .flight = pager_flight_take(p)};
@@ -681,7 +725,8 @@ void pager_reached_tell(pager *p, const fault_request *request, uint64_t address
   view_update(p);
   p->to_bring.count = 0;
   p->proposals = &p->to_bring;
-  p->config.prefetch->reached(p->config.prefetch_state, &p->view, address & ~(FF_GROUP_BYTES - 1), *reached_of(pager_chunk_find(p, address >> PAGER_CHUNK_SHIFT), address));
+  p->config.prefetch->reached(p->config.prefetch_state, &p->view, address & ~(FF_GROUP_BYTES - 1),
+                              *reached_of(pager_chunk_find(p, address >> PAGER_CHUNK_SHIFT), address));
   p->proposals = NULL;
   pager_bring(p, request, true);
   pager_keep_free(p, request);
@@ -694,7 +739,8 @@ bool pager_wants_idle(const pager *p) { return p->config.prefetch && p->config.p
 void pager_idle(pager *p) {
   int skips = 0;
   p->idles = true;
-  for (uint64_t before = UINT64_MAX, flights = p->flight_count; pager_wants_idle(p) && p->free && before != p->filled && p->flight_count == flights;) {
+  for (uint64_t before = UINT64_MAX, flights = p->flight_count;
+       pager_wants_idle(p) && p->free && before != p->filled && p->flight_count == flights;) {
     before = p->filled;
     p->blank_skipped = false;
     view_update(p);

@@ -2,10 +2,10 @@
 /* Mitigation of thrashing, as NVIDIA's driver does it for pages that the CPU and the GPU take from each other (release
  * 595.45.04, by its public source). For managers that say so (manager.h: manager_thrashing, whose names are used here).
  *
- * An *event* is a page's migration to a processor because of a fault or of a prefetch beside one; evictions are none, and
- * what the program orders (prefetches, advice) forgets the page. A block of 2 MiB keeps accounts of its pages from its first
- * event on that follows one of the other processor within `lapse`. An event counts if the page's last one was the other
- * processor's and no longer than `lapse` ago; with `events` of them the page thrashes.
+ * An *event* is a page's migration to a processor because of a fault or of a prefetch beside one; evictions are none,
+ * and what the program orders (prefetches, advice) forgets the page. A block of 2 MiB keeps accounts of its pages from
+ * its first event on that follows one of the other processor within `lapse`. An event counts if the page's last one was
+ * the other processor's and no longer than `lapse` ago; with `events` of them the page thrashes.
  *
  * Asked at a fault on a thrashing page whose last event is no longer than `lapse` ago:
  *
@@ -13,9 +13,9 @@
  *                     is throttled: its fault is not served until the period is over
  *          --fault of the favoured one after `throttles` throttles--> PINNED for `pin`: where it is the CPU's, the GPU maps it
  *
- * PAGER_THRASH_PIN_CPU comes also where the GPU is favoured but the CPU could not reach its memory (PCIe). A block in which
- * nothing has thrashed for `epoch` and nothing was ever pinned forgets everything, at most `resets` times. A page whose events lie
- * further apart than `lapse` thrashes no longer, but what it was throttled counts on. */
+ * PAGER_THRASH_PIN_CPU comes also where the GPU is favoured but the CPU could not reach its memory (PCIe). A block in
+ * which nothing has thrashed for `epoch` and nothing was ever pinned forgets everything, at most `resets` times. A page
+ * whose events lie further apart than `lapse` thrashes no longer, but what it was throttled counts on. */
 #include <stdlib.h>
 
 #include "paging/pager.h"
@@ -23,12 +23,12 @@
 #define NEVER UINT64_MAX
 
 typedef struct thrash_page {
-  uint64_t last;           /* event; NEVER: none */
-  uint64_t nap_end;        /* of the current period; 0: none */
+  uint64_t last;    /* event; NEVER: none */
+  uint64_t nap_end; /* of the current period; 0: none */
   uint32_t events, throttles;
   uint8_t last_processor, favoured; /* pager_processor; 0: none */
   uint8_t processors, throttled;    /* sets of them */
-  uint8_t pinned;          /* where; 0: nowhere */
+  uint8_t pinned;                   /* where; 0: nowhere */
 } thrash_page;
 
 struct pager_thrash { /* of a block */
@@ -36,10 +36,12 @@ struct pager_thrash { /* of a block */
   uint32_t resets;
   uint8_t last_processor;
   bool ever_pinned;
-  thrash_page *pages;      /* by unit; NULL: no account yet */
+  thrash_page *pages; /* by unit; NULL: no account yet */
 };
 
-static const manager_thrashing *limits(const pager *p) { return p->config.manager->batches ? p->config.manager->thrashing : NULL; }
+static const manager_thrashing *limits(const pager *p) {
+  return p->config.manager->batches ? p->config.manager->thrashing : NULL;
+}
 
 static uint64_t ps_of(double microseconds) { return (uint64_t)(microseconds * 1e6 + 0.5); }
 
@@ -70,7 +72,8 @@ void pager_thrash_free(pager_chunk *chunk) {
 
 /* ---- events ---- */
 
-static void page_event(const pager *p, struct pager_thrash *block, thrash_page *page, pager_processor processor, uint64_t now) {
+static void page_event(const pager *p, struct pager_thrash *block, thrash_page *page, pager_processor processor,
+                       uint64_t now) {
   bool near = page->last != NEVER && now - page->last <= ps_of(limits(p)->lapse_us);
   if (near && page->last_processor != processor && page->events < UINT32_MAX) page->events++;
   page->processors |= (uint8_t)processor;
@@ -88,7 +91,8 @@ void pager_thrash_event(pager *p, uint64_t address, pager_processor processor, u
     block = chunk->thrash = ff_alloc(sizeof *block);
     block->last = block->last_thrashing = NEVER;
   }
-  bool both = block->last != NEVER && block->last_processor != processor && now - block->last <= ps_of(limits(p)->lapse_us);
+  bool both =
+      block->last != NEVER && block->last_processor != processor && now - block->last <= ps_of(limits(p)->lapse_us);
   if (!block->pages && both) start_account(p, block);
   if (block->pages) page_event(p, block, page_of(p, chunk, address), processor, now);
   block->last = now;
@@ -97,7 +101,8 @@ void pager_thrash_event(pager *p, uint64_t address, pager_processor processor, u
 
 /* ---- pins ---- */
 
-static void pin(pager *p, struct pager_thrash *block, thrash_page *page, uint64_t address, pager_processor where, uint64_t now) {
+static void pin(pager *p, struct pager_thrash *block, thrash_page *page, uint64_t address, pager_processor where,
+                uint64_t now) {
   if (!page->pinned) {
     uint64_t deadline = now + ps_of(limits(p)->pin_us);
     FF_PUSH(&p->pins, ((pager_pin){.address = address, .deadline = deadline}));
@@ -160,7 +165,8 @@ static void next_period(const pager *p, thrash_page *page, pager_processor asks,
 }
 
 /* Of two processors, of which the GPU can reach the CPU's memory and the CPU not the GPU's. */
-static pager_thrash_answer decide(const pager *p, const thrash_page *page, const pager_unit *unit, pager_processor asks) {
+static pager_thrash_answer decide(const pager *p, const thrash_page *page, const pager_unit *unit,
+                                  pager_processor asks) {
   bool favoured = page->favoured == asks, enough = page->throttles >= limits(p)->throttles;
   if (unit->hints & PAGER_PREFERS_CPU) return PAGER_THRASH_PIN_CPU;
   if (unit->hints & PAGER_PREFERS_GPU && asks == PAGER_GPU) {
@@ -170,7 +176,8 @@ static pager_thrash_answer decide(const pager *p, const thrash_page *page, const
   if (page->pinned) {
     bool both = page->processors == (PAGER_CPU | PAGER_GPU);
     if (favoured) return asks == PAGER_CPU || both ? PAGER_THRASH_PIN_CPU : PAGER_THRASH_PIN_GPU;
-    if (page->pinned == asks || page->pinned == PAGER_CPU) return page->pinned == PAGER_CPU ? PAGER_THRASH_PIN_CPU : PAGER_THRASH_PIN_GPU;
+    if (page->pinned == asks || page->pinned == PAGER_CPU)
+      return page->pinned == PAGER_CPU ? PAGER_THRASH_PIN_CPU : PAGER_THRASH_PIN_GPU;
     return PAGER_THRASH_THROTTLE;
   }
   if (!favoured) return PAGER_THRASH_THROTTLE;
@@ -202,7 +209,8 @@ pager_thrash_answer pager_thrash_ask(pager *p, uint64_t address, pager_processor
   *until = page->nap_end;
   pager_thrash_answer answer = decide(p, page, pager_find(p, address), asks);
   if (answer == PAGER_THRASH_THROTTLE) throttle(p, page, asks);
-  else if (answer != PAGER_THRASH_NONE) pin(p, chunk->thrash, page, address, answer == PAGER_THRASH_PIN_CPU ? PAGER_CPU : PAGER_GPU, now);
+  else if (answer != PAGER_THRASH_NONE)
+    pin(p, chunk->thrash, page, address, answer == PAGER_THRASH_PIN_CPU ? PAGER_CPU : PAGER_GPU, now);
   return answer;
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Counting instances under all pairs of bits at once.
  *
- * Lines of an instance are in one stack under a pair of bits exactly if these bits of the lines are all equal: if they are clear in the OR of each
- * line's difference to the first. So an instance costs an XOR and an OR a line, and ten tests. How lines spread over the stacks comes from one
- * histogram over all bits that the pairs have among them (one addition a line), summed up when it is asked for. */
+ * Lines of an instance are in one stack under a pair of bits exactly if these bits of the lines are all equal: if they
+ * are clear in the OR of each line's difference to the first. So an instance costs an XOR and an OR a line, and ten
+ * tests. How lines spread over the stacks comes from one histogram over all bits that the pairs have among them (one
+ * addition a line), summed up when it is asked for. */
 #include "partition/colocate.h"
 
 #include <math.h>
@@ -20,7 +21,8 @@ static uint32_t histogram_bits(const colocate *c) { return STACK_MAP_PAIRS - 1 +
 
 /* A line that two ranges have belongs to the first. */
 static colocate_range whole_lines(colocate_range range, uint64_t free_from) {
-  uint64_t line = UINT64_C(1) << STACK_MAP_LOWEST, begin = range.address & ~(line - 1), end = (range.address + range.bytes + line - 1) & ~(line - 1);
+  uint64_t line = UINT64_C(1) << STACK_MAP_LOWEST, begin = range.address & ~(line - 1),
+           end = (range.address + range.bytes + line - 1) & ~(line - 1);
   if (begin < free_from) begin = free_from;
   return (colocate_range){begin, end > begin ? end - begin : 0};
 }
@@ -28,7 +30,13 @@ static colocate_range whole_lines(colocate_range range, uint64_t free_from) {
 colocate *colocate_create(uint32_t bits, const colocate_range *ranges, uint32_t count) {
   FF_ASSERT(bits <= STACK_MAP_BITS);
   colocate *c = ff_alloc(sizeof *c);
-  *c = (colocate){.bits = bits, .range_count = count, .last = COLOCATE_NO_RANGE, .baseline = stack_map_baseline(bits), .random = 1, .next_early = 1, .pairs = STACK_MAP_PAIRS};
+  *c = (colocate){.bits = bits,
+                  .range_count = count,
+                  .last = COLOCATE_NO_RANGE,
+                  .baseline = stack_map_baseline(bits),
+                  .random = 1,
+                  .next_early = 1,
+                  .pairs = STACK_MAP_PAIRS};
   c->ranges = ff_alloc(count * sizeof *ranges + 1);
   for (uint32_t i = 0; i < count; i++) {
     FF_CHECK(!i || ranges[i].address >= ranges[i - 1].address + ranges[i - 1].bytes);
@@ -47,13 +55,15 @@ void colocate_add_range(colocate *c, colocate_range range) {
   uint32_t first = 0, behind;
   colocate_range added = whole_lines(range, 0);
   while (first < c->range_count && range_end(&c->ranges[first]) <= added.address) first++;
-  if (first < c->range_count && c->ranges[first].address < added.address && range_end(&c->ranges[first]) <= range.address / line * line + line && range.address % line)
+  if (first < c->range_count && c->ranges[first].address < added.address &&
+      range_end(&c->ranges[first]) <= range.address / line * line + line && range.address % line)
     added = whole_lines(range, range_end(&c->ranges[first++]));
   if (!added.bytes) return;
   uint64_t touched = 0;
   for (behind = first; behind < c->range_count && c->ranges[behind].address < range_end(&added); behind++) {
     const colocate_range *other = &c->ranges[behind];
-    uint64_t begin = other->address < added.address ? other->address : added.address, end = range_end(other) > range_end(&added) ? range_end(other) : range_end(&added);
+    uint64_t begin = other->address < added.address ? other->address : added.address,
+             end = range_end(other) > range_end(&added) ? range_end(other) : range_end(&added);
     added = (colocate_range){begin, end - begin};
     if (c->touched[behind] && (!touched || c->touched[behind] < touched)) touched = c->touched[behind];
   }
@@ -135,7 +145,8 @@ void colocate_instance(colocate *c, const uint64_t *lines, uint32_t count) {
     c->lines_by_bits[line >> STACK_MAP_LOWEST & mask]++;
     touch(c, line);
   }
-  for (uint32_t i = 0; i < STACK_MAP_PAIRS; i++) c->pair_colocated[i] += !(different >> (STACK_MAP_LOWEST + i) & wanted);
+  for (uint32_t i = 0; i < STACK_MAP_PAIRS; i++)
+    c->pair_colocated[i] += !(different >> (STACK_MAP_LOWEST + i) & wanted);
   c->baseline_colocated += baseline;
   uint64_t slot = c->instances < COLOCATE_KEPT ? c->instances : colocate_random(&c->random) % (c->instances + 1);
   c->instances++;
@@ -170,7 +181,8 @@ static double uneven(const uint64_t *stacks, uint32_t count) {
 
 double colocate_pair_uneven(const colocate *c, uint32_t i) {
   uint64_t stacks[1 << STACK_MAP_BITS] = {0};
-  for (uint64_t k = 0; k < UINT64_C(1) << histogram_bits(c); k++) stacks[k >> i & ((1u << c->bits) - 1)] += c->lines_by_bits[k];
+  for (uint64_t k = 0; k < UINT64_C(1) << histogram_bits(c); k++)
+    stacks[k >> i & ((1u << c->bits) - 1)] += c->lines_by_bits[k];
   return uneven(stacks, 1u << c->bits);
 }
 
@@ -186,7 +198,9 @@ static double uneven_bytes(const colocate *c, uint32_t i, uint64_t instances) {
   uint32_t lowest = STACK_MAP_LOWEST + i;
   for (uint32_t r = 0; r < c->range_count; r++) {
     if (!c->touched[r] || c->touched[r] > instances) continue;
-    for (uint32_t s = 0; s < 1u << c->bits; s++) stacks[s] += bytes_below(range_end(&c->ranges[r]), s, lowest, c->bits) - bytes_below(c->ranges[r].address, s, lowest, c->bits);
+    for (uint32_t s = 0; s < 1u << c->bits; s++)
+      stacks[s] += bytes_below(range_end(&c->ranges[r]), s, lowest, c->bits) -
+                   bytes_below(c->ranges[r].address, s, lowest, c->bits);
   }
   return uneven(stacks, 1u << c->bits);
 }
@@ -194,11 +208,17 @@ static double uneven_bytes(const colocate *c, uint32_t i, uint64_t instances) {
 double colocate_pair_uneven_bytes(const colocate *c, uint32_t i) { return uneven_bytes(c, i, c->instances); }
 void colocate_complete(colocate *c) { c->complete = true; }
 
-void colocate_bound(colocate *c, uint32_t highest) { c->pairs = highest < STACK_MAP_LOWEST ? 1 : highest >= STACK_MAP_LOWEST + STACK_MAP_PAIRS ? STACK_MAP_PAIRS : highest - STACK_MAP_LOWEST + 1; }
+void colocate_bound(colocate *c, uint32_t highest) {
+  c->pairs = highest < STACK_MAP_LOWEST                      ? 1
+             : highest >= STACK_MAP_LOWEST + STACK_MAP_PAIRS ? STACK_MAP_PAIRS
+                                                             : highest - STACK_MAP_LOWEST + 1;
+}
 
 void colocate_lean(colocate *c, uint32_t to) { c->lean = to < STACK_MAP_LOWEST ? 0 : to - STACK_MAP_LOWEST + 1; }
 
-bool colocate_worth(const colocate *c, uint32_t lowest) { return colocate_pair_share(c, lowest - STACK_MAP_LOWEST) >= colocate_baseline_share(c) + COLOCATE_WORTH; }
+bool colocate_worth(const colocate *c, uint32_t lowest) {
+  return colocate_pair_share(c, lowest - STACK_MAP_LOWEST) >= colocate_baseline_share(c) + COLOCATE_WORTH;
+}
 
 static uint32_t best_pair(const uint64_t *colocated, const double *unevens, uint32_t pairs, uint32_t lean) {
   double least = unevens[0];
@@ -206,7 +226,9 @@ static uint32_t best_pair(const uint64_t *colocated, const double *unevens, uint
   for (uint32_t i = 1; i < pairs; i++)
     if (unevens[i] < least) least = unevens[i];
   for (uint32_t i = 0; i < pairs; i++)
-    if (unevens[i] <= least * COLOCATE_UNEVEN && (best == STACK_MAP_PAIRS || colocated[i] > colocated[best] || (i < lean && colocated[i] == colocated[best]))) best = i;
+    if (unevens[i] <= least * COLOCATE_UNEVEN &&
+        (best == STACK_MAP_PAIRS || colocated[i] > colocated[best] || (i < lean && colocated[i] == colocated[best])))
+      best = i;
   return STACK_MAP_LOWEST + best;
 }
 
@@ -214,11 +236,14 @@ uint32_t colocate_best_pair(const colocate *c) {
   double unevens[STACK_MAP_PAIRS];
   bool any = false;
   for (uint32_t r = 0; r < c->range_count; r++) any |= c->touched[r] != 0;
-  for (uint32_t i = 0; i < STACK_MAP_PAIRS; i++) unevens[i] = c->complete || !any ? colocate_pair_uneven(c, i) : colocate_pair_uneven_bytes(c, i);
+  for (uint32_t i = 0; i < STACK_MAP_PAIRS; i++)
+    unevens[i] = c->complete || !any ? colocate_pair_uneven(c, i) : colocate_pair_uneven_bytes(c, i);
   return best_pair(c->pair_colocated, unevens, c->pairs, c->complete ? 0 : c->lean);
 }
 
-static bool is_worth(uint64_t pair, uint64_t baseline, uint64_t instances) { return (double)pair >= (double)baseline + COLOCATE_WORTH * (double)instances; }
+static bool is_worth(uint64_t pair, uint64_t baseline, uint64_t instances) {
+  return (double)pair >= (double)baseline + COLOCATE_WORTH * (double)instances;
+}
 
 uint32_t colocate_early_pair(const colocate *c, double share, uint64_t *instances, bool *worth) {
   double wanted = ceil(share * (double)c->instances);
@@ -226,7 +251,8 @@ uint32_t colocate_early_pair(const colocate *c, double share, uint64_t *instance
   double unevens[STACK_MAP_PAIRS];
   *instances = 0;
   *worth = false;
-  for (size_t i = 0; i < c->early.count && (!early || (double)early->instances < wanted); i++) early = &c->early.items[i];
+  for (size_t i = 0; i < c->early.count && (!early || (double)early->instances < wanted); i++)
+    early = &c->early.items[i];
   if (!early) return STACK_MAP_LOWEST;
   *instances = early->instances;
   for (uint32_t i = 0; i < STACK_MAP_PAIRS; i++) unevens[i] = uneven_bytes(c, i, early->instances);
@@ -235,7 +261,8 @@ uint32_t colocate_early_pair(const colocate *c, double share, uint64_t *instance
   return lowest;
 }
 
-static bool is_colocated(const colocate *c, const colocate_kept *instance, const stack_map *maps, const stack_map *other) {
+static bool is_colocated(const colocate *c, const colocate_kept *instance, const stack_map *maps,
+                         const stack_map *other) {
   uint32_t home = 0;
   for (uint32_t i = 0; i < instance->count; i++) {
     uint32_t range = colocate_range_of(c, instance->lines[i]);

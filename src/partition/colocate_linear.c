@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* For each range its own linear map, so that lines which meet in instances are in one stack.
  *
- * One bit of the stack's number is, for a line x in range A, m_A * x + c_A over GF(2). Lines x in A and y in B that meet want
+ * One bit of the stack's number is, for a line x in range A, m_A * x + c_A over GF(2). Lines x in A and y in B that
+ * meet want
  *
  *   m_A * x + c_A + m_B * y + c_B = 0
  *
- * for the unknown masks m (of the address bits that vary in the range) and constants c of all ranges: a homogeneous system whose null space holds each
- * bit of the number. Some instances can never be colocated, and one of their equations may leave nothing in that space. So:
+ * for the unknown masks m (of the address bits that vary in the range) and constants c of all ranges: a homogeneous
+ * system whose null space holds each bit of the number. Some instances can never be colocated, and one of their
+ * equations may leave nothing in that space. So:
  *
  *   instances are grouped by the set of ranges that they touch
- *   of each group, instances are taken in random order as long as every range keeps masks enough; several orders; the one that explains most is kept
- *   groups are put together, larger ones first, those left out that leave a range without masks
- *   ranges that no group connects are solved apart: `bits` vectors of the null space that spread the lines over the stacks
- *   beside that and beside the best pair: each range in turn tries pairs of bits of its own (offsets with carries are nearly, but not quite linear)
+ *   of each group, instances are taken in random order as long as every range keeps masks enough; several orders; the
+ *   one that explains most is kept groups are put together, larger ones first, those left out that leave a range
+ *   without masks ranges that no group connects are solved apart: `bits` vectors of the null space that spread the
+ *   lines over the stacks beside that and beside the best pair: each range in turn tries pairs of bits of its own
+ *   (offsets with carries are nearly, but not quite linear)
  *
- * Half of the kept instances are solved with, the other half judges. What always holds: what comes out is no worse than the best pair over all of them. */
+ * Half of the kept instances are solved with, the other half judges. What always holds: what comes out is no worse than
+ * the best pair over all of them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,26 +28,42 @@
 #include "partition/wide.h"
 
 enum {
-  RANGES = 64,         /* in the system, those touched most: sets of them are words */
+  RANGES = 64, /* in the system, those touched most: sets of them are words */
   GROUPS = 32,
-  FEWEST = 32,         /* instances: of fewer nothing is learned but the pair */
-  SETTLED = 12,        /* instances in a row that tell nothing new, or cannot be met */
-  ORDERS = 24,         /* of each group */
-  EXPLAINED = 256,     /* instances of a group that say how much an order explains */
-  TRIES = 300,         /* choices of vectors for ranges that belong together */
-  TRAINING = 1024,     /* instances that choices are looked at with, as long as they have not more than */
-  POINTS = 8192,       /* lines together */
+  FEWEST = 32,     /* instances: of fewer nothing is learned but the pair */
+  SETTLED = 12,    /* instances in a row that tell nothing new, or cannot be met */
+  ORDERS = 24,     /* of each group */
+  EXPLAINED = 256, /* instances of a group that say how much an order explains */
+  TRIES = 300,     /* choices of vectors for ranges that belong together */
+  TRAINING = 1024, /* instances that choices are looked at with, as long as they have not more than */
+  POINTS = 8192,   /* lines together */
   SWEEPS = 3,
-  OWN_LOWEST = 26,     /* pairs that a range tries for itself begin at STACK_MAP_LOWEST to this */
-  WORK = 60000000,     /* words of rows that the orders may add up, all together: about a tenth of a second */
+  OWN_LOWEST = 26, /* pairs that a range tries for itself begin at STACK_MAP_LOWEST to this */
+  WORK = 60000000, /* words of rows that the orders may add up, all together: about a tenth of a second */
 };
-#define UNEVENER 1.1   /* than the best pair, a solution may be that spreads worse than COLOCATE_UNEVEN */
-#define GAIN 0.005     /* of the judging instances: better by less than that is chance */
+#define UNEVENER 1.1 /* than the best pair, a solution may be that spreads worse than COLOCATE_UNEVEN */
+#define GAIN 0.005   /* of the judging instances: better by less than that is chance */
 
-typedef struct point { uint64_t line; uint32_t range; } point; /* range: in the system */
-typedef struct instance { point *points; uint32_t count; uint64_t set; } instance;
-typedef struct member { uint32_t range, bits, column; uint64_t vary, line, touches; } member; /* range: colocate's; line: any one of it; the constant's column follows the mask's */
-typedef struct group { uint64_t set; uint32_t *instances, count; wide_space space; uint32_t explained; } group;
+typedef struct point {
+  uint64_t line;
+  uint32_t range;
+} point; /* range: in the system */
+typedef struct instance {
+  point *points;
+  uint32_t count;
+  uint64_t set;
+} instance;
+/* range: colocate's; line: any one of it; the constant's column follows the mask's */
+typedef struct member {
+  uint32_t range, bits, column;
+  uint64_t vary, line, touches;
+} member;
+typedef struct group {
+  uint64_t set;
+  uint32_t *instances, count;
+  wide_space space;
+  uint32_t explained;
+} group;
 
 typedef struct linear {
   const colocate *c;
@@ -51,14 +71,14 @@ typedef struct linear {
   stack_map pair;
   member members[RANGES];
   uint32_t member_count, columns;
-  instance *instances;          /* all kept ones in random order; even ones are solved with, odd ones judge */
+  instance *instances; /* all kept ones in random order; even ones are solved with, odd ones judge */
   uint32_t instance_count;
   group groups[GROUPS];
   uint32_t group_count;
-  wide_space all, trial;        /* of the groups put together; scratch */
-  uint64_t *vector, *null;      /* scratch: a vector; a null space */
+  wide_space all, trial;   /* of the groups put together; scratch */
+  uint64_t *vector, *null; /* scratch: a vector; a null space */
   uint32_t *own;
-  uint64_t component[RANGES];   /* ranges that belong together with this one, as a set */
+  uint64_t component[RANGES]; /* ranges that belong together with this one, as a set */
   stack_map solved[RANGES];
   uint64_t random;
   int64_t work;
@@ -197,7 +217,8 @@ static bool is_feasible(linear *l, const wide_space *space, uint64_t set) {
     const member *m = &l->members[__builtin_ctzll(set)];
     uint32_t needed = m->bits < l->bits ? m->bits : l->bits;
     gf2_space masks = {.rank = 0};
-    for (uint32_t i = 0; i < count && masks.rank < needed; i++) gf2_add(&masks, wide_bits(l->null + (size_t)i * space->words, m->column, m->bits));
+    for (uint32_t i = 0; i < count && masks.rank < needed; i++)
+      gf2_add(&masks, wide_bits(l->null + (size_t)i * space->words, m->column, m->bits));
     if (masks.rank < needed) return false;
   }
   return true;
@@ -235,9 +256,11 @@ static void solve_group(linear *l, group *g) {
     shuffle(l, g->instances, g->count);
     if (!solve_order(l, g, &space)) continue;
     uint32_t explained = 0, looked = g->count < EXPLAINED ? g->count : EXPLAINED;
-    for (uint32_t i = g->count - looked; i < g->count; i++) explained += is_explained(l, &l->instances[g->instances[i]], &space);
+    for (uint32_t i = g->count - looked; i < g->count; i++)
+      explained += is_explained(l, &l->instances[g->instances[i]], &space);
     int64_t score = (int64_t)explained - space.rank / 4;
-    if (explained * 4 < looked || score <= best) continue; /* by chance a map to four stacks explains a quarter of pairs */
+    /* by chance a map to four stacks explains a quarter of pairs */
+    if (explained * 4 < looked || score <= best) continue;
     best = score;
     g->explained = explained;
     wide_copy(&g->space, &space);
@@ -277,7 +300,8 @@ static uint64_t spread_bits(uint64_t columns, uint64_t vary) {
   return out;
 }
 
-/* The map of a range from `bits` vectors. Ranges that vary in fewer bits than a map needs get further ones, which do not vary in what was seen. */
+/* The map of a range from `bits` vectors. Ranges that vary in fewer bits than a map needs get further ones, which do
+ * not vary in what was seen. */
 static bool make_map(const linear *l, const member *m, uint64_t *const *vectors, stack_map *map) {
   uint64_t masks[STACK_MAP_BITS];
   uint32_t flip = 0;
@@ -298,7 +322,10 @@ static bool make_map(const linear *l, const member *m, uint64_t *const *vectors,
 
 /* ---- how good maps are ---- */
 
-typedef struct verdict { uint32_t colocated, looked; uint64_t lines[1 << STACK_MAP_BITS]; } verdict;
+typedef struct verdict {
+  uint32_t colocated, looked;
+  uint64_t lines[1 << STACK_MAP_BITS];
+} verdict;
 
 static double uneven(const linear *l, const verdict *v) {
   uint64_t all = 0, most = 0;
@@ -331,7 +358,8 @@ static void judge_instance(const linear *l, const instance *in, const stack_map 
   v->looked++;
 }
 
-/* Every second instance from `from` on, of those that touch only ranges in `within`: at most `most`, of so many POINTS at most; UINT32_MAX: all. */
+/* Every second instance from `from` on, of those that touch only ranges in `within`: at most `most`, of so many POINTS
+ * at most; UINT32_MAX: all. */
 static verdict judge(const linear *l, const stack_map *maps, uint32_t from, uint32_t most, uint64_t within) {
   verdict v = {0};
   uint64_t points = 0;
@@ -343,7 +371,9 @@ static verdict judge(const linear *l, const stack_map *maps, uint32_t from, uint
   }
   return v;
 }
-static verdict judge_all(const linear *l, const stack_map *maps, uint32_t from, uint32_t most) { return judge(l, maps, from, most, UINT64_MAX); }
+static verdict judge_all(const linear *l, const stack_map *maps, uint32_t from, uint32_t most) {
+  return judge(l, maps, from, most, UINT64_MAX);
+}
 
 /* ---- ranges that belong together ---- */
 
@@ -371,7 +401,8 @@ static void solve_component(linear *l, uint64_t set) {
   double limit = uneven_limit(l, &pair);
   for (uint32_t i = 0; i < count; i++) /* a vector belongs to the ranges of its own column */
     for (uint32_t m = 0; m < l->member_count; m++)
-      if ((set & one(m)) && l->own[i] >= l->members[m].column && l->own[i] <= l->members[m].column + l->members[m].bits) from[found++] = i;
+      if ((set & one(m)) && l->own[i] >= l->members[m].column && l->own[i] <= l->members[m].column + l->members[m].bits)
+        from[found++] = i;
   for (uint32_t attempt = 0; attempt < TRIES && found; attempt++) {
     draw(l, attempt, from, found, vectors);
     bool made = true;
@@ -405,7 +436,9 @@ static uint32_t others_stack(const linear *l, const instance *in, const stack_ma
 }
 
 /* The instances, one after the other, that choices for the range are looked at with. */
-typedef struct looked { uint32_t instance, home; } looked;
+typedef struct looked {
+  uint32_t instance, home;
+} looked;
 static uint32_t find_looked(const linear *l, const stack_map *maps, uint32_t range, looked *out) {
   uint32_t count = 0, points = 0;
   for (uint32_t i = 0; i < l->instance_count && count < TRAINING && points < POINTS; i += 2) {
@@ -429,8 +462,10 @@ static uint32_t own_stack(const linear *l, const instance *in, uint32_t range, u
   return home;
 }
 
-/* Instances that are together if the range has that pair of bits, for each number that may be XORed onto the stack's. */
-static void count_flips(const linear *l, const looked *list, uint32_t count, uint32_t range, uint32_t lowest, uint32_t *together) {
+/* Instances that are together if the range has that pair of bits, for each number that may be XORed onto the
+ * stack's. */
+static void count_flips(const linear *l, const looked *list, uint32_t count, uint32_t range, uint32_t lowest,
+                        uint32_t *together) {
   uint32_t any = 0, by_flip[1 << STACK_MAP_BITS] = {0};
   for (uint32_t i = 0; i < count; i++) {
     if (list[i].home == CONFLICT) continue;
@@ -452,7 +487,8 @@ static uint32_t count_now(const linear *l, const looked *list, uint32_t count, c
 /* Tries own pairs of bits, in each of the ways to number the stacks, for one range; keeps what colocates more. */
 static bool improve_range(const linear *l, stack_map *maps, uint32_t range, double limit, looked *list) {
   stack_map best = maps[range];
-  uint32_t count = find_looked(l, maps, range, list), most = count_now(l, list, count, maps), together[1 << STACK_MAP_BITS];
+  uint32_t count = find_looked(l, maps, range, list), most = count_now(l, list, count, maps),
+           together[1 << STACK_MAP_BITS];
   bool better = false;
   for (uint32_t lowest = STACK_MAP_LOWEST; lowest <= OWN_LOWEST; lowest++) {
     if (!(l->members[range].vary >> lowest & ((1u << l->bits) - 1))) continue;

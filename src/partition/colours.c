@@ -8,7 +8,14 @@
 #include "base/memory.h"
 #include "partition/gf2.h"
 
-enum { COLOUR_BITS = 6, LINE_BITS = 7, PAGE_BITS = 30, SAMPLED_PAGES = 1 << 17, SAMPLED_PIECES = 1 << 24, ADDRESS_BITS = 37 };
+enum {
+  COLOUR_BITS = 6,
+  LINE_BITS = 7,
+  PAGE_BITS = 30,
+  SAMPLED_PAGES = 1 << 17,
+  SAMPLED_PIECES = 1 << 24,
+  ADDRESS_BITS = 37
+};
 
 struct colours {
   const address_hash *hash; /* NULL: one module */
@@ -56,7 +63,7 @@ static void find_cosets(colours *c) {
   gf2_space within = {.rank = 0};
   for (uint64_t bit = 1; bit < c->page_bytes && bit; bit <<= 1) {
     uint64_t column = 0;
-    for (uint32_t i = 0; i < modules->count; i++) column |= (uint64_t)!!(modules->masks[i] & bit) << i;
+    for (uint32_t i = 0; i < modules->count; i++) column |= (uint64_t) !!(modules->masks[i] & bit) << i;
     gf2_add(&within, column);
   }
   gf2_space functionals = gf2_null(&within, (UINT64_C(1) << modules->count) - 1);
@@ -87,14 +94,14 @@ static uint32_t join_page(colours *c, uint64_t page, uint64_t piece_bytes, uint3
     if (other < first) { /* the root is the lowest module */
       c->of_module[first] = other;
       first = other;
-    }
-    else c->of_module[other] = first;
+    } else c->of_module[other] = first;
     roots--;
   }
   return roots;
 }
 
-/* How many pages to look at, one per step, so that no module is left apart that a page would join (or as many as we can afford). */
+/* How many pages to look at, one per step, so that no module is left apart that a page would join (or as many as we can
+ * afford). */
 static uint64_t pages_to_see(const hash_spec *spec, uint64_t pieces) {
   uint64_t pages = spec->module_count, affordable = SAMPLED_PIECES / pieces;
   if (spec->kind == HASH_POLYNOMIAL) pages = UINT64_C(1) << (63 - __builtin_clzll(spec->polynomial));
@@ -105,7 +112,8 @@ static uint64_t pages_to_see(const hash_spec *spec, uint64_t pieces) {
 
 static void find_joined(colours *c) {
   const hash_spec *spec = hash_spec_of(c->hash);
-  uint64_t piece = spec->piece_bytes, step = piece > c->page_bytes ? piece : c->page_bytes, pieces = c->page_bytes > piece ? c->page_bytes / piece : 1;
+  uint64_t piece = spec->piece_bytes, step = piece > c->page_bytes ? piece : c->page_bytes,
+           pieces = c->page_bytes > piece ? c->page_bytes / piece : 1;
   uint64_t pages = pages_to_see(spec, pieces), far = (UINT64_C(1) << ADDRESS_BITS) / step;
   bool all = spec->kind != HASH_POLYNOMIAL || pages == UINT64_C(1) << (63 - __builtin_clzll(spec->polynomial));
   uint32_t roots = c->modules;
@@ -138,10 +146,15 @@ static void number_roots(colours *c) {
 
 ff_status colours_create(const address_hash *hash, uint64_t page_bytes, colours **out, ff_error *error) {
   if (page_bytes < UINT64_C(1) << LINE_BITS || page_bytes > UINT64_C(1) << PAGE_BITS || (page_bytes & (page_bytes - 1)))
-    return ff_fail(error, FF_INVALID, "pages of %llu bytes: must be a power of two, 128 bytes to 1 GiB", (unsigned long long)page_bytes);
+    return ff_fail(error, FF_INVALID, "pages of %llu bytes: must be a power of two, 128 bytes to 1 GiB",
+                   (unsigned long long)page_bytes);
   uint32_t modules = hash ? hash_spec_of(hash)->module_count : 1;
   colours *c = ff_alloc(sizeof *c);
-  *c = (colours){.hash = hash, .page_bytes = page_bytes, .count = 1, .modules = modules, .of_module = ff_alloc(modules * sizeof *c->of_module)};
+  *c = (colours){.hash = hash,
+                 .page_bytes = page_bytes,
+                 .count = 1,
+                 .modules = modules,
+                 .of_module = ff_alloc(modules * sizeof *c->of_module)};
   if (hash && hash_spec_of(hash)->kind == HASH_XOR) find_cosets(c);
   else if (hash) {
     find_joined(c);

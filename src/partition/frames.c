@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Physical memory as frames: see frames.h.
  *
- * 64 frames are a word of the bitmap `taken`; 64 words a group. For each colour c and group, none_left[c][group] has a bit for each word; it is set when no
- * frame of that colour was free in the word the last time somebody looked, and cleared when one is given back: set means none, clear means maybe.
- * Below first[c] all groups are full of such bits.
+ * 64 frames are a word of the bitmap `taken`; 64 words a group. For each colour c and group, none_left[c][group] has a
+ * bit for each word; it is set when no frame of that colour was free in the word the last time somebody looked, and
+ * cleared when one is given back: set means none, clear means maybe. Below first[c] all groups are full of such bits.
  *
- * Which frames of a word have colour c: for linear colours the frames whose offset in the word has the colour c ^ (colour of the word's beginning),
- * the same 64-bit pattern for every word; otherwise a byte for each frame, filled in when its word is first looked at. */
+ * Which frames of a word have colour c: for linear colours the frames whose offset in the word has the colour c ^
+ * (colour of the word's beginning), the same 64-bit pattern for every word; otherwise a byte for each frame, filled in
+ * when its word is first looked at. */
 #include "partition/frames.h"
 
 #include <stdlib.h>
@@ -20,16 +21,16 @@ enum { WORD = 64, FRAMES_BITS = 32 };
 struct frames {
   colours *colours;
   uint64_t frame_bytes, count, words, groups;
-  uint32_t shift;                      /* log2 frame_bytes */
-  uint64_t *taken;                     /* bits behind the last frame are always set */
-  uint64_t *none_left[COLOURS_MAX];    /* by colour; one bit for each word */
-  uint64_t first[COLOURS_MAX];         /* by colour: the first group that may have one */
-  uint64_t first_free;                 /* no word below has a free frame of any colour */
-  uint64_t patterns[COLOURS_MAX];      /* linear colours */
-  uint8_t *colour_bytes;               /* other colours: 1 + the colour of each frame; 0: not asked yet */
+  uint32_t shift;                   /* log2 frame_bytes */
+  uint64_t *taken;                  /* bits behind the last frame are always set */
+  uint64_t *none_left[COLOURS_MAX]; /* by colour; one bit for each word */
+  uint64_t first[COLOURS_MAX];      /* by colour: the first group that may have one */
+  uint64_t first_free;              /* no word below has a free frame of any colour */
+  uint64_t patterns[COLOURS_MAX];   /* linear colours */
+  uint8_t *colour_bytes;            /* other colours: 1 + the colour of each frame; 0: not asked yet */
   uint64_t taken_of[COLOURS_MAX], all_of[COLOURS_MAX];
   uint64_t taken_count;
-  bool counted;                        /* all_of is filled in */
+  bool counted; /* all_of is filled in */
 };
 
 static bool power_of_two(uint64_t x) { return x && !(x & (x - 1)); }
@@ -44,7 +45,8 @@ static uint64_t word_address(const frames *f, uint64_t word) { return word * WOR
 static const uint8_t *bytes_of_word(const frames *f, uint64_t word) {
   uint8_t *bytes = f->colour_bytes + word * WORD;
   if (!bytes[0])
-    for (uint32_t i = 0; i < WORD; i++) bytes[i] = (uint8_t)(1 + colours_of(f->colours, word_address(f, word) + ((uint64_t)i << f->shift)));
+    for (uint32_t i = 0; i < WORD; i++)
+      bytes[i] = (uint8_t)(1 + colours_of(f->colours, word_address(f, word) + ((uint64_t)i << f->shift)));
   return bytes;
 }
 
@@ -66,9 +68,12 @@ static uint64_t frames_of_set(const frames *f, uint64_t word, uint64_t set) {
 static void count_bits(const frames *f, uint64_t word, uint64_t bits, int64_t sign, uint64_t *counts) {
   if (colour_count(f) == 1) counts[0] += (uint64_t)(sign * __builtin_popcountll(bits));
   else if (!(bits & (bits - 1))) {
-    if (bits) counts[colours_of(f->colours, word_address(f, word) + ((uint64_t)__builtin_ctzll(bits) << f->shift))] += (uint64_t)sign;
+    if (bits)
+      counts[colours_of(f->colours, word_address(f, word) + ((uint64_t)__builtin_ctzll(bits) << f->shift))] +=
+          (uint64_t)sign;
   } else
-    for (uint32_t c = 0; c < colour_count(f); c++) counts[c] += (uint64_t)(sign * __builtin_popcountll(bits & frames_of_set(f, word, UINT64_C(1) << c)));
+    for (uint32_t c = 0; c < colour_count(f); c++)
+      counts[c] += (uint64_t)(sign * __builtin_popcountll(bits & frames_of_set(f, word, UINT64_C(1) << c)));
 }
 
 /* ---- making and freeing ---- */
@@ -77,7 +82,8 @@ static void make_patterns(frames *f) {
   for (uint32_t i = 0; i < WORD; i++) f->patterns[colours_of(f->colours, (uint64_t)i << f->shift)] |= UINT64_C(1) << i;
 }
 
-ff_status frames_create(const address_hash *hash, uint64_t memory_bytes, uint64_t frame_bytes, frames **out, ff_error *error) {
+ff_status frames_create(const address_hash *hash, uint64_t memory_bytes, uint64_t frame_bytes, frames **out,
+                        ff_error *error) {
   if (!frame_bytes) frame_bytes = FRAME_BYTES;
   colours *c;
   ff_status status = colours_create(hash, frame_bytes, &c, error);
@@ -85,11 +91,17 @@ ff_status frames_create(const address_hash *hash, uint64_t memory_bytes, uint64_
   uint64_t count = memory_bytes / frame_bytes;
   if (!count || count > UINT64_C(1) << FRAMES_BITS) {
     colours_free(c);
-    return count ? ff_fail(error, FF_LIMIT, "memory of %llu frames: at most 2^%d are managed", (unsigned long long)count, FRAMES_BITS)
-                 : ff_fail(error, FF_INVALID, "memory of %llu bytes has no frame of %llu", (unsigned long long)memory_bytes, (unsigned long long)frame_bytes);
+    return count ? ff_fail(error, FF_LIMIT, "memory of %llu frames: at most 2^%d are managed",
+                           (unsigned long long)count, FRAMES_BITS)
+                 : ff_fail(error, FF_INVALID, "memory of %llu bytes has no frame of %llu",
+                           (unsigned long long)memory_bytes, (unsigned long long)frame_bytes);
   }
   frames *f = ff_alloc(sizeof *f);
-  *f = (frames){.colours = c, .frame_bytes = frame_bytes, .count = count, .words = (count + WORD - 1) / WORD, .shift = (uint32_t)__builtin_ctzll(frame_bytes)};
+  *f = (frames){.colours = c,
+                .frame_bytes = frame_bytes,
+                .count = count,
+                .words = (count + WORD - 1) / WORD,
+                .shift = (uint32_t)__builtin_ctzll(frame_bytes)};
   f->groups = (f->words + WORD - 1) / WORD;
   f->taken = ff_alloc(f->words * sizeof *f->taken);
   if (count % WORD) f->taken[f->words - 1] = UINT64_MAX << count % WORD;
@@ -200,10 +212,13 @@ static uint64_t find_run(frames *f, uint64_t length, uint64_t step) {
 }
 
 ff_status frames_take_run(frames *f, uint64_t bytes, uint64_t alignment, uint64_t *physical, ff_error *error) {
-  if (!bytes || !power_of_two(alignment)) return ff_fail(error, FF_INVALID, "a run of %llu bytes, aligned to %llu", (unsigned long long)bytes, (unsigned long long)alignment);
+  if (!bytes || !power_of_two(alignment))
+    return ff_fail(error, FF_INVALID, "a run of %llu bytes, aligned to %llu", (unsigned long long)bytes,
+                   (unsigned long long)alignment);
   uint64_t length = ((bytes - 1) >> f->shift) + 1, step = alignment > f->frame_bytes ? alignment >> f->shift : 1;
   uint64_t begin = find_run(f, length, step);
-  if (begin == f->count) return ff_fail(error, FF_NO_MEMORY, "no %llu bytes in a row are free", (unsigned long long)bytes);
+  if (begin == f->count)
+    return ff_fail(error, FF_NO_MEMORY, "no %llu bytes in a row are free", (unsigned long long)bytes);
   for (uint64_t word = begin / WORD; word * WORD < begin + length; word++) {
     uint64_t bits = bits_within(word, begin, begin + length);
     f->taken[word] |= bits;
@@ -268,7 +283,9 @@ uint64_t frames_all(frames *f, uint64_t set) {
   return sum_of(f, f->all_of, set);
 }
 
-uint64_t frames_taken(const frames *f, uint64_t set) { return whole_set(f, set) ? f->taken_count : sum_of(f, f->taken_of, set); }
+uint64_t frames_taken(const frames *f, uint64_t set) {
+  return whole_set(f, set) ? f->taken_count : sum_of(f, f->taken_of, set);
+}
 uint64_t frames_left(frames *f, uint64_t set) { return frames_all(f, set) - frames_taken(f, set); }
 
 /* ---- the invariant ---- */
@@ -282,8 +299,10 @@ void frames_check(frames *f) {
     count_bits(f, word, bits, 1, free_of);
     free_count += (uint64_t)__builtin_popcountll(bits);
     for (uint32_t c = 0; c < colour_count(f); c++)
-      if (f->none_left[c][group] >> word % WORD & 1 || group < f->first[c]) FF_ASSERT(!(bits & frames_of_set(f, word, UINT64_C(1) << c)));
+      if (f->none_left[c][group] >> word % WORD & 1 || group < f->first[c])
+        FF_ASSERT(!(bits & frames_of_set(f, word, UINT64_C(1) << c)));
   }
   FF_ASSERT(f->taken_count + free_count == f->count);
-  for (uint32_t c = 0; c < colour_count(f) && colour_count(f) > 1; c++) FF_ASSERT(f->taken_of[c] + free_of[c] == frames_all(f, UINT64_C(1) << c));
+  for (uint32_t c = 0; c < colour_count(f) && colour_count(f) > 1; c++)
+    FF_ASSERT(f->taken_of[c] + free_of[c] == frames_all(f, UINT64_C(1) << c));
 }

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where in GPU memory a physical address lies: memory module (an L2 slice with its DRAM channel), set of that slice, bank and row of that
- * channel (Jain 2019, section V). What a machine file says is made into tables once, so that an address costs three lookups.
+/* Where in GPU memory a physical address lies: memory module (an L2 slice with its DRAM channel), set of that slice,
+ * bank and row of that channel (Jain 2019, section V). What a machine file says is made into tables once, so that an
+ * address costs three lookups.
  *
  *   interleave  pieces of piece_bytes go round the modules (no group `hash` in the machine file)
  *   xor         each bit of the module, bank and set number is the parity of the address under a mask
  *   modulo      the piece's number modulo the count of modules, which need not be a power of two
- *   polynomial  the piece's number modulo a polynomial over GF(2) (Rau 1991), read backwards as a fraction of the count of modules; its degree should be
- *               log2 of the modules where that is whole, else about four more: strides below 2^degree pieces look at few of its bits
+ *   polynomial  the piece's number modulo a polynomial over GF(2) (Rau 1991), read backwards as a fraction of the count
+ *   of modules; its degree should be
+ *               log2 of the modules where that is whole, else about four more: strides below 2^degree pieces look at
+ *               few of its bits
  *
- * What always holds: module < modules, bank < banks, set < sets; two addresses of one module that are in one bank and have one row are in one row of
- * that bank's DRAM. */
+ * What always holds: module < modules, bank < banks, set < sets; two addresses of one module that are in one bank and
+ * have one row are in one row of that bank's DRAM. */
 #ifndef FF_PARTITION_HASH_H
 #define FF_PARTITION_HASH_H
 
@@ -22,17 +25,25 @@ enum { HASH_MASKS = 16, HASH_COUNT = 1 << 16 /* modules, banks: at most */ };
 
 typedef enum hash_kind { HASH_INTERLEAVE, HASH_XOR, HASH_MODULO, HASH_POLYNOMIAL } hash_kind;
 
-typedef struct hash_masks { uint64_t masks[HASH_MASKS]; uint32_t count; } hash_masks; /* mask i gives bit i */
+typedef struct hash_masks {
+  uint64_t masks[HASH_MASKS];
+  uint32_t count;
+} hash_masks; /* mask i gives bit i */
 
-typedef struct hash_spec {         /* as a machine file gives it */
+typedef struct hash_spec { /* as a machine file gives it */
   hash_kind kind;
-  hash_masks modules, banks, sets; /* xor: of all modules together, so that what gives the module is in the span of the other two */
-  uint64_t piece_bytes, polynomial; /* the other kinds; polynomial 0: one that suits the count of modules is chosen, and hash_spec_of has it */
+  /* xor: of all modules together, so that what gives the module is in the span of the other two */
+  hash_masks modules, banks, sets;
+  /* the other kinds; polynomial 0: one that suits the count of modules is chosen, and hash_spec_of has it */
+  uint64_t piece_bytes, polynomial;
   uint32_t module_count, bank_count, set_count; /* banks of a module's channel, sets of its slice */
   uint64_t row_bytes;
 } hash_spec;
 
-typedef struct hash_place { uint32_t module, bank, set; uint64_t row; } hash_place;
+typedef struct hash_place {
+  uint32_t module, bank, set;
+  uint64_t row;
+} hash_place;
 
 typedef struct address_hash address_hash;
 

@@ -4,9 +4,10 @@
  *   split -> solve many subsets of one half -> judge each on the other half -> keep the likeliest
  *         -> again among the pairs that it explains (fewer of them are false) -> until nothing gets better
  *
- * The likelihood of a span of rank r: a pair is true with probability 1 - e and then lies, uniformly, among the differences that the masks allow
- * (one in 2^r); else it is false and lies anywhere. One more mask that holds on all pairs makes each pair twice as likely; a mask
- * that holds on half of them costs the other half r bits each. So neither too many nor too few masks win. */
+ * The likelihood of a span of rank r: a pair is true with probability 1 - e and then lies, uniformly, among the
+ * differences that the masks allow (one in 2^r); else it is false and lies anywhere. One more mask that holds on all
+ * pairs makes each pair twice as likely; a mask that holds on half of them costs the other half r bits each. So neither
+ * too many nor too few masks win. */
 #include "partition/recover.h"
 
 #include <math.h>
@@ -16,16 +17,22 @@
 #include "base/memory.h"
 
 enum {
-  SETTLED = 8,       /* pairs in a row that tell nothing new: a subset is large enough (a missing one is overlooked in 2^-8 of the cases) */
-  SUBSETS = 1500,    /* of each round */
+  /* pairs in a row that tell nothing new: a subset is large enough (a missing one is overlooked in 2^-8 of the
+   * cases) */
+  SETTLED = 8,
+  SUBSETS = 1500, /* of each round */
   ROUNDS = 6,
-  ENOUGH = 8,        /* conflicts beyond the dimension, in each half */
+  ENOUGH = 8, /* conflicts beyond the dimension, in each half */
 };
 
-static const double not_linear_residue = 1.5; /* bits. One bit may be lost where half of all pairs of a bank are in one row */
-static const double least_explained = 0.85;   /* of the held-out conflicts, beyond chance, else there is no mask */
+/* bits. One bit may be lost where half of all pairs of a bank are in one row */
+static const double not_linear_residue = 1.5;
+static const double least_explained = 0.85; /* of the held-out conflicts, beyond chance, else there is no mask */
 
-typedef struct list { uint64_t *items; size_t count; } list;
+typedef struct list {
+  uint64_t *items;
+  size_t count;
+} list;
 
 static uint64_t random_next(uint64_t *state) { /* splitmix64 */
   uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
@@ -84,7 +91,8 @@ static size_t count_explained(const gf2_space *s, const list *pairs) {
   return count;
 }
 
-/* Draws without replacement (the list is reordered) until SETTLED pairs in a row were in the span of those before; false: the pairs ran out. */
+/* Draws without replacement (the list is reordered) until SETTLED pairs in a row were in the span of those before;
+ * false: the pairs ran out. */
 static bool solve_subset(list *pairs, uint64_t bits, const gf2_space *always, uint64_t *random, gf2_space *out) {
   gf2_space b = {.rank = 0};
   uint32_t settled = 0, full = (uint32_t)__builtin_popcountll(bits);
@@ -104,12 +112,12 @@ static bool solve_subset(list *pairs, uint64_t bits, const gf2_space *always, ui
 /* ---- the search ---- */
 
 typedef struct search {
-  list solving, judging;     /* halves of the conflicts */
+  list solving, judging; /* halves of the conflicts */
   uint64_t bits, random;
-  gf2_space always, best;    /* masks that hold on all pairs looked at; the likeliest so far */
+  gf2_space always, best; /* masks that hold on all pairs looked at; the likeliest so far */
   double best_score;
   uint32_t subsets, solved;
-  bool settled;              /* some subset was large enough */
+  bool settled; /* some subset was large enough */
 } search;
 
 static bool search_round(search *s, list *from) {
@@ -145,7 +153,8 @@ static void search_all(search *s) {
   free(explained.items);
 }
 
-/* Masks that hold on every pair, conflict or not, say nothing of banks: a bit that never differs, two bits that always differ together. */
+/* Masks that hold on every pair, conflict or not, say nothing of banks: a bit that never differs, two bits that always
+ * differ together. */
 static void find_always(const recover_sample *sample, search *s) {
   gf2_space all = {.rank = 0};
   for (size_t i = 0; i < sample->conflict_count; i++) s->bits |= sample->conflicts[i];
@@ -189,11 +198,13 @@ static void describe(const recover_sample *sample, const search *s, recover_resu
   recover_basis(best, shown);
   double held_out = share_of_all(best, s->judging.items, s->judging.count);
   double explained = share_of_all(best, sample->conflicts, sample->conflict_count) * (double)sample->conflict_count;
-  double others = sample->other_count ? share_of_all(best, sample->others, sample->other_count) * (double)sample->other_count : 0;
+  double others =
+      sample->other_count ? share_of_all(best, sample->others, sample->other_count) * (double)sample->other_count : 0;
   r->rank = best->rank;
   r->nullity = (uint32_t)__builtin_popcountll(s->bits) - s->always.rank - best->rank;
   for (uint32_t i = 0; i < best->rank; i++)
-    r->masks[i] = (recover_mask){shown[i], share(shown[i], s->judging.items, s->judging.count), share(shown[i], sample->others, sample->other_count)};
+    r->masks[i] = (recover_mask){shown[i], share(shown[i], s->judging.items, s->judging.count),
+                                 share(shown[i], sample->others, sample->other_count)};
   r->confidence = beyond_chance(best->rank, held_out);
   r->spurious = fmin(1, exp2(r->nullity - explained));
   r->false_pairs = 1 - explained / (double)sample->conflict_count;

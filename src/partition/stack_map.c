@@ -7,17 +7,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BASELINE_STEP = 3 }; /* the bits XORed onto one of the stack's number are so many beyond as there are in it, and this */
+/* the bits XORed onto one of the stack's number are so many beyond as there are in it, and this */
+enum { BASELINE_STEP = 3 };
 
-/* The lowest bit of each mask after elimination: masks that are independent have as many. The lowest, so that local addresses are dense over any range
- * that the masks spread, and rows of the DRAM are filled whole. */
+/* The lowest bit of each mask after elimination: masks that are independent have as many. The lowest, so that local
+ * addresses are dense over any range that the masks spread, and rows of the DRAM are filled whole. */
 ff_status stack_map_make(const uint64_t *masks, uint32_t bits, uint32_t flip, stack_map *map, ff_error *error) {
-  uint64_t left[STACK_MAP_BITS], allowed = ((UINT64_C(2) << STACK_MAP_HIGHEST) - 1) & ~((UINT64_C(1) << STACK_MAP_LOWEST) - 1);
-  if (bits > STACK_MAP_BITS) return ff_fail(error, FF_INVALID, "a stack's number has at most %d bits, not %" PRIu32, STACK_MAP_BITS, bits);
+  uint64_t left[STACK_MAP_BITS],
+      allowed = ((UINT64_C(2) << STACK_MAP_HIGHEST) - 1) & ~((UINT64_C(1) << STACK_MAP_LOWEST) - 1);
+  if (bits > STACK_MAP_BITS)
+    return ff_fail(error, FF_INVALID, "a stack's number has at most %d bits, not %" PRIu32, STACK_MAP_BITS, bits);
   *map = (stack_map){.bits = bits, .flip = flip & ((1u << bits) - 1)};
   for (uint32_t i = 0; i < bits; i++) {
     if (masks[i] & ~allowed)
-      return ff_fail(error, FF_INVALID, "the mask 0x%" PRIx64 " has bits other than %d to %d of the address", masks[i], STACK_MAP_LOWEST, STACK_MAP_HIGHEST);
+      return ff_fail(error, FF_INVALID, "the mask 0x%" PRIx64 " has bits other than %d to %d of the address", masks[i],
+                     STACK_MAP_LOWEST, STACK_MAP_HIGHEST);
     left[i] = map->masks[i] = masks[i];
   }
   for (uint32_t i = 0; i < bits; i++) {
@@ -39,7 +43,8 @@ stack_map stack_map_baseline(uint32_t bits) {
   uint64_t masks[STACK_MAP_BITS] = {0};
   stack_map map;
   for (uint32_t i = 0; i < bits; i++)
-    for (uint32_t bit = STACK_MAP_LOWEST + i; bit <= STACK_MAP_HIGHEST; bit += bits + BASELINE_STEP) masks[i] |= UINT64_C(1) << bit;
+    for (uint32_t bit = STACK_MAP_LOWEST + i; bit <= STACK_MAP_HIGHEST; bit += bits + BASELINE_STEP)
+      masks[i] |= UINT64_C(1) << bit;
   stack_map_make(masks, bits, 0, &map, NULL);
   return map;
 }
@@ -67,21 +72,28 @@ ff_status stack_map_parse(const char *text, uint32_t bits, stack_map *map, ff_er
   }
   uint32_t most = STACK_MAP_HIGHEST - (bits ? bits - 1 : 0);
   if (!good || *end || high + 1 != low + bits || low < STACK_MAP_LOWEST || low > most)
-    return ff_fail(error, FF_INVALID, "'%.40s' is no map to %u stacks: 'baseline', or %u neighbouring bits of the address from %d:%u to %u:%d", text, 1u << bits, bits,
-                   STACK_MAP_LOWEST, STACK_MAP_LOWEST + bits - 1, most, STACK_MAP_HIGHEST);
+    return ff_fail(
+        error, FF_INVALID,
+        "'%.40s' is no map to %u stacks: 'baseline', or %u neighbouring bits of the address from %d:%u to %u:%d", text,
+        1u << bits, bits, STACK_MAP_LOWEST, STACK_MAP_LOWEST + bits - 1, most, STACK_MAP_HIGHEST);
   *map = stack_map_pair((uint32_t)low, bits);
   return FF_OK;
 }
 
-static bool same_masks(const stack_map *a, const stack_map *b) { return a->flip == b->flip && !memcmp(a->masks, b->masks, a->bits * sizeof *a->masks); }
+static bool same_masks(const stack_map *a, const stack_map *b) {
+  return a->flip == b->flip && !memcmp(a->masks, b->masks, a->bits * sizeof *a->masks);
+}
 
 char *stack_map_text(const stack_map *map, char *text, uint32_t room) {
-  stack_map baseline = stack_map_baseline(map->bits), pair = map->bits ? stack_map_pair((uint32_t)__builtin_ctzll(map->masks[0]), map->bits) : baseline;
+  stack_map baseline = stack_map_baseline(map->bits),
+            pair = map->bits ? stack_map_pair((uint32_t)__builtin_ctzll(map->masks[0]), map->bits) : baseline;
   if (same_masks(map, &baseline)) snprintf(text, room, "baseline");
-  else if (same_masks(map, &pair)) snprintf(text, room, "%d:%d", __builtin_ctzll(map->masks[0]), __builtin_ctzll(map->masks[map->bits - 1]));
+  else if (same_masks(map, &pair))
+    snprintf(text, room, "%d:%d", __builtin_ctzll(map->masks[0]), __builtin_ctzll(map->masks[map->bits - 1]));
   else {
     uint32_t used = (uint32_t)snprintf(text, room, "linear");
-    for (uint32_t i = 0; i < map->bits && used < room; i++) used += (uint32_t)snprintf(text + used, room - used, "%c0x%" PRIx64, i ? '/' : ' ', map->masks[i]);
+    for (uint32_t i = 0; i < map->bits && used < room; i++)
+      used += (uint32_t)snprintf(text + used, room - used, "%c0x%" PRIx64, i ? '/' : ' ', map->masks[i]);
     if (map->flip && used < room) snprintf(text + used, room - used, "^%u", map->flip);
   }
   return text;

@@ -5,7 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct auto_block { uint64_t address; auto_group *groups; } auto_block; /* groups: NULL: an empty slot */
+typedef struct auto_block {
+  uint64_t address;
+  auto_group *groups;
+} auto_block; /* groups: NULL: an empty slot */
 
 enum { GROUPS_PER_BLOCK = FF_BLOCK_PAGES / FF_GROUP_PAGES };
 
@@ -65,7 +68,9 @@ auto_group *auto_group_make(auto_state *s, uint64_t address) {
   return &block->groups[group_index(address)];
 }
 
-uint64_t auto_block_in(const auto_state *s, size_t slot) { return s->blocks[slot].groups ? s->blocks[slot].address : FF_NEVER; }
+uint64_t auto_block_in(const auto_state *s, size_t slot) {
+  return s->blocks[slot].groups ? s->blocks[slot].address : FF_NEVER;
+}
 
 /* The pages of the group at `group` that the range touches, a bit each. */
 static uint16_t pages_within(uint64_t group, uint64_t address, uint64_t last) {
@@ -123,6 +128,7 @@ auto_allocation *auto_allocation_at(auto_state *s, const ff_view *view, uint64_t
   if (!view->allocation(view, address, &found)) return NULL;
   while (s->allocations.count <= found.number) FF_PUSH(&s->allocations, ((auto_allocation){0}));
   auto_allocation *a = &s->allocations.items[found.number];
-  if (a->address != found.address || a->bytes != found.bytes) *a = (auto_allocation){.address = found.address, .bytes = found.bytes};
+  if (a->address != found.address || a->bytes != found.bytes)
+    *a = (auto_allocation){.address = found.address, .bytes = found.bytes};
   return a;
 }

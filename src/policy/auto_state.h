@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the prefetcher `auto` and the evictor `auto` know of a simulation: one state for both, if both are chosen.
  *
- * Per group of 64 KiB: which pages are in GPU memory, since when it is reached over the link, whether the host has taken it back. Per allocation: how far its
- * filling has come.
+ * Per group of 64 KiB: which pages are in GPU memory, since when it is reached over the link, whether the host has
+ * taken it back. Per allocation: how far its filling has come.
  *
- * What always holds: a group is in `resident` exactly if a page of it is; 32 groups' records are made when a page of their
- * block first arrives or is first reached. Each decision looks at a fixed number of groups. */
+ * What always holds: a group is in `resident` exactly if a page of it is; 32 groups' records are made when a page of
+ * their block first arrives or is first reached. Each decision looks at a fixed number of groups. */
 #ifndef FF_POLICY_AUTO_STATE_H
 #define FF_POLICY_AUTO_STATE_H
 
@@ -13,40 +13,44 @@
 #include "policy/pages.h"
 
 typedef struct auto_group {
-  uint64_t came;          /* when the first page of it came */
-  uint64_t since;         /* when the count of what the GPU reaches of it over the link began; 0: nothing was since it left */
-  uint64_t from;          /* bytes that had been reached when it began */
-  uint32_t place;         /* 1 + its index in `resident`; 0: nothing of it is there */
-  uint16_t pages;         /* those in GPU memory */
-  bool swapped;           /* it went for another one that was reached, and nothing of it was reached since */
-  bool taken;             /* the host has touched a page of it that was in GPU memory, and has that back; until the group comes again */
+  uint64_t came; /* when the first page of it came */
+  /* when the count of what the GPU reaches of it over the link began; 0: nothing was since it left */
+  uint64_t since;
+  uint64_t from;  /* bytes that had been reached when it began */
+  uint32_t place; /* 1 + its index in `resident`; 0: nothing of it is there */
+  uint16_t pages; /* those in GPU memory */
+  bool swapped;   /* it went for another one that was reached, and nothing of it was reached since */
+  /* the host has touched a page of it that was in GPU memory, and has that back; until the group comes again */
+  bool taken;
 } auto_group;
 
 typedef struct auto_allocation {
-  uint64_t address, bytes;  /* 0: not known yet */
-  bool taken;               /* the host has taken pages of it back: nothing of it comes that no launch declares */
-  bool offered;             /* its pages that need no transfer have been asked for */
-  uint64_t cursor;          /* where the filling of free memory goes on; 0: no launch has declared it */
+  uint64_t address, bytes; /* 0: not known yet */
+  bool taken;              /* the host has taken pages of it back: nothing of it comes that no launch declares */
+  bool offered;            /* its pages that need no transfer have been asked for */
+  uint64_t cursor;         /* where the filling of free memory goes on; 0: no launch has declared it */
 } auto_allocation;
 
 typedef struct auto_state {
   struct auto_block *blocks; /* open addressing */
   size_t block_count, block_capacity;
-  FF_VEC(uint64_t) resident; /* groups, by address, in no order */
+  FF_VEC(uint64_t) resident;           /* groups, by address, in no order */
   FF_VEC(auto_allocation) allocations; /* by number */
   /* eviction */
-  size_t hand;               /* index in `resident` where the next look begins */
-  uint64_t victim;           /* the group that is to go for what is brought now; FF_NEVER: not chosen */
-  size_t clean_hand;         /* index in `blocks`, where the search for what can be written back ahead goes on */
+  size_t hand;       /* index in `resident` where the next look begins */
+  uint64_t victim;   /* the group that is to go for what is brought now; FF_NEVER: not chosen */
+  size_t clean_hand; /* index in `blocks`, where the search for what can be written back ahead goes on */
   /* prefetch */
-  uint64_t swaps, regrets;   /* groups that went for others that were reached; of these, reached again. Halved now and then */
+  /* groups that went for others that were reached; of these, reached again. Halved now and then */
+  uint64_t swaps, regrets;
   FF_VEC(uint64_t) declared; /* addresses of the allocations that the latest launch declared */
   bool fits;                 /* all that it declared together */
   bool begins;               /* a launch has begun and the link was not idle since */
   bool rests;                /* nothing is absent; until something leaves or a launch begins */
-  bool swept;                /* what no launch declares has been looked through from the first address on, and nothing was to come so far */
-  uint64_t next;             /* where the filling goes on when all that is declared is there */
-  uint64_t queued;           /* of the link to the GPU, when groups were reached: the mean, the latest weighing most */
+  /* what no launch declares has been looked through from the first address on, and nothing was to come so far */
+  bool swept;
+  uint64_t next;   /* where the filling goes on when all that is declared is there */
+  uint64_t queued; /* of the link to the GPU, when groups were reached: the mean, the latest weighing most */
 } auto_state;
 
 void *auto_create(const char *argument, const char **problem);

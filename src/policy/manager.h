@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Managers: whole ways of handling GPU memory. A manager is one file with one const struct; managers.def lists them all.
+/* Managers: whole ways of handling GPU memory. A manager is one file with one const struct; managers.def lists them
+ * all.
  *
  * The manager proposes, the pager (paging/) disposes: whatever a decision says, a page is never lost, no version goes
  * backwards and every waiting warp is woken. A manager knows nothing of time or of the machine: it is given what it may
@@ -26,10 +27,11 @@ typedef struct manager_nack {
 
 /* Where the program's data lives. */
 typedef enum manager_placement {
-  MANAGER_PROGRAM, /* where the program's own copies put it; managed allocations move whole, or as cpu_fault_bytes says */
-  MANAGER_PAGED,   /* on the CPU at first; pages move when the GPU asks for them */
+  /* where the program's own copies put it; managed allocations move whole, or as cpu_fault_bytes says */
+  MANAGER_PROGRAM,
+  MANAGER_PAGED,      /* on the CPU at first; pages move when the GPU asks for them */
   MANAGER_EVERYWHERE, /* always where it is wanted, for nothing */
-  MANAGER_REMOTE,  /* on the CPU, always; the GPU reaches over the link */
+  MANAGER_REMOTE,     /* on the CPU, always; the GPU reaches over the link */
 } manager_placement;
 
 /* Mitigation of thrashing between the CPU and the GPU (paging/thrash.c, which explains the names). */
@@ -48,23 +50,26 @@ typedef struct manager {
   const char *name;
   const char *summary; /* one line, for `farfault list managers` */
   manager_placement placement;
-  /* MANAGER_PROGRAM: managed memory is the CPU's page by page (paging/managed_pages.c); a fault of the CPU brings the aligned
-   * window of so many bytes around its page, a power of two from 4 KiB to 2 MiB. 0: managed allocations move whole. */
+  /* MANAGER_PROGRAM: managed memory is the CPU's page by page (paging/managed_pages.c); a fault of the CPU brings the
+   * aligned window of so many bytes around its page, a power of two from 4 KiB to 2 MiB. 0: managed allocations move
+   * whole. */
   uint64_t cpu_fault_bytes;
   /* MANAGER_PAGED only */
   manager_answer (*decide)(const manager_nack *nack);
-  const char *prefetch;  /* policies, as for --prefetch and --evict; NULL: none, and "lru" */
+  const char *prefetch; /* policies, as for --prefetch and --evict; NULL: none, and "lru" */
   const char *evict;
-  uint64_t unit_bytes;   /* what a far-fault moves at least; 0: the machine's fault_page_bytes */
-  uint32_t ranges;       /* partial pages of 2 MiB: valid ranges that each may have; 0: no partial pages */
-  uint64_t gap_bytes;    /* with several ranges: a smaller gap is moved and closed */
-  bool segments;         /* what a launch declares comes before it begins, and while others run (machine/memory/declared_residency.c) */
-  bool reaches;          /* what is not in GPU memory the GPU reaches over the link: nothing faults, and only the prefetcher brings pages */
-  bool copy_clean;       /* evicted pages are written back even if the host has the same bytes */
-  bool batches;          /* decide answers MANAGER_BUFFER always */
+  uint64_t unit_bytes; /* what a far-fault moves at least; 0: the machine's fault_page_bytes */
+  uint32_t ranges;     /* partial pages of 2 MiB: valid ranges that each may have; 0: no partial pages */
+  uint64_t gap_bytes;  /* with several ranges: a smaller gap is moved and closed */
+  /* what a launch declares comes before it begins, and while others run (machine/memory/declared_residency.c) */
+  bool segments;
+  /* what is not in GPU memory the GPU reaches over the link: nothing faults, and only the prefetcher brings pages */
+  bool reaches;
+  bool copy_clean;                    /* evicted pages are written back even if the host has the same bytes */
+  bool batches;                       /* decide answers MANAGER_BUFFER always */
   const manager_thrashing *thrashing; /* with batches; NULL: pages go back and forth for ever */
-  bool whole_blocks;     /* GPU memory is handed out in blocks of 2 MiB */
-  watermarks watermarks; /* what is kept free; all 0: nothing */
+  bool whole_blocks;                  /* GPU memory is handed out in blocks of 2 MiB */
+  watermarks watermarks;              /* what is kept free; all 0: nothing */
 } manager;
 
 #define X(name) extern const manager manager_##name;
@@ -74,8 +79,8 @@ extern const manager *const managers[]; /* NULL-ended */
 
 /* ---- fault_ways.c: ways of handling far-faults ---- */
 
-/* Zheng et al. (HPCA 2016): section 2.1, every far-fault stops its SM; section 3, replayable far-faults, tracked while the
- * SM's allotment lasts, then throttled. And batches, as NVIDIA's driver takes them from the fault buffer. */
+/* Zheng et al. (HPCA 2016): section 2.1, every far-fault stops its SM; section 3, replayable far-faults, tracked while
+ * the SM's allotment lasts, then throttled. And batches, as NVIDIA's driver takes them from the fault buffer. */
 manager_answer manager_blocks(const manager_nack *nack);
 manager_answer manager_replays(const manager_nack *nack);
 manager_answer manager_buffers(const manager_nack *nack);
@@ -87,9 +92,9 @@ typedef struct manager_faults {
   manager_answer (*decide)(const manager_nack *nack);
   bool batches;
 } manager_faults;
-extern const manager_faults manager_fault_ways[]; /* ended by one without a name */
+extern const manager_faults manager_fault_ways[];                           /* ended by one without a name */
 const manager_faults *manager_faults_find(const char *name, size_t length); /* NULL: there is none */
-const char *manager_faults_name(const manager *m); /* "none": the manager has no far-faults */
+const char *manager_faults_name(const manager *m);                          /* "none": the manager has no far-faults */
 
 const manager *manager_find(const char *name); /* NULL: there is none of that name */
 

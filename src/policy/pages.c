@@ -99,7 +99,8 @@ static void propose_run(ff_view *view, uint64_t block, uint32_t first, uint32_t 
 
 void pages_propose(ff_view *view, uint64_t block, const ff_pages *pages, uint32_t near) {
   uint32_t nearest = FF_BLOCK_PAGES; /* where the run begins that goes first */
-  for (uint32_t page = pages_next(pages, 0), end; page <= near + 1 && page < FF_BLOCK_PAGES; page = pages_next(pages, end)) {
+  for (uint32_t page = pages_next(pages, 0), end; page <= near + 1 && page < FF_BLOCK_PAGES;
+       page = pages_next(pages, end)) {
     end = run_end(pages, page);
     if (end > near) nearest = page;
   }
@@ -149,8 +150,8 @@ bool pages_piece_of_page(const ff_view *view, uint64_t block, uint32_t page, pag
   uint64_t address = block + page * FF_PAGE_BYTES;
   if (pages_piece_at(view, address, piece)) return true;
   ff_allocation next;
-  return view->next_allocation(view, address, &next) && next.address >= address && next.address - address < FF_PAGE_BYTES &&
-         pages_piece_at(view, next.address, piece);
+  return view->next_allocation(view, address, &next) && next.address >= address &&
+         next.address - address < FF_PAGE_BYTES && pages_piece_at(view, next.address, piece);
 }
 
 void pages_add_faulted(const ff_view *view, uint64_t block, const ff_fault *faults, size_t count, ff_pages *pages) {
@@ -164,8 +165,10 @@ void pages_add_faulted(const ff_view *view, uint64_t block, const ff_fault *faul
 }
 
 uint64_t pages_unit_bytes(const char *argument, uint64_t otherwise, const char **problem) {
-  static const struct { const char *name; uint64_t bytes; } units[] = {
-      {"4K", FF_PAGE_BYTES}, {"64K", FF_GROUP_BYTES}, {"2M", FF_BLOCK_BYTES}};
+  static const struct {
+    const char *name;
+    uint64_t bytes;
+  } units[] = {{"4K", FF_PAGE_BYTES}, {"64K", FF_GROUP_BYTES}, {"2M", FF_BLOCK_BYTES}};
   if (!argument) return otherwise;
   for (size_t i = 0; i < sizeof units / sizeof *units; i++)
     if (!strcmp(argument, units[i].name)) return units[i].bytes;

@@ -35,8 +35,8 @@ ff_pages pages_down(const ff_pages *pages, uint32_t by);
 ff_pages pages_evictable(const ff_block *block);
 ff_pages pages_absent(const ff_block *block);
 
-/* Proposes the set, one range per run of neighbours: first the run that holds `near` or begins right behind it, then the
- * others from low to high. */
+/* Proposes the set, one range per run of neighbours: first the run that holds `near` or begins right behind it, then
+ * the others from low to high. */
 void pages_propose(ff_view *view, uint64_t block, const ff_pages *pages, uint32_t near);
 
 /* The lowest page of any allocation, at `address` or above, that is not in GPU memory; FF_NEVER: there is none. */
@@ -50,12 +50,14 @@ typedef struct pages_piece {
 } pages_piece;
 /* The piece around the address; false: it belongs to no allocation. */
 bool pages_piece_at(const ff_view *view, uint64_t address, pages_piece *piece);
-/* The piece around a page of the block: of the allocation that holds its first byte, else of the first that begins in it. */
+/* The piece around a page of the block: of the allocation that holds its first byte, else of the first that begins in
+ * it. */
 bool pages_piece_of_page(const ff_view *view, uint64_t block, uint32_t page, pages_piece *piece);
 /* One past the allocation's last page, as an address. */
 uint64_t pages_allocation_end(const ff_allocation *allocation);
 
-/* Adds the pages that these faults move by themselves (their units, cut to their allocations), of those in the block. */
+/* Adds the pages that these faults move by themselves (their units, cut to their allocations), of those in the
+ * block. */
 void pages_add_faulted(const ff_view *view, uint64_t block, const ff_fault *faults, size_t count, ff_pages *pages);
 
 /* Reads "4K", "64K" or "2M" (NULL: `otherwise`); 0 with *problem set: it is none of them. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The one list of prefetchers and evictors, and the loading of plug-ins: see policies.h.
  *
- * A text with a slash in it, or whose part before the colon ends in ".so", is the path of a plug-in; all else is a name. A
- * plug-in is looked at before it is trusted: the symbol must be data, as large as this version's ff_policy. */
+ * A text with a slash in it, or whose part before the colon ends in ".so", is the path of a plug-in; all else is a
+ * name. A plug-in is looked at before it is trusted: the symbol must be data, as large as this version's ff_policy. */
 #define _GNU_SOURCE /* dladdr1 */
 #include "policy/policies.h"
 
@@ -47,8 +47,9 @@ static ff_status unknown(policy_use use, const char *name, ff_error *error) {
   }
   FF_PUSH(&names, NULL);
   const char *near = ff_closest(name, names.items);
-  ff_status status = ff_fail(error, FF_NOT_FOUND, "there is no %s '%s'%s%s%s; there are %s, and plug-ins (a path to a .so file)",
-                             use_names[use], name, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "", all.chars);
+  ff_status status =
+      ff_fail(error, FF_NOT_FOUND, "there is no %s '%s'%s%s%s; there are %s, and plug-ins (a path to a .so file)",
+              use_names[use], name, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "", all.chars);
   free(names.items);
   free(all.chars);
   return status;
@@ -85,21 +86,29 @@ static size_t symbol_size(const void *symbol) {
 
 /* Each version has the members of the one before, and more behind them. */
 enum { OLDEST_VERSION = 2 };
-static size_t size_of_version(uint32_t version) { return version == OLDEST_VERSION ? offsetof(ff_policy, settled) : sizeof(ff_policy); }
+static size_t size_of_version(uint32_t version) {
+  return version == OLDEST_VERSION ? offsetof(ff_policy, settled) : sizeof(ff_policy);
+}
 
 static ff_status check_plugin(policy_use use, const char *path, const ff_policy *policy, ff_error *error) {
   if (!policy)
-    return ff_fail(error, FF_INVALID, "%s: it has no symbol ff_policy_plugin; a plug-in exports 'const ff_policy ff_policy_plugin'", path);
+    return ff_fail(error, FF_INVALID,
+                   "%s: it has no symbol ff_policy_plugin; a plug-in exports 'const ff_policy ff_policy_plugin'", path);
   size_t size = symbol_size(policy);
   if (size < sizeof policy->version)
-    return ff_fail(error, FF_INVALID, "%s: ff_policy_plugin is not a variable; a plug-in exports 'const ff_policy ff_policy_plugin'", path);
+    return ff_fail(error, FF_INVALID,
+                   "%s: ff_policy_plugin is not a variable; a plug-in exports 'const ff_policy ff_policy_plugin'",
+                   path);
   if (policy->version != FF_POLICY_VERSION && policy->version != OLDEST_VERSION)
-    return ff_fail(error, FF_INVALID, "%s: it is made for version %u of farfault/policy.h, this is version %u: compile it again", path,
+    return ff_fail(error, FF_INVALID,
+                   "%s: it is made for version %u of farfault/policy.h, this is version %u: compile it again", path,
                    (unsigned)policy->version, FF_POLICY_VERSION);
   if (size < size_of_version(policy->version))
-    return ff_fail(error, FF_INVALID, "%s: ff_policy_plugin has %zu bytes, a policy of version %u has %zu: compile it again", path, size,
+    return ff_fail(error, FF_INVALID,
+                   "%s: ff_policy_plugin has %zu bytes, a policy of version %u has %zu: compile it again", path, size,
                    (unsigned)policy->version, size_of_version(policy->version));
-  if (!policy->name || !policy->summary) return ff_fail(error, FF_INVALID, "%s: its policy has no name or no summary", path);
+  if (!policy->name || !policy->summary)
+    return ff_fail(error, FF_INVALID, "%s: its policy has no name or no summary", path);
   if (use == POLICY_PREFETCH && !policy->faulted && !policy->idle)
     return ff_fail(error, FF_INVALID, "%s: it cannot be a prefetcher: it has neither faulted nor idle", path);
   if (use == POLICY_EVICT && !policy->evict)
@@ -110,10 +119,12 @@ static ff_status check_plugin(policy_use use, const char *path, const ff_policy 
 static ff_status load(policy_use use, const char *path, ff_policy_instance *instance, ff_error *error) {
   if (!is_regular(path)) return ff_fail(error, FF_NOT_FOUND, "%s %s: %s", use_names[use], path, strerror(errno));
   ff_text full = {0};
-  ff_text_add(&full, "%s%s", strchr(path, '/') ? "" : "./", path); /* without a slash it would be searched for elsewhere */
+  /* without a slash it would be searched for elsewhere */
+  ff_text_add(&full, "%s%s", strchr(path, '/') ? "" : "./", path);
   instance->library = dlopen(full.chars, RTLD_NOW | RTLD_LOCAL);
   free(full.chars);
-  if (!instance->library) return ff_fail(error, FF_INVALID, "%s: not a shared object that can be loaded: %s", path, dlerror());
+  if (!instance->library)
+    return ff_fail(error, FF_INVALID, "%s: not a shared object that can be loaded: %s", path, dlerror());
   const ff_policy *policy = instance->policy = dlsym(instance->library, "ff_policy_plugin");
   ff_status status = check_plugin(use, path, policy, error);
   if (status || policy->version == FF_POLICY_VERSION) return status;
@@ -125,7 +136,8 @@ static ff_status load(policy_use use, const char *path, ff_policy_instance *inst
 
 /* ---- both ---- */
 
-static ff_status begin(policy_use use, const char *name, const char *argument, ff_policy_instance *instance, ff_error *error) {
+static ff_status begin(policy_use use, const char *name, const char *argument, ff_policy_instance *instance,
+                       ff_error *error) {
   if (!instance->policy->create) {
     if (!argument) return FF_OK;
     return ff_fail(error, FF_INVALID, "%s %s takes no argument (':%s')", use_names[use], name, argument);
@@ -158,7 +170,9 @@ void policy_share(const ff_policy_instance *prefetch, ff_policy_instance *evict)
   const ff_policy *p = prefetch->policy, *e = evict->policy;
   if (!p || !e || !p->shares_state || !e->shares_state || p->create != e->create) return;
   const char *p_argument = strrchr(prefetch->text, ':'), *e_argument = strrchr(evict->text, ':');
-  if (prefetch->library || evict->library ? strcmp(prefetch->text, evict->text) != 0 : strcmp(p_argument ? p_argument : "", e_argument ? e_argument : "") != 0) return;
+  if (prefetch->library || evict->library ? strcmp(prefetch->text, evict->text) != 0
+                                          : strcmp(p_argument ? p_argument : "", e_argument ? e_argument : "") != 0)
+    return;
   if (evict->state && !evict->borrowed && e->destroy) e->destroy(evict->state);
   evict->state = prefetch->state;
   evict->borrowed = true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The list of prefetchers and evictors (farfault/policy.h), and how one is chosen: "name", "name:argument", or a plug-in,
- * "./mine.so" or "./mine.so:argument". Help, messages and `list` expand from the lists here. */
+/* The list of prefetchers and evictors (farfault/policy.h), and how one is chosen: "name", "name:argument", or a
+ * plug-in, "./mine.so" or "./mine.so:argument". Help, messages and `list` expand from the lists here. */
 #ifndef FF_POLICY_POLICIES_H
 #define FF_POLICY_POLICIES_H
 
@@ -30,15 +30,17 @@ typedef struct ff_policy_instance {
   const ff_policy *policy; /* NULL: none */
   ff_policy *older;        /* of a plug-in made for an earlier version: as one of this version, `policy` */
   void *state;
-  void *library;           /* of a plug-in */
-  char *text;              /* what it was chosen with */
-  bool borrowed;           /* the state is another instance's */
+  void *library; /* of a plug-in */
+  char *text;    /* what it was chosen with */
+  bool borrowed; /* the state is another instance's */
 } ff_policy_instance;
 
-/* Makes an instance of what `text` names. FF_NOT_FOUND: no such policy or file; FF_INVALID: its argument is refused, or the
- * plug-in does not fit (symbol, version, or it has not what the use needs). *instance is written only on success. */
+/* Makes an instance of what `text` names. FF_NOT_FOUND: no such policy or file; FF_INVALID: its argument is refused, or
+ * the plug-in does not fit (symbol, version, or it has not what the use needs). *instance is written only on
+ * success. */
 ff_status policy_open(policy_use use, const char *text, ff_policy_instance *instance, ff_error *error);
-/* If both are the same policy, chosen with the same text, and it shares its state: the evictor gets the prefetcher's state. */
+/* If both are the same policy, chosen with the same text, and it shares its state: the evictor gets the prefetcher's
+ * state. */
 void policy_share(const ff_policy_instance *prefetch, ff_policy_instance *evict);
 void policy_close(ff_policy_instance *instance); /* also of a zeroed one */
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An ordered set of units: see units.h.
  *
- *     place of a unit: 1 + its index in the heap, or ASIDE + 1 + its index among those put aside; 0: it is not in the set
- *     heap[(i - 1) / 4] comes before heap[i]; *heap[i].place is its place */
+ *     place of a unit: 1 + its index in the heap, or ASIDE + 1 + its index among those put aside; 0: it is not in the
+ *     set heap[(i - 1) / 4] comes before heap[i]; *heap[i].place is its place */
 #include "policy/units.h"
 
 #include <stdlib.h>
@@ -14,8 +14,8 @@
 enum { CHECK_EVERY = 64, BRANCHES = 4 };
 
 typedef struct units_block {
-  uint64_t address;  /* of the block; UINT64_MAX: an empty slot */
-  uint32_t *places;  /* one per unit of the block */
+  uint64_t address; /* of the block; UINT64_MAX: an empty slot */
+  uint32_t *places; /* one per unit of the block */
 } units_block;
 
 void units_init(units *set, uint64_t unit_bytes) { *set = (units){.unit_bytes = unit_bytes}; }
@@ -67,7 +67,9 @@ static uint32_t *place_make(units *set, uint64_t address) {
 
 /* ---- the heap ---- */
 
-static bool before(const unit *a, const unit *b) { return a->key < b->key || (a->key == b->key && a->address < b->address); }
+static bool before(const unit *a, const unit *b) {
+  return a->key < b->key || (a->key == b->key && a->address < b->address);
+}
 
 static void settle(units *set, size_t index, unit u) {
   set->heap.items[index] = u;
@@ -77,7 +79,8 @@ static void settle(units *set, size_t index, unit u) {
 /* Puts `u` at `index` or, if it does not belong there, above or below. */
 static void sift(units *set, size_t index, unit u) {
   const unit *heap = set->heap.items;
-  for (size_t parent; index && before(&u, &heap[parent = (index - 1) / BRANCHES]); index = parent) settle(set, index, heap[parent]);
+  for (size_t parent; index && before(&u, &heap[parent = (index - 1) / BRANCHES]); index = parent)
+    settle(set, index, heap[parent]);
   for (size_t first, child; (child = first = index * BRANCHES + 1) < set->heap.count; index = child) {
     for (size_t other = first + 1; other < first + BRANCHES && other < set->heap.count; other++)
       if (before(&heap[other], &heap[child])) child = other;
@@ -134,7 +137,8 @@ void units_drop(units *set, uint64_t address) {
 
 void units_put_aside(units *set, uint64_t address) {
   FF_ASSERT(units_has(set, address));
-  unit u = {.key = units_key(set, address), .address = address & ~(set->unit_bytes - 1), .place = place_find(set, address)};
+  unit u = {
+      .key = units_key(set, address), .address = address & ~(set->unit_bytes - 1), .place = place_find(set, address)};
   units_drop(set, address);
   FF_PUSH(&set->aside, u);
   *u.place = ASIDE | (uint32_t)set->aside.count;
@@ -147,19 +151,23 @@ void units_put_back(units *set, uint64_t address) {
 
 void units_check(const units *set) {
   for (size_t i = 0; i < set->heap.count; i++) {
-    FF_ASSERT(place_find(set, set->heap.items[i].address) == set->heap.items[i].place && *set->heap.items[i].place == i + 1);
+    FF_ASSERT(place_find(set, set->heap.items[i].address) == set->heap.items[i].place &&
+              *set->heap.items[i].place == i + 1);
     FF_ASSERT(i == 0 || before(&set->heap.items[(i - 1) / BRANCHES], &set->heap.items[i]));
   }
-  for (size_t i = 0; i < set->aside.count; i++) FF_ASSERT(*place_find(set, set->aside.items[i].address) == (ASIDE | (i + 1)));
+  for (size_t i = 0; i < set->aside.count; i++)
+    FF_ASSERT(*place_find(set, set->aside.items[i].address) == (ASIDE | (i + 1)));
   size_t places = 0;
   for (size_t b = 0; b < set->block_capacity; b++)
-    for (size_t u = 0; set->blocks[b].places && u < FF_BLOCK_BYTES / set->unit_bytes; u++) places += set->blocks[b].places[u] != 0;
+    for (size_t u = 0; set->blocks[b].places && u < FF_BLOCK_BYTES / set->unit_bytes; u++)
+      places += set->blocks[b].places[u] != 0;
   FF_ASSERT(places == set->heap.count + set->aside.count);
 }
 
 /* ---- evictors ---- */
 
-void units_each(uint64_t unit_bytes, uint64_t address, uint64_t bytes, void (*each)(void *context, uint64_t unit), void *context) {
+void units_each(uint64_t unit_bytes, uint64_t address, uint64_t bytes, void (*each)(void *context, uint64_t unit),
+                void *context) {
   uint64_t last = address + (bytes - 1);
   for (uint64_t at = address & ~(unit_bytes - 1); bytes && last >= address && at <= last; at += unit_bytes) {
     each(context, at);
@@ -178,7 +186,8 @@ uint64_t units_propose(ff_view *view, uint64_t unit_bytes, uint64_t address, boo
   return pages_count(&evictable, first, end) * FF_PAGE_BYTES;
 }
 
-void units_evict(units *set, ff_view *view, uint64_t bytes, uint64_t (*refresh)(ff_view *view, const units *set, const unit *unit)) {
+void units_evict(units *set, ff_view *view, uint64_t bytes,
+                 uint64_t (*refresh)(ff_view *view, const units *set, const unit *unit)) {
   FF_VEC(unit) taken = {0};
   if (ff_check_level >= 2 && set->asked++ % CHECK_EVERY == 0) units_check(set);
   for (uint64_t proposed = 0; proposed < bytes && set->heap.count;) {
@@ -209,9 +218,16 @@ uint64_t units_last_used(ff_view *view, const units *set, const unit *unit) {
 }
 
 static void put_back(void *context, uint64_t address) { units_put_back(context, address); }
-void units_settled(units *set, uint64_t address, uint64_t bytes) { units_each(set->unit_bytes, address, bytes, put_back, set); }
+void units_settled(units *set, uint64_t address, uint64_t bytes) {
+  units_each(set->unit_bytes, address, bytes, put_back, set);
+}
 
-typedef struct departure { units *set; ff_view *view; uint64_t known; ff_block block; } departure;
+typedef struct departure {
+  units *set;
+  ff_view *view;
+  uint64_t known;
+  ff_block block;
+} departure;
 
 static void unit_left(void *context, uint64_t address) {
   departure *d = context;

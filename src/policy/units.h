@@ -2,34 +2,38 @@
 /* A set of units (aligned pieces of 4 KiB, 64 KiB or 2 MiB) in an order: the one with the smallest key comes first, of
  * equal keys the lowest address. What most evictors keep.
  *
- * A heap of four branches, and for every unit its place in it, so that a unit can leave from the middle: every operation is
- * O(log n). About 28 bytes for each unit that is in the set; 2 KiB for each block that ever had a page in it.
+ * A heap of four branches, and for every unit its place in it, so that a unit can leave from the middle: every
+ * operation is O(log n). About 28 bytes for each unit that is in the set; 2 KiB for each block that ever had a page in
+ * it.
  *
- * Units of which nothing can go are put aside when an evictor comes upon them, with their keys, and are back in the order when
- * one of their pages settles or arrives. So a choice costs O(log n) for each unit that goes, that was used since it was last
- * looked at, or that has come to be in the way since then: never all that are in the way again. */
+ * Units of which nothing can go are put aside when an evictor comes upon them, with their keys, and are back in the
+ * order when one of their pages settles or arrives. So a choice costs O(log n) for each unit that goes, that was used
+ * since it was last looked at, or that has come to be in the way since then: never all that are in the way again. */
 #ifndef FF_POLICY_UNITS_H
 #define FF_POLICY_UNITS_H
 
 #include "base/memory.h"
 #include "farfault/policy.h"
 
-typedef struct unit { uint64_t key, address; uint32_t *place; } unit; /* place: the set's, of this unit */
+typedef struct unit {
+  uint64_t key, address;
+  uint32_t *place;
+} unit; /* place: the set's, of this unit */
 
 typedef struct units {
   uint64_t unit_bytes;
   FF_VEC(unit) heap;
-  FF_VEC(unit) aside;          /* in no order */
+  FF_VEC(unit) aside;         /* in no order */
   struct units_block *blocks; /* open addressing */
   size_t block_count, block_capacity;
-  uint64_t asked;              /* deep checks are made at some of the calls */
+  uint64_t asked; /* deep checks are made at some of the calls */
 } units;
 
 void units_init(units *set, uint64_t unit_bytes);
 void units_free(units *set);
 
-bool units_has(const units *set, uint64_t address); /* in the order, or aside */
-uint64_t units_key(const units *set, uint64_t address); /* 0 if it is not there */
+bool units_has(const units *set, uint64_t address);         /* in the order, or aside */
+uint64_t units_key(const units *set, uint64_t address);     /* 0 if it is not there */
 void units_put(units *set, uint64_t address, uint64_t key); /* into the set, or to another place in it */
 void units_drop(units *set, uint64_t address);              /* nothing if it is not there */
 void units_put_aside(units *set, uint64_t address);         /* one of the set */
@@ -40,14 +44,16 @@ static inline const unit *units_first(const units *set) { return set->heap.count
 /* ---- for evictors that are made of such a set ---- */
 
 /* Calls `each` for every unit that the range touches. */
-void units_each(uint64_t unit_bytes, uint64_t address, uint64_t bytes, void (*each)(void *context, uint64_t unit), void *context);
+void units_each(uint64_t unit_bytes, uint64_t address, uint64_t bytes, void (*each)(void *context, uint64_t unit),
+                void *context);
 /* Proposes what can be evicted of the unit and returns how many bytes that is. *gone: none of it is in GPU memory. */
 uint64_t units_propose(ff_view *view, uint64_t unit_bytes, uint64_t address, bool *gone);
 
 /* Evicts from the front until `bytes` have been proposed. `refresh` (or NULL) says what a unit's key should be now: if
  * that is another one, the unit takes that place instead. The units stay in the set: those that leave are dropped when
  * `left` is called, those that stay keep their place. */
-void units_evict(units *set, ff_view *view, uint64_t bytes, uint64_t (*refresh)(ff_view *view, const units *set, const unit *unit));
+void units_evict(units *set, ff_view *view, uint64_t bytes,
+                 uint64_t (*refresh)(ff_view *view, const units *set, const unit *unit));
 /* A `refresh` for sets in the order of use: the unit's last use, or its key (its arrival) if that is later. */
 uint64_t units_last_used(ff_view *view, const units *set, const unit *unit);
 /* What an evictor's `settled` does: what it put aside of the range is back. */

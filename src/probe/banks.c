@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Banks (Jain 2019, algorithm 1): two addresses in one bank and different rows close each other's row, so that reading them by turns takes longer.
+/* Banks (Jain 2019, algorithm 1): two addresses in one bank and different rows close each other's row, so that reading
+ * them by turns takes longer.
  *
- *   random pairs -> time -> threshold between the two modes -> slow ones timed again, flushed in between -> their median
+ *   random pairs -> time -> threshold between the two modes -> slow ones timed again, flushed in between -> their
+ *   median
  *
- * Unlike in the paper both addresses are random: pairs with one primary address would show a map that is not linear as if it were. */
+ * Unlike in the paper both addresses are random: pairs with one primary address would show a map that is not linear as
+ * if it were. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "probe/meter.h"
 
 enum {
-  CHUNK = 8192,          /* pairs that are timed between looks at the histogram */
-  REPEATS = 3,           /* of a pair that looks slow: the median counts */
+  CHUNK = 8192, /* pairs that are timed between looks at the histogram */
+  REPEATS = 3,  /* of a pair that looks slow: the median counts */
   MAX_CHUNKS = 100,
-  MAX_WITHOUT = 8,      /* until the histogram must have two modes */
-  MOVED = 64,            /* conflicts that are tried again elsewhere */
+  MAX_WITHOUT = 8, /* until the histogram must have two modes */
+  MOVED = 64,      /* conflicts that are tried again elsewhere */
 };
 
 typedef struct search {
@@ -22,7 +25,7 @@ typedef struct search {
   const probe_options *options;
   probe_finding *found;
   probe_random random;
-  FF_VEC(double) times;  /* of all pairs that were timed alone, once */
+  FF_VEC(double) times; /* of all pairs that were timed alone, once */
   FF_VEC(probe_pair) slow;
   findings pairs;
   uint32_t wanted;
@@ -31,7 +34,8 @@ typedef struct search {
 
 static ff_status time_pairs(search *s, const probe_pair *pairs, size_t count, double *cycles) {
   ff_status status = s->m->time_pairs(s->m->context, pairs, count, cycles, s->error);
-  for (size_t i = 0; i < count && s->options->jitter > 0; i++) cycles[i] += s->options->jitter * probe_random_normal(&s->random);
+  for (size_t i = 0; i < count && s->options->jitter > 0; i++)
+    cycles[i] += s->options->jitter * probe_random_normal(&s->random);
   return status;
 }
 
@@ -70,8 +74,7 @@ static ff_status sort_out(search *s, const probe_pair *pairs, const double *cycl
     if (cycles[i] > s->found->threshold) {
       slow[slow_count] = pairs[i];
       again[slow_count++] = cycles[i];
-    }
-    else findings_add(&s->pairs, s->options, &s->random, s->m, pairs[i].a, pairs[i].b, false);
+    } else findings_add(&s->pairs, s->options, &s->random, s->m, pairs[i].a, pairs[i].b, false);
   ff_status status = slow_count ? time_again(s, slow, slow_count, again) : FF_OK;
   for (size_t i = 0; i < slow_count && !status; i++) {
     bool conflict = again[i] > s->found->threshold;
@@ -100,10 +103,12 @@ static ff_status collect(search *s) {
       if (!two) FF_PUSH(&kept_cycles, cycles[i]);
     }
     if (two) status = sort_out(s, pairs, cycles, CHUNK);
-    else if ((two = modes_split(s->times.items, s->times.count, &s->found->fast, &s->found->slow, &s->found->threshold)))
+    else if ((two =
+                  modes_split(s->times.items, s->times.count, &s->found->fast, &s->found->slow, &s->found->threshold)))
       status = sort_out(s, kept.items, kept_cycles.items, kept.count);
     if (!two && chunk + 1 == MAX_WITHOUT) break;
-    if (s->m->progress) s->m->progress(s->m->context, "pairs that share a bank", fmin(1, (double)s->pairs.conflicts.count / s->wanted));
+    if (s->m->progress)
+      s->m->progress(s->m->context, "pairs that share a bank", fmin(1, (double)s->pairs.conflicts.count / s->wanted));
   }
   free(pairs);
   free(kept.items);
@@ -131,12 +136,19 @@ static ff_status move_conflicts(search *s) {
 }
 
 ff_status probe_banks(const meter *m, const probe_options *options, probe_finding *found, ff_error *error) {
-  search s = {.m = m, .options = options, .found = found, .random = {options->seed ^ 0xba4c5}, .wanted = options->pairs ? options->pairs : 256, .error = error};
+  search s = {.m = m,
+              .options = options,
+              .found = found,
+              .random = {options->seed ^ 0xba4c5},
+              .wanted = options->pairs ? options->pairs : 256,
+              .error = error};
   ff_status status = collect(&s);
   if (!status) status = move_conflicts(&s);
   modes_histogram(s.times.items, s.times.count, &found->times);
   if (!status && !s.pairs.conflicts.count)
-    status = ff_fail(error, FF_UNSUPPORTED, "of %u pairs of addresses none took clearly longer than the others: no bank conflict can be seen", MAX_WITHOUT * CHUNK);
+    status = ff_fail(error, FF_UNSUPPORTED,
+                     "of %u pairs of addresses none took clearly longer than the others: no bank conflict can be seen",
+                     MAX_WITHOUT * CHUNK);
   if (!status) findings_solve(&s.pairs, options, found);
   free(s.times.items);
   free(s.slow.items);

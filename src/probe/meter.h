@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What banks.c and sets.c measure with, and what they find. Private to probe/ and its tests: a meter is a GPU (probe_gpu.c), or in tests a model.
+/* What banks.c and sets.c measure with, and what they find. Private to probe/ and its tests: a meter is a GPU
+ * (probe_gpu.c), or in tests a model.
  *
- * Addresses are physical where they are known; else numbers whose low bits, within a span, are. What always holds: all addresses given to a
- * meter are multiples of 128 in [base, base + bytes). */
+ * Addresses are physical where they are known; else numbers whose low bits, within a span, are. What always holds: all
+ * addresses given to a meter are multiples of 128 in [base, base + bytes). */
 #ifndef FF_PROBE_METER_H
 #define FF_PROBE_METER_H
 
@@ -11,18 +12,22 @@
 
 enum { PROBE_LINE = 128 };
 
-typedef struct probe_pair { uint64_t a, b; } probe_pair;
+typedef struct probe_pair {
+  uint64_t a, b;
+} probe_pair;
 
 typedef struct meter {
   void *context;
   uint64_t base, bytes;
-  uint64_t span;       /* a power of two: differences of addresses within an aligned piece of this size are physical. 0: of all addresses */
-  uint64_t l2_bytes;   /* what must be read at least to have nothing of before in the L2; 0: not known */
-  /* Cycles of a load from DRAM, when one reads alternately a line of a and a line of b: of each pair. The lines are not in the L2.
-   * NAN: the pair is as fast as most are, but was not timed alone. */
+  /* a power of two: differences of addresses within an aligned piece of this size are physical. 0: of all addresses */
+  uint64_t span;
+  uint64_t l2_bytes; /* what must be read at least to have nothing of before in the L2; 0: not known */
+  /* Cycles of a load from DRAM, when one reads alternately a line of a and a line of b: of each pair. The lines are not
+   * in the L2. NAN: the pair is as fast as most are, but was not timed alone. */
   ff_status (*time_pairs)(void *context, const probe_pair *pairs, size_t count, double *cycles, ff_error *error);
   /* Reads x, then all lines, then x again: the cycles of that load. */
-  ff_status (*time_again)(void *context, uint64_t x, const uint64_t *lines, size_t count, double *cycles, ff_error *error);
+  ff_status (*time_again)(void *context, uint64_t x, const uint64_t *lines, size_t count, double *cycles,
+                          ff_error *error);
   /* Has nothing of what was read before in the L2. */
   ff_status (*flush)(void *context, ff_error *error);
   void (*progress)(void *context, const char *what, double done); /* NULL: none */
@@ -35,17 +40,20 @@ typedef struct findings {
 } findings;
 void findings_free(findings *f);
 
-typedef struct probe_random { uint64_t state; } probe_random;
+typedef struct probe_random {
+  uint64_t state;
+} probe_random;
 uint64_t probe_random_next(probe_random *r);
-double probe_random_share(probe_random *r);                     /* in [0, 1) */
-double probe_random_normal(probe_random *r);                    /* mean 0, standard deviation 1 */
-uint64_t probe_random_line(probe_random *r, const meter *m);    /* any address of the meter's */
+double probe_random_share(probe_random *r);                              /* in [0, 1) */
+double probe_random_normal(probe_random *r);                             /* mean 0, standard deviation 1 */
+uint64_t probe_random_line(probe_random *r, const meter *m);             /* any address of the meter's */
 uint64_t probe_random_near(probe_random *r, const meter *m, uint64_t a); /* any in the same span as a */
 /* Whether the meter may be asked for it. */
 bool probe_in_range(const meter *m, uint64_t a);
 
 /* ---- modes.c ---- */
-/* Where the samples divide into many fast and few slow ones (at most half): the middle of the widest gap above the bulk. false: they do not. */
+/* Where the samples divide into many fast and few slow ones (at most half): the middle of the widest gap above the
+ * bulk. false: they do not. */
 bool modes_split(const double *samples, size_t count, double *fast, double *slow, double *threshold);
 void modes_histogram(const double *samples, size_t count, probe_histogram *out);
 
@@ -53,7 +61,8 @@ void modes_histogram(const double *samples, size_t count, probe_histogram *out);
 ff_status probe_banks(const meter *m, const probe_options *options, probe_finding *found, ff_error *error);
 ff_status probe_sets(const meter *m, const probe_options *options, probe_finding *found, ff_error *error);
 /* Adds a pair to what was found, with options->noise. */
-void findings_add(findings *f, const probe_options *options, probe_random *random, const meter *m, uint64_t a, uint64_t b, bool conflict);
+void findings_add(findings *f, const probe_options *options, probe_random *random, const meter *m, uint64_t a,
+                  uint64_t b, bool conflict);
 /* Masks from what was found. */
 void findings_solve(const findings *f, const probe_options *options, probe_finding *found);
 /* Modules of both kinds. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Two modes of measured times, and chance.
  *
- * What always holds: no constant of a machine stands here; the bulk of the samples says what is fast, and what counts as a gap. */
+ * What always holds: no constant of a machine stands here; the bulk of the samples says what is fast, and what counts
+ * as a gap. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -27,7 +28,9 @@ double probe_random_normal(probe_random *r) { /* the sum of twelve uniform ones 
 
 bool probe_in_range(const meter *m, uint64_t a) { return a >= m->base && a - m->base <= m->bytes - PROBE_LINE; }
 
-uint64_t probe_random_line(probe_random *r, const meter *m) { return m->base + probe_random_next(r) % (m->bytes / PROBE_LINE) * PROBE_LINE; }
+uint64_t probe_random_line(probe_random *r, const meter *m) {
+  return m->base + probe_random_next(r) % (m->bytes / PROBE_LINE) * PROBE_LINE;
+}
 
 uint64_t probe_random_near(probe_random *r, const meter *m, uint64_t a) {
   if (!m->span) return probe_random_line(r, m);
@@ -68,14 +71,17 @@ static size_t count_below(const double *s, size_t count, double value) {
   return low;
 }
 
-/* Where samples scatter so far that no gap is left: the lowest place below a second peak above the bulk; NAN if no place is lower than the peak by more than
- * SIGNIFICANT standard deviations of the difference. */
+/* Where samples scatter so far that no gap is left: the lowest place below a second peak above the bulk; NAN if no
+ * place is lower than the peak by more than SIGNIFICANT standard deviations of the difference. */
 static double lowest_valley(const double *s, size_t count) {
-  double from = s[count / 2] * (1 + MIN_APART / 2), to = s[count - MIN_SLOW], window = fmax((s[count * 3 / 4] - s[count / 4]) / 2, 0.0025 * from);
+  double from = s[count / 2] * (1 + MIN_APART / 2), to = s[count - MIN_SLOW],
+         window = fmax((s[count * 3 / 4] - s[count / 4]) / 2, 0.0025 * from);
   size_t counts[STEPS], peak = 0, run = 0;
   double step = fmax(window / 4, (to - from) / STEPS), best = SIGNIFICANT, at = NAN;
   size_t steps = to > from ? (size_t)fmin((to - from) / step + 1, STEPS) : 0;
-  for (size_t i = 0; i < steps; i++) counts[i] = count_below(s, count, from + (double)i * step + window / 2) - count_below(s, count, from + (double)i * step - window / 2);
+  for (size_t i = 0; i < steps; i++)
+    counts[i] = count_below(s, count, from + (double)i * step + window / 2) -
+                count_below(s, count, from + (double)i * step - window / 2);
   for (size_t i = steps; i-- > 0;) { /* from above, so that the peak is that of all places above */
     double valley = (double)counts[i], better = ((double)peak - valley) / sqrt((double)peak + valley + 1);
     if (counts[i] > peak && from + (double)i * step > s[count / 2] * (1 + MIN_APART)) peak = counts[i];

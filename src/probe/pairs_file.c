@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pairs that were measured elsewhere: lines "primary,secondary,cycles".
  *
- * What always holds: any bytes are an answer or an error with file, line and column; a line is a pair of two different addresses and a finite time
- * that is not negative. */
+ * What always holds: any bytes are an answer or an error with file, line and column; a line is a pair of two different
+ * addresses and a finite time that is not negative. */
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
@@ -21,7 +21,8 @@ typedef struct reader {
 } reader;
 
 static ff_status fail(const reader *r, const char *what) {
-  return ff_fail_in_text(r->error, FF_PARSE, r->file, r->text, r->size, r->line, (uint32_t)(r->at - r->line_start + 1), "%s", what);
+  return ff_fail_in_text(r->error, FF_PARSE, r->file, r->text, r->size, r->line, (uint32_t)(r->at - r->line_start + 1),
+                         "%s", what);
 }
 
 static int peek(const reader *r) { return r->at < r->size ? (unsigned char)r->text[r->at] : '\n'; }
@@ -39,7 +40,9 @@ static void next_line(reader *r) {
 /* The characters of a number, as a string of its own. */
 static size_t take_number(reader *r, char text[NUMBER]) {
   size_t length = 0, at = r->at;
-  while (at < r->size && length < NUMBER - 1 && (isalnum((unsigned char)r->text[at]) || r->text[at] == '.' || r->text[at] == '+' || r->text[at] == '-')) text[length++] = r->text[at++];
+  while (at < r->size && length < NUMBER - 1 &&
+         (isalnum((unsigned char)r->text[at]) || r->text[at] == '.' || r->text[at] == '+' || r->text[at] == '-'))
+    text[length++] = r->text[at++];
   text[length] = '\0';
   return length;
 }
@@ -63,9 +66,11 @@ static ff_status read_time(reader *r, double *cycles) {
   char text[NUMBER], *end;
   skip_blanks(r);
   size_t length = take_number(r, text);
-  if (!length || strspn(text, "0123456789.eE+-") != length) return fail(r, "a time in cycles is expected, as 512 or 512.5");
+  if (!length || strspn(text, "0123456789.eE+-") != length)
+    return fail(r, "a time in cycles is expected, as 512 or 512.5");
   *cycles = strtod(text, &end);
-  if (*end || !isfinite(*cycles) || *cycles < 0 || *cycles > 1e12) return fail(r, "a time in cycles is expected: 0 to 1e12");
+  if (*end || !isfinite(*cycles) || *cycles < 0 || *cycles > 1e12)
+    return fail(r, "a time in cycles is expected: 0 to 1e12");
   r->at += length;
   return FF_OK;
 }
@@ -89,7 +94,10 @@ static ff_status read_line(reader *r, probe_pair *pair, double *cycles) {
   return peek(r) == '\n' ? FF_OK : fail(r, "the line does not end behind the cycles");
 }
 
-typedef struct table { FF_VEC(uint64_t) differences; FF_VEC(double) cycles; } table;
+typedef struct table {
+  FF_VEC(uint64_t) differences;
+  FF_VEC(double) cycles;
+} table;
 
 static ff_status read_table(reader *r, table *t) {
   bool heading = true; /* the first line that is no comment may be one */
@@ -102,21 +110,26 @@ static ff_status read_table(reader *r, table *t) {
       double cycles = 0;
       ff_status status = read_line(r, &pair, &cycles);
       if (status) return status;
-      if (t->cycles.count == MAX_LINES) return ff_fail(r->error, FF_LIMIT, "%s: more than %d pairs", r->file, MAX_LINES);
+      if (t->cycles.count == MAX_LINES)
+        return ff_fail(r->error, FF_LIMIT, "%s: more than %d pairs", r->file, MAX_LINES);
       FF_PUSH(&t->differences, pair.a ^ pair.b);
       FF_PUSH(&t->cycles, cycles);
       heading = false;
     }
     next_line(r);
   }
-  return t->cycles.count ? FF_OK : ff_fail(r->error, FF_PARSE, "%s: there are no pairs: lines primary,secondary,cycles", r->file);
+  return t->cycles.count
+             ? FF_OK
+             : ff_fail(r->error, FF_PARSE, "%s: there are no pairs: lines primary,secondary,cycles", r->file);
 }
 
-static ff_status solve(const char *file, const table *t, const probe_options *options, probe_finding *found, ff_error *error) {
+static ff_status solve(const char *file, const table *t, const probe_options *options, probe_finding *found,
+                       ff_error *error) {
   findings f = {.tested = 0};
   modes_histogram(t->cycles.items, t->cycles.count, &found->times);
   if (!modes_split(t->cycles.items, t->cycles.count, &found->fast, &found->slow, &found->threshold))
-    return ff_fail(error, FF_INVALID, "%s: the times of %zu pairs do not divide into many fast and some slow ones", file, t->cycles.count);
+    return ff_fail(error, FF_INVALID, "%s: the times of %zu pairs do not divide into many fast and some slow ones",
+                   file, t->cycles.count);
   for (size_t i = 0; i < t->cycles.count; i++) {
     if (t->cycles.items[i] > found->threshold) FF_PUSH(&f.conflicts, t->differences.items[i]);
     else FF_PUSH(&f.others, t->differences.items[i]);
@@ -127,7 +140,8 @@ static ff_status solve(const char *file, const table *t, const probe_options *op
   return FF_OK;
 }
 
-ff_status probe_pairs_text(const char *file, const char *text, size_t size, probe_kind kind, const probe_options *options, probe_result *result, ff_error *error) {
+ff_status probe_pairs_text(const char *file, const char *text, size_t size, probe_kind kind,
+                           const probe_options *options, probe_result *result, ff_error *error) {
   reader r = {.file = file, .text = text, .size = size, .line = 1, .error = error};
   table t = {.cycles = {0}};
   *result = (probe_result){.physical = true};

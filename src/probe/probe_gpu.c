@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A GPU as a meter, through the CUDA driver API.
  *
- *   virtual GPU  all of its memory in one allocation, whose physical addresses it tells (farfaultPhysical); events give the time of a launch, one pair
+ *   virtual GPU  all of its memory in one allocation, whose physical addresses it tells (farfaultPhysical); events give
+ *   the time of a launch, one pair
  *                each, less that of a launch which reads nothing
  *   real GPU     mappings of 2 MiB, of which the low 21 bits of an address are physical; %clock64 in the kernel times many pairs of a launch
  *
@@ -19,16 +20,20 @@
 extern const char probe_ptx[]; /* probe_kernels.ptx */
 
 enum {
-  LIST_PAIRS = 120, LIST_LINES = 480, WARP = 32, /* as in probe_kernels.ptx */
-  GROUP = 12,                /* pairs that are timed together where only events tell the time */
-  USUAL = 33,                /* groups that show how long one usually takes */
+  LIST_PAIRS = 120,
+  LIST_LINES = 480,
+  WARP = 32,  /* as in probe_kernels.ptx */
+  GROUP = 12, /* pairs that are timed together where only events tell the time */
+  USUAL = 33, /* groups that show how long one usually takes */
   SWEEP_THREADS = 1024,
-  ATTRIBUTE_CLOCK = 13, ATTRIBUTE_L2 = 38,
+  ATTRIBUTE_CLOCK = 13,
+  ATTRIBUTE_L2 = 38,
 };
-#define PAGE (UINT64_C(2) << 20)         /* a mapping's unit, physically contiguous */
-#define MAX_REAL (UINT64_C(4) << 30)    /* taken of a real GPU's memory */
+#define PAGE (UINT64_C(2) << 20)     /* a mapping's unit, physically contiguous */
+#define MAX_REAL (UINT64_C(4) << 30) /* taken of a real GPU's memory */
 
-static const double GROUP_TOLERANCE = 0.005; /* one conflict among them is more: a tenth of the time of one of twelve pairs */
+/* one conflict among them is more: a tenth of the time of one of twelve pairs */
+static const double GROUP_TOLERANCE = 0.005;
 
 typedef enum kernel { KERNEL_pairs, KERNEL_visit, KERNEL_reload, KERNEL_sweep, KERNELS } kernel;
 
@@ -36,7 +41,7 @@ struct gpu {
   const cuda_driver *cuda;
   const probe_options *options;
   meter meter;
-  bool clocks;               /* time by %clock64 */
+  bool clocks; /* time by %clock64 */
   uint32_t sm_count;
   cuda_address memory, sink; /* addresses of the meter's base; of 1 KiB beside it */
   cuda_context context;
@@ -45,20 +50,20 @@ struct gpu {
   cuda_stream stream;
   cuda_event begin, end;
   double cycles_per_us, nothing_us; /* the time of a launch that reads nothing */
-  double usual[USUAL];       /* of a load in the last groups */
-  uint32_t usual_count;      /* groups */
-  double shown;              /* when progress was written last */
+  double usual[USUAL];              /* of a load in the last groups */
+  uint32_t usual_count;             /* groups */
+  double shown;                     /* when progress was written last */
 };
 
-#define TRY_CUDA(g, name, ...)                                               \
-  do {                                                                       \
-    int result_ = (g)->cuda->name(__VA_ARGS__);                              \
-    if (result_) return cuda_fail((g)->cuda, result_, "cu" #name, error);    \
+#define TRY_CUDA(g, name, ...)                                            \
+  do {                                                                    \
+    int result_ = (g)->cuda->name(__VA_ARGS__);                           \
+    if (result_) return cuda_fail((g)->cuda, result_, "cu" #name, error); \
   } while (0)
-#define TRY(call)                       \
-  do {                                  \
-    ff_status status_ = (call);         \
-    if (status_) return status_;        \
+#define TRY(call)                \
+  do {                           \
+    ff_status status_ = (call);  \
+    if (status_) return status_; \
   } while (0)
 
 static cuda_address device_address(const gpu *g, uint64_t a) { return g->memory + (a - g->meter.base); }
@@ -95,11 +100,15 @@ static ff_status read_clocks(gpu *g, cuda_address from, uint64_t *cycles, size_t
 
 /* ---- the meter's functions ---- */
 
-typedef struct pass { uint32_t first, step, loads, warm; } pass; /* as the kernel's parameters */
+typedef struct pass {
+  uint32_t first, step, loads, warm;
+} pass; /* as the kernel's parameters */
 
-/* Within a KiB around an address. What a pass has read is in the L2: each reads other lines. Where events tell the time, a launch before has the pages
- * in the TLB, and there are many loads to a pair, of all four sectors of a line, so that what it misses yet counts little. */
-static const pass warming = {0, 32, 1, 0}, together = {128, 32, 8, 0}, alone = {384, 32, 16, 0}, by_clocks = {128, 128, 7, 1};
+/* Within a KiB around an address. What a pass has read is in the L2: each reads other lines. Where events tell the
+ * time, a launch before has the pages in the TLB, and there are many loads to a pair, of all four sectors of a line, so
+ * that what it misses yet counts little. */
+static const pass warming = {0, 32, 1, 0}, together = {128, 32, 8, 0}, alone = {384, 32, 16, 0},
+                  by_clocks = {128, 128, 7, 1};
 
 /* count: at most LIST_PAIRS. us NULL: the launch is not waited for. */
 static ff_status launch_pairs(gpu *g, const probe_pair *pairs, uint32_t count, pass p, double *us, ff_error *error) {
@@ -140,11 +149,13 @@ static bool is_slow(gpu *g, double cycles) {
   return slow;
 }
 
-/* By events: a group together, and its pairs one by one only if it took longer than groups do. Else none of them is slow: NAN. */
+/* By events: a group together, and its pairs one by one only if it took longer than groups do. Else none of them is
+ * slow: NAN. */
 static ff_status time_by_events(gpu *g, const probe_pair *pairs, uint32_t count, double *cycles, ff_error *error) {
   double all = 0;
   TRY(launch_pairs(g, pairs, count, warming, NULL, error));
-  if (count == GROUP) TRY(time_group(g, pairs, count, together, &all, error)); /* queued while the launch before still reads */
+  /* queued while the launch before still reads */
+  if (count == GROUP) TRY(time_group(g, pairs, count, together, &all, error));
   else TRY(wait_for_all(g, error));
   bool slow = count < GROUP || is_slow(g, all);
   for (uint32_t i = 0; i < count; i++) {
@@ -187,9 +198,10 @@ static ff_status reload(gpu *g, uint64_t x, double *cycles, ff_error *error) {
   return FF_OK;
 }
 
-/* The first warp of addresses is x alone: it is read before all others. At the end all SMs read the line beside x, which is in another set: whichever
- * has the last launch finds x's page in its TLB. */
-static ff_status time_again(void *context, uint64_t x, const uint64_t *lines, size_t count, double *cycles, ff_error *error) {
+/* The first warp of addresses is x alone: it is read before all others. At the end all SMs read the line beside x,
+ * which is in another set: whichever has the last launch finds x's page in its TLB. */
+static ff_status time_again(void *context, uint64_t x, const uint64_t *lines, size_t count, double *cycles,
+                            ff_error *error) {
   gpu *g = context;
   cuda_address list[LIST_LINES] = {0};
   uint32_t used = 0;
@@ -272,7 +284,8 @@ static ff_status take_physical(gpu *g, bool *contiguous, ff_error *error) {
   uint64_t first, other, step;
   TRY_CUDA(g, MemGetInfo, &available, &total);
   int result = CUDA_OUT_OF_MEMORY;
-  for (uint64_t bytes = (available > 4 * PAGE ? available - 4 * PAGE : available) / PAGE * PAGE; bytes >= 16 * PAGE && result == CUDA_OUT_OF_MEMORY; bytes -= bytes / 16 / PAGE * PAGE + PAGE) {
+  for (uint64_t bytes = (available > 4 * PAGE ? available - 4 * PAGE : available) / PAGE * PAGE;
+       bytes >= 16 * PAGE && result == CUDA_OUT_OF_MEMORY; bytes -= bytes / 16 / PAGE * PAGE + PAGE) {
     result = g->cuda->MemAlloc(&g->memory, bytes);
     g->meter.bytes = bytes;
   }
@@ -300,7 +313,11 @@ static ff_status take_mapped(gpu *g, int device, ff_error *error) {
   cuda_memory memory;
   TRY_CUDA(g, MemGetInfo, &available, &total);
   TRY_CUDA(g, MemGetAllocationGranularity, &granularity, &properties, 0);
-  if (granularity % PAGE) return ff_fail(error, FF_UNSUPPORTED, "the driver maps memory in units of %zu bytes, not of 2 MiB: nothing is known of its physical addresses", granularity);
+  if (granularity % PAGE)
+    return ff_fail(
+        error, FF_UNSUPPORTED,
+        "the driver maps memory in units of %zu bytes, not of 2 MiB: nothing is known of its physical addresses",
+        granularity);
   uint64_t bytes = available / 2 < MAX_REAL ? available / 2 : MAX_REAL;
   bytes = bytes / unit * unit;
   if (!bytes) return ff_fail(error, FF_NO_MEMORY, "the GPU has only %zu bytes free", available);
@@ -356,7 +373,11 @@ static ff_status open_parts(gpu *g, probe_result *result, ff_error *error) {
 ff_status gpu_open(const probe_options *options, gpu **out, probe_result *result, ff_error *error) {
   gpu *g = ff_alloc(sizeof *g);
   g->options = options;
-  g->meter = (meter){.context = g, .time_pairs = time_pairs, .time_again = time_again, .flush = flush, .progress = options->progress ? progress : NULL};
+  g->meter = (meter){.context = g,
+                     .time_pairs = time_pairs,
+                     .time_again = time_again,
+                     .flush = flush,
+                     .progress = options->progress ? progress : NULL};
   ff_status status = open_parts(g, result, error);
   if (status) free(g);
   else *out = g;

@@ -8,7 +8,8 @@
 #include "machine/spec/spec_table.h"
 #include "probe/probe.h"
 
-static const char *const replaced[] = {"address_map", "module_masks", "bank_masks", "set_masks", "piece_bytes", "polynomial"};
+static const char *const replaced[] = {"address_map", "module_masks", "bank_masks",
+                                       "set_masks",   "piece_bytes",  "polynomial"};
 
 static void add_masks(ff_text *out, const char *name, const recover_mask *masks, uint32_t count, const char *source) {
   ff_text_add(out, "  %s: {value: [", name);
@@ -27,7 +28,8 @@ static void add_masks(ff_text *out, const char *name, const recover_mask *masks,
 static void add_map(ff_text *out, const probe_result *r, const char *target) {
   char source[200], clean[64];
   size_t i = 0;
-  for (; target[i] && i + 1 < sizeof clean; i++) clean[i] = target[i] < 32 || target[i] > 126 || target[i] == '"' || target[i] == '\\' ? '?' : target[i];
+  for (; target[i] && i + 1 < sizeof clean; i++)
+    clean[i] = target[i] < 32 || target[i] > 126 || target[i] == '"' || target[i] == '\\' ? '?' : target[i];
   clean[i] = '\0';
   snprintf(source, sizeof source, "measured by farfault probe on %s", clean);
   ff_text_add(out, "  address_map: {value: xor, source: \"%s\"}\n", source);
@@ -47,15 +49,22 @@ static bool is_replaced(const char *line, size_t length) {
 }
 
 static ff_status check(const probe_result *r, ff_error *error) {
-  if (!r->modules_known) return ff_fail(error, FF_INVALID, "a machine file needs the masks of banks and of sets, and both must have been found");
-  if (!r->physical) return ff_fail(error, FF_INVALID, "physical addresses are known within %llu bytes only: the masks are too short for a machine file", (unsigned long long)r->span);
+  if (!r->modules_known)
+    return ff_fail(error, FF_INVALID,
+                   "a machine file needs the masks of banks and of sets, and both must have been found");
+  if (!r->physical)
+    return ff_fail(error, FF_INVALID,
+                   "physical addresses are known within %llu bytes only: the masks are too short for a machine file",
+                   (unsigned long long)r->span);
   for (int kind = 0; kind < PROBE_KINDS; kind++)
-    if (r->kinds[kind].map.verdict != RECOVER_LINEAR) return ff_fail(error, FF_INVALID, "the map of the %s is %s: a machine file of masks would be wrong", probe_kind_name((probe_kind)kind), recover_verdict_name(r->kinds[kind].map.verdict));
+    if (r->kinds[kind].map.verdict != RECOVER_LINEAR)
+      return ff_fail(error, FF_INVALID, "the map of the %s is %s: a machine file of masks would be wrong",
+                     probe_kind_name((probe_kind)kind), recover_verdict_name(r->kinds[kind].map.verdict));
   return FF_OK;
 }
 
-ff_status probe_write_machine(const probe_result *result, const char *base_name, const char *base_text, size_t base_size, const char *target, ff_text *out,
-                              ff_error *error) {
+ff_status probe_write_machine(const probe_result *result, const char *base_name, const char *base_text,
+                              size_t base_size, const char *target, ff_text *out, ff_error *error) {
   machine_spec checked;
   bool in_hash = false, written = false;
   ff_status status = check(result, error);

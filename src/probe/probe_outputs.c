@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What was found, as text, JSON and a picture. What always holds: the same result gives the same bytes, but for the seconds it took. */
+/* What was found, as text, JSON and a picture. What always holds: the same result gives the same bytes, but for the
+ * seconds it took. */
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -29,13 +30,20 @@ static void add_verdict(const probe_finding *f, const char *name, ff_text *out) 
   switch (m->verdict) {
   case RECOVER_LINEAR: break;
   case RECOVER_PARTLY:
-    ff_text_add(out, "  not linear: pairs that these masks allow share a %s %.3g times more rarely than they would; the rest of the map is no XOR (a number of modules that is no power of two?)\n",
-                name, exp2(m->residue));
+    ff_text_add(
+        out,
+        "  not linear: pairs that these masks allow share a %s %.3g times more rarely than they would; the rest of the map is no XOR (a number of modules that is no power of two?)\n",
+        name, exp2(m->residue));
     break;
   case RECOVER_NOT_LINEAR:
-    ff_text_add(out, "  not linear: no XOR of address bits is the same for all pairs that share a %s; nullity %u of %d bits\n", name, m->nullity, __builtin_popcountll(m->bits));
+    ff_text_add(
+        out, "  not linear: no XOR of address bits is the same for all pairs that share a %s; nullity %u of %d bits\n",
+        name, m->nullity, __builtin_popcountll(m->bits));
     break;
-  case RECOVER_TOO_FEW: ff_text_add(out, "  too few pairs to say: %llu conflicts, and %u address bits that vary\n", (unsigned long long)f->conflicts, (unsigned)__builtin_popcountll(m->bits)); break;
+  case RECOVER_TOO_FEW:
+    ff_text_add(out, "  too few pairs to say: %llu conflicts, and %u address bits that vary\n",
+                (unsigned long long)f->conflicts, (unsigned)__builtin_popcountll(m->bits));
+    break;
   }
 }
 
@@ -46,8 +54,10 @@ static void add_finding(const probe_finding *f, probe_kind kind, ff_text *out) {
     ff_text_add(out, "  not found: %s\n", f->problem);
     return;
   }
-  ff_text_add(out, "  %llu conflicts among %llu pairs (1 in %.0f); a load takes %.0f cycles, %s %.0f\n", (unsigned long long)f->conflicts, (unsigned long long)f->tested,
-              (double)f->tested / (double)(f->conflicts ? f->conflicts : 1), f->fast, kind == PROBE_BANKS ? "in a bank whose rows alternate" : "pushed out of the L2", f->slow);
+  ff_text_add(out, "  %llu conflicts among %llu pairs (1 in %.0f); a load takes %.0f cycles, %s %.0f\n",
+              (unsigned long long)f->conflicts, (unsigned long long)f->tested,
+              (double)f->tested / (double)(f->conflicts ? f->conflicts : 1), f->fast,
+              kind == PROBE_BANKS ? "in a bank whose rows alternate" : "pushed out of the L2", f->slow);
   if (f->ways) ff_text_add(out, "  %u lines of a set push one out\n", f->ways);
   for (uint32_t i = 0; i < m->rank; i++) {
     ff_text_add(out, "  %s bit %-2u = XOR of address bits ", singular[kind], i);
@@ -56,9 +66,12 @@ static void add_finding(const probe_finding *f, probe_kind kind, ff_text *out) {
   }
   add_verdict(f, singular[kind], out);
   if (!m->rank) return;
-  ff_text_add(out, "  rank %u (%.0f %s), nullity %u, confidence %.4f, false pairs %.2f %%, chance of a wrong mask below %.1g\n", m->rank, exp2(m->rank), probe_kind_name(kind), m->nullity,
-              m->confidence, 100 * m->false_pairs, m->spurious);
-  if (f->moved_tested) ff_text_add(out, "  %u of %u conflicts stay one when both addresses are moved by the same XOR\n", f->moved, f->moved_tested);
+  ff_text_add(
+      out, "  rank %u (%.0f %s), nullity %u, confidence %.4f, false pairs %.2f %%, chance of a wrong mask below %.1g\n",
+      m->rank, exp2(m->rank), probe_kind_name(kind), m->nullity, m->confidence, 100 * m->false_pairs, m->spurious);
+  if (f->moved_tested)
+    ff_text_add(out, "  %u of %u conflicts stay one when both addresses are moved by the same XOR\n", f->moved,
+                f->moved_tested);
 }
 
 static void add_modules(const probe_result *r, ff_text *out) {
@@ -83,7 +96,9 @@ void probe_text(const probe_result *r, ff_text *out) {
   if (r->memory_bytes) {
     ff_text_add(out, ": %s looked at, ", ff_format_bytes(r->memory_bytes, size, sizeof size));
     if (r->physical) ff_text_add(out, "physical addresses known");
-    else ff_text_add(out, "physical addresses known within %s only: bits above are in no mask", ff_format_bytes(r->span, span, sizeof span));
+    else
+      ff_text_add(out, "physical addresses known within %s only: bits above are in no mask",
+                  ff_format_bytes(r->span, span, sizeof span));
   }
   ff_text_add(out, "\n");
   for (int kind = 0; kind < PROBE_KINDS; kind++)
@@ -111,7 +126,8 @@ static json_t *number(double value) { return isfinite(value) ? json_real(value) 
 static void add_histogram(json_t *o, const probe_histogram *h) {
   json_t *bars = json_array();
   for (int i = 0; i < PROBE_BARS; i++) json_array_append_new(bars, json_integer(h->bars[i]));
-  json_object_set_new(o, "histogram", json_pack("{s:o, s:o, s:o}", "low", number(h->low), "width", number(h->width), "bars", bars));
+  json_object_set_new(o, "histogram",
+                      json_pack("{s:o, s:o, s:o}", "low", number(h->low), "width", number(h->width), "bars", bars));
 }
 
 static json_t *finding_of(const probe_finding *f) {
@@ -159,7 +175,8 @@ static json_t *modules_of(const probe_result *r) {
 /* Names may be no UTF-8: such bytes become '?'. */
 static json_t *text_of(const char *text) {
   ff_text clean = {0};
-  for (; *text; text++) ff_text_add(&clean, "%c", (unsigned char)*text < 32 || (unsigned char)*text > 126 ? '?' : *text);
+  for (; *text; text++)
+    ff_text_add(&clean, "%c", (unsigned char)*text < 32 || (unsigned char)*text > 126 ? '?' : *text);
   json_t *out = json_string(clean.chars ? clean.chars : "");
   free(clean.chars);
   return out;
@@ -174,7 +191,8 @@ void probe_json(const probe_result *r, const char *target, ff_text *out) {
   json_object_set_new(root, "memory_bytes", json_integer((json_int_t)r->memory_bytes));
   json_object_set_new(root, "span_bytes", json_integer((json_int_t)r->span));
   for (int kind = 0; kind < PROBE_KINDS; kind++)
-    if (r->kinds[kind].done || r->kinds[kind].problem[0]) json_object_set_new(root, probe_kind_name((probe_kind)kind), finding_of(&r->kinds[kind]));
+    if (r->kinds[kind].done || r->kinds[kind].problem[0])
+      json_object_set_new(root, probe_kind_name((probe_kind)kind), finding_of(&r->kinds[kind]));
   if (r->modules_known) json_object_set_new(root, "modules", modules_of(r));
   char *text = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
   ff_text_add(out, "%s\n", text ? text : "{}");
@@ -201,16 +219,20 @@ static void panel(const probe_finding *f, probe_kind kind, double top, ff_text *
   }
   for (int i = 0; i < PROBE_BARS; i++) {
     double tall = h->bars[i] ? (log10(h->bars[i]) + 0.3) * height : 0;
-    if (tall > 0) svg_rect(out, LEFT + i * bar, bottom - tall, bar, tall, h->low + (i + 0.5) * h->width > f->threshold ? "fill=\"#d55e00\"" : "fill=\"#0072b2\"");
+    if (tall > 0)
+      svg_rect(out, LEFT + i * bar, bottom - tall, bar, tall,
+               h->low + (i + 0.5) * h->width > f->threshold ? "fill=\"#d55e00\"" : "fill=\"#0072b2\"");
   }
   svg_line(out, LEFT, bottom, WIDTH - RIGHT, bottom, "stroke=\"#444\"");
   for (int i = 0; i <= 4; i++) {
     snprintf(text, sizeof text, "%.0f", h->low + i * PROBE_BARS / 4.0 * h->width);
-    svg_text(out, LEFT + i * (WIDTH - LEFT - RIGHT) / 4.0, bottom + 16, "text-anchor=\"middle\" font-size=\"12\"", text);
+    svg_text(out, LEFT + i * (WIDTH - LEFT - RIGHT) / 4.0, bottom + 16, "text-anchor=\"middle\" font-size=\"12\"",
+             text);
   }
   double x = LEFT + (f->threshold - h->low) / h->width * bar;
   if (x > LEFT && x < WIDTH - RIGHT) svg_line(out, x, top, x, bottom, "stroke=\"#444\" stroke-dasharray=\"4 3\"");
-  snprintf(text, sizeof text, "cycles of a load: %s", kind == PROBE_BANKS ? "two addresses by turns" : "of a line, others read in between");
+  snprintf(text, sizeof text, "cycles of a load: %s",
+           kind == PROBE_BANKS ? "two addresses by turns" : "of a line, others read in between");
   svg_text(out, (WIDTH + LEFT - RIGHT) / 2., bottom + 34, "text-anchor=\"middle\" font-size=\"12\"", text);
   svg_text_turned(out, 18, (top + bottom) / 2, -90, "text-anchor=\"middle\" font-size=\"12\"", "measured so often");
 }

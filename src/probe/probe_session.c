@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The child process that measures. What it finds lies in memory that parent and child share.
  *
- * What always holds: of the FARFAULT_ variables the child has only those below and FARFAULT_MACHINES, _MACHINE, _DRIVER, _CHECK, _ISA and _THREADS of
- * the caller; the caller never loads a driver. */
+ * What always holds: of the FARFAULT_ variables the child has only those below and FARFAULT_MACHINES, _MACHINE,
+ * _DRIVER, _CHECK, _ISA and _THREADS of the caller; the caller never loads a driver. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,8 @@ typedef struct shared {
 } shared;
 
 static bool is_kept(const char *variable) {
-  static const char *const kept[] = {"FARFAULT_MACHINES=", "FARFAULT_MACHINE=", "FARFAULT_DRIVER=", "FARFAULT_CHECK=", "FARFAULT_ISA=", "FARFAULT_THREADS="};
+  static const char *const kept[] = {"FARFAULT_MACHINES=", "FARFAULT_MACHINE=", "FARFAULT_DRIVER=",
+                                     "FARFAULT_CHECK=",    "FARFAULT_ISA=",     "FARFAULT_THREADS="};
   if (strncmp(variable, "FARFAULT_", 9)) return true;
   for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
     if (!strncmp(variable, kept[i], strlen(kept[i]))) return true;
@@ -49,7 +50,8 @@ static double now(void) {
 }
 
 static void child(const probe_options *options, shared *s) {
-  static ff_status (*const measure[])(const meter *, const probe_options *, probe_finding *, ff_error *) = {probe_banks, probe_sets};
+  static ff_status (*const measure[])(const meter *, const probe_options *, probe_finding *, ff_error *) = {probe_banks,
+                                                                                                            probe_sets};
   gpu *g;
   prepare_environment(options);
   if (gpu_open(options, &g, &s->result, &s->error)) _exit(1);
@@ -58,7 +60,8 @@ static void child(const probe_options *options, shared *s) {
     probe_finding *found = &s->result.kinds[kind];
     ff_error error;
     double begin = now();
-    if (options->wanted[kind] && measure[kind](gpu_meter(g), options, found, &error)) snprintf(found->problem, sizeof found->problem, "%.250s", error.message);
+    if (options->wanted[kind] && measure[kind](gpu_meter(g), options, found, &error))
+      snprintf(found->problem, sizeof found->problem, "%.250s", error.message);
     found->seconds = now() - begin;
   }
   _exit(0);
@@ -73,9 +76,12 @@ static ff_status run_child(const probe_options *options, shared *s, ff_error *er
   while (waitpid(process, &status, 0) < 0)
     if (errno != EINTR) return ff_fail(error, FF_INTERNAL, "the process that measures is lost: %s", strerror(errno));
   if (options->progress) fprintf(stderr, "\r\033[K");
-  if (WIFSIGNALED(status)) return ff_fail(error, FF_INTERNAL, "the process that measures was ended by signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
+  if (WIFSIGNALED(status))
+    return ff_fail(error, FF_INTERNAL, "the process that measures was ended by signal %d (%s)", WTERMSIG(status),
+                   strsignal(WTERMSIG(status)));
   if (s->opened && WEXITSTATUS(status) == 0) return FF_OK;
-  if (!s->error.message[0]) return ff_fail(error, FF_INTERNAL, "the process that measures ended with status %d", WEXITSTATUS(status));
+  if (!s->error.message[0])
+    return ff_fail(error, FF_INTERNAL, "the process that measures ended with status %d", WEXITSTATUS(status));
   s->error.message[sizeof s->error.message - 1] = '\0';
   return ff_fail(error, s->error.status ? s->error.status : FF_INTERNAL, "%s", s->error.message);
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cache sets. Instead of a pointer chase that grows line by line (Jain 2019, algorithm 2), sets of lines that push one out:
+/* Cache sets. Instead of a pointer chase that grows line by line (Jain 2019, algorithm 2), sets of lines that push one
+ * out:
  *
- *   many lines push x out -> leave out groups of them as long as the rest still does -> `ways` lines of x's set are left
- *   those and many random lines: x is pushed out exactly if one of these is of the set -> the first one, by halves -> a pair
- *   all of it XORed with a number: in a linear map that is a set again, and the next pairs are of that one
+ *   many lines push x out -> leave out groups of them as long as the rest still does -> `ways` lines of x's set are
+ *   left those and many random lines: x is pushed out exactly if one of these is of the set -> the first one, by halves
+ *   -> a pair all of it XORed with a number: in a linear map that is a set again, and the next pairs are of that one
  *
- * One pair takes about as many loads as there are sets. Needs an L2 that replaces the line used least recently, or nearly so.
+ * One pair takes about as many loads as there are sets. Needs an L2 that replaces the line used least recently, or
+ * nearly so.
  *
  * What always holds: after every search the lines do push x out and, without the one found, do not. */
 #include <math.h>
@@ -15,16 +17,16 @@
 #include "probe/meter.h"
 
 enum {
-  FIRST_LINES = 1024,    /* of the search for what pushes x out; then twice as many, and so on */
+  FIRST_LINES = 1024, /* of the search for what pushes x out; then twice as many, and so on */
   MAX_LINES = 1 << 21,
   MAX_WAYS = 512,
-  BATCH = 384,           /* random lines that are looked at together */
+  BATCH = 384, /* random lines that are looked at together */
   MAX_BATCHES = 100000,
-  PER_SET = 12,          /* pairs until the set is moved */
+  PER_SET = 12, /* pairs until the set is moved */
   MIN_WINDOW = 1 << 26,
   BATCH_WINDOW = 1 << 24,
-  SAMPLES = 33,          /* of a hit's and of a miss's time */
-  REPEATS = 3,           /* of a test whose outcome becomes a pair */
+  SAMPLES = 33, /* of a hit's and of a miss's time */
+  REPEATS = 3,  /* of a test whose outcome becomes a pair */
 };
 
 typedef struct search {
@@ -34,17 +36,17 @@ typedef struct search {
   probe_random random;
   FF_VEC(double) times;
   findings pairs;
-  uint64_t x, set[MAX_WAYS];   /* the lines beside x that push it out */
+  uint64_t x, set[MAX_WAYS]; /* the lines beside x that push it out */
   uint32_t ways;
-  uint64_t reference;           /* a line of the set in the span that pairs are looked for in; 0: none yet */
+  uint64_t reference; /* a line of the set in the span that pairs are looked for in; 0: none yet */
   uint32_t wanted, since_move;
   ff_error *error;
 } search;
 
-#define TRY(call)                       \
-  do {                                  \
-    ff_status status_ = (call);         \
-    if (status_) return status_;        \
+#define TRY(call)                \
+  do {                           \
+    ff_status status_ = (call);  \
+    if (status_) return status_; \
   } while (0)
 
 static ff_status time_x(search *s, uint64_t x, const uint64_t *lines, size_t count, double *cycles) {
@@ -84,20 +86,27 @@ static ff_status find_threshold(search *s) {
   uint64_t *lines = ff_alloc(count * sizeof *lines + 1);
   for (size_t i = 0; i < count; i++) lines[i] = probe_random_line(&s->random, s->m);
   ff_status status = FF_OK;
-  for (int i = 0; i < SAMPLES && !status; i++) status = time_x(s, probe_random_line(&s->random, s->m), NULL, 0, &hits[i]);
-  for (int i = 0; i < 3 && !status; i++) status = time_x(s, probe_random_line(&s->random, s->m), lines, count, &misses[i]);
+  for (int i = 0; i < SAMPLES && !status; i++)
+    status = time_x(s, probe_random_line(&s->random, s->m), NULL, 0, &hits[i]);
+  for (int i = 0; i < 3 && !status; i++)
+    status = time_x(s, probe_random_line(&s->random, s->m), lines, count, &misses[i]);
   free(lines);
   if (status) return status;
   s->found->fast = middle(hits, SAMPLES);
   s->found->slow = middle(misses, 3);
   s->found->threshold = (s->found->fast + s->found->slow) / 2;
-  if (s->found->slow < 1.1 * s->found->fast) return ff_fail(s->error, FF_UNSUPPORTED, "a line read again takes %.0f cycles, whether twice as many lines as the L2 has were read in between or not (%.0f)", s->found->fast, s->found->slow);
+  if (s->found->slow < 1.1 * s->found->fast)
+    return ff_fail(
+        s->error, FF_UNSUPPORTED,
+        "a line read again takes %.0f cycles, whether twice as many lines as the L2 has were read in between or not (%.0f)",
+        s->found->fast, s->found->slow);
   return FF_OK;
 }
 
 /* ---- the first set ---- */
 
-/* Any line of the aligned window that has `a`. Pages of few windows have few page table entries: those go through the L2, too, and push lines out. */
+/* Any line of the aligned window that has `a`. Pages of few windows have few page table entries: those go through the
+ * L2, too, and push lines out. */
 static uint64_t line_in_window(search *s, uint64_t a, uint64_t window) {
   uint64_t line, base = a & ~(window - 1);
   do line = base + probe_random_next(&s->random) % (window / PROBE_LINE) * PROBE_LINE;
@@ -123,8 +132,8 @@ static ff_status find_many(search *s, uint64_t **lines, size_t *count) {
   return out ? FF_OK : ff_fail(s->error, FF_UNSUPPORTED, "%d random lines do not push a line out of the L2", MAX_LINES);
 }
 
-/* Leaves out every group of lines that is not needed; groups get smaller until they are single lines. A pass without success at single lines
- * ends it. The lines stay in order, so that with an L2 of another kind it at least ends. */
+/* Leaves out every group of lines that is not needed; groups get smaller until they are single lines. A pass without
+ * success at single lines ends it. The lines stay in order, so that with an L2 of another kind it at least ends. */
 static ff_status leave_out(search *s, uint64_t *lines, size_t *count) {
   uint64_t *rest = ff_alloc(*count * sizeof *rest + 1);
   size_t groups = 16;
@@ -137,7 +146,8 @@ static ff_status leave_out(search *s, uint64_t *lines, size_t *count) {
       memcpy(rest, lines, at * sizeof *rest);
       memcpy(rest + at, lines + at + some, (*count - at - some) * sizeof *rest);
       status = pushes_out(s, s->x, rest, *count - some, 1, &out);
-      if (!status && out) status = pushes_out(s, s->x, rest, *count - some, REPEATS, &out); /* what was left out wrongly does not come back */
+      /* what was left out wrongly does not come back */
+      if (!status && out) status = pushes_out(s, s->x, rest, *count - some, REPEATS, &out);
       if (status || !out) at += some;
       else memcpy(lines, rest, (*count -= some) * sizeof *rest);
     }
@@ -158,7 +168,10 @@ static ff_status find_set(search *s) {
   if (!status) status = leave_out(s, lines, &count);
   if (!status) status = pushes_out(s, s->x, lines, count, REPEATS, &out);
   if (!status && (!out || count > MAX_WAYS))
-    status = ff_fail(s->error, FF_UNSUPPORTED, "no small set of lines pushes a line out of the L2 (%zu do%s): it does not replace what was used least recently", count, out ? "" : " not always");
+    status = ff_fail(
+        s->error, FF_UNSUPPORTED,
+        "no small set of lines pushes a line out of the L2 (%zu do%s): it does not replace what was used least recently",
+        count, out ? "" : " not always");
   if (!status) {
     memcpy(s->set, lines, count * sizeof *lines);
     s->ways = s->found->ways = (uint32_t)count;
@@ -226,7 +239,8 @@ static ff_status move_set(search *s) {
   uint64_t moved[MAX_WAYS], to = probe_random_line(&s->random, s->m), y = s->x ^ to;
   bool inside = true, out;
   for (uint32_t i = 0; i < s->ways; i++) inside &= probe_in_range(s->m, moved[i] = s->set[i] ^ y);
-  if (!inside || (s->m->span && y >= s->m->span)) return FF_OK; /* only within a span the XOR is one of physical addresses */
+  /* only within a span the XOR is one of physical addresses */
+  if (!inside || (s->m->span && y >= s->m->span)) return FF_OK;
   TRY(pushes_out(s, to, moved, s->ways, REPEATS, &out));
   s->found->moved_tested++;
   s->since_move = 0;
@@ -242,19 +256,27 @@ static ff_status collect(search *s) {
   for (uint32_t i = 0; i < MAX_BATCHES && s->pairs.conflicts.count < s->wanted; i++) {
     TRY(look_at_batch(s));
     if (s->since_move >= PER_SET) TRY(move_set(s));
-    if (s->m->progress) s->m->progress(s->m->context, "pairs that share a cache set", fmin(1, (double)s->pairs.conflicts.count / s->wanted));
+    if (s->m->progress)
+      s->m->progress(s->m->context, "pairs that share a cache set",
+                     fmin(1, (double)s->pairs.conflicts.count / s->wanted));
   }
   return FF_OK;
 }
 
 ff_status probe_sets(const meter *m, const probe_options *options, probe_finding *found, ff_error *error) {
   search *s = ff_alloc(sizeof *s);
-  *s = (search){.m = m, .options = options, .found = found, .random = {options->seed ^ 0x5e75}, .wanted = options->pairs ? options->pairs : 256, .error = error};
+  *s = (search){.m = m,
+                .options = options,
+                .found = found,
+                .random = {options->seed ^ 0x5e75},
+                .wanted = options->pairs ? options->pairs : 256,
+                .error = error};
   ff_status status = find_threshold(s);
   if (!status) status = find_set(s);
   if (!status) status = collect(s);
   modes_histogram(s->times.items, s->times.count, &found->times);
-  if (!status && !s->pairs.conflicts.count) status = ff_fail(error, FF_UNSUPPORTED, "no two lines were found to share a set of the L2");
+  if (!status && !s->pairs.conflicts.count)
+    status = ff_fail(error, FF_UNSUPPORTED, "no two lines were found to share a set of the L2");
   if (!status) findings_solve(&s->pairs, options, found);
   free(s->times.items);
   findings_free(&s->pairs);

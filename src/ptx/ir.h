@@ -44,8 +44,14 @@ typedef enum ptx_mod {
 
 typedef enum ptx_space {
   PTX_SPACE_GENERIC, /* no space was written */
-  PTX_SPACE_REG, PTX_SPACE_SREG, PTX_SPACE_CONST, PTX_SPACE_GLOBAL, PTX_SPACE_LOCAL, PTX_SPACE_PARAM,
-  PTX_SPACE_SHARED, PTX_SPACE_TEX,
+  PTX_SPACE_REG,
+  PTX_SPACE_SREG,
+  PTX_SPACE_CONST,
+  PTX_SPACE_GLOBAL,
+  PTX_SPACE_LOCAL,
+  PTX_SPACE_PARAM,
+  PTX_SPACE_SHARED,
+  PTX_SPACE_TEX,
 } ptx_space;
 
 /* Special registers: %tid.x is PTX_SREG_TID_X, %laneid PTX_SREG_LANEID, ... */
@@ -67,46 +73,53 @@ struct ptx_var;
 
 typedef struct ptx_symbol { /* a module- or function-level name: a variable or a function */
   const char *name;
-  struct ptx_var *var;   /* exactly one of the two is set */
+  struct ptx_var *var; /* exactly one of the two is set */
   struct ptx_func *func;
 } ptx_symbol;
 
 typedef struct ptx_init { /* one address inside initialised data: `.global .u64 t[] = {f, x+4, generic(y)};` */
-  uint64_t at;          /* byte offset in the variable */
-  uint32_t bytes;       /* 4 or 8 (a mask() of fewer bytes: 1, with shift) */
-  uint32_t shift;       /* right shift in bits before storing; 0 normally */
+  uint64_t at;            /* byte offset in the variable */
+  uint32_t bytes;         /* 4 or 8 (a mask() of fewer bytes: 1, with shift) */
+  uint32_t shift;         /* right shift in bits before storing; 0 normally */
   const ptx_symbol *symbol;
   int64_t offset;
-  bool generic;         /* generic(x): the generic address */
+  bool generic; /* generic(x): the generic address */
 } ptx_init;
 
-typedef enum ptx_linkage { PTX_LINK_NONE, PTX_LINK_EXTERN, PTX_LINK_VISIBLE, PTX_LINK_WEAK, PTX_LINK_COMMON } ptx_linkage;
+typedef enum ptx_linkage {
+  PTX_LINK_NONE,
+  PTX_LINK_EXTERN,
+  PTX_LINK_VISIBLE,
+  PTX_LINK_WEAK,
+  PTX_LINK_COMMON
+} ptx_linkage;
 
 typedef struct ptx_var { /* .global, .const, .shared, .local, .param, .tex variable */
   const char *name;
   ptx_place place;
   ptx_space space;
   ptx_linkage linkage;
-  ptx_type type;        /* of one element */
-  uint32_t vector;      /* 1, 2, 4 */
-  uint32_t align;       /* bytes, a power of two, never 0 */
-  uint64_t size;        /* bytes; 0: `extern .shared x[]` of unknown size */
-  bool unsized;         /* declared with [] */
-  bool managed;         /* .attribute(.managed) */
-  bool pointer;         /* .param .ptr */
-  uint32_t reg;         /* a `.reg` parameter or result of a .func (space REG): its register; else PTX_NO_REG */
+  ptx_type type;             /* of one element */
+  uint32_t vector;           /* 1, 2, 4 */
+  uint32_t align;            /* bytes, a power of two, never 0 */
+  uint64_t size;             /* bytes; 0: `extern .shared x[]` of unknown size */
+  bool unsized;              /* declared with [] */
+  bool managed;              /* .attribute(.managed) */
+  bool pointer;              /* .param .ptr */
+  uint32_t reg;              /* a `.reg` parameter or result of a .func (space REG): its register; else PTX_NO_REG */
   const unsigned char *data; /* `size` bytes of initial value, or NULL: zero */
   ptx_init *inits;
   uint32_t init_count;
-  uint32_t index;       /* in its owner's list (module->vars or func->vars) */
-  struct ptx_func *func;/* owner, NULL at module level */
+  uint32_t index;        /* in its owner's list (module->vars or func->vars) */
+  struct ptx_func *func; /* owner, NULL at module level */
   ptx_symbol symbol;
 } ptx_var;
 
 typedef struct ptx_reg {
   const char *name; /* as written; scoped names may repeat within a function */
   ptx_type type;
-  uint32_t vector;  /* always 1: `.reg .v4 .f32 v` becomes the four registers v.x, v.y, v.z, v.w, and v a VECTOR of them */
+  /* always 1: `.reg .v4 .f32 v` becomes the four registers v.x, v.y, v.z, v.w, and v a VECTOR of them */
+  uint32_t vector;
 } ptx_reg;
 
 typedef enum ptx_operand_kind {
@@ -118,24 +131,25 @@ typedef enum ptx_operand_kind {
   PTX_OPERAND_F64,      /* bits: the 64 bits of 0d... or of a decimal literal */
   PTX_OPERAND_SREG,     /* sreg */
   PTX_OPERAND_SYMBOL,   /* symbol + offset: the address of a variable or function, as in mov.u64 d, x; or a callee */
-  PTX_OPERAND_ADDRESS,  /* [reg + offset], [symbol + offset] or [offset]; for tex/surf: elements hold name and coordinates */
-  PTX_OPERAND_LABEL,    /* label: index of the instruction it stands before (may equal instr_count) */
-  PTX_OPERAND_VECTOR,   /* {a, b, c, d}: elements */
-  PTX_OPERAND_LIST,     /* (a, b): call arguments and results: elements */
-  PTX_OPERAND_LABELS,   /* a .branchtargets list (brx.idx): elements are labels; .calltargets: elements are symbols */
-  PTX_OPERAND_PROTOTYPE,/* a .callprototype (indirect call) */
+  /* [reg + offset], [symbol + offset] or [offset]; for tex/surf: elements hold name and coordinates */
+  PTX_OPERAND_ADDRESS,
+  PTX_OPERAND_LABEL,     /* label: index of the instruction it stands before (may equal instr_count) */
+  PTX_OPERAND_VECTOR,    /* {a, b, c, d}: elements */
+  PTX_OPERAND_LIST,      /* (a, b): call arguments and results: elements */
+  PTX_OPERAND_LABELS,    /* a .branchtargets list (brx.idx): elements are labels; .calltargets: elements are symbols */
+  PTX_OPERAND_PROTOTYPE, /* a .callprototype (indirect call) */
 } ptx_operand_kind;
 
 typedef struct ptx_operand {
   ptx_operand_kind kind;
-  bool negated;             /* !p, or -x where a form allows it */
-  uint32_t reg, reg2;       /* REG, REG_PAIR; ADDRESS: base register or PTX_NO_REG */
-  uint32_t label;           /* LABEL */
-  ptx_sreg sreg;            /* SREG */
-  uint32_t selector;        /* video instructions, REG: .b0 .h1 .b3210 ...: 0xB or 0xA (h) in the top nibble, the number of
+  bool negated;       /* !p, or -x where a form allows it */
+  uint32_t reg, reg2; /* REG, REG_PAIR; ADDRESS: base register or PTX_NO_REG */
+  uint32_t label;     /* LABEL */
+  ptx_sreg sreg;      /* SREG */
+  uint32_t selector;  /* video instructions, REG: .b0 .h1 .b3210 ...: 0xB or 0xA (h) in the top nibble, the number of
                                digits in the next byte, the digits as nibbles below; 0: none */
-  int64_t offset;           /* SYMBOL, ADDRESS */
-  uint64_t bits;            /* INT, F32, F64 */
+  int64_t offset;     /* SYMBOL, ADDRESS */
+  uint64_t bits;      /* INT, F32, F64 */
   const ptx_symbol *symbol; /* SYMBOL, ADDRESS: NULL without a symbol */
   struct ptx_operand *elements;
   uint32_t element_count;
@@ -149,18 +163,19 @@ typedef struct ptx_operand {
 typedef struct ptx_instr {
   ptx_opcode opcode;
   ptx_place place;
-  uint32_t source_file, source_line;  /* from .loc; 0: unknown */
-  uint32_t guard;                     /* predicate register or PTX_NO_REG */
+  uint32_t source_file, source_line; /* from .loc; 0: unknown */
+  uint32_t guard;                    /* predicate register or PTX_NO_REG */
   bool guard_negated;
   uint8_t mod_count, type_count, operand_count;
-  uint8_t vector;                     /* .v2 .v4 .v8: 2, 4, 8; else 1 */
-  uint16_t mods[PTX_MAX_MODS];        /* ptx_mod, in order */
-  ptx_type types[PTX_MAX_TYPES];      /* in order: cvt.rn.f32.s32 -> F32, S32 */
-  uint32_t type_words;                /* bit i: the i-th dotted word is a type, else a modifier; for printing */
+  uint8_t vector;                /* .v2 .v4 .v8: 2, 4, 8; else 1 */
+  uint16_t mods[PTX_MAX_MODS];   /* ptx_mod, in order */
+  ptx_type types[PTX_MAX_TYPES]; /* in order: cvt.rn.f32.s32 -> F32, S32 */
+  uint32_t type_words;           /* bit i: the i-th dotted word is a type, else a modifier; for printing */
   uint64_t mod_set[(PTX_MODS + 63) / 64];
-  ptx_operand *operands;  /* operand_count of them, in textual order, destination first where there is one; the parser has
+  ptx_operand
+      *operands;    /* operand_count of them, in textual order, destination first where there is one; the parser has
                              checked the count (ptx_operand_limits) */
-  const char *text;       /* PTX_OP_UNKNOWN: the whole statement as written; else NULL */
+  const char *text; /* PTX_OP_UNKNOWN: the whole statement as written; else NULL */
 } ptx_instr;
 
 static inline bool ptx_has(const ptx_instr *instr, ptx_mod mod) { return instr->mod_set[mod / 64] >> (mod % 64) & 1; }
@@ -182,7 +197,7 @@ typedef struct ptx_func {
   ptx_linkage linkage;
   ptx_var **params, **results; /* also in vars */
   uint32_t param_count, result_count;
-  ptx_var **vars;              /* everything declared in the function: params, results, .local, .shared, .param */
+  ptx_var **vars; /* everything declared in the function: params, results, .local, .shared, .param */
   uint32_t var_count;
   ptx_reg *regs;
   uint32_t reg_count;
@@ -202,19 +217,19 @@ typedef struct ptx_func {
 
 typedef struct ptx_module {
   ff_arena arena;
-  const char *name;               /* file name or "module 1 of ./saxpy": used in messages */
+  const char *name; /* file name or "module 1 of ./saxpy": used in messages */
   uint32_t version_major, version_minor;
-  uint32_t target;                /* 75 for sm_75; with a suffix: target_suffix 'a' or 'f' */
+  uint32_t target; /* 75 for sm_75; with a suffix: target_suffix 'a' or 'f' */
   char target_suffix;
-  uint32_t address_size;          /* 32 or 64 */
+  uint32_t address_size; /* 32 or 64 */
   ptx_var **vars;
   uint32_t var_count;
   ptx_func **funcs;
   uint32_t func_count;
-  ff_map func_names, var_names;   /* for ptx_find_func and ptx_find_var; of equal names (after linking) the first */
-  const char **files;             /* .file table; index = file number; NULL where unused */
+  ff_map func_names, var_names; /* for ptx_find_func and ptx_find_var; of equal names (after linking) the first */
+  const char **files;           /* .file table; index = file number; NULL where unused */
   uint32_t file_count;
-  const char *text;               /* the source, NUL-terminated, for carets and `disasm`; length text_length */
+  const char *text; /* the source, NUL-terminated, for carets and `disasm`; length text_length */
   size_t text_length;
 } ptx_module;
 
@@ -226,7 +241,8 @@ void ptx_module_free(ptx_module *module);
 /* Links modules (relocatable device code): externs meet definitions by name, weak and common ones merge, statics of
  * different modules may share a name. The result borrows from the inputs, which must outlive it; free it with
  * ptx_module_free. Unresolved names are errors only for functions and variables that are used by a body, except the
- * ones the virtual GPU itself provides (vprintf, malloc, free, __assertfail, cnpGet...: they stay has_body == false). */
+ * ones the virtual GPU itself provides (vprintf, malloc, free, __assertfail, cnpGet...: they stay has_body ==
+ * false). */
 ff_status ptx_link(ptx_module *const *modules, uint32_t count, ptx_module **linked, ff_error *error);
 
 ptx_func *ptx_find_func(const ptx_module *module, const char *name); /* NULL: none */
@@ -234,7 +250,7 @@ ptx_var *ptx_find_var(const ptx_module *module, const char *name);
 
 const char *ptx_type_text(ptx_type type);
 uint32_t ptx_type_bits(ptx_type type);
-char ptx_type_class(ptx_type type);      /* 'U' 'S' 'F' 'B' 'P' 'O' */
+char ptx_type_class(ptx_type type); /* 'U' 'S' 'F' 'B' 'P' 'O' */
 const char *ptx_opcode_text(ptx_opcode opcode);
 const char *ptx_mod_text(ptx_mod mod);
 const char *ptx_sreg_text(ptx_sreg sreg);

@@ -7,7 +7,8 @@
  * initial values, point to the copies.
  *
  * What always holds: the inputs are not changed, and everything in the new module that has a `symbol` pointer points
- * into the new module; names, registers, labels, initial bytes and operands without symbols are shared with the inputs. */
+ * into the new module; names, registers, labels, initial bytes and operands without symbols are shared with the
+ * inputs. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +31,7 @@ typedef struct linker {
   ff_map names; /* name -> thing, for names that modules share */
   ff_arena scratch;
   thing ***vars, ***funcs; /* [module][index] */
-  FF_VEC(thing *) order; /* in order of appearance */
+  FF_VEC(thing *) order;   /* in order of appearance */
   ff_error *error;
 } linker;
 
@@ -202,7 +203,8 @@ static bool is_provided(const char *name) {
 }
 
 /* The new symbol for one of module `m`, seen in `func` (NULL: an initial value); NULL: undefined, and reported. */
-static const ptx_symbol *translate(linker *l, uint32_t m, const ptx_func *func, ptx_place place, const ptx_symbol *old) {
+static const ptx_symbol *translate(linker *l, uint32_t m, const ptx_func *func, ptx_place place,
+                                   const ptx_symbol *old) {
   const ptx_var *var = old->var;
   if (var && var->func) return &func->vars[var->index]->symbol;
   const thing *t = var ? l->vars[m][var->index] : l->funcs[m][old->func->index];
@@ -283,7 +285,8 @@ static ff_status copy_bodies(linker *l) {
   join_files(l, base);
   for (size_t i = 0; i < l->order.count; i++) {
     thing *t = l->order.items[i];
-    bool good = t->var ? copy_inits(l, t->module, NULL, t->new_var) : copy_body(l, t->module, t->new_func, base[t->module]);
+    bool good =
+        t->var ? copy_inits(l, t->module, NULL, t->new_var) : copy_body(l, t->module, t->new_func, base[t->module]);
     for (uint32_t v = 0; good && t->func && v < t->new_func->var_count; v++)
       good = copy_inits(l, t->module, t->new_func, t->new_func->vars[v]);
     if (!good) return FF_NOT_FOUND;

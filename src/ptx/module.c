@@ -6,9 +6,11 @@
 
 void ptx_module_index(ptx_module *module) {
   for (uint32_t i = 0; i < module->func_count; i++)
-    if (!ff_map_get(&module->func_names, module->funcs[i]->name)) ff_map_set(&module->func_names, module->funcs[i]->name, module->funcs[i]);
+    if (!ff_map_get(&module->func_names, module->funcs[i]->name))
+      ff_map_set(&module->func_names, module->funcs[i]->name, module->funcs[i]);
   for (uint32_t i = 0; i < module->var_count; i++)
-    if (!ff_map_get(&module->var_names, module->vars[i]->name)) ff_map_set(&module->var_names, module->vars[i]->name, module->vars[i]);
+    if (!ff_map_get(&module->var_names, module->vars[i]->name))
+      ff_map_set(&module->var_names, module->vars[i]->name, module->vars[i]);
 }
 
 ptx_func *ptx_find_func(const ptx_module *module, const char *name) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A run as CSV: one row per manager, the columns in the order of the JSON (RFC 4180, lines end in a bare newline).
  *
- * What always holds: every row has as many fields as the header row; texts are quoted if they hold a quote, a comma or a
- * line end, and a text that a spreadsheet would take for a formula is not produced by any name of ours. */
+ * What always holds: every row has as many fields as the header row; texts are quoted if they hold a quote, a comma or
+ * a line end, and a text that a spreadsheet would take for a formula is not produced by any name of ours. */
 #include <string.h>
 
 #include "report/columns.h"

@@ -21,7 +21,8 @@ char *figure_title(const report_run *run, const sim_result *result) {
   ff_text title = {0};
   const char *command = run->command ? run->command : "a run";
   bool cut = strlen(command) > TITLE_LENGTH;
-  ff_text_add(&title, "%s%.*s on %s", cut ? "..." : "", TITLE_LENGTH, command + (cut ? strlen(command) - TITLE_LENGTH : 0), result->machine);
+  ff_text_add(&title, "%s%.*s on %s", cut ? "..." : "", TITLE_LENGTH,
+              command + (cut ? strlen(command) - TITLE_LENGTH : 0), result->machine);
   if (result->history) ff_text_add(&title, ", memory %s", result->memory);
   return title.chars;
 }
@@ -33,20 +34,26 @@ uint64_t figure_end(const sim_result *result) {
 
 /* ---- times ---- */
 
-typedef struct unit { double ps; const char *axis; } unit;
+typedef struct unit {
+  double ps;
+  const char *axis;
+} unit;
 
 static unit time_unit(double high) {
-  static const unit units[] = {{1, "picoseconds"}, {1e3, "nanoseconds"}, {1e6, "microseconds"}, {1e9, "milliseconds"}, {1e12, "seconds"}};
+  static const unit units[] = {
+      {1, "picoseconds"}, {1e3, "nanoseconds"}, {1e6, "microseconds"}, {1e9, "milliseconds"}, {1e12, "seconds"}};
   size_t at = 0;
   while (at + 1 < sizeof units / sizeof *units && high >= 2 * units[at + 1].ps) at++;
   return units[at];
 }
 
 void figure_times(const report_run *run, ff_text *out) {
-  static const char *series[] = {"time from the first operation to the end", "in which kernels ran", "in which the link carried data"};
+  static const char *series[] = {"time from the first operation to the end", "in which kernels ran",
+                                 "in which the link carried data"};
   uint32_t count = 0;
   const char **groups = ff_alloc((run->result_count + 1) * sizeof *groups);
-  double *ours = ff_alloc((3 * run->result_count + 1) * sizeof *ours), *none = ff_alloc((3 * run->result_count + 1) * sizeof *none), high = 0;
+  double *ours = ff_alloc((3 * run->result_count + 1) * sizeof *ours),
+         *none = ff_alloc((3 * run->result_count + 1) * sizeof *none), high = 0;
   for (uint32_t i = 0; i < run->result_count; i++) {
     const sim_result *r = &run->results[i];
     const uint64_t times[3] = {r->counters.time_ps, r->counters.kernel_ps, r->counters.transfer_ps};
@@ -59,8 +66,15 @@ void figure_times(const report_run *run, ff_text *out) {
     ours[i] /= u.ps;
     none[i] = NAN;
   }
-  bars_panel panel = {.title = "Simulated time by memory manager", .axis = u.axis, .groups = groups, .series = series, .group_count = count, .series_count = 3,
-                      .ours = ours, .paper = none, .line = NAN};
+  bars_panel panel = {.title = "Simulated time by memory manager",
+                      .axis = u.axis,
+                      .groups = groups,
+                      .series = series,
+                      .group_count = count,
+                      .series_count = 3,
+                      .ours = ours,
+                      .paper = none,
+                      .line = NAN};
   char *title = figure_title(run, &(sim_result){0});
   if (run->result_count) {
     sim_result bare = run->results[0];
@@ -111,8 +125,8 @@ static void add_direction(const svg_plot *p, const sim_result *result, bool in, 
   const sim_counters *c = &result->counters;
   char title[160], bytes[32];
   double busy = (double)(in ? c->h2d_busy_ps : c->d2h_busy_ps) / (double)(c->time_ps ? c->time_ps : 1);
-  snprintf(title, sizeof title, "%s: %s, %.1f %% of the time", in ? "host to GPU" : "GPU to host", ff_format_bytes(in ? c->h2d_bytes : c->d2h_bytes, bytes, sizeof bytes),
-           100 * busy);
+  snprintf(title, sizeof title, "%s: %s, %.1f %% of the time", in ? "host to GPU" : "GPU to host",
+           ff_format_bytes(in ? c->h2d_bytes : c->d2h_bytes, bytes, sizeof bytes), 100 * busy);
   svg_text(out, p->left, p->top - 8, "font-size=\"13\" font-weight=\"bold\"", title);
   add_kernels(p, h, out);
   svg_value_axis(&(svg_plot){p->left, p->top, p->width, p->height, p->end_ps}, 100, 25, "busy, %", out);
@@ -168,7 +182,8 @@ static void file_part(const report_run *run, uint32_t index, char *out, size_t s
   if (same > 1) snprintf(out + length, size - length, "-%u", same);
 }
 
-static ff_status write_one(const char *folder, const char *kind, const char *part, ff_text *picture, uint32_t *count, ff_error *error) {
+static ff_status write_one(const char *folder, const char *kind, const char *part, ff_text *picture, uint32_t *count,
+                           ff_error *error) {
   ff_text path = {0};
   ff_text_add(&path, "%s/%s%s%s.svg", folder, kind, *part ? "-" : "", part);
   ff_status status = ff_file_write(path.chars, picture->chars, picture->length, error);
@@ -179,7 +194,8 @@ static ff_status write_one(const char *folder, const char *kind, const char *par
   return status;
 }
 
-static ff_status write_manager(const report_run *run, uint32_t index, const char *folder, uint32_t *count, ff_error *error) {
+static ff_status write_manager(const report_run *run, uint32_t index, const char *folder, uint32_t *count,
+                               ff_error *error) {
   char part[256];
   ff_text picture = {0};
   const sim_result *result = &run->results[index];
@@ -206,7 +222,8 @@ ff_status report_figures_write(const report_run *run, const char *folder, uint32
   for (uint32_t i = 0; !status && i < run->result_count; i++) {
     char part[256];
     file_part(run, i, part, sizeof part);
-    if (figure_stack_links(run, &run->results[i], &picture)) status = write_one(folder, "links", part, &picture, count, error);
+    if (figure_stack_links(run, &run->results[i], &picture))
+      status = write_one(folder, "links", part, &picture, count, error);
   }
   for (uint32_t i = 0; !status && i < run->result_count; i++)
     if (run->results[i].history) status = write_manager(run, i, folder, count, error);

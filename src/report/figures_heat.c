@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The picture of memory: allocations by address from top to bottom, time from left to right. A cell is a row of a map in one of its
- * bins: grey where it is resident, blue by how often it was accessed, with a mark for far-faults and one for evictions.
+/* The picture of memory: allocations by address from top to bottom, time from left to right. A cell is a row of a map
+ * in one of its bins: grey where it is resident, blue by how often it was accessed, with a mark for far-faults and one
+ * for evictions.
  *
- * What always holds: at most SHOWN allocations, those with the most accesses, in order of their ids; the darkest blue is the most
- * accesses that any cell drawn has, steps are equal in the logarithm. */
+ * What always holds: at most SHOWN allocations, those with the most accesses, in order of their ids; the darkest blue
+ * is the most accesses that any cell drawn has, steps are equal in the logarithm. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,13 +18,14 @@ enum { WIDTH = 1000, LEFT = 210, RIGHT = 20, TOP = 40, SHOWN = 16, LEAST = 20, P
 
 /* From few to many: one hue, its lightness falls evenly. */
 static const char *const blues[BLUES] = {"#cfe1f2", "#a3cbe6", "#6aaed6", "#3989c1", "#1561a9", "#08306b"};
-static const char *const resident_colour = "#e6e6e6", *const fault_colour = "#d55e00", *const evicted_colour = "#7b3294";
+static const char *const resident_colour = "#e6e6e6", *const fault_colour = "#d55e00",
+                         *const evicted_colour = "#7b3294";
 
 typedef struct shown {
   const history_map *map[SHOWN];
   double height[SHOWN];
   uint32_t count, left_out;
-  uint64_t most;            /* accesses of a cell */
+  uint64_t most; /* accesses of a cell */
 } shown;
 
 static uint32_t bins_of(const sim_history *h) { return (h->bins + (1u << HISTORY_MAP_SHIFT) - 1) >> HISTORY_MAP_SHIFT; }
@@ -55,10 +57,12 @@ static shown choose(const sim_history *h) {
   for (uint32_t i = 0; i < s.count; i++) {
     s.map[i] = all[i];
     rows += all[i]->rows;
-    for (uint32_t c = 0; c < HISTORY_MAP_BINS * all[i]->rows; c++) s.most = all[i]->cells[c].accesses > s.most ? all[i]->cells[c].accesses : s.most;
+    for (uint32_t c = 0; c < HISTORY_MAP_BINS * all[i]->rows; c++)
+      s.most = all[i]->cells[c].accesses > s.most ? all[i]->cells[c].accesses : s.most;
   }
   double room = PLOT - (double)s.count * LEAST;
-  for (uint32_t i = 0; i < s.count; i++) s.height[i] = LEAST + fmin(room * s.map[i]->rows / (rows > 0 ? rows : 1), 8.0 * s.map[i]->rows);
+  for (uint32_t i = 0; i < s.count; i++)
+    s.height[i] = LEAST + fmin(room * s.map[i]->rows / (rows > 0 ? rows : 1), 8.0 * s.map[i]->rows);
   free(all);
   return s;
 }
@@ -74,13 +78,20 @@ static int blue_of(uint64_t accesses, uint64_t most) {
 static const char *fill_of(const history_map *m, uint32_t bin, uint32_t row, uint64_t most) {
   const history_cell *c = &m->cells[bin * m->rows + row];
   if (c->accesses) return blues[blue_of(c->accesses, most)];
-  bool there = c->evicted_bytes || (m->resident && m->resident[bin * m->rows + row]); /* what left in the bin was there before */
+  /* what left in the bin was there before */
+  bool there = c->evicted_bytes || (m->resident && m->resident[bin * m->rows + row]);
   return there ? resident_colour : NULL;
 }
 
-typedef struct place { const svg_plot *plot; const sim_history *h; double top, row_height; } place;
+typedef struct place {
+  const svg_plot *plot;
+  const sim_history *h;
+  double top, row_height;
+} place;
 
-static double bin_x(const place *p, uint32_t bin) { return svg_time_x(p->plot, (uint64_t)bin << (p->h->shift + HISTORY_MAP_SHIFT)); }
+static double bin_x(const place *p, uint32_t bin) {
+  return svg_time_x(p->plot, (uint64_t)bin << (p->h->shift + HISTORY_MAP_SHIFT));
+}
 
 /* Neighbours in time with one fill are one rectangle. */
 static void add_row(const place *p, const history_map *m, uint32_t row, uint64_t most, ff_text *out) {
@@ -90,19 +101,23 @@ static void add_row(const place *p, const history_map *m, uint32_t row, uint64_t
     for (end = bin + 1; end < bins && fill_of(m, end, row, most) == fill;) end++;
     if (!fill) continue;
     double x = bin_x(p, bin);
-    ff_text_add(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"%s\"/>\n", x, y, bin_x(p, end) - x + 0.1, p->row_height + 0.1, fill);
+    ff_text_add(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"%s\"/>\n", x, y,
+                bin_x(p, end) - x + 0.1, p->row_height + 0.1, fill);
   }
 }
 
 /* Marks within the cells: far-faults on the left, evictions on the right. One path for all of a colour. */
 static void add_marks(const place *p, const history_map *m, bool faults, ff_text *out) {
   bool open = false;
-  double cell = bin_x(p, 1) - bin_x(p, 0), width = fmax(1, fmin(3, 0.4 * cell)), within = faults ? width / 2 : fmax(cell - width / 2, width);
+  double cell = bin_x(p, 1) - bin_x(p, 0), width = fmax(1, fmin(3, 0.4 * cell)),
+         within = faults ? width / 2 : fmax(cell - width / 2, width);
   for (uint32_t bin = 0; bin < bins_of(p->h); bin++)
     for (uint32_t row = 0; row < m->rows; row++) {
       const history_cell *c = &m->cells[bin * m->rows + row];
       if (!(faults ? c->faults : c->evicted_bytes)) continue;
-      if (!open) ff_text_add(out, "<path fill=\"none\" stroke=\"%s\" stroke-width=\"%.1f\" d=\"", faults ? fault_colour : evicted_colour, width);
+      if (!open)
+        ff_text_add(out, "<path fill=\"none\" stroke=\"%s\" stroke-width=\"%.1f\" d=\"",
+                    faults ? fault_colour : evicted_colour, width);
       ff_text_add(out, "M%.1f %.1fv%.1f", bin_x(p, bin) + within, p->top + row * p->row_height, p->row_height);
       open = true;
     }
@@ -120,7 +135,8 @@ static void add_name(const place *p, const sim_result *r, const history_map *m, 
   char bytes[32], name[64], size[64], row[32];
   if (a && strlen(a->name) > 26) snprintf(name, sizeof name, "%.23s...", a->name);
   else snprintf(name, sizeof name, "%s", a ? a->name : "an allocation");
-  snprintf(size, sizeof size, "%s, rows of %s", ff_format_bytes(a ? a->bytes : m->bytes, bytes, sizeof bytes), ff_format_bytes(UINT64_C(1) << m->row_shift, row, sizeof row));
+  snprintf(size, sizeof size, "%s, rows of %s", ff_format_bytes(a ? a->bytes : m->bytes, bytes, sizeof bytes),
+           ff_format_bytes(UINT64_C(1) << m->row_shift, row, sizeof row));
   double y = p->top + height / 2;
   bool two = height >= 30;
   svg_text(out, p->plot->left - 8, y + (two ? -2 : 4), "text-anchor=\"end\" font-size=\"12\"", name);
@@ -190,7 +206,8 @@ bool figure_heat(const report_run *run, const sim_result *result, ff_text *out) 
     add_name(&p, result, s.map[i], s.height[i], &body);
     p.top += s.height[i] + GAP;
   }
-  svg_text_turned(&body, 18, TOP + height / 2, -90, "text-anchor=\"middle\" font-size=\"13\"", "allocations, addresses growing downwards");
+  svg_text_turned(&body, 18, TOP + height / 2, -90, "text-anchor=\"middle\" font-size=\"13\"",
+                  "allocations, addresses growing downwards");
   double bottom = add_legend(TOP + height + 60, &s, &body);
   char *title = figure_title(run, result);
   svg_begin(WIDTH, bottom + 16, title, out);

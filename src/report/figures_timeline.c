@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The picture of what happened when: a lane per stream, per direction of the link, and for batches of far-faults; below them what is
- * resident and how many far-faults there are, over the same time.
+/* The picture of what happened when: a lane per stream, per direction of the link, and for batches of far-faults; below
+ * them what is resident and how many far-faults there are, over the same time.
  *
- * What always holds: marks of one colour closer than a third of a pixel are one, so a picture stays small however many events there
- * are; what was left out of the history's lists, or is of streams beyond the lanes, is said below. */
+ * What always holds: marks of one colour closer than a third of a pixel are one, so a picture stays small however many
+ * events there are; what was left out of the history's lists, or is of streams beyond the lanes, is said below. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,21 +13,34 @@
 #include "report/figures.h"
 #include "report/svg.h"
 
-enum { WIDTH = 1000, LEFT = 110, RIGHT = 20, TOP = 40, LANE = 24, GAP = 6, STRIP = 80, STRIP_GAP = 30, STREAMS = 8, SHADES = 5 };
+enum {
+  WIDTH = 1000,
+  LEFT = 110,
+  RIGHT = 20,
+  TOP = 40,
+  LANE = 24,
+  GAP = 6,
+  STRIP = 80,
+  STRIP_GAP = 30,
+  STREAMS = 8,
+  SHADES = 5
+};
 
 /* Kernels in shades of one hue, what the link carries in colours that can be told apart. */
 static const char *const kernel_shades[SHADES] = {"#1f2d50", "#4a6491", "#8da2c8", "#c3cfe4", "#666666"};
 static const char *const cause_colours[] = {
-    [HISTORY_CAUSE_COPY] = "#56b4e9", [HISTORY_CAUSE_HINT] = "#117733", [HISTORY_CAUSE_MANAGED] = "#cc79a7", [HISTORY_CAUSE_TOUCH] = "#f0e442",
-    [HISTORY_CAUSE_FAULT] = "#d55e00", [HISTORY_CAUSE_PREFETCH] = "#e69f00", [HISTORY_CAUSE_DECLARED] = "#009e73", [HISTORY_CAUSE_WRITE_BACK] = "#0072b2",
-    [HISTORY_CAUSE_CLEAN] = "#882255", [HISTORY_CAUSE_REMOTE] = "#999999"};
+    [HISTORY_CAUSE_COPY] = "#56b4e9",     [HISTORY_CAUSE_HINT] = "#117733",       [HISTORY_CAUSE_MANAGED] = "#cc79a7",
+    [HISTORY_CAUSE_TOUCH] = "#f0e442",    [HISTORY_CAUSE_FAULT] = "#d55e00",      [HISTORY_CAUSE_PREFETCH] = "#e69f00",
+    [HISTORY_CAUSE_DECLARED] = "#009e73", [HISTORY_CAUSE_WRITE_BACK] = "#0072b2", [HISTORY_CAUSE_CLEAN] = "#882255",
+    [HISTORY_CAUSE_REMOTE] = "#999999"};
 _Static_assert(sizeof cause_colours / sizeof *cause_colours == HISTORY_CAUSE_COUNT, "a colour for each cause");
-static const char *const copy_colour = "#a9d8f5", *const batch_colour = "#8a5a83", *const resident_colour = "#9fc5a8", *const fault_colour = "#d55e00";
+static const char *const copy_colour = "#a9d8f5", *const batch_colour = "#8a5a83", *const resident_colour = "#9fc5a8",
+                         *const fault_colour = "#d55e00";
 
 typedef struct lane { /* being drawn */
   const svg_plot *plot;
   double y, begin, end;
-  const char *colour;   /* of the mark that is open; NULL: none is */
+  const char *colour; /* of the mark that is open; NULL: none is */
   ff_text *out;
 } lane;
 
@@ -51,7 +64,10 @@ static void lane_add(lane *l, uint64_t begin_ps, uint64_t end_ps, const char *co
 
 /* ---- which kernels get a shade of their own: those with the most time ---- */
 
-typedef struct shades { uint32_t kernel[SHADES - 1]; uint32_t count; } shades;
+typedef struct shades {
+  uint32_t kernel[SHADES - 1];
+  uint32_t count;
+} shades;
 
 static uint64_t kernel_time(const sim_result *r, uint32_t kernel) { return r->kernels[kernel].counters.time_ps; }
 
@@ -76,7 +92,11 @@ static const char *shade_of(const shades *s, uint32_t kernel) {
 
 /* ---- lanes ---- */
 
-typedef struct streams { uint32_t number[STREAMS]; uint32_t count; bool more; } streams;
+typedef struct streams {
+  uint32_t number[STREAMS];
+  uint32_t count;
+  bool more;
+} streams;
 
 static void streams_add(streams *s, uint32_t number) {
   uint32_t at = 0;
@@ -101,7 +121,8 @@ static void name_lane(const svg_plot *p, double y, const char *name, ff_text *ou
   svg_text(out, p->left - 8, y + LANE / 2.0 + 4, "text-anchor=\"end\" font-size=\"12\"", name);
 }
 
-static void add_stream(const svg_plot *p, double y, const sim_result *r, uint32_t stream, const shades *s, ff_text *out) {
+static void add_stream(const svg_plot *p, double y, const sim_result *r, uint32_t stream, const shades *s,
+                       ff_text *out) {
   char name[32];
   snprintf(name, sizeof name, stream ? "stream %u" : "default stream", stream);
   name_lane(p, y, name, out);
@@ -112,7 +133,8 @@ static void add_stream(const svg_plot *p, double y, const sim_result *r, uint32_
       lane_add(&copies, h->copies.items[i].begin, h->copies.items[i].end, copy_colour);
   lane_close(&copies);
   for (size_t i = 0; i < h->kernels.count; i++)
-    if (h->kernels.items[i].stream == stream) lane_add(&kernels, h->kernels.items[i].begin, h->kernels.items[i].end, shade_of(s, h->kernels.items[i].kernel));
+    if (h->kernels.items[i].stream == stream)
+      lane_add(&kernels, h->kernels.items[i].begin, h->kernels.items[i].end, shade_of(s, h->kernels.items[i].kernel));
   lane_close(&kernels);
 }
 
@@ -120,20 +142,23 @@ static void add_link(const svg_plot *p, double y, const sim_history *h, bool in,
   name_lane(p, y, in ? "host to GPU" : "GPU to host", out);
   lane l = {.plot = p, .y = y, .out = out};
   for (size_t i = 0; i < h->transfers.count; i++)
-    if (h->transfers.items[i].in == in) lane_add(&l, h->transfers.items[i].begin, h->transfers.items[i].end, cause_colours[h->transfers.items[i].cause]);
+    if (h->transfers.items[i].in == in)
+      lane_add(&l, h->transfers.items[i].begin, h->transfers.items[i].end, cause_colours[h->transfers.items[i].cause]);
   lane_close(&l);
 }
 
 static void add_batches(const svg_plot *p, double y, const sim_history *h, ff_text *out) {
   name_lane(p, y, "fault batches", out);
   lane l = {.plot = p, .y = y, .out = out};
-  for (size_t i = 0; i < h->batches.count; i++) lane_add(&l, h->batches.items[i].begin, h->batches.items[i].end, batch_colour);
+  for (size_t i = 0; i < h->batches.count; i++)
+    lane_add(&l, h->batches.items[i].begin, h->batches.items[i].end, batch_colour);
   lane_close(&l);
 }
 
 /* ---- strips ---- */
 
-static void add_strip(const svg_plot *p, const sim_history *h, history_series series, double scale, const char *name, const char *colour, ff_text *out) {
+static void add_strip(const svg_plot *p, const sim_history *h, history_series series, double scale, const char *name,
+                      const char *colour, ff_text *out) {
   double high = 0, last = -1;
   for (uint32_t bin = 0; bin < h->bins; bin++) high = fmax(high, (double)h->series[series][bin] * scale);
   if (!(high > 0)) high = 1;
@@ -193,8 +218,10 @@ static double add_legend(double y, const sim_result *r, const shades *s, ff_text
 static double add_left_out(double y, const sim_history *h, const streams *s, ff_text *out) {
   ff_text note = {0};
   if (h->kernels_left_out) ff_text_add(&note, "%llu later kernels", (unsigned long long)h->kernels_left_out);
-  if (h->transfers_left_out) ff_text_add(&note, "%s%llu later transfers", note.length ? ", " : "", (unsigned long long)h->transfers_left_out);
-  if (h->batches_left_out) ff_text_add(&note, "%s%llu later batches", note.length ? ", " : "", (unsigned long long)h->batches_left_out);
+  if (h->transfers_left_out)
+    ff_text_add(&note, "%s%llu later transfers", note.length ? ", " : "", (unsigned long long)h->transfers_left_out);
+  if (h->batches_left_out)
+    ff_text_add(&note, "%s%llu later batches", note.length ? ", " : "", (unsigned long long)h->batches_left_out);
   if (s->more) ff_text_add(&note, "%sfurther streams", note.length ? ", " : "");
   if (note.length) {
     ff_text_add(&note, " are not drawn");
@@ -221,7 +248,9 @@ void figure_timeline(const report_run *run, const sim_result *result, ff_text *o
   svg_plot strip = {LEFT, TOP + lane_height + STRIP_GAP, all.width, STRIP, all.end_ps};
   add_strip(&strip, h, HISTORY_resident_bytes, 1.0 / (1 << 20), "resident in GPU memory, MiB", resident_colour, &body);
   strip.top += STRIP + STRIP_GAP;
-  if (faults) add_strip(&strip, h, HISTORY_faults, 1e6 / (double)(UINT64_C(1) << h->shift), "far-faults per microsecond", fault_colour, &body);
+  if (faults)
+    add_strip(&strip, h, HISTORY_faults, 1e6 / (double)(UINT64_C(1) << h->shift), "far-faults per microsecond",
+              fault_colour, &body);
   double bottom = add_left_out(add_legend(all.top + all.height + 60, result, &s, &body), h, &lanes, &body);
   char *title = figure_title(run, result);
   svg_begin(WIDTH, bottom + 16, title, out);

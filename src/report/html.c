@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Puts a run's data into the page that was made from web/. The run's own text goes in, not what was read of it: keys that this
- * version does not know reach the page too. See html.h. */
+/* Puts a run's data into the page that was made from web/. The run's own text goes in, not what was read of it: keys
+ * that this version does not know reach the page too. See html.h. */
 #define _GNU_SOURCE /* memmem */
 #include "report/html.h"
 
@@ -70,12 +70,13 @@ static void add_head(const char *kind, const char *file, ff_text *out) {
   json_decref(head);
 }
 
-ff_status report_html_write(const char *page_name, const char *page, size_t page_size, const char *kind, const char *file,
-                            const char *json, size_t size, ff_text *out, ff_error *error) {
+ff_status report_html_write(const char *page_name, const char *page, size_t page_size, const char *kind,
+                            const char *file, const char *json, size_t size, ff_text *out, ff_error *error) {
   size_t length = strlen(REPORT_HTML_PLACE);
   const char *end = page + page_size, *place = memmem(page, page_size, REPORT_HTML_PLACE, length);
   if (!place || memmem(place + length, (size_t)(end - place) - length, REPORT_HTML_PLACE, length))
-    return ff_fail(error, FF_PARSE, "%s: is not farfault's page: it must have one place for data, %s", page_name, REPORT_HTML_PLACE);
+    return ff_fail(error, FF_PARSE, "%s: is not farfault's page: it must have one place for data, %s", page_name,
+                   REPORT_HTML_PLACE);
   ff_text_add_bytes(out, page, (size_t)(place - page));
   add_head(kind, file, out);
   report_html_embed(json, size, out);

@@ -29,7 +29,9 @@ static json_t *text_value(const char *text) {
 }
 
 void json_put(json_t *object, const char *key, json_t *value) { json_object_set_new(object, key, value); }
-void json_put_count(json_t *object, const char *key, uint64_t value) { json_put(object, key, json_integer((json_int_t)value)); }
+void json_put_count(json_t *object, const char *key, uint64_t value) {
+  json_put(object, key, json_integer((json_int_t)value));
+}
 /* json_real refuses what JSON cannot say (infinity); no number of ours is. */
 void json_put_real(json_t *object, const char *key, double value) { json_put(object, key, json_real(value)); }
 
@@ -111,7 +113,8 @@ static json_t *run_value(const report_run *run, bool history) {
   json_put(root, "complete", json_boolean(run->complete));
   for (uint32_t i = 0; i < run->note_count; i++) json_array_append_new(notes, text_value(run->notes[i]));
   json_put(root, "notes", notes);
-  for (uint32_t i = 0; i < run->result_count; i++) json_array_append_new(runs, result_value(run, &run->results[i], history));
+  for (uint32_t i = 0; i < run->result_count; i++)
+    json_array_append_new(runs, result_value(run, &run->results[i], history));
   json_put(root, "runs", runs);
   json_put(root, "host", host_value(&run->host));
   return root;
@@ -120,7 +123,8 @@ static json_t *run_value(const report_run *run, bool history) {
 static void add_run(const report_run *run, bool history, ff_text *out) {
   json_t *root = run_value(run, history);
   size_t before = out->length;
-  if (json_dump_callback(root, add_chunk, out, JSON_INDENT(1) | JSON_REAL_PRECISION(12))) out->length = before; /* no memory: half a report would be a broken one */
+  /* no memory: half a report would be a broken one */
+  if (json_dump_callback(root, add_chunk, out, JSON_INDENT(1) | JSON_REAL_PRECISION(12))) out->length = before;
   ff_text_add(out, "\n");
   json_decref(root);
 }
@@ -155,7 +159,8 @@ ff_status json_fail(reader *r, const char *key, const char *expected) {
 ff_status json_get_text(reader *r, const json_t *object, const char *key, bool required, char *to, size_t size) {
   const json_t *value = json_object_get(object, key);
   if (!value && !required) return FF_OK;
-  if (!json_is_string(value) || json_string_length(value) >= size) return json_fail(r, key, "a text of acceptable length");
+  if (!json_is_string(value) || json_string_length(value) >= size)
+    return json_fail(r, key, "a text of acceptable length");
   memcpy(to, json_string_value(value), json_string_length(value) + 1);
   return FF_OK;
 }
@@ -189,7 +194,8 @@ static ff_status get_list(reader *r, const json_t *object, const char *key, cons
   *list = json_object_get(object, key);
   *count = 0;
   if (!*list) return FF_OK;
-  if (!json_is_array(*list) || json_array_size(*list) > LIST_LIMIT) return json_fail(r, key, "a list of acceptable length");
+  if (!json_is_array(*list) || json_array_size(*list) > LIST_LIMIT)
+    return json_fail(r, key, "a list of acceptable length");
   *count = (uint32_t)json_array_size(*list);
   return FF_OK;
 }
@@ -211,7 +217,8 @@ static ff_status get_kernels(reader *r, const json_t *object, sim_result *result
   for (uint32_t i = 0; i < count; i++) {
     const json_t *from = json_array_get(list, i);
     sim_kernel_result *kernel = &result->kernels[i];
-    if (json_get_text(r, from, "name", true, kernel->name, sizeof kernel->name) || get_counters(r, from, &kernel->counters))
+    if (json_get_text(r, from, "name", true, kernel->name, sizeof kernel->name) ||
+        get_counters(r, from, &kernel->counters))
       return FF_PARSE;
   }
   return FF_OK;
@@ -287,9 +294,11 @@ static ff_status get_notes(reader *r, const json_t *root, report_run *run) {
 }
 
 static ff_status get_run(reader *r, const json_t *root, report_run *run) {
-  if (!json_is_object(root)) return ff_fail(r->error, FF_PARSE, "%s: is not a farfault run: an object is expected", r->file);
+  if (!json_is_object(root))
+    return ff_fail(r->error, FF_PARSE, "%s: is not a farfault run: an object is expected", r->file);
   const json_t *schema = json_object_get(root, "schema"), *command = json_object_get(root, "command"), *runs;
-  if (!json_is_integer(schema)) return ff_fail(r->error, FF_PARSE, "%s: is not a farfault run: it has no \"schema\"", r->file);
+  if (!json_is_integer(schema))
+    return ff_fail(r->error, FF_PARSE, "%s: is not a farfault run: it has no \"schema\"", r->file);
   if (json_integer_value(schema) != REPORT_SCHEMA)
     return ff_fail(r->error, FF_PARSE, "%s: has schema %lld; this version reads schema %d", r->file,
                    (long long)json_integer_value(schema), REPORT_SCHEMA);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A history as JSON (docs/json.md), written by hand, a list per line, and read back by jansson.
  *
- * What always holds: lists of events are written as columns of equal length; series of zeros and empty lists are left out; maps are
- * written sparse, as flat lists of bin, row, number. Of what is read, every index is one that the reader of it may use: bins, rows,
- * kernels; lists are as long as they say; begin <= end. */
+ * What always holds: lists of events are written as columns of equal length; series of zeros and empty lists are left
+ * out; maps are written sparse, as flat lists of bin, row, number. Of what is read, every index is one that the reader
+ * of it may use: bins, rows, kernels; lists are as long as they say; begin <= end. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,33 +12,44 @@
 
 typedef struct column {
   const char *name;
-  size_t offset, size;         /* of the member: 1, 4 or 8 bytes */
-  const char *const *words;    /* it is written as one of these; NULL: as a number */
+  size_t offset, size;      /* of the member: 1, 4 or 8 bytes */
+  const char *const *words; /* it is written as one of these; NULL: as a number */
   uint32_t word_count;
 } column;
 
 static const char *const direction_names[] = {"d2h", "h2d"};
 
-#define NUMBER(type, name, member) {name, offsetof(type, member), sizeof(((type *)0)->member), NULL, 0}
-#define WORD(type, name, member, words) {name, offsetof(type, member), sizeof(((type *)0)->member), words, sizeof words / sizeof *words}
+#define NUMBER(type, name, member) \
+  { name, offsetof(type, member), sizeof(((type *)0)->member), NULL, 0 }
+#define WORD(type, name, member, words) \
+  { name, offsetof(type, member), sizeof(((type *)0)->member), words, sizeof words / sizeof *words }
 #define SPAN(type) NUMBER(type, "begin_ps", begin), NUMBER(type, "end_ps", end)
-static const column kernel_columns[] = {NUMBER(history_kernel, "kernel", kernel), NUMBER(history_kernel, "launch", launch), NUMBER(history_kernel, "stream", stream),
-                                        SPAN(history_kernel), NUMBER(history_kernel, "blocks", blocks)};
-static const column copy_columns[] = {WORD(history_copy, "kind", kind, history_copy_names), NUMBER(history_copy, "stream", stream),
-                                      NUMBER(history_copy, "allocation", allocation), SPAN(history_copy), NUMBER(history_copy, "bytes", bytes)};
-static const column batch_columns[] = {SPAN(history_batch), NUMBER(history_batch, "faults", faults), NUMBER(history_batch, "bytes", bytes)};
-static const column transfer_columns[] = {WORD(history_transfer, "direction", in, direction_names), WORD(history_transfer, "cause", cause, history_cause_names),
-                                          SPAN(history_transfer), NUMBER(history_transfer, "bytes", bytes), NUMBER(history_transfer, "pieces", pieces)};
+static const column kernel_columns[] = {
+    NUMBER(history_kernel, "kernel", kernel), NUMBER(history_kernel, "launch", launch),
+    NUMBER(history_kernel, "stream", stream), SPAN(history_kernel), NUMBER(history_kernel, "blocks", blocks)};
+static const column copy_columns[] = {
+    WORD(history_copy, "kind", kind, history_copy_names), NUMBER(history_copy, "stream", stream),
+    NUMBER(history_copy, "allocation", allocation), SPAN(history_copy), NUMBER(history_copy, "bytes", bytes)};
+static const column batch_columns[] = {SPAN(history_batch), NUMBER(history_batch, "faults", faults),
+                                       NUMBER(history_batch, "bytes", bytes)};
+static const column transfer_columns[] = {WORD(history_transfer, "direction", in, direction_names),
+                                          WORD(history_transfer, "cause", cause, history_cause_names),
+                                          SPAN(history_transfer), NUMBER(history_transfer, "bytes", bytes),
+                                          NUMBER(history_transfer, "pieces", pieces)};
 
-typedef struct list {          /* one of a history's four */
+typedef struct list { /* one of a history's four */
   const char *name;
   const column *columns;
   uint32_t column_count;
   size_t item_size, items, count, left_out; /* the last three: offsets in sim_history */
 } list;
-#define LIST(name, columns, type) \
-  {#name, columns, sizeof columns / sizeof *columns, sizeof(type), offsetof(sim_history, name.items), offsetof(sim_history, name.count), offsetof(sim_history, name##_left_out)}
-static const list lists[] = {LIST(kernels, kernel_columns, history_kernel), LIST(copies, copy_columns, history_copy), LIST(batches, batch_columns, history_batch),
+#define LIST(name, columns, type)                                                                      \
+  {                                                                                                    \
+#name, columns, sizeof columns / sizeof *columns, sizeof(type), offsetof(sim_history, name.items), \
+        offsetof(sim_history, name.count), offsetof(sim_history, name##_left_out)                      \
+  }
+static const list lists[] = {LIST(kernels, kernel_columns, history_kernel), LIST(copies, copy_columns, history_copy),
+                             LIST(batches, batch_columns, history_batch),
                              LIST(transfers, transfer_columns, history_transfer)};
 enum { LISTS = sizeof lists / sizeof *lists };
 
@@ -55,11 +66,15 @@ static void member_set(void *item, const column *c, uint64_t value) {
   else *(bool *)(void *)at = value != 0;
 }
 
-static uint32_t map_bins(const sim_history *h) { return (h->bins + (1u << HISTORY_MAP_SHIFT) - 1) >> HISTORY_MAP_SHIFT; }
+static uint32_t map_bins(const sim_history *h) {
+  return (h->bins + (1u << HISTORY_MAP_SHIFT) - 1) >> HISTORY_MAP_SHIFT;
+}
 
 /* ---- writing ---- */
 
-static void add_number(ff_text *out, const char *before, uint64_t value) { ff_text_add(out, "%s%llu", before, (unsigned long long)value); }
+static void add_number(ff_text *out, const char *before, uint64_t value) {
+  ff_text_add(out, "%s%llu", before, (unsigned long long)value);
+}
 
 static bool all_zero(const uint64_t *values, uint32_t count) {
   for (uint32_t i = 0; i < count; i++)
@@ -98,7 +113,12 @@ static void add_list(const sim_history *h, const list *l, ff_text *out) {
   ff_text_add(out, "}");
 }
 
-typedef struct sparse { ff_text *out; const char *name; bool open; } sparse; /* opened by the first number, or by sparse_end if `always` */
+/* opened by the first number, or by sparse_end if `always` */
+typedef struct sparse {
+  ff_text *out;
+  const char *name;
+  bool open;
+} sparse;
 
 static void sparse_add(sparse *s, uint32_t bin, uint32_t row, uint64_t value) {
   if (!s->open) ff_text_add(s->out, ",\n      \"%s\": [", s->name);
@@ -131,18 +151,21 @@ static void add_resident(const history_map *m, uint32_t bins, ff_text *out) {
   sparse s = {out, "resident_bytes", false};
   if (!m->resident) return;
   for (uint32_t i = 0; i < bins * m->rows; i++)
-    if (m->resident[i] != (i < m->rows ? 0 : m->resident[i - m->rows])) sparse_add(&s, i / m->rows, i % m->rows, m->resident[i]);
+    if (m->resident[i] != (i < m->rows ? 0 : m->resident[i - m->rows]))
+      sparse_add(&s, i / m->rows, i % m->rows, m->resident[i]);
   sparse_end(&s, true);
 }
 
 static void add_maps(const sim_history *h, ff_text *out) {
   if (!h->maps.count) return;
-  ff_text_add(out, ",\n    \"heat\": {\"bin_ps\": %llu, \"bins\": %u, \"left_out\": %llu, \"maps\": [", 1ull << (h->shift + HISTORY_MAP_SHIFT), map_bins(h),
-              (unsigned long long)h->maps_left_out);
+  ff_text_add(out, ",\n    \"heat\": {\"bin_ps\": %llu, \"bins\": %u, \"left_out\": %llu, \"maps\": [",
+              1ull << (h->shift + HISTORY_MAP_SHIFT), map_bins(h), (unsigned long long)h->maps_left_out);
   for (size_t i = 0; i < h->maps.count; i++) {
     const history_map *m = h->maps.items[i];
-    ff_text_add(out, "%s\n     {\"allocation\": %u, \"address\": %llu, \"bytes\": %llu, \"row_bytes\": %llu, \"rows\": %u", i ? "," : "", m->allocation,
-                (unsigned long long)m->address, (unsigned long long)m->bytes, 1ull << m->row_shift, m->rows);
+    ff_text_add(out,
+                "%s\n     {\"allocation\": %u, \"address\": %llu, \"bytes\": %llu, \"row_bytes\": %llu, \"rows\": %u",
+                i ? "," : "", m->allocation, (unsigned long long)m->address, (unsigned long long)m->bytes,
+                1ull << m->row_shift, m->rows);
     for (int member = 0; member < CELL_MEMBERS; member++) add_cells(m, map_bins(h), (cell_member)member, out);
     add_resident(m, map_bins(h), out);
     ff_text_add(out, "}");
@@ -176,10 +199,12 @@ static const json_t *get_array(json_reader *r, const json_t *object, const char 
 }
 
 /* A power of two as its logarithm. */
-static ff_status get_shift(json_reader *r, const json_t *object, const char *key, uint32_t least, uint32_t most, uint32_t *to) {
+static ff_status get_shift(json_reader *r, const json_t *object, const char *key, uint32_t least, uint32_t most,
+                           uint32_t *to) {
   uint64_t value = 0;
   if (json_get_count(r, object, key, &value)) return FF_PARSE;
-  if (!value || value & (value - 1) || value < UINT64_C(1) << least || value > UINT64_C(1) << most) return json_fail(r, key, "an acceptable power of two");
+  if (!value || value & (value - 1) || value < UINT64_C(1) << least || value > UINT64_C(1) << most)
+    return json_fail(r, key, "an acceptable power of two");
   *to = (uint32_t)__builtin_ctzll(value);
   return FF_OK;
 }
@@ -223,7 +248,9 @@ static ff_status get_list(json_reader *r, const json_t *from, const list *l, sim
   uint32_t count = 0;
   if (!object) return FF_OK;
   if (!json_is_object(object)) return json_fail(r, l->name, "an object");
-  if (get_limited(r, object, "count", HISTORY_EVENTS, &count) || json_get_count(r, object, "left_out", (uint64_t *)(void *)((char *)h + l->left_out))) return FF_PARSE;
+  if (get_limited(r, object, "count", HISTORY_EVENTS, &count) ||
+      json_get_count(r, object, "left_out", (uint64_t *)(void *)((char *)h + l->left_out)))
+    return FF_PARSE;
   char *items = ff_alloc((count ? count : 1) * l->item_size);
   *(char **)(void *)((char *)h + l->items) = items;
   *(size_t *)(void *)((char *)h + l->count) = count;
@@ -238,7 +265,8 @@ static ff_status get_list(json_reader *r, const json_t *from, const list *l, sim
 
 static ff_status check_lists(json_reader *r, const sim_history *h, const sim_result *result) {
   for (size_t i = 0; i < h->kernels.count; i++) {
-    if (h->kernels.items[i].kernel >= result->kernel_count) return json_fail(r, "kernel", "of numbers of the run's kernels");
+    if (h->kernels.items[i].kernel >= result->kernel_count)
+      return json_fail(r, "kernel", "of numbers of the run's kernels");
     if (h->kernels.items[i].begin > h->kernels.items[i].end) return json_fail(r, "end_ps", "behind the begin");
   }
   for (size_t i = 0; i < h->copies.count; i++)
@@ -251,7 +279,8 @@ static ff_status check_lists(json_reader *r, const sim_history *h, const sim_res
 }
 
 /* The next bin, row, number of a sparse list; *at moves on. */
-static ff_status get_triple(json_reader *r, const json_t *values, const char *key, const history_map *m, uint32_t bins, size_t *at, uint64_t triple[3]) {
+static ff_status get_triple(json_reader *r, const json_t *values, const char *key, const history_map *m, uint32_t bins,
+                            size_t *at, uint64_t triple[3]) {
   const uint64_t limits[3] = {bins - 1, m->rows - 1, INT64_MAX};
   if (!bins) return json_fail(r, key, "empty, but there are no bins");
   for (int i = 0; i < 3; i++)
@@ -263,12 +292,14 @@ static ff_status get_triple(json_reader *r, const json_t *values, const char *ke
 static ff_status sparse_list(json_reader *r, const json_t *object, const char *key, const json_t **values) {
   *values = json_object_get(object, key);
   if (!*values) return FF_OK;
-  if (!json_is_array(*values) || json_array_size(*values) % 3 || json_array_size(*values) > 3 * HISTORY_ROWS * HISTORY_MAP_BINS)
+  if (!json_is_array(*values) || json_array_size(*values) % 3 ||
+      json_array_size(*values) > 3 * HISTORY_ROWS * HISTORY_MAP_BINS)
     return json_fail(r, key, "a list of bin, row, number");
   return FF_OK;
 }
 
-static ff_status get_cells(json_reader *r, const json_t *object, cell_member member, const history_map *m, uint32_t bins) {
+static ff_status get_cells(json_reader *r, const json_t *object, cell_member member, const history_map *m,
+                           uint32_t bins) {
   const json_t *values;
   uint64_t triple[3];
   if (sparse_list(r, object, cell_names[member], &values)) return FF_PARSE;
@@ -296,11 +327,13 @@ static ff_status get_map(json_reader *r, const json_t *object, sim_history *h) {
   history_map *m = ff_alloc(sizeof *m);
   FF_PUSH(&h->maps, m);
   if (!json_is_object(object)) return json_fail(r, "maps", "a list of objects");
-  if (get_limited(r, object, "allocation", UINT32_MAX, &m->allocation) || json_get_count(r, object, "address", &m->address) ||
-      json_get_count(r, object, "bytes", &m->bytes) || get_shift(r, object, "row_bytes", 12, 62, &m->row_shift) ||
+  if (get_limited(r, object, "allocation", UINT32_MAX, &m->allocation) ||
+      json_get_count(r, object, "address", &m->address) || json_get_count(r, object, "bytes", &m->bytes) ||
+      get_shift(r, object, "row_bytes", 12, 62, &m->row_shift) ||
       get_limited(r, object, "rows", HISTORY_ROWS, &m->rows))
     return FF_PARSE;
-  if (!m->bytes || (m->bytes - 1) >> m->row_shift != (uint64_t)m->rows - 1) return json_fail(r, "rows", "what bytes and row_bytes make");
+  if (!m->bytes || (m->bytes - 1) >> m->row_shift != (uint64_t)m->rows - 1)
+    return json_fail(r, "rows", "what bytes and row_bytes make");
   m->cells = ff_alloc((size_t)HISTORY_MAP_BINS * m->rows * sizeof *m->cells);
   for (int member = 0; member < CELL_MEMBERS; member++)
     if (get_cells(r, object, (cell_member)member, m, map_bins(h))) return FF_PARSE;
@@ -310,7 +343,8 @@ static ff_status get_map(json_reader *r, const json_t *object, sim_history *h) {
 static ff_status get_maps(json_reader *r, const json_t *from, sim_history *h) {
   const json_t *heat = json_object_get(from, "heat"), *maps = json_object_get(heat, "maps");
   if (!heat) return FF_OK;
-  if (!json_is_array(maps) || json_array_size(maps) > HISTORY_MAPS) return json_fail(r, "maps", "a list of acceptable length");
+  if (!json_is_array(maps) || json_array_size(maps) > HISTORY_MAPS)
+    return json_fail(r, "maps", "a list of acceptable length");
   if (json_get_count(r, heat, "left_out", &h->maps_left_out)) return FF_PARSE;
   for (size_t i = 0; i < json_array_size(maps); i++)
     if (get_map(r, json_array_get(maps, i), h)) return FF_PARSE;
@@ -320,7 +354,9 @@ static ff_status get_maps(json_reader *r, const json_t *from, sim_history *h) {
 ff_status json_history_read(json_reader *r, const json_t *from, sim_result *result) {
   sim_history *h = result->history = history_create();
   if (!json_is_object(from)) return json_fail(r, "history", "an object");
-  if (get_shift(r, from, "bin_ps", 0, 53, &h->shift) || get_limited(r, from, "bins", HISTORY_BINS, &h->bins) || get_series(r, from, h)) return FF_PARSE;
+  if (get_shift(r, from, "bin_ps", 0, 53, &h->shift) || get_limited(r, from, "bins", HISTORY_BINS, &h->bins) ||
+      get_series(r, from, h))
+    return FF_PARSE;
   for (int i = 0; i < LISTS; i++)
     if (get_list(r, from, &lists[i], h)) return FF_PARSE;
   ff_status status = check_lists(r, h, result);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What json.c, json_stacks.c and json_history.c share: writing and reading parts of a run's JSON. Private to report/.
  *
- * The readers leave *to as it is where the key is absent, and fail with the file's and the key's name where the type is wrong. */
+ * The readers leave *to as it is where the key is absent, and fail with the file's and the key's name where the type is
+ * wrong. */
 #ifndef FF_REPORT_JSON_PARTS_H
 #define FF_REPORT_JSON_PARTS_H
 
@@ -14,9 +15,9 @@ typedef struct json_reader {
   ff_error *error;
 } json_reader;
 
-void json_put(json_t *object, const char *key, json_t *value);          /* owns the value from now on */
+void json_put(json_t *object, const char *key, json_t *value); /* owns the value from now on */
 void json_put_count(json_t *object, const char *key, uint64_t value);
-void json_put_real(json_t *object, const char *key, double value);      /* finite */
+void json_put_real(json_t *object, const char *key, double value); /* finite */
 
 /* FILE: "KEY" is not EXPECTED; FF_PARSE. */
 ff_status json_fail(json_reader *r, const char *key, const char *expected);
@@ -31,7 +32,8 @@ ff_status json_stacks_read(json_reader *r, const json_t *from, sim_stacks *stack
 
 /* The value of the key "history", without a line end. */
 void json_history_write(const sim_history *history, ff_text *out);
-/* Reads it into result->history, which the caller frees whatever is returned; kernels and allocations have been read before. */
+/* Reads it into result->history, which the caller frees whatever is returned; kernels and allocations have been read
+ * before. */
 ff_status json_history_read(json_reader *r, const json_t *from, sim_result *result);
 
 #endif

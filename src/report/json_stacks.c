@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a simulation with memory stacks found, as the key "stacks" of its run (docs/json.md).
  *
- * What always holds: a machine without stacks has no such key; sums and ratios are written for readers and not read; a list has as many numbers as
- * there are stacks. Input is never trusted. */
+ * What always holds: a machine without stacks has no such key; sums and ratios are written for readers and not read; a
+ * list has as many numbers as there are stacks. Input is never trusted. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,17 +56,20 @@ json_t *json_stacks_value(const sim_stacks *stacks, const sim_counters *c) {
 /* ---- reading ---- */
 
 static ff_status read_numbers(json_reader *r, const json_t *list, const char *key, uint64_t *to, uint32_t count) {
-  if (!json_is_array(list) || json_array_size(list) != count) return json_fail(r, key, "a list with a number for each stack");
+  if (!json_is_array(list) || json_array_size(list) != count)
+    return json_fail(r, key, "a list with a number for each stack");
   for (uint32_t i = 0; i < count; i++) {
     const json_t *value = json_array_get(list, i);
-    if (!json_is_integer(value) || json_integer_value(value) < 0) return json_fail(r, key, "a list of whole numbers from 0");
+    if (!json_is_integer(value) || json_integer_value(value) < 0)
+      return json_fail(r, key, "a list of whole numbers from 0");
     to[i] = (uint64_t)json_integer_value(value);
   }
   return FF_OK;
 }
 
 static ff_status read_cross(json_reader *r, const json_t *list, sim_stacks *s) {
-  if (!json_is_array(list) || json_array_size(list) != s->count) return json_fail(r, "cross_bytes", "a list with a list for each stack");
+  if (!json_is_array(list) || json_array_size(list) != s->count)
+    return json_fail(r, "cross_bytes", "a list with a list for each stack");
   for (uint32_t i = 0; i < s->count; i++)
     if (read_numbers(r, json_array_get(list, i), "cross_bytes", s->cross[i], s->count)) return FF_PARSE;
   return FF_OK;
@@ -83,7 +86,8 @@ static ff_status read_choice(json_reader *r, const json_t *from, sim_stacks *s) 
   uint64_t count = 0;
   if (!json_is_object(from)) return json_fail(r, "stacks", "an object");
   if (json_get_count(r, from, "count", &count) || json_get_text(r, from, "offload", true, offload, sizeof offload) ||
-      json_get_text(r, from, "map", true, s->map, sizeof s->map) || json_get_text(r, from, "found", false, s->found, sizeof s->found))
+      json_get_text(r, from, "map", true, s->map, sizeof s->map) ||
+      json_get_text(r, from, "found", false, s->found, sizeof s->found))
     return FF_PARSE;
   if (!count || count > SIM_STACKS) return json_fail(r, "count", "a number of memory stacks");
   s->count = (uint32_t)count;
@@ -97,7 +101,8 @@ ff_status json_stacks_read(json_reader *r, const json_t *from, sim_stacks *s) {
 #include "machine/stacks/stacks.def"
 #undef X
   if (read_joule(r, from, "link_joule", &s->link_joule) || read_joule(r, from, "idle_joule", &s->idle_joule) ||
-      read_joule(r, from, "activation_joule", &s->activation_joule) || read_joule(r, from, "read_joule", &s->read_joule))
+      read_joule(r, from, "activation_joule", &s->activation_joule) ||
+      read_joule(r, from, "read_joule", &s->read_joule))
     return FF_PARSE;
   if (read_numbers(r, json_object_get(from, "tx_bytes"), "tx_bytes", s->tx, s->count) ||
       read_numbers(r, json_object_get(from, "rx_bytes"), "rx_bytes", s->rx, s->count) ||

@@ -60,9 +60,14 @@ double report_ratio(const report_run *run, const sim_result *result) {
 }
 
 /* Of kernels; the copies that a map waits for, while the SMs stand still, are copies of the program. */
-static uint64_t work_ps(const sim_result *result) { return result->counters.kernel_ps > result->stacks.stopped_ps ? result->counters.kernel_ps - result->stacks.stopped_ps : 0; }
+static uint64_t work_ps(const sim_result *result) {
+  return result->counters.kernel_ps > result->stacks.stopped_ps ? result->counters.kernel_ps - result->stacks.stopped_ps
+                                                                : 0;
+}
 
-static bool has_kernels(const sim_result *result) { return result->stacks.count && has_time(result) && result->complete && work_ps(result); }
+static bool has_kernels(const sim_result *result) {
+  return result->stacks.count && has_time(result) && result->complete && work_ps(result);
+}
 
 double report_stacks_speed(const report_run *run, const sim_result *result) {
   const sim_result *first = NULL;
@@ -73,8 +78,8 @@ double report_stacks_speed(const report_run *run, const sim_result *result) {
 }
 
 /* value scaled down by `step` until it is below `limit`, with three significant digits. */
-static void format_scaled(double value, double step, double limit, const char *const *units, size_t unit_count, char *buffer,
-                          size_t size) {
+static void format_scaled(double value, double step, double limit, const char *const *units, size_t unit_count,
+                          char *buffer, size_t size) {
   size_t unit = 0;
   while (value >= limit && unit + 1 < unit_count) {
     value /= step;
@@ -105,9 +110,10 @@ void report_note_thrashing(report_run *run, const sim_result *result) {
   ff_text note = {0};
   ff_text_add(&note, "%s", result->memory);
   if (result->device) ff_text_add(&note, " on device %u", result->device - 1);
-  ff_text_add(&note, " is thrashing: %s far-faults, each page came %s times on average, the link was used %.0f %% of the time",
-              report_format_count(result->counters.faults, count, sizeof count), report_format_count((uint64_t)came, times, sizeof times),
-              100 * sim_link_utilisation(&result->counters));
+  ff_text_add(&note,
+              " is thrashing: %s far-faults, each page came %s times on average, the link was used %.0f %% of the time",
+              report_format_count(result->counters.faults, count, sizeof count),
+              report_format_count((uint64_t)came, times, sizeof times), 100 * sim_link_utilisation(&result->counters));
   report_note(run, note.chars);
   free(note.chars);
 }

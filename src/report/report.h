@@ -35,7 +35,7 @@ typedef struct report_run { /* all pointers are owned: report_free */
   bool complete;            /* the program ended and every simulation with it */
   char **notes;             /* lines for the reader ("values depend on %clock") */
   uint32_t note_count;
-  sim_result *results;      /* one per manager, in the order asked for; may be none (functional only) */
+  sim_result *results; /* one per manager, in the order asked for; may be none (functional only) */
   uint32_t result_count;
   report_host host;
 } report_run;
@@ -51,22 +51,24 @@ void report_note_thrashing(report_run *run, const sim_result *result);
 const sim_result *report_baseline(const report_run *run, uint32_t device);
 /* Why the manager could not run the program: its error, without its own name in front. Belongs to the result. */
 const char *report_reason(const sim_result *result);
-double report_ratio(const report_run *run, const sim_result *result); /* 0: there is none (an error, no time, a snapshot) */
-/* How much faster kernels are than those of the first simulation with memory stacks: its kernel_ps over this one's; 0: there is none, as above. */
+/* 0: there is none (an error, no time, a snapshot) */
+double report_ratio(const report_run *run, const sim_result *result);
+/* How much faster kernels are than those of the first simulation with memory stacks: its kernel_ps over this one's; 0:
+ * there is none, as above. */
 double report_stacks_speed(const report_run *run, const sim_result *result);
 
 /* The JSON text of schema 1, ending in a newline, added to *out. */
 void report_json_write(const report_run *run, ff_text *out);
 /* The same with the history of each run that has one (-o). */
 void report_json_write_whole(const report_run *run, ff_text *out);
-/* Reads it back. Unknown keys are ignored (later versions may add some), a wrong type or another schema is FF_PARSE with
- * `file` (a name for messages), line and column where the text is not JSON at all. */
+/* Reads it back. Unknown keys are ignored (later versions may add some), a wrong type or another schema is FF_PARSE
+ * with `file` (a name for messages), line and column where the text is not JSON at all. */
 ff_status report_json_read(const char *file, const char *text, size_t size, report_run *run, ff_error *error);
 ff_status report_file_read(const char *path, report_run *run, ff_error *error);
 
 /* CSV by RFC 4180 but with bare newlines: a header row, then one row per manager: memory, machine, complete, error, the
- * derived columns of the JSON, every counter. `header`: whether to write the header row (several runs in one file); `stacks`: whether to write the
- * columns of memory stacks (report_has_stacks, of any run of the file). */
+ * derived columns of the JSON, every counter. `header`: whether to write the header row (several runs in one file);
+ * `stacks`: whether to write the columns of memory stacks (report_has_stacks, of any run of the file). */
 void report_csv_write(const report_run *run, bool header, bool stacks, ff_text *out);
 bool report_has_stacks(const report_run *run); /* a machine of it has memory stacks */
 

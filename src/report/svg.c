@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *const svg_colours[SVG_COLOURS] = {"#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#999999", "#f0e442"};
+const char *const svg_colours[SVG_COLOURS] = {"#0072b2", "#e69f00", "#009e73", "#cc79a7",
+                                              "#56b4e9", "#d55e00", "#999999", "#f0e442"};
 
 static const double LETTER = 6.4; /* about as wide as a letter of the legend is */
 
@@ -21,8 +22,10 @@ static void add_escaped(ff_text *out, const char *text) {
 }
 
 void svg_begin(double width, double height, const char *title, ff_text *out) {
-  ff_text_add(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" font-family=\"sans-serif\" fill=\"#222\" role=\"img\" aria-label=\"", width,
-              height, width, height);
+  ff_text_add(
+      out,
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" font-family=\"sans-serif\" fill=\"#222\" role=\"img\" aria-label=\"",
+      width, height, width, height);
   add_escaped(out, title);
   ff_text_add(out, "\">\n");
   ff_text_add(out, "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n");
@@ -87,7 +90,10 @@ double svg_time_x(const svg_plot *p, uint64_t ps) {
 }
 
 void svg_time_axis(const svg_plot *p, ff_text *out) {
-  static const struct { double ps; const char *name; } units[] = {{1, "ps"}, {1e3, "ns"}, {1e6, "us"}, {1e9, "ms"}, {1e12, "s"}};
+  static const struct {
+    double ps;
+    const char *name;
+  } units[] = {{1, "ps"}, {1e3, "ns"}, {1e6, "us"}, {1e9, "ms"}, {1e12, "s"}};
   size_t unit = 0;
   while (unit + 1 < sizeof units / sizeof *units && (double)p->end_ps >= 2 * units[unit + 1].ps) unit++;
   double end = p->end_ps ? (double)p->end_ps / units[unit].ps : 1, step = svg_step(end);
@@ -104,7 +110,9 @@ void svg_time_axis(const svg_plot *p, ff_text *out) {
   svg_text(out, p->left + p->width / 2, bottom + 36, "text-anchor=\"middle\" font-size=\"13\"", name);
 }
 
-double svg_value_y(const svg_plot *p, double high, double value) { return p->top + p->height * (1 - fmax(0, fmin(1, value / high))); }
+double svg_value_y(const svg_plot *p, double high, double value) {
+  return p->top + p->height * (1 - fmax(0, fmin(1, value / high)));
+}
 
 void svg_value_axis(const svg_plot *p, double high, double step, const char *name, ff_text *out) {
   for (int i = 0; i * step <= high * (1 + 1e-9); i++) {

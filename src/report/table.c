@@ -78,9 +78,13 @@ static void add_spaces(ff_text *out, size_t count) {
 
 /* ---- what fits ---- */
 
-enum { GAP = 2, WORDS_MIN = 40, KEPT = 2 }; /* between columns; the least for a column of words; columns that are always there */
+/* between columns; the least for a column of words; columns that are always there */
+enum { GAP = 2, WORDS_MIN = 40, KEPT = 2 };
 
-static struct { size_t width; FF_VEC(char *) said; } fit; /* `said` is freed with the program */
+static struct {
+  size_t width;
+  FF_VEC(char *) said;
+} fit; /* `said` is freed with the program */
 
 void table_fit(size_t width) { fit.width = width; }
 
@@ -160,14 +164,16 @@ static void end_line(ff_text *out) {
   ff_text_add_bytes(out, "\n", 1);
 }
 
-/* One line of a row: what is left of its cells, of which only columns of words go on in a further one. True: there is more. */
+/* One line of a row: what is left of its cells, of which only columns of words go on in a further one. True: there is
+ * more. */
 static bool write_line(const table *t, const layout *l, const char **rest, size_t indent, ff_text *out) {
   bool more = false, first = true;
   add_spaces(out, indent);
   for (size_t i = 0; i < l->columns; i++) {
     if (!l->shown[i] || !rest[i]) continue;
     if (!first) add_spaces(out, GAP);
-    size_t length = t->align[i] == 'w' ? line_length(rest[i], l->widths[i]) : strlen(rest[i]), width = characters_in(rest[i], length);
+    size_t length = t->align[i] == 'w' ? line_length(rest[i], l->widths[i]) : strlen(rest[i]),
+           width = characters_in(rest[i], length);
     size_t pad = l->widths[i] > width ? l->widths[i] - width : 0;
     if (t->align[i] == 'r') add_spaces(out, pad);
     ff_text_add_bytes(out, rest[i], length);

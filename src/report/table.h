@@ -2,8 +2,8 @@
 /* Aligned columns of text: cells are added row by row, then the whole is written with each column as wide as its widest
  * cell. Private to report/ (and used by cli/ for its lists).
  *
- * What always holds: without table_fit all columns are written; a line never ends in spaces; control characters in a cell are shown as '?'; a cell's width is its
- * number of UTF-8 characters. */
+ * What always holds: without table_fit all columns are written; a line never ends in spaces; control characters in a
+ * cell are shown as '?'; a cell's width is its number of UTF-8 characters. */
 #ifndef FF_REPORT_TABLE_H
 #define FF_REPORT_TABLE_H
 
@@ -15,15 +15,19 @@
 enum { TABLE_COLUMNS = 256 };
 
 typedef struct table {
-  const char *align;         /* one letter per column: l or r, w: left, of words that may go on in a further line; its length is the number of columns,
+  const char *
+      align; /* one letter per column: l or r, w: left, of words that may go on in a further line; its length is the number of columns,
                                 at most TABLE_COLUMNS */
-  const char *const *names;  /* of the columns, NULL-ended; NULL: the first row has them */
-  const char *const *spare;  /* names of columns that a narrow terminal can do without, the first one first, NULL-ended; then come those on the right. NULL: none */
-  FF_VEC(char *) cells;      /* owned, row by row */
+  const char *const *names; /* of the columns, NULL-ended; NULL: the first row has them */
+  /* names of columns that a narrow terminal can do without, the first one first, NULL-ended; then come those on the
+   * right. NULL: none */
+  const char *const *spare;
+  FF_VEC(char *) cells; /* owned, row by row */
 } table;
 
-/* How many characters a line of tables may have from now on, of the whole program; 0 (at the start): any number. Columns that do not fit are
- * left out, but for the first two, and a line below the table says which; the same line is not said twice. */
+/* How many characters a line of tables may have from now on, of the whole program; 0 (at the start): any number.
+ * Columns that do not fit are left out, but for the first two, and a line below the table says which; the same line is
+ * not said twice. */
 void table_fit(size_t width);
 
 /* `align` is borrowed until table_free, as names and spare are that are set behind it. */
@@ -31,8 +35,8 @@ void table_start(table *t, const char *align);
 void table_cell(table *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* As table_cell, but a text longer than `width` is cut in its middle ("start...end"). */
 void table_cell_cut(table *t, const char *text, size_t width);
-/* Cells as all tables have them: a time in picoseconds, a count, bytes, a share of a whole in percent ("-" where there is no whole), a header's
- * names (NULL-ended). */
+/* Cells as all tables have them: a time in picoseconds, a count, bytes, a share of a whole in percent ("-" where there
+ * is no whole), a header's names (NULL-ended). */
 void table_time(table *t, uint64_t picoseconds);
 void table_count(table *t, uint64_t count);
 void table_bytes(table *t, uint64_t bytes);

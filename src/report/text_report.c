@@ -44,8 +44,8 @@ static void error_write(const sim_result *result, ff_text *out) {
 
 /* The table of one of the program's devices. */
 static void device_write(const report_run *run, uint32_t device, ff_text *out) {
-  static const char *const names[] = {"memory", "time", "ratio", "kernels", "transfers", "far-faults", "to GPU", "to CPU",
-                                      "link used", "TLB miss", NULL};
+  static const char *const names[] = {"memory", "time",   "ratio",     "kernels",  "transfers", "far-faults",
+                                      "to GPU", "to CPU", "link used", "TLB miss", NULL};
   table t;
   table_start(&t, "lrrrrrrrrr");
   t.spare = (const char *const[]){"TLB miss", "link used", "transfers", "kernels", NULL};
@@ -74,8 +74,9 @@ static void managers_write(const report_run *run, ff_text *out) {
 }
 
 static void kernels_write(const sim_result *result, ff_text *out) {
-  static const char *const names[] = {"kernel", "launches", "blocks", "time", "warp instr.", "accesses", "sectors", "L1 hit",
-                                      "L2 hit", "TLB miss", "far-faults", "to GPU", NULL};
+  static const char *const names[] = {"kernel",     "launches", "blocks", "time",   "warp instr.",
+                                      "accesses",   "sectors",  "L1 hit", "L2 hit", "TLB miss",
+                                      "far-faults", "to GPU",   NULL};
   table t;
   table_start(&t, "lrrrrrrrrrrr");
   t.spare = (const char *const[]){"sectors", "accesses", "L1 hit", "L2 hit", "TLB miss", "blocks", "warp instr.", NULL};
@@ -104,8 +105,8 @@ static const char *kind_of(const sim_allocation_result *allocation) {
 }
 
 static void allocations_write(const sim_result *result, ff_text *out) {
-  static const char *const names[] = {"allocation", "kind", "bytes", "accesses", "sectors", "far-faults", "to GPU", "to CPU",
-                                      NULL};
+  static const char *const names[] = {"allocation", "kind",   "bytes",  "accesses", "sectors",
+                                      "far-faults", "to GPU", "to CPU", NULL};
   table t;
   table_start(&t, "llrrrrrr");
   t.spare = (const char *const[]){"sectors", "accesses", NULL};
@@ -148,15 +149,19 @@ static void host_write(const report_host *host, ff_text *out) {
               report_format_count((uint64_t)per_second, rate, sizeof rate),
               report_format_count(host->warp_accesses, accesses, sizeof accesses));
   if (host->compiled_launches)
-    ff_text_add(out, "native code: in %s of %s kernel launches\n", report_format_count(host->compiled_launches, accesses, sizeof accesses),
+    ff_text_add(out, "native code: in %s of %s kernel launches\n",
+                report_format_count(host->compiled_launches, accesses, sizeof accesses),
                 report_format_count(host->launches, instructions, sizeof instructions));
 }
 
 static void incomplete_write(const report_run *run, ff_text *out) {
   bool over = true;
-  for (uint32_t i = 0; i < run->result_count; i++) over = over && (run->results[i].complete || run->results[i].error[0]);
+  for (uint32_t i = 0; i < run->result_count; i++)
+    over = over && (run->results[i].complete || run->results[i].error[0]);
   ff_text_add(out, "incomplete: the program did not end by itself%s\n",
-              !run->result_count ? "" : over ? "; the numbers are of what it did until then" : "; the numbers are as far as each simulation was, so there are no ratios");
+              !run->result_count ? ""
+              : over             ? "; the numbers are of what it did until then"
+                                 : "; the numbers are as far as each simulation was, so there are no ratios");
 }
 
 static bool launched_nothing(const report_run *run) {

@@ -13,7 +13,10 @@ static bool shown(const sim_result *result) { return result->stacks.count && !re
 
 /* "1.23 mJ". */
 static void joule_cell(table *t, double joule) {
-  static const struct { double size; const char *unit; } units[] = {{1, "J"}, {1e-3, "mJ"}, {1e-6, "uJ"}, {1e-9, "nJ"}, {1e-12, "pJ"}};
+  static const struct {
+    double size;
+    const char *unit;
+  } units[] = {{1, "J"}, {1e-3, "mJ"}, {1e-6, "uJ"}, {1e-9, "nJ"}, {1e-12, "pJ"}};
   size_t i = 0;
   if (!(joule > 0)) {
     table_cell(t, "0 J");
@@ -73,13 +76,17 @@ static bool any_instances(const report_run *run) {
 }
 
 void text_stacks_write(const report_run *run, ff_text *out) {
-  static const char *const traffic[] = {"memory stacks", "speed", "learning", "off-chip", "TX", "RX", "between", "inside", "energy", "links", "idle", "rows", "reads", NULL};
-  static const char *const instances[] = {"candidates", "instances", "colocated", "offloaded", "learning", "too few", "TX busy", "RX busy", "slow", "full", "instructions", "map", NULL};
+  static const char *const traffic[] = {"memory stacks", "speed",  "learning", "off-chip", "TX",   "RX",    "between",
+                                        "inside",        "energy", "links",    "idle",     "rows", "reads", NULL};
+  static const char *const instances[] = {"candidates",   "instances", "colocated", "offloaded", "learning",
+                                          "too few",      "TX busy",   "RX busy",   "slow",      "full",
+                                          "instructions", "map",       NULL};
   table t;
   if (!report_has_stacks(run)) return;
   ff_text_add(out, "\n");
   table_start(&t, "lrrrrrrrrrrrr");
-  t.spare = (const char *const[]){"reads", "rows", "idle", "links", "learning", "inside", "between", "energy", "RX", "TX", NULL};
+  t.spare = (const char *const[]){"reads",   "rows",   "idle", "links", "learning", "inside",
+                                  "between", "energy", "RX",   "TX",    NULL};
   table_names(&t, traffic);
   for (uint32_t i = 0; i < run->result_count; i++)
     if (shown(&run->results[i])) traffic_row(run, &run->results[i], &t);

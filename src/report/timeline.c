@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The timeline (timeline.h): events are gathered as references, sorted by time, then written one per line.
  *
- * Tracks ("threads") of a process: 1 the link to the GPU, 2 the link to the CPU, 3 batches of far-faults, from 10 on the streams in
- * order of their numbers. Counters have the process's track 0. */
+ * Tracks ("threads") of a process: 1 the link to the GPU, 2 the link to the CPU, 3 batches of far-faults, from 10 on
+ * the streams in order of their numbers. Counters have the process's track 0. */
 #include "report/timeline.h"
 
 #include <jansson.h>
@@ -16,7 +16,7 @@ typedef enum event_kind { EVENT_KERNEL, EVENT_COPY, EVENT_BATCH, EVENT_TRANSFER,
 
 typedef struct event {
   uint64_t begin, end;
-  uint32_t run, index;   /* index: into its list; of a counter: the bin */
+  uint32_t run, index; /* index: into its list; of a counter: the bin */
   uint32_t kind, series;
 } event;
 
@@ -53,9 +53,13 @@ static void add_stream(process *p, uint32_t stream) {
   p->streams.items[at] = stream;
 }
 
-#define GATHER(list, event_name)                                                                                    \
-  for (size_t i = 0; i < h->list.count; i++)                                                                        \
-  FF_PUSH(&t->events, ((event){.begin = h->list.items[i].begin, .end = h->list.items[i].end, .run = run, .index = (uint32_t)i, .kind = event_name}))
+#define GATHER(list, event_name)                                  \
+  for (size_t i = 0; i < h->list.count; i++)                      \
+    FF_PUSH(&t->events, ((event){.begin = h->list.items[i].begin, \
+                                 .end = h->list.items[i].end,     \
+                                 .run = run,                      \
+                                 .index = (uint32_t)i,            \
+                                 .kind = event_name}))
 
 /* A counter's value holds until its next event: one per bin where it changes, and a 0 at the end. */
 static void gather_series(timeline *t, const sim_history *h, uint32_t run, uint32_t series) {
@@ -64,7 +68,13 @@ static void gather_series(timeline *t, const sim_history *h, uint32_t run, uint3
   if (series == HISTORY_kernel_ps) return; /* the streams' tracks show it */
   for (uint32_t bin = 0; bin <= h->bins; bin++) {
     uint64_t value = bin < h->bins ? values[bin] : 0;
-    if (value != before) FF_PUSH(&t->events, ((event){.begin = (uint64_t)bin << h->shift, .end = 0, .run = run, .index = bin, .kind = EVENT_COUNTER, .series = series}));
+    if (value != before)
+      FF_PUSH(&t->events, ((event){.begin = (uint64_t)bin << h->shift,
+                                   .end = 0,
+                                   .run = run,
+                                   .index = bin,
+                                   .kind = EVENT_COUNTER,
+                                   .series = series}));
     before = value;
   }
 }
@@ -109,7 +119,8 @@ static void add_time(ff_text *out, const char *key, uint64_t ps) {
 }
 
 static void add_meta(ff_text *out, uint32_t pid, uint32_t tid, const char *what, const char *key, const char *value) {
-  ff_text_add(out, "{\"ph\":\"M\",\"pid\":%u,\"tid\":%u,\"ts\":0,\"name\":\"%s\",\"args\":{\"%s\":%s}},\n", pid, tid, what, key, value);
+  ff_text_add(out, "{\"ph\":\"M\",\"pid\":%u,\"tid\":%u,\"ts\":0,\"name\":\"%s\",\"args\":{\"%s\":%s}},\n", pid, tid,
+              what, key, value);
 }
 
 static void add_track(ff_text *out, uint32_t pid, uint32_t tid, uint32_t order, const char *name) {
@@ -162,55 +173,61 @@ static void add_span(ff_text *out, const process *p, uint32_t tid, const event *
 static void add_kernel(ff_text *out, const process *p, const event *e) {
   const history_kernel *k = &p->history->kernels.items[e->index];
   add_span(out, p, stream_track(p, k->stream), e, "kernel");
-  ff_text_add(out, "\"name\":%s,\"args\":{\"launch\":%llu,\"blocks\":%llu}}", p->kernels[k->kernel], (unsigned long long)k->launch, (unsigned long long)k->blocks);
+  ff_text_add(out, "\"name\":%s,\"args\":{\"launch\":%llu,\"blocks\":%llu}}", p->kernels[k->kernel],
+              (unsigned long long)k->launch, (unsigned long long)k->blocks);
 }
 
 static void add_copy(ff_text *out, const process *p, const event *e) {
-  static const char *const names[HISTORY_COPY_COUNT] = {"copy to GPU", "copy to CPU", "copy within GPU", "copy within CPU", "set", "prefetch to GPU", "prefetch to CPU"};
+  static const char *const names[HISTORY_COPY_COUNT] = {
+      "copy to GPU", "copy to CPU", "copy within GPU", "copy within CPU", "set", "prefetch to GPU", "prefetch to CPU"};
   const history_copy *c = &p->history->copies.items[e->index];
   add_span(out, p, stream_track(p, c->stream), e, "copy");
-  ff_text_add(out, "\"name\":\"%s\",\"args\":{\"bytes\":%llu,\"allocation\":%u}}", names[c->kind], (unsigned long long)c->bytes, c->allocation);
+  ff_text_add(out, "\"name\":\"%s\",\"args\":{\"bytes\":%llu,\"allocation\":%u}}", names[c->kind],
+              (unsigned long long)c->bytes, c->allocation);
 }
 
 static void add_batch(ff_text *out, const process *p, const event *e) {
   const history_batch *b = &p->history->batches.items[e->index];
   add_span(out, p, TRACK_BATCHES, e, "far-fault");
-  ff_text_add(out, "\"name\":\"batch\",\"args\":{\"faults\":%llu,\"bytes\":%llu}}", (unsigned long long)b->faults, (unsigned long long)b->bytes);
+  ff_text_add(out, "\"name\":\"batch\",\"args\":{\"faults\":%llu,\"bytes\":%llu}}", (unsigned long long)b->faults,
+              (unsigned long long)b->bytes);
 }
 
 static void add_transfer(ff_text *out, const process *p, const event *e) {
   const history_transfer *x = &p->history->transfers.items[e->index];
   add_span(out, p, x->in ? TRACK_TO_GPU : TRACK_TO_CPU, e, "link");
-  ff_text_add(out, "\"name\":\"%s\",\"args\":{\"bytes\":%llu,\"pieces\":%llu}}", history_cause_names[x->cause], (unsigned long long)x->bytes, (unsigned long long)x->pieces);
+  ff_text_add(out, "\"name\":\"%s\",\"args\":{\"bytes\":%llu,\"pieces\":%llu}}", history_cause_names[x->cause],
+              (unsigned long long)x->bytes, (unsigned long long)x->pieces);
 }
 
 /* What a series is as a counter: a level in MiB, a share of the time, GB/s, or events per microsecond. */
 static void add_counter(ff_text *out, const process *p, const event *e) {
   const sim_history *h = p->history;
   const history_series_info *info = &history_series_infos[e->series];
-  double value = e->index < h->bins ? (double)h->series[e->series][e->index] : 0, width = (double)(UINT64_C(1) << h->shift);
+  double value = e->index < h->bins ? (double)h->series[e->series][e->index] : 0,
+         width = (double)(UINT64_C(1) << h->shift);
   const char *unit = "per us";
   if (info->level) {
     value /= 1 << 20;
     unit = "MiB";
-  }
-  else if (e->series == HISTORY_block_ps) {
+  } else if (e->series == HISTORY_block_ps) {
     value /= width;
     unit = "at one time";
-  }
-  else if (!strcmp(info->unit, "ps")) {
+  } else if (!strcmp(info->unit, "ps")) {
     value *= 100 / width;
     unit = "%";
-  }
-  else if (!strcmp(info->unit, "B")) {
+  } else if (!strcmp(info->unit, "B")) {
     value *= 1000 / width;
     unit = "GB/s";
-  }
-  else value *= 1e6 / width;
+  } else value *= 1e6 / width;
   char name[64];
   size_t length = strlen(info->name), cut = strlen("_ps");
   bool bytes = !strcmp(info->unit, "B"), time = !strcmp(info->unit, "ps");
-  snprintf(name, sizeof name, "%.*s%s", (int)(length - (bytes ? strlen("_bytes") : time ? cut : 0)), info->name, e->series == HISTORY_block_ps ? "s" : "");
+  snprintf(name, sizeof name, "%.*s%s",
+           (int)(length - (bytes  ? strlen("_bytes")
+                           : time ? cut
+                                  : 0)),
+           info->name, e->series == HISTORY_block_ps ? "s" : "");
   for (char *c = name; *c; c++)
     if (*c == '_') *c = ' ';
   ff_text_add(out, "{\"ph\":\"C\",\"pid\":%u,\"tid\":%u,", p->pid, TRACK_COUNTERS);
@@ -250,7 +267,10 @@ uint32_t report_timeline_write(const report_run *run, ff_text *out) {
   uint32_t count = t.count;
   if (count) {
     char *command = quoted(run->command ? run->command : "");
-    ff_text_add(out, "{\"displayTimeUnit\":\"ns\",\n\"otherData\":{\"command\":%s,\"version\":\"farfault %s\"},\n\"traceEvents\":[\n", command, FARFAULT_VERSION);
+    ff_text_add(
+        out,
+        "{\"displayTimeUnit\":\"ns\",\n\"otherData\":{\"command\":%s,\"version\":\"farfault %s\"},\n\"traceEvents\":[\n",
+        command, FARFAULT_VERSION);
     for (uint32_t i = 0; i < count; i++) add_process(&t.processes[i], out);
     for (size_t i = 0; i < t.events.count; i++) {
       add_event(out, &t.processes[t.events.items[i].run], &t.events.items[i]);

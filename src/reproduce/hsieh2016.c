@@ -1,32 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The experiments of "Transparent Offloading and Mapping (TOM): Enabling Programmer-Transparent Near-Data Processing in GPU Systems" (Hsieh, Ebrahimi,
- * Kim, Vijaykumar, Chatterjee, O'Connor, Mutlu, Keckler, ISCA 2016): code blocks that run in memory stacks, and which stack has an address.
+/* The experiments of "Transparent Offloading and Mapping (TOM): Enabling Programmer-Transparent Near-Data Processing in
+ * GPU Systems" (Hsieh, Ebrahimi, Kim, Vijaykumar, Chatterjee, O'Connor, Mutlu, Keckler, ISCA 2016): code blocks that
+ * run in memory stacks, and which stack has an address.
  *
- * Speed is over a GPU that offloads nothing, has the SMs that the stacks would have (68 instead of 64 and one in each) and the baseline's map. Its time is that
- * of the kernels. "Learned" is the pair of bits that the first 0.1 % of the recording's instances choose, from the start: our runs are some 10,000 instances
- * long, of which the GPU holds thousands at once, so that in them the share of the time that goes into learning says nothing of the paper's long ones; it is
- * in the rows "while learning", with the program's copies left out.
+ * Speed is over a GPU that offloads nothing, has the SMs that the stacks would have (68 instead of 64 and one in each)
+ * and the baseline's map. Its time is that of the kernels. "Learned" is the pair of bits that the first 0.1 % of the
+ * recording's instances choose, from the start: our runs are some 10,000 instances long, of which the GPU holds
+ * thousands at once, so that in them the share of the time that goes into learning says nothing of the paper's long
+ * ones; it is in the rows "while learning", with the program's copies left out.
  * Traffic is all that links between GPU and stacks and between stacks carry, energy that of links and DRAM.
  *
  * The programs are of the paper's ten kinds. Each is recorded once; all settings simulate the recording. */
 #include "reproduce/repro_private.h"
 
 static const repro_program programs[] = {
-    {"BP",  "backprop",      {"1000 3", "262144 1", "1048576 1"},                             {0.5, 20, 100}},
-    {"BFS", "bfs",           {"2000 8 1", "524288 8 1", "1048576 8 1"},                            {0.5, 60, 150}},
-    {"KM",  "kmeans",        {"1000 5 6 3 1", "131072 34 5 2 1", "262144 34 5 2 1"},                {0.5, 40, 150}},
-    {"CFD", "cfd",           {"40 30 1", "512 256 1", "1024 512 1"},                         {0.5, 30, 150}},
-    {"HW",  "heartwall",     {"20 2 96 70 6 3", "2048 2 1024 1024 8 4", "4096 3 2048 1024 8 4"}, {0.5, 30, 200}},
-    {"LIB", "greeks",        {"300 6", "32768 12", "65536 20"},                              {0.5, 25, 150}},
-    {"RAY", "raytrace",      {"64 30 5 2", "1024 512 8 3", "2048 1024 8 3"},                  {0.5, 25, 150}},
-    {"FWT", "walsh",         {"13 0", "21 0", "23 0"},                                      {0.5, 20, 200}},
-    {"SP",  "scalarproduct", {"20 8192 1", "1024 16384 1", "4096 16384 1"},                   {0.5, 30, 100}},
-    {"RD",  "reduce",        {"50000 16 1", "16777216 4096 1", "67108864 8192 1"},                 {0.5, 30, 100}},
+    {"BP", "backprop", {"1000 3", "262144 1", "1048576 1"}, {0.5, 20, 100}},
+    {"BFS", "bfs", {"2000 8 1", "524288 8 1", "1048576 8 1"}, {0.5, 60, 150}},
+    {"KM", "kmeans", {"1000 5 6 3 1", "131072 34 5 2 1", "262144 34 5 2 1"}, {0.5, 40, 150}},
+    {"CFD", "cfd", {"40 30 1", "512 256 1", "1024 512 1"}, {0.5, 30, 150}},
+    {"HW", "heartwall", {"20 2 96 70 6 3", "2048 2 1024 1024 8 4", "4096 3 2048 1024 8 4"}, {0.5, 30, 200}},
+    {"LIB", "greeks", {"300 6", "32768 12", "65536 20"}, {0.5, 25, 150}},
+    {"RAY", "raytrace", {"64 30 5 2", "1024 512 8 3", "2048 1024 8 3"}, {0.5, 25, 150}},
+    {"FWT", "walsh", {"13 0", "21 0", "23 0"}, {0.5, 20, 200}},
+    {"SP", "scalarproduct", {"20 8192 1", "1024 16384 1", "4096 16384 1"}, {0.5, 30, 100}},
+    {"RD", "reduce", {"50000 16 1", "16777216 4096 1", "67108864 8192 1"}, {0.5, 30, 100}},
 };
 
 #define CONTROLLED "copy+offload=controlled+map="
 #define LEARNED "<by learned 0.1%>"
-#define CROSS(share, gbs) {"cross " share, CONTROLLED LEARNED "+stack_cross_gbs=" gbs, NULL}
+#define CROSS(share, gbs) \
+  { "cross " share, CONTROLLED LEARNED "+stack_cross_gbs=" gbs, NULL }
 
 static const repro_setting settings[] = {
     /* from the recordings */
@@ -37,8 +40,16 @@ static const repro_setting settings[] = {
     {"by learned 0.1%", NULL, NULL},
     {"by learned 0.5%", NULL, NULL},
     {"by learned 1%", NULL, NULL},
-    {"by 7:8", NULL, NULL}, {"by 8:9", NULL, NULL}, {"by 9:10", NULL, NULL}, {"by 10:11", NULL, NULL}, {"by 11:12", NULL, NULL},
-    {"by 12:13", NULL, NULL}, {"by 13:14", NULL, NULL}, {"by 14:15", NULL, NULL}, {"by 15:16", NULL, NULL}, {"by 16:17", NULL, NULL},
+    {"by 7:8", NULL, NULL},
+    {"by 8:9", NULL, NULL},
+    {"by 9:10", NULL, NULL},
+    {"by 10:11", NULL, NULL},
+    {"by 11:12", NULL, NULL},
+    {"by 12:13", NULL, NULL},
+    {"by 13:14", NULL, NULL},
+    {"by 14:15", NULL, NULL},
+    {"by 15:16", NULL, NULL},
+    {"by 16:17", NULL, NULL},
     /* simulated */
     {"none", "copy+offload=none+map=baseline", NULL},
     {"none, 64 SMs", "copy+offload=none+map=baseline+stack_saved_sms=0", NULL},
@@ -60,7 +71,8 @@ static const repro_setting settings[] = {
     {"warps x4", CONTROLLED LEARNED "+stack_warps=192", NULL},
     {"none, half the links", "copy+offload=none+map=baseline+stack_tx_gbs=40+stack_rx_gbs=40", NULL},
     {"half the links", CONTROLLED LEARNED "+stack_tx_gbs=40+stack_rx_gbs=40", NULL},
-    {"four SMs, half the links", CONTROLLED LEARNED "+stack_sms=4+stack_warps=192+stack_tx_gbs=40+stack_rx_gbs=40", NULL},
+    {"four SMs, half the links", CONTROLLED LEARNED "+stack_sms=4+stack_warps=192+stack_tx_gbs=40+stack_rx_gbs=40",
+     NULL},
     {"four SMs", CONTROLLED LEARNED "+stack_sms=4+stack_warps=192", NULL},
 };
 
@@ -71,8 +83,12 @@ static double over(double a, double b) { return b > 0 ? a / b : REPRO_NONE; }
 /* Of kernels; the copies that a map waits for are copies of the program. */
 static double work_ps(const repro_measured *m) { return (double)(m->counters.kernel_ps - m->stacks.stopped_ps); }
 static double speed(const repro_measured *a, const repro_measured *b) { return over(work_ps(b), work_ps(a)); }
-static double traffic(const repro_measured *a, const repro_measured *b) { return over((double)sim_stacks_traffic(&a->stacks), (double)sim_stacks_traffic(&b->stacks)); }
-static double energy(const repro_measured *a, const repro_measured *b) { return over(sim_stacks_joule(&a->stacks), sim_stacks_joule(&b->stacks)); }
+static double traffic(const repro_measured *a, const repro_measured *b) {
+  return over((double)sim_stacks_traffic(&a->stacks), (double)sim_stacks_traffic(&b->stacks));
+}
+static double energy(const repro_measured *a, const repro_measured *b) {
+  return over(sim_stacks_joule(&a->stacks), sim_stacks_joule(&b->stacks));
+}
 static double energy_in_use(const repro_measured *a, const repro_measured *b) {
   return over(sim_stacks_joule(&a->stacks) - a->stacks.idle_joule, sim_stacks_joule(&b->stacks) - b->stacks.idle_joule);
 }
@@ -87,35 +103,52 @@ static double channel_used(const repro_measured *a, const repro_measured *b) {
   return over((double)most / (REPRO_TOM_LINK_GBS * 1e9), work_ps(a) * 1e-12);
 }
 
-static double colocation(const repro_measured *a, const repro_measured *b) { return over((double)a->stacks.colocated, (double)a->stacks.instances); }
-static double offloaded(const repro_measured *a, const repro_measured *b) { return over((double)a->stacks.offloaded, (double)a->stacks.instances); }
+static double colocation(const repro_measured *a, const repro_measured *b) {
+  return over((double)a->stacks.colocated, (double)a->stacks.instances);
+}
+static double offloaded(const repro_measured *a, const repro_measured *b) {
+  return over((double)a->stacks.offloaded, (double)a->stacks.instances);
+}
 static double in_stacks(const repro_measured *a, const repro_measured *b) {
   return over((double)a->stacks.offloaded_instructions, (double)a->counters.warp_instructions);
 }
-static double some_fixed(const repro_measured *a, const repro_measured *b) { return over((double)a->offsets.some_fixed, (double)a->offsets.candidates); }
-static double all_fixed(const repro_measured *a, const repro_measured *b) { return over((double)a->offsets.all_fixed, (double)a->offsets.candidates); }
+static double some_fixed(const repro_measured *a, const repro_measured *b) {
+  return over((double)a->offsets.some_fixed, (double)a->offsets.candidates);
+}
+static double all_fixed(const repro_measured *a, const repro_measured *b) {
+  return over((double)a->offsets.all_fixed, (double)a->offsets.candidates);
+}
 
 /* ---- the paper's numbers ---- */
 
 #define EVERY_PAIR "by 7:8|by 8:9|by 9:10|by 10:11|by 11:12|by 12:13|by 13:14|by 14:15|by 15:16|by 16:17"
 
-#define SPEED(name, setting, average, best)                                                                                   \
-  {name ": speed (geometric mean)", average, REPRO_GEOMETRIC, speed, setting, "none", NULL, 0, false},                        \
-      {name ": speed (highest)", best, REPRO_HIGHEST, speed, setting, "none", NULL, 0, false},                                \
-      {name ": speed (lowest)", REPRO_NONE, REPRO_LOWEST, speed, setting, "none", NULL, 0, false}
-#define COLOCATED(name, setting, average) {name ": instances in one stack (arithmetic mean)", average, REPRO_ARITHMETIC, colocation, setting, NULL, NULL, 0, false}
+#define SPEED(name, setting, average, best)                                                            \
+  {name ": speed (geometric mean)", average, REPRO_GEOMETRIC, speed, setting, "none", NULL, 0, false}, \
+      {name ": speed (highest)", best, REPRO_HIGHEST, speed, setting, "none", NULL, 0, false}, {       \
+    name ": speed (lowest)", REPRO_NONE, REPRO_LOWEST, speed, setting, "none", NULL, 0, false          \
+  }
+#define COLOCATED(name, setting, average)                                                                             \
+  {                                                                                                                   \
+    name ": instances in one stack (arithmetic mean)", average, REPRO_ARITHMETIC, colocation, setting, NULL, NULL, 0, \
+        false                                                                                                         \
+  }
 #define BY_PAIR(bits) COLOCATED("bits " bits, "by " bits, REPRO_NONE)
-#define SAVED(name, what, setting, average, best)                                                       \
-  {name " (arithmetic mean)", average, REPRO_ARITHMETIC, what, setting, "none", NULL, 0, false},        \
-      {name " (lowest)", best, REPRO_LOWEST, what, setting, "none", NULL, 0, false}
-#define OF(program, setting, value) {program ", " setting ": speed", value, REPRO_ONE, speed, setting, "none", program, 0, false}
-#define EACH(setting)                                                                                                                                \
-  OF("BP", setting, REPRO_NONE), OF("BFS", setting, REPRO_NONE), OF("KM", setting, REPRO_NONE), OF("CFD", setting, REPRO_NONE),                      \
-      OF("HW", setting, REPRO_NONE), OF("RAY", setting, REPRO_NONE), OF("FWT", setting, REPRO_NONE), OF("SP", setting, REPRO_NONE), OF("RD", setting, REPRO_NONE)
+#define SAVED(name, what, setting, average, best)                                                  \
+  {name " (arithmetic mean)", average, REPRO_ARITHMETIC, what, setting, "none", NULL, 0, false}, { \
+    name " (lowest)", best, REPRO_LOWEST, what, setting, "none", NULL, 0, false                    \
+  }
+#define OF(program, setting, value) \
+  { program ", " setting ": speed", value, REPRO_ONE, speed, setting, "none", program, 0, false }
+#define EACH(setting)                                                                                \
+  OF("BP", setting, REPRO_NONE), OF("BFS", setting, REPRO_NONE), OF("KM", setting, REPRO_NONE),      \
+      OF("CFD", setting, REPRO_NONE), OF("HW", setting, REPRO_NONE), OF("RAY", setting, REPRO_NONE), \
+      OF("FWT", setting, REPRO_NONE), OF("SP", setting, REPRO_NONE), OF("RD", setting, REPRO_NONE)
 
 static const repro_row rows[] = {
     /* section 3.2.1 */
-    {"candidates with accesses at fixed offsets (arithmetic mean)", 0.85, REPRO_ARITHMETIC, some_fixed, "offsets", NULL, NULL, 0, false},
+    {"candidates with accesses at fixed offsets (arithmetic mean)", 0.85, REPRO_ARITHMETIC, some_fixed, "offsets", NULL,
+     NULL, 0, false},
     {"programs in which all offsets are fixed", 0.6, REPRO_SHARE, all_fixed, "offsets", NULL, NULL, 1, false},
     /* sections 3.2.1 and 3.2.2, figure 6 */
     COLOCATED("baseline map", "by baseline", 0.38),
@@ -124,12 +157,22 @@ static const repro_row rows[] = {
     COLOCATED("learned from 0.5 %", "by learned 0.5%", REPRO_NONE),
     COLOCATED("learned from 1 %", "by learned 1%", REPRO_NONE),
     COLOCATED("a linear map for each allocation", "by linear", REPRO_NONE),
-    {"one pair for all programs, the best: instances in one stack (arithmetic mean)", REPRO_NONE, REPRO_ARITHMETIC, colocation, EVERY_PAIR, NULL, NULL, 0, true},
-    BY_PAIR("7:8"), BY_PAIR("8:9"), BY_PAIR("9:10"), BY_PAIR("10:11"), BY_PAIR("11:12"), BY_PAIR("12:13"), BY_PAIR("13:14"), BY_PAIR("14:15"), BY_PAIR("15:16"),
+    {"one pair for all programs, the best: instances in one stack (arithmetic mean)", REPRO_NONE, REPRO_ARITHMETIC,
+     colocation, EVERY_PAIR, NULL, NULL, 0, true},
+    BY_PAIR("7:8"),
+    BY_PAIR("8:9"),
+    BY_PAIR("9:10"),
+    BY_PAIR("10:11"),
+    BY_PAIR("11:12"),
+    BY_PAIR("12:13"),
+    BY_PAIR("13:14"),
+    BY_PAIR("14:15"),
+    BY_PAIR("15:16"),
     BY_PAIR("16:17"),
     /* section 2, figures 2 and 3 */
     SPEED("ideal offloading", "ideal", 1.58, 2.19),
-    {"ideal map over the baseline's, controlled: speed (geometric mean)", 1.13, REPRO_GEOMETRIC, speed, "controlled oracle", "controlled baseline", NULL, 0, false},
+    {"ideal map over the baseline's, controlled: speed (geometric mean)", 1.13, REPRO_GEOMETRIC, speed,
+     "controlled oracle", "controlled baseline", NULL, 0, false},
     /* section 6.1, figure 8 */
     SPEED("controlled, learned", "controlled learned", 1.3, 1.76),
     SPEED("controlled, baseline map", "controlled baseline", REPRO_NONE, REPRO_NONE),
@@ -139,56 +182,124 @@ static const repro_row rows[] = {
     SPEED("nothing offloaded, 64 SMs", "none, 64 SMs", REPRO_NONE, REPRO_NONE),
     SPEED("always, learned", "always learned", 0.97, REPRO_NONE),
     SPEED("always, baseline map", "always baseline", 0.93, REPRO_NONE),
-    {"learned over baseline map, controlled: speed (geometric mean)", 1.1, REPRO_GEOMETRIC, speed, "controlled learned", "controlled baseline", NULL, 0, false},
+    {"learned over baseline map, controlled: speed (geometric mean)", 1.1, REPRO_GEOMETRIC, speed, "controlled learned",
+     "controlled baseline", NULL, 0, false},
     OF("LIB", "always learned", 0.36),
     OF("LIB", "controlled learned", 1.52),
     EACH("controlled learned"),
-    {"nothing offloaded: busiest channel of a stack, share of its bandwidth (arithmetic mean)", REPRO_NONE, REPRO_ARITHMETIC, channel_used, "none", NULL, NULL, 0, false},
-    {"controlled, learned: instances offloaded (arithmetic mean)", REPRO_NONE, REPRO_ARITHMETIC, offloaded, "controlled learned", NULL, NULL, 0, false},
-    {"controlled, learned: instructions in stacks (arithmetic mean)", REPRO_NONE, REPRO_ARITHMETIC, in_stacks, "controlled learned", NULL, NULL, 0, false},
-    {"always, learned: instructions in stacks (arithmetic mean)", REPRO_NONE, REPRO_ARITHMETIC, in_stacks, "always learned", NULL, NULL, 0, false},
+    {"nothing offloaded: busiest channel of a stack, share of its bandwidth (arithmetic mean)", REPRO_NONE,
+     REPRO_ARITHMETIC, channel_used, "none", NULL, NULL, 0, false},
+    {"controlled, learned: instances offloaded (arithmetic mean)", REPRO_NONE, REPRO_ARITHMETIC, offloaded,
+     "controlled learned", NULL, NULL, 0, false},
+    {"controlled, learned: instructions in stacks (arithmetic mean)", REPRO_NONE, REPRO_ARITHMETIC, in_stacks,
+     "controlled learned", NULL, NULL, 0, false},
+    {"always, learned: instructions in stacks (arithmetic mean)", REPRO_NONE, REPRO_ARITHMETIC, in_stacks,
+     "always learned", NULL, NULL, 0, false},
     /* sections 6.2 and 6.3, figures 9 and 10 */
     SAVED("controlled, learned: traffic", traffic, "controlled learned", 0.87, 0.63),
     SAVED("always, learned: traffic", traffic, "always learned", 0.62, 0.01),
     SAVED("controlled, learned: energy", energy, "controlled learned", 0.89, 0.63),
-    {"controlled, learned: energy but for idle links (arithmetic mean)", REPRO_NONE, REPRO_ARITHMETIC, energy_in_use, "controlled learned", "none", NULL, 0, false},
+    {"controlled, learned: energy but for idle links (arithmetic mean)", REPRO_NONE, REPRO_ARITHMETIC, energy_in_use,
+     "controlled learned", "none", NULL, 0, false},
     /* section 6.4, figures 11 and 12 */
-    {"link between stacks, 0.125 of the GPU's: speed (geometric mean)", 1.17, REPRO_GEOMETRIC, speed, "cross 0.125", "none", NULL, 0, false},
-    {"link between stacks, 0.25 of the GPU's: speed (geometric mean)", 1.29, REPRO_GEOMETRIC, speed, "cross 0.25", "none", NULL, 0, false},
-    {"link between stacks, 0.5 of the GPU's: speed (geometric mean)", 1.3, REPRO_GEOMETRIC, speed, "controlled learned", "none", NULL, 0, false},
-    {"link between stacks, as the GPU's: speed (geometric mean)", 1.31, REPRO_GEOMETRIC, speed, "cross 1", "none", NULL, 0, false},
+    {"link between stacks, 0.125 of the GPU's: speed (geometric mean)", 1.17, REPRO_GEOMETRIC, speed, "cross 0.125",
+     "none", NULL, 0, false},
+    {"link between stacks, 0.25 of the GPU's: speed (geometric mean)", 1.29, REPRO_GEOMETRIC, speed, "cross 0.25",
+     "none", NULL, 0, false},
+    {"link between stacks, 0.5 of the GPU's: speed (geometric mean)", 1.3, REPRO_GEOMETRIC, speed, "controlled learned",
+     "none", NULL, 0, false},
+    {"link between stacks, as the GPU's: speed (geometric mean)", 1.31, REPRO_GEOMETRIC, speed, "cross 1", "none", NULL,
+     0, false},
     SPEED("a third of the warps in stacks", "16 warps", REPRO_NONE, REPRO_NONE),
-    {"twice the warps in stacks: speed (geometric mean)", REPRO_NONE, REPRO_GEOMETRIC, speed, "warps x2", "none", NULL, 0, false},
-    {"four times the warps in stacks: speed (geometric mean)", REPRO_NONE, REPRO_GEOMETRIC, speed, "warps x4", "none", NULL, 0, false},
-    {"four SMs in each stack: speed (geometric mean)", REPRO_NONE, REPRO_GEOMETRIC, speed, "four SMs", "none", NULL, 0, false},
-    {"links of half the bandwidth: speed (geometric mean)", REPRO_NONE, REPRO_GEOMETRIC, speed, "half the links", "none, half the links", NULL, 0, false},
-    {"links of half the bandwidth, four SMs in each stack: speed (geometric mean)", REPRO_NONE, REPRO_GEOMETRIC, speed, "four SMs, half the links", "none, half the links", NULL, 0, false},
-    {"stacks no faster inside than their link: speed (geometric mean)", 1.28, REPRO_GEOMETRIC, speed, "slow inside", "none, slow inside", NULL, 0, false},
+    {"twice the warps in stacks: speed (geometric mean)", REPRO_NONE, REPRO_GEOMETRIC, speed, "warps x2", "none", NULL,
+     0, false},
+    {"four times the warps in stacks: speed (geometric mean)", REPRO_NONE, REPRO_GEOMETRIC, speed, "warps x4", "none",
+     NULL, 0, false},
+    {"four SMs in each stack: speed (geometric mean)", REPRO_NONE, REPRO_GEOMETRIC, speed, "four SMs", "none", NULL, 0,
+     false},
+    {"links of half the bandwidth: speed (geometric mean)", REPRO_NONE, REPRO_GEOMETRIC, speed, "half the links",
+     "none, half the links", NULL, 0, false},
+    {"links of half the bandwidth, four SMs in each stack: speed (geometric mean)", REPRO_NONE, REPRO_GEOMETRIC, speed,
+     "four SMs, half the links", "none, half the links", NULL, 0, false},
+    {"stacks no faster inside than their link: speed (geometric mean)", 1.28, REPRO_GEOMETRIC, speed, "slow inside",
+     "none, slow inside", NULL, 0, false},
 };
 
-#define SERIES_PAIR(bits) {bits, "by " bits, NULL}
+#define SERIES_PAIR(bits) \
+  { bits, "by " bits, NULL }
 
 static const repro_panel panels[] = {
-    {"Speed", "times a GPU without offloading", "geometric mean", speed, REPRO_GEOMETRIC, false, 1, "as fast as without",
+    {"Speed",
+     "times a GPU without offloading",
+     "geometric mean",
+     speed,
+     REPRO_GEOMETRIC,
+     false,
+     1,
+     "as fast as without",
      {{"ideal", "ideal", "none"},
       {"always, baseline map", "always baseline", "none"},
       {"always, learned", "always learned", "none"},
       {"controlled, baseline map", "controlled baseline", "none"},
-      {"controlled, learned", "controlled learned", "none"}}, 5},
-    {"Instances whose accesses lie in one stack", "share", "arithmetic mean", colocation, REPRO_ARITHMETIC, false, REPRO_NONE, NULL,
+      {"controlled, learned", "controlled learned", "none"}},
+     5},
+    {"Instances whose accesses lie in one stack",
+     "share",
+     "arithmetic mean",
+     colocation,
+     REPRO_ARITHMETIC,
+     false,
+     REPRO_NONE,
+     NULL,
      {{"baseline map", "by baseline", NULL},
       {"learned, 0.1 %", "by learned 0.1%", NULL},
       {"learned, 1 %", "by learned 1%", NULL},
       {"oracle", "by oracle", NULL},
-      {"linear", "by linear", NULL}}, 5},
-    {"The same by pair of address bits", "share", "arithmetic mean", colocation, REPRO_ARITHMETIC, false, REPRO_NONE, NULL,
-     {SERIES_PAIR("7:8"), SERIES_PAIR("8:9"), SERIES_PAIR("9:10"), SERIES_PAIR("10:11"), SERIES_PAIR("11:12"), SERIES_PAIR("12:13"), SERIES_PAIR("13:14"),
-      SERIES_PAIR("14:15"), SERIES_PAIR("15:16"), SERIES_PAIR("16:17")}, 10},
-    {"Traffic on all links", "of that without offloading", "arithmetic mean", traffic, REPRO_ARITHMETIC, false, 1, "as much as without",
-     {{"always, learned", "always learned", "none"}, {"controlled, baseline map", "controlled baseline", "none"}, {"controlled, learned", "controlled learned", "none"}}, 3},
-    {"Energy of links and DRAM", "of that without offloading", "arithmetic mean", energy, REPRO_ARITHMETIC, false, 1, "as much as without",
-     {{"always, learned", "always learned", "none"}, {"controlled, baseline map", "controlled baseline", "none"}, {"controlled, learned", "controlled learned", "none"}}, 3},
-    {"Speed, controlled, learned, with other stacks", "times a GPU without offloading", "geometric mean", speed, REPRO_GEOMETRIC, false, 1, "as fast as without",
+      {"linear", "by linear", NULL}},
+     5},
+    {"The same by pair of address bits",
+     "share",
+     "arithmetic mean",
+     colocation,
+     REPRO_ARITHMETIC,
+     false,
+     REPRO_NONE,
+     NULL,
+     {SERIES_PAIR("7:8"), SERIES_PAIR("8:9"), SERIES_PAIR("9:10"), SERIES_PAIR("10:11"), SERIES_PAIR("11:12"),
+      SERIES_PAIR("12:13"), SERIES_PAIR("13:14"), SERIES_PAIR("14:15"), SERIES_PAIR("15:16"), SERIES_PAIR("16:17")},
+     10},
+    {"Traffic on all links",
+     "of that without offloading",
+     "arithmetic mean",
+     traffic,
+     REPRO_ARITHMETIC,
+     false,
+     1,
+     "as much as without",
+     {{"always, learned", "always learned", "none"},
+      {"controlled, baseline map", "controlled baseline", "none"},
+      {"controlled, learned", "controlled learned", "none"}},
+     3},
+    {"Energy of links and DRAM",
+     "of that without offloading",
+     "arithmetic mean",
+     energy,
+     REPRO_ARITHMETIC,
+     false,
+     1,
+     "as much as without",
+     {{"always, learned", "always learned", "none"},
+      {"controlled, baseline map", "controlled baseline", "none"},
+      {"controlled, learned", "controlled learned", "none"}},
+     3},
+    {"Speed, controlled, learned, with other stacks",
+     "times a GPU without offloading",
+     "geometric mean",
+     speed,
+     REPRO_GEOMETRIC,
+     false,
+     1,
+     "as fast as without",
      {{"links between stacks x 0.125", "cross 0.125", "none"},
       {"x 0.25", "cross 0.25", "none"},
       {"x 0.5", "controlled learned", "none"},
@@ -197,14 +308,24 @@ static const repro_panel panels[] = {
       {"twice the warps", "warps x2", "none"},
       {"four times", "warps x4", "none"},
       {"four SMs in each", "four SMs", "none"},
-      {"no faster inside", "slow inside", "none, slow inside"}}, 9},
-    {"Share of instructions that stacks run", "share", "arithmetic mean", in_stacks, REPRO_ARITHMETIC, false, REPRO_NONE, NULL,
-     {{"always, learned", "always learned", NULL}, {"controlled, learned", "controlled learned", NULL}}, 2},
+      {"no faster inside", "slow inside", "none, slow inside"}},
+     9},
+    {"Share of instructions that stacks run",
+     "share",
+     "arithmetic mean",
+     in_stacks,
+     REPRO_ARITHMETIC,
+     false,
+     REPRO_NONE,
+     NULL,
+     {{"always, learned", "always learned", NULL}, {"controlled, learned", "controlled learned", NULL}},
+     2},
 };
 
 const repro_paper repro_hsieh2016 = {
     .name = "hsieh2016",
-    .title = "Hsieh et al.: Transparent Offloading and Mapping (TOM): enabling programmer-transparent near-data processing in GPU systems, ISCA 2016",
+    .title =
+        "Hsieh et al.: Transparent Offloading and Mapping (TOM): enabling programmer-transparent near-data processing in GPU systems, ISCA 2016",
     .machine = "tom",
     .programs = programs,
     .settings = settings,

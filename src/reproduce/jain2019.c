@@ -1,31 +1,49 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The experiments of "Fractional GPUs: Software-based Compute and Memory Bandwidth Reservation for GPUs" (Jain, Baek, Wang, Rajkumar, RTAS
- * 2019): a GPU in equal partitions, a program in the first, another one again and again in all others, and what that does to the
- * first one's kernel times. CP: SMs of one's own; CMP: memory modules of one's own, too; MPS: a share of the threads.
+/* The experiments of "Fractional GPUs: Software-based Compute and Memory Bandwidth Reservation for GPUs" (Jain, Baek,
+ * Wang, Rajkumar, RTAS 2019): a GPU in equal partitions, a program in the first, another one again and again in all
+ * others, and what that does to the first one's kernel times. CP: SMs of one's own; CMP: memory modules of one's own,
+ * too; MPS: a share of the threads.
  *
- * Before that, figure 8: a thread that follows a chain of loads which all lie in one set and one bank, beside n - 1 others that do the
- * same in the same or in other places. Its "programs" are the numbers of threads.
+ * Before that, figure 8: a thread that follows a chain of loads which all lie in one set and one bank, beside n - 1
+ * others that do the same in the same or in other places. Its "programs" are the numbers of threads.
  *
- * A time is normalised by (number of partitions) x (time alone on the whole GPU). The variation of a program is the longest of its
- * times beside others over its time beside nobody, less one, in percent. Numbers of figure 8 are read off its plot. */
+ * A time is normalised by (number of partitions) x (time alone on the whole GPU). The variation of a program is the
+ * longest of its times beside others over its time beside nobody, less one, in percent. Numbers of figure 8 are read
+ * off its plot. */
 #include <string.h>
 
 #include "reproduce/repro_private.h"
 
-#define CHAIN(n) {"n=" #n, NULL, {#n, #n, #n}, {0.05, 0.3, 5}}
-#define CHAINS(tens) \
-  CHAIN(tens##0), CHAIN(tens##1), CHAIN(tens##2), CHAIN(tens##3), CHAIN(tens##4), CHAIN(tens##5), CHAIN(tens##6), CHAIN(tens##7), CHAIN(tens##8), CHAIN(tens##9)
+#define CHAIN(n)                                  \
+  {                                               \
+    "n=" #n, NULL, {#n, #n, #n}, { 0.05, 0.3, 5 } \
+  }
+#define CHAINS(tens)                                                                                              \
+  CHAIN(tens##0), CHAIN(tens##1), CHAIN(tens##2), CHAIN(tens##3), CHAIN(tens##4), CHAIN(tens##5), CHAIN(tens##6), \
+      CHAIN(tens##7), CHAIN(tens##8), CHAIN(tens##9)
 
 static const repro_program programs[] = {
-    {"MM",      "matmul",        {"80 2", "256 1", "640 10"},                 {1, 8, 400}},
-    {"SN",      "sort",          {"12 1", "16 1", "20 2"},                    {1, 8, 400}},
-    {"VA",      "vectoradd",     {"20000 2", "524288 1", "4194304 10"},       {1, 8, 400}},
-    {"SP",      "scalarproduct", {"20 1500 2", "128 4096 1", "1024 4096 10"}, {1, 8, 400}},
-    {"FWT",     "walsh",         {"13 1", "19 0", "22 2"},                    {1, 8, 400}}, /* 19 0: one transform */
-    {"CFD",     "cfd",           {"40 30 1", "128 128 1", "400 243 3"},       {1, 8, 400}},
-    {"AlexNet", "alexnet",       {"67 8 1", "227 8 1", "227 1 1"},            {1, 8, 200}},
-    CHAIN(1), CHAIN(2), CHAIN(3), CHAIN(4), CHAIN(5), CHAIN(6), CHAIN(7), CHAIN(8), CHAIN(9),
-    CHAINS(1), CHAINS(2), CHAINS(3), CHAINS(4), CHAIN(50),
+    {"MM", "matmul", {"80 2", "256 1", "640 10"}, {1, 8, 400}},
+    {"SN", "sort", {"12 1", "16 1", "20 2"}, {1, 8, 400}},
+    {"VA", "vectoradd", {"20000 2", "524288 1", "4194304 10"}, {1, 8, 400}},
+    {"SP", "scalarproduct", {"20 1500 2", "128 4096 1", "1024 4096 10"}, {1, 8, 400}},
+    {"FWT", "walsh", {"13 1", "19 0", "22 2"}, {1, 8, 400}}, /* 19 0: one transform */
+    {"CFD", "cfd", {"40 30 1", "128 128 1", "400 243 3"}, {1, 8, 400}},
+    {"AlexNet", "alexnet", {"67 8 1", "227 8 1", "227 1 1"}, {1, 8, 200}},
+    CHAIN(1),
+    CHAIN(2),
+    CHAIN(3),
+    CHAIN(4),
+    CHAIN(5),
+    CHAIN(6),
+    CHAIN(7),
+    CHAIN(8),
+    CHAIN(9),
+    CHAINS(1),
+    CHAINS(2),
+    CHAINS(3),
+    CHAINS(4),
+    CHAIN(50),
 };
 
 /* X(key, machine, isolation, partitions, beside): one simulation. "chain" and the place of the others: figure 8. */
@@ -57,31 +75,41 @@ static const repro_program programs[] = {
   BESIDE_EACH(X, "V100/4 CMP", "v100", SHARE_SM_MEMORY, 4)
 
 #define AS_SETTING(key, machine, isolation, partitions, beside) {key, "copy", machine},
-#define AS_SHARE(key, machine, isolation, partitions, beside) {isolation, partitions, beside, (key)[0] != 'I'}, /* AlexNet's (IC) whole time is measured */
+/* AlexNet's (IC) whole time is measured */
+#define AS_SHARE(key, machine, isolation, partitions, beside) {isolation, partitions, beside, (key)[0] != 'I'},
 static const repro_setting settings[] = {SETTINGS(AS_SETTING)};
 static const repro_share shares[] = {SETTINGS(AS_SHARE)};
 
 /* Figure 8's settings are for its chains, AlexNet's for AlexNet, the others for the programs of table 1. */
 static bool applies(uint32_t program, uint32_t setting) {
-  bool of_chains = shares[setting].beside && !strcmp(shares[setting].beside, "chain"), of_alexnet = !strncmp(settings[setting].key, "IC ", 3);
+  bool of_chains = shares[setting].beside && !strcmp(shares[setting].beside, "chain"),
+       of_alexnet = !strncmp(settings[setting].key, "IC ", 3);
   if (!programs[program].workload) return of_chains;
   return !of_chains && of_alexnet == !strcmp(programs[program].workload, "alexnet");
 }
 
 /* ---- quantities ---- */
 
-static double variation(const repro_measured *a, const repro_measured *b) { return 100 * (repro_kernel_time_ratio(a, b) - 1); }
-static double variation_of_all(const repro_measured *a, const repro_measured *b) { return 100 * (repro_time_ratio(a, b) - 1); }
+static double variation(const repro_measured *a, const repro_measured *b) {
+  return 100 * (repro_kernel_time_ratio(a, b) - 1);
+}
+static double variation_of_all(const repro_measured *a, const repro_measured *b) {
+  return 100 * (repro_time_ratio(a, b) - 1);
+}
 static double half_time(const repro_measured *a, const repro_measured *b) { return repro_kernel_time_ratio(a, b) / 2; }
-static double quarter_time(const repro_measured *a, const repro_measured *b) { return repro_kernel_time_ratio(a, b) / 4; }
+static double quarter_time(const repro_measured *a, const repro_measured *b) {
+  return repro_kernel_time_ratio(a, b) / 4;
+}
 static double half_of_all(const repro_measured *a, const repro_measured *b) { return repro_time_ratio(a, b) / 2; }
 
 /* Core cycles from one load of the first chain to the next. */
 static double cycles(const repro_measured *a, const repro_measured *b) {
-  return a->counters.accesses ? (double)a->counters.kernel_ps / (double)a->counters.accesses * REPRO_GTX1080_MHZ * 1e-6 : REPRO_NONE;
+  return a->counters.accesses ? (double)a->counters.kernel_ps / (double)a->counters.accesses * REPRO_GTX1080_MHZ * 1e-6
+                              : REPRO_NONE;
 }
 
-/* The number of threads (blocks) before this one, if a takes a tenth longer than b here: the lowest is where the curve bends. */
+/* The number of threads (blocks) before this one, if a takes a tenth longer than b here: the lowest is where the curve
+ * bends. */
 static double bent_after(const repro_measured *a, const repro_measured *b) {
   return repro_kernel_time_ratio(a, b) > 1.1 ? (double)a->counters.blocks - 1 : REPRO_NONE;
 }
@@ -90,13 +118,26 @@ static double bent_after(const repro_measured *a, const repro_measured *b) {
 
 #define BESIDE(way) way " none+" way " MM+" way " FWT+" way " VA"
 #define BESIDE_ALEXNET(way) BESIDE(way) "+" way " IC"
-#define VARIATION(where, way, average, most)                                                                                         \
-  {where ": variation %, average", average, REPRO_ARITHMETIC, variation, BESIDE(way), way " none", NULL, 0, false},                  \
-      {where ": variation %, highest", most, REPRO_HIGHEST, variation, BESIDE(way), way " none", NULL, 0, false}
-#define TIMES(way, program, alone, with)                                                                                             \
-  {way ", " program " beside nobody: normalised time", alone, REPRO_ONE, half_time, way " none", "1080 alone", program, 0, false},   \
-      {way ", " program " beside VA: normalised time", with, REPRO_ONE, half_time, way " VA", "1080 alone", program, 0, false}
-#define CYCLES(curve, n, value) {curve ", n = " #n ": cycles", value, REPRO_ONE, cycles, curve, NULL, "n=" #n, 0, false}
+#define VARIATION(where, way, average, most)                                                                          \
+  {where ": variation %, average", average, REPRO_ARITHMETIC, variation, BESIDE(way), way " none", NULL, 0, false}, { \
+    where ": variation %, highest", most, REPRO_HIGHEST, variation, BESIDE(way), way " none", NULL, 0, false          \
+  }
+#define TIMES(way, program, alone, with)                                                                             \
+  {way ", " program " beside nobody: normalised time",                                                               \
+   alone,                                                                                                            \
+   REPRO_ONE,                                                                                                        \
+   half_time,                                                                                                        \
+   way " none",                                                                                                      \
+   "1080 alone",                                                                                                     \
+   program,                                                                                                          \
+   0,                                                                                                                \
+   false},                                                                                                           \
+  {                                                                                                                  \
+    way ", " program " beside VA: normalised time", with, REPRO_ONE, half_time, way " VA", "1080 alone", program, 0, \
+        false                                                                                                        \
+  }
+#define CYCLES(curve, n, value) \
+  { curve ", n = " #n ": cycles", value, REPRO_ONE, cycles, curve, NULL, "n=" #n, 0, false }
 
 static const repro_row rows[] = {
     CYCLES("DM", 1, 470),
@@ -116,8 +157,10 @@ static const repro_row rows[] = {
     VARIATION("V100, 4 partitions, MPS", "V100/4 MPS", 260.6, 510),
     VARIATION("V100, 4 partitions, CP", "V100/4 CP", 79, 106.8),
     VARIATION("V100, 4 partitions, CMP", "V100/4 CMP", 7.3, 12.3),
-    {"GTX 1080, AlexNet, CP: variation %", 104.6, REPRO_ONE, variation_of_all, BESIDE_ALEXNET("IC CP"), "IC CP none", "AlexNet", 0, false},
-    {"GTX 1080, AlexNet, CMP: variation %", 19.5, REPRO_ONE, variation_of_all, BESIDE_ALEXNET("IC CMP"), "IC CMP none", "AlexNet", 0, false},
+    {"GTX 1080, AlexNet, CP: variation %", 104.6, REPRO_ONE, variation_of_all, BESIDE_ALEXNET("IC CP"), "IC CP none",
+     "AlexNet", 0, false},
+    {"GTX 1080, AlexNet, CMP: variation %", 19.5, REPRO_ONE, variation_of_all, BESIDE_ALEXNET("IC CMP"), "IC CMP none",
+     "AlexNet", 0, false},
     TIMES("1080 CP", "MM", 0.96, 1.88),
     TIMES("1080 CP", "SN", 0.64, 1.2),
     TIMES("1080 CP", "VA", 0.5, 0.96),
@@ -132,32 +175,114 @@ static const repro_row rows[] = {
     TIMES("1080 CMP", "CFD", 0.96, 1.19),
 };
 
-#define FOUR(label, way, alone) {label ", nobody", way " none", alone}, {label ", MM", way " MM", alone}, {label ", FWT", way " FWT", alone}, {label ", VA", way " VA", alone}
-#define TWO(label, way, alone) {label ", nobody", way " none", alone}, {label ", VA", way " VA", alone}
-#define WAYS(machine) {"MPS", BESIDE(machine " MPS"), machine " MPS none"}, {"CP", BESIDE(machine " CP"), machine " CP none"}, {"CMP", BESIDE(machine " CMP"), machine " CMP none"}
+#define FOUR(label, way, alone)                                                                                   \
+  {label ", nobody", way " none", alone}, {label ", MM", way " MM", alone}, {label ", FWT", way " FWT", alone}, { \
+    label ", VA", way " VA", alone                                                                                \
+  }
+#define TWO(label, way, alone) \
+  {label ", nobody", way " none", alone}, { label ", VA", way " VA", alone }
+#define WAYS(machine)                                                                                        \
+  {"MPS", BESIDE(machine " MPS"), machine " MPS none"}, {"CP", BESIDE(machine " CP"), machine " CP none"}, { \
+    "CMP", BESIDE(machine " CMP"), machine " CMP none"                                                       \
+  }
 
 static const repro_panel panels[] = {
-    {"Figure 8: a load of the first of n chains, GTX 1080", "core cycles", NULL, cycles, REPRO_ARITHMETIC, false, REPRO_NONE, NULL,
-     {{"same set, same bank", "SCSB", NULL}, {"other set, same bank", "DCSB", NULL}, {"same set, other bank", "SCDB", NULL},
-      {"other set, other bank", "DCDB", NULL}, {"other module", "DM", NULL}}, 5},
-    {"Variation, GTX 1080, 2 partitions", "percent", "average", variation, REPRO_ARITHMETIC, false, REPRO_NONE, NULL,
-     {{"CP", BESIDE("1080 CP"), "1080 CP none"}, {"CMP", BESIDE("1080 CMP"), "1080 CMP none"}}, 2},
-    {"Variation, V100, 2 partitions", "percent", "average", variation, REPRO_ARITHMETIC, false, REPRO_NONE, NULL, {WAYS("V100")}, 3},
-    {"Variation, V100, 4 partitions", "percent", "average", variation, REPRO_ARITHMETIC, false, REPRO_NONE, NULL, {WAYS("V100/4")}, 3},
-    {"Figure 9(a): kernel time beside others, GTX 1080", "of 2 x the time alone", NULL, half_time, REPRO_ARITHMETIC, false, 1, "half the speed",
-     {FOUR("CP", "1080 CP", "1080 alone"), FOUR("CMP", "1080 CMP", "1080 alone")}, 8},
-    {"Figure 9(b): kernel time beside others, V100", "of 2 x the time alone", NULL, half_time, REPRO_ARITHMETIC, false, 1, "half the speed",
-     {TWO("MPS", "V100 MPS", "V100 alone"), TWO("CP", "V100 CP", "V100 alone"), TWO("CMP", "V100 CMP", "V100 alone")}, 6},
-    {"Kernel time beside others, V100 in four partitions", "of 4 x the time alone", NULL, quarter_time, REPRO_ARITHMETIC, false, 1, "a quarter of the speed",
-     {TWO("MPS", "V100/4 MPS", "V100 alone"), TWO("CP", "V100/4 CP", "V100 alone"), TWO("CMP", "V100/4 CMP", "V100 alone")}, 6},
-    {"Figure 10: AlexNet's time beside others, GTX 1080", "of 2 x the time alone", NULL, half_of_all, REPRO_ARITHMETIC, false, 1, "half the speed",
-     {TWO("CP", "IC CP", "IC alone"), {"CP, MM", "IC CP MM", "IC alone"}, {"CP, AlexNet", "IC CP IC", "IC alone"},
-      TWO("CMP", "IC CMP", "IC alone"), {"CMP, MM", "IC CMP MM", "IC alone"}, {"CMP, AlexNet", "IC CMP IC", "IC alone"}}, 8},
+    {"Figure 8: a load of the first of n chains, GTX 1080",
+     "core cycles",
+     NULL,
+     cycles,
+     REPRO_ARITHMETIC,
+     false,
+     REPRO_NONE,
+     NULL,
+     {{"same set, same bank", "SCSB", NULL},
+      {"other set, same bank", "DCSB", NULL},
+      {"same set, other bank", "SCDB", NULL},
+      {"other set, other bank", "DCDB", NULL},
+      {"other module", "DM", NULL}},
+     5},
+    {"Variation, GTX 1080, 2 partitions",
+     "percent",
+     "average",
+     variation,
+     REPRO_ARITHMETIC,
+     false,
+     REPRO_NONE,
+     NULL,
+     {{"CP", BESIDE("1080 CP"), "1080 CP none"}, {"CMP", BESIDE("1080 CMP"), "1080 CMP none"}},
+     2},
+    {"Variation, V100, 2 partitions",
+     "percent",
+     "average",
+     variation,
+     REPRO_ARITHMETIC,
+     false,
+     REPRO_NONE,
+     NULL,
+     {WAYS("V100")},
+     3},
+    {"Variation, V100, 4 partitions",
+     "percent",
+     "average",
+     variation,
+     REPRO_ARITHMETIC,
+     false,
+     REPRO_NONE,
+     NULL,
+     {WAYS("V100/4")},
+     3},
+    {"Figure 9(a): kernel time beside others, GTX 1080",
+     "of 2 x the time alone",
+     NULL,
+     half_time,
+     REPRO_ARITHMETIC,
+     false,
+     1,
+     "half the speed",
+     {FOUR("CP", "1080 CP", "1080 alone"), FOUR("CMP", "1080 CMP", "1080 alone")},
+     8},
+    {"Figure 9(b): kernel time beside others, V100",
+     "of 2 x the time alone",
+     NULL,
+     half_time,
+     REPRO_ARITHMETIC,
+     false,
+     1,
+     "half the speed",
+     {TWO("MPS", "V100 MPS", "V100 alone"), TWO("CP", "V100 CP", "V100 alone"), TWO("CMP", "V100 CMP", "V100 alone")},
+     6},
+    {"Kernel time beside others, V100 in four partitions",
+     "of 4 x the time alone",
+     NULL,
+     quarter_time,
+     REPRO_ARITHMETIC,
+     false,
+     1,
+     "a quarter of the speed",
+     {TWO("MPS", "V100/4 MPS", "V100 alone"), TWO("CP", "V100/4 CP", "V100 alone"),
+      TWO("CMP", "V100/4 CMP", "V100 alone")},
+     6},
+    {"Figure 10: AlexNet's time beside others, GTX 1080",
+     "of 2 x the time alone",
+     NULL,
+     half_of_all,
+     REPRO_ARITHMETIC,
+     false,
+     1,
+     "half the speed",
+     {TWO("CP", "IC CP", "IC alone"),
+      {"CP, MM", "IC CP MM", "IC alone"},
+      {"CP, AlexNet", "IC CP IC", "IC alone"},
+      TWO("CMP", "IC CMP", "IC alone"),
+      {"CMP, MM", "IC CMP MM", "IC alone"},
+      {"CMP, AlexNet", "IC CMP IC", "IC alone"}},
+     8},
 };
 
 const repro_paper repro_jain2019 = {
     .name = "jain2019",
-    .title = "Jain et al.: Fractional GPUs: software-based compute and memory bandwidth reservation for GPUs, RTAS 2019",
+    .title =
+        "Jain et al.: Fractional GPUs: software-based compute and memory bandwidth reservation for GPUs, RTAS 2019",
     .machine = "gtx1080",
     .programs = programs,
     .settings = settings,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Measured cells of one program as a file, from the process that simulated them to the one that makes rows of them: JSON with every counter.
+/* Measured cells of one program as a file, from the process that simulated them to the one that makes rows of them:
+ * JSON with every counter.
  *
  * What always holds: a file that is read whole gave all cells that were asked for; one that is broken gave none. */
 #include <jansson.h>
@@ -10,7 +11,8 @@
 #include "reproduce/repro_private.h"
 
 /* What is not of machine/observe/counters.def. */
-#define EACH_OTHER(X) X(offsets.candidates) X(offsets.some_fixed) X(offsets.all_fixed) X(stacks.instances) X(stacks.colocated) X(lowest_bit)
+#define EACH_OTHER(X) \
+  X(offsets.candidates) X(offsets.some_fixed) X(offsets.all_fixed) X(stacks.instances) X(stacks.colocated) X(lowest_bit)
 
 static int add_chunk(const char *bytes, size_t size, void *out) {
   ff_text_add_bytes(out, bytes, size);
@@ -24,7 +26,8 @@ void repro_cells_json(const repro_data *data, uint32_t program, uint32_t first, 
     const repro_cell *cell = &data->cells[program * paper->setting_count + i];
     if (!cell->known) continue;
     json_t *counters = json_object();
-#define X(name, unit, help) json_object_set_new(counters, #name, json_integer((json_int_t)cell->measured.counters.name));
+#define X(name, unit, help) \
+  json_object_set_new(counters, #name, json_integer((json_int_t)cell->measured.counters.name));
 #include "machine/observe/counters.def"
 #undef X
 #define OTHER(name) json_object_set_new(counters, #name, json_integer((json_int_t)cell->measured.name));
@@ -54,12 +57,14 @@ static bool read_measured(const json_t *from, repro_measured *to) {
   return good;
 }
 
-static ff_status take(repro_data *data, uint32_t program, uint32_t first, uint32_t count, const json_t *cells, const char *path, ff_error *error) {
+static ff_status take(repro_data *data, uint32_t program, uint32_t first, uint32_t count, const json_t *cells,
+                      const char *path, ff_error *error) {
   const repro_paper *paper = data->paper;
   repro_measured *measured = ff_alloc(count * sizeof *measured);
   ff_status status = FF_OK;
   for (uint32_t i = 0; i < count && !status; i++)
-    if (repro_applies(paper, program, first + i) && !read_measured(json_object_get(cells, paper->settings[first + i].key), &measured[i]))
+    if (repro_applies(paper, program, first + i) &&
+        !read_measured(json_object_get(cells, paper->settings[first + i].key), &measured[i]))
       status = ff_fail(error, FF_PARSE, "%s: no numbers for '%s'", path, paper->settings[first + i].key);
   for (uint32_t i = 0; i < count && !status; i++)
     if (repro_applies(paper, program, first + i)) repro_put(data, program, first + i, &measured[i]);
@@ -67,7 +72,8 @@ static ff_status take(repro_data *data, uint32_t program, uint32_t first, uint32
   return status;
 }
 
-ff_status repro_cells_read(repro_data *data, uint32_t program, uint32_t first, uint32_t count, const char *path, ff_error *error) {
+ff_status repro_cells_read(repro_data *data, uint32_t program, uint32_t first, uint32_t count, const char *path,
+                           ff_error *error) {
   char *text;
   size_t size;
   json_error_t said;
@@ -75,7 +81,9 @@ ff_status repro_cells_read(repro_data *data, uint32_t program, uint32_t first, u
   if (status) return status;
   json_t *cells = json_loadb(text, size, 0, &said);
   free(text);
-  if (!json_is_object(cells)) status = ff_fail(error, FF_PARSE, "%s:%d:%d: %s", path, said.line, said.column, cells ? "not an object" : said.text);
+  if (!json_is_object(cells))
+    status =
+        ff_fail(error, FF_PARSE, "%s:%d:%d: %s", path, said.line, said.column, cells ? "not an object" : said.text);
   else status = take(data, program, first, count, cells, path, error);
   json_decref(cells);
   return status;

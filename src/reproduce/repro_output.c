@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A reproduction as text: CSV, JSON, the table for people, and the values that its pictures show.
  *
- * What always holds: the same measurements give the same bytes; an absent number is empty in CSV, null in JSON and "-" in
- * the table; the paper's value beside a bar is that of the row with the same formula. */
+ * What always holds: the same measurements give the same bytes; an absent number is empty in CSV, null in JSON and "-"
+ * in the table; the paper's value beside a bar is that of the row with the same formula. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,8 +26,9 @@ void repro_csv(const repro_data *data, ff_text *out) {
     char paper[32], ours[32], ratio[32];
     double value = repro_value(data, row, NULL);
     bool quoted = strchr(row->name, ',') != NULL; /* names hold no quotes */
-    ff_text_add(out, "%s%s%s,%s,%s,%s\n", quoted ? "\"" : "", row->name, quoted ? "\"" : "", number(row->paper, "", paper, sizeof paper),
-                number(value, "", ours, sizeof ours), number(repro_ratio(row->paper, value), "", ratio, sizeof ratio));
+    ff_text_add(out, "%s%s%s,%s,%s,%s\n", quoted ? "\"" : "", row->name, quoted ? "\"" : "",
+                number(row->paper, "", paper, sizeof paper), number(value, "", ours, sizeof ours),
+                number(repro_ratio(row->paper, value), "", ratio, sizeof ratio));
   }
 }
 
@@ -94,7 +95,8 @@ static json_t *programs_value(const repro_data *data, repro_size size) {
   for (uint32_t i = 0; i < paper->program_count; i++) {
     json_t *program = json_object(), *runs = json_array();
     json_object_set_new(program, "program", json_string(paper->programs[i].label));
-    json_object_set_new(program, "workload", paper->programs[i].workload ? json_string(paper->programs[i].workload) : json_null());
+    json_object_set_new(program, "workload",
+                        paper->programs[i].workload ? json_string(paper->programs[i].workload) : json_null());
     json_object_set_new(program, "arguments", json_string(paper->programs[i].arguments[size]));
     for (uint32_t j = 0; j < paper->setting_count; j++)
       if (data->cells[i * paper->setting_count + j].known) json_array_append_new(runs, cell_value(data, i, j));
@@ -148,7 +150,8 @@ static void write_panel(const repro_data *data, const repro_panel *panel, ff_tex
       any = any || !isnan(values[i]);
     }
     if (any) table_cell(&t, "%s", data->paper->programs[p].label);
-    for (uint32_t i = 0; i < panel->series_count && any; i++) table_cell(&t, "%s", rounded(values[i], text, sizeof text));
+    for (uint32_t i = 0; i < panel->series_count && any; i++)
+      table_cell(&t, "%s", rounded(values[i], text, sizeof text));
   }
   ff_text_add(out, "\n%s (%s)\n", panel->title, panel->axis);
   table_write(&t, 2, out);
@@ -179,7 +182,8 @@ void repro_table(const repro_data *data, bool verbose, ff_text *out) {
 /* ---- the pictures ---- */
 
 /* What the paper prints for a bar: that of the row with the same formula. `program` NULL: for the mean. */
-static double paper_value(const repro_paper *paper, const repro_panel *panel, const repro_series *series, const char *program) {
+static double paper_value(const repro_paper *paper, const repro_panel *panel, const repro_series *series,
+                          const char *program) {
   for (uint32_t i = 0; i < paper->row_count; i++) {
     const repro_row *row = &paper->rows[i];
     bool same_b = row->b && series->b ? !strcmp(row->b, series->b) : row->b == series->b;
@@ -197,7 +201,8 @@ static void fill_series(const repro_data *data, const repro_panel *panel, uint32
   for (uint32_t i = 0; i < bars->group_count; i++) {
     const char *program = i < programs ? data->paper->programs[i].label : NULL;
     repro_row mean = {.mean = panel->mean, .quantity = panel->quantity, .a = series->a, .b = series->b};
-    double value = program ? repro_program_value(data, i, panel->quantity, series->a, series->b) : repro_value(data, &mean, NULL);
+    double value =
+        program ? repro_program_value(data, i, panel->quantity, series->a, series->b) : repro_value(data, &mean, NULL);
     bars->ours[i * bars->series_count + which] = value;
     bars->paper[i * bars->series_count + which] = paper_value(data->paper, panel, series, program);
   }
@@ -220,8 +225,12 @@ static void drop_empty_groups(bars_panel *bars) {
 
 static void fill_panel(const repro_data *data, const repro_panel *panel, bars_panel *bars) {
   const repro_paper *paper = data->paper;
-  *bars = (bars_panel){.title = panel->title, .axis = panel->axis, .logarithmic = panel->logarithmic, .line = panel->line,
-                       .line_label = panel->line_label, .series_count = panel->series_count,
+  *bars = (bars_panel){.title = panel->title,
+                       .axis = panel->axis,
+                       .logarithmic = panel->logarithmic,
+                       .line = panel->line,
+                       .line_label = panel->line_label,
+                       .series_count = panel->series_count,
                        .group_count = paper->program_count + (panel->mean_label != NULL)};
   bars->groups = ff_alloc(bars->group_count * sizeof *bars->groups);
   bars->series = ff_alloc(bars->series_count * sizeof *bars->series);
@@ -241,7 +250,8 @@ void repro_svg(const repro_data *data, repro_size size, ff_text *out) {
   bars_panel *panels = ff_alloc(paper->panel_count * sizeof *panels);
   ff_text below = {0};
   ff_text_add(&below, "bars: farfault reproduce %s%s%s, machine %s; black marks: the paper's values", paper->name,
-              size == REPRO_NORMAL ? "" : " --size ", size == REPRO_NORMAL ? "" : repro_size_names[size], paper->machine);
+              size == REPRO_NORMAL ? "" : " --size ", size == REPRO_NORMAL ? "" : repro_size_names[size],
+              paper->machine);
   for (uint32_t i = 0; i < paper->panel_count; i++) fill_panel(data, &paper->panels[i], &panels[i]);
   bars_write(paper->title, below.chars, panels, paper->panel_count, out);
   for (uint32_t i = 0; i < paper->panel_count; i++) {

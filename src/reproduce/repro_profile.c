@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cells of a reproduction that no simulation measures, but one pass over a recording (offload/profile.h): how regular the accesses of offload candidates
- * are, and what share of their instances each map to memory stacks keeps in one stack.
+/* Cells of a reproduction that no simulation measures, but one pass over a recording (offload/profile.h): how regular
+ * the accesses of offload candidates are, and what share of their instances each map to memory stacks keeps in one
+ * stack.
  *
  * What such a cell measures is in its setting's key:
  *   offsets            numbers of candidates with fixed offsets
@@ -28,7 +29,8 @@ static repro_offsets offsets_of(const offload_profile *profile) {
   return out;
 }
 
-/* Share of the instances in one stack, and the lowest bit of the pair that says which (0: no pair does). false: no such map. */
+/* Share of the instances in one stack, and the lowest bit of the pair that says which (0: no pair does). false: no such
+ * map. */
 static bool share_by(const offload_profile *profile, const char *map, double *share, uint32_t *lowest) {
   char name[32];
   *lowest = 0;
@@ -56,7 +58,8 @@ static ff_status put_cells(const offload_profile *profile, uint32_t program, rep
     double share = 0;
     if (setting->memory || !repro_applies(data->paper, program, i)) continue;
     if (!strncmp(setting->key, "by ", 3)) {
-      if (!share_by(profile, setting->key + 3, &share, &measured.lowest_bit)) return ff_fail(error, FF_INVALID, "no map is '%s'", setting->key + 3);
+      if (!share_by(profile, setting->key + 3, &share, &measured.lowest_bit))
+        return ff_fail(error, FF_INVALID, "no map is '%s'", setting->key + 3);
       measured.stacks.instances = profile->instances;
       measured.stacks.colocated = (uint64_t)llround(share * (double)profile->instances);
     }
@@ -65,16 +68,20 @@ static ff_status put_cells(const offload_profile *profile, uint32_t program, rep
   return FF_OK;
 }
 
-static ff_status read_recording(const char *recording, const machine_spec *spec, uint32_t program, repro_data *data, ff_error *error) {
+static ff_status read_recording(const char *recording, const machine_spec *spec, uint32_t program, repro_data *data,
+                                ff_error *error) {
   trace_file *file;
   ff_status status = trace_file_open(recording, &file, error);
   if (status) return status;
   offload_table *table = offload_table_create();
-  offload_profile_options options = {.spec = spec, .find = offload_table_find, .operation = offload_table_operation, .context = table};
+  offload_profile_options options = {
+      .spec = spec, .find = offload_table_find, .operation = offload_table_operation, .context = table};
   offload_profile *profile = offload_profile_run(file, &options);
   trace_file_close(file);
   if (!profile) status = ff_fail(error, FF_INVALID, "%s: the recording has no marks of offload candidates", recording);
-  else status = profile->cut ? ff_fail(error, FF_PARSE, "%s: the recording is damaged", recording) : put_cells(profile, program, data, error);
+  else
+    status = profile->cut ? ff_fail(error, FF_PARSE, "%s: the recording is damaged", recording)
+                          : put_cells(profile, program, data, error);
   offload_profile_free(profile);
   offload_table_free(table);
   return status;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cells of a reproduction that are shares of a GPU: which recordings stand beside each other, and what the simulation says of the first.
+/* Cells of a reproduction that are shares of a GPU: which recordings stand beside each other, and what the simulation
+ * says of the first.
  *
- * What always holds: all partitions are equal; in the first runs the program that is measured, once; in all others the same program, again
- * and again, or nobody. */
+ * What always holds: all partitions are equal; in the first runs the program that is measured, once; in all others the
+ * same program, again and again, or nobody. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +25,8 @@ static ff_status run(const share_scenario *scenario, sim_counters *out, ff_error
   memset(results, 0, sizeof results);
   ff_status status = share_run(scenario, results, error);
   for (uint32_t i = 0; i < scenario->count && !status; i++)
-    if (results[i].error[0]) status = ff_fail(error, FF_INVALID, "%s: %s", scenario->programs[i].trace, results[i].error);
+    if (results[i].error[0])
+      status = ff_fail(error, FF_INVALID, "%s: %s", scenario->programs[i].trace, results[i].error);
   if (status) return status;
   out->kernel_ps = (uint64_t)llround(results[0].kernel_us * 1e6);
   out->time_ps = (uint64_t)llround(results[0].total_us * 1e6);
@@ -32,19 +34,27 @@ static ff_status run(const share_scenario *scenario, sim_counters *out, ff_error
   return FF_OK;
 }
 
-/* Where kernels are measured, copies take next to no time: nobody measures them, and the others would loop all the while. */
-static const char no_copies[] = "link_table=none,link_h2d_gbs=10000,link_d2h_gbs=10000,link_copy_us=0,link_latency_us=0";
+/* Where kernels are measured, copies take next to no time: nobody measures them, and the others would loop all the
+ * while. */
+static const char no_copies[] =
+    "link_table=none,link_h2d_gbs=10000,link_d2h_gbs=10000,link_copy_us=0,link_latency_us=0";
 
-static ff_status run_programs(const repro_paper *paper, repro_size size, uint32_t program, uint32_t setting, const machine_spec *spec, const char *folder,
-                              sim_counters *out, ff_error *error) {
+static ff_status run_programs(const repro_paper *paper, repro_size size, uint32_t program, uint32_t setting,
+                              const machine_spec *spec, const char *folder, sim_counters *out, ff_error *error) {
   const repro_share *share = &paper->shares[setting];
   share_program programs[SHARE_PROGRAMS];
   double part = 1.0 / share->partitions;
   int beside = share->beside ? repro_program_index(paper, share->beside) : -1;
   FF_ASSERT(share->partitions <= SHARE_PROGRAMS && (!share->beside || beside >= 0));
-  char *first = repro_recording(paper, size, program, folder), *others = beside < 0 ? NULL : repro_recording(paper, size, (uint32_t)beside, folder);
-  for (uint32_t i = 0; i < share->partitions; i++) programs[i] = (share_program){.trace = i ? others : first, .sm_share = part, .memory_share = part, .loops = i > 0};
-  share_scenario scenario = {.spec = spec, .set = share->kernels_only ? no_copies : paper->set, .isolation = share->isolation, .programs = programs, .count = share->partitions};
+  char *first = repro_recording(paper, size, program, folder),
+       *others = beside < 0 ? NULL : repro_recording(paper, size, (uint32_t)beside, folder);
+  for (uint32_t i = 0; i < share->partitions; i++)
+    programs[i] = (share_program){.trace = i ? others : first, .sm_share = part, .memory_share = part, .loops = i > 0};
+  share_scenario scenario = {.spec = spec,
+                             .set = share->kernels_only ? no_copies : paper->set,
+                             .isolation = share->isolation,
+                             .programs = programs,
+                             .count = share->partitions};
   ff_status status = run(&scenario, out, error);
   free(first);
   free(others);
@@ -55,26 +65,36 @@ static ff_status run_programs(const repro_paper *paper, repro_size size, uint32_
 
 enum { FIRST_MODULE = 1, FIRST_BANK = 3, FIRST_SET = 5, BLOCK = 2 << 20 };
 
-/* Where the other chains' lines lie, by the curve's name: same or different cache set, same or different bank, different module. */
+/* Where the other chains' lines lie, by the curve's name: same or different cache set, same or different bank,
+ * different module. */
 static chain_place place_of_others(const char *curve) {
   chain_place same = {FIRST_MODULE, FIRST_BANK, FIRST_SET};
   if (!strcmp(curve, "DM")) return (chain_place){FIRST_MODULE + 1, FIRST_BANK + 1, FIRST_SET + 1};
   return (chain_place){same.module, same.bank + (curve[2] == 'D'), same.set + (curve[0] == 'D')};
 }
 
-/* The first chain has an SM of its own. The others make twice as many loads, so that they are there until it is over. Their memory comes first, as
- * what a program that loops does between its kernels takes it no time; its page table has a frame of the 2 MiB behind it. */
-static ff_status run_chains_at(const repro_paper *paper, repro_size size, uint32_t chains, const char *curve, const machine_spec *spec, char *const *paths,
-                               const address_hash *hash, sim_counters *out, ff_error *error) {
+/* The first chain has an SM of its own. The others make twice as many loads, so that they are there until it is over.
+ * Their memory comes first, as what a program that loops does between its kernels takes it no time; its page table has
+ * a frame of the 2 MiB behind it. */
+static ff_status run_chains_at(const repro_paper *paper, repro_size size, uint32_t chains, const char *curve,
+                               const machine_spec *spec, char *const *paths, const address_hash *hash,
+                               sim_counters *out, ff_error *error) {
   static const uint32_t loads[REPRO_SIZES] = {100, 250, 4000};
-  chain_request others = {.chains = chains - 1, .loads = 2 * loads[size], .physical = 0, .place = place_of_others(curve)},
-                first = {.chains = 1, .loads = loads[size], .physical = chains > 1 ? chain_bytes(&others) + BLOCK : 0, .place = {FIRST_MODULE, FIRST_BANK, FIRST_SET}};
+  chain_request others = {.chains = chains - 1,
+                          .loads = 2 * loads[size],
+                          .physical = 0,
+                          .place = place_of_others(curve)},
+                first = {.chains = 1,
+                         .loads = loads[size],
+                         .physical = chains > 1 ? chain_bytes(&others) + BLOCK : 0,
+                         .place = {FIRST_MODULE, FIRST_BANK, FIRST_SET}};
   double part = 1.0 / (double)spec->sm_count;
   ff_status status = chain_write(hash, &first, paths[0], error);
   if (!status && chains > 1) status = chain_write(hash, &others, paths[1], error);
   if (status) return status;
-  share_program programs[] = {{.trace = paths[0], .sm_share = part, .memory_share = 0.5},
-                              {.trace = chains > 1 ? paths[1] : NULL, .sm_share = 1 - part, .memory_share = 0.5, .loops = true}};
+  share_program programs[] = {
+      {.trace = paths[0], .sm_share = part, .memory_share = 0.5},
+      {.trace = chains > 1 ? paths[1] : NULL, .sm_share = 1 - part, .memory_share = 0.5, .loops = true}};
   share_scenario scenario = {.spec = spec, .set = paper->set, .isolation = SHARE_SM, .programs = programs, .count = 2};
   status = run(&scenario, out, error);
   out->accesses = loads[size];
@@ -82,8 +102,8 @@ static ff_status run_chains_at(const repro_paper *paper, repro_size size, uint32
   return status;
 }
 
-static ff_status run_chains(const repro_paper *paper, repro_size size, uint32_t program, uint32_t setting, const machine_spec *spec, const char *folder,
-                            sim_counters *out, ff_error *error) {
+static ff_status run_chains(const repro_paper *paper, repro_size size, uint32_t program, uint32_t setting,
+                            const machine_spec *spec, const char *folder, sim_counters *out, ff_error *error) {
   const char *curve = paper->settings[setting].key;
   uint32_t chains = (uint32_t)strtoul(paper->programs[program].arguments[size], NULL, 10);
   hash_spec described;
@@ -105,8 +125,8 @@ static ff_status run_chains(const repro_paper *paper, repro_size size, uint32_t 
 
 /* ---- a cell ---- */
 
-ff_status repro_share_run(const repro_paper *paper, repro_size size, uint32_t program, uint32_t setting, const char *folder, sim_counters *out,
-                          ff_error *error) {
+ff_status repro_share_run(const repro_paper *paper, repro_size size, uint32_t program, uint32_t setting,
+                          const char *folder, sim_counters *out, ff_error *error) {
   const char *machine = paper->settings[setting].machine ? paper->settings[setting].machine : paper->machine;
   machine_spec *spec = ff_alloc(sizeof *spec);
   *out = (sim_counters){0};

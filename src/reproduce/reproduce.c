@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The rows of a reproduction: from measured counters to numbers.
  *
- * What always holds: a program counts for a row only if all settings that the row names were measured for it and its quantity
- * is a number; a mean over no program is REPRO_NONE, never 0. */
+ * What always holds: a program counts for a row only if all settings that the row names were measured for it and its
+ * quantity is a number; a mean over no program is REPRO_NONE, never 0. */
 #include "reproduce/reproduce.h"
 
 #include <stdio.h>
@@ -14,8 +14,10 @@
 
 const char *const repro_size_names[REPRO_SIZES] = {"small", "normal", "full"};
 
-extern const repro_paper repro_zheng2016, repro_zhang2019, repro_ganguly2019, repro_wilt2017, repro_jain2019, repro_hsieh2016;
-const repro_paper *const repro_papers[] = {&repro_zheng2016, &repro_zhang2019, &repro_ganguly2019, &repro_wilt2017, &repro_jain2019, &repro_hsieh2016, NULL};
+extern const repro_paper repro_zheng2016, repro_zhang2019, repro_ganguly2019, repro_wilt2017, repro_jain2019,
+    repro_hsieh2016;
+const repro_paper *const repro_papers[] = {
+    &repro_zheng2016, &repro_zhang2019, &repro_ganguly2019, &repro_wilt2017, &repro_jain2019, &repro_hsieh2016, NULL};
 
 const repro_paper *repro_find(const char *name) {
   for (const repro_paper *const *paper = repro_papers; *paper; paper++)
@@ -23,11 +25,14 @@ const repro_paper *repro_find(const char *name) {
   return NULL;
 }
 
-bool repro_applies(const repro_paper *paper, uint32_t program, uint32_t setting) { return !paper->applies || paper->applies(program, setting); }
+bool repro_applies(const repro_paper *paper, uint32_t program, uint32_t setting) {
+  return !paper->applies || paper->applies(program, setting);
+}
 
 void repro_data_start(repro_data *data, const repro_paper *paper) {
   FF_ASSERT(paper->program_count <= REPRO_PROGRAMS && paper->setting_count <= REPRO_SETTINGS);
-  *data = (repro_data){.paper = paper, .cells = ff_alloc((size_t)paper->program_count * paper->setting_count * sizeof(repro_cell))};
+  *data = (repro_data){.paper = paper,
+                       .cells = ff_alloc((size_t)paper->program_count * paper->setting_count * sizeof(repro_cell))};
 }
 
 void repro_data_free(repro_data *data) {
@@ -60,7 +65,8 @@ static const repro_measured *cell(const repro_data *data, uint32_t program, cons
 }
 
 bool repro_memory(const repro_data *data, uint32_t program, uint32_t setting, ff_text *out) {
-  const char *text = data->paper->settings[setting].memory, *begin = strchr(text, '<'), *end = begin ? strchr(begin, '>') : NULL;
+  const char *text = data->paper->settings[setting].memory, *begin = strchr(text, '<'),
+             *end = begin ? strchr(begin, '>') : NULL;
   char key[64];
   if (!end) return ff_text_add(out, "%s", text), true;
   snprintf(key, sizeof key, "%.*s", (int)(end - begin - 1), begin + 1);
@@ -74,7 +80,8 @@ bool repro_memory(const repro_data *data, uint32_t program, uint32_t setting, ff
 
 enum { KEYS = 256 }; /* longest list of settings */
 
-double repro_program_value(const repro_data *data, uint32_t program, repro_quantity quantity, const char *a, const char *b) {
+double repro_program_value(const repro_data *data, uint32_t program, repro_quantity quantity, const char *a,
+                           const char *b) {
   char keys[KEYS], *rest = NULL;
   double highest = REPRO_NONE;
   FF_ASSERT(strlen(a) < sizeof keys);
@@ -103,7 +110,8 @@ static double conclude(const repro_row *row, double sum, uint32_t count) {
   if (!count) return REPRO_NONE;
   switch (row->mean) {
   case REPRO_GEOMETRIC: return exp(sum / count);
-  case REPRO_ARITHMETIC: case REPRO_SHARE: return sum / count;
+  case REPRO_ARITHMETIC:
+  case REPRO_SHARE: return sum / count;
   default: return sum;
   }
 }
@@ -140,4 +148,6 @@ double repro_value(const repro_data *data, const repro_row *row, uint32_t *progr
   return best;
 }
 
-double repro_ratio(double paper, double ours) { return isnan(paper) || isnan(ours) || paper == 0 ? REPRO_NONE : ours / paper; }
+double repro_ratio(double paper, double ours) {
+  return isnan(paper) || isnan(ours) || paper == 0 ? REPRO_NONE : ours / paper;
+}

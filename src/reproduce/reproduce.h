@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reproductions: the experiments of a paper on the bundled workloads, and each number that the paper prints beside ours.
+/* Reproductions: the experiments of a paper on the bundled workloads, and each number that the paper prints beside
+ * ours.
  *
  * A paper is one file with one table (zheng2016.c ...): programs, settings, rows, pictures.
  *   program   a bundled workload with its arguments, one text per size
@@ -8,9 +9,10 @@
  *   row       one number of the paper, and the formula over the measured counters that gives ours
  *   quantity  what such a formula takes from the two settings that it compares, for one program
  *
- * Every program is executed once and feeds all settings (several times if they are too many for one run). What always holds: a
- * row is computed from measured counters only, over the programs that ran under all settings that it needs; its name says
- * which mean it is; `paper` is a number that the paper's text or a publication of its authors prints, else REPRO_NONE. */
+ * Every program is executed once and feeds all settings (several times if they are too many for one run). What always
+ * holds: a row is computed from measured counters only, over the programs that ran under all settings that it needs;
+ * its name says which mean it is; `paper` is a number that the paper's text or a publication of its authors prints,
+ * else REPRO_NONE. */
 #ifndef FF_STUDY_REPRODUCE_H
 #define FF_STUDY_REPRODUCE_H
 
@@ -37,8 +39,9 @@ typedef struct repro_program {
 } repro_program;
 
 typedef struct repro_setting {
-  const char *key;    /* unique in the paper */
-  const char *memory; /* for `farfault run --memory`, `farfault sim --memory`, with "<KEY>" for the pair of bits that the cell of that key found (repro_memory);
+  const char *key; /* unique in the paper */
+  const char *
+      memory; /* for `farfault run --memory`, `farfault sim --memory`, with "<KEY>" for the pair of bits that the cell of that key found (repro_memory);
                        * NULL: no simulation but repro_profile_run */
   const char *machine; /* instead of the paper's; NULL: the paper's */
 } repro_setting;
@@ -47,24 +50,30 @@ typedef struct repro_setting {
 typedef struct repro_share {
   share_isolation isolation;
   uint32_t partitions;
-  const char *beside;      /* label of the program that runs again and again in each of the others; NULL: they are idle; "chain": the
+  const char *
+      beside; /* label of the program that runs again and again in each of the others; NULL: they are idle; "chain": the
                             * other chains, of whose place the setting's key is the name */
-  bool kernels_only;       /* kernel times are what is wanted: its copies take no time, the paper's `set` is not heeded */
+  /* kernel times are what is wanted: its copies take no time, the paper's `set` is not heeded */
+  bool kernels_only;
 } repro_share;
 
-/* What the accesses in candidate blocks (machine/stacks/offload_choice.h) keep between them (Hsieh et al., ISCA 2016, section 3.2.1). */
+/* What the accesses in candidate blocks (machine/stacks/offload_choice.h) keep between them (Hsieh et al., ISCA 2016,
+ * section 3.2.1). */
 typedef struct repro_offsets {
-  uint64_t candidates;         /* blocks of more than one access that ran */
-  uint64_t some_fixed;         /* of these, those with an access at the same distance from the block's first one in (nearly) all instances of a launch */
-  uint64_t all_fixed;          /* those in which all accesses are so */
+  uint64_t candidates; /* blocks of more than one access that ran */
+  /* of these, those with an access at the same distance from the block's first one in (nearly) all instances of a
+   * launch */
+  uint64_t some_fixed;
+  uint64_t all_fixed; /* those in which all accesses are so */
 } repro_offsets;
 
 /* What was measured of a program under one setting. */
 typedef struct repro_measured {
   sim_counters counters;
-  sim_stacks stacks;           /* count 0: the machine has none */
-  repro_offsets offsets;       /* of repro_profile_run */
-  uint32_t lowest_bit;         /* of repro_profile_run: of the pair of address bits that chooses the stack; 0: no pair does */
+  sim_stacks stacks;     /* count 0: the machine has none */
+  repro_offsets offsets; /* of repro_profile_run */
+  /* of repro_profile_run: of the pair of address bits that chooses the stack; 0: no pair does */
+  uint32_t lowest_bit;
 } repro_measured;
 
 /* What one program gives: `a` and `b` are what was measured under two settings (`b` NULL where the row names one only).
@@ -72,66 +81,72 @@ typedef struct repro_measured {
 typedef double (*repro_quantity)(const repro_measured *a, const repro_measured *b);
 
 typedef enum repro_mean {
-  REPRO_GEOMETRIC,  /* over all programs; of positive quantities */
+  REPRO_GEOMETRIC, /* over all programs; of positive quantities */
   REPRO_ARITHMETIC,
   REPRO_HIGHEST,
   REPRO_LOWEST,
-  REPRO_SHARE,      /* of the programs whose quantity is at least `bound` */
-  REPRO_ONE,        /* the row's program only */
+  REPRO_SHARE, /* of the programs whose quantity is at least `bound` */
+  REPRO_ONE,   /* the row's program only */
 } repro_mean;
 
 typedef struct repro_row {
   const char *name;
-  double paper;            /* REPRO_NONE: it prints none */
+  double paper; /* REPRO_NONE: it prints none */
   repro_mean mean;
   repro_quantity quantity;
-  const char *a, *b;       /* keys of settings. In `a`, "x|y|z": the one of them that gives the lowest value; "x+y+z": for each program the
+  const char *a,
+      *b; /* keys of settings. In `a`, "x|y|z": the one of them that gives the lowest value; "x+y+z": for each program the
                             * highest of its values */
-  const char *program;     /* REPRO_ONE: its label */
-  double bound;            /* REPRO_SHARE */
-  bool highest;            /* of several settings in `a` the one with the highest value counts */
+  const char *program; /* REPRO_ONE: its label */
+  double bound;        /* REPRO_SHARE */
+  bool highest;        /* of several settings in `a` the one with the highest value counts */
 } repro_row;
 
-typedef struct repro_series { const char *label, *a, *b; } repro_series;
+typedef struct repro_series {
+  const char *label, *a, *b;
+} repro_series;
 
 /* Bars: a group per program and one for the mean, in it a bar per series. The paper's values stand beside ours where a
  * row has the same quantity, mean and settings. */
 typedef struct repro_panel {
   const char *title, *axis;
-  const char *mean_label;  /* of the mean's group, "geometric mean"; NULL: no such group */
+  const char *mean_label; /* of the mean's group, "geometric mean"; NULL: no such group */
   repro_quantity quantity;
   repro_mean mean;
   bool logarithmic;
-  double line;             /* a line across, where both are equal (1); REPRO_NONE: none */
+  double line; /* a line across, where both are equal (1); REPRO_NONE: none */
   const char *line_label;
   repro_series series[REPRO_PANEL_SERIES];
   uint32_t series_count;
 } repro_panel;
 
 typedef struct repro_paper {
-  const char *name, *title;  /* "zheng2016"; authors, title, where */
-  const char *machine;       /* of machines/ */
-  const char *set;           /* "NAME=VALUE,...": changed for all settings; NULL: nothing */
+  const char *name, *title; /* "zheng2016"; authors, title, where */
+  const char *machine;      /* of machines/ */
+  const char *set;          /* "NAME=VALUE,...": changed for all settings; NULL: nothing */
   const repro_program *programs;
   const repro_setting *settings;
-  const repro_share *shares; /* one per setting; NULL: none is a share */
-  bool recorded;             /* programs are recorded first, and their recordings simulated */
+  const repro_share *shares;                           /* one per setting; NULL: none is a share */
+  bool recorded;                                       /* programs are recorded first, and their recordings simulated */
   bool (*applies)(uint32_t program, uint32_t setting); /* which programs are run under which settings; NULL: all */
   const repro_row *rows;
   const repro_panel *panels;
   uint32_t program_count, setting_count, row_count, panel_count;
 } repro_paper;
 
-extern const repro_paper *const repro_papers[]; /* NULL-ended */
+extern const repro_paper *const repro_papers[];  /* NULL-ended */
 const repro_paper *repro_find(const char *name); /* NULL: there is none of that name */
 
 bool repro_applies(const repro_paper *paper, uint32_t program, uint32_t setting);
 
 /* What was measured: a cell per program and setting. */
-typedef struct repro_cell { bool known; repro_measured measured; } repro_cell;
+typedef struct repro_cell {
+  bool known;
+  repro_measured measured;
+} repro_cell;
 typedef struct repro_data {
   const repro_paper *paper;
-  repro_cell *cells;         /* owned, program_count x setting_count */
+  repro_cell *cells; /* owned, program_count x setting_count */
 } repro_data;
 void repro_data_start(repro_data *data, const repro_paper *paper);
 void repro_data_free(repro_data *data);
@@ -148,7 +163,8 @@ double repro_ratio(double paper, double ours);
 
 /* "row,paper,ours,ratio" and a line per row; an absent number is empty. Six significant digits. */
 void repro_csv(const repro_data *data, ff_text *out);
-/* An object with the rows, their numbers (null: none) and how many programs each is over, and every program's counters. */
+/* An object with the rows, their numbers (null: none) and how many programs each is over, and every program's
+ * counters. */
 void repro_json(const repro_data *data, repro_size size, ff_text *out);
 /* For people: a line per row. `verbose`: and per picture its values per program. */
 void repro_table(const repro_data *data, bool verbose, ff_text *out);
@@ -159,37 +175,48 @@ void repro_svg(const repro_data *data, repro_size size, ff_text *out);
 
 /* Where the recording of a program is, in that folder. The caller frees it. */
 char *repro_recording(const repro_paper *paper, repro_size size, uint32_t program, const char *folder);
-/* Simulates one cell of a paper of shares. Of the counters, these are of the program: kernel_ps (its kernels' times, added), time_ps (from its
- * first operation to its last), launches; of chains: accesses (of the first chain), blocks (the chains). The errors of share_run. */
-ff_status repro_share_run(const repro_paper *paper, repro_size size, uint32_t program, uint32_t setting, const char *folder, sim_counters *out,
-                          ff_error *error);
+/* Simulates one cell of a paper of shares. Of the counters, these are of the program: kernel_ps (its kernels' times,
+ * added), time_ps (from its first operation to its last), launches; of chains: accesses (of the first chain), blocks
+ * (the chains). The errors of share_run. */
+ff_status repro_share_run(const repro_paper *paper, repro_size size, uint32_t program, uint32_t setting,
+                          const char *folder, sim_counters *out, ff_error *error);
 
-/* Reads the recording of a program, and fills its cells whose settings have no `memory`. FF_PARSE, FF_IO: it is damaged, or none. */
+/* Reads the recording of a program, and fills its cells whose settings have no `memory`. FF_PARSE, FF_IO: it is
+ * damaged, or none. */
 ff_status repro_profile_run(repro_data *data, repro_size size, uint32_t program, const char *folder, ff_error *error);
-/* The setting's `memory` for that program: "<KEY>" is replaced by what the cell KEY found, as "12:13" (four stacks). false: it is not known. */
+/* The setting's `memory` for that program: "<KEY>" is replaced by what the cell KEY found, as "12:13" (four stacks).
+ * false: it is not known. */
 bool repro_memory(const repro_data *data, uint32_t program, uint32_t setting, ff_text *out);
 
-/* The cells of one program under settings [first, first + count) as a file's text, and back; what does not apply is left out. FF_PARSE: it is
- * not such a file, or cells are missing; then nothing was taken. */
+/* The cells of one program under settings [first, first + count) as a file's text, and back; what does not apply is
+ * left out. FF_PARSE: it is not such a file, or cells are missing; then nothing was taken. */
 void repro_cells_json(const repro_data *data, uint32_t program, uint32_t first, uint32_t count, ff_text *out);
-ff_status repro_cells_read(repro_data *data, uint32_t program, uint32_t first, uint32_t count, const char *path, ff_error *error);
+ff_status repro_cells_read(repro_data *data, uint32_t program, uint32_t first, uint32_t count, const char *path,
+                           ff_error *error);
 
 /* ---- quantities ---- */
-double repro_time_ratio(const repro_measured *a, const repro_measured *b);      /* a's time over b's */
-double repro_speedup(const repro_measured *a, const repro_measured *b);         /* b's time over a's */
-double repro_time_lost(const repro_measured *a, const repro_measured *b);       /* the share of the speed that a loses against b */
-double repro_time_saved(const repro_measured *a, const repro_measured *b);      /* the share of b's time that a saves */
+double repro_time_ratio(const repro_measured *a, const repro_measured *b); /* a's time over b's */
+double repro_speedup(const repro_measured *a, const repro_measured *b);    /* b's time over a's */
+/* the share of the speed that a loses against b */
+double repro_time_lost(const repro_measured *a, const repro_measured *b);
+double repro_time_saved(const repro_measured *a, const repro_measured *b); /* the share of b's time that a saves */
 double repro_kernel_time_ratio(const repro_measured *a, const repro_measured *b); /* a's kernel time over b's */
-double repro_kernel_speedup(const repro_measured *a, const repro_measured *b);  /* b's kernel time, waits for pages included, over a's */
-double repro_kernel_saved(const repro_measured *a, const repro_measured *b);    /* the share of b's kernel time that a saves */
-double repro_link_used(const repro_measured *a, const repro_measured *b);       /* share of a's kernel time that its link to the GPU is busy */
-double repro_overlap_gain(const repro_measured *a, const repro_measured *b);    /* a's (transfers + kernels) over the longer of the two, less one */
-double repro_transfer_share(const repro_measured *a, const repro_measured *b);  /* a's transfers over transfers + kernels */
-double repro_footprint(const repro_measured *a, const repro_measured *b);       /* a's footprint in MB (10^6 bytes) */
+/* b's kernel time, waits for pages included, over a's */
+double repro_kernel_speedup(const repro_measured *a, const repro_measured *b);
+/* the share of b's kernel time that a saves */
+double repro_kernel_saved(const repro_measured *a, const repro_measured *b);
+/* share of a's kernel time that its link to the GPU is busy */
+double repro_link_used(const repro_measured *a, const repro_measured *b);
+/* a's (transfers + kernels) over the longer of the two, less one */
+double repro_overlap_gain(const repro_measured *a, const repro_measured *b);
+/* a's transfers over transfers + kernels */
+double repro_transfer_share(const repro_measured *a, const repro_measured *b);
+double repro_footprint(const repro_measured *a, const repro_measured *b); /* a's footprint in MB (10^6 bytes) */
 double repro_faults(const repro_measured *a, const repro_measured *b);
-double repro_tlb_misses(const repro_measured *a, const repro_measured *b);      /* a's TLB miss rate */
-double repro_bytes_ratio(const repro_measured *a, const repro_measured *b);     /* a's bytes to the GPU over b's */
+double repro_tlb_misses(const repro_measured *a, const repro_measured *b);          /* a's TLB miss rate */
+double repro_bytes_ratio(const repro_measured *a, const repro_measured *b);         /* a's bytes to the GPU over b's */
 double repro_launch_microseconds(const repro_measured *a, const repro_measured *b); /* a's time per kernel launch */
-double repro_launch_bandwidth(const repro_measured *a, const repro_measured *b);    /* a's footprint per launch over that time, MB/s */
+/* a's footprint per launch over that time, MB/s */
+double repro_launch_bandwidth(const repro_measured *a, const repro_measured *b);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finding the driver library and its functions.
  *
- *   virtual  libcuda.so.1 in the folder lib/farfault beside this library, beside the program, or of the farfault that the shell would start
+ *   virtual  libcuda.so.1 in the folder lib/farfault beside this library, beside the program, or of the farfault that
+ *   the shell would start
  *   cuda     libcuda.so.1 as the system finds it
  *   PATH     that file */
 #define _GNU_SOURCE /* dladdr */
@@ -49,7 +50,8 @@ static const char *find_functions(void *library, cuda_driver *driver) {
 
 static ff_status start(cuda_driver *driver, ff_error *error) {
   int count = 0, result = driver->Init(0);
-  if (result) return cuda_fail(driver, result, "cuInit", error) ? ff_fail_at(error, FF_NOT_FOUND, driver->path) : FF_NOT_FOUND;
+  if (result)
+    return cuda_fail(driver, result, "cuInit", error) ? ff_fail_at(error, FF_NOT_FOUND, driver->path) : FF_NOT_FOUND;
   result = driver->DeviceGetCount(&count);
   if (result) return cuda_fail(driver, result, "cuDeviceGetCount", error);
   return count ? FF_OK : ff_fail(error, FF_NOT_FOUND, "%s: there is no GPU", driver->path);
@@ -62,10 +64,12 @@ static ff_status open_library(const char *path, const cuda_driver **out, ff_erro
   const char *missing = find_functions(library, &made);
   if (missing) {
     dlclose(library);
-    return ff_fail(error, FF_UNSUPPORTED, "%s: it has no %s; farfault needs the driver of CUDA 11.2 or newer", path, missing);
+    return ff_fail(error, FF_UNSUPPORTED, "%s: it has no %s; farfault needs the driver of CUDA 11.2 or newer", path,
+                   missing);
   }
   Dl_info info;
-  snprintf(made.path, sizeof made.path, "%s", dladdr((void *)made.Init, &info) && info.dli_fname ? info.dli_fname : path);
+  snprintf(made.path, sizeof made.path, "%s",
+           dladdr((void *)made.Init, &info) && info.dli_fname ? info.dli_fname : path);
   for (size_t i = 0; i < opened.count; i++)
     if (opened.items[i]->Init == made.Init) {
       *out = opened.items[i];
@@ -83,8 +87,10 @@ static ff_status open_library(const char *path, const cuda_driver **out, ff_erro
 static ff_status open_virtual(const cuda_driver **driver, ff_error *error) {
   char path[PATH_MAX];
   if (virtual_library(path, sizeof path)) return open_library(path, driver, error);
-  return ff_fail(error, FF_NOT_FOUND, "the virtual GPU's libcuda.so.1 is neither beside libfarfault (lib/farfault of an installation), nor beside the program, "
-                 "nor is there a farfault on PATH; FARFAULT_DRIVER=PATH names it");
+  return ff_fail(
+      error, FF_NOT_FOUND,
+      "the virtual GPU's libcuda.so.1 is neither beside libfarfault (lib/farfault of an installation), nor beside the program, "
+      "nor is there a farfault on PATH; FARFAULT_DRIVER=PATH names it");
 }
 
 static ff_status open_which(const char *which, const cuda_driver **driver, ff_error *error) {
@@ -108,5 +114,6 @@ ff_status cuda_fail(const cuda_driver *driver, int result, const char *call, ff_
   const char *name = NULL, *text = NULL;
   if (driver->GetErrorName(result, &name) || !name) name = "unknown error";
   if (driver->GetErrorString(result, &text) || !text) text = "no description";
-  return ff_fail(error, result == CUDA_OUT_OF_MEMORY ? FF_NO_MEMORY : FF_INTERNAL, "%s: %s (%s, %d)", call, text, name, result);
+  return ff_fail(error, result == CUDA_OUT_OF_MEMORY ? FF_NO_MEMORY : FF_INTERNAL, "%s: %s (%s, %d)", call, text, name,
+                 result);
 }

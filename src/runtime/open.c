@@ -65,7 +65,8 @@ static ff_result open_device(ff_gpu *gpu, uint32_t index, int number) {
   int virtual_memory = 0;
   DRIVER_TRY(gpu, DeviceGet, &d->number, number);
   DRIVER_TRY(gpu, DeviceGetAttribute, &virtual_memory, CUDA_ATTRIBUTE_VIRTUAL_MEMORY, d->number);
-  if (!virtual_memory) return runtime_fail(FF_ERROR_NO_DRIVER, "GPU %d has no virtual memory management (cuMemMap)", number);
+  if (!virtual_memory)
+    return runtime_fail(FF_ERROR_NO_DRIVER, "GPU %d has no virtual memory management (cuMemMap)", number);
   DRIVER_TRY(gpu, DeviceTotalMem, &total, d->number);
   d->memory = total;
   DRIVER_TRY(gpu, DevicePrimaryCtxRetain, &d->context, d->number);
@@ -85,12 +86,16 @@ static ff_result open_devices(ff_gpu *gpu, const ff_options *o) {
     TRY(gpu_on(gpu, i));
     DRIVER_TRY(gpu, MemGetInfo, &available, &total);
     uint64_t budget = o->budget ? o->budget : available / 10 * 9;
-    if (budget > total) return runtime_fail(FF_ERROR_NO_MEMORY, "the budget of %llu bytes is more than the GPU's %llu", (unsigned long long)budget, (unsigned long long)total);
+    if (budget > total)
+      return runtime_fail(FF_ERROR_NO_MEMORY, "the budget of %llu bytes is more than the GPU's %llu",
+                          (unsigned long long)budget, (unsigned long long)total);
     if (budget < smallest) smallest = budget;
   }
   TRY(choose_piece(gpu, o, smallest));
   for (uint32_t i = 0; i < gpu->device_count; i++) gpu->devices[i].pool.budget_pieces = smallest / gpu->piece;
-  if (smallest < gpu->piece) return runtime_fail(FF_ERROR_INVALID, "the budget of %llu bytes is less than one piece of %llu", (unsigned long long)smallest, (unsigned long long)gpu->piece);
+  if (smallest < gpu->piece)
+    return runtime_fail(FF_ERROR_INVALID, "the budget of %llu bytes is less than one piece of %llu",
+                        (unsigned long long)smallest, (unsigned long long)gpu->piece);
   for (uint32_t i = 0; o->commit && i < gpu->device_count; i++) TRY(memory_commit(gpu, i));
   return FF_SUCCESS;
 }
@@ -115,7 +120,8 @@ static void close_device(ff_gpu *gpu, uint32_t index) {
   }
   free(d->pool.free.items);
   free(d->pool.stale.items);
-  if (gpu->caller == d->context) gpu->caller = NULL; /* it was the caller's: the primary one, and goes with our hold on it */
+  /* it was the caller's: the primary one, and goes with our hold on it */
+  if (gpu->caller == d->context) gpu->caller = NULL;
   INSIST(driver->CtxSetCurrent(gpu->caller));
   gpu->current = gpu->caller;
   INSIST(driver->DevicePrimaryCtxRelease(d->number));
@@ -138,12 +144,15 @@ static void free_gpu(ff_gpu *gpu) {
 static ff_result check_options(const ff_options *given, ff_options *o) {
   *o = (ff_options){0};
   if (!given) return FF_SUCCESS;
-  if (given->size < offsetof(ff_options, check) || given->size > 4096) return runtime_fail(FF_ERROR_INVALID, "ff_open: ff_options.size is not set");
+  if (given->size < offsetof(ff_options, check) || given->size > 4096)
+    return runtime_fail(FF_ERROR_INVALID, "ff_open: ff_options.size is not set");
   memcpy(o, given, given->size < sizeof *o ? given->size : sizeof *o);
-  if (o->devices && (!o->device_count || o->device_count > MAX_DEVICES)) return runtime_fail(FF_ERROR_INVALID, "ff_open: 1 to %d GPUs", MAX_DEVICES);
+  if (o->devices && (!o->device_count || o->device_count > MAX_DEVICES))
+    return runtime_fail(FF_ERROR_INVALID, "ff_open: 1 to %d GPUs", MAX_DEVICES);
   for (uint32_t i = 0; o->devices && i < o->device_count; i++)
     for (uint32_t j = 0; j < i; j++)
-      if (o->devices[i] == o->devices[j]) return runtime_fail(FF_ERROR_INVALID, "ff_open: GPU %d is named twice", o->devices[i]);
+      if (o->devices[i] == o->devices[j])
+        return runtime_fail(FF_ERROR_INVALID, "ff_open: GPU %d is named twice", o->devices[i]);
   return FF_SUCCESS;
 }
 
@@ -156,8 +165,12 @@ ff_result ff_open(const ff_options *options, ff_gpu **out) {
   if (cuda_open(o.driver, &driver, &error)) return runtime_fail(FF_ERROR_NO_DRIVER, "%s", error.message);
   const char *check = getenv("FF_CHECK");
   ff_gpu *gpu = ff_alloc(sizeof *gpu);
-  *gpu = (ff_gpu){.lock = PTHREAD_MUTEX_INITIALIZER, .driver = driver, .device_count = o.devices ? o.device_count : 1, .lookahead = o.lookahead ? o.lookahead : LOOKAHEAD,
-                  .check = o.check || (check && *check && strcmp(check, "0")), .pinned_limit = o.pinned};
+  *gpu = (ff_gpu){.lock = PTHREAD_MUTEX_INITIALIZER,
+                  .driver = driver,
+                  .device_count = o.devices ? o.device_count : 1,
+                  .lookahead = o.lookahead ? o.lookahead : LOOKAHEAD,
+                  .check = o.check || (check && *check && strcmp(check, "0")),
+                  .pinned_limit = o.pinned};
   gpu->streams = ff_alloc(gpu->device_count * STREAMS * sizeof *gpu->streams);
   for (uint32_t i = 0; i < gpu->device_count * STREAMS; i++) gpu->streams[i].device = i / STREAMS;
   gpu->last = &gpu->first;
@@ -228,10 +241,14 @@ ff_result ff_close(ff_gpu *gpu) {
 ff_result ff_gpu_describe(ff_gpu *gpu, ff_gpu_info *info) {
   if (!gpu || !info) return runtime_fail(FF_ERROR_INVALID, "ff_gpu_describe: NULL");
   gpu_enter(gpu);
-  *info = (ff_gpu_info){.device_count = gpu->device_count, .is_virtual = gpu->driver->is_virtual, .memory = gpu->devices[0].memory,
-                        .budget = gpu->devices[0].pool.budget_pieces * gpu->piece, .piece = gpu->piece};
+  *info = (ff_gpu_info){.device_count = gpu->device_count,
+                        .is_virtual = gpu->driver->is_virtual,
+                        .memory = gpu->devices[0].memory,
+                        .budget = gpu->devices[0].pool.budget_pieces * gpu->piece,
+                        .piece = gpu->piece};
   int failed = gpu->driver->DeviceGetName(info->name, sizeof info->name, gpu->devices[0].number);
-  snprintf(info->driver, sizeof info->driver, "%s%.240s", gpu->driver->is_virtual ? "virtual: " : "", gpu->driver->path);
+  snprintf(info->driver, sizeof info->driver, "%s%.240s", gpu->driver->is_virtual ? "virtual: " : "",
+           gpu->driver->path);
   ff_result result = failed ? driver_failed(gpu, failed, "cuDeviceGetName") : FF_SUCCESS;
   gpu_leave(gpu);
   return result;

@@ -3,8 +3,8 @@
  *
  *     work_open -> history_after / work_after -> driver calls -> history_add -> work_close: an event is recorded
  *
- * What always holds: an operation whose number is at most stream.completed is over; of the others the event is still that of the
- * operation (STREAM_EVENTS are kept, and the host waits before one is used again). */
+ * What always holds: an operation whose number is at most stream.completed is over; of the others the event is still
+ * that of the operation (STREAM_EVENTS are kept, and the host waits before one is used again). */
 #include "runtime/gpu.h"
 
 #include <stdlib.h>
@@ -44,7 +44,8 @@ ff_result work_open(ff_gpu *gpu, uint32_t index, operation *op) {
     *op = next;
     return FF_SUCCESS;
   }
-  if (s->issued - s->completed >= STREAM_EVENTS - 1) TRY(work_wait(gpu, (operation){index, s->issued - STREAM_EVENTS / 2}));
+  if (s->issued - s->completed >= STREAM_EVENTS - 1)
+    TRY(work_wait(gpu, (operation){index, s->issued - STREAM_EVENTS / 2}));
   cuda_event *event = &s->events[next.number % STREAM_EVENTS];
   if (!*event) DRIVER_TRY(gpu, EventCreate, event, CUDA_EVENT_DISABLE_TIMING);
   s->open = true;
@@ -60,7 +61,8 @@ ff_result work_close(ff_gpu *gpu, uint32_t index) {
   int result = gpu->driver->EventRecord(s->events[(s->issued + 1) % STREAM_EVENTS], s->handle);
   if (result) {
     int waited = gpu->driver->StreamSynchronize(s->handle);
-    if (waited && gpu->driver->CtxSynchronize()) return driver_failed(gpu, waited, "cuStreamSynchronize"); /* it stays open */
+    /* it stays open */
+    if (waited && gpu->driver->CtxSynchronize()) return driver_failed(gpu, waited, "cuStreamSynchronize");
     s->completed = s->issued + 1;
   }
   s->open = false;
@@ -88,7 +90,8 @@ static bool overlaps(span a, uint64_t begin, uint64_t end) { return a.begin < en
 
 ff_result history_after(ff_gpu *gpu, history *h, uint64_t begin, uint64_t end, bool write, uint32_t index) {
   for (size_t i = 0; i < h->count; i++)
-    if ((write || h->items[i].write) && overlaps(h->items[i].bytes, begin, end)) TRY(work_after(gpu, index, h->items[i].by));
+    if ((write || h->items[i].write) && overlaps(h->items[i].bytes, begin, end))
+      TRY(work_after(gpu, index, h->items[i].by));
   return FF_SUCCESS;
 }
 
@@ -124,7 +127,8 @@ static void cut(ff_gpu *gpu, history *h, uint64_t begin, uint64_t end, bool all,
   h->count = kept;
 }
 
-/* A write comes after all that it covers, so whoever comes after the write needs not know these; likewise a stream's reads. */
+/* A write comes after all that it covers, so whoever comes after the write needs not know these; likewise a stream's
+ * reads. */
 void history_add(ff_gpu *gpu, history *h, uint64_t begin, uint64_t end, bool write, operation by) {
   if (begin >= end) return;
   for (size_t i = 0; i < h->count; i++) { /* the same again: the most frequent case */
@@ -145,7 +149,8 @@ void history_forget(history *h, uint64_t begin, uint64_t end) { cut(NULL, h, beg
 uint32_t kernel_stream(ff_gpu *gpu, const launch *l, uint32_t index, const span *ranges) {
   operation latest = {0};
   const ff_partition *in = l->partition;
-  uint32_t first = in ? partition_stream(in, 0) : stream_of(index, STREAM_KERNELS), count = in ? PARTITION_STREAMS : KERNEL_STREAMS;
+  uint32_t first = in ? partition_stream(in, 0) : stream_of(index, STREAM_KERNELS),
+           count = in ? PARTITION_STREAMS : KERNEL_STREAMS;
   for (uint32_t u = 0; u < l->use_count; u++) {
     const history *h = &l->uses[u].segment->store->sides[index].history;
     bool write = l->uses[u].access & FF_WRITE;

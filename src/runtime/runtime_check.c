@@ -18,14 +18,14 @@
 enum { CHECK_SLOTS = 32, NAME_ROOM = 64 };
 
 typedef struct check_slot {
-  bool busy;               /* used by an operation, not collected */
+  bool busy; /* used by an operation, not collected */
   operation by;
   ff_ticket ticket;
   const ff_kernel *kernel;
   uint32_t use_count, room; /* room: of the memory below, in uses */
   ff_virtual_use *uses;     /* declared; their names are in `names` */
   char (*names)[NAME_ROOM];
-  ptx_check_table *host;    /* page-locked */
+  ptx_check_table *host; /* page-locked */
   cuda_address table;
 } check_slot;
 
@@ -56,7 +56,10 @@ ff_result check_kernel(ff_kernel *k) {
   const ptx_checked_kernel *found = m->checked ? ptx_checked_find(m->checked, k->name) : NULL;
   if (found && found->checked_name) k->checked = found;
   if (k->checked || m->gpu->driver->declare) return FF_SUCCESS;
-  return runtime_fail(FF_ERROR_CODE, "kernel '%s' cannot check its accesses (FF_CHECK): %s", k->name, found ? found->reason : *m->reason ? m->reason : "it has no body");
+  return runtime_fail(FF_ERROR_CODE, "kernel '%s' cannot check its accesses (FF_CHECK): %s", k->name,
+                      found        ? found->reason
+                      : *m->reason ? m->reason
+                                   : "it has no body");
 }
 
 const char *check_entry(const ff_kernel *k) { return k->checked ? k->checked->checked_name : k->name; }
@@ -116,7 +119,8 @@ static void collect(ff_gpu *gpu, check_slot *slot) {
   slot->busy = false;
   if (!slot->host->report.taken || has_failed(gpu, slot->ticket)) return; /* of several windows the first counts */
   const ff_kernel *k = slot->kernel;
-  if (ptx_check_explain(k->module->checked, k->name, &slot->host->report, slot->uses, slot->use_count, &text, &error)) ff_text_add(&text, "%s", error.message);
+  if (ptx_check_explain(k->module->checked, k->name, &slot->host->report, slot->uses, slot->use_count, &text, &error))
+    ff_text_add(&text, "%s", error.message);
   add_failure(gpu, slot->ticket, text.chars);
   free(text.chars);
 }
@@ -157,12 +161,18 @@ void check_close(ff_gpu *gpu, uint32_t d) {
 /* from: the first block, where the kernel counts from the window's first; else 0. */
 static ff_virtual_use declared(const use *u, uint32_t d, const uint32_t from[3]) {
   const ff_segment *g = u->segment;
-  ff_virtual_use made = {.base = g->store->sides[d].address + u->bytes.begin, .bytes = u->bytes.end - u->bytes.begin, .block_bytes = u->block_bytes,
-                         .offset = u->bytes.begin - g->base, .read = (u->access & FF_READ) != 0, .write = (u->access & FF_WRITE) != 0, .segment = g->name};
+  ff_virtual_use made = {.base = g->store->sides[d].address + u->bytes.begin,
+                         .bytes = u->bytes.end - u->bytes.begin,
+                         .block_bytes = u->block_bytes,
+                         .offset = u->bytes.begin - g->base,
+                         .read = (u->access & FF_READ) != 0,
+                         .write = (u->access & FF_WRITE) != 0,
+                         .segment = g->name};
   made.start = u->start - (int64_t)u->bytes.begin;
   for (int i = 0; i < 3 && u->block_bytes; i++) {
     made.per_block[i] = u->per_block[i];
-    made.start = (int64_t)((uint64_t)made.start + (uint64_t)u->per_block[i] * from[i]); /* what wraps around is in no use */
+    /* what wraps around is in no use */
+    made.start = (int64_t)((uint64_t)made.start + (uint64_t)u->per_block[i] * from[i]);
   }
   return made;
 }
@@ -179,12 +189,14 @@ static uint32_t add_others(ff_gpu *gpu, uint32_t d, ff_virtual_use *uses) {
   uint64_t at = 4096;
   for (size_t i = 0; i < gpu->stores.count; i++) {
     const store *s = gpu->stores.items[i];
-    if (s->sides[d].address) taken[count++] = (span){s->sides[d].address, s->sides[d].address + s->piece_count * gpu->piece};
+    if (s->sides[d].address)
+      taken[count++] = (span){s->sides[d].address, s->sides[d].address + s->piece_count * gpu->piece};
   }
   qsort(taken, count, sizeof *taken, by_address);
   taken[count] = (span){INT64_MAX, INT64_MAX};
   for (uint32_t i = 0; i <= count; i++) {
-    if (taken[i].begin > at) uses[made++] = (ff_virtual_use){.base = at, .bytes = taken[i].begin - at, .read = 1, .write = 1};
+    if (taken[i].begin > at)
+      uses[made++] = (ff_virtual_use){.base = at, .bytes = taken[i].begin - at, .read = 1, .write = 1};
     at = taken[i].end;
   }
   free(taken);
@@ -202,14 +214,16 @@ static ff_result fill(ff_gpu *gpu, check_slot *slot, const launch *l, uint32_t d
   }
   if (l->kernel->checked->heap) count += add_others(gpu, d, slot->uses + count);
   slot->use_count = l->use_count;
-  if (ptx_check_fill(slot->uses, count, l->grid, slot->host, &error)) return runtime_fail(FF_ERROR_INVALID, "%s", error.message);
+  if (ptx_check_fill(slot->uses, count, l->grid, slot->host, &error))
+    return runtime_fail(FF_ERROR_INVALID, "%s", error.message);
   return FF_SUCCESS;
 }
 
 /* The virtual GPU checks. */
 static ff_result declare(ff_gpu *gpu, const launch *l, uint32_t d, const box *part) {
   static const uint32_t none[3] = {0, 0, 0};
-  bool bound = l->partition && l->partition->way == WAY_REWRITE; /* its blocks are not the grid's: only whole ranges can be said of them */
+  /* its blocks are not the grid's: only whole ranges can be said of them */
+  bool bound = l->partition && l->partition->way == WAY_REWRITE;
   ff_virtual_use uses[l->use_count + 2];
   uint32_t count = l->use_count;
   for (uint32_t u = 0; u < l->use_count; u++) {
@@ -218,8 +232,12 @@ static ff_result declare(ff_gpu *gpu, const launch *l, uint32_t d, const box *pa
     uses[u].block_bytes = 0;
     memset(uses[u].per_block, 0, sizeof uses[u].per_block);
   }
-  if (bound) uses[count++] = (ff_virtual_use){.base = l->partition->queues, .bytes = PARTITION_STREAMS * sizeof(ptx_persistent_queue), .read = 1, .write = 1,
-                                               .segment = "the partition's queues"};
+  if (bound)
+    uses[count++] = (ff_virtual_use){.base = l->partition->queues,
+                                     .bytes = PARTITION_STREAMS * sizeof(ptx_persistent_queue),
+                                     .read = 1,
+                                     .write = 1,
+                                     .segment = "the partition's queues"};
   int result = gpu->driver->declare(uses, count);
   return result ? driver_failed(gpu, result, "farfaultDeclareUses") : FF_SUCCESS;
 }
@@ -231,7 +249,8 @@ ff_result check_before(ff_gpu *gpu, const launch *l, uint32_t d, const box *part
   uint32_t most = l->use_count + (l->kernel->checked->heap ? (uint32_t)gpu->stores.count + 1 : 0);
   TRY(take_slot(gpu, d, most, &slot));
   TRY(fill(gpu, slot, l, d));
-  DRIVER_TRY(gpu, MemcpyHtoDAsync, slot->table, slot->host, ptx_check_bytes(slot->host->count), gpu->streams[op.stream].handle);
+  DRIVER_TRY(gpu, MemcpyHtoDAsync, slot->table, slot->host, ptx_check_bytes(slot->host->count),
+             gpu->streams[op.stream].handle);
   slot->busy = true;
   slot->by = op;
   slot->ticket = l->ticket;

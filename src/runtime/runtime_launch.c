@@ -32,7 +32,8 @@ span use_bytes(const use *u, const box *blocks) {
   if (!u->block_bytes) return u->bytes;
   __int128 low = u->start, high = low + u->block_bytes;
   for (int i = 0; i < 3; i++) {
-    __int128 first = (__int128)u->per_block[i] * blocks->from[i], last = (__int128)u->per_block[i] * (blocks->to[i] - 1);
+    __int128 first = (__int128)u->per_block[i] * blocks->from[i],
+             last = (__int128)u->per_block[i] * (blocks->to[i] - 1);
     low += first < last ? first : last;
     high += first < last ? last : first;
   }
@@ -45,15 +46,19 @@ span use_bytes(const use *u, const box *blocks) {
 
 static ff_result check_use(ff_gpu *gpu, const ff_partition *in, const ff_use *use, uint32_t number) {
   const ff_segment *g = use->segment;
-  if (!g || g->gpu != gpu) return runtime_fail(FF_ERROR_INVALID, "use %u: %s", number, g ? "a segment of another ff_gpu" : "no segment");
+  if (!g || g->gpu != gpu)
+    return runtime_fail(FF_ERROR_INVALID, "use %u: %s", number, g ? "a segment of another ff_gpu" : "no segment");
   const ff_partition *owner = g->store->partition;
   if (owner != (in && in->own_memory ? in : NULL))
-    return runtime_fail(FF_ERROR_INVALID, "use %u: segment '%s' is of %s%.60s, the launch of %s%.60s", number, g->name, owner ? "partition " : "no partition", owner ? owner->name : "",
-                        in ? "partition " : "none", in ? in->name : "");
-  if (!use->access || use->access & ~3u) return runtime_fail(FF_ERROR_INVALID, "use %u of segment '%s': no such access", number, g->name);
+    return runtime_fail(FF_ERROR_INVALID, "use %u: segment '%s' is of %s%.60s, the launch of %s%.60s", number, g->name,
+                        owner ? "partition " : "no partition", owner ? owner->name : "", in ? "partition " : "none",
+                        in ? in->name : "");
+  if (!use->access || use->access & ~3u)
+    return runtime_fail(FF_ERROR_INVALID, "use %u of segment '%s': no such access", number, g->name);
   if (use->offset >= g->bytes || use->bytes > g->bytes - use->offset)
-    return runtime_fail(FF_ERROR_INVALID, "use %u: bytes %llu to %llu are not in segment '%s' of %llu bytes", number, (unsigned long long)use->offset,
-                        (unsigned long long)(use->offset + use->bytes), g->name, (unsigned long long)g->bytes);
+    return runtime_fail(FF_ERROR_INVALID, "use %u: bytes %llu to %llu are not in segment '%s' of %llu bytes", number,
+                        (unsigned long long)use->offset, (unsigned long long)(use->offset + use->bytes), g->name,
+                        (unsigned long long)g->bytes);
   if (!use->block_bytes && (use->per_block[0] || use->per_block[1] || use->per_block[2]))
     return runtime_fail(FF_ERROR_INVALID, "use %u of segment '%s': per_block without block_bytes", number, g->name);
   if (use->access & FF_WRITE && g->store->host_kind == HOST_FILE && !g->store->writable)
@@ -66,8 +71,9 @@ static ff_result check_mapped(const use *u, uint32_t number) {
   for (size_t i = 0; i < g->mappings.count; i++) {
     const mapping *m = &g->mappings.items[i];
     if ((m->write || u->access & FF_WRITE) && m->bytes.begin < u->bytes.end && u->bytes.begin < m->bytes.end)
-      return runtime_fail(FF_ERROR_BUSY, "use %u: the host has bytes %llu to %llu of segment '%s' mapped%s", number, (unsigned long long)(m->bytes.begin - g->base),
-                          (unsigned long long)(m->bytes.end - g->base), g->name, m->write ? " for writing" : "");
+      return runtime_fail(FF_ERROR_BUSY, "use %u: the host has bytes %llu to %llu of segment '%s' mapped%s", number,
+                          (unsigned long long)(m->bytes.begin - g->base), (unsigned long long)(m->bytes.end - g->base),
+                          g->name, m->write ? " for writing" : "");
   }
   return FF_SUCCESS;
 }
@@ -76,15 +82,19 @@ static ff_result check_arguments(ff_gpu *gpu, const ff_launch_request *r, size_t
   const ff_kernel *k = r->kernel;
   *value_bytes = 0;
   if (k->known && k->param_count != r->argument_count)
-    return runtime_fail(FF_ERROR_INVALID, "kernel '%s' takes %u arguments, not %u", k->name, k->param_count, r->argument_count);
+    return runtime_fail(FF_ERROR_INVALID, "kernel '%s' takes %u arguments, not %u", k->name, k->param_count,
+                        r->argument_count);
   for (uint32_t i = 0; i < r->argument_count; i++) {
     const ff_argument *a = &r->arguments[i];
     if (!a->value && (!a->segment || a->segment->gpu != gpu || a->offset > a->segment->bytes))
-      return runtime_fail(FF_ERROR_INVALID, "argument %u: %s", i, a->segment ? "a segment of another ff_gpu, or an offset behind it" : "neither a value nor a segment");
+      return runtime_fail(FF_ERROR_INVALID, "argument %u: %s", i,
+                          a->segment ? "a segment of another ff_gpu, or an offset behind it"
+                                     : "neither a value nor a segment");
     size_t bytes = a->value ? a->bytes : 8;
     if (!bytes || bytes > 1 << 16) return runtime_fail(FF_ERROR_INVALID, "argument %u: %zu bytes", i, bytes);
     if (k->known && k->param_bytes[i] != bytes)
-      return runtime_fail(FF_ERROR_INVALID, "argument %u of kernel '%s' has %u bytes, not %zu", i, k->name, k->param_bytes[i], bytes);
+      return runtime_fail(FF_ERROR_INVALID, "argument %u of kernel '%s' has %u bytes, not %zu", i, k->name,
+                          k->param_bytes[i], bytes);
     *value_bytes += (bytes + 15) / 16 * 16;
   }
   return FF_SUCCESS;
@@ -102,12 +112,18 @@ static void copy_arguments(launch *l, const ff_launch_request *r) {
 }
 
 static void copy_use(use *u, const ff_use *from) {
-  uint64_t begin = from->segment->base + from->offset, bytes = from->bytes ? from->bytes : from->segment->bytes - from->offset;
-  *u = (use){from->segment, from->access, {begin, begin + bytes}, (int64_t)begin, {from->per_block[0], from->per_block[1], from->per_block[2]}, from->block_bytes};
+  uint64_t begin = from->segment->base + from->offset,
+           bytes = from->bytes ? from->bytes : from->segment->bytes - from->offset;
+  *u = (use){from->segment,
+             from->access,
+             {begin, begin + bytes},
+             (int64_t)begin,
+             {from->per_block[0], from->per_block[1], from->per_block[2]},
+             from->block_bytes};
 }
 
-/* Do the blocks' ranges leave bytes between them? Surely not, if the axes, taken by their strides, each continue what those before
- * cover. Such bytes are nobody's: what is there stays. */
+/* Do the blocks' ranges leave bytes between them? Surely not, if the axes, taken by their strides, each continue what
+ * those before cover. Such bytes are nobody's: what is there stays. */
 static bool has_gaps(const use *u, const uint32_t grid[3]) {
   __int128 covered = u->block_bytes;
   bool taken[3] = {false, false, false};
@@ -130,18 +146,30 @@ static bool has_gaps(const use *u, const uint32_t grid[3]) {
 
 static ff_result make_launch(ff_gpu *gpu, ff_partition *in, const ff_launch_request *r, launch **out) {
   size_t value_bytes;
-  if (!r->kernel || r->kernel->module->gpu != gpu) return runtime_fail(FF_ERROR_INVALID, "ff_launch: %s", r->kernel ? "a kernel of another ff_gpu" : "no kernel");
-  if ((r->use_count && !r->uses) || (r->argument_count && !r->arguments) || r->use_count > 4096 || r->argument_count > 4096)
+  if (!r->kernel || r->kernel->module->gpu != gpu)
+    return runtime_fail(FF_ERROR_INVALID, "ff_launch: %s", r->kernel ? "a kernel of another ff_gpu" : "no kernel");
+  if ((r->use_count && !r->uses) || (r->argument_count && !r->arguments) || r->use_count > 4096 ||
+      r->argument_count > 4096)
     return runtime_fail(FF_ERROR_INVALID, "ff_launch: NULL, or more than 4096 of them");
-  if (r->device > gpu->device_count) return runtime_fail(FF_ERROR_INVALID, "ff_launch: there is no GPU %u", r->device - 1);
-  if (in && r->device && r->device != in->device + 1) return runtime_fail(FF_ERROR_INVALID, "ff_partition_launch: partition '%s' is of GPU %u", in->name, in->device);
+  if (r->device > gpu->device_count)
+    return runtime_fail(FF_ERROR_INVALID, "ff_launch: there is no GPU %u", r->device - 1);
+  if (in && r->device && r->device != in->device + 1)
+    return runtime_fail(FF_ERROR_INVALID, "ff_partition_launch: partition '%s' is of GPU %u", in->name, in->device);
   TRY(check_arguments(gpu, r, &value_bytes));
   for (uint32_t i = 0; i < r->use_count; i++) TRY(check_use(gpu, in, &r->uses[i], i));
-  size_t uses_at = sizeof(launch), arguments_at = uses_at + r->use_count * sizeof(use), values_at = (arguments_at + r->argument_count * sizeof(argument) + 15) / 16 * 16;
+  size_t uses_at = sizeof(launch), arguments_at = uses_at + r->use_count * sizeof(use),
+         values_at = (arguments_at + r->argument_count * sizeof(argument) + 15) / 16 * 16;
   launch *l = malloc(values_at + value_bytes);
   if (!l) return runtime_fail(FF_ERROR_NO_MEMORY, "ff_launch: no host memory");
-  *l = (launch){.kernel = r->kernel, .partition = in, .shared = r->shared_bytes, .device = in ? in->device + 1 : r->device, .argument_count = r->argument_count, .use_count = r->use_count,
-                .uses = (use *)((char *)l + uses_at), .arguments = (argument *)((char *)l + arguments_at), .values = (unsigned char *)l + values_at};
+  *l = (launch){.kernel = r->kernel,
+                .partition = in,
+                .shared = r->shared_bytes,
+                .device = in ? in->device + 1 : r->device,
+                .argument_count = r->argument_count,
+                .use_count = r->use_count,
+                .uses = (use *)((char *)l + uses_at),
+                .arguments = (argument *)((char *)l + arguments_at),
+                .values = (unsigned char *)l + values_at};
   for (int i = 0; i < 3; i++) l->grid[i] = r->grid[i] ? r->grid[i] : 1, l->block[i] = r->block[i] ? r->block[i] : 1;
   copy_arguments(l, r);
   ff_result result = FF_SUCCESS;
@@ -158,7 +186,8 @@ static ff_result make_launch(ff_gpu *gpu, ff_partition *in, const ff_launch_requ
 /* ---- does it fit? ---- */
 
 static void fill_needs(const launch *l, const box *part, need *needs) {
-  for (uint32_t u = 0; u < l->use_count; u++) needs[u] = (need){l->uses[u].segment->store, use_bytes(&l->uses[u], part)};
+  for (uint32_t u = 0; u < l->use_count; u++)
+    needs[u] = (need){l->uses[u].segment->store, use_bytes(&l->uses[u], part)};
 }
 
 static const pool *launch_pool(const launch *l, uint32_t d) {
@@ -195,8 +224,8 @@ static ff_result plan(ff_gpu *gpu, launch *l, uint64_t *pieces, uint64_t *window
 
 /* ---- issuing ---- */
 
-/* The GPU that has most of what the launch needs, and room for it beside what is pinned there; of equal ones the one with the least
- * in its streams. */
+/* The GPU that has most of what the launch needs, and room for it beside what is pinned there; of equal ones the one
+ * with the least in its streams. */
 static uint32_t choose_device(ff_gpu *gpu, const launch *l) {
   if (l->device || gpu->device_count == 1) return any_device(l);
   uint32_t best = 0;
@@ -204,7 +233,8 @@ static uint32_t choose_device(ff_gpu *gpu, const launch *l) {
   for (uint32_t d = 0; d < gpu->device_count; d++) {
     uint64_t bytes = 0, work = 0;
     if (whole_pieces(gpu, l, d) > launch_pool(l, d)->budget_pieces) continue;
-    for (uint32_t u = 0; u < l->use_count; u++) bytes += spans_bytes(&l->uses[u].segment->store->sides[d].valid, l->uses[u].bytes.begin, l->uses[u].bytes.end);
+    for (uint32_t u = 0; u < l->use_count; u++)
+      bytes += spans_bytes(&l->uses[u].segment->store->sides[d].valid, l->uses[u].bytes.begin, l->uses[u].bytes.end);
     for (uint32_t s = 0; s < STREAMS; s++) work += gpu->streams[stream_of(d, s)].issued;
     if (bytes < best_bytes || (bytes == best_bytes && work >= best_work)) continue;
     best = d;
@@ -214,13 +244,15 @@ static uint32_t choose_device(ff_gpu *gpu, const launch *l) {
   return best;
 }
 
-/* What a kernel may leave as it is must be there before; what an earlier window wrote is there, or came back to the host. */
+/* What a kernel may leave as it is must be there before; what an earlier window wrote is there, or came back to the
+ * host. */
 static ff_result bring_contents(const launch *l, uint32_t d, const need *needs, const spans *written) {
   for (uint32_t u = 0; u < l->use_count; u++) {
     span run = needs[u].bytes;
     if (l->uses[u].access & FF_READ) TRY(transfer_in(needs[u].store, d, run.begin, run.end));
     else if (written)
-      for (uint64_t at = needs[u].bytes.begin; spans_next(&written[u], true, &at, needs[u].bytes.end, &run);) TRY(transfer_in(needs[u].store, d, run.begin, run.end));
+      for (uint64_t at = needs[u].bytes.begin; spans_next(&written[u], true, &at, needs[u].bytes.end, &run);)
+        TRY(transfer_in(needs[u].store, d, run.begin, run.end));
   }
   return FF_SUCCESS;
 }
@@ -254,7 +286,8 @@ static ff_result run_kernel(ff_gpu *gpu, const launch *l, uint32_t d, const box 
   }
   pointers[count] = NULL;
   TRY(gpu_on(gpu, d));
-  DRIVER_TRY(gpu, LaunchKernel, function, grid[0], grid[1], grid[2], l->block[0], l->block[1], l->block[2], l->shared, gpu->streams[op.stream].handle, pointers, NULL);
+  DRIVER_TRY(gpu, LaunchKernel, function, grid[0], grid[1], grid[2], l->block[0], l->block[1], l->block[2], l->shared,
+             gpu->streams[op.stream].handle, pointers, NULL);
   if (rewritten) rewrite_launched(l->partition, op.stream);
   return check_after(gpu, op, table);
 }
@@ -268,10 +301,12 @@ static ff_result issue_part(ff_gpu *gpu, const launch *l, uint32_t d, const box 
   for (uint32_t u = 0; u < l->use_count; u++) ranges[u] = needs[u].bytes;
   TRY(work_open(gpu, kernel_stream(gpu, l, d, ranges), op));
   for (uint32_t u = 0; u < l->use_count; u++)
-    TRY(history_after(gpu, &needs[u].store->sides[d].history, ranges[u].begin, ranges[u].end, l->uses[u].access & FF_WRITE, op->stream));
+    TRY(history_after(gpu, &needs[u].store->sides[d].history, ranges[u].begin, ranges[u].end,
+                      l->uses[u].access & FF_WRITE, op->stream));
   TRY(run_kernel(gpu, l, d, part, *op));
   for (uint32_t u = 0; u < l->use_count; u++) {
-    history_add(gpu, &needs[u].store->sides[d].history, ranges[u].begin, ranges[u].end, l->uses[u].access & FF_WRITE, *op);
+    history_add(gpu, &needs[u].store->sides[d].history, ranges[u].begin, ranges[u].end, l->uses[u].access & FF_WRITE,
+                *op);
     if (l->uses[u].access & FF_WRITE) store_written(needs[u].store, d, ranges[u].begin, ranges[u].end);
     if (l->uses[u].access & FF_WRITE && written) spans_add(&written[u], ranges[u].begin, ranges[u].end);
   }
@@ -292,7 +327,8 @@ static ff_result issue_windows(ff_gpu *gpu, const launch *l, uint32_t d, operati
     if (result && number > 1) {
       char reason[1800];
       snprintf(reason, sizeof reason, "%.1700s", ff_message());
-      runtime_fail(result, "%s (in window %llu: what the launch had written before stays)", reason, (unsigned long long)number);
+      runtime_fail(result, "%s (in window %llu: what the launch had written before stays)", reason,
+                   (unsigned long long)number);
     }
   }
   for (uint32_t u = 0; u < l->use_count; u++) spans_free(&written[u]);
@@ -373,8 +409,10 @@ static ff_result queue(ff_gpu *gpu, ff_partition *in, const ff_launch_request *r
   if (result) {
     uint64_t budget = launch_pool(l, any_device(l))->budget_pieces * gpu->piece;
     free(l);
-    return runtime_fail(result, "kernel '%s' needs %llu bytes of GPU memory at once, the budget is %llu, and it cannot be run in windows: %s", request->kernel->name,
-                        (unsigned long long)(pieces * gpu->piece), (unsigned long long)budget, reason);
+    return runtime_fail(
+        result,
+        "kernel '%s' needs %llu bytes of GPU memory at once, the budget is %llu, and it cannot be run in windows: %s",
+        request->kernel->name, (unsigned long long)(pieces * gpu->piece), (unsigned long long)budget, reason);
   }
   l->ticket = ++gpu->tickets;
   *gpu->last = l;
@@ -461,7 +499,8 @@ static ff_result wait_unlocked(ff_gpu *gpu, operation op) {
 }
 
 static ff_result wait_for(ff_gpu *gpu, ff_ticket ticket) {
-  if (!ticket || ticket > gpu->tickets) return runtime_fail(FF_ERROR_INVALID, "there is no launch %llu", (unsigned long long)ticket);
+  if (!ticket || ticket > gpu->tickets)
+    return runtime_fail(FF_ERROR_INVALID, "there is no launch %llu", (unsigned long long)ticket);
   launch_flush(gpu); /* those behind it too: the caller queues nothing while it waits */
   outcome *failed = find_outcome(gpu->failed.items, gpu->failed.count, ticket);
   if (failed) return lost(gpu, tell(failed));
@@ -514,7 +553,8 @@ ff_result ff_wait_all(ff_gpu *gpu) {
 }
 
 static ff_result ask(ff_gpu *gpu, ff_ticket ticket, bool *done) {
-  if (!ticket || ticket > gpu->tickets) return runtime_fail(FF_ERROR_INVALID, "there is no launch %llu", (unsigned long long)ticket);
+  if (!ticket || ticket > gpu->tickets)
+    return runtime_fail(FF_ERROR_INVALID, "there is no launch %llu", (unsigned long long)ticket);
   pump(gpu, 0);
   *done = false;
   for (const launch *l = gpu->first; l; l = l->next)

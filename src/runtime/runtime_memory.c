@@ -7,20 +7,28 @@
  *        +----------------------------------------------------------------------------------------------+
  *                                  settle: all that uses it in this place is over, unmapped
  *
- * Memory is mapped in its new place while kernels and copies still use it in the old one: what comes to it comes after them, by
- * events (spare.after), and the host waits only when too many old places are left, or one is wanted again.
+ * Memory is mapped in its new place while kernels and copies still use it in the old one: what comes to it comes after
+ * them, by events (spare.after), and the host waits only when too many old places are left, or one is wanted again.
  *
- * Who goes: what is needed last by all that is queued (Belady 1966); of what nobody queued needs, lower priority first, then what was
- * used longest ago. Pinned pieces and those of the launch at hand stay. */
+ * Who goes: what is needed last by all that is queued (Belady 1966); of what nobody queued needs, lower priority first,
+ * then what was used longest ago. Pinned pieces and those of the launch at hand stay. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "runtime/gpu.h"
 
-enum { SPARE_SHARE = 4, MAPPED_AHEAD = 8, SOON = 4 }; /* of the budget: what one eviction may free; pieces that are mapped before their launch's
+enum {
+  SPARE_SHARE = 4,
+  MAPPED_AHEAD = 8,
+  SOON = 4
+}; /* of the budget: what one eviction may free; pieces that are mapped before their launch's
                                                         * turn, if that comes within so many launches a piece */
 
-typedef struct victim { store *store; size_t index; int priority; } victim;
+typedef struct victim {
+  store *store;
+  size_t index;
+  int priority;
+} victim;
 typedef FF_VEC(victim) victims;
 
 static span piece_range(const ff_gpu *gpu, span bytes) {
@@ -35,7 +43,9 @@ static bool is_whole(const store *s, span pieces) { return pieces.begin == 0 && 
 pool *store_pool(const store *s, uint32_t d) { return s->partition ? &s->partition->pool : &s->gpu->devices[d].pool; }
 
 /* All needs of a launch are of one pool. */
-static pool *needs_pool(ff_gpu *gpu, uint32_t d, const need *needs, uint32_t count) { return count ? store_pool(needs[0].store, d) : &gpu->devices[d].pool; }
+static pool *needs_pool(ff_gpu *gpu, uint32_t d, const need *needs, uint32_t count) {
+  return count ? store_pool(needs[0].store, d) : &gpu->devices[d].pool;
+}
 
 uint64_t memory_missing(ff_gpu *gpu, uint32_t d, const need *needs, uint32_t count) {
   uint64_t missing = 0, tick = ++gpu->tick;
@@ -69,7 +79,9 @@ uint64_t memory_pieces(ff_gpu *gpu, uint32_t d, const need *needs, uint32_t coun
   return pieces;
 }
 
-bool memory_has_room(const pool *from, uint64_t missing) { return missing <= from->free.count + from->budget_pieces - from->created; }
+bool memory_has_room(const pool *from, uint64_t missing) {
+  return missing <= from->free.count + from->budget_pieces - from->created;
+}
 
 /* ---- mapping ---- */
 
@@ -77,8 +89,8 @@ static cuda_memory_properties properties_of(const device *d) {
   return (cuda_memory_properties){.type = 1, .location = {1, d->number}};
 }
 
-/* Access is given apart, to pieces next to each other in one call (it is the dearest of them): when that fails, the memory stays
- * where it is, and the next one who needs the pieces asks again. */
+/* Access is given apart, to pieces next to each other in one call (it is the dearest of them): when that fails, the
+ * memory stays where it is, and the next one who needs the pieces asks again. */
 static ff_result allow(store *s, uint32_t d, size_t from, size_t to) {
   ff_gpu *gpu = s->gpu;
   cuda_memory_access access = {{1, gpu->devices[d].number}, 3};
@@ -181,7 +193,8 @@ static void detach(store *s, uint32_t d, size_t index) {
   uint64_t begin = index * gpu->piece, end = begin + gpu->piece;
   spare left = {.memory = p->memory};
   for (size_t i = 0; i < side->history.count; i++)
-    if (side->history.items[i].bytes.begin < end && begin < side->history.items[i].bytes.end) note_user(gpu, &left, side->history.items[i].by);
+    if (side->history.items[i].bytes.begin < end && begin < side->history.items[i].bytes.end)
+      note_user(gpu, &left, side->history.items[i].by);
   spans_remove(&side->valid, begin, end);
   side->usable -= p->usable;
   p->mapped = p->usable = false;
@@ -206,7 +219,8 @@ static void note_part(ff_gpu *gpu, uint32_t d, const launch *l, const box *part,
 static void note_future(ff_gpu *gpu, uint32_t d) {
   enum { WINDOWS = 64 }; /* of one launch, that are told apart */
   for (size_t s = 0; s < gpu->stores.count; s++)
-    for (size_t i = 0; i < gpu->stores.items[s]->piece_count; i++) gpu->stores.items[s]->sides[d].pieces[i].next = UINT64_MAX;
+    for (size_t i = 0; i < gpu->stores.items[s]->piece_count; i++)
+      gpu->stores.items[s]->sides[d].pieces[i].next = UINT64_MAX;
   uint64_t position = 0;
   for (const launch *l = gpu->issuing ? gpu->issuing : gpu->first; l; l = l == gpu->issuing ? gpu->first : l->next) {
     box rest = l == gpu->issuing ? gpu->rest : whole_grid(l), part;
@@ -239,18 +253,21 @@ static int compare(const void *a, const void *b) { /* who goes first */
 
 static int by_place(const void *a, const void *b) {
   const victim *x = a, *y = b;
-  if (x->store != y->store) return x->store->sides[compared_device].address < y->store->sides[compared_device].address ? -1 : 1;
+  if (x->store != y->store)
+    return x->store->sides[compared_device].address < y->store->sides[compared_device].address ? -1 : 1;
   return x->index < y->index ? -1 : x->index > y->index;
 }
 
 static size_t unneeded(const victims *v, uint32_t d, size_t from, size_t to) { /* from there on, up to `to` */
-  while (from < to && from < v->count && v->items[from].store->sides[d].pieces[v->items[from].index].next == UINT64_MAX) from++;
+  while (from < to && from < v->count && v->items[from].store->sides[d].pieces[v->items[from].index].next == UINT64_MAX)
+    from++;
   return from;
 }
 
-/* The `wanted` pieces that go first, fewer if there are no more, up to `most` if nothing queued needs them, by place; in `next` as many as
- * `spare` that would go then, in that order. */
-static void choose(ff_gpu *gpu, uint32_t d, const pool *from, uint64_t wanted, uint64_t most, uint64_t spare, victims *out, victims *next) {
+/* The `wanted` pieces that go first, fewer if there are no more, up to `most` if nothing queued needs them, by place;
+ * in `next` as many as `spare` that would go then, in that order. */
+static void choose(ff_gpu *gpu, uint32_t d, const pool *from, uint64_t wanted, uint64_t most, uint64_t spare,
+                   victims *out, victims *next) {
   for (size_t i = 0; i < gpu->stores.count; i++) {
     store *s = gpu->stores.items[i];
     store_side *side = &s->sides[d];
@@ -272,14 +289,18 @@ static void choose(ff_gpu *gpu, uint32_t d, const pool *from, uint64_t wanted, u
 
 static bool all_over(ff_gpu *gpu, const history *h, span bytes) {
   for (size_t i = 0; i < h->count; i++)
-    if (h->items[i].bytes.begin < bytes.end && bytes.begin < h->items[i].bytes.end && !work_is_over(gpu, h->items[i].by)) return false;
+    if (h->items[i].bytes.begin < bytes.end && bytes.begin < h->items[i].bytes.end &&
+        !work_is_over(gpu, h->items[i].by))
+      return false;
   return true;
 }
 
 /* The victims from `i` on that lie next to each other in one store; moves i behind them. */
 static victim take_run(const victims *chosen, size_t *i, size_t *end) {
   victim first = chosen->items[*i];
-  for (*end = first.index; *i < chosen->count && chosen->items[*i].store == first.store && chosen->items[*i].index == *end; (*i)++) (*end)++;
+  for (*end = first.index;
+       *i < chosen->count && chosen->items[*i].store == first.store && chosen->items[*i].index == *end; (*i)++)
+    (*end)++;
   return first;
 }
 
@@ -298,26 +319,29 @@ static ff_result save(ff_gpu *gpu, uint32_t d, const victims *chosen) {
   return FF_SUCCESS;
 }
 
-/* Old places are given up before there are too many, the oldest half at once: their users are over by then, or nearly. */
+/* Old places are given up before there are too many, the oldest half at once: their users are over by then, or
+ * nearly. */
 static ff_result settle_old(ff_gpu *gpu, uint32_t d, const pool *of) {
   victims old = {0};
   size_t end;
   ff_result result = FF_SUCCESS;
   if (of->stale.count <= of->budget_pieces / 2 + 1) return FF_SUCCESS;
-  for (size_t i = 0; i < (of->stale.count + 1) / 2; i++) FF_PUSH(&old, ((victim){of->stale.items[i].store, of->stale.items[i].index, 0}));
+  for (size_t i = 0; i < (of->stale.count + 1) / 2; i++)
+    FF_PUSH(&old, ((victim){of->stale.items[i].store, of->stale.items[i].index, 0}));
   compared_device = d;
   qsort(old.items, old.count, sizeof *old.items, by_place);
   for (size_t i = 0; i < old.count && !result;) {
     victim v = take_run(&old, &i, &end);
-    if (!all_over(gpu, &v.store->sides[d].history, (span){v.index * gpu->piece, end * gpu->piece})) gpu->statistics.stalls++;
+    if (!all_over(gpu, &v.store->sides[d].history, (span){v.index * gpu->piece, end * gpu->piece}))
+      gpu->statistics.stalls++;
     result = settle(v.store, d, v.index, end);
   }
   free(old.items);
   return result;
 }
 
-/* Those who will go next are copied out meanwhile, so that nobody has to wait for that then. Only what nothing queued needs, and
- * only where the host need not wait for the kernels. What fails is copied when it must be. */
+/* Those who will go next are copied out meanwhile, so that nobody has to wait for that then. Only what nothing queued
+ * needs, and only where the host need not wait for the kernels. What fails is copied when it must be. */
 static void clean(uint32_t d, const victims *chosen) {
   for (size_t i = 0; i < chosen->count; i++) { /* piece by piece: they are ready at different times */
     store *s = chosen->items[i].store;
@@ -351,8 +375,10 @@ static ff_result take_existing(ff_gpu *gpu, uint32_t d, pool *from, spare *taken
   uint64_t freed = 0;
   if (!from->free.count) {
     TRY(make_room(gpu, d, from, 1, 1, &freed));
-    if (!freed) return runtime_fail(FF_ERROR_TOO_LARGE, "the budget of %llu pieces of %llu bytes is used up by what is pinned or in use",
-                                    (unsigned long long)from->budget_pieces, (unsigned long long)gpu->piece);
+    if (!freed)
+      return runtime_fail(FF_ERROR_TOO_LARGE,
+                          "the budget of %llu pieces of %llu bytes is used up by what is pinned or in use",
+                          (unsigned long long)from->budget_pieces, (unsigned long long)gpu->piece);
   }
   size_t first = 0; /* that nobody uses any more; else the one that has been free for longest */
   while (first < from->free.count && !is_idle(gpu, &from->free.items[first])) first++;
@@ -397,12 +423,14 @@ static ff_result bring_piece(store *s, uint32_t d, size_t index) {
   ff_result result = gpu_on(s->gpu, d);
   if (!result) result = map_piece(s, d, index, taken.memory);
   if (result) FF_PUSH(&store_pool(s, d)->free, taken);
-  for (uint32_t i = 0; !result && i < taken.count; i++) FF_PUSH(&side->history, ((history_record){bytes, taken.after[i], true}));
+  for (uint32_t i = 0; !result && i < taken.count; i++)
+    FF_PUSH(&side->history, ((history_record){bytes, taken.after[i], true}));
   return result;
 }
 
-/* How many pieces behind the need are worth mapping with it, so that one call gives access to all: those that the next launches
- * need, or, where the store has been gone through from front to back so far, as many as the last time came (`streak`). */
+/* How many pieces behind the need are worth mapping with it, so that one call gives access to all: those that the next
+ * launches need, or, where the store has been gone through from front to back so far, as many as the last time came
+ * (`streak`). */
 static uint64_t worth_ahead(const need *n, uint32_t d) {
   const store *s = n->store;
   const store_side *side = &s->sides[d];
@@ -441,7 +469,8 @@ static ff_result bring(const need *n, uint32_t d) {
 
 ff_result memory_bring(ff_gpu *gpu, uint32_t d, const need *needs, uint32_t count) {
   const pool *from = needs_pool(gpu, d, needs, count);
-  uint64_t missing = memory_missing(gpu, d, needs, count), freed, there = from->free.count + from->budget_pieces - from->created;
+  uint64_t missing = memory_missing(gpu, d, needs, count), freed,
+           there = from->free.count + from->budget_pieces - from->created;
   if (missing) TRY(settle_old(gpu, d, from));
   TRY(gpu_on(gpu, d));
   if (missing) note_future(gpu, d); /* for make_room and worth_ahead */
@@ -466,8 +495,11 @@ ff_result memory_commit(ff_gpu *gpu, uint32_t d) {
 ff_result memory_lend(ff_gpu *gpu, uint32_t d, pool *to, uint64_t pieces) {
   pool *own = &gpu->devices[d].pool;
   if (pieces > own->budget_pieces || own->budget_pieces - pieces < own->pinned_pieces)
-    return runtime_fail(FF_ERROR_NO_MEMORY, "a share of %llu bytes of GPU memory: %llu of the budget are neither pinned nor another partition's",
-                        (unsigned long long)(pieces * gpu->piece), (unsigned long long)((own->budget_pieces - own->pinned_pieces) * gpu->piece));
+    return runtime_fail(
+        FF_ERROR_NO_MEMORY,
+        "a share of %llu bytes of GPU memory: %llu of the budget are neither pinned nor another partition's",
+        (unsigned long long)(pieces * gpu->piece),
+        (unsigned long long)((own->budget_pieces - own->pinned_pieces) * gpu->piece));
   bool shrinks = own->created > own->budget_pieces - pieces;
   gpu->tick++; /* nothing is needed by the launch at hand: there is none */
   if (shrinks) note_future(gpu, d);
@@ -515,18 +547,19 @@ static bool needed_by_queue(const ff_gpu *gpu, const need *n) {
   return false;
 }
 
-/* Will these bytes have to go before anybody needs them? They are of a store that cannot stay in memory; or memory is short, and
- * windows that are still to come, or enough launches, use other memory. */
+/* Will these bytes have to go before anybody needs them? They are of a store that cannot stay in memory; or memory is
+ * short, and windows that are still to come, or enough launches, use other memory. */
 static bool must_go(const ff_gpu *gpu, uint32_t d, const need *n) {
   const pool *own = store_pool(n->store, d);
   bool large = n->store->piece_count > own->budget_pieces / 2;
-  bool known = gpu->rest.from[gpu->issuing->axis] < gpu->rest.to[gpu->issuing->axis] || 2 * gpu->queued >= gpu->lookahead;
+  bool known =
+      gpu->rest.from[gpu->issuing->axis] < gpu->rest.to[gpu->issuing->axis] || 2 * gpu->queued >= gpu->lookahead;
   bool is_short = own->free.count + own->budget_pieces - own->created <= own->budget_pieces / 2;
   return (large || (known && is_short)) && !needed_by_queue(gpu, n);
 }
 
-/* What a launch has written goes back at once where it will have to anyway, or where the host has waited for such bytes before. If
- * the copy fails it is made when it must be. */
+/* What a launch has written goes back at once where it will have to anyway, or where the host has waited for such bytes
+ * before. If the copy fails it is made when it must be. */
 void memory_clean_ahead(ff_gpu *gpu, uint32_t d, const need *written) {
   store *s = written->store;
   if (s->host_kind == HOST_PAGEABLE || s->host_kind == HOST_FILE) return; /* the host would wait for the kernel */

@@ -23,16 +23,20 @@ ff_result runtime_fail(ff_result result, const char *format, ...) {
 }
 
 const char *ff_result_name(ff_result result) {
-  static const char *const names[] = {"FF_SUCCESS", "FF_ERROR_INVALID", "FF_ERROR_NO_DRIVER", "FF_ERROR_DRIVER", "FF_ERROR_NO_MEMORY",
-                                      "FF_ERROR_TOO_LARGE", "FF_ERROR_NOT_FOUND", "FF_ERROR_CODE", "FF_ERROR_IO", "FF_ERROR_BUSY",
-                                      "FF_ERROR_FAULT", "FF_ERROR_LOST"};
+  static const char *const names[] = {"FF_SUCCESS",         "FF_ERROR_INVALID",   "FF_ERROR_NO_DRIVER",
+                                      "FF_ERROR_DRIVER",    "FF_ERROR_NO_MEMORY", "FF_ERROR_TOO_LARGE",
+                                      "FF_ERROR_NOT_FOUND", "FF_ERROR_CODE",      "FF_ERROR_IO",
+                                      "FF_ERROR_BUSY",      "FF_ERROR_FAULT",     "FF_ERROR_LOST"};
   return (unsigned)result < sizeof names / sizeof *names ? names[result] : "unknown result";
 }
 
 uint32_t ff_library_version(void) { return FF_VERSION; }
 
 /* Errors after which a context may be of no use: a kernel's faults, a lost or reset GPU. */
-static bool may_be_lost(int result) { return (result >= 700 && result < 800) || result == 4 || result == 201 || result == 46 || result == 214 || result == 220 || result == 999; }
+static bool may_be_lost(int result) {
+  return (result >= 700 && result < 800) || result == 4 || result == 201 || result == 46 || result == 214 ||
+         result == 220 || result == 999;
+}
 
 ff_result driver_failed(ff_gpu *gpu, int result, const char *call) {
   ff_error error;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Modules and kernels. The driver compiles; what is PTX is read here as well, for its kernels' parameters.
  *
- * A module is loaded on the first GPU at once, so that what is wrong with it is said at once, and on others when they need it. */
+ * A module is loaded on the first GPU at once, so that what is wrong with it is said at once, and on others when they
+ * need it. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,8 +47,10 @@ static void read_ptx(ff_module *m) {
   size_t bytes = m->bytes;
   while (bytes && !m->image[bytes - 1]) bytes--;
   if (!is_text(m->image, bytes)) snprintf(m->reason, sizeof m->reason, "module '%.100s' is not PTX", m->name);
-  else if (!strstr(m->image, ".version")) snprintf(m->reason, sizeof m->reason, "module '%.100s' has no .version: it is not PTX", m->name);
-  else if (ptx_module_parse(m->name, m->image, bytes, &m->ptx, &error)) snprintf(m->reason, sizeof m->reason, "%.*s", (int)strcspn(error.message, "\n"), error.message);
+  else if (!strstr(m->image, ".version"))
+    snprintf(m->reason, sizeof m->reason, "module '%.100s' has no .version: it is not PTX", m->name);
+  else if (ptx_module_parse(m->name, m->image, bytes, &m->ptx, &error))
+    snprintf(m->reason, sizeof m->reason, "%.*s", (int)strcspn(error.message, "\n"), error.message);
 }
 
 /* Kernels of both forms must see the same variables: then one module has both from the start. */
@@ -69,7 +72,9 @@ ff_result module_load_image(ff_module *m, uint32_t d, const char *image, cuda_mo
   if (!result) return FF_SUCCESS;
   *loaded = NULL;
   ff_result failed = driver_failed(m->gpu, result, "cuModuleLoadDataEx");
-  if (result != CUDA_INVALID_IMAGE && result != CUDA_NO_BINARY && result != CUDA_INVALID_PTX && result != CUDA_NOT_SUPPORTED) return failed;
+  if (result != CUDA_INVALID_IMAGE && result != CUDA_NO_BINARY && result != CUDA_INVALID_PTX &&
+      result != CUDA_NOT_SUPPORTED)
+    return failed;
   log[sizeof log - 1] = '\0';
   char text[1024];
   snprintf(text, sizeof text, "module '%.200s': %.300s%s%.500s", m->name, ff_message(), *log ? ": " : "", log);
@@ -79,7 +84,8 @@ ff_result module_load_image(ff_module *m, uint32_t d, const char *image, cuda_mo
 static ff_result load_on(ff_module *m, uint32_t d) {
   if (m->both && !module_load_image(m, d, m->windows->text.chars, &m->loaded[d])) return FF_SUCCESS;
   m->both = m->both && m->loaded[0]; /* on every GPU the same text */
-  return m->both ? module_load_image(m, d, m->windows->text.chars, &m->loaded[d]) : module_load_image(m, d, check_image(m), &m->loaded[d]);
+  return m->both ? module_load_image(m, d, m->windows->text.chars, &m->loaded[d])
+                 : module_load_image(m, d, check_image(m), &m->loaded[d]);
 }
 
 void module_unload_image(ff_module *m, uint32_t d, cuda_module *loaded) {
@@ -146,7 +152,8 @@ ff_result ff_module_load_file(ff_gpu *gpu, const char *path, ff_module **module)
   if (!gpu || !path || !module) return runtime_fail(FF_ERROR_INVALID, "ff_module_load_file: NULL");
   ff_status status = ff_file_read(path, 0, &data, &bytes, &error);
   if (status) return runtime_fail(access(path, F_OK) ? FF_ERROR_NOT_FOUND : FF_ERROR_IO, "%s", error.message);
-  ff_result result = bytes ? ff_module_load(gpu, path, data, bytes, module) : runtime_fail(FF_ERROR_CODE, "%s: is empty", path);
+  ff_result result =
+      bytes ? ff_module_load(gpu, path, data, bytes, module) : runtime_fail(FF_ERROR_CODE, "%s: is empty", path);
   free(data);
   return result;
 }
@@ -183,7 +190,8 @@ static ff_result find(ff_module *m, const char *name, ff_kernel **out) {
   ff_kernel wanted = {.module = m, .name = (char *)(uintptr_t)name};
   ff_result refused = check_kernel(&wanted);
   int result = m->gpu->driver->ModuleGetFunction(&function, m->loaded[0], check_entry(&wanted));
-  if (result == CUDA_NOT_FOUND) return runtime_fail(FF_ERROR_NOT_FOUND, "module '%s' has no kernel '%s'", m->name, name);
+  if (result == CUDA_NOT_FOUND)
+    return runtime_fail(FF_ERROR_NOT_FOUND, "module '%s' has no kernel '%s'", m->name, name);
   if (result) return driver_failed(m->gpu, result, "cuModuleGetFunction");
   if (refused) return refused;
   ff_kernel *k = ff_alloc(sizeof *k);
@@ -206,10 +214,13 @@ ff_result ff_kernel_find(ff_module *module, const char *name, ff_kernel **kernel
 static ff_result window_name(ff_kernel *k, const char **name) {
   ff_module *m = k->module;
   if (!m->ptx) return runtime_fail(FF_ERROR_TOO_LARGE, "%s", m->reason);
-  if (module_has_variables(m) && !m->both) return runtime_fail(FF_ERROR_TOO_LARGE, "module '%s' has variables, and the driver refuses its rewritten form", m->name);
+  if (module_has_variables(m) && !m->both)
+    return runtime_fail(FF_ERROR_TOO_LARGE, "module '%s' has variables, and the driver refuses its rewritten form",
+                        m->name);
   if (!m->windows) m->windows = ptx_windows_make(check_ptx(m));
   const ptx_window_kernel *found = ptx_windows_find(m->windows, check_entry(k));
-  if (!found || !found->window_name) return runtime_fail(FF_ERROR_TOO_LARGE, "kernel '%s' %s", k->name, found ? found->reason : "has no body");
+  if (!found || !found->window_name)
+    return runtime_fail(FF_ERROR_TOO_LARGE, "kernel '%s' %s", k->name, found ? found->reason : "has no body");
   *name = found->window_name;
   return FF_SUCCESS;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels bound to a range of SMs by persistent blocks (ptx/rewrite/persistent.h), for partitions that no green context carries.
+/* Kernels bound to a range of SMs by persistent blocks (ptx/rewrite/persistent.h), for partitions that no green context
+ * carries.
  *
- * A module's bound form is made when the first launch needs it: of its text, or of the text whose kernels take part of a grid (windows). It is
- * a module of its own, so kernels that share variables with others cannot have one.
+ * A module's bound form is made when the first launch needs it: of its text, or of the text whose kernels take part of
+ * a grid (windows). It is a module of its own, so kernels that share variables with others cannot have one.
  *
  * What always holds: launches of one queue are in one stream; `turn` changes with each that the driver took. */
 #include <string.h>
@@ -15,7 +16,8 @@
 static ff_result make_of_text(ff_module *m, bound_code *code, const char *text) {
   ptx_module *ptx;
   ff_error error;
-  if (ptx_module_parse(m->name, text, strlen(text), &ptx, &error)) return runtime_fail(FF_ERROR_CODE, "%.*s", (int)strcspn(error.message, "\n"), error.message);
+  if (ptx_module_parse(m->name, text, strlen(text), &ptx, &error))
+    return runtime_fail(FF_ERROR_CODE, "%.*s", (int)strcspn(error.message, "\n"), error.message);
   code->made = ptx_persistent_make(ptx, &(ptx_persistent_options){0});
   ptx_module_free(ptx);
   return FF_SUCCESS;
@@ -27,7 +29,11 @@ static ff_result bound_form(ff_kernel *k, uint32_t form, bound_code **out, const
   bound_code *code = *out = &m->bound[form];
   const char *text = NULL;
   if (!m->ptx) return runtime_fail(FF_ERROR_CODE, "kernel '%s' cannot be bound to SMs: %s", k->name, m->reason);
-  if (module_has_variables(m)) return runtime_fail(FF_ERROR_CODE, "kernel '%s' cannot be bound to SMs: module '%s' has variables, and its rewritten form would have others", k->name, m->name);
+  if (module_has_variables(m))
+    return runtime_fail(
+        FF_ERROR_CODE,
+        "kernel '%s' cannot be bound to SMs: module '%s' has variables, and its rewritten form would have others",
+        k->name, m->name);
   *name = check_entry(k);
   if (form == FORM_WINDOW) TRY(module_windows(k, &text, name));
   if (code->made) return FF_SUCCESS;
@@ -43,7 +49,9 @@ static ff_result bound_function(ff_kernel *k, uint32_t d, uint32_t form, cuda_fu
   if (*function) return FF_SUCCESS;
   TRY(bound_form(k, form, &code, &name));
   const ptx_persistent_kernel *found = ptx_persistent_find(code->made, name);
-  if (!found || !found->persistent_name) return runtime_fail(FF_ERROR_CODE, "kernel '%s' cannot be bound to SMs: %s", k->name, found ? found->reason : "it has no body");
+  if (!found || !found->persistent_name)
+    return runtime_fail(FF_ERROR_CODE, "kernel '%s' cannot be bound to SMs: %s", k->name,
+                        found ? found->reason : "it has no body");
   TRY(module_load_image(k->module, d, code->made->text.chars, &code->loaded[d]));
   TRY(gpu_on(k->module->gpu, d));
   DRIVER_TRY(k->module->gpu, ModuleGetFunction, function, code->loaded[d], found->persistent_name);
@@ -55,12 +63,16 @@ ff_result rewrite_prepare(ff_gpu *gpu, const launch *l, const box *part, uint32_
   const ff_partition *p = l->partition;
   uint32_t which = stream - partition_stream(p, 0);
   int fitting = 0;
-  *out = (bound_launch){.queue = p->queues + which * sizeof(ptx_persistent_queue), .numbers = {p->sm_first, p->sm_count, 0, 0, 0, p->turns[which]}};
+  *out = (bound_launch){.queue = p->queues + which * sizeof(ptx_persistent_queue),
+                        .numbers = {p->sm_first, p->sm_count, 0, 0, 0, p->turns[which]}};
   for (int i = 0; i < 3; i++) out->numbers[2 + i] = part->to[i] - part->from[i];
   TRY(bound_function(l->kernel, p->device, l->step ? FORM_WINDOW : FORM_WHOLE, &out->function));
   uint32_t threads = l->block[0] * l->block[1] * l->block[2];
-  if (!gpu->driver->OccupancyBlocks || gpu->driver->OccupancyBlocks(&fitting, out->function, (int)threads, l->shared) || fitting < 1) fitting = 1;
-  out->blocks = ptx_persistent_blocks((uint32_t)fitting, gpu->devices[p->device].sm_count, p->sm_count, &out->numbers[2]);
+  if (!gpu->driver->OccupancyBlocks || gpu->driver->OccupancyBlocks(&fitting, out->function, (int)threads, l->shared) ||
+      fitting < 1)
+    fitting = 1;
+  out->blocks =
+      ptx_persistent_blocks((uint32_t)fitting, gpu->devices[p->device].sm_count, p->sm_count, &out->numbers[2]);
   return FF_SUCCESS;
 }
 

@@ -20,9 +20,14 @@ static ff_result reserve(ff_gpu *gpu, store *s) {
 }
 
 ff_result store_make(ff_gpu *gpu, ff_partition *partition, uint64_t bytes, store **out) {
-  if (bytes > UINT64_C(1) << 46) return runtime_fail(FF_ERROR_NO_MEMORY, "%llu bytes are more than a segment can have", (unsigned long long)bytes);
+  if (bytes > UINT64_C(1) << 46)
+    return runtime_fail(FF_ERROR_NO_MEMORY, "%llu bytes are more than a segment can have", (unsigned long long)bytes);
   store *s = ff_alloc(sizeof *s);
-  *s = (store){.gpu = gpu, .partition = partition && partition->own_memory ? partition : NULL, .bytes = bytes, .piece_count = (bytes + gpu->piece - 1) / gpu->piece, .file = -1};
+  *s = (store){.gpu = gpu,
+               .partition = partition && partition->own_memory ? partition : NULL,
+               .bytes = bytes,
+               .piece_count = (bytes + gpu->piece - 1) / gpu->piece,
+               .file = -1};
   s->sides = ff_alloc(gpu->device_count * sizeof *s->sides);
   for (uint32_t d = 0; d < gpu->device_count; d++) s->sides[d].pieces = ff_alloc(s->piece_count * sizeof(piece));
   spans_add(&s->blank, 0, bytes);
@@ -82,7 +87,8 @@ ff_result store_host(store *s) {
   } else {
     memory = mmap(NULL, s->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED)
-      return runtime_fail(FF_ERROR_NO_MEMORY, "no host memory for %llu bytes: %s", (unsigned long long)s->bytes, strerror(errno));
+      return runtime_fail(FF_ERROR_NO_MEMORY, "no host memory for %llu bytes: %s", (unsigned long long)s->bytes,
+                          strerror(errno));
     s->host_kind = HOST_PAGEABLE;
   }
   s->host = memory;
@@ -105,11 +111,13 @@ void store_written(store *s, uint32_t device, uint64_t begin, uint64_t end) {
 void store_check(const store *s) {
   spans all = {0};
   for (size_t i = 0; i < s->blank.count; i++) spans_add(&all, s->blank.items[i].begin, s->blank.items[i].end);
-  for (size_t i = 0; i < s->host_valid.count; i++) spans_add(&all, s->host_valid.items[i].begin, s->host_valid.items[i].end);
+  for (size_t i = 0; i < s->host_valid.count; i++)
+    spans_add(&all, s->host_valid.items[i].begin, s->host_valid.items[i].end);
   for (uint32_t d = 0; d < s->gpu->device_count; d++) {
     const store_side *side = &s->sides[d];
     size_t usable = 0;
-    for (size_t i = 0; i < side->valid.count; i++) spans_add(&all, side->valid.items[i].begin, side->valid.items[i].end);
+    for (size_t i = 0; i < side->valid.count; i++)
+      spans_add(&all, side->valid.items[i].begin, side->valid.items[i].end);
     for (size_t p = 0; p < s->piece_count; p++) {
       uint64_t begin = p * s->gpu->piece;
       usable += side->pieces[p].usable;

@@ -6,7 +6,8 @@
  *   pageable, file through slots of page-locked memory:           through slots; the host waits for each slot, so that the
  *                  filled by the host, copied asynchronously      bytes are safe on the host side when it returns
  *
- * What always holds: validity changes only for bytes whose copy is in a stream (or done); a copy that failed changes nothing. */
+ * What always holds: validity changes only for bytes whose copy is in a stream (or done); a copy that failed changes
+ * nothing. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,8 +20,12 @@ ff_result file_read(store *s, uint64_t at, void *to, uint64_t bytes) {
   for (uint64_t done = 0; done < bytes;) {
     ssize_t got = pread(s->file, (char *)to + done, bytes - done, (off_t)(s->file_offset + at + done));
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return runtime_fail(FF_ERROR_IO, "%s: cannot be read at byte %llu: %s", s->path, (unsigned long long)(s->file_offset + at + done), strerror(errno));
-    if (got == 0) return runtime_fail(FF_ERROR_IO, "%s: ends at byte %llu, before the segment does", s->path, (unsigned long long)(s->file_offset + at + done));
+    if (got < 0)
+      return runtime_fail(FF_ERROR_IO, "%s: cannot be read at byte %llu: %s", s->path,
+                          (unsigned long long)(s->file_offset + at + done), strerror(errno));
+    if (got == 0)
+      return runtime_fail(FF_ERROR_IO, "%s: ends at byte %llu, before the segment does", s->path,
+                          (unsigned long long)(s->file_offset + at + done));
     done += (uint64_t)got;
   }
   s->gpu->statistics.file_read_bytes += bytes;
@@ -31,7 +36,10 @@ ff_result file_write(store *s, uint64_t at, const void *from, uint64_t bytes) {
   for (uint64_t done = 0; done < bytes;) {
     ssize_t put = pwrite(s->file, (const char *)from + done, bytes - done, (off_t)(s->file_offset + at + done));
     if (put < 0 && errno == EINTR) continue;
-    if (put <= 0) return runtime_fail(FF_ERROR_IO, "%s: cannot be written at byte %llu: %s", s->path, (unsigned long long)(s->file_offset + at + done), put ? strerror(errno) : "nothing was taken");
+    if (put <= 0)
+      return runtime_fail(FF_ERROR_IO, "%s: cannot be written at byte %llu: %s", s->path,
+                          (unsigned long long)(s->file_offset + at + done),
+                          put ? strerror(errno) : "nothing was taken");
     done += (uint64_t)put;
   }
   s->gpu->statistics.file_written_bytes += bytes;
@@ -71,7 +79,8 @@ static ff_result copy_in(store *s, uint32_t d, span run, const unsigned char *fr
   ff_gpu *gpu = s->gpu;
   TRY(begin_in(s, d, run, op));
   if (s->host_kind == HOST_PINNED) TRY(history_after(gpu, &s->host_history, run.begin, run.end, false, op->stream));
-  DRIVER_TRY(gpu, MemcpyHtoDAsync, s->sides[d].address + run.begin, from, run.end - run.begin, gpu->streams[op->stream].handle);
+  DRIVER_TRY(gpu, MemcpyHtoDAsync, s->sides[d].address + run.begin, from, run.end - run.begin,
+             gpu->streams[op->stream].handle);
   gpu->statistics.to_gpu_copies++;
   gpu->statistics.to_gpu_bytes += run.end - run.begin;
   arrived(s, d, run, *op);
@@ -102,7 +111,8 @@ static ff_result from_host(store *s, uint32_t d, span run) {
 static ff_result zero(store *s, uint32_t d, span run) {
   operation op;
   TRY(begin_in(s, d, run, &op));
-  DRIVER_TRY(s->gpu, MemsetD8Async, s->sides[d].address + run.begin, 0, run.end - run.begin, s->gpu->streams[op.stream].handle);
+  DRIVER_TRY(s->gpu, MemsetD8Async, s->sides[d].address + run.begin, 0, run.end - run.begin,
+             s->gpu->streams[op.stream].handle);
   s->gpu->statistics.zeroed_bytes += run.end - run.begin;
   arrived(s, d, run, op);
   return FF_SUCCESS;
@@ -132,7 +142,8 @@ static ff_result copy_out(store *s, uint32_t d, span run, unsigned char *to, ope
   TRY(work_open(gpu, stream_of(d, STREAM_OUT), op));
   TRY(history_after(gpu, &s->sides[d].history, run.begin, run.end, false, op->stream));
   if (s->host_kind == HOST_PINNED) TRY(history_after(gpu, &s->host_history, run.begin, run.end, true, op->stream));
-  DRIVER_TRY(gpu, MemcpyDtoHAsync, to, s->sides[d].address + run.begin, run.end - run.begin, gpu->streams[op->stream].handle);
+  DRIVER_TRY(gpu, MemcpyDtoHAsync, to, s->sides[d].address + run.begin, run.end - run.begin,
+             gpu->streams[op->stream].handle);
   gpu->statistics.from_gpu_copies++;
   gpu->statistics.from_gpu_bytes += run.end - run.begin;
   history_add(gpu, &s->sides[d].history, run.begin, run.end, false, *op);
@@ -174,15 +185,18 @@ static ff_result to_host(store *s, uint32_t d, span run) {
   return FF_SUCCESS;
 }
 
-/* The runs of [begin, end) that are valid on the GPU, neither blank nor on the host, nor (`elsewhere`) on another GPU. */
+/* The runs of [begin, end) that are valid on the GPU, neither blank nor on the host, nor (`elsewhere`) on another
+ * GPU. */
 static ff_result save(store *s, uint32_t d, uint64_t begin, uint64_t end, bool elsewhere) {
   spans newer = {0};
   span run;
-  for (uint64_t at = begin; spans_next(&s->sides[d].valid, true, &at, end, &run);) spans_add(&newer, run.begin, run.end);
+  for (uint64_t at = begin; spans_next(&s->sides[d].valid, true, &at, end, &run);)
+    spans_add(&newer, run.begin, run.end);
   for (uint64_t at = begin; spans_next(&s->host_valid, true, &at, end, &run);) spans_remove(&newer, run.begin, run.end);
   for (uint64_t at = begin; spans_next(&s->blank, true, &at, end, &run);) spans_remove(&newer, run.begin, run.end);
   for (uint32_t e = 0; elsewhere && e < s->gpu->device_count; e++)
-    for (uint64_t at = begin; e != d && spans_next(&s->sides[e].valid, true, &at, end, &run);) spans_remove(&newer, run.begin, run.end);
+    for (uint64_t at = begin; e != d && spans_next(&s->sides[e].valid, true, &at, end, &run);)
+      spans_remove(&newer, run.begin, run.end);
   ff_result result = FF_SUCCESS;
   for (size_t i = 0; i < newer.count && !result; i++) result = to_host(s, d, newer.items[i]);
   spans_free(&newer);

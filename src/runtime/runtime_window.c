@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Windows: a launch that needs more than the budget runs part by part (Wilt 2017, R9).
  *
- * A window is a slice of the grid along one axis. Its pieces are those of all uses that are not per block, and of the slice's
- * part of the others. The slice is as thick as lets four windows be in memory at once, so that one comes and one goes while one
- * runs; if that cannot be, as thick as lets one. */
+ * A window is a slice of the grid along one axis. Its pieces are those of all uses that are not per block, and of the
+ * slice's part of the others. The slice is as thick as lets four windows be in memory at once, so that one comes and
+ * one goes while one runs; if that cannot be, as thick as lets one. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,8 @@ static uint64_t pieces_of(ff_gpu *gpu, const launch *l, uint32_t axis, uint32_t 
   box part = whole_grid(l);
   part.from[axis] = from;
   part.to[axis] = step < part.to[axis] - from ? from + step : part.to[axis];
-  for (uint32_t u = 0; u < l->use_count; u++) needs[u] = (need){l->uses[u].segment->store, use_bytes(&l->uses[u], &part)};
+  for (uint32_t u = 0; u < l->use_count; u++)
+    needs[u] = (need){l->uses[u].segment->store, use_bytes(&l->uses[u], &part)};
   return memory_pieces(gpu, l->device ? l->device - 1 : 0, needs, l->use_count);
 }
 
@@ -44,7 +45,10 @@ static uint32_t thickest(ff_gpu *gpu, const launch *l, uint32_t axis, uint64_t f
   uint32_t low = 0, high = l->grid[axis];
   while (low < high) {
     uint32_t middle = low + (high - low + 1) / 2;
-    uint64_t own = pieces_of(gpu, l, axis, l->grid[axis] / 2 < l->grid[axis] - middle ? l->grid[axis] / 2 : l->grid[axis] - middle, middle) - fixed;
+    uint64_t own =
+        pieces_of(gpu, l, axis, l->grid[axis] / 2 < l->grid[axis] - middle ? l->grid[axis] / 2 : l->grid[axis] - middle,
+                  middle) -
+        fixed;
     if (fixed + times * own <= room) low = middle;
     else high = middle - 1;
   }
@@ -63,7 +67,8 @@ static unsigned char *parameter_block(const launch *l, const ptx_func *f, uint32
   for (uint32_t i = 0; i < f->param_count; i++) {
     const argument *a = &l->arguments[i];
     uint64_t address = a->segment ? a->segment->store->sides[d].address + a->segment->base + a->offset : 0;
-    memcpy(block + offsets[i], a->segment ? (const unsigned char *)&address : l->values + a->offset, f->params[i]->size);
+    memcpy(block + offsets[i], a->segment ? (const unsigned char *)&address : l->values + a->offset,
+           f->params[i]->size);
   }
   return block;
 }
@@ -99,7 +104,8 @@ static void prove(ff_gpu *gpu, launch *l, char *reason, size_t length) {
   if (!block) return;
   ptx_ranges_segment segments[l->use_count + 1];
   const ff_segment *of[l->use_count + 1];
-  ptx_ranges_launch asked = {.params = block, .param_bytes = bytes, .segments = segments, .segment_count = used_segments(l, d, segments, of)};
+  ptx_ranges_launch asked = {
+      .params = block, .param_bytes = bytes, .segments = segments, .segment_count = used_segments(l, d, segments, of)};
   memcpy(asked.grid, l->grid, sizeof asked.grid);
   memcpy(asked.block, l->block, sizeof asked.block);
   ptx_ranges found;
@@ -108,7 +114,9 @@ static void prove(ff_gpu *gpu, launch *l, char *reason, size_t length) {
     for (uint32_t i = 0; i < asked.segment_count; i++) {
       if (of[i] != l->uses[u].segment) continue;
       narrow(&l->uses[u], &found.segments[i].all);
-      if (found.segments[i].all.whole && !*reason) snprintf(reason, length, "segment '%.60s': %.250s", of[i]->name, found.complete ? found.segments[i].reason : found.reason);
+      if (found.segments[i].all.whole && !*reason)
+        snprintf(reason, length, "segment '%.60s': %.250s", of[i]->name,
+                 found.complete ? found.segments[i].reason : found.reason);
     }
   ptx_ranges_free(&found);
   free(block);
@@ -147,7 +155,8 @@ ff_result window_choose(ff_gpu *gpu, launch *l, uint64_t room, uint64_t *windows
   uint64_t fixed = fixed_pieces(gpu, l);
   snprintf(why, sizeof why, "what every block uses takes %llu bytes", (unsigned long long)(fixed * gpu->piece));
   if (fixed > room) return no_windows(reason, length, why, analysis);
-  if (!choose_slices(gpu, l, fixed, room, windows)) return no_windows(reason, length, "one slice of its blocks needs more than the budget", analysis);
+  if (!choose_slices(gpu, l, fixed, room, windows))
+    return no_windows(reason, length, "one slice of its blocks needs more than the budget", analysis);
   ff_result result = kernel_function(gpu, l->kernel, 0, true, &function);
   if (result) {
     *windows = 0;

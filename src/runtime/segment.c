@@ -44,7 +44,9 @@ static uint64_t place_in(const store *s, uint64_t bytes) {
 
 static ff_result find_slab(ff_gpu *gpu, ff_partition *partition, uint64_t bytes, store **out, uint64_t *base) {
   for (size_t i = gpu->stores.count; i-- > 0;) {
-    if (!gpu->stores.items[i]->slab || gpu->stores.items[i]->partition != (partition && partition->own_memory ? partition : NULL)) continue;
+    if (!gpu->stores.items[i]->slab ||
+        gpu->stores.items[i]->partition != (partition && partition->own_memory ? partition : NULL))
+      continue;
     *base = place_in(gpu->stores.items[i], bytes);
     *out = gpu->stores.items[i];
     if (*base != UINT64_MAX) return FF_SUCCESS;
@@ -66,7 +68,8 @@ static ff_result create(ff_gpu *gpu, ff_partition *partition, const char *name, 
 }
 
 ff_result ff_segment_create(ff_gpu *gpu, const char *name, uint64_t bytes, ff_segment **segment) {
-  if (!gpu || !segment || !bytes) return runtime_fail(FF_ERROR_INVALID, "ff_segment_create: %s", bytes ? "NULL" : "a segment of no bytes");
+  if (!gpu || !segment || !bytes)
+    return runtime_fail(FF_ERROR_INVALID, "ff_segment_create: %s", bytes ? "NULL" : "a segment of no bytes");
   gpu_enter(gpu);
   ff_result result = create(gpu, NULL, name, bytes, segment);
   gpu_leave(gpu);
@@ -81,19 +84,25 @@ static ff_result open_file(const char *path, unsigned flags, uint64_t offset, ui
   *file = open(path, mode | O_CLOEXEC, 0666);
   if (*file < 0) return runtime_fail(FF_ERROR_IO, "%s: %s", path, strerror(errno));
   if (fstat(*file, &about)) return runtime_fail(FF_ERROR_IO, "%s: %s", path, strerror(errno));
-  if (!S_ISREG(about.st_mode) && !S_ISBLK(about.st_mode)) return runtime_fail(FF_ERROR_IO, "%s: is no regular file", path);
+  if (!S_ISREG(about.st_mode) && !S_ISBLK(about.st_mode))
+    return runtime_fail(FF_ERROR_IO, "%s: is no regular file", path);
   off_t end = lseek(*file, 0, SEEK_END); /* of a block device too */
   uint64_t size = end > 0 ? (uint64_t)end : 0;
   if (!*bytes && offset < size) *bytes = size - offset;
   if (!*bytes) return runtime_fail(FF_ERROR_IO, "%s: has no bytes from %llu on", path, (unsigned long long)offset);
-  if (offset > INT64_MAX || *bytes > INT64_MAX - offset) return runtime_fail(FF_ERROR_INVALID, "%s: no file has %llu bytes", path, (unsigned long long)*bytes);
+  if (offset > INT64_MAX || *bytes > INT64_MAX - offset)
+    return runtime_fail(FF_ERROR_INVALID, "%s: no file has %llu bytes", path, (unsigned long long)*bytes);
   if (offset + *bytes <= size) return FF_SUCCESS;
-  if (!(flags & FF_FILE_CREATE)) return runtime_fail(FF_ERROR_IO, "%s: has %llu bytes, the segment ends at %llu", path, (unsigned long long)size, (unsigned long long)(offset + *bytes));
-  if (ftruncate(*file, (off_t)(offset + *bytes))) return runtime_fail(FF_ERROR_IO, "%s: cannot be extended: %s", path, strerror(errno));
+  if (!(flags & FF_FILE_CREATE))
+    return runtime_fail(FF_ERROR_IO, "%s: has %llu bytes, the segment ends at %llu", path, (unsigned long long)size,
+                        (unsigned long long)(offset + *bytes));
+  if (ftruncate(*file, (off_t)(offset + *bytes)))
+    return runtime_fail(FF_ERROR_IO, "%s: cannot be extended: %s", path, strerror(errno));
   return FF_SUCCESS;
 }
 
-static ff_result open_segment(ff_gpu *gpu, ff_partition *partition, const char *name, const char *path, unsigned flags, uint64_t offset, uint64_t bytes, ff_segment **segment) {
+static ff_result open_segment(ff_gpu *gpu, ff_partition *partition, const char *name, const char *path, unsigned flags,
+                              uint64_t offset, uint64_t bytes, ff_segment **segment) {
   int file = -1;
   store *s;
   if (gpu->lost) return runtime_fail(FF_ERROR_LOST, "%s", gpu->lost_message);
@@ -116,10 +125,12 @@ static ff_result open_segment(ff_gpu *gpu, ff_partition *partition, const char *
 
 static ff_result check_open(const char *call, const void *of, const char *path, unsigned flags, ff_segment **segment) {
   if (!of || !path || !segment) return runtime_fail(FF_ERROR_INVALID, "%s: NULL", call);
-  return flags & ~3u || flags == FF_FILE_CREATE ? runtime_fail(FF_ERROR_INVALID, "%s: no such flags: %u", call, flags) : FF_SUCCESS;
+  return flags & ~3u || flags == FF_FILE_CREATE ? runtime_fail(FF_ERROR_INVALID, "%s: no such flags: %u", call, flags)
+                                                : FF_SUCCESS;
 }
 
-ff_result ff_segment_open(ff_gpu *gpu, const char *name, const char *path, unsigned flags, uint64_t offset, uint64_t bytes, ff_segment **segment) {
+ff_result ff_segment_open(ff_gpu *gpu, const char *name, const char *path, unsigned flags, uint64_t offset,
+                          uint64_t bytes, ff_segment **segment) {
   TRY(check_open("ff_segment_open", gpu, path, flags, segment));
   gpu_enter(gpu);
   ff_result result = open_segment(gpu, NULL, name, path, flags, offset, bytes, segment);
@@ -130,7 +141,8 @@ ff_result ff_segment_open(ff_gpu *gpu, const char *name, const char *path, unsig
 /* ---- in a partition's memory ---- */
 
 ff_result ff_partition_segment_create(ff_partition *partition, const char *name, uint64_t bytes, ff_segment **segment) {
-  if (!partition || !segment || !bytes) return runtime_fail(FF_ERROR_INVALID, "ff_partition_segment_create: %s", bytes ? "NULL" : "a segment of no bytes");
+  if (!partition || !segment || !bytes)
+    return runtime_fail(FF_ERROR_INVALID, "ff_partition_segment_create: %s", bytes ? "NULL" : "a segment of no bytes");
   ff_gpu *gpu = partition->gpu;
   gpu_enter(gpu);
   ff_result result = create(gpu, partition, name, bytes, segment);
@@ -138,7 +150,8 @@ ff_result ff_partition_segment_create(ff_partition *partition, const char *name,
   return result;
 }
 
-ff_result ff_partition_segment_open(ff_partition *partition, const char *name, const char *path, unsigned flags, uint64_t offset, uint64_t bytes, ff_segment **segment) {
+ff_result ff_partition_segment_open(ff_partition *partition, const char *name, const char *path, unsigned flags,
+                                    uint64_t offset, uint64_t bytes, ff_segment **segment) {
   TRY(check_open("ff_partition_segment_open", partition, path, flags, segment));
   ff_gpu *gpu = partition->gpu;
   gpu_enter(gpu);
@@ -153,7 +166,8 @@ void segment_free(ff_segment *g) {
   ff_gpu *gpu = g->gpu;
   store *s = g->store;
   for (size_t i = 0; i < g->mappings.count; i++)
-    if (g->mappings.items[i].copy) munmap(g->mappings.items[i].host, g->mappings.items[i].bytes.end - g->mappings.items[i].bytes.begin);
+    if (g->mappings.items[i].copy)
+      munmap(g->mappings.items[i].host, g->mappings.items[i].bytes.end - g->mappings.items[i].bytes.begin);
   size_t at = 0;
   while (gpu->segments.items[at] != g) at++;
   memmove(&gpu->segments.items[at], &gpu->segments.items[at + 1], (--gpu->segments.count - at) * sizeof g);
@@ -177,8 +191,8 @@ static void unpin(ff_segment *g, uint32_t d) {
   g->pins &= ~(1u << d);
 }
 
-/* Its place is blank again. A store without segments goes; if the driver does not give its pieces back it stays, and its pieces
- * are evicted like others. */
+/* Its place is blank again. A store without segments goes; if the driver does not give its pieces back it stays, and
+ * its pieces are evicted like others. */
 static void give_up(ff_segment *g) {
   ff_gpu *gpu = g->gpu;
   store *s = g->store;
@@ -221,16 +235,18 @@ ff_result ff_segment_free(ff_segment *segment) {
 static ff_result check_range(const ff_segment *g, uint64_t offset, uint64_t *bytes) {
   if (!*bytes && offset < g->bytes) *bytes = g->bytes - offset;
   if (*bytes && offset <= g->bytes && *bytes <= g->bytes - offset) return FF_SUCCESS;
-  return runtime_fail(FF_ERROR_INVALID, "bytes %llu to %llu are not in segment '%s' of %llu bytes", (unsigned long long)offset,
-                      (unsigned long long)(offset + *bytes), g->name, (unsigned long long)g->bytes);
+  return runtime_fail(FF_ERROR_INVALID, "bytes %llu to %llu are not in segment '%s' of %llu bytes",
+                      (unsigned long long)offset, (unsigned long long)(offset + *bytes), g->name,
+                      (unsigned long long)g->bytes);
 }
 
 static ff_result check_mappings(const ff_segment *g, ff_access access, span bytes) {
   for (size_t i = 0; i < g->mappings.count; i++) {
     const mapping *m = &g->mappings.items[i];
     if ((m->write || access & FF_WRITE) && m->bytes.begin < bytes.end && bytes.begin < m->bytes.end)
-      return runtime_fail(FF_ERROR_BUSY, "bytes %llu to %llu of segment '%s' are mapped%s already", (unsigned long long)(m->bytes.begin - g->base),
-                          (unsigned long long)(m->bytes.end - g->base), g->name, m->write ? " for writing" : "");
+      return runtime_fail(FF_ERROR_BUSY, "bytes %llu to %llu of segment '%s' are mapped%s already",
+                          (unsigned long long)(m->bytes.begin - g->base), (unsigned long long)(m->bytes.end - g->base),
+                          g->name, m->write ? " for writing" : "");
   }
   return FF_SUCCESS;
 }
@@ -239,10 +255,13 @@ static ff_result check_mappings(const ff_segment *g, ff_access access, span byte
 static ff_result map_file(ff_segment *g, ff_access access, span bytes, mapping *made) {
   store *s = g->store;
   uint64_t size = bytes.end - bytes.begin;
-  if (access & FF_WRITE && !s->writable) return runtime_fail(FF_ERROR_INVALID, "segment '%s': its file is not written", g->name);
+  if (access & FF_WRITE && !s->writable)
+    return runtime_fail(FF_ERROR_INVALID, "segment '%s': its file is not written", g->name);
   TRY(transfer_out(s, bytes.begin, bytes.end));
   void *host = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (host == MAP_FAILED) return runtime_fail(FF_ERROR_NO_MEMORY, "no host memory for %llu bytes: %s", (unsigned long long)size, strerror(errno));
+  if (host == MAP_FAILED)
+    return runtime_fail(FF_ERROR_NO_MEMORY, "no host memory for %llu bytes: %s", (unsigned long long)size,
+                        strerror(errno));
   ff_result result = access & FF_READ ? file_read(s, bytes.begin, host, size) : FF_SUCCESS;
   if (result) munmap(host, size);
   *made = (mapping){host, bytes, access & FF_WRITE, true};
@@ -288,7 +307,8 @@ static ff_result map_locked(ff_segment *g, ff_access access, uint64_t offset, ui
 }
 
 ff_result ff_segment_map(ff_segment *segment, ff_access access, uint64_t offset, uint64_t bytes, void **host) {
-  if (!segment || !host || !access || access & ~3u) return runtime_fail(FF_ERROR_INVALID, "ff_segment_map: %s", !segment || !host ? "NULL" : "no such access");
+  if (!segment || !host || !access || access & ~3u)
+    return runtime_fail(FF_ERROR_INVALID, "ff_segment_map: %s", !segment || !host ? "NULL" : "no such access");
   ff_gpu *gpu = segment->gpu;
   gpu_enter(gpu);
   ff_result result = map_locked(segment, access, offset, bytes, host);
@@ -354,14 +374,19 @@ ff_result ff_segment_evict(ff_segment *segment) {
 static ff_result pin(ff_segment *g, uint32_t d) {
   ff_gpu *gpu = g->gpu;
   const ff_partition *in = g->store->partition;
-  if (in && in->device != d) return runtime_fail(FF_ERROR_INVALID, "segment '%s' is of partition '%s', on GPU %u", g->name, in->name, in->device);
+  if (in && in->device != d)
+    return runtime_fail(FF_ERROR_INVALID, "segment '%s' is of partition '%s', on GPU %u", g->name, in->name,
+                        in->device);
   need all = {g->store, {g->base, g->base + g->bytes}};
   TRY(check_mappings(g, FF_READ, all.bytes)); /* what the host is writing cannot be brought */
   TRY(launch_flush(gpu));
   uint64_t pieces = memory_pieces(gpu, d, &all, 1);
   if (pieces > store_pool(g->store, d)->budget_pieces)
-    return runtime_fail(FF_ERROR_TOO_LARGE, "segment '%s' cannot be pinned: with all that is pinned it needs %llu bytes, the budget is %llu", g->name,
-                        (unsigned long long)(pieces * gpu->piece), (unsigned long long)(store_pool(g->store, d)->budget_pieces * gpu->piece));
+    return runtime_fail(
+        FF_ERROR_TOO_LARGE,
+        "segment '%s' cannot be pinned: with all that is pinned it needs %llu bytes, the budget is %llu", g->name,
+        (unsigned long long)(pieces * gpu->piece),
+        (unsigned long long)(store_pool(g->store, d)->budget_pieces * gpu->piece));
   TRY(memory_bring(gpu, d, &all, 1));
   TRY(transfer_in(g->store, d, all.bytes.begin, all.bytes.end));
   for (uint64_t i = g->base / gpu->piece; i * gpu->piece < g->base + g->bytes; i++)
@@ -371,7 +396,8 @@ static ff_result pin(ff_segment *g, uint32_t d) {
 }
 
 ff_result ff_segment_pin(ff_segment *segment, uint32_t device, bool pinned) {
-  if (!segment || device >= segment->gpu->device_count) return runtime_fail(FF_ERROR_INVALID, "ff_segment_pin: %s", segment ? "no such GPU" : "NULL");
+  if (!segment || device >= segment->gpu->device_count)
+    return runtime_fail(FF_ERROR_INVALID, "ff_segment_pin: %s", segment ? "no such GPU" : "NULL");
   ff_gpu *gpu = segment->gpu;
   ff_result result = FF_SUCCESS;
   gpu_enter(gpu);
@@ -399,7 +425,9 @@ static bool is_used(const ff_segment *g) {
   for (uint32_t d = 0; d < gpu->device_count; d++) {
     const history *h = &g->store->sides[d].history;
     for (size_t i = 0; i < h->count; i++)
-      if (h->items[i].bytes.begin < g->base + g->bytes && g->base < h->items[i].bytes.end && !work_is_over(gpu, h->items[i].by)) return true;
+      if (h->items[i].bytes.begin < g->base + g->bytes && g->base < h->items[i].bytes.end &&
+          !work_is_over(gpu, h->items[i].by))
+        return true;
   }
   return false;
 }
@@ -421,10 +449,18 @@ static void describe(const ff_segment *g, ff_segment_info *info) {
   spans valid = {0};
   span run;
   for (uint32_t d = 0; d < g->gpu->device_count; d++)
-    for (uint64_t at = g->base; spans_next(&s->sides[d].valid, true, &at, end, &run);) spans_add(&valid, run.begin, run.end);
-  *info = (ff_segment_info){.name = g->name, .bytes = g->bytes, .address = s->sides[0].address + g->base, .resident_bytes = resident_bytes(g),
-                            .valid_bytes = spans_bytes(&valid, g->base, end), .used = is_used(g), .pinned = g->pins, .file = s->host_kind == HOST_FILE};
-  for (uint64_t at = g->base; spans_next(&s->host_valid, true, &at, end, &run);) spans_remove(&valid, run.begin, run.end);
+    for (uint64_t at = g->base; spans_next(&s->sides[d].valid, true, &at, end, &run);)
+      spans_add(&valid, run.begin, run.end);
+  *info = (ff_segment_info){.name = g->name,
+                            .bytes = g->bytes,
+                            .address = s->sides[0].address + g->base,
+                            .resident_bytes = resident_bytes(g),
+                            .valid_bytes = spans_bytes(&valid, g->base, end),
+                            .used = is_used(g),
+                            .pinned = g->pins,
+                            .file = s->host_kind == HOST_FILE};
+  for (uint64_t at = g->base; spans_next(&s->host_valid, true, &at, end, &run);)
+    spans_remove(&valid, run.begin, run.end);
   for (uint64_t at = g->base; spans_next(&s->blank, true, &at, end, &run);) spans_remove(&valid, run.begin, run.end);
   info->newer_bytes = spans_bytes(&valid, g->base, end);
   spans_free(&valid);
@@ -439,7 +475,8 @@ ff_result ff_segment_describe(ff_segment *segment, ff_segment_info *info) {
 }
 
 ff_result ff_segment_address(ff_segment *segment, uint32_t device, uint64_t *address) {
-  if (!segment || !address || device >= segment->gpu->device_count) return runtime_fail(FF_ERROR_INVALID, "ff_segment_address: %s", segment && address ? "no such GPU" : "NULL");
+  if (!segment || !address || device >= segment->gpu->device_count)
+    return runtime_fail(FF_ERROR_INVALID, "ff_segment_address: %s", segment && address ? "no such GPU" : "NULL");
   *address = segment->store->sides[device].address + segment->base;
   return FF_SUCCESS;
 }

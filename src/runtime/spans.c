@@ -66,7 +66,8 @@ bool spans_cover(const spans *set, uint64_t begin, uint64_t end) {
 uint64_t spans_bytes(const spans *set, uint64_t begin, uint64_t end) {
   uint64_t bytes = 0;
   for (size_t i = first_from(set, begin, false); i < set->count && set->items[i].begin < end; i++) {
-    uint64_t from = set->items[i].begin > begin ? set->items[i].begin : begin, to = set->items[i].end < end ? set->items[i].end : end;
+    uint64_t from = set->items[i].begin > begin ? set->items[i].begin : begin,
+             to = set->items[i].end < end ? set->items[i].end : end;
     bytes += to - from;
   }
   return bytes;

@@ -10,7 +10,9 @@
 
 #include "base/memory.h"
 
-typedef struct span { uint64_t begin, end; } span; /* bytes [begin, end) */
+typedef struct span {
+  uint64_t begin, end;
+} span; /* bytes [begin, end) */
 typedef FF_VEC(span) spans;
 
 /* An empty range (begin >= end) changes nothing and is covered by everything. */

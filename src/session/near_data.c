@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The first pass over a recorded program, for simulations with memory stacks: see near_data.h.
  *
- * What always holds: whatever can be refused is refused before the pass; simulations that neither offload nor look for a map need no pass, and get
- * one only where a way or a map was asked for by name, to count their instances. */
+ * What always holds: whatever can be refused is refused before the pass; simulations that neither offload nor look for
+ * a map need no pass, and get one only where a way or a map was asked for by name, to count their instances. */
 #include "session/near_data.h"
 
 #include <inttypes.h>
@@ -24,14 +24,15 @@ struct near_data {
 /* ---- what is asked for ---- */
 
 typedef struct wishes {
-  bool named;               /* a way of offloading, or a map */
-  bool needed;              /* it cannot be done without marks */
+  bool named;  /* a way of offloading, or a map */
+  bool needed; /* it cannot be done without marks */
   bool oracle;
-  uint64_t oracle_stacks;   /* of the machines of those that have an oracle's map */
+  uint64_t oracle_stacks; /* of the machines of those that have an oracle's map */
 } wishes;
 
 /* One simulation's text. */
-static ff_status read_one(const char *text, const session_options *options, const machine_spec *spec, sim_choice *choice, wishes *w, ff_error *error) {
+static ff_status read_one(const char *text, const session_options *options, const machine_spec *spec,
+                          sim_choice *choice, wishes *w, ff_error *error) {
   ff_status status = sim_choice_read(text, &options->choices, spec, choice, error);
   if (status) return status;
   const sim_options *o = &choice->options;
@@ -39,13 +40,16 @@ static ff_status read_one(const char *text, const session_options *options, cons
   sim_map_choice map = {0};
   status = machine_spec_set_all(&own, o->set, error);
   if (!status && o->map) status = sim_map_read(o->map, own.stack_count, &map, error);
-  if (!status) status = sim_offload_check(own.name, own.stack_count, o->offload, o->map, &sim_offloading_nothing, error);
+  if (!status)
+    status = sim_offload_check(own.name, own.stack_count, o->offload, o->map, &sim_offloading_nothing, error);
   if (status) return status;
   w->named = w->named || (own.stack_count && (o->map || choice->choices.text[SIM_CHOICE_OFFLOAD][0]));
   w->needed = w->needed || o->offload || map.kind != SIM_MAP_FIXED;
   if (map.kind != SIM_MAP_ORACLE) return FF_OK;
   if (w->oracle && w->oracle_stacks != own.stack_count)
-    return ff_fail(error, FF_INVALID, "the oracle's maps are made for one number of stacks, not for %" PRIu64 " and %" PRIu64, w->oracle_stacks, own.stack_count);
+    return ff_fail(error, FF_INVALID,
+                   "the oracle's maps are made for one number of stacks, not for %" PRIu64 " and %" PRIu64,
+                   w->oracle_stacks, own.stack_count);
   w->oracle = true;
   w->oracle_stacks = own.stack_count;
   return FF_OK;
@@ -85,14 +89,19 @@ static near_data *run_pass(trace_file *file, const machine_spec *spec, const tra
   near_data *data = ff_alloc(sizeof *data);
   data->spec = *spec;
   data->table = offload_table_create();
-  data->pass = (offload_profile_options){.spec = &data->spec, .find = offload_table_find, .operation = offload_table_operation, .context = data->table, .watch = watch};
+  data->pass = (offload_profile_options){.spec = &data->spec,
+                                         .find = offload_table_find,
+                                         .operation = offload_table_operation,
+                                         .context = data->table,
+                                         .watch = watch};
   data->profile = offload_profile_run(file, &data->pass);
   data->pass.watch = NULL;
   fill_offloading(data);
   return data;
 }
 
-ff_status near_data_prepare(trace_file *file, session_options *options, const trace_file_watch *watch, near_data **out, ff_error *error) {
+ff_status near_data_prepare(trace_file *file, session_options *options, const trace_file_watch *watch, near_data **out,
+                            ff_error *error) {
   machine_spec spec;
   wishes w = {0};
   *out = NULL;
@@ -101,8 +110,10 @@ ff_status near_data_prepare(trace_file *file, session_options *options, const tr
   if (status || (!w.named && !w.needed)) return status;
   if (!trace_file_information(file)->about.marks) {
     if (!w.needed) return FF_OK;
-    return ff_fail(error, FF_UNSUPPORTED, "the trace has no marks of the blocks that could be offloaded: an earlier farfault recorded it, or it is another simulator's; "
-                                          "`farfault record` makes one that has them");
+    return ff_fail(
+        error, FF_UNSUPPORTED,
+        "the trace has no marks of the blocks that could be offloaded: an earlier farfault recorded it, or it is another simulator's; "
+        "`farfault record` makes one that has them");
   }
   if (w.oracle) spec.stack_count = w.oracle_stacks;
   *out = run_pass(file, &spec, watch);

@@ -25,8 +25,13 @@ static void show(void *context, const trace_file_step *step) {
 }
 
 static void add_totals(session *session, const trace_file_totals *t) {
-  exec_stats stats = {.warp_instructions = t->warp_instructions, .thread_instructions = t->thread_instructions, .warp_accesses = t->warp_accesses,
-                      .sectors = t->sectors, .blocks = t->blocks, .divergent_branches = t->divergent_branches, .barriers = t->barriers};
+  exec_stats stats = {.warp_instructions = t->warp_instructions,
+                      .thread_instructions = t->thread_instructions,
+                      .warp_accesses = t->warp_accesses,
+                      .sectors = t->sectors,
+                      .blocks = t->blocks,
+                      .divergent_branches = t->divergent_branches,
+                      .barriers = t->barriers};
   session_add_exec(session, &stats);
 }
 
@@ -37,7 +42,11 @@ static void add_notes(session *session, const trace_file_info *info) {
   else if (!info->about.complete) session_note(session, "the recorded program was ended by a signal");
 }
 
-typedef struct puller { trace_feed *feed; session *session; sem_t over; } puller;
+typedef struct puller {
+  trace_feed *feed;
+  session *session;
+  sem_t over;
+} puller;
 
 /* In the simulation's thread. */
 static void pull(void *context) {
@@ -60,7 +69,8 @@ static ff_status feed_one(session *session, trace_file *file, const trace_file_w
 static ff_status feed(session *session, trace_file *file, const trace_file_watch *watch, ff_error *error) {
   trace_program *program = session_program(session);
   if (!program) return FF_OK;
-  if (session->manager_count == 1 && !session_has_recorder(session) && !session->recording) return feed_one(session, file, watch, error);
+  if (session->manager_count == 1 && !session_has_recorder(session) && !session->recording)
+    return feed_one(session, file, watch, error);
   /* A simulation that asks for the future reads it all at the program's end: it is better kept in memory then. */
   if (!session_has_recorder(session)) trace_program_limit(program, TRACE_FEED_BYTES);
   return trace_file_feed(file, program, watch, error);

@@ -6,8 +6,9 @@
 #include "session/session.h"
 #include "trace/file.h"
 
-/* Makes a session of the options, feeds it the file, and finishes it: results go where the options say. FF_PARSE: the file is
- * damaged; what stands before is simulated, and the results say that they are of a part. FF_UNSUPPORTED: the trace has not what they need (near_data.h). */
+/* Makes a session of the options, feeds it the file, and finishes it: results go where the options say. FF_PARSE: the
+ * file is damaged; what stands before is simulated, and the results say that they are of a part. FF_UNSUPPORTED: the
+ * trace has not what they need (near_data.h). */
 ff_status replay_run(trace_file *file, const session_options *options, ff_error *error);
 
 /* How many GPUs the recorded program had; rewinds the file. */

@@ -46,10 +46,12 @@ static void note_gpu_memory(session *session) {
   if (session->managed_memory == session->spec.memory_bytes) return;
   ff_text note = {0};
   if (session->managed_share > 0)
-    ff_text_add(&note, "the managers have %s of what the program allocates as GPU memory", session->options.choices.text[SIM_CHOICE_GPU_MEMORY]);
+    ff_text_add(&note, "the managers have %s of what the program allocates as GPU memory",
+                session->options.choices.text[SIM_CHOICE_GPU_MEMORY]);
   else
     ff_text_add(&note, "machine %s with %s of memory instead of %s", session->machine,
-                ff_format_bytes(session->managed_memory, given, sizeof given), ff_format_bytes(session->spec.memory_bytes, own, sizeof own));
+                ff_format_bytes(session->managed_memory, given, sizeof given),
+                ff_format_bytes(session->spec.memory_bytes, own, sizeof own));
   report_note(&session->notes, note.chars);
   free(note.chars);
 }
@@ -100,7 +102,8 @@ session_progress *session_progress_map(const char *path, size_t *mapped) {
   int fd = open(path, O_RDWR | O_CLOEXEC);
   if (fd < 0) return NULL;
   void *area = MAP_FAILED;
-  if (ftruncate(fd, sizeof(session_progress)) == 0) area = mmap(NULL, sizeof(session_progress), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (ftruncate(fd, sizeof(session_progress)) == 0)
+    area = mmap(NULL, sizeof(session_progress), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   close(fd);
   if (area == MAP_FAILED) return NULL;
   *mapped = sizeof(session_progress);
@@ -128,7 +131,10 @@ static ff_status name_device(sim_choice *choice, uint32_t device, ff_error *erro
 
 static ff_status add_manager(session *session, const char *text, uint32_t device, ff_error *error) {
   if (session->manager_count == SESSION_MANAGER_LIMIT)
-    return ff_fail(error, FF_LIMIT, session->device_count > 1 ? "more than %d memory managers and devices at once" : "more than %d memory managers at once", SESSION_MANAGER_LIMIT);
+    return ff_fail(error, FF_LIMIT,
+                   session->device_count > 1 ? "more than %d memory managers and devices at once"
+                                             : "more than %d memory managers at once",
+                   SESSION_MANAGER_LIMIT);
   sim_choice *choice = &session->managers[session->manager_count].choice;
   ff_status status = sim_choice_read(text, &session->options.choices, &session->spec, choice, error);
   if (!session->recorders[device].future) session->recorders[device].future = trace_future_create();
@@ -138,7 +144,8 @@ static ff_status add_manager(session *session, const char *text, uint32_t device
   choice->options.future = session->recorders[device].future;
   choice->options.history = session->options.history;
   choice->options.offloading = session->options.offloading;
-  if (!status) status = sim_create(session->program, &choice->options, &session->managers[session->manager_count].sim, error);
+  if (!status)
+    status = sim_create(session->program, &choice->options, &session->managers[session->manager_count].sim, error);
   if (status) return ff_fail_at(error, status, text);
   if (session->gpu_memory < choice->options.gpu_memory) session->gpu_memory = choice->options.gpu_memory;
   session->manager_count++;
@@ -163,13 +170,18 @@ static ff_status add_managers(session *session, ff_error *error) {
   return FF_OK;
 }
 
-/* Who asks for the future gets it from a simulation in which everything is where it is wanted: what happens there when. */
+/* Who asks for the future gets it from a simulation in which everything is where it is wanted: what happens there
+ * when. */
 static ff_status add_recorders(session *session, ff_error *error) {
   ff_status status = FF_OK;
   for (uint32_t i = 0; i < session->manager_count && !status; i++) {
     uint32_t device = session->managers[i].choice.options.device_index;
     if (!sim_needs_future(session->managers[i].sim) || session->recorders[device].sim) continue;
-    sim_options options = {.device_index = device, .spec = &session->spec, .manager = "ideal", .future = session->recorders[device].future, .records_future = true};
+    sim_options options = {.device_index = device,
+                           .spec = &session->spec,
+                           .manager = "ideal",
+                           .future = session->recorders[device].future,
+                           .records_future = true};
     status = sim_create(session->program, &options, &session->recorders[device].sim, error);
   }
   return status;
@@ -251,8 +263,8 @@ static void release(session *session) {
   free(session);
 }
 
-/* The option's path with "%p" replaced by the process number, of a rank of mpirun's by "rRANK-NUMBER"; a program that another one of the same process
- * number exec'ed gets "NUMBER.2", so that the first one's numbers stay. */
+/* The option's path with "%p" replaced by the process number, of a rank of mpirun's by "rRANK-NUMBER"; a program that
+ * another one of the same process number exec'ed gets "NUMBER.2", so that the first one's numbers stay. */
 static char *results_path(const char *pattern, pid_t process, unsigned copy) {
   const char *number = strstr(pattern, "%p");
   int rank = ff_rank();
@@ -283,19 +295,24 @@ static ff_status add_recording(session *session, ff_error *error) {
 
 static void note_device(session *session) {
   ff_text note = {0};
-  ff_text_add(&note, "device %u of the program's %u; the host waits for no other", session->device_first, session->options.devices);
+  ff_text_add(&note, "device %u of the program's %u; the host waits for no other", session->device_first,
+              session->options.devices);
   if (session->options.devices > 1) report_note(&session->notes, note.chars);
   free(note.chars);
 }
 
-/* One thread executes blocks in an order that nothing but the program decides. The models take most of the time, beside it. */
+/* One thread executes blocks in an order that nothing but the program decides. The models take most of the time, beside
+ * it. */
 static void choose_threads(session *session) {
   uint32_t chosen = session->options.threads;
   if (!session->program) return;
   if (!chosen) session->options.threads = 1;
   if (chosen <= 1) return;
   ff_text note = {0};
-  ff_text_add(&note, "%u threads executed kernels: if blocks race, numbers may differ from run to run (without --threads they do not)", chosen);
+  ff_text_add(
+      &note,
+      "%u threads executed kernels: if blocks race, numbers may differ from run to run (without --threads they do not)",
+      chosen);
   report_note(&session->notes, note.chars);
   free(note.chars);
 }
@@ -345,7 +362,8 @@ uint32_t session_devices(const session *session) { return session->device_count;
 uint32_t session_threads(const session *session) { return session->options.threads; }
 sim *session_primary(session *session, uint32_t device) {
   for (uint32_t i = 0; i < session->manager_count; i++)
-    if (session->managers[i].choice.options.device_index == device && !sim_needs_future(session->managers[i].sim)) return session->managers[i].sim;
+    if (session->managers[i].choice.options.device_index == device && !sim_needs_future(session->managers[i].sim))
+      return session->managers[i].sim;
   return session->recorders[device].sim;
 }
 session_progress *session_progress_area(session *session) { return session->progress; }
@@ -382,7 +400,10 @@ void session_note_clocks(session *session) {
     if (session->managers[i].sim == primary) who = session->managers[i].choice.label;
   ff_text note = {0};
   if (who) ff_text_add(&note, "the program's clocks showed its processor time and the simulated time of %s", who);
-  else ff_text_add(&note, "the program's clocks showed its processor time and a rough guess of the GPU's: nothing was simulated beside it");
+  else
+    ff_text_add(
+        &note,
+        "the program's clocks showed its processor time and a rough guess of the GPU's: nothing was simulated beside it");
   session_note(session, note.chars);
   free(note.chars);
 }

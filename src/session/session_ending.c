@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program that ends by a signal or by quick_exit (base/ending.h): the writer gives the simulations a little time, and writes. What
- * nothing can look at (SIGKILL, _exit) leaves the last snapshot. */
+/* A program that ends by a signal or by quick_exit (base/ending.h): the writer gives the simulations a little time, and
+ * writes. What nothing can look at (SIGKILL, _exit) leaves the last snapshot. */
 #include <poll.h>
 
 #include "session/session_private.h"
 
-/* Less than the whole patience if no simulation gets further: the kernel that was running will not end, and they wait for it. */
+/* Less than the whole patience if no simulation gets further: the kernel that was running will not end, and they wait
+ * for it. */
 enum { QUIET_MS = 500, LOOK_MS = 10 };
 
-/* Whether all simulations, and the recording, have got to the end; *at: a number that grows while one of them gets further. Asks no
- * simulation for its numbers: that would cost those that have many launches more than they get further meanwhile. */
+/* Whether all simulations, and the recording, have got to the end; *at: a number that grows while one of them gets
+ * further. Asks no simulation for its numbers: that would cost those that have many launches more than they get further
+ * meanwhile. */
 static bool simulations_are_over(session *session, uint64_t *at) {
   bool over = recording_is_over(session->recording);
   *at = 0;

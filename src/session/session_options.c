@@ -15,7 +15,8 @@
 static void read_text(session_options *options, const char *name, char *to, size_t size) {
   const char *value = getenv(name);
   if (!value) return;
-  if (strlen(value) >= size) snprintf(options->problem, sizeof options->problem, "%s is longer than %zu characters", name, size - 1);
+  if (strlen(value) >= size)
+    snprintf(options->problem, sizeof options->problem, "%s is longer than %zu characters", name, size - 1);
   else strcpy(to, value);
 }
 
@@ -25,7 +26,8 @@ static uint32_t read_devices(session_options *options) {
   char *end;
   unsigned long number = strtoul(value, &end, 10);
   if (isdigit((unsigned char)value[0]) && !*end && number >= 1 && number <= TRACE_DEVICES_MAX) return (uint32_t)number;
-  snprintf(options->problem, sizeof options->problem, "FARFAULT_DEVICES is not a number from 1 to %u: '%.60s'", TRACE_DEVICES_MAX, value);
+  snprintf(options->problem, sizeof options->problem, "FARFAULT_DEVICES is not a number from 1 to %u: '%.60s'",
+           TRACE_DEVICES_MAX, value);
   return 1;
 }
 
@@ -46,18 +48,22 @@ void session_options_from_environment(session_options *options) {
   read_text(options, "FARFAULT_MEMORY", options->managers, sizeof options->managers);
   read_text(options, "FARFAULT_MACHINE", options->machine, sizeof options->machine);
   read_text(options, "FARFAULT_SET", options->choices.set, sizeof options->choices.set);
-  for (int i = 0; i < SIM_CHOICE_COUNT; i++) read_text(options, sim_choice_infos[i].variable, options->choices.text[i], SIM_CHOICE_LENGTH);
+  for (int i = 0; i < SIM_CHOICE_COUNT; i++)
+    read_text(options, sim_choice_infos[i].variable, options->choices.text[i], SIM_CHOICE_LENGTH);
   read_text(options, "FARFAULT_HOST_TOUCHES", options->host_touches, sizeof options->host_touches);
   if (options->host_touches[0] && strcmp(options->host_touches, "off") && strcmp(options->host_touches, "on") &&
       strcmp(options->host_touches, "pages") && strcmp(options->host_touches, "groups"))
-    snprintf(options->problem, sizeof options->problem, "FARFAULT_HOST_TOUCHES is not 'on', 'off', 'pages' or 'groups': '%s'", options->host_touches);
+    snprintf(options->problem, sizeof options->problem,
+             "FARFAULT_HOST_TOUCHES is not 'on', 'off', 'pages' or 'groups': '%s'", options->host_touches);
   read_text(options, "FARFAULT_RESULTS", options->results, sizeof options->results);
   read_text(options, "FARFAULT_RECORD", options->record, sizeof options->record);
   read_text(options, "FARFAULT_PROGRESS", options->progress, sizeof options->progress);
   read_text(options, "FARFAULT_ISA", options->isa, sizeof options->isa);
   read_text(options, "FARFAULT_EXECUTE", options->execute, sizeof options->execute);
-  if (options->execute[0] && strcmp(options->execute, "interpret") && strcmp(options->execute, "compile") && strcmp(options->execute, "auto"))
-    snprintf(options->problem, sizeof options->problem, "FARFAULT_EXECUTE is not 'interpret', 'compile' or 'auto': '%s'", options->execute);
+  if (options->execute[0] && strcmp(options->execute, "interpret") && strcmp(options->execute, "compile") &&
+      strcmp(options->execute, "auto"))
+    snprintf(options->problem, sizeof options->problem,
+             "FARFAULT_EXECUTE is not 'interpret', 'compile' or 'auto': '%s'", options->execute);
   options->history = read_number(options, "FARFAULT_HISTORY", 1) == 1;
   options->max_instructions = read_number(options, "FARFAULT_MAX_INSTRUCTIONS", UINT64_MAX);
   options->devices = read_devices(options);

@@ -16,46 +16,46 @@
 struct session {
   session_options options;
   machine_spec spec;
-  char machine[64];              /* short name of the machine, for the reports */
-  uint64_t gpu_memory;           /* bytes that the program finds: the machine's, or more if more is simulated */
-  uint64_t managed_memory;       /* bytes that the managers have; 0: managed_share of what the program allocates */
+  char machine[64];        /* short name of the machine, for the reports */
+  uint64_t gpu_memory;     /* bytes that the program finds: the machine's, or more if more is simulated */
+  uint64_t managed_memory; /* bytes that the managers have; 0: managed_share of what the program allocates */
   double managed_share;
-  pid_t process;                 /* that made the session: a forked child must leave it alone */
-  char *results;                 /* the file to write, "%p" replaced; NULL: none */
-  bool elsewhere;                /* it had no room, and was last written to one of session_other_folders */
-  trace_program *program;        /* NULL: functional only */
+  pid_t process;          /* that made the session: a forked child must leave it alone */
+  char *results;          /* the file to write, "%p" replaced; NULL: none */
+  bool elsewhere;         /* it had no room, and was last written to one of session_other_folders */
+  trace_program *program; /* NULL: functional only */
   struct {
     sim_choice choice;
     sim *sim;
     pthread_t thread;
   } managers[SESSION_MANAGER_LIMIT]; /* each manager on each device, devices last */
   uint32_t manager_count;
-  uint32_t device_first, device_count; /* that are simulated */
+  uint32_t device_first, device_count;     /* that are simulated */
   sim_peers *peers[SESSION_MANAGER_LIMIT]; /* of several: where each manager's simulations meet */
   uint32_t peers_count;
-  struct recording *recording;   /* to a trace file; NULL: none is wanted */
+  struct recording *recording; /* to a trace file; NULL: none is wanted */
   pthread_t recording_thread;
-  struct {                       /* of each device: */
-    trace_future *future;        /* for managers that ask for it; recorded by */
-    sim *sim;                    /* a simulation that shows no results; NULL: nobody asks */
+  struct {                /* of each device: */
+    trace_future *future; /* for managers that ask for it; recorded by */
+    sim *sim;             /* a simulation that shows no results; NULL: nobody asks */
     pthread_t thread;
     bool started;
   } recorders[TRACE_DEVICES_MAX];
   session_progress *progress;
-  size_t progress_mapped;        /* bytes mapped, 0: it is own_progress */
+  size_t progress_mapped; /* bytes mapped, 0: it is own_progress */
   session_progress own_progress;
   struct timespec started;
-  pthread_mutex_t lock;          /* guards stats and notes */
+  pthread_mutex_t lock; /* guards stats and notes */
   exec_stats stats;
   uint64_t launches, compiled_launches;
-  report_run notes;              /* only its notes are used */
-  uint32_t own_notes;            /* how many of them say what the session was told; the others are the program's */
-  char *command;                 /* of the program that was recorded; NULL: this process's own */
+  report_run notes;   /* only its notes are used */
+  uint32_t own_notes; /* how many of them say what the session was told; the others are the program's */
+  char *command;      /* of the program that was recorded; NULL: this process's own */
   pthread_t writer;
-  ff_ending ending;              /* its `wake` is the writer's, posted after `stopping` or its `number` was set */
-  atomic_bool stopping;          /* the writer is to end */
-  atomic_bool stream_ended;      /* TRACE_OP_END was appended */
-  atomic_bool no_room_noted;     /* session_note_no_room was called */
+  ff_ending ending;          /* its `wake` is the writer's, posted after `stopping` or its `number` was set */
+  atomic_bool stopping;      /* the writer is to end */
+  atomic_bool stream_ended;  /* TRACE_OP_END was appended */
+  atomic_bool no_room_noted; /* session_note_no_room was called */
   bool finished;
 };
 
@@ -82,15 +82,15 @@ char *session_own_path(const session *session, const char *pattern);
 typedef struct recording recording;
 /* Opens the file of options.record and a reader of the stream: before its first operation. */
 ff_status recording_create(session *session, recording **out, ff_error *error);
-void *recording_run(void *recording);                    /* its thread; returns at the program's end */
-bool recording_is_over(const recording *recording);      /* it has got there; NULL: true */
-void recording_finish(session *session, bool complete);  /* ends the file; further calls do nothing */
+void *recording_run(void *recording);                   /* its thread; returns at the program's end */
+bool recording_is_over(const recording *recording);     /* it has got there; NULL: true */
+void recording_finish(session *session, bool complete); /* ends the file; further calls do nothing */
 void recording_free(recording *recording);
 
 /* ---- session_ending.c ---- */
 
-/* In the writer's thread, after the ending's number was set: gives the simulations a little time to get to the end of what the program
- * did, and writes the results as they are then. */
+/* In the writer's thread, after the ending's number was set: gives the simulations a little time to get to the end of
+ * what the program did, and writes the results as they are then. */
 void session_write_ending(session *session);
 
 #endif

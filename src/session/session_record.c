@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A session's recording: a reader of the access stream, in a thread of its own, that writes what it reads into a trace file.
+/* A session's recording: a reader of the access stream, in a thread of its own, that writes what it reads into a trace
+ * file.
  *
- * What always holds: whoever writes to the file holds the recording's lock, so that a program that a signal ends leaves a
- * whole file with all records up to then; the file says whether the program ended by itself. */
+ * What always holds: whoever writes to the file holds the recording's lock, so that a program that a signal ends leaves
+ * a whole file with all records up to then; the file says whether the program ended by itself. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,7 +65,9 @@ void *recording_run(void *argument) {
 }
 
 ff_status recording_create(session *session, recording **out, ff_error *error) {
-  trace_file_about about = {.command = session_command(session), .machine = session->options.machine, .marks = trace_program_marks(session->program)};
+  trace_file_about about = {.command = session_command(session),
+                            .machine = session->options.machine,
+                            .marks = trace_program_marks(session->program)};
   snprintf(about.farfault, sizeof about.farfault, "%s", FARFAULT_VERSION);
   char *path = session_own_path(session, session->options.record);
   trace_file_writer *writer;
@@ -88,10 +91,15 @@ void recording_finish(session *session, bool complete) {
   report_run notes = {0};
   pthread_mutex_lock(&session->lock);
   const exec_stats *s = &session->stats;
-  about.totals = (trace_file_totals){.warp_instructions = s->warp_instructions, .thread_instructions = s->thread_instructions,
-                                     .warp_accesses = s->warp_accesses, .sectors = s->sectors, .blocks = s->blocks,
-                                     .divergent_branches = s->divergent_branches, .barriers = s->barriers};
-  for (uint32_t i = session->own_notes; i < session->notes.note_count; i++) report_note(&notes, session->notes.notes[i]);
+  about.totals = (trace_file_totals){.warp_instructions = s->warp_instructions,
+                                     .thread_instructions = s->thread_instructions,
+                                     .warp_accesses = s->warp_accesses,
+                                     .sectors = s->sectors,
+                                     .blocks = s->blocks,
+                                     .divergent_branches = s->divergent_branches,
+                                     .barriers = s->barriers};
+  for (uint32_t i = session->own_notes; i < session->notes.note_count; i++)
+    report_note(&notes, session->notes.notes[i]);
   pthread_mutex_unlock(&session->lock);
   about.notes = notes.notes;
   about.note_count = notes.note_count;

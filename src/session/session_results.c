@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the session found, as a file that is whole at any time: collected, written aside, renamed; soon after the start, then
- * about twice a second.
+/* What the session found, as a file that is whole at any time: collected, written aside, renamed; soon after the start,
+ * then about twice a second.
  *
  * What always holds: everything here runs in the C locale, whatever the program has set, so that numbers have a point;
  * the writer holds the session's lock only to copy small things, never while it waits for a simulation or a disk. */
@@ -72,15 +72,19 @@ static void collect_host(session *session, report_host *host) {
   }
 }
 
-/* Simulations that fall behind, or that ask for the program's future and so begin at its end, have what they lack in a temporary file. */
+/* Simulations that fall behind, or that ask for the program's future and so begin at its end, have what they lack in a
+ * temporary file. */
 static void note_spill(session *session, report_run *run) {
   char memory[32];
   trace_usage usage = session->program ? trace_program_usage(session->program) : (trace_usage){0};
   if (!usage.spill_error) return;
   ff_text note = {0};
-  ff_text_add(&note, "the temporary file of the access stream could take no more (%s; TMPDIR chooses another place): %s were kept in memory", strerror(usage.spill_error),
-              ff_format_bytes(usage.peak_memory_bytes, memory, sizeof memory));
-  if (session_has_recorder(session)) ff_text_add(&note, ", as managers that know the future read the whole program at its end");
+  ff_text_add(
+      &note,
+      "the temporary file of the access stream could take no more (%s; TMPDIR chooses another place): %s were kept in memory",
+      strerror(usage.spill_error), ff_format_bytes(usage.peak_memory_bytes, memory, sizeof memory));
+  if (session_has_recorder(session))
+    ff_text_add(&note, ", as managers that know the future read the whole program at its end");
   report_note(run, note.chars);
   free(note.chars);
 }
@@ -98,7 +102,8 @@ void session_collect(session *session, bool complete, bool history, report_run *
   run->results = ff_alloc(session->manager_count * sizeof *run->results);
   run->result_count = session->manager_count;
   for (uint32_t i = 0; i < session->manager_count; i++) {
-    sim_history *kept = history ? sim_history_take(session->managers[i].sim) : NULL; /* first: its kernels are among the snapshot's */
+    /* first: its kernels are among the snapshot's */
+    sim_history *kept = history ? sim_history_take(session->managers[i].sim) : NULL;
     sim_snapshot(session->managers[i].sim, &run->results[i]);
     run->results[i].history = kept;
     run->results[i].device = session->device_count > 1 ? session->managers[i].choice.options.device_index + 1 : 0;
@@ -142,7 +147,8 @@ static void forget_elsewhere(session *session) {
   session->elsewhere = false;
 }
 
-/* Where nothing can be written at all (all disks are full), an empty file may still say that there was something to write. */
+/* Where nothing can be written at all (all disks are full), an empty file may still say that there was something to
+ * write. */
 static void write_file(session *session, const report_run *run) {
   if (!session->results) return;
   ff_text text = {0};

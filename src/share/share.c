@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Programs side by side (share.h): a device, a simulation per program, each in a thread of its own that reads its recording itself.
+/* Programs side by side (share.h): a device, a simulation per program, each in a thread of its own that reads its
+ * recording itself.
  *
- * The simulations are made before any thread starts, and freed when all have ended: in between only the thread whose turn it is (machine/tenants/device.c) makes
- * and frees one, when a program that loops begins its next round. */
+ * The simulations are made before any thread starts, and freed when all have ended: in between only the thread whose
+ * turn it is (machine/tenants/device.c) makes and frees one, when a program that loops begins its next round. */
 #include "share/share.h"
 
 #include <pthread.h>
@@ -17,7 +18,9 @@
 
 static const char *const names[] = {"none", "mps", "sm", "sm+memory"};
 
-const char *share_isolation_name(share_isolation isolation) { return isolation < sizeof names / sizeof names[0] ? names[isolation] : NULL; }
+const char *share_isolation_name(share_isolation isolation) {
+  return isolation < sizeof names / sizeof names[0] ? names[isolation] : NULL;
+}
 
 /* The machine's colours of pages; NULL: it has no address hash. The caller frees both. */
 static colours *colours_make(const machine_spec *spec, uint64_t page_bytes, address_hash **hash) {
@@ -25,7 +28,8 @@ static colours *colours_make(const machine_spec *spec, uint64_t page_bytes, addr
   colours *c = NULL;
   ff_error why;
   *hash = NULL;
-  if (machine_spec_hash(spec, &wanted, &why) || wanted.kind == HASH_INTERLEAVE || hash_create(&wanted, hash, &why)) return NULL;
+  if (machine_spec_hash(spec, &wanted, &why) || wanted.kind == HASH_INTERLEAVE || hash_create(&wanted, hash, &why))
+    return NULL;
   if (colours_create(*hash, page_bytes, &c, &why)) {
     hash_free(*hash);
     return NULL;
@@ -51,14 +55,14 @@ typedef struct lane {
   sim_device *device;
   uint32_t number;
   pthread_t thread;
-  trace_file *file;             /* of the round that runs */
+  trace_file *file; /* of the round that runs */
   trace_program *stream;
   trace_feed *feed;
   trace_file_watch watch;
   sim *sim;
   ff_status status;
   ff_error error;
-  sim_counters sum;             /* of all rounds */
+  sim_counters sum; /* of all rounds */
   double kernel_us, total_us;
   uint64_t launches, passes;
 } lane;
@@ -74,7 +78,8 @@ static void pull(void *context) {
 static void show(void *context, const trace_file_step *step) {
   lane *l = context;
   uint64_t all = trace_file_information(l->file)->about.totals.warp_instructions;
-  if (l->scenario->progress && all) l->scenario->progress(l->scenario->context, (double)step->warp_instructions / (double)all);
+  if (l->scenario->progress && all)
+    l->scenario->progress(l->scenario->context, (double)step->warp_instructions / (double)all);
 }
 
 static ff_status round_open(lane *l) {
@@ -83,9 +88,13 @@ static ff_status round_open(lane *l) {
   l->stream = trace_program_create(0);
   l->watch = (trace_file_watch){.step = l->program->loops ? NULL : show, .context = l};
   l->feed = trace_feed_create(l->file, l->stream, &l->watch);
-  sim_options options = {.spec = l->scenario->spec, .set = l->scenario->set, .manager = l->scenario->manager ? l->scenario->manager : "copy",
-                         .device = l->device, .tenant = l->number};
-  if (l->scenario->isolation == SHARE_SM_MEMORY) options.page = "64K"; /* neighbours are of other colours: no large pages. A TLB entry has the 16 entries of a line of the page table */
+  sim_options options = {.spec = l->scenario->spec,
+                         .set = l->scenario->set,
+                         .manager = l->scenario->manager ? l->scenario->manager : "copy",
+                         .device = l->device,
+                         .tenant = l->number};
+  /* neighbours are of other colours: no large pages. A TLB entry has the 16 entries of a line of the page table */
+  if (l->scenario->isolation == SHARE_SM_MEMORY) options.page = "64K";
   status = sim_create(l->stream, &options, &l->sim, &l->error);
   if (!status) trace_program_pull(l->stream, pull, l);
   return status;
@@ -141,7 +150,8 @@ static void *lane_run(void *argument) {
 static ff_status check(const share_scenario *s, ff_error *error) {
   double sms = 0, memory = 0;
   uint32_t measured = 0;
-  if (!s->count || s->count > SHARE_PROGRAMS) return ff_fail(error, FF_LIMIT, "1 to %d programs can be side by side, not %u", SHARE_PROGRAMS, s->count);
+  if (!s->count || s->count > SHARE_PROGRAMS)
+    return ff_fail(error, FF_LIMIT, "1 to %d programs can be side by side, not %u", SHARE_PROGRAMS, s->count);
   for (uint32_t i = 0; i < s->count; i++) {
     const share_program *p = &s->programs[i];
     if (!(p->sm_share > 0) || !(p->memory_share > 0)) return ff_fail(error, FF_INVALID, "partition %u has no share", i);
@@ -149,16 +159,26 @@ static ff_status check(const share_scenario *s, ff_error *error) {
     memory += p->memory_share;
     measured += p->trace && !p->loops;
   }
-  if (sms > 1 + 1e-9 || memory > 1 + 1e-9) return ff_fail(error, FF_INVALID, "the shares are %.4g of the SMs and %.4g of the memory together", sms, memory);
+  if (sms > 1 + 1e-9 || memory > 1 + 1e-9)
+    return ff_fail(error, FF_INVALID, "the shares are %.4g of the SMs and %.4g of the memory together", sms, memory);
   return measured ? FF_OK : ff_fail(error, FF_INVALID, "all programs loop: none is measured");
 }
 
-typedef struct division { sm_range sms[SHARE_PROGRAMS]; uint64_t colours[SHARE_PROGRAMS]; uint32_t modules[SHARE_PROGRAMS]; } division;
+typedef struct division {
+  sm_range sms[SHARE_PROGRAMS];
+  uint64_t colours[SHARE_PROGRAMS];
+  uint32_t modules[SHARE_PROGRAMS];
+} division;
 
-static ff_status divide_memory(const share_scenario *s, const partition_share *shares, const machine_spec *spec, division *d, ff_error *error) {
+static ff_status divide_memory(const share_scenario *s, const partition_share *shares, const machine_spec *spec,
+                               division *d, ff_error *error) {
   address_hash *hash;
   colours *c = colours_make(spec, FRAME_BYTES, &hash);
-  if (!c) return ff_fail(error, FF_UNSUPPORTED, "%s: its machine file does not say which address is in which memory module (address_map): memory cannot be divided", spec->name);
+  if (!c)
+    return ff_fail(
+        error, FF_UNSUPPORTED,
+        "%s: its machine file does not say which address is in which memory module (address_map): memory cannot be divided",
+        spec->name);
   ff_status status = shares_colours(shares, s->count, colours_count(c), d->colours, NULL, error);
   for (uint32_t i = 0; !status && i < s->count; i++) d->modules[i] = colours_modules_in(c, d->colours[i]);
   colours_free(c);
@@ -173,30 +193,47 @@ static ff_status divide(const share_scenario *s, const machine_spec *spec, divis
     d->modules[i] = (uint32_t)spec->channels;
     d->sms[i] = (sm_range){0, (uint32_t)spec->sm_count};
   }
-  ff_status status = s->isolation >= SHARE_SM ? shares_sms(shares, s->count, (uint32_t)spec->sm_count, d->sms, error) : FF_OK;
+  ff_status status =
+      s->isolation >= SHARE_SM ? shares_sms(shares, s->count, (uint32_t)spec->sm_count, d->sms, error) : FF_OK;
   return status || s->isolation != SHARE_SM_MEMORY ? status : divide_memory(s, shares, spec, d, error);
 }
 
-static ff_status device_make(const share_scenario *s, const machine_spec *spec, const division *d, sim_device **device, ff_error *error) {
+static ff_status device_make(const share_scenario *s, const machine_spec *spec, const division *d, sim_device **device,
+                             ff_error *error) {
   sim_tenant tenants[SHARE_PROGRAMS];
   for (uint32_t i = 0; i < s->count; i++) {
     const share_program *p = &s->programs[i];
     bool own = s->isolation >= SHARE_SM;
-    tenants[i] = (sim_tenant){.sm_first = own ? d->sms[i].first : 0, .sm_count = own ? d->sms[i].count : 0, .colours = d->colours[i],
-                              .memory_bytes = (uint64_t)(p->memory_share * (double)spec->memory_bytes), .thread_share = p->sm_share, .loops = p->loops, .idle = !p->trace};
+    tenants[i] = (sim_tenant){.sm_first = own ? d->sms[i].first : 0,
+                              .sm_count = own ? d->sms[i].count : 0,
+                              .colours = d->colours[i],
+                              .memory_bytes = (uint64_t)(p->memory_share * (double)spec->memory_bytes),
+                              .thread_share = p->sm_share,
+                              .loops = p->loops,
+                              .idle = !p->trace};
   }
-  sim_device_options options = {.spec = spec, .isolation = (sim_isolation)s->isolation, .borrow = s->borrow, .tenants = tenants, .count = s->count};
+  sim_device_options options = {.spec = spec,
+                                .isolation = (sim_isolation)s->isolation,
+                                .borrow = s->borrow,
+                                .tenants = tenants,
+                                .count = s->count};
   return sim_device_create(&options, device, error);
 }
 
 static double module_gbs(const machine_spec *spec) { return spec->dram_gbs / (double)spec->channels; }
 
-static void outcome(const lane *l, const share_scenario *s, const machine_spec *spec, const division *d, share_outcome *out) {
+static void outcome(const lane *l, const share_scenario *s, const machine_spec *spec, const division *d,
+                    share_outcome *out) {
   uint32_t i = l->number;
   sim_tenant_result tenant;
   sim_device_tenant(l->device, i, &tenant);
-  *out = (share_outcome){.kernel_us = l->kernel_us, .total_us = l->total_us, .launches = l->launches, .passes = l->passes, .sms = d->sms[i].count,
-                         .colours = (uint32_t)__builtin_popcountll(d->colours[i]), .borrowed_us = (double)tenant.borrowed_ps / 1e6,
+  *out = (share_outcome){.kernel_us = l->kernel_us,
+                         .total_us = l->total_us,
+                         .launches = l->launches,
+                         .passes = l->passes,
+                         .sms = d->sms[i].count,
+                         .colours = (uint32_t)__builtin_popcountll(d->colours[i]),
+                         .borrowed_us = (double)tenant.borrowed_ps / 1e6,
                          .take_back_us = (double)tenant.take_back_ps / 1e6};
   double bytes = (double)(l->sum.dram_read_bytes + l->sum.dram_write_bytes);
   if (l->kernel_us > 0) out->dram_gbs = bytes / l->kernel_us / 1e3;
@@ -235,7 +272,8 @@ ff_status share_run(const share_scenario *s, share_outcome *results, ff_error *e
   if (!status) status = divide(s, &spec, &d, error);
   if (!status) status = device_make(s, &spec, &d, &device, error);
   if (status) return status;
-  for (uint32_t i = 0; i < s->count; i++) lanes[i] = (lane){.scenario = s, .program = &s->programs[i], .device = device, .number = i};
+  for (uint32_t i = 0; i < s->count; i++)
+    lanes[i] = (lane){.scenario = s, .program = &s->programs[i], .device = device, .number = i};
   status = lanes_run(lanes, s->count, error);
   for (uint32_t i = 0; i < s->count; i++) {
     if (lanes[i].sim && !status) round_count(&lanes[i]);

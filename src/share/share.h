@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Recorded programs side by side on one simulated GPU (Jain 2019, sections III and VI): who gets which SMs and which memory, what each one's
- * kernels take then. One scenario is one simulation: the same scenario twice gives the same numbers. */
+/* Recorded programs side by side on one simulated GPU (Jain 2019, sections III and VI): who gets which SMs and which
+ * memory, what each one's kernels take then. One scenario is one simulation: the same scenario twice gives the same
+ * numbers. */
 #ifndef FF_STUDY_SHARE_H
 #define FF_STUDY_SHARE_H
 
@@ -16,42 +17,44 @@ typedef enum share_isolation {
 } share_isolation;
 
 typedef struct share_program {
-  const char *trace;                /* a recording's path; NULL: this partition is idle */
-  double sm_share, memory_share;    /* of the device: above 0, all together at most 1 */
-  bool loops;                       /* an interferer: its kernels again and again until all that do not loop are over; what is not a
+  const char *trace;             /* a recording's path; NULL: this partition is idle */
+  double sm_share, memory_share; /* of the device: above 0, all together at most 1 */
+  bool loops; /* an interferer: its kernels again and again until all that do not loop are over; what is not a
                                      * kernel takes it no time */
 } share_program;
 
 typedef struct share_scenario {
   const machine_spec *spec;
-  const char *set;                  /* machine values as --set; NULL */
-  const char *manager;              /* NULL: copy */
+  const char *set;     /* machine values as --set; NULL */
+  const char *manager; /* NULL: copy */
   share_isolation isolation;
-  bool borrow;                      /* SHARE_SM, SHARE_SM_MEMORY: what an idle partition has is lent */
-  const share_program *programs;    /* [0] is partition 0; at least one does not loop */
+  bool borrow;                   /* SHARE_SM, SHARE_SM_MEMORY: what an idle partition has is lent */
+  const share_program *programs; /* [0] is partition 0; at least one does not loop */
   uint32_t count;
   void (*progress)(void *context, double done); /* now and then, 0 to 1; NULL: none */
   void *context;
 } share_scenario;
 
-typedef struct share_outcome {      /* of one program */
-  double kernel_us;                 /* its kernels' times from begin to end, added */
-  double total_us;                  /* from its first operation to its last (looping: to when it was stopped) */
-  uint64_t launches, passes;        /* kernels that ended; looping: whole rounds */
-  uint32_t sms, colours;            /* that it had; colours: 0 where memory is not divided */
-  double dram_gbs;                  /* what its kernels read and wrote of GPU memory per time of theirs */
-  double dram_share;                /* of what its modules could have moved in that time */
-  double dram_unused_gbs;           /* what the modules of partitions that were idle could have moved in that time */
-  double borrowed_us;               /* time in which it had what was lent */
-  double take_back_us;              /* borrow: the longest from the owner's wish until it had all of its own again; of the owner */
-  char error[256];                  /* it did not end as it should: why */
+typedef struct share_outcome { /* of one program */
+  double kernel_us;            /* its kernels' times from begin to end, added */
+  double total_us;             /* from its first operation to its last (looping: to when it was stopped) */
+  uint64_t launches, passes;   /* kernels that ended; looping: whole rounds */
+  uint32_t sms, colours;       /* that it had; colours: 0 where memory is not divided */
+  double dram_gbs;             /* what its kernels read and wrote of GPU memory per time of theirs */
+  double dram_share;           /* of what its modules could have moved in that time */
+  double dram_unused_gbs;      /* what the modules of partitions that were idle could have moved in that time */
+  double borrowed_us;          /* time in which it had what was lent */
+  /* borrow: the longest from the owner's wish until it had all of its own again; of the owner */
+  double take_back_us;
+  char error[256]; /* it did not end as it should: why */
 } share_outcome;
 
-/* Runs it to its end. results: `count` of them. FF_INVALID, FF_NOT_FOUND, FF_PARSE, FF_LIMIT (more partitions than colours) with a message. */
+/* Runs it to its end. results: `count` of them. FF_INVALID, FF_NOT_FOUND, FF_PARSE, FF_LIMIT (more partitions than
+ * colours) with a message. */
 ff_status share_run(const share_scenario *scenario, share_outcome *results, ff_error *error);
 enum { SHARE_PAGE = 4096 /* bytes: what is coloured */ };
-/* How many colours pages of SHARE_PAGE have, so many partitions can have memory of their own; 1 where the machine's file has no address hash: what is
- * not known is not divided. */
+/* How many colours pages of SHARE_PAGE have, so many partitions can have memory of their own; 1 where the machine's
+ * file has no address hash: what is not known is not divided. */
 uint32_t share_machine_colours(const machine_spec *spec);
 const char *share_isolation_name(share_isolation isolation); /* none, mps, sm, sm+memory; NULL behind the last */
 

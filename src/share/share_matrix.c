@@ -85,7 +85,10 @@ uint32_t share_matrix_cell(const share_matrix *m, uint32_t isolation, uint32_t a
   return m->measured_count + (isolation * m->measured_count + a) * columns(m) + column;
 }
 
-typedef struct position { uint32_t isolation, a, column; bool alone; } position;
+typedef struct position {
+  uint32_t isolation, a, column;
+  bool alone;
+} position;
 
 static position position_of(const share_matrix *m, uint32_t cell) {
   if (cell < m->measured_count) return (position){.a = cell, .alone = true};
@@ -96,7 +99,8 @@ static position position_of(const share_matrix *m, uint32_t cell) {
 
 void share_matrix_request(const share_matrix *m, uint32_t cell, share_request *request) {
   position at = position_of(m, cell);
-  *request = (share_request){.isolation = SHARE_NONE, .count = 1, .parts = {{1, 1}}, .programs = {(int32_t)m->measured[at.a]}};
+  *request =
+      (share_request){.isolation = SHARE_NONE, .count = 1, .parts = {{1, 1}}, .programs = {(int32_t)m->measured[at.a]}};
   if (at.alone) return;
   request->isolation = m->isolations[at.isolation];
   request->borrow = m->borrow && request->isolation >= SHARE_SM;
@@ -171,7 +175,10 @@ double share_variation(const share_matrix *m, uint32_t isolation, uint32_t a, ui
   return (most - 1) * 100;
 }
 
-typedef struct mean { double sum; uint32_t count; } mean;
+typedef struct mean {
+  double sum;
+  uint32_t count;
+} mean;
 static void add(mean *m, double value) {
   if (isnan(value)) return;
   m->sum += value;

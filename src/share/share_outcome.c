@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One simulation's outcomes as JSON, written by the process that ran it and read by the one that asked for it (share_matrix.h).
+/* One simulation's outcomes as JSON, written by the process that ran it and read by the one that asked for it
+ * (share_matrix.h).
  *
  *   {"programs": [{"kernel_us": 12.5, ..., "error": ""}, ...]}
  *
- * What always holds: reals are written with 17 digits, so that what is read is what was written; what is read is finite and not negative. */
+ * What always holds: reals are written with 17 digits, so that what is read is what was written; what is read is finite
+ * and not negative. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +13,11 @@
 
 #include "share/share_private.h"
 
-typedef struct field { const char *name; size_t offset; enum { REAL, WIDE, NARROW } kind; } field;
+typedef struct field {
+  const char *name;
+  size_t offset;
+  enum { REAL, WIDE, NARROW } kind;
+} field;
 
 static const field fields[] = {
 #define X(name, kind) {#name, offsetof(share_outcome, name), kind},
@@ -107,18 +113,22 @@ static ff_status read_one(const char *name, const json_t *from, uint32_t which, 
   snprintf(o->error, sizeof o->error, "%s", text);
   for (int i = 0; i < FIELDS; i++)
     if (!read_field(json_object_get(from, fields[i].name), &fields[i], o))
-      return ff_fail(error, FF_PARSE, "%s: \"%s\" of program %u is not a number from 0 on", name, fields[i].name, which);
+      return ff_fail(error, FF_PARSE, "%s: \"%s\" of program %u is not a number from 0 on", name, fields[i].name,
+                     which);
   return FF_OK;
 }
 
-ff_status share_outcomes_read(const char *name, const char *text, size_t size, share_outcome *outcomes, uint32_t count, ff_error *error) {
+ff_status share_outcomes_read(const char *name, const char *text, size_t size, share_outcome *outcomes, uint32_t count,
+                              ff_error *error) {
   json_error_t why;
   json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &why);
   if (!root) return ff_fail(error, FF_PARSE, "%s:%d:%d: %.200s", name, why.line, why.column, why.text);
   json_t *list = json_object_get(root, "programs");
   ff_status status = FF_OK;
-  if (json_array_size(list) != count) status = ff_fail(error, FF_PARSE, "%s: not the outcomes of %u programs", name, count);
-  for (uint32_t i = 0; i < count && !status; i++) status = read_one(name, json_array_get(list, i), i, &outcomes[i], error);
+  if (json_array_size(list) != count)
+    status = ff_fail(error, FF_PARSE, "%s: not the outcomes of %u programs", name, count);
+  for (uint32_t i = 0; i < count && !status; i++)
+    status = read_one(name, json_array_get(list, i), i, &outcomes[i], error);
   json_decref(root);
   return status;
 }

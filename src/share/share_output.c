@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Programs side by side as texts: the table for people, CSV, JSON (share_matrix.h).
  *
- * What always holds: what is not known is "-" in the table, empty in CSV, null in JSON; every row of the CSV has as many fields as its head. */
+ * What always holds: what is not known is "-" in the table, empty in CSV, null in JSON; every row of the CSV has as
+ * many fields as its head. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +15,9 @@
 
 const char *share_measured_label(const share_matrix *m, uint32_t a) { return m->programs.items[m->measured[a]].label; }
 
-const char *share_column_label(const share_matrix *m, uint32_t column) { return column ? m->programs.items[m->interferers[column - 1]].label : "none"; }
+const char *share_column_label(const share_matrix *m, uint32_t column) {
+  return column ? m->programs.items[m->interferers[column - 1]].label : "none";
+}
 
 void share_time_cell(table *t, double us) {
   char text[32];
@@ -89,7 +92,8 @@ static void start(table *t, char *align, uint32_t left, uint32_t right) {
 }
 
 static void name_cells(const share_matrix *m, uint32_t from, table *t) {
-  for (uint32_t column = from; column <= m->interferer_count; column++) table_cell_cut(t, share_column_label(m, column), 24);
+  for (uint32_t column = from; column <= m->interferer_count; column++)
+    table_cell_cut(t, share_column_label(m, column), 24);
 }
 
 static void finish(table *t, ff_text *out) {
@@ -117,7 +121,9 @@ static void write_times(const share_matrix *m, uint32_t isolation, ff_text *out)
       for (uint32_t i = 0; o && i < m->part_count; i++) longest = fmax(longest, o[i].take_back_us);
     }
     share_number_cell(&t, idle ? idle->dram_unused_gbs : NAN, "%.1f GB/s");
-    if (m->borrow) share_number_cell(&t, idle && idle->total_us > 0 ? 100 * idle->borrowed_us / idle->total_us : NAN, "%.1f %%"), share_time_cell(&t, longest);
+    if (m->borrow)
+      share_number_cell(&t, idle && idle->total_us > 0 ? 100 * idle->borrowed_us / idle->total_us : NAN, "%.1f %%"),
+          share_time_cell(&t, longest);
   }
   finish(&t, out);
 }
@@ -131,7 +137,8 @@ static void write_over_none(const share_matrix *m, uint32_t isolation, ff_text *
   table_cell(&t, "variation");
   for (uint32_t a = 0; a < m->measured_count; a++) {
     table_cell_cut(&t, share_measured_label(m, a), 24);
-    for (uint32_t column = 1; column <= m->interferer_count; column++) share_number_cell(&t, share_over_none(m, isolation, a, column), "%.3f");
+    for (uint32_t column = 1; column <= m->interferer_count; column++)
+      share_number_cell(&t, share_over_none(m, isolation, a, column), "%.3f");
     share_number_cell(&t, share_variation(m, isolation, a, NULL), "%.1f %%");
   }
   finish(&t, out);
@@ -145,7 +152,8 @@ static void write_normalised(const share_matrix *m, uint32_t isolation, ff_text 
   name_cells(m, 0, &t);
   for (uint32_t a = 0; a < m->measured_count; a++) {
     table_cell_cut(&t, share_measured_label(m, a), 24);
-    for (uint32_t column = 0; column <= m->interferer_count; column++) share_number_cell(&t, share_normalised(m, isolation, a, column), "%.3f");
+    for (uint32_t column = 0; column <= m->interferer_count; column++)
+      share_number_cell(&t, share_normalised(m, isolation, a, column), "%.3f");
   }
   finish(&t, out);
 }
@@ -153,7 +161,8 @@ static void write_normalised(const share_matrix *m, uint32_t isolation, ff_text 
 /* What partition 0 has, as the first simulation that is there says. */
 static void write_title(const share_matrix *m, uint32_t isolation, ff_text *out) {
   const share_outcome *any = NULL;
-  for (uint32_t i = 0; i < m->measured_count * (m->interferer_count + 1) && !any; i++) any = m->cells[share_matrix_cell(m, isolation, 0, i)].outcomes;
+  for (uint32_t i = 0; i < m->measured_count * (m->interferer_count + 1) && !any; i++)
+    any = m->cells[share_matrix_cell(m, isolation, 0, i)].outcomes;
   ff_text_add(out, "\n%s", share_isolation_name(m->isolations[isolation]));
   if (any) ff_text_add(out, ": "), share_what(m->spec, any->sms, any->colours, out);
   ff_text_add(out, "\n");
@@ -166,14 +175,15 @@ static void write_isolation(const share_matrix *m, uint32_t isolation, ff_text *
   if (m->interferer_count) write_over_none(m, isolation, out);
   write_normalised(m, isolation, out);
   if (isnan(s.variation_average)) return;
-  ff_text_add(out, "  variation: %.1f %% on average, %.1f %% at most (%s beside %s)\n", s.variation_average, s.variation_most, share_measured_label(m, s.most_a),
-              share_column_label(m, s.most_column));
+  ff_text_add(out, "  variation: %.1f %% on average, %.1f %% at most (%s beside %s)\n", s.variation_average,
+              s.variation_most, share_measured_label(m, s.most_a), share_column_label(m, s.most_column));
 }
 
 static void write_summary(const share_matrix *m, ff_text *out) {
   table t;
   table_start(&t, m->borrow ? "lrrrrrrr" : "lrrrrr");
-  const char *const head[] = {"isolation", "variation", "at most", "normalised, none", "worst", "left idle", "lent", "taken back"};
+  const char *const head[] = {"isolation", "variation", "at most", "normalised, none",
+                              "worst",     "left idle", "lent",    "taken back"};
   for (int i = 0; i < (m->borrow ? 8 : 6); i++) table_cell(&t, "%s", head[i]);
   for (uint32_t i = 0; i < m->isolation_count; i++) {
     share_summary s = share_summarise(m, i);
@@ -199,7 +209,8 @@ void share_matrix_table(const share_matrix *m, ff_text *out) {
 
 /* ---- CSV ---- */
 
-static void csv_row(const share_matrix *m, const char *isolation, uint32_t a, const char *beside, const share_outcome *o, double over, double normalised, ff_text *out) {
+static void csv_row(const share_matrix *m, const char *isolation, uint32_t a, const char *beside,
+                    const share_outcome *o, double over, double normalised, ff_text *out) {
   ff_text_add(out, "%s,", isolation);
   share_csv_text(share_measured_label(m, a), out);
   ff_text_add(out, ",");
@@ -222,7 +233,9 @@ void share_matrix_csv(const share_matrix *m, ff_text *out) {
     for (uint32_t a = 0; a < m->measured_count; a++)
       for (uint32_t column = 0; column <= m->interferer_count; column++) {
         const share_outcome *o = share_matrix_outcome(m, i, a, column);
-        if (o) csv_row(m, share_isolation_name(m->isolations[i]), a, share_column_label(m, column), o, share_over_none(m, i, a, column), share_normalised(m, i, a, column), out);
+        if (o)
+          csv_row(m, share_isolation_name(m->isolations[i]), a, share_column_label(m, column), o,
+                  share_over_none(m, i, a, column), share_normalised(m, i, a, column), out);
       }
 }
 
@@ -236,7 +249,9 @@ static json_t *cell_value(const share_matrix *m, uint32_t cell) {
   share_matrix_request(m, cell, &request);
   for (uint32_t i = 0; c->outcomes && i < request.count; i++) {
     json_t *one = share_outcome_value(&c->outcomes[i]);
-    json_object_set_new(one, "program", request.programs[i] < 0 ? json_null() : share_text_value(m->programs.items[request.programs[i]].label));
+    json_object_set_new(one, "program",
+                        request.programs[i] < 0 ? json_null()
+                                                : share_text_value(m->programs.items[request.programs[i]].label));
     json_array_append_new(programs, one);
   }
   json_object_set_new(object, "partitions", programs);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pictures of programs side by side: bars with whiskers that compare the isolations, below them the matrix of each as squares.
+/* The pictures of programs side by side: bars with whiskers that compare the isolations, below them the matrix of each
+ * as squares.
  *
- * What always holds: a square's colour is its value over none on one scale for all isolations; the number stands in it. */
+ * What always holds: a square's colour is its value over none on one scale for all isolations; the number stands in
+ * it. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,9 +31,15 @@ static void fill_bar(const share_matrix *m, uint32_t isolation, uint32_t a, bars
 
 static void add_bars(const share_matrix *m, bars_panel *p) {
   uint32_t cells = m->measured_count * m->isolation_count;
-  *p = (bars_panel){.title = "kernel time over what the share promises: beside idle neighbours (bar), beside each interferer (whisker)",
-                    .axis = "normalised time", .group_count = m->measured_count, .series_count = m->isolation_count, .line = 1,
-                    .line_label = "time alone / share", .whisker_label = "from the least to the most beside an interferer"};
+  *p = (bars_panel){
+      .title =
+          "kernel time over what the share promises: beside idle neighbours (bar), beside each interferer (whisker)",
+      .axis = "normalised time",
+      .group_count = m->measured_count,
+      .series_count = m->isolation_count,
+      .line = 1,
+      .line_label = "time alone / share",
+      .whisker_label = "from the least to the most beside an interferer"};
   p->groups = ff_alloc(m->measured_count * sizeof *p->groups);
   p->series = ff_alloc(m->isolation_count * sizeof *p->series);
   p->ours = ff_alloc(cells * sizeof *p->ours);
@@ -60,7 +68,9 @@ static void free_bars(bars_panel *p) {
 static void colour_of(double over, char colour[8]) {
   double share = fmax(0, fmin(1, log(over) / log(3)));
   if (over < 0.995) snprintf(colour, 8, "#d6e6f5");
-  else snprintf(colour, 8, "#%02x%02x%02x", (unsigned)lround(255 - 42 * share), (unsigned)lround(255 - 161 * share), (unsigned)lround(255 - 255 * share));
+  else
+    snprintf(colour, 8, "#%02x%02x%02x", (unsigned)lround(255 - 42 * share), (unsigned)lround(255 - 161 * share),
+             (unsigned)lround(255 - 255 * share));
 }
 
 static void add_square(double over, double x, double y, double width, ff_text *out) {
@@ -81,7 +91,10 @@ static void cut(const char *text, size_t limit, char *out) {
 }
 
 /* Several matrices fit beside each other. */
-typedef struct grid { double square, block, height; uint32_t per_row; } grid;
+typedef struct grid {
+  double square, block, height;
+  uint32_t per_row;
+} grid;
 
 static grid make_grid(const share_matrix *m) {
   grid g = {.height = HEAD + CELL_HEIGHT * m->measured_count + GAP};
@@ -94,7 +107,8 @@ static grid make_grid(const share_matrix *m) {
 static void add_matrix(const share_matrix *m, uint32_t isolation, const grid *g, double x, double y, ff_text *out) {
   double left = x + LEFT, right = left + g->square * m->interferer_count + 12;
   char name[32], value[32];
-  svg_text(out, x + 20, y + 18, "font-size=\"15\" font-weight=\"bold\"", share_isolation_name(m->isolations[isolation]));
+  svg_text(out, x + 20, y + 18, "font-size=\"15\" font-weight=\"bold\"",
+           share_isolation_name(m->isolations[isolation]));
   for (uint32_t column = 1; column <= m->interferer_count; column++) {
     cut(share_column_label(m, column), (size_t)fmin(g->square / 7, 30), name);
     svg_text(out, left + g->square * (column - 0.5), y + 44, "text-anchor=\"middle\" font-size=\"12\"", name);
@@ -104,7 +118,8 @@ static void add_matrix(const share_matrix *m, uint32_t isolation, const grid *g,
     double top = y + HEAD + CELL_HEIGHT * a, variation = share_variation(m, isolation, a, NULL);
     cut(share_measured_label(m, a), 16, name);
     svg_text(out, left - 10, top + CELL_HEIGHT / 2.0 + 4, "text-anchor=\"end\" font-size=\"12\"", name);
-    for (uint32_t column = 1; column <= m->interferer_count; column++) add_square(share_over_none(m, isolation, a, column), left + g->square * (column - 1), top, g->square, out);
+    for (uint32_t column = 1; column <= m->interferer_count; column++)
+      add_square(share_over_none(m, isolation, a, column), left + g->square * (column - 1), top, g->square, out);
     snprintf(value, sizeof value, isnan(variation) ? "-" : "%.1f %%", variation);
     svg_text(out, right, top + CELL_HEIGHT / 2.0 + 4, "font-size=\"12\"", value);
   }
@@ -114,9 +129,11 @@ static void add_matrix(const share_matrix *m, uint32_t isolation, const grid *g,
 static double add_matrices(const share_matrix *m, double y, ff_text *out) {
   if (!m->interferer_count) return y;
   grid g = make_grid(m);
-  svg_text(out, 20, y + 18, "font-size=\"15\" font-weight=\"bold\"", "kernel time beside each interferer over that beside idle neighbours");
+  svg_text(out, 20, y + 18, "font-size=\"15\" font-weight=\"bold\"",
+           "kernel time beside each interferer over that beside idle neighbours");
   y += 34;
-  for (uint32_t i = 0; i < m->isolation_count; i++) add_matrix(m, i, &g, g.block * (i % g.per_row), y + g.height * (i / g.per_row), out);
+  for (uint32_t i = 0; i < m->isolation_count; i++)
+    add_matrix(m, i, &g, g.block * (i % g.per_row), y + g.height * (i / g.per_row), out);
   return y + g.height * ((m->isolation_count + g.per_row - 1) / g.per_row);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The search for the smallest share that meets a deadline (share_slo.h).
  *
- *   wanted: the most -> (missed: half of it, as a check) | bisection between what misses and what meets -> a check in the middle of what should meet -> 0
+ *   wanted: the most -> (missed: half of it, as a check) | bisection between what misses and what meets -> a check in
+ *   the middle of what should meet -> 0
  *           irregular: every number, from above */
 #include "share/share_slo.h"
 
@@ -12,7 +13,10 @@
 /* ---- deadlines ---- */
 
 ff_status share_deadline_read(const char *text, share_deadline *d, ff_error *error) {
-  static const struct { const char *name; double us; } units[] = {{"ns", 1e-3}, {"us", 1}, {"ms", 1e3}, {"s", 1e6}};
+  static const struct {
+    const char *name;
+    double us;
+  } units[] = {{"ns", 1e-3}, {"us", 1}, {"ms", 1e3}, {"s", 1e6}};
   char *end;
   double number = text[0] >= '0' && text[0] <= '9' ? strtod(text, &end) : NAN;
   if (isnan(number)) end = (char *)text;
@@ -54,7 +58,8 @@ static ff_status read_item(share_slo *slo, char *item, ff_error *error) {
   if (status) return status;
   d.program = (uint32_t)program;
   for (size_t i = 0; i < slo->deadlines.count; i++)
-    if (slo->deadlines.items[i].program == d.program) return ff_fail(error, FF_PARSE, "the second deadline of '%s'", item);
+    if (slo->deadlines.items[i].program == d.program)
+      return ff_fail(error, FF_PARSE, "the second deadline of '%s'", item);
   FF_PUSH(&slo->deadlines, d);
   return FF_OK;
 }
@@ -67,7 +72,8 @@ ff_status share_slo_read(share_slo *slo, const char *name, const char *text, ff_
     ff_error why;
     ff_text_add(&item, "%.*s", (int)length, at);
     status = read_item(slo, item.chars ? item.chars : (char[]){""}, &why);
-    if (status) ff_fail_in_text(error, status, name, text, strlen(text), 1, (uint32_t)(at - text) + 1, "%s", why.message);
+    if (status)
+      ff_fail_in_text(error, status, name, text, strlen(text), 1, (uint32_t)(at - text) + 1, "%s", why.message);
     free(item.chars);
     if (!at[length]) break;
     at += length + 1;
@@ -82,8 +88,10 @@ ff_status share_slo_start(share_slo *slo, uint32_t colours, ff_error *error) {
   uint32_t others = m->part_count - 1;
   for (size_t d = 0; d < slo->deadlines.count; d++)
     for (uint32_t i = 0; i < m->isolation_count; i++) {
-      share_row row = {.deadline = (uint32_t)d, .isolation = m->isolations[i], .most = (uint32_t)m->spec->sm_count - others};
-      if (row.isolation == SHARE_NONE) return ff_fail(error, FF_INVALID, "time slices have no shares: a deadline needs mps, sm or sm+memory");
+      share_row row = {
+          .deadline = (uint32_t)d, .isolation = m->isolations[i], .most = (uint32_t)m->spec->sm_count - others};
+      if (row.isolation == SHARE_NONE)
+        return ff_fail(error, FF_INVALID, "time slices have no shares: a deadline needs mps, sm or sm+memory");
       if (row.isolation != SHARE_SM_MEMORY) FF_PUSH(&slo->rows, row);
       else
         for (row.colours = 1; row.colours + others <= colours; row.colours++) FF_PUSH(&slo->rows, row);
@@ -159,7 +167,9 @@ static void insert(share_row *row, share_looked looked) {
   }
 }
 
-static double time_of(const share_outcome *o, const share_deadline *d) { return d->per_launch ? o->kernel_us / (double)(o->launches ? o->launches : 1) : o->kernel_us; }
+static double time_of(const share_outcome *o, const share_deadline *d) {
+  return d->per_launch ? o->kernel_us / (double)(o->launches ? o->launches : 1) : o->kernel_us;
+}
 
 /* What the step's simulations of an open row say. */
 static void take_step(share_slo *slo, uint32_t which) {
@@ -202,11 +212,13 @@ void share_slo_request(const share_slo *slo, uint32_t index, share_request *requ
   const share_row *row = &slo->rows.items[slo->open[index / m->interferer_count]];
   double sm = (double)row->wanted / (double)m->spec->sm_count, memory = sm;
   if (row->colours) memory = (double)row->colours / share_machine_colours(m->spec);
-  *request = (share_request){.isolation = row->isolation, .borrow = m->borrow && row->isolation >= SHARE_SM, .count = m->part_count};
+  *request = (share_request){
+      .isolation = row->isolation, .borrow = m->borrow && row->isolation >= SHARE_SM, .count = m->part_count};
   for (uint32_t i = 0; i < m->part_count; i++) {
     uint32_t others = m->part_count - 1;
     request->parts[i] = i ? (share_part){(1 - sm) / others, (1 - memory) / others} : (share_part){sm, memory};
-    request->programs[i] = (int32_t)(i ? m->interferers[index % m->interferer_count] : slo->deadlines.items[row->deadline].program);
+    request->programs[i] =
+        (int32_t)(i ? m->interferers[index % m->interferer_count] : slo->deadlines.items[row->deadline].program);
   }
 }
 
@@ -214,7 +226,8 @@ void share_slo_put(share_slo *slo, uint32_t index, const share_outcome *outcome,
   share_row *row = &slo->rows.items[slo->open[index / slo->m->interferer_count]];
   ff_text text = {0};
   if (outcome && row->isolation >= SHARE_SM && (outcome->sms != row->wanted || outcome->colours != row->colours))
-    ff_text_add(&text, "the simulation had %u SMs and %u colours, not %u and %u", outcome->sms, outcome->colours, row->wanted, row->colours);
+    ff_text_add(&text, "the simulation had %u SMs and %u colours, not %u and %u", outcome->sms, outcome->colours,
+                row->wanted, row->colours);
   else if (outcome && !(outcome->kernel_us > 0)) ff_text_add(&text, "the program runs no kernel");
   else if (!outcome) ff_text_add(&text, "%s", why);
   else slo->outcomes[index] = *outcome;
@@ -222,14 +235,16 @@ void share_slo_put(share_slo *slo, uint32_t index, const share_outcome *outcome,
   else free(text.chars);
 }
 
-const share_row *share_slo_smallest(const share_slo *slo, uint32_t deadline, share_isolation isolation, uint32_t colours) {
+const share_row *share_slo_smallest(const share_slo *slo, uint32_t deadline, share_isolation isolation,
+                                    uint32_t colours) {
   const share_row *best = NULL;
   double least = INFINITY;
   for (size_t i = 0; i < slo->rows.count; i++) {
     const share_row *row = &slo->rows.items[i];
     uint32_t answer = share_row_answer(row);
     if (row->deadline != deadline || row->isolation != isolation || !answer) continue;
-    double share = (double)answer / (double)slo->m->spec->sm_count + (row->colours ? (double)row->colours / colours : 0);
+    double share =
+        (double)answer / (double)slo->m->spec->sm_count + (row->colours ? (double)row->colours / colours : 0);
     if (share > least + 1e-9 || (best && share > least - 1e-9 && answer >= share_row_answer(best))) continue;
     least = fmin(least, share);
     best = row;

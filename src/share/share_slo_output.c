@@ -11,9 +11,15 @@
 #include "share/share_private.h"
 #include "share/share_slo.h"
 
-static const share_deadline *deadline_of(const share_slo *slo, const share_row *row) { return &slo->deadlines.items[row->deadline]; }
-static const char *program_of(const share_slo *slo, const share_deadline *d) { return slo->m->programs.items[d->program].label; }
-static const char *worst_of(const share_slo *slo, const share_looked *l) { return slo->m->programs.items[slo->m->interferers[l->worst]].label; }
+static const share_deadline *deadline_of(const share_slo *slo, const share_row *row) {
+  return &slo->deadlines.items[row->deadline];
+}
+static const char *program_of(const share_slo *slo, const share_deadline *d) {
+  return slo->m->programs.items[d->program].label;
+}
+static const char *worst_of(const share_slo *slo, const share_looked *l) {
+  return slo->m->programs.items[slo->m->interferers[l->worst]].label;
+}
 
 static void deadline_text(const share_deadline *d, ff_text *out) {
   char text[32];
@@ -36,7 +42,8 @@ static void row_cells(const share_slo *slo, const share_row *row, table *t) {
   else table_cell(t, "-");
   if (row->error) table_cell(t, "failed");
   else if (!share_row_ended(row)) table_cell(t, "not known");
-  else if (answer) table_cell(t, "%u of %llu%s", answer, (unsigned long long)slo->m->spec->sm_count, row->irregular ? " (!)" : "");
+  else if (answer)
+    table_cell(t, "%u of %llu%s", answer, (unsigned long long)slo->m->spec->sm_count, row->irregular ? " (!)" : "");
   else table_cell(t, "none");
   looked_cells(slo, share_row_looked(row, answer ? answer : row->most), t);
   looked_cells(slo, answer > 1 ? share_row_looked(row, answer - 1) : NULL, t);
@@ -56,18 +63,21 @@ static void write_smallest(const share_slo *slo, uint32_t d, share_isolation iso
   ff_text_add(out, " (sm=%.4g%%", 100.0 * sms / (double)slo->m->spec->sm_count);
   if (row->colours) ff_text_add(out, ",memory=%.4g%%", 100.0 * row->colours / colours);
   const share_looked *l = share_row_looked(row, sms);
-  ff_text_add(out, "): %s beside %s\n", report_format_time((uint64_t)(l->us * 1e6 + 0.5), time, sizeof time), worst_of(slo, l));
+  ff_text_add(out, "): %s beside %s\n", report_format_time((uint64_t)(l->us * 1e6 + 0.5), time, sizeof time),
+              worst_of(slo, l));
 }
 
 static void write_notes(const share_slo *slo, const share_row *row, ff_text *out) {
-  if (row->error) ff_text_add(out, "  %s, %u colours: %s\n", share_isolation_name(row->isolation), row->colours, row->error);
+  if (row->error)
+    ff_text_add(out, "  %s, %u colours: %s\n", share_isolation_name(row->isolation), row->colours, row->error);
   if (!row->irregular) return;
   ff_text_add(out, "  (!) %s", share_isolation_name(row->isolation));
   if (row->colours) ff_text_add(out, ", %u colours", row->colours);
   ff_text_add(out, ": more SMs miss what fewer meet, so all were simulated; these meet it, too:");
   uint32_t answer = share_row_answer(row);
   for (size_t i = 0; i < row->looked.count; i++)
-    if (row->looked.items[i].meets && (!answer || row->looked.items[i].sms < answer)) ff_text_add(out, " %u", row->looked.items[i].sms);
+    if (row->looked.items[i].meets && (!answer || row->looked.items[i].sms < answer))
+      ff_text_add(out, " %u", row->looked.items[i].sms);
   ff_text_add(out, "\n");
 }
 
@@ -78,7 +88,8 @@ static void write_deadline(const share_slo *slo, uint32_t which, ff_text *out) {
   deadline_text(d, out);
   ff_text_add(out, "\n");
   table_start(&t, "lrrrlrl");
-  const char *const head[] = {"isolation", "colours", "SMs needed", "time", "worst beside", "one SM less", "worst beside"};
+  const char *const head[] = {"isolation",    "colours",     "SMs needed",  "time",
+                              "worst beside", "one SM less", "worst beside"};
   for (int i = 0; i < 7; i++) table_cell(&t, "%s", head[i]);
   for (size_t i = 0; i < slo->rows.count; i++)
     if (slo->rows.items[i].deadline == which) row_cells(slo, &slo->rows.items[i], &t);
@@ -100,7 +111,8 @@ static void write_together(const share_slo *slo, share_isolation isolation, ff_t
     of_memory += row->colours;
   }
   bool fits = sms <= slo->m->spec->sm_count && of_memory <= colours;
-  ff_text_add(out, "%s, all of these together: %llu of %llu SMs", share_isolation_name(isolation), (unsigned long long)sms, (unsigned long long)slo->m->spec->sm_count);
+  ff_text_add(out, "%s, all of these together: %llu of %llu SMs", share_isolation_name(isolation),
+              (unsigned long long)sms, (unsigned long long)slo->m->spec->sm_count);
   if (of_memory) ff_text_add(out, ", %llu of %u colours", (unsigned long long)of_memory, colours);
   ff_text_add(out, fits ? ": one GPU has room for them\n" : ": more than one GPU has\n");
 }
@@ -115,7 +127,8 @@ static void heading(const share_slo *slo, ff_text *out) {
 void share_slo_table(const share_slo *slo, ff_text *out) {
   heading(slo, out);
   ff_text_add(out, "; beside any of ");
-  for (uint32_t i = 0; i < slo->m->interferer_count; i++) ff_text_add(out, "%s%s", i ? ", " : "", share_column_label(slo->m, i + 1));
+  for (uint32_t i = 0; i < slo->m->interferer_count; i++)
+    ff_text_add(out, "%s%s", i ? ", " : "", share_column_label(slo->m, i + 1));
   ff_text_add(out, "; %llu simulations\n", (unsigned long long)slo->simulations);
   for (uint32_t d = 0; d < slo->deadlines.count; d++) write_deadline(slo, d, out);
   if (slo->deadlines.count < 2) return;
@@ -128,7 +141,8 @@ void share_slo_table(const share_slo *slo, ff_text *out) {
 static void csv_row(const share_slo *slo, const share_row *row, const share_looked *l, ff_text *out) {
   const share_deadline *d = deadline_of(slo, row);
   share_csv_text(program_of(slo, d), out);
-  ff_text_add(out, ",%s,%.9g,%d,%u,%u,%.9g,", share_isolation_name(row->isolation), d->us, d->per_launch, row->colours, l->sms, l->us);
+  ff_text_add(out, ",%s,%.9g,%d,%u,%u,%.9g,", share_isolation_name(row->isolation), d->us, d->per_launch, row->colours,
+              l->sms, l->us);
   share_csv_text(worst_of(slo, l), out);
   ff_text_add(out, ",%d,%d\n", l->meets, share_row_answer(row) == l->sms);
 }
@@ -136,7 +150,8 @@ static void csv_row(const share_slo *slo, const share_row *row, const share_look
 void share_slo_csv(const share_slo *slo, ff_text *out) {
   ff_text_add(out, "program,isolation,deadline_us,per_launch,colours,sms,worst_us,beside,meets,answer\n");
   for (size_t i = 0; i < slo->rows.count; i++)
-    for (size_t j = 0; j < slo->rows.items[i].looked.count; j++) csv_row(slo, &slo->rows.items[i], &slo->rows.items[i].looked.items[j], out);
+    for (size_t j = 0; j < slo->rows.items[i].looked.count; j++)
+      csv_row(slo, &slo->rows.items[i], &slo->rows.items[i].looked.items[j], out);
 }
 
 static json_t *row_value(const share_slo *slo, const share_row *row) {
@@ -198,7 +213,8 @@ void share_slo_json(const share_slo *slo, ff_text *out) {
 /* ---- the picture: a field per deadline and isolation ---- */
 
 enum { WIDTH = 1100, LEFT = 130, RIGHT = 30, HEIGHT = 24, HEAD = 34, FOOT = 50 };
-static const char MET[] = "#009e73", MET_CONCLUDED[] = "#a6dccb", MISSED[] = "#d55e00", MISSED_CONCLUDED[] = "#f2c6a3", UNKNOWN[] = "#eeeeee";
+static const char MET[] = "#009e73", MET_CONCLUDED[] = "#a6dccb", MISSED[] = "#d55e00", MISSED_CONCLUDED[] = "#f2c6a3",
+                  UNKNOWN[] = "#eeeeee";
 
 static const char *colour_of(const share_row *row, uint32_t sms) {
   const share_looked *l = share_row_looked(row, sms);
@@ -220,7 +236,9 @@ static void add_row(const share_slo *slo, const share_row *row, bool smallest, d
     svg_rect(out, LEFT + width * (i - 1), y, width, HEIGHT, style);
   }
   uint32_t answer = share_row_answer(row);
-  if (smallest) svg_rect(out, LEFT + width * (answer - 1) + 1, y + 1, width - 2, HEIGHT - 2, "fill=\"none\" stroke=\"#000\" stroke-width=\"2\"");
+  if (smallest)
+    svg_rect(out, LEFT + width * (answer - 1) + 1, y + 1, width - 2, HEIGHT - 2,
+             "fill=\"none\" stroke=\"#000\" stroke-width=\"2\"");
 }
 
 static double add_field(const share_slo *slo, uint32_t which, share_isolation isolation, double y, ff_text *out) {
@@ -243,19 +261,26 @@ static double add_field(const share_slo *slo, uint32_t which, share_isolation is
     char label[16];
     if (i != 1 && i % step) continue;
     snprintf(label, sizeof label, "%u", i);
-    svg_text(out, LEFT + (double)(WIDTH - LEFT - RIGHT) / sms * (i - 0.5), y + 16, "text-anchor=\"middle\" font-size=\"12\"", label);
+    svg_text(out, LEFT + (double)(WIDTH - LEFT - RIGHT) / sms * (i - 0.5), y + 16,
+             "text-anchor=\"middle\" font-size=\"12\"", label);
   }
   svg_text(out, LEFT + (WIDTH - LEFT - RIGHT) / 2.0, y + 34, "text-anchor=\"middle\" font-size=\"13\"", "SMs");
   return y + FOOT;
 }
 
 void share_slo_svg(const share_slo *slo, const char *below, ff_text *out) {
-  static const struct { const char *colour, *name; } legend[] = {
-      {MET, "meets the deadline beside every interferer"}, {MET_CONCLUDED, "meets it, concluded"}, {MISSED, "misses it beside one"}, {MISSED_CONCLUDED, "misses it, concluded"}, {UNKNOWN, "the others need it, or not known"}};
+  static const struct {
+    const char *colour, *name;
+  } legend[] = {{MET, "meets the deadline beside every interferer"},
+                {MET_CONCLUDED, "meets it, concluded"},
+                {MISSED, "misses it beside one"},
+                {MISSED_CONCLUDED, "misses it, concluded"},
+                {UNKNOWN, "the others need it, or not known"}};
   ff_text title = {0}, body = {0};
   svg_legend l = {20, 52, 20, WIDTH - RIGHT};
   heading(slo, &title);
-  for (size_t i = 0; i < sizeof legend / sizeof legend[0]; i++) svg_legend_box(&l, legend[i].colour, legend[i].name, &body);
+  for (size_t i = 0; i < sizeof legend / sizeof legend[0]; i++)
+    svg_legend_box(&l, legend[i].colour, legend[i].name, &body);
   svg_legend_line(&l, "stroke=\"#000\" stroke-width=\"3\"", "framed: the smallest share", &body);
   double y = l.y + 12;
   for (uint32_t d = 0; d < slo->deadlines.count; d++)

@@ -5,7 +5,9 @@
 
 #include "sweep/sweep_private.h"
 
-bool sweep_is_policy(int axis) { return axis == AXIS_CHOICE + SIM_CHOICE_PREFETCH || axis == AXIS_CHOICE + SIM_CHOICE_EVICT; }
+bool sweep_is_policy(int axis) {
+  return axis == AXIS_CHOICE + SIM_CHOICE_PREFETCH || axis == AXIS_CHOICE + SIM_CHOICE_EVICT;
+}
 
 char *sweep_whole_policy(const sweep_plan *plan, const char *text) {
   if (!strchr(text, '/') && !strstr(text, ".so")) return NULL;
@@ -38,7 +40,9 @@ char *sweep_whole_memory(const sweep_plan *plan, const char *memory) {
 
 /* ---- the command ---- */
 
-typedef struct words { FF_VEC(char *) list; } words;
+typedef struct words {
+  FF_VEC(char *) list;
+} words;
 
 static void add_word(words *w, const char *word) { FF_PUSH(&w->list, ff_strdup(word)); }
 
@@ -85,5 +89,6 @@ char **sweep_point_command(const sweep_plan *plan, const sweep_point *point, con
 void sweep_point_describe(const sweep_plan *plan, const sweep_point *point, ff_text *out) {
   ff_text_add(out, "trace %s, machine %s, memory %s", point->trace->name, point->machine->name, point->memory);
   for (size_t i = 0; i < plan->parameters.count; i++)
-    if (point->values[i]) ff_text_add(out, ", %s %s", study_axis_name(plan->parameters.items[i].axis), point->values[i]);
+    if (point->values[i])
+      ff_text_add(out, ", %s %s", study_axis_name(plan->parameters.items[i].axis), point->values[i]);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes the database: see database.h. While a sweep runs the file is in SQLite's WAL mode, so that others can read it; a sweep
- * that ends well leaves one file. */
+/* Writes the database: see database.h. While a sweep runs the file is in SQLite's WAL mode, so that others can read it;
+ * a sweep that ends well leaves one file. */
 #include "sweep/database.h"
 
 #include <inttypes.h>
@@ -25,16 +25,21 @@ struct sweep_database {
 };
 
 static ff_status fail(sweep_database *d, ff_error *error) { return schema_fail(d->db, d->path, error); }
-static ff_status run(sweep_database *d, const char *sql, ff_error *error) { return schema_run(d->db, d->path, sql, error); }
+static ff_status run(sweep_database *d, const char *sql, ff_error *error) {
+  return schema_run(d->db, d->path, sql, error);
+}
 
 /* ---- opening ---- */
 
 static ff_status prepare(sweep_database *d, const char *sql, sqlite3_stmt **statement, ff_error *error) {
-  return sqlite3_prepare_v3(d->db, sql, -1, SQLITE_PREPARE_PERSISTENT, statement, NULL) == SQLITE_OK ? FF_OK : fail(d, error);
+  return sqlite3_prepare_v3(d->db, sql, -1, SQLITE_PREPARE_PERSISTENT, statement, NULL) == SQLITE_OK ? FF_OK
+                                                                                                     : fail(d, error);
 }
 
-/* "INSERT INTO table(first, second..., counters...) VALUES(?, ?, ...)": the columns before the counters come from `columns`. */
-static ff_status prepare_insert(sweep_database *d, const char *table, const char *columns, sqlite3_stmt **statement, ff_error *error) {
+/* "INSERT INTO table(first, second..., counters...) VALUES(?, ?, ...)": the columns before the counters come from
+ * `columns`. */
+static ff_status prepare_insert(sweep_database *d, const char *table, const char *columns, sqlite3_stmt **statement,
+                                ff_error *error) {
   ff_text names = {0}, marks = {0};
   ff_text_add(&names, "%s", columns);
   ff_text_add(&marks, "?");
@@ -57,9 +62,11 @@ static ff_status prepare_all(sweep_database *d, ff_error *error) {
 #define X(name, type) ff_text_add(&columns, "%s\"%s\"", columns.length ? "," : "", #name);
   SWEEP_FIXED(X)
 #undef X
-  for (size_t i = 0; i < d->plan->parameters.count; i++) ff_text_add(&columns, ",\"%s\"", d->plan->parameters.items[i].column);
+  for (size_t i = 0; i < d->plan->parameters.count; i++)
+    ff_text_add(&columns, ",\"%s\"", d->plan->parameters.items[i].column);
 #define X(name, unit, value, help) ff_text_add(&columns, ",\"stacks_" #name "\"");
-  REPORT_STACKS_REALS(X) REPORT_STACKS_SUMS(X)
+  REPORT_STACKS_REALS(X)
+  REPORT_STACKS_SUMS(X)
 #undef X
 #define X(name, unit, help) ff_text_add(&columns, ",\"stacks_" #name "\"");
 #include "machine/stacks/stacks.def"
@@ -68,10 +75,14 @@ static ff_status prepare_all(sweep_database *d, ff_error *error) {
   ff_status status = prepare_insert(d, "points", columns.chars, &d->point, error);
   free(columns.chars);
   if (!status) status = prepare_insert(d, "kernels", "point,kernel,name", &d->kernel, error);
-  if (!status) status = prepare_insert(d, "allocations", "point,allocation,name,id,address,bytes,managed,pinned", &d->allocation, error);
+  if (!status)
+    status = prepare_insert(d, "allocations", "point,allocation,name,id,address,bytes,managed,pinned", &d->allocation,
+                            error);
   if (!status) status = prepare(d, "SELECT 1 FROM points WHERE key = ? AND state <> 'failed'", &d->finished, error);
   if (!status) status = prepare(d, "DELETE FROM points WHERE key = ? OR point = ?", &d->remove, error);
-  if (!status) status = prepare(d, "INSERT INTO timing(point, seconds, rank, host, ended) VALUES(?, ?, ?, ?, ?)", &d->timing, error);
+  if (!status)
+    status =
+        prepare(d, "INSERT INTO timing(point, seconds, rank, host, ended) VALUES(?, ?, ?, ?, ?)", &d->timing, error);
   return status;
 }
 
@@ -82,7 +93,8 @@ static ff_status put_study(sweep_database *d, ff_error *error) {
   sqlite3_free(sql);
   for (size_t i = 0; i < d->plan->machines.count && !status; i++) {
     const sweep_machine *machine = d->plan->machines.items[i];
-    sql = sqlite3_mprintf("INSERT OR IGNORE INTO machines VALUES(%Q, %Q, %Q)", machine->hash, machine->name, machine->text);
+    sql = sqlite3_mprintf("INSERT OR IGNORE INTO machines VALUES(%Q, %Q, %Q)", machine->hash, machine->name,
+                          machine->text);
     status = run(d, sql, error);
     sqlite3_free(sql);
   }
@@ -110,20 +122,24 @@ static bool numbers_fit(sweep_database *d, const ff_map *plan_points) {
   return fit;
 }
 
-/* The study changed since: its points get their new numbers, the others follow in their old order. All go below zero first, as
- * no two may have one number. */
+/* The study changed since: its points get their new numbers, the others follow in their old order. All go below zero
+ * first, as no two may have one number. */
 static ff_status give_numbers(sweep_database *d, ff_error *error) {
   ff_map known = {0};
-  for (size_t i = 0; i < d->plan->points.count; i++) ff_map_set(&known, d->plan->points.items[i]->key, d->plan->points.items[i]);
+  for (size_t i = 0; i < d->plan->points.count; i++)
+    ff_map_set(&known, d->plan->points.items[i]->key, d->plan->points.items[i]);
   bool fit = numbers_fit(d, &known);
   ff_map_free(&known);
   if (fit) return FF_OK;
   ff_status status = run(d, "UPDATE points SET point = -point - 1", error);
-  for (size_t i = 0; i < d->plan->points.count && !status; i++) status = renumber(d, d->plan->points.items[i]->key, d->plan->points.items[i]->number, error);
+  for (size_t i = 0; i < d->plan->points.count && !status; i++)
+    status = renumber(d, d->plan->points.items[i]->key, d->plan->points.items[i]->number, error);
   if (status) return status;
   sqlite3_stmt *rows = NULL;
   FF_VEC(char *) keys = {0};
-  if (sqlite3_prepare_v2(d->db, "SELECT key FROM points WHERE point < 0 ORDER BY point DESC", -1, &rows, NULL) != SQLITE_OK) return fail(d, error);
+  if (sqlite3_prepare_v2(d->db, "SELECT key FROM points WHERE point < 0 ORDER BY point DESC", -1, &rows, NULL) !=
+      SQLITE_OK)
+    return fail(d, error);
   while (sqlite3_step(rows) == SQLITE_ROW) FF_PUSH(&keys, ff_strdup((const char *)sqlite3_column_text(rows, 0)));
   sqlite3_finalize(rows);
   for (size_t i = 0; i < keys.count; i++) {
@@ -135,7 +151,8 @@ static ff_status give_numbers(sweep_database *d, ff_error *error) {
 }
 
 static ff_status set_up(sweep_database *d, ff_error *error) {
-  ff_status status = run(d, "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON; BEGIN IMMEDIATE", error);
+  ff_status status =
+      run(d, "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON; BEGIN IMMEDIATE", error);
   if (status) return status;
   status = schema_make(d->db, d->path, d->plan, error);
   if (!status) status = put_study(d, error);
@@ -180,12 +197,14 @@ static void bind_text(sqlite3_stmt *s, int *at, const char *text) {
   else sqlite3_bind_null(s, ++*at);
 }
 
-static void bind_number(sqlite3_stmt *s, int *at, uint64_t number) { sqlite3_bind_int64(s, ++*at, (sqlite3_int64)number); }
+static void bind_number(sqlite3_stmt *s, int *at, uint64_t number) {
+  sqlite3_bind_int64(s, ++*at, (sqlite3_int64)number);
+}
 
 /* NULL: none were counted. */
 static void bind_counters(sqlite3_stmt *s, int *at, const sim_counters *c) {
-#define X(name, unit, help)                \
-  if (c) bind_number(s, at, c->name);      \
+#define X(name, unit, help)           \
+  if (c) bind_number(s, at, c->name); \
   else sqlite3_bind_null(s, ++*at);
 #include "machine/observe/counters.def"
 #undef X
@@ -193,18 +212,18 @@ static void bind_counters(sqlite3_stmt *s, int *at, const sim_counters *c) {
 
 /* NULL: there are none. In the order of prepare_all. */
 static void bind_stacks(sqlite3_stmt *statement, int *at, const sim_stacks *s, const sim_counters *c) {
-#define X(name, unit, value, help)                       \
-  if (s) sqlite3_bind_double(statement, ++*at, value);   \
+#define X(name, unit, value, help)                     \
+  if (s) sqlite3_bind_double(statement, ++*at, value); \
   else sqlite3_bind_null(statement, ++*at);
   REPORT_STACKS_REALS(X)
 #undef X
-#define X(name, unit, value, help)            \
-  if (s) bind_number(statement, at, value);   \
+#define X(name, unit, value, help)          \
+  if (s) bind_number(statement, at, value); \
   else sqlite3_bind_null(statement, ++*at);
   REPORT_STACKS_SUMS(X)
 #undef X
-#define X(name, unit, help)                     \
-  if (s) bind_number(statement, at, s->name);   \
+#define X(name, unit, help)                   \
+  if (s) bind_number(statement, at, s->name); \
   else sqlite3_bind_null(statement, ++*at);
 #include "machine/stacks/stacks.def"
 #undef X
@@ -216,7 +235,8 @@ static void bind_parameter(sqlite3_stmt *s, int *at, const sweep_parameter *para
   const spec_param *param = parameter->axis < AXIS_CHOICE ? &spec_params[parameter->axis - AXIS_SET] : NULL;
   machine_spec spec = {0};
   const char *place = param ? (const char *)&spec + param->offset : NULL;
-  bool number = value && param && (param->type == 'u' || param->type == 'f') && spec_value_parse(param, value, &spec, NULL) == FF_OK;
+  bool number = value && param && (param->type == 'u' || param->type == 'f') &&
+                spec_value_parse(param, value, &spec, NULL) == FF_OK;
   if (!number) bind_text(s, at, value);
   else if (param->type == 'u') bind_number(s, at, *(const uint64_t *)place);
   else sqlite3_bind_double(s, ++*at, *(const double *)place);
@@ -250,7 +270,8 @@ static ff_status put_point(sweep_database *d, const sweep_point *point, const sw
   bind_text(d->point, &at, point->machine->hash);
   bind_text(d->point, &at, point->comparable);
   bind_text(d->point, &at, point->memory);
-  for (size_t i = 0; i < d->plan->parameters.count; i++) bind_parameter(d->point, &at, &d->plan->parameters.items[i], point->values[i]);
+  for (size_t i = 0; i < d->plan->parameters.count; i++)
+    bind_parameter(d->point, &at, &d->plan->parameters.items[i], point->values[i]);
   bool stacks = result && !why && result->stacks.count;
   bind_stacks(d->point, &at, stacks ? &result->stacks : NULL, stacks ? &result->counters : NULL);
   bind_counters(d->point, &at, result && !why ? &result->counters : NULL);
@@ -295,7 +316,8 @@ static ff_status put_timing(sweep_database *d, uint32_t number, const sweep_outc
   return step(d, d->timing, error);
 }
 
-ff_status sweep_database_put(sweep_database *d, const sweep_point *point, const sweep_outcome *outcome, ff_error *error) {
+ff_status sweep_database_put(sweep_database *d, const sweep_point *point, const sweep_outcome *outcome,
+                             ff_error *error) {
   ff_status status = run(d, "BEGIN IMMEDIATE", error);
   if (status) return status;
   int at = 0;
@@ -303,7 +325,8 @@ ff_status sweep_database_put(sweep_database *d, const sweep_point *point, const 
   bind_number(d->remove, &at, point->number);
   status = step(d, d->remove, error);
   if (!status) status = put_point(d, point, outcome, error);
-  if (!status && outcome->result && !outcome_error(outcome)) status = put_parts(d, point->number, outcome->result, error);
+  if (!status && outcome->result && !outcome_error(outcome))
+    status = put_parts(d, point->number, outcome->result, error);
   if (!status) status = put_timing(d, point->number, outcome, error);
   if (!status) status = run(d, "COMMIT", error);
   if (status) sqlite3_exec(d->db, "ROLLBACK", NULL, NULL, NULL);
@@ -313,7 +336,9 @@ ff_status sweep_database_put(sweep_database *d, const sweep_point *point, const 
 uint32_t sweep_database_failures(sweep_database *d, uint32_t limit, ff_text *list) {
   sqlite3_stmt *rows = NULL;
   uint32_t count = 0;
-  if (sqlite3_prepare_v2(d->db, "SELECT point, error FROM points WHERE error IS NOT NULL ORDER BY point", -1, &rows, NULL) != SQLITE_OK) return 0;
+  if (sqlite3_prepare_v2(d->db, "SELECT point, error FROM points WHERE error IS NOT NULL ORDER BY point", -1, &rows,
+                         NULL) != SQLITE_OK)
+    return 0;
   while (sqlite3_step(rows) == SQLITE_ROW) {
     int64_t number = sqlite3_column_int64(rows, 0);
     if (number < 1 || number > (int64_t)d->plan->points.count) continue;

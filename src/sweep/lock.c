@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One sweep writes a database at a time: FILE-lock beside it is locked as long as the process lives, and gone when it ends well.
- * Not the database itself: SQLite has locks of its own there, which end when any descriptor of the file is closed. */
+/* One sweep writes a database at a time: FILE-lock beside it is locked as long as the process lives, and gone when it
+ * ends well. Not the database itself: SQLite has locks of its own there, which end when any descriptor of the file is
+ * closed. */
 #include "sweep/lock.h"
 
 #include <errno.h>
@@ -24,8 +25,10 @@ static ff_status fail_busy(int fd, const char *database, ff_error *error) {
   owner[length > 0 ? length : 0] = '\0';
   for (char *c = owner; *c; c++)
     if ((unsigned char)*c < 32 || (unsigned char)*c > 126) *c = '\0';
-  return ff_fail(error, FF_INVALID, "%s: another sweep is writing to it (%s): wait for its end, or give this one a file of its own with -o", database,
-                 owner[0] ? owner : "of an unknown process");
+  return ff_fail(
+      error, FF_INVALID,
+      "%s: another sweep is writing to it (%s): wait for its end, or give this one a file of its own with -o", database,
+      owner[0] ? owner : "of an unknown process");
 }
 
 ff_status sweep_lock_take(const char *database, sweep_lock *lock, ff_error *error) {
@@ -52,7 +55,8 @@ ff_status sweep_lock_take(const char *database, sweep_lock *lock, ff_error *erro
   char owner[96], host[64] = "";
   gethostname(host, sizeof host - 1);
   int length = snprintf(owner, sizeof owner, "process %ld on %s", (long)getpid(), host);
-  if (ftruncate(lock->fd, 0) == 0 && write(lock->fd, owner, (size_t)length) < 0) errno = 0; /* only for the other's message */
+  /* only for the other's message */
+  if (ftruncate(lock->fd, 0) == 0 && write(lock->fd, owner, (size_t)length) < 0) errno = 0;
   return FF_OK;
 }
 

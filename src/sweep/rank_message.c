@@ -21,9 +21,13 @@ bool sweep_message_read(const char *bytes, size_t size, sweep_message *m) {
   memcpy(line, bytes, (size_t)(end - bytes));
   line[end - bytes] = '\0';
   *m = (sweep_message){0};
-  if (sscanf(line, "%c %u %d %lf %zu %zu%n", &kind, &m->task, &m->status, &m->seconds, &m->sizes[0], &m->sizes[1], &used) != 6 || line[used]) return false;
+  if (sscanf(line, "%c %u %d %lf %zu %zu%n", &kind, &m->task, &m->status, &m->seconds, &m->sizes[0], &m->sizes[1],
+             &used) != 6 ||
+      line[used])
+    return false;
   size_t left = size - (size_t)(end + 1 - bytes);
-  if (!strchr("RTDASBE", kind) || m->sizes[0] > left || m->sizes[1] > left || m->sizes[0] + m->sizes[1] + 2 != left) return false;
+  if (!strchr("RTDASBE", kind) || m->sizes[0] > left || m->sizes[1] > left || m->sizes[0] + m->sizes[1] + 2 != left)
+    return false;
   m->kind = (sweep_kind)kind;
   m->texts[0] = end + 1;
   m->texts[1] = m->texts[0] + m->sizes[0] + 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the ranks of a sweep on a cluster say to each other, and the interface to what carries it (src/mpi/). Rank 0 has the study
- * and the database, and hands out the points; the others run them.
+/* What the ranks of a sweep on a cluster say to each other, and the interface to what carries it (src/mpi/). Rank 0 has
+ * the study and the database, and hands out the points; the others run them.
  *
  *   READY  a rank is there: how many points at once, its farfault's version, its host        others -> 0
  *   TASK   run this: the words of a command, each ended by a NUL                             0 -> others
@@ -15,7 +15,13 @@
 #include "base/text.h"
 
 typedef enum sweep_kind {
-  SWEEP_READY = 'R', SWEEP_TASK = 'T', SWEEP_DONE = 'D', SWEEP_ALIVE = 'A', SWEEP_STOP = 'S', SWEEP_BYE = 'B', SWEEP_END = 'E'
+  SWEEP_READY = 'R',
+  SWEEP_TASK = 'T',
+  SWEEP_DONE = 'D',
+  SWEEP_ALIVE = 'A',
+  SWEEP_STOP = 'S',
+  SWEEP_BYE = 'B',
+  SWEEP_END = 'E'
 } sweep_kind;
 
 typedef struct sweep_message {
@@ -43,8 +49,8 @@ typedef struct sweep_ranks {
   void (*send)(int to, const void *bytes, size_t size);
   /* The next whole message, which the caller frees; false: there is none now. */
   bool (*receive)(int *from, char **bytes, size_t *size);
-  /* Leaves. `all`: every rank does, so that they may wait for each other. What was sent has gone out, as far as that is possible
-   * within `seconds`. */
+  /* Leaves. `all`: every rank does, so that they may wait for each other. What was sent has gone out, as far as that is
+   * possible within `seconds`. */
   void (*end)(bool all, double seconds);
 } sweep_ranks;
 

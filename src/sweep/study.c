@@ -21,8 +21,8 @@ enum { GRID_LIMIT = 10000, VALUE_LIMIT = 100000 };
 typedef struct reader {
   ff_yaml yaml;
   study *study;
-  study_grid common;          /* what stands at the top */
-  struct fy_node *lists[2];   /* of grids, of points */
+  study_grid common;        /* what stands at the top */
+  struct fy_node *lists[2]; /* of grids, of points */
 } reader;
 
 const char *study_axis_name(int axis) {
@@ -53,11 +53,14 @@ uint64_t study_grid_size(const study_grid *grid) {
 static ff_status add_value(reader *r, struct fy_node *key, struct fy_node *node, const char *name, study_axis *axis) {
   char text[FF_YAML_SCALAR + 1];
   if (!ff_yaml_scalar(node, text))
-    return ff_yaml_fail(&r->yaml, node && fy_node_is_scalar(node) ? node : key, "'%s' is one value, or a list of them: [a, b]", name);
+    return ff_yaml_fail(&r->yaml, node && fy_node_is_scalar(node) ? node : key,
+                        "'%s' is one value, or a list of them: [a, b]", name);
   study_value value = {0};
   ff_yaml_place(node, &value.line, &value.column);
-  if (!text[0] || strpbrk(text, "\n\r")) return ff_yaml_fail(&r->yaml, value.column ? node : key, "this value of '%s' is empty, or more than a line", name);
-  if (axis->values.count == VALUE_LIMIT) return ff_yaml_fail(&r->yaml, node, "'%s' has more than %d values", name, VALUE_LIMIT);
+  if (!text[0] || strpbrk(text, "\n\r"))
+    return ff_yaml_fail(&r->yaml, value.column ? node : key, "this value of '%s' is empty, or more than a line", name);
+  if (axis->values.count == VALUE_LIMIT)
+    return ff_yaml_fail(&r->yaml, node, "'%s' has more than %d values", name, VALUE_LIMIT);
   value.text = ff_strdup(text);
   FF_PUSH(&axis->values, value);
   return FF_OK;
@@ -77,7 +80,8 @@ static ff_status add_values(reader *r, struct fy_node *key, struct fy_node *body
 static ff_status read_axis(reader *r, struct fy_node *key, struct fy_node *body, int id, study_grid *grid) {
   const char *name = study_axis_name(id);
   if (grid->own[id]) return ff_yaml_fail(&r->yaml, key, "'%s' is given twice", name);
-  if (grid->point && body && fy_node_is_sequence(body)) return ff_yaml_fail(&r->yaml, key, "a point has one '%s': lists make a grid", name);
+  if (grid->point && body && fy_node_is_sequence(body))
+    return ff_yaml_fail(&r->yaml, key, "a point has one '%s': lists make a grid", name);
   study_axis *axis = ff_alloc(sizeof *axis);
   FF_PUSH(&r->study->axes, axis);
   grid->axes[id] = axis;
@@ -107,14 +111,19 @@ static ff_status fail_unknown(reader *r, struct fy_node *key, const char *name, 
     names[count++] = "points";
   }
   const char *near = ff_closest(name, names);
-  return near ? ff_yaml_fail(&r->yaml, key, "unknown key '%s': did you mean '%s'?", name, near)
-              : ff_yaml_fail(&r->yaml, key, "unknown key '%s': there are trace, machine, memory, set, and the options of farfault run (gpu-memory, prefetch, ...)", name);
+  return near
+             ? ff_yaml_fail(&r->yaml, key, "unknown key '%s': did you mean '%s'?", name, near)
+             : ff_yaml_fail(
+                   &r->yaml, key,
+                   "unknown key '%s': there are trace, machine, memory, set, and the options of farfault run (gpu-memory, prefetch, ...)",
+                   name);
 }
 
 static ff_status fail_unknown_value(reader *r, struct fy_node *key, const char *name) {
   const char *names[SPEC_PARAM_COUNT + 1] = {0};
   for (int i = 0; i < SPEC_PARAM_COUNT; i++) names[i] = spec_params[i].name;
-  if (find_axis(name, AXIS_CHOICE, AXIS_MEMORY) >= 0) return ff_yaml_fail(&r->yaml, key, "'%s' is no value of a machine: write it beside 'set'", name);
+  if (find_axis(name, AXIS_CHOICE, AXIS_MEMORY) >= 0)
+    return ff_yaml_fail(&r->yaml, key, "'%s' is no value of a machine: write it beside 'set'", name);
   const char *near = ff_closest(name, names);
   return near ? ff_yaml_fail(&r->yaml, key, "a machine has no value '%s': did you mean '%s'?", name, near)
               : ff_yaml_fail(&r->yaml, key, "a machine has no value '%s'", name);
@@ -122,7 +131,8 @@ static ff_status fail_unknown_value(reader *r, struct fy_node *key, const char *
 
 /* set: {NAME: value | [value, ...]} */
 static ff_status read_set(reader *r, struct fy_node *set_key, struct fy_node *body, study_grid *grid) {
-  if (!body || !fy_node_is_mapping(body)) return ff_yaml_fail(&r->yaml, set_key, "'set' holds values of the machine: {NAME: value, ...}");
+  if (!body || !fy_node_is_mapping(body))
+    return ff_yaml_fail(&r->yaml, set_key, "'set' holds values of the machine: {NAME: value, ...}");
   void *at = NULL;
   struct fy_node_pair *pair;
   while ((pair = fy_node_mapping_iterate(body, &at))) {
@@ -130,13 +140,15 @@ static ff_status read_set(reader *r, struct fy_node *set_key, struct fy_node *bo
     struct fy_node *key = fy_node_pair_key(pair);
     if (!ff_yaml_scalar(key, name)) return ff_yaml_fail(&r->yaml, set_key, "a value's name must be a plain word");
     int id = find_axis(name, AXIS_SET, AXIS_CHOICE);
-    ff_status status = id < 0 ? fail_unknown_value(r, key, name) : read_axis(r, key, fy_node_pair_value(pair), id, grid);
+    ff_status status =
+        id < 0 ? fail_unknown_value(r, key, name) : read_axis(r, key, fy_node_pair_value(pair), id, grid);
     if (status) return status;
   }
   return FF_OK;
 }
 
-static ff_status read_key(reader *r, struct fy_node *key, struct fy_node *body, const char *name, study_grid *grid, bool top) {
+static ff_status read_key(reader *r, struct fy_node *key, struct fy_node *body, const char *name, study_grid *grid,
+                          bool top) {
   if (!strcmp(name, "set")) return read_set(r, key, body, grid);
   int id = find_axis(name, AXIS_TRACE, AXIS_SET);
   if (id < 0) id = find_axis(name, AXIS_CHOICE, AXIS_COUNT);
@@ -155,14 +167,17 @@ static ff_status finish_grid(reader *r, study_grid *grid) {
   inherit(r, grid);
   for (int i = 0; i < 3; i++)
     if (!grid->axes[needed[i]])
-      return study_fail(r->study, grid->line, grid->column, r->yaml.error, "%s has no '%s'", grid->point ? "this point" : "this grid", study_axis_name(needed[i]));
+      return study_fail(r->study, grid->line, grid->column, r->yaml.error, "%s has no '%s'",
+                        grid->point ? "this point" : "this grid", study_axis_name(needed[i]));
   return FF_OK;
 }
 
 static ff_status read_grid(reader *r, struct fy_node *list_key, struct fy_node *body, bool point) {
   if (!fy_node_is_mapping(body) || fy_node_mapping_is_empty(body))
-    return ff_yaml_fail(&r->yaml, fy_node_is_scalar(body) ? body : list_key, "each of the %s is a set of keys: {NAME: value, ...}", point ? "points" : "grids");
-  if (r->study->grids.count == GRID_LIMIT) return ff_yaml_fail(&r->yaml, list_key, "more than %d grids and points", GRID_LIMIT);
+    return ff_yaml_fail(&r->yaml, fy_node_is_scalar(body) ? body : list_key,
+                        "each of the %s is a set of keys: {NAME: value, ...}", point ? "points" : "grids");
+  if (r->study->grids.count == GRID_LIMIT)
+    return ff_yaml_fail(&r->yaml, list_key, "more than %d grids and points", GRID_LIMIT);
   study_grid *grid = ff_alloc(sizeof *grid);
   FF_PUSH(&r->study->grids, grid);
   grid->point = point;
@@ -182,7 +197,8 @@ static ff_status read_grid(reader *r, struct fy_node *list_key, struct fy_node *
 
 static ff_status read_list(reader *r, struct fy_node *key, struct fy_node *list, bool points) {
   const char *name = points ? "points" : "grids";
-  if (!fy_node_is_sequence(list) || fy_node_sequence_is_empty(list)) return ff_yaml_fail(&r->yaml, key, "'%s' is a list: [{NAME: ...}, ...]", name);
+  if (!fy_node_is_sequence(list) || fy_node_sequence_is_empty(list))
+    return ff_yaml_fail(&r->yaml, key, "'%s' is a list: [{NAME: ...}, ...]", name);
   void *at = NULL;
   struct fy_node *body;
   while ((body = fy_node_sequence_iterate(list, &at))) {
@@ -235,7 +251,9 @@ static ff_status read_lists(reader *r, struct fy_node *root) {
 }
 
 static ff_status read_root(reader *r, struct fy_node *root) {
-  if (!root || !fy_node_is_mapping(root)) return ff_fail(r->yaml.error, FF_PARSE, "%s: is not a study: keys like trace, machine, memory are expected", r->study->file);
+  if (!root || !fy_node_is_mapping(root))
+    return ff_fail(r->yaml.error, FF_PARSE, "%s: is not a study: keys like trace, machine, memory are expected",
+                   r->study->file);
   ff_status status = read_top(r, root);
   if (status) return status;
   if (r->lists[0] || r->lists[1]) return read_lists(r, root);

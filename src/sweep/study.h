@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A study file: which traces are simulated on which machines, under which managers and with which parameters (docs/sweeps.md).
+/* A study file: which traces are simulated on which machines, under which managers and with which parameters
+ * (docs/sweeps.md).
  *
- * axis - one thing that can be varied, with its values: the trace, the machine, the memory manager, a choice of choices.def
- * (gpu-memory, prefetch ...), or a value of the machine. grid - all combinations of its axes' values. point - one simulation.
+ * axis - one thing that can be varied, with its values: the trace, the machine, the memory manager, a choice of
+ * choices.def (gpu-memory, prefetch ...), or a value of the machine. grid - all combinations of its axes' values. point
+ * - one simulation.
  *
- * What always holds for a study that was read: every grid has a trace, a machine and a manager; every axis that is there has at
- * least one value; no value is empty. Whether the values mean anything is looked at by study_plan.c. */
+ * What always holds for a study that was read: every grid has a trace, a machine and a manager; every axis that is
+ * there has at least one value; no value is empty. Whether the values mean anything is looked at by study_plan.c. */
 #ifndef FF_SWEEP_STUDY_H
 #define FF_SWEEP_STUDY_H
 
@@ -43,12 +45,13 @@ typedef struct study_grid {
 typedef struct study { /* study_free */
   char *file, *text;   /* the name for messages, and the whole text */
   size_t size;
-  char title[160];     /* may be empty */
+  char title[160]; /* may be empty */
   FF_VEC(study_grid *) grids;
   FF_VEC(study_axis *) axes; /* all that grids point to */
 } study;
 
-/* Reads the text of a study. FF_PARSE, with file, line, column and a caret: everything that is not as in docs/sweeps.md. */
+/* Reads the text of a study. FF_PARSE, with file, line, column and a caret: everything that is not as in
+ * docs/sweeps.md. */
 ff_status study_read(const char *file, const char *text, size_t size, study *study, ff_error *error);
 void study_free(study *study);
 

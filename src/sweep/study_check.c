@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* May the points of a study run? Values alone, each with a message at its place; then every point as a whole: a simulation is
- * made of it, as `farfault sim` will make one. */
+/* May the points of a study run? Values alone, each with a message at its place; then every point as a whole: a
+ * simulation is made of it, as `farfault sim` will make one. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,9 @@ ff_status sweep_fail_value(const planning *p, const study_value *value, const ch
 /* ---- values alone ---- */
 
 static ff_status check_set(const spec_param *param, const char *text, const machine_spec *machine, ff_error *why) {
-  if (strchr(text, ',')) return ff_fail(why, FF_INVALID, "'%s': a value has no comma (points of a table stand between spaces: 4K:3.2 1M:11)", text);
+  if (strchr(text, ','))
+    return ff_fail(why, FF_INVALID, "'%s': a value has no comma (points of a table stand between spaces: 4K:3.2 1M:11)",
+                   text);
   if (param->type == 't' || param->type == 'm') return FF_OK; /* the point's check reads it */
   machine_spec changed = *machine;
   return spec_value_parse(param, text, &changed, why);
@@ -26,7 +28,8 @@ static ff_status check_set(const spec_param *param, const char *text, const mach
 static ff_status check_policy(const planning *p, int axis, const char *text, ff_error *why) {
   char *whole = sweep_whole_policy(p->plan, text);
   ff_policy_instance instance = {0};
-  ff_status status = policy_open(axis == AXIS_CHOICE + SIM_CHOICE_PREFETCH ? POLICY_PREFETCH : POLICY_EVICT, whole ? whole : text, &instance, why);
+  ff_status status = policy_open(axis == AXIS_CHOICE + SIM_CHOICE_PREFETCH ? POLICY_PREFETCH : POLICY_EVICT,
+                                 whole ? whole : text, &instance, why);
   policy_close(&instance);
   free(whole);
   return status;
@@ -47,7 +50,8 @@ static ff_status check_value(planning *p, int axis, const study_value *value, co
   ff_status status = FF_OK;
   if (axis == AXIS_MEMORY) status = check_memory(p, value->text, machine, &why);
   else if (sweep_is_policy(axis)) status = check_policy(p, axis, value->text, &why);
-  else if (axis >= AXIS_CHOICE) status = sim_choice_check((sim_choice_id)(axis - AXIS_CHOICE), value->text, machine, &why);
+  else if (axis >= AXIS_CHOICE)
+    status = sim_choice_check((sim_choice_id)(axis - AXIS_CHOICE), value->text, machine, &why);
   else if (axis >= AXIS_SET) status = check_set(&spec_params[axis - AXIS_SET], value->text, machine, &why);
   if (!status) return FF_OK;
   if (axis != AXIS_MEMORY) ff_fail_at(&why, status, study_axis_name(axis));
@@ -103,19 +107,22 @@ static void hash_settings(const sweep_plan *plan, const sweep_point *point, swee
 }
 
 /* A value of a parameter, as part of the choices for all managers. */
-static ff_status add_choice(const sweep_plan *plan, int axis, const char *value, const machine_spec *machine, sim_choices *choices, ff_error *why) {
+static ff_status add_choice(const sweep_plan *plan, int axis, const char *value, const machine_spec *machine,
+                            sim_choices *choices, ff_error *why) {
   char *policy = sweep_is_policy(axis) ? sweep_whole_policy(plan, value) : NULL;
   if (policy) value = policy;
   ff_status status = FF_OK;
   int needed;
   size_t used = strlen(choices->set), room = axis < AXIS_CHOICE ? SIM_SET_LENGTH - used : SIM_CHOICE_LENGTH;
-  if (axis < AXIS_CHOICE) needed = snprintf(choices->set + used, room, "%s%s=%s", used ? "," : "", study_axis_name(axis), value);
+  if (axis < AXIS_CHOICE)
+    needed = snprintf(choices->set + used, room, "%s%s=%s", used ? "," : "", study_axis_name(axis), value);
   else {
     needed = snprintf(choices->text[axis - AXIS_CHOICE], room, "%s", value);
     status = sim_choice_check((sim_choice_id)(axis - AXIS_CHOICE), value, machine, why);
     if (status) ff_fail_at(why, status, study_axis_name(axis));
   }
-  if (!status && (needed < 0 || (size_t)needed >= room)) status = ff_fail(why, FF_LIMIT, "%s: '%.40s...' is too long", study_axis_name(axis), value);
+  if (!status && (needed < 0 || (size_t)needed >= room))
+    status = ff_fail(why, FF_LIMIT, "%s: '%.40s...' is too long", study_axis_name(axis), value);
   free(policy);
   return status;
 }
@@ -123,7 +130,8 @@ static ff_status add_choice(const sweep_plan *plan, int axis, const char *value,
 static ff_status read_choices(planning *p, const sweep_point *point, sim_choices *choices, ff_error *why) {
   for (size_t i = 0; i < p->plan->parameters.count; i++) {
     if (!point->values[i]) continue;
-    ff_status status = add_choice(p->plan, p->plan->parameters.items[i].axis, point->values[i], &point->machine->spec, choices, why);
+    ff_status status =
+        add_choice(p->plan, p->plan->parameters.items[i].axis, point->values[i], &point->machine->spec, choices, why);
     if (status) return status;
   }
   char *memory = sweep_whole_memory(p->plan, point->memory);

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What points and machine files are known by: FNV-1a of 128 bits. It tells apart what was not made to collide; nothing here
- * guards against anybody. */
+/* What points and machine files are known by: FNV-1a of 128 bits. It tells apart what was not made to collide; nothing
+ * here guards against anybody. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "sweep/study_plan.h"
 
-void sweep_hash_start(sweep_hash *hash) { hash->state = ((unsigned __int128)0x6c62272e07bb0142u << 64) | 0x62b821756295c58du; }
+void sweep_hash_start(sweep_hash *hash) {
+  hash->state = ((unsigned __int128)0x6c62272e07bb0142u << 64) | 0x62b821756295c58du;
+}
 
 static void add(sweep_hash *hash, const unsigned char *bytes, size_t size) {
   const unsigned __int128 prime = ((unsigned __int128)1 << 88) | 0x13b;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a study to its points: see study_plan.h. Traces and machines are read once each; every value is checked alone first, so that
- * a message shows its place, and then every point as a whole. */
+/* From a study to its points: see study_plan.h. Traces and machines are read once each; every value is checked alone
+ * first, so that a message shows its place, and then every point as a whole. */
 #include "sweep/study_plan.h"
 
 #include <inttypes.h>
@@ -29,7 +29,8 @@ static ff_status read_trace(sweep_trace *trace, ff_error *why) {
   ff_status status = trace_file_open(trace->path, &file, why);
   if (status) return status;
   const trace_file_info *info = trace_file_information(file);
-  if (!info->whole) status = ff_fail(why, FF_PARSE, "%s: is incomplete or damaged (farfault trace check says how)", trace->path);
+  if (!info->whole)
+    status = ff_fail(why, FF_PARSE, "%s: is incomplete or damaged (farfault trace check says how)", trace->path);
   snprintf(trace->checksum, sizeof trace->checksum, "%016" PRIx64, info->checksum);
   trace_file_close(file);
   return status;
@@ -56,7 +57,9 @@ static ff_status add_machine(planning *p, const study_value *value) {
   bool is_file = strchr(value->text, '/') || (end && !strcmp(end, ".yaml"));
   char *path = is_file ? sweep_path_in(p->plan->folder, value->text) : ff_strdup(value->text);
   ff_error why;
-  ff_status status = strlen(path) >= sizeof machine->spec.file ? ff_fail(&why, FF_LIMIT, "%s: the path is too long", path) : machine_spec_load(path, &machine->spec, &why);
+  ff_status status = strlen(path) >= sizeof machine->spec.file
+                         ? ff_fail(&why, FF_LIMIT, "%s: the path is too long", path)
+                         : machine_spec_load(path, &machine->spec, &why);
   free(path);
   size_t size = 0;
   if (!status) status = ff_file_read(machine->spec.file, MACHINE_LIMIT, &machine->text, &size, &why);
@@ -119,8 +122,9 @@ static ff_status check_size(planning *p, uint64_t limit) {
   for (size_t i = 0; i < p->study->grids.count; i++)
     if (__builtin_add_overflow(all, study_grid_size(p->study->grids.items[i]), &all)) all = UINT64_MAX;
   if (all <= limit) return FF_OK;
-  return ff_fail(p->error, FF_LIMIT, "%s: is a study of %s%llu points, and at most %llu are run: --limit N allows more", p->study->file,
-                 all == UINT64_MAX ? "at least " : "", (unsigned long long)all, (unsigned long long)limit);
+  return ff_fail(p->error, FF_LIMIT, "%s: is a study of %s%llu points, and at most %llu are run: --limit N allows more",
+                 p->study->file, all == UINT64_MAX ? "at least " : "", (unsigned long long)all,
+                 (unsigned long long)limit);
 }
 
 /* Whether a choice says something to the manager of this text. */
@@ -128,7 +132,8 @@ static bool has_meaning(int axis, const char *memory) {
   char *name = strndup(memory, strcspn(memory, "+"));
   const manager *manager = manager_find(name);
   free(name);
-  return axis < AXIS_CHOICE || !manager || manager->placement == MANAGER_PAGED || !sim_choice_infos[axis - AXIS_CHOICE].pages;
+  return axis < AXIS_CHOICE || !manager || manager->placement == MANAGER_PAGED ||
+         !sim_choice_infos[axis - AXIS_CHOICE].pages;
 }
 
 /* Points whose times can be compared: of one trace on one machine, whatever its manager and the size of its memory. */
@@ -140,7 +145,8 @@ static void hash_comparable(const sweep_plan *plan, sweep_point *point) {
   sweep_hash_text(&hash, point->machine->hash);
   for (size_t i = 0; i < plan->parameters.count; i++) {
     int axis = plan->parameters.items[i].axis;
-    bool manager = axis >= AXIS_CHOICE && (sim_choice_infos[axis - AXIS_CHOICE].pages || axis == AXIS_CHOICE + SIM_CHOICE_GPU_MEMORY);
+    bool manager = axis >= AXIS_CHOICE &&
+                   (sim_choice_infos[axis - AXIS_CHOICE].pages || axis == AXIS_CHOICE + SIM_CHOICE_GPU_MEMORY);
     if (manager || !point->values[i]) continue;
     sweep_hash_text(&hash, study_axis_name(axis));
     sweep_hash_text(&hash, point->values[i]);
@@ -152,8 +158,11 @@ static void hash_comparable(const sweep_plan *plan, sweep_point *point) {
 static ff_status add_point(planning *p, const study_grid *grid, const study_value *const *chosen) {
   sweep_plan *plan = p->plan;
   sweep_point *point = ff_arena_alloc(&plan->arena, sizeof *point);
-  *point = (sweep_point){.number = (uint32_t)plan->points.count + 1, .grid = grid, .trace = find_trace(plan, chosen[AXIS_TRACE]->text),
-                         .machine = sweep_find_machine(plan, chosen[AXIS_MACHINE]->text), .memory = chosen[AXIS_MEMORY]->text};
+  *point = (sweep_point){.number = (uint32_t)plan->points.count + 1,
+                         .grid = grid,
+                         .trace = find_trace(plan, chosen[AXIS_TRACE]->text),
+                         .machine = sweep_find_machine(plan, chosen[AXIS_MACHINE]->text),
+                         .memory = chosen[AXIS_MEMORY]->text};
   point->values = ff_arena_alloc(&plan->arena, (plan->parameters.count + 1) * sizeof *point->values);
   for (size_t i = 0; i < plan->parameters.count; i++) {
     int axis = plan->parameters.items[i].axis;
@@ -161,7 +170,8 @@ static ff_status add_point(planning *p, const study_grid *grid, const study_valu
     if (has_meaning(axis, point->memory)) point->values[i] = chosen[axis]->text;
     else if (grid->point && grid->own[axis]) {
       char what[256];
-      snprintf(what, sizeof what, "'%s' says nothing to %.100s, which does not page", study_axis_name(axis), point->memory);
+      snprintf(what, sizeof what, "'%s' says nothing to %.100s, which does not page", study_axis_name(axis),
+               point->memory);
       return sweep_fail_value(p, chosen[axis], what);
     }
   }

@@ -14,12 +14,12 @@ static const char *const taken[] = {
 #include "machine/observe/counters.def"
 #undef X
 #define X(name, unit, value, help) "stacks_" #name,
-    REPORT_STACKS_REALS(X) REPORT_STACKS_SUMS(X)
+        REPORT_STACKS_REALS(X) REPORT_STACKS_SUMS(X)
 #undef X
 #define X(name, unit, help) "stacks_" #name,
 #include "machine/stacks/stacks.def"
 #undef X
-    "stacks_found",
+            "stacks_found",
     NULL};
 
 bool sweep_column_taken(const char *name) {

@@ -29,7 +29,8 @@ ff_status sweep_check_point(planning *p, const sweep_point *point, sweep_hash *h
 
 /* ---- command.c ---- */
 
-/* Policies may be files ("./mine.so:2"): the text with the file's whole path, or NULL where it is none. The caller frees it. */
+/* Policies may be files ("./mine.so:2"): the text with the file's whole path, or NULL where it is none. The caller
+ * frees it. */
 char *sweep_whole_policy(const sweep_plan *plan, const char *text);
 /* "MANAGER+prefetch=./mine.so" with whole paths; the caller frees it. */
 char *sweep_whole_memory(const sweep_plan *plan, const char *memory);

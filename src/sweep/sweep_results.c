@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the database: the view `results` as a table for people, CSV or JSON. The file is opened for reading only, and nothing that
- * stands in it is trusted: a condition may be any SQL expression, but one statement, and it changes nothing. */
+/* Reads the database: the view `results` as a table for people, CSV or JSON. The file is opened for reading only, and
+ * nothing that stands in it is trusted: a condition may be any SQL expression, but one statement, and it changes
+ * nothing. */
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
@@ -26,10 +27,13 @@ typedef struct reading {
 /* How a column looks in the table for people; others are shown as they are. */
 typedef enum shown { SHOWN_PLAIN, SHOWN_TIME, SHOWN_RATIO, SHOWN_COUNT, SHOWN_BYTES, SHOWN_SHARE } shown;
 
-static const struct { const char *name, *title; shown how; } people[] = {
-    {"time_ps", "time", SHOWN_TIME},         {"ratio", "ratio", SHOWN_RATIO},
-    {"faults", "far-faults", SHOWN_COUNT},   {"h2d_bytes", "to GPU", SHOWN_BYTES},
-    {"d2h_bytes", "to CPU", SHOWN_BYTES},    {"link_utilisation", "link used", SHOWN_SHARE},
+static const struct {
+  const char *name, *title;
+  shown how;
+} people[] = {
+    {"time_ps", "time", SHOWN_TIME},       {"ratio", "ratio", SHOWN_RATIO},
+    {"faults", "far-faults", SHOWN_COUNT}, {"h2d_bytes", "to GPU", SHOWN_BYTES},
+    {"d2h_bytes", "to CPU", SHOWN_BYTES},  {"link_utilisation", "link used", SHOWN_SHARE},
 };
 enum { PEOPLE = sizeof people / sizeof *people };
 
@@ -47,7 +51,8 @@ static ff_status view_columns(reading *r, name_list *names) {
   sqlite3_stmt *statement = NULL;
   if (sqlite3_prepare_v2(r->db, "SELECT * FROM results LIMIT 0", -1, &statement, NULL) != SQLITE_OK)
     return ff_fail(r->error, FF_INVALID, "%s: is not a database of farfault sweep: %s", r->path, sqlite3_errmsg(r->db));
-  for (int i = 0; i < sqlite3_column_count(statement); i++) FF_PUSH(names, ff_strdup(sqlite3_column_name(statement, i)));
+  for (int i = 0; i < sqlite3_column_count(statement); i++)
+    FF_PUSH(names, ff_strdup(sqlite3_column_name(statement, i)));
   sqlite3_finalize(statement);
   return FF_OK;
 }
@@ -63,8 +68,9 @@ static ff_status chosen_columns(reading *r, const name_list *all, name_list *nam
     const char *near = found ? NULL : ff_closest(name, known);
     if (found && names->count < COLUMN_LIMIT) FF_PUSH(names, ff_strdup(name));
     else if (found) status = ff_fail(r->error, FF_LIMIT, "more than %d columns", COLUMN_LIMIT);
-    else status = near ? ff_fail(r->error, FF_NOT_FOUND, "%s: has no column '%s': did you mean '%s'?", r->path, name, near)
-                       : ff_fail(r->error, FF_NOT_FOUND, "%s: has no column '%s' (--csv shows all)", r->path, name);
+    else
+      status = near ? ff_fail(r->error, FF_NOT_FOUND, "%s: has no column '%s': did you mean '%s'?", r->path, name, near)
+                    : ff_fail(r->error, FF_NOT_FOUND, "%s: has no column '%s' (--csv shows all)", r->path, name);
   }
   if (!status && !names->count) status = ff_fail(r->error, FF_INVALID, "--columns names none");
   free(copy);
@@ -109,18 +115,21 @@ static ff_status prepare(reading *r, const name_list *names, bool with_error, sq
   ff_text sql = {0};
   ff_text_add(&sql, "SELECT ");
   for (size_t i = 0; i < names->count; i++) ff_text_add(&sql, "%s\"%s\"", i ? ", " : "", names->items[i]);
-  ff_text_add(&sql, "%s FROM results%s%s%s ORDER BY point", with_error ? ", error" : "", r->query->where ? " WHERE (" : "",
-              r->query->where ? r->query->where : "", r->query->where ? "\n)" : "");
+  ff_text_add(&sql, "%s FROM results%s%s%s ORDER BY point", with_error ? ", error" : "",
+              r->query->where ? " WHERE (" : "", r->query->where ? r->query->where : "", r->query->where ? "\n)" : "");
   const char *rest = NULL;
   ff_status status = sqlite3_prepare_v2(r->db, sql.chars, -1, rows, &rest) == SQLITE_OK ? FF_OK : fail_query(r);
-  if (!status && rest && rest[strspn(rest, " \t\n;")]) status = ff_fail(r->error, FF_PARSE, "--where %s: is more than a condition", r->query->where);
-  if (!status && !sqlite3_stmt_readonly(*rows)) status = ff_fail(r->error, FF_PARSE, "--where %s: would change the database", r->query->where);
+  if (!status && rest && rest[strspn(rest, " \t\n;")])
+    status = ff_fail(r->error, FF_PARSE, "--where %s: is more than a condition", r->query->where);
+  if (!status && !sqlite3_stmt_readonly(*rows))
+    status = ff_fail(r->error, FF_PARSE, "--where %s: would change the database", r->query->where);
   free(sql.chars);
   return status;
 }
 
 static void number_text(sqlite3_stmt *rows, int column, char *buffer, size_t size) {
-  if (sqlite3_column_type(rows, column) == SQLITE_INTEGER) snprintf(buffer, size, "%lld", (long long)sqlite3_column_int64(rows, column));
+  if (sqlite3_column_type(rows, column) == SQLITE_INTEGER)
+    snprintf(buffer, size, "%lld", (long long)sqlite3_column_int64(rows, column));
   else snprintf(buffer, size, "%.12g", sqlite3_column_double(rows, column));
 }
 
@@ -159,7 +168,8 @@ static int write_table(reading *r, const name_list *names, bool pretty, sqlite3_
   char columns[COLUMN_LIMIT + 1] = "";
   ff_text errors = {0};
   int result;
-  for (size_t i = 0; i < names->count; i++) columns[i] = pretty && find_people(names->items[i]) < 0 && strcmp(names->items[i], "point") != 0 ? 'l' : 'r';
+  for (size_t i = 0; i < names->count; i++)
+    columns[i] = pretty && find_people(names->items[i]) < 0 && strcmp(names->items[i], "point") != 0 ? 'l' : 'r';
   table_start(&t, columns);
   for (size_t i = 0; i < names->count; i++) {
     int known = pretty ? find_people(names->items[i]) : -1;
@@ -238,7 +248,8 @@ static int write_json(reading *r, const name_list *names, bool pretty, sqlite3_s
 /* ---- all of it ---- */
 
 static ff_status read_rows(reading *r, sweep_format format) {
-  static int (*const writers[])(reading *, const name_list *, bool, sqlite3_stmt *) = {write_table, write_csv, write_json};
+  static int (*const writers[])(reading *, const name_list *, bool, sqlite3_stmt *) = {write_table, write_csv,
+                                                                                       write_json};
   name_list all = {0}, names = {0};
   sqlite3_stmt *rows = NULL;
   bool pretty = format == SWEEP_TABLE && !r->query->columns;
@@ -264,7 +275,8 @@ static ff_status open_database(reading *r) {
   return schema_check(r->db, r->path, false, r->error);
 }
 
-ff_status sweep_results_read(const char *path, const sweep_query *query, sweep_format format, ff_text *out, ff_error *error) {
+ff_status sweep_results_read(const char *path, const sweep_query *query, sweep_format format, ff_text *out,
+                             ff_error *error) {
   reading r = {.path = path, .query = query, .error = error};
   ff_status status = open_database(&r);
   if (!status) status = read_rows(&r, format);

@@ -222,13 +222,16 @@ void trace_writer_grow(trace_writer *writer, uint32_t words) {
 }
 
 void trace_flush_cut(trace_writer *w) {
-  uint32_t issue = w->issue - w->cut_issue, memory = w->memory - w->cut_memory, sfu = w->sfu - w->cut_sfu, fp64 = w->fp64 - w->cut_fp64;
+  uint32_t issue = w->issue - w->cut_issue, memory = w->memory - w->cut_memory, sfu = w->sfu - w->cut_sfu,
+           fp64 = w->fp64 - w->cut_fp64;
   w->issue = w->memory = w->sfu = w->fp64 = w->cut_issue = w->cut_memory = w->cut_sfu = w->cut_fp64 = 0;
   if (!issue && !memory) return;
-  *trace_room(w, 1) = TRACE_ISSUE | (uint64_t)issue << 4 | (uint64_t)memory << 20 | (uint64_t)sfu << 36 | (uint64_t)fp64 << 50;
+  *trace_room(w, 1) =
+      TRACE_ISSUE | (uint64_t)issue << 4 | (uint64_t)memory << 20 | (uint64_t)sfu << 36 | (uint64_t)fp64 << 50;
 }
 
-/* What is pending is written, but goes on counting, so that the ISSUE behind the mark ends where it would have ended without. */
+/* What is pending is written, but goes on counting, so that the ISSUE behind the mark ends where it would have ended
+ * without. */
 void trace_put_mark(trace_writer *w, uint64_t word) {
   uint32_t issue = w->issue, memory = w->memory, sfu = w->sfu, fp64 = w->fp64;
   trace_flush_issue(w);
@@ -347,7 +350,8 @@ static void wait_for_chunk(trace_reader *reader, chunk_stripe *stripe, const tra
   while (*link != reader) link = &(*link)->next_waiter;
   *link = reader->next_waiter;
   reader->lacks = NULL;
-  /* The thread that brought it has cleared the bit; but a launch may be seen as finished before its chunks' waits are ended. */
+  /* The thread that brought it has cleared the bit; but a launch may be seen as finished before its chunks' waits are
+   * ended. */
   atomic_fetch_and(&program->waiting_chunk, ~(UINT64_C(1) << reader->index));
 }
 
@@ -464,7 +468,8 @@ static void cursor_load(trace_reader *reader, trace_cursor *cursor) {
   uint32_t count = page->used - cursor->loaded, whole = 0;
   if (count > BUFFER_WORDS) count = BUFFER_WORDS;
   spill_read(&reader->program->spill, page->offset + cursor->loaded * UINT64_C(8), buffer->words, count);
-  while (whole < count && whole + record_words(buffer->words[whole]) <= count) whole += record_words(buffer->words[whole]);
+  while (whole < count && whole + record_words(buffer->words[whole]) <= count)
+    whole += record_words(buffer->words[whole]);
   FF_ASSERT(whole || !count);
   buffer->words[whole] = TRACE_END;
   cursor->loaded += whole;

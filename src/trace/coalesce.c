@@ -10,7 +10,8 @@
 
 #define TABLE 64u /* slots of the small hash table that finds a lane's line among those seen */
 
-void trace_lines_collect(trace_line_set *set, const uint64_t address[TRACE_LANES], uint64_t add, uint32_t bytes, uint32_t mask) {
+void trace_lines_collect(trace_line_set *set, const uint64_t address[TRACE_LANES], uint64_t add, uint32_t bytes,
+                         uint32_t mask) {
   uint8_t table[TABLE];
   uint32_t n = 0;
   uint64_t last = UINT64_MAX;
@@ -36,8 +37,8 @@ void trace_lines_collect(trace_line_set *set, const uint64_t address[TRACE_LANES
 
 /* ---- memories on the chip ---- */
 
-/* Rounds in which the lanes of `mask` get their words of 1 << shift bytes, each bank serving one word a round to any number of lanes. Which of them
- * a bank serves first does not matter: it takes as many rounds as there are words. */
+/* Rounds in which the lanes of `mask` get their words of 1 << shift bytes, each bank serving one word a round to any
+ * number of lanes. Which of them a bank serves first does not matter: it takes as many rounds as there are words. */
 static uint32_t bank_rounds(const uint32_t *offset, uint32_t mask, uint32_t shift, uint32_t banks) {
   uint32_t rounds = 0, served[TRACE_LANES];
   for (uint32_t left; mask; mask = left, rounds++) {

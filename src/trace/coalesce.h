@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the lanes' addresses of one warp access cost: the lines that it touches, and the rounds that memories on the chip need.
+/* What the lanes' addresses of one warp access cost: the lines that it touches, and the rounds that memories on the
+ * chip need.
  *
- * Used by whoever makes records: the interpreter, the public library, importers. What always holds: lines stand in the order in
- * which the lanes, from 0, meet them first; each stands once; their lanes add up to those of the mask. */
+ * Used by whoever makes records: the interpreter, the public library, importers. What always holds: lines stand in the
+ * order in which the lanes, from 0, meet them first; each stands once; their lanes add up to those of the mask. */
 #ifndef FF_TRACE_COALESCE_H
 #define FF_TRACE_COALESCE_H
 
@@ -16,16 +17,21 @@ typedef struct trace_line_set {
   uint32_t count;
 } trace_line_set;
 
-/* The lines of address[lane] + add for the lanes of `mask`, `bytes` each (a power of two up to TRACE_LINE_BYTES), aligned to it. */
-void trace_lines_collect(trace_line_set *set, const uint64_t address[TRACE_LANES], uint64_t add, uint32_t bytes, uint32_t mask);
+/* The lines of address[lane] + add for the lanes of `mask`, `bytes` each (a power of two up to TRACE_LINE_BYTES),
+ * aligned to it. */
+void trace_lines_collect(trace_line_set *set, const uint64_t address[TRACE_LANES], uint64_t add, uint32_t bytes,
+                         uint32_t mask);
 
-/* Cycles in which shared memory serves the lanes of `mask`, `bytes` each at these offsets: 32 banks of 4 bytes, each serving one
- * word a cycle to any number of lanes; wider accesses go by half and quarter warps. 0: no lane. */
+/* Cycles in which shared memory serves the lanes of `mask`, `bytes` each at these offsets: 32 banks of 4 bytes, each
+ * serving one word a cycle to any number of lanes; wider accesses go by half and quarter warps. 0: no lane. */
 uint32_t trace_shared_passes(const uint32_t offset[TRACE_LANES], uint32_t bytes, uint32_t mask);
-/* The same for local memory, which lies interleaved by words: lanes at one offset share a row; each other offset is another pass. */
+/* The same for local memory, which lies interleaved by words: lanes at one offset share a row; each other offset is
+ * another pass. */
 uint32_t trace_local_passes(const uint32_t offset[TRACE_LANES], uint32_t bytes, uint32_t mask);
 
 /* How many of a line's sectors are set. */
-static inline uint32_t trace_sector_count(uint32_t sectors) { return (uint32_t)(UINT64_C(0x4332322132212110) >> (4 * sectors)) & 15; }
+static inline uint32_t trace_sector_count(uint32_t sectors) {
+  return (uint32_t)(UINT64_C(0x4332322132212110) >> (4 * sectors)) & 15;
+}
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A recorded program: the whole access stream (stream.h) as a file, from which it is simulated again without the program.
+/* A recorded program: the whole access stream (stream.h) as a file, from which it is simulated again without the
+ * program.
  *
  *   write:  trace_file_create -> trace_file_put_operation, and behind a launch for each block and warp in order
  *           trace_file_put_record ... EXIT -> trace_file_finish
@@ -8,20 +9,21 @@
  * Layout (all numbers little-endian):
  *   file   "FFTRACE\n", version u32 (1, or 2 if the file has marks), 0 u32; the frame ABOUT; frames DATA; the frame INDEX; 24 bytes: offset of INDEX u64,
  *          XXH64 of that u64, "FFTREND\n"
- *   frame  FRAME_HEADER_BYTES (trace_frame.h), ended by XXH64 of what stands before; then the payload, with its own XXH64 in the header
+ *   frame  FRAME_HEADER_BYTES (trace_frame.h), ended by XXH64 of what stands before; then the payload, with its own
+ *   XXH64 in the header
  *   DATA   columns (pack.h), each: bytes u64-varint, stored bytes u64-varint, zstd frame (or the bytes, if that is no shorter)
  * A DATA frame holds operations and records in the program's order, ends anywhere between two of them, and can be read
  * alone: its header says with which operation it begins, and in which launch, block and warp.
  *
- * What always holds: a file without its end is recognised as incomplete, and read up to its last whole frame; a frame is used
- * only if its checksum holds; damage costs that frame, and the reader says which operations and blocks it had. The same
- * program gives the same bytes. The *checksum* of a trace is over the contents of its DATA frames. */
+ * What always holds: a file without its end is recognised as incomplete, and read up to its last whole frame; a frame
+ * is used only if its checksum holds; damage costs that frame, and the reader says which operations and blocks it had.
+ * The same program gives the same bytes. The *checksum* of a trace is over the contents of its DATA frames. */
 #ifndef FF_TRACE_FILE_H
 #define FF_TRACE_FILE_H
 
 #include "trace/stream.h"
 
-#define TRACE_FILE_VERSION 2u       /* with marks; a file without has version 1 */
+#define TRACE_FILE_VERSION 2u /* with marks; a file without has version 1 */
 #define TRACE_FILE_UNMARKED 1u
 
 typedef struct trace_file_totals { /* what executing the program took; as exec_stats */
@@ -29,12 +31,13 @@ typedef struct trace_file_totals { /* what executing the program took; as exec_s
 } trace_file_totals;
 
 typedef struct trace_file_about { /* texts owned by whoever made it */
-  char farfault[32];      /* version that recorded */
-  char *command;          /* the program and its arguments, quoted for a shell; NULL: unknown */
-  char *machine;          /* name or path of the machine whose GPU the program found; NULL: unknown */
-  bool complete;          /* the program ended by itself; false: a signal ended it, or the recording was cut off */
-  bool marks;             /* offload candidates are marked with ENTER and LEAVE (or were looked for: there may be none) */
-  char **notes;           /* for the reports of every simulation */
+  char farfault[32];              /* version that recorded */
+  char *command;                  /* the program and its arguments, quoted for a shell; NULL: unknown */
+  char *machine;                  /* name or path of the machine whose GPU the program found; NULL: unknown */
+  bool complete; /* the program ended by itself; false: a signal ended it, or the recording was cut off */
+  /* offload candidates are marked with ENTER and LEAVE (or were looked for: there may be none) */
+  bool marks;
+  char **notes; /* for the reports of every simulation */
   uint32_t note_count;
   trace_file_totals totals;
 } trace_file_about;
@@ -42,47 +45,56 @@ typedef struct trace_file_about { /* texts owned by whoever made it */
 /* ---- writing ---- */
 
 typedef struct trace_file_writer trace_file_writer;
-/* Writes the beginning of a trace that will be the output `path` (base/output.h). Copies command and machine. A file that
- * is to have no marks gets them all the same with the first mark that is put into it; what goes into a pipe or a device always says that it may have. */
+/* Writes the beginning of a trace that will be the output `path` (base/output.h). Copies command and machine. A file
+ * that is to have no marks gets them all the same with the first mark that is put into it; what goes into a pipe or a
+ * device always says that it may have. */
 ff_status trace_file_create(const char *path, const trace_file_about *about, trace_file_writer **out, ff_error *error);
-/* The same for a trace that may be cut off and is to stay as far as it came: a new file, under its name from the beginning. */
-ff_status trace_file_create_part(const char *path, const trace_file_about *about, trace_file_writer **out, ff_error *error);
-/* What comes next. An error of the disk is remembered and returned by trace_file_finish; nothing more is written then. */
-void trace_file_put_operation(trace_file_writer *writer, const trace_op *op); /* END: not written; an open launch is ended by it */
-/* A record of the open launch's next warp: word by word as in stream.h; EXIT ends the warp, the last warp's EXIT the block. */
+/* The same for a trace that may be cut off and is to stay as far as it came: a new file, under its name from the
+ * beginning. */
+ff_status trace_file_create_part(const char *path, const trace_file_about *about, trace_file_writer **out,
+                                 ff_error *error);
+/* What comes next. An error of the disk is remembered and returned by trace_file_finish; nothing more is written
+ * then. */
+/* END: not written; an open launch is ended by it */
+void trace_file_put_operation(trace_file_writer *writer, const trace_op *op);
+/* A record of the open launch's next warp: word by word as in stream.h; EXIT ends the warp, the last warp's EXIT the
+ * block. */
 void trace_file_put_record(trace_file_writer *writer, const uint64_t *words);
 /* The records that come are of this block and warp of the open launch: those before it that have none only end. */
 void trace_file_seek(trace_file_writer *writer, uint64_t block, uint32_t warp);
-/* Ends the file (complete, notes and totals are taken from *about), flushes it to the disk, gives it its name, and frees the writer. On
- * an error `path` is what it was; a part stays as far as it got. */
+/* Ends the file (complete, notes and totals are taken from *about), flushes it to the disk, gives it its name, and
+ * frees the writer. On an error `path` is what it was; a part stays as far as it got. */
 ff_status trace_file_finish(trace_file_writer *writer, const trace_file_about *about, ff_error *error);
-typedef struct trace_file_written { uint64_t operations, launches, blocks, accesses, bytes; } trace_file_written;
+typedef struct trace_file_written {
+  uint64_t operations, launches, blocks, accesses, bytes;
+} trace_file_written;
 /* What is in the file once it is finished: trace_file_finish fills *written. */
 void trace_file_tell(trace_file_writer *writer, trace_file_written *written);
-void trace_file_abandon(trace_file_writer *writer); /* frees; `path` is what it was, a part stays incomplete; NULL: nothing */
+/* frees; `path` is what it was, a part stays incomplete; NULL: nothing */
+void trace_file_abandon(trace_file_writer *writer);
 
 /* ---- reading ---- */
 
 typedef struct trace_file trace_file;
 
 typedef struct trace_file_frame { /* a DATA frame */
-  uint64_t offset, bytes;       /* in the file, header included */
-  uint64_t operation;           /* the number (trace_op.sequence) of its first operation, or of the one behind it */
+  uint64_t offset, bytes;         /* in the file, header included */
+  uint64_t operation;             /* the number (trace_op.sequence) of its first operation, or of the one behind it */
   uint32_t operations, accesses;
-  uint64_t launch, launches;    /* the number of the first launch in it, or of the open one; how many begin in it */
-  bool open;                    /* it begins within a launch: */
-  uint64_t block;               /* ... in this block */
-  uint32_t warp;                /* ... and warp */
-  bool damaged;                 /* its header; the payload is looked at when it is read */
+  uint64_t launch, launches; /* the number of the first launch in it, or of the open one; how many begin in it */
+  bool open;                 /* it begins within a launch: */
+  uint64_t block;            /* ... in this block */
+  uint32_t warp;             /* ... and warp */
+  bool damaged;              /* its header; the payload is looked at when it is read */
 } trace_file_frame;
 
 typedef struct trace_file_info {
-  trace_file_about about;       /* owned by the file; notes, totals and `complete` only if `whole` */
-  bool whole;                   /* the end is there */
-  uint64_t bytes;               /* of the file */
-  uint64_t checksum;            /* of the contents; 0 if not whole */
+  trace_file_about about;                         /* owned by the file; notes, totals and `complete` only if `whole` */
+  bool whole;                                     /* the end is there */
+  uint64_t bytes;                                 /* of the file */
+  uint64_t checksum;                              /* of the contents; 0 if not whole */
   uint64_t operations, launches, accesses, words; /* of all frames whose headers are good */
-  uint64_t blocks;              /* 0 if not whole */
+  uint64_t blocks;                                /* 0 if not whole */
   const trace_file_frame *frames;
   uint64_t frame_count;
 } trace_file_info;
@@ -95,52 +107,58 @@ const trace_file_info *trace_file_information(const trace_file *file);
 typedef enum trace_item_kind { TRACE_ITEM_OPERATION, TRACE_ITEM_RECORD, TRACE_ITEM_END } trace_item_kind;
 typedef struct trace_item {
   trace_item_kind kind;
-  const trace_op *op;           /* OPERATION; a launch has no chunks; valid until the next operation */
-  const trace_launch *launch;   /* RECORD: of which launch, block and warp */
+  const trace_op *op;         /* OPERATION; a launch has no chunks; valid until the next operation */
+  const trace_launch *launch; /* RECORD: of which launch, block and warp */
   uint64_t block;
-  uint32_t warp, words;         /* RECORD: length */
-  const uint64_t *record;       /* valid until the next item */
+  uint32_t warp, words;   /* RECORD: length */
+  const uint64_t *record; /* valid until the next item */
 } trace_item;
 
-/* The next item. FF_PARSE: damage (the message says which frame and what was in it); the next call goes on behind it. END
- * comes at the end of an incomplete file, too. */
+/* The next item. FF_PARSE: damage (the message says which frame and what was in it); the next call goes on behind it.
+ * END comes at the end of an incomplete file, too. */
 ff_status trace_file_next(trace_file *file, trace_item *item, ff_error *error);
 void trace_file_rewind(trace_file *file);
 
-/* Appends everything, but for TRACE_OP_END, and for marks if the program wants none, to the program, whose simulations run in other threads; waits where the
- * program does, so that memory stays bounded. `step` (NULL: none) is called for each operation and block. On an error the
- * launch that was open is ended as far as it came; what is there can be simulated. */
+/* Appends everything, but for TRACE_OP_END, and for marks if the program wants none, to the program, whose simulations
+ * run in other threads; waits where the program does, so that memory stays bounded. `step` (NULL: none) is called for
+ * each operation and block. On an error the launch that was open is ended as far as it came; what is there can be
+ * simulated. */
 typedef struct trace_file_step {
-  const trace_launch *launch;   /* the one that is fed now; NULL: none */
-  uint64_t blocks;              /* of it, fed so far */
-  uint64_t warp_instructions;   /* fed so far, of all launches */
+  const trace_launch *launch; /* the one that is fed now; NULL: none */
+  uint64_t blocks;            /* of it, fed so far */
+  uint64_t warp_instructions; /* fed so far, of all launches */
 } trace_file_step;
 typedef struct trace_file_watch {
   void (*step)(void *context, const trace_file_step *step);
   void *context;
 } trace_file_watch;
-/* The same step by step, for trace_program_pull: a step is an operation, or a block as far as its frame goes; nothing waits. */
+/* The same step by step, for trace_program_pull: a step is an operation, or a block as far as its frame goes; nothing
+ * waits. */
 typedef struct trace_feed trace_feed;
-trace_feed *trace_feed_create(trace_file *file, trace_program *program, const trace_file_watch *watch); /* borrows all three */
-bool trace_feed_step(trace_feed *feed); /* false: it is over */
+/* borrows all three */
+trace_feed *trace_feed_create(trace_file *file, trace_program *program, const trace_file_watch *watch);
+bool trace_feed_step(trace_feed *feed);                       /* false: it is over */
 ff_status trace_feed_free(trace_feed *feed, ff_error *error); /* what trace_file_feed returns */
 
-#define TRACE_FEED_BYTES (UINT64_C(2) << 20) /* what may lie in the stream (trace_program_limit): it stays in the host's caches */
+/* what may lie in the stream (trace_program_limit): it stays in the host's caches */
+#define TRACE_FEED_BYTES (UINT64_C(2) << 20)
 ff_status trace_file_feed(trace_file *file, trace_program *program, const trace_file_watch *watch, ff_error *error);
 
 /* ---- file_copy.c ---- */
 
-typedef struct trace_selection { /* what is kept of launches; everything else the program did always is */
+typedef struct trace_selection {      /* what is kept of launches; everything else the program did always is */
   uint64_t first_launch, last_launch; /* numbers from 0, both kept */
   uint64_t first_block, last_block;   /* of each; the others' warps only end */
   const char *kernel;                 /* a part of its name; NULL: every one */
   bool repair;                        /* go on behind damage */
 } trace_selection;
-typedef struct trace_copied { uint64_t operations, launches, accesses, lost_frames; } trace_copied;
+typedef struct trace_copied {
+  uint64_t operations, launches, accesses, lost_frames;
+} trace_copied;
 
 /* Writes the output `path`. Damage: FF_PARSE, unless it is to be repaired; `lost` (may be NULL) gets
  * each message. After an error `path` is what it was. */
-ff_status trace_file_copy(trace_file *from, const char *path, const trace_selection *selection, void (*lost)(const char *message),
-                          trace_copied *copied, ff_error *error);
+ff_status trace_file_copy(trace_file *from, const char *path, const trace_selection *selection,
+                          void (*lost)(const char *message), trace_copied *copied, ff_error *error);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A part of a trace as a trace of its own: some launches or blocks, or what damage left.
  *
- * What always holds: operations that are no launches are all kept, so that memory is in the same places at the same times;
- * launches that are not selected are not there, blocks that are not only end. */
+ * What always holds: operations that are no launches are all kept, so that memory is in the same places at the same
+ * times; launches that are not selected are not there, blocks that are not only end. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,12 +14,13 @@ typedef struct copier {
   trace_file_writer *to;
   const trace_selection *selection;
   trace_copied *copied;
-  uint64_t launch;  /* its number in `from`, the last one met */
-  bool keeps;       /* that launch */
+  uint64_t launch; /* its number in `from`, the last one met */
+  bool keeps;      /* that launch */
 } copier;
 
 static bool selected(const trace_selection *s, const trace_launch *launch) {
-  return launch->id >= s->first_launch && launch->id <= s->last_launch && (!s->kernel || strstr(launch->kernel, s->kernel));
+  return launch->id >= s->first_launch && launch->id <= s->last_launch &&
+         (!s->kernel || strstr(launch->kernel, s->kernel));
 }
 
 static void copy_operation(copier *c, const trace_op *op) {
@@ -58,8 +59,8 @@ static ff_status copy_items(copier *c, void (*lost)(const char *message), ff_err
   }
 }
 
-ff_status trace_file_copy(trace_file *from, const char *path, const trace_selection *selection, void (*lost)(const char *message),
-                          trace_copied *copied, ff_error *error) {
+ff_status trace_file_copy(trace_file *from, const char *path, const trace_selection *selection,
+                          void (*lost)(const char *message), trace_copied *copied, ff_error *error) {
   const trace_file_info *info = trace_file_information(from);
   copier c = {.from = from, .selection = selection, .copied = copied};
   *copied = (trace_copied){0};

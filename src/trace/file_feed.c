@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A trace file into a program's access stream, as exec/ and driver/ would have filled it.
  *
- * What always holds: the operations come in the order in which they were recorded, each launch's blocks in order, a block
- * starts only when the throttle lets it (trace_block_wait); a launch that was opened is finished. A program that wants no marks
- * gets the records that it would have if the file had none. */
+ * What always holds: the operations come in the order in which they were recorded, each launch's blocks in order, a
+ * block starts only when the throttle lets it (trace_block_wait); a launch that was opened is finished. A program that
+ * wants no marks gets the records that it would have if the file had none. */
 #include <stdlib.h>
 
 #include "base/memory.h"
@@ -13,18 +13,18 @@ typedef struct trace_feed feeder;
 struct trace_feed {
   trace_program *program;
   trace_file *file;
-  trace_launch *launch;     /* open; NULL: none */
-  trace_chunk *chunk;       /* of the block that is being filled; NULL: none */
+  trace_launch *launch; /* open; NULL: none */
+  trace_chunk *chunk;   /* of the block that is being filled; NULL: none */
   uint64_t block;
-  uint32_t warp;            /* the one that comes */
+  uint32_t warp; /* the one that comes */
   trace_writer writer;
-  bool writing;             /* the writer is open */
+  bool writing; /* the writer is open */
   trace_file_step step;
   const trace_file_watch *watch;
-  bool marks;               /* the program wants them */
-  bool waits;               /* for room, as exec/ does */
+  bool marks; /* the program wants them */
+  bool waits; /* for room, as exec/ does */
   bool over;
-  ff_status status;         /* of the file */
+  ff_status status; /* of the file */
   ff_error error;
 };
 

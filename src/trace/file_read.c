@@ -18,7 +18,7 @@
 #include "base/text.h"
 #include "trace/trace_frame.h"
 
-typedef struct position { /* what comes next */
+typedef struct position {        /* what comes next */
   uint64_t operation, launches;  /* their numbers */
   uint64_t launch_blocks, block; /* of the open launch; equal: none is open */
   uint32_t warps, warp;
@@ -34,15 +34,15 @@ struct trace_file {
   pack_bytes payload, storage;
   pack_view columns[PACK_COLUMNS];
   operation_names names;
-  uint64_t next_frame;           /* the one behind that at hand */
-  bool loaded;                   /* there is one at hand */
-  bool bad;                      /* a record of it was found broken */
-  bool lost;                     /* the frame before was damaged: the next one may begin elsewhere */
-  frame_header header;           /* of it */
+  uint64_t next_frame; /* the one behind that at hand */
+  bool loaded;         /* there is one at hand */
+  bool bad;            /* a record of it was found broken */
+  bool lost;           /* the frame before was damaged: the next one may begin elsewhere */
+  frame_header header; /* of it */
   uint32_t operations_left, words_left;
   position at;
   trace_op op;
-  trace_launch launch;           /* the last one; its parameters point into storage */
+  trace_launch launch; /* the last one; its parameters point into storage */
   uint64_t record[PACK_RECORD_WORDS];
 };
 
@@ -64,7 +64,9 @@ static bool read_at(const trace_file *f, uint64_t offset, void *bytes, size_t co
 /* The header at the offset, if it is good and its payload lies in the file. */
 static bool read_header(const trace_file *f, uint64_t offset, frame_header *header) {
   uint8_t bytes[FRAME_HEADER_BYTES];
-  if (f->info.bytes < FRAME_HEADER_BYTES || offset > f->info.bytes - FRAME_HEADER_BYTES || !read_at(f, offset, bytes, sizeof bytes)) return false;
+  if (f->info.bytes < FRAME_HEADER_BYTES || offset > f->info.bytes - FRAME_HEADER_BYTES ||
+      !read_at(f, offset, bytes, sizeof bytes))
+    return false;
   return frame_header_read(bytes, header) && header->payload_bytes <= f->info.bytes - FRAME_HEADER_BYTES - offset;
 }
 
@@ -131,14 +133,23 @@ static bool take_index(trace_file *f, uint64_t index_at) {
   pack_view from = {f->payload.items, f->payload.items + f->payload.count};
   trace_file_totals *t = &f->info.about.totals;
   uint64_t complete, frames, offset = 0, step;
-  uint64_t *const totals[] = {&t->warp_instructions, &t->thread_instructions, &t->warp_accesses, &t->sectors, &t->blocks, &t->divergent_branches, &t->barriers};
-  uint64_t sums[5]; /* operations, launches, blocks, accesses, words: the frames are asked instead, but for the blocks */
+  uint64_t *const totals[] = {&t->warp_instructions,
+                              &t->thread_instructions,
+                              &t->warp_accesses,
+                              &t->sectors,
+                              &t->blocks,
+                              &t->divergent_branches,
+                              &t->barriers};
+  /* operations, launches, blocks, accesses, words: the frames are asked instead, but for the blocks */
+  uint64_t sums[5];
   if (!pack_take_number(&from, &complete) || !take_notes(&f->info.about, &from)) return false;
   for (size_t i = 0; i < sizeof totals / sizeof totals[0]; i++)
     if (!pack_take_number(&from, totals[i])) return false;
   for (int i = 0; i < 5; i++)
     if (!pack_take_number(&from, &sums[i])) return false;
-  if (!pack_take_number(&from, &f->info.checksum) || !pack_take_number(&from, &frames) || frames > f->info.bytes / FRAME_HEADER_BYTES) return false;
+  if (!pack_take_number(&from, &f->info.checksum) || !pack_take_number(&from, &frames) ||
+      frames > f->info.bytes / FRAME_HEADER_BYTES)
+    return false;
   for (uint64_t i = 0; i < frames; i++) {
     if (!pack_take_number(&from, &step) || step > index_at - offset || (i && !step)) return false;
     offset += step;
@@ -172,7 +183,9 @@ static bool read_index(trace_file *f, uint64_t offset) {
 static bool find_index(trace_file *f) {
   uint8_t end[FILE_END_BYTES];
   uint64_t offset, hash;
-  if (f->info.bytes < FILE_HEADER_BYTES + FILE_END_BYTES || !read_at(f, f->info.bytes - FILE_END_BYTES, end, sizeof end)) return false;
+  if (f->info.bytes < FILE_HEADER_BYTES + FILE_END_BYTES ||
+      !read_at(f, f->info.bytes - FILE_END_BYTES, end, sizeof end))
+    return false;
   memcpy(&offset, end, 8);
   memcpy(&hash, end + 8, 8);
   return !memcmp(end + 16, END_MAGIC, 8) && hash == frame_hash(&offset, sizeof offset) && read_index(f, offset);
@@ -222,7 +235,8 @@ static ff_status check_start(trace_file *f, ff_error *error) {
     return ff_fail(error, FF_PARSE, "%s: no trace (one that `farfault record` wrote begins with FFTRACE)", f->path);
   uint32_t version = start[8] | start[9] << 8 | start[10] << 16 | (uint32_t)start[11] << 24;
   if (version != TRACE_FILE_VERSION && version != TRACE_FILE_UNMARKED)
-    return ff_fail(error, FF_PARSE, "%s: a trace of version %" PRIu32 "; this farfault reads versions up to %u", f->path, version, TRACE_FILE_VERSION);
+    return ff_fail(error, FF_PARSE, "%s: a trace of version %" PRIu32 "; this farfault reads versions up to %u",
+                   f->path, version, TRACE_FILE_VERSION);
   f->info.about.marks = version == TRACE_FILE_VERSION;
   if (!f->info.about.marks) pack_coder_plain(f->coder);
   return FF_OK;
@@ -257,7 +271,8 @@ ff_status trace_file_open(const char *path, trace_file **out, ff_error *error) {
   f->info.bytes = (uint64_t)info.st_size;
   f->decompressor = ZSTD_createDCtx();
   f->coder = pack_coder_create();
-  ff_status status = f->decompressor ? check_start(f, error) : ff_fail(error, FF_LIMIT, "%s: cannot be read: the host is out of memory", path);
+  ff_status status = f->decompressor ? check_start(f, error)
+                                     : ff_fail(error, FF_LIMIT, "%s: cannot be read: the host is out of memory", path);
   if (status) {
     trace_file_close(f);
     return status;
@@ -302,12 +317,14 @@ static ff_status broken(trace_file *f, uint64_t number, const char *why, ff_erro
   const trace_file_frame *frame = &f->frames.items[number], *next = number + 1 < f->frames.count ? frame + 1 : NULL;
   ff_text lost = {0};
   ff_text_add(&lost, "from operation %" PRIu64, f->at.operation);
-  if (f->at.block < f->at.launch_blocks) ff_text_add(&lost, ", launch %" PRIu64 ", block %" PRIu64, f->at.launches - 1, f->at.block);
+  if (f->at.block < f->at.launch_blocks)
+    ff_text_add(&lost, ", launch %" PRIu64 ", block %" PRIu64, f->at.launches - 1, f->at.block);
   if (next && !next->damaged) {
     ff_text_add(&lost, " to operation %" PRIu64, next->operation);
     if (next->open) ff_text_add(&lost, ", launch %" PRIu64 ", block %" PRIu64, next->launch, next->block);
   }
-  ff_status status = ff_fail(error, FF_PARSE, "%s: frame %" PRIu64 " at byte %" PRIu64 " is damaged (%s); lost: %s", f->path, number, frame->offset, why, lost.chars);
+  ff_status status = ff_fail(error, FF_PARSE, "%s: frame %" PRIu64 " at byte %" PRIu64 " is damaged (%s); lost: %s",
+                             f->path, number, frame->offset, why, lost.chars);
   free(lost.chars);
   f->loaded = false;
   f->lost = true;
@@ -317,18 +334,24 @@ static ff_status broken(trace_file *f, uint64_t number, const char *why, ff_erro
 /* Where the program goes on after frames that were lost. */
 static void jump(trace_file *f) {
   const frame_header *h = &f->header;
-  f->at = (position){.operation = h->operation, .launches = h->launch + h->open, .launch_blocks = h->launch_blocks, .block = h->block,
-                     .warps = h->warps, .warp = h->warp};
+  f->at = (position){.operation = h->operation,
+                     .launches = h->launch + h->open,
+                     .launch_blocks = h->launch_blocks,
+                     .block = h->block,
+                     .warps = h->warps,
+                     .warp = h->warp};
   if (!h->open) f->at.launch_blocks = f->at.block = 0;
   if (!h->open || f->launch.id == h->launch) return;
-  f->launch = (trace_launch){.kernel = "(lost)", .id = h->launch, .blocks = h->launch_blocks, .warps_per_block = h->warps};
+  f->launch =
+      (trace_launch){.kernel = "(lost)", .id = h->launch, .blocks = h->launch_blocks, .warps_per_block = h->warps};
 }
 
 static bool follows(const trace_file *f) {
   const frame_header *h = &f->header;
   bool open = f->at.block < f->at.launch_blocks;
   return h->operation == f->at.operation && h->open == open && h->launch + h->open == f->at.launches &&
-         (!open || (h->block == f->at.block && h->warp == f->at.warp && h->launch_blocks == f->at.launch_blocks && h->warps == f->at.warps));
+         (!open || (h->block == f->at.block && h->warp == f->at.warp && h->launch_blocks == f->at.launch_blocks &&
+                    h->warps == f->at.warps));
 }
 
 static ff_status load_frame(trace_file *f, ff_error *error) {
@@ -337,8 +360,10 @@ static ff_status load_frame(trace_file *f, ff_error *error) {
   frame_header *h = &f->header;
   if (frame->damaged || !read_header(f, frame->offset, h)) return broken(f, number, "its header", error);
   if (!read_payload(f, frame->offset, h)) return broken(f, number, "its contents", error);
-  if (h->open && (h->block >= h->launch_blocks || h->warp >= h->warps || h->warps > 32)) return broken(f, number, "its position", error);
-  if (!frame_unpack(f->decompressor, f->payload.items, f->payload.count, &f->storage, f->columns)) return broken(f, number, "its columns", error);
+  if (h->open && (h->block >= h->launch_blocks || h->warp >= h->warps || h->warps > 32))
+    return broken(f, number, "its position", error);
+  if (!frame_unpack(f->decompressor, f->payload.items, f->payload.count, &f->storage, f->columns))
+    return broken(f, number, "its columns", error);
   f->launch.parameters = NULL; /* they were the last frame's */
   f->launch.parameter_bytes = 0;
   if (!follows(f)) {
@@ -391,7 +416,12 @@ static ff_status next_record(trace_file *f, trace_item *item, ff_error *error) {
   uint32_t words = f->bad ? 0 : pack_take(f->coder, f->columns, f->record);
   if (!words || words > f->words_left) return broken(f, f->next_frame - 1, "its records", error);
   f->words_left -= words;
-  *item = (trace_item){.kind = TRACE_ITEM_RECORD, .launch = &f->launch, .block = f->at.block, .warp = f->at.warp, .words = words, .record = f->record};
+  *item = (trace_item){.kind = TRACE_ITEM_RECORD,
+                       .launch = &f->launch,
+                       .block = f->at.block,
+                       .warp = f->at.warp,
+                       .words = words,
+                       .record = f->record};
   if (trace_word_kind(f->record[0]) == TRACE_EXIT) end_warp(f);
   return FF_OK;
 }

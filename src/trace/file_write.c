@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writing a trace file (file.h): items are packed into columns; a frame goes to the disk when its columns are full.
  *
- * What always holds: what is written is a prefix of a good file, whole frames and at most one that is cut off; it goes where outputs
- * go (base/output.h); the frame at hand is the only thing that is kept in memory beside the list of frames. */
+ * What always holds: what is written is a prefix of a good file, whole frames and at most one that is cut off; it goes
+ * where outputs go (base/output.h); the frame at hand is the only thing that is kept in memory beside the list of
+ * frames. */
 #include <stdlib.h>
 #include <string.h>
 #include <zstd.h>
@@ -14,22 +15,22 @@ enum { LOOK_RECORDS = 64 };
 
 struct trace_file_writer {
   ff_output *output;
-  uint64_t written;              /* bytes */
+  uint64_t written; /* bytes */
   ZSTD_CCtx *compressor;
   pack_coder *coder;
   pack_bytes columns[PACK_COLUMNS];
   pack_bytes payload;
   operation_names names;
-  frame_header frame;            /* the one that is being filled */
-  FF_VEC(uint64_t) offsets;      /* of the DATA frames */
-  uint64_t checksum;             /* over the hashes of the DATA frames' payloads */
+  frame_header frame;       /* the one that is being filled */
+  FF_VEC(uint64_t) offsets; /* of the DATA frames */
+  uint64_t checksum;        /* over the hashes of the DATA frames' payloads */
   uint64_t operations, launches, accesses, blocks, words;
   uint32_t since_look;           /* records since the frame's size was looked at */
   uint64_t open_launch;          /* its number */
   uint64_t launch_blocks, block; /* of the open launch: how many, and the one that comes; equal: none is open */
   uint32_t warps, warp;
-  bool marked;                   /* the file's version says so */
-  trace_file_written *told;      /* filled in at the end; NULL: not wanted */
+  bool marked;              /* the file's version says so */
+  trace_file_written *told; /* filled in at the end; NULL: not wanted */
 };
 
 /* ---- bytes to the disk ---- */
@@ -71,7 +72,8 @@ static void write_version(trace_file_writer *w) {
   ff_output_change(w->output, VERSION_AT, &version, 1);
 }
 
-static ff_status create(const char *path, ff_output_kind kind, const trace_file_about *about, trace_file_writer **out, ff_error *error) {
+static ff_status create(const char *path, ff_output_kind kind, const trace_file_about *about, trace_file_writer **out,
+                        ff_error *error) {
   ZSTD_CCtx *compressor = ZSTD_createCCtx(); /* first: a part that was opened stays */
   if (!compressor) return ff_fail(error, FF_LIMIT, "%s: cannot be written: the host is out of memory", path);
   ff_output *output;
@@ -85,7 +87,8 @@ static ff_status create(const char *path, ff_output_kind kind, const trace_file_
   w->compressor = compressor;
   w->coder = pack_coder_create();
   uint8_t start[FILE_HEADER_BYTES] = FILE_MAGIC;
-  w->marked = about->marks || !ff_output_is_file(output); /* what has gone into a pipe cannot be changed when a mark comes */
+  /* what has gone into a pipe cannot be changed when a mark comes */
+  w->marked = about->marks || !ff_output_is_file(output);
   start[VERSION_AT] = w->marked ? TRACE_FILE_VERSION : TRACE_FILE_UNMARKED;
   write_bytes(w, start, sizeof start);
   write_about(w, about);
@@ -98,7 +101,8 @@ ff_status trace_file_create(const char *path, const trace_file_about *about, tra
   return create(path, FF_OUTPUT_KEPT, about, out, error);
 }
 
-ff_status trace_file_create_part(const char *path, const trace_file_about *about, trace_file_writer **out, ff_error *error) {
+ff_status trace_file_create_part(const char *path, const trace_file_about *about, trace_file_writer **out,
+                                 ff_error *error) {
   return create(path, FF_OUTPUT_PART, about, out, error);
 }
 
@@ -152,7 +156,8 @@ static void open_launch(trace_file_writer *w, const trace_launch *launch) {
 static const uint64_t only_exit[1] = {TRACE_EXIT};
 
 void trace_file_seek(trace_file_writer *w, uint64_t block, uint32_t warp) {
-  while (w->block < w->launch_blocks && (w->block < block || (w->block == block && w->warp < warp))) trace_file_put_record(w, only_exit);
+  while (w->block < w->launch_blocks && (w->block < block || (w->block == block && w->warp < warp)))
+    trace_file_put_record(w, only_exit);
 }
 
 void trace_file_put_operation(trace_file_writer *w, const trace_op *op) {
@@ -207,10 +212,13 @@ static void write_index(trace_file_writer *w, const trace_file_about *about) {
   pack_number(to, about->note_count);
   for (uint32_t i = 0; i < about->note_count; i++) put_text(to, about->notes[i]);
   const trace_file_totals *t = &about->totals;
-  const uint64_t totals[] = {t->warp_instructions, t->thread_instructions, t->warp_accesses, t->sectors, t->blocks, t->divergent_branches, t->barriers,
-                             w->operations, w->launches, w->blocks, w->accesses, w->words, w->checksum, w->offsets.count};
+  const uint64_t totals[] = {
+      t->warp_instructions, t->thread_instructions, t->warp_accesses, t->sectors, t->blocks,   t->divergent_branches,
+      t->barriers,          w->operations,          w->launches,      w->blocks,  w->accesses, w->words,
+      w->checksum,          w->offsets.count};
   for (size_t i = 0; i < sizeof totals / sizeof totals[0]; i++) pack_number(to, totals[i]);
-  for (size_t i = 0; i < w->offsets.count; i++) pack_number(to, w->offsets.items[i] - (i ? w->offsets.items[i - 1] : 0));
+  for (size_t i = 0; i < w->offsets.count; i++)
+    pack_number(to, w->offsets.items[i] - (i ? w->offsets.items[i - 1] : 0));
   uint64_t offset = w->written;
   write_frame(w, &(frame_header){.kind = FRAME_INDEX, .number = w->offsets.count});
   uint8_t end[FILE_END_BYTES];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The future as a table of 2 MiB pieces, made when an address in them is first used; each of their pages has its uses as
- * runs of consecutive positions, because neighbouring blocks mostly share pages or follow each other. */
+/* The future as a table of 2 MiB pieces, made when an address in them is first used; each of their pages has its uses
+ * as runs of consecutive positions, because neighbouring blocks mostly share pages or follow each other. */
 #include "trace/future.h"
 
 #include <pthread.h>
@@ -11,7 +11,9 @@
 
 enum { PAGE_SHIFT = 12, PIECE_SHIFT = 21, PIECE_PAGES = 1 << (PIECE_SHIFT - PAGE_SHIFT) };
 
-typedef struct run { uint64_t first, last; } run; /* positions, both inclusive */
+typedef struct run {
+  uint64_t first, last;
+} run; /* positions, both inclusive */
 typedef struct page_uses {
   run *runs;
   uint32_t count, capacity;
@@ -27,9 +29,9 @@ struct trace_future {
   pthread_mutex_t mutex;
   pthread_cond_t completed;
   bool complete;
-  piece **pieces;        /* open addressing; NULL: empty */
+  piece **pieces; /* open addressing; NULL: empty */
   size_t piece_count, piece_capacity;
-  piece *last_found;     /* by the recorder */
+  piece *last_found;      /* by the recorder */
   FF_VEC(uint64_t) bases; /* by launch: the position of its first block */
   FF_VEC(uint64_t) order; /* pages in the order of their first touches */
   uint64_t next_position;
@@ -140,7 +142,8 @@ static void warp_uses(trace_future *f, trace_reader *reader, trace_chunk *chunk,
   trace_cursor_close(reader, &cursor);
 }
 
-void trace_future_block(trace_future *f, trace_reader *reader, trace_chunk *chunk, const trace_launch *launch, uint64_t block) {
+void trace_future_block(trace_future *f, trace_reader *reader, trace_chunk *chunk, const trace_launch *launch,
+                        uint64_t block) {
   uint64_t position = trace_future_position(f, launch, block);
   for (uint32_t w = 0; w < launch->warps_per_block; w++) warp_uses(f, reader, chunk, w, position);
 }

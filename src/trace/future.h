@@ -23,11 +23,14 @@ void trace_future_free(trace_future *future);
 
 /* ---- one thread records ---- */
 
-void trace_future_launch(trace_future *future, const trace_launch *launch); /* in the program's order, before its blocks */
+/* in the program's order, before its blocks */
+void trace_future_launch(trace_future *future, const trace_launch *launch);
 void trace_future_range(trace_future *future, uint64_t address, uint64_t bytes); /* copied or set by the GPU */
 /* All pages that the block's accesses reach. The reader has taken the chunk and not released it. */
-void trace_future_block(trace_future *future, trace_reader *reader, trace_chunk *chunk, const trace_launch *launch, uint64_t block);
-void trace_future_touch(trace_future *future, uint64_t address); /* as time goes on; only a page's first touch is kept */
+void trace_future_block(trace_future *future, trace_reader *reader, trace_chunk *chunk, const trace_launch *launch,
+                        uint64_t block);
+/* as time goes on; only a page's first touch is kept */
+void trace_future_touch(trace_future *future, uint64_t address);
 void trace_future_complete(trace_future *future);
 
 /* ---- when it is complete ---- */

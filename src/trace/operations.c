@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operations as bytes (operations.h): for each kind what is written and, in the same order, what is read and checked. */
+/* Operations as bytes (operations.h): for each kind what is written and, in the same order, what is read and
+ * checked. */
 #include "trace/operations.h"
 
 #include <stdlib.h>
@@ -8,16 +9,32 @@
 enum { BLOCKING = 128, THREADS_MAX = 1024 };
 
 const char *operation_kind_name(trace_op_kind kind) {
-  static const char *const names[] = {
-      [TRACE_OP_ALLOC] = "allocate", [TRACE_OP_FREE] = "free", [TRACE_OP_COPY] = "copy", [TRACE_OP_SET] = "set",
-      [TRACE_OP_LAUNCH] = "launch", [TRACE_OP_STREAM_CREATE] = "create stream", [TRACE_OP_STREAM_DESTROY] = "destroy stream",
-      [TRACE_OP_EVENT_RECORD] = "record event", [TRACE_OP_STREAM_WAIT] = "stream waits for event",
-      [TRACE_OP_SYNC_STREAM] = "synchronise stream", [TRACE_OP_SYNC_EVENT] = "synchronise event",
-      [TRACE_OP_SYNC_DEVICE] = "synchronise device", [TRACE_OP_HOST] = "host call", [TRACE_OP_HOST_TOUCH] = "host touch",
-      [TRACE_OP_ADVISE] = "advise", [TRACE_OP_PREFETCH] = "prefetch", [TRACE_OP_MODULE] = "module",
-      [TRACE_OP_RESERVE] = "reserve", [TRACE_OP_UNRESERVE] = "free reservation", [TRACE_OP_CREATE] = "create memory",
-      [TRACE_OP_RELEASE] = "release memory", [TRACE_OP_MAP] = "map", [TRACE_OP_UNMAP] = "unmap", [TRACE_OP_SET_ACCESS] = "set access",
-      [TRACE_OP_STREAM_SMS] = "SMs of stream", [TRACE_OP_END] = "end"};
+  static const char *const names[] = {[TRACE_OP_ALLOC] = "allocate",
+                                      [TRACE_OP_FREE] = "free",
+                                      [TRACE_OP_COPY] = "copy",
+                                      [TRACE_OP_SET] = "set",
+                                      [TRACE_OP_LAUNCH] = "launch",
+                                      [TRACE_OP_STREAM_CREATE] = "create stream",
+                                      [TRACE_OP_STREAM_DESTROY] = "destroy stream",
+                                      [TRACE_OP_EVENT_RECORD] = "record event",
+                                      [TRACE_OP_STREAM_WAIT] = "stream waits for event",
+                                      [TRACE_OP_SYNC_STREAM] = "synchronise stream",
+                                      [TRACE_OP_SYNC_EVENT] = "synchronise event",
+                                      [TRACE_OP_SYNC_DEVICE] = "synchronise device",
+                                      [TRACE_OP_HOST] = "host call",
+                                      [TRACE_OP_HOST_TOUCH] = "host touch",
+                                      [TRACE_OP_ADVISE] = "advise",
+                                      [TRACE_OP_PREFETCH] = "prefetch",
+                                      [TRACE_OP_MODULE] = "module",
+                                      [TRACE_OP_RESERVE] = "reserve",
+                                      [TRACE_OP_UNRESERVE] = "free reservation",
+                                      [TRACE_OP_CREATE] = "create memory",
+                                      [TRACE_OP_RELEASE] = "release memory",
+                                      [TRACE_OP_MAP] = "map",
+                                      [TRACE_OP_UNMAP] = "unmap",
+                                      [TRACE_OP_SET_ACCESS] = "set access",
+                                      [TRACE_OP_STREAM_SMS] = "SMs of stream",
+                                      [TRACE_OP_END] = "end"};
   return (size_t)kind < sizeof names / sizeof names[0] && names[kind] ? names[kind] : "?";
 }
 
@@ -78,7 +95,8 @@ static void put_launch(pack_bytes *to, const trace_launch *launch, operation_nam
   char **name = name_of(names, launch->kernel_index);
   bool named = *name && !strcmp(*name, launch->kernel) && symbol_of(*name) == launch->symbol;
   pack_number(to, launch->kernel_index);
-  pack_byte(to, (uint8_t)(launch->cooperative | !named << 1 | (launch->smids != 0) << 2 | (!named && launch->symbol) << 3));
+  pack_byte(to,
+            (uint8_t)(launch->cooperative | !named << 1 | (launch->smids != 0) << 2 | (!named && launch->symbol) << 3));
   if (launch->smids) pack_number(to, launch->smids);
   for (int i = 0; !named && launch->symbol && i < 8; i++) pack_byte(to, (uint8_t)(launch->symbol >> 8 * i));
   if (!named) {
@@ -103,20 +121,26 @@ void operation_put(pack_bytes *to, const trace_op *op, operation_names *names) {
   pack_byte(to, (uint8_t)(op->kind | (op->blocking ? BLOCKING : 0)));
   pack_number(to, op->stream);
   switch (op->kind) {
-  case TRACE_OP_ALLOC: case TRACE_OP_RESERVE: case TRACE_OP_CREATE:
+  case TRACE_OP_ALLOC:
+  case TRACE_OP_RESERVE:
+  case TRACE_OP_CREATE:
     pack_number(to, op->alloc.address);
     pack_number(to, op->alloc.bytes);
     pack_byte(to, (uint8_t)(op->alloc.memory | op->alloc.initialised << 2));
     pack_number(to, op->alloc.id);
     put_text(to, op->alloc.name, strnlen(op->alloc.name, sizeof op->alloc.name));
     break;
-  case TRACE_OP_MAP: case TRACE_OP_UNMAP: case TRACE_OP_SET_ACCESS: case TRACE_OP_UNRESERVE:
+  case TRACE_OP_MAP:
+  case TRACE_OP_UNMAP:
+  case TRACE_OP_SET_ACCESS:
+  case TRACE_OP_UNRESERVE:
     pack_number(to, op->map.address);
     pack_number(to, op->map.bytes);
     pack_number(to, op->map.offset);
     pack_number(to, op->map.memory);
     break;
-  case TRACE_OP_FREE: case TRACE_OP_RELEASE:
+  case TRACE_OP_FREE:
+  case TRACE_OP_RELEASE:
     pack_number(to, op->free.address);
     pack_number(to, op->free.id);
     break;
@@ -132,13 +156,16 @@ void operation_put(pack_bytes *to, const trace_op *op, operation_names *names) {
   case TRACE_OP_STREAM_SMS:
     for (uint32_t i = 0; i < TRACE_SMS_MAX / 64; i++) pack_number(to, op->sms.mask[i]);
     break;
-  case TRACE_OP_EVENT_RECORD: case TRACE_OP_STREAM_WAIT: case TRACE_OP_SYNC_EVENT: pack_number(to, op->event.event); break;
+  case TRACE_OP_EVENT_RECORD:
+  case TRACE_OP_STREAM_WAIT:
+  case TRACE_OP_SYNC_EVENT: pack_number(to, op->event.event); break;
   case TRACE_OP_HOST_TOUCH:
     pack_number(to, op->touch.address);
     pack_number(to, op->touch.bytes);
     pack_byte(to, op->touch.write);
     break;
-  case TRACE_OP_ADVISE: case TRACE_OP_PREFETCH:
+  case TRACE_OP_ADVISE:
+  case TRACE_OP_PREFETCH:
     pack_number(to, op->hint.address);
     pack_number(to, op->hint.bytes);
     pack_number(to, (uint32_t)op->hint.advice);
@@ -148,14 +175,21 @@ void operation_put(pack_bytes *to, const trace_op *op, operation_names *names) {
     pack_number(to, op->module.id);
     put_text(to, op->module.ptx, op->module.bytes);
     break;
-  case TRACE_OP_STREAM_DESTROY: case TRACE_OP_SYNC_STREAM: case TRACE_OP_SYNC_DEVICE: case TRACE_OP_HOST: case TRACE_OP_END: break;
+  case TRACE_OP_STREAM_DESTROY:
+  case TRACE_OP_SYNC_STREAM:
+  case TRACE_OP_SYNC_DEVICE:
+  case TRACE_OP_HOST:
+  case TRACE_OP_END: break;
   }
 }
 
 /* ---- reading ---- */
 
 /* A reader that goes on after a mistake and remembers it: checked once an operation. */
-typedef struct taker { pack_view *from; const char *wrong; } taker;
+typedef struct taker {
+  pack_view *from;
+  const char *wrong;
+} taker;
 
 static void refuse(taker *t, const char *why) {
   if (!t->wrong) t->wrong = why;
@@ -200,7 +234,8 @@ static const char *take_text(taker *t, uint64_t limit, uint64_t *length) {
 
 /* Rows that begin a pitch apart, all of them below the limit of addresses. */
 static void check_rows(taker *t, uint64_t address, uint64_t width, uint64_t height, uint64_t pitch) {
-  if (height && (width > OPERATION_ADDRESS_MAX - address || (height - 1) * pitch > OPERATION_ADDRESS_MAX - address - width))
+  if (height &&
+      (width > OPERATION_ADDRESS_MAX - address || (height - 1) * pitch > OPERATION_ADDRESS_MAX - address - width))
     refuse(t, "its rows go beyond all addresses");
 }
 
@@ -252,7 +287,8 @@ static void take_shape(taker *t, trace_launch *launch) {
   for (int i = 0; i < 3; i++) launch->block[i] = (uint32_t)take(t, THREADS_MAX);
   for (int i = 0; i < 3; i++) {
     threads *= launch->block[i];
-    blocks = launch->grid[i] && blocks > OPERATION_BLOCKS_MAX / launch->grid[i] ? OPERATION_BLOCKS_MAX + 1 : blocks * launch->grid[i];
+    blocks = launch->grid[i] && blocks > OPERATION_BLOCKS_MAX / launch->grid[i] ? OPERATION_BLOCKS_MAX + 1
+                                                                                : blocks * launch->grid[i];
   }
   if (!threads || threads > THREADS_MAX) refuse(t, "a launch with no threads in a block, or more than 1024");
   if (blocks > OPERATION_BLOCKS_MAX) refuse(t, "a launch with too many blocks");
@@ -314,14 +350,20 @@ const char *operation_take(pack_view *from, trace_op *op, trace_launch *launch, 
   op->blocking = kind & BLOCKING;
   op->stream = take32(&t);
   switch (op->kind) {
-  case TRACE_OP_ALLOC: case TRACE_OP_RESERVE: case TRACE_OP_CREATE: take_alloc(&t, op); break;
-  case TRACE_OP_MAP: case TRACE_OP_UNMAP: case TRACE_OP_SET_ACCESS: case TRACE_OP_UNRESERVE:
+  case TRACE_OP_ALLOC:
+  case TRACE_OP_RESERVE:
+  case TRACE_OP_CREATE: take_alloc(&t, op); break;
+  case TRACE_OP_MAP:
+  case TRACE_OP_UNMAP:
+  case TRACE_OP_SET_ACCESS:
+  case TRACE_OP_UNRESERVE:
     op->map.address = take_address(&t);
     op->map.bytes = take_bytes(&t, op->map.address);
     op->map.offset = take_address(&t);
     op->map.memory = take32(&t);
     break;
-  case TRACE_OP_FREE: case TRACE_OP_RELEASE:
+  case TRACE_OP_FREE:
+  case TRACE_OP_RELEASE:
     op->free.address = take_address(&t);
     op->free.id = take32(&t);
     break;
@@ -335,15 +377,21 @@ const char *operation_take(pack_view *from, trace_op *op, trace_launch *launch, 
   case TRACE_OP_STREAM_SMS:
     for (uint32_t i = 0; i < TRACE_SMS_MAX / 64; i++) op->sms.mask[i] = take(&t, UINT64_MAX);
     break;
-  case TRACE_OP_EVENT_RECORD: case TRACE_OP_STREAM_WAIT: case TRACE_OP_SYNC_EVENT: op->event.event = take32(&t); break;
+  case TRACE_OP_EVENT_RECORD:
+  case TRACE_OP_STREAM_WAIT:
+  case TRACE_OP_SYNC_EVENT: op->event.event = take32(&t); break;
   case TRACE_OP_HOST_TOUCH:
     op->touch.address = take_address(&t);
     op->touch.bytes = take_bytes(&t, op->touch.address);
     op->touch.write = take_flags(&t, 1);
     break;
-  case TRACE_OP_ADVISE: case TRACE_OP_PREFETCH: take_hint(&t, op); break;
+  case TRACE_OP_ADVISE:
+  case TRACE_OP_PREFETCH: take_hint(&t, op); break;
   case TRACE_OP_MODULE: take_module(&t, op); break;
-  case TRACE_OP_STREAM_DESTROY: case TRACE_OP_SYNC_STREAM: case TRACE_OP_SYNC_DEVICE: case TRACE_OP_HOST: break;
+  case TRACE_OP_STREAM_DESTROY:
+  case TRACE_OP_SYNC_STREAM:
+  case TRACE_OP_SYNC_DEVICE:
+  case TRACE_OP_HOST: break;
   default: refuse(&t, "an operation of an unknown kind");
   }
   return t.wrong;

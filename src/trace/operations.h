@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operations of a program as bytes and back: the TEXT column of a trace file's frames (pack.h).
  *
- *   kind | 128 if blocking, stream, then the kind's own numbers in the order of trace_op; texts with their length in front
+ *   kind | 128 if blocking, stream, then the kind's own numbers in the order of trace_op; texts with their length in
+ *   front
  *
- * A kernel's name stands where it is launched first in a frame, so that each frame can be read alone. What always holds:
- * what is read back is what stream.h and the simulations expect of a program's operations - ranges that do not wrap, a
- * grid whose blocks can be counted - or it is refused; what bounds loops and tables in a simulation is limited here. */
+ * A kernel's name stands where it is launched first in a frame, so that each frame can be read alone. What always
+ * holds: what is read back is what stream.h and the simulations expect of a program's operations - ranges that do not
+ * wrap, a grid whose blocks can be counted - or it is refused; what bounds loops and tables in a simulation is limited
+ * here. */
 #ifndef FF_TRACE_OPERATIONS_H
 #define FF_TRACE_OPERATIONS_H
 
 #include "trace/pack.h"
 
 enum {
-  OPERATION_KERNELS_MAX = 1 << 20,     /* in a frame, and their numbers */
-  OPERATION_PARAMETERS_MAX = 1 << 16,  /* bytes of a launch */
-  OPERATION_PTX_MAX = 64 << 20,        /* bytes of a module's part */
-  OPERATION_ROWS_MAX = 1 << 24,        /* of a copy or a set in two dimensions */
+  OPERATION_KERNELS_MAX = 1 << 20,    /* in a frame, and their numbers */
+  OPERATION_PARAMETERS_MAX = 1 << 16, /* bytes of a launch */
+  OPERATION_PTX_MAX = 64 << 20,       /* bytes of a module's part */
+  OPERATION_ROWS_MAX = 1 << 24,       /* of a copy or a set in two dimensions */
 };
 #define OPERATION_ADDRESS_MAX (UINT64_C(1) << 56)
 #define OPERATION_BLOCKS_MAX (UINT64_C(1) << 40) /* of a launch */
@@ -30,8 +32,9 @@ void operation_names_free(operation_names *names);
 /* Not for TRACE_OP_END. Where pageable host memory lies is left out: it is chance, and no simulation looks at it. */
 void operation_put(pack_bytes *to, const trace_op *op, operation_names *names);
 
-/* The next operation. A launch is written to *launch (its parameters point into `from`, its `chunks` and `id` stay as they
- * are), a module's text points into `from`. NULL: read; else what is wrong with it, as in "...: a launch without threads". */
+/* The next operation. A launch is written to *launch (its parameters point into `from`, its `chunks` and `id` stay as
+ * they are), a module's text points into `from`. NULL: read; else what is wrong with it, as in "...: a launch without
+ * threads". */
 const char *operation_take(pack_view *from, trace_op *op, trace_launch *launch, operation_names *names);
 
 /* "launch", "copy", ... for people. */

@@ -13,18 +13,20 @@ enum { HEADS_MAX = 1 << 16, TABLE_SIZE = 256 }; /* the table's at first */
 #define FULL_MASK UINT32_MAX
 
 /* A stride is believed when it was seen twice in a row, so that one jump (the end of a row) does not disturb it. */
-typedef struct stride { int64_t value, last; } stride;
+typedef struct stride {
+  int64_t value, last;
+} stride;
 
-typedef struct slot { /* an instruction that accesses memory: a pc of a kernel */
+typedef struct slot {                   /* an instruction that accesses memory: a pc of a kernel */
   uint64_t line, warp_line, block_line; /* the first line of its last access, of its first one in a warp, in a block */
   stride in_warp, by_warp, by_block, gap;
-  uint64_t warp, block;                 /* in which it was last met */
-  uint32_t mask;                        /* of its last access */
+  uint64_t warp, block; /* in which it was last met */
+  uint32_t mask;        /* of its last access */
   uint32_t kernel, pc;
 } slot;
 
 typedef struct head {
-  uint64_t word;      /* the record's first word */
+  uint64_t word; /* the record's first word */
   uint32_t kernel;
   uint32_t successor; /* the head that followed it the last time; NOTHING: none yet */
   uint32_t slot;      /* of an ACCESS */
@@ -32,7 +34,10 @@ typedef struct head {
 } head;
 
 /* Numbers by hash, open addressing; NOTHING: empty. */
-typedef struct table { uint32_t *items; size_t size; } table;
+typedef struct table {
+  uint32_t *items;
+  size_t size;
+} table;
 
 struct pack_coder {
   FF_VEC(head) heads;
@@ -40,11 +45,11 @@ struct pack_coder {
   table by_word, by_pc;    /* heads, slots */
   FF_VEC(uint32_t) starts; /* by kernel: the head that a warp begins with */
   uint32_t kernel;
-  uint32_t before;         /* the head that came last in this warp; NOTHING: it begins */
-  uint64_t warp, block;    /* counted from 1 */
-  uint64_t last_line;      /* of any access: where a new instruction's first line is looked for */
-  uint32_t mask;           /* of the warp's access before */
-  bool plain;              /* heads of ENTERs have their trips */
+  uint32_t before;      /* the head that came last in this warp; NOTHING: it begins */
+  uint64_t warp, block; /* counted from 1 */
+  uint64_t last_line;   /* of any access: where a new instruction's first line is looked for */
+  uint32_t mask;        /* of the warp's access before */
+  bool plain;           /* heads of ENTERs have their trips */
 };
 
 /* ---- bytes ---- */
@@ -166,10 +171,16 @@ static uint32_t slot_of(pack_coder *c, uint64_t word) {
   if (c->by_pc.items[at] != NOTHING) return c->by_pc.items[at];
   if (2 * (c->slots.count + 1) > c->by_pc.size) {
     table_clear(&c->by_pc, c->by_pc.size * 2);
-    for (uint32_t i = 0; i < c->slots.count; i++) c->by_pc.items[slot_place(c, c->slots.items[i].pc, c->slots.items[i].kernel)] = i;
+    for (uint32_t i = 0; i < c->slots.count; i++)
+      c->by_pc.items[slot_place(c, c->slots.items[i].pc, c->slots.items[i].kernel)] = i;
     at = slot_place(c, pc, c->kernel);
   }
-  slot fresh = {.kernel = c->kernel, .pc = pc, .line = c->last_line, .warp_line = c->last_line, .block_line = c->last_line, .mask = FULL_MASK};
+  slot fresh = {.kernel = c->kernel,
+                .pc = pc,
+                .line = c->last_line,
+                .warp_line = c->last_line,
+                .block_line = c->last_line,
+                .mask = FULL_MASK};
   FF_PUSH(&c->slots, fresh);
   return c->by_pc.items[at] = (uint32_t)c->slots.count - 1;
 }
@@ -179,7 +190,8 @@ static uint32_t learn_head(pack_coder *c, uint64_t word) {
   if (trace_word_kind(word) == TRACE_ACCESS) fresh.slot = slot_of(c, word);
   if (2 * (c->heads.count + 1) > c->by_word.size) {
     table_clear(&c->by_word, c->by_word.size * 2);
-    for (uint32_t i = 0; i < c->heads.count; i++) c->by_word.items[head_place(c, c->heads.items[i].word, c->heads.items[i].kernel)] = i;
+    for (uint32_t i = 0; i < c->heads.count; i++)
+      c->by_word.items[head_place(c, c->heads.items[i].word, c->heads.items[i].kernel)] = i;
   }
   uint32_t number = (uint32_t)c->heads.count;
   c->by_word.items[head_place(c, word, c->kernel)] = number;
@@ -324,7 +336,12 @@ static bool take_word(pack_view *from, int bytes, uint64_t *word) {
 /* What stream.h says of a record's first word. */
 static bool allowed(uint64_t word) {
   switch (trace_word_kind(word)) {
-  case TRACE_ISSUE: case TRACE_WAIT: case TRACE_BARRIER: case TRACE_ENTER: case TRACE_LEAVE: case TRACE_EXIT: return true;
+  case TRACE_ISSUE:
+  case TRACE_WAIT:
+  case TRACE_BARRIER:
+  case TRACE_ENTER:
+  case TRACE_LEAVE:
+  case TRACE_EXIT: return true;
   case TRACE_ACCESS: return trace_access_lines(word) >= 1 && trace_access_lines(word) <= PACK_LINES_MAX;
   case TRACE_END: break;
   }
@@ -430,7 +447,8 @@ uint32_t pack_take(pack_coder *c, pack_view columns[PACK_COLUMNS], uint64_t *wor
   return take_lines(c, columns, s, words + 2, trace_access_lines(words[0])) ? 2 + trace_access_lines(words[0]) : 0;
 }
 
-bool pack_take_warp(pack_coder *c, pack_view columns[PACK_COLUMNS], trace_writer *to, bool marks, uint32_t *words_left, uint64_t *instructions) {
+bool pack_take_warp(pack_coder *c, pack_view columns[PACK_COLUMNS], trace_writer *to, bool marks, uint32_t *words_left,
+                    uint64_t *instructions) {
   while (*words_left) {
     uint32_t number;
     make_room(c);

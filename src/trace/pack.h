@@ -12,12 +12,13 @@
  *   FURTHER  the same for an access's further lines, from the line before and the instruction's usual distance
  *   LANES    of each line; of the last one less what the mask leaves, so 0
  *   SECTORS  of each line
- *   (WORDS)  behind the head of an ENTER, which is without its trips: by how many they differ from the last ones of that head, zigzag
+ *   (WORDS)  behind the head of an ENTER, which is without its trips: by how many they differ from the last ones of
+ *   that head, zigzag
  *   TEXT     operations (operations.h), in the program's order; records follow the LAUNCH that they are of
  *
  * A *coder* has the state that writer and reader share: the same words in the same order leave the same state. It is
- * forgotten at the end of each frame. What always holds: the reader gives back the words that were put in, or says FF_PARSE;
- * whatever the columns hold, it never reads past them, and gives only words that stream.h allows. */
+ * forgotten at the end of each frame. What always holds: the reader gives back the words that were put in, or says
+ * FF_PARSE; whatever the columns hold, it never reads past them, and gives only words that stream.h allows. */
 #ifndef FF_TRACE_PACK_H
 #define FF_TRACE_PACK_H
 
@@ -25,13 +26,26 @@
 #include "trace/stream.h"
 
 typedef enum pack_column {
-  PACK_HEADS, PACK_WORDS, PACK_MASKS, PACK_FIRST, PACK_FURTHER, PACK_LANES, PACK_SECTORS, PACK_TEXT, PACK_PLANE0,
+  PACK_HEADS,
+  PACK_WORDS,
+  PACK_MASKS,
+  PACK_FIRST,
+  PACK_FURTHER,
+  PACK_LANES,
+  PACK_SECTORS,
+  PACK_TEXT,
+  PACK_PLANE0,
   PACK_PLANES = 7, /* a line number has 54 bits, a distance 55 */
   PACK_COLUMNS = PACK_PLANE0 + PACK_PLANES,
 } pack_column;
 
-typedef struct pack_bytes { uint8_t *items; size_t count, capacity; } pack_bytes; /* FF_VEC(uint8_t) */
-typedef struct pack_view { const uint8_t *at, *end; } pack_view;
+typedef struct pack_bytes {
+  uint8_t *items;
+  size_t count, capacity;
+} pack_bytes; /* FF_VEC(uint8_t) */
+typedef struct pack_view {
+  const uint8_t *at, *end;
+} pack_view;
 
 void pack_byte(pack_bytes *to, uint8_t byte);
 void pack_number(pack_bytes *to, uint64_t number); /* seven bits a byte, the lowest first */
@@ -42,7 +56,8 @@ typedef struct pack_coder pack_coder;
 pack_coder *pack_coder_create(void);
 void pack_coder_free(pack_coder *coder);
 void pack_coder_reset(pack_coder *coder); /* a frame begins */
-void pack_coder_plain(pack_coder *coder); /* before the first record: the head of an ENTER has its trips, as in files of version 1 */
+/* before the first record: the head of an ENTER has its trips, as in files of version 1 */
+void pack_coder_plain(pack_coder *coder);
 /* The words that follow are of this kernel; a kernel keeps what was learnt of it. */
 void pack_coder_kernel(pack_coder *coder, uint32_t kernel);
 void pack_coder_block(pack_coder *coder); /* a block begins: before its first warp */
@@ -56,8 +71,10 @@ void pack_put(pack_coder *coder, pack_bytes columns[PACK_COLUMNS], const uint64_
 #define PACK_RECORD_WORDS (2 + PACK_LINES_MAX)
 uint32_t pack_take(pack_coder *coder, pack_view columns[PACK_COLUMNS], uint64_t *words);
 
-/* The records that follow of a warp, without its EXIT, straight into a stream (of which a part may be pending in the writer), with
- * its marks or as if they had never been; takes their words from *words_left and adds the instructions of their ISSUEs. true: EXIT came. false: no words are left, or (some are) the columns are broken. */
-bool pack_take_warp(pack_coder *coder, pack_view columns[PACK_COLUMNS], trace_writer *to, bool marks, uint32_t *words_left, uint64_t *instructions);
+/* The records that follow of a warp, without its EXIT, straight into a stream (of which a part may be pending in the
+ * writer), with its marks or as if they had never been; takes their words from *words_left and adds the instructions of
+ * their ISSUEs. true: EXIT came. false: no words are left, or (some are) the columns are broken. */
+bool pack_take_warp(pack_coder *coder, pack_view columns[PACK_COLUMNS], trace_writer *to, bool marks,
+                    uint32_t *words_left, uint64_t *instructions);
 
 #endif

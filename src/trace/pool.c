@@ -11,7 +11,8 @@
 #include "trace/trace_private.h"
 
 #define SLAB_BYTES (UINT64_C(2) << 20)
-#define KEEP_BYTES (UINT64_C(16) << 20) /* of free pages, per class: a stream that is fed comes and goes in pieces of this size */
+/* of free pages, per class: a stream that is fed comes and goes in pieces of this size */
+#define KEEP_BYTES (UINT64_C(16) << 20)
 
 struct pool_slab {
   struct pool_slab *next, **link; /* in its class's list, while it has free pages */
@@ -75,7 +76,8 @@ static void page_give(page_pool *pool, trace_page *page) {
   slab->free = page;
   pool->classes[c].free_count++;
   if (slab->free_count++ == 0) list_add(&pool->classes[c].slabs, slab);
-  if (slab->free_count + 1 < slab->places || pool->classes[c].free_count * PAGE_BYTES(c) < SLAB_BYTES + KEEP_BYTES) return;
+  if (slab->free_count + 1 < slab->places || pool->classes[c].free_count * PAGE_BYTES(c) < SLAB_BYTES + KEEP_BYTES)
+    return;
   pool->classes[c].free_count -= slab->free_count;
   list_drop(slab);
   ff_unmap_huge(slab, SLAB_BYTES);

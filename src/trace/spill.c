@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The temporary file for record pages beyond the memory budget. It has no name (O_TMPFILE, or unlinked at once), so it
  * vanishes with the process. Extents are powers of two and are reused, so the file grows with the most bytes spilled at
- * one time, not with the length of the run. A disk that is full only means that the pages stay in memory: the file leaves
- * SPILL_SPARE_BYTES of it to others, the results of the run among them, and is not written to any more from the first failure on. */
+ * one time, not with the length of the run. A disk that is full only means that the pages stay in memory: the file
+ * leaves SPILL_SPARE_BYTES of it to others, the results of the run among them, and is not written to any more from the
+ * first failure on. */
 #define _GNU_SOURCE /* O_TMPFILE */
 #include <errno.h>
 #include <fcntl.h>
@@ -88,7 +89,8 @@ static bool write_runs(int descriptor, const spill_run *runs, uint32_t count, ui
     struct iovec vectors[64];
     uint32_t n = count < 64 ? count : 64;
     for (uint32_t i = 0; i < n; i++)
-      vectors[i] = (struct iovec){(char *)(uintptr_t)runs[i].words + (i ? 0 : done), runs[i].count * UINT64_C(8) - (i ? 0 : done)};
+      vectors[i] = (struct iovec){(char *)(uintptr_t)runs[i].words + (i ? 0 : done),
+                                  runs[i].count * UINT64_C(8) - (i ? 0 : done)};
     ssize_t written = pwritev(descriptor, vectors, (int)n, (off_t)offset);
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0) return false;
@@ -103,8 +105,8 @@ static bool write_runs(int descriptor, const spill_run *runs, uint32_t count, ui
   return true;
 }
 
-/* A write beyond the process's limit of file sizes (RLIMIT_FSIZE) is an error like any other, and no signal to a program
- * that never wrote there itself: SIGXFSZ goes to the thread that writes. */
+/* A write beyond the process's limit of file sizes (RLIMIT_FSIZE) is an error like any other, and no signal to a
+ * program that never wrote there itself: SIGXFSZ goes to the thread that writes. */
 static int write_runs_quietly(int descriptor, const spill_run *runs, uint32_t count, uint64_t offset) {
   sigset_t limit, old;
   sigemptyset(&limit);
@@ -144,7 +146,8 @@ void spill_read(spill_file *file, uint64_t offset, uint64_t *words, uint32_t cou
     ssize_t got = pread(file->descriptor, to, left, (off_t)offset);
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) {
-      fprintf(stderr, "farfault: the temporary file of the access stream cannot be read: %s\n", got ? strerror(errno) : "it ends too early");
+      fprintf(stderr, "farfault: the temporary file of the access stream cannot be read: %s\n",
+              got ? strerror(errno) : "it ends too early");
       exit(74);
     }
     to += got;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The program: its operations in order, its readers, its launches, and the throttle. Chunks are in chunk.c.
  *
- *   appended_count - (operations that it is past) <= OPS_OUTSTANDING for each reader that works (trace_private.h: trace_op_append waits for it)
- *   freed_count == min over readers of operations they are past
+ *   appended_count - (operations that it is past) <= OPS_OUTSTANDING for each reader that works (trace_private.h:
+ *   trace_op_append waits for it) freed_count == min over readers of operations they are past
  *
  * A launch lives as long as someone refers to it: the producer until trace_launch_finish, its operation until all
  * readers are past that, and each reader until it has released every block (or skipped the launch). */
@@ -16,8 +16,9 @@
 #include "base/check.h"
 #include "trace/trace_private.h"
 
-enum { BLOCK_WINDOW = 64 };         /* blocks beyond the slowest reader's next that may always start */
-enum { FED_WINDOW = 4 };            /* the same where they are fed one after the other: little is gained by running ahead */
+enum { BLOCK_WINDOW = 64 }; /* blocks beyond the slowest reader's next that may always start */
+/* the same where they are fed one after the other: little is gained by running ahead */
+enum { FED_WINDOW = 4 };
 #define DEFAULT_BUDGET (UINT64_C(256) << 20)
 
 trace_program *trace_program_create(uint64_t memory_budget) {
@@ -162,10 +163,12 @@ uint64_t launch_slowest(const trace_launch *launch) {
 
 /* ---- the throttle ---- */
 
-/* A stream that is fed is woken when half of what may lie there is gone (`wanted`: or its block is nearly the next one): a
- * wake for each block would cost more than to read it. */
+/* A stream that is fed is woken when half of what may lie there is gone (`wanted`: or its block is nearly the next
+ * one): a wake for each block would cost more than to read it. */
 void program_signal_room(trace_program *program, bool wanted) {
-  if (!program->room_waiters || (program->window == FED_WINDOW && !wanted && program->memory_bytes > program->ahead / 2)) return;
+  if (!program->room_waiters ||
+      (program->window == FED_WINDOW && !wanted && program->memory_bytes > program->ahead / 2))
+    return;
   pthread_mutex_lock(&program->mutex);
   pthread_cond_broadcast(&program->room);
   pthread_mutex_unlock(&program->mutex);
@@ -181,7 +184,8 @@ void program_signal_waiting(trace_program *program) {
 
 /* The readers for which a writer may wait. */
 static uint64_t readers_working(const trace_program *program) {
-  return program->active & ~program->deferred & ~(program->waiting_op | program->waiting_chunk | program->waiting_other);
+  return program->active & ~program->deferred &
+         ~(program->waiting_op | program->waiting_chunk | program->waiting_other);
 }
 
 /* Whether no working reader holds the block back. */

@@ -15,7 +15,8 @@
  *   - memory is bounded: record pages beyond the budget go to an unlinked temporary file as they fill, and come back
  *     when read; trace_block_wait() holds exec back from *starting* blocks that no reader will need soon. A block that
  *     runs is never held back, so blocks that wait for each other cannot deadlock with the throttle;
- *   - writers wait only for readers that work, never for one that waits itself (trace_private.h says why that is enough).
+ *   - writers wait only for readers that work, never for one that waits itself (trace_private.h says why that is
+ *     enough).
  *
  * Record words (uint64_t, in a warp's stream, in program order of that warp):
  *   ISSUE   kind:4 | n:16 warp instructions | memory:16 extra cycles of shared/local/constant passes | sfu:14 | fp64:14
@@ -31,11 +32,13 @@
  *   ENTER   kind:4 | trips:28 of the block's loop, as known before it from registers; 0: not known | pc:32
  *   LEAVE   kind:4 | unused:28 | pc:32. Both are of an offload candidate block (offload/candidates.h), where lanes of the
  *           warp come to it and when they have all left it; pc is the block's first instruction. Only in streams that
- *           are asked for them (trace_program_mark); pairs do not nest, and between the two is no BARRIER and nothing of other lanes.
+ *           are asked for them (trace_program_mark); pairs do not nest, and between the two is no BARRIER and nothing
+ *           of other lanes.
  *
- * An ISSUE holds what a warp executes until its next ACCESS, WAIT, BARRIER or EXIT, or as much of that as fits. A mark cuts one in
- * two, but where one is full does not depend on marks: two ISSUEs with nothing but marks between them were one without those, exactly
- * if together they fit (trace_copy_word). So a stream whose marks are left out is, word by word, the one that never had any.
+ * An ISSUE holds what a warp executes until its next ACCESS, WAIT, BARRIER or EXIT, or as much of that as fits. A mark
+ * cuts one in two, but where one is full does not depend on marks: two ISSUEs with nothing but marks between them were
+ * one without those, exactly if together they fit (trace_copy_word). So a stream whose marks are left out is, word by
+ * word, the one that never had any.
  *   EXIT    the last record of every warp. */
 #ifndef FF_TRACE_STREAM_H
 #define FF_TRACE_STREAM_H
@@ -48,15 +51,21 @@
 
 typedef enum trace_kind {
   TRACE_END = 0, /* zero word: end of a page; readers never see it */
-  TRACE_ISSUE, TRACE_ACCESS, TRACE_WAIT, TRACE_BARRIER, TRACE_ENTER, TRACE_LEAVE, TRACE_EXIT,
+  TRACE_ISSUE,
+  TRACE_ACCESS,
+  TRACE_WAIT,
+  TRACE_BARRIER,
+  TRACE_ENTER,
+  TRACE_LEAVE,
+  TRACE_EXIT,
 } trace_kind;
 
 typedef enum trace_access_op { TRACE_LOAD, TRACE_STORE, TRACE_ATOMIC, TRACE_PREFETCH } trace_access_op;
-enum { /* ACCESS flags */
-  TRACE_BYPASS_L1 = 1, /* .cg .cv volatile relaxed...: served by the L2 */
-  TRACE_READ_ONLY = 2, /* .nc */
-  TRACE_RETURNS = 4,   /* an atomic whose result is used: counts as a load */
-  TRACE_STREAMING = 8, /* .cs .lu */
+enum {                      /* ACCESS flags */
+       TRACE_BYPASS_L1 = 1, /* .cg .cv volatile relaxed...: served by the L2 */
+       TRACE_READ_ONLY = 2, /* .nc */
+       TRACE_RETURNS = 4,   /* an atomic whose result is used: counts as a load */
+       TRACE_STREAMING = 8, /* .cs .lu */
 };
 
 #define TRACE_LINE_BYTES 128u
@@ -72,7 +81,8 @@ static inline uint32_t trace_issue_memory(uint64_t w) { return w >> 20 & 0xffff;
 static inline uint32_t trace_issue_sfu(uint64_t w) { return w >> 36 & 0x3fff; }
 static inline uint32_t trace_issue_fp64(uint64_t w) { return w >> 50 & 0x3fff; }
 static inline bool trace_issues_fit(uint64_t a, uint64_t b) { /* into one */
-  return trace_issue_count(a) + trace_issue_count(b) <= TRACE_ISSUE_MAX && trace_issue_memory(a) + trace_issue_memory(b) <= TRACE_ISSUE_MAX;
+  return trace_issue_count(a) + trace_issue_count(b) <= TRACE_ISSUE_MAX &&
+         trace_issue_memory(a) + trace_issue_memory(b) <= TRACE_ISSUE_MAX;
 }
 static inline trace_access_op trace_access_operation(uint64_t w) { return (trace_access_op)(w >> 4 & 3); }
 static inline uint32_t trace_access_bytes(uint64_t w) { return 1u << (w >> 6 & 7); }
@@ -92,21 +102,37 @@ static inline uint32_t trace_barrier_expected(uint64_t w) { return w >> 16 & 0xf
 /* ---- operations ---- */
 
 typedef enum trace_op_kind {
-  TRACE_OP_ALLOC, TRACE_OP_FREE, TRACE_OP_COPY, TRACE_OP_SET, TRACE_OP_LAUNCH,
-  TRACE_OP_STREAM_CREATE, TRACE_OP_STREAM_DESTROY,
-  TRACE_OP_EVENT_RECORD, TRACE_OP_STREAM_WAIT, /* stream waits for event */
-  TRACE_OP_SYNC_STREAM, TRACE_OP_SYNC_EVENT, TRACE_OP_SYNC_DEVICE, /* the host waits */
-  TRACE_OP_HOST,     /* an API call that only costs host time (a query, ...) */
-  TRACE_OP_HOST_TOUCH, /* the host read or wrote managed memory, some of each page; 0 bytes: from here on such touches are recorded */
-  TRACE_OP_ADVISE, TRACE_OP_PREFETCH, /* cudaMemAdvise, cudaMemPrefetchAsync */
+  TRACE_OP_ALLOC,
+  TRACE_OP_FREE,
+  TRACE_OP_COPY,
+  TRACE_OP_SET,
+  TRACE_OP_LAUNCH,
+  TRACE_OP_STREAM_CREATE,
+  TRACE_OP_STREAM_DESTROY,
+  TRACE_OP_EVENT_RECORD,
+  TRACE_OP_STREAM_WAIT, /* stream waits for event */
+  TRACE_OP_SYNC_STREAM,
+  TRACE_OP_SYNC_EVENT,
+  TRACE_OP_SYNC_DEVICE, /* the host waits */
+  TRACE_OP_HOST,        /* an API call that only costs host time (a query, ...) */
+  /* the host read or wrote managed memory, some of each page; 0 bytes: from here on such touches are recorded */
+  TRACE_OP_HOST_TOUCH,
+  TRACE_OP_ADVISE,
+  TRACE_OP_PREFETCH, /* cudaMemAdvise, cudaMemPrefetchAsync */
   TRACE_OP_MODULE,   /* code of the launches that follow; takes no time */
   /* Virtual memory management: addresses and memory apart. None of these waits for the device. */
-  TRACE_OP_RESERVE, TRACE_OP_UNRESERVE, /* a range of addresses (cuMemAddressReserve, cuMemAddressFree) */
-  TRACE_OP_CREATE, TRACE_OP_RELEASE,    /* memory without an address (cuMemCreate); released, it stays while it is mapped somewhere */
-  TRACE_OP_MAP, TRACE_OP_UNMAP,         /* cuMemMap; cuMemUnmap of all mappings in the range, each of which lies in it whole */
-  TRACE_OP_SET_ACCESS,                  /* cuMemSetAccess */
-  TRACE_OP_STREAM_SMS, /* launches of this stream from here on have blocks only on some SMs (a green context's); takes no time */
-  TRACE_OP_END,      /* the program is over */
+  TRACE_OP_RESERVE,
+  TRACE_OP_UNRESERVE, /* a range of addresses (cuMemAddressReserve, cuMemAddressFree) */
+  /* memory without an address (cuMemCreate); released, it stays while it is mapped somewhere */
+  TRACE_OP_CREATE,
+  TRACE_OP_RELEASE,
+  /* cuMemMap; cuMemUnmap of all mappings in the range, each of which lies in it whole */
+  TRACE_OP_MAP,
+  TRACE_OP_UNMAP,
+  TRACE_OP_SET_ACCESS, /* cuMemSetAccess */
+  /* launches of this stream from here on have blocks only on some SMs (a green context's); takes no time */
+  TRACE_OP_STREAM_SMS,
+  TRACE_OP_END, /* the program is over */
 } trace_op_kind;
 
 typedef enum trace_memory_kind {
@@ -119,45 +145,90 @@ typedef enum trace_memory_kind {
 typedef enum trace_direction { TRACE_H2D, TRACE_D2H, TRACE_D2D, TRACE_H2H } trace_direction;
 
 typedef enum trace_advice { /* numbered as CUDA does */
-  TRACE_ADVICE_SET_READ_MOSTLY = 1, TRACE_ADVICE_UNSET_READ_MOSTLY, TRACE_ADVICE_SET_PREFERRED_LOCATION,
-  TRACE_ADVICE_UNSET_PREFERRED_LOCATION, TRACE_ADVICE_SET_ACCESSED_BY, TRACE_ADVICE_UNSET_ACCESSED_BY,
+                            TRACE_ADVICE_SET_READ_MOSTLY = 1,
+                            TRACE_ADVICE_UNSET_READ_MOSTLY,
+                            TRACE_ADVICE_SET_PREFERRED_LOCATION,
+                            TRACE_ADVICE_UNSET_PREFERRED_LOCATION,
+                            TRACE_ADVICE_SET_ACCESSED_BY,
+                            TRACE_ADVICE_UNSET_ACCESSED_BY,
 } trace_advice;
 
-#define TRACE_STREAM_LEGACY 0u /* the default stream: waits for all blocking streams and they for it */
+#define TRACE_STREAM_LEGACY 0u       /* the default stream: waits for all blocking streams and they for it */
 #define TRACE_STREAM_NON_BLOCKING 1u /* flag of TRACE_OP_STREAM_CREATE */
 
 #define TRACE_SMS_MAX 256u
-typedef struct trace_sms { uint64_t mask[TRACE_SMS_MAX / 64]; } trace_sms; /* SM i: bit i % 64 of mask[i / 64]; none: every SM of the device */
+/* SM i: bit i % 64 of mask[i / 64]; none: every SM of the device */
+typedef struct trace_sms {
+  uint64_t mask[TRACE_SMS_MAX / 64];
+} trace_sms;
 
 typedef struct trace_launch trace_launch;
 
 typedef struct trace_op {
   trace_op_kind kind;
-  uint32_t stream;      /* stream number; 0 is the legacy default stream; numbers are never reused */
-  uint64_t sequence;    /* position in the program, from 0; set by trace_op_append */
-  bool blocking;        /* the host call returns only when the operation is over (cudaMemcpy) */
+  uint32_t stream;   /* stream number; 0 is the legacy default stream; numbers are never reused */
+  uint64_t sequence; /* position in the program, from 0; set by trace_op_append */
+  bool blocking;     /* the host call returns only when the operation is over (cudaMemcpy) */
   union {
-    struct { uint64_t address, bytes; trace_memory_kind memory; uint32_t id; char name[64]; bool initialised; } alloc; /* initialised: a module variable; name: "cudaMalloc #3" or a variable's */
+    /* initialised: a module variable; name: "cudaMalloc #3" or a variable's */
+    struct {
+      uint64_t address, bytes;
+      trace_memory_kind memory;
+      uint32_t id;
+      char name[64];
+      bool initialised;
+    } alloc;
     /* RESERVE has `alloc`, too; CREATE without address, and with an id of its own kind */
-    struct { uint64_t address; uint32_t id; } free; /* RELEASE: the CREATE's id, no address */
-    struct { uint64_t address, bytes, offset; uint32_t memory; } map; /* memory: the CREATE's id; UNMAP, SET_ACCESS, UNRESERVE: only the range */
+    struct {
+      uint64_t address;
+      uint32_t id;
+    } free; /* RELEASE: the CREATE's id, no address */
+    /* memory: the CREATE's id; UNMAP, SET_ACCESS, UNRESERVE: only the range */
+    struct {
+      uint64_t address, bytes, offset;
+      uint32_t memory;
+    } map;
     /* width/height/pitches in bytes: a 1D copy has height 1. Pageable host memory has address 0. */
-    struct { uint64_t to, from, width, height, to_pitch, from_pitch; trace_direction direction; bool pinned; } copy;
-    struct { uint64_t to, width, height, pitch; } set;
+    struct {
+      uint64_t to, from, width, height, to_pitch, from_pitch;
+      trace_direction direction;
+      bool pinned;
+    } copy;
+    struct {
+      uint64_t to, width, height, pitch;
+    } set;
     trace_launch *launch;
-    struct { uint32_t flags; } stream_create;
-    trace_sms sms;        /* STREAM_SMS */
-    struct { uint32_t event; } event; /* EVENT_RECORD, STREAM_WAIT, SYNC_EVENT; a number per *recording*, never reused */
-    struct { uint64_t address, bytes; bool write; } touch;
-    struct { uint64_t address, bytes; int32_t advice, device; } hint; /* a trace_advice; device -1: the CPU */
-    struct { const char *ptx; uint64_t bytes; uint32_t id; } module; /* a translation unit of it; the text lives as long as the program (trace_keep) */
+    struct {
+      uint32_t flags;
+    } stream_create;
+    trace_sms sms; /* STREAM_SMS */
+    /* EVENT_RECORD, STREAM_WAIT, SYNC_EVENT; a number per *recording*, never reused */
+    struct {
+      uint32_t event;
+    } event;
+    struct {
+      uint64_t address, bytes;
+      bool write;
+    } touch;
+    struct {
+      uint64_t address, bytes;
+      int32_t advice, device;
+    } hint; /* a trace_advice; device -1: the CPU */
+    /* a translation unit of it; the text lives as long as the program (trace_keep) */
+    struct {
+      const char *ptx;
+      uint64_t bytes;
+      uint32_t id;
+    } module;
   };
 } trace_op;
 
 struct trace_chunk;
 
 #define TRACE_USES_MAX 64u
-typedef struct trace_use { uint64_t address, bytes; } trace_use; /* an allocation, whole */
+typedef struct trace_use {
+  uint64_t address, bytes;
+} trace_use; /* an allocation, whole */
 
 /* A number for a function's name in the PTX, which may be any length: FNV-1a of 64 bits, never 0. */
 static inline uint64_t trace_symbol(const char *name) {
@@ -167,22 +238,26 @@ static inline uint64_t trace_symbol(const char *name) {
 }
 
 struct trace_launch { /* immutable once appended, but for the chunk table behind it */
-  char kernel[256];        /* demangled where possible */
-  uint64_t id;             /* launches from 0 */
+  char kernel[256];   /* demangled where possible */
+  uint64_t id;        /* launches from 0 */
   uint32_t grid[3], block[3];
-  uint64_t blocks;         /* grid product */
+  uint64_t blocks; /* grid product */
   uint32_t warps_per_block;
-  uint32_t shared_bytes;   /* static + dynamic, per block */
-  uint32_t registers;      /* per thread */
-  uint32_t kernel_index;   /* the same number for the same kernel */
+  uint32_t shared_bytes; /* static + dynamic, per block */
+  uint32_t registers;    /* per thread */
+  uint32_t kernel_index; /* the same number for the same kernel */
   bool cooperative;
-  uint32_t smids;          /* its code reads %smid, and block b was told the (b % smids)-th of the SMs that its stream may use; 0: it does not */
-  uint32_t module;         /* the TRACE_OP_MODULE operations of this number have its code, */
-  uint64_t symbol;         /* as the function of this name there (trace_symbol); 0: only `kernel` says which */
+  /* its code reads %smid, and block b was told the (b % smids)-th of the SMs that its stream may use; 0: it does not */
+  uint32_t smids;
+  uint32_t module; /* the TRACE_OP_MODULE operations of this number have its code, */
+  uint64_t symbol; /* as the function of this name there (trace_symbol); 0: only `kernel` says which */
   uint32_t parameter_bytes;
-  const void *parameters;  /* the kernel's parameters as the PTX lays them out; NULL: unknown. Set by trace_launch_set_parameters */
-  uint32_t use_count;      /* what the launch declares: allocations that its parameters point into (any aligned word of them */
-  trace_use uses[TRACE_USES_MAX]; /* that is such an address), and module variables that it names; each once, the first so many */
+  /* the kernel's parameters as the PTX lays them out; NULL: unknown. Set by trace_launch_set_parameters */
+  const void *parameters;
+  /* what the launch declares: allocations that its parameters point into (any aligned word of them */
+  uint32_t use_count;
+  /* that is such an address), and module variables that it names; each once, the first so many */
+  trace_use uses[TRACE_USES_MAX];
   struct trace_chunks *chunks; /* private to stream.c */
 };
 
@@ -192,21 +267,23 @@ typedef struct trace_chunk trace_chunk;
 
 /* memory_budget: bytes of record pages kept in memory before they go to the temporary file (0: 256 MiB). */
 trace_program *trace_program_create(uint64_t memory_budget);
-/* Before the first operation: no block starts while so many bytes lie in memory, unless a reader waits for it. For a stream that
- * is fed from a file: it comes as fast as it is read, and what lies in memory is better small enough for the host's caches. */
+/* Before the first operation: no block starts while so many bytes lie in memory, unless a reader waits for it. For a
+ * stream that is fed from a file: it comes as fast as it is read, and what lies in memory is better small enough for
+ * the host's caches. */
 void trace_program_limit(trace_program *program, uint64_t bytes);
-/* Instead of writers in other threads: what the program's only reader calls, in its own thread, when it finds nothing. Each call
- * appends an operation or goes on with the blocks of the last launch, and in the end appends TRACE_OP_END. Before the first
- * operation; the reader may wait for one already. */
+/* Instead of writers in other threads: what the program's only reader calls, in its own thread, when it finds nothing.
+ * Each call appends an operation or goes on with the blocks of the last launch, and in the end appends TRACE_OP_END.
+ * Before the first operation; the reader may wait for one already. */
 void trace_program_pull(trace_program *program, void (*pull)(void *context), void *context);
-/* Whether streams have ENTER and LEAVE; from the start they do not. Before the first operation. Without them the records are as if they had never been. */
+/* Whether streams have ENTER and LEAVE; from the start they do not. Before the first operation. Without them the
+ * records are as if they had never been. */
 void trace_program_mark(trace_program *program, bool marks);
 bool trace_program_marks(const trace_program *program);
 void trace_program_free(trace_program *program); /* after all readers are gone */
 
 /* Host side. Thread-safe. Copies *op, gives it its sequence number and returns that. For TRACE_OP_LAUNCH give a
- * trace_launch made by trace_launch_create; append the operation *before* running the kernel. Waits for readers that work and are
- * 65,536 operations behind, except with TRACE_OP_END. */
+ * trace_launch made by trace_launch_create; append the operation *before* running the kernel. Waits for readers that
+ * work and are 65,536 operations behind, except with TRACE_OP_END. */
 uint64_t trace_op_append(trace_program *program, const trace_op *op);
 trace_launch *trace_launch_create(trace_program *program, uint64_t blocks, uint32_t warps_per_block);
 void trace_launch_set_parameters(trace_launch *launch, const void *bytes, uint32_t count); /* copies them */
@@ -215,25 +292,25 @@ const char *trace_keep(trace_program *program, const char *text, uint64_t bytes)
 /* The kernel has stopped (whole or by a fault): chunks never published count as empty (every warp only EXIT). */
 void trace_launch_finish(trace_launch *launch);
 
-/* exec side. True at once if block may start now; otherwise waits up to `milliseconds` for that (less than 0: as long as it takes)
- * and says whether. */
+/* exec side. True at once if block may start now; otherwise waits up to `milliseconds` for that (less than 0: as long
+ * as it takes) and says whether. */
 bool trace_block_wait(trace_launch *launch, uint64_t block, int milliseconds);
 
 typedef struct trace_writer { /* one per warp; the fields are for the inline functions only */
-  uint64_t *at, *end;        /* free words of the current page */
+  uint64_t *at, *end;         /* free words of the current page */
   trace_chunk *chunk;
   uint32_t warp;
-  uint32_t issue, memory, sfu, fp64; /* pending ISSUE, not written yet, */
+  uint32_t issue, memory, sfu, fp64;                 /* pending ISSUE, not written yet, */
   uint32_t cut_issue, cut_memory, cut_sfu, cut_fp64; /* but for these, which were written before a mark */
-  bool joins;                /* trace_copy_word: a mark was left out behind the pending ISSUE */
+  bool joins;                                        /* trace_copy_word: a mark was left out behind the pending ISSUE */
 } trace_writer;
 
 trace_chunk *trace_chunk_begin(trace_launch *launch, uint64_t block); /* by the thread that runs the block */
 void trace_chunk_writer(trace_chunk *chunk, uint32_t warp, trace_writer *writer);
-void trace_chunk_publish(trace_chunk *chunk); /* after trace_put_exit on every writer */
+void trace_chunk_publish(trace_chunk *chunk);                 /* after trace_put_exit on every writer */
 void trace_writer_grow(trace_writer *writer, uint32_t words); /* makes room for `words` consecutive words (slow path) */
-void trace_writer_close(trace_writer *writer); /* by trace_put_exit: the warp's stream is whole */
-void trace_flush_cut(trace_writer *writer); /* of a pending ISSUE, what no mark has cut off (slow path) */
+void trace_writer_close(trace_writer *writer);                /* by trace_put_exit: the warp's stream is whole */
+void trace_flush_cut(trace_writer *writer);               /* of a pending ISSUE, what no mark has cut off (slow path) */
 void trace_put_mark(trace_writer *writer, uint64_t word); /* by trace_put_enter and trace_put_leave */
 
 static inline uint64_t *trace_room(trace_writer *w, uint32_t words) {
@@ -281,16 +358,23 @@ static inline void trace_put_barrier(trace_writer *w, uint32_t id, bool arrive_o
   trace_flush_issue(w);
   *trace_room(w, 1) = TRACE_BARRIER | (uint64_t)id << 4 | (uint64_t)arrive_only << 12 | (uint64_t)expected << 16;
 }
-static inline void trace_put_enter(trace_writer *w, uint32_t pc, uint32_t trips) { /* trips: more than TRACE_TRIPS_MAX count as that */
-  trace_put_mark(w, TRACE_ENTER | (uint64_t)(trips < TRACE_TRIPS_MAX ? trips : TRACE_TRIPS_MAX) << 4 | (uint64_t)pc << 32);
+/* trips: more than TRACE_TRIPS_MAX count as that */
+static inline void trace_put_enter(trace_writer *w, uint32_t pc, uint32_t trips) {
+  trace_put_mark(w,
+                 TRACE_ENTER | (uint64_t)(trips < TRACE_TRIPS_MAX ? trips : TRACE_TRIPS_MAX) << 4 | (uint64_t)pc << 32);
 }
-static inline void trace_put_leave(trace_writer *w, uint32_t pc) { trace_put_mark(w, TRACE_LEAVE | (uint64_t)pc << 32); }
+static inline void trace_put_leave(trace_writer *w, uint32_t pc) {
+  trace_put_mark(w, TRACE_LEAVE | (uint64_t)pc << 32);
+}
 /* A record of one word from a stream with marks, into one without: as if they had never been. */
 static inline void trace_copy_word(trace_writer *w, uint64_t word) {
   switch (trace_word_kind(word)) {
-  case TRACE_ENTER: case TRACE_LEAVE: w->joins = true; return;
+  case TRACE_ENTER:
+  case TRACE_LEAVE: w->joins = true; return;
   case TRACE_ISSUE:
-    if (!w->joins || w->issue + trace_issue_count(word) > TRACE_ISSUE_MAX || w->memory + trace_issue_memory(word) > TRACE_ISSUE_MAX) trace_flush_issue(w);
+    if (!w->joins || w->issue + trace_issue_count(word) > TRACE_ISSUE_MAX ||
+        w->memory + trace_issue_memory(word) > TRACE_ISSUE_MAX)
+      trace_flush_issue(w);
     w->issue += trace_issue_count(word);
     w->memory += trace_issue_memory(word);
     w->sfu += trace_issue_sfu(word);
@@ -310,8 +394,8 @@ static inline void trace_put_exit(trace_writer *w) {
 #define TRACE_READERS_MAX 64u
 /* Before the first operation is appended. NULL: there are TRACE_READERS_MAX already. */
 trace_reader *trace_reader_create(trace_program *program);
-/* The reader will only begin when the program has ended: neither the program nor the other readers wait for it; all that
- * it has not read is kept, in the temporary file if need be. Before the first operation is appended. */
+/* The reader will only begin when the program has ended: neither the program nor the other readers wait for it; all
+ * that it has not read is kept, in the temporary file if need be. Before the first operation is appended. */
 void trace_reader_defer(trace_reader *reader);
 /* Any time (the chunks it took must have been released): the others go on without it. */
 void trace_reader_free(trace_reader *reader);
@@ -322,21 +406,22 @@ bool trace_reader_has_op(trace_reader *reader); /* true: next_op will not wait *
  * return (false). For a reader that also answers questions of other threads. */
 bool trace_reader_wait(trace_reader *reader);
 void trace_reader_poke(trace_reader *reader); /* any thread */
-/* Around each wait of the reader's thread for another reader, and when it has come to its end: meanwhile no writer waits for this
- * one. By that thread. */
+/* Around each wait of the reader's thread for another reader, and when it has come to its end: meanwhile no writer
+ * waits for this one. By that thread. */
 void trace_reader_waits(trace_reader *reader, bool waits);
 /* The reader wants no further block of this launch; those it has taken it still releases. */
 void trace_reader_skip(trace_reader *reader, trace_launch *launch);
 
 typedef struct trace_cursor { /* a position in one warp's stream */
   const uint64_t *at;
-  void *page;              /* private */
+  void *page; /* private */
   trace_chunk *chunk;
   uint32_t warp;
-  uint32_t loaded;         /* private: words of a spilled page that were read back so far */
-  void *buffer;            /* private: where they are */
+  uint32_t loaded; /* private: words of a spilled page that were read back so far */
+  void *buffer;    /* private: where they are */
 } trace_cursor;
-/* The chunk of `block`; waits until it is published. Each reader takes each block of a launch exactly once, in order. */
+/* The chunk of `block`; waits until it is published. Each reader takes each block of a launch exactly once, in
+ * order. */
 trace_chunk *trace_reader_chunk(trace_reader *reader, trace_launch *launch, uint64_t block);
 void trace_cursor_open(trace_reader *reader, trace_chunk *chunk, uint32_t warp, trace_cursor *cursor);
 const uint64_t *trace_cursor_turn(trace_reader *reader, trace_cursor *cursor); /* to the next page (slow path) */
@@ -348,7 +433,8 @@ static inline const uint64_t *trace_cursor_next(trace_reader *reader, trace_curs
   cursor->at = record + (trace_word_kind(*record) == TRACE_ACCESS ? 2 + trace_access_lines(*record) : 1);
   return record;
 }
-/* For readers of a stream with marks that want none: the whole of an ISSUE that was just read; skips the marks behind it. */
+/* For readers of a stream with marks that want none: the whole of an ISSUE that was just read; skips the marks behind
+ * it. */
 uint64_t trace_cursor_join(trace_reader *reader, trace_cursor *cursor, uint64_t issue);
 void trace_cursor_close(trace_reader *reader, trace_cursor *cursor); /* gives its buffer back; before the release */
 /* The reader is done with the chunk (all its warps reached EXIT). */
@@ -356,7 +442,8 @@ void trace_reader_release(trace_reader *reader, trace_chunk *chunk);
 
 typedef struct trace_usage {
   uint64_t memory_bytes, peak_memory_bytes, spilled_bytes, words;
-  int spill_error; /* errno of what ended the use of the temporary file: since then all is kept in memory; 0: nothing did */
+  /* errno of what ended the use of the temporary file: since then all is kept in memory; 0: nothing did */
+  int spill_error;
 } trace_usage;
 trace_usage trace_program_usage(trace_program *program);
 

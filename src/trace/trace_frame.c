@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Frames of a trace file (file.h): headers of fixed size, columns compressed one by one, each with statistics of its own.
+/* Frames of a trace file (file.h): headers of fixed size, columns compressed one by one, each with statistics of its
+ * own.
  *
  * What always holds: sizes that come from a file are checked against limits before memory is taken for them. */
 #include "trace/trace_frame.h"
@@ -15,7 +16,9 @@ uint64_t frame_hash(const void *bytes, size_t count) { return XXH64(bytes, count
 
 /* ---- headers ---- */
 
-typedef struct writer { uint8_t *at; } writer;
+typedef struct writer {
+  uint8_t *at;
+} writer;
 
 static void put(writer *w, uint64_t value, int bytes) {
   for (int i = 0; i < bytes; i++) *w->at++ = (uint8_t)(value >> 8 * i);
@@ -23,7 +26,7 @@ static void put(writer *w, uint64_t value, int bytes) {
 
 static uint64_t get(const uint8_t **at, int bytes) {
   uint64_t value = 0;
-  for (int i = 0; i < bytes; i++) value |= (uint64_t)*(*at)++ << 8 * i;
+  for (int i = 0; i < bytes; i++) value |= (uint64_t) * (*at)++ << 8 * i;
   return value;
 }
 
@@ -109,7 +112,8 @@ static bool measure(pack_view from, uint64_t *total) {
   return from.at == from.end && *total <= FRAME_PAYLOAD_MAX;
 }
 
-bool frame_unpack(ZSTD_DCtx *decompressor, const uint8_t *payload, size_t size, pack_bytes *storage, pack_view columns[PACK_COLUMNS]) {
+bool frame_unpack(ZSTD_DCtx *decompressor, const uint8_t *payload, size_t size, pack_bytes *storage,
+                  pack_view columns[PACK_COLUMNS]) {
   pack_view from = {payload, payload + size};
   uint64_t total;
   if (!measure(from, &total)) return false;

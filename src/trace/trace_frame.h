@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What file_write.c and file_read.c share: a frame's header, and columns as a payload. Nothing outside trace/ includes this. */
+/* What file_write.c and file_read.c share: a frame's header, and columns as a payload. Nothing outside trace/ includes
+ * this. */
 #ifndef FF_TRACE_FRAME_H
 #define FF_TRACE_FRAME_H
 
@@ -18,12 +19,12 @@ enum { FRAME_COLUMN_BYTES = 1 << 20, FRAME_PAYLOAD_MAX = 96 << 20 };
 
 typedef struct frame_header {
   frame_kind kind;
-  uint64_t number;        /* frames from 0 */
+  uint64_t number; /* frames from 0 */
   uint64_t payload_bytes, payload_hash;
   uint64_t operation, launch, block;
-  uint64_t launch_blocks;  /* of the open launch */
+  uint64_t launch_blocks;                               /* of the open launch */
   uint32_t operations, launches, accesses, warp, warps; /* warps: of the open launch's blocks */
-  uint32_t words;          /* of records */
+  uint32_t words;                                       /* of records */
   bool open;
 } frame_header;
 
@@ -42,8 +43,9 @@ bool frame_unpack(struct ZSTD_DCtx_s *decompressor, const uint8_t *payload, size
 
 /* ---- file_read.c, for file_feed.c ---- */
 
-/* The records that follow of the warp at hand, without its EXIT, straight to the writer, with its marks or as if they had never been; adds the instructions of its ISSUEs.
- * true: the EXIT came. false: the frame has ended, or is damaged: trace_file_next goes on, or says so. */
+/* The records that follow of the warp at hand, without its EXIT, straight to the writer, with its marks or as if they
+ * had never been; adds the instructions of its ISSUEs. true: the EXIT came. false: the frame has ended, or is damaged:
+ * trace_file_next goes on, or says so. */
 bool trace_file_take_warp(trace_file *file, trace_writer *to, bool marks, uint64_t *instructions);
 
 #endif

@@ -14,19 +14,20 @@
  *     waiting_chunk  a chunk that was not published yet             set by the reader, cleared by trace_chunk_publish and trace_launch_finish
  *     waiting_other  another reader (the devices of one manager)    set and cleared by the reader (trace_reader_waits)
  *
- * A writer (a thread that appends an operation, or wants to start a block) waits only for readers that work (readers_working):
- * for one that is OPS_OUTSTANDING operations behind, or has not come near the block while there is more in memory than should be.
- * So no set of readers and writers can wait for each other:
- *   - a writer that waits, waits for a reader that works. That one goes on until it has come near enough, or waits itself, or
- *     leaves; each of these wakes the writer, and none of them needs a writer;
+ * A writer (a thread that appends an operation, or wants to start a block) waits only for readers that work
+ * (readers_working): for one that is OPS_OUTSTANDING operations behind, or has not come near the block while there is
+ * more in memory than should be. So no set of readers and writers can wait for each other:
+ *   - a writer that waits, waits for a reader that works. That one goes on until it has come near enough, or waits
+ *     itself, or leaves; each of these wakes the writer, and none of them needs a writer;
  *   - while no reader works, no writer waits: what a reader lacks comes, whatever the other readers hold back;
  *   - a reader that waits for another one waits for one that works, or that lacks something which a writer brings.
- * What the stream keeps for a reader that holds back (it waits for operations and has not taken the blocks of launches that it
- * knows) goes to the temporary file. Deferred readers, which begin when the program has ended, are never waited for.
+ * What the stream keeps for a reader that holds back (it waits for operations and has not taken the blocks of launches
+ * that it knows) goes to the temporary file. Deferred readers, which begin when the program has ended, are never waited
+ * for.
  *
- * The throttle is an optimisation: to let a block start is always allowed. What must hold is that a reader is not counted as
- * working while it waits; the reverse, counted as waiting when it could go on, costs memory only. The masks are exact but for the
- * moment in which a thread wakes up; reader_waits_check looks at that. */
+ * The throttle is an optimisation: to let a block start is always allowed. What must hold is that a reader is not
+ * counted as working while it waits; the reverse, counted as waiting when it could go on, costs memory only. The masks
+ * are exact but for the moment in which a thread wakes up; reader_waits_check looks at that. */
 #ifndef FF_TRACE_PRIVATE_H
 #define FF_TRACE_PRIVATE_H
 
@@ -70,19 +71,24 @@ void pool_give(page_pool *pool, trace_page *page);
 enum { SPILL_CLASSES = 40 };
 typedef struct spill_file {
   pthread_mutex_t mutex;
-  int descriptor;    /* -1: not opened yet */
-  int failed;        /* errno of what ended its use (no room, no place): everything stays in memory; 0: nothing did */
-  uint64_t end;      /* bytes handed out so far */
-  uint64_t written;  /* bytes ever written */
+  int descriptor;   /* -1: not opened yet */
+  int failed;       /* errno of what ended its use (no room, no place): everything stays in memory; 0: nothing did */
+  uint64_t end;     /* bytes handed out so far */
+  uint64_t written; /* bytes ever written */
   FF_VEC(uint64_t) free[SPILL_CLASSES]; /* offsets of freed extents of 512 << class bytes */
 } spill_file;
 
-typedef struct spill_extent { uint64_t offset, bytes; } spill_extent;
+typedef struct spill_extent {
+  uint64_t offset, bytes;
+} spill_extent;
 
 void spill_init(spill_file *file);
 void spill_close(spill_file *file);
 /* Writes `count` runs of words behind each other into one extent. false: not possible (full disk): keep them. */
-typedef struct spill_run { const uint64_t *words; uint32_t count; } spill_run;
+typedef struct spill_run {
+  const uint64_t *words;
+  uint32_t count;
+} spill_run;
 bool spill_write(spill_file *file, const spill_run *runs, uint32_t count, spill_extent *extent);
 void spill_read(spill_file *file, uint64_t offset, uint64_t *words, uint32_t count);
 void spill_release(spill_file *file, const spill_extent *extent);
@@ -101,7 +107,7 @@ struct trace_chunk {
   uint64_t taken;            /* readers that took it; under the stripe's mutex */
   FF_VEC(spill_extent) extents;
   uint32_t warps;
-  bool empty;                /* stands for a block that never finished: every warp only EXIT; belongs to one reader */
+  bool empty; /* stands for a block that never finished: every warp only EXIT; belongs to one reader */
   trace_warp streams[];
 };
 
@@ -109,21 +115,24 @@ enum { STRIPES = 32 };
 typedef struct chunk_stripe {
   _Alignas(64) pthread_mutex_t mutex;
   pthread_cond_t published;
-  trace_reader *waiters;  /* that lack a chunk of this stripe, by next_waiter */
-  trace_chunk *begun;     /* being written */
-  trace_chunk **buckets;  /* published, by hash */
+  trace_reader *waiters; /* that lack a chunk of this stripe, by next_waiter */
+  trace_chunk *begun;    /* being written */
+  trace_chunk **buckets; /* published, by hash */
   uint32_t bucket_count, count;
 } chunk_stripe;
 
 struct trace_chunks { /* the private part of a launch */
   trace_program *program;
-  trace_launch *next, **link;  /* among the program's live launches; under its mutex */
+  trace_launch *next, **link; /* among the program's live launches; under its mutex */
   uint64_t serial;
   _Atomic uint32_t references; /* the producer, its operation, each reader that wants blocks */
   _Atomic bool finished;
-  _Atomic uint64_t wanting;    /* readers that want further blocks */
+  _Atomic uint64_t wanting; /* readers that want further blocks */
   uint32_t progress_count;
-  struct { _Atomic uint64_t taken; uint64_t released; } progress[]; /* by reader */
+  struct {
+    _Atomic uint64_t taken;
+    uint64_t released;
+  } progress[]; /* by reader */
 };
 
 /* ---- programs, operations, readers: stream.c ---- */
@@ -131,48 +140,48 @@ struct trace_chunks { /* the private part of a launch */
 enum { OP_SEGMENT = 256, OPS_OUTSTANDING = 65536 };
 typedef struct op_segment {
   struct op_segment *next;
-  uint64_t base;          /* sequence number of ops[0] */
+  uint64_t base; /* sequence number of ops[0] */
   trace_op ops[OP_SEGMENT];
 } op_segment;
 
 struct trace_reader {
   trace_program *program;
-  uint32_t index;         /* its bit in the masks */
-  uint64_t next;          /* sequence number of the operation that next_op returns next */
-  op_segment *segment;    /* holds `next`; NULL: to be looked up */
-  bool holds;             /* the operation before `next` is still in the caller's hands */
-  bool ended;             /* END was handed out */
-  bool poked;             /* under program.mutex */
-  trace_reader *next_waiter;   /* while it waits for a chunk, in the stripe's list: */
-  const trace_launch *lacks;   /* of this launch; under the stripe's mutex */
+  uint32_t index;            /* its bit in the masks */
+  uint64_t next;             /* sequence number of the operation that next_op returns next */
+  op_segment *segment;       /* holds `next`; NULL: to be looked up */
+  bool holds;                /* the operation before `next` is still in the caller's hands */
+  bool ended;                /* END was handed out */
+  bool poked;                /* under program.mutex */
+  trace_reader *next_waiter; /* while it waits for a chunk, in the stripe's list: */
+  const trace_launch *lacks; /* of this launch; under the stripe's mutex */
   uint64_t lacks_block;
   struct cursor_buffer *buffers; /* all of them, by all_next */
   struct cursor_buffer *free_buffers;
 };
 
 struct trace_program {
-  uint64_t budget;             /* beyond it pages are spilled */
-  uint64_t ahead;              /* beyond it blocks wait for readers: the budget, or less */
-  bool marks;                  /* streams have ENTER and LEAVE */
-  uint64_t window;             /* blocks beyond the slowest reader's next that may start whatever the budget */
+  uint64_t budget; /* beyond it pages are spilled */
+  uint64_t ahead;  /* beyond it blocks wait for readers: the budget, or less */
+  bool marks;      /* streams have ENTER and LEAVE */
+  uint64_t window; /* blocks beyond the slowest reader's next that may start whatever the budget */
   pthread_mutex_t mutex;
   pthread_cond_t appended, consumed, room;
   op_segment *first, *last;
-  uint64_t appended_count;     /* operations appended so far; under mutex, as: */
-  uint64_t freed_count;        /* operations behind the slowest reader */
+  uint64_t appended_count; /* operations appended so far; under mutex, as: */
+  uint64_t freed_count;    /* operations behind the slowest reader */
   trace_reader *readers[TRACE_READERS_MAX];
-  _Atomic uint32_t reader_count;     /* slots ever used */
-  _Atomic uint64_t active;           /* readers that are there */
-  uint64_t deferred;                 /* of these, those that begin when the program has ended; constant by then */
+  _Atomic uint32_t reader_count; /* slots ever used */
+  _Atomic uint64_t active;       /* readers that are there */
+  uint64_t deferred;             /* of these, those that begin when the program has ended; constant by then */
   _Atomic uint64_t waiting_op, waiting_chunk, waiting_other; /* readers, see above */
-  _Atomic uint32_t room_waiters;     /* writers that wait */
-  _Atomic uint64_t room_block;       /* the block that one of them wants to start */
+  _Atomic uint32_t room_waiters;                             /* writers that wait */
+  _Atomic uint64_t room_block;                               /* the block that one of them wants to start */
   _Atomic uint64_t memory_bytes, peak_bytes, words;
-  uint64_t next_launch;        /* under mutex */
-  FF_VEC(char *) kept;         /* texts; under mutex */
+  uint64_t next_launch;                /* under mutex */
+  FF_VEC(char *) kept;                 /* texts; under mutex */
   void (*_Atomic pull)(void *context); /* NULL: others write */
   void *pull_context;
-  trace_launch *launches;      /* under mutex */
+  trace_launch *launches; /* under mutex */
   page_pool pool;
   spill_file spill;
   chunk_stripe stripes[STRIPES];

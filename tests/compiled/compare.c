@@ -13,33 +13,56 @@
 #include "program.h"
 #include "trace/stream.h"
 
-static const struct shape { uint32_t grid, block[3]; } shapes[] = {{1, {32, 1, 1}}, {2, {48, 1, 1}}, {2, {96, 1, 1}}, {1, {7, 5, 3}}};
+static const struct shape {
+  uint32_t grid, block[3];
+} shapes[] = {{1, {32, 1, 1}}, {2, {48, 1, 1}}, {2, {96, 1, 1}}, {1, {7, 5, 3}}};
 enum { SHAPES = sizeof shapes / sizeof *shapes, MOST_INSTRUCTIONS = 60000 };
 
 typedef struct outcome { /* of one launch */
   ff_status status;
   exec_stats stats;
   exec_fault fault;
-  FF_VEC(uint64_t) records;  /* of the access stream, warp after warp */
+  FF_VEC(uint64_t) records; /* of the access stream, warp after warp */
 } outcome;
 
 struct comparer {
   const char *isa;
-  bool stream;               /* launches have an access stream */
+  bool stream; /* launches have an access stream */
   exec_memory *memory;
   uint64_t out, table;
-  unsigned char *expected;   /* what interpreting left in `out` */
+  unsigned char *expected; /* what interpreting left in `out` */
   compare_counts counts;
 };
 
 /* Special values of floats of all widths, small numbers, addresses' likes, and noise. */
 static void fill_table(uint64_t *table) {
-  static const uint64_t special[] = {0, 1, UINT64_MAX, UINT64_C(1) << 63, UINT64_C(0x7ff0000000000000), UINT64_C(0xfff0000000000001), UINT64_C(0x7ff8000000000123),
-                                     UINT64_C(0x3ff0000000000000), UINT64_C(0x3f8000007f800000), UINT64_C(0xff8000007fc00001), UINT64_C(0x7f80000100000001),
-                                     UINT64_C(0x807fffff00800000), UINT64_C(0x7f7fffffff7fffff), UINT64_C(0x3c0000017c00fc00), UINT64_C(0x7e017bff83ff0400),
-                                     UINT64_C(0x3f807f80ff810001), UINT64_C(0x8000000080000000), UINT64_C(0x7fffffff7fffffff), UINT64_C(0x000f000000000000),
-                                     UINT64_C(0x41dfffffffc00000), UINT64_C(0xc1e0000000200000), UINT64_C(0x4f0000004effffff), UINT64_C(0x36a0000000000001),
-                                     UINT64_C(0x47efffffe0000000), UINT64_C(0x47effffff0000000), UINT64_C(0x3810000000000000), UINT64_C(0x380fffffe0000000)};
+  static const uint64_t special[] = {0,
+                                     1,
+                                     UINT64_MAX,
+                                     UINT64_C(1) << 63,
+                                     UINT64_C(0x7ff0000000000000),
+                                     UINT64_C(0xfff0000000000001),
+                                     UINT64_C(0x7ff8000000000123),
+                                     UINT64_C(0x3ff0000000000000),
+                                     UINT64_C(0x3f8000007f800000),
+                                     UINT64_C(0xff8000007fc00001),
+                                     UINT64_C(0x7f80000100000001),
+                                     UINT64_C(0x807fffff00800000),
+                                     UINT64_C(0x7f7fffffff7fffff),
+                                     UINT64_C(0x3c0000017c00fc00),
+                                     UINT64_C(0x7e017bff83ff0400),
+                                     UINT64_C(0x3f807f80ff810001),
+                                     UINT64_C(0x8000000080000000),
+                                     UINT64_C(0x7fffffff7fffffff),
+                                     UINT64_C(0x000f000000000000),
+                                     UINT64_C(0x41dfffffffc00000),
+                                     UINT64_C(0xc1e0000000200000),
+                                     UINT64_C(0x4f0000004effffff),
+                                     UINT64_C(0x36a0000000000001),
+                                     UINT64_C(0x47efffffe0000000),
+                                     UINT64_C(0x47effffff0000000),
+                                     UINT64_C(0x3810000000000000),
+                                     UINT64_C(0x380fffffe0000000)};
   uint64_t state = 7;
   for (uint32_t n = 0; n < PROGRAM_TABLE / 8; n++) {
     uint64_t noise = state = state * UINT64_C(6364136223846793005) + 1442695040888963407;
@@ -47,7 +70,10 @@ static void fill_table(uint64_t *table) {
     switch (noise >> 5 & 3) {
     case 0: table[n] = special[(noise >> 40) % (sizeof special / sizeof *special)]; break;
     case 1: table[n] = (noise >> 20 & 63) | (noise >> 30 & 63) << 32; break;
-    case 2: table[n] = (noise & UINT64_C(0x007fffff007fffff)) | UINT64_C(0x3f0000003f800000) | (noise & UINT64_C(0x8300000081000000)); break;
+    case 2:
+      table[n] = (noise & UINT64_C(0x007fffff007fffff)) | UINT64_C(0x3f0000003f800000) |
+                 (noise & UINT64_C(0x8300000081000000));
+      break;
     default: table[n] = noise;
     }
   }
@@ -59,7 +85,8 @@ comparer *comparer_make(const char *isa, bool stream) {
   ff_error error;
   c->isa = isa;
   c->stream = stream;
-  if (exec_memory_create(&c->memory, &error) || exec_memory_allocate(c->memory, PROGRAM_TABLE, 0, EXEC_MEMORY_DEVICE, "table", &table, &error) ||
+  if (exec_memory_create(&c->memory, &error) ||
+      exec_memory_allocate(c->memory, PROGRAM_TABLE, 0, EXEC_MEMORY_DEVICE, "table", &table, &error) ||
       exec_memory_allocate(c->memory, PROGRAM_OUT, 0, EXEC_MEMORY_DEVICE, "out", &out, &error)) {
     fprintf(stderr, "%s\n", error.message);
     exit(2);
@@ -81,12 +108,17 @@ const compare_counts *comparer_counts(const comparer *c) { return &c->counts; }
 
 /* ---- one launch ---- */
 
-typedef struct stream { trace_program *program; trace_reader *reader; trace_launch *launch; } stream;
+typedef struct stream {
+  trace_program *program;
+  trace_reader *reader;
+  trace_launch *launch;
+} stream;
 
 static stream open_stream(const struct shape *shape) {
   stream s = {.program = trace_program_create(0)};
   s.reader = trace_reader_create(s.program);
-  s.launch = trace_launch_create(s.program, shape->grid, (shape->block[0] * shape->block[1] * shape->block[2] + EXEC_LANES - 1) / EXEC_LANES);
+  s.launch = trace_launch_create(s.program, shape->grid,
+                                 (shape->block[0] * shape->block[1] * shape->block[2] + EXEC_LANES - 1) / EXEC_LANES);
   trace_op_append(s.program, &(trace_op){.kind = TRACE_OP_LAUNCH, .launch = s.launch});
   return s;
 }
@@ -118,9 +150,23 @@ static void read_stream(stream *s, const struct shape *shape, outcome *o) {
 }
 
 static void run(comparer *c, exec_kernel *kernel, const char *isa, const struct shape *shape, outcome *o) {
-  struct { uint64_t out, table; uint32_t n; float f; } params = {c->out, c->table, 37, 1.5f};
-  exec_config config = {.memory = c->memory, .threads = 1, .sm_count = 4, .max_shared = 48 << 10, .max_instructions = MOST_INSTRUCTIONS, .clock_hz = 1000000000, .isa = isa};
-  exec_launch_request request = {.kernel = kernel, .grid = {shape->grid, 1, 1}, .block = {shape->block[0], shape->block[1], shape->block[2]}, .params = &params, .launch_id = 1};
+  struct {
+    uint64_t out, table;
+    uint32_t n;
+    float f;
+  } params = {c->out, c->table, 37, 1.5f};
+  exec_config config = {.memory = c->memory,
+                        .threads = 1,
+                        .sm_count = 4,
+                        .max_shared = 48 << 10,
+                        .max_instructions = MOST_INSTRUCTIONS,
+                        .clock_hz = 1000000000,
+                        .isa = isa};
+  exec_launch_request request = {.kernel = kernel,
+                                 .grid = {shape->grid, 1, 1},
+                                 .block = {shape->block[0], shape->block[1], shape->block[2]},
+                                 .params = &params,
+                                 .launch_id = 1};
   ff_error error = {0};
   stream s = {0};
   memset(o, 0, sizeof *o);
@@ -128,15 +174,22 @@ static void run(comparer *c, exec_kernel *kernel, const char *isa, const struct 
   if (c->stream) s = open_stream(shape), request.trace = s.launch;
   o->status = exec_launch(&config, &request, &o->stats, &o->fault, &error);
   if (c->stream) read_stream(&s, shape, o);
-  if (o->status != FF_OK && o->status != FF_FAULT) snprintf(o->fault.message, sizeof o->fault.message, "%s", error.message);
+  if (o->status != FF_OK && o->status != FF_FAULT)
+    snprintf(o->fault.message, sizeof o->fault.message, "%s", error.message);
 }
 
 /* ---- comparing ---- */
 
-typedef struct telling { char *why; size_t room; const char *isa; const struct shape *shape; } telling;
+typedef struct telling {
+  char *why;
+  size_t room;
+  const char *isa;
+  const struct shape *shape;
+} telling;
 
 __attribute__((format(printf, 2, 3))) static bool tell(const telling *t, const char *format, ...) {
-  int length = snprintf(t->why, t->room, "%s, %u blocks of (%u,%u,%u): ", t->isa, t->shape->grid, t->shape->block[0], t->shape->block[1], t->shape->block[2]);
+  int length = snprintf(t->why, t->room, "%s, %u blocks of (%u,%u,%u): ", t->isa, t->shape->grid, t->shape->block[0],
+                        t->shape->block[1], t->shape->block[2]);
   va_list list;
   va_start(list, format);
   vsnprintf(t->why + length, t->room - (size_t)length, format, list);
@@ -145,7 +198,9 @@ __attribute__((format(printf, 2, 3))) static bool tell(const telling *t, const c
 }
 
 static bool same_counts(const telling *t, const exec_stats *a, const exec_stats *b) {
-#define SAME(field) if (a->field != b->field) return tell(t, #field ": interpreted %llu, compiled %llu", (unsigned long long)a->field, (unsigned long long)b->field)
+#define SAME(field)         \
+  if (a->field != b->field) \
+  return tell(t, #field ": interpreted %llu, compiled %llu", (unsigned long long)a->field, (unsigned long long)b->field)
   SAME(warp_instructions);
   SAME(thread_instructions);
   SAME(warp_accesses);
@@ -158,8 +213,11 @@ static bool same_counts(const telling *t, const exec_stats *a, const exec_stats 
 }
 
 static bool same_end(const telling *t, const outcome *a, const outcome *b) {
-  if (a->status != b->status || strcmp(a->fault.message, b->fault.message)) return tell(t, "interpreted: %s\n  compiled: %s", a->status ? a->fault.message : "no fault", b->status ? b->fault.message : "no fault");
-  return a->fault.kind == b->fault.kind && a->fault.address == b->fault.address && a->fault.line == b->fault.line && !memcmp(a->fault.block, b->fault.block, sizeof a->fault.block) &&
+  if (a->status != b->status || strcmp(a->fault.message, b->fault.message))
+    return tell(t, "interpreted: %s\n  compiled: %s", a->status ? a->fault.message : "no fault",
+                b->status ? b->fault.message : "no fault");
+  return a->fault.kind == b->fault.kind && a->fault.address == b->fault.address && a->fault.line == b->fault.line &&
+                 !memcmp(a->fault.block, b->fault.block, sizeof a->fault.block) &&
                  !memcmp(a->fault.thread, b->fault.thread, sizeof a->fault.thread)
              ? true
              : tell(t, "the faults are at different places");
@@ -170,7 +228,8 @@ static bool same_memory(const comparer *c, const telling *t) {
   if (!memcmp(a, b, PROGRAM_OUT)) return true;
   uint32_t n = 0;
   while (a[n] == b[n]) n++;
-  return tell(t, "slot %u, thread %u, byte %u: interpreted 0x%08x, compiled 0x%08x", n / 2 / PROGRAM_THREADS, n / 2 % PROGRAM_THREADS, n % 2 * 4, a[n], b[n]);
+  return tell(t, "slot %u, thread %u, byte %u: interpreted 0x%08x, compiled 0x%08x", n / 2 / PROGRAM_THREADS,
+              n / 2 % PROGRAM_THREADS, n % 2 * 4, a[n], b[n]);
 }
 
 static bool same_stream(const telling *t, const outcome *a, const outcome *b) {
@@ -178,7 +237,8 @@ static bool same_stream(const telling *t, const outcome *a, const outcome *b) {
   while (n < a->records.count && n < b->records.count && a->records.items[n] == b->records.items[n]) n++;
   if (n == a->records.count && n == b->records.count) return true;
   return tell(t, "word %zu of the access stream, of %zu: interpreted 0x%llx, compiled 0x%llx", n, a->records.count,
-              n < a->records.count ? (unsigned long long)a->records.items[n] : 0, n < b->records.count ? (unsigned long long)b->records.items[n] : 0);
+              n < a->records.count ? (unsigned long long)a->records.items[n] : 0,
+              n < b->records.count ? (unsigned long long)b->records.items[n] : 0);
 }
 
 static bool compare_shape(comparer *c, exec_kernel *kernel, const telling *t) {
@@ -202,7 +262,8 @@ static bool compare_shape(comparer *c, exec_kernel *kernel, const telling *t) {
   c->counts.faults += interpreted.status == FF_FAULT;
   c->counts.instructions += interpreted.stats.warp_instructions;
   c->counts.divergent += interpreted.stats.divergent_branches;
-  bool same = same_end(t, &interpreted, &compiled) && same_memory(c, t) && same_counts(t, &interpreted.stats, &compiled.stats) && same_stream(t, &interpreted, &compiled);
+  bool same = same_end(t, &interpreted, &compiled) && same_memory(c, t) &&
+              same_counts(t, &interpreted.stats, &compiled.stats) && same_stream(t, &interpreted, &compiled);
   free(interpreted.records.items);
   free(compiled.records.items);
   return same;
@@ -220,13 +281,14 @@ comparison compare_text(comparer *c, const char *text, size_t length, char *why,
   exec_program *program = NULL;
   exec_kernel *kernel = NULL;
   comparison result = COMPARE_SAME;
-  if (ptx_module_parse("program.ptx", text, length, &module, &error) || ptx_link(&module, 1, &linked, &error) || exec_program_create(linked, c->memory, &program, &error) ||
-      exec_program_kernel(program, "k", &kernel, &error)) {
+  if (ptx_module_parse("program.ptx", text, length, &module, &error) || ptx_link(&module, 1, &linked, &error) ||
+      exec_program_create(linked, c->memory, &program, &error) || exec_program_kernel(program, "k", &kernel, &error)) {
     snprintf(why, room, "%s", error.message);
     result = COMPARE_INVALID;
   }
   for (const char *const *isa = exec_isas(); result == COMPARE_SAME && *isa; isa++) {
-    if (!strcmp(*isa, "baseline") || (c->isa && strcmp(c->isa, *isa))) continue; /* the baseline is always interpreted */
+    /* the baseline is always interpreted */
+    if (!strcmp(*isa, "baseline") || (c->isa && strcmp(c->isa, *isa))) continue;
     result = compare_isa(c, kernel, *isa, why, room);
   }
   if (program) exec_program_free(program);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the interpreter's tables to statements: every name of every table, with registers of the widths that it asks for. */
+/* From the interpreter's tables to statements: every name of every table, with registers of the widths that it asks
+ * for. */
 #include "forms.h"
 
 #include <stdio.h>
@@ -18,15 +19,31 @@ uint32_t program_pick(uint64_t *state, uint32_t n) {
 #define PICK(list) (list)[program_pick(state, sizeof(list) / sizeof *(list))]
 
 void program_constant(uint64_t *state, ptx_type type, char *out, size_t room) {
-  static const long long integers[] = {0, 1, 2, 3, 5, 7, 8, 15, 16, 17, 24, 31, 32, 33, 47, 63, 64, 65, 127, 128, 255, 256, 32767, 32768, 65535, -1, -2, -7, -32, -128, -32768};
-  static const uint32_t singles[] = {0, 0x80000000u, 1, 0x807fffffu, 0x00800000u, 0x3f800000u, 0xbf800000u, 0x40000000u, 0x7f800000u, 0xff800000u, 0x7fc00000u,
-                                     0x7f800001u, 0xffc12345u, 0x7f7fffffu, 0x4f000000u, 0xcf000000u, 0x3effffffu, 0x40490fdbu, 0x4b000001u};
-  static const uint64_t doubles[] = {0, UINT64_C(1) << 63, 1, UINT64_C(0x3ff0000000000000), UINT64_C(0xbff0000000000000), UINT64_C(0x7ff0000000000000),
-                                     UINT64_C(0xfff0000000000000), UINT64_C(0x7ff8000000000000), UINT64_C(0x7ff0000000000001), UINT64_C(0xfff8000000012345),
-                                     UINT64_C(0x7fefffffffffffff), UINT64_C(0x41e0000000000000), UINT64_C(0x36a0000000000000), UINT64_C(0x400921fb54442d18)};
+  static const long long integers[] = {0,     1,     2,     3,  5,  7,  8,   15,   16,    17,  24,
+                                       31,    32,    33,    47, 63, 64, 65,  127,  128,   255, 256,
+                                       32767, 32768, 65535, -1, -2, -7, -32, -128, -32768};
+  static const uint32_t singles[] = {0,           0x80000000u, 1,           0x807fffffu, 0x00800000u,
+                                     0x3f800000u, 0xbf800000u, 0x40000000u, 0x7f800000u, 0xff800000u,
+                                     0x7fc00000u, 0x7f800001u, 0xffc12345u, 0x7f7fffffu, 0x4f000000u,
+                                     0xcf000000u, 0x3effffffu, 0x40490fdbu, 0x4b000001u};
+  static const uint64_t doubles[] = {0,
+                                     UINT64_C(1) << 63,
+                                     1,
+                                     UINT64_C(0x3ff0000000000000),
+                                     UINT64_C(0xbff0000000000000),
+                                     UINT64_C(0x7ff0000000000000),
+                                     UINT64_C(0xfff0000000000000),
+                                     UINT64_C(0x7ff8000000000000),
+                                     UINT64_C(0x7ff0000000000001),
+                                     UINT64_C(0xfff8000000012345),
+                                     UINT64_C(0x7fefffffffffffff),
+                                     UINT64_C(0x41e0000000000000),
+                                     UINT64_C(0x36a0000000000000),
+                                     UINT64_C(0x400921fb54442d18)};
   if (type == PTX_F32) snprintf(out, room, "0f%08X", PICK(singles));
   else if (type == PTX_F64) snprintf(out, room, "0d%016llX", (unsigned long long)PICK(doubles));
-  else if (ptx_type_bits(type) >= 32 && program_pick(state, 4) == 0) snprintf(out, room, "%d", (int)(program_pick(state, UINT32_MAX) ^ program_pick(state, 3)));
+  else if (ptx_type_bits(type) >= 32 && program_pick(state, 4) == 0)
+    snprintf(out, room, "%d", (int)(program_pick(state, UINT32_MAX) ^ program_pick(state, 3)));
   else snprintf(out, room, "%lld", PICK(integers));
 }
 
@@ -75,12 +92,15 @@ static bool works(const program_form *form) {
   ff_error error = {0};
   ptx_module *module = NULL;
   exec_choice choice = {0};
-  ff_text_add(&text, ".version 8.7\n.target sm_100a\n.address_size 64\n.visible .entry k()\n{\n.reg .b16 %%h<4>; .reg .b32 %%r<4>; .reg .b64 %%d<4>; .reg .pred %%p<4>;\n");
+  ff_text_add(
+      &text,
+      ".version 8.7\n.target sm_100a\n.address_size 64\n.visible .entry k()\n{\n.reg .b16 %%h<4>; .reg .b32 %%r<4>; .reg .b64 %%d<4>; .reg .pred %%p<4>;\n");
   put_statement(form, &text);
   ff_text_add(&text, "}\n");
   bool good = ptx_module_parse("form", text.chars, text.length, &module, &error) == FF_OK;
   good = good && module->func_count == 1 && module->funcs[0]->instr_count == 1;
-  good = good && ops_choose(&ops_set_baseline, module->funcs[0], &module->funcs[0]->instrs[0], &choice, &error) == FF_OK;
+  good =
+      good && ops_choose(&ops_set_baseline, module->funcs[0], &module->funcs[0]->instrs[0], &choice, &error) == FF_OK;
   ptx_module_free(module);
   free(text.chars);
   return good;
@@ -104,7 +124,8 @@ static void add_name(program_forms *forms, const ops_entry *entry, const char *n
   bool converts = !strncmp(text, "cvt.", 4);
   if (converts && !strncmp(text, "cvt.pack", 8)) converts = false;
   cut_widths(text, &form);
-  if (converts && form.dst == OPERAND_32 && !strstr(name, "@32") && (strstr(text, ".u8.") || strstr(text, ".s8."))) form.dst = OPERAND_16;
+  if (converts && form.dst == OPERAND_32 && !strstr(name, "@32") && (strstr(text, ".u8.") || strstr(text, ".s8.")))
+    form.dst = OPERAND_16;
   form.compares = !strncmp(text, "setp.", 5);
   form.lop3 = !strncmp(text, "lop3.", 5);
   if (form.lop3) form.sources = 3; /* the last one is the table */
@@ -132,7 +153,9 @@ program_forms *program_forms_make(void) {
   return forms;
 }
 
-uint32_t program_forms_count(const program_forms *forms, bool native) { return (uint32_t)(native ? forms->native.count : forms->items.count); }
+uint32_t program_forms_count(const program_forms *forms, bool native) {
+  return (uint32_t)(native ? forms->native.count : forms->items.count);
+}
 
 uint32_t program_forms_missing(const program_forms *forms, const char *const **names) {
   *names = forms->missing.items;
@@ -151,17 +174,24 @@ void program_forms_free(program_forms *forms) {
 /* ---- video instructions: types, modifiers and selectors are in their text ---- */
 
 static bool packed_video(uint64_t *state, char *out, size_t room, char selectors[3][8]) {
-  static const char *const names[] = {"vadd", "vsub", "vavrg", "vabsdiff", "vmin", "vmax", "vset"}, *const types[] = {"u32", "s32"};
-  static const char *const comparisons[] = {"eq", "ne", "lt", "le", "gt", "ge"}, *const masks[] = {"", ".h0", ".h1", ".h10"}, *const bytes[] = {"", ".b0", ".b2", ".b31", ".b3210"};
+  static const char *const names[] = {"vadd", "vsub", "vavrg", "vabsdiff", "vmin", "vmax", "vset"}, *const types[] = {
+                                                                                                        "u32", "s32"};
+  static const char *const comparisons[] = {"eq", "ne", "lt", "le", "gt", "ge"},
+                           *const masks[] = {"", ".h0", ".h1", ".h10"},
+                           *const bytes[] = {"", ".b0", ".b2", ".b31", ".b3210"};
   uint32_t four = program_pick(state, 2), name = program_pick(state, 7);
-  const char *a = PICK(types), *b = PICK(types), *mode = name == 6 ? (program_pick(state, 3) ? "" : ".add") : (const char *[]){"", ".sat", ".add"}[program_pick(state, 3)];
+  const char *a = PICK(types), *b = PICK(types),
+             *mode = name == 6 ? (program_pick(state, 3) ? "" : ".add")
+                               : (const char *[]){"", ".sat", ".add"}[program_pick(state, 3)];
   if (name == 6) snprintf(out, room, "vset%u.%s.%s%s%s", four ? 4 : 2, a, b, "", "");
   else snprintf(out, room, "%s%u.%s.%s.%s%s", names[name], four ? 4 : 2, PICK(types), a, b, mode);
   if (name == 6) snprintf(out, room, "vset%u.%s.%s.%s%s", four ? 4 : 2, a, b, PICK(comparisons), mode);
   snprintf(selectors[0], 8, "%s", four ? PICK(bytes) : PICK(masks));
   if (four) {
-    snprintf(selectors[1], 8, program_pick(state, 2) ? "" : ".b%u%u%u%u", program_pick(state, 8), program_pick(state, 8), program_pick(state, 8), program_pick(state, 8));
-    snprintf(selectors[2], 8, program_pick(state, 2) ? "" : ".b%u%u%u%u", program_pick(state, 8), program_pick(state, 8), program_pick(state, 8), program_pick(state, 8));
+    snprintf(selectors[1], 8, program_pick(state, 2) ? "" : ".b%u%u%u%u", program_pick(state, 8),
+             program_pick(state, 8), program_pick(state, 8), program_pick(state, 8));
+    snprintf(selectors[2], 8, program_pick(state, 2) ? "" : ".b%u%u%u%u", program_pick(state, 8),
+             program_pick(state, 8), program_pick(state, 8), program_pick(state, 8));
   } else {
     snprintf(selectors[1], 8, program_pick(state, 2) ? "" : ".h%u%u", program_pick(state, 4), program_pick(state, 4));
     snprintf(selectors[2], 8, program_pick(state, 2) ? "" : ".h%u%u", program_pick(state, 4), program_pick(state, 4));
@@ -170,18 +200,26 @@ static bool packed_video(uint64_t *state, char *out, size_t room, char selectors
 }
 
 bool program_video(uint64_t *state, char *out, size_t room, char selectors[3][8]) {
-  static const char *const names[] = {"vadd", "vsub", "vabsdiff", "vmin", "vmax", "vset", "vshl", "vshr", "vmad"}, *const types[] = {"u32", "s32"};
-  static const char *const parts[] = {"", "", ".b0", ".b1", ".b2", ".b3", ".h0", ".h1"}, *const comparisons[] = {"eq", "ne", "lt", "le", "gt", "ge"};
+  static const char *const names[] = {"vadd", "vsub", "vabsdiff", "vmin", "vmax", "vset", "vshl", "vshr", "vmad"},
+                           *const types[] = {"u32", "s32"};
+  static const char *const parts[] = {"", "", ".b0", ".b1", ".b2", ".b3", ".h0", ".h1"}, *const comparisons[] = {
+                                                                                             "eq", "ne", "lt",
+                                                                                             "le", "gt", "ge"};
   static const char *const second[] = {"add", "min", "max"}, *const scales[] = {"", ".shr7", ".shr15", ".po"};
   if (program_pick(state, 3) == 0) return packed_video(state, out, room, selectors);
   uint32_t name = program_pick(state, 9);
-  const char *d = name == 5 ? "" : program_pick(state, 2) ? ".s32" : ".u32", *b = name == 6 || name == 7 ? "u32" : PICK(types), *sat = name != 5 && program_pick(state, 3) == 0 ? ".sat" : "";
+  const char *d = name == 5                ? ""
+                  : program_pick(state, 2) ? ".s32"
+                                           : ".u32",
+             *b = name == 6 || name == 7 ? "u32" : PICK(types),
+             *sat = name != 5 && program_pick(state, 3) == 0 ? ".sat" : "";
   bool merges = name != 8 && program_pick(state, 3) == 0, folds = name != 8 && !merges && program_pick(state, 2);
   char more[32] = "";
   if (name == 5) snprintf(more, sizeof more, ".%s", PICK(comparisons));
   if (name == 6 || name == 7) snprintf(more, sizeof more, program_pick(state, 2) ? ".wrap" : ".clamp");
   if (name == 8) snprintf(more, sizeof more, "%s", PICK(scales));
-  snprintf(out, room, "%s%s.%s.%s%s%s%s%s", names[name], d, PICK(types), b, sat, more, folds ? "." : "", folds ? PICK(second) : "");
+  snprintf(out, room, "%s%s.%s.%s%s%s%s%s", names[name], d, PICK(types), b, sat, more, folds ? "." : "",
+           folds ? PICK(second) : "");
   snprintf(selectors[0], 8, "%s", merges ? parts[2 + program_pick(state, 6)] : "");
   snprintf(selectors[1], 8, "%s", PICK(parts));
   snprintf(selectors[2], 8, "%s", PICK(parts));

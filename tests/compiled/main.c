@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compiled_random [--seed N] [--count N] [--sweep [--native]] [--stream] [--isa NAME] [--keep FOLDER] [--whole] [--print] [--smaller] [FILE.ptx | FOLDER]...
+/* compiled_random [--seed N] [--count N] [--sweep [--native]] [--stream] [--isa NAME] [--keep FOLDER] [--whole]
+ * [--print] [--smaller] [FILE.ptx | FOLDER]...
  *
- * Random programs from --seed on (or, with --sweep, programs that go through every computing form, with --native those that the compiler
- * has code of its own for), or the files, interpreted and compiled. One that differs is made smaller, written to --keep (default: here; with
- * --whole as it is), and the exit status is 1; so is one that crashes: programs run in child processes. --smaller: files that differ are
- * made smaller, to standard output. --stream: the launches have an access stream, which is compared, too. --print: only the text of the first program. */
+ * Random programs from --seed on (or, with --sweep, programs that go through every computing form, with --native those
+ * that the compiler has code of its own for), or the files, interpreted and compiled. One that differs is made smaller,
+ * written to --keep (default: here; with --whole as it is), and the exit status is 1; so is one that crashes: programs
+ * run in child processes. --smaller: files that differ are made smaller, to standard output. --stream: the launches
+ * have an access stream, which is compared, too. --print: only the text of the first program. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,12 +29,16 @@ typedef struct options {
 } options;
 
 static ff_text make(const program_forms *forms, const options *o, uint64_t n) {
-  return o->sweep ? program_sweep(forms, o->native, (uint32_t)n * FORMS_AT_ONCE, FORMS_AT_ONCE, o->seed) : program_random(forms, o->seed + n);
+  return o->sweep ? program_sweep(forms, o->native, (uint32_t)n * FORMS_AT_ONCE, FORMS_AT_ONCE, o->seed)
+                  : program_random(forms, o->seed + n);
 }
 
 /* ---- smaller programs ---- */
 
-typedef struct lines { char **at; uint32_t count; } lines;
+typedef struct lines {
+  char **at;
+  uint32_t count;
+} lines;
 
 static lines split(char *text) {
   lines l = {ff_alloc((strlen(text) + 1) * sizeof(char *)), 0};
@@ -55,8 +61,8 @@ static bool differs(comparer *c, const lines *l) {
   return different;
 }
 
-/* Leaves out runs of lines, shorter and shorter, for as long as what is left still differs. A label that is still used or half a pair
- * of braces makes a text that does not parse, and so is kept. */
+/* Leaves out runs of lines, shorter and shorter, for as long as what is left still differs. A label that is still used
+ * or half a pair of braces makes a text that does not parse, and so is kept. */
 static ff_text smaller(comparer *c, const ff_text *text) {
   char *copy = ff_strdup(text->chars);
   lines l = split(copy);
@@ -79,16 +85,19 @@ static void keep(comparer *c, const options *o, uint64_t n, const ff_text *text,
   char path[4096];
   ff_error error;
   ff_text less = o->whole ? (ff_text){0} : smaller(c, text);
-  snprintf(path, sizeof path, "%s/%s-%llu.ptx", o->keep, o->sweep ? "sweep" : "random", (unsigned long long)(o->seed + n));
+  snprintf(path, sizeof path, "%s/%s-%llu.ptx", o->keep, o->sweep ? "sweep" : "random",
+           (unsigned long long)(o->seed + n));
   printf("%s: %s\n", path, why);
-  if (ff_file_write(path, less.chars ? less.chars : text->chars, less.chars ? less.length : text->length, &error)) printf("%s\n", error.message);
+  if (ff_file_write(path, less.chars ? less.chars : text->chars, less.chars ? less.length : text->length, &error))
+    printf("%s\n", error.message);
   fflush(stdout);
   free(less.chars);
 }
 
 /* ---- running ---- */
 
-static int run_part(const program_forms *forms, const options *o, uint64_t first, uint64_t end, compare_counts *counts, uint64_t *at) {
+static int run_part(const program_forms *forms, const options *o, uint64_t first, uint64_t end, compare_counts *counts,
+                    uint64_t *at) {
   comparer *c = comparer_make(o->isa, o->stream);
   int failed = 0;
   for (uint64_t n = first; n < end; n++) {
@@ -96,7 +105,8 @@ static int run_part(const program_forms *forms, const options *o, uint64_t first
     *at = n;
     ff_text text = make(forms, o, n);
     comparison result = compare_text(c, text.chars, text.length, why, sizeof why);
-    if (result == COMPARE_INVALID) printf("%s %llu: %s\n", o->sweep ? "sweep" : "seed", (unsigned long long)(o->seed + n), why);
+    if (result == COMPARE_INVALID)
+      printf("%s %llu: %s\n", o->sweep ? "sweep" : "seed", (unsigned long long)(o->seed + n), why);
     if (result == COMPARE_DIFFERENT) keep(c, o, n, &text, why);
     failed |= result != COMPARE_SAME;
     free(text.chars);
@@ -106,7 +116,10 @@ static int run_part(const program_forms *forms, const options *o, uint64_t first
   return failed;
 }
 
-typedef struct report { compare_counts counts; uint64_t at; } report;
+typedef struct report {
+  compare_counts counts;
+  uint64_t at;
+} report;
 
 /* A child does the work; what it counted comes back through memory that both have. */
 static int run_child(const program_forms *forms, const options *o, uint64_t first, uint64_t end, report *shared) {
@@ -120,7 +133,9 @@ static int run_child(const program_forms *forms, const options *o, uint64_t firs
   }
   if (child < 0 || waitpid(child, &status, 0) != child) return 1;
   if (WIFEXITED(status) && WEXITSTATUS(status) <= 1) return WEXITSTATUS(status);
-  printf("%s %llu: ended by %s %d\n", o->sweep ? "sweep" : "seed", (unsigned long long)(o->sweep ? shared->at : o->seed + shared->at), WIFSIGNALED(status) ? "signal" : "exit", WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+  printf("%s %llu: ended by %s %d\n", o->sweep ? "sweep" : "seed",
+         (unsigned long long)(o->sweep ? shared->at : o->seed + shared->at), WIFSIGNALED(status) ? "signal" : "exit",
+         WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
   return 1;
 }
 
@@ -142,8 +157,9 @@ static int run_all(const program_forms *forms, const options *o) {
     failed |= run_child(forms, o, n, n + PART < o->count ? n + PART : o->count, shared);
     add(&all, &shared->counts);
   }
-  printf("%llu programs, %llu launches each way, %llu compiled, %llu ended by faults, %llu warp instructions, %llu divergent branches\n", (unsigned long long)o->count, all.launches, all.compiled, all.faults,
-         all.instructions, all.divergent);
+  printf(
+      "%llu programs, %llu launches each way, %llu compiled, %llu ended by faults, %llu warp instructions, %llu divergent branches\n",
+      (unsigned long long)o->count, all.launches, all.compiled, all.faults, all.instructions, all.divergent);
   if (all.compiled != all.launches) printf("not every launch was compiled\n");
   return failed || all.compiled != all.launches;
 }
@@ -185,7 +201,8 @@ static int run_files(const options *o, char **paths) {
     closedir(folder);
   }
   const compare_counts *counts = comparer_counts(c);
-  printf("%llu launches each way, %llu compiled, %llu ended by faults\n", counts->launches, counts->compiled, counts->faults);
+  printf("%llu launches each way, %llu compiled, %llu ended by faults\n", counts->launches, counts->compiled,
+         counts->faults);
   failed |= counts->compiled != counts->launches || !counts->launches;
   comparer_free(c);
   return failed;
@@ -216,7 +233,9 @@ int main(int argc, char **argv) {
     else if (!strcmp(argv[n], "--isa") && more) o.isa = argv[++n];
     else if (!strcmp(argv[n], "--keep") && more) o.keep = argv[++n];
     else {
-      fprintf(stderr, "usage: compiled_random [--seed N] [--count N] [--sweep [--native]] [--stream] [--isa NAME] [--keep FOLDER] [--whole] [--print] [--smaller] [FILE.ptx | FOLDER]...\n");
+      fprintf(
+          stderr,
+          "usage: compiled_random [--seed N] [--count N] [--sweep [--native]] [--stream] [--isa NAME] [--keep FOLDER] [--whole] [--print] [--smaller] [FILE.ptx | FOLDER]...\n");
       return 2;
     }
   }

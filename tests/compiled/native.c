@@ -23,8 +23,11 @@ static exec_native_function *bodies(const core_launch *launch, const exec_code *
   const compile_key key = {{1, 2}};
   void *request = native_describe(launch->kernel, code, launch->isa, watch, any, &bytes);
   if (!request) snprintf(problem, sizeof problem, "it is too large");
-  else if (!check_request(request, bytes, &message) || !emit_image(request, &image, &image_bytes, &message)) snprintf(problem, sizeof problem, "%s", message);
-  else if (!compile_seal(image, image_bytes, &key) || !compile_is_whole(image, image_bytes, &key, launch->function_count)) snprintf(problem, sizeof problem, "the image is not whole");
+  else if (!check_request(request, bytes, &message) || !emit_image(request, &image, &image_bytes, &message))
+    snprintf(problem, sizeof problem, "%s", message);
+  else if (!compile_seal(image, image_bytes, &key) ||
+           !compile_is_whole(image, image_bytes, &key, launch->function_count))
+    snprintf(problem, sizeof problem, "the image is not whole");
   else made = compile_map(image);
   free(image);
   free(request);

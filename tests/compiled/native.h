@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels compiled in this process, by the sources of farfault-compile: no process to start, and the checks of this build see it. */
+/* Kernels compiled in this process, by the sources of farfault-compile: no process to start, and the checks of this
+ * build see it. */
 #ifndef FF_TESTS_COMPILED_NATIVE_H
 #define FF_TESTS_COMPILED_NATIVE_H
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random programs, statement by statement. Each statement is one or a few lines that stand for themselves, so that whoever
- * makes a program smaller may leave out lines one at a time.
+/* Random programs, statement by statement. Each statement is one or a few lines that stand for themselves, so that
+ * whoever makes a program smaller may leave out lines one at a time.
  *
- * Registers: %r0-15, %d0-9, %h0-7, %p0-7 hold values; %t0-7, %a0-3, %q0-3 are written right before they are read; %c, %n, %g
- * with a depth count loops. */
+ * Registers: %r0-15, %d0-9, %h0-7, %p0-7 hold values; %t0-7, %a0-3, %q0-3 are written right before they are read; %c,
+ * %n, %g with a depth count loops. */
 #include "program.h"
 
 #include <stdio.h>
@@ -58,7 +58,8 @@ static void put_guard(program *p, uint32_t often) {
 /* Every other time one that the compiler has code of its own for. */
 static const program_form *any_form(program *p) {
   const program_forms *forms = p->forms;
-  return &forms->items.items[one_in(p, 2) ? forms->native.items[pick(p, (uint32_t)forms->native.count)] : pick(p, (uint32_t)forms->items.count)];
+  return &forms->items.items[one_in(p, 2) ? forms->native.items[pick(p, (uint32_t)forms->native.count)]
+                                          : pick(p, (uint32_t)forms->items.count)];
 }
 
 /* setp.lt.s32 -> setp.lt.and.s32: what combines stands behind the comparison. */
@@ -95,31 +96,44 @@ static void put_form(program *p, const program_form *form) {
 static void put_video(program *p) {
   char name[80], selectors[3][8];
   bool third = program_video(&p->state, name, sizeof name, selectors);
-  PUT(p, "%s %%r%u%s, %%r%u%s, %%r%u%s", name, pick(p, R32), selectors[0], pick(p, R32), selectors[1], pick(p, R32), selectors[2]);
+  PUT(p, "%s %%r%u%s, %%r%u%s, %%r%u%s", name, pick(p, R32), selectors[0], pick(p, R32), selectors[1], pick(p, R32),
+      selectors[2]);
   if (third) PUT(p, ", %%r%u", pick(p, R32));
   PUT(p, ";\n");
 }
 
 static void put_move(program *p) {
-  static const char *const specials[] = {"%tid.x", "%tid.y", "%tid.z", "%ntid.x", "%ntid.y", "%ctaid.x", "%ctaid.y", "%nctaid.x", "%laneid", "%warpid", "%nwarpid",
-                                         "%lanemask_lt", "%lanemask_ge", "%lanemask_eq", "%dynamic_smem_size", "%total_smem_size", "%smid", "%nsmid"};
+  static const char *const specials[] = {
+      "%tid.x",           "%tid.y",       "%tid.z",       "%ntid.x",      "%ntid.y",
+      "%ctaid.x",         "%ctaid.y",     "%nctaid.x",    "%laneid",      "%warpid",
+      "%nwarpid",         "%lanemask_lt", "%lanemask_ge", "%lanemask_eq", "%dynamic_smem_size",
+      "%total_smem_size", "%smid",        "%nsmid"};
   switch (pick(p, 12)) {
   case 0: PUT(p, "mov.u32 %%r%u, %s;\n", pick(p, R32), CHOOSE(p, specials)); break;
   case 1: PUT(p, "mov.b64 %%d%u, {%%r%u, %%r%u};\n", pick(p, R64), pick(p, R32), pick(p, R32)); break;
   case 2: PUT(p, "mov.b64 {%%r%u, %%r%u}, %%d%u;\n", pick(p, R32), pick(p, R32), pick(p, R64)); break;
   case 3: PUT(p, "mov.b32 %%r%u, {%%h%u, %%h%u};\n", pick(p, R32), pick(p, R16), pick(p, R16)); break;
   case 4: PUT(p, "mov.b32 {%%h%u, %%h%u}, %%r%u;\n", pick(p, R16), pick(p, R16), pick(p, R32)); break;
-  case 5: PUT(p, "mov.b64 %%d%u, {%%h%u, %%h%u, %%h%u, %%h%u};\n", pick(p, R64), pick(p, R16), pick(p, R16), pick(p, R16), pick(p, R16)); break;
-  case 6: PUT(p, "mov.b64 {%%h%u, %%h%u, %%h%u, %%h%u}, %%d%u;\n", pick(p, R16), pick(p, R16), pick(p, R16), pick(p, R16), pick(p, R64)); break;
+  case 5:
+    PUT(p, "mov.b64 %%d%u, {%%h%u, %%h%u, %%h%u, %%h%u};\n", pick(p, R64), pick(p, R16), pick(p, R16), pick(p, R16),
+        pick(p, R16));
+    break;
+  case 6:
+    PUT(p, "mov.b64 {%%h%u, %%h%u, %%h%u, %%h%u}, %%d%u;\n", pick(p, R16), pick(p, R16), pick(p, R16), pick(p, R16),
+        pick(p, R64));
+    break;
   case 7: PUT(p, "mov.b128 %%w%u, {%%d%u, %%d%u};\n", pick(p, 2), pick(p, R64), pick(p, R64)); break;
   case 8: PUT(p, "mov.b128 {%%d%u, %%d%u}, %%w%u;\n", pick(p, R64), pick(p, R64), pick(p, 2)); break;
   case 9: PUT(p, "activemask.b32 %%r%u;\n", pick(p, R32)); break;
   case 10: PUT(p, "cvt.u32.u64 %%r%u, %%d%u;\n", pick(p, R32), pick(p, R64)); break;
-  default: PUT(p, "isspacep.%s %%p%u, %%a%u;\n", (const char *[]){"shared", "local", "global", "const"}[pick(p, 4)], pick(p, PREDS), pick(p, 4));
+  default:
+    PUT(p, "isspacep.%s %%p%u, %%a%u;\n", (const char *[]){"shared", "local", "global", "const"}[pick(p, 4)],
+        pick(p, PREDS), pick(p, 4));
   }
 }
 
-/* How many instructions have been counted since the program began: the counters are right wherever they are looked at. */
+/* How many instructions have been counted since the program began: the counters are right wherever they are looked
+ * at. */
 static void put_clock(program *p) { PUT(p, "mov.u32 %%t0, %%clock;\nsub.u32 %%r%u, %%t0, %%ck;\n", pick(p, R32)); }
 
 static void put_operation(program *p) {
@@ -134,7 +148,8 @@ static void put_operation(program *p) {
 
 /* A few forms in a row of the kind that compiled code has for itself. */
 static void put_integer(program *p) {
-  static const char *const two[] = {"add.u32", "sub.u32", "mul.lo.u32", "and.b32", "or.b32", "xor.b32", "min.s32", "max.u32", "shl.b32", "shr.s32", "shr.u32", "div.s32", "rem.u32"};
+  static const char *const two[] = {"add.u32", "sub.u32", "mul.lo.u32", "and.b32", "or.b32",  "xor.b32", "min.s32",
+                                    "max.u32", "shl.b32", "shr.s32",    "shr.u32", "div.s32", "rem.u32"};
   put_guard(p, 6);
   PUT(p, "%s %%r%u, %%r%u, ", CHOOSE(p, two), pick(p, R32), pick(p, R32));
   put_source(p, OPERAND_32, PTX_S32);
@@ -164,10 +179,17 @@ static void put_part(program *p, uint32_t to) {
 
 /* ---- memory ---- */
 
-typedef struct cell { const char *type; uint32_t bytes; operand_kind kind; } cell;
-static const cell cells[] = {{"u8", 1, OPERAND_16}, {"s8", 1, OPERAND_16}, {"u8", 1, OPERAND_32}, {"s8", 1, OPERAND_32}, {"u16", 2, OPERAND_16}, {"s16", 2, OPERAND_16},
-                             {"s16", 2, OPERAND_32}, {"u32", 4, OPERAND_32}, {"b32", 4, OPERAND_32}, {"f32", 4, OPERAND_32}, {"s32", 4, OPERAND_64}, {"u32", 4, OPERAND_64},
-                             {"u16", 2, OPERAND_64}, {"s8", 1, OPERAND_64}, {"u64", 8, OPERAND_64}, {"f64", 8, OPERAND_64}, {"b32", 4, OPERAND_32}, {"b64", 8, OPERAND_64}};
+typedef struct cell {
+  const char *type;
+  uint32_t bytes;
+  operand_kind kind;
+} cell;
+static const cell cells[] = {{"u8", 1, OPERAND_16},  {"s8", 1, OPERAND_16},  {"u8", 1, OPERAND_32},
+                             {"s8", 1, OPERAND_32},  {"u16", 2, OPERAND_16}, {"s16", 2, OPERAND_16},
+                             {"s16", 2, OPERAND_32}, {"u32", 4, OPERAND_32}, {"b32", 4, OPERAND_32},
+                             {"f32", 4, OPERAND_32}, {"s32", 4, OPERAND_64}, {"u32", 4, OPERAND_64},
+                             {"u16", 2, OPERAND_64}, {"s8", 1, OPERAND_64},  {"u64", 8, OPERAND_64},
+                             {"f64", 8, OPERAND_64}, {"b32", 4, OPERAND_32}, {"b64", 8, OPERAND_64}};
 
 static uint32_t vector_of(program *p, const cell *c) {
   uint32_t vector = (uint32_t[]){1, 1, 1, 2, 4}[pick(p, 5)];
@@ -176,7 +198,8 @@ static uint32_t vector_of(program *p, const cell *c) {
 
 static void put_data(program *p, const cell *c, uint32_t vector, bool store) {
   if (vector == 1) {
-    if (store && one_in(p, 6) && (c->kind == OPERAND_32 ? c->bytes == 4 : c->kind == OPERAND_64 && c->bytes == 8)) PUT(p, "%u", pick(p, 1000));
+    if (store && one_in(p, 6) && (c->kind == OPERAND_32 ? c->bytes == 4 : c->kind == OPERAND_64 && c->bytes == 8))
+      PUT(p, "%u", pick(p, 1000));
     else put_register(p, c->kind);
     return;
   }
@@ -188,8 +211,11 @@ static void put_data(program *p, const cell *c, uint32_t vector, bool store) {
 static void put_address(program *p, uint32_t to, const char *base, uint32_t bytes, uint32_t room) {
   uint32_t last = room / bytes - 1;
   switch (pick(p, 6)) {
-  case 0: case 1: PUT(p, "mad.wide.u32 %%a%u, %%gid, %u, %s;\n", to, bytes, base); break; /* a row */
-  case 2: PUT(p, "and.b32 %%t1, %%r%u, %u;\nmad.wide.u32 %%a%u, %%t1, %u, %s;\n", pick(p, R32), last, to, bytes, base); break;
+  case 0:
+  case 1: PUT(p, "mad.wide.u32 %%a%u, %%gid, %u, %s;\n", to, bytes, base); break; /* a row */
+  case 2:
+    PUT(p, "and.b32 %%t1, %%r%u, %u;\nmad.wide.u32 %%a%u, %%t1, %u, %s;\n", pick(p, R32), last, to, bytes, base);
+    break;
   case 3: PUT(p, "add.u64 %%a%u, %s, %u;\n", to, base, pick(p, last) * bytes); break; /* one cell */
   case 4: PUT(p, "and.b32 %%t1, %%ti, %u;\nmad.wide.u32 %%a%u, %%t1, %u, %s;\n", pick(p, 64), to, bytes, base); break;
   default: PUT(p, "shr.u32 %%t1, %%gid, %u;\nmad.wide.u32 %%a%u, %%t1, %u, %s;\n", pick(p, 4), to, bytes, base);
@@ -224,13 +250,18 @@ static void put_store(program *p, const char *space, const char *base, uint32_t 
   uint32_t vector = vector_of(p, c), bytes = c->bytes * vector;
   put_address(p, 1, base, bytes, room / 2);
   put_guard(p, 6);
-  PUT(p, "st%s%s%s.b%u [%%a1+%u], ", one_in(p, 8) ? ".volatile" : "", space, vector == 1 ? "" : vector == 2 ? ".v2" : ".v4", c->bytes * 8, put_behind(p, bytes, room / 2));
+  PUT(p, "st%s%s%s.b%u [%%a1+%u], ", one_in(p, 8) ? ".volatile" : "", space,
+      vector == 1   ? ""
+      : vector == 2 ? ".v2"
+                    : ".v4",
+      c->bytes * 8, put_behind(p, bytes, room / 2));
   put_data(p, c, vector, true);
   PUT(p, ";\n");
 }
 
 static void put_atomic(program *p, const char *space, const char *base, uint32_t room) {
-  static const char *const words[] = {"add.u32", "min.s32", "max.u32", "and.b32", "or.b32", "xor.b32", "exch.b32", "inc.u32", "dec.u32", "add.f32", "cas.b32"};
+  static const char *const words[] = {"add.u32",  "min.s32", "max.u32", "and.b32", "or.b32", "xor.b32",
+                                      "exch.b32", "inc.u32", "dec.u32", "add.f32", "cas.b32"};
   static const char *const longs[] = {"add.u64", "min.s64", "max.u64", "xor.b64", "exch.b64", "cas.b64", "add.f64"};
   bool wide = one_in(p, 3);
   const char *op = wide ? CHOOSE(p, longs) : CHOOSE(p, words);
@@ -240,7 +271,9 @@ static void put_atomic(program *p, const char *space, const char *base, uint32_t
   put_address(p, 2, base, wide ? 8 : 4, room / 2);
   put_guard(p, 6);
   if (reduces) PUT(p, "red%s.%s [%%a2], %%%c%u;\n", space, op, letter, pick(p, many));
-  else if (cas) PUT(p, "atom%s.%s %%%c%u, [%%a2], %%%c%u, %%%c%u;\n", space, op, letter, pick(p, many), letter, pick(p, many), letter, pick(p, many));
+  else if (cas)
+    PUT(p, "atom%s.%s %%%c%u, [%%a2], %%%c%u, %%%c%u;\n", space, op, letter, pick(p, many), letter, pick(p, many),
+        letter, pick(p, many));
   else PUT(p, "atom%s.%s %%%c%u, [%%a2], %%%c%u;\n", space, op, letter, pick(p, many), letter, pick(p, many));
 }
 
@@ -253,11 +286,23 @@ static void put_shared(program *p) {
   case 0: PUT(p, "and.b32 %%t2, %%ti, %u;\nmad.lo.u32 %%t2, %%t2, %u, %%sh;\n", last, bytes); break;
   case 1: PUT(p, "and.b32 %%t2, %%r%u, %u;\nmad.lo.u32 %%t2, %%t2, %u, %%sh;\n", pick(p, R32), last, bytes); break;
   case 2: PUT(p, "add.u32 %%t2, %%sh, %u;\n", pick(p, last) * bytes); break;
-  case 3: PUT(p, "shr.u32 %%t2, %%ti, %u;\nand.b32 %%t2, %%t2, %u;\nmad.lo.u32 %%t2, %%t2, %u, %%sh;\n", 1 + pick(p, 3), last, bytes); break;
+  case 3:
+    PUT(p, "shr.u32 %%t2, %%ti, %u;\nand.b32 %%t2, %%t2, %u;\nmad.lo.u32 %%t2, %%t2, %u, %%sh;\n", 1 + pick(p, 3), last,
+        bytes);
+    break;
   default: PUT(p, "and.b32 %%t2, %%ti, %u;\nmad.lo.u32 %%t2, %%t2, %u, %%sh;\n", 15 & last, bytes);
   }
   put_guard(p, 6);
-  PUT(p, "%s.shared%s.%s%s ", store ? "st" : "ld", vector == 1 ? "" : vector == 2 ? ".v2" : ".v4", store ? "b" : "", store ? (c->bytes == 1 ? "8" : c->bytes == 2 ? "16" : c->bytes == 4 ? "32" : "64") : c->type);
+  PUT(p, "%s.shared%s.%s%s ", store ? "st" : "ld",
+      vector == 1   ? ""
+      : vector == 2 ? ".v2"
+                    : ".v4",
+      store ? "b" : "",
+      store ? (c->bytes == 1   ? "8"
+               : c->bytes == 2 ? "16"
+               : c->bytes == 4 ? "32"
+                               : "64")
+            : c->type);
   const char *at = one_in(p, 3) ? "%t2+2048" : "%t2";
   if (store) PUT(p, "[%s], ", at), put_data(p, c, vector, true);
   else put_data(p, c, vector, false), PUT(p, ", [%s]", at);
@@ -281,15 +326,19 @@ static void put_local(program *p) {
 
 static void put_memory(program *p) {
   switch (pick(p, 12)) {
-  case 0: case 1: put_load(p, ".global", "%tab", PROGRAM_TABLE, false); break;
+  case 0:
+  case 1: put_load(p, ".global", "%tab", PROGRAM_TABLE, false); break;
   case 2: put_load(p, ".global", "%out", PROGRAM_OUT, false); break;
   case 3: put_load(p, ".const", "%con", 4096, true); break;
   case 4: put_load(p, "", pick(p, 3) ? "%tab" : pick(p, 2) ? "%gsh" : "%out", PROGRAM_SHARED, false); break;
   case 5: put_store(p, "", pick(p, 2) ? "%gsh" : "%out", PROGRAM_SHARED); break;
-  case 6: case 7: put_store(p, ".global", "%out", PROGRAM_OUT); break;
+  case 6:
+  case 7: put_store(p, ".global", "%out", PROGRAM_OUT); break;
   case 8: put_atomic(p, ".global", "%out", PROGRAM_OUT); break;
   case 9: put_local(p); break;
-  case 10: put_atomic(p, p->faults && one_in(p, 4) ? ".shared" : "", "%gsh", PROGRAM_SHARED); break; /* as .shared: the address of a window, a fault */
+  case 10:
+    put_atomic(p, p->faults && one_in(p, 4) ? ".shared" : "", "%gsh", PROGRAM_SHARED);
+    break; /* as .shared: the address of a window, a fault */
   default: put_shared(p);
   }
 }
@@ -304,15 +353,27 @@ static void put_shared_atomic(program *p) {
 /* ---- exchanges within a warp ---- */
 
 static void put_exchange(program *p) {
-  static const char *const ways[] = {"up", "down", "bfly", "idx"}, *const votes[] = {"all", "any", "uni"}, *const reductions[] = {"add.s32", "min.u32", "max.s32", "and.b32", "or.b32", "xor.b32", "min.s32"};
+  static const char *const ways[] = {"up", "down", "bfly", "idx"}, *const votes[] = {"all", "any", "uni"},
+                           *const reductions[] = {"add.s32", "min.u32", "max.s32", "and.b32",
+                                                  "or.b32",  "xor.b32", "min.s32"};
   const char *mask = "%t4";
   if (p->depth || one_in(p, 2)) PUT(p, "activemask.b32 %%t4;\n");
   else mask = "-1";
   if (one_in(p, 10)) put_guard(p, 1);
   switch (pick(p, 8)) {
-  case 0: case 1: PUT(p, "shfl.sync.%s.b32 %%r%u|%%p%u, %%r%u, %u, %u, %s;\n", CHOOSE(p, ways), pick(p, R32), pick(p, PREDS), pick(p, R32), pick(p, 32), pick(p, 2) ? 31 : 0x1c03, mask); break;
-  case 2: PUT(p, "shfl.sync.%s.b32 %%r%u, %%r%u, %%r%u, 31, %s;\n", CHOOSE(p, ways), pick(p, R32), pick(p, R32), pick(p, R32), mask); break;
-  case 3: PUT(p, "vote.sync.%s.pred %%p%u, %s%%p%u, %s;\n", CHOOSE(p, votes), pick(p, PREDS), pick(p, 2) ? "!" : "", pick(p, PREDS), mask); break;
+  case 0:
+  case 1:
+    PUT(p, "shfl.sync.%s.b32 %%r%u|%%p%u, %%r%u, %u, %u, %s;\n", CHOOSE(p, ways), pick(p, R32), pick(p, PREDS),
+        pick(p, R32), pick(p, 32), pick(p, 2) ? 31 : 0x1c03, mask);
+    break;
+  case 2:
+    PUT(p, "shfl.sync.%s.b32 %%r%u, %%r%u, %%r%u, 31, %s;\n", CHOOSE(p, ways), pick(p, R32), pick(p, R32), pick(p, R32),
+        mask);
+    break;
+  case 3:
+    PUT(p, "vote.sync.%s.pred %%p%u, %s%%p%u, %s;\n", CHOOSE(p, votes), pick(p, PREDS), pick(p, 2) ? "!" : "",
+        pick(p, PREDS), mask);
+    break;
   case 4: PUT(p, "vote.sync.ballot.b32 %%r%u, %%p%u, %s;\n", pick(p, R32), pick(p, PREDS), mask); break;
   case 5: PUT(p, "redux.sync.%s %%r%u, %%r%u, %s;\n", CHOOSE(p, reductions), pick(p, R32), pick(p, R32), mask); break;
   case 6:
@@ -349,7 +410,8 @@ static void put_if(program *p) {
   p->depth--;
 }
 
-/* The number of trips is a constant, a parameter, or a lane's own; some lanes leave early or leave out the rest of a trip. */
+/* The number of trips is a constant, a parameter, or a lane's own; some lanes leave early or leave out the rest of a
+ * trip. */
 static void put_loop(program *p) {
   uint32_t label = p->labels++, d = p->loops++;
   switch (pick(p, 3)) {
@@ -367,13 +429,15 @@ static void put_loop(program *p) {
     put_statements(p, 3);
   }
   p->depth--;
-  PUT(p, "Z%u:\nadd.u32 %%c%u, %%c%u, 1;\nsetp.lt.u32 %%g%u, %%c%u, %%n%u;\n@%%g%u bra L%u;\nX%u:\n", label, d, d, d, d, d, d, label, label);
+  PUT(p, "Z%u:\nadd.u32 %%c%u, %%c%u, 1;\nsetp.lt.u32 %%g%u, %%c%u, %%n%u;\n@%%g%u bra L%u;\nX%u:\n", label, d, d, d, d,
+      d, d, label, label);
   p->loops--;
 }
 
 static void put_switch(program *p) {
   uint32_t label = p->labels++;
-  PUT(p, "and.b32 %%t5, %%r%u, 3;\nT%u: .branchtargets B%ua, B%ub, B%uc, B%ua;\n", pick(p, R32), label, label, label, label, label);
+  PUT(p, "and.b32 %%t5, %%r%u, 3;\nT%u: .branchtargets B%ua, B%ub, B%uc, B%ua;\n", pick(p, R32), label, label, label,
+      label, label);
   PUT(p, "brx.idx %%t5, T%u;\n", label);
   p->depth++;
   for (char c = 'a'; c <= 'c'; c++) {
@@ -392,14 +456,20 @@ static void put_call(program *p) {
     PUT(p, "call (%%r%u), g, (%%r%u, %%d%u);\n", to, pick(p, R32), pick(p, R64));
     return;
   }
-  PUT(p, "{ .param .b32 v; .param .b64 x; .param .b32 a; .param .b64 b; .param .b64 c; .param .b64 e; .param .align 8 .b8 s[12];\n");
-  PUT(p, "st.param.b32 [a], %%r%u; st.param.b64 [b], %%d%u; st.param.b64 [c], %%out; st.param.b64 [e], %%tab;\n", pick(p, R32), pick(p, R64));
-  PUT(p, "st.param.b64 [s], %%d%u; st.param.b16 [s+8], %%h%u; st.param.b8 [s+11], %%h%u;\n", pick(p, R64), pick(p, R16), pick(p, R16));
+  PUT(p,
+      "{ .param .b32 v; .param .b64 x; .param .b32 a; .param .b64 b; .param .b64 c; .param .b64 e; .param .align 8 .b8 s[12];\n");
+  PUT(p, "st.param.b32 [a], %%r%u; st.param.b64 [b], %%d%u; st.param.b64 [c], %%out; st.param.b64 [e], %%tab;\n",
+      pick(p, R32), pick(p, R64));
+  PUT(p, "st.param.b64 [s], %%d%u; st.param.b16 [s+8], %%h%u; st.param.b8 [s+11], %%h%u;\n", pick(p, R64), pick(p, R16),
+      pick(p, R16));
   char guard[16] = ""; /* what a call that was not made would have given is nobody's to read */
   if (p->functions > 1 && one_in(p, 3)) {
     uint32_t label = p->labels++;
-    PUT(p, "mov.u64 %%a0, f%u; mov.u64 %%a1, f%u; selp.b64 %%a0, %%a0, %%a1, %%p%u;\n", f, pick(p, p->functions), pick(p, PREDS));
-    PUT(p, "P%u: .callprototype (.param .b32 _, .param .b64 _) _ (.param .b32 _, .param .b64 _, .param .b64 _, .param .b64 _, .param .align 8 .b8 _[12]);\n", label);
+    PUT(p, "mov.u64 %%a0, f%u; mov.u64 %%a1, f%u; selp.b64 %%a0, %%a0, %%a1, %%p%u;\n", f, pick(p, p->functions),
+        pick(p, PREDS));
+    PUT(p,
+        "P%u: .callprototype (.param .b32 _, .param .b64 _) _ (.param .b32 _, .param .b64 _, .param .b64 _, .param .b64 _, .param .align 8 .b8 _[12]);\n",
+        label);
     PUT(p, "call (v, x), %%a0, (a, b, c, e, s), P%u;\n", label);
   } else {
     if (one_in(p, 4)) snprintf(guard, sizeof guard, "@%s%%p%u ", pick(p, 2) ? "!" : "", pick(p, PREDS));
@@ -411,7 +481,9 @@ static void put_call(program *p) {
 static void put_barrier(program *p) {
   switch (pick(p, 6)) {
   case 0: PUT(p, "bar.red.popc.u32 %%r%u, 0, %s%%p%u;\n", pick(p, R32), pick(p, 2) ? "!" : "", pick(p, PREDS)); break;
-  case 1: PUT(p, "bar.red.%s.pred %%p%u, 0, %%p%u;\n", pick(p, 2) ? "and" : "or", pick(p, PREDS), pick(p, PREDS)); break;
+  case 1:
+    PUT(p, "bar.red.%s.pred %%p%u, 0, %%p%u;\n", pick(p, 2) ? "and" : "or", pick(p, PREDS), pick(p, PREDS));
+    break;
   case 2: PUT(p, "barrier.sync %u;\n", pick(p, 16)); break;
   case 3: PUT(p, "%s;\n", pick(p, 2) ? "membar.gl" : "fence.acq_rel.gpu"); break;
   default: PUT(p, "bar.sync %u;\n", pick(p, 2));
@@ -420,8 +492,7 @@ static void put_barrier(program *p) {
 
 /* Reads and writes of some lanes only: a part, a part of it, each lane for as long as it wants. */
 static void put_accesses(program *p) {
-  for (uint32_t n = 1 + pick(p, 3); n; n--)
-    switch (pick(p, 4)) {
+  for (uint32_t n = 1 + pick(p, 3); n; n--) switch (pick(p, 4)) {
     case 0: put_load(p, ".global", "%tab", PROGRAM_TABLE, false); break;
     case 1: put_store(p, ".global", "%out", PROGRAM_OUT); break;
     default: put_shared(p);
@@ -458,14 +529,16 @@ static void put_tiles(program *p) {
   PUT(p, "bar.sync 0;\n");
   if (pick(p, 3)) put_parted(p);
   else put_accesses(p);
-  PUT(p, "bar.sync %u;\nsub.u32 %%c%u, %%c%u, 1;\nsetp.ne.u32 %%g%u, %%c%u, 0;\n@%%g%u bra M%u;\n", pick(p, 2), d, d, d, d, d, label);
+  PUT(p, "bar.sync %u;\nsub.u32 %%c%u, %%c%u, 1;\nsetp.ne.u32 %%g%u, %%c%u, 0;\n@%%g%u bra M%u;\n", pick(p, 2), d, d, d,
+      d, d, label);
   p->loops--;
 }
 
 /* One thread gives the word, the others wait for it: who runs how long is in the counters. */
 static void put_hand_over(program *p) {
   uint32_t label = p->labels++, at = PROGRAM_SHARED - 4 - 4 * pick(p, 16), who = pick(p, 40);
-  PUT(p, "setp.ne.u32 %%q0, %%ti, %u;\n@%%q0 bra H%u;\nst.volatile.shared.u32 [sm+%u], 1;\nH%u:\n", who, label, at, label);
+  PUT(p, "setp.ne.u32 %%q0, %%ti, %u;\n@%%q0 bra H%u;\nst.volatile.shared.u32 [sm+%u], 1;\nH%u:\n", who, label, at,
+      label);
   PUT(p, "W%u:\nld.volatile.shared.u32 %%t6, [sm+%u];\nsetp.eq.u32 %%q1, %%t6, 0;\n@%%q1 bra W%u;\n", label, at, label);
 }
 
@@ -489,7 +562,8 @@ static void put_fault(program *p) {
 
 /* A fault of all lanes alike, or of scattered ones: no branch is in front of it. */
 static void put_wide_fault(program *p) {
-  PUT(p, "mad.wide.u32 %%a0, %%gid, %u, %%out;\n%s %%a0, %%a0, %u;\n", 4 << pick(p, 3), "add.u64", (unsigned)(PROGRAM_OUT - 64 * pick(p, 24) + pick(p, 2)));
+  PUT(p, "mad.wide.u32 %%a0, %%gid, %u, %%out;\n%s %%a0, %%a0, %u;\n", 4 << pick(p, 3), "add.u64",
+      (unsigned)(PROGRAM_OUT - 64 * pick(p, 24) + pick(p, 2)));
   if (pick(p, 2)) PUT(p, "ld.global.u32 %%r%u, [%%a0];\n", pick(p, R32));
   else PUT(p, "st.global.u32 [%%a0], %%r%u;\n", pick(p, R32));
 }
@@ -516,10 +590,20 @@ static void put_rare(program *p) {
 static void put_statement(program *p) {
   if (p->budget) p->budget--;
   switch (pick(p, 24)) {
-  case 0: case 1: if (p->depth < 4) put_if(p); break;
-  case 2: case 3: if (p->loops < DEPTHS && p->depth < 4) put_loop(p); break;
-  case 4: if (p->depth < 3) put_switch(p); break;
-  case 5: if (p->functions && p->depth < 3) put_call(p); break;
+  case 0:
+  case 1:
+    if (p->depth < 4) put_if(p);
+    break;
+  case 2:
+  case 3:
+    if (p->loops < DEPTHS && p->depth < 4) put_loop(p);
+    break;
+  case 4:
+    if (p->depth < 3) put_switch(p);
+    break;
+  case 5:
+    if (p->functions && p->depth < 3) put_call(p);
+    break;
   case 6:
     if (p->entry && !p->depth && p->loops < DEPTHS && one_in(p, 2)) put_tiles(p);
     else if (p->entry && (!p->depth || one_in(p, 30))) put_barrier(p);
@@ -530,9 +614,15 @@ static void put_statement(program *p) {
     break;
   case 8: put_exchange(p); break;
   case 9: put_shared_atomic(p); break;
-  case 10: case 11: case 12: case 13: put_memory(p); break;
-  case 14: case 15: put_compare(p); break;
-  case 16: case 17: case 18: put_integer(p); break;
+  case 10:
+  case 11:
+  case 12:
+  case 13: put_memory(p); break;
+  case 14:
+  case 15: put_compare(p); break;
+  case 16:
+  case 17:
+  case 18: put_integer(p); break;
   default: put_operation(p);
   }
 }
@@ -540,25 +630,36 @@ static void put_statement(program *p) {
 /* ---- whole texts ---- */
 
 static void put_registers(program *p) {
-  PUT(p, ".reg .b32 %%r<%d>, %%t<8>, %%c<%d>, %%n<%d>, %%n, %%ti, %%gid, %%sh, %%ck;\n.reg .b64 %%d<%d>, %%a<4>, %%out, %%tab, %%lo, %%gsh, %%con;\n", R32, DEPTHS, DEPTHS, R64);
-  PUT(p, ".reg .b16 %%h<%d>;\n.reg .b128 %%w<2>;\n.reg .pred %%p<%d>, %%q<4>, %%g<%d>;\n.local .align 16 .b8 lm[64];\n", R16, PREDS, DEPTHS);
+  PUT(p,
+      ".reg .b32 %%r<%d>, %%t<8>, %%c<%d>, %%n<%d>, %%n, %%ti, %%gid, %%sh, %%ck;\n.reg .b64 %%d<%d>, %%a<4>, %%out, %%tab, %%lo, %%gsh, %%con;\n",
+      R32, DEPTHS, DEPTHS, R64);
+  PUT(p, ".reg .b16 %%h<%d>;\n.reg .b128 %%w<2>;\n.reg .pred %%p<%d>, %%q<4>, %%g<%d>;\n.local .align 16 .b8 lm[64];\n",
+      R16, PREDS, DEPTHS);
 }
 
 /* Where things are, the same in every function. */
 static void put_places(program *p) {
-  PUT(p, "mov.u32 %%ck, %%clock;\nmov.u32 %%ti, %%tid.x;\nmov.u32 %%t0, %%ntid.x;\nmov.u32 %%t1, %%tid.y;\nmad.lo.u32 %%ti, %%t1, %%t0, %%ti;\nmov.u32 %%t2, %%ntid.y;\nmul.lo.u32 %%t0, %%t0, %%t2;\n"
-         "mov.u32 %%t1, %%tid.z;\nmad.lo.u32 %%ti, %%t1, %%t0, %%ti;\nmov.u32 %%t2, %%ntid.z;\nmul.lo.u32 %%t0, %%t0, %%t2;\nmov.u32 %%t1, %%ctaid.x;\nmad.lo.u32 %%gid, %%t1, %%t0, %%ti;\n"
-         "mov.u32 %%sh, sm;\ncvta.shared.u64 %%gsh, sm;\nmov.u64 %%lo, lm;\nmov.u64 %%con, cm;\n");
+  PUT(p,
+      "mov.u32 %%ck, %%clock;\nmov.u32 %%ti, %%tid.x;\nmov.u32 %%t0, %%ntid.x;\nmov.u32 %%t1, %%tid.y;\nmad.lo.u32 %%ti, %%t1, %%t0, %%ti;\nmov.u32 %%t2, %%ntid.y;\nmul.lo.u32 %%t0, %%t0, %%t2;\n"
+      "mov.u32 %%t1, %%tid.z;\nmad.lo.u32 %%ti, %%t1, %%t0, %%ti;\nmov.u32 %%t2, %%ntid.z;\nmul.lo.u32 %%t0, %%t0, %%t2;\nmov.u32 %%t1, %%ctaid.x;\nmad.lo.u32 %%gid, %%t1, %%t0, %%ti;\n"
+      "mov.u32 %%sh, sm;\ncvta.shared.u64 %%gsh, sm;\nmov.u64 %%lo, lm;\nmov.u64 %%con, cm;\n");
 }
 
 /* Values of all kinds: some the same for all lanes. */
 static void put_values(program *p) {
   for (int r = 0; r < R32; r += 4) {
-    if (pick(p, 3)) PUT(p, "mad.wide.u32 %%a0, %%gid, 16, %%tab;\nld.global.v4.u32 {%%r%d, %%r%d, %%r%d, %%r%d}, [%%a0+%u];\n", r, r + 1, r + 2, r + 3, pick(p, 512) * 16);
-    else PUT(p, "ld.global.v4.u32 {%%r%d, %%r%d, %%r%d, %%r%d}, [%%tab+%u];\n", r, r + 1, r + 2, r + 3, pick(p, 512) * 16);
+    if (pick(p, 3))
+      PUT(p, "mad.wide.u32 %%a0, %%gid, 16, %%tab;\nld.global.v4.u32 {%%r%d, %%r%d, %%r%d, %%r%d}, [%%a0+%u];\n", r,
+          r + 1, r + 2, r + 3, pick(p, 512) * 16);
+    else
+      PUT(p, "ld.global.v4.u32 {%%r%d, %%r%d, %%r%d, %%r%d}, [%%tab+%u];\n", r, r + 1, r + 2, r + 3, pick(p, 512) * 16);
   }
-  for (int d = 0; d < R64; d += 2) PUT(p, "mad.wide.u32 %%a0, %%gid, 16, %%tab;\nld.global.v2.u64 {%%d%d, %%d%d}, [%%a0+%u];\n", d, d + 1, pick(p, 512) * 16);
-  for (int h = 0; h < R16; h += 4) PUT(p, "mad.wide.u32 %%a0, %%gid, 8, %%tab;\nld.global.v4.u16 {%%h%d, %%h%d, %%h%d, %%h%d}, [%%a0+%u];\n", h, h + 1, h + 2, h + 3, pick(p, 1000) * 8);
+  for (int d = 0; d < R64; d += 2)
+    PUT(p, "mad.wide.u32 %%a0, %%gid, 16, %%tab;\nld.global.v2.u64 {%%d%d, %%d%d}, [%%a0+%u];\n", d, d + 1,
+        pick(p, 512) * 16);
+  for (int h = 0; h < R16; h += 4)
+    PUT(p, "mad.wide.u32 %%a0, %%gid, 8, %%tab;\nld.global.v4.u16 {%%h%d, %%h%d, %%h%d, %%h%d}, [%%a0+%u];\n", h, h + 1,
+        h + 2, h + 3, pick(p, 1000) * 8);
   PUT(p, "mov.u32 %%r3, %%gid;\nmov.u32 %%r7, %%n;\n");
   for (uint32_t q = 0; q < PREDS; q++) put_part(p, q);
 }
@@ -586,12 +687,17 @@ static void put_results(program *p) {
 static void put_function(program *p, uint32_t number) {
   p->entry = false;
   p->functions = number;
-  PUT(p, ".func (.param .b32 v, .param .b64 x) f%u(.param .b32 a, .param .b64 b, .param .b64 c, .param .b64 e, .param .align 8 .b8 s[12])\n{\n", number);
+  PUT(p,
+      ".func (.param .b32 v, .param .b64 x) f%u(.param .b32 a, .param .b64 b, .param .b64 c, .param .b64 e, .param .align 8 .b8 s[12])\n{\n",
+      number);
   put_registers(p);
-  PUT(p, "ld.param.b32 %%r0, [a];\nld.param.b64 %%d0, [b];\nld.param.b64 %%out, [c];\nld.param.b64 %%tab, [e];\nld.param.b64 %%d1, [s];\nld.param.u16 %%h0, [s+8];\nld.param.s8 %%r1, [s+11];\n"
-         "mov.u32 %%n, %%ntid.x;\nst.param.b32 [v], %%r0;\nst.param.b64 [x], %%d0;\n");
+  PUT(p,
+      "ld.param.b32 %%r0, [a];\nld.param.b64 %%d0, [b];\nld.param.b64 %%out, [c];\nld.param.b64 %%tab, [e];\nld.param.b64 %%d1, [s];\nld.param.u16 %%h0, [s+8];\nld.param.s8 %%r1, [s+11];\n"
+      "mov.u32 %%n, %%ntid.x;\nst.param.b32 [v], %%r0;\nst.param.b64 [x], %%d0;\n");
   put_places(p);
-  PUT(p, "mad.wide.u32 %%a0, %%gid, 16, %%tab;\nld.global.v4.u32 {%%r2, %%r3, %%r4, %%r5}, [%%a0+%u];\nadd.u32 %%r6, %%r0, %%r2;\n", pick(p, 512) * 16);
+  PUT(p,
+      "mad.wide.u32 %%a0, %%gid, 16, %%tab;\nld.global.v4.u32 {%%r2, %%r3, %%r4, %%r5}, [%%a0+%u];\nadd.u32 %%r6, %%r0, %%r2;\n",
+      pick(p, 512) * 16);
   uint32_t left = p->budget;
   p->budget = left < 8 ? left : 8;
   left -= p->budget;
@@ -601,7 +707,8 @@ static void put_function(program *p, uint32_t number) {
 }
 
 static void put_head(program *p, const char *what, uint64_t seed) {
-  PUT(p, "// %s %llu\n.version 8.7\n.target sm_100a\n.address_size 64\n.const .align 16 .b8 cm[4096] = {", what, (unsigned long long)seed);
+  PUT(p, "// %s %llu\n.version 8.7\n.target sm_100a\n.address_size 64\n.const .align 16 .b8 cm[4096] = {", what,
+      (unsigned long long)seed);
   for (uint32_t n = 0; n < 64; n++) PUT(p, "%s%u", n ? ", " : "", pick(p, 256));
   PUT(p, "};\n.shared .align 16 .b8 sm[%u];\n", PROGRAM_SHARED);
 }
@@ -619,7 +726,8 @@ ff_text program_random(const program_forms *forms, uint64_t seed) {
   program p = {.state = seed * 2 + 1, .forms = forms, .budget = 40};
   p.faults = one_in(&p, 6);
   put_head(&p, "random", seed);
-  PUT(&p, ".func (.reg .b32 v) g(.reg .b32 a, .reg .b64 b)\n{\n.reg .pred q;\n.reg .b32 t;\nsetp.gt.s32 q, a, 5;\ncvt.u32.u64 t, b;\n@q add.u32 a, a, t;\nmov.u32 v, a;\nret;\n}\n");
+  PUT(&p,
+      ".func (.reg .b32 v) g(.reg .b32 a, .reg .b64 b)\n{\n.reg .pred q;\n.reg .b32 t;\nsetp.gt.s32 q, a, 5;\ncvt.u32.u64 t, b;\n@q add.u32 a, a, t;\nmov.u32 v, a;\nret;\n}\n");
   uint32_t functions = pick(&p, FUNCTIONS + 1);
   for (uint32_t f = 0; f < functions; f++) put_function(&p, f);
   p.functions = functions;
@@ -641,13 +749,16 @@ static void put_sweep_value(program *p, operand_kind kind, const char *name, boo
     return;
   }
   if (same) PUT(p, "ld.global.b%u %s, [%%tab+%u];\n", bytes * 8, name, pick(p, PROGRAM_TABLE / 16) * 16);
-  else PUT(p, "mad.wide.u32 %%a0, %%gid, %u, %%tab;\nld.global.b%u %s, [%%a0+%u];\n", bytes, bytes * 8, name, pick(p, 400) * 16);
+  else
+    PUT(p, "mad.wide.u32 %%a0, %%gid, %u, %%tab;\nld.global.b%u %s, [%%a0+%u];\n", bytes, bytes * 8, name,
+        pick(p, 400) * 16);
 }
 
 /* same: bit s: source s is one value for all lanes; constant: the last source is a constant. */
 static void put_sweep_form(program *p, const program_form *form, uint32_t same, bool constant, bool guarded) {
   char names[4][16], literal[40], d[16];
-  bool real = form->sources && ptx_type_class(form->type[form->sources - 1]) == 'F' && form->type[form->sources - 1] != PTX_F32 && form->type[form->sources - 1] != PTX_F64;
+  bool real = form->sources && ptx_type_class(form->type[form->sources - 1]) == 'F' &&
+              form->type[form->sources - 1] != PTX_F32 && form->type[form->sources - 1] != PTX_F64;
   for (uint32_t s = 0; s < form->sources; s++) {
     snprintf(names[s], sizeof names[s], "%%%c%u", letters[form->src[s]], s);
     put_sweep_value(p, form->src[s], names[s], same >> s & 1);
@@ -660,7 +771,8 @@ static void put_sweep_form(program *p, const program_form *form, uint32_t same, 
   }
   PUT(p, "%s %s", form->text, d);
   for (uint32_t s = 0; s < form->sources; s++) {
-    bool last = s + 1 == form->sources && constant && !real && form->src[s] != OPERAND_PRED && ptx_type_bits(form->type[s]) <= 64;
+    bool last = s + 1 == form->sources && constant && !real && form->src[s] != OPERAND_PRED &&
+                ptx_type_bits(form->type[s]) <= 64;
     if (last) program_constant(&p->state, form->type[s], literal, sizeof literal);
     PUT(p, ", %s", last ? literal : names[s]);
   }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Random valid PTX for comparing the interpreter with compiled code.
  *
- * Every program is a kernel k(.u64 out, .u64 table, .u32 n, .f32 f) with functions that it calls. `table` has PROGRAM_TABLE
- * bytes that are only read; everything else that a program may touch is its own, or one of the PROGRAM_OUT bytes of `out`, which
- * blocks share and race for: with one host thread both ways have to take the same turns, and so to leave the same bytes. */
+ * Every program is a kernel k(.u64 out, .u64 table, .u32 n, .f32 f) with functions that it calls. `table` has
+ * PROGRAM_TABLE bytes that are only read; everything else that a program may touch is its own, or one of the
+ * PROGRAM_OUT bytes of `out`, which blocks share and race for: with one host thread both ways have to take the same
+ * turns, and so to leave the same bytes. */
 #ifndef FF_TESTS_COMPILED_PROGRAM_H
 #define FF_TESTS_COMPILED_PROGRAM_H
 
@@ -20,15 +21,16 @@
 typedef struct program_forms program_forms;
 /* Every computing form of the interpreter's tables, as a statement that parses and has a handler. */
 program_forms *program_forms_make(void);
-uint32_t program_forms_count(const program_forms *forms, bool native); /* native: those that the compiler has code of its own for */
+/* native: those that the compiler has code of its own for */
+uint32_t program_forms_count(const program_forms *forms, bool native);
 /* Names of the tables for which no statement was found. */
 uint32_t program_forms_missing(const program_forms *forms, const char *const **names);
 void program_forms_free(program_forms *forms);
 
 /* The caller frees .chars. Any seed: control flow, calls, memory, exchanges. */
 ff_text program_random(const program_forms *forms, uint64_t seed);
-/* `count` forms from number `first` on, one after the other: with sources of all kinds (one per lane, one for all lanes,
- * constants), guarded and not. */
+/* `count` forms from number `first` on, one after the other: with sources of all kinds (one per lane, one for all
+ * lanes, constants), guarded and not. */
 ff_text program_sweep(const program_forms *forms, bool native, uint32_t first, uint32_t count, uint64_t seed);
 
 #endif

@@ -68,10 +68,8 @@ static ff_status end_list(reader *r) {
   r->list_array = NULL;
   value_part *list = r->list;
   r->list = NULL;
-  if (r->list_is_output)
-    array->output = list;
-  else
-    array->input = list;
+  if (r->list_is_output) array->output = list;
+  else array->input = list;
   size_t count = r->list_count;
   r->list_count = r->list_room = 0;
   if (!count) return bad(r, "no values", array->name);
@@ -105,10 +103,8 @@ static ff_status start_list(reader *r, const char *way, const char *rest) {
     array->type = value;
     array->by_value = !strcmp(way, "param");
   }
-  if (is_output)
-    array->has_output = true;
-  else
-    array->has_input = true;
+  if (is_output) array->has_output = true;
+  else array->has_input = true;
   r->list_array = array;
   r->list_type = value;
   r->list_is_output = is_output;
@@ -142,16 +138,11 @@ static ff_status read_launch(reader *r, const char *rest) {
   conformance_case *c = r->out;
   c->has_launch = true;
   while (*(rest += strspn(rest, " "))) {
-    if (!strncmp(rest, "grid ", 5))
-      rest = read_shape(rest + 5, c->grid);
-    else if (!strncmp(rest, "block ", 6))
-      rest = read_shape(rest + 6, c->block);
-    else if (!strncmp(rest, "shared ", 7))
-      c->shared = (unsigned)strtoul(rest + 7, (char **)&rest, 10);
-    else if (!strncmp(rest, "cooperative", 11))
-      c->cooperative = true, rest += 11;
-    else
-      return bad(r, "expected grid, block, shared or cooperative", rest);
+    if (!strncmp(rest, "grid ", 5)) rest = read_shape(rest + 5, c->grid);
+    else if (!strncmp(rest, "block ", 6)) rest = read_shape(rest + 6, c->block);
+    else if (!strncmp(rest, "shared ", 7)) c->shared = (unsigned)strtoul(rest + 7, (char **)&rest, 10);
+    else if (!strncmp(rest, "cooperative", 11)) c->cooperative = true, rest += 11;
+    else return bad(r, "expected grid, block, shared or cooperative", rest);
   }
   return FF_OK;
 }
@@ -202,10 +193,8 @@ static void write_registers(const conformance_case *c, ff_text *out) {
 static void write_access(const case_array *array, bool store, ff_text *out) {
   ff_text_add(out, "  ld.param.u64 %%at, [%s]; mad.wide.u32 %%at, %%i, %u, %%at; ", array->name,
               value_bytes(array->type));
-  if (store)
-    ff_text_add(out, "st.global.%s [%%at], %%%s;\n", array->type->memory, array->name);
-  else
-    ff_text_add(out, "ld.global.%s %%%s, [%%at];\n", array->type->memory, array->name);
+  if (store) ff_text_add(out, "st.global.%s [%%at], %%%s;\n", array->type->memory, array->name);
+  else ff_text_add(out, "ld.global.%s %%%s, [%%at];\n", array->type->memory, array->name);
 }
 
 /* The short form: only instructions on registers named like the arrays. Predicates %p, %q and a few scratch registers

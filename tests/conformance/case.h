@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A case of a conformance file as read: its arrays, how it is launched, and the PTX text. The format is in README.md. */
+/* A case of a conformance file as read: its arrays, how it is launched, and the PTX text. The format is in
+ * README.md. */
 #ifndef TESTS_CONFORMANCE_CASE_H
 #define TESTS_CONFORMANCE_CASE_H
 

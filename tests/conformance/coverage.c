@@ -26,7 +26,9 @@ void coverage_note(const ptx_module *module, const char *case_name) {
     }
 }
 
-static bool is_stated(const char *name) { return stated.count && bsearch(&name, stated.items, stated.count, sizeof *stated.items, by_text); }
+static bool is_stated(const char *name) {
+  return stated.count && bsearch(&name, stated.items, stated.count, sizeof *stated.items, by_text);
+}
 
 /* A row's names are one computation: one of them is enough. */
 static bool row_is_stated(const ops_entry *entry) {

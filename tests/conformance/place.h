@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the cases of a conformance file stand. A case begins with a line "// case: NAME" and goes on to the next such line; what stands
- * before the first belongs to none. A file without such lines is one case. */
+/* Where the cases of a conformance file stand. A case begins with a line "// case: NAME" and goes on to the next such
+ * line; what stands before the first belongs to none. A file without such lines is one case. */
 #ifndef TESTS_CONFORMANCE_PLACE_H
 #define TESTS_CONFORMANCE_PLACE_H
 
@@ -9,7 +9,7 @@
 #include <string.h>
 
 typedef struct case_place {
-  const char *text;     /* of this case; NULL: none has been asked for yet */
+  const char *text; /* of this case; NULL: none has been asked for yet */
   size_t length;
   unsigned line, lines; /* the file's line that it begins at, and how many it has */
   char name[96];        /* "": the file has no lines "// case:" */

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs conformance files on the executor: runner [--isa NAME] [--case NAME] [--compile] [--print] [--list] [--forms] [--persistent] FILE-OR-FOLDER...
+/* Runs conformance files on the executor: runner [--isa NAME] [--case NAME] [--compile] [--print] [--list] [--forms]
+ * [--persistent] FILE-OR-FOLDER...
  *
- * --case: only the case of that name. --list: says which cases there are. --print: the PTX of each. --forms: the rows of the
- * interpreter's tables that no case states.
+ * --case: only the case of that name. --list: says which cases there are. --print: the PTX of each. --forms: the rows
+ * of the interpreter's tables that no case states.
  *
- * --persistent: not the kernels themselves but their forms bound to SMs (ptx/rewrite/persistent.h), on all SMs and on some of them; kernels
- * that have none are named, with the reason.
+ * --persistent: not the kernels themselves but their forms bound to SMs (ptx/rewrite/persistent.h), on all SMs and on
+ * some of them; kernels that have none are named, with the reason.
  *
  * Every case is run on every instruction set that this processor has, several blocks on one host thread and on two. A
  * case without `launch:` is run twice, with whole warps and with blocks of 31 threads, so that both forms of every
  * instruction (all lanes, some lanes) see all values; buffers are then filled up with the same values again. What is
- * not an output must be unchanged afterwards. Prints each mismatch with file, line, case, lane, inputs, expected and got. Exit
- * status: 0 all as expected, 1 not, 2 bad usage. */
+ * not an output must be unchanged afterwards. Prints each mismatch with file, line, case, lane, inputs, expected and
+ * got. Exit status: 0 all as expected, 1 not, 2 bad usage. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,8 +32,8 @@ enum { SMS = 4, FITTING = 2, PERSISTENT_PARAMS = 7 };
 
 typedef struct shape {
   unsigned grid[3], block[3];
-  size_t elements;  /* of every array; 0: as many as the case gives */
-  unsigned threads; /* of the host */
+  size_t elements;             /* of every array; 0: as many as the case gives */
+  unsigned threads;            /* of the host */
   unsigned sm_first, sm_count; /* of a persistent form */
 } shape;
 
@@ -89,10 +90,8 @@ static const value_part *value_at(const case_array *array, const value_part *lis
 static void fill(const run *r, const case_array *array, unsigned char *bytes) {
   size_t size = value_bytes(array->type);
   for (size_t i = 0; i < element_count(r, array); i++)
-    if (array->has_input)
-      value_store(array->type, value_at(array, array->input, i), bytes + i * size);
-    else
-      memset(bytes + i * size, 0xa5, size);
+    if (array->has_input) value_store(array->type, value_at(array, array->input, i), bytes + i * size);
+    else memset(bytes + i * size, 0xa5, size);
 }
 
 static ff_status make_buffers(run *r, ff_error *error) {
@@ -124,10 +123,8 @@ static ff_status make_params(const run *r, const exec_kernel_info *info, unsigne
     if (size != info->params[i].size)
       return ff_fail(error, FF_INVALID, "parameter '%s' has %u bytes, the case gives %zu", array->name,
                      info->params[i].size, size);
-    if (array->by_value)
-      fill(r, array, params + info->params[i].offset);
-    else
-      memcpy(params + info->params[i].offset, &r->buffers[i]->address, sizeof(uint64_t));
+    if (array->by_value) fill(r, array, params + info->params[i].offset);
+    else memcpy(params + info->params[i].offset, &r->buffers[i]->address, sizeof(uint64_t));
   }
   return FF_OK;
 }
@@ -199,7 +196,8 @@ static void compare_fault(run *r, const exec_fault *fault) {
 /* The queue's first launch takes from counter 1, and the other one is not 0 before. */
 static ff_status make_queue(run *r, unsigned char *params, unsigned grid[3], ff_error *error) {
   ptx_persistent_params own = {.sm_first = r->shape.sm_first, .sm_count = r->shape.sm_count, .turn = 1};
-  ff_status status = exec_memory_allocate(r->memory, sizeof(ptx_persistent_queue), 256, EXEC_MEMORY_DEVICE, "queue", &r->queue, error);
+  ff_status status =
+      exec_memory_allocate(r->memory, sizeof(ptx_persistent_queue), 256, EXEC_MEMORY_DEVICE, "queue", &r->queue, error);
   if (status) return status;
   *(ptx_persistent_queue *)(uintptr_t)r->queue->address = (ptx_persistent_queue){{12345, 0}};
   own.queue = r->queue->address;
@@ -215,13 +213,15 @@ static void check_queue(run *r) {
   uint64_t blocks = (uint64_t)r->shape.grid[0] * r->shape.grid[1] * r->shape.grid[2];
   if (!queue->taken[0] && queue->taken[1] > blocks) return;
   report_start(r);
-  printf("the queue is left at %llu and %llu\n", (unsigned long long)queue->taken[0], (unsigned long long)queue->taken[1]);
+  printf("the queue is left at %llu and %llu\n", (unsigned long long)queue->taken[0],
+         (unsigned long long)queue->taken[1]);
 }
 
 static ff_status launch(run *r, exec_program *program, exec_fault *fault, ff_error *error) {
   exec_kernel *kernel;
   unsigned char params[4096] = {0};
-  ff_status status = exec_program_kernel(program, r->persistent ? r->persistent->persistent_name : r->c->kernel, &kernel, error);
+  ff_status status =
+      exec_program_kernel(program, r->persistent ? r->persistent->persistent_name : r->c->kernel, &kernel, error);
   if (status) return status;
   const exec_kernel_info *info = exec_kernel_describe(kernel);
   if (info->param_bytes > sizeof params) return ff_fail(error, FF_INVALID, "too many bytes of parameters");
@@ -293,7 +293,8 @@ static unsigned make_shapes(const conformance_case *c, shape shapes[2]) {
   return 2;
 }
 
-static unsigned run_shapes(const run *start, const char *only_isa, const ptx_module *linked, shape *shapes, unsigned count) {
+static unsigned run_shapes(const run *start, const char *only_isa, const ptx_module *linked, shape *shapes,
+                           unsigned count) {
   unsigned failures = 0;
   for (const char *const *isa = exec_isas(); *isa; isa++) {
     if (only_isa && strcmp(only_isa, *isa)) continue;
@@ -309,7 +310,8 @@ static unsigned run_shapes(const run *start, const char *only_isa, const ptx_mod
 }
 
 /* All SMs, and the two in the middle. */
-static unsigned run_persistent(const run *start, const char *only_isa, const ptx_module *linked, shape *shapes, unsigned count, bool *refused, ff_error *error) {
+static unsigned run_persistent(const run *start, const char *only_isa, const ptx_module *linked, shape *shapes,
+                               unsigned count, bool *refused, ff_error *error) {
   const ptx_persistent_options options = {0};
   ptx_persistents *made = ptx_persistent_make(linked, &options);
   const ptx_persistent_kernel *kernel = ptx_persistent_find(made, start->c->kernel);
@@ -318,7 +320,8 @@ static unsigned run_persistent(const run *start, const char *only_isa, const ptx
   *refused = !kernel || !kernel->persistent_name;
   if (*refused) {
     printf("%s: not rewritten: %s\n", start->place, kernel ? kernel->reason : "no such kernel");
-  } else if (ptx_module_parse("rewritten", made->text.chars, made->text.length, &module, error) || ptx_link(&module, 1, &whole, error)) {
+  } else if (ptx_module_parse("rewritten", made->text.chars, made->text.length, &module, error) ||
+             ptx_link(&module, 1, &whole, error)) {
     printf("%s: rewritten: %s\n", start->place, error->message);
     failures++;
   } else {
@@ -343,7 +346,8 @@ typedef struct options {
   unsigned cases, failed, refused;
 } options;
 
-static ff_status run_kernel(options *o, const char *file, const char *name, const char *place, const conformance_case *c, unsigned *failures, ff_error *error) {
+static ff_status run_kernel(options *o, const char *file, const char *name, const char *place,
+                            const conformance_case *c, unsigned *failures, ff_error *error) {
   ptx_module *module, *linked;
   shape shapes[2] = {0};
   bool refused = false;
@@ -358,9 +362,11 @@ static ff_status run_kernel(options *o, const char *file, const char *name, cons
   if (!status) {
     run r = {.place = place, .c = c, .memory = o->memory};
     unsigned count = make_shapes(c, shapes);
-    /* Code for some lanes is used by who has asked for it: of two threads that is sometimes one, sometimes the other. */
+    /* Code for some lanes is used by who has asked for it: of two threads that is sometimes one, sometimes the
+     * other. */
     if (o->compile && !c->has_launch) shapes[1].threads = 1;
-    *failures = o->persistent ? run_persistent(&r, o->isa, linked, shapes, count, &refused, error) : run_shapes(&r, o->isa, linked, shapes, count);
+    *failures = o->persistent ? run_persistent(&r, o->isa, linked, shapes, count, &refused, error)
+                              : run_shapes(&r, o->isa, linked, shapes, count);
     o->refused += refused;
     ptx_module_free(linked);
   }
@@ -426,25 +432,19 @@ int main(int argc, char **argv) {
   options o = {0};
   int first = 1;
   for (; first < argc && argv[first][0] == '-'; first++) {
-    if (!strcmp(argv[first], "--print"))
-      o.print = true;
-    else if (!strcmp(argv[first], "--list"))
-      o.list = true;
-    else if (!strcmp(argv[first], "--forms"))
-      o.forms = true;
-    else if (!strcmp(argv[first], "--persistent"))
-      o.persistent = true;
-    else if (!strcmp(argv[first], "--case") && first + 1 < argc)
-      o.only = argv[++first];
-    else if (!strcmp(argv[first], "--isa") && first + 1 < argc)
-      o.isa = argv[++first];
-    else if (!strcmp(argv[first], "--compile"))
-      o.compile = true;
-    else
-      first = argc;
+    if (!strcmp(argv[first], "--print")) o.print = true;
+    else if (!strcmp(argv[first], "--list")) o.list = true;
+    else if (!strcmp(argv[first], "--forms")) o.forms = true;
+    else if (!strcmp(argv[first], "--persistent")) o.persistent = true;
+    else if (!strcmp(argv[first], "--case") && first + 1 < argc) o.only = argv[++first];
+    else if (!strcmp(argv[first], "--isa") && first + 1 < argc) o.isa = argv[++first];
+    else if (!strcmp(argv[first], "--compile")) o.compile = true;
+    else first = argc;
   }
   if (first >= argc) {
-    fprintf(stderr, "usage: runner [--isa NAME] [--case NAME] [--compile] [--print] [--list] [--forms] [--persistent] FILE-OR-FOLDER...\n");
+    fprintf(
+        stderr,
+        "usage: runner [--isa NAME] [--case NAME] [--compile] [--print] [--list] [--forms] [--persistent] FILE-OR-FOLDER...\n");
     return 2;
   }
   ff_error error = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs a fuzz target once over every file of a folder, whole and cut at a few places: the fuzz targets as plain tests, in
- * builds without libFuzzer. Ends with an error if the folder has no files: then nothing was tested. */
+/* Runs a fuzz target once over every file of a folder, whole and cut at a few places: the fuzz targets as plain tests,
+ * in builds without libFuzzer. Ends with an error if the folder has no files: then nothing was tested. */
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>

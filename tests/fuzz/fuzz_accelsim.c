@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A kernel's file of an Accel-Sim trace from anywhere: refused with a message, or every block is one of the grid's whose records are what
- * trace/stream.h allows, each warp ended by EXIT. What begins with "Memcpy" or "kernel" is read as the list. */
+/* A kernel's file of an Accel-Sim trace from anywhere: refused with a message, or every block is one of the grid's
+ * whose records are what trace/stream.h allows, each warp ended by EXIT. What begins with "Memcpy" or "kernel" is read
+ * as the list. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,13 +12,17 @@
 
 static void check_record(const uint64_t *record, uint32_t *loads) {
   switch (trace_word_kind(*record)) {
-  case TRACE_ISSUE: FF_ASSERT(trace_issue_count(*record) >= trace_issue_sfu(*record) + trace_issue_fp64(*record)); break;
+  case TRACE_ISSUE:
+    FF_ASSERT(trace_issue_count(*record) >= trace_issue_sfu(*record) + trace_issue_fp64(*record));
+    break;
   case TRACE_WAIT: FF_ASSERT(trace_wait_k(*record) < *loads); break;
   case TRACE_BARRIER: FF_ASSERT(trace_barrier_expected(*record) >= 1 && trace_barrier_expected(*record) <= 32); break;
   case TRACE_EXIT: *loads = 0; break;
   case TRACE_ACCESS:
-    FF_ASSERT(trace_access_lines(*record) >= 1 && trace_access_lines(*record) <= 32 && record[1] && record[1] <= UINT32_MAX);
-    for (uint32_t i = 0; i < trace_access_lines(*record); i++) FF_ASSERT(trace_line_address(record[2 + i]) < OPERATION_ADDRESS_MAX && trace_line_sectors(record[2 + i]));
+    FF_ASSERT(trace_access_lines(*record) >= 1 && trace_access_lines(*record) <= 32 && record[1] &&
+              record[1] <= UINT32_MAX);
+    for (uint32_t i = 0; i < trace_access_lines(*record); i++)
+      FF_ASSERT(trace_line_address(record[2 + i]) < OPERATION_ADDRESS_MAX && trace_line_sectors(record[2 + i]));
     *loads += trace_access_operation(*record) == TRACE_LOAD || trace_access_flags(*record) & TRACE_RETURNS;
     break;
   default: FF_ASSERT(false);

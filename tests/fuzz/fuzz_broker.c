@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What any bytes on its sockets do to a broker: they are taken apart as messages, and those go to the state machine as of several clients, between
- * which connections end, time passes and locks come and go. What was taken must be written again as the same bytes; the sums are checked by
- * state_check, and no two clients may ever have been granted the same. A first byte before each message says what happens around it. */
+/* What any bytes on its sockets do to a broker: they are taken apart as messages, and those go to the state machine as
+ * of several clients, between which connections end, time passes and locks come and go. What was taken must be written
+ * again as the same bytes; the sums are checked by state_check, and no two clients may ever have been granted the same.
+ * A first byte before each message says what happens around it. */
 #include <string.h>
 
 #include "base/check.h"
@@ -11,7 +12,10 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 
 enum { CLIENTS = 6 };
 
-typedef struct told { bool has; broker_grant grant; } told;
+typedef struct told {
+  bool has;
+  broker_grant grant;
+} told;
 typedef struct world {
   broker_state state;
   told told[CLIENTS];
@@ -27,7 +31,8 @@ static void on_send(void *context, uint32_t id, const wire_message *message) {
   uint32_t version;
   FF_ASSERT(wire_read(frame, bytes, &back, &used, &version) == WIRE_GOOD && used == bytes); /* clients can read it */
   for (uint32_t i = 0; i < CLIENTS; i++)
-    if (w->ids[i] == id && message->kind == WIRE_GRANTED) w->told[i] = (told){true, {(uint32_t)message->sm_first, (uint32_t)message->sms, message->mask}};
+    if (w->ids[i] == id && message->kind == WIRE_GRANTED)
+      w->told[i] = (told){true, {(uint32_t)message->sm_first, (uint32_t)message->sms, message->mask}};
     else if (w->ids[i] == id && message->kind == WIRE_REFUSED) w->told[i].has = false;
 }
 

@@ -5,8 +5,8 @@
  *   1  a request as it is made of a kernel, with changes: section, element, byte, how, value (6 bytes each)
  *   2  an image, and of how many functions it is said to be
  *
- * A request is refused with a reason, or becomes an image that is whole; what the generator makes of one that was not refused is
- * LLVM IR that LLVM's verifier finds no fault with. An image is refused or can be mapped. */
+ * A request is refused with a reason, or becomes an image that is whole; what the generator makes of one that was not
+ * refused is LLVM IR that LLVM's verifier finds no fault with. An image is refused or can be mapped. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,8 +46,9 @@ static void make_bases(void) {
   const exec_code *code;
   const exec_isa_table *isa = exec_isa_find(NULL);
   setenv("FARFAULT_COMPILE_CHECK", "1", 1);
-  if (exec_memory_create(&memory, &error) || ptx_module_parse("k", kernels, sizeof kernels - 1, &module, &error) || ptx_link(&module, 1, &linked, &error) ||
-      exec_program_create(linked, memory, &program, &error) || exec_program_kernel(program, "k", &kernel, &error) || exec_kernel_code(kernel, isa, &code, &error)) {
+  if (exec_memory_create(&memory, &error) || ptx_module_parse("k", kernels, sizeof kernels - 1, &module, &error) ||
+      ptx_link(&module, 1, &linked, &error) || exec_program_create(linked, memory, &program, &error) ||
+      exec_program_kernel(program, "k", &kernel, &error) || exec_kernel_code(kernel, isa, &code, &error)) {
     fprintf(stderr, "%s\n", error.message);
     abort();
   }
@@ -96,7 +97,8 @@ static void try_request(const unsigned char *request, uint32_t bytes) {
 
 /* The parts of a request: where they begin, how large one element is, how many there are. */
 static void section(const native_request *head, uint32_t which, size_t *at, size_t *size, uint32_t *count) {
-  const size_t sizes[5] = {sizeof *head, sizeof(native_function), sizeof(native_instr), sizeof(native_operand), sizeof(uint32_t)};
+  const size_t sizes[5] = {sizeof *head, sizeof(native_function), sizeof(native_instr), sizeof(native_operand),
+                           sizeof(uint32_t)};
   const uint32_t counts[5] = {1, head->function_count, head->instr_count, head->operand_count, head->wait_count};
   *at = 0;
   for (uint32_t s = 0; s < which; s++) *at += sizes[s] * counts[s];
@@ -109,7 +111,8 @@ static void change(unsigned char *request, const native_request *head, const uns
   uint32_t count, value = how[5];
   section(head, how[0] % 5, &at, &size, &count);
   if (!count) return;
-  unsigned char *element = request + at + (how[1] | (uint32_t)how[2] << 8) % count * size, *byte = element + how[3] % size;
+  unsigned char *element = request + at + (how[1] | (uint32_t)how[2] << 8) % count * size,
+                *byte = element + how[3] % size;
   switch (how[4] % 5) {
   case 0: *byte = (unsigned char)value; break;
   case 1: *byte ^= (unsigned char)(1u << value % 8); break;
@@ -126,7 +129,8 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
     uint32_t base = data[1] % BASES;
     unsigned char *request = ff_alloc(base_bytes[base]);
     memcpy(request, bases[base], base_bytes[base]);
-    for (size_t n = 2; n + 6 <= size; n += 6) change(request, (const native_request *)(const void *)bases[base], data + n);
+    for (size_t n = 2; n + 6 <= size; n += 6)
+      change(request, (const native_request *)(const void *)bases[base], data + n);
     try_request(request, base_bytes[base]);
     free(request);
     return 0;

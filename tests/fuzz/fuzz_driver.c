@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program that calls the driver's and the runtime's interface with anything: handles that are none, of another kind or gone, addresses that are
- * nowhere, sizes, numbers. No call crashes or hangs, and one that is given a handle that never was one fails.
+/* A program that calls the driver's and the runtime's interface with anything: handles that are none, of another kind
+ * or gone, addresses that are nowhere, sizes, numbers. No call crashes or hangs, and one that is given a handle that
+ * never was one fails.
  *
- * A byte chooses the call, one or two each argument; what calls give back is what later ones are given. Between inputs the devices are reset. */
+ * A byte chooses the call, one or two each argument; what calls give back is what later ones are given. Between inputs
+ * the devices are reset. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -17,10 +19,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #include "driver_calls.def"
 #undef X
 int cuInit(unsigned), cudaDeviceReset(void), cuCtxPopCurrent_v2(), cuCtxSetCurrent();
-int cuLaunchKernel(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **);
+int cuLaunchKernel(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **,
+                   void **);
 
 typedef int (*call)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
-static const struct { const char *name; call call; const char *arguments; } calls[] = {
+static const struct {
+  const char *name;
+  call call;
+  const char *arguments;
+} calls[] = {
 #define X(name, arguments) {#name, (call)(void *)name, arguments},
 #include "driver_calls.def"
 #undef X
@@ -28,9 +35,10 @@ static const struct { const char *name; call call; const char *arguments; } call
 
 enum { CALLS = sizeof calls / sizeof *calls, KNOWN = 64, ROOM = 512, CALLS_OF_AN_INPUT = 60 };
 
-static const char kernels[] = ".version 7.0\n.target sm_50\n.address_size 64\n.visible .global .align 4 .u32 v = 1;\n.visible .entry k(.param .u64 to, .param .u32 n)\n{\n"
-                              ".reg .b64 %a;\n.reg .b32 %r<2>;\nld.param.u64 %a, [to];\nld.global.u32 %r0, [%a];\nadd.u32 %r0, %r0, 1;\nst.global.u32 [%a], %r0;\nret;\n}\n"
-                              ".visible .entry loop()\n{\nL: bra L;\n}\n";
+static const char kernels[] =
+    ".version 7.0\n.target sm_50\n.address_size 64\n.visible .global .align 4 .u32 v = 1;\n.visible .entry k(.param .u64 to, .param .u32 n)\n{\n"
+    ".reg .b64 %a;\n.reg .b32 %r<2>;\nld.param.u64 %a, [to];\nld.global.u32 %r0, [%a];\nadd.u32 %r0, %r0, 1;\nst.global.u32 [%a], %r0;\nret;\n}\n"
+    ".visible .entry loop()\n{\nL: bra L;\n}\n";
 
 typedef struct input {
   const uint8_t *data;
@@ -38,8 +46,8 @@ typedef struct input {
   uint64_t known[KNOWN]; /* what calls gave back */
   uint32_t known_count;
   uint64_t rooms[6][ROOM / 8];
-  bool broken;           /* an argument of this call is a handle that never was one */
-  bool empty;            /* a size is 0, so that there may be nothing to do */
+  bool broken; /* an argument of this call is a handle that never was one */
+  bool empty;  /* a size is 0, so that there may be nothing to do */
 } input;
 
 static uint32_t byte(input *in) { return in->left ? in->left--, *in->data++ : 0; }
@@ -69,7 +77,10 @@ static uint64_t handle(input *in) {
 
 static uint64_t number(input *in) {
   uint32_t b = byte(in);
-  return b < 200 ? b % 32 : b < 230 ? UINT64_C(1) << (b % 64) : b < 250 ? (uint64_t)-(int64_t)(b - 229) : byte(in) | byte(in) << 8;
+  return b < 200   ? b % 32
+         : b < 230 ? UINT64_C(1) << (b % 64)
+         : b < 250 ? (uint64_t) - (int64_t)(b - 229)
+                   : byte(in) | byte(in) << 8;
 }
 
 static uint64_t size_of(input *in, uint64_t most) {
@@ -84,7 +95,8 @@ static uint64_t argument(input *in, char kind, int position) {
   uint64_t *room = in->rooms[position], b;
   switch (kind) {
   case 'z': return 0;
-  case 'o': case 'H': return byte(in) < 12 ? 0 : (uintptr_t)room;
+  case 'o':
+  case 'H': return byte(in) < 12 ? 0 : (uintptr_t)room;
   case 'n': return size_of(in, ROOM);
   case 's': return size_of(in, UINT64_MAX);
   case 'q': return size_of(in, 8);
@@ -116,8 +128,9 @@ static void do_launch(input *in) {
   uint64_t values[2] = {any_known(in, true), number(in)};
   void *arguments[2] = {&values[0], &values[1]};
   uint64_t function = handle(in), stream = handle(in);
-  cuLaunchKernel((void *)(uintptr_t)function, (unsigned)argument(in, 'b', 0), (unsigned)argument(in, 'b', 0), 1, (unsigned)argument(in, 'b', 0), 1, 1, (unsigned)number(in) % 65536,
-                 (void *)(uintptr_t)stream, arguments, NULL);
+  cuLaunchKernel((void *)(uintptr_t)function, (unsigned)argument(in, 'b', 0), (unsigned)argument(in, 'b', 0), 1,
+                 (unsigned)argument(in, 'b', 0), 1, 1, (unsigned)number(in) % 65536, (void *)(uintptr_t)stream,
+                 arguments, NULL);
 }
 
 static void do_call(input *in) {
@@ -133,19 +146,27 @@ static void do_call(input *in) {
   for (int n = 0; arguments[n]; n++) values[n] = argument(in, arguments[n], n);
   int result = calls[which % CALLS].call(values[0], values[1], values[2], values[3], values[4], values[5]);
   if (getenv("FUZZ_DRIVER_SHOW"))
-    fprintf(stderr, "%s(%#llx, %#llx, %#llx, %#llx, %#llx) = %d\n", calls[which % CALLS].name, (unsigned long long)values[0], (unsigned long long)values[1],
-            (unsigned long long)values[2], (unsigned long long)values[3], (unsigned long long)values[4], result);
-  if (in->broken && !in->empty && !result) fprintf(stderr, "%s took a handle that never was one\n", calls[which % CALLS].name);
+    fprintf(stderr, "%s(%#llx, %#llx, %#llx, %#llx, %#llx) = %d\n", calls[which % CALLS].name,
+            (unsigned long long)values[0], (unsigned long long)values[1], (unsigned long long)values[2],
+            (unsigned long long)values[3], (unsigned long long)values[4], result);
+  if (in->broken && !in->empty && !result)
+    fprintf(stderr, "%s took a handle that never was one\n", calls[which % CALLS].name);
   FF_ASSERT(!in->broken || in->empty || result);
   if (!result) learn(in, arguments, values);
 }
 
 /* Everything is there that an input may want to break. */
 static void begin(input *in) {
-  static const struct { const char *name; call call; uint64_t a, b; } first[] = {
-      {"cuDevicePrimaryCtxRetain", (call)(void *)cuDevicePrimaryCtxRetain, 0, 0}, {"cuStreamCreate", (call)(void *)cuStreamCreate, 1, 0},
-      {"cuEventCreate", (call)(void *)cuEventCreate, 0, 0}, {"cuMemAlloc_v2", (call)(void *)cuMemAlloc_v2, 4096, 0},
-      {"cuMemAllocManaged", (call)(void *)cuMemAllocManaged, 8192, 1}, {"cuGraphCreate", (call)(void *)cuGraphCreate, 0, 0}};
+  static const struct {
+    const char *name;
+    call call;
+    uint64_t a, b;
+  } first[] = {{"cuDevicePrimaryCtxRetain", (call)(void *)cuDevicePrimaryCtxRetain, 0, 0},
+               {"cuStreamCreate", (call)(void *)cuStreamCreate, 1, 0},
+               {"cuEventCreate", (call)(void *)cuEventCreate, 0, 0},
+               {"cuMemAlloc_v2", (call)(void *)cuMemAlloc_v2, 4096, 0},
+               {"cuMemAllocManaged", (call)(void *)cuMemAllocManaged, 8192, 1},
+               {"cuGraphCreate", (call)(void *)cuGraphCreate, 0, 0}};
   uint64_t got = 0, module = 0;
   for (size_t n = 0; n < sizeof first / sizeof *first; n++) {
     int result = first[n].call((uintptr_t)&got, first[n].a, first[n].b, 0, 0, 0);

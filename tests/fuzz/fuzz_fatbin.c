@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libFuzzer target: any bytes as a fat binary, and as the file of an executable. Nothing may crash, leak or read outside.
+/* libFuzzer target: any bytes as a fat binary, and as the file of an executable. Nothing may crash, leak or read
+ * outside.
  *
  * What is let through is used: every entry is unpacked, the best PTX chosen. The file goes through a memory file, since
  * the functions for executables take a path. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A machine file from anywhere: read or refused, and whatever is accepted passes the checks that the simulation relies on. */
+/* A machine file from anywhere: read or refused, and whatever is accepted passes the checks that the simulation relies
+ * on. */
 #include "base/check.h"
 #include "machine/spec/spec_table.h"
 

@@ -14,7 +14,8 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
   probe_options options = {.seed = 1};
   ff_error error = {.message = ""};
   ff_text text = {0};
-  if (probe_pairs_text("fuzz.csv", (const char *)data, size, size % 2 ? PROBE_BANKS : PROBE_SETS, &options, &result, &error)) {
+  if (probe_pairs_text("fuzz.csv", (const char *)data, size, size % 2 ? PROBE_BANKS : PROBE_SETS, &options, &result,
+                       &error)) {
     FF_ASSERT(error.message[0]);
     return 0;
   }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes as PTX: parsing must end with a module or a message. A module must survive everything that is done with
- * one: printing (which must parse back to the same text), linking, instrumenting, binding to SMs, control flow, liveness, outstanding loads, offload
- * candidates. */
+ * one: printing (which must parse back to the same text), linking, instrumenting, binding to SMs, control flow,
+ * liveness, outstanding loads, offload candidates. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program on libfarfault from anywhere, on the model driver: every choice of tests/unit/runtime/random_program.c (segments, launches,
- * sizes, what fails and when) comes from the bytes. Whatever it does, its results are the host's, and nothing is left. */
+/* A program on libfarfault from anywhere, on the model driver: every choice of tests/unit/runtime/random_program.c
+ * (segments, launches, sizes, what fails and when) comes from the bytes. Whatever it does, its results are the host's,
+ * and nothing is left. */
 #include <stdlib.h>
 
 #include "base/check.h"
@@ -15,7 +16,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     started = true;
   }
   if (!size || size > 4096) return 0;
-  program_options options = {.bytes = data + 1, .byte_count = size - 1, .failures = (program_failures)(data[0] % 4), .steps = 200};
+  program_options options = {
+      .bytes = data + 1, .byte_count = size - 1, .failures = (program_failures)(data[0] % 4), .steps = 200};
   program_run(&options, &result);
   if (!result.good) fprintf(stderr, "%s\nwrong: %s\n", result.trace ? result.trace : "", result.why);
   FF_ASSERT(result.good);

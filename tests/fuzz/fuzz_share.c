@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `farfault share` reads from anywhere: a list of deadlines (first byte '=') or a simulation's outcomes. Read or refused with a message; what is accepted
- * is what its readers rely on. */
+/* What `farfault share` reads from anywhere: a list of deadlines (first byte '=') or a simulation's outcomes. Read or
+ * refused with a message; what is accepted is what its readers rely on. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,9 @@ static void read_deadlines(const char *text) {
   share_matrix_start(&m);
   if (share_slo_read(&slo, "fuzz", text, &error)) FF_ASSERT(error.message[0]);
   else FF_ASSERT(slo.deadlines.count);
-  for (size_t i = 0; i < slo.deadlines.count; i++) FF_ASSERT(slo.deadlines.items[i].program < 2 && isfinite(slo.deadlines.items[i].us) && slo.deadlines.items[i].us > 0);
+  for (size_t i = 0; i < slo.deadlines.count; i++)
+    FF_ASSERT(slo.deadlines.items[i].program < 2 && isfinite(slo.deadlines.items[i].us) &&
+              slo.deadlines.items[i].us > 0);
   share_slo_free(&slo);
   share_matrix_free(&m);
 }
@@ -33,9 +35,12 @@ static void read_outcomes(const char *text, size_t size) {
     FF_ASSERT(error.message[0]);
     return;
   }
-  for (int i = 0; i < 2; i++) FF_ASSERT(isfinite(outcomes[i].kernel_us) && outcomes[i].kernel_us >= 0 && memchr(outcomes[i].error, 0, sizeof outcomes[i].error));
+  for (int i = 0; i < 2; i++)
+    FF_ASSERT(isfinite(outcomes[i].kernel_us) && outcomes[i].kernel_us >= 0 &&
+              memchr(outcomes[i].error, 0, sizeof outcomes[i].error));
   share_outcomes_write(outcomes, 2, &out);
-  FF_ASSERT(!share_outcomes_read("fuzz", out.chars, out.length, again, 2, &error) && again[1].kernel_us == outcomes[1].kernel_us);
+  FF_ASSERT(!share_outcomes_read("fuzz", out.chars, out.length, again, 2, &error) &&
+            again[1].kernel_us == outcomes[1].kernel_us);
   free(out.chars);
 }
 

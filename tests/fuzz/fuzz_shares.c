@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any text as shares of a GPU: it is refused with its place, or its shares are above 0, add up to no more than the device, and can be divided. */
+/* Any text as shares of a GPU: it is refused with its place, or its shares are above 0, add up to no more than the
+ * device, and can be divided. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,7 +26,8 @@ static void check_division(const partition_share *shares, uint32_t count, uint32
   uint32_t next = 0;
   ff_text note = {0};
   ff_status status = shares_sms(shares, count, whole, ranges, NULL);
-  FF_ASSERT(status == (count > whole ? FF_LIMIT : FF_OK) && shares_colours(shares, count, whole, sets, &note, NULL) == status);
+  FF_ASSERT(status == (count > whole ? FF_LIMIT : FF_OK) &&
+            shares_colours(shares, count, whole, sets, &note, NULL) == status);
   for (uint32_t i = 0; i < count && !status; i++) {
     FF_ASSERT(ranges[i].first == next && ranges[i].count > 0 && sets[i] && !(sets[i] & seen));
     next += ranges[i].count;

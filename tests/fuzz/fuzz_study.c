@@ -17,7 +17,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     FF_ASSERT(grid->axes[AXIS_TRACE] && grid->axes[AXIS_MACHINE] && grid->axes[AXIS_MEMORY] && study_grid_size(grid));
     for (int axis = 0; axis < AXIS_COUNT; axis++) {
       if (!grid->axes[axis]) continue;
-      FF_ASSERT(grid->axes[axis]->values.count && (!grid->point || !grid->own[axis] || grid->axes[axis]->values.count == 1));
+      FF_ASSERT(grid->axes[axis]->values.count &&
+                (!grid->point || !grid->own[axis] || grid->axes[axis]->values.count == 1));
       for (size_t j = 0; j < grid->axes[axis]->values.count; j++) FF_ASSERT(grid->axes[axis]->values.items[j].text[0]);
     }
   }

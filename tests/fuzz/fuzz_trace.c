@@ -2,8 +2,8 @@
 /* A trace from anywhere: first the bytes as a file; then as the payload of a frame whose checksums hold, which is read,
  * profiled and simulated. Nothing may crash or run on for ever.
  *
- * The input's first bytes say where the frame begins in the program (within a launch or not), and how many operations and words
- * it claims. */
+ * The input's first bytes say where the frame begins in the program (within a launch or not), and how many operations
+ * and words it claims. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ static bool read_all(trace_file *file) {
   trace_item item = {0};
   ff_error error;
   uint64_t work = 0;
-  for (uint32_t errors = 0; item.kind != TRACE_ITEM_END; ) {
+  for (uint32_t errors = 0; item.kind != TRACE_ITEM_END;) {
     if (trace_file_next(file, &item, &error)) {
       FF_ASSERT(++errors <= trace_file_information(file)->frame_count);
       item.kind = TRACE_ITEM_RECORD;
@@ -69,7 +69,8 @@ static void simulate(trace_file *file, const char *manager, bool marks) {
   trace_program_mark(program, marks);
   sim *s;
   sim_result result;
-  FF_ASSERT(sim_create(program, &(sim_options){.spec = &spec, .manager = manager, .gpu_memory_share = 0.5}, &s, &error) == FF_OK);
+  FF_ASSERT(sim_create(program, &(sim_options){.spec = &spec, .manager = manager, .gpu_memory_share = 0.5}, &s,
+                       &error) == FF_OK);
   trace_file_feed(file, program, NULL, &error);
   trace_op_append(program, &(trace_op){.kind = TRACE_OP_END});
   sim_run(s);
@@ -85,7 +86,8 @@ static bool is_share(double share) { return share >= 0 && share <= 1; }
 static void profile(trace_file *file) {
   static const machine_spec spec = {.l2_bytes = 1 << 14, .l2_ways = 4, .stack_count = 4};
   offload_table *table = offload_table_create();
-  offload_profile_options options = {.spec = &spec, .find = offload_table_find, .operation = offload_table_operation, .context = table};
+  offload_profile_options options = {
+      .spec = &spec, .find = offload_table_find, .operation = offload_table_operation, .context = table};
   offload_profile *p = offload_profile_run(file, &options);
   if (p) {
     uint64_t may_go = 0;
@@ -95,7 +97,8 @@ static void profile(trace_file *file) {
     }
     FF_ASSERT(may_go == p->instances && p->candidate_accesses <= p->accesses && p->oracle_count <= p->range_count);
     FF_ASSERT(is_share(p->baseline) && is_share(p->best) && is_share(p->linear));
-    for (uint32_t i = 1; i < p->range_count; i++) FF_ASSERT(p->ranges[i].address >= p->ranges[i - 1].address + p->ranges[i - 1].bytes);
+    for (uint32_t i = 1; i < p->range_count; i++)
+      FF_ASSERT(p->ranges[i].address >= p->ranges[i - 1].address + p->ranges[i - 1].bytes);
   }
   offload_profile_free(p);
   offload_table_free(table);
@@ -105,9 +108,19 @@ static void profile(trace_file *file) {
 static size_t make_head(const uint8_t *control, const uint8_t *payload, size_t size, uint8_t *head) {
   uint8_t start[FILE_HEADER_BYTES] = FILE_MAGIC;
   start[8] = control[3] & 2 ? TRACE_FILE_UNMARKED : TRACE_FILE_VERSION;
-  frame_header header = {.kind = FRAME_DATA, .payload_bytes = size, .payload_hash = frame_hash(payload, size), .operations = control[0], .launches = control[0],
-                         .words = control[1] | (uint32_t)control[2] << 8, .open = control[3] & 1, .launch = control[3] >> 4, .block = control[4] & 15,
-                         .launch_blocks = control[5], .warp = control[4] >> 4, .warps = control[6] & 63, .operation = control[3] >> 2 & 3};
+  frame_header header = {.kind = FRAME_DATA,
+                         .payload_bytes = size,
+                         .payload_hash = frame_hash(payload, size),
+                         .operations = control[0],
+                         .launches = control[0],
+                         .words = control[1] | (uint32_t)control[2] << 8,
+                         .open = control[3] & 1,
+                         .launch = control[3] >> 4,
+                         .block = control[4] & 15,
+                         .launch_blocks = control[5],
+                         .warp = control[4] >> 4,
+                         .warps = control[6] & 63,
+                         .operation = control[3] >> 2 & 3};
   memcpy(head, start, sizeof start);
   frame_header_write(&header, head + sizeof start);
   return sizeof start + FRAME_HEADER_BYTES;

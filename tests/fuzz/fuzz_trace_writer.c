@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The library for traces in the hands of a caller who gives anything: the bytes choose calls and their arguments. Whatever was accepted is
- * a whole trace that reads without damage and has as many operations, records and words as were accepted. */
+/* The library for traces in the hands of a caller who gives anything: the bytes choose calls and their arguments.
+ * Whatever was accepted is a whole trace that reads without damage and has as many operations, records and words as
+ * were accepted. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,7 +10,9 @@
 #include "base/text.h"
 #include "farfault/trace.h"
 
-typedef struct input { const uint8_t *at, *end; } input;
+typedef struct input {
+  const uint8_t *at, *end;
+} input;
 
 static uint64_t take(input *in, int bytes) {
   uint64_t value = 0;
@@ -23,21 +26,36 @@ static uint64_t number(input *in) {
   return how < 160 ? how % 8 : how < 200 ? take(in, 2) : how < 220 ? UINT64_C(1) << how % 64 : take(in, 8);
 }
 
-typedef struct accepted { uint64_t operations, launches, accesses; } accepted;
+typedef struct accepted {
+  uint64_t operations, launches, accesses;
+} accepted;
 
 static void put_operation(ff_trace_writer *w, input *in, accepted *sum) {
   char name[80] = {0};
   ff_trace_error error;
-  ff_trace_operation op = {.kind = (ff_trace_operation_kind)(number(in) % 27), .stream = (uint32_t)number(in), .blocking = take(in, 1) & 1, .number = (uint32_t)number(in)};
+  ff_trace_operation op = {.kind = (ff_trace_operation_kind)(number(in) % 27),
+                           .stream = (uint32_t)number(in),
+                           .blocking = take(in, 1) & 1,
+                           .number = (uint32_t)number(in)};
   if (op.kind == FF_TRACE_MODULE) {
-    op.as.module = (ff_trace_module){(uint32_t)number(in), take(in, 1) & 1 ? name : NULL, number(in) % 3 ? 3 : UINT64_MAX};
+    op.as.module =
+        (ff_trace_module){(uint32_t)number(in), take(in, 1) & 1 ? name : NULL, number(in) % 3 ? 3 : UINT64_MAX};
     if (op.as.module.bytes < UINT64_MAX && !op.as.module.ptx) op.as.module.bytes = number(in);
   } else if (op.kind == FF_TRACE_COPY || op.kind == FF_TRACE_SET) {
-    op.as.copy = (ff_trace_copy){number(in), number(in), number(in), number(in), number(in), number(in), (ff_trace_direction)(number(in) % 6), take(in, 1) & 1};
-  } else if (op.kind == FF_TRACE_ALLOCATE || op.kind == FF_TRACE_FREE || op.kind == FF_TRACE_RESERVE || op.kind == FF_TRACE_CREATE_MEMORY || op.kind == FF_TRACE_RELEASE_MEMORY) {
+    op.as.copy = (ff_trace_copy){number(in),
+                                 number(in),
+                                 number(in),
+                                 number(in),
+                                 number(in),
+                                 number(in),
+                                 (ff_trace_direction)(number(in) % 6),
+                                 take(in, 1) & 1};
+  } else if (op.kind == FF_TRACE_ALLOCATE || op.kind == FF_TRACE_FREE || op.kind == FF_TRACE_RESERVE ||
+             op.kind == FF_TRACE_CREATE_MEMORY || op.kind == FF_TRACE_RELEASE_MEMORY) {
     memset(name, 'n', number(in) % sizeof name);
     name[sizeof name - 1] = '\0';
-    op.as.allocation = (ff_trace_allocation){number(in), number(in), (ff_trace_memory)(number(in) % 6), (uint32_t)number(in), take(in, 1) & 1, take(in, 1) & 1 ? name : NULL};
+    op.as.allocation = (ff_trace_allocation){number(in),           number(in),      (ff_trace_memory)(number(in) % 6),
+                                             (uint32_t)number(in), take(in, 1) & 1, take(in, 1) & 1 ? name : NULL};
   } else if (op.kind >= FF_TRACE_FREE_RESERVATION) {
     op.as.mapping = (ff_trace_mapping){number(in), number(in), number(in), (uint32_t)number(in)};
   } else {
@@ -50,7 +68,9 @@ static void put_operation(ff_trace_writer *w, input *in, accepted *sum) {
 static void put_launch(ff_trace_writer *w, input *in, accepted *sum) {
   static const char bytes[16];
   ff_trace_use uses[3] = {{number(in), number(in)}};
-  ff_trace_launch l = {.kernel = take(in, 1) & 7 ? "kernel" : NULL, .grid = {(uint32_t)number(in) % 64, 1, (uint32_t)number(in) % 4}, .registers = (uint32_t)number(in)};
+  ff_trace_launch l = {.kernel = take(in, 1) & 7 ? "kernel" : NULL,
+                       .grid = {(uint32_t)number(in) % 64, 1, (uint32_t)number(in) % 4},
+                       .registers = (uint32_t)number(in)};
   for (int i = 0; i < 3; i++) l.block[i] = (uint32_t)number(in);
   l.parameter_bytes = (uint32_t)number(in) % 17;
   l.parameters = take(in, 1) & 1 ? bytes : NULL;
@@ -64,7 +84,9 @@ static void put_launch(ff_trace_writer *w, input *in, accepted *sum) {
 static void put_record(ff_trace_writer *w, input *in, accepted *sum) {
   uint64_t words[FF_TRACE_RECORD_WORDS], count = number(in) % (FF_TRACE_RECORD_WORDS + 1);
   for (uint64_t i = 0; i < FF_TRACE_RECORD_WORDS; i++) words[i] = number(in);
-  words[0] = take(in, 1) & 1 ? ff_trace_access((ff_trace_access_op)(number(in) & 3), 2, 0, (uint32_t)number(in), (uint32_t)number(in)) : take(in, 8);
+  words[0] = take(in, 1) & 1 ? ff_trace_access((ff_trace_access_op)(number(in) & 3), 2, 0, (uint32_t)number(in),
+                                               (uint32_t)number(in))
+                             : take(in, 8);
   if (take(in, 1) & 1) count = ff_trace_kind(words[0]) == FF_TRACE_ACCESS ? 2 + ff_trace_access_lines(words[0]) : 1;
   if (count > FF_TRACE_RECORD_WORDS) return;
   if (!ff_trace_put_record(w, words, (size_t)count, NULL)) sum->accesses += ff_trace_kind(words[0]) == FF_TRACE_ACCESS;
@@ -74,7 +96,9 @@ static void put_access(ff_trace_writer *w, input *in, accepted *sum) {
   uint64_t address[FF_TRACE_LANES], base = number(in), step = number(in);
   uint32_t bytes = (uint32_t)number(in) * (uint32_t)number(in), mask = (uint32_t)take(in, 4);
   for (uint32_t i = 0; i < FF_TRACE_LANES; i++) address[i] = (base + i * step) * (take(in, 1) & 3 ? bytes : 1);
-  if (!ff_trace_put_access(w, (ff_trace_access_op)(number(in) % 5), (uint32_t)number(in), (uint32_t)number(in), bytes, mask, address, NULL)) sum->accesses += mask != 0;
+  if (!ff_trace_put_access(w, (ff_trace_access_op)(number(in) % 5), (uint32_t)number(in), (uint32_t)number(in), bytes,
+                           mask, address, NULL))
+    sum->accesses += mask != 0;
 }
 
 static void check(const char *path, const accepted *sum) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program with one fault per name, for memcheck and racecheck: checked_kernels KERNEL [GRID BLOCK]. Every kernel gets two arrays of 100 words, the
- * first of which has values; some names do something on the host as well. */
+/* A program with one fault per name, for memcheck and racecheck: checked_kernels KERNEL [GRID BLOCK]. Every kernel gets
+ * two arrays of 100 words, the first of which has values; some names do something on the host as well. */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -9,11 +9,13 @@
 
 #include "driver_call.h"
 
-/* i is the thread's number in the grid, t in its block; %rd3 and %rd4 are the addresses of word i of the arrays, %r5 is the shared word of t. */
-#define ENTRY(name, body)                                                                                                          \
-  ".visible .entry " name "(.param .u64 a, .param .u64 b)\n{\n.reg .b32 %r<16>;\n.reg .b64 %rd<12>;\n.reg .pred %p<6>;\n"          \
-  "ld.param.u64 %rd1, [a];\nld.param.u64 %rd2, [b];\nmov.u32 %r2, %tid.x;\nmov.u32 %r3, %ctaid.x;\nmov.u32 %r4, %ntid.x;\n"        \
-  "mad.lo.s32 %r1, %r3, %r4, %r2;\nmul.wide.u32 %rd5, %r1, 4;\nadd.u64 %rd3, %rd1, %rd5;\nadd.u64 %rd4, %rd2, %rd5;\n"             \
+/* i is the thread's number in the grid, t in its block; %rd3 and %rd4 are the addresses of word i of the arrays, %r5 is
+ * the shared word of t. */
+#define ENTRY(name, body)                                                                                                   \
+  ".visible .entry " name                                                                                                   \
+  "(.param .u64 a, .param .u64 b)\n{\n.reg .b32 %r<16>;\n.reg .b64 %rd<12>;\n.reg .pred %p<6>;\n"                           \
+  "ld.param.u64 %rd1, [a];\nld.param.u64 %rd2, [b];\nmov.u32 %r2, %tid.x;\nmov.u32 %r3, %ctaid.x;\nmov.u32 %r4, %ntid.x;\n" \
+  "mad.lo.s32 %r1, %r3, %r4, %r2;\nmul.wide.u32 %rd5, %r1, 4;\nadd.u64 %rd3, %rd1, %rd5;\nadd.u64 %rd4, %rd2, %rd5;\n"      \
   "mov.u32 %r6, words;\nmad.lo.u32 %r5, %r2, 4, %r6;\n" body "ret;\n}\n"
 #define LOC(line) ".loc 1 " #line " 0\n"
 
@@ -76,8 +78,9 @@ static uint64_t allocate(size_t bytes) {
 static void launch(void *module, const char *name, unsigned grid, unsigned block, uint64_t a, uint64_t b) {
   void *kernel, *arguments[] = {&a, &b};
   CALL(cuModuleGetFunction, (void **, void *, const char *), &kernel, module, name);
-  CALL(cuLaunchKernel, (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **), kernel, grid, 1, 1, block, 1, 1, 0,
-       NULL, arguments, NULL);
+  CALL(cuLaunchKernel,
+       (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **), kernel,
+       grid, 1, 1, block, 1, 1, 0, NULL, arguments, NULL);
 }
 
 int main(int argc, char **argv) {
@@ -94,7 +97,9 @@ int main(int argc, char **argv) {
   } else if (!strcmp(name, "set")) {
     CALL(cuMemsetD8_v2, (uint64_t, unsigned char, size_t), b, 1, sizeof words);
     name = "reads";
-  } else if (!strcmp(name, "half")) { /* words 50 and up have no value, and copying them from one place to another gives them none */
+  } else if (
+      !strcmp(name,
+              "half")) { /* words 50 and up have no value, and copying them from one place to another gives them none */
     uint64_t c = allocate(sizeof words);
     CALL(cuMemcpyHtoD_v2, (uint64_t, const void *, size_t), c, words, sizeof words / 2);
     CALL(cuMemcpyDtoD_v2, (uint64_t, uint64_t, size_t), b, c, sizeof words);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A libcuda.so.1 between a workload and the virtual GPU's that runs the workload's kernels in other forms: every launch declares its
- * uses, which are checked either by the virtual GPU or by the kernel itself, instrumented; or kernels are bound to a range of SMs; or they come from
- * another text.
+/* A libcuda.so.1 between a workload and the virtual GPU's that runs the workload's kernels in other forms: every launch
+ * declares its uses, which are checked either by the virtual GPU or by the kernel itself, instrumented; or kernels are
+ * bound to a range of SMs; or they come from another text.
  * Environment:
  *   REAL_LIBCUDA     the virtual GPU's
  *   CHECK_BY         virtual | code | windows (instrumented, then run in windows, one for each half of the grid) | persistent | text
@@ -25,26 +25,26 @@ typedef unsigned long long address;
 enum { MOST_KERNELS = 16, MOST_USES = 32 };
 
 /* X(symbol, parameters, arguments): handed on as they are. */
-#define FORWARDED(X)                                                                                                     \
-  X(cuInit, (unsigned a), (a))                                                                                           \
-  X(cuGetErrorName, (int a, const char **b), (a, b))                                                                     \
-  X(cuDeviceGet, (int *a, int b), (a, b))                                                                                \
-  X(cuDevicePrimaryCtxRetain, (void **a, int b), (a, b))                                                                 \
-  X(cuDevicePrimaryCtxRelease_v2, (int a), (a))                                                                          \
-  X(cuCtxSetCurrent, (void *a), (a))                                                                                     \
-  X(cuCtxSynchronize, (void), ())                                                                                        \
-  X(cuModuleUnload, (void *a), (a))                                                                                      \
-  X(cuModuleGetGlobal_v2, (address *a, size_t *b, void *c, const char *d), (a, b, c, d))                                 \
-  X(cuMemAlloc_v2, (address *a, size_t b), (a, b))                                                                       \
-  X(cuMemAllocManaged, (address *a, size_t b, unsigned c), (a, b, c))                                                    \
-  X(cuMemFree_v2, (address a), (a))                                                                                      \
-  X(cuMemcpyHtoD_v2, (address a, const void *b, size_t c), (a, b, c))                                                    \
-  X(cuMemcpyDtoH_v2, (void *a, address b, size_t c), (a, b, c))                                                          \
-  X(cuMemsetD32_v2, (address a, unsigned b, size_t c), (a, b, c))                                                        \
-  X(cuEventCreate, (void **a, unsigned b), (a, b))                                                                       \
-  X(cuEventRecord, (void *a, void *b), (a, b))                                                                           \
-  X(cuEventSynchronize, (void *a), (a))                                                                                  \
-  X(cuEventElapsedTime, (float *a, void *b, void *c), (a, b, c))                                                         \
+#define FORWARDED(X)                                                                       \
+  X(cuInit, (unsigned a), (a))                                                             \
+  X(cuGetErrorName, (int a, const char **b), (a, b))                                       \
+  X(cuDeviceGet, (int *a, int b), (a, b))                                                  \
+  X(cuDevicePrimaryCtxRetain, (void **a, int b), (a, b))                                   \
+  X(cuDevicePrimaryCtxRelease_v2, (int a), (a))                                            \
+  X(cuCtxSetCurrent, (void *a), (a))                                                       \
+  X(cuCtxSynchronize, (void), ())                                                          \
+  X(cuModuleUnload, (void *a), (a))                                                        \
+  X(cuModuleGetGlobal_v2, (address * a, size_t * b, void *c, const char *d), (a, b, c, d)) \
+  X(cuMemAlloc_v2, (address * a, size_t b), (a, b))                                        \
+  X(cuMemAllocManaged, (address * a, size_t b, unsigned c), (a, b, c))                     \
+  X(cuMemFree_v2, (address a), (a))                                                        \
+  X(cuMemcpyHtoD_v2, (address a, const void *b, size_t c), (a, b, c))                      \
+  X(cuMemcpyDtoH_v2, (void *a, address b, size_t c), (a, b, c))                            \
+  X(cuMemsetD32_v2, (address a, unsigned b, size_t c), (a, b, c))                          \
+  X(cuEventCreate, (void **a, unsigned b), (a, b))                                         \
+  X(cuEventRecord, (void *a, void *b), (a, b))                                             \
+  X(cuEventSynchronize, (void *a), (a))                                                    \
+  X(cuEventElapsedTime, (float *a, void *b, void *c), (a, b, c))                           \
   X(cuEventDestroy_v2, (void *a), (a))
 
 typedef struct kernel { /* the application's handle of one */
@@ -71,8 +71,8 @@ static void *real(const char *name) {
 }
 
 #define CALL(name, type, ...) ((int(*) type)real(name))(__VA_ARGS__)
-#define X(name, parameters, arguments)                     \
-  int name parameters;                                     \
+#define X(name, parameters, arguments) \
+  int name parameters;                 \
   int name parameters { return ((int(*) parameters)real(#name))arguments; }
 FORWARDED(X)
 #undef X
@@ -140,11 +140,15 @@ static void add_use(ff_virtual_use *uses, uint32_t *count, uint64_t pointer) {
     if (uses[i].base == base) return;
   need(*count < MOST_USES, "too many uses");
   size_t less = getenv("CHECK_SHORT") ? strtoull(getenv("CHECK_SHORT"), NULL, 10) : 0;
-  uses[(*count)++] = (ff_virtual_use){.base = base, .bytes = bytes > less ? bytes - less : 0, .read = 1, .write = !getenv("CHECK_READ_ONLY"),
+  uses[(*count)++] = (ff_virtual_use){.base = base,
+                                      .bytes = bytes > less ? bytes - less : 0,
+                                      .read = 1,
+                                      .write = !getenv("CHECK_READ_ONLY"),
                                       .segment = "allocation"};
 }
 
-static unsigned char *pack(const ptx_func *func, void **arguments, uint32_t bytes, ff_virtual_use *uses, uint32_t *count) {
+static unsigned char *pack(const ptx_func *func, void **arguments, uint32_t bytes, ff_virtual_use *uses,
+                           uint32_t *count) {
   uint32_t offsets[64];
   unsigned char *block = calloc(1, bytes + sizeof(ptx_window_params) + 16u);
   need(func->param_count <= 64, "too many parameters");
@@ -160,9 +164,11 @@ static unsigned char *pack(const ptx_func *func, void **arguments, uint32_t byte
   return block;
 }
 
-static int launch(const kernel *k, const unsigned *shape, unsigned shared, void *stream, unsigned char *block, size_t bytes) {
+static int launch(const kernel *k, const unsigned *shape, unsigned shared, void *stream, unsigned char *block,
+                  size_t bytes) {
   void *extra[] = {(void *)1 /* CU_LAUNCH_PARAM_BUFFER_POINTER */, block, (void *)2 /* _SIZE */, &bytes, NULL};
-  return CALL("cuLaunchKernel", (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **),
+  return CALL("cuLaunchKernel",
+              (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **),
               k->function, shape[0], shape[1], shape[2], shape[3], shape[4], shape[5], shared, stream, NULL, extra);
 }
 
@@ -182,20 +188,36 @@ static int launch_windows(const kernel *k, const unsigned *shape, unsigned share
   return 0;
 }
 
-static unsigned number_of(const char *name, unsigned otherwise) { return getenv(name) ? (unsigned)strtoul(getenv(name), NULL, 10) : otherwise; }
+static unsigned number_of(const char *name, unsigned otherwise) {
+  return getenv(name) ? (unsigned)strtoul(getenv(name), NULL, 10) : otherwise;
+}
 
-static int launch_persistent(const kernel *k, const unsigned *shape, unsigned shared, void *stream, unsigned char *block) {
+static int launch_persistent(const kernel *k, const unsigned *shape, unsigned shared, void *stream,
+                             unsigned char *block) {
   static address queue;
   static unsigned turn;
   int sms, fitting;
-  if (!queue) need(!CALL("cuMemAlloc_v2", (address *, size_t), &queue, sizeof(ptx_persistent_queue)) &&
-                   !CALL("cuMemsetD32_v2", (address, unsigned, size_t), queue, 0, sizeof(ptx_persistent_queue) / 4), "no queue");
-  need(!CALL("cuDeviceGetAttribute", (int *, int, int), &sms, 16 /* MULTIPROCESSOR_COUNT */, 0), "the SMs cannot be counted");
-  need(!CALL("cuOccupancyMaxActiveBlocksPerMultiprocessor", (int *, void *, int, size_t), &fitting, k->function, (int)(shape[3] * shape[4] * shape[5]), shared) && fitting,
+  if (!queue)
+    need(!CALL("cuMemAlloc_v2", (address *, size_t), &queue, sizeof(ptx_persistent_queue)) &&
+             !CALL("cuMemsetD32_v2", (address, unsigned, size_t), queue, 0, sizeof(ptx_persistent_queue) / 4),
+         "no queue");
+  need(!CALL("cuDeviceGetAttribute", (int *, int, int), &sms, 16 /* MULTIPROCESSOR_COUNT */, 0),
+       "the SMs cannot be counted");
+  need(!CALL("cuOccupancyMaxActiveBlocksPerMultiprocessor", (int *, void *, int, size_t), &fitting, k->function,
+             (int)(shape[3] * shape[4] * shape[5]), shared) &&
+           fitting,
        "no block fits");
-  ptx_persistent_params own = {.queue = queue, .sm_first = number_of("SM_FIRST", 0), .sm_count = number_of("SM_COUNT", (unsigned)sms),
-                               .grid = {shape[0], shape[1], shape[2]}, .turn = turn++ % 2};
-  unsigned launched[6] = {ptx_persistent_blocks((uint32_t)fitting, (uint32_t)sms, own.sm_count, own.grid), 1, 1, shape[3], shape[4], shape[5]};
+  ptx_persistent_params own = {.queue = queue,
+                               .sm_first = number_of("SM_FIRST", 0),
+                               .sm_count = number_of("SM_COUNT", (unsigned)sms),
+                               .grid = {shape[0], shape[1], shape[2]},
+                               .turn = turn++ % 2};
+  unsigned launched[6] = {ptx_persistent_blocks((uint32_t)fitting, (uint32_t)sms, own.sm_count, own.grid),
+                          1,
+                          1,
+                          shape[3],
+                          shape[4],
+                          shape[5]};
   memcpy(block + k->persistent->offset, &own, sizeof own);
   return launch(k, launched, shared, stream, block, k->persistent->bytes);
 }
@@ -212,35 +234,42 @@ static void look_at_report(const kernel *k, address table, const ff_virtual_use 
   exit(3);
 }
 
-static int launch_checked(const kernel *k, const unsigned *shape, unsigned shared, void *stream, unsigned char *block, const ff_virtual_use *uses, uint32_t count) {
+static int launch_checked(const kernel *k, const unsigned *shape, unsigned shared, void *stream, unsigned char *block,
+                          const ff_virtual_use *uses, uint32_t count) {
   static address device;
   ptx_check_table *table = calloc(1, ptx_check_bytes(MOST_USES));
   ff_error error;
-  if (!device) need(!CALL("cuMemAlloc_v2", (address *, size_t), &device, ptx_check_bytes(MOST_USES)), "no memory for the table");
+  if (!device)
+    need(!CALL("cuMemAlloc_v2", (address *, size_t), &device, ptx_check_bytes(MOST_USES)), "no memory for the table");
   need(ptx_check_fill(uses, count, shape, table, &error) == FF_OK, error.message);
-  need(!CALL("cuMemcpyHtoD_v2", (address, const void *, size_t), device, table, ptx_check_bytes(count)), "the table cannot be written");
+  need(!CALL("cuMemcpyHtoD_v2", (address, const void *, size_t), device, table, ptx_check_bytes(count)),
+       "the table cannot be written");
   free(table);
   memcpy(block + k->checked->offset, &device, sizeof device);
-  int failed = k->window && k->window->window_name ? launch_windows(k, shape, shared, stream, block) : launch(k, shape, shared, stream, block, k->checked->bytes);
+  int failed = k->window && k->window->window_name ? launch_windows(k, shape, shared, stream, block)
+                                                   : launch(k, shape, shared, stream, block, k->checked->bytes);
   if (!failed) look_at_report(k, device, uses, count);
   return failed;
 }
 
-int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by_, unsigned bz, unsigned shared, void *stream,
-                   void **arguments, void **extra);
-int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by_, unsigned bz, unsigned shared, void *stream,
-                   void **arguments, void **extra) {
+int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by_, unsigned bz,
+                   unsigned shared, void *stream, void **arguments, void **extra);
+int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by_, unsigned bz,
+                   unsigned shared, void *stream, void **arguments, void **extra) {
   const kernel *k = function;
   const unsigned shape[6] = {gx, gy, gz, bx, by_, bz};
   ff_virtual_use uses[MOST_USES];
   uint32_t count = 0;
   int error;
   need(!extra, "a launch with extra arguments");
-  unsigned char *block = pack(k->func, arguments, k->persistent ? k->persistent->bytes : k->checked->bytes, uses, &count);
+  unsigned char *block =
+      pack(k->func, arguments, k->persistent ? k->persistent->bytes : k->checked->bytes, uses, &count);
   if (k->persistent) {
     error = launch_persistent(k, shape, shared, stream, block);
   } else if (by("virtual") || by("text")) {
-    if (by("virtual")) need(!CALL("farfaultDeclareUses", (const ff_virtual_use *, uint32_t), uses, count), "the uses cannot be declared");
+    if (by("virtual"))
+      need(!CALL("farfaultDeclareUses", (const ff_virtual_use *, uint32_t), uses, count),
+           "the uses cannot be declared");
     error = launch(k, shape, shared, stream, block, ptx_param_layout(k->func, NULL));
   } else {
     error = launch_checked(k, shape, shared, stream, block, uses, count);

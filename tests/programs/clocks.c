@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program on the driver API that times what it does by the clocks of the C library, for the tests of --virtual-time. What each argument
- * prints, in nanoseconds unless it says otherwise:
+/* A program on the driver API that times what it does by the clocks of the C library, for the tests of --virtual-time.
+ * What each argument prints, in nanoseconds unless it says otherwise:
  *   times    by clock_gettime and by gettimeofday: a copy of 16 MiB to the GPU, a kernel that waits 2 million cycles; by events: the kernel;
  *            and its own processor time
  *   until    how often it looked until half a second was over, computing; then sleeping
@@ -70,8 +70,9 @@ static void start_gpu(void) {
 static void launch(const char *name, uint64_t argument) {
   void *kernel, *arguments[] = {&argument};
   CALL(cuModuleGetFunction, (void **, void *, const char *), &kernel, module, name);
-  CALL(cuLaunchKernel, (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **), kernel, 1, 1, 1, 1, 1, 1, 0, NULL,
-       arguments, NULL);
+  CALL(cuLaunchKernel,
+       (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **), kernel,
+       1, 1, 1, 1, 1, 1, 0, NULL, arguments, NULL);
 }
 
 static void finish(void) { CALL(cuCtxSynchronize, (void), ); }
@@ -96,8 +97,8 @@ static void times(void) {
   CALL(cuEventRecord, (void *, void *), events[1], NULL);
   CALL(cuEventSynchronize, (void *), events[1]);
   CALL(cuEventElapsedTime, (float *, void *, void *), &milliseconds, events[0], events[1]);
-  printf("%lld %lld %lld %lld %lld %lld\n", (long long)copy, (long long)day_copy, (long long)kernel, (long long)day_kernel, (long long)(milliseconds * 1e6f),
-         (long long)own);
+  printf("%lld %lld %lld %lld %lld %lld\n", (long long)copy, (long long)day_copy, (long long)kernel,
+         (long long)day_kernel, (long long)(milliseconds * 1e6f), (long long)own);
 }
 
 static void until(void) {
@@ -174,7 +175,8 @@ static void sleeps(void) {
   puts("");
 }
 
-static void host_sleep(int64_t time) { syscall(SYS_nanosleep, &(struct timespec){.tv_nsec = time}, NULL); } /* the C library's clocks do not see it */
+/* the C library's clocks do not see it */
+static void host_sleep(int64_t time) { syscall(SYS_nanosleep, &(struct timespec){.tv_nsec = time}, NULL); }
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
@@ -210,11 +212,15 @@ static int limits(void) {
   pthread_cond_init(&other, &by_monotonic);
   int64_t from = monotonic();
   struct timespec soon = after(CLOCK_MONOTONIC, 20000000);
-  if (pthread_cond_timedwait(&other, &mutex, &soon) != ETIMEDOUT || monotonic() - from < 20000000 || monotonic() - from > 60000000) return 2;
+  if (pthread_cond_timedwait(&other, &mutex, &soon) != ETIMEDOUT || monotonic() - from < 20000000 ||
+      monotonic() - from > 60000000)
+    return 2;
   sem_init(&semaphore, 0, 0);
   from = day();
   soon = after(CLOCK_REALTIME, 20000000);
-  if (!sem_timedwait(&semaphore, &soon) || errno != ETIMEDOUT || day() - from < 20000000 - 1000 || day() - from > 60000000) return 3;
+  if (!sem_timedwait(&semaphore, &soon) || errno != ETIMEDOUT || day() - from < 20000000 - 1000 ||
+      day() - from > 60000000)
+    return 3;
   return 0;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two GPUs by the driver API: half of a vector on each, whose sums meet on the first one, by a copy or by reaching for the other's memory.
- * devices copy|reach|forbidden: "forbidden" reaches without having asked for it. Exit status 0: the sum is right. */
+/* Two GPUs by the driver API: half of a vector on each, whose sums meet on the first one, by a copy or by reaching for
+ * the other's memory. devices copy|reach|forbidden: "forbidden" reaches without having asked for it. Exit status 0: the
+ * sum is right. */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -21,13 +22,17 @@ static const char code[] =
     "mad.lo.s32 %r2, %r3, %r4, %r2;\nmul.wide.u32 %rd2, %r2, 4;\nadd.u64 %rd3, %rd1, %rd2;\nadd.u64 %rd5, %rd4, %rd2;\n"
     "ld.global.u32 %r5, [%rd3];\nld.global.u32 %r6, [%rd5];\nadd.u32 %r5, %r5, %r6;\nst.global.u32 [%rd3], %r5;\nret;\n}\n";
 
-typedef struct device { void *context, *stream, *module; uint64_t memory; } device;
+typedef struct device {
+  void *context, *stream, *module;
+  uint64_t memory;
+} device;
 
 static void launch(const device *on, const char *name, void **arguments) {
   void *kernel;
   CALL(cuModuleGetFunction, (void **, void *, const char *), &kernel, on->module, name);
-  CALL(cuLaunchKernel, (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **), kernel, WORDS / 256, 1, 1,
-       256, 1, 1, 0, on->stream, arguments, NULL);
+  CALL(cuLaunchKernel,
+       (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **), kernel,
+       WORDS / 256, 1, 1, 256, 1, 1, 0, on->stream, arguments, NULL);
 }
 
 /* The word that is stored everywhere is a variable of the device's own. */
@@ -67,8 +72,8 @@ int main(int argc, char **argv) {
   if (!strcmp(how, "reach")) CALL(cuCtxEnablePeerAccess, (void *, unsigned), devices[1].context, 0);
   if (!strcmp(how, "copy")) {
     CALL(cuMemAlloc_v2, (uint64_t *, size_t), &other, BYTES);
-    CALL(cuMemcpyPeerAsync, (uint64_t, void *, uint64_t, void *, size_t, void *), other, devices[0].context, devices[1].memory, devices[1].context, BYTES,
-         devices[0].stream);
+    CALL(cuMemcpyPeerAsync, (uint64_t, void *, uint64_t, void *, size_t, void *), other, devices[0].context,
+         devices[1].memory, devices[1].context, BYTES, devices[0].stream);
   }
   launch(&devices[0], "add", (void *[]){&devices[0].memory, &other});
   CALL(cuStreamSynchronize, (void *), devices[0].stream);

@@ -10,14 +10,14 @@
 static void *library;
 
 /* Calls a function of the driver's; whatever goes wrong is the end. */
-#define CALL(name, types, ...)                                                   \
-  do {                                                                           \
-    int(*function) types = (int(*) types)dlsym(library, #name);                  \
-    int result = function ? function(__VA_ARGS__) : -1;                          \
-    if (result) {                                                                \
-      fprintf(stderr, "%s: %d (line %d)\n", #name, result, __LINE__);            \
-      exit(2);                                                                   \
-    }                                                                            \
+#define CALL(name, types, ...)                                        \
+  do {                                                                \
+    int(*function) types = (int(*) types)dlsym(library, #name);       \
+    int result = function ? function(__VA_ARGS__) : -1;               \
+    if (result) {                                                     \
+      fprintf(stderr, "%s: %d (line %d)\n", #name, result, __LINE__); \
+      exit(2);                                                        \
+    }                                                                 \
   } while (0)
 
 /* Loads the driver's library, makes device 0 current and loads `code`; the module. Without a library: exit status 3. */

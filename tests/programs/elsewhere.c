@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Something lies where the virtual GPU's memory would be: elsewhere [ADDRESS...] maps a page at each address, then uses memory of every kind and checks
- * what is in it; exit status 0: all is as it must be. As a library (-DLIBRARY), for LD_PRELOAD: a constructor maps the pages that the
- * variable TAKEN names, before the program begins. */
+/* Something lies where the virtual GPU's memory would be: elsewhere [ADDRESS...] maps a page at each address, then uses
+ * memory of every kind and checks what is in it; exit status 0: all is as it must be. As a library (-DLIBRARY), for
+ * LD_PRELOAD: a constructor maps the pages that the variable TAKEN names, before the program begins. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdint.h>
@@ -22,7 +22,8 @@ static void take(const char *address) {
 #ifdef LIBRARY
 __attribute__((constructor)) static void take_all(void) {
   char *copy = getenv("TAKEN") ? strdup(getenv("TAKEN")) : NULL;
-  for (char *rest = NULL, *word = copy ? strtok_r(copy, ",", &rest) : NULL; word; word = strtok_r(NULL, ",", &rest)) take(word);
+  for (char *rest = NULL, *word = copy ? strtok_r(copy, ",", &rest) : NULL; word; word = strtok_r(NULL, ",", &rest))
+    take(word);
   free(copy);
 }
 #else
@@ -49,12 +50,18 @@ static void launch(const char *name, uint64_t from, uint64_t to) {
   uint64_t end = from + BYTES;
   void *arguments[] = {&from, &end, &to};
   CALL(cuModuleGetFunction, (void **, void *, const char *), &kernel, module, name);
-  CALL(cuLaunchKernel, (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **), kernel,
-       !strcmp(name, "sum") ? (WORDS + 127) / 128 : 1, 1, 1, !strcmp(name, "sum") ? 128 : 32, 1, 1, 0, NULL, arguments, NULL);
+  CALL(cuLaunchKernel,
+       (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **), kernel,
+       !strcmp(name, "sum") ? (WORDS + 127) / 128 : 1, 1, 1, !strcmp(name, "sum") ? 128 : 32, 1, 1, 0, NULL, arguments,
+       NULL);
 }
 
-static void copy_in(uint64_t to, const void *from, size_t bytes) { CALL(cuMemcpyHtoD_v2, (uint64_t, const void *, size_t), to, from, bytes); }
-static void copy_out(void *to, uint64_t from, size_t bytes) { CALL(cuMemcpyDtoH_v2, (void *, uint64_t, size_t), to, from, bytes); }
+static void copy_in(uint64_t to, const void *from, size_t bytes) {
+  CALL(cuMemcpyHtoD_v2, (uint64_t, const void *, size_t), to, from, bytes);
+}
+static void copy_out(void *to, uint64_t from, size_t bytes) {
+  CALL(cuMemcpyDtoH_v2, (void *, uint64_t, size_t), to, from, bytes);
+}
 
 static uint64_t mapped(void) {
   const int properties[8] = {1, 0, 1, 0}, access[3] = {1, 0, 3};
@@ -96,7 +103,8 @@ int main(int argc, char **argv) {
   launch("sum", array, device);
   if (check(device, 4)) return 1;
   ((volatile uint32_t *)(uintptr_t)managed)[1] = 1; /* the host touches a page */
-  char *host = mmap(NULL, BYTES + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *registered = host + 48;
+  char *host = mmap(NULL, BYTES + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+       *registered = host + 48;
   memcpy(registered, words, BYTES);
   CALL(cuMemHostRegister_v2, (void *, size_t, unsigned), registered, BYTES, 2);
   CALL(cuMemHostGetDevicePointer_v2, (uint64_t *, void *, unsigned), &seen, registered, 0);

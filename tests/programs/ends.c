@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A small program on the driver API that ends in the way its argument names, for the tests of `farfault run`: it copies 4 MiB
- * to the GPU, then: exit, abort, quick (quick_exit), exec (becomes itself with "exit"), wait (until a signal comes),
- * handled (as wait, but SIGTERM is its own), room (asks for more memory than any GPU has), idle (no operation at all). "runtime": instead, it
- * asks the driver API for the context after a call of the runtime's, and before. */
+/* A small program on the driver API that ends in the way its argument names, for the tests of `farfault run`: it copies
+ * 4 MiB to the GPU, then: exit, abort, quick (quick_exit), exec (becomes itself with "exit"), wait (until a signal
+ * comes), handled (as wait, but SIGTERM is its own), room (asks for more memory than any GPU has), idle (no operation
+ * at all). "runtime": instead, it asks the driver API for the context after a call of the runtime's, and before. */
 #include <dlfcn.h>
 #include <signal.h>
 #include <stdio.h>

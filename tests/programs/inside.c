@@ -1,30 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program with a CUDA runtime linked into it, as nvcc makes it by default; but this runtime is a dud: each of its functions says
- * so and fails. VERSION: 11, 12 or 13, the names that it has. As a library (LIBRARY) it has run_inside instead of main.
+/* A program with a CUDA runtime linked into it, as nvcc makes it by default; but this runtime is a dud: each of its
+ * functions says so and fails. VERSION: 11, 12 or 13, the names that it has. As a library (LIBRARY) it has run_inside
+ * instead of main.
  *
  * Its result is 0 only if its kernel has run: if something stands in for every function of the runtime. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-typedef struct { unsigned x, y, z; } dim3;
+typedef struct {
+  unsigned x, y, z;
+} dim3;
 #ifdef __clang__ /* no caller may know what a function does, as with a runtime that was compiled elsewhere */
 #define RUNTIME __attribute__((noinline, optnone, visibility("hidden")))
 #else
 #define RUNTIME __attribute__((noipa, visibility("hidden")))
 #endif
-#define DUD(type, name, parameters)                  \
-  RUNTIME type name parameters;                      \
-  RUNTIME type name parameters {                     \
-    fprintf(stderr, "the dud's " #name "\n");        \
-    return (type)(uintptr_t)999;                     \
+#define DUD(type, name, parameters)           \
+  RUNTIME type name parameters;               \
+  RUNTIME type name parameters {              \
+    fprintf(stderr, "the dud's " #name "\n"); \
+    return (type)(uintptr_t)999;              \
   }
 DUD(void **, __cudaRegisterFatBinary, (void *wrapper))
 DUD(void *, __cudaRegisterFatBinaryEnd, (void **handle))
 DUD(void *, __cudaUnregisterFatBinary, (void **handle))
-DUD(void *, __cudaRegisterFunction, (void **handle, const char *host, char *device, const char *name, int limit, void *tid, void *bid,
-                                     void *block, void *grid, int *warp))
-DUD(void *, __cudaRegisterVar, (void **handle, char *host, char *device, const char *name, int external, size_t size, int constant, int global))
+DUD(void *, __cudaRegisterFunction,
+    (void **handle, const char *host, char *device, const char *name, int limit, void *tid, void *bid, void *block,
+     void *grid, int *warp))
+DUD(void *, __cudaRegisterVar,
+    (void **handle, char *host, char *device, const char *name, int external, size_t size, int constant, int global))
 DUD(int, cudaMalloc, (void **pointer, size_t bytes))
 DUD(int, cudaFree, (void *pointer))
 DUD(int, cudaMemcpy, (void *to, const void *from, size_t bytes, int kind))
@@ -33,7 +38,7 @@ DUD(int, cudaLaunchKernel, (const void *function, dim3 grid, dim3 block, void **
 DUD(int, cudaDeviceSynchronize, (void))
 DUD(int, cudaRuntimeGetVersion, (int *version))
 #if VERSION == 11
-DUD(int, cudaBindTexture, (size_t *offset, const void *texture, const void *pointer, const void *format, size_t size))
+DUD(int, cudaBindTexture, (size_t * offset, const void *texture, const void *pointer, const void *format, size_t size))
 void *keep[] = {cudaBindTexture};
 #elif VERSION == 12
 DUD(int, cudaGetDeviceProperties_v2, (void *properties, int device))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Uses a library that has a CUDA runtime inside (inside.c). With the library's path as argument it is loaded when the program runs. */
+/* Uses a library that has a CUDA runtime inside (inside.c). With the library's path as argument it is loaded when the
+ * program runs. */
 #include <dlfcn.h>
 #include <stdio.h>
 

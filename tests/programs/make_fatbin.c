@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes a fat binary with machine code (sm_90, not real) and, if asked, PTX: make_fatbin FILE code|both. For programs that
- * look like nvcc's to `farfault run`, without nvcc. */
+/* Writes a fat binary with machine code (sm_90, not real) and, if asked, PTX: make_fatbin FILE code|both. For programs
+ * that look like nvcc's to `farfault run`, without nvcc. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,10 +16,17 @@ int main(int argc, char **argv) {
   if (argc != 3) return 64;
   static const char code[64] = "\177ELF";
   fatbin_item items[] = {{.kind = FATBIN_KIND_ELF, .arch = 90, .name = "fill.cu", .bytes = code, .size = sizeof code},
-                         {.kind = FATBIN_KIND_PTX, .arch = 75, .version_major = 7, .version_minor = 5, .name = "fill.cu", .bytes = ptx, .size = sizeof ptx - 1}};
+                         {.kind = FATBIN_KIND_PTX,
+                          .arch = 75,
+                          .version_major = 7,
+                          .version_minor = 5,
+                          .name = "fill.cu",
+                          .bytes = ptx,
+                          .size = sizeof ptx - 1}};
   ff_text out = {0};
   ff_error error;
-  if (fatbin_encode(items, strcmp(argv[2], "both") ? 1 : 2, &out, &error) || ff_file_write(argv[1], out.chars, out.length, &error)) {
+  if (fatbin_encode(items, strcmp(argv[2], "both") ? 1 : 2, &out, &error) ||
+      ff_file_write(argv[1], out.chars, out.length, &error)) {
     fprintf(stderr, "%s\n", error.message);
     return 1;
   }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program of virtual memory management: data of eight pieces behind one reservation, through four pieces of GPU memory.
- * Exit status 0: every word is what it must be. */
+/* A program of virtual memory management: data of eight pieces behind one reservation, through four pieces of GPU
+ * memory. Exit status 0: every word is what it must be. */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -24,8 +24,12 @@ static void map(uint64_t at, uint64_t memory) {
   CALL(cuMemSetAccess, (uint64_t, size_t, const void *, size_t), at, PIECE, access, 1);
 }
 
-static void copy_in(uint64_t to, const void *from, size_t bytes) { CALL(cuMemcpyHtoD_v2, (uint64_t, const void *, size_t), to, from, bytes); }
-static void copy_out(void *to, uint64_t from, size_t bytes) { CALL(cuMemcpyDtoH_v2, (void *, uint64_t, size_t), to, from, bytes); }
+static void copy_in(uint64_t to, const void *from, size_t bytes) {
+  CALL(cuMemcpyHtoD_v2, (uint64_t, const void *, size_t), to, from, bytes);
+}
+static void copy_out(void *to, uint64_t from, size_t bytes) {
+  CALL(cuMemcpyDtoH_v2, (void *, uint64_t, size_t), to, from, bytes);
+}
 
 int main(void) {
   static uint32_t words[WORDS], back[WORDS];
@@ -35,16 +39,19 @@ int main(void) {
   module = driver_open(code);
   CALL(cuModuleGetFunction, (void **, void *, const char *), &kernel, module, "twice");
   CALL(cuMemAddressReserve, (uint64_t *, size_t, size_t, uint64_t, unsigned long long), &at, PIECES * PIECE, 0, 0, 0);
-  for (int i = 0; i < FRAMES; i++) CALL(cuMemCreate, (uint64_t *, size_t, const void *, unsigned long long), &memory[i], PIECE, properties, 0);
+  for (int i = 0; i < FRAMES; i++)
+    CALL(cuMemCreate, (uint64_t *, size_t, const void *, unsigned long long), &memory[i], PIECE, properties, 0);
   for (int round = 0; round < 2 * PIECES; round++) {
-    uint64_t low = at + (size_t)(round % (PIECES - 1)) * PIECE, edge = low + PIECE - WORDS * 2; /* half here, half in the next piece */
+    /* half here, half in the next piece */
+    uint64_t low = at + (size_t)(round % (PIECES - 1)) * PIECE, edge = low + PIECE - WORDS * 2;
     for (uint32_t i = 0; i < WORDS; i++) words[i] = i * 2654435761u + (uint32_t)round;
     map(low, memory[round % FRAMES]);
     map(low + PIECE, memory[(round + 1) % FRAMES]);
     copy_in(edge, words, sizeof words);
     void *arguments[] = {&edge};
-    CALL(cuLaunchKernel, (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **), kernel, WORDS / 256, 1, 1, 256,
-         1, 1, 0, NULL, arguments, NULL);
+    CALL(cuLaunchKernel,
+         (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **),
+         kernel, WORDS / 256, 1, 1, 256, 1, 1, 0, NULL, arguments, NULL);
     copy_out(back, edge, sizeof back);
     for (uint32_t i = 0; i < WORDS; i++)
       if (back[i] != 2 * words[i]) return 1;

@@ -10,16 +10,16 @@
 #else
 #define FUNCTION __attribute__((noipa, visibility("default")))
 #endif
-#define GIVE(what, text)                                                                    \
-  FUNCTION int nvrtcGet##what##Size(void *program, size_t *size);                           \
-  FUNCTION int nvrtcGet##what##Size(void *program, size_t *size) {                          \
-    *size = sizeof text;                                                                    \
-    return program == NULL;                                                                 \
-  }                                                                                         \
-  FUNCTION int nvrtcGet##what(void *program, char *to);                                     \
-  FUNCTION int nvrtcGet##what(void *program, char *to) {                                    \
-    memcpy(to, text, sizeof text);                                                          \
-    return program == NULL;                                                                 \
+#define GIVE(what, text)                                           \
+  FUNCTION int nvrtcGet##what##Size(void *program, size_t *size);  \
+  FUNCTION int nvrtcGet##what##Size(void *program, size_t *size) { \
+    *size = sizeof text;                                           \
+    return program == NULL;                                        \
+  }                                                                \
+  FUNCTION int nvrtcGet##what(void *program, char *to);            \
+  FUNCTION int nvrtcGet##what(void *program, char *to) {           \
+    memcpy(to, text, sizeof text);                                 \
+    return program == NULL;                                        \
   }
 GIVE(PTX, "the PTX, which is longer")
 GIVE(CUBIN, "machine code")

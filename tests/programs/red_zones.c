@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program whose kernel stores one byte beside an allocation that has neighbours of the same kind and size: red_zones KIND BYTES OFFSET [too], for memcheck.
- * The offset is from the allocation's start if it is negative, else from its end; "last": its last byte. "too": before that,
- * the same store is done behind the end of the first of the neighbours. KIND: device, managed, pitched, pool, reused, pinned, array,
- * variable, constant, heap. Prints what the alignment of the allocations is. */
+/* A program whose kernel stores one byte beside an allocation that has neighbours of the same kind and size: red_zones
+ * KIND BYTES OFFSET [too], for memcheck. The offset is from the allocation's start if it is negative, else from its
+ * end; "last": its last byte. "too": before that, the same store is done behind the end of the first of the neighbours.
+ * KIND: device, managed, pitched, pool, reused, pinned, array, variable, constant, heap. Prints what the alignment of
+ * the allocations is. */
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,8 +36,9 @@ static void *module;
 static void launch(const char *name, unsigned threads, uint64_t a, uint64_t b) {
   void *kernel, *arguments[] = {&a, &b};
   CALL(cuModuleGetFunction, (void **, void *, const char *), &kernel, module, name);
-  CALL(cuLaunchKernel, (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **), kernel, 1, 1, 1, threads, 1, 1, 0,
-       NULL, arguments, NULL);
+  CALL(cuLaunchKernel,
+       (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **), kernel,
+       1, 1, 1, threads, 1, 1, 0, NULL, arguments, NULL);
 }
 
 static uint64_t allocate_from_pool(size_t bytes) {
@@ -47,7 +49,12 @@ static uint64_t allocate_from_pool(size_t bytes) {
 
 /* Beside an array, whose memory has no address, a linear one. */
 static uint64_t beside_array(size_t bytes) {
-  struct { size_t width, height; int format; unsigned channels; } shape = {bytes, 0, 1, 1}; /* CUDA_ARRAY_DESCRIPTOR of unsigned bytes */
+  /* CUDA_ARRAY_DESCRIPTOR of unsigned bytes */
+  struct {
+    size_t width, height;
+    int format;
+    unsigned channels;
+  } shape = {bytes, 0, 1, 1};
   uint64_t address;
   void *array;
   CALL(cuArrayCreate_v2, (void **, const void *), &array, &shape);
@@ -107,7 +114,8 @@ int main(int argc, char **argv) {
     if (!strcmp(kind, "variable")) address[1] = variable(bytes == 100 ? "small" : "second");
     if (!strcmp(kind, "constant")) address[1] = variable("middle");
     if (argc > 4) launch("store", 32, address[0] + bytes, 0);
-    launch(!strcmp(kind, "constant") ? "load" : "store", 32, address[1] + (last ? bytes - 1 : (uint64_t)(offset < 0 ? offset : offset + (int64_t)bytes)), 0);
+    launch(!strcmp(kind, "constant") ? "load" : "store", 32,
+           address[1] + (last ? bytes - 1 : (uint64_t)(offset < 0 ? offset : offset + (int64_t)bytes)), 0);
   }
   if (((int (*)(void))dlsym(library, "cuCtxSynchronize"))()) return 5;
   printf("aligned to %llu\n", (unsigned long long)(bits ? bits & -bits : 0));

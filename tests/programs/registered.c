@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program on the driver API whose numbers depend on where its host memory lies: a kernel reads 1 MiB that malloc gave and that is
- * registered, and copies go from and to it. */
+/* A program on the driver API whose numbers depend on where its host memory lies: a kernel reads 1 MiB that malloc gave
+ * and that is registered, and copies go from and to it. */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -30,8 +30,9 @@ int main(void) {
   CALL(cuMemHostRegister_v2, (void *, size_t, unsigned), data, BYTES, 2);
   CALL(cuMemHostGetDevicePointer_v2, (uint64_t *, void *, unsigned), &seen, data, 0);
   void *arguments[] = {&seen, &made};
-  CALL(cuLaunchKernel, (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **), kernel, BYTES / 1024, 1, 1, 256, 1,
-       1, 0, NULL, arguments, NULL);
+  CALL(cuLaunchKernel,
+       (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **), kernel,
+       BYTES / 1024, 1, 1, 256, 1, 1, 0, NULL, arguments, NULL);
   CALL(cuMemcpyDtoH_v2, (void *, uint64_t, size_t), data, made, BYTES);
   for (size_t i = 0; i < BYTES; i += 4)
     if (data[i] != 8) return 1;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* share_holder GPU SMS COLOURS TIMEOUT [SECONDS]: takes a share of a GPU with 20 SMs and 8 colours, says which, holds it for so long (or until its
- * stdin ends, or it is killed), says whether the broker is still there, gives it back. Exit status: 0; or 10 + ff_status.
+/* share_holder GPU SMS COLOURS TIMEOUT [SECONDS]: takes a share of a GPU with 20 SMs and 8 colours, says which, holds
+ * it for so long (or until its stdin ends, or it is killed), says whether the broker is still there, gives it back.
+ * Exit status: 0; or 10 + ff_status.
  *
- * MARKS=FOLDER: makes a file for each SM and colour that must not be there yet, and removes it before giving back (99: it was there).
- * CHILD=SECONDS: a forked child keeps everything open, and outlives it. SHARE_SMS: of the GPU, instead of 20. SHARE_NAME: the request's name. */
+ * MARKS=FOLDER: makes a file for each SM and colour that must not be there yet, and removes it before giving back (99:
+ * it was there). CHILD=SECONDS: a forked child keeps everything open, and outlives it. SHARE_SMS: of the GPU, instead
+ * of 20. SHARE_NAME: the request's name. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -52,8 +54,13 @@ int main(int argc, char **argv) {
   ff_error error;
   broker_share *share;
   const char *sms = getenv("SHARE_SMS");
-  broker_request request = {.gpu = argv[1], .gpu_sms = sms ? (uint32_t)atoi(sms) : 20, .gpu_colours = 8, .sms = (uint32_t)atoi(argv[2]),
-                            .colours = (uint32_t)atoi(argv[3]), .timeout_s = atof(argv[4]), .name = getenv("SHARE_NAME")};
+  broker_request request = {.gpu = argv[1],
+                            .gpu_sms = sms ? (uint32_t)atoi(sms) : 20,
+                            .gpu_colours = 8,
+                            .sms = (uint32_t)atoi(argv[2]),
+                            .colours = (uint32_t)atoi(argv[3]),
+                            .timeout_s = atof(argv[4]),
+                            .name = getenv("SHARE_NAME")};
   ff_status status = broker_take(&request, &share, &error);
   if (status) {
     fprintf(stderr, "%s\n", error.message);

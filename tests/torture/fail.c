@@ -6,8 +6,9 @@
  *   TORTURE_FAIL_IN=NAME        only in processes of that name (default: in all)
  *   TORTURE_FAIL_LOG=FILE       a line for each process in which a call failed
  *
- * In the process `farfault` every call counts but those of libfyaml, which crashes when it gets no memory; in others only calls from farfault's
- * own libraries do: what a CUDA program does then is not ours. Calls that the C library makes for itself do not count. */
+ * In the process `farfault` every call counts but those of libfyaml, which crashes when it gets no memory; in others
+ * only calls from farfault's own libraries do: what a CUDA program does then is not ours. Calls that the C library
+ * makes for itself do not count. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
@@ -27,19 +28,35 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-typedef enum kind { KIND_ALLOC, KIND_MMAP, KIND_WRITE, KIND_OPEN, KIND_FTRUNCATE, KIND_THREAD, KIND_RENAME, KIND_FORK, KIND_PIPE, KIND_FOLDER, KIND_UNLINK, KINDS } kind;
-static const char *const names[KINDS] = {"alloc", "mmap", "write", "open", "ftruncate", "thread", "rename", "fork", "pipe", "folder", "unlink"};
+typedef enum kind {
+  KIND_ALLOC,
+  KIND_MMAP,
+  KIND_WRITE,
+  KIND_OPEN,
+  KIND_FTRUNCATE,
+  KIND_THREAD,
+  KIND_RENAME,
+  KIND_FORK,
+  KIND_PIPE,
+  KIND_FOLDER,
+  KIND_UNLINK,
+  KINDS
+} kind;
+static const char *const names[KINDS] = {"alloc",  "mmap", "write", "open",   "ftruncate", "thread",
+                                         "rename", "fork", "pipe",  "folder", "unlink"};
 
 enum { RANGES = 16 };
-static struct { uintptr_t from, to; } ranges[RANGES]; /* code of farfault's libraries; in farfault: of libfyaml and the C library */
+/* code of farfault's libraries; in farfault: of libfyaml and the C library */
+static struct { uintptr_t from, to; } ranges[RANGES];
 static int range_count;
-static int failing = KINDS;       /* the kind; KINDS: none */
+static int failing = KINDS;        /* the kind; KINDS: none */
 static unsigned long wanted, seen; /* the number of the call that fails, of the calls so far */
 static bool onwards, in_farfault;
 static int sent; /* the signal instead of a failure; 0: none */
 static const char *log_path;
 
-void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t), *__libc_memalign(size_t, size_t);
+void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t),
+    *__libc_memalign(size_t, size_t);
 
 __attribute__((constructor)) static void begin(void) {
   const char *what = getenv("TORTURE_FAIL"), *in = getenv("TORTURE_FAIL_IN"), *colon = what ? strchr(what, ':') : NULL;
@@ -55,7 +72,8 @@ __attribute__((constructor)) static void begin(void) {
 
 static int add_ranges(struct dl_phdr_info *info, size_t size, void *context) {
   const char *name = info->dlpi_name ? info->dlpi_name : "";
-  bool listed = in_farfault ? strstr(name, "libfyaml.so") || strstr(name, "libc.so") : strstr(name, "/lib/farfault/") != NULL;
+  bool listed =
+      in_farfault ? strstr(name, "libfyaml.so") || strstr(name, "libc.so") : strstr(name, "/lib/farfault/") != NULL;
   if (!listed) return 0;
   for (int n = 0; n < info->dlpi_phnum && range_count < RANGES; n++) {
     const ElfW(Phdr) *p = &info->dlpi_phdr[n];
@@ -76,7 +94,8 @@ static bool is_ours(const void *caller) {
 
 static void note(unsigned long number) {
   char line[120];
-  int length = snprintf(line, sizeof line, "%s %d: %s call %lu\n", program_invocation_short_name, (int)getpid(), names[failing], number);
+  int length = snprintf(line, sizeof line, "%s %d: %s call %lu\n", program_invocation_short_name, (int)getpid(),
+                        names[failing], number);
   long file = log_path ? syscall(SYS_openat, AT_FDCWD, log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600) : -1;
   if (file >= 0 && syscall(SYS_write, file, line, length) >= 0) syscall(SYS_close, file);
 }

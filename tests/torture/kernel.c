@@ -5,7 +5,8 @@
 
 #define PUT(...) ff_text_add(text, __VA_ARGS__)
 
-static const char *const names[] = {"add.u32", "sub.u32", "mul.lo.u32", "and.b32", "or.b32", "xor.b32", "min.u32", "max.u32", "min.s32", "max.s32"};
+static const char *const names[] = {"add.u32", "sub.u32", "mul.lo.u32", "and.b32", "or.b32",
+                                    "xor.b32", "min.u32", "max.u32",    "min.s32", "max.s32"};
 enum { OPERATIONS = sizeof names / sizeof *names };
 
 static uint32_t compute(uint32_t op, uint32_t a, uint32_t b) {
@@ -33,8 +34,11 @@ uint32_t kernel_pick(uint64_t *state, uint32_t n) { /* splitmix64 */
 }
 
 static kernel_op random_op(uint64_t *state) {
-  kernel_op op = {.op = kernel_pick(state, OPERATIONS), .d = kernel_pick(state, KERNEL_REGISTERS), .a = kernel_pick(state, KERNEL_REGISTERS),
-                  .b = kernel_pick(state, KERNEL_REGISTERS), .c = kernel_pick(state, KERNEL_REGISTERS)};
+  kernel_op op = {.op = kernel_pick(state, OPERATIONS),
+                  .d = kernel_pick(state, KERNEL_REGISTERS),
+                  .a = kernel_pick(state, KERNEL_REGISTERS),
+                  .b = kernel_pick(state, KERNEL_REGISTERS),
+                  .c = kernel_pick(state, KERNEL_REGISTERS)};
   switch (kernel_pick(state, 12)) {
   case 0: op.kind = KERNEL_GUARDED, op.amount = kernel_pick(state, 32); break;
   case 1: op.kind = KERNEL_SKIP, op.amount = 1 + kernel_pick(state, 5), op.mask = 1u << kernel_pick(state, 6); break;
@@ -68,7 +72,8 @@ kernel kernel_random(uint64_t *state) {
 /* ---- the text ---- */
 
 static void put_exchange(ff_text *text, const kernel_op *op) {
-  PUT("st.shared.u32 [%%own], %%r%u;\nbar.sync 0;\nadd.u32 %%t0, %%th, %u;\nand.b32 %%t0, %%t0, %%last;\nshl.b32 %%t0, %%t0, 2;\nadd.u32 %%t0, %%t0, %%base;\n", op->a, op->amount);
+  PUT("st.shared.u32 [%%own], %%r%u;\nbar.sync 0;\nadd.u32 %%t0, %%th, %u;\nand.b32 %%t0, %%t0, %%last;\nshl.b32 %%t0, %%t0, 2;\nadd.u32 %%t0, %%t0, %%base;\n",
+      op->a, op->amount);
   PUT("ld.shared.u32 %%r%u, [%%t0];\nbar.sync 0;\n", op->d);
 }
 
@@ -76,15 +81,25 @@ static void put_op(ff_text *text, const kernel_op *op, uint32_t number) {
   switch (op->kind) {
   case KERNEL_COMPUTE: PUT("%s %%r%u, %%r%u, %%r%u;\n", names[op->op], op->d, op->a, op->b); break;
   case KERNEL_GUARDED:
-    PUT("and.b32 %%t0, %%r%u, %u;\nsetp.ne.u32 %%p0, %%t0, 0;\n@%%p0 %s %%r%u, %%r%u, %%r%u;\n", op->c, 1u << op->amount, names[op->op], op->d, op->a, op->b);
+    PUT("and.b32 %%t0, %%r%u, %u;\nsetp.ne.u32 %%p0, %%t0, 0;\n@%%p0 %s %%r%u, %%r%u, %%r%u;\n", op->c,
+        1u << op->amount, names[op->op], op->d, op->a, op->b);
     break;
-  case KERNEL_SKIP: PUT("and.b32 %%t0, %%r%u, %u;\nsetp.ne.u32 %%p0, %%t0, 0;\n@%%p0 bra E%u;\n", op->c, op->mask, number); break;
+  case KERNEL_SKIP:
+    PUT("and.b32 %%t0, %%r%u, %u;\nsetp.ne.u32 %%p0, %%t0, 0;\n@%%p0 bra E%u;\n", op->c, op->mask, number);
+    break;
   case KERNEL_REPEAT:
-    PUT("and.b32 %%turns, %%r%u, %u;\nL%u:\nsetp.eq.u32 %%p1, %%turns, 0;\n@%%p1 bra E%u;\nsub.u32 %%turns, %%turns, 1;\n", op->c, op->mask, number, number);
+    PUT("and.b32 %%turns, %%r%u, %u;\nL%u:\nsetp.eq.u32 %%p1, %%turns, 0;\n@%%p1 bra E%u;\nsub.u32 %%turns, %%turns, 1;\n",
+        op->c, op->mask, number, number);
     break;
-  case KERNEL_TABLE_OP: PUT("and.b32 %%t0, %%r%u, %u;\nmul.wide.u32 %%a0, %%t0, 4;\nadd.u64 %%a0, %%a0, %%table;\nld.const.u32 %%r%u, [%%a0];\n", op->a, KERNEL_TABLE - 1, op->d); break;
+  case KERNEL_TABLE_OP:
+    PUT("and.b32 %%t0, %%r%u, %u;\nmul.wide.u32 %%a0, %%t0, 4;\nadd.u64 %%a0, %%a0, %%table;\nld.const.u32 %%r%u, [%%a0];\n",
+        op->a, KERNEL_TABLE - 1, op->d);
+    break;
   case KERNEL_EXCHANGE: put_exchange(text, op); break;
-  case KERNEL_COUNT: PUT("and.b32 %%t0, %%r%u, %u;\nmad.wide.u32 %%a0, %%t0, 4, %%c;\nred.global.add.u32 [%%a0], %%r%u;\n", op->a, KERNEL_COUNTERS - 1, op->b); break;
+  case KERNEL_COUNT:
+    PUT("and.b32 %%t0, %%r%u, %u;\nmad.wide.u32 %%a0, %%t0, 4, %%c;\nred.global.add.u32 [%%a0], %%r%u;\n", op->a,
+        KERNEL_COUNTERS - 1, op->b);
+    break;
   }
 }
 
@@ -101,8 +116,8 @@ static void put_ops(ff_text *text, const kernel *k) {
 }
 
 static void put_read(ff_text *text, const kernel *k, int which, char from) {
-  PUT("mad.lo.u32 %%t0, %%i, %u, %u;\nsub.u32 %%t1, %%n, 1;\nand.b32 %%t0, %%t0, %%t1;\nmad.wide.u32 %%a0, %%t0, 4, %%%c;\nld.global.u32 %%r%d, [%%a0];\n", k->factor[which],
-      k->offset[which], from, which);
+  PUT("mad.lo.u32 %%t0, %%i, %u, %u;\nsub.u32 %%t1, %%n, 1;\nand.b32 %%t0, %%t0, %%t1;\nmad.wide.u32 %%a0, %%t0, 4, %%%c;\nld.global.u32 %%r%d, [%%a0];\n",
+      k->factor[which], k->offset[which], from, which);
 }
 
 ff_text kernel_ptx(const kernel *k) {
@@ -111,7 +126,8 @@ ff_text kernel_ptx(const kernel *k) {
   for (uint32_t n = 0; n < KERNEL_TABLE; n++) PUT("%s%u", n ? ", " : "", k->table[n]);
   PUT("};\n.visible .entry k(.param .u64 py, .param .u64 px, .param .u64 pz, .param .u64 pc, .param .u32 pn, .param .u32 ps)\n{\n"
       ".reg .b32 %%r<%d>, %%t<2>, %%i, %%n, %%th, %%last, %%base, %%own, %%step, %%turns;\n.reg .b64 %%y, %%x, %%z, %%c, %%a0, %%ay, %%table;\n.reg .pred %%p<3>;\n"
-      ".shared .align 4 .b8 sm[%d];\n", KERNEL_REGISTERS, KERNEL_THREADS * 4);
+      ".shared .align 4 .b8 sm[%d];\n",
+      KERNEL_REGISTERS, KERNEL_THREADS * 4);
   PUT("ld.param.u64 %%y, [py];\nld.param.u64 %%x, [px];\nld.param.u64 %%z, [pz];\nld.param.u64 %%c, [pc];\nld.param.u32 %%n, [pn];\nmov.u64 %%table, tb;\n"
       "mov.u32 %%th, %%tid.x;\nmov.u32 %%t0, %%ntid.x;\nsub.u32 %%last, %%t0, 1;\nmov.u32 %%t1, %%ctaid.x;\nmad.lo.u32 %%i, %%t1, %%t0, %%th;\nmov.u32 %%t1, %%nctaid.x;\n"
       "mul.lo.u32 %%step, %%t0, %%t1;\nmov.u32 %%base, sm;\nshl.b32 %%own, %%th, 2;\nadd.u32 %%own, %%own, %%base;\nNEXT:\n");
@@ -120,18 +136,22 @@ ff_text kernel_ptx(const kernel *k) {
   PUT("mad.wide.u32 %%ay, %%i, 4, %%y;\nld.global.u32 %%r2, [%%ay];\nmov.u32 %%r3, %%i;\nld.param.u32 %%r4, [ps];\nmov.u32 %%r5, %%th;\n");
   for (int r = 6; r < KERNEL_REGISTERS; r++) PUT("mov.u32 %%r%d, %d;\n", r, r);
   put_ops(text, k);
-  PUT("st.global.u32 [%%ay], %%r%u;\nadd.u32 %%i, %%i, %%step;\nsetp.lt.u32 %%p2, %%i, %%n;\n@%%p2 bra NEXT;\nret;\n}\n", k->stored);
+  PUT("st.global.u32 [%%ay], %%r%u;\nadd.u32 %%i, %%i, %%step;\nsetp.lt.u32 %%p2, %%i, %%n;\n@%%p2 bra NEXT;\nret;\n}\n",
+      k->stored);
   return whole;
 }
 
 /* ---- the reference ---- */
 
-typedef struct lane { uint32_t r[KERNEL_REGISTERS]; } lane;
+typedef struct lane {
+  uint32_t r[KERNEL_REGISTERS];
+} lane;
 
 static void do_plain(const kernel *k, const kernel_op *op, lane *l, uint32_t *counters) {
   if (op->kind == KERNEL_TABLE_OP) l->r[op->d] = k->table[l->r[op->a] % KERNEL_TABLE];
   else if (op->kind == KERNEL_COUNT) counters[l->r[op->a] % KERNEL_COUNTERS] += l->r[op->b];
-  else if (op->kind == KERNEL_COMPUTE || l->r[op->c] >> op->amount & 1) l->r[op->d] = compute(op->op, l->r[op->a], l->r[op->b]);
+  else if (op->kind == KERNEL_COMPUTE || l->r[op->c] >> op->amount & 1)
+    l->r[op->d] = compute(op->op, l->r[op->a], l->r[op->b]);
 }
 
 /* Operations of one thread up to the next exchange; returns its number, or op_count. */
@@ -157,7 +177,8 @@ static void do_block(const kernel *k, const kernel_arguments *a, uint32_t first)
   uint32_t at = 0;
   for (uint32_t t = 0; t < a->threads; t++) {
     uint32_t i = first + t;
-    lanes[t] = (lane){{a->x[(i * k->factor[0] + k->offset[0]) % a->n], a->z[(i * k->factor[1] + k->offset[1]) % a->n], a->y[i], i, a->salt, t, 6, 7}};
+    lanes[t] = (lane){{a->x[(i * k->factor[0] + k->offset[0]) % a->n], a->z[(i * k->factor[1] + k->offset[1]) % a->n],
+                       a->y[i], i, a->salt, t, 6, 7}};
   }
   for (uint32_t next = 0; at < k->op_count; at = next + 1) {
     uint32_t given[KERNEL_THREADS];

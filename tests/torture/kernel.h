@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Random kernels that no thread can race in, each as PTX and as a reference on the CPU that gives the same words.
  *
- * A kernel is k(y, x, z, counters, n, salt): n words each, n a power of two and a multiple of the launch's threads. Thread by thread,
- * word i of y comes from itself, from words of x and z anywhere, and from the other threads of the block; counters only grow by atomic
- * additions. y, x, z and counters are different buffers; x and z may be one. */
+ * A kernel is k(y, x, z, counters, n, salt): n words each, n a power of two and a multiple of the launch's threads.
+ * Thread by thread, word i of y comes from itself, from words of x and z anywhere, and from the other threads of the
+ * block; counters only grow by atomic additions. y, x, z and counters are different buffers; x and z may be one. */
 #ifndef FF_TESTS_TORTURE_KERNEL_H
 #define FF_TESTS_TORTURE_KERNEL_H
 
@@ -19,8 +19,9 @@ typedef enum kernel_op_kind {
   KERNEL_SKIP,     /* where register c has one of the bits of `mask`, the next `amount` operations are left out */
   KERNEL_REPEAT,   /* the next `amount` operations, (c & mask) times */
   KERNEL_TABLE_OP, /* d = table[a % KERNEL_TABLE], in constant memory */
-  KERNEL_EXCHANGE, /* d = a of the thread that is `amount` further on in the block: by shared memory, between barriers */
-  KERNEL_COUNT     /* counters[a % KERNEL_COUNTERS] += b, atomically */
+  /* d = a of the thread that is `amount` further on in the block: by shared memory, between barriers */
+  KERNEL_EXCHANGE,
+  KERNEL_COUNT /* counters[a % KERNEL_COUNTERS] += b, atomically */
 } kernel_op_kind;
 
 typedef struct kernel_op {

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* torture_program SEED [STEPS]: a random CUDA program on the driver API, the same for the same seed and number of devices.
+/* torture_program SEED [STEPS]: a random CUDA program on the driver API, the same for the same seed and number of
+ * devices.
  *
- * Each host thread has a world of its own: buffers of all kinds (device, managed, pool, page-locked), streams, kernels, on all devices. A step
- * changes a buffer on the GPU and its copy on the CPU alike; each time that a buffer is read, and at the end, the two must be the same.
- * Prints "checksum X" and exits with 0, or says what is wrong and exits with 1; 2: a call failed that must not.
+ * Each host thread has a world of its own: buffers of all kinds (device, managed, pool, page-locked), streams, kernels,
+ * on all devices. A step changes a buffer on the GPU and its copy on the CPU alike; each time that a buffer is read,
+ * and at the end, the two must be the same. Prints "checksum X" and exits with 0, or says what is wrong and exits with
+ * 1; 2: a call failed that must not.
  *
- * What always holds: a buffer's uses are in one order, by its stream, by events or by waiting; `last` is the stream of the latest one. */
+ * What always holds: a buffer's uses are in one order, by its stream, by events or by waiting; `last` is the stream of
+ * the latest one. */
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -50,7 +53,8 @@ static void *contexts[DEVICES];
 #define DO(call, ...) check(w, #call, cuda.call(__VA_ARGS__))
 
 static _Noreturn void wrong(const world *w, int status, const char *what, const char *why) {
-  fprintf(stderr, "torture_program %llu: thread %u, step %u (%s): %s: %s\n", seed, w->number, w->steps, w->step, what, why);
+  fprintf(stderr, "torture_program %llu: thread %u, step %u (%s): %s: %s\n", seed, w->number, w->steps, w->step, what,
+          why);
   fflush(stderr);
   exit(status);
 }
@@ -110,7 +114,10 @@ static int stream_for(world *w, const buffer *b) {
 }
 
 static void make(world *w, buffer *b) {
-  *b = (buffer){.kind = (buffer_kind)PICK(KINDS), .device = (int)PICK((uint32_t)devices), .last = IDLE, .words = UINT32_C(1) << (8 + PICK(11))};
+  *b = (buffer){.kind = (buffer_kind)PICK(KINDS),
+                .device = (int)PICK((uint32_t)devices),
+                .last = IDLE,
+                .words = UINT32_C(1) << (8 + PICK(11))};
   size_t bytes = b->words * (size_t)4;
   int stream = stream_for(w, b);
   void *host;
@@ -120,7 +127,10 @@ static void make(world *w, buffer *b) {
   switch (b->kind) {
   case DEVICE: DO(cuMemAlloc_v2, &b->at, bytes); break;
   case MANAGED: DO(cuMemAllocManaged, &b->at, bytes, 1); break;
-  case POOL: DO(cuMemAllocAsync, &b->at, bytes, w->streams[stream]); b->last = stream; break;
+  case POOL:
+    DO(cuMemAllocAsync, &b->at, bytes, w->streams[stream]);
+    b->last = stream;
+    break;
   default: DO(cuMemHostAlloc, &host, bytes, 0); b->at = (uintptr_t)host;
   }
   stream = b->last == IDLE ? stream : b->last;
@@ -132,7 +142,8 @@ static void compare(world *w, const buffer *b, const uint32_t *words) {
   for (uint32_t n = 0; n < b->words; n++) {
     char text[160];
     if (words[n] == b->copy[n]) continue;
-    snprintf(text, sizeof text, "word %u of buffer %d (kind %d, %u words, device %d) is %#x, expected %#x", n, (int)(b - w->buffers), b->kind, b->words, b->device, words[n], b->copy[n]);
+    snprintf(text, sizeof text, "word %u of buffer %d (kind %d, %u words, device %d) is %#x, expected %#x", n,
+             (int)(b - w->buffers), b->kind, b->words, b->device, words[n], b->copy[n]);
     wrong(w, 1, "wrong value", text);
   }
 }
@@ -232,7 +243,8 @@ static bool choose_copy(world *w, action *a) {
 
 static bool choose_launch(world *w, action *a) {
   buffer *const *u = a->used;
-  a->threads = 32u << PICK(4), a->blocks = 1u << PICK(5), a->value = PICK(1000), a->code = &w->codes[PICK(KERNELS)][w->streams_device[a->stream]];
+  a->threads = 32u << PICK(4), a->blocks = 1u << PICK(5), a->value = PICK(1000),
+  a->code = &w->codes[PICK(KERNELS)][w->streams_device[a->stream]];
   a->count = u[0]->words;
   for (int i = 1; i < 3; i++)
     if (u[i]->words < a->count) a->count = u[i]->words;
@@ -259,16 +271,21 @@ static void enqueue(world *w, action *a) {
   for (int i = 0; i < buffers_used(a); i++) take(w, a->used[i], a->stream);
   on(w, w->streams_device[a->stream]);
   if (a->kind == LAUNCH)
-    DO(cuLaunchKernel, a->code->function, a->blocks, 1, 1, a->threads, 1, 1, 0, stream, (void *[]){&at[0], &at[1], &at[2], &at[3], &a->count, &a->value}, NULL);
-  else if (a->kind == COPY) DO(cuMemcpyAsync, at[0] + a->first * UINT64_C(4), at[1] + a->from * UINT64_C(4), a->count * (size_t)4, stream);
-  else if (a->bytes) DO(cuMemsetD8Async, at[0] + a->first * UINT64_C(4), (unsigned char)a->value, a->count * (size_t)4, stream);
+    DO(cuLaunchKernel, a->code->function, a->blocks, 1, 1, a->threads, 1, 1, 0, stream,
+       (void *[]){&at[0], &at[1], &at[2], &at[3], &a->count, &a->value}, NULL);
+  else if (a->kind == COPY)
+    DO(cuMemcpyAsync, at[0] + a->first * UINT64_C(4), at[1] + a->from * UINT64_C(4), a->count * (size_t)4, stream);
+  else if (a->bytes)
+    DO(cuMemsetD8Async, at[0] + a->first * UINT64_C(4), (unsigned char)a->value, a->count * (size_t)4, stream);
   else DO(cuMemsetD32Async, at[0] + a->first * UINT64_C(4), a->value, a->count, stream);
 }
 
 /* On the CPU. */
 static void apply(const action *a) {
   buffer *const *u = a->used;
-  if (a->kind == LAUNCH) kernel_reference(&a->code->kernel, &(kernel_arguments){u[0]->copy, u[1]->copy, u[2]->copy, u[3]->copy, a->count, a->value, a->blocks, a->threads});
+  if (a->kind == LAUNCH)
+    kernel_reference(&a->code->kernel, &(kernel_arguments){u[0]->copy, u[1]->copy, u[2]->copy, u[3]->copy, a->count,
+                                                           a->value, a->blocks, a->threads});
   else if (a->kind == COPY) memcpy(u[0]->copy + a->first, u[1]->copy + a->from, a->count * (size_t)4);
   else
     for (uint32_t n = 0; n < a->count; n++) u[0]->copy[a->first + n] = a->value;
@@ -365,9 +382,20 @@ static void step_mistake(world *w) {
   switch (PICK(6)) {
   case 0: refuse(w, "cuMemFree", cuda.cuMemFree_v2(b->at + 4)); break;
   case 1: refuse(w, "cuMemcpyDtoH", cuda.cuMemcpyDtoH_v2(room, 12345, sizeof room)); break;
-  case 2: refuse(w, "cuLaunchKernel", cuda.cuLaunchKernel(w->codes[0][b->device].function, 0, 1, 1, 32, 1, 1, 0, NULL, NULL, NULL)); break;
-  case 3: refuse(w, "cuModuleGetFunction", cuda.cuModuleGetFunction(&(void *){NULL}, w->codes[0][b->device].module, "no such kernel")); break;
-  case 4: refuse(w, "cuModuleLoadData", cuda.cuModuleLoadData(&(void *){NULL}, ".version 7.0\n.target sm_50\n.address_size 64\n.visible .entry k() { add.u32 %r0; }\n")); break;
+  case 2:
+    refuse(w, "cuLaunchKernel",
+           cuda.cuLaunchKernel(w->codes[0][b->device].function, 0, 1, 1, 32, 1, 1, 0, NULL, NULL, NULL));
+    break;
+  case 3:
+    refuse(w, "cuModuleGetFunction",
+           cuda.cuModuleGetFunction(&(void *){NULL}, w->codes[0][b->device].module, "no such kernel"));
+    break;
+  case 4:
+    refuse(
+        w, "cuModuleLoadData",
+        cuda.cuModuleLoadData(&(void *){NULL},
+                              ".version 7.0\n.target sm_50\n.address_size 64\n.visible .entry k() { add.u32 %r0; }\n"));
+    break;
   default: refuse(w, "cuMemAlloc", cuda.cuMemAlloc_v2(&(uint64_t){0}, 0));
   }
 }
@@ -399,9 +427,20 @@ static void new_code(world *w, code *codes) {
 
 static void step_code(world *w) { new_code(w, w->codes[PICK(KERNELS)]); }
 
-static const struct { const char *name; void (*step)(world *); uint32_t often; } steps[] = {
-    {"action", step_action, 20}, {"write", step_write, 5}, {"touch", step_touch, 5}, {"graph", step_graph, 2}, {"hint", step_hint, 4}, {"event", step_event, 2},
-    {"host function", step_host_function, 1}, {"mistake", step_mistake, 2}, {"renew", step_renew, 4}, {"code", step_code, 1}};
+static const struct {
+  const char *name;
+  void (*step)(world *);
+  uint32_t often;
+} steps[] = {{"action", step_action, 20},
+             {"write", step_write, 5},
+             {"touch", step_touch, 5},
+             {"graph", step_graph, 2},
+             {"hint", step_hint, 4},
+             {"event", step_event, 2},
+             {"host function", step_host_function, 1},
+             {"mistake", step_mistake, 2},
+             {"renew", step_renew, 4},
+             {"code", step_code, 1}};
 enum { STEPS = sizeof steps / sizeof *steps };
 
 static void one_step(world *w) {
@@ -421,7 +460,8 @@ static void *run_world(void *argument) {
   for (int n = 0; n < STREAMS; n++) {
     w->streams_device[n] = n % devices;
     on(w, n % devices);
-    DO(cuStreamCreate, &w->streams[n], alone ? PICK(2) : 1); /* a blocking one must not be captured while others use the default stream */
+    /* a blocking one must not be captured while others use the default stream */
+    DO(cuStreamCreate, &w->streams[n], alone ? PICK(2) : 1);
   }
   for (int n = 0; n < BUFFERS; n += 1 + (int)PICK(2)) make(w, &w->buffers[n]);
   for (int n = 0; n < KERNELS; n++) new_code(w, w->codes[n]);
@@ -463,7 +503,8 @@ int main(int argc, char **argv) {
   state = seed;
   driver_load();
   begin_devices(&worlds[0]);
-  uint32_t count = kernel_pick(&state, 3) ? 1 : 1 + kernel_pick(&state, THREADS), length = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 10) : 20 + kernel_pick(&state, 100);
+  uint32_t count = kernel_pick(&state, 3) ? 1 : 1 + kernel_pick(&state, THREADS),
+           length = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 10) : 20 + kernel_pick(&state, 100);
   alone = count == 1;
   for (uint32_t n = 0; n < count; n++) worlds[n] = (world){.state = seed * 1000 + n, .number = n, .steps = length};
   for (uint32_t n = 1; n < count; n++)

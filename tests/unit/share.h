@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* With a sanitizer's checks everything takes ten times as long: what is repeated only to see more of the same is repeated less there. */
+/* With a sanitizer's checks everything takes ten times as long: what is repeated only to see more of the same is
+ * repeated less there. */
 #ifndef FF_TESTS_SHARE_H
 #define FF_TESTS_SHARE_H
 

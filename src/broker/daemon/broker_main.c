@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* farfault-broker GPU: the daemon, a program of its own. libfarfault starts it (start.c) with what it needs: descriptor BROKER_FD_STATUS, a pipe on
- * which it says "ready", "busy" (another one serves this GPU) or what is wrong; descriptor BROKER_FD_FOLDER, the folder. It leaves the one who
- * started it (a second fork, its own session), and has none of his memory and no file of his. */
+/* farfault-broker GPU: the daemon, a program of its own. libfarfault starts it (start.c) with what it needs: descriptor
+ * BROKER_FD_STATUS, a pipe on which it says "ready", "busy" (another one serves this GPU) or what is wrong; descriptor
+ * BROKER_FD_FOLDER, the folder. It leaves the one who started it (a second fork, its own session), and has none of his
+ * memory and no file of his. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -33,7 +34,9 @@ static int64_t grace(void) {
 
 int main(int argc, char **argv) {
   if (argc != 2 || fcntl(BROKER_FD_STATUS, F_SETFD, FD_CLOEXEC) || fcntl(BROKER_FD_FOLDER, F_SETFD, FD_CLOEXEC)) {
-    fprintf(stderr, "farfault-broker: libfarfault starts this program when a share of a GPU is asked for; `farfault shares` lists what it handed out\n");
+    fprintf(
+        stderr,
+        "farfault-broker: libfarfault starts this program when a share of a GPU is asked for; `farfault shares` lists what it handed out\n");
     return 64;
   }
   pid_t child = fork();
@@ -42,7 +45,8 @@ int main(int argc, char **argv) {
   broker_place place = {.path = ""};
   char link[32];
   snprintf(link, sizeof link, "/proc/self/fd/%d", BROKER_FD_FOLDER);
-  if (readlink(link, place.path, sizeof place.path - 1) <= 0) snprintf(place.path, sizeof place.path, "the broker's folder");
+  if (readlink(link, place.path, sizeof place.path - 1) <= 0)
+    snprintf(place.path, sizeof place.path, "the broker's folder");
   signal(SIGPIPE, SIG_IGN);
   umask(077);
   if (chdir("/")) return 1;

@@ -4,8 +4,9 @@
  *   the trace is read once (advise/advise_facts.h) -> stages of settings (advise/advise.h), each simulated by children
  *   `farfault sim TRACE --memory ... --json FILE`, many settings each (jobs.c) -> advice
  *
- * What always holds: each number comes from a child's JSON; a child that fails is named, with what it said, and what it was to
- * simulate counts as not simulated, as does what did not come to its end; the same trace and options give the same bytes. */
+ * What always holds: each number comes from a child's JSON; a child that fails is named, with what it said, and what it
+ * was to simulate counts as not simulated, as does what did not come to its end; the same trace and options give the
+ * same bytes. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -20,32 +21,41 @@
 enum { KEY_BASELINE = 512, KEY_QUICK, KEY_JSON, KEY_SET, KEY_GPU_MEMORY, LOG_LIMIT = 1 << 20 };
 
 typedef struct arguments {
-  cli_setup setup;         /* its managers are not used */
+  cli_setup setup; /* its managers are not used */
   const char *file, *baseline, *output, *gpu_memory;
-  const char *json;    /* "-": instead of the text */
+  const char *json; /* "-": instead of the text */
   bool quick;
 } arguments;
 
-typedef struct part { size_t first, count; char *file; } part; /* settings that one child simulates */
+typedef struct part {
+  size_t first, count;
+  char *file;
+} part; /* settings that one child simulates */
 
 typedef struct work {
   const arguments *arguments;
   advise_study study;
   jobs jobs;
-  FF_VEC(part) parts;      /* as jobs.list */
+  FF_VEC(part) parts; /* as jobs.list */
   char *folder, self[4096], *options;
-  double per_setting;      /* seconds that one took in the stage before */
+  double per_setting; /* seconds that one took in the stage before */
   uint32_t failed;
 } work;
 
 static const struct argp_option options[] = {
-    {"machine", 'M', "NAME|FILE", 0, "the GPU to give advice for: a name of `farfault list machines`, or a machine file (default: that of the recording)", 0},
-    {"set", KEY_SET, "NAME=VALUE", 0, "change a value of the machine, as in its file (fault_us=50); may be repeated", 0},
-    {"gpu-memory", KEY_GPU_MEMORY, "SIZE", 0, "GPU memory that there is: bytes, 8G, or 75% of what the program allocates (default: the machine's)", 0},
-    {"baseline", KEY_BASELINE, "MANAGER", 0, "what the program does now (default: uvm if it has managed memory, else copy)", 0},
+    {"machine", 'M', "NAME|FILE", 0,
+     "the GPU to give advice for: a name of `farfault list machines`, or a machine file (default: that of the recording)",
+     0},
+    {"set", KEY_SET, "NAME=VALUE", 0, "change a value of the machine, as in its file (fault_us=50); may be repeated",
+     0},
+    {"gpu-memory", KEY_GPU_MEMORY, "SIZE", 0,
+     "GPU memory that there is: bytes, 8G, or 75% of what the program allocates (default: the machine's)", 0},
+    {"baseline", KEY_BASELINE, "MANAGER", 0,
+     "what the program does now (default: uvm if it has managed memory, else copy)", 0},
     {"quick", KEY_QUICK, NULL, 0, "simulate less: fewer managers, hints and capacities; what is skipped is listed", 0},
     {"output", 'o', "FILE", 0, "also write the advice as Markdown", 0},
-    {"json", KEY_JSON, "FILE", 0, "also write the advice and every setting's counters as JSON; -: to stdout instead of the text", 0},
+    {"json", KEY_JSON, "FILE", 0,
+     "also write the advice and every setting's counters as JSON; -: to stdout instead of the text", 0},
     {0}};
 
 static error_t parse(int key, char *value, struct argp_state *state) {
@@ -85,9 +95,24 @@ static char **command(const work *w, const part *p) {
   ff_text memory = {0};
   char **argv = NULL;
   size_t count = 0;
-  for (size_t i = 0; i < p->count; i++) ff_text_add(&memory, "%s%s", i ? "," : "", w->study.settings.items[p->first + i]->memory);
-  const char *words[] = {w->self, "sim", "--device", "0", "--machine", a->setup.machine, "--memory", memory.chars, "--json", p->file,
-                         *set ? "--set" : NULL, *set ? set : NULL, a->gpu_memory ? "--gpu-memory" : NULL, a->gpu_memory, "--", a->file};
+  for (size_t i = 0; i < p->count; i++)
+    ff_text_add(&memory, "%s%s", i ? "," : "", w->study.settings.items[p->first + i]->memory);
+  const char *words[] = {w->self,
+                         "sim",
+                         "--device",
+                         "0",
+                         "--machine",
+                         a->setup.machine,
+                         "--memory",
+                         memory.chars,
+                         "--json",
+                         p->file,
+                         *set ? "--set" : NULL,
+                         *set ? set : NULL,
+                         a->gpu_memory ? "--gpu-memory" : NULL,
+                         a->gpu_memory,
+                         "--",
+                         a->file};
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
     if (words[i]) add_word(&argv, &count, words[i]);
   free(memory.chars);
@@ -108,8 +133,10 @@ static void plan(work *w, size_t first) {
     count = advise_together(memories.items + at, memories.count - at);
     part p = {at, count, name_in(w, at, "json")};
     static const char *const labels[] = {"managers", "hints", "hints together", "less memory"};
-    job j = {.argv = command(w, &p), .log = name_in(w, at, "log"), .label = labels[w->study.settings.items[at]->stage],
-        .seconds = w->per_setting * (double)count};
+    job j = {.argv = command(w, &p),
+             .log = name_in(w, at, "log"),
+             .label = labels[w->study.settings.items[at]->stage],
+             .seconds = w->per_setting * (double)count};
     FF_PUSH(&w->parts, p);
     FF_PUSH(&w->jobs.list, j);
   }
@@ -134,7 +161,8 @@ static bool take(work *w, const part *p) {
   if (report_file_read(p->file, &run, &error)) return cli_fail(false, "%s", error.message);
   bool good = run.result_count == p->count;
   for (size_t i = 0; i < p->count && good; i++)
-    if (!run.results[i].complete) good = cli_fail(false, "the simulation of %s did not come to its end", run.results[i].memory);
+    if (!run.results[i].complete)
+      good = cli_fail(false, "the simulation of %s did not come to its end", run.results[i].memory);
   for (size_t i = 0; i < p->count && good; i++) advise_put(&w->study, p->first + i, &run.results[i]);
   report_free(&run);
   return good;
@@ -173,14 +201,16 @@ static int simulate(work *w) {
     size_t count = w->study.settings.count - first;
     struct timespec begin, end;
     w->jobs.title = "advise";
-    w->jobs.at_once = cores > SESSION_MANAGER_LIMIT ? (uint32_t)(cores / SESSION_MANAGER_LIMIT) : 1; /* a child has a thread per setting */
+    /* a child has a thread per setting */
+    w->jobs.at_once = cores > SESSION_MANAGER_LIMIT ? (uint32_t)(cores / SESSION_MANAGER_LIMIT) : 1;
     w->jobs.ended = job_ended;
     w->jobs.context = w;
     plan(w, first);
     clock_gettime(CLOCK_MONOTONIC, &begin);
     stopped = jobs_run(&w->jobs);
     clock_gettime(CLOCK_MONOTONIC, &end);
-    w->per_setting = ((double)(end.tv_sec - begin.tv_sec) + 1e-9 * (double)(end.tv_nsec - begin.tv_nsec)) / (double)count;
+    w->per_setting =
+        ((double)(end.tv_sec - begin.tv_sec) + 1e-9 * (double)(end.tv_nsec - begin.tv_nsec)) / (double)count;
     forget_parts(w);
   }
   if (stopped) advise_skip(&w->study, "what was left when it was stopped");
@@ -212,7 +242,8 @@ static int write_files(work *w, const advise_advice *advice, const advise_contex
   return status;
 }
 
-/* Whether each manager was simulated to its end, or is known not to be able to run the program: without that there is no advice. */
+/* Whether each manager was simulated to its end, or is known not to be able to run the program: without that there is
+ * no advice. */
 static bool managers_are_known(const advise_study *study) {
   bool any = false;
   for (size_t i = 0; i < study->settings.count; i++) {
@@ -227,7 +258,8 @@ static bool managers_are_known(const advise_study *study) {
 static int conclude(work *w, const char *program, int signal) {
   const arguments *a = w->arguments;
   if ((signal || w->failed) && !managers_are_known(&w->study)) {
-    cli_fail(0, "incomplete: no advice, as not all managers were simulated to the end%s", a->output ? ", and no file was written" : "");
+    cli_fail(0, "incomplete: no advice, as not all managers were simulated to the end%s",
+             a->output ? ", and no file was written" : "");
     return signal ? 128 + signal : CLI_FAILED;
   }
   advise_advice advice;
@@ -238,7 +270,9 @@ static int conclude(work *w, const char *program, int signal) {
   bool json_only = a->json && !strcmp(a->json, "-"), whole = !signal && !w->failed;
   if (a->json) advise_json(&w->study, &advice, &context, &out);
   int status = cli_print(json_only ? &out : &markdown);
-  if (!whole) cli_fail(0, "incomplete: the advice is from what was simulated%s", a->output || (a->json && !json_only) ? ", and no file was written" : "");
+  if (!whole)
+    cli_fail(0, "incomplete: the advice is from what was simulated%s",
+             a->output || (a->json && !json_only) ? ", and no file was written" : "");
   else status = write_files(w, &advice, &context, json_only ? NULL : &out) ? CLI_FAILED : status;
   advise_advice_free(&advice);
   free(out.chars);
@@ -249,7 +283,8 @@ static int conclude(work *w, const char *program, int signal) {
 static void show_reading(void *context, uint64_t launch) {
   uint64_t *launches = context;
   if (launch % 256 == 1 && isatty(STDERR_FILENO))
-    fprintf(stderr, "\rfarfault: advise: reading, launch %llu of %llu\033[K", (unsigned long long)launch, (unsigned long long)*launches);
+    fprintf(stderr, "\rfarfault: advise: reading, launch %llu of %llu\033[K", (unsigned long long)launch,
+            (unsigned long long)*launches);
 }
 
 static ff_status read_facts(trace_file *file, advise_facts *facts, ff_error *error) {
@@ -264,7 +299,9 @@ static int advise_in(work *w, trace_file *file) {
   const trace_file_info *info = trace_file_information(file);
   advise_facts facts;
   ff_error error;
-  if (!info->whole) return cli_fail(CLI_BAD_FILE, "%s: the recording was cut off: `farfault trace cut --repair` makes a whole trace of it", a->file);
+  if (!info->whole)
+    return cli_fail(CLI_BAD_FILE,
+                    "%s: the recording was cut off: `farfault trace cut --repair` makes a whole trace of it", a->file);
   if (read_facts(file, &facts, &error)) return cli_fail(CLI_BAD_FILE, "%s", error.message);
   ff_status status = advise_start(&w->study, &facts, a->baseline, a->quick, &error);
   int result = CLI_FAILED; /* the folder is made no sooner, as until then a signal just ends the process */
@@ -292,7 +329,9 @@ static int advise_with(arguments *a, trace_file *file) {
 
 static int advise_command_line(int argc, char **argv) {
   static const struct argp argp = {
-      options, parse, "TRACE",
+      options,
+      parse,
+      "TRACE",
       "Says what to do about a recorded program's memory: which manager is best for it, which allocations to prefetch, to pin in host memory, to keep "
       "on the CPU or to mark as mostly read, how little GPU memory it could do with, and what declaring its launches' data would gain. "
       "Every gain is of two simulations, whose command is printed.\v"
@@ -300,7 +339,9 @@ static int advise_command_line(int argc, char **argv) {
       "  farfault advise saxpy.fft --gpu-memory 8G --quick -o advice.md\n\n"
       "Exit status: 0; 64 wrong arguments, 2 the trace is of no use or damaged, 1 something else failed, 128 + N stopped by signal N (the "
       "advice is then from what was simulated to its end; none if that is not even all managers).",
-      NULL, NULL, NULL};
+      NULL,
+      NULL,
+      NULL};
   arguments a = {0};
   cli_old_flag("--json", &argc, &argv);
   cli_parse_tabular(&argp, argc, argv, &a, STDOUT_FILENO);
@@ -309,9 +350,9 @@ static int advise_command_line(int argc, char **argv) {
   if (trace_file_open(a.file, &file, &error)) return cli_fail(CLI_BAD_FILE, "%s", error.message);
   int status = CLI_DONE;
   cli_choose_machine(&a.setup, trace_file_information(file));
-  if (cli_setup_check(&a.setup, &error)) status = cli_fail(CLI_SETUP_STATUS(error),
-      "advise: %s", error.message);
-  else if (run_outputs_check(&(run_outputs){.output = a.output, .csv = a.json && strcmp(a.json, "-") ? a.json : NULL}, a.file, "the trace", a.setup.machine, &error))
+  if (cli_setup_check(&a.setup, &error)) status = cli_fail(CLI_SETUP_STATUS(error), "advise: %s", error.message);
+  else if (run_outputs_check(&(run_outputs){.output = a.output, .csv = a.json && strcmp(a.json, "-") ? a.json : NULL},
+                             a.file, "the trace", a.setup.machine, &error))
     status = cli_fail(error.status == FF_INVALID ? CLI_USAGE : CLI_FAILED, "%s", error.message);
   else status = advise_with(&a, file);
   trace_file_close(file);

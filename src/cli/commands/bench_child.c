@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One measurement in a process of its own: the virtual GPU reads machine and manager at its first call, once per process, and leaves
- * what the simulation counted when the process ends. A real GPU ignores all that. */
+/* One measurement in a process of its own: the virtual GPU reads machine and manager at its first call, once per
+ * process, and leaves what the simulation counted when the process ends. A real GPU ignores all that. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,10 @@ typedef struct shared { /* with the child */
   _Alignas(16) unsigned char result[];
 } shared;
 
-typedef struct child_context { const bench_job *job; shared *area; } child_context;
+typedef struct child_context {
+  const bench_job *job;
+  shared *area;
+} child_context;
 
 static int child_body(void *context) {
   child_context *c = context;
@@ -45,18 +48,21 @@ static int take_results(const bench_job *job, const char *folder, bench_moved *m
     if (first->error[0]) status = cli_fail(CLI_FAILED, "%s: %s", job->label, first->error);
     *moved = (bench_moved){true, first->counters.h2d_bytes, first->counters.d2h_bytes};
   }
-  if (results.lost || (job->keep && results.count && !run_outputs_write(&(run_outputs){.output = job->keep}, &results))) status = CLI_FAILED;
+  if (results.lost || (job->keep && results.count && !run_outputs_write(&(run_outputs){.output = job->keep}, &results)))
+    status = CLI_FAILED;
   run_results_free(&results);
   return status;
 }
 
 static int run_in(const bench_job *job, const cli_setup *setup, const char *folder, shared *area, bench_moved *moved) {
   child_context context = {job, area};
-  run_child child = {.folder = folder, .setup = setup, .history = job->keep != NULL, .body = child_body, .context = &context};
+  run_child child = {
+      .folder = folder, .setup = setup, .history = job->keep != NULL, .body = child_body, .context = &context};
   run_end end;
   ff_error error;
   if (run_child_wait(&child, &end, &error)) return cli_fail(CLI_FAILED, "%s", error.message);
-  if (end.signal) return cli_fail(end.status, "%s: ended by signal %d (%s)", job->label, end.signal, strsignal(end.signal));
+  if (end.signal)
+    return cli_fail(end.status, "%s: ended by signal %d (%s)", job->label, end.signal, strsignal(end.signal));
   if (area->status) return cli_fail(CLI_FAILED, "%s: %s", job->label, area->error.message);
   if (end.status) return cli_fail(CLI_FAILED, "%s: its process ended with status %d", job->label, end.status);
   return take_results(job, folder, moved);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `farfault bench managed|pipeline`: what managed memory, copies by hand and segments cost, on any driver (FARFAULT_DRIVER).
+/* `farfault bench managed|pipeline`: what managed memory, copies by hand and segments cost, on any driver
+ * (FARFAULT_DRIVER).
  *
- * What always holds: arguments are refused before anything is measured; files are written only when all was; on the virtual GPU the
- * same command gives the same bytes. */
+ * What always holds: arguments are refused before anything is measured; files are written only when all was; on the
+ * virtual GPU the same command gives the same bytes. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,15 +14,34 @@
 #include "base/memory.h"
 #include "cli/commands/bench_command.h"
 
-enum { KEY_REPEAT = 256, KEY_SHAPE, KEY_DATA, KEY_BUDGET, KEY_TILE, KEY_ROUNDS, KEY_ONLY, KEY_CSV, KEY_SVG, KEY_JSON, KEY_KEEP, KEY_SET };
+enum {
+  KEY_REPEAT = 256,
+  KEY_SHAPE,
+  KEY_DATA,
+  KEY_BUDGET,
+  KEY_TILE,
+  KEY_ROUNDS,
+  KEY_ONLY,
+  KEY_CSV,
+  KEY_SVG,
+  KEY_JSON,
+  KEY_KEEP,
+  KEY_SET
+};
 
 static const struct argp_option options[] = {
-    {"machine", 'M', "NAME|FILE", 0, "the virtual GPU, may be repeated for pipeline (default: gp100 for managed, v100 and h200 for pipeline)", 1},
-    {"memory", 'm', "MANAGER", 0, "what stands for the GPU's managed memory (default: uvm; managed on gm200 and gp100: what was measured there)", 1},
+    {"machine", 'M', "NAME|FILE", 0,
+     "the virtual GPU, may be repeated for pipeline (default: gp100 for managed, v100 and h200 for pipeline)", 1},
+    {"memory", 'm', "MANAGER", 0,
+     "what stands for the GPU's managed memory (default: uvm; managed on gm200 and gp100: what was measured there)", 1},
     {"set", KEY_SET, "NAME=VALUE", 0, "change a value of the machines, as in their files; may be repeated", 1},
-    {"only", KEY_ONLY, "PROGRAM,...", 0, "measure only these: managed, copies_in, copies, segments_in, segments; pipeline: kernels, transfers, streams, managed, segments", 2},
-    {"repeat", KEY_REPEAT, "N", 0, "managed: turns of each size (default: 10 on the virtual GPU, whose turns are all alike, else 1000)", 2},
-    {"shape", KEY_SHAPE, "stream|chain|diamond|matmul", 0, "pipeline: only this one; may be repeated (default: all but matmul, which takes a minute)", 3},
+    {"only", KEY_ONLY, "PROGRAM,...", 0,
+     "measure only these: managed, copies_in, copies, segments_in, segments; pipeline: kernels, transfers, streams, managed, segments",
+     2},
+    {"repeat", KEY_REPEAT, "N", 0,
+     "managed: turns of each size (default: 10 on the virtual GPU, whose turns are all alike, else 1000)", 2},
+    {"shape", KEY_SHAPE, "stream|chain|diamond|matmul", 0,
+     "pipeline: only this one; may be repeated (default: all but matmul, which takes a minute)", 3},
     {"data", KEY_DATA, "SIZE", 0, "pipeline: bytes of input and output together (default: 128M; matmul: 48M)", 3},
     {"budget", KEY_BUDGET, "SIZE", 0, "pipeline: GPU memory, bytes or a share of the data (default: 25%)", 3},
     {"tile", KEY_TILE, "SIZE", 0, "pipeline: bytes of a tile (default: 2M)", 3},
@@ -29,14 +49,16 @@ static const struct argp_option options[] = {
     {"json", KEY_JSON, "FILE", 0, "write the numbers as JSON; -: to stdout instead of the table", 4},
     {"csv", KEY_CSV, "FILE", 0, "write the numbers as CSV", 4},
     {"svg", KEY_SVG, "FILE", 0, "write the picture", 4},
-    {"keep", KEY_KEEP, "FOLDER", 0, "keep each program's run with its history there, for `farfault timeline` and `farfault report`", 4},
+    {"keep", KEY_KEEP, "FOLDER", 0,
+     "keep each program's run with its history there, for `farfault timeline` and `farfault report`", 4},
     {0}};
 
 static uint32_t parse_number(const char *value, const char *name, uint32_t limit, struct argp_state *state) {
   char *end;
   errno = 0;
   unsigned long number = strtoul(value, &end, 10);
-  if (*value < '0' || *value > '9' || *end || errno || !number || number > limit) cli_refuse(state, "--%s: '%s' is not a number from 1 to %u", name, value, limit);
+  if (*value < '0' || *value > '9' || *end || errno || !number || number > limit)
+    cli_refuse(state, "--%s: '%s' is not a number from 1 to %u", name, value, limit);
   return (uint32_t)number;
 }
 
@@ -64,8 +86,10 @@ static void parse_only(bench_arguments *a, struct argp_state *state) {
   const char *names[MANAGED_WAYS + PIPELINE_WAYS + 1] = {0};
   bool pipeline = !strcmp(a->what, "pipeline");
   char *list = ff_strdup(a->only), *rest = NULL;
-  for (uint32_t i = 0; i < (pipeline ? (uint32_t)PIPELINE_WAYS : (uint32_t)MANAGED_WAYS); i++) names[i] = pipeline ? pipeline_ways[i].key : managed_ways[i].key;
-  for (char *each = strtok_r(list, ", ", &rest); each; each = strtok_r(NULL, ", ", &rest)) a->ways |= 1u << parse_name(each, "program", names, state);
+  for (uint32_t i = 0; i < (pipeline ? (uint32_t)PIPELINE_WAYS : (uint32_t)MANAGED_WAYS); i++)
+    names[i] = pipeline ? pipeline_ways[i].key : managed_ways[i].key;
+  for (char *each = strtok_r(list, ", ", &rest); each; each = strtok_r(NULL, ", ", &rest))
+    a->ways |= 1u << parse_name(each, "program", names, state);
   if (!a->ways) cli_refuse(state, "--only names no program");
   free(list);
 }
@@ -76,14 +100,18 @@ static void parse_end(bench_arguments *a, const char *budget, struct argp_state 
   bool pipeline = !strcmp(a->what, "pipeline");
   if (a->only) parse_only(a, state);
   if (!pipeline && a->machine_count > 1) cli_refuse(state, "managed is measured on one machine at a time");
-  if (!pipeline && (a->shapes || a->data || budget || a->tile || a->rounds)) cli_refuse(state, "--shape, --data, --budget, --tile and --rounds are for pipeline");
+  if (!pipeline && (a->shapes || a->data || budget || a->tile || a->rounds))
+    cli_refuse(state, "--shape, --data, --budget, --tile and --rounds are for pipeline");
   if (pipeline && a->repeat) cli_refuse(state, "--repeat is for managed");
   if (budget && strchr(budget, '%') && !a->data) cli_refuse(state, "--budget: a share needs --data");
   if (budget) a->budget = parse_size(budget, "budget", a->data, state);
   if (!a->rounds) a->rounds = 4;
 }
 
-typedef struct input { bench_arguments *a; const char *budget; } input;
+typedef struct input {
+  bench_arguments *a;
+  const char *budget;
+} input;
 
 static error_t parse(int key, char *value, struct argp_state *state) {
   static const char *const actions[] = {"managed", "pipeline", NULL};
@@ -98,7 +126,8 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   case 'm': a->memory = value; return 0;
   case KEY_SET: {
     size_t used = strlen(a->setup.choices.set);
-    if (used + strlen(value) + 2 > SIM_SET_LENGTH) cli_refuse(state, "--set is longer than %d characters", SIM_SET_LENGTH - 1);
+    if (used + strlen(value) + 2 > SIM_SET_LENGTH)
+      cli_refuse(state, "--set is longer than %d characters", SIM_SET_LENGTH - 1);
     snprintf(a->setup.choices.set + used, SIM_SET_LENGTH - used, "%s%s", used ? "," : "", value);
     return 0;
   }
@@ -134,7 +163,8 @@ static bool write_file(const char *path, const ff_text *text) {
   return false;
 }
 
-int bench_write(const bench_arguments *a, const ff_text *table, const ff_text *json, const ff_text *csv, const ff_text *svg) {
+int bench_write(const bench_arguments *a, const ff_text *table, const ff_text *json, const ff_text *csv,
+                const ff_text *svg) {
   bool json_only = a->json && !strcmp(a->json, "-");
   int status = cli_print(json_only ? json : table);
   bool good = write_file(json_only ? NULL : a->json, json);
@@ -161,7 +191,9 @@ static char *command_text(int argc, char **argv) {
 
 static int bench(int argc, char **argv) {
   static const struct argp argp = {
-      options, parse, "managed|pipeline",
+      options,
+      parse,
+      "managed|pipeline",
       "Measures memory on both sides of the link, on the GPU that there is, else on the virtual one (FARFAULT_DRIVER=virtual chooses it). "
       "`managed` is the microbenchmark of Wilt 2017: launch an empty kernel, synchronise, write a byte in each page; with managed memory, copies, and "
       "libfarfault's segments. `pipeline` runs programs over more data than the GPU may hold: written by hand with streams, with managed "
@@ -170,7 +202,9 @@ static int bench(int argc, char **argv) {
       "  farfault bench pipeline --shape chain --data 256M --budget 25% --machine v100\n"
       "  farfault bench pipeline --shape matmul --keep runs && farfault timeline runs/matmul-v100-segments.ffr -o t.json\n\n"
       "Exit status: 0; 1 if a result was wrong or something failed, 2 a machine file is of no use, 64 wrong arguments, 128 + N stopped by signal N.",
-      NULL, NULL, NULL};
+      NULL,
+      NULL,
+      NULL};
   bench_arguments a = {0};
   input in = {&a, NULL};
   cli_old_flag("--json", &argc, &argv);
@@ -178,7 +212,8 @@ static int bench(int argc, char **argv) {
   memcpy(words, argv, (size_t)argc * sizeof *words);
   cli_parse_tabular(&argp, argc, argv, &in, STDOUT_FILENO);
   a.command = command_text(argc, words);
-  if (a.keep && mkdir(a.keep, 0777) && errno != EEXIST) return cli_fail(CLI_FAILED, "%s: cannot be made: %s", a.keep, strerror(errno));
+  if (a.keep && mkdir(a.keep, 0777) && errno != EEXIST)
+    return cli_fail(CLI_FAILED, "%s: cannot be made: %s", a.keep, strerror(errno));
   int status = !strcmp(a.what, "managed") ? bench_managed(&a) : bench_pipeline(&a);
   free(a.command);
   return status;

@@ -6,7 +6,10 @@
 
 #include "cli/commands/bench_command.h"
 
-typedef struct context { managed_way way; uint32_t turns; } context;
+typedef struct context {
+  managed_way way;
+  uint32_t turns;
+} context;
 
 static ff_status body(const void *given, void *result, ff_error *error) {
   const context *c = given;
@@ -26,8 +29,14 @@ static int measure(const bench_arguments *a, const char *machine, managed_report
     context c = {(managed_way)way, report->turns};
     snprintf(label, sizeof label, "%s on %s", managed_ways[way].name, machine);
     snprintf(keep, sizeof keep, "%s/managed-%s.ffr", a->keep ? a->keep : "", managed_ways[way].key);
-    bench_job job = {.label = label, .machine = machine, .memory = way == MANAGED_MANAGED ? manager_of(a, machine) : "copy", .set = a->setup.choices.set,
-                     .keep = a->keep ? keep : NULL, .body = body, .context = &c, .bytes = sizeof(managed_times)};
+    bench_job job = {.label = label,
+                     .machine = machine,
+                     .memory = way == MANAGED_MANAGED ? manager_of(a, machine) : "copy",
+                     .set = a->setup.choices.set,
+                     .keep = a->keep ? keep : NULL,
+                     .body = body,
+                     .context = &c,
+                     .bytes = sizeof(managed_times)};
     bench_moved moved;
     int status = bench_child_run(&job, &report->times[way], &moved);
     if (status) return status;
@@ -41,7 +50,8 @@ int bench_managed(const bench_arguments *a) {
   const char *machine = a->machine_count ? a->machines[0] : "gp100";
   managed_report *report = calloc(1, sizeof *report);
   if (!report) return cli_fail(CLI_FAILED, "there is no memory for the measurements");
-  *report = (managed_report){.command = a->command, .machine = machine, .paper_gm200 = !strcmp(machine, "gm200"), .turns = a->repeat};
+  *report = (managed_report){
+      .command = a->command, .machine = machine, .paper_gm200 = !strcmp(machine, "gm200"), .turns = a->repeat};
   int status = measure(a, machine, report);
   ff_text table = {0}, json = {0}, csv = {0}, svg = {0};
   if (!status) {

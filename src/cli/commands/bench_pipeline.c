@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `farfault bench pipeline`: every shape on every machine in every way, each in a process of its own, then table, files. */
+/* `farfault bench pipeline`: every shape on every machine in every way, each in a process of its own, then table,
+ * files. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,10 @@
 
 #define MIB (UINT64_C(1) << 20)
 
-typedef struct context { const pipeline_plan *plan; pipeline_way way; } context;
+typedef struct context {
+  const pipeline_plan *plan;
+  pipeline_way way;
+} context;
 
 typedef struct work {
   const bench_arguments *a;
@@ -33,7 +37,8 @@ static int make_plans(work *w) {
     bool matmul = shape == PIPELINE_MATMUL;
     uint64_t data = a->data ? a->data : matmul ? 48 * MIB : 128 * MIB, budget = a->budget ? a->budget : data / 4;
     if (!(shapes & 1u << shape)) continue;
-    if (pipeline_make_plan((pipeline_shape)shape, data, budget, a->tile ? a->tile : 2 * MIB, a->rounds, &w->plans[w->plan_count++], &error))
+    if (pipeline_make_plan((pipeline_shape)shape, data, budget, a->tile ? a->tile : 2 * MIB, a->rounds,
+                           &w->plans[w->plan_count++], &error))
       return cli_fail(CLI_USAGE, "bench pipeline: %s", error.message);
   }
   return CLI_DONE;
@@ -50,16 +55,24 @@ static int measure(work *w, uint32_t plan, uint32_t machine, pipeline_way way) {
   snprintf(label, sizeof label, "%s, %s on %s", shape, pipeline_ways[way].name, name);
   snprintf(keep, sizeof keep, "%s/%s-%s-%s.ffr", a->keep ? a->keep : "", shape, name, pipeline_ways[way].key);
   snprintf(budget, sizeof budget, "%llu", (unsigned long long)w->plans[plan].budget);
-  bench_job job = {.label = label, .machine = name, .memory = way == PIPELINE_MANAGED && a->memory ? a->memory : pipeline_ways[way].memory,
-                   .gpu_memory = way == PIPELINE_MANAGED ? budget : NULL, .set = a->setup.choices.set, .keep = a->keep && !strchr(name, '/') ? keep : NULL,
-                   .body = body, .context = &c, .bytes = sizeof *result};
+  bench_job job = {.label = label,
+                   .machine = name,
+                   .memory = way == PIPELINE_MANAGED && a->memory ? a->memory : pipeline_ways[way].memory,
+                   .gpu_memory = way == PIPELINE_MANAGED ? budget : NULL,
+                   .set = a->setup.choices.set,
+                   .keep = a->keep && !strchr(name, '/') ? keep : NULL,
+                   .body = body,
+                   .context = &c,
+                   .bytes = sizeof *result};
   int status = bench_child_run(&job, result, &moved);
   if (status) return status;
   if (moved.known && way == PIPELINE_MANAGED) {
     result->to_gpu = moved.to_gpu;
     result->from_gpu = moved.from_gpu;
   }
-  if (result->wrong) cli_fail(0, "%s: %llu of %llu values are wrong", label, (unsigned long long)result->wrong, (unsigned long long)result->checked);
+  if (result->wrong)
+    cli_fail(0, "%s: %llu of %llu values are wrong", label, (unsigned long long)result->wrong,
+             (unsigned long long)result->checked);
   w->wrong = w->wrong || result->wrong;
   if (!moved.known) { /* a real GPU: there is one */
     w->measured[plan * w->machine_count].name = result->device;
@@ -100,7 +113,11 @@ int bench_pipeline(const bench_arguments *a) {
     choose_machines(&w, true);
     status = measure_all(&w);
   }
-  pipeline_report report = {.command = a->command, .plans = w.plans, .plan_count = w.plan_count, .machine_count = w.machine_count, .machines = w.measured};
+  pipeline_report report = {.command = a->command,
+                            .plans = w.plans,
+                            .plan_count = w.plan_count,
+                            .machine_count = w.machine_count,
+                            .machines = w.measured};
   ff_text table = {0}, json = {0}, csv = {0}, svg = {0};
   if (!status) {
     pipeline_table(&report, &table);

@@ -12,7 +12,20 @@
 #include "cli/running/run.h"
 #include "session/session.h"
 
-enum { KEY_DRIVER = 1000, KEY_BASE, KEY_DATE, KEY_QUICK, KEY_REPEAT, KEY_REPEATS, KEY_JSON, KEY_CSV, KEY_SVG, KEY_COMPARE, KEY_SET, KEY_INFO };
+enum {
+  KEY_DRIVER = 1000,
+  KEY_BASE,
+  KEY_DATE,
+  KEY_QUICK,
+  KEY_REPEAT,
+  KEY_REPEATS,
+  KEY_JSON,
+  KEY_CSV,
+  KEY_SVG,
+  KEY_COMPARE,
+  KEY_SET,
+  KEY_INFO
+};
 
 typedef struct arguments {
   calibrate_options options;
@@ -23,16 +36,23 @@ typedef struct arguments {
 
 static const struct argp_option options[] = {
     {"output", 'o', "FILE", 0, "write the machine file there (default: to stdout)", 0},
-    {"driver", KEY_DRIVER, "WHICH", 0, "virtual, cuda, or the path of a libcuda.so.1 (default: as FARFAULT_DRIVER says; else NVIDIA's if there is a GPU)", 0},
+    {"driver", KEY_DRIVER, "WHICH", 0,
+     "virtual, cuda, or the path of a libcuda.so.1 (default: as FARFAULT_DRIVER says; else NVIDIA's if there is a GPU)",
+     0},
     {"machine", 'M', "NAME|FILE", 0, "the virtual GPU (default: v100)", 0},
-    {"set", KEY_SET, "NAME=VALUE", 0, "change a value of the virtual GPU's machine, as in its file; may be repeated", 0},
-    {"base", KEY_BASE, "NAME|FILE", 0, "machine that gives what cannot be measured (default: the bundled one of the nearest compute capability)", 0},
+    {"set", KEY_SET, "NAME=VALUE", 0, "change a value of the virtual GPU's machine, as in its file; may be repeated",
+     0},
+    {"base", KEY_BASE, "NAME|FILE", 0,
+     "machine that gives what cannot be measured (default: the bundled one of the nearest compute capability)", 0},
     {"quick", KEY_QUICK, NULL, 0, "small sweeps, fewer repetitions", 0},
-    {"repeat", KEY_REPEAT, "N", 0, "measure everything N times, 1 to 64 (default: 11; 3 on the virtual GPU, which repeats exactly)", 0},
+    {"repeat", KEY_REPEAT, "N", 0,
+     "measure everything N times, 1 to 64 (default: 11; 3 on the virtual GPU, which repeats exactly)", 0},
     {"repeats", KEY_REPEATS, "N", OPTION_HIDDEN, "--repeat", 0}, /* as it was once */
     {"date", KEY_DATE, "DATE", 0, "date in the file's title (default: today)", 0},
-    {"compare", KEY_COMPARE, "MACHINE", OPTION_ARG_OPTIONAL, "print a table to stderr: what was measured beside what this machine's file says (default: that of --machine)", 0},
-    {"info", KEY_INFO, NULL, 0, "measure nothing: print what the driver and the system say of the GPU, as --csv does", 0},
+    {"compare", KEY_COMPARE, "MACHINE", OPTION_ARG_OPTIONAL,
+     "print a table to stderr: what was measured beside what this machine's file says (default: that of --machine)", 0},
+    {"info", KEY_INFO, NULL, 0, "measure nothing: print what the driver and the system say of the GPU, as --csv does",
+     0},
     {"json", KEY_JSON, "FILE", 0, "write all figures as JSON", 0},
     {"csv", KEY_CSV, "FILE", 0, "write them as rows name,value,unit,min,max,command", 0},
     {"svg", KEY_SVG, "FILE", 0, "draw latency against footprint (not with --quick)", 0},
@@ -41,7 +61,8 @@ static const struct argp_option options[] = {
 static uint32_t read_repeats(const char *text, struct argp_state *state) {
   char *end;
   unsigned long number = strtoul(text, &end, 10);
-  if (!*text || *end || *text == '-' || number < 1 || number > CALIBRATE_SAMPLES) cli_refuse(state, "--repeat: '%s' is not a number from 1 to %d", text, CALIBRATE_SAMPLES);
+  if (!*text || *end || *text == '-' || number < 1 || number > CALIBRATE_SAMPLES)
+    cli_refuse(state, "--repeat: '%s' is not a number from 1 to %d", text, CALIBRATE_SAMPLES);
   return (uint32_t)number;
 }
 
@@ -52,7 +73,8 @@ static const char *named(const char *value, const char *option, struct argp_stat
 
 /* Anything that fits on the title's line. */
 static const char *read_date(const char *value, struct argp_state *state) {
-  if (!*value || strlen(value) > 32 || strspn(value, "0123456789-:TZ. ") != strlen(value)) cli_refuse(state, "--date: '%s' is not a date, as 2026-11-21", value);
+  if (!*value || strlen(value) > 32 || strspn(value, "0123456789-:TZ. ") != strlen(value))
+    cli_refuse(state, "--date: '%s' is not a date, as 2026-11-21", value);
   return value;
 }
 
@@ -94,7 +116,8 @@ static ff_status nearest(const calibrate_device *d, machine_spec *base, char *na
   for (char **at = names; *at; at++) {
     machine_spec spec;
     if (machine_spec_load(*at, &spec, NULL)) continue;
-    int distance = 2 * abs((int)(spec.compute_major * 10 + spec.compute_minor) - wanted) - ((int)(spec.compute_major * 10 + spec.compute_minor) > wanted);
+    int distance = 2 * abs((int)(spec.compute_major * 10 + spec.compute_minor) - wanted) -
+                   ((int)(spec.compute_major * 10 + spec.compute_minor) > wanted);
     if (best >= 0 && distance >= best) continue;
     best = distance;
     *base = spec;
@@ -105,7 +128,8 @@ static ff_status nearest(const calibrate_device *d, machine_spec *base, char *na
   return best >= 0 ? FF_OK : ff_fail(error, FF_NOT_FOUND, "no bundled machine to take as a base: give one with --base");
 }
 
-static ff_status load_base(const arguments *a, const calibrate_device *d, machine_spec *base, char *name, size_t size, ff_error *error) {
+static ff_status load_base(const arguments *a, const calibrate_device *d, machine_spec *base, char *name, size_t size,
+                           ff_error *error) {
   if (!a->base) return nearest(d, base, name, size, error);
   const char *slash = strrchr(a->base, '/');
   snprintf(name, size, "%s", slash ? slash + 1 : a->base);
@@ -155,7 +179,8 @@ static int report(const arguments *a, calibrate_result *result) {
   ff_text text = {0};
   ff_error error;
   int status = CLI_DONE;
-  if (load_base(a, &result->device, &base, base_name, sizeof base_name, &error)) return cli_fail(CLI_BAD_FILE, "%s", error.message);
+  if (load_base(a, &result->device, &base, base_name, sizeof base_name, &error))
+    return cli_fail(CLI_BAD_FILE, "%s", error.message);
   calibrate_solve(result, &base);
   if (result->failures[0]) {
     fprintf(stderr, "farfault: not everything could be measured:\n%s", result->failures);
@@ -168,10 +193,12 @@ static int report(const arguments *a, calibrate_result *result) {
     text.length = 0;
   }
   if (write_files(a, result, &error)) status = cli_fail(CLI_FAILED, "%s", error.message);
-  else if (calibrate_write_machine(result, &base, base_name, a->date ? a->date : today(date, sizeof date), &text, &error))
+  else if (calibrate_write_machine(result, &base, base_name, a->date ? a->date : today(date, sizeof date), &text,
+                                   &error))
     status = cli_fail(CLI_FAILED, "what was measured makes no machine: %s", error.message);
   else if (!a->output) status = cli_print(&text) ? CLI_FAILED : status;
-  else if (ff_file_write(a->output, text.chars, text.length, &error)) status = cli_fail(CLI_FAILED, "%s", error.message);
+  else if (ff_file_write(a->output, text.chars, text.length, &error))
+    status = cli_fail(CLI_FAILED, "%s", error.message);
   free(text.chars);
   return status;
 }
@@ -196,15 +223,20 @@ static ff_status check(const arguments *a, ff_error *error) {
 }
 
 static int calibrate(int argc, char **argv) {
-  static const struct argp argp = {options, parse, NULL,
-                                   "Measures a GPU through the CUDA driver API (launches, copies, caches, TLBs, memory, far-faults) and writes a machine file "
-                                   "of it, each value with its spread; what cannot be measured is a base machine's. On the virtual GPU it finds what its "
-                                   "machine file says: --compare shows it.\v"
-                                   "Example:\n  farfault calibrate -o mine.yaml --svg mine.svg\n  farfault run --machine ./mine.yaml ./app\n"
-                                   "  farfault calibrate --driver virtual --machine h200 --quick --compare -o /dev/null\n\n"
-                                   "Exit status: 0; 1 if something could not be measured (the file is written, with the base's values for it) or written, 2 a machine file is "
-                                   "of no use, 64 wrong arguments.",
-                                   NULL, NULL, NULL};
+  static const struct argp argp = {
+      options,
+      parse,
+      NULL,
+      "Measures a GPU through the CUDA driver API (launches, copies, caches, TLBs, memory, far-faults) and writes a machine file "
+      "of it, each value with its spread; what cannot be measured is a base machine's. On the virtual GPU it finds what its "
+      "machine file says: --compare shows it.\v"
+      "Example:\n  farfault calibrate -o mine.yaml --svg mine.svg\n  farfault run --machine ./mine.yaml ./app\n"
+      "  farfault calibrate --driver virtual --machine h200 --quick --compare -o /dev/null\n\n"
+      "Exit status: 0; 1 if something could not be measured (the file is written, with the base's values for it) or written, 2 a machine file is "
+      "of no use, 64 wrong arguments.",
+      NULL,
+      NULL,
+      NULL};
   arguments a = {.options = {.machine = "v100", .progress = isatty(STDERR_FILENO)}};
   cli_parse_tabular(&argp, argc, argv, &a, STDERR_FILENO);
   ff_error error;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `farfault memcheck` and `farfault racecheck`: run the program as `farfault record` does, with a check in its virtual GPU (src/check),
- * and sum up what each of its processes found.
+/* `farfault memcheck` and `farfault racecheck`: run the program as `farfault record` does, with a check in its virtual
+ * GPU (src/check), and sum up what each of its processes found.
  *
- * What always holds: the program's output is its own; reports go to stderr or the log; a program without findings ends with its own
- * status. */
+ * What always holds: the program's output is its own; reports go to stderr or the log; a program without findings ends
+ * with its own status. */
 #define _GNU_SOURCE /* versionsort */
 #include "cli/commands/check_command.h"
 
@@ -24,11 +24,15 @@ enum { KEY_EXITCODE = 256, KEY_LIMIT, KEY_LOG, KEY_JSON, KEY_BACKTRACE };
 
 static const struct argp_option options[] = {
     {"machine", 'M', "NAME|FILE", 0, "the GPU that the program finds (default: h200)", 1},
-    {"kernel", 'k', "NAME", 0, "look only at kernels whose name has this in it (also --kernel-name, as in compute-sanitizer)", 1},
+    {"kernel", 'k', "NAME", 0,
+     "look only at kernels whose name has this in it (also --kernel-name, as in compute-sanitizer)", 1},
     {"kernel-name", 0, NULL, OPTION_ALIAS, NULL, 1},
-    {"error-exitcode", KEY_EXITCODE, "N", 0, "exit status if there were errors and the program's own status is 0 (default: 1)", 1},
-    {"print-limit", KEY_LIMIT, "N", 0, "print so many findings, each with its place and a first example (default: 100)", 1},
-    {"show-backtrace", KEY_BACKTRACE, "no|yes", 0, "show the program's own call stack at launches and allocations (default: yes)", 1},
+    {"error-exitcode", KEY_EXITCODE, "N", 0,
+     "exit status if there were errors and the program's own status is 0 (default: 1)", 1},
+    {"print-limit", KEY_LIMIT, "N", 0, "print so many findings, each with its place and a first example (default: 100)",
+     1},
+    {"show-backtrace", KEY_BACKTRACE, "no|yes", 0,
+     "show the program's own call stack at launches and allocations (default: yes)", 1},
     {"log-file", KEY_LOG, "FILE", 0, "write the report there instead of to stderr", 1},
     {"json", KEY_JSON, "FILE", 0, "also write all findings as JSON", 1},
     {0}};
@@ -47,7 +51,8 @@ void checker_set(checker_arguments *a, const char *name, const char *value, stru
 static int exit_status(const char *value, struct argp_state *state) {
   char *end;
   long number = strtol(value, &end, 10);
-  if (!*value || *end || number < 0 || number > 255) cli_refuse(state, "--error-exitcode: '%s' is not a number from 0 to 255", value);
+  if (!*value || *end || number < 0 || number > 255)
+    cli_refuse(state, "--error-exitcode: '%s' is not a number from 0 to 255", value);
   return (int)number;
 }
 
@@ -100,10 +105,12 @@ error_t checker_parse_program(int key, char *value, struct argp_state *state, ch
 typedef struct found {
   json_t *processes;
   uint64_t errors, warnings, infos, leaked, leaked_bytes;
-  bool cut;          /* one did not come to its end */
+  bool cut; /* one did not come to its end */
 } found;
 
-static uint64_t number(const json_t *o, const char *name) { return (uint64_t)json_integer_value(json_object_get(o, name)); }
+static uint64_t number(const json_t *o, const char *name) {
+  return (uint64_t)json_integer_value(json_object_get(o, name));
+}
 
 static void take(found *f, json_t *process) {
   f->errors += number(process, "errors");
@@ -140,13 +147,17 @@ static const char *plural(uint64_t count) { return count == 1 ? "" : "s"; }
 static void add_summary(const checker_arguments *a, const found *f, ff_text *out) {
   if (f->cut) ff_text_add(out, "========= The program was stopped: what it did until then was checked\n");
   if (f->leaked)
-    ff_text_add(out, "========= LEAK SUMMARY: %" PRIu64 " bytes leaked in %" PRIu64 " allocation%s%s\n", f->leaked_bytes, f->leaked, plural(f->leaked),
+    ff_text_add(out, "========= LEAK SUMMARY: %" PRIu64 " bytes leaked in %" PRIu64 " allocation%s%s\n",
+                f->leaked_bytes, f->leaked, plural(f->leaked),
                 a->check.leaks ? "" : " (--leak-check full: where each was allocated)");
   bool race = a->check.tool == CHECK_RACECHECK;
-  uint64_t shown = (a->check.level <= CHECK_ERROR ? f->errors : 0) + (a->check.level <= CHECK_WARNING ? f->warnings : 0) + (a->check.level == CHECK_INFO ? f->infos : 0);
+  uint64_t shown = (a->check.level <= CHECK_ERROR ? f->errors : 0) +
+                   (a->check.level <= CHECK_WARNING ? f->warnings : 0) + (a->check.level == CHECK_INFO ? f->infos : 0);
   if (race)
-    ff_text_add(out, "========= RACECHECK SUMMARY: %" PRIu64 " hazard%s displayed (%" PRIu64 " error%s, %" PRIu64 " warning%s)\n", shown, plural(shown), f->errors,
-                plural(f->errors), f->warnings, plural(f->warnings));
+    ff_text_add(out,
+                "========= RACECHECK SUMMARY: %" PRIu64 " hazard%s displayed (%" PRIu64 " error%s, %" PRIu64
+                " warning%s)\n",
+                shown, plural(shown), f->errors, plural(f->errors), f->warnings, plural(f->warnings));
   else ff_text_add(out, "========= ERROR SUMMARY: %" PRIu64 " error%s\n", f->errors, plural(f->errors));
 }
 
@@ -188,7 +199,8 @@ static int report(const checker_arguments *a, const char *folder, const run_end 
   run_results_read(folder, &results);
   run_clear_folder(folder);
   if (end->signal) cli_fail(0, "%s was ended by signal %d (%s)", a->program[0], end->signal, strsignal(end->signal));
-  if (!json_array_size(f.processes) && !results.count) cli_fail(0, "%s did not use the virtual GPU: there was nothing to check", a->program[0]);
+  if (!json_array_size(f.processes) && !results.count)
+    cli_fail(0, "%s did not use the virtual GPU: there was nothing to check", a->program[0]);
   add_summary(a, &f, &text);
   bool good = say(a, text.chars);
   if (a->json) good = write_json(a, &f) && good;
@@ -204,7 +216,8 @@ static int report(const checker_arguments *a, const char *folder, const run_end 
 static void set_path(const char *name, const char *value) {
   char folder[PATH_MAX];
   ff_text path = {0};
-  if (value[0] != '/' && getcwd(folder, sizeof folder)) ff_text_add(&path, "%s/", folder); /* the program may change its folder */
+  /* the program may change its folder */
+  if (value[0] != '/' && getcwd(folder, sizeof folder)) ff_text_add(&path, "%s/", folder);
   ff_text_add(&path, "%s", value);
   setenv(name, path.chars, 1);
   free(path.chars);
@@ -226,7 +239,12 @@ static void set_environment(const checker_arguments *a, const char *folder) {
 }
 
 static int run_in(const checker_arguments *a, const run_program *program, const char *libraries, const char *folder) {
-  run_child child = {.argv = a->program, .program = program, .libraries = libraries, .folder = folder, .setup = &a->setup, .executed = &a->executed};
+  run_child child = {.argv = a->program,
+                     .program = program,
+                     .libraries = libraries,
+                     .folder = folder,
+                     .setup = &a->setup,
+                     .executed = &a->executed};
   run_end end;
   ff_error error;
   set_environment(a, folder);
@@ -245,7 +263,8 @@ static bool begin_log(const checker_arguments *a) {
   return good;
 }
 
-/* A pipe's reader is at its end when no process has it open for writing: we have it until the last words. -1: no pipe. */
+/* A pipe's reader is at its end when no process has it open for writing: we have it until the last words. -1: no
+ * pipe. */
 static int hold_pipe(const char *path) {
   struct stat there;
   return path && !stat(path, &there) && S_ISFIFO(there.st_mode) ? open(path, O_WRONLY | O_CLOEXEC) : -1;
@@ -267,7 +286,8 @@ static int do_check(checker_arguments *a) {
   run_program program = {0};
   int status = CLI_FAILED;
   if (!libraries) cli_fail(CLI_FAILED, "%s", error.message);
-  else if (run_program_find(a->program[0], libraries, &program, &error)) status = cli_fail(program.status, "%s", error.message);
+  else if (run_program_find(a->program[0], libraries, &program, &error))
+    status = cli_fail(program.status, "%s", error.message);
   else if (begin_log(a)) status = run_in(a, &program, libraries, folder);
   if (held >= 0) close(held);
   run_program_free(&program);

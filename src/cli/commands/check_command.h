@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `farfault memcheck` and `farfault racecheck` share (check_command.c): the program as a child whose virtual GPU checks it, and the last
- * words about what it found. */
+/* What `farfault memcheck` and `farfault racecheck` share (check_command.c): the program as a child whose virtual GPU
+ * checks it, and the last words about what it found. */
 #ifndef FF_CLI_CHECKER_H
 #define FF_CLI_CHECKER_H
 
@@ -12,7 +12,7 @@ typedef struct checker_arguments {
   cli_setup setup;
   run_executed executed;
   const char *json, *log;
-  int error_status;   /* of ours, if the program's own is 0 and there were errors */
+  int error_status; /* of ours, if the program's own is 0 and there were errors */
   char **program;
 } checker_arguments;
 

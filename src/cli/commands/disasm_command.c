@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `farfault disasm FILE [FUNCTION]`: the PTX of a file or of an executable as it was understood, and per function what it
- * needs and which instructions it has.
+/* `farfault disasm FILE [FUNCTION]`: the PTX of a file or of an executable as it was understood, and per function what
+ * it needs and which instructions it has.
  *
  * What always holds: the PTX printed parses back to the same module; the summary is PTX comments, so that the whole
  * output stays PTX. */
@@ -30,7 +30,9 @@ static const char *const class_names[CLASSES] = {
 
 static instr_class class_of_opcode(ptx_opcode opcode) {
   switch (opcode) {
-#define X(mnemonic, class) case PTX_OP_##mnemonic: return CLASS_##class;
+#define X(mnemonic, class) \
+  case PTX_OP_##mnemonic:  \
+    return CLASS_##class;
 #include "cli/interface/classes.def"
 #undef X
   default: return CLASS_OTHER;
@@ -53,7 +55,8 @@ static instr_class class_of(const ptx_instr *instr) {
   instr_class class = class_of_opcode(instr->opcode);
   ptx_type type = instr->type_count ? instr->types[instr->type_count - 1] : PTX_TYPE_NONE;
   bool real = type != PTX_TYPE_NONE && ptx_type_class(type) == 'F';
-  if (class == CLASS_ARITHMETIC) return !real ? CLASS_INTEGER : ptx_type_bits(type) == 64 && type == PTX_F64 ? CLASS_DOUBLE : CLASS_FLOAT;
+  if (class == CLASS_ARITHMETIC)
+    return !real ? CLASS_INTEGER : ptx_type_bits(type) == 64 && type == PTX_F64 ? CLASS_DOUBLE : CLASS_FLOAT;
   if (class == CLASS_ACCESS) return class_of_space(ptx_instr_space(instr));
   return class;
 }
@@ -70,7 +73,7 @@ static void write_classes(const ptx_func *func, ff_text *out) {
   uint32_t counts[CLASSES] = {0};
   bool any = false;
   for (uint32_t i = 0; i < func->instr_count; i++) counts[class_of(&func->instrs[i])]++;
-  for (int class = 0; class < CLASSES; class++) {
+  for (int class = 0; class < CLASSES; class ++) {
     if (!counts[class]) continue;
     ff_text_add(out, "%s %u %s", any ? "," : "", counts[class], class_names[class]);
     any = true;
@@ -98,18 +101,20 @@ static void write_summary(const ptx_func *func, ff_text *out) {
 typedef struct search {
   const char *function; /* only its summary and instructions; NULL: whole modules */
   bool found;
-  ff_text others;       /* the first functions that are not it: "_Z5saxpyifPKfPf, ..." */
+  ff_text others; /* the first functions that are not it: "_Z5saxpyifPKfPf, ..." */
   uint32_t other_count;
 } search;
 
 enum { OTHERS_NAMED = 8 };
 
 static void remember_other(search *search, const char *name) {
-  if (search->other_count++ < OTHERS_NAMED) ff_text_add(&search->others, "%s%s", search->other_count > 1 ? ", " : "", name);
+  if (search->other_count++ < OTHERS_NAMED)
+    ff_text_add(&search->others, "%s%s", search->other_count > 1 ? ", " : "", name);
 }
 
 /* One PTX text. */
-static ff_status write_module(const char *name, const char *text, size_t length, search *search, ff_text *out, ff_error *error) {
+static ff_status write_module(const char *name, const char *text, size_t length, search *search, ff_text *out,
+                              ff_error *error) {
   const char *function = search->function;
   ptx_module *module;
   ff_status status = ptx_module_parse(name, text, length, &module, error);
@@ -146,8 +151,8 @@ static ff_status write_executable(const char *path, search *search, ff_text *out
   if (status) return status;
   for (uint32_t i = 0; i < texts.count && !status; i++) {
     ff_text name = {0};
-    ff_text_add(&name, "%s(module %u%s%s, compute_%u%.1s)", path, texts.items[i].image + 1, texts.items[i].name[0] ? " of " : "",
-                texts.items[i].name, texts.items[i].arch, &texts.items[i].suffix);
+    ff_text_add(&name, "%s(module %u%s%s, compute_%u%.1s)", path, texts.items[i].image + 1,
+                texts.items[i].name[0] ? " of " : "", texts.items[i].name, texts.items[i].arch, &texts.items[i].suffix);
     status = write_module(name.chars, texts.items[i].text, texts.items[i].length, search, out, error);
     free(name.chars);
   }
@@ -168,7 +173,9 @@ static ff_status write_file(const char *path, search *search, ff_text *out, ff_e
   return status;
 }
 
-typedef struct arguments { const char *file, *function; } arguments;
+typedef struct arguments {
+  const char *file, *function;
+} arguments;
 
 static error_t parse(int key, char *value, struct argp_state *state) {
   arguments *a = state->input;
@@ -187,11 +194,16 @@ static error_t parse(int key, char *value, struct argp_state *state) {
 }
 
 static int disasm(int argc, char **argv) {
-  static const struct argp argp = {NULL, parse, "FILE [FUNCTION]",
-                                   "Prints the PTX of a file or of an executable as farfault understands it, and per function its "
-                                   "registers, memory and instructions by class. With FUNCTION (its name as in the PTX) only that one.\v"
-                                   "Example:\n  farfault disasm ./saxpy\n  farfault disasm kernels.ptx saxpy",
-                                   NULL, NULL, NULL};
+  static const struct argp argp = {
+      NULL,
+      parse,
+      "FILE [FUNCTION]",
+      "Prints the PTX of a file or of an executable as farfault understands it, and per function its "
+      "registers, memory and instructions by class. With FUNCTION (its name as in the PTX) only that one.\v"
+      "Example:\n  farfault disasm ./saxpy\n  farfault disasm kernels.ptx saxpy",
+      NULL,
+      NULL,
+      NULL};
   arguments a = {0};
   cli_parse(&argp, argc, argv, &a);
   if (kind_refused(a.file, KIND_PTX | KIND_PROGRAM)) return CLI_BAD_FILE;

@@ -43,7 +43,9 @@ static error_t parse(int key, char *value, struct argp_state *state) {
 
 /* ---- progress: a line on a terminal, after the first second ---- */
 
-typedef struct shown { double since, last; } shown;
+typedef struct shown {
+  double since, last;
+} shown;
 
 static double now(void) {
   struct timespec time;
@@ -57,22 +59,26 @@ static void show(void *context, const import_progress *p) {
   if (!isatty(STDERR_FILENO) || time - s->since < 1 || time - s->last < 0.2) return;
   s->last = time;
   const char *slash = strrchr(p->file, '/');
-  fprintf(stderr, "\rfarfault: %.40s (%" PRIu64 " of %" PRIu64 "): %" PRIu64 " of %" PRIu64 " blocks\033[K", slash ? slash + 1 : p->file, p->launch, p->launches,
-          p->block, p->blocks);
+  fprintf(stderr, "\rfarfault: %.40s (%" PRIu64 " of %" PRIu64 "): %" PRIu64 " of %" PRIu64 " blocks\033[K",
+          slash ? slash + 1 : p->file, p->launch, p->launches, p->block, p->blocks);
 }
 
 /* ---- the command ---- */
 
 static int import(int argc, char **argv) {
   static const struct argp argp = {
-      options, parse, "accelsim FOLDER|kernelslist.g",
+      options,
+      parse,
+      "accelsim FOLDER|kernelslist.g",
       "Turns a trace of another simulator into one that `farfault sim` simulates. accelsim: SASS traces of Accel-Sim, as its tracer and "
       "post-traces-processing leave them (kernelslist.g and kernel-N.traceg, also .xz or .gz).\v"
       "Example:\n  farfault import accelsim traces/vectoradd -o vectoradd.fft\n"
       "  farfault sim vectoradd.fft --memory copy,uvm --gpu-memory 50%\n\n"
       "Such a trace does not say what was allocated, nor what the host reads and writes: allocations are inferred from copies and accesses. "
       "Exit status: 2 if the trace is broken (the message says where), 1 if the file cannot be written.",
-      NULL, NULL, NULL};
+      NULL,
+      NULL,
+      NULL};
   arguments a = {0};
   cli_parse(&argp, argc, argv, &a);
   if (kind_refused(a.from, KIND_ACCELSIM)) return CLI_BAD_FILE;
@@ -84,11 +90,16 @@ static int import(int argc, char **argv) {
   ff_status status = import_accelsim(a.from, a.output, command.chars, show, &s, &result, &error);
   free(command.chars);
   if (s.last > 0) fputs("\r\033[K", stderr);
-  if (status) return cli_fail(status == FF_PARSE || status == FF_NOT_FOUND ? CLI_BAD_FILE : CLI_FAILED, "%s", error.message);
+  if (status)
+    return cli_fail(status == FF_PARSE || status == FF_NOT_FOUND ? CLI_BAD_FILE : CLI_FAILED, "%s", error.message);
   char size[32], allocated[32];
-  fprintf(stderr, "farfault: %s: %" PRIu64 " operations, %" PRIu64 " launches, %" PRIu64 " warp accesses in %s (%.2f bytes each); %" PRIu64 " allocations inferred, %s\n", a.output,
-          result.operations, result.launches, result.accesses, ff_format_bytes(result.bytes, size, sizeof size),
-          result.accesses ? (double)result.bytes / (double)result.accesses : 0, result.allocations, ff_format_bytes(result.allocated, allocated, sizeof allocated));
+  fprintf(stderr,
+          "farfault: %s: %" PRIu64 " operations, %" PRIu64 " launches, %" PRIu64
+          " warp accesses in %s (%.2f bytes each); %" PRIu64 " allocations inferred, %s\n",
+          a.output, result.operations, result.launches, result.accesses,
+          ff_format_bytes(result.bytes, size, sizeof size),
+          result.accesses ? (double)result.bytes / (double)result.accesses : 0, result.allocations,
+          ff_format_bytes(result.allocated, allocated, sizeof allocated));
   return CLI_DONE;
 }
 

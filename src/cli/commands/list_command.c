@@ -26,7 +26,9 @@ static void add_cells(listing *list, const char *const *cells) {
   for (int i = 0; i < FIELDS; i++) FF_PUSH(&list->cells, cells[i] ? ff_strdup(cells[i]) : NULL);
 }
 
-static void add_row(listing *list, const char *a, const char *b, const char *c) { add_cells(list, (const char *[FIELDS]){a, b, c}); }
+static void add_row(listing *list, const char *a, const char *b, const char *c) {
+  add_cells(list, (const char *[FIELDS]){a, b, c});
+}
 
 static ff_status list_managers(listing *list, ff_error *error) {
   *list = (listing){.names = {"name", "faults", "prefetch", "evict", "unit", "page", "summary"}};
@@ -35,9 +37,18 @@ static ff_status list_managers(listing *list, ff_error *error) {
     char unit[32] = "machine's";
     bool paged = m->placement == MANAGER_PAGED;
     if (m->unit_bytes) ff_format_bytes(m->unit_bytes, unit, sizeof unit);
-    add_cells(list, (const char *[FIELDS]){m->name, paged ? manager_faults_name(m) : "-", !paged ? "-" : m->prefetch ? m->prefetch : "none",
-                                           !paged ? "-" : m->evict ? m->evict : "lru", paged ? unit : "-",
-                                           m->ranges ? "2M" : paged ? "auto" : "machine's", m->summary});
+    add_cells(list, (const char *[FIELDS]){m->name, paged ? manager_faults_name(m) : "-",
+                                           !paged        ? "-"
+                                           : m->prefetch ? m->prefetch
+                                                         : "none",
+                                           !paged     ? "-"
+                                           : m->evict ? m->evict
+                                                      : "lru",
+                                           paged ? unit : "-",
+                                           m->ranges ? "2M"
+                                           : paged   ? "auto"
+                                                     : "machine's",
+                                           m->summary});
   }
   return FF_OK;
 }
@@ -84,7 +95,8 @@ static ff_status list_counters(listing *list, ff_error *error) {
 #include "machine/stacks/stacks.def"
 #undef X
 #define X(name, unit, value, help) add_row(list, "stacks." #name, unit, help);
-  REPORT_STACKS_SUMS(X) REPORT_STACKS_REALS(X)
+  REPORT_STACKS_SUMS(X)
+  REPORT_STACKS_REALS(X)
 #undef X
   return FF_OK;
 }
@@ -92,7 +104,8 @@ static ff_status list_counters(listing *list, ff_error *error) {
 /* One row of workloads.tsv (name, summary, default arguments, ...) as the command that runs it. */
 static void add_workload(listing *list, const char *folder, char *line) {
   char *rest = NULL;
-  const char *name = strtok_r(line, "\t", &rest), *summary = strtok_r(NULL, "\t", &rest), *values = strtok_r(NULL, "\t", &rest);
+  const char *name = strtok_r(line, "\t", &rest), *summary = strtok_r(NULL, "\t", &rest),
+             *values = strtok_r(NULL, "\t", &rest);
   if (!name || !summary || !values) return;
   ff_text path = {0}, command = {0};
   ff_text_add(&path, "%s/%s", folder, name);
@@ -110,7 +123,8 @@ static ff_status list_workloads(listing *list, ff_error *error) {
   char *text = NULL, *rest = NULL;
   size_t size;
   ff_status status = FF_OK;
-  if (!table || !folder) status = ff_fail(error, FF_NOT_FOUND, "the bundled workloads are not part of this build (they need clang)");
+  if (!table || !folder)
+    status = ff_fail(error, FF_NOT_FOUND, "the bundled workloads are not part of this build (they need clang)");
   else status = ff_file_read(table, FILE_LIMIT, &text, &size, error);
   if (!status && strtok_r(text, "\n", &rest)) /* the header row */
     for (char *line; (line = strtok_r(NULL, "\n", &rest));) add_workload(list, folder, line);
@@ -120,12 +134,20 @@ static ff_status list_workloads(listing *list, ff_error *error) {
   return status;
 }
 
-static const struct { const char *name; ff_status (*fill)(listing *, ff_error *); } kinds[] = {
-    {"managers", list_managers}, {"policies", list_policies}, {"machines", list_machines}, {"workloads", list_workloads}, {"counters", list_counters}};
+static const struct {
+  const char *name;
+  ff_status (*fill)(listing *, ff_error *);
+} kinds[] = {{"managers", list_managers},
+             {"policies", list_policies},
+             {"machines", list_machines},
+             {"workloads", list_workloads},
+             {"counters", list_counters}};
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
 /* A column of sentences. */
-static bool is_text(const char *name) { return !strcmp(name, "summary") || !strcmp(name, "title") || !strcmp(name, "meaning"); }
+static bool is_text(const char *name) {
+  return !strcmp(name, "summary") || !strcmp(name, "title") || !strcmp(name, "meaning");
+}
 
 static void write_text(const listing *list, ff_text *out) {
   table t;
@@ -134,7 +156,8 @@ static void write_text(const listing *list, ff_text *out) {
   table_start(&t, columns);
   t.names = list->names;
   t.spare = (const char *const[]){"page", "unit", NULL};
-  for (int i = 0; list->names[3] && i < FIELDS && list->names[i]; i++) table_cell(&t, "%s", list->names[i]); /* many columns need their names */
+  /* many columns need their names */
+  for (int i = 0; list->names[3] && i < FIELDS && list->names[i]; i++) table_cell(&t, "%s", list->names[i]);
   for (size_t i = 0; i < list->cells.count; i++)
     if (list->names[i % FIELDS]) table_cell(&t, "%s", list->cells.items[i]);
   table_write(&t, 0, out);
@@ -156,14 +179,15 @@ static void write_json(const listing *list, ff_text *out) {
 }
 
 typedef struct arguments {
-  int kind; /* index into kinds, -1: none yet */
+  int kind;         /* index into kinds, -1: none yet */
   const char *json; /* "-": instead of the text */
 } arguments;
 
 enum { KEY_JSON = 256 };
 
 static const struct argp_option options[] = {
-    {"json", KEY_JSON, "FILE", 0, "write JSON, one object for each, with the columns' names as keys; -: to stdout instead of the text", 0},
+    {"json", KEY_JSON, "FILE", 0,
+     "write JSON, one object for each, with the columns' names as keys; -: to stdout instead of the text", 0},
     {NULL, 'j', NULL, OPTION_HIDDEN, "--json -", 0}, /* as it was once */
     {0}};
 
@@ -176,7 +200,8 @@ static void parse_kind(arguments *a, const char *value, struct argp_state *state
   }
   const char *near = cli_closest(value, names);
   if (a->kind < 0 && near) cli_refuse(state, "no list '%s': did you mean '%s'?", value, near);
-  if (a->kind < 0) cli_refuse(state, "no list '%s': there are managers, policies, machines, workloads, counters", value);
+  if (a->kind < 0)
+    cli_refuse(state, "no list '%s': there are managers, policies, machines, workloads, counters", value);
 }
 
 static error_t parse(int key, char *value, struct argp_state *state) {
@@ -207,11 +232,16 @@ static int put(const listing *list, void (*write)(const listing *, ff_text *), c
 }
 
 static int list(int argc, char **argv) {
-  static const struct argp argp = {options, parse, "managers|policies|machines|workloads|counters",
-                                   "Lists the memory managers, the policies that they prefetch and evict by, the machines, the bundled workloads with the commands that run them, or what a "
-                                   "simulation counts.\v"
-                                   "Example:\n  farfault list machines\n  farfault list counters --json -",
-                                   NULL, NULL, NULL};
+  static const struct argp argp = {
+      options,
+      parse,
+      "managers|policies|machines|workloads|counters",
+      "Lists the memory managers, the policies that they prefetch and evict by, the machines, the bundled workloads with the commands that run them, or what a "
+      "simulation counts.\v"
+      "Example:\n  farfault list machines\n  farfault list counters --json -",
+      NULL,
+      NULL,
+      NULL};
   arguments a = {.kind = -1};
   cli_old_flag("--json", &argc, &argv);
   cli_parse_tabular(&argp, argc, argv, &a, STDOUT_FILENO);

@@ -10,8 +10,8 @@
 
 /* What a trace says of a region, beside what is assumed. */
 typedef struct offload_measured {
-  uint64_t instances;      /* warps that came to it; 0: none, and nothing below means anything */
-  double trips;            /* of an instance, on average */
+  uint64_t instances; /* warps that came to it; 0: none, and nothing below means anything */
+  double trips;       /* of an instance, on average */
   offload_ratios ratios;
 } offload_measured;
 
@@ -28,10 +28,13 @@ void offload_write_json(const char *file, const offload_list *list, ff_text *out
 
 /* ---- offload_measured.c ---- */
 
-/* Reads the trace and fills in what it says of the kernels' chosen regions. The exit status; not CLI_DONE: with a message. */
+/* Reads the trace and fills in what it says of the kernels' chosen regions. The exit status; not CLI_DONE: with a
+ * message. */
 int offload_measure(const char *path, const machine_spec *spec, offload_list *list);
 /* What a warp's way through a region costs (above 0) or saves, in words of 4 bytes each way, at so many trips. */
-typedef struct offload_words { double trips, tx, rx; } offload_words;
+typedef struct offload_words {
+  double trips, tx, rx;
+} offload_words;
 offload_words offload_words_of(const offload_region *region, const offload_ratios *ratios, double trips);
 offload_words offload_words_assumed(const offload_region *region, const offload_measured *measured);
 offload_words offload_words_measured(const offload_region *region, const offload_measured *measured);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `farfault offload analyze --measured TRACE`: what equations (3) and (4) give with what a recording says, beside what they give with what the paper
- * assumes (section 3.1.1: every access one line, half of the loads miss, one trip where nothing is known).
+/* `farfault offload analyze --measured TRACE`: what equations (3) and (4) give with what a recording says, beside what
+ * they give with what the paper assumes (section 3.1.1: every access one line, half of the loads miss, one trip where
+ * nothing is known).
  *
  * What always holds: a region that no warp came to is left as it is assumed. */
 #include <inttypes.h>
@@ -30,7 +31,8 @@ static void see_operation(void *context, const trace_op *op) {
   if (kernel) f->names.items[op->launch->kernel_index] = kernel->func->name;
 }
 
-/* The chosen region that is entered there in the function of that name, and its kernel's place in the list; NULL: there is none, or more than one. */
+/* The chosen region that is entered there in the function of that name, and its kernel's place in the list; NULL: there
+ * is none, or more than one. */
 static const offload_region *region_of(const offload_list *list, const char *name, uint32_t pc, size_t *place) {
   const offload_region *found = NULL;
   for (size_t i = 0; i < list->count; i++) {
@@ -47,13 +49,17 @@ static const offload_region *region_of(const offload_list *list, const char *nam
 }
 
 static void take(offload_measured *m, const offload_profile_candidate *c) {
-  *m = (offload_measured){.instances = c->instances, .trips = offload_profile_trips(c),
-                          .ratios = {.coal_load = offload_profile_coal_load(c), .coal_store = offload_profile_coal_store(c), .miss_load = offload_profile_miss_load(c),
+  *m = (offload_measured){.instances = c->instances,
+                          .trips = offload_profile_trips(c),
+                          .ratios = {.coal_load = offload_profile_coal_load(c),
+                                     .coal_store = offload_profile_coal_store(c),
+                                     .miss_load = offload_profile_miss_load(c),
                                      .line_words = offload_assumed.line_words}};
 }
 
 static void take_all(offload_list *list, const offload_profile *profile, const functions *f) {
-  for (size_t i = 0; i < list->count; i++) list->items[i].measured = ff_alloc(list->items[i].kernel->region_count * sizeof *list->items[i].measured + 1);
+  for (size_t i = 0; i < list->count; i++)
+    list->items[i].measured = ff_alloc(list->items[i].kernel->region_count * sizeof *list->items[i].measured + 1);
   for (uint32_t i = 0; i < profile->candidate_count; i++) {
     const offload_profile_candidate *c = &profile->candidates[i];
     size_t place = 0;
@@ -66,7 +72,8 @@ static void take_all(offload_list *list, const offload_profile *profile, const f
 int offload_measure(const char *path, const machine_spec *spec, offload_list *list) {
   trace_file *file;
   ff_error error;
-  if (trace_file_open(path, &file, &error)) return cli_fail(CLI_BAD_FILE, "%s (--measured needs a recording)", error.message);
+  if (trace_file_open(path, &file, &error))
+    return cli_fail(CLI_BAD_FILE, "%s (--measured needs a recording)", error.message);
   functions f = {.table = offload_table_create()};
   offload_profile_options options = {.spec = spec, .operation = see_operation, .context = &f};
   offload_profile *profile = cli_profile(file, path, &options);
@@ -91,10 +98,14 @@ offload_words offload_words_of(const offload_region *r, const offload_ratios *ra
 
 /* The trips that a machine goes by: those that it is told at the entry, those in the code, else one. */
 offload_words offload_words_assumed(const offload_region *r, const offload_measured *m) {
-  double trips = r->trips.kind == OFFLOAD_TRIPS_KNOWN ? m->trips : r->trips.kind == OFFLOAD_TRIPS_STATIC ? r->trips.count : 1;
+  double trips = r->trips.kind == OFFLOAD_TRIPS_KNOWN    ? m->trips
+                 : r->trips.kind == OFFLOAD_TRIPS_STATIC ? r->trips.count
+                                                         : 1;
   return offload_words_of(r, &offload_assumed, trips);
 }
-offload_words offload_words_measured(const offload_region *r, const offload_measured *m) { return offload_words_of(r, &m->ratios, m->trips); }
+offload_words offload_words_measured(const offload_region *r, const offload_measured *m) {
+  return offload_words_of(r, &m->ratios, m->trips);
+}
 
 static const char *saves_text(offload_words w) { return w.tx < 0 ? w.rx < 0 ? "TX, RX" : "TX" : w.rx < 0 ? "RX" : "-"; }
 
@@ -136,7 +147,8 @@ static void region_rows(table *t, const offload_region *r, const offload_measure
 }
 
 void offload_write_measured(const offload_list *list, ff_text *out) {
-  static const char *const names[] = {"", "lines", "", "instances", "trips", "lines/load", "lines/store", "misses", "TX", "RX", "saves", "worth it", "", NULL};
+  static const char *const names[] = {"",       "lines", "",   "instances", "trips",    "lines/load", "lines/store",
+                                      "misses", "TX",    "RX", "saves",     "worth it", "",           NULL};
   for (size_t i = 0; i < list->count; i++) {
     const offload_shown *shown = &list->items[i];
     uint32_t number = 0, rows = 0;
@@ -151,7 +163,8 @@ void offload_write_measured(const offload_list *list, ff_text *out) {
       region_rows(&t, region, &shown->measured[r], number);
       rows++;
     }
-    ff_text_add(out, "%s%s (%s): %u of %u chosen blocks measured\n", i ? "\n" : "", shown->kernel->func->name, shown->module->name, rows, shown->kernel->chosen_count);
+    ff_text_add(out, "%s%s (%s): %u of %u chosen blocks measured\n", i ? "\n" : "", shown->kernel->func->name,
+                shown->module->name, rows, shown->kernel->chosen_count);
     if (rows) table_write(&t, 2, out);
     table_free(&t);
   }

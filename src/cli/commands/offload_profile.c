@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `farfault offload profile TRACE`: what the candidate blocks of a recorded program really did, and which map to memory stacks keeps them together.
+/* `farfault offload profile TRACE`: what the candidate blocks of a recorded program really did, and which map to memory
+ * stacks keeps them together.
  *
  * What always holds: tables go to stdout; the same trace and machine give the same text. */
 #include "cli/commands/offload_profile.h"
@@ -13,24 +14,29 @@
 #include "offload/candidate_table.h"
 #include "report/table.h"
 
-typedef struct arguments { const char *file, *machine, *json; } arguments;
+typedef struct arguments {
+  const char *file, *machine, *json;
+} arguments;
 
 enum { KEY_JSON = 256, KERNEL_WIDTH = 32, NAME_WIDTH = 24, MAP_WIDTH = 48 };
 
 static const struct argp_option options[] = {
     {NULL, 'm', "NAME|FILE", OPTION_HIDDEN, "--machine", 1}, /* as it was once */
-    {"machine", 'M', "NAME|FILE", 0, "the machine whose memory stacks and L2 cache are looked at (default: tom; one without stacks counts as one with four)", 1},
+    {"machine", 'M', "NAME|FILE", 0,
+     "the machine whose memory stacks and L2 cache are looked at (default: tom; one without stacks counts as one with four)",
+     1},
     {"json", KEY_JSON, "FILE", 0, "write all of it as JSON; -: to stdout instead of the tables", 1},
     {0}};
 
 static error_t parse(int key, char *value, struct argp_state *state) {
   arguments *a = state->input;
   switch (key) {
-  case 'm': cli_say_old(state, "-m", "-M"); a->machine = value; return 0;
-  case 'M': a->machine = value; return 0;
-  case KEY_JSON:
-    a->json = cli_output(value, "--json", true, state);
+  case 'm':
+    cli_say_old(state, "-m", "-M");
+    a->machine = value;
     return 0;
+  case 'M': a->machine = value; return 0;
+  case KEY_JSON: a->json = cli_output(value, "--json", true, state); return 0;
   default: return cli_take_file(key, value, &a->file, KIND_TRACE, state);
   }
 }
@@ -67,7 +73,8 @@ static void candidate_row(table *t, const offload_profile_candidate *m) {
 }
 
 static void candidates_text(const offload_profile *p, ff_text *out) {
-  static const char *const names[] = {"kernel", "pc", "instances", "trips", "instr.", "loads", "lines", "misses", "stores", "lines", "lanes", "fixed offsets", NULL};
+  static const char *const names[] = {"kernel", "pc",     "instances", "trips", "instr.",        "loads", "lines",
+                                      "misses", "stores", "lines",     "lanes", "fixed offsets", NULL};
   table t;
   table_start(&t, "lrrrrrrrrrrl");
   table_names(&t, names);
@@ -104,7 +111,8 @@ static void maps_text(const offload_profile *p, ff_text *out) {
   map_row(&t, "oracle: the best pair", pair_text(p, p->best_lowest, text, sizeof text), p->best, "");
   for (uint32_t i = 0; i < OFFLOAD_PROFILE_EARLY; i++) {
     const offload_early *e = &p->early[i];
-    snprintf(name, sizeof name, "learned from %g %%, %" PRIu64 " instance%s", 100 * e->share, e->instances, e->instances == 1 ? "" : "s");
+    snprintf(name, sizeof name, "learned from %g %%, %" PRIu64 " instance%s", 100 * e->share, e->instances,
+             e->instances == 1 ? "" : "s");
     map_row(&t, name, pair_text(p, e->lowest, text, sizeof text), e->colocation, "");
   }
   map_row(&t, "linear, each allocation its own", "", p->linear, "");
@@ -130,8 +138,11 @@ static void ranges_text(const offload_profile *p, ff_text *out) {
 }
 
 void offload_profile_text(const offload_profile *p, ff_text *out) {
-  ff_text_add(out, "%" PRIu64 " instances of %" PRIu32 " candidate%s: %.1f %% of the warp instructions, %.1f %% of the accesses\n\n", p->instances, p->candidate_count,
-              p->candidate_count == 1 ? "" : "s", 100 * each(p->candidate_instructions, p->warp_instructions), 100 * each(p->candidate_accesses, p->accesses));
+  ff_text_add(
+      out,
+      "%" PRIu64 " instances of %" PRIu32 " candidate%s: %.1f %% of the warp instructions, %.1f %% of the accesses\n\n",
+      p->instances, p->candidate_count, p->candidate_count == 1 ? "" : "s",
+      100 * each(p->candidate_instructions, p->warp_instructions), 100 * each(p->candidate_accesses, p->accesses));
   candidates_text(p, out);
   ff_text_add(out, "\n");
   maps_text(p, out);
@@ -148,46 +159,60 @@ static json_t *text_of(const char *text) {
 }
 
 static json_t *candidate_json(const offload_profile_candidate *m) {
-  return json_pack("{s:o s:I s:I s:I s:I s:f s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:f s:f s:f s:s s:I s:I s:I s:I}", "kernel", text_of(m->kernel), "pc", (json_int_t)m->pc,
-                   "instances", (json_int_t)m->instances, "may_go", (json_int_t)m->may_go, "without_access", (json_int_t)m->without_access, "trips", offload_profile_trips(m), "trips_least",
-                   (json_int_t)m->trips_least, "trips_most", (json_int_t)m->trips_most, "trips_known", (json_int_t)m->trips_known, "warp_instructions",
-                   (json_int_t)m->instructions, "loads", (json_int_t)m->loads, "stores", (json_int_t)m->stores, "load_lines", (json_int_t)m->load_lines, "store_lines",
-                   (json_int_t)m->store_lines, "load_misses", (json_int_t)m->load_misses, "lanes", (json_int_t)m->lanes, "coal_load", offload_profile_coal_load(m),
-                   "coal_store", offload_profile_coal_store(m), "miss_load", offload_profile_miss_load(m), "fixed_offsets", offload_offsets_name(m->offsets), "positions",
-                   (json_int_t)m->positions, "fixed_positions", (json_int_t)m->fixed_positions, "distances", (json_int_t)m->distances, "fixed_distances",
-                   (json_int_t)m->fixed_distances);
+  return json_pack("{s:o s:I s:I s:I s:I s:f s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:f s:f s:f s:s s:I s:I s:I s:I}",
+                   "kernel", text_of(m->kernel), "pc", (json_int_t)m->pc, "instances", (json_int_t)m->instances,
+                   "may_go", (json_int_t)m->may_go, "without_access", (json_int_t)m->without_access, "trips",
+                   offload_profile_trips(m), "trips_least", (json_int_t)m->trips_least, "trips_most",
+                   (json_int_t)m->trips_most, "trips_known", (json_int_t)m->trips_known, "warp_instructions",
+                   (json_int_t)m->instructions, "loads", (json_int_t)m->loads, "stores", (json_int_t)m->stores,
+                   "load_lines", (json_int_t)m->load_lines, "store_lines", (json_int_t)m->store_lines, "load_misses",
+                   (json_int_t)m->load_misses, "lanes", (json_int_t)m->lanes, "coal_load", offload_profile_coal_load(m),
+                   "coal_store", offload_profile_coal_store(m), "miss_load", offload_profile_miss_load(m),
+                   "fixed_offsets", offload_offsets_name(m->offsets), "positions", (json_int_t)m->positions,
+                   "fixed_positions", (json_int_t)m->fixed_positions, "distances", (json_int_t)m->distances,
+                   "fixed_distances", (json_int_t)m->fixed_distances);
 }
 
 static json_t *range_json(const offload_profile_range *r) {
   char map[256];
-  return json_pack("{s:o s:I s:I s:b s:s}", "name", text_of(r->name), "address", (json_int_t)r->address, "bytes", (json_int_t)r->bytes, "touched", r->touched, "linear",
-                   stack_map_text(&r->linear, map, sizeof map));
+  return json_pack("{s:o s:I s:I s:b s:s}", "name", text_of(r->name), "address", (json_int_t)r->address, "bytes",
+                   (json_int_t)r->bytes, "touched", r->touched, "linear", stack_map_text(&r->linear, map, sizeof map));
 }
 
 static json_t *maps_json(const offload_profile *p) {
   char text[64];
   json_t *pairs = json_array(), *learned = json_array();
   for (uint32_t i = 0; i < STACK_MAP_PAIRS; i++)
-    json_array_append_new(pairs, json_pack("{s:s s:f s:f}", "bits", pair_text(p, STACK_MAP_LOWEST + i, text, sizeof text), "colocation", p->pairs[i], "uneven", p->uneven[i]));
+    json_array_append_new(pairs,
+                          json_pack("{s:s s:f s:f}", "bits", pair_text(p, STACK_MAP_LOWEST + i, text, sizeof text),
+                                    "colocation", p->pairs[i], "uneven", p->uneven[i]));
   for (uint32_t i = 0; i < OFFLOAD_PROFILE_EARLY; i++)
-    json_array_append_new(learned, json_pack("{s:f s:I s:s s:f}", "share", p->early[i].share, "instances", (json_int_t)p->early[i].instances, "bits",
-                                             pair_text(p, p->early[i].lowest, text, sizeof text), "colocation", p->early[i].colocation));
-  return json_pack("{s:f s:o s:s s:f s:o s:f}", "baseline", p->baseline, "pairs", pairs, "oracle_bits", pair_text(p, p->best_lowest, text, sizeof text), "oracle", p->best,
-                   "learned", learned, "linear", p->linear);
+    json_array_append_new(learned, json_pack("{s:f s:I s:s s:f}", "share", p->early[i].share, "instances",
+                                             (json_int_t)p->early[i].instances, "bits",
+                                             pair_text(p, p->early[i].lowest, text, sizeof text), "colocation",
+                                             p->early[i].colocation));
+  return json_pack("{s:f s:o s:s s:f s:o s:f}", "baseline", p->baseline, "pairs", pairs, "oracle_bits",
+                   pair_text(p, p->best_lowest, text, sizeof text), "oracle", p->best, "learned", learned, "linear",
+                   p->linear);
 }
 
 json_t *offload_profile_json(const offload_profile *p) {
   json_t *candidates = json_array(), *ranges = json_array();
-  for (uint32_t i = 0; i < p->candidate_count; i++) json_array_append_new(candidates, candidate_json(&p->candidates[i]));
+  for (uint32_t i = 0; i < p->candidate_count; i++)
+    json_array_append_new(candidates, candidate_json(&p->candidates[i]));
   for (uint32_t i = 0; i < p->range_count; i++) json_array_append_new(ranges, range_json(&p->ranges[i]));
-  return json_pack("{s:I s:b s:I s:I s:I s:I s:I s:o s:o s:o}", "stacks", (json_int_t)1 << p->bits, "cut", p->cut, "warp_instructions", (json_int_t)p->warp_instructions,
-                   "candidate_instructions", (json_int_t)p->candidate_instructions, "accesses", (json_int_t)p->accesses, "candidate_accesses",
-                   (json_int_t)p->candidate_accesses, "instances", (json_int_t)p->instances, "candidates", candidates, "colocation", maps_json(p), "allocations", ranges);
+  return json_pack("{s:I s:b s:I s:I s:I s:I s:I s:o s:o s:o}", "stacks", (json_int_t)1 << p->bits, "cut", p->cut,
+                   "warp_instructions", (json_int_t)p->warp_instructions, "candidate_instructions",
+                   (json_int_t)p->candidate_instructions, "accesses", (json_int_t)p->accesses, "candidate_accesses",
+                   (json_int_t)p->candidate_accesses, "instances", (json_int_t)p->instances, "candidates", candidates,
+                   "colocation", maps_json(p), "allocations", ranges);
 }
 
 /* ---- the command ---- */
 
-typedef struct progress { uint64_t all, launches, shown; } progress;
+typedef struct progress {
+  uint64_t all, launches, shown;
+} progress;
 
 static void show(void *context, const trace_file_step *step) {
   progress *p = context;
@@ -205,7 +230,10 @@ offload_profile *cli_profile(trace_file *file, const char *name, offload_profile
   offload_profile *profile = offload_profile_run(file, profile_options);
   profile_options->watch = NULL;
   if (at.shown) fprintf(stderr, "\r\033[K");
-  if (!profile) cli_fail(0, "%s: no warp came to a candidate block: the program has none, or its trace is an older one, without marks", name);
+  if (!profile)
+    cli_fail(0,
+             "%s: no warp came to a candidate block: the program has none, or its trace is an older one, without marks",
+             name);
   else if (profile->cut) cli_fail(0, "%s: the trace is damaged or was cut off: this is of what stands before", name);
   return profile;
 }
@@ -225,7 +253,8 @@ static int print(const arguments *a, const offload_profile *profile) {
   bool json_only = a->json && !strcmp(a->json, "-");
   if (a->json) json_text(profile, json_only ? &out : &json);
   if (!json_only) offload_profile_text(profile, &out);
-  if (json.chars && ff_file_write(a->json, json.chars, json.length, &error)) status = cli_fail(CLI_FAILED, "%s", error.message);
+  if (json.chars && ff_file_write(a->json, json.chars, json.length, &error))
+    status = cli_fail(CLI_FAILED, "%s", error.message);
   if (!status) status = cli_print(&out);
   free(json.chars);
   free(out.chars);
@@ -234,13 +263,17 @@ static int print(const arguments *a, const offload_profile *profile) {
 
 int cli_offload_profile(int argc, char **argv) {
   static const struct argp argp = {
-      options, parse, "TRACE",
+      options,
+      parse,
+      "TRACE",
       "Reads a recorded program once and says what its offload candidates really did: instances (a warp's way through one), trips, warp instructions, loads and stores "
       "of each, lines per access, loads that miss an L2 cache, active lanes, whether their accesses lie at fixed offsets from each other; and how many instances have "
       "all their accesses in one memory stack, by each map of addresses to stacks.\v"
       "Example:\n  farfault record -o app.fft ./app\n  farfault offload profile app.fft\n\n"
       "Exit status: 0; 64 wrong arguments, 2 the file is of no use, damaged, or has no candidates, 1 something else failed.",
-      NULL, NULL, NULL};
+      NULL,
+      NULL,
+      NULL};
   arguments a = {.machine = "tom"};
   cli_parse_tabular(&argp, argc, argv, &a, STDOUT_FILENO);
   machine_spec spec;
@@ -249,7 +282,8 @@ int cli_offload_profile(int argc, char **argv) {
   if (machine_spec_load(a.machine, &spec, &error)) return cli_fail(CLI_BAD_FILE, "%s", error.message);
   if (trace_file_open(a.file, &file, &error)) return cli_fail(CLI_BAD_FILE, "%s", error.message);
   offload_table *table = offload_table_create();
-  offload_profile_options profile_options = {.spec = &spec, .find = offload_table_find, .operation = offload_table_operation, .context = table};
+  offload_profile_options profile_options = {
+      .spec = &spec, .find = offload_table_find, .operation = offload_table_operation, .context = table};
   offload_profile *profile = cli_profile(file, a.file, &profile_options);
   int status = profile ? print(&a, profile) : CLI_BAD_FILE;
   offload_profile_free(profile);

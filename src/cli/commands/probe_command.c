@@ -9,42 +9,63 @@
 #include "cli/running/run.h"
 #include "probe/probe.h"
 
-enum { KEY_TARGET = 1000, KEY_WHAT, KEY_JSON, KEY_SVG, KEY_NOISE, KEY_JITTER, KEY_SEED, KEY_PAIRS, KEY_SPAN, KEY_SET, KEY_BASE };
+enum {
+  KEY_TARGET = 1000,
+  KEY_WHAT,
+  KEY_JSON,
+  KEY_SVG,
+  KEY_NOISE,
+  KEY_JITTER,
+  KEY_SEED,
+  KEY_PAIRS,
+  KEY_SPAN,
+  KEY_SET,
+  KEY_BASE
+};
 
 typedef struct arguments {
   probe_options options;
   const char *target, *output, *json, *svg, *base;
   char set[SIM_SET_LENGTH]; /* all of --set */
-  const char *pairs_file;  /* the target is one: its path */
+  const char *pairs_file;   /* the target is one: its path */
 } arguments;
 
 static const struct argp_option options[] = {
-    {"target", KEY_TARGET, "TARGET", 0, "sim:MACHINE (a virtual GPU), cuda:N (a real one), a machine file (its virtual GPU), or a .csv of pairs measured elsewhere: primary,secondary,cycles", 0},
+    {"target", KEY_TARGET, "TARGET", 0,
+     "sim:MACHINE (a virtual GPU), cuda:N (a real one), a machine file (its virtual GPU), or a .csv of pairs measured elsewhere: primary,secondary,cycles",
+     0},
     {"what", KEY_WHAT, "WHAT", 0, "banks, sets or both (default: both; of a .csv: banks)", 0},
     {"output", 'o', "FILE", 0, "write the machine file with the masks as found there", 0},
     {"base", KEY_BASE, "NAME|FILE", 0, "machine that --output takes all else from (default: the target's)", 0},
     {"json", KEY_JSON, "FILE", 0, "write what was found as JSON; -: to stdout instead of the text", 0},
     {"svg", KEY_SVG, "FILE", 0, "draw how many pairs took how long", 0},
-    {"set", KEY_SET, "NAME=VALUE", 0, "change a value of the virtual GPU's machine, as in its file; may be repeated", 0},
+    {"set", KEY_SET, "NAME=VALUE", 0, "change a value of the virtual GPU's machine, as in its file; may be repeated",
+     0},
     {"pairs", KEY_PAIRS, "N", 0, "look for so many conflicts of each kind, 32 to 100000 (default: 256)", 0},
-    {"span", KEY_SPAN, "BYTES", 0, "cuda:N: take memory to be physically contiguous within so much, a power of two from 4K to 1G (default: 2M, which a mapping of that size is). If that is wrong, the confidence falls", 0},
-    {"noise", KEY_NOISE, "PERCENT", 0, "for tests: so many of the conflicts become any pair, and as many are missed, 0 to 50", 0},
+    {"span", KEY_SPAN, "BYTES", 0,
+     "cuda:N: take memory to be physically contiguous within so much, a power of two from 4K to 1G (default: 2M, which a mapping of that size is). If that is wrong, the confidence falls",
+     0},
+    {"noise", KEY_NOISE, "PERCENT", 0,
+     "for tests: so many of the conflicts become any pair, and as many are missed, 0 to 50", 0},
     {"jitter", KEY_JITTER, "CYCLES", 0, "for tests: standard deviation of what is added to each measured time", 0},
     {"seed", KEY_SEED, "N", 0, "seed of all random choices (default: 1)", 0},
     {0}};
 
-static uint64_t read_number(const char *text, const char *option, uint64_t low, uint64_t high, struct argp_state *state) {
+static uint64_t read_number(const char *text, const char *option, uint64_t low, uint64_t high,
+                            struct argp_state *state) {
   char *end;
   unsigned long long number = strtoull(text, &end, 10);
   if (!*text || *end || text[strspn(text, "0123456789")] || strlen(text) > 19 || number < low || number > high)
-    cli_refuse(state, "%s: '%s' is not a number from %llu to %llu", option, text, (unsigned long long)low, (unsigned long long)high);
+    cli_refuse(state, "%s: '%s' is not a number from %llu to %llu", option, text, (unsigned long long)low,
+               (unsigned long long)high);
   return number;
 }
 
 static double read_real(const char *text, const char *option, double high, struct argp_state *state) {
   char *end;
   double number = strtod(text, &end);
-  if (!*text || *end || text[strspn(text, "0123456789.")] || !(number >= 0 && number <= high)) cli_refuse(state, "%s: '%s' is not a number from 0 to %g", option, text, high);
+  if (!*text || *end || text[strspn(text, "0123456789.")] || !(number >= 0 && number <= high))
+    cli_refuse(state, "%s: '%s' is not a number from 0 to %g", option, text, high);
   return number;
 }
 
@@ -52,14 +73,16 @@ static void read_what(arguments *a, const char *value, struct argp_state *state)
   bool both = !strcmp(value, "both");
   a->options.wanted[PROBE_BANKS] = both || !strcmp(value, "banks");
   a->options.wanted[PROBE_SETS] = both || !strcmp(value, "sets");
-  if (!a->options.wanted[PROBE_BANKS] && !a->options.wanted[PROBE_SETS]) cli_refuse(state, "--what: '%s' is neither banks nor sets nor both", value);
+  if (!a->options.wanted[PROBE_BANKS] && !a->options.wanted[PROBE_SETS])
+    cli_refuse(state, "--what: '%s' is neither banks nor sets nor both", value);
 }
 
 static uint64_t read_span(const char *text, struct argp_state *state) {
   uint64_t bytes = 0;
   ff_error error;
   if (ff_parse_bytes(text, 0, &bytes, &error)) cli_refuse(state, "--span: %s", error.message);
-  if (bytes < 4096 || bytes > UINT64_C(1) << 30 || (bytes & (bytes - 1))) cli_refuse(state, "--span: '%s' is no power of two from 4K to 1G", text);
+  if (bytes < 4096 || bytes > UINT64_C(1) << 30 || (bytes & (bytes - 1)))
+    cli_refuse(state, "--span: '%s' is no power of two from 4K to 1G", text);
   return bytes;
 }
 
@@ -94,9 +117,12 @@ static void take_target(arguments *a, struct argp_state *state) {
     a->options.wanted[PROBE_BANKS] = true;
     a->options.wanted[PROBE_SETS] = !a->pairs_file;
   }
-  if (a->pairs_file && a->options.wanted[PROBE_BANKS] && a->options.wanted[PROBE_SETS]) cli_refuse(state, "--what: pairs of a file are of banks or of sets");
-  if (a->output && !(a->options.wanted[PROBE_BANKS] && a->options.wanted[PROBE_SETS])) cli_refuse(state, "--output needs the masks of both banks and sets");
-  if (a->output && !a->base && !a->options.machine) cli_refuse(state, "--output: --base must say which machine all else is taken from");
+  if (a->pairs_file && a->options.wanted[PROBE_BANKS] && a->options.wanted[PROBE_SETS])
+    cli_refuse(state, "--what: pairs of a file are of banks or of sets");
+  if (a->output && !(a->options.wanted[PROBE_BANKS] && a->options.wanted[PROBE_SETS]))
+    cli_refuse(state, "--output needs the masks of both banks and sets");
+  if (a->output && !a->base && !a->options.machine)
+    cli_refuse(state, "--output: --base must say which machine all else is taken from");
 }
 
 static error_t parse(int key, char *value, struct argp_state *state) {
@@ -129,7 +155,8 @@ static ff_status measure(const arguments *a, probe_result *result, ff_error *err
   if (!a->pairs_file) return probe_run(&a->options, result, error);
   ff_status status = ff_file_read(a->pairs_file, 0, &text, &size, error);
   if (status) return status;
-  status = probe_pairs_text(a->pairs_file, text, size, a->options.wanted[PROBE_BANKS] ? PROBE_BANKS : PROBE_SETS, &a->options, result, error);
+  status = probe_pairs_text(a->pairs_file, text, size, a->options.wanted[PROBE_BANKS] ? PROBE_BANKS : PROBE_SETS,
+                            &a->options, result, error);
   free(text);
   return status;
 }
@@ -176,7 +203,8 @@ static int report(const arguments *a, const probe_result *result) {
   free(text.chars);
   if (write_files(a, result, &error)) status = cli_fail(CLI_FAILED, "%s", error.message);
   for (int kind = 0; kind < PROBE_KINDS; kind++)
-    if (a->options.wanted[kind] && (!result->kinds[kind].done || result->kinds[kind].map.verdict != RECOVER_LINEAR)) status = CLI_FAILED;
+    if (a->options.wanted[kind] && (!result->kinds[kind].done || result->kinds[kind].map.verdict != RECOVER_LINEAR))
+      status = CLI_FAILED;
   return status;
 }
 
@@ -190,19 +218,25 @@ static ff_status check(const arguments *a, ff_error *error) {
 }
 
 static int probe(int argc, char **argv) {
-  static const struct argp argp = {options, parse, NULL,
-                                   "Recovers from timing alone how a GPU spreads physical addresses: the XOR masks of memory module, DRAM bank and L2 set, how sure they "
-                                   "are, and how many colours pages of each size have. A map that is no XOR is recognised.\v"
-                                   "Example:\n  farfault probe --target sim:gtx1080 -o found.yaml --svg times.svg\n"
-                                   "  farfault probe --target cuda:0 --what banks\n\n"
-                                   "Exit status: 0; 1 if a map was not found, is not linear, or a file could not be written, 2 an input file is of no use, 64 wrong arguments.",
-                                   NULL, NULL, NULL};
+  static const struct argp argp = {
+      options,
+      parse,
+      NULL,
+      "Recovers from timing alone how a GPU spreads physical addresses: the XOR masks of memory module, DRAM bank and L2 set, how sure they "
+      "are, and how many colours pages of each size have. A map that is no XOR is recognised.\v"
+      "Example:\n  farfault probe --target sim:gtx1080 -o found.yaml --svg times.svg\n"
+      "  farfault probe --target cuda:0 --what banks\n\n"
+      "Exit status: 0; 1 if a map was not found, is not linear, or a file could not be written, 2 an input file is of no use, 64 wrong arguments.",
+      NULL,
+      NULL,
+      NULL};
   arguments a = {.options = {.seed = 1, .progress = isatty(STDERR_FILENO)}};
   cli_parse(&argp, argc, argv, &a);
   ff_error error;
   if (check(&a, &error)) return cli_fail(CLI_SETUP_STATUS(error), "%s", error.message);
   probe_result *result = ff_alloc(sizeof *result);
-  int status = measure(&a, result, &error) ? cli_fail(a.pairs_file ? CLI_BAD_FILE : CLI_FAILED, "%s", error.message) : report(&a, result);
+  int status = measure(&a, result, &error) ? cli_fail(a.pairs_file ? CLI_BAD_FILE : CLI_FAILED, "%s", error.message)
+                                           : report(&a, result);
   free(result);
   return status;
 }

@@ -38,7 +38,8 @@ static ff_status take_executable(code *code, const char *path, ff_error *error) 
 
 static bool is_known(const code *code, const char *text, uint64_t length) {
   for (size_t i = 0; i < code->modules.count; i++)
-    if (code->modules.items[i]->text_length == length && !memcmp(code->modules.items[i]->text, text, length)) return true;
+    if (code->modules.items[i]->text_length == length && !memcmp(code->modules.items[i]->text, text, length))
+      return true;
   return false;
 }
 
@@ -49,7 +50,9 @@ static ff_status take_trace(code *code, const char *path, ff_error *error) {
   if (status) return status;
   while (!status && item.kind != TRACE_ITEM_END) {
     status = trace_file_next(file, &item, error);
-    if (status || item.kind != TRACE_ITEM_OPERATION || item.op->kind != TRACE_OP_MODULE || is_known(code, item.op->module.ptx, item.op->module.bytes)) continue;
+    if (status || item.kind != TRACE_ITEM_OPERATION || item.op->kind != TRACE_OP_MODULE ||
+        is_known(code, item.op->module.ptx, item.op->module.bytes))
+      continue;
     ff_text name = {0};
     ff_text_add(&name, "%s(module %u)", path, item.op->module.id);
     status = take_text(code, name.chars, item.op->module.ptx, item.op->module.bytes, error);

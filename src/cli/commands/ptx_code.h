@@ -10,8 +10,8 @@ typedef struct code { /* modules in the file's order; each is named for messages
   FF_VEC(ptx_module *) modules;
 } code;
 
-/* Of an executable the modules for its newest architecture: the same program again is in it for older ones. Of a trace each text once. FF_NOT_FOUND: there
- * is none. After an error there is nothing to free. */
+/* Of an executable the modules for its newest architecture: the same program again is in it for older ones. Of a trace
+ * each text once. FF_NOT_FOUND: there is none. After an error there is nothing to free. */
 ff_status code_load(const char *path, code *code, ff_error *error);
 void code_free(code *code);
 

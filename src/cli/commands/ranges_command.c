@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `farfault ranges TRACE`: what each block of a recorded launch touches of each allocation, proved from the kernel's PTX and
- * the launch's parameters (ptx/ranges/ranges.h).
+/* `farfault ranges TRACE`: what each block of a recorded launch touches of each allocation, proved from the kernel's
+ * PTX and the launch's parameters (ptx/ranges/ranges.h).
  *
- * What always holds: with --check every access that was recorded is compared with what was proved, and one that lies outside
- * is told and makes the exit status CLI_FAILED. Records name 32-byte sectors: an access is outside if none of a sector's
- * bytes is in the range. */
+ * What always holds: with --check every access that was recorded is compared with what was proved, and one that lies
+ * outside is told and makes the exit status CLI_FAILED. Records name 32-byte sectors: an access is outside if none of a
+ * sector's bytes is in the range. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,11 @@
 #include "ptx/ranges/ranges.h"
 #include "trace/file.h"
 
-typedef struct allocation { uint64_t address, bytes; uint32_t id; char name[64]; } allocation;
+typedef struct allocation {
+  uint64_t address, bytes;
+  uint32_t id;
+  char name[64];
+} allocation;
 
 typedef struct code { /* a TRACE_OP_MODULE's number, and its texts */
   uint32_t id;
@@ -33,9 +37,9 @@ typedef struct analyser {
   const arguments *a;
   FF_VEC(allocation) live;
   FF_VEC(code *) codes;
-  FF_VEC(uint32_t) shown;             /* kernels, by kernel_index */
-  const trace_launch *launch;         /* the one whose records are checked, or NULL */
-  ptx_ranges found;                   /* of it */
+  FF_VEC(uint32_t) shown;     /* kernels, by kernel_index */
+  const trace_launch *launch; /* the one whose records are checked, or NULL */
+  ptx_ranges found;           /* of it */
   FF_VEC(ptx_ranges_segment) segments;
   uint64_t checked, outside, launches, proved;
   double milliseconds, longest;
@@ -77,7 +81,8 @@ static const ptx_module *linked(code *c) {
   return c->linked;
 }
 
-/* By its name in the PTX or as C++ spells it: `saxpy(int, float*)` is _Z5saxpyiPf, whose name is in there with its length. */
+/* By its name in the PTX or as C++ spells it: `saxpy(int, float*)` is _Z5saxpyiPf, whose name is in there with its
+ * length. */
 static const ptx_func *kernel_of(analyser *r, const trace_launch *launch) {
   const ptx_module *module = linked(code_of(r, launch->module));
   if (!module) return NULL;
@@ -123,8 +128,9 @@ static void put_range(ff_text *out, const char *mode, const ptx_range *range) {
 }
 
 static bool same_range(const ptx_range *a, const ptx_range *b) {
-  return a->any == b->any && a->whole == b->whole && a->offset == b->offset && a->bytes == b->bytes && a->start == b->start &&
-         a->block_bytes == b->block_bytes && !memcmp(a->per_block, b->per_block, sizeof a->per_block);
+  return a->any == b->any && a->whole == b->whole && a->offset == b->offset && a->bytes == b->bytes &&
+         a->start == b->start && a->block_bytes == b->block_bytes &&
+         !memcmp(a->per_block, b->per_block, sizeof a->per_block);
 }
 
 static void put_segment(analyser *r, uint32_t s) {
@@ -146,14 +152,15 @@ static void put_segment(analyser *r, uint32_t s) {
 }
 
 static void put_launch(analyser *r, const trace_launch *launch) {
-  ff_text_add(&r->out, "launch %" PRIu64 ": %s, grid %u x %u x %u, block %u x %u x %u\n", launch->id, launch->kernel, launch->grid[0], launch->grid[1],
-              launch->grid[2], launch->block[0], launch->block[1], launch->block[2]);
+  ff_text_add(&r->out, "launch %" PRIu64 ": %s, grid %u x %u x %u, block %u x %u x %u\n", launch->id, launch->kernel,
+              launch->grid[0], launch->grid[1], launch->grid[2], launch->block[0], launch->block[1], launch->block[2]);
   if (!r->found.complete) {
     ff_text_add(&r->out, "  not analysed: %s\n", r->found.reason);
     return;
   }
   for (uint32_t s = 0; s < r->found.segment_count; s++) put_segment(r, s);
-  if (r->found.assumed) ff_text_add(&r->out, "  if pointers stay in what they point into (line %u)\n", r->found.assumed_line);
+  if (r->found.assumed)
+    ff_text_add(&r->out, "  if pointers stay in what they point into (line %u)\n", r->found.assumed_line);
 }
 
 /* ---- launches ---- */
@@ -173,7 +180,8 @@ static double now(void) {
 
 static bool is_used(const trace_launch *launch, const allocation *a) {
   for (uint32_t u = 0; u < launch->use_count; u++)
-    if (launch->uses[u].address < a->address + a->bytes && a->address < launch->uses[u].address + launch->uses[u].bytes) return true;
+    if (launch->uses[u].address < a->address + a->bytes && a->address < launch->uses[u].address + launch->uses[u].bytes)
+      return true;
   return false;
 }
 
@@ -182,7 +190,8 @@ static void choose_segments(analyser *r, const trace_launch *launch) {
   r->segments.count = 0;
   for (size_t i = 0; i < r->live.count; i++) {
     const allocation *a = &r->live.items[i];
-    if (r->live.count > PTX_RANGES_SEGMENTS && (!is_used(launch, a) || r->segments.count == PTX_RANGES_SEGMENTS)) continue;
+    if (r->live.count > PTX_RANGES_SEGMENTS && (!is_used(launch, a) || r->segments.count == PTX_RANGES_SEGMENTS))
+      continue;
     FF_PUSH(&r->segments, ((ptx_ranges_segment){a->address, a->bytes}));
   }
 }
@@ -195,11 +204,16 @@ static void take_launch(analyser *r, const trace_launch *launch) {
   if (!show && !r->a->check) return;
   const ptx_func *kernel = kernel_of(r, launch);
   if (!kernel || !launch->parameters) {
-    if (show) ff_text_add(&r->out, "launch %" PRIu64 ": %s: not analysed: %s\n", launch->id, launch->kernel, kernel ? "its parameters were not recorded" : "its code was not recorded, or not under one name");
+    if (show)
+      ff_text_add(&r->out, "launch %" PRIu64 ": %s: not analysed: %s\n", launch->id, launch->kernel,
+                  kernel ? "its parameters were not recorded" : "its code was not recorded, or not under one name");
     return;
   }
   choose_segments(r, launch);
-  ptx_ranges_launch asked = {.params = launch->parameters, .param_bytes = launch->parameter_bytes, .segments = r->segments.items, .segment_count = (uint32_t)r->segments.count};
+  ptx_ranges_launch asked = {.params = launch->parameters,
+                             .param_bytes = launch->parameter_bytes,
+                             .segments = r->segments.items,
+                             .segment_count = (uint32_t)r->segments.count};
   memcpy(asked.grid, launch->grid, sizeof asked.grid);
   memcpy(asked.block, launch->block, sizeof asked.block);
   double start = now();
@@ -218,12 +232,14 @@ static void take_launch(analyser *r, const trace_launch *launch) {
 static void check_sector(analyser *r, const uint64_t *record, uint64_t block, uint64_t sector) {
   trace_access_op op = trace_access_operation(record[0]);
   const uint32_t *grid = r->launch->grid, one[3] = {1, 1, 1};
-  uint32_t at[3] = {(uint32_t)(block % grid[0]), (uint32_t)(block / grid[0] % grid[1]), (uint32_t)(block / grid[0] / grid[1])};
+  uint32_t at[3] = {(uint32_t)(block % grid[0]), (uint32_t)(block / grid[0] % grid[1]),
+                    (uint32_t)(block / grid[0] / grid[1])};
   for (uint32_t s = 0; s < r->found.segment_count; s++) {
     const ptx_ranges_segment *segment = &r->segments.items[s];
     const ptx_segment_ranges *found = &r->found.segments[s];
     if (sector + TRACE_SECTOR_BYTES <= segment->base || sector >= segment->base + segment->bytes) continue;
-    const ptx_range *ranges[2] = {op != TRACE_STORE ? &found->reads : NULL, op == TRACE_STORE || op == TRACE_ATOMIC ? &found->writes : NULL};
+    const ptx_range *ranges[2] = {op != TRACE_STORE ? &found->reads : NULL,
+                                  op == TRACE_STORE || op == TRACE_ATOMIC ? &found->writes : NULL};
     for (int i = 0; i < 2; i++) {
       uint64_t begin, end;
       if (!ranges[i]) continue;
@@ -231,8 +247,11 @@ static void check_sector(analyser *r, const uint64_t *record, uint64_t block, ui
       r->checked++;
       if (begin < end && segment->base + begin < sector + TRACE_SECTOR_BYTES && segment->base + end > sector) continue;
       if (r->outside++ < 10)
-        ff_text_add(&r->out, "  outside: block %u %u %u %s %#" PRIx64 ", offset %" PRId64 " of segment %u, pc %u; proved [%" PRIu64 ", %" PRIu64 ")\n", at[0], at[1], at[2],
-                    i ? "writes" : "reads", sector, (int64_t)(sector - segment->base), s, trace_access_pc(record[0]), begin, end);
+        ff_text_add(&r->out,
+                    "  outside: block %u %u %u %s %#" PRIx64 ", offset %" PRId64
+                    " of segment %u, pc %u; proved [%" PRIu64 ", %" PRIu64 ")\n",
+                    at[0], at[1], at[2], i ? "writes" : "reads", sector, (int64_t)(sector - segment->base), s,
+                    trace_access_pc(record[0]), begin, end);
     }
   }
 }
@@ -291,8 +310,10 @@ static int analyse(const arguments *a, trace_file *file) {
     else if (item.kind == TRACE_ITEM_RECORD) check_record(&r, &item);
   }
   if (a->check)
-    ff_text_add(&r.out, "%" PRIu64 " launches, %" PRIu64 " analysed in %.1f ms, %.2f ms the longest; %" PRIu64 " accesses to 32 bytes checked, %" PRIu64 " outside\n", r.launches, r.proved,
-                r.milliseconds, r.longest, r.checked, r.outside);
+    ff_text_add(&r.out,
+                "%" PRIu64 " launches, %" PRIu64 " analysed in %.1f ms, %.2f ms the longest; %" PRIu64
+                " accesses to 32 bytes checked, %" PRIu64 " outside\n",
+                r.launches, r.proved, r.milliseconds, r.longest, r.checked, r.outside);
   if (status == CLI_DONE) status = cli_print(&r.out);
   if (status == CLI_DONE && r.outside) status = CLI_FAILED;
   ptx_ranges_free(&r.found);
@@ -322,11 +343,16 @@ static error_t parse(int key, char *value, struct argp_state *state) {
 }
 
 static int ranges(int argc, char **argv) {
-  static const struct argp argp = {options, parse, "TRACE",
-                                   "Prints which bytes of each allocation the blocks of a recorded launch touch, as formulas in the block's index (x, y, z), "
-                                   "proved from the kernel's PTX and the launch's parameters; or why there is no such formula.\v"
-                                   "Example:\n  farfault record -o app.fft ./app\n  farfault ranges app.fft\n  farfault ranges --check app.fft",
-                                   NULL, NULL, NULL};
+  static const struct argp argp = {
+      options,
+      parse,
+      "TRACE",
+      "Prints which bytes of each allocation the blocks of a recorded launch touch, as formulas in the block's index (x, y, z), "
+      "proved from the kernel's PTX and the launch's parameters; or why there is no such formula.\v"
+      "Example:\n  farfault record -o app.fft ./app\n  farfault ranges app.fft\n  farfault ranges --check app.fft",
+      NULL,
+      NULL,
+      NULL};
   arguments a = {0};
   cli_parse(&argp, argc, argv, &a);
   trace_file *file;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `farfault record`: runs a program as `farfault run` does and keeps its access stream as a trace file; and what becomes of the
- * files that the program's processes leave.
+/* `farfault record`: runs a program as `farfault run` does and keeps its access stream as a trace file; and what
+ * becomes of the files that the program's processes leave.
  *
- * Each process writes FILE.part-OURS-ITS (process numbers; with ITS rank, if mpirun gave it one). When the program has ended they get their names; one that was cut
- * off (SIGKILL, a full disk) is first copied as far as it is whole. What always holds: FILE is a whole trace or what it was. */
+ * Each process writes FILE.part-OURS-ITS (process numbers; with ITS rank, if mpirun gave it one). When the program has
+ * ended they get their names; one that was cut off (SIGKILL, a full disk) is first copied as far as it is whole. What
+ * always holds: FILE is a whole trace or what it was. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <inttypes.h>
@@ -26,14 +27,20 @@ char *run_record_pattern(const char *file, const char *folder) {
   char here[PATH_MAX], *target = ff_output_target(file);
   const char *slash = target ? strrchr(target, '/') : NULL, *name = slash ? slash + 1 : target;
   if (!target) ff_text_add(&path, "%s/trace", folder);
-  else if (target[0] != '/' && getcwd(here, sizeof here)) ff_text_add(&path, "%s/", here); /* the program may change its folder */
+  else if (target[0] != '/' && getcwd(here, sizeof here))
+    ff_text_add(&path, "%s/", here); /* the program may change its folder */
   if (target) ff_text_add(&path, "%.*s%.*s", (int)(name - target), target, NAME_KEPT, name);
   ff_text_add(&path, ".part-%ld-%%p", (long)getpid());
   free(target);
   return path.chars;
 }
 
-typedef struct parts { char *folder; char *prefix; struct dirent **entries; int count; } parts;
+typedef struct parts {
+  char *folder;
+  char *prefix;
+  struct dirent **entries;
+  int count;
+} parts;
 
 static const char *looked_for; /* by is_part: scandir has no context */
 static int is_part(const struct dirent *entry) { return !strncmp(entry->d_name, looked_for, strlen(looked_for)); }
@@ -67,9 +74,11 @@ static void say_lost(const char *message) { cli_fail(0, "%s", message); }
 static void add_recorded(const char *name, const trace_file_info *info, ff_text *said) {
   char size[32];
   double each = info->accesses ? (double)info->bytes / (double)info->accesses : 0;
-  ff_text_add(said, "farfault: %s: %" PRIu64 " operations, %" PRIu64 " launches, %" PRIu64 " warp accesses in %s (%.2f bytes each)%s\n", name, info->operations,
-              info->launches, info->accesses, ff_format_bytes(info->bytes, size, sizeof size), each,
-              info->about.complete ? "" : "; the program did not end by itself: this is what it had done");
+  ff_text_add(said,
+              "farfault: %s: %" PRIu64 " operations, %" PRIu64 " launches, %" PRIu64
+              " warp accesses in %s (%.2f bytes each)%s\n",
+              name, info->operations, info->launches, info->accesses, ff_format_bytes(info->bytes, size, sizeof size),
+              each, info->about.complete ? "" : "; the program did not end by itself: this is what it had done");
 }
 
 /* A recording that was cut off: what is whole of it, in its place. */
@@ -117,7 +126,8 @@ static bool pass_first(const char *file, const parts *p, ff_text *said) {
   bool good = settle(part, file, false, ALL, said);
   free(part);
   if (p->count == 1) return good;
-  ff_text_add(said, "farfault: %s: has the trace of the first of %d processes: those of all need a regular file\n", file, p->count);
+  ff_text_add(said, "farfault: %s: has the trace of the first of %d processes: those of all need a regular file\n",
+              file, p->count);
   return false;
 }
 
@@ -136,7 +146,8 @@ bool run_record_settle(const run_outputs *outputs, const char *pattern, const ch
   if (p.count > 0) good = target ? settle_all(outputs, &p, WHOLE_ONLY, &said) : pass_first(outputs->record, &p, &said);
   run_clear_folder(folder);
   say(&said);
-  if (p.count < 1 && !end->status) good = cli_fail(false, "%s: nothing was recorded: the program did not use the virtual GPU", outputs->record);
+  if (p.count < 1 && !end->status)
+    good = cli_fail(false, "%s: nothing was recorded: the program did not use the virtual GPU", outputs->record);
   else if (target && good) good = settle_all(outputs, &p, ALL, &said);
   say(&said);
   free(target);
@@ -155,7 +166,8 @@ typedef struct arguments {
 
 static const struct argp_option options[] = {
     {"output", 'o', "FILE", 0, "the trace file to write (app.fft)", 0},
-    {"machine", 'M', "NAME|FILE", 0, "the GPU that the program finds (it may ask for its size), and that `farfault sim` takes if none is chosen", 0},
+    {"machine", 'M', "NAME|FILE", 0,
+     "the GPU that the program finds (it may ask for its size), and that `farfault sim` takes if none is chosen", 0},
     {0}};
 
 static error_t parse(int key, char *value, struct argp_state *state) {
@@ -184,7 +196,9 @@ static error_t parse(int key, char *value, struct argp_state *state) {
 static int record(int argc, char **argv) {
   static const struct argp_child children[] = {{&run_executed_argp, 0, NULL, 0}, {0}};
   static const struct argp argp = {
-      options, parse, "-o FILE [--] PROGRAM [ARGUMENTS]",
+      options,
+      parse,
+      "-o FILE [--] PROGRAM [ARGUMENTS]",
       "Runs a CUDA program on a virtual GPU and records everything that a simulation needs: what it allocates, copies and launches, and "
       "every access of every warp. The program's output and exit status are its own.\v"
       "Example:\n  farfault record -o saxpy.fft ./saxpy 1000000\n"
@@ -192,7 +206,9 @@ static int record(int argc, char **argv) {
       "  farfault trace info saxpy.fft\n\n"
       "A program that is ended by a signal leaves what it did until then. Further processes of the program that use the GPU are recorded "
       "in FILE.2, FILE.3. Exit status: as of `farfault run`.",
-      children, NULL, NULL};
+      children,
+      NULL,
+      NULL};
   arguments a = {0};
   cli_parse(&argp, argc, argv, &a);
   ff_error error;

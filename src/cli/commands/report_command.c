@@ -19,8 +19,13 @@ static const struct argp_option options[] = {
     {"verbose", 'v', NULL, 0, "add tables per kernel and per allocation, and the host's numbers", 0},
     {"csv", KEY_CSV, "FILE", 0, "also write it as CSV, one row per memory manager", 0},
     {"html", KEY_HTML, "FILE", 0, "also write it as a page with charts: one file, to be opened in a browser", 0},
-    {"svg", KEY_SVG, "FOLDER", 0, "also write pictures for papers into this folder: times, what memory stacks gain and cost, and per manager timeline, use of the link, memory over time, bytes by the stacks' links", 0},
-    {NULL, 'C', "FILE", OPTION_HIDDEN, "--csv", 0}, {NULL, 'H', "FILE", OPTION_HIDDEN, "--html", 0}, {NULL, 'S', "FOLDER", OPTION_HIDDEN, "--svg", 0}, /* as they were once */
+    {"svg", KEY_SVG, "FOLDER", 0,
+     "also write pictures for papers into this folder: times, what memory stacks gain and cost, and per manager timeline, use of the link, memory over time, bytes by the stacks' links",
+     0},
+    /* as they were once */
+    {NULL, 'C', "FILE", OPTION_HIDDEN, "--csv", 0},
+    {NULL, 'H', "FILE", OPTION_HIDDEN, "--html", 0},
+    {NULL, 'S', "FOLDER", OPTION_HIDDEN, "--svg", 0},
     {0}};
 
 static error_t parse(int key, char *value, struct argp_state *state) {
@@ -40,7 +45,8 @@ static error_t parse(int key, char *value, struct argp_state *state) {
 int report_page(const char *kind, const char *file, const char *json, size_t size, const char *html) {
   ff_error error;
   char *page = cli_find_beside((const char *const[]){"../share/farfault/report.html", NULL});
-  if (!page) return cli_fail(CLI_FAILED, "--html: this farfault was built without the page (cmake found no node or no npm)");
+  if (!page)
+    return cli_fail(CLI_FAILED, "--html: this farfault was built without the page (cmake found no node or no npm)");
   ff_status status = report_html_file(page, kind, file, json, size, html, &error);
   free(page);
   return status ? cli_fail(CLI_FAILED, "%s", error.message) : CLI_DONE;
@@ -50,19 +56,28 @@ static int write_pictures(const arguments *a, const report_run *run) {
   ff_error error;
   uint32_t count;
   if (report_figures_write(run, a->svg, &count, &error)) return cli_fail(CLI_FAILED, "%s", error.message);
-  if (count == 1) cli_fail(0, "%s: holds no history, so only times.svg was written; one is saved by `farfault run -o FILE`", a->file);
+  if (count == 1)
+    cli_fail(0, "%s: holds no history, so only times.svg was written; one is saved by `farfault run -o FILE`", a->file);
   return CLI_DONE;
 }
 
 static int report(int argc, char **argv) {
-  static const struct argp argp = {options, parse, "RUN|DATABASE",
-                                   "Prints the table of a run that `farfault run -o FILE` (or --json FILE) saved, or of the points of a sweep's database.\v"
-                                   "Example:\n  farfault run -o saxpy.json ./saxpy 1000000\n  farfault report -v saxpy.json\n  farfault report saxpy.json --html saxpy.html --svg pictures",
-                                   NULL, NULL, NULL};
+  static const struct argp argp = {
+      options,
+      parse,
+      "RUN|DATABASE",
+      "Prints the table of a run that `farfault run -o FILE` (or --json FILE) saved, or of the points of a sweep's database.\v"
+      "Example:\n  farfault run -o saxpy.json ./saxpy 1000000\n  farfault report -v saxpy.json\n  farfault report saxpy.json --html saxpy.html --svg pictures",
+      NULL,
+      NULL,
+      NULL};
   arguments a = {0};
   cli_parse_tabular(&argp, argc, argv, &a, STDOUT_FILENO);
   if (kind_of_file(a.file) == KIND_DATABASE) {
-    if (a.svg) return cli_fail(CLI_USAGE, "--svg: %s is the database of a sweep; pictures are of a run (--html makes a page of either)", a.file);
+    if (a.svg)
+      return cli_fail(CLI_USAGE,
+                      "--svg: %s is the database of a sweep; pictures are of a run (--html makes a page of either)",
+                      a.file);
     return report_sweep(a.file, a.csv, a.html);
   }
   report_run run;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `farfault report` of a sweep's database: what `farfault results` shows, and a page of it. The page holds the columns of the view
- * `results` of at most PAGE_POINTS points and says so if there are more. */
+/* `farfault report` of a sweep's database: what `farfault results` shows, and a page of it. The page holds the columns
+ * of the view `results` of at most PAGE_POINTS points and says so if there are more. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,8 +34,10 @@ static ff_status page_data(const char *file, ff_text *json, ff_error *error) {
   status = sweep_results_read(file, &(sweep_query){.where = first}, SWEEP_JSON, json, error);
   ff_text_add(json, "}");
   if (!status && total > PAGE_POINTS)
-    cli_fail(CLI_DONE, "--html: the page holds the first %d of %llu points (`farfault results --where ... --csv -` gives the others)",
-             PAGE_POINTS, (unsigned long long)total);
+    cli_fail(
+        CLI_DONE,
+        "--html: the page holds the first %d of %llu points (`farfault results --where ... --csv -` gives the others)",
+        PAGE_POINTS, (unsigned long long)total);
   return status;
 }
 

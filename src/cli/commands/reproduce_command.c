@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `farfault reproduce PAPER`: runs a paper's experiments on the bundled workloads, and prints its numbers beside ours.
  *
- *   tables of reproduce/ -> a `farfault run --json` per program and group of settings (jobs.c) -> counters -> rows, picture
- *   recorded programs:  a `farfault record` per program, then a `farfault sim --json` of that per group of settings
+ *   tables of reproduce/ -> a `farfault run --json` per program and group of settings (jobs.c) -> counters -> rows,
+ *   picture recorded programs:  a `farfault record` per program, then a `farfault sim --json` of that per group of
+ *   settings
  *   shares of a GPU:    a `farfault record` per program, then this command with --cells per program and group of settings
  *
- * What always holds: programs are executed by one thread, so that even floating-point atomics come in one order and the same
- * command gives the same bytes; files are written only when all runs were made; a run that failed is named, with what it said. */
+ * What always holds: programs are executed by one thread, so that even floating-point atomics come in one order and the
+ * same command gives the same bytes; files are written only when all runs were made; a run that failed is named, with
+ * what it said. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -20,7 +22,17 @@
 #include "reproduce/reproduce.h"
 #include "trace/file.h"
 
-enum { KEY_CSV = 256, KEY_SVG, KEY_SIZE, KEY_KEEP, KEY_JSON, KEY_CELLS, KEY_RECORDINGS, SETTINGS_PER_RUN = 24, LOG_LIMIT = 1 << 20 };
+enum {
+  KEY_CSV = 256,
+  KEY_SVG,
+  KEY_SIZE,
+  KEY_KEEP,
+  KEY_JSON,
+  KEY_CELLS,
+  KEY_RECORDINGS,
+  SETTINGS_PER_RUN = 24,
+  LOG_LIMIT = 1 << 20
+};
 
 typedef struct arguments {
   const repro_paper *paper;
@@ -52,10 +64,13 @@ typedef struct work {
 static const struct argp_option options[] = {
     {"csv", KEY_CSV, "FILE", 0, "write the rows as CSV: row,paper,ours,ratio", 0},
     {"svg", KEY_SVG, "FILE|FOLDER", 0, "write the picture; in a folder as PAPER.svg", 0},
-    {"size", KEY_SIZE, "small|normal|full", 0, "of the programs: small (seconds, for tests), normal (minutes; default), full (near the paper's, an hour)", 0},
+    {"size", KEY_SIZE, "small|normal|full", 0,
+     "of the programs: small (seconds, for tests), normal (minutes; default), full (near the paper's, an hour)", 0},
     {"jobs", 'j', "N", 0, "programs that run at once (default: 1; each uses several cores)", 0},
-    {"keep", KEY_KEEP, "FOLDER", 0, "keep each finished run there, and take what is there already: an interrupted reproduction goes on", 0},
-    {"json", KEY_JSON, "FILE", 0, "write the rows and every program's counters as JSON; -: to stdout instead of the table", 0},
+    {"keep", KEY_KEEP, "FOLDER", 0,
+     "keep each finished run there, and take what is there already: an interrupted reproduction goes on", 0},
+    {"json", KEY_JSON, "FILE", 0,
+     "write the rows and every program's counters as JSON; -: to stdout instead of the table", 0},
     {"cells", KEY_CELLS, "PROGRAM:FIRST:COUNT:FILE", OPTION_HIDDEN, "simulate these shares only, into a file", 0},
     {"recordings", KEY_RECORDINGS, "FOLDER", OPTION_HIDDEN, "where the programs' recordings are", 0},
     {"verbose", 'v', NULL, 0, "add the values of each program", 0},
@@ -86,21 +101,25 @@ static void parse_paper(arguments *a, const char *value, struct argp_state *stat
 }
 
 /* Not simulated by `farfault run` or `sim`, but by this command with --cells. */
-static bool is_own(const repro_paper *paper, uint32_t setting) { return paper->shares || !paper->settings[setting].memory; }
+static bool is_own(const repro_paper *paper, uint32_t setting) {
+  return paper->shares || !paper->settings[setting].memory;
+}
 
 static bool needs_recordings(const repro_paper *paper) { return paper->shares || paper->recorded; }
 
 /* Checked against the paper when that is known. */
 static void parse_cells(arguments *a, const char *value, struct argp_state *state) {
   int length = 0;
-  if (sscanf(value, "%u:%u:%u:%n", &a->program, &a->first, &a->count, &length) < 3 || !length || !a->count || !value[length])
+  if (sscanf(value, "%u:%u:%u:%n", &a->program, &a->first, &a->count, &length) < 3 || !length || !a->count ||
+      !value[length])
     cli_refuse(state, "--cells: '%s' is not PROGRAM:FIRST:COUNT:FILE", value);
   a->cells = value + length;
 }
 
 static void check_cells(const arguments *a, struct argp_state *state) {
   const repro_paper *p = a->paper;
-  bool fits = needs_recordings(p) && a->program < p->program_count && a->first < p->setting_count && a->count <= p->setting_count - a->first;
+  bool fits = needs_recordings(p) && a->program < p->program_count && a->first < p->setting_count &&
+              a->count <= p->setting_count - a->first;
   for (uint32_t i = a->first; fits && i < a->first + a->count; i++) fits = is_own(p, i);
   if (!fits || !a->recordings) cli_refuse(state, "--cells: %s has no such shares, or --recordings is missing", p->name);
 }
@@ -109,7 +128,9 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   arguments *a = state->input;
   char *end;
   switch (key) {
-  case KEY_CSV: case KEY_SVG: case KEY_KEEP:
+  case KEY_CSV:
+  case KEY_SVG:
+  case KEY_KEEP:
     if (!*value) cli_refuse(state, "the file's name is empty");
     if (key == KEY_CSV) a->csv = value;
     if (key == KEY_KEEP) a->keep = value;
@@ -118,7 +139,8 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   case KEY_SIZE: parse_size(a, value, state); return 0;
   case 'j':
     a->jobs = (uint32_t)strtoul(value, &end, 10);
-    if (*value < '1' || *value > '9' || *end || strlen(value) > 3) cli_refuse(state, "--jobs: '%s' is not a number from 1 to 999", value);
+    if (*value < '1' || *value > '9' || *end || strlen(value) > 3)
+      cli_refuse(state, "--jobs: '%s' is not a number from 1 to 999", value);
     return 0;
   case KEY_JSON: a->json = cli_output(value, "--json", true, state); return 0;
   case 'v': a->verbose = true; return 0;
@@ -160,7 +182,8 @@ static const char *machine_of(const repro_paper *paper, uint32_t setting) {
 /* How many settings from `first` on one run can take: they are of one machine. */
 static uint32_t settings_together(const repro_paper *paper, uint32_t first) {
   uint32_t count = 1;
-  while (count < SETTINGS_PER_RUN && first + count < paper->setting_count && !paper->settings[first].memory == !paper->settings[first + count].memory &&
+  while (count < SETTINGS_PER_RUN && first + count < paper->setting_count &&
+         !paper->settings[first].memory == !paper->settings[first + count].memory &&
          !strcmp(machine_of(paper, first), machine_of(paper, first + count)))
     count++;
   return count;
@@ -187,14 +210,15 @@ static char *recording_of(const work *w, uint32_t program) {
   return repro_recording(a->paper, a->size, program, a->keep ? a->keep : w->folder);
 }
 
-/* What the run of a part simulates, each thing once: two settings may come to the same when their maps are known. result: of each of the part's settings, which
- * of the run's results is its own. Returns their number. */
+/* What the run of a part simulates, each thing once: two settings may come to the same when their maps are known.
+ * result: of each of the part's settings, which of the run's results is its own. Returns their number. */
 static uint32_t part_memory(const work *w, const part *part, uint32_t result[SETTINGS_PER_RUN], ff_text *out) {
   ff_text one[SETTINGS_PER_RUN] = {0};
   uint32_t count = 0;
   for (uint32_t i = 0; i < part->count; i++) {
     uint32_t same = 0;
-    repro_memory(&w->data, part->program, part->first + i, &one[i]); /* the cells that it names are known: they were made before */
+    /* the cells that it names are known: they were made before */
+    repro_memory(&w->data, part->program, part->first + i, &one[i]);
     while (same < i && strcmp(one[same].chars ? one[same].chars : "", one[i].chars ? one[i].chars : "")) same++;
     result[i] = same < i ? result[same] : count++;
     if (same == i) ff_text_add(out, "%s%s", out->length ? "," : "", one[i].chars ? one[i].chars : "");
@@ -231,7 +255,15 @@ static char **share_command(const work *w, const part *part) {
   const arguments *a = w->arguments;
   ff_text cells = {0};
   ff_text_add(&cells, "%u:%u:%u:%s", part->program, part->first, part->count, part->file);
-  const char *head[] = {w->self, "reproduce", a->paper->name, "--size", repro_size_names[a->size], "--recordings", a->keep ? a->keep : w->folder, "--cells", cells.chars};
+  const char *head[] = {w->self,
+                        "reproduce",
+                        a->paper->name,
+                        "--size",
+                        repro_size_names[a->size],
+                        "--recordings",
+                        a->keep ? a->keep : w->folder,
+                        "--cells",
+                        cells.chars};
   char **argv = NULL;
   size_t count = 0;
   for (size_t i = 0; i < sizeof head / sizeof head[0]; i++) add_word(&argv, &count, head[i]);
@@ -251,8 +283,13 @@ static char **record_command(const work *w, const part *part) {
 
 static void add_part(work *w, part part, const char *name, double seconds) {
   const repro_program *of = &w->data.paper->programs[part.program];
-  char **argv = !part.count ? record_command(w, &part) : is_own(w->data.paper, part.first) ? share_command(w, &part) : run_command(w, &part);
-  job job = {.argv = argv, .log = file_in(w->folder, "%s-%u.log", name, part.count ? part.first + 1 : 0), .label = of->label, .seconds = seconds};
+  char **argv = !part.count                         ? record_command(w, &part)
+                : is_own(w->data.paper, part.first) ? share_command(w, &part)
+                                                    : run_command(w, &part);
+  job job = {.argv = argv,
+             .log = file_in(w->folder, "%s-%u.log", name, part.count ? part.first + 1 : 0),
+             .label = of->label,
+             .seconds = seconds};
   FF_PUSH(&w->parts, part);
   FF_PUSH(&w->jobs.list, job);
 }
@@ -332,9 +369,12 @@ static bool take(work *w, const part *part, bool quiet) {
   for (uint32_t i = 0; i < part->count && good; i++) {
     const repro_setting *setting = &paper->settings[part->first + i];
     const sim_result *result = &run.results[own[i]];
-    if (result->error[0] && !quiet) cli_fail(0, "%s under %s: %s", paper->programs[part->program].label, setting->memory, result->error);
+    if (result->error[0] && !quiet)
+      cli_fail(0, "%s under %s: %s", paper->programs[part->program].label, setting->memory, result->error);
     if (result->error[0]) w->failed += !quiet;
-    else repro_put(&w->data, part->program, part->first + i, &(repro_measured){.counters = result->counters, .stacks = result->stacks});
+    else
+      repro_put(&w->data, part->program, part->first + i,
+                &(repro_measured){.counters = result->counters, .stacks = result->stacks});
   }
   if (!good && !quiet) cli_fail(0, "%s: the run is not complete", paper->programs[part->program].label);
   report_free(&run);
@@ -359,7 +399,8 @@ static void job_ended(void *context, job *job) {
   const repro_program *program = &w->data.paper->programs[part->program];
   bool good = !job->status && take(w, part, false);
   if (job->status) {
-    cli_fail(0, "%s %s: failed with status %d:", program->workload ? program->workload : "chains", program->arguments[w->arguments->size], job->status);
+    cli_fail(0, "%s %s: failed with status %d:", program->workload ? program->workload : "chains",
+             program->arguments[w->arguments->size], job->status);
     show_log(job->log);
   }
   if (!good) w->failed++;
@@ -369,11 +410,12 @@ static void job_ended(void *context, job *job) {
 static bool is_older(const char *path, const struct stat *than) {
   struct stat info;
   if (stat(path, &info)) return false;
-  return info.st_mtim.tv_sec != than->st_mtim.tv_sec ? info.st_mtim.tv_sec < than->st_mtim.tv_sec : info.st_mtim.tv_nsec < than->st_mtim.tv_nsec;
+  return info.st_mtim.tv_sec != than->st_mtim.tv_sec ? info.st_mtim.tv_sec < than->st_mtim.tv_sec
+                                                     : info.st_mtim.tv_nsec < than->st_mtim.tv_nsec;
 }
 
-/* Newer than everything that it was made by, so that a run of an older build is not taken for one of this. Cells of shares: newer than any of
- * the recordings. */
+/* Newer than everything that it was made by, so that a run of an older build is not taken for one of this. Cells of
+ * shares: newer than any of the recordings. */
 static bool is_fresh(const work *w, const part *part) {
   const repro_paper *paper = w->data.paper;
   ff_text library = {0};
@@ -443,7 +485,8 @@ static uint32_t whole_programs(const work *w) {
   uint32_t whole = 0;
   for (uint32_t i = 0; i < paper->program_count; i++) {
     bool all = true;
-    for (uint32_t j = 0; j < paper->setting_count; j++) all = all && (w->data.cells[i * paper->setting_count + j].known || !repro_applies(paper, i, j));
+    for (uint32_t j = 0; j < paper->setting_count; j++)
+      all = all && (w->data.cells[i * paper->setting_count + j].known || !repro_applies(paper, i, j));
     whole += all;
   }
   return whole;
@@ -459,7 +502,8 @@ static int conclude(const work *w, int signal) {
   free(out.chars);
   bool all = !w->failed && !signal;
   if (!all)
-    cli_fail(0, "incomplete: %u of %u programs have all their runs; the numbers are over what there is%s", whole_programs(w), a->paper->program_count,
+    cli_fail(0, "incomplete: %u of %u programs have all their runs; the numbers are over what there is%s",
+             whole_programs(w), a->paper->program_count,
              a->csv || a->svg || a->json ? ", and no file was written" : "");
   else if (write_files(w, &error)) status = cli_fail(CLI_FAILED, "%s", error.message);
   return signal ? 128 + signal : w->failed ? CLI_FAILED : status;
@@ -510,7 +554,8 @@ static int simulate_cells(const arguments *a) {
     repro_measured measured = {0};
     if (!repro_applies(a->paper, a->program, i)) continue;
     status = repro_share_run(a->paper, a->size, a->program, i, a->recordings, &measured.counters, &error);
-    if (status) cli_fail(0, "%s under %s: %s", a->paper->programs[a->program].label, a->paper->settings[i].key, error.message);
+    if (status)
+      cli_fail(0, "%s under %s: %s", a->paper->programs[a->program].label, a->paper->settings[i].key, error.message);
     else repro_put(&data, a->program, i, &measured);
   }
   if (!status) {
@@ -533,8 +578,11 @@ static int check_outputs(arguments *a) {
     free(a->svg);
     a->svg = path.chars;
   }
-  if (a->keep && mkdir(a->keep, 0777) && errno != EEXIST) return cli_fail(CLI_FAILED, "%s: cannot make the folder: %s", a->keep, strerror(errno));
-  if (run_outputs_check(&(run_outputs){.csv = a->csv, .json = a->svg, .output = a->json && strcmp(a->json, "-") ? a->json : NULL}, "", "", "", &error))
+  if (a->keep && mkdir(a->keep, 0777) && errno != EEXIST)
+    return cli_fail(CLI_FAILED, "%s: cannot make the folder: %s", a->keep, strerror(errno));
+  if (run_outputs_check(
+          &(run_outputs){.csv = a->csv, .json = a->svg, .output = a->json && strcmp(a->json, "-") ? a->json : NULL}, "",
+          "", "", &error))
     return cli_fail(error.status == FF_INVALID ? CLI_USAGE : CLI_FAILED, "%s", error.message);
   return CLI_DONE;
 }
@@ -563,19 +611,22 @@ static int reproduce_with(arguments *a) {
   return status;
 }
 
-static const char help_head[] = "Runs a paper's experiments on the bundled workloads, and prints each number that the paper gives beside ours.\v"
-                                "Papers:\n";
-static const char help_tail[] = "\nExample:\n  farfault reproduce zheng2016 --csv zheng2016.csv --svg zheng2016.svg\n"
-                                "  farfault reproduce ganguly2019 --size small -v\n\n"
-                                "A row without the paper's number is ours alone. The programs are of the paper's kinds, not its own: docs/results says "
-                                "why numbers differ.\n\nExit status: 0 if every run was made; 128 + N if signal N stopped it: the table is then over what "
-                                "was finished.";
+static const char help_head[] =
+    "Runs a paper's experiments on the bundled workloads, and prints each number that the paper gives beside ours.\v"
+    "Papers:\n";
+static const char help_tail[] =
+    "\nExample:\n  farfault reproduce zheng2016 --csv zheng2016.csv --svg zheng2016.svg\n"
+    "  farfault reproduce ganguly2019 --size small -v\n\n"
+    "A row without the paper's number is ours alone. The programs are of the paper's kinds, not its own: docs/results says "
+    "why numbers differ.\n\nExit status: 0 if every run was made; 128 + N if signal N stopped it: the table is then over what "
+    "was finished.";
 
 /* The caller frees it. */
 static char *help_text(void) {
   ff_text out = {0};
   ff_text_add(&out, "%s", help_head);
-  for (int i = 0; repro_papers[i]; i++) ff_text_add(&out, "  %-12s %s\n", repro_papers[i]->name, repro_papers[i]->title);
+  for (int i = 0; repro_papers[i]; i++)
+    ff_text_add(&out, "  %-12s %s\n", repro_papers[i]->name, repro_papers[i]->title);
   ff_text_add(&out, "%s", help_tail);
   return out.chars;
 }
@@ -592,4 +643,5 @@ static int reproduce(int argc, char **argv) {
   return status;
 }
 
-const cli_command cli_reproduce = {"reproduce", "run a paper's experiments and print its numbers beside ours", reproduce};
+const cli_command cli_reproduce = {"reproduce", "run a paper's experiments and print its numbers beside ours",
+                                   reproduce};

@@ -17,7 +17,8 @@ typedef struct arguments {
 
 static const struct argp_option options[] = {
     {"csv", KEY_CSV, "FILE", 0, "write every column as CSV; -: to stdout instead of the table", 0},
-    {"json", KEY_JSON, "FILE", 0, "write a list of objects, one per point, as JSON; -: to stdout instead of the table", 0},
+    {"json", KEY_JSON, "FILE", 0, "write a list of objects, one per point, as JSON; -: to stdout instead of the table",
+     0},
     {"where", KEY_WHERE, "SQL", 0, "only points for which this SQL condition on the columns holds", 0},
     {"columns", KEY_COLUMNS, "A,B...", 0, "these columns, in this order", 0},
     {0}};
@@ -44,19 +45,25 @@ static int put(const arguments *a, sweep_format format, const char *file) {
   ff_text out = {0};
   ff_error error;
   if (sweep_results_read(a->file, &a->query, format, &out, &error))
-    return cli_fail(error.status == FF_INVALID || error.status == FF_IO ? CLI_BAD_FILE : CLI_USAGE, "%s", error.message);
+    return cli_fail(error.status == FF_INVALID || error.status == FF_IO ? CLI_BAD_FILE : CLI_USAGE, "%s",
+                    error.message);
   int status = cli_write_or_print(file, &out);
   free(out.chars);
   return status;
 }
 
 static int results(int argc, char **argv) {
-  static const struct argp argp = {options, parse, "DATABASE",
-                                   "Prints the points of a database that `farfault sweep` wrote: what varies, and what it led to.\v"
-                                   "Example:\n  farfault results saxpy.db --where \"machine = 'h200' and ratio < 1\"\n"
-                                   "  farfault results saxpy.db --columns point,memory,gpu_memory,time_us,faults --csv -\n\n"
-                                   "The columns are in docs/results-db.md; sqlite3 reads the file, too.",
-                                   NULL, NULL, NULL};
+  static const struct argp argp = {
+      options,
+      parse,
+      "DATABASE",
+      "Prints the points of a database that `farfault sweep` wrote: what varies, and what it led to.\v"
+      "Example:\n  farfault results saxpy.db --where \"machine = 'h200' and ratio < 1\"\n"
+      "  farfault results saxpy.db --columns point,memory,gpu_memory,time_us,faults --csv -\n\n"
+      "The columns are in docs/results-db.md; sqlite3 reads the file, too.",
+      NULL,
+      NULL,
+      NULL};
   arguments a = {0};
   cli_old_flag("--json", &argc, &argv);
   cli_old_flag("--csv", &argc, &argv);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `farfault rewrite --sm-affinity FILE -o OUT.ptx`: kernels bound to a range of SMs (ptx/rewrite/persistent.h), from PTX text or from an
- * executable.
+/* `farfault rewrite --sm-affinity FILE -o OUT.ptx`: kernels bound to a range of SMs (ptx/rewrite/persistent.h), from
+ * PTX text or from an executable.
  *
- * What always holds: what is written is PTX that parses; a kernel that is not rewritten is named with the reason, and makes the
- * exit status CLI_FAILED. OUT is written whole or not at all. */
+ * What always holds: what is written is PTX that parses; a kernel that is not rewritten is named with the reason, and
+ * makes the exit status CLI_FAILED. OUT is written whole or not at all. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,7 +64,8 @@ static uint32_t list_kernels(const char *file, const ptx_persistents *made, ff_t
   for (uint32_t i = 0; i < made->kernel_count; i++) {
     const ptx_persistent_kernel *kernel = &made->kernels[i];
     if (kernel->persistent_name) {
-      ff_text_add(list, "%s: %s, the queue's parameters at byte %u of %u\n", kernel->name, kernel->persistent_name, kernel->offset, kernel->bytes);
+      ff_text_add(list, "%s: %s, the queue's parameters at byte %u of %u\n", kernel->name, kernel->persistent_name,
+                  kernel->offset, kernel->bytes);
       continue;
     }
     cli_fail(0, "%s: %s is not rewritten: %s", file, kernel->name, kernel->reason);
@@ -80,7 +81,8 @@ static int write_result(const arguments *a, const ptx_persistents *made) {
   uint32_t refused = list_kernels(a->file, made, &list);
   if (!made->kernel_count) status = cli_fail(CLI_BAD_FILE, "%s: has no kernels", a->file);
   else if (!a->output) status = cli_print(&made->text);
-  else if (ff_file_write(a->output, made->text.chars, made->text.length, &error)) status = cli_fail(CLI_FAILED, "%s", error.message);
+  else if (ff_file_write(a->output, made->text.chars, made->text.length, &error))
+    status = cli_fail(CLI_FAILED, "%s", error.message);
   else status = cli_print(&list);
   free(list.chars);
   return status ? status : refused ? CLI_FAILED : CLI_DONE;
@@ -88,11 +90,16 @@ static int write_result(const arguments *a, const ptx_persistents *made) {
 
 enum { KEY_SM_AFFINITY = 256, KEY_REPLACE, KEY_POLLING, KEY_WHOLE_WARPS };
 static const struct argp_option options[] = {
-    {"sm-affinity", KEY_SM_AFFINITY, NULL, 0, "persistent blocks that stay on a range of SMs and take the grid's blocks from a queue", 0},
+    {"sm-affinity", KEY_SM_AFFINITY, NULL, 0,
+     "persistent blocks that stay on a range of SMs and take the grid's blocks from a queue", 0},
     {"output", 'o', "FILE", 0, "where the PTX goes (default: standard output)", 0},
-    {"replace", KEY_REPLACE, NULL, 0, "the rewritten kernels take their originals' names, and these become NAME__original", 0},
-    {"polling", KEY_POLLING, NULL, 0, "also kernels that poll memory: their blocks wait only for blocks of lower index", 0},
-    {"whole-warps", KEY_WHOLE_WARPS, NULL, 0, "the threads of a warp always leave a kernel together: nothing has to be done for warps of which some have left", 0},
+    {"replace", KEY_REPLACE, NULL, 0,
+     "the rewritten kernels take their originals' names, and these become NAME__original", 0},
+    {"polling", KEY_POLLING, NULL, 0, "also kernels that poll memory: their blocks wait only for blocks of lower index",
+     0},
+    {"whole-warps", KEY_WHOLE_WARPS, NULL, 0,
+     "the threads of a warp always leave a kernel together: nothing has to be done for warps of which some have left",
+     0},
     {0}};
 
 static error_t parse(int key, char *value, struct argp_state *state) {
@@ -102,9 +109,7 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   case KEY_REPLACE: a->options.replace = true; return 0;
   case KEY_POLLING: a->options.polling = true; return 0;
   case KEY_WHOLE_WARPS: a->options.whole_warps = true; return 0;
-  case 'o':
-    a->output = cli_output(value, "--output", false, state);
-    return 0;
+  case 'o': a->output = cli_output(value, "--output", false, state); return 0;
   case ARGP_KEY_ARG:
     if (!*value) cli_refuse(state, "the file's name is empty");
     if (a->file) cli_refuse(state, "one file at a time");
@@ -119,12 +124,17 @@ static error_t parse(int key, char *value, struct argp_state *state) {
 }
 
 static int rewrite(int argc, char **argv) {
-  static const struct argp argp = {options, parse, "--sm-affinity FILE",
-                                   "Rewrites the kernels of a PTX text or of an executable. With --sm-affinity each gets a second form, "
-                                   "NAME__persistent, that runs on a range of SMs only: docs/rewrite.md says how it is launched.\v"
-                                   "Kernels that cannot be rewritten are named with the reason, and the exit status is 1.\n\n"
-                                   "Example:\n  farfault rewrite --sm-affinity kernels.ptx -o bound.ptx",
-                                   NULL, NULL, NULL};
+  static const struct argp argp = {
+      options,
+      parse,
+      "--sm-affinity FILE",
+      "Rewrites the kernels of a PTX text or of an executable. With --sm-affinity each gets a second form, "
+      "NAME__persistent, that runs on a range of SMs only: docs/rewrite.md says how it is launched.\v"
+      "Kernels that cannot be rewritten are named with the reason, and the exit status is 1.\n\n"
+      "Example:\n  farfault rewrite --sm-affinity kernels.ptx -o bound.ptx",
+      NULL,
+      NULL,
+      NULL};
   arguments a = {0};
   modules all = {0};
   ptx_module *linked = NULL;

@@ -3,8 +3,9 @@
  *
  *   check the options -> check the program -> run it as a child (child.c) -> read what it left (run_results.c) -> table
  *
- * What always holds: stdout is the program's; the exit status is the program's once it ran; whatever happens but SIGKILL, the
- * temporary folder is removed (signals wait for it), and everything that can be refused is refused before the program starts. */
+ * What always holds: stdout is the program's; the exit status is the program's once it ran; whatever happens but
+ * SIGKILL, the temporary folder is removed (signals wait for it), and everything that can be refused is refused before
+ * the program starts. */
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
@@ -29,8 +30,7 @@ enum { FOLDER_LENGTH = sizeof((session_options *)0)->results - 32 };
 enum { KEY_RECORD = 512, OPEN_TRIES = 10 };
 
 static const struct argp_option options[] = {
-    {"record", KEY_RECORD, "FILE", 0, "also record the program, for `farfault sim` and others", 3},
-    {0}};
+    {"record", KEY_RECORD, "FILE", 0, "also record the program, for `farfault sim` and others", 3}, {0}};
 
 static error_t parse(int key, char *value, struct argp_state *state) {
   arguments *a = state->input;
@@ -53,7 +53,8 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   }
 }
 
-/* The folder that this process has to remove, however it ends by itself (exit for want of memory, too). NULL: it was cleared. */
+/* The folder that this process has to remove, however it ends by itself (exit for want of memory, too). NULL: it was
+ * cleared. */
 static char *folder_to_remove;
 static pid_t folder_owner;
 
@@ -110,7 +111,8 @@ static char *make_folder(void) {
   if (make_folder_in(base && *base == '/' ? base : "/tmp", &path)) return remember_folder(path.chars);
   int failed = errno;
   char *other = failed == ENOSPC || failed == EDQUOT ? make_other_folder() : NULL;
-  cli_fail(0, "%s: cannot make a temporary folder: %s%s%s", path.chars, strerror(failed), other ? "; using " : "", other ? other : "");
+  cli_fail(0, "%s: cannot make a temporary folder: %s%s%s", path.chars, strerror(failed), other ? "; using " : "",
+           other ? other : "");
   free(path.chars);
   return other ? remember_folder(other) : NULL;
 }
@@ -157,8 +159,14 @@ static int report(const run_job *job, const char *folder, const char *record, co
 
 static int run_in(const run_job *job, const run_program *program, const char *libraries, const char *folder) {
   char *record = job->outputs->record ? run_record_pattern(job->outputs->record, folder) : NULL;
-  run_child child = {.argv = job->argv, .program = program, .libraries = libraries, .folder = folder, .setup = job->setup,
-                     .executed = job->executed, .record = record, .history = job->outputs->output != NULL};
+  run_child child = {.argv = job->argv,
+                     .program = program,
+                     .libraries = libraries,
+                     .folder = folder,
+                     .setup = job->setup,
+                     .executed = job->executed,
+                     .record = record,
+                     .history = job->outputs->output != NULL};
   run_end end;
   ff_error error;
   int status;
@@ -179,8 +187,10 @@ static int do_job(const run_job *job) {
   int status = CLI_FAILED;
   char *clock = run_clock(libraries);
   if (!libraries) cli_fail(CLI_FAILED, "%s", error.message);
-  else if (job->executed && job->executed->virtual_time && !clock) cli_fail(CLI_FAILED, "--virtual-time: this farfault was built without the library that it needs");
-  else if (run_program_find(job->argv[0], libraries, &program, &error)) status = cli_fail(program.status, "%s", error.message);
+  else if (job->executed && job->executed->virtual_time && !clock)
+    cli_fail(CLI_FAILED, "--virtual-time: this farfault was built without the library that it needs");
+  else if (run_program_find(job->argv[0], libraries, &program, &error))
+    status = cli_fail(program.status, "%s", error.message);
   else status = run_in(job, &program, libraries, folder);
   run_program_free(&program);
   free(clock);
@@ -204,13 +214,17 @@ static ff_status check_devices(const cli_setup *setup, const run_executed *execu
   int managers = setup->managers[0] != '\0', devices = executed->devices[0] ? atoi(executed->devices) : 1;
   for (const char *c = setup->managers; *c; c++) managers += *c == ',';
   if (managers * devices <= SESSION_MANAGER_LIMIT || devices == 1) return FF_OK;
-  return ff_fail(error, FF_LIMIT, "%d memory managers on %d devices are more than %d simulations at once", managers, devices, SESSION_MANAGER_LIMIT);
+  return ff_fail(error, FF_LIMIT, "%d memory managers on %d devices are more than %d simulations at once", managers,
+                 devices, SESSION_MANAGER_LIMIT);
 }
 
 static int run(int argc, char **argv) {
-  static const struct argp_child children[] = {{&cli_simulated_argp, 0, NULL, 0}, {&run_executed_argp, 0, NULL, 0}, {&run_reported_argp, 0, NULL, 0}, {0}};
+  static const struct argp_child children[] = {
+      {&cli_simulated_argp, 0, NULL, 0}, {&run_executed_argp, 0, NULL, 0}, {&run_reported_argp, 0, NULL, 0}, {0}};
   static const struct argp argp = {
-      options, parse, "[--] PROGRAM [ARGUMENTS]",
+      options,
+      parse,
+      "[--] PROGRAM [ARGUMENTS]",
       "Runs a CUDA program on a virtual GPU, and prints per memory manager how long it would take and what its memory would "
       "do. The program's output and exit status are its own; the table goes to stderr. Options for farfault stand before "
       "PROGRAM, everything after it is the program's.\v"
@@ -221,11 +235,14 @@ static int run(int argc, char **argv) {
       "as nvcc does by default, is replaced by the virtual GPU's; for that the program must not be stripped.\n\n"
       "Exit status: the program's; 128 + N if signal N ended it; 64 wrong arguments, 127 no such program, 126 it cannot be "
       "executed, 2 a file is of no use (a program without PTX, a broken machine file), 1 something else failed.",
-      children, NULL, NULL};
+      children,
+      NULL,
+      NULL};
   arguments a = {0};
   cli_parse_tabular(&argp, argc, argv, &a, STDERR_FILENO);
   ff_error error;
-  if (cli_setup_check(&a.setup, &error) || check_devices(&a.setup, &a.executed, &error)) return cli_fail(CLI_SETUP_STATUS(error), "%s", error.message);
+  if (cli_setup_check(&a.setup, &error) || check_devices(&a.setup, &a.executed, &error))
+    return cli_fail(CLI_SETUP_STATUS(error), "%s", error.message);
   return run_job_do(&(run_job){.argv = a.program, .setup = &a.setup, .executed = &a.executed, .outputs = &a.outputs});
 }
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `farfault share`: recorded programs side by side on one simulated GPU; every one beside every other, or the shares that keep a deadline.
+/* `farfault share`: recorded programs side by side on one simulated GPU; every one beside every other, or the shares
+ * that keep a deadline.
  *
- *   arguments -> a share_matrix (share/share_matrix.h) -> its cells, or the steps of a search (share/share_slo.h), as child processes (share_run.c)
- *   -> table, JSON, CSV, picture
+ *   arguments -> a share_matrix (share/share_matrix.h) -> its cells, or the steps of a search (share/share_slo.h), as
+ *   child processes (share_run.c) -> table, JSON, CSV, picture
  *
- * What always holds: what can be refused is refused before anything is simulated; files are written only when all was; the same command gives the
- * same bytes, whatever --jobs says. */
+ * What always holds: what can be refused is refused before anything is simulated; files are written only when all was;
+ * the same command gives the same bytes, whatever --jobs says. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,18 +19,42 @@
 #include "share/share_slo.h"
 #include "trace/file.h"
 
-enum { KEY_PARTITIONS = 256, KEY_ISOLATE, KEY_BORROW, KEY_INTERFERERS, KEY_SLO, KEY_ONE, KEY_SET, KEY_JSON, KEY_CSV, KEY_SVG, FAILURES_SHOWN = 10 };
+enum {
+  KEY_PARTITIONS = 256,
+  KEY_ISOLATE,
+  KEY_BORROW,
+  KEY_INTERFERERS,
+  KEY_SLO,
+  KEY_ONE,
+  KEY_SET,
+  KEY_JSON,
+  KEY_CSV,
+  KEY_SVG,
+  FAILURES_SHOWN = 10
+};
 
 static const struct argp_option options[] = {
-    {"machine", 'M', "NAME|FILE", 0, "the GPU: a name that `farfault list machines` prints, or a machine file (default: the one that the first program was recorded on)", 1},
-    {"partitions", KEY_PARTITIONS, "SHARES", 0, "shares of the GPU: 50:50 (default), 1:2:1, 25%:50%, or sm=25%,memory=50%:sm=75%,memory=50%; the measured program has the first", 1},
-    {"isolate", KEY_ISOLATE, "none|mps|sm|sm+memory,...", 0, "how programs are kept apart: time slices, threads on any SM, SMs of their own, these and memory modules of their own (default: all that the machine has)", 1},
-    {"borrow", KEY_BORROW, NULL, 0, "sm, sm+memory: what an idle partition has is lent, and taken back when its program goes on", 1},
+    {"machine", 'M', "NAME|FILE", 0,
+     "the GPU: a name that `farfault list machines` prints, or a machine file (default: the one that the first program was recorded on)",
+     1},
+    {"partitions", KEY_PARTITIONS, "SHARES", 0,
+     "shares of the GPU: 50:50 (default), 1:2:1, 25%:50%, or sm=25%,memory=50%:sm=75%,memory=50%; the measured program has the first",
+     1},
+    {"isolate", KEY_ISOLATE, "none|mps|sm|sm+memory,...", 0,
+     "how programs are kept apart: time slices, threads on any SM, SMs of their own, these and memory modules of their own (default: all that the machine has)",
+     1},
+    {"borrow", KEY_BORROW, NULL, 0,
+     "sm, sm+memory: what an idle partition has is lent, and taken back when its program goes on", 1},
     {"memory", 'm', "MANAGER", 0, "memory manager (default: copy)", 1},
     {"set", KEY_SET, "NAME=VALUE", 0, "change a value of the machine, as in its file; may be repeated", 1},
-    {"interferers", KEY_INTERFERERS, "FILE,...", 0, "what runs beside the measured programs (default: each of these)", 2},
-    {"slo", KEY_SLO, "FILE=TIME[/launch],...", 0, "instead of the matrix: the shares with which a program's kernels take at most TIME (2.5ms) together, or each launch on average, beside any interferer; the smallest of them", 2},
-    {"one", KEY_ONE, NULL, 0, "one simulation: the first program in the first partition, each further one, looping, in the next; - is an idle partition", 2},
+    {"interferers", KEY_INTERFERERS, "FILE,...", 0, "what runs beside the measured programs (default: each of these)",
+     2},
+    {"slo", KEY_SLO, "FILE=TIME[/launch],...", 0,
+     "instead of the matrix: the shares with which a program's kernels take at most TIME (2.5ms) together, or each launch on average, beside any interferer; the smallest of them",
+     2},
+    {"one", KEY_ONE, NULL, 0,
+     "one simulation: the first program in the first partition, each further one, looping, in the next; - is an idle partition",
+     2},
     {"jobs", 'j', "N", 0, "simulations at once (default: one per core)", 3},
     {"json", KEY_JSON, "FILE", 0, "write all numbers as JSON", 4},
     {"csv", KEY_CSV, "FILE", 0, "write a row per simulation as CSV", 4},
@@ -39,7 +64,8 @@ static const struct argp_option options[] = {
 static error_t parse(int key, char *value, struct argp_state *state) {
   share_arguments *a = state->input;
   char *end;
-  if (value && !*value) cli_refuse(state, key == ARGP_KEY_ARG ? "a recording's name is empty" : "an option's value is empty");
+  if (value && !*value)
+    cli_refuse(state, key == ARGP_KEY_ARG ? "a recording's name is empty" : "an option's value is empty");
   switch (key) {
   case 'M':
     cli_copy_option(a->setup.machine, sizeof a->setup.machine, value, "machine", state);
@@ -61,12 +87,14 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   case KEY_SVG: a->svg = value; return 0;
   case 'j':
     a->jobs = (uint32_t)strtoul(value, &end, 10);
-    if (*value < '1' || *value > '9' || *end || strlen(value) > 3) cli_refuse(state, "--jobs: '%s' is not a number from 1 to 999", value);
+    if (*value < '1' || *value > '9' || *end || strlen(value) > 3)
+      cli_refuse(state, "--jobs: '%s' is not a number from 1 to 999", value);
     return 0;
   case ARGP_KEY_ARG: FF_PUSH(&a->files, value); return 0;
   case ARGP_KEY_END:
     if (!a->files.count) cli_refuse(state, "which programs? (recordings that `farfault record -o FILE` wrote)");
-    if (a->one && (a->interferers.count || a->deadlines.count || a->csv || a->svg)) cli_refuse(state, "--one is one simulation: without --interferers, --slo, --csv and --svg");
+    if (a->one && (a->interferers.count || a->deadlines.count || a->csv || a->svg))
+      cli_refuse(state, "--one is one simulation: without --interferers, --slo, --csv and --svg");
     return 0;
   default: return ARGP_ERR_UNKNOWN;
   }
@@ -74,7 +102,9 @@ static error_t parse(int key, char *value, struct argp_state *state) {
 
 /* ---- what the arguments say ---- */
 
-static int refuse(ff_error *error) { return cli_fail(error->status == FF_IO || error->status == FF_PARSE ? CLI_BAD_FILE : CLI_USAGE, "%s", error->message); }
+static int refuse(ff_error *error) {
+  return cli_fail(error->status == FF_IO || error->status == FF_PARSE ? CLI_BAD_FILE : CLI_USAGE, "%s", error->message);
+}
 
 /* A recording is there and is one; the first one's machine is the default. */
 static int check_recording(share_arguments *a, const char *path) {
@@ -85,7 +115,8 @@ static int check_recording(share_arguments *a, const char *path) {
   const trace_file_info *info = trace_file_information(file);
   int status = CLI_DONE;
   if (!a->setup.machine[0] && !a->one) cli_choose_machine(&a->setup, info);
-  if (!info->launches) status = cli_fail(CLI_BAD_FILE, "%s: the recorded program launches no kernel: there is nothing to measure", path);
+  if (!info->launches)
+    status = cli_fail(CLI_BAD_FILE, "%s: the recorded program launches no kernel: there is nothing to measure", path);
   else if (!info->whole && !a->one) cli_fail(0, "%s: its end is missing; what is there is simulated", path);
   trace_file_close(file);
   return status;
@@ -93,7 +124,8 @@ static int check_recording(share_arguments *a, const char *path) {
 
 static int add_program(share_arguments *a, share_matrix *m, const char *path, int32_t *program) {
   size_t before = m->programs.count;
-  if ((*program = share_matrix_add(m, path)) < 0) return cli_fail(CLI_USAGE, "more than %d recordings", SHARE_RECORDINGS);
+  if ((*program = share_matrix_add(m, path)) < 0)
+    return cli_fail(CLI_USAGE, "more than %d recordings", SHARE_RECORDINGS);
   return m->programs.count > before ? check_recording(a, path) : CLI_DONE;
 }
 
@@ -125,7 +157,8 @@ static int add_interferers(share_arguments *a, share_matrix *m) {
     free(list);
   }
   if (a->interferers.count && !m->interferer_count && !status) return cli_fail(CLI_USAGE, "--interferers names none");
-  for (uint32_t i = 0; i < m->measured_count && !a->interferers.count; i++) m->interferers[m->interferer_count++] = m->measured[i];
+  for (uint32_t i = 0; i < m->measured_count && !a->interferers.count; i++)
+    m->interferers[m->interferer_count++] = m->measured[i];
   return status;
 }
 
@@ -145,16 +178,24 @@ static int find_isolation(const char *word, share_isolation *isolation) {
 static int check_colours(const share_arguments *a, const share_matrix *m) {
   uint32_t colours = share_machine_colours(&a->spec);
   if (colours == 1 && !a->spec.address_map[0])
-    return cli_fail(CLI_USAGE, "--isolate sm+memory: the address hash of %s is not known (no `address_map` in its file), so its memory cannot be divided; gtx1080, gtx1070 and v100 have one", m->machine);
+    return cli_fail(
+        CLI_USAGE,
+        "--isolate sm+memory: the address hash of %s is not known (no `address_map` in its file), so its memory cannot be divided; gtx1080, gtx1070 and v100 have one",
+        m->machine);
   if (colours < m->part_count)
-    return cli_fail(CLI_USAGE, "--isolate sm+memory: %u partitions, but %s has %u colour%s of pages of %d KiB: no page of it can be kept to fewer memory modules", m->part_count, m->machine, colours,
-                    colours == 1 ? "" : "s", SHARE_PAGE / 1024);
+    return cli_fail(
+        CLI_USAGE,
+        "--isolate sm+memory: %u partitions, but %s has %u colour%s of pages of %d KiB: no page of it can be kept to fewer memory modules",
+        m->part_count, m->machine, colours, colours == 1 ? "" : "s", SHARE_PAGE / 1024);
   return CLI_DONE;
 }
 
 static int add_isolations(const share_arguments *a, share_matrix *m) {
   bool all = !a->isolate, divides = share_machine_colours(&a->spec) >= m->part_count;
-  const char *usual = a->one ? "sm" : a->deadlines.count ? divides ? "mps,sm,sm+memory" : "mps,sm" : divides ? "none,mps,sm,sm+memory" : "none,mps,sm";
+  const char *usual = a->one               ? "sm"
+                      : a->deadlines.count ? divides ? "mps,sm,sm+memory" : "mps,sm"
+                      : divides            ? "none,mps,sm,sm+memory"
+                                           : "none,mps,sm";
   char *list = ff_strdup(all ? usual : a->isolate), *rest = NULL;
   int status = CLI_DONE;
   for (char *each = strtok_r(list, ", ", &rest); each && !status; each = strtok_r(NULL, ", ", &rest)) {
@@ -167,11 +208,14 @@ static int add_isolations(const share_arguments *a, share_matrix *m) {
   }
   free(list);
   if (!status && !m->isolation_count) return cli_fail(CLI_USAGE, "--isolate names none");
-  if (!status && a->one && m->isolation_count > 1) return cli_fail(CLI_USAGE, "--one is one simulation: --isolate names several");
-  if (!status && all && !divides && !a->one) cli_fail(0, "sm+memory is left out: %s has too few colours of pages for %u partitions", m->machine, m->part_count);
+  if (!status && a->one && m->isolation_count > 1)
+    return cli_fail(CLI_USAGE, "--one is one simulation: --isolate names several");
+  if (!status && all && !divides && !a->one)
+    cli_fail(0, "sm+memory is left out: %s has too few colours of pages for %u partitions", m->machine, m->part_count);
   bool lends = false;
   for (uint32_t i = 0; i < m->isolation_count; i++) lends = lends || m->isolations[i] >= SHARE_SM;
-  if (!status && a->borrow && !lends) return cli_fail(CLI_USAGE, "--borrow: with none and mps nobody has anything to lend; it is for sm and sm+memory");
+  if (!status && a->borrow && !lends)
+    return cli_fail(CLI_USAGE, "--borrow: with none and mps nobody has anything to lend; it is for sm and sm+memory");
   return status;
 }
 
@@ -180,11 +224,15 @@ static int add_partitions(const share_arguments *a, share_matrix *m) {
   partition_share shares[SHARE_PROGRAMS];
   sm_range ranges[SHARE_PROGRAMS];
   ff_error error;
-  if (shares_parse("--partitions", a->partitions, SHARE_PROGRAMS, shares, &m->part_count, &error)) return cli_fail(CLI_USAGE, "%s", error.message);
+  if (shares_parse("--partitions", a->partitions, SHARE_PROGRAMS, shares, &m->part_count, &error))
+    return cli_fail(CLI_USAGE, "%s", error.message);
   for (uint32_t i = 0; i < m->part_count; i++) m->parts[i] = (share_part){shares[i].sm_share, shares[i].memory_share};
-  if (shares_sms(shares, m->part_count, (uint32_t)a->spec.sm_count, ranges, &error)) return cli_fail(CLI_USAGE, "--partitions: %s", error.message);
-  if (m->part_count == 1 && !a->one) return cli_fail(CLI_USAGE, "--partitions: with one partition there is nobody beside");
-  if (a->one && a->files.count > m->part_count) return cli_fail(CLI_USAGE, "%zu programs, but %u partitions", a->files.count, m->part_count);
+  if (shares_sms(shares, m->part_count, (uint32_t)a->spec.sm_count, ranges, &error))
+    return cli_fail(CLI_USAGE, "--partitions: %s", error.message);
+  if (m->part_count == 1 && !a->one)
+    return cli_fail(CLI_USAGE, "--partitions: with one partition there is nobody beside");
+  if (a->one && a->files.count > m->part_count)
+    return cli_fail(CLI_USAGE, "%zu programs, but %u partitions", a->files.count, m->part_count);
   return CLI_DONE;
 }
 
@@ -195,7 +243,9 @@ static void note_colours(const share_arguments *a, const share_matrix *m) {
   bool wanted = false;
   for (uint32_t i = 0; i < m->isolation_count; i++) wanted = wanted || m->isolations[i] == SHARE_SM_MEMORY;
   for (uint32_t i = 0; i < m->part_count; i++) shares[i] = (partition_share){m->parts[i].sm, m->parts[i].memory};
-  if (wanted && !shares_colours(shares, m->part_count, share_machine_colours(&a->spec), sets, &note, NULL) && note.chars) fprintf(stderr, "%s", note.chars);
+  if (wanted && !shares_colours(shares, m->part_count, share_machine_colours(&a->spec), sets, &note, NULL) &&
+      note.chars)
+    fprintf(stderr, "%s", note.chars);
   free(note.chars);
 }
 
@@ -205,22 +255,27 @@ static int check_outputs(const share_arguments *a, const share_matrix *m) {
   for (size_t i = 0; i < m->programs.count; i++)
     if (run_outputs_check(&outputs, m->programs.items[i].path, "a recording", a->setup.machine, &error))
       return cli_fail(error.status == FF_INVALID ? CLI_USAGE : CLI_FAILED, "%s", error.message);
-  if (a->svg && a->json && !strcmp(a->svg, a->json)) return cli_fail(CLI_USAGE, "%s: is named twice: JSON and picture need a file each", a->svg);
+  if (a->svg && a->json && !strcmp(a->svg, a->json))
+    return cli_fail(CLI_USAGE, "%s: is named twice: JSON and picture need a file each", a->svg);
   return CLI_DONE;
 }
 
 static int prepare(share_arguments *a, share_matrix *m) {
   ff_error error;
   int status = add_measured(a, m);
-  if (!status && !m->measured_count) status = cli_fail(CLI_USAGE, "the first partition is the measured one: it needs a program");
-  if (!status && a->one && !strcmp(a->files.items[0], "-")) status = cli_fail(CLI_USAGE, "the first partition is the measured one: it needs a program");
+  if (!status && !m->measured_count)
+    status = cli_fail(CLI_USAGE, "the first partition is the measured one: it needs a program");
+  if (!status && a->one && !strcmp(a->files.items[0], "-"))
+    status = cli_fail(CLI_USAGE, "the first partition is the measured one: it needs a program");
   if (!status && !a->one) status = add_interferers(a, m);
   if (status) return status;
   if (!a->setup.managers[0]) strcpy(a->setup.managers, "copy");
   m->machine = a->setup.machine_chosen || a->setup.machine[0] ? ff_strdup(a->setup.machine) : NULL;
   if (cli_setup_check(&a->setup, &error)) return refuse(&error);
   if (!m->machine) m->machine = ff_strdup(a->setup.machine);
-  if (machine_spec_load(a->setup.machine, &a->spec, &error) || machine_spec_set_all(&a->spec, a->setup.choices.set, &error)) return refuse(&error);
+  if (machine_spec_load(a->setup.machine, &a->spec, &error) ||
+      machine_spec_set_all(&a->spec, a->setup.choices.set, &error))
+    return refuse(&error);
   m->spec = &a->spec;
   m->set = a->setup.choices.set[0] ? a->setup.choices.set : NULL;
   m->manager = a->setup.managers;
@@ -235,7 +290,9 @@ static int prepare(share_arguments *a, share_matrix *m) {
 
 /* ---- the end of both ---- */
 
-typedef struct texts { ff_text table, json, csv, svg; } texts;
+typedef struct texts {
+  ff_text table, json, csv, svg;
+} texts;
 
 static bool write_file(const char *path, const ff_text *text) {
   ff_error error;
@@ -246,8 +303,11 @@ static bool write_file(const char *path, const ff_text *text) {
 static int conclude(const share_arguments *a, texts *t, bool whole, uint32_t missing, uint32_t all, int signal) {
   int status = cli_print(&t->table);
   bool files = a->json || a->csv || a->svg, good = true;
-  if (!whole && all) cli_fail(0, "incomplete: %u of %u simulations are there%s", all - missing, all, files ? ", and no file was written" : "");
-  else if (!whole) cli_fail(0, "incomplete: not all of the search was done%s", files ? ", and no file was written" : "");
+  if (!whole && all)
+    cli_fail(0, "incomplete: %u of %u simulations are there%s", all - missing, all,
+             files ? ", and no file was written" : "");
+  else if (!whole)
+    cli_fail(0, "incomplete: not all of the search was done%s", files ? ", and no file was written" : "");
   else {
     good = write_file(a->json, &t->json);
     good = write_file(a->csv, &t->csv) && good;
@@ -262,9 +322,13 @@ static int conclude(const share_arguments *a, texts *t, bool whole, uint32_t mis
 
 /* ---- the matrix ---- */
 
-static void matrix_request(const void *context, uint32_t task, share_request *request) { share_matrix_request(context, task, request); }
+static void matrix_request(const void *context, uint32_t task, share_request *request) {
+  share_matrix_request(context, task, request);
+}
 
-static void matrix_take(void *context, uint32_t task, share_outcome *outcomes, const char *why) { share_matrix_put(context, task, outcomes, why); }
+static void matrix_take(void *context, uint32_t task, share_outcome *outcomes, const char *why) {
+  share_matrix_put(context, task, outcomes, why);
+}
 
 static void tell_failures(const share_matrix *m) {
   uint32_t told = 0, failed = 0;
@@ -297,7 +361,9 @@ static int run_matrix(const share_arguments *a, share_matrix *m) {
 
 /* ---- deadlines ---- */
 
-static void slo_request(const void *context, uint32_t task, share_request *request) { share_slo_request(context, task, request); }
+static void slo_request(const void *context, uint32_t task, share_request *request) {
+  share_slo_request(context, task, request);
+}
 
 static void slo_take(void *context, uint32_t task, share_outcome *outcomes, const char *why) {
   if (outcomes && outcomes[0].error[0]) why = outcomes[0].error;
@@ -326,7 +392,8 @@ static int find_shares(const share_arguments *a, const share_matrix *m) {
   share_slo slo = {.m = m};
   ff_error error;
   ff_status status = FF_OK;
-  for (size_t i = 0; i < a->deadlines.count && !status; i++) status = share_slo_read(&slo, "--slo", a->deadlines.items[i], &error);
+  for (size_t i = 0; i < a->deadlines.count && !status; i++)
+    status = share_slo_read(&slo, "--slo", a->deadlines.items[i], &error);
   if (!status) status = share_slo_start(&slo, share_machine_colours(&a->spec), &error);
   int result = status ? cli_fail(CLI_USAGE, "%s", error.message) : run_slo(a, &slo);
   share_slo_free(&slo);
@@ -354,14 +421,18 @@ static char *command_text(int argc, char **argv) {
 
 static int share(int argc, char **argv) {
   static const struct argp argp = {
-      options, parse, "TRACE...",
+      options,
+      parse,
+      "TRACE...",
       "Runs recorded programs side by side on one simulated GPU: each in turn is measured in the first partition, beside idle neighbours and beside each "
       "interferer, which loops in the others. Prints each one's kernel time alone, shared and normalised, and how much interferers change it (docs/share.md).\v"
       "Example:\n  farfault record -o mm.fft ./matmul 256\n  farfault record -o va.fft ./vectoradd 1000000\n"
       "  farfault share --machine gtx1080 --partitions 50:50 --isolate sm,sm+memory mm.fft va.fft --svg share.svg\n"
       "  farfault share --machine gtx1080 --isolate sm+memory --slo mm.fft=2.5ms mm.fft va.fft\n\n"
       "Exit status: 0; 1 if a simulation failed, 2 a file is of no use, 64 wrong arguments, 128 + N stopped by signal N (what is there is printed).",
-      NULL, NULL, NULL};
+      NULL,
+      NULL,
+      NULL};
   share_arguments a = {.partitions = "50:50"};
   share_matrix m = {0};
   char *words[argc + 1]; /* argp moves argv's words about; on the stack, as cli_parse does not always return */

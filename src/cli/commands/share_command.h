@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parts of `farfault share`: share_command.c (the command, its options), share_run.c (simulations as child processes), share_one.c (one simulation,
- * which is what such a child does). What is simulated and what is made of it are in share/share_matrix.h and share/share_slo.h. */
+/* The parts of `farfault share`: share_command.c (the command, its options), share_run.c (simulations as child
+ * processes), share_one.c (one simulation, which is what such a child does). What is simulated and what is made of it
+ * are in share/share_matrix.h and share/share_slo.h. */
 #ifndef FF_CLI_SHARE_H
 #define FF_CLI_SHARE_H
 
@@ -9,30 +10,30 @@
 
 typedef struct share_arguments {
   cli_setup setup;
-  machine_spec spec;          /* the machine, with what --set says */
-  const char *partitions;     /* texts are argv's, but for `command` */
-  const char *isolate;        /* the list; NULL: all that the machine has */
-  FF_VEC(const char *) files; /* as given; "-": idle (--one) */
+  machine_spec spec;                /* the machine, with what --set says */
+  const char *partitions;           /* texts are argv's, but for `command` */
+  const char *isolate;              /* the list; NULL: all that the machine has */
+  FF_VEC(const char *) files;       /* as given; "-": idle (--one) */
   FF_VEC(const char *) interferers; /* lists with commas, as are deadlines */
   FF_VEC(const char *) deadlines;
   const char *json, *csv, *svg;
-  uint32_t jobs;              /* 0: one per core */
+  uint32_t jobs; /* 0: one per core */
   bool borrow, one;
-  char *command;              /* owned; "farfault share ...", without what says only where the output goes */
+  char *command; /* owned; "farfault share ...", without what says only where the output goes */
 } share_arguments;
 
 /* A number of simulations, each in a process of its own. */
 typedef struct share_pool {
   const share_arguments *arguments;
-  const share_matrix *m;      /* programs */
+  const share_matrix *m; /* programs */
   void *context;
   /* What is to be simulated. */
   void (*request)(const void *context, uint32_t task, share_request *request);
   /* Its outcomes, of malloc (the callee's); NULL: why there are none. */
   void (*take)(void *context, uint32_t task, share_outcome *outcomes, const char *why);
-  uint32_t done;              /* simulations that ended so far, over all calls */
-  uint32_t later;             /* about how many come after this call: for the progress line */
-  double begun;               /* of the first call; 0: this is it */
+  uint32_t done;  /* simulations that ended so far, over all calls */
+  uint32_t later; /* about how many come after this call: for the progress line */
+  double begun;   /* of the first call; 0: this is it */
 } share_pool;
 
 /* Runs tasks 0 .. count - 1. Returns the signal that stopped it, 0: none. */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `farfault share --one`: one simulation, the first program in partition 0, each further one looping in the next partition.
+/* `farfault share --one`: one simulation, the first program in partition 0, each further one looping in the next
+ * partition.
  *
- * What always holds: with the same arguments the same bytes; the JSON is what the other forms of the command read of each of their simulations. */
+ * What always holds: with the same arguments the same bytes; the JSON is what the other forms of the command read of
+ * each of their simulations. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +24,8 @@ static void time_cell(table *t, double us) {
   table_cell(t, "%s", report_format_time((uint64_t)(us * 1e6 + 0.5), text, sizeof text));
 }
 
-static void add_row(const share_arguments *a, const share_matrix *m, uint32_t partition, int32_t program, const share_outcome *o, table *t) {
+static void add_row(const share_arguments *a, const share_matrix *m, uint32_t partition, int32_t program,
+                    const share_outcome *o, table *t) {
   table_cell(t, "%u", partition);
   table_cell_cut(t, program < 0 ? "(idle)" : m->programs.items[program].label, 24);
   table_cell(t, "%u", o->sms);
@@ -39,8 +42,11 @@ static void add_row(const share_arguments *a, const share_matrix *m, uint32_t pa
   time_cell(t, o->take_back_us);
 }
 
-static int print(const share_arguments *a, const share_matrix *m, const share_request *request, const share_outcome *outcomes) {
-  static const char *const head[] = {"partition", "program", "SMs", "colours", "kernel time", "time", "kernels", "rounds", "GB/s", "of its own", "GB/s left idle", "had what was lent", "taken back"};
+static int print(const share_arguments *a, const share_matrix *m, const share_request *request,
+                 const share_outcome *outcomes) {
+  static const char *const head[] = {"partition",      "program",           "SMs",       "colours", "kernel time",
+                                     "time",           "kernels",           "rounds",    "GB/s",    "of its own",
+                                     "GB/s left idle", "had what was lent", "taken back"};
   int columns = a->borrow ? 13 : 11;
   ff_text out = {0};
   table t;
@@ -65,14 +71,24 @@ static void make_request(const share_arguments *a, const share_matrix *m, share_
   }
 }
 
-static ff_status simulate(const share_arguments *a, const share_matrix *m, const share_request *request, share_outcome *outcomes, ff_error *error) {
+static ff_status simulate(const share_arguments *a, const share_matrix *m, const share_request *request,
+                          share_outcome *outcomes, ff_error *error) {
   share_program programs[SHARE_PROGRAMS] = {0};
   bool shown = false;
-  share_scenario scenario = {.spec = &a->spec, .manager = a->setup.managers, .isolation = request->isolation, .borrow = request->borrow,
-                             .programs = programs, .count = request->count, .progress = isatty(STDERR_FILENO) ? show : NULL, .context = &shown};
+  share_scenario scenario = {.spec = &a->spec,
+                             .manager = a->setup.managers,
+                             .isolation = request->isolation,
+                             .borrow = request->borrow,
+                             .programs = programs,
+                             .count = request->count,
+                             .progress = isatty(STDERR_FILENO) ? show : NULL,
+                             .context = &shown};
   for (uint32_t i = 0; i < request->count; i++)
-    programs[i] = (share_program){.trace = request->programs[i] < 0 ? NULL : m->programs.items[request->programs[i]].path,
-                                  .sm_share = request->parts[i].sm, .memory_share = request->parts[i].memory, .loops = i > 0};
+    programs[i] =
+        (share_program){.trace = request->programs[i] < 0 ? NULL : m->programs.items[request->programs[i]].path,
+                        .sm_share = request->parts[i].sm,
+                        .memory_share = request->parts[i].memory,
+                        .loops = i > 0};
   ff_status status = share_run(&scenario, outcomes, error);
   if (shown) fprintf(stderr, "\r\033[K");
   return status;
@@ -86,12 +102,17 @@ int share_one(const share_arguments *a, const share_matrix *m) {
   memset(outcomes, 0, sizeof outcomes);
   make_request(a, m, &request);
   ff_status failed = simulate(a, m, &request, outcomes, &error);
-  if (failed) return cli_fail(failed == FF_PARSE || failed == FF_IO || failed == FF_NOT_FOUND ? CLI_BAD_FILE : failed == FF_INVALID || failed == FF_LIMIT ? CLI_USAGE : CLI_FAILED, "%s", error.message);
+  if (failed)
+    return cli_fail(failed == FF_PARSE || failed == FF_IO || failed == FF_NOT_FOUND ? CLI_BAD_FILE
+                    : failed == FF_INVALID || failed == FF_LIMIT                    ? CLI_USAGE
+                                                                                    : CLI_FAILED,
+                    "%s", error.message);
   int status = print(a, m, &request, outcomes);
   for (uint32_t i = 0; i < request.count; i++)
     if (outcomes[i].error[0]) status = cli_fail(CLI_FAILED, "partition %u: %s", i, outcomes[i].error);
   share_outcomes_write(outcomes, request.count, &json);
-  if (a->json && ff_file_write(a->json, json.chars, json.length, &error)) status = cli_fail(CLI_FAILED, "%s", error.message);
+  if (a->json && ff_file_write(a->json, json.chars, json.length, &error))
+    status = cli_fail(CLI_FAILED, "%s", error.message);
   free(json.chars);
   return status;
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Simulations of `farfault share`, each as `farfault share --one` in a child process, as many at a time as there are cores.
+/* Simulations of `farfault share`, each as `farfault share --one` in a child process, as many at a time as there are
+ * cores.
  *
- * What always holds: signals are blocked and taken one by one; children do not outlive us; the outcomes do not depend on the order in which they end. */
+ * What always holds: signals are blocked and taken one by one; children do not outlive us; the outcomes do not depend
+ * on the order in which they end. */
 #define _GNU_SOURCE /* sigtimedwait's siginfo, sched_getaffinity */
 #include <errno.h>
 #include <limits.h>
@@ -32,7 +34,8 @@ static double percent(double share) { return floor(share * 1e8 * (1 + 1e-12)) / 
 
 void share_request_text(const share_request *request, ff_text *out) {
   for (uint32_t i = 0; i < request->count; i++)
-    ff_text_add(out, "%ssm=%.6f%%,memory=%.6f%%", i ? ":" : "", percent(request->parts[i].sm), percent(request->parts[i].memory));
+    ff_text_add(out, "%ssm=%.6f%%,memory=%.6f%%", i ? ":" : "", percent(request->parts[i].sm),
+                percent(request->parts[i].memory));
 }
 
 typedef FF_VEC(char *) words;
@@ -46,13 +49,17 @@ static char **child_command(const running *r, uint32_t task) {
   words w = {0};
   r->pool->request(r->pool->context, task, &request);
   share_request_text(&request, &parts);
-  const char *const head[] = {r->program, "share", "--one", "--machine", a->setup.machine, "--memory", a->setup.managers,
-                              "--isolate", share_isolation_name(request.isolation), "--partitions", parts.chars, "--json", SLOT_OUTPUT};
+  const char *const head[] = {r->program,        "share",          "--one",
+                              "--machine",       a->setup.machine, "--memory",
+                              a->setup.managers, "--isolate",      share_isolation_name(request.isolation),
+                              "--partitions",    parts.chars,      "--json",
+                              SLOT_OUTPUT};
   for (size_t i = 0; i < sizeof head / sizeof head[0]; i++) add(&w, head[i]);
   if (a->setup.choices.set[0]) add(&w, "--set"), add(&w, a->setup.choices.set);
   if (request.borrow) add(&w, "--borrow");
   add(&w, "--");
-  for (uint32_t i = 0; i < request.count; i++) add(&w, request.programs[i] < 0 ? "-" : r->pool->m->programs.items[request.programs[i]].path);
+  for (uint32_t i = 0; i < request.count; i++)
+    add(&w, request.programs[i] < 0 ? "-" : r->pool->m->programs.items[request.programs[i]].path);
   add(&w, NULL);
   free(parts.chars);
   return w.items;
@@ -94,7 +101,9 @@ static void take(running *r, const slot_end *end) {
   r->pool->request(r->pool->context, end->task, &request);
   share_outcome *outcomes = ff_alloc(request.count * sizeof *outcomes);
   if (!end->output) explain(end, &why);
-  else if (share_outcomes_read("a simulation's outcome", end->output, end->output_size, outcomes, request.count, &error)) ff_text_add(&why, "%s", error.message);
+  else if (share_outcomes_read("a simulation's outcome", end->output, end->output_size, outcomes, request.count,
+                               &error))
+    ff_text_add(&why, "%s", error.message);
   if (why.chars) free(outcomes), outcomes = NULL;
   r->pool->take(r->pool->context, end->task, outcomes, why.chars);
   r->ended++;
@@ -123,7 +132,13 @@ static void show(running *r) {
   fprintf(stderr, "\rfarfault: share: %u of %s%u simulations", r->pool->done, r->pool->later ? "about " : "", all);
   if (r->pool->done) {
     double seconds = fmax(1, (slots_now() - r->pool->begun) * left / r->pool->done);
-    fprintf(stderr, ", about %.0f %s left", seconds < 90 ? seconds : seconds < 5400 ? seconds / 60 : seconds / 3600, seconds < 90 ? "s" : seconds < 5400 ? "min" : "h");
+    fprintf(stderr, ", about %.0f %s left",
+            seconds < 90     ? seconds
+            : seconds < 5400 ? seconds / 60
+                             : seconds / 3600,
+            seconds < 90     ? "s"
+            : seconds < 5400 ? "min"
+                             : "h");
   }
   fprintf(stderr, "\033[K");
   fflush(stderr);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `farfault shares`: which processes of this user hold shares of a GPU, and which wait for one. Only asks; never starts a broker. */
+/* `farfault shares`: which processes of this user hold shares of a GPU, and which wait for one. Only asks; never starts
+ * a broker. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,8 +68,11 @@ static void add_row(table *t, const broker_holder *h) {
 
 static void write_free(const broker_listing *list, bool more, ff_text *out) {
   ff_text_add(out, "%s%s: ", more ? "\n" : "", list->gpu);
-  if (!list->daemon_pid) ff_text_add(out, "its broker was killed; the next request starts another one, which leaves these their shares\n");
-  else if (list->colours) ff_text_add(out, "%u of %u SMs and %u of %u colours are free\n", list->free_sms, list->sms, list->free_colours, list->colours);
+  if (!list->daemon_pid)
+    ff_text_add(out, "its broker was killed; the next request starts another one, which leaves these their shares\n");
+  else if (list->colours)
+    ff_text_add(out, "%u of %u SMs and %u of %u colours are free\n", list->free_sms, list->sms, list->free_colours,
+                list->colours);
   else ff_text_add(out, "%u of %u SMs are free\n", list->free_sms, list->sms);
 }
 
@@ -90,8 +94,12 @@ static json_t *holder_json(const broker_holder *h) {
   json_t *colours = json_array();
   for (uint32_t c = 0; c < BROKER_COLOURS; c++)
     if (!h->waits && h->grant.colours >> c & 1) json_array_append_new(colours, json_integer(c));
-  json_t *object = json_pack("{s:o, s:s, s:s, s:s, s:i, s:i}", "process", h->pid ? json_integer(h->pid) : json_null(), "program", h->program, "name", h->name, "state",
-                             h->waits ? "waits" : h->orphan ? "orphan" : "holds", "sms", (int)h->grant.sm_count, "colours", (int)h->colour_count);
+  json_t *object = json_pack("{s:o, s:s, s:s, s:s, s:i, s:i}", "process", h->pid ? json_integer(h->pid) : json_null(),
+                             "program", h->program, "name", h->name, "state",
+                             h->waits    ? "waits"
+                             : h->orphan ? "orphan"
+                                         : "holds",
+                             "sms", (int)h->grant.sm_count, "colours", (int)h->colour_count);
   if (!h->waits) json_object_set_new(object, "first_sm", json_integer(h->grant.sm_first));
   if (!h->waits) json_object_set(object, "colour_set", colours);
   json_decref(colours);
@@ -104,8 +112,10 @@ static void write_json(const broker_listing *list, uint32_t count, ff_text *out)
   for (uint32_t i = 0; i < count; i++) {
     json_t *shares = json_array();
     for (uint32_t h = 0; h < list[i].holder_count; h++) json_array_append_new(shares, holder_json(&list[i].holders[h]));
-    json_array_append_new(all, json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:o}", "gpu", list[i].gpu, "sms", (int)list[i].sms, "colours", (int)list[i].colours, "free_sms",
-                                         (int)list[i].free_sms, "free_colours", (int)list[i].free_colours, "broker", (int)list[i].daemon_pid, "shares", shares));
+    json_array_append_new(all,
+                          json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:o}", "gpu", list[i].gpu, "sms", (int)list[i].sms,
+                                    "colours", (int)list[i].colours, "free_sms", (int)list[i].free_sms, "free_colours",
+                                    (int)list[i].free_colours, "broker", (int)list[i].daemon_pid, "shares", shares));
   }
   char *text = json_dumps(all, JSON_INDENT(1) | JSON_REAL_PRECISION(6));
   ff_text_add(out, "%s\n", text);
@@ -132,7 +142,8 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   }
 }
 
-static int put(const broker_listing *list, uint32_t count, void (*write)(const broker_listing *, uint32_t, ff_text *), const char *file) {
+static int put(const broker_listing *list, uint32_t count, void (*write)(const broker_listing *, uint32_t, ff_text *),
+               const char *file) {
   ff_text out = {0};
   write(list, count, &out);
   int status = cli_write_or_print(file, &out);
@@ -141,11 +152,16 @@ static int put(const broker_listing *list, uint32_t count, void (*write)(const b
 }
 
 static int shares(int argc, char **argv) {
-  static const struct argp argp = {options, parse, "",
-                                   "Lists which of your processes hold a share of a GPU (a range of SMs and a set of memory colours, taken by "
-                                   "libfarfault's ff_partition), which wait for one, and what is free.\v"
-                                   "Example:\n  farfault shares\n  farfault shares --json -",
-                                   NULL, NULL, NULL};
+  static const struct argp argp = {
+      options,
+      parse,
+      "",
+      "Lists which of your processes hold a share of a GPU (a range of SMs and a set of memory colours, taken by "
+      "libfarfault's ff_partition), which wait for one, and what is free.\v"
+      "Example:\n  farfault shares\n  farfault shares --json -",
+      NULL,
+      NULL,
+      NULL};
   const char *json = NULL; /* "-": instead of the text */
   broker_listing *list;
   uint32_t count;

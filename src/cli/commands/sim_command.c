@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `farfault sim TRACE`: what `farfault run` says, of a recorded program.
  *
- * The simulation runs in a child process, a copy of this one, as a program would: progress, interruption and what is left behind
- * are the same. What always holds: the same options give the same results as `farfault run` with the program. */
+ * The simulation runs in a child process, a copy of this one, as a program would: progress, interruption and what is
+ * left behind are the same. What always holds: the same options give the same results as `farfault run` with the
+ * program. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,10 +23,14 @@ typedef struct arguments {
 enum { KEY_DEVICE = 512 };
 
 static const struct argp_option options[] = {
-    {"device", KEY_DEVICE, "K", 0, "of a program that had several GPUs, simulate only this one, numbered from 0 (default: all)", 0},
+    {"device", KEY_DEVICE, "K", 0,
+     "of a program that had several GPUs, simulate only this one, numbered from 0 (default: all)", 0},
     {0}};
 
-typedef struct job { trace_file *file; uint32_t devices, device; } job; /* what the child does: as session_options */
+typedef struct job {
+  trace_file *file;
+  uint32_t devices, device;
+} job; /* what the child does: as session_options */
 
 static error_t parse(int key, char *value, struct argp_state *state) {
   arguments *a = state->input;
@@ -35,7 +40,8 @@ static error_t parse(int key, char *value, struct argp_state *state) {
     state->child_inputs[1] = &a->outputs;
     return 0;
   case KEY_DEVICE:
-    if (!*value || strlen(value) > 2 || strspn(value, "0123456789") != strlen(value) || atoi(value) >= SESSION_DEVICE_LIMIT)
+    if (!*value || strlen(value) > 2 || strspn(value, "0123456789") != strlen(value) ||
+        atoi(value) >= SESSION_DEVICE_LIMIT)
       cli_refuse(state, "--device: '%s' is not a number from 0 to %d", value, SESSION_DEVICE_LIMIT - 1);
     a->device = atoi(value);
     return 0;
@@ -73,7 +79,10 @@ static int report(const run_job *job, const char *folder, const run_end *end) {
 static int simulate(const run_job *job, struct job *replayed) {
   char *folder = run_make_folder();
   if (!folder) return CLI_FAILED;
-  run_child child = {.folder = folder, .setup = job->setup, .body = replay, .context = replayed,
+  run_child child = {.folder = folder,
+                     .setup = job->setup,
+                     .body = replay,
+                     .context = replayed,
                      .history = job->outputs->output != NULL};
   run_end end;
   ff_error error;
@@ -90,7 +99,8 @@ void cli_choose_machine(cli_setup *setup, const trace_file_info *info) {
   const char *machine = info->about.machine;
   if (setup->machine[0] || !machine || !*machine || strlen(machine) >= sizeof setup->machine) return;
   if (machine_spec_load(machine, &spec, &error)) {
-    cli_fail(0, "the machine of the recording, %s, is not there: %s is simulated (--machine chooses another)", machine, SESSION_DEFAULT_MACHINE);
+    cli_fail(0, "the machine of the recording, %s, is not there: %s is simulated (--machine chooses another)", machine,
+             SESSION_DEFAULT_MACHINE);
     return;
   }
   strcpy(setup->machine, machine);
@@ -98,9 +108,12 @@ void cli_choose_machine(cli_setup *setup, const trace_file_info *info) {
 }
 
 static int sim_command(int argc, char **argv) {
-  static const struct argp_child children[] = {{&cli_simulated_argp, 0, NULL, 0}, {&run_reported_argp, 0, NULL, 0}, {0}};
+  static const struct argp_child children[] = {
+      {&cli_simulated_argp, 0, NULL, 0}, {&run_reported_argp, 0, NULL, 0}, {0}};
   static const struct argp argp = {
-      options, parse, "TRACE",
+      options,
+      parse,
+      "TRACE",
       "Simulates a recorded program: prints per memory manager how long it would take and what its memory would do, as `farfault run` does "
       "while the program runs.\v"
       "Example:\n  farfault record -o saxpy.fft ./saxpy 1000000\n"
@@ -108,7 +121,9 @@ static int sim_command(int argc, char **argv) {
       "  farfault sim saxpy.fft --machine tom --offload none,controlled --map baseline,learned\n\n"
       "Exit status: 0; 64 wrong arguments, 2 a file is of no use or damaged (what stands before the damage is simulated and reported), "
       "1 something else failed.",
-      children, NULL, NULL};
+      children,
+      NULL,
+      NULL};
   arguments a = {.device = -1};
   cli_parse_tabular(&argp, argc, argv, &a, STDOUT_FILENO);
   trace_file *file;
@@ -119,9 +134,12 @@ static int sim_command(int argc, char **argv) {
   a.setup.recorded = true;
   job replayed = {.file = file, .devices = replay_devices(file), .device = (uint32_t)(a.device + 1)};
   if (replayed.device > replayed.devices)
-    status = cli_fail(CLI_USAGE, "--device %d: the program had %u GPU%s, numbered from 0", a.device, replayed.devices, replayed.devices == 1 ? "" : "s");
-  else if (cli_combine(&a.setup, &error) || cli_setup_check(&a.setup, &error)) status = cli_fail(CLI_SETUP_STATUS(error), "%s", error.message);
-  else if (run_outputs_check(&a.outputs, a.file, "the trace", a.setup.machine, &error)) status = cli_fail(error.status == FF_INVALID ? CLI_USAGE : CLI_FAILED, "%s", error.message);
+    status = cli_fail(CLI_USAGE, "--device %d: the program had %u GPU%s, numbered from 0", a.device, replayed.devices,
+                      replayed.devices == 1 ? "" : "s");
+  else if (cli_combine(&a.setup, &error) || cli_setup_check(&a.setup, &error))
+    status = cli_fail(CLI_SETUP_STATUS(error), "%s", error.message);
+  else if (run_outputs_check(&a.outputs, a.file, "the trace", a.setup.machine, &error))
+    status = cli_fail(error.status == FF_INVALID ? CLI_USAGE : CLI_FAILED, "%s", error.message);
   else status = simulate(&(run_job){.setup = &a.setup, .outputs = &a.outputs}, &replayed);
   trace_file_close(file);
   return status;

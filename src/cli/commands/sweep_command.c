@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `farfault sweep STUDY.yaml`: every point of a study, each a `farfault sim`, into one database; started by mpirun, with the help
- * of all its ranks.
+/* `farfault sweep STUDY.yaml`: every point of a study, each a `farfault sim`, into one database; started by mpirun,
+ * with the help of all its ranks.
  *
- * What always holds: everything that can be refused is refused before the first point runs; a point that is finished is never
- * run again; whatever ends the sweep, the same command goes on. */
+ * What always holds: everything that can be refused is refused before the first point runs; a point that is finished is
+ * never run again; whatever ends the sweep, the same command goes on. */
 #define _GNU_SOURCE /* sched_getaffinity */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,8 +21,8 @@ enum { KEY_DRY_RUN = 256, KEY_LIMIT, STUDY_LIMIT = 1 << 20, FAILURES_SHOWN = 10 
 
 typedef struct arguments {
   const char *study;
-  char *output;       /* owned */
-  uint32_t jobs;      /* 0: not said */
+  char *output;  /* owned */
+  uint32_t jobs; /* 0: not said */
   uint64_t limit;
   bool dry_run, verbose;
 } arguments;
@@ -30,7 +30,8 @@ typedef struct arguments {
 static const struct argp_option options[] = {
     {"output", 'o', "DATABASE", 0, "the database (default: the study's name with .db); one that is there goes on", 0},
     {"jobs", 'j', "N", 0, "points at once in this process (default: one per core; under mpirun 1 per rank)", 0},
-    {"dry-run", KEY_DRY_RUN, NULL, 0, "check everything and print the points, without running them; with -v their commands", 0},
+    {"dry-run", KEY_DRY_RUN, NULL, 0,
+     "check everything and print the points, without running them; with -v their commands", 0},
     {"limit", KEY_LIMIT, "N", 0, "refuse a study of more than N points (default: 10000)", 0},
     {"verbose", 'v', NULL, 0, "with --dry-run: the commands instead of a table", 0},
     {0}};
@@ -39,7 +40,8 @@ static uint64_t parse_number(const char *option, const char *value, uint64_t mos
   char *end;
   errno = 0;
   unsigned long long number = strtoull(value, &end, 10);
-  if (*value < '0' || *value > '9' || *end || errno || !number || number > most) cli_refuse(state, "%s: '%s' is not a number from 1 to %llu", option, value, (unsigned long long)most);
+  if (*value < '0' || *value > '9' || *end || errno || !number || number > most)
+    cli_refuse(state, "%s: '%s' is not a number from 1 to %llu", option, value, (unsigned long long)most);
   return number;
 }
 
@@ -122,7 +124,9 @@ static uint32_t cores(void) {
   return count < 1 ? 1 : count > 999 ? 999 : (uint32_t)count;
 }
 
-static uint32_t at_once(const arguments *a, const sweep_cluster *cluster) { return a->jobs ? a->jobs : cluster->ranks && cluster->count > 1 ? 1 : cores(); }
+static uint32_t at_once(const arguments *a, const sweep_cluster *cluster) {
+  return a->jobs ? a->jobs : cluster->ranks && cluster->count > 1 ? 1 : cores();
+}
 
 /* This executable; another one where a test says so. The caller frees it. */
 static char *own_program(void) {
@@ -148,9 +152,12 @@ static int conclude(const arguments *a, const sweep_work *work, int signal) {
   uint32_t failures = sweep_database_failures(work->database, FAILURES_SHOWN, &list);
   int status = signal ? 128 + signal : work->error.message[0] || failures ? CLI_FAILED : CLI_DONE;
   if (work->error.message[0]) cli_fail(0, "%s", work->error.message);
-  if (failures) fprintf(stderr, "farfault: %u of %u points have an error (the others are kept):\n%s", failures, all, list.chars);
-  if (failures > FAILURES_SHOWN) fprintf(stderr, "  ... farfault results %s --where \"error is not null\" shows all\n", a->output);
-  if (signal || work->error.message[0]) cli_fail(0, "stopped: %u of %u points are in %s; the same command goes on from there", in, all, a->output);
+  if (failures)
+    fprintf(stderr, "farfault: %u of %u points have an error (the others are kept):\n%s", failures, all, list.chars);
+  if (failures > FAILURES_SHOWN)
+    fprintf(stderr, "  ... farfault results %s --where \"error is not null\" shows all\n", a->output);
+  if (signal || work->error.message[0])
+    cli_fail(0, "stopped: %u of %u points are in %s; the same command goes on from there", in, all, a->output);
   else if (work->there) cli_fail(0, "%u points run, %u were in %s already", work->run, work->there, a->output);
   else cli_fail(0, "%u points in %s", all, a->output);
   free(list.chars);
@@ -159,10 +166,16 @@ static int conclude(const arguments *a, const sweep_work *work, int signal) {
 
 static int run_points(const arguments *a, const sweep_plan *plan, const sweep_cluster *cluster, bool *lost) {
   char *program = own_program();
-  sweep_work work = {.plan = plan, .cluster = cluster, .program = program, .at_once = at_once(a, cluster), .lost = lost, .output = a->output};
+  sweep_work work = {.plan = plan,
+                     .cluster = cluster,
+                     .program = program,
+                     .at_once = at_once(a, cluster),
+                     .lost = lost,
+                     .output = a->output};
   ff_error error;
   int status;
-  if (sweep_database_open(a->output, plan, &work.database, &error)) status = cli_fail(error.status == FF_IO ? CLI_FAILED : CLI_BAD_FILE, "%s", error.message);
+  if (sweep_database_open(a->output, plan, &work.database, &error))
+    status = cli_fail(error.status == FF_IO ? CLI_FAILED : CLI_BAD_FILE, "%s", error.message);
   else {
     int signal = sweep_run(&work);
     status = conclude(a, &work, signal);
@@ -205,7 +218,8 @@ static int sweep_in(const arguments *a, const sweep_cluster *cluster) {
 /* All ranks read the same arguments: one of them says what is wrong with them. */
 static void parse_arguments(const struct argp *argp, int argc, char **argv, arguments *a) {
   const char *rank = getenv("OMPI_COMM_WORLD_RANK");
-  int silent = rank && strcmp(rank, "0") != 0 ? dup(STDERR_FILENO) : -1, null = silent >= 0 ? open("/dev/null", O_WRONLY | O_CLOEXEC) : -1;
+  int silent = rank && strcmp(rank, "0") != 0 ? dup(STDERR_FILENO) : -1,
+      null = silent >= 0 ? open("/dev/null", O_WRONLY | O_CLOEXEC) : -1;
   if (null >= 0) dup2(null, STDERR_FILENO);
   cli_parse_tabular(argp, argc, argv, a, STDOUT_FILENO);
   if (silent < 0) return;
@@ -215,18 +229,23 @@ static void parse_arguments(const struct argp *argp, int argc, char **argv, argu
 }
 
 static int sweep(int argc, char **argv) {
-  static const struct argp argp = {options, parse, "STUDY",
-                                   "Simulates every point of a study - traces x machines x memory managers x parameters - and puts the results into a database "
-                                   "(SQLite). A sweep that was interrupted goes on where it was.\v"
-                                   "Example:\n  farfault record -o saxpy.fft ./saxpy 1000000\n"
-                                   "  printf 'trace: saxpy.fft\\nmachine: [gtx480, h200]\\n' >saxpy.yaml\n"
-                                   "  printf 'memory: [copy, demand, uvm]\\n' >>saxpy.yaml\n"
-                                   "  printf 'gpu-memory: [50%%, 100%%]\\n' >>saxpy.yaml\n"
-                                   "  farfault sweep saxpy.yaml -o saxpy.db\n  farfault results saxpy.db\n\n"
-                                   "On a cluster: mpirun --enable-recovery -n 64 farfault sweep saxpy.yaml\n\n"
-                                   "Exit status: 0 if every point has a result; 1 if some have an error (the others are kept); 2 if a file is of no use; 128 + N if "
-                                   "signal N stopped it.",
-                                   NULL, NULL, NULL};
+  static const struct argp argp = {
+      options,
+      parse,
+      "STUDY",
+      "Simulates every point of a study - traces x machines x memory managers x parameters - and puts the results into a database "
+      "(SQLite). A sweep that was interrupted goes on where it was.\v"
+      "Example:\n  farfault record -o saxpy.fft ./saxpy 1000000\n"
+      "  printf 'trace: saxpy.fft\\nmachine: [gtx480, h200]\\n' >saxpy.yaml\n"
+      "  printf 'memory: [copy, demand, uvm]\\n' >>saxpy.yaml\n"
+      "  printf 'gpu-memory: [50%%, 100%%]\\n' >>saxpy.yaml\n"
+      "  farfault sweep saxpy.yaml -o saxpy.db\n  farfault results saxpy.db\n\n"
+      "On a cluster: mpirun --enable-recovery -n 64 farfault sweep saxpy.yaml\n\n"
+      "Exit status: 0 if every point has a result; 1 if some have an error (the others are kept); 2 if a file is of no use; 128 + N if "
+      "signal N stopped it.",
+      NULL,
+      NULL,
+      NULL};
   arguments a = {.limit = SWEEP_POINTS};
   sweep_cluster cluster;
   parse_arguments(&argp, argc, argv, &a);
@@ -234,7 +253,8 @@ static int sweep(int argc, char **argv) {
   int status = CLI_FAILED;
   if (sweep_cluster_join(&cluster)) {
     char *program = own_program();
-    status = cluster.rank ? sweep_rank_work(&cluster, at_once(&a, &cluster), program, a.output) : sweep_in(&a, &cluster);
+    status =
+        cluster.rank ? sweep_rank_work(&cluster, at_once(&a, &cluster), program, a.output) : sweep_in(&a, &cluster);
     free(program);
   }
   free(a.output);

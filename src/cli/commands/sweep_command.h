@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parts of `farfault sweep`: sweep_command.c (the command), sweep_run.c (points run, here and by other ranks, into the database),
- * sweep_rank.c (a rank that is told what to run). */
+/* The parts of `farfault sweep`: sweep_command.c (the command), sweep_run.c (points run, here and by other ranks, into
+ * the database), sweep_rank.c (a rank that is told what to run). */
 #ifndef FF_CLI_SWEEP_H
 #define FF_CLI_SWEEP_H
 
@@ -10,7 +10,7 @@
 #include "sweep/rank_message.h"
 
 typedef struct sweep_cluster { /* what mpirun made us part of */
-  const sweep_ranks *ranks; /* NULL: one process */
+  const sweep_ranks *ranks;    /* NULL: one process */
   int rank, count;
 } sweep_cluster;
 
@@ -29,13 +29,13 @@ typedef struct sweep_work {
   const sweep_plan *plan;
   sweep_database *database;
   const sweep_cluster *cluster;
-  const char *program;     /* that runs a point: this executable */
-  const char *output;      /* the database's path */
-  uint32_t at_once;        /* points at a time in this process */
-  uint32_t there;          /* points that were finished already: filled */
-  uint32_t run;            /* points that were run now: filled */
-  bool *lost;              /* ranks that are gone: filled, one per rank; NULL without a cluster */
-  ff_error error;          /* the database could not be written: then the sweep stopped */
+  const char *program; /* that runs a point: this executable */
+  const char *output;  /* the database's path */
+  uint32_t at_once;    /* points at a time in this process */
+  uint32_t there;      /* points that were finished already: filled */
+  uint32_t run;        /* points that were run now: filled */
+  bool *lost;          /* ranks that are gone: filled, one per rank; NULL without a cluster */
+  ff_error error;      /* the database could not be written: then the sweep stopped */
 } sweep_work;
 
 /* Runs every point that is not finished. Returns the signal that stopped it, 0: none. */

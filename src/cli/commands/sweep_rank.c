@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A sweep on a cluster: how a process finds the other ranks, what one that is not the first does, and how they part.
  *
- * What always holds: a rank that hears nothing from rank 0 for the time after which it would be lost itself ends; one that was
- * told to stop has no child left when it says so. */
+ * What always holds: a rank that hears nothing from rank 0 for the time after which it would be lost itself ends; one
+ * that was told to stop has no child left when it says so. */
 #define _GNU_SOURCE /* sigtimedwait's siginfo */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -78,13 +78,17 @@ typedef struct working {
   const char *program;
   slots slots;
   double heard, spoke, patience; /* until rank 0 speaks for the first time it may take its time: it reads the study */
-  bool stopping, left, all; /* told to stop; to leave; with all ranks */
+  bool stopping, left, all;      /* told to stop; to leave; with all ranks */
 } working;
 
 static void say_ready(const working *w, uint32_t at_once) {
   char host[64] = "";
   gethostname(host, sizeof host - 1);
-  send(w->cluster, 0, &(sweep_message){.kind = SWEEP_READY, .status = (int32_t)at_once, .texts = {FARFAULT_VERSION, host}, .sizes = {strlen(FARFAULT_VERSION), strlen(host)}});
+  send(w->cluster, 0,
+       &(sweep_message){.kind = SWEEP_READY,
+                        .status = (int32_t)at_once,
+                        .texts = {FARFAULT_VERSION, host},
+                        .sizes = {strlen(FARFAULT_VERSION), strlen(host)}});
 }
 
 /* The command's words; the program is our own. */
@@ -117,8 +121,13 @@ static void hear(working *w, const char *bytes, size_t size) {
 static void report(working *w) {
   slot_end end;
   while (!w->stopping && slots_reap(&w->slots, &end)) {
-    send(w->cluster, 0, &(sweep_message){.kind = SWEEP_DONE, .task = end.task, .status = end.status, .seconds = end.seconds,
-                                         .texts = {end.log, end.output}, .sizes = {strlen(end.log), end.output ? end.output_size : 0}});
+    send(w->cluster, 0,
+         &(sweep_message){.kind = SWEEP_DONE,
+                          .task = end.task,
+                          .status = end.status,
+                          .seconds = end.seconds,
+                          .texts = {end.log, end.output},
+                          .sizes = {strlen(end.log), end.output ? end.output_size : 0}});
     slot_end_free(&end);
   }
   if (slots_now() - w->spoke < 1) return;
@@ -177,9 +186,11 @@ void sweep_cluster_dismiss(const sweep_cluster *cluster, const bool *lost) {
     send(cluster, rank, &(sweep_message){.kind = SWEEP_STOP});
   }
   const struct timespec pause = {.tv_nsec = 2 * 1000 * 1000};
-  for (double begun = slots_now(); waiting && slots_now() - begun < 5; nanosleep(&pause, NULL)) count_leave(cluster, lost, bye, &waiting);
+  for (double begun = slots_now(); waiting && slots_now() - begun < 5; nanosleep(&pause, NULL))
+    count_leave(cluster, lost, bye, &waiting);
   bool all = !waiting && !gone;
-  for (int rank = 1; rank < cluster->count; rank++) send(cluster, rank, &(sweep_message){.kind = SWEEP_END, .status = all});
+  for (int rank = 1; rank < cluster->count; rank++)
+    send(cluster, rank, &(sweep_message){.kind = SWEEP_END, .status = all});
   free(bye);
   cluster->ranks->end(all, all ? 5 : 1);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs the points of a sweep: a child process each, here and at other ranks, and every result into the database as it comes.
+/* Runs the points of a sweep: a child process each, here and at other ranks, and every result into the database as it
+ * comes.
  *
- * What always holds: signals are blocked and taken one by one, so that the database is never left in the midst of something by
- * one of them; no result is written twice; children do not outlive us. */
+ * What always holds: signals are blocked and taken one by one, so that the database is never left in the midst of
+ * something by one of them; no result is written twice; children do not outlive us. */
 #define _GNU_SOURCE /* sigtimedwait's siginfo */
 #include <errno.h>
 #include <math.h>
@@ -20,20 +21,22 @@ enum { ALIVE_EVERY = 1 /* s */ };
 
 typedef struct running {
   sweep_work *work;
-  uint32_t *points;      /* of the tasks: indices into the plan */
+  uint32_t *points; /* of the tasks: indices into the plan */
   work_queue work_queue;
   slots slots;
-  char **hosts;          /* of the ranks, owned; NULL: not known yet */
-  char host[64];         /* ours */
+  char **hosts;  /* of the ranks, owned; NULL: not known yet */
+  char host[64]; /* ours */
   sigset_t watched, old;
-  int stopped;           /* the signal that did */
-  bool failed;           /* the database did */
-  double begun, spoke;   /* to the other ranks */
+  int stopped;         /* the signal that did */
+  bool failed;         /* the database did */
+  double begun, spoke; /* to the other ranks */
   uint32_t ended;
   bool terminal, shown;
 } running;
 
-static const sweep_point *point_of(const running *r, uint32_t task) { return r->work->plan->points.items[r->points[task]]; }
+static const sweep_point *point_of(const running *r, uint32_t task) {
+  return r->work->plan->points.items[r->points[task]];
+}
 
 /* ---- results ---- */
 
@@ -54,16 +57,20 @@ static void put(running *r, uint32_t task, const sweep_outcome *outcome) {
   if (sweep_database_put(r->work->database, point_of(r, task), outcome, &r->work->error)) r->failed = true;
 }
 
-/* A child's end, here or at another rank: its JSON is the truth, if there is one of one simulation that ran to its end. */
+/* A child's end, here or at another rank: its JSON is the truth, if there is one of one simulation that ran to its
+ * end. */
 static void take(running *r, const slot_end *end, uint32_t rank, const char *host) {
   if (!work_queue_done(&r->work_queue, end->task)) return;
   report_run run = {0};
   ff_error error = {0};
   ff_text why = {0};
   sweep_outcome outcome = {.host = host, .rank = rank, .seconds = end->seconds};
-  bool read = !end->status && end->output && !report_json_read("its result", end->output, end->output_size, &run, &error);
-  if (read && run.result_count == 1 && (run.results[0].complete || run.results[0].error[0])) outcome.result = &run.results[0];
-  else if (read) ff_text_add(&why, "farfault sim left a result of %u simulations, or an incomplete one", run.result_count);
+  bool read =
+      !end->status && end->output && !report_json_read("its result", end->output, end->output_size, &run, &error);
+  if (read && run.result_count == 1 && (run.results[0].complete || run.results[0].error[0]))
+    outcome.result = &run.results[0];
+  else if (read)
+    ff_text_add(&why, "farfault sim left a result of %u simulations, or an incomplete one", run.result_count);
   else if (!end->status) ff_text_add(&why, "%.300s", end->output ? error.message : "farfault sim left no result");
   else explain(end, &why);
   outcome.error = why.chars;
@@ -110,7 +117,8 @@ static void start_there(running *r, int rank) {
       free(*word);
     }
     free(argv);
-    send(r, rank, &(sweep_message){.kind = SWEEP_TASK, .task = (uint32_t)task, .texts = {words.chars}, .sizes = {words.length}});
+    send(r, rank,
+         &(sweep_message){.kind = SWEEP_TASK, .task = (uint32_t)task, .texts = {words.chars}, .sizes = {words.length}});
     free(words.chars);
   }
 }
@@ -119,12 +127,14 @@ static void start_there(running *r, int rank) {
 static void welcome(running *r, int from, const sweep_message *m) {
   const char *host = m->texts[1];
   if (strcmp(m->texts[0], FARFAULT_VERSION) != 0) {
-    cli_fail(0, "rank %d on %.60s is farfault %.30s, not %s: it is left out", from, host, m->texts[0], FARFAULT_VERSION);
+    cli_fail(0, "rank %d on %.60s is farfault %.30s, not %s: it is left out", from, host, m->texts[0],
+             FARFAULT_VERSION);
     return;
   }
   free(r->hosts[from]);
   r->hosts[from] = ff_strdup(host);
-  work_queue_join(&r->work_queue, (uint32_t)from, m->status > 0 && m->status < 10000 ? (uint32_t)m->status : 1, slots_now());
+  work_queue_join(&r->work_queue, (uint32_t)from, m->status > 0 && m->status < 10000 ? (uint32_t)m->status : 1,
+                  slots_now());
 }
 
 static void hear(running *r, int from, const char *bytes, size_t size) {
@@ -135,8 +145,12 @@ static void hear(running *r, int from, const char *bytes, size_t size) {
   work_queue_heard(&r->work_queue, (uint32_t)from, slots_now());
   if (m.kind == SWEEP_READY) welcome(r, from, &m);
   if (m.kind != SWEEP_DONE || m.task >= r->work_queue.task_count) return;
-  slot_end end = {.task = m.task, .status = m.status, .seconds = m.seconds, .log = (char *)m.texts[0],
-                  .output = m.sizes[1] ? (char *)m.texts[1] : NULL, .output_size = m.sizes[1]};
+  slot_end end = {.task = m.task,
+                  .status = m.status,
+                  .seconds = m.seconds,
+                  .log = (char *)m.texts[0],
+                  .output = m.sizes[1] ? (char *)m.texts[1] : NULL,
+                  .output_size = m.sizes[1]};
   take(r, &end, (uint32_t)from, r->hosts[from]);
 }
 
@@ -182,7 +196,13 @@ static void show(running *r) {
   fprintf(stderr, "\rfarfault: sweep: %u of %u points", r->work->there + r->work_queue.done, r->work->there + all);
   if (r->ended) {
     double seconds = fmax(1, elapsed * left / r->ended);
-    fprintf(stderr, ", about %.0f %s left", seconds < 90 ? seconds : seconds < 5400 ? seconds / 60 : seconds / 3600, seconds < 90 ? "s" : seconds < 5400 ? "min" : "h");
+    fprintf(stderr, ", about %.0f %s left",
+            seconds < 90     ? seconds
+            : seconds < 5400 ? seconds / 60
+                             : seconds / 3600,
+            seconds < 90     ? "s"
+            : seconds < 5400 ? "min"
+                             : "h");
   }
   fprintf(stderr, "\033[K");
   fflush(stderr);
@@ -192,7 +212,8 @@ static void show(running *r) {
 /* ---- the loop ---- */
 
 static void wait_for_news(running *r) {
-  const struct timespec tick = {.tv_nsec = 250 * 1000 * 1000}, quiet = {.tv_sec = 10}, poll = {.tv_nsec = 3 * 1000 * 1000};
+  const struct timespec tick = {.tv_nsec = 250 * 1000 * 1000}, quiet = {.tv_sec = 10},
+                        poll = {.tv_nsec = 3 * 1000 * 1000};
   siginfo_t info;
   int signal = sigtimedwait(&r->watched, &info, r->work->cluster->ranks ? &poll : r->terminal ? &tick : &quiet);
   if (signal > 0 && signal != SIGCHLD) r->stopped = signal;

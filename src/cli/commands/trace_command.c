@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `farfault trace info|dump|check|cut FILE`: what is in a recorded program, and parts of it.
  *
- * What always holds: a damaged file is shown as far as it is whole, what is lost is said on stderr, and the exit status is
- * CLI_BAD_FILE; `cut` writes a whole trace or none. */
+ * What always holds: a damaged file is shown as far as it is whole, what is lost is said on stderr, and the exit status
+ * is CLI_BAD_FILE; `cut` writes a whole trace or none. */
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -44,7 +44,8 @@ static const struct argp_option options[] = {
     {"json", KEY_JSON, "FILE", 0, "info: write all of it as JSON; -: to stdout instead of the text", 2},
     {0}};
 
-static void parse_range(const char *value, const char *name, uint64_t *first, uint64_t *last, struct argp_state *state) {
+static void parse_range(const char *value, const char *name, uint64_t *first, uint64_t *last,
+                        struct argp_state *state) {
   char *end;
   errno = 0;
   *first = *last = strtoull(value, &end, 10);
@@ -53,7 +54,8 @@ static void parse_range(const char *value, const char *name, uint64_t *first, ui
     good = isdigit((unsigned char)end[1]);
     *last = strtoull(end + 1, &end, 10);
   }
-  if (!good || *end || errno || *last < *first) cli_refuse(state, "--%s: '%s' is not a number or a range (3, 0-9)", name, value);
+  if (!good || *end || errno || *last < *first)
+    cli_refuse(state, "--%s: '%s' is not a number or a range (3, 0-9)", name, value);
 }
 
 static void parse_action(arguments *a, const char *value, struct argp_state *state) {
@@ -89,7 +91,8 @@ static error_t parse(int key, char *value, struct argp_state *state) {
     if (!a->chosen) cli_refuse(state, "what is to be done? info, dump, check or cut");
     if (!a->file || !*a->file) cli_refuse(state, "which trace? (one that `farfault record -o FILE` wrote)");
     if (a->action == CUT && (!a->output || !*a->output)) cli_refuse(state, "cut: -o FILE says where the part is to go");
-    if (a->action != CUT && a->output) cli_refuse(state, "-o is for cut; the output of %s goes to stdout", action_names[a->action]);
+    if (a->action != CUT && a->output)
+      cli_refuse(state, "-o is for cut; the output of %s goes to stdout", action_names[a->action]);
     return 0;
   default: return ARGP_ERR_UNKNOWN;
   }
@@ -99,14 +102,22 @@ static void say(const char *message) { cli_fail(0, "%s", message); }
 
 /* ---- what all kernels and allocations did ---- */
 
-typedef struct kernel_sum { char name[256]; uint64_t launches, blocks, instructions, accesses, stores, lines, instances; } kernel_sum; /* instances: of its offload candidates */
-typedef struct allocation_sum { char name[64]; uint64_t bytes; trace_memory_kind memory; } allocation_sum;
+/* instances: of its offload candidates */
+typedef struct kernel_sum {
+  char name[256];
+  uint64_t launches, blocks, instructions, accesses, stores, lines, instances;
+} kernel_sum;
+typedef struct allocation_sum {
+  char name[64];
+  uint64_t bytes;
+  trace_memory_kind memory;
+} allocation_sum;
 
 typedef struct sums {
   FF_VEC(kernel_sum) kernels; /* by kernel_index */
   FF_VEC(allocation_sum) allocations;
   uint64_t operations[TRACE_OP_END + 1];
-  uint64_t lost; /* frames */
+  uint64_t lost;      /* frames */
   bool warp_known;    /* its records were all there so far */
   bool marked;        /* it is between ENTER and LEAVE, */
   uint32_t mark;      /* of this pc */
@@ -131,8 +142,9 @@ static void sum_operation(sums *s, const trace_op *op) {
 }
 
 static void unmatched(sums *s, const trace_item *item, const char *what) {
-  if (!s->unmatched++) snprintf(s->first_unmatched, sizeof s->first_unmatched, "launch %" PRIu64 " (%s), block %" PRIu64 ", warp %u: %s", item->launch->id,
-                                item->launch->kernel, item->block, item->warp, what);
+  if (!s->unmatched++)
+    snprintf(s->first_unmatched, sizeof s->first_unmatched, "launch %" PRIu64 " (%s), block %" PRIu64 ", warp %u: %s",
+             item->launch->id, item->launch->kernel, item->block, item->warp, what);
 }
 
 /* Each ENTER has its LEAVE, with no other mark, barrier or end between. */
@@ -141,8 +153,10 @@ static void match_marks(sums *s, const trace_item *item) {
   trace_kind kind = trace_word_kind(word);
   if (s->warp_known && kind == TRACE_ENTER && s->marked) unmatched(s, item, "ENTER behind an ENTER");
   if (s->warp_known && kind == TRACE_LEAVE && !s->marked) unmatched(s, item, "LEAVE without an ENTER");
-  if (s->warp_known && kind == TRACE_LEAVE && s->marked && s->mark != trace_mark_pc(word)) unmatched(s, item, "LEAVE of another block than the ENTER before it");
-  if (s->warp_known && (kind == TRACE_BARRIER || kind == TRACE_EXIT) && s->marked) unmatched(s, item, kind == TRACE_EXIT ? "EXIT before the LEAVE" : "BARRIER before the LEAVE");
+  if (s->warp_known && kind == TRACE_LEAVE && s->marked && s->mark != trace_mark_pc(word))
+    unmatched(s, item, "LEAVE of another block than the ENTER before it");
+  if (s->warp_known && (kind == TRACE_BARRIER || kind == TRACE_EXIT) && s->marked)
+    unmatched(s, item, kind == TRACE_EXIT ? "EXIT before the LEAVE" : "BARRIER before the LEAVE");
   if (kind == TRACE_EXIT) s->warp_known = true;
   if (kind == TRACE_ENTER) s->mark = trace_mark_pc(word);
   s->marked = kind == TRACE_ENTER || (s->marked && kind != TRACE_LEAVE && kind != TRACE_EXIT);
@@ -185,15 +199,21 @@ static void sums_free(sums *s) {
 
 /* ---- info ---- */
 
-static double bytes_per_access(const trace_file_info *info) { return info->accesses ? (double)info->bytes / (double)info->accesses : 0; }
+static double bytes_per_access(const trace_file_info *info) {
+  return info->accesses ? (double)info->bytes / (double)info->accesses : 0;
+}
 
 static void info_text(const trace_file_info *info, ff_text *out) {
   char size[32];
-  const char *state = !info->whole ? "no: its recording was cut off" : info->about.complete ? "yes" : "no: the program was ended by a signal";
+  const char *state = !info->whole           ? "no: its recording was cut off"
+                      : info->about.complete ? "yes"
+                                             : "no: the program was ended by a signal";
   ff_text_add(out, "program       %s\n", info->about.command ? info->about.command : "?");
-  ff_text_add(out, "recorded by   farfault %s, on %s\n", info->about.farfault[0] ? info->about.farfault : "?", info->about.machine ? info->about.machine : "?");
+  ff_text_add(out, "recorded by   farfault %s, on %s\n", info->about.farfault[0] ? info->about.farfault : "?",
+              info->about.machine ? info->about.machine : "?");
   ff_text_add(out, "complete      %s\n", state);
-  ff_text_add(out, "size          %s in %" PRIu64 " frames\n", ff_format_bytes(info->bytes, size, sizeof size), info->frame_count);
+  ff_text_add(out, "size          %s in %" PRIu64 " frames\n", ff_format_bytes(info->bytes, size, sizeof size),
+              info->frame_count);
   ff_text_add(out, "operations    %" PRIu64 "\nlaunches      %" PRIu64 "\n", info->operations, info->launches);
   if (info->whole) ff_text_add(out, "blocks        %" PRIu64 "\n", info->blocks);
   ff_text_add(out, "warp accesses %" PRIu64 " (%.2f bytes each)\n", info->accesses, bytes_per_access(info));
@@ -208,7 +228,8 @@ static void kernels_text(const sums *s, ff_text *out) {
   table t;
   table_start(&t, "rrrrrrrl");
   t.spare = (const char *const[]){"instances", "lines each", "stores", "accesses", "blocks", NULL};
-  table_names(&t, (const char *const[]){"launches", "blocks", "instructions", "accesses", "stores", "lines each", "instances", "kernel", NULL});
+  table_names(&t, (const char *const[]){"launches", "blocks", "instructions", "accesses", "stores", "lines each",
+                                        "instances", "kernel", NULL});
   for (size_t i = 0; i < s->kernels.count; i++) {
     const kernel_sum *k = &s->kernels.items[i];
     if (!k->launches) continue;
@@ -237,7 +258,8 @@ static void sums_text(const sums *s, ff_text *out) {
   }
   ff_text_add(out, "\n%10s  operation\n", "count");
   for (int kind = 0; kind < TRACE_OP_END; kind++)
-    if (s->operations[kind]) ff_text_add(out, "%10" PRIu64 "  %s\n", s->operations[kind], operation_kind_name((trace_op_kind)kind));
+    if (s->operations[kind])
+      ff_text_add(out, "%10" PRIu64 "  %s\n", s->operations[kind], operation_kind_name((trace_op_kind)kind));
 }
 
 /* Texts come from a file and may be no UTF-8: jansson refuses those. */
@@ -254,18 +276,24 @@ static void info_json(const trace_file_info *info, const sums *s, ff_text *out) 
   for (size_t i = 0; i < s->kernels.count; i++) {
     const kernel_sum *k = &s->kernels.items[i];
     if (!k->launches) continue;
-    json_array_append_new(kernels, json_pack("{s:o s:I s:I s:I s:I s:I s:I s:I}", "name", text_of(k->name), "launches", (json_int_t)k->launches, "blocks",
-                                             (json_int_t)k->blocks, "warp_instructions", (json_int_t)k->instructions, "accesses", (json_int_t)k->accesses,
-                                             "stores", (json_int_t)k->stores, "lines", (json_int_t)k->lines, "instances", (json_int_t)k->instances));
+    json_array_append_new(kernels, json_pack("{s:o s:I s:I s:I s:I s:I s:I s:I}", "name", text_of(k->name), "launches",
+                                             (json_int_t)k->launches, "blocks", (json_int_t)k->blocks,
+                                             "warp_instructions", (json_int_t)k->instructions, "accesses",
+                                             (json_int_t)k->accesses, "stores", (json_int_t)k->stores, "lines",
+                                             (json_int_t)k->lines, "instances", (json_int_t)k->instances));
   }
   for (size_t i = 0; i < s->allocations.count; i++)
-    json_array_append_new(allocations, json_pack("{s:o s:I s:s}", "name", text_of(s->allocations.items[i].name), "bytes",
-                                                 (json_int_t)s->allocations.items[i].bytes, "memory", memory_names[s->allocations.items[i].memory]));
-  json_t *all = json_pack("{s:o s:o s:o s:b s:b s:b s:o s:I s:I s:I s:I s:I s:I s:o s:o s:o}", "command", text_of(info->about.command), "version", text_of(info->about.farfault),
-                          "machine", text_of(info->about.machine), "whole", info->whole, "complete", info->about.complete, "marks", info->about.marks, "checksum",
-                          info->whole ? json_string(checksum) : json_null(), "bytes", (json_int_t)info->bytes, "frames", (json_int_t)info->frame_count, "operations",
-                          (json_int_t)info->operations, "launches", (json_int_t)info->launches, "blocks", (json_int_t)info->blocks, "accesses",
-                          (json_int_t)info->accesses, "notes", notes, "kernels", kernels, "allocations", allocations);
+    json_array_append_new(allocations, json_pack("{s:o s:I s:s}", "name", text_of(s->allocations.items[i].name),
+                                                 "bytes", (json_int_t)s->allocations.items[i].bytes, "memory",
+                                                 memory_names[s->allocations.items[i].memory]));
+  json_t *all = json_pack("{s:o s:o s:o s:b s:b s:b s:o s:I s:I s:I s:I s:I s:I s:o s:o s:o}", "command",
+                          text_of(info->about.command), "version", text_of(info->about.farfault), "machine",
+                          text_of(info->about.machine), "whole", info->whole, "complete", info->about.complete, "marks",
+                          info->about.marks, "checksum", info->whole ? json_string(checksum) : json_null(), "bytes",
+                          (json_int_t)info->bytes, "frames", (json_int_t)info->frame_count, "operations",
+                          (json_int_t)info->operations, "launches", (json_int_t)info->launches, "blocks",
+                          (json_int_t)info->blocks, "accesses", (json_int_t)info->accesses, "notes", notes, "kernels",
+                          kernels, "allocations", allocations);
   char *text = json_dumps(all, JSON_INDENT(1));
   ff_text_add(out, "%s\n", text ? text : "{}");
   free(text);
@@ -308,32 +336,49 @@ static void dump_operation(const trace_op *op, ff_text *out) {
   ff_text_add(out, "%" PRIu64 "\t%s", op->sequence, operation_kind_name(op->kind));
   switch (op->kind) {
   case TRACE_OP_ALLOC:
-    ff_text_add(out, "\t%s %#" PRIx64 " %" PRIu64 " bytes: %s", memory_names[op->alloc.memory], op->alloc.address, op->alloc.bytes, op->alloc.name);
+    ff_text_add(out, "\t%s %#" PRIx64 " %" PRIu64 " bytes: %s", memory_names[op->alloc.memory], op->alloc.address,
+                op->alloc.bytes, op->alloc.name);
     break;
   case TRACE_OP_FREE: ff_text_add(out, "\t%#" PRIx64, op->free.address); break;
-  case TRACE_OP_RESERVE: ff_text_add(out, "\t%#" PRIx64 " %" PRIu64 " bytes: %s", op->alloc.address, op->alloc.bytes, op->alloc.name); break;
-  case TRACE_OP_CREATE: ff_text_add(out, "\tmemory %u, %" PRIu64 " bytes: %s", op->alloc.id, op->alloc.bytes, op->alloc.name); break;
+  case TRACE_OP_RESERVE:
+    ff_text_add(out, "\t%#" PRIx64 " %" PRIu64 " bytes: %s", op->alloc.address, op->alloc.bytes, op->alloc.name);
+    break;
+  case TRACE_OP_CREATE:
+    ff_text_add(out, "\tmemory %u, %" PRIu64 " bytes: %s", op->alloc.id, op->alloc.bytes, op->alloc.name);
+    break;
   case TRACE_OP_RELEASE: ff_text_add(out, "\tmemory %u", op->free.id); break;
   case TRACE_OP_MAP:
-    ff_text_add(out, "\t%#" PRIx64 " %" PRIu64 " bytes -> memory %u + %" PRIu64, op->map.address, op->map.bytes, op->map.memory, op->map.offset);
+    ff_text_add(out, "\t%#" PRIx64 " %" PRIu64 " bytes -> memory %u + %" PRIu64, op->map.address, op->map.bytes,
+                op->map.memory, op->map.offset);
     break;
-  case TRACE_OP_UNMAP: case TRACE_OP_SET_ACCESS: case TRACE_OP_UNRESERVE:
-    ff_text_add(out, "\t%#" PRIx64 " %" PRIu64 " bytes", op->map.address, op->map.bytes);
-    break;
+  case TRACE_OP_UNMAP:
+  case TRACE_OP_SET_ACCESS:
+  case TRACE_OP_UNRESERVE: ff_text_add(out, "\t%#" PRIx64 " %" PRIu64 " bytes", op->map.address, op->map.bytes); break;
   case TRACE_OP_COPY:
-    ff_text_add(out, "\t%s %#" PRIx64 " -> %#" PRIx64 " %" PRIu64 " bytes x %" PRIu64 "%s", directions[op->copy.direction], op->copy.from, op->copy.to, op->copy.width,
-                op->copy.height, op->copy.pinned ? " pinned" : "");
+    ff_text_add(out, "\t%s %#" PRIx64 " -> %#" PRIx64 " %" PRIu64 " bytes x %" PRIu64 "%s",
+                directions[op->copy.direction], op->copy.from, op->copy.to, op->copy.width, op->copy.height,
+                op->copy.pinned ? " pinned" : "");
     break;
-  case TRACE_OP_SET: ff_text_add(out, "\t%#" PRIx64 " %" PRIu64 " bytes x %" PRIu64, op->set.to, op->set.width, op->set.height); break;
+  case TRACE_OP_SET:
+    ff_text_add(out, "\t%#" PRIx64 " %" PRIu64 " bytes x %" PRIu64, op->set.to, op->set.width, op->set.height);
+    break;
   case TRACE_OP_LAUNCH:
-    ff_text_add(out, "\t%" PRIu64 ": %s <<<%ux%ux%u, %ux%ux%u, %u>>>", op->launch->id, op->launch->kernel, op->launch->grid[0], op->launch->grid[1], op->launch->grid[2],
-                op->launch->block[0], op->launch->block[1], op->launch->block[2], op->launch->shared_bytes);
+    ff_text_add(out, "\t%" PRIu64 ": %s <<<%ux%ux%u, %ux%ux%u, %u>>>", op->launch->id, op->launch->kernel,
+                op->launch->grid[0], op->launch->grid[1], op->launch->grid[2], op->launch->block[0],
+                op->launch->block[1], op->launch->block[2], op->launch->shared_bytes);
     break;
-  case TRACE_OP_EVENT_RECORD: case TRACE_OP_STREAM_WAIT: case TRACE_OP_SYNC_EVENT: ff_text_add(out, "\tevent %u", op->event.event); break;
+  case TRACE_OP_EVENT_RECORD:
+  case TRACE_OP_STREAM_WAIT:
+  case TRACE_OP_SYNC_EVENT: ff_text_add(out, "\tevent %u", op->event.event); break;
   case TRACE_OP_STREAM_SMS: dump_sms(&op->sms, out); break;
-  case TRACE_OP_HOST_TOUCH: ff_text_add(out, "\t%s %#" PRIx64 " %" PRIu64 " bytes", op->touch.write ? "write" : "read", op->touch.address, op->touch.bytes); break;
-  case TRACE_OP_ADVISE: case TRACE_OP_PREFETCH:
-    ff_text_add(out, "\t%#" PRIx64 " %" PRIu64 " bytes, advice %d, device %d", op->hint.address, op->hint.bytes, op->hint.advice, op->hint.device);
+  case TRACE_OP_HOST_TOUCH:
+    ff_text_add(out, "\t%s %#" PRIx64 " %" PRIu64 " bytes", op->touch.write ? "write" : "read", op->touch.address,
+                op->touch.bytes);
+    break;
+  case TRACE_OP_ADVISE:
+  case TRACE_OP_PREFETCH:
+    ff_text_add(out, "\t%#" PRIx64 " %" PRIu64 " bytes, advice %d, device %d", op->hint.address, op->hint.bytes,
+                op->hint.advice, op->hint.device);
     break;
   case TRACE_OP_MODULE: ff_text_add(out, "\t%u: %" PRIu64 " bytes of PTX", op->module.id, op->module.bytes); break;
   default: break;
@@ -344,9 +389,11 @@ static void dump_operation(const trace_op *op, ff_text *out) {
 
 static void dump_access(const uint64_t *words, ff_text *out) {
   static const char *const operations[] = {"load", "store", "atomic", "prefetch"};
-  ff_text_add(out, "%s pc %u, %u bytes, mask %08" PRIx64, operations[trace_access_operation(words[0])], trace_access_pc(words[0]), trace_access_bytes(words[0]), words[1]);
+  ff_text_add(out, "%s pc %u, %u bytes, mask %08" PRIx64, operations[trace_access_operation(words[0])],
+              trace_access_pc(words[0]), trace_access_bytes(words[0]), words[1]);
   for (uint32_t i = 0; i < trace_access_lines(words[0]); i++)
-    ff_text_add(out, " %#" PRIx64 "/%u/%x", trace_line_address(words[2 + i]), trace_line_lanes(words[2 + i]), trace_line_sectors(words[2 + i]));
+    ff_text_add(out, " %#" PRIx64 "/%u/%x", trace_line_address(words[2 + i]), trace_line_lanes(words[2 + i]),
+                trace_line_sectors(words[2 + i]));
 }
 
 static void dump_record(const trace_item *item, ff_text *out) {
@@ -354,12 +401,14 @@ static void dump_record(const trace_item *item, ff_text *out) {
   ff_text_add(out, "\t%" PRIu64 ".%u\t", item->block, item->warp);
   switch (trace_word_kind(word)) {
   case TRACE_ISSUE:
-    ff_text_add(out, "instructions %u, memory %u, sfu %u, fp64 %u", trace_issue_count(word), trace_issue_memory(word), trace_issue_sfu(word), trace_issue_fp64(word));
+    ff_text_add(out, "instructions %u, memory %u, sfu %u, fp64 %u", trace_issue_count(word), trace_issue_memory(word),
+                trace_issue_sfu(word), trace_issue_fp64(word));
     break;
   case TRACE_ACCESS: dump_access(item->record, out); break;
   case TRACE_WAIT: ff_text_add(out, "wait %u", trace_wait_k(word)); break;
   case TRACE_BARRIER:
-    ff_text_add(out, "barrier %u, %u expected%s", trace_barrier_id(word), trace_barrier_expected(word), trace_barrier_arrive_only(word) ? ", arrives" : "");
+    ff_text_add(out, "barrier %u, %u expected%s", trace_barrier_id(word), trace_barrier_expected(word),
+                trace_barrier_arrive_only(word) ? ", arrives" : "");
     break;
   case TRACE_ENTER:
     ff_text_add(out, "enter pc %u", trace_mark_pc(word));
@@ -372,13 +421,15 @@ static void dump_record(const trace_item *item, ff_text *out) {
 }
 
 static bool wanted(const trace_selection *s, const trace_launch *launch) {
-  return launch->id >= s->first_launch && launch->id <= s->last_launch && (!s->kernel || strstr(launch->kernel, s->kernel));
+  return launch->id >= s->first_launch && launch->id <= s->last_launch &&
+         (!s->kernel || strstr(launch->kernel, s->kernel));
 }
 
 enum { PRINT_BYTES = 1 << 16 };
 
 static int dump(const arguments *a, trace_file *file) {
-  bool chosen = a->selection.kernel || a->selection.first_launch || a->selection.last_launch != UINT64_MAX, damaged = false;
+  bool chosen = a->selection.kernel || a->selection.first_launch || a->selection.last_launch != UINT64_MAX,
+       damaged = false;
   ff_text out = {0};
   trace_item item = {0};
   ff_error error;
@@ -391,9 +442,10 @@ static int dump(const arguments *a, trace_file *file) {
       continue;
     }
     bool launch = item.kind == TRACE_ITEM_OPERATION && item.op->kind == TRACE_OP_LAUNCH;
-    if (item.kind == TRACE_ITEM_OPERATION && (launch ? wanted(&a->selection, item.op->launch) : !chosen)) dump_operation(item.op, &out);
-    if (item.kind == TRACE_ITEM_RECORD && a->records && wanted(&a->selection, item.launch) && item.block >= a->selection.first_block &&
-        item.block <= a->selection.last_block)
+    if (item.kind == TRACE_ITEM_OPERATION && (launch ? wanted(&a->selection, item.op->launch) : !chosen))
+      dump_operation(item.op, &out);
+    if (item.kind == TRACE_ITEM_RECORD && a->records && wanted(&a->selection, item.launch) &&
+        item.block >= a->selection.first_block && item.block <= a->selection.last_block)
       dump_record(&item, &out);
     if (out.length < PRINT_BYTES && item.kind != TRACE_ITEM_END) continue;
     status = cli_print(&out);
@@ -410,13 +462,22 @@ static int check(const arguments *a, trace_file *file) {
   sums s = {0};
   sum_all(file, &s);
   ff_text out = {0};
-  if (!about->whole) cli_fail(0, "%s: the recording was cut off: it has %" PRIu64 " operations, %" PRIu64 " launches (farfault trace cut --repair makes a whole trace of them)", a->file,
-                              about->operations, about->launches);
-  if (s.unmatched) cli_fail(0, "%s: %" PRIu64 " marks of offload candidates do not match; the first: %s", a->file, s.unmatched, s.first_unmatched);
+  if (!about->whole)
+    cli_fail(0,
+             "%s: the recording was cut off: it has %" PRIu64 " operations, %" PRIu64
+             " launches (farfault trace cut --repair makes a whole trace of them)",
+             a->file, about->operations, about->launches);
+  if (s.unmatched)
+    cli_fail(0, "%s: %" PRIu64 " marks of offload candidates do not match; the first: %s", a->file, s.unmatched,
+             s.first_unmatched);
   bool good = about->whole && !s.lost && !s.unmatched;
-  if (good) ff_text_add(&out, "%s: good: %" PRIu64 " frames, %" PRIu64 " operations, %" PRIu64 " warp accesses, checksum %016" PRIx64 "\n", a->file, about->frame_count,
-                        about->operations, about->accesses, about->checksum);
-  else if (s.lost) cli_fail(0, "%s: %" PRIu64 " of %" PRIu64 " frames are damaged", a->file, s.lost, about->frame_count);
+  if (good)
+    ff_text_add(&out,
+                "%s: good: %" PRIu64 " frames, %" PRIu64 " operations, %" PRIu64 " warp accesses, checksum %016" PRIx64
+                "\n",
+                a->file, about->frame_count, about->operations, about->accesses, about->checksum);
+  else if (s.lost)
+    cli_fail(0, "%s: %" PRIu64 " of %" PRIu64 " frames are damaged", a->file, s.lost, about->frame_count);
   int status = cli_print(&out);
   sums_free(&s);
   free(out.chars);
@@ -429,9 +490,12 @@ static int cut(const arguments *a, trace_file *file) {
   ff_error error;
   trace_copied copied;
   ff_status failed = trace_file_copy(file, a->output, &a->selection, say, &copied, &error);
-  if (failed) return cli_fail(failed == FF_PARSE ? CLI_BAD_FILE : CLI_FAILED, "%s%s", error.message, failed == FF_PARSE ? " (--repair goes on behind it)" : "");
+  if (failed)
+    return cli_fail(failed == FF_PARSE ? CLI_BAD_FILE : CLI_FAILED, "%s%s", error.message,
+                    failed == FF_PARSE ? " (--repair goes on behind it)" : "");
   ff_text out = {0};
-  ff_text_add(&out, "%s: %" PRIu64 " operations, %" PRIu64 " launches, %" PRIu64 " warp accesses", a->output, copied.operations, copied.launches, copied.accesses);
+  ff_text_add(&out, "%s: %" PRIu64 " operations, %" PRIu64 " launches, %" PRIu64 " warp accesses", a->output,
+              copied.operations, copied.launches, copied.accesses);
   if (copied.lost_frames) ff_text_add(&out, "; %" PRIu64 " damaged frames are left out", copied.lost_frames);
   ff_text_add(&out, "\n");
   char *target = ff_output_target(a->output);
@@ -445,7 +509,9 @@ static int cut(const arguments *a, trace_file *file) {
 
 static int trace_command(int argc, char **argv) {
   static const struct argp argp = {
-      options, parse, "info|dump|check|cut TRACE",
+      options,
+      parse,
+      "info|dump|check|cut TRACE",
       "Looks into recorded programs: `info` says what a trace is of, `dump` lists its operations (with --records every warp's accesses), `check` "
       "reads all of it and says what is damaged, `cut` writes a part of it as a trace of its own.\v"
       "Example:\n  farfault trace info -v app.fft\n  farfault trace dump --records --launch 0 --block 3 app.fft\n"
@@ -453,7 +519,9 @@ static int trace_command(int argc, char **argv) {
       "  farfault trace cut --repair -o whole.fft damaged.fft\n\n"
       "A dumped access is: instruction, bytes per lane, mask of active lanes, then for each line of 128 bytes its address / lanes / sectors. "
       "Exit status: 2 if the file is damaged or its recording was cut off.",
-      NULL, NULL, NULL};
+      NULL,
+      NULL,
+      NULL};
   arguments a = {.selection = {.last_launch = UINT64_MAX, .last_block = UINT64_MAX}};
   cli_old_flag("--json", &argc, &argv);
   cli_parse_tabular(&argp, argc, argv, &a, STDOUT_FILENO);

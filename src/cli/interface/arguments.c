@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How every command parses its arguments: what all options have in common, --help, and old spellings.
  *
- * What always holds: an option has one meaning, one kind of value and one letter in all commands (tests/programs/options.sh). Where one had
- * another once, the old spelling still works, says on stderr what it is now, and is in no help text. */
+ * What always holds: an option has one meaning, one kind of value and one letter in all commands
+ * (tests/programs/options.sh). Where one had another once, the old spelling still works, says on stderr what it is now,
+ * and is in no help text. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +28,8 @@ static const struct argp_option common_options[] = {{"help", '?', NULL, 0, "prin
 void cli_print_version(void) {
   char compiler[PATH_MAX], real[PATH_MAX];
   puts("farfault " FARFAULT_VERSION);
-  if (compile_find(compiler, sizeof compiler)) printf("native code of kernels: by %s\n", realpath(compiler, real) ? real : compiler);
+  if (compile_find(compiler, sizeof compiler))
+    printf("native code of kernels: by %s\n", realpath(compiler, real) ? real : compiler);
   else puts("native code of kernels: none, there is no farfault-compile; they are interpreted");
 }
 
@@ -45,7 +47,8 @@ static void show_help(const struct argp_state *state, void (*write)(const cli_de
 
 static error_t parse_common(int key, char *value, struct argp_state *state) {
   switch (key) {
-  case '?': case 'h': show_help(state, cli_help_write); return 0;
+  case '?':
+  case 'h': show_help(state, cli_help_write); return 0;
   case KEY_USAGE: show_help(state, cli_usage_write); return 0;
   case 'V': cli_print_version(); exit(CLI_DONE);
   default: return ARGP_ERR_UNKNOWN;
@@ -56,11 +59,14 @@ static const struct argp common_argp = {common_options, parse_common, NULL, NULL
 
 /* ---- tables ---- */
 
-/* How wide tables may be that go to this descriptor: the terminal's columns; 0, any width: it is none, or does not say. */
+/* How wide tables may be that go to this descriptor: the terminal's columns; 0, any width: it is none, or does not
+ * say. */
 static size_t terminal_width(int descriptor) {
   struct winsize size;
   const char *columns = getenv("COLUMNS");
-  unsigned long said = columns && strspn(columns, "0123456789") == strlen(columns) && strlen(columns) < 8 ? strtoul(columns, NULL, 10) : 0;
+  unsigned long said = columns && strspn(columns, "0123456789") == strlen(columns) && strlen(columns) < 8
+                           ? strtoul(columns, NULL, 10)
+                           : 0;
   if (!isatty(descriptor)) return 0;
   if (said) return said;
   return ioctl(descriptor, TIOCGWINSZ, &size) ? 0 : size.ws_col;
@@ -68,7 +74,8 @@ static size_t terminal_width(int descriptor) {
 
 static const struct argp_option wide_options[] = {
     {NULL, 0, NULL, 0, "Tables:", 9},
-    {"wide", KEY_WIDE, NULL, 0, "show all columns (default: on a terminal those that fit its width; what is left out is said)", 9},
+    {"wide", KEY_WIDE, NULL, 0,
+     "show all columns (default: on a terminal those that fit its width; what is left out is said)", 9},
     {0}};
 
 static error_t parse_wide(int key, char *value, struct argp_state *state) {
@@ -166,7 +173,8 @@ error_t cli_take_file(int key, const char *value, const char **file, unsigned wa
 
 const char *cli_output(const char *value, const char *option, bool dash, struct argp_state *state) {
   if (!*value) cli_refuse(state, "%s: the file's name is empty", option);
-  if (!dash && !strcmp(value, "-")) cli_refuse(state, "%s -: write /dev/stdout (or ./- for a file of that name)", option);
+  if (!dash && !strcmp(value, "-"))
+    cli_refuse(state, "%s -: write /dev/stdout (or ./- for a file of that name)", option);
   return value;
 }
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `farfault completion bash|zsh|fish`: a script that completes farfault's commands, options and names in that shell.
  *
- *   the commands' tables (describe.h) -> tables in the shell's language -> put where completion.bash (.zsh, .fish) says @tables@
+ *   the commands' tables (describe.h) -> tables in the shell's language -> put where completion.bash (.zsh, .fish) says
+ *   @tables@
  *
- * What always holds: every command, option and name comes from where farfault itself has it. Machines are files, which the scripts ask for
- * when they complete (`farfault list machines`). */
+ * What always holds: every command, option and name comes from where farfault itself has it. Machines are files, which
+ * the scripts ask for when they complete (`farfault list machines`). */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +20,9 @@ extern const char completion_bash[], completion_zsh[], completion_fish[]; /* the
 
 /* ---- names ---- */
 
-typedef struct names { FF_VEC(const char *) list; } names;
+typedef struct names {
+  FF_VEC(const char *) list;
+} names;
 
 static names manager_names(void) {
   names n = {0};
@@ -69,8 +72,11 @@ static names setting_names(void) {
   return n;
 }
 
-static const struct { const char *name; names (*list)(void); } lists[] = {{"managers", manager_names}, {"policies", policy_names}, {"papers", paper_names},
-                                                                           {"commands", command_names}, {"values", value_names},   {"settings", setting_names}};
+static const struct {
+  const char *name;
+  names (*list)(void);
+} lists[] = {{"managers", manager_names}, {"policies", policy_names}, {"papers", paper_names},
+             {"commands", command_names}, {"values", value_names},    {"settings", setting_names}};
 enum { LISTS = sizeof lists / sizeof lists[0] };
 
 static void add_lists(ff_text *out, const char *start, const char *open, const char *close) {
@@ -83,10 +89,13 @@ static void add_lists(ff_text *out, const char *start, const char *open, const c
   }
 }
 
-/* The first clause of a help text, for a line beside the option. Inside '...': "'" goes as `quote`; zsh's "[" and "]" with a backslash. */
+/* The first clause of a help text, for a line beside the option. Inside '...': "'" goes as `quote`; zsh's "[" and "]"
+ * with a backslash. */
 static void add_summary(ff_text *out, const char *help, const char *quote, bool brackets) {
   size_t end = 0;
-  while (help[end] && help[end] != ';' && !(help[end] == ':' && help[end + 1] == ' ' && end > 20) && strncmp(help + end, " (", 2) && strncmp(help + end, ". ", 2)) end++;
+  while (help[end] && help[end] != ';' && !(help[end] == ':' && help[end + 1] == ' ' && end > 20) &&
+         strncmp(help + end, " (", 2) && strncmp(help + end, ". ", 2))
+    end++;
   for (size_t i = 0; i < end; i++) {
     char c = help[i];
     if (c == '\'') ff_text_add(out, "%s", quote);
@@ -136,7 +145,9 @@ static void add_bash_command(const cli_description *d, ff_text *out) {
 
 /* What stands behind "MANAGER+NAME=". */
 static void add_bash_parts(ff_text *out) {
-  static const struct { const char *name, *value; } parts[] = {
+  static const struct {
+    const char *name, *value;
+  } parts[] = {
 #define X(id, name, variable, pages, value, help) {name, value},
 #include "machine/spec/choices.def"
 #undef X
@@ -247,7 +258,8 @@ static void add_fish_command(const cli_description *d, ff_text *out) {
   int count = cli_arguments(&form, arguments);
   for (int i = 0; i < count; i++) {
     bool program = arguments[i].length == 9 && !strncmp(arguments[i].word, "ARGUMENTS", 9);
-    ff_text_add(out, "complete -c farfault -n '__farfault_at %s %d%s", d->command->name, i + 1, program || arguments[i].repeated ? "+" : "");
+    ff_text_add(out, "complete -c farfault -n '__farfault_at %s %d%s", d->command->name, i + 1,
+                program || arguments[i].repeated ? "+" : "");
     for (size_t j = 0; j < d->options.count; j++) {
       const cli_option *o = &d->options.items[j];
       if (o->value && !o->optional && o->letter) ff_text_add(out, " -%c", o->letter);
@@ -262,8 +274,9 @@ static void add_fish_command(const cli_description *d, ff_text *out) {
 
 static void begin_fish(ff_text *out) {
   add_lists(out, "set -g __farfault_", " ", "");
-  ff_text_add(out, "complete -c farfault -f\n"
-                   "complete -c farfault -n 'test (count (commandline -opc)) -eq 1' -a help -d 'the help of a command'\n");
+  ff_text_add(out,
+              "complete -c farfault -f\n"
+              "complete -c farfault -n 'test (count (commandline -opc)) -eq 1' -a help -d 'the help of a command'\n");
 }
 
 /* ---- the command ---- */
@@ -313,16 +326,22 @@ static error_t parse(int key, char *value, struct argp_state *state) {
 }
 
 static int completion(int argc, char **argv) {
-  static const struct argp argp = {NULL, parse, "bash|zsh|fish",
-                                   "Prints a script that completes farfault's commands, options, names of managers, machines, policies and papers, and files "
-                                   "in a shell. An installation has it where the shells look for it.\v"
-                                   "Example:\n  source <(farfault completion bash)\n"
-                                   "  farfault completion zsh > ~/.zfunc/_farfault\n"
-                                   "  farfault completion fish > ~/.config/fish/completions/farfault.fish",
-                                   NULL, NULL, NULL};
+  static const struct argp argp = {
+      NULL,
+      parse,
+      "bash|zsh|fish",
+      "Prints a script that completes farfault's commands, options, names of managers, machines, policies and papers, and files "
+      "in a shell. An installation has it where the shells look for it.\v"
+      "Example:\n  source <(farfault completion bash)\n"
+      "  farfault completion zsh > ~/.zfunc/_farfault\n"
+      "  farfault completion fish > ~/.config/fish/completions/farfault.fish",
+      NULL,
+      NULL,
+      NULL};
   const shell *chosen = NULL;
   cli_parse(&argp, argc, argv, &chosen);
   return print_script(chosen);
 }
 
-const cli_command cli_completion = {"completion", "print a script that completes farfault's command line in a shell", completion};
+const cli_command cli_completion = {"completion", "print a script that completes farfault's command line in a shell",
+                                    completion};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads a command's argp tables (describe.h).
  *
- * cli_describe calls the command; cli_parse, with which every command begins, sees that it is only asked, and jumps back here with the
- * tables. What a command allocated before that is lost to it, so it should be nothing. */
+ * cli_describe calls the command; cli_parse, with which every command begins, sees that it is only asked, and jumps
+ * back here with the tables. What a command allocated before that is lost to it, so it should be nothing. */
 #include "cli/interface/describe.h"
 
 #include <setjmp.h>
@@ -10,7 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct { cli_description *into; jmp_buf back; } asked;
+static struct {
+  cli_description *into;
+  jmp_buf back;
+} asked;
 
 bool cli_describing(void) { return asked.into != NULL; }
 
@@ -22,8 +25,8 @@ const cli_command *cli_command_find(const char *name) {
 
 /* ---- from argp's tables ---- */
 
-/* argp.h: an entry without name and key is a title, and begins a new group unless it says which; other entries without a group are in
- * that of the entry before. */
+/* argp.h: an entry without name and key is a title, and begins a new group unless it says which; other entries without
+ * a group are in that of the entry before. */
 static void take_options(const struct argp_option *options, cli_description *d) {
   int group = 0;
   for (const struct argp_option *o = options; o && (o->name || o->key || o->doc); o++) {
@@ -97,9 +100,11 @@ static void list_options(const cli_description *d, const char *action, bool hidd
   size_t count = hidden ? d->hidden_options.count : d->options.count;
   for (size_t i = 0; i < count; i++) {
     const cli_option *o = hidden ? &d->hidden_options.items[i] : &d->options.items[i];
-    ff_text_add(out, "%s%s%s\t%s\t", d->command->name, action ? " " : "", action ? action : "", hidden ? "hidden" : "shown");
+    ff_text_add(out, "%s%s%s\t%s\t", d->command->name, action ? " " : "", action ? action : "",
+                hidden ? "hidden" : "shown");
     if (o->letter) ff_text_add(out, "%c", o->letter);
-    ff_text_add(out, "\t%s\t%s%s\t%s\n", o->name ? o->name : "", o->optional ? "=" : "", o->value ? o->value : "", o->help);
+    ff_text_add(out, "\t%s\t%s%s\t%s\n", o->name ? o->name : "", o->optional ? "=" : "", o->value ? o->value : "",
+                o->help);
   }
 }
 

@@ -14,7 +14,10 @@
 
 enum { LOOKED_AT = 8192 };
 
-typedef struct kind { file_kind id; const char *name, *what, *by, *use; } kind;
+typedef struct kind {
+  file_kind id;
+  const char *name, *what, *by, *use;
+} kind;
 
 static const kind kinds[] = {
 #define X(id, bit, name, what, by, use) {KIND_##id, name, what, by, use},
@@ -31,7 +34,9 @@ static bool starts(const char *text, const char *start) { return !strncmp(text, 
 static const char *skip_comments(const char *text) {
   for (;;) {
     text += strspn(text, " \t\r\n");
-    const char *end = starts(text, "//") || *text == '#' ? strchr(text, '\n') : starts(text, "/*") ? strstr(text, "*/") : NULL;
+    const char *end = starts(text, "//") || *text == '#' ? strchr(text, '\n')
+                      : starts(text, "/*")               ? strstr(text, "*/")
+                                                         : NULL;
     if (!end) return text;
     text = end + (*end == '\n' ? 1 : 2);
   }
@@ -52,7 +57,9 @@ static file_kind kind_of_text(const char *text) {
   if (*first == '<' && strcasestr(first, "<!doctype html") == first) return KIND_PAGE;
   if (*first == '{') return KIND_UNKNOWN;
   if (has_line(first, "device:") && strstr(first, "{value:")) return KIND_MACHINE;
-  if (has_line(first, "trace:") && (has_line(first, "memory:") || has_line(first, "machine:") || has_line(first, "grids:"))) return KIND_STUDY;
+  if (has_line(first, "trace:") &&
+      (has_line(first, "memory:") || has_line(first, "machine:") || has_line(first, "grids:")))
+    return KIND_STUDY;
   if (has_line(first, "kernel-") && strstr(first, ".trace")) return KIND_ACCELSIM;
   return KIND_UNKNOWN;
 }
@@ -109,7 +116,8 @@ ff_status kind_check(const char *path, unsigned wanted, ff_error *error) {
   const char *name = kind_name(wanted, by);
   for (int i = 0; i < KINDS; i++)
     if (kinds[i].id == found) {
-      ff_text_add(&text, "is %s%s%s: ", kinds[i].what, strcmp(name, "file") ? ", no " : "", strcmp(name, "file") ? name : "");
+      ff_text_add(&text, "is %s%s%s: ", kinds[i].what, strcmp(name, "file") ? ", no " : "",
+                  strcmp(name, "file") ? name : "");
       add_use(&text, kinds[i].use, path);
     }
   ff_fail(error, FF_PARSE, "%s: %s", path, text.chars);

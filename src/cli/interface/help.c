@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The texts of --help and --usage, made of a command's tables (describe.h).
  *
- * What always holds: no line is longer than HELP_WIDTH characters but for a word that is; an option's help begins in HELP_COLUMN; options stand
- * in the order of their tables. Lines of examples stay as they are, or go on behind a backslash, so that a shell takes them as they stand. */
+ * What always holds: no line is longer than HELP_WIDTH characters but for a word that is; an option's help begins in
+ * HELP_COLUMN; options stand in the order of their tables. Lines of examples stay as they are, or go on behind a
+ * backslash, so that a shell takes them as they stand. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,10 +15,10 @@ enum { HELP_WIDTH = 79, HELP_COLUMN = 29, LONG_OPTION_COLUMN = 6, EXAMPLE_INDENT
 /* A line that is being filled. */
 typedef struct writer {
   ff_text *out;
-  size_t indent;       /* of the lines that follow */
-  size_t column;       /* characters on the line so far */
-  const char *go_on;   /* what ends a line that goes on: "" or " \" */
-  size_t width;        /* of a line */
+  size_t indent;     /* of the lines that follow */
+  size_t column;     /* characters on the line so far */
+  const char *go_on; /* what ends a line that goes on: "" or " \" */
+  size_t width;      /* of a line */
 } writer;
 
 static size_t characters(const char *text, size_t length) {
@@ -82,7 +83,8 @@ void cli_example_write(const char *line, size_t length, size_t width, ff_text *o
 
 /* "  term   what it is", which goes on below itself. */
 static void add_term(writer *w, const char *line, size_t length) {
-  size_t indent = strspn(line, " "), term = word_length(line + indent, length - indent, false), start = indent + term + strspn(line + indent + term, " ");
+  size_t indent = strspn(line, " "), term = word_length(line + indent, length - indent, false),
+         start = indent + term + strspn(line + indent + term, " ");
   if (start > length) start = length;
   ff_text_add_bytes(w->out, line, start);
   w->indent = w->column = characters(line, start);
@@ -114,7 +116,8 @@ static void add_option(ff_text *out, const cli_option *o) {
   if (o->letter) ff_text_add(&name, "  -%c%s", o->letter, o->name ? ", " : "");
   while (o->name && name.length < LONG_OPTION_COLUMN) ff_text_add(&name, " ");
   if (o->name) ff_text_add(&name, "--%s", o->name);
-  if (o->value) ff_text_add(&name, "%s%s%s%s", o->optional ? "[" : "", o->name ? "=" : " ", o->value, o->optional ? "]" : "");
+  if (o->value)
+    ff_text_add(&name, "%s%s%s%s", o->optional ? "[" : "", o->name ? "=" : " ", o->value, o->optional ? "]" : "");
   ff_text_add(out, "%s", name.chars);
   w.column = name.length;
   free(name.chars);
@@ -171,7 +174,9 @@ void cli_usage_write(const cli_description *d, const char *name, ff_text *out) {
     char word[160], *at = word, *end = word + sizeof word;
     at += snprintf(at, (size_t)(end - at), "[%s%.*s", o->letter ? "-" : "", o->letter != 0, &o->letter);
     if (o->name) at += snprintf(at, (size_t)(end - at), "%s--%s", o->letter ? "|" : "", o->name);
-    if (o->value) at += snprintf(at, (size_t)(end - at), "%s%s%s%s", o->optional ? "[" : "", o->name ? "=" : " ", o->value, o->optional ? "]" : "");
+    if (o->value)
+      at += snprintf(at, (size_t)(end - at), "%s%s%s%s", o->optional ? "[" : "", o->name ? "=" : " ", o->value,
+                     o->optional ? "]" : "");
     snprintf(at, (size_t)(end - at), "]");
     add_word(&w, word, strlen(word));
   }

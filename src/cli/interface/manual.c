@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Manual pages in man(7), one of the program and one per command, from the same tables and texts as --help (describe.h).
+/* Manual pages in man(7), one of the program and one per command, from the same tables and texts as --help
+ * (describe.h).
  *
- * A help text's part behind the options becomes sections: indented lines below "Example:" are EXAMPLES, others terms, what follows "Exit status:" up to the
- * paragraph's end is EXIT STATUS, all else goes behind the description. What always holds: no date, no path, nothing of the machine it is
- * made on; all text is escaped, so none of it is a request of troff's. */
+ * A help text's part behind the options becomes sections: indented lines below "Example:" are EXAMPLES, others terms,
+ * what follows "Exit status:" up to the paragraph's end is EXIT STATUS, all else goes behind the description. What
+ * always holds: no date, no path, nothing of the machine it is made on; all text is escaped, so none of it is a request
+ * of troff's. */
 #define _GNU_SOURCE /* memmem */
 #include <ctype.h>
 #include <stdio.h>
@@ -14,7 +16,8 @@
 
 /* ---- text ---- */
 
-/* A piece of running text: "-" must stay what it is when copied, "\" is troff's, a dot or quote at a line's start is a request. */
+/* A piece of running text: "-" must stay what it is when copied, "\" is troff's, a dot or quote at a line's start is a
+ * request. */
 static void add_escaped(ff_text *out, const char *text, size_t length) {
   bool code = false;
   for (size_t i = 0; i < length; i++) {
@@ -54,7 +57,9 @@ static void add_title(ff_text *out, const char *name) {
 
 /* ---- the text behind the options ---- */
 
-typedef struct sections { ff_text notes, examples, exit; } sections;
+typedef struct sections {
+  ff_text notes, examples, exit;
+} sections;
 
 enum { EXAMPLE_WIDTH = 66 }; /* what a page of 80 columns has behind its indentation */
 
@@ -76,7 +81,8 @@ static const char *add_examples(ff_text *out, const char *text) {
 /* "  term   what it is", the same. */
 static const char *add_terms(ff_text *out, const char *text) {
   while (*text == ' ') {
-    size_t length = strcspn(text, "\n"), indent = strspn(text, " "), term = strcspn(text + indent, " \n"), start = indent + term + strspn(text + indent + term, " ");
+    size_t length = strcspn(text, "\n"), indent = strspn(text, " "), term = strcspn(text + indent, " \n"),
+           start = indent + term + strspn(text + indent + term, " ");
     ff_text_add(out, ".TP\n\\fB");
     add_escaped(out, text + indent, term);
     ff_text_add(out, "\\fR\n");
@@ -225,7 +231,9 @@ static int print_command(const cli_command *command) {
   return status;
 }
 
-static const struct { const char *name, *meaning; } variables[] = {
+static const struct {
+  const char *name, *meaning;
+} variables[] = {
     {"FARFAULT_MACHINES", "folders with more machine files, separated by colons"},
     {"FARFAULT_THREADS", "threads of the host that execute kernels, where --threads is not given"},
     {"FARFAULT_DEVICES", "how many GPUs the program finds, where --devices is not given"},
@@ -238,10 +246,13 @@ static const struct { const char *name, *meaning; } variables[] = {
     {"FARFAULT_CHECK", "1 or 2: more checks of farfault by itself"},
     {"TMPDIR", "where temporary files go (default: /tmp)"}};
 
-static const struct { const char *name, *meaning; } statuses[] = {
-    {"0", "done (of `farfault run`: the program's own status)"}, {"1", "something failed, such as writing a file"},
-    {"2", "an input file is missing, broken or of no use"},      {"64", "wrong arguments"},
-    {"126, 127", "the program cannot be executed, is not there"}};
+static const struct {
+  const char *name, *meaning;
+} statuses[] = {{"0", "done (of `farfault run`: the program's own status)"},
+                {"1", "something failed, such as writing a file"},
+                {"2", "an input file is missing, broken or of no use"},
+                {"64", "wrong arguments"},
+                {"126, 127", "the program cannot be executed, is not there"}};
 
 static void add_term(ff_text *out, const char *term, const char *meaning) {
   ff_text_add(out, ".TP\n\\fB");
@@ -260,21 +271,26 @@ static void add_command(ff_text *out, const cli_command *command) {
 static int print_program(void) {
   ff_text out = {0};
   add_title(&out, "farfault");
-  ff_text_add(&out, " \\- where every page of GPU memory lives and when it moves\n"
-                    ".SH SYNOPSIS\n\\fBfarfault\\fR \\fICOMMAND\\fR [\\fIARGUMENTS\\fR]\n"
-                    ".SH DESCRIPTION\nRuns CUDA programs on a virtual GPU and says what their memory would do under different memory managers: the "
-                    "program's own copies, demand paging with prefetch and eviction, partial pages, the real driver's managed memory, segments, and more. "
-                    "No GPU, no driver and no CUDA toolkit are needed.\n.SH COMMANDS\n");
+  ff_text_add(
+      &out,
+      " \\- where every page of GPU memory lives and when it moves\n"
+      ".SH SYNOPSIS\n\\fBfarfault\\fR \\fICOMMAND\\fR [\\fIARGUMENTS\\fR]\n"
+      ".SH DESCRIPTION\nRuns CUDA programs on a virtual GPU and says what their memory would do under different memory managers: the "
+      "program's own copies, demand paging with prefetch and eviction, partial pages, the real driver's managed memory, segments, and more. "
+      "No GPU, no driver and no CUDA toolkit are needed.\n.SH COMMANDS\n");
 #define GROUP(title) ff_text_add(&out, ".SS " title "\n");
 #define X(command) add_command(&out, &cli_##command);
 #include "cli/interface/commands.def"
 #undef X
   ff_text_add(&out, ".SS Help\n");
-  ff_text_add(&out, ".TP\n\\fBfarfault help\\fR \\fICOMMAND\\fR\nthe help of a command, as \\fB\\-\\-help\\fR behind it\n"
-                    ".TP\n\\fBfarfault \\-\\-version\\fR\nthe version\n.SH EXIT STATUS\n");
-  for (size_t i = 0; i < sizeof statuses / sizeof statuses[0]; i++) add_term(&out, statuses[i].name, statuses[i].meaning);
+  ff_text_add(&out,
+              ".TP\n\\fBfarfault help\\fR \\fICOMMAND\\fR\nthe help of a command, as \\fB\\-\\-help\\fR behind it\n"
+              ".TP\n\\fBfarfault \\-\\-version\\fR\nthe version\n.SH EXIT STATUS\n");
+  for (size_t i = 0; i < sizeof statuses / sizeof statuses[0]; i++)
+    add_term(&out, statuses[i].name, statuses[i].meaning);
   ff_text_add(&out, ".SH ENVIRONMENT\n");
-  for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) add_term(&out, variables[i].name, variables[i].meaning);
+  for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++)
+    add_term(&out, variables[i].name, variables[i].meaning);
   ff_text_add(&out, ".SH EXAMPLES\n.nf\n.RS 4\n");
   add_plain(&out, "nvcc saxpy.cu -o saxpy\nfarfault run --memory copy,demand,replay,ideal ./saxpy 1000000\n");
   ff_text_add(&out, ".RE\n.fi\n.SH SEE ALSO\n");

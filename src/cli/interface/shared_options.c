@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Options that several commands have: what is simulated (`run`, `sim`), what is reported, how a program is executed (`run`,
- * `record`). Each is an argp child with an input of its own (cli.h). */
+/* Options that several commands have: what is simulated (`run`, `sim`), what is reported, how a program is executed
+ * (`run`, `record`). Each is an argp child with an input of its own (cli.h). */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,8 @@ void cli_add_option(char *to, size_t size, const char *value, const char *name, 
 }
 
 /* "20M" -> "20000000": k, M and G are thousands, millions, thousand millions. */
-static void parse_count(char *to, size_t size, const char *value, const char *name, uint64_t limit, struct argp_state *state) {
+static void parse_count(char *to, size_t size, const char *value, const char *name, uint64_t limit,
+                        struct argp_state *state) {
   char *end;
   errno = 0;
   unsigned long long number = strtoull(value, &end, 10), scale = 1;
@@ -33,7 +34,8 @@ static void parse_count(char *to, size_t size, const char *value, const char *na
   }
   bool digits = value[0] >= '0' && value[0] <= '9';
   if (!digits || *end || errno || !number || number > limit / scale)
-    cli_refuse(state, "--%s: '%s' is not a number from 1 to %llu (also 500k, 20M, 3G)", name, value, (unsigned long long)limit);
+    cli_refuse(state, "--%s: '%s' is not a number from 1 to %llu (also 500k, 20M, 3G)", name, value,
+               (unsigned long long)limit);
   snprintf(to, size, "%llu", number * scale);
 }
 
@@ -44,20 +46,26 @@ enum { KEY_SET = 256, KEY_CHOICE };
 static const struct argp_option simulated_options[] = {
     {NULL, 0, NULL, 0, "What is simulated:", 1},
     {"memory", 'm', "MANAGER,...", 0,
-     "memory managers to compare (default: " CLI_DEFAULT_MANAGERS "; none: only execute the program). MANAGER+NAME=VALUE changes a part of one: an option "
-     "below without its dashes, or a value of the machine (uvm+evict=lru:64K+gpu-memory=50%+fault_us=5)", 1},
-    {"machine", 'M', "NAME|FILE", 0, "the GPU: a name that `farfault list machines` prints, or a machine file (default: " SESSION_DEFAULT_MACHINE
-     "; of a trace: the machine that it was recorded on)", 1},
+     "memory managers to compare (default: " CLI_DEFAULT_MANAGERS
+     "; none: only execute the program). MANAGER+NAME=VALUE changes a part of one: an option "
+     "below without its dashes, or a value of the machine (uvm+evict=lru:64K+gpu-memory=50%+fault_us=5)",
+     1},
+    {"machine", 'M', "NAME|FILE", 0,
+     "the GPU: a name that `farfault list machines` prints, or a machine file (default: " SESSION_DEFAULT_MACHINE
+     "; of a trace: the machine that it was recorded on)",
+     1},
 #define X(id, name, variable, pages, value, help) {name, KEY_CHOICE + SIM_CHOICE_##id, value, 0, help, 1},
 #include "machine/spec/choices.def"
 #undef X
-    {"set", KEY_SET, "NAME=VALUE", 0, "change a value of the machine, as in its file (fault_us=50); may be repeated", 1},
+    {"set", KEY_SET, "NAME=VALUE", 0, "change a value of the machine, as in its file (fault_us=50); may be repeated",
+     1},
     {0}};
 
 static error_t parse_simulated(int key, char *value, struct argp_state *state) {
   cli_setup *setup = state->input;
   if (key >= KEY_CHOICE && key < KEY_CHOICE + SIM_CHOICE_COUNT) {
-    cli_copy_option(setup->choices.text[key - KEY_CHOICE], SIM_CHOICE_LENGTH, value, sim_choice_infos[key - KEY_CHOICE].name, state);
+    cli_copy_option(setup->choices.text[key - KEY_CHOICE], SIM_CHOICE_LENGTH, value,
+                    sim_choice_infos[key - KEY_CHOICE].name, state);
     return 0;
   }
   switch (key) {
@@ -79,18 +87,23 @@ enum { KEY_MAX = 384, KEY_EXECUTE, KEY_DEVICES, KEY_DEVICE, KEY_VIRTUAL_TIME };
 
 static const struct argp_option executed_options[] = {
     {NULL, 0, NULL, 0, "How the program is executed:", 2},
-    {"threads", 't', "N", 0, "threads of the host that execute kernels (default: 1, so that a run gives the same on every run even if blocks race; where nothing is simulated or recorded all cores)", 2},
+    {"threads", 't', "N", 0,
+     "threads of the host that execute kernels (default: 1, so that a run gives the same on every run even if blocks race; where nothing is simulated or recorded all cores)",
+     2},
     {"devices", KEY_DEVICES, "N", 0, "how many GPUs the program finds, 1 to 16, all the same machine (default: 1)", 2},
     {"device", KEY_DEVICE, "K", OPTION_HIDDEN, "of `farfault sim`", 2}, /* else it would be taken for --devices */
     {"max-instructions", KEY_MAX, "N", 0,
      "stop a kernel launch soon after its warps together have executed N warp instructions (20M); the program gets "
-     "cudaErrorLaunchTimeout. Each launch counts from 0 (default: no limit)", 2},
+     "cudaErrorLaunchTimeout. Each launch counts from 0 (default: no limit)",
+     2},
     {"execute", KEY_EXECUTE, "HOW", 0,
      "interpret: every instruction by itself; compile: kernels become native code before they run; auto: those that run for long do, "
-     "beside the interpreter (default: auto). Results are the same bit for bit", 2},
+     "beside the interpreter (default: auto). Results are the same bit for bit",
+     2},
     {"virtual-time", KEY_VIRTUAL_TIME, NULL, 0,
      "the program's clocks (gettimeofday, clock_gettime, time, clock ...) show its own processor time and the simulated time of the first memory "
-     "manager, instead of the host's", 2},
+     "manager, instead of the host's",
+     2},
     {0}};
 
 static error_t parse_executed(int key, char *value, struct argp_state *state) {
@@ -98,17 +111,27 @@ static error_t parse_executed(int key, char *value, struct argp_state *state) {
   switch (key) {
   case 't': parse_count(executed->threads, sizeof executed->threads, value, "threads", 4096, state); return 0;
   case KEY_DEVICES:
-    if (strlen(value) > 2 || strspn(value, "0123456789") != strlen(value) || atoi(value) < 1 || atoi(value) > SESSION_DEVICE_LIMIT)
+    if (strlen(value) > 2 || strspn(value, "0123456789") != strlen(value) || atoi(value) < 1 ||
+        atoi(value) > SESSION_DEVICE_LIMIT)
       cli_refuse(state, "--devices: '%s' is not a number from 1 to %d", value, SESSION_DEVICE_LIMIT);
     snprintf(executed->devices, sizeof executed->devices, "%d", atoi(value));
     return 0;
-  case KEY_DEVICE: cli_refuse(state, "--device chooses one GPU of a recording, in `farfault sim`; --devices %s gives the program so many GPUs", value); return 0;
+  case KEY_DEVICE:
+    cli_refuse(
+        state,
+        "--device chooses one GPU of a recording, in `farfault sim`; --devices %s gives the program so many GPUs",
+        value);
+    return 0;
   case KEY_EXECUTE:
-    if (strcmp(value, "interpret") && strcmp(value, "compile") && strcmp(value, "auto")) argp_error(state, "--execute: '%s' is none of interpret, compile, auto", value);
+    if (strcmp(value, "interpret") && strcmp(value, "compile") && strcmp(value, "auto"))
+      argp_error(state, "--execute: '%s' is none of interpret, compile, auto", value);
     snprintf(executed->execute, sizeof executed->execute, "%s", value);
     return 0;
   case KEY_VIRTUAL_TIME: executed->virtual_time = true; return 0;
-  case KEY_MAX: parse_count(executed->max_instructions, sizeof executed->max_instructions, value, "max-instructions", INT64_MAX, state); return 0;
+  case KEY_MAX:
+    parse_count(executed->max_instructions, sizeof executed->max_instructions, value, "max-instructions", INT64_MAX,
+                state);
+    return 0;
   default: return ARGP_ERR_UNKNOWN;
   }
 }
@@ -122,7 +145,8 @@ enum { KEY_CSV = 448, KEY_JSON };
 static const struct argp_option reported_options[] = {
     {NULL, 0, NULL, 0, "What is reported:", 3},
     {"verbose", 'v', NULL, 0, "add tables per kernel and per allocation, and what the run cost the host", 3},
-    {"output", 'o', "FILE", 0, "save the run with its history as JSON, for `farfault report`, `farfault timeline` and others (run.ffr)", 3},
+    {"output", 'o', "FILE", 0,
+     "save the run with its history as JSON, for `farfault report`, `farfault timeline` and others (run.ffr)", 3},
     {"json", KEY_JSON, "FILE", 0, "write the run as JSON, without the history", 3},
     {"csv", KEY_CSV, "FILE", 0, "write a header row and one row per memory manager", 3},
     {0}};

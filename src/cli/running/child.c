@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs the program as a child with the virtual GPU's libraries in front; its stdin, stdout, stderr, working folder, process
- * group and terminal are ours, untouched.
+/* Runs the program as a child with the virtual GPU's libraries in front; its stdin, stdout, stderr, working folder,
+ * process group and terminal are ours, untouched.
  *
  * What always holds: the signals we handle are blocked here and taken one by one (no handlers); the child gets back the
- * signal mask we were started with. A signal that another process sent to us goes on to the child; one from the terminal
- * went to the whole foreground group already. A signal that comes before the child has begun leaves it unbegun. We end only after the child
- * did; what comes to us after that ends us as it would any program, once the temporary folder is gone. */
+ * signal mask we were started with. A signal that another process sent to us goes on to the child; one from the
+ * terminal went to the whole foreground group already. A signal that comes before the child has begun leaves it
+ * unbegun. We end only after the child did; what comes to us after that ends us as it would any program, once the
+ * temporary folder is gone. */
 #define _GNU_SOURCE /* pipe2 */
 #include <errno.h>
 #include <fcntl.h>
@@ -60,7 +61,8 @@ static void set_environment(const run_child *child) {
   set_variable("FARFAULT_MEMORY", setup->managers);
   set_variable("FARFAULT_MACHINE", setup->machine);
   set_variable("FARFAULT_SET", setup->choices.set[0] ? setup->choices.set : NULL);
-  for (int i = 0; i < SIM_CHOICE_COUNT; i++) set_variable(sim_choice_infos[i].variable, setup->choices.text[i][0] ? setup->choices.text[i] : NULL);
+  for (int i = 0; i < SIM_CHOICE_COUNT; i++)
+    set_variable(sim_choice_infos[i].variable, setup->choices.text[i][0] ? setup->choices.text[i] : NULL);
   if (executed->max_instructions[0]) set_variable("FARFAULT_MAX_INSTRUCTIONS", executed->max_instructions);
   if (executed->threads[0]) set_variable("FARFAULT_THREADS", executed->threads);
   if (executed->execute[0]) set_variable("FARFAULT_EXECUTE", executed->execute);
@@ -112,8 +114,8 @@ static int waiting_signal(void) {
 
 /* ---- the child ---- */
 
-/* A program may compute from its pointers: its memory lies at the same place on every run, as a debugger does it. Where the system does not
- * allow that, addresses stay random. */
+/* A program may compute from its pointers: its memory lies at the same place on every run, as a debugger does it. Where
+ * the system does not allow that, addresses stay random. */
 static void fix_addresses(void) {
   int now = personality(UINT32_MAX);
   if (now != -1) personality((unsigned long)now | ADDR_NO_RANDOMIZE);
@@ -153,7 +155,9 @@ static ff_status start(const run_child *child, const sigset_t *mask, pid_t *proc
   if (got != (ssize_t)sizeof failed) return FF_OK;
   waitpid(*process, NULL, 0);
   if (failed == ENOEXEC)
-    return ff_fail(error, FF_IO, "%s: cannot be executed: it is neither a program for this machine nor a script that starts with #!", child->program->path);
+    return ff_fail(error, FF_IO,
+                   "%s: cannot be executed: it is neither a program for this machine nor a script that starts with #!",
+                   child->program->path);
   return ff_fail(error, FF_IO, "%s: cannot be executed: %s", child->program->path, strerror(failed));
 }
 
@@ -205,7 +209,9 @@ ff_status run_child_wait(const run_child *child, run_end *end, ff_error *error) 
   run_progress progress = {.area = area, .simulates = child->setup->managers[0] != '\0'};
   pid_t process = -1;
   int early = waiting_signal();
-  ff_status status = early ? ff_fail(error, FF_IO, "stopped by signal %d (%s) before anything ran", early, strsignal(early)) : start(child, &mask, &process, error);
+  ff_status status =
+      early ? ff_fail(error, FF_IO, "stopped by signal %d (%s) before anything ran", early, strsignal(early))
+            : start(child, &mask, &process, error);
   if (!status) wait_for(process, &watched, &progress, end);
   if (area) munmap(area, sizeof *area);
   const struct timespec now = {0};

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `farfault sim --offload A,B --map C,D`: every manager with every way of offloading and every map.
  *
- * What always holds: a choice of which there is only one stays a choice for all managers; of several, each simulation has its own behind its manager's
- * name ("copy+offload=controlled+map=learned"), as if the user had written it there; what stands there already stays. */
+ * What always holds: a choice of which there is only one stays a choice for all managers; of several, each simulation
+ * has its own behind its manager's name ("copy+offload=controlled+map=learned"), as if the user had written it there;
+ * what stands there already stays. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,8 @@ typedef FF_VEC(char *) words;
 
 static void split(const char *text, words *out) {
   char *copy = ff_strdup(text), *rest = NULL;
-  for (char *word = strtok_r(copy, ", ", &rest); word; word = strtok_r(NULL, ", ", &rest)) FF_PUSH(out, ff_strdup(word));
+  for (char *word = strtok_r(copy, ", ", &rest); word; word = strtok_r(NULL, ", ", &rest))
+    FF_PUSH(out, ff_strdup(word));
   free(copy);
 }
 
@@ -49,8 +51,11 @@ static ff_status join(const words *managers, char *to, size_t size, ff_error *er
   ff_status status = FF_OK;
   for (size_t i = 0; i < managers->count; i++) ff_text_add(&whole, "%s%s", i ? "," : "", managers->items[i]);
   if (managers->count > SESSION_MANAGER_LIMIT)
-    status = ff_fail(error, FF_LIMIT, "these are %zu simulations (managers x --offload x --map): at most %d run at once", managers->count, SESSION_MANAGER_LIMIT);
-  else if (whole.length >= size) status = ff_fail(error, FF_LIMIT, "the managers with all their --offload and --map are too long a text");
+    status =
+        ff_fail(error, FF_LIMIT, "these are %zu simulations (managers x --offload x --map): at most %d run at once",
+                managers->count, SESSION_MANAGER_LIMIT);
+  else if (whole.length >= size)
+    status = ff_fail(error, FF_LIMIT, "the managers with all their --offload and --map are too long a text");
   else strcpy(to, whole.chars ? whole.chars : "");
   free(whole.chars);
   return status;
@@ -64,7 +69,8 @@ static ff_status multiply_by(cli_setup *setup, sim_choice_id id, ff_error *error
   split(setup->managers, &managers);
   split(text, &values);
   multiply(&managers, name, &values, &out);
-  ff_status status = values.count ? join(&out, setup->managers, sizeof setup->managers, error) : ff_fail(error, FF_INVALID, "--%s: '%.40s' names none", name, text);
+  ff_status status = values.count ? join(&out, setup->managers, sizeof setup->managers, error)
+                                  : ff_fail(error, FF_INVALID, "--%s: '%.40s' names none", name, text);
   text[0] = '\0';
   words_free(&managers);
   words_free(&values);

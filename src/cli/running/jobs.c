@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A small pool of child processes.
  *
- * What always holds: signals are blocked while it works and taken one by one, as in child.c; the children start with the mask
- * that we had, no input, and a log for all output; we return only after every child did. */
+ * What always holds: signals are blocked while it works and taken one by one, as in child.c; the children start with
+ * the mask that we had, no input, and a log for all output; we return only after every child did. */
 #define _GNU_SOURCE /* sigtimedwait's siginfo */
 #include "cli/running/jobs.h"
 
@@ -25,9 +25,9 @@ extern char **environ;
 typedef struct pool {
   jobs *jobs;
   sigset_t watched, old, mask; /* mask: the children's */
-  size_t next;      /* the first job that was not started */
+  size_t next;                 /* the first job that was not started */
   uint32_t running;
-  int stopped;      /* the signal that did */
+  int stopped; /* the signal that did */
   double begun;
   bool terminal, shown;
 } pool;
@@ -95,13 +95,14 @@ static void show(pool *p) {
     if (j->ended) {
       done += j->seconds;
       count++;
-    }
-    else if (j->process && !*at) at = j->label;
+    } else if (j->process && !*at) at = j->label;
   }
   double left = count ? elapsed * (all - done) / done : all - elapsed;
   fprintf(stderr, "\rfarfault: %s: %zu of %zu runs", p->jobs->title, count, p->jobs->list.count);
   if (p->stopped) fprintf(stderr, ", stopping");
-  else if (*at) fprintf(stderr, ", at %.20s, about %.0f %s left", at, fmax(1, left < 90 ? left : left / 60), left < 90 ? "s" : "min");
+  else if (*at)
+    fprintf(stderr, ", at %.20s, about %.0f %s left", at, fmax(1, left < 90 ? left : left / 60),
+            left < 90 ? "s" : "min");
   fprintf(stderr, "\033[K");
   fflush(stderr);
   p->shown = true;

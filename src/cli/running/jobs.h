@@ -15,7 +15,7 @@ typedef struct job {
   double seconds;    /* about how long it takes, for the estimate */
   pid_t process;     /* while it runs, else 0 */
   bool started, ended;
-  int status;        /* as a shell has it */
+  int status; /* as a shell has it */
 } job;
 
 typedef struct jobs {
@@ -27,8 +27,9 @@ typedef struct jobs {
   void *context;
 } jobs;
 
-/* Runs them all, in order, at most `at_once` at a time; shows progress on stderr if that is a terminal. A signal that would
- * end us is passed on to the children instead, and no further job is started: its number is returned; 0: there was none. */
+/* Runs them all, in order, at most `at_once` at a time; shows progress on stderr if that is a terminal. A signal that
+ * would end us is passed on to the children instead, and no further job is started: its number is returned; 0: there
+ * was none. */
 int jobs_run(jobs *jobs);
 void jobs_free(jobs *jobs);
 

@@ -15,10 +15,13 @@
 #include "cli/running/run.h"
 #include "fatbin/elf.h"
 
-#define RUN_CLOCK "libfarfault-clock.so" /* answers a program that asks for the time (driver/injection/virtual_clock.c) */
-#define RUN_INSIDE "libfarfault-inside.so" /* puts our runtime in the place of one that is linked in (driver/injection/inside.c) */
+#define RUN_CLOCK \
+  "libfarfault-clock.so" /* answers a program that asks for the time (driver/injection/virtual_clock.c) */
+#define RUN_INSIDE \
+  "libfarfault-inside.so" /* puts our runtime in the place of one that is linked in (driver/injection/inside.c) */
 
-/* LD_LIBRARY_PATH and LD_PRELOAD take these for separators or the start of a variable, and know no quotes (ld.so(8)). */
+/* LD_LIBRARY_PATH and LD_PRELOAD take these for separators or the start of a variable, and know no quotes
+ * (ld.so(8)). */
 static bool linker_takes(const char *path) { return !path[strcspn(path, " :;$\t\n")]; }
 
 char *run_libraries(const char *folder, ff_error *error) {
@@ -26,12 +29,17 @@ char *run_libraries(const char *folder, ff_error *error) {
   ff_text path = {0}, link = {0};
   ff_text_add(&path, "%s/../lib/farfault/libfarfault-gpu.so", own);
   char *real = realpath(path.chars, NULL);
-  if (!real) ff_fail(error, FF_NOT_FOUND, "the virtual GPU's libraries (../lib/farfault/libfarfault-gpu.so) are not beside this program in %s", own);
+  if (!real)
+    ff_fail(error, FF_NOT_FOUND,
+            "the virtual GPU's libraries (../lib/farfault/libfarfault-gpu.so) are not beside this program in %s", own);
   else *strrchr(real, '/') = '\0';
   if (real && !linker_takes(real)) {
     ff_text_add(&link, "%s/gpu", folder);
     bool linked = linker_takes(link.chars) && symlink(real, link.chars) == 0;
-    if (!linked) ff_fail(error, FF_IO, "%s: the dynamic linker does not take a path like this, and %s cannot stand for it: set TMPDIR", real, link.chars);
+    if (!linked)
+      ff_fail(error, FF_IO,
+              "%s: the dynamic linker does not take a path like this, and %s cannot stand for it: set TMPDIR", real,
+              link.chars);
     free(real);
     real = linked ? link.chars : NULL;
     if (!linked) free(link.chars);
@@ -101,14 +109,17 @@ char *run_clock(const char *libraries) {
 /* `inside`: a runtime that is linked in can be replaced here. */
 static ff_status check_code(const char *name, const fatbin_report *report, bool inside, ff_error *error) {
   if (report->runtime == FATBIN_RUNTIME_STATIC && (report->stripped || !inside))
-    return ff_fail(error, FF_UNSUPPORTED,
-                   "%s: has the CUDA runtime linked in statically, and %s, so that nothing can stand in for it: link it with `nvcc "
-                   "-cudart shared` (CMake: set CUDA_RUNTIME_LIBRARY to Shared)%s",
-                   name, report->stripped ? "its symbols are stripped" : "this farfault was built without what replaces it",
-                   report->stripped ? ", or do not strip it" : "");
+    return ff_fail(
+        error, FF_UNSUPPORTED,
+        "%s: has the CUDA runtime linked in statically, and %s, so that nothing can stand in for it: link it with `nvcc "
+        "-cudart shared` (CMake: set CUDA_RUNTIME_LIBRARY to Shared)%s",
+        name, report->stripped ? "its symbols are stripped" : "this farfault was built without what replaces it",
+        report->stripped ? ", or do not strip it" : "");
   if (report->ptx || !report->images) return FF_OK;
-  if (report->damaged) return ff_fail(error, FF_PARSE, "%s: the GPU code in it is broken: %s", name, report->damage.message);
-  if (!report->kernels || report->runtime == FATBIN_RUNTIME_NONE) return FF_OK; /* nothing that runs, or nothing that would load it */
+  if (report->damaged)
+    return ff_fail(error, FF_PARSE, "%s: the GPU code in it is broken: %s", name, report->damage.message);
+  /* nothing that runs, or nothing that would load it */
+  if (!report->kernels || report->runtime == FATBIN_RUNTIME_NONE) return FF_OK;
   return ff_fail(error, FF_UNSUPPORTED,
                  "%s: has GPU machine code (sm_%u) but no PTX, which the virtual GPU needs: `nvcc -gencode "
                  "arch=compute_%u,code=compute_%u` embeds it, beside the machine code or alone",
@@ -117,15 +128,16 @@ static ff_status check_code(const char *name, const fatbin_report *report, bool 
 
 static ff_status check_runtime(const char *name, const char *libraries, const fatbin_report *report, ff_error *error) {
   if (!report->cudart || have_library(libraries, report->cudart)) return FF_OK;
-  return ff_fail(error, FF_UNSUPPORTED, "%s: needs %s; the virtual GPU stands in for CUDA 11, 12 and 13", name, report->cudart);
+  return ff_fail(error, FF_UNSUPPORTED, "%s: needs %s; the virtual GPU stands in for CUDA 11, 12 and 13", name,
+                 report->cudart);
 }
 
 static void add_preload(ff_text *list, const char *libraries, const char *name) {
   ff_text_add(list, "%s%s/%s", list->length ? " " : "", libraries, name);
 }
 
-/* A runtime may be linked into the program, a library of it or a program that it starts. An RPATH goes before LD_LIBRARY_PATH
- * (ld.so(8)), unless there is a RUNPATH: then our libraries are loaded by name. */
+/* A runtime may be linked into the program, a library of it or a program that it starts. An RPATH goes before
+ * LD_LIBRARY_PATH (ld.so(8)), unless there is a RUNPATH: then our libraries are loaded by name. */
 static void choose_preload(const char *libraries, const fatbin_report *report, run_program *program) {
   ff_text preload = {0};
   for (uint32_t i = 0; i < report->needed_count; i++) /* which insists on being the first library of all */

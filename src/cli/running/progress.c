@@ -32,7 +32,9 @@ static void copy_text(const char *from, size_t length, char *name, size_t size) 
   for (; i + 1 < size && i < length && from[i]; i++) name[i] = from[i] >= 32 && from[i] < 127 ? from[i] : '?';
   name[i] = '\0';
 }
-static void copy_name(const session_progress *area, char *name, size_t size) { copy_text(area->kernel, sizeof area->kernel, name, size); }
+static void copy_name(const session_progress *area, char *name, size_t size) {
+  copy_text(area->kernel, sizeof area->kernel, name, size);
+}
 
 /* Adds ", piece" if the line is then still shorter than the terminal is wide. */
 static void add_piece(char *line, size_t width, const char *format, ...) __attribute__((format(printf, 3, 4)));
@@ -51,7 +53,9 @@ static void add_thrashing(const run_progress *p, char *line, size_t width) {
   char name[33], text[32];
   uint64_t times = p->area->thrashing_times;
   copy_text(p->area->thrashing, sizeof p->area->thrashing, name, sizeof name);
-  if (p->simulates && times) add_piece(line, width, "%s is thrashing: each page came %s times", name, report_format_count(times, text, sizeof text));
+  if (p->simulates && times)
+    add_piece(line, width, "%s is thrashing: each page came %s times", name,
+              report_format_count(times, text, sizeof text));
 }
 
 /* The count is written now and then, so the pace is that between two moments at which it changed. */
@@ -76,20 +80,24 @@ static double seconds_left(run_progress *p, double time, bool executed) {
     p->launch_started = time;
   }
   uint64_t done = p->area->blocks_done, total = p->area->blocks_total;
-  double elapsed = time - p->launch_started, left = (double)p->area->warp_instructions - (double)p->area->simulated_instructions;
+  double elapsed = time - p->launch_started,
+         left = (double)p->area->warp_instructions - (double)p->area->simulated_instructions;
   if (executed) return p->simulates && p->simulated.per_second >= 1 && left > 0 ? left / p->simulated.per_second : 0;
   if (simulations_lag(p) || !done || done >= total || elapsed <= 1) return 0;
   return elapsed * (double)(total - done) / (double)done;
 }
 
-/* "farfault: first pass, launch 3 saxpy: 16 % of 1936 blocks, 31.2 M instr./s": the trace is looked at before it is simulated. */
+/* "farfault: first pass, launch 3 saxpy: 16 % of 1936 blocks, 31.2 M instr./s": the trace is looked at before it is
+ * simulated. */
 static void describe_first_pass(run_progress *p, char *line, size_t width) {
   char name[33], text[32];
   uint64_t done = p->area->blocks_done, total = p->area->blocks_total;
   copy_name(p->area, name, sizeof name);
-  add_piece(line, width, "farfault: first pass, launch %llu %s: %.0f %% of %llu blocks", (unsigned long long)p->area->launches, name,
-            total ? 100 * (double)done / (double)total : 0, (unsigned long long)total);
-  if (p->executed.per_second >= 1) add_piece(line, width, "%s instr./s", report_format_count((uint64_t)p->executed.per_second, text, sizeof text));
+  add_piece(line, width, "farfault: first pass, launch %llu %s: %.0f %% of %llu blocks",
+            (unsigned long long)p->area->launches, name, total ? 100 * (double)done / (double)total : 0,
+            (unsigned long long)total);
+  if (p->executed.per_second >= 1)
+    add_piece(line, width, "%s instr./s", report_format_count((uint64_t)p->executed.per_second, text, sizeof text));
 }
 
 /* "farfault: launch 3 saxpy: 16 % of 1936 blocks, 6 s left, 31.2 M instr./s, at 1.20 ms": what matters most first. */
@@ -100,14 +108,19 @@ static void describe(run_progress *p, double time, char *line, size_t width) {
   const run_pace *pace = lag ? &p->simulated : &p->executed;
   double left = seconds_left(p, time, executed);
   copy_name(p->area, name, sizeof name);
-  if (executed) add_piece(line, width, "farfault: launch %llu %s: executed", (unsigned long long)p->area->launches, name);
-  else add_piece(line, width, "farfault: launch %llu %s: %.0f %% of %llu blocks", (unsigned long long)p->area->launches, name,
-                 100 * (double)done / (double)total, (unsigned long long)total);
+  if (executed)
+    add_piece(line, width, "farfault: launch %llu %s: executed", (unsigned long long)p->area->launches, name);
+  else
+    add_piece(line, width, "farfault: launch %llu %s: %.0f %% of %llu blocks", (unsigned long long)p->area->launches,
+              name, 100 * (double)done / (double)total, (unsigned long long)total);
   if (p->area->done) add_piece(line, width, "finishing");
-  else if (lag) add_piece(line, width, "%.0f %% simulated", 100 * (double)p->area->simulated_instructions / (double)p->area->warp_instructions);
+  else if (lag)
+    add_piece(line, width, "%.0f %% simulated",
+              100 * (double)p->area->simulated_instructions / (double)p->area->warp_instructions);
   if (left >= 0.5) add_piece(line, width, "%.0f s left", left);
   add_thrashing(p, line, width);
-  if (pace->per_second >= 1) add_piece(line, width, "%s instr./s", report_format_count((uint64_t)pace->per_second, text, sizeof text));
+  if (pace->per_second >= 1)
+    add_piece(line, width, "%s instr./s", report_format_count((uint64_t)pace->per_second, text, sizeof text));
   if (p->simulates) add_piece(line, width, "at %s", report_format_time(p->area->simulated_ps, text, sizeof text));
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parts of `farfault run`, `record` and `sim`: shared_options.c (what they have in common), program_check.c (may this file be run?),
- * child.c (runs it), progress.c (the line on a terminal), run_results.c (what it left), run_outputs.c (the files it writes), record_command.c. */
+/* The parts of `farfault run`, `record` and `sim`: shared_options.c (what they have in common), program_check.c (may
+ * this file be run?), child.c (runs it), progress.c (the line on a terminal), run_results.c (what it left),
+ * run_outputs.c (the files it writes), record_command.c. */
 #ifndef FF_CLI_RUN_H
 #define FF_CLI_RUN_H
 
@@ -11,22 +12,25 @@
 #include "cli/cli.h"
 
 typedef struct run_program {
-  char *path;           /* of the executable, found on PATH if need be; owned */
-  char *preload;        /* names of our libraries to put into LD_PRELOAD, NULL: LD_LIBRARY_PATH is enough; owned */
-  int status;           /* after a failure: the exit status that goes with it */
+  char *path;    /* of the executable, found on PATH if need be; owned */
+  char *preload; /* names of our libraries to put into LD_PRELOAD, NULL: LD_LIBRARY_PATH is enough; owned */
+  int status;    /* after a failure: the exit status that goes with it */
 } run_program;
 
 /* Finds the program and looks whether it can run on the virtual GPU: not there, not executable, CUDA machine code
- * without PTX, a CUDA runtime inside without symbols. Scripts and files without CUDA code pass: they may start or load some.
- * `libraries` is the folder of the virtual GPU's libraries. After FF_OK the caller frees with run_program_free. */
+ * without PTX, a CUDA runtime inside without symbols. Scripts and files without CUDA code pass: they may start or load
+ * some. `libraries` is the folder of the virtual GPU's libraries. After FF_OK the caller frees with
+ * run_program_free. */
 ff_status run_program_find(const char *name, const char *libraries, run_program *program, ff_error *error);
 void run_program_free(run_program *program);
 
 /* The folder of the virtual GPU's libraries, beside this executable; the caller frees it. Where its path has what the
- * dynamic linker takes for a separator, a link in `folder` (temporary) stands for it. NULL: not there, *error says more. */
+ * dynamic linker takes for a separator, a link in `folder` (temporary) stands for it. NULL: not there, *error says
+ * more. */
 char *run_libraries(const char *folder, ff_error *error);
 
-/* libfarfault-clock.so in that folder, which makes a program's clocks virtual; the caller frees it. NULL: it is not there. */
+/* libfarfault-clock.so in that folder, which makes a program's clocks virtual; the caller frees it. NULL: it is not
+ * there. */
 char *run_clock(const char *libraries);
 
 typedef struct run_executed {
@@ -35,21 +39,22 @@ typedef struct run_executed {
 } run_executed;
 
 typedef struct run_child {
-  char **argv;              /* the program and its arguments */
+  char **argv; /* the program and its arguments */
   const run_program *program;
   const char *libraries;
-  const char *folder;       /* temporary folder for results and progress */
+  const char *folder; /* temporary folder for results and progress */
   const cli_setup *setup;
   const run_executed *executed;
-  bool history;             /* is to be kept */
-  const char *record;       /* where each process writes its trace (run_record_pattern); NULL: none is wanted */
-  int (*body)(void *context); /* what the child does instead of becoming the program; returns its exit status; NULL: exec */
+  bool history;       /* is to be kept */
+  const char *record; /* where each process writes its trace (run_record_pattern); NULL: none is wanted */
+  /* what the child does instead of becoming the program; returns its exit status; NULL: exec */
+  int (*body)(void *context);
   void *context;
 } run_child;
 
 typedef struct run_end {
-  int status;               /* exit status as a shell has it: 128 + signal if one ended it */
-  int signal;               /* that signal, 0: none */
+  int status; /* exit status as a shell has it: 128 + signal if one ended it */
+  int signal; /* that signal, 0: none */
 } run_end;
 
 /* Starts the program with the virtual GPU in front and waits for it; signals that others sent to us go to it, signals
@@ -58,40 +63,45 @@ ff_status run_child_wait(const run_child *child, run_end *end, ff_error *error);
 
 /* How fast a count of warp instructions grows, from the moments at which it did. */
 typedef struct run_pace {
-  double since;             /* when it had `count` first */
+  double since; /* when it had `count` first */
   uint64_t count;
-  double per_second;        /* smoothed; 0: not known yet */
+  double per_second; /* smoothed; 0: not known yet */
 } run_pace;
 
 /* The progress line. `area` is the mapped file that the virtual GPU updates. */
 struct session_progress;
 typedef struct run_progress {
   const struct session_progress *area;
-  bool simulates;           /* there are memory managers */
-  double started, last;     /* seconds of the monotonic clock: the first call, the last line */
+  bool simulates;       /* there are memory managers */
+  double started, last; /* seconds of the monotonic clock: the first call, the last line */
   run_pace executed, simulated;
-  uint64_t launch;          /* the one shown, and when it was first seen */
+  uint64_t launch; /* the one shown, and when it was first seen */
   double launch_started;
   bool shown;
 } run_progress;
-void run_progress_show(run_progress *progress);  /* about five times a second */
+void run_progress_show(run_progress *progress); /* about five times a second */
 void run_progress_clear(run_progress *progress);
 
-/* All result files in `folder`, in the order of their process numbers. `lost`: there were some that could not be read, and
- * the user was told why. */
-typedef struct run_results { report_run *runs; uint32_t count, lost; } run_results;
+/* All result files in `folder`, in the order of their process numbers. `lost`: there were some that could not be read,
+ * and the user was told why. */
+typedef struct run_results {
+  report_run *runs;
+  uint32_t count, lost;
+} run_results;
 void run_results_read(const char *folder, run_results *results);
 void run_results_free(run_results *results);
 
-/* A new temporary folder, or NULL with a message. As long as it is there, signals that would end this process wait (run_hold_signals): they end it
- * when the folder is gone, so that none stays behind. There is one at a time. */
+/* A new temporary folder, or NULL with a message. As long as it is there, signals that would end this process wait
+ * (run_hold_signals): they end it when the folder is gone, so that none stays behind. There is one at a time. */
 char *run_make_folder(void);
-/* Removes the folder with its files, as soon as all that is in it was read: what may take long, or wait for the reader of a pipe, comes after. Again: nothing. */
+/* Removes the folder with its files, as soon as all that is in it was read: what may take long, or wait for the reader
+ * of a pipe, comes after. Again: nothing. */
 void run_clear_folder(const char *folder);
 void run_remove_folder(char *folder); /* the same, if it was not cleared; frees the name */
 
-/* Signals that would end this process wait until run_release_signals: those that wait in both are taken by what runs children in between (child.c,
- * jobs.c). *mask: the signal mask that the process was started with; its children get it. */
+/* Signals that would end this process wait until run_release_signals: those that wait in both are taken by what runs
+ * children in between (child.c, jobs.c). *mask: the signal mask that the process was started with; its children get
+ * it. */
 void run_hold_signals(void);
 void run_release_signals(void);
 void run_children_mask(sigset_t *mask);
@@ -101,15 +111,17 @@ typedef struct run_outputs { /* paths, NULL: not wanted */
   bool verbose; /* the table has all */
   int rank;     /* of mpirun's ranks that each run farfault, this one's from 1; 0: it runs alone */
 } run_outputs;
-/* The outputs of this process, owned: what the user wants, but rank K of mpirun (from 0) writes FILE.(K+1), and rank 0 FILE. What is written in place
- * (a device, a pipe) has one name for all. */
+/* The outputs of this process, owned: what the user wants, but rank K of mpirun (from 0) writes FILE.(K+1), and rank 0
+ * FILE. What is written in place (a device, a pipe) has one name for all. */
 void run_outputs_of_rank(const run_outputs *outputs, run_outputs *own);
 void run_outputs_free(run_outputs *own);
-/* The output of the program's process of that number, from 0: FILE, FILE.2, FILE.3; of rank 0 of several FILE.1.2, as FILE.2 is that of rank 1. The caller frees. */
+/* The output of the program's process of that number, from 0: FILE, FILE.2, FILE.3; of rank 0 of several FILE.1.2, as
+ * FILE.2 is that of rank 1. The caller frees. */
 char *run_output_name(const run_outputs *outputs, const char *path, uint32_t process);
-/* Refuses what cannot be written (FF_IO), or would overwrite what it must not (FF_INVALID): the input (`what`: "the program"), the
- * machine's file, another report. */
-ff_status run_outputs_check(const run_outputs *outputs, const char *input, const char *what, const char *machine, ff_error *error);
+/* Refuses what cannot be written (FF_IO), or would overwrite what it must not (FF_INVALID): the input (`what`: "the
+ * program"), the machine's file, another report. */
+ff_status run_outputs_check(const run_outputs *outputs, const char *input, const char *what, const char *machine,
+                            ff_error *error);
 /* Writes the reports; what fails is told to the user. True: all was written. */
 bool run_outputs_write(const run_outputs *outputs, const run_results *results);
 
@@ -118,8 +130,8 @@ extern const struct argp cli_simulated_argp, run_executed_argp, run_reported_arg
 void cli_copy_option(char *to, size_t size, const char *value, const char *name, struct argp_state *state);
 /* Adds the value to the comma-separated list of an option that may be repeated. */
 void cli_add_option(char *to, size_t size, const char *value, const char *name, struct argp_state *state);
-/* combine.c: lists behind --offload and --map become simulations of their own, and with one of these the default of --memory is copy. Before
- * cli_setup_check. FF_INVALID: a list of nothing; FF_LIMIT: too many. */
+/* combine.c: lists behind --offload and --map become simulations of their own, and with one of these the default of
+ * --memory is copy. Before cli_setup_check. FF_INVALID: a list of nothing; FF_LIMIT: too many. */
 ff_status cli_combine(cli_setup *setup, ff_error *error);
 /* sim_command.c: without --machine it is the one that the recorded program found, if that is still there. */
 struct trace_file_info;
@@ -137,12 +149,13 @@ void run_results_print(const run_job *job, const run_results *results, FILE *to)
 
 /* ---- record_command.c ---- */
 
-/* Where a process of the program writes its trace until the program has ended: beside the file, or, if that is no regular file, in
- * `folder` (temporary): "FILE.part-OURS-%p". The caller frees it. */
+/* Where a process of the program writes its trace until the program has ended: beside the file, or, if that is no
+ * regular file, in `folder` (temporary): "FILE.part-OURS-%p". The caller frees it. */
 char *run_record_pattern(const char *file, const char *folder);
-/* Gives the traces that the processes left under that pattern their names, FILE, FILE.2 ..., and clears `folder`: after those that are
- * whole, which takes no time, and before those that were cut off are copied as far as they are whole. A trace that goes to a pipe or a device comes from
- * the folder, which is cleared behind it. Says what was recorded. True: all are there, whole. */
+/* Gives the traces that the processes left under that pattern their names, FILE, FILE.2 ..., and clears `folder`: after
+ * those that are whole, which takes no time, and before those that were cut off are copied as far as they are whole. A
+ * trace that goes to a pipe or a device comes from the folder, which is cleared behind it. Says what was recorded.
+ * True: all are there, whole. */
 bool run_record_settle(const run_outputs *outputs, const char *pattern, const char *folder, const run_end *end);
 
 #endif

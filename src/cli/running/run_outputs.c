@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The files that `farfault run` writes: -o (with the history), --json (without) and --csv.
  *
- * What always holds: what can be known to fail is refused before the program runs - no name, a folder, nowhere to write,
- * the program itself, two reports in one file; a file is written whole or not at all. */
+ * What always holds: what can be known to fail is refused before the program runs - no name, a folder, nowhere to
+ * write, the program itself, two reports in one file; a file is written whole or not at all. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +14,8 @@
 static ff_status check_one(const char *option, const char *path, ff_error *error) {
   if (!path) return FF_OK;
   if (!*path) return ff_fail(error, FF_INVALID, "%s: the file's name is empty", option);
-  if (!strcmp(path, "-")) return ff_fail(error, FF_INVALID, "%s -: write /dev/stdout (or ./- for a file of that name)", option);
+  if (!strcmp(path, "-"))
+    return ff_fail(error, FF_INVALID, "%s -: write /dev/stdout (or ./- for a file of that name)", option);
   return ff_output_check(path, error);
 }
 
@@ -22,7 +23,8 @@ static ff_status fail_same(const char *path, const char *what, ff_error *error) 
   return ff_fail(error, FF_INVALID, "%s: is %s: the report would take its place", path, what);
 }
 
-ff_status run_outputs_check(const run_outputs *outputs, const char *input, const char *what, const char *machine, ff_error *error) {
+ff_status run_outputs_check(const run_outputs *outputs, const char *input, const char *what, const char *machine,
+                            ff_error *error) {
   ff_status status = check_one("-o", outputs->output, error);
   if (!status) status = check_one("--json", outputs->json, error);
   if (!status) status = check_one("--csv", outputs->csv, error);
@@ -36,7 +38,8 @@ ff_status run_outputs_check(const run_outputs *outputs, const char *input, const
   if (ff_output_same(outputs->csv, outputs->output) || ff_output_same(outputs->csv, outputs->json))
     return ff_fail(error, FF_INVALID, "%s: is named twice: CSV and JSON need a file each", outputs->csv);
   for (int i = 0; i < 3; i++)
-    if (ff_output_same(outputs->record, paths[i])) return ff_fail(error, FF_INVALID, "%s: is named twice: a trace and a report need a file each", paths[i]);
+    if (ff_output_same(outputs->record, paths[i]))
+      return ff_fail(error, FF_INVALID, "%s: is named twice: a trace and a report need a file each", paths[i]);
   return FF_OK;
 }
 
@@ -60,8 +63,12 @@ static char *of_rank(const char *path, int rank) {
 
 void run_outputs_of_rank(const run_outputs *outputs, run_outputs *own) {
   int rank = ff_rank();
-  *own = (run_outputs){.output = of_rank(outputs->output, rank), .json = of_rank(outputs->json, rank), .csv = of_rank(outputs->csv, rank),
-                       .record = of_rank(outputs->record, rank), .verbose = outputs->verbose, .rank = rank + 1};
+  *own = (run_outputs){.output = of_rank(outputs->output, rank),
+                       .json = of_rank(outputs->json, rank),
+                       .csv = of_rank(outputs->csv, rank),
+                       .record = of_rank(outputs->record, rank),
+                       .verbose = outputs->verbose,
+                       .rank = rank + 1};
 }
 
 void run_outputs_free(run_outputs *own) {
@@ -72,7 +79,8 @@ void run_outputs_free(run_outputs *own) {
 }
 
 /* A file for each process; into a device or a pipe all of them, one behind the other. */
-static ff_status write_json(const run_outputs *outputs, const char *path, bool history, const run_results *results, ff_error *error) {
+static ff_status write_json(const run_outputs *outputs, const char *path, bool history, const run_results *results,
+                            ff_error *error) {
   ff_text text = {0};
   ff_status status = FF_OK;
   char *target = path ? ff_output_target(path) : NULL;
@@ -104,7 +112,8 @@ bool run_outputs_write(const run_outputs *outputs, const run_results *results) {
   ff_error error;
   bool good = true;
   if (write_json(outputs, outputs->json, false, results, &error)) good = cli_fail(false, "%s", error.message);
-  if (write_json(outputs, outputs->output, true, results, &error)) good = cli_fail(false, "%s", error.message); /* last: it may be the same file */
+  /* last: it may be the same file */
+  if (write_json(outputs, outputs->output, true, results, &error)) good = cli_fail(false, "%s", error.message);
   if (write_csv(outputs->csv, results, &error)) good = cli_fail(false, "%s", error.message);
   return good;
 }

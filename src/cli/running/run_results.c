@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The result files that the program's processes left, one each: "results-PROCESS.json" in the run's temporary folder,
- * "results-PROCESS.2.json" of a program that it exec'ed, "results-rRANK-PROCESS.json" of a rank of mpirun's. One for which the folder had
- * no room is in one of session_other_folders.
+ * "results-PROCESS.2.json" of a program that it exec'ed, "results-rRANK-PROCESS.json" of a rank of mpirun's. One for
+ * which the folder had no room is in one of session_other_folders.
  *
  * A file that cannot be read, or is empty (a full disk), is skipped with a message: the others still count. */
 #include <dirent.h>
@@ -30,7 +30,8 @@ static void read_name(const char *name, unsigned long numbers[3]) {
   numbers[2] = end[0] == '.' && end[1] >= '0' && end[1] <= '9' ? strtoul(end + 1, NULL, 10) : 1;
 }
 
-/* By rank (those that are none first), then by process number, then by the number that follows it (1 is not written). */
+/* By rank (those that are none first), then by process number, then by the number that follows it (1 is not
+ * written). */
 static int by_process(const void *a, const void *b) {
   unsigned long first[3], second[3];
   read_name(*(char *const *)a, first);
@@ -54,7 +55,8 @@ static char *found_elsewhere(const char *path) {
 static bool take_from_elsewhere(const char *folder, ff_text *path) {
   char *other = found_elsewhere(path->chars);
   if (!other) return false;
-  cli_fail(0, "%s has no room for the results: they went through %.*s", folder, (int)(strrchr(other, '/') - other), other);
+  cli_fail(0, "%s has no room for the results: they went through %.*s", folder, (int)(strrchr(other, '/') - other),
+           other);
   free(path->chars);
   *path = (ff_text){0};
   ff_text_add(path, "%s", other);
@@ -70,7 +72,9 @@ static void read_one(const char *folder, const char *name, run_results *results)
   ff_error error;
   struct stat info;
   if (stat(path.chars, &info) == 0 && !info.st_size) {
-    cli_fail(0, "a process of the program could not write its results to %s: is the disk full? (TMPDIR chooses another)", folder);
+    cli_fail(0,
+             "a process of the program could not write its results to %s: is the disk full? (TMPDIR chooses another)",
+             folder);
     results->lost++;
   } else if (report_file_read(path.chars, &run, &error)) {
     cli_fail(0, "%s", error.message);

@@ -67,7 +67,8 @@ static ff_status make_plugins_absolute(char *text, size_t size, ff_error *error)
     char *equals = strchr(part, '=');
     if ((prefetch || evict) && strlen(equals + 1) < sizeof value) {
       strcpy(value, equals + 1);
-      status = check_policy(prefetch ? POLICY_PREFETCH : POLICY_EVICT, prefetch ? "prefetch" : "evict", value, sizeof value, error);
+      status = check_policy(prefetch ? POLICY_PREFETCH : POLICY_EVICT, prefetch ? "prefetch" : "evict", value,
+                            sizeof value, error);
       ff_text_add(&out, "%s%.*s=%s", out.length ? "+" : "", (int)(equals - part), part, value);
     } else ff_text_add(&out, "%s%s", out.length ? "+" : "", part);
   }
@@ -78,8 +79,10 @@ static ff_status make_plugins_absolute(char *text, size_t size, ff_error *error)
 }
 
 /* One of --memory: it exists, what is behind it fits; its label. */
-static ff_status check_manager(cli_setup *setup, char *name, size_t size, const machine_spec *spec, char *label, ff_error *error) {
-  if (!strcmp(name, "none")) return ff_fail(error, FF_INVALID, "--memory none stands alone: it asks for no memory manager");
+static ff_status check_manager(cli_setup *setup, char *name, size_t size, const machine_spec *spec, char *label,
+                               ff_error *error) {
+  if (!strcmp(name, "none"))
+    return ff_fail(error, FF_INVALID, "--memory none stands alone: it asks for no memory manager");
   sim_choice *choice = ff_alloc(sizeof *choice);
   ff_status status = sim_choice_read(name, &setup->choices, spec, choice, error);
   if (!status) status = make_plugins_absolute(name, size, error);
@@ -97,22 +100,26 @@ static ff_status check_managers(cli_setup *setup, const machine_spec *spec, ff_e
     setup->managers[0] = '\0';
     return FF_OK;
   }
-  char names[sizeof setup->managers], name[sizeof setup->managers], labels[SESSION_MANAGER_LIMIT][SIM_LABEL_LENGTH], *rest = NULL;
+  char names[sizeof setup->managers], name[sizeof setup->managers], labels[SESSION_MANAGER_LIMIT][SIM_LABEL_LENGTH],
+      *rest = NULL;
   uint32_t count = 0;
   ff_text whole = {0};
   ff_status status = FF_OK;
   strcpy(names, setup->managers);
   for (char *each = strtok_r(names, ", ", &rest); each && !status; each = strtok_r(NULL, ", ", &rest)) {
-    if (count == SESSION_MANAGER_LIMIT) status = ff_fail(error, FF_LIMIT, "more than %d memory managers at once", SESSION_MANAGER_LIMIT);
+    if (count == SESSION_MANAGER_LIMIT)
+      status = ff_fail(error, FF_LIMIT, "more than %d memory managers at once", SESSION_MANAGER_LIMIT);
     if (status) break;
     strcpy(name, each);
     status = check_manager(setup, name, sizeof name, spec, labels[count], error);
     for (uint32_t i = 0; i < count && !status; i++)
-      if (!strcmp(labels[i], labels[count])) status = ff_fail(error, FF_INVALID, "memory manager '%s' is named twice", each);
+      if (!strcmp(labels[i], labels[count]))
+        status = ff_fail(error, FF_INVALID, "memory manager '%s' is named twice", each);
     ff_text_add(&whole, "%s%s", count++ ? "," : "", name);
   }
   if (!status && !count) status = ff_fail(error, FF_INVALID, "--memory names no manager");
-  if (!status && whole.length >= sizeof setup->managers) status = ff_fail(error, FF_LIMIT, "--memory is too long with the plug-ins' paths");
+  if (!status && whole.length >= sizeof setup->managers)
+    status = ff_fail(error, FF_LIMIT, "--memory is too long with the plug-ins' paths");
   if (!status) strcpy(setup->managers, whole.chars);
   free(whole.chars);
   return status;
@@ -128,7 +135,8 @@ static ff_status check_choices(cli_setup *setup, machine_spec *spec, ff_error *e
     status = sim_choice_check((sim_choice_id)i, text, spec, error);
     if (status) return ff_fail_at(error, status, option);
     if (i != SIM_CHOICE_PREFETCH && i != SIM_CHOICE_EVICT) continue;
-    status = check_policy(i == SIM_CHOICE_PREFETCH ? POLICY_PREFETCH : POLICY_EVICT, option, text, SIM_CHOICE_LENGTH, error);
+    status =
+        check_policy(i == SIM_CHOICE_PREFETCH ? POLICY_PREFETCH : POLICY_EVICT, option, text, SIM_CHOICE_LENGTH, error);
     if (status) return status;
   }
   return FF_OK;

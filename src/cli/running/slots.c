@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Children with their results in memory files (memfd): see slots.h.
  *
- * What always holds: a child is killed when this process ends, even by SIGKILL (PR_SET_PDEATHSIG; its own children are its
- * concern); descriptors 0 to 3 are all that it gets; a result of more than OUTPUT_LIMIT bytes is none. */
+ * What always holds: a child is killed when this process ends, even by SIGKILL (PR_SET_PDEATHSIG; its own children are
+ * its concern); descriptors 0 to 3 are all that it gets; a result of more than OUTPUT_LIMIT bytes is none. */
 #define _GNU_SOURCE /* memfd_create, nftw */
 #include "cli/running/slots.h"
 

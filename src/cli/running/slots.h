@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Child processes whose output is kept in memory: what a sweep's points run in. Nothing of them is left on the disk, and none
- * outlives us, however we end. */
+/* Child processes whose output is kept in memory: what a sweep's points run in. Nothing of them is left on the disk,
+ * and none outlives us, however we end. */
 #ifndef FF_CLI_SLOTS_H
 #define FF_CLI_SLOTS_H
 
@@ -21,11 +21,11 @@ typedef struct slot {
 
 typedef struct slot_end { /* slot_end_free */
   uint32_t task;
-  int status;       /* as a shell has it */
-  double seconds;   /* it took */
-  char *output;     /* owned, ends in a NUL; NULL: nothing was written, or too much */
+  int status;     /* as a shell has it */
+  double seconds; /* it took */
+  char *output;   /* owned, ends in a NUL; NULL: nothing was written, or too much */
   size_t output_size;
-  char *log;        /* the last lines of what it said, owned */
+  char *log; /* the last lines of what it said, owned */
 } slot_end;
 
 typedef struct slots {
@@ -36,8 +36,8 @@ typedef struct slots {
 } slots;
 
 double slots_now(void);
-/* `name`: of a folder for the children's temporary files, the same for each sweep of a database at a rank, so that the next one
- * removes what one that was killed has left. */
+/* `name`: of a folder for the children's temporary files, the same for each sweep of a database at a rank, so that the
+ * next one removes what one that was killed has left. */
 void slots_start(slots *s, uint32_t count, const sigset_t *mask, const char *name);
 /* Starts `argv` in a free slot: argv[0] is its path, stdin is empty. A child that cannot be started ends at once with
  * CLI_NOT_EXECUTABLE and a line in its log. */

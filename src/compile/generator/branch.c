@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Branches: taken by all lanes, by none, or by some. In the last case short regions are executed under masks (hammock.c); else the
- * frame gets everything, and the lanes that come first go on (emit_split.c). */
+/* Branches: taken by all lanes, by none, or by some. In the last case short regions are executed under masks
+ * (hammock.c); else the frame gets everything, and the lanes that come first go on (emit_split.c). */
 #include "compile/generator/generate.h"
 
 #include "exec/launch/native.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* farfault-compile [FILE]: a request on standard input, an image on standard output. Started by the virtual GPU; a program of its
- * own, so that the user's process never has LLVM in it, and so that nothing that goes wrong here can hurt it. If nobody reads the image any
- * more, it goes to FILE, its place in the cache. */
+/* farfault-compile [FILE]: a request on standard input, an image on standard output. Started by the virtual GPU; a
+ * program of its own, so that the user's process never has LLVM in it, and so that nothing that goes wrong here can
+ * hurt it. If nobody reads the image any more, it goes to FILE, its place in the cache. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,13 +37,15 @@ int main(int argc, char **argv) {
   uint32_t bytes, image_bytes;
   unsigned char *image;
   const char *message = "";
-  if (!getenv("FARFAULT_COMPILE_STAY") && fork() > 0) _exit(0); /* the program that started us may wait for children of its own */
+  /* the program that started us may wait for children of its own */
+  if (!getenv("FARFAULT_COMPILE_STAY") && fork() > 0) _exit(0);
   setrlimit(RLIMIT_CPU, &(struct rlimit){60, 60});
 #ifdef COMPILE_LIMITS_MEMORY /* not with sanitizers, which reserve more than there is */
   setrlimit(RLIMIT_AS, &(struct rlimit){(rlim_t)4 << 30, (rlim_t)4 << 30});
 #endif
   unsigned char *request = read_all(&bytes);
-  if (!check_request(request, bytes, &message) || !emit_image((const native_request *)(const void *)request, &image, &image_bytes, &message)) {
+  if (!check_request(request, bytes, &message) ||
+      !emit_image((const native_request *)(const void *)request, &image, &image_bytes, &message)) {
     fprintf(stderr, "farfault-compile: %s\n", message);
     return 1;
   }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* LLVM from module to machine code, and that code laid out flat: sections one after the other, relocations settled, so that
- * whoever runs it maps it and needs nothing else. */
+/* LLVM from module to machine code, and that code laid out flat: sections one after the other, relocations settled, so
+ * that whoever runs it maps it and needs nothing else. */
 #include "compile/generator/emit.h"
 
 #include <elf.h>
@@ -25,7 +25,7 @@ typedef struct flat {
   size_t object_bytes;
   const Elf64_Ehdr *head;
   const Elf64_Shdr *sections;
-  uint64_t *place;            /* of each section in the code; UINT64_MAX: left out */
+  uint64_t *place; /* of each section in the code; UINT64_MAX: left out */
   unsigned char *code;
   uint64_t bytes;
 } flat;
@@ -47,7 +47,8 @@ static bool lay_out(flat *f) {
     }
   f->code = ff_alloc(f->bytes + 1);
   for (uint32_t s = 0; s < f->head->e_shnum; s++)
-    if (f->place[s] != UINT64_MAX) memcpy(f->code + f->place[s], f->object + f->sections[s].sh_offset, f->sections[s].sh_size);
+    if (f->place[s] != UINT64_MAX)
+      memcpy(f->code + f->place[s], f->object + f->sections[s].sh_offset, f->sections[s].sh_size);
   return true;
 }
 
@@ -58,7 +59,9 @@ static bool relocate(const flat *f, const Elf64_Shdr *section) {
   for (uint64_t r = 0; r < section->sh_size / sizeof *all; r++) {
     const Elf64_Sym *symbol = &symbols[ELF64_R_SYM(all[r].r_info)];
     uint64_t type = ELF64_R_TYPE(all[r].r_info), at = f->place[section->sh_info] + all[r].r_offset;
-    if (symbol->st_shndx == SHN_UNDEF || symbol->st_shndx >= f->head->e_shnum || f->place[symbol->st_shndx] == UINT64_MAX) return false;
+    if (symbol->st_shndx == SHN_UNDEF || symbol->st_shndx >= f->head->e_shnum ||
+        f->place[symbol->st_shndx] == UINT64_MAX)
+      return false;
     int64_t distance = (int64_t)(f->place[symbol->st_shndx] + symbol->st_value + (uint64_t)all[r].r_addend - at);
     if ((type != R_X86_64_PC32 && type != R_X86_64_PLT32) || distance != (int32_t)distance) return false;
     int32_t narrow = (int32_t)distance;
@@ -103,7 +106,8 @@ static LLVMTargetMachineRef machine_for(uint32_t isa, const char **message) {
     *message = text;
     return NULL;
   }
-  return LLVMCreateTargetMachine(target, "x86_64-unknown-linux-gnu", processors[isa < 3 ? isa : 2], "", LLVMCodeGenLevelDefault, LLVMRelocPIC, LLVMCodeModelSmall);
+  return LLVMCreateTargetMachine(target, "x86_64-unknown-linux-gnu", processors[isa < 3 ? isa : 2], "",
+                                 LLVMCodeGenLevelDefault, LLVMRelocPIC, LLVMCodeModelSmall);
 }
 
 static void improve(LLVMModuleRef module, LLVMTargetMachineRef machine) {
@@ -135,7 +139,10 @@ static bool make_functions(generator *g, const native_request *request) {
 
 static void put_together(const native_request *request, const flat *f, unsigned char **image, uint32_t *bytes) {
   uint32_t start = (uint32_t)((sizeof(image_head) + request->function_count * sizeof(image_entry) + 63) & ~63u);
-  image_head head = {.magic = IMAGE_MAGIC, .function_count = request->function_count, .code_offset = start, .code_bytes = (uint32_t)f->bytes};
+  image_head head = {.magic = IMAGE_MAGIC,
+                     .function_count = request->function_count,
+                     .code_offset = start,
+                     .code_bytes = (uint32_t)f->bytes};
   *bytes = start + (uint32_t)f->bytes;
   *image = ff_alloc(*bytes);
   memcpy(*image, &head, sizeof head);
@@ -172,8 +179,18 @@ static void end_session(session *s) {
 static bool make_object(session *s, const native_request *request, const char **message) {
   static char text[256];
   LLVMContextRef c = s->context;
-  generator g = {.request = request, .at = &request->layout, .context = c, .module = s->module, .b = s->builder, .i1 = LLVMInt1TypeInContext(c), .i8 = LLVMInt8TypeInContext(c),
-                 .i32 = LLVMInt32TypeInContext(c), .i64 = LLVMInt64TypeInContext(c), .f32 = LLVMFloatTypeInContext(c), .f64 = LLVMDoubleTypeInContext(c), .emulated = request->isa && request->wide};
+  generator g = {.request = request,
+                 .at = &request->layout,
+                 .context = c,
+                 .module = s->module,
+                 .b = s->builder,
+                 .i1 = LLVMInt1TypeInContext(c),
+                 .i8 = LLVMInt8TypeInContext(c),
+                 .i32 = LLVMInt32TypeInContext(c),
+                 .i64 = LLVMInt64TypeInContext(c),
+                 .f32 = LLVMFloatTypeInContext(c),
+                 .f64 = LLVMDoubleTypeInContext(c),
+                 .emulated = request->isa && request->wide};
   g.wide_vectors = g.emulated || !request->isa;
   g.pointer = LLVMPointerType(g.i8, 0);
   LLVMTypeRef parameters[2] = {g.pointer, g.pointer};

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inside of loads and stores: one access under construction, and what emit_memory.c, shared.c and cells.c make for each other.
+/* The inside of loads and stores: one access under construction, and what emit_memory.c, shared.c and cells.c make for
+ * each other.
  *
- * What always holds: a check here is never weaker than the handler's (exec/memory/access.isa.c); where it fails, the handler does
- * the whole access, and counts it. */
+ * What always holds: a check here is never weaker than the handler's (exec/memory/access.isa.c); where it fails, the
+ * handler does the whole access, and counts it. */
 #ifndef FF_COMPILE_ACCESS_H
 #define FF_COMPILE_ACCESS_H
 
@@ -13,14 +14,16 @@ typedef struct access {
   generator *g;
   LLVMBuilderRef b;
   const native_instr *n;
-  uint32_t total;             /* bytes of a lane */
-  LLVMTypeRef cell, slot;     /* one element in memory, in its register */
-  value guard;                /* i32: lanes whose guard is true; NULL: there is no guard */
-  value bits;                 /* i32: lanes that access; NULL: all of a full warp */
+  uint32_t total;         /* bytes of a lane */
+  LLVMTypeRef cell, slot; /* one element in memory, in its register */
+  value guard;            /* i32: lanes whose guard is true; NULL: there is no guard */
+  value bits;             /* i32: lanes that access; NULL: all of a full warp */
 } access;
 
 /* ---- emit_memory.c ---- */
-typedef struct fork { LLVMBasicBlockRef fast, slow, on; } fork;
+typedef struct fork {
+  LLVMBasicBlockRef fast, slow, on;
+} fork;
 value access_both(const access *a, value x, value y);
 value access_at_least(const access *a, value x, value y);
 value access_extended(const access *a, value v, LLVMTypeRef slot);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What running code counts, and calls out of it.
  *
- * What is not yet counted in the warp stands in one structure on the stack, not in registers: there are many blocks, and each would pass them to all
- * others. Whatever looks at the warp's counters is called through a function of the module that brings them up to date first, so that the many
- * places that do so (nearly all of them on slow ways) are one call each. */
+ * What is not yet counted in the warp stands in one structure on the stack, not in registers: there are many blocks,
+ * and each would pass them to all others. Whatever looks at the warp's counters is called through a function of the
+ * module that brings them up to date first, so that the many places that do so (nearly all of them on slow ways) are
+ * one call each. */
 #include "compile/generator/generate.h"
 
 #include <stdio.h>
@@ -19,7 +20,9 @@ static LLVMTypeRef pending_type(generator *g) {
   return LLVMStructTypeInContext(g->context, types, FIELDS, false);
 }
 
-static value field_of(generator *g, value pending, unsigned field) { return LLVMBuildStructGEP2(g->b, pending_type(g), pending, field, ""); }
+static value field_of(generator *g, value pending, unsigned field) {
+  return LLVMBuildStructGEP2(g->b, pending_type(g), pending, field, "");
+}
 
 /* g->pending is known; the builder is where its fields' addresses may stand. */
 static void find_fields(generator *g) {
@@ -31,7 +34,9 @@ static void find_fields(generator *g) {
   g->lane_count = field_of(g, g->pending, LANE_COUNT);
 }
 
-static void read_segment(generator *g) { LLVMBuildStore(g->b, gen_field(g, g->i32, g->warp, g->at->warp_segment), g->segment); }
+static void read_segment(generator *g) {
+  LLVMBuildStore(g->b, gen_field(g, g->i32, g->warp, g->at->warp_segment), g->segment);
+}
 
 void gen_begin_counting(generator *g) {
   g->pending = LLVMBuildAlloca(g->b, pending_type(g), "pending");
@@ -52,8 +57,10 @@ void gen_flush_counters(generator *g) {
   const native_layout *at = g->at;
   value count = gen_read(g, g->i32, g->count), wide = LLVMBuildZExt(g->b, count, g->i64, "");
   value threads = LLVMBuildMul(g->b, wide, LLVMBuildZExt(g->b, gen_read(g, g->i32, g->lane_count), g->i64, ""), "");
-  LLVMTypeRef two = LLVMVectorType(g->i64, 2); /* both at once, as the interpreter's core_count does: its load of both would else wait for two stores */
-  value both = LLVMBuildInsertElement(g->b, LLVMGetUndef(two), wide, gen_i32(g, 0), ""), cell = gen_at(g, g->warp, at->warp_executed);
+  /* both at once, as the interpreter's core_count does: its load of both would else wait for two stores */
+  LLVMTypeRef two = LLVMVectorType(g->i64, 2);
+  value both = LLVMBuildInsertElement(g->b, LLVMGetUndef(two), wide, gen_i32(g, 0), ""),
+        cell = gen_at(g, g->warp, at->warp_executed);
   both = LLVMBuildInsertElement(g->b, both, threads, gen_i32(g, 1), "");
   gen_store(g, LLVMBuildAdd(g->b, gen_load(g, two, cell, 8), both, ""), cell, 8);
   gen_add_to(g, at->warp_budget, g->i32, LLVMBuildNeg(g->b, count, ""));
@@ -67,19 +74,20 @@ void gen_flush_counters(generator *g) {
 
 #define MAX_PARAMETERS 16 /* warp, api, pending, and what more there is */
 
-typedef struct outside {   /* what such a function calls */
-  uint32_t offset;         /* of exec_native_api; or a handler: */
+typedef struct outside {           /* what such a function calls */
+  uint32_t offset;                 /* of exec_native_api; or a handler: */
   bool handler, guarded, observes; /* guarded: the handler's lanes are not all that run: exec_native_api knows how */
-  bool flush;              /* nothing: the counters are to be right */
-  LLVMTypeRef type, result; /* NULL: none */
-  uint32_t more;           /* its parameters behind the warp */
+  bool flush;                      /* nothing: the counters are to be right */
+  LLVMTypeRef type, result;        /* NULL: none */
+  uint32_t more;                   /* its parameters behind the warp */
 } outside;
 
 /* The handler of the instruction that is the parameter `instr`: form 1 if the warp's mask says so. */
 static value handler_of(generator *g, value instr) {
   value run = gen_at(g, instr, g->at->instr_run);
   if (!g->full) {
-    value some = LLVMBuildICmp(g->b, LLVMIntNE, gen_field(g, g->i32, g->warp, g->at->warp_mask), gen_i32(g, UINT32_MAX), "");
+    value some =
+        LLVMBuildICmp(g->b, LLVMIntNE, gen_field(g, g->i32, g->warp, g->at->warp_mask), gen_i32(g, UINT32_MAX), "");
     value index = LLVMBuildShl(g->b, LLVMBuildZExt(g->b, some, g->i64, ""), gen_i64(g, 3), "");
     run = LLVMBuildGEP2(g->b, g->i8, run, &index, 1, "");
   }
@@ -95,7 +103,8 @@ static void call_it(generator *g, value function, const void *context) {
     LLVMBuildRetVoid(g->b);
     return;
   }
-  value called = o->handler && !o->guarded ? handler_of(g, arguments[1]) : gen_field(g, LLVMPointerType(o->type, 0), g->api, o->offset);
+  value called = o->handler && !o->guarded ? handler_of(g, arguments[1])
+                                           : gen_field(g, LLVMPointerType(o->type, 0), g->api, o->offset);
   value result = LLVMBuildCall2(g->b, o->type, called, arguments, o->more + 1, "");
   if (!o->handler || (o->observes && g->watched)) read_segment(g);
   if (o->result) LLVMBuildRet(g->b, result);
@@ -110,8 +119,8 @@ typedef struct function_scope {
 
 /* A function (warp, api, pending, more...) is under construction from here on. */
 static function_scope push_function(generator *g, value function) {
-  function_scope outer = {g->function, g->warp, g->api, g->pending, g->count, g->segment, g->accesses, g->below, g->lanes, g->lane_count,
-                          g->entry, LLVMGetInsertBlock(g->b)};
+  function_scope outer = {g->function, g->warp,  g->api,   g->pending,    g->count, g->segment,
+                          g->accesses, g->below, g->lanes, g->lane_count, g->entry, LLVMGetInsertBlock(g->b)};
   g->function = function;
   LLVMSetLinkage(function, LLVMInternalLinkage);
   gen_set_attributes(g);
@@ -140,7 +149,8 @@ static value make_outline(generator *g, const char *name, LLVMTypeRef type, gen_
   return made;
 }
 
-value gen_call_outline(generator *g, const char *name, LLVMTypeRef result, value *more, uint32_t count, gen_inside inside, const void *context) {
+value gen_call_outline(generator *g, const char *name, LLVMTypeRef result, value *more, uint32_t count,
+                       gen_inside inside, const void *context) {
   value arguments[MAX_PARAMETERS] = {g->warp, g->api, g->pending};
   LLVMTypeRef types[MAX_PARAMETERS] = {g->pointer, g->pointer, LLVMTypeOf(g->pending)};
   for (uint32_t n = 0; n < count; n++) arguments[n + 3] = more[n], types[n + 3] = LLVMTypeOf(more[n]);
@@ -154,7 +164,10 @@ value gen_call_api(generator *g, uint32_t offset, LLVMTypeRef result, value *mor
   char name[32];
   LLVMTypeRef types[MAX_PARAMETERS] = {g->pointer};
   for (uint32_t n = 0; n < count; n++) types[n + 1] = LLVMTypeOf(more[n]);
-  outside o = {.offset = offset, .type = LLVMFunctionType(result ? result : LLVMVoidTypeInContext(g->context), types, count + 1, false), .result = result, .more = count};
+  outside o = {.offset = offset,
+               .type = LLVMFunctionType(result ? result : LLVMVoidTypeInContext(g->context), types, count + 1, false),
+               .result = result,
+               .more = count};
   snprintf(name, sizeof name, "api_%u", offset);
   return gen_call_outline(g, name, result, more, count, call_it, &o);
 }
@@ -183,7 +196,12 @@ void gen_call_handler_of(generator *g, const native_instr *n, value instr) {
     LLVMBuildCall2(g->b, g->handler, handler_of(g, instr), arguments, 2, "");
     return;
   }
-  outside o = {.offset = g->at->api_guarded, .handler = true, .guarded = n->flow == EXEC_FLOW_GUARDED, .observes = n->observes, .type = g->handler, .more = 1};
+  outside o = {.offset = g->at->api_guarded,
+               .handler = true,
+               .guarded = n->flow == EXEC_FLOW_GUARDED,
+               .observes = n->observes,
+               .type = g->handler,
+               .more = 1};
   char name[32];
   snprintf(name, sizeof name, "handler_%u_%u", o.guarded, o.observes);
   gen_call_outline(g, name, NULL, &instr, 1, call_it, &o);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Before anything is generated: every count and index of a request is in range, and every instruction that has native code is
- * one of the forms that there are, with operands of the widths that the form has.
+/* Before anything is generated: every count and index of a request is in range, and every instruction that has native
+ * code is one of the forms that there are, with operands of the widths that the form has.
  *
- * What always holds for a request that has passed: instructions and operands lie one after the other, function by function;
- * operands lie inside their frame, aligned, and are the same place or do not touch; what is written is not a constant. */
+ * What always holds for a request that has passed: instructions and operands lie one after the other, function by
+ * function; operands lie inside their frame, aligned, and are the same place or do not touch; what is written is not a
+ * constant. */
 #include "compile/generator/emit_check.h"
 
 #include <stdlib.h>
@@ -22,8 +23,8 @@ typedef struct checker {
   const native_function *function;
   const native_operand *operands;
   const uint32_t *waits;
-  uint32_t next;        /* operand */
-  uint32_t *place_of;   /* by 4 bytes of the frame: the offset of the operand that is there, plus 1 */
+  uint32_t next;      /* operand */
+  uint32_t *place_of; /* by 4 bytes of the frame: the offset of the operand that is there, plus 1 */
 } checker;
 
 static const uint8_t kind_bytes[] = {
@@ -65,7 +66,8 @@ static uint32_t place_bytes(const native_operand *o) { return o->bytes ? o->byte
 static bool good_operand(checker *c, const native_operand *o, bool written) {
   if (o->bytes != 0 && o->bytes != 4 && o->bytes != 8 && o->bytes != 16) return false;
   if (o->offset & 1) return !written && o->constant <= 2 && !(o->constant && o->bytes == 16);
-  if (o->constant || o->offset & (o->bytes ? 63 : 3) || (uint64_t)o->offset + place_bytes(o) > c->function->frame_bytes) return false;
+  if (o->constant || o->offset & (o->bytes ? 63 : 3) || (uint64_t)o->offset + place_bytes(o) > c->function->frame_bytes)
+    return false;
   for (uint32_t at = o->offset / 4; at < (o->offset + place_bytes(o)) / 4; at++) {
     if (c->place_of[at] && c->place_of[at] != o->offset + 1) return false;
     c->place_of[at] = o->offset + 1;
@@ -111,7 +113,8 @@ static bool good_form(const checker *c, const native_instr *n) {
 static bool good_access(const checker *c, const native_instr *n) {
   uint8_t reads[8], writes[8];
   uint32_t read = 0, written = 0;
-  bool sized = (n->bytes == 1 || n->bytes == 2 || n->bytes == 4 || n->bytes == 8) && (n->slot_bytes == 4 || n->slot_bytes == 8) && n->bytes <= n->slot_bytes;
+  bool sized = (n->bytes == 1 || n->bytes == 2 || n->bytes == 4 || n->bytes == 8) &&
+               (n->slot_bytes == 4 || n->slot_bytes == 8) && n->bytes <= n->slot_bytes;
   if (!sized || !n->elements || n->elements > 4 || (n->space == NATIVE_PARAM && n->store)) return false;
   if (n->space != NATIVE_PARAM) reads[read++] = n->wide ? 8 : 4;
   for (uint32_t e = 0; e < n->elements; e++)
@@ -126,7 +129,9 @@ static bool good_move(const checker *c, const native_instr *n) {
 #define WIDTHS(...) ((const uint8_t[]){__VA_ARGS__, 0xff})
   static const uint8_t none[] = {0xff};
   switch (n->op) {
-  case NATIVE_SREG: return n->write_count && (widths(c, n, none, WIDTHS(4)) || widths(c, n, none, WIDTHS(8))) && (c->operands[n->operands + n->read_count].bytes == 4 || !plan_native_register(n->aux));
+  case NATIVE_SREG:
+    return n->write_count && (widths(c, n, none, WIDTHS(4)) || widths(c, n, none, WIDTHS(8))) &&
+           (c->operands[n->operands + n->read_count].bytes == 4 || !plan_native_register(n->aux));
   case NATIVE_ADD_IMMEDIATE: return widths(c, n, WIDTHS(4), WIDTHS(4)) || widths(c, n, WIDTHS(8), WIDTHS(8));
   case NATIVE_PACK32: return widths(c, n, WIDTHS(4, 4), WIDTHS(8));
   case NATIVE_UNPACK32: return widths(c, n, WIDTHS(8), WIDTHS(4, 4));
@@ -144,14 +149,20 @@ static bool good_waits(const checker *c, const native_instr *n) {
 }
 
 static bool good_instr(checker *c, const native_instr *n) {
-  if (n->op >= NATIVE_OPS || n->operands != c->next || (uint64_t)n->operands + n->read_count + n->write_count > c->head->operand_count) return false;
+  if (n->op >= NATIVE_OPS || n->operands != c->next ||
+      (uint64_t)n->operands + n->read_count + n->write_count > c->head->operand_count)
+    return false;
   for (uint32_t k = 0; k < (uint32_t)n->read_count + n->write_count; k++)
     if (!good_operand(c, &c->operands[n->operands + k], k >= n->read_count)) return false;
   c->next += (uint32_t)n->read_count + n->write_count;
   if (!good_guard(c, n) || !good_waits(c, n)) return false;
   switch (n->op) {
-  case NATIVE_EXIT: case NATIVE_HANDLER: case NATIVE_NOTHING: case NATIVE_SYNC: return true;
-  case NATIVE_BRANCH: case NATIVE_BRANCH_IF: return n->target < c->function->count;
+  case NATIVE_EXIT:
+  case NATIVE_HANDLER:
+  case NATIVE_NOTHING:
+  case NATIVE_SYNC: return true;
+  case NATIVE_BRANCH:
+  case NATIVE_BRANCH_IF: return n->target < c->function->count;
   case NATIVE_ACCESS: return good_access(c, n);
   default: return n->op < NATIVE_ADD ? good_move(c, n) : good_form(c, n);
   }
@@ -169,11 +180,15 @@ static bool good_function(checker *c, const native_instr *instrs) {
 bool check_request(const unsigned char *data, uint32_t bytes, const char **message) {
   const native_request *head = (const native_request *)(const void *)data;
   *message = "this is not a request";
-  if (bytes < sizeof *head || head->magic != NATIVE_MAGIC || head->version != NATIVE_VERSION || head->bytes != bytes) return false;
-  uint64_t wanted = sizeof *head + (uint64_t)head->function_count * sizeof(native_function) + (uint64_t)head->instr_count * sizeof(native_instr) +
-                    (uint64_t)head->operand_count * sizeof(native_operand) + (uint64_t)head->wait_count * sizeof(uint32_t);
+  if (bytes < sizeof *head || head->magic != NATIVE_MAGIC || head->version != NATIVE_VERSION || head->bytes != bytes)
+    return false;
+  uint64_t wanted = sizeof *head + (uint64_t)head->function_count * sizeof(native_function) +
+                    (uint64_t)head->instr_count * sizeof(native_instr) +
+                    (uint64_t)head->operand_count * sizeof(native_operand) +
+                    (uint64_t)head->wait_count * sizeof(uint32_t);
   if (wanted != bytes) return false;
-  *message = "no code is made for this instruction set"; /* the baseline, which has no fused multiply-add, is always interpreted */
+  /* the baseline, which has no fused multiply-add, is always interpreted */
+  *message = "no code is made for this instruction set";
   if (head->isa > 1) return false;
   const native_function *functions = (const native_function *)(const void *)(head + 1);
   const native_instr *instrs = (const native_instr *)(const void *)(functions + head->function_count);
@@ -183,7 +198,9 @@ bool check_request(const unsigned char *data, uint32_t bytes, const char **messa
   uint32_t next = 0;
   for (uint32_t f = 0; f < head->function_count; f++) {
     c.function = &functions[f];
-    if (functions[f].first != next || functions[f].count > head->instr_count - next || !good_function(&c, instrs + next)) return false;
+    if (functions[f].first != next || functions[f].count > head->instr_count - next ||
+        !good_function(&c, instrs + next))
+      return false;
     next += functions[f].count;
   }
   return next == head->instr_count && c.next == head->operand_count;

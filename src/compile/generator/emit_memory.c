@@ -7,8 +7,8 @@
  *   windows (full warps) shared: each piece of the warp inside one register's bytes: a load and a permutation for each
  *   cells (some lanes)   global and shared: each lane's by itself; with AVX-512 loads of words are gathers
  *
- * What always holds: a check here is never weaker than the handler's (exec/memory/access.isa.c); where it fails, the handler does
- * the whole access, and counts it. */
+ * What always holds: a check here is never weaker than the handler's (exec/memory/access.isa.c); where it fails, the
+ * handler does the whole access, and counts it. */
 #include "compile/generator/emit_access.h"
 
 value access_both(const access *a, value x, value y) { return x ? LLVMBuildAnd(a->b, x, y, "") : y; }
@@ -63,7 +63,8 @@ void access_end_fast(const access *a, fork f, const value *results, bool scalar)
   const native_instr *n = a->n;
   if (n->space == NATIVE_GLOBAL || n->space == NATIVE_GENERIC) {
     value counted = LLVMBuildLoad2(a->b, g->i64, g->accesses, ""), one = gen_i64(g, 1);
-    if (a->guard) one = LLVMBuildZExt(a->b, LLVMBuildICmp(a->b, LLVMIntNE, a->bits, gen_i32(g, 0), ""), g->i64, ""); /* by nobody: none */
+    /* by nobody: none */
+    if (a->guard) one = LLVMBuildZExt(a->b, LLVMBuildICmp(a->b, LLVMIntNE, a->bits, gen_i32(g, 0), ""), g->i64, "");
     LLVMBuildStore(a->b, LLVMBuildAdd(a->b, counted, one, ""), g->accesses);
   }
   LLVMBasicBlockRef fast_end = LLVMGetInsertBlock(a->b);
@@ -151,7 +152,9 @@ void access_load_row(const access *a, value p, value *results) {
   for (uint32_t e = 0; e < elements; e++) {
     value pick[EXEC_LANES];
     for (uint32_t l = 0; l < EXEC_LANES; l++) pick[l] = gen_i32(g, l * elements + e);
-    value one = elements == 1 ? all : LLVMBuildShuffleVector(a->b, all, LLVMGetUndef(LLVMTypeOf(all)), LLVMConstVector(pick, EXEC_LANES), "");
+    value one = elements == 1 ? all
+                              : LLVMBuildShuffleVector(a->b, all, LLVMGetUndef(LLVMTypeOf(all)),
+                                                       LLVMConstVector(pick, EXEC_LANES), "");
     results[e] = access_extended(a, one, gen_vector_type(a->slot));
   }
 }
@@ -172,7 +175,8 @@ static value interleave(const access *a, value x, value y) {
 void access_store_row(const access *a, value p) {
   value v = row_data(a, 0);
   if (a->n->elements == 2) v = interleave(a, v, row_data(a, 1));
-  if (a->n->elements == 4) v = interleave(a, interleave(a, v, row_data(a, 2)), interleave(a, row_data(a, 1), row_data(a, 3)));
+  if (a->n->elements == 4)
+    v = interleave(a, interleave(a, v, row_data(a, 2)), interleave(a, row_data(a, 1), row_data(a, 3)));
   gen_store(a->g, v, p, a->n->bytes);
 }
 
@@ -180,8 +184,10 @@ static bool row_of_global(const access *a, value lanes) {
   generator *g = a->g;
   value first = LLVMBuildExtractElement(a->b, lanes, gen_i32(g, 0), ""), results[4];
   value address = LLVMBuildAdd(a->b, first, gen_i64(g, (uint64_t)a->n->immediate), "");
-  value good = access_both(a, access_is_row(a, lanes, first, g->i64, a->total), inside(a, address, (uint64_t)a->total * EXEC_LANES));
-  for (uint32_t e = 0; e < a->n->elements && a->n->store; e++) gen_vector(g, a->n->operands + 1 + e); /* known on both ways */
+  value good = access_both(a, access_is_row(a, lanes, first, g->i64, a->total),
+                           inside(a, address, (uint64_t)a->total * EXEC_LANES));
+  /* known on both ways */
+  for (uint32_t e = 0; e < a->n->elements && a->n->store; e++) gen_vector(g, a->n->operands + 1 + e);
   fork f = access_begin_fast(a, good);
   access_tell(a, g->at->api_row, address);
   if (a->n->store) access_store_row(a, access_pointer_to(a, address));
@@ -199,7 +205,14 @@ static value guard_of(const access *a) {
 }
 
 bool gen_access(generator *g, const native_instr *n) {
-  access a = {g, g->b, n, (uint32_t)n->bytes * n->elements, LLVMIntTypeInContext(g->context, n->bytes * 8u), n->slot_bytes == 4 ? g->i32 : g->i64, NULL, NULL};
+  access a = {g,
+              g->b,
+              n,
+              (uint32_t)n->bytes * n->elements,
+              LLVMIntTypeInContext(g->context, n->bytes * 8u),
+              n->slot_bytes == 4 ? g->i32 : g->i64,
+              NULL,
+              NULL};
   bool guarded = n->guard != NATIVE_NONE, global = (n->space == NATIVE_GLOBAL || n->space == NATIVE_GENERIC) && n->wide;
   /* whoever is told of a guarded access looks at the warp's mask, which only the handler changes */
   if (n->elements == 3 || n->elements > 4 || (guarded && (g->watched || n->space == NATIVE_PARAM))) return false;

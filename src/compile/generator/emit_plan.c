@@ -15,18 +15,26 @@ bool plan_ends_block(const native_instr *n) {
 }
 
 bool plan_uniform_register(uint32_t sreg) {
-  return (sreg >= PTX_SREG_NTID_X && sreg <= PTX_SREG_NTID_Z) || (sreg >= PTX_SREG_CTAID_X && sreg <= PTX_SREG_CTAID_Z) ||
+  return (sreg >= PTX_SREG_NTID_X && sreg <= PTX_SREG_NTID_Z) ||
+         (sreg >= PTX_SREG_CTAID_X && sreg <= PTX_SREG_CTAID_Z) ||
          (sreg >= PTX_SREG_NCTAID_X && sreg <= PTX_SREG_NCTAID_Z);
 }
 
 bool plan_native_register(uint32_t sreg) {
-  return plan_uniform_register(sreg) || sreg - PTX_SREG_TID_X <= PTX_SREG_TID_Z - PTX_SREG_TID_X || sreg == PTX_SREG_LANEID;
+  return plan_uniform_register(sreg) || sreg - PTX_SREG_TID_X <= PTX_SREG_TID_Z - PTX_SREG_TID_X ||
+         sreg == PTX_SREG_LANEID;
 }
 
 bool plan_is_scalar(const native_instr *n) {
   switch (n->op) {
-  case NATIVE_EXIT: case NATIVE_HANDLER: case NATIVE_NOTHING: case NATIVE_BRANCH: case NATIVE_BRANCH_IF: case NATIVE_SYNC: return false;
-  case NATIVE_ACCESS: return !n->store && (n->space == NATIVE_PARAM || n->space == NATIVE_GLOBAL || n->space == NATIVE_SHARED);
+  case NATIVE_EXIT:
+  case NATIVE_HANDLER:
+  case NATIVE_NOTHING:
+  case NATIVE_BRANCH:
+  case NATIVE_BRANCH_IF:
+  case NATIVE_SYNC: return false;
+  case NATIVE_ACCESS:
+    return !n->store && (n->space == NATIVE_PARAM || n->space == NATIVE_GLOBAL || n->space == NATIVE_SHARED);
   case NATIVE_SREG: return plan_uniform_register(n->aux);
   default: return true;
   }
@@ -93,7 +101,8 @@ static bool find_blocks(plan *p) {
   for (b = 0; b < p->block_count; b++) {
     plan_block *block = &p->blocks[b];
     const native_instr *last = &p->code[block->end - 1];
-    bool falls = last->op != NATIVE_BRANCH && !((last->flow == EXEC_FLOW_RET || last->flow == EXEC_FLOW_EXIT) && last->guard == NATIVE_NONE);
+    bool falls = last->op != NATIVE_BRANCH &&
+                 !((last->flow == EXEC_FLOW_RET || last->flow == EXEC_FLOW_EXIT) && last->guard == NATIVE_NONE);
     if (falls && block->end < p->count) block->next[block->next_count++] = b + 1;
     if ((last->op == NATIVE_BRANCH || last->op == NATIVE_BRANCH_IF) && last->target < p->count)
       block->next[block->next_count++] = p->block_of[last->target];
@@ -200,7 +209,8 @@ static bool spoil(plan *p, uint32_t b, uint64_t *spoilt) {
   for (uint32_t c = first <= b ? first : b + 1; c < meet; c++) {
     if (c == b && first == b + 1) continue;
     for (uint32_t n = p->blocks[c].first; n < p->blocks[c].end; n++)
-      for (uint32_t w = 0; w < p->code[n].write_count; w++) plan_add(written, p->slot_of[p->code[n].operands + p->code[n].read_count + w]);
+      for (uint32_t w = 0; w < p->code[n].write_count; w++)
+        plan_add(written, p->slot_of[p->code[n].operands + p->code[n].read_count + w]);
   }
   news = spoil_at(p, meet, written, spoilt);
   free(written);
@@ -216,7 +226,8 @@ static void flow_uniform(plan *p, uint32_t number, const uint64_t *spoilt) {
     changed = false;
     for (uint32_t b = 0; b < p->block_count; b++)
       for (uint32_t s = 0; s < p->blocks[b].next_count; s++)
-        for (uint32_t w = 0; w < p->words; w++) p->blocks[p->blocks[b].next[s]].uniform_in[w] &= p->blocks[b].uniform_out[w];
+        for (uint32_t w = 0; w < p->words; w++)
+          p->blocks[p->blocks[b].next[s]].uniform_in[w] &= p->blocks[b].uniform_out[w];
     for (uint32_t b = 0; b < p->block_count; b++) {
       plan_block *block = &p->blocks[b];
       uint64_t *now = ff_alloc(p->words * sizeof *now);
@@ -254,7 +265,8 @@ static void find_uniform(plan *p, uint32_t number) {
   free(spoilt);
 }
 
-plan *plan_make(const native_function *function, uint32_t number, const native_instr *code, const native_operand *operands, uint32_t operand_count) {
+plan *plan_make(const native_function *function, uint32_t number, const native_instr *code,
+                const native_operand *operands, uint32_t operand_count) {
   plan *p = ff_alloc(sizeof *p);
   p->code = code + function->first;
   p->operands = operands;

@@ -2,8 +2,8 @@
 /* What the generator knows of a function before it makes code: its slots, blocks, what is live between them, and which
  * slots hold the same value in all lanes while the whole warp runs together.
  *
- * A slot is a place of the frame as instructions name it (offset and width). A block ends at a branch, at everything that
- * only the interpreter does, and before the next block's first instruction.
+ * A slot is a place of the frame as instructions name it (offset and width). A block ends at a branch, at everything
+ * that only the interpreter does, and before the next block's first instruction.
  *
  * "Uniform" is a guess that is right wherever compiled code comes from compiled code, and is tested where it comes from
  * the interpreter: lanes that have been apart may have different values where the plan expects one. */
@@ -14,7 +14,7 @@
 
 typedef struct plan_slot {
   uint32_t offset;
-  uint32_t twin;                /* the next slot at this offset, of another width: a ring; itself: there is none */
+  uint32_t twin; /* the next slot at this offset, of another width: a ring; itself: there is none */
   uint8_t bytes;
 } plan_slot;
 
@@ -29,23 +29,24 @@ typedef struct plan_block {
   struct plan_hammock *hammock; /* what a branch at its end may part lanes for; NULL: no short region */
 } plan_block;
 
-/* A short region: blocks behind a branch, without loops, from which all ways lead to one block, in the order in which the splits of a warp
- * run them (by rank): when the last of them is done, all lanes are at `meet`. Nothing in it is only the interpreter's. */
+/* A short region: blocks behind a branch, without loops, from which all ways lead to one block, in the order in which
+ * the splits of a warp run them (by rank): when the last of them is done, all lanes are at `meet`. Nothing in it is
+ * only the interpreter's. */
 typedef struct plan_hammock {
   uint32_t meet, count, inside[PLAN_HAMMOCK_BLOCKS], instructions;
-  bool starts;                  /* a warp's first turn may end in it */
-  uint64_t *written;            /* slots, and all that share their places */
+  bool starts;       /* a warp's first turn may end in it */
+  uint64_t *written; /* slots, and all that share their places */
 } plan_hammock;
 
 typedef struct plan {
   const native_instr *code;
   const native_operand *operands;
-  uint32_t number;              /* 0: the kernel itself */
+  uint32_t number; /* 0: the kernel itself */
   uint32_t count, slot_count, words, block_count;
   plan_slot *slots;
-  uint32_t *slot_of;            /* by operand index of the whole request: NATIVE_NONE for constants */
+  uint32_t *slot_of; /* by operand index of the whole request: NATIVE_NONE for constants */
   plan_block *blocks;
-  uint32_t *block_of;           /* by instruction */
+  uint32_t *block_of; /* by instruction */
 } plan;
 
 static inline bool plan_has(const uint64_t *set, uint32_t slot) { return set[slot / 64] >> (slot % 64) & 1; }
@@ -54,8 +55,10 @@ static inline void plan_drop(uint64_t *set, uint32_t slot) { set[slot / 64] &= ~
 
 /* live: what is live after the instruction -> before it. */
 void plan_live_before(const plan *p, const native_instr *i, uint64_t *live);
-/* number: 0 is the kernel itself. `operands`: the whole request's. NULL: it has too many blocks and slots to be worth it. */
-plan *plan_make(const native_function *function, uint32_t number, const native_instr *code, const native_operand *operands, uint32_t operand_count);
+/* number: 0 is the kernel itself. `operands`: the whole request's. NULL: it has too many blocks and slots to be worth
+ * it. */
+plan *plan_make(const native_function *function, uint32_t number, const native_instr *code,
+                const native_operand *operands, uint32_t operand_count);
 void plan_free(plan *p);
 /* Finds the hammocks (hammock_plan.c), when blocks are known. */
 void plan_find_hammocks(plan *p);

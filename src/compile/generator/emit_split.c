@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which split runs, in the body for any lanes: it changes where lanes part and where they meet, without the interpreter.
+/* Which split runs, in the body for any lanes: it changes where lanes part and where they meet, without the
+ * interpreter.
  *
- * What always holds: exec/launch/split.c decides, as it does for the interpreter; the code reads what it has decided from the warp (gen_read_split)
- * and goes on at that place. Between two blocks, everything but the lanes, their number, the rank to stay below and the counters is in the frame. */
+ * What always holds: exec/launch/split.c decides, as it does for the interpreter; the code reads what it has decided
+ * from the warp (gen_read_split) and goes on at that place. Between two blocks, everything but the lanes, their number,
+ * the rank to stay below and the counters is in the frame. */
 #include "compile/generator/generate.h"
 
 #include "exec/launch/native.h"
@@ -10,9 +12,11 @@
 /* Below which rank the running split may go on: that of the next runnable one, if that is in this frame. */
 static value rank_limit(generator *g) {
   const native_layout *at = g->at;
-  value next = gen_field(g, g->i64, g->warp, at->warp_next_key), frame = gen_field(g, g->pointer, g->warp, at->warp_frame);
+  value next = gen_field(g, g->i64, g->warp, at->warp_next_key),
+        frame = gen_field(g, g->pointer, g->warp, at->warp_frame);
   value depth = gen_field(g, g->i32, frame, at->frame_depth);
-  value mine = LLVMBuildZExt(g->b, LLVMBuildNot(g->b, depth, ""), g->i64, ""), other = LLVMBuildLShr(g->b, next, gen_i64(g, 32), "");
+  value mine = LLVMBuildZExt(g->b, LLVMBuildNot(g->b, depth, ""), g->i64, ""),
+        other = LLVMBuildLShr(g->b, next, gen_i64(g, 32), "");
   value none = gen_i64(g, INT64_MAX), low = LLVMBuildAnd(g->b, next, gen_i64(g, UINT32_MAX), "");
   value limit = LLVMBuildSelect(g->b, LLVMBuildICmp(g->b, LLVMIntULT, other, mine, ""), gen_i64(g, 0), none, "");
   limit = LLVMBuildSelect(g->b, LLVMBuildICmp(g->b, LLVMIntEQ, other, mine, ""), low, limit, "");
@@ -29,7 +33,9 @@ static void read_split(generator *g, value where) {
   LLVMBuildStore(g->b, rank_limit(g), g->below);
 }
 
-static value entered_at(generator *g) { return LLVMBuildAnd(g->b, LLVMGetParam(g->function, 1), gen_i32(g, ~EXEC_NATIVE_KNOWN), ""); }
+static value entered_at(generator *g) {
+  return LLVMBuildAnd(g->b, LLVMGetParam(g->function, 1), gen_i32(g, ~EXEC_NATIVE_KNOWN), "");
+}
 
 void gen_begin_splits(generator *g) {
   g->where = gen_variable(g, g->i32);
@@ -53,7 +59,8 @@ void gen_meet(generator *g) {
 }
 
 static value where_address(generator *g) {
-  value offset = LLVMBuildMul(g->b, LLVMBuildZExt(g->b, gen_read(g, g->i32, g->where), g->i64, ""), gen_i64(g, g->at->instr_bytes), "");
+  value offset = LLVMBuildMul(g->b, LLVMBuildZExt(g->b, gen_read(g, g->i32, g->where), g->i64, ""),
+                              gen_i64(g, g->at->instr_bytes), "");
   return LLVMBuildGEP2(g->b, g->i8, g->code, &offset, 1, "");
 }
 

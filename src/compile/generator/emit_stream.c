@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What code with an access stream does beside computing: instructions counted into the pending ISSUE, waits, marks. Accesses tell
- * their own (emit_memory.c).
+/* What code with an access stream does beside computing: instructions counted into the pending ISSUE, waits, marks.
+ * Accesses tell their own (emit_memory.c).
  *
- * What always holds: the records are those of the interpreter, and made by the same functions (exec/launch/access_records.c, exec/launch/mark.c); code only
- * leaves out calls that would do nothing, and counts by itself what goes into an ISSUE that has room. */
+ * What always holds: the records are those of the interpreter, and made by the same functions
+ * (exec/launch/access_records.c, exec/launch/mark.c); code only leaves out calls that would do nothing, and counts by
+ * itself what goes into an ISSUE that has room. */
 #include "compile/generator/generate.h"
 
 #include "exec/core.h"
 #include "trace/stream.h"
 
-/* What the access stream's pending ISSUE gets of the instructions from segment to end (trace_put_issue), if they fit; else
- * core_trace_issue does it. Returns how many are then still to be counted in the warp. */
+/* What the access stream's pending ISSUE gets of the instructions from segment to end (trace_put_issue), if they fit;
+ * else core_trace_issue does it. Returns how many are then still to be counted in the warp. */
 value gen_issue(generator *g, uint32_t end) {
   const native_layout *at = g->at;
   value segment = gen_read(g, g->i32, g->segment), passed = LLVMBuildSub(g->b, gen_i32(g, end), segment, "");
@@ -20,13 +21,17 @@ value gen_issue(generator *g, uint32_t end) {
   LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntULE, pending, gen_i32(g, TRACE_ISSUE_MAX), ""), fits, full);
   LLVMPositionBuilderAtEnd(g->b, fits);
   gen_store(g, pending, gen_at(g, g->warp, at->writer_issue), 4);
-  const struct { bool some; uint32_t table, counter; } units[2] = {{g->has_sfu, at->function_sfu, at->writer_sfu}, {g->has_fp64, at->function_fp64, at->writer_fp64}};
+  const struct {
+    bool some;
+    uint32_t table, counter;
+  } units[2] = {{g->has_sfu, at->function_sfu, at->writer_sfu}, {g->has_fp64, at->function_fp64, at->writer_fp64}};
   for (int u = 0; u < 2; u++) {
     if (!units[u].some) continue;
     value table = gen_field(g, g->pointer, gen_field(g, g->pointer, g->warp, at->warp_function), units[u].table);
     value first = LLVMBuildShl(g->b, LLVMBuildZExt(g->b, segment, g->i64, ""), gen_i64(g, 2), "");
     value before = gen_load(g, g->i32, LLVMBuildGEP2(g->b, g->i8, table, &first, 1, ""), 4);
-    gen_add_to(g, units[u].counter, g->i32, LLVMBuildSub(g->b, gen_load(g, g->i32, gen_at(g, table, 4 * (uint64_t)end), 4), before, ""));
+    gen_add_to(g, units[u].counter, g->i32,
+               LLVMBuildSub(g->b, gen_load(g, g->i32, gen_at(g, table, 4 * (uint64_t)end), 4), before, ""));
   }
   LLVMBuildBr(g->b, on);
   LLVMPositionBuilderAtEnd(g->b, full);

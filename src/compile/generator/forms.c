@@ -16,14 +16,19 @@ typedef struct lanes { /* one form under construction */
   const native_instr *n;
 } lanes;
 
-static const struct { uint8_t bytes, bits; char class; } kinds[] = {
+static const struct {
+  uint8_t bytes, bits;
+  char class;
+} kinds[] = {
 #define K(name, bytes, bits, class) {bytes, bits, class},
 #include "exec/instructions/ops_kinds.def"
 #undef K
 };
 
 static LLVMTypeRef typed(const lanes *l, LLVMTypeRef type) { return l->vector ? gen_vector_type(type) : type; }
-static LLVMTypeRef int_type(const lanes *l, uint32_t bits) { return typed(l, bits == 64 ? l->g->i64 : bits == 32 ? l->g->i32 : l->g->i1); }
+static LLVMTypeRef int_type(const lanes *l, uint32_t bits) {
+  return typed(l, bits == 64 ? l->g->i64 : bits == 32 ? l->g->i32 : l->g->i1);
+}
 static LLVMTypeRef float_type(const lanes *l, uint32_t bits) { return typed(l, bits == 64 ? l->g->f64 : l->g->f32); }
 
 static value number(const lanes *l, uint32_t bits, uint64_t v) {
@@ -33,10 +38,16 @@ static value number(const lanes *l, uint32_t bits, uint64_t v) {
 static value real(const lanes *l, uint32_t bits, uint64_t pattern) {
   return LLVMConstBitCast(number(l, bits, pattern), float_type(l, bits));
 }
-static value as_float(const lanes *l, value v, uint32_t bits) { return LLVMBuildBitCast(l->b, v, float_type(l, bits), ""); }
+static value as_float(const lanes *l, value v, uint32_t bits) {
+  return LLVMBuildBitCast(l->b, v, float_type(l, bits), "");
+}
 static value as_int(const lanes *l, value v, uint32_t bits) { return LLVMBuildBitCast(l->b, v, int_type(l, bits), ""); }
-static value choose(const lanes *l, value condition, value yes, value no) { return LLVMBuildSelect(l->b, condition, yes, no, ""); }
-static value call1(const lanes *l, const char *name, value a, LLVMTypeRef type) { return gen_intrinsic(l->g, name, &type, 1, &a, 1); }
+static value choose(const lanes *l, value condition, value yes, value no) {
+  return LLVMBuildSelect(l->b, condition, yes, no, "");
+}
+static value call1(const lanes *l, const char *name, value a, LLVMTypeRef type) {
+  return gen_intrinsic(l->g, name, &type, 1, &a, 1);
+}
 
 /* ---- kinds: cells to lanes and back ---- */
 
@@ -65,7 +76,12 @@ static value decode(const lanes *l, value v, uint8_t kind) {
   case NATIVE_K_u8: return extend(l, v, 8, false);
   case NATIVE_K_s8: return extend(l, v, 8, true);
   case NATIVE_K_m16: return extend(l, v, 16, false);
-  case NATIVE_K_w8u: case NATIVE_K_w8s: case NATIVE_K_w16u: case NATIVE_K_w16s: case NATIVE_K_w32u: case NATIVE_K_w32s:
+  case NATIVE_K_w8u:
+  case NATIVE_K_w8s:
+  case NATIVE_K_w16u:
+  case NATIVE_K_w16s:
+  case NATIVE_K_w32u:
+  case NATIVE_K_w32s:
     v = LLVMBuildTrunc(l->b, v, int_type(l, 32), "");
     if (kind >= NATIVE_K_w32u) return v;
     return extend(l, v, kind <= NATIVE_K_w8s ? 8 : 16, kind == NATIVE_K_w8s || kind == NATIVE_K_w16s);
@@ -78,12 +94,16 @@ static value decode(const lanes *l, value v, uint8_t kind) {
 
 /* An integer result, of a width and sign of its own, as the cell that the kind makes of it. */
 static value encode_int(const lanes *l, value v, uint32_t bits, bool is_signed, uint8_t kind) {
-  bool narrow = kind != NATIVE_K_u64 && kind != NATIVE_K_s64 && kind != NATIVE_K_t64 && kind != NATIVE_K_b64 && kind != NATIVE_K_f64b;
-  if (!narrow && bits == 32) return is_signed ? LLVMBuildSExt(l->b, v, int_type(l, 64), "") : LLVMBuildZExt(l->b, v, int_type(l, 64), "");
+  bool narrow = kind != NATIVE_K_u64 && kind != NATIVE_K_s64 && kind != NATIVE_K_t64 && kind != NATIVE_K_b64 &&
+                kind != NATIVE_K_f64b;
+  if (!narrow && bits == 32)
+    return is_signed ? LLVMBuildSExt(l->b, v, int_type(l, 64), "") : LLVMBuildZExt(l->b, v, int_type(l, 64), "");
   if (!narrow) return v;
   if (bits == 64) v = LLVMBuildTrunc(l->b, v, int_type(l, 32), "");
   switch (kind) {
-  case NATIVE_K_u16: case NATIVE_K_s16: case NATIVE_K_t16u: return extend(l, v, 16, false);
+  case NATIVE_K_u16:
+  case NATIVE_K_s16:
+  case NATIVE_K_t16u: return extend(l, v, 16, false);
   case NATIVE_K_t8u: return extend(l, v, 8, false);
   case NATIVE_K_t8s_16: return LLVMBuildAnd(l->b, extend(l, v, 8, true), number(l, 32, 0xffff), "");
   case NATIVE_K_t8s_32: return extend(l, v, 8, true);
@@ -113,7 +133,8 @@ static value encode_float(const lanes *l, value v, uint8_t kind) {
 static value first_nan(const lanes *l, value result, const value *a, uint32_t count) {
   value nan = real(l, 64, UINT64_C(0xfff8000000000000));
   while (count-- > 0) {
-    value quiet = as_float(l, LLVMBuildOr(l->b, as_int(l, a[count], 64), number(l, 64, UINT64_C(0x8000000000000)), ""), 64);
+    value quiet =
+        as_float(l, LLVMBuildOr(l->b, as_int(l, a[count], 64), number(l, 64, UINT64_C(0x8000000000000)), ""), 64);
     nan = choose(l, is_nan(l, a[count]), quiet, nan);
   }
   return choose(l, is_nan(l, result), nan, result);
@@ -167,16 +188,19 @@ static value low_bits(const lanes *l, value count) { /* ops_low_bits32 */
 }
 
 static value shifted_in(const lanes *l, value v, value at, bool left) { /* 0 from 32 on */
-  value inside = LLVMBuildICmp(l->b, LLVMIntULT, at, number(l, 32, 32), ""), cut = LLVMBuildAnd(l->b, at, number(l, 32, 31), "");
+  value inside = LLVMBuildICmp(l->b, LLVMIntULT, at, number(l, 32, 32), ""),
+        cut = LLVMBuildAnd(l->b, at, number(l, 32, 31), "");
   return choose(l, inside, left ? LLVMBuildShl(l->b, v, cut, "") : LLVMBuildLShr(l->b, v, cut, ""), number(l, 32, 0));
 }
 
 static value bit_field(const lanes *l, const value *a, bool insert) {
-  value byte = number(l, 32, 255), at = LLVMBuildAnd(l->b, a[insert ? 2 : 1], byte, ""), count = LLVMBuildAnd(l->b, a[insert ? 3 : 2], byte, "");
+  value byte = number(l, 32, 255), at = LLVMBuildAnd(l->b, a[insert ? 2 : 1], byte, ""),
+        count = LLVMBuildAnd(l->b, a[insert ? 3 : 2], byte, "");
   if (!insert) return LLVMBuildAnd(l->b, shifted_in(l, a[0], at, false), low_bits(l, count), "");
   value field = shifted_in(l, low_bits(l, count), at, true);
   value moved = LLVMBuildShl(l->b, a[0], LLVMBuildAnd(l->b, at, number(l, 32, 31), ""), "");
-  return LLVMBuildOr(l->b, LLVMBuildAnd(l->b, a[1], LLVMBuildNot(l->b, field, ""), ""), LLVMBuildAnd(l->b, moved, field, ""), "");
+  return LLVMBuildOr(l->b, LLVMBuildAnd(l->b, a[1], LLVMBuildNot(l->b, field, ""), ""),
+                     LLVMBuildAnd(l->b, moved, field, ""), "");
 }
 
 static value smaller(const lanes *l, value a, value b, bool largest) {
@@ -209,10 +233,12 @@ static value divide(const lanes *l, value a, value b, bool remainder) {
 }
 
 static value compare(const lanes *l, value a, value b) {
-  static const LLVMIntPredicate unsigned_ints[] = {LLVMIntEQ, LLVMIntNE, LLVMIntULT, LLVMIntULE, LLVMIntUGT, LLVMIntUGE};
+  static const LLVMIntPredicate unsigned_ints[] = {LLVMIntEQ,  LLVMIntNE,  LLVMIntULT,
+                                                   LLVMIntULE, LLVMIntUGT, LLVMIntUGE};
   static const LLVMIntPredicate signed_ints[] = {LLVMIntEQ, LLVMIntNE, LLVMIntSLT, LLVMIntSLE, LLVMIntSGT, LLVMIntSGE};
-  static const LLVMRealPredicate floats[] = {LLVMRealOEQ, LLVMRealONE, LLVMRealOLT, LLVMRealOLE, LLVMRealOGT, LLVMRealOGE, LLVMRealUEQ,
-                                             LLVMRealUNE, LLVMRealULT, LLVMRealULE, LLVMRealUGT, LLVMRealUGE, LLVMRealORD, LLVMRealUNO};
+  static const LLVMRealPredicate floats[] = {LLVMRealOEQ, LLVMRealONE, LLVMRealOLT, LLVMRealOLE, LLVMRealOGT,
+                                             LLVMRealOGE, LLVMRealUEQ, LLVMRealUNE, LLVMRealULT, LLVMRealULE,
+                                             LLVMRealUGT, LLVMRealUGE, LLVMRealORD, LLVMRealUNO};
   uint32_t which = l->n->op - NATIVE_CMP_EQ;
   char class = kinds[l->n->src_kind[0]].class;
   if (class == 'F') return LLVMBuildFCmp(l->b, floats[which], a, b, "");
@@ -246,17 +272,22 @@ static value integer_form(const lanes *l, const value *a) {
   case NATIVE_ADD: r = LLVMBuildAdd(b, a[0], a[1], ""); break;
   case NATIVE_SUB: r = LLVMBuildSub(b, a[0], a[1], ""); break;
   case NATIVE_MUL: r = LLVMBuildMul(b, a[0], a[1], ""); break;
-  case NATIVE_MUL_HIGH: r = LLVMBuildLShr(b, wide_product(l, a[0], a[1]), number(l, 64, 32), ""), result_bits = 64; break;
+  case NATIVE_MUL_HIGH:
+    r = LLVMBuildLShr(b, wide_product(l, a[0], a[1]), number(l, 64, 32), ""), result_bits = 64;
+    break;
   case NATIVE_MUL_WIDE: r = wide_product(l, a[0], a[1]), result_bits = 64; break;
   case NATIVE_MAD: r = LLVMBuildAdd(b, LLVMBuildMul(b, a[0], a[1], ""), a[2], ""); break;
   case NATIVE_MAD_WIDE: r = LLVMBuildAdd(b, wide_product(l, a[0], a[1]), a[2], ""), result_bits = 64; break;
   case NATIVE_DIV: r = divide(l, a[0], a[1], false); break;
   case NATIVE_REM: r = divide(l, a[0], a[1], true); break;
-  case NATIVE_ABS: r = choose(l, LLVMBuildICmp(b, LLVMIntSLT, a[0], number(l, bits, 0), ""), LLVMBuildNeg(b, a[0], ""), a[0]); break;
+  case NATIVE_ABS:
+    r = choose(l, LLVMBuildICmp(b, LLVMIntSLT, a[0], number(l, bits, 0), ""), LLVMBuildNeg(b, a[0], ""), a[0]);
+    break;
   case NATIVE_NEG: r = LLVMBuildNeg(b, a[0], ""); break;
   case NATIVE_MIN: r = smaller(l, a[0], a[1], false); break;
   case NATIVE_MAX: r = smaller(l, a[0], a[1], true); break;
-  case NATIVE_MOVE: case NATIVE_CONVERT: r = a[0]; break;
+  case NATIVE_MOVE:
+  case NATIVE_CONVERT: r = a[0]; break;
   case NATIVE_AND: r = LLVMBuildAnd(b, a[0], a[1], ""); break;
   case NATIVE_OR: r = LLVMBuildOr(b, a[0], a[1], ""); break;
   case NATIVE_XOR: r = LLVMBuildXor(b, a[0], a[1], ""); break;
@@ -274,10 +305,12 @@ static value integer_form(const lanes *l, const value *a) {
   case NATIVE_SELECT: r = choose(l, a[2], a[0], a[1]); break;
   case NATIVE_FNEG: r = LLVMBuildXor(b, a[0], number(l, bits, UINT64_C(1) << (bits - 1)), ""); break;
   case NATIVE_FABS: r = LLVMBuildAnd(b, a[0], number(l, bits, 0x7fffffffu), ""); break;
-  case NATIVE_FLOAT_TO_S32: case NATIVE_FLOAT_TO_U32: {
+  case NATIVE_FLOAT_TO_S32:
+  case NATIVE_FLOAT_TO_U32: {
     LLVMTypeRef types[2] = {int_type(l, 32), float_type(l, 32)};
     value argument = a[0];
-    r = gen_intrinsic(l->g, n->op == NATIVE_FLOAT_TO_S32 ? "llvm.fptosi.sat" : "llvm.fptoui.sat", types, 2, &argument, 1);
+    r = gen_intrinsic(l->g, n->op == NATIVE_FLOAT_TO_S32 ? "llvm.fptosi.sat" : "llvm.fptoui.sat", types, 2, &argument,
+                      1);
     break;
   }
   default: return NULL;
@@ -302,7 +335,9 @@ static value float_form(const lanes *l, const value *a, value *raw) {
     r = gen_intrinsic(l->g, "llvm.fma", &type, 1, arguments, 3), count = 3;
     break;
   }
-  case NATIVE_FRCP: r = LLVMBuildFDiv(b, real(l, bits, bits == 64 ? UINT64_C(0x3ff0000000000000) : 0x3f800000u), a[0], ""), count = 1; break;
+  case NATIVE_FRCP:
+    r = LLVMBuildFDiv(b, real(l, bits, bits == 64 ? UINT64_C(0x3ff0000000000000) : 0x3f800000u), a[0], ""), count = 1;
+    break;
   case NATIVE_FSQRT: r = call1(l, "llvm.sqrt", a[0], float_type(l, bits)), count = 1; break;
   case NATIVE_FMIN: r = smaller_float(l, a[0], a[1], false); break;
   case NATIVE_FMAX: r = smaller_float(l, a[0], a[1], true); break;
@@ -345,7 +380,10 @@ static value predicate_form(generator *g, const native_instr *n, bool vector) {
 
 /* ---- putting results ---- */
 
-typedef struct guard { value one, bits; } guard; /* for all lanes, or a bit for each; none of the two: there is no guard */
+/* for all lanes, or a bit for each; none of the two: there is no guard */
+typedef struct guard {
+  value one, bits;
+} guard;
 
 static guard read_guard(generator *g, const native_instr *n) {
   if (n->guard == NATIVE_NONE) return (guard){NULL, NULL};
@@ -355,7 +393,8 @@ static guard read_guard(generator *g, const native_instr *n) {
   return one ? (guard){either, NULL} : (guard){NULL, either};
 }
 
-/* Where the guard is false the old value stays. w: which destination; its old value is read as an operand behind the sources. */
+/* Where the guard is false the old value stays. w: which destination; its old value is read as an operand behind the
+ * sources. */
 static void put_guarded(generator *g, const native_instr *n, uint32_t w, value v, bool vector, guard guard) {
   uint32_t k = n->operands + n->read_count + w;
   if (n->guard == NATIVE_NONE) {
@@ -370,12 +409,16 @@ static void put_guarded(generator *g, const native_instr *n, uint32_t w, value v
   }
   if (!vector) v = is_predicate ? LLVMBuildSExt(g->b, v, g->i32, "") : gen_splat(g, v);
   value bits = guard.bits ? guard.bits : LLVMBuildSExt(g->b, guard.one, g->i32, ""), before = gen_vector(g, k);
-  if (is_predicate) v = LLVMBuildOr(g->b, LLVMBuildAnd(g->b, v, bits, ""), LLVMBuildAnd(g->b, before, LLVMBuildNot(g->b, bits, ""), ""), "");
+  if (is_predicate)
+    v = LLVMBuildOr(g->b, LLVMBuildAnd(g->b, v, bits, ""), LLVMBuildAnd(g->b, before, LLVMBuildNot(g->b, bits, ""), ""),
+                    "");
   else v = LLVMBuildSelect(g->b, gen_lanes(g, bits), v, before, "");
   gen_put(g, k, NULL, v);
 }
 
-static void put(generator *g, const native_instr *n, uint32_t w, value v, bool vector) { put_guarded(g, n, w, v, vector, read_guard(g, n)); }
+static void put(generator *g, const native_instr *n, uint32_t w, value v, bool vector) {
+  put_guarded(g, n, w, v, vector, read_guard(g, n));
+}
 
 static void compare_form(generator *g, const native_instr *n, const lanes *l, const value *a) {
   bool vector = l->vector;
@@ -398,10 +441,13 @@ static value special(generator *g, const native_instr *n) {
   const native_layout *at = g->at;
   uint32_t sreg = n->aux;
   if (sreg >= PTX_SREG_NTID_X && sreg <= PTX_SREG_NTID_Z)
-    return gen_field(g, g->i32, gen_field(g, g->pointer, g->warp, at->warp_launch), at->launch_block + 4 * (sreg - PTX_SREG_NTID_X));
+    return gen_field(g, g->i32, gen_field(g, g->pointer, g->warp, at->warp_launch),
+                     at->launch_block + 4 * (sreg - PTX_SREG_NTID_X));
   if (sreg >= PTX_SREG_NCTAID_X && sreg <= PTX_SREG_NCTAID_Z)
-    return gen_field(g, g->i32, gen_field(g, g->pointer, g->warp, at->warp_launch), at->launch_grid + 4 * (sreg - PTX_SREG_NCTAID_X));
-  return gen_field(g, g->i32, gen_field(g, g->pointer, g->warp, at->warp_block), at->block_ctaid + 4 * (sreg - PTX_SREG_CTAID_X));
+    return gen_field(g, g->i32, gen_field(g, g->pointer, g->warp, at->warp_launch),
+                     at->launch_grid + 4 * (sreg - PTX_SREG_NCTAID_X));
+  return gen_field(g, g->i32, gen_field(g, g->pointer, g->warp, at->warp_block),
+                   at->block_ctaid + 4 * (sreg - PTX_SREG_CTAID_X));
 }
 
 static bool special_form(generator *g, const native_instr *n) {
@@ -426,7 +472,9 @@ static bool move_form(generator *g, const native_instr *n, const lanes *l, const
   switch (n->op) {
   case NATIVE_ADD_IMMEDIATE: {
     uint32_t bits = g->plan->operands[n->operands].bytes * 8u;
-    put(g, n, 0, LLVMBuildAdd(b, a[0], number(l, bits, (uint64_t)n->immediate & (bits == 64 ? UINT64_MAX : UINT32_MAX)), ""), l->vector);
+    put(g, n, 0,
+        LLVMBuildAdd(b, a[0], number(l, bits, (uint64_t)n->immediate & (bits == 64 ? UINT64_MAX : UINT32_MAX)), ""),
+        l->vector);
     return true;
   }
   case NATIVE_NARROW: put(g, n, 0, LLVMBuildTrunc(b, a[0], int_type(l, 32), ""), l->vector); return true;
@@ -465,11 +513,14 @@ static bool all_scalar(generator *g, const native_instr *n, uint32_t count) {
   return true;
 }
 
-/* Do the bits of a NaN of 32 bits among its sources not matter? Results that are NaNs are made canonical in their turn. */
+/* Do the bits of a NaN of 32 bits among its sources not matter? Results that are NaNs are made canonical in their
+ * turn. */
 static bool any_nan_will_do(const native_instr *n) {
-  bool computes = n->op >= NATIVE_FADD && n->op <= NATIVE_FSQRT, compares = n->op >= NATIVE_CMP_EQ && n->op <= NATIVE_CMP_NAN;
+  bool computes = n->op >= NATIVE_FADD && n->op <= NATIVE_FSQRT,
+       compares = n->op >= NATIVE_CMP_EQ && n->op <= NATIVE_CMP_NAN;
   if (kinds[n->src_kind[0]].class != 'F') return false;
-  return computes || compares || n->op == NATIVE_FMIN || n->op == NATIVE_FMAX || n->op == NATIVE_FLOAT_TO_S32 || n->op == NATIVE_FLOAT_TO_U32;
+  return computes || compares || n->op == NATIVE_FMIN || n->op == NATIVE_FMAX || n->op == NATIVE_FLOAT_TO_S32 ||
+         n->op == NATIVE_FLOAT_TO_U32;
 }
 
 bool gen_form(generator *g, const native_instr *n) {

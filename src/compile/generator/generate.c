@@ -48,14 +48,15 @@ value gen_field(generator *g, LLVMTypeRef type, value base, uint32_t offset) {
   return gen_load(g, type, gen_at(g, base, offset), align);
 }
 
-value gen_intrinsic(generator *g, const char *name, LLVMTypeRef *types, uint32_t type_count, value *arguments, uint32_t count) {
+value gen_intrinsic(generator *g, const char *name, LLVMTypeRef *types, uint32_t type_count, value *arguments,
+                    uint32_t count) {
   unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
   value function = LLVMGetIntrinsicDeclaration(g->module, id, types, type_count);
   return LLVMBuildCall2(g->b, LLVMIntrinsicGetType(g->context, id, types, type_count), function, arguments, count, "");
 }
 
-/* With AVX-512 that is a mask register. Else each lane's bit is moved to its sign, which is what blends look at: a bitcast becomes
- * instructions for every single bit. */
+/* With AVX-512 that is a mask register. Else each lane's bit is moved to its sign, which is what blends look at: a
+ * bitcast becomes instructions for every single bit. */
 value gen_lanes(generator *g, value bits) {
   if (g->wide_vectors && !g->emulated) return LLVMBuildBitCast(g->b, bits, gen_vector_type(g->i1), "");
   value places[EXEC_LANES];
@@ -72,7 +73,8 @@ static value half(generator *g, value v, uint32_t lanes, uint32_t from) {
   return LLVMBuildShuffleVector(g->b, v, LLVMGetUndef(LLVMTypeOf(v)), LLVMConstVector(pick, lanes), "");
 }
 
-/* Without mask registers, what differs is brought into one register and tested there: putting a bit of each comparison together takes twice as long. */
+/* Without mask registers, what differs is brought into one register and tested there: putting a bit of each comparison
+ * together takes twice as long. */
 value gen_same(generator *g, value x, value y) {
   if (g->wide_vectors && !g->emulated) {
     value bits = gen_bits(g, LLVMBuildICmp(g->b, LLVMIntEQ, x, y, ""));
@@ -80,20 +82,26 @@ value gen_same(generator *g, value x, value y) {
   }
   uint32_t lanes = LLVMGetVectorSize(LLVMTypeOf(x)), whole = LLVMGetElementType(LLVMTypeOf(x)) == g->i32 ? 8 : 4;
   value apart = LLVMBuildXor(g->b, x, y, "");
-  for (; lanes > whole; lanes /= 2) apart = LLVMBuildOr(g->b, half(g, apart, lanes / 2, 0), half(g, apart, lanes / 2, lanes / 2), "");
+  for (; lanes > whole; lanes /= 2)
+    apart = LLVMBuildOr(g->b, half(g, apart, lanes / 2, 0), half(g, apart, lanes / 2, lanes / 2), "");
   apart = LLVMBuildBitCast(g->b, apart, LLVMVectorType(g->i64, 4), "");
   value arguments[2] = {apart, apart};
-  return LLVMBuildICmp(g->b, LLVMIntNE, gen_intrinsic(g, "llvm.x86.avx.ptestz.256", NULL, 0, arguments, 2), gen_i32(g, 0), "");
+  return LLVMBuildICmp(g->b, LLVMIntNE, gen_intrinsic(g, "llvm.x86.avx.ptestz.256", NULL, 0, arguments, 2),
+                       gen_i32(g, 0), "");
 }
 
 void gen_set_attributes(generator *g) {
-  const char *const attributes[][2] = {{"prefer-vector-width", "512"}, {"min-legal-vector-width", "512"}, {"no-builtins", ""}};
+  const char *const attributes[][2] = {
+      {"prefer-vector-width", "512"}, {"min-legal-vector-width", "512"}, {"no-builtins", ""}};
   for (int a = 0; a < 3; a++)
     LLVMAddAttributeAtIndex(g->function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
-                            LLVMCreateStringAttribute(g->context, attributes[a][0], (unsigned)strlen(attributes[a][0]), attributes[a][1], (unsigned)strlen(attributes[a][1])));
+                            LLVMCreateStringAttribute(g->context, attributes[a][0], (unsigned)strlen(attributes[a][0]),
+                                                      attributes[a][1], (unsigned)strlen(attributes[a][1])));
 }
 
-LLVMBasicBlockRef gen_block(generator *g, const char *name) { return LLVMAppendBasicBlockInContext(g->context, g->function, name); }
+LLVMBasicBlockRef gen_block(generator *g, const char *name) {
+  return LLVMAppendBasicBlockInContext(g->context, g->function, name);
+}
 value gen_instr_address(generator *g) { return gen_at(g, g->code, (uint64_t)g->now * g->at->instr_bytes); }
 
 value gen_variable(generator *g, LLVMTypeRef type) {
@@ -117,7 +125,9 @@ value gen_read(generator *g, LLVMTypeRef type, value v) { return LLVMBuildLoad2(
 /* ---- slots ---- */
 
 LLVMTypeRef gen_scalar_type(generator *g, uint32_t bytes) { return bytes == 0 ? g->i1 : bytes == 4 ? g->i32 : g->i64; }
-static LLVMTypeRef frame_type(generator *g, uint32_t bytes) { return bytes == 0 ? g->i32 : gen_vector_type(gen_scalar_type(g, bytes)); }
+static LLVMTypeRef frame_type(generator *g, uint32_t bytes) {
+  return bytes == 0 ? g->i32 : gen_vector_type(gen_scalar_type(g, bytes));
+}
 
 static value to_vector(generator *g, uint32_t bytes, value scalar) {
   return bytes ? gen_splat(g, scalar) : LLVMBuildSExt(g->b, scalar, g->i32, "");
@@ -131,7 +141,8 @@ value gen_frame_vector(generator *g, uint32_t slot) {
 value gen_one_of_all(generator *g, uint32_t slot, const gen_slot *known) {
   if (known->scalar) return known->scalar;
   value v = known->vector ? known->vector : gen_frame_vector(g, slot);
-  return g->plan->slots[slot].bytes ? LLVMBuildExtractElement(g->b, v, gen_i32(g, 0), "") : LLVMBuildTrunc(g->b, v, g->i1, "");
+  return g->plan->slots[slot].bytes ? LLVMBuildExtractElement(g->b, v, gen_i32(g, 0), "")
+                                    : LLVMBuildTrunc(g->b, v, g->i1, "");
 }
 
 /* Writes a vector to its slot in the frame, for the active lanes. */
@@ -177,7 +188,9 @@ value gen_scalar(generator *g, uint32_t k) {
 value gen_vector(generator *g, uint32_t k) {
   uint32_t slot = g->plan->slot_of[k];
   const native_operand *o = &g->plan->operands[k];
-  if (slot == NATIVE_NONE) return o->constant ? to_vector(g, o->bytes, constant(g, o)) : gen_load(g, frame_type(g, o->bytes), gen_at(g, g->pool, o->offset & ~1u), 64);
+  if (slot == NATIVE_NONE)
+    return o->constant ? to_vector(g, o->bytes, constant(g, o))
+                       : gen_load(g, frame_type(g, o->bytes), gen_at(g, g->pool, o->offset & ~1u), 64);
   gen_slot *s = &g->slots[slot];
   if (s->vector) return s->vector;
   if (s->scalar) return to_vector(g, o->bytes, s->scalar);
@@ -369,7 +382,8 @@ static void body(generator *g, uint32_t b) {
   memset(g->slots, 0, g->plan->slot_count * sizeof *g->slots);
   g->now = block->first;
   if (!g->full && (g->plan->code[block->first].attention & EXEC_ATTEND_LEADER)) {
-    value later = LLVMBuildICmp(g->b, LLVMIntSGE, gen_i64(g, g->plan->code[block->first].rank), gen_read(g, g->i64, g->below), "");
+    value later = LLVMBuildICmp(g->b, LLVMIntSGE, gen_i64(g, g->plan->code[block->first].rank),
+                                gen_read(g, g->i64, g->below), "");
     LLVMBasicBlockRef others = gen_block(g, "others");
     LLVMBuildCondBr(g->b, later, others, g->bodies[b]);
     LLVMPositionBuilderAtEnd(g->b, others);
@@ -423,7 +437,8 @@ static void prologue(generator *g) {
   g->frame = gen_field(g, g->pointer, g->warp, at->warp_base0);
   g->pool = gen_field(g, g->pointer, g->warp, at->warp_base1);
   g->code = gen_field(g, g->pointer, gen_field(g, g->pointer, g->warp, at->warp_function), at->function_code);
-  g->starting = LLVMBuildICmp(g->b, LLVMIntNE, gen_field(g, g->i8, g->warp, at->warp_starting), LLVMConstInt(g->i8, 0, false), "");
+  g->starting = LLVMBuildICmp(g->b, LLVMIntNE, gen_field(g, g->i8, g->warp, at->warp_starting),
+                              LLVMConstInt(g->i8, 0, false), "");
   if (g->full) g->active = gen_i32(g, UINT32_MAX);
   gen_begin_splits(g);
 }

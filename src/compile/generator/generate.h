@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The inside of the generator: a function under construction, and the values that its slots have at this point.
  *
- * Vectors of 32 lanes are LLVM vectors (<32 x i32>, <32 x i64>); LLVM splits them into what the processor has. A predicate
- * of all lanes is an i32, bit l for lane l, as in the frame. A value that is the same in all lanes is a scalar (i32, i64,
- * i1) for as long as nobody needs a vector of it. Values that live in slots are integers; floats are made where they are used.
+ * Vectors of 32 lanes are LLVM vectors (<32 x i32>, <32 x i64>); LLVM splits them into what the processor has. A
+ * predicate of all lanes is an i32, bit l for lane l, as in the frame. A value that is the same in all lanes is a
+ * scalar (i32, i64, i1) for as long as nobody needs a vector of it. Values that live in slots are integers; floats are
+ * made where they are used.
  *
- * There are two bodies of each function (exec/launch/native.h), `full` and `any`; a request is for one of them. In `full`, slots that the plan calls uniform pass
- * from block to block as scalars; all other values pass through the frame. In `any` everything does, under the mask of the
- * active lanes, which may change between two blocks (emit_split.c). */
+ * There are two bodies of each function (exec/launch/native.h), `full` and `any`; a request is for one of them. In
+ * `full`, slots that the plan calls uniform pass from block to block as scalars; all other values pass through the
+ * frame. In `any` everything does, under the mask of the active lanes, which may change between two blocks
+ * (emit_split.c). */
 #ifndef FF_COMPILE_GENERATE_H
 #define FF_COMPILE_GENERATE_H
 
@@ -18,43 +20,50 @@
 typedef LLVMValueRef value;
 
 typedef struct gen_slot {
-  value scalar, vector;   /* NULL: not known so */
-  value raw;              /* one of the two before its NaNs were made canonical: for whoever only asks whether it is one. NULL: there is no such */
-  bool stale;             /* the frame does not have it yet */
+  value scalar, vector; /* NULL: not known so */
+  /* one of the two before its NaNs were made canonical: for whoever only asks whether it is one. NULL: there is no
+   * such */
+  value raw;
+  bool stale; /* the frame does not have it yet */
 } gen_slot;
 
 typedef struct generator {
   const native_request *request;
   const native_layout *at;
-  const uint32_t *waits;  /* the request's */
-  bool traced, watched;   /* the access stream is wanted; it is, or uses are declared */
+  const uint32_t *waits; /* the request's */
+  bool traced, watched;  /* the access stream is wanted; it is, or uses are declared */
   LLVMContextRef context;
   LLVMModuleRef module;
   LLVMBuilderRef b;
   LLVMTypeRef i1, i8, i32, i64, f32, f64, pointer, handler;
-  bool wide_vectors;      /* the form for AVX-512, */
-  bool emulated;          /* with another processor's instructions (native_request.wide) */
+  bool wide_vectors; /* the form for AVX-512, */
+  bool emulated;     /* with another processor's instructions (native_request.wide) */
   /* the function */
   const plan *plan;
   bool has_sfu, has_fp64;
   bool full;
   value function, warp, api, frame, pool, code, active, mask, starting;
-  value pending;          /* on the stack (emit_calls.c); its fields: */
-  value count, segment, accesses;  /* what is not yet counted in the warp */
-  value lanes, lane_count, below;  /* of `any`: active, active_count, limit */
-  value spill_area, spill_slots; /* of `full`: on the stack (uniform.c) */
+  value pending;                     /* on the stack (emit_calls.c); its fields: */
+  value count, segment, accesses;    /* what is not yet counted in the warp */
+  value lanes, lane_count, below;    /* of `any`: active, active_count, limit */
+  value spill_area, spill_slots;     /* of `full`: on the stack (uniform.c) */
   uint32_t *spill_slot, spill_count; /* by slot: which of the spill_slots is its; 0: none yet */
-  value *kept;            /* by slot: its variable, if an innermost loop needs it */
-  value where, taken;                /* variables: the instruction to go on at, or where lanes part or meet; those that branch there */
+  value *kept;                       /* by slot: its variable, if an innermost loop needs it */
+  /* variables: the instruction to go on at, or where lanes part or meet; those that branch there */
+  value where, taken;
   LLVMBasicBlockRef parting, meeting; /* these happen here, for all places; meeting: of `any` */
-  LLVMBasicBlockRef dispatch;        /* of `any`: to the block at `where`, or away */
-  bool masked;            /* in a hammock: `active` is a part of the running lanes (hammock.c); then `full` is false */
-  uint32_t hammock_room;  /* instructions that may still be made once more for hammocks */
+  LLVMBasicBlockRef dispatch;         /* of `any`: to the block at `where`, or away */
+  bool masked;           /* in a hammock: `active` is a part of the running lanes (hammock.c); then `full` is false */
+  uint32_t hammock_room; /* instructions that may still be made once more for hammocks */
   value leave_pc, leave_how; /* variables: where the interpreter goes on, EXEC_NATIVE_* */
   LLVMBasicBlockRef entry, *edges, *bodies, leaving;
-  gen_slot *slots;        /* at this point of the block */
-  uint32_t now;           /* the instruction */
-  struct gen_shape { value address, base[4], place[4], index[4], largest, good, passes; int64_t furthest; } shapes[8]; /* of shared addresses (shared.c) */
+  gen_slot *slots; /* at this point of the block */
+  uint32_t now;    /* the instruction */
+  /* of shared addresses (shared.c) */
+  struct gen_shape {
+    value address, base[4], place[4], index[4], largest, good, passes;
+    int64_t furthest;
+  } shapes[8];
   uint32_t shape_count;
 } generator;
 
@@ -66,21 +75,22 @@ LLVMTypeRef gen_vector_type(LLVMTypeRef of);
 value gen_i32(generator *g, uint32_t v);
 value gen_i64(generator *g, uint64_t v);
 value gen_splat(generator *g, value scalar);
-value gen_at(generator *g, value base, uint64_t offset);       /* base + offset bytes */
+value gen_at(generator *g, value base, uint64_t offset); /* base + offset bytes */
 value gen_load(generator *g, LLVMTypeRef type, value at, uint32_t align);
 void gen_store(generator *g, value v, value at, uint32_t align);
 value gen_field(generator *g, LLVMTypeRef type, value base, uint32_t offset); /* naturally aligned */
-value gen_intrinsic(generator *g, const char *name, LLVMTypeRef *types, uint32_t type_count, value *arguments, uint32_t count);
-value gen_lanes(generator *g, value bits);                     /* i32 -> <32 x i1> */
-value gen_bits(generator *g, value lanes);                     /* <32 x i1> -> i32 */
-value gen_same(generator *g, value x, value y);                /* vectors of integers: are they equal in all lanes? */
-void gen_set_attributes(generator *g);                         /* of g->function */
+value gen_intrinsic(generator *g, const char *name, LLVMTypeRef *types, uint32_t type_count, value *arguments,
+                    uint32_t count);
+value gen_lanes(generator *g, value bits);      /* i32 -> <32 x i1> */
+value gen_bits(generator *g, value lanes);      /* <32 x i1> -> i32 */
+value gen_same(generator *g, value x, value y); /* vectors of integers: are they equal in all lanes? */
+void gen_set_attributes(generator *g);          /* of g->function */
 LLVMBasicBlockRef gen_block(generator *g, const char *name);
 /* The instruction under generation. */
 value gen_instr_address(generator *g);
 
 /* ---- values of operands: k is an index into the request's operands ---- */
-value gen_scalar(generator *g, uint32_t k);  /* NULL: not the same in all lanes */
+value gen_scalar(generator *g, uint32_t k); /* NULL: not the same in all lanes */
 value gen_vector(generator *g, uint32_t k);
 void gen_put(generator *g, uint32_t k, value scalar, value vector); /* one of the two */
 /* What gen_put has just put, as gen_slot.raw; and that of an operand, if `vector` says what it is; else NULL. */
@@ -103,32 +113,36 @@ void gen_spread(generator *g, const uint32_t *slots, uint32_t count, bool put);
 /* They come from there. Returns whether they are the same in all lanes. */
 value gen_collect(generator *g, const uint32_t *slots, uint32_t count);
 
-void gen_write_slot(generator *g, uint32_t slot);    /* to the frame, for the active lanes */
-/* Of what the frame does not have yet: all that is live goes there (NULL: all). put: the block's end has put its scalars. */
+void gen_write_slot(generator *g, uint32_t slot); /* to the frame, for the active lanes */
+/* Of what the frame does not have yet: all that is live goes there (NULL: all). put: the block's end has put its
+ * scalars. */
 void gen_write_stale(generator *g, const uint64_t *live, bool put);
 LLVMTypeRef gen_scalar_type(generator *g, uint32_t bytes);
 
 /* ---- branches (branch.c) ---- */
 void gen_go_to(generator *g, uint32_t instr);
-void gen_take(generator *g, const native_instr *n);  /* by all lanes: counts, and gives way if the turn is over */
-value gen_guard_bits(generator *g, const native_instr *n); /* i32: lanes whose guard is true, among them such that do not run */
+void gen_take(generator *g, const native_instr *n); /* by all lanes: counts, and gives way if the turn is over */
+/* i32: lanes whose guard is true, among them such that do not run */
+value gen_guard_bits(generator *g, const native_instr *n);
 void gen_branch_if(generator *g, const native_instr *n, const plan_block *block);
 
 /* ---- short regions that some lanes run (hammock.c) ---- */
-/* The branch at the end of block b parts lanes, and everything that is live is in the frame or in scalars: executes the region up to
- * where all ways meet under masks, `taken` and the others, and goes on there. False: what comes next is for when that cannot be. */
+/* The branch at the end of block b parts lanes, and everything that is live is in the frame or in scalars: executes the
+ * region up to where all ways meet under masks, `taken` and the others, and goes on there. False: what comes next is
+ * for when that cannot be. */
 bool gen_hammock(generator *g, uint32_t b, value taken);
 
 /* ---- which split runs (emit_split.c) ---- */
 /* In the entry block, and when all other blocks are made. */
 void gen_begin_splits(generator *g);
 void gen_end_splits(generator *g);
-/* This branch is one that only the lanes `taken` take; what the blocks behind it need is in the frame. `any` goes on with the lanes that come
- * first, code for full warps is left. Ends the LLVM block. */
+/* This branch is one that only the lanes `taken` take; what the blocks behind it need is in the frame. `any` goes on
+ * with the lanes that come first, code for full warps is left. Ends the LLVM block. */
 void gen_part(generator *g, value taken);
 /* Of `any`, at the beginning of a block where others wait, or that is not before all of them. Ends the LLVM block. */
 void gen_meet(generator *g);
-/* The switch to the block that begins at the instruction to go on at; its cases are added by the caller. none: there is no such block. */
+/* The switch to the block that begins at the instruction to go on at; its cases are added by the caller. none: there is
+ * no such block. */
 value gen_dispatch(generator *g, LLVMBasicBlockRef none);
 
 /* ---- the access stream (emit_stream.c) ---- */
@@ -142,25 +156,28 @@ void gen_wait(generator *g, const native_instr *n);
 /* In the entry block. */
 void gen_begin_counting(generator *g);
 void gen_flush_counters(generator *g);
-void gen_call_flush(generator *g); /* the same, as a call */
+void gen_call_flush(generator *g);                                         /* the same, as a call */
 void gen_add_to(generator *g, uint32_t offset, LLVMTypeRef type, value v); /* a counter of the warp */
-/* Calls one of exec_native_api, with the warp's counters right, and reads them again. more: arguments behind the warp; NULL: no result. */
+/* Calls one of exec_native_api, with the warp's counters right, and reads them again. more: arguments behind the warp;
+ * NULL: no result. */
 value gen_call_api(generator *g, uint32_t offset, LLVMTypeRef result, value *more, uint32_t count);
 /* The handler on a side path: what it reads is written to the frame; w->accesses is right before and after it. */
 void gen_call_handler(generator *g, const native_instr *n);
 void gen_call_handler_of(generator *g, const native_instr *n, value instr); /* without the frame; instr: its address */
-/* Calls a function (warp, api, pending, more...) of the module, for code that many places need. It is made when its name is first called: `inside` builds it,
- * with g's warp, api and counters being the function's; only those, the frame and the code are not known there. */
+/* Calls a function (warp, api, pending, more...) of the module, for code that many places need. It is made when its
+ * name is first called: `inside` builds it, with g's warp, api and counters being the function's; only those, the frame
+ * and the code are not known there. */
 typedef void (*gen_inside)(generator *g, value function, const void *context);
-value gen_call_outline(generator *g, const char *name, LLVMTypeRef result, value *more, uint32_t count, gen_inside inside, const void *context);
+value gen_call_outline(generator *g, const char *name, LLVMTypeRef result, value *more, uint32_t count,
+                       gen_inside inside, const void *context);
 
 /* ---- instructions ---- */
 void gen_handler(generator *g, const native_instr *n);
 /* What it writes is in the frame, and nothing else is known of it. */
 void gen_written(generator *g, const native_instr *n);
 void gen_compute(generator *g, const native_instr *n); /* everything but the end of a block */
-/* If `condition`, everything that is live goes to the frame (and operand `also`, if it is not NATIVE_NONE) and the interpreter
- * goes on at pc; goes on in a new block. */
+/* If `condition`, everything that is live goes to the frame (and operand `also`, if it is not NATIVE_NONE) and the
+ * interpreter goes on at pc; goes on in a new block. */
 void gen_leave_if(generator *g, value condition, uint32_t pc, uint32_t how, const uint64_t *live, uint32_t also);
 /* A variable of the function: LLVM makes registers of them. */
 value gen_variable(generator *g, LLVMTypeRef type);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Short regions under masks: where a branch parts lanes, and all ways meet again a few instructions later, the region is executed here, in the
- * order of its blocks, each once, for the lanes that come to it. Nobody else is asked.
+/* Short regions under masks: where a branch parts lanes, and all ways meet again a few instructions later, the region
+ * is executed here, in the order of its blocks, each once, for the lanes that come to it. Nobody else is asked.
  *
  *   branch: who goes where --> block, for its lanes --> next block, for its lanes, with those that came later ... --> all go on at the meeting block
  *
- * What always holds: that is the order in which the interpreter runs these lanes (ranks rise from block to block, and no other split stands in
- * between), so memory, counters and the running split are afterwards what they would be. Only launches that are told of no access take this way:
- * what is told looks at the running split.
+ * What always holds: that is the order in which the interpreter runs these lanes (ranks rise from block to block, and
+ * no other split stands in between), so memory, counters and the running split are afterwards what they would be. Only
+ * launches that are told of no access take this way: what is told looks at the running split.
  *
- * Values pass from block to block through the frame, under the block's mask; those that were one for all lanes before the branch, and that the
- * region does not write, stay scalars. */
+ * Values pass from block to block through the frame, under the block's mask; those that were one for all lanes before
+ * the branch, and that the region does not write, stay scalars. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,15 +23,15 @@ typedef struct lanes_scope {
   bool full, masked;
   uint32_t now, shape_count;
   gen_slot *slots;
-  struct gen_shape shapes[sizeof ((generator *)0)->shapes / sizeof(struct gen_shape)];
+  struct gen_shape shapes[sizeof((generator *)0)->shapes / sizeof(struct gen_shape)];
 } lanes_scope;
 
 typedef struct hammock {
   generator *g;
   const plan *p;
   const plan_hammock *plan;
-  uint32_t branch;            /* the block before */
-  lanes_scope outer;          /* at its end */
+  uint32_t branch;                 /* the block before */
+  lanes_scope outer;               /* at its end */
   value into[PLAN_HAMMOCK_BLOCKS]; /* variables: the lanes that come to each block */
 } hammock;
 
@@ -60,7 +60,8 @@ static uint32_t index_of(const hammock *h, uint32_t block) { return h->p->code[h
 static void send(const hammock *h, uint32_t to, value lanes) {
   generator *g = h->g;
   for (uint32_t c = 0; c < h->plan->count; c++)
-    if (h->plan->inside[c] == to) LLVMBuildStore(g->b, LLVMBuildOr(g->b, gen_read(g, g->i32, h->into[c]), lanes, ""), h->into[c]);
+    if (h->plan->inside[c] == to)
+      LLVMBuildStore(g->b, LLVMBuildOr(g->b, gen_read(g, g->i32, h->into[c]), lanes, ""), h->into[c]);
 }
 
 static value not_zero(generator *g, value v) { return LLVMBuildICmp(g->b, LLVMIntNE, v, gen_i32(g, 0), ""); }
@@ -68,7 +69,8 @@ static value not_zero(generator *g, value v) { return LLVMBuildICmp(g->b, LLVMIn
 static void branch_inside(const hammock *h, const native_instr *n, const plan_block *block) {
   generator *g = h->g;
   value bits = gen_guard_bits(g, n);
-  value taken = LLVMBuildAnd(g->b, bits, g->active, ""), rest = LLVMBuildAnd(g->b, g->active, LLVMBuildNot(g->b, bits, ""), "");
+  value taken = LLVMBuildAnd(g->b, bits, g->active, ""),
+        rest = LLVMBuildAnd(g->b, g->active, LLVMBuildNot(g->b, bits, ""), "");
   value parts = LLVMBuildAnd(g->b, not_zero(g, taken), not_zero(g, rest), "");
   gen_add_to(g, g->at->warp_diverged, g->i64, LLVMBuildZExt(g->b, parts, g->i64, ""));
   send(h, h->p->block_of[n->target], taken);
@@ -79,14 +81,20 @@ static void branch_inside(const hammock *h, const native_instr *n, const plan_bl
 
 static void push_lanes(generator *g, lanes_scope *outer) {
   uint32_t bytes = g->plan->slot_count * (uint32_t)sizeof *g->slots;
-  *outer = (lanes_scope){.active = g->active, .mask = g->mask, .full = g->full, .masked = g->masked, .now = g->now, .shape_count = g->shape_count};
+  *outer = (lanes_scope){.active = g->active,
+                         .mask = g->mask,
+                         .full = g->full,
+                         .masked = g->masked,
+                         .now = g->now,
+                         .shape_count = g->shape_count};
   outer->slots = ff_alloc(bytes + sizeof *g->slots);
   memcpy(outer->slots, g->slots, bytes);
   memcpy(outer->shapes, g->shapes, sizeof outer->shapes);
 }
 
 static void pop_lanes(generator *g, lanes_scope *outer) {
-  g->active = outer->active, g->mask = outer->mask, g->full = outer->full, g->masked = outer->masked, g->now = outer->now;
+  g->active = outer->active, g->mask = outer->mask, g->full = outer->full, g->masked = outer->masked,
+  g->now = outer->now;
   memcpy(g->slots, outer->slots, g->plan->slot_count * sizeof *g->slots);
   memcpy(g->shapes, outer->shapes, sizeof outer->shapes);
   g->shape_count = outer->shape_count;
@@ -100,7 +108,8 @@ static void begin_part(const hammock *h) {
   memset(g->slots, 0, h->p->slot_count * sizeof *g->slots);
   g->shape_count = 0;
   for (uint32_t s = 0; s < h->p->slot_count; s++)
-    if (h->outer.slots[s].scalar && !plan_has(h->plan->written, s)) g->slots[s] = (gen_slot){.scalar = h->outer.slots[s].scalar, .stale = true};
+    if (h->outer.slots[s].scalar && !plan_has(h->plan->written, s))
+      g->slots[s] = (gen_slot){.scalar = h->outer.slots[s].scalar, .stale = true};
   g->mask = gen_lanes(g, g->active);
   LLVMBuildStore(g->b, g->active, g->lanes);
   LLVMBuildStore(g->b, gen_intrinsic(g, "llvm.ctpop", &g->i32, 1, &g->active, 1), g->lane_count);
@@ -150,7 +159,8 @@ static void hand_uniform(const hammock *h) {
 
 /* ---- all together ---- */
 
-/* What will be written in part has to be there as a whole; so has what is a vector for the meeting block, for other ways lead there. */
+/* What will be written in part has to be there as a whole; so has what is a vector for the meeting block, for other
+ * ways lead there. */
 static bool belongs_in_frame(const hammock *h, uint32_t slot) {
   const plan_block *meet = &h->p->blocks[h->plan->meet];
   if (plan_has(h->plan->written, slot)) return plan_has(h->p->blocks[h->branch].live_out, slot);
@@ -186,7 +196,9 @@ static void execute(hammock *h, value taken) {
 
 bool gen_hammock(generator *g, uint32_t b, value taken) {
   hammock h = {.g = g, .p = g->plan, .plan = g->plan->blocks[b].hammock, .branch = b};
-  if (!h.plan || !g->full || g->watched || plan_branches_together(h.p, b) || h.plan->instructions > g->hammock_room || spoils(&h)) return false;
+  if (!h.plan || !g->full || g->watched || plan_branches_together(h.p, b) || h.plan->instructions > g->hammock_room ||
+      spoils(&h))
+    return false;
   value is = h.plan->starts ? LLVMBuildNot(g->b, g->starting, "") : NULL; /* NULL: always */
   LLVMBasicBlockRef here = gen_block(g, "hammock"), apart = is ? gen_block(g, "apart") : NULL;
   if (is) LLVMBuildCondBr(g->b, is, here, apart);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which branches have a short region behind them (emit_plan.h), found as a warp would run it: of the places where lanes stand, the one of smallest
- * rank goes on, until they all stand at one. */
+/* Which branches have a short region behind them (emit_plan.h), found as a warp would run it: of the places where lanes
+ * stand, the one of smallest rank goes on, until they all stand at one. */
 #include <stdlib.h>
 
 #include "base/memory.h"
@@ -33,7 +33,9 @@ static uint32_t take_first(const plan *p, front *f) {
 
 static bool pass(const plan *p, plan_hammock *h, front *f, uint32_t b) {
   const plan_block *block = &p->blocks[b];
-  if (h->count == PLAN_HAMMOCK_BLOCKS || !block->next_count || (h->instructions += block->end - block->first) > PLAN_HAMMOCK_LONGEST) return false;
+  if (h->count == PLAN_HAMMOCK_BLOCKS || !block->next_count ||
+      (h->instructions += block->end - block->first) > PLAN_HAMMOCK_LONGEST)
+    return false;
   h->inside[h->count++] = b;
   for (uint32_t n = block->first; n < block->end; n++) {
     if (p->code[n].op == NATIVE_EXIT || p->code[n].op == NATIVE_SYNC) return false;
@@ -61,7 +63,8 @@ void plan_find_hammocks(plan *p) {
     if (p->code[block->end - 1].op != NATIVE_BRANCH_IF || block->next_count != 2) continue;
     plan_hammock h = {0};
     front f = {{block->next[0], block->next[1]}, 2};
-    bool good = block->next[0] != block->next[1] && rank_of(p, block->next[0]) > rank_of(p, b) && rank_of(p, block->next[1]) > rank_of(p, b);
+    bool good = block->next[0] != block->next[1] && rank_of(p, block->next[0]) > rank_of(p, b) &&
+                rank_of(p, block->next[1]) > rank_of(p, b);
     while (good && f.count > 1) good = pass(p, &h, &f, take_first(p, &f));
     if (!good) continue;
     h.meet = f.blocks[0];

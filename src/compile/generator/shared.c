@@ -67,7 +67,8 @@ static value piece_of(const access *a, value lanes, uint32_t piece) {
 static value splat_piece(const access *a, value scalar) {
   LLVMTypeRef type = LLVMVectorType(LLVMTypeOf(scalar), piece_lanes(a));
   value one = LLVMBuildInsertElement(a->b, LLVMGetUndef(type), scalar, gen_i32(a->g, 0), "");
-  return LLVMBuildShuffleVector(a->b, one, LLVMGetUndef(type), LLVMConstNull(LLVMVectorType(a->g->i32, piece_lanes(a))), "");
+  return LLVMBuildShuffleVector(a->b, one, LLVMGetUndef(type), LLVMConstNull(LLVMVectorType(a->g->i32, piece_lanes(a))),
+                                "");
 }
 
 static value all_piece(const access *a, uint32_t v) {
@@ -111,7 +112,8 @@ static value window_passes(const access *a, value lanes, const struct gen_shape 
   uint32_t pieces = EXEC_LANES / piece_lanes(a);
   value none = NULL;
   for (uint32_t p = 0; p < pieces; p++)
-    for (uint32_t q = p + 1; q < pieces; q++) none = access_both(a, none, without_conflict(a, shape->base[p], shape->base[q]));
+    for (uint32_t q = p + 1; q < pieces; q++)
+      none = access_both(a, none, without_conflict(a, shape->base[p], shape->base[q]));
   LLVMBasicBlockRef before = LLVMGetInsertBlock(a->b), ask = gen_block(g, "conflicts"), on = gen_block(g, "counted");
   LLVMBuildCondBr(a->b, LLVMBuildOr(a->b, LLVMBuildNot(a->b, shape->good, ""), none, ""), on, ask);
   LLVMPositionBuilderAtEnd(a->b, ask);
@@ -134,7 +136,8 @@ value access_narrow(const access *a, value lanes, value *beyond) {
 }
 
 bool access_has_windows(const native_instr *n) {
-  bool words = n->elements == 1 && n->bytes == 4 && n->slot_bytes == 4 && n->immediate >= 0 && n->immediate % 4 == 0 && n->immediate < INT32_MAX;
+  bool words = n->elements == 1 && n->bytes == 4 && n->slot_bytes == 4 && n->immediate >= 0 && n->immediate % 4 == 0 &&
+               n->immediate < INT32_MAX;
   return n->op == NATIVE_ACCESS && n->space == NATIVE_SHARED && !n->store && n->guard == NATIVE_NONE && words;
 }
 
@@ -142,7 +145,8 @@ static value offset_beyond(const access *a, const struct gen_shape *shape, int64
   return LLVMBuildAdd(a->b, shape->largest, gen_i64(a->g, (uint64_t)add), "");
 }
 
-/* The largest offset that this instruction or a later one of the block, as long as they have the same address, adds to it. */
+/* The largest offset that this instruction or a later one of the block, as long as they have the same address, adds to
+ * it. */
 static int64_t furthest_offset(const access *a) {
   const plan *p = a->g->plan;
   uint32_t slot = p->slot_of[a->n->operands], end = p->blocks[p->block_of[a->g->now]].end;
@@ -156,8 +160,8 @@ static int64_t furthest_offset(const access *a) {
   return furthest;
 }
 
-/* What the addresses of a warp look like, found once per block: where each piece's window begins, and which of its words each
- * lane takes. good: also with all offsets up to `furthest`. */
+/* What the addresses of a warp look like, found once per block: where each piece's window begins, and which of its
+ * words each lane takes. good: also with all offsets up to `furthest`. */
 static const struct gen_shape *shape_of(const access *a, value lanes) {
   generator *g = a->g;
   for (uint32_t s = 0; s < g->shape_count; s++)
@@ -168,7 +172,8 @@ static const struct gen_shape *shape_of(const access *a, value lanes) {
   shape->address = lanes;
   lanes = access_narrow(a, lanes, &beyond);
   for (uint32_t p = 0; p < EXEC_LANES / piece_lanes(a); p++) {
-    value piece = piece_of(a, lanes, p), first = LLVMBuildExtractElement(a->b, lanes, gen_i32(g, p * piece_lanes(a)), "");
+    value piece = piece_of(a, lanes, p),
+          first = LLVMBuildExtractElement(a->b, lanes, gen_i32(g, p * piece_lanes(a)), "");
     value apart = LLVMBuildSub(a->b, piece, splat_piece(a, first), "");
     /* a multiple of 4 inside the window: no bit but those of its last word's place is set */
     value odd = LLVMBuildAnd(a->b, apart, all_piece(a, ~(window_bytes(a) - 4)), "");
@@ -179,7 +184,8 @@ static const struct gen_shape *shape_of(const access *a, value lanes) {
     shape->index[p] = LLVMBuildLShr(a->b, apart, all_piece(a, 2), "");
   }
   LLVMTypeRef together = LLVMIntTypeInContext(g->context, piece_lanes(a)), type = gen_vector_type(g->i32);
-  value bits = LLVMBuildBitCast(a->b, LLVMBuildICmp(a->b, LLVMIntNE, bad, LLVMConstNull(LLVMTypeOf(bad)), ""), together, "");
+  value bits =
+      LLVMBuildBitCast(a->b, LLVMBuildICmp(a->b, LLVMIntNE, bad, LLVMConstNull(LLVMTypeOf(bad)), ""), together, "");
   value aligned4 = LLVMBuildICmp(a->b, LLVMIntEQ, LLVMBuildAnd(a->b, low, gen_i32(g, 3), ""), gen_i32(g, 0), "");
   shape->furthest = furthest_offset(a);
   shape->good = access_both(a, LLVMBuildICmp(a->b, LLVMIntEQ, bits, LLVMConstInt(together, 0, false), ""), aligned4);
@@ -197,7 +203,9 @@ static const struct gen_shape *shape_of(const access *a, value lanes) {
 static value permuted(const access *a, value words, value index) {
   generator *g = a->g;
   value arguments[2] = {words, index};
-  if (!g->emulated) return gen_intrinsic(g, g->wide_vectors ? "llvm.x86.avx512.permvar.si.512" : "llvm.x86.avx2.permd", NULL, 0, arguments, 2);
+  if (!g->emulated)
+    return gen_intrinsic(g, g->wide_vectors ? "llvm.x86.avx512.permvar.si.512" : "llvm.x86.avx2.permd", NULL, 0,
+                         arguments, 2);
   uint32_t lanes = piece_lanes(a);
   value result = LLVMGetUndef(LLVMTypeOf(words));
   for (uint32_t l = 0; l < lanes; l++) {
@@ -212,7 +220,9 @@ bool access_windows_of_shared(const access *a, value lanes) {
   const struct gen_shape *shape = shape_of(a, lanes);
   uint32_t pieces = EXEC_LANES / piece_lanes(a);
   value good = shape->good, parts[4];
-  if (a->n->immediate > shape->furthest) good = access_both(a, good, in_shared(a, offset_beyond(a, shape, a->n->immediate), 4)); /* a copy of the address */
+  /* a copy of the address */
+  if (a->n->immediate > shape->furthest)
+    good = access_both(a, good, in_shared(a, offset_beyond(a, shape, a->n->immediate), 4));
   fork f = access_begin_fast(a, good);
   if (g->traced) access_tell_passes(a, shape->passes);
   for (uint32_t piece = 0; piece < pieces; piece++) {
@@ -238,4 +248,3 @@ bool access_row_of_shared(const access *a, value lanes) {
   access_end_fast(a, f, results, false);
   return true;
 }
-

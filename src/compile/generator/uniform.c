@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Values that are the same in all lanes, from block to block of code for full warps.
  *
- * Each slot that is so somewhere has a spill_slot, a cell on the stack: as variables they would be phis of every block, and each entry and way out a copy of
- * all of them. Which spill_slots go to the frame, or come from there, is a table; exec_native_api's functions read it. Only what an innermost loop needs is a
- * variable, which LLVM keeps in a register; its spill_slot has it on the ways in and out. */
+ * Each slot that is so somewhere has a spill_slot, a cell on the stack: as variables they would be phis of every block,
+ * and each entry and way out a copy of all of them. Which spill_slots go to the frame, or come from there, is a table;
+ * exec_native_api's functions read it. Only what an innermost loop needs is a variable, which LLVM keeps in a register;
+ * its spill_slot has it on the ways in and out. */
 #include <stdlib.h>
 
 #include "base/memory.h"
@@ -21,7 +22,8 @@ static bool innermost(const plan *p, uint32_t first, uint32_t b) {
 
 static void keep_slots_of(generator *g, const plan_block *block) {
   for (uint32_t s = 0; s < g->plan->slot_count; s++)
-    if (!g->kept[s] && plan_has(block->uniform_in, s) && plan_has(block->live_in, s)) g->kept[s] = gen_variable(g, type_of(g, s));
+    if (!g->kept[s] && plan_has(block->uniform_in, s) && plan_has(block->live_in, s))
+      g->kept[s] = gen_variable(g, type_of(g, s));
 }
 
 static void keep_loops(generator *g) {
@@ -54,10 +56,13 @@ static uint32_t spill_slot_of(generator *g, uint32_t slot) {
   return g->spill_slot[slot];
 }
 
-static value spill_place(generator *g, uint32_t slot) { return gen_at(g, g->spill_slots, 8 * (uint64_t)spill_slot_of(g, slot)); }
+static value spill_place(generator *g, uint32_t slot) {
+  return gen_at(g, g->spill_slots, 8 * (uint64_t)spill_slot_of(g, slot));
+}
 
 value gen_uniform(generator *g, uint32_t slot) {
-  return g->kept[slot] ? gen_read(g, type_of(g, slot), g->kept[slot]) : gen_load(g, type_of(g, slot), spill_place(g, slot), 8);
+  return g->kept[slot] ? gen_read(g, type_of(g, slot), g->kept[slot])
+                       : gen_load(g, type_of(g, slot), spill_place(g, slot), 8);
 }
 
 void gen_put_uniform(generator *g, uint32_t slot, value scalar) {
@@ -86,7 +91,8 @@ void gen_spread(generator *g, const uint32_t *slots, uint32_t count, bool put) {
   if (!count) return;
   for (uint32_t n = 0; n < count; n++)
     if (!put || g->kept[slots[n]]) gen_store(g, g->slots[slots[n]].scalar, spill_place(g, slots[n]), 8);
-  LLVMTypeRef types[3] = {g->pointer, g->pointer, g->pointer}, type = LLVMFunctionType(LLVMVoidTypeInContext(g->context), types, 3, false);
+  LLVMTypeRef types[3] = {g->pointer, g->pointer, g->pointer},
+              type = LLVMFunctionType(LLVMVoidTypeInContext(g->context), types, 3, false);
   value arguments[3] = {g->warp, table_of(g, slots, count), g->spill_slots};
   LLVMBuildCall2(g->b, type, gen_field(g, LLVMPointerType(type, 0), g->api, g->at->api_spread), arguments, 3, "");
 }
@@ -94,8 +100,10 @@ void gen_spread(generator *g, const uint32_t *slots, uint32_t count, bool put) {
 value gen_collect(generator *g, const uint32_t *slots, uint32_t count) {
   LLVMTypeRef types[4] = {g->pointer, g->pointer, g->pointer, g->i32}, type = LLVMFunctionType(g->i8, types, 4, false);
   value arguments[4] = {g->warp, table_of(g, slots, count), g->spill_slots, LLVMGetParam(g->function, 1)};
-  value good = LLVMBuildCall2(g->b, type, gen_field(g, LLVMPointerType(type, 0), g->api, g->at->api_collect), arguments, 4, "");
+  value good =
+      LLVMBuildCall2(g->b, type, gen_field(g, LLVMPointerType(type, 0), g->api, g->at->api_collect), arguments, 4, "");
   for (uint32_t n = 0; n < count; n++)
-    if (g->kept[slots[n]]) LLVMBuildStore(g->b, gen_load(g, type_of(g, slots[n]), spill_place(g, slots[n]), 8), g->kept[slots[n]]);
+    if (g->kept[slots[n]])
+      LLVMBuildStore(g->b, gen_load(g, type_of(g, slots[n]), spill_place(g, slots[n]), 8), g->kept[slots[n]]);
   return LLVMBuildICmp(g->b, LLVMIntNE, good, LLVMConstInt(g->i8, 0, false), "");
 }

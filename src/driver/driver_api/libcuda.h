@@ -9,8 +9,8 @@
  *   not initialised --cuInit, or the runtime's first call--> no context current --cuCtxCreate, cuCtxSetCurrent...--> context current
  *
  * Calls before that are CUDA_ERROR_NOT_INITIALIZED, calls that need a context CUDA_ERROR_INVALID_CONTEXT. All
- * contexts of a device see the same memory; destroying one frees nothing, unless a kernel's fault has made it unusable: then the
- * device is reset, as a new context would find it. */
+ * contexts of a device see the same memory; destroying one frees nothing, unless a kernel's fault has made it unusable:
+ * then the device is reset, as a new context would find it. */
 #ifndef FF_DRIVER_LIBCUDA_H
 #define FF_DRIVER_LIBCUDA_H
 
@@ -24,27 +24,27 @@
 #define LIBCUDA_VERSION 13000 /* cuDriverGetVersion: 1000 * major + 10 * minor */
 
 typedef enum cudaResult { /* the numbers that are returned here by name; errors.def has them all */
-  CUDA_SUCCESS = 0,
-  CUDA_ERROR_INVALID_VALUE = 1,
-  CUDA_ERROR_OUT_OF_MEMORY = 2,
-  CUDA_ERROR_NOT_INITIALIZED = 3,
-  CUDA_ERROR_INVALID_DEVICE = 101,
-  CUDA_ERROR_INVALID_IMAGE = 200,
-  CUDA_ERROR_INVALID_CONTEXT = 201,
-  CUDA_ERROR_NO_BINARY_FOR_GPU = 209,
-  CUDA_ERROR_UNSUPPORTED_LIMIT = 215,
-  CUDA_ERROR_PEER_ACCESS_UNSUPPORTED = 217,
-  CUDA_ERROR_INVALID_PTX = 218,
-  CUDA_ERROR_FILE_NOT_FOUND = 301,
-  CUDA_ERROR_INVALID_HANDLE = 400,
-  CUDA_ERROR_NOT_FOUND = 500,
-  CUDA_ERROR_PEER_ACCESS_NOT_ENABLED = 705,
-  CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE = 708,
-  CUDA_ERROR_CONTEXT_IS_DESTROYED = 709,
-  CUDA_ERROR_NOT_PERMITTED = 800,
-  CUDA_ERROR_NOT_SUPPORTED = 801,
-  CUDA_ERROR_INVALID_RESOURCE_TYPE = 914,
-  CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION = 915,
+                          CUDA_SUCCESS = 0,
+                          CUDA_ERROR_INVALID_VALUE = 1,
+                          CUDA_ERROR_OUT_OF_MEMORY = 2,
+                          CUDA_ERROR_NOT_INITIALIZED = 3,
+                          CUDA_ERROR_INVALID_DEVICE = 101,
+                          CUDA_ERROR_INVALID_IMAGE = 200,
+                          CUDA_ERROR_INVALID_CONTEXT = 201,
+                          CUDA_ERROR_NO_BINARY_FOR_GPU = 209,
+                          CUDA_ERROR_UNSUPPORTED_LIMIT = 215,
+                          CUDA_ERROR_PEER_ACCESS_UNSUPPORTED = 217,
+                          CUDA_ERROR_INVALID_PTX = 218,
+                          CUDA_ERROR_FILE_NOT_FOUND = 301,
+                          CUDA_ERROR_INVALID_HANDLE = 400,
+                          CUDA_ERROR_NOT_FOUND = 500,
+                          CUDA_ERROR_PEER_ACCESS_NOT_ENABLED = 705,
+                          CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE = 708,
+                          CUDA_ERROR_CONTEXT_IS_DESTROYED = 709,
+                          CUDA_ERROR_NOT_PERMITTED = 800,
+                          CUDA_ERROR_NOT_SUPPORTED = 801,
+                          CUDA_ERROR_INVALID_RESOURCE_TYPE = 914,
+                          CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION = 915,
 } CUresult;
 
 typedef int CUdevice;
@@ -56,9 +56,16 @@ typedef struct engine_function *CUfunction, *CUkernel;
 typedef cudaStream_t CUstream;
 typedef cudaEvent_t CUevent;
 typedef struct CUlinkState_st *CUlinkState;
-typedef struct CUuuid { char bytes[16]; } CUuuid;
+typedef struct CUuuid {
+  char bytes[16];
+} CUuuid;
 
-typedef enum CUmemorytype { CU_MEMORYTYPE_HOST = 1, CU_MEMORYTYPE_DEVICE, CU_MEMORYTYPE_ARRAY, CU_MEMORYTYPE_UNIFIED } CUmemorytype;
+typedef enum CUmemorytype {
+  CU_MEMORYTYPE_HOST = 1,
+  CU_MEMORYTYPE_DEVICE,
+  CU_MEMORYTYPE_ARRAY,
+  CU_MEMORYTYPE_UNIFIED
+} CUmemorytype;
 
 typedef struct CUDA_MEMCPY2D {
   size_t srcXInBytes, srcY;
@@ -99,7 +106,9 @@ typedef struct CUlaunchConfig {
   unsigned numAttrs;
 } CUlaunchConfig;
 
-typedef struct CUmemLocation { int type, id; } CUmemLocation; /* type: cudaMemLocationType */
+typedef struct CUmemLocation {
+  int type, id;
+} CUmemLocation; /* type: cudaMemLocationType */
 
 typedef struct CUdevprop {
   int maxThreadsPerBlock, maxThreadsDim[3], maxGridSize[3], sharedMemPerBlock, totalConstantMemory, SIMDWidth, memPitch,
@@ -107,11 +116,11 @@ typedef struct CUdevprop {
 } CUdevprop;
 
 enum { /* CUjit_option: those that give something back */
-  CU_JIT_WALL_TIME = 2,
-  CU_JIT_INFO_LOG_BUFFER = 3,
-  CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES = 4,
-  CU_JIT_ERROR_LOG_BUFFER = 5,
-  CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6,
+       CU_JIT_WALL_TIME = 2,
+       CU_JIT_INFO_LOG_BUFFER = 3,
+       CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES = 4,
+       CU_JIT_ERROR_LOG_BUFFER = 5,
+       CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6,
 };
 
 /* ---- for libcuda_*.c ---- */
@@ -119,23 +128,25 @@ enum { /* CUjit_option: those that give something back */
 /* CUDA_SUCCESS if cuInit was called (libcuda_ready), and if moreover a context is current (libcuda_enter). */
 CUresult libcuda_ready(void);
 CUresult libcuda_enter(void);
-CUresult libcuda_device(CUdevice device); /* ready, and the device exists */
-CUcontext libcuda_current(void);          /* this thread's context; NULL: none */
+CUresult libcuda_device(CUdevice device);                      /* ready, and the device exists */
+CUcontext libcuda_current(void);                               /* this thread's context; NULL: none */
 CUresult libcuda_primary(CUdevice device, CUcontext *context); /* its primary context, without a hold on it */
 CUcontext libcuda_context_on(int device); /* this thread's, if it is of that device, else the primary one */
 CUdevice libcuda_device_of(CUcontext context);
 bool libcuda_is_live(CUcontext context);
-CUgreenCtx libcuda_green_of(CUcontext context); /* NULL: it is none; the context is live */
+CUgreenCtx libcuda_green_of(CUcontext context);    /* NULL: it is none; the context is live */
 CUcontext libcuda_green_context(CUgreenCtx green); /* the context that stands for it, made at the first call */
-void libcuda_green_gone(CUgreenCtx green);      /* before it is destroyed: so is its context */
+void libcuda_green_gone(CUgreenCtx green);         /* before it is destroyed: so is its context */
 
-static inline CUresult libcuda_result_from(const char *call, cudaError_t error) { return (CUresult)engine_driver_result_from(call, error); }
+static inline CUresult libcuda_result_from(const char *call, cudaError_t error) {
+  return (CUresult)engine_driver_result_from(call, error);
+}
 #define libcuda_result(error) libcuda_result_from(__func__, error)
 
-#define LIBCUDA_TRY(expression)                      \
-  do {                                               \
-    CUresult tried = (expression);                   \
-    if (tried != CUDA_SUCCESS) return tried;         \
+#define LIBCUDA_TRY(expression)              \
+  do {                                       \
+    CUresult tried = (expression);           \
+    if (tried != CUDA_SUCCESS) return tried; \
   } while (0)
 
 /* Defines NAME and NAME##SUFFIX from an expression in which `own` says whether NULL is the thread's own stream. */
@@ -156,8 +167,8 @@ static inline CUresult libcuda_result_from(const char *call, cudaError_t error) 
   }
 
 /* Declares and defines one function: LIBCUDA_CALL(cuInit, (unsigned flags)) { ... } */
-#define LIBCUDA_CALL(NAME, PARAMETERS)  \
-  LIBCUDA CUresult NAME PARAMETERS;     \
+#define LIBCUDA_CALL(NAME, PARAMETERS) \
+  LIBCUDA CUresult NAME PARAMETERS;    \
   LIBCUDA CUresult NAME PARAMETERS
 
 /* Writes the reason of a failure where the caller's options want it, and empties the info log. */

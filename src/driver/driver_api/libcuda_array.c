@@ -1,20 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CUDA arrays and mipmapped arrays of the driver API ("Memory Management": cuArray..., cuMipmappedArray...). Copies: libcuda_copy.c. */
+/* CUDA arrays and mipmapped arrays of the driver API ("Memory Management": cuArray..., cuMipmappedArray...). Copies:
+ * libcuda_copy.c. */
 #include <string.h>
 
 #include "driver/driver_api/libcuda_array.h"
 
-static const struct { CUarray_format number; exec_texel_type type; } formats[] = {
-    {CU_AD_FORMAT_UNSIGNED_INT8, EXEC_TEXEL_U8}, {CU_AD_FORMAT_UNSIGNED_INT16, EXEC_TEXEL_U16}, {CU_AD_FORMAT_UNSIGNED_INT32, EXEC_TEXEL_U32},
-    {CU_AD_FORMAT_SIGNED_INT8, EXEC_TEXEL_S8},   {CU_AD_FORMAT_SIGNED_INT16, EXEC_TEXEL_S16},   {CU_AD_FORMAT_SIGNED_INT32, EXEC_TEXEL_S32},
-    {CU_AD_FORMAT_HALF, EXEC_TEXEL_F16},         {CU_AD_FORMAT_FLOAT, EXEC_TEXEL_F32}};
+static const struct {
+  CUarray_format number;
+  exec_texel_type type;
+} formats[] = {{CU_AD_FORMAT_UNSIGNED_INT8, EXEC_TEXEL_U8},   {CU_AD_FORMAT_UNSIGNED_INT16, EXEC_TEXEL_U16},
+               {CU_AD_FORMAT_UNSIGNED_INT32, EXEC_TEXEL_U32}, {CU_AD_FORMAT_SIGNED_INT8, EXEC_TEXEL_S8},
+               {CU_AD_FORMAT_SIGNED_INT16, EXEC_TEXEL_S16},   {CU_AD_FORMAT_SIGNED_INT32, EXEC_TEXEL_S32},
+               {CU_AD_FORMAT_HALF, EXEC_TEXEL_F16},           {CU_AD_FORMAT_FLOAT, EXEC_TEXEL_F32}};
 
 /* Planar and 10-bit formats of the manual. */
 static bool known_elsewhere(unsigned number) { return number == 0x50 || (number >= 0x9f && number <= 0xb5); }
 
 CUresult libcuda_format(CUarray_format format, unsigned channels, engine_format *out) {
-  if (known_elsewhere((unsigned)format)) return libcuda_result(engine_format_refused("planar and 10-bit array formats"));
-  if (engine_format_numbered((unsigned)format, out)) return channels == engine_format_channels(*out) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  if (known_elsewhere((unsigned)format))
+    return libcuda_result(engine_format_refused("planar and 10-bit array formats"));
+  if (engine_format_numbered((unsigned)format, out))
+    return channels == engine_format_channels(*out) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
   for (size_t n = 0; n < sizeof formats / sizeof *formats; n++)
     if (formats[n].number == format && (channels == 1 || channels == 2 || channels == 4)) {
       *out = (engine_format){.type = formats[n].type, .channels = channels};
@@ -33,7 +39,8 @@ CUarray_format libcuda_format_number(engine_format format) {
 
 /* ---- arrays ---- */
 
-static CUresult create(CUarray *array, size_t width, size_t height, size_t depth, CUarray_format format, unsigned channels, unsigned flags, const char *call) {
+static CUresult create(CUarray *array, size_t width, size_t height, size_t depth, CUarray_format format,
+                       unsigned channels, unsigned flags, const char *call) {
   engine_array_shape shape = {.width = width, .height = height, .depth = depth, .flags = flags};
   LIBCUDA_TRY(libcuda_enter());
   if (!array) return CUDA_ERROR_INVALID_VALUE;
@@ -41,12 +48,14 @@ static CUresult create(CUarray *array, size_t width, size_t height, size_t depth
   return libcuda_result(engine_array_create(&shape, call, array));
 }
 
-LIBCUDA_CALL(cuArrayCreate_v2, (CUarray *array, const CUDA_ARRAY_DESCRIPTOR *d)) {
-  return d ? create(array, d->Width, d->Height, 0, d->Format, d->NumChannels, 0, "cuArrayCreate") : CUDA_ERROR_INVALID_VALUE;
+LIBCUDA_CALL(cuArrayCreate_v2, (CUarray * array, const CUDA_ARRAY_DESCRIPTOR *d)) {
+  return d ? create(array, d->Width, d->Height, 0, d->Format, d->NumChannels, 0, "cuArrayCreate")
+           : CUDA_ERROR_INVALID_VALUE;
 }
 
-LIBCUDA_CALL(cuArray3DCreate_v2, (CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR *d)) {
-  return d ? create(array, d->Width, d->Height, d->Depth, d->Format, d->NumChannels, d->Flags, "cuArray3DCreate") : CUDA_ERROR_INVALID_VALUE;
+LIBCUDA_CALL(cuArray3DCreate_v2, (CUarray * array, const CUDA_ARRAY3D_DESCRIPTOR *d)) {
+  return d ? create(array, d->Width, d->Height, d->Depth, d->Format, d->NumChannels, d->Flags, "cuArray3DCreate")
+           : CUDA_ERROR_INVALID_VALUE;
 }
 
 LIBCUDA_CALL(cuArrayDestroy, (CUarray array)) {
@@ -54,26 +63,34 @@ LIBCUDA_CALL(cuArrayDestroy, (CUarray array)) {
   return libcuda_result(engine_array_destroy(array));
 }
 
-LIBCUDA_CALL(cuArray3DGetDescriptor_v2, (CUDA_ARRAY3D_DESCRIPTOR *out, CUarray array)) {
+LIBCUDA_CALL(cuArray3DGetDescriptor_v2, (CUDA_ARRAY3D_DESCRIPTOR * out, CUarray array)) {
   engine_array_shape shape;
   LIBCUDA_TRY(libcuda_enter());
   if (!out) return CUDA_ERROR_INVALID_VALUE;
   LIBCUDA_TRY(libcuda_result(engine_array_describe(array, &shape)));
-  *out = (CUDA_ARRAY3D_DESCRIPTOR){.Width = shape.width, .Height = shape.height, .Depth = shape.depth, .Format = libcuda_format_number(shape.format),
-                                   .NumChannels = engine_format_channels(shape.format), .Flags = shape.flags};
+  *out = (CUDA_ARRAY3D_DESCRIPTOR){.Width = shape.width,
+                                   .Height = shape.height,
+                                   .Depth = shape.depth,
+                                   .Format = libcuda_format_number(shape.format),
+                                   .NumChannels = engine_format_channels(shape.format),
+                                   .Flags = shape.flags};
   return CUDA_SUCCESS;
 }
 
-LIBCUDA_CALL(cuArrayGetDescriptor_v2, (CUDA_ARRAY_DESCRIPTOR *out, CUarray array)) {
+LIBCUDA_CALL(cuArrayGetDescriptor_v2, (CUDA_ARRAY_DESCRIPTOR * out, CUarray array)) {
   engine_array_shape shape;
   LIBCUDA_TRY(libcuda_enter());
   if (!out) return CUDA_ERROR_INVALID_VALUE;
   LIBCUDA_TRY(libcuda_result(engine_array_describe(array, &shape)));
-  *out = (CUDA_ARRAY_DESCRIPTOR){.Width = shape.width, .Height = shape.height, .Format = libcuda_format_number(shape.format), .NumChannels = engine_format_channels(shape.format)};
+  *out = (CUDA_ARRAY_DESCRIPTOR){.Width = shape.width,
+                                 .Height = shape.height,
+                                 .Format = libcuda_format_number(shape.format),
+                                 .NumChannels = engine_format_channels(shape.format)};
   return CUDA_SUCCESS;
 }
 
-static CUresult requirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *out, cudaError_t error, uint64_t bytes, uint64_t alignment, CUdevice device) {
+static CUresult requirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *out, cudaError_t error, uint64_t bytes, uint64_t alignment,
+                             CUdevice device) {
   LIBCUDA_TRY(libcuda_device(device));
   if (!out) return CUDA_ERROR_INVALID_VALUE;
   LIBCUDA_TRY(libcuda_result(error));
@@ -81,7 +98,7 @@ static CUresult requirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *out, cudaError_t er
   return CUDA_SUCCESS;
 }
 
-LIBCUDA_CALL(cuArrayGetMemoryRequirements, (CUDA_ARRAY_MEMORY_REQUIREMENTS *out, CUarray array, CUdevice device)) {
+LIBCUDA_CALL(cuArrayGetMemoryRequirements, (CUDA_ARRAY_MEMORY_REQUIREMENTS * out, CUarray array, CUdevice device)) {
   uint64_t bytes = 0, alignment = 0;
   LIBCUDA_TRY(libcuda_enter());
   cudaError_t error = engine_array_memory(array, &bytes, &alignment);
@@ -90,7 +107,7 @@ LIBCUDA_CALL(cuArrayGetMemoryRequirements, (CUDA_ARRAY_MEMORY_REQUIREMENTS *out,
 
 /* ---- mipmapped arrays ---- */
 
-LIBCUDA_CALL(cuMipmappedArrayCreate, (CUmipmappedArray *mipmap, const CUDA_ARRAY3D_DESCRIPTOR *d, unsigned levels)) {
+LIBCUDA_CALL(cuMipmappedArrayCreate, (CUmipmappedArray * mipmap, const CUDA_ARRAY3D_DESCRIPTOR *d, unsigned levels)) {
   LIBCUDA_TRY(libcuda_enter());
   if (!mipmap || !d) return CUDA_ERROR_INVALID_VALUE;
   engine_array_shape shape = {.width = d->Width, .height = d->Height, .depth = d->Depth, .flags = d->Flags};
@@ -98,7 +115,7 @@ LIBCUDA_CALL(cuMipmappedArrayCreate, (CUmipmappedArray *mipmap, const CUDA_ARRAY
   return libcuda_result(engine_mipmap_create(&shape, levels, "cuMipmappedArrayCreate", mipmap));
 }
 
-LIBCUDA_CALL(cuMipmappedArrayGetLevel, (CUarray *array, CUmipmappedArray mipmap, unsigned level)) {
+LIBCUDA_CALL(cuMipmappedArrayGetLevel, (CUarray * array, CUmipmappedArray mipmap, unsigned level)) {
   LIBCUDA_TRY(libcuda_enter());
   return array ? libcuda_result(engine_mipmap_level(mipmap, level, array)) : CUDA_ERROR_INVALID_VALUE;
 }
@@ -108,7 +125,8 @@ LIBCUDA_CALL(cuMipmappedArrayDestroy, (CUmipmappedArray mipmap)) {
   return libcuda_result(engine_mipmap_destroy(mipmap));
 }
 
-LIBCUDA_CALL(cuMipmappedArrayGetMemoryRequirements, (CUDA_ARRAY_MEMORY_REQUIREMENTS *out, CUmipmappedArray mipmap, CUdevice device)) {
+LIBCUDA_CALL(cuMipmappedArrayGetMemoryRequirements,
+             (CUDA_ARRAY_MEMORY_REQUIREMENTS * out, CUmipmappedArray mipmap, CUdevice device)) {
   uint64_t bytes = 0, alignment = 0;
   LIBCUDA_TRY(libcuda_enter());
   cudaError_t error = engine_mipmap_memory(mipmap, &bytes, &alignment);

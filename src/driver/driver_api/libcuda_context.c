@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Initialisation, the device, contexts (Driver API: "Initialization", "Device Management", "Primary Context Management",
- * "Context Management", "Peer Context Memory Access").
+/* Initialisation, the device, contexts (Driver API: "Initialization", "Device Management", "Primary Context
+ * Management", "Context Management", "Peer Context Memory Access").
  *
- * What always holds: a thread's stack holds live contexts or ones that were destroyed while current elsewhere; every use
- * looks the handle up in the list of live ones first. The runtime works in the primary context, which it makes current
- * by itself: a program that uses both APIs therefore has a current context without asking for one. */
+ * What always holds: a thread's stack holds live contexts or ones that were destroyed while current elsewhere; every
+ * use looks the handle up in the list of live ones first. The runtime works in the primary context, which it makes
+ * current by itself: a program that uses both APIs therefore has a current context without asking for one. */
 #define _GNU_SOURCE
 #include "driver/driver_api/libcuda.h"
 
@@ -27,15 +27,16 @@ struct CUctx_st {
   unsigned flags;
   unsigned long long id;
   CUdevice device;
-  unsigned uses;          /* cuCtxAttach, cuDevicePrimaryCtxRetain */
+  unsigned uses; /* cuCtxAttach, cuDevicePrimaryCtxRetain */
   bool primary;
-  CUgreenCtx green;       /* the one that it stands for; NULL: none */
+  CUgreenCtx green; /* the one that it stands for; NULL: none */
   unsigned cache, shared_banks;
   struct CUctx_st *next;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct CUctx_st *contexts;                     /* the live ones that cuCtxCreate made, and those of green contexts */
+/* the live ones that cuCtxCreate made, and those of green contexts */
+static struct CUctx_st *contexts;
 static struct CUctx_st primaries[ENGINE_DEVICES_MAX] = {{.id = 1, .primary = true}}; /* id 0: not asked for yet */
 static unsigned long long next_id = 2;
 static atomic_bool initialised;
@@ -57,7 +58,8 @@ static bool runtime_is_loaded(void) {
 
 /* The runtime's first call initialises the driver. */
 CUresult libcuda_ready(void) {
-  return atomic_load(&initialised) || (runtime_is_loaded() && engine_started()) ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
+  return atomic_load(&initialised) || (runtime_is_loaded() && engine_started()) ? CUDA_SUCCESS
+                                                                                : CUDA_ERROR_NOT_INITIALIZED;
 }
 
 CUresult libcuda_device(CUdevice device) {
@@ -161,7 +163,7 @@ LIBCUDA_CALL(cuDeviceGetCount, (int *count)) {
   return CUDA_SUCCESS;
 }
 
-LIBCUDA_CALL(cuDeviceGet, (CUdevice *device, int ordinal)) {
+LIBCUDA_CALL(cuDeviceGet, (CUdevice * device, int ordinal)) {
   LIBCUDA_TRY(libcuda_ready());
   if (!device) return CUDA_ERROR_INVALID_VALUE;
   LIBCUDA_TRY(libcuda_device(ordinal));
@@ -182,10 +184,10 @@ static CUresult device_uuid(CUuuid *uuid, CUdevice device) {
   properties_uuid(engine_machine(), device, uuid->bytes);
   return CUDA_SUCCESS;
 }
-LIBCUDA_CALL(cuDeviceGetUuid, (CUuuid *uuid, CUdevice device)) { return device_uuid(uuid, device); }
-LIBCUDA_CALL(cuDeviceGetUuid_v2, (CUuuid *uuid, CUdevice device)) { return device_uuid(uuid, device); }
+LIBCUDA_CALL(cuDeviceGetUuid, (CUuuid * uuid, CUdevice device)) { return device_uuid(uuid, device); }
+LIBCUDA_CALL(cuDeviceGetUuid_v2, (CUuuid * uuid, CUdevice device)) { return device_uuid(uuid, device); }
 
-LIBCUDA_CALL(cuDeviceTotalMem_v2, (size_t *bytes, CUdevice device)) {
+LIBCUDA_CALL(cuDeviceTotalMem_v2, (size_t * bytes, CUdevice device)) {
   LIBCUDA_TRY(libcuda_device(device));
   if (!bytes) return CUDA_ERROR_INVALID_VALUE;
   *bytes = engine_gpu_memory();
@@ -206,15 +208,19 @@ LIBCUDA_CALL(cuDeviceComputeCapability, (int *major, int *minor, CUdevice device
   return CUDA_SUCCESS;
 }
 
-LIBCUDA_CALL(cuDeviceGetProperties, (CUdevprop *out, CUdevice device)) {
+LIBCUDA_CALL(cuDeviceGetProperties, (CUdevprop * out, CUdevice device)) {
   LIBCUDA_TRY(libcuda_device(device));
   if (!out) return CUDA_ERROR_INVALID_VALUE;
   cudaDeviceProp_12 p;
   properties_fill_12(engine_machine(), device, engine_gpu_memory(), &p);
-  *out = (CUdevprop){
-      .maxThreadsPerBlock = p.maxThreadsPerBlock, .sharedMemPerBlock = (int)p.sharedMemPerBlock,
-      .totalConstantMemory = (int)p.totalConstMem, .SIMDWidth = p.warpSize, .memPitch = (int)p.memPitch,
-      .regsPerBlock = p.regsPerBlock, .clockRate = p.clockRate, .textureAlign = (int)p.textureAlignment};
+  *out = (CUdevprop){.maxThreadsPerBlock = p.maxThreadsPerBlock,
+                     .sharedMemPerBlock = (int)p.sharedMemPerBlock,
+                     .totalConstantMemory = (int)p.totalConstMem,
+                     .SIMDWidth = p.warpSize,
+                     .memPitch = (int)p.memPitch,
+                     .regsPerBlock = p.regsPerBlock,
+                     .clockRate = p.clockRate,
+                     .textureAlign = (int)p.textureAlignment};
   memcpy(out->maxThreadsDim, p.maxThreadsDim, sizeof out->maxThreadsDim);
   memcpy(out->maxGridSize, p.maxGridSize, sizeof out->maxGridSize);
   return CUDA_SUCCESS;
@@ -229,7 +235,7 @@ LIBCUDA_CALL(cuDeviceGetPCIBusId, (char *text, int length, CUdevice device)) {
   return CUDA_SUCCESS;
 }
 
-LIBCUDA_CALL(cuDeviceGetByPCIBusId, (CUdevice *device, const char *text)) {
+LIBCUDA_CALL(cuDeviceGetByPCIBusId, (CUdevice * device, const char *text)) {
   LIBCUDA_TRY(libcuda_ready());
   int found = device && text ? properties_bus_read(text) : -1;
   if (found < 0) return CUDA_ERROR_INVALID_VALUE;
@@ -251,7 +257,8 @@ LIBCUDA_CALL(cuCtxEnablePeerAccess, (CUcontext peer, unsigned flags)) {
   if (flags) return CUDA_ERROR_INVALID_VALUE;
   if (!libcuda_is_live(peer)) return CUDA_ERROR_INVALID_CONTEXT;
   CUdevice device = libcuda_current()->device;
-  return device == peer->device ? CUDA_ERROR_PEER_ACCESS_UNSUPPORTED : libcuda_result(engine_peer_enable(device, peer->device));
+  return device == peer->device ? CUDA_ERROR_PEER_ACCESS_UNSUPPORTED
+                                : libcuda_result(engine_peer_enable(device, peer->device));
 }
 
 LIBCUDA_CALL(cuCtxDisablePeerAccess, (CUcontext peer)) {
@@ -287,12 +294,14 @@ static CUresult context_create(CUcontext *out, unsigned flags, CUdevice device) 
   return push(context);
 }
 
-LIBCUDA_CALL(cuCtxCreate_v2, (CUcontext *context, unsigned flags, CUdevice device)) { return context_create(context, flags, device); }
-LIBCUDA_CALL(cuCtxCreate_v3, (CUcontext *context, const void *affinity, int count, unsigned flags, CUdevice device)) {
+LIBCUDA_CALL(cuCtxCreate_v2, (CUcontext * context, unsigned flags, CUdevice device)) {
+  return context_create(context, flags, device);
+}
+LIBCUDA_CALL(cuCtxCreate_v3, (CUcontext * context, const void *affinity, int count, unsigned flags, CUdevice device)) {
   if (count || affinity) return CUDA_ERROR_NOT_SUPPORTED; /* execution affinity */
   return context_create(context, flags, device);
 }
-LIBCUDA_CALL(cuCtxCreate_v4, (CUcontext *context, const void *const *parameters, unsigned flags, CUdevice device)) {
+LIBCUDA_CALL(cuCtxCreate_v4, (CUcontext * context, const void *const *parameters, unsigned flags, CUdevice device)) {
   /* CUctxCreateParams: {affinity, count, cig}; the two pointers must be NULL here */
   if (parameters && (parameters[0] || parameters[2])) return CUDA_ERROR_NOT_SUPPORTED;
   return context_create(context, flags, device);
@@ -321,7 +330,7 @@ LIBCUDA_CALL(cuCtxDestroy_v2, (CUcontext context)) {
   return libcuda_result(error);
 }
 
-LIBCUDA_CALL(cuCtxAttach, (CUcontext *context, unsigned flags)) {
+LIBCUDA_CALL(cuCtxAttach, (CUcontext * context, unsigned flags)) {
   LIBCUDA_TRY(libcuda_enter());
   if (!context || flags) return CUDA_ERROR_INVALID_VALUE;
   *context = libcuda_current();
@@ -348,7 +357,8 @@ CUcontext libcuda_green_context(CUgreenCtx green) {
   while (context && context->green != green) context = context->next;
   if (!context) {
     context = ff_alloc(sizeof *context);
-    *context = (struct CUctx_st){.id = next_id++, .uses = 1, .device = device, .green = green, .flags = flags, .next = contexts};
+    *context = (struct CUctx_st){
+        .id = next_id++, .uses = 1, .device = device, .green = green, .flags = flags, .next = contexts};
     contexts = context;
   }
   pthread_mutex_unlock(&lock);
@@ -373,7 +383,7 @@ LIBCUDA_CALL(cuCtxPushCurrent_v2, (CUcontext context)) {
   return push(context);
 }
 
-LIBCUDA_CALL(cuCtxPopCurrent_v2, (CUcontext *context)) {
+LIBCUDA_CALL(cuCtxPopCurrent_v2, (CUcontext * context)) {
   LIBCUDA_TRY(libcuda_ready());
   hear_runtime();
   if (!depth) return CUDA_ERROR_INVALID_CONTEXT;
@@ -392,14 +402,14 @@ LIBCUDA_CALL(cuCtxSetCurrent, (CUcontext context)) {
   return context ? push(context) : CUDA_SUCCESS;
 }
 
-LIBCUDA_CALL(cuCtxGetCurrent, (CUcontext *context)) {
+LIBCUDA_CALL(cuCtxGetCurrent, (CUcontext * context)) {
   LIBCUDA_TRY(libcuda_ready());
   if (!context) return CUDA_ERROR_INVALID_VALUE;
   *context = libcuda_current();
   return CUDA_SUCCESS;
 }
 
-LIBCUDA_CALL(cuCtxGetDevice, (CUdevice *device)) {
+LIBCUDA_CALL(cuCtxGetDevice, (CUdevice * device)) {
   LIBCUDA_TRY(libcuda_ready());
   if (!device) return CUDA_ERROR_INVALID_VALUE;
   CUcontext current = libcuda_current();
@@ -455,7 +465,7 @@ LIBCUDA_CALL(cuCtxSetLimit, (int limit, size_t value)) {
   return libcuda_result(engine_limit_set((cudaLimit)limit, value));
 }
 
-LIBCUDA_CALL(cuCtxGetLimit, (size_t *value, int limit)) {
+LIBCUDA_CALL(cuCtxGetLimit, (size_t * value, int limit)) {
   LIBCUDA_TRY(libcuda_enter());
   if (!value) return CUDA_ERROR_INVALID_VALUE;
   return libcuda_result(engine_limit_get((cudaLimit)limit, value));
@@ -504,7 +514,7 @@ CUresult libcuda_primary(CUdevice device, CUcontext *context) {
   return CUDA_SUCCESS;
 }
 
-LIBCUDA_CALL(cuDevicePrimaryCtxRetain, (CUcontext *context, CUdevice device)) {
+LIBCUDA_CALL(cuDevicePrimaryCtxRetain, (CUcontext * context, CUdevice device)) {
   LIBCUDA_TRY(libcuda_device(device));
   if (!context) return CUDA_ERROR_INVALID_VALUE;
   LIBCUDA_TRY(start());
@@ -531,13 +541,16 @@ LIBCUDA_CALL(cuDevicePrimaryCtxSetFlags_v2, (CUdevice device, unsigned flags)) {
   primary_of(device)->flags = flags;
   return CUDA_SUCCESS;
 }
-LIBCUDA_CALL(cuDevicePrimaryCtxSetFlags, (CUdevice device, unsigned flags)) { return cuDevicePrimaryCtxSetFlags_v2(device, flags); }
+LIBCUDA_CALL(cuDevicePrimaryCtxSetFlags, (CUdevice device, unsigned flags)) {
+  return cuDevicePrimaryCtxSetFlags_v2(device, flags);
+}
 
 LIBCUDA_CALL(cuDevicePrimaryCtxGetState, (CUdevice device, unsigned *flags, int *active)) {
   LIBCUDA_TRY(libcuda_device(device));
   if (!flags || !active) return CUDA_ERROR_INVALID_VALUE;
   *flags = primary_of(device)->flags;
-  *active = primaries[device].uses > 0 || (runtime_is_loaded() && engine_started() && engine_device_current() == device);
+  *active =
+      primaries[device].uses > 0 || (runtime_is_loaded() && engine_started() && engine_device_current() == device);
   return CUDA_SUCCESS;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Graphs of the driver API (Driver API: "Graph Management"): building them. Nodes and graphs are the engine's own, so runtime and
- * driver share them. Where a call has versions, the numbers behind the names say since which CUDA; the layouts below are theirs. */
+/* Graphs of the driver API (Driver API: "Graph Management"): building them. Nodes and graphs are the engine's own, so
+ * runtime and driver share them. Where a call has versions, the numbers behind the names say since which CUDA; the
+ * layouts below are theirs. */
 #include <string.h>
 
 #include "driver/driver_api/libcuda_graph.h"
@@ -10,7 +11,9 @@
 static CUresult add(ADD, const engine_edge *edges, engine_node_params *params) {
   return libcuda_result(engine_graph_add(graph, (engine_node *const *)before, edges, count, params, node));
 }
-static CUresult set(CUgraphNode node, const engine_node_params *params) { return libcuda_result(engine_node_set(node, params)); }
+static CUresult set(CUgraphNode node, const engine_node_params *params) {
+  return libcuda_result(engine_node_set(node, params));
+}
 static CUresult get(CUgraphNode node, engine_node_kind kind, const void *out, engine_node_params *params) {
   if (!out) return CUDA_ERROR_INVALID_VALUE;
   LIBCUDA_TRY(libcuda_result(engine_node_get(node, params)));
@@ -24,8 +27,10 @@ CUresult libcuda_node_kernel(const CUDA_KERNEL_NODE_PARAMS *from, bool v2, engin
   CUfunction function = from->func || !v2 ? from->func : from->kern;
   if (!engine_function_valid(function)) return CUDA_ERROR_INVALID_HANDLE;
   *to = (engine_node_params){.kind = ENGINE_NODE_KERNEL,
-                             .launch = {.function = function, .grid = {from->gridDimX, from->gridDimY, from->gridDimZ},
-                                        .block = {from->blockDimX, from->blockDimY, from->blockDimZ}, .dynamic_shared = from->sharedMemBytes,
+                             .launch = {.function = function,
+                                        .grid = {from->gridDimX, from->gridDimY, from->gridDimZ},
+                                        .block = {from->blockDimX, from->blockDimY, from->blockDimZ},
+                                        .dynamic_shared = from->sharedMemBytes,
                                         .arguments = from->kernelParams}};
   return from->extra ? libcuda_read_extra(from->extra, &to->launch) : CUDA_SUCCESS;
 }
@@ -40,19 +45,30 @@ static CUresult make_copy(const CUDA_MEMCPY3D *from, engine_node_params *to) {
 }
 
 static CUresult make_set(const cudaMemsetParams *from, engine_node_params *to) { /* the same layout as the runtime's */
-  if (!from || (from->elementSize != 1 && from->elementSize != 2 && from->elementSize != 4)) return CUDA_ERROR_INVALID_VALUE;
+  if (!from || (from->elementSize != 1 && from->elementSize != 2 && from->elementSize != 4))
+    return CUDA_ERROR_INVALID_VALUE;
   *to = (engine_node_params){.kind = ENGINE_NODE_SET,
-                             .set = {.to = (uint64_t)(uintptr_t)from->dst, .width = from->width, .height = from->height, .depth = 1, .pitch = from->pitch,
-                                     .value = from->value, .element = from->elementSize, .async = true}};
+                             .set = {.to = (uint64_t)(uintptr_t)from->dst,
+                                     .width = from->width,
+                                     .height = from->height,
+                                     .depth = 1,
+                                     .pitch = from->pitch,
+                                     .value = from->value,
+                                     .element = from->elementSize,
+                                     .async = true}};
   return CUDA_SUCCESS;
 }
 
 static CUresult make_alloc(const cudaMemAllocNodeParams *from, engine_node_params *to) {
-  if (!from || from->poolProps.allocType != 1 || from->poolProps.location.type != cudaMemLocationTypeDevice) return CUDA_ERROR_INVALID_VALUE;
+  if (!from || from->poolProps.allocType != 1 || from->poolProps.location.type != cudaMemLocationTypeDevice)
+    return CUDA_ERROR_INVALID_VALUE;
   if (from->accessDescCount && !from->accessDescs) return CUDA_ERROR_INVALID_VALUE;
   if (from->poolProps.handleTypes) return CUDA_ERROR_NOT_SUPPORTED;
-  *to = (engine_node_params){.kind = ENGINE_NODE_ALLOC, .memory = {.bytes = from->bytesize, .device = from->poolProps.location.id, .access = from->accessDescs,
-                                                                   .access_count = from->accessDescCount}};
+  *to = (engine_node_params){.kind = ENGINE_NODE_ALLOC,
+                             .memory = {.bytes = from->bytesize,
+                                        .device = from->poolProps.location.id,
+                                        .access = from->accessDescs,
+                                        .access_count = from->accessDescCount}};
   return CUDA_SUCCESS;
 }
 
@@ -60,27 +76,28 @@ CUresult libcuda_node_params(const CUgraphNodeParams *from, engine_node_params *
   if (!from) return CUDA_ERROR_INVALID_VALUE;
   *to = (engine_node_params){.kind = (engine_node_kind)from->type};
   switch (from->type) {
-    case ENGINE_NODE_KERNEL: return libcuda_node_kernel(&from->kernel, true, to);
-    case ENGINE_NODE_COPY: return make_copy(&from->memcpy.copyParams, to);
-    case ENGINE_NODE_SET: return make_set(&from->memset.params, to);
-    case ENGINE_NODE_HOST: to->host.function = from->host.fn, to->host.data = from->host.userData; return CUDA_SUCCESS;
-    case ENGINE_NODE_GRAPH: to->graph = from->graph.graph; return CUDA_SUCCESS;
-    case ENGINE_NODE_EMPTY: return CUDA_SUCCESS;
-    case ENGINE_NODE_WAIT: case ENGINE_NODE_RECORD: to->event = from->event; return CUDA_SUCCESS;
-    case ENGINE_NODE_ALLOC: return make_alloc(&from->alloc, to);
-    case ENGINE_NODE_FREE: to->memory.address = from->free; return CUDA_SUCCESS;
-    case ENGINE_NODE_CONDITIONAL:
-      to->conditional.handle = from->conditional.handle;
-      to->conditional.type = (uint32_t)from->conditional.type;
-      to->conditional.count = from->conditional.size;
-      return CUDA_SUCCESS;
-    default: return CUDA_ERROR_INVALID_VALUE;
+  case ENGINE_NODE_KERNEL: return libcuda_node_kernel(&from->kernel, true, to);
+  case ENGINE_NODE_COPY: return make_copy(&from->memcpy.copyParams, to);
+  case ENGINE_NODE_SET: return make_set(&from->memset.params, to);
+  case ENGINE_NODE_HOST: to->host.function = from->host.fn, to->host.data = from->host.userData; return CUDA_SUCCESS;
+  case ENGINE_NODE_GRAPH: to->graph = from->graph.graph; return CUDA_SUCCESS;
+  case ENGINE_NODE_EMPTY: return CUDA_SUCCESS;
+  case ENGINE_NODE_WAIT:
+  case ENGINE_NODE_RECORD: to->event = from->event; return CUDA_SUCCESS;
+  case ENGINE_NODE_ALLOC: return make_alloc(&from->alloc, to);
+  case ENGINE_NODE_FREE: to->memory.address = from->free; return CUDA_SUCCESS;
+  case ENGINE_NODE_CONDITIONAL:
+    to->conditional.handle = from->conditional.handle;
+    to->conditional.type = (uint32_t)from->conditional.type;
+    to->conditional.count = from->conditional.size;
+    return CUDA_SUCCESS;
+  default: return CUDA_ERROR_INVALID_VALUE;
   }
 }
 
 /* ---- graphs ---- */
 
-LIBCUDA_CALL(cuGraphCreate, (CUgraph *graph, unsigned flags)) {
+LIBCUDA_CALL(cuGraphCreate, (CUgraph * graph, unsigned flags)) {
   LIBCUDA_TRY(libcuda_ready());
   return flags ? CUDA_ERROR_INVALID_VALUE : libcuda_result(engine_graph_create(graph));
 }
@@ -88,11 +105,11 @@ LIBCUDA_CALL(cuGraphDestroy, (CUgraph graph)) {
   LIBCUDA_TRY(libcuda_ready());
   return libcuda_result(engine_graph_destroy(graph));
 }
-LIBCUDA_CALL(cuGraphClone, (CUgraph *clone, CUgraph graph)) {
+LIBCUDA_CALL(cuGraphClone, (CUgraph * clone, CUgraph graph)) {
   LIBCUDA_TRY(libcuda_ready());
   return libcuda_result(engine_graph_clone(graph, clone));
 }
-LIBCUDA_CALL(cuGraphNodeFindInClone, (CUgraphNode *node, CUgraphNode original, CUgraph clone)) {
+LIBCUDA_CALL(cuGraphNodeFindInClone, (CUgraphNode * node, CUgraphNode original, CUgraph clone)) {
   LIBCUDA_TRY(libcuda_ready());
   return libcuda_result(engine_node_in_clone(original, clone, node));
 }
@@ -123,36 +140,46 @@ LIBCUDA_CALL(cuGraphDebugDotPrint, (CUgraph graph, const char *path, unsigned fl
 
 /* ---- edges: since 12.3 with data ---- */
 
-#define EDGE_CALLS(SUFFIX, DATA, EDGES)                                                                                                                    \
-  LIBCUDA_CALL(cuGraphGetEdges##SUFFIX, (CUgraph graph, CUgraphNode *from, CUgraphNode *to DATA(engine_edge *edges), size_t *count)) {                     \
-    LIBCUDA_TRY(libcuda_ready());                                                                                                                          \
-    return libcuda_result(engine_graph_edges(graph, from, to, EDGES, count));                                                                              \
-  }                                                                                                                                                        \
-  LIBCUDA_CALL(cuGraphNodeGetDependencies##SUFFIX, (CUgraphNode node, CUgraphNode *nodes DATA(engine_edge *edges), size_t *count)) {                       \
-    LIBCUDA_TRY(libcuda_ready());                                                                                                                          \
-    return libcuda_result(engine_node_neighbours(node, false, nodes, EDGES, count));                                                                       \
-  }                                                                                                                                                        \
-  LIBCUDA_CALL(cuGraphNodeGetDependentNodes##SUFFIX, (CUgraphNode node, CUgraphNode *nodes DATA(engine_edge *edges), size_t *count)) {                     \
-    LIBCUDA_TRY(libcuda_ready());                                                                                                                          \
-    return libcuda_result(engine_node_neighbours(node, true, nodes, EDGES, count));                                                                        \
-  }                                                                                                                                                        \
-  LIBCUDA_CALL(cuGraphAddDependencies##SUFFIX, (CUgraph graph, const CUgraphNode *from, const CUgraphNode *to DATA(const engine_edge *edges), size_t count)) { \
-    LIBCUDA_TRY(libcuda_ready());                                                                                                                          \
-    return libcuda_result(engine_graph_connect(graph, (engine_node *const *)from, (engine_node *const *)to, EDGES, count));                                \
-  }                                                                                                                                                        \
-  LIBCUDA_CALL(cuGraphRemoveDependencies##SUFFIX, (CUgraph graph, const CUgraphNode *from, const CUgraphNode *to DATA(const engine_edge *edges), size_t count)) { \
-    LIBCUDA_TRY(libcuda_ready());                                                                                                                          \
-    (void)EDGES;                                                                                                                                           \
-    return libcuda_result(engine_graph_disconnect(graph, (engine_node *const *)from, (engine_node *const *)to, count));                                    \
-  }                                                                                                                                                        \
-  LIBCUDA_CALL(cuGraphAddNode##SUFFIX, (CUgraphNode *node, CUgraph graph, const CUgraphNode *before DATA(const engine_edge *edges), size_t count, CUgraphNodeParams *params)) { \
-    engine_node_params made;                                                                                                                               \
-    LIBCUDA_TRY(libcuda_ready());                                                                                                                          \
-    LIBCUDA_TRY(libcuda_node_params(params, &made));                                                                                                       \
-    LIBCUDA_TRY(add(node, graph, before, count, EDGES, &made));                                                                                            \
-    if (made.kind == ENGINE_NODE_ALLOC) params->alloc.dptr = (void *)(uintptr_t)made.memory.address;                                                       \
-    if (made.kind == ENGINE_NODE_CONDITIONAL) params->conditional.phGraph_out = made.conditional.bodies;                                                   \
-    return CUDA_SUCCESS;                                                                                                                                   \
+#define EDGE_CALLS(SUFFIX, DATA, EDGES)                                                                                \
+  LIBCUDA_CALL(cuGraphGetEdges##SUFFIX,                                                                                \
+               (CUgraph graph, CUgraphNode * from, CUgraphNode * to DATA(engine_edge * edges), size_t * count)) {      \
+    LIBCUDA_TRY(libcuda_ready());                                                                                      \
+    return libcuda_result(engine_graph_edges(graph, from, to, EDGES, count));                                          \
+  }                                                                                                                    \
+  LIBCUDA_CALL(cuGraphNodeGetDependencies##SUFFIX,                                                                     \
+               (CUgraphNode node, CUgraphNode * nodes DATA(engine_edge * edges), size_t * count)) {                    \
+    LIBCUDA_TRY(libcuda_ready());                                                                                      \
+    return libcuda_result(engine_node_neighbours(node, false, nodes, EDGES, count));                                   \
+  }                                                                                                                    \
+  LIBCUDA_CALL(cuGraphNodeGetDependentNodes##SUFFIX,                                                                   \
+               (CUgraphNode node, CUgraphNode * nodes DATA(engine_edge * edges), size_t * count)) {                    \
+    LIBCUDA_TRY(libcuda_ready());                                                                                      \
+    return libcuda_result(engine_node_neighbours(node, true, nodes, EDGES, count));                                    \
+  }                                                                                                                    \
+  LIBCUDA_CALL(cuGraphAddDependencies##SUFFIX, (CUgraph graph, const CUgraphNode *from,                                \
+                                                const CUgraphNode *to DATA(const engine_edge *edges), size_t count)) { \
+    LIBCUDA_TRY(libcuda_ready());                                                                                      \
+    return libcuda_result(                                                                                             \
+        engine_graph_connect(graph, (engine_node *const *)from, (engine_node *const *)to, EDGES, count));              \
+  }                                                                                                                    \
+  LIBCUDA_CALL(                                                                                                        \
+      cuGraphRemoveDependencies##SUFFIX,                                                                               \
+      (CUgraph graph, const CUgraphNode *from, const CUgraphNode *to DATA(const engine_edge *edges), size_t count)) {  \
+    LIBCUDA_TRY(libcuda_ready());                                                                                      \
+    (void)EDGES;                                                                                                       \
+    return libcuda_result(                                                                                             \
+        engine_graph_disconnect(graph, (engine_node *const *)from, (engine_node *const *)to, count));                  \
+  }                                                                                                                    \
+  LIBCUDA_CALL(cuGraphAddNode##SUFFIX,                                                                                 \
+               (CUgraphNode * node, CUgraph graph, const CUgraphNode *before DATA(const engine_edge *edges),           \
+                size_t count, CUgraphNodeParams *params)) {                                                            \
+    engine_node_params made;                                                                                           \
+    LIBCUDA_TRY(libcuda_ready());                                                                                      \
+    LIBCUDA_TRY(libcuda_node_params(params, &made));                                                                   \
+    LIBCUDA_TRY(add(node, graph, before, count, EDGES, &made));                                                        \
+    if (made.kind == ENGINE_NODE_ALLOC) params->alloc.dptr = (void *)(uintptr_t)made.memory.address;                   \
+    if (made.kind == ENGINE_NODE_CONDITIONAL) params->conditional.phGraph_out = made.conditional.bodies;               \
+    return CUDA_SUCCESS;                                                                                               \
   }
 #define WITH_DATA(parameter) , parameter
 #define WITHOUT_DATA(parameter)
@@ -168,34 +195,41 @@ LIBCUDA_CALL(cuGraphNodeSetParams, (CUgraphNode node, CUgraphNodeParams *params)
 
 /* ---- kernels: _v2 since 12.0 ---- */
 
-#define KERNEL_CALLS(SUFFIX, V2)                                                                                                \
-  LIBCUDA_CALL(cuGraphAddKernelNode##SUFFIX, (ADD, const CUDA_KERNEL_NODE_PARAMS *params)) {                                    \
-    engine_node_params made;                                                                                                    \
-    LIBCUDA_TRY(libcuda_enter());                                                                                               \
-    LIBCUDA_TRY(libcuda_node_kernel(params, V2, &made));                                                                        \
-    return add(node, graph, before, count, NULL, &made);                                                                        \
-  }                                                                                                                             \
-  LIBCUDA_CALL(cuGraphKernelNodeSetParams##SUFFIX, (CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS *params)) {                 \
-    engine_node_params made;                                                                                                    \
-    LIBCUDA_TRY(libcuda_ready());                                                                                               \
-    LIBCUDA_TRY(libcuda_node_kernel(params, V2, &made));                                                                        \
-    return set(node, &made);                                                                                                    \
-  }                                                                                                                             \
-  LIBCUDA_CALL(cuGraphExecKernelNodeSetParams##SUFFIX, (CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS *params)) { \
-    engine_node_params made;                                                                                                    \
-    LIBCUDA_TRY(libcuda_ready());                                                                                               \
-    LIBCUDA_TRY(libcuda_node_kernel(params, V2, &made));                                                                        \
-    return libcuda_result(engine_exec_set(exec, node, &made));                                                                  \
-  }                                                                                                                             \
-  LIBCUDA_CALL(cuGraphKernelNodeGetParams##SUFFIX, (CUgraphNode node, CUDA_KERNEL_NODE_PARAMS *out)) {                          \
-    engine_node_params p;                                                                                                       \
-    LIBCUDA_TRY(libcuda_ready());                                                                                               \
-    LIBCUDA_TRY(get(node, ENGINE_NODE_KERNEL, out, &p));                                                                        \
-    const CUDA_KERNEL_NODE_PARAMS found = {.func = p.launch.function, .gridDimX = p.launch.grid[0], .gridDimY = p.launch.grid[1], \
-        .gridDimZ = p.launch.grid[2], .blockDimX = p.launch.block[0], .blockDimY = p.launch.block[1], .blockDimZ = p.launch.block[2], \
-        .sharedMemBytes = (unsigned)p.launch.dynamic_shared, .kernelParams = p.launch.arguments};                               \
-    memcpy(out, &found, V2 ? sizeof found : offsetof(CUDA_KERNEL_NODE_PARAMS, kern));                                           \
-    return CUDA_SUCCESS;                                                                                                        \
+#define KERNEL_CALLS(SUFFIX, V2)                                                                                \
+  LIBCUDA_CALL(cuGraphAddKernelNode##SUFFIX, (ADD, const CUDA_KERNEL_NODE_PARAMS *params)) {                    \
+    engine_node_params made;                                                                                    \
+    LIBCUDA_TRY(libcuda_enter());                                                                               \
+    LIBCUDA_TRY(libcuda_node_kernel(params, V2, &made));                                                        \
+    return add(node, graph, before, count, NULL, &made);                                                        \
+  }                                                                                                             \
+  LIBCUDA_CALL(cuGraphKernelNodeSetParams##SUFFIX, (CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS *params)) { \
+    engine_node_params made;                                                                                    \
+    LIBCUDA_TRY(libcuda_ready());                                                                               \
+    LIBCUDA_TRY(libcuda_node_kernel(params, V2, &made));                                                        \
+    return set(node, &made);                                                                                    \
+  }                                                                                                             \
+  LIBCUDA_CALL(cuGraphExecKernelNodeSetParams##SUFFIX,                                                          \
+               (CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS *params)) {                   \
+    engine_node_params made;                                                                                    \
+    LIBCUDA_TRY(libcuda_ready());                                                                               \
+    LIBCUDA_TRY(libcuda_node_kernel(params, V2, &made));                                                        \
+    return libcuda_result(engine_exec_set(exec, node, &made));                                                  \
+  }                                                                                                             \
+  LIBCUDA_CALL(cuGraphKernelNodeGetParams##SUFFIX, (CUgraphNode node, CUDA_KERNEL_NODE_PARAMS * out)) {         \
+    engine_node_params p;                                                                                       \
+    LIBCUDA_TRY(libcuda_ready());                                                                               \
+    LIBCUDA_TRY(get(node, ENGINE_NODE_KERNEL, out, &p));                                                        \
+    const CUDA_KERNEL_NODE_PARAMS found = {.func = p.launch.function,                                           \
+                                           .gridDimX = p.launch.grid[0],                                        \
+                                           .gridDimY = p.launch.grid[1],                                        \
+                                           .gridDimZ = p.launch.grid[2],                                        \
+                                           .blockDimX = p.launch.block[0],                                      \
+                                           .blockDimY = p.launch.block[1],                                      \
+                                           .blockDimZ = p.launch.block[2],                                      \
+                                           .sharedMemBytes = (unsigned)p.launch.dynamic_shared,                 \
+                                           .kernelParams = p.launch.arguments};                                 \
+    memcpy(out, &found, V2 ? sizeof found : offsetof(CUDA_KERNEL_NODE_PARAMS, kern));                           \
+    return CUDA_SUCCESS;                                                                                        \
   }
 KERNEL_CALLS(, false)
 KERNEL_CALLS(_v2, true)
@@ -229,7 +263,8 @@ LIBCUDA_CALL(cuGraphMemcpyNodeSetParams, (CUgraphNode node, const CUDA_MEMCPY3D 
   LIBCUDA_TRY(make_copy(params, &made));
   return set(node, &made);
 }
-LIBCUDA_CALL(cuGraphExecMemcpyNodeSetParams, (CUgraphExec exec, CUgraphNode node, const CUDA_MEMCPY3D *params, CUcontext context)) {
+LIBCUDA_CALL(cuGraphExecMemcpyNodeSetParams,
+             (CUgraphExec exec, CUgraphNode node, const CUDA_MEMCPY3D *params, CUcontext context)) {
   engine_node_params made;
   LIBCUDA_TRY(libcuda_ready());
   if (!params || !libcuda_is_live(context)) return params ? CUDA_ERROR_INVALID_CONTEXT : CUDA_ERROR_INVALID_VALUE;
@@ -241,11 +276,19 @@ LIBCUDA_CALL(cuGraphMemcpyNodeGetParams, (CUgraphNode node, CUDA_MEMCPY3D *out))
   LIBCUDA_TRY(libcuda_ready());
   LIBCUDA_TRY(get(node, ENGINE_NODE_COPY, out, &p));
   const engine_copy *c = &p.copy;
-  size_t to_row = c->height > 1 || c->depth > 1 ? c->to_pitch : c->width, from_row = c->height > 1 || c->depth > 1 ? c->from_pitch : c->width;
-  *out = (CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_UNIFIED, .srcDevice = c->from, .srcPitch = from_row,
-                         .srcHeight = c->depth > 1 && from_row ? c->from_slice / from_row : c->height, .dstMemoryType = CU_MEMORYTYPE_UNIFIED,
-                         .dstDevice = c->to, .dstPitch = to_row, .dstHeight = c->depth > 1 && to_row ? c->to_slice / to_row : c->height,
-                         .WidthInBytes = c->width, .Height = c->height, .Depth = c->depth};
+  size_t to_row = c->height > 1 || c->depth > 1 ? c->to_pitch : c->width,
+         from_row = c->height > 1 || c->depth > 1 ? c->from_pitch : c->width;
+  *out = (CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_UNIFIED,
+                         .srcDevice = c->from,
+                         .srcPitch = from_row,
+                         .srcHeight = c->depth > 1 && from_row ? c->from_slice / from_row : c->height,
+                         .dstMemoryType = CU_MEMORYTYPE_UNIFIED,
+                         .dstDevice = c->to,
+                         .dstPitch = to_row,
+                         .dstHeight = c->depth > 1 && to_row ? c->to_slice / to_row : c->height,
+                         .WidthInBytes = c->width,
+                         .Height = c->height,
+                         .Depth = c->depth};
   return CUDA_SUCCESS;
 }
 LIBCUDA_CALL(cuGraphAddMemsetNode, (ADD, const cudaMemsetParams *params, CUcontext context)) {
@@ -261,7 +304,8 @@ LIBCUDA_CALL(cuGraphMemsetNodeSetParams, (CUgraphNode node, const cudaMemsetPara
   LIBCUDA_TRY(make_set(params, &made));
   return set(node, &made);
 }
-LIBCUDA_CALL(cuGraphExecMemsetNodeSetParams, (CUgraphExec exec, CUgraphNode node, const cudaMemsetParams *params, CUcontext context)) {
+LIBCUDA_CALL(cuGraphExecMemsetNodeSetParams,
+             (CUgraphExec exec, CUgraphNode node, const cudaMemsetParams *params, CUcontext context)) {
   engine_node_params made;
   LIBCUDA_TRY(libcuda_ready());
   if (!libcuda_is_live(context)) return CUDA_ERROR_INVALID_CONTEXT;
@@ -272,7 +316,8 @@ LIBCUDA_CALL(cuGraphMemsetNodeGetParams, (CUgraphNode node, cudaMemsetParams *ou
   engine_node_params p;
   LIBCUDA_TRY(libcuda_ready());
   LIBCUDA_TRY(get(node, ENGINE_NODE_SET, out, &p));
-  *out = (cudaMemsetParams){(void *)(uintptr_t)p.set.to, p.set.pitch, p.set.value, p.set.element, p.set.width, p.set.height};
+  *out = (cudaMemsetParams){
+      (void *)(uintptr_t)p.set.to, p.set.pitch, p.set.value, p.set.element, p.set.width, p.set.height};
   return CUDA_SUCCESS;
 }
 
@@ -281,16 +326,19 @@ LIBCUDA_CALL(cuGraphMemsetNodeGetParams, (CUgraphNode node, cudaMemsetParams *ou
 LIBCUDA_CALL(cuGraphAddHostNode, (ADD, const cudaHostNodeParams *params)) {
   LIBCUDA_TRY(libcuda_ready());
   if (!params) return CUDA_ERROR_INVALID_VALUE;
-  return add(node, graph, before, count, NULL, &(engine_node_params){.kind = ENGINE_NODE_HOST, .host = {params->fn, params->userData}});
+  return add(node, graph, before, count, NULL,
+             &(engine_node_params){.kind = ENGINE_NODE_HOST, .host = {params->fn, params->userData}});
 }
 LIBCUDA_CALL(cuGraphHostNodeSetParams, (CUgraphNode node, const cudaHostNodeParams *params)) {
   LIBCUDA_TRY(libcuda_ready());
-  return params ? set(node, &(engine_node_params){.kind = ENGINE_NODE_HOST, .host = {params->fn, params->userData}}) : CUDA_ERROR_INVALID_VALUE;
+  return params ? set(node, &(engine_node_params){.kind = ENGINE_NODE_HOST, .host = {params->fn, params->userData}})
+                : CUDA_ERROR_INVALID_VALUE;
 }
 LIBCUDA_CALL(cuGraphExecHostNodeSetParams, (CUgraphExec exec, CUgraphNode node, const cudaHostNodeParams *params)) {
   LIBCUDA_TRY(libcuda_ready());
   if (!params) return CUDA_ERROR_INVALID_VALUE;
-  return libcuda_result(engine_exec_set(exec, node, &(engine_node_params){.kind = ENGINE_NODE_HOST, .host = {params->fn, params->userData}}));
+  return libcuda_result(engine_exec_set(
+      exec, node, &(engine_node_params){.kind = ENGINE_NODE_HOST, .host = {params->fn, params->userData}}));
 }
 LIBCUDA_CALL(cuGraphHostNodeGetParams, (CUgraphNode node, cudaHostNodeParams *out)) {
   engine_node_params p;
@@ -319,25 +367,25 @@ LIBCUDA_CALL(cuGraphAddEmptyNode, (ADD)) {
   return add(node, graph, before, count, NULL, &(engine_node_params){.kind = ENGINE_NODE_EMPTY});
 }
 
-#define EVENT_CALLS(NAME, KIND)                                                                                          \
-  LIBCUDA_CALL(cuGraphAddEvent##NAME##Node, (ADD, CUevent event)) {                                                      \
-    LIBCUDA_TRY(libcuda_ready());                                                                                        \
-    return add(node, graph, before, count, NULL, &(engine_node_params){.kind = KIND, .event = event});                   \
-  }                                                                                                                      \
-  LIBCUDA_CALL(cuGraphEvent##NAME##NodeSetEvent, (CUgraphNode node, CUevent event)) {                                    \
-    LIBCUDA_TRY(libcuda_ready());                                                                                        \
-    return set(node, &(engine_node_params){.kind = KIND, .event = event});                                               \
-  }                                                                                                                      \
-  LIBCUDA_CALL(cuGraphExecEvent##NAME##NodeSetEvent, (CUgraphExec exec, CUgraphNode node, CUevent event)) {              \
-    LIBCUDA_TRY(libcuda_ready());                                                                                        \
-    return libcuda_result(engine_exec_set(exec, node, &(engine_node_params){.kind = KIND, .event = event}));             \
-  }                                                                                                                      \
-  LIBCUDA_CALL(cuGraphEvent##NAME##NodeGetEvent, (CUgraphNode node, CUevent *event)) {                                   \
-    engine_node_params p;                                                                                                \
-    LIBCUDA_TRY(libcuda_ready());                                                                                        \
-    LIBCUDA_TRY(get(node, KIND, event, &p));                                                                             \
-    *event = p.event;                                                                                                    \
-    return CUDA_SUCCESS;                                                                                                 \
+#define EVENT_CALLS(NAME, KIND)                                                                              \
+  LIBCUDA_CALL(cuGraphAddEvent##NAME##Node, (ADD, CUevent event)) {                                          \
+    LIBCUDA_TRY(libcuda_ready());                                                                            \
+    return add(node, graph, before, count, NULL, &(engine_node_params){.kind = KIND, .event = event});       \
+  }                                                                                                          \
+  LIBCUDA_CALL(cuGraphEvent##NAME##NodeSetEvent, (CUgraphNode node, CUevent event)) {                        \
+    LIBCUDA_TRY(libcuda_ready());                                                                            \
+    return set(node, &(engine_node_params){.kind = KIND, .event = event});                                   \
+  }                                                                                                          \
+  LIBCUDA_CALL(cuGraphExecEvent##NAME##NodeSetEvent, (CUgraphExec exec, CUgraphNode node, CUevent event)) {  \
+    LIBCUDA_TRY(libcuda_ready());                                                                            \
+    return libcuda_result(engine_exec_set(exec, node, &(engine_node_params){.kind = KIND, .event = event})); \
+  }                                                                                                          \
+  LIBCUDA_CALL(cuGraphEvent##NAME##NodeGetEvent, (CUgraphNode node, CUevent * event)) {                      \
+    engine_node_params p;                                                                                    \
+    LIBCUDA_TRY(libcuda_ready());                                                                            \
+    LIBCUDA_TRY(get(node, KIND, event, &p));                                                                 \
+    *event = p.event;                                                                                        \
+    return CUDA_SUCCESS;                                                                                     \
   }
 EVENT_CALLS(Record, ENGINE_NODE_RECORD)
 EVENT_CALLS(Wait, ENGINE_NODE_WAIT)
@@ -354,14 +402,18 @@ LIBCUDA_CALL(cuGraphMemAllocNodeGetParams, (CUgraphNode node, cudaMemAllocNodePa
   engine_node_params p;
   LIBCUDA_TRY(libcuda_ready());
   LIBCUDA_TRY(get(node, ENGINE_NODE_ALLOC, out, &p));
-  *out = (cudaMemAllocNodeParams){.poolProps = {.allocType = 1, .location = {cudaMemLocationTypeDevice, p.memory.device}}, .bytesize = p.memory.bytes,
-                                  .accessDescs = p.memory.access, .accessDescCount = p.memory.access_count,
-                                  .dptr = (void *)(uintptr_t)p.memory.address};
+  *out =
+      (cudaMemAllocNodeParams){.poolProps = {.allocType = 1, .location = {cudaMemLocationTypeDevice, p.memory.device}},
+                               .bytesize = p.memory.bytes,
+                               .accessDescs = p.memory.access,
+                               .accessDescCount = p.memory.access_count,
+                               .dptr = (void *)(uintptr_t)p.memory.address};
   return CUDA_SUCCESS;
 }
 LIBCUDA_CALL(cuGraphAddMemFreeNode, (ADD, CUdeviceptr address)) {
   LIBCUDA_TRY(libcuda_ready());
-  return add(node, graph, before, count, NULL, &(engine_node_params){.kind = ENGINE_NODE_FREE, .memory = {.address = address}});
+  return add(node, graph, before, count, NULL,
+             &(engine_node_params){.kind = ENGINE_NODE_FREE, .memory = {.address = address}});
 }
 LIBCUDA_CALL(cuGraphMemFreeNodeGetParams, (CUgraphNode node, CUdeviceptr *out)) {
   engine_node_params p;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Structures of the driver API's graph calls, for libcuda_graph*.c. Those that are laid out as the runtime's are the runtime's. */
+/* Structures of the driver API's graph calls, for libcuda_graph*.c. Those that are laid out as the runtime's are the
+ * runtime's. */
 #ifndef FF_DRIVER_LIBCUDA_GRAPH_H
 #define FF_DRIVER_LIBCUDA_GRAPH_H
 
@@ -26,8 +27,15 @@ typedef struct CUgraphNodeParams {
   union {
     long long reserved1[29];
     CUDA_KERNEL_NODE_PARAMS kernel;
-    struct { int flags, reserved; CUcontext copyCtx; CUDA_MEMCPY3D copyParams; } memcpy;
-    struct { cudaMemsetParams params; CUcontext ctx; } memset;
+    struct {
+      int flags, reserved;
+      CUcontext copyCtx;
+      CUDA_MEMCPY3D copyParams;
+    } memcpy;
+    struct {
+      cudaMemsetParams params;
+      CUcontext ctx;
+    } memset;
     cudaHostNodeParams host;
     cudaChildGraphNodeParams graph;
     CUevent event;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Green contexts (Driver API: "Green Contexts", CUDA 12.4 and later) on engine_green.c: a device's SMs are a resource, which is
- * split, described, and given to a context.
+/* Green contexts (Driver API: "Green Contexts", CUDA 12.4 and later) on engine_green.c: a device's SMs are a resource,
+ * which is split, described, and given to a context.
  *
- *   cuDeviceGetDevResource -> cuDevSmResourceSplitByCount -> cuDevResourceGenerateDesc -> cuGreenCtxCreate -> cuGreenCtxStreamCreate
+ *   cuDeviceGetDevResource -> cuDevSmResourceSplitByCount -> cuDevResourceGenerateDesc -> cuGreenCtxCreate ->
+ *   cuGreenCtxStreamCreate
  *
- * What always holds: a resource that came from here carries in its padding which SMs it is and which split it came from; one without
- * that, or changed by the caller, is refused. A descriptor is one object per set of SMs and lives as long as the process: the API has no
- * call that destroys one. Groups are SMs side by side, from the lowest free one on. */
+ * What always holds: a resource that came from here carries in its padding which SMs it is and which split it came
+ * from; one without that, or changed by the caller, is refused. A descriptor is one object per set of SMs and lives as
+ * long as the process: the API has no call that destroys one. Groups are SMs side by side, from the lowest free one
+ * on. */
 #include "driver/driver_api/libcuda.h"
 
 #include <pthread.h>
@@ -15,22 +17,33 @@
 
 #include "base/memory.h"
 
-typedef struct CUdevSmResource { unsigned smCount, minSmPartitionSize, smCoscheduledAlignment; } CUdevSmResource;
+typedef struct CUdevSmResource {
+  unsigned smCount, minSmPartitionSize, smCoscheduledAlignment;
+} CUdevSmResource;
 typedef struct CUdevResource {
   int type;
   unsigned char padding[92];
-  union { CUdevSmResource sm; unsigned char oversize[48]; };
+  union {
+    CUdevSmResource sm;
+    unsigned char oversize[48];
+  };
 } CUdevResource;
 _Static_assert(sizeof(CUdevResource) == 144, "as in the driver's binary interface");
 
 typedef struct CUdevResourceDesc_st *CUdevResourceDesc;
-struct CUdevResourceDesc_st { trace_sms sms; struct CUdevResourceDesc_st *next; };
+struct CUdevResourceDesc_st {
+  trace_sms sms;
+  struct CUdevResourceDesc_st *next;
+};
 
 enum { RESOURCE_INVALID, RESOURCE_SM };
 enum { SPLIT_IGNORE_COSCHEDULING = 1, SPLIT_MAX_CLUSTER = 2, GREEN_DEFAULT_STREAM = 1, SM_PAIR = 2 };
 #define OURS 0x46464752u
 
-typedef struct origin { uint32_t mark, split; trace_sms sms; } origin; /* split: its number; 0: not of a split */
+typedef struct origin {
+  uint32_t mark, split;
+  trace_sms sms;
+} origin; /* split: its number; 0: not of a split */
 _Static_assert(sizeof(origin) <= sizeof((CUdevResource *)0)->padding, "it fits");
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -69,7 +82,8 @@ static CUresult read_resource(const CUdevResource *resource, origin *from) {
 
 static trace_sms all_sms(void) {
   trace_sms sms = {0};
-  for (uint32_t i = 0; i < engine_machine()->sm_count && i < TRACE_SMS_MAX; i++) sms.mask[i / 64] |= UINT64_C(1) << i % 64;
+  for (uint32_t i = 0; i < engine_machine()->sm_count && i < TRACE_SMS_MAX; i++)
+    sms.mask[i / 64] |= UINT64_C(1) << i % 64;
   return sms;
 }
 
@@ -102,7 +116,8 @@ LIBCUDA_CALL(cuCtxGetDevResource, (CUcontext context, CUdevResource *resource, i
   LIBCUDA_TRY(libcuda_ready());
   if (!context || !libcuda_is_live(context)) return CUDA_ERROR_INVALID_CONTEXT;
   CUgreenCtx green = libcuda_green_of(context);
-  return green ? green_resource(green, resource, type) : cuDeviceGetDevResource(libcuda_device_of(context), resource, type);
+  return green ? green_resource(green, resource, type)
+               : cuDeviceGetDevResource(libcuda_device_of(context), resource, type);
 }
 
 /* ---- splitting ---- */
@@ -127,17 +142,20 @@ static uint32_t next_split(void) {
   return number;
 }
 
-LIBCUDA_CALL(cuDevSmResourceSplitByCount, (CUdevResource *result, unsigned *groups, const CUdevResource *input, CUdevResource *remaining, unsigned flags, unsigned wanted)) {
+LIBCUDA_CALL(cuDevSmResourceSplitByCount, (CUdevResource * result, unsigned *groups, const CUdevResource *input,
+                                           CUdevResource *remaining, unsigned flags, unsigned wanted)) {
   LIBCUDA_TRY(libcuda_device(0));
   origin from;
   unsigned least, alignment;
-  if (!groups || !input || flags & ~(unsigned)(SPLIT_IGNORE_COSCHEDULING | SPLIT_MAX_CLUSTER)) return CUDA_ERROR_INVALID_VALUE;
+  if (!groups || !input || flags & ~(unsigned)(SPLIT_IGNORE_COSCHEDULING | SPLIT_MAX_CLUSTER))
+    return CUDA_ERROR_INVALID_VALUE;
   LIBCUDA_TRY(read_resource(input, &from));
   if (wanted > input->sm.smCount || (result && !*groups)) return CUDA_ERROR_INVALID_VALUE;
   if (flags & SPLIT_MAX_CLUSTER && engine_machine()->compute_major < 9) return CUDA_ERROR_INVALID_VALUE;
   if (from.split) return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION; /* must be a green context's first */
   granularity(flags, &least, &alignment);
-  unsigned size = wanted < least ? least : (wanted + alignment - 1) / alignment * alignment, possible = input->sm.smCount / size;
+  unsigned size = wanted < least ? least : (wanted + alignment - 1) / alignment * alignment,
+           possible = input->sm.smCount / size;
   if (!possible) return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
   if (result && *groups < possible) possible = *groups;
   *groups = possible;
@@ -147,7 +165,9 @@ LIBCUDA_CALL(cuDevSmResourceSplitByCount, (CUdevResource *result, unsigned *grou
     trace_sms group = take_sms(&from.sms, size);
     result[i] = make_resource(&group, number, flags);
   }
-  if (remaining) *remaining = count_sms(&from.sms) ? make_resource(&from.sms, number, flags) : (CUdevResource){.type = RESOURCE_INVALID};
+  if (remaining)
+    *remaining =
+        count_sms(&from.sms) ? make_resource(&from.sms, number, flags) : (CUdevResource){.type = RESOURCE_INVALID};
   return CUDA_SUCCESS;
 }
 
@@ -174,7 +194,7 @@ static bool is_descriptor(CUdevResourceDesc descriptor) {
   return at != NULL;
 }
 
-LIBCUDA_CALL(cuDevResourceGenerateDesc, (CUdevResourceDesc *descriptor, CUdevResource *resources, unsigned count)) {
+LIBCUDA_CALL(cuDevResourceGenerateDesc, (CUdevResourceDesc * descriptor, CUdevResource *resources, unsigned count)) {
   LIBCUDA_TRY(libcuda_device(0));
   origin first, from;
   trace_sms sms = {0};
@@ -194,9 +214,10 @@ LIBCUDA_CALL(cuDevResourceGenerateDesc, (CUdevResourceDesc *descriptor, CUdevRes
 
 /* ---- contexts ---- */
 
-CUresult cuDevicePrimaryCtxRetain(CUcontext *, CUdevice), cuDevicePrimaryCtxRelease_v2(CUdevice); /* libcuda_context.c */
+/* libcuda_context.c */
+CUresult cuDevicePrimaryCtxRetain(CUcontext *, CUdevice), cuDevicePrimaryCtxRelease_v2(CUdevice);
 
-LIBCUDA_CALL(cuGreenCtxCreate, (CUgreenCtx *green, CUdevResourceDesc descriptor, CUdevice device, unsigned flags)) {
+LIBCUDA_CALL(cuGreenCtxCreate, (CUgreenCtx * green, CUdevResourceDesc descriptor, CUdevice device, unsigned flags)) {
   LIBCUDA_TRY(libcuda_device(device));
   CUcontext held;
   if (!green || flags != GREEN_DEFAULT_STREAM || !is_descriptor(descriptor)) return CUDA_ERROR_INVALID_VALUE;
@@ -215,7 +236,7 @@ LIBCUDA_CALL(cuGreenCtxDestroy, (CUgreenCtx green)) {
   return cuDevicePrimaryCtxRelease_v2(device);
 }
 
-LIBCUDA_CALL(cuCtxFromGreenCtx, (CUcontext *context, CUgreenCtx green)) {
+LIBCUDA_CALL(cuCtxFromGreenCtx, (CUcontext * context, CUgreenCtx green)) {
   LIBCUDA_TRY(libcuda_ready());
   if (!context) return CUDA_ERROR_INVALID_VALUE;
   if (!green || !engine_green_valid(green)) return CUDA_ERROR_INVALID_CONTEXT;
@@ -238,7 +259,7 @@ LIBCUDA_CALL(cuGreenCtxGetId, (CUgreenCtx green, unsigned long long *id)) {
 
 /* ---- streams and events ---- */
 
-LIBCUDA_CALL(cuGreenCtxStreamCreate, (CUstream *stream, CUgreenCtx green, unsigned flags, int priority)) {
+LIBCUDA_CALL(cuGreenCtxStreamCreate, (CUstream * stream, CUgreenCtx green, unsigned flags, int priority)) {
   LIBCUDA_TRY(libcuda_ready());
   if (!stream || flags != cudaStreamNonBlocking) return CUDA_ERROR_INVALID_VALUE;
   if (!green || !engine_green_valid(green)) return CUDA_ERROR_INVALID_CONTEXT;

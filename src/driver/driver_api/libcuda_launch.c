@@ -7,9 +7,22 @@
 /* ---- functions ---- */
 
 enum { /* CUfunction_attribute */
-  FUNCTION_MAX_THREADS, FUNCTION_SHARED, FUNCTION_CONST, FUNCTION_LOCAL, FUNCTION_REGISTERS, FUNCTION_PTX_VERSION,
-  FUNCTION_BINARY_VERSION, FUNCTION_CACHE_CA, FUNCTION_MAX_DYNAMIC_SHARED, FUNCTION_CARVEOUT, FUNCTION_CLUSTER_MUST_BE_SET,
-  FUNCTION_CLUSTER_WIDTH, FUNCTION_CLUSTER_HEIGHT, FUNCTION_CLUSTER_DEPTH, FUNCTION_NON_PORTABLE_CLUSTER, FUNCTION_CLUSTER_POLICY,
+       FUNCTION_MAX_THREADS,
+       FUNCTION_SHARED,
+       FUNCTION_CONST,
+       FUNCTION_LOCAL,
+       FUNCTION_REGISTERS,
+       FUNCTION_PTX_VERSION,
+       FUNCTION_BINARY_VERSION,
+       FUNCTION_CACHE_CA,
+       FUNCTION_MAX_DYNAMIC_SHARED,
+       FUNCTION_CARVEOUT,
+       FUNCTION_CLUSTER_MUST_BE_SET,
+       FUNCTION_CLUSTER_WIDTH,
+       FUNCTION_CLUSTER_HEIGHT,
+       FUNCTION_CLUSTER_DEPTH,
+       FUNCTION_NON_PORTABLE_CLUSTER,
+       FUNCTION_CLUSTER_POLICY,
 };
 
 static CUresult function_attribute(int *value, int attribute, CUfunction function) {
@@ -18,23 +31,30 @@ static CUresult function_attribute(int *value, int attribute, CUfunction functio
   if (!engine_function_valid(function)) return CUDA_ERROR_INVALID_HANDLE;
   LIBCUDA_TRY(libcuda_result(engine_function_describe(function, &info)));
   switch (attribute) {
-    case FUNCTION_MAX_THREADS: *value = (int)info.max_threads; return CUDA_SUCCESS;
-    case FUNCTION_SHARED: *value = (int)info.kernel.static_shared; return CUDA_SUCCESS;
-    case FUNCTION_CONST: *value = (int)info.kernel.const_bytes; return CUDA_SUCCESS;
-    case FUNCTION_LOCAL: *value = (int)info.kernel.local_bytes; return CUDA_SUCCESS;
-    case FUNCTION_REGISTERS: *value = (int)info.kernel.registers; return CUDA_SUCCESS;
-    case FUNCTION_PTX_VERSION: case FUNCTION_BINARY_VERSION: *value = (int)info.kernel.target; return CUDA_SUCCESS;
-    case FUNCTION_MAX_DYNAMIC_SHARED: *value = (int)info.max_dynamic_shared; return CUDA_SUCCESS;
-    case FUNCTION_CARVEOUT: *value = info.carveout; return CUDA_SUCCESS;
-    case FUNCTION_CACHE_CA: case FUNCTION_CLUSTER_MUST_BE_SET: case FUNCTION_CLUSTER_WIDTH: case FUNCTION_CLUSTER_HEIGHT:
-    case FUNCTION_CLUSTER_DEPTH: case FUNCTION_NON_PORTABLE_CLUSTER: case FUNCTION_CLUSTER_POLICY: *value = 0; return CUDA_SUCCESS;
-    default: return CUDA_ERROR_INVALID_VALUE;
+  case FUNCTION_MAX_THREADS: *value = (int)info.max_threads; return CUDA_SUCCESS;
+  case FUNCTION_SHARED: *value = (int)info.kernel.static_shared; return CUDA_SUCCESS;
+  case FUNCTION_CONST: *value = (int)info.kernel.const_bytes; return CUDA_SUCCESS;
+  case FUNCTION_LOCAL: *value = (int)info.kernel.local_bytes; return CUDA_SUCCESS;
+  case FUNCTION_REGISTERS: *value = (int)info.kernel.registers; return CUDA_SUCCESS;
+  case FUNCTION_PTX_VERSION:
+  case FUNCTION_BINARY_VERSION: *value = (int)info.kernel.target; return CUDA_SUCCESS;
+  case FUNCTION_MAX_DYNAMIC_SHARED: *value = (int)info.max_dynamic_shared; return CUDA_SUCCESS;
+  case FUNCTION_CARVEOUT: *value = info.carveout; return CUDA_SUCCESS;
+  case FUNCTION_CACHE_CA:
+  case FUNCTION_CLUSTER_MUST_BE_SET:
+  case FUNCTION_CLUSTER_WIDTH:
+  case FUNCTION_CLUSTER_HEIGHT:
+  case FUNCTION_CLUSTER_DEPTH:
+  case FUNCTION_NON_PORTABLE_CLUSTER:
+  case FUNCTION_CLUSTER_POLICY: *value = 0; return CUDA_SUCCESS;
+  default: return CUDA_ERROR_INVALID_VALUE;
   }
 }
 
 static CUresult function_set(CUfunction function, int attribute, int value) {
   if (!engine_function_valid(function)) return CUDA_ERROR_INVALID_HANDLE;
-  if (attribute == FUNCTION_MAX_DYNAMIC_SHARED) return libcuda_result(engine_function_set_dynamic_shared(function, value));
+  if (attribute == FUNCTION_MAX_DYNAMIC_SHARED)
+    return libcuda_result(engine_function_set_dynamic_shared(function, value));
   if (attribute == FUNCTION_CARVEOUT) return libcuda_result(engine_function_set_carveout(function, value));
   if (attribute >= FUNCTION_CLUSTER_WIDTH && attribute <= FUNCTION_CLUSTER_POLICY) return CUDA_ERROR_NOT_SUPPORTED;
   return CUDA_ERROR_INVALID_VALUE;
@@ -148,16 +168,21 @@ static CUresult run(engine_launch *launch, void **extra) {
   return libcuda_result(engine_launch_run(launch));
 }
 
-static CUresult launch(CUfunction function, const unsigned *grid, const unsigned *block, unsigned shared, CUstream stream, bool own,
-                       void **arguments, void **extra, bool cooperative) {
-  engine_launch request = {.function = function, .grid = {grid[0], grid[1], grid[2]}, .block = {block[0], block[1], block[2]},
-                           .dynamic_shared = shared, .stream = engine_stream_handle(stream, own), .arguments = arguments,
+static CUresult launch(CUfunction function, const unsigned *grid, const unsigned *block, unsigned shared,
+                       CUstream stream, bool own, void **arguments, void **extra, bool cooperative) {
+  engine_launch request = {.function = function,
+                           .grid = {grid[0], grid[1], grid[2]},
+                           .block = {block[0], block[1], block[2]},
+                           .dynamic_shared = shared,
+                           .stream = engine_stream_handle(stream, own),
+                           .arguments = arguments,
                            .cooperative = cooperative};
   return run(&request, extra);
 }
 
 /* Of the attributes, cooperative and a cluster of one block mean something here; larger clusters are not there. */
-static CUresult launch_config(const CUlaunchConfig *config, CUfunction function, void **arguments, void **extra, bool own) {
+static CUresult launch_config(const CUlaunchConfig *config, CUfunction function, void **arguments, void **extra,
+                              bool own) {
   bool cooperative = false;
   if (!config || (config->numAttrs && !config->attrs)) return CUDA_ERROR_INVALID_VALUE;
   for (unsigned i = 0; i < config->numAttrs; i++) {
@@ -170,17 +195,21 @@ static CUresult launch_config(const CUlaunchConfig *config, CUfunction function,
     }
   }
   return launch(function, (unsigned[3]){config->gridDimX, config->gridDimY, config->gridDimZ},
-                (unsigned[3]){config->blockDimX, config->blockDimY, config->blockDimZ}, config->sharedMemBytes, config->hStream, own,
-                arguments, extra, cooperative);
+                (unsigned[3]){config->blockDimX, config->blockDimY, config->blockDimZ}, config->sharedMemBytes,
+                config->hStream, own, arguments, extra, cooperative);
 }
 
-#define GRID_PARAMETERS CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, \
-                        unsigned block_z, unsigned shared, CUstream stream
+#define GRID_PARAMETERS                                                                                       \
+  CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, \
+      unsigned block_z, unsigned shared, CUstream stream
 #define GRID function, (unsigned[3]){grid_x, grid_y, grid_z}, (unsigned[3]){block_x, block_y, block_z}, shared, stream
 
-LIBCUDA_PAIR(cuLaunchKernel, _ptsz, (GRID_PARAMETERS, void **arguments, void **extra), launch(GRID, own, arguments, extra, false))
-LIBCUDA_PAIR(cuLaunchCooperativeKernel, _ptsz, (GRID_PARAMETERS, void **arguments), launch(GRID, own, arguments, NULL, true))
-LIBCUDA_PAIR(cuLaunchKernelEx, _ptsz, (const CUlaunchConfig *config, CUfunction function, void **arguments, void **extra),
+LIBCUDA_PAIR(cuLaunchKernel, _ptsz, (GRID_PARAMETERS, void **arguments, void **extra),
+             launch(GRID, own, arguments, extra, false))
+LIBCUDA_PAIR(cuLaunchCooperativeKernel, _ptsz, (GRID_PARAMETERS, void **arguments),
+             launch(GRID, own, arguments, NULL, true))
+LIBCUDA_PAIR(cuLaunchKernelEx, _ptsz,
+             (const CUlaunchConfig *config, CUfunction function, void **arguments, void **extra),
              launch_config(config, function, arguments, extra, own))
 
 /* ---- occupancy ---- */
@@ -195,35 +224,41 @@ static CUresult active_blocks(int *blocks, CUfunction function, int threads, siz
   return CUDA_SUCCESS;
 }
 
-LIBCUDA_CALL(cuOccupancyMaxActiveBlocksPerMultiprocessor, (int *blocks, CUfunction function, int threads, size_t shared)) {
+LIBCUDA_CALL(cuOccupancyMaxActiveBlocksPerMultiprocessor,
+             (int *blocks, CUfunction function, int threads, size_t shared)) {
   return active_blocks(blocks, function, threads, shared, 0);
 }
-LIBCUDA_CALL(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, (int *blocks, CUfunction function, int threads, size_t shared, unsigned flags)) {
+LIBCUDA_CALL(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags,
+             (int *blocks, CUfunction function, int threads, size_t shared, unsigned flags)) {
   return active_blocks(blocks, function, threads, shared, flags);
 }
 
 typedef size_t (*shared_of_block)(int threads);
 
-static CUresult potential_block(int *grid, int *block, CUfunction function, shared_of_block shared_of, size_t shared, int limit, unsigned flags) {
+static CUresult potential_block(int *grid, int *block, CUfunction function, shared_of_block shared_of, size_t shared,
+                                int limit, unsigned flags) {
   uint32_t best_grid, best_block;
   LIBCUDA_TRY(libcuda_enter());
   if (!grid || !block || limit < 0 || flags & ~1u) return CUDA_ERROR_INVALID_VALUE;
   if (!engine_function_valid(function)) return CUDA_ERROR_INVALID_HANDLE;
-  LIBCUDA_TRY(libcuda_result(engine_occupancy_best(function, shared_of, shared, (uint32_t)limit, &best_grid, &best_block)));
+  LIBCUDA_TRY(
+      libcuda_result(engine_occupancy_best(function, shared_of, shared, (uint32_t)limit, &best_grid, &best_block)));
   *grid = (int)best_grid;
   *block = (int)best_block;
   return CUDA_SUCCESS;
 }
 
-LIBCUDA_CALL(cuOccupancyMaxPotentialBlockSize, (int *grid, int *block, CUfunction function, shared_of_block shared_of, size_t shared, int limit)) {
+LIBCUDA_CALL(cuOccupancyMaxPotentialBlockSize,
+             (int *grid, int *block, CUfunction function, shared_of_block shared_of, size_t shared, int limit)) {
   return potential_block(grid, block, function, shared_of, shared, limit, 0);
 }
 LIBCUDA_CALL(cuOccupancyMaxPotentialBlockSizeWithFlags,
-             (int *grid, int *block, CUfunction function, shared_of_block shared_of, size_t shared, int limit, unsigned flags)) {
+             (int *grid, int *block, CUfunction function, shared_of_block shared_of, size_t shared, int limit,
+              unsigned flags)) {
   return potential_block(grid, block, function, shared_of, shared, limit, flags);
 }
 
-LIBCUDA_CALL(cuOccupancyAvailableDynamicSMemPerBlock, (size_t *bytes, CUfunction function, int blocks, int threads)) {
+LIBCUDA_CALL(cuOccupancyAvailableDynamicSMemPerBlock, (size_t * bytes, CUfunction function, int blocks, int threads)) {
   uint64_t found;
   LIBCUDA_TRY(libcuda_enter());
   if (!bytes || blocks <= 0 || threads <= 0) return CUDA_ERROR_INVALID_VALUE;

@@ -24,7 +24,7 @@ LIBCUDA_CALL(cuModuleGetFunctionCount, (unsigned *count, CUmodule module)) {
   LIBCUDA_TRY(libcuda_enter());
   return count_kernels(count, module);
 }
-LIBCUDA_CALL(cuModuleEnumerateFunctions, (CUfunction *functions, unsigned most, CUmodule module)) {
+LIBCUDA_CALL(cuModuleEnumerateFunctions, (CUfunction * functions, unsigned most, CUmodule module)) {
   LIBCUDA_TRY(libcuda_enter());
   return list_kernels(functions, most, module);
 }
@@ -32,16 +32,16 @@ LIBCUDA_CALL(cuLibraryGetKernelCount, (unsigned *count, CUlibrary library)) {
   LIBCUDA_TRY(libcuda_ready());
   return count_kernels(count, library);
 }
-LIBCUDA_CALL(cuLibraryEnumerateKernels, (CUkernel *kernels, unsigned most, CUlibrary library)) {
+LIBCUDA_CALL(cuLibraryEnumerateKernels, (CUkernel * kernels, unsigned most, CUlibrary library)) {
   LIBCUDA_TRY(libcuda_ready());
   return list_kernels(kernels, most, library);
 }
 
-LIBCUDA_CALL(cuFuncGetModule, (CUmodule *module, CUfunction function)) {
+LIBCUDA_CALL(cuFuncGetModule, (CUmodule * module, CUfunction function)) {
   LIBCUDA_TRY(libcuda_enter());
   return module ? libcuda_result(engine_function_module(function, module)) : CUDA_ERROR_INVALID_VALUE;
 }
-LIBCUDA_CALL(cuKernelGetLibrary, (CUlibrary *library, CUkernel kernel)) {
+LIBCUDA_CALL(cuKernelGetLibrary, (CUlibrary * library, CUkernel kernel)) {
   LIBCUDA_TRY(libcuda_ready());
   return library ? libcuda_result(engine_function_module(kernel, library)) : CUDA_ERROR_INVALID_VALUE;
 }

@@ -31,7 +31,7 @@ static CUresult allocate_host(void **pointer, size_t bytes, unsigned flags, cons
 
 /* ---- allocating and freeing ---- */
 
-LIBCUDA_CALL(cuMemGetInfo_v2, (size_t *free_bytes, size_t *total_bytes)) {
+LIBCUDA_CALL(cuMemGetInfo_v2, (size_t * free_bytes, size_t *total_bytes)) {
   LIBCUDA_TRY(libcuda_enter());
   if (!free_bytes || !total_bytes) return CUDA_ERROR_INVALID_VALUE;
   uint64_t available, total;
@@ -41,12 +41,13 @@ LIBCUDA_CALL(cuMemGetInfo_v2, (size_t *free_bytes, size_t *total_bytes)) {
   return CUDA_SUCCESS;
 }
 
-LIBCUDA_CALL(cuMemAlloc_v2, (CUdeviceptr *pointer, size_t bytes)) {
+LIBCUDA_CALL(cuMemAlloc_v2, (CUdeviceptr * pointer, size_t bytes)) {
   LIBCUDA_TRY(libcuda_enter());
   return allocate_device(pointer, bytes, "cuMemAlloc");
 }
 
-LIBCUDA_CALL(cuMemAllocPitch_v2, (CUdeviceptr *pointer, size_t *pitch, size_t width, size_t height, unsigned element)) {
+LIBCUDA_CALL(cuMemAllocPitch_v2,
+             (CUdeviceptr * pointer, size_t *pitch, size_t width, size_t height, unsigned element)) {
   LIBCUDA_TRY(libcuda_enter());
   if (!pitch || !width || !height || (element != 4 && element != 8 && element != 16)) return CUDA_ERROR_INVALID_VALUE;
   if (width > SIZE_MAX - PITCH_ALIGNMENT) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -78,7 +79,7 @@ LIBCUDA_CALL(cuMemFreeHost, (void *pointer)) {
   return libcuda_result(engine_free((uintptr_t)pointer, 1u << ENGINE_PINNED));
 }
 
-LIBCUDA_CALL(cuMemAllocManaged, (CUdeviceptr *pointer, size_t bytes, unsigned flags)) {
+LIBCUDA_CALL(cuMemAllocManaged, (CUdeviceptr * pointer, size_t bytes, unsigned flags)) {
   LIBCUDA_TRY(libcuda_enter());
   uint64_t address;
   if (!pointer || (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost)) return CUDA_ERROR_INVALID_VALUE;
@@ -92,15 +93,19 @@ static CUresult host_register(void *host, size_t bytes, unsigned flags) {
   if (!host || !bytes || flags & ~15u) return CUDA_ERROR_INVALID_VALUE;
   return libcuda_result(engine_host_register(host, bytes, flags));
 }
-LIBCUDA_CALL(cuMemHostRegister_v2, (void *host, size_t bytes, unsigned flags)) { return host_register(host, bytes, flags); }
-LIBCUDA_CALL(cuMemHostRegister, (void *host, size_t bytes, unsigned flags)) { return host_register(host, bytes, flags); }
+LIBCUDA_CALL(cuMemHostRegister_v2, (void *host, size_t bytes, unsigned flags)) {
+  return host_register(host, bytes, flags);
+}
+LIBCUDA_CALL(cuMemHostRegister, (void *host, size_t bytes, unsigned flags)) {
+  return host_register(host, bytes, flags);
+}
 
 LIBCUDA_CALL(cuMemHostUnregister, (void *host)) {
   LIBCUDA_TRY(libcuda_enter());
   return libcuda_result(engine_host_unregister(host));
 }
 
-LIBCUDA_CALL(cuMemHostGetDevicePointer_v2, (CUdeviceptr *pointer, void *host, unsigned flags)) {
+LIBCUDA_CALL(cuMemHostGetDevicePointer_v2, (CUdeviceptr * pointer, void *host, unsigned flags)) {
   LIBCUDA_TRY(libcuda_enter());
   engine_memory memory = engine_pointer_find((uintptr_t)host).memory;
   if (!pointer || flags || (memory != ENGINE_PINNED && memory != ENGINE_REGISTERED)) return CUDA_ERROR_INVALID_VALUE;
@@ -118,7 +123,7 @@ LIBCUDA_CALL(cuMemHostGetFlags, (unsigned *flags, void *host)) {
 
 /* ---- addresses ---- */
 
-LIBCUDA_CALL(cuMemGetAddressRange_v2, (CUdeviceptr *base, size_t *bytes, CUdeviceptr pointer)) {
+LIBCUDA_CALL(cuMemGetAddressRange_v2, (CUdeviceptr * base, size_t *bytes, CUdeviceptr pointer)) {
   LIBCUDA_TRY(libcuda_enter());
   engine_pointer found = engine_pointer_find(pointer);
   if (found.memory == ENGINE_PAGEABLE) return CUDA_ERROR_NOT_FOUND;
@@ -128,50 +133,70 @@ LIBCUDA_CALL(cuMemGetAddressRange_v2, (CUdeviceptr *base, size_t *bytes, CUdevic
 }
 
 enum { /* CUpointer_attribute */
-  POINTER_CONTEXT = 1, POINTER_MEMORY_TYPE, POINTER_DEVICE_POINTER, POINTER_HOST_POINTER, POINTER_P2P_TOKENS,
-  POINTER_SYNC_MEMOPS, POINTER_BUFFER_ID, POINTER_IS_MANAGED, POINTER_DEVICE_ORDINAL, POINTER_IPC_CAPABLE,
-  POINTER_RANGE_START, POINTER_RANGE_SIZE, POINTER_MAPPED, POINTER_HANDLE_TYPES, POINTER_RDMA_CAPABLE,
-  POINTER_ACCESS_FLAGS, POINTER_MEMPOOL,
+       POINTER_CONTEXT = 1,
+       POINTER_MEMORY_TYPE,
+       POINTER_DEVICE_POINTER,
+       POINTER_HOST_POINTER,
+       POINTER_P2P_TOKENS,
+       POINTER_SYNC_MEMOPS,
+       POINTER_BUFFER_ID,
+       POINTER_IS_MANAGED,
+       POINTER_DEVICE_ORDINAL,
+       POINTER_IPC_CAPABLE,
+       POINTER_RANGE_START,
+       POINTER_RANGE_SIZE,
+       POINTER_MAPPED,
+       POINTER_HANDLE_TYPES,
+       POINTER_RDMA_CAPABLE,
+       POINTER_ACCESS_FLAGS,
+       POINTER_MEMPOOL,
 };
 
 /* A value of the attribute's own size. CUDA_ERROR_INVALID_VALUE: the attribute does not apply to this memory. */
-typedef struct pointer_value { uint64_t bits; size_t size; } pointer_value;
+typedef struct pointer_value {
+  uint64_t bits;
+  size_t size;
+} pointer_value;
 
 /* Of addresses without memory only where they are is known. */
 static CUresult reserved_attribute(int attribute, const engine_pointer *range, pointer_value *out) {
   switch (attribute) {
-    case POINTER_RANGE_START: *out = (pointer_value){range->address, 8}; return CUDA_SUCCESS;
-    case POINTER_RANGE_SIZE: *out = (pointer_value){range->bytes, 8}; return CUDA_SUCCESS;
-    case POINTER_MAPPED: *out = (pointer_value){0, 4}; return CUDA_SUCCESS;
-    default: return CUDA_ERROR_INVALID_VALUE;
+  case POINTER_RANGE_START: *out = (pointer_value){range->address, 8}; return CUDA_SUCCESS;
+  case POINTER_RANGE_SIZE: *out = (pointer_value){range->bytes, 8}; return CUDA_SUCCESS;
+  case POINTER_MAPPED: *out = (pointer_value){0, 4}; return CUDA_SUCCESS;
+  default: return CUDA_ERROR_INVALID_VALUE;
   }
 }
 
 static CUresult pointer_attribute(int attribute, CUdeviceptr pointer, pointer_value *out) {
   engine_pointer found = engine_pointer_find(pointer);
-  bool host = found.memory == ENGINE_PINNED || found.memory == ENGINE_REGISTERED, managed = found.memory == ENGINE_MANAGED;
+  bool host = found.memory == ENGINE_PINNED || found.memory == ENGINE_REGISTERED,
+       managed = found.memory == ENGINE_MANAGED;
   if (found.range == EXEC_RESERVED) return reserved_attribute(attribute, &found, out);
   if (found.memory == ENGINE_PAGEABLE) return CUDA_ERROR_INVALID_VALUE;
   switch (attribute) {
-    case POINTER_CONTEXT: *out = (pointer_value){(uintptr_t)libcuda_context_on(found.device), 8}; return CUDA_SUCCESS;
-    case POINTER_MEMORY_TYPE: *out = (pointer_value){host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE, 4}; return CUDA_SUCCESS;
-    case POINTER_DEVICE_POINTER: *out = (pointer_value){pointer, 8}; return CUDA_SUCCESS;
-    case POINTER_HOST_POINTER:
-      if (!host && !managed) return CUDA_ERROR_INVALID_VALUE;
-      *out = (pointer_value){pointer, 8};
-      return CUDA_SUCCESS;
-    case POINTER_SYNC_MEMOPS: *out = (pointer_value){0, 4}; return CUDA_SUCCESS;
-    case POINTER_BUFFER_ID: *out = (pointer_value){found.id, 8}; return CUDA_SUCCESS;
-    case POINTER_IS_MANAGED: *out = (pointer_value){managed, 4}; return CUDA_SUCCESS;
-    case POINTER_DEVICE_ORDINAL: *out = (pointer_value){(uint64_t)found.device, 4}; return CUDA_SUCCESS;
-    case POINTER_RANGE_START: *out = (pointer_value){found.address, 8}; return CUDA_SUCCESS;
-    case POINTER_RANGE_SIZE: *out = (pointer_value){found.bytes, 8}; return CUDA_SUCCESS;
-    case POINTER_MAPPED: *out = (pointer_value){1, 4}; return CUDA_SUCCESS;
-    case POINTER_IPC_CAPABLE: case POINTER_RDMA_CAPABLE: *out = (pointer_value){0, 4}; return CUDA_SUCCESS;
-    case POINTER_HANDLE_TYPES: *out = (pointer_value){0, 8}; return CUDA_SUCCESS;
-    case POINTER_ACCESS_FLAGS: *out = (pointer_value){found.writable ? 3 : found.readable, 4}; return CUDA_SUCCESS;
-    case POINTER_MEMPOOL: *out = (pointer_value){0, 8}; return CUDA_SUCCESS;
-    default: return CUDA_ERROR_INVALID_VALUE;
+  case POINTER_CONTEXT: *out = (pointer_value){(uintptr_t)libcuda_context_on(found.device), 8}; return CUDA_SUCCESS;
+  case POINTER_MEMORY_TYPE:
+    *out = (pointer_value){host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE, 4};
+    return CUDA_SUCCESS;
+  case POINTER_DEVICE_POINTER: *out = (pointer_value){pointer, 8}; return CUDA_SUCCESS;
+  case POINTER_HOST_POINTER:
+    if (!host && !managed) return CUDA_ERROR_INVALID_VALUE;
+    *out = (pointer_value){pointer, 8};
+    return CUDA_SUCCESS;
+  case POINTER_SYNC_MEMOPS: *out = (pointer_value){0, 4}; return CUDA_SUCCESS;
+  case POINTER_BUFFER_ID: *out = (pointer_value){found.id, 8}; return CUDA_SUCCESS;
+  case POINTER_IS_MANAGED: *out = (pointer_value){managed, 4}; return CUDA_SUCCESS;
+  case POINTER_DEVICE_ORDINAL: *out = (pointer_value){(uint64_t)found.device, 4}; return CUDA_SUCCESS;
+  case POINTER_RANGE_START: *out = (pointer_value){found.address, 8}; return CUDA_SUCCESS;
+  case POINTER_RANGE_SIZE: *out = (pointer_value){found.bytes, 8}; return CUDA_SUCCESS;
+  case POINTER_MAPPED: *out = (pointer_value){1, 4}; return CUDA_SUCCESS;
+  case POINTER_IPC_CAPABLE:
+  case POINTER_RDMA_CAPABLE: *out = (pointer_value){0, 4}; return CUDA_SUCCESS;
+  case POINTER_HANDLE_TYPES: *out = (pointer_value){0, 8}; return CUDA_SUCCESS;
+  case POINTER_ACCESS_FLAGS: *out = (pointer_value){found.writable ? 3 : found.readable, 4}; return CUDA_SUCCESS;
+  case POINTER_MEMPOOL: *out = (pointer_value){0, 8}; return CUDA_SUCCESS;
+  default: return CUDA_ERROR_INVALID_VALUE;
   }
 }
 
@@ -191,8 +216,11 @@ LIBCUDA_CALL(cuPointerGetAttributes, (unsigned count, const int *attributes, voi
   for (unsigned i = 0; i < count; i++) {
     pointer_value value = {0, attributes[i] == POINTER_DEVICE_ORDINAL || attributes[i] == POINTER_MEMORY_TYPE ||
                                       attributes[i] == POINTER_IS_MANAGED || attributes[i] == POINTER_MAPPED ||
-                                      attributes[i] == POINTER_SYNC_MEMOPS ? 4 : 8};
-    if (pointer_attribute(attributes[i], pointer, &value) && attributes[i] == POINTER_DEVICE_ORDINAL) value.bits = (uint32_t)-2;
+                                      attributes[i] == POINTER_SYNC_MEMOPS
+                                  ? 4
+                                  : 8};
+    if (pointer_attribute(attributes[i], pointer, &value) && attributes[i] == POINTER_DEVICE_ORDINAL)
+      value.bits = (uint32_t)-2;
     if (!data[i]) return CUDA_ERROR_INVALID_VALUE;
     memcpy(data[i], &value.bits, value.size);
   }
@@ -219,7 +247,9 @@ static CUresult advise(CUdeviceptr pointer, size_t bytes, int advice, int device
   if (located) LIBCUDA_TRY(check_location(device));
   return libcuda_result(engine_advise(pointer, bytes, advice, device));
 }
-LIBCUDA_CALL(cuMemAdvise, (CUdeviceptr pointer, size_t bytes, int advice, CUdevice device)) { return advise(pointer, bytes, advice, device); }
+LIBCUDA_CALL(cuMemAdvise, (CUdeviceptr pointer, size_t bytes, int advice, CUdevice device)) {
+  return advise(pointer, bytes, advice, device);
+}
 LIBCUDA_CALL(cuMemAdvise_v2, (CUdeviceptr pointer, size_t bytes, int advice, CUmemLocation location)) {
   return advise(pointer, bytes, advice, location_device(location));
 }
@@ -230,5 +260,6 @@ static CUresult prefetch(CUdeviceptr pointer, size_t bytes, int device, CUstream
 }
 LIBCUDA_PAIR(cuMemPrefetchAsync, _ptsz, (CUdeviceptr pointer, size_t bytes, CUdevice device, CUstream stream),
              prefetch(pointer, bytes, device, stream, own))
-LIBCUDA_PAIR(cuMemPrefetchAsync_v2, _ptsz, (CUdeviceptr pointer, size_t bytes, CUmemLocation location, unsigned flags, CUstream stream),
+LIBCUDA_PAIR(cuMemPrefetchAsync_v2, _ptsz,
+             (CUdeviceptr pointer, size_t bytes, CUmemLocation location, unsigned flags, CUstream stream),
              flags ? CUDA_ERROR_INVALID_VALUE : prefetch(pointer, bytes, location_device(location), stream, own))

@@ -17,7 +17,7 @@
 #include "base/text.h"
 #include "fatbin/fatbin.h"
 
-#define LINKED_MAGIC "\177farfault linked"  /* 16 bytes without its NUL */
+#define LINKED_MAGIC "\177farfault linked" /* 16 bytes without its NUL */
 #define LINKED_HEADER 32u
 #define MAX_PARTS 1024u
 
@@ -59,9 +59,9 @@ typedef struct link_part {
 
 struct CUlinkState_st {
   FF_VEC(link_part) parts;
-  ff_text cubin;          /* after cuLinkComplete */
+  ff_text cubin; /* after cuLinkComplete */
   unsigned option_count;
-  const int *options;     /* the caller's, who keeps them until cuLinkDestroy */
+  const int *options; /* the caller's, who keeps them until cuLinkDestroy */
   void **values;
 };
 
@@ -126,10 +126,12 @@ static bool is_linked(const void *image, size_t bytes) {
 /* ---- loading ---- */
 
 /* bytes == 0: the image knows its own end. */
-static CUresult load(CUmodule *module, const void *image, size_t bytes, unsigned count, const int *options, void **values) {
+static CUresult load(CUmodule *module, const void *image, size_t bytes, unsigned count, const int *options,
+                     void **values) {
   ff_error error = {.message = ""};
   if (!module || !image) return CUDA_ERROR_INVALID_VALUE;
-  cudaError_t failed = is_linked(image, bytes) ? load_linked(image, bytes, module, &error) : engine_module_load(image, bytes, module, &error);
+  cudaError_t failed = is_linked(image, bytes) ? load_linked(image, bytes, module, &error)
+                                               : engine_module_load(image, bytes, module, &error);
   libcuda_jit_report(count, options, values, failed ? error.message : "");
   if (failed) engine_say_once(error.message, "%s", error.message);
   return libcuda_result(failed);
@@ -157,16 +159,21 @@ static CUresult load_here(CUmodule *module, const void *image, unsigned count, c
   return libcuda_result(engine_module_bind(*module));
 }
 
-LIBCUDA_CALL(cuModuleLoad, (CUmodule *module, const char *path)) {
+LIBCUDA_CALL(cuModuleLoad, (CUmodule * module, const char *path)) {
   LIBCUDA_TRY(libcuda_enter());
   LIBCUDA_TRY(load_file(module, path, 0, NULL, NULL));
   return libcuda_result(engine_module_bind(*module));
 }
-LIBCUDA_CALL(cuModuleLoadData, (CUmodule *module, const void *image)) { return load_here(module, image, 0, NULL, NULL); }
-LIBCUDA_CALL(cuModuleLoadDataEx, (CUmodule *module, const void *image, unsigned count, const int *options, void **values)) {
+LIBCUDA_CALL(cuModuleLoadData, (CUmodule * module, const void *image)) {
+  return load_here(module, image, 0, NULL, NULL);
+}
+LIBCUDA_CALL(cuModuleLoadDataEx,
+             (CUmodule * module, const void *image, unsigned count, const int *options, void **values)) {
   return load_here(module, image, count, options, values);
 }
-LIBCUDA_CALL(cuModuleLoadFatBinary, (CUmodule *module, const void *image)) { return load_here(module, image, 0, NULL, NULL); }
+LIBCUDA_CALL(cuModuleLoadFatBinary, (CUmodule * module, const void *image)) {
+  return load_here(module, image, 0, NULL, NULL);
+}
 
 LIBCUDA_CALL(cuModuleUnload, (CUmodule module)) {
   LIBCUDA_TRY(libcuda_enter());
@@ -200,27 +207,29 @@ static CUresult find_global(CUdeviceptr *pointer, size_t *bytes, CUmodule module
   return CUDA_SUCCESS;
 }
 
-LIBCUDA_CALL(cuModuleGetFunction, (CUfunction *function, CUmodule module, const char *name)) {
+LIBCUDA_CALL(cuModuleGetFunction, (CUfunction * function, CUmodule module, const char *name)) {
   LIBCUDA_TRY(libcuda_enter());
   return find_function(function, module, name);
 }
 
-LIBCUDA_CALL(cuModuleGetGlobal_v2, (CUdeviceptr *pointer, size_t *bytes, CUmodule module, const char *name)) {
+LIBCUDA_CALL(cuModuleGetGlobal_v2, (CUdeviceptr * pointer, size_t *bytes, CUmodule module, const char *name)) {
   LIBCUDA_TRY(libcuda_enter());
   return find_global(pointer, bytes, module, name);
 }
 
 /* ---- libraries ---- */
 
-LIBCUDA_CALL(cuLibraryLoadData, (CUlibrary *library, const void *code, const int *options, void **values, unsigned count,
-                                 const int *library_options, void **library_values, unsigned library_count)) {
+LIBCUDA_CALL(cuLibraryLoadData,
+             (CUlibrary * library, const void *code, const int *options, void **values, unsigned count,
+              const int *library_options, void **library_values, unsigned library_count)) {
   LIBCUDA_TRY(libcuda_ready());
   LIBCUDA_TRY(libcuda_result(engine_start()));
   return load(library, code, 0, count, options, values);
 }
 
-LIBCUDA_CALL(cuLibraryLoadFromFile, (CUlibrary *library, const char *path, const int *options, void **values, unsigned count,
-                                     const int *library_options, void **library_values, unsigned library_count)) {
+LIBCUDA_CALL(cuLibraryLoadFromFile,
+             (CUlibrary * library, const char *path, const int *options, void **values, unsigned count,
+              const int *library_options, void **library_values, unsigned library_count)) {
   LIBCUDA_TRY(libcuda_ready());
   LIBCUDA_TRY(libcuda_result(engine_start()));
   return load_file(library, path, count, options, values);
@@ -231,12 +240,12 @@ LIBCUDA_CALL(cuLibraryUnload, (CUlibrary library)) {
   return libcuda_result(engine_module_unload(library));
 }
 
-LIBCUDA_CALL(cuLibraryGetKernel, (CUkernel *kernel, CUlibrary library, const char *name)) {
+LIBCUDA_CALL(cuLibraryGetKernel, (CUkernel * kernel, CUlibrary library, const char *name)) {
   LIBCUDA_TRY(libcuda_ready());
   return find_function(kernel, library, name);
 }
 
-LIBCUDA_CALL(cuLibraryGetModule, (CUmodule *module, CUlibrary library)) {
+LIBCUDA_CALL(cuLibraryGetModule, (CUmodule * module, CUlibrary library)) {
   LIBCUDA_TRY(libcuda_enter());
   if (!module) return CUDA_ERROR_INVALID_VALUE;
   if (!engine_module_valid(library)) return CUDA_ERROR_INVALID_HANDLE;
@@ -244,12 +253,12 @@ LIBCUDA_CALL(cuLibraryGetModule, (CUmodule *module, CUlibrary library)) {
   return CUDA_SUCCESS;
 }
 
-LIBCUDA_CALL(cuLibraryGetGlobal, (CUdeviceptr *pointer, size_t *bytes, CUlibrary library, const char *name)) {
+LIBCUDA_CALL(cuLibraryGetGlobal, (CUdeviceptr * pointer, size_t *bytes, CUlibrary library, const char *name)) {
   LIBCUDA_TRY(libcuda_enter());
   return find_global(pointer, bytes, library, name);
 }
 
-LIBCUDA_CALL(cuLibraryGetManaged, (CUdeviceptr *pointer, size_t *bytes, CUlibrary library, const char *name)) {
+LIBCUDA_CALL(cuLibraryGetManaged, (CUdeviceptr * pointer, size_t *bytes, CUlibrary library, const char *name)) {
   CUdeviceptr address;
   LIBCUDA_TRY(libcuda_enter());
   LIBCUDA_TRY(find_global(&address, bytes, library, name));
@@ -258,7 +267,7 @@ LIBCUDA_CALL(cuLibraryGetManaged, (CUdeviceptr *pointer, size_t *bytes, CUlibrar
   return CUDA_SUCCESS;
 }
 
-LIBCUDA_CALL(cuKernelGetFunction, (CUfunction *function, CUkernel kernel)) {
+LIBCUDA_CALL(cuKernelGetFunction, (CUfunction * function, CUkernel kernel)) {
   LIBCUDA_TRY(libcuda_enter());
   if (!function) return CUDA_ERROR_INVALID_VALUE;
   if (!engine_function_valid(kernel)) return CUDA_ERROR_INVALID_HANDLE;
@@ -308,7 +317,8 @@ static CUresult link_add(struct CUlinkState_st *state, int type, const void *dat
   if (!data || !size || state->cubin.chars || state->parts.count == MAX_PARTS) return CUDA_ERROR_INVALID_VALUE;
   bool text = type == LINK_CUBIN && size > 4 && memcmp(data, "\177ELF", 4) != 0; /* what NVRTC gives here: inside.c */
   if ((type == LINK_CUBIN && !text) || type == LINK_OBJECT || type == LINK_LIBRARY) {
-    engine_say_once("cuLinkAddData", "cuLink* links PTX and fat binaries; machine code, objects and libraries cannot be read");
+    engine_say_once("cuLinkAddData",
+                    "cuLink* links PTX and fat binaries; machine code, objects and libraries cannot be read");
     return CUDA_ERROR_NO_BINARY_FOR_GPU;
   }
   if (type != LINK_PTX && type != LINK_FATBINARY && !text) return CUDA_ERROR_INVALID_VALUE;
@@ -324,7 +334,8 @@ LIBCUDA_CALL(cuLinkAddData_v2, (CUlinkState state, int type, void *data, size_t 
   return link_add(state, type, data, size, name);
 }
 
-LIBCUDA_CALL(cuLinkAddFile_v2, (CUlinkState state, int type, const char *path, unsigned count, const int *options, void **values)) {
+LIBCUDA_CALL(cuLinkAddFile_v2,
+             (CUlinkState state, int type, const char *path, unsigned count, const int *options, void **values)) {
   LIBCUDA_TRY(libcuda_enter());
   char *data;
   size_t size;

@@ -6,11 +6,11 @@
 
 typedef engine_pool *CUmemoryPool;
 
-LIBCUDA_CALL(cuDeviceGetDefaultMemPool, (CUmemoryPool *pool, CUdevice device)) {
+LIBCUDA_CALL(cuDeviceGetDefaultMemPool, (CUmemoryPool * pool, CUdevice device)) {
   LIBCUDA_TRY(libcuda_device(device));
   return libcuda_result(engine_pool_default(device, pool));
 }
-LIBCUDA_CALL(cuDeviceGetMemPool, (CUmemoryPool *pool, CUdevice device)) {
+LIBCUDA_CALL(cuDeviceGetMemPool, (CUmemoryPool * pool, CUdevice device)) {
   LIBCUDA_TRY(libcuda_device(device));
   return libcuda_result(engine_pool_current(device, pool));
 }
@@ -19,15 +19,17 @@ LIBCUDA_CALL(cuDeviceSetMemPool, (CUdevice device, CUmemoryPool pool)) {
   return libcuda_result(engine_pool_set_current(device, pool));
 }
 
-LIBCUDA_CALL(cuMemPoolCreate, (CUmemoryPool *pool, const cudaMemPoolProps *properties)) {
+LIBCUDA_CALL(cuMemPoolCreate, (CUmemoryPool * pool, const cudaMemPoolProps *properties)) {
   LIBCUDA_TRY(libcuda_ready());
-  if (!pool || !properties || properties->allocType != 1) return CUDA_ERROR_INVALID_VALUE; /* 1: CU_MEM_ALLOCATION_TYPE_PINNED */
+  /* 1: CU_MEM_ALLOCATION_TYPE_PINNED */
+  if (!pool || !properties || properties->allocType != 1) return CUDA_ERROR_INVALID_VALUE;
   if (properties->handleTypes) {
     engine_say_once("pool handles", "memory pools that other processes may use are not implemented by the virtual GPU");
     return CUDA_ERROR_NOT_SUPPORTED;
   }
   if (properties->location.type != cudaMemLocationTypeDevice)
-    return properties->location.type == cudaMemLocationTypeInvalid ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_NOT_SUPPORTED;
+    return properties->location.type == cudaMemLocationTypeInvalid ? CUDA_ERROR_INVALID_VALUE
+                                                                   : CUDA_ERROR_NOT_SUPPORTED;
   return libcuda_result(engine_pool_create(properties->location.id, properties->maxSize, pool));
 }
 LIBCUDA_CALL(cuMemPoolDestroy, (CUmemoryPool pool)) {
@@ -68,9 +70,11 @@ static CUresult allocate(CUdeviceptr *out, size_t bytes, CUmemoryPool pool, CUst
   *out = address;
   return CUDA_SUCCESS;
 }
-LIBCUDA_PAIR(cuMemAllocAsync, _ptsz, (CUdeviceptr *address, size_t bytes, CUstream stream),
+LIBCUDA_PAIR(cuMemAllocAsync, _ptsz, (CUdeviceptr * address, size_t bytes, CUstream stream),
              allocate(address, bytes, NULL, engine_stream_handle(stream, own), "cuMemAllocAsync"))
-LIBCUDA_PAIR(cuMemAllocFromPoolAsync, _ptsz, (CUdeviceptr *address, size_t bytes, CUmemoryPool pool, CUstream stream),
-             pool ? allocate(address, bytes, pool, engine_stream_handle(stream, own), "cuMemAllocFromPoolAsync") : CUDA_ERROR_INVALID_VALUE)
+LIBCUDA_PAIR(cuMemAllocFromPoolAsync, _ptsz, (CUdeviceptr * address, size_t bytes, CUmemoryPool pool, CUstream stream),
+             pool ? allocate(address, bytes, pool, engine_stream_handle(stream, own), "cuMemAllocFromPoolAsync")
+                  : CUDA_ERROR_INVALID_VALUE)
 LIBCUDA_PAIR(cuMemFreeAsync, _ptsz, (CUdeviceptr address, CUstream stream),
-             address ? libcuda_result(engine_pool_free(address, engine_stream_handle(stream, own))) : CUDA_ERROR_INVALID_VALUE)
+             address ? libcuda_result(engine_pool_free(address, engine_stream_handle(stream, own)))
+                     : CUDA_ERROR_INVALID_VALUE)

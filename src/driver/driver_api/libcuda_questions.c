@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Questions that few programs ask: of devices about their peers, of contexts about affinity, of streams about attributes, of the
- * driver about its log. Where a real driver without the hardware says no, so does this one, without a message. */
+/* Questions that few programs ask: of devices about their peers, of contexts about affinity, of streams about
+ * attributes, of the driver about its log. Where a real driver without the hardware says no, so does this one, without
+ * a message. */
 #include "driver/engine/engine_peer.h"
 #include "driver/driver_api/libcuda.h"
 
@@ -38,7 +39,8 @@ static CUresult no_atomics(unsigned *capabilities, const int *operations, unsign
   }
   return CUDA_SUCCESS;
 }
-LIBCUDA_CALL(cuDeviceGetHostAtomicCapabilities, (unsigned *capabilities, const int *operations, unsigned count, CUdevice device)) {
+LIBCUDA_CALL(cuDeviceGetHostAtomicCapabilities,
+             (unsigned *capabilities, const int *operations, unsigned count, CUdevice device)) {
   LIBCUDA_TRY(libcuda_device(device));
   return no_atomics(capabilities, operations, count);
 }
@@ -63,7 +65,7 @@ LIBCUDA_CALL(cuFlushGPUDirectRDMAWrites, (int target, int scope)) {
 
 /* ---- contexts ---- */
 
-LIBCUDA_CALL(cuCtxGetDevice_v2, (CUdevice *device, CUcontext context)) {
+LIBCUDA_CALL(cuCtxGetDevice_v2, (CUdevice * device, CUcontext context)) {
   LIBCUDA_TRY(libcuda_ready());
   if (!device) return CUDA_ERROR_INVALID_VALUE;
   if (!context) context = libcuda_current();
@@ -104,8 +106,8 @@ LIBCUDA_CALL(cuProfilerInitialize, (const char *configuration, const char *outpu
 
 /* As cudaStreamSetAttribute: hints for caches and schedulers; a priority is fixed when the stream is made. */
 static CUresult known_attribute(CUstream stream, bool own, int attribute, const void *value, engine_stream_info *info) {
-  bool known = attribute == cudaLaunchAttributeAccessPolicyWindow || attribute == cudaLaunchAttributeSynchronizationPolicy ||
-               attribute == cudaLaunchAttributePriority;
+  bool known = attribute == cudaLaunchAttributeAccessPolicyWindow ||
+               attribute == cudaLaunchAttributeSynchronizationPolicy || attribute == cudaLaunchAttributePriority;
   if (!known || !value) return CUDA_ERROR_INVALID_VALUE;
   return libcuda_result(engine_stream_describe(engine_stream_handle(stream, own), info));
 }
@@ -140,7 +142,7 @@ LIBCUDA_PAIR(cuStreamCopyAttributes, _ptsz, (CUstream to, CUstream from), copy_a
 
 typedef void log_callback(void *data, int level, const char *message, size_t length);
 
-LIBCUDA_CALL(cuLogsRegisterCallback, (log_callback *function, void *data, void **handle)) {
+LIBCUDA_CALL(cuLogsRegisterCallback, (log_callback * function, void *data, void **handle)) {
   static char registered;
   if (!function) return CUDA_ERROR_INVALID_VALUE;
   if (handle) *handle = &registered;

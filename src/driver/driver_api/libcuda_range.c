@@ -8,7 +8,8 @@ LIBCUDA_CALL(cuMemRangeGetAttribute, (void *data, size_t bytes, int attribute, C
   LIBCUDA_TRY(libcuda_enter());
   return libcuda_result(engine_range_attribute(data, bytes, attribute, pointer, range));
 }
-LIBCUDA_CALL(cuMemRangeGetAttributes, (void **data, size_t *bytes, int *attributes, size_t count, CUdeviceptr pointer, size_t range)) {
+LIBCUDA_CALL(cuMemRangeGetAttributes,
+             (void **data, size_t *bytes, int *attributes, size_t count, CUdeviceptr pointer, size_t range)) {
   LIBCUDA_TRY(libcuda_enter());
   return libcuda_result(engine_range_attributes(data, bytes, attributes, count, pointer, range));
 }

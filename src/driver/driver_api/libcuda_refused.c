@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls that the virtual GPU cannot serve, each with the reason that is said once: nobody needs to look for it. They are "not
- * supported", which is what a real driver returns where the hardware or the system lacks what they need. */
+/* Calls that the virtual GPU cannot serve, each with the reason that is said once: nobody needs to look for it. They
+ * are "not supported", which is what a real driver returns where the hardware or the system lacks what they need. */
 #include "driver/driver_api/libcuda.h"
 
 static CUresult refuse(const char *call, const char *reason) {
@@ -9,7 +9,8 @@ static CUresult refuse(const char *call, const char *reason) {
   return CUDA_ERROR_NOT_SUPPORTED;
 }
 
-#define REFUSED(NAME, REASON) LIBCUDA_CALL(NAME, (void)) { return refuse(#NAME, REASON); }
+#define REFUSED(NAME, REASON) \
+  LIBCUDA_CALL(NAME, (void)) { return refuse(#NAME, REASON); }
 
 #define PROCESSES "the memory and events of the virtual GPU are of one process; they cannot be shared with another"
 REFUSED(cuIpcGetMemHandle, PROCESSES)

@@ -14,8 +14,10 @@ static CUresult stream_create(CUstream *stream, unsigned flags, int priority) {
   if (!stream || flags & ~(unsigned)cudaStreamNonBlocking) return CUDA_ERROR_INVALID_VALUE;
   return libcuda_result(engine_stream_create(flags, priority, stream));
 }
-LIBCUDA_CALL(cuStreamCreate, (CUstream *stream, unsigned flags)) { return stream_create(stream, flags, 0); }
-LIBCUDA_CALL(cuStreamCreateWithPriority, (CUstream *stream, unsigned flags, int priority)) { return stream_create(stream, flags, priority); }
+LIBCUDA_CALL(cuStreamCreate, (CUstream * stream, unsigned flags)) { return stream_create(stream, flags, 0); }
+LIBCUDA_CALL(cuStreamCreateWithPriority, (CUstream * stream, unsigned flags, int priority)) {
+  return stream_create(stream, flags, priority);
+}
 
 LIBCUDA_CALL(cuStreamDestroy_v2, (CUstream stream)) {
   LIBCUDA_TRY(libcuda_enter());
@@ -61,7 +63,8 @@ static CUresult stream_context(CUstream stream, bool own, CUcontext *context) {
 static CUresult stream_contexts(CUstream stream, bool own, CUcontext *context, CUgreenCtx *green) {
   engine_stream_info info;
   if (!context || !green) return CUDA_ERROR_INVALID_VALUE;
-  if (engine_stream_handle(stream, own) == cudaStreamPerThread && libcuda_green_of(libcuda_current())) return CUDA_ERROR_INVALID_HANDLE;
+  if (engine_stream_handle(stream, own) == cudaStreamPerThread && libcuda_green_of(libcuda_current()))
+    return CUDA_ERROR_INVALID_HANDLE;
   LIBCUDA_TRY(describe(stream, own, &info));
   *green = info.green;
   return info.green ? libcuda_primary(info.device, context) : stream_context(stream, own, context);
@@ -87,14 +90,17 @@ LIBCUDA_PAIR(cuStreamGetPriority, _ptsz, (CUstream stream, int *priority), strea
 LIBCUDA_PAIR(cuStreamGetFlags, _ptsz, (CUstream stream, unsigned *flags), stream_flags(stream, own, flags))
 LIBCUDA_PAIR(cuStreamGetId, _ptsz, (CUstream stream, unsigned long long *id), stream_id(stream, own, id))
 LIBCUDA_PAIR(cuStreamGetCtx, _ptsz, (CUstream stream, CUcontext *context), stream_context(stream, own, context))
-LIBCUDA_PAIR(cuStreamGetCtx_v2, _ptsz, (CUstream stream, CUcontext *context, CUgreenCtx *green), stream_contexts(stream, own, context, green))
+LIBCUDA_PAIR(cuStreamGetCtx_v2, _ptsz, (CUstream stream, CUcontext *context, CUgreenCtx *green),
+             stream_contexts(stream, own, context, green))
 LIBCUDA_CALL(cuStreamGetGreenCtx, (CUstream stream, CUgreenCtx *green)) {
   LIBCUDA_TRY(libcuda_enter());
   return stream_green(stream, green);
 }
 LIBCUDA_PAIR(cuStreamGetDevice, _ptsz, (CUstream stream, CUdevice *device), stream_device(stream, own, device))
-LIBCUDA_PAIR(cuStreamSynchronize, _ptsz, (CUstream stream), libcuda_result(engine_stream_synchronize(engine_stream_handle(stream, own))))
-LIBCUDA_PAIR(cuStreamQuery, _ptsz, (CUstream stream), libcuda_result(engine_stream_query(engine_stream_handle(stream, own))))
+LIBCUDA_PAIR(cuStreamSynchronize, _ptsz, (CUstream stream),
+             libcuda_result(engine_stream_synchronize(engine_stream_handle(stream, own))))
+LIBCUDA_PAIR(cuStreamQuery, _ptsz, (CUstream stream),
+             libcuda_result(engine_stream_query(engine_stream_handle(stream, own))))
 LIBCUDA_PAIR(cuStreamWaitEvent, _ptsz, (CUstream stream, CUevent event, unsigned flags),
              flags & ~1u ? CUDA_ERROR_INVALID_VALUE
                          : libcuda_result(flags ? engine_stream_wait_external(engine_stream_handle(stream, own), event)
@@ -105,7 +111,8 @@ static CUresult attach(CUdeviceptr pointer, unsigned flags) {
   bool one = flags == cudaMemAttachGlobal || flags == cudaMemAttachHost || flags == cudaMemAttachSingle;
   return one && engine_pointer_find(pointer).memory == ENGINE_MANAGED ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
-LIBCUDA_PAIR(cuStreamAttachMemAsync, _ptsz, (CUstream stream, CUdeviceptr pointer, size_t bytes, unsigned flags), attach(pointer, flags))
+LIBCUDA_PAIR(cuStreamAttachMemAsync, _ptsz, (CUstream stream, CUdeviceptr pointer, size_t bytes, unsigned flags),
+             attach(pointer, flags))
 
 /* ---- host functions ---- */
 
@@ -113,10 +120,15 @@ static CUresult launch_host(CUstream stream, bool own, cudaHostFn_t function, vo
   if (!function) return CUDA_ERROR_INVALID_VALUE;
   return libcuda_result(engine_stream_host(engine_stream_handle(stream, own), function, data));
 }
-LIBCUDA_PAIR(cuLaunchHostFunc, _ptsz, (CUstream stream, cudaHostFn_t function, void *data), launch_host(stream, own, function, data))
+LIBCUDA_PAIR(cuLaunchHostFunc, _ptsz, (CUstream stream, cudaHostFn_t function, void *data),
+             launch_host(stream, own, function, data))
 
 typedef void (*stream_callback)(CUstream stream, CUresult status, void *data);
-typedef struct callback_call { stream_callback function; CUstream stream; void *data; } callback_call;
+typedef struct callback_call {
+  stream_callback function;
+  CUstream stream;
+  void *data;
+} callback_call;
 
 static void call_callback(void *data) {
   callback_call call = *(callback_call *)data;
@@ -137,7 +149,7 @@ LIBCUDA_PAIR(cuStreamAddCallback, _ptsz, (CUstream stream, stream_callback funct
 
 /* ---- events ---- */
 
-LIBCUDA_CALL(cuEventCreate, (CUevent *event, unsigned flags)) {
+LIBCUDA_CALL(cuEventCreate, (CUevent * event, unsigned flags)) {
   LIBCUDA_TRY(libcuda_enter());
   if (!event || flags & ~7u) return CUDA_ERROR_INVALID_VALUE;
   return libcuda_result(engine_event_create(flags, event));
@@ -170,5 +182,9 @@ static CUresult elapsed(float *milliseconds, CUevent start, CUevent stop) {
   if (!milliseconds) return CUDA_ERROR_INVALID_VALUE;
   return libcuda_result(engine_event_elapsed(start, stop, milliseconds));
 }
-LIBCUDA_CALL(cuEventElapsedTime, (float *milliseconds, CUevent start, CUevent stop)) { return elapsed(milliseconds, start, stop); }
-LIBCUDA_CALL(cuEventElapsedTime_v2, (float *milliseconds, CUevent start, CUevent stop)) { return elapsed(milliseconds, start, stop); }
+LIBCUDA_CALL(cuEventElapsedTime, (float *milliseconds, CUevent start, CUevent stop)) {
+  return elapsed(milliseconds, start, stop);
+}
+LIBCUDA_CALL(cuEventElapsedTime_v2, (float *milliseconds, CUevent start, CUevent stop)) {
+  return elapsed(milliseconds, start, stop);
+}

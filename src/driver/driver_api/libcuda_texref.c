@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texture and surface references of modules (Driver API, "Texture Reference Management [DEPRECATED]"): what kernels name as .texref and
- * .surfref variables.
+/* Texture and surface references of modules (Driver API, "Texture Reference Management [DEPRECATED]"): what kernels
+ * name as .texref and .surfref variables.
  *
- * A reference is a texture object that follows its settings: every change makes a new object and writes its handle into the variable.
- * While the settings do not fit together (a filter set before the format that it needs), nothing is bound, and a kernel that fetches
- * faults. What always holds: a reference is looked up in the list before it is followed. */
+ * A reference is a texture object that follows its settings: every change makes a new object and writes its handle into
+ * the variable. While the settings do not fit together (a filter set before the format that it needs), nothing is
+ * bound, and a kernel that fetches faults. What always holds: a reference is looked up in the list before it is
+ * followed. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,11 +14,11 @@
 #include "driver/driver_api/libcuda_array.h"
 
 typedef struct reference {
-  engine_module *module;  /* NULL: made by cuTexRefCreate */
-  uint64_t cell;          /* the variable's address; 0 likewise */
+  engine_module *module; /* NULL: made by cuTexRefCreate */
+  uint64_t cell;         /* the variable's address; 0 likewise */
   bool surface, bound;
   engine_texture_spec spec;
-  uint64_t handle;        /* 0: none */
+  uint64_t handle; /* 0: none */
   struct reference *next;
 } reference;
 typedef reference *CUtexref, *CUsurfref;
@@ -68,10 +69,14 @@ static CUresult of_module(reference **out, engine_module *module, const char *na
   return leave(CUDA_SUCCESS);
 }
 
-LIBCUDA_CALL(cuModuleGetTexRef, (CUtexref *out, CUmodule module, const char *name)) { return of_module(out, module, name, false); }
-LIBCUDA_CALL(cuModuleGetSurfRef, (CUsurfref *out, CUmodule module, const char *name)) { return of_module(out, module, name, true); }
+LIBCUDA_CALL(cuModuleGetTexRef, (CUtexref * out, CUmodule module, const char *name)) {
+  return of_module(out, module, name, false);
+}
+LIBCUDA_CALL(cuModuleGetSurfRef, (CUsurfref * out, CUmodule module, const char *name)) {
+  return of_module(out, module, name, true);
+}
 
-LIBCUDA_CALL(cuTexRefCreate, (CUtexref *out)) {
+LIBCUDA_CALL(cuTexRefCreate, (CUtexref * out)) {
   LIBCUDA_TRY(libcuda_enter());
   if (!out) return CUDA_ERROR_INVALID_VALUE;
   pthread_mutex_lock(&lock);
@@ -82,7 +87,8 @@ LIBCUDA_CALL(cuTexRefCreate, (CUtexref *out)) {
 /* ---- binding ---- */
 
 static CUresult make(reference *r, uint64_t *handle) {
-  return libcuda_result(r->surface ? engine_surface_create(r->spec.array, handle) : engine_texture_create(&r->spec, handle));
+  return libcuda_result(r->surface ? engine_surface_create(r->spec.array, handle)
+                                   : engine_texture_create(&r->spec, handle));
 }
 
 /* The settings have changed. */
@@ -135,7 +141,7 @@ LIBCUDA_CALL(cuTexRefSetMipmappedArray, (CUtexref r, CUmipmappedArray mipmap, un
 
 #define ALIGNMENT 512u /* cudaDeviceProp.textureAlignment */
 
-LIBCUDA_CALL(cuTexRefSetAddress_v2, (size_t *offset, CUtexref r, CUdeviceptr address, size_t bytes)) {
+LIBCUDA_CALL(cuTexRefSetAddress_v2, (size_t * offset, CUtexref r, CUdeviceptr address, size_t bytes)) {
   LIBCUDA_TRY(enter(r, false));
   uint64_t behind = address % ALIGNMENT;
   if (bytes && behind && !offset) return leave(CUDA_ERROR_INVALID_VALUE);
@@ -161,8 +167,12 @@ static CUresult set_address_2d(CUtexref r, const CUDA_ARRAY_DESCRIPTOR *d, CUdev
   r->bound = true;
   return leave(update(r));
 }
-LIBCUDA_CALL(cuTexRefSetAddress2D_v2, (CUtexref r, const CUDA_ARRAY_DESCRIPTOR *d, CUdeviceptr address, size_t pitch)) { return set_address_2d(r, d, address, pitch); }
-LIBCUDA_CALL(cuTexRefSetAddress2D_v3, (CUtexref r, const CUDA_ARRAY_DESCRIPTOR *d, CUdeviceptr address, size_t pitch)) { return set_address_2d(r, d, address, pitch); }
+LIBCUDA_CALL(cuTexRefSetAddress2D_v2, (CUtexref r, const CUDA_ARRAY_DESCRIPTOR *d, CUdeviceptr address, size_t pitch)) {
+  return set_address_2d(r, d, address, pitch);
+}
+LIBCUDA_CALL(cuTexRefSetAddress2D_v3, (CUtexref r, const CUDA_ARRAY_DESCRIPTOR *d, CUdeviceptr address, size_t pitch)) {
+  return set_address_2d(r, d, address, pitch);
+}
 
 LIBCUDA_CALL(cuSurfRefSetArray, (CUsurfref r, CUarray array, unsigned flags)) {
   LIBCUDA_TRY(enter(r, true));
@@ -172,7 +182,7 @@ LIBCUDA_CALL(cuSurfRefSetArray, (CUsurfref r, CUarray array, unsigned flags)) {
   return leave(update(r));
 }
 
-LIBCUDA_CALL(cuSurfRefGetArray, (CUarray *out, CUsurfref r)) {
+LIBCUDA_CALL(cuSurfRefGetArray, (CUarray * out, CUsurfref r)) {
   LIBCUDA_TRY(enter(r, true));
   if (!out || !r->bound) return leave(CUDA_ERROR_INVALID_VALUE);
   *out = r->spec.array;
@@ -181,18 +191,20 @@ LIBCUDA_CALL(cuSurfRefGetArray, (CUarray *out, CUsurfref r)) {
 
 /* ---- settings: SETTING(Name, (parameters), condition, assignment) ---- */
 
-#define SETTING(NAME, PARAMETERS, GOOD, ASSIGN)         \
-  LIBCUDA_CALL(cuTexRefSet##NAME, PARAMETERS) {         \
-    LIBCUDA_TRY(enter(r, false));                       \
-    exec_sampler *s = &r->spec.sampler;                 \
-    (void)s;                                            \
+#define SETTING(NAME, PARAMETERS, GOOD, ASSIGN)          \
+  LIBCUDA_CALL(cuTexRefSet##NAME, PARAMETERS) {          \
+    LIBCUDA_TRY(enter(r, false));                        \
+    exec_sampler *s = &r->spec.sampler;                  \
+    (void)s;                                             \
     if (!(GOOD)) return leave(CUDA_ERROR_INVALID_VALUE); \
-    ASSIGN;                                             \
-    update(r);                                          \
-    return leave(CUDA_SUCCESS);                         \
+    ASSIGN;                                              \
+    update(r);                                           \
+    return leave(CUDA_SUCCESS);                          \
   }
 
-SETTING(AddressMode, (CUtexref r, int dimension, int mode), dimension >= 0 && dimension < 3 && (unsigned)mode <= EXEC_ADDRESS_BORDER, s->mode[dimension] = (exec_address_mode)mode)
+SETTING(AddressMode, (CUtexref r, int dimension, int mode),
+        dimension >= 0 && dimension < 3 && (unsigned)mode <= EXEC_ADDRESS_BORDER,
+        s->mode[dimension] = (exec_address_mode)mode)
 SETTING(FilterMode, (CUtexref r, int mode), (unsigned)mode <= 1, s->linear = mode)
 SETTING(MipmapFilterMode, (CUtexref r, int mode), (unsigned)mode <= 1, s->mip_linear = mode)
 SETTING(MipmapLevelBias, (CUtexref r, float bias), true, s->bias = bias)
@@ -200,7 +212,8 @@ SETTING(MipmapLevelClamp, (CUtexref r, float least, float most), true, (s->min_l
 SETTING(MaxAnisotropy, (CUtexref r, unsigned most), true, r->spec.anisotropy = most)
 SETTING(BorderColor, (CUtexref r, const float *color), color, memcpy(s->border, color, sizeof s->border))
 SETTING(Flags, (CUtexref r, unsigned flags), true,
-        (s->as_float = !(flags & CU_TRSF_READ_AS_INTEGER), s->normalized = flags & CU_TRSF_NORMALIZED_COORDINATES, s->srgb = flags & CU_TRSF_SRGB))
+        (s->as_float = !(flags & CU_TRSF_READ_AS_INTEGER), s->normalized = flags & CU_TRSF_NORMALIZED_COORDINATES,
+         s->srgb = flags & CU_TRSF_SRGB))
 
 LIBCUDA_CALL(cuTexRefSetFormat, (CUtexref r, CUarray_format format, int channels)) {
   engine_format known;
@@ -215,27 +228,34 @@ LIBCUDA_CALL(cuTexRefSetFormat, (CUtexref r, CUarray_format format, int channels
 
 /* ---- questions ---- */
 
-#define QUESTION(NAME, PARAMETERS, GOOD, ANSWER)        \
-  LIBCUDA_CALL(cuTexRefGet##NAME, PARAMETERS) {         \
-    LIBCUDA_TRY(enter(r, false));                       \
-    const exec_sampler *s = &r->spec.sampler;           \
-    (void)s;                                            \
+#define QUESTION(NAME, PARAMETERS, GOOD, ANSWER)         \
+  LIBCUDA_CALL(cuTexRefGet##NAME, PARAMETERS) {          \
+    LIBCUDA_TRY(enter(r, false));                        \
+    const exec_sampler *s = &r->spec.sampler;            \
+    (void)s;                                             \
     if (!(GOOD)) return leave(CUDA_ERROR_INVALID_VALUE); \
-    ANSWER;                                             \
-    return leave(CUDA_SUCCESS);                         \
+    ANSWER;                                              \
+    return leave(CUDA_SUCCESS);                          \
   }
 
-QUESTION(AddressMode, (int *out, CUtexref r, int dimension), out && dimension >= 0 && dimension < 3, *out = (int)s->mode[dimension])
+QUESTION(AddressMode, (int *out, CUtexref r, int dimension), out &&dimension >= 0 && dimension < 3,
+         *out = (int)s->mode[dimension])
 QUESTION(FilterMode, (int *out, CUtexref r), out, *out = s->linear)
 QUESTION(MipmapFilterMode, (int *out, CUtexref r), out, *out = s->mip_linear)
 QUESTION(MipmapLevelBias, (float *out, CUtexref r), out, *out = s->bias)
-QUESTION(MipmapLevelClamp, (float *least, float *most, CUtexref r), least && most, (*least = s->min_level, *most = s->max_level))
+QUESTION(MipmapLevelClamp, (float *least, float *most, CUtexref r), least &&most,
+         (*least = s->min_level, *most = s->max_level))
 QUESTION(MaxAnisotropy, (int *out, CUtexref r), out, *out = (int)r->spec.anisotropy)
 QUESTION(BorderColor, (float *out, CUtexref r), out, memcpy(out, s->border, sizeof s->border))
 QUESTION(Flags, (unsigned *out, CUtexref r), out,
-         *out = (s->as_float ? 0u : CU_TRSF_READ_AS_INTEGER) | (s->normalized ? CU_TRSF_NORMALIZED_COORDINATES : 0u) | (s->srgb ? CU_TRSF_SRGB : 0u))
-QUESTION(Format, (CUarray_format *format, int *channels, CUtexref r), true,
-         (format ? (void)(*format = libcuda_format_number(r->spec.format)) : (void)0, channels ? (void)(*channels = (int)r->spec.format.channels) : (void)0))
-QUESTION(Array, (CUarray *out, CUtexref r), out && r->bound && r->spec.resource == ENGINE_RESOURCE_ARRAY, *out = r->spec.array)
-QUESTION(MipmappedArray, (CUmipmappedArray *out, CUtexref r), out && r->bound && r->spec.resource == ENGINE_RESOURCE_MIPMAP, *out = r->spec.mipmap)
-QUESTION(Address_v2, (CUdeviceptr *out, CUtexref r), out && r->bound && r->spec.resource >= ENGINE_RESOURCE_LINEAR, *out = r->spec.address)
+         *out = (s->as_float ? 0u : CU_TRSF_READ_AS_INTEGER) | (s->normalized ? CU_TRSF_NORMALIZED_COORDINATES : 0u) |
+                (s->srgb ? CU_TRSF_SRGB : 0u))
+QUESTION(Format, (CUarray_format * format, int *channels, CUtexref r), true,
+         (format ? (void)(*format = libcuda_format_number(r->spec.format)) : (void)0,
+          channels ? (void)(*channels = (int)r->spec.format.channels) : (void)0))
+QUESTION(Array, (CUarray * out, CUtexref r), out && r->bound && r->spec.resource == ENGINE_RESOURCE_ARRAY,
+         *out = r->spec.array)
+QUESTION(MipmappedArray, (CUmipmappedArray * out, CUtexref r),
+         out && r->bound && r->spec.resource == ENGINE_RESOURCE_MIPMAP, *out = r->spec.mipmap)
+QUESTION(Address_v2, (CUdeviceptr * out, CUtexref r), out && r->bound && r->spec.resource >= ENGINE_RESOURCE_LINEAR,
+         *out = r->spec.address)

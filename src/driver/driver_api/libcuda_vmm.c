@@ -6,10 +6,10 @@
 #include <string.h>
 
 typedef struct CUmemAllocationProp {
-  int type;              /* CUmemAllocationType: 1, pinned, is the only one */
-  int handle_types;      /* to share it with */
+  int type;         /* CUmemAllocationType: 1, pinned, is the only one */
+  int handle_types; /* to share it with */
   CUmemLocation location;
-  void *security;        /* Windows */
+  void *security; /* Windows */
   struct {
     unsigned char compression, rdma;
     unsigned short usage;
@@ -18,7 +18,10 @@ typedef struct CUmemAllocationProp {
 } CUmemAllocationProp;
 _Static_assert(sizeof(CUmemAllocationProp) == 32, "as in the driver's binary interface");
 
-typedef struct CUmemAccessDesc { CUmemLocation location; int flags; } CUmemAccessDesc;
+typedef struct CUmemAccessDesc {
+  CUmemLocation location;
+  int flags;
+} CUmemAccessDesc;
 _Static_assert(sizeof(CUmemAccessDesc) == 12, "as in the driver's binary interface");
 
 enum { ALLOCATION_PINNED = 1, GRANULARITY_MINIMUM = 0, GRANULARITY_RECOMMENDED = 1 };
@@ -35,9 +38,10 @@ static CUresult check_properties(const CUmemAllocationProp *properties) {
   return properties->handle_types || properties->flags.compression ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
 }
 
-LIBCUDA_CALL(cuMemGetAllocationGranularity, (size_t *granularity, const CUmemAllocationProp *properties, int option)) {
+LIBCUDA_CALL(cuMemGetAllocationGranularity, (size_t * granularity, const CUmemAllocationProp *properties, int option)) {
   LIBCUDA_TRY(libcuda_ready());
-  if (!granularity || (option != GRANULARITY_MINIMUM && option != GRANULARITY_RECOMMENDED)) return CUDA_ERROR_INVALID_VALUE;
+  if (!granularity || (option != GRANULARITY_MINIMUM && option != GRANULARITY_RECOMMENDED))
+    return CUDA_ERROR_INVALID_VALUE;
   LIBCUDA_TRY(check_properties(properties));
   *granularity = ENGINE_GRANULARITY;
   return CUDA_SUCCESS;
@@ -45,7 +49,8 @@ LIBCUDA_CALL(cuMemGetAllocationGranularity, (size_t *granularity, const CUmemAll
 
 /* ---- addresses ---- */
 
-LIBCUDA_CALL(cuMemAddressReserve, (CUdeviceptr *pointer, size_t bytes, size_t alignment, CUdeviceptr wanted, unsigned long long flags)) {
+LIBCUDA_CALL(cuMemAddressReserve,
+             (CUdeviceptr * pointer, size_t bytes, size_t alignment, CUdeviceptr wanted, unsigned long long flags)) {
   LIBCUDA_TRY(libcuda_ready());
   uint64_t address;
   if (!pointer || flags) return CUDA_ERROR_INVALID_VALUE;
@@ -61,12 +66,14 @@ LIBCUDA_CALL(cuMemAddressFree, (CUdeviceptr pointer, size_t bytes)) {
 
 /* ---- memory ---- */
 
-LIBCUDA_CALL(cuMemCreate, (unsigned long long *handle, size_t bytes, const CUmemAllocationProp *properties, unsigned long long flags)) {
+LIBCUDA_CALL(cuMemCreate, (unsigned long long *handle, size_t bytes, const CUmemAllocationProp *properties,
+                           unsigned long long flags)) {
   LIBCUDA_TRY(libcuda_ready());
   uint64_t made;
   if (!handle || flags) return CUDA_ERROR_INVALID_VALUE;
   LIBCUDA_TRY(check_properties(properties));
-  LIBCUDA_TRY(libcuda_result(engine_memory_create(properties->location.id, bytes, properties, sizeof *properties, &made)));
+  LIBCUDA_TRY(
+      libcuda_result(engine_memory_create(properties->location.id, bytes, properties, sizeof *properties, &made)));
   *handle = made;
   return CUDA_SUCCESS;
 }
@@ -85,7 +92,7 @@ LIBCUDA_CALL(cuMemRetainAllocationHandle, (unsigned long long *handle, void *add
   return CUDA_SUCCESS;
 }
 
-LIBCUDA_CALL(cuMemGetAllocationPropertiesFromHandle, (CUmemAllocationProp *properties, unsigned long long handle)) {
+LIBCUDA_CALL(cuMemGetAllocationPropertiesFromHandle, (CUmemAllocationProp * properties, unsigned long long handle)) {
   LIBCUDA_TRY(libcuda_ready());
   if (!properties) return CUDA_ERROR_INVALID_VALUE;
   return libcuda_result(engine_memory_note(handle, properties, sizeof *properties));
@@ -93,7 +100,8 @@ LIBCUDA_CALL(cuMemGetAllocationPropertiesFromHandle, (CUmemAllocationProp *prope
 
 /* ---- mappings ---- */
 
-LIBCUDA_CALL(cuMemMap, (CUdeviceptr pointer, size_t bytes, size_t offset, unsigned long long handle, unsigned long long flags)) {
+LIBCUDA_CALL(cuMemMap,
+             (CUdeviceptr pointer, size_t bytes, size_t offset, unsigned long long handle, unsigned long long flags)) {
   LIBCUDA_TRY(libcuda_ready());
   if (offset || flags) return CUDA_ERROR_INVALID_VALUE; /* the manual: both must be zero so far */
   return libcuda_result(engine_map(pointer, bytes, handle));
@@ -109,7 +117,8 @@ LIBCUDA_CALL(cuMemSetAccess, (CUdeviceptr pointer, size_t bytes, const CUmemAcce
   if (!access || !count) return CUDA_ERROR_INVALID_VALUE;
   for (size_t i = 0; i < count; i++) {
     LIBCUDA_TRY(check_location(access[i].location));
-    if (access[i].flags != ENGINE_ACCESS_NONE && access[i].flags != ENGINE_ACCESS_READ && access[i].flags != ENGINE_ACCESS_READ_WRITE)
+    if (access[i].flags != ENGINE_ACCESS_NONE && access[i].flags != ENGINE_ACCESS_READ &&
+        access[i].flags != ENGINE_ACCESS_READ_WRITE)
       return CUDA_ERROR_INVALID_VALUE;
   }
   for (size_t i = 0; i < count; i++)

@@ -8,8 +8,8 @@ static int unimplemented(const char *call) {
   return 801; /* CUDA_ERROR_NOT_SUPPORTED */
 }
 
-#define X(symbol, name, since, per_thread)                                \
-  __attribute__((weak, visibility("default"))) int symbol(void);          \
+#define X(symbol, name, since, per_thread)                       \
+  __attribute__((weak, visibility("default"))) int symbol(void); \
   __attribute__((weak, visibility("default"))) int symbol(void) { return unimplemented(#symbol); }
 #include "driver/driver_api/stubs_libcuda.def"
 #undef X

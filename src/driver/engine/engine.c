@@ -38,9 +38,9 @@ engine_state ff_engine = {
     .behind_done = PTHREAD_COND_INITIALIZER,
 };
 
-static _Thread_local cudaError_t thread_error;        /* what cudaGetLastError says */
-static _Thread_local bool thread_in_callback;         /* a host function runs: no CUDA calls */
-static volatile bool sticky_seen;                     /* a call has returned the sticky error */
+static _Thread_local cudaError_t thread_error; /* what cudaGetLastError says */
+static _Thread_local bool thread_in_callback;  /* a host function runs: no CUDA calls */
+static volatile bool sticky_seen;              /* a call has returned the sticky error */
 
 /* ---- messages ---- */
 
@@ -91,12 +91,14 @@ cudaError_t engine_unimplemented(const char *call) {
 
 cudaError_t engine_sticky(void) { return ff_engine.sticky; }
 
-/* To be told to who checks the program: not that something is not ready yet, and what has ended the device only once. */
+/* To be told to who checks the program: not that something is not ready yet, and what has ended the device only
+ * once. */
 static void note_failure(const char *call, cudaError_t error, const char *name, const char *text) {
   static bool told_sticky;
   check *check = ff_engine.check;
   if (!check || error == cudaErrorNotReady || thread_in_callback) return;
-  if (ff_engine.sticky && error == ff_engine.sticky && __atomic_exchange_n(&told_sticky, true, __ATOMIC_RELAXED)) return;
+  if (ff_engine.sticky && error == ff_engine.sticky && __atomic_exchange_n(&told_sticky, true, __ATOMIC_RELAXED))
+    return;
   check_call_failed(check, call, (int)error, name, text);
 }
 
@@ -144,13 +146,14 @@ const char *engine_fault_message(void) {
 
 cudaError_t engine_status_error(ff_status status) {
   switch (status) {
-    case FF_OK: return cudaSuccess;
-    case FF_NO_MEMORY: case FF_LIMIT: return cudaErrorMemoryAllocation;
-    case FF_INVALID: return cudaErrorInvalidValue;
-    case FF_PARSE: return cudaErrorInvalidPtx;
-    case FF_UNSUPPORTED: return cudaErrorNotSupported;
-    case FF_NOT_FOUND: return cudaErrorSymbolNotFound;
-    default: return cudaErrorUnknown;
+  case FF_OK: return cudaSuccess;
+  case FF_NO_MEMORY:
+  case FF_LIMIT: return cudaErrorMemoryAllocation;
+  case FF_INVALID: return cudaErrorInvalidValue;
+  case FF_PARSE: return cudaErrorInvalidPtx;
+  case FF_UNSUPPORTED: return cudaErrorNotSupported;
+  case FF_NOT_FOUND: return cudaErrorSymbolNotFound;
+  default: return cudaErrorUnknown;
   }
 }
 
@@ -187,7 +190,10 @@ static ff_status make_check(ff_error *error) {
 }
 
 static void say_overrun(const char *text) {
-  if (text) engine_say("%s\n  a GPU does not notice that, and the kernel goes on; `farfault memcheck` reports all such accesses", text);
+  if (text)
+    engine_say(
+        "%s\n  a GPU does not notice that, and the kernel goes on; `farfault memcheck` reports all such accesses",
+        text);
   else engine_say("accesses over the ends of further allocations are not said any more");
 }
 
@@ -211,7 +217,8 @@ static ff_status make(ff_error *error) {
   ff_engine.gpu_memory = session_gpu_memory(ff_engine.session);
   ff_engine.trace = session_program(ff_engine.session);
   ff_engine.progress = session_progress_area(ff_engine.session);
-  if (engine_devices() > 1) engine_append(&(trace_op){.kind = TRACE_OP_STREAM_SMS, .stream = engine_origin((int)engine_devices() - 1)});
+  if (engine_devices() > 1)
+    engine_append(&(trace_op){.kind = TRACE_OP_STREAM_SMS, .stream = engine_origin((int)engine_devices() - 1)});
   for (uint32_t d = 0; d < engine_devices(); d++) {
     ff_engine.primaries[d] = session_primary(ff_engine.session, d);
     set_default_limits((int)d);
@@ -272,7 +279,8 @@ cudaError_t engine_reset(int device) {
   if (error && error != ff_engine.sticky) return error;
   if (error) pthread_mutex_lock(&ff_engine.lock); /* only the sticky error was in the way, and here it may go */
   engine_synchronize_device_locked(device);
-  if (ff_engine.check && engine_devices() == 1) check_finish(ff_engine.check, false); /* else others' memory would be leaked */
+  /* else others' memory would be leaked */
+  if (ff_engine.check && engine_devices() == 1) check_finish(ff_engine.check, false);
   engine_graphs_reset(device);
   engine_modules_reset(device);
   engine_textures_reset(device);
@@ -365,7 +373,8 @@ cudaError_t engine_stream_host_locked(engine_stream *stream, cudaHostFn_t functi
   stream->pending++;
   ff_engine.host_pending++;
   pthread_cond_signal(&ff_engine.host_work);
-  while (wait && ff_engine.host_pending && ff_engine.phase == ENGINE_READY) pthread_cond_wait(&ff_engine.host_done, &ff_engine.lock);
+  while (wait && ff_engine.host_pending && ff_engine.phase == ENGINE_READY)
+    pthread_cond_wait(&ff_engine.host_done, &ff_engine.lock);
   return ff_engine.phase == ENGINE_READY ? cudaSuccess : cudaErrorCudartUnloading;
 }
 
@@ -385,17 +394,23 @@ cudaError_t engine_stream_host(cudaStream_t handle, cudaHostFn_t function, void 
 
 /* ---- the access stream ---- */
 
-/* The stream is the same in every run: it has canonical addresses, and none of pageable memory. (A launch's are made so in engine_launch.c.) */
+/* The stream is the same in every run: it has canonical addresses, and none of pageable memory. (A launch's are made so
+ * in engine_launch.c.) */
 static void make_canonical(trace_op *op) {
   uint64_t *address[2] = {NULL, NULL};
   switch (op->kind) {
-  case TRACE_OP_ALLOC: case TRACE_OP_RESERVE: address[0] = &op->alloc.address; break;
+  case TRACE_OP_ALLOC:
+  case TRACE_OP_RESERVE: address[0] = &op->alloc.address; break;
   case TRACE_OP_FREE: address[0] = &op->free.address; break;
-  case TRACE_OP_MAP: case TRACE_OP_UNMAP: case TRACE_OP_SET_ACCESS: case TRACE_OP_UNRESERVE: address[0] = &op->map.address; break;
+  case TRACE_OP_MAP:
+  case TRACE_OP_UNMAP:
+  case TRACE_OP_SET_ACCESS:
+  case TRACE_OP_UNRESERVE: address[0] = &op->map.address; break;
   case TRACE_OP_COPY: address[0] = &op->copy.to, address[1] = &op->copy.from; break;
   case TRACE_OP_SET: address[0] = &op->set.to; break;
   case TRACE_OP_HOST_TOUCH: address[0] = &op->touch.address; break;
-  case TRACE_OP_ADVISE: case TRACE_OP_PREFETCH: address[0] = &op->hint.address; break;
+  case TRACE_OP_ADVISE:
+  case TRACE_OP_PREFETCH: address[0] = &op->hint.address; break;
   default: break;
   }
   for (int i = 0; i < 2 && address[i]; i++) *address[i] = exec_memory_canonical(ff_engine.memory, *address[i]);

@@ -44,8 +44,8 @@ ENGINE_API const machine_spec *engine_machine(void); /* after a successful engin
 ENGINE_API uint64_t engine_gpu_memory(void);         /* bytes of GPU memory, of each device; 0 before engine_start */
 ENGINE_API bool engine_started(void);                /* has it been made (and not reset since)? */
 ENGINE_API void engine_finish(void);                 /* writes the results; runs by itself at exit; idempotent */
-/* cudaDeviceReset: frees all memory, streams and events of the device, unloads its modules (they load again on demand), clears the
- * error that arose there; another one stays and is returned. */
+/* cudaDeviceReset: frees all memory, streams and events of the device, unloads its modules (they load again on demand),
+ * clears the error that arose there; another one stays and is returned. */
 ENGINE_API cudaError_t engine_reset(int device);
 
 /* "farfault: ..." and a newline on stderr. _once: only the first time for this `key` (a call's name). */
@@ -56,10 +56,11 @@ ENGINE_API cudaError_t engine_unimplemented(const char *call);
 
 /* ---- errors ---- */
 
-ENGINE_API cudaError_t engine_sticky(void);                      /* cudaSuccess: none */
-ENGINE_API cudaError_t engine_return_from(const char *call, cudaError_t error); /* remembers a failure as the thread's last error */
+ENGINE_API cudaError_t engine_sticky(void); /* cudaSuccess: none */
+/* remembers a failure as the thread's last error */
+ENGINE_API cudaError_t engine_return_from(const char *call, cudaError_t error);
 #define engine_return(error) engine_return_from(__func__, error)
-ENGINE_API cudaError_t engine_last_error(bool clear);            /* cudaGetLastError (clear), cudaPeekAtLastError */
+ENGINE_API cudaError_t engine_last_error(bool clear); /* cudaGetLastError (clear), cudaPeekAtLastError */
 ENGINE_API int engine_driver_result_from(const char *call, cudaError_t error); /* the CUresult of the same meaning */
 #define engine_driver_result(error) engine_driver_result_from(__func__, error)
 
@@ -95,14 +96,15 @@ ENGINE_API bool engine_function_valid(const engine_function *function);
 ENGINE_API const char *engine_function_name(const engine_function *function); /* as in the PTX */
 
 typedef struct engine_function_info {
-  exec_kernel_info kernel;      /* name, params, static shared memory, registers ... */
-  uint32_t max_threads;         /* per block: .maxntid, the device's limit, the registers */
-  uint32_t max_dynamic_shared;  /* as set, else what is left of the device's default limit */
-  int32_t carveout;             /* preferred shared memory in percent, -1: default */
+  exec_kernel_info kernel;     /* name, params, static shared memory, registers ... */
+  uint32_t max_threads;        /* per block: .maxntid, the device's limit, the registers */
+  uint32_t max_dynamic_shared; /* as set, else what is left of the device's default limit */
+  int32_t carveout;            /* preferred shared memory in percent, -1: default */
   uint32_t cache_preference;
 } engine_function_info;
 /* Loads and decodes the kernel. cudaErrorInvalidDeviceFunction: the module has no such kernel;
- * cudaErrorNoKernelImageForDevice: the program has no PTX; cudaErrorInvalidPtx, cudaErrorNotSupported: said on stderr. */
+ * cudaErrorNoKernelImageForDevice: the program has no PTX; cudaErrorInvalidPtx, cudaErrorNotSupported: said on
+ * stderr. */
 ENGINE_API cudaError_t engine_function_describe(engine_function *function, engine_function_info *info);
 ENGINE_API cudaError_t engine_function_set_dynamic_shared(engine_function *function, int bytes);
 ENGINE_API cudaError_t engine_function_set_carveout(engine_function *function, int percent);
@@ -119,21 +121,29 @@ ENGINE_API engine_variable *engine_variable_managed(const void *address);
 
 /* ---- memory ---- */
 
-typedef enum engine_memory { ENGINE_DEVICE, ENGINE_MANAGED, ENGINE_PINNED, ENGINE_REGISTERED, ENGINE_PAGEABLE } engine_memory;
+typedef enum engine_memory {
+  ENGINE_DEVICE,
+  ENGINE_MANAGED,
+  ENGINE_PINNED,
+  ENGINE_REGISTERED,
+  ENGINE_PAGEABLE
+} engine_memory;
 
 typedef struct engine_pointer {
-  engine_memory memory;       /* ENGINE_PAGEABLE: not known to the device */
-  uint64_t address, bytes;    /* of the whole allocation */
+  engine_memory memory;    /* ENGINE_PAGEABLE: not known to the device */
+  uint64_t address, bytes; /* of the whole allocation */
   uint32_t id;
-  unsigned flags;             /* of cudaHostAlloc, cudaHostRegister, cudaMallocManaged */
-  int device;                 /* whose it is; of host and managed memory, which was current */
-  exec_range range;           /* EXEC_MAPPED: address and bytes are the mapping's; EXEC_RESERVED: PAGEABLE, but its reservation's */
-  bool readable, writable;    /* by kernels of the thread's device */
+  unsigned flags; /* of cudaHostAlloc, cudaHostRegister, cudaMallocManaged */
+  int device;     /* whose it is; of host and managed memory, which was current */
+  /* EXEC_MAPPED: address and bytes are the mapping's; EXEC_RESERVED: PAGEABLE, but its reservation's */
+  exec_range range;
+  bool readable, writable; /* by kernels of the thread's device */
 } engine_pointer;
 
 /* `call` names the allocation in reports ("cudaMalloc"). bytes > 0. Zero-filled. cudaErrorMemoryAllocation: more than
  * the machine's memory holds (device and managed) or than the host can give. */
-ENGINE_API cudaError_t engine_allocate(engine_memory memory, uint64_t bytes, unsigned flags, const char *call, uint64_t *address);
+ENGINE_API cudaError_t engine_allocate(engine_memory memory, uint64_t bytes, unsigned flags, const char *call,
+                                       uint64_t *address);
 /* `allowed`: a set of 1 << engine_memory; an address that starts no live allocation of such a kind is
  * cudaErrorInvalidValue. Synchronises with the device. */
 ENGINE_API cudaError_t engine_free(uint64_t address, unsigned allowed);
@@ -155,31 +165,37 @@ enum { ENGINE_ACCESS_NONE = 0, ENGINE_ACCESS_READ = 1, ENGINE_ACCESS_READ_WRITE 
 ENGINE_API cudaError_t engine_reserve(uint64_t bytes, uint64_t alignment, uint64_t wanted, uint64_t *address);
 /* cudaErrorInvalidValue: not exactly a reservation, or something is mapped in it. */
 ENGINE_API cudaError_t engine_unreserve(uint64_t address, uint64_t bytes);
-/* Memory without an address, zero-filled; `note` comes back from engine_memory_note. cudaErrorMemoryAllocation: the GPU is full. */
-ENGINE_API cudaError_t engine_memory_create(int device, uint64_t bytes, const void *note, uint32_t note_bytes, uint64_t *handle);
-/* One reference less; without any and mapped nowhere it is given back. An unknown or stale handle: cudaErrorInvalidValue, here and below. */
+/* Memory without an address, zero-filled; `note` comes back from engine_memory_note. cudaErrorMemoryAllocation: the GPU
+ * is full. */
+ENGINE_API cudaError_t engine_memory_create(int device, uint64_t bytes, const void *note, uint32_t note_bytes,
+                                            uint64_t *handle);
+/* One reference less; without any and mapped nowhere it is given back. An unknown or stale handle:
+ * cudaErrorInvalidValue, here and below. */
 ENGINE_API cudaError_t engine_memory_release(uint64_t handle);
 ENGINE_API cudaError_t engine_memory_note(uint64_t handle, void *note, uint32_t note_bytes);
 /* One reference more to what is mapped at the address. */
 ENGINE_API cudaError_t engine_memory_retain(uint64_t address, uint64_t *handle);
-/* The memory's first `bytes`, in one reservation, where nothing is mapped. Kernels and copies may not use it until engine_set_access. */
+/* The memory's first `bytes`, in one reservation, where nothing is mapped. Kernels and copies may not use it until
+ * engine_set_access. */
 ENGINE_API cudaError_t engine_map(uint64_t address, uint64_t bytes, uint64_t handle);
 /* One mapping or several adjacent ones, each whole. Does not wait for the device. */
 ENGINE_API cudaError_t engine_unmap(uint64_t address, uint64_t bytes);
-ENGINE_API cudaError_t engine_set_access(int device, uint64_t address, uint64_t bytes, unsigned access); /* of whole mappings, without gaps */
+/* of whole mappings, without gaps */
+ENGINE_API cudaError_t engine_set_access(int device, uint64_t address, uint64_t bytes, unsigned access);
 ENGINE_API cudaError_t engine_get_access(int device, uint64_t address, unsigned *access);
 
 /* ---- copies ---- */
 
-typedef enum engine_side { ENGINE_SIDE_ANY, ENGINE_SIDE_HOST, ENGINE_SIDE_DEVICE } engine_side; /* what the caller says */
+/* what the caller says */
+typedef enum engine_side { ENGINE_SIDE_ANY, ENGINE_SIDE_HOST, ENGINE_SIDE_DEVICE } engine_side;
 
 typedef struct engine_copy { /* `depth` slices of `height` rows of `width` bytes */
   uint64_t to, from;
-  uint64_t width, height, depth;             /* any 0: nothing happens */
-  uint64_t to_pitch, from_pitch;             /* bytes between rows; unused if height == 1 */
-  uint64_t to_slice, from_slice;             /* bytes between slices; unused if depth == 1 */
-  engine_side to_side, from_side;            /* ANY: by address */
-  cudaStream_t stream;                       /* already resolved: see engine_stream_handle */
+  uint64_t width, height, depth;  /* any 0: nothing happens */
+  uint64_t to_pitch, from_pitch;  /* bytes between rows; unused if height == 1 */
+  uint64_t to_slice, from_slice;  /* bytes between slices; unused if depth == 1 */
+  engine_side to_side, from_side; /* ANY: by address */
+  cudaStream_t stream;            /* already resolved: see engine_stream_handle */
   bool async;
 } engine_copy;
 /* cudaErrorInvalidValue: NULL, a range that leaves its allocation, a freed one, a side that is not what was said, or
@@ -200,13 +216,20 @@ ENGINE_API cudaError_t engine_set_run(const engine_set *set);
 static inline cudaStream_t engine_stream_handle(cudaStream_t stream, bool per_thread) {
   return stream ? stream : per_thread ? cudaStreamPerThread : cudaStreamLegacy;
 }
-ENGINE_API cudaError_t engine_stream_create(unsigned flags, int priority, cudaStream_t *stream); /* in the thread's green context, if it has one */
+/* in the thread's green context, if it has one */
+ENGINE_API cudaError_t engine_stream_create(unsigned flags, int priority, cudaStream_t *stream);
 ENGINE_API cudaError_t engine_stream_destroy(cudaStream_t stream);
 typedef struct engine_green engine_green;
-typedef struct engine_stream_info { unsigned flags; int priority, device; uint64_t id; engine_green *green; } engine_stream_info; /* green: NULL: none */
+/* green: NULL: none */
+typedef struct engine_stream_info {
+  unsigned flags;
+  int priority, device;
+  uint64_t id;
+  engine_green *green;
+} engine_stream_info;
 ENGINE_API cudaError_t engine_stream_describe(cudaStream_t stream, engine_stream_info *info);
 ENGINE_API cudaError_t engine_stream_synchronize(cudaStream_t stream);
-ENGINE_API cudaError_t engine_stream_query(cudaStream_t stream);      /* cudaErrorNotReady */
+ENGINE_API cudaError_t engine_stream_query(cudaStream_t stream); /* cudaErrorNotReady */
 ENGINE_API cudaError_t engine_stream_wait(cudaStream_t stream, cudaEvent_t event);
 /* Runs the function on a thread of the engine's own when everything before it in the stream is over; whatever comes
  * after in any stream, and every synchronisation, waits for it. CUDA calls made by it are cudaErrorNotPermitted. */
@@ -225,24 +248,29 @@ ENGINE_API cudaError_t engine_event_elapsed(cudaEvent_t start, cudaEvent_t stop,
 
 /* ---- green contexts: sets of SMs, and the streams whose kernels run on them ---- */
 
-/* At least one SM, each of the device's. It has a stream of its own, for NULL. A handle that is none: cudaErrorContextIsDestroyed, here and below. */
+/* At least one SM, each of the device's. It has a stream of its own, for NULL. A handle that is none:
+ * cudaErrorContextIsDestroyed, here and below. */
 ENGINE_API cudaError_t engine_green_create(int device, const trace_sms *sms, engine_green **green);
-/* Its streams stay until they are destroyed or the device is reset, but every other use is cudaErrorContextIsDestroyed. */
+/* Its streams stay until they are destroyed or the device is reset, but every other use is
+ * cudaErrorContextIsDestroyed. */
 ENGINE_API cudaError_t engine_green_destroy(engine_green *green);
 ENGINE_API bool engine_green_valid(const engine_green *green);
 ENGINE_API cudaError_t engine_green_describe(engine_green *green, trace_sms *sms, uint64_t *id);
 ENGINE_API int engine_green_device(engine_green *green); /* 0 if it is none */
-/* In this thread NULL, cudaStreamLegacy and cudaStreamPerThread are its stream from now on, and streams that are made are its; NULL: no longer. */
+/* In this thread NULL, cudaStreamLegacy and cudaStreamPerThread are its stream from now on, and streams that are made
+ * are its; NULL: no longer. */
 ENGINE_API void engine_green_use(engine_green *green);
 ENGINE_API cudaError_t engine_green_stream(engine_green *green, unsigned flags, int priority, cudaStream_t *stream);
-ENGINE_API cudaError_t engine_green_record(engine_green *green, cudaEvent_t event); /* of all that its streams have to do */
-ENGINE_API cudaError_t engine_green_wait(engine_green *green, cudaEvent_t event);   /* all that its streams get to do */
+/* of all that its streams have to do */
+ENGINE_API cudaError_t engine_green_record(engine_green *green, cudaEvent_t event);
+ENGINE_API cudaError_t engine_green_wait(engine_green *green, cudaEvent_t event); /* all that its streams get to do */
 
 /* For the next engine_launch_run of this thread; copied. */
 ENGINE_API cudaError_t engine_declare_uses(const ff_virtual_use *uses, uint32_t count);
 /* The host's virtual time, in picoseconds; the question takes none. */
 ENGINE_API cudaError_t engine_host_time(uint64_t *picoseconds);
-ENGINE_API cudaError_t engine_physical(uint64_t address, uint64_t *physical); /* cudaErrorInvalidValue: of no allocation; cudaErrorNotSupported: none is simulated */
+/* cudaErrorInvalidValue: of no allocation; cudaErrorNotSupported: none is simulated */
+ENGINE_API cudaError_t engine_physical(uint64_t address, uint64_t *physical);
 
 /* ---- launches ---- */
 
@@ -251,8 +279,8 @@ typedef struct engine_launch {
   uint32_t grid[3], block[3];
   uint64_t dynamic_shared;
   cudaStream_t stream;
-  void **arguments;        /* one pointer per parameter; NULL only without parameters or with `packed` */
-  const void *packed;      /* or the whole parameter block */
+  void **arguments;   /* one pointer per parameter; NULL only without parameters or with `packed` */
+  const void *packed; /* or the whole parameter block */
   size_t packed_bytes;
   bool cooperative;
 } engine_launch;
@@ -265,16 +293,18 @@ ENGINE_API cudaError_t engine_launch_run(const engine_launch *launch);
 #define ENGINE_DEVICES_MAX 16u
 ENGINE_API uint32_t engine_devices(void); /* how many there are, numbered from 0; after engine_start */
 
-typedef struct engine_occupancy { /* of one SM; see occupancy.c */
-  uint32_t blocks, warps;         /* resident */
+typedef struct engine_occupancy {                                      /* of one SM; see occupancy.c */
+  uint32_t blocks, warps;                                              /* resident */
   uint32_t limit_threads, limit_blocks, limit_registers, limit_shared; /* blocks that each resource would allow */
 } engine_occupancy;
-ENGINE_API cudaError_t engine_occupancy_find(engine_function *function, uint32_t threads, uint64_t dynamic_shared, engine_occupancy *out);
+ENGINE_API cudaError_t engine_occupancy_find(engine_function *function, uint32_t threads, uint64_t dynamic_shared,
+                                             engine_occupancy *out);
 /* The largest dynamic shared memory with which `blocks` blocks of `threads` threads are resident. */
-ENGINE_API cudaError_t engine_occupancy_shared(engine_function *function, uint32_t blocks, uint32_t threads, uint64_t *bytes);
+ENGINE_API cudaError_t engine_occupancy_shared(engine_function *function, uint32_t blocks, uint32_t threads,
+                                               uint64_t *bytes);
 /* cuOccupancyMaxPotentialBlockSize: block size of the best occupancy, and the grid that fills the device. */
-ENGINE_API cudaError_t engine_occupancy_best(engine_function *function, size_t (*shared_of)(int threads), uint64_t dynamic_shared,
-                                             uint32_t limit, uint32_t *grid, uint32_t *block);
+ENGINE_API cudaError_t engine_occupancy_best(engine_function *function, size_t (*shared_of)(int threads),
+                                             uint64_t dynamic_shared, uint32_t limit, uint32_t *grid, uint32_t *block);
 ENGINE_API cudaError_t engine_limit_get(cudaLimit limit, size_t *value);
 ENGINE_API cudaError_t engine_limit_set(cudaLimit limit, size_t value);
 

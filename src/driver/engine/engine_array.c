@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CUDA arrays and mipmapped arrays: shapes and their limits (CUDA Runtime API, cudaMalloc3DArray: the table of extents), layout, life.
+/* CUDA arrays and mipmapped arrays: shapes and their limits (CUDA Runtime API, cudaMalloc3DArray: the table of
+ * extents), layout, life.
  *
- * An array owns one allocation. A mipmapped array owns one for all its levels; each level is an array that owns nothing and goes with it. */
+ * An array owns one allocation. A mipmapped array owns one for all its levels; each level is an array that owns nothing
+ * and goes with it. */
 #include "driver/engine/engine_array.h"
 
 #include <stdlib.h>
@@ -31,7 +33,10 @@ struct engine_mipmap {
   engine_mipmap *next;
 };
 
-static struct { engine_array *arrays; engine_mipmap *mipmaps; } all;
+static struct {
+  engine_array *arrays;
+  engine_mipmap *mipmaps;
+} all;
 
 /* ---- shapes ---- */
 
@@ -44,7 +49,9 @@ static uint64_t limit(cudaDeviceAttr attribute) {
 static bool between(uint64_t value, uint64_t most) { return value >= 1 && value <= most; }
 static bool absent(uint64_t value, uint64_t most) { return most ? between(value, most) : value == 0; }
 
-typedef struct extents { cudaDeviceAttr width, height, depth; } extents; /* attributes; 0: no such dimension */
+typedef struct extents {
+  cudaDeviceAttr width, height, depth;
+} extents; /* attributes; 0: no such dimension */
 
 static bool within(const engine_array_shape *s, extents most) {
   return between(s->width, limit(most.width)) && absent(s->height, most.height ? limit(most.height) : 0) &&
@@ -56,33 +63,44 @@ static bool fits(const engine_array_shape *s) {
   bool layered = s->flags & cudaArrayLayered, surface = s->flags & cudaArraySurfaceLoadStore;
   if (s->flags & cudaArrayCubemap) {
     bool square = s->width == s->height && s->height && s->depth % 6 == 0 && (layered || s->depth == 6);
-    extents most = layered ? (extents){A(TextureCubemapLayeredWidth), A(TextureCubemapLayeredWidth), A(TextureCubemapLayeredLayers)}
+    extents most = layered ? (extents){A(TextureCubemapLayeredWidth), A(TextureCubemapLayeredWidth),
+                                       A(TextureCubemapLayeredLayers)}
                            : (extents){A(TextureCubemapWidth), A(TextureCubemapWidth), A(TextureCubemapLayeredLayers)};
-    extents most_surface = layered ? (extents){A(SurfaceCubemapLayeredWidth), A(SurfaceCubemapLayeredWidth), A(SurfaceCubemapLayeredLayers)}
-                                   : (extents){A(SurfaceCubemapWidth), A(SurfaceCubemapWidth), A(SurfaceCubemapLayeredLayers)};
+    extents most_surface =
+        layered
+            ? (extents){A(SurfaceCubemapLayeredWidth), A(SurfaceCubemapLayeredWidth), A(SurfaceCubemapLayeredLayers)}
+            : (extents){A(SurfaceCubemapWidth), A(SurfaceCubemapWidth), A(SurfaceCubemapLayeredLayers)};
     return square && within(s, most) && (!surface || within(s, most_surface));
   }
-  if (s->flags & cudaArrayTextureGather) return !s->depth && within(s, (extents){A(Texture2DGatherWidth), A(Texture2DGatherHeight), 0});
-  static const extents texture[] = {
-      {A(Texture1DWidth), 0, 0}, {A(Texture2DWidth), A(Texture2DHeight), 0}, {A(Texture3DWidth), A(Texture3DHeight), A(Texture3DDepth)},
-      {A(Texture1DLayeredWidth), 0, A(Texture1DLayeredLayers)}, {A(Texture2DLayeredWidth), A(Texture2DLayeredHeight), A(Texture2DLayeredLayers)}};
-  static const extents surfaces[] = {
-      {A(Surface1DWidth), 0, 0}, {A(Surface2DWidth), A(Surface2DHeight), 0}, {A(Surface3DWidth), A(Surface3DHeight), A(Surface3DDepth)},
-      {A(Surface1DLayeredWidth), 0, A(Surface1DLayeredLayers)}, {A(Surface2DLayeredWidth), A(Surface2DLayeredHeight), A(Surface2DLayeredLayers)}};
+  if (s->flags & cudaArrayTextureGather)
+    return !s->depth && within(s, (extents){A(Texture2DGatherWidth), A(Texture2DGatherHeight), 0});
+  static const extents texture[] = {{A(Texture1DWidth), 0, 0},
+                                    {A(Texture2DWidth), A(Texture2DHeight), 0},
+                                    {A(Texture3DWidth), A(Texture3DHeight), A(Texture3DDepth)},
+                                    {A(Texture1DLayeredWidth), 0, A(Texture1DLayeredLayers)},
+                                    {A(Texture2DLayeredWidth), A(Texture2DLayeredHeight), A(Texture2DLayeredLayers)}};
+  static const extents surfaces[] = {{A(Surface1DWidth), 0, 0},
+                                     {A(Surface2DWidth), A(Surface2DHeight), 0},
+                                     {A(Surface3DWidth), A(Surface3DHeight), A(Surface3DDepth)},
+                                     {A(Surface1DLayeredWidth), 0, A(Surface1DLayeredLayers)},
+                                     {A(Surface2DLayeredWidth), A(Surface2DLayeredHeight), A(Surface2DLayeredLayers)}};
   uint32_t form = layered ? (s->height ? 4 : 3) : s->depth ? 2 : s->height ? 1 : 0;
   bool good = within(s, texture[form]);
-  if (form == 2 && !good) good = within(s, (extents){A(Texture3DWidthAlt), A(Texture3DHeightAlt), A(Texture3DDepthAlt)});
+  if (form == 2 && !good)
+    good = within(s, (extents){A(Texture3DWidthAlt), A(Texture3DHeightAlt), A(Texture3DDepthAlt)});
   return good && (!surface || within(s, surfaces[form]));
 }
 #undef A
 
 static cudaError_t check_shape(const engine_array_shape *s) {
-  const unsigned known = cudaArrayLayered | cudaArraySurfaceLoadStore | cudaArrayCubemap | cudaArrayTextureGather | cudaArrayColorAttachment;
+  const unsigned known = cudaArrayLayered | cudaArraySurfaceLoadStore | cudaArrayCubemap | cudaArrayTextureGather |
+                         cudaArrayColorAttachment;
   if (s->flags & (cudaArraySparse | cudaArrayDeferredMapping)) {
     engine_say_once("sparse arrays", "sparse and deferred-mapping CUDA arrays are not implemented by the virtual GPU");
     return cudaErrorNotSupported;
   }
-  if (s->format.blocks && (!s->height || s->flags & cudaArraySurfaceLoadStore)) return cudaErrorInvalidValue; /* blocks have two dimensions, and are only read */
+  /* blocks have two dimensions, and are only read */
+  if (s->format.blocks && (!s->height || s->flags & cudaArraySurfaceLoadStore)) return cudaErrorInvalidValue;
   return (s->flags & ~known) || !fits(s) ? cudaErrorInvalidValue : cudaSuccess;
 }
 
@@ -102,15 +120,21 @@ static engine_array_shape level_shape(const engine_array_shape *s, uint32_t leve
 
 /* Its image from `address` on; *end: the first byte behind it. The limits keep all products far below 2^64. */
 static exec_image lay_out(const engine_array_shape *s, uint64_t address, uint64_t *end) {
-  uint64_t pitch = round_up(engine_row_bytes(s), ROW_UNIT), slice = pitch * at_least_one(engine_format_elements(s->format, s->height));
+  uint64_t pitch = round_up(engine_row_bytes(s), ROW_UNIT),
+           slice = pitch * at_least_one(engine_format_elements(s->format, s->height));
   *end = address + slice * at_least_one(s->depth);
-  return (exec_image){.address = address, .pitch = pitch, .slice = slice, .width = (uint32_t)s->width,
-                      .height = (uint32_t)at_least_one(s->height), .depth = (uint32_t)at_least_one(s->depth)};
+  return (exec_image){.address = address,
+                      .pitch = pitch,
+                      .slice = slice,
+                      .width = (uint32_t)s->width,
+                      .height = (uint32_t)at_least_one(s->height),
+                      .depth = (uint32_t)at_least_one(s->depth)};
 }
 
 /* ---- life ---- */
 
-static engine_array *new_array(const engine_array_shape *shape, exec_image image, uint64_t address, uint64_t bytes, bool is_level) {
+static engine_array *new_array(const engine_array_shape *shape, exec_image image, uint64_t address, uint64_t bytes,
+                               bool is_level) {
   engine_array *array = ff_alloc(sizeof *array);
   *array = (engine_array){.shape = *shape, .image = image, .address = address, .bytes = bytes, .is_level = is_level};
   array->allocation = engine_pointer_find_locked(address).id;
@@ -122,8 +146,10 @@ static engine_array *new_array(const engine_array_shape *shape, exec_image image
 
 size_t engine_arrays_check(void) {
   size_t count = 0;
-  for (const engine_array *a = all.arrays; a; a = a->next, count++) FF_ASSERT(engine_handles_have(&ff_engine.handles, a, ENGINE_HANDLE_ARRAY));
-  for (const engine_mipmap *m = all.mipmaps; m; m = m->next, count++) FF_ASSERT(engine_handles_have(&ff_engine.handles, m, ENGINE_HANDLE_MIPMAP));
+  for (const engine_array *a = all.arrays; a; a = a->next, count++)
+    FF_ASSERT(engine_handles_have(&ff_engine.handles, a, ENGINE_HANDLE_ARRAY));
+  for (const engine_mipmap *m = all.mipmaps; m; m = m->next, count++)
+    FF_ASSERT(engine_handles_have(&ff_engine.handles, m, ENGINE_HANDLE_MIPMAP));
   return count;
 }
 
@@ -135,8 +161,12 @@ static void drop_array(engine_array *array) {
   free(array);
 }
 
-static bool is_array(const engine_array *array) { return engine_handles_have(&ff_engine.handles, array, ENGINE_HANDLE_ARRAY); }
-static bool is_mipmap(const engine_mipmap *mipmap) { return engine_handles_have(&ff_engine.handles, mipmap, ENGINE_HANDLE_MIPMAP); }
+static bool is_array(const engine_array *array) {
+  return engine_handles_have(&ff_engine.handles, array, ENGINE_HANDLE_ARRAY);
+}
+static bool is_mipmap(const engine_mipmap *mipmap) {
+  return engine_handles_have(&ff_engine.handles, mipmap, ENGINE_HANDLE_MIPMAP);
+}
 
 cudaError_t engine_array_create(const engine_array_shape *shape, const char *call, engine_array **array) {
   uint64_t bytes, address;
@@ -184,8 +214,7 @@ cudaError_t engine_array_memory(engine_array *array, uint64_t *bytes, uint64_t *
   if (is_array(array)) {
     *bytes = array->bytes;
     *alignment = LEVEL_UNIT;
-  }
-  else error = cudaErrorInvalidResourceHandle;
+  } else error = cudaErrorInvalidResourceHandle;
   engine_leave();
   return error;
 }
@@ -202,11 +231,14 @@ static uint32_t most_levels(const engine_array_shape *s) {
 
 static bool mipmap_fits(const engine_array_shape *s) {
   if (!has_layers(s) && !s->depth && !s->height) return s->width <= limit(cudaDevAttrMaxTexture1DMipmappedWidth);
-  if (!has_layers(s) && !s->depth) return s->width <= limit(cudaDevAttrMaxTexture2DMipmappedWidth) && s->height <= limit(cudaDevAttrMaxTexture2DMipmappedHeight);
+  if (!has_layers(s) && !s->depth)
+    return s->width <= limit(cudaDevAttrMaxTexture2DMipmappedWidth) &&
+           s->height <= limit(cudaDevAttrMaxTexture2DMipmappedHeight);
   return true;
 }
 
-cudaError_t engine_mipmap_create(const engine_array_shape *shape, uint32_t levels, const char *call, engine_mipmap **mipmap) {
+cudaError_t engine_mipmap_create(const engine_array_shape *shape, uint32_t levels, const char *call,
+                                 engine_mipmap **mipmap) {
   uint64_t bytes = 0, address;
   cudaError_t error = engine_start();
   if (!error) error = check_shape(shape);
@@ -221,7 +253,11 @@ cudaError_t engine_mipmap_create(const engine_array_shape *shape, uint32_t level
   if (!error) error = engine_enter();
   if (error) return error;
   engine_mipmap *made = ff_alloc(sizeof *made);
-  *made = (engine_mipmap){.shape = *shape, .count = count, .address = address, .bytes = bytes, .allocation = engine_pointer_find_locked(address).id};
+  *made = (engine_mipmap){.shape = *shape,
+                          .count = count,
+                          .address = address,
+                          .bytes = bytes,
+                          .allocation = engine_pointer_find_locked(address).id};
   uint64_t end = address;
   for (uint32_t l = 0; l < count; l++) {
     engine_array_shape small = level_shape(shape, l);
@@ -274,8 +310,7 @@ cudaError_t engine_mipmap_memory(engine_mipmap *mipmap, uint64_t *bytes, uint64_
   if (is_mipmap(mipmap)) {
     *bytes = mipmap->bytes;
     *alignment = LEVEL_UNIT;
-  }
-  else error = cudaErrorInvalidResourceHandle;
+  } else error = cudaErrorInvalidResourceHandle;
   engine_leave();
   return error;
 }
@@ -301,13 +336,22 @@ void engine_arrays_reset(int device) {
 
 bool engine_array_images_of(const engine_array *array, engine_array_images *out) {
   if (!is_array(array)) return false;
-  *out = (engine_array_images){.shape = &array->shape, .level = {array->image}, .count = 1, .address = array->address, .bytes = array->bytes, .allocation = array->allocation};
+  *out = (engine_array_images){.shape = &array->shape,
+                               .level = {array->image},
+                               .count = 1,
+                               .address = array->address,
+                               .bytes = array->bytes,
+                               .allocation = array->allocation};
   return true;
 }
 
 bool engine_mipmap_images_of(const engine_mipmap *mipmap, engine_array_images *out) {
   if (!is_mipmap(mipmap)) return false;
-  *out = (engine_array_images){.shape = &mipmap->shape, .count = mipmap->count, .address = mipmap->address, .bytes = mipmap->bytes, .allocation = mipmap->allocation};
+  *out = (engine_array_images){.shape = &mipmap->shape,
+                               .count = mipmap->count,
+                               .address = mipmap->address,
+                               .bytes = mipmap->bytes,
+                               .allocation = mipmap->allocation};
   for (uint32_t l = 0; l < mipmap->count; l++) out->level[l] = mipmap->levels[l]->image;
   return true;
 }

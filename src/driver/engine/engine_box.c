@@ -1,18 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copies of boxes of bytes between arrays and linear memory, and of stretches that go on from row to row of an array.
  *
- * An array's end becomes an address, a pitch and a slice: its layout is rows (engine_array.h), so every box is a copy of linear memory
- * with three strides. What a box may touch is checked here for arrays, in engine_copy.c for everything else. */
+ * An array's end becomes an address, a pitch and a slice: its layout is rows (engine_array.h), so every box is a copy
+ * of linear memory with three strides. What a box may touch is checked here for arrays, in engine_copy.c for everything
+ * else. */
 #include "driver/engine/engine_array.h"
 #include "driver/engine/engine_internal.h"
 
-typedef struct resolved { uint64_t address, pitch, slice; engine_side side; } resolved;
+typedef struct resolved {
+  uint64_t address, pitch, slice;
+  engine_side side;
+} resolved;
 
-static bool box_inside(const engine_box *box, const engine_box_end *end, const exec_image *image, engine_format format) {
-  uint64_t texel = engine_format_bytes(format), row = engine_format_elements(format, image->width) * texel, rows = engine_format_elements(format, image->height);
+static bool box_inside(const engine_box *box, const engine_box_end *end, const exec_image *image,
+                       engine_format format) {
+  uint64_t texel = engine_format_bytes(format), row = engine_format_elements(format, image->width) * texel,
+           rows = engine_format_elements(format, image->height);
   if ((end->x | box->width) % texel) return false;
-  return end->x <= row && box->width <= row - end->x && end->y <= rows && box->height <= rows - end->y && end->z <= image->depth &&
-         box->depth <= image->depth - end->z;
+  return end->x <= row && box->width <= row - end->x && end->y <= rows && box->height <= rows - end->y &&
+         end->z <= image->depth && box->depth <= image->depth - end->z;
 }
 
 static cudaError_t resolve_array(const engine_box *box, const engine_box_end *end, resolved *out, uint32_t *texel) {
@@ -21,7 +27,10 @@ static cudaError_t resolve_array(const engine_box *box, const engine_box_end *en
   const exec_image *image = &images.level[0];
   *texel = engine_format_bytes(images.shape->format);
   if (!box_inside(box, end, image, images.shape->format)) return cudaErrorInvalidValue;
-  *out = (resolved){.address = image->address + end->z * image->slice + end->y * image->pitch + end->x, .pitch = image->pitch, .slice = image->slice, .side = ENGINE_SIDE_DEVICE};
+  *out = (resolved){.address = image->address + end->z * image->slice + end->y * image->pitch + end->x,
+                    .pitch = image->pitch,
+                    .slice = image->slice,
+                    .side = ENGINE_SIDE_DEVICE};
   return cudaSuccess;
 }
 
@@ -30,7 +39,8 @@ static cudaError_t resolve_linear(const engine_box *box, const engine_box_end *e
   if (!address) return cudaErrorInvalidValue;
   if (box->height > 1 || box->depth > 1) {
     if (end->x + box->width < box->width || end->x + box->width > end->pitch) return cudaErrorInvalidPitchValue;
-    if (box->depth > 1 && (end->y + box->height < box->height || end->y + box->height > end->rows)) return cudaErrorInvalidValue;
+    if (box->depth > 1 && (end->y + box->height < box->height || end->y + box->height > end->rows))
+      return cudaErrorInvalidValue;
   }
   if (__builtin_mul_overflow(end->pitch, end->rows, &slice) || __builtin_mul_overflow(end->pitch, end->y, &rows) ||
       __builtin_mul_overflow(slice, end->z, &slices) || __builtin_add_overflow(address, rows, &address) ||
@@ -54,9 +64,19 @@ cudaError_t engine_box_resolve(const engine_box *box, engine_copy *copy) {
   if (!error && to_texel && from_texel && to_texel != from_texel) error = cudaErrorInvalidValue;
   engine_leave();
   if (!error)
-    *copy = (engine_copy){.to = to.address, .from = from.address, .width = box->width, .height = box->height, .depth = box->depth, .to_pitch = to.pitch,
-                          .from_pitch = from.pitch, .to_slice = to.slice, .from_slice = from.slice, .to_side = to.side, .from_side = from.side,
-                          .stream = box->stream, .async = box->async};
+    *copy = (engine_copy){.to = to.address,
+                          .from = from.address,
+                          .width = box->width,
+                          .height = box->height,
+                          .depth = box->depth,
+                          .to_pitch = to.pitch,
+                          .from_pitch = from.pitch,
+                          .to_slice = to.slice,
+                          .from_slice = from.slice,
+                          .to_side = to.side,
+                          .from_side = from.side,
+                          .stream = box->stream,
+                          .async = box->async};
   return error;
 }
 

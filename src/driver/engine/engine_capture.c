@@ -5,9 +5,10 @@
  *     ACTIVE --engine_capture_end in the stream where it began--> NONE, in all its streams
  *     ACTIVE --a call that a capture forbids--> INVALIDATED --engine_capture_end: cudaErrorStreamCaptureInvalidated--> NONE
  *
- * A captured stream has *tips*: the nodes that its next one comes after. A captured event has those of its stream when it was
- * recorded; waiting for it adds them to the waiting stream's, which thereby is captured, too. The legacy default stream is
- * never captured, and using it while a blocking stream is would need to wait for that one: cudaErrorStreamCaptureImplicit. */
+ * A captured stream has *tips*: the nodes that its next one comes after. A captured event has those of its stream when
+ * it was recorded; waiting for it adds them to the waiting stream's, which thereby is captured, too. The legacy default
+ * stream is never captured, and using it while a blocking stream is would need to wait for that one:
+ * cudaErrorStreamCaptureImplicit. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,7 +37,8 @@ static cudaError_t invalidate(engine_capture *capture, cudaError_t error) {
 static cudaError_t check_legacy(const engine_stream *stream) {
   if (!engine_stream_is_legacy(stream)) return cudaSuccess;
   for (engine_stream *s = ff_engine.streams; ff_graphs.captures && s; s = s->next)
-    if (s->capture && s->device == stream->device && !(s->flags & cudaStreamNonBlocking)) return invalidate(s->capture, cudaErrorStreamCaptureImplicit);
+    if (s->capture && s->device == stream->device && !(s->flags & cudaStreamNonBlocking))
+      return invalidate(s->capture, cudaErrorStreamCaptureImplicit);
   return cudaSuccess;
 }
 
@@ -48,7 +50,8 @@ static cudaError_t capture_node(engine_stream *stream, engine_node_params *param
   for (size_t i = 0; i < stream->tips.count; i++) /* the program may have destroyed some */
     if (engine_node_live(stream->tips.items[i])) stream->tips.items[kept++] = stream->tips.items[i];
   stream->tips.count = kept;
-  cudaError_t error = engine_graph_add_locked(capture->graph, stream->device, stream->tips.items, NULL, stream->tips.count, params, &node);
+  cudaError_t error = engine_graph_add_locked(capture->graph, stream->device, stream->tips.items, NULL,
+                                              stream->tips.count, params, &node);
   if (error) return invalidate(capture, error);
   stream->tips.count = 0;
   FF_PUSH(&stream->tips, node);
@@ -77,7 +80,8 @@ cudaError_t engine_capture_unsafe(void) {
   if (thread_mode == ENGINE_CAPTURE_RELAXED) return cudaSuccess;
   for (engine_capture *c = ff_graphs.captures; c; c = c->next) {
     bool own = pthread_equal(c->thread, pthread_self());
-    bool counts = own ? c->mode != ENGINE_CAPTURE_RELAXED : c->mode == ENGINE_CAPTURE_GLOBAL && thread_mode == ENGINE_CAPTURE_GLOBAL;
+    bool counts = own ? c->mode != ENGINE_CAPTURE_RELAXED
+                      : c->mode == ENGINE_CAPTURE_GLOBAL && thread_mode == ENGINE_CAPTURE_GLOBAL;
     if (counts) return invalidate(c, cudaErrorStreamCaptureUnsupported);
   }
   return cudaSuccess;
@@ -140,23 +144,35 @@ static cudaError_t external(cudaEvent_t handle, cudaStream_t stream_handle, engi
   }
   engine_leave();
   if (error || taken) return error;
-  return kind == ENGINE_NODE_RECORD ? engine_event_record(handle, stream_handle) : engine_stream_wait(stream_handle, handle);
+  return kind == ENGINE_NODE_RECORD ? engine_event_record(handle, stream_handle)
+                                    : engine_stream_wait(stream_handle, handle);
 }
 
-cudaError_t engine_event_record_external(cudaEvent_t event, cudaStream_t stream) { return external(event, stream, ENGINE_NODE_RECORD); }
-cudaError_t engine_stream_wait_external(cudaStream_t stream, cudaEvent_t event) { return external(event, stream, ENGINE_NODE_WAIT); }
+cudaError_t engine_event_record_external(cudaEvent_t event, cudaStream_t stream) {
+  return external(event, stream, ENGINE_NODE_RECORD);
+}
+cudaError_t engine_stream_wait_external(cudaStream_t stream, cudaEvent_t event) {
+  return external(event, stream, ENGINE_NODE_WAIT);
+}
 
 /* ---- begin and end ---- */
 
-static cudaError_t begin_locked(engine_stream *stream, int mode, engine_graph *graph, engine_node *const *tips, size_t count) {
+static cudaError_t begin_locked(engine_stream *stream, int mode, engine_graph *graph, engine_node *const *tips,
+                                size_t count) {
   if (engine_stream_is_legacy(stream)) return cudaErrorStreamCaptureUnsupported;
   if (stream->capture) return cudaErrorIllegalState;
   if (graph && (!engine_graph_live(graph) || graph->exec)) return cudaErrorInvalidValue;
   for (size_t i = 0; i < count; i++)
     if (!engine_node_live(tips[i]) || tips[i]->graph != graph) return cudaErrorInvalidValue;
   engine_capture *capture = ff_alloc(sizeof *capture);
-  *capture = (engine_capture){.id = ++ff_graphs.next_capture, .graph = graph ? graph : engine_graph_make(), .given = graph != NULL, .mode = mode,
-                              .thread = pthread_self(), .device = stream->device, .origin = stream, .next = ff_graphs.captures};
+  *capture = (engine_capture){.id = ++ff_graphs.next_capture,
+                              .graph = graph ? graph : engine_graph_make(),
+                              .given = graph != NULL,
+                              .mode = mode,
+                              .thread = pthread_self(),
+                              .device = stream->device,
+                              .origin = stream,
+                              .next = ff_graphs.captures};
   ff_graphs.captures = capture;
   stream->capture = capture;
   stream->tips.count = 0;
@@ -164,7 +180,8 @@ static cudaError_t begin_locked(engine_stream *stream, int mode, engine_graph *g
   return cudaSuccess;
 }
 
-cudaError_t engine_capture_begin(cudaStream_t handle, int mode, engine_graph *graph, engine_node *const *tips, size_t count) {
+cudaError_t engine_capture_begin(cudaStream_t handle, int mode, engine_graph *graph, engine_node *const *tips,
+                                 size_t count) {
   if (mode < ENGINE_CAPTURE_GLOBAL || mode > ENGINE_CAPTURE_RELAXED || (count && !tips)) return cudaErrorInvalidValue;
   cudaError_t error = engine_enter();
   if (error) return error;
@@ -220,10 +237,13 @@ static void finish(engine_capture *capture) {
 static cudaError_t end_locked(engine_stream *stream, engine_graph **graph) {
   engine_capture *capture = stream->capture;
   if (!capture) return cudaErrorIllegalState;
-  if (capture->mode != ENGINE_CAPTURE_RELAXED && !pthread_equal(capture->thread, pthread_self())) return cudaErrorStreamCaptureWrongThread;
+  if (capture->mode != ENGINE_CAPTURE_RELAXED && !pthread_equal(capture->thread, pthread_self()))
+    return cudaErrorStreamCaptureWrongThread;
   if (capture->origin != stream) return invalidate(capture, cudaErrorStreamCaptureUnmatched);
   engine_graph *made = capture->graph;
-  cudaError_t error = capture->invalid ? cudaErrorStreamCaptureInvalidated : joined(capture) ? cudaSuccess : cudaErrorStreamCaptureUnjoined;
+  cudaError_t error = capture->invalid  ? cudaErrorStreamCaptureInvalidated
+                      : joined(capture) ? cudaSuccess
+                                        : cudaErrorStreamCaptureUnjoined;
   bool drop = error && made && !capture->given;
   finish(capture);
   if (drop) engine_graph_free(made);
@@ -274,8 +294,12 @@ cudaError_t engine_capture_query(cudaStream_t handle, engine_capture_info *info)
   else if (!stream->capture) error = check_legacy(stream);
   else if (stream->capture->invalid) info->status = ENGINE_CAPTURE_INVALIDATED;
   else {
-    *info = (engine_capture_info){.status = ENGINE_CAPTURE_ACTIVE, .id = stream->capture->id, .graph = stream->capture->graph,
-                                  .tips = stream->tips.items, .edges = plain, .count = stream->tips.count};
+    *info = (engine_capture_info){.status = ENGINE_CAPTURE_ACTIVE,
+                                  .id = stream->capture->id,
+                                  .graph = stream->capture->graph,
+                                  .tips = stream->tips.items,
+                                  .edges = plain,
+                                  .count = stream->tips.count};
     if (info->count > sizeof plain / sizeof *plain) {
       if (many_count < info->count) {
         many_count = 2 * info->count;

@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What always holds in the engine while its lock is free, checked at the deep level: at every CHECK_EVERY-th call that gives the lock back,
- * and when the process ends. Pools, mappings and graphs have checks of their own, beside their state.
+/* What always holds in the engine while its lock is free, checked at the deep level: at every CHECK_EVERY-th call that
+ * gives the lock back, and when the process ends. Pools, mappings and graphs have checks of their own, beside their
+ * state.
  *
- *     handles == streams + events + green contexts + modules with their functions and variables + graphs with their nodes + execs + objects
+ *     handles == streams + events + green contexts + modules with their functions and variables + graphs with their
+ *     nodes + execs + objects
  *                + arrays + mipmapped arrays
- *     device_used[d] == whole pages of the device allocations on d + bytes of the memory made on d by engine_memory_create */
+ *     device_used[d] == whole pages of the device allocations on d + bytes of the memory made on d by
+ *     engine_memory_create */
 #include "driver/engine/engine_graph_private.h"
 
 enum { CHECK_EVERY = 32 };
 
 /* Every item of a list is a live handle of that kind; adds how many there are to *known. */
-#define CHECK_LIST(type, first, handle_kind)                                         \
-  do {                                                                               \
-    size_t count = 0;                                                                \
-    for (const type *item = (first); item; item = item->next, count++)               \
-      FF_ASSERT(engine_handles_have(&ff_engine.handles, item, handle_kind));         \
-    known += count;                                                                  \
+#define CHECK_LIST(type, first, handle_kind)                                 \
+  do {                                                                       \
+    size_t count = 0;                                                        \
+    for (const type *item = (first); item; item = item->next, count++)       \
+      FF_ASSERT(engine_handles_have(&ff_engine.handles, item, handle_kind)); \
+    known += count;                                                          \
   } while (0)
 
 static size_t check_modules(void) {
@@ -40,7 +43,8 @@ static void check_greens(void) {
   for (const engine_green *g = ff_engine.greens; g; g = g->next) {
     const engine_stream *own[] = {g->main, g->join, g->fence};
     FF_ASSERT(g->main);
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++) FF_ASSERT(!own[i] || (engine_stream_lives(own[i]) && own[i]->green == g));
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+      FF_ASSERT(!own[i] || (engine_stream_lives(own[i]) && own[i]->green == g));
   }
 }
 

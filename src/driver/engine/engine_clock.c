@@ -10,12 +10,15 @@
 
 static const virtual_clock *preloaded; /* NULL: the clocks are the host's */
 
-/* The host's time after its last operation. While a kernel waits for what the program does, no simulation can say more. */
+/* The host's time after its last operation. While a kernel waits for what the program does, no simulation can say
+ * more. */
 static bool simulated_time(uint64_t *picoseconds) {
   if (engine_enter_now()) return false;
   sim *primary = ff_engine.primaries[0];
   bool known = !primary || !ff_engine.given;
-  if (known) *picoseconds = primary && ff_engine.last_sequence ? sim_host_time(primary, ff_engine.last_sequence) : ff_engine.host_ps;
+  if (known)
+    *picoseconds =
+        primary && ff_engine.last_sequence ? sim_host_time(primary, ff_engine.last_sequence) : ff_engine.host_ps;
   engine_leave();
   return known;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The program's clocks, if they are virtual (--virtual-time; virtual_clock.h): who answers them, and what is not the program's time. */
+/* The program's clocks, if they are virtual (--virtual-time; virtual_clock.h): who answers them, and what is not the
+ * program's time. */
 #ifndef FF_DRIVER_ENGINE_CLOCK_H
 #define FF_DRIVER_ENGINE_CLOCK_H
 

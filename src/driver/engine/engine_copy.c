@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copies and sets: checking, the operation for the access stream, then the bytes.
  *
- * A side of a copy is known by its address: in a device or managed allocation it is the device's; pinned, registered and
- * pageable memory is the host's. What the caller claims (cudaMemcpyHostToDevice...) must not contradict that:
+ * A side of a copy is known by its address: in a device or managed allocation it is the device's; pinned, registered
+ * and pageable memory is the host's. What the caller claims (cudaMemcpyHostToDevice...) must not contradict that:
  *
  *   claimed    device  managed  pinned/registered  pageable
  *   host       error   ok       ok                 ok
@@ -35,11 +35,14 @@ static cudaError_t check_region(const region *r, engine_side side, bool write, e
   engine_pointer pointer = engine_pointer_find_locked(r->address);
   *memory = pointer.memory;
   if (pointer.memory == ENGINE_PAGEABLE)
-    return side == ENGINE_SIDE_DEVICE || exec_memory_in_arena(ff_engine.memory, r->address) ? cudaErrorInvalidValue : cudaSuccess;
+    return side == ENGINE_SIDE_DEVICE || exec_memory_in_arena(ff_engine.memory, r->address) ? cudaErrorInvalidValue
+                                                                                            : cudaSuccess;
   if (side == ENGINE_SIDE_HOST && pointer.memory == ENGINE_DEVICE) return cudaErrorInvalidValue;
-  if (pointer.range == EXEC_MAPPED) return engine_mapped_range(r->address, span, write) ? cudaSuccess : cudaErrorInvalidValue;
+  if (pointer.range == EXEC_MAPPED)
+    return engine_mapped_range(r->address, span, write) ? cudaSuccess : cudaErrorInvalidValue;
   uint64_t offset = r->address - pointer.address;
-  if (pointer.memory == ENGINE_REGISTERED && side != ENGINE_SIDE_DEVICE) return cudaSuccess; /* host memory goes on behind it */
+  /* host memory goes on behind it */
+  if (pointer.memory == ENGINE_REGISTERED && side != ENGINE_SIDE_DEVICE) return cudaSuccess;
   return span <= pointer.bytes - offset ? cudaSuccess : cudaErrorInvalidValue;
 }
 
@@ -54,7 +57,8 @@ static trace_direction direction_of(bool to_device, bool from_device) {
 
 /* Rows without gaps are one long row; slices without gaps are more rows. Fewer, larger operations say the same. */
 static engine_copy simplify(engine_copy copy) {
-  if (copy.depth > 1 && copy.to_slice == copy.to_pitch * copy.height && copy.from_slice == copy.from_pitch * copy.height) {
+  if (copy.depth > 1 && copy.to_slice == copy.to_pitch * copy.height &&
+      copy.from_slice == copy.from_pitch * copy.height) {
     copy.height *= copy.depth;
     copy.depth = 1;
   }
@@ -69,7 +73,8 @@ static engine_copy simplify(engine_copy copy) {
 static void move_rows(const engine_copy *copy, uint64_t slice) {
   char *to = (char *)(uintptr_t)(copy->to + slice * copy->to_slice);
   const char *from = (const char *)(uintptr_t)(copy->from + slice * copy->from_slice);
-  for (uint64_t row = 0; row < copy->height; row++) memmove(to + row * copy->to_pitch, from + row * copy->from_pitch, copy->width);
+  for (uint64_t row = 0; row < copy->height; row++)
+    memmove(to + row * copy->to_pitch, from + row * copy->from_pitch, copy->width);
 }
 
 /* The host waits for a copy that touches pageable memory to read back, and for every plain one but device to device. */
@@ -82,12 +87,15 @@ static bool host_waits(const engine_copy *copy, trace_direction direction, bool 
 static uint64_t duration(const engine_copy *copy, trace_direction direction) {
   uint64_t bytes = copy->width * copy->height;
   if (direction != TRACE_D2D || engine_devices() == 1) return engine_time_transfer(bytes, direction);
-  const exec_allocation *to = exec_memory_find(ff_engine.memory, copy->to), *from = exec_memory_find(ff_engine.memory, copy->from);
-  bool peers = to->kind == EXEC_MEMORY_DEVICE && from->kind == EXEC_MEMORY_DEVICE && engine_memory_device(to) != engine_memory_device(from);
+  const exec_allocation *to = exec_memory_find(ff_engine.memory, copy->to),
+                        *from = exec_memory_find(ff_engine.memory, copy->from);
+  bool peers = to->kind == EXEC_MEMORY_DEVICE && from->kind == EXEC_MEMORY_DEVICE &&
+               engine_memory_device(to) != engine_memory_device(from);
   return engine_time_transfer(bytes, peers ? TRACE_D2H : TRACE_D2D);
 }
 
-static void copy_slices(const engine_copy *copy, engine_stream *stream, trace_direction direction, bool pageable, bool graph) {
+static void copy_slices(const engine_copy *copy, engine_stream *stream, trace_direction direction, bool pageable,
+                        bool graph) {
   bool blocking = !graph && host_waits(copy, direction, pageable);
   engine_host_access_collect(false);
   for (uint64_t slice = 0; slice < copy->depth; slice++) {
@@ -117,7 +125,9 @@ static cudaError_t check_copy(const engine_copy *copy, engine_memory *to_memory,
 
 cudaError_t engine_copy_check_locked(const engine_copy *copy) {
   engine_memory to, from;
-  if (!copy->width || !copy->height || !copy->depth || engine_graph_address(copy->to) || engine_graph_address(copy->from)) return cudaSuccess;
+  if (!copy->width || !copy->height || !copy->depth || engine_graph_address(copy->to) ||
+      engine_graph_address(copy->from))
+    return cudaSuccess;
   engine_copy simple = simplify(*copy);
   return check_copy(&simple, &to, &from);
 }

@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels that wait for what the thread that launched them does later, and what comes behind them. That may be a kernel on another
- * device: of each device one kernel may have given way, and they take turns.
+/* Kernels that wait for what the thread that launched them does later, and what comes behind them. That may be a kernel
+ * on another device: of each device one kernel may have given way, and they take turns.
  *
- * A launch returns when its kernel has finished, with one exception. A kernel that looks at memory in a way that may wait for
- * somebody (exec_kernel_info.may_wait) runs on a thread of the engine's own, for the launching thread, which holds the engine's lock
- * meanwhile. If all its blocks have only polled for a while, it *gives way*: the launch returns, and the kernel goes on whenever it
- * gets the lock.
+ * A launch returns when its kernel has finished, with one exception. A kernel that looks at memory in a way that may
+ * wait for somebody (exec_kernel_info.may_wait) runs on a thread of the engine's own, for the launching thread, which
+ * holds the engine's lock meanwhile. If all its blocks have only polled for a while, it *gives way*: the launch
+ * returns, and the kernel goes on whenever it gets the lock.
  *
  *              engine_deferred_launch               give_way                    end, when `first` is empty
  *     (nothing) -------------------> (for the launching thread) ---> ff_engine.given -----------------> (nothing)
  *                                        \___ it ends: as if it had run on that thread ___________________/
  *
  * While kernels have given way
- *   - nothing of it runs while somebody else has the lock, so that everything but this file sees a device that does its work at once;
- *   - operations that CUDA orders after it are queued, in the order of the host's calls, and their streams are `behind`;
- *   - operations of other streams are carried out at once, as are allocations and what only asks; every other call waits until all are over;
+ *   - nothing of it runs while somebody else has the lock, so that everything but this file sees a device that does its
+ *     work at once;
+ *   - operations that CUDA orders after it are queued, in the order of the host's calls, and their streams are
+ *     `behind`;
+ *   - operations of other streams are carried out at once, as are allocations and what only asks; every other call
+ *     waits until all are over;
  *   - the first simulation cannot get past it: queries ask the local clock (engine_happened). */
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +26,8 @@
 #include "driver/engine/engine_graph.h"
 #include "driver/engine/engine_internal.h"
 
-#define MAX_APPENDED 32768u   /* operations that the access stream takes while it cannot move on: half of what it has room for */
+#define MAX_APPENDED \
+  32768u /* operations that the access stream takes while it cannot move on: half of what it has room for */
 #define REST_NANOSECONDS 100000
 
 typedef struct job { /* a launch on a thread of the engine's own */
@@ -38,29 +42,33 @@ typedef struct job { /* a launch on a thread of the engine's own */
 
 typedef struct later { /* an operation that is queued */
   engine_stream *stream;
-  engine_node_params params;      /* KERNEL, COPY, SET, HOST, RECORD, WAIT; `hint` instead */
+  engine_node_params params; /* KERNEL, COPY, SET, HOST, RECORD, WAIT; `hint` instead */
   bool is_hint;
-  struct { uint64_t address, bytes; int device; } hint;
+  struct {
+    uint64_t address, bytes;
+    int device;
+  } hint;
   unsigned char *packed;
   engine_declared *declared;
   struct later *next;
 } later;
 
 typedef struct own_thread { /* of a device */
-  pthread_mutex_t lock;           /* of `job` and what it says */
+  pthread_mutex_t lock;     /* of `job` and what it says */
   pthread_cond_t wanted, changed;
   job *job;
   bool there;
 } own_thread;
 
 static own_thread threads[ENGINE_DEVICES_MAX] = {
-    [0 ... ENGINE_DEVICES_MAX - 1] = {.lock = PTHREAD_MUTEX_INITIALIZER, .wanted = PTHREAD_COND_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER}};
+    [0 ... ENGINE_DEVICES_MAX -
+     1] = {.lock = PTHREAD_MUTEX_INITIALIZER, .wanted = PTHREAD_COND_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER}};
 
 /* Under the engine's lock. */
 static later *first, **end = &first;
-static uint64_t given_sequence;   /* ff_engine.last_sequence when the kernel gave way */
+static uint64_t given_sequence; /* ff_engine.last_sequence when the kernel gave way */
 
-static _Thread_local job *mine;   /* on such a thread: the launch it runs */
+static _Thread_local job *mine; /* on such a thread: the launch it runs */
 
 /* ---- what is behind ---- */
 
@@ -75,7 +83,8 @@ bool engine_deferred(const engine_stream *stream) {
 }
 
 void engine_deferred_wait(void) {
-  while (ff_engine.given && !mine && ff_engine.phase == ENGINE_READY) pthread_cond_wait(&ff_engine.behind_done, &ff_engine.lock);
+  while (ff_engine.given && !mine && ff_engine.phase == ENGINE_READY)
+    pthread_cond_wait(&ff_engine.behind_done, &ff_engine.lock);
 }
 
 bool engine_deferred_full(void) { return ff_engine.given && ff_engine.last_sequence - given_sequence > MAX_APPENDED; }
@@ -143,19 +152,19 @@ static cudaError_t carry_out(later *op) {
     return cudaSuccess;
   }
   switch (p->kind) {
-    case ENGINE_NODE_KERNEL: return launch_later(op);
-    case ENGINE_NODE_COPY: return engine_copy_on(p->copy, op->stream, true);
-    case ENGINE_NODE_SET: return engine_set_on(p->set, op->stream, true);
-    case ENGINE_NODE_HOST: return engine_stream_host_locked(op->stream, p->host.function, p->host.data, true);
-    case ENGINE_NODE_RECORD:
-      if (!event) return cudaSuccess;
-      event->behind--;
-      engine_event_record_locked(event, op->stream);
-      return cudaSuccess;
-    case ENGINE_NODE_WAIT:
-      if (event && event->recorded) engine_stream_wait_event_locked(op->stream, event);
-      return cudaSuccess;
-    default: return cudaErrorNotSupported;
+  case ENGINE_NODE_KERNEL: return launch_later(op);
+  case ENGINE_NODE_COPY: return engine_copy_on(p->copy, op->stream, true);
+  case ENGINE_NODE_SET: return engine_set_on(p->set, op->stream, true);
+  case ENGINE_NODE_HOST: return engine_stream_host_locked(op->stream, p->host.function, p->host.data, true);
+  case ENGINE_NODE_RECORD:
+    if (!event) return cudaSuccess;
+    event->behind--;
+    engine_event_record_locked(event, op->stream);
+    return cudaSuccess;
+  case ENGINE_NODE_WAIT:
+    if (event && event->recorded) engine_stream_wait_event_locked(op->stream, event);
+    return cudaSuccess;
+  default: return cudaErrorNotSupported;
   }
 }
 
@@ -165,7 +174,9 @@ static void carry_out_all(void) {
     later *op = first;
     int device = op->stream->device;
     cudaError_t error = ff_engine.stop || ff_engine.sticky ? cudaSuccess : carry_out(op);
-    if (error && !ff_engine.stop) engine_fault_locked(error, device, "an operation behind a kernel that had been waiting for the host could not be carried out");
+    if (error && !ff_engine.stop)
+      engine_fault_locked(error, device,
+                          "an operation behind a kernel that had been waiting for the host could not be carried out");
     first = op->next;
     if (!first) end = &first;
     free(op->packed);
@@ -224,7 +235,8 @@ static void run(own_thread *own, job *j) {
     pthread_mutex_unlock(&own->lock);
     return;
   }
-  if (j->result && !ff_engine.stop) engine_fault_locked(j->result, j->stream->device, "a kernel that had been waiting for the host could not go on");
+  if (j->result && !ff_engine.stop)
+    engine_fault_locked(j->result, j->stream->device, "a kernel that had been waiting for the host could not go on");
   bool last = ff_engine.given == 1;
   if (last) carry_out_all();
   if (last) none_behind();
@@ -266,12 +278,14 @@ static bool have_thread(own_thread *own) {
 
 /* ---- launches ---- */
 
-/* One of a device that waits is enough; a checked program's kernels are seen by the checker on the thread that launches. */
+/* One of a device that waits is enough; a checked program's kernels are seen by the checker on the thread that
+ * launches. */
 static bool may_give_way(const engine_function_info *info, own_thread *own) {
   return info->kernel.may_wait && !own->job && !mine && !ff_engine.check && have_thread(own);
 }
 
-static cudaError_t queue_launch(const engine_launch *launch, engine_stream *stream, size_t bytes, unsigned char *params, engine_declared **declared) {
+static cudaError_t queue_launch(const engine_launch *launch, engine_stream *stream, size_t bytes, unsigned char *params,
+                                engine_declared **declared) {
   later *op = queue(stream);
   op->params.kind = ENGINE_NODE_KERNEL;
   op->params.launch = *launch;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The devices of the process: how many there are, which one a thread or a stream means, and whose memory which one may use.
+/* The devices of the process: how many there are, which one a thread or a stream means, and whose memory which one may
+ * use.
  *
- * A thread's device is that of the driver API's current context, if it has one, else the one that cudaSetDevice chose, else the first.
- * cudaSetDevice makes that device's primary context current, so it changes the former, too: libcuda hears of it when it looks next
- * (engine_device_chosen).
+ * A thread's device is that of the driver API's current context, if it has one, else the one that cudaSetDevice chose,
+ * else the first. cudaSetDevice makes that device's primary context current, so it changes the former, too: libcuda
+ * hears of it when it looks next (engine_device_chosen).
  *
  * A kernel sees the memory of its own device, managed and host memory, and that of others' which was opened to it: by
- * engine_peer_enable, or for what is from a pool or mapped by that call's own way. All else is hidden from it while it runs
- * (exec/memory/visibility.h). With one device none of this does anything. */
+ * engine_peer_enable, or for what is from a pool or mapped by that call's own way. All else is hidden from it while it
+ * runs (exec/memory/visibility.h). With one device none of this does anything. */
 #include <stdio.h>
 
 #include "driver/engine/engine_internal.h"
@@ -17,13 +18,13 @@
 
 _Static_assert(ENGINE_DEVICES_MAX == TRACE_DEVICES_MAX, "each has a number in the access stream");
 
-static _Thread_local int chosen = -1;       /* by cudaSetDevice; -1: none */
-static _Thread_local int given = -1;        /* by the current context; -1: none */
+static _Thread_local int chosen = -1; /* by cudaSetDevice; -1: none */
+static _Thread_local int given = -1;  /* by the current context; -1: none */
 static _Thread_local bool chosen_lately;
-static int first;                           /* cudaSetValidDevices */
-static uint32_t peers[ENGINE_DEVICES_MAX];  /* bit b of peers[a]: a may use b's memory */
-static int shown;                           /* whose kernels see what they may */
-static bool changed;                        /* since then */
+static int first;                          /* cudaSetValidDevices */
+static uint32_t peers[ENGINE_DEVICES_MAX]; /* bit b of peers[a]: a may use b's memory */
+static int shown;                          /* whose kernels see what they may */
+static bool changed;                       /* since then */
 
 /* ---- which ---- */
 
@@ -108,7 +109,8 @@ int engine_memory_device(const exec_allocation *allocation) {
 bool engine_peer_may(int device, const exec_allocation *allocation, bool write) {
   int owner = engine_memory_device(allocation), access;
   if (allocation->kind != EXEC_MEMORY_DEVICE || owner == device) return true;
-  if (engine_pool_allows(allocation, device, &access)) return access == ENGINE_ACCESS_READ_WRITE || (access == ENGINE_ACCESS_READ && !write);
+  if (engine_pool_allows(allocation, device, &access))
+    return access == ENGINE_ACCESS_READ_WRITE || (access == ENGINE_ACCESS_READ && !write);
   return peers[device] >> owner & 1;
 }
 
@@ -126,7 +128,8 @@ static const char *why_closed(const exec_allocation *allocation) {
 void engine_peers_show(int device) {
   if (engine_devices() == 1 || (shown == device && !changed)) return;
   for (size_t id = 0; id < ff_engine.notes.count; id++) {
-    const exec_allocation *allocation = ff_engine.notes.items[id].owner == ENGINE_OWNER_NONE ? NULL : ff_engine.notes.items[id].allocation;
+    const exec_allocation *allocation =
+        ff_engine.notes.items[id].owner == ENGINE_OWNER_NONE ? NULL : ff_engine.notes.items[id].allocation;
     if (!allocation || allocation->kind != EXEC_MEMORY_DEVICE) continue;
     exec_memory_open(allocation, engine_peer_may(device, allocation, false), engine_peer_may(device, allocation, true));
   }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Graphs as programs build them: nodes, edges, clones, and what may be asked of them (engine_graph.h).
  *
- * A node's parameters are checked when it is made or changed, with the functions that the same operation on a stream goes
- * through; memory that only exists while the graph runs is let through, and looked at again at the launch. */
+ * A node's parameters are checked when it is made or changed, with the functions that the same operation on a stream
+ * goes through; memory that only exists while the graph runs is let through, and looked at again at the launch. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +10,9 @@
 
 engine_graphs ff_graphs;
 
-static bool is_live(const void *handle, engine_handle_kind kind) { return engine_handles_have(&ff_engine.handles, handle, kind); }
+static bool is_live(const void *handle, engine_handle_kind kind) {
+  return engine_handles_have(&ff_engine.handles, handle, kind);
+}
 bool engine_graph_live(const engine_graph *graph) { return is_live(graph, ENGINE_HANDLE_GRAPH); }
 bool engine_node_live(const engine_node *node) { return is_live(node, ENGINE_HANDLE_NODE); }
 
@@ -22,7 +24,9 @@ static void drop_params(engine_node *node) {
   node->packed = NULL;
   node->arguments = NULL;
   if (node->params.kind == ENGINE_NODE_GRAPH && node->params.graph) engine_graph_free(node->params.graph);
-  for (uint32_t i = 0; node->params.kind == ENGINE_NODE_CONDITIONAL && node->params.conditional.bodies && i < node->params.conditional.count; i++)
+  for (uint32_t i = 0; node->params.kind == ENGINE_NODE_CONDITIONAL && node->params.conditional.bodies &&
+                       i < node->params.conditional.count;
+       i++)
     engine_graph_free(node->params.conditional.bodies[i]);
   if (node->params.kind == ENGINE_NODE_CONDITIONAL) free(node->params.conditional.bodies);
   node->params.graph = NULL;
@@ -52,7 +56,8 @@ static cudaError_t assign_launch(engine_node *node, const engine_node_params *pa
   return cudaSuccess;
 }
 
-static bool contains(const engine_graph *graph, const engine_graph *wanted) { /* is `wanted` it, or something it is part of? */
+/* is `wanted` it, or something it is part of? */
+static bool contains(const engine_graph *graph, const engine_graph *wanted) {
   for (const engine_graph *g = wanted; g; g = g->owner ? g->owner->graph : NULL)
     if (g == graph) return true;
   return false;
@@ -73,7 +78,8 @@ static cudaError_t assign_child(engine_node *node, const engine_node_params *par
   return cudaSuccess;
 }
 
-static const engine_condition *condition_of(const engine_graph *graph, uint64_t handle) { /* a body may use those around it */
+/* a body may use those around it */
+static const engine_condition *condition_of(const engine_graph *graph, uint64_t handle) {
   for (; graph; graph = graph->owner ? graph->owner->graph : NULL)
     for (size_t i = 0; i < graph->conditions.count; i++)
       if (graph->conditions.items[i]->handle == handle) return graph->conditions.items[i];
@@ -97,20 +103,22 @@ static cudaError_t assign_conditional(engine_node *node, const engine_node_param
 
 static cudaError_t check_params(const engine_node *node, const engine_node_params *params) {
   switch (params->kind) {
-    case ENGINE_NODE_COPY: return engine_copy_check_locked(&params->copy);
-    case ENGINE_NODE_SET: return engine_set_check_locked(&params->set);
-    case ENGINE_NODE_HOST: return params->host.function ? cudaSuccess : cudaErrorInvalidValue;
-    case ENGINE_NODE_WAIT: case ENGINE_NODE_RECORD: return engine_event_find(params->event) ? cudaSuccess : cudaErrorInvalidResourceHandle;
-    case ENGINE_NODE_ALLOC:
-      if (node->graph->owner) return cudaErrorInvalidValue;
-      return engine_graph_memory_check(params);
-    case ENGINE_NODE_EMPTY: return cudaSuccess;
-    default: return cudaErrorInvalidValue;
+  case ENGINE_NODE_COPY: return engine_copy_check_locked(&params->copy);
+  case ENGINE_NODE_SET: return engine_set_check_locked(&params->set);
+  case ENGINE_NODE_HOST: return params->host.function ? cudaSuccess : cudaErrorInvalidValue;
+  case ENGINE_NODE_WAIT:
+  case ENGINE_NODE_RECORD: return engine_event_find(params->event) ? cudaSuccess : cudaErrorInvalidResourceHandle;
+  case ENGINE_NODE_ALLOC:
+    if (node->graph->owner) return cudaErrorInvalidValue;
+    return engine_graph_memory_check(params);
+  case ENGINE_NODE_EMPTY: return cudaSuccess;
+  default: return cudaErrorInvalidValue;
   }
 }
 
 static bool can_change(engine_node_kind kind) { /* in an exec, other than part by part */
-  return kind != ENGINE_NODE_GRAPH && kind != ENGINE_NODE_CONDITIONAL && kind != ENGINE_NODE_ALLOC && kind != ENGINE_NODE_FREE;
+  return kind != ENGINE_NODE_GRAPH && kind != ENGINE_NODE_CONDITIONAL && kind != ENGINE_NODE_ALLOC &&
+         kind != ENGINE_NODE_FREE;
 }
 
 bool engine_node_depends(const engine_node *node, const engine_node *wanted) {
@@ -187,7 +195,10 @@ cudaError_t engine_node_assign(engine_node *node, const engine_node_params *para
 
 static engine_node *node_make(engine_graph *graph) {
   engine_node *node = ff_alloc(sizeof *node);
-  *node = (engine_node){.graph = graph, .id = ++ff_graphs.next_node, .index = (uint32_t)graph->nodes.count, .params.kind = ENGINE_NODE_EMPTY};
+  *node = (engine_node){.graph = graph,
+                        .id = ++ff_graphs.next_node,
+                        .index = (uint32_t)graph->nodes.count,
+                        .params.kind = ENGINE_NODE_EMPTY};
   FF_PUSH(&graph->nodes, node);
   engine_handles_add(&ff_engine.handles, node, ENGINE_HANDLE_NODE);
   return node;
@@ -242,11 +253,13 @@ static void node_remove(engine_node *node) {
   node_free(node);
 }
 
-cudaError_t engine_graph_add_locked(engine_graph *graph, int device, engine_node *const *before, const engine_edge *edges, size_t count,
-                                    engine_node_params *params, engine_node **out) {
+cudaError_t engine_graph_add_locked(engine_graph *graph, int device, engine_node *const *before,
+                                    const engine_edge *edges, size_t count, engine_node_params *params,
+                                    engine_node **out) {
   uint64_t mark = ++ff_graphs.next_mark;
   for (size_t i = 0; i < count; i++) {
-    if (!engine_node_live(before[i]) || before[i]->graph != graph || before[i]->mark == mark) return cudaErrorInvalidValue;
+    if (!engine_node_live(before[i]) || before[i]->graph != graph || before[i]->mark == mark)
+      return cudaErrorInvalidValue;
     before[i]->mark = mark;
   }
   engine_node *node = node_make(graph);
@@ -268,12 +281,16 @@ cudaError_t engine_graph_add(engine_graph *graph, engine_node *const *before, co
   if (!node || (count && !before)) return cudaErrorInvalidValue;
   cudaError_t error = engine_enter();
   if (error) return error;
-  error = engine_graph_live(graph) ? engine_graph_add_locked(graph, engine_device_of(NULL), before, edges, count, params, node) : cudaErrorInvalidValue;
+  error = engine_graph_live(graph)
+              ? engine_graph_add_locked(graph, engine_device_of(NULL), before, edges, count, params, node)
+              : cudaErrorInvalidValue;
   engine_leave();
   return error;
 }
 
-static bool has_memory(const engine_node *node) { return node->params.kind == ENGINE_NODE_ALLOC || node->params.kind == ENGINE_NODE_FREE; }
+static bool has_memory(const engine_node *node) {
+  return node->params.kind == ENGINE_NODE_ALLOC || node->params.kind == ENGINE_NODE_FREE;
+}
 
 cudaError_t engine_node_destroy(engine_node *node) {
   cudaError_t error = engine_enter();
@@ -314,7 +331,8 @@ static bool pair_valid(const engine_graph *graph, const engine_node *from, const
   return engine_node_live(from) && engine_node_live(to) && from != to && from->graph == graph && to->graph == graph;
 }
 
-cudaError_t engine_graph_connect(engine_graph *graph, engine_node *const *from, engine_node *const *to, const engine_edge *edges, size_t count) {
+cudaError_t engine_graph_connect(engine_graph *graph, engine_node *const *from, engine_node *const *to,
+                                 const engine_edge *edges, size_t count) {
   if (count && (!from || !to)) return cudaErrorInvalidValue;
   cudaError_t error = engine_enter();
   if (error) return error;
@@ -333,7 +351,8 @@ cudaError_t engine_graph_connect(engine_graph *graph, engine_node *const *from, 
   return error;
 }
 
-cudaError_t engine_graph_disconnect(engine_graph *graph, engine_node *const *from, engine_node *const *to, size_t count) {
+cudaError_t engine_graph_disconnect(engine_graph *graph, engine_node *const *from, engine_node *const *to,
+                                    size_t count) {
   if (count && (!from || !to)) return cudaErrorInvalidValue;
   cudaError_t error = engine_enter();
   if (error) return error;
@@ -423,7 +442,8 @@ static engine_node *node_copy(const engine_node *node, engine_graph *into, uint3
     memcpy(copy->packed, node->packed, bytes);
     copy->arguments = ff_alloc((node->argument_count + 1) * sizeof *copy->arguments);
     copy->argument_count = node->argument_count;
-    for (uint32_t i = 0; i < node->argument_count; i++) copy->arguments[i] = copy->packed + ((unsigned char *)node->arguments[i] - node->packed);
+    for (uint32_t i = 0; i < node->argument_count; i++)
+      copy->arguments[i] = copy->packed + ((unsigned char *)node->arguments[i] - node->packed);
     copy->params.launch.packed = copy->packed;
   }
   for (size_t i = 0; i < node->attributes.count; i++) FF_PUSH(&copy->attributes, node->attributes.items[i]);
@@ -517,7 +537,10 @@ bool engine_graph_sort(engine_graph *graph) {
 
 /* ---- asking ---- */
 
-typedef struct filler { engine_node **nodes; size_t room, count; } filler;
+typedef struct filler {
+  engine_node **nodes;
+  size_t room, count;
+} filler;
 
 static void fill(filler *f, engine_node *node) {
   if (f->nodes && f->count < f->room) f->nodes[f->count] = node;
@@ -542,7 +565,8 @@ cudaError_t engine_graph_nodes(engine_graph *graph, bool roots, engine_node **no
   return error;
 }
 
-cudaError_t engine_graph_edges(engine_graph *graph, engine_node **from, engine_node **to, engine_edge *edges, size_t *count) {
+cudaError_t engine_graph_edges(engine_graph *graph, engine_node **from, engine_node **to, engine_edge *edges,
+                               size_t *count) {
   if (!count || !from != !to) return cudaErrorInvalidValue;
   cudaError_t error = engine_enter();
   if (error) return error;
@@ -570,7 +594,8 @@ static engine_edge edge_between(const engine_node *from, const engine_node *to) 
   return (engine_edge){0};
 }
 
-cudaError_t engine_node_neighbours(engine_node *node, bool after, engine_node **nodes, engine_edge *edges, size_t *count) {
+cudaError_t engine_node_neighbours(engine_node *node, bool after, engine_node **nodes, engine_edge *edges,
+                                   size_t *count) {
   if (!count) return cudaErrorInvalidValue;
   cudaError_t error = engine_enter();
   if (error) return error;
@@ -578,7 +603,8 @@ cudaError_t engine_node_neighbours(engine_node *node, bool after, engine_node **
   if (!engine_node_live(node)) error = cudaErrorInvalidValue;
   for (size_t i = 0; !error && i < (after ? node->after.count : node->before.count); i++) {
     engine_node *other = after ? node->after.items[i] : node->before.items[i].node;
-    if (nodes && edges && f.count < f.room) edges[f.count] = after ? edge_between(node, other) : edge_between(other, node);
+    if (nodes && edges && f.count < f.room)
+      edges[f.count] = after ? edge_between(node, other) : edge_between(other, node);
     fill(&f, other);
   }
   if (!error) filled(&f, count);

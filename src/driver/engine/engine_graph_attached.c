@@ -18,7 +18,9 @@ static void attribute_set(engine_node *node, int id, const cudaLaunchAttributeVa
   FF_PUSH(&node->attributes, ((engine_attribute){id, *value}));
 }
 
-static bool takes_attributes(const engine_node *node) { return engine_node_live(node) && node->params.kind == ENGINE_NODE_KERNEL; }
+static bool takes_attributes(const engine_node *node) {
+  return engine_node_live(node) && node->params.kind == ENGINE_NODE_KERNEL;
+}
 
 cudaError_t engine_node_attribute(engine_node *node, int attribute, cudaLaunchAttributeValue *value) {
   if (!value || attribute <= 0 || attribute > 16) return cudaErrorInvalidValue;
@@ -35,7 +37,8 @@ cudaError_t engine_node_attribute(engine_node *node, int attribute, cudaLaunchAt
 
 cudaError_t engine_node_set_attribute(engine_node *node, int attribute, const cudaLaunchAttributeValue *value) {
   if (!value || attribute <= 0 || attribute > 16) return cudaErrorInvalidValue;
-  if (attribute == cudaLaunchAttributeClusterDimension && (uint64_t)value->clusterDim.x * value->clusterDim.y * value->clusterDim.z > 1) {
+  if (attribute == cudaLaunchAttributeClusterDimension &&
+      (uint64_t)value->clusterDim.x * value->clusterDim.y * value->clusterDim.z > 1) {
     engine_say_once("clusters", "thread block clusters are not implemented by the virtual GPU");
     return cudaErrorNotSupported;
   }
@@ -75,10 +78,12 @@ cudaError_t engine_conditional_create(engine_graph *graph, uint32_t value, bool 
   if (error) return error;
   uint64_t cell = 0;
   if (!engine_graph_live(graph)) error = cudaErrorInvalidValue;
-  else if (!(cell = engine_allocate_hidden(engine_device_of(NULL), sizeof(uint32_t), "graph condition"))) error = cudaErrorMemoryAllocation;
+  else if (!(cell = engine_allocate_hidden(engine_device_of(NULL), sizeof(uint32_t), "graph condition")))
+    error = cudaErrorMemoryAllocation;
   else {
     engine_condition *condition = ff_alloc(sizeof *condition);
-    *condition = (engine_condition){.handle = cell, .value = value, .assign = assign, .references = 1, .next = ff_graphs.conditions};
+    *condition = (engine_condition){
+        .handle = cell, .value = value, .assign = assign, .references = 1, .next = ff_graphs.conditions};
     ff_graphs.conditions = condition;
     FF_PUSH(&graph->conditions, condition);
     *handle = cell;
@@ -89,7 +94,9 @@ cudaError_t engine_conditional_create(engine_graph *graph, uint32_t value, bool 
 
 /* ---- user objects ---- */
 
-static bool object_live(const engine_object *object) { return engine_handles_have(&ff_engine.handles, object, ENGINE_HANDLE_OBJECT); }
+static bool object_live(const engine_object *object) {
+  return engine_handles_have(&ff_engine.handles, object, ENGINE_HANDLE_OBJECT);
+}
 
 /* References that are the program's to give away. */
 static uint64_t program_references(const engine_object *object) { return object->references - object->held; }
@@ -153,7 +160,8 @@ cudaError_t engine_graph_retain_object(engine_graph *graph, engine_object *objec
   if (!count || count > GRAPH_OBJECTS) return cudaErrorInvalidValue;
   cudaError_t error = engine_enter();
   if (error) return error;
-  if (!engine_graph_live(graph) || !object_live(object) || graph->objects.count + count > GRAPH_OBJECTS) error = cudaErrorInvalidValue;
+  if (!engine_graph_live(graph) || !object_live(object) || graph->objects.count + count > GRAPH_OBJECTS)
+    error = cudaErrorInvalidValue;
   else if (move && program_references(object) < count) error = cudaErrorInvalidValue;
   for (unsigned i = 0; !error && i < count; i++) engine_graph_hold(graph, object);
   if (!error && move) object->references -= count;

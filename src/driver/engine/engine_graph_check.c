@@ -33,8 +33,8 @@ size_t engine_graphs_check(void) {
     FF_ASSERT(!g->owner || engine_node_live(g->owner));
     for (size_t i = 0; i < g->nodes.count; i++, handles++) check_node(g, g->nodes.items[i]);
   }
-  for (const engine_exec *e = ff_graphs.execs; e; e = e->next)
-    handles += engine_handles_have(&ff_engine.handles, e, ENGINE_HANDLE_EXEC); /* one that is doomed has none any more */
+  for (const engine_exec *e = ff_graphs.execs; e; e = e->next) /* one that is doomed has none any more */
+    handles += engine_handles_have(&ff_engine.handles, e, ENGINE_HANDLE_EXEC);
   for (const engine_object *o = ff_graphs.objects; o; o = o->next, handles++) {
     FF_ASSERT(engine_handles_have(&ff_engine.handles, o, ENGINE_HANDLE_OBJECT) && o->held <= o->references);
   }

@@ -10,17 +10,17 @@
 
 const char *engine_node_kind_name(engine_node_kind kind) {
   switch (kind) {
-    case ENGINE_NODE_KERNEL: return "kernel";
-    case ENGINE_NODE_COPY: return "memcpy";
-    case ENGINE_NODE_SET: return "memset";
-    case ENGINE_NODE_HOST: return "host";
-    case ENGINE_NODE_GRAPH: return "graph";
-    case ENGINE_NODE_EMPTY: return "empty";
-    case ENGINE_NODE_WAIT: return "event wait";
-    case ENGINE_NODE_RECORD: return "event record";
-    case ENGINE_NODE_ALLOC: return "alloc";
-    case ENGINE_NODE_FREE: return "free";
-    case ENGINE_NODE_CONDITIONAL: return "conditional";
+  case ENGINE_NODE_KERNEL: return "kernel";
+  case ENGINE_NODE_COPY: return "memcpy";
+  case ENGINE_NODE_SET: return "memset";
+  case ENGINE_NODE_HOST: return "host";
+  case ENGINE_NODE_GRAPH: return "graph";
+  case ENGINE_NODE_EMPTY: return "empty";
+  case ENGINE_NODE_WAIT: return "event wait";
+  case ENGINE_NODE_RECORD: return "event record";
+  case ENGINE_NODE_ALLOC: return "alloc";
+  case ENGINE_NODE_FREE: return "free";
+  case ENGINE_NODE_CONDITIONAL: return "conditional";
   }
   return "?";
 }
@@ -29,18 +29,24 @@ static void label(ff_text *out, const engine_node *node, unsigned flags) {
   const engine_node_params *p = &node->params;
   bool verbose = flags & DOT_VERBOSE;
   ff_text_add(out, "%zu %s", (size_t)node->index, engine_node_kind_name(p->kind));
-  bool there = p->kind == ENGINE_NODE_KERNEL && engine_handles_have(&ff_engine.handles, p->launch.function, ENGINE_HANDLE_FUNCTION);
-  if (p->kind == ENGINE_NODE_KERNEL) ff_text_add(out, "\\n%s", there ? engine_function_name(p->launch.function) : "(its module was unloaded)");
+  bool there = p->kind == ENGINE_NODE_KERNEL &&
+               engine_handles_have(&ff_engine.handles, p->launch.function, ENGINE_HANDLE_FUNCTION);
+  if (p->kind == ENGINE_NODE_KERNEL)
+    ff_text_add(out, "\\n%s", there ? engine_function_name(p->launch.function) : "(its module was unloaded)");
   if (p->kind == ENGINE_NODE_KERNEL && verbose)
-    ff_text_add(out, "\\n<<<%ux%ux%u, %ux%ux%u, %llu>>>", p->launch.grid[0], p->launch.grid[1], p->launch.grid[2], p->launch.block[0], p->launch.block[1],
-                p->launch.block[2], (unsigned long long)p->launch.dynamic_shared);
+    ff_text_add(out, "\\n<<<%ux%ux%u, %ux%ux%u, %llu>>>", p->launch.grid[0], p->launch.grid[1], p->launch.grid[2],
+                p->launch.block[0], p->launch.block[1], p->launch.block[2],
+                (unsigned long long)p->launch.dynamic_shared);
   if (p->kind == ENGINE_NODE_COPY && verbose)
-    ff_text_add(out, "\\n%#llx to %#llx, %llu x %llu x %llu bytes", (unsigned long long)p->copy.from, (unsigned long long)p->copy.to,
-                (unsigned long long)p->copy.width, (unsigned long long)p->copy.height, (unsigned long long)p->copy.depth);
+    ff_text_add(out, "\\n%#llx to %#llx, %llu x %llu x %llu bytes", (unsigned long long)p->copy.from,
+                (unsigned long long)p->copy.to, (unsigned long long)p->copy.width, (unsigned long long)p->copy.height,
+                (unsigned long long)p->copy.depth);
   if (p->kind == ENGINE_NODE_SET && verbose)
-    ff_text_add(out, "\\n%#llx, %llu x %llu, value %u", (unsigned long long)p->set.to, (unsigned long long)p->set.width, (unsigned long long)p->set.height, p->set.value);
+    ff_text_add(out, "\\n%#llx, %llu x %llu, value %u", (unsigned long long)p->set.to, (unsigned long long)p->set.width,
+                (unsigned long long)p->set.height, p->set.value);
   if ((p->kind == ENGINE_NODE_ALLOC || p->kind == ENGINE_NODE_FREE) && verbose)
-    ff_text_add(out, "\\n%#llx, %llu bytes", (unsigned long long)p->memory.address, (unsigned long long)p->memory.bytes);
+    ff_text_add(out, "\\n%#llx, %llu bytes", (unsigned long long)p->memory.address,
+                (unsigned long long)p->memory.bytes);
   if (flags & DOT_HANDLES) ff_text_add(out, "\\n%p", (const void *)node);
 }
 
@@ -66,7 +72,8 @@ static void write_graph(ff_text *out, engine_graph *graph, unsigned flags, unsig
   }
   for (size_t i = 0; i < graph->nodes.count; i++)
     for (size_t k = 0; k < graph->nodes.items[i]->before.count; k++)
-      ff_text_add(out, "%*snode_%llu -> node_%llu;\n", indent, "", (unsigned long long)graph->nodes.items[i]->before.items[k].node->id,
+      ff_text_add(out, "%*snode_%llu -> node_%llu;\n", indent, "",
+                  (unsigned long long)graph->nodes.items[i]->before.items[k].node->id,
                   (unsigned long long)graph->nodes.items[i]->id);
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Graphs that run: instantiating, changing and launching them (engine_graph.h).
  *
- * A launch does its nodes one after the other, each after what it depends on, as everything here is done at once. What may
- * overlap lies in virtual time: nodes are on *branches*. Branch 0 is the launching stream, the others are streams of the
- * exec's own. A node continues the branch of one of the nodes before it, where that is still that branch's last; else it
- * begins a branch, and waits for the others by events. The launching stream waits for all ends.
+ * A launch does its nodes one after the other, each after what it depends on, as everything here is done at once. What
+ * may overlap lies in virtual time: nodes are on *branches*. Branch 0 is the launching stream, the others are streams
+ * of the exec's own. A node continues the branch of one of the nodes before it, where that is still that branch's last;
+ * else it begins a branch, and waits for the others by events. The launching stream waits for all ends.
  *
  *         a               a, b, d, e on branch 0
  *        / \              c on branch 1: waits for a; d waits for c
@@ -14,18 +14,21 @@
  *         |
  *         e
  *
- * A launch waits for the exec's one before. The lock is held throughout, but while a host function runs; meanwhile the exec
- * counts as running, and one that is destroyed then goes when the launch is over. */
+ * A launch waits for the exec's one before. The lock is held throughout, but while a host function runs; meanwhile the
+ * exec counts as running, and one that is destroyed then goes when the launch is over. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "driver/engine/engine_graph_private.h"
 
-static bool exec_live(const engine_exec *exec) { return engine_handles_have(&ff_engine.handles, exec, ENGINE_HANDLE_EXEC); }
+static bool exec_live(const engine_exec *exec) {
+  return engine_handles_have(&ff_engine.handles, exec, ENGINE_HANDLE_EXEC);
+}
 
 /* ---- branches ---- */
 
-/* Is the last node of a branch surely over when this one begins: is it, or what comes after it, directly before the node? */
+/* Is the last node of a branch surely over when this one begins: is it, or what comes after it, directly before the
+ * node? */
 static bool over_for(const engine_node *node, const engine_node *last) {
   for (size_t i = 0; i < node->before.count; i++) {
     const engine_node *before = node->before.items[i].node;
@@ -111,7 +114,8 @@ static cudaError_t refuse(engine_verdict *verdict, int result, cudaError_t error
 }
 
 static cudaError_t instantiate_locked(engine_graph *graph, uint64_t flags, engine_exec **out, engine_verdict *verdict) {
-  if (!engine_graph_live(graph) || graph->exec || graph->owner) return refuse(verdict, ENGINE_INSTANTIATE_ERROR, cudaErrorInvalidValue);
+  if (!engine_graph_live(graph) || graph->exec || graph->owner)
+    return refuse(verdict, ENGINE_INSTANTIATE_ERROR, cudaErrorInvalidValue);
   if (flags & ENGINE_EXEC_DEVICE_LAUNCH) {
     engine_say_once("device graph launch", "graphs that kernels launch are not implemented by the virtual GPU");
     return refuse(verdict, ENGINE_INSTANTIATE_UNSUPPORTED, cudaErrorNotSupported);
@@ -126,7 +130,11 @@ static cudaError_t instantiate_locked(engine_graph *graph, uint64_t flags, engin
     return refuse(verdict, ENGINE_INSTANTIATE_STRUCTURE, cudaErrorInvalidValue);
   }
   engine_exec *exec = ff_alloc(sizeof *exec);
-  *exec = (engine_exec){.device = engine_device_of(NULL), .graph = copy, .from = memory ? graph : NULL, .flags = flags, .next = ff_graphs.execs};
+  *exec = (engine_exec){.device = engine_device_of(NULL),
+                        .graph = copy,
+                        .from = memory ? graph : NULL,
+                        .flags = flags,
+                        .next = ff_graphs.execs};
   ff_graphs.execs = exec;
   engine_handles_add(&ff_engine.handles, exec, ENGINE_HANDLE_EXEC);
   own_all(copy, exec);
@@ -185,7 +193,8 @@ void engine_execs_forget(const engine_stream *stream) {
       if (exec->streams.items[i] == stream) exec->streams.items[i] = NULL;
     size_t kept = 0;
     for (size_t i = 0; i < exec->detours.count; i++)
-      if (exec->detours.items[i].stream != stream && exec->detours.items[i].branch != stream) exec->detours.items[kept++] = exec->detours.items[i];
+      if (exec->detours.items[i].stream != stream && exec->detours.items[i].branch != stream)
+        exec->detours.items[kept++] = exec->detours.items[i];
     exec->detours.count = kept;
   }
 }
@@ -199,8 +208,7 @@ static void reset_execs(int device) {
     }
     if (exec_live(exec)) engine_handles_remove(&ff_engine.handles, exec);
     if (!exec->running) exec_free(exec);
-    else { /* another thread waits for its host function */
-      exec->orphaned = true;
+    else { /* another thread waits for its host function */ exec->orphaned = true;
       *at = exec->next;
       engine_graph_free(exec->graph);
     }
@@ -249,7 +257,8 @@ static engine_node *node_of(engine_graph *graph, uint64_t origin) {
     engine_node *node = graph->nodes.items[i];
     if (node->origin == origin) return node;
     if (node->params.kind == ENGINE_NODE_GRAPH) found = node_of(node->params.graph, origin);
-    for (uint32_t k = 0; !found && node->params.kind == ENGINE_NODE_CONDITIONAL && k < node->params.conditional.count; k++)
+    for (uint32_t k = 0; !found && node->params.kind == ENGINE_NODE_CONDITIONAL && k < node->params.conditional.count;
+         k++)
       found = node_of(node->params.conditional.bodies[k], origin);
   }
   return found;
@@ -259,7 +268,8 @@ static engine_node *node_of(engine_graph *graph, uint64_t origin) {
 static engine_node *find_node(engine_exec *exec, const engine_node *node) {
   if (!engine_node_live(node)) return NULL;
   size_t guess = node->index;
-  if (guess < exec->graph->nodes.count && exec->graph->nodes.items[guess]->origin == node->id) return exec->graph->nodes.items[guess];
+  if (guess < exec->graph->nodes.count && exec->graph->nodes.items[guess]->origin == node->id)
+    return exec->graph->nodes.items[guess];
   return node_of(exec->graph, node->id);
 }
 
@@ -269,14 +279,19 @@ static bool same_shape(const engine_graph *ours, const engine_graph *theirs, eng
 static int parameter_change(const engine_node *ours, const engine_node *theirs) {
   const engine_node_params *a = &ours->params, *b = &theirs->params;
   switch (a->kind) {
-    case ENGINE_NODE_ALLOC: return a->memory.bytes == b->memory.bytes && ours->memory == theirs->memory ? 0 : ENGINE_UPDATE_UNSUPPORTED;
-    case ENGINE_NODE_FREE: return a->memory.address == b->memory.address ? 0 : ENGINE_UPDATE_UNSUPPORTED;
-    case ENGINE_NODE_CONDITIONAL:
-      return a->conditional.type == b->conditional.type && a->conditional.count == b->conditional.count && a->conditional.handle == b->conditional.handle
-                 ? 0 : ENGINE_UPDATE_PARAMETERS;
-    case ENGINE_NODE_KERNEL: return a->launch.cooperative == b->launch.cooperative ? 0 : ENGINE_UPDATE_PARAMETERS;
-    case ENGINE_NODE_SET: return a->set.height == b->set.height || (a->set.height == 1) == (b->set.height == 1) ? 0 : ENGINE_UPDATE_PARAMETERS;
-    default: return 0;
+  case ENGINE_NODE_ALLOC:
+    return a->memory.bytes == b->memory.bytes && ours->memory == theirs->memory ? 0 : ENGINE_UPDATE_UNSUPPORTED;
+  case ENGINE_NODE_FREE: return a->memory.address == b->memory.address ? 0 : ENGINE_UPDATE_UNSUPPORTED;
+  case ENGINE_NODE_CONDITIONAL:
+    return a->conditional.type == b->conditional.type && a->conditional.count == b->conditional.count &&
+                   a->conditional.handle == b->conditional.handle
+               ? 0
+               : ENGINE_UPDATE_PARAMETERS;
+  case ENGINE_NODE_KERNEL: return a->launch.cooperative == b->launch.cooperative ? 0 : ENGINE_UPDATE_PARAMETERS;
+  case ENGINE_NODE_SET:
+    return a->set.height == b->set.height || (a->set.height == 1) == (b->set.height == 1) ? 0
+                                                                                          : ENGINE_UPDATE_PARAMETERS;
+  default: return 0;
   }
 }
 
@@ -300,13 +315,15 @@ static bool same_shape(const engine_graph *ours, const engine_graph *theirs, eng
   for (size_t i = 0; i < theirs->nodes.count; i++) theirs->nodes.items[i]->index = (uint32_t)i;
   for (size_t i = 0; i < ours->nodes.count; i++) ours->nodes.items[i]->index = (uint32_t)i;
   if (ours->nodes.count != theirs->nodes.count)
-    return say(verdict, ENGINE_UPDATE_TOPOLOGY, theirs->nodes.count > ours->nodes.count ? theirs->nodes.items[ours->nodes.count] : NULL);
+    return say(verdict, ENGINE_UPDATE_TOPOLOGY,
+               theirs->nodes.count > ours->nodes.count ? theirs->nodes.items[ours->nodes.count] : NULL);
   for (size_t i = 0; i < ours->nodes.count; i++) {
     const engine_node *a = ours->nodes.items[i], *b = theirs->nodes.items[i];
     if (!same_edges(a, b)) return say(verdict, ENGINE_UPDATE_TOPOLOGY, b);
     if (a->params.kind != b->params.kind) return say(verdict, ENGINE_UPDATE_KIND, b);
     int change = parameter_change(a, b);
-    if (!change && engine_node_check(a, &b->params)) change = ENGINE_UPDATE_PARAMETERS; /* its module may be gone, or its memory */
+    /* its module may be gone, or its memory */
+    if (!change && engine_node_check(a, &b->params)) change = ENGINE_UPDATE_PARAMETERS;
     if (change) return say(verdict, change, b);
     if (a->params.kind == ENGINE_NODE_GRAPH && !same_shape(a->params.graph, b->params.graph, verdict)) return false;
     for (uint32_t k = 0; a->params.kind == ENGINE_NODE_CONDITIONAL && k < a->params.conditional.count; k++)
@@ -323,8 +340,10 @@ static void take_over(engine_graph *ours, const engine_graph *theirs) {
     a->origin = b->id;
     if (a->params.kind == ENGINE_NODE_GRAPH) take_over(a->params.graph, b->params.graph);
     else if (a->params.kind == ENGINE_NODE_CONDITIONAL)
-      for (uint32_t k = 0; k < a->params.conditional.count; k++) take_over(a->params.conditional.bodies[k], b->params.conditional.bodies[k]);
-    else if (a->params.kind != ENGINE_NODE_ALLOC && a->params.kind != ENGINE_NODE_FREE) engine_node_assign(a, &b->params);
+      for (uint32_t k = 0; k < a->params.conditional.count; k++)
+        take_over(a->params.conditional.bodies[k], b->params.conditional.bodies[k]);
+    else if (a->params.kind != ENGINE_NODE_ALLOC && a->params.kind != ENGINE_NODE_FREE)
+      engine_node_assign(a, &b->params);
   }
 }
 
@@ -349,7 +368,8 @@ static cudaError_t set_locked(engine_exec *exec, engine_node *node, const engine
   if (!exec_live(exec)) return cudaErrorInvalidValue;
   engine_node *ours = find_node(exec, node);
   if (!ours || ours->params.kind != params->kind) return cudaErrorInvalidValue;
-  if (params->kind == ENGINE_NODE_ALLOC || params->kind == ENGINE_NODE_FREE || params->kind == ENGINE_NODE_CONDITIONAL) return cudaErrorNotSupported;
+  if (params->kind == ENGINE_NODE_ALLOC || params->kind == ENGINE_NODE_FREE || params->kind == ENGINE_NODE_CONDITIONAL)
+    return cudaErrorNotSupported;
   if (params->kind != ENGINE_NODE_GRAPH) return engine_node_assign(ours, params);
   engine_verdict verdict;
   if (!engine_graph_live(params->graph)) return cudaErrorInvalidValue;
@@ -370,7 +390,8 @@ cudaError_t engine_exec_set(engine_exec *exec, engine_node *node, const engine_n
 }
 
 static bool can_disable(const engine_node *node) {
-  return node && (node->params.kind == ENGINE_NODE_KERNEL || node->params.kind == ENGINE_NODE_COPY || node->params.kind == ENGINE_NODE_SET);
+  return node && (node->params.kind == ENGINE_NODE_KERNEL || node->params.kind == ENGINE_NODE_COPY ||
+                  node->params.kind == ENGINE_NODE_SET);
 }
 
 cudaError_t engine_exec_enable(engine_exec *exec, engine_node *node, bool enabled) {
@@ -416,7 +437,8 @@ static cudaError_t run_host(const engine_node_params *params, engine_stream *str
   return error;
 }
 
-/* Must a launch end where it is? While a host function ran the exec or its stream may have gone; the next call says why. */
+/* Must a launch end where it is? While a host function ran the exec or its stream may have gone; the next call says
+ * why. */
 static bool is_over(const engine_exec *exec, const engine_stream *stream) {
   if (ff_engine.sticky || ff_engine.stop || exec->orphaned) return true;
   return !engine_stream_lives(stream);
@@ -429,11 +451,13 @@ static uint32_t condition_value(uint64_t handle) { return *(const volatile uint3
 static cudaError_t run_conditional(engine_exec *exec, const engine_node *node, engine_stream *stream) {
   uint32_t count = node->params.conditional.count, value = condition_value(node->params.conditional.handle);
   engine_graph **bodies = node->params.conditional.bodies;
-  if (node->params.conditional.type == ENGINE_CONDITIONAL_SWITCH) return value < count ? run_graph(exec, bodies[value], stream) : cudaSuccess;
+  if (node->params.conditional.type == ENGINE_CONDITIONAL_SWITCH)
+    return value < count ? run_graph(exec, bodies[value], stream) : cudaSuccess;
   if (node->params.conditional.type == ENGINE_CONDITIONAL_IF)
     return value ? run_graph(exec, bodies[0], stream) : count > 1 ? run_graph(exec, bodies[1], stream) : cudaSuccess;
   cudaError_t error = cudaSuccess;
-  while (!error && !is_over(exec, stream) && condition_value(node->params.conditional.handle)) error = run_graph(exec, bodies[0], stream);
+  while (!error && !is_over(exec, stream) && condition_value(node->params.conditional.handle))
+    error = run_graph(exec, bodies[0], stream);
   return error;
 }
 
@@ -442,27 +466,29 @@ static cudaError_t run_node(engine_exec *exec, engine_node *node, engine_stream 
   bool taken;
   if (node->disabled) return cudaSuccess;
   switch (p->kind) {
-    case ENGINE_NODE_KERNEL: return engine_launch_on(&p->launch, stream);
-    case ENGINE_NODE_COPY: return engine_copy_on(p->copy, stream, true);
-    case ENGINE_NODE_SET: return engine_set_on(p->set, stream, true);
-    case ENGINE_NODE_HOST: return run_host(p, stream);
-    case ENGINE_NODE_GRAPH: return run_graph(exec, p->graph, stream);
-    case ENGINE_NODE_CONDITIONAL: return run_conditional(exec, node, stream);
-    case ENGINE_NODE_ALLOC: return engine_graph_memory_take(node->memory, stream);
-    case ENGINE_NODE_FREE: return engine_graph_free_address(p->memory.address, stream, &taken);
-    case ENGINE_NODE_RECORD: case ENGINE_NODE_WAIT: {
-      engine_event *event = engine_event_find(p->event);
-      if (!event) return cudaErrorInvalidResourceHandle;
-      if (p->kind == ENGINE_NODE_RECORD) engine_event_record_locked(event, stream);
-      else if (event->recorded && !event->capture) engine_stream_wait_for(stream, event->number, event->time_ps);
-      return cudaSuccess;
-    }
-    case ENGINE_NODE_EMPTY: return cudaSuccess;
+  case ENGINE_NODE_KERNEL: return engine_launch_on(&p->launch, stream);
+  case ENGINE_NODE_COPY: return engine_copy_on(p->copy, stream, true);
+  case ENGINE_NODE_SET: return engine_set_on(p->set, stream, true);
+  case ENGINE_NODE_HOST: return run_host(p, stream);
+  case ENGINE_NODE_GRAPH: return run_graph(exec, p->graph, stream);
+  case ENGINE_NODE_CONDITIONAL: return run_conditional(exec, node, stream);
+  case ENGINE_NODE_ALLOC: return engine_graph_memory_take(node->memory, stream);
+  case ENGINE_NODE_FREE: return engine_graph_free_address(p->memory.address, stream, &taken);
+  case ENGINE_NODE_RECORD:
+  case ENGINE_NODE_WAIT: {
+    engine_event *event = engine_event_find(p->event);
+    if (!event) return cudaErrorInvalidResourceHandle;
+    if (p->kind == ENGINE_NODE_RECORD) engine_event_record_locked(event, stream);
+    else if (event->recorded && !event->capture) engine_stream_wait_for(stream, event->number, event->time_ps);
+    return cudaSuccess;
+  }
+  case ENGINE_NODE_EMPTY: return cudaSuccess;
   }
   return cudaErrorInvalidValue;
 }
 
-static engine_stream *branch_stream(engine_exec *exec, const engine_graph *graph, uint32_t branch, engine_stream *main) {
+static engine_stream *branch_stream(engine_exec *exec, const engine_graph *graph, uint32_t branch,
+                                    engine_stream *main) {
   if (!branch) return main;
   size_t at = graph->first_branch + branch - 1;
   while (exec->streams.count <= at) FF_PUSH(&exec->streams, NULL);
@@ -480,7 +506,8 @@ static engine_stream *branch_stream(engine_exec *exec, const engine_graph *graph
 static engine_stream *stream_on(engine_exec *exec, int device, engine_stream *branch) {
   if (branch->device == device) return branch;
   for (size_t i = 0; i < exec->detours.count; i++)
-    if (exec->detours.items[i].branch == branch && exec->detours.items[i].stream->device == device) return exec->detours.items[i].stream;
+    if (exec->detours.items[i].branch == branch && exec->detours.items[i].stream->device == device)
+      return exec->detours.items[i].stream;
   engine_detour made = {branch, engine_stream_make(device, cudaStreamNonBlocking, branch->priority, NULL)};
   FF_PUSH(&exec->detours, made);
   return made.stream;
@@ -491,7 +518,8 @@ static void follow(engine_stream *stream, engine_stream *after) {
 }
 
 static cudaError_t run_on_device(engine_exec *exec, engine_node *node, engine_stream *own) {
-  bool anywhere = node->params.kind != ENGINE_NODE_KERNEL && node->params.kind != ENGINE_NODE_COPY && node->params.kind != ENGINE_NODE_SET;
+  bool anywhere = node->params.kind != ENGINE_NODE_KERNEL && node->params.kind != ENGINE_NODE_COPY &&
+                  node->params.kind != ENGINE_NODE_SET;
   engine_stream *there = anywhere ? own : stream_on(exec, node->device, own);
   follow(there, own);
   cudaError_t error = run_node(exec, node, there);
@@ -523,11 +551,13 @@ static cudaError_t run_graph(engine_exec *exec, engine_graph *graph, engine_stre
 
 static void set_conditions(const engine_graph *graph) {
   for (size_t i = 0; i < graph->conditions.count; i++)
-    if (graph->conditions.items[i]->assign) *(volatile uint32_t *)(uintptr_t)graph->conditions.items[i]->handle = graph->conditions.items[i]->value;
+    if (graph->conditions.items[i]->assign)
+      *(volatile uint32_t *)(uintptr_t)graph->conditions.items[i]->handle = graph->conditions.items[i]->value;
   for (size_t i = 0; i < graph->nodes.count; i++) {
     const engine_node_params *p = &graph->nodes.items[i]->params;
     if (p->kind == ENGINE_NODE_GRAPH) set_conditions(p->graph);
-    for (uint32_t k = 0; p->kind == ENGINE_NODE_CONDITIONAL && k < p->conditional.count; k++) set_conditions(p->conditional.bodies[k]);
+    for (uint32_t k = 0; p->kind == ENGINE_NODE_CONDITIONAL && k < p->conditional.count; k++)
+      set_conditions(p->conditional.bodies[k]);
   }
 }
 
@@ -537,7 +567,8 @@ static cudaError_t free_left(engine_exec *exec, engine_stream *stream) {
   for (size_t i = 0; !error && i < exec->graph->nodes.count; i++) {
     const engine_node *node = exec->graph->nodes.items[i];
     if (!node->memory || !node->memory->allocated) continue;
-    error = exec->flags & ENGINE_EXEC_AUTO_FREE ? engine_graph_memory_give(node->memory, stream) : cudaErrorInvalidValue;
+    error =
+        exec->flags & ENGINE_EXEC_AUTO_FREE ? engine_graph_memory_give(node->memory, stream) : cudaErrorInvalidValue;
   }
   return error;
 }

@@ -1,35 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory that graphs allocate while they run (CUDA C++ Programming Guide, "Graph Memory Nodes").
  *
- * An alloc node has addresses from the moment it is made, and memory only from its run to that of what frees it. Addresses
- * are a reservation, memory comes in *chunks* that are mapped there. A chunk that was freed is used again by what runs later
- * in the same stream, or when what freed it is over; else there is a new one. Chunks stay until they are trimmed.
+ * An alloc node has addresses from the moment it is made, and memory only from its run to that of what frees it.
+ * Addresses are a reservation, memory comes in *chunks* that are mapped there. A chunk that was freed is used again by
+ * what runs later in the same stream, or when what freed it is over; else there is a new one. Chunks stay until they
+ * are trimmed.
  *
  *     memory->chunk == c  <=>  chunk c is mapped at memory->address;  memory->allocated  =>  its chunk is used
  *     `used`, as the attribute means it: the bytes of what is mapped; `reserved`: of all chunks
  *
- * Within a graph an alloc node that comes after the freeing of an earlier one gets the same addresses, if they are as many. */
+ * Within a graph an alloc node that comes after the freeing of an earlier one gets the same addresses, if they are as
+ * many. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "driver/engine/engine_graph_private.h"
 
-typedef struct chunk { /* number i is items[i - 1] */
-  uint64_t bytes, handle;       /* 0 bytes: none */
+typedef struct chunk {    /* number i is items[i - 1] */
+  uint64_t bytes, handle; /* 0 bytes: none */
   int device;
   engine_graph_memory *mapped;
   bool used;
-  uint32_t stream;              /* freed in, */
-  uint64_t sequence, time_ps;   /* behind this recording; 0: by the host */
+  uint32_t stream;            /* freed in, */
+  uint64_t sequence, time_ps; /* behind this recording; 0: by the host */
 } chunk;
 
 static struct {
   engine_graph_memory *all;
   FF_VEC(chunk) chunks;
-  struct { uint64_t used, used_high, reserved, reserved_high; } on[ENGINE_DEVICES_MAX];
+  struct {
+    uint64_t used, used_high, reserved, reserved_high;
+  } on[ENGINE_DEVICES_MAX];
 } graph_memory;
 
-static uint64_t granules(uint64_t bytes) { return (bytes + ENGINE_GRANULARITY - 1) / ENGINE_GRANULARITY * ENGINE_GRANULARITY; }
+static uint64_t granules(uint64_t bytes) {
+  return (bytes + ENGINE_GRANULARITY - 1) / ENGINE_GRANULARITY * ENGINE_GRANULARITY;
+}
 
 /* ---- addresses ---- */
 
@@ -60,7 +66,8 @@ cudaError_t engine_graph_memory_check(const engine_node_params *params) {
   for (size_t i = 0; i < params->memory.access_count; i++) {
     const cudaMemAccessDesc *a = &params->memory.access[i];
     if (a->location.type != cudaMemLocationTypeDevice) return cudaErrorInvalidValue;
-    if (a->flags != ENGINE_ACCESS_NONE && a->flags != ENGINE_ACCESS_READ && a->flags != ENGINE_ACCESS_READ_WRITE) return cudaErrorInvalidValue;
+    if (a->flags != ENGINE_ACCESS_NONE && a->flags != ENGINE_ACCESS_READ && a->flags != ENGINE_ACCESS_READ_WRITE)
+      return cudaErrorInvalidValue;
     if (!engine_device_exists(a->location.id)) return cudaErrorInvalidDevice;
   }
   return cudaSuccess;
@@ -90,14 +97,20 @@ engine_graph_memory *engine_graph_memory_make(engine_node *node, const engine_no
   *error = engine_reserve_locked(bytes, 0, 0, &address);
   if (*error) return NULL;
   engine_graph_memory *made = ff_alloc(sizeof *made);
-  *made = (engine_graph_memory){.address = address, .bytes = bytes, .device = params->memory.device, .access_count = params->memory.access_count, .references = 1,
+  *made = (engine_graph_memory){.address = address,
+                                .bytes = bytes,
+                                .device = params->memory.device,
+                                .access_count = params->memory.access_count,
+                                .references = 1,
                                 .next = graph_memory.all};
   if (made->access_count) memcpy(made->access, params->memory.access, made->access_count * sizeof *made->access);
   graph_memory.all = made;
   return made;
 }
 
-static chunk *chunk_of(const engine_graph_memory *memory) { return memory->chunk ? &graph_memory.chunks.items[memory->chunk - 1] : NULL; }
+static chunk *chunk_of(const engine_graph_memory *memory) {
+  return memory->chunk ? &graph_memory.chunks.items[memory->chunk - 1] : NULL;
+}
 
 static void unmap(engine_graph_memory *memory) {
   chunk *c = chunk_of(memory);
@@ -137,7 +150,9 @@ static uint32_t find_chunk(int device, uint64_t bytes, const engine_stream *stre
   uint32_t best = 0;
   for (size_t i = 0; i < graph_memory.chunks.count; i++) {
     const chunk *c = &graph_memory.chunks.items[i];
-    if (c->used || c->device != device || c->bytes < bytes || (best && graph_memory.chunks.items[best - 1].bytes <= c->bytes)) continue;
+    if (c->used || c->device != device || c->bytes < bytes ||
+        (best && graph_memory.chunks.items[best - 1].bytes <= c->bytes))
+      continue;
     if (reusable(c, stream)) best = (uint32_t)i + 1;
   }
   return best;
@@ -158,7 +173,8 @@ static uint32_t make_chunk(int device, uint64_t bytes) {
 static void set_access(const engine_graph_memory *memory, bool access) {
   const exec_allocation *mapping = exec_memory_find(ff_engine.memory, memory->address);
   for (size_t i = 0; i < memory->access_count; i++)
-    engine_mapped_open(mapping, memory->access[i].location.id, access ? (unsigned)memory->access[i].flags : ENGINE_ACCESS_NONE);
+    engine_mapped_open(mapping, memory->access[i].location.id,
+                       access ? (unsigned)memory->access[i].flags : ENGINE_ACCESS_NONE);
   engine_mapped_open(mapping, memory->device, access ? ENGINE_ACCESS_READ_WRITE : ENGINE_ACCESS_NONE);
 }
 
@@ -226,11 +242,11 @@ void engine_graph_memory_clear(int device) {
 
 static uint64_t *attribute_place(int device, int attribute) {
   switch (attribute) {
-    case ENGINE_GRAPH_USED: return &graph_memory.on[device].used;
-    case ENGINE_GRAPH_USED_HIGH: return &graph_memory.on[device].used_high;
-    case ENGINE_GRAPH_RESERVED: return &graph_memory.on[device].reserved;
-    case ENGINE_GRAPH_RESERVED_HIGH: return &graph_memory.on[device].reserved_high;
-    default: return NULL;
+  case ENGINE_GRAPH_USED: return &graph_memory.on[device].used;
+  case ENGINE_GRAPH_USED_HIGH: return &graph_memory.on[device].used_high;
+  case ENGINE_GRAPH_RESERVED: return &graph_memory.on[device].reserved;
+  case ENGINE_GRAPH_RESERVED_HIGH: return &graph_memory.on[device].reserved_high;
+  default: return NULL;
   }
 }
 
@@ -257,7 +273,9 @@ cudaError_t engine_graph_memory_reset_high(int device, int attribute) {
 static void trim(int device) {
   for (size_t i = 0; i < graph_memory.chunks.count; i++) {
     chunk *c = &graph_memory.chunks.items[i];
-    if (!c->bytes || c->device != device || c->used || (c->sequence && !engine_happened(c->device, c->sequence, c->time_ps))) continue;
+    if (!c->bytes || c->device != device || c->used ||
+        (c->sequence && !engine_happened(c->device, c->sequence, c->time_ps)))
+      continue;
     if (c->mapped) unmap(c->mapped);
     engine_memory_release_locked(c->handle);
     graph_memory.on[device].reserved -= c->bytes;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Green contexts: sets of SMs, and the streams whose kernels run on them (Driver API, "Green Contexts").
  *
- * What always holds: a green context has a stream of its own, which stands for NULL in threads where it is current; every
- * stream of it was given its SMs in the access stream before anything else. The two helper streams carry no work: `join`
- * waits for the others so that one event stands for all of them; streams that are made later wait for what is in `fence`.
+ * What always holds: a green context has a stream of its own, which stands for NULL in threads where it is current;
+ * every stream of it was given its SMs in the access stream before anything else. The two helper streams carry no work:
+ * `join` waits for the others so that one event stands for all of them; streams that are made later wait for what is in
+ * `fence`.
  *
  *     engine_green_create --> streams come and go --engine_green_destroy--> its streams are orphans until they are reset */
 #include <stdlib.h>
@@ -14,9 +15,13 @@
 static _Thread_local engine_green *current; /* may be gone: current_id says whether it is still the one */
 static _Thread_local uint64_t current_id;
 
-static bool is_live(const engine_green *green) { return engine_handles_have(&ff_engine.handles, green, ENGINE_HANDLE_GREEN); }
+static bool is_live(const engine_green *green) {
+  return engine_handles_have(&ff_engine.handles, green, ENGINE_HANDLE_GREEN);
+}
 
-engine_green *engine_green_current(void) { return current && is_live(current) && current->id == current_id ? current : NULL; }
+engine_green *engine_green_current(void) {
+  return current && is_live(current) && current->id == current_id ? current : NULL;
+}
 
 static void fill_list(engine_green *green) {
   for (uint32_t i = 0; i < TRACE_SMS_MAX; i++)
@@ -57,7 +62,9 @@ static void green_free(engine_green *green) {
   free(green);
 }
 
-static bool is_helper(const engine_stream *s) { return s == s->green->main || s == s->green->join || s == s->green->fence; }
+static bool is_helper(const engine_stream *s) {
+  return s == s->green->main || s == s->green->join || s == s->green->fence;
+}
 
 cudaError_t engine_green_destroy(engine_green *green) {
   cudaError_t error = engine_enter();
@@ -67,7 +74,9 @@ cudaError_t engine_green_destroy(engine_green *green) {
     next = s->next;
     if (s->green != green) continue;
     if (is_helper(s)) engine_stream_free(s);
-    else *s = (engine_stream){.number = s->number, .device = s->device, .orphan = true, .pending = s->pending, .next = s->next};
+    else
+      *s = (engine_stream){
+          .number = s->number, .device = s->device, .orphan = true, .pending = s->pending, .next = s->next};
   }
   if (!error) green_free(green);
   engine_leave();
@@ -122,7 +131,8 @@ void engine_green_use(engine_green *green) {
 /* ---- streams ---- */
 
 void engine_green_admit(engine_green *green, engine_stream *stream) {
-  if (green->fence) engine_stream_wait_for(stream, engine_stream_record(green->fence), engine_stream_ready(green->fence));
+  if (green->fence)
+    engine_stream_wait_for(stream, engine_stream_record(green->fence), engine_stream_ready(green->fence));
 }
 
 cudaError_t engine_green_stream(engine_green *green, unsigned flags, int priority, cudaStream_t *stream) {
@@ -152,7 +162,8 @@ static engine_stream *helper(engine_green *green, engine_stream **place) {
 static void join_streams(engine_green *green) {
   engine_stream *all = helper(green, &green->join);
   for (engine_stream *s = ff_engine.streams; s; s = s->next)
-    if (s->green == green && s != green->join && s != green->fence) engine_stream_wait_for(all, engine_stream_record(s), engine_stream_ready(s));
+    if (s->green == green && s != green->join && s != green->fence)
+      engine_stream_wait_for(all, engine_stream_record(s), engine_stream_ready(s));
 }
 
 cudaError_t engine_green_record(engine_green *green, cudaEvent_t handle) {

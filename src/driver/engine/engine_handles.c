@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which pointers are live handles. A program may hand in anything; a handle is looked up here before it is followed.
  *
- * Open addressing with linear probing. A removed slot keeps its pointer's place as a tombstone (pointer == REMOVED) until
- * the table grows; `used` counts live ones and tombstones, so a probe always meets an empty slot. */
+ * Open addressing with linear probing. A removed slot keeps its pointer's place as a tombstone (pointer == REMOVED)
+ * until the table grows; `used` counts live ones and tombstones, so a probe always meets an empty slot. */
 #include <stdlib.h>
 
 #include "driver/engine/engine_internal.h"
@@ -31,7 +31,8 @@ static void grow(engine_handles *handles) {
   handles->slots = ff_alloc(handles->capacity * sizeof *handles->slots);
   handles->count = handles->used = 0;
   for (size_t i = 0; i < old.capacity; i++)
-    if (old.slots[i].pointer && old.slots[i].pointer != REMOVED) place(handles, old.slots[i].pointer, old.slots[i].kind);
+    if (old.slots[i].pointer && old.slots[i].pointer != REMOVED)
+      place(handles, old.slots[i].pointer, old.slots[i].kind);
   free(old.slots);
 }
 

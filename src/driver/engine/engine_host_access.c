@@ -2,10 +2,10 @@
 /* Which pages of managed memory the program itself read or wrote between its CUDA calls.
  *
  * No signal handler and no protected page: managed allocations are shared memory (one memfd, mapped at the allocation's
- * place in the arena), and a page whose mapping was dropped (madvise MADV_DONTNEED: the bytes stay in the memfd) is mapped
- * again by the kernel, silently, when anything touches it: a load or store of any thread, a read() into it, a debugger.
- * Before its next operation the engine reads in /proc/self/pagemap which pages are mapped. Where the kernel has
- * asynchronous write protection (userfaultfd, Linux 6.7) a bit there also says whether the page was only read.
+ * place in the arena), and a page whose mapping was dropped (madvise MADV_DONTNEED: the bytes stay in the memfd) is
+ * mapped again by the kernel, silently, when anything touches it: a load or store of any thread, a read() into it, a
+ * debugger. Before its next operation the engine reads in /proc/self/pagemap which pages are mapped. Where the kernel
+ * has asynchronous write protection (userfaultfd, Linux 6.7) a bit there also says whether the page was only read.
  *
  *              settle: write-protected, mapping dropped               collect: TRACE_OP_HOST_TOUCH
  *     MAPPED --------------------------------------> ARMED --touch--> MAPPED, read (or written) -------> ARMED
@@ -15,11 +15,11 @@
  *   - only an operation of the device (which the engine brackets: collect, run, settle) or a touch maps a page;
  *   - a page that was never touched is not armed: of it the first touch counts as a write, as its zeros are made then;
  *   - what other threads touch while the device works is not told from what the device touches, and not recorded;
- *   - what the kernel takes from memory to give it to others (or on a whim: DAMON) would count as not touched: where the
- *     process may lock as much memory as it likes, managed memory is locked as it is touched.
+ *   - what the kernel takes from memory to give it to others (or on a whim: DAMON) would count as not touched: where
+ *     the process may lock as much memory as it likes, managed memory is locked as it is touched.
  *
- * Levels, by what the host can do: EXACT; PAGES (no asynchronous write protection: every touch counts as a write); GROUPS (no
- * userfaultfd at all: the kernel also maps up to 64 KiB around a read, so reads spread). */
+ * Levels, by what the host can do: EXACT; PAGES (no asynchronous write protection: every touch counts as a write);
+ * GROUPS (no userfaultfd at all: the kernel also maps up to 64 KiB around a read, so reads spread). */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -50,30 +50,37 @@
 #define PAGEMAP_PROTECTED (UINT64_C(1) << 57) /* write-protected by userfaultfd */
 
 /* The kernel's scan of the page map (Linux 6.7; <linux/fs.h> of Debian 12 has it not yet). */
-typedef struct scan_run { uint64_t start, end, categories; } scan_run;
+typedef struct scan_run {
+  uint64_t start, end, categories;
+} scan_run;
 typedef struct scan_argument {
-  uint64_t size, flags, start, end, walk_end, runs, run_count, page_count, category_inverted, category_mask, category_anyof_mask, return_mask;
+  uint64_t size, flags, start, end, walk_end, runs, run_count, page_count, category_inverted, category_mask,
+      category_anyof_mask, return_mask;
 } scan_argument;
 #define PAGEMAP_SCAN _IOWR('f', 16, scan_argument)
 #define SCAN_WRITTEN (UINT64_C(1) << 1) /* not write-protected by userfaultfd */
-#define SCAN_FILE (UINT64_C(1) << 2)    /* maps a page of a file or of a memfd, which may just be moving to another frame */
+/* maps a page of a file or of a memfd, which may just be moving to another frame */
+#define SCAN_FILE (UINT64_C(1) << 2)
 #define SCAN_RUNS 128u
 
-#define REGION_LIMIT 8192u         /* each may split a mapping of the kernel's in two; the usual limit is 65,530 */
+#define REGION_LIMIT 8192u             /* each may split a mapping of the kernel's in two; the usual limit is 65,530 */
 #define DUMP_BYTES (UINT64_C(1) << 30) /* larger allocations are not in core dumps: a dump would fill their holes */
-#define WINDOW_PAGES 4096u         /* of the page map read at once */
+#define WINDOW_PAGES 4096u             /* of the page map read at once */
 
 typedef enum touch_use { USE_NONE, USE_READ, USE_WRITE } touch_use;
-typedef struct touch_region { uint64_t address, bytes; } touch_region; /* an allocation, as long as the program asked for */
+/* an allocation, as long as the program asked for */
+typedef struct touch_region {
+  uint64_t address, bytes;
+} touch_region;
 
 static struct {
   pthread_mutex_t lock; /* guards `regions` against a fork */
   bool started;
   engine_host_access_level level;
-  int memory, faults;   /* file descriptors */
-  bool locked;          /* pages are locked as they are touched */
-  int drop;             /* the advice that drops a mapping, of locked memory too where there may be such */
-  struct stat identity; /* of `memory`: a program may close what it did not open */
+  int memory, faults;           /* file descriptors */
+  bool locked;                  /* pages are locked as they are touched */
+  int drop;                     /* the advice that drops a mapping, of locked memory too where there may be such */
+  struct stat identity;         /* of `memory`: a program may close what it did not open */
   FF_VEC(touch_region) regions; /* by address */
   bool limit_noted;
 } touches = {.lock = PTHREAD_MUTEX_INITIALIZER, .memory = -1, .faults = -1};
@@ -82,9 +89,11 @@ static struct {
 
 static uint64_t page_floor(uint64_t x) { return x / EXEC_PAGE_BYTES * EXEC_PAGE_BYTES; }
 static uint64_t page_ceiling(uint64_t x) { return page_floor(x + EXEC_PAGE_BYTES - 1); }
-static off_t offset_of(uint64_t address) { return (off_t)(address - exec_memory_base(ff_engine.memory)); } /* in the memfd */
+/* in the memfd */
+static off_t offset_of(uint64_t address) { return (off_t)(address - exec_memory_base(ff_engine.memory)); }
 
-/* A child shares nothing with its parent: what it writes is its own. (On a real GPU it could not touch managed memory.) */
+/* A child shares nothing with its parent: what it writes is its own. (On a real GPU it could not touch managed
+ * memory.) */
 static void fork_begins(void) { pthread_mutex_lock(&touches.lock); }
 static void fork_over(void) { pthread_mutex_unlock(&touches.lock); }
 static void in_child(void) {
@@ -109,7 +118,8 @@ static int open_userfaultfd(uint64_t features) {
 /* A memfd as large as the arena; -1: none. */
 static int open_memory(void) {
   struct rlimit limit;
-  if (getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur < EXEC_ARENA_BYTES) return -1; /* ftruncate would raise SIGXFSZ */
+  /* ftruncate would raise SIGXFSZ */
+  if (getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur < EXEC_ARENA_BYTES) return -1;
   int fd = memfd_create("managed memory", MFD_CLOEXEC);
   if (fd < 0) return -1;
   if (ftruncate(fd, (off_t)EXEC_ARENA_BYTES) == 0 && fstat(fd, &touches.identity) == 0) return fd;
@@ -120,15 +130,17 @@ static int open_memory(void) {
 static bool page_map_readable(void) {
   int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
   uint64_t entry = 0;
-  bool readable = fd >= 0 && pread(fd, &entry, sizeof entry, (off_t)((uintptr_t)&entry / EXEC_PAGE_BYTES * sizeof entry)) == sizeof entry;
+  bool readable = fd >= 0 && pread(fd, &entry, sizeof entry,
+                                   (off_t)((uintptr_t)&entry / EXEC_PAGE_BYTES * sizeof entry)) == sizeof entry;
   if (fd >= 0) close(fd);
   return readable && entry & PAGEMAP_PRESENT;
 }
 
-/* Of the page map from `begin` on: up to SCAN_RUNS runs of mapped pages; how many, -1: the kernel has no such scan. What was looked
- * at ends at `*looked`. */
+/* Of the page map from `begin` on: up to SCAN_RUNS runs of mapped pages; how many, -1: the kernel has no such scan.
+ * What was looked at ends at `*looked`. */
 static int scan_mapped(int file, uint64_t begin, uint64_t end, scan_run *runs, uint64_t *looked) {
-  scan_argument scan = {.size = sizeof scan, .start = begin, .end = end, .runs = (uintptr_t)runs, .run_count = SCAN_RUNS};
+  scan_argument scan = {
+      .size = sizeof scan, .start = begin, .end = end, .runs = (uintptr_t)runs, .run_count = SCAN_RUNS};
   scan.category_mask = SCAN_FILE;
   scan.return_mask = SCAN_WRITTEN;
   int count = ioctl(file, PAGEMAP_SCAN, &scan);
@@ -145,10 +157,12 @@ static bool page_map_scannable(void) {
   return scannable;
 }
 
-/* Whether pages may be locked, so many that none the program itself locks could become too many: more than its limit. */
+/* Whether pages may be locked, so many that none the program itself locks could become too many: more than its
+ * limit. */
 static bool locks_freely(void) {
   struct rlimit limit;
-  if (getrlimit(RLIMIT_MEMLOCK, &limit) || madvise((void *)exec_memory_base(ff_engine.memory), 0, MADV_DONTNEED_LOCKED)) return false;
+  if (getrlimit(RLIMIT_MEMLOCK, &limit) || madvise((void *)exec_memory_base(ff_engine.memory), 0, MADV_DONTNEED_LOCKED))
+    return false;
   uint64_t bytes = EXEC_PAGE_BYTES;
   if (limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < EXEC_ARENA_BYTES) bytes += page_ceiling(limit.rlim_cur);
   void *probe = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -159,27 +173,35 @@ static bool locks_freely(void) {
 }
 
 static engine_host_access_level asked_level(void) {
-  static const char *const names[] = {[ENGINE_TOUCH_OFF] = "off", [ENGINE_TOUCH_GROUPS] = "groups", [ENGINE_TOUCH_PAGES] = "pages"};
+  static const char *const names[] = {
+      [ENGINE_TOUCH_OFF] = "off", [ENGINE_TOUCH_GROUPS] = "groups", [ENGINE_TOUCH_PAGES] = "pages"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     if (!strcmp(ff_engine.options.host_touches, names[i])) return (engine_host_access_level)i;
   return ENGINE_TOUCH_EXACT;
 }
 
 static engine_host_access_level best_level(engine_host_access_level most) {
-  if (most == ENGINE_TOUCH_OFF || sysconf(_SC_PAGESIZE) != (long)EXEC_PAGE_BYTES || !page_map_readable()) return ENGINE_TOUCH_OFF;
+  if (most == ENGINE_TOUCH_OFF || sysconf(_SC_PAGESIZE) != (long)EXEC_PAGE_BYTES || !page_map_readable())
+    return ENGINE_TOUCH_OFF;
   touches.memory = open_memory();
   if (touches.memory < 0) return ENGINE_TOUCH_OFF;
-  if (most >= ENGINE_TOUCH_EXACT && page_map_scannable() && (touches.faults = open_userfaultfd(FEATURE_WP | FEATURE_WP_SHMEM | FEATURE_WP_ASYNC)) >= 0) return ENGINE_TOUCH_EXACT;
-  if (most >= ENGINE_TOUCH_PAGES && (touches.faults = open_userfaultfd(FEATURE_WP | FEATURE_WP_SHMEM)) >= 0) return ENGINE_TOUCH_PAGES;
+  if (most >= ENGINE_TOUCH_EXACT && page_map_scannable() &&
+      (touches.faults = open_userfaultfd(FEATURE_WP | FEATURE_WP_SHMEM | FEATURE_WP_ASYNC)) >= 0)
+    return ENGINE_TOUCH_EXACT;
+  if (most >= ENGINE_TOUCH_PAGES && (touches.faults = open_userfaultfd(FEATURE_WP | FEATURE_WP_SHMEM)) >= 0)
+    return ENGINE_TOUCH_PAGES;
   return ENGINE_TOUCH_GROUPS;
 }
 
 static void note_level(engine_host_access_level asked) {
   static const char *const notes[] = {
       [ENGINE_TOUCH_OFF] = "what the host does with managed memory is not recorded: this system does not show it",
-      [ENGINE_TOUCH_GROUPS] = "what the host does with managed memory: this system does not tell reads from writes, nor pages of 64 KiB apart",
-      [ENGINE_TOUCH_PAGES] = "what the host does with managed memory: this system does not tell reads from writes; all count as writes"};
-  if (asked == ENGINE_TOUCH_OFF) session_note(ff_engine.session, "what the host does with managed memory is not recorded, as was asked for");
+      [ENGINE_TOUCH_GROUPS] =
+          "what the host does with managed memory: this system does not tell reads from writes, nor pages of 64 KiB apart",
+      [ENGINE_TOUCH_PAGES] =
+          "what the host does with managed memory: this system does not tell reads from writes; all count as writes"};
+  if (asked == ENGINE_TOUCH_OFF)
+    session_note(ff_engine.session, "what the host does with managed memory is not recorded, as was asked for");
   else if (touches.level < ENGINE_TOUCH_EXACT) session_note(ff_engine.session, notes[touches.level]);
 }
 
@@ -230,7 +252,8 @@ static void region_insert(touch_region region) {
 static void region_remove(size_t at) {
   pthread_mutex_lock(&touches.lock);
   touches.regions.count--;
-  memmove(&touches.regions.items[at], &touches.regions.items[at + 1], (touches.regions.count - at) * sizeof(touch_region));
+  memmove(&touches.regions.items[at], &touches.regions.items[at + 1],
+          (touches.regions.count - at) * sizeof(touch_region));
   pthread_mutex_unlock(&touches.lock);
 }
 
@@ -243,12 +266,15 @@ static bool map_shared(uint64_t address, uint64_t bytes, bool filled) {
     return false;
   }
   if (filled && pwrite(touches.memory, (const void *)address, bytes, offset) != (ssize_t)bytes) return false;
-  if (mmap((void *)address, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, touches.memory, offset) == MAP_FAILED) return false;
+  if (mmap((void *)address, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, touches.memory,
+           offset) == MAP_FAILED)
+    return false;
   madvise((void *)address, bytes, MADV_NOHUGEPAGE);
   if (bytes > DUMP_BYTES) madvise((void *)address, bytes, MADV_DONTDUMP);
   if (touches.locked && mlock2((void *)address, bytes, MLOCK_ONFAULT)) touches.locked = false;
   struct uffdio_register range = {.range = {address, bytes}, .mode = UFFDIO_REGISTER_MODE_WP};
-  if (touches.level >= ENGINE_TOUCH_PAGES && ioctl(touches.faults, UFFDIO_REGISTER, &range)) touches.level = ENGINE_TOUCH_GROUPS;
+  if (touches.level >= ENGINE_TOUCH_PAGES && ioctl(touches.faults, UFFDIO_REGISTER, &range))
+    touches.level = ENGINE_TOUCH_GROUPS;
   return true;
 }
 
@@ -278,14 +304,17 @@ static touch_use use_of(uint64_t address) {
     if (!map.count) return USE_NONE;
   }
   uint64_t entry = map.entries[page - map.first];
-  bool moving = entry & PAGEMAP_SWAP && !(entry & PAGEMAP_PROTECTED); /* a protected entry without a page is an armed one */
+  /* a protected entry without a page is an armed one */
+  bool moving = entry & PAGEMAP_SWAP && !(entry & PAGEMAP_PROTECTED);
   return entry & PAGEMAP_PRESENT || moving ? USE_WRITE : USE_NONE;
 }
 
-/* From here on a touch of these pages shows. First the protection: a store in between is at worst taken for a later one. */
+/* From here on a touch of these pages shows. First the protection: a store in between is at worst taken for a later
+ * one. */
 static void arm(uint64_t begin, uint64_t end) {
   struct uffdio_writeprotect protect = {.range = {begin, end - begin}, .mode = UFFDIO_WRITEPROTECT_MODE_WP};
-  if (touches.level == ENGINE_TOUCH_EXACT && ioctl(touches.faults, UFFDIO_WRITEPROTECT, &protect)) touches.level = ENGINE_TOUCH_GROUPS;
+  if (touches.level == ENGINE_TOUCH_EXACT && ioctl(touches.faults, UFFDIO_WRITEPROTECT, &protect))
+    touches.level = ENGINE_TOUCH_GROUPS;
   if (madvise((void *)begin, end - begin, touches.drop)) give_up("madvise");
 }
 
@@ -296,7 +325,9 @@ void engine_host_access_track(const exec_allocation *allocation, bool filled) {
   if (!touches.started) start();
   if (!touches.level) return;
   if (touches.regions.count >= REGION_LIMIT) {
-    if (!touches.limit_noted) session_note(ff_engine.session, "what the host does with managed memory is recorded for the first 8192 allocations only");
+    if (!touches.limit_noted)
+      session_note(ff_engine.session,
+                   "what the host does with managed memory is recorded for the first 8192 allocations only");
     touches.limit_noted = true;
     return;
   }
@@ -316,7 +347,8 @@ void engine_host_access_forget(const exec_allocation *allocation) {
   if (at == touches.regions.count || touches.regions.items[at].address != allocation->address) return;
   uint64_t bytes = page_ceiling(allocation->bytes);
   struct stat now;
-  mmap((void *)allocation->address, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+  mmap((void *)allocation->address, bytes, PROT_READ | PROT_WRITE,
+       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
   if (!fstat(touches.memory, &now) && now.st_dev == touches.identity.st_dev && now.st_ino == touches.identity.st_ino)
     fallocate(touches.memory, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset_of(allocation->address), (off_t)bytes);
   region_remove(at);
@@ -333,15 +365,16 @@ static void append_touch(const touch_region *region, uint64_t begin, uint64_t en
   engine_append(&op);
 }
 
-/* Where the kernel's scan tells mapped pages and written ones: it also sees a page that compaction is just moving, which the page
- * map itself does not tell from an armed one. */
+/* Where the kernel's scan tells mapped pages and written ones: it also sees a page that compaction is just moving,
+ * which the page map itself does not tell from an armed one. */
 static void region_scan_exactly(const touch_region *region, uint64_t begin, uint64_t end, bool append, bool rearm) {
   scan_run runs[SCAN_RUNS];
   for (uint64_t at = begin, looked; at < end && touches.level == ENGINE_TOUCH_EXACT; at = looked) {
     int count = scan_mapped(map.file, at, end, runs, &looked);
     if (count < 0) give_up("PAGEMAP_SCAN");
     for (int i = 0; i < count; i++) {
-      if (append) append_touch(region, runs[i].start, runs[i].end, runs[i].categories & SCAN_WRITTEN ? USE_WRITE : USE_READ);
+      if (append)
+        append_touch(region, runs[i].start, runs[i].end, runs[i].categories & SCAN_WRITTEN ? USE_WRITE : USE_READ);
       if (rearm) arm(runs[i].start, runs[i].end);
     }
   }
@@ -367,7 +400,8 @@ static void region_scan(const touch_region *region, uint64_t begin, uint64_t end
 
 static void scan(uint64_t begin, uint64_t end, bool append, bool rearm) {
   size_t first = region_behind(begin);
-  if (!touches.level || first == touches.regions.count || touches.regions.items[first].address >= end || !map_open()) return;
+  if (!touches.level || first == touches.regions.count || touches.regions.items[first].address >= end || !map_open())
+    return;
   for (size_t i = first; i < touches.regions.count && touches.regions.items[i].address < end; i++)
     region_scan(&touches.regions.items[i], begin, end, append, rearm);
   close(map.file);

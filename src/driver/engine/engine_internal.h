@@ -5,9 +5,9 @@
  * lock back. A function named *_locked expects the lock. *Local clock*: the engine's own estimate of virtual time, used
  * only when no simulation runs.
  *
- * Every operation that changes memory or time is appended to the access stream before it is carried out. Allocations made by the
- * program have `notes.items[id].owner == ENGINE_OWNER_PROGRAM`, module variables MODULE. engine_check.c says what always holds while the
- * lock is free, and checks it. */
+ * Every operation that changes memory or time is appended to the access stream before it is carried out. Allocations
+ * made by the program have `notes.items[id].owner == ENGINE_OWNER_PROGRAM`, module variables MODULE. engine_check.c
+ * says what always holds while the lock is free, and checks it. */
 #ifndef FF_DRIVER_ENGINE_INTERNAL_H
 #define FF_DRIVER_ENGINE_INTERNAL_H
 
@@ -21,7 +21,7 @@
 #include "session/session.h"
 
 typedef enum engine_phase {
-  ENGINE_NEW,      /* nothing has needed it yet */
+  ENGINE_NEW, /* nothing has needed it yet */
   ENGINE_READY,
   ENGINE_FAILED,   /* could not be made; said once */
   ENGINE_FORKED,   /* this process is the child of one that had it */
@@ -30,18 +30,33 @@ typedef enum engine_phase {
 
 /* ---- handles ---- */
 
-typedef enum engine_handle_kind { ENGINE_HANDLE_STREAM = 1, ENGINE_HANDLE_EVENT, ENGINE_HANDLE_MODULE, ENGINE_HANDLE_FUNCTION,
-                                  ENGINE_HANDLE_VARIABLE, ENGINE_HANDLE_GREEN, ENGINE_HANDLE_ARRAY, ENGINE_HANDLE_MIPMAP, ENGINE_HANDLE_GRAPH,
-                                  ENGINE_HANDLE_NODE, ENGINE_HANDLE_EXEC, ENGINE_HANDLE_OBJECT } engine_handle_kind;
+typedef enum engine_handle_kind {
+  ENGINE_HANDLE_STREAM = 1,
+  ENGINE_HANDLE_EVENT,
+  ENGINE_HANDLE_MODULE,
+  ENGINE_HANDLE_FUNCTION,
+  ENGINE_HANDLE_VARIABLE,
+  ENGINE_HANDLE_GREEN,
+  ENGINE_HANDLE_ARRAY,
+  ENGINE_HANDLE_MIPMAP,
+  ENGINE_HANDLE_GRAPH,
+  ENGINE_HANDLE_NODE,
+  ENGINE_HANDLE_EXEC,
+  ENGINE_HANDLE_OBJECT
+} engine_handle_kind;
 typedef struct engine_handles { /* open addressing by pointer; never follows one */
-  struct { const void *pointer; engine_handle_kind kind; } *slots;
+  struct {
+    const void *pointer;
+    engine_handle_kind kind;
+  } * slots;
   size_t count, used, capacity; /* used: live ones and tombstones */
 } engine_handles;
 void engine_handles_add(engine_handles *handles, const void *pointer, engine_handle_kind kind);
 void engine_handles_remove(engine_handles *handles, const void *pointer);
 bool engine_handles_have(const engine_handles *handles, const void *pointer, engine_handle_kind kind);
 
-/* With the lock: asserts what always holds while it is free. What they return is what the whole has of them: handles, bytes of a device. */
+/* With the lock: asserts what always holds while it is free. What they return is what the whole has of them: handles,
+ * bytes of a device. */
 void engine_check(void);           /* engine_check.c: all */
 void engine_check_sometimes(void); /* at one call of many */
 size_t engine_graphs_check(void);
@@ -52,51 +67,57 @@ uint64_t engine_whole_pages(uint64_t bytes);
 
 /* ---- streams, events ---- */
 
-typedef struct engine_known { uint32_t stream; uint64_t sequence; } engine_known; /* what that stream did up to there is over */
+/* what that stream did up to there is over */
+typedef struct engine_known {
+  uint32_t stream;
+  uint64_t sequence;
+} engine_known;
 typedef struct engine_stream {
-  uint32_t number;         /* in the access stream, with its device (trace/origin.h); of the device's, 0 is the legacy default stream */
+  /* in the access stream, with its device (trace/origin.h); of the device's, 0 is the legacy default stream */
+  uint32_t number;
   int device;
   unsigned flags;
   int priority;
-  uint64_t end_ps;         /* local clock: when its last operation is over */
-  bool dirty;              /* something was appended since `marker` */
+  uint64_t end_ps; /* local clock: when its last operation is over */
+  bool dirty;      /* something was appended since `marker` */
   bool marked;
-  uint64_t marker;         /* sequence of the event record that stands behind its last operation */
-  uint32_t pending;        /* host functions that have not returned */
-  engine_green *green;     /* whose SMs its kernels have; NULL: all */
-  bool orphan;             /* its green context was destroyed */
-  bool behind;             /* operations of it are queued behind a kernel that has given way, or it is that kernel's: engine_deferred.c */
-  struct engine_capture *capture; /* into which it is captured; NULL: none */
+  uint64_t marker;     /* sequence of the event record that stands behind its last operation */
+  uint32_t pending;    /* host functions that have not returned */
+  engine_green *green; /* whose SMs its kernels have; NULL: all */
+  bool orphan;         /* its green context was destroyed */
+  /* operations of it are queued behind a kernel that has given way, or it is that kernel's: engine_deferred.c */
+  bool behind;
+  struct engine_capture *capture;    /* into which it is captured; NULL: none */
   FF_VEC(struct engine_node *) tips; /* then: what its next node comes after */
-  FF_VEC(engine_known) known; /* how far of other streams it has waited for */
+  FF_VEC(engine_known) known;        /* how far of other streams it has waited for */
   struct engine_stream *next;
 } engine_stream;
 
 struct engine_green {
-  uint64_t id;             /* never used again */
+  uint64_t id; /* never used again */
   int device;
   trace_sms sms;
   uint16_t list[TRACE_SMS_MAX]; /* the same, in order */
   uint32_t count;
-  engine_stream *main;     /* what NULL means where it is current */
-  engine_stream *join;     /* engine_green_record: waits for the others; NULL: not needed yet */
-  engine_stream *fence;    /* engine_green_wait: what later streams wait for first; NULL likewise */
+  engine_stream *main;  /* what NULL means where it is current */
+  engine_stream *join;  /* engine_green_record: waits for the others; NULL: not needed yet */
+  engine_stream *fence; /* engine_green_wait: what later streams wait for first; NULL likewise */
   struct engine_green *next;
 };
 
 typedef struct engine_event {
-  int device;              /* whose streams may record it */
+  int device; /* whose streams may record it */
   unsigned flags;
   bool recorded;
-  uint32_t number;         /* of the latest recording */
-  uint64_t sequence;       /* of its operation */
-  uint64_t time_ps;        /* local clock */
-  engine_stream *stream;   /* recorded in; NULL once destroyed */
+  uint32_t number;       /* of the latest recording */
+  uint64_t sequence;     /* of its operation */
+  uint64_t time_ps;      /* local clock */
+  engine_stream *stream; /* recorded in; NULL once destroyed */
   uint32_t stream_number;
-  uint32_t behind;         /* recordings of it that are queued: engine_deferred.c */
-  uint64_t capture;        /* last recorded in the capture of this id; 0: in none */
+  uint32_t behind;                   /* recordings of it that are queued: engine_deferred.c */
+  uint64_t capture;                  /* last recorded in the capture of this id; 0: in none */
   FF_VEC(struct engine_node *) tips; /* then: what the stream had done */
-  FF_VEC(engine_known) known; /* else: what its stream knew */
+  FF_VEC(engine_known) known;        /* else: what its stream knew */
   struct engine_event *next;
 } engine_event;
 
@@ -110,9 +131,9 @@ typedef struct engine_host_call {
 /* ---- modules ---- */
 
 typedef struct engine_kernel { /* a function on one device */
-  exec_kernel *code;       /* NULL until used */
-  bool marked;             /* engine_function_mark has looked at it */
-  int dynamic_shared;      /* as set; -1: not set */
+  exec_kernel *code;           /* NULL until used */
+  bool marked;                 /* engine_function_mark has looked at it */
+  int dynamic_shared;          /* as set; -1: not set */
   int carveout;
   unsigned cache;
 } engine_kernel;
@@ -120,33 +141,38 @@ typedef struct engine_kernel { /* a function on one device */
 struct engine_function {
   char *name;
   engine_module *module;
-  char *title;             /* demangled */
-  uint32_t index;          /* kernel_index of the access stream */
+  char *title;    /* demangled */
+  uint32_t index; /* kernel_index of the access stream */
   engine_kernel on[ENGINE_DEVICES_MAX];
-  engine_function *next;   /* in its module */
+  engine_function *next; /* in its module */
 };
 
 struct engine_variable {
   char *name;
   engine_module *module;
-  size_t bytes;            /* as registered; 0: unknown */
-  void **host_pointer;     /* __managed__ */
+  size_t bytes;        /* as registered; 0: unknown */
+  void **host_pointer; /* __managed__ */
   engine_variable *next;
 };
 
-typedef struct engine_source { char *name; char *text; size_t length; } engine_source; /* PTX, owned */
+typedef struct engine_source {
+  char *name;
+  char *text;
+  size_t length;
+} engine_source; /* PTX, owned */
 
 struct engine_module {
-  uint32_t number;         /* from 1, in order of registration */
-  const void *binary;      /* registered: read when the module loads; NULL: `sources` are there from the start */
-  int device;              /* that it is for; ENGINE_ANY_DEVICE: for each that uses it */
+  uint32_t number;    /* from 1, in order of registration */
+  const void *binary; /* registered: read when the module loads; NULL: `sources` are there from the start */
+  int device;         /* that it is for; ENGINE_ANY_DEVICE: for each that uses it */
   bool failed;
-  bool traced;             /* its code was given to the access stream */
-  cudaError_t error;       /* why it failed */
+  bool traced;       /* its code was given to the access stream */
+  cudaError_t error; /* why it failed */
   FF_VEC(engine_source) sources;
   FF_VEC(ptx_module *) parts;
-  ptx_module *linked;      /* NULL: the only part stands for itself */
-  exec_program *programs[ENGINE_DEVICES_MAX]; /* where it is loaded: variables once per device, managed ones once in all */
+  ptx_module *linked; /* NULL: the only part stands for itself */
+  /* where it is loaded: variables once per device, managed ones once in all */
+  exec_program *programs[ENGINE_DEVICES_MAX];
   engine_function *functions;
   engine_variable *variables;
   engine_module *next;
@@ -158,7 +184,7 @@ typedef enum engine_owner { ENGINE_OWNER_NONE, ENGINE_OWNER_PROGRAM, ENGINE_OWNE
 typedef struct engine_note { /* beside an exec_allocation, by its id */
   const exec_allocation *allocation;
   unsigned flags;
-  int device;              /* whose memory it is; of host and managed memory, which was current */
+  int device; /* whose memory it is; of host and managed memory, which was current */
   engine_owner owner;
 } engine_note;
 
@@ -169,15 +195,15 @@ typedef struct engine_state {
   session *session;
   const machine_spec *machine;
   uint64_t gpu_memory;
-  trace_program *trace;    /* NULL: no simulation */
+  trace_program *trace;               /* NULL: no simulation */
   sim *primaries[ENGINE_DEVICES_MAX]; /* by device; NULL likewise */
   session_progress *progress;
   exec_memory *memory;
-  check *check;            /* of `farfault memcheck` or `racecheck`; NULL: nothing is checked */
+  check *check; /* of `farfault memcheck` or `racecheck`; NULL: nothing is checked */
 
   cudaError_t sticky;
-  int sticky_device;       /* where it arose */
-  const char *fault;       /* its message; NULL: none */
+  int sticky_device; /* where it arose */
+  const char *fault; /* its message; NULL: none */
   engine_handles handles;
   engine_stream legacy[ENGINE_DEVICES_MAX];
   engine_stream *streams;
@@ -189,20 +215,24 @@ typedef struct engine_state {
   uint32_t next_stream[ENGINE_DEVICES_MAX], generation[ENGINE_DEVICES_MAX];
   uint32_t next_event, next_module, next_kernel;
   uint64_t allocations, launches;
-  uint64_t device_used[ENGINE_DEVICES_MAX]; /* bytes of each device's memory in use by device allocations, whole pages */
-  FF_VEC(trace_launch *) running; /* the launches that exec works on, or that have given way; none without a simulation */
-  uint32_t given;          /* kernels that have given way, on threads of the engine's own, one of a device at most: engine_deferred.c */
+  /* bytes of each device's memory in use by device allocations, whole pages */
+  uint64_t device_used[ENGINE_DEVICES_MAX];
+  /* the launches that exec works on, or that have given way; none without a simulation */
+  FF_VEC(trace_launch *) running;
+  /* kernels that have given way, on threads of the engine's own, one of a device at most: engine_deferred.c */
+  uint32_t given;
   pthread_cond_t behind_done; /* the last of them has finished, and all that was queued behind them */
-  volatile bool stop;      /* the process ends: a running kernel is to stop */
-  uint64_t last_sequence;  /* of the latest operation */
-  enum { ENGINE_BATCH_NONE, ENGINE_BATCH_UNPAID, ENGINE_BATCH_PAID } batch; /* one call puts what is appended; has the host paid for it? */
+  volatile bool stop;         /* the process ends: a running kernel is to stop */
+  uint64_t last_sequence;     /* of the latest operation */
+  /* one call puts what is appended; has the host paid for it? */
+  enum { ENGINE_BATCH_NONE, ENGINE_BATCH_UNPAID, ENGINE_BATCH_PAID } batch;
 
   uint64_t host_ps, device_ps[ENGINE_DEVICES_MAX]; /* local clock: the host; when the last kernel is over */
   size_t limits[ENGINE_DEVICES_MAX][cudaLimitCount];
 
-  ff_text printed;         /* kernel printf, not yet given to stdout */
+  ff_text printed; /* kernel printf, not yet given to stdout */
 
-  pthread_t host_thread;   /* runs host functions */
+  pthread_t host_thread; /* runs host functions */
   bool host_thread_runs;
   pthread_cond_t host_work, host_done;
   engine_host_call *host_first, *host_last;
@@ -211,8 +241,9 @@ typedef struct engine_state {
 
 extern engine_state ff_engine;
 
-/* With the lock held on cudaSuccess only. engine_enter waits for host functions, and for a kernel that has given way; engine_enter_beside
- * for host functions only (what is behind that kernel is seen to: engine_deferred.c), engine_enter_now for neither (queries). */
+/* With the lock held on cudaSuccess only. engine_enter waits for host functions, and for a kernel that has given way;
+ * engine_enter_beside for host functions only (what is behind that kernel is seen to: engine_deferred.c),
+ * engine_enter_now for neither (queries). */
 cudaError_t engine_enter(void);
 cudaError_t engine_enter_beside(void);
 cudaError_t engine_enter_now(void);
@@ -229,14 +260,17 @@ engine_stream *engine_stream_make(int device, unsigned flags, int priority, engi
 bool engine_stream_is_legacy(const engine_stream *stream);
 bool engine_stream_lives(const engine_stream *stream); /* what the pointer pointed to may be gone */
 void engine_stream_free(engine_stream *stream);
-cudaError_t engine_stream_host_locked(engine_stream *stream, cudaHostFn_t function, void *data, bool wait); /* wait: until it has returned */
-bool engine_happened(int device, uint64_t sequence, uint64_t local_ps); /* what was recorded there, by now; costs nothing */
+/* wait: until it has returned */
+cudaError_t engine_stream_host_locked(engine_stream *stream, cudaHostFn_t function, void *data, bool wait);
+/* what was recorded there, by now; costs nothing */
+bool engine_happened(int device, uint64_t sequence, uint64_t local_ps);
 uint32_t engine_stream_record(engine_stream *stream); /* appends an event's recording; its number */
 void engine_stream_wait_for(engine_stream *stream, uint32_t number, uint64_t time_ps);
 uint64_t engine_stream_ready(const engine_stream *stream); /* local clock */
 engine_event *engine_event_find(cudaEvent_t event);
 void engine_event_record_locked(engine_event *event, engine_stream *stream);
-void engine_green_admit(engine_green *green, engine_stream *stream); /* a new stream of it: waits for what engine_green_wait said */
+/* a new stream of it: waits for what engine_green_wait said */
+void engine_green_admit(engine_green *green, engine_stream *stream);
 engine_green *engine_green_current(void); /* of this thread; NULL: none */
 void engine_greens_reset(int device);
 uint32_t engine_stream_sms(const engine_stream *stream); /* how many SMs its kernels have */
@@ -252,21 +286,27 @@ void engine_time_host(double microseconds);
 void engine_time_wait_device(int device); /* the host waits for all its streams */
 
 /* engine_declare.c: what the calling thread has declared for its next launch, now the caller's; NULL: nothing. */
-typedef struct engine_declared { ff_virtual_use *uses; uint32_t count; } engine_declared; /* never NULL: uses */
+typedef struct engine_declared {
+  ff_virtual_use *uses;
+  uint32_t count;
+} engine_declared; /* never NULL: uses */
 engine_declared *engine_declared_take(void);
 void engine_declared_free(engine_declared *declared);
 
-/* Operations, checked and on a stream. What a graph has is checked before it is launched, and again then: `graph` means that
- * the host waits for nothing. Memory that only a running graph has is let through by _check_. */
+/* Operations, checked and on a stream. What a graph has is checked before it is launched, and again then: `graph` means
+ * that the host waits for nothing. Memory that only a running graph has is let through by _check_. */
 cudaError_t engine_copy_check_locked(const engine_copy *copy);
 cudaError_t engine_copy_on(engine_copy copy, engine_stream *stream, bool graph);
 cudaError_t engine_set_check_locked(const engine_set *set);
 cudaError_t engine_set_on(engine_set set, engine_stream *stream, bool graph);
 /* The parameter block, the caller's, and what the function is; or why it cannot be launched so. */
-cudaError_t engine_launch_pack_locked(const engine_launch *launch, int device, engine_function_info *info, unsigned char **params);
+cudaError_t engine_launch_pack_locked(const engine_launch *launch, int device, engine_function_info *info,
+                                      unsigned char **params);
 cudaError_t engine_launch_on(const engine_launch *launch, engine_stream *stream); /* with `packed` */
-cudaError_t engine_launch_packed(const engine_launch *launch, const engine_function_info *info, engine_stream *stream, unsigned char *params,
-                                 const engine_declared *declared); /* what engine_launch_pack_locked gave; declared: NULL or borrowed */
+cudaError_t engine_launch_packed(const engine_launch *launch, const engine_function_info *info, engine_stream *stream,
+                                 unsigned char *params,
+                                 /* what engine_launch_pack_locked gave; declared: NULL or borrowed */
+                                 const engine_declared *declared);
 void engine_prefetch_on(engine_stream *stream, uint64_t address, uint64_t bytes, int device);
 void engine_stream_wait_event_locked(engine_stream *stream, engine_event *event);
 
@@ -275,63 +315,73 @@ struct engine_node_params;
 bool engine_deferred(const engine_stream *stream); /* is what is put on the stream now queued? */
 void engine_deferred_wait(void);                   /* until nothing is; gives the lock away meanwhile */
 bool engine_deferred_full(void);                   /* no more can be appended until then */
-void engine_deferred_rest(void);                   /* without the lock, after a query of what is behind: the kernel wants the lock */
+/* without the lock, after a query of what is behind: the kernel wants the lock */
+void engine_deferred_rest(void);
 /* cudaSuccess and *taken: it is queued. Else it is to be carried out now; `async`: the call need not wait for it. */
-cudaError_t engine_deferred_take(engine_stream *stream, const struct engine_node_params *params, bool async, bool *taken);
+cudaError_t engine_deferred_take(engine_stream *stream, const struct engine_node_params *params, bool async,
+                                 bool *taken);
 bool engine_deferred_prefetch(engine_stream *stream, uint64_t address, uint64_t bytes, int device); /* it is queued */
-/* Launches: on the engine's own thread if the kernel may wait, or queued, or here. Takes *declared over where it has to. */
+/* Launches: on the engine's own thread if the kernel may wait, or queued, or here. Takes *declared over where it has
+ * to. */
 cudaError_t engine_deferred_launch(const engine_launch *launch, engine_stream *stream, engine_declared **declared);
-bool engine_deferred_can(void);                    /* does this thread's kernel give way? then by */
+bool engine_deferred_can(void); /* does this thread's kernel give way? then by */
 void engine_deferred_give_way(void *unused);
-void engine_deferred_forget(void);                 /* in a forked child */
+void engine_deferred_forget(void); /* in a forked child */
 
-/* engine_capture.c: before work is put on a stream. cudaSuccess and *taken: it became a node. Else the stream is not captured, or
- * the error ends the capture. `async`: may the call be captured at all? */
+/* engine_capture.c: before work is put on a stream. cudaSuccess and *taken: it became a node. Else the stream is not
+ * captured, or the error ends the capture. `async`: may the call be captured at all? */
 struct engine_node_params;
 cudaError_t engine_capture_take(engine_stream *stream, struct engine_node_params *params, bool async, bool *taken);
-cudaError_t engine_capture_refuse(engine_stream *stream); /* a call that no captured stream allows: a query, a synchronisation */
-cudaError_t engine_capture_any(void);                     /* a call that no capture anywhere allows: cudaDeviceSynchronize */
-cudaError_t engine_capture_unsafe(void);                  /* a call that this thread's and others' captures may forbid: cudaMalloc */
+/* a call that no captured stream allows: a query, a synchronisation */
+cudaError_t engine_capture_refuse(engine_stream *stream);
+/* a call that no capture anywhere allows: cudaDeviceSynchronize */
+cudaError_t engine_capture_any(void);
+/* a call that this thread's and others' captures may forbid: cudaMalloc */
+cudaError_t engine_capture_unsafe(void);
 cudaError_t engine_capture_record(engine_event *event, engine_stream *stream, bool *taken);
 cudaError_t engine_capture_wait(engine_stream *stream, engine_event *event, bool *taken);
-void engine_capture_forget(engine_stream *stream);        /* it is destroyed */
-void engine_graphs_reset(int device);                     /* its graphs and captures go */
-void engine_execs_forget(const engine_stream *stream);    /* likewise, with its device */
-bool engine_graph_address(uint64_t address);              /* in memory that alloc nodes give out */
+void engine_capture_forget(engine_stream *stream);     /* it is destroyed */
+void engine_graphs_reset(int device);                  /* its graphs and captures go */
+void engine_execs_forget(const engine_stream *stream); /* likewise, with its device */
+bool engine_graph_address(uint64_t address);           /* in memory that alloc nodes give out */
 cudaError_t engine_graph_free_address(uint64_t address, engine_stream *stream, bool *found);
 
 /* engine_pool.c: what streams know of each other's past; what the host has waited for; what came from a pool */
 void engine_known_record(engine_event *event, const engine_stream *stream);
 void engine_known_wait(engine_stream *stream, const engine_event *event);
-void engine_pools_synchronised(int device);  /* ENGINE_ANY_DEVICE: a stream or an event was */
-void engine_pools_reset(int device);         /* before all its memory goes */
+void engine_pools_synchronised(int device); /* ENGINE_ANY_DEVICE: a stream or an event was */
+void engine_pools_reset(int device);        /* before all its memory goes */
 bool engine_pool_take_back(uint64_t address, engine_stream *stream);
 bool engine_pool_allows(const exec_allocation *allocation, int device, int *access);
-cudaError_t engine_allocate_locked(int device, engine_memory memory, uint64_t bytes, unsigned flags, const char *call, uint64_t *address);
+cudaError_t engine_allocate_locked(int device, engine_memory memory, uint64_t bytes, unsigned flags, const char *call,
+                                   uint64_t *address);
 cudaError_t engine_free_locked(uint64_t address, unsigned allowed);
 
 #define ENGINE_ANY_DEVICE (-1)
 int engine_device_of(const engine_stream *stream); /* NULL: the calling thread's */
-uint32_t engine_origin(int device);      /* trace_op.stream of what is no stream's */
+uint32_t engine_origin(int device);                /* trace_op.stream of what is no stream's */
 bool engine_device_exists(int device);
-void engine_peers_changed(void);         /* whose memory which device may use, or what memory there is */
-void engine_peers_show(int device);      /* before a kernel of its: it sees what it may use, and nothing else */
-bool engine_peer_may(int device, const exec_allocation *allocation, bool write); /* use memory of its own or of another one's */
+void engine_peers_changed(void);    /* whose memory which device may use, or what memory there is */
+void engine_peers_show(int device); /* before a kernel of its: it sees what it may use, and nothing else */
+/* use memory of its own or of another one's */
+bool engine_peer_may(int device, const exec_allocation *allocation, bool write);
 int engine_memory_device(const exec_allocation *allocation); /* whose it is */
 
-uint64_t engine_allocate_hidden(int device, uint64_t bytes, const char *name); /* device memory that is not the program's; 0: no room */
+/* device memory that is not the program's; 0: no room */
+uint64_t engine_allocate_hidden(int device, uint64_t bytes, const char *name);
 void engine_release_hidden(uint64_t address);
 
 /* engine_vmm.c with the lock: as the functions of the same name */
 cudaError_t engine_reserve_locked(uint64_t bytes, uint64_t alignment, uint64_t wanted, uint64_t *address);
 cudaError_t engine_unreserve_locked(uint64_t address);
-cudaError_t engine_memory_create_locked(int device, uint64_t bytes, const void *note, uint32_t note_bytes, uint64_t *handle);
+cudaError_t engine_memory_create_locked(int device, uint64_t bytes, const void *note, uint32_t note_bytes,
+                                        uint64_t *handle);
 void engine_memory_release_locked(uint64_t handle);
 cudaError_t engine_map_locked(uint64_t address, uint64_t bytes, uint64_t handle);
 cudaError_t engine_unmap_locked(uint64_t address, uint64_t bytes);
 
-void engine_note_allocation(int device, const exec_allocation *allocation, unsigned flags, engine_owner owner, const char *name,
-                            trace_memory_kind memory);
+void engine_note_allocation(int device, const exec_allocation *allocation, unsigned flags, engine_owner owner,
+                            const char *name, trace_memory_kind memory);
 void engine_forget_allocation(const exec_allocation *allocation);
 engine_pointer engine_pointer_find_locked(uint64_t address);
 void engine_memory_reset(int device);
@@ -340,7 +390,7 @@ void engine_vmm_show(int device);  /* mappings as it may use them; engine_peers_
 /* Is all of the range mapped, with such access for some device, without gaps? The address is in a mapping. */
 bool engine_mapped_range(uint64_t address, uint64_t bytes, bool write);
 bool engine_mapped_may(const exec_allocation *mapping, int device, bool write);
-int engine_mapped_device(const exec_allocation *mapping); /* whose memory is mapped there */
+int engine_mapped_device(const exec_allocation *mapping);                             /* whose memory is mapped there */
 void engine_mapped_open(const exec_allocation *mapping, int device, unsigned access); /* engine_set_access */
 bool engine_memory_fits(int device, engine_memory memory, uint64_t bytes);
 
@@ -352,20 +402,29 @@ int engine_module_device(const engine_module *module, int wanted); /* where it i
 /* The module's PTX to the access stream, once. */
 void engine_module_trace(engine_module *module);
 char *engine_demangle(const char *name); /* the C++ name a person reads, or the name; of malloc */
-const ptx_func *engine_module_function(const engine_module *module, const char *name); /* of a loaded module; NULL: it has none */
+/* of a loaded module; NULL: it has none */
+const ptx_func *engine_module_function(const engine_module *module, const char *name);
 void engine_function_mark(engine_function *function, int device); /* before its kernel's first launch; engine_marks.c */
-engine_function *engine_function_of_locked(engine_module *module, const char *name); /* of a loaded module; NULL: it has no such kernel */
+/* of a loaded module; NULL: it has no such kernel */
+engine_function *engine_function_of_locked(engine_module *module, const char *name);
 cudaError_t engine_function_load_locked(engine_function *function, int device);
 void engine_modules_reset(int device);
 void engine_function_info_locked(engine_function *function, int device, engine_function_info *info);
 cudaError_t engine_status_error(ff_status status);
 
-void engine_occupancy_of(const engine_function_info *info, uint32_t threads, uint64_t dynamic_shared, engine_occupancy *out);
+void engine_occupancy_of(const engine_function_info *info, uint32_t threads, uint64_t dynamic_shared,
+                         engine_occupancy *out);
 
 /* What the program does with managed memory between its calls: engine_host_access.c. `filled`: it has contents already.
  * collect: before an operation of the device, or one that says how far the host is; appends what was touched since. The
- * device's own accesses lie between a collect and a settle. `launch`: a settle_all follows, so nothing need be armed. */
-typedef enum engine_host_access_level { ENGINE_TOUCH_OFF, ENGINE_TOUCH_GROUPS, ENGINE_TOUCH_PAGES, ENGINE_TOUCH_EXACT } engine_host_access_level;
+ * device's own accesses lie between a collect and a settle. `launch`: a settle_all follows, so nothing need be
+ * armed. */
+typedef enum engine_host_access_level {
+  ENGINE_TOUCH_OFF,
+  ENGINE_TOUCH_GROUPS,
+  ENGINE_TOUCH_PAGES,
+  ENGINE_TOUCH_EXACT
+} engine_host_access_level;
 engine_host_access_level engine_host_access_level_now(void);
 void engine_host_access_track(const exec_allocation *allocation, bool filled);
 void engine_host_access_forget(const exec_allocation *allocation);

@@ -42,7 +42,9 @@ static cudaError_t check_shape(const engine_launch *launch) {
   return threads <= 1024 ? cudaSuccess : cudaErrorInvalidConfiguration;
 }
 
-static uint32_t threads_of(const engine_launch *launch) { return launch->block[0] * launch->block[1] * launch->block[2]; }
+static uint32_t threads_of(const engine_launch *launch) {
+  return launch->block[0] * launch->block[1] * launch->block[2];
+}
 
 static cudaError_t check_resources(const engine_launch *launch, const engine_function_info *info) {
   uint32_t threads = threads_of(launch);
@@ -51,7 +53,8 @@ static cudaError_t check_resources(const engine_launch *launch, const engine_fun
   return launch->dynamic_shared > info->max_dynamic_shared ? cudaErrorInvalidValue : cudaSuccess;
 }
 
-static uint32_t resident_blocks(const engine_function_info *info, const engine_launch *launch, const engine_stream *stream) {
+static uint32_t resident_blocks(const engine_function_info *info, const engine_launch *launch,
+                                const engine_stream *stream) {
   engine_occupancy occupancy;
   engine_occupancy_of(info, threads_of(launch), launch->dynamic_shared, &occupancy);
   uint64_t blocks = (uint64_t)occupancy.blocks * engine_stream_sms(stream);
@@ -69,7 +72,8 @@ static unsigned char *pack_arguments(const engine_launch *launch, const exec_ker
   unsigned char *block = ff_alloc(kernel->param_bytes + 8); /* never empty */
   *error = cudaSuccess;
   if (launch->packed) {
-    memcpy(block, launch->packed, launch->packed_bytes < kernel->param_bytes ? launch->packed_bytes : kernel->param_bytes);
+    memcpy(block, launch->packed,
+           launch->packed_bytes < kernel->param_bytes ? launch->packed_bytes : kernel->param_bytes);
     return block;
   }
   for (uint32_t i = 0; i < kernel->param_count; i++) {
@@ -87,16 +91,20 @@ static unsigned char *pack_arguments(const engine_launch *launch, const exec_ker
 
 static cudaError_t fault_error(exec_fault_kind kind) {
   switch (kind) {
-    case EXEC_FAULT_ILLEGAL_ADDRESS: case EXEC_FAULT_UNDECLARED: return cudaErrorIllegalAddress;
-    case EXEC_FAULT_MISALIGNED: return cudaErrorMisalignedAddress;
-    case EXEC_FAULT_INVALID_SPACE: return cudaErrorInvalidAddressSpace;
-    case EXEC_FAULT_ASSERT: return cudaErrorAssert;
-    case EXEC_FAULT_STACK: return cudaErrorHardwareStackError;
-    case EXEC_FAULT_BARRIER: case EXEC_FAULT_TIMEOUT: return cudaErrorLaunchTimeout;
-    case EXEC_FAULT_INVALID_PC: return cudaErrorInvalidPc;
-    case EXEC_FAULT_ILLEGAL_INSTRUCTION: return cudaErrorIllegalInstruction;
-    case EXEC_FAULT_UNSUPPORTED: return cudaErrorNotSupported;
-    case EXEC_FAULT_TRAP: case EXEC_FAULT_INTERNAL: case EXEC_FAULT_NONE: break;
+  case EXEC_FAULT_ILLEGAL_ADDRESS:
+  case EXEC_FAULT_UNDECLARED: return cudaErrorIllegalAddress;
+  case EXEC_FAULT_MISALIGNED: return cudaErrorMisalignedAddress;
+  case EXEC_FAULT_INVALID_SPACE: return cudaErrorInvalidAddressSpace;
+  case EXEC_FAULT_ASSERT: return cudaErrorAssert;
+  case EXEC_FAULT_STACK: return cudaErrorHardwareStackError;
+  case EXEC_FAULT_BARRIER:
+  case EXEC_FAULT_TIMEOUT: return cudaErrorLaunchTimeout;
+  case EXEC_FAULT_INVALID_PC: return cudaErrorInvalidPc;
+  case EXEC_FAULT_ILLEGAL_INSTRUCTION: return cudaErrorIllegalInstruction;
+  case EXEC_FAULT_UNSUPPORTED: return cudaErrorNotSupported;
+  case EXEC_FAULT_TRAP:
+  case EXEC_FAULT_INTERNAL:
+  case EXEC_FAULT_NONE: break;
   }
   return cudaErrorLaunchFailure;
 }
@@ -106,11 +114,15 @@ static cudaError_t fault_error(exec_fault_kind kind) {
 static bool waits_in_call; /* the kernel that runs cannot give way: the host thread that launched it waits, too */
 
 static void say_waiting(const char *text) {
-  engine_say("%s\n  %s", text, waits_in_call ? "this launch returns when the kernel has finished: it cannot wait for what the same host thread does later"
-                                             : "the program goes on beside it; calls that come after the kernel wait for it");
+  engine_say(
+      "%s\n  %s", text,
+      waits_in_call
+          ? "this launch returns when the kernel has finished: it cannot wait for what the same host thread does later"
+          : "the program goes on beside it; calls that come after the kernel wait for it");
 }
 
-static exec_config configuration(const engine_function_info *info, const engine_launch *launch, const engine_stream *stream) {
+static exec_config configuration(const engine_function_info *info, const engine_launch *launch,
+                                 const engine_stream *stream) {
   const machine_spec *m = ff_engine.machine;
   return (exec_config){
       .memory = ff_engine.memory,
@@ -119,7 +131,8 @@ static exec_config configuration(const engine_function_info *info, const engine_
       .sm_count = (uint32_t)m->sm_count,
       .sms = stream->green ? stream->green->list : NULL,
       .sms_count = stream->green ? stream->green->count : 0,
-      .max_shared = (uint32_t)(m->shared_per_block_optin > m->shared_per_block ? m->shared_per_block_optin : m->shared_per_block),
+      .max_shared =
+          (uint32_t)(m->shared_per_block_optin > m->shared_per_block ? m->shared_per_block_optin : m->shared_per_block),
       .stack_bytes = (uint32_t)ff_engine.limits[stream->device][cudaLimitStackSize],
       .heap_bytes = ff_engine.limits[stream->device][cudaLimitMallocHeapSize],
       .max_instructions = ff_engine.options.max_instructions,
@@ -143,7 +156,8 @@ static void add_use(trace_launch *traced, uint64_t address) {
   if (pointer.memory != ENGINE_DEVICE && pointer.memory != ENGINE_MANAGED) return;
   for (uint32_t i = 0; i < traced->use_count; i++)
     if (traced->uses[i].address == pointer.address) return;
-  if (traced->use_count < TRACE_USES_MAX) traced->uses[traced->use_count++] = (trace_use){pointer.address, pointer.bytes};
+  if (traced->use_count < TRACE_USES_MAX)
+    traced->uses[traced->use_count++] = (trace_use){pointer.address, pointer.bytes};
 }
 
 /* What the launch says that it will use: pointers, wherever in its parameters, and variables that its code names. */
@@ -156,7 +170,8 @@ static void note_uses(trace_launch *traced, const exec_kernel_info *kernel, cons
   for (uint32_t i = 0; i < kernel->variable_count; i++) add_use(traced, kernel->variables[i]);
 }
 
-/* As the stream has them: canonical addresses, in `uses`, and in each aligned word of the parameters that is in an allocation, or its end. */
+/* As the stream has them: canonical addresses, in `uses`, and in each aligned word of the parameters that is in an
+ * allocation, or its end. */
 static void make_canonical(trace_launch *traced, const void *params, uint32_t bytes) {
   const exec_memory *memory = ff_engine.memory;
   unsigned char *copy = ff_alloc(bytes + 1);
@@ -166,15 +181,18 @@ static void make_canonical(trace_launch *traced, const void *params, uint32_t by
     memcpy(&word, copy + at, sizeof word);
     bool points = exec_memory_find(memory, word) || (word && exec_memory_find(memory, word - 1));
     canonical = points ? exec_memory_canonical(memory, word) : 0;
-    if (points && !canonical) canonical = exec_memory_canonical(memory, word - 1) + 1; /* the end of registered memory */
+    /* the end of registered memory */
+    if (points && !canonical) canonical = exec_memory_canonical(memory, word - 1) + 1;
     if (canonical > 1) memcpy(copy + at, &canonical, sizeof canonical);
   }
   trace_launch_set_parameters(traced, copy, bytes);
   free(copy);
-  for (uint32_t i = 0; i < traced->use_count; i++) traced->uses[i].address = exec_memory_canonical(memory, traced->uses[i].address);
+  for (uint32_t i = 0; i < traced->use_count; i++)
+    traced->uses[i].address = exec_memory_canonical(memory, traced->uses[i].address);
 }
 
-static trace_launch *trace_begin(const engine_launch *launch, const engine_function_info *info, engine_stream *stream, const void *params) {
+static trace_launch *trace_begin(const engine_launch *launch, const engine_function_info *info, engine_stream *stream,
+                                 const void *params) {
   trace_launch *traced = NULL;
   if (ff_engine.trace) {
     uint32_t warps = (threads_of(launch) + 31) / 32;
@@ -228,8 +246,8 @@ static void runs_no_more(const trace_launch *launch) {
 }
 
 /* Runs one kernel; what it launched is added to `children`. */
-static cudaError_t run(const engine_launch *launch, const engine_function_info *info, engine_stream *stream, const void *params,
-                       const engine_declared *declared, exec_children *children) {
+static cudaError_t run(const engine_launch *launch, const engine_function_info *info, engine_stream *stream,
+                       const void *params, const engine_declared *declared, exec_children *children) {
   exec_config config = configuration(info, launch, stream);
   exec_stats stats = {0};
   exec_fault fault = {.kind = EXEC_FAULT_NONE};
@@ -238,10 +256,13 @@ static cudaError_t run(const engine_launch *launch, const engine_function_info *
   engine_function_mark(launch->function, stream->device);
   engine_host_access_collect(true);
   engine_peers_show(stream->device);
-  exec_launch_request request = {
-      .kernel = launch->function->on[stream->device].code, .dynamic_shared = (uint32_t)launch->dynamic_shared, .params = params,
-      .cooperative = launch->cooperative, .launch_id = ff_engine.launches + 1, .trace = trace_begin(launch, info, stream, params),
-      .children = children};
+  exec_launch_request request = {.kernel = launch->function->on[stream->device].code,
+                                 .dynamic_shared = (uint32_t)launch->dynamic_shared,
+                                 .params = params,
+                                 .cooperative = launch->cooperative,
+                                 .launch_id = ff_engine.launches + 1,
+                                 .trace = trace_begin(launch, info, stream, params),
+                                 .children = children};
   if (declared) {
     request.uses = declared->uses;
     request.use_count = declared->count;
@@ -277,14 +298,19 @@ static cudaError_t run(const engine_launch *launch, const engine_function_info *
 
 /* ---- kernels launched by kernels (exec/launch/children.c) ---- */
 
-typedef struct child_stack { exec_children *items; size_t count, capacity; } child_stack; /* the newest ones run next */
+typedef struct child_stack {
+  exec_children *items;
+  size_t count, capacity;
+} child_stack; /* the newest ones run next */
 
 /* A kernel that cannot start is a fault of the one that launched it: the thread was told that it would. */
 static cudaError_t child_refused(const exec_child *child, const engine_stream *stream, cudaError_t error) {
   ff_text message = {0};
-  ff_text_add(&message, "kernel %s, launched by a kernel with grid (%u,%u,%u), block (%u,%u,%u) and %u bytes of dynamic shared memory: %s", child->kernel,
-              child->grid[0], child->grid[1], child->grid[2], child->block[0], child->block[1], child->block[2], child->dynamic_shared,
-              cuda_error_string((int)error));
+  ff_text_add(
+      &message,
+      "kernel %s, launched by a kernel with grid (%u,%u,%u), block (%u,%u,%u) and %u bytes of dynamic shared memory: %s",
+      child->kernel, child->grid[0], child->grid[1], child->grid[2], child->block[0], child->block[1], child->block[2],
+      child->dynamic_shared, cuda_error_string((int)error));
   engine_say("%s", message.chars);
   note_fault(child->kernel, message.chars);
   engine_fault_locked(cudaErrorLaunchFailure, stream->device, message.chars);
@@ -292,8 +318,11 @@ static cudaError_t child_refused(const exec_child *child, const engine_stream *s
   return cudaSuccess;
 }
 
-static cudaError_t run_child(const exec_child *child, engine_module *module, engine_stream *stream, exec_children *children) {
-  engine_launch launch = {.function = engine_function_of_locked(module, child->kernel), .dynamic_shared = child->dynamic_shared, .packed = child->params};
+static cudaError_t run_child(const exec_child *child, engine_module *module, engine_stream *stream,
+                             exec_children *children) {
+  engine_launch launch = {.function = engine_function_of_locked(module, child->kernel),
+                          .dynamic_shared = child->dynamic_shared,
+                          .packed = child->params};
   memcpy(launch.grid, child->grid, sizeof launch.grid);
   memcpy(launch.block, child->block, sizeof launch.block);
   if (!launch.function) return child_refused(child, stream, cudaErrorInvalidDeviceFunction);
@@ -335,8 +364,10 @@ static cudaError_t run_children(exec_children *first, engine_module *module, eng
   return error;
 }
 
-cudaError_t engine_launch_pack_locked(const engine_launch *launch, int device, engine_function_info *info, unsigned char **params) {
-  if (!engine_handles_have(&ff_engine.handles, launch->function, ENGINE_HANDLE_FUNCTION)) return cudaErrorInvalidDeviceFunction;
+cudaError_t engine_launch_pack_locked(const engine_launch *launch, int device, engine_function_info *info,
+                                      unsigned char **params) {
+  if (!engine_handles_have(&ff_engine.handles, launch->function, ENGINE_HANDLE_FUNCTION))
+    return cudaErrorInvalidDeviceFunction;
   if (engine_module_device(launch->function->module, device) != device) return cudaErrorInvalidResourceHandle;
   cudaError_t error = check_shape(launch);
   if (!error) error = engine_function_load_locked(launch->function, device);
@@ -347,10 +378,11 @@ cudaError_t engine_launch_pack_locked(const engine_launch *launch, int device, e
   return error;
 }
 
-cudaError_t engine_launch_packed(const engine_launch *launch, const engine_function_info *info, engine_stream *stream, unsigned char *params,
-                                 const engine_declared *declared) {
+cudaError_t engine_launch_packed(const engine_launch *launch, const engine_function_info *info, engine_stream *stream,
+                                 unsigned char *params, const engine_declared *declared) {
   exec_children children = {0};
-  if (launch->cooperative && grid_blocks(launch) > resident_blocks(info, launch, stream)) return cudaErrorCooperativeLaunchTooLarge;
+  if (launch->cooperative && grid_blocks(launch) > resident_blocks(info, launch, stream))
+    return cudaErrorCooperativeLaunchTooLarge;
   engine_print_flush(); /* the manual: at the start of a launch */
   cudaError_t error = run(launch, info, stream, params, declared, &children);
   if (children.count && !error) error = run_children(&children, launch->function->module, stream);
@@ -371,7 +403,8 @@ cudaError_t engine_launch_on(const engine_launch *launch, engine_stream *stream)
 static cudaError_t launch_locked(const engine_launch *launch, engine_declared **declared) {
   engine_stream *stream = engine_stream_find(launch->stream);
   if (!stream) return engine_stream_error(launch->stream);
-  if (stream->device != engine_device_of(NULL)) return cudaErrorInvalidResourceHandle; /* the Programming Guide, "Stream and Event Behavior" */
+  /* the Programming Guide, "Stream and Event Behavior" */
+  if (stream->device != engine_device_of(NULL)) return cudaErrorInvalidResourceHandle;
   bool taken;
   engine_node_params node = {.kind = ENGINE_NODE_KERNEL, .launch = *launch};
   cudaError_t error = engine_capture_take(stream, &node, true, &taken);

@@ -21,7 +21,8 @@ cudaError_t engine_module_kernels(engine_module *module, engine_function **list,
   if (!error) error = engine_enter();
   if (error) return error;
   const char **names = NULL;
-  if (engine_handles_have(&ff_engine.handles, module, ENGINE_HANDLE_MODULE) && module->parts.count) names = kernel_names(module, count);
+  if (engine_handles_have(&ff_engine.handles, module, ENGINE_HANDLE_MODULE) && module->parts.count)
+    names = kernel_names(module, count);
   else error = cudaErrorInvalidResourceHandle;
   engine_leave();
   for (uint32_t i = 0; !error && i < *count && i < most; i++) error = engine_function_find(module, names[i], &list[i]);

@@ -6,7 +6,8 @@
 #include "driver/engine/engine.h"
 
 /* The kernels of a module, in the order of its PTX, up to `most`; *count: how many it has. Loads it. */
-ENGINE_API cudaError_t engine_module_kernels(engine_module *module, engine_function **list, uint32_t most, uint32_t *count);
+ENGINE_API cudaError_t engine_module_kernels(engine_module *module, engine_function **list, uint32_t most,
+                                             uint32_t *count);
 /* The module that a function is of; cudaErrorInvalidResourceHandle: it is none. */
 ENGINE_API cudaError_t engine_function_module(engine_function *function, engine_module **module);
 

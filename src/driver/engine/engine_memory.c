@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Allocations as the program sees them: device, managed, pinned, registered, and what any pointer is.
  *
- * exec/memory/address_space.h holds the bytes; here is what CUDA adds: who owns an allocation (only what the program allocated may the
- * program free), with which flags, how much fits the machine, and the operations of the access stream.
- * Managed memory may exceed the GPU's memory (it is paged); device memory may not. */
+ * exec/memory/address_space.h holds the bytes; here is what CUDA adds: who owns an allocation (only what the program
+ * allocated may the program free), with which flags, how much fits the machine, and the operations of the access
+ * stream. Managed memory may exceed the GPU's memory (it is paged); device memory may not. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,29 +12,36 @@
 #include "driver/engine/engine_range.h"
 #include "exec/memory/space.h"
 
-static const exec_memory_kind kinds[] = {[ENGINE_DEVICE] = EXEC_MEMORY_DEVICE, [ENGINE_MANAGED] = EXEC_MEMORY_MANAGED,
-                                         [ENGINE_PINNED] = EXEC_MEMORY_PINNED, [ENGINE_REGISTERED] = EXEC_MEMORY_REGISTERED};
-static const trace_memory_kind trace_kinds[] = {[ENGINE_DEVICE] = TRACE_MEMORY_DEVICE, [ENGINE_MANAGED] = TRACE_MEMORY_MANAGED,
-                                                [ENGINE_PINNED] = TRACE_MEMORY_PINNED, [ENGINE_REGISTERED] = TRACE_MEMORY_PINNED};
+static const exec_memory_kind kinds[] = {[ENGINE_DEVICE] = EXEC_MEMORY_DEVICE,
+                                         [ENGINE_MANAGED] = EXEC_MEMORY_MANAGED,
+                                         [ENGINE_PINNED] = EXEC_MEMORY_PINNED,
+                                         [ENGINE_REGISTERED] = EXEC_MEMORY_REGISTERED};
+static const trace_memory_kind trace_kinds[] = {[ENGINE_DEVICE] = TRACE_MEMORY_DEVICE,
+                                                [ENGINE_MANAGED] = TRACE_MEMORY_MANAGED,
+                                                [ENGINE_PINNED] = TRACE_MEMORY_PINNED,
+                                                [ENGINE_REGISTERED] = TRACE_MEMORY_PINNED};
 
 static engine_memory memory_of(exec_memory_kind kind) {
   switch (kind) {
-    case EXEC_MEMORY_DEVICE: return ENGINE_DEVICE;
-    case EXEC_MEMORY_MANAGED: return ENGINE_MANAGED;
-    case EXEC_MEMORY_PINNED: return ENGINE_PINNED;
-    case EXEC_MEMORY_REGISTERED: return ENGINE_REGISTERED;
+  case EXEC_MEMORY_DEVICE: return ENGINE_DEVICE;
+  case EXEC_MEMORY_MANAGED: return ENGINE_MANAGED;
+  case EXEC_MEMORY_PINNED: return ENGINE_PINNED;
+  case EXEC_MEMORY_REGISTERED: return ENGINE_REGISTERED;
   }
   return ENGINE_PAGEABLE;
 }
 
 /* ---- notes beside exec's allocations ---- */
 
-uint64_t engine_whole_pages(uint64_t bytes) { return (bytes + EXEC_PAGE_BYTES - 1) / EXEC_PAGE_BYTES * EXEC_PAGE_BYTES; }
+uint64_t engine_whole_pages(uint64_t bytes) {
+  return (bytes + EXEC_PAGE_BYTES - 1) / EXEC_PAGE_BYTES * EXEC_PAGE_BYTES;
+}
 
-void engine_note_allocation(int device, const exec_allocation *allocation, unsigned flags, engine_owner owner, const char *name,
-                            trace_memory_kind memory) {
+void engine_note_allocation(int device, const exec_allocation *allocation, unsigned flags, engine_owner owner,
+                            const char *name, trace_memory_kind memory) {
   while (ff_engine.notes.count <= allocation->id) FF_PUSH(&ff_engine.notes, (engine_note){0});
-  ff_engine.notes.items[allocation->id] = (engine_note){.allocation = allocation, .flags = flags, .device = device, .owner = owner};
+  ff_engine.notes.items[allocation->id] =
+      (engine_note){.allocation = allocation, .flags = flags, .device = device, .owner = owner};
   if (allocation->kind == EXEC_MEMORY_DEVICE) ff_engine.device_used[device] += engine_whole_pages(allocation->bytes);
   engine_peers_changed();
   trace_op op = {.kind = TRACE_OP_ALLOC, .stream = engine_origin(device)};
@@ -74,7 +81,8 @@ bool engine_memory_fits(int device, engine_memory memory, uint64_t bytes) {
   return used <= ff_engine.gpu_memory && engine_whole_pages(bytes) <= ff_engine.gpu_memory - used;
 }
 
-cudaError_t engine_allocate_locked(int device, engine_memory memory, uint64_t bytes, unsigned flags, const char *call, uint64_t *address) {
+cudaError_t engine_allocate_locked(int device, engine_memory memory, uint64_t bytes, unsigned flags, const char *call,
+                                   uint64_t *address) {
   if (!engine_memory_fits(device, memory, bytes)) {
     session_note_no_room(ff_engine.session, call, bytes, ff_engine.device_used[device]);
     return cudaErrorMemoryAllocation;
@@ -84,7 +92,8 @@ cudaError_t engine_allocate_locked(int device, engine_memory memory, uint64_t by
   snprintf(title, sizeof title, "%.40s #%llu", call, (unsigned long long)number);
   snprintf(name, sizeof name, "%.40s (%llu bytes)", title, (unsigned long long)bytes);
   const exec_allocation *allocation;
-  if (exec_memory_allocate(ff_engine.memory, bytes, 512, kinds[memory], name, &allocation, NULL)) return cudaErrorMemoryAllocation;
+  if (exec_memory_allocate(ff_engine.memory, bytes, 512, kinds[memory], name, &allocation, NULL))
+    return cudaErrorMemoryAllocation;
   ff_engine.allocations = number;
   engine_note_allocation(device, allocation, flags, ENGINE_OWNER_PROGRAM, title, trace_kinds[memory]);
   *address = allocation->address;
@@ -119,7 +128,8 @@ void engine_release_hidden(uint64_t address) {
 /* The live allocation that starts at `address` and belongs to the program; NULL otherwise. */
 static const exec_allocation *owned_at(uint64_t address) {
   const exec_allocation *allocation = exec_memory_find(ff_engine.memory, address);
-  if (!allocation || allocation->freed || allocation->address != address || allocation->range != EXEC_ALLOCATED) return NULL;
+  if (!allocation || allocation->freed || allocation->address != address || allocation->range != EXEC_ALLOCATED)
+    return NULL;
   return note_of(allocation).owner == ENGINE_OWNER_PROGRAM ? allocation : NULL;
 }
 
@@ -130,13 +140,15 @@ cudaError_t engine_free_locked(uint64_t address, unsigned allowed) {
   if (error || graph) return error;
   const exec_allocation *there = exec_memory_find(ff_engine.memory, address);
   if (allowed >> ENGINE_DEVICE & 1 && engine_pool_take_back(address, NULL)) {
-    engine_synchronize_device_locked(engine_memory_device(there)); /* as the freeing of any other memory waits for the device */
+    /* as the freeing of any other memory waits for the device */
+    engine_synchronize_device_locked(engine_memory_device(there));
     return cudaSuccess;
   }
   const exec_allocation *allocation = owned_at(address);
   if (!allocation || !(allowed >> memory_of(allocation->kind) & 1)) return cudaErrorInvalidValue;
   engine_host_access_collect(false);
-  engine_time_wait_device(engine_memory_device(allocation)); /* the simulations know by themselves that freeing waits for the device */
+  /* the simulations know by themselves that freeing waits for the device */
+  engine_time_wait_device(engine_memory_device(allocation));
   engine_forget_allocation(allocation);
   return engine_status_error(exec_memory_release(ff_engine.memory, address, NULL));
 }
@@ -212,14 +224,21 @@ engine_pointer engine_pointer_find_locked(uint64_t address) {
   const exec_allocation *allocation = exec_memory_find(ff_engine.memory, address);
   if (!allocation || allocation->freed) return (engine_pointer){.memory = ENGINE_PAGEABLE};
   if (allocation->range == EXEC_RESERVED)
-    return (engine_pointer){.memory = ENGINE_PAGEABLE, .address = allocation->address, .bytes = allocation->bytes, .range = EXEC_RESERVED};
+    return (engine_pointer){
+        .memory = ENGINE_PAGEABLE, .address = allocation->address, .bytes = allocation->bytes, .range = EXEC_RESERVED};
   int device = engine_device_of(NULL);
   bool mapped = allocation->range == EXEC_MAPPED;
-  return (engine_pointer){.range = allocation->range, .memory = memory_of(allocation->kind), .address = allocation->address,
-                          .bytes = allocation->bytes, .id = allocation->id, .flags = note_of(allocation).flags,
-                          .device = engine_memory_device(allocation),
-                          .readable = mapped ? engine_mapped_may(allocation, device, false) : engine_peer_may(device, allocation, false),
-                          .writable = !allocation->read_only && (mapped ? engine_mapped_may(allocation, device, true) : engine_peer_may(device, allocation, true))};
+  return (engine_pointer){
+      .range = allocation->range,
+      .memory = memory_of(allocation->kind),
+      .address = allocation->address,
+      .bytes = allocation->bytes,
+      .id = allocation->id,
+      .flags = note_of(allocation).flags,
+      .device = engine_memory_device(allocation),
+      .readable = mapped ? engine_mapped_may(allocation, device, false) : engine_peer_may(device, allocation, false),
+      .writable = !allocation->read_only &&
+                  (mapped ? engine_mapped_may(allocation, device, true) : engine_peer_may(device, allocation, true))};
 }
 
 engine_pointer engine_pointer_find(uint64_t address) {
@@ -285,7 +304,8 @@ cudaError_t engine_prefetch(uint64_t address, uint64_t bytes, int device, cudaSt
   engine_stream *stream = engine_stream_find(handle);
   if (!stream) error = engine_stream_error(handle);
   else if (!managed_range(address, bytes)) error = cudaErrorInvalidValue;
-  else if (!engine_deferred_prefetch(stream, address, bytes, device)) engine_prefetch_on(stream, address, bytes, device);
+  else if (!engine_deferred_prefetch(stream, address, bytes, device))
+    engine_prefetch_on(stream, address, bytes, device);
   engine_leave();
   return error;
 }

@@ -6,12 +6,13 @@
  *                     v
  *                   failed: the reason was said on stderr, every use returns the same error
  *
- * The code is read once; each device that uses it has variables of its own, but for managed ones, and kernels of its own.
+ * The code is read once; each device that uses it has variables of its own, but for managed ones, and kernels of its
+ * own.
  *
  * A registered module is looked at when something of it is first used. One fat binary gives one PTX text; after a
  * device link there is one per translation unit, and those that are needed (engine_parts.c) are linked. What always
- * holds: a loaded module has a program there, its variables are in memory and known to the access stream; functions keep
- * their identity (and their attributes and kernel numbers) when the module loads again after a reset. */
+ * holds: a loaded module has a program there, its variables are in memory and known to the access stream; functions
+ * keep their identity (and their attributes and kernel numbers) when the module loads again after a reset. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -23,7 +24,8 @@
 #include "exec/launch/beside.h"
 #include "fatbin/fatbin.h"
 
-#define PTX_ADVICE "build it with nvcc's -gencode arch=compute_75,code=compute_75 (or plain -arch=sm_XX), so that it carries PTX"
+#define PTX_ADVICE \
+  "build it with nvcc's -gencode arch=compute_75,code=compute_75 (or plain -arch=sm_XX), so that it carries PTX"
 
 /* ---- reading images ---- */
 
@@ -71,7 +73,8 @@ static bool looks_like_binary(const void *image, size_t bytes) {
 static ff_status read_image(engine_module *module, const void *image, size_t bytes, ff_error *error) {
   if (!looks_like_binary(image, bytes)) {
     if (!memcmp(image, "\177ELF", 4))
-      return ff_fail(error, FF_NOT_FOUND, "the image is machine code (ELF), which the virtual GPU cannot run: load PTX instead");
+      return ff_fail(error, FF_NOT_FOUND,
+                     "the image is machine code (ELF), which the virtual GPU cannot run: load PTX instead");
     size_t length = bytes ? strnlen(image, bytes) : strlen(image);
     char *text = ff_alloc(length + 1);
     memcpy(text, image, length);
@@ -109,19 +112,21 @@ static bool loaded_elsewhere(const engine_module *module, int device) {
   return false;
 }
 
-/* Tells the access stream about every module variable (or, with `add` false, that it is gone): of managed ones, with the first device
- * (the last). */
+/* Tells the access stream about every module variable (or, with `add` false, that it is gone): of managed ones, with
+ * the first device (the last). */
 static void note_variables(engine_module *module, int device, bool add) {
   const ptx_module *code = module_code(module);
   for (uint32_t i = 0; i < code->var_count; i++) {
     const ptx_var *variable = code->vars[i];
     uint64_t address, bytes;
-    if (!in_memory(variable) || exec_program_variable(module->programs[device], variable->name, &address, &bytes, NULL)) continue;
+    if (!in_memory(variable) || exec_program_variable(module->programs[device], variable->name, &address, &bytes, NULL))
+      continue;
     if (variable->managed && loaded_elsewhere(module, device)) continue;
     const exec_allocation *allocation = exec_memory_find(ff_engine.memory, address);
     if (!allocation) continue;
-    if (add) engine_note_allocation(device, allocation, cudaMemAttachGlobal, ENGINE_OWNER_MODULE, variable->name,
-                                    variable->managed ? TRACE_MEMORY_MANAGED : TRACE_MEMORY_DEVICE);
+    if (add)
+      engine_note_allocation(device, allocation, cudaMemAttachGlobal, ENGINE_OWNER_MODULE, variable->name,
+                             variable->managed ? TRACE_MEMORY_MANAGED : TRACE_MEMORY_DEVICE);
     else engine_forget_allocation(allocation);
   }
 }
@@ -175,7 +180,9 @@ static ff_status read_code(engine_module *module, ff_error *error) {
   return status ? status : parse_and_link(module, error);
 }
 
-int engine_module_device(const engine_module *module, int wanted) { return module->device == ENGINE_ANY_DEVICE ? wanted : module->device; }
+int engine_module_device(const engine_module *module, int wanted) {
+  return module->device == ENGINE_ANY_DEVICE ? wanted : module->device;
+}
 
 cudaError_t engine_module_load_locked(engine_module *module, int device, ff_error *error) {
   if (module->programs[device]) return cudaSuccess;
@@ -185,7 +192,8 @@ cudaError_t engine_module_load_locked(engine_module *module, int device, ff_erro
   }
   ff_status status = read_code(module, error);
   exec_program *made = NULL;
-  if (!status) status = exec_program_create_beside(module_code(module), ff_engine.memory, any_program(module), &made, error);
+  if (!status)
+    status = exec_program_create_beside(module_code(module), ff_engine.memory, any_program(module), &made, error);
   if (status && any_program(module)) return engine_status_error(status); /* there it goes on */
   if (status) {
     drop_code(module);
@@ -301,7 +309,8 @@ cudaError_t engine_module_unload(engine_module *module) {
   if (pthread_mutex_lock(&ff_engine.lock)) return cudaErrorCudartUnloading;
   cudaError_t error = cudaSuccess;
   if (ff_engine.phase == ENGINE_FINISHED) error = cudaErrorCudartUnloading;
-  else if (!engine_handles_have(&ff_engine.handles, module, ENGINE_HANDLE_MODULE)) error = cudaErrorInvalidResourceHandle;
+  else if (!engine_handles_have(&ff_engine.handles, module, ENGINE_HANDLE_MODULE))
+    error = cudaErrorInvalidResourceHandle;
   else {
     if (!module->binary) engine_print_flush(); /* cuModuleUnload does that; the end of the process does not */
     free_module(module);
@@ -323,7 +332,9 @@ bool engine_module_valid(const engine_module *module) {
 cudaError_t engine_module_ready(engine_module *module) {
   cudaError_t error = engine_enter_beside();
   if (error) return error;
-  error = engine_handles_have(&ff_engine.handles, module, ENGINE_HANDLE_MODULE) ? load_or_say(module, module_place(module)) : cudaErrorInvalidResourceHandle;
+  error = engine_handles_have(&ff_engine.handles, module, ENGINE_HANDLE_MODULE)
+              ? load_or_say(module, module_place(module))
+              : cudaErrorInvalidResourceHandle;
   engine_leave();
   return error;
 }
@@ -337,15 +348,19 @@ void engine_module_trace(engine_module *module) {
   module->traced = true;
   for (size_t i = 0; i < module->sources.count; i++) {
     const engine_source *source = &module->sources.items[i];
-    trace_op op = {.kind = TRACE_OP_MODULE, .module = {.ptx = trace_keep(ff_engine.trace, source->text, source->length), .bytes = source->length, .id = module->number}};
+    trace_op op = {.kind = TRACE_OP_MODULE,
+                   .module = {.ptx = trace_keep(ff_engine.trace, source->text, source->length),
+                              .bytes = source->length,
+                              .id = module->number}};
     engine_append(&op);
   }
 }
 
 /* ---- functions ---- */
 
-/* The C++ name a person reads. The demangler belongs to the program's C++ library; without one the name stays. It is only asked of
- * mangled names: loading the library takes longer than many a kernel, and it would make `int` of one that is called `i`. */
+/* The C++ name a person reads. The demangler belongs to the program's C++ library; without one the name stays. It is
+ * only asked of mangled names: loading the library takes longer than many a kernel, and it would make `int` of one that
+ * is called `i`. */
 char *engine_demangle(const char *name) {
   if (strncmp(name, "_Z", 2)) return ff_strdup(name);
   char *(*demangler)(const char *, char *, size_t *, int *) = NULL;
@@ -412,14 +427,17 @@ bool engine_function_valid(const engine_function *function) {
 
 const char *engine_function_name(const engine_function *function) { return function->name; }
 
-const ptx_func *engine_module_function(const engine_module *module, const char *name) { return ptx_find_func(module_code(module), name); }
+const ptx_func *engine_module_function(const engine_module *module, const char *name) {
+  return ptx_find_func(module_code(module), name);
+}
 
 cudaError_t engine_function_load_locked(engine_function *function, int device) {
   if (function->on[device].code) return cudaSuccess;
   cudaError_t error = load_or_say(function->module, device);
   if (error) return error;
   ff_error reason;
-  ff_status status = exec_program_kernel(function->module->programs[device], function->name, &function->on[device].code, &reason);
+  ff_status status =
+      exec_program_kernel(function->module->programs[device], function->name, &function->on[device].code, &reason);
   if (status == FF_NOT_FOUND) return cudaErrorInvalidDeviceFunction;
   if (status) {
     engine_say_once(function->name, "%s", reason.message);
@@ -467,7 +485,8 @@ static cudaError_t address_locked(engine_variable *variable, uint64_t *address, 
   int device = module_place(variable->module);
   cudaError_t error = load_or_say(variable->module, device);
   if (error) return error;
-  if (exec_program_variable(variable->module->programs[device], variable->name, address, bytes, NULL)) return cudaErrorInvalidSymbol;
+  if (exec_program_variable(variable->module->programs[device], variable->name, address, bytes, NULL))
+    return cudaErrorInvalidSymbol;
   if (variable->bytes && variable->bytes < *bytes) *bytes = variable->bytes;
   return cudaSuccess;
 }

@@ -10,9 +10,9 @@
 #include "driver/engine/engine_internal.h"
 
 #define WARP 32u
-#define REGISTER_UNIT 256u     /* registers of one warp come in these */
-#define REGISTERS_MAX 255u    /* per thread, every device since compute capability 3.5 */
-#define DEVICE_THREADS 1024u   /* per block */
+#define REGISTER_UNIT 256u   /* registers of one warp come in these */
+#define REGISTERS_MAX 255u   /* per thread, every device since compute capability 3.5 */
+#define DEVICE_THREADS 1024u /* per block */
 
 static uint64_t round_up(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
@@ -37,18 +37,24 @@ static uint32_t settle_registers(uint32_t estimate, uint32_t threads) {
 void engine_function_info_locked(engine_function *function, int device, engine_function_info *info) {
   const machine_spec *m = ff_engine.machine;
   const engine_kernel *own = &function->on[device];
-  *info = (engine_function_info){.kernel = *exec_kernel_describe(own->code), .carveout = own->carveout, .cache_preference = own->cache};
-  uint32_t threads = (uint32_t)least(info->kernel.max_threads ? info->kernel.max_threads : DEVICE_THREADS, DEVICE_THREADS);
+  *info = (engine_function_info){
+      .kernel = *exec_kernel_describe(own->code), .carveout = own->carveout, .cache_preference = own->cache};
+  uint32_t threads =
+      (uint32_t)least(info->kernel.max_threads ? info->kernel.max_threads : DEVICE_THREADS, DEVICE_THREADS);
   info->kernel.max_threads = threads;
   info->kernel.registers = settle_registers(info->kernel.registers, threads);
   info->max_threads = (uint32_t)least(threads, warps_by_registers(info->kernel.registers) * WARP);
-  uint64_t left = m->shared_per_block > info->kernel.static_shared ? m->shared_per_block - info->kernel.static_shared : 0;
+  uint64_t left =
+      m->shared_per_block > info->kernel.static_shared ? m->shared_per_block - info->kernel.static_shared : 0;
   info->max_dynamic_shared = own->dynamic_shared >= 0 ? (uint32_t)own->dynamic_shared : (uint32_t)left;
 }
 
-static uint32_t quotient(uint64_t whole, uint64_t part) { return part ? (uint32_t)least(whole / part, UINT32_MAX) : UINT32_MAX; }
+static uint32_t quotient(uint64_t whole, uint64_t part) {
+  return part ? (uint32_t)least(whole / part, UINT32_MAX) : UINT32_MAX;
+}
 
-void engine_occupancy_of(const engine_function_info *info, uint32_t threads, uint64_t dynamic_shared, engine_occupancy *out) {
+void engine_occupancy_of(const engine_function_info *info, uint32_t threads, uint64_t dynamic_shared,
+                         engine_occupancy *out) {
   const machine_spec *m = ff_engine.machine;
   uint32_t warps = (threads + WARP - 1) / WARP;
   uint64_t used = info->kernel.static_shared + dynamic_shared;
@@ -60,14 +66,17 @@ void engine_occupancy_of(const engine_function_info *info, uint32_t threads, uin
   uint64_t most = m->shared_per_block_optin > m->shared_per_block ? m->shared_per_block_optin : m->shared_per_block;
   if (used > most) out->limit_shared = 0;
   if (threads > info->max_threads) out->limit_registers = 0;
-  out->blocks = (uint32_t)least(least(out->limit_threads, out->limit_blocks), least(out->limit_registers, out->limit_shared));
+  out->blocks =
+      (uint32_t)least(least(out->limit_threads, out->limit_blocks), least(out->limit_registers, out->limit_shared));
   out->warps = out->blocks * warps;
 }
 
 /* ---- the calls ---- */
 
 /* What the calling thread means: a function on its device, or on that of its module. */
-static int device_for(const engine_function *function) { return engine_module_device(function->module, engine_device_of(NULL)); }
+static int device_for(const engine_function *function) {
+  return engine_module_device(function->module, engine_device_of(NULL));
+}
 
 static cudaError_t load(engine_function *function) {
   bool valid = engine_handles_have(&ff_engine.handles, function, ENGINE_HANDLE_FUNCTION);
@@ -110,7 +119,8 @@ cudaError_t engine_function_set_cache(engine_function *function, unsigned prefer
   return error;
 }
 
-cudaError_t engine_occupancy_find(engine_function *function, uint32_t threads, uint64_t dynamic_shared, engine_occupancy *out) {
+cudaError_t engine_occupancy_find(engine_function *function, uint32_t threads, uint64_t dynamic_shared,
+                                  engine_occupancy *out) {
   engine_function_info info;
   if (!threads) return cudaErrorInvalidValue;
   cudaError_t error = engine_function_describe(function, &info);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which of a program's translation units are needed.
  *
- * After a device link (nvcc -rdc=true) a fat binary holds one PTX text per translation unit, and as a rule one more: the
- * large library of dynamic parallelism, of which nothing is used. A text is parsed only if it defines a name that the
- * program has registered (a kernel, a variable), or one that a parsed text declares as external.
+ * After a device link (nvcc -rdc=true) a fat binary holds one PTX text per translation unit, and as a rule one more:
+ * the large library of dynamic parallelism, of which nothing is used. A text is parsed only if it defines a name that
+ * the program has registered (a kernel, a variable), or one that a parsed text declares as external.
  *
  * What a text defines is seen without parsing it: every word of its statements outside braces that do not say .extern.
  * That may be too much (names of parameters, say), never too little. */
@@ -13,8 +13,13 @@
 
 #include "driver/engine/engine_internal.h"
 
-typedef struct word { const char *text; size_t length; } word;
-typedef struct part_index { FF_VEC(word) words; } part_index; /* sorted, borrowed from the source */
+typedef struct word {
+  const char *text;
+  size_t length;
+} word;
+typedef struct part_index {
+  FF_VEC(word) words;
+} part_index; /* sorted, borrowed from the source */
 
 /* ---- what a text defines ---- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The devices of the process, and which of them may use another one's memory. Devices are numbered from 0; one that is not there is
- * cudaErrorInvalidDevice. */
+/* The devices of the process, and which of them may use another one's memory. Devices are numbered from 0; one that is
+ * not there is cudaErrorInvalidDevice. */
 #ifndef FF_DRIVER_ENGINE_PEER_H
 #define FF_DRIVER_ENGINE_PEER_H
 
@@ -9,18 +9,19 @@
 /* ---- the calling thread's device: what its calls are for; no checks ---- */
 
 ENGINE_API int engine_device_current(void);
-ENGINE_API void engine_device_choose(int device);      /* cudaSetDevice; green contexts are current no longer */
-ENGINE_API bool engine_device_chosen(int *device);     /* was one chosen since this thread asked last? Which one? */
-ENGINE_API void engine_device_give(int device);        /* that of the current context; -1: there is none */
-ENGINE_API void engine_device_prefer(int device);      /* of threads that have chosen none */
+ENGINE_API void engine_device_choose(int device);  /* cudaSetDevice; green contexts are current no longer */
+ENGINE_API bool engine_device_chosen(int *device); /* was one chosen since this thread asked last? Which one? */
+ENGINE_API void engine_device_give(int device);    /* that of the current context; -1: there is none */
+ENGINE_API void engine_device_prefer(int device);  /* of threads that have chosen none */
 
 /* ---- peers ---- */
 
-/* Kernels of `device` may use memory of `peer`. cudaErrorPeerAccessAlreadyEnabled, cudaErrorPeerAccessNotEnabled; to itself: cudaErrorInvalidDevice. */
+/* Kernels of `device` may use memory of `peer`. cudaErrorPeerAccessAlreadyEnabled, cudaErrorPeerAccessNotEnabled; to
+ * itself: cudaErrorInvalidDevice. */
 ENGINE_API cudaError_t engine_peer_enable(int device, int peer);
 ENGINE_API cudaError_t engine_peer_disable(int device, int peer);
-/* cudaDeviceP2PAttr, CUdevice_P2PAttribute, 1 to 5, between any two devices: they may use each other's memory; the link between them has no
- * atomics and carries no arrays. */
+/* cudaDeviceP2PAttr, CUdevice_P2PAttribute, 1 to 5, between any two devices: they may use each other's memory; the link
+ * between them has no atomics and carries no arrays. */
 static inline int engine_peer_attribute(int attribute) { return attribute == 2; }
 
 void engine_peers_reset(int device); /* with the lock: none to or from it */

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory pools: pieces that are allocated and freed in the order of streams (engine_pool.h).
  *
- * A *piece* is an allocation. Freed, it is parked: kernels and copies find it freed, but it keeps its memory, and an allocation
- * of as many bytes may have it again, if what its last owner's stream still does to it is over by then:
+ * A *piece* is an allocation. Freed, it is parked: kernels and copies find it freed, but it keeps its memory, and an
+ * allocation of as many bytes may have it again, if what its last owner's stream still does to it is over by then:
  *
  *     in the stream in which it was freed         always
  *     in one that has waited for that, by events   ENGINE_POOL_REUSE_EVENTS
  *     when the freeing is over, by luck            ENGINE_POOL_REUSE_OPPORTUNISTIC
  *     by making the stream wait                    ENGINE_POOL_REUSE_INTERNAL, before there is a new piece
  *
- * What is held beyond the release threshold is given back when the device is synchronised or room is needed; from the stream's
- * or event's synchronisation on it does not count as reserved. What always holds, checked by engine_pools_check:
+ * What is held beyond the release threshold is given back when the device is synchronised or room is needed; from the
+ * stream's or event's synchronisation on it does not count as reserved. What always holds, checked by
+ * engine_pools_check:
  *
  *     used == bytes of the pool's pieces in use;  reserved == bytes of those that are not surrendered;  used <= reserved */
 #include <stdlib.h>
@@ -24,7 +25,7 @@
 struct engine_pool {
   bool live;
   int device;
-  int reuse[3];                 /* the first three attributes */
+  int reuse[3]; /* the first three attributes */
   int access[ENGINE_DEVICES_MAX];
   uint64_t threshold, most, used, used_high, reserved, reserved_high;
 };
@@ -32,17 +33,17 @@ struct engine_pool {
 typedef struct piece {
   const exec_allocation *allocation; /* NULL: none */
   engine_pool *pool;
-  bool used, surrendered;       /* surrendered: free, and no longer counted as reserved */
-  int device;                   /* whose stream it was freed in: */
-  uint32_t stream, event;       /* this one, by this recording, */
-  uint64_t sequence, time_ps;   /* which is this operation; 0: the host has waited for it */
+  bool used, surrendered;     /* surrendered: free, and no longer counted as reserved */
+  int device;                 /* whose stream it was freed in: */
+  uint32_t stream, event;     /* this one, by this recording, */
+  uint64_t sequence, time_ps; /* which is this operation; 0: the host has waited for it */
 } piece;
 
 static struct {
-  FF_VEC(engine_pool *) pools;  /* all that ever were */
+  FF_VEC(engine_pool *) pools; /* all that ever were */
   engine_pool *first[ENGINE_DEVICES_MAX], *current[ENGINE_DEVICES_MAX];
   FF_VEC(piece) pieces;
-  FF_VEC(uint32_t) of;          /* by allocation id: place in `pieces` + 1; 0: none */
+  FF_VEC(uint32_t) of; /* by allocation id: place in `pieces` + 1; 0: none */
 } all;
 
 /* ---- what streams have waited for ---- */
@@ -156,7 +157,8 @@ static void piece_drop(piece *p) {
 
 static bool over(const piece *p) { return !p->sequence || engine_happened(p->device, p->sequence, p->time_ps); }
 
-/* What the pool holds and nobody uses, as far as that is over, down to `keep` bytes in all; `surrender`: it stays, uncounted. */
+/* What the pool holds and nobody uses, as far as that is over, down to `keep` bytes in all; `surrender`: it stays,
+ * uncounted. */
 static void give_back(engine_pool *pool, uint64_t keep, bool surrender) {
   for (size_t i = 0; i < all.pieces.count; i++) {
     piece *p = &all.pieces.items[i];
@@ -177,7 +179,8 @@ void engine_pools_synchronised(int device) {
   for (size_t i = 0; i < all.pieces.count; i++)
     if (all.pieces.items[i].device == device) all.pieces.items[i].sequence = 0;
   for (size_t i = 0; i < all.pools.count; i++)
-    give_back(all.pools.items[i], all.pools.items[i]->live ? all.pools.items[i]->threshold : 0, device == ENGINE_ANY_DEVICE);
+    give_back(all.pools.items[i], all.pools.items[i]->live ? all.pools.items[i]->threshold : 0,
+              device == ENGINE_ANY_DEVICE);
 }
 
 static void give_back_all(void) { /* room is needed */
@@ -266,7 +269,8 @@ static void reuse(piece *p, engine_stream *stream) {
 
 static cudaError_t make_piece(engine_pool *pool, uint64_t bytes, const char *call, piece **out) {
   uint64_t address;
-  if (pool->most && (bytes > pool->most || pool->reserved > pool->most - bytes)) give_back(pool, pool->most > bytes ? pool->most - bytes : 0, false);
+  if (pool->most && (bytes > pool->most || pool->reserved > pool->most - bytes))
+    give_back(pool, pool->most > bytes ? pool->most - bytes : 0, false);
   if (pool->most && (bytes > pool->most || pool->reserved > pool->most - bytes)) return cudaErrorMemoryAllocation;
   if (!engine_memory_fits(pool->device, ENGINE_DEVICE, bytes)) give_back_all();
   cudaError_t error = engine_allocate_locked(pool->device, ENGINE_DEVICE, bytes, 0, call, &address);
@@ -283,7 +287,8 @@ static cudaError_t make_piece(engine_pool *pool, uint64_t bytes, const char *cal
   return cudaSuccess;
 }
 
-static cudaError_t allocate_locked(engine_pool *pool, uint64_t bytes, engine_stream *stream, const char *call, uint64_t *address) {
+static cudaError_t allocate_locked(engine_pool *pool, uint64_t bytes, engine_stream *stream, const char *call,
+                                   uint64_t *address) {
   piece *p = find_piece(pool, bytes, stream);
   cudaError_t error = cudaSuccess;
   if (p) reuse(p, stream);
@@ -302,10 +307,12 @@ static void note_access(const engine_pool *pool, cudaMemAccessDesc *list, engine
   node->memory.access = list;
   for (int device = 0; engine_device_exists(device); device++)
     if (device != pool->device && pool->access[device] != ENGINE_ACCESS_NONE)
-      list[node->memory.access_count++] = (cudaMemAccessDesc){.location = {cudaMemLocationTypeDevice, device}, .flags = pool->access[device]};
+      list[node->memory.access_count++] =
+          (cudaMemAccessDesc){.location = {cudaMemLocationTypeDevice, device}, .flags = pool->access[device]};
 }
 
-cudaError_t engine_pool_allocate(engine_pool *pool, uint64_t bytes, cudaStream_t handle, const char *call, uint64_t *address) {
+cudaError_t engine_pool_allocate(engine_pool *pool, uint64_t bytes, cudaStream_t handle, const char *call,
+                                 uint64_t *address) {
   cudaError_t error = engine_enter();
   if (error) return error;
   engine_stream *stream = engine_stream_find(handle);
@@ -377,16 +384,17 @@ static cudaError_t set_locked(engine_pool *pool, int attribute, const void *valu
   uint64_t number = 0;
   memcpy(&number, value, attribute <= ENGINE_POOL_REUSE_INTERNAL ? sizeof(int) : sizeof number);
   switch (attribute) {
-    case ENGINE_POOL_REUSE_EVENTS: case ENGINE_POOL_REUSE_OPPORTUNISTIC: case ENGINE_POOL_REUSE_INTERNAL:
-      pool->reuse[attribute - 1] = (int)number;
-      return cudaSuccess;
-    case ENGINE_POOL_RELEASE_THRESHOLD: pool->threshold = number; return cudaSuccess;
-    case ENGINE_POOL_RESERVED_HIGH: case ENGINE_POOL_USED_HIGH: /* may only be set back */
-      if (number) return cudaErrorInvalidValue;
-      if (attribute == ENGINE_POOL_USED_HIGH) pool->used_high = pool->used;
-      else pool->reserved_high = pool->reserved;
-      return cudaSuccess;
-    default: return cudaErrorInvalidValue;
+  case ENGINE_POOL_REUSE_EVENTS:
+  case ENGINE_POOL_REUSE_OPPORTUNISTIC:
+  case ENGINE_POOL_REUSE_INTERNAL: pool->reuse[attribute - 1] = (int)number; return cudaSuccess;
+  case ENGINE_POOL_RELEASE_THRESHOLD: pool->threshold = number; return cudaSuccess;
+  case ENGINE_POOL_RESERVED_HIGH:
+  case ENGINE_POOL_USED_HIGH: /* may only be set back */
+    if (number) return cudaErrorInvalidValue;
+    if (attribute == ENGINE_POOL_USED_HIGH) pool->used_high = pool->used;
+    else pool->reserved_high = pool->reserved;
+    return cudaSuccess;
+  default: return cudaErrorInvalidValue;
   }
 }
 
@@ -401,12 +409,12 @@ cudaError_t engine_pool_set(engine_pool *pool, int attribute, const void *value)
 
 static uint64_t attribute_of(const engine_pool *pool, int attribute) {
   switch (attribute) {
-    case ENGINE_POOL_RELEASE_THRESHOLD: return pool->threshold;
-    case ENGINE_POOL_RESERVED: return pool->reserved;
-    case ENGINE_POOL_RESERVED_HIGH: return pool->reserved_high;
-    case ENGINE_POOL_USED: return pool->used;
-    case ENGINE_POOL_USED_HIGH: return pool->used_high;
-    default: return (uint64_t)(unsigned)pool->reuse[attribute - 1];
+  case ENGINE_POOL_RELEASE_THRESHOLD: return pool->threshold;
+  case ENGINE_POOL_RESERVED: return pool->reserved;
+  case ENGINE_POOL_RESERVED_HIGH: return pool->reserved_high;
+  case ENGINE_POOL_USED: return pool->used;
+  case ENGINE_POOL_USED_HIGH: return pool->used_high;
+  default: return (uint64_t)(unsigned)pool->reuse[attribute - 1];
   }
 }
 
@@ -422,7 +430,8 @@ cudaError_t engine_pool_get(engine_pool *pool, int attribute, void *value) {
 }
 
 cudaError_t engine_pool_set_access(engine_pool *pool, int device, int access) {
-  if (access != ENGINE_ACCESS_NONE && access != ENGINE_ACCESS_READ && access != ENGINE_ACCESS_READ_WRITE) return cudaErrorInvalidValue;
+  if (access != ENGINE_ACCESS_NONE && access != ENGINE_ACCESS_READ && access != ENGINE_ACCESS_READ_WRITE)
+    return cudaErrorInvalidValue;
   cudaError_t error = engine_enter();
   if (error) return error;
   if (!is_live(pool)) error = cudaErrorInvalidValue;

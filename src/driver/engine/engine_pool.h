@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory pools and stream-ordered allocation of the virtual GPU, for libcudart and libcuda (CUDA Runtime API, "Stream Ordered
- * Memory Allocator"). A handle that is no live pool: cudaErrorInvalidValue. */
+/* Memory pools and stream-ordered allocation of the virtual GPU, for libcudart and libcuda (CUDA Runtime API, "Stream
+ * Ordered Memory Allocator"). A handle that is no live pool: cudaErrorInvalidValue. */
 #ifndef FF_DRIVER_ENGINE_POOL_H
 #define FF_DRIVER_ENGINE_POOL_H
 
@@ -9,25 +9,36 @@
 typedef struct engine_pool engine_pool;
 
 enum { /* cudaMemPoolAttr, CUmemPool_attribute; the first three are int, the others uint64_t */
-  ENGINE_POOL_REUSE_EVENTS = 1, ENGINE_POOL_REUSE_OPPORTUNISTIC, ENGINE_POOL_REUSE_INTERNAL, ENGINE_POOL_RELEASE_THRESHOLD, ENGINE_POOL_RESERVED,
-  ENGINE_POOL_RESERVED_HIGH, ENGINE_POOL_USED, ENGINE_POOL_USED_HIGH,
+       ENGINE_POOL_REUSE_EVENTS = 1,
+       ENGINE_POOL_REUSE_OPPORTUNISTIC,
+       ENGINE_POOL_REUSE_INTERNAL,
+       ENGINE_POOL_RELEASE_THRESHOLD,
+       ENGINE_POOL_RESERVED,
+       ENGINE_POOL_RESERVED_HIGH,
+       ENGINE_POOL_USED,
+       ENGINE_POOL_USED_HIGH,
 };
 
-ENGINE_API cudaError_t engine_pool_create(int device, uint64_t most, engine_pool **pool); /* most: bytes; 0: no limit of its own */
+/* most: bytes; 0: no limit of its own */
+ENGINE_API cudaError_t engine_pool_create(int device, uint64_t most, engine_pool **pool);
 /* Not a default pool. What was allocated from it stays until it is freed. */
 ENGINE_API cudaError_t engine_pool_destroy(engine_pool *pool);
 ENGINE_API cudaError_t engine_pool_default(int device, engine_pool **pool);
-ENGINE_API cudaError_t engine_pool_current(int device, engine_pool **pool); /* what engine_pool_allocate means by NULL */
+/* what engine_pool_allocate means by NULL */
+ENGINE_API cudaError_t engine_pool_current(int device, engine_pool **pool);
 ENGINE_API cudaError_t engine_pool_set_current(int device, engine_pool *pool);
 ENGINE_API cudaError_t engine_pool_get(engine_pool *pool, int attribute, void *value);
 ENGINE_API cudaError_t engine_pool_set(engine_pool *pool, int attribute, const void *value);
-ENGINE_API cudaError_t engine_pool_trim(engine_pool *pool, uint64_t keep); /* gives back what nobody uses, down to `keep` bytes */
+/* gives back what nobody uses, down to `keep` bytes */
+ENGINE_API cudaError_t engine_pool_trim(engine_pool *pool, uint64_t keep);
 /* Which devices may use its memory: 0 none, 1 to read, 3. Its own always may. */
 ENGINE_API cudaError_t engine_pool_set_access(engine_pool *pool, int device, int access);
 ENGINE_API cudaError_t engine_pool_access(engine_pool *pool, int device, int *access);
 
 /* In the stream's order, and in a captured stream a node. bytes 0: *address is 0. */
-ENGINE_API cudaError_t engine_pool_allocate(engine_pool *pool, uint64_t bytes, cudaStream_t stream, const char *call, uint64_t *address);
-ENGINE_API cudaError_t engine_pool_free(uint64_t address, cudaStream_t stream); /* also of memory that is from no pool */
+ENGINE_API cudaError_t engine_pool_allocate(engine_pool *pool, uint64_t bytes, cudaStream_t stream, const char *call,
+                                            uint64_t *address);
+/* also of memory that is from no pool */
+ENGINE_API cudaError_t engine_pool_free(uint64_t address, cudaStream_t stream);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Hints on managed memory that can be asked for (engine_range.h).
  *
- * A list of spans, sorted, that do not overlap; each is the state of its pages, all of one allocation. A hint cuts spans at its ends
- * and changes what lies between. What no span covers has no hints. */
+ * A list of spans, sorted, that do not overlap; each is the state of its pages, all of one allocation. A hint cuts
+ * spans at its ends and changes what lies between. What no span covers has no hints. */
 #include "driver/engine/engine_range.h"
 
 #include <string.h>
@@ -18,7 +18,11 @@ typedef struct hints {
   uint32_t accessed;         /* bit n + 1: device n; bit 0: the CPU */
 } hints;
 
-typedef struct span { uint64_t start, end; uint32_t allocation; hints hints; } span;
+typedef struct span {
+  uint64_t start, end;
+  uint32_t allocation;
+  hints hints;
+} span;
 
 static FF_VEC(span) spans; /* guarded by the engine's lock */
 static const hints none = {.preferred = NOWHERE, .prefetched = NOWHERE};
@@ -75,9 +79,9 @@ static void merge(void) {
   size_t kept = 0;
   for (size_t at = 1; at < spans.count; at++) {
     span *last = &spans.items[kept], *next = &spans.items[at];
-    bool same = last->end == next->start && last->allocation == next->allocation && last->hints.read_mostly == next->hints.read_mostly &&
-                last->hints.preferred == next->hints.preferred && last->hints.prefetched == next->hints.prefetched &&
-                last->hints.accessed == next->hints.accessed;
+    bool same = last->end == next->start && last->allocation == next->allocation &&
+                last->hints.read_mostly == next->hints.read_mostly && last->hints.preferred == next->hints.preferred &&
+                last->hints.prefetched == next->hints.prefetched && last->hints.accessed == next->hints.accessed;
     if (same) last->end = next->end;
     else spans.items[++kept] = *next;
   }
@@ -87,24 +91,27 @@ static void merge(void) {
 static void change(hints *of, int advice, int device) {
   uint32_t bit = device >= cudaCpuDeviceId && device < 31 ? UINT32_C(1) << (device + 1) : 0;
   switch (advice) {
-    case cudaMemAdviseSetReadMostly: of->read_mostly = true; break;
-    case cudaMemAdviseUnsetReadMostly: of->read_mostly = false; break;
-    case cudaMemAdviseSetPreferredLocation: of->preferred = device; break;
-    case cudaMemAdviseUnsetPreferredLocation: of->preferred = NOWHERE; break;
-    case cudaMemAdviseSetAccessedBy: of->accessed |= bit; break;
-    case cudaMemAdviseUnsetAccessedBy: of->accessed &= ~bit; break;
-    default: of->prefetched = device; break; /* 0: of engine_range_prefetch */
+  case cudaMemAdviseSetReadMostly: of->read_mostly = true; break;
+  case cudaMemAdviseUnsetReadMostly: of->read_mostly = false; break;
+  case cudaMemAdviseSetPreferredLocation: of->preferred = device; break;
+  case cudaMemAdviseUnsetPreferredLocation: of->preferred = NOWHERE; break;
+  case cudaMemAdviseSetAccessedBy: of->accessed |= bit; break;
+  case cudaMemAdviseUnsetAccessedBy: of->accessed &= ~bit; break;
+  default: of->prefetched = device; break; /* 0: of engine_range_prefetch */
   }
 }
 
 void engine_range_advise(uint64_t address, uint64_t bytes, int advice, int device) {
   uint64_t start = address / PAGE * PAGE, end = (address + bytes + PAGE - 1) / PAGE * PAGE;
   uint32_t allocation = engine_pointer_find_locked(address).id;
-  for (size_t at = cover(start, end, allocation); at < spans.count && spans.items[at].start < end; at++) change(&spans.items[at].hints, advice, device);
+  for (size_t at = cover(start, end, allocation); at < spans.count && spans.items[at].start < end; at++)
+    change(&spans.items[at].hints, advice, device);
   merge();
 }
 
-void engine_range_prefetch(uint64_t address, uint64_t bytes, int device) { engine_range_advise(address, bytes, 0, device); }
+void engine_range_prefetch(uint64_t address, uint64_t bytes, int device) {
+  engine_range_advise(address, bytes, 0, device);
+}
 
 /* What the whole range has: a hint that only a part has is none. */
 static hints common(uint64_t start, uint64_t end, uint32_t allocation) {
@@ -114,7 +121,9 @@ static hints common(uint64_t start, uint64_t end, uint32_t allocation) {
     size_t at = first_ending_after(done);
     bool there = at < spans.count && spans.items[at].start <= done && spans.items[at].allocation == allocation;
     hints here = there ? spans.items[at].hints : none;
-    done = there || (at < spans.count && spans.items[at].start <= done) ? spans.items[at].end : at < spans.count ? spans.items[at].start : end;
+    done = there || (at < spans.count && spans.items[at].start <= done) ? spans.items[at].end
+           : at < spans.count                                           ? spans.items[at].start
+                                                                        : end;
     if (first) all = here;
     all.read_mostly &= here.read_mostly;
     all.accessed &= here.accessed;
@@ -126,7 +135,9 @@ static hints common(uint64_t start, uint64_t end, uint32_t allocation) {
 
 /* cudaMemLocationType */
 static int type_of(int device) {
-  return device == NOWHERE ? cudaMemLocationTypeInvalid : device == cudaCpuDeviceId ? cudaMemLocationTypeHost : cudaMemLocationTypeDevice;
+  return device == NOWHERE           ? cudaMemLocationTypeInvalid
+         : device == cudaCpuDeviceId ? cudaMemLocationTypeHost
+                                     : cudaMemLocationTypeDevice;
 }
 
 static cudaError_t answer(const hints *of, int attribute, int *data, size_t bytes) {
@@ -140,12 +151,14 @@ static cudaError_t answer(const hints *of, int attribute, int *data, size_t byte
   }
   if (bytes != sizeof *data) return cudaErrorInvalidValue;
   switch (attribute) {
-    case cudaMemRangeAttributeReadMostly: *data = of->read_mostly; return cudaSuccess;
-    case cudaMemRangeAttributePreferredLocation: case 6: *data = of->preferred; return cudaSuccess;
-    case cudaMemRangeAttributeLastPrefetchLocation: case 8: *data = of->prefetched; return cudaSuccess;
-    case 5: *data = type_of(of->preferred); return cudaSuccess;
-    case 7: *data = type_of(of->prefetched); return cudaSuccess;
-    default: return cudaErrorInvalidValue;
+  case cudaMemRangeAttributeReadMostly: *data = of->read_mostly; return cudaSuccess;
+  case cudaMemRangeAttributePreferredLocation:
+  case 6: *data = of->preferred; return cudaSuccess;
+  case cudaMemRangeAttributeLastPrefetchLocation:
+  case 8: *data = of->prefetched; return cudaSuccess;
+  case 5: *data = type_of(of->preferred); return cudaSuccess;
+  case 7: *data = type_of(of->prefetched); return cudaSuccess;
+  default: return cudaErrorInvalidValue;
   }
 }
 
@@ -163,9 +176,11 @@ cudaError_t engine_range_attribute(void *data, size_t bytes, int attribute, uint
   return error;
 }
 
-cudaError_t engine_range_attributes(void **data, const size_t *bytes, const int *attributes, size_t count, uint64_t address, uint64_t range) {
+cudaError_t engine_range_attributes(void **data, const size_t *bytes, const int *attributes, size_t count,
+                                    uint64_t address, uint64_t range) {
   if (!data || !bytes || !attributes || !count) return cudaErrorInvalidValue;
   cudaError_t error = cudaSuccess;
-  for (size_t i = 0; i < count && !error; i++) error = engine_range_attribute(data[i], bytes[i], attributes[i], address, range);
+  for (size_t i = 0; i < count && !error; i++)
+    error = engine_range_attribute(data[i], bytes[i], attributes[i], address, range);
   return error;
 }

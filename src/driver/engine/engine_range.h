@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What hints a program has given on managed memory: for cudaMemRangeGetAttribute and cuMemRangeGetAttribute.
  *
- * Hints go to the access stream when they are given, and the simulated managers act on them; this is only so that they can be asked
- * for. What always holds: hints of an allocation that was freed are never answered for one that has its address later. */
+ * Hints go to the access stream when they are given, and the simulated managers act on them; this is only so that they
+ * can be asked for. What always holds: hints of an allocation that was freed are never answered for one that has its
+ * address later. */
 #ifndef FF_DRIVER_ENGINE_RANGE_H
 #define FF_DRIVER_ENGINE_RANGE_H
 
@@ -12,10 +13,13 @@
 void engine_range_advise(uint64_t address, uint64_t bytes, int advice, int device);
 void engine_range_prefetch(uint64_t address, uint64_t bytes, int device);
 
-/* The numbers of cudaMemRangeAttribute and CUmem_range_attribute, 1 to 8. `data`: `bytes` bytes, 4, or of AccessedBy a multiple of it.
- * A hint counts if the whole range has it. cudaErrorInvalidValue: not managed memory, or no such attribute, or wrong sizes. */
-ENGINE_API cudaError_t engine_range_attribute(void *data, size_t bytes, int attribute, uint64_t address, uint64_t range);
+/* The numbers of cudaMemRangeAttribute and CUmem_range_attribute, 1 to 8. `data`: `bytes` bytes, 4, or of AccessedBy a
+ * multiple of it. A hint counts if the whole range has it. cudaErrorInvalidValue: not managed memory, or no such
+ * attribute, or wrong sizes. */
+ENGINE_API cudaError_t engine_range_attribute(void *data, size_t bytes, int attribute, uint64_t address,
+                                              uint64_t range);
 /* Several at once. */
-ENGINE_API cudaError_t engine_range_attributes(void **data, const size_t *bytes, const int *attributes, size_t count, uint64_t address, uint64_t range);
+ENGINE_API cudaError_t engine_range_attributes(void **data, const size_t *bytes, const int *attributes, size_t count,
+                                               uint64_t address, uint64_t range);
 
 #endif

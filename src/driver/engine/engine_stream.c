@@ -48,8 +48,10 @@ void engine_time_spend(engine_stream *stream, uint64_t ps, bool kernel, bool blo
 
 uint64_t engine_time_transfer(uint64_t bytes, trace_direction direction) {
   const machine_spec *m = ff_engine.machine;
-  double gbs = direction == TRACE_H2D ? m->link_h2d_gbs : direction == TRACE_D2H ? m->link_d2h_gbs
-               : direction == TRACE_H2H ? m->host_gbs : m->dram_gbs / 2; /* a device copy reads and writes */
+  double gbs = direction == TRACE_H2D   ? m->link_h2d_gbs
+               : direction == TRACE_D2H ? m->link_d2h_gbs
+               : direction == TRACE_H2H ? m->host_gbs
+                                        : m->dram_gbs / 2; /* a device copy reads and writes */
   double latency = direction == TRACE_D2D ? m->launch_latency_us : m->link_latency_us + m->link_copy_us;
   return picoseconds(latency) + (uint64_t)((double)bytes * 1e3 / gbs);
 }
@@ -72,8 +74,12 @@ bool engine_stream_lives(const engine_stream *stream) {
 
 engine_stream *engine_stream_make(int device, unsigned flags, int priority, engine_green *green) {
   engine_stream *stream = ff_alloc(sizeof *stream);
-  *stream = (engine_stream){.number = ++ff_engine.next_stream[device] | engine_origin(device), .device = device, .flags = flags,
-                            .priority = priority, .green = green, .next = ff_engine.streams};
+  *stream = (engine_stream){.number = ++ff_engine.next_stream[device] | engine_origin(device),
+                            .device = device,
+                            .flags = flags,
+                            .priority = priority,
+                            .green = green,
+                            .next = ff_engine.streams};
   ff_engine.streams = stream;
   engine_handles_add(&ff_engine.handles, stream, ENGINE_HANDLE_STREAM);
   trace_op op = {.kind = TRACE_OP_STREAM_CREATE, .stream = stream->number};
@@ -96,16 +102,20 @@ engine_stream *engine_stream_find(cudaStream_t handle) {
   if (green) return green->main;
   if (!handle || handle == cudaStreamLegacy) return &ff_engine.legacy[engine_device_of(NULL)];
   if (handle == cudaStreamPerThread) return thread_stream(engine_device_of(NULL));
-  engine_stream *stream = engine_handles_have(&ff_engine.handles, handle, ENGINE_HANDLE_STREAM) ? (engine_stream *)handle : NULL;
+  engine_stream *stream =
+      engine_handles_have(&ff_engine.handles, handle, ENGINE_HANDLE_STREAM) ? (engine_stream *)handle : NULL;
   return stream && !stream->orphan ? stream : NULL;
 }
 
 cudaError_t engine_stream_error(cudaStream_t handle) {
-  bool orphan = engine_handles_have(&ff_engine.handles, handle, ENGINE_HANDLE_STREAM) && ((const engine_stream *)handle)->orphan;
+  bool orphan =
+      engine_handles_have(&ff_engine.handles, handle, ENGINE_HANDLE_STREAM) && ((const engine_stream *)handle)->orphan;
   return orphan ? cudaErrorContextIsDestroyed : cudaErrorInvalidResourceHandle;
 }
 
-uint32_t engine_stream_sms(const engine_stream *stream) { return stream->green ? stream->green->count : (uint32_t)ff_engine.machine->sm_count; }
+uint32_t engine_stream_sms(const engine_stream *stream) {
+  return stream->green ? stream->green->count : (uint32_t)ff_engine.machine->sm_count;
+}
 
 void engine_stream_free(engine_stream *stream) {
   engine_capture_forget(stream);
@@ -168,7 +178,8 @@ cudaError_t engine_stream_create(unsigned flags, int priority, cudaStream_t *str
 cudaError_t engine_stream_destroy(cudaStream_t handle) {
   cudaError_t error = engine_enter();
   if (error) return error;
-  engine_stream *stream = handle && handle != cudaStreamLegacy && handle != cudaStreamPerThread ? engine_stream_find(handle) : NULL;
+  engine_stream *stream =
+      handle && handle != cudaStreamLegacy && handle != cudaStreamPerThread ? engine_stream_find(handle) : NULL;
   if (stream) engine_stream_free(stream);
   else error = engine_stream_error(handle);
   engine_leave();
@@ -179,7 +190,12 @@ cudaError_t engine_stream_describe(cudaStream_t handle, engine_stream_info *info
   cudaError_t error = engine_enter_now();
   if (error) return error;
   engine_stream *stream = engine_stream_find(handle);
-  if (stream) *info = (engine_stream_info){.flags = stream->flags, .priority = stream->priority, .device = stream->device, .id = stream->number + UINT64_C(1), .green = stream->green};
+  if (stream)
+    *info = (engine_stream_info){.flags = stream->flags,
+                                 .priority = stream->priority,
+                                 .device = stream->device,
+                                 .id = stream->number + UINT64_C(1),
+                                 .green = stream->green};
   else error = engine_stream_error(handle);
   engine_leave();
   return error;
@@ -243,7 +259,8 @@ static bool happened(int device, uint64_t sequence, uint64_t local_ps) {
 }
 
 bool engine_happened(int device, uint64_t sequence, uint64_t local_ps) {
-  if (ff_engine.primaries[device] && !ff_engine.given) return sim_event_happened(ff_engine.primaries[device], sequence, ff_engine.last_sequence);
+  if (ff_engine.primaries[device] && !ff_engine.given)
+    return sim_event_happened(ff_engine.primaries[device], sequence, ff_engine.last_sequence);
   return ff_engine.host_ps >= local_ps;
 }
 
@@ -269,7 +286,8 @@ cudaError_t engine_stream_query(cudaStream_t handle) {
   if (error) return error;
   engine_stream *stream = engine_stream_find(handle);
   if (!stream) error = engine_stream_error(handle);
-  else if (!(error = engine_capture_refuse(stream)) && (engine_deferred(stream) || !stream_idle(stream))) error = cudaErrorNotReady;
+  else if (!(error = engine_capture_refuse(stream)) && (engine_deferred(stream) || !stream_idle(stream)))
+    error = cudaErrorNotReady;
   bool behind = error == cudaErrorNotReady && ff_engine.given;
   engine_leave();
   if (behind) engine_deferred_rest();
@@ -413,7 +431,9 @@ static cudaError_t elapsed_locked(engine_event *start, engine_event *stop, float
   if ((start->flags | stop->flags) & cudaEventDisableTiming) return cudaErrorInvalidResourceHandle;
   if (start->device != stop->device) return cudaErrorInvalidResourceHandle;
   if (start->capture || stop->capture) return cudaErrorCapturedEvent;
-  if (!happened(stop->device, stop->sequence, stop->time_ps) || !happened(start->device, start->sequence, start->time_ps)) return cudaErrorNotReady;
+  if (!happened(stop->device, stop->sequence, stop->time_ps) ||
+      !happened(start->device, start->sequence, start->time_ps))
+    return cudaErrorNotReady;
   int64_t difference = (int64_t)(event_time(stop) - event_time(start));
   *milliseconds = (float)((double)difference / 1e9);
   return cudaSuccess;
@@ -432,7 +452,8 @@ cudaError_t engine_host_time(uint64_t *picoseconds) {
   cudaError_t error = engine_enter();
   if (error) return error;
   sim *primary = ff_engine.primaries[engine_device_of(NULL)];
-  *picoseconds = primary && ff_engine.last_sequence ? sim_host_time(primary, ff_engine.last_sequence) : ff_engine.host_ps;
+  *picoseconds =
+      primary && ff_engine.last_sequence ? sim_host_time(primary, ff_engine.last_sequence) : ff_engine.host_ps;
   engine_leave();
   return cudaSuccess;
 }
@@ -442,7 +463,8 @@ cudaError_t engine_physical(uint64_t address, uint64_t *physical) {
   if (error) return error;
   const exec_allocation *there = exec_memory_find(ff_engine.memory, address);
   sim *primary = there ? ff_engine.primaries[engine_memory_device(there)] : NULL;
-  bool known = primary && sim_physical(primary, ff_engine.last_sequence, exec_memory_canonical(ff_engine.memory, address), physical);
+  bool known = primary && sim_physical(primary, ff_engine.last_sequence,
+                                       exec_memory_canonical(ff_engine.memory, address), physical);
   engine_leave();
   return known ? cudaSuccess : there ? cudaErrorNotSupported : cudaErrorInvalidValue;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texture and surface objects: from what a program asks for to what kernels see (exec/texture/texture.h), with the checks of the manual
- * (CUDA Runtime API, "Texture Object Management"; Driver API, "Texture Object Management").
+/* Texture and surface objects: from what a program asks for to what kernels see (exec/texture/texture.h), with the
+ * checks of the manual (CUDA Runtime API, "Texture Object Management"; Driver API, "Texture Object Management").
  *
- * What always holds: a live handle's specification stands in `specs` at the handle's slot, so a program gets back what it gave. */
+ * What always holds: a live handle's specification stands in `specs` at the handle's slot, so a program gets back what
+ * it gave. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +12,12 @@
 #include "driver/properties.h"
 #include "exec/texture/texture_sample.h"
 
-typedef struct kept_spec { uint64_t handle; int device; bool surface; engine_texture_spec spec; } kept_spec;
+typedef struct kept_spec {
+  uint64_t handle;
+  int device;
+  bool surface;
+  engine_texture_spec spec;
+} kept_spec;
 static FF_VEC(kept_spec) specs; /* by slot, the low 20 bits of the handle - 1 */
 
 static uint64_t limit(cudaDeviceAttr attribute) {
@@ -21,7 +27,10 @@ static uint64_t limit(cudaDeviceAttr attribute) {
 }
 
 cudaError_t engine_format_refused(const char *what) {
-  engine_say_once(what, "%s: not implemented by the virtual GPU (channels of 8, 16 and 32 bits, signed, unsigned, normalised and floating-point, and BC1 to BC7 are)", what);
+  engine_say_once(
+      what,
+      "%s: not implemented by the virtual GPU (channels of 8, 16 and 32 bits, signed, unsigned, normalised and floating-point, and BC1 to BC7 are)",
+      what);
   return cudaErrorNotSupported;
 }
 
@@ -42,9 +51,10 @@ static cudaError_t linear_images(const engine_texture_spec *spec, exec_texture *
   if (spec->format.blocks) return cudaErrorInvalidValue; /* arrays only */
   if (spec->address % limit(cudaDevAttrTextureAlignment)) return cudaErrorInvalidValue;
   if (pitched) {
-    bool good = spec->width >= 1 && spec->width <= limit(cudaDevAttrMaxTexture2DLinearWidth) && rows >= 1 && rows <= limit(cudaDevAttrMaxTexture2DLinearHeight) &&
-                spec->pitch <= limit(cudaDevAttrMaxTexture2DLinearPitch) && spec->pitch % limit(cudaDevAttrTexturePitchAlignment) == 0 &&
-                spec->pitch >= spec->width * texel;
+    bool good = spec->width >= 1 && spec->width <= limit(cudaDevAttrMaxTexture2DLinearWidth) && rows >= 1 &&
+                rows <= limit(cudaDevAttrMaxTexture2DLinearHeight) &&
+                spec->pitch <= limit(cudaDevAttrMaxTexture2DLinearPitch) &&
+                spec->pitch % limit(cudaDevAttrTexturePitchAlignment) == 0 && spec->pitch >= spec->width * texel;
     if (!good) return cudaErrorInvalidValue;
     bytes = spec->pitch * (rows - 1) + spec->width * texel;
   } else {
@@ -60,8 +70,12 @@ static cudaError_t linear_images(const engine_texture_spec *spec, exec_texture *
   t->address = spec->address;
   t->bytes = bytes;
   t->level_count = 1;
-  t->level[0] = (exec_image){.address = spec->address, .pitch = pitched ? spec->pitch : 0, .slice = 0, .width = (uint32_t)(pitched ? spec->width : texels),
-                             .height = (uint32_t)rows, .depth = 1};
+  t->level[0] = (exec_image){.address = spec->address,
+                             .pitch = pitched ? spec->pitch : 0,
+                             .slice = 0,
+                             .width = (uint32_t)(pitched ? spec->width : texels),
+                             .height = (uint32_t)rows,
+                             .depth = 1};
   return cudaSuccess;
 }
 
@@ -86,7 +100,8 @@ static void array_images(const engine_array_images *images, exec_texture *t) {
 
 /* cudaResourceViewFormat: 0x01 to 0x18, three numbers of channels of each of these; from 0x19 on block compression. */
 static bool view_format(unsigned number, engine_format *format) {
-  static const exec_texel_type types[] = {EXEC_TEXEL_U8, EXEC_TEXEL_S8, EXEC_TEXEL_U16, EXEC_TEXEL_S16, EXEC_TEXEL_U32, EXEC_TEXEL_S32, EXEC_TEXEL_F16, EXEC_TEXEL_F32};
+  static const exec_texel_type types[] = {EXEC_TEXEL_U8,  EXEC_TEXEL_S8,  EXEC_TEXEL_U16, EXEC_TEXEL_S16,
+                                          EXEC_TEXEL_U32, EXEC_TEXEL_S32, EXEC_TEXEL_F16, EXEC_TEXEL_F32};
   if (number > 0x18 && number - 0x18 < EXEC_BLOCKS_COUNT) {
     *format = engine_format_of_blocks((exec_blocks)(number - 0x18), false);
     return true;
@@ -111,13 +126,18 @@ static cudaError_t apply_view(const engine_view *v, exec_texture *t) {
   bool layers = t->layered || t->cube;
   const exec_image *base = &t->level[0];
   if (t->blocks) return cudaErrorInvalidValue; /* "not in a block compressed format" */
-  if (v->format && (!view_format(v->format, &format) || engine_format_bytes(format) != exec_texel_bytes(t))) return cudaErrorInvalidValue;
-  if (format.blocks && (t->type != EXEC_TEXEL_U32 || t->dimensions < 2)) return cudaErrorInvalidValue; /* each texel of the array is a block */
+  if (v->format && (!view_format(v->format, &format) || engine_format_bytes(format) != exec_texel_bytes(t)))
+    return cudaErrorInvalidValue;
+  /* each texel of the array is a block */
+  if (format.blocks && (t->type != EXEC_TEXEL_U32 || t->dimensions < 2)) return cudaErrorInvalidValue;
   if (v->first_level > v->last_level || v->last_level >= t->level_count) return cudaErrorInvalidValue;
   if (layers && (v->first_layer > v->last_layer || v->last_layer >= base->depth)) return cudaErrorInvalidValue;
-  if (t->cube && ((v->last_layer - v->first_layer + 1) % 6 || (!t->layered && v->last_layer - v->first_layer != 5))) return cudaErrorInvalidValue;
+  if (t->cube && ((v->last_layer - v->first_layer + 1) % 6 || (!t->layered && v->last_layer - v->first_layer != 5)))
+    return cudaErrorInvalidValue;
   uint32_t side = format.blocks ? 4 : 1;
-  if (v->width != (uint64_t)base->width * side || (t->dimensions > 1 && v->height != (uint64_t)base->height * side) || (t->dimensions > 2 && v->depth != base->depth)) return cudaErrorInvalidValue;
+  if (v->width != (uint64_t)base->width * side || (t->dimensions > 1 && v->height != (uint64_t)base->height * side) ||
+      (t->dimensions > 2 && v->depth != base->depth))
+    return cudaErrorInvalidValue;
   t->type = format.type;
   t->channels = (uint8_t)format.channels;
   t->blocks = format.blocks;
@@ -149,19 +169,21 @@ static cudaError_t build(const engine_texture_spec *spec, exec_texture *t) {
   images.shape = NULL; /* linear memory */
   memset(t, 0, sizeof *t);
   switch (spec->resource) {
-    case ENGINE_RESOURCE_ARRAY:
-      if (!engine_array_images_of(spec->array, &images)) return cudaErrorInvalidResourceHandle;
-      array_images(&images, t);
-      break;
-    case ENGINE_RESOURCE_MIPMAP:
-      if (!engine_mipmap_images_of(spec->mipmap, &images)) return cudaErrorInvalidResourceHandle;
-      array_images(&images, t);
-      t->mipmapped = true;
-      break;
-    case ENGINE_RESOURCE_LINEAR: case ENGINE_RESOURCE_PITCH: error = linear_images(spec, t); break;
-    default: return cudaErrorInvalidValue;
+  case ENGINE_RESOURCE_ARRAY:
+    if (!engine_array_images_of(spec->array, &images)) return cudaErrorInvalidResourceHandle;
+    array_images(&images, t);
+    break;
+  case ENGINE_RESOURCE_MIPMAP:
+    if (!engine_mipmap_images_of(spec->mipmap, &images)) return cudaErrorInvalidResourceHandle;
+    array_images(&images, t);
+    t->mipmapped = true;
+    break;
+  case ENGINE_RESOURCE_LINEAR:
+  case ENGINE_RESOURCE_PITCH: error = linear_images(spec, t); break;
+  default: return cudaErrorInvalidValue;
   }
-  if (!error && spec->viewed) error = t->resource == EXEC_RESOURCE_ARRAY ? apply_view(&spec->view, t) : cudaErrorInvalidValue;
+  if (!error && spec->viewed)
+    error = t->resource == EXEC_RESOURCE_ARRAY ? apply_view(&spec->view, t) : cudaErrorInvalidValue;
   t->sampler = spec->sampler;
   t->sampler.as_float |= t->normalized || t->blocks;
   if (images.shape) t->sampler.srgb |= images.shape->format.srgb;
@@ -174,7 +196,8 @@ static cudaError_t keep(const exec_texture *t, const engine_texture_spec *spec, 
   if (status) return status == FF_LIMIT ? cudaErrorMemoryAllocation : cudaErrorInvalidValue;
   size_t slot = (*handle & 0xfffff) - 1;
   while (specs.count <= slot) FF_PUSH(&specs, (kept_spec){0});
-  specs.items[slot] = (kept_spec){.handle = *handle, .device = engine_device_of(NULL), .surface = t->surface, .spec = *spec};
+  specs.items[slot] =
+      (kept_spec){.handle = *handle, .device = engine_device_of(NULL), .surface = t->surface, .spec = *spec};
   return cudaSuccess;
 }
 
@@ -209,7 +232,8 @@ cudaError_t engine_surface_create(engine_array *array, uint64_t *handle) {
 
 static kept_spec *find(uint64_t handle, bool surface) {
   size_t slot = (handle & 0xfffff) - 1;
-  if (!handle || slot >= specs.count || specs.items[slot].handle != handle || specs.items[slot].surface != surface) return NULL;
+  if (!handle || slot >= specs.count || specs.items[slot].handle != handle || specs.items[slot].surface != surface)
+    return NULL;
   return &specs.items[slot];
 }
 

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Virtual memory management: reservations, memory that has no address, and mappings (Driver API, "Virtual Memory
- * Management"). exec/memory/address_space.h keeps the addresses, exec/memory/backing.h the bytes; here is who owns what.
+ * Management"). exec/memory/address_space.h keeps the addresses, exec/memory/backing.h the bytes; here is who owns
+ * what.
  *
  *     engine_memory_create --> references 1, mappings 0 --engine_map--> mappings + 1 --engine_unmap--> mappings - 1
  *                              engine_memory_retain: references + 1; engine_memory_release: references - 1
  *                              both 0: given back
  *
  * A handle is slot + 1 in its low half and the slot's generation in the high one, so one that was given back is never
- * taken for what came after it. device_used counts each memory once, however often it is mapped. `mappings` says what each device may do with
- * a mapping; kernels of the device whose turn it is see that. What always holds, checked by engine_vmm_check:
+ * taken for what came after it. device_used counts each memory once, however often it is mapped. `mappings` says what
+ * each device may do with a mapping; kernels of the device whose turn it is see that. What always holds, checked by
+ * engine_vmm_check:
  *
- *     mappings of a memory, and of a reservation, are as many as `mappings` has in them; both lists are in order of address
- *     a slot without bytes is spare; a memory with bytes has references or mappings */
+ *     mappings of a memory, and of a reservation, are as many as `mappings` has in them; both lists are in order of
+ *     address a slot without bytes is spare; a memory with bytes has references or mappings */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,15 +25,22 @@
 #define NOTE_BYTES 32u
 
 typedef struct physical {
-  uint64_t bytes, offset;          /* 0 bytes: the slot is free */
+  uint64_t bytes, offset; /* 0 bytes: the slot is free */
   uint32_t generation, references, mappings;
-  uint32_t number;                 /* in the access stream, never used again */
+  uint32_t number; /* in the access stream, never used again */
   int device;
   unsigned char note[NOTE_BYTES];
 } physical;
 
-typedef struct reservation { const exec_allocation *range; uint32_t number, mappings; int device; } reservation;
-typedef struct mapping { const exec_allocation *range; unsigned char access[ENGINE_DEVICES_MAX]; } mapping;
+typedef struct reservation {
+  const exec_allocation *range;
+  uint32_t number, mappings;
+  int device;
+} reservation;
+typedef struct mapping {
+  const exec_allocation *range;
+  unsigned char access[ENGINE_DEVICES_MAX];
+} mapping;
 
 static struct {
   exec_backing backing;
@@ -69,7 +78,9 @@ static size_t reservation_place(uint64_t address) { /* the first that ends behin
 
 static reservation *reservation_of(uint64_t address) {
   size_t at = reservation_place(address);
-  return at < vmm.reservations.count && vmm.reservations.items[at].range->address <= address ? &vmm.reservations.items[at] : NULL;
+  return at < vmm.reservations.count && vmm.reservations.items[at].range->address <= address
+             ? &vmm.reservations.items[at]
+             : NULL;
 }
 
 cudaError_t engine_reserve_locked(uint64_t bytes, uint64_t alignment, uint64_t wanted, uint64_t *address) {
@@ -77,11 +88,13 @@ cudaError_t engine_reserve_locked(uint64_t bytes, uint64_t alignment, uint64_t w
   const exec_allocation *range;
   snprintf(title, sizeof title, "cuMemAddressReserve #%u", vmm.reserved + 1);
   snprintf(name, sizeof name, "%s (%llu bytes)", title, (unsigned long long)bytes);
-  if (exec_memory_reserve(ff_engine.memory, bytes, alignment, wanted, name, &range, NULL)) return cudaErrorMemoryAllocation;
+  if (exec_memory_reserve(ff_engine.memory, bytes, alignment, wanted, name, &range, NULL))
+    return cudaErrorMemoryAllocation;
   vmm.reserved++;
   size_t at = reservation_place(range->address);
   FF_PUSH(&vmm.reservations, ((reservation){0}));
-  memmove(&vmm.reservations.items[at + 1], &vmm.reservations.items[at], (vmm.reservations.count - 1 - at) * sizeof(reservation));
+  memmove(&vmm.reservations.items[at + 1], &vmm.reservations.items[at],
+          (vmm.reservations.count - 1 - at) * sizeof(reservation));
   vmm.reservations.items[at] = (reservation){.range = range, .number = vmm.reserved, .device = engine_device_of(NULL)};
   trace_op op = {.kind = TRACE_OP_RESERVE, .stream = engine_origin(engine_device_of(NULL))};
   op.alloc.address = range->address;
@@ -105,16 +118,19 @@ cudaError_t engine_reserve(uint64_t bytes, uint64_t alignment, uint64_t wanted, 
 
 static cudaError_t unreserve_at(size_t at) {
   const exec_allocation *range = vmm.reservations.items[at].range;
-  append_range(TRACE_OP_UNRESERVE, vmm.reservations.items[at].device, range->address, range->bytes, ff_engine.machine->reserve_us);
+  append_range(TRACE_OP_UNRESERVE, vmm.reservations.items[at].device, range->address, range->bytes,
+               ff_engine.machine->reserve_us);
   ff_status status = exec_memory_release(ff_engine.memory, range->address, NULL);
   vmm.reservations.count--;
-  memmove(&vmm.reservations.items[at], &vmm.reservations.items[at + 1], (vmm.reservations.count - at) * sizeof(reservation));
+  memmove(&vmm.reservations.items[at], &vmm.reservations.items[at + 1],
+          (vmm.reservations.count - at) * sizeof(reservation));
   return engine_status_error(status);
 }
 
 cudaError_t engine_unreserve_locked(uint64_t address) {
   const reservation *r = reservation_of(address);
-  return r && r->range->address == address && !r->mappings ? unreserve_at((size_t)(r - vmm.reservations.items)) : cudaErrorInvalidValue;
+  return r && r->range->address == address && !r->mappings ? unreserve_at((size_t)(r - vmm.reservations.items))
+                                                           : cudaErrorInvalidValue;
 }
 
 cudaError_t engine_unreserve(uint64_t address, uint64_t bytes) {
@@ -129,7 +145,9 @@ cudaError_t engine_unreserve(uint64_t address, uint64_t bytes) {
 
 /* ---- memory ---- */
 
-static uint64_t handle_of(const physical *p) { return (uint64_t)p->generation << 32 | (uint64_t)(p - vmm.slots.items + 1); }
+static uint64_t handle_of(const physical *p) {
+  return (uint64_t)p->generation << 32 | (uint64_t)(p - vmm.slots.items + 1);
+}
 
 /* Also of what is mapped only. NULL: there is none, or none any more. */
 static physical *physical_of(uint64_t handle) {
@@ -151,7 +169,8 @@ static void append_create(const physical *p) {
   engine_append(&op);
 }
 
-cudaError_t engine_memory_create_locked(int device, uint64_t bytes, const void *note, uint32_t note_bytes, uint64_t *handle) {
+cudaError_t engine_memory_create_locked(int device, uint64_t bytes, const void *note, uint32_t note_bytes,
+                                        uint64_t *handle) {
   uint64_t offset;
   ff_error reason;
   if (!engine_memory_fits(device, ENGINE_DEVICE, bytes)) {
@@ -167,7 +186,12 @@ cudaError_t engine_memory_create_locked(int device, uint64_t bytes, const void *
     FF_PUSH(&vmm.slots, ((physical){0}));
   }
   physical *p = &vmm.slots.items[vmm.spare.items[--vmm.spare.count]];
-  *p = (physical){.bytes = bytes, .offset = offset, .generation = p->generation + 1, .references = 1, .number = ++vmm.created, .device = device};
+  *p = (physical){.bytes = bytes,
+                  .offset = offset,
+                  .generation = p->generation + 1,
+                  .references = 1,
+                  .number = ++vmm.created,
+                  .device = device};
   memcpy(p->note, note, note_bytes);
   ff_engine.device_used[device] += bytes;
   append_create(p);
@@ -181,7 +205,8 @@ cudaError_t engine_memory_create(int device, uint64_t bytes, const void *note, u
   if (!is_whole(bytes)) return cudaErrorInvalidValue;
   cudaError_t error = engine_enter();
   if (error) return error;
-  error = engine_device_exists(device) ? engine_memory_create_locked(device, bytes, note, note_bytes, handle) : cudaErrorInvalidDevice;
+  error = engine_device_exists(device) ? engine_memory_create_locked(device, bytes, note, note_bytes, handle)
+                                       : cudaErrorInvalidDevice;
   engine_leave();
   return error;
 }
@@ -265,9 +290,13 @@ static void mapping_remove(const exec_allocation *range) {
 
 int engine_mapped_device(const exec_allocation *range) { return physical_of(range->memory)->device; }
 
-static bool allows(unsigned access, bool write) { return write ? access == ENGINE_ACCESS_READ_WRITE : access & ENGINE_ACCESS_READ; }
+static bool allows(unsigned access, bool write) {
+  return write ? access == ENGINE_ACCESS_READ_WRITE : access & ENGINE_ACCESS_READ;
+}
 
-bool engine_mapped_may(const exec_allocation *range, int device, bool write) { return allows(mapping_of(range)->access[device], write); }
+bool engine_mapped_may(const exec_allocation *range, int device, bool write) {
+  return allows(mapping_of(range)->access[device], write);
+}
 
 void engine_mapped_open(const exec_allocation *range, int device, unsigned access) {
   mapping_of(range)->access[device] = (unsigned char)access;
@@ -306,7 +335,9 @@ cudaError_t engine_map_locked(uint64_t address, uint64_t bytes, uint64_t handle)
   if (!p || !r || bytes > p->bytes) return cudaErrorInvalidValue;
   snprintf(name, sizeof name, "cuMemCreate #%u in cuMemAddressReserve #%u", p->number, r->number);
   ff_status status = exec_backing_check(&vmm.backing, &reason);
-  if (!status) status = exec_memory_map(ff_engine.memory, address, bytes, vmm.backing.file, p->offset, handle, name, &made, &reason);
+  if (!status)
+    status =
+        exec_memory_map(ff_engine.memory, address, bytes, vmm.backing.file, p->offset, handle, name, &made, &reason);
   if (status == FF_NO_MEMORY) engine_say_once("cuMemMap", "cuMemMap: %s", reason.message);
   if (status) return engine_status_error(status);
   p->mappings++;
@@ -343,7 +374,8 @@ bool engine_mapped_range(uint64_t address, uint64_t bytes, bool write) {
   for (uint64_t at = address; at - address < bytes;) {
     const exec_allocation *range = mapping_at(at);
     bool may = false;
-    for (int device = 0; range && !may && engine_device_exists(device); device++) may = engine_mapped_may(range, device, write);
+    for (int device = 0; range && !may && engine_device_exists(device); device++)
+      may = engine_mapped_may(range, device, write);
     if (!may) return false;
     at = range->address + range->bytes;
   }
@@ -433,7 +465,8 @@ static void check_reservation(const reservation *r, size_t *seen) {
   for (; *seen < vmm.mappings.count; ++*seen, count++) {
     const exec_allocation *range = vmm.mappings.items[*seen].range;
     if (range->address >= r->range->address + r->range->bytes) break;
-    FF_ASSERT(range->range == EXEC_MAPPED && range->address >= r->range->address && range->bytes <= r->range->address + r->range->bytes - range->address);
+    FF_ASSERT(range->range == EXEC_MAPPED && range->address >= r->range->address &&
+              range->bytes <= r->range->address + r->range->bytes - range->address);
     FF_ASSERT(physical_of(range->memory));
   }
   FF_ASSERT(count == r->mappings);

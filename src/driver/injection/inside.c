@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libfarfault-inside.so: the virtual GPU's runtime in the place of one that is linked into a program (nvcc's default), or that a
- * program finds by a way of its own; and PTX in the place of what NVRTC would give as machine code.
+/* libfarfault-inside.so: the virtual GPU's runtime in the place of one that is linked into a program (nvcc's default),
+ * or that a program finds by a way of its own; and PTX in the place of what NVRTC would give as machine code.
  *
- * Preloaded, it looks at every object that the program starts with. Where the symbol table says that a CUDA runtime is inside,
- * each of its functions gets a jump to the function of the same name in our libcudart of that version, before the program's
- * own constructors register their kernels; and again at whatever is loaded later (inside_open.c):
+ * Preloaded, it looks at every object that the program starts with. Where the symbol table says that a CUDA runtime is
+ * inside, each of its functions gets a jump to the function of the same name in our libcudart of that version, before
+ * the program's own constructors register their kernels; and again at whatever is loaded later (inside_open.c):
  *
  *   program: call cudaMalloc --> cudaMalloc, inside: jmp --> cudaMalloc of libcudart.so.13 in our folder
  *
- * What always holds: from then on nothing of the runtime inside is executed, so the program behaves as one that was linked with
- * the shared runtime. A function is changed only if 14 bytes from its start are its own and lie in a segment of code; a process
- * without a runtime inside is left as it is, and none of our other libraries are loaded into it. */
+ * What always holds: from then on nothing of the runtime inside is executed, so the program behaves as one that was
+ * linked with the shared runtime. A function is changed only if 14 bytes from its start are its own and lie in a
+ * segment of code; a process without a runtime inside is left as it is, and none of our other libraries are loaded into
+ * it. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -28,14 +29,17 @@
 #include "fatbin/functions.h"
 
 #define REGISTERS "__cudaRegisterFatBinary" /* in every CUDA runtime */
-#define REGISTERS_ALL "_ZL24__sti____cudaRegisterAllv" /* nvcc's constructor in each source file: it registers what is there */
+#define REGISTERS_ALL \
+  "_ZL24__sti____cudaRegisterAllv" /* nvcc's constructor in each source file: it registers what is there */
 #define REGISTERS_LINKED "__cudaRegisterLinkedBinary" /* ... with relocatable device code: counts its calls */
 #define JUMP_BYTES 14u
 #define MAX_SEGMENTS 8u /* with code, of one object; linkers make one */
 
-/* What is compiled at run time for a machine is never read here: who asks for the machine code gets the PTX, which is there too
- * and which every load call takes. */
-static const struct { const char *from, *to; } nvrtc_names[] = {{"nvrtcGetCUBINSize", "nvrtcGetPTXSize"}, {"nvrtcGetCUBIN", "nvrtcGetPTX"}};
+/* What is compiled at run time for a machine is never read here: who asks for the machine code gets the PTX, which is
+ * there too and which every load call takes. */
+static const struct {
+  const char *from, *to;
+} nvrtc_names[] = {{"nvrtcGetCUBINSize", "nvrtcGetPTXSize"}, {"nvrtcGetCUBIN", "nvrtcGetPTX"}};
 
 __attribute__((visibility("default"))) const int farfault_inside = 1; /* how libcuda finds out that this is loaded */
 
@@ -43,7 +47,10 @@ static void say(const char *what, const char *why) { fprintf(stderr, "farfault: 
 
 /* ---- which version ---- */
 
-typedef struct known_name { const char *name; int first, last; } known_name;
+typedef struct known_name {
+  const char *name;
+  int first, last;
+} known_name;
 static const known_name known_names[] = {
 #define X(name, first, last) {#name, first, last},
 #include "driver/runtime_api/stubs_cudart.def"
@@ -68,8 +75,8 @@ static bool has(const fatbin_functions *functions, const char *prefix) {
   return false;
 }
 
-/* The major version that knows most of the names. 13 has no name that 12 has not: what nvcc 13 compiles calls __cudaGetKernel,
- * and only 12 has names that 13 has not. */
+/* The major version that knows most of the names. 13 has no name that 12 has not: what nvcc 13 compiles calls
+ * __cudaGetKernel, and only 12 has names that 13 has not. */
 static int find_major(const fatbin_functions *functions) {
   unsigned votes[14] = {0};
   for (uint32_t i = 0; i < functions->count; i++) {
@@ -88,7 +95,9 @@ static void *load_runtime(int major) {
   ff_text path = {0};
   if (!dladdr(&farfault_inside, &own) || !strrchr(own.dli_fname, '/')) return NULL;
   ff_text_add(&path, "%.*s/libcudart.so.%s", (int)(strrchr(own.dli_fname, '/') - own.dli_fname), own.dli_fname,
-              major == 11 ? "11.0" : major == 12 ? "12" : "13");
+              major == 11   ? "11.0"
+              : major == 12 ? "12"
+                            : "13");
   void *library = dlopen(path.chars, RTLD_NOW | RTLD_GLOBAL);
   if (!library) say("the virtual GPU's runtime cannot be loaded", dlerror());
   free(path.chars);
@@ -100,7 +109,9 @@ static void *load_runtime(int major) {
 typedef struct object { /* something that the loader has mapped */
   char *path;
   uint64_t base;
-  struct { uint64_t start, end; } code[MAX_SEGMENTS]; /* its segments of code, as mapped */
+  struct {
+    uint64_t start, end;
+  } code[MAX_SEGMENTS]; /* its segments of code, as mapped */
   unsigned code_count;
   bool main;
 } object;
@@ -138,7 +149,8 @@ static uint64_t place_named(const object *in, const fatbin_functions *functions,
 /* Where the function of this name inside leads from now on; NULL: it stays. `library`: our libcudart, or NULL. */
 static const void *target_for(const object *in, const fatbin_functions *functions, const char *name, void *library) {
   for (size_t i = 0; i < sizeof nvrtc_names / sizeof *nvrtc_names; i++)
-    if (strcmp(name, nvrtc_names[i].from) == 0) return (const void *)(uintptr_t)place_named(in, functions, nvrtc_names[i].to);
+    if (strcmp(name, nvrtc_names[i].from) == 0)
+      return (const void *)(uintptr_t)place_named(in, functions, nvrtc_names[i].to);
   return library && find_known(name) ? dlsym(library, name) : NULL;
 }
 

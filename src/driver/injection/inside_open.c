@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dlopen, before that of the C library: a library that is loaded while the program runs may have a CUDA runtime inside (a plug-in, an
- * extension module of Python).
+/* dlopen, before that of the C library: a library that is loaded while the program runs may have a CUDA runtime inside
+ * (a plug-in, an extension module of Python).
  *
- * The C library's dlopen looks up who called it, and searches where the caller's RUNPATH or RPATH says. Therefore `dlopen` here is
- * a few instructions that jump to the one or the other function with everything as it was: to the C library's own where the caller
- * may matter, else to one of ours that calls it and then looks at what is new. What always holds: the file that is found is the one
- * that would have been found without us. */
+ * The C library's dlopen looks up who called it, and searches where the caller's RUNPATH or RPATH says. Therefore
+ * `dlopen` here is a few instructions that jump to the one or the other function with everything as it was: to the C
+ * library's own where the caller may matter, else to one of ours that calls it and then looks at what is new. What
+ * always holds: the file that is found is the one that would have been found without us. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <link.h>
@@ -22,8 +22,8 @@ static open_function *next_dlopen(void) {
   return next;
 }
 
-/* The library's constructors run inside next_dlopen, with the runtime that is in it: they register kernels, and inside_look has
- * them registered again. */
+/* The library's constructors run inside next_dlopen, with the runtime that is in it: they register kernels, and
+ * inside_look has them registered again. */
 static void *open_and_look(const char *name, int mode) {
   void *library = next_dlopen()(name, mode);
   if (library) inside_look();

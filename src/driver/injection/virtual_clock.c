@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libfarfault-clock.so: preloaded by --virtual-time, it answers the program's questions for the time by a virtual clock.
+/* libfarfault-clock.so: preloaded by --virtual-time, it answers the program's questions for the time by a virtual
+ * clock.
  *
  *     elapsed = simulated + own            every clock shows what it showed when the process started, + elapsed
  *
- * `simulated` is the host's time in the first simulation: what its calls cost and how long it waited for the GPU. `own` is processor time of
- * the program's threads, without what they spend in our libraries, and what they slept. Each thread counts its own; one that asks takes the
- * latest time that any thread was told, as does one that is created, and one that ends leaves its time behind:
+ * `simulated` is the host's time in the first simulation: what its calls cost and how long it waited for the GPU. `own`
+ * is processor time of the program's threads, without what they spend in our libraries, and what they slept. Each
+ * thread counts its own; one that asks takes the latest time that any thread was told, as does one that is created, and
+ * one that ends leaves its time behind:
  *
  *     thread.own = max(latest, thread.own + its processor time since it last asked);  latest = max(latest, thread.own)
  *
- * What always holds: `elapsed` never falls, whichever threads ask one after the other. Sleeping takes the host's time, too, so that other
- * threads and processes get on; waits with a limit last as long of the host's time, and if nothing has come by then, so long of the virtual
- * clock's. Our own libraries are linked so that they get the host's time (virtual_real.c). */
+ * What always holds: `elapsed` never falls, whichever threads ask one after the other. Sleeping takes the host's time,
+ * too, so that other threads and processes get on; waits with a limit last as long of the host's time, and if nothing
+ * has come by then, so long of the virtual clock's. Our own libraries are linked so that they get the host's time
+ * (virtual_real.c). */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -37,10 +40,11 @@
 enum { CLOCKS = CLOCK_TAI + 1 };
 
 /* The function of that name behind us. */
-#define NEXT(name) ({                                                                \
-    static __typeof__(name) *_Atomic next;                                           \
-    if (!next) next = (__typeof__(name) *)next_function(#name);                      \
-    next;                                                                            \
+#define NEXT(name)                                              \
+  ({                                                            \
+    static __typeof__(name) *_Atomic next;                      \
+    if (!next) next = (__typeof__(name) *)next_function(#name); \
+    next;                                                       \
   })
 
 typedef struct clock_thread { /* nanoseconds */
@@ -56,7 +60,7 @@ static _Thread_local clock_thread self;
 static _Atomic int64_t latest_own, latest_simulated; /* nanoseconds */
 static int64_t simulated_before;                     /* the engine that is asked: by the process that forked this one */
 static bool (*_Atomic ask_simulated)(uint64_t *picoseconds);
-static int64_t started[CLOCKS];                      /* what each clock showed then */
+static int64_t started[CLOCKS]; /* what each clock showed then */
 
 /* ---- the host's own time ---- */
 
@@ -66,13 +70,13 @@ static void *next_function(const char *name) {
   return newer ? newer : dlsym(RTLD_NEXT, name);
 }
 
-static int real_time(clockid_t clock, struct timespec *time) {
-  return NEXT(clock_gettime)(clock, time);
-}
+static int real_time(clockid_t clock, struct timespec *time) { return NEXT(clock_gettime)(clock, time); }
 
 static int64_t nanoseconds(const struct timespec *time) { return time->tv_sec * SECOND + time->tv_nsec; }
 
-static struct timespec timespec_of(int64_t time) { return (struct timespec){.tv_sec = time / SECOND, .tv_nsec = time % SECOND}; }
+static struct timespec timespec_of(int64_t time) {
+  return (struct timespec){.tv_sec = time / SECOND, .tv_nsec = time % SECOND};
+}
 
 static int64_t read_clock(clockid_t clock) {
   struct timespec time = {0};
@@ -84,7 +88,9 @@ static int real_sleep(const struct timespec *wanted, struct timespec *left) {
   return (int)syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, wanted, left);
 }
 
-static int real_poll(struct pollfd *descriptors, nfds_t count, int milliseconds) { return NEXT(poll)(descriptors, count, milliseconds); }
+static int real_poll(struct pollfd *descriptors, nfds_t count, int milliseconds) {
+  return NEXT(poll)(descriptors, count, milliseconds);
+}
 
 /* ---- the virtual clock ---- */
 
@@ -139,7 +145,8 @@ static int64_t elapsed(void) {
 }
 
 static bool is_virtual(clockid_t clock) {
-  return clock >= 0 && clock < CLOCKS && clock != CLOCK_THREAD_CPUTIME_ID && clock != CLOCK_REALTIME_ALARM && clock != CLOCK_BOOTTIME_ALARM && started[CLOCK_REALTIME];
+  return clock >= 0 && clock < CLOCKS && clock != CLOCK_THREAD_CPUTIME_ID && clock != CLOCK_REALTIME_ALARM &&
+         clock != CLOCK_BOOTTIME_ALARM && started[CLOCK_REALTIME];
 }
 
 static int64_t now_by(clockid_t clock) { return started[clock] + elapsed(); }
@@ -188,7 +195,8 @@ SHOWN clock_t clock(void) {
 
 SHOWN int nanosleep(const struct timespec *wanted, struct timespec *left) {
   struct timespec rest = {0};
-  if (!wanted || wanted->tv_sec < 0 || wanted->tv_nsec < 0 || wanted->tv_nsec >= SECOND) return real_sleep(wanted, left);
+  if (!wanted || wanted->tv_sec < 0 || wanted->tv_nsec < 0 || wanted->tv_nsec >= SECOND)
+    return real_sleep(wanted, left);
   int failed = real_sleep(wanted, &rest), code = errno;
   pass(nanoseconds(wanted) - (failed ? nanoseconds(&rest) : 0));
   if (failed && left) *left = rest;
@@ -242,14 +250,16 @@ SHOWN int epoll_pwait(int set, struct epoll_event *events, int most, int millise
   return ready ? ready : found_nothing(milliseconds, NULL);
 }
 
-SHOWN int select(int count, fd_set *restrict read, fd_set *restrict write, fd_set *restrict except, struct timeval *restrict timeout) {
+SHOWN int select(int count, fd_set *restrict read, fd_set *restrict write, fd_set *restrict except,
+                 struct timeval *restrict timeout) {
   struct timespec limit = {0};
   if (timeout) limit = (struct timespec){.tv_sec = timeout->tv_sec, .tv_nsec = timeout->tv_usec * 1000};
   int ready = NEXT(select)(count, read, write, except, timeout);
   return ready ? ready : found_nothing(0, &limit);
 }
 
-SHOWN int pselect(int count, fd_set *restrict read, fd_set *restrict write, fd_set *restrict except, const struct timespec *restrict limit, const sigset_t *restrict signals) {
+SHOWN int pselect(int count, fd_set *restrict read, fd_set *restrict write, fd_set *restrict except,
+                  const struct timespec *restrict limit, const sigset_t *restrict signals) {
   int ready = NEXT(pselect)(count, read, write, except, limit, signals);
   return ready ? ready : found_nothing(0, limit);
 }
@@ -263,7 +273,8 @@ typedef struct deadline {
 
 static deadline deadline_of(clockid_t clock, const struct timespec *time) {
   if (self.inside || self.ours || !is_virtual(clock)) return (deadline){.real = *time};
-  const int64_t most = INT64_C(1) << 32; /* seconds: programs that mean "for ever" write more than nanoseconds can say */
+  /* seconds: programs that mean "for ever" write more than nanoseconds can say */
+  const int64_t most = INT64_C(1) << 32;
   struct timespec wanted = {.tv_sec = time->tv_sec < most ? time->tv_sec : most, .tv_nsec = time->tv_nsec};
   int64_t left = nanoseconds(&wanted) - now_by(clock), real = read_clock(clock) + left;
   struct timespec at = timespec_of(real > 0 ? real : 0);
@@ -271,7 +282,8 @@ static deadline deadline_of(clockid_t clock, const struct timespec *time) {
   return (deadline){.real = at, .left = left};
 }
 
-/* Whether a condition variable goes by the day's time or by the monotonic clock is in it: what it is told says so, too. */
+/* Whether a condition variable goes by the day's time or by the monotonic clock is in it: what it is told says so,
+ * too. */
 static clockid_t clock_of(const struct timespec *time) {
   int64_t day = started[CLOCK_REALTIME] / SECOND, monotonic = started[CLOCK_MONOTONIC] / SECOND;
   return time->tv_sec < monotonic + (day - monotonic) / 2 ? CLOCK_MONOTONIC : CLOCK_REALTIME;
@@ -289,12 +301,14 @@ static int waited_for_semaphore(int failed, const deadline *d) {
   return failed;
 }
 
-SHOWN int pthread_cond_timedwait(pthread_cond_t *restrict condition, pthread_mutex_t *restrict mutex, const struct timespec *restrict time) {
+SHOWN int pthread_cond_timedwait(pthread_cond_t *restrict condition, pthread_mutex_t *restrict mutex,
+                                 const struct timespec *restrict time) {
   deadline d = deadline_of(clock_of(time), time);
   return waited(NEXT(pthread_cond_timedwait)(condition, mutex, &d.real), &d);
 }
 
-SHOWN int pthread_cond_clockwait(pthread_cond_t *restrict condition, pthread_mutex_t *restrict mutex, clockid_t clock, const struct timespec *restrict time) {
+SHOWN int pthread_cond_clockwait(pthread_cond_t *restrict condition, pthread_mutex_t *restrict mutex, clockid_t clock,
+                                 const struct timespec *restrict time) {
   deadline d = deadline_of(clock, time);
   return waited(NEXT(pthread_cond_clockwait)(condition, mutex, clock, &d.real), &d);
 }
@@ -304,7 +318,8 @@ SHOWN int pthread_mutex_timedlock(pthread_mutex_t *restrict mutex, const struct 
   return waited(NEXT(pthread_mutex_timedlock)(mutex, &d.real), &d);
 }
 
-SHOWN int pthread_mutex_clocklock(pthread_mutex_t *restrict mutex, clockid_t clock, const struct timespec *restrict time) {
+SHOWN int pthread_mutex_clocklock(pthread_mutex_t *restrict mutex, clockid_t clock,
+                                  const struct timespec *restrict time) {
   deadline d = deadline_of(clock, time);
   return waited(NEXT(pthread_mutex_clocklock)(mutex, clock, &d.real), &d);
 }
@@ -346,7 +361,8 @@ static void *thread_main(void *context) {
   return result;
 }
 
-SHOWN int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict attributes, void *(*run)(void *), void *restrict argument) {
+SHOWN int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict attributes, void *(*run)(void *),
+                         void *restrict argument) {
   thread_start *start = malloc(sizeof *start);
   if (!start) return EAGAIN;
   bool ours = self.ours || self.inside;
@@ -366,11 +382,16 @@ static void after_fork(void) { /* the child's processor time begins anew */
 }
 
 __attribute__((constructor)) static void start(void) {
-  for (clockid_t clock = 0; clock < CLOCKS; clock++) started[clock] = clock == CLOCK_PROCESS_CPUTIME_ID ? 0 : read_clock(clock);
+  for (clockid_t clock = 0; clock < CLOCKS; clock++)
+    started[clock] = clock == CLOCK_PROCESS_CPUTIME_ID ? 0 : read_clock(clock);
   count();
   pthread_atfork(NULL, NULL, after_fork);
 }
 
 extern const virtual_clock farfault_clock;
-SHOWN const virtual_clock farfault_clock = {
-    .attach = attach, .enter = enter, .leave = leave, .real_time = real_time, .real_sleep = real_sleep, .real_poll = real_poll};
+SHOWN const virtual_clock farfault_clock = {.attach = attach,
+                                            .enter = enter,
+                                            .leave = leave,
+                                            .real_time = real_time,
+                                            .real_sleep = real_sleep,
+                                            .real_poll = real_poll};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What libfarfault-clock.so (virtual_clock.c, preloaded for --virtual-time) gives to our other libraries, which find it by name. */
+/* What libfarfault-clock.so (virtual_clock.c, preloaded for --virtual-time) gives to our other libraries, which find it
+ * by name. */
 #ifndef FF_DRIVER_VIRTUAL_CLOCK_H
 #define FF_DRIVER_VIRTUAL_CLOCK_H
 
@@ -9,9 +10,11 @@
 #include <time.h>
 
 typedef struct virtual_clock {
-  /* From now on `simulated` says the host's simulated time in picoseconds, from 0; false: it cannot say now. Any thread calls it. */
+  /* From now on `simulated` says the host's simulated time in picoseconds, from 0; false: it cannot say now. Any thread
+   * calls it. */
   void (*attach)(bool (*simulated)(uint64_t *picoseconds));
-  /* The calling thread works for us until it has left as often as it has entered: that is no processor time of the program's. */
+  /* The calling thread works for us until it has left as often as it has entered: that is no processor time of the
+   * program's. */
   void (*enter)(void);
   void (*leave)(void);
   /* The host's own clocks and waits. */

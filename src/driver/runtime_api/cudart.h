@@ -15,16 +15,16 @@
 #define CUDART_API __attribute__((visibility("default")))
 
 /* Defines NAME and NAME##SUFFIX; EXPRESSION may use `own`: whether NULL is the thread's stream. */
-#define CUDART_PAIR(NAME, SUFFIX, PARAMETERS, EXPRESSION)  \
-  CUDART_API cudaError_t NAME PARAMETERS {                 \
-    const bool own = false;                                \
-    (void)own;                                             \
-    return engine_return(EXPRESSION);                      \
-  }                                                        \
-  CUDART_API cudaError_t NAME##SUFFIX PARAMETERS {         \
-    const bool own = true;                                 \
-    (void)own;                                             \
-    return engine_return(EXPRESSION);                      \
+#define CUDART_PAIR(NAME, SUFFIX, PARAMETERS, EXPRESSION) \
+  CUDART_API cudaError_t NAME PARAMETERS {                \
+    const bool own = false;                               \
+    (void)own;                                            \
+    return engine_return(EXPRESSION);                     \
+  }                                                       \
+  CUDART_API cudaError_t NAME##SUFFIX PARAMETERS {        \
+    const bool own = true;                                \
+    (void)own;                                            \
+    return engine_return(EXPRESSION);                     \
   }
 #define CUDART_DECLARE(NAME, SUFFIX, PARAMETERS) \
   cudaError_t NAME PARAMETERS;                   \
@@ -34,12 +34,12 @@
 void **__cudaRegisterFatBinary(void *wrapper);
 void __cudaRegisterFatBinaryEnd(void **handle);
 void __cudaUnregisterFatBinary(void **handle);
-void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name, int thread_limit, void *tid,
-                            void *bid, void *block, void *grid, int *warp_size);
-void __cudaRegisterVar(void **handle, char *host, char *device, const char *name, int external, size_t size, int constant,
-                       int global);
-void __cudaRegisterManagedVar(void **handle, void **host_pointer, char *device, const char *name, int external, size_t size,
-                              int constant, int global);
+void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name, int thread_limit,
+                            void *tid, void *bid, void *block, void *grid, int *warp_size);
+void __cudaRegisterVar(void **handle, char *host, char *device, const char *name, int external, size_t size,
+                       int constant, int global);
+void __cudaRegisterManagedVar(void **handle, void **host_pointer, char *device, const char *name, int external,
+                              size_t size, int constant, int global);
 void __cudaRegisterHostVar(void **handle, const char *name, char *host, size_t size);
 void __cudaRegisterUnifiedTable(void **handle, void *table);
 char __cudaInitModule(void **handle);
@@ -48,13 +48,16 @@ cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, 
 cudaError_t __cudaGetKernel(cudaKernel_t *kernel, const void *host);
 engine_function *cudart_function(const void *function); /* a host stub's address or a kernel handle; NULL: neither */
 const void *cudart_function_host(const engine_function *function); /* the stub it was registered with; NULL: none */
-engine_variable *cudart_variable(const void *symbol);   /* a host variable's address; NULL: not one */
-bool cudart_is_device(int device);                       /* is it there? After engine_start */
+engine_variable *cudart_variable(const void *symbol);              /* a host variable's address; NULL: not one */
+bool cudart_is_device(int device);                                 /* is it there? After engine_start */
 
 /* cudart_launch.c */
-CUDART_DECLARE(__cudaLaunchKernel, _ptsz, (cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments, size_t shared, cudaStream_t stream))
-CUDART_DECLARE(cudaLaunchKernel, _ptsz, (const void *function, dim3 grid, dim3 block, void **arguments, size_t shared, cudaStream_t stream))
-CUDART_DECLARE(cudaLaunchCooperativeKernel, _ptsz, (const void *function, dim3 grid, dim3 block, void **arguments, size_t shared, cudaStream_t stream))
+CUDART_DECLARE(__cudaLaunchKernel, _ptsz,
+               (cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments, size_t shared, cudaStream_t stream))
+CUDART_DECLARE(cudaLaunchKernel, _ptsz,
+               (const void *function, dim3 grid, dim3 block, void **arguments, size_t shared, cudaStream_t stream))
+CUDART_DECLARE(cudaLaunchCooperativeKernel, _ptsz,
+               (const void *function, dim3 grid, dim3 block, void **arguments, size_t shared, cudaStream_t stream))
 CUDART_DECLARE(cudaLaunchKernelExC, _ptsz, (const cudaLaunchConfig_t *config, const void *function, void **arguments))
 CUDART_DECLARE(cudaLaunchHostFunc, _ptsz, (cudaStream_t stream, cudaHostFn_t function, void *data))
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, const void *function);
@@ -65,8 +68,10 @@ cudaError_t cudaFuncGetName(const char **name, const void *function);
 cudaError_t cudaFuncGetParamInfo(const void *function, size_t index, size_t *offset, size_t *size);
 cudaError_t cudaGetFuncBySymbol(cudaFunction_t *out, const void *symbol);
 cudaError_t cudaGetKernel(cudaKernel_t *kernel, const void *host);
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *function, int threads, size_t shared);
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *function, int threads, size_t shared, unsigned flags);
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *function, int threads,
+                                                          size_t shared);
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *function, int threads,
+                                                                   size_t shared, unsigned flags);
 cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, const void *function, int blocks, int threads);
 
 /* cudart_memory.c */
@@ -88,11 +93,13 @@ cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes);
 cudaError_t cudaGetSymbolAddress(void **address, const void *symbol);
 cudaError_t cudaGetSymbolSize(size_t *size, const void *symbol);
 #if CUDART_MAJOR >= 13
-CUDART_DECLARE(cudaMemPrefetchAsync, _ptsz, (const void *pointer, size_t bytes, cudaMemLocation location, unsigned flags, cudaStream_t stream))
+CUDART_DECLARE(cudaMemPrefetchAsync, _ptsz,
+               (const void *pointer, size_t bytes, cudaMemLocation location, unsigned flags, cudaStream_t stream))
 cudaError_t cudaMemAdvise(const void *pointer, size_t bytes, cudaMemoryAdvise advice, cudaMemLocation location);
 #else
 CUDART_DECLARE(cudaMemPrefetchAsync, _ptsz, (const void *pointer, size_t bytes, int device, cudaStream_t stream))
-CUDART_DECLARE(cudaMemPrefetchAsync_v2, _ptsz, (const void *pointer, size_t bytes, cudaMemLocation location, unsigned flags, cudaStream_t stream))
+CUDART_DECLARE(cudaMemPrefetchAsync_v2, _ptsz,
+               (const void *pointer, size_t bytes, cudaMemLocation location, unsigned flags, cudaStream_t stream))
 cudaError_t cudaMemAdvise(const void *pointer, size_t bytes, cudaMemoryAdvise advice, int device);
 cudaError_t cudaMemAdvise_v2(const void *pointer, size_t bytes, cudaMemoryAdvise advice, cudaMemLocation location);
 #endif
@@ -113,27 +120,40 @@ cudaError_t cudaMemPoolGetAccess(int *flags, cudaMemPool_t pool, cudaMemLocation
 
 /* cudart_copy.c */
 cudaError_t cudart_copy_params(const cudaMemcpy3DParms *p, engine_copy *copy); /* checked; without a stream */
-cudaError_t cudart_symbol_part(const void *symbol, size_t bytes, size_t offset, uint64_t *address); /* of a range in a variable */
+/* of a range in a variable */
+cudaError_t cudart_symbol_part(const void *symbol, size_t bytes, size_t offset, uint64_t *address);
 CUDART_DECLARE(cudaMemcpy, _ptds, (void *to, const void *from, size_t bytes, cudaMemcpyKind kind))
-CUDART_DECLARE(cudaMemcpyAsync, _ptsz, (void *to, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream))
-CUDART_DECLARE(cudaMemcpy2D, _ptds, (void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height, cudaMemcpyKind kind))
-CUDART_DECLARE(cudaMemcpy2DAsync, _ptsz, (void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height, cudaMemcpyKind kind, cudaStream_t stream))
+CUDART_DECLARE(cudaMemcpyAsync, _ptsz,
+               (void *to, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream))
+CUDART_DECLARE(cudaMemcpy2D, _ptds,
+               (void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
+                cudaMemcpyKind kind))
+CUDART_DECLARE(cudaMemcpy2DAsync, _ptsz,
+               (void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
+                cudaMemcpyKind kind, cudaStream_t stream))
 CUDART_DECLARE(cudaMemcpy3D, _ptds, (const cudaMemcpy3DParms *p))
 CUDART_DECLARE(cudaMemcpy3DAsync, _ptsz, (const cudaMemcpy3DParms *p, cudaStream_t stream))
 CUDART_DECLARE(cudaMemcpy3DPeer, _ptds, (const cudaMemcpy3DPeerParms *p))
 CUDART_DECLARE(cudaMemcpy3DPeerAsync, _ptsz, (const cudaMemcpy3DPeerParms *p, cudaStream_t stream))
-CUDART_DECLARE(cudaMemcpyToSymbol, _ptds, (const void *symbol, const void *from, size_t bytes, size_t offset, cudaMemcpyKind kind))
-CUDART_DECLARE(cudaMemcpyFromSymbol, _ptds, (void *to, const void *symbol, size_t bytes, size_t offset, cudaMemcpyKind kind))
-CUDART_DECLARE(cudaMemcpyToSymbolAsync, _ptsz, (const void *symbol, const void *from, size_t bytes, size_t offset, cudaMemcpyKind kind, cudaStream_t stream))
-CUDART_DECLARE(cudaMemcpyFromSymbolAsync, _ptsz, (void *to, const void *symbol, size_t bytes, size_t offset, cudaMemcpyKind kind, cudaStream_t stream))
+CUDART_DECLARE(cudaMemcpyToSymbol, _ptds,
+               (const void *symbol, const void *from, size_t bytes, size_t offset, cudaMemcpyKind kind))
+CUDART_DECLARE(cudaMemcpyFromSymbol, _ptds,
+               (void *to, const void *symbol, size_t bytes, size_t offset, cudaMemcpyKind kind))
+CUDART_DECLARE(cudaMemcpyToSymbolAsync, _ptsz,
+               (const void *symbol, const void *from, size_t bytes, size_t offset, cudaMemcpyKind kind,
+                cudaStream_t stream))
+CUDART_DECLARE(cudaMemcpyFromSymbolAsync, _ptsz,
+               (void *to, const void *symbol, size_t bytes, size_t offset, cudaMemcpyKind kind, cudaStream_t stream))
 CUDART_DECLARE(cudaMemset, _ptds, (void *to, int value, size_t bytes))
 CUDART_DECLARE(cudaMemsetAsync, _ptsz, (void *to, int value, size_t bytes, cudaStream_t stream))
 CUDART_DECLARE(cudaMemset2D, _ptds, (void *to, size_t pitch, int value, size_t width, size_t height))
-CUDART_DECLARE(cudaMemset2DAsync, _ptsz, (void *to, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream))
+CUDART_DECLARE(cudaMemset2DAsync, _ptsz,
+               (void *to, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream))
 CUDART_DECLARE(cudaMemset3D, _ptds, (cudaPitchedPtr to, int value, cudaExtent extent))
 CUDART_DECLARE(cudaMemset3DAsync, _ptsz, (cudaPitchedPtr to, int value, cudaExtent extent, cudaStream_t stream))
 cudaError_t cudaMemcpyPeer(void *to, int to_device, const void *from, int from_device, size_t bytes);
-cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device, size_t bytes, cudaStream_t stream);
+cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device, size_t bytes,
+                                cudaStream_t stream);
 
 /* cudart_stream.c */
 cudaError_t cudaStreamCreate(cudaStream_t *stream);
@@ -143,14 +163,16 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream);
 CUDART_DECLARE(cudaStreamSynchronize, _ptsz, (cudaStream_t stream))
 CUDART_DECLARE(cudaStreamQuery, _ptsz, (cudaStream_t stream))
 CUDART_DECLARE(cudaStreamWaitEvent, _ptsz, (cudaStream_t stream, cudaEvent_t event, unsigned flags))
-CUDART_DECLARE(cudaStreamAddCallback, _ptsz, (cudaStream_t stream, cudaStreamCallback_t callback, void *data, unsigned flags))
+CUDART_DECLARE(cudaStreamAddCallback, _ptsz,
+               (cudaStream_t stream, cudaStreamCallback_t callback, void *data, unsigned flags))
 CUDART_DECLARE(cudaStreamGetFlags, _ptsz, (cudaStream_t stream, unsigned *flags))
 CUDART_DECLARE(cudaStreamGetPriority, _ptsz, (cudaStream_t stream, int *priority))
 CUDART_DECLARE(cudaStreamGetId, _ptsz, (cudaStream_t stream, unsigned long long *id))
 CUDART_DECLARE(cudaStreamGetDevice, _ptsz, (cudaStream_t stream, int *device))
 CUDART_DECLARE(cudaStreamCopyAttributes, _ptsz, (cudaStream_t to, cudaStream_t from))
 CUDART_DECLARE(cudaStreamAttachMemAsync, _ptsz, (cudaStream_t stream, void *pointer, size_t bytes, unsigned flags))
-CUDART_DECLARE(cudaStreamSetAttribute, _ptsz, (cudaStream_t stream, int attribute, const cudaLaunchAttributeValue *value))
+CUDART_DECLARE(cudaStreamSetAttribute, _ptsz,
+               (cudaStream_t stream, int attribute, const cudaLaunchAttributeValue *value))
 CUDART_DECLARE(cudaStreamGetAttribute, _ptsz, (cudaStream_t stream, int attribute, cudaLaunchAttributeValue *value))
 CUDART_DECLARE(cudaEventRecord, _ptsz, (cudaEvent_t event, cudaStream_t stream))
 CUDART_DECLARE(cudaEventRecordWithFlags, _ptsz, (cudaEvent_t event, cudaStream_t stream, unsigned flags))
@@ -162,8 +184,10 @@ cudaError_t cudaEventQuery(cudaEvent_t event);
 cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEvent_t stop);
 
 /* cudart_range.c */
-cudaError_t cudaMemRangeGetAttribute(void *data, size_t bytes, cudaMemRangeAttribute attribute, const void *pointer, size_t range);
-cudaError_t cudaMemRangeGetAttributes(void **data, size_t *bytes, cudaMemRangeAttribute *attributes, size_t count, const void *pointer, size_t range);
+cudaError_t cudaMemRangeGetAttribute(void *data, size_t bytes, cudaMemRangeAttribute attribute, const void *pointer,
+                                     size_t range);
+cudaError_t cudaMemRangeGetAttributes(void **data, size_t *bytes, cudaMemRangeAttribute *attributes, size_t count,
+                                      const void *pointer, size_t range);
 
 /* cudart_device.c */
 cudaError_t cudaGetDeviceCount(int *count);
@@ -201,7 +225,9 @@ cudaError_t cudaPeekAtLastError(void);
 const char *cudaGetErrorName(cudaError_t error);
 const char *cudaGetErrorString(cudaError_t error);
 cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w, cudaChannelFormatKind kind);
-CUDART_DECLARE(cudaGetDriverEntryPoint, _ptsz, (const char *symbol, void **function, unsigned long long flags, int *status))
-CUDART_DECLARE(cudaGetDriverEntryPointByVersion, _ptsz, (const char *symbol, void **function, unsigned version, unsigned long long flags, int *status))
+CUDART_DECLARE(cudaGetDriverEntryPoint, _ptsz,
+               (const char *symbol, void **function, unsigned long long flags, int *status))
+CUDART_DECLARE(cudaGetDriverEntryPointByVersion, _ptsz,
+               (const char *symbol, void **function, unsigned version, unsigned long long flags, int *status))
 
 #endif

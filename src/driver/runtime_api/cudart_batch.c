@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls that put many copies or prefetches at once (CUDA Runtime API, cudaMemcpyBatchAsync, cudaMemPrefetchBatchAsync): one
- * operation each. Their order is not promised to programs; here it is the list's. From CUDA 13 on without an index that tells
- * which one failed. */
+/* Calls that put many copies or prefetches at once (CUDA Runtime API, cudaMemcpyBatchAsync, cudaMemPrefetchBatchAsync):
+ * one operation each. Their order is not promised to programs; here it is the list's. From CUDA 13 on without an index
+ * that tells which one failed. */
 #include "driver/runtime_api/cudart.h"
 
 #if CUDART_MAJOR >= 12
-static cudaError_t copy_all(void *const *to, const void *const *from, const size_t *sizes, size_t count, cudaStream_t stream, size_t *failed) {
+static cudaError_t copy_all(void *const *to, const void *const *from, const size_t *sizes, size_t count,
+                            cudaStream_t stream, size_t *failed) {
   if (!count || !to || !from || !sizes) return cudaErrorInvalidValue;
   cudaError_t error = cudaSuccess;
   for (size_t i = 0; !error && i < count; i++) {
-    engine_copy copy = {.to = (uint64_t)(uintptr_t)to[i], .from = (uint64_t)(uintptr_t)from[i], .width = sizes[i], .height = 1, .depth = 1,
-                        .stream = stream, .async = true};
+    engine_copy copy = {.to = (uint64_t)(uintptr_t)to[i],
+                        .from = (uint64_t)(uintptr_t)from[i],
+                        .width = sizes[i],
+                        .height = 1,
+                        .depth = 1,
+                        .stream = stream,
+                        .async = true};
     error = engine_copy_run(&copy);
     if (error && failed) *failed = i;
   }
@@ -27,19 +33,26 @@ static cudaError_t copy_all(void *const *to, const void *const *from, const size
 #endif
 
 #if CUDART_MAJOR >= 12
-#define COPY_PARAMETERS void *const *to, const void *const *from, const size_t *sizes, size_t count, void *attributes, size_t *indices, size_t kinds, \
-                        FAILED cudaStream_t stream
+#define COPY_PARAMETERS                                                                                           \
+  void *const *to, const void *const *from, const size_t *sizes, size_t count, void *attributes, size_t *indices, \
+      size_t kinds, FAILED cudaStream_t stream
 CUDART_DECLARE(cudaMemcpyBatchAsync, _ptsz, (COPY_PARAMETERS))
 CUDART_PAIR(cudaMemcpyBatchAsync, _ptsz, (COPY_PARAMETERS), /* the attributes are hints */
-            stream ? copy_all(to, from, sizes, count, engine_stream_handle(stream, own), FAILED_AT) : cudaErrorInvalidValue)
+            stream ? copy_all(to, from, sizes, count, engine_stream_handle(stream, own), FAILED_AT)
+                   : cudaErrorInvalidValue)
 #endif
 
 #if CUDART_MAJOR >= 13
-static int device_of(const cudaMemLocation *location) { return location->type == cudaMemLocationTypeDevice ? location->id : cudaCpuDeviceId; }
+static int device_of(const cudaMemLocation *location) {
+  return location->type == cudaMemLocationTypeDevice ? location->id : cudaCpuDeviceId;
+}
 
-static cudaError_t prefetch_all(void **pointers, const size_t *sizes, size_t count, const cudaMemLocation *places, const size_t *indices, size_t place_count,
-                                unsigned long long flags, cudaStream_t stream) {
-  if (!count || !pointers || !sizes || !places || !indices || !place_count || place_count > count || flags || indices[0]) return cudaErrorInvalidValue;
+static cudaError_t prefetch_all(void **pointers, const size_t *sizes, size_t count, const cudaMemLocation *places,
+                                const size_t *indices, size_t place_count, unsigned long long flags,
+                                cudaStream_t stream) {
+  if (!count || !pointers || !sizes || !places || !indices || !place_count || place_count > count || flags ||
+      indices[0])
+    return cudaErrorInvalidValue;
   cudaError_t error = cudaSuccess;
   for (size_t i = 0, place = 0; !error && i < count; i++) {
     if (place + 1 < place_count && indices[place + 1] == i) place++; /* indices: the first range of each place */
@@ -47,9 +60,11 @@ static cudaError_t prefetch_all(void **pointers, const size_t *sizes, size_t cou
   }
   return error;
 }
-#define PREFETCH_PARAMETERS void **pointers, size_t *sizes, size_t count, cudaMemLocation *places, size_t *indices, size_t place_count, \
-                            unsigned long long flags, cudaStream_t stream
+#define PREFETCH_PARAMETERS                                                                                   \
+  void **pointers, size_t *sizes, size_t count, cudaMemLocation *places, size_t *indices, size_t place_count, \
+      unsigned long long flags, cudaStream_t stream
 CUDART_DECLARE(cudaMemPrefetchBatchAsync, _ptsz, (PREFETCH_PARAMETERS))
 CUDART_PAIR(cudaMemPrefetchBatchAsync, _ptsz, (PREFETCH_PARAMETERS),
-            prefetch_all(pointers, sizes, count, places, indices, place_count, flags, engine_stream_handle(stream, own)))
+            prefetch_all(pointers, sizes, count, places, indices, place_count, flags,
+                         engine_stream_handle(stream, own)))
 #endif

@@ -57,7 +57,9 @@ static cudaError_t set_flags(unsigned flags, int device) {
   return error;
 }
 
-CUDART_API cudaError_t cudaSetDeviceFlags(unsigned flags) { return engine_return(set_flags(flags, engine_device_current())); }
+CUDART_API cudaError_t cudaSetDeviceFlags(unsigned flags) {
+  return engine_return(set_flags(flags, engine_device_current()));
+}
 
 CUDART_API cudaError_t cudaGetDeviceFlags(unsigned *flags) {
   if (!flags) return engine_return(cudaErrorInvalidValue);
@@ -145,15 +147,19 @@ CUDART_API cudaError_t cudaDeviceGetByPCIBusId(int *device, const char *text) {
 
 /* ---- what it does ---- */
 
-CUDART_API cudaError_t cudaDeviceSynchronize(void) { return engine_return(engine_device_synchronize(engine_device_current())); }
-
-CUDART_API cudaError_t cudaDeviceReset(void) {
-  return engine_return(engine_reset(engine_device_current()));
+CUDART_API cudaError_t cudaDeviceSynchronize(void) {
+  return engine_return(engine_device_synchronize(engine_device_current()));
 }
 
-CUDART_API cudaError_t cudaDeviceGetLimit(size_t *value, cudaLimit limit) { return engine_return(engine_limit_get(limit, value)); }
+CUDART_API cudaError_t cudaDeviceReset(void) { return engine_return(engine_reset(engine_device_current())); }
 
-CUDART_API cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) { return engine_return(engine_limit_set(limit, value)); }
+CUDART_API cudaError_t cudaDeviceGetLimit(size_t *value, cudaLimit limit) {
+  return engine_return(engine_limit_get(limit, value));
+}
+
+CUDART_API cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
+  return engine_return(engine_limit_set(limit, value));
+}
 
 CUDART_API cudaError_t cudaDeviceGetCacheConfig(cudaFuncCache *config) {
   cudaError_t error = config ? engine_start() : cudaErrorInvalidValue;
@@ -212,7 +218,9 @@ CUDART_API cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
   return engine_return(engine_peer_enable(engine_device_current(), peer));
 }
 
-CUDART_API cudaError_t cudaDeviceDisablePeerAccess(int peer) { return engine_return(engine_peer_disable(engine_device_current(), peer)); }
+CUDART_API cudaError_t cudaDeviceDisablePeerAccess(int peer) {
+  return engine_return(engine_peer_disable(engine_device_current(), peer));
+}
 
 CUDART_API cudaError_t cudaDeviceGetP2PAttribute(int *value, int attribute, int device, int peer) {
   if (!value || attribute < 1 || attribute > 5) return engine_return(cudaErrorInvalidValue);
@@ -250,7 +258,8 @@ CUDART_API cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int 
 
 typedef int (*get_proc_address)(const char *symbol, void **function, int version, uint64_t flags, int *status);
 
-static cudaError_t entry_point(const char *symbol, void **function, int version, unsigned long long flags, int *status) {
+static cudaError_t entry_point(const char *symbol, void **function, int version, unsigned long long flags,
+                               int *status) {
   if (!symbol || !function) return cudaErrorInvalidValue;
   cudaError_t error = engine_start();
   if (error) return error;
@@ -266,7 +275,8 @@ static cudaError_t entry_point(const char *symbol, void **function, int version,
   return *function || status ? cudaSuccess : cudaErrorSymbolNotFound;
 }
 
-CUDART_PAIR(cudaGetDriverEntryPoint, _ptsz, (const char *symbol, void **function, unsigned long long flags, int *status),
+CUDART_PAIR(cudaGetDriverEntryPoint, _ptsz,
+            (const char *symbol, void **function, unsigned long long flags, int *status),
             entry_point(symbol, function, DRIVER_VERSION, flags | (own ? 2 : 0), status))
 CUDART_PAIR(cudaGetDriverEntryPointByVersion, _ptsz,
             (const char *symbol, void **function, unsigned version, unsigned long long flags, int *status),

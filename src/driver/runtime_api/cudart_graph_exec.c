@@ -6,7 +6,8 @@
 
 /* ---- instantiating ---- */
 
-CUDART_API cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags) {
+CUDART_API cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *exec, cudaGraph_t graph,
+                                                     unsigned long long flags) {
   if (flags & ENGINE_EXEC_UPLOAD) return engine_return(cudaErrorInvalidValue); /* only with a stream for it */
   return engine_return(engine_graph_instantiate(graph, flags, exec, NULL));
 }
@@ -16,7 +17,8 @@ CUDART_API cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t g
   return cudaGraphInstantiateWithFlags(exec, graph, flags);
 }
 #else
-CUDART_API cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, cudaGraphNode_t *error_node, char *log, size_t log_bytes) {
+CUDART_API cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, cudaGraphNode_t *error_node,
+                                            char *log, size_t log_bytes) {
   engine_verdict verdict;
   cudaError_t error = engine_graph_instantiate(graph, 0, exec, &verdict);
   if (error_node) *error_node = error ? verdict.node : NULL;
@@ -31,10 +33,12 @@ static cudaError_t with_params(cudaGraphExec_t *exec, cudaGraph_t graph, cudaGra
   cudaError_t error = engine_graph_instantiate(graph, params->flags, exec, &verdict);
   params->result_out = verdict.result;
   params->errNode_out = verdict.node;
-  if (!error && params->flags & ENGINE_EXEC_UPLOAD) error = engine_exec_upload(*exec, engine_stream_handle(params->uploadStream, own));
+  if (!error && params->flags & ENGINE_EXEC_UPLOAD)
+    error = engine_exec_upload(*exec, engine_stream_handle(params->uploadStream, own));
   return error;
 }
-CUDART_PAIR(cudaGraphInstantiateWithParams, _ptsz, (cudaGraphExec_t *exec, cudaGraph_t graph, cudaGraphInstantiateParams *params),
+CUDART_PAIR(cudaGraphInstantiateWithParams, _ptsz,
+            (cudaGraphExec_t * exec, cudaGraph_t graph, cudaGraphInstantiateParams *params),
             with_params(exec, graph, params, own))
 
 CUDART_API cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) { return engine_return(engine_exec_destroy(exec)); }
@@ -46,20 +50,24 @@ CUDART_API cudaError_t cudaGraphExecGetFlags(cudaGraphExec_t exec, unsigned long
   return engine_return(error);
 }
 
-CUDART_PAIR(cudaGraphUpload, _ptsz, (cudaGraphExec_t exec, cudaStream_t stream), engine_exec_upload(exec, engine_stream_handle(stream, own)))
-CUDART_PAIR(cudaGraphLaunch, _ptsz, (cudaGraphExec_t exec, cudaStream_t stream), engine_exec_launch(exec, engine_stream_handle(stream, own)))
+CUDART_PAIR(cudaGraphUpload, _ptsz, (cudaGraphExec_t exec, cudaStream_t stream),
+            engine_exec_upload(exec, engine_stream_handle(stream, own)))
+CUDART_PAIR(cudaGraphLaunch, _ptsz, (cudaGraphExec_t exec, cudaStream_t stream),
+            engine_exec_launch(exec, engine_stream_handle(stream, own)))
 
 /* ---- changing ---- */
 
 #if CUDART_MAJOR >= 12
-CUDART_API cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, cudaGraphExecUpdateResultInfo *info) {
+CUDART_API cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
+                                           cudaGraphExecUpdateResultInfo *info) {
   engine_verdict verdict;
   cudaError_t error = engine_exec_update(exec, graph, &verdict);
   if (info) *info = (cudaGraphExecUpdateResultInfo){verdict.result, verdict.node, verdict.from};
   return engine_return(error);
 }
 #else
-CUDART_API cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, cudaGraphNode_t *error_node, int *result) {
+CUDART_API cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, cudaGraphNode_t *error_node,
+                                           int *result) {
   engine_verdict verdict;
   cudaError_t error = engine_exec_update(exec, graph, &verdict);
   if (error_node) *error_node = verdict.node;
@@ -68,7 +76,8 @@ CUDART_API cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t gra
 }
 #endif
 
-CUDART_API cudaError_t cudaGraphExecNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node, cudaGraphNodeParams *params) {
+CUDART_API cudaError_t cudaGraphExecNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
+                                                  cudaGraphNodeParams *params) {
   engine_node_params made;
   cudaError_t error = params ? cudart_node_params(params, &made) : cudaErrorInvalidValue;
   return engine_return(error ? error : engine_exec_set(exec, node, &made));
@@ -87,19 +96,23 @@ CUDART_API cudaError_t cudaGraphNodeGetEnabled(cudaGraphExec_t exec, cudaGraphNo
 
 /* ---- captures ---- */
 
-CUDART_PAIR(cudaStreamBeginCapture, _ptsz, (cudaStream_t stream, int mode), engine_capture_begin(engine_stream_handle(stream, own), mode, NULL, NULL, 0))
+CUDART_PAIR(cudaStreamBeginCapture, _ptsz, (cudaStream_t stream, int mode),
+            engine_capture_begin(engine_stream_handle(stream, own), mode, NULL, NULL, 0))
 
-static cudaError_t begin_into(cudaStream_t stream, cudaGraph_t graph, const cudaGraphNode_t *nodes, size_t count, int mode) {
+static cudaError_t begin_into(cudaStream_t stream, cudaGraph_t graph, const cudaGraphNode_t *nodes, size_t count,
+                              int mode) {
   return graph ? engine_capture_begin(stream, mode, graph, (engine_node *const *)nodes, count) : cudaErrorInvalidValue;
 }
 CUDART_PAIR(cudaStreamBeginCaptureToGraph, _ptsz,
-            (cudaStream_t stream, cudaGraph_t graph, const cudaGraphNode_t *nodes, const engine_edge *edges, size_t count, int mode),
+            (cudaStream_t stream, cudaGraph_t graph, const cudaGraphNode_t *nodes, const engine_edge *edges,
+             size_t count, int mode),
             ((void)edges, begin_into(engine_stream_handle(stream, own), graph, nodes, count, mode)))
 
-CUDART_PAIR(cudaStreamEndCapture, _ptsz, (cudaStream_t stream, cudaGraph_t *graph), engine_capture_end(engine_stream_handle(stream, own), graph))
+CUDART_PAIR(cudaStreamEndCapture, _ptsz, (cudaStream_t stream, cudaGraph_t *graph),
+            engine_capture_end(engine_stream_handle(stream, own), graph))
 
-static cudaError_t capture_info(cudaStream_t stream, int *status, unsigned long long *id, cudaGraph_t *graph, const cudaGraphNode_t **nodes,
-                                const engine_edge **edges, size_t *count) {
+static cudaError_t capture_info(cudaStream_t stream, int *status, unsigned long long *id, cudaGraph_t *graph,
+                                const cudaGraphNode_t **nodes, const engine_edge **edges, size_t *count) {
   engine_capture_info info;
   if (!status) return cudaErrorInvalidValue;
   cudaError_t error = engine_capture_query(stream, &info);
@@ -117,19 +130,24 @@ static cudaError_t capture_info(cudaStream_t stream, int *status, unsigned long 
 CUDART_PAIR(cudaStreamIsCapturing, _ptsz, (cudaStream_t stream, int *status),
             capture_info(engine_stream_handle(stream, own), status, NULL, NULL, NULL, NULL, NULL))
 
-#define INFO_PARAMETERS cudaStream_t stream, int *status, unsigned long long *id, cudaGraph_t *graph, const cudaGraphNode_t **nodes
-#define UPDATE(NODES, COUNT, FLAGS) (FLAGS) > 1 ? cudaErrorInvalidValue : engine_capture_update(engine_stream_handle(stream, own), NODES, COUNT, (FLAGS) == 1)
+#define INFO_PARAMETERS \
+  cudaStream_t stream, int *status, unsigned long long *id, cudaGraph_t *graph, const cudaGraphNode_t **nodes
+#define UPDATE(NODES, COUNT, FLAGS)   \
+  (FLAGS) > 1 ? cudaErrorInvalidValue \
+              : engine_capture_update(engine_stream_handle(stream, own), NODES, COUNT, (FLAGS) == 1)
 #if CUDART_EDGES
 CUDART_PAIR(cudaStreamGetCaptureInfo, _ptsz, (INFO_PARAMETERS, const engine_edge **edges, size_t *count),
             capture_info(engine_stream_handle(stream, own), status, id, graph, nodes, edges, count))
-CUDART_PAIR(cudaStreamUpdateCaptureDependencies, _ptsz, (cudaStream_t stream, cudaGraphNode_t *nodes, const engine_edge *edges, size_t count, unsigned flags),
+CUDART_PAIR(cudaStreamUpdateCaptureDependencies, _ptsz,
+            (cudaStream_t stream, cudaGraphNode_t *nodes, const engine_edge *edges, size_t count, unsigned flags),
             ((void)edges, UPDATE(nodes, count, flags)))
 #else
 CUDART_PAIR(cudaStreamGetCaptureInfo, _ptsz, (cudaStream_t stream, int *status, unsigned long long *id),
             capture_info(engine_stream_handle(stream, own), status, id, NULL, NULL, NULL, NULL))
 CUDART_PAIR(cudaStreamGetCaptureInfo_v2, _ptsz, (INFO_PARAMETERS, size_t *count),
             capture_info(engine_stream_handle(stream, own), status, id, graph, nodes, NULL, count))
-CUDART_PAIR(cudaStreamUpdateCaptureDependencies, _ptsz, (cudaStream_t stream, cudaGraphNode_t *nodes, size_t count, unsigned flags), UPDATE(nodes, count, flags))
+CUDART_PAIR(cudaStreamUpdateCaptureDependencies, _ptsz,
+            (cudaStream_t stream, cudaGraphNode_t *nodes, size_t count, unsigned flags), UPDATE(nodes, count, flags))
 #if CUDART_MAJOR == 12
 CUDART_DECLARE(cudaStreamGetCaptureInfo_v3, _ptsz, (INFO_PARAMETERS, const engine_edge **edges, size_t *count))
 CUDART_PAIR(cudaStreamGetCaptureInfo_v3, _ptsz, (INFO_PARAMETERS, const engine_edge **edges, size_t *count),
@@ -137,8 +155,11 @@ CUDART_PAIR(cudaStreamGetCaptureInfo_v3, _ptsz, (INFO_PARAMETERS, const engine_e
 CUDART_DECLARE(cudaStreamUpdateCaptureDependencies_v2, _ptsz,
                (cudaStream_t stream, cudaGraphNode_t *nodes, const engine_edge *edges, size_t count, unsigned flags))
 CUDART_PAIR(cudaStreamUpdateCaptureDependencies_v2, _ptsz,
-            (cudaStream_t stream, cudaGraphNode_t *nodes, const engine_edge *edges, size_t count, unsigned flags), ((void)edges, UPDATE(nodes, count, flags)))
+            (cudaStream_t stream, cudaGraphNode_t *nodes, const engine_edge *edges, size_t count, unsigned flags),
+            ((void)edges, UPDATE(nodes, count, flags)))
 #endif
 #endif
 
-CUDART_API cudaError_t cudaThreadExchangeStreamCaptureMode(int *mode) { return engine_return(engine_capture_exchange(mode)); }
+CUDART_API cudaError_t cudaThreadExchangeStreamCaptureMode(int *mode) {
+  return engine_return(engine_capture_exchange(mode));
+}

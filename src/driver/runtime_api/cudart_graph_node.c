@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Nodes of the CUDA runtime's graphs, by kind: the runtime's structures to the engine's, and back (cudart_graph.h).
  *
- * What is given back says the same operation, not always in the same words: a copy's positions are part of its pointers. */
+ * What is given back says the same operation, not always in the same words: a copy's positions are part of its
+ * pointers. */
 #include <string.h>
 
 #include "driver/runtime_api/cudart_graph.h"
 
 static cudaError_t add(CUDART_ADD, cudaError_t error, engine_node_params *params) {
-  return engine_return(error ? error : engine_graph_add(graph, (engine_node *const *)before, NULL, count, params, node));
+  return engine_return(error ? error
+                             : engine_graph_add(graph, (engine_node *const *)before, NULL, count, params, node));
 }
 static cudaError_t set(cudaGraphNode_t node, cudaError_t error, const engine_node_params *params) {
   return engine_return(error ? error : engine_node_set(node, params));
 }
-static cudaError_t set_exec(cudaGraphExec_t exec, cudaGraphNode_t node, cudaError_t error, const engine_node_params *params) {
+static cudaError_t set_exec(cudaGraphExec_t exec, cudaGraphNode_t node, cudaError_t error,
+                            const engine_node_params *params) {
   return engine_return(error ? error : engine_exec_set(exec, node, params));
 }
 static cudaError_t get(cudaGraphNode_t node, engine_node_kind kind, const void *out, engine_node_params *params) {
@@ -21,21 +24,21 @@ static cudaError_t get(cudaGraphNode_t node, engine_node_kind kind, const void *
 }
 
 /* The calls that set what an Add call sets: on the node, and on an exec's. MAKE fills `made` from the PARAMETERS. */
-#define NODE_CALLS(ADD, SET, SET_EXEC, PARAMETERS, MAKE)                                            \
-  CUDART_API cudaError_t ADD(CUDART_ADD, PARAMETERS) {                                              \
-    engine_node_params made = {.kind = ENGINE_NODE_EMPTY};                                          \
-    cudaError_t error = MAKE;                                                                       \
-    return add(node, graph, before, count, error, &made);                                           \
-  }                                                                                                 \
-  CUDART_API cudaError_t SET(cudaGraphNode_t node, PARAMETERS) {                                    \
-    engine_node_params made = {.kind = ENGINE_NODE_EMPTY};                                          \
-    cudaError_t error = MAKE;                                                                       \
-    return set(node, error, &made);                                                                 \
-  }                                                                                                 \
-  CUDART_API cudaError_t SET_EXEC(cudaGraphExec_t exec, cudaGraphNode_t node, PARAMETERS) {         \
-    engine_node_params made = {.kind = ENGINE_NODE_EMPTY};                                          \
-    cudaError_t error = MAKE;                                                                       \
-    return set_exec(exec, node, error, &made);                                                      \
+#define NODE_CALLS(ADD, SET, SET_EXEC, PARAMETERS, MAKE)                                    \
+  CUDART_API cudaError_t ADD(CUDART_ADD, PARAMETERS) {                                      \
+    engine_node_params made = {.kind = ENGINE_NODE_EMPTY};                                  \
+    cudaError_t error = MAKE;                                                               \
+    return add(node, graph, before, count, error, &made);                                   \
+  }                                                                                         \
+  CUDART_API cudaError_t SET(cudaGraphNode_t node, PARAMETERS) {                            \
+    engine_node_params made = {.kind = ENGINE_NODE_EMPTY};                                  \
+    cudaError_t error = MAKE;                                                               \
+    return set(node, error, &made);                                                         \
+  }                                                                                         \
+  CUDART_API cudaError_t SET_EXEC(cudaGraphExec_t exec, cudaGraphNode_t node, PARAMETERS) { \
+    engine_node_params made = {.kind = ENGINE_NODE_EMPTY};                                  \
+    cudaError_t error = MAKE;                                                               \
+    return set_exec(exec, node, error, &made);                                              \
   }
 #define LIST(...) __VA_ARGS__
 
@@ -58,14 +61,16 @@ static cudaError_t make_kernel(const cudaKernelNodeParams *from, engine_node_par
   engine_function *function = cudart_function(from->func);
   if (!function) return cudaErrorInvalidDeviceFunction;
   *to = (engine_node_params){.kind = ENGINE_NODE_KERNEL,
-                             .launch = {.function = function, .grid = {from->gridDim.x, from->gridDim.y, from->gridDim.z},
-                                        .block = {from->blockDim.x, from->blockDim.y, from->blockDim.z}, .dynamic_shared = from->sharedMemBytes,
+                             .launch = {.function = function,
+                                        .grid = {from->gridDim.x, from->gridDim.y, from->gridDim.z},
+                                        .block = {from->blockDim.x, from->blockDim.y, from->blockDim.z},
+                                        .dynamic_shared = from->sharedMemBytes,
                                         .arguments = from->kernelParams}};
   return from->extra ? read_extra(from->extra, &to->launch) : cudaSuccess;
 }
 
-NODE_CALLS(cudaGraphAddKernelNode, cudaGraphKernelNodeSetParams, cudaGraphExecKernelNodeSetParams, LIST(const cudaKernelNodeParams *params),
-           make_kernel(params, &made))
+NODE_CALLS(cudaGraphAddKernelNode, cudaGraphKernelNodeSetParams, cudaGraphExecKernelNodeSetParams,
+           LIST(const cudaKernelNodeParams *params), make_kernel(params, &made))
 
 CUDART_API cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, cudaKernelNodeParams *out) {
   engine_node_params p;
@@ -75,17 +80,21 @@ CUDART_API cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, cudaKe
   *out = (cudaKernelNodeParams){.func = host ? (void *)(uintptr_t)host : p.launch.function,
                                 .gridDim = {p.launch.grid[0], p.launch.grid[1], p.launch.grid[2]},
                                 .blockDim = {p.launch.block[0], p.launch.block[1], p.launch.block[2]},
-                                .sharedMemBytes = (unsigned)p.launch.dynamic_shared, .kernelParams = p.launch.arguments};
+                                .sharedMemBytes = (unsigned)p.launch.dynamic_shared,
+                                .kernelParams = p.launch.arguments};
   return cudaSuccess;
 }
 
 CUDART_API cudaError_t cudaGraphKernelNodeCopyAttributes(cudaGraphNode_t first, cudaGraphNode_t second) {
-  return engine_return(CUDART_MAJOR >= 13 ? engine_node_copy_attributes(first, second) : engine_node_copy_attributes(second, first));
+  return engine_return(CUDART_MAJOR >= 13 ? engine_node_copy_attributes(first, second)
+                                          : engine_node_copy_attributes(second, first));
 }
-CUDART_API cudaError_t cudaGraphKernelNodeGetAttribute(cudaGraphNode_t node, int attribute, cudaLaunchAttributeValue *value) {
+CUDART_API cudaError_t cudaGraphKernelNodeGetAttribute(cudaGraphNode_t node, int attribute,
+                                                       cudaLaunchAttributeValue *value) {
   return engine_return(engine_node_attribute(node, attribute, value));
 }
-CUDART_API cudaError_t cudaGraphKernelNodeSetAttribute(cudaGraphNode_t node, int attribute, const cudaLaunchAttributeValue *value) {
+CUDART_API cudaError_t cudaGraphKernelNodeSetAttribute(cudaGraphNode_t node, int attribute,
+                                                       const cudaLaunchAttributeValue *value) {
   return engine_return(engine_node_set_attribute(node, attribute, value));
 }
 
@@ -97,17 +106,19 @@ static cudaError_t make_copy(const cudaMemcpy3DParms *from, engine_node_params *
   return cudart_copy_params(from, &to->copy);
 }
 
-NODE_CALLS(cudaGraphAddMemcpyNode, cudaGraphMemcpyNodeSetParams, cudaGraphExecMemcpyNodeSetParams, LIST(const cudaMemcpy3DParms *params),
-           make_copy(params, &made))
+NODE_CALLS(cudaGraphAddMemcpyNode, cudaGraphMemcpyNodeSetParams, cudaGraphExecMemcpyNodeSetParams,
+           LIST(const cudaMemcpy3DParms *params), make_copy(params, &made))
 
 static cudaPitchedPtr pitched(uint64_t address, uint64_t pitch, uint64_t slice, const engine_copy *copy) {
   size_t row = copy->height > 1 || copy->depth > 1 ? pitch : copy->width;
-  return (cudaPitchedPtr){(void *)(uintptr_t)address, row, copy->width, copy->depth > 1 && row ? slice / row : copy->height};
+  return (cudaPitchedPtr){(void *)(uintptr_t)address, row, copy->width,
+                          copy->depth > 1 && row ? slice / row : copy->height};
 }
 
 static cudaMemcpyKind kind_of(const engine_copy *copy) {
   if (copy->to_side == ENGINE_SIDE_ANY || copy->from_side == ENGINE_SIDE_ANY) return cudaMemcpyDefault;
-  if (copy->to_side == ENGINE_SIDE_DEVICE) return copy->from_side == ENGINE_SIDE_DEVICE ? cudaMemcpyDeviceToDevice : cudaMemcpyHostToDevice;
+  if (copy->to_side == ENGINE_SIDE_DEVICE)
+    return copy->from_side == ENGINE_SIDE_DEVICE ? cudaMemcpyDeviceToDevice : cudaMemcpyHostToDevice;
   return copy->from_side == ENGINE_SIDE_DEVICE ? cudaMemcpyDeviceToHost : cudaMemcpyHostToHost;
 }
 
@@ -117,57 +128,76 @@ CUDART_API cudaError_t cudaGraphMemcpyNodeGetParams(cudaGraphNode_t node, cudaMe
   if (error) return engine_return(error);
   *out = (cudaMemcpy3DParms){.srcPtr = pitched(p.copy.from, p.copy.from_pitch, p.copy.from_slice, &p.copy),
                              .dstPtr = pitched(p.copy.to, p.copy.to_pitch, p.copy.to_slice, &p.copy),
-                             .extent = {p.copy.width, p.copy.height, p.copy.depth}, .kind = kind_of(&p.copy)};
+                             .extent = {p.copy.width, p.copy.height, p.copy.depth},
+                             .kind = kind_of(&p.copy)};
   return cudaSuccess;
 }
 
 static cudaError_t make_1d(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, engine_node_params *made) {
-  cudaMemcpy3DParms p = {.srcPtr = {(void *)(uintptr_t)from, bytes, bytes, 1}, .dstPtr = {to, bytes, bytes, 1}, .extent = {bytes, 1, 1}, .kind = kind};
+  cudaMemcpy3DParms p = {.srcPtr = {(void *)(uintptr_t)from, bytes, bytes, 1},
+                         .dstPtr = {to, bytes, bytes, 1},
+                         .extent = {bytes, 1, 1},
+                         .kind = kind};
   return make_copy(&p, made);
 }
 
 NODE_CALLS(cudaGraphAddMemcpyNode1D, cudaGraphMemcpyNodeSetParams1D, cudaGraphExecMemcpyNodeSetParams1D,
            LIST(void *to, const void *from, size_t bytes, cudaMemcpyKind kind), make_1d(to, from, bytes, kind, &made))
 
-static cudaError_t make_to_symbol(const void *symbol, const void *from, size_t bytes, size_t offset, cudaMemcpyKind kind, engine_node_params *made) {
+static cudaError_t make_to_symbol(const void *symbol, const void *from, size_t bytes, size_t offset,
+                                  cudaMemcpyKind kind, engine_node_params *made) {
   uint64_t to;
-  if (kind != cudaMemcpyHostToDevice && kind != cudaMemcpyDeviceToDevice && kind != cudaMemcpyDefault) return cudaErrorInvalidMemcpyDirection;
+  if (kind != cudaMemcpyHostToDevice && kind != cudaMemcpyDeviceToDevice && kind != cudaMemcpyDefault)
+    return cudaErrorInvalidMemcpyDirection;
   cudaError_t error = cudart_symbol_part(symbol, bytes, offset, &to);
   return error ? error : make_1d((void *)(uintptr_t)to, from, bytes, kind, made);
 }
 
-NODE_CALLS(cudaGraphAddMemcpyNodeToSymbol, cudaGraphMemcpyNodeSetParamsToSymbol, cudaGraphExecMemcpyNodeSetParamsToSymbol,
+NODE_CALLS(cudaGraphAddMemcpyNodeToSymbol, cudaGraphMemcpyNodeSetParamsToSymbol,
+           cudaGraphExecMemcpyNodeSetParamsToSymbol,
            LIST(const void *symbol, const void *from, size_t bytes, size_t offset, cudaMemcpyKind kind),
            make_to_symbol(symbol, from, bytes, offset, kind, &made))
 
-static cudaError_t make_from_symbol(void *to, const void *symbol, size_t bytes, size_t offset, cudaMemcpyKind kind, engine_node_params *made) {
+static cudaError_t make_from_symbol(void *to, const void *symbol, size_t bytes, size_t offset, cudaMemcpyKind kind,
+                                    engine_node_params *made) {
   uint64_t from;
-  if (kind != cudaMemcpyDeviceToHost && kind != cudaMemcpyDeviceToDevice && kind != cudaMemcpyDefault) return cudaErrorInvalidMemcpyDirection;
+  if (kind != cudaMemcpyDeviceToHost && kind != cudaMemcpyDeviceToDevice && kind != cudaMemcpyDefault)
+    return cudaErrorInvalidMemcpyDirection;
   cudaError_t error = cudart_symbol_part(symbol, bytes, offset, &from);
   return error ? error : make_1d(to, (const void *)(uintptr_t)from, bytes, kind, made);
 }
 
-NODE_CALLS(cudaGraphAddMemcpyNodeFromSymbol, cudaGraphMemcpyNodeSetParamsFromSymbol, cudaGraphExecMemcpyNodeSetParamsFromSymbol,
+NODE_CALLS(cudaGraphAddMemcpyNodeFromSymbol, cudaGraphMemcpyNodeSetParamsFromSymbol,
+           cudaGraphExecMemcpyNodeSetParamsFromSymbol,
            LIST(void *to, const void *symbol, size_t bytes, size_t offset, cudaMemcpyKind kind),
            make_from_symbol(to, symbol, bytes, offset, kind, &made))
 
 /* ---- sets ---- */
 
 static cudaError_t make_set(const cudaMemsetParams *from, engine_node_params *to) {
-  if (!from || (from->elementSize != 1 && from->elementSize != 2 && from->elementSize != 4)) return cudaErrorInvalidValue;
+  if (!from || (from->elementSize != 1 && from->elementSize != 2 && from->elementSize != 4))
+    return cudaErrorInvalidValue;
   *to = (engine_node_params){.kind = ENGINE_NODE_SET,
-                             .set = {.to = (uint64_t)(uintptr_t)from->dst, .width = from->width, .height = from->height, .depth = 1, .pitch = from->pitch,
-                                     .value = from->value, .element = from->elementSize, .async = true}};
+                             .set = {.to = (uint64_t)(uintptr_t)from->dst,
+                                     .width = from->width,
+                                     .height = from->height,
+                                     .depth = 1,
+                                     .pitch = from->pitch,
+                                     .value = from->value,
+                                     .element = from->elementSize,
+                                     .async = true}};
   return cudaSuccess;
 }
 
-NODE_CALLS(cudaGraphAddMemsetNode, cudaGraphMemsetNodeSetParams, cudaGraphExecMemsetNodeSetParams, LIST(const cudaMemsetParams *params),
-           make_set(params, &made))
+NODE_CALLS(cudaGraphAddMemsetNode, cudaGraphMemsetNodeSetParams, cudaGraphExecMemsetNodeSetParams,
+           LIST(const cudaMemsetParams *params), make_set(params, &made))
 
 CUDART_API cudaError_t cudaGraphMemsetNodeGetParams(cudaGraphNode_t node, cudaMemsetParams *out) {
   engine_node_params p;
   cudaError_t error = get(node, ENGINE_NODE_SET, out, &p);
-  if (!error) *out = (cudaMemsetParams){(void *)(uintptr_t)p.set.to, p.set.pitch, p.set.value, p.set.element, p.set.width, p.set.height};
+  if (!error)
+    *out = (cudaMemsetParams){
+        (void *)(uintptr_t)p.set.to, p.set.pitch, p.set.value, p.set.element, p.set.width, p.set.height};
   return engine_return(error);
 }
 
@@ -179,7 +209,8 @@ static cudaError_t make_host(const cudaHostNodeParams *from, engine_node_params 
   return cudaSuccess;
 }
 
-NODE_CALLS(cudaGraphAddHostNode, cudaGraphHostNodeSetParams, cudaGraphExecHostNodeSetParams, LIST(const cudaHostNodeParams *params), make_host(params, &made))
+NODE_CALLS(cudaGraphAddHostNode, cudaGraphHostNodeSetParams, cudaGraphExecHostNodeSetParams,
+           LIST(const cudaHostNodeParams *params), make_host(params, &made))
 
 CUDART_API cudaError_t cudaGraphHostNodeGetParams(cudaGraphNode_t node, cudaHostNodeParams *out) {
   engine_node_params p;
@@ -200,7 +231,8 @@ CUDART_API cudaError_t cudaGraphChildGraphNodeGetGraph(cudaGraphNode_t node, cud
   return engine_return(error);
 }
 
-CUDART_API cudaError_t cudaGraphExecChildGraphNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node, cudaGraph_t child) {
+CUDART_API cudaError_t cudaGraphExecChildGraphNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
+                                                            cudaGraph_t child) {
   engine_node_params made = {.kind = ENGINE_NODE_GRAPH, .graph = child};
   return set_exec(exec, node, cudaSuccess, &made);
 }
@@ -215,10 +247,10 @@ static cudaError_t make_event(engine_node_kind kind, cudaEvent_t event, engine_n
   return cudaSuccess;
 }
 
-NODE_CALLS(cudaGraphAddEventRecordNode, cudaGraphEventRecordNodeSetEvent, cudaGraphExecEventRecordNodeSetEvent, LIST(cudaEvent_t event),
-           make_event(ENGINE_NODE_RECORD, event, &made))
-NODE_CALLS(cudaGraphAddEventWaitNode, cudaGraphEventWaitNodeSetEvent, cudaGraphExecEventWaitNodeSetEvent, LIST(cudaEvent_t event),
-           make_event(ENGINE_NODE_WAIT, event, &made))
+NODE_CALLS(cudaGraphAddEventRecordNode, cudaGraphEventRecordNodeSetEvent, cudaGraphExecEventRecordNodeSetEvent,
+           LIST(cudaEvent_t event), make_event(ENGINE_NODE_RECORD, event, &made))
+NODE_CALLS(cudaGraphAddEventWaitNode, cudaGraphEventWaitNodeSetEvent, cudaGraphExecEventWaitNodeSetEvent,
+           LIST(cudaEvent_t event), make_event(ENGINE_NODE_WAIT, event, &made))
 
 static cudaError_t get_event(cudaGraphNode_t node, engine_node_kind kind, cudaEvent_t *out) {
   engine_node_params p;
@@ -226,17 +258,26 @@ static cudaError_t get_event(cudaGraphNode_t node, engine_node_kind kind, cudaEv
   if (!error) *out = p.event;
   return engine_return(error);
 }
-CUDART_API cudaError_t cudaGraphEventRecordNodeGetEvent(cudaGraphNode_t node, cudaEvent_t *event) { return get_event(node, ENGINE_NODE_RECORD, event); }
-CUDART_API cudaError_t cudaGraphEventWaitNodeGetEvent(cudaGraphNode_t node, cudaEvent_t *event) { return get_event(node, ENGINE_NODE_WAIT, event); }
+CUDART_API cudaError_t cudaGraphEventRecordNodeGetEvent(cudaGraphNode_t node, cudaEvent_t *event) {
+  return get_event(node, ENGINE_NODE_RECORD, event);
+}
+CUDART_API cudaError_t cudaGraphEventWaitNodeGetEvent(cudaGraphNode_t node, cudaEvent_t *event) {
+  return get_event(node, ENGINE_NODE_WAIT, event);
+}
 
 /* ---- memory ---- */
 
 static cudaError_t make_alloc(const cudaMemAllocNodeParams *from, engine_node_params *to) {
-  if (!from || from->poolProps.allocType != 1 || (from->accessDescCount && !from->accessDescs)) return cudaErrorInvalidValue; /* 1: pinned */
+  /* 1: pinned */
+  if (!from || from->poolProps.allocType != 1 || (from->accessDescCount && !from->accessDescs))
+    return cudaErrorInvalidValue;
   if (from->poolProps.handleTypes) return cudaErrorNotSupported;
   if (from->poolProps.location.type != cudaMemLocationTypeDevice) return cudaErrorInvalidValue;
-  *to = (engine_node_params){.kind = ENGINE_NODE_ALLOC, .memory = {.bytes = from->bytesize, .device = from->poolProps.location.id, .access = from->accessDescs,
-                                                                   .access_count = from->accessDescCount}};
+  *to = (engine_node_params){.kind = ENGINE_NODE_ALLOC,
+                             .memory = {.bytes = from->bytesize,
+                                        .device = from->poolProps.location.id,
+                                        .access = from->accessDescs,
+                                        .access_count = from->accessDescCount}};
   return cudaSuccess;
 }
 
@@ -249,9 +290,12 @@ CUDART_API cudaError_t cudaGraphAddMemAllocNode(CUDART_ADD, cudaMemAllocNodePara
 }
 
 static void fill_alloc(const engine_node_params *from, cudaMemAllocNodeParams *to) {
-  *to = (cudaMemAllocNodeParams){.poolProps = {.allocType = 1, .location = {cudaMemLocationTypeDevice, from->memory.device}}, .bytesize = from->memory.bytes,
-                                 .accessDescs = from->memory.access, .accessDescCount = from->memory.access_count,
-                                 .dptr = (void *)(uintptr_t)from->memory.address};
+  *to = (cudaMemAllocNodeParams){
+      .poolProps = {.allocType = 1, .location = {cudaMemLocationTypeDevice, from->memory.device}},
+      .bytesize = from->memory.bytes,
+      .accessDescs = from->memory.access,
+      .accessDescCount = from->memory.access_count,
+      .dptr = (void *)(uintptr_t)from->memory.address};
 }
 
 CUDART_API cudaError_t cudaGraphMemAllocNodeGetParams(cudaGraphNode_t node, cudaMemAllocNodeParams *out) {
@@ -278,20 +322,21 @@ CUDART_API cudaError_t cudaGraphMemFreeNodeGetParams(cudaGraphNode_t node, void 
 cudaError_t cudart_node_params(const cudaGraphNodeParams *from, engine_node_params *to) {
   *to = (engine_node_params){.kind = (engine_node_kind)from->type};
   switch (from->type) {
-    case ENGINE_NODE_KERNEL: return make_kernel(&from->kernel, to);
-    case ENGINE_NODE_COPY: return make_copy(&from->memcpy.copyParams, to);
-    case ENGINE_NODE_SET: return make_set(&from->memset, to);
-    case ENGINE_NODE_HOST: return make_host(&from->host, to);
-    case ENGINE_NODE_GRAPH: to->graph = from->graph.graph; return cudaSuccess;
-    case ENGINE_NODE_EMPTY: return cudaSuccess;
-    case ENGINE_NODE_WAIT: case ENGINE_NODE_RECORD: to->event = from->event.event; return cudaSuccess;
-    case ENGINE_NODE_ALLOC: return make_alloc(&from->alloc, to);
-    case ENGINE_NODE_FREE: to->memory.address = (uint64_t)(uintptr_t)from->free.dptr; return cudaSuccess;
-    case ENGINE_NODE_CONDITIONAL:
-      to->conditional.handle = from->conditional.handle;
-      to->conditional.type = (uint32_t)from->conditional.type;
-      to->conditional.count = from->conditional.size;
-      return cudaSuccess;
-    default: return cudaErrorInvalidValue;
+  case ENGINE_NODE_KERNEL: return make_kernel(&from->kernel, to);
+  case ENGINE_NODE_COPY: return make_copy(&from->memcpy.copyParams, to);
+  case ENGINE_NODE_SET: return make_set(&from->memset, to);
+  case ENGINE_NODE_HOST: return make_host(&from->host, to);
+  case ENGINE_NODE_GRAPH: to->graph = from->graph.graph; return cudaSuccess;
+  case ENGINE_NODE_EMPTY: return cudaSuccess;
+  case ENGINE_NODE_WAIT:
+  case ENGINE_NODE_RECORD: to->event = from->event.event; return cudaSuccess;
+  case ENGINE_NODE_ALLOC: return make_alloc(&from->alloc, to);
+  case ENGINE_NODE_FREE: to->memory.address = (uint64_t)(uintptr_t)from->free.dptr; return cudaSuccess;
+  case ENGINE_NODE_CONDITIONAL:
+    to->conditional.handle = from->conditional.handle;
+    to->conditional.type = (uint32_t)from->conditional.type;
+    to->conditional.count = from->conditional.size;
+    return cudaSuccess;
+  default: return cudaErrorInvalidValue;
   }
 }

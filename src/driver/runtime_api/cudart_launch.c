@@ -8,24 +8,32 @@
 
 #include "driver/runtime_api/cudart.h"
 
-static cudaError_t launch(const void *named, dim3 grid, dim3 block, void **arguments, size_t shared, cudaStream_t stream,
-                          bool cooperative) {
+static cudaError_t launch(const void *named, dim3 grid, dim3 block, void **arguments, size_t shared,
+                          cudaStream_t stream, bool cooperative) {
   engine_function *function = cudart_function(named);
   cudaError_t error = engine_start();
   if (error) return error;
   if (!function) return cudaErrorInvalidDeviceFunction;
-  engine_launch request = {.function = function, .grid = {grid.x, grid.y, grid.z}, .block = {block.x, block.y, block.z},
-                           .dynamic_shared = shared, .stream = stream, .arguments = arguments, .cooperative = cooperative};
+  engine_launch request = {.function = function,
+                           .grid = {grid.x, grid.y, grid.z},
+                           .block = {block.x, block.y, block.z},
+                           .dynamic_shared = shared,
+                           .stream = stream,
+                           .arguments = arguments,
+                           .cooperative = cooperative};
   return engine_launch_run(&request);
 }
 
-CUDART_PAIR(cudaLaunchKernel, _ptsz, (const void *function, dim3 grid, dim3 block, void **arguments, size_t shared, cudaStream_t stream),
+CUDART_PAIR(cudaLaunchKernel, _ptsz,
+            (const void *function, dim3 grid, dim3 block, void **arguments, size_t shared, cudaStream_t stream),
             launch(function, grid, block, arguments, shared, engine_stream_handle(stream, own), false))
 
-CUDART_PAIR(__cudaLaunchKernel, _ptsz, (cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments, size_t shared, cudaStream_t stream),
+CUDART_PAIR(__cudaLaunchKernel, _ptsz,
+            (cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments, size_t shared, cudaStream_t stream),
             launch(kernel, grid, block, arguments, shared, engine_stream_handle(stream, own), false))
 
-CUDART_PAIR(cudaLaunchCooperativeKernel, _ptsz, (const void *function, dim3 grid, dim3 block, void **arguments, size_t shared, cudaStream_t stream),
+CUDART_PAIR(cudaLaunchCooperativeKernel, _ptsz,
+            (const void *function, dim3 grid, dim3 block, void **arguments, size_t shared, cudaStream_t stream),
             launch(function, grid, block, arguments, shared, engine_stream_handle(stream, own), true))
 
 /* Of the attributes only the cooperative one changes what happens here; a cluster of one block is what there is. */
@@ -35,7 +43,8 @@ static cudaError_t read_attributes(const cudaLaunchConfig_t *config, bool *coope
     const cudaLaunchAttribute *attribute = &config->attrs[i];
     if (attribute->id == cudaLaunchAttributeCooperative) *cooperative = attribute->val.cooperative != 0;
     if (attribute->id != cudaLaunchAttributeClusterDimension) continue;
-    if (attribute->val.clusterDim.x == 1 && attribute->val.clusterDim.y == 1 && attribute->val.clusterDim.z == 1) continue;
+    if (attribute->val.clusterDim.x == 1 && attribute->val.clusterDim.y == 1 && attribute->val.clusterDim.z == 1)
+      continue;
     engine_say_once("clusters", "thread block clusters are not implemented by the virtual GPU");
     return cudaErrorNotSupported;
   }
@@ -94,12 +103,14 @@ static cudaError_t set_attribute(const void *named, cudaFuncAttribute attribute,
   engine_function *function = cudart_function(named);
   if (!function) return cudaErrorInvalidDeviceFunction;
   switch (attribute) {
-    case cudaFuncAttributeMaxDynamicSharedMemorySize: return engine_function_set_dynamic_shared(function, value);
-    case cudaFuncAttributePreferredSharedMemoryCarveout: return engine_function_set_carveout(function, value);
-    case cudaFuncAttributeClusterDimMustBeSet: case cudaFuncAttributeNonPortableClusterSizeAllowed:
-    case cudaFuncAttributeClusterSchedulingPolicyPreference: return cudaSuccess;
-    case cudaFuncAttributeRequiredClusterWidth: case cudaFuncAttributeRequiredClusterHeight:
-    case cudaFuncAttributeRequiredClusterDepth: return value <= 1 ? cudaSuccess : cudaErrorNotSupported;
+  case cudaFuncAttributeMaxDynamicSharedMemorySize: return engine_function_set_dynamic_shared(function, value);
+  case cudaFuncAttributePreferredSharedMemoryCarveout: return engine_function_set_carveout(function, value);
+  case cudaFuncAttributeClusterDimMustBeSet:
+  case cudaFuncAttributeNonPortableClusterSizeAllowed:
+  case cudaFuncAttributeClusterSchedulingPolicyPreference: return cudaSuccess;
+  case cudaFuncAttributeRequiredClusterWidth:
+  case cudaFuncAttributeRequiredClusterHeight:
+  case cudaFuncAttributeRequiredClusterDepth: return value <= 1 ? cudaSuccess : cudaErrorNotSupported;
   }
   return cudaErrorInvalidValue;
 }
@@ -115,7 +126,9 @@ static cudaError_t set_cache(const void *named, cudaFuncCache config) {
   return function ? engine_function_set_cache(function, config) : cudaErrorInvalidDeviceFunction;
 }
 
-CUDART_API cudaError_t cudaFuncSetCacheConfig(const void *function, cudaFuncCache config) { return engine_return(set_cache(function, config)); }
+CUDART_API cudaError_t cudaFuncSetCacheConfig(const void *function, cudaFuncCache config) {
+  return engine_return(set_cache(function, config));
+}
 
 CUDART_API cudaError_t cudaFuncSetSharedMemConfig(const void *function, cudaSharedMemConfig config) {
   engine_function_info info;
@@ -154,17 +167,20 @@ static cudaError_t active_blocks(int *blocks, const void *named, int threads, si
   if (error) return error;
   engine_function *function = cudart_function(named);
   engine_occupancy occupancy;
-  error = function ? engine_occupancy_find(function, (uint32_t)threads, shared, &occupancy) : cudaErrorInvalidDeviceFunction;
+  error = function ? engine_occupancy_find(function, (uint32_t)threads, shared, &occupancy)
+                   : cudaErrorInvalidDeviceFunction;
   if (!error) *blocks = (int)occupancy.blocks;
   return error;
 }
 
-CUDART_API cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *function, int threads,
-                                                                              size_t shared, unsigned flags) {
+CUDART_API cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *function,
+                                                                              int threads, size_t shared,
+                                                                              unsigned flags) {
   return engine_return(active_blocks(blocks, function, threads, shared, flags));
 }
 
-CUDART_API cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *function, int threads, size_t shared) {
+CUDART_API cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *function, int threads,
+                                                                     size_t shared) {
   return engine_return(active_blocks(blocks, function, threads, shared, cudaOccupancyDefault));
 }
 
@@ -174,11 +190,13 @@ static cudaError_t available_shared(size_t *bytes, const void *named, int blocks
   if (error) return error;
   engine_function *function = cudart_function(named);
   uint64_t most = 0;
-  error = function ? engine_occupancy_shared(function, (uint32_t)blocks, (uint32_t)threads, &most) : cudaErrorInvalidDeviceFunction;
+  error = function ? engine_occupancy_shared(function, (uint32_t)blocks, (uint32_t)threads, &most)
+                   : cudaErrorInvalidDeviceFunction;
   if (!error) *bytes = most;
   return error;
 }
 
-CUDART_API cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, const void *function, int blocks, int threads) {
+CUDART_API cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, const void *function, int blocks,
+                                                                 int threads) {
   return engine_return(available_shared(bytes, function, blocks, threads));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Libraries of the CUDA runtime (CUDA Runtime API, "Library Management"): code that the program loads while it runs. A library
- * is an engine_module, a kernel an engine_function. Options of the compiler are accepted and change nothing here, but for the
- * logs: a failure's reason goes to stderr. Since CUDA 12.8. */
+/* Libraries of the CUDA runtime (CUDA Runtime API, "Library Management"): code that the program loads while it runs. A
+ * library is an engine_module, a kernel an engine_function. Options of the compiler are accepted and change nothing
+ * here, but for the logs: a failure's reason goes to stderr. Since CUDA 12.8. */
 #include <stdlib.h>
 
 #include "base/text.h"
@@ -20,9 +20,12 @@ static cudaError_t load(cudaLibrary_t *library, const void *code, size_t bytes) 
   return error;
 }
 
-#define LOAD_OPTIONS int *jit_options, void **jit_values, unsigned jit_count, int *options, void **values, unsigned count
+#define LOAD_OPTIONS \
+  int *jit_options, void **jit_values, unsigned jit_count, int *options, void **values, unsigned count
 cudaError_t cudaLibraryLoadData(cudaLibrary_t *library, const void *code, LOAD_OPTIONS);
-CUDART_API cudaError_t cudaLibraryLoadData(cudaLibrary_t *library, const void *code, LOAD_OPTIONS) { return engine_return(load(library, code, 0)); }
+CUDART_API cudaError_t cudaLibraryLoadData(cudaLibrary_t *library, const void *code, LOAD_OPTIONS) {
+  return engine_return(load(library, code, 0));
+}
 
 static cudaError_t load_file(cudaLibrary_t *library, const char *path) {
   ff_error reason;
@@ -38,7 +41,9 @@ static cudaError_t load_file(cudaLibrary_t *library, const char *path) {
   return error;
 }
 cudaError_t cudaLibraryLoadFromFile(cudaLibrary_t *library, const char *path, LOAD_OPTIONS);
-CUDART_API cudaError_t cudaLibraryLoadFromFile(cudaLibrary_t *library, const char *path, LOAD_OPTIONS) { return engine_return(load_file(library, path)); }
+CUDART_API cudaError_t cudaLibraryLoadFromFile(cudaLibrary_t *library, const char *path, LOAD_OPTIONS) {
+  return engine_return(load_file(library, path));
+}
 
 static cudaError_t check(cudaLibrary_t library, const void *out, const char *name) {
   if (!out || !name) return cudaErrorInvalidValue;

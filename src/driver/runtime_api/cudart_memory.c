@@ -2,7 +2,8 @@
 /* Memory management of the CUDA runtime (CUDA Runtime API, "Memory Management" and "Unified Addressing"), but copies.
  *
  * Zero sizes: cudaMalloc, cudaMallocHost, cudaHostAlloc and the pitched forms succeed and give NULL; cudaMallocManaged
- * refuses. Freeing NULL succeeds. A pointer given to the wrong kind of free, or freed twice, is cudaErrorInvalidValue. */
+ * refuses. Freeing NULL succeeds. A pointer given to the wrong kind of free, or freed twice, is
+ * cudaErrorInvalidValue. */
 #include <string.h>
 
 #include "driver/runtime_api/cudart.h"
@@ -37,11 +38,13 @@ CUDART_API cudaError_t cudaHostAlloc(void **pointer, size_t size, unsigned flags
 }
 
 CUDART_API cudaError_t cudaMallocManaged(void **pointer, size_t size, unsigned flags) {
-  if (!size || (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost)) return engine_return(cudaErrorInvalidValue);
+  if (!size || (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost))
+    return engine_return(cudaErrorInvalidValue);
   return engine_return(allocate(pointer, ENGINE_MANAGED, size, flags, "cudaMallocManaged"));
 }
 
-static cudaError_t allocate_pitched(void **pointer, size_t *pitch, size_t width, size_t height, size_t depth, const char *call) {
+static cudaError_t allocate_pitched(void **pointer, size_t *pitch, size_t width, size_t height, size_t depth,
+                                    const char *call) {
   uint64_t row = (width + (uint64_t)PITCH_UNIT - 1) / PITCH_UNIT * PITCH_UNIT, bytes;
   if (!pointer || !pitch || row < width) return cudaErrorInvalidValue;
   if (__builtin_mul_overflow(row, (uint64_t)height, &bytes) || __builtin_mul_overflow(bytes, (uint64_t)depth, &bytes))
@@ -58,19 +61,23 @@ CUDART_API cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t wid
 CUDART_API cudaError_t cudaMalloc3D(cudaPitchedPtr *pointer, cudaExtent extent) {
   if (!pointer) return engine_return(cudaErrorInvalidValue);
   cudaPitchedPtr made = {.xsize = extent.width, .ysize = extent.height};
-  cudaError_t error = allocate_pitched(&made.ptr, &made.pitch, extent.width, extent.height, extent.depth, "cudaMalloc3D");
+  cudaError_t error =
+      allocate_pitched(&made.ptr, &made.pitch, extent.width, extent.height, extent.depth, "cudaMalloc3D");
   if (!error) *pointer = made;
   return engine_return(error);
 }
 
-CUDART_API cudaError_t cudaFree(void *pointer) { return engine_return(release(pointer, 1u << ENGINE_DEVICE | 1u << ENGINE_MANAGED)); }
+CUDART_API cudaError_t cudaFree(void *pointer) {
+  return engine_return(release(pointer, 1u << ENGINE_DEVICE | 1u << ENGINE_MANAGED));
+}
 
 CUDART_API cudaError_t cudaFreeHost(void *pointer) { return engine_return(release(pointer, 1u << ENGINE_PINNED)); }
 
 /* ---- host memory ---- */
 
 CUDART_API cudaError_t cudaHostRegister(void *pointer, size_t size, unsigned flags) {
-  const unsigned known = cudaHostRegisterPortable | cudaHostRegisterMapped | cudaHostRegisterIoMemory | cudaHostRegisterReadOnly;
+  const unsigned known =
+      cudaHostRegisterPortable | cudaHostRegisterMapped | cudaHostRegisterIoMemory | cudaHostRegisterReadOnly;
   if (flags & ~known) return engine_return(cudaErrorInvalidValue);
   if (flags & cudaHostRegisterIoMemory) return engine_return(cudaErrorNotSupported);
   return engine_return(engine_host_register(pointer, size, flags));
@@ -112,10 +119,11 @@ static cudaError_t pointer_attributes(cudaPointerAttributes *out, const void *po
   engine_memory memory = found.memory;
   memset(out, 0, sizeof *out);
   switch (memory) {
-    case ENGINE_DEVICE: out->type = cudaMemoryTypeDevice; break;
-    case ENGINE_MANAGED: out->type = cudaMemoryTypeManaged; break;
-    case ENGINE_PINNED: case ENGINE_REGISTERED: out->type = cudaMemoryTypeHost; break;
-    case ENGINE_PAGEABLE: out->type = cudaMemoryTypeUnregistered; break;
+  case ENGINE_DEVICE: out->type = cudaMemoryTypeDevice; break;
+  case ENGINE_MANAGED: out->type = cudaMemoryTypeManaged; break;
+  case ENGINE_PINNED:
+  case ENGINE_REGISTERED: out->type = cudaMemoryTypeHost; break;
+  case ENGINE_PAGEABLE: out->type = cudaMemoryTypeUnregistered; break;
   }
   out->device = memory == ENGINE_PAGEABLE ? cudaInvalidDeviceId : found.device;
   out->devicePointer = memory == ENGINE_PAGEABLE ? NULL : address;
@@ -173,7 +181,8 @@ static cudaError_t prefetch(const void *pointer, size_t bytes, int device, cudaS
 }
 
 static cudaError_t advise(const void *pointer, size_t bytes, cudaMemoryAdvise advice, int device) {
-  bool located = advice >= cudaMemAdviseSetPreferredLocation && advice != cudaMemAdviseUnsetPreferredLocation; /* else it is ignored */
+  /* else it is ignored */
+  bool located = advice >= cudaMemAdviseSetPreferredLocation && advice != cudaMemAdviseUnsetPreferredLocation;
   cudaError_t error = engine_start();
   if (error) return error;
   if (located && device != cudaCpuDeviceId && !cudart_is_device(device)) return cudaErrorInvalidDevice;
@@ -181,28 +190,35 @@ static cudaError_t advise(const void *pointer, size_t bytes, cudaMemoryAdvise ad
 }
 
 /* All host locations are the one CPU. */
-static int device_of(cudaMemLocation location) { return location.type == cudaMemLocationTypeDevice ? location.id : cudaCpuDeviceId; }
+static int device_of(cudaMemLocation location) {
+  return location.type == cudaMemLocationTypeDevice ? location.id : cudaCpuDeviceId;
+}
 
-static cudaError_t prefetch_to(const void *pointer, size_t bytes, cudaMemLocation location, unsigned flags, cudaStream_t stream) {
+static cudaError_t prefetch_to(const void *pointer, size_t bytes, cudaMemLocation location, unsigned flags,
+                               cudaStream_t stream) {
   if (flags || location.type == cudaMemLocationTypeInvalid) return cudaErrorInvalidValue;
   return prefetch(pointer, bytes, device_of(location), stream);
 }
 
 #if CUDART_MAJOR >= 13
-CUDART_PAIR(cudaMemPrefetchAsync, _ptsz, (const void *pointer, size_t bytes, cudaMemLocation location, unsigned flags, cudaStream_t stream),
+CUDART_PAIR(cudaMemPrefetchAsync, _ptsz,
+            (const void *pointer, size_t bytes, cudaMemLocation location, unsigned flags, cudaStream_t stream),
             prefetch_to(pointer, bytes, location, flags, engine_stream_handle(stream, own)))
-CUDART_API cudaError_t cudaMemAdvise(const void *pointer, size_t bytes, cudaMemoryAdvise advice, cudaMemLocation location) {
+CUDART_API cudaError_t cudaMemAdvise(const void *pointer, size_t bytes, cudaMemoryAdvise advice,
+                                     cudaMemLocation location) {
   return engine_return(advise(pointer, bytes, advice, device_of(location)));
 }
 #else
 CUDART_PAIR(cudaMemPrefetchAsync, _ptsz, (const void *pointer, size_t bytes, int device, cudaStream_t stream),
             prefetch(pointer, bytes, device, engine_stream_handle(stream, own)))
-CUDART_PAIR(cudaMemPrefetchAsync_v2, _ptsz, (const void *pointer, size_t bytes, cudaMemLocation location, unsigned flags, cudaStream_t stream),
+CUDART_PAIR(cudaMemPrefetchAsync_v2, _ptsz,
+            (const void *pointer, size_t bytes, cudaMemLocation location, unsigned flags, cudaStream_t stream),
             prefetch_to(pointer, bytes, location, flags, engine_stream_handle(stream, own)))
 CUDART_API cudaError_t cudaMemAdvise(const void *pointer, size_t bytes, cudaMemoryAdvise advice, int device) {
   return engine_return(advise(pointer, bytes, advice, device));
 }
-CUDART_API cudaError_t cudaMemAdvise_v2(const void *pointer, size_t bytes, cudaMemoryAdvise advice, cudaMemLocation location) {
+CUDART_API cudaError_t cudaMemAdvise_v2(const void *pointer, size_t bytes, cudaMemoryAdvise advice,
+                                        cudaMemLocation location) {
   return engine_return(advise(pointer, bytes, advice, device_of(location)));
 }
 #endif

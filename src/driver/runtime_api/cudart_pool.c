@@ -11,12 +11,17 @@ static engine_pool *pool_of(cudaMemPool_t handle) { return (engine_pool *)handle
 CUDART_API cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *out, int device) {
   return engine_return(engine_pool_default(device, (engine_pool **)out));
 }
-CUDART_API cudaError_t cudaDeviceGetMemPool(cudaMemPool_t *out, int device) { return engine_return(engine_pool_current(device, (engine_pool **)out)); }
-CUDART_API cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool) { return engine_return(engine_pool_set_current(device, pool_of(pool))); }
+CUDART_API cudaError_t cudaDeviceGetMemPool(cudaMemPool_t *out, int device) {
+  return engine_return(engine_pool_current(device, (engine_pool **)out));
+}
+CUDART_API cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool) {
+  return engine_return(engine_pool_set_current(device, pool_of(pool)));
+}
 
 /* Pools that other processes may use, or that lie elsewhere than on a device, are not there. */
 static cudaError_t create(cudaMemPool_t *out, const cudaMemPoolProps *properties) {
-  if (!out || !properties || properties->allocType != 1) return cudaErrorInvalidValue; /* 1: cudaMemAllocationTypePinned */
+  /* 1: cudaMemAllocationTypePinned */
+  if (!out || !properties || properties->allocType != 1) return cudaErrorInvalidValue;
   if (properties->handleTypes) {
     engine_say_once("pool handles", "memory pools that other processes may use are not implemented by the virtual GPU");
     return cudaErrorNotSupported;
@@ -25,22 +30,30 @@ static cudaError_t create(cudaMemPool_t *out, const cudaMemPoolProps *properties
     return properties->location.type == cudaMemLocationTypeInvalid ? cudaErrorInvalidValue : cudaErrorNotSupported;
   return engine_pool_create(properties->location.id, properties->maxSize, (engine_pool **)out);
 }
-CUDART_API cudaError_t cudaMemPoolCreate(cudaMemPool_t *out, const void *properties) { return engine_return(create(out, properties)); }
+CUDART_API cudaError_t cudaMemPoolCreate(cudaMemPool_t *out, const void *properties) {
+  return engine_return(create(out, properties));
+}
 
-CUDART_API cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) { return engine_return(engine_pool_destroy(pool_of(pool))); }
+CUDART_API cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
+  return engine_return(engine_pool_destroy(pool_of(pool)));
+}
 CUDART_API cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, int attribute, void *value) {
   return engine_return(engine_pool_set(pool_of(pool), attribute, value));
 }
 CUDART_API cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, int attribute, void *value) {
   return engine_return(engine_pool_get(pool_of(pool), attribute, value));
 }
-CUDART_API cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t keep) { return engine_return(engine_pool_trim(pool_of(pool), keep)); }
+CUDART_API cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t keep) {
+  return engine_return(engine_pool_trim(pool_of(pool), keep));
+}
 
 static cudaError_t set_access(cudaMemPool_t pool, const cudaMemAccessDesc *list, size_t count) {
   if (count && !list) return cudaErrorInvalidValue;
   cudaError_t error = cudaSuccess;
   for (size_t i = 0; i < count && !error; i++)
-    error = list[i].location.type == cudaMemLocationTypeDevice ? engine_pool_set_access(pool_of(pool), list[i].location.id, list[i].flags) : cudaErrorInvalidValue;
+    error = list[i].location.type == cudaMemLocationTypeDevice
+                ? engine_pool_set_access(pool_of(pool), list[i].location.id, list[i].flags)
+                : cudaErrorInvalidValue;
   return error;
 }
 CUDART_API cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc *list, size_t count) {
@@ -62,8 +75,10 @@ static cudaError_t allocate(void **out, size_t size, engine_pool *pool, cudaStre
 CUDART_PAIR(cudaMallocAsync, _ptsz, (void **pointer, size_t size, cudaStream_t stream),
             allocate(pointer, size, NULL, engine_stream_handle(stream, own), "cudaMallocAsync"))
 CUDART_PAIR(cudaMallocFromPoolAsync, _ptsz, (void **pointer, size_t size, cudaMemPool_t pool, cudaStream_t stream),
-            pool ? allocate(pointer, size, pool_of(pool), engine_stream_handle(stream, own), "cudaMallocFromPoolAsync") : cudaErrorInvalidValue)
-CUDART_PAIR(cudaFreeAsync, _ptsz, (void *pointer, cudaStream_t stream), engine_pool_free((uint64_t)(uintptr_t)pointer, engine_stream_handle(stream, own)))
+            pool ? allocate(pointer, size, pool_of(pool), engine_stream_handle(stream, own), "cudaMallocFromPoolAsync")
+                 : cudaErrorInvalidValue)
+CUDART_PAIR(cudaFreeAsync, _ptsz, (void *pointer, cudaStream_t stream),
+            engine_pool_free((uint64_t)(uintptr_t)pointer, engine_stream_handle(stream, own)))
 
 /* ---- CUDA 13: pools by location and kind of memory ---- */
 

@@ -6,8 +6,8 @@
  * its host shadow; one table maps both kinds. What always holds: an entry's target is a live handle of the engine, or
  * the engine refuses it (a module that was unregistered takes its handles with it).
  *
- * `<<<...>>>` compiles to: push the configuration, call the stub; the stub pops it and calls __cudaLaunchKernel. Between
- * the two the arguments are evaluated, and they may launch kernels themselves: hence a stack per thread. */
+ * `<<<...>>>` compiles to: push the configuration, call the stub; the stub pops it and calls __cudaLaunchKernel.
+ * Between the two the arguments are evaluated, and they may launch kernels themselves: hence a stack per thread. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,12 @@
 
 /* ---- host address -> kernel or variable ---- */
 
-typedef struct registered { const void *host; engine_module *module; engine_function *function; engine_variable *variable; } registered;
+typedef struct registered {
+  const void *host;
+  engine_module *module;
+  engine_function *function;
+  engine_variable *variable;
+} registered;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static registered *table; /* open addressing; host == NULL: empty */
@@ -86,8 +91,9 @@ CUDART_API void __cudaRegisterFatBinaryEnd(void **handle) { (void)handle; }
 /* The entries stay (their addresses may be asked for by a destructor that runs later); the handles in them die. */
 CUDART_API void __cudaUnregisterFatBinary(void **handle) { engine_module_unload((engine_module *)handle); }
 
-CUDART_API void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name, int thread_limit,
-                                       void *tid, void *bid, void *block, void *grid, int *warp_size) {
+CUDART_API void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name,
+                                       int thread_limit, void *tid, void *bid, void *block, void *grid,
+                                       int *warp_size) {
   engine_module *module = (engine_module *)handle;
   engine_function *function = engine_function_declare(module, name);
   if (function && host) remember((registered){.host = host, .module = module, .function = function});
@@ -101,8 +107,8 @@ CUDART_API void __cudaRegisterVar(void **handle, char *host, char *device, const
 }
 
 /* Host code reaches a managed variable through *host_pointer; symbol calls name it by that pointer's address. */
-CUDART_API void __cudaRegisterManagedVar(void **handle, void **host_pointer, char *device, const char *name, int external,
-                                         size_t size, int constant, int global) {
+CUDART_API void __cudaRegisterManagedVar(void **handle, void **host_pointer, char *device, const char *name,
+                                         int external, size_t size, int constant, int global) {
   engine_module *module = (engine_module *)handle;
   engine_variable *variable = engine_variable_declare(module, name, size);
   if (!variable || !host_pointer) return;
@@ -118,11 +124,17 @@ CUDART_API void __cudaRegisterHostVar(void **handle, const char *name, char *hos
 CUDART_API void __cudaRegisterUnifiedTable(void **handle, void *table_address) { (void)handle, (void)table_address; }
 
 /* Called before the first host access to a managed variable: from then on its pointer is valid. */
-CUDART_API char __cudaInitModule(void **handle) { return engine_return(engine_module_ready((engine_module *)handle)) == cudaSuccess; }
+CUDART_API char __cudaInitModule(void **handle) {
+  return engine_return(engine_module_ready((engine_module *)handle)) == cudaSuccess;
+}
 
 /* ---- the launch configuration ---- */
 
-typedef struct configuration { dim3 grid, block; size_t shared; void *stream; } configuration;
+typedef struct configuration {
+  dim3 grid, block;
+  size_t shared;
+  void *stream;
+} configuration;
 static _Thread_local FF_VEC(configuration) configurations;
 
 CUDART_API unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, void *stream) {

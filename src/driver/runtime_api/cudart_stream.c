@@ -11,7 +11,9 @@
 
 /* ---- streams ---- */
 
-CUDART_API cudaError_t cudaStreamCreate(cudaStream_t *stream) { return engine_return(engine_stream_create(cudaStreamDefault, 0, stream)); }
+CUDART_API cudaError_t cudaStreamCreate(cudaStream_t *stream) {
+  return engine_return(engine_stream_create(cudaStreamDefault, 0, stream));
+}
 
 CUDART_API cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags) {
   return engine_return(engine_stream_create(flags, 0, stream));
@@ -23,7 +25,8 @@ CUDART_API cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsign
 
 CUDART_API cudaError_t cudaStreamDestroy(cudaStream_t stream) { return engine_return(engine_stream_destroy(stream)); }
 
-CUDART_PAIR(cudaStreamSynchronize, _ptsz, (cudaStream_t stream), engine_stream_synchronize(engine_stream_handle(stream, own)))
+CUDART_PAIR(cudaStreamSynchronize, _ptsz, (cudaStream_t stream),
+            engine_stream_synchronize(engine_stream_handle(stream, own)))
 CUDART_PAIR(cudaStreamQuery, _ptsz, (cudaStream_t stream), engine_stream_query(engine_stream_handle(stream, own)))
 
 static cudaError_t wait_event(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
@@ -34,7 +37,11 @@ CUDART_PAIR(cudaStreamWaitEvent, _ptsz, (cudaStream_t stream, cudaEvent_t event,
             wait_event(engine_stream_handle(stream, own), event, flags))
 
 /* A callback is a host function that also hears its stream and how things went. */
-typedef struct callback { cudaStreamCallback_t function; cudaStream_t stream; void *data; } callback;
+typedef struct callback {
+  cudaStreamCallback_t function;
+  cudaStream_t stream;
+  void *data;
+} callback;
 
 static void run_callback(void *data) {
   callback call = *(callback *)data;
@@ -42,7 +49,8 @@ static void run_callback(void *data) {
   call.function(call.stream, cudaSuccess, call.data);
 }
 
-static cudaError_t add_callback(cudaStream_t stream, bool own, cudaStreamCallback_t function, void *data, unsigned flags) {
+static cudaError_t add_callback(cudaStream_t stream, bool own, cudaStreamCallback_t function, void *data,
+                                unsigned flags) {
   if (!function || flags) return cudaErrorInvalidValue;
   callback *call = ff_alloc(sizeof *call);
   *call = (callback){.function = function, .stream = stream, .data = data};
@@ -50,7 +58,8 @@ static cudaError_t add_callback(cudaStream_t stream, bool own, cudaStreamCallbac
   if (error) free(call);
   return error;
 }
-CUDART_PAIR(cudaStreamAddCallback, _ptsz, (cudaStream_t stream, cudaStreamCallback_t function, void *data, unsigned flags),
+CUDART_PAIR(cudaStreamAddCallback, _ptsz,
+            (cudaStream_t stream, cudaStreamCallback_t function, void *data, unsigned flags),
             add_callback(stream, own, function, data, flags))
 
 static cudaError_t describe(cudaStream_t stream, const void *out, engine_stream_info *info) {
@@ -63,7 +72,8 @@ static cudaError_t stream_flags(cudaStream_t stream, unsigned *flags) {
   if (!error) *flags = info.flags;
   return error;
 }
-CUDART_PAIR(cudaStreamGetFlags, _ptsz, (cudaStream_t stream, unsigned *flags), stream_flags(engine_stream_handle(stream, own), flags))
+CUDART_PAIR(cudaStreamGetFlags, _ptsz, (cudaStream_t stream, unsigned *flags),
+            stream_flags(engine_stream_handle(stream, own), flags))
 
 static cudaError_t stream_priority(cudaStream_t stream, int *priority) {
   engine_stream_info info;
@@ -71,7 +81,8 @@ static cudaError_t stream_priority(cudaStream_t stream, int *priority) {
   if (!error) *priority = info.priority;
   return error;
 }
-CUDART_PAIR(cudaStreamGetPriority, _ptsz, (cudaStream_t stream, int *priority), stream_priority(engine_stream_handle(stream, own), priority))
+CUDART_PAIR(cudaStreamGetPriority, _ptsz, (cudaStream_t stream, int *priority),
+            stream_priority(engine_stream_handle(stream, own), priority))
 
 static cudaError_t stream_id(cudaStream_t stream, unsigned long long *id) {
   engine_stream_info info;
@@ -79,7 +90,8 @@ static cudaError_t stream_id(cudaStream_t stream, unsigned long long *id) {
   if (!error) *id = info.id;
   return error;
 }
-CUDART_PAIR(cudaStreamGetId, _ptsz, (cudaStream_t stream, unsigned long long *id), stream_id(engine_stream_handle(stream, own), id))
+CUDART_PAIR(cudaStreamGetId, _ptsz, (cudaStream_t stream, unsigned long long *id),
+            stream_id(engine_stream_handle(stream, own), id))
 
 static cudaError_t stream_device(cudaStream_t stream, int *device) {
   engine_stream_info info;
@@ -87,11 +99,13 @@ static cudaError_t stream_device(cudaStream_t stream, int *device) {
   if (!error) *device = info.device;
   return error;
 }
-CUDART_PAIR(cudaStreamGetDevice, _ptsz, (cudaStream_t stream, int *device), stream_device(engine_stream_handle(stream, own), device))
+CUDART_PAIR(cudaStreamGetDevice, _ptsz, (cudaStream_t stream, int *device),
+            stream_device(engine_stream_handle(stream, own), device))
 /* Where managed memory may be used from is not enforced: all of it may be, from everywhere. */
 static cudaError_t attach(cudaStream_t stream, void *pointer, size_t bytes, unsigned flags) {
   engine_stream_info info;
-  if (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost && flags != cudaMemAttachSingle) return cudaErrorInvalidValue;
+  if (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost && flags != cudaMemAttachSingle)
+    return cudaErrorInvalidValue;
   cudaError_t error = describe(stream, pointer, &info);
   if (error) return error;
   engine_pointer found = engine_pointer_find((uint64_t)(uintptr_t)pointer);
@@ -138,13 +152,18 @@ CUDART_PAIR(cudaStreamCopyAttributes, _ptsz, (cudaStream_t to, cudaStream_t from
 
 /* ---- events ---- */
 
-CUDART_API cudaError_t cudaEventCreate(cudaEvent_t *event) { return engine_return(engine_event_create(cudaEventDefault, event)); }
+CUDART_API cudaError_t cudaEventCreate(cudaEvent_t *event) {
+  return engine_return(engine_event_create(cudaEventDefault, event));
+}
 
-CUDART_API cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) { return engine_return(engine_event_create(flags, event)); }
+CUDART_API cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) {
+  return engine_return(engine_event_create(flags, event));
+}
 
 CUDART_API cudaError_t cudaEventDestroy(cudaEvent_t event) { return engine_return(engine_event_destroy(event)); }
 
-CUDART_PAIR(cudaEventRecord, _ptsz, (cudaEvent_t event, cudaStream_t stream), engine_event_record(event, engine_stream_handle(stream, own)))
+CUDART_PAIR(cudaEventRecord, _ptsz, (cudaEvent_t event, cudaStream_t stream),
+            engine_event_record(event, engine_stream_handle(stream, own)))
 
 static cudaError_t record_with_flags(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
   if (flags > 1) return cudaErrorInvalidValue; /* 1: cudaEventRecordExternal */
@@ -153,7 +172,9 @@ static cudaError_t record_with_flags(cudaEvent_t event, cudaStream_t stream, uns
 CUDART_PAIR(cudaEventRecordWithFlags, _ptsz, (cudaEvent_t event, cudaStream_t stream, unsigned flags),
             record_with_flags(event, engine_stream_handle(stream, own), flags))
 
-CUDART_API cudaError_t cudaEventSynchronize(cudaEvent_t event) { return engine_return(engine_event_synchronize(event)); }
+CUDART_API cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  return engine_return(engine_event_synchronize(event));
+}
 
 CUDART_API cudaError_t cudaEventQuery(cudaEvent_t event) { return engine_return(engine_event_query(event)); }
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texture and surface references of the runtime up to CUDA 11 ("Texture Reference Management [DEPRECATED]", "Surface Reference
- * Management [DEPRECATED]"): `texture<...>` and `surface<...>` variables of a program, which nvcc registers before main.
+/* Texture and surface references of the runtime up to CUDA 11 ("Texture Reference Management [DEPRECATED]", "Surface
+ * Reference Management [DEPRECATED]"): `texture<...>` and `surface<...>` variables of a program, which nvcc registers
+ * before main.
  *
- * A reference becomes a texture object when something is bound to it, with the settings that the host variable has then; its handle goes
- * into the module's .texref variable. What always holds: `all` has one entry per registered host variable, found by its address. */
+ * A reference becomes a texture object when something is bound to it, with the settings that the host variable has
+ * then; its handle goes into the module's .texref variable. What always holds: `all` has one entry per registered host
+ * variable, found by its address. */
 #include "driver/runtime_api/cudart_array.h"
 
 #if CUDART_MAJOR == 11
@@ -45,18 +47,23 @@ static void add(void **handle, const void *host, const char *name, bool surface,
   engine_variable *variable = engine_variable_declare((engine_module *)handle, name, 0);
   if (!variable || !host) return;
   pthread_mutex_lock(&lock);
-  reference *known = find(host, surface), made = {.host = host, .variable = variable, .surface = surface, .as_float = as_float};
+  reference *known = find(host, surface),
+            made = {.host = host, .variable = variable, .surface = surface, .as_float = as_float};
   if (known) *known = made;
   else FF_PUSH(&all, made);
   pthread_mutex_unlock(&lock);
 }
 
-void __cudaRegisterTexture(void **handle, const textureReference *host, const void **device, const char *name, int dimensions, int normalized, int external);
-void __cudaRegisterSurface(void **handle, const void *host, const void **device, const char *name, int dimensions, int external);
-CUDART_API void __cudaRegisterTexture(void **handle, const textureReference *host, const void **device, const char *name, int dimensions, int normalized, int external) {
+void __cudaRegisterTexture(void **handle, const textureReference *host, const void **device, const char *name,
+                           int dimensions, int normalized, int external);
+void __cudaRegisterSurface(void **handle, const void *host, const void **device, const char *name, int dimensions,
+                           int external);
+CUDART_API void __cudaRegisterTexture(void **handle, const textureReference *host, const void **device,
+                                      const char *name, int dimensions, int normalized, int external) {
   add(handle, host, name, false, normalized != 0);
 }
-CUDART_API void __cudaRegisterSurface(void **handle, const void *host, const void **device, const char *name, int dimensions, int external) {
+CUDART_API void __cudaRegisterSurface(void **handle, const void *host, const void **device, const char *name,
+                                      int dimensions, int external) {
   add(handle, host, name, true, false);
 }
 
@@ -87,7 +94,8 @@ static void settings(const textureReference *t, bool as_float, exec_sampler *s) 
   s->max_level = t->maxMipmapLevelClamp;
 }
 
-/* Binds what `spec` says of the resource; linear memory may begin between two places where a texture can, if the caller takes the offset. */
+/* Binds what `spec` says of the resource; linear memory may begin between two places where a texture can, if the caller
+ * takes the offset. */
 static cudaError_t bind(const textureReference *host, engine_texture_spec spec, size_t *offset) {
   uint64_t handle, behind = spec.resource >= ENGINE_RESOURCE_LINEAR ? spec.address % 512 : 0;
   if (behind && !offset) return cudaErrorInvalidValue;
@@ -107,7 +115,8 @@ static cudaError_t bind(const textureReference *host, engine_texture_spec spec, 
   return error;
 }
 
-static cudaError_t bind_linear(size_t *offset, const textureReference *host, const void *address, const cudaChannelFormatDesc *desc, size_t bytes) {
+static cudaError_t bind_linear(size_t *offset, const textureReference *host, const void *address,
+                               const cudaChannelFormatDesc *desc, size_t bytes) {
   engine_texture_spec spec = {.resource = ENGINE_RESOURCE_LINEAR, .address = (uint64_t)(uintptr_t)address};
   cudaError_t error = cudart_format(desc, &spec.format);
   if (!error) error = engine_start();
@@ -118,23 +127,33 @@ static cudaError_t bind_linear(size_t *offset, const textureReference *host, con
   return bind(host, spec, offset);
 }
 
-static cudaError_t bind_pitched(size_t *offset, const textureReference *host, const void *address, const cudaChannelFormatDesc *desc, size_t width, size_t height, size_t pitch) {
-  engine_texture_spec spec = {.resource = ENGINE_RESOURCE_PITCH, .address = (uint64_t)(uintptr_t)address, .width = width, .height = height, .pitch = pitch};
+static cudaError_t bind_pitched(size_t *offset, const textureReference *host, const void *address,
+                                const cudaChannelFormatDesc *desc, size_t width, size_t height, size_t pitch) {
+  engine_texture_spec spec = {.resource = ENGINE_RESOURCE_PITCH,
+                              .address = (uint64_t)(uintptr_t)address,
+                              .width = width,
+                              .height = height,
+                              .pitch = pitch};
   cudaError_t error = cudart_format(desc, &spec.format);
   return error ? error : bind(host, spec, offset);
 }
 
-#define DEFINE(NAME, PARAMETERS, EXPRESSION)  \
-  cudaError_t NAME PARAMETERS;                \
+#define DEFINE(NAME, PARAMETERS, EXPRESSION) \
+  cudaError_t NAME PARAMETERS;               \
   CUDART_API cudaError_t NAME PARAMETERS { return engine_return(EXPRESSION); }
 
-DEFINE(cudaBindTexture, (size_t *offset, const textureReference *host, const void *address, const cudaChannelFormatDesc *desc, size_t bytes),
+DEFINE(cudaBindTexture,
+       (size_t * offset, const textureReference *host, const void *address, const cudaChannelFormatDesc *desc,
+        size_t bytes),
        bind_linear(offset, host, address, desc, bytes))
-DEFINE(cudaBindTexture2D, (size_t *offset, const textureReference *host, const void *address, const cudaChannelFormatDesc *desc, size_t width, size_t height, size_t pitch),
+DEFINE(cudaBindTexture2D,
+       (size_t * offset, const textureReference *host, const void *address, const cudaChannelFormatDesc *desc,
+        size_t width, size_t height, size_t pitch),
        bind_pitched(offset, host, address, desc, width, height, pitch))
 DEFINE(cudaBindTextureToArray, (const textureReference *host, cudaArray_t array, const cudaChannelFormatDesc *desc),
        bind(host, (engine_texture_spec){.resource = ENGINE_RESOURCE_ARRAY, .array = (engine_array *)array}, NULL))
-DEFINE(cudaBindTextureToMipmappedArray, (const textureReference *host, cudaMipmappedArray_t mipmap, const cudaChannelFormatDesc *desc),
+DEFINE(cudaBindTextureToMipmappedArray,
+       (const textureReference *host, cudaMipmappedArray_t mipmap, const cudaChannelFormatDesc *desc),
        bind(host, (engine_texture_spec){.resource = ENGINE_RESOURCE_MIPMAP, .mipmap = (engine_mipmap *)mipmap}, NULL))
 
 static cudaError_t unbind(const textureReference *host) {
@@ -155,7 +174,7 @@ static cudaError_t alignment_offset(size_t *offset, const textureReference *host
   pthread_mutex_unlock(&lock);
   return error;
 }
-DEFINE(cudaGetTextureAlignmentOffset, (size_t *offset, const textureReference *host), alignment_offset(offset, host))
+DEFINE(cudaGetTextureAlignmentOffset, (size_t * offset, const textureReference *host), alignment_offset(offset, host))
 
 static cudaError_t bind_surface(const void *host, cudaArray_t array) {
   uint64_t handle;
@@ -166,7 +185,8 @@ static cudaError_t bind_surface(const void *host, cudaArray_t array) {
   pthread_mutex_unlock(&lock);
   return error;
 }
-DEFINE(cudaBindSurfaceToArray, (const void *host, cudaArray_t array, const cudaChannelFormatDesc *desc), bind_surface(host, array))
+DEFINE(cudaBindSurfaceToArray, (const void *host, cudaArray_t array, const cudaChannelFormatDesc *desc),
+       bind_surface(host, array))
 
 /* The host variable is the reference. */
 static cudaError_t same(const void **out, const void *symbol, bool surface) {
@@ -177,6 +197,7 @@ static cudaError_t same(const void **out, const void *symbol, bool surface) {
   if (known) *out = symbol;
   return known ? cudaSuccess : surface ? cudaErrorInvalidValue : cudaErrorInvalidTexture;
 }
-DEFINE(cudaGetTextureReference, (const textureReference **out, const void *symbol), same((const void **)out, symbol, false))
+DEFINE(cudaGetTextureReference, (const textureReference **out, const void *symbol),
+       same((const void **)out, symbol, false))
 DEFINE(cudaGetSurfaceReference, (const void **out, const void *symbol), same(out, symbol, true))
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texture and surface objects of the CUDA runtime (CUDA Runtime API, "Texture Object Management", "Surface Object Management"): the
- * descriptors become an engine_texture_spec and back. */
+/* Texture and surface objects of the CUDA runtime (CUDA Runtime API, "Texture Object Management", "Surface Object
+ * Management"): the descriptors become an engine_texture_spec and back. */
 #include <string.h>
 
 #include "driver/runtime_api/cudart_array.h"
@@ -12,25 +12,26 @@ enum { MORE_UNOPTIMIZED = 1, MORE_SEAMLESS = 2 }; /* engine_texture_spec.more */
 static cudaError_t set_resource(const cudaResourceDesc *d, engine_texture_spec *spec) {
   spec->resource = (engine_resource)d->resType;
   switch (d->resType) {
-    case cudaResourceTypeArray: spec->array = (engine_array *)d->res.array.array; return cudaSuccess;
-    case cudaResourceTypeMipmappedArray: spec->mipmap = (engine_mipmap *)d->res.mipmap.mipmap; return cudaSuccess;
-    case cudaResourceTypeLinear:
-      spec->address = (uint64_t)(uintptr_t)d->res.linear.devPtr;
-      spec->bytes = d->res.linear.sizeInBytes;
-      return cudart_format(&d->res.linear.desc, &spec->format);
-    case cudaResourceTypePitch2D:
-      spec->address = (uint64_t)(uintptr_t)d->res.pitch2D.devPtr;
-      spec->width = d->res.pitch2D.width;
-      spec->height = d->res.pitch2D.height;
-      spec->pitch = d->res.pitch2D.pitchInBytes;
-      return cudart_format(&d->res.pitch2D.desc, &spec->format);
+  case cudaResourceTypeArray: spec->array = (engine_array *)d->res.array.array; return cudaSuccess;
+  case cudaResourceTypeMipmappedArray: spec->mipmap = (engine_mipmap *)d->res.mipmap.mipmap; return cudaSuccess;
+  case cudaResourceTypeLinear:
+    spec->address = (uint64_t)(uintptr_t)d->res.linear.devPtr;
+    spec->bytes = d->res.linear.sizeInBytes;
+    return cudart_format(&d->res.linear.desc, &spec->format);
+  case cudaResourceTypePitch2D:
+    spec->address = (uint64_t)(uintptr_t)d->res.pitch2D.devPtr;
+    spec->width = d->res.pitch2D.width;
+    spec->height = d->res.pitch2D.height;
+    spec->pitch = d->res.pitch2D.pitchInBytes;
+    return cudart_format(&d->res.pitch2D.desc, &spec->format);
   }
   return cudaErrorInvalidValue;
 }
 
 static cudaError_t set_sampler(const cudaTextureDesc *d, engine_texture_spec *spec) {
   exec_sampler *s = &spec->sampler;
-  if ((unsigned)d->filterMode > cudaFilterModeLinear || (unsigned)d->mipmapFilterMode > cudaFilterModeLinear || (unsigned)d->readMode > cudaReadModeNormalizedFloat)
+  if ((unsigned)d->filterMode > cudaFilterModeLinear || (unsigned)d->mipmapFilterMode > cudaFilterModeLinear ||
+      (unsigned)d->readMode > cudaReadModeNormalizedFloat)
     return cudaErrorInvalidValue;
   for (int n = 0; n < 3; n++) s->mode[n] = (exec_address_mode)d->addressMode[n];
   s->linear = d->filterMode == cudaFilterModeLinear;
@@ -52,11 +53,18 @@ static cudaError_t set_sampler(const cudaTextureDesc *d, engine_texture_spec *sp
 
 static void set_view(const cudaResourceViewDesc *d, engine_texture_spec *spec) {
   spec->viewed = true;
-  spec->view = (engine_view){.format = (unsigned)d->format, .width = d->width, .height = d->height, .depth = d->depth, .first_level = d->firstMipmapLevel,
-                             .last_level = d->lastMipmapLevel, .first_layer = d->firstLayer, .last_layer = d->lastLayer};
+  spec->view = (engine_view){.format = (unsigned)d->format,
+                             .width = d->width,
+                             .height = d->height,
+                             .depth = d->depth,
+                             .first_level = d->firstMipmapLevel,
+                             .last_level = d->lastMipmapLevel,
+                             .first_layer = d->firstLayer,
+                             .last_layer = d->lastLayer};
 }
 
-static cudaError_t create(cudaTextureObject_t *object, const cudaResourceDesc *resource, const cudaTextureDesc *texture, const cudaResourceViewDesc *view) {
+static cudaError_t create(cudaTextureObject_t *object, const cudaResourceDesc *resource, const cudaTextureDesc *texture,
+                          const cudaResourceViewDesc *view) {
   engine_texture_spec spec = {0};
   uint64_t handle;
   if (!object || !resource || !texture) return cudaErrorInvalidValue;
@@ -68,7 +76,8 @@ static cudaError_t create(cudaTextureObject_t *object, const cudaResourceDesc *r
   return error;
 }
 
-CUDART_API cudaError_t cudaCreateTextureObject(cudaTextureObject_t *object, const cudaResourceDesc *resource, const cudaTextureDesc *texture, const cudaResourceViewDesc *view) {
+CUDART_API cudaError_t cudaCreateTextureObject(cudaTextureObject_t *object, const cudaResourceDesc *resource,
+                                               const cudaTextureDesc *texture, const cudaResourceViewDesc *view) {
   return engine_return(create(object, resource, texture, view));
 }
 
@@ -86,20 +95,20 @@ static cudaError_t get_resource(cudaResourceDesc *out, uint64_t object, bool sur
   memset(out, 0, sizeof *out);
   out->resType = (cudaResourceType)spec.resource;
   switch (out->resType) {
-    case cudaResourceTypeArray: out->res.array.array = (cudaArray_t)spec.array; break;
-    case cudaResourceTypeMipmappedArray: out->res.mipmap.mipmap = (cudaMipmappedArray_t)spec.mipmap; break;
-    case cudaResourceTypeLinear:
-      out->res.linear.devPtr = (void *)(uintptr_t)spec.address;
-      out->res.linear.desc = cudart_channel_desc(spec.format);
-      out->res.linear.sizeInBytes = spec.bytes;
-      break;
-    case cudaResourceTypePitch2D:
-      out->res.pitch2D.devPtr = (void *)(uintptr_t)spec.address;
-      out->res.pitch2D.desc = cudart_channel_desc(spec.format);
-      out->res.pitch2D.width = spec.width;
-      out->res.pitch2D.height = spec.height;
-      out->res.pitch2D.pitchInBytes = spec.pitch;
-      break;
+  case cudaResourceTypeArray: out->res.array.array = (cudaArray_t)spec.array; break;
+  case cudaResourceTypeMipmappedArray: out->res.mipmap.mipmap = (cudaMipmappedArray_t)spec.mipmap; break;
+  case cudaResourceTypeLinear:
+    out->res.linear.devPtr = (void *)(uintptr_t)spec.address;
+    out->res.linear.desc = cudart_channel_desc(spec.format);
+    out->res.linear.sizeInBytes = spec.bytes;
+    break;
+  case cudaResourceTypePitch2D:
+    out->res.pitch2D.devPtr = (void *)(uintptr_t)spec.address;
+    out->res.pitch2D.desc = cudart_channel_desc(spec.format);
+    out->res.pitch2D.width = spec.width;
+    out->res.pitch2D.height = spec.height;
+    out->res.pitch2D.pitchInBytes = spec.pitch;
+    break;
   }
   return cudaSuccess;
 }
@@ -134,16 +143,29 @@ static cudaError_t get_view(cudaResourceViewDesc *out, uint64_t object) {
   cudaError_t error = engine_texture_describe(object, false, &spec);
   if (error) return error;
   if (!spec.viewed) return cudaErrorInvalidValue;
-  *out = (cudaResourceViewDesc){.format = (int)spec.view.format, .width = spec.view.width, .height = spec.view.height, .depth = spec.view.depth,
-                                .firstMipmapLevel = spec.view.first_level, .lastMipmapLevel = spec.view.last_level, .firstLayer = spec.view.first_layer,
+  *out = (cudaResourceViewDesc){.format = (int)spec.view.format,
+                                .width = spec.view.width,
+                                .height = spec.view.height,
+                                .depth = spec.view.depth,
+                                .firstMipmapLevel = spec.view.first_level,
+                                .lastMipmapLevel = spec.view.last_level,
+                                .firstLayer = spec.view.first_layer,
                                 .lastLayer = spec.view.last_layer};
   return cudaSuccess;
 }
 
-CUDART_API cudaError_t cudaGetTextureObjectResourceDesc(cudaResourceDesc *out, cudaTextureObject_t object) { return engine_return(get_resource(out, object, false)); }
-CUDART_API cudaError_t cudaGetTextureObjectTextureDesc(cudaTextureDesc *out, cudaTextureObject_t object) { return engine_return(get_sampler(out, object)); }
-CUDART_API cudaError_t cudaGetTextureObjectResourceViewDesc(cudaResourceViewDesc *out, cudaTextureObject_t object) { return engine_return(get_view(out, object)); }
-CUDART_API cudaError_t cudaGetSurfaceObjectResourceDesc(cudaResourceDesc *out, cudaSurfaceObject_t object) { return engine_return(get_resource(out, object, true)); }
+CUDART_API cudaError_t cudaGetTextureObjectResourceDesc(cudaResourceDesc *out, cudaTextureObject_t object) {
+  return engine_return(get_resource(out, object, false));
+}
+CUDART_API cudaError_t cudaGetTextureObjectTextureDesc(cudaTextureDesc *out, cudaTextureObject_t object) {
+  return engine_return(get_sampler(out, object));
+}
+CUDART_API cudaError_t cudaGetTextureObjectResourceViewDesc(cudaResourceViewDesc *out, cudaTextureObject_t object) {
+  return engine_return(get_view(out, object));
+}
+CUDART_API cudaError_t cudaGetSurfaceObjectResourceDesc(cudaResourceDesc *out, cudaSurfaceObject_t object) {
+  return engine_return(get_resource(out, object, true));
+}
 
 /* ---- surfaces ---- */
 
@@ -161,7 +183,8 @@ CUDART_API cudaError_t cudaDestroySurfaceObject(cudaSurfaceObject_t object) {
 
 /* ---- limits ---- */
 
-CUDART_API cudaError_t cudaDeviceGetTexture1DLinearMaxWidth(size_t *texels, const cudaChannelFormatDesc *desc, int device) {
+CUDART_API cudaError_t cudaDeviceGetTexture1DLinearMaxWidth(size_t *texels, const cudaChannelFormatDesc *desc,
+                                                            int device) {
   engine_format format;
   uint64_t most;
   if (!texels) return engine_return(cudaErrorInvalidValue);

@@ -2,16 +2,16 @@
 /* The runtime functions that nobody has implemented: each says so once, by its name, and is cudaErrorNotSupported.
  *
  * What always holds: every name of stubs_cudart.def that belongs to this major is exported. Each is a weak definition,
- * so that a function of cudart_*.c with that name takes its place at link time, without a list of what exists. No header
- * that declares them may be included here: all have the type int (void). */
+ * so that a function of cudart_*.c with that name takes its place at link time, without a list of what exists. No
+ * header that declares them may be included here: all have the type int (void). */
 #ifndef CUDART_MAJOR
 #define CUDART_MAJOR 13
 #endif
 
 int engine_unimplemented(const char *call); /* engine.h */
 
-#define STUB(name)                                                       \
-  __attribute__((weak, visibility("default"))) int name(void);          \
+#define STUB(name)                                             \
+  __attribute__((weak, visibility("default"))) int name(void); \
   __attribute__((weak, visibility("default"))) int name(void) { return engine_unimplemented(#name); }
 #define ABSENT(name)
 

@@ -25,7 +25,8 @@ bool decode_fail(decoder *d, const char *format, ...) {
 /* ---- emitting ---- */
 
 exec_instr *decode_emit(decoder *d, exec_flow flow) {
-  FF_PUSH(&d->code, ((exec_instr){.flow = (uint8_t)flow, .index = d->index, .guard = EXEC_NO_GUARD, .unit = EXEC_UNIT_CONTROL}));
+  FF_PUSH(&d->code,
+          ((exec_instr){.flow = (uint8_t)flow, .index = d->index, .guard = EXEC_NO_GUARD, .unit = EXEC_UNIT_CONTROL}));
   return &d->code.items[d->code.count - 1];
 }
 
@@ -140,17 +141,19 @@ static bool register_source(decoder *d, const ptx_operand *operand, ptx_type typ
     return true;
   }
   if (have == 16 && want == 8) return true; /* the low half stands first */
-  return decode_fail(d, "register %s has type .%s, the operand needs .%s", reg->name, ptx_type_text(reg->type), ptx_type_text(type));
+  return decode_fail(d, "register %s has type .%s, the operand needs .%s", reg->name, ptx_type_text(reg->type),
+                     ptx_type_text(type));
 }
 
 static bool special_source(decoder *d, const ptx_operand *operand, ptx_type type, uint32_t *offset) {
   uint32_t temp = decode_temp(d), want = exec_type_slot(type);
-  bool wide = operand->sreg == PTX_SREG_GRIDID || operand->sreg == PTX_SREG_CLOCK64 || operand->sreg == PTX_SREG_GLOBALTIMER ||
-              operand->sreg == PTX_SREG_CURRENT_GRAPH_EXEC;
+  bool wide = operand->sreg == PTX_SREG_GRIDID || operand->sreg == PTX_SREG_CLOCK64 ||
+              operand->sreg == PTX_SREG_GLOBALTIMER || operand->sreg == PTX_SREG_CURRENT_GRAPH_EXEC;
   exec_instr *i = decode_move(d, EXEC_MOVE_SREG);
   i->dst = temp;
   i->aux = operand->sreg;
-  if (want != 4 && want != 8) return decode_fail(d, "special register %s as a .%s", ptx_sreg_text(operand->sreg), ptx_type_text(type));
+  if (want != 4 && want != 8)
+    return decode_fail(d, "special register %s as a .%s", ptx_sreg_text(operand->sreg), ptx_type_text(type));
   *offset = temp;
   if (wide && want == 4) *offset = narrow_temp(d, temp);
   if (!wide && want == 8) *offset = widen_temp(d, temp);
@@ -160,7 +163,8 @@ static bool special_source(decoder *d, const ptx_operand *operand, ptx_type type
 static bool symbol_source(decoder *d, const ptx_operand *operand, ptx_type type, uint32_t *offset) {
   const ptx_var *var = operand->symbol->var;
   uint32_t want = exec_type_slot(type);
-  if (want != 4 && want != 8) return decode_fail(d, "the address of %s as a .%s", operand->symbol->name, ptx_type_text(type));
+  if (want != 4 && want != 8)
+    return decode_fail(d, "the address of %s as a .%s", operand->symbol->name, ptx_type_text(type));
   if (var && var->func == d->func && d->local[var->index] != EXEC_NO_OFFSET) {
     uint64_t at = d->local[var->index] + (uint64_t)operand->offset;
     if (d->func->entry) {
@@ -184,9 +188,7 @@ bool decode_source(decoder *d, const ptx_operand *operand, ptx_type type, uint32
   case PTX_OPERAND_REG: return register_source(d, operand, type, offset);
   case PTX_OPERAND_SREG: return special_source(d, operand, type, offset);
   case PTX_OPERAND_SYMBOL: return symbol_source(d, operand, type, offset);
-  case PTX_OPERAND_NONE:
-    *offset = decode_constant(d, 0, exec_type_slot(type) == 8 ? 8 : 4);
-    return true;
+  case PTX_OPERAND_NONE: *offset = decode_constant(d, 0, exec_type_slot(type) == 8 ? 8 : 4); return true;
   default: break;
   }
   if (!is_literal(operand)) return decode_fail(d, "an operand of a kind that this instruction does not take");
@@ -207,11 +209,13 @@ bool decode_destination(decoder *d, const ptx_operand *operand, ptx_type type, u
     *offset = decode_temp(d);
     return true;
   }
-  if (operand->kind != PTX_OPERAND_REG && operand->kind != PTX_OPERAND_REG_PAIR) return decode_fail(d, "the destination is not a register");
+  if (operand->kind != PTX_OPERAND_REG && operand->kind != PTX_OPERAND_REG_PAIR)
+    return decode_fail(d, "the destination is not a register");
   const ptx_reg *to = &d->func->regs[reg];
   *offset = decode_register(d, reg);
   if (exec_type_slot(to->type) == exec_type_slot(type)) return true;
-  return decode_fail(d, "register %s has type .%s, the result .%s", to->name, ptx_type_text(to->type), ptx_type_text(type));
+  return decode_fail(d, "register %s has type .%s, the result .%s", to->name, ptx_type_text(to->type),
+                     ptx_type_text(type));
 }
 
 /* ---- instructions that only compute ---- */
@@ -220,7 +224,8 @@ bool decode_destination(decoder *d, const ptx_operand *operand, ptx_type type, u
 static bool compute_destination(decoder *d, const exec_choice *choice, uint32_t *offset, uint32_t *widen) {
   const ptx_operand *operand = &d->instr->operands[0];
   *widen = EXEC_NO_OFFSET;
-  if (operand->kind == PTX_OPERAND_REG && exec_type_slot(d->func->regs[operand->reg].type) == 8 && exec_type_slot(choice->dst_type) == 4) {
+  if (operand->kind == PTX_OPERAND_REG && exec_type_slot(d->func->regs[operand->reg].type) == 8 &&
+      exec_type_slot(choice->dst_type) == 4) {
     *widen = decode_register(d, operand->reg);
     *offset = decode_temp(d);
     return true;
@@ -245,7 +250,8 @@ static bool decode_compute(decoder *d) {
   exec_choice choice = {0};
   const ptx_instr *instr = d->instr;
   if (d->isa->choose(d->func, instr, &choice, d->error) != FF_OK) return false;
-  if (instr->operand_count < 1u + choice.sources) return decode_fail(d, "%u operands are too few", instr->operand_count);
+  if (instr->operand_count < 1u + choice.sources)
+    return decode_fail(d, "%u operands are too few", instr->operand_count);
   uint32_t src[4] = {0}, dst, dst2, widen;
   for (uint32_t s = 0; s < choice.sources; s++) {
     uint32_t at = instr->opcode == PTX_OP_LOP3 && choice.src_type[s] == PTX_PRED ? 5 : s + 1; /* behind the table */
@@ -279,38 +285,66 @@ static bool decode_activemask(decoder *d) {
 }
 
 static bool decode_cp(decoder *d) {
-  if (ptx_has(d->instr, PTX_MOD_BULK) || ptx_has(d->instr, PTX_MOD_TENSOR)) return decode_fail(d, "bulk forms of cp.async");
+  if (ptx_has(d->instr, PTX_MOD_BULK) || ptx_has(d->instr, PTX_MOD_TENSOR))
+    return decode_fail(d, "bulk forms of cp.async");
   if (ptx_has(d->instr, PTX_MOD_MBARRIER)) return decode_mbarrier(d);
-  if (ptx_has(d->instr, PTX_MOD_COMMIT_GROUP) || ptx_has(d->instr, PTX_MOD_WAIT_GROUP) || ptx_has(d->instr, PTX_MOD_WAIT_ALL))
+  if (ptx_has(d->instr, PTX_MOD_COMMIT_GROUP) || ptx_has(d->instr, PTX_MOD_WAIT_GROUP) ||
+      ptx_has(d->instr, PTX_MOD_WAIT_ALL))
     return decode_nothing(d); /* copies are complete when they are issued */
   return decode_async_copy(d);
 }
 
 static bool decode_one(decoder *d) {
   switch (d->instr->opcode) {
-  case PTX_OP_BRA: case PTX_OP_BRX: return decode_branch(d);
+  case PTX_OP_BRA:
+  case PTX_OP_BRX: return decode_branch(d);
   case PTX_OP_CALL: return decode_call(d);
-  case PTX_OP_RET: case PTX_OP_EXIT: case PTX_OP_TRAP: return decode_return(d);
-  case PTX_OP_LD: case PTX_OP_LDU: case PTX_OP_ST: return decode_memory(d);
-  case PTX_OP_ATOM: case PTX_OP_RED: return decode_atomic(d) && (!ptx_persistent_pulls(d->func, d->instr) || decode_emit(d, EXEC_FLOW_PULL));
+  case PTX_OP_RET:
+  case PTX_OP_EXIT:
+  case PTX_OP_TRAP: return decode_return(d);
+  case PTX_OP_LD:
+  case PTX_OP_LDU:
+  case PTX_OP_ST: return decode_memory(d);
+  case PTX_OP_ATOM:
+  case PTX_OP_RED:
+    return decode_atomic(d) && (!ptx_persistent_pulls(d->func, d->instr) || decode_emit(d, EXEC_FLOW_PULL));
   case PTX_OP_CP: return decode_cp(d);
   case PTX_OP_MBARRIER: return decode_mbarrier(d);
-  case PTX_OP_TEX: case PTX_OP_TLD4: case PTX_OP_TXQ: case PTX_OP_ISTYPEP:
-  case PTX_OP_SULD: case PTX_OP_SUST: case PTX_OP_SURED: case PTX_OP_SUQ: return decode_texture(d);
+  case PTX_OP_TEX:
+  case PTX_OP_TLD4:
+  case PTX_OP_TXQ:
+  case PTX_OP_ISTYPEP:
+  case PTX_OP_SULD:
+  case PTX_OP_SUST:
+  case PTX_OP_SURED:
+  case PTX_OP_SUQ: return decode_texture(d);
   case PTX_OP_MOV: return decode_mov(d) || (d->error->status == FF_OK && decode_compute(d));
   case PTX_OP_CVTA: return decode_cvta(d);
   case PTX_OP_ISSPACEP: return decode_isspacep(d);
-  case PTX_OP_BAR: case PTX_OP_BARRIER: return decode_barrier(d);
+  case PTX_OP_BAR:
+  case PTX_OP_BARRIER: return decode_barrier(d);
   case PTX_OP_SHFL: return decode_shfl(d);
   case PTX_OP_VOTE: return decode_vote(d);
-  case PTX_OP_MATCH: case PTX_OP_REDUX: case PTX_OP_ELECT: return decode_warp_value(d);
-  case PTX_OP_WMMA: case PTX_OP_MMA: case PTX_OP_LDMATRIX: case PTX_OP_STMATRIX: case PTX_OP_MOVMATRIX: return decode_matrix(d);
+  case PTX_OP_MATCH:
+  case PTX_OP_REDUX:
+  case PTX_OP_ELECT: return decode_warp_value(d);
+  case PTX_OP_WMMA:
+  case PTX_OP_MMA:
+  case PTX_OP_LDMATRIX:
+  case PTX_OP_STMATRIX:
+  case PTX_OP_MOVMATRIX: return decode_matrix(d);
   case PTX_OP_ACTIVEMASK: return decode_activemask(d);
-  case PTX_OP_MEMBAR: case PTX_OP_FENCE: return decode_move(d, EXEC_MOVE_FENCE) != NULL;
+  case PTX_OP_MEMBAR:
+  case PTX_OP_FENCE: return decode_move(d, EXEC_MOVE_FENCE) != NULL;
   case PTX_OP_NANOSLEEP: return decode_emit(d, EXEC_FLOW_YIELD) != NULL;
-  case PTX_OP_PREFETCH: case PTX_OP_PREFETCHU: return decode_prefetch(d);
-  case PTX_OP_BRKPT: case PTX_OP_PMEVENT: case PTX_OP_DISCARD:
-  case PTX_OP_APPLYPRIORITY: case PTX_OP_GRIDDEPCONTROL: case PTX_OP_SETMAXNREG: return decode_nothing(d);
+  case PTX_OP_PREFETCH:
+  case PTX_OP_PREFETCHU: return decode_prefetch(d);
+  case PTX_OP_BRKPT:
+  case PTX_OP_PMEVENT:
+  case PTX_OP_DISCARD:
+  case PTX_OP_APPLYPRIORITY:
+  case PTX_OP_GRIDDEPCONTROL:
+  case PTX_OP_SETMAXNREG: return decode_nothing(d);
   case PTX_OP_UNKNOWN: return decode_fail(d, "the instruction is not known");
   default: return decode_compute(d);
   }
@@ -398,7 +432,8 @@ static void set_starts(decoder *d, const uint32_t *first_of) {
     exec_instr *i = &d->code.items[n];
     bool back = (i->flow == EXEC_FLOW_BRA || i->flow == EXEC_FLOW_BRA_IF) && i->target <= n;
     if (back && i->target < begin) begin = i->target;
-    bool store = n >= begin && i->index < d->func->instr_count && first_of[i->index] == n && is_store(&d->func->instrs[i->index]);
+    bool store = n >= begin && i->index < d->func->instr_count && first_of[i->index] == n &&
+                 is_store(&d->func->instrs[i->index]);
     if (back || store) i->attention |= EXEC_ATTEND_START;
   }
 }
@@ -475,7 +510,8 @@ static uint32_t place_locals(const ptx_func *func, uint32_t *local) {
     for (uint32_t k = 0; instr->opcode != PTX_OP_CALL && k < instr->operand_count; k++) {
       const ptx_operand *operand = &instr->operands[k];
       const ptx_var *var = operand->kind == PTX_OPERAND_SYMBOL ? operand->symbol->var : NULL;
-      if (var && var->func == func && var->space == PTX_SPACE_PARAM && !(func->entry && own_param(func, var))) taken[var->index] = 1;
+      if (var && var->func == func && var->space == PTX_SPACE_PARAM && !(func->entry && own_param(func, var)))
+        taken[var->index] = 1;
     }
   }
   uint64_t at = 0;
@@ -573,7 +609,8 @@ static void finish(decoder *d, uint32_t *first_of) {
   out->constants = keep(d->arena, d->pool.items, d->pool.count);
 }
 
-exec_function *exec_decode(const exec_kernel *kernel, const ptx_func *func, uint32_t pc_base, const exec_isa_table *isa, ff_arena *arena) {
+exec_function *exec_decode(const exec_kernel *kernel, const ptx_func *func, uint32_t pc_base, const exec_isa_table *isa,
+                           ff_arena *arena) {
   decoder d = {.kernel = kernel, .func = func, .isa = isa, .arena = arena};
   exec_function *out = d.out = ff_arena_alloc(arena, sizeof *out);
   out->source = func;

@@ -23,7 +23,10 @@ typedef struct decoder {
   exec_function *out;
   FF_VEC(exec_instr) code;
   FF_VEC(unsigned char) pool;
-  struct { uint64_t value; uint32_t offset, bytes; } *constants; /* hash table over the pool */
+  struct {
+    uint64_t value;
+    uint32_t offset, bytes;
+  } * constants; /* hash table over the pool */
   uint32_t constant_room, constant_count;
   const ptx_instr *instr;
   uint32_t index;
@@ -48,9 +51,11 @@ uint32_t decode_register(const decoder *d, uint32_t reg);
 exec_instr *decode_emit(decoder *d, exec_flow flow);
 exec_instr *decode_move(decoder *d, exec_move move);
 /* An address operand: its slot, its width and what is added. `local`: relative to local memory. */
-bool decode_address(decoder *d, const ptx_operand *operand, ptx_space space, uint32_t *offset, bool *wide, int64_t *add);
+bool decode_address(decoder *d, const ptx_operand *operand, ptx_space space, uint32_t *offset, bool *wide,
+                    int64_t *add);
 
-/* Side data of an access of this instruction to one element of the type (of `vector` ones), and the instruction itself. */
+/* Side data of an access of this instruction to one element of the type (of `vector` ones), and the instruction
+ * itself. */
 exec_access *decode_new_access(decoder *d, exec_op op, ptx_space space, ptx_type type);
 exec_instr *decode_emit_access(decoder *d, exec_access *a, uint32_t address, bool wide, int64_t add);
 
@@ -60,7 +65,7 @@ bool decode_atomic(decoder *d);
 bool decode_prefetch(decoder *d);
 bool decode_async_copy(decoder *d);
 bool decode_mbarrier(decoder *d); /* mbarrier.c */
-bool decode_texture(decoder *d); /* decode_texture.c: tex, tld4, txq, istypep, suld, sust, sured, suq */
+bool decode_texture(decoder *d);  /* decode_texture.c: tex, tld4, txq, istypep, suld, sust, sured, suq */
 bool decode_mov(decoder *d);
 bool decode_cvta(decoder *d);
 bool decode_isspacep(decoder *d);
@@ -73,8 +78,10 @@ bool decode_vote(decoder *d);
 bool decode_warp_value(decoder *d); /* match, redux, elect */
 bool decode_matrix(decoder *d);     /* wmma, mma, ldmatrix, stmatrix, movmatrix */
 /* A word of a .param variable to or from a register, by byte offset. */
-bool decode_param_load(decoder *d, const exec_place *place, uint64_t at, ptx_type type, uint32_t slot, uint32_t slot_bytes, uint32_t reg_bits);
-bool decode_param_store(decoder *d, const exec_place *place, uint64_t at, ptx_type type, uint32_t slot, uint32_t slot_bytes);
+bool decode_param_load(decoder *d, const exec_place *place, uint64_t at, ptx_type type, uint32_t slot,
+                       uint32_t slot_bytes, uint32_t reg_bits);
+bool decode_param_store(decoder *d, const exec_place *place, uint64_t at, ptx_type type, uint32_t slot,
+                        uint32_t slot_bytes);
 void decode_prologue(decoder *d); /* .reg parameters */
 
 #endif

@@ -10,8 +10,10 @@
 bool decode_branch(decoder *d) {
   const ptx_instr *instr = d->instr;
   if (instr->opcode == PTX_OP_BRA) {
-    if (instr->operand_count < 1 || instr->operands[0].kind != PTX_OPERAND_LABEL) return decode_fail(d, "bra without a label");
-    decode_emit(d, EXEC_FLOW_BRA)->target = instr->operands[0].label; /* a PTX index: set_targets makes it a decoded one */
+    if (instr->operand_count < 1 || instr->operands[0].kind != PTX_OPERAND_LABEL)
+      return decode_fail(d, "bra without a label");
+    /* a PTX index: set_targets makes it a decoded one */
+    decode_emit(d, EXEC_FLOW_BRA)->target = instr->operands[0].label;
     return true;
   }
   const ptx_operand *list = instr->operand_count > 1 ? &instr->operands[1] : NULL;
@@ -36,7 +38,8 @@ static bool store_results(decoder *d) {
     const ptx_var *var = d->func->results[r];
     if (var->reg == PTX_NO_REG) continue;
     ptx_type type = d->func->regs[var->reg].type;
-    if (!decode_param_store(d, &d->places[var->index], 0, type, decode_register(d, var->reg), exec_type_slot(type))) return false;
+    if (!decode_param_store(d, &d->places[var->index], 0, type, decode_register(d, var->reg), exec_type_slot(type)))
+      return false;
   }
   return true;
 }
@@ -58,7 +61,8 @@ void decode_prologue(decoder *d) {
     const ptx_var *var = d->func->params[p];
     if (var->reg == PTX_NO_REG) continue;
     ptx_type type = d->func->regs[var->reg].type;
-    decode_param_load(d, &d->places[var->index], 0, type, decode_register(d, var->reg), exec_type_slot(type), ptx_type_bits(type));
+    decode_param_load(d, &d->places[var->index], 0, type, decode_register(d, var->reg), exec_type_slot(type),
+                      ptx_type_bits(type));
   }
   d->error = NULL;
 }
@@ -86,20 +90,25 @@ static bool fetch_results(decoder *d, const ptx_operand *results, const exec_pla
     const ptx_operand *operand = &results->elements[r];
     if (operand->kind != PTX_OPERAND_REG) continue;
     ptx_type type = d->func->regs[operand->reg].type;
-    if (!decode_param_load(d, &places[r], 0, type, decode_register(d, operand->reg), exec_type_slot(type), ptx_type_bits(type))) return false;
+    if (!decode_param_load(d, &places[r], 0, type, decode_register(d, operand->reg), exec_type_slot(type),
+                           ptx_type_bits(type)))
+      return false;
   }
   return true;
 }
 
 static const ptx_var *formal_of(const ptx_func *callee, const ptx_prototype *prototype, uint32_t n, bool result) {
-  ptx_var *const *vars = callee ? (result ? callee->results : callee->params) : prototype ? (result ? prototype->results : prototype->params) : NULL;
-  uint32_t count = callee ? (result ? callee->result_count : callee->param_count)
-                          : prototype ? (result ? prototype->result_count : prototype->param_count) : 0;
+  ptx_var *const *vars = callee      ? (result ? callee->results : callee->params)
+                         : prototype ? (result ? prototype->results : prototype->params)
+                                     : NULL;
+  uint32_t count = callee      ? (result ? callee->result_count : callee->param_count)
+                   : prototype ? (result ? prototype->result_count : prototype->param_count)
+                               : 0;
   return n < count ? vars[n] : NULL;
 }
 
-static bool call_places(decoder *d, const ptx_operand *list, const ptx_func *callee, const ptx_prototype *prototype, bool result,
-                        const exec_place **places, uint32_t *count) {
+static bool call_places(decoder *d, const ptx_operand *list, const ptx_func *callee, const ptx_prototype *prototype,
+                        bool result, const exec_place **places, uint32_t *count) {
   *count = list ? list->element_count : 0;
   exec_place *made = ff_arena_alloc(d->arena, (*count + 1) * sizeof *made);
   for (uint32_t n = 0; n < *count; n++)
@@ -115,7 +124,8 @@ bool decode_call(decoder *d) {
   const ptx_prototype *prototype = parts.targets ? parts.targets->prototype : NULL;
   exec_call *call = ff_arena_alloc(d->arena, sizeof *call);
   exec_flow flow = EXEC_FLOW_CALL;
-  if (parts.callee->kind == PTX_OPERAND_SYMBOL && !callee) return decode_fail(d, "a call of something that is not a function");
+  if (parts.callee->kind == PTX_OPERAND_SYMBOL && !callee)
+    return decode_fail(d, "a call of something that is not a function");
   if (!callee) {
     flow = EXEC_FLOW_CALL_INDIRECT;
     if (!decode_source(d, parts.callee, PTX_U64, &call->target)) return false;
@@ -125,7 +135,8 @@ bool decode_call(decoder *d) {
   } else {
     flow = EXEC_FLOW_HOST_CALL;
     call->host = exec_host_function(callee->name);
-    bool launches = !strncmp(callee->name, "__cuda_syscall_cnp", 18) || !strncmp(callee->name, "cudaGetParameterBuffer", 22);
+    bool launches =
+        !strncmp(callee->name, "__cuda_syscall_cnp", 18) || !strncmp(callee->name, "cudaGetParameterBuffer", 22);
     if (call->host == EXEC_HOST_NONE)
       return decode_fail(d, "%s is a function that the virtual GPU does not provide%s", callee->name,
                          launches ? ": the kernel launches kernels (dynamic parallelism)" : "");
@@ -173,7 +184,9 @@ static bool cluster_barrier(decoder *d) {
 /* bar.red.op d, a{, b}, {!}c */
 static bool reduction_barrier(decoder *d) {
   const ptx_instr *instr = d->instr;
-  exec_sync_mode mode = ptx_has(instr, PTX_MOD_POPC) ? EXEC_BARRIER_POPC : ptx_has(instr, PTX_MOD_AND) ? EXEC_BARRIER_AND : EXEC_BARRIER_OR;
+  exec_sync_mode mode = ptx_has(instr, PTX_MOD_POPC)  ? EXEC_BARRIER_POPC
+                        : ptx_has(instr, PTX_MOD_AND) ? EXEC_BARRIER_AND
+                                                      : EXEC_BARRIER_OR;
   exec_sync *sync = new_sync(d, EXEC_SYNC_BARRIER, mode);
   uint32_t src[4] = {0, EXEC_NO_OFFSET, 0, 0}, dst, last = instr->operand_count - 1u;
   if (instr->operand_count < 3) return decode_fail(d, "bar.red with too few operands");
@@ -196,13 +209,15 @@ bool decode_barrier(decoder *d) {
   if (!decode_source(d, &instr->operands[0], PTX_U32, &src[0])) return false;
   if (instr->operand_count > 1 && !decode_source(d, &instr->operands[1], PTX_U32, &src[1])) return false;
   if (arrive && src[1] == EXEC_NO_OFFSET) return decode_fail(d, "bar.arrive without a thread count");
-  return emit_sync(d, new_sync(d, EXEC_SYNC_BARRIER, arrive ? EXEC_BARRIER_ARRIVE : EXEC_BARRIER_SYNC), src, 0, 0) != NULL;
+  return emit_sync(d, new_sync(d, EXEC_SYNC_BARRIER, arrive ? EXEC_BARRIER_ARRIVE : EXEC_BARRIER_SYNC), src, 0, 0) !=
+         NULL;
 }
 
 /* ---- shfl, vote, match, redux, elect ---- */
 
 /* d or d|p: the value's and the predicate's slot. */
-static bool pair_destination(decoder *d, const ptx_operand *operand, ptx_type type, exec_sync *sync, uint32_t *dst, uint32_t *dst2) {
+static bool pair_destination(decoder *d, const ptx_operand *operand, ptx_type type, exec_sync *sync, uint32_t *dst,
+                             uint32_t *dst2) {
   *dst2 = 0;
   if (!decode_destination(d, operand, type, dst)) return false;
   if (operand->kind != PTX_OPERAND_REG_PAIR || operand->reg2 == PTX_NO_REG) return true;
@@ -258,7 +273,8 @@ bool decode_vote(decoder *d) {
   exec_sync *sync = new_sync(d, EXEC_SYNC_VOTE, mode);
   sync->legacy = !ptx_has(instr, PTX_MOD_SYNC);
   uint32_t src[4] = {0}, dst;
-  if (instr->operand_count < (sync->legacy ? 2 : 3)) return decode_fail(d, "vote with %u operands", instr->operand_count);
+  if (instr->operand_count < (sync->legacy ? 2 : 3))
+    return decode_fail(d, "vote with %u operands", instr->operand_count);
   sync->negated = instr->operands[1].negated;
   if (!decode_source(d, &instr->operands[1], PTX_PRED, &src[0])) return false;
   if (!sync->legacy && !decode_source(d, &instr->operands[2], PTX_U32, &src[3])) return false;
@@ -283,7 +299,7 @@ bool decode_warp_value(decoder *d) {
   const ptx_instr *instr = d->instr;
   bool elects = instr->opcode == PTX_OP_ELECT;
   ptx_type type = instr->type_count ? instr->types[0] : PTX_B32;
-  exec_sync_kind kind = elects ? EXEC_SYNC_ELECT
+  exec_sync_kind kind = elects                          ? EXEC_SYNC_ELECT
                         : instr->opcode == PTX_OP_REDUX ? EXEC_SYNC_REDUX
                         : ptx_has(instr, PTX_MOD_ALL)   ? EXEC_SYNC_MATCH_ALL
                                                         : EXEC_SYNC_MATCH_ANY;

@@ -13,7 +13,9 @@
 
 /* ---- what the instruction says ---- */
 
-typedef struct shape { uint32_t m, n, k; } shape;
+typedef struct shape {
+  uint32_t m, n, k;
+} shape;
 
 static bool shape_of(decoder *d, shape *s) {
   for (uint32_t n = 0; n < d->instr->mod_count; n++)
@@ -33,7 +35,8 @@ static bool is_column(const ptx_instr *instr, uint32_t n) {
 /* ---- fragments ---- */
 
 /* The layout of a fragment; whole: f16 multiplicands of wmma have eight registers whatever they hold. */
-static bool describe(decoder *d, exec_fragment *f, ptx_type type, uint32_t rows, uint32_t columns, bool accumulator, bool whole) {
+static bool describe(decoder *d, exec_fragment *f, ptx_type type, uint32_t rows, uint32_t columns, bool accumulator,
+                     bool whole) {
   uint32_t bits = ptx_type_bits(type);
   if (type == PTX_B1) {
     bits = 32;
@@ -42,10 +45,16 @@ static bool describe(decoder *d, exec_fragment *f, ptx_type type, uint32_t rows,
   uint32_t packed = bits < 32 ? 32 / bits : 1, run = accumulator ? 2 : packed;
   if (rows % 8 || !columns || columns % (4 * run) || rows * columns > MATRIX_ELEMENTS || bits < 4)
     return decode_fail(d, "this shape with .%s", ptx_type_text(type));
-  uint32_t distinct = rows * columns / EXEC_LANES / packed, registers = whole && type == PTX_F16 ? MATRIX_REGISTERS : distinct;
+  uint32_t distinct = rows * columns / EXEC_LANES / packed,
+           registers = whole && type == PTX_F16 ? MATRIX_REGISTERS : distinct;
   if (!distinct || distinct > MATRIX_REGISTERS) return decode_fail(d, "this shape with .%s", ptx_type_text(type));
-  *f = (exec_fragment){.type = (uint8_t)type, .registers = (uint8_t)registers, .distinct = (uint8_t)distinct, .packed = (uint8_t)packed,
-                       .run = (uint8_t)run, .rows = (uint8_t)rows, .columns = (uint8_t)columns};
+  *f = (exec_fragment){.type = (uint8_t)type,
+                       .registers = (uint8_t)registers,
+                       .distinct = (uint8_t)distinct,
+                       .packed = (uint8_t)packed,
+                       .run = (uint8_t)run,
+                       .rows = (uint8_t)rows,
+                       .columns = (uint8_t)columns};
   return true;
 }
 
@@ -57,7 +66,8 @@ static bool registers_of(decoder *d, const ptx_operand *operand, exec_fragment *
   if (count != f->registers) return decode_fail(d, "%u registers for a fragment of %u", count, f->registers);
   for (uint32_t r = 0; r < count; r++) {
     const ptx_operand *element = vector ? &operand->elements[r] : operand;
-    if (!(written ? decode_destination(d, element, type, &f->slot[r]) : decode_source(d, element, type, &f->slot[r]))) return false;
+    if (!(written ? decode_destination(d, element, type, &f->slot[r]) : decode_source(d, element, type, &f->slot[r])))
+      return false;
   }
   return true;
 }
@@ -86,9 +96,13 @@ typedef struct fragment_access { /* what every access of one instruction has in 
 } fragment_access;
 
 /* Moves `bytes` at `address` (a slot) to or from bits `shift` and up of a register, or of `count` whole registers. */
-static void emit_element(decoder *d, const fragment_access *f, uint32_t address, uint32_t bytes, const uint32_t *slot, uint32_t count, uint32_t shift,
-                         uint32_t load_number) {
-  exec_access *a = decode_new_access(d, f->op, f->space, bytes == 8 ? PTX_B64 : bytes == 4 ? PTX_B32 : bytes == 2 ? PTX_B16 : PTX_B8);
+static void emit_element(decoder *d, const fragment_access *f, uint32_t address, uint32_t bytes, const uint32_t *slot,
+                         uint32_t count, uint32_t shift, uint32_t load_number) {
+  exec_access *a = decode_new_access(d, f->op, f->space,
+                                     bytes == 8   ? PTX_B64
+                                     : bytes == 4 ? PTX_B32
+                                     : bytes == 2 ? PTX_B16
+                                                  : PTX_B8);
   a->elements = (uint8_t)count;
   a->slot_bytes = bytes == 8 ? 8 : 4;
   a->log2_total = (uint8_t)__builtin_ctz(bytes * count);
@@ -120,7 +134,8 @@ static uint32_t load_number_of(const decoder *d, const ptx_operand *operand, uin
 
 static bool address_of(decoder *d, const ptx_operand *operand, fragment_access *f) {
   f->space = ptx_instr_space(d->instr);
-  if (f->space != PTX_SPACE_GENERIC && f->space != PTX_SPACE_GLOBAL && f->space != PTX_SPACE_SHARED) return decode_fail(d, "an access to this state space");
+  if (f->space != PTX_SPACE_GENERIC && f->space != PTX_SPACE_GLOBAL && f->space != PTX_SPACE_SHARED)
+    return decode_fail(d, "an access to this state space");
   if (!decode_address(d, operand, f->space, &f->base, &f->wide, &f->add)) return false;
   return f->wide || f->space == PTX_SPACE_SHARED ? true : decode_fail(d, "a 32-bit address in a 64-bit space");
 }
@@ -132,11 +147,16 @@ static uint32_t memory_bits(const exec_fragment *fragment) {
   return fragment->type == PTX_B1 ? 32 : ptx_type_bits((ptx_type)fragment->type);
 }
 
-static uint32_t emit_place(decoder *d, const fragment_access *f, const exec_fragment *fragment, uint32_t at, bool across) {
+static uint32_t emit_place(decoder *d, const fragment_access *f, const exec_fragment *fragment, uint32_t at,
+                           bool across) {
   exec_place_of_element *place = ff_arena_alloc(d->arena, sizeof *place);
   uint32_t temp = decode_temp(d);
-  *place = (exec_place_of_element){.tile = exec_tile_of(fragment, at), .run = fragment->run, .bits = memory_bits(fragment),
-                                   .stride_bits = ptx_type_bits((ptx_type)fragment->type), .across = across, .wide = f->wide};
+  *place = (exec_place_of_element){.tile = exec_tile_of(fragment, at),
+                                   .run = fragment->run,
+                                   .bits = memory_bits(fragment),
+                                   .stride_bits = ptx_type_bits((ptx_type)fragment->type),
+                                   .across = across,
+                                   .wide = f->wide};
   exec_instr *i = decode_move(d, EXEC_MOVE_MATRIX_ADDRESS);
   i->dst = temp;
   i->src[0] = f->base;
@@ -146,15 +166,18 @@ static uint32_t emit_place(decoder *d, const fragment_access *f, const exec_frag
 }
 
 /* across: neighbours of a row of the fragment are not neighbours in memory. */
-static bool move_fragment(decoder *d, const fragment_access *f, const exec_fragment *fragment, const ptx_operand *registers, bool across) {
+static bool move_fragment(decoder *d, const fragment_access *f, const exec_fragment *fragment,
+                          const ptx_operand *registers, bool across) {
   uint32_t bits = memory_bits(fragment), held = fragment->distinct * fragment->packed;
   uint32_t step = across ? 1 : fragment->run, address[MATRIX_REGISTERS * 8];
   if (across && bits < 8) return decode_fail(d, "this layout with .%s", ptx_type_text((ptx_type)fragment->type));
   meet(d);
   for (uint32_t at = 0; at < held; at += step) address[at / step] = emit_place(d, f, fragment, at, across);
   for (uint32_t at = 0; at < held; at += step) {
-    uint32_t r = at / fragment->packed, bytes = bits * step / 8, whole = bits < 32 ? 4 : bits / 8, count = bytes > whole ? bytes / whole : 1;
-    emit_element(d, f, address[at / step], bytes / count, &fragment->slot[r], count, at % fragment->packed * bits, load_number_of(d, registers, r));
+    uint32_t r = at / fragment->packed, bytes = bits * step / 8, whole = bits < 32 ? 4 : bits / 8,
+             count = bytes > whole ? bytes / whole : 1;
+    emit_element(d, f, address[at / step], bytes / count, &fragment->slot[r], count, at % fragment->packed * bits,
+                 load_number_of(d, registers, r));
   }
   for (uint32_t r = fragment->distinct; f->op == EXEC_OP_LOAD && r < fragment->registers; r++) {
     exec_instr *i = decode_move(d, EXEC_MOVE_COPY32);
@@ -168,12 +191,15 @@ static bool move_fragment(decoder *d, const fragment_access *f, const exec_fragm
 static bool decode_wmma_access(decoder *d, bool load) {
   const ptx_instr *instr = d->instr;
   const ptx_operand *registers = &instr->operands[load ? 0 : 1], *address = &instr->operands[load ? 1 : 0];
-  bool a = load && ptx_has(instr, PTX_MOD_A), b = load && ptx_has(instr, PTX_MOD_B), column = is_column(instr, 0), multiplicand = a || b;
+  bool a = load && ptx_has(instr, PTX_MOD_A), b = load && ptx_has(instr, PTX_MOD_B), column = is_column(instr, 0),
+       multiplicand = a || b;
   fragment_access f = {.op = load ? EXEC_OP_LOAD : EXEC_OP_STORE};
   exec_fragment fragment;
   shape s;
   if (!instr->type_count || instr->operand_count < 2) return decode_fail(d, "this form of wmma");
-  if (!shape_of(d, &s) || !describe(d, &fragment, instr->types[0], b ? s.n : s.m, multiplicand ? s.k : s.n, !multiplicand, multiplicand)) return false;
+  if (!shape_of(d, &s) ||
+      !describe(d, &fragment, instr->types[0], b ? s.n : s.m, multiplicand ? s.k : s.n, !multiplicand, multiplicand))
+    return false;
   if (!address_of(d, address, &f)) return false;
   /* without a stride: rows or columns follow one another */
   uint32_t rows = b ? s.k : s.m, columns = multiplicand && a ? s.k : s.n;
@@ -199,28 +225,42 @@ static bool types_of(decoder *d, ptx_type type[4]) {
   return true;
 }
 
-static bool is_integer(ptx_type type) { return type == PTX_U8 || type == PTX_S8 || type == PTX_U4 || type == PTX_S4 || type == PTX_B1; }
+static bool is_integer(ptx_type type) {
+  return type == PTX_U8 || type == PTX_S8 || type == PTX_U4 || type == PTX_S4 || type == PTX_B1;
+}
 static bool is_short_real(ptx_type type) {
   return type == PTX_F16 || type == PTX_BF16 || type == PTX_TF32 || type == PTX_E4M3 || type == PTX_E5M2;
 }
 
 static bool check_types(decoder *d, const ptx_type type[4]) {
   bool good;
-  if (is_integer(type[1])) good = is_integer(type[2]) && ptx_type_bits(type[1]) == ptx_type_bits(type[2]) && type[0] == PTX_S32 && type[3] == PTX_S32;
+  if (is_integer(type[1]))
+    good = is_integer(type[2]) && ptx_type_bits(type[1]) == ptx_type_bits(type[2]) && type[0] == PTX_S32 &&
+           type[3] == PTX_S32;
   else if (type[1] == PTX_F64) good = type[0] == PTX_F64 && type[2] == PTX_F64 && type[3] == PTX_F64;
-  else good = is_short_real(type[1]) && ptx_type_bits(type[1]) == ptx_type_bits(type[2]) && (type[0] == PTX_F16 || type[0] == PTX_F32) &&
-              (type[3] == PTX_F16 || type[3] == PTX_F32);
-  return good ? true : decode_fail(d, ".%s = .%s * .%s + .%s", ptx_type_text(type[0]), ptx_type_text(type[1]), ptx_type_text(type[2]), ptx_type_text(type[3]));
+  else
+    good = is_short_real(type[1]) && ptx_type_bits(type[1]) == ptx_type_bits(type[2]) &&
+           (type[0] == PTX_F16 || type[0] == PTX_F32) && (type[3] == PTX_F16 || type[3] == PTX_F32);
+  return good ? true
+              : decode_fail(d, ".%s = .%s * .%s + .%s", ptx_type_text(type[0]), ptx_type_text(type[1]),
+                            ptx_type_text(type[2]), ptx_type_text(type[3]));
 }
 
 /* mma.m8n8k4 with f16: four registers fewer rules (PTX ISA, "Matrix Fragments for mma.m8n8k4"). */
 static void describe_quad(exec_matrix *m, const ptx_type type[4]) {
-  m->a = m->b = (exec_fragment){.type = PTX_F16, .registers = 2, .distinct = 2, .packed = 2, .run = 2, .rows = 8, .columns = 4};
+  m->a = m->b =
+      (exec_fragment){.type = PTX_F16, .registers = 2, .distinct = 2, .packed = 2, .run = 2, .rows = 8, .columns = 4};
   exec_fragment *accumulators[2] = {&m->d, &m->c};
   for (uint32_t n = 0; n < 2; n++) {
     ptx_type of = n ? type[3] : type[0];
     uint8_t packed = of == PTX_F16 ? 2 : 1;
-    *accumulators[n] = (exec_fragment){.type = (uint8_t)of, .registers = 8 / packed, .distinct = 8 / packed, .packed = packed, .run = 2, .rows = 8, .columns = 8};
+    *accumulators[n] = (exec_fragment){.type = (uint8_t)of,
+                                       .registers = 8 / packed,
+                                       .distinct = 8 / packed,
+                                       .packed = packed,
+                                       .run = 2,
+                                       .rows = 8,
+                                       .columns = 8};
   }
 }
 
@@ -230,7 +270,8 @@ static bool decode_mma(decoder *d) {
   exec_matrix *m = ff_arena_alloc(d->arena, sizeof *m);
   shape s;
   ptx_type type[4];
-  if (ptx_has(instr, PTX_MOD_SP) || ptx_has(instr, PTX_MOD_SP__ORDERED_METADATA)) return decode_fail(d, "sparse forms of mma");
+  if (ptx_has(instr, PTX_MOD_SP) || ptx_has(instr, PTX_MOD_SP__ORDERED_METADATA))
+    return decode_fail(d, "sparse forms of mma");
   if (ptx_has(instr, PTX_MOD_BLOCK_SCALE)) return decode_fail(d, "mma with block scales");
   if (instr->operand_count != 4) return decode_fail(d, "%u operands", instr->operand_count);
   if (!shape_of(d, &s) || !types_of(d, type) || !check_types(d, type)) return false;
@@ -241,8 +282,10 @@ static bool decode_mma(decoder *d) {
     describe_quad(m, type);
     m->a_column = is_column(instr, 0);
     m->b_column = is_column(instr, 1);
-  } else if (!describe(d, &m->a, type[1], s.m, s.k, false, wmma) || !describe(d, &m->b, type[2], s.n, s.k, false, wmma) ||
-             !describe(d, &m->c, type[3], s.m, s.n, true, false) || !describe(d, &m->d, type[0], s.m, s.n, true, false)) {
+  } else if (!describe(d, &m->a, type[1], s.m, s.k, false, wmma) ||
+             !describe(d, &m->b, type[2], s.n, s.k, false, wmma) ||
+             !describe(d, &m->c, type[3], s.m, s.n, true, false) ||
+             !describe(d, &m->d, type[0], s.m, s.n, true, false)) {
     return false;
   }
   m->saturates = ptx_has(instr, PTX_MOD_SATFINITE);
@@ -256,7 +299,9 @@ static bool decode_mma(decoder *d) {
 
 /* ---- ldmatrix, stmatrix, movmatrix ---- */
 
-static uint32_t matrix_count(const ptx_instr *instr) { return ptx_has(instr, PTX_MOD_X4) ? 4 : ptx_has(instr, PTX_MOD_X2) ? 2 : 1; }
+static uint32_t matrix_count(const ptx_instr *instr) {
+  return ptx_has(instr, PTX_MOD_X4) ? 4 : ptx_has(instr, PTX_MOD_X2) ? 2 : 1;
+}
 
 static bool decode_rows(decoder *d, bool load) {
   const ptx_instr *instr = d->instr;
@@ -265,8 +310,10 @@ static bool decode_rows(decoder *d, bool load) {
   uint32_t count = matrix_count(instr), parts = transposed ? 2 : 1, address[8];
   fragment_access f = {.op = load ? EXEC_OP_LOAD : EXEC_OP_STORE};
   exec_fragment fragment = {.type = PTX_B16, .registers = (uint8_t)count};
-  if (!ptx_has(instr, PTX_MOD_M8N8) || instr->type_count != 1 || instr->types[0] != PTX_B16) return decode_fail(d, "a shape other than m8n8 of .b16");
-  if (instr->operand_count < 2 || !address_of(d, &instr->operands[load ? 1 : 0], &f)) return d->error->status == FF_OK ? decode_fail(d, "too few operands") : false;
+  if (!ptx_has(instr, PTX_MOD_M8N8) || instr->type_count != 1 || instr->types[0] != PTX_B16)
+    return decode_fail(d, "a shape other than m8n8 of .b16");
+  if (instr->operand_count < 2 || !address_of(d, &instr->operands[load ? 1 : 0], &f))
+    return d->error->status == FF_OK ? decode_fail(d, "too few operands") : false;
   if (f.space == PTX_SPACE_GLOBAL) return decode_fail(d, "global memory");
   if (!registers_of(d, registers, &fragment, load)) return false;
   meet(d);
@@ -287,7 +334,8 @@ static bool decode_movmatrix(decoder *d) {
   exec_matrix *m = ff_arena_alloc(d->arena, sizeof *m);
   m->a = m->d = (exec_fragment){.type = PTX_B32, .registers = 1};
   if (!ptx_has(instr, PTX_MOD_M8N8) || instr->operand_count < 2) return decode_fail(d, "this form of movmatrix");
-  if (!registers_of(d, &instr->operands[1], &m->a, false) || !registers_of(d, &instr->operands[0], &m->d, true)) return false;
+  if (!registers_of(d, &instr->operands[1], &m->a, false) || !registers_of(d, &instr->operands[0], &m->d, true))
+    return false;
   emit_meeting(d, EXEC_SYNC_MOVMATRIX, &m->sync);
   return true;
 }

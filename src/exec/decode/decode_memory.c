@@ -9,13 +9,16 @@
 
 /* ---- addresses ---- */
 
-bool decode_address(decoder *d, const ptx_operand *operand, ptx_space space, uint32_t *offset, bool *wide, int64_t *add) {
-  if (operand->kind != PTX_OPERAND_ADDRESS || operand->element_count) return decode_fail(d, "the operand is not an address");
+bool decode_address(decoder *d, const ptx_operand *operand, ptx_space space, uint32_t *offset, bool *wide,
+                    int64_t *add) {
+  if (operand->kind != PTX_OPERAND_ADDRESS || operand->element_count)
+    return decode_fail(d, "the operand is not an address");
   *add = operand->offset;
   if (operand->reg != PTX_NO_REG) {
     const ptx_reg *reg = &d->func->regs[operand->reg];
     uint32_t slot = exec_type_slot(reg->type);
-    if (slot != 4 && slot != 8) return decode_fail(d, "register %s of type .%s as an address", reg->name, ptx_type_text(reg->type));
+    if (slot != 4 && slot != 8)
+      return decode_fail(d, "register %s of type .%s as an address", reg->name, ptx_type_text(reg->type));
     *offset = decode_register(d, operand->reg);
     *wide = slot == 8;
     return true;
@@ -36,14 +39,18 @@ bool decode_address(decoder *d, const ptx_operand *operand, ptx_space space, uin
 
 /* ---- .param variables in the frame ---- */
 
-static uint32_t place_word(const exec_place *place, uint64_t at) { return place->offset + (uint32_t)(at / 4) * EXEC_SLOT; }
+static uint32_t place_word(const exec_place *place, uint64_t at) {
+  return place->offset + (uint32_t)(at / 4) * EXEC_SLOT;
+}
 
 static bool in_place(decoder *d, const exec_place *place, uint64_t at, uint32_t bytes) {
-  if (at % bytes || at + bytes > 4 * (uint64_t)place->words) return decode_fail(d, "an access outside the parameter, or misaligned");
+  if (at % bytes || at + bytes > 4 * (uint64_t)place->words)
+    return decode_fail(d, "an access outside the parameter, or misaligned");
   return true;
 }
 
-bool decode_param_load(decoder *d, const exec_place *place, uint64_t at, ptx_type type, uint32_t slot, uint32_t slot_bytes, uint32_t reg_bits) {
+bool decode_param_load(decoder *d, const exec_place *place, uint64_t at, ptx_type type, uint32_t slot,
+                       uint32_t slot_bytes, uint32_t reg_bits) {
   uint32_t bits = ptx_type_bits(type), bytes = bits / 8;
   bool sign = ptx_type_class(type) == 'S';
   if (!in_place(d, place, at, bytes)) return false;
@@ -68,7 +75,8 @@ bool decode_param_load(decoder *d, const exec_place *place, uint64_t at, ptx_typ
   return true;
 }
 
-bool decode_param_store(decoder *d, const exec_place *place, uint64_t at, ptx_type type, uint32_t slot, uint32_t slot_bytes) {
+bool decode_param_store(decoder *d, const exec_place *place, uint64_t at, ptx_type type, uint32_t slot,
+                        uint32_t slot_bytes) {
   uint32_t bits = ptx_type_bits(type), bytes = bits / 8;
   if (!in_place(d, place, at, bytes)) return false;
   uint32_t word = place_word(place, at), from = slot;
@@ -119,7 +127,9 @@ static uint32_t data_slot_bytes(const decoder *d, const ptx_operand *operand, ui
   return exec_type_slot(type);
 }
 
-static ptx_type slot_type(uint32_t slot_bytes) { return slot_bytes == 4 ? PTX_B32 : slot_bytes == 8 ? PTX_B64 : PTX_B128; }
+static ptx_type slot_type(uint32_t slot_bytes) {
+  return slot_bytes == 4 ? PTX_B32 : slot_bytes == 8 ? PTX_B64 : PTX_B128;
+}
 
 static uint32_t register_bits(const decoder *d, const ptx_operand *data) {
   return data->kind == PTX_OPERAND_REG ? ptx_type_bits(d->func->regs[data->reg].type) : 0;
@@ -127,7 +137,8 @@ static uint32_t register_bits(const decoder *d, const ptx_operand *data) {
 
 static bool data_slots(decoder *d, const ptx_operand *operand, exec_access *a, bool load, ptx_type type) {
   a->slot_bytes = (uint8_t)data_slot_bytes(d, operand, a->elements, type);
-  if (!a->slot_bytes || a->slot_bytes < a->bytes) return decode_fail(d, "a register that is too small for .%s", ptx_type_text(type));
+  if (!a->slot_bytes || a->slot_bytes < a->bytes)
+    return decode_fail(d, "a register that is too small for .%s", ptx_type_text(type));
   for (uint32_t e = 0; e < a->elements; e++) {
     const ptx_operand *data = data_operand(operand, e);
     bool literal = data->kind != PTX_OPERAND_REG && exec_type_slot(type) == a->slot_bytes;
@@ -154,7 +165,7 @@ static uint8_t trace_flags(const ptx_instr *instr) {
  * that only for its elements, but a value and its flag side by side are how decoupled look-back passes sums on. */
 static bool is_whole(const ptx_instr *instr) {
   static const ptx_mod strong[] = {PTX_MOD_VOLATILE, PTX_MOD_RELAXED, PTX_MOD_ACQUIRE, PTX_MOD_RELEASE,
-                                        PTX_MOD_CG, PTX_MOD_CV, PTX_MOD_WT};
+                                   PTX_MOD_CG,       PTX_MOD_CV,      PTX_MOD_WT};
   for (size_t n = 0; n < sizeof strong / sizeof strong[0]; n++)
     if (ptx_has(instr, strong[n])) return true;
   return false;
@@ -225,10 +236,12 @@ static bool frame_param(decoder *d, const ptx_operand *data, const ptx_operand *
   for (uint32_t e = 0; e < elements; e++) {
     const ptx_operand *element = data_operand(data, e);
     uint64_t at = (uint64_t)address->offset + (uint64_t)e * bytes;
-    uint32_t slot, slot_bytes = exec_type_slot(element->kind == PTX_OPERAND_REG ? d->func->regs[element->reg].type : type);
+    uint32_t slot,
+        slot_bytes = exec_type_slot(element->kind == PTX_OPERAND_REG ? d->func->regs[element->reg].type : type);
     if (!slot_bytes) return decode_fail(d, "a predicate as a parameter");
     if (load && !decode_destination(d, element, slot_type(slot_bytes), &slot)) return false;
-    if (!load && !decode_source(d, element, element->kind == PTX_OPERAND_REG ? slot_type(slot_bytes) : type, &slot)) return false;
+    if (!load && !decode_source(d, element, element->kind == PTX_OPERAND_REG ? slot_type(slot_bytes) : type, &slot))
+      return false;
     bool good = load ? decode_param_load(d, place, at, type, slot, slot_bytes, register_bits(d, element))
                      : decode_param_store(d, place, at, type, slot, slot_bytes);
     if (!good) return false;
@@ -236,13 +249,15 @@ static bool frame_param(decoder *d, const ptx_operand *data, const ptx_operand *
   return true;
 }
 
-static bool param_access(decoder *d, const ptx_operand *data, const ptx_operand *address, ptx_type type, bool load, ptx_space *space) {
+static bool param_access(decoder *d, const ptx_operand *data, const ptx_operand *address, ptx_type type, bool load,
+                         ptx_space *space) {
   const ptx_var *var = address->symbol ? address->symbol->var : NULL;
   if (!var) { /* through a register: see exec_symbol_address and decode_mov */
     *space = d->func->entry ? PTX_SPACE_CONST : PTX_SPACE_LOCAL; /* a kernel's lie in a constant bank */
     return false;
   }
-  if (var->func != d->func || var->space != PTX_SPACE_PARAM) return decode_fail(d, "%s is no parameter of this function", var->name);
+  if (var->func != d->func || var->space != PTX_SPACE_PARAM)
+    return decode_fail(d, "%s is no parameter of this function", var->name);
   if (d->func->entry && is_own_param(d, var)) {
     if (!load) return decode_fail(d, "a store to a kernel's parameter");
     return kernel_param(d, data, address, type);
@@ -262,13 +277,16 @@ bool decode_memory(decoder *d) {
   uint32_t bits = ptx_type_bits(type), elements = instr->vector;
   const ptx_operand *data = &instr->operands[load ? 0 : 1], *address = &instr->operands[load ? 1 : 0];
   ptx_space space = ptx_instr_space(instr);
-  if (bits < 8 || bits > 128 || bits * elements > 512) return decode_fail(d, "an access of type .%s", ptx_type_text(type));
-  if (address->kind != PTX_OPERAND_ADDRESS || !check_elements(d, data, elements)) return d->error->status != FF_OK ? false : decode_fail(d, "no address");
+  if (bits < 8 || bits > 128 || bits * elements > 512)
+    return decode_fail(d, "an access of type .%s", ptx_type_text(type));
+  if (address->kind != PTX_OPERAND_ADDRESS || !check_elements(d, data, elements))
+    return d->error->status != FF_OK ? false : decode_fail(d, "no address");
   if (space == PTX_SPACE_PARAM) {
     bool done = param_access(d, data, address, type, load, &space);
     if (done || space == PTX_SPACE_PARAM) return done;
   }
-  if (space != PTX_SPACE_GENERIC && space != PTX_SPACE_GLOBAL && space != PTX_SPACE_CONST && space != PTX_SPACE_SHARED && space != PTX_SPACE_LOCAL)
+  if (space != PTX_SPACE_GENERIC && space != PTX_SPACE_GLOBAL && space != PTX_SPACE_CONST &&
+      space != PTX_SPACE_SHARED && space != PTX_SPACE_LOCAL)
     return decode_fail(d, "an access to this state space");
   exec_access *a = decode_new_access(d, load ? EXEC_OP_LOAD : EXEC_OP_STORE, space, type);
   uint32_t base;
@@ -295,7 +313,8 @@ bool decode_prefetch(decoder *d) {
   bool wide;
   int64_t add;
   bool global = space == PTX_SPACE_GLOBAL || space == PTX_SPACE_GENERIC;
-  if (!global || d->instr->operand_count < 1 || address->kind != PTX_OPERAND_ADDRESS) return decode_move(d, EXEC_MOVE_NOTHING) != NULL;
+  if (!global || d->instr->operand_count < 1 || address->kind != PTX_OPERAND_ADDRESS)
+    return decode_move(d, EXEC_MOVE_NOTHING) != NULL;
   exec_access *a = decode_new_access(d, EXEC_OP_PREFETCH, space, PTX_B8);
   if (!decode_address(d, address, space, &base, &wide, &add)) return false;
   a->wide = wide;
@@ -309,7 +328,7 @@ bool decode_prefetch(decoder *d) {
 
 /* ---- atom, red ---- */
 
-static const ptx_mod atomic_ops[] = {PTX_MOD_ADD, PTX_MOD_MIN, PTX_MOD_MAX, PTX_MOD_INC, PTX_MOD_DEC,
+static const ptx_mod atomic_ops[] = {PTX_MOD_ADD, PTX_MOD_MIN, PTX_MOD_MAX, PTX_MOD_INC,  PTX_MOD_DEC,
                                      PTX_MOD_AND, PTX_MOD_OR,  PTX_MOD_XOR, PTX_MOD_EXCH, PTX_MOD_CAS};
 
 bool decode_atomic(decoder *d) {
@@ -357,23 +376,28 @@ bool decode_atomic(decoder *d) {
 
 bool decode_async_copy(decoder *d) {
   const ptx_instr *instr = d->instr;
-  if (instr->operand_count < 3 || instr->operands[2].kind != PTX_OPERAND_INT) return decode_fail(d, "this form of cp.async");
+  if (instr->operand_count < 3 || instr->operands[2].kind != PTX_OPERAND_INT)
+    return decode_fail(d, "this form of cp.async");
   uint64_t bytes = instr->operands[2].bits;
-  if (bytes != 4 && bytes != 8 && bytes != 16) return decode_fail(d, "cp.async of %llu bytes", (unsigned long long)bytes);
+  if (bytes != 4 && bytes != 8 && bytes != 16)
+    return decode_fail(d, "cp.async of %llu bytes", (unsigned long long)bytes);
   exec_async *copy = ff_arena_alloc(d->arena, sizeof *copy);
-  exec_access *from = decode_new_access(d, EXEC_OP_LOAD, PTX_SPACE_GLOBAL, PTX_B8), *to = decode_new_access(d, EXEC_OP_STORE, PTX_SPACE_SHARED, PTX_B8);
+  exec_access *from = decode_new_access(d, EXEC_OP_LOAD, PTX_SPACE_GLOBAL, PTX_B8),
+              *to = decode_new_access(d, EXEC_OP_STORE, PTX_SPACE_SHARED, PTX_B8);
   copy->bytes = from->bytes = to->bytes = (uint8_t)bytes;
   from->log2_total = to->log2_total = bytes == 4 ? 2 : bytes == 8 ? 3 : 4;
   uint32_t shared, global, size = 0;
   bool wide, wide_global;
   if (!decode_address(d, &instr->operands[0], PTX_SPACE_SHARED, &shared, &wide, &copy->shared_offset)) return false;
-  if (!decode_address(d, &instr->operands[1], PTX_SPACE_GLOBAL, &global, &wide_global, &copy->global_offset)) return false;
+  if (!decode_address(d, &instr->operands[1], PTX_SPACE_GLOBAL, &global, &wide_global, &copy->global_offset))
+    return false;
   if (!wide_global) return decode_fail(d, "a 32-bit global address");
   copy->wide_shared = wide;
   from->wide = 1;
   to->wide = wide;
   copy->has_size = instr->operand_count > 3 && !ptx_has(instr, PTX_MOD_L2__CACHE_HINT);
-  if (copy->has_size && instr->operands[3].kind == PTX_OPERAND_REG && d->func->regs[instr->operands[3].reg].type == PTX_PRED)
+  if (copy->has_size && instr->operands[3].kind == PTX_OPERAND_REG &&
+      d->func->regs[instr->operands[3].reg].type == PTX_PRED)
     return decode_fail(d, "cp.async with ignore-src");
   if (copy->has_size && !decode_source(d, &instr->operands[3], PTX_U32, &size)) return false;
   copy->from = *from;
@@ -389,7 +413,10 @@ bool decode_async_copy(decoder *d) {
 
 /* ---- mov ---- */
 
-typedef struct pack { uint32_t whole, parts; exec_move pack, unpack; } pack; /* bits of the whole, number of parts */
+typedef struct pack {
+  uint32_t whole, parts;
+  exec_move pack, unpack;
+} pack; /* bits of the whole, number of parts */
 static const pack packs[] = {
     {16, 2, EXEC_MOVE_PACK_2x8, EXEC_MOVE_UNPACK_2x8},    {32, 2, EXEC_MOVE_PACK_2x16, EXEC_MOVE_UNPACK_2x16},
     {32, 4, EXEC_MOVE_PACK_4x8, EXEC_MOVE_UNPACK_4x8},    {64, 2, EXEC_MOVE_PACK_2x32, EXEC_MOVE_UNPACK_2x32},
@@ -444,11 +471,14 @@ bool decode_mov(decoder *d) {
   if (!instr->type_count) return decode_fail(d, "mov without a type");
   ptx_type type = instr->types[0];
   uint32_t dst, src;
-  if (to->kind == PTX_OPERAND_VECTOR && from->kind == PTX_OPERAND_VECTOR) return decode_fail(d, "mov from vector to vector");
+  if (to->kind == PTX_OPERAND_VECTOR && from->kind == PTX_OPERAND_VECTOR)
+    return decode_fail(d, "mov from vector to vector");
   if (to->kind == PTX_OPERAND_VECTOR) return mov_unpack(d, type, to);
   if (from->kind == PTX_OPERAND_VECTOR) return mov_pack(d, type, from);
   uint32_t bytes = exec_type_slot(type);
-  if (from->kind != PTX_OPERAND_SYMBOL && from->kind != PTX_OPERAND_SREG && bytes != 16 && from->kind != PTX_OPERAND_ADDRESS) return false;
+  if (from->kind != PTX_OPERAND_SYMBOL && from->kind != PTX_OPERAND_SREG && bytes != 16 &&
+      from->kind != PTX_OPERAND_ADDRESS)
+    return false;
   ptx_operand symbol = *from; /* mov.u64 d, x[3]: the address of an element */
   if (from->kind == PTX_OPERAND_ADDRESS && from->symbol) symbol.kind = PTX_OPERAND_SYMBOL;
   if (!decode_destination(d, to, type, &dst) || !decode_source(d, &symbol, type, &src)) return false;
@@ -472,7 +502,8 @@ bool decode_cvta(decoder *d) {
   uint64_t window = space == PTX_SPACE_SHARED ? EXEC_SHARED_WINDOW : space == PTX_SPACE_LOCAL ? EXEC_LOCAL_WINDOW : 0;
   if (space == PTX_SPACE_PARAM && !d->func->entry) window = EXEC_LOCAL_WINDOW;
   uint32_t src, dst;
-  if (instr->operand_count < 2 || !decode_source(d, &instr->operands[1], type, &src)) return d->error->status != FF_OK ? false : decode_fail(d, "cvta");
+  if (instr->operand_count < 2 || !decode_source(d, &instr->operands[1], type, &src))
+    return d->error->status != FF_OK ? false : decode_fail(d, "cvta");
   if (!decode_destination(d, &instr->operands[0], type, &dst)) return false;
   exec_instr *i = decode_move(d, exec_type_slot(type) == 8 ? EXEC_MOVE_ADD64 : EXEC_MOVE_ADD32);
   i->dst = dst;
@@ -484,7 +515,8 @@ bool decode_cvta(decoder *d) {
 bool decode_isspacep(decoder *d) {
   const ptx_instr *instr = d->instr;
   uint32_t src, dst;
-  if (instr->operand_count < 2 || !decode_source(d, &instr->operands[1], PTX_U64, &src)) return d->error->status != FF_OK ? false : decode_fail(d, "isspacep");
+  if (instr->operand_count < 2 || !decode_source(d, &instr->operands[1], PTX_U64, &src))
+    return d->error->status != FF_OK ? false : decode_fail(d, "isspacep");
   if (!decode_destination(d, &instr->operands[0], PTX_PRED, &dst)) return false;
   exec_move move;
   switch (ptx_instr_space(instr)) {

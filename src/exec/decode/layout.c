@@ -15,16 +15,18 @@
 
 #define MAX_SET_BYTES (UINT64_C(256) << 20) /* beyond that every register gets a slot of its own */
 
-typedef struct interval { uint32_t start, end; } interval; /* positions, both inclusive; start > end: never used */
+typedef struct interval {
+  uint32_t start, end;
+} interval; /* positions, both inclusive; start > end: never used */
 
 typedef struct layout_maker {
   const ptx_func *func;
   const ptx_cfg *cfg;
   exec_layout *layout;
-  uint32_t *position;       /* per instruction: place in the order */
-  uint32_t words;           /* of one set of registers */
+  uint32_t *position; /* per instruction: place in the order */
+  uint32_t words;     /* of one set of registers */
   uint64_t *live_in, *live_out;
-  interval *intervals;      /* per register */
+  interval *intervals; /* per register */
   uint32_t *regs, regs_room;
 } layout_maker;
 
@@ -109,7 +111,8 @@ static void extend(interval *in, uint32_t position) {
 
 static void extend_set(layout_maker *m, const uint64_t *set, uint32_t position) {
   for (uint32_t word = 0; word < m->words; word++)
-    for (uint64_t bits = set[word]; bits; bits &= bits - 1) extend(&m->intervals[word * 64 + (uint32_t)__builtin_ctzll(bits)], position);
+    for (uint64_t bits = set[word]; bits; bits &= bits - 1)
+      extend(&m->intervals[word * 64 + (uint32_t)__builtin_ctzll(bits)], position);
 }
 
 static void find_intervals(layout_maker *m) {
@@ -226,8 +229,8 @@ static void place_zeroed(layout_maker *m) {
   m->layout->zero_bytes = (at + cells * 4 + 63) & ~63u;
 }
 
-/* Registers of one width, in units of that width: where registers of two widths shared bytes, one lane's cell would cover
- * other lanes', which may be elsewhere in the program. */
+/* Registers of one width, in units of that width: where registers of two widths shared bytes, one lane's cell would
+ * cover other lanes', which may be elsewhere in the program. */
 static void place_width(layout_maker *m, uint32_t slot) {
   const ptx_func *func = m->func;
   uint32_t count = 0;
@@ -237,7 +240,8 @@ static void place_width(layout_maker *m, uint32_t slot) {
       things[count++] = (thing){.in = m->intervals[r], .index = r, .width = 1};
   }
   uint32_t total = assign(things, count);
-  for (uint32_t t = 0; t < count; t++) m->layout->reg[things[t].index] = m->layout->bytes + things[t].first * slot * EXEC_LANES;
+  for (uint32_t t = 0; t < count; t++)
+    m->layout->reg[things[t].index] = m->layout->bytes + things[t].first * slot * EXEC_LANES;
   free(things);
   m->layout->bytes += total * slot * EXEC_LANES;
 }
@@ -264,9 +268,11 @@ static void place_params(layout_maker *m) {
     for (uint32_t r = 0; r < func->result_count; r++) own = own || func->results[r] == var;
     bool placed = var->space == PTX_SPACE_PARAM || (own && var->space == PTX_SPACE_REG);
     if (!placed || (own && func->entry)) continue;
-    bool local = !own && uses[v].start <= uses[v].end && m->cfg->block_of[uses[v].start] == m->cfg->block_of[uses[v].end];
+    bool local =
+        !own && uses[v].start <= uses[v].end && m->cfg->block_of[uses[v].start] == m->cfg->block_of[uses[v].end];
     uint64_t words = (var->size + 3) / 4;
-    things[count++] = (thing){.in = local ? uses[v] : (interval){0, UINT32_MAX - 1}, .index = v, .width = words ? (uint32_t)words : 1};
+    things[count++] = (thing){
+        .in = local ? uses[v] : (interval){0, UINT32_MAX - 1}, .index = v, .width = words ? (uint32_t)words : 1};
   }
   uint32_t total = assign(things, count);
   for (uint32_t t = 0; t < count; t++) m->layout->var[things[t].index] = m->layout->bytes + things[t].first * EXEC_SLOT;

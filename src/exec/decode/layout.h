@@ -6,11 +6,11 @@
 #include "exec/core.h"
 
 typedef struct exec_layout {
-  uint32_t *reg;           /* per PTX register: byte offset of its slot or predicate cell */
-  uint32_t *var;           /* per variable of the function: offset of a .param variable's words, else EXEC_NO_OFFSET */
-  uint8_t *dead;           /* per PTX instruction: nobody reads what it writes */
-  uint32_t zero_bytes;     /* [0, zero_bytes) must be zero in a new frame */
-  uint32_t bytes;          /* of all registers and parameter words */
+  uint32_t *reg;       /* per PTX register: byte offset of its slot or predicate cell */
+  uint32_t *var;       /* per variable of the function: offset of a .param variable's words, else EXEC_NO_OFFSET */
+  uint8_t *dead;       /* per PTX instruction: nobody reads what it writes */
+  uint32_t zero_bytes; /* [0, zero_bytes) must be zero in a new frame */
+  uint32_t bytes;      /* of all registers and parameter words */
 } exec_layout;
 
 /* Bytes per lane of a register of this type: 4, 8 or 16; 0: a predicate. */

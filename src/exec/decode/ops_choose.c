@@ -12,8 +12,8 @@
 #include "base/text.h"
 #include "exec/instructions/ops_table.h"
 
-/* name -> entry: made at a process's first launch, which should not feel it. A slot is 0, or 16 bits of the name's hash above the
- * entry's number among all tables, plus 1; entries are found by number through `starts`. */
+/* name -> entry: made at a process's first launch, which should not feel it. A slot is 0, or 16 bits of the name's hash
+ * above the entry's number among all tables, plus 1; entries are found by number through `starts`. */
 struct ops_index {
   uint32_t *slots, room;
   uint32_t starts[OPS_MAX_TABLES + 1];
@@ -45,10 +45,13 @@ static bool has_name(const ops_entry *entry, const char *wanted, size_t length) 
 }
 
 /* The slot of that name, or the empty one where it belongs. */
-static uint32_t *find_slot(const ops_set *set, const struct ops_index *index, const char *name, size_t length, uint32_t hash) {
+static uint32_t *find_slot(const ops_set *set, const struct ops_index *index, const char *name, size_t length,
+                           uint32_t hash) {
   uint32_t at = hash & (index->room - 1);
   for (; index->slots[at]; at = (at + 1) & (index->room - 1))
-    if (index->slots[at] >> 16 == hash >> 16 && has_name(entry_at(set, index, (index->slots[at] & 0xffff) - 1), name, length)) break;
+    if (index->slots[at] >> 16 == hash >> 16 &&
+        has_name(entry_at(set, index, (index->slots[at] & 0xffff) - 1), name, length))
+      break;
   return &index->slots[at];
 }
 
@@ -134,7 +137,8 @@ static uint32_t register_bits(const ptx_func *func, const ptx_operand *operand) 
 /* cvt: registers may be wider than the types: "<64" source, "@32" or "@64" destination. A 16-bit register is the
  * natural one for an 8-bit type; unsigned values look the same in 16 and 32 bits. */
 static void name_widths(const ptx_func *func, const ptx_instr *instr, form_name *name) {
-  if (instr->opcode != PTX_OP_CVT || ptx_has(instr, PTX_MOD_PACK) || instr->type_count != 2 || instr->operand_count < 2) return;
+  if (instr->opcode != PTX_OP_CVT || ptx_has(instr, PTX_MOD_PACK) || instr->type_count != 2 || instr->operand_count < 2)
+    return;
   const char *source = "", *destination = "";
   if (ptx_type_bits(instr->types[1]) < 64 && register_bits(func, &instr->operands[1]) == 64) source = "<64";
   uint32_t bits = register_bits(func, &instr->operands[0]);
@@ -182,26 +186,38 @@ static uint8_t count_sources(const ops_entry *entry) {
 static bool computes(const ptx_instr *instr) {
   if (instr->operand_count == 0 || instr->vector != 1) return false;
   for (int i = 0; i < instr->operand_count; i++) switch (instr->operands[i].kind) {
-      case PTX_OPERAND_NONE: case PTX_OPERAND_REG: case PTX_OPERAND_REG_PAIR: case PTX_OPERAND_INT:
-      case PTX_OPERAND_F32: case PTX_OPERAND_F64: break;
-      case PTX_OPERAND_SREG:
-        if (instr->opcode == PTX_OP_MOV) return false;
-        break;
-      default: return false;
+    case PTX_OPERAND_NONE:
+    case PTX_OPERAND_REG:
+    case PTX_OPERAND_REG_PAIR:
+    case PTX_OPERAND_INT:
+    case PTX_OPERAND_F32:
+    case PTX_OPERAND_F64: break;
+    case PTX_OPERAND_SREG:
+      if (instr->opcode == PTX_OP_MOV) return false;
+      break;
+    default: return false;
     }
   return true;
 }
 
 static uint8_t unit_of(const ptx_instr *instr) {
   switch (instr->opcode) {
-    case PTX_OP_RCP: case PTX_OP_SQRT: case PTX_OP_RSQRT: case PTX_OP_SIN: case PTX_OP_COS: case PTX_OP_LG2:
-    case PTX_OP_EX2: case PTX_OP_TANH: return EXEC_UNIT_SFU;
-    case PTX_OP_DIV: return ptx_type_class(instr->types[0]) == 'F' ? EXEC_UNIT_SFU : EXEC_UNIT_ALU;
-    case PTX_OP_MOV: case PTX_OP_SELP: case PTX_OP_SLCT: return EXEC_UNIT_ALU;
-    default:
-      for (int i = 0; i < instr->type_count; i++)
-        if (instr->types[i] == PTX_F64) return EXEC_UNIT_FP64;
-      return EXEC_UNIT_ALU;
+  case PTX_OP_RCP:
+  case PTX_OP_SQRT:
+  case PTX_OP_RSQRT:
+  case PTX_OP_SIN:
+  case PTX_OP_COS:
+  case PTX_OP_LG2:
+  case PTX_OP_EX2:
+  case PTX_OP_TANH: return EXEC_UNIT_SFU;
+  case PTX_OP_DIV: return ptx_type_class(instr->types[0]) == 'F' ? EXEC_UNIT_SFU : EXEC_UNIT_ALU;
+  case PTX_OP_MOV:
+  case PTX_OP_SELP:
+  case PTX_OP_SLCT: return EXEC_UNIT_ALU;
+  default:
+    for (int i = 0; i < instr->type_count; i++)
+      if (instr->types[i] == PTX_F64) return EXEC_UNIT_FP64;
+    return EXEC_UNIT_ALU;
   }
 }
 
@@ -228,7 +244,8 @@ ff_status ops_choose(ops_set *set, const ptx_func *func, const ptx_instr *instr,
   }
   uint32_t boolean = boolean_aux(instr);
   choice->aux |= boolean;
-  if (boolean && instr->opcode == PTX_OP_LOP3) { /* d|p, a, b, c, lut, q: q takes the place of the table, which is in aux */
+  /* d|p, a, b, c, lut, q: q takes the place of the table, which is in aux */
+  if (boolean && instr->opcode == PTX_OP_LOP3) {
     if (instr->operand_count < 6) return unsupported(&name, error);
     choice->src_type[3] = PTX_PRED;
     if (instr->operands[5].negated) choice->aux |= OPS_AUX_NEGATED(3);

@@ -9,12 +9,30 @@
 
 bool ops_is_video(ptx_opcode opcode) {
   switch (opcode) {
-    case PTX_OP_VADD: case PTX_OP_VSUB: case PTX_OP_VABSDIFF: case PTX_OP_VMIN: case PTX_OP_VMAX: case PTX_OP_VSET:
-    case PTX_OP_VSHL: case PTX_OP_VSHR: case PTX_OP_VMAD:
-    case PTX_OP_VADD2: case PTX_OP_VSUB2: case PTX_OP_VAVRG2: case PTX_OP_VABSDIFF2: case PTX_OP_VMIN2: case PTX_OP_VMAX2:
-    case PTX_OP_VSET2: case PTX_OP_VADD4: case PTX_OP_VSUB4: case PTX_OP_VAVRG4: case PTX_OP_VABSDIFF4: case PTX_OP_VMIN4:
-    case PTX_OP_VMAX4: case PTX_OP_VSET4: return true;
-    default: return false;
+  case PTX_OP_VADD:
+  case PTX_OP_VSUB:
+  case PTX_OP_VABSDIFF:
+  case PTX_OP_VMIN:
+  case PTX_OP_VMAX:
+  case PTX_OP_VSET:
+  case PTX_OP_VSHL:
+  case PTX_OP_VSHR:
+  case PTX_OP_VMAD:
+  case PTX_OP_VADD2:
+  case PTX_OP_VSUB2:
+  case PTX_OP_VAVRG2:
+  case PTX_OP_VABSDIFF2:
+  case PTX_OP_VMIN2:
+  case PTX_OP_VMAX2:
+  case PTX_OP_VSET2:
+  case PTX_OP_VADD4:
+  case PTX_OP_VSUB4:
+  case PTX_OP_VAVRG4:
+  case PTX_OP_VABSDIFF4:
+  case PTX_OP_VMIN4:
+  case PTX_OP_VMAX4:
+  case PTX_OP_VSET4: return true;
+  default: return false;
   }
 }
 
@@ -25,7 +43,9 @@ static uint32_t elements_of(ptx_opcode opcode) {
   return last == '2' ? 2 : last == '4' ? 4 : 1;
 }
 
-static bool is_vset(ptx_opcode opcode) { return opcode == PTX_OP_VSET || opcode == PTX_OP_VSET2 || opcode == PTX_OP_VSET4; }
+static bool is_vset(ptx_opcode opcode) {
+  return opcode == PTX_OP_VSET || opcode == PTX_OP_VSET2 || opcode == PTX_OP_VSET4;
+}
 
 /* 0-5 for eq ne lt le gt ge, -1 if none is there. */
 static int comparison_of(const ptx_instr *instr) {
@@ -67,15 +87,17 @@ static bool allowed(const ptx_instr *instr, const ptx_mod *mods, size_t count) {
 static bool scalar_mods_allowed(const ptx_instr *instr) {
   static const ptx_mod usual[] = {PTX_MOD_SAT, PTX_MOD_ADD, PTX_MOD_MIN, PTX_MOD_MAX};
   static const ptx_mod shift[] = {PTX_MOD_SAT, PTX_MOD_ADD, PTX_MOD_MIN, PTX_MOD_MAX, PTX_MOD_CLAMP, PTX_MOD_WRAP};
-  static const ptx_mod set[] = {PTX_MOD_ADD, PTX_MOD_MIN, PTX_MOD_MAX, PTX_MOD_EQ, PTX_MOD_NE, PTX_MOD_LT, PTX_MOD_LE,
-                                PTX_MOD_GT, PTX_MOD_GE};
+  static const ptx_mod set[] = {PTX_MOD_ADD, PTX_MOD_MIN, PTX_MOD_MAX, PTX_MOD_EQ, PTX_MOD_NE,
+                                PTX_MOD_LT,  PTX_MOD_LE,  PTX_MOD_GT,  PTX_MOD_GE};
   static const ptx_mod mad[] = {PTX_MOD_SAT, PTX_MOD_PO, PTX_MOD_SHR7, PTX_MOD_SHR15};
   switch (instr->opcode) {
-    case PTX_OP_VMAD: return allowed(instr, mad, sizeof mad / sizeof *mad);
-    case PTX_OP_VSET: return comparison_of(instr) >= 0 && allowed(instr, set, sizeof set / sizeof *set);
-    case PTX_OP_VSHL: case PTX_OP_VSHR:
-      return ptx_has(instr, PTX_MOD_CLAMP) != ptx_has(instr, PTX_MOD_WRAP) && allowed(instr, shift, sizeof shift / sizeof *shift);
-    default: return allowed(instr, usual, sizeof usual / sizeof *usual);
+  case PTX_OP_VMAD: return allowed(instr, mad, sizeof mad / sizeof *mad);
+  case PTX_OP_VSET: return comparison_of(instr) >= 0 && allowed(instr, set, sizeof set / sizeof *set);
+  case PTX_OP_VSHL:
+  case PTX_OP_VSHR:
+    return ptx_has(instr, PTX_MOD_CLAMP) != ptx_has(instr, PTX_MOD_WRAP) &&
+           allowed(instr, shift, sizeof shift / sizeof *shift);
+  default: return allowed(instr, usual, sizeof usual / sizeof *usual);
   }
 }
 
@@ -130,7 +152,10 @@ static bool scalar_aux(const ptx_instr *instr, uint32_t *aux, uint8_t *sources) 
   if (!scalar_selector(&operands[0], &select_d) || !scalar_selector(&operands[1], &select_a) ||
       !scalar_selector(&operands[2], &select_b))
     return false;
-  uint32_t second = ptx_has(instr, PTX_MOD_ADD) ? 1 : ptx_has(instr, PTX_MOD_MIN) ? 2 : ptx_has(instr, PTX_MOD_MAX) ? 3 : 0;
+  uint32_t second = ptx_has(instr, PTX_MOD_ADD)   ? 1
+                    : ptx_has(instr, PTX_MOD_MIN) ? 2
+                    : ptx_has(instr, PTX_MOD_MAX) ? 3
+                                                  : 0;
   bool has_c = instr->operand_count == 4;
   if (!vmad && has_c != (second || select_d)) return false;
   if ((second && select_d) || (vmad && select_d)) return false;
@@ -153,7 +178,8 @@ static bool packed_aux(const ptx_instr *instr, uint32_t count, uint32_t *aux, ui
   bool d, a, b, vset = is_vset(instr->opcode);
   uint32_t places_a, places_b, mask;
   if (instr->operand_count != 4 || !signs_of(instr, &d, &a, &b)) return false;
-  if (!(vset ? comparison_of(instr) >= 0 && allowed(instr, set, sizeof set / sizeof *set) : allowed(instr, usual, 2))) return false;
+  if (!(vset ? comparison_of(instr) >= 0 && allowed(instr, set, sizeof set / sizeof *set) : allowed(instr, usual, 2)))
+    return false;
   if (!packed_mask(&instr->operands[0], count, &mask) || !packed_selector(&instr->operands[1], count, 0, &places_a) ||
       !packed_selector(&instr->operands[2], count, count, &places_b))
     return false;

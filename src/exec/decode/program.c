@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A linked module on the virtual GPU: its variables in memory, and its kernels, made when they are first asked for.
  *
- * What always holds: a module variable has one allocation for the program's whole life, which may be another program's (beside.h); a kernel's shared memory holds
- * the variables of every function that it can reach, without overlap, in the order in which they are found. */
+ * What always holds: a module variable has one allocation for the program's whole life, which may be another program's
+ * (beside.h); a kernel's shared memory holds the variables of every function that it can reach, without overlap, in the
+ * order in which they are found. */
 #include "exec/launch/beside.h"
 #include "exec/instructions/host_call.h"
 #include "exec/decode/program.h"
@@ -16,7 +17,9 @@
 
 /* ---- variables ---- */
 
-static bool in_memory(const ptx_var *var) { return var->space == PTX_SPACE_GLOBAL || var->space == PTX_SPACE_CONST || var->space == PTX_SPACE_TEX; }
+static bool in_memory(const ptx_var *var) {
+  return var->space == PTX_SPACE_GLOBAL || var->space == PTX_SPACE_CONST || var->space == PTX_SPACE_TEX;
+}
 
 /* .texref, .samplerref, .surfref, and variables of the old .tex space, which are texture references too. */
 static bool is_opaque(const ptx_var *var) { return ptx_type_class(var->type) == 'O' || var->space == PTX_SPACE_TEX; }
@@ -30,19 +33,23 @@ static ff_status place_variable(exec_program *program, const ptx_var *var, ff_er
     return FF_OK;
   }
   uint64_t bytes = is_opaque(var) && var->size < 8 ? 8 : var->size ? var->size : 1;
-  ff_status status = exec_memory_allocate(program->memory, bytes, var->align, kind, var->name, &program->vars[var->index], error);
+  ff_status status =
+      exec_memory_allocate(program->memory, bytes, var->align, kind, var->name, &program->vars[var->index], error);
   if (status == FF_OK) exec_memory_exempt(program->vars[var->index]);
   if (status == FF_OK && is_opaque(var)) exec_texture_cells(program->memory, program->vars[var->index]->address, bytes);
   return status;
 }
 
 /* The value of an address in initialised data. */
-static ff_status initial_address(const exec_program *program, const ptx_var *var, const ptx_init *init, uint64_t *value, ff_error *error) {
+static ff_status initial_address(const exec_program *program, const ptx_var *var, const ptx_init *init, uint64_t *value,
+                                 ff_error *error) {
   const ptx_symbol *symbol = init->symbol;
   if (symbol->func) *value = function_address(symbol->func);
-  else if (symbol->var && !symbol->var->func && program->vars[symbol->var->index]) *value = program->vars[symbol->var->index]->address;
-  else return ff_fail(error, FF_UNSUPPORTED, "%s:%u: the initial value of %s: %s has no address before a kernel runs",
-                      program->module->name, var->place.line, var->name, symbol->name);
+  else if (symbol->var && !symbol->var->func && program->vars[symbol->var->index])
+    *value = program->vars[symbol->var->index]->address;
+  else
+    return ff_fail(error, FF_UNSUPPORTED, "%s:%u: the initial value of %s: %s has no address before a kernel runs",
+                   program->module->name, var->place.line, var->name, symbol->name);
   *value = (*value + (uint64_t)init->offset) >> (init->shift & 63);
   return FF_OK;
 }
@@ -57,7 +64,8 @@ static ff_status fill_variable(const exec_program *program, const ptx_var *var, 
     ff_status status = initial_address(program, var, init, &value, error);
     if (status != FF_OK) return status;
     if (init->bytes > 8 || init->at > var->size || var->size - init->at < init->bytes)
-      return ff_fail(error, FF_PARSE, "%s:%u: an initial value of %s lies outside it", program->module->name, var->place.line, var->name);
+      return ff_fail(error, FF_PARSE, "%s:%u: an initial value of %s lies outside it", program->module->name,
+                     var->place.line, var->name);
     memcpy(memory + init->at, &value, init->bytes);
   }
   if (var->space == PTX_SPACE_CONST) exec_memory_protect(program->vars[var->index]);
@@ -85,7 +93,8 @@ static void find_taken(exec_program *program) {
   }
 }
 
-ff_status exec_program_create_beside(const ptx_module *linked, exec_memory *memory, exec_program *beside, exec_program **program, ff_error *error) {
+ff_status exec_program_create_beside(const ptx_module *linked, exec_memory *memory, exec_program *beside,
+                                     exec_program **program, ff_error *error) {
   if (linked->address_size != 64) return ff_fail(error, FF_UNSUPPORTED, "%s: .address_size 32", linked->name);
   exec_program *made = ff_alloc(sizeof *made);
   made->module = linked;
@@ -147,7 +156,8 @@ void exec_program_free(exec_program *program) {
   free(program);
 }
 
-ff_status exec_program_variable(exec_program *program, const char *name, uint64_t *address, uint64_t *bytes, ff_error *error) {
+ff_status exec_program_variable(exec_program *program, const char *name, uint64_t *address, uint64_t *bytes,
+                                ff_error *error) {
   const ptx_var *var = ptx_find_var(program->module, name);
   if (!var || !program->vars[var->index])
     return ff_fail(error, FF_NOT_FOUND, "%s: no .global or .const variable '%s'", program->module->name, name);
@@ -165,28 +175,32 @@ uint32_t exec_kernel_function(const exec_kernel *kernel, const ptx_func *func) {
 }
 
 static void add_reach(exec_kernel *kernel, const ptx_func *func) {
-  if (func->has_body && exec_kernel_function(kernel, func) == EXEC_NO_OFFSET) kernel->reach[kernel->reach_count++] = func;
+  if (func->has_body && exec_kernel_function(kernel, func) == EXEC_NO_OFFSET)
+    kernel->reach[kernel->reach_count++] = func;
 }
 
 /* Does it look at what others may write? Their writes do not show in a block's own shared memory. */
 static bool looks(const ptx_instr *instr) {
   switch (instr->opcode) {
-    case PTX_OP_LD:
-      return ptx_instr_space(instr) != PTX_SPACE_SHARED &&
-             (ptx_has(instr, PTX_MOD_VOLATILE) || ptx_has(instr, PTX_MOD_RELAXED) || ptx_has(instr, PTX_MOD_ACQUIRE));
-    case PTX_OP_ATOM: return ptx_instr_space(instr) != PTX_SPACE_SHARED;
-    case PTX_OP_MEMBAR: case PTX_OP_FENCE: return true;
-    default: return false;
+  case PTX_OP_LD:
+    return ptx_instr_space(instr) != PTX_SPACE_SHARED &&
+           (ptx_has(instr, PTX_MOD_VOLATILE) || ptx_has(instr, PTX_MOD_RELAXED) || ptx_has(instr, PTX_MOD_ACQUIRE));
+  case PTX_OP_ATOM: return ptx_instr_space(instr) != PTX_SPACE_SHARED;
+  case PTX_OP_MEMBAR:
+  case PTX_OP_FENCE: return true;
+  default: return false;
   }
 }
 
 /* Can it wait for somebody: does it look in a loop? `called`: the loop may be around the call. */
 static bool may_wait(const ptx_func *func, bool called) {
-  uint32_t loops_from = called ? 0 : func->instr_count; /* where the first of the loops begins that end here or behind */
+  /* where the first of the loops begins that end here or behind */
+  uint32_t loops_from = called ? 0 : func->instr_count;
   for (uint32_t n = func->instr_count; n-- > 0;) {
     const ptx_instr *instr = &func->instrs[n];
     if (instr->opcode == PTX_OP_BRX) loops_from = 0;
-    if (instr->opcode == PTX_OP_BRA && instr->operand_count && instr->operands[0].label < loops_from) loops_from = instr->operands[0].label;
+    if (instr->opcode == PTX_OP_BRA && instr->operand_count && instr->operands[0].label < loops_from)
+      loops_from = instr->operands[0].label;
     if (n >= loops_from && looks(instr)) return true;
   }
   return false;
@@ -200,7 +214,9 @@ static void find_reach(exec_kernel *kernel) {
     kernel->info.may_wait |= may_wait(kernel->reach[f], f > 0);
     for (uint32_t n = 0; n < kernel->reach[f]->instr_count; n++) {
       const ptx_instr *instr = &kernel->reach[f]->instrs[n];
-      kernel->info.reads_smid |= instr->opcode == PTX_OP_MOV && instr->operand_count > 1 && instr->operands[1].kind == PTX_OPERAND_SREG && instr->operands[1].sreg == PTX_SREG_SMID;
+      kernel->info.reads_smid |= instr->opcode == PTX_OP_MOV && instr->operand_count > 1 &&
+                                 instr->operands[1].kind == PTX_OPERAND_SREG &&
+                                 instr->operands[1].sreg == PTX_SREG_SMID;
       kernel->pulls |= ptx_persistent_pulls(kernel->reach[f], instr);
       if (instr->opcode != PTX_OP_CALL) continue;
       const ptx_operand *callee = ptx_call_parts(instr).callee;
@@ -255,7 +271,8 @@ static void place_shared(exec_kernel *kernel, const ptx_var *var, uint64_t *tota
 }
 
 static void note_variable(exec_kernel *kernel, const ptx_var *var) {
-  const exec_allocation *allocation = var->index < kernel->program->module->var_count ? kernel->program->vars[var->index] : NULL;
+  const exec_allocation *allocation =
+      var->index < kernel->program->module->var_count ? kernel->program->vars[var->index] : NULL;
   if (!allocation) return;
   for (size_t n = 0; n < kernel->variables.count; n++)
     if (kernel->variables.items[n] == allocation->address) return;
@@ -269,20 +286,23 @@ static void place_used(exec_kernel *kernel, const ptx_operand *operand, uint64_t
   for (uint32_t e = 0; e < operand->element_count; e++) place_used(kernel, &operand->elements[e], total);
 }
 
-/* Variables of its functions, and those of the module that its functions name. Unsized ones begin where the rest ends. */
+/* Variables of its functions, and those of the module that its functions name. Unsized ones begin where the rest
+ * ends. */
 static ff_status layout_shared(exec_kernel *kernel, ff_error *error) {
   uint64_t total = 0;
   for (uint32_t f = 0; f < kernel->reach_count; f++) {
     const ptx_func *func = kernel->reach[f];
     for (uint32_t v = 0; v < func->var_count; v++) place_shared(kernel, func->vars[v], &total);
     for (uint32_t n = 0; n < func->instr_count; n++)
-      for (uint32_t k = 0; k < func->instrs[n].operand_count; k++) place_used(kernel, &func->instrs[n].operands[k], &total);
+      for (uint32_t k = 0; k < func->instrs[n].operand_count; k++)
+        place_used(kernel, &func->instrs[n].operands[k], &total);
   }
   if (total > EXEC_WINDOW_BYTES)
     return ff_fail(error, FF_LIMIT, "kernel %s: %" PRIu64 " bytes of shared memory", kernel->info.name, total);
   for (size_t n = 0; n < kernel->shared.count; n++) {
     const ptx_var *var = kernel->shared.items[n].var;
-    if (var->unsized || !var->size) kernel->shared.items[n].offset = (uint32_t)align_up(total, var->align < 16 ? 16 : var->align);
+    if (var->unsized || !var->size)
+      kernel->shared.items[n].offset = (uint32_t)align_up(total, var->align < 16 ? 16 : var->align);
   }
   kernel->info.static_shared = (uint32_t)total;
   kernel->info.variables = kernel->variables.items;
@@ -326,7 +346,8 @@ static bool takes_param_address(const ptx_func *func) {
     const ptx_instr *instr = &func->instrs[n];
     for (uint32_t k = 0; instr->opcode != PTX_OP_CALL && k < instr->operand_count; k++) {
       const ptx_operand *operand = &instr->operands[k];
-      if (operand->kind == PTX_OPERAND_SYMBOL && operand->symbol->var && own_param(func, operand->symbol->var)) return true;
+      if (operand->kind == PTX_OPERAND_SYMBOL && operand->symbol->var && own_param(func, operand->symbol->var))
+        return true;
     }
   }
   return false;
@@ -394,20 +415,22 @@ static ff_status describe(exec_kernel *kernel, ff_error *error) {
   find_reach(kernel);
   for (uint32_t f = 0; f < kernel->reach_count; f++) {
     if (exec_local_bytes(kernel->reach[f]) > EXEC_MAX_LOCAL)
-      return ff_fail(error, FF_LIMIT, "%s: more local memory than the %u KiB that a thread can have", kernel->reach[f]->name, EXEC_MAX_LOCAL >> 10);
+      return ff_fail(error, FF_LIMIT, "%s: more local memory than the %u KiB that a thread can have",
+                     kernel->reach[f]->name, EXEC_MAX_LOCAL >> 10);
     kernel->pc_total += kernel->reach[f]->instr_count;
   }
   uint64_t *depth = ff_alloc(kernel->reach_count * sizeof *depth);
   uint64_t local = deepest(kernel, 0, depth, 0);
   free(depth);
-  if (local > EXEC_MAX_LOCAL) return ff_fail(error, FF_LIMIT, "kernel %s: %" PRIu64 " bytes of stack per thread", info->name, local);
+  if (local > EXEC_MAX_LOCAL)
+    return ff_fail(error, FF_LIMIT, "kernel %s: %" PRIu64 " bytes of stack per thread", info->name, local);
   info->local_bytes = (uint32_t)local;
   info->registers = register_count(kernel);
   info->const_bytes = const_bytes(kernel);
   ff_status status = layout_shared(kernel, error);
   if (status == FF_OK && takes_param_address(kernel->func)) {
-    status = exec_memory_allocate(kernel->program->memory, info->param_bytes ? info->param_bytes : 1, 0, EXEC_MEMORY_DEVICE,
-                                  "kernel parameters", &kernel->params_memory, error);
+    status = exec_memory_allocate(kernel->program->memory, info->param_bytes ? info->param_bytes : 1, 0,
+                                  EXEC_MEMORY_DEVICE, "kernel parameters", &kernel->params_memory, error);
     if (status == FF_OK) exec_memory_protect(kernel->params_memory);
     if (status == FF_OK) exec_memory_exempt(kernel->params_memory);
   }
@@ -445,14 +468,19 @@ ff_status exec_program_kernel(exec_program *program, const char *name, exec_kern
   return status;
 }
 
-static bool known(const ptx_func *func, const exec_bound *bound) { return bound->reg == PTX_NO_REG || bound->reg < func->reg_count; }
+static bool known(const ptx_func *func, const exec_bound *bound) {
+  return bound->reg == PTX_NO_REG || bound->reg < func->reg_count;
+}
 
 ff_status exec_kernel_mark(exec_kernel *kernel, const exec_mark *marks, uint32_t count, ff_error *error) {
   for (uint32_t n = 0; n < count; n++) {
     const exec_mark *m = &marks[n];
-    if ((n && m->entry <= marks[n - 1].entry) || m->entry >= kernel->func->instr_count || m->exit > kernel->func->instr_count || m->exit == m->entry ||
-        !known(kernel->func, &m->from) || !known(kernel->func, &m->to))
-      return ff_fail(error, FF_INVALID, "kernel %s: marked region %u, from %u to %u: out of order, or not in the kernel", kernel->info.name, n, m->entry, m->exit);
+    if ((n && m->entry <= marks[n - 1].entry) || m->entry >= kernel->func->instr_count ||
+        m->exit > kernel->func->instr_count || m->exit == m->entry || !known(kernel->func, &m->from) ||
+        !known(kernel->func, &m->to))
+      return ff_fail(error, FF_INVALID,
+                     "kernel %s: marked region %u, from %u to %u: out of order, or not in the kernel",
+                     kernel->info.name, n, m->entry, m->exit);
   }
   pthread_mutex_lock(&kernel->program->lock);
   bool decoded = false;
@@ -493,8 +521,9 @@ static void print_operand(ff_text *out, const char *name, uint32_t operand) {
 }
 
 static void print_instr(ff_text *out, const exec_function *function, const exec_instr *i, uint32_t number) {
-  static const char *const flows[] = {"", "guarded", "bra", "bra-if", "brx", "call", "call-indirect", "host-call", "ret",
-                                      "exit", "barrier", "sync", "yield", "pull", "trap", "unsupported"};
+  static const char *const flows[] = {"",          "guarded",    "bra",  "bra-if",  "brx",  "call",  "call-indirect",
+                                      "host-call", "ret",        "exit", "barrier", "sync", "yield", "pull",
+                                      "trap",      "unsupported"};
   ff_text_add(out, "%5u %5u %c%c%c %-12s", number, i->rank, i->attention & EXEC_ATTEND_LEADER ? 'L' : '-',
               i->attention & EXEC_ATTEND_WAIT ? 'W' : '-', i->guard != EXEC_NO_GUARD ? '@' : '-', flows[i->flow]);
   print_operand(out, "d", i->dst);
@@ -503,7 +532,8 @@ static void print_instr(ff_text *out, const exec_function *function, const exec_
   if (i->flow == EXEC_FLOW_BRA || i->flow == EXEC_FLOW_BRA_IF) ff_text_add(out, " -> %u", i->target);
   ff_text_add(out, "\t// ");
   if (i->flow == EXEC_FLOW_UNSUPPORTED) ff_text_add(out, "%s: ", (const char *)i->side);
-  if (i->index < function->source->instr_count) ptx_print_instr(function->source, &function->source->instrs[i->index], out);
+  if (i->index < function->source->instr_count)
+    ptx_print_instr(function->source, &function->source->instrs[i->index], out);
   ff_text_add(out, "\n");
 }
 

@@ -9,30 +9,34 @@
 
 #define EXEC_ISAS 3
 
-typedef struct exec_shared_var { const ptx_var *var; uint32_t offset; } exec_shared_var;
+typedef struct exec_shared_var {
+  const ptx_var *var;
+  uint32_t offset;
+} exec_shared_var;
 
 typedef struct exec_code { /* a kernel's functions for one instruction set; functions[0] is the kernel */
   exec_function **functions;
   ff_arena arena;
-  void *native[8];              /* what native.h's provider knows it by: with and without stream and uses, two bodies; NULL: it was not asked yet */
+  /* what native.h's provider knows it by: with and without stream and uses, two bodies; NULL: it was not asked yet */
+  void *native[8];
 } exec_code;
 
 struct exec_kernel {
   exec_kernel_info info;
   exec_program *program;
   const ptx_func *func;
-  const ptx_func **reach;       /* every function it can call, itself first */
+  const ptx_func **reach; /* every function it can call, itself first */
   uint32_t reach_count;
-  bool recursive;               /* or with indirect calls: the stack is not known beforehand */
-  bool prints;                  /* calls vprintf */
-  bool launches;                /* calls for kernels of its own: children.c */
-  bool pulls;                   /* its blocks take their work from a queue (ptx/rewrite/persistent.h) */
+  bool recursive;                       /* or with indirect calls: the stack is not known beforehand */
+  bool prints;                          /* calls vprintf */
+  bool launches;                        /* calls for kernels of its own: children.c */
+  bool pulls;                           /* its blocks take their work from a queue (ptx/rewrite/persistent.h) */
   const exec_allocation *params_memory; /* a parameter's address is taken: they stand there; else NULL */
   const exec_allocation *workspace;     /* of its cooperative launches; NULL: there was none */
   FF_VEC(exec_shared_var) shared;
-  FF_VEC(uint64_t) variables;   /* info.variables */
-  uint32_t pc_total;            /* PTX instructions of all its functions: trace pcs */
-  exec_mark *marks;             /* exec_kernel_mark; on arena */
+  FF_VEC(uint64_t) variables; /* info.variables */
+  uint32_t pc_total;          /* PTX instructions of all its functions: trace pcs */
+  exec_mark *marks;           /* exec_kernel_mark; on arena */
   uint32_t mark_count;
   exec_code code[2 * EXEC_ISAS]; /* decoded on demand; the second half is for launches that are checked */
   ff_arena arena;
@@ -46,7 +50,7 @@ struct exec_program {
   exec_program *beside;         /* while it is made: whose managed variables it takes; NULL: it makes its own */
   bool owns_managed;            /* frees them */
   exec_kernel *kernels;
-  const ptx_func **taken;       /* functions whose address is taken somewhere in the module */
+  const ptx_func **taken; /* functions whose address is taken somewhere in the module */
   uint32_t taken_count;
   pthread_mutex_t lock;
 };
@@ -64,7 +68,8 @@ const char *exec_isa_name(const exec_isa_table *isa);
 
 /* decode.c: one function; everything it makes is on `arena`. Never fails on what the code contains: an instruction
  * that cannot be decoded becomes one that faults when it is reached. */
-exec_function *exec_decode(const exec_kernel *kernel, const ptx_func *func, uint32_t pc_base, const exec_isa_table *isa, ff_arena *arena);
+exec_function *exec_decode(const exec_kernel *kernel, const ptx_func *func, uint32_t pc_base, const exec_isa_table *isa,
+                           ff_arena *arena);
 /* Local memory of one activation, without decoding: a multiple of 16. */
 uint32_t exec_local_bytes(const ptx_func *func);
 uint32_t exec_stack_bytes(const ptx_func *func);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls of vprintf, __assertfail, malloc, free, cudaGraphSetConditional and what dynamic parallelism needs (children.c): fetches their arguments lane by
- * lane, in lane order. */
+/* Calls of vprintf, __assertfail, malloc, free, cudaGraphSetConditional and what dynamic parallelism needs
+ * (children.c): fetches their arguments lane by lane, in lane order. */
 
 #include <stdio.h>
 #include <string.h>
@@ -17,15 +17,25 @@
 
 #define EXEC_HOST_CONDITION (EXEC_HOST_LAST_ERROR + 1) /* cudaGraphSetConditional; nothing but this file asks for it */
 
-static const struct { const char *name; exec_host_call call; } functions[] = {
-    {"vprintf", EXEC_HOST_VPRINTF}, {"__assertfail", EXEC_HOST_ASSERT}, {"malloc", EXEC_HOST_MALLOC}, {"free", EXEC_HOST_FREE},
+static const struct {
+  const char *name;
+  exec_host_call call;
+} functions[] = {
+    {"vprintf", EXEC_HOST_VPRINTF},
+    {"__assertfail", EXEC_HOST_ASSERT},
+    {"malloc", EXEC_HOST_MALLOC},
+    {"free", EXEC_HOST_FREE},
     {"cudaGraphSetConditional", EXEC_HOST_CONDITION},
     {"__cuda_syscall_cnpv2GetParameterBufferV2", EXEC_HOST_PARAMETER_BUFFER},
     {"__cuda_syscall_cnpv2LaunchDeviceV2", EXEC_HOST_LAUNCH},
-    {"__cuda_syscall_cnpv2StreamCreate", EXEC_HOST_NEW_HANDLE}, {"__cuda_syscall_cnpv2EventCreate", EXEC_HOST_NEW_HANDLE},
-    {"__cuda_syscall_cnpv2StreamDestroy", EXEC_HOST_NOTHING}, {"__cuda_syscall_cnpv2EventDestroy", EXEC_HOST_NOTHING},
-    {"__cuda_syscall_cnpv2EventRecord", EXEC_HOST_NOTHING}, {"__cuda_syscall_cnpv2StreamWaitEvent", EXEC_HOST_NOTHING},
-    {"__cuda_syscall_cnpv2SetLastError", EXEC_HOST_SET_ERROR}, {"__cuda_syscall_cnpv2GetLastError", EXEC_HOST_LAST_ERROR},
+    {"__cuda_syscall_cnpv2StreamCreate", EXEC_HOST_NEW_HANDLE},
+    {"__cuda_syscall_cnpv2EventCreate", EXEC_HOST_NEW_HANDLE},
+    {"__cuda_syscall_cnpv2StreamDestroy", EXEC_HOST_NOTHING},
+    {"__cuda_syscall_cnpv2EventDestroy", EXEC_HOST_NOTHING},
+    {"__cuda_syscall_cnpv2EventRecord", EXEC_HOST_NOTHING},
+    {"__cuda_syscall_cnpv2StreamWaitEvent", EXEC_HOST_NOTHING},
+    {"__cuda_syscall_cnpv2SetLastError", EXEC_HOST_SET_ERROR},
+    {"__cuda_syscall_cnpv2GetLastError", EXEC_HOST_LAST_ERROR},
 };
 
 uint32_t exec_host_function(const char *name) {
@@ -39,8 +49,9 @@ uint32_t exec_host_function(const char *name) {
 uint32_t core_argument_word(const core_warp *w, const exec_call *call, uint32_t n, uint32_t word, uint32_t lane) {
   if (n >= call->argument_count || word >= call->arguments[n].words) return 0;
   const exec_place *place = &call->arguments[n];
-  const unsigned char *row = place->local != EXEC_NO_OFFSET ? core_local_word(w, w->frame->local + place->local + 4 * word, 0)
-                                                            : w->frame->registers + place->offset + word * EXEC_SLOT;
+  const unsigned char *row = place->local != EXEC_NO_OFFSET
+                                 ? core_local_word(w, w->frame->local + place->local + 4 * word, 0)
+                                 : w->frame->registers + place->offset + word * EXEC_SLOT;
   uint32_t value;
   memcpy(&value, row + lane * 4, 4);
   return value;
@@ -61,7 +72,11 @@ static void give_result(const core_warp *w, const exec_call *call, uint32_t lane
 
 /* ---- the kernel's memory by generic addresses ---- */
 
-typedef struct reader { core_warp *w; const exec_instr *i; uint32_t lane; } reader;
+typedef struct reader {
+  core_warp *w;
+  const exec_instr *i;
+  uint32_t lane;
+} reader;
 
 #define PRINT_ARGUMENT_BYTES 512u /* more than 32 conversions with widths and precisions need */
 
@@ -72,7 +87,9 @@ void *core_global_bytes(const core_warp *w, uint64_t address, uint32_t count) {
   return (void *)(uintptr_t)address;
 }
 
-static bool in_bytes(uint64_t offset, uint64_t bytes, uint32_t count) { return offset < bytes && bytes - offset >= count; }
+static bool in_bytes(uint64_t offset, uint64_t bytes, uint32_t count) {
+  return offset < bytes && bytes - offset >= count;
+}
 
 static bool can_read(const core_warp *w, uint64_t address, uint32_t count) {
   return core_global_bytes(w, address, count) || in_bytes(address - EXEC_SHARED_WINDOW, w->shared_bytes, count) ||
@@ -92,10 +109,12 @@ static void read_memory(const reader *r, uint64_t address, void *bytes, uint32_t
   if (global) memcpy(bytes, global, count);
   else if (in_bytes(shared, w->shared_bytes, count)) memcpy(bytes, w->shared + shared, count);
   else
-    for (uint32_t n = 0; n < count; n++) ((unsigned char *)bytes)[n] = *core_local_word(w, (uint32_t)local + n, r->lane);
+    for (uint32_t n = 0; n < count; n++)
+      ((unsigned char *)bytes)[n] = *core_local_word(w, (uint32_t)local + n, r->lane);
 }
 
-void core_write_memory(core_warp *w, const exec_instr *i, uint32_t lane, uint64_t address, const void *bytes, uint32_t count) {
+void core_write_memory(core_warp *w, const exec_instr *i, uint32_t lane, uint64_t address, const void *bytes,
+                       uint32_t count) {
   static const exec_access as_store = {.op = EXEC_OP_STORE, .space = PTX_SPACE_GENERIC};
   unsigned char *global = core_global_bytes(w, address, count);
   uint64_t shared = address - EXEC_SHARED_WINDOW, local = address - EXEC_LOCAL_WINDOW;
@@ -107,10 +126,18 @@ void core_write_memory(core_warp *w, const exec_instr *i, uint32_t lane, uint64_
   if (global) memcpy(global, bytes, count);
   else if (in_bytes(shared, w->shared_bytes, count)) memcpy(w->shared + shared, bytes, count);
   else
-    for (uint32_t n = 0; n < count; n++) *core_local_word(w, (uint32_t)local + n, lane) = ((const unsigned char *)bytes)[n];
+    for (uint32_t n = 0; n < count; n++)
+      *core_local_word(w, (uint32_t)local + n, lane) = ((const unsigned char *)bytes)[n];
   exec_checker *checker = w->launch->checker;
-  ptx_space space = global ? PTX_SPACE_GLOBAL : in_bytes(shared, w->shared_bytes, count) ? PTX_SPACE_SHARED : PTX_SPACE_LOCAL;
-  if (checker) checker->wrote(checker, w, lane, space, space == PTX_SPACE_GLOBAL ? address : space == PTX_SPACE_SHARED ? shared : local, count);
+  ptx_space space = global                                     ? PTX_SPACE_GLOBAL
+                    : in_bytes(shared, w->shared_bytes, count) ? PTX_SPACE_SHARED
+                                                               : PTX_SPACE_LOCAL;
+  if (checker)
+    checker->wrote(checker, w, lane, space,
+                   space == PTX_SPACE_GLOBAL   ? address
+                   : space == PTX_SPACE_SHARED ? shared
+                                               : local,
+                   count);
 }
 
 static void read_string(const reader *r, uint64_t address, char *string, uint32_t room) {
@@ -144,8 +171,11 @@ static void call_vprintf(core_warp *w, const exec_instr *i, const exec_call *cal
     read_memory(&(reader){w, i, lane}, buffer + bytes, arguments + bytes, 4);
     bytes += 4;
   }
-  int count = exec_print_format(&w->block->print, w->launch->memory, format, arguments, bytes, &(exec_print_reader){read_printed, &(reader){w, i, lane}});
-  if (count < 0) core_fault(w, i, lane, EXEC_FAULT_ILLEGAL_ADDRESS, format, "printf: the format at 0x%llx cannot be read", (unsigned long long)format);
+  int count = exec_print_format(&w->block->print, w->launch->memory, format, arguments, bytes,
+                                &(exec_print_reader){read_printed, &(reader){w, i, lane}});
+  if (count < 0)
+    core_fault(w, i, lane, EXEC_FAULT_ILLEGAL_ADDRESS, format, "printf: the format at 0x%llx cannot be read",
+               (unsigned long long)format);
   give_result(w, call, lane, (uint64_t)(int64_t)count);
   core_output_flush(w->launch->output, w->block, false);
 }
@@ -159,7 +189,8 @@ static _Noreturn void call_assert(core_warp *w, const exec_instr *i, const exec_
   read_string(&r, core_argument(w, call, 3, lane), function, sizeof function);
   const uint32_t *block = w->block->ctaid, *tid[3] = {w->tid[0], w->tid[1], w->tid[2]};
   snprintf(text, sizeof text, "%s:%u: %s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%s` failed.", file,
-           (uint32_t)core_argument(w, call, 2, lane), function, block[0], block[1], block[2], tid[0][lane], tid[1][lane], tid[2][lane], message);
+           (uint32_t)core_argument(w, call, 2, lane), function, block[0], block[1], block[2], tid[0][lane],
+           tid[1][lane], tid[2][lane], message);
   core_fault_assert(w, i, lane, text);
 }
 
@@ -190,16 +221,19 @@ bool core_device_free(core_warp *w, uint64_t address) {
 /* The program's own call of free. */
 static void free_called(core_warp *w, const exec_instr *i, uint32_t lane, uint64_t address) {
   exec_checker *checker = w->launch->checker;
-  if (!address || core_device_free(w, address) || (checker && checker->heap_misuse(checker, w, i, lane, address))) return;
-  core_fault(w, i, lane, EXEC_FAULT_ILLEGAL_ADDRESS, address, "free of 0x%llx, which device malloc did not give or which was freed",
-             (unsigned long long)address);
+  if (!address || core_device_free(w, address) || (checker && checker->heap_misuse(checker, w, i, lane, address)))
+    return;
+  core_fault(w, i, lane, EXEC_FAULT_ILLEGAL_ADDRESS, address,
+             "free of 0x%llx, which device malloc did not give or which was freed", (unsigned long long)address);
 }
 
 /* cudaGraphSetConditional(handle, value): the handle is the address of the word that holds the condition. */
 static void set_condition(core_warp *w, const exec_instr *i, uint64_t handle, uint32_t value, uint32_t lane) {
   const exec_record *record = exec_memory_record(w->launch->memory, handle);
-  if (!record || !record->info.exempt || record->info.freed || handle != record->info.address || record->info.bytes != sizeof value)
-    core_fault(w, i, lane, EXEC_FAULT_ILLEGAL_ADDRESS, handle, "cudaGraphSetConditional of 0x%llx, which is no condition of a graph", (unsigned long long)handle);
+  if (!record || !record->info.exempt || record->info.freed || handle != record->info.address ||
+      record->info.bytes != sizeof value)
+    core_fault(w, i, lane, EXEC_FAULT_ILLEGAL_ADDRESS, handle,
+               "cudaGraphSetConditional of 0x%llx, which is no condition of a graph", (unsigned long long)handle);
   __atomic_store_n((uint32_t *)(uintptr_t)handle, value, __ATOMIC_RELAXED);
 }
 
@@ -211,11 +245,11 @@ void core_host_call(core_warp *w, const exec_instr *i) {
     switch (call->host) {
     case EXEC_HOST_VPRINTF: call_vprintf(w, i, call, lane); break;
     case EXEC_HOST_ASSERT: call_assert(w, i, call, lane);
-    case EXEC_HOST_MALLOC:
-      give_result(w, call, lane, core_device_malloc(w, core_argument(w, call, 0, lane)));
-      break;
+    case EXEC_HOST_MALLOC: give_result(w, call, lane, core_device_malloc(w, core_argument(w, call, 0, lane))); break;
     case EXEC_HOST_FREE: free_called(w, i, lane, core_argument(w, call, 0, lane)); break;
-    case EXEC_HOST_CONDITION: set_condition(w, i, core_argument(w, call, 0, lane), (uint32_t)core_argument(w, call, 1, lane), lane); break;
+    case EXEC_HOST_CONDITION:
+      set_condition(w, i, core_argument(w, call, 0, lane), (uint32_t)core_argument(w, call, 1, lane), lane);
+      break;
     default: give_result(w, call, lane, core_child_call(w, i, lane));
     }
   }

@@ -15,7 +15,8 @@ uint64_t core_argument(const core_warp *w, const exec_call *call, uint32_t n, ui
 /* Global memory of one allocation; NULL: not all of it is there. */
 void *core_global_bytes(const core_warp *w, uint64_t address, uint32_t count);
 /* To a generic address; a fault of the kernel if that cannot be. */
-void core_write_memory(core_warp *w, const exec_instr *i, uint32_t lane, uint64_t address, const void *bytes, uint32_t count);
+void core_write_memory(core_warp *w, const exec_instr *i, uint32_t lane, uint64_t address, const void *bytes,
+                       uint32_t count);
 
 uint64_t core_device_malloc(core_warp *w, uint64_t bytes); /* 0: no room */
 bool core_device_free(core_warp *w, uint64_t address);     /* false: not a live block */

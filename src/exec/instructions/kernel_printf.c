@@ -19,8 +19,8 @@ typedef struct argument_buffer {
   int used;
 } argument_buffer;
 
-/* The string at a device address, and how many bytes may be read there; NULL: neither inside a live allocation nor where the reader
- * can read, into `room`. */
+/* The string at a device address, and how many bytes may be read there; NULL: neither inside a live allocation nor
+ * where the reader can read, into `room`. */
 static const char *device_string(const string_source *from, uint64_t address, char room[STRING_ROOM], size_t *limit) {
   const exec_allocation *allocation = exec_memory_find(from->memory, address);
   if (allocation && !allocation->freed && address < allocation->address + allocation->bytes) {
@@ -45,7 +45,7 @@ typedef struct conversion { /* %[flags][width][.precision][length]type */
   int width, precision; /* -1: none */
   bool wide;            /* 64-bit integer */
   char type;
-  size_t length;        /* characters of the format, without the % */
+  size_t length; /* characters of the format, without the % */
 } conversion;
 
 static size_t parse_number(const char *text, size_t limit, argument_buffer *arguments, int *number) {
@@ -107,7 +107,12 @@ static bool print_conversion(ff_text *out, const string_source *from, const conv
   char text[4096];
   int length = 0;
   switch (c->type) {
-  case 'd': case 'i': case 'u': case 'o': case 'x': case 'X': {
+  case 'd':
+  case 'i':
+  case 'u':
+  case 'o':
+  case 'x':
+  case 'X': {
     snprintf(spec + at, sizeof spec - (size_t)at, "ll%c", c->type);
     bool is_signed = c->type == 'd' || c->type == 'i';
     uint64_t value = next_argument(arguments, c->wide ? 8 : 4);
@@ -115,7 +120,14 @@ static bool print_conversion(ff_text *out, const string_source *from, const conv
     length = snprintf(text, sizeof text, spec, (long long)value);
     break;
   }
-  case 'e': case 'E': case 'f': case 'F': case 'g': case 'G': case 'a': case 'A': {
+  case 'e':
+  case 'E':
+  case 'f':
+  case 'F':
+  case 'g':
+  case 'G':
+  case 'a':
+  case 'A': {
     snprintf(spec + at, sizeof spec - (size_t)at, "%c", c->type);
     uint64_t bits = next_argument(arguments, 8);
     double value;

@@ -31,7 +31,8 @@ INLINE uint32_t lanes_off_row64(const uint64_t *value, uint64_t first, uint64_t 
 #if EXEC_ISA_avx512
   uint32_t off = 0;
   const __m512i iota = _mm512_set_epi64(7, 6, 5, 4, 3, 2, 1, 0);
-  __m512i want = _mm512_add_epi64(_mm512_set1_epi64((long long)first), _mm512_mullo_epi64(iota, _mm512_set1_epi64((long long)stride)));
+  __m512i want = _mm512_add_epi64(_mm512_set1_epi64((long long)first),
+                                  _mm512_mullo_epi64(iota, _mm512_set1_epi64((long long)stride)));
   const __m512i step = _mm512_set1_epi64((long long)(8 * stride));
   for (int v = 0; v < 4; v++) {
     off |= (uint32_t)_mm512_cmpneq_epi64_mask(_mm512_loadu_si512(value + 8 * v), want) << (8 * v);
@@ -40,7 +41,9 @@ INLINE uint32_t lanes_off_row64(const uint64_t *value, uint64_t first, uint64_t 
   return off;
 #elif EXEC_ISA_avx2
   uint32_t on = 0;
-  __m256i want = _mm256_add_epi64(_mm256_set1_epi64x((long long)first), _mm256_set_epi64x((long long)(3 * stride), (long long)(2 * stride), (long long)stride, 0));
+  __m256i want =
+      _mm256_add_epi64(_mm256_set1_epi64x((long long)first),
+                       _mm256_set_epi64x((long long)(3 * stride), (long long)(2 * stride), (long long)stride, 0));
   const __m256i step = _mm256_set1_epi64x((long long)(4 * stride));
   for (int v = 0; v < 8; v++) {
     __m256i equal = _mm256_cmpeq_epi64(_mm256_loadu_si256((const __m256i *)(value + 4 * v)), want);
@@ -61,7 +64,8 @@ INLINE uint32_t lanes_outside64(const uint64_t *value, uint64_t low, uint64_t sp
   uint32_t out = 0;
   const __m512i lows = _mm512_set1_epi64((long long)low), spans = _mm512_set1_epi64((long long)span);
   for (int v = 0; v < 4; v++)
-    out |= (uint32_t)_mm512_cmpgt_epu64_mask(_mm512_sub_epi64(_mm512_loadu_si512(value + 8 * v), lows), spans) << (8 * v);
+    out |= (uint32_t)_mm512_cmpgt_epu64_mask(_mm512_sub_epi64(_mm512_loadu_si512(value + 8 * v), lows), spans)
+           << (8 * v);
   return out;
 #elif EXEC_ISA_avx2
   uint32_t out = 0;
@@ -85,14 +89,17 @@ INLINE uint32_t lanes_with64(const uint64_t *value, uint64_t add, uint64_t bits)
   uint32_t with = 0;
   const __m512i adds = _mm512_set1_epi64((long long)add), wanted = _mm512_set1_epi64((long long)bits);
   for (int v = 0; v < 4; v++)
-    with |= (uint32_t)_mm512_test_epi64_mask(_mm512_add_epi64(_mm512_loadu_si512(value + 8 * v), adds), wanted) << (8 * v);
+    with |= (uint32_t)_mm512_test_epi64_mask(_mm512_add_epi64(_mm512_loadu_si512(value + 8 * v), adds), wanted)
+            << (8 * v);
   return with;
 #elif EXEC_ISA_avx2
   uint32_t without = 0;
   const __m256i adds = _mm256_set1_epi64x((long long)add), wanted = _mm256_set1_epi64x((long long)bits);
   for (int v = 0; v < 8; v++) {
-    __m256i rest = _mm256_and_si256(_mm256_add_epi64(_mm256_loadu_si256((const __m256i *)(value + 4 * v)), adds), wanted);
-    without |= (uint32_t)_mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpeq_epi64(rest, _mm256_setzero_si256()))) << (4 * v);
+    __m256i rest =
+        _mm256_and_si256(_mm256_add_epi64(_mm256_loadu_si256((const __m256i *)(value + 4 * v)), adds), wanted);
+    without |= (uint32_t)_mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpeq_epi64(rest, _mm256_setzero_si256())))
+               << (4 * v);
   }
   return ~without;
 #else
@@ -106,14 +113,16 @@ INLINE uint32_t lanes_with64(const uint64_t *value, uint64_t add, uint64_t bits)
 INLINE uint32_t lanes_off_row32(const uint32_t *value, uint32_t first, uint32_t stride) {
 #if EXEC_ISA_avx512
   const __m512i iota = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
-  __m512i want = _mm512_add_epi32(_mm512_set1_epi32((int)first), _mm512_mullo_epi32(iota, _mm512_set1_epi32((int)stride)));
+  __m512i want =
+      _mm512_add_epi32(_mm512_set1_epi32((int)first), _mm512_mullo_epi32(iota, _mm512_set1_epi32((int)stride)));
   uint32_t low = _mm512_cmpneq_epi32_mask(_mm512_loadu_si512(value), want);
   want = _mm512_add_epi32(want, _mm512_set1_epi32((int)(16 * stride)));
   return low | (uint32_t)_mm512_cmpneq_epi32_mask(_mm512_loadu_si512(value + 16), want) << 16;
 #elif EXEC_ISA_avx2
   uint32_t on = 0;
   const __m256i iota = _mm256_set_epi32(7, 6, 5, 4, 3, 2, 1, 0), step = _mm256_set1_epi32((int)(8 * stride));
-  __m256i want = _mm256_add_epi32(_mm256_set1_epi32((int)first), _mm256_mullo_epi32(iota, _mm256_set1_epi32((int)stride)));
+  __m256i want =
+      _mm256_add_epi32(_mm256_set1_epi32((int)first), _mm256_mullo_epi32(iota, _mm256_set1_epi32((int)stride)));
   for (int v = 0; v < 4; v++) {
     __m256i equal = _mm256_cmpeq_epi32(_mm256_loadu_si256((const __m256i *)(value + 8 * v)), want);
     on |= (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(equal)) << (8 * v);
@@ -130,14 +139,17 @@ INLINE uint32_t lanes_off_row32(const uint32_t *value, uint32_t first, uint32_t 
 /* Lanes where value + add > limit (unsigned) or has any of `bits` set. */
 INLINE uint32_t lanes_bad32(const uint32_t *value, uint32_t add, uint32_t limit, uint32_t bits) {
 #if EXEC_ISA_avx512
-  const __m512i adds = _mm512_set1_epi32((int)add), limits = _mm512_set1_epi32((int)limit), wanted = _mm512_set1_epi32((int)bits);
-  __m512i a = _mm512_add_epi32(_mm512_loadu_si512(value), adds), b = _mm512_add_epi32(_mm512_loadu_si512(value + 16), adds);
+  const __m512i adds = _mm512_set1_epi32((int)add), limits = _mm512_set1_epi32((int)limit),
+                wanted = _mm512_set1_epi32((int)bits);
+  __m512i a = _mm512_add_epi32(_mm512_loadu_si512(value), adds),
+          b = _mm512_add_epi32(_mm512_loadu_si512(value + 16), adds);
   uint32_t low = _mm512_cmpgt_epu32_mask(a, limits) | _mm512_test_epi32_mask(a, wanted);
   uint32_t high = _mm512_cmpgt_epu32_mask(b, limits) | _mm512_test_epi32_mask(b, wanted);
   return low | high << 16;
 #elif EXEC_ISA_avx2
   uint32_t good = 0;
-  const __m256i adds = _mm256_set1_epi32((int)add), limits = _mm256_set1_epi32((int)limit), wanted = _mm256_set1_epi32((int)bits);
+  const __m256i adds = _mm256_set1_epi32((int)add), limits = _mm256_set1_epi32((int)limit),
+                wanted = _mm256_set1_epi32((int)bits);
   for (int v = 0; v < 4; v++) {
     __m256i a = _mm256_add_epi32(_mm256_loadu_si256((const __m256i *)(value + 8 * v)), adds);
     __m256i inside = _mm256_cmpeq_epi32(_mm256_min_epu32(a, limits), a);
@@ -181,7 +193,8 @@ INLINE void lanes_fill64(uint64_t *to, uint64_t value, uint32_t mask) {
     return;
   }
 #if EXEC_ISA_avx512
-  for (int v = 0; v < 4; v++) _mm512_mask_storeu_epi64(to + 8 * v, (__mmask8)(mask >> (8 * v)), _mm512_set1_epi64((long long)value));
+  for (int v = 0; v < 4; v++)
+    _mm512_mask_storeu_epi64(to + 8 * v, (__mmask8)(mask >> (8 * v)), _mm512_set1_epi64((long long)value));
 #else
   EACH_LANE(mask) to[l] = value;
 #endif
@@ -196,7 +209,8 @@ INLINE void lanes_copy32(uint32_t *to, const uint32_t *from, uint32_t mask) {
   }
 #if EXEC_ISA_avx512
   _mm512_mask_storeu_epi32(to, (__mmask16)mask, _mm512_maskz_loadu_epi32((__mmask16)mask, from));
-  _mm512_mask_storeu_epi32(to + 16, (__mmask16)(mask >> 16), _mm512_maskz_loadu_epi32((__mmask16)(mask >> 16), from + 16));
+  _mm512_mask_storeu_epi32(to + 16, (__mmask16)(mask >> 16),
+                           _mm512_maskz_loadu_epi32((__mmask16)(mask >> 16), from + 16));
 #elif EXEC_ISA_avx2
   const __m256i bit = _mm256_set_epi32(128, 64, 32, 16, 8, 4, 2, 1);
   for (int v = 0; v < 4; v++) {
@@ -221,7 +235,8 @@ INLINE void lanes_copy64(uint64_t *to, const uint64_t *from, uint32_t mask) {
   const __m256i bit = _mm256_set_epi64x(8, 4, 2, 1);
   for (int v = 0; v < 8; v++) {
     __m256i wanted = _mm256_cmpeq_epi64(_mm256_and_si256(_mm256_set1_epi64x((long long)(mask >> (4 * v))), bit), bit);
-    _mm256_maskstore_epi64((long long *)to + 4 * v, wanted, _mm256_maskload_epi64((const long long *)from + 4 * v, wanted));
+    _mm256_maskstore_epi64((long long *)to + 4 * v, wanted,
+                           _mm256_maskload_epi64((const long long *)from + 4 * v, wanted));
   }
 #else
   EACH_LANE(mask) to[l] = from[l];

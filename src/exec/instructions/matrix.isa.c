@@ -2,9 +2,9 @@
 /* mma, wmma.mma and movmatrix for a whole warp, and the addresses by which wmma.load, wmma.store, ldmatrix and stmatrix
  * become ordinary accesses.
  *
- * Products of f16, bf16, tf32 and fp8 elements are exact in double precision; their sum is taken there, k ascending from
- * C's element on, and rounded once to the result's type: within what the manual asks ("at least single precision"), and
- * the same on every instruction set. f64 is a chain of fused multiply-adds in the same order. */
+ * Products of f16, bf16, tf32 and fp8 elements are exact in double precision; their sum is taken there, k ascending
+ * from C's element on, and rounded once to the result's type: within what the manual asks ("at least single
+ * precision"), and the same on every instruction set. f64 is a chain of fused multiply-adds in the same order. */
 #include "exec/instructions/matrix.h"
 #include "exec/instructions/lanes.h"
 #include "exec/instructions/ops_half.h"
@@ -19,7 +19,8 @@ void ISA(core_row_address)(exec_warp *x, const exec_instr *i);
 
 INLINE double small_float(uint32_t bits, uint32_t exponent_bits, uint32_t fraction_bits, bool infinite) {
   int32_t bias = (1 << (exponent_bits - 1)) - 1;
-  uint32_t exponent = bits >> fraction_bits & ((1u << exponent_bits) - 1), fraction = bits & ((1u << fraction_bits) - 1);
+  uint32_t exponent = bits >> fraction_bits & ((1u << exponent_bits) - 1),
+           fraction = bits & ((1u << fraction_bits) - 1);
   double sign = bits >> (exponent_bits + fraction_bits) & 1 ? -1 : 1;
   bool highest = exponent == (1u << exponent_bits) - 1;
   if (highest && infinite) return fraction ? __builtin_nan("") : sign * __builtin_inf();
@@ -33,13 +34,17 @@ INLINE void reals_of(const exec_warp *x, const exec_fragment *f, uint32_t r, uin
   const uint32_t *word = exec_u32(x, f->slot[r]);
   uint32_t shift = n * 32 / f->packed;
   switch ((ptx_type)f->type) {
-    case PTX_F16: EVERY_LANE value[l] = ops_of_f16(word[l] >> shift & 0xffff); break;
-    case PTX_BF16: EVERY_LANE value[l] = ops_of_bf16(word[l] >> shift & 0xffff); break;
-    case PTX_TF32: EVERY_LANE value[l] = ops_f32_of(word[l] & 0xffffe000u); break;
-    case PTX_E4M3: for (uint32_t l = 0; l < 32; l++) value[l] = small_float(word[l] >> shift & 0xff, 4, 3, false); break;
-    case PTX_E5M2: for (uint32_t l = 0; l < 32; l++) value[l] = small_float(word[l] >> shift & 0xff, 5, 2, true); break;
-    case PTX_F64: memcpy(value, exec_u64(x, f->slot[r]), 32 * sizeof *value); break;
-    default: EVERY_LANE value[l] = ops_f32_of(word[l]); break;
+  case PTX_F16: EVERY_LANE value[l] = ops_of_f16(word[l] >> shift & 0xffff); break;
+  case PTX_BF16: EVERY_LANE value[l] = ops_of_bf16(word[l] >> shift & 0xffff); break;
+  case PTX_TF32: EVERY_LANE value[l] = ops_f32_of(word[l] & 0xffffe000u); break;
+  case PTX_E4M3:
+    for (uint32_t l = 0; l < 32; l++) value[l] = small_float(word[l] >> shift & 0xff, 4, 3, false);
+    break;
+  case PTX_E5M2:
+    for (uint32_t l = 0; l < 32; l++) value[l] = small_float(word[l] >> shift & 0xff, 5, 2, true);
+    break;
+  case PTX_F64: memcpy(value, exec_u64(x, f->slot[r]), 32 * sizeof *value); break;
+  default: EVERY_LANE value[l] = ops_f32_of(word[l]); break;
   }
 }
 
@@ -52,8 +57,8 @@ INLINE void integers_of(const exec_warp *x, const exec_fragment *f, uint32_t r, 
 }
 
 /* For every element that the fragment holds: its lane values are moved to or from the matrix (rows by columns). */
-#define EACH_ELEMENT(f)                                                                 \
-  for (uint32_t r_ = 0, at_ = 0; r_ < (f)->distinct; r_++)                              \
+#define EACH_ELEMENT(f)                                    \
+  for (uint32_t r_ = 0, at_ = 0; r_ < (f)->distinct; r_++) \
     for (uint32_t n_ = 0; n_ < (f)->packed; n_++, at_++)
 
 INLINE void read_reals(const exec_warp *x, const exec_fragment *f, double *matrix) {
@@ -107,7 +112,9 @@ INLINE void write_integers(const core_warp *w, const exec_fragment *f, const int
 
 /* ---- D = A * B + C: a is M x K, b is N x K, c is M x N ---- */
 
-typedef struct sizes { uint32_t m, n, k; } sizes;
+typedef struct sizes {
+  uint32_t m, n, k;
+} sizes;
 
 static void multiply_reals(sizes s, const double *a, const double *b, double *c, bool fused) {
   double across[MATRIX_ELEMENTS]; /* K x N */
@@ -118,8 +125,10 @@ static void multiply_reals(sizes s, const double *a, const double *b, double *c,
     for (uint32_t k = 0; k < s.k; k++) {
       double left = a[m * s.k + k];
       const double *right = across + k * s.n;
-      if (fused) for (uint32_t n = 0; n < s.n; n++) row[n] = ops_fma64(left, right[n], row[n]);
-      else for (uint32_t n = 0; n < s.n; n++) row[n] += left * right[n];
+      if (fused)
+        for (uint32_t n = 0; n < s.n; n++) row[n] = ops_fma64(left, right[n], row[n]);
+      else
+        for (uint32_t n = 0; n < s.n; n++) row[n] += left * right[n];
     }
   }
 }
@@ -148,8 +157,11 @@ static void integer_mma(core_warp *w, const exec_matrix *mma) {
     for (uint32_t n = 0; n < mma->b.rows; n++) {
       const int32_t *left = a + m * depth, *right = b + n * depth;
       int32_t sum = 0; /* at most 64 products of 16 bits */
-      if (mma->a.type != PTX_B1) for (uint32_t k = 0; k < depth; k++) sum += left[k] * right[k];
-      else for (uint32_t k = 0; k < depth; k++) sum += __builtin_popcount((uint32_t)(mma->ands ? left[k] & right[k] : left[k] ^ right[k]));
+      if (mma->a.type != PTX_B1)
+        for (uint32_t k = 0; k < depth; k++) sum += left[k] * right[k];
+      else
+        for (uint32_t k = 0; k < depth; k++)
+          sum += __builtin_popcount((uint32_t)(mma->ands ? left[k] & right[k] : left[k] ^ right[k]));
       c[m * mma->b.rows + n] = accumulated((int64_t)c[m * mma->b.rows + n] + sum, mma->saturates);
     }
   write_integers(w, &mma->d, c);
@@ -163,7 +175,9 @@ void ISA(core_mma)(exec_warp *x, const exec_instr *i) {
 
 /* ---- m8n8k4 with f16: four products, each by eight lanes (4q to 4q+3, and 16 more) ---- */
 
-typedef struct quad_place { uint32_t row, column; } quad_place;
+typedef struct quad_place {
+  uint32_t row, column;
+} quad_place;
 
 /* Element e of A, of B seen transposed, or of C, in lane l. */
 static quad_place quad_multiplicand(uint32_t l, uint32_t e, bool rows_by_lane) {
@@ -201,13 +215,13 @@ void ISA(core_quad_mma)(exec_warp *x, const exec_instr *i) {
   }
   for (uint32_t q = 0; q < 4; q++) multiply_reals((sizes){8, 8, 4}, a[q], b[q], c[q], false);
   EACH_LANE(w->active)
-    for (uint32_t e = 0; e < 8; e++) {
-      quad_place at = quad_accumulator(l, e, mma->d.type == PTX_F16);
-      double sum = c[l % 16 / 4][at.row * 8 + at.column];
-      uint32_t *word = &exec_u32(x, mma->d.slot[e / mma->d.packed])[l], shift = e % 2 * 16;
-      if (mma->d.type == PTX_F16) *word = (*word & ~(0xffffu << shift)) | ops_f16_rn(ops_odd32(sum)) << shift;
-      else *word = single_bits(sum);
-    }
+  for (uint32_t e = 0; e < 8; e++) {
+    quad_place at = quad_accumulator(l, e, mma->d.type == PTX_F16);
+    double sum = c[l % 16 / 4][at.row * 8 + at.column];
+    uint32_t *word = &exec_u32(x, mma->d.slot[e / mma->d.packed])[l], shift = e % 2 * 16;
+    if (mma->d.type == PTX_F16) *word = (*word & ~(0xffffu << shift)) | ops_f16_rn(ops_odd32(sum)) << shift;
+    else *word = single_bits(sum);
+  }
 }
 
 /* ---- movmatrix: the transpose of 8 x 8 elements of 16 bits ---- */
@@ -219,7 +233,8 @@ void ISA(core_movmatrix)(exec_warp *x, const exec_instr *i) {
   uint32_t *to = exec_u32(x, matrix->d.slot[0]);
   EACH_LANE(((core_warp *)x)->active) {
     uint32_t row = l / 4, column = l % 4 * 2, shift = row % 2 * 16; /* element (column, row) of the source */
-    uint32_t low = from[column * 4 + row / 2] >> shift & 0xffff, high = from[(column + 1) * 4 + row / 2] >> shift & 0xffff;
+    uint32_t low = from[column * 4 + row / 2] >> shift & 0xffff,
+             high = from[(column + 1) * 4 + row / 2] >> shift & 0xffff;
     to[l] = low | high << 16;
   }
 }
@@ -232,7 +247,8 @@ void ISA(core_matrix_address)(exec_warp *x, const exec_instr *i) {
   const uint32_t *stride = exec_u32(x, i->src[1]);
   EACH_LANE(x->mask) {
     uint64_t row = e->tile.row + l / 4, column = e->tile.column + l % 4 * (uint64_t)e->run;
-    uint64_t apart = (uint64_t)stride[l] * e->stride_bits, bits = e->across ? column * apart + row * e->bits : row * apart + column * e->bits;
+    uint64_t apart = (uint64_t)stride[l] * e->stride_bits,
+             bits = e->across ? column * apart + row * e->bits : row * apart + column * e->bits;
     if (e->wide) exec_u64(x, i->dst)[l] = exec_u64(x, i->src[0])[l] + bits / 8;
     else exec_u32(x, i->dst)[l] = exec_u32(x, i->src[0])[l] + (uint32_t)(bits / 8);
   }
@@ -244,7 +260,8 @@ void ISA(core_row_address)(exec_warp *x, const exec_instr *i) {
   uint32_t matrix = i->aux & 0xff, element = i->aux >> 8 & 0xff;
   bool transposed = i->aux >> 16 & 1, wide = i->aux >> 17 & 1;
   EACH_LANE(x->mask) {
-    uint32_t row = transposed ? l % 4 * 2 + element : l / 4, add = transposed ? l / 4 * 2 : l % 4 * 4, from = matrix * 8 + row;
+    uint32_t row = transposed ? l % 4 * 2 + element : l / 4, add = transposed ? l / 4 * 2 : l % 4 * 4,
+             from = matrix * 8 + row;
     if (wide) exec_u64(x, i->dst)[l] = exec_u64(x, i->src[0])[from] + add;
     else exec_u32(x, i->dst)[l] = exec_u32(x, i->src[0])[from] + add;
   }

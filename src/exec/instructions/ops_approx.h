@@ -73,8 +73,8 @@ OPS_INLINE float ops_sine(float a, int64_t quarters) {
   cosine = cosine * s + 1.0;
   double m = quadrant & 1 ? cosine : sine;
   float result = (float)ops_f64_of(ops_u64_of(m) ^ (quadrant & 2) << 62);
-  result = a - a == 0.0f ? result : OPS_NAN32;      /* infinity, NaN */
-  return quarters == 0 && a == 0.0f ? a : result;   /* sin -0 is -0 */
+  result = a - a == 0.0f ? result : OPS_NAN32;    /* infinity, NaN */
+  return quarters == 0 && a == 0.0f ? a : result; /* sin -0 is -0 */
 }
 OPS_INLINE float ops_sin(float a) { return ops_sine(a, 0); }
 OPS_INLINE float ops_cos(float a) { return ops_sine(a, 1); }
@@ -83,7 +83,7 @@ OPS_INLINE float ops_cos(float a) { return ops_sine(a, 1); }
 OPS_INLINE float ops_tanh(float a) {
   double m = __builtin_fabs((double)a), s = m * m;
   double small = m - m * s * (0x1.5555555555555p-2 - s * 0x1.1111111111111p-3); /* x - x^3/3 + 2 x^5/15 */
-  double x = (m < 20.0 ? m : 20.0) * 0x1.71547652b82fep+1; /* 2 / ln 2 */
+  double x = (m < 20.0 ? m : 20.0) * 0x1.71547652b82fep+1;                      /* 2 / ln 2 */
   double shifted = x + OPS_SHIFTER, n = shifted - OPS_SHIFTER, f = x - n;
   double p = 0x1.430912f86c787p-13;
   p = p * f + 0x1.5d87fe78a6731p-10;

@@ -4,7 +4,7 @@
 
 #include "exec/instructions/ops_half.h"
 
-#define APPROX_1(op, fn, expr)                                                                                      \
+#define APPROX_1(op, fn, expr) \
   OP1(op ".approx.f32", fn##_f32, f32c, f32, expr) OP1(op ".approx.ftz.f32", fn##_ftz_f32, f32z, f32z, expr)
 
 /* Both halves of a packed operand. */

@@ -3,27 +3,24 @@
 #include "exec/instructions/ops_lane.h"
 
 /* Predicates: all 32 lanes are one word. */
-#define OPS_PRED(form, fn, expr)                                          \
-  OPS_CHOSEN void fn##_##form(exec_warp *w, const exec_instr *in) {        \
-    ops_put_pred(w, in->dst, (expr), OPS_LIVE_##form);                     \
-  }
+#define OPS_PRED(form, fn, expr) \
+  OPS_CHOSEN void fn##_##form(exec_warp *w, const exec_instr *in) { ops_put_pred(w, in->dst, (expr), OPS_LIVE_##form); }
 
 /* SHIFT(fn, D, A, expr): two sources, the second a u32 amount b. Without AVX2 there is no shift by a different amount
  * in each lane; there a constant amount (nearly all are) gets a loop of its own. */
 #if defined(__AVX2__)
 #define OPS_SHIFT(form, fn, D, A, expr) OPS_FORM2(form, fn, (void)0, (void)0, D, A, u32, expr)
 #else
-#define OPS_SHIFT(form, fn, D, A, expr)                                    \
-  OPS_FORM2(form, fn##_lanes, (void)0, (void)0, D, A, u32, expr)           \
-  OPS_CHOSEN void fn##_##form(exec_warp *w, const exec_instr *in) {        \
-    if (!(in->src[1] & 1)) {                                               \
-      fn##_lanes_##form(w, in);                                            \
-      return;                                                              \
-    }                                                                      \
-    CELL_##D *d = OPS_SLOT(CELL_##D, in->dst);                             \
-    const uint32_t b = *OPS_SLOT(const uint32_t, in->src[1]);              \
-    OPS_READ(A, a, 0) OPS_LANES_##form                                     \
-    OPS_LOOP { OPS_LANE(A, a) OPS_STORE_##form(D, (expr)); }               \
+#define OPS_SHIFT(form, fn, D, A, expr)                                                         \
+  OPS_FORM2(form, fn##_lanes, (void)0, (void)0, D, A, u32, expr)                                \
+  OPS_CHOSEN void fn##_##form(exec_warp *w, const exec_instr *in) {                             \
+    if (!(in->src[1] & 1)) {                                                                    \
+      fn##_lanes_##form(w, in);                                                                 \
+      return;                                                                                   \
+    }                                                                                           \
+    CELL_##D *d = OPS_SLOT(CELL_##D, in->dst);                                                  \
+    const uint32_t b = *OPS_SLOT(const uint32_t, in->src[1]);                                   \
+    OPS_READ(A, a, 0) OPS_LANES_##form OPS_LOOP { OPS_LANE(A, a) OPS_STORE_##form(D, (expr)); } \
   }
 #endif
 
@@ -36,25 +33,25 @@ static void lop3_predicate(exec_warp *w, const exec_instr *in, uint32_t live) {
 }
 
 /* lop3: choose by a, then by b, then by c, among the table's entries spread to all bits. */
-#define OPS_LOP3(form, fn, ...)                                                                                           \
-  OPS_CHOSEN void fn##_##form(exec_warp *w, const exec_instr *in) {                                                 \
-    uint32_t *d = OPS_SLOT(uint32_t, in->dst);                                                                      \
-    const uint32_t table = in->aux >> OPS_AUX_SHIFT;                                                                \
-    uint32_t zero[4], change[4]; /* what c == 0 gives, and which bits c == 1 changes, for each a, b */              \
-    for (int i = 0; i < 4; i++) {                                                                                   \
-      zero[i] = -(table >> 2 * i & 1u);                                                                             \
-      change[i] = zero[i] ^ -(table >> (2 * i + 1) & 1u);                                                           \
-    }                                                                                                               \
-    const uint32_t z0 = zero[0], z1 = zero[1], z2 = zero[2], z3 = zero[3];                                          \
-    const uint32_t c0 = change[0], c1 = change[1], c2 = change[2], c3 = change[3];                                  \
-    OPS_READ(u32, a, 0) OPS_READ(u32, b, 1) OPS_READ(u32, c, 2) OPS_LANES_##form                                    \
-    OPS_LOOP {                                                                                                      \
-      OPS_LANE(u32, a) OPS_LANE(u32, b) OPS_LANE(u32, c)                                                            \
-      const uint32_t r0 = z0 ^ (c & c0), r1 = z1 ^ (c & c1), r2 = z2 ^ (c & c2), r3 = z3 ^ (c & c3);                \
-      const uint32_t low = r0 ^ ((r0 ^ r1) & b), high = r2 ^ ((r2 ^ r3) & b);                                       \
-      OPS_STORE_##form(u32, (low ^ ((low ^ high) & a)));                                                            \
-    }                                                                                                               \
-    if (in->aux & OPS_AUX_BOOLEAN) lop3_predicate(w, in, OPS_LIVE_##form);                                          \
+#define OPS_LOP3(form, fn, ...)                                                                                       \
+  OPS_CHOSEN void fn##_##form(exec_warp *w, const exec_instr *in) {                                                   \
+    uint32_t *d = OPS_SLOT(uint32_t, in->dst);                                                                        \
+    const uint32_t table = in->aux >> OPS_AUX_SHIFT;                                                                  \
+    uint32_t zero[4], change[4]; /* what c == 0 gives, and which bits c == 1 changes, for each a, b */                \
+    for (int i = 0; i < 4; i++) {                                                                                     \
+      zero[i] = -(table >> 2 * i & 1u);                                                                               \
+      change[i] = zero[i] ^ -(table >> (2 * i + 1) & 1u);                                                             \
+    }                                                                                                                 \
+    const uint32_t z0 = zero[0], z1 = zero[1], z2 = zero[2], z3 = zero[3];                                            \
+    const uint32_t c0 = change[0], c1 = change[1], c2 = change[2], c3 = change[3];                                    \
+    OPS_READ(u32, a, 0) OPS_READ(u32, b, 1) OPS_READ(u32, c, 2) OPS_LANES_##form OPS_LOOP {                           \
+      OPS_LANE(u32, a)                                                                                                \
+      OPS_LANE(u32, b)                                                                                                \
+      OPS_LANE(u32, c) const uint32_t r0 = z0 ^ (c & c0), r1 = z1 ^ (c & c1), r2 = z2 ^ (c & c2), r3 = z3 ^ (c & c3); \
+      const uint32_t low = r0 ^ ((r0 ^ r1) & b), high = r2 ^ ((r2 ^ r3) & b);                                         \
+      OPS_STORE_##form(u32, (low ^ ((low ^ high) & a)));                                                              \
+    }                                                                                                                 \
+    if (in->aux & OPS_AUX_BOOLEAN) lop3_predicate(w, in, OPS_LIVE_##form);                                            \
   }
 
 /* --- Counting. Without a multiplication, so that 64-bit lanes vectorise as well. --- */
@@ -102,7 +99,7 @@ OPS_INLINE uint32_t ops_fns(uint32_t mask, uint32_t base, int32_t offset) {
   if (base > 31) return UINT32_MAX;
   if (offset == 0) return mask >> base & 1u ? base : UINT32_MAX;
   uint32_t left = offset > 0 ? (uint32_t)offset : -(uint32_t)offset;
-  for (int32_t at = (int32_t)base; at >= 0 && at < 32; at += offset > 0 ? 1 : -1)
+  for (int32_t at = (int32_t)base; at >= 0 && at<32; at += offset> 0 ? 1 : -1)
     if ((mask >> at & 1u) && --left == 0) return (uint32_t)at;
   return UINT32_MAX;
 }
@@ -116,8 +113,12 @@ OPS_INLINE uint32_t ops_sign_extend32(uint32_t x, uint32_t n) {
   uint32_t up = (32 - n) & 31, r = (uint32_t)((int32_t)(x << up) >> up);
   return n ? r : 0;
 }
-OPS_INLINE uint32_t ops_bfe_u32(uint32_t a, uint32_t at, uint32_t n) { return (at < 32 ? a >> (at & 31) : 0) & ops_low_bits32(n); }
-OPS_INLINE uint64_t ops_bfe_u64(uint64_t a, uint32_t at, uint32_t n) { return (at < 64 ? a >> (at & 63) : 0) & ops_low_bits64(n); }
+OPS_INLINE uint32_t ops_bfe_u32(uint32_t a, uint32_t at, uint32_t n) {
+  return (at < 32 ? a >> (at & 31) : 0) & ops_low_bits32(n);
+}
+OPS_INLINE uint64_t ops_bfe_u64(uint64_t a, uint32_t at, uint32_t n) {
+  return (at < 64 ? a >> (at & 63) : 0) & ops_low_bits64(n);
+}
 OPS_INLINE uint32_t ops_bfe_s32(int32_t a, uint32_t at, uint32_t n) {
   return ops_sign_extend32((uint32_t)(a >> (at < 31 ? at : 31)), n < 32 ? n : 32);
 }

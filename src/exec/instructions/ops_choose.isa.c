@@ -2,8 +2,11 @@
 /* The families of one instruction set, and its exec_choose_<isa>. */
 #include "exec/instructions/ops_lane.h"
 
-#define OPS_FAMILIES(X) X(ops_integer) X(ops_bits) X(ops_float) X(ops_compare) X(ops_convert_int) \
-  X(ops_convert_float) X(ops_approx) X(ops_half) X(ops_video) X(ops_convert_fp8)
+#define OPS_FAMILIES(X) \
+  X(ops_integer)        \
+  X(ops_bits)           \
+  X(ops_float)          \
+  X(ops_compare) X(ops_convert_int) X(ops_convert_float) X(ops_approx) X(ops_half) X(ops_video) X(ops_convert_fp8)
 
 #define X(table) extern const ops_entry EXEC_NAME(table)[];
 OPS_FAMILIES(X)

@@ -29,23 +29,23 @@ OPS_INLINE uint32_t set_condition(const exec_warp *w, const exec_instr *in, uint
 }
 
 /* What set stores: `low` where the bit of p is set, `high` as well where that of q is. */
-static __attribute__((noinline)) void set_store(exec_warp *w, const exec_instr *in, uint32_t p, uint32_t low, uint32_t q, uint32_t high) {
+static __attribute__((noinline)) void set_store(exec_warp *w, const exec_instr *in, uint32_t p, uint32_t low,
+                                                uint32_t q, uint32_t high) {
   uint32_t *d = OPS_SLOT(uint32_t, in->dst);
-  OPS_LANES_some
-  if (w->mask == UINT32_MAX) {
+  OPS_LANES_some if (w->mask == UINT32_MAX) {
     OPS_LOOP { d[l] = (p & ops_bit_32[l] ? low : 0) | (q & ops_bit_32[l] ? high : 0); }
-  } else {
+  }
+  else {
     OPS_LOOP { d[l] = lanes[l] ? (p & ops_bit_32[l] ? low : 0) | (q & ops_bit_32[l] ? high : 0) : d[l]; }
   }
 }
 
-#define OPS_SET(fn, K, expr)                                                                                        \
-  OPS_CHOSEN void fn##_all(exec_warp *w, const exec_instr *in) {                                                    \
-    _Alignas(64) OPS_FLAG_(OPS_WIDE_##K) t[32];                                                                     \
-    OPS_READ(K, a, 0) OPS_READ(K, b, 1)                                                                             \
-    OPS_LOOP { OPS_LANE(K, a) OPS_LANE(K, b) t[l] = (expr) ? -1 : 0; }                                              \
+#define OPS_SET(fn, K, expr)                                                                                         \
+  OPS_CHOSEN void fn##_all(exec_warp *w, const exec_instr *in) {                                                     \
+    _Alignas(64) OPS_FLAG_(OPS_WIDE_##K) t[32];                                                                      \
+    OPS_READ(K, a, 0) OPS_READ(K, b, 1) OPS_LOOP { OPS_LANE(K, a) OPS_LANE(K, b) t[l] = (expr) ? -1 : 0; }           \
     set_store(w, in, set_condition(w, in, OPS_BITS_(OPS_WIDE_##K)(t)), true_values[in->aux >> OPS_AUX_SHIFT], 0, 0); \
-  }                                                                                                                 \
+  }                                                                                                                  \
   OPS_BOTH(fn)
 
 /* X_SET: the set rows of one comparison: cmp and what stands between it and the types, S the source type. */
@@ -99,27 +99,33 @@ static __attribute__((noinline)) void set_store(exec_warp *w, const exec_instr *
 
 /* --- Packed: each half compared; setp gives p for the lower and q for the upper one. --- */
 
-#define OPS_COMPARE_HALVES(fn, K, expr)                                                                             \
-  static __attribute__((noinline)) uint64_t bits_##fn(exec_warp *w, const exec_instr *in) { /* the upper halves' above */ \
-    _Alignas(64) int32_t low[32], high[32];                                                                         \
-    OPS_READ(u32, x, 0) OPS_READ(u32, y, 1)                                                                         \
-    OPS_LOOP {                                                                                                      \
-      { const float a = DEC_##K(px[l] & 0xffffu), b = DEC_##K(py[l] & 0xffffu); low[l] = (expr) ? -1 : 0; }         \
-      { const float a = DEC_##K(px[l] >> 16), b = DEC_##K(py[l] >> 16); high[l] = (expr) ? -1 : 0; }                \
-    }                                                                                                               \
-    return (uint64_t)set_condition(w, in, ops_bits_32(high)) << 32 | set_condition(w, in, ops_bits_32(low));        \
-  }                                                                                                                 \
-  OPS_CHOSEN void setp_##fn##_all(exec_warp *w, const exec_instr *in) {                                             \
-    const uint64_t bits = bits_##fn(w, in);                                                                         \
-    ops_put_pred(w, in->dst, (uint32_t)bits, w->mask);                                                              \
-    if (in->aux & OPS_AUX_SECOND) ops_put_pred(w, in->dst2, (uint32_t)(bits >> 32), w->mask);                       \
-  }                                                                                                                 \
-  OPS_BOTH(setp_##fn)                                                                                               \
-  OPS_CHOSEN void set_##fn##_all(exec_warp *w, const exec_instr *in) {                                              \
-    const uint32_t value = true_values[in->aux >> OPS_AUX_SHIFT];                                                   \
-    const uint64_t bits = bits_##fn(w, in);                                                                         \
-    set_store(w, in, (uint32_t)bits, value, (uint32_t)(bits >> 32), value << 16);                                   \
-  }                                                                                                                 \
+#define OPS_COMPARE_HALVES(fn, K, expr)                                                                      \
+  static __attribute__((noinline))                                                                           \
+  uint64_t bits_##fn(exec_warp *w, const exec_instr *in) { /* the upper halves' above */                     \
+    _Alignas(64) int32_t low[32], high[32];                                                                  \
+    OPS_READ(u32, x, 0) OPS_READ(u32, y, 1) OPS_LOOP {                                                       \
+      {                                                                                                      \
+        const float a = DEC_##K(px[l] & 0xffffu), b = DEC_##K(py[l] & 0xffffu);                              \
+        low[l] = (expr) ? -1 : 0;                                                                            \
+      }                                                                                                      \
+      {                                                                                                      \
+        const float a = DEC_##K(px[l] >> 16), b = DEC_##K(py[l] >> 16);                                      \
+        high[l] = (expr) ? -1 : 0;                                                                           \
+      }                                                                                                      \
+    }                                                                                                        \
+    return (uint64_t)set_condition(w, in, ops_bits_32(high)) << 32 | set_condition(w, in, ops_bits_32(low)); \
+  }                                                                                                          \
+  OPS_CHOSEN void setp_##fn##_all(exec_warp *w, const exec_instr *in) {                                      \
+    const uint64_t bits = bits_##fn(w, in);                                                                  \
+    ops_put_pred(w, in->dst, (uint32_t)bits, w->mask);                                                       \
+    if (in->aux & OPS_AUX_SECOND) ops_put_pred(w, in->dst2, (uint32_t)(bits >> 32), w->mask);                \
+  }                                                                                                          \
+  OPS_BOTH(setp_##fn)                                                                                        \
+  OPS_CHOSEN void set_##fn##_all(exec_warp *w, const exec_instr *in) {                                       \
+    const uint32_t value = true_values[in->aux >> OPS_AUX_SHIFT];                                            \
+    const uint64_t bits = bits_##fn(w, in);                                                                  \
+    set_store(w, in, (uint32_t)bits, value, (uint32_t)(bits >> 32), value << 16);                            \
+  }                                                                                                          \
   OPS_BOTH(set_##fn)
 /* clang-format off */
 #define COMPARE_HALVES(SET, cmp, between, S, fn, K, expr)                                                           \
@@ -132,12 +138,13 @@ static __attribute__((noinline)) void set_store(exec_warp *w, const exec_instr *
 
 /* --- Selection. --- */
 
-#define OPS_SELECT(form, fn, K, bits)                                                                               \
-  OPS_CHOSEN void fn##_##form(exec_warp *w, const exec_instr *in) {                                                 \
-    CELL_##K *d = OPS_SLOT(CELL_##K, in->dst);                                                                      \
-    const CELL_##K c = ops_get_pred(w, in, 2);                                                                      \
-    OPS_READ(K, a, 0) OPS_READ(K, b, 1) OPS_LANES_##form                                                            \
-    OPS_LOOP { OPS_LANE(K, a) OPS_LANE(K, b) OPS_STORE_##form(K, (c & OPS_BIT(bits) ? a : b)); }                    \
+#define OPS_SELECT(form, fn, K, bits)                                                 \
+  OPS_CHOSEN void fn##_##form(exec_warp *w, const exec_instr *in) {                   \
+    CELL_##K *d = OPS_SLOT(CELL_##K, in->dst);                                        \
+    const CELL_##K c = ops_get_pred(w, in, 2);                                        \
+    OPS_READ(K, a, 0) OPS_READ(K, b, 1) OPS_LANES_##form OPS_LOOP {                   \
+      OPS_LANE(K, a) OPS_LANE(K, b) OPS_STORE_##form(K, (c & OPS_BIT(bits) ? a : b)); \
+    }                                                                                 \
   }
 
 /* clang-format off */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Makes the handlers and the table of one family. The includer defines OPS_DEF (the family's .def file) and OPS_TABLE
- * (the table's name), and OPS_MASKED_AFTER where form `some` may take longer (ops_lane.h); no include guard: once per family file.
+ * (the table's name), and OPS_MASKED_AFTER where form `some` may take longer (ops_lane.h); no include guard: once per
+ * family file.
  *
  * The words of a .def file, D A B C E being kinds (ops_lane.h) and `expr` an expression over a, b, c, e:
  *   OPn(names, fn, D, A.., expr)             a handler with n sources and its entry
@@ -16,7 +17,8 @@
 #define FNB(maker, fn, ...) maker(fn, __VA_ARGS__)
 #define FNX(maker, fn, ...) maker(all, fn, __VA_ARGS__) maker(some, fn, __VA_ARGS__)
 #ifdef OPS_MASKED_AFTER
-#define FND(maker, fn, before, after, D, ...) __attribute__((noinline)) maker(all, fn, before, after, D, __VA_ARGS__) OPS_AFTER(fn, D)
+#define FND(maker, fn, before, after, D, ...) \
+  __attribute__((noinline)) maker(all, fn, before, after, D, __VA_ARGS__) OPS_AFTER(fn, D)
 #else
 #define FND FNX
 #endif
@@ -67,15 +69,21 @@
 #define FN4(fn, D, A, B, C, E, expr)
 #define FNR1(fn, D, A, expr)
 #define FNR2(fn, D, A, B, expr)
-#define ENTRY(names, fn, aux, dst, dst2, src, kinds) {names, {fn##_all, fn##_some}, dst, dst2, src, (uint32_t)(aux) << OPS_AUX_SHIFT, kinds},
-#define LIST(...) {__VA_ARGS__}
+#define ENTRY(names, fn, aux, dst, dst2, src, kinds) \
+  {names, {fn##_all, fn##_some}, dst, dst2, src, (uint32_t)(aux) << OPS_AUX_SHIFT, kinds},
+#define LIST(...) \
+  { __VA_ARGS__ }
 #define ROW(names, fn, aux, dst, dst2, ...) ENTRY(names, fn, aux, dst, dst2, LIST(__VA_ARGS__), {OPS_K_none})
-#define ROW1(names, fn, aux, D, A) ENTRY(names, fn, aux, TYPE_##D, PTX_TYPE_NONE, {TYPE_##A}, LIST(OPS_K_##D, OPS_K_##A))
-#define ROW2(names, fn, aux, D, A, B) ENTRY(names, fn, aux, TYPE_##D, PTX_TYPE_NONE, LIST(TYPE_##A, TYPE_##B), LIST(OPS_K_##D, OPS_K_##A, OPS_K_##B))
-#define ROW3(names, fn, aux, D, A, B, C) \
-  ENTRY(names, fn, aux, TYPE_##D, PTX_TYPE_NONE, LIST(TYPE_##A, TYPE_##B, TYPE_##C), LIST(OPS_K_##D, OPS_K_##A, OPS_K_##B, OPS_K_##C))
-#define ROW4(names, fn, aux, D, A, B, C, E) \
-  ENTRY(names, fn, aux, TYPE_##D, PTX_TYPE_NONE, LIST(TYPE_##A, TYPE_##B, TYPE_##C, TYPE_##E), LIST(OPS_K_##D, OPS_K_##A, OPS_K_##B, OPS_K_##C, OPS_K_##E))
+#define ROW1(names, fn, aux, D, A) \
+  ENTRY(names, fn, aux, TYPE_##D, PTX_TYPE_NONE, {TYPE_##A}, LIST(OPS_K_##D, OPS_K_##A))
+#define ROW2(names, fn, aux, D, A, B) \
+  ENTRY(names, fn, aux, TYPE_##D, PTX_TYPE_NONE, LIST(TYPE_##A, TYPE_##B), LIST(OPS_K_##D, OPS_K_##A, OPS_K_##B))
+#define ROW3(names, fn, aux, D, A, B, C)                                             \
+  ENTRY(names, fn, aux, TYPE_##D, PTX_TYPE_NONE, LIST(TYPE_##A, TYPE_##B, TYPE_##C), \
+        LIST(OPS_K_##D, OPS_K_##A, OPS_K_##B, OPS_K_##C))
+#define ROW4(names, fn, aux, D, A, B, C, E)                                                    \
+  ENTRY(names, fn, aux, TYPE_##D, PTX_TYPE_NONE, LIST(TYPE_##A, TYPE_##B, TYPE_##C, TYPE_##E), \
+        LIST(OPS_K_##D, OPS_K_##A, OPS_K_##B, OPS_K_##C, OPS_K_##E))
 #define OP1(names, fn, D, A, expr) ROW1(names, fn, 0, D, A)
 #define OP2(names, fn, D, A, B, expr) ROW2(names, fn, 0, D, A, B)
 #define OP3(names, fn, D, A, B, C, expr) ROW3(names, fn, 0, D, A, B, C)

@@ -68,9 +68,9 @@ OPS_CHOSEN int fma_round_enter(uint32_t mode) {
   fesetround(mode == OPS_RZ ? FE_TOWARDZERO : mode == OPS_RM ? FE_DOWNWARD : FE_UPWARD);
   return saved;
 }
-#define FMA64_DIRECTED(form, fn, ...)                                                                                        \
-  OPS_FORM3(form, fn, int saved = fma_round_enter(in->aux >> OPS_AUX_SHIFT), fesetround(saved), f64, f64,  \
-            f64, f64, ops_nan3(ops_fma64(a, b, c), a, b, c))
+#define FMA64_DIRECTED(form, fn, ...)                                                                               \
+  OPS_FORM3(form, fn, int saved = fma_round_enter(in->aux >> OPS_AUX_SHIFT), fesetround(saved), f64, f64, f64, f64, \
+            ops_nan3(ops_fma64(a, b, c), a, b, c))
 #endif
 
 
@@ -98,17 +98,17 @@ OPS_CHOSEN int fma_round_enter(uint32_t mode) {
 #define OPS_F32X2_STORE_all(D, value) d[i] = ENC_##D(value)
 #define OPS_F32X2_STORE_some(D, value) d[i] = lanes[i >> 1] ? ENC_##D(value) : d[i]
 #define OPS_F32X2_LOOP _Pragma("GCC ivdep") for (int i = 0; i < 64; i++)
-#define OPS_F32X2(form, fn, D, S, before, after, expr)                                                              \
-  OPS_CHOSEN void fn##_##form(exec_warp *w, const exec_instr *in) {                                                 \
-    float *d = OPS_SLOT(float, in->dst);                                                                            \
-    const float *pa = OPS_SLOT(const float, in->src[0]), *pb = OPS_SLOT(const float, in->src[1]);                   \
-    const float *pc __attribute__((unused)) = OPS_SLOT(const float, in->src[2]);                                    \
-    OPS_LANES_##form before;                                                                                        \
-    OPS_F32X2_LOOP {                                                                                                \
-      const float a = DEC_##S(pa[i]), b = DEC_##S(pb[i]);                                                           \
-      OPS_F32X2_STORE_##form(D, (expr));                                                                            \
-    }                                                                                                               \
-    after;                                                                                                          \
+#define OPS_F32X2(form, fn, D, S, before, after, expr)                                            \
+  OPS_CHOSEN void fn##_##form(exec_warp *w, const exec_instr *in) {                               \
+    float *d = OPS_SLOT(float, in->dst);                                                          \
+    const float *pa = OPS_SLOT(const float, in->src[0]), *pb = OPS_SLOT(const float, in->src[1]); \
+    const float *pc __attribute__((unused)) = OPS_SLOT(const float, in->src[2]);                  \
+    OPS_LANES_##form before;                                                                      \
+    OPS_F32X2_LOOP {                                                                              \
+      const float a = DEC_##S(pa[i]), b = DEC_##S(pb[i]);                                         \
+      OPS_F32X2_STORE_##form(D, (expr));                                                          \
+    }                                                                                             \
+    after;                                                                                        \
   }
 /* clang-format off */
 #define F32X2_VARIANT(op, fn, D, S, text, expr)                                                                     \
@@ -128,20 +128,19 @@ OPS_CHOSEN int fma_round_enter(uint32_t mode) {
   OPS_F32X2(form, fn, D, S, OPS_ROUND_ON, OPS_ROUND_OFF, ops_fma32(a, b, DEC_##S(pc[i])))
 /* clang-format on */
 #else
-#define OPS_F32X2_FMA(form, fn, D, S)                                                                               \
-  OPS_CHOSEN void fn##_##form(exec_warp *w, const exec_instr *in) {                                                 \
-    float *d = OPS_SLOT(float, in->dst);                                                                            \
-    _Alignas(64) double sum[64], product[64];                                                                       \
-    const float *pa = OPS_SLOT(const float, in->src[0]), *pb = OPS_SLOT(const float, in->src[1]);                   \
-    const float *pc = OPS_SLOT(const float, in->src[2]);                                                            \
-    OPS_LANES_##form                                                                                                \
-    OPS_F32X2_LOOP {                                                                                                \
-      product[i] = (double)DEC_##S(pa[i]) * DEC_##S(pb[i]);                                                         \
-      sum[i] = ops_odd_sum(product[i], DEC_##S(pc[i]));                                                             \
-    }                                                                                                               \
-    OPS_ROUND_ON;                                                                                                   \
-    OPS_F32X2_LOOP { OPS_F32X2_STORE_##form(D, ((float)(sum[i] == 0.0 ? product[i] + DEC_##S(pc[i]) : sum[i]))); }  \
-    OPS_ROUND_OFF;                                                                                                  \
+#define OPS_F32X2_FMA(form, fn, D, S)                                                                              \
+  OPS_CHOSEN void fn##_##form(exec_warp *w, const exec_instr *in) {                                                \
+    float *d = OPS_SLOT(float, in->dst);                                                                           \
+    _Alignas(64) double sum[64], product[64];                                                                      \
+    const float *pa = OPS_SLOT(const float, in->src[0]), *pb = OPS_SLOT(const float, in->src[1]);                  \
+    const float *pc = OPS_SLOT(const float, in->src[2]);                                                           \
+    OPS_LANES_##form OPS_F32X2_LOOP {                                                                              \
+      product[i] = (double)DEC_##S(pa[i]) * DEC_##S(pb[i]);                                                        \
+      sum[i] = ops_odd_sum(product[i], DEC_##S(pc[i]));                                                            \
+    }                                                                                                              \
+    OPS_ROUND_ON;                                                                                                  \
+    OPS_F32X2_LOOP { OPS_F32X2_STORE_##form(D, ((float)(sum[i] == 0.0 ? product[i] + DEC_##S(pc[i]) : sum[i]))); } \
+    OPS_ROUND_OFF;                                                                                                 \
   }
 #endif
 /* clang-format off */

@@ -53,26 +53,26 @@ OPS_INLINE uint32_t ops_pick(bool test, uint32_t a, uint32_t b) {
 
 /* f16: subnormals are counted in 2^-24ths with 24 more bits behind the point (anything smaller only says "more"); they
  * and the normal numbers then go the same way. Beyond 65504 the same rounding decides between that and infinity. */
-#define OPS_DEFINE_F16(mode)                                                                                        \
-  OPS_INLINE uint32_t ops_f16_##mode(float x) {                                                                     \
-    const uint32_t bits = ops_u32_of(x), m = bits & 0x7fffffffu, sign = bits >> 16 & 0x8000u;                       \
-    const uint32_t normal = ((m + OPS_BIAS_##mode(sign, m >> 13 & 1u, 0x1fffu)) >> 13) - (112u << 10);              \
-    const float scaled = ops_f32_of(m < 0x38800000u ? m : 0x38800000u) * 0x1p24f;                                   \
-    const int32_t whole = (int32_t)scaled;                                                                          \
-    const float rest = (scaled - (float)(whole & 0x7ff)) * 0x1p24f; /* without & gcc makes a call of it */          \
-    const uint32_t more = (uint32_t)(int32_t)rest | ((rest > 0.0f) & (rest < 1.0f));                                \
+#define OPS_DEFINE_F16(mode)                                                                                          \
+  OPS_INLINE uint32_t ops_f16_##mode(float x) {                                                                       \
+    const uint32_t bits = ops_u32_of(x), m = bits & 0x7fffffffu, sign = bits >> 16 & 0x8000u;                         \
+    const uint32_t normal = ((m + OPS_BIAS_##mode(sign, m >> 13 & 1u, 0x1fffu)) >> 13) - (112u << 10);                \
+    const float scaled = ops_f32_of(m < 0x38800000u ? m : 0x38800000u) * 0x1p24f;                                     \
+    const int32_t whole = (int32_t)scaled;                                                                            \
+    const float rest = (scaled - (float)(whole & 0x7ff)) * 0x1p24f; /* without & gcc makes a call of it */            \
+    const uint32_t more = (uint32_t)(int32_t)rest | ((rest > 0.0f) & (rest < 1.0f));                                  \
     const uint32_t small = (uint32_t)whole + ((more + OPS_BIAS_##mode(sign, (uint32_t)whole & 1u, 0xffffffu)) >> 24); \
-    const uint32_t large = OPS_BIAS_##mode(sign, 1u, 0x1fffu) ? OPS_INF_F16 : OPS_INF_F16 - 1;                      \
-    uint32_t r = ops_pick(m < 0x38800000u, small, normal);                                                          \
-    r = ops_pick(m >= 0x47800000u, large, r);                                                                       \
-    r = ops_pick(m >= 0x7f800000u, OPS_INF_F16, r);                                                                 \
-    return ops_pick(m > 0x7f800000u, OPS_NAN16, r | sign);                                                          \
-  }                                                                                                                 \
-  OPS_INLINE uint32_t ops_bf16_##mode(float x) {                                                                    \
-    const uint32_t bits = ops_u32_of(x), m = bits & 0x7fffffffu, sign = bits >> 16 & 0x8000u;                       \
-    const uint32_t finite = (m + OPS_BIAS_##mode(sign, m >> 16 & 1u, 0xffffu)) >> 16;                               \
-    const uint32_t r = (m >= 0x7f800000u ? OPS_INF_BF16 : finite) | sign;                                           \
-    return m > 0x7f800000u ? OPS_NAN16 : r;                                                                         \
+    const uint32_t large = OPS_BIAS_##mode(sign, 1u, 0x1fffu) ? OPS_INF_F16 : OPS_INF_F16 - 1;                        \
+    uint32_t r = ops_pick(m < 0x38800000u, small, normal);                                                            \
+    r = ops_pick(m >= 0x47800000u, large, r);                                                                         \
+    r = ops_pick(m >= 0x7f800000u, OPS_INF_F16, r);                                                                   \
+    return ops_pick(m > 0x7f800000u, OPS_NAN16, r | sign);                                                            \
+  }                                                                                                                   \
+  OPS_INLINE uint32_t ops_bf16_##mode(float x) {                                                                      \
+    const uint32_t bits = ops_u32_of(x), m = bits & 0x7fffffffu, sign = bits >> 16 & 0x8000u;                         \
+    const uint32_t finite = (m + OPS_BIAS_##mode(sign, m >> 16 & 1u, 0xffffu)) >> 16;                                 \
+    const uint32_t r = (m >= 0x7f800000u ? OPS_INF_BF16 : finite) | sign;                                             \
+    return m > 0x7f800000u ? OPS_NAN16 : r;                                                                           \
   }
 OPS_DEFINE_F16(rn)
 OPS_DEFINE_F16(rz)
@@ -81,7 +81,8 @@ OPS_DEFINE_F16(rp)
 
 /* --- What follows: .sat, .relu, .satfinite on the 16 bits. --- */
 
-OPS_INLINE uint32_t ops_f16_sat(uint32_t h) { return ops_pick(h > 0x7c00u, 0, h > 0x3c00u ? 0x3c00u : h); } /* NaN is 0x7fff here */
+/* NaN is 0x7fff here */
+OPS_INLINE uint32_t ops_f16_sat(uint32_t h) { return ops_pick(h > 0x7c00u, 0, h > 0x3c00u ? 0x3c00u : h); }
 OPS_INLINE uint32_t ops_bf16_sat(uint32_t h) { return ops_pick(h > 0x7f80u, 0, h > 0x3f80u ? 0x3f80u : h); }
 OPS_INLINE uint32_t ops_relu16(uint32_t h) { return ops_pick(h & 0x8000u, 0, h); }
 OPS_INLINE uint32_t ops_f16_finite(uint32_t h) { return (h & 0x7fffu) == OPS_INF_F16 ? h - 1 : h; }
@@ -90,11 +91,11 @@ OPS_INLINE uint32_t ops_bf16_finite(uint32_t h) { return (h & 0x7fffu) == OPS_IN
 /* Halves as kinds: the lane is a float. */
 #define CELL_h16 uint32_t
 #define LANE_h16 float
-#define DEC_h16(x) ops_of_f16((x) & 0xffffu)
+#define DEC_h16(x) ops_of_f16((x)&0xffffu)
 #define TYPE_h16 PTX_F16
 #define CELL_h16b uint32_t
 #define LANE_h16b float
-#define DEC_h16b(x) ops_of_bf16((x) & 0xffffu)
+#define DEC_h16b(x) ops_of_bf16((x)&0xffffu)
 #define TYPE_h16b PTX_BF16
 
 #endif

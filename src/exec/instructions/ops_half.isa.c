@@ -2,8 +2,8 @@
 /* Handlers of f16 and bf16 arithmetic; the forms stand in ops_half.def.
  *
  * One function per operation works on 16-bit patterns; the packed forms apply it to both halves. f16 sums and products
- * are exact enough in f32 that rounding twice is rounding once (24 >= 2 * 11 + 2); products of bf16 are exact in double,
- * and every fma sums to odd first. */
+ * are exact enough in f32 that rounding twice is rounding once (24 >= 2 * 11 + 2); products of bf16 are exact in
+ * double, and every fma sums to odd first. */
 #include "exec/instructions/ops_half.h"
 
 /* --- One half each. --- */
@@ -76,8 +76,8 @@ OPS_INLINE uint32_t half_abs_ftz(uint32_t h) { return half_abs(half_ftz(h)); }
   HALF_3("fma.rn.relu.bf16", "fma.rn.relu.bf16x2", fma_b_relu, bf16, half_same, fma_bf16, ops_relu16)
 /* clang-format on */
 
-/* --- min, max: of the patterns, as numbers that are in the order of their values, -0 before 0. .xorsign takes the signs from the
- * patterns: a NaN's sign counts. --- */
+/* --- min, max: of the patterns, as numbers that are in the order of their values, -0 before 0. .xorsign takes the
+ * signs from the patterns: a NaN's sign counts. --- */
 
 OPS_INLINE uint32_t half_order(uint32_t h) { return h ^ (0x8000u | ((0u - (h >> 15)) & 0x7fffu)); }
 OPS_INLINE uint32_t half_number(uint32_t first, uint32_t a, uint32_t b, bool a_nan, bool b_nan) {
@@ -90,14 +90,16 @@ OPS_INLINE uint32_t half_min(uint32_t a, uint32_t b) { return ops_pick(half_orde
 OPS_INLINE uint32_t half_max(uint32_t a, uint32_t b) { return ops_pick(half_order(a) < half_order(b), b, a); }
 #define OPS_INF_f16 OPS_INF_F16
 #define OPS_INF_bf16 OPS_INF_BF16
-OPS_INLINE uint32_t half_xorsign(uint32_t r, uint32_t a, uint32_t b) { return r | ops_pick(r == OPS_NAN16, 0, (a ^ b) & 0x8000u); }
-#define HALF_DEFINE_MINMAX(op, H, ftz, nan, pre)                                                                    \
-  OPS_INLINE uint32_t op##_##H##ftz##nan(uint32_t a, uint32_t b) {                                                  \
-    const uint32_t x = pre(a), y = pre(b);                                                                          \
-    return half_number##nan(half_##op(x, y), x, y, half_abs(x) > OPS_INF_##H, half_abs(y) > OPS_INF_##H);           \
-  }                                                                                                                 \
-  OPS_INLINE uint32_t op##_##H##ftz##nan##_xorsign(uint32_t a, uint32_t b) {                                        \
-    return half_xorsign(op##_##H##ftz##nan(half_abs(a), half_abs(b)), a, b);                                        \
+OPS_INLINE uint32_t half_xorsign(uint32_t r, uint32_t a, uint32_t b) {
+  return r | ops_pick(r == OPS_NAN16, 0, (a ^ b) & 0x8000u);
+}
+#define HALF_DEFINE_MINMAX(op, H, ftz, nan, pre)                                                          \
+  OPS_INLINE uint32_t op##_##H##ftz##nan(uint32_t a, uint32_t b) {                                        \
+    const uint32_t x = pre(a), y = pre(b);                                                                \
+    return half_number##nan(half_##op(x, y), x, y, half_abs(x) > OPS_INF_##H, half_abs(y) > OPS_INF_##H); \
+  }                                                                                                       \
+  OPS_INLINE uint32_t op##_##H##ftz##nan##_xorsign(uint32_t a, uint32_t b) {                              \
+    return half_xorsign(op##_##H##ftz##nan(half_abs(a), half_abs(b)), a, b);                              \
   }
 /* clang-format off */
 #define HALF_DEFINE_MINMAXES(op)                                                                                    \

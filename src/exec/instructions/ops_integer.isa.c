@@ -4,8 +4,8 @@
  * No operand makes the host trap: division checks its divisor in every lane, so inactive lanes are safe as well. */
 #include "exec/instructions/ops_math.h"
 
-/* 32 bits by way of double, for vectors: no quotient of two such numbers is so near below an integer (2^-33 of it) that its rounding
- * comes to it. An integer v below 2^32 is the low word of 2^52 + v. */
+/* 32 bits by way of double, for vectors: no quotient of two such numbers is so near below an integer (2^-33 of it) that
+ * its rounding comes to it. An integer v below 2^32 is the low word of 2^52 + v. */
 OPS_INLINE double ops_f64_of_u32(uint32_t v) { return ops_f64_of(UINT64_C(0x4330000000000000) | v) - 0x1p52; }
 OPS_INLINE uint32_t ops_div_u32(uint32_t a, uint32_t b) {
   double q = ops_f64_of_u32(a) / ops_f64_of_u32(b), n = (q + 0x1p52) - 0x1p52; /* to nearest */
@@ -36,15 +36,19 @@ OPS_INLINE uint64_t ops_rem_s64(int64_t a, int64_t b) {
   return a < 0 ? -r : r;
 }
 
-OPS_INLINE int32_t ops_clamp_s32(int64_t x) { return x < INT32_MIN ? INT32_MIN : x > INT32_MAX ? INT32_MAX : (int32_t)x; }
+OPS_INLINE int32_t ops_clamp_s32(int64_t x) {
+  return x < INT32_MIN ? INT32_MIN : x > INT32_MAX ? INT32_MAX : (int32_t)x;
+}
 
 /* --- Packed 16-bit operands. --- */
 
-#define OPS_PAIR(low, high) (((uint32_t)(low) & 0xffffu) | (uint32_t)(high) << 16)
+#define OPS_PAIR(low, high) (((uint32_t)(low)&0xffffu) | (uint32_t)(high) << 16)
 #define OPS_EACH_U16(fn, a, b) OPS_PAIR(fn((a)&0xffffu, (b)&0xffffu), fn((a) >> 16, (b) >> 16))
 #define OPS_EACH_S16(fn, a, b) OPS_PAIR(fn(OPS_SIGN16(a), OPS_SIGN16(b)), fn((int32_t)(a) >> 16, (int32_t)(b) >> 16))
 OPS_INLINE uint32_t ops_add_sat_u16(uint32_t a, uint32_t b) { return a + b > 0xffffu ? 0xffffu : a + b; }
-OPS_INLINE int32_t ops_add_sat_s16(int32_t a, int32_t b) { return a + b > 0x7fff ? 0x7fff : a + b < -0x8000 ? -0x8000 : a + b; }
+OPS_INLINE int32_t ops_add_sat_s16(int32_t a, int32_t b) {
+  return a + b > 0x7fff ? 0x7fff : a + b < -0x8000 ? -0x8000 : a + b;
+}
 OPS_INLINE uint32_t ops_min_u(uint32_t a, uint32_t b) { return a < b ? a : b; }
 OPS_INLINE uint32_t ops_max_u(uint32_t a, uint32_t b) { return a > b ? a : b; }
 OPS_INLINE int32_t ops_min_s(int32_t a, int32_t b) { return a < b ? a : b; }
@@ -54,10 +58,11 @@ OPS_INLINE int32_t ops_max_relu(int32_t a, int32_t b) { return ops_max_s(ops_max
 
 /* --- Packed bytes. --- */
 
-#define OPS_QUAD(b0, b1, b2, b3)                                                                                    \
+#define OPS_QUAD(b0, b1, b2, b3) \
   (((uint32_t)(b0)&0xffu) | ((uint32_t)(b1)&0xffu) << 8 | ((uint32_t)(b2)&0xffu) << 16 | (uint32_t)(b3) << 24)
-#define OPS_EACH_8(fn, part, a, b)                                                                                  \
-  OPS_QUAD(fn(part(a, 0), part(b, 0)), fn(part(a, 1), part(b, 1)), fn(part(a, 2), part(b, 2)), fn(part(a, 3), part(b, 3)))
+#define OPS_EACH_8(fn, part, a, b)                                                             \
+  OPS_QUAD(fn(part(a, 0), part(b, 0)), fn(part(a, 1), part(b, 1)), fn(part(a, 2), part(b, 2)), \
+           fn(part(a, 3), part(b, 3)))
 #define OPS_EACH_U8(fn, a, b) OPS_EACH_8(fn, OPS_BYTE_U, a, b)
 #define OPS_EACH_S8(fn, a, b) OPS_EACH_8(fn, OPS_SIGNED_BYTE, a, b)
 #define OPS_SIGNED_BYTE(x, i) ((int32_t)OPS_BYTE_S(x, i))
@@ -91,27 +96,27 @@ OPS_INLINE int32_t ops_sub_sat_s8(int32_t a, int32_t b) { return ops_clamp_s8(a 
     CELL_##D *d = OPS_SLOT(CELL_##D, in->dst);                                                                      \
     _Alignas(64) OPS_FLAG_(OPS_WIDE_##D) t[32];                                                                     \
     const CELL_##D carry = w->carry;                                                                                \
-    reads OPS_LANES_##form                                                                                          \
-    OPS_LOOP {                                                                                                      \
-      lanes_read                                                                                                    \
-      const CELL_##D c_in = (takes) && (carry & OPS_BIT(OPS_WIDE_##D)) ? 1 : 0, left = (x), right = (y);            \
+    reads OPS_LANES_##form OPS_LOOP {                                                                               \
+      lanes_read const CELL_##D c_in = (takes) && (carry & OPS_BIT(OPS_WIDE_##D)) ? 1 : 0, left = (x), right = (y); \
       const CELL_##D r = OPS_CARRY_##op(left, right, c_in);                                                         \
       t[l] = OPS_OUT_##op(left, right, c_in, r) ? -1 : 0;                                                           \
       OPS_STORE_##form(D, r);                                                                                       \
     }                                                                                                               \
     if (gives) w->carry = (w->carry & ~OPS_LIVE_##form) | (OPS_BITS_(OPS_WIDE_##D)(t) & OPS_LIVE_##form);           \
   }
-#define OPS_CARRY2(form, fn, D, op, takes, gives)                                                                   \
+#define OPS_CARRY2(form, fn, D, op, takes, gives) \
   OPS_CARRY(form, fn, D, OPS_READ(D, a, 0) OPS_READ(D, b, 1), OPS_LANE(D, a) OPS_LANE(D, b), a, b, op, takes, gives)
-#define OPS_CARRY3(form, fn, D, A, product, takes, gives)                                                           \
-  OPS_CARRY(form, fn, D, OPS_READ(A, a, 0) OPS_READ(A, b, 1) OPS_READ(D, c, 2),                                     \
+#define OPS_CARRY3(form, fn, D, A, product, takes, gives)                       \
+  OPS_CARRY(form, fn, D, OPS_READ(A, a, 0) OPS_READ(A, b, 1) OPS_READ(D, c, 2), \
             OPS_LANE(A, a) OPS_LANE(A, b) OPS_LANE(D, c), product, c, add, takes, gives)
 
-#define CARRY_2(op, U, S, fn, D, way, takes, gives)                                                                 \
+#define CARRY_2(op, U, S, fn, D, way, takes, gives) \
   FNX(OPS_CARRY2, fn, D, way, takes, gives) ROW2(op "." U " " op "." S, fn, 0, D, D, D)
-#define CARRY_MAD(half, T, fn, D, A, product)                                                                       \
-  FNX(OPS_CARRY3, mad_cc_##fn, D, A, product, 0, 1) ROW3("mad." half ".cc." T, mad_cc_##fn, 0, D, A, A, D)                     \
-  FNX(OPS_CARRY3, madc_##fn, D, A, product, 1, 0) ROW3("madc." half "." T, madc_##fn, 0, D, A, A, D)                           \
+#define CARRY_MAD(half, T, fn, D, A, product)            \
+  FNX(OPS_CARRY3, mad_cc_##fn, D, A, product, 0, 1)      \
+  ROW3("mad." half ".cc." T, mad_cc_##fn, 0, D, A, A, D) \
+  FNX(OPS_CARRY3, madc_##fn, D, A, product, 1, 0)        \
+  ROW3("madc." half "." T, madc_##fn, 0, D, A, A, D)     \
   FNX(OPS_CARRY3, madc_cc_##fn, D, A, product, 1, 1) ROW3("madc." half ".cc." T, madc_cc_##fn, 0, D, A, A, D)
 
 #define OPS_DEF "exec/instructions/ops_integer.def"

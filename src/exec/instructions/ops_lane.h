@@ -64,13 +64,13 @@
 #define CELL_u16 uint32_t
 #define LANE_u16 uint32_t
 #define DEC_u16(x) (x)
-#define ENC_u16(x) ((uint32_t)(x) & 0xffffu)
+#define ENC_u16(x) ((uint32_t)(x)&0xffffu)
 #define TYPE_u16 PTX_U16
 
 #define CELL_s16 uint32_t
 #define LANE_s16 int32_t
 #define DEC_s16(x) OPS_SIGN16(x)
-#define ENC_s16(x) ((uint32_t)(x) & 0xffffu)
+#define ENC_s16(x) ((uint32_t)(x)&0xffffu)
 #define TYPE_s16 PTX_S16
 
 #define CELL_f32 float
@@ -154,44 +154,44 @@
 #define OPS_READ(K, name, index) const CELL_##K *p##name = OPS_SLOT(const CELL_##K, in->src[index]);
 #define OPS_LANE(K, name) const LANE_##K name = DEC_##K(p##name[l]);
 
-#define OPS_FORM1(form, fn, before, after, D, A, expr)                                             \
-  OPS_CHOSEN void fn##_##form(exec_warp *w, const exec_instr *in) {                                 \
-    CELL_##D *d = OPS_SLOT(CELL_##D, in->dst);                                                      \
-    OPS_READ(A, a, 0) OPS_LANES_##form before;                                                      \
-    OPS_LOOP { OPS_LANE(A, a) OPS_STORE_##form(D, (expr)); }                                        \
-    after;                                                                                          \
+#define OPS_FORM1(form, fn, before, after, D, A, expr)              \
+  OPS_CHOSEN void fn##_##form(exec_warp *w, const exec_instr *in) { \
+    CELL_##D *d = OPS_SLOT(CELL_##D, in->dst);                      \
+    OPS_READ(A, a, 0) OPS_LANES_##form before;                      \
+    OPS_LOOP { OPS_LANE(A, a) OPS_STORE_##form(D, (expr)); }        \
+    after;                                                          \
   }
-#define OPS_FORM2(form, fn, before, after, D, A, B, expr)                                          \
-  OPS_CHOSEN void fn##_##form(exec_warp *w, const exec_instr *in) {                                 \
-    CELL_##D *d = OPS_SLOT(CELL_##D, in->dst);                                                      \
-    OPS_READ(A, a, 0) OPS_READ(B, b, 1) OPS_LANES_##form before;                                    \
-    OPS_LOOP { OPS_LANE(A, a) OPS_LANE(B, b) OPS_STORE_##form(D, (expr)); }                         \
-    after;                                                                                          \
+#define OPS_FORM2(form, fn, before, after, D, A, B, expr)                   \
+  OPS_CHOSEN void fn##_##form(exec_warp *w, const exec_instr *in) {         \
+    CELL_##D *d = OPS_SLOT(CELL_##D, in->dst);                              \
+    OPS_READ(A, a, 0) OPS_READ(B, b, 1) OPS_LANES_##form before;            \
+    OPS_LOOP { OPS_LANE(A, a) OPS_LANE(B, b) OPS_STORE_##form(D, (expr)); } \
+    after;                                                                  \
   }
-#define OPS_FORM3(form, fn, before, after, D, A, B, C, expr)                                       \
-  OPS_CHOSEN void fn##_##form(exec_warp *w, const exec_instr *in) {                                 \
-    CELL_##D *d = OPS_SLOT(CELL_##D, in->dst);                                                      \
-    OPS_READ(A, a, 0) OPS_READ(B, b, 1) OPS_READ(C, c, 2) OPS_LANES_##form before;                  \
-    OPS_LOOP { OPS_LANE(A, a) OPS_LANE(B, b) OPS_LANE(C, c) OPS_STORE_##form(D, (expr)); }          \
-    after;                                                                                          \
+#define OPS_FORM3(form, fn, before, after, D, A, B, C, expr)                               \
+  OPS_CHOSEN void fn##_##form(exec_warp *w, const exec_instr *in) {                        \
+    CELL_##D *d = OPS_SLOT(CELL_##D, in->dst);                                             \
+    OPS_READ(A, a, 0) OPS_READ(B, b, 1) OPS_READ(C, c, 2) OPS_LANES_##form before;         \
+    OPS_LOOP { OPS_LANE(A, a) OPS_LANE(B, b) OPS_LANE(C, c) OPS_STORE_##form(D, (expr)); } \
+    after;                                                                                 \
   }
-#define OPS_FORM4(form, fn, before, after, D, A, B, C, E, expr)                                    \
-  OPS_CHOSEN void fn##_##form(exec_warp *w, const exec_instr *in) {                                 \
-    CELL_##D *d = OPS_SLOT(CELL_##D, in->dst);                                                      \
-    OPS_READ(A, a, 0) OPS_READ(B, b, 1) OPS_READ(C, c, 2) OPS_READ(E, e, 3) OPS_LANES_##form before; \
+#define OPS_FORM4(form, fn, before, after, D, A, B, C, E, expr)                                           \
+  OPS_CHOSEN void fn##_##form(exec_warp *w, const exec_instr *in) {                                       \
+    CELL_##D *d = OPS_SLOT(CELL_##D, in->dst);                                                            \
+    OPS_READ(A, a, 0) OPS_READ(B, b, 1) OPS_READ(C, c, 2) OPS_READ(E, e, 3) OPS_LANES_##form before;      \
     OPS_LOOP { OPS_LANE(A, a) OPS_LANE(B, b) OPS_LANE(C, c) OPS_LANE(E, e) OPS_STORE_##form(D, (expr)); } \
-    after;                                                                                          \
+    after;                                                                                                \
   }
 
-/* Form `some` of a family that takes long to compile and is rarely masked (OPS_MASKED_AFTER): `all`, then the other lanes get back what they had. */
-#define OPS_AFTER(fn, D)                                                                           \
-  OPS_CHOSEN void fn##_some(exec_warp *w, const exec_instr *in) {                                   \
-    CELL_##D *d = OPS_SLOT(CELL_##D, in->dst);                                                      \
-    _Alignas(64) CELL_##D had[32];                                                                  \
-    OPS_LANES_some                                                                                  \
-    OPS_LOOP had[l] = d[l];                                                                         \
-    fn##_all(w, in);                                                                                \
-    OPS_LOOP d[l] = lanes[l] ? d[l] : had[l];                                                       \
+/* Form `some` of a family that takes long to compile and is rarely masked (OPS_MASKED_AFTER): `all`, then the other
+ * lanes get back what they had. */
+#define OPS_AFTER(fn, D)                                          \
+  OPS_CHOSEN void fn##_some(exec_warp *w, const exec_instr *in) { \
+    CELL_##D *d = OPS_SLOT(CELL_##D, in->dst);                    \
+    _Alignas(64) CELL_##D had[32];                                \
+    OPS_LANES_some OPS_LOOP had[l] = d[l];                        \
+    fn##_all(w, in);                                              \
+    OPS_LOOP d[l] = lanes[l] ? d[l] : had[l];                     \
   }
 
 /* One bit per lane: `expr` is the bit. The comparison's result goes through ops_put_compared. Cells as wide as the
@@ -215,29 +215,29 @@
 typedef int32_t ops_flag_32;
 typedef int64_t ops_flag_64;
 
-/* One function is both forms of a comparison: the mask of form `all` is full. Twice the functions would take twice as long to compile. */
+/* One function is both forms of a comparison: the mask of form `all` is full. Twice the functions would take twice as
+ * long to compile. */
 #define OPS_BOTH(fn) OPS_CHOSEN void fn##_some(exec_warp *w, const exec_instr *in) __attribute__((alias(#fn "_all")));
 
-#define OPS_TEST1(fn, A, expr)                                                                     \
-  OPS_CHOSEN void fn##_all(exec_warp *w, const exec_instr *in) {                                    \
-    _Alignas(64) OPS_FLAG_(OPS_WIDE_##A) t[32];                                                     \
-    OPS_READ(A, a, 0)                                                                               \
-    OPS_LOOP { OPS_LANE(A, a) t[l] = (expr) ? -1 : 0; }                                             \
-    ops_put_compared(w, in, OPS_BITS_(OPS_WIDE_##A)(t), w->mask);                                   \
-  }                                                                                                 \
+#define OPS_TEST1(fn, A, expr)                                    \
+  OPS_CHOSEN void fn##_all(exec_warp *w, const exec_instr *in) {  \
+    _Alignas(64) OPS_FLAG_(OPS_WIDE_##A) t[32];                   \
+    OPS_READ(A, a, 0)                                             \
+    OPS_LOOP { OPS_LANE(A, a) t[l] = (expr) ? -1 : 0; }           \
+    ops_put_compared(w, in, OPS_BITS_(OPS_WIDE_##A)(t), w->mask); \
+  }                                                               \
   OPS_BOTH(fn)
-#define OPS_TEST2(fn, A, B, expr)                                                                  \
-  OPS_CHOSEN void fn##_all(exec_warp *w, const exec_instr *in) {                                    \
-    _Alignas(64) OPS_FLAG_(OPS_WIDE_##A) t[32];                                                     \
-    OPS_READ(A, a, 0) OPS_READ(B, b, 1)                                                             \
-    OPS_LOOP { OPS_LANE(A, a) OPS_LANE(B, b) t[l] = (expr) ? -1 : 0; }                              \
-    ops_put_compared(w, in, OPS_BITS_(OPS_WIDE_##A)(t), w->mask);                                   \
-  }                                                                                                 \
+#define OPS_TEST2(fn, A, B, expr)                                                                          \
+  OPS_CHOSEN void fn##_all(exec_warp *w, const exec_instr *in) {                                           \
+    _Alignas(64) OPS_FLAG_(OPS_WIDE_##A) t[32];                                                            \
+    OPS_READ(A, a, 0) OPS_READ(B, b, 1) OPS_LOOP { OPS_LANE(A, a) OPS_LANE(B, b) t[l] = (expr) ? -1 : 0; } \
+    ops_put_compared(w, in, OPS_BITS_(OPS_WIDE_##A)(t), w->mask);                                          \
+  }                                                                                                        \
   OPS_BOTH(fn)
 
 /* The other direction: bit l of a predicate as a lane condition, by a table of the bits. */
-#define OPS_EIGHT(type, n)                                                                          \
-  (type)1 << (n), (type)1 << ((n) + 1), (type)1 << ((n) + 2), (type)1 << ((n) + 3), (type)1 << ((n) + 4),                   \
+#define OPS_EIGHT(type, n)                                                                                \
+  (type)1 << (n), (type)1 << ((n) + 1), (type)1 << ((n) + 2), (type)1 << ((n) + 3), (type)1 << ((n) + 4), \
       (type)1 << ((n) + 5), (type)1 << ((n) + 6), (type)1 << ((n) + 7)
 OPS_CHOSEN const _Alignas(64) uint32_t ops_bit_32[32] = {OPS_EIGHT(uint32_t, 0), OPS_EIGHT(uint32_t, 8),
                                                          OPS_EIGHT(uint32_t, 16), OPS_EIGHT(uint32_t, 24)};
@@ -253,7 +253,8 @@ OPS_CHOSEN const _Alignas(64) uint64_t ops_bit_64[32] = {OPS_EIGHT(uint64_t, 0),
 /* 32 flags (0 or -1) -> one bit per lane. */
 OPS_INLINE uint32_t ops_bits_32(const int32_t t[32]) {
 #if defined(__AVX512DQ__)
-  return (uint32_t)_mm512_movepi32_mask(_mm512_load_si512(t)) | (uint32_t)_mm512_movepi32_mask(_mm512_load_si512(t + 16)) << 16;
+  return (uint32_t)_mm512_movepi32_mask(_mm512_load_si512(t)) |
+         (uint32_t)_mm512_movepi32_mask(_mm512_load_si512(t + 16)) << 16;
 #elif defined(__AVX2__)
   uint32_t bits = 0;
   for (int i = 0; i < 4; i++) bits |= (uint32_t)_mm256_movemask_ps(_mm256_load_ps((const float *)(t + 8 * i))) << 8 * i;
@@ -276,7 +277,8 @@ OPS_INLINE uint32_t ops_bits_64(const int64_t t[32]) {
   return bits;
 #elif defined(__AVX2__)
   uint32_t bits = 0;
-  for (int i = 0; i < 8; i++) bits |= (uint32_t)_mm256_movemask_pd(_mm256_load_pd((const double *)(t + 4 * i))) << 4 * i;
+  for (int i = 0; i < 8; i++)
+    bits |= (uint32_t)_mm256_movemask_pd(_mm256_load_pd((const double *)(t + 4 * i))) << 4 * i;
   return bits;
 #elif defined(__SSE2__)
   uint32_t bits = 0;
@@ -301,10 +303,10 @@ OPS_INLINE uint32_t ops_get_pred(const exec_warp *w, const exec_instr *in, int i
 
 OPS_INLINE uint32_t ops_combine(uint32_t aux, uint32_t compared, uint32_t c) {
   switch (aux & OPS_AUX_BOOLEAN) {
-    case OPS_AUX_AND: return compared & c;
-    case OPS_AUX_OR: return compared | c;
-    case OPS_AUX_XOR: return compared ^ c;
-    default: return compared;
+  case OPS_AUX_AND: return compared & c;
+  case OPS_AUX_OR: return compared | c;
+  case OPS_AUX_XOR: return compared ^ c;
+  default: return compared;
   }
 }
 

@@ -15,15 +15,41 @@
 
 #define OPS_NAN32 __builtin_nanf("0x3fffff") /* 0x7fffffff */
 
-OPS_INLINE uint32_t ops_u32_of(float x) { union { float f; uint32_t u; } v = {.f = x}; return v.u; }
-OPS_INLINE float ops_f32_of(uint32_t x) { union { uint32_t u; float f; } v = {.u = x}; return v.f; }
-OPS_INLINE uint64_t ops_u64_of(double x) { union { double f; uint64_t u; } v = {.f = x}; return v.u; }
-OPS_INLINE double ops_f64_of(uint64_t x) { union { uint64_t u; double f; } v = {.u = x}; return v.f; }
+OPS_INLINE uint32_t ops_u32_of(float x) {
+  union {
+    float f;
+    uint32_t u;
+  } v = {.f = x};
+  return v.u;
+}
+OPS_INLINE float ops_f32_of(uint32_t x) {
+  union {
+    uint32_t u;
+    float f;
+  } v = {.u = x};
+  return v.f;
+}
+OPS_INLINE uint64_t ops_u64_of(double x) {
+  union {
+    double f;
+    uint64_t u;
+  } v = {.f = x};
+  return v.u;
+}
+OPS_INLINE double ops_f64_of(uint64_t x) {
+  union {
+    uint64_t u;
+    double f;
+  } v = {.u = x};
+  return v.f;
+}
 
 /* --- NaN, flush, saturate. --- */
 
 OPS_INLINE float ops_canon32(float x) { return x == x ? x : OPS_NAN32; }
-OPS_INLINE float ops_ftz32(float x) { return ops_f32_of(ops_u32_of(x) & ((ops_u32_of(x) & 0x7f800000u) ? 0xffffffffu : 0x80000000u)); }
+OPS_INLINE float ops_ftz32(float x) {
+  return ops_f32_of(ops_u32_of(x) & ((ops_u32_of(x) & 0x7f800000u) ? 0xffffffffu : 0x80000000u));
+}
 OPS_INLINE float ops_sat32(float x) { return x > 0.0f ? (x < 1.0f ? x : 1.0f) : 0.0f; }
 OPS_INLINE double ops_sat64(double x) { return x > 0.0 ? (x < 1.0 ? x : 1.0) : 0.0; }
 
@@ -103,25 +129,23 @@ OPS_INLINE double ops_fma64(double a, double b, double c) { return fma(a, b, c);
 /* A whole fma handler in a directed mode. Without the instruction: sums to odd under the default mode, kept in double;
  * then one rounding under the asked mode. */
 #if defined(__FMA__)
-#define OPS_FMA32_DIRECTED(form, fn, D, A, B, C)                                                                    \
+#define OPS_FMA32_DIRECTED(form, fn, D, A, B, C) \
   OPS_FORM3(form, fn, OPS_ROUND_ON, OPS_ROUND_OFF, D, A, B, C, ops_fma32(a, b, c))
 #else
-#define OPS_FMA32_DIRECTED(form, fn, D, A, B, C)                                                                    \
-  OPS_CHOSEN void fn##_##form(exec_warp *w, const exec_instr *in) {                                                 \
-    CELL_##D *d = OPS_SLOT(CELL_##D, in->dst);                                                                      \
-    _Alignas(64) double sum[32], product[32];                                                                       \
-    OPS_READ(A, a, 0) OPS_READ(B, b, 1) OPS_READ(C, c, 2) OPS_LANES_##form                                          \
-    OPS_LOOP {                                                                                                      \
-      OPS_LANE(A, a) OPS_LANE(B, b) OPS_LANE(C, c)                                                                  \
-      product[l] = (double)a * b;                                                                                   \
-      sum[l] = ops_odd_sum(product[l], c);                                                                          \
-    }                                                                                                               \
-    OPS_ROUND_ON;                                                                                                   \
-    OPS_LOOP { /* a zero sum is exact, but its sign is the mode's: add again */                                     \
-      OPS_LANE(C, c)                                                                                                \
-      OPS_STORE_##form(D, ((float)(sum[l] == 0.0 ? product[l] + c : sum[l])));                                      \
-    }                                                                                                               \
-    OPS_ROUND_OFF;                                                                                                  \
+#define OPS_FMA32_DIRECTED(form, fn, D, A, B, C)                                      \
+  OPS_CHOSEN void fn##_##form(exec_warp *w, const exec_instr *in) {                   \
+    CELL_##D *d = OPS_SLOT(CELL_##D, in->dst);                                        \
+    _Alignas(64) double sum[32], product[32];                                         \
+    OPS_READ(A, a, 0) OPS_READ(B, b, 1) OPS_READ(C, c, 2) OPS_LANES_##form OPS_LOOP { \
+      OPS_LANE(A, a) OPS_LANE(B, b) OPS_LANE(C, c) product[l] = (double)a * b;        \
+      sum[l] = ops_odd_sum(product[l], c);                                            \
+    }                                                                                 \
+    OPS_ROUND_ON;                                                                     \
+    OPS_LOOP { /* a zero sum is exact, but its sign is the mode's: add again */       \
+      OPS_LANE(C, c)                                                                  \
+      OPS_STORE_##form(D, ((float)(sum[l] == 0.0 ? product[l] + c : sum[l])));        \
+    }                                                                                 \
+    OPS_ROUND_OFF;                                                                    \
   }
 #endif
 
@@ -162,9 +186,9 @@ OPS_INLINE double ops_rpi64(double x) {
   return __builtin_copysign(r < x ? r + 1.0 : r, x);
 }
 
-/* --- min, max. A NaN loses against a number, with .NaN it wins; -0 < +0. Equal operands are the same number or zeros of
- * different sign: or-ing (and-ing) their bits gives the smaller (larger). .xorsign.abs: magnitudes, then the product's
- * sign. NaN results still go through ops_canon32 or their like. --- */
+/* --- min, max. A NaN loses against a number, with .NaN it wins; -0 < +0. Equal operands are the same number or zeros
+ * of different sign: or-ing (and-ing) their bits gives the smaller (larger). .xorsign.abs: magnitudes, then the
+ * product's sign. NaN results still go through ops_canon32 or their like. --- */
 
 OPS_INLINE float ops_min32(float a, float b) {
   float equal = ops_f32_of(ops_u32_of(a) | ops_u32_of(b)), less = a < b ? a : b;
@@ -177,7 +201,7 @@ OPS_INLINE float ops_max32(float a, float b) {
 OPS_INLINE float ops_min_nan32(float a, float b) { return a != a || b != b ? OPS_NAN32 : ops_min32(a, b); }
 OPS_INLINE float ops_max_nan32(float a, float b) { return a != a || b != b ? OPS_NAN32 : ops_max32(a, b); }
 /* .xorsign.abs with f one of the above. */
-#define OPS_XORSIGN32(f, a, b)                                                                                      \
+#define OPS_XORSIGN32(f, a, b) \
   ops_xorsign32(f(__builtin_fabsf(a), __builtin_fabsf(b)), (ops_u32_of(a) ^ ops_u32_of(b)) & 0x80000000u)
 OPS_INLINE float ops_xorsign32(float r, uint32_t sign) { return r == r ? ops_f32_of(ops_u32_of(r) | sign) : OPS_NAN32; }
 OPS_INLINE float ops_min_xorsign32(float a, float b) { return OPS_XORSIGN32(ops_min32, a, b); }

@@ -17,8 +17,8 @@
 #define OPS_AUX_AND 0x10u
 #define OPS_AUX_OR 0x20u
 #define OPS_AUX_XOR 0x30u
-#define OPS_AUX_SECOND 0x40u           /* there is a second destination */
-#define OPS_AUX_SHIFT 8                /* the entry's own value: aux >> OPS_AUX_SHIFT */
+#define OPS_AUX_SECOND 0x40u /* there is a second destination */
+#define OPS_AUX_SHIFT 8      /* the entry's own value: aux >> OPS_AUX_SHIFT */
 
 typedef enum ops_kind {
 #define K(name, bytes, bits, class) OPS_K_##name,
@@ -51,8 +51,8 @@ const ops_entry *ops_find(ops_set *set, const char *name);
 /* The name under which the instruction would be looked up. */
 void ops_name(const ptx_func *func, const ptx_instr *instr, char *text, size_t room);
 
-/* Video instructions (ops_choose_video.c): the word that follows the mnemonic in the entry's name, or NULL; the whole aux
- * and the number of sources, or false if there is no such form. */
+/* Video instructions (ops_choose_video.c): the word that follows the mnemonic in the entry's name, or NULL; the whole
+ * aux and the number of sources, or false if there is no such form. */
 bool ops_is_video(ptx_opcode opcode);
 const char *ops_video_suffix(const ptx_instr *instr);
 bool ops_video_aux(const ptx_instr *instr, uint32_t *aux, uint8_t *sources);

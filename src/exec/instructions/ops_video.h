@@ -19,8 +19,8 @@
 #define VIDEO_NEGATED_PRODUCT (1u << 15)
 #define VIDEO_NEGATED_C (1u << 16)
 #define VIDEO_PLUS_ONE (1u << 17)
-#define VIDEO_SCALE(aux) ((aux) >> 18 & 15u) /* right shift: 0, 7, 15 */
-#define VIDEO_SECOND(aux) ((aux) >> 22 & 3u) /* 0 none, 1 add, 2 min, 3 max */
+#define VIDEO_SCALE(aux) ((aux) >> 18 & 15u)  /* right shift: 0, 7, 15 */
+#define VIDEO_SECOND(aux) ((aux) >> 22 & 3u)  /* 0 none, 1 add, 2 min, 3 max */
 #define VIDEO_COMPARE(aux) ((aux) >> 24 & 7u) /* 0-5: eq ne lt le gt ge */
 
 /* Packed forms: three bits for each element's place among the elements of b:a, the mask of elements written, the two

@@ -30,17 +30,29 @@ static uint64_t uniform(const core_warp *w, const exec_instr *i) {
   case PTX_SREG_NTID_X: return launch->block[0];
   case PTX_SREG_NTID_Y: return launch->block[1];
   case PTX_SREG_NTID_Z: return launch->block[2];
-  case PTX_SREG_CTAID_X: case PTX_SREG_CLUSTERID_X: return block->ctaid[0];
-  case PTX_SREG_CTAID_Y: case PTX_SREG_CLUSTERID_Y: return block->ctaid[1];
-  case PTX_SREG_CTAID_Z: case PTX_SREG_CLUSTERID_Z: return block->ctaid[2];
-  case PTX_SREG_NCTAID_X: case PTX_SREG_NCLUSTERID_X: return launch->grid[0];
-  case PTX_SREG_NCTAID_Y: case PTX_SREG_NCLUSTERID_Y: return launch->grid[1];
-  case PTX_SREG_NCTAID_Z: case PTX_SREG_NCLUSTERID_Z: return launch->grid[2];
-  case PTX_SREG_CLUSTER_NCTAID_X: case PTX_SREG_CLUSTER_NCTAID_Y: case PTX_SREG_CLUSTER_NCTAID_Z:
-  case PTX_SREG_CLUSTER_NCTARANK: case PTX_SREG_WARP_SZ: return sreg == PTX_SREG_WARP_SZ ? EXEC_LANES : 1;
+  case PTX_SREG_CTAID_X:
+  case PTX_SREG_CLUSTERID_X: return block->ctaid[0];
+  case PTX_SREG_CTAID_Y:
+  case PTX_SREG_CLUSTERID_Y: return block->ctaid[1];
+  case PTX_SREG_CTAID_Z:
+  case PTX_SREG_CLUSTERID_Z: return block->ctaid[2];
+  case PTX_SREG_NCTAID_X:
+  case PTX_SREG_NCLUSTERID_X: return launch->grid[0];
+  case PTX_SREG_NCTAID_Y:
+  case PTX_SREG_NCLUSTERID_Y: return launch->grid[1];
+  case PTX_SREG_NCTAID_Z:
+  case PTX_SREG_NCLUSTERID_Z: return launch->grid[2];
+  case PTX_SREG_CLUSTER_NCTAID_X:
+  case PTX_SREG_CLUSTER_NCTAID_Y:
+  case PTX_SREG_CLUSTER_NCTAID_Z:
+  case PTX_SREG_CLUSTER_NCTARANK:
+  case PTX_SREG_WARP_SZ: return sreg == PTX_SREG_WARP_SZ ? EXEC_LANES : 1;
   case PTX_SREG_WARPID: return w->index;
   case PTX_SREG_NWARPID: return EXEC_MAX_WARPS;
-  case PTX_SREG_SMID: return config->sms_count ? config->sms[block->index % config->sms_count] : config->sm_count ? block->index % config->sm_count : 0;
+  case PTX_SREG_SMID:
+    return config->sms_count  ? config->sms[block->index % config->sms_count]
+           : config->sm_count ? block->index % config->sm_count
+                              : 0;
   case PTX_SREG_NSMID: return config->sm_count ? config->sm_count : 1;
   case PTX_SREG_CLOCK: return (uint32_t)clock_of(w, i);
   case PTX_SREG_CLOCK_HI: return clock_of(w, i) >> 32;
@@ -48,11 +60,13 @@ static uint64_t uniform(const core_warp *w, const exec_instr *i) {
   case PTX_SREG_GLOBALTIMER: return nanoseconds(w, clock_of(w, i));
   case PTX_SREG_GLOBALTIMER_LO: return (uint32_t)nanoseconds(w, clock_of(w, i));
   case PTX_SREG_GLOBALTIMER_HI: return nanoseconds(w, clock_of(w, i)) >> 32;
-  case PTX_SREG_TOTAL_SMEM_SIZE: case PTX_SREG_AGGR_SMEM_SIZE: return launch->shared_bytes;
+  case PTX_SREG_TOTAL_SMEM_SIZE:
+  case PTX_SREG_AGGR_SMEM_SIZE: return launch->shared_bytes;
   case PTX_SREG_DYNAMIC_SMEM_SIZE: return launch->dynamic_shared;
   case PTX_SREG_GRIDID: return launch->request->launch_id;
   default:
-    if (sreg >= PTX_SREG_ENVREG0 && sreg <= PTX_SREG_ENVREG31) return environment(w, (uint32_t)(sreg - PTX_SREG_ENVREG0));
+    if (sreg >= PTX_SREG_ENVREG0 && sreg <= PTX_SREG_ENVREG31)
+      return environment(w, (uint32_t)(sreg - PTX_SREG_ENVREG0));
     return 0;
   }
 }
@@ -77,7 +91,8 @@ static bool is_per_lane(ptx_sreg sreg) {
 }
 
 static bool is_wide(ptx_sreg sreg) {
-  return sreg == PTX_SREG_GRIDID || sreg == PTX_SREG_CLOCK64 || sreg == PTX_SREG_GLOBALTIMER || sreg == PTX_SREG_CURRENT_GRAPH_EXEC;
+  return sreg == PTX_SREG_GRIDID || sreg == PTX_SREG_CLOCK64 || sreg == PTX_SREG_GLOBALTIMER ||
+         sreg == PTX_SREG_CURRENT_GRAPH_EXEC;
 }
 
 void core_read_sreg(core_warp *w, const exec_instr *i) {

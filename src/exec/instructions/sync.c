@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Warp-level instructions with a membermask (shfl.sync, vote.sync, bar.warp.sync, ...) when the lanes of the mask do not
- * arrive together: those that are there wait until all others that have not exited have come.
+/* Warp-level instructions with a membermask (shfl.sync, vote.sync, bar.warp.sync, ...) when the lanes of the mask do
+ * not arrive together: those that are there wait until all others that have not exited have come.
  *
  * Threads may come to the same kind of instruction at different places (as from Volta on); then the values are
  * exchanged over a meeting place in memory that stands in for the registers of all. */
@@ -13,13 +13,14 @@ static const exec_sync *sync_of(const exec_instr *i) { return i->side; }
 /* May two splits meet at these instructions? */
 static bool compatible(const exec_instr *a, const exec_instr *b) {
   const exec_sync *x = sync_of(a), *y = sync_of(b);
-  return a == b || (x->kind == y->kind && x->kind < EXEC_SYNC_MMA && x->mode == y->mode && x->wide == y->wide && x->is_signed == y->is_signed);
+  return a == b || (x->kind == y->kind && x->kind < EXEC_SYNC_MMA && x->mode == y->mode && x->wide == y->wide &&
+                    x->is_signed == y->is_signed);
 }
 
 typedef struct meeting {
-  uint32_t lanes;                /* of all that have come */
+  uint32_t lanes; /* of all that have come */
   const exec_instr *at;
-  bool one_place;                /* all at the same instruction of the same frame */
+  bool one_place; /* all at the same instruction of the same frame */
   uint32_t splits[EXEC_LANES], count;
 } meeting;
 
@@ -28,7 +29,8 @@ static meeting gather(const core_warp *w, const exec_split *first) {
   for (uint32_t s = 0; s < w->other_count; s++) {
     const exec_split *split = &w->others[s];
     if (split->state != SPLIT_SYNC || split->member != first->member || !compatible(split->pc, first->pc)) continue;
-    if (sync_of(first->pc)->kind >= EXEC_SYNC_MMA && split->frame != first->frame) continue; /* registers of all lanes in one frame */
+    /* registers of all lanes in one frame */
+    if (sync_of(first->pc)->kind >= EXEC_SYNC_MMA && split->frame != first->frame) continue;
     met.lanes |= split->mask;
     met.splits[met.count++] = s;
     if (split->pc != first->pc || split->frame != first->frame) met.one_place = false;
@@ -36,7 +38,15 @@ static meeting gather(const core_warp *w, const exec_split *first) {
   return met;
 }
 
-enum { PLACE_VALUE = 0, PLACE_B = 256, PLACE_C = 384, PLACE_MEMBER = 512, PLACE_DST = 640, PLACE_DST2 = 896, PLACE_BYTES = 960 };
+enum {
+  PLACE_VALUE = 0,
+  PLACE_B = 256,
+  PLACE_C = 384,
+  PLACE_MEMBER = 512,
+  PLACE_DST = 640,
+  PLACE_DST2 = 896,
+  PLACE_BYTES = 960
+};
 
 static const unsigned char *operand_of(const exec_split *split, uint32_t offset) {
   const unsigned char *base = offset & 1 ? split->frame->function->constants : split->frame->registers;

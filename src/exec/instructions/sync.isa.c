@@ -13,9 +13,13 @@ INLINE void set_predicate(const core_warp *w, uint32_t operand, uint32_t bits) {
 
 /* ---- shfl ---- */
 
-typedef struct shfl_lanes { uint32_t source[32], valid, absent; } shfl_lanes; /* absent: whose source does not take part */
+/* absent: whose source does not take part */
+typedef struct shfl_lanes {
+  uint32_t source[32], valid, absent;
+} shfl_lanes;
 
-/* Which lane each lane reads; one that reads nobody reads itself. Without branches, for the compiler to make vectors of it. */
+/* Which lane each lane reads; one that reads nobody reads itself. Without branches, for the compiler to make vectors of
+ * it. */
 INLINE void shfl_sources(shfl_lanes *s, const uint32_t mode, const uint32_t *b, const uint32_t *c, uint32_t active) {
   uint32_t valid = 0, absent = 0;
   EVERY_LANE {
@@ -25,7 +29,8 @@ INLINE void shfl_sources(shfl_lanes *s, const uint32_t mode, const uint32_t *b, 
                       : mode == EXEC_SHFL_DOWN ? lane + delta
                       : mode == EXEC_SHFL_BFLY ? lane ^ delta
                                                : (lane & segment) | (delta & ~segment);
-    uint32_t good = (mode == EXEC_SHFL_UP ? (int32_t)source >= (int32_t)last : (int32_t)source <= (int32_t)last) ? UINT32_MAX : 0;
+    uint32_t good =
+        (mode == EXEC_SHFL_UP ? (int32_t)source >= (int32_t)last : (int32_t)source <= (int32_t)last) ? UINT32_MAX : 0;
     source = ((source & good) | (lane & ~good)) & 31;
     s->source[l] = source;
     valid |= good & 1u << lane;
@@ -37,10 +42,10 @@ INLINE void shfl_sources(shfl_lanes *s, const uint32_t mode, const uint32_t *b, 
 
 static void shfl_find(shfl_lanes *s, uint32_t mode, const uint32_t *b, const uint32_t *c, uint32_t active) {
   switch (mode) {
-    case EXEC_SHFL_UP: shfl_sources(s, EXEC_SHFL_UP, b, c, active); break;
-    case EXEC_SHFL_DOWN: shfl_sources(s, EXEC_SHFL_DOWN, b, c, active); break;
-    case EXEC_SHFL_BFLY: shfl_sources(s, EXEC_SHFL_BFLY, b, c, active); break;
-    default: shfl_sources(s, mode, b, c, active); break;
+  case EXEC_SHFL_UP: shfl_sources(s, EXEC_SHFL_UP, b, c, active); break;
+  case EXEC_SHFL_DOWN: shfl_sources(s, EXEC_SHFL_DOWN, b, c, active); break;
+  case EXEC_SHFL_BFLY: shfl_sources(s, EXEC_SHFL_BFLY, b, c, active); break;
+  default: shfl_sources(s, mode, b, c, active); break;
   }
 }
 
@@ -89,10 +94,10 @@ static void vote(exec_warp *x, const exec_instr *i) {
   if (!sync->legacy) among &= exec_u32(x, i->src[3])[__builtin_ctz(w->active)];
   predicate &= among;
   switch (sync->mode) {
-    case EXEC_VOTE_ALL: set_predicate(w, i->dst, predicate == among ? UINT32_MAX : 0); break;
-    case EXEC_VOTE_ANY: set_predicate(w, i->dst, predicate ? UINT32_MAX : 0); break;
-    case EXEC_VOTE_UNI: set_predicate(w, i->dst, predicate == among || !predicate ? UINT32_MAX : 0); break;
-    default: lanes_fill32(exec_u32(x, i->dst), predicate, w->active); break;
+  case EXEC_VOTE_ALL: set_predicate(w, i->dst, predicate == among ? UINT32_MAX : 0); break;
+  case EXEC_VOTE_ANY: set_predicate(w, i->dst, predicate ? UINT32_MAX : 0); break;
+  case EXEC_VOTE_UNI: set_predicate(w, i->dst, predicate == among || !predicate ? UINT32_MAX : 0); break;
+  default: lanes_fill32(exec_u32(x, i->dst), predicate, w->active); break;
   }
 }
 
@@ -105,7 +110,8 @@ INLINE uint64_t match_value(const exec_warp *x, const exec_instr *i, uint32_t la
 
 static void match_any(exec_warp *x, const exec_instr *i) {
   core_warp *w = (core_warp *)x;
-  uint32_t *dst = exec_u32(x, i->dst), left = w->active & exec_u32(x, i->src[3])[__builtin_ctz(w->active)], result[32] = {0};
+  uint32_t *dst = exec_u32(x, i->dst), left = w->active & exec_u32(x, i->src[3])[__builtin_ctz(w->active)],
+           result[32] = {0};
   while (left) { /* one round per distinct value */
     uint64_t value = match_value(x, i, (uint32_t)__builtin_ctz(left));
     uint32_t same = 0;
@@ -131,12 +137,12 @@ static void match_all(exec_warp *x, const exec_instr *i) {
 
 INLINE uint32_t redux_integer(uint32_t mode, bool is_signed, uint32_t a, uint32_t b) {
   switch (mode) {
-    case EXEC_REDUX_ADD: return a + b;
-    case EXEC_REDUX_AND: return a & b;
-    case EXEC_REDUX_OR: return a | b;
-    case EXEC_REDUX_XOR: return a ^ b;
-    case EXEC_REDUX_MIN: return is_signed ? (uint32_t)((int32_t)a < (int32_t)b ? (int32_t)a : (int32_t)b) : a < b ? a : b;
-    default: return is_signed ? (uint32_t)((int32_t)a > (int32_t)b ? (int32_t)a : (int32_t)b) : a > b ? a : b;
+  case EXEC_REDUX_ADD: return a + b;
+  case EXEC_REDUX_AND: return a & b;
+  case EXEC_REDUX_OR: return a | b;
+  case EXEC_REDUX_XOR: return a ^ b;
+  case EXEC_REDUX_MIN: return is_signed ? (uint32_t)((int32_t)a < (int32_t)b ? (int32_t)a : (int32_t)b) : a < b ? a : b;
+  default: return is_signed ? (uint32_t)((int32_t)a > (int32_t)b ? (int32_t)a : (int32_t)b) : a > b ? a : b;
   }
 }
 
@@ -163,7 +169,9 @@ static void redux(exec_warp *x, const exec_instr *i) {
   EACH_LANE(among) {
     uint32_t v = value[l] & keep;
     if (first) result = v;
-    else result = sync->mode >= EXEC_REDUX_FMIN ? redux_float(sync, result, v) : redux_integer(sync->mode, sync->is_signed, result, v);
+    else
+      result = sync->mode >= EXEC_REDUX_FMIN ? redux_float(sync, result, v)
+                                             : redux_integer(sync->mode, sync->is_signed, result, v);
     first = false;
   }
   lanes_fill32(exec_u32(x, i->dst), result, w->active);
@@ -186,7 +194,14 @@ void ISA(core_movmatrix)(exec_warp *x, const exec_instr *i);
 
 extern const exec_handler ISA(exec_sync_handlers)[EXEC_SYNC_BARRIER];
 const exec_handler ISA(exec_sync_handlers)[EXEC_SYNC_BARRIER] = {
-    [EXEC_SYNC_WARP] = warp_barrier, [EXEC_SYNC_SHFL] = shfl,   [EXEC_SYNC_VOTE] = vote,   [EXEC_SYNC_MATCH_ANY] = match_any,
-    [EXEC_SYNC_MATCH_ALL] = match_all, [EXEC_SYNC_REDUX] = redux, [EXEC_SYNC_ELECT] = elect,
-    [EXEC_SYNC_MMA] = ISA(core_mma), [EXEC_SYNC_QUAD_MMA] = ISA(core_quad_mma), [EXEC_SYNC_MOVMATRIX] = ISA(core_movmatrix),
+    [EXEC_SYNC_WARP] = warp_barrier,
+    [EXEC_SYNC_SHFL] = shfl,
+    [EXEC_SYNC_VOTE] = vote,
+    [EXEC_SYNC_MATCH_ANY] = match_any,
+    [EXEC_SYNC_MATCH_ALL] = match_all,
+    [EXEC_SYNC_REDUX] = redux,
+    [EXEC_SYNC_ELECT] = elect,
+    [EXEC_SYNC_MMA] = ISA(core_mma),
+    [EXEC_SYNC_QUAD_MMA] = ISA(core_quad_mma),
+    [EXEC_SYNC_MOVMATRIX] = ISA(core_movmatrix),
 };

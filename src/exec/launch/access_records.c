@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The records that a running warp writes into the access stream (trace/stream.h).
  *
- * What always holds: every executed instruction is counted in exactly one ISSUE; the instruction that makes an ACCESS is
- * counted before it; a WAIT stands before the ISSUE that counts the instruction which needs the value.
+ * What always holds: every executed instruction is counted in exactly one ISSUE; the instruction that makes an ACCESS
+ * is counted before it; a WAIT stands before the ISSUE that counts the instruction which needs the value.
  *
  * Loads are numbered per warp from 1. The frame remembers for each register that loads write the number of the newest
  * one that has not been waited for (0: none). As in the hardware's scoreboard, that is per warp, not per lane. */
@@ -22,21 +22,26 @@ void core_trace_issue(core_warp *w, uint32_t end) {
   for (uint32_t piece; n; at += piece, n -= piece) {
     uint32_t room = TRACE_ISSUE_MAX - w->trace->issue;
     piece = !room ? n < TRACE_ISSUE_MAX ? n : TRACE_ISSUE_MAX : n < room ? n : room;
-    trace_put_issue(w->trace, piece, 0, f->sfu_before[at + piece] - f->sfu_before[at], f->fp64_before[at + piece] - f->fp64_before[at]);
+    trace_put_issue(w->trace, piece, 0, f->sfu_before[at + piece] - f->sfu_before[at],
+                    f->fp64_before[at + piece] - f->fp64_before[at]);
   }
 }
 
 /* ---- accesses ---- */
 
 static trace_access_op operation(const exec_access *a) {
-  return a->op == EXEC_OP_LOAD ? TRACE_LOAD : a->op == EXEC_OP_STORE ? TRACE_STORE : a->op == EXEC_OP_ATOMIC ? TRACE_ATOMIC : TRACE_PREFETCH;
+  return a->op == EXEC_OP_LOAD     ? TRACE_LOAD
+         : a->op == EXEC_OP_STORE  ? TRACE_STORE
+         : a->op == EXEC_OP_ATOMIC ? TRACE_ATOMIC
+                                   : TRACE_PREFETCH;
 }
 
 /* The ACCESS of instruction i: returns where its line words go. */
 static uint64_t *begin_access(core_warp *w, const exec_instr *i, uint32_t mask, uint32_t lines) {
   const exec_access *a = i->side;
   core_trace_issue(w, i->index + 1);
-  uint64_t *at = trace_put_access(w->trace, operation(a), a->log2_total, a->trace_flags, w->function->pc_base + i->index, mask, lines);
+  uint64_t *at = trace_put_access(w->trace, operation(a), a->log2_total, a->trace_flags,
+                                  w->function->pc_base + i->index, mask, lines);
   if (a->op != EXEC_OP_LOAD && !(a->op == EXEC_OP_ATOMIC && a->returns)) return at;
   w->loads++;
   uint32_t *newest = (uint32_t *)(void *)(w->frame->registers + w->function->loads_offset);
@@ -67,15 +72,18 @@ void core_trace_row(core_warp *w, const exec_instr *i, uint64_t address, uint32_
   uint32_t first = (uint32_t)__builtin_ctz(mask), run = mask >> first;
   if (run & (run + 1)) { /* holes */
     uint64_t value[EXEC_LANES];
-    for (uint32_t lane = 0; lane < EXEC_LANES; lane++) value[lane] = address + (uint64_t)lane * bytes - (uint64_t)first * bytes;
+    for (uint32_t lane = 0; lane < EXEC_LANES; lane++)
+      value[lane] = address + (uint64_t)lane * bytes - (uint64_t)first * bytes;
     core_trace_gather(w, i, value, 0, bytes, mask);
     return;
   }
-  uint64_t high = address + (uint64_t)__builtin_popcount(mask) * bytes, line = address & ~(uint64_t)(TRACE_LINE_BYTES - 1);
+  uint64_t high = address + (uint64_t)__builtin_popcount(mask) * bytes,
+           line = address & ~(uint64_t)(TRACE_LINE_BYTES - 1);
   uint32_t lines = (uint32_t)((high - 1 - line) / TRACE_LINE_BYTES) + 1;
   uint64_t *at = begin_access(w, i, mask, lines);
   for (uint32_t n = 0; n < lines; n++, line += TRACE_LINE_BYTES) {
-    uint64_t low = address > line ? address : line, end = high < line + TRACE_LINE_BYTES ? high : line + TRACE_LINE_BYTES;
+    uint64_t low = address > line ? address : line,
+             end = high < line + TRACE_LINE_BYTES ? high : line + TRACE_LINE_BYTES;
     uint32_t sectors = sectors_of(address, high, line);
     at[n] = trace_line(line, (uint32_t)((end - low) / bytes), sectors);
     w->sectors += trace_sector_count(sectors);
@@ -92,7 +100,8 @@ void core_trace_one(core_warp *w, const exec_instr *i, uint64_t address, uint32_
   make_canonical(w, at, 1);
 }
 
-void core_trace_gather(core_warp *w, const exec_instr *i, const uint64_t *value, uint64_t add, uint32_t bytes, uint32_t mask) {
+void core_trace_gather(core_warp *w, const exec_instr *i, const uint64_t *value, uint64_t add, uint32_t bytes,
+                       uint32_t mask) {
   trace_line_set set;
   trace_lines_collect(&set, value, add, bytes, mask);
   uint64_t *at = begin_access(w, i, mask, set.count);
@@ -116,14 +125,17 @@ void core_trace_prefetch(core_warp *w, const exec_instr *i) {
 
 /* ---- memories on the chip: only the cycles that an access takes beyond its first ---- */
 
-/* Extra cycles come behind the instructions up to the one that costs them, so that a mark has them on its right side. */
+/* Extra cycles come behind the instructions up to the one that costs them, so that a mark has them on its right
+ * side. */
 void core_trace_passes(core_warp *w, const exec_instr *i, uint32_t more) {
   if (!more) return;
   core_trace_issue(w, i->index + 1);
   trace_put_issue(w->trace, 0, more, 0, 0);
 }
 
-static void add_passes(core_warp *w, const exec_instr *i, uint32_t passes) { core_trace_passes(w, i, passes ? passes - 1 : 0); }
+static void add_passes(core_warp *w, const exec_instr *i, uint32_t passes) {
+  core_trace_passes(w, i, passes ? passes - 1 : 0);
+}
 
 void core_trace_shared(core_warp *w, const exec_instr *i, const uint32_t *offset, uint32_t bytes, uint32_t mask) {
   add_passes(w, i, trace_shared_passes(offset, bytes, mask));
@@ -153,12 +165,10 @@ void core_trace_lanes(core_warp *w, const exec_instr *i, const core_target *at) 
     if (at[lane].space == PTX_SPACE_SHARED) {
       shared |= bit;
       offset[lane] = (uint32_t)(at[lane].host - w->shared);
-    }
-    else if (at[lane].space == PTX_SPACE_LOCAL) {
+    } else if (at[lane].space == PTX_SPACE_LOCAL) {
       local |= bit;
       offset[lane] = at[lane].offset;
-    }
-    else global |= bit;
+    } else global |= bit;
   }
   if (global && a->space == PTX_SPACE_CONST) core_trace_const(w, i, address, global);
   else if (global) core_trace_gather(w, i, address, 0, bytes, global);

@@ -61,7 +61,8 @@ static bool release_alone(core_warp *w, uint32_t id, const core_barrier *done) {
   exec_split *split = &w->others[0];
   if (w->active || w->other_count != 1 || split->state != SPLIT_BARRIER || split->barrier != id) return false;
   give_result(split, done);
-  *split = (exec_split){.mask = split->mask, .state = SPLIT_READY, .last = w->clock, .pc = split->pc + 1, .frame = split->frame};
+  *split = (exec_split){
+      .mask = split->mask, .state = SPLIT_READY, .last = w->clock, .pc = split->pc + 1, .frame = split->frame};
   w->next_key = core_key(split->frame, split->pc);
   w->ready_count = 1;
   return true;
@@ -114,9 +115,11 @@ static uint32_t expected_threads(core_warp *w, const exec_instr *i) {
   return count == w->block->warp_count * EXEC_LANES && sync_of(i)->mode != EXEC_BARRIER_ARRIVE ? 0 : count;
 }
 
-/* A warp that arrives as a whole and as the last one need not wait: nobody is told of it, and it has no result to get. */
+/* A warp that arrives as a whole and as the last one need not wait: nobody is told of it, and it has no result to
+ * get. */
 static bool passes(const core_warp *w, const core_barrier *barrier, uint32_t mode) {
-  return !w->other_count && w->active && mode < EXEC_BARRIER_POPC && !w->trace && !w->launch->checker && complete(w->block, barrier);
+  return !w->other_count && w->active && mode < EXEC_BARRIER_POPC && !w->trace && !w->launch->checker &&
+         complete(w->block, barrier);
 }
 
 bool core_barrier_arrive(core_warp *w, const exec_instr *i) {
@@ -124,7 +127,8 @@ bool core_barrier_arrive(core_warp *w, const exec_instr *i) {
   core_block *block = w->block;
   uint32_t id = operand_value(w, i->src[0]);
   if (id >= EXEC_CLUSTER_BARRIER && !sync->cluster)
-    core_fault(w, i, (uint32_t)__builtin_ctz(w->active), EXEC_FAULT_ILLEGAL_INSTRUCTION, 0, "barrier %u: there are 16", id);
+    core_fault(w, i, (uint32_t)__builtin_ctz(w->active), EXEC_FAULT_ILLEGAL_INSTRUCTION, 0, "barrier %u: there are 16",
+               id);
   core_barrier *barrier = &block->barriers[id];
   uint32_t expected = expected_threads(w, i);
   exec_checker *checker = w->launch->checker;

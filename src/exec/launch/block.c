@@ -16,7 +16,7 @@
 #include "exec/launch/fault.h"
 #include "exec/launch/print_order.h"
 
-#define BUSY_TURNS 64u /* turns of computing after which a block counts as waiting */
+#define BUSY_TURNS 64u                 /* turns of computing after which a block counts as waiting */
 #define COUNT_STEP (UINT64_C(1) << 16) /* warp instructions that a block may be ahead of the launch's total */
 
 /* ---- contexts: kept by the worker for the next block ---- */
@@ -44,7 +44,8 @@ static void set_local(core_block *block, const core_launch *launch) {
     if (!block->local) block->local = ff_alloc_aligned(64, wanted);
     block->local_room = wanted;
   }
-  for (uint32_t n = 0; n < block->warp_count; n++) block->warps[n].local = block->local ? block->local + n * per_warp : NULL;
+  for (uint32_t n = 0; n < block->warp_count; n++)
+    block->warps[n].local = block->local ? block->local + n * per_warp : NULL;
 }
 
 static void set_shape(core_block *block, core_launch *launch) {
@@ -132,8 +133,9 @@ static bool too_many(const core_launch *launch, uint64_t executed) {
 static _Noreturn void stop_at(core_warp *w, uint64_t executed) {
   uint32_t lane = (uint32_t)__builtin_ctz(w->active);
   if (!too_many(w->launch, executed)) core_fault(w, w->pc, lane, EXEC_FAULT_TIMEOUT, 0, "the kernel was stopped");
-  core_fault(w, w->pc, lane, EXEC_FAULT_TIMEOUT, 0, "the kernel is not done after %llu warp instructions (the limit is %llu)",
-             (unsigned long long)executed, (unsigned long long)w->launch->config->max_instructions);
+  core_fault(w, w->pc, lane, EXEC_FAULT_TIMEOUT, 0,
+             "the kernel is not done after %llu warp instructions (the limit is %llu)", (unsigned long long)executed,
+             (unsigned long long)w->launch->config->max_instructions);
 }
 
 /* Adds to the launch's total of warp instructions, and stops for the reasons that are looked at now and then. */
@@ -173,7 +175,8 @@ static void warp_done(core_block *block, core_warp *w) {
   if (w->trace) trace_put_exit(w->trace);
 }
 
-/* The block has taken a virtual block: what it has done so far says when its next turn is. The last one took as long as its slowest warp. */
+/* The block has taken a virtual block: what it has done so far says when its next turn is. The last one took as long as
+ * its slowest warp. */
 static block_result pulled(core_block *block) {
   block->pulled = false;
   uint64_t longest = 0;

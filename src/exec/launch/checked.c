@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The handlers of launches that are checked (checker.h): find every lane's bytes, ask the checker, and do what the plain handler does for
- * the lanes that may go on.
+/* The handlers of launches that are checked (checker.h): find every lane's bytes, ask the checker, and do what the
+ * plain handler does for the lanes that may go on.
  *
- * What always holds: exec_access.plain is the handler that the access would have without a checker; it is only called with w->active
- * being lanes of the running split. */
+ * What always holds: exec_access.plain is the handler that the access would have without a checker; it is only called
+ * with w->active being lanes of the running split. */
 #include <string.h>
 
 #include "exec/memory/access.h"
@@ -40,7 +40,8 @@ static void find_global(const core_warp *w, const exec_access *a, uint32_t bytes
   at->host = (unsigned char *)(uintptr_t)at->address;
 }
 
-void exec_reach_find(const core_warp *w, const exec_access *a, uint32_t bytes, uint32_t lane, uint64_t address, exec_reach *at) {
+void exec_reach_find(const core_warp *w, const exec_access *a, uint32_t bytes, uint32_t lane, uint64_t address,
+                     exec_reach *at) {
   *at = (exec_reach){.address = address, .space = (ptx_space)a->space};
   if (a->space == PTX_SPACE_GENERIC) {
     at->space = PTX_SPACE_GLOBAL;
@@ -129,7 +130,8 @@ static void access_checked(exec_warp *x, const exec_instr *i) {
   uint32_t bytes = (uint32_t)a->bytes * a->elements, active = w->active;
   exec_reach at[EXEC_LANES];
   find_all(w, i, a, bytes, at);
-  uint32_t lanes = checker_of(w)->access(checker_of(w), &(exec_watched){.warp = w, .instr = i, .access = a, .lanes = active, .bytes = bytes, .at = at});
+  uint32_t lanes = checker_of(w)->access(
+      checker_of(w), &(exec_watched){.warp = w, .instr = i, .access = a, .lanes = active, .bytes = bytes, .at = at});
   if (active & ~lanes) give_zero(w, i, a, active & ~lanes);
   run_plain(w, a->plain, i, lanes);
 }
@@ -147,18 +149,28 @@ static void async_checked(exec_warp *x, const exec_instr *i) {
   uint32_t reads = 0, active = w->active;
   EACH_LANE(active) {
     uint32_t wanted = copy->has_size ? exec_u32(x, i->src[2])[l] : copy->bytes;
-    exec_reach_find(w, &copy->from, copy->bytes, l, exec_u64(x, i->src[1])[l] + (uint64_t)copy->global_offset, &from[l]);
+    exec_reach_find(w, &copy->from, copy->bytes, l, exec_u64(x, i->src[1])[l] + (uint64_t)copy->global_offset,
+                    &from[l]);
     if (wanted < copy->bytes && from[l].fault == EXEC_PLACE_OUTSIDE && wanted) { /* only the first bytes are read */
       from[l].fault = EXEC_PLACE_GOOD;
       find_global(w, &copy->from, wanted, &from[l]);
     }
-    exec_reach_find(w, &copy->to, copy->bytes, l, operand_lane(w, i->src[0], copy->wide_shared, l) + (uint64_t)copy->shared_offset, &to[l]);
+    exec_reach_find(w, &copy->to, copy->bytes, l,
+                    operand_lane(w, i->src[0], copy->wide_shared, l) + (uint64_t)copy->shared_offset, &to[l]);
     reads |= (uint32_t)(wanted >= copy->bytes || (wanted && from[l].fault)) << l;
   }
   exec_checker *checker = checker_of(w);
   uint32_t lanes = active;
-  if (reads) lanes &= ~reads | checker->access(checker, &(exec_watched){.warp = w, .instr = i, .access = &copy->from, .lanes = reads, .bytes = copy->bytes, .at = from});
-  if (lanes) lanes = checker->access(checker, &(exec_watched){.warp = w, .instr = i, .access = &copy->to, .lanes = lanes, .bytes = copy->bytes, .at = to});
+  if (reads)
+    lanes &= ~reads |
+             checker->access(
+                 checker,
+                 &(exec_watched){
+                     .warp = w, .instr = i, .access = &copy->from, .lanes = reads, .bytes = copy->bytes, .at = from});
+  if (lanes)
+    lanes = checker->access(
+        checker,
+        &(exec_watched){.warp = w, .instr = i, .access = &copy->to, .lanes = lanes, .bytes = copy->bytes, .at = to});
   run_plain(w, core_async_copy, i, lanes);
 }
 
@@ -167,7 +179,10 @@ static void mbarrier_checked(exec_warp *x, const exec_instr *i) {
   const exec_access *a = i->side; /* the first member of its side data */
   exec_reach at[EXEC_LANES];
   find_all(w, i, a, a->bytes, at);
-  uint32_t lanes = checker_of(w)->access(checker_of(w), &(exec_watched){.warp = w, .instr = i, .access = a, .lanes = w->active, .bytes = a->bytes, .at = at, .synchronises = true});
+  uint32_t lanes = checker_of(w)->access(
+      checker_of(w),
+      &(exec_watched){
+          .warp = w, .instr = i, .access = a, .lanes = w->active, .bytes = a->bytes, .at = at, .synchronises = true});
   run_plain(w, core_mbarrier, i, lanes);
 }
 
@@ -186,18 +201,18 @@ static exec_handler moves[EXEC_ISAS][MOVES_ROOM], syncs[EXEC_ISAS][SYNCS];
 static const exec_isa_table *bases[EXEC_ISAS];
 
 /* Per instruction set, because the tables' functions are not given theirs. */
-#define X(n)                                                                                                               \
-  static void choose_##n(const exec_access *a, exec_handler run[2]) {                                                      \
-    exec_access *mine = (exec_access *)(uintptr_t)a;                                                                       \
-    bases[n]->choose_access(a, run);                                                                                       \
-    mine->plain = run[0];                                                                                                  \
-    if (a->space != PTX_SPACE_PARAM) run[0] = run[1] = access_checked;                                                     \
-  }                                                                                                                        \
-  static void meet_##n(exec_warp *x, const exec_instr *i) {                                                                \
-    core_warp *w = (core_warp *)x;                                                                                         \
-    const exec_sync *sync = i->side;                                                                                       \
-    checker_of(w)->meet(checker_of(w), w, i, w->active);                                                                   \
-    bases[n]->sync[sync->kind](x, i);                                                                                      \
+#define X(n)                                                           \
+  static void choose_##n(const exec_access *a, exec_handler run[2]) {  \
+    exec_access *mine = (exec_access *)(uintptr_t)a;                   \
+    bases[n]->choose_access(a, run);                                   \
+    mine->plain = run[0];                                              \
+    if (a->space != PTX_SPACE_PARAM) run[0] = run[1] = access_checked; \
+  }                                                                    \
+  static void meet_##n(exec_warp *x, const exec_instr *i) {            \
+    core_warp *w = (core_warp *)x;                                     \
+    const exec_sync *sync = i->side;                                   \
+    checker_of(w)->meet(checker_of(w), w, i, w->active);               \
+    bases[n]->sync[sync->kind](x, i);                                  \
   }
 FOR_ISAS(X)
 #undef X
@@ -234,4 +249,6 @@ const exec_isa_table *exec_isa_checked(const exec_isa_table *isa) {
   return &tables[exec_isa_index(isa)];
 }
 
-uint32_t exec_isa_checked_index(const exec_isa_table *checked) { return checked >= tables && checked < tables + EXEC_ISAS ? (uint32_t)(checked - tables) : EXEC_ISAS; }
+uint32_t exec_isa_checked_index(const exec_isa_table *checked) {
+  return checked >= tables && checked < tables + EXEC_ISAS ? (uint32_t)(checked - tables) : EXEC_ISAS;
+}

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What looks at a launch while it runs and may change what an access does: the checks of src/check.
  *
- * A launch with a checker (exec_launch_checked; core_launch.checker is not NULL) is interpreted. It runs its own decoded code, in which accesses, fences and warp-level synchronisation go through
- * checked.c (an exec_isa_table like another instruction set's); all other places ask for the checker only where something rare
- * happens. So a launch without one runs the code it always ran.
+ * A launch with a checker (exec_launch_checked; core_launch.checker is not NULL) is interpreted. It runs its own
+ * decoded code, in which accesses, fences and warp-level synchronisation go through checked.c (an exec_isa_table like
+ * another instruction set's); all other places ask for the checker only where something rare happens. So a launch
+ * without one runs the code it always ran.
  *
- * What always holds: a function here is called before the thing happens, in the order in which the interpreter does it; with
- * exec_config.threads 1 never by two threads at once. Every function must be there. */
+ * What always holds: a function here is called before the thing happens, in the order in which the interpreter does it;
+ * with exec_config.threads 1 never by two threads at once. Every function must be there. */
 #ifndef FF_EXEC_CHECKER_H
 #define FF_EXEC_CHECKER_H
 
@@ -15,39 +16,43 @@
 typedef struct exec_checker exec_checker;
 
 typedef enum exec_place_fault { /* why the bytes of one lane may not be touched */
-  EXEC_PLACE_GOOD, EXEC_PLACE_OUTSIDE, EXEC_PLACE_MISALIGNED, EXEC_PLACE_NO_ATOMIC,
+                                EXEC_PLACE_GOOD,
+                                EXEC_PLACE_OUTSIDE,
+                                EXEC_PLACE_MISALIGNED,
+                                EXEC_PLACE_NO_ATOMIC,
 } exec_place_fault;
 
-typedef struct exec_reach { /* where one lane's bytes are */
-  uint64_t address;         /* as the program sees it; shared, local: the offset */
-  unsigned char *host;      /* NULL: local memory, or not good */
-  const exec_record *record;/* global: the live allocation; NULL otherwise */
-  ptx_space space;          /* GLOBAL, CONST, SHARED, LOCAL */
+typedef struct exec_reach {  /* where one lane's bytes are */
+  uint64_t address;          /* as the program sees it; shared, local: the offset */
+  unsigned char *host;       /* NULL: local memory, or not good */
+  const exec_record *record; /* global: the live allocation; NULL otherwise */
+  ptx_space space;           /* GLOBAL, CONST, SHARED, LOCAL */
   exec_place_fault fault;
 } exec_reach;
 
 typedef struct exec_watched { /* an access that is about to happen */
   core_warp *warp;
-  const exec_instr *instr;  /* its side data may be a copy's half (cp.async): use `access` */
+  const exec_instr *instr; /* its side data may be a copy's half (cp.async): use `access` */
   const exec_access *access;
   uint32_t lanes;
-  uint32_t bytes;           /* per lane */
-  const exec_reach *at;     /* per lane; only those of `lanes` count */
-  bool synchronises;        /* an operation on an mbarrier */
+  uint32_t bytes;       /* per lane */
+  const exec_reach *at; /* per lane; only those of `lanes` count */
+  bool synchronises;    /* an operation on an mbarrier */
 } exec_watched;
 
 struct exec_checker {
   void (*launch_begin)(exec_checker *checker, const core_launch *launch);
   void (*launch_end)(exec_checker *checker, const core_launch *launch);
-  void (*block_begin)(exec_checker *checker, core_block *block); /* core_block.watched is the checker's to use until block_end */
+  /* core_block.watched is the checker's to use until block_end */
+  void (*block_begin)(exec_checker *checker, core_block *block);
   void (*block_end)(exec_checker *checker, core_block *block);
   /* Lanes have begun a function that has local memory; its values are undefined. */
   void (*entered)(exec_checker *checker, core_warp *w, const exec_frame *frame);
-  /* Bytes of a lane have a value without a store: what a function of the virtual GPU's own gives back, a parameter whose address is taken;
-   * address: as in exec_reach. */
+  /* Bytes of a lane have a value without a store: what a function of the virtual GPU's own gives back, a parameter
+   * whose address is taken; address: as in exec_reach. */
   void (*wrote)(exec_checker *checker, core_warp *w, uint32_t lane, ptx_space space, uint64_t address, uint32_t bytes);
-  /* Returns the lanes whose access is to happen; loads give 0 to the others. Lanes that are not good must go through if the launch is
-   * to end with a fault. */
+  /* Returns the lanes whose access is to happen; loads give 0 to the others. Lanes that are not good must go through if
+   * the launch is to end with a fault. */
   uint32_t (*access)(exec_checker *checker, const exec_watched *access);
   void (*fence)(exec_checker *checker, core_warp *w, const exec_instr *i);
   /* The lanes have come together at a .sync instruction; member: of the first of them. */
@@ -63,15 +68,16 @@ struct exec_checker {
 };
 
 /* exec_launch with a checker; NULL: without one. */
-ff_status exec_launch_checked(const exec_config *config, const exec_launch_request *request, exec_checker *checker, exec_stats *stats, exec_fault *fault,
-                              ff_error *error);
+ff_status exec_launch_checked(const exec_config *config, const exec_launch_request *request, exec_checker *checker,
+                              exec_stats *stats, exec_fault *fault, ff_error *error);
 
 /* The table for launches with a checker that stands for `isa`; and its number, below EXEC_ISAS (exec_isa_index). */
 const exec_isa_table *exec_isa_checked(const exec_isa_table *isa);
 uint32_t exec_isa_checked_index(const exec_isa_table *checked);
 
 /* Where a lane's bytes are, by the rules of access.c. Never a fault. */
-void exec_reach_find(const core_warp *w, const exec_access *a, uint32_t bytes, uint32_t lane, uint64_t address, exec_reach *at);
+void exec_reach_find(const core_warp *w, const exec_access *a, uint32_t bytes, uint32_t lane, uint64_t address,
+                     exec_reach *at);
 /* What a store or atomic would write, `bytes` (at most 64) of one lane, from its data registers. */
 void exec_watched_data(const exec_watched *access, uint32_t lane, unsigned char *data);
 

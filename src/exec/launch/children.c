@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Dynamic parallelism: kernels that threads of a kernel launch (CUDA Programming Guide, "CUDA Dynamic Parallelism").
  *
- * The part of CUDA's device runtime that is PTX runs as it is; what it asks of the system is here. A launched kernel runs when
- * the launching one has finished, which the guide allows: nothing promises that it starts before, and no thread can wait for it.
- * The order (by block, then as its warps ran; a stream or event of the device orders nothing further) does not depend on the
- * number of host threads: a kernel that launches others is run by one.
+ * The part of CUDA's device runtime that is PTX runs as it is; what it asks of the system is here. A launched kernel
+ * runs when the launching one has finished, which the guide allows: nothing promises that it starts before, and no
+ * thread can wait for it. The order (by block, then as its warps ran; a stream or event of the device orders nothing
+ * further) does not depend on the number of host threads: a kernel that launches others is run by one.
  *
  * A parameter buffer is a block of the device heap behind a header that a launch reads back and does not trust. */
 #include <inttypes.h>
@@ -18,9 +18,15 @@
 #include "exec/decode/program.h"
 
 /* Results as the device runtime translates them, to cudaErrorInvalidValue and so on. */
-enum { CNP_SUCCESS = 0, CNP_INVALID_VALUE = 1, CNP_OUT_OF_MEMORY = 4, CNP_INVALID_CONFIGURATION = 7, CNP_PENDING_COUNT = 12 };
+enum {
+  CNP_SUCCESS = 0,
+  CNP_INVALID_VALUE = 1,
+  CNP_OUT_OF_MEMORY = 4,
+  CNP_INVALID_CONFIGURATION = 7,
+  CNP_PENDING_COUNT = 12
+};
 
-#define STREAM_TAIL 3u          /* cudaStreamTailLaunch; every other stream is like the next */
+#define STREAM_TAIL 3u         /* cudaStreamTailLaunch; every other stream is like the next */
 #define MAX_PENDING (1u << 20) /* children of one launch */
 #define MAGIC UINT64_C(0x6368696c64206172)
 
@@ -40,13 +46,16 @@ static const ptx_func *kernel_at(const core_launch *launch, uint64_t address) {
 
 static bool good_shape(const uint32_t grid[3], const uint32_t block[3]) {
   for (int n = 0; n < 3; n++)
-    if (!grid[n] || !block[n] || grid[n] > (n ? 65535u : (uint32_t)INT32_MAX) || block[n] > EXEC_MAX_THREADS) return false;
+    if (!grid[n] || !block[n] || grid[n] > (n ? 65535u : (uint32_t)INT32_MAX) || block[n] > EXEC_MAX_THREADS)
+      return false;
   return (uint64_t)block[0] * block[1] * block[2] <= EXEC_MAX_THREADS;
 }
 
 /* (kernel, dim3 grid, dim3 block, shared bytes): where the parameters go; 0: no memory, or no such kernel. */
 static uint64_t parameter_buffer_for(core_warp *w, const exec_call *call, uint32_t lane) {
-  parameter_buffer header = {.magic = MAGIC, .kernel = core_argument(w, call, 0, lane), .dynamic_shared = (uint32_t)core_argument(w, call, 3, lane)};
+  parameter_buffer header = {.magic = MAGIC,
+                             .kernel = core_argument(w, call, 0, lane),
+                             .dynamic_shared = (uint32_t)core_argument(w, call, 3, lane)};
   for (uint32_t n = 0; n < 3; n++) {
     header.grid[n] = core_argument_word(w, call, 1, n, lane);
     header.block[n] = core_argument_word(w, call, 2, n, lane);
@@ -83,8 +92,11 @@ static uint64_t launch_child(core_warp *w, const exec_call *call, uint32_t lane)
     core_device_free(w, address);
     return CNP_INVALID_CONFIGURATION;
   }
-  exec_child child = {.kernel = func->name, .dynamic_shared = header.dynamic_shared, .at = w->block->index,
-                      .tail = core_argument(w, call, 1, lane) == STREAM_TAIL, .params = ff_alloc(bytes + 16u)};
+  exec_child child = {.kernel = func->name,
+                      .dynamic_shared = header.dynamic_shared,
+                      .at = w->block->index,
+                      .tail = core_argument(w, call, 1, lane) == STREAM_TAIL,
+                      .params = ff_alloc(bytes + 16u)};
   memcpy(child.grid, header.grid, sizeof child.grid);
   memcpy(child.block, header.block, sizeof child.block);
   memcpy(child.params, values, bytes);
@@ -129,7 +141,8 @@ static int by_place(const void *a, const void *b) {
 void core_children_finish(core_launch *launch) {
   exec_children *to = launch->request->children;
   size_t count = launch->children.count;
-  for (size_t n = 0; n < count; n++) launch->children.items[n].at = launch->children.items[n].at << 20 | n; /* keeps the order within a block */
+  /* keeps the order within a block */
+  for (size_t n = 0; n < count; n++) launch->children.items[n].at = launch->children.items[n].at << 20 | n;
   if (count) qsort(launch->children.items, count, sizeof *launch->children.items, by_place);
   if (to && launch->fault.kind == EXEC_FAULT_NONE) {
     for (size_t n = 0; n < count; n++) FF_PUSH(to, launch->children.items[n]);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The interpreter loop: runs one warp until it has exited, has to wait, or has used up its turn.
  *
- * One decoded instruction per step for all lanes of the running split. A step looks at one byte (`attention`): if nothing
- * has to be asked, it calls the handler. Form 0 of a handler (all lanes) serves whenever every lane that is inside the
- * frame takes part: the registers of lanes that are not inside do not matter. */
+ * One decoded instruction per step for all lanes of the running split. A step looks at one byte (`attention`): if
+ * nothing has to be asked, it calls the handler. Form 0 of a handler (all lanes) serves whenever every lane that is
+ * inside the frame takes part: the registers of lanes that are not inside do not matter. */
 #include "exec/core.h"
 #include "exec/launch/fault.h"
 #include "exec/instructions/lanes.h"
@@ -30,8 +30,8 @@ INLINE void enter(core_warp *w, step *at) {
   w->x.base[1] = frame->function->constants;
   at->i = w->pc;
   at->code = frame->function->code;
-  at->attention = EXEC_ATTEND_FLOW | (w->trace ? EXEC_ATTEND_WAIT | EXEC_ATTEND_MARK : 0) | (w->ready_count ? EXEC_ATTEND_LEADER : 0) |
-                  (w->starting ? EXEC_ATTEND_START : 0);
+  at->attention = EXEC_ATTEND_FLOW | (w->trace ? EXEC_ATTEND_WAIT | EXEC_ATTEND_MARK : 0) |
+                  (w->ready_count ? EXEC_ATTEND_LEADER : 0) | (w->starting ? EXEC_ATTEND_START : 0);
   const exec_native_code *native = __atomic_load_n(&w->launch->native, __ATOMIC_ACQUIRE);
   if (native && native[w->function->number].full && !w->rotated) at->attention |= EXEC_ATTEND_NATIVE;
   if (w->active == frame->lanes) {
@@ -104,8 +104,7 @@ static void branch_indexed(core_warp *w, step *at) {
     if (!chosen_lanes) {
       chosen = targets[index[lane]];
       chosen_lanes = same;
-    }
-    else core_add_ready(w, same, at->code + targets[index[lane]], w->frame);
+    } else core_add_ready(w, same, at->code + targets[index[lane]], w->frame);
     left &= ~same;
   }
   w->diverged += chosen_lanes != w->active;
@@ -142,8 +141,8 @@ static bool pass_barrier(core_warp *w, const step *at) {
 
 typedef enum native_turn { NATIVE_GOES_ON, NATIVE_GIVES_WAY, NATIVE_WAITS } native_turn;
 
-/* Compiled code goes on at at->i. Gives way, waits: the warp's turn is over at w->pc. known: since compiled code for full warps left it
- * at the barrier before at->i, nobody has changed its frame. */
+/* Compiled code goes on at at->i. Gives way, waits: the warp's turn is over at w->pc. known: since compiled code for
+ * full warps left it at the barrier before at->i, nobody has changed its frame. */
 static native_turn run_native(core_warp *w, step *at, bool known) {
   const exec_native_code *code = &w->launch->native[w->function->number];
   const exec_frame *frame = w->frame;

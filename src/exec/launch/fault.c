@@ -31,7 +31,8 @@ static void add_place(ff_text *text, const core_warp *w, const exec_instr *i, ui
   if (i->index < func->instr_count) ptx_put_place(func, &func->instrs[i->index], w->frame->parent != NULL, text);
 }
 
-static _Noreturn void leave(core_warp *w, const exec_instr *i, uint32_t lane, exec_fault_kind kind, uint64_t address, ff_text *text) {
+static _Noreturn void leave(core_warp *w, const exec_instr *i, uint32_t lane, exec_fault_kind kind, uint64_t address,
+                            ff_text *text) {
   core_launch *launch = w->launch;
   uint64_t block = w->block->index;
   if (i->index > w->segment) core_count(w, i->index); /* what was executed up to it */
@@ -47,13 +48,15 @@ static _Noreturn void leave(core_warp *w, const exec_instr *i, uint32_t lane, ex
     fault->line = i->index < func->instr_count ? func->instrs[i->index].place.line : 0;
     snprintf(fault->message, sizeof fault->message, "%s", text->chars);
   }
-  if (block < __atomic_load_n(&launch->stop_above, __ATOMIC_RELAXED)) __atomic_store_n(&launch->stop_above, block, __ATOMIC_RELEASE);
+  if (block < __atomic_load_n(&launch->stop_above, __ATOMIC_RELAXED))
+    __atomic_store_n(&launch->stop_above, block, __ATOMIC_RELEASE);
   pthread_mutex_unlock(&launch->lock);
   free(text->chars);
   longjmp(w->worker->escape, 1);
 }
 
-_Noreturn void core_fault(core_warp *w, const exec_instr *i, uint32_t lane, exec_fault_kind kind, uint64_t address, const char *format, ...) {
+_Noreturn void core_fault(core_warp *w, const exec_instr *i, uint32_t lane, exec_fault_kind kind, uint64_t address,
+                          const char *format, ...) {
   char what[1024];
   va_list args;
   va_start(args, format);
@@ -74,7 +77,9 @@ _Noreturn void core_fault_assert(core_warp *w, const exec_instr *i, uint32_t lan
 
 /* ---- accesses ---- */
 
-static const char *action(const exec_access *a) { return a->op == EXEC_OP_LOAD ? "read" : a->op == EXEC_OP_STORE ? "write" : "atomic"; }
+static const char *action(const exec_access *a) {
+  return a->op == EXEC_OP_LOAD ? "read" : a->op == EXEC_OP_STORE ? "write" : "atomic";
+}
 
 static void add_allocation(ff_text *text, const exec_allocation *allocation) {
   char bytes[32];
@@ -103,7 +108,8 @@ static void add_neighbour(ff_text *text, const core_warp *w, uint64_t address, u
     ff_text_add(text, ": reserved but not mapped");
     return;
   }
-  const char *closed = holder && !holder->read_only && !exec_memory_may(holder, writes) ? exec_memory_why_closed(holder) : NULL;
+  const char *closed =
+      holder && !holder->read_only && !exec_memory_may(holder, writes) ? exec_memory_why_closed(holder) : NULL;
   if (closed) {
     ff_text_add(text, "\n  it is %" PRIu64 " bytes into ", address - holder->address);
     add_allocation(text, holder);
@@ -113,7 +119,8 @@ static void add_neighbour(ff_text *text, const core_warp *w, uint64_t address, u
   if (holder && holder->range == EXEC_MAPPED && !exec_memory_may(holder, writes)) {
     ff_text_add(text, "\n  it is %" PRIu64 " bytes into ", address - holder->address);
     add_allocation(text, holder);
-    ff_text_add(text, exec_memory_may(holder, false) ? ": mapped for reading only" : ": mapped without access (cuMemSetAccess gives it)");
+    ff_text_add(text, exec_memory_may(holder, false) ? ": mapped for reading only"
+                                                     : ": mapped without access (cuMemSetAccess gives it)");
     return;
   }
   if (holder && writes && holder->read_only) {
@@ -133,7 +140,8 @@ static void add_neighbour(ff_text *text, const core_warp *w, uint64_t address, u
   }
   bool before = address < nearest->address;
   uint64_t distance = before ? nearest->address - address : address - (nearest->address + nearest->bytes);
-  ff_text_add(text, "\n  it is %" PRIu64 " bytes %s the nearest allocation, ", distance, before ? "before" : "behind the end of");
+  ff_text_add(text, "\n  it is %" PRIu64 " bytes %s the nearest allocation, ", distance,
+              before ? "before" : "behind the end of");
   add_allocation(text, nearest);
 }
 
@@ -147,7 +155,8 @@ static const char *space_name(ptx_space space) {
   }
 }
 
-_Noreturn void core_fault_access(core_warp *w, const exec_instr *i, uint32_t lane, exec_fault_kind kind, uint64_t address, uint32_t bytes) {
+_Noreturn void core_fault_access(core_warp *w, const exec_instr *i, uint32_t lane, exec_fault_kind kind,
+                                 uint64_t address, uint32_t bytes) {
   const exec_access *a = i->side;
   ff_text text = {0};
   ptx_space space = (ptx_space)a->space;
@@ -156,21 +165,24 @@ _Noreturn void core_fault_access(core_warp *w, const exec_instr *i, uint32_t lan
   if (generic_shared) space = PTX_SPACE_SHARED;
   if (generic_local) space = PTX_SPACE_LOCAL;
   if (kind == EXEC_FAULT_MISALIGNED) {
-    ff_text_add(&text, "misaligned %s %s of %u bytes at 0x%" PRIx64 ": the address must be a multiple of %u", space_name(space),
-                action(a), bytes, address, bytes);
+    ff_text_add(&text, "misaligned %s %s of %u bytes at 0x%" PRIx64 ": the address must be a multiple of %u",
+                space_name(space), action(a), bytes, address, bytes);
   } else if (kind == EXEC_FAULT_INVALID_SPACE) {
-    ff_text_add(&text, "%s of %u bytes at 0x%" PRIx64 ": not possible in %s memory", action(a), bytes, address, space_name(space));
+    ff_text_add(&text, "%s of %u bytes at 0x%" PRIx64 ": not possible in %s memory", action(a), bytes, address,
+                space_name(space));
   } else {
     ff_text_add(&text, "illegal %s %s of %u bytes at 0x%" PRIx64, space_name(space), action(a), bytes, address);
     if (space == PTX_SPACE_SHARED) ff_text_add(&text, "\n  the block has %u bytes of shared memory", w->shared_bytes);
-    else if (space == PTX_SPACE_LOCAL) ff_text_add(&text, "\n  the thread has %u bytes of local memory in use", w->frame->stack);
+    else if (space == PTX_SPACE_LOCAL)
+      ff_text_add(&text, "\n  the thread has %u bytes of local memory in use", w->frame->stack);
     else add_neighbour(&text, w, address, bytes, a->op != EXEC_OP_LOAD);
   }
   add_place(&text, w, i, lane);
   leave(w, i, lane, kind, address, &text);
 }
 
-_Noreturn void core_fault_undeclared(core_warp *w, const exec_instr *i, uint32_t lane, uint64_t address, uint32_t bytes, uint32_t need) {
+_Noreturn void core_fault_undeclared(core_warp *w, const exec_instr *i, uint32_t lane, uint64_t address, uint32_t bytes,
+                                     uint32_t need) {
   const exec_launch_request *request = w->launch->request;
   const exec_access *a = i->side;
   ff_text text = {0};
@@ -184,8 +196,11 @@ _Noreturn void core_fault_undeclared(core_warp *w, const exec_instr *i, uint32_t
 static void add_waiting(ff_text *text, const core_warp *w, const exec_split *split) {
   const ptx_func *func = split->frame->function->source;
   uint32_t line = split->pc->index < func->instr_count ? func->instrs[split->pc->index].place.line : 0;
-  if (split->state == SPLIT_BARRIER) ff_text_add(text, "\n  warp %u: lanes 0x%08x wait at barrier %u", w->index, split->mask, split->barrier);
-  else ff_text_add(text, "\n  warp %u: lanes 0x%08x wait for lanes 0x%08x", w->index, split->mask, split->member & w->live & ~split->mask);
+  if (split->state == SPLIT_BARRIER)
+    ff_text_add(text, "\n  warp %u: lanes 0x%08x wait at barrier %u", w->index, split->mask, split->barrier);
+  else
+    ff_text_add(text, "\n  warp %u: lanes 0x%08x wait for lanes 0x%08x", w->index, split->mask,
+                split->member & w->live & ~split->mask);
   ff_text_add(text, ", PTX line %u", line);
 }
 
@@ -211,10 +226,11 @@ _Noreturn void core_fault_deadlock(core_block *block) {
   leave(first, at->pc, lane, EXEC_FAULT_BARRIER, 0, &text);
 }
 
-void core_overrun_explain(const core_warp *w, const exec_instr *i, uint32_t lane, const exec_allocation *allocation, uint64_t address, uint32_t bytes,
-                          ff_text *text) {
+void core_overrun_explain(const core_warp *w, const exec_instr *i, uint32_t lane, const exec_allocation *allocation,
+                          uint64_t address, uint32_t bytes, ff_text *text) {
   const char *did = action(i->side);
-  ff_text_add(text, "%s %s of %u bytes at 0x%" PRIx64 " goes over the end of ", *did == 'a' ? "an" : "a", did, bytes, address);
+  ff_text_add(text, "%s %s of %u bytes at 0x%" PRIx64 " goes over the end of ", *did == 'a' ? "an" : "a", did, bytes,
+              address);
   add_allocation(text, allocation);
   ff_text_add(text, ", but not of its last page");
   add_place(text, w, i, lane);

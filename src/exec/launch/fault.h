@@ -11,10 +11,11 @@
 _Noreturn void core_fault(core_warp *w, const exec_instr *i, uint32_t lane, exec_fault_kind kind, uint64_t address,
                           const char *format, ...) __attribute__((format(printf, 6, 7)));
 /* An access of `bytes` bytes that is not legal: says which space, what lies nearest, and how far away. */
-_Noreturn void core_fault_access(core_warp *w, const exec_instr *i, uint32_t lane, exec_fault_kind kind, uint64_t address,
-                                 uint32_t bytes);
+_Noreturn void core_fault_access(core_warp *w, const exec_instr *i, uint32_t lane, exec_fault_kind kind,
+                                 uint64_t address, uint32_t bytes);
 /* An access that the launch's declared uses do not cover. */
-_Noreturn void core_fault_undeclared(core_warp *w, const exec_instr *i, uint32_t lane, uint64_t address, uint32_t bytes, uint32_t need);
+_Noreturn void core_fault_undeclared(core_warp *w, const exec_instr *i, uint32_t lane, uint64_t address, uint32_t bytes,
+                                     uint32_t need);
 /* The assert message of CUDA stands first. */
 _Noreturn void core_fault_assert(core_warp *w, const exec_instr *i, uint32_t lane, const char *text);
 /* Nobody in the block can go on: names who waits where. */

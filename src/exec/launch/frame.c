@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Frames: the pool they come from, calls and returns.
  *
- * A frame is freed when its last lane has returned or exited. A lane's stack in use is the `stack` of the frame it is in. Local memory of a new frame is zero, so that a run never depends on what ran before. */
+ * A frame is freed when its last lane has returned or exited. A lane's stack in use is the `stack` of the frame it is
+ * in. Local memory of a new frame is zero, so that a run never depends on what ran before. */
 #include <string.h>
 
 #include "base/check.h"
@@ -105,7 +106,8 @@ void core_warp_start(core_warp *w) {
 static void tell_written(core_warp *w, const exec_frame *frame, const exec_place *place, uint32_t mask) {
   exec_checker *checker = w->launch->checker;
   for (uint32_t m = checker ? mask : 0; m; m &= m - 1)
-    checker->wrote(checker, w, (uint32_t)__builtin_ctz(m), PTX_SPACE_LOCAL, frame->local + place->local, place->words * 4);
+    checker->wrote(checker, w, (uint32_t)__builtin_ctz(m), PTX_SPACE_LOCAL, frame->local + place->local,
+                   place->words * 4);
 }
 
 /* Copies a parameter's words for the lanes of `mask`; either side may live in local memory. whole: the other lanes'
@@ -152,7 +154,8 @@ void core_call(core_warp *w, const exec_instr *i, const exec_function *callee) {
   clear_load_numbers(w, frame);
   start_local(w, frame, false);
   uint32_t count = call->argument_count < callee->param_count ? call->argument_count : callee->param_count;
-  for (uint32_t p = 0; p < count; p++) copy_param(w, parent, &call->arguments[p], frame, &callee->params[p], w->active, true);
+  for (uint32_t p = 0; p < count; p++)
+    copy_param(w, parent, &call->arguments[p], frame, &callee->params[p], w->active, true);
   w->frame = frame;
   w->pc = callee->code;
   w->segment = callee->code->index;
@@ -165,7 +168,8 @@ void core_return(core_warp *w, const exec_instr *i) {
   core_count(w, i->index + !i->aux);
   uint32_t count = call->result_count < callee->result_count ? call->result_count : callee->result_count;
   bool whole = w->active == parent->lanes;
-  for (uint32_t r = 0; r < count; r++) copy_param(w, frame, &callee->results[r], parent, &call->results[r], w->active, whole);
+  for (uint32_t r = 0; r < count; r++)
+    copy_param(w, frame, &callee->results[r], parent, &call->results[r], w->active, whole);
   w->pc = frame->call + 1;
   w->segment = w->pc->index;
   w->frame = parent;

@@ -15,9 +15,9 @@ static bool has_f16c(void) {
 }
 #define CAN_AVX2 \
   (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2") && has_f16c())
-#define CAN_AVX512                                                                                                       \
-  (CAN_AVX2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && \
-   __builtin_cpu_supports("avx512vl"))
+#define CAN_AVX512                                                                        \
+  (CAN_AVX2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && \
+   __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
 #else
 #define CAN_AVX2 false
 #define CAN_AVX512 false

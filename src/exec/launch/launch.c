@@ -2,20 +2,20 @@
 /* A launch: checks it, and lets the workers run its blocks.
  *
  * Worker 0 is the thread that launches; the others are kept between launches and join when there are blocks for them.
- * A worker takes blocks in the order of their index. It runs one until it is done; one that yields (it may be waiting for
- * another block) goes to the end of the worker's list, and a new one is started while the limit of resident blocks
+ * A worker takes blocks in the order of their index. It runs one until it is done; one that yields (it may be waiting
+ * for another block) goes to the end of the worker's list, and a new one is started while the limit of resident blocks
  * allows. So blocks that wait for each other go on, with any number of workers.
  *
- * Blocks that take virtual blocks from a queue (ptx/rewrite/persistent.h) would not be what they are on a device if the first one took all
- * of them: each gives way when it has taken one, and the one that has done least goes on. One worker runs such a launch, so that
- * who takes what is the same on every run.
+ * Blocks that take virtual blocks from a queue (ptx/rewrite/persistent.h) would not be what they are on a device if the
+ * first one took all of them: each gives way when it has taken one, and the one that has done least goes on. One worker
+ * runs such a launch, so that who takes what is the same on every run.
  *
  * The access stream may hold back the start of a block, never a block that runs. When all blocks in progress only wait,
  * the next one starts regardless: it may be what they wait for.
  *
- * One launch runs at a time in a process. One whose blocks all do nothing but look at memory again and again may give way
- * (exec_config.give_way): its workers stop between two turns of blocks, and until it goes on other launches may run, with workers
- * of their own, and give way, too.
+ * One launch runs at a time in a process. One whose blocks all do nothing but look at memory again and again may give
+ * way (exec_config.give_way): its workers stop between two turns of blocks, and until it goes on other launches may
+ * run, with workers of their own, and give way, too.
  *
  *     RUNNING --give_way: the launching thread stops the others--> STOPPED --config->give_way returns--> RUNNING */
 #include <errno.h>
@@ -36,7 +36,7 @@
 #define MAX_WORKERS 256u
 #define FRAMES_KEPT (UINT64_C(64) << 20) /* bytes of frames that a worker keeps from launch to launch */
 #define WAIT_MILLISECONDS 20
-#define STUCK_ROUNDS 3 /* of waiting for the stream while no block gets further */
+#define STUCK_ROUNDS 3           /* of waiting for the stream while no block gets further */
 #define GIVE_WAY_MILLISECONDS 50 /* of nothing but polling before a launch gives way; once it has, */
 #define GIVE_AGAIN_MILLISECONDS 1
 
@@ -46,34 +46,39 @@ typedef struct pool_worker {
   core_worker worker;
   worker_pool *pool;
   pthread_t thread;
-  bool inside;                    /* works for the launch */
+  bool inside; /* works for the launch */
 } pool_worker;
 
 struct worker_pool {
-  pthread_mutex_t launching;      /* held by the launch that runs */
-  pthread_mutex_t lock;           /* of what follows */
+  pthread_mutex_t launching; /* held by the launch that runs */
+  pthread_mutex_t lock;      /* of what follows */
   pthread_cond_t wanted, left, go_on;
   pool_worker *workers[MAX_WORKERS];
-  uint32_t count;                 /* threads that exist, worker 0 not counted but present */
-  core_launch *launch;            /* to join; NULL: none */
+  uint32_t count;      /* threads that exist, worker 0 not counted but present */
+  core_launch *launch; /* to join; NULL: none */
   uint64_t launch_number;
-  uint32_t inside;                /* threads that work for it */
-  bool stop;                      /* they are to stop between two turns; */
-  uint32_t stopped;               /* how many have */
-  bool given;                     /* the launch has given way */
-  uint64_t gave_at;               /* and when it last did, in ms; 0: it has not */
+  uint32_t inside;  /* threads that work for it */
+  bool stop;        /* they are to stop between two turns; */
+  uint32_t stopped; /* how many have */
+  bool given;       /* the launch has given way */
+  uint64_t gave_at; /* and when it last did, in ms; 0: it has not */
 };
 
-#define POOL {.launching = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER, .wanted = PTHREAD_COND_INITIALIZER, \
-              .left = PTHREAD_COND_INITIALIZER, .go_on = PTHREAD_COND_INITIALIZER}
+#define POOL                                                                                                       \
+  {                                                                                                                \
+    .launching = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER, .wanted = PTHREAD_COND_INITIALIZER, \
+    .left = PTHREAD_COND_INITIALIZER, .go_on = PTHREAD_COND_INITIALIZER                                            \
+  }
 #define MAX_POOLS 17 /* launches that have given way at a time, and the one that runs */
 static worker_pool pools[MAX_POOLS] = {[0 ... MAX_POOLS - 1] = POOL};
 
-static uint64_t clock_total;      /* warp instructions of all launches so far */
+static uint64_t clock_total; /* warp instructions of all launches so far */
 
 /* ---- a worker's blocks ---- */
 
-static bool stopped(const core_launch *launch, uint64_t block) { return block > __atomic_load_n(&launch->stop_above, __ATOMIC_ACQUIRE); }
+static bool stopped(const core_launch *launch, uint64_t block) {
+  return block > __atomic_load_n(&launch->stop_above, __ATOMIC_ACQUIRE);
+}
 
 static void append(core_worker *worker, core_block *block) {
   block->next = NULL;
@@ -94,7 +99,9 @@ static core_block *take_first(core_worker *worker) {
 
 /* ---- blocks that take their work from a queue: as on a device, the one that has done least comes first ---- */
 
-static bool is_earlier(const core_block *a, const core_block *b) { return a->work != b->work ? a->work < b->work : a->turn < b->turn; }
+static bool is_earlier(const core_block *a, const core_block *b) {
+  return a->work != b->work ? a->work < b->work : a->turn < b->turn;
+}
 
 static void queue_block(core_worker *worker, core_block *block) {
   if (worker->queued_count == worker->queued_room) {
@@ -103,7 +110,8 @@ static void queue_block(core_worker *worker, core_block *block) {
   }
   block->turn = worker->queued_turns++;
   uint32_t at = worker->queued_count++;
-  for (; at && is_earlier(block, worker->queued[(at - 1) / 2]); at = (at - 1) / 2) worker->queued[at] = worker->queued[(at - 1) / 2];
+  for (; at && is_earlier(block, worker->queued[(at - 1) / 2]); at = (at - 1) / 2)
+    worker->queued[at] = worker->queued[(at - 1) / 2];
   worker->queued[at] = block;
 }
 
@@ -126,7 +134,8 @@ static core_block *start_next(core_worker *worker, core_launch *launch) {
   uint64_t index = __atomic_load_n(&launch->next_block, __ATOMIC_RELAXED);
   do {
     if (index >= launch->blocks || stopped(launch, index)) return NULL;
-  } while (!__atomic_compare_exchange_n(&launch->next_block, &index, index + 1, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+  } while (
+      !__atomic_compare_exchange_n(&launch->next_block, &index, index + 1, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
   if (launch->native_job) exec_native_ask(launch);
   return core_block_start(worker, launch, index);
 }
@@ -141,14 +150,16 @@ static bool take_place(core_launch *launch) {
   uint32_t resident = __atomic_load_n(&launch->resident, __ATOMIC_RELAXED);
   do {
     if (resident >= launch->resident_limit) return false;
-  } while (!__atomic_compare_exchange_n(&launch->resident, &resident, resident + 1, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+  } while (!__atomic_compare_exchange_n(&launch->resident, &resident, resident + 1, true, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED));
   return true;
 }
 
 static void leave_place(core_launch *launch) { __atomic_sub_fetch(&launch->resident, 1, __ATOMIC_RELAXED); }
 
-/* For the only worker: which block is next must not depend on how fast the stream is read. So a new one always comes first if there is
- * a place for it; it waits for its turn, but not for ever while readers may wait for what is in progress. */
+/* For the only worker: which block is next must not depend on how fast the stream is read. So a new one always comes
+ * first if there is a place for it; it waits for its turn, but not for ever while readers may wait for what is in
+ * progress. */
 static bool only_worker_ready(const core_worker *worker, core_launch *launch, uint64_t index) {
   if (launch->resident >= launch->resident_limit) return false;
   bool ready = false;
@@ -246,7 +257,8 @@ static void resume_others(worker_pool *pool) {
   pthread_mutex_unlock(&pool->lock);
 }
 
-/* By worker 0, between two turns. The others may have been in the middle of one that did more than poll: asks again when all have stopped. */
+/* By worker 0, between two turns. The others may have been in the middle of one that did more than poll: asks again
+ * when all have stopped. */
 static void give_way(worker_pool *pool, core_launch *launch, bool own) {
   if (!launch->config->give_way || !all_poll(pool, launch, own)) return;
   stop_others(pool);
@@ -297,8 +309,8 @@ static void run_one(core_worker *worker, core_launch *launch, core_block *block)
 
 /* ---- the end of the process ---- */
 
-static _Atomic bool ending;               /* workers are to stay between two turns, for ever */
-static _Atomic uint32_t working, ended;   /* threads that have blocks of some launch; of these, those that stay */
+static _Atomic bool ending;             /* workers are to stay between two turns, for ever */
+static _Atomic uint32_t working, ended; /* threads that have blocks of some launch; of these, those that stay */
 static _Thread_local bool is_working;
 
 static _Noreturn void stay(void) {
@@ -463,10 +475,13 @@ static ff_status check_request(const exec_config *config, const exec_launch_requ
   const exec_kernel_info *info = &request->kernel->info;
   uint64_t threads = (uint64_t)request->block[0] * request->block[1] * request->block[2];
   uint64_t blocks = (uint64_t)request->grid[0] * request->grid[1];
-  if (!request->block[0] || !request->block[1] || !request->block[2] || !request->grid[0] || !request->grid[1] || !request->grid[2])
+  if (!request->block[0] || !request->block[1] || !request->block[2] || !request->grid[0] || !request->grid[1] ||
+      !request->grid[2])
     return ff_fail(error, FF_INVALID, "kernel %s: a grid or block dimension is 0", info->name);
-  if (request->block[0] > EXEC_MAX_THREADS || request->block[1] > EXEC_MAX_THREADS || request->block[2] > EXEC_MAX_THREADS || threads > info->max_threads)
-    return ff_fail(error, FF_INVALID, "kernel %s: %llu threads per block, %u are possible", info->name, (unsigned long long)threads, info->max_threads);
+  if (request->block[0] > EXEC_MAX_THREADS || request->block[1] > EXEC_MAX_THREADS ||
+      request->block[2] > EXEC_MAX_THREADS || threads > info->max_threads)
+    return ff_fail(error, FF_INVALID, "kernel %s: %llu threads per block, %u are possible", info->name,
+                   (unsigned long long)threads, info->max_threads);
   if (blocks > UINT64_MAX / request->grid[2] || blocks * request->grid[2] >= UINT64_C(1) << 62)
     return ff_fail(error, FF_INVALID, "kernel %s: too many blocks", info->name);
   uint64_t shared = (uint64_t)info->static_shared + request->dynamic_shared;
@@ -512,8 +527,8 @@ static void set_workspace(core_launch *launch, const exec_launch_request *reques
   if (!request->cooperative) return;
   const exec_allocation *workspace;
   exec_kernel *kernel = request->kernel;
-  if (!kernel->workspace &&
-      exec_memory_allocate(launch->memory, EXEC_PAGE_BYTES, 0, EXEC_MEMORY_DEVICE, "workspace of cooperative grids", &workspace, NULL) == FF_OK)
+  if (!kernel->workspace && exec_memory_allocate(launch->memory, EXEC_PAGE_BYTES, 0, EXEC_MEMORY_DEVICE,
+                                                 "workspace of cooperative grids", &workspace, NULL) == FF_OK)
     exec_memory_exempt(kernel->workspace = workspace);
   if (!kernel->workspace) return;
   launch->workspace = kernel->workspace->address;
@@ -522,7 +537,8 @@ static void set_workspace(core_launch *launch, const exec_launch_request *reques
   memcpy((void *)(uintptr_t)launch->workspace, &bytes, sizeof bytes);
 }
 
-static void set_up(core_launch *launch, const exec_config *config, const exec_launch_request *request, unsigned char *params) {
+static void set_up(core_launch *launch, const exec_config *config, const exec_launch_request *request,
+                   unsigned char *params) {
   exec_kernel *kernel = request->kernel;
   launch->config = config;
   launch->request = request;
@@ -538,19 +554,21 @@ static void set_up(core_launch *launch, const exec_config *config, const exec_la
   launch->shared_bytes = shared_bytes(kernel, request->dynamic_shared);
   launch->stack_limit = stack_limit(config, kernel);
   if (kernel->info.param_bytes) memcpy(params, request->params, kernel->info.param_bytes);
-  if (kernel->params_memory) memcpy((void *)(uintptr_t)kernel->params_memory->address, params, kernel->info.param_bytes);
+  if (kernel->params_memory)
+    memcpy((void *)(uintptr_t)kernel->params_memory->address, params, kernel->info.param_bytes);
   launch->params = params;
   launch->clock_base = clock_total;
   launch->trace = request->trace;
   core_declared_prepare(launch);
   launch->stop_above = UINT64_MAX;
   launch->resident_limit = config->resident_blocks ? config->resident_blocks : 4096;
-  if (request->cooperative && launch->resident_limit < launch->blocks) launch->resident_limit = (uint32_t)launch->blocks;
+  if (request->cooperative && launch->resident_limit < launch->blocks)
+    launch->resident_limit = (uint32_t)launch->blocks;
   set_workspace(launch, request);
 }
 
-ff_status exec_launch(const exec_config *config, const exec_launch_request *request, exec_stats *stats, exec_fault *fault,
-                      ff_error *error) {
+ff_status exec_launch(const exec_config *config, const exec_launch_request *request, exec_stats *stats,
+                      exec_fault *fault, ff_error *error) {
   return exec_launch_checked(config, request, NULL, stats, fault, error);
 }
 
@@ -561,14 +579,16 @@ static worker_pool *free_pool(void) {
   return &pools[n];
 }
 
-ff_status exec_launch_checked(const exec_config *config, const exec_launch_request *request, exec_checker *checker, exec_stats *stats, exec_fault *fault,
-                              ff_error *error) {
+ff_status exec_launch_checked(const exec_config *config, const exec_launch_request *request, exec_checker *checker,
+                              exec_stats *stats, exec_fault *fault, ff_error *error) {
   static uint64_t shape;
   if (fault) memset(fault, 0, sizeof *fault);
   ff_status status = check_request(config, request, error);
   if (status != FF_OK) return status;
   const exec_isa_table *isa = exec_isa_find(config->isa);
-  if (!isa) return ff_fail(error, FF_INVALID, "instruction set '%s': not in this build, or this processor lacks it", config->isa);
+  if (!isa)
+    return ff_fail(error, FF_INVALID, "instruction set '%s': not in this build, or this processor lacks it",
+                   config->isa);
   if (checker) isa = exec_isa_checked(isa);
   const exec_code *code;
   status = exec_kernel_code(request->kernel, isa, &code, error);
@@ -583,7 +603,8 @@ ff_status exec_launch_checked(const exec_config *config, const exec_launch_reque
   launch->checker = checker;
   launch->functions = code->functions;
   launch->shape = ++shape;
-  launch->threads = have_workers(pool, request->kernel->pulls || request->kernel->launches ? 1 : worker_count(config, launch->blocks));
+  launch->threads = have_workers(
+      pool, request->kernel->pulls || request->kernel->launches ? 1 : worker_count(config, launch->blocks));
   if (launch->resident_limit < launch->threads) launch->resident_limit = launch->threads;
   pthread_mutex_init(&launch->lock, NULL);
   exec_native_begin(launch, code);

@@ -4,18 +4,21 @@
  *      core_mark (at entry)                      core_mark (at exit), core_mark_check, a barrier, EXIT
  *   (outside) -------------> inside = the lanes ----------------------------------------------------> (outside)
  *
- * What always holds: while `inside` is not 0, the running split is part of it, so whatever the stream has between ENTER and LEAVE is
- * those lanes' work; nothing here changes what runs, or when. Lanes that diverge in a region meet in it again or at its exit, and all of
- * them are there before any other lanes of the warp run (ptx/analysis/cfg.h has a region's blocks in a row). Only lanes that give way to
- * others in a region (core_rotate: they wait for them) are cut off: that ENTER's LEAVE is there, and where they go on is outside. */
+ * What always holds: while `inside` is not 0, the running split is part of it, so whatever the stream has between ENTER
+ * and LEAVE is those lanes' work; nothing here changes what runs, or when. Lanes that diverge in a region meet in it
+ * again or at its exit, and all of them are there before any other lanes of the warp run (ptx/analysis/cfg.h has a
+ * region's blocks in a row). Only lanes that give way to others in a region (core_rotate: they wait for them) are cut
+ * off: that ENTER's LEAVE is there, and where they go on is outside. */
 #include "exec/core.h"
 
 /* The value of a bound in a lane, as the counter's type has it. */
-static __int128 bound_value(const core_warp *w, const exec_mark *m, const exec_bound *bound, uint32_t slot, uint32_t bytes, uint32_t lane) {
+static __int128 bound_value(const core_warp *w, const exec_mark *m, const exec_bound *bound, uint32_t slot,
+                            uint32_t bytes, uint32_t lane) {
   uint64_t value = (uint64_t)bound->value;
   if (slot != EXEC_NO_OFFSET) {
     const unsigned char *cells = w->frame->registers + slot;
-    uint64_t cell = bytes == 8 ? ((const uint64_t *)(const void *)cells)[lane] : ((const uint32_t *)(const void *)cells)[lane];
+    uint64_t cell =
+        bytes == 8 ? ((const uint64_t *)(const void *)cells)[lane] : ((const uint32_t *)(const void *)cells)[lane];
     if (bytes == 4 && m->bits == 64 && m->is_signed) cell = (uint64_t)(int64_t)(int32_t)(uint32_t)cell;
     value += cell;
   }
@@ -23,7 +26,8 @@ static __int128 bound_value(const core_warp *w, const exec_mark *m, const exec_b
   return m->is_signed ? (__int128)(int64_t)value : (__int128)value;
 }
 
-/* Steps from `from` until the counter is no longer below `to` (or equal to it, if `also`); both were mirrored if it goes down. */
+/* Steps from `from` until the counter is no longer below `to` (or equal to it, if `also`); both were mirrored if it
+ * goes down. */
 static __int128 steps_below(__int128 from, __int128 to, __int128 step, bool also) {
   __int128 way = to - from + also;
   return way <= 0 ? 0 : (way + step - 1) / step;
@@ -44,23 +48,29 @@ static __int128 count_steps(const exec_mark *m, __int128 from, __int128 to) {
   switch (m->compare) {
   case PTX_MOD_EQ: return from == to;
   case PTX_MOD_NE: return steps_to(m, from, to);
-  case PTX_MOD_LT: case PTX_MOD_LO: return step > 0 ? steps_below(from, to, step, false) : from < to ? ENDLESS : 0;
-  case PTX_MOD_LE: case PTX_MOD_LS: return step > 0 ? steps_below(from, to, step, true) : from <= to ? ENDLESS : 0;
-  case PTX_MOD_GT: case PTX_MOD_HI: return step < 0 ? steps_below(-from, -to, -step, false) : from > to ? ENDLESS : 0;
-  case PTX_MOD_GE: case PTX_MOD_HS: return step < 0 ? steps_below(-from, -to, -step, true) : from >= to ? ENDLESS : 0;
+  case PTX_MOD_LT:
+  case PTX_MOD_LO: return step > 0 ? steps_below(from, to, step, false) : from < to ? ENDLESS : 0;
+  case PTX_MOD_LE:
+  case PTX_MOD_LS: return step > 0 ? steps_below(from, to, step, true) : from <= to ? ENDLESS : 0;
+  case PTX_MOD_GT:
+  case PTX_MOD_HI: return step < 0 ? steps_below(-from, -to, -step, false) : from > to ? ENDLESS : 0;
+  case PTX_MOD_GE:
+  case PTX_MOD_HS: return step < 0 ? steps_below(-from, -to, -step, true) : from >= to ? ENDLESS : 0;
   default: return ENDLESS;
   }
 }
 
 /* Does the counter stay in its type on the way? */
 static bool fits(const exec_mark *m, __int128 last) {
-  __int128 one = 1, low = m->is_signed ? -(one << (m->bits - 1)) : 0, high = m->is_signed ? (one << (m->bits - 1)) - 1 : (one << m->bits) - 1;
+  __int128 one = 1, low = m->is_signed ? -(one << (m->bits - 1)) : 0,
+           high = m->is_signed ? (one << (m->bits - 1)) - 1 : (one << m->bits) - 1;
   return last >= low && last <= high;
 }
 
 static uint32_t lane_trips(const core_warp *w, const exec_region *r, uint32_t lane) {
   const exec_mark *m = &r->mark;
-  __int128 from = bound_value(w, m, &m->from, r->from, r->from_bytes, lane), to = bound_value(w, m, &m->to, r->to, r->to_bytes, lane);
+  __int128 from = bound_value(w, m, &m->from, r->from, r->from_bytes, lane),
+           to = bound_value(w, m, &m->to, r->to, r->to_bytes, lane);
   __int128 more = count_steps(m, from, to), trips = more + !m->tested_first;
   if (more >= ENDLESS || (m->compare != PTX_MOD_NE && !fits(m, from + more * m->step))) return 0;
   return trips < TRACE_TRIPS_MAX ? (uint32_t)trips : TRACE_TRIPS_MAX;
@@ -92,7 +102,8 @@ static const exec_region *region_at(const exec_function *f, uint32_t entry) {
   return low < f->region_count && f->regions[low].mark.entry == entry ? &f->regions[low] : NULL;
 }
 
-/* Of the function that a region is in: only the kernel's own has any, and stands at the bottom of the calls, so its pcs begin at 0. */
+/* Of the function that a region is in: only the kernel's own has any, and stands at the bottom of the calls, so its pcs
+ * begin at 0. */
 static uint32_t mark_pc(const exec_region *r) { return r->mark.entry; }
 
 void core_mark_leave(core_warp *w) {

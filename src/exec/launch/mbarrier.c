@@ -5,8 +5,9 @@
  *
  *   phase:1 | unused:2 | bytes:21, signed | expected:20 | pending:20
  *
- * What always holds: when pending and bytes are both zero the phase is over; that very instruction flips `phase` and sets
- * pending to expected. So at rest pending > 0 or bytes != 0. The state that an arrival returns is the object before it.
+ * What always holds: when pending and bytes are both zero the phase is over; that very instruction flips `phase` and
+ * sets pending to expected. So at rest pending > 0 or bytes != 0. The state that an arrival returns is the object
+ * before it.
  *
  * Copies by cp.async are over when they are issued, so cp.async.mbarrier.arrive is an arrival with .noinc and nothing
  * without (it would count itself up and down again). Waits never block: after a test that fails
@@ -21,8 +22,9 @@
 #define PHASE (UINT64_C(1) << 63)
 
 typedef struct exec_mbarrier { /* side data */
-  exec_access access;  /* data[0]: count, bytes or parity; compare: bytes expected with an arrival, or the state waited for */
-  bool waits;          /* src[1] gets 0 or 1 per lane, and the predicate dst2 follows it */
+  /* data[0]: count, bytes or parity; compare: bytes expected with an arrival, or the state waited for */
+  exec_access access;
+  bool waits; /* src[1] gets 0 or 1 per lane, and the predicate dst2 follows it */
 } exec_mbarrier;
 
 static uint64_t pending(uint64_t object) { return object & COUNT_MASK; }
@@ -49,30 +51,31 @@ static uint64_t drop(uint64_t object, uint64_t count) {
 }
 
 /* X(name, element of the result, result, new object): b and c are this lane's operands, old the object before. */
-#define OPERATIONS(X)                                                                                                    \
-  X(init, uint64_t, old, (uint64_t)(b[lane] & COUNT_MASK) << COUNT_BITS | (b[lane] & COUNT_MASK))                        \
-  X(inval, uint64_t, old, 0)                                                                                             \
-  X(arrive, uint64_t, old, close_phase(arrive(old, b[lane], c[lane])))                                                   \
-  X(arrive_drop, uint64_t, old, close_phase(arrive(drop(old, b[lane]), b[lane], c[lane])))                               \
-  X(expect_tx, uint64_t, old, add_bytes(old, b[lane]))                                                                   \
-  X(complete_tx, uint64_t, old, close_phase(add_bytes(old, 0u - b[lane])))                                               \
-  X(wait_state, uint32_t, (old ^ state[lane]) >> 63, old)                                                                \
+#define OPERATIONS(X)                                                                             \
+  X(init, uint64_t, old, (uint64_t)(b[lane] & COUNT_MASK) << COUNT_BITS | (b[lane] & COUNT_MASK)) \
+  X(inval, uint64_t, old, 0)                                                                      \
+  X(arrive, uint64_t, old, close_phase(arrive(old, b[lane], c[lane])))                            \
+  X(arrive_drop, uint64_t, old, close_phase(arrive(drop(old, b[lane]), b[lane], c[lane])))        \
+  X(expect_tx, uint64_t, old, add_bytes(old, b[lane]))                                            \
+  X(complete_tx, uint64_t, old, close_phase(add_bytes(old, 0u - b[lane])))                        \
+  X(wait_state, uint32_t, (old ^ state[lane]) >> 63, old)                                         \
   X(wait_parity, uint32_t, old >> 63 != (b[lane] & 1), old)
 
-#define X(name, element, result, new_object)                                                                             \
-  static uint32_t do_##name(void *const *address, const void *vb, const void *vc, void *out, uint32_t mask, bool plain) { \
-    const uint32_t *b = vb, *c = vc;                                                                                     \
-    const uint64_t *state = vc;                                                                                          \
-    uint32_t changed = 0;                                                                                                \
-    (void)b, (void)c, (void)state, (void)plain; /* shared memory is its worker's alone */                                \
-    for (uint32_t m = mask; m; m &= m - 1) {                                                                             \
-      uint32_t lane = (uint32_t)__builtin_ctz(m);                                                                        \
-      uint64_t *at = address[lane], old = *at;                                                                           \
-      *at = (new_object);                                                                                                \
-      changed |= (uint32_t)(*at != old) << lane;                                                                         \
-      if (out) ((element *)out)[lane] = (element)(result);                                                               \
-    }                                                                                                                    \
-    return changed;                                                                                                      \
+#define X(name, element, result, new_object)                                                                \
+  static uint32_t do_##name(void *const *address, const void *vb, const void *vc, void *out, uint32_t mask, \
+                            bool plain) {                                                                   \
+    const uint32_t *b = vb, *c = vc;                                                                        \
+    const uint64_t *state = vc;                                                                             \
+    uint32_t changed = 0;                                                                                   \
+    (void)b, (void)c, (void)state, (void)plain; /* shared memory is its worker's alone */                   \
+    for (uint32_t m = mask; m; m &= m - 1) {                                                                \
+      uint32_t lane = (uint32_t)__builtin_ctz(m);                                                           \
+      uint64_t *at = address[lane], old = *at;                                                              \
+      *at = (new_object);                                                                                   \
+      changed |= (uint32_t)(*at != old) << lane;                                                            \
+      if (out) ((element *)out)[lane] = (element)(result);                                                  \
+    }                                                                                                       \
+    return changed;                                                                                         \
   }
 OPERATIONS(X)
 #undef X
@@ -150,7 +153,9 @@ static bool decode_arrive(decoder *d, bool drops) {
   bool bytes = ptx_has(d->instr, PTX_MOD_EXPECT_TX);
   if (first >= count) return decode_fail(d, "mbarrier.arrive without an address");
   b->access.data[0] = decode_constant(d, 1, 4);
-  if (first + 1 < count && !decode_source(d, &operands[first + 1], PTX_U32, bytes ? &b->access.compare : &b->access.data[0])) return false;
+  if (first + 1 < count &&
+      !decode_source(d, &operands[first + 1], PTX_U32, bytes ? &b->access.compare : &b->access.data[0]))
+    return false;
   if (first && !decode_destination(d, &operands[0], PTX_B64, &dst)) return false;
   b->access.returns = first == 1;
   return emit_barrier(d, b, &operands[first], dst, 0);
@@ -163,7 +168,8 @@ static bool decode_wait(decoder *d) {
   exec_mbarrier *b = new_barrier(d, parity ? do_wait_parity : do_wait_state);
   uint32_t predicate;
   if (d->instr->operand_count < 3) return decode_fail(d, "this form of mbarrier wait");
-  if (!decode_source(d, &operands[2], parity ? PTX_U32 : PTX_B64, parity ? &b->access.data[0] : &b->access.compare)) return false;
+  if (!decode_source(d, &operands[2], parity ? PTX_U32 : PTX_B64, parity ? &b->access.data[0] : &b->access.compare))
+    return false;
   if (!decode_destination(d, &operands[0], PTX_PRED, &predicate)) return false;
   b->waits = true;
   b->access.returns = 1;
@@ -173,7 +179,8 @@ static bool decode_wait(decoder *d) {
 /* mbarrier.pending_count count, state */
 static bool decode_pending_count(decoder *d) {
   uint32_t state, dst, low = decode_temp(d);
-  if (d->instr->operand_count < 2 || !decode_source(d, &d->instr->operands[1], PTX_B64, &state)) return decode_fail(d, "mbarrier.pending_count");
+  if (d->instr->operand_count < 2 || !decode_source(d, &d->instr->operands[1], PTX_B64, &state))
+    return decode_fail(d, "mbarrier.pending_count");
   if (!decode_destination(d, &d->instr->operands[0], PTX_U32, &dst)) return false;
   exec_instr *i = decode_move(d, EXEC_MOVE_NARROW);
   i->dst = low;

@@ -2,49 +2,54 @@
 /* Where compiled code (src/compile) comes into the interpreter.
  *
  * A function's compiled code works on the same warp and the same frames as core.isa.c and may be entered at every
- * instruction with EXEC_ATTEND_NATIVE. It runs until it comes to something that only the interpreter does (a call, a barrier, the end),
- * then writes everything that is still needed to the frame and returns. Where lanes part or meet it asks which of them run next, as the
- * interpreter would, and goes on with those; the whole warp goes on in the body for full warps.
+ * instruction with EXEC_ATTEND_NATIVE. It runs until it comes to something that only the interpreter does (a call, a
+ * barrier, the end), then writes everything that is still needed to the frame and returns. Where lanes part or meet it
+ * asks which of them run next, as the interpreter would, and goes on with those; the whole warp goes on in the body for
+ * full warps.
  *
  *   full --lanes part--> any --others' place: meet--> any ... --all are there: AGAIN--> full
  *     |                   |
  *     barrier: pass_barrier, full again (known)          anything else: the interpreter, until the next EXEC_ATTEND_NATIVE
  *
  * What always holds: between two instructions of the interpreter the warp looks as if it had interpreted them all:
- * registers that are live, memory, counters, segment, budget, splits. Only registers that nobody reads again may differ. */
+ * registers that are live, memory, counters, segment, budget, splits. Only registers that nobody reads again may
+ * differ. */
 #ifndef FF_EXEC_NATIVE_H
 #define FF_EXEC_NATIVE_H
 
 #include "exec/decode/program.h"
 
-/* What compiled code calls. Appended to only together with the version in compile/request.h. All but the first three and the last three only where
- * the access stream is wanted or uses are declared. The warp's counters are right before the call (but of the first three), and the code reads them
- * again after it. */
+/* What compiled code calls. Appended to only together with the version in compile/request.h. All but the first three
+ * and the last three only where the access stream is wanted or uses are declared. The warp's counters are right before
+ * the call (but of the first three), and the code reads them again after it. */
 typedef struct exec_native_api {
-  void (*guarded)(core_warp *w, const exec_instr *i); /* a computing or memory instruction for the lanes whose guard is true */
-  /* Registers that have one value in all lanes, between the frame and values[]. places: pairs of an offset in the frame (bit 0 set: of 64 bits, bit 1: a
-   * predicate) and an index of values; behind the last one UINT32_MAX. collect: false: one of them has not, which is not tested if `at` has
-   * EXEC_NATIVE_KNOWN. */
+  /* a computing or memory instruction for the lanes whose guard is true */
+  void (*guarded)(core_warp *w, const exec_instr *i);
+  /* Registers that have one value in all lanes, between the frame and values[]. places: pairs of an offset in the frame
+   * (bit 0 set: of 64 bits, bit 1: a predicate) and an index of values; behind the last one UINT32_MAX. collect: false:
+   * one of them has not, which is not tested if `at` has EXEC_NATIVE_KNOWN. */
   bool (*collect)(const core_warp *w, const uint32_t *places, uint64_t *values, uint32_t at);
   void (*spread)(core_warp *w, const uint32_t *places, const uint64_t *values);
-  void (*count)(core_warp *w, uint32_t end);          /* core_count */
-  void (*waits)(core_warp *w, const exec_instr *i);   /* core_trace_waits */
-  void (*mark)(core_warp *w, const exec_instr *i);    /* core_mark; what the bounds of i's region are is in the frame */
-  /* Before global access i of the active lanes, which is legal. row: lane l at address + l * its bytes; one: all at `address`; scattered:
-   * at value[l] + i's offset. */
+  void (*count)(core_warp *w, uint32_t end);        /* core_count */
+  void (*waits)(core_warp *w, const exec_instr *i); /* core_trace_waits */
+  void (*mark)(core_warp *w, const exec_instr *i);  /* core_mark; what the bounds of i's region are is in the frame */
+  /* Before global access i of the active lanes, which is legal. row: lane l at address + l * its bytes; one: all at
+   * `address`; scattered: at value[l] + i's offset. */
   void (*row)(core_warp *w, const exec_instr *i, uint64_t address);
   void (*one)(core_warp *w, const exec_instr *i, uint64_t address);
   void (*scattered)(core_warp *w, const exec_instr *i, const uint64_t *value);
-  /* Cycles beyond the first that shared memory takes for words at these offsets, for the active lanes; i takes so many more. */
+  /* Cycles beyond the first that shared memory takes for words at these offsets, for the active lanes; i takes so many
+   * more. */
   uint32_t (*conflicts)(const core_warp *w, const uint32_t *offset);
   void (*passes)(core_warp *w, const exec_instr *i, uint32_t more);
-  /* The running split has come to a branch that only the lanes `taken` take, or to the beginning of a block where others wait or that is not
-   * before all of them: another may run now. Returns where in this frame, as an index of a decoded instruction; EXEC_NATIVE_NOWHERE: the
-   * whole warp is together again, or a split of another frame runs: w->pc has it. */
+  /* The running split has come to a branch that only the lanes `taken` take, or to the beginning of a block where
+   * others wait or that is not before all of them: another may run now. Returns where in this frame, as an index of a
+   * decoded instruction; EXEC_NATIVE_NOWHERE: the whole warp is together again, or a split of another frame runs: w->pc
+   * has it. */
   uint32_t (*diverge)(core_warp *w, const exec_instr *i, uint32_t taken);
   uint32_t (*meet)(core_warp *w, const exec_instr *i);
-  /* A computing or memory instruction for those of the lanes `running` whose guard is true: where code executes a short region under masks, the
-   * running split is still what it was before the region. */
+  /* A computing or memory instruction for those of the lanes `running` whose guard is true: where code executes a short
+   * region under masks, the running split is still what it was before the region. */
   void (*masked)(core_warp *w, const exec_instr *i, uint32_t running);
 } exec_native_api;
 
@@ -59,23 +64,25 @@ enum {
   EXEC_NATIVE_NOTHING, /* nothing was done: the instruction is the interpreter's */
   EXEC_NATIVE_AGAIN,   /* another split runs, or the whole warp: at w->pc, with code for these lanes */
 };
-/* `at`: index of the decoded instruction to go on at. EXEC_NATIVE_KNOWN: the code has itself left the warp at the barrier before it, and nobody
- * has run it since, so that what was the same in all lanes still is. */
+/* `at`: index of the decoded instruction to go on at. EXEC_NATIVE_KNOWN: the code has itself left the warp at the
+ * barrier before it, and nobody has run it since, so that what was the same in all lanes still is. */
 #define EXEC_NATIVE_KNOWN 0x80000000u
 typedef uint32_t (*exec_native_function)(core_warp *w, uint32_t at, const exec_native_api *api);
 
 typedef struct exec_native_code { /* of one function */
-  exec_native_function full;     /* all 32 lanes are active and no other split is runnable; may decline */
-  exec_native_function any;      /* any lanes; NULL: nobody has wanted it yet, or it is being made. Set once, atomically */
+  exec_native_function full;      /* all 32 lanes are active and no other split is runnable; may decline */
+  /* any lanes; NULL: nobody has wanted it yet, or it is being made. Set once, atomically */
+  exec_native_function any;
 } exec_native_code;
 
-/* Who compiles. `begin` returns code at once (it was in the cache, or it waited), or NULL and a job in *job, or NULL and no
- * job: interpret. `ask`: is the job done by now? Both results live until the process ends. All thread-safe. */
+/* Who compiles. `begin` returns code at once (it was in the cache, or it waited), or NULL and a job in *job, or NULL
+ * and no job: interpret. `ask`: is the job done by now? Both results live until the process ends. All thread-safe. */
 typedef struct exec_native_provider {
   const exec_native_code *(*begin)(core_launch *launch, const exec_code *code, void **job);
   const exec_native_code *(*ask)(core_launch *launch, void *job);
   void (*end)(core_launch *launch, void *job); /* of a launch that began with a job */
-  void (*wish)(core_launch *launch);           /* code for any lanes is wanted, of the launch's functions that have code */
+  /* code for any lanes is wanted, of the launch's functions that have code */
+  void (*wish)(core_launch *launch);
 } exec_native_provider;
 
 /* For all launches from now on. NULL: everything is interpreted. */

@@ -87,9 +87,10 @@ static void spread(core_warp *w, const uint32_t *places, const uint64_t *values)
   for (; *places != UINT32_MAX; places += 2) {
     unsigned char *cells = w->x.base[0] + (*places & ~3u);
     uint64_t value = values[places[1]];
-    if (*places & 2) *(uint32_t *)(void *)cells = value & 1 ? UINT32_MAX : 0; /* of a predicate only that bit was written */
-    else if (*places & 1) EVERY_LANE ((uint64_t *)(void *)cells)[l] = value;
-    else EVERY_LANE ((uint32_t *)(void *)cells)[l] = (uint32_t)value;
+    /* of a predicate only that bit was written */
+    if (*places & 2) *(uint32_t *)(void *)cells = value & 1 ? UINT32_MAX : 0;
+    else if (*places & 1) EVERY_LANE((uint64_t *)(void *)cells)[l] = value;
+    else EVERY_LANE((uint32_t *)(void *)cells)[l] = (uint32_t)value;
   }
 }
 
@@ -100,7 +101,8 @@ static uint32_t bytes_of(const exec_instr *i) {
   return (uint32_t)a->bytes * a->elements;
 }
 
-/* What the interpreter does in watch_shape (access.isa.c). Constants are never declared; one for all lanes takes no cycle more. */
+/* What the interpreter does in watch_shape (access.isa.c). Constants are never declared; one for all lanes takes no
+ * cycle more. */
 static bool is_constant(const exec_instr *i) { return ((const exec_access *)i->side)->space == PTX_SPACE_CONST; }
 
 static void watch_scattered(core_warp *w, const exec_instr *i, const uint64_t *value) {
@@ -120,7 +122,8 @@ static void watch_steps(core_warp *w, const exec_instr *i, uint64_t address, uin
 static void watch_row(core_warp *w, const exec_instr *i, uint64_t address) {
   uint32_t bytes = bytes_of(i);
   if (w->block->ranges || is_constant(i)) watch_steps(w, i, address, bytes);
-  if (w->trace && !is_constant(i)) core_trace_row(w, i, address + (uint64_t)__builtin_ctz(w->active) * bytes, bytes, w->active);
+  if (w->trace && !is_constant(i))
+    core_trace_row(w, i, address + (uint64_t)__builtin_ctz(w->active) * bytes, bytes, w->active);
 }
 
 static void watch_one(core_warp *w, const exec_instr *i, uint64_t address) {
@@ -129,9 +132,23 @@ static void watch_one(core_warp *w, const exec_instr *i, uint64_t address) {
   if (w->trace) core_trace_one(w, i, address, bytes_of(i), w->active);
 }
 
-static uint32_t conflicts(const core_warp *w, const uint32_t *offset) { return trace_shared_passes(offset, 4, w->active) - 1; }
+static uint32_t conflicts(const core_warp *w, const uint32_t *offset) {
+  return trace_shared_passes(offset, 4, w->active) - 1;
+}
 
 const exec_native_api ISA(exec_native_calls) = {
-    .guarded = run_guarded, .collect = collect, .spread = spread, .count = count, .waits = core_trace_waits, .mark = core_mark, .row = watch_row, .one = watch_one, .scattered = watch_scattered,
-    .conflicts = conflicts, .passes = core_trace_passes, .diverge = diverge, .meet = meet, .masked = run_masked,
+    .guarded = run_guarded,
+    .collect = collect,
+    .spread = spread,
+    .count = count,
+    .waits = core_trace_waits,
+    .mark = core_mark,
+    .row = watch_row,
+    .one = watch_one,
+    .scattered = watch_scattered,
+    .conflicts = conflicts,
+    .passes = core_trace_passes,
+    .diverge = diverge,
+    .meet = meet,
+    .masked = run_masked,
 };

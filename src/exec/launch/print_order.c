@@ -12,15 +12,19 @@
 #define WAITING_LIMIT (UINT64_C(256) << 20)
 #define FLUSH_BYTES 65536u
 
-typedef struct waiting { uint64_t block; char *text; size_t length; } waiting;
+typedef struct waiting {
+  uint64_t block;
+  char *text;
+  size_t length;
+} waiting;
 
 struct core_output {
   pthread_mutex_t lock;
   void (*print)(void *context, const char *text, size_t length);
   void *context;
-  uint64_t head;               /* the first block that has not finished */
+  uint64_t head; /* the first block that has not finished */
   uint64_t waiting_bytes;
-  FF_VEC(waiting) waiting;     /* a heap by block: finished blocks behind the head */
+  FF_VEC(waiting) waiting; /* a heap by block: finished blocks behind the head */
   bool lost;
 };
 

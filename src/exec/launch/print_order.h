@@ -7,7 +7,8 @@
 
 typedef struct core_output core_output;
 core_output *core_output_create(const exec_config *config);
-/* Moves the block's text on if all blocks before it have finished. end: the block prints no more. NULL: does nothing. */
+/* Moves the block's text on if all blocks before it have finished. end: the block prints no more. NULL: does
+ * nothing. */
 void core_output_flush(core_output *output, core_block *block, bool end);
 void core_output_finish(core_output *output); /* what is left, in block order; frees it */
 

@@ -1,25 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loops that do nothing but wait for the clock, such as `while (clock64() - start < cycles) ;`: their rounds are taken many at once.
+/* Loops that do nothing but wait for the clock, such as `while (clock64() - start < cycles) ;`: their rounds are taken
+ * many at once.
  *
- * Such a loop is one basic block that branches to itself, computes in registers, and reads no register that an earlier round has
- * written: what a round computes depends on the clock alone. So a round may be tried at any later time, and forgotten, as the next one
- * writes all its registers again. And it compares what grows with the clock, so that its condition changes only once - the time has come.
- * The first round that some lane leaves is found by doubling and halving, and counting the rounds before it is all that is left of them.
+ * Such a loop is one basic block that branches to itself, computes in registers, and reads no register that an earlier
+ * round has written: what a round computes depends on the clock alone. So a round may be tried at any later time, and
+ * forgotten, as the next one writes all its registers again. And it compares what grows with the clock, so that its
+ * condition changes only once - the time has come. The first round that some lane leaves is found by doubling and
+ * halving, and counting the rounds before it is all that is left of them.
  *
- * What always holds: registers, the counts of instructions and the access stream are those of all rounds executed one by one, unless a
- * difference of 32 bits wraps, or a choice turns, so that the loop could be left for less than SPIN_INSTRUCTIONS cycles (then it may
- * be left at a later chance); only turns are cut in other places. */
+ * What always holds: registers, the counts of instructions and the access stream are those of all rounds executed one
+ * by one, unless a difference of 32 bits wraps, or a choice turns, so that the loop could be left for less than
+ * SPIN_INSTRUCTIONS cycles (then it may be left at a later chance); only turns are cut in other places. */
 #include "exec/launch/spin.h"
 
 #include <stdlib.h>
 
 #include "base/memory.h"
 
-#define SPIN_INSTRUCTIONS (UINT64_C(1) << 26) /* at most, at a time: other warps want to run, and a launch may be stopped */
+/* at most, at a time: other warps want to run, and a launch may be stopped */
+#define SPIN_INSTRUCTIONS (UINT64_C(1) << 26)
 
 typedef struct exec_spin { /* side data of the clock's first read */
-  uint32_t head, branch; /* decoded instructions from the loop's first to the read, from there to the branch */
-  uint32_t first, last;  /* PTX instructions of the loop */
+  uint32_t head, branch;   /* decoded instructions from the loop's first to the read, from there to the branch */
+  uint32_t first, last;    /* PTX instructions of the loop */
 } exec_spin;
 
 /* ---- finding them ---- */
@@ -35,20 +38,31 @@ static bool is_attended(const exec_instr *i) { return i->attention & (EXEC_ATTEN
 static bool only_computes(const exec_instr *i) { return i->flow == EXEC_FLOW_NONE && !i->side && !is_attended(i); }
 
 static bool uses_carry(const ptx_instr *instr) {
-  return ptx_has(instr, PTX_MOD_CC) || instr->opcode == PTX_OP_ADDC || instr->opcode == PTX_OP_SUBC || instr->opcode == PTX_OP_MADC;
+  return ptx_has(instr, PTX_MOD_CC) || instr->opcode == PTX_OP_ADDC || instr->opcode == PTX_OP_SUBC ||
+         instr->opcode == PTX_OP_MADC;
 }
 
-/* Does the result only grow, or only fall, with an operand that does? Low halves of products of 32 bits wrap too soon. */
+/* Does the result only grow, or only fall, with an operand that does? Low halves of products of 32 bits wrap too
+ * soon. */
 static bool keeps_order(const ptx_instr *instr) {
   ptx_type type = instr->type_count ? instr->types[0] : PTX_TYPE_NONE;
   if (type && ptx_type_bits(type) < 32) return false;
   switch (instr->opcode) {
   case PTX_OP_MOV: return instr->operands[0].kind == PTX_OPERAND_REG && instr->operands[1].kind != PTX_OPERAND_VECTOR;
-  case PTX_OP_ADD: case PTX_OP_SUB: case PTX_OP_DIV: case PTX_OP_SHR: case PTX_OP_CVT: case PTX_OP_BRA: return true;
+  case PTX_OP_ADD:
+  case PTX_OP_SUB:
+  case PTX_OP_DIV:
+  case PTX_OP_SHR:
+  case PTX_OP_CVT:
+  case PTX_OP_BRA: return true;
   case PTX_OP_SELP: return true; /* now > start ? now - start : now + (0xffffffff - start) */
-  case PTX_OP_MUL: case PTX_OP_MAD: case PTX_OP_FMA: return ptx_type_bits(type) == 64 || type == PTX_F32 || ptx_has(instr, PTX_MOD_WIDE) || ptx_has(instr, PTX_MOD_HI);
+  case PTX_OP_MUL:
+  case PTX_OP_MAD:
+  case PTX_OP_FMA:
+    return ptx_type_bits(type) == 64 || type == PTX_F32 || ptx_has(instr, PTX_MOD_WIDE) || ptx_has(instr, PTX_MOD_HI);
   case PTX_OP_SETP:
-    return instr->operand_count == 3 && !ptx_has(instr, PTX_MOD_EQ) && !ptx_has(instr, PTX_MOD_NE) && !ptx_has(instr, PTX_MOD_EQU) && !ptx_has(instr, PTX_MOD_NEU);
+    return instr->operand_count == 3 && !ptx_has(instr, PTX_MOD_EQ) && !ptx_has(instr, PTX_MOD_NE) &&
+           !ptx_has(instr, PTX_MOD_EQU) && !ptx_has(instr, PTX_MOD_NEU);
   default: return false;
   }
 }
@@ -70,7 +84,8 @@ static bool is_alike(const ptx_instr *instr, uint8_t *state) {
   return true;
 }
 
-/* Does every round write what it reads, unless the loop does not write it at all? And is what it makes of the clock in its order? */
+/* Does every round write what it reads, unless the loop does not write it at all? And is what it makes of the clock in
+ * its order? */
 static bool rounds_are_alike(const ptx_func *func, uint32_t first, uint32_t last) {
   uint8_t *state = ff_alloc(func->reg_count + 1);
   uint32_t regs[64];
@@ -106,9 +121,11 @@ void exec_spin_find(decoder *d) {
     size_t read = block->first == first && block->end == last + 1 ? clock_read(d, branch->target, n) : n;
     if (read == n || !rounds_are_alike(d->func, first, last)) continue;
     exec_spin *spin = ff_arena_alloc(d->arena, sizeof *spin);
-    *spin = (exec_spin){.head = (uint32_t)(read - branch->target), .branch = (uint32_t)(n - read), .first = first, .last = last};
+    *spin = (exec_spin){
+        .head = (uint32_t)(read - branch->target), .branch = (uint32_t)(n - read), .first = first, .last = last};
     d->code.items[read].side = spin;
-    d->code.items[read].run[0] = d->code.items[read].run[1] = core_spin; /* compiled code leaves it to the interpreter, as it does not know it */
+    /* compiled code leaves it to the interpreter, as it does not know it */
+    d->code.items[read].run[0] = d->code.items[read].run[1] = core_spin;
   }
 }
 
@@ -121,7 +138,8 @@ static void compute(core_warp *w, const exec_instr *from, const exec_instr *to) 
   for (; from < to; from++) from->run[form](&w->x, from);
 }
 
-/* A round from its head, as registers share slots; with the clock of the one that comes `rounds` later. Do all lanes go on after it? */
+/* A round from its head, as registers share slots; with the clock of the one that comes `rounds` later. Do all lanes go
+ * on after it? */
 static bool goes_on(core_warp *w, const exec_instr *i, uint64_t rounds) {
   const exec_spin *spin = i->side;
   const exec_instr *branch = i + spin->branch;

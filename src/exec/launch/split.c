@@ -21,7 +21,8 @@ void core_add_ready(core_warp *w, uint32_t mask, const exec_instr *pc, exec_fram
     split->mask |= mask;
     return;
   }
-  w->others[w->other_count++] = (exec_split){.mask = mask, .state = SPLIT_READY, .last = w->clock, .pc = pc, .frame = frame};
+  w->others[w->other_count++] =
+      (exec_split){.mask = mask, .state = SPLIT_READY, .last = w->clock, .pc = pc, .frame = frame};
   uint64_t key = core_key(frame, pc);
   if (key < w->next_key) w->next_key = key;
   w->ready_count++;
@@ -130,8 +131,13 @@ void core_rotate(core_warp *w) {
 }
 
 void core_park(core_warp *w, const exec_instr *pc, split_state state, uint32_t barrier, uint32_t member) {
-  w->others[w->other_count++] = (exec_split){.mask = w->active, .state = (uint8_t)state, .barrier = (uint8_t)barrier,
-                                             .member = member, .last = w->clock, .pc = pc, .frame = w->frame};
+  w->others[w->other_count++] = (exec_split){.mask = w->active,
+                                             .state = (uint8_t)state,
+                                             .barrier = (uint8_t)barrier,
+                                             .member = member,
+                                             .last = w->clock,
+                                             .pc = pc,
+                                             .frame = w->frame};
   w->active = 0;
 }
 

@@ -3,7 +3,10 @@
 #include "base/check.h"
 #include "exec/core.h"
 
-typedef struct part { uint32_t mask; const exec_frame *frame; } part; /* a split, whatever its state */
+typedef struct part {
+  uint32_t mask;
+  const exec_frame *frame;
+} part; /* a split, whatever its state */
 
 /* The running split and the others; returns how many. */
 static uint32_t parts_of(const core_warp *w, part *parts) {
@@ -33,7 +36,8 @@ static void check_ready(const core_warp *w) {
     count++;
     if (core_key(split->frame, split->pc) < smallest) smallest = core_key(split->frame, split->pc);
     for (uint32_t t = 0; t < s; t++)
-      FF_ASSERT(w->others[t].state != SPLIT_READY || w->others[t].pc != split->pc || w->others[t].frame != split->frame);
+      FF_ASSERT(w->others[t].state != SPLIT_READY || w->others[t].pc != split->pc ||
+                w->others[t].frame != split->frame);
   }
   FF_ASSERT(count == w->ready_count && (!w->active || smallest == w->next_key));
 }

@@ -21,7 +21,8 @@ static bool in_window(uint64_t address, uint64_t window) { return address - wind
 
 /* ---- finding the bytes ---- */
 
-static unsigned char *locate_global(core_warp *w, const exec_instr *i, uint32_t lane, uint64_t address, uint32_t bytes) {
+static unsigned char *locate_global(core_warp *w, const exec_instr *i, uint32_t lane, uint64_t address,
+                                    uint32_t bytes) {
   const exec_access *a = i->side;
   if (w->block->ranges) core_declared_check_lane(w, i, lane, address, bytes);
   exec_record *record = exec_memory_record(w->launch->memory, address);
@@ -74,7 +75,8 @@ unsigned char *core_local_word(const core_warp *w, uint32_t offset, uint32_t lan
   return w->local + (size_t)(offset & ~3u) * EXEC_LANES + lane * 4 + (offset & 3);
 }
 
-static void local_copy(const core_warp *w, uint32_t offset, uint32_t lane, unsigned char *data, uint32_t bytes, bool write) {
+static void local_copy(const core_warp *w, uint32_t offset, uint32_t lane, unsigned char *data, uint32_t bytes,
+                       bool write) {
   for (uint32_t done = 0; done < bytes;) {
     uint32_t piece = bytes - done < 4 ? bytes - done : 4;
     unsigned char *word = core_local_word(w, offset + done, lane);
@@ -93,7 +95,8 @@ static uint64_t extend(const exec_access *a, uint64_t value) {
 }
 
 /* One element between `bytes` of memory and lane `lane` of a slot. */
-static void slot_write(core_warp *w, const exec_access *a, uint32_t operand, uint32_t lane, const unsigned char *bytes) {
+static void slot_write(core_warp *w, const exec_access *a, uint32_t operand, uint32_t lane,
+                       const unsigned char *bytes) {
   if (a->slot_bytes == 16) {
     uint64_t halves[2];
     memcpy(halves, bytes, 16);
@@ -169,7 +172,8 @@ static void do_atomic(core_warp *w, const exec_instr *i, const core_target *at) 
   if (w->active & ~shared) core_atomic(w, i, a->atomic, address, w->active & ~shared, false);
 }
 
-void core_atomic(core_warp *w, const exec_instr *i, exec_atomic_function function, void *const *address, uint32_t mask, bool plain) {
+void core_atomic(core_warp *w, const exec_instr *i, exec_atomic_function function, void *const *address, uint32_t mask,
+                 bool plain) {
   const exec_access *a = i->side;
   const void *b = exec_operand(&w->x, a->data[0]), *c = exec_operand(&w->x, a->compare);
   void *old = a->returns ? exec_operand(&w->x, i->dst) : NULL;
@@ -221,5 +225,6 @@ void core_async_copy(exec_warp *x, const exec_instr *i) {
   from.side = &copy->from;
   to.side = &copy->to;
   for (uint32_t m = w->active; m; m &= m - 1) async_lane(w, i, &from, &to, (uint32_t)__builtin_ctz(m));
-  if (w->trace) core_trace_gather(w, &from, exec_u64(x, i->src[1]), (uint64_t)copy->global_offset, copy->bytes, w->active);
+  if (w->trace)
+    core_trace_gather(w, &from, exec_u64(x, i->src[1]), (uint64_t)copy->global_offset, copy->bytes, w->active);
 }

@@ -6,19 +6,21 @@
 #include "exec/core.h"
 
 typedef struct core_target { /* where one lane's bytes are */
-  unsigned char *host;   /* NULL: in local memory at `offset` */
+  unsigned char *host;       /* NULL: in local memory at `offset` */
   uint32_t offset;
-  ptx_space space;       /* GLOBAL, CONST, SHARED, LOCAL */
+  ptx_space space; /* GLOBAL, CONST, SHARED, LOCAL */
 } core_target;
 
 /* ld, st, atom, red, any space but .param, lane by lane. A handler. Faults leave through core_fault. */
 void core_access_lanes(exec_warp *x, const exec_instr *i);
 /* An atomic whose cells are known to be good. plain: only this worker can reach them. */
-void core_atomic(core_warp *w, const exec_instr *i, exec_atomic_function function, void *const *address, uint32_t mask, bool plain);
+void core_atomic(core_warp *w, const exec_instr *i, exec_atomic_function function, void *const *address, uint32_t mask,
+                 bool plain);
 /* The 4-byte word of local memory that holds byte `offset` of a lane, plus the byte in it. */
 unsigned char *core_local_word(const core_warp *w, uint32_t offset, uint32_t lane);
 
-typedef struct exec_async { /* side data of cp.async: src[0] shared address, src[1] global address, src[2] bytes to read */
+/* side data of cp.async: src[0] shared address, src[1] global address, src[2] bytes to read */
+typedef struct exec_async {
   uint8_t bytes;       /* copied per lane: 4, 8, 16 */
   uint8_t wide_shared; /* the shared address is a 64-bit register */
   uint8_t has_size;    /* src[2] is there: the rest is filled with zeros */
@@ -34,7 +36,8 @@ exec_atomic_function exec_atomic_find(ptx_mod op, ptx_type type, bool global);
 
 /* ---- declared uses (declared_access.c); called only when w->block->ranges is set. A fault if one is left ---- */
 
-/* Every active lane accesses `bytes` bytes of global memory at value[lane] + i->immediate. ordered: a row, or all the same cell. */
+/* Every active lane accesses `bytes` bytes of global memory at value[lane] + i->immediate. ordered: a row, or all the
+ * same cell. */
 void core_declared_check(core_warp *w, const exec_instr *i, const uint64_t *value, uint32_t bytes, bool ordered);
 /* One lane, whether there is memory or not. */
 void core_declared_check_lane(core_warp *w, const exec_instr *i, uint32_t lane, uint64_t address, uint32_t bytes);
@@ -47,7 +50,8 @@ void core_trace_row(core_warp *w, const exec_instr *i, uint64_t address, uint32_
 /* Every lane of `mask` accesses the same `bytes` bytes, aligned to that. */
 void core_trace_one(core_warp *w, const exec_instr *i, uint64_t address, uint32_t bytes, uint32_t mask);
 /* Every lane of `mask` accesses `bytes` bytes at value[lane] + add. */
-void core_trace_gather(core_warp *w, const exec_instr *i, const uint64_t *value, uint64_t add, uint32_t bytes, uint32_t mask);
+void core_trace_gather(core_warp *w, const exec_instr *i, const uint64_t *value, uint64_t add, uint32_t bytes,
+                       uint32_t mask);
 /* i takes so many cycles more than its first. */
 void core_trace_passes(core_warp *w, const exec_instr *i, uint32_t more);
 void core_trace_shared(core_warp *w, const exec_instr *i, const uint32_t *offset, uint32_t bytes, uint32_t mask);

@@ -5,7 +5,8 @@
  * local memory) and are aligned; then the addresses form a *row* (consecutive cells), are *uniform* (one cell), or are
  * *scattered*. Everything else, faults included, goes lane by lane (access.c), which checks everything again.
  *
- * What always holds: no byte outside the active lanes' own cells is written, and none outside the allocation is read. */
+ * What always holds: no byte outside the active lanes' own cells is written, and none outside the allocation is
+ * read. */
 #include "exec/memory/access.h"
 #include "exec/memory/access_local.h"
 #include "exec/instructions/lanes.h"
@@ -86,7 +87,8 @@ INLINE void watch_shape(core_warp *w, const exec_instr *i, const uint64_t *value
 /* Eight lanes whose addresses are `step` apart: blocks of 16 or 8 threads make such of tiles. */
 INLINE bool is_piece(const uint64_t *value, uint64_t step) {
 #if EXEC_ISA_avx2 || EXEC_ISA_avx512
-  __m256i first = _mm256_set1_epi64x((long long)value[0]), low = _mm256_set_epi64x((long long)(3 * step), (long long)(2 * step), (long long)step, 0);
+  __m256i first = _mm256_set1_epi64x((long long)value[0]),
+          low = _mm256_set_epi64x((long long)(3 * step), (long long)(2 * step), (long long)step, 0);
   __m256i high = _mm256_add_epi64(_mm256_add_epi64(first, low), _mm256_set1_epi64x((long long)(4 * step)));
   __m256i off = _mm256_xor_si256(_mm256_loadu_si256((const __m256i *)value), _mm256_add_epi64(first, low));
   off = _mm256_or_si256(off, _mm256_xor_si256(_mm256_loadu_si256((const __m256i *)(value + 4)), high));
@@ -132,61 +134,61 @@ INLINE void store_pieces32(const uint64_t *value, uint64_t add, const uint32_t *
   }
 }
 
-#define X(kind, memory, cell, from)                                                                                      \
-  INLINE cell read_##kind(const unsigned char *p) {                                                                      \
-    memory v = *(const memory *)(const void *)p;                                                                         \
-    return (cell)(from);                                                                                                 \
-  }                                                                                                                      \
-  INLINE void load_row_##kind(cell *to, const unsigned char *p, uint32_t stride, uint32_t mask) {                        \
-    if (LIKELY(mask == UINT32_MAX)) {                                                                                    \
-      EVERY_LANE to[l] = read_##kind(p + (uint32_t)l * stride);                                                          \
-    } else {                                                                                                             \
-      EACH_LANE(mask) to[l] = read_##kind(p + l * stride);                                                               \
-    }                                                                                                                    \
-  }                                                                                                                      \
-  INLINE void load_scatter_##kind(cell *to, const uint64_t *value, uint64_t add, uint32_t mask) {                        \
-    if (sizeof(memory) == 4 && sizeof(cell) == 4 && LIKELY(mask == UINT32_MAX)) {                                        \
-      load_pieces32((uint32_t *)(void *)to, value, add);                                                                 \
-    } else if (LIKELY(mask == UINT32_MAX)) {                                                                             \
-      for (uint32_t l = 0; l < 32; l++) to[l] = read_##kind((const unsigned char *)(uintptr_t)(value[l] + add));         \
-    } else {                                                                                                             \
-      EACH_LANE(mask) to[l] = read_##kind((const unsigned char *)(uintptr_t)(value[l] + add));                           \
-    }                                                                                                                    \
-  }                                                                                                                      \
-  INLINE void load_offset_##kind(cell *to, const unsigned char *base, const uint32_t *value, uint32_t add,               \
-                                 uint32_t mask) {                                                                        \
-    if (LIKELY(mask == UINT32_MAX)) {                                                                                    \
-      for (uint32_t l = 0; l < 32; l++) to[l] = read_##kind(base + (uint32_t)(value[l] + add));                          \
-    } else {                                                                                                             \
-      EACH_LANE(mask) to[l] = read_##kind(base + (uint32_t)(value[l] + add));                                            \
-    }                                                                                                                    \
-  }                                                                                                                      \
-  INLINE void fill_##kind(cell *to, cell v, uint32_t mask) {                                                             \
-    if (sizeof(cell) == 8) lanes_fill64((uint64_t *)(void *)to, (uint64_t)v, mask);                                      \
-    else lanes_fill32((uint32_t *)(void *)to, (uint32_t)v, mask);                                                        \
+#define X(kind, memory, cell, from)                                                                              \
+  INLINE cell read_##kind(const unsigned char *p) {                                                              \
+    memory v = *(const memory *)(const void *)p;                                                                 \
+    return (cell)(from);                                                                                         \
+  }                                                                                                              \
+  INLINE void load_row_##kind(cell *to, const unsigned char *p, uint32_t stride, uint32_t mask) {                \
+    if (LIKELY(mask == UINT32_MAX)) {                                                                            \
+      EVERY_LANE to[l] = read_##kind(p + (uint32_t)l * stride);                                                  \
+    } else {                                                                                                     \
+      EACH_LANE(mask) to[l] = read_##kind(p + l * stride);                                                       \
+    }                                                                                                            \
+  }                                                                                                              \
+  INLINE void load_scatter_##kind(cell *to, const uint64_t *value, uint64_t add, uint32_t mask) {                \
+    if (sizeof(memory) == 4 && sizeof(cell) == 4 && LIKELY(mask == UINT32_MAX)) {                                \
+      load_pieces32((uint32_t *)(void *)to, value, add);                                                         \
+    } else if (LIKELY(mask == UINT32_MAX)) {                                                                     \
+      for (uint32_t l = 0; l < 32; l++) to[l] = read_##kind((const unsigned char *)(uintptr_t)(value[l] + add)); \
+    } else {                                                                                                     \
+      EACH_LANE(mask) to[l] = read_##kind((const unsigned char *)(uintptr_t)(value[l] + add));                   \
+    }                                                                                                            \
+  }                                                                                                              \
+  INLINE void load_offset_##kind(cell *to, const unsigned char *base, const uint32_t *value, uint32_t add,       \
+                                 uint32_t mask) {                                                                \
+    if (LIKELY(mask == UINT32_MAX)) {                                                                            \
+      for (uint32_t l = 0; l < 32; l++) to[l] = read_##kind(base + (uint32_t)(value[l] + add));                  \
+    } else {                                                                                                     \
+      EACH_LANE(mask) to[l] = read_##kind(base + (uint32_t)(value[l] + add));                                    \
+    }                                                                                                            \
+  }                                                                                                              \
+  INLINE void fill_##kind(cell *to, cell v, uint32_t mask) {                                                     \
+    if (sizeof(cell) == 8) lanes_fill64((uint64_t *)(void *)to, (uint64_t)v, mask);                              \
+    else lanes_fill32((uint32_t *)(void *)to, (uint32_t)v, mask);                                                \
   }
 LOAD_KINDS(X)
 #undef X
 
-#define X(kind, memory, cell)                                                                                            \
-  INLINE void write_##kind(unsigned char *p, cell v) { *(memory *)(void *)p = (memory)v; }                               \
-  INLINE void store_row_##kind(unsigned char *p, const cell *from, uint32_t stride, uint32_t mask) {                     \
-    if (LIKELY(mask == UINT32_MAX)) {                                                                                    \
-      EVERY_LANE write_##kind(p + (uint32_t)l * stride, from[l]);                                                        \
-    } else {                                                                                                             \
-      EACH_LANE(mask) write_##kind(p + l * stride, from[l]);                                                             \
-    }                                                                                                                    \
-  }                                                                                                                      \
-  INLINE void store_scatter_##kind(const uint64_t *value, uint64_t add, const cell *from, uint32_t mask) {               \
-    if (sizeof(memory) == 4 && sizeof(cell) == 4 && LIKELY(mask == UINT32_MAX)) {                                        \
-      store_pieces32(value, add, (const uint32_t *)(const void *)from);                                                  \
-      return;                                                                                                            \
-    }                                                                                                                    \
-    EACH_LANE(mask) write_##kind((unsigned char *)(uintptr_t)(value[l] + add), from[l]);                                 \
-  }                                                                                                                      \
-  INLINE void store_offset_##kind(unsigned char *base, const uint32_t *value, uint32_t add, const cell *from,            \
-                                  uint32_t mask) {                                                                       \
-    EACH_LANE(mask) write_##kind(base + (uint32_t)(value[l] + add), from[l]);                                            \
+#define X(kind, memory, cell)                                                                                 \
+  INLINE void write_##kind(unsigned char *p, cell v) { *(memory *)(void *)p = (memory)v; }                    \
+  INLINE void store_row_##kind(unsigned char *p, const cell *from, uint32_t stride, uint32_t mask) {          \
+    if (LIKELY(mask == UINT32_MAX)) {                                                                         \
+      EVERY_LANE write_##kind(p + (uint32_t)l * stride, from[l]);                                             \
+    } else {                                                                                                  \
+      EACH_LANE(mask) write_##kind(p + l * stride, from[l]);                                                  \
+    }                                                                                                         \
+  }                                                                                                           \
+  INLINE void store_scatter_##kind(const uint64_t *value, uint64_t add, const cell *from, uint32_t mask) {    \
+    if (sizeof(memory) == 4 && sizeof(cell) == 4 && LIKELY(mask == UINT32_MAX)) {                             \
+      store_pieces32(value, add, (const uint32_t *)(const void *)from);                                       \
+      return;                                                                                                 \
+    }                                                                                                         \
+    EACH_LANE(mask) write_##kind((unsigned char *)(uintptr_t)(value[l] + add), from[l]);                      \
+  }                                                                                                           \
+  INLINE void store_offset_##kind(unsigned char *base, const uint32_t *value, uint32_t add, const cell *from, \
+                                  uint32_t mask) {                                                            \
+    EACH_LANE(mask) write_##kind(base + (uint32_t)(value[l] + add), from[l]);                                 \
   }
 STORE_KINDS(X)
 #undef X
@@ -194,17 +196,21 @@ STORE_KINDS(X)
 /* A row of single 32- or 64-bit cells is a copy. */
 #define ROW_COPIES_b32 32
 #define ROW_COPIES_b64 64
-#define LOAD_ROW1(kind, cell, to, p, mask)                                                                               \
-  do {                                                                                                                   \
-    if (sizeof(cell) == 4 && bytes == 4) lanes_copy32((uint32_t *)(void *)(to), (const uint32_t *)(const void *)(p), mask); \
-    else if (sizeof(cell) == 8 && bytes == 8) lanes_copy64((uint64_t *)(void *)(to), (const uint64_t *)(const void *)(p), mask); \
-    else load_row_##kind(to, p, bytes, mask);                                                                            \
+#define LOAD_ROW1(kind, cell, to, p, mask)                                               \
+  do {                                                                                   \
+    if (sizeof(cell) == 4 && bytes == 4)                                                 \
+      lanes_copy32((uint32_t *)(void *)(to), (const uint32_t *)(const void *)(p), mask); \
+    else if (sizeof(cell) == 8 && bytes == 8)                                            \
+      lanes_copy64((uint64_t *)(void *)(to), (const uint64_t *)(const void *)(p), mask); \
+    else load_row_##kind(to, p, bytes, mask);                                            \
   } while (0)
-#define STORE_ROW1(kind, cell, p, from, mask)                                                                            \
-  do {                                                                                                                   \
-    if (sizeof(cell) == 4 && bytes == 4) lanes_copy32((uint32_t *)(void *)(p), (const uint32_t *)(const void *)(from), mask); \
-    else if (sizeof(cell) == 8 && bytes == 8) lanes_copy64((uint64_t *)(void *)(p), (const uint64_t *)(const void *)(from), mask); \
-    else store_row_##kind(p, from, bytes, mask);                                                                         \
+#define STORE_ROW1(kind, cell, p, from, mask)                                              \
+  do {                                                                                     \
+    if (sizeof(cell) == 4 && bytes == 4)                                                   \
+      lanes_copy32((uint32_t *)(void *)(p), (const uint32_t *)(const void *)(from), mask); \
+    else if (sizeof(cell) == 8 && bytes == 8)                                              \
+      lanes_copy64((uint64_t *)(void *)(p), (const uint64_t *)(const void *)(from), mask); \
+    else store_row_##kind(p, from, bytes, mask);                                           \
   } while (0)
 
 /* ---- global and generic memory ---- */
@@ -214,80 +220,80 @@ INLINE void after_load(core_warp *w, const exec_access *a) {
   if (UNLIKELY(a->poll)) core_poll(w);
 }
 
-#define X(kind, memory, cell, from)                                                                                      \
-  INLINE void global_load_##kind(exec_warp *x, const exec_instr *i, const uint32_t elements) {                           \
-    core_warp *w = (core_warp *)x;                                                                                       \
-    const exec_access *a = i->side;                                                                                      \
-    const uint32_t bytes = (uint32_t)sizeof(memory), total = bytes * elements;                                           \
-    const uint64_t *value = exec_u64(x, i->src[0]);                                                                      \
-    uint64_t add = (uint64_t)i->immediate, saved[32];                                                                    \
-    uint32_t active = w->active;                                                                                         \
-    shape found = locate(w, i, value, total, false);                                                                     \
-    if (UNLIKELY(found == SHAPE_NONE)) {                                                                                 \
-      ISA(core_access_windows)(x, i);                                                                                    \
-      return;                                                                                                            \
-    }                                                                                                                    \
-    if (UNLIKELY(w->watched)) watch_shape(w, i, value, total, found);                                              \
-    uint32_t lane = first_lane(active);                                                                                  \
-    const unsigned char *p = (const unsigned char *)(uintptr_t)(value[lane] + add);                                      \
-    if (found == SHAPE_ROW) {                                                                                            \
-      p -= (size_t)lane * total;                                                                                         \
-      if (elements == 1) LOAD_ROW1(kind, cell, (cell *)exec_operand(x, a->data[0]), p, active);                          \
-      else                                                                                                               \
-        for (uint32_t e = 0; e < elements; e++)                                                                          \
-          load_row_##kind((cell *)exec_operand(x, a->data[e]), p + e * bytes, total, active);                            \
-    } else if (found == SHAPE_UNIFORM) {                                                                                 \
-      for (uint32_t e = 0; e < elements; e++)                                                                            \
-        fill_##kind((cell *)exec_operand(x, a->data[e]), read_##kind(p + e * bytes), active);                            \
-    } else {                                                                                                             \
-      if (elements > 1) value = memcpy(saved, value, sizeof saved); /* a destination may be the address register */      \
-      for (uint32_t e = 0; e < elements; e++)                                                                            \
-        load_scatter_##kind((cell *)exec_operand(x, a->data[e]), value, add + e * bytes, active);                        \
-    }                                                                                                                    \
-    after_load(w, a);                                                                                                    \
-  }                                                                                                                      \
-  static void global_load_##kind##_1(exec_warp *x, const exec_instr *i) { global_load_##kind(x, i, 1); }                 \
-  static void global_load_##kind##_2(exec_warp *x, const exec_instr *i) { global_load_##kind(x, i, 2); }                 \
+#define X(kind, memory, cell, from)                                                                                 \
+  INLINE void global_load_##kind(exec_warp *x, const exec_instr *i, const uint32_t elements) {                      \
+    core_warp *w = (core_warp *)x;                                                                                  \
+    const exec_access *a = i->side;                                                                                 \
+    const uint32_t bytes = (uint32_t)sizeof(memory), total = bytes * elements;                                      \
+    const uint64_t *value = exec_u64(x, i->src[0]);                                                                 \
+    uint64_t add = (uint64_t)i->immediate, saved[32];                                                               \
+    uint32_t active = w->active;                                                                                    \
+    shape found = locate(w, i, value, total, false);                                                                \
+    if (UNLIKELY(found == SHAPE_NONE)) {                                                                            \
+      ISA(core_access_windows)(x, i);                                                                               \
+      return;                                                                                                       \
+    }                                                                                                               \
+    if (UNLIKELY(w->watched)) watch_shape(w, i, value, total, found);                                               \
+    uint32_t lane = first_lane(active);                                                                             \
+    const unsigned char *p = (const unsigned char *)(uintptr_t)(value[lane] + add);                                 \
+    if (found == SHAPE_ROW) {                                                                                       \
+      p -= (size_t)lane * total;                                                                                    \
+      if (elements == 1) LOAD_ROW1(kind, cell, (cell *)exec_operand(x, a->data[0]), p, active);                     \
+      else                                                                                                          \
+        for (uint32_t e = 0; e < elements; e++)                                                                     \
+          load_row_##kind((cell *)exec_operand(x, a->data[e]), p + e * bytes, total, active);                       \
+    } else if (found == SHAPE_UNIFORM) {                                                                            \
+      for (uint32_t e = 0; e < elements; e++)                                                                       \
+        fill_##kind((cell *)exec_operand(x, a->data[e]), read_##kind(p + e * bytes), active);                       \
+    } else {                                                                                                        \
+      if (elements > 1) value = memcpy(saved, value, sizeof saved); /* a destination may be the address register */ \
+      for (uint32_t e = 0; e < elements; e++)                                                                       \
+        load_scatter_##kind((cell *)exec_operand(x, a->data[e]), value, add + e * bytes, active);                   \
+    }                                                                                                               \
+    after_load(w, a);                                                                                               \
+  }                                                                                                                 \
+  static void global_load_##kind##_1(exec_warp *x, const exec_instr *i) { global_load_##kind(x, i, 1); }            \
+  static void global_load_##kind##_2(exec_warp *x, const exec_instr *i) { global_load_##kind(x, i, 2); }            \
   static void global_load_##kind##_4(exec_warp *x, const exec_instr *i) { global_load_##kind(x, i, 4); }
 
 static void ISA(core_access_windows)(exec_warp *x, const exec_instr *i);
 LOAD_KINDS(X)
 #undef X
 
-#define X(kind, memory, cell)                                                                                            \
-  INLINE void global_store_##kind(exec_warp *x, const exec_instr *i, const uint32_t elements) {                          \
-    core_warp *w = (core_warp *)x;                                                                                       \
-    const exec_access *a = i->side;                                                                                      \
-    const uint32_t bytes = (uint32_t)sizeof(memory), total = bytes * elements;                                           \
-    const uint64_t *value = exec_u64(x, i->src[0]);                                                                      \
-    uint64_t add = (uint64_t)i->immediate;                                                                               \
-    uint32_t active = w->active;                                                                                         \
-    shape found = locate(w, i, value, total, true);                                                                      \
-    if (UNLIKELY(found == SHAPE_NONE)) {                                                                                 \
-      ISA(core_access_windows)(x, i);                                                                                    \
-      return;                                                                                                            \
-    }                                                                                                                    \
-    if (UNLIKELY(w->watched)) watch_shape(w, i, value, total, found);                                              \
-    if (found == SHAPE_ROW) {                                                                                            \
-      uint32_t lane = first_lane(active);                                                                                \
-      unsigned char *p = (unsigned char *)(uintptr_t)(value[lane] + add) - (size_t)lane * total;                         \
-      if (elements == 1) STORE_ROW1(kind, cell, p, (const cell *)exec_operand(x, a->data[0]), active);                   \
-      else                                                                                                               \
-        for (uint32_t e = 0; e < elements; e++)                                                                          \
-          store_row_##kind(p + e * bytes, (const cell *)exec_operand(x, a->data[e]), total, active);                     \
-    } else if (found == SHAPE_UNIFORM) {                                                                                 \
-      uint32_t lane = last_lane(active); /* in lane order: the last one stays */                                         \
-      unsigned char *p = (unsigned char *)(uintptr_t)(value[lane] + add);                                                \
-      for (uint32_t e = 0; e < elements; e++)                                                                            \
-        write_##kind(p + e * bytes, ((const cell *)exec_operand(x, a->data[e]))[lane]);                                  \
-    } else {                                                                                                             \
-      for (uint32_t e = 0; e < elements; e++)                                                                            \
-        store_scatter_##kind(value, add + e * bytes, (const cell *)exec_operand(x, a->data[e]), active);                 \
-    }                                                                                                                    \
-    w->accesses++;                                                                                                       \
-  }                                                                                                                      \
-  static void global_store_##kind##_1(exec_warp *x, const exec_instr *i) { global_store_##kind(x, i, 1); }               \
-  static void global_store_##kind##_2(exec_warp *x, const exec_instr *i) { global_store_##kind(x, i, 2); }               \
+#define X(kind, memory, cell)                                                                              \
+  INLINE void global_store_##kind(exec_warp *x, const exec_instr *i, const uint32_t elements) {            \
+    core_warp *w = (core_warp *)x;                                                                         \
+    const exec_access *a = i->side;                                                                        \
+    const uint32_t bytes = (uint32_t)sizeof(memory), total = bytes * elements;                             \
+    const uint64_t *value = exec_u64(x, i->src[0]);                                                        \
+    uint64_t add = (uint64_t)i->immediate;                                                                 \
+    uint32_t active = w->active;                                                                           \
+    shape found = locate(w, i, value, total, true);                                                        \
+    if (UNLIKELY(found == SHAPE_NONE)) {                                                                   \
+      ISA(core_access_windows)(x, i);                                                                      \
+      return;                                                                                              \
+    }                                                                                                      \
+    if (UNLIKELY(w->watched)) watch_shape(w, i, value, total, found);                                      \
+    if (found == SHAPE_ROW) {                                                                              \
+      uint32_t lane = first_lane(active);                                                                  \
+      unsigned char *p = (unsigned char *)(uintptr_t)(value[lane] + add) - (size_t)lane * total;           \
+      if (elements == 1) STORE_ROW1(kind, cell, p, (const cell *)exec_operand(x, a->data[0]), active);     \
+      else                                                                                                 \
+        for (uint32_t e = 0; e < elements; e++)                                                            \
+          store_row_##kind(p + e * bytes, (const cell *)exec_operand(x, a->data[e]), total, active);       \
+    } else if (found == SHAPE_UNIFORM) {                                                                   \
+      uint32_t lane = last_lane(active); /* in lane order: the last one stays */                           \
+      unsigned char *p = (unsigned char *)(uintptr_t)(value[lane] + add);                                  \
+      for (uint32_t e = 0; e < elements; e++)                                                              \
+        write_##kind(p + e * bytes, ((const cell *)exec_operand(x, a->data[e]))[lane]);                    \
+    } else {                                                                                               \
+      for (uint32_t e = 0; e < elements; e++)                                                              \
+        store_scatter_##kind(value, add + e * bytes, (const cell *)exec_operand(x, a->data[e]), active);   \
+    }                                                                                                      \
+    w->accesses++;                                                                                         \
+  }                                                                                                        \
+  static void global_store_##kind##_1(exec_warp *x, const exec_instr *i) { global_store_##kind(x, i, 1); } \
+  static void global_store_##kind##_2(exec_warp *x, const exec_instr *i) { global_store_##kind(x, i, 2); } \
   static void global_store_##kind##_4(exec_warp *x, const exec_instr *i) { global_store_##kind(x, i, 4); }
 STORE_KINDS(X)
 #undef X
@@ -307,8 +313,8 @@ INLINE bool shared_good(const core_warp *w, const uint32_t *offset, uint32_t add
   return !(lanes_bad32(offset, add, w->shared_bytes - total, total - 1) & w->active);
 }
 
-/* The access stream: a row or one cell for each half of the warp is settled here; anything else is counted bank by bank.
- * Two halves are one pass if they are the same row or cell, or use different banks. */
+/* The access stream: a row or one cell for each half of the warp is settled here; anything else is counted bank by
+ * bank. Two halves are one pass if they are the same row or cell, or use different banks. */
 INLINE void trace_shared(core_warp *w, const exec_instr *i, const uint32_t *offset, uint32_t total) {
   if (total == 4 && w->active == UINT32_MAX) {
     uint32_t step = offset[1] - offset[0], apart = (offset[16] - offset[0]) / 4 % 32;
@@ -339,7 +345,8 @@ INLINE void shared_load_pieces(uint32_t *to, const unsigned char *base, const ui
       uint32_t off = 0;
 #if EXEC_ISA_avx512
       __m512i iota = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
-      __m512i want = _mm512_add_epi32(_mm512_set1_epi32((int)v[0]), _mm512_mullo_epi32(iota, _mm512_set1_epi32((int)step)));
+      __m512i want =
+          _mm512_add_epi32(_mm512_set1_epi32((int)v[0]), _mm512_mullo_epi32(iota, _mm512_set1_epi32((int)step)));
       off = _mm512_cmpneq_epi32_mask(_mm512_loadu_si512(v), want);
 #else
       for (uint32_t l = 0; l < PIECE; l++) off |= v[l] ^ (v[0] + l * step);
@@ -357,70 +364,71 @@ INLINE void shared_load_pieces(uint32_t *to, const unsigned char *base, const ui
   }
 }
 
-#define X(kind, memory, cell, from)                                                                                      \
-  INLINE void shared_load_at_##kind(core_warp *w, const exec_instr *i, const uint32_t *offset, uint32_t add,             \
-                                    const uint32_t elements) {                                                           \
-    const exec_access *a = i->side;                                                                                      \
-    const uint32_t bytes = (uint32_t)sizeof(memory), total = bytes * elements;                                           \
-    uint32_t saved[32];                                                                                                  \
-    if (UNLIKELY(!shared_good(w, offset, add, total))) {                                                                 \
-      core_access_lanes(&w->x, i);                                                                                       \
-      return;                                                                                                            \
-    }                                                                                                                    \
-    if (UNLIKELY(w->trace != NULL)) trace_shared(w, i, offset, total);                                   \
-    if (sizeof(memory) == 4 && sizeof(cell) == 4 && elements == 1 && LIKELY(w->active == UINT32_MAX)) {                  \
-      shared_load_pieces((uint32_t *)exec_operand(&w->x, a->data[0]), w->shared, offset, add);                           \
-    } else {                                                                                                             \
-      if (elements > 1) offset = memcpy(saved, offset, sizeof saved);                                                    \
-      for (uint32_t e = 0; e < elements; e++)                                                                            \
-        load_offset_##kind((cell *)exec_operand(&w->x, a->data[e]), w->shared, offset, add + e * bytes, w->active);      \
-    }                                                                                                                    \
-    if (UNLIKELY(a->poll)) core_poll(w);                                                                                 \
-  }                                                                                                                      \
-  INLINE void shared_load_##kind(exec_warp *x, const exec_instr *i, const uint32_t elements) {                           \
-    core_warp *w = (core_warp *)x;                                                                                       \
-    const exec_access *a = i->side;                                                                                      \
-    uint32_t offset[32];                                                                                                 \
-    if (LIKELY(!a->wide)) shared_load_at_##kind(w, i, exec_u32(x, i->src[0]), (uint32_t)i->immediate, elements);         \
-    else if (narrow(w, exec_u64(x, i->src[0]), 0, (uint64_t)i->immediate, offset))                                       \
-      shared_load_at_##kind(w, i, offset, (uint32_t)i->immediate, elements);                                             \
-    else core_access_lanes(x, i);                                                                                        \
-  }                                                                                                                      \
-  static void shared_load_##kind##_1(exec_warp *x, const exec_instr *i) { shared_load_##kind(x, i, 1); }                 \
-  static void shared_load_##kind##_2(exec_warp *x, const exec_instr *i) { shared_load_##kind(x, i, 2); }                 \
+#define X(kind, memory, cell, from)                                                                                 \
+  INLINE void shared_load_at_##kind(core_warp *w, const exec_instr *i, const uint32_t *offset, uint32_t add,        \
+                                    const uint32_t elements) {                                                      \
+    const exec_access *a = i->side;                                                                                 \
+    const uint32_t bytes = (uint32_t)sizeof(memory), total = bytes * elements;                                      \
+    uint32_t saved[32];                                                                                             \
+    if (UNLIKELY(!shared_good(w, offset, add, total))) {                                                            \
+      core_access_lanes(&w->x, i);                                                                                  \
+      return;                                                                                                       \
+    }                                                                                                               \
+    if (UNLIKELY(w->trace != NULL)) trace_shared(w, i, offset, total);                                              \
+    if (sizeof(memory) == 4 && sizeof(cell) == 4 && elements == 1 && LIKELY(w->active == UINT32_MAX)) {             \
+      shared_load_pieces((uint32_t *)exec_operand(&w->x, a->data[0]), w->shared, offset, add);                      \
+    } else {                                                                                                        \
+      if (elements > 1) offset = memcpy(saved, offset, sizeof saved);                                               \
+      for (uint32_t e = 0; e < elements; e++)                                                                       \
+        load_offset_##kind((cell *)exec_operand(&w->x, a->data[e]), w->shared, offset, add + e * bytes, w->active); \
+    }                                                                                                               \
+    if (UNLIKELY(a->poll)) core_poll(w);                                                                            \
+  }                                                                                                                 \
+  INLINE void shared_load_##kind(exec_warp *x, const exec_instr *i, const uint32_t elements) {                      \
+    core_warp *w = (core_warp *)x;                                                                                  \
+    const exec_access *a = i->side;                                                                                 \
+    uint32_t offset[32];                                                                                            \
+    if (LIKELY(!a->wide)) shared_load_at_##kind(w, i, exec_u32(x, i->src[0]), (uint32_t)i->immediate, elements);    \
+    else if (narrow(w, exec_u64(x, i->src[0]), 0, (uint64_t)i->immediate, offset))                                  \
+      shared_load_at_##kind(w, i, offset, (uint32_t)i->immediate, elements);                                        \
+    else core_access_lanes(x, i);                                                                                   \
+  }                                                                                                                 \
+  static void shared_load_##kind##_1(exec_warp *x, const exec_instr *i) { shared_load_##kind(x, i, 1); }            \
+  static void shared_load_##kind##_2(exec_warp *x, const exec_instr *i) { shared_load_##kind(x, i, 2); }            \
   static void shared_load_##kind##_4(exec_warp *x, const exec_instr *i) { shared_load_##kind(x, i, 4); }
 LOAD_KINDS(X)
 #undef X
 
-#define X(kind, memory, cell)                                                                                            \
-  INLINE void shared_store_at_##kind(core_warp *w, const exec_instr *i, const uint32_t *offset, uint32_t add,            \
-                                     const uint32_t elements) {                                                          \
-    const exec_access *a = i->side;                                                                                      \
-    const uint32_t bytes = (uint32_t)sizeof(memory), total = bytes * elements;                                           \
-    if (UNLIKELY(!shared_good(w, offset, add, total))) {                                                                 \
-      core_access_lanes(&w->x, i);                                                                                       \
-      return;                                                                                                            \
-    }                                                                                                                    \
-    if (UNLIKELY(w->trace != NULL)) trace_shared(w, i, offset, total);                                   \
-    if (elements == 1 && sizeof(memory) == 4 && !lanes_off_row32(offset, offset[0], 4) && w->active == UINT32_MAX) {     \
-      STORE_ROW1(kind, cell, w->shared + (uint32_t)(offset[0] + add), (const cell *)exec_operand(&w->x, a->data[0]),     \
-                 UINT32_MAX);                                                                                            \
-      return;                                                                                                            \
-    }                                                                                                                    \
-    for (uint32_t e = 0; e < elements; e++)                                                                              \
-      store_offset_##kind(w->shared, offset, add + e * bytes, (const cell *)exec_operand(&w->x, a->data[e]), w->active); \
-  }                                                                                                                      \
-  INLINE void shared_store_##kind(exec_warp *x, const exec_instr *i, const uint32_t elements) {                          \
-    core_warp *w = (core_warp *)x;                                                                                       \
-    const exec_access *a = i->side;                                                                                      \
-    uint32_t offset[32];                                                                                                 \
-    if (LIKELY(!a->wide)) shared_store_at_##kind(w, i, exec_u32(x, i->src[0]), (uint32_t)i->immediate, elements);        \
-    else if (narrow(w, exec_u64(x, i->src[0]), 0, (uint64_t)i->immediate, offset))                                       \
-      shared_store_at_##kind(w, i, offset, (uint32_t)i->immediate, elements);                                            \
-    else core_access_lanes(x, i);                                                                                        \
-  }                                                                                                                      \
-  static void shared_store_##kind##_1(exec_warp *x, const exec_instr *i) { shared_store_##kind(x, i, 1); }               \
-  static void shared_store_##kind##_2(exec_warp *x, const exec_instr *i) { shared_store_##kind(x, i, 2); }               \
+#define X(kind, memory, cell)                                                                                        \
+  INLINE void shared_store_at_##kind(core_warp *w, const exec_instr *i, const uint32_t *offset, uint32_t add,        \
+                                     const uint32_t elements) {                                                      \
+    const exec_access *a = i->side;                                                                                  \
+    const uint32_t bytes = (uint32_t)sizeof(memory), total = bytes * elements;                                       \
+    if (UNLIKELY(!shared_good(w, offset, add, total))) {                                                             \
+      core_access_lanes(&w->x, i);                                                                                   \
+      return;                                                                                                        \
+    }                                                                                                                \
+    if (UNLIKELY(w->trace != NULL)) trace_shared(w, i, offset, total);                                               \
+    if (elements == 1 && sizeof(memory) == 4 && !lanes_off_row32(offset, offset[0], 4) && w->active == UINT32_MAX) { \
+      STORE_ROW1(kind, cell, w->shared + (uint32_t)(offset[0] + add), (const cell *)exec_operand(&w->x, a->data[0]), \
+                 UINT32_MAX);                                                                                        \
+      return;                                                                                                        \
+    }                                                                                                                \
+    for (uint32_t e = 0; e < elements; e++)                                                                          \
+      store_offset_##kind(w->shared, offset, add + e * bytes, (const cell *)exec_operand(&w->x, a->data[e]),         \
+                          w->active);                                                                                \
+  }                                                                                                                  \
+  INLINE void shared_store_##kind(exec_warp *x, const exec_instr *i, const uint32_t elements) {                      \
+    core_warp *w = (core_warp *)x;                                                                                   \
+    const exec_access *a = i->side;                                                                                  \
+    uint32_t offset[32];                                                                                             \
+    if (LIKELY(!a->wide)) shared_store_at_##kind(w, i, exec_u32(x, i->src[0]), (uint32_t)i->immediate, elements);    \
+    else if (narrow(w, exec_u64(x, i->src[0]), 0, (uint64_t)i->immediate, offset))                                   \
+      shared_store_at_##kind(w, i, offset, (uint32_t)i->immediate, elements);                                        \
+    else core_access_lanes(x, i);                                                                                    \
+  }                                                                                                                  \
+  static void shared_store_##kind##_1(exec_warp *x, const exec_instr *i) { shared_store_##kind(x, i, 1); }           \
+  static void shared_store_##kind##_2(exec_warp *x, const exec_instr *i) { shared_store_##kind(x, i, 2); }           \
   static void shared_store_##kind##_4(exec_warp *x, const exec_instr *i) { shared_store_##kind(x, i, 4); }
 STORE_KINDS(X)
 #undef X
@@ -443,7 +451,8 @@ static void ISA(core_access_windows)(exec_warp *x, const exec_instr *i) {
       if (local_try(w, i, EXEC_LOCAL_WINDOW)) return;
     } else if (plain && address - EXEC_SHARED_WINDOW < EXEC_WINDOW_BYTES) {
       uint32_t add = (uint32_t)i->immediate;
-      if (narrow(w, exec_u64(x, i->src[0]), EXEC_SHARED_WINDOW, (uint64_t)i->immediate, offset) && shared_good(w, offset, add, total)) {
+      if (narrow(w, exec_u64(x, i->src[0]), EXEC_SHARED_WINDOW, (uint64_t)i->immediate, offset) &&
+          shared_good(w, offset, add, total)) {
         if (a->op == EXEC_OP_LOAD && a->bytes == 4) shared_load_at_b32(w, i, offset, add, 1);
         else if (a->op == EXEC_OP_LOAD) shared_load_at_b64(w, i, offset, add, 1);
         else if (a->bytes == 4) shared_store_at_b32(w, i, offset, add, 1);
@@ -481,7 +490,8 @@ static void shared_atomic(exec_warp *x, const exec_instr *i) {
 INLINE bool generic_shared_atomic(core_warp *w, const exec_instr *i, const uint64_t *value) {
   uint32_t offset[32];
   uint64_t address = value[first_lane(w->active)] + (uint64_t)i->immediate;
-  return address - EXEC_SHARED_WINDOW < EXEC_WINDOW_BYTES && narrow(w, value, EXEC_SHARED_WINDOW, (uint64_t)i->immediate, offset) &&
+  return address - EXEC_SHARED_WINDOW < EXEC_WINDOW_BYTES &&
+         narrow(w, value, EXEC_SHARED_WINDOW, (uint64_t)i->immediate, offset) &&
          shared_atomic_at(w, i, offset, (uint32_t)i->immediate);
 }
 
@@ -529,23 +539,32 @@ static void param_load(exec_warp *x, const exec_instr *i) {
 
 /* ---- choosing ---- */
 
-typedef struct access_row { uint8_t op, bytes, slot_bytes, sign, to16; exec_handler global[3], shared[3]; } access_row;
+typedef struct access_row {
+  uint8_t op, bytes, slot_bytes, sign, to16;
+  exec_handler global[3], shared[3];
+} access_row;
 
-#define LOAD_ROW(kind, bytes, slot, sign, to16)                                                                          \
-  {EXEC_OP_LOAD, bytes, slot, sign, to16, {global_load_##kind##_1, global_load_##kind##_2, global_load_##kind##_4},      \
-   {shared_load_##kind##_1, shared_load_##kind##_2, shared_load_##kind##_4}}
-#define STORE_ROW(kind, bytes, slot)                                                                                     \
-  {EXEC_OP_STORE, bytes, slot, 0, 0, {global_store_##kind##_1, global_store_##kind##_2, global_store_##kind##_4},        \
-   {shared_store_##kind##_1, shared_store_##kind##_2, shared_store_##kind##_4}}
+#define LOAD_ROW(kind, bytes, slot, sign, to16)                                                                        \
+  {                                                                                                                    \
+    EXEC_OP_LOAD, bytes, slot, sign, to16, {global_load_##kind##_1, global_load_##kind##_2, global_load_##kind##_4}, { \
+      shared_load_##kind##_1, shared_load_##kind##_2, shared_load_##kind##_4                                           \
+    }                                                                                                                  \
+  }
+#define STORE_ROW(kind, bytes, slot)                                                                                 \
+  {                                                                                                                  \
+    EXEC_OP_STORE, bytes, slot, 0, 0, {global_store_##kind##_1, global_store_##kind##_2, global_store_##kind##_4}, { \
+      shared_store_##kind##_1, shared_store_##kind##_2, shared_store_##kind##_4                                      \
+    }                                                                                                                \
+  }
 
 static const access_row rows[] = {
-    LOAD_ROW(b32, 4, 4, 0, 0), LOAD_ROW(b32, 4, 4, 1, 0), LOAD_ROW(b64, 8, 8, 0, 0), LOAD_ROW(b64, 8, 8, 1, 0),
-    LOAD_ROW(u8, 1, 4, 0, 0), LOAD_ROW(u8, 1, 4, 0, 1), LOAD_ROW(u16, 2, 4, 0, 0), LOAD_ROW(u16, 2, 4, 0, 1),
-    LOAD_ROW(u16, 2, 4, 1, 1), LOAD_ROW(s8, 1, 4, 1, 0), LOAD_ROW(s8h, 1, 4, 1, 1), LOAD_ROW(s16, 2, 4, 1, 0),
-    LOAD_ROW(u8w, 1, 8, 0, 0), LOAD_ROW(u16w, 2, 8, 0, 0), LOAD_ROW(u32w, 4, 8, 0, 0), LOAD_ROW(s8w, 1, 8, 1, 0),
-    LOAD_ROW(s16w, 2, 8, 1, 0), LOAD_ROW(s32w, 4, 8, 1, 0),
-    STORE_ROW(b8, 1, 4), STORE_ROW(b16, 2, 4), STORE_ROW(b32, 4, 4), STORE_ROW(b64, 8, 8),
-    STORE_ROW(b8w, 1, 8), STORE_ROW(b16w, 2, 8), STORE_ROW(b32w, 4, 8),
+    LOAD_ROW(b32, 4, 4, 0, 0),  LOAD_ROW(b32, 4, 4, 1, 0),  LOAD_ROW(b64, 8, 8, 0, 0),  LOAD_ROW(b64, 8, 8, 1, 0),
+    LOAD_ROW(u8, 1, 4, 0, 0),   LOAD_ROW(u8, 1, 4, 0, 1),   LOAD_ROW(u16, 2, 4, 0, 0),  LOAD_ROW(u16, 2, 4, 0, 1),
+    LOAD_ROW(u16, 2, 4, 1, 1),  LOAD_ROW(s8, 1, 4, 1, 0),   LOAD_ROW(s8h, 1, 4, 1, 1),  LOAD_ROW(s16, 2, 4, 1, 0),
+    LOAD_ROW(u8w, 1, 8, 0, 0),  LOAD_ROW(u16w, 2, 8, 0, 0), LOAD_ROW(u32w, 4, 8, 0, 0), LOAD_ROW(s8w, 1, 8, 1, 0),
+    LOAD_ROW(s16w, 2, 8, 1, 0), LOAD_ROW(s32w, 4, 8, 1, 0), STORE_ROW(b8, 1, 4),        STORE_ROW(b16, 2, 4),
+    STORE_ROW(b32, 4, 4),       STORE_ROW(b64, 8, 8),       STORE_ROW(b8w, 1, 8),       STORE_ROW(b16w, 2, 8),
+    STORE_ROW(b32w, 4, 8),
 };
 
 static exec_handler find_row(const exec_access *a) {
@@ -564,7 +583,8 @@ void ISA(exec_choose_access)(const exec_access *a, exec_handler run[2]) {
   exec_handler chosen = core_access_lanes;
   if (a->space == PTX_SPACE_PARAM) chosen = param_load;
   else if (a->space == PTX_SPACE_LOCAL) chosen = local_access;
-  else if (a->op == EXEC_OP_ATOMIC && a->bytes <= 8) chosen = a->space == PTX_SPACE_SHARED ? shared_atomic : a->wide ? global_atomic : core_access_lanes;
+  else if (a->op == EXEC_OP_ATOMIC && a->bytes <= 8)
+    chosen = a->space == PTX_SPACE_SHARED ? shared_atomic : a->wide ? global_atomic : core_access_lanes;
   else if (a->space == PTX_SPACE_SHARED || a->wide) chosen = find_row(a);
   run[0] = run[1] = chosen;
 }

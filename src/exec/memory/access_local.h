@@ -80,7 +80,8 @@ INLINE unsigned char *local_word(const core_warp *w, uint32_t offset, uint32_t l
 /* One element of at most 4 bytes. */
 INLINE void local_gather(core_warp *w, const exec_access *a, const uint32_t *offset, uint32_t add, uint32_t operand) {
   uint32_t raw[32] = {0}, unused = 32 - 8u * a->bytes;
-  EACH_LANE(w->active) raw[l] = *(const uint32_t *)(const void *)local_word(w, offset[l] + add, l) >> 8 * ((offset[l] + add) & 3);
+  EACH_LANE(w->active)
+  raw[l] = *(const uint32_t *)(const void *)local_word(w, offset[l] + add, l) >> 8 * ((offset[l] + add) & 3);
   if (a->sign) EVERY_LANE raw[l] = (uint32_t)((int32_t)(raw[l] << unused) >> unused);
   else EVERY_LANE raw[l] = raw[l] << unused >> unused;
   if (a->to16) EVERY_LANE raw[l] &= 0xffff;
@@ -127,8 +128,8 @@ INLINE void local_each(core_warp *w, const exec_instr *i, const uint32_t *offset
 
 /* ---- any access ---- */
 
-/* False: some lane leaves its stack or is not aligned, or it is nothing for here; nothing has happened. Nobody else writes here:
- * who polls it waits for nobody. */
+/* False: some lane leaves its stack or is not aligned, or it is nothing for here; nothing has happened. Nobody else
+ * writes here: who polls it waits for nobody. */
 INLINE bool local_try(core_warp *w, const exec_instr *i, uint64_t window) {
   const exec_access *a = i->side;
   uint32_t offset[32];

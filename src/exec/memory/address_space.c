@@ -7,21 +7,22 @@
  * Lookup. top[address / 2 MiB] is NULL, a record (an allocation that owns the whole 2 MiB, or the only one that
  * reaches into it with nothing else there), or, with bit 0 set, a leaf: one record per 4 KiB page.
  *
- * Canonical addresses: of the arena, offset by offset, those from EXEC_ARENA_CANONICAL on; registered ranges have the first
- * addresses from EXEC_REGISTERED_CANONICAL on that no live one has, in units of 2 MiB, so they follow from the order of registering.
+ * Canonical addresses: of the arena, offset by offset, those from EXEC_ARENA_CANONICAL on; registered ranges have the
+ * first addresses from EXEC_REGISTERED_CANONICAL on that no live one has, in units of 2 MiB, so they follow from the
+ * order of registering.
  *
  * A released range is a tombstone: its pages are given back, its record says so, lookups still find it. The oldest
  * tombstone is forgotten when there are TOMBSTONES of them; only then are its range and its record used again.
  *
  * A reservation is a record like an allocation's, whose pages the host may not touch; a mapping takes its place in the
- * table page by page and gives it back. A mapping leaves no tombstone: its record is used again at once, so that mapping
- * and unmapping may go on for ever.
+ * table page by page and gives it back. A mapping leaves no tombstone: its record is used again at once, so that
+ * mapping and unmapping may go on for ever.
  *
- * Padding, if a check asks for it: a range has addresses in front of its allocation and behind it that belong to nothing else and at
- * which nothing is found, so that an access a little over either end never lands in a neighbour.
+ * Padding, if a check asks for it: a range has addresses in front of its allocation and behind it that belong to
+ * nothing else and at which nothing is found, so that an access a little over either end never lands in a neighbour.
  *
- * What always holds (check_tiling): every page of the arena below `high` belongs to exactly one of: a live allocation, a reservation, a tombstone, a
- * free range; neighbouring free ranges are one; what was released is not readable. */
+ * What always holds (check_tiling): every page of the arena below `high` belongs to exactly one of: a live allocation,
+ * a reservation, a tombstone, a free range; neighbouring free ranges are one; what was released is not readable. */
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -38,7 +39,8 @@
 #include "exec/texture/texture_table.h"
 
 #define LARGE_BYTES (UINT64_C(2) << 20)
-#define LARGE_ALLOCATIONS 4096u /* that the host is asked to give in pages of 2 MiB; the usual limit of mappings is 65,530 */
+#define LARGE_ALLOCATIONS \
+  4096u /* that the host is asked to give in pages of 2 MiB; the usual limit of mappings is 65,530 */
 #define LEAF_PAGES (LARGE_BYTES / EXEC_PAGE_BYTES)
 #define TOP_ENTRIES (EXEC_ARENA_BYTES / LARGE_BYTES)
 #define GROW_BYTES (UINT64_C(1) << 30) /* how much more of the arena becomes writable at a time */
@@ -46,24 +48,26 @@
 #define TOMBSTONES 4096u
 #define REGISTERED_LIMIT 4096u
 
-typedef struct free_range { uint64_t start, bytes; } free_range;
+typedef struct free_range {
+  uint64_t start, bytes;
+} free_range;
 
 struct exec_memory {
-  exec_arena arena;            /* first: exec_memory_arena */
+  exec_arena arena; /* first: exec_memory_arena */
   pthread_mutex_t lock;
-  uintptr_t *top;              /* TOP_ENTRIES entries */
-  uint64_t high, writable;     /* offsets into the arena: first never used byte, first byte that is not writable */
-  FF_VEC(free_range) free;     /* sorted, never adjacent */
+  uintptr_t *top;          /* TOP_ENTRIES entries */
+  uint64_t high, writable; /* offsets into the arena: first never used byte, first byte that is not writable */
+  FF_VEC(free_range) free; /* sorted, never adjacent */
   FF_VEC(exec_record *) records;
   FF_VEC(exec_record *) spare;
   exec_record *tombstone[TOMBSTONES];
   uint32_t tombstone_first, tombstone_count;
   exec_record *registered[REGISTERED_LIMIT];
-  uint32_t registered_count;   /* slots in use or once in use; read without the lock */
+  uint32_t registered_count; /* slots in use or once in use; read without the lock */
   uint64_t live[EXEC_MEMORY_REGISTERED + 1];
   uint32_t next_id;
-  uint64_t padding;            /* bytes on both sides of each allocation, at least */
-  uint32_t large_pages;        /* allocations that were asked for in large pages */
+  uint64_t padding;     /* bytes on both sides of each allocation, at least */
+  uint32_t large_pages; /* allocations that were asked for in large pages */
   exec_heap *heap;
   exec_textures *textures;
 };
@@ -103,11 +107,13 @@ const exec_allocation *exec_memory_find(const exec_memory *memory, uint64_t addr
 
 const exec_allocation *exec_memory_owner(const exec_memory *memory, uint64_t address) {
   uint64_t offset = address - memory->arena.base;
-  const exec_record *record = offset < EXEC_ARENA_BYTES ? range_owner(memory, offset) : lookup_registered(memory, address);
+  const exec_record *record =
+      offset < EXEC_ARENA_BYTES ? range_owner(memory, offset) : lookup_registered(memory, address);
   return record ? &record->info : NULL;
 }
 
-/* Enters `record` (or NULL) for all pages of [start, start + bytes), both multiples of a page, offsets into the arena. */
+/* Enters `record` (or NULL) for all pages of [start, start + bytes), both multiples of a page, offsets into the
+ * arena. */
 static void table_set(exec_memory *memory, uint64_t start, uint64_t bytes, exec_record *record) {
   for (uint64_t at = start, end = start + bytes; at < end;) {
     uintptr_t *top = &memory->top[at / LARGE_BYTES];
@@ -185,7 +191,8 @@ static bool take_fresh(exec_memory *memory, uint64_t bytes, uint64_t alignment, 
   if (at > EXEC_ARENA_BYTES || bytes > EXEC_ARENA_BYTES - at) return false;
   if (at + bytes > memory->writable) {
     uint64_t wanted = round_up(at + bytes, GROW_BYTES);
-    if (mprotect((void *)(memory->arena.base + memory->writable), wanted - memory->writable, PROT_READ | PROT_WRITE)) return false;
+    if (mprotect((void *)(memory->arena.base + memory->writable), wanted - memory->writable, PROT_READ | PROT_WRITE))
+      return false;
     memory->writable = wanted;
   }
   uint64_t gap = memory->high;
@@ -207,7 +214,8 @@ static bool take_at(exec_memory *memory, uint64_t start, uint64_t bytes) {
   }
   for (size_t i = 0; i < memory->free.count; i++) {
     free_range range = memory->free.items[i];
-    if (start < range.start || start - range.start > range.bytes || range.bytes - (start - range.start) < bytes) continue;
+    if (start < range.start || start - range.start > range.bytes || range.bytes - (start - range.start) < bytes)
+      continue;
     memmove(memory->free.items + i, memory->free.items + i + 1, (memory->free.count - i - 1) * sizeof range);
     memory->free.count--;
     free_insert(memory, range.start, start - range.start);
@@ -218,7 +226,9 @@ static bool take_at(exec_memory *memory, uint64_t start, uint64_t bytes) {
 }
 
 /* Of its range, as an offset into the arena. */
-static uint64_t range_start(const exec_memory *memory, const exec_record *record) { return record->info.address - record->front - memory->arena.base; }
+static uint64_t range_start(const exec_memory *memory, const exec_record *record) {
+  return record->info.address - record->front - memory->arena.base;
+}
 
 /* The range and the record of the tombstone `number`, counted from the oldest, may be used again. */
 static void forget_tombstone(exec_memory *memory, uint32_t number) {
@@ -261,7 +271,8 @@ static void check_tiling(const exec_memory *memory) {
   for (size_t i = 0; i < memory->records.count; i++) {
     const exec_record *r = memory->records.items[i];
     FF_ASSERT(!r->info.freed || !r->readable);
-    if (r->info.bytes && r->info.kind != EXEC_MEMORY_REGISTERED && r->info.range != EXEC_MAPPED) FF_PUSH(&parts, ((free_range){range_start(memory, r), r->reserved}));
+    if (r->info.bytes && r->info.kind != EXEC_MEMORY_REGISTERED && r->info.range != EXEC_MAPPED)
+      FF_PUSH(&parts, ((free_range){range_start(memory, r), r->reserved}));
   }
   qsort(parts.items, parts.count, sizeof *parts.items, by_start);
   for (size_t i = 0, f = 0; i < parts.count; i++) {
@@ -277,9 +288,11 @@ static void check_tiling(const exec_memory *memory) {
 
 /* ---- life ---- */
 
-/* Addresses without memory, at `wanted`, where nothing may lie yet, or, if that is 0, anywhere. 0: the host has no room; errno says why. */
+/* Addresses without memory, at `wanted`, where nothing may lie yet, or, if that is 0, anywhere. 0: the host has no
+ * room; errno says why. */
 static uint64_t reserve(uint64_t wanted, uint64_t bytes) {
-  void *got = mmap((void *)wanted, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (wanted ? MAP_FIXED_NOREPLACE : 0), -1, 0);
+  void *got = mmap((void *)wanted, bytes, PROT_NONE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (wanted ? MAP_FIXED_NOREPLACE : 0), -1, 0);
   if (got == MAP_FAILED) return 0;
   if (!wanted || got == (void *)wanted) return (uint64_t)(uintptr_t)got;
   munmap(got, bytes); /* Linux before 4.17 takes it for a hint */
@@ -289,16 +302,17 @@ static uint64_t reserve(uint64_t wanted, uint64_t bytes) {
 
 /* Anywhere, at a multiple of 1 GiB. */
 static uint64_t reserve_anywhere(void) {
-  uint64_t got = reserve(0, EXEC_ARENA_BYTES + ANY_ALIGNMENT), base = round_up(got, ANY_ALIGNMENT), end = base + EXEC_ARENA_BYTES;
+  uint64_t got = reserve(0, EXEC_ARENA_BYTES + ANY_ALIGNMENT), base = round_up(got, ANY_ALIGNMENT),
+           end = base + EXEC_ARENA_BYTES;
   if (!got) return 0;
   if (base > got) munmap((void *)got, base - got);
   if (got + ANY_ALIGNMENT > base) munmap((void *)end, got + ANY_ALIGNMENT - base);
   return base;
 }
 
-/* Where the arena may be, the best first, in TiB: away from where Linux puts executables (85 and 86), and libraries and stacks (127), and from the
- * windows below 32. Programs that reserve much for themselves (the cages of JavaScript engines, shadows of sanitizers) leave one of them, or else
- * the host finds a place. */
+/* Where the arena may be, the best first, in TiB: away from where Linux puts executables (85 and 86), and libraries and
+ * stacks (127), and from the windows below 32. Programs that reserve much for themselves (the cages of JavaScript
+ * engines, shadows of sanitizers) leave one of them, or else the host finds a place. */
 static uint64_t reserve_arena(void) {
   static const unsigned char places[] = {EXEC_ARENA_CANONICAL >> 40, 40, 48, 56, 64, 72, 96, 24, 104};
   uint64_t base = 0;
@@ -309,7 +323,10 @@ static uint64_t reserve_arena(void) {
 ff_status exec_memory_create(exec_memory **memory, ff_error *error) {
   uint64_t base = reserve_arena();
   if (!base)
-    return ff_fail(error, FF_NO_MEMORY, "cannot reserve 1 TiB of addresses for the virtual GPU's memory (%s): `ulimit -v` is too low, or the process has no such room left", strerror(errno));
+    return ff_fail(
+        error, FF_NO_MEMORY,
+        "cannot reserve 1 TiB of addresses for the virtual GPU's memory (%s): `ulimit -v` is too low, or the process has no such room left",
+        strerror(errno));
   exec_memory *made = ff_alloc(sizeof *made);
   made->arena = (exec_arena){.base = base, .plain = base == EXEC_ARENA_CANONICAL};
   pthread_mutex_init(&made->lock, NULL);
@@ -361,24 +378,28 @@ static void open_record(exec_memory *memory, exec_record *record, uint64_t addre
   memory->live[kind] += bytes;
 }
 
-/* The host is to give the whole pages of 2 MiB of an allocation at once, as a GPU has them: a kernel that writes an array for the first time
- * would else spend more time in page faults than in computing. Not beyond an eighth of the host's memory: of an allocation that is
- * mostly never touched, pages of 2 MiB may take far more than what is. Nor for ever: each may split a mapping of the kernel's in two. */
+/* The host is to give the whole pages of 2 MiB of an allocation at once, as a GPU has them: a kernel that writes an
+ * array for the first time would else spend more time in page faults than in computing. Not beyond an eighth of the
+ * host's memory: of an allocation that is mostly never touched, pages of 2 MiB may take far more than what is. Nor for
+ * ever: each may split a mapping of the kernel's in two. */
 static void want_large_pages(exec_memory *memory, uint64_t start, uint64_t bytes) {
   uint64_t live = 0, room = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / 8;
   for (size_t kind = 0; kind < sizeof memory->live / sizeof *memory->live; kind++) live += memory->live[kind];
-  if (live <= room && memory->large_pages++ < LARGE_ALLOCATIONS) madvise((void *)(memory->arena.base + start), bytes / LARGE_BYTES * LARGE_BYTES, MADV_HUGEPAGE);
+  if (live <= room && memory->large_pages++ < LARGE_ALLOCATIONS)
+    madvise((void *)(memory->arena.base + start), bytes / LARGE_BYTES * LARGE_BYTES, MADV_HUGEPAGE);
 }
 
 ff_status exec_memory_allocate(exec_memory *memory, uint64_t bytes, uint64_t alignment, exec_memory_kind kind,
                                const char *name, const exec_allocation **allocation, ff_error *error) {
   if (!bytes) return ff_fail(error, FF_INVALID, "an allocation of 0 bytes");
-  if (alignment & (alignment - 1)) return ff_fail(error, FF_INVALID, "alignment %" PRIu64 " is not a power of two", alignment);
+  if (alignment & (alignment - 1))
+    return ff_fail(error, FF_INVALID, "alignment %" PRIu64 " is not a power of two", alignment);
   if (bytes > EXEC_ARENA_BYTES || alignment > EXEC_ARENA_BYTES)
     return ff_fail(error, FF_NO_MEMORY, "%" PRIu64 " bytes are more than the virtual GPU's address range", bytes);
   uint64_t smallest = bytes >= LARGE_BYTES ? LARGE_BYTES : EXEC_PAGE_BYTES;
   if (alignment < smallest) alignment = smallest;
-  uint64_t front = round_up(memory->padding, alignment), reserved = front + round_up(bytes + memory->padding, smallest), start;
+  uint64_t front = round_up(memory->padding, alignment), reserved = front + round_up(bytes + memory->padding, smallest),
+           start;
   pthread_mutex_lock(&memory->lock);
   bool found = take_free(memory, reserved, alignment, &start) || take_fresh(memory, reserved, alignment, &start);
   while (!found && memory->tombstone_count) {
@@ -397,7 +418,8 @@ ff_status exec_memory_allocate(exec_memory *memory, uint64_t bytes, uint64_t ali
   pthread_mutex_unlock(&memory->lock);
   if (!found) {
     char text[32];
-    return ff_fail(error, FF_NO_MEMORY, "no room for %s in the virtual GPU's address range", ff_format_bytes(bytes, text, sizeof text));
+    return ff_fail(error, FF_NO_MEMORY, "no room for %s in the virtual GPU's address range",
+                   ff_format_bytes(bytes, text, sizeof text));
   }
   return FF_OK;
 }
@@ -411,7 +433,8 @@ static void close_record(exec_memory *memory, exec_record *record) {
 
 /* Empty memory of the host's in a part of the arena; with PROT_NONE only its addresses. */
 static bool host_map(uint64_t address, uint64_t bytes, int protection) {
-  return mmap((void *)address, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != MAP_FAILED;
+  return mmap((void *)address, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) !=
+         MAP_FAILED;
 }
 
 ff_status exec_memory_release(exec_memory *memory, uint64_t address, ff_error *error) {
@@ -425,7 +448,8 @@ ff_status exec_memory_release(exec_memory *memory, uint64_t address, ff_error *e
   } else {
     close_record(memory, record);
     if (record->info.range == EXEC_RESERVED) host_map(address, record->reserved, PROT_READ | PROT_WRITE);
-    else if (madvise((void *)address, record->reserved - record->front, MADV_DONTNEED)) memset((void *)address, 0, record->reserved - record->front);
+    else if (madvise((void *)address, record->reserved - record->front, MADV_DONTNEED))
+      memset((void *)address, 0, record->reserved - record->front);
     if (memory->tombstone_count == TOMBSTONES) forget_tombstone(memory, 0);
     memory->tombstone[(memory->tombstone_first + memory->tombstone_count++) % TOMBSTONES] = record;
   }
@@ -462,16 +486,17 @@ static bool take_wanted(exec_memory *memory, uint64_t bytes, uint64_t alignment,
   return take_at(memory, *start, bytes);
 }
 
-ff_status exec_memory_reserve(exec_memory *memory, uint64_t bytes, uint64_t alignment, uint64_t wanted, const char *name,
-                              const exec_allocation **reservation, ff_error *error) {
+ff_status exec_memory_reserve(exec_memory *memory, uint64_t bytes, uint64_t alignment, uint64_t wanted,
+                              const char *name, const exec_allocation **reservation, ff_error *error) {
   if (alignment < LARGE_BYTES) alignment = LARGE_BYTES;
-  if (!bytes || (alignment & (alignment - 1))) return ff_fail(error, FF_INVALID, "no reservation of %" PRIu64 " bytes, aligned to %" PRIu64, bytes, alignment);
+  if (!bytes || (alignment & (alignment - 1)))
+    return ff_fail(error, FF_INVALID, "no reservation of %" PRIu64 " bytes, aligned to %" PRIu64, bytes, alignment);
   if (bytes > EXEC_ARENA_BYTES || alignment > EXEC_ARENA_BYTES)
     return ff_fail(error, FF_NO_MEMORY, "%" PRIu64 " bytes are more than the virtual GPU's address range", bytes);
   uint64_t reserved = round_up(bytes, LARGE_BYTES), start = 0;
   pthread_mutex_lock(&memory->lock);
-  bool found = take_wanted(memory, reserved, alignment, wanted, &start) || take_free(memory, reserved, alignment, &start) ||
-               take_fresh(memory, reserved, alignment, &start);
+  bool found = take_wanted(memory, reserved, alignment, wanted, &start) ||
+               take_free(memory, reserved, alignment, &start) || take_fresh(memory, reserved, alignment, &start);
   while (!found && memory->tombstone_count) {
     forget_tombstone(memory, 0);
     found = take_free(memory, reserved, alignment, &start);
@@ -492,7 +517,9 @@ ff_status exec_memory_reserve(exec_memory *memory, uint64_t bytes, uint64_t alig
   check_tiling(memory);
   pthread_mutex_unlock(&memory->lock);
   char text[32];
-  return found ? FF_OK : ff_fail(error, FF_NO_MEMORY, "no room for %s in the virtual GPU's address range", ff_format_bytes(bytes, text, sizeof text));
+  return found ? FF_OK
+               : ff_fail(error, FF_NO_MEMORY, "no room for %s in the virtual GPU's address range",
+                         ff_format_bytes(bytes, text, sizeof text));
 }
 
 /* The reservation that has all of the range, with no mapping in it; NULL: there is none. */
@@ -505,15 +532,17 @@ static exec_record *unmapped(const exec_memory *memory, uint64_t address, uint64
   return exec_memory_record(memory, address + bytes - 1) == holder ? holder : NULL;
 }
 
-ff_status exec_memory_map(exec_memory *memory, uint64_t address, uint64_t bytes, int file, uint64_t offset, uint64_t handle, const char *name,
-                          const exec_allocation **mapping, ff_error *error) {
-  if (!bytes || (address | bytes) % LARGE_BYTES) return ff_fail(error, FF_INVALID, "a mapping that is not of whole pages of 2 MiB");
+ff_status exec_memory_map(exec_memory *memory, uint64_t address, uint64_t bytes, int file, uint64_t offset,
+                          uint64_t handle, const char *name, const exec_allocation **mapping, ff_error *error) {
+  if (!bytes || (address | bytes) % LARGE_BYTES)
+    return ff_fail(error, FF_INVALID, "a mapping that is not of whole pages of 2 MiB");
   ff_status status = FF_OK;
   pthread_mutex_lock(&memory->lock);
   exec_record *holder = unmapped(memory, address, bytes);
   if (!holder) {
     status = ff_fail(error, FF_INVALID, "0x%" PRIx64 ": not reserved, or mapped already", address);
-  } else if (mmap((void *)address, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, file, (off_t)offset) == MAP_FAILED) {
+  } else if (mmap((void *)address, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, file,
+                  (off_t)offset) == MAP_FAILED) {
     status = ff_fail(error, FF_NO_MEMORY, "cannot map %" PRIu64 " bytes: %s", bytes, strerror(errno));
   } else {
     madvise((void *)address, bytes, MADV_DONTFORK); /* a child would share it; on a GPU it could not touch it at all */
@@ -569,7 +598,9 @@ bool exec_memory_may(const exec_allocation *allocation, bool write) {
 
 /* ---- host memory ---- */
 
-static bool overlap(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_bytes) { return a < b + b_bytes && b < a + a_bytes; }
+static bool overlap(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_bytes) {
+  return a < b + b_bytes && b < a + a_bytes;
+}
 
 /* The live registered memory that has some byte of the range; NULL: there is none. */
 static const exec_record *registered_in(const exec_memory *memory, uint64_t address, uint64_t bytes) {
@@ -583,12 +614,16 @@ static const exec_record *registered_in(const exec_memory *memory, uint64_t addr
 
 /* The first canonical addresses that are free. Each turn of the outer loop but the last gets past a range. */
 static uint64_t canonical_place(const exec_memory *memory, uint64_t address, uint64_t bytes) {
-  uint64_t at = EXEC_REGISTERED_CANONICAL, in_page = address % EXEC_PAGE_BYTES, units = round_up(in_page + bytes, LARGE_BYTES);
+  uint64_t at = EXEC_REGISTERED_CANONICAL, in_page = address % EXEC_PAGE_BYTES,
+           units = round_up(in_page + bytes, LARGE_BYTES);
   for (bool moved = true; moved;) {
     moved = false;
     for (uint32_t i = 0; i < memory->registered_count; i++) {
       const exec_record *record = memory->registered[i];
-      if (!record || !record->readable || !overlap(at, units, record->canonical / LARGE_BYTES * LARGE_BYTES, record->canonical % LARGE_BYTES + record->info.bytes)) continue;
+      if (!record || !record->readable ||
+          !overlap(at, units, record->canonical / LARGE_BYTES * LARGE_BYTES,
+                   record->canonical % LARGE_BYTES + record->info.bytes))
+        continue;
       at = round_up(record->canonical + record->info.bytes, LARGE_BYTES);
       moved = true;
     }
@@ -596,10 +631,12 @@ static uint64_t canonical_place(const exec_memory *memory, uint64_t address, uin
   return at + in_page;
 }
 
-ff_status exec_memory_register(exec_memory *memory, void *host, uint64_t bytes, const exec_allocation **allocation, ff_error *error) {
+ff_status exec_memory_register(exec_memory *memory, void *host, uint64_t bytes, const exec_allocation **allocation,
+                               ff_error *error) {
   uint64_t address = (uint64_t)(uintptr_t)host;
   if (!host || !bytes || address + bytes < address) return ff_fail(error, FF_INVALID, "no host memory to register");
-  if (overlap(address, bytes, memory->arena.base, EXEC_ARENA_BYTES) || overlap(address, bytes, EXEC_SHARED_WINDOW, EXEC_LOCAL_WINDOW + EXEC_WINDOW_BYTES - EXEC_SHARED_WINDOW))
+  if (overlap(address, bytes, memory->arena.base, EXEC_ARENA_BYTES) ||
+      overlap(address, bytes, EXEC_SHARED_WINDOW, EXEC_LOCAL_WINDOW + EXEC_WINDOW_BYTES - EXEC_SHARED_WINDOW))
     return ff_fail(error, FF_INVALID, "host memory at %p belongs to the virtual GPU already", host);
   ff_status status = FF_OK;
   pthread_mutex_lock(&memory->lock);
@@ -639,7 +676,9 @@ ff_status exec_memory_unregister(exec_memory *memory, void *host, ff_error *erro
 /* ---- questions ---- */
 
 uint64_t exec_memory_base(const exec_memory *memory) { return memory->arena.base; }
-bool exec_memory_in_arena(const exec_memory *memory, uint64_t address) { return address - memory->arena.base < EXEC_ARENA_BYTES; }
+bool exec_memory_in_arena(const exec_memory *memory, uint64_t address) {
+  return address - memory->arena.base < EXEC_ARENA_BYTES;
+}
 
 uint64_t exec_memory_canonical(const exec_memory *memory, uint64_t address) {
   if (exec_memory_in_arena(memory, address)) return address - memory->arena.base + EXEC_ARENA_CANONICAL;

@@ -2,8 +2,8 @@
 /* Atomic operations on host memory, lane by lane in lane order (PTX ISA, "atom", "red").
  *
  * Every operation is one function from the old value to the new one; the loop around it makes it atomic with a host
- * compare-and-swap, unless nobody else can reach the memory (`plain`). Lanes of one warp that hit the same cell see each
- * other's results in lane order, on every run. */
+ * compare-and-swap, unless nobody else can reach the memory (`plain`). Lanes of one warp that hit the same cell see
+ * each other's results in lane order, on every run. */
 #include <math.h>
 #include <string.h>
 
@@ -11,8 +11,16 @@
 
 /* ---- floating point on bits; addition rounds to nearest even ---- */
 
-static float f32_from(uint32_t bits) { float f; memcpy(&f, &bits, 4); return f; }
-static uint32_t f32_bits(float f) { uint32_t bits; memcpy(&bits, &f, 4); return bits; }
+static float f32_from(uint32_t bits) {
+  float f;
+  memcpy(&f, &bits, 4);
+  return f;
+}
+static uint32_t f32_bits(float f) {
+  uint32_t bits;
+  memcpy(&bits, &f, 4);
+  return bits;
+}
 static bool nan32(uint32_t bits) { return (bits & 0x7fffffff) > 0x7f800000; }
 
 static uint32_t add_f32(uint32_t a, uint32_t b) {
@@ -52,7 +60,9 @@ static uint16_t f16_round(double v) {
   uint32_t units = (uint32_t)scaled;             /* up to 2048: carries into the exponent by itself */
   return (uint16_t)(sign | (units + (uint32_t)(exponent + 14) * 1024u));
 }
-static uint16_t add_f16(uint32_t a, uint32_t b) { return f16_round((double)f16_value(a & 0xffff) + (double)f16_value(b & 0xffff)); }
+static uint16_t add_f16(uint32_t a, uint32_t b) {
+  return f16_round((double)f16_value(a & 0xffff) + (double)f16_value(b & 0xffff));
+}
 
 static float bf16_value(uint32_t h) { return f32_from((h & 0xffff) << 16); }
 static uint16_t bf16_round(double v) {
@@ -87,8 +97,12 @@ static uint16_t pick_half(uint32_t a, uint32_t b, float x, float y, bool smaller
   if (x == y) return (uint16_t)((signbit(x) != 0) == smaller ? a : b); /* -0 is below +0 */
   return (uint16_t)((x < y) == smaller ? a : b);
 }
-static uint16_t min_f16(uint32_t a, uint32_t b) { return pick_half(a, b, f16_value(a & 0xffff), f16_value(b & 0xffff), true); }
-static uint16_t max_f16(uint32_t a, uint32_t b) { return pick_half(a, b, f16_value(a & 0xffff), f16_value(b & 0xffff), false); }
+static uint16_t min_f16(uint32_t a, uint32_t b) {
+  return pick_half(a, b, f16_value(a & 0xffff), f16_value(b & 0xffff), true);
+}
+static uint16_t max_f16(uint32_t a, uint32_t b) {
+  return pick_half(a, b, f16_value(a & 0xffff), f16_value(b & 0xffff), false);
+}
 static uint16_t min_bf16(uint32_t a, uint32_t b) { return pick_half(a, b, bf16_value(a), bf16_value(b), true); }
 static uint16_t max_bf16(uint32_t a, uint32_t b) { return pick_half(a, b, bf16_value(a), bf16_value(b), false); }
 
@@ -120,76 +134,81 @@ static bool one_cell(void *const *address, uint32_t mask) {
 
 #define EACH_OF(mask) for (uint32_t m = (mask), lane; m && (lane = (uint32_t)__builtin_ctz(m), true); m &= m - 1)
 #define NAME_(op, type) atomic_##op##_##type
-#define X(op, type, cell, slot, folds, expression)                                                                       \
-  static inline cell op##_##type##_new(cell old, cell b, cell c) { return (cell)(expression); }                          \
-  /* Nobody asks for the old values: one operation with all that the lanes give. */                                      \
-  static inline uint32_t op##_##type##_folded(cell *at, const slot *b, uint32_t mask, bool plain) {                      \
-    cell part[4], old, new;                                                                                              \
-    if (mask == EXEC_ALL_LANES) {                                                                                        \
-      for (uint32_t n = 0; n < 4; n++) part[n] = (cell)b[n];                                                             \
-      for (uint32_t l = 4; l < EXEC_LANES; l += 4)                                                                       \
-        for (uint32_t n = 0; n < 4; n++) part[n] = op##_##type##_new(part[n], (cell)b[l + n], 0);                        \
-      part[0] = op##_##type##_new(op##_##type##_new(part[0], part[1], 0), op##_##type##_new(part[2], part[3], 0), 0);    \
-    } else {                                                                                                             \
-      part[0] = (cell)b[__builtin_ctz(mask)];                                                                            \
-      EACH_OF(mask & (mask - 1)) part[0] = op##_##type##_new(part[0], (cell)b[lane], 0);                                 \
-    }                                                                                                                    \
-    old = __atomic_load_n(at, __ATOMIC_RELAXED);                                                                         \
-    do new = op##_##type##_new(old, part[0], 0);                                                                         \
-    while (!plain && !__atomic_compare_exchange_n(at, &old, new, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));             \
-    if (plain && new != old) *at = new;                                                                                  \
-    if (new != old) return mask;                                                                                         \
-    EACH_OF(mask) if (op##_##type##_new(old, (cell)b[lane], 0) != old) return mask; /* they undo each other */           \
-    return 0;                                                                                                            \
-  }                                                                                                                      \
-  static uint32_t op##_##type##_together(cell *at, const slot *b, const slot *c, slot *olds, uint32_t mask, bool plain) { \
-    uint32_t changed;                                                                                                    \
-    cell first = __atomic_load_n(at, __ATOMIC_RELAXED), old, new;                                                        \
-    if (folds && !olds) return op##_##type##_folded(at, b, mask, plain);                                                 \
-    do {                                                                                                                 \
-      changed = 0;                                                                                                       \
-      new = first;                                                                                                       \
-      EACH_OF(mask) {                                                                                                    \
-        old = new;                                                                                                       \
-        if (olds) olds[lane] = old;                                                                                      \
-        new = op##_##type##_new(old, (cell)b[lane], (cell)c[lane]);                                                      \
-        changed |= (uint32_t)(new != old) << lane;                                                                       \
-      }                                                                                                                  \
-    } while (!plain && !__atomic_compare_exchange_n(at, &first, new, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));         \
-    if (plain && changed) *at = new;                                                                                     \
-    return changed;                                                                                                      \
-  }                                                                                                                      \
-  static uint32_t NAME_(op, type)(void *const *address, const void *vb, const void *vc, void *vold, uint32_t mask, bool plain) { \
-    const slot *b = vb, *c = vc;                                                                                         \
-    slot *olds = vold;                                                                                                   \
-    uint32_t changed = 0;                                                                                                \
-    if (!overlap(vb, vold) && !overlap(vc, vold) && one_cell(address, mask))                                             \
-      return op##_##type##_together(address[__builtin_ctz(mask)], b, c, olds, mask, plain);                              \
-    EACH_OF(mask) {                                                                                                      \
-      cell *at = address[lane], old, new;                                                                                \
-      if (plain) {                                                                                                       \
-        old = *at;                                                                                                       \
-        new = op##_##type##_new(old, (cell)b[lane], (cell)c[lane]);                                                      \
-        if (new != old) *at = new;                                                                                       \
-      } else {                                                                                                           \
-        old = __atomic_load_n(at, __ATOMIC_RELAXED);                                                                     \
-        do new = op##_##type##_new(old, (cell)b[lane], (cell)c[lane]);                                                   \
-        while (!__atomic_compare_exchange_n(at, &old, new, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));                   \
-      }                                                                                                                  \
-      changed |= (uint32_t)(new != old) << lane;                                                                         \
-      if (olds) olds[lane] = old;                                                                                        \
-    }                                                                                                                    \
-    return changed;                                                                                                      \
+#define X(op, type, cell, slot, folds, expression)                                                                    \
+  static inline cell op##_##type##_new(cell old, cell b, cell c) { return (cell)(expression); }                       \
+  /* Nobody asks for the old values: one operation with all that the lanes give. */                                   \
+  static inline uint32_t op##_##type##_folded(cell *at, const slot *b, uint32_t mask, bool plain) {                   \
+    cell part[4], old, new;                                                                                           \
+    if (mask == EXEC_ALL_LANES) {                                                                                     \
+      for (uint32_t n = 0; n < 4; n++) part[n] = (cell)b[n];                                                          \
+      for (uint32_t l = 4; l < EXEC_LANES; l += 4)                                                                    \
+        for (uint32_t n = 0; n < 4; n++) part[n] = op##_##type##_new(part[n], (cell)b[l + n], 0);                     \
+      part[0] = op##_##type##_new(op##_##type##_new(part[0], part[1], 0), op##_##type##_new(part[2], part[3], 0), 0); \
+    } else {                                                                                                          \
+      part[0] = (cell)b[__builtin_ctz(mask)];                                                                         \
+      EACH_OF(mask &(mask - 1)) part[0] = op##_##type##_new(part[0], (cell)b[lane], 0);                               \
+    }                                                                                                                 \
+    old = __atomic_load_n(at, __ATOMIC_RELAXED);                                                                      \
+    do new = op##_##type##_new(old, part[0], 0);                                                                      \
+    while (!plain && !__atomic_compare_exchange_n(at, &old, new, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));          \
+    if (plain && new != old) *at = new;                                                                               \
+    if (new != old) return mask;                                                                                      \
+    EACH_OF(mask) if (op##_##type##_new(old, (cell)b[lane], 0) != old) return mask; /* they undo each other */        \
+    return 0;                                                                                                         \
+  }                                                                                                                   \
+  static uint32_t op##_##type##_together(cell *at, const slot *b, const slot *c, slot *olds, uint32_t mask,           \
+                                         bool plain) {                                                                \
+    uint32_t changed;                                                                                                 \
+    cell first = __atomic_load_n(at, __ATOMIC_RELAXED), old, new;                                                     \
+    if (folds && !olds) return op##_##type##_folded(at, b, mask, plain);                                              \
+    do {                                                                                                              \
+      changed = 0;                                                                                                    \
+      new = first;                                                                                                    \
+      EACH_OF(mask) {                                                                                                 \
+        old = new;                                                                                                    \
+        if (olds) olds[lane] = old;                                                                                   \
+        new = op##_##type##_new(old, (cell)b[lane], (cell)c[lane]);                                                   \
+        changed |= (uint32_t)(new != old) << lane;                                                                    \
+      }                                                                                                               \
+    } while (!plain && !__atomic_compare_exchange_n(at, &first, new, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));      \
+    if (plain && changed) *at = new;                                                                                  \
+    return changed;                                                                                                   \
+  }                                                                                                                   \
+  static uint32_t NAME_(op, type)(void *const *address, const void *vb, const void *vc, void *vold, uint32_t mask,    \
+                                  bool plain) {                                                                       \
+    const slot *b = vb, *c = vc;                                                                                      \
+    slot *olds = vold;                                                                                                \
+    uint32_t changed = 0;                                                                                             \
+    if (!overlap(vb, vold) && !overlap(vc, vold) && one_cell(address, mask))                                          \
+      return op##_##type##_together(address[__builtin_ctz(mask)], b, c, olds, mask, plain);                           \
+    EACH_OF(mask) {                                                                                                   \
+      cell *at = address[lane], old, new;                                                                             \
+      if (plain) {                                                                                                    \
+        old = *at;                                                                                                    \
+        new = op##_##type##_new(old, (cell)b[lane], (cell)c[lane]);                                                   \
+        if (new != old) *at = new;                                                                                    \
+      } else {                                                                                                        \
+        old = __atomic_load_n(at, __ATOMIC_RELAXED);                                                                  \
+        do new = op##_##type##_new(old, (cell)b[lane], (cell)c[lane]);                                                \
+        while (!__atomic_compare_exchange_n(at, &old, new, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));                \
+      }                                                                                                               \
+      changed |= (uint32_t)(new != old) << lane;                                                                      \
+      if (olds) olds[lane] = old;                                                                                     \
+    }                                                                                                                 \
+    return changed;                                                                                                   \
   }
 #include "exec/memory/atomic.def"
 X(ADDGLOBAL, F32, uint32_t, uint32_t, 0, add_f32_flushed(old, b))
 #undef X
 
 /* 128 bits: exch and cas, under a lock that all of them share. */
-typedef struct cell128 { uint64_t low, high; } cell128;
+typedef struct cell128 {
+  uint64_t low, high;
+} cell128;
 static pthread_mutex_t lock128 = PTHREAD_MUTEX_INITIALIZER;
 
-static uint32_t wide_operation(void *const *address, const void *vb, const void *vc, void *vold, uint32_t mask, bool compares) {
+static uint32_t wide_operation(void *const *address, const void *vb, const void *vc, void *vold, uint32_t mask,
+                               bool compares) {
   const uint64_t *b = vb, *c = vc;
   uint64_t *olds = vold;
   uint32_t changed = 0;
@@ -218,14 +237,19 @@ static uint32_t compare128(void *const *address, const void *b, const void *c, v
   return wide_operation(address, b, c, old, mask, true);
 }
 
-typedef struct atomic_row { ptx_mod op; ptx_type type; exec_atomic_function function; } atomic_row;
+typedef struct atomic_row {
+  ptx_mod op;
+  ptx_type type;
+  exec_atomic_function function;
+} atomic_row;
 static const atomic_row rows[] = {
 #define X(op, type, cell, slot, folds, expression) {PTX_MOD_##op, PTX_##type, NAME_(op, type)},
 #include "exec/memory/atomic.def"
 #undef X
-    {PTX_MOD_EXCH, PTX_B128, exchange128}, {PTX_MOD_CAS, PTX_B128, compare128},
-    {PTX_MOD_EXCH, PTX_U32, atomic_EXCH_B32}, {PTX_MOD_EXCH, PTX_S32, atomic_EXCH_B32}, {PTX_MOD_EXCH, PTX_F32, atomic_EXCH_B32},
-    {PTX_MOD_EXCH, PTX_U64, atomic_EXCH_B64}, {PTX_MOD_EXCH, PTX_S64, atomic_EXCH_B64}, {PTX_MOD_EXCH, PTX_F64, atomic_EXCH_B64},
+    {PTX_MOD_EXCH, PTX_B128, exchange128},    {PTX_MOD_CAS, PTX_B128, compare128},
+    {PTX_MOD_EXCH, PTX_U32, atomic_EXCH_B32}, {PTX_MOD_EXCH, PTX_S32, atomic_EXCH_B32},
+    {PTX_MOD_EXCH, PTX_F32, atomic_EXCH_B32}, {PTX_MOD_EXCH, PTX_U64, atomic_EXCH_B64},
+    {PTX_MOD_EXCH, PTX_S64, atomic_EXCH_B64}, {PTX_MOD_EXCH, PTX_F64, atomic_EXCH_B64},
 };
 
 exec_atomic_function exec_atomic_find(ptx_mod op, ptx_type type, bool global) {

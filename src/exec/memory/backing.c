@@ -64,7 +64,8 @@ ff_status exec_backing_take(exec_backing *b, uint64_t bytes, uint64_t *offset, f
 void exec_backing_give(exec_backing *b, uint64_t offset, uint64_t bytes) {
   struct stat now;
   bool ours = !fstat(b->file, &now) && now.st_dev == b->device && now.st_ino == b->inode;
-  if (!ours || fallocate(b->file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)bytes)) return; /* not used again: it is not empty */
+  /* not used again: it is not empty */
+  if (!ours || fallocate(b->file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)bytes)) return;
   size_t at = 0;
   for (size_t end = b->holes.count; at < end;) {
     size_t middle = (at + end) / 2;

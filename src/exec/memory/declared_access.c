@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Declared uses (Wilt 2017, R3): an access of the program's memory that the launch does not declare is a fault.
  *
- * What always holds: core_block.ranges is NULL exactly when nothing is declared; then no access gets here. With declarations every
- * access of global memory gets here before it touches a byte; one whose lanes lie in one range, the usual case, is let through by
- * two comparisons. Exempt allocations (module variables, the heap, parameters) need no declaration. */
+ * What always holds: core_block.ranges is NULL exactly when nothing is declared; then no access gets here. With
+ * declarations every access of global memory gets here before it touches a byte; one whose lanes lie in one range, the
+ * usual case, is let through by two comparisons. Exempt allocations (module variables, the heap, parameters) need no
+ * declaration. */
 #include <stdlib.h>
 
 #include "base/memory.h"
@@ -74,7 +75,8 @@ void core_declared_check_lane(core_warp *w, const exec_instr *i, uint32_t lane, 
 
 void core_declared_check(core_warp *w, const exec_instr *i, const uint64_t *value, uint32_t bytes, bool ordered) {
   exec_access *a = (exec_access *)(uintptr_t)i->side;
-  uint64_t add = (uint64_t)i->immediate, low = value[__builtin_ctz(w->active)] + add, high = value[31 - __builtin_clz(w->active)] + add;
+  uint64_t add = (uint64_t)i->immediate, low = value[__builtin_ctz(w->active)] + add,
+           high = value[31 - __builtin_clz(w->active)] + add;
   if (a->space == PTX_SPACE_CONST) return;
   for (uint32_t m = ordered ? 0 : w->active; m; m &= m - 1) {
     uint64_t address = value[__builtin_ctz(m)] + add;

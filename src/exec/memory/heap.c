@@ -4,8 +4,9 @@
  *   every block of class c is 16 << c bytes, starts at a multiple of 16, and is live, free, or was never handed out
  *   live + free blocks + `left` == the bytes of the heap
  *
- * Where allocations have padding (exec/memory/address_space.h) blocks have it too, in front of and behind each; `left` does not count it, so that the heap is full
- * when it is full without. The range is as large as that may need, or, where the arena has no room for it, the padding is left out.
+ * Where allocations have padding (exec/memory/address_space.h) blocks have it too, in front of and behind each; `left`
+ * does not count it, so that the heap is full when it is full without. The range is as large as that may need, or,
+ * where the arena has no room for it, the padding is left out.
  *
  * blocks[] is a hash of every block ever handed out, so that free() knows what it is given. */
 #include "exec/memory/heap.h"
@@ -20,8 +21,8 @@
 enum { SMALLEST = 16, CLASSES = 40 };
 
 typedef struct heap_block {
-  uint64_t address;  /* 0: empty slot */
-  uint64_t bytes;    /* asked for; 0: free */
+  uint64_t address; /* 0: empty slot */
+  uint64_t bytes;   /* asked for; 0: free */
   uint32_t size_class;
 } heap_block;
 
@@ -38,10 +39,12 @@ struct exec_heap {
 ff_status exec_heap_create(exec_memory *memory, uint64_t bytes, exec_heap **out, ff_error *error) {
   const exec_allocation *allocation;
   uint64_t padding = (exec_memory_padding(memory) + SMALLEST - 1) / SMALLEST * SMALLEST, padded;
-  bool fits = !__builtin_mul_overflow(bytes / SMALLEST + 1, 2 * padding, &padded) && !__builtin_add_overflow(padded, bytes, &padded) &&
+  bool fits = !__builtin_mul_overflow(bytes / SMALLEST + 1, 2 * padding, &padded) &&
+              !__builtin_add_overflow(padded, bytes, &padded) &&
               exec_memory_allocate(memory, padded, 256, EXEC_MEMORY_DEVICE, "device heap", &allocation, NULL) == FF_OK;
   if (!fits) padding = 0;
-  ff_status status = fits ? FF_OK : exec_memory_allocate(memory, bytes, 256, EXEC_MEMORY_DEVICE, "device heap", &allocation, error);
+  ff_status status =
+      fits ? FF_OK : exec_memory_allocate(memory, bytes, 256, EXEC_MEMORY_DEVICE, "device heap", &allocation, error);
   if (status != FF_OK) return status;
   exec_memory_exempt(allocation);
   exec_heap *heap = ff_alloc(sizeof *heap);
@@ -63,9 +66,7 @@ void exec_heap_free(exec_heap *heap) {
   free(heap);
 }
 
-static uint32_t class_of(uint64_t bytes) {
-  return bytes <= SMALLEST ? 0 : (uint32_t)(60 - __builtin_clzll(bytes - 1));
-}
+static uint32_t class_of(uint64_t bytes) { return bytes <= SMALLEST ? 0 : (uint32_t)(60 - __builtin_clzll(bytes - 1)); }
 
 static heap_block *slot_of(heap_block *blocks, uint64_t capacity, uint64_t address) {
   uint64_t at = (address / SMALLEST * UINT64_C(0x9e3779b97f4a7c15)) >> 20 & (capacity - 1);

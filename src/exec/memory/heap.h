@@ -16,7 +16,8 @@ void exec_heap_free(exec_heap *heap); /* gives the memory back */
 
 /* The address of a block of at least `bytes`, or 0 when there is none (or bytes is 0). Thread-safe. */
 uint64_t exec_heap_malloc(exec_heap *heap, uint64_t bytes);
-/* The live block that holds the address, or ends nearest below or starts nearest above it, and what was asked for of it; 0: there is none. Thread-safe. */
+/* The live block that holds the address, or ends nearest below or starts nearest above it, and what was asked for of
+ * it; 0: there is none. Thread-safe. */
 uint64_t exec_heap_nearest(exec_heap *heap, uint64_t address, uint64_t *bytes);
 /* What was asked for of the live block that starts at the address; 0: there is none. Thread-safe. */
 uint64_t exec_heap_block_bytes(exec_heap *heap, uint64_t address);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Accesses of kernels over the end of an allocation, in its last page: who is told of them.
  *
- * What always holds: every allocation begins on a page of its own (address_space.h), so the page of such an access begins inside of the
- * allocation, and nothing else lies in it. */
+ * What always holds: every allocation begins on a page of its own (address_space.h), so the page of such an access
+ * begins inside of the allocation, and nothing else lies in it. */
 #include "exec/memory/overrun.h"
 
 #include <pthread.h>
@@ -44,7 +44,8 @@ static news note(uint32_t allocation) {
   return is;
 }
 
-static void tell(const core_warp *w, const exec_instr *i, uint32_t lane, const exec_allocation *allocation, uint64_t address, uint32_t bytes) {
+static void tell(const core_warp *w, const exec_instr *i, uint32_t lane, const exec_allocation *allocation,
+                 uint64_t address, uint32_t bytes) {
   news is = note(allocation->id);
   ff_text text = {0};
   if (is == NEWS_ALLOCATION) core_overrun_explain(w, i, lane, allocation, address, bytes, &text);
@@ -52,8 +53,10 @@ static void tell(const core_warp *w, const exec_instr *i, uint32_t lane, const e
   free(text.chars);
 }
 
-bool core_overrun(const core_warp *w, const exec_instr *i, uint32_t lane, uint64_t address, uint32_t bytes, bool writes) {
-  if (!told || !exec_memory_in_arena(w->launch->memory, address) || address % EXEC_PAGE_BYTES + bytes > EXEC_PAGE_BYTES) return false;
+bool core_overrun(const core_warp *w, const exec_instr *i, uint32_t lane, uint64_t address, uint32_t bytes,
+                  bool writes) {
+  if (!told || !exec_memory_in_arena(w->launch->memory, address) || address % EXEC_PAGE_BYTES + bytes > EXEC_PAGE_BYTES)
+    return false;
   const exec_record *record = exec_memory_record(w->launch->memory, address - address % EXEC_PAGE_BYTES);
   if (!record || record->info.range != EXEC_ALLOCATED || record->info.exempt) return false;
   if ((writes ? record->writable : record->readable) != record->info.bytes) return false; /* freed, closed, read only */

@@ -11,19 +11,25 @@
 typedef struct exec_record {
   exec_allocation info;        /* first: &record->info is the public handle */
   uint64_t readable, writable; /* bytes that may be read, written: 0 when freed; writable is 0 for constants */
-  uint64_t reserved, front;    /* bytes of its range in the arena, whole pages; those of them in front of the allocation */
-  struct exec_record *holder;  /* a mapping's reservation */
-  uint64_t canonical;          /* registered memory: its canonical address */
+  /* bytes of its range in the arena, whole pages; those of them in front of the allocation */
+  uint64_t reserved, front;
+  struct exec_record *holder; /* a mapping's reservation */
+  uint64_t canonical;         /* registered memory: its canonical address */
 } exec_record;
 
 /* The beginning of each exec_memory, for what is too hot for a call. */
 typedef struct exec_arena {
   uint64_t base;
-  bool plain; /* the addresses that kernels use are canonical as they are: nothing was ever registered, and the arena is where it should be */
+  /* the addresses that kernels use are canonical as they are: nothing was ever registered, and the arena is where it
+   * should be */
+  bool plain;
 } exec_arena;
-static inline const exec_arena *exec_memory_arena(const exec_memory *memory) { return (const exec_arena *)(const void *)memory; }
+static inline const exec_arena *exec_memory_arena(const exec_memory *memory) {
+  return (const exec_arena *)(const void *)memory;
+}
 
-/* The canonical address of a line (trace/stream.h), some byte of which is in an allocation; the line itself if none is. */
+/* The canonical address of a line (trace/stream.h), some byte of which is in an allocation; the line itself if none
+ * is. */
 uint64_t exec_memory_canonical_line(const exec_memory *memory, uint64_t line, uint32_t bytes);
 
 /* The record (live or freed) that holds `address`, else NULL. No lock. */

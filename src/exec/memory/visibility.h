@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Allocations that are there but may not be used: a pool's free memory, and memory of devices that a kernel's may not reach.
+/* Allocations that are there but may not be used: a pool's free memory, and memory of devices that a kernel's may not
+ * reach.
  *
- * What always holds: a parked allocation is to every lookup as if it had been freed, and is neither released nor used again
- * before it is taken back; one that is not open is whole for the host, and out of bounds for kernels. Nothing runs on the device
- * meanwhile. */
+ * What always holds: a parked allocation is to every lookup as if it had been freed, and is neither released nor used
+ * again before it is taken back; one that is not open is whole for the host, and out of bounds for kernels. Nothing
+ * runs on the device meanwhile. */
 #ifndef FF_EXEC_VISIBILITY_H
 #define FF_EXEC_VISIBILITY_H
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* suld, sust, sured for a whole warp (PTX ISA, "Surface Instructions").
  *
- * The x of an unformatted access counts bytes, that of a formatted one texels. What lies outside is a fault (.trap), the nearest
- * place inside (.clamp), or nothing (.zero); the layer is a coordinate like the others. Only arrays have surfaces, so every access
- * is inside memory that the launch need not declare. */
+ * The x of an unformatted access counts bytes, that of a formatted one texels. What lies outside is a fault (.trap),
+ * the nearest place inside (.clamp), or nothing (.zero); the layer is a coordinate like the others. Only arrays have
+ * surfaces, so every access is inside memory that the launch need not declare. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -13,7 +13,13 @@
 
 #define MAX_BYTES 32u /* of one lane */
 
-typedef struct lane_place { unsigned char *host; uint32_t bytes; bool formatted_texel; const exec_texture *surface; } lane_place; /* host NULL: nothing happens */
+/* host NULL: nothing happens */
+typedef struct lane_place {
+  unsigned char *host;
+  uint32_t bytes;
+  bool formatted_texel;
+  const exec_texture *surface;
+} lane_place;
 
 /* A coordinate in [0, count), or outside. */
 static bool bring_inside(int64_t *value, int64_t count, uint8_t bounds) {
@@ -28,13 +34,15 @@ static lane_place locate(core_warp *w, const exec_instr *i, uint32_t lane) {
   const exec_texture *s = core_texture_object(w, i, lane, handle, true);
   const exec_image *image = &s->level[0];
   bool texel = a->formatted && a->access.op == EXEC_OP_STORE;
-  uint32_t bytes = texel ? exec_texel_bytes(s) : (uint32_t)a->access.bytes * a->access.elements, unit = a->formatted ? bytes : 1;
+  uint32_t bytes = texel ? exec_texel_bytes(s) : (uint32_t)a->access.bytes * a->access.elements,
+           unit = a->formatted ? bytes : 1;
   int64_t at[3] = {0}, first = (int32_t)exec_u32(&w->x, a->coordinate[0])[lane], layer = 0;
   for (uint32_t d = 1; d < a->dimensions; d++) at[d] = (int32_t)exec_u32(&w->x, a->coordinate[d])[lane];
   if (a->layered) layer = exec_u32(&w->x, a->layer)[lane];
   at[0] = first * unit;
   if (at[0] % bytes)
-    core_fault(w, i, lane, EXEC_FAULT_MISALIGNED, handle, "misaligned surface access of %u bytes at byte %" PRId64 " of a row: it must be a multiple of %u", bytes,
+    core_fault(w, i, lane, EXEC_FAULT_MISALIGNED, handle,
+               "misaligned surface access of %u bytes at byte %" PRId64 " of a row: it must be a multiple of %u", bytes,
                at[0], bytes);
   int64_t row = (int64_t)image->width * exec_texel_bytes(s), places = row / bytes, place = at[0] / bytes;
   uint32_t bounds = a->bounds;
@@ -44,12 +52,15 @@ static lane_place locate(core_warp *w, const exec_instr *i, uint32_t lane) {
   inside &= bring_inside(&layer, a->layered ? image->depth : 1, a->bounds);
   if (!inside && bounds == EXEC_BOUNDS_TRAP)
     core_fault(w, i, lane, EXEC_FAULT_TRAP, handle,
-               "surface access of %u bytes outside of surface object 0x%" PRIx64 ": at byte %" PRId64 ", %" PRId64 ", %" PRId64 ", layer %" PRId64
-               "\n  it has rows of %" PRId64 " bytes, %u rows, %s %u",
-               bytes, handle, at[0], at[1], at[2], layer, row, image->height, s->layered || s->cube ? "layers" : "depth", image->depth);
+               "surface access of %u bytes outside of surface object 0x%" PRIx64 ": at byte %" PRId64 ", %" PRId64
+               ", %" PRId64 ", layer %" PRId64 "\n  it has rows of %" PRId64 " bytes, %u rows, %s %u",
+               bytes, handle, at[0], at[1], at[2], layer, row, image->height,
+               s->layered || s->cube ? "layers" : "depth", image->depth);
   if (!inside) return (lane_place){.surface = s, .bytes = bytes};
-  uint64_t address = image->address + (uint64_t)(at[2] + layer) * image->slice + (uint64_t)at[1] * image->pitch + (uint64_t)place * bytes;
-  return (lane_place){.host = (unsigned char *)(uintptr_t)address, .bytes = bytes, .formatted_texel = texel, .surface = s};
+  uint64_t address = image->address + (uint64_t)(at[2] + layer) * image->slice + (uint64_t)at[1] * image->pitch +
+                     (uint64_t)place * bytes;
+  return (lane_place){
+      .host = (unsigned char *)(uintptr_t)address, .bytes = bytes, .formatted_texel = texel, .surface = s};
 }
 
 /* ---- registers ---- */
@@ -136,12 +147,16 @@ static void check_surface(core_warp *w, const exec_instr *i, lane_place *places)
     uint32_t lane = (uint32_t)__builtin_ctz(m);
     if (!places[lane].host) continue;
     uint64_t address = (uint64_t)(uintptr_t)places[lane].host;
-    at[lane] = (exec_reach){.address = address, .host = places[lane].host, .record = exec_memory_record(w->launch->memory, address), .space = PTX_SPACE_GLOBAL};
+    at[lane] = (exec_reach){.address = address,
+                            .host = places[lane].host,
+                            .record = exec_memory_record(w->launch->memory, address),
+                            .space = PTX_SPACE_GLOBAL};
     bytes = places[lane].bytes;
     lanes |= 1u << lane;
   }
   if (!lanes) return;
-  uint32_t kept = checker->access(checker, &(exec_watched){.warp = w, .instr = i, .access = &a->access, .lanes = lanes, .bytes = bytes, .at = at});
+  uint32_t kept = checker->access(
+      checker, &(exec_watched){.warp = w, .instr = i, .access = &a->access, .lanes = lanes, .bytes = bytes, .at = at});
   for (uint32_t m = lanes & ~kept; m; m &= m - 1) places[__builtin_ctz(m)].host = NULL;
 }
 
@@ -168,5 +183,6 @@ void core_surface(exec_warp *x, const exec_instr *i) {
     if (places[lane].host) memcpy(data[lane], places[lane].host, places[lane].bytes);
   }
   if (a->access.op != EXEC_OP_LOAD) return;
-  for (uint32_t m = w->active; m; m &= m - 1) write_registers(w, &a->access, (uint32_t)__builtin_ctz(m), data[__builtin_ctz(m)]);
+  for (uint32_t m = w->active; m; m &= m - 1)
+    write_registers(w, &a->access, (uint32_t)__builtin_ctz(m), data[__builtin_ctz(m)]);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tex, tld4, txq, istypep, suq for a whole warp (PTX ISA, "Texture Instructions").
  *
- * Lanes may have different handles: they go group by group. In the access stream a fetch is a load of the lines that its texels lie
- * in: first every lane's first texel, then, in further records, texels in sectors that the instruction has not touched yet.
- * What always holds: all sources are read before the first result is written, because they may share slots. */
+ * Lanes may have different handles: they go group by group. In the access stream a fetch is a load of the lines that
+ * its texels lie in: first every lane's first texel, then, in further records, texels in sectors that the instruction
+ * has not touched yet. What always holds: all sources are read before the first result is written, because they may
+ * share slots. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -31,19 +32,24 @@ static bool is_there(const core_warp *w, const exec_texture *t) {
 
 static const char *kind_text(bool surface) { return surface ? "surface" : "texture"; }
 
-const exec_texture *core_texture_object(core_warp *w, const exec_instr *i, uint32_t lane, uint64_t handle, bool surface) {
+const exec_texture *core_texture_object(core_warp *w, const exec_instr *i, uint32_t lane, uint64_t handle,
+                                        bool surface) {
   const exec_texture *t = exec_texture_find(w->launch->memory, handle);
   if (!t && exec_texture_is_cell(w->launch->memory, handle))
-    core_fault(w, i, lane, EXEC_FAULT_ILLEGAL_ADDRESS, handle, "nothing is bound to this %s reference, or no %s object", kind_text(surface), kind_text(surface));
+    core_fault(w, i, lane, EXEC_FAULT_ILLEGAL_ADDRESS, handle, "nothing is bound to this %s reference, or no %s object",
+               kind_text(surface), kind_text(surface));
   if (!t)
-    core_fault(w, i, lane, EXEC_FAULT_ILLEGAL_ADDRESS, handle, "0x%" PRIx64 " is no %s object, or one that was destroyed", handle, kind_text(surface));
+    core_fault(w, i, lane, EXEC_FAULT_ILLEGAL_ADDRESS, handle,
+               "0x%" PRIx64 " is no %s object, or one that was destroyed", handle, kind_text(surface));
   if (t->surface != surface)
-    core_fault(w, i, lane, EXEC_FAULT_ILLEGAL_ADDRESS, handle, "0x%" PRIx64 " is a %s object, not a %s object", handle, kind_text(t->surface), kind_text(surface));
+    core_fault(w, i, lane, EXEC_FAULT_ILLEGAL_ADDRESS, handle, "0x%" PRIx64 " is a %s object, not a %s object", handle,
+               kind_text(t->surface), kind_text(surface));
   if (!is_there(w, t)) {
     const exec_allocation *was = exec_memory_find(w->launch->memory, t->address);
     bool same = was && (!t->allocation || was->id == t->allocation);
-    core_fault(w, i, lane, EXEC_FAULT_ILLEGAL_ADDRESS, t->address, "%s object 0x%" PRIx64 ": its memory, %s at 0x%" PRIx64 ", is not there any more",
-               kind_text(surface), handle, same ? was->name : "an allocation", t->address);
+    core_fault(w, i, lane, EXEC_FAULT_ILLEGAL_ADDRESS, t->address,
+               "%s object 0x%" PRIx64 ": its memory, %s at 0x%" PRIx64 ", is not there any more", kind_text(surface),
+               handle, same ? was->name : "an allocation", t->address);
   }
   return t;
 }
@@ -61,7 +67,9 @@ static uint32_t take_group(const uint64_t *handle, uint32_t *left, uint64_t *com
 /* ---- coordinates ---- */
 
 static uint32_t word_at(const core_warp *w, uint32_t operand, uint32_t lane) { return exec_u32(&w->x, operand)[lane]; }
-static float real_at(const core_warp *w, uint32_t operand, uint32_t lane) { return ops_f32_of(word_at(w, operand, lane)); }
+static float real_at(const core_warp *w, uint32_t operand, uint32_t lane) {
+  return ops_f32_of(word_at(w, operand, lane));
+}
 
 static texture_at place_of(const core_warp *w, const exec_texture_access *a, const exec_texture *t, uint32_t lane) {
   texture_at at = {.integer = a->integer, .mipmap = a->level || a->gradient};
@@ -83,7 +91,10 @@ static texture_at place_of(const core_warp *w, const exec_texture_access *a, con
 
 /* ---- the access stream ---- */
 
-typedef struct touched_sectors { uint64_t sector[EXEC_LANES * TEXTURE_TEXELS]; uint32_t count; } touched_sectors;
+typedef struct touched_sectors {
+  uint64_t sector[EXEC_LANES * TEXTURE_TEXELS];
+  uint32_t count;
+} touched_sectors;
 
 static bool is_new(touched_sectors *seen, uint64_t sector) {
   for (uint32_t n = seen->count; n-- > 0;)
@@ -120,16 +131,21 @@ static void check_reads(core_warp *w, const exec_instr *i, const texture_reads *
       uint32_t lane = (uint32_t)__builtin_ctz(m);
       if (n >= reads[lane].count) continue;
       uint64_t address = reads[lane].address[n];
-      at[lane] = (exec_reach){.address = address, .host = (unsigned char *)(uintptr_t)address, .record = exec_memory_record(w->launch->memory, address), .space = PTX_SPACE_GLOBAL};
+      at[lane] = (exec_reach){.address = address,
+                              .host = (unsigned char *)(uintptr_t)address,
+                              .record = exec_memory_record(w->launch->memory, address),
+                              .space = PTX_SPACE_GLOBAL};
       lanes |= 1u << lane;
     }
     if (!lanes) break;
-    checker->access(checker, &(exec_watched){.warp = w, .instr = i, .access = i->side, .lanes = lanes, .bytes = bytes, .at = at});
+    checker->access(
+        checker, &(exec_watched){.warp = w, .instr = i, .access = i->side, .lanes = lanes, .bytes = bytes, .at = at});
   }
 }
 
 /* Tells whoever watches what the group read. */
-static void watch_reads(core_warp *w, const exec_instr *i, const exec_texture *t, const texture_reads *reads, uint32_t group) {
+static void watch_reads(core_warp *w, const exec_instr *i, const exec_texture *t, const texture_reads *reads,
+                        uint32_t group) {
   exec_access access = ((const exec_texture_access *)i->side)->access;
   exec_instr as_load = *i;
   uint32_t bytes = exec_texel_bytes(t);
@@ -149,7 +165,8 @@ static void watch_reads(core_warp *w, const exec_instr *i, const exec_texture *t
 
 static void convert_results(const exec_texture_access *a, const exec_texture *t, texture_value *value) {
   if (a->results == EXEC_RESULT_WORDS) return;
-  for (uint32_t c = 0; c < 4; c++) value->bits[c] = texture_gives_floats(t) ? ops_f16_rn(value->real[c]) : value->bits[c] & 0xffff;
+  for (uint32_t c = 0; c < 4; c++)
+    value->bits[c] = texture_gives_floats(t) ? ops_f16_rn(value->real[c]) : value->bits[c] & 0xffff;
   if (a->results == EXEC_RESULT_F16) return;
   value->bits[0] |= value->bits[1] << 16;
   value->bits[1] = value->bits[2] | value->bits[3] << 16;
@@ -162,7 +179,8 @@ static void fetch_group(core_warp *w, const exec_instr *i, uint64_t handle, uint
   bool watched = w->watched || w->launch->checker;
   const exec_texture *t = core_texture_object(w, i, first, handle, false);
   exec_texture flat;
-  if (a->cube && !t->cube) core_fault(w, i, first, EXEC_FAULT_ILLEGAL_ADDRESS, handle, "texture object 0x%" PRIx64 " is no cubemap", handle);
+  if (a->cube && !t->cube)
+    core_fault(w, i, first, EXEC_FAULT_ILLEGAL_ADDRESS, handle, "texture object 0x%" PRIx64 " is no cubemap", handle);
   if (!a->cube && t->cube) { /* its faces as layers */
     flat = *t;
     flat.cube = false;
@@ -170,7 +188,8 @@ static void fetch_group(core_warp *w, const exec_instr *i, uint64_t handle, uint
     t = &flat;
   }
   if (!watched && texture_fetch_warp(&w->x, a, t, group, values)) {
-    for (uint32_t m = a->results == EXEC_RESULT_WORDS ? 0 : group; m; m &= m - 1) convert_results(a, t, &values[__builtin_ctz(m)]);
+    for (uint32_t m = a->results == EXEC_RESULT_WORDS ? 0 : group; m; m &= m - 1)
+      convert_results(a, t, &values[__builtin_ctz(m)]);
     return;
   }
   for (uint32_t m = group; m; m &= m - 1) {
@@ -211,12 +230,14 @@ static uint32_t data_type_number(const exec_texture *t) {
       EXEC_TEXEL_TYPES(X)
 #undef X
   };
-  static const uint32_t normalized[EXEC_TEXEL_COUNT] = {[EXEC_TEXEL_U8] = 0x10D2, [EXEC_TEXEL_U16] = 0x10D3, [EXEC_TEXEL_S8] = 0x10D0, [EXEC_TEXEL_S16] = 0x10D1};
+  static const uint32_t normalized[EXEC_TEXEL_COUNT] = {
+      [EXEC_TEXEL_U8] = 0x10D2, [EXEC_TEXEL_U16] = 0x10D3, [EXEC_TEXEL_S8] = 0x10D0, [EXEC_TEXEL_S16] = 0x10D1};
   return t->sampler.as_float && normalized[t->type] ? normalized[t->type] : numbers[t->type];
 }
 
 static uint32_t address_mode_number(const exec_texture *t, uint32_t dimension) {
-  static const uint32_t numbers[] = {[EXEC_ADDRESS_WRAP] = 0, [EXEC_ADDRESS_MIRROR] = 1, [EXEC_ADDRESS_CLAMP] = 3, [EXEC_ADDRESS_BORDER] = 4};
+  static const uint32_t numbers[] = {
+      [EXEC_ADDRESS_WRAP] = 0, [EXEC_ADDRESS_MIRROR] = 1, [EXEC_ADDRESS_CLAMP] = 3, [EXEC_ADDRESS_BORDER] = 4};
   return numbers[t->sampler.mode[dimension]];
 }
 
@@ -254,7 +275,9 @@ void core_texture_query(exec_warp *x, const exec_instr *i) {
     uint32_t lane = (uint32_t)__builtin_ctz(m);
     uint64_t handle = exec_u64(x, a->handle)[lane];
     if (a->wanted != PTX_TYPE_NONE) set |= is_type(w, handle, a->wanted) << lane;
-    else result[lane] = answer(core_texture_object(w, i, lane, handle, a->formatted), (ptx_mod)a->query, a->level ? word_at(w, a->lod, lane) : 0);
+    else
+      result[lane] = answer(core_texture_object(w, i, lane, handle, a->formatted), (ptx_mod)a->query,
+                            a->level ? word_at(w, a->lod, lane) : 0);
   }
   if (a->wanted != PTX_TYPE_NONE) {
     uint32_t *predicate = exec_pred(x, i->dst);

@@ -13,10 +13,12 @@ static uint64_t little(const unsigned char *bytes, uint32_t count) {
 /* What of each endpoint, in sixths. */
 static const uint8_t thirds[4][2] = {{6, 0}, {0, 6}, {4, 2}, {2, 4}}, halves[4][2] = {{6, 0}, {0, 6}, {3, 3}, {0, 0}};
 
-/* opaque: not BC1, whose first endpoint is the larger one where all colours are, so that the fourth is black without alpha otherwise. */
+/* opaque: not BC1, whose first endpoint is the larger one where all colours are, so that the fourth is black without
+ * alpha otherwise. */
 static void colour(const unsigned char *block, uint32_t n, bool opaque, float texel[4]) {
   static const struct { uint8_t shift, most; } channels[3] = {{11, 31}, {5, 63}, {0, 31}};
-  uint32_t first = (uint32_t)little(block, 2), second = (uint32_t)little(block + 2, 2), code = little(block + 4, 4) >> 2 * n & 3;
+  uint32_t first = (uint32_t)little(block, 2), second = (uint32_t)little(block + 2, 2),
+           code = little(block + 4, 4) >> 2 * n & 3;
   bool four = opaque || first > second;
   const uint8_t *part = (four ? thirds : halves)[code];
   for (uint32_t c = 0; c < 3; c++) {
@@ -30,7 +32,8 @@ static void colour(const unsigned char *block, uint32_t n, bool opaque, float te
 
 static float channel(const unsigned char *block, uint32_t n, bool is_signed) {
   uint32_t code = (uint32_t)(little(block + 2, 6) >> 3 * n & 7);
-  int first = is_signed ? (int8_t)block[0] : block[0], second = is_signed ? (int8_t)block[1] : block[1], most = is_signed ? 127 : 255;
+  int first = is_signed ? (int8_t)block[0] : block[0], second = is_signed ? (int8_t)block[1] : block[1],
+      most = is_signed ? 127 : 255;
   bool eight = first > second;
   if (first < -127) first = -127;
   if (second < -127) second = -127;
@@ -53,7 +56,8 @@ void texture_block_texel(exec_blocks format, const unsigned char *block, uint32_
     colour(block + 8, n, true, texel);
     texel[3] = channel(block, n, false);
     break;
-  case EXEC_BLOCKS_BC6H: case EXEC_BLOCKS_BC6H_SIGNED: texture_bc6h_texel(block, n, format == EXEC_BLOCKS_BC6H_SIGNED, texel); break;
+  case EXEC_BLOCKS_BC6H:
+  case EXEC_BLOCKS_BC6H_SIGNED: texture_bc6h_texel(block, n, format == EXEC_BLOCKS_BC6H_SIGNED, texel); break;
   case EXEC_BLOCKS_BC7: texture_bc7_texel(block, n, texel); break;
   default: /* BC4, BC5 */
     texel[0] = channel(block, n, is_signed);

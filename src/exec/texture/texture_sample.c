@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fetching: address modes, formats, point and linear filters, cubemap faces, mipmap levels.
  *
- * Per axis a coordinate becomes one or two texel indices and the weight of the second in 256ths: the hardware keeps weights in 9 bits
- * of fixed point with 8 bits behind the point, so that 1.0 is exact. Texels of weight 0 are not read. Sums are of doubles, in the
- * order of the texels, so a fetch gives the same bits everywhere. */
+ * Per axis a coordinate becomes one or two texel indices and the weight of the second in 256ths: the hardware keeps
+ * weights in 9 bits of fixed point with 8 bits behind the point, so that 1.0 is exact. Texels of weight 0 are not read.
+ * Sums are of doubles, in the order of the texels, so a fetch gives the same bits everywhere. */
 #include "exec/texture/texture_sample.h"
 
 #include <math.h>
@@ -13,7 +13,11 @@
 #include "exec/texture/texture_block.h"
 #include "exec/texture/texture_texel.h"
 
-typedef struct axis { int32_t index[2]; uint32_t weight; } axis; /* weight of index[1] in 256ths; an index may be TEXTURE_BORDER */
+/* weight of index[1] in 256ths; an index may be TEXTURE_BORDER */
+typedef struct axis {
+  int32_t index[2];
+  uint32_t weight;
+} axis;
 
 /* ---- coordinates ---- */
 
@@ -57,7 +61,8 @@ static axis linear_axis(const exec_texture *t, float x, int32_t offset, uint32_t
   exec_address_mode mode = texture_mode(t, dimension);
   float from = in_texels(t, x, n, mode) - 0.5f, below = floorf(from);
   int64_t i = (int64_t)below + offset;
-  return (axis){.index = {wrap_index(i, n, mode), wrap_index(i + 1, n, mode)}, .weight = (uint32_t)((from - below) * 256 + 0.5f)};
+  return (axis){.index = {wrap_index(i, n, mode), wrap_index(i + 1, n, mode)},
+                .weight = (uint32_t)((from - below) * 256 + 0.5f)};
 }
 
 static axis integer_axis(const exec_texture *t, int32_t x, int32_t offset, uint32_t n, uint32_t dimension) {
@@ -68,7 +73,10 @@ static axis integer_axis(const exec_texture *t, int32_t x, int32_t offset, uint3
 
 /* ---- cubemaps ---- */
 
-typedef struct face { uint32_t number; float major, s, t; } face;
+typedef struct face {
+  uint32_t number;
+  float major, s, t;
+} face;
 
 /* The axis with the largest magnitude; z before y before x where they are equal. */
 static face face_of(float x, float y, float z) {
@@ -115,7 +123,11 @@ void texture_border(const exec_texture *t, texture_value *value) {
   for (uint32_t c = 0; c < t->channels; c++) {
     float border = t->sampler.border[c];
     if (texture_gives_floats(t)) value->real[c] = border;
-    else value->bits[c] = border != border ? 0 : border < -0x1p31f ? 0x80000000u : border >= 0x1p32f ? UINT32_MAX : (uint32_t)(int64_t)border;
+    else
+      value->bits[c] = border != border    ? 0
+                       : border < -0x1p31f ? 0x80000000u
+                       : border >= 0x1p32f ? UINT32_MAX
+                                           : (uint32_t)(int64_t)border;
   }
 }
 
@@ -130,28 +142,34 @@ static bool may_be_srgb(exec_blocks format) {
 
 /* ---- reading ---- */
 
-static void unpack_block(const exec_texture *t, const unsigned char *block, uint32_t x, uint32_t y, texture_value *value) {
+static void unpack_block(const exec_texture *t, const unsigned char *block, uint32_t x, uint32_t y,
+                         texture_value *value) {
   texture_block_texel(t->blocks, block, x, y, value->real);
-  for (uint32_t c = 0; c < 3 && t->sampler.srgb && may_be_srgb(t->blocks); c++) value->real[c] = of_srgb(value->real[c]);
+  for (uint32_t c = 0; c < 3 && t->sampler.srgb && may_be_srgb(t->blocks); c++)
+    value->real[c] = of_srgb(value->real[c]);
 }
 
-static void read_texel(const exec_texture *t, const exec_image *image, int32_t x, int32_t y, int32_t z, texture_value *value, texture_reads *reads) {
+static void read_texel(const exec_texture *t, const exec_image *image, int32_t x, int32_t y, int32_t z,
+                       texture_value *value, texture_reads *reads) {
   if (x == TEXTURE_BORDER || y == TEXTURE_BORDER || z == TEXTURE_BORDER) {
     texture_border(t, value);
     return;
   }
   uint32_t side = t->blocks ? 4 : 1;
-  uint64_t address = image->address + (uint64_t)z * image->slice + (uint64_t)((uint32_t)y / side) * image->pitch + (uint64_t)((uint32_t)x / side) * exec_texel_bytes(t);
+  uint64_t address = image->address + (uint64_t)z * image->slice + (uint64_t)((uint32_t)y / side) * image->pitch +
+                     (uint64_t)((uint32_t)x / side) * exec_texel_bytes(t);
   if (reads->count < TEXTURE_TEXELS) reads->address[reads->count++] = address;
   if (t->blocks) {
     unpack_block(t, (const unsigned char *)(uintptr_t)address, (uint32_t)x % side, (uint32_t)y % side, value);
     return;
   }
-  texel_unpack(t->type, t->channels, texture_gives_floats(t), t->sampler.srgb, (const unsigned char *)(uintptr_t)address, value);
+  texel_unpack(t->type, t->channels, texture_gives_floats(t), t->sampler.srgb,
+               (const unsigned char *)(uintptr_t)address, value);
 }
 
 /* The axes of a fetch from one level. */
-static void axes_of(const exec_texture *t, const exec_image *image, const texture_at *at, uint32_t layer, bool linear, axis axes[3]) {
+static void axes_of(const exec_texture *t, const exec_image *image, const texture_at *at, uint32_t layer, bool linear,
+                    axis axes[3]) {
   const float where[3] = {at->x, at->y, at->z};
   const uint32_t size[3] = {image->width, image->height, image->depth};
   for (uint32_t d = 0; d < 3; d++) {
@@ -163,7 +181,8 @@ static void axes_of(const exec_texture *t, const exec_image *image, const textur
 }
 
 /* Adds the level's filtered value, times `share`, to sum. */
-static void add_level(const exec_texture *t, uint32_t level, const texture_at *at, uint32_t layer, double share, double sum[4], texture_reads *reads) {
+static void add_level(const exec_texture *t, uint32_t level, const texture_at *at, uint32_t layer, double share,
+                      double sum[4], texture_reads *reads) {
   axis axes[3];
   const exec_image *image = &t->level[level];
   axes_of(t, image, at, layer, true, axes);
@@ -178,7 +197,8 @@ static void add_level(const exec_texture *t, uint32_t level, const texture_at *a
   }
 }
 
-static void point_level(const exec_texture *t, uint32_t level, const texture_at *at, uint32_t layer, texture_value *value, texture_reads *reads) {
+static void point_level(const exec_texture *t, uint32_t level, const texture_at *at, uint32_t layer,
+                        texture_value *value, texture_reads *reads) {
   axis axes[3];
   axes_of(t, &t->level[level], at, layer, false, axes);
   read_texel(t, &t->level[level], axes[0].index[0], axes[1].index[0], axes[2].index[0], value, reads);
@@ -249,8 +269,10 @@ void texture_fetch(const exec_texture *t, const texture_at *at, texture_value *v
   for (uint32_t c = 0; c < 4; c++) value->real[c] = (float)sum[c];
 }
 
-void texture_gather(const exec_texture *t, const texture_at *at, uint32_t component, texture_value *value, texture_reads *reads) {
-  static const uint8_t order[4][2] = {{0, 1}, {1, 1}, {1, 0}, {0, 0}}; /* counter-clockwise from the lower left one, y downwards */
+void texture_gather(const exec_texture *t, const texture_at *at, uint32_t component, texture_value *value,
+                    texture_reads *reads) {
+  /* counter-clockwise from the lower left one, y downwards */
+  static const uint8_t order[4][2] = {{0, 1}, {1, 1}, {1, 0}, {0, 0}};
   uint32_t layer;
   texture_at where = prepare(t, at, &layer);
   const exec_image *image = &t->level[0];
@@ -281,7 +303,11 @@ static uint32_t clamp_integer(exec_texel_type type, uint32_t bits) {
 /* The integer that stands for a number in [0, 1] or [-1, 1]; 0 for NaN. */
 static uint32_t normalize(exec_texel_type type, float real) {
   bool is_signed = type == EXEC_TEXEL_S8 || type == EXEC_TEXEL_S16;
-  float most = type == EXEC_TEXEL_U8 ? 255 : type == EXEC_TEXEL_S8 ? 127 : type == EXEC_TEXEL_U16 ? 65535 : 32767, least = is_signed ? -1 : 0;
+  float most = type == EXEC_TEXEL_U8    ? 255
+               : type == EXEC_TEXEL_S8  ? 127
+               : type == EXEC_TEXEL_U16 ? 65535
+                                        : 32767,
+        least = is_signed ? -1 : 0;
   float inside = real != real ? 0 : real < least ? least : real > 1 ? 1 : real;
   return (uint32_t)(int32_t)rint((double)inside * most);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One thread's texture fetch: coordinates to texels to a filtered value (CUDA C++ Programming Guide, "Texture Fetching"). Pure
- * functions of the texture and its memory, which must be readable. */
+/* One thread's texture fetch: coordinates to texels to a filtered value (CUDA C++ Programming Guide, "Texture
+ * Fetching"). Pure functions of the texture and its memory, which must be readable. */
 #ifndef FF_EXEC_TEXTURE_SAMPLE_H
 #define FF_EXEC_TEXTURE_SAMPLE_H
 
@@ -17,9 +17,16 @@ typedef struct texture_at { /* where */
   bool integer, mipmap;
 } texture_at;
 
-typedef union texture_value { float real[4]; uint32_t bits[4]; } texture_value; /* r, g, b, a */
+typedef union texture_value {
+  float real[4];
+  uint32_t bits[4];
+} texture_value; /* r, g, b, a */
 
-typedef struct texture_reads { uint32_t count; uint64_t address[TEXTURE_TEXELS]; } texture_reads; /* the texels that were read */
+/* the texels that were read */
+typedef struct texture_reads {
+  uint32_t count;
+  uint64_t address[TEXTURE_TEXELS];
+} texture_reads;
 
 /* Do fetches from it give floating-point numbers? */
 static inline bool texture_gives_floats(const exec_texture *t) {
@@ -28,7 +35,8 @@ static inline bool texture_gives_floats(const exec_texture *t) {
 
 void texture_fetch(const exec_texture *t, const texture_at *at, texture_value *value, texture_reads *reads);
 /* The four texels that linear filtering in two dimensions would read, one component of each: tld4. */
-void texture_gather(const exec_texture *t, const texture_at *at, uint32_t component, texture_value *value, texture_reads *reads);
+void texture_gather(const exec_texture *t, const texture_at *at, uint32_t component, texture_value *value,
+                    texture_reads *reads);
 /* The level of detail for these derivatives of the coordinates, in texels of level 0. */
 float texture_lod(const exec_texture *t, const texture_at *at, const float dx[3], const float dy[3]);
 

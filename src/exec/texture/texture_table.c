@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The handles of texture and surface objects, and which variables hold such handles.
  *
- * A handle is slot + 1 in its low 20 bits and the slot's generation above, so one that was removed is never taken for what came
- * after it. Slots stand in chunks that do not move: a kernel looks handles up without a lock while another thread adds one. */
+ * A handle is slot + 1 in its low 20 bits and the slot's generation above, so one that was removed is never taken for
+ * what came after it. Slots stand in chunks that do not move: a kernel looks handles up without a lock while another
+ * thread adds one. */
 #include "exec/texture/texture_table.h"
 
 #include <inttypes.h>
@@ -21,12 +22,14 @@ typedef struct slot {
   exec_texture texture;
 } slot;
 
-typedef struct cells { uint64_t address, bytes; } cells; /* of one variable */
+typedef struct cells {
+  uint64_t address, bytes;
+} cells; /* of one variable */
 
 struct exec_textures {
   pthread_mutex_t lock;
   slot *chunks[CHUNKS];
-  uint32_t count;          /* slots ever used */
+  uint32_t count; /* slots ever used */
   FF_VEC(uint32_t) spare;
   FF_VEC(cells) cells;
 };
@@ -56,20 +59,28 @@ void exec_textures_free(exec_textures *table) {
 
 static bool image_inside(const exec_texture *t, const exec_image *image) {
   uint32_t texel = exec_texel_bytes(t);
-  uint64_t offset = image->address - t->address, row = (uint64_t)exec_texels_across(t->blocks, image->width) * texel, rows, slices, end;
+  uint64_t offset = image->address - t->address, row = (uint64_t)exec_texels_across(t->blocks, image->width) * texel,
+           rows, slices, end;
   uint32_t height = exec_texels_across(t->blocks, image->height);
-  if (!image->width || !image->height || !image->depth || image->address < t->address || offset > t->bytes) return false;
-  if (__builtin_mul_overflow(height - 1, image->pitch, &rows) || __builtin_mul_overflow(image->depth - 1, image->slice, &slices)) return false;
+  if (!image->width || !image->height || !image->depth || image->address < t->address || offset > t->bytes)
+    return false;
+  if (__builtin_mul_overflow(height - 1, image->pitch, &rows) ||
+      __builtin_mul_overflow(image->depth - 1, image->slice, &slices))
+    return false;
   if (__builtin_add_overflow(rows, slices, &end) || __builtin_add_overflow(end, row, &end)) return false;
-  if ((image->address | (height > 1 ? image->pitch : 0) | (image->depth > 1 ? image->slice : 0)) & (texel - 1)) return false;
+  if ((image->address | (height > 1 ? image->pitch : 0) | (image->depth > 1 ? image->slice : 0)) & (texel - 1))
+    return false;
   return end <= t->bytes - offset;
 }
 
 static ff_status check(const exec_texture *t, ff_error *error) {
-  bool good = t->type < EXEC_TEXEL_COUNT && (t->channels == 1 || t->channels == 2 || t->channels == 4) && t->dimensions >= 1 &&
-              t->dimensions <= 3 && t->level_count >= 1 && t->level_count <= EXEC_TEXTURE_LEVELS && t->address + t->bytes >= t->address;
-  good = good && (!t->blocks || (t->blocks < EXEC_BLOCKS_COUNT && !t->surface && t->dimensions > 1 && texture_gives_floats(t)));
-  for (uint32_t l = 0; good && l < t->level_count; l++) good = image_inside(t, &t->level[l]) && (!t->cube || t->level[l].depth % 6 == 0);
+  bool good = t->type < EXEC_TEXEL_COUNT && (t->channels == 1 || t->channels == 2 || t->channels == 4) &&
+              t->dimensions >= 1 && t->dimensions <= 3 && t->level_count >= 1 &&
+              t->level_count <= EXEC_TEXTURE_LEVELS && t->address + t->bytes >= t->address;
+  good = good &&
+         (!t->blocks || (t->blocks < EXEC_BLOCKS_COUNT && !t->surface && t->dimensions > 1 && texture_gives_floats(t)));
+  for (uint32_t l = 0; good && l < t->level_count; l++)
+    good = image_inside(t, &t->level[l]) && (!t->cube || t->level[l].depth % 6 == 0);
   return good ? FF_OK : ff_fail(error, FF_INVALID, "a texture whose texels are not inside its memory");
 }
 
@@ -90,7 +101,8 @@ ff_status exec_texture_add(exec_memory *memory, const exec_texture *texture, uin
     table->count--;
     status = ff_fail(error, FF_LIMIT, "more than %d texture and surface objects", CHUNK * CHUNKS - 1);
   } else {
-    if (!table->chunks[index / CHUNK]) __atomic_store_n(&table->chunks[index / CHUNK], ff_alloc(CHUNK * sizeof(slot)), __ATOMIC_RELEASE);
+    if (!table->chunks[index / CHUNK])
+      __atomic_store_n(&table->chunks[index / CHUNK], ff_alloc(CHUNK * sizeof(slot)), __ATOMIC_RELEASE);
     slot *s = slot_at(table, index);
     s->texture = *texture;
     *handle = (uint64_t)(s->generation & ((1u << GENERATION_BITS) - 1)) << SLOT_BITS | (index + 1);
@@ -129,7 +141,8 @@ static bool is_cell(const exec_memory *memory, exec_textures *table, uint64_t ad
     cell = address - table->cells.items[n].address < table->cells.items[n].bytes && address % 8 == 0;
   pthread_mutex_unlock(&table->lock);
   const exec_record *record = cell ? exec_memory_record(memory, address) : NULL;
-  return record && address - record->info.address < record->readable && record->readable - (address - record->info.address) >= 8;
+  return record && address - record->info.address < record->readable &&
+         record->readable - (address - record->info.address) >= 8;
 }
 
 bool exec_texture_is_cell(const exec_memory *memory, uint64_t address) {
@@ -141,7 +154,8 @@ const exec_texture *exec_texture_find(const exec_memory *memory, uint64_t handle
   exec_textures *table = __atomic_load_n(exec_memory_textures((exec_memory *)(uintptr_t)memory), __ATOMIC_ACQUIRE);
   if (!table) return NULL;
   if (exec_memory_in_arena(memory, handle)) /* a variable's address */
-    handle = is_cell(memory, table, handle) ? __atomic_load_n((const uint64_t *)(uintptr_t)handle, __ATOMIC_RELAXED) : 0;
+    handle =
+        is_cell(memory, table, handle) ? __atomic_load_n((const uint64_t *)(uintptr_t)handle, __ATOMIC_RELAXED) : 0;
   const slot *s = find_slot(table, handle);
   return s ? &s->texture : NULL;
 }

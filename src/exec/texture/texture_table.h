@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the address space and programs need of the table of textures (texture_table.c): its place, its life, its variables. */
+/* What the address space and programs need of the table of textures (texture_table.c): its place, its life, its
+ * variables. */
 #ifndef FF_EXEC_TEXTURE_TABLE_H
 #define FF_EXEC_TEXTURE_TABLE_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texels as registers see them, and address modes: what texture_sample.c (one thread) and texture_warp.c (32 of them) share. */
+/* Texels as registers see them, and address modes: what texture_sample.c (one thread) and texture_warp.c (32 of them)
+ * share. */
 #ifndef FF_EXEC_TEXTURE_TEXEL_H
 #define FF_EXEC_TEXTURE_TEXEL_H
 
@@ -11,11 +12,12 @@
 #define TEXTURE_BORDER (-1) /* a texel index outside, where that has a colour */
 #define TEXEL_INLINE static inline __attribute__((always_inline, unused))
 
-extern float texture_srgb[256];                /* once texture_prepare was called for such a texture */
+extern float texture_srgb[256]; /* once texture_prepare was called for such a texture */
 void texture_prepare(const exec_texture *t);
 void texture_border(const exec_texture *t, texture_value *value);
 
-/* Wrap and mirror are for normalised coordinates; otherwise they are clamp. Memory without rows has no modes: outside is nothing. */
+/* Wrap and mirror are for normalised coordinates; otherwise they are clamp. Memory without rows has no modes: outside
+ * is nothing. */
 TEXEL_INLINE exec_address_mode texture_mode(const exec_texture *t, uint32_t dimension) {
   exec_address_mode mode = t->sampler.mode[dimension];
   if (t->resource == EXEC_RESOURCE_LINEAR) return EXEC_ADDRESS_BORDER;
@@ -38,14 +40,17 @@ TEXEL_INLINE uint32_t texel_channel(exec_texel_type type, const unsigned char *p
   switch (type) {
   case EXEC_TEXEL_U8: return *p;
   case EXEC_TEXEL_S8: return (uint32_t)(int32_t)(int8_t)*p;
-  case EXEC_TEXEL_U16: case EXEC_TEXEL_F16: memcpy(&half, p, 2); return half;
+  case EXEC_TEXEL_U16:
+  case EXEC_TEXEL_F16: memcpy(&half, p, 2); return half;
   case EXEC_TEXEL_S16: memcpy(&half, p, 2); return (uint32_t)(int32_t)(int16_t)half;
   default: memcpy(&word, p, 4); return word;
   }
 }
 
-/* The texel in memory as registers see it: floating-point numbers, or integers extended to 32 bits. floats: texture_gives_floats. */
-TEXEL_INLINE void texel_unpack(exec_texel_type type, uint32_t channels, bool floats, bool srgb, const unsigned char *p, texture_value *value) {
+/* The texel in memory as registers see it: floating-point numbers, or integers extended to 32 bits. floats:
+ * texture_gives_floats. */
+TEXEL_INLINE void texel_unpack(exec_texel_type type, uint32_t channels, bool floats, bool srgb, const unsigned char *p,
+                               texture_value *value) {
   uint32_t step = exec_texel_channel_bytes(type);
   bool integer = exec_texel_is_integer(type);
   memset(value, 0, sizeof *value);

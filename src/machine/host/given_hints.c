@@ -48,7 +48,8 @@ static int find_kind(const char *name, size_t length) {
 
 static ff_status fail_kind(const char *name, size_t length, ff_error *error) {
   char known[160] = "";
-  for (int i = 0; i < SIM_HINT_COUNT; i++) snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i ? ", " : "", sim_hint_infos[i].name);
+  for (int i = 0; i < SIM_HINT_COUNT; i++)
+    snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i ? ", " : "", sim_hint_infos[i].name);
   return ff_fail(error, FF_INVALID, "'%.*s' is no hint: there are %s", (int)(length < 40 ? length : 40), name, known);
 }
 
@@ -58,7 +59,7 @@ static ff_status read_hint(const char *text, const char *end, sim_hint *hint, ff
   hint->kernel = SIM_HINT_ALL;
   if (!read_allocation(&at, &hint->allocation) || *at != ':')
     return ff_fail(error, FF_INVALID, "'%.*s' is not ALLOCATION:HINT, with the number of an allocation or 'all'",
-        (int)(end - text < 40 ? end - text : 40), text);
+                   (int)(end - text < 40 ? end - text : 40), text);
   const char *name = ++at;
   size_t length = strcspn(name, "@/");
   int kind = find_kind(name, length);
@@ -66,8 +67,10 @@ static ff_status read_hint(const char *text, const char *end, sim_hint *hint, ff
   hint->kind = (sim_hint_kind)kind;
   at = name + length;
   if (*at == '@' && (kind != SIM_HINT_UNDECLARED || (at++, !read_number(&at, &hint->kernel))))
-    return ff_fail(error, FF_INVALID, "'%.*s': only 'undeclared@N' has the number of a kernel", (int)(end - text < 40 ? end - text : 40), text);
-  if (at != end) return ff_fail(error, FF_INVALID, "'%.*s' is not ALLOCATION:HINT", (int)(end - text < 40 ? end - text : 40), text);
+    return ff_fail(error, FF_INVALID, "'%.*s': only 'undeclared@N' has the number of a kernel",
+                   (int)(end - text < 40 ? end - text : 40), text);
+  if (at != end)
+    return ff_fail(error, FF_INVALID, "'%.*s' is not ALLOCATION:HINT", (int)(end - text < 40 ? end - text : 40), text);
   return FF_OK;
 }
 
@@ -84,7 +87,9 @@ ff_status sim_hints_read(const char *text, sim_hints *hints, ff_error *error) {
 
 bool sim_hints_have(const sim_hints *hints, uint32_t allocation, sim_hint_kind kind) {
   for (uint32_t i = 0; i < hints->count; i++)
-    if (hints->items[i].kind == kind && (hints->items[i].allocation == allocation || hints->items[i].allocation == SIM_HINT_ALL)) return true;
+    if (hints->items[i].kind == kind &&
+        (hints->items[i].allocation == allocation || hints->items[i].allocation == SIM_HINT_ALL))
+      return true;
   return false;
 }
 
@@ -106,7 +111,8 @@ static bool moves_hinted(const sim *s, uint32_t allocation) {
 }
 
 trace_memory_kind hints_memory(const sim *s, const trace_op *op) {
-  if (!s->hints.given.count || op->alloc.memory != TRACE_MEMORY_DEVICE || !moves_hinted(s, op->alloc.id)) return op->alloc.memory;
+  if (!s->hints.given.count || op->alloc.memory != TRACE_MEMORY_DEVICE || !moves_hinted(s, op->alloc.id))
+    return op->alloc.memory;
   return TRACE_MEMORY_MANAGED;
 }
 
@@ -122,7 +128,8 @@ void hints_allocated(sim *s, const trace_op *op) {
   if (pin || sim_hints_have(&s->hints.given, id, SIM_HINT_CPU)) advise(s, op, TRACE_ADVICE_SET_PREFERRED_LOCATION, -1);
   if (pin) advise(s, op, TRACE_ADVICE_SET_ACCESSED_BY, 0);
   if (sim_hints_have(&s->hints.given, id, SIM_HINT_READ_MOSTLY)) advise(s, op, TRACE_ADVICE_SET_READ_MOSTLY, 0);
-  if (sim_hints_have(&s->hints.given, id, SIM_HINT_PREFETCH)) FF_PUSH(&s->hints.prefetched, ((hinted){op->alloc.address, op->alloc.bytes, true}));
+  if (sim_hints_have(&s->hints.given, id, SIM_HINT_PREFETCH))
+    FF_PUSH(&s->hints.prefetched, ((hinted){op->alloc.address, op->alloc.bytes, true}));
 }
 
 void hints_released(sim *s, uint64_t address) {
@@ -159,7 +166,9 @@ bool hints_launch(sim *s, const trace_op *op, trace_op *prefetch) {
     hinted *h = &s->hints.prefetched.items[i];
     if (!h->away || !declares(op->launch, h->address)) continue;
     h->away = false;
-    *prefetch = (trace_op){.kind = TRACE_OP_PREFETCH, .stream = op->stream, .sequence = op->sequence,
+    *prefetch = (trace_op){.kind = TRACE_OP_PREFETCH,
+                           .stream = op->stream,
+                           .sequence = op->sequence,
                            .hint = {.address = h->address, .bytes = h->bytes, .device = 0}};
     return true;
   }

@@ -3,9 +3,10 @@
  *
  *     ALLOCATION:HINT[/ALLOCATION:HINT...]       "1:prefetch/3:pin", "all:prefetch", "2:undeclared@1"
  *
- * ALLOCATION is its number in the reports (`id`), or `all`; N of undeclared@N the kernel's (`farfault trace info -v`). Hints are
- * for managed memory, so device memory that has one counts as managed (undeclared: as it is). Each call that the program would have to make costs the
- * host what a call costs. Only managers that page have hints: under the others memory is where it is. */
+ * ALLOCATION is its number in the reports (`id`), or `all`; N of undeclared@N the kernel's (`farfault trace info -v`).
+ * Hints are for managed memory, so device memory that has one counts as managed (undeclared: as it is). Each call that
+ * the program would have to make costs the host what a call costs. Only managers that page have hints: under the others
+ * memory is where it is. */
 #ifndef FF_MACHINE_HINTS_H
 #define FF_MACHINE_HINTS_H
 
@@ -21,16 +22,18 @@ typedef enum sim_hint_kind {
   SIM_HINT_COUNT
 } sim_hint_kind;
 
-typedef struct sim_hint_info { const char *name, *help; } sim_hint_info;
+typedef struct sim_hint_info {
+  const char *name, *help;
+} sim_hint_info;
 extern const sim_hint_info sim_hint_infos[SIM_HINT_COUNT];
 
 enum { SIM_HINTS_MAX = 64 };
 #define SIM_HINT_ALL UINT32_MAX
 
 typedef struct sim_hint {
-  uint32_t allocation;  /* its id; SIM_HINT_ALL: every one */
+  uint32_t allocation; /* its id; SIM_HINT_ALL: every one */
   sim_hint_kind kind;
-  uint32_t kernel;      /* UNDECLARED: kernel_index; SIM_HINT_ALL: every one */
+  uint32_t kernel; /* UNDECLARED: kernel_index; SIM_HINT_ALL: every one */
 } sim_hint;
 
 typedef struct sim_hints {

@@ -7,7 +7,8 @@
  * simulation run beside the execution and frees the access stream early. A synchronisation runs the device until its
  * condition holds.
  *
- *     host clock: += api_us, launch_us, malloc_us, map_us ... (virtual_memory.c), link_copy_us (explicit copies under MANAGER_PROGRAM)
+ *     host clock: += api_us, launch_us, malloc_us, map_us ... (virtual_memory.c), link_copy_us (explicit copies under
+ *     MANAGER_PROGRAM)
  *                 = max(clock, condition) + sync_us for synchronisations */
 #include <inttypes.h>
 #include <math.h>
@@ -91,8 +92,8 @@ host_memory host_memory_for(const sim *s, uint64_t address, uint64_t bytes) {
 /* From 100 % on all that is allocated fits, whichever way the manager hands memory out, and nothing is evicted. */
 static bool has_room_for_all(const sim *s) { return s->budget.share >= 1; }
 
-/* --gpu-memory 75%: of the most that was allocated at one time, in pages, whichever way the manager hands memory out: the same bytes for
- * all. The program's memory comes bit by bit, so does the GPU's. */
+/* --gpu-memory 75%: of the most that was allocated at one time, in pages, whichever way the manager hands memory out:
+ * the same bytes for all. The program's memory comes bit by bit, so does the GPU's. */
 static void grow_memory(sim *s, host_memory more) {
   if (!(s->budget.share > 0)) return;
   uint64_t all = has_room_for_all(s) ? s->budget.mapped + more.bytes : s->budget.mapped_pages + more.pages;
@@ -104,14 +105,17 @@ static void grow_memory(sim *s, host_memory more) {
   s->budget.bytes = s->budget.given;
 }
 
-/* A manager that would need more than the others have is no part of a comparison. Of a share this is known at the program's end only. */
+/* A manager that would need more than the others have is no part of a comparison. Of a share this is known at the
+ * program's end only. */
 static void check_memory(sim *s) {
   char needed[32], given[32];
-  if (s->host.failed || !is_paged(s) || has_room_for_all(s) || !s->budget.given || s->budget.given >= s->budget.least) return;
+  if (s->host.failed || !is_paged(s) || has_room_for_all(s) || !s->budget.given || s->budget.given >= s->budget.least)
+    return;
   run_all(s);
   s->budget.left_out = true;
-  sim_fail(s, "%s: needs at least %s of GPU memory (%" PRIu64 " bytes) and was given %s (%" PRIu64 "): it is left out", s->label,
-           ff_format_bytes(s->budget.least, needed, sizeof needed), s->budget.least, ff_format_bytes(s->budget.given, given, sizeof given), s->budget.given);
+  sim_fail(s, "%s: needs at least %s of GPU memory (%" PRIu64 " bytes) and was given %s (%" PRIu64 "): it is left out",
+           s->label, ff_format_bytes(s->budget.least, needed, sizeof needed), s->budget.least,
+           ff_format_bytes(s->budget.given, given, sizeof given), s->budget.given);
 }
 
 bool host_take_memory(sim *s, host_memory memory, const char *name) {
@@ -123,14 +127,18 @@ bool host_take_memory(sim *s, host_memory memory, const char *name) {
     ff_format_bytes(s->budget.mapped + memory.bytes, wanted, sizeof wanted);
     ff_format_bytes(s->budget.bytes, there, sizeof there);
     run_all(s);
-    sim_fail(s, "%s: with %s the program has %s in use, but the GPU has %s of memory: give it more (--gpu-memory), or choose a "
-             "manager that moves pages", s->manager->name, name, wanted, there);
+    sim_fail(
+        s,
+        "%s: with %s the program has %s in use, but the GPU has %s of memory: give it more (--gpu-memory), or choose a "
+        "manager that moves pages",
+        s->manager->name, name, wanted, there);
     return false;
   }
   s->budget.mapped += memory.bytes;
   s->budget.mapped_pages += memory.pages;
   s->budget.mapped_raw += memory.raw;
-  if (s->budget.mapped_raw > s->observer.counters.footprint_bytes) s->observer.counters.footprint_bytes = s->budget.mapped_raw;
+  if (s->budget.mapped_raw > s->observer.counters.footprint_bytes)
+    s->observer.counters.footprint_bytes = s->budget.mapped_raw;
   return true;
 }
 
@@ -147,7 +155,8 @@ static void allocate(sim *s, const trace_op *op) {
   bool counted = lives_on_gpu(op->alloc.memory);
   host_memory memory = host_memory_for(s, op->alloc.address, op->alloc.bytes);
   if (counted && !host_take_memory(s, memory, op->alloc.name)) return;
-  uint32_t index = pager_map(s->pager, op->alloc.address, op->alloc.bytes, hints_memory(s, op), counters_of_allocation(&s->observer, op));
+  uint32_t index = pager_map(s->pager, op->alloc.address, op->alloc.bytes, hints_memory(s, op),
+                             counters_of_allocation(&s->observer, op));
   if (!index && counted) host_give_memory(s, memory);
   if (!index || !counted) return;
   address_map_allocated(&s->placing, op->alloc.address, op->alloc.bytes);
@@ -267,7 +276,9 @@ static ps copy_call(const sim *s) { return s->manager->placement == MANAGER_PROG
 static void advise(sim *s, const trace_op *op) {
   host_spend(s, s->t.api);
   bool others = op->hint.device >= 0 && (uint32_t)op->hint.device != s->host.device_index;
-  if (!s->host.failed) pager_advise(s->pager, op->hint.address, op->hint.bytes, (trace_advice)op->hint.advice, others ? -1 : op->hint.device);
+  if (!s->host.failed)
+    pager_advise(s->pager, op->hint.address, op->hint.bytes, (trace_advice)op->hint.advice,
+                 others ? -1 : op->hint.device);
 }
 
 static void prefetch(sim *s, const trace_op *op) {
@@ -277,7 +288,8 @@ static void prefetch(sim *s, const trace_op *op) {
   enqueue(s, &own);
 }
 
-/* What other devices' streams do with memory of this one, in the order of the calls, at the earliest when they are made. */
+/* What other devices' streams do with memory of this one, in the order of the calls, at the earliest when they are
+ * made. */
 static void process_elsewhere(sim *s, const trace_op *op) {
   trace_op own = *op;
   own.stream = ELSEWHERE;
@@ -285,8 +297,8 @@ static void process_elsewhere(sim *s, const trace_op *op) {
   enqueue(s, &own);
 }
 
-/* Of the other devices a simulation knows their memory, which its kernels reach over the link, what calls for them cost the host, and what
- * they do with its own memory. */
+/* Of the other devices a simulation knows their memory, which its kernels reach over the link, what calls for them cost
+ * the host, and what they do with its own memory. */
 static void process_foreign(sim *s, const trace_op *op) {
   trace_op remote = *op;
   switch (op->kind) {
@@ -311,11 +323,20 @@ static void process_foreign(sim *s, const trace_op *op) {
     spend_queueing(s, s->t.api);
     if ((uint32_t)op->hint.device == s->host.device_index) process_elsewhere(s, op);
     break;
-  case TRACE_OP_SYNC_STREAM: case TRACE_OP_SYNC_EVENT: case TRACE_OP_SYNC_DEVICE: host_spend(s, s->t.sync); break;
+  case TRACE_OP_SYNC_STREAM:
+  case TRACE_OP_SYNC_EVENT:
+  case TRACE_OP_SYNC_DEVICE: host_spend(s, s->t.sync); break;
   case TRACE_OP_HOST_TOUCH: touch(s, op); break;
   case TRACE_OP_ADVISE: advise(s, op); break;
-  case TRACE_OP_MODULE: case TRACE_OP_STREAM_SMS: case TRACE_OP_END: break;
-  case TRACE_OP_RESERVE: case TRACE_OP_UNRESERVE: case TRACE_OP_CREATE: case TRACE_OP_RELEASE: case TRACE_OP_MAP: case TRACE_OP_UNMAP:
+  case TRACE_OP_MODULE:
+  case TRACE_OP_STREAM_SMS:
+  case TRACE_OP_END: break;
+  case TRACE_OP_RESERVE:
+  case TRACE_OP_UNRESERVE:
+  case TRACE_OP_CREATE:
+  case TRACE_OP_RELEASE:
+  case TRACE_OP_MAP:
+  case TRACE_OP_UNMAP:
   case TRACE_OP_SET_ACCESS: mapping_foreign(s, op); break;
   default: spend_queueing(s, s->t.api);
   }
@@ -324,8 +345,14 @@ static void process_foreign(sim *s, const trace_op *op) {
 /* Before such an operation is over for the host, it may have waited for a device. */
 static bool host_may_wait(const trace_op *op) {
   switch (op->kind) {
-  case TRACE_OP_SYNC_STREAM: case TRACE_OP_SYNC_EVENT: case TRACE_OP_SYNC_DEVICE: case TRACE_OP_FREE: case TRACE_OP_UNMAP: case TRACE_OP_HOST_TOUCH: return true;
-  case TRACE_OP_COPY: case TRACE_OP_SET: return op->blocking;
+  case TRACE_OP_SYNC_STREAM:
+  case TRACE_OP_SYNC_EVENT:
+  case TRACE_OP_SYNC_DEVICE:
+  case TRACE_OP_FREE:
+  case TRACE_OP_UNMAP:
+  case TRACE_OP_HOST_TOUCH: return true;
+  case TRACE_OP_COPY:
+  case TRACE_OP_SET: return op->blocking;
   default: return false;
   }
 }
@@ -340,7 +367,8 @@ static ps meet(sim *s, ps time) {
   return time;
 }
 
-/* When the event of this device happened for which a stream of another one's is to wait: the device goes on until it has. Else 0. */
+/* When the event of this device happened for which a stream of another one's is to wait: the device goes on until it
+ * has. Else 0. */
 static ps happened_for_others(sim *s, const trace_op *op) {
   const event_record *record = record_of(&s->streams, op->event.event);
   if (!record) return 0;
@@ -365,7 +393,8 @@ static void process_own(sim *s, const trace_op *op) {
     break;
   case TRACE_OP_LAUNCH:
     prefetch_hinted(s, op);
-    spend(s, s->host.paid ? 0 : s->t.launch_call); /* also of a program that loops: its kernels are what it is there for */
+    /* also of a program that loops: its kernels are what it is there for */
+    spend(s, s->host.paid ? 0 : s->t.launch_call);
     enqueue(s, op);
     break;
   case TRACE_OP_PREFETCH: prefetch(s, op); break;
@@ -395,7 +424,12 @@ static void process_own(sim *s, const trace_op *op) {
   case TRACE_OP_ADVISE: advise(s, op); break;
   case TRACE_OP_STREAM_SMS: stream_bind(s, op->stream, &op->sms); break;
   case TRACE_OP_MODULE: break;
-  case TRACE_OP_RESERVE: case TRACE_OP_UNRESERVE: case TRACE_OP_CREATE: case TRACE_OP_RELEASE: case TRACE_OP_MAP: case TRACE_OP_UNMAP:
+  case TRACE_OP_RESERVE:
+  case TRACE_OP_UNRESERVE:
+  case TRACE_OP_CREATE:
+  case TRACE_OP_RELEASE:
+  case TRACE_OP_MAP:
+  case TRACE_OP_UNMAP:
   case TRACE_OP_SET_ACCESS: mapping_process(s, op); break;
   case TRACE_OP_END:
     run_all(s);
@@ -413,7 +447,8 @@ void host_process(sim *s, const trace_op *op) {
     own.stream = trace_stream_number(op->stream);
     op = &own;
   }
-  if (s->host.peers && op->kind == TRACE_OP_STREAM_WAIT) s->host.not_before = meet(s, foreign ? happened_for_others(s, op) : 0);
+  if (s->host.peers && op->kind == TRACE_OP_STREAM_WAIT)
+    s->host.not_before = meet(s, foreign ? happened_for_others(s, op) : 0);
   if (foreign) process_foreign(s, op);
   else process_own(s, op);
   if (s->host.peers && host_may_wait(op)) wait_until(s, meet(s, s->host.clock));

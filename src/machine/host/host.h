@@ -10,36 +10,43 @@ enum { HOST_TIMES = 1 << 16 };
 
 /* GPU memory that the program may have, and has: bytes. */
 typedef struct memory_budget {
-  uint64_t bytes;               /* that the simulation works with: what it was given, a paged manager its least until it was given more */
-  uint64_t given;               /* the same for all managers; of a share the most so far */
-  uint64_t least;               /* that a paged manager can work with */
-  double share;                 /* of the most that was mapped at one time so far; 0: `bytes` is fixed */
-  bool left_out;                /* it was given less than the least: what was counted is no result */
+  /* that the simulation works with: what it was given, a paged manager its least until it was given more */
+  uint64_t bytes;
+  uint64_t given;                            /* the same for all managers; of a share the most so far */
+  uint64_t least;                            /* that a paged manager can work with */
+  double share;                              /* of the most that was mapped at one time so far; 0: `bytes` is fixed */
+  bool left_out;                             /* it was given less than the least: what was counted is no result */
   uint64_t mapped, mapped_pages, mapped_raw; /* device and managed memory, as host_memory has them */
 } memory_budget;
 
 typedef struct host {
-  uint32_t device_index;        /* of the program's devices, the one that is simulated; of the others it knows what they cost the host */
-  sim_peers *peers;             /* where it meets the others' simulations; NULL: it is alone */
+  /* of the program's devices, the one that is simulated; of the others it knows what they cost the host */
+  uint32_t device_index;
+  sim_peers *peers; /* where it meets the others' simulations; NULL: it is alone */
   ps clock;
-  ps not_before;                /* the operation that is processed waits for another device's event: it happened then */
-  bool paid;                    /* the operation was put by a call that the host has paid for (trace/origin.h) */
-  bool touches_recorded;        /* the program says when the host touches managed memory */
+  ps not_before;         /* the operation that is processed waits for another device's event: it happened then */
+  bool paid;             /* the operation was put by a call that the host has paid for (trace/origin.h) */
+  bool touches_recorded; /* the program says when the host touches managed memory */
   bool failed;
   char error[512];
-  uint64_t processed;           /* operations */
-  uint64_t foreign[2];          /* bytes from the GPU, to it, of copies over the link with both ends elsewhere: another device counts them */
-  ps *times;                    /* the clock after the last HOST_TIMES operations */
+  uint64_t processed; /* operations */
+  /* bytes from the GPU, to it, of copies over the link with both ends elsewhere: another device counts them */
+  uint64_t foreign[2];
+  ps *times; /* the clock after the last HOST_TIMES operations */
 } host;
 
-void host_spend(sim *s, ps cost);                  /* host time; the device goes on meanwhile */
+void host_spend(sim *s, ps cost); /* host time; the device goes on meanwhile */
 void host_wait_for_device(sim *s);
-typedef struct host_memory { uint64_t bytes, pages, raw; } host_memory; /* as the manager hands it out; in whole pages; as the program counts it: bytes */
-host_memory host_memory_for(const sim *s, uint64_t address, uint64_t bytes); /* that a range takes which is not mapped now */
+/* as the manager hands it out; in whole pages; as the program counts it: bytes */
+typedef struct host_memory {
+  uint64_t bytes, pages, raw;
+} host_memory;
+/* that a range takes which is not mapped now */
+host_memory host_memory_for(const sim *s, uint64_t address, uint64_t bytes);
 /* GPU memory for `name`; false: there is none, and the simulation has failed. */
 bool host_take_memory(sim *s, host_memory memory, const char *name);
 void host_give_memory(sim *s, host_memory memory);
-void host_spend_call(sim *s);                      /* the cost of a CUDA call that does not wait */
+void host_spend_call(sim *s); /* the cost of a CUDA call that does not wait */
 void host_process(sim *s, const trace_op *op);
 void sim_fail(sim *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

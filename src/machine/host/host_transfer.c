@@ -10,8 +10,8 @@
  *                  kernel, back when the host waits;
  *                  or pages (paging/managed_pages.c)
  *
- * MANAGER_REMOTE: copies between host and device cost nothing, as under PAGED with every page on the CPU; what the GPU copies or
- * sets goes over the link.
+ * MANAGER_REMOTE: copies between host and device cost nothing, as under PAGED with every page on the CPU; what the GPU
+ * copies or sets goes over the link.
  *
  * A managed allocation, or page, that the CPU holds is written and read by copies in host memory. */
 #include <math.h>
@@ -22,7 +22,8 @@
 typedef pager_moves (*range_function)(pager *p, uint64_t address, uint64_t bytes);
 
 /* Applies f to each row of a pitched range, or at once if the rows touch. */
-static pager_moves over_rows(sim *s, range_function f, uint64_t address, uint64_t width, uint64_t height, uint64_t pitch) {
+static pager_moves over_rows(sim *s, range_function f, uint64_t address, uint64_t width, uint64_t height,
+                             uint64_t pitch) {
   pager_moves sum = {0};
   if (pitch == width || height <= 1) return f(s->pager, address, width * height);
   for (uint64_t row = 0; row < height; row++) {
@@ -38,18 +39,25 @@ static pager_moves copy_write(pager *p, uint64_t address, uint64_t bytes) {
   return (pager_moves){0};
 }
 
-static uint64_t span(uint64_t width, uint64_t height, uint64_t pitch) { return height ? (height - 1) * pitch + width : 0; }
+static uint64_t span(uint64_t width, uint64_t height, uint64_t pitch) {
+  return height ? (height - 1) * pitch + width : 0;
+}
 
 static void count_copied(sim *s, uint64_t address, bool in, uint64_t bytes) {
-  sim_counters *a = &s->observer.allocations.items[s->pager->allocations.items[pager_find(s->pager, address)->allocation].owner]->counters;
+  sim_counters *a =
+      &s->observer.allocations.items[s->pager->allocations.items[pager_find(s->pager, address)->allocation].owner]
+           ->counters;
   *(in ? &a->h2d_bytes : &a->d2h_bytes) += bytes;
   *(in ? &s->observer.counters.h2d_bytes : &s->observer.counters.d2h_bytes) += bytes;
 }
 
-static ps host_copy(const sim *s, uint64_t bytes, ps time) { return time + (ps)llround(s->t.host_per_byte * (double)bytes); }
+static ps host_copy(const sim *s, uint64_t bytes, ps time) {
+  return time + (ps)llround(s->t.host_per_byte * (double)bytes);
+}
 
-/* Pages over the link in one transfer. What the host asked for costs it host_fault_us per fault_page_bytes, whatever the
- * unit of the GPU's far-faults is; segments know what is where: their copies are copies, and a touch is one fault. */
+/* Pages over the link in one transfer. What the host asked for costs it host_fault_us per fault_page_bytes, whatever
+ * the unit of the GPU's far-faults is; segments know what is where: their copies are copies, and a touch is one
+ * fault. */
 static ps carry_moves(sim *s, bool in, pager_moves moves, ps time) {
   if (!moves.units) return time;
   ps end = link_copy(&s->link, HISTORY_CAUSE_COPY, in, moves.bytes, false, time);
@@ -73,7 +81,8 @@ static ps managed_in(sim *s, uint32_t index, ps time) {
 static ps pages_in(sim *s, ps time) {
   ps end = time;
   if (!pager_managed_unmap(s->pager)) return time;
-  for (size_t i = 0; i < s->pager->to_bring.count; i++) end = link_copy(&s->link, HISTORY_CAUSE_MANAGED, true, s->pager->to_bring.items[i].bytes, false, time);
+  for (size_t i = 0; i < s->pager->to_bring.count; i++)
+    end = link_copy(&s->link, HISTORY_CAUSE_MANAGED, true, s->pager->to_bring.items[i].bytes, false, time);
   return end + s->t.managed_launch;
 }
 
@@ -120,9 +129,12 @@ static ps managed_ready(sim *s, uint64_t address, ps time) {
 static ps pages_copy(sim *s, const trace_op *op, bool in, ps time) {
   uint64_t address = in ? op->copy.to : op->copy.from, pitch = in ? op->copy.to_pitch : op->copy.from_pitch;
   uint64_t bytes = op->copy.width * op->copy.height;
-  uint64_t far = over_rows(s, in ? pager_managed_write : pager_managed_read, address, op->copy.width, op->copy.height, pitch).bytes;
+  uint64_t far =
+      over_rows(s, in ? pager_managed_write : pager_managed_read, address, op->copy.width, op->copy.height, pitch)
+          .bytes;
   if (far) count_copied(s, address, in, far);
-  ps carried = link_copy(&s->link, HISTORY_CAUSE_COPY, in, far, !op->copy.pinned, time), copied = host_copy(s, bytes > far ? bytes - far : 0, time);
+  ps carried = link_copy(&s->link, HISTORY_CAUSE_COPY, in, far, !op->copy.pinned, time),
+     copied = host_copy(s, bytes > far ? bytes - far : 0, time);
   return carried > copied ? carried : copied;
 }
 
@@ -136,7 +148,8 @@ static ps program_copy(sim *s, const trace_op *op, ps time) {
   uint64_t bytes = op->copy.width * op->copy.height, to = op->copy.to, from = op->copy.from;
   uint32_t managed_to = managed_at(s, to), managed_from = managed_at(s, from);
   bool pages = s->manager->cpu_fault_bytes, in = op->copy.direction == TRACE_H2D;
-  if (pages && (in ? managed_to : op->copy.direction == TRACE_D2H ? managed_from : 0)) return pages_copy(s, op, in, time);
+  if (pages && (in ? managed_to : op->copy.direction == TRACE_D2H ? managed_from : 0))
+    return pages_copy(s, op, in, time);
   if (pages && op->copy.direction == TRACE_D2D && (managed_to || managed_from)) time = pages_in(s, time);
   switch (op->copy.direction) {
   case TRACE_H2D:
@@ -168,8 +181,11 @@ static ps program_copy(sim *s, const trace_op *op, ps time) {
 static ps paged_copy(sim *s, const trace_op *op, ps time) {
   uint64_t width = op->copy.width, height = op->copy.height;
   switch (op->copy.direction) {
-  case TRACE_H2D: return carry_moves(s, false, over_rows(s, pager_host_write, op->copy.to, width, height, op->copy.to_pitch), time);
-  case TRACE_D2H: return carry_moves(s, false, over_rows(s, pager_host_read, op->copy.from, width, height, op->copy.from_pitch), time);
+  case TRACE_H2D:
+    return carry_moves(s, false, over_rows(s, pager_host_write, op->copy.to, width, height, op->copy.to_pitch), time);
+  case TRACE_D2H:
+    return carry_moves(s, false, over_rows(s, pager_host_read, op->copy.from, width, height, op->copy.from_pitch),
+                       time);
   case TRACE_D2D:
     time = carry_moves(s, true, over_rows(s, pager_gpu_fetch, op->copy.from, width, height, op->copy.from_pitch), time);
     time = carry_moves(s, true, over_rows(s, pager_gpu_fill, op->copy.to, width, height, op->copy.to_pitch), time);
@@ -182,7 +198,8 @@ static ps paged_copy(sim *s, const trace_op *op, ps time) {
 static ps remote_copy(sim *s, const trace_op *op, ps time) {
   uint64_t bytes = op->copy.width * op->copy.height;
   if (op->copy.direction != TRACE_D2D) return time;
-  ps in = link_copy(&s->link, HISTORY_CAUSE_REMOTE, true, bytes, false, time), out = link_copy(&s->link, HISTORY_CAUSE_REMOTE, false, bytes, false, time);
+  ps in = link_copy(&s->link, HISTORY_CAUSE_REMOTE, true, bytes, false, time),
+     out = link_copy(&s->link, HISTORY_CAUSE_REMOTE, false, bytes, false, time);
   return in > out ? in : out;
 }
 
@@ -204,7 +221,8 @@ bool transfer_reaches(sim *s, const trace_op *op) {
 
 /* Does it have an end in another device's memory? Only what is copied to a device or from one can. */
 static bool is_peer_copy(sim *s, const trace_op *op) {
-  bool to = op->copy.direction == TRACE_D2D || op->copy.direction == TRACE_H2D, from = op->copy.direction == TRACE_D2D || op->copy.direction == TRACE_D2H;
+  bool to = op->copy.direction == TRACE_D2D || op->copy.direction == TRACE_H2D,
+       from = op->copy.direction == TRACE_D2D || op->copy.direction == TRACE_D2H;
   return (to && is_far(s, op->copy.to)) || (from && is_far(s, op->copy.from));
 }
 
@@ -213,10 +231,12 @@ static ps peer_copy(sim *s, const trace_op *op, ps time) {
   uint64_t width = op->copy.width, height = op->copy.height, bytes = width * height;
   bool in = op->copy.direction != TRACE_D2H && !is_far(s, op->copy.to) && op->copy.direction == TRACE_D2D;
   uint64_t near = in ? op->copy.to : op->copy.from, pitch = in ? op->copy.to_pitch : op->copy.from_pitch;
-  if (op->copy.direction != TRACE_D2D || is_far(s, near)) near = 0; /* between the host and the other device, or two others */
+  /* between the host and the other device, or two others */
+  if (op->copy.direction != TRACE_D2D || is_far(s, near)) near = 0;
   if (s->manager->placement == MANAGER_EVERYWHERE || s->manager->placement == MANAGER_REMOTE) return time;
   if (near && s->manager->placement == MANAGER_PROGRAM) time = managed_ready(s, near, time);
-  if (near && is_paged(s)) time = carry_moves(s, true, over_rows(s, in ? pager_gpu_fill : pager_gpu_fetch, near, width, height, pitch), time);
+  if (near && is_paged(s))
+    time = carry_moves(s, true, over_rows(s, in ? pager_gpu_fill : pager_gpu_fetch, near, width, height, pitch), time);
   else if (near && in) over_rows(s, copy_write, near, width, height, pitch);
   bool over_in = op->copy.direction == TRACE_D2D ? in : op->copy.direction == TRACE_H2D;
   if (near) count_copied(s, near, in, bytes);
@@ -239,12 +259,14 @@ static ps set_begin(sim *s, const trace_op *op, ps time) {
   s->observer.counters.copies++;
   if (is_far(s, op->set.to)) return time; /* the other device does it */
   if (is_paged(s)) {
-    time = carry_moves(s, true, over_rows(s, pager_gpu_fill, op->set.to, op->set.width, op->set.height, op->set.pitch), time);
+    time = carry_moves(s, true, over_rows(s, pager_gpu_fill, op->set.to, op->set.width, op->set.height, op->set.pitch),
+                       time);
   } else if (s->manager->placement == MANAGER_PROGRAM) {
     time = managed_ready(s, op->set.to, time);
     over_rows(s, copy_write, op->set.to, op->set.width, op->set.height, op->set.pitch);
   }
-  if (s->manager->placement == MANAGER_REMOTE) return link_copy(&s->link, HISTORY_CAUSE_REMOTE, false, op->set.width * op->set.height, false, time);
+  if (s->manager->placement == MANAGER_REMOTE)
+    return link_copy(&s->link, HISTORY_CAUSE_REMOTE, false, op->set.width * op->set.height, false, time);
   return link_device_copy(&s->link, op->set.width * op->set.height, time);
 }
 
@@ -255,7 +277,8 @@ static ps prefetch_begin(sim *s, const trace_op *op, ps time) {
   return moves.bytes ? link_copy(&s->link, HISTORY_CAUSE_HINT, in, moves.bytes, false, time) : time;
 }
 
-/* Does it write to GPU memory, or read it, as the GPU does? A copy between host and device reads and writes the host's pages. */
+/* Does it write to GPU memory, or read it, as the GPU does? A copy between host and device reads and writes the host's
+ * pages. */
 static bool by_gpu(const trace_op *op) { return op->kind != TRACE_OP_COPY || op->copy.direction == TRACE_D2D; }
 
 /* The last landing of a page in flight that the operation touches. */
@@ -277,7 +300,8 @@ static ps busy_until(sim *s, const trace_op *op) {
 
 ps operation_begin(sim *s, node *n, ps time, bool *again) {
   ps busy = is_paged(s) ? busy_until(s, &n->op) : 0;
-  if (is_paged(s) && s->budget.mapped > s->budget.bytes && by_gpu(&n->op)) busy = pager_all_busy_until(s->pager); /* it may have to evict anything */
+  /* it may have to evict anything */
+  if (is_paged(s) && s->budget.mapped > s->budget.bytes && by_gpu(&n->op)) busy = pager_all_busy_until(s->pager);
   if (busy >= time && busy) { /* after the landings at that moment: they are in the heap before this */
     *again = true;
     return busy;
@@ -309,8 +333,8 @@ static ps whole_pages_land(sim *s, uint64_t address, uint64_t bytes, ps time) {
   return time;
 }
 
-/* The host's faults on pages in GPU memory: one per unit, but for neighbours no more than one per fault_page_bytes. Before a
- * page that is on its way, or that thrashes, the host waits; the device goes on meanwhile. */
+/* The host's faults on pages in GPU memory: one per unit, but for neighbours no more than one per fault_page_bytes.
+ * Before a page that is on its way, or that thrashes, the host waits; the device goes on meanwhile. */
 static ps paged_touch(sim *s, const trace_op *op, ps time) {
   uint64_t at = op->touch.address, end = at + op->touch.bytes < at ? UINT64_MAX : at + op->touch.bytes, until;
   while (at < end && !device_stopped(s)) {
@@ -329,13 +353,15 @@ static ps paged_touch(sim *s, const trace_op *op, ps time) {
   return time;
 }
 
-/* A segment that no launch uses comes back by its dirty parts, as a whole, with the first touch. Else only what is touched does. */
+/* A segment that no launch uses comes back by its dirty parts, as a whole, with the first touch. Else only what is
+ * touched does. */
 static ps segment_touch(sim *s, const trace_op *op, ps time) {
   pager_moves whole = {0};
   uint32_t index = pager_find(s->pager, op->touch.address)->allocation;
   pager_allocation a = s->pager->allocations.items[index];
   s->pager->view.by_host = true;
-  if (index && !a.users && !pager_host_busy_until(s->pager, a.address, a.bytes)) whole = pager_host_take(s->pager, a.address, a.bytes);
+  if (index && !a.users && !pager_host_busy_until(s->pager, a.address, a.bytes))
+    whole = pager_host_take(s->pager, a.address, a.bytes);
   s->pager->view.by_host = false;
   if (whole.faults) {
     s->observer.counters.host_faults++;

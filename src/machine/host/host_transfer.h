@@ -6,11 +6,13 @@
 #include "machine/host/streams.h"
 
 /* All return when it is over; *again: when to ask again. */
-bool transfer_reaches(sim *s, const trace_op *op); /* a copy or set in a stream of another device: has it to do with memory of this one? */
+/* a copy or set in a stream of another device: has it to do with memory of this one? */
+bool transfer_reaches(sim *s, const trace_op *op);
 ps operation_begin(sim *s, node *n, ps time, bool *again);
-ps transfer_delayed(sim *s, uint64_t address, uint64_t bytes, bool pageable, ps time); /* a copy that waited for a map (learn.c) */
-ps transfer_managed_in(sim *s, ps time);   /* copy: managed allocations to the GPU, before a kernel */
-ps transfer_managed_out(sim *s, ps time);  /* copy: written ones back, when the host waits */
+/* a copy that waited for a map (learn.c) */
+ps transfer_delayed(sim *s, uint64_t address, uint64_t bytes, bool pageable, ps time);
+ps transfer_managed_in(sim *s, ps time);                /* copy: managed allocations to the GPU, before a kernel */
+ps transfer_managed_out(sim *s, ps time);               /* copy: written ones back, when the host waits */
 ps transfer_touch(sim *s, const trace_op *op, ps time); /* the host's own access to managed memory */
 
 #endif

@@ -2,8 +2,8 @@
 /* The link between host and device: two directions at once, each a server; copy engines for bulk transfers.
  *
  * Busy time. Requests come in order of time, so between two of them a direction is busy without a break until its
- * server's `free`; link_account adds up the union of both directions before every change, and what of it is beside kernels: before every
- * change of whether any runs, too. */
+ * server's `free`; link_account adds up the union of both directions before every change, and what of it is beside
+ * kernels: before every change of whether any runs, too. */
 #include "machine/host/link.h"
 
 #include <math.h>
@@ -26,7 +26,12 @@ void link_account(link_port *p, ps now) {
   l->accounted = now;
 }
 
-typedef struct load { history_cause cause; bool in; uint64_t bytes; ps service; } load;
+typedef struct load {
+  history_cause cause;
+  bool in;
+  uint64_t bytes;
+  ps service;
+} load;
 
 static ps direction_take(link_port *p, const load *what, ps ask, ps at) {
   link_direction *d = what->in ? &p->wire->h2d : &p->wire->d2h;
@@ -46,7 +51,8 @@ ps link_carry(link_port *p, history_cause cause, bool in, uint64_t bytes, ps fro
 }
 
 ps link_remote(link_port *p, bool write, uint64_t bytes, ps ask, ps at) {
-  load what = {HISTORY_CAUSE_COUNT, !write, bytes, duration(write ? p->wire->d2h.per_byte : p->wire->h2d.per_byte, bytes)};
+  load what = {HISTORY_CAUSE_COUNT, !write, bytes,
+               duration(write ? p->wire->d2h.per_byte : p->wire->h2d.per_byte, bytes)};
   return direction_take(p, &what, ask, at) + what.service + p->latency;
 }
 
@@ -55,7 +61,8 @@ ps link_remote(link_port *p, bool write, uint64_t bytes, ps ask, ps at) {
 static double table_ps(const machine_size_table *table, uint64_t bytes, double peak_per_byte) {
   if (!table->count) return 0;
   const machine_size_point *points = table->points, *last = &points[table->count - 1];
-  if (bytes >= last->bytes) return 1000 / last->gbs * (double)last->bytes + peak_per_byte * (double)(bytes - last->bytes);
+  if (bytes >= last->bytes)
+    return 1000 / last->gbs * (double)last->bytes + peak_per_byte * (double)(bytes - last->bytes);
   if (bytes <= points[0].bytes) return 1000 / points[0].gbs * (double)points[0].bytes;
   uint32_t i = 1;
   while (points[i].bytes < bytes) i++;
@@ -75,7 +82,8 @@ ps link_copy(link_port *p, history_cause cause, bool in, uint64_t bytes, bool pa
   ps begin = engine->free > from ? engine->free : from;
   load what = {cause, in, bytes, (ps)llround(own)};
   ps first_byte = direction_take(p, &what, begin, begin) + latency;
-  engine->free = first_byte + (ps)llround(own > staged ? own : staged); /* pageable: piece by piece through host memory */
+  /* pageable: piece by piece through host memory */
+  engine->free = first_byte + (ps)llround(own > staged ? own : staged);
   return engine->free;
 }
 

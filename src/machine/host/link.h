@@ -8,33 +8,40 @@
 #include "machine/spec/spec.h"
 #include "machine/time.h"
 
-typedef struct link_direction { server bus; double per_byte; uint64_t busy; } link_direction;
+typedef struct link_direction {
+  server bus;
+  double per_byte;
+  uint64_t busy;
+} link_direction;
 typedef struct host_link {
   link_direction h2d, d2h;
-  server engines[2];            /* one engine: [0] carries both directions */
-  server device;                /* copies within GPU memory */
-  ps accounted, union_busy;     /* busy in at least one direction, until `accounted` */
-  ps beside_kernels;            /* of union_busy, while a kernel ran */
+  server engines[2];        /* one engine: [0] carries both directions */
+  server device;            /* copies within GPU memory */
+  ps accounted, union_busy; /* busy in at least one direction, until `accounted` */
+  ps beside_kernels;        /* of union_busy, while a kernel ran */
 } host_link;
 
-/* What one simulation has of the link: how long things take as it is told, whose kernels run beside its transfers, and what of it has moved. */
+/* What one simulation has of the link: how long things take as it is told, whose kernels run beside its transfers, and
+ * what of it has moved. */
 typedef struct link_port {
-  host_link *wire;              /* the device's */
+  host_link *wire; /* the device's */
   const kernel_time *kernels;
-  sim_history *history;         /* NULL: none is kept */
-  const machine_size_table *table; /* measured bandwidths by size */
-  ps latency, device_latency;   /* of the link; before a copy within GPU memory */
+  sim_history *history;                /* NULL: none is kept */
+  const machine_size_table *table;     /* measured bandwidths by size */
+  ps latency, device_latency;          /* of the link; before a copy within GPU memory */
   double host_per_byte, dram_per_byte; /* picoseconds */
   bool two_engines;
-  bool instant;                 /* copies take no time */
-  uint64_t moved[2];            /* bytes from the GPU, to it, but for what kernels and copies reach in host memory */
+  bool instant;      /* copies take no time */
+  uint64_t moved[2]; /* bytes from the GPU, to it, but for what kernels and copies reach in host memory */
 } link_port;
 
-void link_account(link_port *p, ps now);    /* brings the busy time up to `now` */
+void link_account(link_port *p, ps now);              /* brings the busy time up to `now` */
 ps link_transfer(const link_port *p, uint64_t bytes); /* how long so much takes to the GPU, once it moves */
-ps link_carry(link_port *p, history_cause cause, bool in, uint64_t bytes, ps from); /* one page or sector: returns when the last byte is through */
+/* one page or sector: returns when the last byte is through */
+ps link_carry(link_port *p, history_cause cause, bool in, uint64_t bytes, ps from);
 ps link_remote(link_port *p, bool write, uint64_t bytes, ps ask, ps at);
-ps link_copy(link_port *p, history_cause cause, bool in, uint64_t bytes, bool pageable, ps from); /* an explicit or bulk transfer on a copy engine */
-ps link_device_copy(link_port *p, uint64_t bytes, ps from);    /* within GPU memory; bytes read and written together */
+/* an explicit or bulk transfer on a copy engine */
+ps link_copy(link_port *p, history_cause cause, bool in, uint64_t bytes, bool pageable, ps from);
+ps link_device_copy(link_port *p, uint64_t bytes, ps from); /* within GPU memory; bytes read and written together */
 
 #endif

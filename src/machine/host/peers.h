@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The simulations of one manager on the devices of one program: each has a thread, a device and a host clock of its own, and the clock
- * is to be the same in all of them.
+/* The simulations of one manager on the devices of one program: each has a thread, a device and a host clock of its
+ * own, and the clock is to be the same in all of them.
  *
- * What always holds: they meet at the same operations, in the program's order - those before which the host, or a stream, may have to
- * wait for a device - and each says a time there before it looks at the others'. So whoever waits waits for something that only
- * earlier operations lead to, and the times do not depend on which thread is faster. */
+ * What always holds: they meet at the same operations, in the program's order - those before which the host, or a
+ * stream, may have to wait for a device - and each says a time there before it looks at the others'. So whoever waits
+ * waits for something that only earlier operations lead to, and the times do not depend on which thread is faster. */
 #ifndef FF_MACHINE_PEERS_H
 #define FF_MACHINE_PEERS_H
 

@@ -3,14 +3,15 @@
  *
  * An operation (a node) begins when the host has issued it and everything before it is over:
  *   - the operation before it in its stream;
- *   - in the legacy default stream: what every blocking stream had to do;  in a blocking stream: what the legacy default
- *     stream had to do (CUDA C++ Programming Guide, "Legacy Default Stream");
+ *   - in the legacy default stream: what every blocking stream had to do;  in a blocking stream: what the legacy
+ *     default stream had to do (CUDA C++ Programming Guide, "Legacy Default Stream");
  *   - for a wait: the event's recording.
  *
  *     queue_add          all before it over           (its own time)
  *   ------------> waits ---------------------> READY -----------------> DONE: its dependents wait for one less
  *
- * A node lives while something refers to it: its stream (as the tail), an event's record, the host, itself until done. */
+ * A node lives while something refers to it: its stream (as the tail), an event's record, the host, itself until
+ * done. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +29,8 @@ static sm_set possible_sms(const sim *s, const trace_sms *wanted) {
   sm_set set = {0};
   const tenant *own = s->d->shared && s->d->isolation >= SIM_ISOLATION_SM ? &s->d->tenants[s->tenant] : NULL;
   for (uint32_t i = 0; i < TRACE_SMS_MAX && i < s->spec->sm_count; i++)
-    if (wanted->mask[i / 64] >> i % 64 & 1 && (!own || sm_set_has(&own->sms, i))) set.bits[i / 64] |= UINT64_C(1) << i % 64;
+    if (wanted->mask[i / 64] >> i % 64 & 1 && (!own || sm_set_has(&own->sms, i)))
+      set.bits[i / 64] |= UINT64_C(1) << i % 64;
   return set;
 }
 
@@ -42,7 +44,8 @@ void stream_bind(sim *s, uint32_t number, const trace_sms *wanted) {
   own->sms = NULL;
   if (!memcmp(wanted, &all, sizeof all) || (none && s->d->shared)) return;
   if (none) {
-    sim_fail(s, "stream %u is bound to SMs that %s does not have: it has %u", number, s->spec->name, (unsigned)s->spec->sm_count);
+    sim_fail(s, "stream %u is bound to SMs that %s does not have: it has %u", number, s->spec->name,
+             (unsigned)s->spec->sm_count);
     return;
   }
   for (size_t i = 0; i < s->streams.sm_sets.count && !own->sms; i++)
@@ -94,7 +97,8 @@ static void wait_for(const streams *q, node *n, uint32_t before) {
     if (n->ready < b->done_at) n->ready = b->done_at;
     return;
   }
-  bool takes_time = b->op.kind != TRACE_OP_LAUNCH && b->op.kind != TRACE_OP_EVENT_RECORD && b->op.kind != TRACE_OP_STREAM_WAIT;
+  bool takes_time =
+      b->op.kind != TRACE_OP_LAUNCH && b->op.kind != TRACE_OP_EVENT_RECORD && b->op.kind != TRACE_OP_STREAM_WAIT;
   if (takes_time || !b->only_kernels) n->only_kernels = false;
   FF_PUSH(&b->dependents, n->index);
   n->waits++;
@@ -149,7 +153,8 @@ node *queue_add(sim *s, const trace_op *op, ps issued) {
   wait_for_stream(&s->streams, n, own);
   for (size_t i = 0; i < s->streams.items.count; i++) {
     const stream *other = &s->streams.items.items[i];
-    bool legacy_pair = own->number == TRACE_STREAM_LEGACY ? !other->non_blocking : other->number == TRACE_STREAM_LEGACY && !own->non_blocking;
+    bool legacy_pair = own->number == TRACE_STREAM_LEGACY ? !other->non_blocking
+                                                          : other->number == TRACE_STREAM_LEGACY && !own->non_blocking;
     if (other != own && legacy_pair) wait_for_stream(&s->streams, n, other);
   }
   if (op->kind == TRACE_OP_STREAM_WAIT) wait_for_event(&s->streams, n);
@@ -162,14 +167,16 @@ node *queue_add(sim *s, const trace_op *op, ps issued) {
   own->tail = n->index;
   n->references++;
   segments_declare(&s->segments, n);
-  if (n->waits == 1) event_back(s->agenda.heap, n->ready); /* where the device has been simulated further than the host has come */
+  /* where the device has been simulated further than the host has come */
+  if (n->waits == 1) event_back(s->agenda.heap, n->ready);
   one_less(s, n);
   return n;
 }
 
 static void stream_drop(streams *q, stream *gone) {
   stream *legacy = &q->items.items[0]; /* made first, never destroyed */
-  if (!gone->non_blocking && legacy->done_at < gone->done_at) legacy->done_at = gone->done_at; /* it waits for that still */
+  /* it waits for that still */
+  if (!gone->non_blocking && legacy->done_at < gone->done_at) legacy->done_at = gone->done_at;
   if (gone->tail) queue_release(q, q->nodes.items[gone->tail]);
   *gone = q->items.items[--q->items.count];
 }
@@ -215,9 +222,17 @@ static void launch_ready(sim *s, node *n, ps time) {
   const trace_launch *l = n->op.launch;
   kernel *k = ff_alloc(sizeof *k);
   uint64_t threads = (uint64_t)l->warps_per_block * 32;
-  *k = (kernel){.sim = s, .sms = n->sms, .launch = n->op.launch, .number = l->id, .counters = counters_of_kernel(&s->observer, l), .node = n->index, .blocks = l->blocks,
-                .warps_per_block = l->warps_per_block, .block_threads = (uint32_t)threads,
-                .block_registers = threads * l->registers, .block_shared = l->shared_bytes};
+  *k = (kernel){.sim = s,
+                .sms = n->sms,
+                .launch = n->op.launch,
+                .number = l->id,
+                .counters = counters_of_kernel(&s->observer, l),
+                .node = n->index,
+                .blocks = l->blocks,
+                .warps_per_block = l->warps_per_block,
+                .block_threads = (uint32_t)threads,
+                .block_registers = threads * l->registers,
+                .block_shared = l->shared_bytes};
   n->kernel = k;
   time = transfer_managed_in(s, time);
   agenda_add(&s->agenda, time + s->t.launch, EVENT_KERNEL_BEGIN, n->index);
@@ -278,7 +293,8 @@ static inline void prefetch_next(const sim *s) {
 void queue_run_event(sim *s, event e) {
   uint32_t index = event_own_index(e);
   ps time = event_time(e);
-  if (s->agenda.now < time) s->agenda.now = time; /* else it follows from an operation that the host put late: event_back */
+  /* else it follows from an operation that the host put late: event_back */
+  if (s->agenda.now < time) s->agenda.now = time;
   s->pager->now = s->agenda.now;
   if (__builtin_expect(time >= s->observer.next_sample, 0)) record_sample(&s->observer, time);
   prefetch_next(s);

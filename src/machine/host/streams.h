@@ -10,36 +10,41 @@
 typedef struct node { /* an operation in a stream */
   trace_op op;
   uint32_t index;
-  uint32_t waits;               /* unfinished operations before it, plus one while it is made */
+  uint32_t waits; /* unfinished operations before it, plus one while it is made */
   FF_VEC(uint32_t) dependents;
   ps ready, done_at;
   bool done;
-  uint32_t references;          /* stream tails, events, the host that waits */
+  uint32_t references; /* stream tails, events, the host that waits */
   kernel *kernel;
   /* segments */
-  FF_VEC(uint32_t) uses;        /* a launch's: allocations that it declares, until it is over */
-  uint32_t use;                 /* how far they have been fetched while others ran: this one, up to use_at */
+  FF_VEC(uint32_t) uses; /* a launch's: allocations that it declares, until it is over */
+  uint32_t use;          /* how far they have been fetched while others ran: this one, up to use_at */
   uint64_t use_at;
-  const sm_set *sms;            /* a launch's; NULL: all */
-  bool only_kernels;            /* nothing but launches was unfinished before it */
-  bool waited;                  /* for what it declares */
+  const sm_set *sms; /* a launch's; NULL: all */
+  bool only_kernels; /* nothing but launches was unfinished before it */
+  bool waited;       /* for what it declares */
 } node;
 
 typedef struct stream {
   uint32_t number;
   bool non_blocking, destroyed;
-  uint32_t tail;                /* its last operation; 0: none ever */
-  ps done_at;                   /* of all its finished operations the latest */
-  const sm_set *sms;            /* of launches that are still to be made; NULL: all */
+  uint32_t tail;     /* its last operation; 0: none ever */
+  ps done_at;        /* of all its finished operations the latest */
+  const sm_set *sms; /* of launches that are still to be made; NULL: all */
 } stream;
 
-typedef struct event_record { uint64_t sequence; uint32_t number, node; ps time; bool known; } event_record;
+typedef struct event_record {
+  uint64_t sequence;
+  uint32_t number, node;
+  ps time;
+  bool known;
+} event_record;
 
 enum { SM_SETS = 256 };
 
 typedef struct streams {
   FF_VEC(stream) items;
-  FF_VEC(node *) nodes;         /* [0] unused */
+  FF_VEC(node *) nodes; /* [0] unused */
   FF_VEC(uint32_t) free_nodes;
   FF_VEC(event_record) records; /* by sequence */
   FF_VEC(sm_set *) sm_sets;     /* that streams are bound to, each once */
@@ -51,16 +56,16 @@ typedef struct streams {
 
 stream *stream_find(streams *q, uint32_t number);
 void stream_bind(sim *s, uint32_t number, const trace_sms *wanted); /* TRACE_OP_STREAM_SMS */
-node *queue_add(sim *s, const trace_op *op, ps issued);  /* one reference is the caller's */
+node *queue_add(sim *s, const trace_op *op, ps issued);             /* one reference is the caller's */
 void queue_release(streams *q, node *n);
 void node_ready(sim *s, node *n);
 void node_done(sim *s, node *n, ps time);
 void queue_run_event(sim *s, event e);
-void run_until(sim *s, ps limit);          /* all events up to and with `limit` */
+void run_until(sim *s, ps limit); /* all events up to and with `limit` */
 void run_until_done(sim *s, node *n);
 void run_all(sim *s);
 void stream_destroy(streams *q, uint32_t number);
-event_record *record_of(const streams *q, uint32_t number); /* by the event's number; NULL: never recorded */
+event_record *record_of(const streams *q, uint32_t number);   /* by the event's number; NULL: never recorded */
 event_record *record_at(const streams *q, uint64_t sequence); /* by the operation's; NULL: that one recorded no event */
 
 #endif

@@ -11,8 +11,9 @@
  * Memory that is released while it is mapped is given back with its last mapping. What the program counts of accesses,
  * copies and faults belongs to the reservation: mappings come and go in it without number.
  *
- * What always holds: s->mappings.created and s->mappings.reserved are sorted; the `mappings` of created memory is the number of live
- * allocations with `mapping` set and its id in `memory`. A trace may say anything: what does not fit is passed over. */
+ * What always holds: s->mappings.created and s->mappings.reserved are sorted; the `mappings` of created memory is the
+ * number of live allocations with `mapping` set and its id in `memory`. A trace may say anything: what does not fit is
+ * passed over. */
 #include <string.h>
 
 #include "machine/simulation.h"
@@ -33,7 +34,8 @@ static size_t created_place(const sim *s, uint32_t id) {
 
 static created_memory *created_find(const sim *s, uint32_t id) {
   size_t at = created_place(s, id);
-  return at < s->mappings.created.count && s->mappings.created.items[at].id == id ? &s->mappings.created.items[at] : NULL;
+  return at < s->mappings.created.count && s->mappings.created.items[at].id == id ? &s->mappings.created.items[at]
+                                                                                  : NULL;
 }
 
 static void create(sim *s, const trace_op *op) {
@@ -43,10 +45,13 @@ static void create(sim *s, const trace_op *op) {
   host_spend(s, s->t.create);
   if (s->host.failed) return;
   record_sample(&s->observer, s->host.clock);
-  if (counts_created(s) && !host_take_memory(s, (host_memory){op->alloc.bytes, op->alloc.bytes, op->alloc.bytes}, op->alloc.name)) return;
+  if (counts_created(s) &&
+      !host_take_memory(s, (host_memory){op->alloc.bytes, op->alloc.bytes, op->alloc.bytes}, op->alloc.name))
+    return;
   size_t at = created_place(s, op->alloc.id);
   FF_PUSH(&s->mappings.created, ((created_memory){0}));
-  memmove(&s->mappings.created.items[at + 1], &s->mappings.created.items[at], (s->mappings.created.count - 1 - at) * sizeof *s->mappings.created.items);
+  memmove(&s->mappings.created.items[at + 1], &s->mappings.created.items[at],
+          (s->mappings.created.count - 1 - at) * sizeof *s->mappings.created.items);
   s->mappings.created.items[at] = (created_memory){.id = op->alloc.id, .bytes = op->alloc.bytes};
 }
 
@@ -82,7 +87,9 @@ static size_t reserved_place(const sim *s, uint64_t address) {
 
 static const reserved_range *reserved_find(const sim *s, uint64_t address) {
   size_t at = reserved_place(s, address);
-  return at < s->mappings.reserved.count && s->mappings.reserved.items[at].address <= address ? &s->mappings.reserved.items[at] : NULL;
+  return at < s->mappings.reserved.count && s->mappings.reserved.items[at].address <= address
+             ? &s->mappings.reserved.items[at]
+             : NULL;
 }
 
 static void reserve(sim *s, const trace_op *op) {
@@ -92,17 +99,21 @@ static void reserve(sim *s, const trace_op *op) {
   bool overlaps = at < s->mappings.reserved.count && s->mappings.reserved.items[at].address < address + bytes;
   if (s->host.failed || !bytes || overlaps) return;
   FF_PUSH(&s->mappings.reserved, ((reserved_range){0}));
-  memmove(&s->mappings.reserved.items[at + 1], &s->mappings.reserved.items[at], (s->mappings.reserved.count - 1 - at) * sizeof *s->mappings.reserved.items);
-  s->mappings.reserved.items[at] = (reserved_range){address, bytes, op->alloc.id, counters_of_allocation(&s->observer, op)};
+  memmove(&s->mappings.reserved.items[at + 1], &s->mappings.reserved.items[at],
+          (s->mappings.reserved.count - 1 - at) * sizeof *s->mappings.reserved.items);
+  s->mappings.reserved.items[at] =
+      (reserved_range){address, bytes, op->alloc.id, counters_of_allocation(&s->observer, op)};
 }
 
 static void unreserve(sim *s, const trace_op *op) {
   host_spend(s, s->t.reserve);
   size_t at = reserved_place(s, op->map.address);
-  if (s->host.failed || at == s->mappings.reserved.count || s->mappings.reserved.items[at].address != op->map.address) return;
+  if (s->host.failed || at == s->mappings.reserved.count || s->mappings.reserved.items[at].address != op->map.address)
+    return;
   record_released(&s->observer, s->mappings.reserved.items[at].owner, s->host.clock);
   s->mappings.reserved.count--;
-  memmove(&s->mappings.reserved.items[at], &s->mappings.reserved.items[at + 1], (s->mappings.reserved.count - at) * sizeof *s->mappings.reserved.items);
+  memmove(&s->mappings.reserved.items[at], &s->mappings.reserved.items[at + 1],
+          (s->mappings.reserved.count - at) * sizeof *s->mappings.reserved.items);
 }
 
 /* ---- mappings ---- */
@@ -113,11 +124,17 @@ static void map(sim *s, const trace_op *op) {
   record_sample(&s->observer, s->host.clock);
   const reserved_range *range = reserved_find(s, op->map.address);
   created_memory *m = created_find(s, op->map.memory);
-  trace_op made = {.kind = TRACE_OP_ALLOC, .alloc = {.address = op->map.address, .bytes = op->map.bytes, .memory = TRACE_MEMORY_DEVICE,
-                                                     .id = range ? range->id : 0, .initialised = m && m->used, .name = "(mapped memory)"}};
+  trace_op made = {.kind = TRACE_OP_ALLOC,
+                   .alloc = {.address = op->map.address,
+                             .bytes = op->map.bytes,
+                             .memory = TRACE_MEMORY_DEVICE,
+                             .id = range ? range->id : 0,
+                             .initialised = m && m->used,
+                             .name = "(mapped memory)"}};
   host_memory memory = host_memory_for(s, made.alloc.address, made.alloc.bytes);
   if (!counts_created(s) && !host_take_memory(s, memory, made.alloc.name)) return;
-  uint32_t index = pager_map(s->pager, made.alloc.address, made.alloc.bytes, hints_memory(s, &made), range ? range->owner : counters_of_allocation(&s->observer, &made));
+  uint32_t index = pager_map(s->pager, made.alloc.address, made.alloc.bytes, hints_memory(s, &made),
+                             range ? range->owner : counters_of_allocation(&s->observer, &made));
   if (!index && !counts_created(s)) host_give_memory(s, memory);
   if (!index) return;
   pager_allocation *a = &s->pager->allocations.items[index];
@@ -132,7 +149,8 @@ static void map(sim *s, const trace_op *op) {
   hints_allocated(s, &made);
 }
 
-/* Nothing that was cached of it may be found by what is mapped there next. Where pages move, they take that with them. */
+/* Nothing that was cached of it may be found by what is mapped there next. Where pages move, they take that with
+ * them. */
 static void forget_cached(sim *s, uint64_t address, uint64_t bytes) {
   if (is_paged(s)) return;
   tlb_forget_range(&s->gmmu, address, bytes);

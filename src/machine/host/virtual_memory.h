@@ -6,8 +6,16 @@
 #include "base/memory.h"
 #include "machine/sim.h"
 
-typedef struct created_memory { uint32_t id, mappings; uint64_t bytes; bool released, used; } created_memory; /* used: was mapped once */
-typedef struct reserved_range { uint64_t address, bytes; uint32_t id, owner; } reserved_range;
+/* used: was mapped once */
+typedef struct created_memory {
+  uint32_t id, mappings;
+  uint64_t bytes;
+  bool released, used;
+} created_memory;
+typedef struct reserved_range {
+  uint64_t address, bytes;
+  uint32_t id, owner;
+} reserved_range;
 
 typedef struct mappings {
   FF_VEC(created_memory) created;  /* by id */

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which physical memory a virtual address has, on a machine whose file says which address is in which memory module.
  *
- * An allocation that comes to stay (under managers that move no pages) gets one piece of physical memory, as far as there is one: neighbours stay
- * neighbours, as with the large pages of a driver. Everything else gets frames of 4 KiB when it is touched first: pages that come and go, the
- * page tables, and all memory where it is divided (SIM_ISOLATION_SM_MEMORY: frames of the tenant's colours).
+ * An allocation that comes to stay (under managers that move no pages) gets one piece of physical memory, as far as
+ * there is one: neighbours stay neighbours, as with the large pages of a driver. Everything else gets frames of 4 KiB
+ * when it is touched first: pages that come and go, the page tables, and all memory where it is divided
+ * (SIM_ISOLATION_SM_MEMORY: frames of the tenant's colours).
  *
- * What always holds: a virtual page has at most one frame, a frame at most one virtual page of one tenant; frames given back are free again. Where no
- * frame is left (more is mapped than the machine has: the manager "ideal"), an address stands for itself. */
+ * What always holds: a virtual page has at most one frame, a frame at most one virtual page of one tenant; frames given
+ * back are free again. Where no frame is left (more is mapped than the machine has: the manager "ideal"), an address
+ * stands for itself. */
 #include "machine/memory/address_map.h"
 
 #include <stdlib.h>
@@ -17,11 +19,11 @@
 #include "machine/tenants/idle_sharing.h"
 
 enum { BLOCK_FRAMES = FF_BLOCK_BYTES / FRAME_BYTES };
-#define NO_FRAME UINT32_MAX     /* none yet */
+#define NO_FRAME UINT32_MAX        /* none yet */
 #define NO_MEMORY (UINT32_MAX - 1) /* and none was to be had */
 
-struct placed_block {           /* 2 MiB of virtual addresses */
-  uint64_t number;              /* address / 2 MiB */
+struct placed_block {            /* 2 MiB of virtual addresses */
+  uint64_t number;               /* address / 2 MiB */
   uint32_t frames[BLOCK_FRAMES]; /* their numbers */
 };
 
@@ -64,7 +66,9 @@ static placed_block *block_make(placing *p, uint64_t number) {
 }
 
 /* NULL: nothing of it was ever touched. */
-static placed_block *block_find(const placing *p, uint64_t number) { return p->capacity ? p->blocks[slot_of(p, number)] : NULL; }
+static placed_block *block_find(const placing *p, uint64_t number) {
+  return p->capacity ? p->blocks[slot_of(p, number)] : NULL;
+}
 
 /* ---- frames ---- */
 
@@ -123,7 +127,8 @@ void address_map_allocated(placing *p, uint64_t address, uint64_t bytes) {
   if (!p->in_pieces || bytes < FF_BLOCK_BYTES) return;
   run.bytes = (address + bytes - run.address + FRAME_BYTES - 1) / FRAME_BYTES * FRAME_BYTES;
   if (run.address != address || frames_take_run(p->frames, run.bytes, FF_BLOCK_BYTES, &run.physical, &none)) return;
-  for (uint64_t a = address; a < address + bytes; a += FRAME_BYTES) { /* what a neighbour on its first or last page has touched */
+  /* what a neighbour on its first or last page has touched */
+  for (uint64_t a = address; a < address + bytes; a += FRAME_BYTES) {
     const placed_block *b = block_find(p, a / FF_BLOCK_BYTES);
     if (b && b->frames[a % FF_BLOCK_BYTES / FRAME_BYTES] != NO_FRAME) {
       frames_give(p->frames, run.physical, run.bytes);
@@ -166,7 +171,8 @@ void address_map_give(placing *p, uint64_t address, uint64_t bytes) {
     give_pages(p, run.address, run.address + run.bytes, true);
     return;
   }
-  uint64_t begin = (address + FRAME_BYTES - 1) / FRAME_BYTES * FRAME_BYTES, end = (address + bytes) / FRAME_BYTES * FRAME_BYTES;
+  uint64_t begin = (address + FRAME_BYTES - 1) / FRAME_BYTES * FRAME_BYTES,
+           end = (address + bytes) / FRAME_BYTES * FRAME_BYTES;
   give_pages(p, begin, end, false);
 }
 
@@ -176,7 +182,8 @@ void address_map_free(placing *p) {
   for (uint32_t i = 0; i < p->capacity; i++) {
     if (!p->blocks[i]) continue;
     for (uint32_t f = 0; f < BLOCK_FRAMES; f++)
-      if (p->blocks[i]->frames[f] < NO_MEMORY) frames_back(p, (uint64_t)p->blocks[i]->frames[f] * FRAME_BYTES, FRAME_BYTES);
+      if (p->blocks[i]->frames[f] < NO_MEMORY)
+        frames_back(p, (uint64_t)p->blocks[i]->frames[f] * FRAME_BYTES, FRAME_BYTES);
     free(p->blocks[i]);
   }
   free(p->blocks);

@@ -14,25 +14,27 @@ static inline uint32_t sector_count(uint32_t mask) { /* of four sectors */
 }
 
 typedef struct cache_line {
-  ps ready;             /* when the pending sectors arrive */
+  ps ready;                      /* when the pending sectors arrive */
   uint8_t valid, dirty, pending; /* sector masks; pending is part of valid */
-  uint32_t filled;      /* machines with stacks: versions_now when it became this line */
+  uint32_t filled;               /* machines with stacks: versions_now when it became this line */
 } cache_line;
-typedef struct cache_ring { uint32_t newer, older, next; } cache_ring;
+typedef struct cache_ring {
+  uint32_t newer, older, next;
+} cache_ring;
 typedef struct cache {
-  uint64_t *tags;       /* sets x ways, as the others; 0: empty */
+  uint64_t *tags; /* sets x ways, as the others; 0: empty */
   cache_line *lines;
-  uint32_t *used;       /* few ways: stamps for LRU */
-  cache_ring *rings;    /* many ways: each set's lines in order of use, and what hangs behind them in a bucket */
-  uint32_t *buckets;    /* many ways: line + 1 by hash of the tag */
+  uint32_t *used;    /* few ways: stamps for LRU */
+  cache_ring *rings; /* many ways: each set's lines in order of use, and what hangs behind them in a bucket */
+  uint32_t *buckets; /* many ways: line + 1 by hash of the tag */
   divider sets;
   uint32_t ways, clock, bucket_mask;
 } cache;
 void cache_init(cache *c, arena *a, uint64_t bytes, uint64_t ways);
-cache_line *cache_find(cache *c, uint32_t set, uint64_t tag);  /* NULL: absent */
+cache_line *cache_find(cache *c, uint32_t set, uint64_t tag); /* NULL: absent */
 /* The line to replace (an empty one, else the least recently used); its old tag in *tag. */
 cache_line *cache_victim(cache *c, uint32_t set, uint64_t *old_tag);
-void cache_retag(cache *c, cache_line *line, uint64_t tag);    /* the line now holds nothing of `tag` (0: is empty) */
+void cache_retag(cache *c, cache_line *line, uint64_t tag); /* the line now holds nothing of `tag` (0: is empty) */
 void cache_clear(cache *c);
 /* Ask the host's caches for what cache_find(c, set, tag) will read: `far` first, `near` some lines later. */
 void cache_prefetch_far(const cache *c, uint32_t set, uint64_t tag);

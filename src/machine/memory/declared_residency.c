@@ -5,12 +5,12 @@
  *         its turn -> the rest comes, allocation by allocation; EVENT_NODE_READY again when all that moves has landed
  *                  -> begins;  over: nobody keeps what it declared any more
  *
- * Room is made only from what no launch declares, running or queued. What finds none stays out and is paged on demand: that
- * is known before the launch begins. Launches are looked at in the order in which the host made them, and only if
+ * Room is made only from what no launch declares, running or queued. What finds none stays out and is paged on demand:
+ * that is known before the launch begins. Launches are looked at in the order in which the host made them, and only if
  * nothing but launches lies before them: a copy or a set may change what is to come.
  *
- * One transfer is at most 2 MiB, by a copy engine (link_copy). The rule of host.c lets a program of one stream know a launch
- * only when the one before it is over; under segments the last SEGMENTS_AHEAD launches are kept back instead. */
+ * One transfer is at most 2 MiB, by a copy engine (link_copy). The rule of host.c lets a program of one stream know a
+ * launch only when the one before it is over; under segments the last SEGMENTS_AHEAD launches are kept back instead. */
 #include "machine/memory/declared_residency.h"
 
 #include "machine/host/hints.h"
@@ -24,7 +24,9 @@
 static bool is_launch(const node *n) { return n->op.kind == TRACE_OP_LAUNCH; }
 
 /* Pinned memory is declared too, but never moves. */
-static bool can_move(const pager_allocation *a) { return a->live && (a->kind == TRACE_MEMORY_DEVICE || a->kind == TRACE_MEMORY_MANAGED); }
+static bool can_move(const pager_allocation *a) {
+  return a->live && (a->kind == TRACE_MEMORY_DEVICE || a->kind == TRACE_MEMORY_MANAGED);
+}
 
 /* An allocation, or what is mapped in a reservation. */
 static void declare_use(segments *g, node *n, trace_use use) {
@@ -35,7 +37,9 @@ static void declare_use(segments *g, node *n, trace_use use) {
     if (a->address < use.address) continue;
     if (a->address >= use.address + use.bytes) break;
     if (a->address != use.address && !a->mapping) continue;
-    if (!can_move(a) || sim_hints_undeclare(&g->hints->given, g->observer->allocations.items[a->owner]->id, n->op.launch->kernel_index)) continue;
+    if (!can_move(a) ||
+        sim_hints_undeclare(&g->hints->given, g->observer->allocations.items[a->owner]->id, n->op.launch->kernel_index))
+      continue;
     FF_PUSH(&n->uses, index);
     pager_declare(g->pager, index, true);
   }
@@ -64,7 +68,9 @@ bool segments_declared(const segments *g, const kernel *k, uint32_t allocation) 
 /* ---- fetching ---- */
 
 static uint64_t fetch_range(segments *g, const node *n, uint64_t address, uint64_t bytes) {
-  return pager_request(g->pager, &(fault_request){.counters = counters_of_kernel(g->observer, n->op.launch), .declared = true}, address, bytes);
+  return pager_request(g->pager,
+                       &(fault_request){.counters = counters_of_kernel(g->observer, n->op.launch), .declared = true},
+                       address, bytes);
 }
 
 ps segments_fetch(segments *g, sim_counters *kernel, uint64_t bytes, uint32_t flight, const pager_unit *first) {
@@ -88,7 +94,8 @@ static bool next_piece(segments *g, node *n) {
     pager_walk w = pager_walk_begin(g->pager, at, end - at);
     for (const pager_unit *unit; (unit = pager_walk_next(&w));) {
       if (!pager_may_come(unit)) continue;
-      uint64_t block_end = (w.first & ~(FF_BLOCK_BYTES - 1)) + FF_BLOCK_BYTES, piece_end = block_end < end ? block_end : end;
+      uint64_t block_end = (w.first & ~(FF_BLOCK_BYTES - 1)) + FF_BLOCK_BYTES,
+               piece_end = block_end < end ? block_end : end;
       n->use_at = piece_end;
       if (fetch_range(g, n, w.first, piece_end - w.first)) return true;
       break; /* no room for it; the next piece may be smaller */
@@ -98,7 +105,9 @@ static bool next_piece(segments *g, node *n) {
   return false;
 }
 
-static bool link_idle(const segments *g) { return g->link->wire->h2d.bus.free <= g->agenda->now && g->link->wire->engines[0].free <= g->agenda->now; }
+static bool link_idle(const segments *g) {
+  return g->link->wire->h2d.bus.free <= g->agenda->now && g->link->wire->engines[0].free <= g->agenda->now;
+}
 
 void segments_idle(segments *g) {
   if (!g->manager->segments || g->manager->reaches || !g->kernels->running || g->faults->idle_pending) return;
@@ -107,7 +116,8 @@ void segments_idle(segments *g) {
     while (n->only_kernels && link_idle(g) && next_piece(g, n)) continue;
   }
   if (link_idle(g)) return;
-  ps free = g->link->wire->h2d.bus.free > g->link->wire->engines[0].free ? g->link->wire->h2d.bus.free : g->link->wire->engines[0].free;
+  ps free = g->link->wire->h2d.bus.free > g->link->wire->engines[0].free ? g->link->wire->h2d.bus.free
+                                                                         : g->link->wire->engines[0].free;
   g->faults->idle_pending = true;
   agenda_add(g->agenda, free, EVENT_LINK_IDLE, 0);
 }

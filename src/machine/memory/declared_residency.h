@@ -19,16 +19,19 @@ typedef struct segments {
   const struct host *host;
   agenda *agenda;
   const struct kernel_time *kernels;
-  FF_VEC(uint32_t) ahead;       /* launches whose turn has not come, in order */
+  FF_VEC(uint32_t) ahead;          /* launches whose turn has not come, in order */
   node *kept_back[SEGMENTS_AHEAD]; /* where only one stream has work: the last ones that the host made, a ring */
   uint32_t next_kept_back;
 } segments;
 
-void segments_declare(segments *g, node *n);                  /* a launch has been queued */
-void segments_over(segments *g, node *n);                     /* and is over */
+void segments_declare(segments *g, node *n); /* a launch has been queued */
+void segments_over(segments *g, node *n);    /* and is over */
 bool segments_declared(const segments *g, const kernel *k, uint32_t allocation);
-ps segments_resident(segments *g, node *n, ps time);          /* its turn: when all that it declares and that finds room is there */
-void segments_idle(segments *g);                              /* the link may have nothing to do: fetches for queued launches */
-ps segments_fetch(segments *g, sim_counters *kernel, uint64_t bytes, uint32_t flight, const pager_unit *first); /* kernel: whose launch declares it */
+/* its turn: when all that it declares and that finds room is there */
+ps segments_resident(segments *g, node *n, ps time);
+/* the link may have nothing to do: fetches for queued launches */
+void segments_idle(segments *g);
+/* kernel: whose launch declares it */
+ps segments_fetch(segments *g, sim_counters *kernel, uint64_t bytes, uint32_t flight, const pager_unit *first);
 
 #endif

@@ -7,8 +7,14 @@
 #include "machine/time.h"
 #include "machine/timing.h"
 
-typedef struct dram_bank { int64_t row; ps ready, activated, written; } dram_bank;
-typedef struct dram_channel { server bus; dram_bank *banks; } dram_channel;
+typedef struct dram_bank {
+  int64_t row;
+  ps ready, activated, written;
+} dram_bank;
+typedef struct dram_channel {
+  server bus;
+  dram_bank *banks;
+} dram_channel;
 
 /* When the bank can take a column of the row, which is open from then on. */
 static inline ps bank_column(const timing *t, dram_bank *bank, int64_t row, ps at, const tally *tally) {

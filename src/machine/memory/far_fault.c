@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Far-faults: what the pager asks of the machine. When a unit of memory will have come, what it costs the link, who wakes.
+/* Far-faults: what the pager asks of the machine. When a unit of memory will have come, what it costs the link, who
+ * wakes.
  *
- * Two kinds of service. *fixed* (the papers'): every far-fault takes fault_us, any number at once, and its bytes queue for
- * the link. *batches* (the real driver's): fault_batch_us after the first fault in an empty buffer the driver takes what
- * is there; each 2 MiB block costs fault_block_us, each contiguous piece a copy; all of it one after the other; then the
- * GPU replays everything.
+ * Two kinds of service. *fixed* (the papers'): every far-fault takes fault_us, any number at once, and its bytes queue
+ * for the link. *batches* (the real driver's): fault_batch_us after the first fault in an empty buffer the driver takes
+ * what is there; each 2 MiB block costs fault_block_us, each contiguous piece a copy; all of it one after the other;
+ * then the GPU replays everything.
  *
  *     BATCH_NONE --buffered--> BATCH_CALLED --fault_batch--> BATCH_SERVED --fault_batch--> BATCH_NONE */
 #include "machine/memory/far_fault.h"
@@ -23,7 +24,8 @@
 
 /* Memory that was evicted ahead, and that `now` is written back, is forgotten: it is like any other free memory. */
 static void freed_settle(far_faults *f, ps now) {
-  while (f->freed_first < f->freed.count && f->freed.items[f->freed_first].at <= now) f->freed_bytes -= f->freed.items[f->freed_first++].bytes;
+  while (f->freed_first < f->freed.count && f->freed.items[f->freed_first].at <= now)
+    f->freed_bytes -= f->freed.items[f->freed_first++].bytes;
   if (f->freed_first == f->freed.count) f->freed_first = f->freed.count = 0;
 }
 
@@ -59,14 +61,16 @@ static ps carry_in(far_faults *f, history_cause cause, uint64_t bytes, ps from, 
   return lands < not_before ? not_before : lands;
 }
 
-static uint64_t flight_start(void *context, fault_request *request, uint64_t address, uint32_t flight, const pager_unit *unit) {
+static uint64_t flight_start(void *context, fault_request *request, uint64_t address, uint32_t flight,
+                             const pager_unit *unit) {
   far_faults *f = context;
   kernel *k = f->warps->items[request->warp]->block->kernel;
   tally t = tally_of(f->observer, k, unit);
   ps from = request->from;
   if (!from) {
     ps at = f->agenda->now + f->t->tlb_there; /* replayed: from the TLB to the GMMU once more */
-    from = gmmu_walk(f->gmmu, &f->sms[request->sm], address, f->gmmu->leaves_grow ? pager_leaf_of(f->pager, address) : PAGER_LEAF_MIN, at, at, &t);
+    from = gmmu_walk(f->gmmu, &f->sms[request->sm], address,
+                     f->gmmu->leaves_grow ? pager_leaf_of(f->pager, address) : PAGER_LEAF_MIN, at, at, &t);
   }
   uint64_t bytes = unit->flight_kind < PAGER_FLIGHT_MAPPED ? unit->bytes : 0; /* a mapping moves nothing */
   ps lands = bytes ? carry_in(f, HISTORY_CAUSE_FAULT, bytes, from, from + f->t->fault) : from + f->t->fault;
@@ -91,7 +95,8 @@ static uint64_t batch_fetch(far_faults *f, uint64_t address, uint64_t bytes, uin
   pager_walk w = pager_walk_begin(f->pager, address, bytes);
   for (const pager_unit *unit; (unit = pager_walk_next(&w));) {
     if (unit->flight != flight) continue;
-    tally t = {f->batch_faults.items[f->batch_faults.count - 1].tally.kernel, &f->observer->allocations.items[f->pager->allocations.items[unit->allocation].owner]->counters};
+    tally t = {f->batch_faults.items[f->batch_faults.count - 1].tally.kernel,
+               &f->observer->allocations.items[f->pager->allocations.items[unit->allocation].owner]->counters};
     if (unit->prefetched) COUNT(&t, prefetched_bytes, unit->bytes);
     if (unit->prefetched) history_add(f->observer->history, HISTORY_prefetched_bytes, from, unit->bytes);
     t.kernel->h2d_bytes += unit->bytes;
@@ -101,14 +106,16 @@ static uint64_t batch_fetch(far_faults *f, uint64_t address, uint64_t bytes, uin
 }
 
 /* Pages beside a far-fault come with its service; others as soon as the link has brought them. */
-static uint64_t fetch(void *context, const fault_request *request, uint64_t address, uint64_t bytes, uint32_t flight, const pager_unit *first) {
+static uint64_t fetch(void *context, const fault_request *request, uint64_t address, uint64_t bytes, uint32_t flight,
+                      const pager_unit *first) {
   far_faults *f = context;
   if (request && request->declared) return segments_fetch(f->segments, request->counters, bytes, flight, first);
   if (f->batch == BATCH_SERVED) return batch_fetch(f, address, bytes, flight);
   bool beside = request && request->served;
   ps from = beside ? request->served : f->agenda->now;
   ps lands = carry_in(f, HISTORY_CAUSE_PREFETCH, bytes, from, from + (beside ? f->t->fault : f->t->link_latency));
-  tally t = {beside ? request->counters : &f->observer->counters, &f->observer->allocations.items[f->pager->allocations.items[first->allocation].owner]->counters};
+  tally t = {beside ? request->counters : &f->observer->counters,
+             &f->observer->allocations.items[f->pager->allocations.items[first->allocation].owner]->counters};
   COUNT(&t, prefetched_bytes, bytes);
   history_add(f->observer->history, HISTORY_prefetched_bytes, from, bytes);
   if (beside) {
@@ -119,8 +126,8 @@ static uint64_t fetch(void *context, const fault_request *request, uint64_t addr
   return lands;
 }
 
-/* A flight that nothing waits for begins to move at the latest moment at which it still lands in time: until then it waits for its
- * service, or for others on the link, and is mapped where it was. */
+/* A flight that nothing waits for begins to move at the latest moment at which it still lands in time: until then it
+ * waits for its service, or for others on the link, and is mapped where it was. */
 static bool departs(void *context, const fault_request *request, uint64_t bytes, uint32_t flight, uint64_t lands) {
   far_faults *f = context;
   ps moves = link_transfer(f->link, bytes);
@@ -129,8 +136,9 @@ static bool departs(void *context, const fault_request *request, uint64_t bytes,
   return true;
 }
 
-/* What is reached of a page that is to come goes over the link twice. While memory has room all that is absent is to come, so only a link with
- * nothing to do is used for that; later it pays if it takes less than half as long as to wait for the page. */
+/* What is reached of a page that is to come goes over the link twice. While memory has room all that is absent is to
+ * come, so only a link with nothing to do is used for that; later it pays if it takes less than half as long as to wait
+ * for the page. */
 bool fault_reaches(const far_faults *f, const pager_unit *unit, ps at) {
   const link_direction *link = &f->link->wire->h2d;
   ps queue = link->bus.free > at ? link->bus.free - at : 0, lands = f->pager->flights.items[unit->flight].lands;
@@ -138,14 +146,19 @@ bool fault_reaches(const far_faults *f, const pager_unit *unit, ps at) {
   return at + 2 * (queue + f->t->link_latency) < lands;
 }
 
-static void evicted(void *context, const fault_request *request, uint64_t address, const pager_unit *unit, bool write_back) {
+static void evicted(void *context, const fault_request *request, uint64_t address, const pager_unit *unit,
+                    bool write_back) {
   far_faults *f = context;
   sim_counters *a = &f->observer->allocations.items[f->pager->allocations.items[unit->allocation].owner]->counters;
   tally t = {&f->observer->counters, a};
   COUNT(&t, evicted_bytes, unit->bytes);
   if (unit->prefetched && !unit->last_use) COUNT(&t, prefetched_unused_bytes, unit->bytes);
-  ps from = f->batch == BATCH_SERVED ? f->batch_at : request && request->from ? request->from : f->agenda->now, end = pager_cleaning(f->pager, address, unit->bytes);
-  if (f->observer->history) record_evicted(f->observer, unit, address, write_back, f->agenda->now); /* as what is resident: its room is free from now on */
+  ps from = f->batch == BATCH_SERVED   ? f->batch_at
+            : request && request->from ? request->from
+                                       : f->agenda->now,
+     end = pager_cleaning(f->pager, address, unit->bytes);
+  /* as what is resident: its room is free from now on */
+  if (f->observer->history) record_evicted(f->observer, unit, address, write_back, f->agenda->now);
   if (write_back) {
     COUNT(&t, written_back_bytes, unit->bytes);
     end = link_carry(f->link, HISTORY_CAUSE_WRITE_BACK, false, unit->bytes, from);
@@ -184,14 +197,17 @@ void fault_batch(far_faults *f) {
     f->batch_at = f->batch_began = f->agenda->now;
     f->batch_bytes = 0;
     pager_batch_begin(f->pager, f->spec->fault_batch ? (uint32_t)f->spec->fault_batch : 256);
-    if (f->batch_at == f->agenda->now) f->batch_at += f->t->fault_block ? f->t->fault_block : MIN_BATCH; /* all was left alone */
+    /* all was left alone */
+    if (f->batch_at == f->agenda->now) f->batch_at += f->t->fault_block ? f->t->fault_block : MIN_BATCH;
     pager_batch_lands(f->pager, f->batch_at);
     agenda_add(f->agenda, f->batch_at, EVENT_BATCH, 0);
     return;
   }
   f->batch = BATCH_NONE;
-  history_note_batch(f->observer->history, (history_batch){f->batch_began, f->agenda->now, f->batch_faults.count, f->batch_bytes});
-  for (size_t i = 0; i < f->batch_faults.count; i++) COUNT(&f->batch_faults.items[i].tally, fault_wait_ps, f->agenda->now - f->batch_faults.items[i].time);
+  history_note_batch(f->observer->history,
+                     (history_batch){f->batch_began, f->agenda->now, f->batch_faults.count, f->batch_bytes});
+  for (size_t i = 0; i < f->batch_faults.count; i++)
+    COUNT(&f->batch_faults.items[i].tally, fault_wait_ps, f->agenda->now - f->batch_faults.items[i].time);
   f->batch_faults.count = 0;
   pager_batch_end(f->pager);
 }
@@ -214,7 +230,8 @@ static void unblock(void *context, uint32_t sm_index) {
   far_faults *f = context;
   sm *m = &f->sms[sm_index];
   m->tlb_blocked = false;
-  for (size_t i = 0; i < m->blocked_warps->count; i++) event_push(f->agenda->heap, f->agenda->now, EVENT_WARP, m->blocked_warps->items[i]);
+  for (size_t i = 0; i < m->blocked_warps->count; i++)
+    event_push(f->agenda->heap, f->agenda->now, EVENT_WARP, m->blocked_warps->items[i]);
   m->blocked_warps->count = 0;
 }
 
@@ -223,12 +240,15 @@ static void left(void *context, uint64_t address, const pager_unit *unit) {
   uint64_t window = address & ~(f->pager->config.unit_bytes - 1);
   uint64_t begin = f->pager->allocations.items[unit->allocation].address & ~(FF_PAGE_BYTES - 1);
   tlb_forget(f->gmmu, address, unit);
-  for (uint32_t i = 0; i < f->gmmu->sm_total; i++) load_store_forget(&f->sms[i].lsu); /* an access that was held up asks again */
+  /* an access that was held up asks again */
+  for (uint32_t i = 0; i < f->gmmu->sm_total; i++) load_store_forget(&f->sms[i].lsu);
   l2_discard(f->memory, begin > window ? begin : window, unit->bytes);
   address_map_give(f->map, begin > window ? begin : window, unit->bytes);
 }
 
-static void remapped(void *context, uint64_t address, uint64_t bytes, bool whole) { tlb_remap(((far_faults *)context)->gmmu, address, bytes, whole); }
+static void remapped(void *context, uint64_t address, uint64_t bytes, bool whole) {
+  tlb_remap(((far_faults *)context)->gmmu, address, bytes, whole);
+}
 
 static void moved(void *context, uint32_t owner, bool in, uint64_t bytes) {
   far_faults *f = context;
@@ -240,10 +260,12 @@ static void moved(void *context, uint32_t owner, bool in, uint64_t bytes) {
   *(in ? &f->observer->counters.pages_moved_in : &f->observer->counters.pages_moved_out) += pages;
 }
 
-static void cleaned(void *context, uint64_t address, const pager_unit *unit) { tlb_clean(((far_faults *)context)->gmmu, address, unit); }
+static void cleaned(void *context, uint64_t address, const pager_unit *unit) {
+  tlb_clean(((far_faults *)context)->gmmu, address, unit);
+}
 
-/* Whenever the link to the host has carried all there is, the evictor may propose dirty pages to copy ahead; if it has none, it is
- * asked again after the time that a group takes over the link: pages become fit for it without an event. */
+/* Whenever the link to the host has carried all there is, the evictor may propose dirty pages to copy ahead; if it has
+ * none, it is asked again after the time that a group takes over the link: pages become fit for it without an event. */
 void fault_clean(far_faults *f) {
   if (f->clean_pending || !f->kernels->running || !pager_wants_clean(f->pager)) return;
   f->clean_pending = true;
@@ -252,14 +274,17 @@ void fault_clean(far_faults *f) {
     return;
   }
   uint64_t address = 0, bytes = pager_clean(f->pager, &address);
-  ps next = bytes ? link_carry(f->link, HISTORY_CAUSE_CLEAN, false, bytes, f->agenda->now) : f->agenda->now + (f->pager->view.group_time ? f->pager->view.group_time : MIN_BATCH);
+  ps next = bytes ? link_carry(f->link, HISTORY_CAUSE_CLEAN, false, bytes, f->agenda->now)
+                  : f->agenda->now + (f->pager->view.group_time ? f->pager->view.group_time : MIN_BATCH);
   if (bytes) pager_clean_until(f->pager, next);
   agenda_add(f->agenda, next, EVENT_CLEAN, 0);
 }
 
 void fault_reached(far_faults *f, sim_counters *kernel, uint64_t address) {
   const link_direction *link = &f->link->wire->h2d;
-  uint64_t queued = link->bus.free > f->agenda->now && link->per_byte > 0 ? (uint64_t)((double)(link->bus.free - f->agenda->now) / link->per_byte) : 0;
+  uint64_t queued = link->bus.free > f->agenda->now && link->per_byte > 0
+                        ? (uint64_t)((double)(link->bus.free - f->agenda->now) / link->per_byte)
+                        : 0;
   pager_reached_tell(f->pager, &(fault_request){.served = f->agenda->now, .counters = kernel}, address, queued);
 }
 
@@ -287,6 +312,18 @@ void fault_view(const far_faults *f, ff_view *view) {
 }
 
 void fault_hooks(far_faults *f, pager_hooks *hooks) {
-  *hooks = (pager_hooks){.context = f, .wake = wake, .writes = writes, .start = flight_start, .fetch = fetch, .departs = departs, .evicted = evicted, .buffered = buffered, .serve = serve, .unblock = unblock, .left = left, .moved = moved, .remapped = remapped, .cleaned = cleaned};
+  *hooks = (pager_hooks){.context = f,
+                         .wake = wake,
+                         .writes = writes,
+                         .start = flight_start,
+                         .fetch = fetch,
+                         .departs = departs,
+                         .evicted = evicted,
+                         .buffered = buffered,
+                         .serve = serve,
+                         .unblock = unblock,
+                         .left = left,
+                         .moved = moved,
+                         .remapped = remapped,
+                         .cleaned = cleaned};
 }
-

@@ -8,9 +8,15 @@
 #include "machine/timing.h"
 #include "paging/pager.h"
 
-typedef struct batch_fault { tally tally; ps time; } batch_fault;
+typedef struct batch_fault {
+  tally tally;
+  ps time;
+} batch_fault;
 
-typedef struct freed_ahead { uint64_t bytes; ps at; } freed_ahead; /* `at`: it has been written back */
+typedef struct freed_ahead {
+  uint64_t bytes;
+  ps at;
+} freed_ahead; /* `at`: it has been written back */
 
 typedef struct far_faults {
   const machine_spec *spec;
@@ -27,26 +33,28 @@ typedef struct far_faults {
   const struct kernel_time *kernels;
   const warp_table *warps;
   sm *sms;
-  bool write_back_overlaps;     /* the transfer in need not wait for what it replaces */
+  bool write_back_overlaps;                              /* the transfer in need not wait for what it replaces */
   enum { BATCH_NONE, BATCH_CALLED, BATCH_SERVED } batch; /* the driver: idle, on its way, at work */
-  ps batch_began, batch_at;     /* how far the service has come */
-  uint64_t batch_bytes;         /* that it has moved */
-  FF_VEC(batch_fault) batch_faults; /* what it serves, for the counters */
-  bool idle_pending;            /* an EVENT_LINK_IDLE is in the heap */
-  bool clean_pending;           /* an EVENT_CLEAN is in the heap */
-  ps room_at;                   /* when the memory that the next transfer takes is written back: that may be another far-fault's, if the one that it was made
+  ps batch_began, batch_at;                              /* how far the service has come */
+  uint64_t batch_bytes;                                  /* that it has moved */
+  FF_VEC(batch_fault) batch_faults;                      /* what it serves, for the counters */
+  bool idle_pending;                                     /* an EVENT_LINK_IDLE is in the heap */
+  bool clean_pending;                                    /* an EVENT_CLEAN is in the heap */
+  ps room_at; /* when the memory that the next transfer takes is written back: that may be another far-fault's, if the one that it was made
                                  * for finds too little, or a copy's that moves nothing (a D2D copy fills it) */
-  FF_VEC(freed_ahead) freed;    /* memory that was evicted ahead and may still be being written back, oldest first */
+  FF_VEC(freed_ahead) freed; /* memory that was evicted ahead and may still be being written back, oldest first */
   size_t freed_first;
-  uint64_t freed_bytes;         /* sum of what is in it */
+  uint64_t freed_bytes; /* sum of what is in it */
 } far_faults;
 
 void fault_hooks(far_faults *f, pager_hooks *hooks);
 void fault_view(const far_faults *f, ff_view *view); /* what the machine says of the link */
-void fault_batch(far_faults *f); /* the driver begins or ends a batch */
+void fault_batch(far_faults *f);                     /* the driver begins or ends a batch */
 void fault_clean(far_faults *f); /* lets the evictor use a link to the host that has nothing to do while kernels run */
-bool fault_reaches(const far_faults *f, const pager_unit *unit, ps at); /* the GPU reaches the unit, which departs later, over the link rather than wait for it */
-void fault_reached(far_faults *f, sim_counters *kernel, uint64_t address); /* the GPU has read or written so much over the link that the prefetcher is told */
+/* the GPU reaches the unit, which departs later, over the link rather than wait for it */
+bool fault_reaches(const far_faults *f, const pager_unit *unit, ps at);
+/* the GPU has read or written so much over the link that the prefetcher is told */
+void fault_reached(far_faults *f, sim_counters *kernel, uint64_t address);
 void fault_idle(far_faults *f); /* lets the prefetcher use a link that has nothing to do while kernels run */
 
 #endif

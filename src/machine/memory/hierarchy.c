@@ -14,22 +14,24 @@
 
 /* ---- DRAM ---- */
 
-typedef struct place {          /* of a physical address */
+typedef struct place { /* of a physical address */
   l2_slice *slice;
   dram_bank *bank;
   int64_t row;
-  uint64_t tag;                 /* of the line */
+  uint64_t tag; /* of the line */
   uint32_t set;
 } place;
 
-/* 256-byte pieces go round the slices; each slice sees its pieces as one dense range, and so does each channel, whose rows go round its banks. */
+/* 256-byte pieces go round the slices; each slice sees its pieces as one dense range, and so does each channel, whose
+ * rows go round its banks. */
 static inline place place_interleaved(const memory *y, uint64_t address) {
   uint64_t piece = address >> 8, inside = divide(piece, &y->by_slices);
   l2_slice *slice = &y->slices[piece - inside * y->by_slices.by];
   uint64_t line = inside << 1 | (address >> 7 & 1);
   uint64_t local = (inside * y->slices_per_channel + slice->part) << 8 | (address & 255);
   uint64_t row_number = divide(local, &y->by_row), row = divide(row_number, &y->by_banks);
-  return (place){slice, &slice->channel->banks[row_number - row * y->by_banks.by], (int64_t)row, (address >> 7) + 1, (uint32_t)modulo(line, &slice->cache.sets)};
+  return (place){slice, &slice->channel->banks[row_number - row * y->by_banks.by], (int64_t)row, (address >> 7) + 1,
+                 (uint32_t)modulo(line, &slice->cache.sets)};
 }
 
 /* Where the machine file says which address is where (partition/hash.h). */
@@ -42,12 +44,14 @@ static inline place l2_place(const memory *y, uint64_t address) {
 
 static ps dram_access(memory *y, const place *p, uint32_t sectors, bool write, ps ask, ps at, const tally *tally) {
   const timing *t = y->t;
-  if (__builtin_expect(y->stacks != NULL, 0)) return stacks_access(y->stacks, 0, (p->tag - 1) << 7, sectors, write, ask, at, tally);
+  if (__builtin_expect(y->stacks != NULL, 0))
+    return stacks_access(y->stacks, 0, (p->tag - 1) << 7, sectors, write, ask, at, tally);
   int64_t row = p->row;
   dram_bank *bank = p->bank;
   dram_channel *channel = p->slice->channel;
   ps burst = t->dram_burst[sectors];
-  if (__builtin_expect(y->lent != NULL, 0)) idle_sharing_count(y->lent, (uint32_t)(p->slice - y->slices), (uint64_t)sectors * TRACE_SECTOR_BYTES);
+  if (__builtin_expect(y->lent != NULL, 0))
+    idle_sharing_count(y->lent, (uint32_t)(p->slice - y->slices), (uint64_t)sectors * TRACE_SECTOR_BYTES);
   ask += t->dram_there;
   at += t->dram_there;
   ps column = bank_column(t, bank, row, at, tally);
@@ -99,7 +103,8 @@ static ps l2_fetch(memory *y, const place *p, uint32_t sectors, ps ask, ps begin
 /* Write-through: to memory at once, with an MSHR until it is there. Returns when that MSHR was to be had. */
 static ps l2_write(memory *y, const place *p, const request *r, ps ask, ps at) {
   l2_slice *slice = p->slice;
-  ps begin = slots_wait(&slice->mshrs, at), over = dram_access(y, p, sector_count(r->sectors), true, ask, begin, r->tally);
+  ps begin = slots_wait(&slice->mshrs, at),
+     over = dram_access(y, p, sector_count(r->sectors), true, ask, begin, r->tally);
   slots_hold(&slice->mshrs, over);
   if (r->block && r->block->written < over) r->block->written = over;
   if (y->stacks && r->block) versions_wrote(y->stacks, r->block, r->address, over);
@@ -115,8 +120,10 @@ static ps side_latency(const memory *y, const request *r) {
 ps l2_access(memory *y, const request *r) {
   place p = l2_place(y, r->address);
   l2_slice *slice = p.slice;
-  ps side = side_latency(y, r), ask = r->ask + y->t->l2_there + side / 2, at = r->at + y->t->l2_there + side / 2, back = y->t->l2_back + side - side / 2, service = y->t->l2_service[sector_count(r->sectors)];
-  if (r->op == TRACE_ATOMIC && r->lanes * y->t->cycle > service) service = r->lanes * y->t->cycle; /* one lane per cycle */
+  ps side = side_latency(y, r), ask = r->ask + y->t->l2_there + side / 2, at = r->at + y->t->l2_there + side / 2,
+     back = y->t->l2_back + side - side / 2, service = y->t->l2_service[sector_count(r->sectors)];
+  /* one lane per cycle */
+  if (r->op == TRACE_ATOMIC && r->lanes * y->t->cycle > service) service = r->lanes * y->t->cycle;
   ps data = server_take(&slice->port, ask, at, service);
   cache_line *line = cache_find(&slice->cache, p.set, p.tag);
   if (!line) data = l2_replace(y, &p, r, ask, data, &line);
@@ -212,7 +219,9 @@ bool l1_drop(sm *m, uint64_t address) {
 }
 
 /* What an L1 asks: the L2, or for an SM in a memory stack the stacks. */
-static ps below_l1(memory *y, const sm *m, const request *r) { return __builtin_expect(m->stack, 0) ? stacks_below(y->stacks, m, r) : l2_access(y, r); }
+static ps below_l1(memory *y, const sm *m, const request *r) {
+  return __builtin_expect(m->stack, 0) ? stacks_below(y->stacks, m, r) : l2_access(y, r);
+}
 
 static ps l1_load(memory *y, sm *m, const request *r, ps *accepted) {
   uint32_t set = l1_set(m, r->address);

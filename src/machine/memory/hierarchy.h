@@ -13,14 +13,17 @@
 
 /* What MSHRs that hold more than a line hold (l2_mshr_bytes): misses of one piece share one. */
 enum { HELD_PIECES = 64 };
-typedef struct held_piece { uint64_t piece; ps until; } held_piece;
+typedef struct held_piece {
+  uint64_t piece;
+  ps until;
+} held_piece;
 typedef struct l2_slice {
   server port;
   cache cache;
   slots mshrs;
-  held_piece *held;             /* by piece mod HELD_PIECES, the latest; NULL: an MSHR holds a line */
+  held_piece *held; /* by piece mod HELD_PIECES, the latest; NULL: an MSHR holds a line */
   dram_channel *channel;
-  uint32_t part;                /* which of its channel's slices it is */
+  uint32_t part; /* which of its channel's slices it is */
 } l2_slice;
 
 /* hierarchy.c: from the SM's load/store unit down. Both return when the data has arrived (a store: was taken over). */
@@ -28,11 +31,11 @@ typedef struct l2_slice {
 typedef struct memory {
   const machine_spec *spec;
   const timing *t;
-  const address_hash *hash;     /* NULL: the machine file says nothing of which address is where */
+  const address_hash *hash; /* NULL: the machine file says nothing of which address is where */
   struct placing *map;
-  struct stacks *stacks;        /* that stand in the channels' place; NULL: none */
-  struct lent *lent;            /* whose bytes in others' memory are counted; NULL: nothing is lent */
-  struct link_port *link;       /* to pinned host memory */
+  struct stacks *stacks;  /* that stand in the channels' place; NULL: none */
+  struct lent *lent;      /* whose bytes in others' memory are counted; NULL: nothing is lent */
+  struct link_port *link; /* to pinned host memory */
   l2_slice *slices;
   dram_channel *channels;
   uint64_t slices_per_channel;
@@ -40,26 +43,30 @@ typedef struct memory {
 } memory;
 
 typedef struct request {
-  uint64_t address;             /* of the line, physical */
-  uint32_t sectors, lanes;      /* mask; number of lanes */
-  uint32_t sm;                  /* that asks */
+  uint64_t address;        /* of the line, physical */
+  uint32_t sectors, lanes; /* mask; number of lanes */
+  uint32_t sm;             /* that asks */
   trace_access_op op;
   bool bypass_l1;
   ps ask, at;
   const tally *tally;
   const struct stack_instance *instance; /* that makes it in a stack; NULL */
-  block *block;                 /* whose warp asks; NULL: a page walk */
+  block *block;                          /* whose warp asks; NULL: a page walk */
 } request;
-ps memory_access(memory *y, sm *m, const request *r, ps *accepted); /* *accepted: when the unit can take the next line */
-/* The host's caches are asked for the tables' entries of a line some lines before its turn: `far` first, then `near`. */
+/* *accepted: when the unit can take the next line */
+ps memory_access(memory *y, sm *m, const request *r, ps *accepted);
+/* The host's caches are asked for the tables' entries of a line some lines before its turn: `far` first, then
+ * `near`. */
 void memory_prefetch_far(const memory *y, const sm *m, uint64_t address);
 void memory_prefetch_near(const memory *y, const sm *m, uint64_t address);
 ps remote_access(memory *y, sm *m, const request *r, ps *accepted);
 ps l2_access(memory *y, const request *r);
-void l2_discard(memory *y, uint64_t address, uint64_t bytes);        /* the page has left: its lines are no longer valid */
-bool l1_drop(sm *m, uint64_t physical);                           /* one line; false: it was not there */
+/* the page has left: its lines are no longer valid */
+void l2_discard(memory *y, uint64_t address, uint64_t bytes);
+bool l1_drop(sm *m, uint64_t physical); /* one line; false: it was not there */
 bool l2_drop(memory *y, uint64_t physical);
-ps channel_take(memory *y, uint64_t physical, ps at);                /* a line's transfer on the bus of its channel: when it is over */
+/* a line's transfer on the bus of its channel: when it is over */
+ps channel_take(memory *y, uint64_t physical, ps at);
 void l2_discard_frames(memory *y, uint64_t physical, uint64_t bytes); /* the same for physical addresses */
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Translation: the SMs' TLBs (hits under misses), the TLB that they share, the GMMU's page walkers with their walk cache,
- * and the far-fault's way from a failed walk to the pager (Zheng et al., HPCA 2016, figure 4); far_fault.c has the way back.
+/* Translation: the SMs' TLBs (hits under misses), the TLB that they share, the GMMU's page walkers with their walk
+ * cache, and the far-fault's way from a failed walk to the pager (Zheng et al., HPCA 2016, figure 4); far_fault.c has
+ * the way back.
  *
  * A TLB entry exists from the moment its walk starts; until `ready` it answers requests as a miss that waits for the
  * same walk. It maps one page of the page table (pager_leaf). What of that page is resident is known beside it: a page
@@ -25,7 +26,8 @@ enum { BLOCK_SHIFT = PAGER_CHUNK_SHIFT, GROUP_SHIFT = 16, LEVEL_BITS = 9 };
 void tlb_init(gmmu *g, uint64_t unit_bytes) {
   const machine_spec *spec = g->spec;
   uint64_t page = spec->page_bytes, least = page;
-  bool partial = g->manager->ranges, free_to_grow = g->manager->placement == MANAGER_PAGED && !partial && !g->page_fixed;
+  bool partial = g->manager->ranges,
+       free_to_grow = g->manager->placement == MANAGER_PAGED && !partial && !g->page_fixed;
   if (partial && !g->page_fixed) least = FF_BLOCK_BYTES;
   if (free_to_grow && least > unit_bytes) least = unit_bytes;
   g->leaves_grow = free_to_grow && page >= FF_GROUP_BYTES && least < FF_BLOCK_BYTES && least < page;
@@ -33,7 +35,8 @@ void tlb_init(gmmu *g, uint64_t unit_bytes) {
   g->leaf_shift[PAGER_LEAF_GROUP] = GROUP_SHIFT;
   g->leaf_shift[PAGER_LEAF_BLOCK] = BLOCK_SHIFT;
   g->alias_mask = g->manager->placement == MANAGER_PAGED && least <= unit_bytes ? UINT8_MAX : 0;
-  g->seen_shift = (uint32_t)__builtin_ctzll(g->manager->placement == MANAGER_PAGED && least > unit_bytes ? unit_bytes : least);
+  g->seen_shift =
+      (uint32_t)__builtin_ctzll(g->manager->placement == MANAGER_PAGED && least > unit_bytes ? unit_bytes : least);
 }
 
 static inline pager_leaf leaf_of(gmmu *g, uint64_t address) {
@@ -46,7 +49,9 @@ static inline uint64_t tlb_key(const gmmu *g, uint64_t address, pager_leaf leaf,
   return (address | g->space) >> g->leaf_shift[leaf] | alias << 52 | (uint64_t)leaf << 60;
 }
 
-static lru *shared_set(const gmmu *g, uint64_t key) { return &g->shared_tlb[modulo(key & ((UINT64_C(1) << 52) - 1), &g->shared_sets)]; }
+static lru *shared_set(const gmmu *g, uint64_t key) {
+  return &g->shared_tlb[modulo(key & ((UINT64_C(1) << 52) - 1), &g->shared_sets)];
+}
 
 static void insert(lru *table, uint64_t key, ps ready, const tally *tally) {
   if (table->count == table->capacity) COUNT(tally, tlb_evictions, 1);
@@ -62,14 +67,18 @@ static void insert(lru *table, uint64_t key, ps ready, const tally *tally) {
  *     entry of   the page itself            address >> 21                                     address >> 30
  *
  * A machine whose pages are larger than 2 MiB has them in level 1. */
-typedef struct walk_level { uint64_t table, index; } walk_level;
+typedef struct walk_level {
+  uint64_t table, index;
+} walk_level;
 
 static walk_level level_of(const gmmu *g, uint32_t level, uint32_t leaf_shift, uint64_t address) {
-  bool large = g->walk_shift >= BLOCK_SHIFT; /* the machine's own pages are in level 1: its tables are numbered from there */
+  /* the machine's own pages are in level 1: its tables are numbered from there */
+  bool large = g->walk_shift >= BLOCK_SHIFT;
   uint32_t upper = g->walk_shift > BLOCK_SHIFT ? g->walk_shift : BLOCK_SHIFT;
   if (level) return (walk_level){level - large, address >> (upper + LEVEL_BITS * (level - 1))};
   if (!large && leaf_shift == g->walk_shift) return (walk_level){0, address >> leaf_shift};
-  return (walk_level){leaf_shift == GROUP_SHIFT ? 15 : 14, address >> leaf_shift}; /* pages of 64 KiB have tables of their own */
+  /* pages of 64 KiB have tables of their own */
+  return (walk_level){leaf_shift == GROUP_SHIFT ? 15 : 14, address >> leaf_shift};
 }
 
 /* Tables are in memory as data is: in frames of its colours, where memory is divided. */
@@ -84,7 +93,8 @@ ps gmmu_walk(gmmu *g, const sm *m, uint64_t address, pager_leaf leaf, ps ask, ps
   memory_stack *near = m && m->stack ? &g->stacks->items[m->stack - 1] : NULL;
   slots *walkers = near ? &near->walkers : g->walkers;
   lru *walk_cache = near ? &near->walk_cache : g->walk_cache;
-  uint32_t shift = g->leaf_shift[leaf], lowest = shift >= BLOCK_SHIFT, top = (uint32_t)g->spec->walk_levels + (g->walk_shift >= BLOCK_SHIFT);
+  uint32_t shift = g->leaf_shift[leaf], lowest = shift >= BLOCK_SHIFT,
+           top = (uint32_t)g->spec->walk_levels + (g->walk_shift >= BLOCK_SHIFT);
   ps begin = slots_wait(walkers, at), time = begin;
   COUNT(tally, walks, 1);
   address |= g->space;
@@ -98,7 +108,12 @@ ps gmmu_walk(gmmu *g, const sm *m, uint64_t address, pager_leaf leaf, ps ask, ps
       continue;
     }
     request r = {.address = table_address(g, &l),
-                 .sectors = 1u << (entry >> 2 & 3), .lanes = 1, .op = TRACE_LOAD, .ask = ask, .at = time, .tally = tally};
+                 .sectors = 1u << (entry >> 2 & 3),
+                 .lanes = 1,
+                 .op = TRACE_LOAD,
+                 .ask = ask,
+                 .at = time,
+                 .tally = tally};
     time = near ? stacks_below(g->stacks, m, &r) : l2_access(g->memory, &r);
     if (g->spec->walk_cache_bytes) lru_insert(walk_cache, entry, time);
   }
@@ -109,7 +124,8 @@ ps gmmu_walk(gmmu *g, const sm *m, uint64_t address, pager_leaf leaf, ps ask, ps
 /* ---- translation ---- */
 
 /* At the GMMU: the shared TLB, if there is one, then a walk. Returns when the answer leaves for the SM. */
-static ps gmmu_translate(gmmu *g, const sm *m, uint64_t address, pager_leaf leaf, uint64_t key, bool absent, ps ask, ps at, const tally *tally) {
+static ps gmmu_translate(gmmu *g, const sm *m, uint64_t address, pager_leaf leaf, uint64_t key, bool absent, ps ask,
+                         ps at, const tally *tally) {
   lru *set = g->shared_tlb && !m->stack ? shared_set(g, key) : NULL;
   if (set) {
     ask += g->t->shared_tlb;
@@ -130,7 +146,8 @@ static void count_merged(gmmu *g, const tally *tally, ps time) {
   history_add(g->observer->history, HISTORY_faults_merged, time, 1);
 }
 
-translation tlb_translate(gmmu *g, sm *m, warp *w, uint64_t address, pager_unit *unit, ps ask, ps at, ps *ready, const tally *tally) {
+translation tlb_translate(gmmu *g, sm *m, warp *w, uint64_t address, pager_unit *unit, ps ask, ps at, ps *ready,
+                          const tally *tally) {
   if (m->tlb_blocked) return TRANSLATION_BLOCKED;
   if (g->pager->pins_due <= g->agenda->now) pager_unpin(g->pager, g->agenda->now);
   pager_leaf leaf = leaf_of(g, address);
@@ -138,8 +155,11 @@ translation tlb_translate(gmmu *g, sm *m, warp *w, uint64_t address, pager_unit 
   *ready = server_take(&m->tlb_port, ask, at, g->t->tlb_port);
   COUNT(tally, tlb_lookups, 1);
   lru_entry *entry = lru_find(&m->tlb, key);
-  bool absent = unit->state == PAGER_ABSENT || (unit->state == PAGER_IN_FLIGHT && !(unit->departs && fault_reaches(g->faults, unit, ask))), blocks;
-  absent = absent || (unit->duplicate && g->pager->config.hooks.writes(g->pager->config.hooks.context, w->index)); /* may only be read */
+  bool absent = unit->state == PAGER_ABSENT ||
+                (unit->state == PAGER_IN_FLIGHT && !(unit->departs && fault_reaches(g->faults, unit, ask))),
+       blocks;
+  /* may only be read */
+  absent = absent || (unit->duplicate && g->pager->config.hooks.writes(g->pager->config.hooks.context, w->index));
   if (entry && !absent) {
     if (entry->ready <= *ready) return TRANSLATION_DONE;
     COUNT(tally, tlb_merged, 1);
@@ -148,7 +168,9 @@ translation tlb_translate(gmmu *g, sm *m, warp *w, uint64_t address, pager_unit 
   }
   if (absent && pager_waits(g->pager, m->index, unit)) {
     COUNT(tally, tlb_merged, 1);
-    if (pager_fault(g->pager, &(fault_request){.sm = m->index, .warp = w->index}, address, unit, &blocks) == PAGER_MERGED) count_merged(g, tally, *ready);
+    if (pager_fault(g->pager, &(fault_request){.sm = m->index, .warp = w->index}, address, unit, &blocks) ==
+        PAGER_MERGED)
+      count_merged(g, tally, *ready);
     return TRANSLATION_ABSENT;
   }
   ps walked;
@@ -199,10 +221,13 @@ void tlb_forget_range(gmmu *g, uint64_t address, uint64_t bytes) {
     g->observer->counters.tlb_shootdowns += lru_remove_range(&g->sms[i].tlb, first, last);
     load_store_forget(&g->sms[i].lsu); /* an access that was held up asks again */
   }
-  for (uint64_t i = 0; g->shared_tlb && i < g->shared_sets.by; i++) g->observer->counters.tlb_shootdowns += lru_remove_range(&g->shared_tlb[i], first, last);
-  walk_level from = level_of(g, shift >= BLOCK_SHIFT, shift, address), to = level_of(g, shift >= BLOCK_SHIFT, shift, address + bytes - 1);
+  for (uint64_t i = 0; g->shared_tlb && i < g->shared_sets.by; i++)
+    g->observer->counters.tlb_shootdowns += lru_remove_range(&g->shared_tlb[i], first, last);
+  walk_level from = level_of(g, shift >= BLOCK_SHIFT, shift, address),
+             to = level_of(g, shift >= BLOCK_SHIFT, shift, address + bytes - 1);
   lru_remove_range(g->walk_cache, from.table << 52 | from.index, to.table << 52 | to.index);
-  for (uint32_t i = 0; g->stacks && i < g->stacks->count; i++) lru_remove_range(&g->stacks->items[i].walk_cache, from.table << 52 | from.index, to.table << 52 | to.index);
+  for (uint32_t i = 0; g->stacks && i < g->stacks->count; i++)
+    lru_remove_range(&g->stacks->items[i].walk_cache, from.table << 52 | from.index, to.table << 52 | to.index);
 }
 
 /* The page that maps the unit has been written to, and entries remember that: the next write must be seen again. */
@@ -223,5 +248,6 @@ void tlb_remap(gmmu *g, uint64_t address, uint64_t bytes, bool whole) {
   }
   uint32_t least = g->leaf_shift[PAGER_LEAF_MIN];
   pager_leaf smaller = block && least < GROUP_SHIFT ? PAGER_LEAF_GROUP : PAGER_LEAF_MIN;
-  for (uint64_t a = address; a < address + bytes; a += UINT64_C(1) << g->leaf_shift[smaller]) shoot_down(g, tlb_key(g, a, smaller, &alone));
+  for (uint64_t a = address; a < address + bytes; a += UINT64_C(1) << g->leaf_shift[smaller])
+    shoot_down(g, tlb_key(g, a, smaller, &alone));
 }

@@ -12,34 +12,37 @@ typedef struct gmmu {
   const machine_spec *spec;
   const manager *manager;
   const timing *t;
-  uint64_t space;               /* the tenant, in the upper bits of its addresses */
+  uint64_t space; /* the tenant, in the upper bits of its addresses */
   sm *sms;
   uint32_t sm_total;
   slots *walkers;
   lru *walk_cache;
-  pager *pager;                 /* what is resident, and how it is mapped */
-  struct memory *memory;        /* that walks read */
+  pager *pager;          /* what is resident, and how it is mapped */
+  struct memory *memory; /* that walks read */
   struct placing *map;
-  struct stacks *stacks;        /* that have walkers of their own; NULL: there are none */
+  struct stacks *stacks; /* that have walkers of their own; NULL: there are none */
   struct far_faults *faults;
   struct observer *observer;
   const agenda *agenda;
-  bool leaves_grow;             /* the pages that TLB entries map follow what is resident; else all are PAGER_LEAF_MIN */
-  bool page_fixed;              /* the user chose one size for all */
-  uint8_t alias_mask;           /* 0: units share the entries of a page */
+  /* the pages that TLB entries map follow what is resident; else all are PAGER_LEAF_MIN */
+  bool leaves_grow;
+  bool page_fixed;                   /* the user chose one size for all */
+  uint8_t alias_mask;                /* 0: units share the entries of a page */
   uint32_t leaf_shift[PAGER_LEAVES]; /* of these pages */
-  uint32_t walk_shift;          /* of the machine's page_bytes, whatever is mapped: see gmmu_walk */
-  uint32_t seen_shift;          /* of what a translation answers for: the smallest page, or a unit if that is smaller */
-  lru *shared_tlb;              /* its sets; NULL: there is none */
+  uint32_t walk_shift;               /* of the machine's page_bytes, whatever is mapped: see gmmu_walk */
+  uint32_t seen_shift; /* of what a translation answers for: the smallest page, or a unit if that is smaller */
+  lru *shared_tlb;     /* its sets; NULL: there is none */
   divider shared_sets;
 } gmmu;
 
 typedef enum translation { TRANSLATION_DONE, TRANSLATION_ABSENT, TRANSLATION_BLOCKED } translation;
-translation tlb_translate(gmmu *g, sm *m, warp *w, uint64_t address, pager_unit *unit, ps ask, ps at, ps *ready, const tally *tally);
-void tlb_forget_range(gmmu *g, uint64_t address, uint64_t bytes);  /* all translations of it, where pages do not move */
+translation tlb_translate(gmmu *g, sm *m, warp *w, uint64_t address, pager_unit *unit, ps ask, ps at, ps *ready,
+                          const tally *tally);
+void tlb_forget_range(gmmu *g, uint64_t address, uint64_t bytes); /* all translations of it, where pages do not move */
 void tlb_forget(gmmu *g, uint64_t address, const pager_unit *unit); /* shootdown in all SMs */
-void tlb_clean(gmmu *g, uint64_t address, const pager_unit *unit); /* its page is no longer dirty, and entries say that it is */
-void tlb_init(gmmu *g, uint64_t unit_bytes); /* also the shape of the page table */
+/* its page is no longer dirty, and entries say that it is */
+void tlb_clean(gmmu *g, uint64_t address, const pager_unit *unit);
+void tlb_init(gmmu *g, uint64_t unit_bytes);                           /* also the shape of the page table */
 void tlb_remap(gmmu *g, uint64_t address, uint64_t bytes, bool whole); /* one page maps it now, or smaller ones do */
 ps gmmu_walk(gmmu *g, const sm *m, uint64_t address, pager_leaf leaf, ps ask, ps at, const tally *tally);
 

@@ -38,7 +38,7 @@ uint32_t counters_of_allocation(observer *o, const trace_op *op) {
 /* Counted per kernel only; everything else in the run's counters is counted there directly. */
 static void add_kernel(sim_counters *total, const sim_counters *k) {
 #define ADD(name) total->name += k->name;
-/* clang-format off */
+  /* clang-format off */
   ADD(launches) ADD(blocks) ADD(warp_instructions) ADD(accesses) ADD(load_accesses) ADD(store_accesses)
   ADD(atomic_accesses) ADD(lines) ADD(sectors) ADD(l1_hits) ADD(l1_misses) ADD(l2_hits) ADD(l2_misses)
   ADD(dram_read_bytes) ADD(dram_write_bytes) ADD(dram_row_hits) ADD(dram_row_misses) ADD(tlb_lookups) ADD(tlb_misses) ADD(tlb_merged)
@@ -52,12 +52,14 @@ static void add_kernel(sim_counters *total, const sim_counters *k) {
 void counters_total(sim *s, sim_counters *total) {
   ps end = s->host.clock > s->streams.end ? s->host.clock : s->streams.end;
   ps now = s->answers.over || end > s->agenda.now ? end : s->agenda.now;
-  const host_link before = *s->link.wire; /* looking changes nothing: what comes may still ask for the link at an earlier time */
+  /* looking changes nothing: what comes may still ask for the link at an earlier time */
+  const host_link before = *s->link.wire;
   if (!s->answers.over) link_account(&s->link, now < s->agenda.now ? now : s->agenda.now);
   *total = s->observer.counters;
   for (size_t i = 0; i < s->observer.kernels.count; i++) add_kernel(total, &s->observer.kernels.items[i]->counters);
   total->time_ps = now - s->began;
-  if (s->dispatch.kernels.running && s->agenda.now > s->dispatch.kernels.since) total->kernel_ps += s->agenda.now - s->dispatch.kernels.since;
+  if (s->dispatch.kernels.running && s->agenda.now > s->dispatch.kernels.since)
+    total->kernel_ps += s->agenda.now - s->dispatch.kernels.since;
   total->transfer_ps = s->link.wire->union_busy;
   /* The link knows ahead of time of a copy that waits for its engine, but not yet how long kernels run. */
   total->overlap_ps = s->link.wire->beside_kernels < total->kernel_ps ? s->link.wire->beside_kernels : total->kernel_ps;

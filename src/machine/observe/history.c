@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bins, maps and lists of a history (history.h): adding to them, widening, copying. Knows nothing of the simulation.
  *
- * What always holds: an amount is added once and never lost (widening adds neighbours; sharing out rounds the running sum, not its
- * parts); a bin's level is the last one that was known in it. */
+ * What always holds: an amount is added once and never lost (widening adds neighbours; sharing out rounds the running
+ * sum, not its parts); a bin's level is the last one that was known in it. */
 #include "machine/observe/history.h"
 
 #include <stdlib.h>
@@ -55,7 +55,8 @@ static void merge_map(history_map *m) {
   for (uint32_t bin = 0; bin < HISTORY_MAP_BINS / 2; bin++)
     for (uint32_t row = 0; row < m->rows; row++) {
       const history_cell *a = &m->cells[2 * bin * m->rows + row], *b = a + m->rows;
-      m->cells[bin * m->rows + row] = (history_cell){a->accesses + b->accesses, a->faults + b->faults, a->evicted_bytes + b->evicted_bytes};
+      m->cells[bin * m->rows + row] =
+          (history_cell){a->accesses + b->accesses, a->faults + b->faults, a->evicted_bytes + b->evicted_bytes};
       if (m->resident) m->resident[bin * m->rows + row] = m->resident[(2 * bin + 1) * m->rows + row];
     }
   size_t half = (size_t)HISTORY_MAP_BINS / 2 * m->rows;
@@ -67,7 +68,8 @@ static void merge_map(history_map *m) {
 static void merge(sim_history *h) {
   for (int i = 0; i < HISTORY_SERIES_COUNT; i++) {
     uint64_t *bins = h->series[i];
-    for (uint32_t b = 0; b < HISTORY_BINS / 2; b++) bins[b] = history_series_infos[i].level ? bins[2 * b + 1] : bins[2 * b] + bins[2 * b + 1];
+    for (uint32_t b = 0; b < HISTORY_BINS / 2; b++)
+      bins[b] = history_series_infos[i].level ? bins[2 * b + 1] : bins[2 * b] + bins[2 * b + 1];
     memset(bins + HISTORY_BINS / 2, 0, HISTORY_BINS / 2 * sizeof *bins);
   }
   for (size_t i = 0; i < h->maps.count; i++)
@@ -104,11 +106,11 @@ void history_level(sim_history *h, history_series series, uint64_t time, uint64_
 
 /* ---- lists ---- */
 
-#define NOTE(h, list, item)                                                  \
-  do {                                                                       \
-    if (!(h)) return;                                                        \
-    if ((h)->list.count < HISTORY_EVENTS) FF_PUSH(&(h)->list, item);         \
-    else (h)->list##_left_out++;                                             \
+#define NOTE(h, list, item)                                          \
+  do {                                                               \
+    if (!(h)) return;                                                \
+    if ((h)->list.count < HISTORY_EVENTS) FF_PUSH(&(h)->list, item); \
+    else (h)->list##_left_out++;                                     \
   } while (0)
 
 void history_note_kernel(sim_history *h, history_kernel kernel) { NOTE(h, kernels, kernel); }
@@ -135,8 +137,10 @@ history_map *history_map_of(sim_history *h, uint32_t owner, uint32_t id, uint64_
   while (h->maps.count <= owner) FF_PUSH(&h->maps, NULL);
   if (h->maps.items[owner] || h->map_count == HISTORY_MAPS || !bytes) return h->maps.items[owner];
   history_map *m = ff_alloc(sizeof *m);
-  uint64_t page = (UINT64_C(1) << PAGE_SHIFT) - 1, end = address + bytes > UINT64_MAX - page ? UINT64_MAX & ~page : (address + bytes + page) & ~page;
-  *m = (history_map){.address = address & ~page, .bytes = end - (address & ~page), .row_shift = PAGE_SHIFT, .allocation = id};
+  uint64_t page = (UINT64_C(1) << PAGE_SHIFT) - 1,
+           end = address + bytes > UINT64_MAX - page ? UINT64_MAX & ~page : (address + bytes + page) & ~page;
+  *m = (history_map){
+      .address = address & ~page, .bytes = end - (address & ~page), .row_shift = PAGE_SHIFT, .allocation = id};
   while ((m->bytes - 1) >> m->row_shift >= HISTORY_ROWS) m->row_shift++;
   m->rows = (uint32_t)((m->bytes - 1) >> m->row_shift) + 1;
   m->cells = ff_alloc((size_t)HISTORY_MAP_BINS * m->rows * sizeof *m->cells);
@@ -164,15 +168,15 @@ static history_map *map_copy(const history_map *from) {
 }
 
 /* The lists are of structs that open with `begin` and whose order is that of their ends: few are out of place. */
-#define SORT(list, type, before)                                                                   \
-  for (size_t i = 1; i < (list)->count; i++) {                                                     \
-    type item = (list)->items[i];                                                                  \
-    size_t at = i;                                                                                 \
-    for (; at && before; at--) (list)->items[at] = (list)->items[at - 1];                          \
-    (list)->items[at] = item;                                                                      \
+#define SORT(list, type, before)                                          \
+  for (size_t i = 1; i < (list)->count; i++) {                            \
+    type item = (list)->items[i];                                         \
+    size_t at = i;                                                        \
+    for (; at && before; at--) (list)->items[at] = (list)->items[at - 1]; \
+    (list)->items[at] = item;                                             \
   }
 
-#define COPY_LIST(to, from, list)                                                                  \
+#define COPY_LIST(to, from, list)                                                                     \
   (to)->list.items = copy_items((from)->list.items, (from)->list.count * sizeof *(from)->list.items), \
   (to)->list.capacity = (from)->list.count
 

@@ -2,14 +2,16 @@
 /* The history of one simulation: what happened when. Bounded whatever the length of the run, and deterministic.
  *
  *   bins    series over time (history.def): at most HISTORY_BINS bins of 2^shift ps; when time runs over the last one, neighbours are
- *           merged and the width doubles. What belongs to a stretch of time is shared out over its bins to the last unit.
+ *           merged and the width doubles. What belongs to a stretch of time is shared out over its bins to the last
+ *           unit.
  *   maps    per allocation, rows of equal ranges of addresses by bins four times as wide: where accesses, far-faults, evictions were
  *   lists   kernels, copies, batches of far-faults, transfers over the link: the first HISTORY_EVENTS of each, and how many more
  *
- * What always holds: the sum of a series is the counter of the same name; a map's sums are its allocation's counters; bins << shift
- * is beyond every time that was noted.
+ * What always holds: the sum of a series is the counter of the same name; a map's sums are its allocation's counters;
+ * bins << shift is beyond every time that was noted.
  *
- * One struct is both what a simulation writes (history_add and the others; NULL: nothing is kept) and what it leaves behind. */
+ * One struct is both what a simulation writes (history_add and the others; NULL: nothing is kept) and what it leaves
+ * behind. */
 #ifndef FF_MACHINE_HISTORY_H
 #define FF_MACHINE_HISTORY_H
 
@@ -20,9 +22,13 @@
 #include "base/memory.h"
 
 enum {
-  HISTORY_BINS = 512, HISTORY_FIRST_SHIFT = 12, /* 4.1 ns */
-  HISTORY_MAP_BINS = 128, HISTORY_MAP_SHIFT = 2, /* a map's bins are so many times wider, as a power of two */
-  HISTORY_ROWS = 64, HISTORY_MAPS = 64, HISTORY_EVENTS = 20000,
+  HISTORY_BINS = 512,
+  HISTORY_FIRST_SHIFT = 12, /* 4.1 ns */
+  HISTORY_MAP_BINS = 128,
+  HISTORY_MAP_SHIFT = 2, /* a map's bins are so many times wider, as a power of two */
+  HISTORY_ROWS = 64,
+  HISTORY_MAPS = 64,
+  HISTORY_EVENTS = 20000,
 };
 
 typedef enum history_series {
@@ -34,77 +40,115 @@ typedef enum history_series {
   HISTORY_SERIES_COUNT
 } history_series;
 
-typedef struct history_series_info { const char *name, *unit, *help; bool level; } history_series_info;
+typedef struct history_series_info {
+  const char *name, *unit, *help;
+  bool level;
+} history_series_info;
 extern const history_series_info history_series_infos[HISTORY_SERIES_COUNT];
 
 /* X(id, name, help): why the link carries something. */
-#define HISTORY_CAUSES(X)                                                                  \
-  X(COPY, "copy", "the program's copy or set")                                             \
-  X(HINT, "hint", "the program's prefetch (cudaMemPrefetchAsync)")                         \
-  X(MANAGED, "managed", "managed memory, moved for a launch or while the host waits")      \
-  X(TOUCH, "touch", "the host touched it")                                                 \
-  X(FAULT, "fault", "a far-fault, with what comes in one piece with it")                   \
-  X(PREFETCH, "prefetch", "a prefetcher's proposal")                                       \
-  X(DECLARED, "declared", "a launch had declared it (segments)")                           \
-  X(WRITE_BACK, "write-back", "evicted, and newer than the host's copy")                   \
-  X(CLEAN, "clean", "copied to the host ahead; it stays")                                  \
+#define HISTORY_CAUSES(X)                                                             \
+  X(COPY, "copy", "the program's copy or set")                                        \
+  X(HINT, "hint", "the program's prefetch (cudaMemPrefetchAsync)")                    \
+  X(MANAGED, "managed", "managed memory, moved for a launch or while the host waits") \
+  X(TOUCH, "touch", "the host touched it")                                            \
+  X(FAULT, "fault", "a far-fault, with what comes in one piece with it")              \
+  X(PREFETCH, "prefetch", "a prefetcher's proposal")                                  \
+  X(DECLARED, "declared", "a launch had declared it (segments)")                      \
+  X(WRITE_BACK, "write-back", "evicted, and newer than the host's copy")              \
+  X(CLEAN, "clean", "copied to the host ahead; it stays")                             \
   X(REMOTE, "remote", "stays where it is and is reached over the link")
 typedef enum history_cause {
 #define X(id, name, help) HISTORY_CAUSE_##id,
   HISTORY_CAUSES(X)
 #undef X
-  HISTORY_CAUSE_COUNT
+      HISTORY_CAUSE_COUNT
 } history_cause;
 extern const char *const history_cause_names[HISTORY_CAUSE_COUNT];
 
 /* X(id, name): what the program asked for, beside launches. */
-#define HISTORY_COPIES(X) X(H2D, "h2d") X(D2H, "d2h") X(D2D, "d2d") X(H2H, "h2h") X(SET, "set") X(PREFETCH_IN, "prefetch-in") X(PREFETCH_OUT, "prefetch-out")
+#define HISTORY_COPIES(X) \
+  X(H2D, "h2d")           \
+  X(D2H, "d2h") X(D2D, "d2d") X(H2H, "h2h") X(SET, "set") X(PREFETCH_IN, "prefetch-in") X(PREFETCH_OUT, "prefetch-out")
 typedef enum history_copy_kind {
 #define X(id, name) HISTORY_COPY_##id,
   HISTORY_COPIES(X)
 #undef X
-  HISTORY_COPY_COUNT
+      HISTORY_COPY_COUNT
 } history_copy_kind;
 extern const char *const history_copy_names[HISTORY_COPY_COUNT];
 
 /* All times are picoseconds from the first operation. */
-typedef struct history_kernel { uint64_t launch, begin, end, blocks; uint32_t kernel, stream; } history_kernel; /* kernel: index into sim_result.kernels */
-typedef struct history_copy { uint64_t begin, end, bytes; uint32_t kind, stream, allocation; } history_copy;    /* allocation: its id; 0: none */
-typedef struct history_batch { uint64_t begin, end, faults, bytes; } history_batch;
-typedef struct history_transfer { uint64_t begin, end, bytes, pieces; uint32_t cause; bool in; } history_transfer; /* pieces that followed without a gap */
+/* kernel: index into sim_result.kernels */
+typedef struct history_kernel {
+  uint64_t launch, begin, end, blocks;
+  uint32_t kernel, stream;
+} history_kernel;
+/* allocation: its id; 0: none */
+typedef struct history_copy {
+  uint64_t begin, end, bytes;
+  uint32_t kind, stream, allocation;
+} history_copy;
+typedef struct history_batch {
+  uint64_t begin, end, faults, bytes;
+} history_batch;
+/* pieces that followed without a gap */
+typedef struct history_transfer {
+  uint64_t begin, end, bytes, pieces;
+  uint32_t cause;
+  bool in;
+} history_transfer;
 
-typedef struct history_cell { uint64_t accesses, faults, evicted_bytes; } history_cell;
+typedef struct history_cell {
+  uint64_t accesses, faults, evicted_bytes;
+} history_cell;
 typedef struct history_map {
-  uint64_t address, bytes;            /* of the rows together: whole pages of 4 KiB around the allocation */
-  uint32_t row_shift, rows;           /* a row is 2^row_shift bytes, from 4 KiB */
-  uint32_t allocation;                /* its id */
+  uint64_t address, bytes;  /* of the rows together: whole pages of 4 KiB around the allocation */
+  uint32_t row_shift, rows; /* a row is 2^row_shift bytes, from 4 KiB */
+  uint32_t allocation;      /* its id */
   bool released;
-  history_cell *cells;                /* [bin * rows + row]; HISTORY_MAP_BINS bins */
-  uint64_t *resident;                 /* bytes at the bin's end, likewise; NULL: not known */
+  history_cell *cells; /* [bin * rows + row]; HISTORY_MAP_BINS bins */
+  uint64_t *resident;  /* bytes at the bin's end, likewise; NULL: not known */
 } history_map;
 
 typedef struct sim_history {
-  uint32_t shift;                     /* a bin is 2^shift ps */
-  uint32_t bins;                      /* in use; HISTORY_BINS at most */
-  uint32_t sampled;                   /* bins before this one have their levels */
-  uint32_t map_sampled;               /* and a map's before this one */
-  bool keeps_resident;                /* maps say what is in GPU memory */
+  uint32_t shift;       /* a bin is 2^shift ps */
+  uint32_t bins;        /* in use; HISTORY_BINS at most */
+  uint32_t sampled;     /* bins before this one have their levels */
+  uint32_t map_sampled; /* and a map's before this one */
+  bool keeps_resident;  /* maps say what is in GPU memory */
   uint64_t series[HISTORY_SERIES_COUNT][HISTORY_BINS];
-  struct { history_kernel *items; size_t count, capacity; } kernels;
-  struct { history_copy *items; size_t count, capacity; } copies;
-  struct { history_batch *items; size_t count, capacity; } batches;
-  struct { history_transfer *items; size_t count, capacity; } transfers;
+  struct {
+    history_kernel *items;
+    size_t count, capacity;
+  } kernels;
+  struct {
+    history_copy *items;
+    size_t count, capacity;
+  } copies;
+  struct {
+    history_batch *items;
+    size_t count, capacity;
+  } batches;
+  struct {
+    history_transfer *items;
+    size_t count, capacity;
+  } transfers;
   uint64_t kernels_left_out, copies_left_out, batches_left_out, transfers_left_out;
-  struct { history_map **items; size_t count, capacity; } maps; /* owned; while it is written: by the allocation's number, NULL: none */
+  /* owned; while it is written: by the allocation's number, NULL: none */
+  struct {
+    history_map **items;
+    size_t count, capacity;
+  } maps;
   uint32_t map_count;
-  uint64_t maps_left_out;             /* allocations that were used and have none */
-  size_t open_in, open_out;           /* the last transfer each way, plus 1 */
+  uint64_t maps_left_out;   /* allocations that were used and have none */
+  size_t open_in, open_out; /* the last transfer each way, plus 1 */
 } sim_history;
 
 sim_history *history_create(void);
 void history_free(sim_history *h);
-/* A copy that ends at `end` (or later, where something was noted later): levels are there for all bins, lists in order of begin, no
- * empty places among the maps. */
+/* A copy that ends at `end` (or later, where something was noted later): levels are there for all bins, lists in order
+ * of begin, no empty places among the maps. */
 sim_history *history_copy_of(const sim_history *h, uint64_t end, uint64_t resident);
 
 /* Merges neighbours until `time` falls into a bin. */

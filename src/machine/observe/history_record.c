@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a simulation adds to its history (history.h), apart from single numbers, which stand beside their counters.
  *
- * What is resident is looked at when time passes the end of a bin: in series from the pager's sum, in maps from its sets of valid
- * pages, four bins apart. Between two events nothing changes, so what is there when the first event behind the end comes was there
- * at the end; what the host frees and allocates between events asks for itself. */
+ * What is resident is looked at when time passes the end of a bin: in series from the pager's sum, in maps from its
+ * sets of valid pages, four bins apart. Between two events nothing changes, so what is there when the first event
+ * behind the end comes was there at the end; what the host frees and allocates between events asks for itself. */
 #include "machine/observe/observer.h"
 
-static const pager_allocation *allocation_of(const observer *o, const pager_unit *unit) { return &o->pager->allocations.items[unit->allocation]; }
+static const pager_allocation *allocation_of(const observer *o, const pager_unit *unit) {
+  return &o->pager->allocations.items[unit->allocation];
+}
 
 /* NULL: it has no map. */
 static history_map *map_of(observer *o, const pager_unit *unit) {
@@ -58,7 +60,8 @@ void record_link(sim_history *h, history_cause cause, bool in, uint64_t bytes, p
     return;
   }
   if (cause != HISTORY_CAUSE_REMOTE) history_spread(h, in ? HISTORY_h2d_bytes : HISTORY_d2h_bytes, begin, end, bytes);
-  history_note_transfer(h, (history_transfer){.begin = begin, .end = end, .bytes = bytes, .pieces = 1, .cause = cause, .in = in});
+  history_note_transfer(
+      h, (history_transfer){.begin = begin, .end = end, .bytes = bytes, .pieces = 1, .cause = cause, .in = in});
 }
 
 /* ---- operations ---- */
@@ -74,7 +77,8 @@ void record_operation(observer *o, const trace_op *op, ps begin, ps end) {
     static const history_copy_kind kinds[] = {HISTORY_COPY_H2D, HISTORY_COPY_D2H, HISTORY_COPY_D2D, HISTORY_COPY_H2H};
     copy.kind = kinds[op->copy.direction];
     copy.bytes = op->copy.width * op->copy.height;
-    if (op->copy.direction != TRACE_H2H) copy.allocation = id_at(o, op->copy.direction == TRACE_D2H ? op->copy.from : op->copy.to);
+    if (op->copy.direction != TRACE_H2H)
+      copy.allocation = id_at(o, op->copy.direction == TRACE_D2H ? op->copy.from : op->copy.to);
   } else if (op->kind == TRACE_OP_SET) {
     copy.kind = HISTORY_COPY_SET;
     copy.bytes = op->set.width * op->set.height;
@@ -96,15 +100,22 @@ static uint32_t number_of(const observer *o, const sim_counters *counters) {
 }
 
 void record_kernel(observer *o, const kernel *k, uint32_t stream) {
-  history_note_kernel(o->history, (history_kernel){.launch = k->number, .begin = k->began, .end = k->ended, .blocks = k->blocks,
-                                                   .kernel = number_of(o, k->counters), .stream = stream});
+  history_note_kernel(o->history, (history_kernel){.launch = k->number,
+                                                   .begin = k->began,
+                                                   .end = k->ended,
+                                                   .blocks = k->blocks,
+                                                   .kernel = number_of(o, k->counters),
+                                                   .stream = stream});
 }
 
 /* ---- what is resident ---- */
 
-static uint64_t resident_bytes(const observer *o) { return o->paged ? o->pager->resident + o->pager->in_flight : *o->mapped; }
+static uint64_t resident_bytes(const observer *o) {
+  return o->paged ? o->pager->resident + o->pager->in_flight : *o->mapped;
+}
 
-/* Adds the valid pages of 64 in a row, from `address` on, to the rows of the map: at once where one row has them all. */
+/* Adds the valid pages of 64 in a row, from `address` on, to the rows of the map: at once where one row has them
+ * all. */
 static void add_pages(const history_map *m, uint64_t address, uint64_t valid, uint64_t *rows) {
   uint64_t first = address - m->address, last = first + 63 * FF_PAGE_BYTES;
   if (address >= m->address && last < m->bytes && first >> m->row_shift == last >> m->row_shift) {
@@ -125,8 +136,10 @@ static void add_block(const history_map *m, uint64_t block, const ff_pages *vali
 static void resident_rows(observer *o, const history_map *m, uint64_t *rows) {
   for (uint32_t row = 0; row < m->rows; row++) rows[row] = 0;
   if (m->released) return;
-  for (uint64_t block = m->address >> PAGER_CHUNK_SHIFT; block <= (m->address + m->bytes - 1) >> PAGER_CHUNK_SHIFT; block++)
-    if (pager_chunk_made(o->pager, block)) add_block(m, block << PAGER_CHUNK_SHIFT, &pager_chunk_find(o->pager, block)->valid, rows);
+  for (uint64_t block = m->address >> PAGER_CHUNK_SHIFT; block <= (m->address + m->bytes - 1) >> PAGER_CHUNK_SHIFT;
+       block++)
+    if (pager_chunk_made(o->pager, block))
+      add_block(m, block << PAGER_CHUNK_SHIFT, &pager_chunk_find(o->pager, block)->valid, rows);
 }
 
 /* Fills the maps of `h` up to the map's bin `until`. */
@@ -152,7 +165,8 @@ void record_sample(observer *o, ps time) {
 
 void record_released(observer *o, uint32_t owner, ps time) {
   record_sample(o, time);
-  if (o->history && owner < o->history->maps.count && o->history->maps.items[owner]) o->history->maps.items[owner]->released = true;
+  if (o->history && owner < o->history->maps.count && o->history->maps.items[owner])
+    o->history->maps.items[owner]->released = true;
 }
 
 static uint64_t used_allocations(const observer *o) {

@@ -11,28 +11,30 @@
 enum { ALLOCATIONS_SHOWN = 4096 };
 
 typedef struct observer {
-  pager *pager;                 /* which allocation a unit is in, and what is resident: */
-  bool paged;                   /* what the pager says; else all that is mapped */
+  pager *pager; /* which allocation a unit is in, and what is resident: */
+  bool paged;   /* what the pager says; else all that is mapped */
   const uint64_t *mapped;
-  sim_history *history;         /* NULL: none is kept */
-  ps next_sample;               /* of what is resident, for the history; UINT64_MAX: none */
-  sim_counters counters;        /* of the run; the kernels' are added when asked for */
+  sim_history *history;  /* NULL: none is kept */
+  ps next_sample;        /* of what is resident, for the history; UINT64_MAX: none */
+  sim_counters counters; /* of the run; the kernels' are added when asked for */
   FF_VEC(sim_kernel_result *) kernels;
   FF_VEC(sim_allocation_result *) allocations; /* [0]: accesses that belong to no allocation */
 } observer;
 
 /* What is added to the history (history_record.c): callers look whether one is kept, where that is asked often. */
 void record_access(observer *o, const pager_unit *unit, uint64_t address, ps time);
-void record_fault(observer *o, const pager_unit *unit, uint64_t address, ps time);   /* a far-fault that is served */
+void record_fault(observer *o, const pager_unit *unit, uint64_t address, ps time); /* a far-fault that is served */
 void record_evicted(observer *o, const pager_unit *unit, uint64_t address, bool write_back, ps time);
 void record_link(sim_history *h, history_cause cause, bool in, uint64_t bytes, ps begin, ps end);
 void record_operation(observer *o, const trace_op *op, ps begin, ps end); /* a copy, a set, a prefetch of the program */
 void record_kernel(observer *o, const kernel *k, uint32_t stream);
-void record_released(observer *o, uint32_t owner, ps time);          /* allocation number `owner` is about to be */
-void record_sample(observer *o, ps time);                            /* what has been resident up to now, when time has come to next_sample */
-sim_history *record_copy(observer *o, ps end);                       /* history_copy_of; there must be one */
+void record_released(observer *o, uint32_t owner, ps time); /* allocation number `owner` is about to be */
+/* what has been resident up to now, when time has come to next_sample */
+void record_sample(observer *o, ps time);
+sim_history *record_copy(observer *o, ps end); /* history_copy_of; there must be one */
 
-/* What is counted: per kernel and per allocation; the run's totals are made from these when someone asks (counters.c). */
+/* What is counted: per kernel and per allocation; the run's totals are made from these when someone asks
+ * (counters.c). */
 sim_counters *counters_of_kernel(observer *o, const trace_launch *launch);
 uint32_t counters_of_allocation(observer *o, const trace_op *op); /* the index */
 void counters_total(sim *s, sim_counters *total);

@@ -27,6 +27,7 @@ double sim_tlb_miss_rate(const sim_counters *c) {
 }
 
 double sim_thrashes(const sim_result *result) {
-  if (!result->came_first || result->came_back < UINT64_C(1) << 20 || result->came_back / 2 < result->came_first) return 0;
+  if (!result->came_first || result->came_back < UINT64_C(1) << 20 || result->came_back / 2 < result->came_first)
+    return 0;
   return (double)(result->came_back + result->came_first) / (double)result->came_first;
 }

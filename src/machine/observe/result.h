@@ -18,7 +18,7 @@ typedef struct sim_counters {
 
 typedef struct sim_kernel_result { /* all launches of one kernel */
   char name[256];
-  sim_counters counters;      /* time_ps: summed duration of its launches; launches; ... */
+  sim_counters counters; /* time_ps: summed duration of its launches; launches; ... */
 } sim_kernel_result;
 
 typedef struct sim_allocation_result {
@@ -26,17 +26,18 @@ typedef struct sim_allocation_result {
   uint32_t id;
   uint64_t address, bytes;
   bool managed, pinned;
-  sim_counters counters;      /* accesses, sectors, faults, h2d_bytes, d2h_bytes, ... */
+  sim_counters counters; /* accesses, sectors, faults, h2d_bytes, d2h_bytes, ... */
 } sim_allocation_result;
 
 typedef struct sim_result { /* one manager on one machine */
-  char memory[256];           /* the manager's name, or what the user called it */
+  char memory[256];         /* the manager's name, or what the user called it */
   char machine[64];
-  uint32_t device;            /* its number of several, from 1; 0: the program has one */
-  bool complete;              /* false: a snapshot of a run that has not ended */
-  char error[512];            /* nonempty: the manager could not run the program, and why */
+  uint32_t device; /* its number of several, from 1; 0: the program has one */
+  bool complete;   /* false: a snapshot of a run that has not ended */
+  char error[512]; /* nonempty: the manager could not run the program, and why */
   sim_counters counters;
-  uint64_t came_back, came_first; /* bytes that came to the GPU by paging: after they had been evicted to make room; the rest. Not in files */
+  /* bytes that came to the GPU by paging: after they had been evicted to make room; the rest. Not in files */
+  uint64_t came_back, came_first;
   sim_stacks stacks;          /* count 0: the machine has none */
   sim_kernel_result *kernels; /* owned; sim_result_free */
   uint32_t kernel_count;
@@ -50,8 +51,8 @@ void sim_result_free(sim_result *result);
 /* Ratios that the reports show; 0 where the denominator is 0. */
 double sim_link_utilisation(const sim_counters *c); /* busy time of the busier direction / time */
 double sim_tlb_miss_rate(const sim_counters *c);
-/* How often each page came on average, if the manager thrashes: what was evicted came back at least twice as often as anything came
- * otherwise, and a MiB or more of it; 0: it does not. */
+/* How often each page came on average, if the manager thrashes: what was evicted came back at least twice as often as
+ * anything came otherwise, and a MiB or more of it; 0: it does not. */
 double sim_thrashes(const sim_result *result);
 
 #endif

@@ -5,7 +5,9 @@
 
 #include "machine/observe/result.h"
 
-typedef struct tally { sim_counters *kernel, *allocation; } tally;
+typedef struct tally {
+  sim_counters *kernel, *allocation;
+} tally;
 #define COUNT(t, field, n) ((void)((t)->kernel->field += (n), (t)->allocation->field += (n)))
 
 #endif

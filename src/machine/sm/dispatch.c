@@ -11,7 +11,8 @@
  *
  * A block that has exited gives its place back at once; the kernel is over when its last access is.
  *
- * Several tenants (device.c) each have such a queue; which of them may start a block on an SM is what their isolation says:
+ * Several tenants (device.c) each have such a queue; which of them may start a block on an SM is what their isolation
+ * says:
  *
  *     none       the owner of the time slice, on any SM: after 2 ms (SLICE) the next one that has kernels, when the blocks that run are over
  *     mps        all, on any SM, each within its share of the GPU's threads
@@ -26,7 +27,9 @@ static bool tenant_may(const sim *s, const sm *m, const kernel *k) {
   device *d = s->d;
   switch (d->isolation) {
   case SIM_ISOLATION_NONE: return d->slice_owner == s->tenant && !d->slice_over;
-  case SIM_ISOLATION_MPS: return !s->dispatch.thread_limit || !s->dispatch.threads || s->dispatch.threads + k->block_threads <= s->dispatch.thread_limit;
+  case SIM_ISOLATION_MPS:
+    return !s->dispatch.thread_limit || !s->dispatch.threads ||
+           s->dispatch.threads + k->block_threads <= s->dispatch.thread_limit;
   default: break;
   }
   if (sm_set_has(&d->tenants[s->tenant].sms, m->index)) return true;
@@ -85,7 +88,8 @@ static bool block_fits(sim *s, const sm *m, kernel *k) {
   if (!smid_allows(s, m, k)) return false;
   if (!m->blocks) return true; /* the functional half has accepted it: an estimate of registers must not refuse it */
   return m->blocks < spec->max_blocks && m->threads + k->block_threads <= spec->max_threads &&
-         m->registers + k->block_registers <= spec->registers && m->shared_bytes + k->block_shared <= spec->shared_bytes;
+         m->registers + k->block_registers <= spec->registers &&
+         m->shared_bytes + k->block_shared <= spec->shared_bytes;
 }
 
 static void sm_occupy(sm *m, const kernel *k, int sign) {
@@ -153,7 +157,10 @@ static void block_start(sim *s, sm *m, kernel *k, ps time) {
   for (uint32_t i = 0; i < k->warps_per_block; i++) {
     warp *w = warp_take(s);
     uint32_t index = w->index;
-    *w = (warp){.block = b, .index = index, .sm = m, .counters = k->counters,
+    *w = (warp){.block = b,
+                .index = index,
+                .sm = m,
+                .counters = k->counters,
                 .scheduler = &m->schedulers[m->next_scheduler++ % s->spec->schedulers]};
     trace_cursor_open(s->reader, chunk, i, &w->cursor);
     event_push(s->agenda.heap, start, EVENT_WARP, index);
@@ -207,7 +214,8 @@ static void dispatch_to(sim *s, sm *m, ps time) {
   kernel *k = first_for(s, m);
   if (!k) return;
   while (k->next_block < k->blocks && block_fits(s, m, k)) block_start(s, m, k, time);
-  if (k->next_block == k->blocks || k->launch->smids) dispatch(s, time); /* the next block may be bound to an SM that has room */
+  /* the next block may be bound to an SM that has room */
+  if (k->next_block == k->blocks || k->launch->smids) dispatch(s, time);
 }
 
 /* The same for all tenants, block by block in turn. */
@@ -222,11 +230,13 @@ static void dispatch_all_to(device *d, sm *m, ps time) {
     }
     refused = 0;
     block_start(s, m, k, time);
-    if (k->next_block == k->blocks || k->launch->smids) dispatch(s, time); /* its next kernel, or its next block elsewhere */
+    /* its next kernel, or its next block elsewhere */
+    if (k->next_block == k->blocks || k->launch->smids) dispatch(s, time);
   }
 }
 
-/* The tenant may have nothing to run any more: all of its SMs, the last block's was one of them only, are there for others. */
+/* The tenant may have nothing to run any more: all of its SMs, the last block's was one of them only, are there for
+ * others. */
 static void lend_all(sim *s, ps time) {
   const tenant *own = &s->d->tenants[s->tenant];
   for (uint32_t i = 0; i < s->spec->sm_count && !s->dispatch.kernels.running; i++)
@@ -283,7 +293,8 @@ void dispatch_slice(device *d, ps time) {
 static void slice_kernel(sim *s, ps time) {
   device *d = s->d;
   const sim *owner = d->slice_owner < TENANTS ? d->tenants[d->slice_owner].sim : NULL;
-  if (owner != s && (!owner || (!owner->dispatch.queue_first && !owner->dispatch.running_blocks))) slice_begin(d, s->tenant, time);
+  if (owner != s && (!owner || (!owner->dispatch.queue_first && !owner->dispatch.running_blocks)))
+    slice_begin(d, s->tenant, time);
 }
 
 /* The owner's last block is over, for now: who waits need not wait for the end of the slice. */
@@ -322,7 +333,8 @@ void kernel_begin(sim *s, kernel *k, ps time) {
   else s->dispatch.queue_first = k;
   s->dispatch.queue_last = k;
   if (s->d->shared && s->d->isolation == SIM_ISOLATION_NONE) slice_kernel(s, time);
-  if (s->dispatch.queue_first && (s->dispatch.queue_first == k || s->dispatch.queue_first->sms)) dispatch(s, time); /* a slice may have begun, and all of its blocks */
+  /* a slice may have begun, and all of its blocks */
+  if (s->dispatch.queue_first && (s->dispatch.queue_first == k || s->dispatch.queue_first->sms)) dispatch(s, time);
   fault_idle(&s->faults);
 }
 
@@ -332,7 +344,8 @@ static void kernel_end(sim *s, kernel *k) {
   *link = k->next;
   if (!--s->dispatch.kernels.running && k->ended > s->dispatch.kernels.since) {
     s->observer.counters.kernel_ps += k->ended - s->dispatch.kernels.since;
-    history_spread(s->observer.history, HISTORY_kernel_ps, s->dispatch.kernels.since, k->ended, k->ended - s->dispatch.kernels.since);
+    history_spread(s->observer.history, HISTORY_kernel_ps, s->dispatch.kernels.since, k->ended,
+                   k->ended - s->dispatch.kernels.since);
   }
   if (s->d->borrow) idle_sharing_kernel_end(&s->lent, k->ended);
   if (s->observer.history) record_kernel(&s->observer, k, s->streams.nodes.items[k->node]->op.stream);
@@ -366,6 +379,7 @@ void block_end(sim *s, block *b) {
   if (s->d->isolation == SIM_ISOLATION_NONE) slice_block_over(s, time);
   dispatch_all_to(s->d, m, time);
   if (last && s->d->borrow) lend_all(s, time);
-  else if (s->d->borrow && k->done_blocks == 1) dispatch(s, time); /* that its blocks are short is known now: on what is lent, too */
+  else if (s->d->borrow && k->done_blocks == 1)
+    dispatch(s, time);                             /* that its blocks are short is known now: on what is lent, too */
   if (s->dispatch.thread_limit) dispatch(s, time); /* elsewhere, too: its threads have become fewer */
 }

@@ -8,26 +8,30 @@
 
 typedef struct device device;
 
-/* Of the kernels of a simulation: how many have begun and not ended; since when any runs or ran last; until when, where none does. */
-typedef struct kernel_time { uint32_t running; ps since, until; } kernel_time;
+/* Of the kernels of a simulation: how many have begun and not ended; since when any runs or ran last; until when, where
+ * none does. */
+typedef struct kernel_time {
+  uint32_t running;
+  ps since, until;
+} kernel_time;
 
 typedef struct dispatcher {
   kernel *queue_first, *queue_last; /* kernels with blocks to start */
-  kernel *running;              /* all that have begun and not ended */
+  kernel *running;                  /* all that have begun and not ended */
   kernel_time kernels;
   uint32_t next_sm, running_blocks;
   uint64_t thread_limit, threads; /* MPS: resident threads that it may have, and has; 0: any number */
-  ps stopped;                   /* no warp goes on before that */
-  FF_VEC(block *) blocks;       /* all that were ever made, */
-  block *free_blocks;           /* and those that are not running */
+  ps stopped;                     /* no warp goes on before that */
+  FF_VEC(block *) blocks;         /* all that were ever made, */
+  block *free_blocks;             /* and those that are not running */
   uint64_t blocks_begun;
-  FF_VEC(uint64_t) positions;   /* where the program's future is known: of the blocks that run */
+  FF_VEC(uint64_t) positions; /* where the program's future is known: of the blocks that run */
 } dispatcher;
 
 void kernel_begin(sim *s, kernel *k, ps time);
 void block_end(sim *s, block *b);
-void dispatch_again(sim *s, ps time); /* what held blocks back is over */
+void dispatch_again(sim *s, ps time);    /* what held blocks back is over */
 void dispatch_slice(device *d, ps time); /* a time slice is over */
-#define SLICE UINT64_C(2000000000) /* 2 ms: NVIDIA's driver reports time slices of this order */
+#define SLICE UINT64_C(2000000000)       /* 2 ms: NVIDIA's driver reports time slices of this order */
 
 #endif

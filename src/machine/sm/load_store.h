@@ -12,17 +12,17 @@
 enum { SEEN_PAGES = 64 };
 
 typedef struct seen_page { /* a page that the access in the load/store unit has asked the TLB for */
-  uint64_t page;                /* address >> seen_shift */
+  uint64_t page;           /* address >> seen_shift */
   ps ready;
   uint8_t alias_tag;
   bool here;
 } seen_page;
 
 typedef struct load_store {
-  server port;                  /* when it can take the next line */
-  uint32_t owner, first, last;  /* the warp whose access it works on; those that wait, by warp.next */
+  server port;                 /* when it can take the next line */
+  uint32_t owner, first, last; /* the warp whose access it works on; those that wait, by warp.next */
   uint32_t seen_count;
-  seen_page seen[SEEN_PAGES];   /* of the owner's access */
+  seen_page seen[SEEN_PAGES]; /* of the owner's access */
 } load_store;
 
 /* A page has left, or lies elsewhere: an access that was held up asks for its translations again. */

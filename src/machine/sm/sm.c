@@ -36,7 +36,8 @@ static ps burst_issue(sim *s, warp *w, ps time) {
   w->passes -= passes;
   w->sfu -= sfu;
   w->fp64 -= fp64;
-  ps work = fixed_ps(n - (sfu + fp64 < n ? sfu + fp64 : n), t->cycle_fixed) + fixed_ps(sfu, t->sfu_fixed) + fixed_ps(fp64, t->fp64_fixed);
+  ps work = fixed_ps(n - (sfu + fp64 < n ? sfu + fp64 : n), t->cycle_fixed) + fixed_ps(sfu, t->sfu_fixed) +
+            fixed_ps(fp64, t->fp64_fixed);
   ps end = time + fixed_ps(n, t->interval_fixed) + fixed_ps(passes, t->shared_fixed);
   server_take(w->scheduler, time, time, work);
   if (end < w->scheduler->free) end = w->scheduler->free;
@@ -155,7 +156,10 @@ void warp_wake(sim *s, warp *w, ps time) {
     }
     const uint64_t *record = trace_cursor_next(s->reader, &w->cursor);
     switch (trace_word_kind(*record)) {
-    case TRACE_ISSUE: issue_begin(w, __builtin_expect(s->joins_issues, 0) ? trace_cursor_join(s->reader, &w->cursor, *record) : *record); break;
+    case TRACE_ISSUE:
+      issue_begin(w,
+                  __builtin_expect(s->joins_issues, 0) ? trace_cursor_join(s->reader, &w->cursor, *record) : *record);
+      break;
     case TRACE_ACCESS: access_begin(s, w, record, &time); break;
     case TRACE_WAIT: wait_for_load(s, w, trace_wait_k(*record), &time); break;
     case TRACE_BARRIER:

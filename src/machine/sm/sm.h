@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An SM, and what runs on it: kernels, their blocks, their warps.
  *
- * A warp goes from one wake to the next (sm.c); what it reads and writes goes through the load/store unit (load_store.h); blocks come from the
- * dispatcher (dispatch.h). */
+ * A warp goes from one wake to the next (sm.c); what it reads and writes goes through the load/store unit
+ * (load_store.h); blocks come from the dispatcher (dispatch.h). */
 #ifndef FF_MACHINE_SM_SM_H
 #define FF_MACHINE_SM_SM_H
 
@@ -20,78 +20,86 @@ enum { LOAD_RING = 32, BURST = 32, BARRIERS = 16 };
 
 typedef struct warp {
   uint32_t burst, passes, sfu, fp64; /* what is left of an ISSUE */
-  const uint64_t *record; /* the ACCESS in progress; NULL: none */
+  const uint64_t *record;            /* the ACCESS in progress; NULL: none */
   struct sm *sm;
   server *scheduler;
   sim_counters *counters; /* of its kernel */
   uint32_t index;
-  uint32_t loads;         /* issued so far; load i arrives at ring[i % LOAD_RING] */
+  uint32_t loads; /* issued so far; load i arrives at ring[i % LOAD_RING] */
   bool asleep;
-  bool marked;            /* between ENTER and LEAVE, on a machine with stacks: stacks.h */
+  bool marked; /* between ENTER and LEAVE, on a machine with stacks: stacks.h */
   trace_cursor cursor;
   struct block *block;
-  uint64_t todo;          /* of the access's lines from first_line on, those not accepted yet */
-  ps arrival;             /* when the data of those that were accepted has arrived */
-  ps slept;               /* asleep: since when */
+  uint64_t todo; /* of the access's lines from first_line on, those not accepted yet */
+  ps arrival;    /* when the data of those that were accepted has arrived */
+  ps slept;      /* asleep: since when */
   uint32_t first_line;
   uint32_t waiting_units; /* far-faults it sleeps on */
   uint32_t next;          /* in a barrier's list, or in the load/store unit's */
   ps ring[LOAD_RING];
 } warp;
 
-typedef struct warp_table { warp **items; size_t count, capacity; } warp_table; /* by index; [0] is none */
+typedef struct warp_table {
+  warp **items;
+  size_t count, capacity;
+} warp_table; /* by index; [0] is none */
 
 typedef struct block {
   struct kernel *kernel;
   trace_chunk *chunk;
   struct sm *sm;
-  uint64_t position;            /* in the program's order, if the future is known */
-  uint32_t live, waiting;       /* warps that have not exited; of these, at a barrier */
+  uint64_t position;      /* in the program's order, if the future is known */
+  uint32_t live, waiting; /* warps that have not exited; of these, at a barrier */
   uint32_t arrived[BARRIERS], first_waiting[BARRIERS], last_waiting[BARRIERS];
-  ps barrier_time[BARRIERS];    /* the latest arrival so far */
-  ps began, ended, drained;     /* the latest exit so far; when its last access is over */
-  uint64_t serial;              /* no other block of the simulation has the same, whatever memory it lies in */
-  ps written;                   /* when all that its warps have written is in memory (l2_write_through) */
+  ps barrier_time[BARRIERS]; /* the latest arrival so far */
+  ps began, ended, drained;  /* the latest exit so far; when its last access is over */
+  uint64_t serial;           /* no other block of the simulation has the same, whatever memory it lies in */
+  ps written;                /* when all that its warps have written is in memory (l2_write_through) */
   struct block *next_free;
 } block;
 
 typedef struct sm {
   uint32_t index;
-  uint32_t stack;               /* 1 + the memory stack whose logic layer it is in; 0: it is on the GPU */
-  uint32_t began_version;       /* in a stack: versions_now when the last instance came */
+  uint32_t stack;         /* 1 + the memory stack whose logic layer it is in; 0: it is on the GPU */
+  uint32_t began_version; /* in a stack: versions_now when the last instance came */
   server *schedulers;
   server shared, tlb_port;
   load_store lsu;
   ps next_block;
   cache l1;
-  uint64_t l1_epoch;            /* part of its tags: a kernel's begin empties it */
+  uint64_t l1_epoch; /* part of its tags: a kernel's begin empties it */
   slots l1_mshrs, stores;
   lru tlb;
   uint32_t threads, blocks, next_scheduler;
   uint64_t registers, shared_bytes; /* in use */
   bool tlb_blocked;
-  struct warp_list { uint32_t *items; size_t count, capacity; } *blocked_warps; /* in the simulation's own array */
+  struct warp_list {
+    uint32_t *items;
+    size_t count, capacity;
+  } * blocked_warps; /* in the simulation's own array */
 } sm;
 
 /* Which SMs a kernel's blocks may start on. */
 enum { SM_SET_WORDS = 64 };
-typedef struct sm_set { uint64_t bits[SM_SET_WORDS]; } sm_set;
+typedef struct sm_set {
+  uint64_t bits[SM_SET_WORDS];
+} sm_set;
 static inline bool sm_set_has(const sm_set *set, uint32_t sm) { return set->bits[sm / 64] >> (sm % 64) & 1; }
 
 typedef struct kernel {
-  struct sim *sim;              /* whose it is */
-  const sm_set *sms;            /* NULL: all */
-  trace_launch *launch;         /* until the last block is over */
-  uint64_t number;              /* the launch's */
+  struct sim *sim;      /* whose it is */
+  const sm_set *sms;    /* NULL: all */
+  trace_launch *launch; /* until the last block is over */
+  uint64_t number;      /* the launch's */
   sim_counters *counters;
   uint32_t node;
   uint64_t blocks, next_block, done_blocks;
-  trace_chunk *ahead;           /* of next_block, if that was looked at to find its SM */
-  uint32_t bound_to;            /* where it must start then; UINT32_MAX: anywhere */
+  trace_chunk *ahead; /* of next_block, if that was looked at to find its SM */
+  uint32_t bound_to;  /* where it must start then; UINT32_MAX: anywhere */
   uint32_t warps_per_block, block_threads;
   uint64_t block_registers, block_shared;
   ps began, ended, longest_block; /* longest_block: of those that are over */
-  struct kernel *next;          /* in the dispatcher's queue, or among the running ones */
+  struct kernel *next;            /* in the dispatcher's queue, or among the running ones */
 } kernel;
 
 void warp_wake(sim *s, warp *w, ps time);

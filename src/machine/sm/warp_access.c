@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One warp's access: its lines go through the SM's load/store unit, one per cycle, in the order in which the accesses
- * came; each page is translated once, and each translated line goes down (hierarchy.c). Lines whose page is absent stay in
- * `todo`; the warp sleeps and tries those again when it is woken (hits under misses: the others have gone).
+ * came; each page is translated once, and each translated line goes down (hierarchy.c). Lines whose page is absent stay
+ * in `todo`; the warp sleeps and tries those again when it is woken (hits under misses: the others have gone).
  *
  * A line that waits for an MSHR holds the unit up. What is below may be asked only nearly in order of time, so a line
  * goes no further than `ahead` beyond the next event: an access that is held up longer keeps the unit and comes back,
@@ -15,8 +15,8 @@ typedef struct progress { /* of one call of access_continue */
   sm *m;
   warp *w;
   kernel *k;
-  ps at;              /* when the unit takes the next line */
-  uint64_t window;    /* unit of memory that `unit` and `tally` belong to */
+  ps at;           /* when the unit takes the next line */
+  uint64_t window; /* unit of memory that `unit` and `tally` belong to */
   pager_unit *unit;
   tally tally;
   bool blocked;
@@ -45,7 +45,7 @@ static uint64_t lines_from(const uint64_t *record, uint32_t first) {
 
 void access_begin(sim *s, warp *w, const uint64_t *record, ps *time) {
   if (!trace_access_lines(*record)) return; /* no lane was active */
-  if (is_load(*record)) { /* the load before the last LOAD_RING must have arrived */
+  if (is_load(*record)) {                   /* the load before the last LOAD_RING must have arrived */
     ps oldest = w->ring[w->loads % LOAD_RING];
     if (oldest > *time) {
       w->counters->warp_stall_ps += oldest - *time;
@@ -60,7 +60,8 @@ void access_begin(sim *s, warp *w, const uint64_t *record, ps *time) {
   if (__builtin_expect(w->marked, 0)) controller_access(s, w, record, *time);
 }
 
-/* Translates the line's page, unless that was done for this access. false: the line must wait. *ready: when it may go. */
+/* Translates the line's page, unless that was done for this access. false: the line must wait. *ready: when it may
+ * go. */
 static bool translate(progress *p, uint64_t address, ps *ready) {
   sm *m = p->m;
   uint64_t page = address >> p->s->gmmu.seen_shift;
@@ -81,9 +82,14 @@ static bool translate(progress *p, uint64_t address, ps *ready) {
 /* One line whose page is translated: down to the caches, or over the link if it is pinned host memory. */
 static void send_line(progress *p, uint64_t word, uint64_t line, ps ready) {
   sim *s = p->s;
-  request r = {.address = trace_line_address(line), .sectors = trace_line_sectors(line), .lanes = trace_line_lanes(line),
-               .op = trace_access_operation(word), .bypass_l1 = trace_access_flags(word) & TRACE_BYPASS_L1, .ask = p->at,
-               .at = ready > p->at ? ready : p->at, .tally = &p->tally};
+  request r = {.address = trace_line_address(line),
+               .sectors = trace_line_sectors(line),
+               .lanes = trace_line_lanes(line),
+               .op = trace_access_operation(word),
+               .bypass_l1 = trace_access_flags(word) & TRACE_BYPASS_L1,
+               .ask = p->at,
+               .at = ready > p->at ? ready : p->at,
+               .tally = &p->tally};
   if (r.op == TRACE_STORE || r.op == TRACE_ATOMIC) pager_gpu_write(s->pager, p->unit, r.address);
   else pager_gpu_read(s->pager, p->unit, r.address);
   r.address = physical_address(&s->placing, r.address);
@@ -96,9 +102,11 @@ static void send_line(progress *p, uint64_t word, uint64_t line, ps ready) {
     learner_look(s, p->at);
     if (learner_delays(s) && (r.op == TRACE_STORE || r.op == TRACE_ATOMIC)) learner_wrote(s, r.address);
   }
-  ps accepted, data = remote ? remote_access(&s->memory, p->m, &r, &accepted) : memory_access(&s->memory, p->m, &r, &accepted);
+  ps accepted,
+      data = remote ? remote_access(&s->memory, p->m, &r, &accepted) : memory_access(&s->memory, p->m, &r, &accepted);
   if (__builtin_expect(s->record != NULL, 0)) trace_future_touch(s->record, trace_line_address(line));
-  if (p->unit->state == PAGER_REMOTE && pager_reached(s->pager, p->unit, trace_line_address(line), sector_count(r.sectors) * (uint64_t)TRACE_SECTOR_BYTES))
+  if (p->unit->state == PAGER_REMOTE && pager_reached(s->pager, p->unit, trace_line_address(line),
+                                                      sector_count(r.sectors) * (uint64_t)TRACE_SECTOR_BYTES))
     fault_reached(&s->faults, p->k->counters, trace_line_address(line));
   p->at = accepted + s->t.cycle;
   if (data > p->w->arrival) p->w->arrival = data;
@@ -158,8 +166,10 @@ enum { FAR = 8, NEAR = 4, MANY_LINES = 6 };
 
 static void prefetch_first(const progress *p, const uint64_t *lines, uint32_t count) {
   if (count < MANY_LINES) return;
-  for (uint32_t i = 1; i < FAR && i < count; i++) memory_prefetch_far(&p->s->memory, p->m, trace_line_address(lines[i]));
-  for (uint32_t i = 1; i < NEAR && i < count; i++) memory_prefetch_near(&p->s->memory, p->m, trace_line_address(lines[i]));
+  for (uint32_t i = 1; i < FAR && i < count; i++)
+    memory_prefetch_far(&p->s->memory, p->m, trace_line_address(lines[i]));
+  for (uint32_t i = 1; i < NEAR && i < count; i++)
+    memory_prefetch_near(&p->s->memory, p->m, trace_line_address(lines[i]));
 }
 
 static void prefetch_ahead(const progress *p, const uint64_t *lines, uint32_t count, uint32_t i) {

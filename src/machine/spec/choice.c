@@ -44,7 +44,8 @@ static ff_status fail_no_manager(const char *name, ff_error *error) {
   }
   FF_PUSH(&names, NULL);
   const char *near = closest(name, names.items);
-  if (near) ff_fail(error, FF_NOT_FOUND, "no memory manager '%s': did you mean '%s'? There are %s", name, near, known.chars);
+  if (near)
+    ff_fail(error, FF_NOT_FOUND, "no memory manager '%s': did you mean '%s'? There are %s", name, near, known.chars);
   else ff_fail(error, FF_NOT_FOUND, "no memory manager '%s': there are %s", name, known.chars);
   free(names.items);
   free(known.chars);
@@ -56,8 +57,11 @@ static ff_status fail_no_choice(const char *name, ff_error *error) {
   for (int i = 0; i < SIM_CHOICE_COUNT; i++) names[i] = sim_choice_infos[i].name;
   for (int i = 0; i < SPEC_PARAM_COUNT; i++) names[SIM_CHOICE_COUNT + i] = spec_params[i].name;
   const char *near = closest(name, names);
-  if (near) return ff_fail(error, FF_NOT_FOUND, "'%s' is neither a choice nor a value of the machine: did you mean '%s'?", name, near);
-  return ff_fail(error, FF_NOT_FOUND, "'%s' is neither a choice (prefetch, evict, ...) nor a value of the machine", name);
+  if (near)
+    return ff_fail(error, FF_NOT_FOUND, "'%s' is neither a choice nor a value of the machine: did you mean '%s'?", name,
+                   near);
+  return ff_fail(error, FF_NOT_FOUND, "'%s' is neither a choice (prefetch, evict, ...) nor a value of the machine",
+                 name);
 }
 
 static int choice_find(const char *name) {
@@ -68,7 +72,8 @@ static int choice_find(const char *name) {
 
 /* ---- values ---- */
 
-ff_status sim_memory_read(const char *text, const machine_spec *machine, uint64_t *bytes, double *share, ff_error *error) {
+ff_status sim_memory_read(const char *text, const machine_spec *machine, uint64_t *bytes, double *share,
+                          ff_error *error) {
   uint64_t whole = UINT64_C(1000000000), parts;
   char page[32];
   *bytes = 0;
@@ -83,7 +88,8 @@ ff_status sim_memory_read(const char *text, const machine_spec *machine, uint64_
   ff_status status = ff_parse_bytes(text, whole, bytes, error);
   if (status) return status;
   if (*bytes < machine->fault_page_bytes)
-    return ff_fail(error, FF_INVALID, "'%s' is less than one page of %s", text, ff_format_bytes(machine->fault_page_bytes, page, sizeof page));
+    return ff_fail(error, FF_INVALID, "'%s' is less than one page of %s", text,
+                   ff_format_bytes(machine->fault_page_bytes, page, sizeof page));
   return FF_OK;
 }
 
@@ -100,13 +106,17 @@ ff_status sim_faults_read(const char *text, machine_spec *machine, const manager
   }
   if (!colon) return FF_OK;
   char setting[SIM_CHOICE_LENGTH];
-  if (!colon[1] || strchr(colon, ',') || snprintf(setting, sizeof setting, "%s=%s", (*ways)->number, colon + 1) >= (int)sizeof setting)
+  if (!colon[1] || strchr(colon, ',') ||
+      snprintf(setting, sizeof setting, "%s=%s", (*ways)->number, colon + 1) >= (int)sizeof setting)
     return ff_fail(error, FF_INVALID, "'%.60s': no number follows the colon", text);
   return machine_spec_set(machine, setting, error);
 }
 
 ff_status sim_page_read(const char *text, uint64_t *bytes, ff_error *error) {
-  static const struct { const char *name; uint64_t bytes; } pages[] = {{"4K", FF_PAGE_BYTES}, {"64K", FF_GROUP_BYTES}, {"2M", FF_BLOCK_BYTES}, {"auto", FF_BLOCK_BYTES}};
+  static const struct {
+    const char *name;
+    uint64_t bytes;
+  } pages[] = {{"4K", FF_PAGE_BYTES}, {"64K", FF_GROUP_BYTES}, {"2M", FF_BLOCK_BYTES}, {"auto", FF_BLOCK_BYTES}};
   for (size_t i = 0; i < sizeof pages / sizeof *pages; i++)
     if (!strcmp(text, pages[i].name)) {
       *bytes = pages[i].bytes;
@@ -119,8 +129,10 @@ ff_status sim_page_read(const char *text, uint64_t *bytes, ff_error *error) {
 static ff_status link_settings(const char *text, char *set, size_t size, ff_error *error) {
   const char *colon = strchr(text, ':');
   int length = colon ? (int)(colon - text) : (int)strlen(text);
-  if (strpbrk(text, ",=") || !length || (colon && !colon[1])) return ff_fail(error, FF_INVALID, "'%s' is not GB/s, as 32 or 32:16", text);
-  int needed = snprintf(set, size, "link_h2d_gbs=%.*s,link_d2h_gbs=%s,link_table=none", length, text, colon ? colon + 1 : text);
+  if (strpbrk(text, ",=") || !length || (colon && !colon[1]))
+    return ff_fail(error, FF_INVALID, "'%s' is not GB/s, as 32 or 32:16", text);
+  int needed =
+      snprintf(set, size, "link_h2d_gbs=%.*s,link_d2h_gbs=%s,link_table=none", length, text, colon ? colon + 1 : text);
   return needed < (int)size ? FF_OK : ff_fail(error, FF_LIMIT, "'%.40s...' is too long", text);
 }
 
@@ -130,7 +142,8 @@ static ff_status read_watermark(const char *text, size_t length, uint64_t *bytes
   uint64_t whole = UINT64_C(1000000000), parts = 0;
   *share = 0;
   ff_status status = ff_parse_bytes(one, whole, strchr(one, '%') ? &parts : bytes, error);
-  if (!status && strchr(one, '%') && parts > whole / 2) status = ff_fail(error, FF_INVALID, "'%.60s': at most half of GPU memory can be kept free", one);
+  if (!status && strchr(one, '%') && parts > whole / 2)
+    status = ff_fail(error, FF_INVALID, "'%.60s': at most half of GPU memory can be kept free", one);
   if (!status && parts) {
     *share = (double)parts / (double)whole;
     *bytes = 0;
@@ -144,7 +157,8 @@ ff_status sim_watermark_read(const char *text, watermarks *marks, ff_error *erro
   *marks = (watermarks){0};
   if (!strcmp(text, "none")) return FF_OK;
   const char *colon = strchr(text, ':'), *high = colon ? colon + 1 : text;
-  ff_status status = read_watermark(text, colon ? (size_t)(colon - text) : strlen(text), &marks->low, &marks->low_share, error);
+  ff_status status =
+      read_watermark(text, colon ? (size_t)(colon - text) : strlen(text), &marks->low, &marks->low_share, error);
   if (!status) status = read_watermark(high, strlen(high), &marks->high, &marks->high_share, error);
   bool alike = (marks->low_share > 0) == (marks->high_share > 0);
   if (!status && alike && (marks->high < marks->low || marks->high_share < marks->low_share))
@@ -190,7 +204,9 @@ ff_status sim_choice_check(sim_choice_id id, const char *text, const machine_spe
   }
   case SIM_CHOICE_OFFLOAD: return sim_offload_read(text, &offload, error);
   case SIM_CHOICE_MAP: return sim_map_read(text, machine->stack_count, &map, error);
-  case SIM_CHOICE_PREFETCH: case SIM_CHOICE_EVICT: case SIM_CHOICE_COUNT: return FF_OK; /* policy_open checks these */
+  case SIM_CHOICE_PREFETCH:
+  case SIM_CHOICE_EVICT:
+  case SIM_CHOICE_COUNT: return FF_OK; /* policy_open checks these */
   }
   return FF_OK;
 }
@@ -206,7 +222,8 @@ static ff_status add_text(char *to, size_t size, const char *separator, const ch
 
 /* How the table shows "NAME=VALUE": of a plug-in's path only the end. */
 static ff_status add_label(sim_choice *c, const char *name, const char *value, ff_error *error) {
-  bool policy = !strcmp(name, sim_choice_infos[SIM_CHOICE_PREFETCH].name) || !strcmp(name, sim_choice_infos[SIM_CHOICE_EVICT].name);
+  bool policy = !strcmp(name, sim_choice_infos[SIM_CHOICE_PREFETCH].name) ||
+                !strcmp(name, sim_choice_infos[SIM_CHOICE_EVICT].name);
   const char *slash = policy ? strrchr(value, '/') : NULL;
   char shown[SIM_LABEL_LENGTH];
   snprintf(shown, sizeof shown, "%s=%s", name, slash ? slash + 1 : value);
@@ -217,8 +234,8 @@ typedef struct reading {
   const manager *manager;
   const machine_spec *machine;
   sim_choice *choice;
-  bool own[SIM_CHOICE_COUNT];   /* given behind the manager */
-  char set[SIM_SET_LENGTH];     /* values of the machine, given behind it */
+  bool own[SIM_CHOICE_COUNT]; /* given behind the manager */
+  char set[SIM_SET_LENGTH];   /* values of the machine, given behind it */
   ff_error *error;
 } reading;
 
@@ -226,14 +243,16 @@ static ff_status read_setting(reading *r, const char *name, const char *text) {
   if (!spec_param_find(name)) return fail_no_choice(name, r->error);
   size_t length = strlen(name);
   for (const char *at = r->set; *at; at += strcspn(at, ","), at += *at == ',')
-    if (!strncmp(at, name, length) && at[length] == '=') return ff_fail(r->error, FF_INVALID, "'%s' is given twice", name);
+    if (!strncmp(at, name, length) && at[length] == '=')
+      return ff_fail(r->error, FF_INVALID, "'%s' is given twice", name);
   return add_text(r->set, sizeof r->set, ",", text, r->error);
 }
 
 /* "NAME=VALUE" behind a manager. */
 static ff_status read_part(reading *r, const char *part) {
   const char *equals = strchr(part, '=');
-  if (!equals || equals == part || !equals[1] || strchr(part, ',')) return ff_fail(r->error, FF_INVALID, "'%s' is not NAME=VALUE", part);
+  if (!equals || equals == part || !equals[1] || strchr(part, ','))
+    return ff_fail(r->error, FF_INVALID, "'%s' is not NAME=VALUE", part);
   char *name = strndup(part, (size_t)(equals - part));
   const char *value = equals + 1;
   int id = choice_find(name);
@@ -269,7 +288,8 @@ static bool chosen(const sim_choices *c, sim_choice_id id) { return c->text[id][
 static ff_status join_settings(reading *r, const sim_choices *given) {
   sim_choices *c = &r->choice->choices;
   char link[SIM_SET_LENGTH] = "";
-  ff_status status = chosen(c, SIM_CHOICE_LINK) ? link_settings(c->text[SIM_CHOICE_LINK], link, sizeof link, r->error) : FF_OK;
+  ff_status status =
+      chosen(c, SIM_CHOICE_LINK) ? link_settings(c->text[SIM_CHOICE_LINK], link, sizeof link, r->error) : FF_OK;
   c->set[0] = '\0';
   const char *parts[] = {given->set, link, r->set};
   for (int i = 0; i < 3 && !status; i++)
@@ -283,20 +303,30 @@ static ff_status make_options(reading *r) {
   sim_choice *choice = r->choice;
   const sim_choices *c = &choice->choices;
   sim_options *o = &choice->options;
-  *o = (sim_options){.spec = r->machine, .manager = choice->manager, .label = choice->label, .set = c->set,
-                     .faults = text_or_null(c, SIM_CHOICE_FAULTS), .page = text_or_null(c, SIM_CHOICE_PAGE), .advise = text_or_null(c, SIM_CHOICE_ADVISE),
-                     .prefetch = text_or_null(c, SIM_CHOICE_PREFETCH), .evict = text_or_null(c, SIM_CHOICE_EVICT),
+  *o = (sim_options){.spec = r->machine,
+                     .manager = choice->manager,
+                     .label = choice->label,
+                     .set = c->set,
+                     .faults = text_or_null(c, SIM_CHOICE_FAULTS),
+                     .page = text_or_null(c, SIM_CHOICE_PAGE),
+                     .advise = text_or_null(c, SIM_CHOICE_ADVISE),
+                     .prefetch = text_or_null(c, SIM_CHOICE_PREFETCH),
+                     .evict = text_or_null(c, SIM_CHOICE_EVICT),
                      .write_back_overlaps = !strcmp(c->text[SIM_CHOICE_WRITE_BACK], "overlapped")};
-  if (chosen(c, SIM_CHOICE_UNIT) && ff_parse_bytes(c->text[SIM_CHOICE_UNIT], 0, &o->unit_bytes, r->error)) return r->error->status;
+  if (chosen(c, SIM_CHOICE_UNIT) && ff_parse_bytes(c->text[SIM_CHOICE_UNIT], 0, &o->unit_bytes, r->error))
+    return r->error->status;
   o->map = text_or_null(c, SIM_CHOICE_MAP);
-  if (chosen(c, SIM_CHOICE_OFFLOAD) && sim_offload_read(c->text[SIM_CHOICE_OFFLOAD], &o->offload, r->error)) return r->error->status;
+  if (chosen(c, SIM_CHOICE_OFFLOAD) && sim_offload_read(c->text[SIM_CHOICE_OFFLOAD], &o->offload, r->error))
+    return r->error->status;
   o->watermarks_chosen = chosen(c, SIM_CHOICE_WATERMARK);
-  if (o->watermarks_chosen && sim_watermark_read(c->text[SIM_CHOICE_WATERMARK], &o->watermarks, r->error)) return r->error->status;
+  if (o->watermarks_chosen && sim_watermark_read(c->text[SIM_CHOICE_WATERMARK], &o->watermarks, r->error))
+    return r->error->status;
   if (!chosen(c, SIM_CHOICE_GPU_MEMORY)) return FF_OK;
   return sim_memory_read(c->text[SIM_CHOICE_GPU_MEMORY], r->machine, &o->gpu_memory, &o->gpu_memory_share, r->error);
 }
 
-ff_status sim_choice_read(const char *text, const sim_choices *given, const machine_spec *machine, sim_choice *choice, ff_error *error) {
+ff_status sim_choice_read(const char *text, const sim_choices *given, const machine_spec *machine, sim_choice *choice,
+                          ff_error *error) {
   ff_error unused;
   reading r = {.machine = machine, .choice = choice, .error = error ? error : &unused};
   *choice = (sim_choice){.choices = *given};

@@ -3,7 +3,8 @@
  *
  *     MANAGER[+NAME=VALUE...]           "uvm+evict=lru:64K+gpu-memory=50%+fault_us=5"
  *
- * NAME is one of choices.def, or a value of the machine. What is said behind a manager goes before what is said for all. */
+ * NAME is one of choices.def, or a value of the machine. What is said behind a manager goes before what is said for
+ * all. */
 #ifndef FF_MACHINE_CHOICE_H
 #define FF_MACHINE_CHOICE_H
 
@@ -30,24 +31,26 @@ typedef struct sim_choices {
   char set[SIM_SET_LENGTH];                       /* "NAME=VALUE,...": values of the machine */
 } sim_choices;
 
-typedef struct sim_choice { /* of one simulation */
+typedef struct sim_choice {     /* of one simulation */
   char label[SIM_LABEL_LENGTH]; /* the text; of plug-ins only the file's name */
   char manager[64];
   sim_choices choices;
-  sim_options options;          /* for sim_create, with pointers to the texts here: it must stay where it is */
+  sim_options options; /* for sim_create, with pointers to the texts here: it must stay where it is */
 } sim_choice;
 
-/* Reads "MANAGER+NAME=VALUE..." onto what is chosen for all (`given`), with everything checked that can be without opening
- * a policy. FF_NOT_FOUND: no such manager or name (the message lists or suggests); FF_INVALID, FF_LIMIT: a value is none.
- * The machine is borrowed as by sim_options. */
-ff_status sim_choice_read(const char *text, const sim_choices *given, const machine_spec *machine, sim_choice *choice, ff_error *error);
-/* Whether a simulation can be made of the choice: policies exist and take their arguments, and all of it fits together. recorded: the program will be a
- * recorded one. */
+/* Reads "MANAGER+NAME=VALUE..." onto what is chosen for all (`given`), with everything checked that can be without
+ * opening a policy. FF_NOT_FOUND: no such manager or name (the message lists or suggests); FF_INVALID, FF_LIMIT: a
+ * value is none. The machine is borrowed as by sim_options. */
+ff_status sim_choice_read(const char *text, const sim_choices *given, const machine_spec *machine, sim_choice *choice,
+                          ff_error *error);
+/* Whether a simulation can be made of the choice: policies exist and take their arguments, and all of it fits together.
+ * recorded: the program will be a recorded one. */
 ff_status sim_choice_try(sim_choice *choice, bool recorded, ff_error *error);
 /* The values of one choice, as sim_choice_read checks them; messages do not name the choice. */
 ff_status sim_choice_check(sim_choice_id id, const char *text, const machine_spec *machine, ff_error *error);
 /* GPU memory as text ("8G", "75%"): bytes, or a share of what the program allocates. */
-ff_status sim_memory_read(const char *text, const machine_spec *machine, uint64_t *bytes, double *share, ff_error *error);
+ff_status sim_memory_read(const char *text, const machine_spec *machine, uint64_t *bytes, double *share,
+                          ff_error *error);
 /* "replay:16": the way of handling far-faults; N becomes a value of the machine. */
 ff_status sim_faults_read(const char *text, machine_spec *machine, const manager_faults **ways, ff_error *error);
 /* "5%:10%", "1M", "none": without HIGH it is LOW. */

@@ -117,9 +117,11 @@ static ff_status fail_no_machine(const char *name, ff_error *error) {
   for (char **at = names; *at; at++) {
     ff_text_add(&known, "%s%s", known.length ? ", " : "", *at);
   }
-  ff_status status =
-      near ? ff_fail(error, FF_NOT_FOUND, "no machine '%s': did you mean '%s'? There are %s; a file is given by its path", name, near, known.chars)
-           : ff_fail(error, FF_NOT_FOUND, "no machine '%s': there are %s; a file is given by its path", name, known.length ? known.chars : "none");
+  ff_status status = near ? ff_fail(error, FF_NOT_FOUND,
+                                    "no machine '%s': did you mean '%s'? There are %s; a file is given by its path",
+                                    name, near, known.chars)
+                          : ff_fail(error, FF_NOT_FOUND, "no machine '%s': there are %s; a file is given by its path",
+                                    name, known.length ? known.chars : "none");
   for (char **at = names; *at; at++) free(*at);
   free(names);
   free(known.chars);
@@ -147,7 +149,8 @@ static ff_status set_table(machine_size_table *table, char *text, ff_error *erro
   char *rest = NULL;
   for (char *point = strtok_r(text, " ", &rest); point; point = strtok_r(NULL, " ", &rest)) {
     char *colon = strchr(point, ':');
-    if (!colon) return ff_fail(error, FF_INVALID, "'%s' is not a point: write SIZE:GB/s, with spaces between, or none", point);
+    if (!colon)
+      return ff_fail(error, FF_INVALID, "'%s' is not a point: write SIZE:GB/s, with spaces between, or none", point);
     *colon = '\0';
     ff_status status = spec_point_add(table, point, colon + 1, error);
     if (status) return status;
@@ -167,7 +170,9 @@ static ff_status set_masks(const spec_param *param, machine_mask_table *table, c
       if (status) return status;
     }
   }
-  return table->count ? FF_OK : ff_fail(error, FF_INVALID, "no masks: write 10.12.16 11.12 (bits with dots, masks with spaces between), or none");
+  return table->count ? FF_OK
+                      : ff_fail(error, FF_INVALID,
+                                "no masks: write 10.12.16 11.12 (bits with dots, masks with spaces between), or none");
 }
 
 static ff_status fail_no_param(const char *name, ff_error *error) {
@@ -192,7 +197,8 @@ static ff_status set_value(machine_spec *spec, const char *assignment, ff_error 
     goto out;
   }
   if (param->type == 't') status = set_table((machine_size_table *)((char *)spec + param->offset), value, error);
-  else if (param->type == 'm') status = set_masks(param, (machine_mask_table *)((char *)spec + param->offset), value, error);
+  else if (param->type == 'm')
+    status = set_masks(param, (machine_mask_table *)((char *)spec + param->offset), value, error);
   else status = spec_value_parse(param, value, spec, error);
   if (status) status = ff_fail_at(error, status, name);
 out:
@@ -204,7 +210,8 @@ ff_status machine_spec_set_all(machine_spec *spec, const char *assignments, ff_e
   machine_spec changed = *spec;
   char *copy = ff_strdup(assignments), *rest = NULL;
   ff_status status = FF_OK;
-  for (char *one = strtok_r(copy, ",", &rest); one && !status; one = strtok_r(NULL, ",", &rest)) status = set_value(&changed, one, error);
+  for (char *one = strtok_r(copy, ",", &rest); one && !status; one = strtok_r(NULL, ",", &rest))
+    status = set_value(&changed, one, error);
   free(copy);
   if (!status) status = spec_check(&changed, error);
   if (!status) *spec = changed;

@@ -7,11 +7,21 @@
 
 #include "base/status.h"
 
-typedef struct machine_size_point { uint64_t bytes; double gbs; } machine_size_point;
-typedef struct machine_size_table { machine_size_point points[32]; uint32_t count; } machine_size_table;
+typedef struct machine_size_point {
+  uint64_t bytes;
+  double gbs;
+} machine_size_point;
+typedef struct machine_size_table {
+  machine_size_point points[32];
+  uint32_t count;
+} machine_size_table;
 
 enum { MACHINE_MASKS = 16 };
-typedef struct machine_mask_table { uint64_t masks[MACHINE_MASKS]; uint32_t count; } machine_mask_table; /* of a physical address; mask i gives bit i */
+/* of a physical address; mask i gives bit i */
+typedef struct machine_mask_table {
+  uint64_t masks[MACHINE_MASKS];
+  uint32_t count;
+} machine_mask_table;
 
 typedef uint64_t machine_type_u;
 typedef double machine_type_f;
@@ -23,11 +33,12 @@ typedef struct machine_spec {
 #define X(group, name, type, unit, required, help) machine_type_##type name;
 #include "machine/spec/params.def"
 #undef X
-  char file[256];     /* where it was read */
-  char title[160];    /* one line for `farfault list machines` */
+  char file[256];  /* where it was read */
+  char title[160]; /* one line for `farfault list machines` */
 } machine_spec;
 
-/* The machine's address hash, as src/partition/hash.h wants it; a machine without `address_map` interleaves. FF_INVALID: there is no such map. */
+/* The machine's address hash, as src/partition/hash.h wants it; a machine without `address_map` interleaves.
+ * FF_INVALID: there is no such map. */
 struct hash_spec;
 ff_status machine_spec_hash(const machine_spec *spec, struct hash_spec *hash, ff_error *error);
 /* Reads a machine file. `name` is a file name, or the bare name of a bundled machine (looked up in $FARFAULT_MACHINES,

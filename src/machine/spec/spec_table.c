@@ -16,18 +16,22 @@
 #include "base/text.h"
 #include "partition/hash.h"
 
-static const struct { double low, high; } limits[SPEC_PARAM_COUNT] = {
+static const struct {
+  double low, high;
+} limits[SPEC_PARAM_COUNT] = {
 #define X(name, low, high) [SPEC_##name] = {low, high},
 #include "machine/spec/spec_limits.def"
 #undef X
 };
 
-enum { LIMIT_COUNT = 0
-#define X(name, low, high) + 1
+enum {
+  LIMIT_COUNT = 0
+#define X(name, low, high) +1
 #include "machine/spec/spec_limits.def"
 #undef X
 };
-_Static_assert((int)LIMIT_COUNT == (int)SPEC_PARAM_COUNT, "every parameter of params.def has a line in spec_limits.def");
+_Static_assert((int)LIMIT_COUNT == (int)SPEC_PARAM_COUNT,
+               "every parameter of params.def has a line in spec_limits.def");
 
 #define TYPE_LETTER(type) (#type)[0]
 const spec_param spec_params[SPEC_PARAM_COUNT] = {
@@ -52,8 +56,8 @@ bool spec_group_exists(const char *group) {
 static ff_status range_check(const spec_param *param, double value, ff_error *error) {
   double low = limits[param - spec_params].low, high = limits[param - spec_params].high;
   if (value >= low && value <= high) return FF_OK;
-  return ff_fail(error, FF_INVALID, "%.16g is out of range: %.16g to %.16g%s%s", value, low, high, param->unit[0] ? " " : "",
-                 param->unit);
+  return ff_fail(error, FF_INVALID, "%.16g is out of range: %.16g to %.16g%s%s", value, low, high,
+                 param->unit[0] ? " " : "", param->unit);
 }
 
 /* strtod in the C locale, of plain decimal numbers only (no hexadecimal, infinity, NaN or spaces). */
@@ -93,7 +97,8 @@ ff_status spec_value_parse(const spec_param *param, const char *text, machine_sp
   ff_status status = FF_OK;
   switch (param->type) {
   case 'u':
-    if ((status = whole_number_parse(param, text, &whole, error)) || (status = range_check(param, (double)whole, error)))
+    if ((status = whole_number_parse(param, text, &whole, error)) ||
+        (status = range_check(param, (double)whole, error)))
       return status;
     memcpy((char *)spec + param->offset, &whole, sizeof whole);
     return FF_OK;
@@ -127,10 +132,13 @@ ff_status spec_point_add(machine_size_table *table, const char *bytes, const cha
   return FF_OK;
 }
 
-ff_status spec_mask_bit_add(const spec_param *param, machine_mask_table *table, const char *bit, bool first, ff_error *error) {
+ff_status spec_mask_bit_add(const spec_param *param, machine_mask_table *table, const char *bit, bool first,
+                            ff_error *error) {
   uint32_t most = (uint32_t)limits[param - spec_params].high;
-  if (first && table->count == most) return ff_fail(error, FF_INVALID, "more than %u mask%s", most, most > 1 ? "s" : "");
-  if (!isdigit((unsigned char)bit[0]) || strlen(bit) > 2 || (bit[1] && !isdigit((unsigned char)bit[1]))) return ff_fail(error, FF_INVALID, "'%s' is not a bit of an address", bit);
+  if (first && table->count == most)
+    return ff_fail(error, FF_INVALID, "more than %u mask%s", most, most > 1 ? "s" : "");
+  if (!isdigit((unsigned char)bit[0]) || strlen(bit) > 2 || (bit[1] && !isdigit((unsigned char)bit[1])))
+    return ff_fail(error, FF_INVALID, "'%s' is not a bit of an address", bit);
   uint32_t number = (uint32_t)strtoul(bit, NULL, 10);
   if (number < SPEC_LOWEST_BIT || number > SPEC_HIGHEST_BIT)
     return ff_fail(error, FF_INVALID, "bit %u is out of range: %d to %d", number, SPEC_LOWEST_BIT, SPEC_HIGHEST_BIT);
@@ -163,10 +171,16 @@ ff_status machine_spec_hash(const machine_spec *spec, hash_spec *hash, ff_error 
   hash_kind kind;
   ff_status status = find_kind(spec, &kind, error);
   if (status) return status;
-  *hash = (hash_spec){.kind = kind, .modules = masks_of(&spec->module_masks), .banks = masks_of(&spec->bank_masks), .sets = masks_of(&spec->set_masks),
-                      .piece_bytes = spec->piece_bytes ? spec->piece_bytes : 256, .polynomial = spec->polynomial,
-                      .module_count = (uint32_t)spec->l2_slices, .bank_count = (uint32_t)spec->banks,
-                      .set_count = (uint32_t)(spec->l2_bytes / spec->l2_slices / (spec->l2_ways * 128)), .row_bytes = spec->row_bytes};
+  *hash = (hash_spec){.kind = kind,
+                      .modules = masks_of(&spec->module_masks),
+                      .banks = masks_of(&spec->bank_masks),
+                      .sets = masks_of(&spec->set_masks),
+                      .piece_bytes = spec->piece_bytes ? spec->piece_bytes : 256,
+                      .polynomial = spec->polynomial,
+                      .module_count = (uint32_t)spec->l2_slices,
+                      .bank_count = (uint32_t)spec->banks,
+                      .set_count = (uint32_t)(spec->l2_bytes / spec->l2_slices / (spec->l2_ways * 128)),
+                      .row_bytes = spec->row_bytes};
   return FF_OK;
 }
 
@@ -175,7 +189,9 @@ static ff_status check_hash(const machine_spec *spec, ff_error *error) {
   address_hash *hash;
   ff_status status = machine_spec_hash(spec, &wanted, error);
   if (status || wanted.kind == HASH_INTERLEAVE) return status;
-  if (spec->l2_slices != spec->channels) return ff_fail(error, FF_INVALID, "with address_map %s each channel has one slice: l2_slices must be channels", spec->address_map);
+  if (spec->l2_slices != spec->channels)
+    return ff_fail(error, FF_INVALID, "with address_map %s each channel has one slice: l2_slices must be channels",
+                   spec->address_map);
   if ((status = hash_create(&wanted, &hash, error))) return status;
   hash_free(hash);
   return FF_OK;
@@ -184,31 +200,41 @@ static ff_status check_hash(const machine_spec *spec, ff_error *error) {
 /* ---- memory stacks ---- */
 
 /* What a machine with stacks must also say. */
-static const int of_stacks[] = {SPEC_stack_warps, SPEC_stack_tx_gbs, SPEC_stack_rx_gbs, SPEC_stack_cross_gbs, SPEC_stack_vaults, SPEC_stack_gbs, SPEC_stack_busy_cycles};
+static const int of_stacks[] = {SPEC_stack_warps,  SPEC_stack_tx_gbs, SPEC_stack_rx_gbs,     SPEC_stack_cross_gbs,
+                                SPEC_stack_vaults, SPEC_stack_gbs,    SPEC_stack_busy_cycles};
 
 static ff_status check_stacks(const machine_spec *spec, ff_error *error) {
   if (!spec->stack_count) return FF_OK;
-  if (!power_of_two(spec->stack_count)) return ff_fail(error, FF_INVALID, "stack_count must be a power of two, not %" PRIu64, spec->stack_count);
+  if (!power_of_two(spec->stack_count))
+    return ff_fail(error, FF_INVALID, "stack_count must be a power of two, not %" PRIu64, spec->stack_count);
   for (size_t i = 0; i < sizeof of_stacks / sizeof *of_stacks; i++) {
     const spec_param *param = &spec_params[of_stacks[i]];
     const char *value = (const char *)spec + param->offset;
-    if (param->type == 'f' ? !(*(const double *)value > 0) : !*(const uint64_t *)value) return ff_fail(error, FF_INVALID, "a machine with stack_count must have %s, too", param->name);
+    if (param->type == 'f' ? !(*(const double *)value > 0) : !*(const uint64_t *)value)
+      return ff_fail(error, FF_INVALID, "a machine with stack_count must have %s, too", param->name);
   }
-  if (spec->address_map[0] && strcmp(spec->address_map, "interleave")) return ff_fail(error, FF_INVALID, "a machine has either memory stacks or an address_map");
-  if (spec->sm_count + spec->stack_count * spec->stack_sms + spec->stack_saved_sms > 4096) return ff_fail(error, FF_INVALID, "more than 4096 SMs with those of the stacks");
+  if (spec->address_map[0] && strcmp(spec->address_map, "interleave"))
+    return ff_fail(error, FF_INVALID, "a machine has either memory stacks or an address_map");
+  if (spec->sm_count + spec->stack_count * spec->stack_sms + spec->stack_saved_sms > 4096)
+    return ff_fail(error, FF_INVALID, "more than 4096 SMs with those of the stacks");
   return FF_OK;
 }
 
 ff_status spec_check(const machine_spec *spec, ff_error *error) {
   if (!power_of_two(spec->page_bytes)) return ff_fail(error, FF_INVALID, "page_bytes must be a power of two");
   if (!power_of_two(spec->row_bytes)) return ff_fail(error, FF_INVALID, "row_bytes must be a power of two");
-  if (!power_of_two(spec->fault_page_bytes)) return ff_fail(error, FF_INVALID, "fault_page_bytes must be a power of two");
-  if (spec->piece_bytes && !power_of_two(spec->piece_bytes)) return ff_fail(error, FF_INVALID, "piece_bytes must be a power of two");
-  if (spec->l2_mshr_bytes && !power_of_two(spec->l2_mshr_bytes)) return ff_fail(error, FF_INVALID, "l2_mshr_bytes must be a power of two");
-  if (!spec->tlb_entries && !spec->l2_tlb_entries) return ff_fail(error, FF_INVALID, "there is no TLB: tlb_entries or l2_tlb_entries must be above 0");
+  if (!power_of_two(spec->fault_page_bytes))
+    return ff_fail(error, FF_INVALID, "fault_page_bytes must be a power of two");
+  if (spec->piece_bytes && !power_of_two(spec->piece_bytes))
+    return ff_fail(error, FF_INVALID, "piece_bytes must be a power of two");
+  if (spec->l2_mshr_bytes && !power_of_two(spec->l2_mshr_bytes))
+    return ff_fail(error, FF_INVALID, "l2_mshr_bytes must be a power of two");
+  if (!spec->tlb_entries && !spec->l2_tlb_entries)
+    return ff_fail(error, FF_INVALID, "there is no TLB: tlb_entries or l2_tlb_entries must be above 0");
   if (spec->l2_tlb_ways && spec->l2_tlb_entries % spec->l2_tlb_ways)
     return ff_fail(error, FF_INVALID, "l2_tlb_entries must be a multiple of l2_tlb_ways");
-  if (spec->max_threads % 32) return ff_fail(error, FF_INVALID, "max_threads must be a multiple of the warp's 32 threads");
+  if (spec->max_threads % 32)
+    return ff_fail(error, FF_INVALID, "max_threads must be a multiple of the warp's 32 threads");
   if (spec->shared_per_block > spec->shared_per_block_optin)
     return ff_fail(error, FF_INVALID, "shared_per_block must not be above shared_per_block_optin");
   if (spec->shared_per_block_optin > spec->shared_bytes)
@@ -216,7 +242,9 @@ ff_status spec_check(const machine_spec *spec, ff_error *error) {
   if (spec->l1_bytes < spec->l1_ways * 128)
     return ff_fail(error, FF_INVALID, "l1_bytes must hold at least one line of 128 bytes per way (l1_ways)");
   if (spec->l2_bytes / spec->l2_slices < spec->l2_ways * 128)
-    return ff_fail(error, FF_INVALID, "a slice of the L2 (l2_bytes / l2_slices) must hold at least one line of 128 bytes per way (l2_ways)");
+    return ff_fail(
+        error, FF_INVALID,
+        "a slice of the L2 (l2_bytes / l2_slices) must hold at least one line of 128 bytes per way (l2_ways)");
   if (spec->memory_bytes < spec->fault_page_bytes)
     return ff_fail(error, FF_INVALID, "memory_bytes must hold at least one page of fault_page_bytes");
   ff_status status = check_stacks(spec, error);

@@ -18,10 +18,10 @@ typedef enum spec_param_id {
 
 typedef struct spec_param {
   const char *group, *name;
-  char type;         /* u, f, s, t or m, as in params.def */
+  char type; /* u, f, s, t or m, as in params.def */
   const char *unit;
   bool required;
-  size_t offset;     /* of the value in machine_spec */
+  size_t offset; /* of the value in machine_spec */
 } spec_param;
 
 extern const spec_param spec_params[SPEC_PARAM_COUNT];
@@ -36,9 +36,11 @@ ff_status spec_value_parse(const spec_param *param, const char *text, machine_sp
 /* Checks and stores one point of a size table: sizes must grow, bandwidths be above zero. */
 ff_status spec_point_add(machine_size_table *table, const char *bytes, const char *gbs, ff_error *error);
 
-enum { SPEC_LOWEST_BIT = 7, SPEC_HIGHEST_BIT = 36 }; /* of a physical address that a hash may use: from a line of 128 bytes to 128 GiB */
+/* of a physical address that a hash may use: from a line of 128 bytes to 128 GiB */
+enum { SPEC_LOWEST_BIT = 7, SPEC_HIGHEST_BIT = 36 };
 /* Adds one bit to the last mask of the table (`first`: to a new one). */
-ff_status spec_mask_bit_add(const spec_param *param, machine_mask_table *table, const char *bit, bool first, ff_error *error);
+ff_status spec_mask_bit_add(const spec_param *param, machine_mask_table *table, const char *bit, bool first,
+                            ff_error *error);
 
 /* What must hold between values (powers of two, multiples, shared memory per block <= per SM). */
 ff_status spec_check(const machine_spec *spec, ff_error *error);

@@ -27,9 +27,11 @@ typedef struct reader {
 static ff_status read_point(reader *r, struct fy_node *key, struct fy_node *point, machine_size_table *table) {
   char bytes[SCALAR_LIMIT + 1], gbs[SCALAR_LIMIT + 1];
   if (!fy_node_is_sequence(point) || fy_node_sequence_item_count(point) != 2)
-    return ff_yaml_fail(&r->yaml, fy_node_is_scalar(point) ? point : key, "each point of the table is a pair: [bytes, GB/s]");
+    return ff_yaml_fail(&r->yaml, fy_node_is_scalar(point) ? point : key,
+                        "each point of the table is a pair: [bytes, GB/s]");
   struct fy_node *first = fy_node_sequence_get_by_index(point, 0), *second = fy_node_sequence_get_by_index(point, 1);
-  if (!ff_yaml_scalar(first, bytes) || !ff_yaml_scalar(second, gbs)) return ff_yaml_fail(&r->yaml, key, "each point of the table is a pair: [bytes, GB/s]");
+  if (!ff_yaml_scalar(first, bytes) || !ff_yaml_scalar(second, gbs))
+    return ff_yaml_fail(&r->yaml, key, "each point of the table is a pair: [bytes, GB/s]");
   ff_error why;
   if (spec_point_add(table, bytes, gbs, &why)) return ff_yaml_fail(&r->yaml, first, "%s", why.message);
   return FF_OK;
@@ -37,7 +39,8 @@ static ff_status read_point(reader *r, struct fy_node *key, struct fy_node *poin
 
 static ff_status read_table(reader *r, const spec_param *param, struct fy_node *key, struct fy_node *value) {
   if (!fy_node_is_sequence(value) || fy_node_sequence_is_empty(value))
-    return ff_yaml_fail(&r->yaml, fy_node_is_scalar(value) ? value : key, "'%s' is a table: [[bytes, GB/s], ...]", param->name);
+    return ff_yaml_fail(&r->yaml, fy_node_is_scalar(value) ? value : key, "'%s' is a table: [[bytes, GB/s], ...]",
+                        param->name);
   machine_size_table *table = (machine_size_table *)((char *)r->spec + param->offset);
   void *at = NULL;
   struct fy_node *point;
@@ -48,15 +51,18 @@ static ff_status read_table(reader *r, const spec_param *param, struct fy_node *
   return FF_OK;
 }
 
-static ff_status read_mask(reader *r, const spec_param *param, struct fy_node *key, struct fy_node *mask, machine_mask_table *table) {
+static ff_status read_mask(reader *r, const spec_param *param, struct fy_node *key, struct fy_node *mask,
+                           machine_mask_table *table) {
   if (!fy_node_is_sequence(mask) || fy_node_sequence_is_empty(mask))
-    return ff_yaml_fail(&r->yaml, fy_node_is_scalar(mask) ? mask : key, "each mask of '%s' is a list of bits: [10, 12, ...]", param->name);
+    return ff_yaml_fail(&r->yaml, fy_node_is_scalar(mask) ? mask : key,
+                        "each mask of '%s' is a list of bits: [10, 12, ...]", param->name);
   void *at = NULL;
   struct fy_node *bit;
   for (bool first = true; (bit = fy_node_sequence_iterate(mask, &at)); first = false) {
     char text[SCALAR_LIMIT + 1];
     ff_error why;
-    if (!ff_yaml_scalar(bit, text)) return ff_yaml_fail(&r->yaml, key, "each mask of '%s' is a list of bits: [10, 12, ...]", param->name);
+    if (!ff_yaml_scalar(bit, text))
+      return ff_yaml_fail(&r->yaml, key, "each mask of '%s' is a list of bits: [10, 12, ...]", param->name);
     if (spec_mask_bit_add(param, table, text, first, &why)) return ff_yaml_fail(&r->yaml, bit, "%s", why.message);
   }
   return FF_OK;
@@ -64,7 +70,8 @@ static ff_status read_mask(reader *r, const spec_param *param, struct fy_node *k
 
 static ff_status read_masks(reader *r, const spec_param *param, struct fy_node *key, struct fy_node *value) {
   if (!fy_node_is_sequence(value) || fy_node_sequence_is_empty(value))
-    return ff_yaml_fail(&r->yaml, fy_node_is_scalar(value) ? value : key, "'%s' is a list of masks: [[10, 12, ...], ...]", param->name);
+    return ff_yaml_fail(&r->yaml, fy_node_is_scalar(value) ? value : key,
+                        "'%s' is a list of masks: [[10, 12, ...], ...]", param->name);
   void *at = NULL;
   struct fy_node *mask;
   while ((mask = fy_node_sequence_iterate(value, &at))) {
@@ -78,16 +85,20 @@ static ff_status read_value(reader *r, const spec_param *param, struct fy_node *
   if (param->type == 't') return read_table(r, param, key, value);
   if (param->type == 'm') return read_masks(r, param, key, value);
   char text[SCALAR_LIMIT + 1];
-  if (!ff_yaml_scalar(value, text)) return ff_yaml_fail(&r->yaml, key, "the value of '%s' must be a single one", param->name);
+  if (!ff_yaml_scalar(value, text))
+    return ff_yaml_fail(&r->yaml, key, "the value of '%s' must be a single one", param->name);
   ff_error why;
-  if (spec_value_parse(param, text, r->spec, &why)) return ff_yaml_fail(&r->yaml, value, "%s: %s", param->name, why.message);
+  if (spec_value_parse(param, text, r->spec, &why))
+    return ff_yaml_fail(&r->yaml, value, "%s: %s", param->name, why.message);
   return FF_OK;
 }
 
 static ff_status check_source(reader *r, const spec_param *param, struct fy_node *key, struct fy_node *source) {
   char text[SCALAR_LIMIT + 1];
-  if (!source) return ff_yaml_fail(&r->yaml, key, "'%s' has no source: {value: ..., source: \"where it is from\"}", param->name);
-  if (!ff_yaml_scalar(source, text)) return ff_yaml_fail(&r->yaml, key, "the source of '%s' must be a text", param->name);
+  if (!source)
+    return ff_yaml_fail(&r->yaml, key, "'%s' has no source: {value: ..., source: \"where it is from\"}", param->name);
+  if (!ff_yaml_scalar(source, text))
+    return ff_yaml_fail(&r->yaml, key, "the source of '%s' must be a text", param->name);
   if (!text[strspn(text, " \t\n")]) return ff_yaml_fail(&r->yaml, source, "the source of '%s' is empty", param->name);
   return FF_OK;
 }
@@ -95,20 +106,25 @@ static ff_status check_source(reader *r, const spec_param *param, struct fy_node
 /* NAME: {value: V, source: S} */
 static ff_status read_param(reader *r, const spec_param *param, struct fy_node *key, struct fy_node *body) {
   if (!fy_node_is_mapping(body))
-    return ff_yaml_fail(&r->yaml, fy_node_is_scalar(body) ? body : key, "write '%s: {value: ..., source: \"where it is from\"}'", param->name);
+    return ff_yaml_fail(&r->yaml, fy_node_is_scalar(body) ? body : key,
+                        "write '%s: {value: ..., source: \"where it is from\"}'", param->name);
   struct fy_node *value = NULL, *source = NULL;
   void *at = NULL;
   struct fy_node_pair *pair;
   while ((pair = fy_node_mapping_iterate(body, &at))) {
     char name[SCALAR_LIMIT + 1];
     struct fy_node *inner = fy_node_pair_key(pair);
-    struct fy_node **slot = !ff_yaml_scalar(inner, name) ? NULL : !strcmp(name, "value") ? &value : !strcmp(name, "source") ? &source : NULL;
+    struct fy_node **slot = !ff_yaml_scalar(inner, name) ? NULL
+                            : !strcmp(name, "value")     ? &value
+                            : !strcmp(name, "source")    ? &source
+                                                         : NULL;
     if (!slot) return ff_yaml_fail(&r->yaml, inner, "'%s' has only 'value' and 'source'", param->name);
     if (*slot) return ff_yaml_fail(&r->yaml, inner, "'%s' is given twice", name);
     *slot = fy_node_pair_value(pair);
     if (!*slot) return ff_yaml_fail(&r->yaml, inner, "'%s' has nothing after it", name);
   }
-  if (!value) return ff_yaml_fail(&r->yaml, key, "'%s' has no value: {value: ..., source: \"where it is from\"}", param->name);
+  if (!value)
+    return ff_yaml_fail(&r->yaml, key, "'%s' has no value: {value: ..., source: \"where it is from\"}", param->name);
   ff_status status = read_value(r, param, key, value);
   return status ? status : check_source(r, param, key, source);
 }
@@ -123,16 +139,19 @@ static ff_status unknown_param(reader *r, const char *group, struct fy_node *key
 }
 
 static ff_status read_group(reader *r, const char *group, struct fy_node *group_key, struct fy_node *body) {
-  if (!fy_node_is_mapping(body)) return ff_yaml_fail(&r->yaml, group_key, "group '%s' must hold values: NAME: {value: ..., source: ...}", group);
+  if (!fy_node_is_mapping(body))
+    return ff_yaml_fail(&r->yaml, group_key, "group '%s' must hold values: NAME: {value: ..., source: ...}", group);
   void *at = NULL;
   struct fy_node_pair *pair;
   while ((pair = fy_node_mapping_iterate(body, &at))) {
     char name[SCALAR_LIMIT + 1];
     struct fy_node *key = fy_node_pair_key(pair);
-    if (!ff_yaml_scalar(key, name)) return ff_yaml_fail(&r->yaml, key ? key : group_key, "a value's name must be a plain word");
+    if (!ff_yaml_scalar(key, name))
+      return ff_yaml_fail(&r->yaml, key ? key : group_key, "a value's name must be a plain word");
     const spec_param *param = spec_param_find(name);
     if (!param) return unknown_param(r, group, key, name);
-    if (strcmp(param->group, group)) return ff_yaml_fail(&r->yaml, key, "'%s' belongs to group '%s', not '%s'", name, param->group, group);
+    if (strcmp(param->group, group))
+      return ff_yaml_fail(&r->yaml, key, "'%s' belongs to group '%s', not '%s'", name, param->group, group);
     uint32_t *seen = &r->seen[param - spec_params];
     if (*seen) return ff_yaml_fail(&r->yaml, key, "'%s' is given twice, first on line %u", name, *seen);
     uint32_t column;
@@ -156,7 +175,8 @@ static ff_status unknown_group(reader *r, struct fy_node *key, const char *name)
   const char *names[SPEC_PARAM_COUNT + 2] = {"title"};
   for (int i = 0; i < SPEC_PARAM_COUNT; i++) names[i + 1] = spec_params[i].group;
   const char *near = ff_closest(name, names);
-  return near ? ff_yaml_fail(&r->yaml, key, "unknown group '%s': did you mean '%s'?", name, near) : ff_yaml_fail(&r->yaml, key, "unknown group '%s'", name);
+  return near ? ff_yaml_fail(&r->yaml, key, "unknown group '%s': did you mean '%s'?", name, near)
+              : ff_yaml_fail(&r->yaml, key, "unknown group '%s'", name);
 }
 
 static ff_status read_top(reader *r, struct fy_node *key, struct fy_node *body) {
@@ -175,17 +195,20 @@ static ff_status read_top(reader *r, struct fy_node *key, struct fy_node *body) 
 }
 
 static ff_status check_whole(reader *r) {
-  if (!r->spec->title[0]) return ff_fail(r->yaml.error, FF_PARSE, "%s: has no title: add a line 'title: ...'", r->yaml.file);
+  if (!r->spec->title[0])
+    return ff_fail(r->yaml.error, FF_PARSE, "%s: has no title: add a line 'title: ...'", r->yaml.file);
   for (int i = 0; i < SPEC_PARAM_COUNT; i++)
     if (spec_params[i].required && !r->seen[i])
-      return ff_fail(r->yaml.error, FF_PARSE, "%s: the value '%s' is missing from group '%s'", r->yaml.file, spec_params[i].name, spec_params[i].group);
+      return ff_fail(r->yaml.error, FF_PARSE, "%s: the value '%s' is missing from group '%s'", r->yaml.file,
+                     spec_params[i].name, spec_params[i].group);
   ff_error why;
   if (spec_check(r->spec, &why)) return ff_fail(r->yaml.error, FF_INVALID, "%s: %s", r->yaml.file, why.message);
   return FF_OK;
 }
 
 static ff_status read_root(reader *r, struct fy_node *root) {
-  if (!root || !fy_node_is_mapping(root)) return ff_fail(r->yaml.error, FF_PARSE, "%s: is not a machine file: groups of values are expected", r->yaml.file);
+  if (!root || !fy_node_is_mapping(root))
+    return ff_fail(r->yaml.error, FF_PARSE, "%s: is not a machine file: groups of values are expected", r->yaml.file);
   void *at = NULL;
   struct fy_node_pair *pair;
   while ((pair = fy_node_mapping_iterate(root, &at))) {

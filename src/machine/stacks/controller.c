@@ -1,24 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The offload controller (Hsieh et al., ISCA 2016, sections 3.3 and 4.2): which instances of candidate blocks go to a stack, how they get there and back,
- * and what keeps caches right meanwhile.
+/* The offload controller (Hsieh et al., ISCA 2016, sections 3.3 and 4.2): which instances of candidate blocks go to a
+ * stack, how they get there and back, and what keeps caches right meanwhile.
  *
  * At its first access an instance is decided, in this order:
  *   1. condition   its loop's trips, known at ENTER, are fewer than the threshold: it stays
  *   2. channels    the one to (from) the destination is busy, and the block does not save there: it stays
  *   3. pace        no channel is above the threshold, instances of the block that went lately took longer, access by access, than those that stayed, and one is pending there: it stays
  *   4. room        as many instances are pending at the destination as its SMs hold warps: it stays
- * The destination is the stack of that access. `always` looks at the condition only. Who stays asks again at each further trip of its loop, where all trips begin
- * with the same access (sim_candidate): its trips are those that are left then, the registers those that are live there, and it does not go while its thread
- * block's writes are on the way. With fewer trips left than its threshold it goes if that relieves the one channel that is busy and the stack has places free.
+ * The destination is the stack of that access. `always` looks at the condition only. Who stays asks again at each
+ * further trip of its loop, where all trips begin with the same access (sim_candidate): its trips are those that are
+ * left then, the registers those that are live there, and it does not go while its thread block's writes are on the
+ * way. With fewer trips left than its threshold it goes if that relieves the one channel that is busy and the stack has
+ * places free.
  *
- * Past the paper, whose kernels fill the GPU: asking again; a channel is also busy if it carries for more than half of the time and more than the other one; who
- * waits for a warp that is away keeps its block's place on the GPU, so that pace matters where no link holds up all (one at a time shows when it pays again); what an
- * SM in a stack holds is bounded by its registers, too (of each warp those that its block of code takes), and while no channel is busy it is not crowded: as many are pending for each as warps reside on the
- * instance's own SM.
+ * Past the paper, whose kernels fill the GPU: asking again; a channel is also busy if it carries for more than half of
+ * the time and more than the other one; who waits for a warp that is away keeps its block's place on the GPU, so that
+ * pace matters where no link holds up all (one at a time shows when it pays again); what an SM in a stack holds is
+ * bounded by its registers, too (of each warp those that its block of code takes), and while no channel is busy it is
+ * not crowded: as many are pending for each as warps reside on the instance's own SM.
  *
- * Sending it (section 4.4.2): its block's writes are in memory first; then packet_head_bytes and the live-in registers go over the link, stack_pack_cycles after
- * that began. The stack's SM empties its L1. The warp goes on there; under `always` it may have to wait for room. At LEAVE, when all its accesses are over,
- * the answer brings the live-out registers and the addresses of the lines it wrote; the GPU's L2 and its SM's L1 drop these.
+ * Sending it (section 4.4.2): its block's writes are in memory first; then packet_head_bytes and the live-in registers
+ * go over the link, stack_pack_cycles after that began. The stack's SM empties its L1. The warp goes on there; under
+ * `always` it may have to wait for room. At LEAVE, when all its accesses are over, the answer brings the live-out
+ * registers and the addresses of the lines it wrote; the GPU's L2 and its SM's L1 drop these.
  *
  * What always holds: pending = running + waiting + those on the way; the warp's own SM keeps its place for it. */
 #include <stdlib.h>
@@ -52,7 +56,8 @@ void controller_enter(sim *s, warp *w, uint64_t word) {
   stacks *k = s->stacks;
   stack_instance *i = instance_of(s, w);
   if (w->marked || !k->offloading) return; /* pairs do not nest */
-  const sim_candidate *candidate = k->offloading->find(k->offloading->context, w->block->kernel->launch, trace_mark_pc(word));
+  const sim_candidate *candidate =
+      k->offloading->find(k->offloading->context, w->block->kernel->launch, trace_mark_pc(word));
   if (!candidate) return;
   w->marked = true;
   if (candidate != i->candidate) i->pace = pace_of(k, candidate);
@@ -107,16 +112,21 @@ void controller_access(sim *s, warp *w, const uint64_t *record, ps time) {
 
 static bool saves(double fixed, double trip, uint32_t trips) { return fixed + trip * trips < 0; }
 
-/* Above the threshold; or the busier one of the two, and more than half of the time: what saves on one channel at the cost of the other is no use then. */
-static bool is_busy(const sim *s, double load, double other) { return load >= s->spec->stack_busy || (load > other && load > 0.5); }
+/* Above the threshold; or the busier one of the two, and more than half of the time: what saves on one channel at the
+ * cost of the other is no use then. */
+static bool is_busy(const sim *s, double load, double other) {
+  return load >= s->spec->stack_busy || (load > other && load > 0.5);
+}
 
 /* Of a warp in a stack: what its block of code takes, no more than its kernel does. */
 static uint64_t registers_of(const warp *w, const sim_candidate *c) {
-  uint64_t kernel = w->block->kernel->block_registers / w->block->kernel->warps_per_block, own = UINT64_C(32) * c->registers;
+  uint64_t kernel = w->block->kernel->block_registers / w->block->kernel->warps_per_block,
+           own = UINT64_C(32) * c->registers;
   return own && own < kernel ? own : kernel;
 }
 
-/* Would the stack's SMs hold one more such warp, and would it not be one of too many? relieves: a channel that it saves on is busy. */
+/* Would the stack's SMs hold one more such warp, and would it not be one of too many? relieves: a channel that it saves
+ * on is busy. */
 static bool has_room(const sim *s, const memory_stack *to, const warp *w, const sim_candidate *c, bool relieves) {
   const stacks *k = s->stacks;
   uint32_t resident = w->sm->threads / 32;
@@ -136,11 +146,14 @@ static sim_sending sending_of(const stack_instance *i) {
   return i->accesses > 1 ? c->left : (sim_sending){c->in_bytes, c->out_bytes, c->tx_fixed, c->rx_fixed, c->threshold};
 }
 
-/* With fewer trips left than its threshold: one channel alone is busy, it saves on that one, and a tenth of the stack's places are free. */
-static bool relieves_one(const sim *s, const stack_instance *i, const sim_sending *sent, uint32_t trips, bool tx, bool rx) {
+/* With fewer trips left than its threshold: one channel alone is busy, it saves on that one, and a tenth of the stack's
+ * places are free. */
+static bool relieves_one(const sim *s, const stack_instance *i, const sim_sending *sent, uint32_t trips, bool tx,
+                         bool rx) {
   const stacks *k = s->stacks;
   const sim_candidate *c = i->candidate;
-  if (!i->stayed || k->offload == SIM_OFFLOAD_ALWAYS || tx == rx || k->items[i->to].pending * 10 >= k->warps * 9) return false;
+  if (!i->stayed || k->offload == SIM_OFFLOAD_ALWAYS || tx == rx || k->items[i->to].pending * 10 >= k->warps * 9)
+    return false;
   return tx ? saves(sent->tx_fixed, c->tx_trip, trips) : saves(sent->rx_fixed, c->rx_trip, trips);
 }
 
@@ -161,7 +174,9 @@ static uint64_t *reason_to_stay(sim *s, const warp *w, const stack_instance *i, 
   if (tx && !saves(sent.tx_fixed, c->tx_trip, trips)) return &r->refused_tx;
   if (rx && !saves(sent.rx_fixed, c->rx_trip, trips)) return &r->refused_rx;
   const stack_pace *pace = &k->paces.items[i->pace];
-  if (pace->home && pace->away > pace->home && to->pending && tx_load < s->spec->stack_busy && rx_load < s->spec->stack_busy) return &r->refused_slow;
+  if (pace->home && pace->away > pace->home && to->pending && tx_load < s->spec->stack_busy &&
+      rx_load < s->spec->stack_busy)
+    return &r->refused_slow;
   return has_room(s, to, w, c, tx || rx) ? NULL : &r->refused_full;
 }
 
@@ -197,7 +212,8 @@ static void start_there(sim *s, warp *w, uint32_t stack, ps time) {
 static bool goes(sim *s, warp *w, stack_instance *i, ps time) {
   uint64_t *reason = reason_to_stay(s, w, i, time);
   i->ask = 0;
-  i->asks = reason && (i->stayed || reason != &s->stacks->result.refused_condition); /* too few trips from the start: it stays for good */
+  /* too few trips from the start: it stays for good */
+  i->asks = reason && (i->stayed || reason != &s->stacks->result.refused_condition);
   if (!i->stayed) i->left = time;
   if (reason) {
     if (!i->stayed) ++*(i->stayed = reason);

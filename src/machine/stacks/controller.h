@@ -7,8 +7,10 @@
 
 void controller_enter(sim *s, warp *w, uint64_t word);
 void controller_access(sim *s, warp *w, const uint64_t *record, ps time); /* the instance makes an access */
-bool controller_decide(sim *s, warp *w, ps time);                /* true: the warp goes, and is woken there */
-void controller_accessed(sim *s, const warp *w);                 /* all lines of its access are on their way: w->arrival */
-bool controller_leave(sim *s, warp *w, ps time, ps *back_at);    /* true: the warp was away and is on its own SM again, from *back_at on */
+bool controller_decide(sim *s, warp *w, ps time);                         /* true: the warp goes, and is woken there */
+/* all lines of its access are on their way: w->arrival */
+void controller_accessed(sim *s, const warp *w);
+/* true: the warp was away and is on its own SM again, from *back_at on */
+bool controller_leave(sim *s, warp *w, ps time, ps *back_at);
 
 #endif

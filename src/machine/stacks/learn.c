@@ -1,21 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Learning a map (Hsieh et al., ISCA 2016, sections 3.2.3 and 4.3): the copies that bring data to the GPU wait, the program begins with its data in CPU
- * memory, and when enough instances of candidates have been seen the best map is installed and the copies are carried out.
+/* Learning a map (Hsieh et al., ISCA 2016, sections 3.2.3 and 4.3): the copies that bring data to the GPU wait, the
+ * program begins with its data in CPU memory, and when enough instances of candidates have been seen the best map is
+ * installed and the copies are carried out.
  *
  *   first operations        copies to the GPU are put down, and take no time
  *   kernels                 run on the GPU alone; accesses go over the link to the host; each instance's lines are looked at (partition/colocate.h)
- *                           (its first LEARN_ACCESSES accesses: a loop over the link would take long); no more blocks run than are needed
+ *                           (its first LEARN_ACCESSES accesses: a loop over the link would take long); no more blocks
+ *                           run than are needed
  *   enough instances        the SMs stop; ranges that candidates reach get the map found, all others the default one; what was put down, and what kernels
  *                           wrote meanwhile, goes over the link to the stacks; the SMs go on
  *
- * The copies wait for no kernel that has no candidates: they are carried out with the default map then, kernels go on as ever, and what lies elsewhere under the
- * map that is found later moves within the GPU. Nor do they wait for longer than LEARN_PATIENCE_US: then the default map stays.
+ * The copies wait for no kernel that has no candidates: they are carried out with the default map then, kernels go on
+ * as ever, and what lies elsewhere under the map that is found later moves within the GPU. Nor do they wait for longer
+ * than LEARN_PATIENCE_US: then the default map stays.
  *
- * The copies are those that would have been made anyway. Managers that page bring data by far-faults, or know better than the program when: there nothing
- * waits, kernels run with the default map while it is learned, and what is resident and gets another place is moved within the stacks.
+ * The copies are those that would have been made anyway. Managers that page bring data by far-faults, or know better
+ * than the program when: there nothing waits, kernels run with the default map while it is learned, and what is
+ * resident and gets another place is moved within the stacks.
  *
- * What always holds: nothing is learned any more once a map is installed; a byte that was put down is copied once, or never
- * if the program ends before. */
+ * What always holds: nothing is learned any more once a map is installed; a byte that was put down is copied once, or
+ * never if the program ends before. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,17 +28,21 @@
 #include "machine/stacks/learn.h"
 #include "partition/colocate.h"
 
-typedef struct delayed_range { uint64_t address, bytes; bool pageable; } delayed_range;
+typedef struct delayed_range {
+  uint64_t address, bytes;
+  bool pageable;
+} delayed_range;
 
-enum { LEARN_PATIENCE_US = 20 }; /* of kernels with their data in CPU memory (our choice: some 15 are enough where instances come as fast as warps do) */
+/* of kernels with their data in CPU memory (our choice: some 15 are enough where instances come as fast as warps do) */
+enum { LEARN_PATIENCE_US = 20 };
 
 struct learner {
   uint64_t wanted, seen;
-  bool delays;                  /* the program's own copies wait */
-  bool began;                   /* a kernel has */
-  ps until;                     /* delays: no longer than that */
+  bool delays; /* the program's own copies wait */
+  bool began;  /* a kernel has */
+  ps until;    /* delays: no longer than that */
   ps from;
-  colocate *stats;              /* made with the first instance */
+  colocate *stats; /* made with the first instance */
   FF_VEC(colocate_range) ranges;
   FF_VEC(delayed_range) delayed; /* sorted by address, none overlaps another */
 };
@@ -84,16 +92,20 @@ static void put_down(struct learner *l, uint64_t address, uint64_t bytes, bool p
 bool learner_delays(const sim *s) { return s->stacks && s->stacks->learner && s->stacks->learner->delays; }
 
 void learner_delay(sim *s, const trace_op *op) {
-  uint64_t rows = op->copy.to_pitch == op->copy.width ? 1 : op->copy.height, width = rows == 1 ? op->copy.width * op->copy.height : op->copy.width;
-  for (uint64_t row = 0; row < rows; row++) put_down(s->stacks->learner, op->copy.to + row * op->copy.to_pitch, width, !op->copy.pinned);
+  uint64_t rows = op->copy.to_pitch == op->copy.width ? 1 : op->copy.height,
+           width = rows == 1 ? op->copy.width * op->copy.height : op->copy.width;
+  for (uint64_t row = 0; row < rows; row++)
+    put_down(s->stacks->learner, op->copy.to + row * op->copy.to_pitch, width, !op->copy.pinned);
 }
 
 void learner_wrote(sim *s, uint64_t line) { put_down(s->stacks->learner, line, TRACE_LINE_BYTES, false); }
 
-/* Over the link to the host accesses are slow, and those that wait for it hold up the copies: no more warps run than there are instances to be seen. */
+/* Over the link to the host accesses are slow, and those that wait for it hold up the copies: no more warps run than
+ * there are instances to be seen. */
 bool learner_holds(const sim *s, const kernel *k) {
   const struct learner *l = s->stacks->learner;
-  return l && l->delays && s->dispatch.running_blocks && (uint64_t)s->dispatch.running_blocks * k->warps_per_block >= l->wanted - l->seen;
+  return l && l->delays && s->dispatch.running_blocks &&
+         (uint64_t)s->dispatch.running_blocks * k->warps_per_block >= l->wanted - l->seen;
 }
 
 /* With the default map: the data is the GPU's from then on. */
@@ -110,7 +122,8 @@ static ps end_delay(sim *s, struct learner *l, ps time) {
   return end;
 }
 
-/* The SMs stand still. The delayed copies are those of the program, so that their time is told apart; what moves within the GPU is not. */
+/* The SMs stand still. The delayed copies are those of the program, so that their time is told apart; what moves within
+ * the GPU is not. */
 static void stop_until(sim *s, ps time, ps end, bool delayed) {
   if (end <= time) return;
   s->dispatch.stopped = end;
@@ -123,7 +136,8 @@ void learner_kernel(sim *s, const trace_launch *launch, ps time) {
   if (!l->began) l->from = time;
   if (!l->began) l->until = time + LEARN_PATIENCE_US * UINT64_C(1000000);
   l->began = true;
-  if (l->delays && k->offloading->any && !k->offloading->any(k->offloading->context, launch)) stop_until(s, time, end_delay(s, l, time), true);
+  if (l->delays && k->offloading->any && !k->offloading->any(k->offloading->context, launch))
+    stop_until(s, time, end_delay(s, l, time), true);
 }
 
 /* ---- what is looked at ---- */
@@ -136,14 +150,16 @@ static int by_address(const void *a, const void *b) {
 static void stats_make(sim *s, struct learner *l) {
   for (uint32_t i = 1; i < s->pager->allocations.count; i++) {
     const pager_allocation *a = &s->pager->allocations.items[i];
-    if (a->live && a->bytes && a->kind != TRACE_MEMORY_PINNED && a->kind != TRACE_MEMORY_HOST) FF_PUSH(&l->ranges, ((colocate_range){a->address, a->bytes}));
+    if (a->live && a->bytes && a->kind != TRACE_MEMORY_PINNED && a->kind != TRACE_MEMORY_HOST)
+      FF_PUSH(&l->ranges, ((colocate_range){a->address, a->bytes}));
   }
   if (l->ranges.count) qsort(l->ranges.items, l->ranges.count, sizeof *l->ranges.items, by_address);
   l->stats = colocate_create(s->stacks->bits, l->ranges.items, (uint32_t)l->ranges.count);
 }
 
-/* Candidates that come later may touch what the first instances did not: which allocations candidates reach is known of the program as a whole (the
- * ranges of the oracle, without its maps), as a compiler knows it from the pointers that they use. */
+/* Candidates that come later may touch what the first instances did not: which allocations candidates reach is known of
+ * the program as a whole (the ranges of the oracle, without its maps), as a compiler knows it from the pointers that
+ * they use. */
 static bool is_reached(const stacks *k, const colocate_range *r) {
   for (uint32_t i = 0; i < k->offloading->oracle_count; i++) {
     const sim_range_map *o = &k->offloading->oracle[i];
@@ -158,12 +174,14 @@ static void install(sim *s, struct learner *l) {
   colocate_bound(l->stats, highest);
   if (k->offloading->follows) colocate_lean(l->stats, highest - 1);
   uint32_t lowest = colocate_best_pair(l->stats);
-  stack_map pair = colocate_worth(l->stats, lowest) ? stack_map_pair(lowest, k->bits) : stack_map_baseline(k->bits), *maps = ff_alloc((l->ranges.count + 1) * sizeof *maps);
+  stack_map pair = colocate_worth(l->stats, lowest) ? stack_map_pair(lowest, k->bits) : stack_map_baseline(k->bits),
+            *maps = ff_alloc((l->ranges.count + 1) * sizeof *maps);
   if (k->choice.linear) colocate_linear(l->stats, maps);
   for (uint32_t i = 0; i < l->ranges.count; i++) {
     const colocate_range *r = &l->ranges.items[i];
     bool touched = colocate_touched(l->stats, i);
-    if (touched || is_reached(k, r)) FF_PUSH(&k->ranges, ((sim_range_map){r->address, r->bytes, k->choice.linear && touched ? maps[i] : pair}));
+    if (touched || is_reached(k, r))
+      FF_PUSH(&k->ranges, ((sim_range_map){r->address, r->bytes, k->choice.linear && touched ? maps[i] : pair}));
   }
   free(maps);
 }
@@ -171,7 +189,8 @@ static void install(sim *s, struct learner *l) {
 static uint64_t resident_in(sim *s, const sim_range_map *r) {
   uint64_t bytes = 0;
   pager_held held = pager_held_begin(s->pager, r->address, r->bytes);
-  for (const pager_unit *unit; (unit = pager_held_next(&held));) bytes += unit->state == PAGER_RESIDENT ? unit->bytes : 0;
+  for (const pager_unit *unit; (unit = pager_held_next(&held));)
+    bytes += unit->state == PAGER_RESIDENT ? unit->bytes : 0;
   return bytes;
 }
 
@@ -179,7 +198,8 @@ static uint64_t resident_in(sim *s, const sim_range_map *r) {
 static ps carry_out(sim *s, struct learner *l, ps time) {
   uint64_t moved = 0;
   if (l->delays) return end_delay(s, l, time);
-  for (size_t i = 0; i < s->stacks->ranges.count; i++) moved += is_paged(s) ? resident_in(s, &s->stacks->ranges.items[i]) : s->stacks->ranges.items[i].bytes;
+  for (size_t i = 0; i < s->stacks->ranges.count; i++)
+    moved += is_paged(s) ? resident_in(s, &s->stacks->ranges.items[i]) : s->stacks->ranges.items[i].bytes;
   s->stacks->result.moved_bytes += moved;
   return moved ? link_device_copy(&s->link, 2 * moved, time) : time;
 }
@@ -187,7 +207,9 @@ static ps carry_out(sim *s, struct learner *l, ps time) {
 static void finish(sim *s, const struct learner *l, ps end) {
   stacks *k = s->stacks;
   k->result.learning_ps = end - l->from;
-  k->result.learning_kernel_ps = s->observer.counters.kernel_ps + (s->dispatch.kernels.running && end > s->dispatch.kernels.since ? end - s->dispatch.kernels.since : 0);
+  k->result.learning_kernel_ps =
+      s->observer.counters.kernel_ps +
+      (s->dispatch.kernels.running && end > s->dispatch.kernels.since ? end - s->dispatch.kernels.since : 0);
   stacks_describe(k);
   if (!k->result.found[0]) stack_map_text(&k->baseline, k->result.found, sizeof k->result.found);
   learner_free(k);

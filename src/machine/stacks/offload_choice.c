@@ -25,14 +25,21 @@ enum { WHOLE = 1000000000 };
 static ff_status read_share(const char *text, double *share, ff_error *error) {
   uint64_t parts;
   ff_status status = ff_parse_bytes(text, WHOLE, &parts, error);
-  if (!status && (!strchr(text, '%') || !parts || parts > WHOLE)) status = ff_fail(error, FF_INVALID, "'%.40s' is no share of the instances, as 0.5%%", text);
+  if (!status && (!strchr(text, '%') || !parts || parts > WHOLE))
+    status = ff_fail(error, FF_INVALID, "'%.40s' is no share of the instances, as 0.5%%", text);
   if (!status) *share = (double)parts / WHOLE;
   return status;
 }
 
 ff_status sim_map_read(const char *text, uint64_t stacks, sim_map_choice *choice, ff_error *error) {
-  static const struct { const char *name; sim_map_kind kind; bool linear; } kinds[] = {
-      {"learned", SIM_MAP_LEARNED, false}, {"learned-linear", SIM_MAP_LEARNED, true}, {"oracle", SIM_MAP_ORACLE, false}, {"oracle-linear", SIM_MAP_ORACLE, true}};
+  static const struct {
+    const char *name;
+    sim_map_kind kind;
+    bool linear;
+  } kinds[] = {{"learned", SIM_MAP_LEARNED, false},
+               {"learned-linear", SIM_MAP_LEARNED, true},
+               {"oracle", SIM_MAP_ORACLE, false},
+               {"oracle-linear", SIM_MAP_ORACLE, true}};
   uint32_t bits = stacks ? 63 - (uint32_t)__builtin_clzll(stacks) : 0;
   size_t length = strcspn(text, ":");
   *choice = (sim_map_choice){.share = LEARN_SHARE, .fixed = stack_map_baseline(bits)};
@@ -42,11 +49,16 @@ ff_status sim_map_read(const char *text, uint64_t stacks, sim_map_choice *choice
     choice->kind = kinds[i].kind;
     choice->linear = kinds[i].linear;
     if (!text[length]) return FF_OK;
-    if (choice->kind == SIM_MAP_ORACLE) return ff_fail(error, FF_INVALID, "'%.40s': the oracle knows all instances", text);
+    if (choice->kind == SIM_MAP_ORACLE)
+      return ff_fail(error, FF_INVALID, "'%.40s': the oracle knows all instances", text);
     return read_share(text + length + 1, &choice->share, error);
   }
   ff_status status = stack_map_parse(text, bits, &choice->fixed, error);
-  if (status) return ff_fail(error, FF_INVALID, "'%.40s' is no map: there are baseline, neighbouring bits of the address (12:13), learned[:SHARE], learned-linear[:SHARE], oracle, oracle-linear", text);
+  if (status)
+    return ff_fail(
+        error, FF_INVALID,
+        "'%.40s' is no map: there are baseline, neighbouring bits of the address (12:13), learned[:SHARE], learned-linear[:SHARE], oracle, oracle-linear",
+        text);
   return FF_OK;
 }
 
@@ -63,13 +75,17 @@ const sim_offloading sim_offloading_nothing = {.find = find_nothing, .oracle = n
 
 #define RECORDED "recorded programs: `farfault record -o app.fft PROGRAM`, then `farfault sim app.fft`"
 
-ff_status sim_offload_check(const char *machine, uint64_t stacks, sim_offload offload, const char *map, const sim_offloading *offloading, ff_error *error) {
+ff_status sim_offload_check(const char *machine, uint64_t stacks, sim_offload offload, const char *map,
+                            const sim_offloading *offloading, ff_error *error) {
   sim_map_choice choice = {0};
-  if (!stacks && (offload || map)) return ff_fail(error, FF_INVALID, "%s has no memory stacks to %s: `farfault sim --machine tom` has", machine, offload ? "offload to" : "map to");
+  if (!stacks && (offload || map))
+    return ff_fail(error, FF_INVALID, "%s has no memory stacks to %s: `farfault sim --machine tom` has", machine,
+                   offload ? "offload to" : "map to");
   ff_status status = map ? sim_map_read(map, stacks, &choice, error) : FF_OK;
   if (status) return status;
   if (offload && !offloading) return ff_fail(error, FF_UNSUPPORTED, "offloading is simulated of " RECORDED);
-  if (choice.kind != SIM_MAP_FIXED && !offloading) return ff_fail(error, FF_UNSUPPORTED, "a map is found for " RECORDED);
+  if (choice.kind != SIM_MAP_FIXED && !offloading)
+    return ff_fail(error, FF_UNSUPPORTED, "a map is found for " RECORDED);
   if (choice.kind == SIM_MAP_ORACLE && !(choice.linear ? offloading->oracle_linear : offloading->oracle))
     return ff_fail(error, FF_UNSUPPORTED, "the oracle's map was not made");
   return FF_OK;

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memory of a machine with stacks: which stack has a line, and the line's way there and back (Hsieh et al., ISCA 2016).
+/* The memory of a machine with stacks: which stack has a line, and the line's way there and back (Hsieh et al., ISCA
+ * 2016).
  *
  * Packets, byte by byte (packet_address_bytes A, packet_ack_bytes K; section 3.1.1):
  *
  *     read   there: A                  back: the sectors' 32 bytes each
  *     write  there: A + the sectors    back: K
  *
- * A channel (one direction of a link) is a server, with stack_link_cycles behind it. In a stack the map's remaining address bits, XORed with higher ones,
- * choose vault and bank; a vault's bus and its banks are servers as a DRAM channel's are (hierarchy.c).
+ * A channel (one direction of a link) is a server, with stack_link_cycles behind it. In a stack the map's remaining
+ * address bits, XORed with higher ones, choose vault and bank; a vault's bus and its banks are servers as a DRAM
+ * channel's are (hierarchy.c).
  *
- * What always holds: each byte on a link is counted in one channel's `bytes`; a line is read and written in the one stack that its map says, but for
- * SIM_OFFLOAD_IDEAL, where an SM in a stack finds all in its own. */
+ * What always holds: each byte on a link is counted in one channel's `bytes`; a line is read and written in the one
+ * stack that its map says, but for SIM_OFFLOAD_IDEAL, where an SM in a stack finds all in its own. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,7 +51,8 @@ ps stacks_send_first(stack_channel *c, uint64_t bytes, ps at) {
   return at + service;
 }
 
-/* As a monitor at the channel sees it: its share of the last whole window, or 1 if more than a window's work waits already. */
+/* As a monitor at the channel sees it: its share of the last whole window, or 1 if more than a window's work waits
+ * already. */
 double stacks_load(const stack_channel *c, ps now) {
   uint64_t window = now / c->length;
   ps load = window == c->window ? c->before : window == c->window + 1 ? c->in_window : 0;
@@ -77,22 +80,31 @@ uint32_t stacks_find(stacks *k, uint64_t address) { return stack_of(map_of(k, ad
 
 /* ---- in a stack ---- */
 
-typedef struct vault_place { stack_vault *vault; dram_bank *bank; int64_t row; } vault_place;
+typedef struct vault_place {
+  stack_vault *vault;
+  dram_bank *bank;
+  int64_t row;
+} vault_place;
 
-/* Neighbouring lines of a stack are in neighbouring vaults; each vault's lines fill a row, then one of the next bank. */
+/* Neighbouring lines of a stack are in neighbouring vaults; each vault's lines fill a row, then one of the next
+ * bank. */
 static vault_place place_in(const stacks *k, memory_stack *stack, uint64_t local) {
-  uint64_t line = local / TRACE_LINE_BYTES, inside = divide(line, &k->by_vaults), row_number = divide(inside, &k->by_lines), row = divide(row_number, &k->by_banks);
+  uint64_t line = local / TRACE_LINE_BYTES, inside = divide(line, &k->by_vaults),
+           row_number = divide(inside, &k->by_lines), row = divide(row_number, &k->by_banks);
   stack_vault *vault = &stack->vaults[modulo(line ^ inside ^ divide(inside, &k->by_vaults), &k->by_vaults)];
   return (vault_place){vault, &vault->banks[modulo(row_number ^ row, &k->by_banks)], (int64_t)row};
 }
 
-/* A bank and its vault's bus: returns when the last byte is on it. Both are taken in the order of asking, as all servers are: the GPU's requests wait for MSHRs
- * and links before they come, and what an SM of the stack asks for meanwhile need not stand behind them. A row is opened once its request has come. */
-static ps vault_access(const stacks *k, memory_stack *stack, uint64_t local, uint32_t sectors, bool write, ps ask, ps at, const tally *tally) {
+/* A bank and its vault's bus: returns when the last byte is on it. Both are taken in the order of asking, as all
+ * servers are: the GPU's requests wait for MSHRs and links before they come, and what an SM of the stack asks for
+ * meanwhile need not stand behind them. A row is opened once its request has come. */
+static ps vault_access(const stacks *k, memory_stack *stack, uint64_t local, uint32_t sectors, bool write, ps ask,
+                       ps at, const tally *tally) {
   const timing *t = k->t;
   vault_place p = place_in(k, stack, local);
   dram_bank *bank = p.bank;
-  ps burst = k->burst[sectors], begin_turn = ask > bank->ready ? ask : bank->ready, turn = bank_column(t, bank, p.row, ask, tally), column = at + (turn - begin_turn);
+  ps burst = k->burst[sectors], begin_turn = ask > bank->ready ? ask : bank->ready,
+     turn = bank_column(t, bank, p.row, ask, tally), column = at + (turn - begin_turn);
   if (column < turn) column = turn;
   bank->ready = turn + burst;
   ps end = column + t->t_cl + burst, begin = server_take(&p.vault->bus, ask, ask, burst);
@@ -107,10 +119,12 @@ static ps vault_access(const stacks *k, memory_stack *stack, uint64_t local, uin
 
 /* ---- there and back ---- */
 
-ps stacks_access(stacks *k, uint32_t near, uint64_t address, uint32_t sectors, bool write, ps ask, ps at, const tally *tally) {
+ps stacks_access(stacks *k, uint32_t near, uint64_t address, uint32_t sectors, bool write, ps ask, ps at,
+                 const tally *tally) {
   const stack_map *map = map_of(k, address);
   uint32_t there = stack_of(map, address), from = near - 1;
-  uint64_t data = (uint64_t)sectors * TRACE_SECTOR_BYTES, out = k->spec->packet_address_bytes + (write ? data : 0), back = write ? k->spec->packet_ack_bytes : data;
+  uint64_t data = (uint64_t)sectors * TRACE_SECTOR_BYTES, out = k->spec->packet_address_bytes + (write ? data : 0),
+           back = write ? k->spec->packet_ack_bytes : data;
   bool ideal = near && k->offload == SIM_OFFLOAD_IDEAL, local = near && (ideal || from == there);
   memory_stack *stack = &k->items[ideal ? from : there];
   ps fixed = k->t->dram_there + k->t->t_cl + k->t->dram_back;
@@ -119,7 +133,9 @@ ps stacks_access(stacks *k, uint32_t near, uint64_t address, uint32_t sectors, b
     at = send(near ? &k->items[from].cross[there] : &stack->tx, out, ask, at) + k->link_latency;
     ask += k->link_latency;
   }
-  ps done = vault_access(k, stack, stack_local(map, address), sectors, write, ask + k->t->dram_there, at + k->t->dram_there, tally) + k->t->dram_back;
+  ps done = vault_access(k, stack, stack_local(map, address), sectors, write, ask + k->t->dram_there,
+                         at + k->t->dram_there, tally) +
+            k->t->dram_back;
   if (local) return done;
   return send(near ? &stack->cross[from] : &stack->rx, back, ask + fixed, done) + k->link_latency;
 }
@@ -128,7 +144,8 @@ ps stacks_access(stacks *k, uint32_t near, uint64_t address, uint32_t sectors, b
 ps stacks_below(stacks *k, const sm *m, const request *r) {
   uint32_t sectors = sector_count(r->sectors);
   if (r->instance && r->op != TRACE_STORE) versions_near_read(k, r->instance, r->block, r->address, r->at);
-  ps done = r->op == TRACE_STORE ? r->at : stacks_access(k, m->stack, r->address, sectors, false, r->ask, r->at, r->tally);
+  ps done =
+      r->op == TRACE_STORE ? r->at : stacks_access(k, m->stack, r->address, sectors, false, r->ask, r->at, r->tally);
   return r->op == TRACE_LOAD ? done : stacks_access(k, m->stack, r->address, sectors, true, r->ask, done, r->tally);
 }
 
@@ -156,7 +173,8 @@ static void stack_make(sim *s, memory_stack *stack) {
 }
 
 static void stacks_times(stacks *k, const machine_spec *spec) {
-  double cycle = 1e6 / spec->clock_mhz, burst = 1000 / spec->stack_gbs * (double)spec->stack_vaults * TRACE_SECTOR_BYTES;
+  double cycle = 1e6 / spec->clock_mhz,
+         burst = 1000 / spec->stack_gbs * (double)spec->stack_vaults * TRACE_SECTOR_BYTES;
   k->link_latency = (ps)llround(spec->stack_link_cycles * cycle);
   k->pack = (ps)llround(spec->stack_pack_cycles * cycle);
   for (uint32_t n = 0; n <= 4; n++) k->burst[n] = (ps)llround(n * burst);
@@ -176,7 +194,8 @@ void stacks_describe(stacks *k) {
   for (size_t i = 0; i < k->ranges.count && k->choice.kind != SIM_MAP_FIXED; i++) {
     uint64_t bytes = 0;
     for (size_t n = 0; n < k->ranges.count; n++)
-      if (!memcmp(k->ranges.items[n].map.masks, k->ranges.items[i].map.masks, sizeof k->ranges.items[i].map.masks)) bytes += k->ranges.items[n].bytes;
+      if (!memcmp(k->ranges.items[n].map.masks, k->ranges.items[i].map.masks, sizeof k->ranges.items[i].map.masks))
+        bytes += k->ranges.items[n].bytes;
     if (bytes <= most) continue;
     most = bytes;
     stack_map_text(&k->ranges.items[i].map, k->result.found, sizeof k->result.found);
@@ -226,7 +245,8 @@ void stacks_free(stacks *k) {
 
 /* Energy of one channel: of its bits, and of those that it could have carried while kernels ran. */
 static void add_channel(const machine_spec *spec, const stack_channel *c, double gbs, ps kernels, sim_stacks *out) {
-  double idle = kernels > c->carried ? (double)(kernels - c->carried) * 1e-12 : 0, bits_per_cycle = gbs * 8e9 / (spec->clock_mhz * 1e6);
+  double idle = kernels > c->carried ? (double)(kernels - c->carried) * 1e-12 : 0,
+         bits_per_cycle = gbs * 8e9 / (spec->clock_mhz * 1e6);
   out->link_joule += (double)c->bytes * 8 * spec->link_pj_per_bit * 1e-12;
   out->idle_joule += idle * spec->clock_mhz * 1e6 * bits_per_cycle * spec->link_idle_pj * 1e-12;
 }

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who has seen what: the version oracle for the caches of a machine with memory stacks, at the deepest check level (Hsieh et al., ISCA 2016, section 4.4.2).
+/* Who has seen what: the version oracle for the caches of a machine with memory stacks, at the deepest check level
+ * (Hsieh et al., ISCA 2016, section 4.4.2).
  *
- * Writes get numbers as they become *known*: one of the GPU at once, one of an instance in a stack when its answer has come. Each cached line knows the
- * number that was the last one when it was filled. A hit is on a *stale* line if a write that its reader must see has become known since:
+ * Writes get numbers as they become *known*: one of the GPU at once, one of an instance in a stack when its answer has
+ * come. Each cached line knows the number that was the last one when it was filled. A hit is on a *stale* line if a
+ * write that its reader must see has become known since:
  *
  *     L2                any write of an instance in a stack
  *     an SM's L1        a write of an instance that this SM had sent away
  *     an L1 in a stack  what was known when the instance began that now runs there
  *
- * (Caches of other SMs need not see a write before the next kernel begins.) And what an instance's block wrote before it was sent away must be in memory
- * before the instance reads there. A violation ends the program with the place, as all such checks do: it would be a wrong result of the machine.
+ * (Caches of other SMs need not see a write before the next kernel begins.) And what an instance's block wrote before
+ * it was sent away must be in memory before the instance reads there. A violation ends the program with the place, as
+ * all such checks do: it would be a wrong result of the machine.
  *
  * What always holds: nothing here changes a time or a counter. */
 #include <stdlib.h>
@@ -18,11 +21,11 @@
 #include "machine/stacks/versions.h"
 
 typedef struct known_write { /* of a line, the last one of each kind */
-  uint64_t line;              /* number + 1; 0: an empty place */
-  uint32_t main, away;        /* numbers; 0: none */
-  uint32_t away_sm;           /* that had sent away the instance which wrote */
-  uint64_t main_block;        /* whose warp wrote: block.serial */
-  ps over;                    /* `main` is in memory */
+  uint64_t line;             /* number + 1; 0: an empty place */
+  uint32_t main, away;       /* numbers; 0: none */
+  uint32_t away_sm;          /* that had sent away the instance which wrote */
+  uint64_t main_block;       /* whose warp wrote: block.serial */
+  ps over;                   /* `main` is in memory */
 } known_write;
 
 struct versions {
@@ -92,7 +95,8 @@ void versions_l1_hit(const stacks *k, const sm *m, uint64_t address, uint32_t fi
   if (!k->versions) return;
   const known_write *w = place_of(k->versions, address / TRACE_LINE_BYTES + 1);
   if (!m->stack) {
-    FF_ASSERT(w->away <= filled || w->away_sm != m->index); /* the L1 has a line that a block which it sent to a stack has written since */
+    /* the L1 has a line that a block which it sent to a stack has written since */
+    FF_ASSERT(w->away <= filled || w->away_sm != m->index);
     return;
   }
   /* Which instance reads is not known here: all that run on this SM began no later than its last one. */
@@ -103,5 +107,6 @@ void versions_l1_hit(const stacks *k, const sm *m, uint64_t address, uint32_t fi
 void versions_near_read(const stacks *k, const stack_instance *i, const block *by, uint64_t address, ps at) {
   if (!k->versions) return;
   const known_write *w = place_of(k->versions, address / TRACE_LINE_BYTES + 1);
-  FF_ASSERT(!w->main || w->main > i->began_version || w->main_block != by->serial || at >= w->over); /* the stack reads what its requester's block has still under way */
+  /* the stack reads what its requester's block has still under way */
+  FF_ASSERT(!w->main || w->main > i->began_version || w->main_block != by->serial || at >= w->over);
 }

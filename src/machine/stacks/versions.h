@@ -7,11 +7,15 @@
 
 void versions_create(stacks *k);
 void versions_free(stacks *k);
-uint32_t versions_now(const stacks *k);                                              /* of the last write that is known */
-void versions_wrote(stacks *k, const block *by, uint64_t address, ps over);          /* on an SM of the GPU; over: it is in memory */
-void versions_answered(stacks *k, uint32_t sm, uint64_t address);                    /* an instance that this SM had sent away, and its answer is there */
+/* of the last write that is known */
+uint32_t versions_now(const stacks *k);
+/* on an SM of the GPU; over: it is in memory */
+void versions_wrote(stacks *k, const block *by, uint64_t address, ps over);
+/* an instance that this SM had sent away, and its answer is there */
+void versions_answered(stacks *k, uint32_t sm, uint64_t address);
 void versions_l2_hit(const stacks *k, uint64_t address, uint32_t filled);
 void versions_l1_hit(const stacks *k, const sm *m, uint64_t address, uint32_t filled);
-void versions_near_read(const stacks *k, const stack_instance *i, const block *by, uint64_t address, ps at); /* an instance of that block reads memory */
+/* an instance of that block reads memory */
+void versions_near_read(const stacks *k, const stack_instance *i, const block *by, uint64_t address, ps at);
 
 #endif

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The device that one simulation has, or that several share: its parts, and whose turn it is.
  *
- * Several programs ("tenants") on one device: each has its simulation, in a thread of its own, with its host's clock, its streams and its
- * pager; SMs, caches, TLBs, DRAM and the link are common. One thread works at a time, and passes on when its host has to wait for the device:
+ * Several programs ("tenants") on one device: each has its simulation, in a thread of its own, with its host's clock,
+ * its streams and its pager; SMs, caches, TLBs, DRAM and the link are common. One thread works at a time, and passes on
+ * when its host has to wait for the device:
  *
  *     WAIT_TIME   until its host's clock        WAIT_NODE   until an operation is over        WAIT_ALL   until all its operations are
  *
- * The next is who can go on at the earliest simulated time, the first of them if several can; events before that happen first. So hosts and device go
- * through time together, and what comes out does not depend on threads.
+ * The next is who can go on at the earliest simulated time, the first of them if several can; events before that happen
+ * first. So hosts and device go through time together, and what comes out does not depend on threads.
  *
  *     device_enter --> works --device_wait--> waits --> works ... --device_leave--> WAIT_GONE
  *
- * What always holds: no event that was before a working tenant's clock is left; one thread works. It works for all, so that there is one mutex (`work`)
- * for what all their simulations guard; to begin to wait is to let it go. */
+ * What always holds: no event that was before a working tenant's clock is left; one thread works. It works for all, so
+ * that there is one mutex (`work`) for what all their simulations guard; to begin to wait is to let it go. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,7 +58,8 @@ static void memory_make(device *d) {
   }
   lru_init(&d->walk_cache, a, spec->walk_cache_bytes / 8);
   slots_init(&d->walkers, a, spec->walkers);
-  uint64_t ways = spec->l2_tlb_ways ? spec->l2_tlb_ways : spec->l2_tlb_entries, sets = ways ? spec->l2_tlb_entries / ways : 0;
+  uint64_t ways = spec->l2_tlb_ways ? spec->l2_tlb_ways : spec->l2_tlb_entries,
+           sets = ways ? spec->l2_tlb_entries / ways : 0;
   if (!sets) return;
   d->shared_sets = divider_make(sets);
   d->shared_tlb = arena_alloc(a, sets * sizeof *d->shared_tlb);
@@ -114,12 +116,14 @@ void device_release(device *d) {
 /* ---- a device for several ---- */
 
 static ff_status check_tenants(const sim_device_options *o, ff_error *error) {
-  if (!o->count || o->count > TENANTS) return ff_fail(error, FF_LIMIT, "1 to %d programs can share a GPU, not %u", TENANTS, o->count);
+  if (!o->count || o->count > TENANTS)
+    return ff_fail(error, FF_LIMIT, "1 to %d programs can share a GPU, not %u", TENANTS, o->count);
   uint32_t end = 0;
   for (uint32_t i = 0; i < o->count && o->isolation >= SIM_ISOLATION_SM; i++) {
     const sim_tenant *t = &o->tenants[i];
     if (!t->sm_count || t->sm_first < end || (uint64_t)t->sm_first + t->sm_count > o->spec->sm_count)
-      return ff_fail(error, FF_INVALID, "SMs %u to %u: the sets must follow each other, and there are %u SMs", t->sm_first, t->sm_first + t->sm_count - 1, (uint32_t)o->spec->sm_count);
+      return ff_fail(error, FF_INVALID, "SMs %u to %u: the sets must follow each other, and there are %u SMs",
+                     t->sm_first, t->sm_first + t->sm_count - 1, (uint32_t)o->spec->sm_count);
     end = t->sm_first + t->sm_count;
   }
   return FF_OK;
@@ -129,12 +133,16 @@ ff_status sim_device_create(const sim_device_options *o, sim_device **out, ff_er
   machine_spec spec = *o->spec;
   ff_status status = o->set ? machine_spec_set_all(&spec, o->set, error) : FF_OK;
   if (!status) status = check_tenants(o, error);
-  if (!status && spec.stack_count) status = ff_fail(error, FF_UNSUPPORTED, "%s: programs cannot share a GPU with memory stacks", spec.name);
+  if (!status && spec.stack_count)
+    status = ff_fail(error, FF_UNSUPPORTED, "%s: programs cannot share a GPU with memory stacks", spec.name);
   if (status) return status;
   device *d = device_create(&spec, 0, true);
   if (o->isolation == SIM_ISOLATION_SM_MEMORY && !d->hash) {
     device_release(d);
-    return ff_fail(error, FF_UNSUPPORTED, "%s: its machine file does not say which address is in which memory module (address_map): memory cannot be divided", spec.name);
+    return ff_fail(
+        error, FF_UNSUPPORTED,
+        "%s: its machine file does not say which address is in which memory module (address_map): memory cannot be divided",
+        spec.name);
   }
   d->isolation = o->isolation;
   d->borrow = o->borrow;
@@ -143,7 +151,8 @@ ff_status sim_device_create(const sim_device_options *o, sim_device **out, ff_er
     tenant *t = &d->tenants[i];
     t->given = o->tenants[i];
     if (t->given.idle) t->waits = WAIT_GONE;
-    for (uint32_t n = 0; n < t->given.sm_count; n++) t->sms.bits[(t->given.sm_first + n) / 64] |= UINT64_C(1) << ((t->given.sm_first + n) % 64);
+    for (uint32_t n = 0; n < t->given.sm_count; n++)
+      t->sms.bits[(t->given.sm_first + n) / 64] |= UINT64_C(1) << ((t->given.sm_first + n) % 64);
   }
   *out = d;
   return FF_OK;

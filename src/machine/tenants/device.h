@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The device. Several simulations (tenants) may be on one: each has its program, its host, its streams and its pager; SMs,
- * caches, TLBs, DRAM and the link are the device's. */
+/* The device. Several simulations (tenants) may be on one: each has its program, its host, its streams and its pager;
+ * SMs, caches, TLBs, DRAM and the link are the device's. */
 #ifndef FF_MACHINE_TENANTS_DEVICE_H
 #define FF_MACHINE_TENANTS_DEVICE_H
 
@@ -18,33 +18,33 @@ enum { TENANTS = SIM_TENANTS, SPACE_SHIFT = 47 }; /* addresses of tenant n have 
 typedef enum tenant_wait { WAIT_NOTHING, WAIT_TIME, WAIT_NODE, WAIT_ALL, WAIT_GONE } tenant_wait;
 
 typedef struct tenant {
-  sim *sim;                     /* NULL: between two rounds, or idle */
+  sim *sim; /* NULL: between two rounds, or idle */
   sim_tenant given;
-  sm_set sms;                   /* its own */
-  tenant_wait waits;            /* its thread, while another one's runs: for what */
-  ps until;                     /* WAIT_TIME: its host's clock has come there */
-  node *node;                   /* WAIT_NODE */
+  sm_set sms;        /* its own */
+  tenant_wait waits; /* its thread, while another one's runs: for what */
+  ps until;          /* WAIT_TIME: its host's clock has come there */
+  node *node;        /* WAIT_NODE */
   pthread_cond_t turn;
-  uint32_t foreign_blocks;      /* of others, on its SMs */
-  uint32_t lent_blocks;         /* its own, on SMs of others */
-  ps idle_since;                /* no kernel of its runs: since when */
-  ps wants_back;                /* since when it waits for them to be over; 0: it does not */
+  uint32_t foreign_blocks; /* of others, on its SMs */
+  uint32_t lent_blocks;    /* its own, on SMs of others */
+  ps idle_since;           /* no kernel of its runs: since when */
+  ps wants_back;           /* since when it waits for them to be over; 0: it does not */
   ps take_back, borrowed_from, borrowed;
-  uint64_t lent_bytes;          /* that it read and wrote in modules of others */
+  uint64_t lent_bytes; /* that it read and wrote in modules of others */
 } tenant;
 
 typedef struct device {
-  uint32_t uses;                /* simulations and, if there may be several, its maker */
+  uint32_t uses; /* simulations and, if there may be several, its maker */
   machine_spec spec;
   event_heap heap;
   arena arena;
   sm *sms;
-  uint32_t sm_total;            /* with those in memory stacks, which come last */
+  uint32_t sm_total; /* with those in memory stacks, which come last */
   l2_slice *slices;
   dram_channel *channels;
   lru walk_cache;
   slots walkers;
-  lru *shared_tlb;              /* its sets; NULL: there is none */
+  lru *shared_tlb; /* its sets; NULL: there is none */
   divider shared_sets;
   host_link link;
   warp_table warps;
@@ -55,27 +55,28 @@ typedef struct device {
   frames *frames;
   /* tenants */
   sim_isolation isolation;
-  bool borrow, shared;          /* shared: made for several */
+  bool borrow, shared;                        /* shared: made for several */
   uint32_t tenant_count, registered, running; /* running: the tenant whose thread may work */
-  uint32_t turn;                /* who is asked first for a block */
-  bool stop;                    /* all that do not loop are over: the others stop where they are */
+  uint32_t turn;                              /* who is asked first for a block */
+  bool stop;                                  /* all that do not loop are over: the others stop where they are */
   ps now;
-  pthread_mutex_t work;         /* of all its simulations: whoever's turn it is works for all of them */
-  pthread_mutex_t mutex;        /* of `registered` and `running`, for who waits for his turn */
+  pthread_mutex_t work;  /* of all its simulations: whoever's turn it is works for all of them */
+  pthread_mutex_t mutex; /* of `registered` and `running`, for who waits for his turn */
   tenant tenants[TENANTS];
   /* SIM_ISOLATION_NONE: time slices */
-  uint32_t slice_owner;         /* its blocks may start; TENANTS: nobody's */
-  ps slice_until;               /* when its time is up; */
-  bool slice_over;              /* it is: nothing of its starts any more */
+  uint32_t slice_owner; /* its blocks may start; TENANTS: nobody's */
+  ps slice_until;       /* when its time is up; */
+  bool slice_over;      /* it is: nothing of its starts any more */
 } device;
 
 /* device.c: who is on the device, and whose turn it is. */
 device *device_create(const machine_spec *spec, uint32_t near, bool shared); /* near: SMs in memory stacks */
 void device_release(device *d);
-sim *device_owner(const device *d, event e);                            /* whose event it is */
-void device_enter(sim *s);                                              /* its thread begins: returns when it is its turn */
+sim *device_owner(const device *d, event e); /* whose event it is */
+/* its thread begins: returns when it is its turn */
+void device_enter(sim *s);
 void device_leave(sim *s);
-void device_wait(sim *s, tenant_wait what, ps until, node *n);          /* the device and the others go on until then */
-bool device_stopped(const sim *s);                                      /* it loops, and nobody measures it any more */
+void device_wait(sim *s, tenant_wait what, ps until, node *n); /* the device and the others go on until then */
+bool device_stopped(const sim *s);                             /* it loops, and nobody measures it any more */
 
 #endif

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lending (--borrow): what a partition has that runs nothing is used by the others, and given back when it has work again.
+/* Lending (--borrow): what a partition has that runs nothing is used by the others, and given back when it has work
+ * again.
  *
  *     SMs      blocks of others start on them, if their kernel's blocks have been short so far (LONGEST_BLOCK); they end there, none is stopped
  *     memory   after MIN_IDLE a part of a tenant's pages moves to frames of the idle tenant's colours, as many as can come back in half of
- *              TAKE_BACK: its loads and stores use the idle modules' bandwidth, too. A page that has moved keeps its own frame for the way back
+ *              TAKE_BACK: its loads and stores use the idle modules' bandwidth, too. A page that has moved keeps its
+ *              own frame for the way back
  *
  * Moving takes the channels of both frames what reading and writing the page takes; the page may be used at once.
  *
- * What always holds: a page that has moved has a frame of its own waiting; from a tenant's kernel on, nothing of others starts on its SMs, and no page of
- * others is in its colours. */
+ * What always holds: a page that has moved has a frame of its own waiting; from a tenant's kernel on, nothing of others
+ * starts on its SMs, and no page of others is in its colours. */
 #include <stdlib.h>
 
 #include "machine/simulation.h"
 
-#define TAKE_BACK UINT64_C(100000000)    /* 100 us: the longest that an owner should wait */
+#define TAKE_BACK UINT64_C(100000000) /* 100 us: the longest that an owner should wait */
 #define LONGEST_BLOCK (TAKE_BACK / 2)
 #define MIN_IDLE (2 * TAKE_BACK)
 
@@ -96,7 +98,8 @@ void idle_sharing_forget(lent *l) { bring_home(l, UINT64_MAX, l->agenda->now); }
 
 void idle_sharing_count(lent *l, uint32_t module, uint64_t bytes) {
   tenant *own = &l->d->tenants[l->tenant];
-  if (l->moved.count && !(own->given.colours >> colours_of_module(frames_colours(l->d->frames), module) & 1)) own->lent_bytes += bytes;
+  if (l->moved.count && !(own->given.colours >> colours_of_module(frames_colours(l->d->frames), module) & 1))
+    own->lent_bytes += bytes;
 }
 
 static double channel_gbs(const lent *l, uint64_t colours) {
@@ -113,12 +116,16 @@ static uint64_t idle_colours(const lent *l, ps time) {
   return colours;
 }
 
-typedef struct page_list { FF_VEC(uint64_t) at_home; lent *own; } page_list;
+typedef struct page_list {
+  FF_VEC(uint64_t) at_home;
+  lent *own;
+} page_list;
 
 static void note_page(void *context, uint64_t address) {
   page_list *list = context;
   uint64_t own = list->own->d->tenants[list->own->tenant].given.colours;
-  if (own >> colours_of(frames_colours(list->own->d->frames), address_map_find(list->own->map, address)) & 1) FF_PUSH(&list->at_home, address);
+  if (own >> colours_of(frames_colours(list->own->d->frames), address_map_find(list->own->map, address)) & 1)
+    FF_PUSH(&list->at_home, address);
 }
 
 static bool move_away(lent *l, uint64_t address, uint64_t colours, ps time) {
@@ -154,7 +161,8 @@ void idle_sharing_kernel_begin(lent *l, ps time) {
   tenant *own = &d->tenants[l->tenant];
   if (own->foreign_blocks && !own->wants_back) own->wants_back = time;
   for (uint32_t i = 0; i < d->tenant_count; i++)
-    if (i != l->tenant && d->tenants[i].sim && d->tenants[i].sim->lent.moved.count) taken_back(own, time, bring_home(&d->tenants[i].sim->lent, own->given.colours, time));
+    if (i != l->tenant && d->tenants[i].sim && d->tenants[i].sim->lent.moved.count)
+      taken_back(own, time, bring_home(&d->tenants[i].sim->lent, own->given.colours, time));
 }
 
 void idle_sharing_kernel_end(lent *l, ps time) {

@@ -9,9 +9,11 @@
 #include "machine/sm/dispatch.h"
 #include "machine/tenants/device.h"
 
-typedef struct moved_page { uint64_t address, home; } moved_page; /* virtual; physical: where it goes back to */
+typedef struct moved_page {
+  uint64_t address, home;
+} moved_page; /* virtual; physical: where it goes back to */
 
-typedef struct lent {           /* what a tenant has of others */
+typedef struct lent { /* what a tenant has of others */
   device *d;
   uint32_t tenant;
   const machine_spec *spec;
@@ -19,18 +21,20 @@ typedef struct lent {           /* what a tenant has of others */
   const kernel_time *kernels;
   memory *memory;
   placing *map;
-  FF_VEC(moved_page) moved;     /* its pages in their memory */
-  ps look_again;                /* for such memory, no earlier than that */
+  FF_VEC(moved_page) moved; /* its pages in their memory */
+  ps look_again;            /* for such memory, no earlier than that */
 } lent;
 
-tenant *idle_sharing_owner(device *d, uint32_t sm);                          /* whose SM it is; NULL: nobody's */
-bool idle_sharing_may(const lent *l, const sm *m, const kernel *k);           /* may a block start on this SM of another tenant? */
+tenant *idle_sharing_owner(device *d, uint32_t sm); /* whose SM it is; NULL: nobody's */
+/* may a block start on this SM of another tenant? */
+bool idle_sharing_may(const lent *l, const sm *m, const kernel *k);
 void idle_sharing_block_start(lent *l, const sm *m, ps time);
 void idle_sharing_block_end(lent *l, const sm *m, ps time);
-void idle_sharing_kernel_begin(lent *l, ps time);                             /* it has work: takes back what is its own */
+/* it has work: takes back what is its own */
+void idle_sharing_kernel_begin(lent *l, ps time);
 void idle_sharing_kernel_end(lent *l, ps time);
-void idle_sharing_look(lent *l, ps time);                                     /* is there memory to be had? */
-void idle_sharing_count(lent *l, uint32_t module, uint64_t bytes);             /* that it reads or writes there */
-void idle_sharing_forget(lent *l);                                            /* all its pages are where they belong */
+void idle_sharing_look(lent *l, ps time);                          /* is there memory to be had? */
+void idle_sharing_count(lent *l, uint32_t module, uint64_t bytes); /* that it reads or writes there */
+void idle_sharing_forget(lent *l);                                 /* all its pages are where they belong */
 
 #endif

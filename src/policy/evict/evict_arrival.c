@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Orders by arrival; uses change nothing in either.
  *
- * fifo: the unit that came first goes first. A unit's place is that of the first page of its present stay: pages that come
- * to it later do not change it.
+ * fifo: the unit that came first goes first. A unit's place is that of the first page of its present stay: pages that
+ * come to it later do not change it.
  *
- * lrm: least recently migrated, the order in which NVIDIA's managed-memory driver reclaims its 2 MiB chunks. Every arrival
- * of a page makes its unit the youngest; uses do not, because the driver does not see them. So a block that is used all
- * the time but is whole goes before one that has just got a page. */
+ * lrm: least recently migrated, the order in which NVIDIA's managed-memory driver reclaims its 2 MiB chunks. Every
+ * arrival of a page makes its unit the youngest; uses do not, because the driver does not see them. So a block that is
+ * used all the time but is whole goes before one that has just got a page. */
 #include <stdlib.h>
 
 #include "policy/pages.h"
@@ -28,8 +28,12 @@ static void *create(const char *argument, uint64_t otherwise, bool renews, const
   return o;
 }
 
-static void *create_fifo(const char *argument, const char **problem) { return create(argument, FF_PAGE_BYTES, false, problem); }
-static void *create_lrm(const char *argument, const char **problem) { return create(argument, FF_BLOCK_BYTES, true, problem); }
+static void *create_fifo(const char *argument, const char **problem) {
+  return create(argument, FF_PAGE_BYTES, false, problem);
+}
+static void *create_lrm(const char *argument, const char **problem) {
+  return create(argument, FF_BLOCK_BYTES, true, problem);
+}
 
 static void destroy(void *state) {
   order *o = state;
@@ -37,7 +41,9 @@ static void destroy(void *state) {
   free(o);
 }
 
-static void evict(void *state, ff_view *view, uint64_t bytes) { units_evict(&((order *)state)->set, view, bytes, NULL); }
+static void evict(void *state, ff_view *view, uint64_t bytes) {
+  units_evict(&((order *)state)->set, view, bytes, NULL);
+}
 
 static void unit_arrived(void *context, uint64_t address) {
   order *o = context;
@@ -49,7 +55,9 @@ static void arrived(void *state, ff_view *view, uint64_t address, uint64_t bytes
   units_each(o->set.unit_bytes, address, bytes, unit_arrived, o);
 }
 
-static void settled(void *state, ff_view *view, uint64_t address, uint64_t bytes) { units_settled(&((order *)state)->set, address, bytes); }
+static void settled(void *state, ff_view *view, uint64_t address, uint64_t bytes) {
+  units_settled(&((order *)state)->set, address, bytes);
+}
 
 static void left(void *state, ff_view *view, uint64_t address, uint64_t bytes) {
   units_left(&((order *)state)->set, view, address, bytes);

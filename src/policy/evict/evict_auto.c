@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* auto, the evictor: groups of 64 KiB. Of the next few that a hand comes upon the one goes that was used longest ago, or came if it
- * was not used: as old as the oldest within a few per cent, for a cost that does not grow with memory. The prefetcher, when it brings what is
- * reached over the link, has chosen already.
+/* auto, the evictor: groups of 64 KiB. Of the next few that a hand comes upon the one goes that was used longest ago,
+ * or came if it was not used: as old as the oldest within a few per cent, for a cost that does not grow with memory.
+ * The prefetcher, when it brings what is reached over the link, has chosen already.
  *
- * While the link to the host idles, dirty groups are written back and stay: of those that have not been used for the time that a group takes over the
- * link, the one that has rested longest. If it is written to again, only an idle link was used in vain. */
+ * While the link to the host idles, dirty groups are written back and stay: of those that have not been used for the
+ * time that a group takes over the link, the one that has rested longest. If it is written to again, only an idle link
+ * was used in vain. */
 #include "policy/auto_state.h"
 #include "policy/policies.h"
 

@@ -3,14 +3,14 @@
  * program's future, so its simulation begins when the program has ended. Positions are thread blocks in the program's
  * order; what runs at once uses its pages now.
  *
- * An answer of view->next_position stays right until the program has passed that position. So two orders are kept: `soonest`
- * finds the units whose answer may be out of date (they have the smallest positions), `farthest` finds the victim. What was
- * used by what ran when it was asked for, or has come to be, is used *now*: all such units are equal.
+ * An answer of view->next_position stays right until the program has passed that position. So two orders are kept:
+ * `soonest` finds the units whose answer may be out of date (they have the smallest positions), `farthest` finds the
+ * victim. What was used by what ran when it was asked for, or has come to be, is used *now*: all such units are equal.
  * Where every unit that can go is used now, the future has nothing more to say, and the least recently used one goes.
  *
  *     soonest, farthest and oldest hold the same units, aside or not
- *     key in soonest == 2 x position of the next use, + 1 if that is now;  key in farthest == ~position, NOW if that is now
- *     key in oldest <= the unit's latest arrival or use */
+ *     key in soonest == 2 x position of the next use, + 1 if that is now;  key in farthest == ~position, NOW if that is
+ *     now key in oldest <= the unit's latest arrival or use */
 #include <stdlib.h>
 
 #include "policy/pages.h"
@@ -19,7 +19,9 @@
 
 #define NOW UINT64_MAX
 
-typedef struct belady { units soonest, farthest, oldest; } belady;
+typedef struct belady {
+  units soonest, farthest, oldest;
+} belady;
 
 static void *create(const char *argument, const char **problem) {
   uint64_t bytes = pages_unit_bytes(argument, FF_PAGE_BYTES, problem);
@@ -39,7 +41,9 @@ static void destroy(void *state) {
   free(b);
 }
 
-static uint64_t soon_key(uint64_t position, bool now) { return position > UINT64_MAX / 2 - 1 ? UINT64_MAX - 1 : 2 * position + now; }
+static uint64_t soon_key(uint64_t position, bool now) {
+  return position > UINT64_MAX / 2 - 1 ? UINT64_MAX - 1 : 2 * position + now;
+}
 
 static void put(belady *b, const ff_view *view, uint64_t address) {
   uint64_t position = view->next_position(view, address, b->soonest.unit_bytes);
@@ -68,7 +72,10 @@ static void evict(void *state, ff_view *view, uint64_t bytes) {
   else units_evict(&b->farthest, view, bytes, NULL);
 }
 
-typedef struct arrival { belady *order; const ff_view *view; } arrival;
+typedef struct arrival {
+  belady *order;
+  const ff_view *view;
+} arrival;
 static void unit_arrived(void *context, uint64_t address) {
   const arrival *a = context;
   put(a->order, a->view, address);

@@ -6,7 +6,8 @@
  *
  * Uses are not reported to policies; the order is made right when it is needed: the key of the first unit is compared
  * with the view's last use, and if that is later the unit moves to where it belongs. A key is never above the true
- * value, so a first unit whose key is true is the oldest of all. A unit moves at most once per time that it was used. */
+ * value, so a first unit whose key is true is the oldest of all. A unit moves at most once per time that it was
+ * used. */
 #include <stdlib.h>
 
 #include "policy/pages.h"
@@ -28,7 +29,10 @@ static void destroy(void *state) {
 
 static void evict(void *state, ff_view *view, uint64_t bytes) { units_evict(state, view, bytes, units_last_used); }
 
-typedef struct arrival { units *set; uint64_t now; } arrival;
+typedef struct arrival {
+  units *set;
+  uint64_t now;
+} arrival;
 static void unit_arrived(void *context, uint64_t address) {
   const arrival *a = context;
   units_put(a->set, address, a->now);
@@ -38,9 +42,13 @@ static void arrived(void *state, ff_view *view, uint64_t address, uint64_t bytes
   units_each(set->unit_bytes, address, bytes, unit_arrived, &(arrival){state, view->now});
 }
 
-static void settled(void *state, ff_view *view, uint64_t address, uint64_t bytes) { units_settled(state, address, bytes); }
+static void settled(void *state, ff_view *view, uint64_t address, uint64_t bytes) {
+  units_settled(state, address, bytes);
+}
 
-static void left(void *state, ff_view *view, uint64_t address, uint64_t bytes) { units_left(state, view, address, bytes); }
+static void left(void *state, ff_view *view, uint64_t address, uint64_t bytes) {
+  units_left(state, view, address, bytes);
+}
 
 const ff_policy policy_evict_lru = {
     .version = FF_POLICY_VERSION,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* random: any unit of which something can go, with equal chances. The set's order is not used, only that its heap is an array. */
+/* random: any unit of which something can go, with equal chances. The set's order is not used, only that its heap is an
+ * array. */
 #include <stdlib.h>
 
 #include "policy/pages.h"
@@ -44,9 +45,13 @@ static void arrived(void *state, ff_view *view, uint64_t address, uint64_t bytes
   units_each(set->unit_bytes, address, bytes, unit_arrived, state);
 }
 
-static void settled(void *state, ff_view *view, uint64_t address, uint64_t bytes) { units_settled(state, address, bytes); }
+static void settled(void *state, ff_view *view, uint64_t address, uint64_t bytes) {
+  units_settled(state, address, bytes);
+}
 
-static void left(void *state, ff_view *view, uint64_t address, uint64_t bytes) { units_left(state, view, address, bytes); }
+static void left(void *state, ff_view *view, uint64_t address, uint64_t bytes) {
+  units_left(state, view, address, bytes);
+}
 
 const ff_policy policy_evict_random = {
     .version = FF_POLICY_VERSION,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tree: tree-based neighbourhood eviction (TBNe), Ganguly et al., ISCA 2019. The victim is the least recently used 64 KiB
- * group of the least recently used block; then, in post-order over the tree that has the group as a leaf, every node
- * of which less than half is in GPU memory, but something, is evicted whole.
+/* tree: tree-based neighbourhood eviction (TBNe), Ganguly et al., ISCA 2019. The victim is the least recently used 64
+ * KiB group of the least recently used block; then, in post-order over the tree that has the group as a leaf, every
+ * node of which less than half is in GPU memory, but something, is evicted whole.
  *
  *     a tree: one allocation's part of one block, its groups as leaves; full, so the leaves' number is a power of two
  *     evicted: inner nodes with 0 < valid < size / 2        size, valid: in pages that exist
@@ -139,7 +139,10 @@ static void evict(void *state, ff_view *view, uint64_t bytes) {
   free(taken.items);
 }
 
-typedef struct arrival { units *set; uint64_t now; } arrival;
+typedef struct arrival {
+  units *set;
+  uint64_t now;
+} arrival;
 static void unit_arrived(void *context, uint64_t address) {
   const arrival *a = context;
   units_put(a->set, address, a->now);
@@ -150,7 +153,9 @@ static void arrived(void *state, ff_view *view, uint64_t address, uint64_t bytes
   units_each(FF_GROUP_BYTES, address, bytes, unit_arrived, &(arrival){&o->groups, view->now});
 }
 
-static void settled(void *state, ff_view *view, uint64_t address, uint64_t bytes) { units_settled(&((tree_order *)state)->blocks, address, bytes); }
+static void settled(void *state, ff_view *view, uint64_t address, uint64_t bytes) {
+  units_settled(&((tree_order *)state)->blocks, address, bytes);
+}
 
 static void left(void *state, ff_view *view, uint64_t address, uint64_t bytes) {
   tree_order *o = state;

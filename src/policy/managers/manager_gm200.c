@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Managed memory as under cuda6 (manager_cuda6.c): a fault of the CPU brings one page of 4 KiB, as the slope of Wilt's (2017) GM200 table says. The times are the
- * machine's: machines/gm200.yaml. */
+/* Managed memory as under cuda6 (manager_cuda6.c): a fault of the CPU brings one page of 4 KiB, as the slope of Wilt's
+ * (2017) GM200 table says. The times are the machine's: machines/gm200.yaml. */
 #include "policy/manager.h"
 
 const manager manager_gm200 = {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Zheng et al. (HPCA 2016): replayable far-faults, and pages from the lowest address on while the link has nothing to do. */
+/* Zheng et al. (HPCA 2016): replayable far-faults, and pages from the lowest address on while the link has nothing to
+ * do. */
 #include "policy/manager.h"
 
 const manager manager_sequential = {

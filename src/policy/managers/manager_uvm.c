@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* uvm: NVIDIA's managed-memory driver (release 595.45.04, by its public source): faults of 4 KiB pages go into a buffer
  * and are served in batches; a density tree of 51 % prefetches within 2 MiB; GPU memory is handed out 2 MiB at a time;
- * the least recently migrated block is evicted, and all its pages are copied back: there is no dirty bit. Pages that the CPU and
- * the GPU take from each other are throttled, then pinned. */
+ * the least recently migrated block is evicted, and all its pages are copied back: there is no dirty bit. Pages that
+ * the CPU and the GPU take from each other are throttled, then pinned. */
 #include "policy/manager.h"
 
 static const manager_thrashing thrashing = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* anypage: the random prefetcher of Ganguly et al., ISCA 2019: with each far-fault one page of its block (2 MiB, as far as its
- * allocation goes), all with equal chances; if it is there already, none. The published simulator draws so; Zheng et
- * al.'s `random` is another one, which uses the idle link. */
+/* anypage: the random prefetcher of Ganguly et al., ISCA 2019: with each far-fault one page of its block (2 MiB, as far
+ * as its allocation goes), all with equal chances; if it is there already, none. The published simulator draws so;
+ * Zheng et al.'s `random` is another one, which uses the idle link. */
 #include "policy/pages.h"
 #include "policy/policies.h"
 

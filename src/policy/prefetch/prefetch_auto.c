@@ -3,16 +3,18 @@
  *
  *     a launch begins          if all that it declares fits: what was not written yet comes at once, for that needs no transfer
  *     the link is idle         all that the launch declares, if it comes before a far-fault would be served; else a group of it. If all that it declares
- *                              fits, of the allocation of which the smallest part has been looked at (kernels go through their arrays side by side);
- *                              else of the smallest one. Then what is absent of others; while there is room
+ *                              fits, of the allocation of which the smallest part has been looked at (kernels go
+ *                              through their arrays side by side); else of the smallest one. Then what is absent of
+ *                              others; while there is room
  *     reached over the link    memory has room: the group comes. It is full: the group comes when it has cost what it is worth (worth()) since its
- *                              count began, and if a group can go that was not used since then; else its count begins again
+ *                              count began, and if a group can go that was not used since then; else its count begins
+ *                              again
  *     the host takes it back   (a touch of managed memory) the group comes again only when it has cost the way there and back; and of that allocation
  *                              nothing comes that no launch declares
  *     a far-fault              under a manager with which the GPU reaches nothing over the link: its group
  *
- * The count is the test of both: what is reached is worth more than what was not used at all meanwhile. Data that is swept over again and again
- * and is larger than memory so keeps its place in part, and the rest is read where it is. */
+ * The count is the test of both: what is reached is worth more than what was not used at all meanwhile. Data that is
+ * swept over again and again and is larger than memory so keeps its place in part, and the rest is read where it is. */
 #include "policy/auto_state.h"
 #include "policy/policies.h"
 
@@ -54,8 +56,9 @@ static void launching(void *state, ff_view *view, const ff_allocation *declared,
 
 /* ---- reached over the link ---- */
 
-/* Bytes that a group must have cost over the link before another one goes for it: while the link has time for the swap, little more than
- * the group takes to come; where others wait for the link, which the swap makes wait longer, several times that. */
+/* Bytes that a group must have cost over the link before another one goes for it: while the link has time for the swap,
+ * little more than the group takes to come; where others wait for the link, which the swap makes wait longer, several
+ * times that. */
 static uint64_t worth(const auto_state *s) {
   uint64_t more = s->queued * QUEUE_WEIGHT < MAX_WORTH - MIN_WORTH ? s->queued * QUEUE_WEIGHT : MAX_WORTH - MIN_WORTH;
   uint64_t regrets = s->regrets < s->swaps ? s->regrets : s->swaps;
@@ -76,7 +79,8 @@ static void begin_count(auto_state *s, const ff_view *view, auto_group *g) {
   g->swapped = false;
 }
 
-/* A group is to go for one that is reached. false: all that were looked at have been used since that one's count began. */
+/* A group is to go for one that is reached. false: all that were looked at have been used since that one's count
+ * began. */
 static bool swap(auto_state *s, const ff_view *view, uint64_t since) {
   s->victim = auto_coldest(s, view, since);
   if (s->victim == FF_NEVER) return false;
@@ -109,7 +113,8 @@ static void faulted(void *state, ff_view *view, const ff_fault *faults, size_t c
     const auto_allocation *a = auto_allocation_at(state, view, faults[i].address);
     uint64_t group = group_of(faults[i].address), end = group + FF_GROUP_BYTES;
     if (!a) continue;
-    uint64_t from = a->address > group ? a->address : group, to = a->address + a->bytes < end ? a->address + a->bytes : end;
+    uint64_t from = a->address > group ? a->address : group,
+             to = a->address + a->bytes < end ? a->address + a->bytes : end;
     view->propose(view, from, to - from);
   }
 }
@@ -121,7 +126,8 @@ static bool is_taken(const auto_state *s, uint64_t group) {
   return g && g->taken;
 }
 
-/* The next absent part of a group of it that the host has not taken back, of so many at most that are looked at; false: there is none. */
+/* The next absent part of a group of it that the host has not taken back, of so many at most that are looked at; false:
+ * there is none. */
 static bool fill(const auto_state *s, ff_view *view, auto_allocation *a) {
   uint64_t end = a->address + a->bytes;
   for (int looks = 0; looks < MAX_LOOKS && a->cursor < end; looks++) {
@@ -134,8 +140,9 @@ static bool fill(const auto_state *s, ff_view *view, auto_allocation *a) {
   return false;
 }
 
-/* Of what was declared the one that is to be filled next; NULL: all of all has been looked at. If all of it fits, the one of which the smallest
- * part has been looked at. Else the smaller one first: of a launch that uses all that it declares, a byte of that is used more often. */
+/* Of what was declared the one that is to be filled next; NULL: all of all has been looked at. If all of it fits, the
+ * one of which the smallest part has been looked at. Else the smaller one first: of a launch that uses all that it
+ * declares, a byte of that is used more often. */
 static auto_allocation *least_filled(auto_state *s, ff_view *view) {
   uint64_t best = FF_NEVER, smallest = FF_NEVER;
   double least = 1;
@@ -153,14 +160,17 @@ static auto_allocation *least_filled(auto_state *s, ff_view *view) {
 /* What is absent of the allocation's groups, counted up to more than `most` bytes. */
 static uint64_t absent_bytes(const ff_view *view, const auto_allocation *a, uint64_t most) {
   uint64_t end = a->address + a->bytes, bytes = 0;
-  for (uint64_t page = a->address; bytes <= most && (page = pages_next_absent(view, page)) < end; page = group_of(page) + FF_GROUP_BYTES)
+  for (uint64_t page = a->address; bytes <= most && (page = pages_next_absent(view, page)) < end;
+       page = group_of(page) + FF_GROUP_BYTES)
     bytes += absent_of(view, group_of(page));
   return bytes;
 }
 
-/* Does all that is absent of what was declared come before a far-fault would be served? Then it need not wait for an idle link. */
+/* Does all that is absent of what was declared come before a far-fault would be served? Then it need not wait for an
+ * idle link. */
 static bool comes_at_once(auto_state *s, const ff_view *view) {
-  uint64_t most = view->service_bytes < view->free_bytes(view) ? view->service_bytes : view->free_bytes(view), bytes = 0;
+  uint64_t most = view->service_bytes < view->free_bytes(view) ? view->service_bytes : view->free_bytes(view),
+           bytes = 0;
   for (size_t i = 0; i < s->declared.count && bytes <= most; i++) {
     const auto_allocation *a = auto_allocation_at(s, view, s->declared.items[i]);
     if (a) bytes += absent_bytes(view, a, most);
@@ -168,7 +178,8 @@ static bool comes_at_once(auto_state *s, const ff_view *view) {
   return bytes && bytes <= most;
 }
 
-/* What no launch has declared lately, from the lowest address to the highest and round again, but of no allocation that the host took pages back of. */
+/* What no launch has declared lately, from the lowest address to the highest and round again, but of no allocation that
+ * the host took pages back of. */
 static void fill_rest(auto_state *s, ff_view *view) {
   for (int looks = 0; looks < MAX_LOOKS; looks++) {
     uint64_t page = pages_next_absent(view, s->next);
@@ -180,7 +191,9 @@ static void fill_rest(auto_state *s, ff_view *view) {
       continue;
     }
     const auto_allocation *a = auto_allocation_at(s, view, page);
-    s->next = (a && a->taken ? (a->address + a->bytes - 1) & ~(FF_PAGE_BYTES - 1) : group_of(page) + FF_GROUP_BYTES - FF_PAGE_BYTES) + FF_PAGE_BYTES;
+    s->next = (a && a->taken ? (a->address + a->bytes - 1) & ~(FF_PAGE_BYTES - 1)
+                             : group_of(page) + FF_GROUP_BYTES - FF_PAGE_BYTES) +
+              FF_PAGE_BYTES;
     if (a && a->taken) continue;
     s->swept = false;
     if (!has_room(view, group_of(page))) return;
@@ -201,7 +214,8 @@ static void idle(void *state, ff_view *view) {
 const ff_policy policy_prefetch_auto = {
     .version = FF_POLICY_VERSION,
     .name = "auto",
-    .summary = "while memory has room, what launches declare; then what has cost more over the link than what was not used meanwhile",
+    .summary =
+        "while memory has room, what launches declare; then what has cost more over the link than what was not used meanwhile",
     .create = auto_create,
     .destroy = auto_destroy,
     .faulted = faulted,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* density: the prefetcher of NVIDIA's managed-memory driver (release 595). In a tree over the pages of one allocation's
- * part of a block, count what is resident or faulted, every 64 KiB group with a fault counted whole; from each faulted page
- * upwards, the largest node with
+ * part of a block, count what is resident or faulted, every 64 KiB group with a fault counted whole; from each faulted
+ * page upwards, the largest node with
  *
  *     count * 100 > size * threshold                         size: pages of the node, cut at the part's end
  *
@@ -16,7 +16,9 @@
 
 enum { DEFAULT_THRESHOLD = 51 };
 
-typedef struct density { uint32_t threshold; } density;
+typedef struct density {
+  uint32_t threshold;
+} density;
 
 static void *create(const char *argument, const char **problem) {
   uint32_t threshold = argument ? 0 : DEFAULT_THRESHOLD;
@@ -39,7 +41,7 @@ static void destroy(void *state) { free(state); }
 /* What goes into one decision: the faults of one piece. */
 typedef struct tree {
   pages_piece piece;
-  uint32_t origin;  /* page at which the tree begins */
+  uint32_t origin; /* page at which the tree begins */
   ff_pages counted;
 } tree;
 
@@ -72,11 +74,14 @@ static void add_node(const tree *t, uint32_t threshold, uint32_t page, ff_pages 
   pages_add(wanted, first > t->piece.first ? first : t->piece.first, end);
 }
 
-static void serve_piece(const density *d, ff_view *view, const pages_piece *piece, const ff_fault *faults, size_t count) {
+static void serve_piece(const density *d, ff_view *view, const pages_piece *piece, const ff_fault *faults,
+                        size_t count) {
   ff_block block;
   view->block(view, piece->block, &block);
   ff_pages own = pages_between(piece->first, piece->end);
-  tree t = {.piece = *piece, .origin = piece->first / FF_GROUP_PAGES * FF_GROUP_PAGES, .counted = pages_and(&block.valid, &own)};
+  tree t = {.piece = *piece,
+            .origin = piece->first / FF_GROUP_PAGES * FF_GROUP_PAGES,
+            .counted = pages_and(&block.valid, &own)};
   count_faults(&t, view, faults, count);
   ff_pages wanted = {0}, known = block.valid;
   uint32_t near = FF_BLOCK_PAGES; /* the first fault's page */

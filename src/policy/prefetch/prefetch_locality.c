@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* locality: the locality-aware prefetcher of Zheng et al., HPCA 2016: 128 consecutive 4 KiB pages (512 KiB) that begin at
- * the faulting page, cut at the allocation's end, page by page while the link is idle. Regions wait in the order of their
- * faults; a fault within a region that waits or is being brought makes none of its own.
+/* locality: the locality-aware prefetcher of Zheng et al., HPCA 2016: 128 consecutive 4 KiB pages (512 KiB) that begin
+ * at the faulting page, cut at the allocation's end, page by page while the link is idle. Regions wait in the order of
+ * their faults; a fault within a region that waits or is being brought makes none of its own.
  *
- * When a region is exhausted the next in the queue follows; when the queue is empty, the 512 KiB behind the last region,
- * up to the allocation's end. */
+ * When a region is exhausted the next in the queue follows; when the queue is empty, the 512 KiB behind the last
+ * region, up to the allocation's end. */
 #include <stdlib.h>
 
 #include "base/memory.h"
@@ -14,7 +14,9 @@
 enum { REGION_PAGES = 128, REGIONS = 256 };
 #define REGION_BYTES (REGION_PAGES * FF_PAGE_BYTES)
 
-typedef struct region { uint64_t begin, next, end; } region; /* `next`: the page to go on from */
+typedef struct region {
+  uint64_t begin, next, end;
+} region; /* `next`: the page to go on from */
 
 typedef struct locality {
   region queue[REGIONS]; /* a ring; the first is being brought */
@@ -76,8 +78,8 @@ static void idle(void *state, ff_view *view) {
     }
     ff_allocation of_region, of_end;
     l->behind = r->end;
-    bool goes_on = view->allocation(view, r->end - FF_PAGE_BYTES, &of_region) && view->allocation(view, r->end, &of_end) &&
-                   of_region.address == of_end.address;
+    bool goes_on = view->allocation(view, r->end - FF_PAGE_BYTES, &of_region) &&
+                   view->allocation(view, r->end, &of_end) && of_region.address == of_end.address;
     if (!goes_on) l->behind = 0;
     l->first = (l->first + 1) % REGIONS;
     l->count--;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* oracle: Zheng et al., HPCA 2016. While the link is idle, the pages in the order in which the program will touch them first.
- * It needs the program's future, so it runs when the program has ended. What is evicted is not brought again.
+/* oracle: Zheng et al., HPCA 2016. While the link is idle, the pages in the order in which the program will touch them
+ * first. It needs the program's future, so it runs when the program has ended. What is evicted is not brought again.
  *
  * A page that does not exist yet but will be used is waited for: the future behind it is no nearer. */
 #include <stdlib.h>
@@ -9,7 +9,9 @@
 #include "policy/pages.h"
 #include "policy/policies.h"
 
-typedef struct oracle { uint64_t next; } oracle; /* how many first touches have been dealt with */
+typedef struct oracle {
+  uint64_t next;
+} oracle; /* how many first touches have been dealt with */
 
 static void *create(const char *argument, const char **problem) {
   if (!argument) return ff_alloc(sizeof(oracle));

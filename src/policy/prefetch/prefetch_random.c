@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* random: Zheng et al., HPCA 2016. While the link is idle, random absent 4 KiB pages of the allocation that faulted last;
- * every absent page with equal chances.
+/* random: Zheng et al., HPCA 2016. While the link is idle, random absent 4 KiB pages of the allocation that faulted
+ * last; every absent page with equal chances.
  *
  * For each allocation that has faulted: a list of its blocks in which something may be absent. A draw is a block of the
  * list and a page of it, drawn again while the page is there (so a fuller block is drawn in vain more often, which
@@ -41,13 +41,16 @@ static void destroy(void *state) {
   free(r);
 }
 
-static uint64_t block_address(const pool *p, uint32_t block) { return pages_block_of(p->address) + block * FF_BLOCK_BYTES; }
+static uint64_t block_address(const pool *p, uint32_t block) {
+  return pages_block_of(p->address) + block * FF_BLOCK_BYTES;
+}
 
 static void pool_fill(pool *p, const ff_allocation *a) {
   free(p->blocks.items);
   free(p->listed);
   uint32_t count = (uint32_t)((pages_allocation_end(a) - 1 - pages_block_of(a->address)) / FF_BLOCK_BYTES) + 1;
-  *p = (pool){.address = a->address, .bytes = a->bytes, .number = a->number, .listed = ff_alloc(count * sizeof *p->listed)};
+  *p = (pool){
+      .address = a->address, .bytes = a->bytes, .number = a->number, .listed = ff_alloc(count * sizeof *p->listed)};
   for (uint32_t i = 0; i < count; i++) {
     FF_PUSH(&p->blocks, i);
     p->listed[i] = true;

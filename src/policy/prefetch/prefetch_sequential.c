@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sequential: Zheng et al., HPCA 2016. While the link is idle, 4 KiB pages from the lowest address of all allocations to
- * the highest, whatever the faults are. At the end it begins again at the lowest, for what has left or is new; if there is
- * nothing either, it rests until a fault or an eviction says that something is absent. */
+/* sequential: Zheng et al., HPCA 2016. While the link is idle, 4 KiB pages from the lowest address of all allocations
+ * to the highest, whatever the faults are. At the end it begins again at the lowest, for what has left or is new; if
+ * there is nothing either, it rests until a fault or an eviction says that something is absent. */
 #include <stdlib.h>
 
 #include "base/memory.h"
@@ -21,7 +21,9 @@ static void *create(const char *argument, const char **problem) {
 
 static void destroy(void *state) { free(state); }
 
-static void faulted(void *state, ff_view *view, const ff_fault *faults, size_t count) { ((sequential *)state)->rests = false; }
+static void faulted(void *state, ff_view *view, const ff_fault *faults, size_t count) {
+  ((sequential *)state)->rests = false;
+}
 
 static void idle(void *state, ff_view *view) {
   sequential *s = state;

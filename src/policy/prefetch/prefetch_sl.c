@@ -9,7 +9,8 @@ static void faulted(void *state, ff_view *view, const ff_fault *faults, size_t c
     if (!pages_piece_at(view, faults[i].address, &piece)) continue;
     ff_block block;
     view->block(view, piece.block, &block);
-    uint32_t page = pages_index(faults[i].address), first = page / FF_GROUP_PAGES * FF_GROUP_PAGES, end = first + FF_GROUP_PAGES;
+    uint32_t page = pages_index(faults[i].address), first = page / FF_GROUP_PAGES * FF_GROUP_PAGES,
+             end = first + FF_GROUP_PAGES;
     ff_pages group = pages_between(first > piece.first ? first : piece.first, end < piece.end ? end : piece.end);
     ff_pages known = block.valid;
     pages_add_faulted(view, piece.block, faults, count, &known);

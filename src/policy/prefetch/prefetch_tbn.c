@@ -2,17 +2,18 @@
 /* tbn: the tree-based neighbourhood prefetcher (TBNp), Ganguly et al., ISCA 2019. The group of the fault becomes valid;
  * then, in post-order, every inner node of which more than half is valid, but not all, is filled.
  *
- *     a tree: one allocation's part of one block, its 64 KiB groups as leaves; full, so the part is rounded up to 2^i groups
+ *     a tree: one allocation's part of one block, its 64 KiB groups as leaves; full, so the part is rounded up to 2^i
+ *     groups
  *     filled: inner nodes with size / 2 < valid < size       size, valid: in pages, those of the padding included
  *     a fault brings at most 1 MiB, its own 4 KiB included: a node that would make it more waits for another fault
  *
- * Padding, pages of the tree beyond the allocation's end, counts as valid from when the rule would have brought it. That
- * need not be remembered: in a group that the allocation shares it does once the allocation's pages are valid, and in
- * a group of its own once a node above it is filled, which a visit of what is there finds again. It is proposed once, like
- * the rest; the pager cuts it off. Pages of another allocation are never proposed.
+ * Padding, pages of the tree beyond the allocation's end, counts as valid from when the rule would have brought it.
+ * That need not be remembered: in a group that the allocation shares it does once the allocation's pages are valid, and
+ * in a group of its own once a node above it is filled, which a visit of what is there finds again. It is proposed
+ * once, like the rest; the pager cuts it off. Pages of another allocation are never proposed.
  *
- * With ":fit" it stops for good when less than 1 MiB of GPU memory is free: prefetch only until memory is full, as the paper
- * has it beside evictors that know nothing of trees. */
+ * With ":fit" it stops for good when less than 1 MiB of GPU memory is free: prefetch only until memory is full, as the
+ * paper has it beside evictors that know nothing of trees. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,7 +33,8 @@ typedef struct tree {
 static void round_up_edge(tree *t, const pages_piece *piece, const ff_pages *valid, uint32_t page) {
   uint32_t first = page / FF_GROUP_PAGES * FF_GROUP_PAGES, end = first + FF_GROUP_PAGES;
   uint32_t own_first = first > piece->first ? first : piece->first, own_end = end < piece->end ? end : piece->end;
-  if (pages_count(valid, own_first, own_end) == own_end - own_first) pages_add(&t->there, first - t->origin, end - t->origin);
+  if (pages_count(valid, own_first, own_end) == own_end - own_first)
+    pages_add(&t->there, first - t->origin, end - t->origin);
 }
 
 static tree tree_of(const pages_piece *piece, const ff_pages *valid) {
@@ -58,7 +60,8 @@ static void visit(tree *t, uint32_t first, uint32_t leaves, uint32_t *room) {
 
 /* The tree's pages as pages of the block, without those that belong to another allocation. */
 static ff_pages tree_pages(const tree *t, const pages_piece *piece, const ff_pages *mapped) {
-  ff_pages own = pages_between(piece->first, piece->end), others = pages_without(mapped, &own), pages = pages_up(&t->there, t->origin);
+  ff_pages own = pages_between(piece->first, piece->end), others = pages_without(mapped, &own),
+           pages = pages_up(&t->there, t->origin);
   return pages_without(&pages, &others);
 }
 
@@ -91,7 +94,9 @@ static void fault(ff_view *view, const ff_fault *fault, const ff_block *block, f
   *known = pages_or(known, &wanted);
 }
 
-typedef struct tbn { bool fit, full; } tbn;
+typedef struct tbn {
+  bool fit, full;
+} tbn;
 
 static void *create(const char *argument, const char **problem) {
   if (argument && strcmp(argument, "fit")) {

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct edge { uint32_t caller, next; } edge; /* a list per callee; next: UINT32_MAX at its end */
+typedef struct edge {
+  uint32_t caller, next;
+} edge; /* a list per callee; next: UINT32_MAX at its end */
 
 struct ptx_callers {
   uint32_t func_count;
@@ -26,7 +28,8 @@ void ptx_callers_add(ptx_callers *c, uint32_t callee, uint32_t caller) {
   FF_PUSH(&c->edges, added);
 }
 
-void ptx_callers_spread(const ptx_callers *c, bool (*take_over)(void *context, uint32_t caller, uint32_t callee), void *context) {
+void ptx_callers_spread(const ptx_callers *c, bool (*take_over)(void *context, uint32_t caller, uint32_t callee),
+                        void *context) {
   FF_VEC(uint32_t) work = {0};
   for (uint32_t i = 0; i < c->func_count; i++) FF_PUSH(&work, i);
   while (work.count) {

@@ -10,13 +10,17 @@
 typedef struct ptx_callers ptx_callers;
 
 ptx_callers *ptx_callers_create(uint32_t func_count);
-void ptx_callers_add(ptx_callers *callers, uint32_t callee, uint32_t caller); /* indices in module->funcs; the same pair may come again */
-/* Calls take_over for pairs, until it says of none that the caller learnt anything: from callees to callers, through recursion too.
- * It ends if what a function can learn is finite. */
-void ptx_callers_spread(const ptx_callers *callers, bool (*take_over)(void *context, uint32_t caller, uint32_t callee), void *context);
+/* indices in module->funcs; the same pair may come again */
+void ptx_callers_add(ptx_callers *callers, uint32_t callee, uint32_t caller);
+/* Calls take_over for pairs, until it says of none that the caller learnt anything: from callees to callers, through
+ * recursion too. It ends if what a function can learn is finite. */
+void ptx_callers_spread(const ptx_callers *callers, bool (*take_over)(void *context, uint32_t caller, uint32_t callee),
+                        void *context);
 void ptx_callers_free(ptx_callers *callers);
 
-/* The reason why something cannot be done, formatted into the arena; keeps the first one: does nothing if *reason is not NULL. */
-void ptx_refuse(ff_arena *arena, const char **reason, const char *format, va_list arguments) __attribute__((format(printf, 3, 0)));
+/* The reason why something cannot be done, formatted into the arena; keeps the first one: does nothing if *reason is
+ * not NULL. */
+void ptx_refuse(ff_arena *arena, const char **reason, const char *format, va_list arguments)
+    __attribute__((format(printf, 3, 0)));
 
 #endif

@@ -23,7 +23,11 @@ enum { MAX_DEPTH = 64, MAX_WORK = 1 << 20 };
 
 static bool is_terminator(const ptx_instr *instr) {
   switch (instr->opcode) {
-  case PTX_OP_BRA: case PTX_OP_BRX: case PTX_OP_RET: case PTX_OP_EXIT: case PTX_OP_TRAP: return true;
+  case PTX_OP_BRA:
+  case PTX_OP_BRX:
+  case PTX_OP_RET:
+  case PTX_OP_EXIT:
+  case PTX_OP_TRAP: return true;
   case PTX_OP_CALL: {
     const ptx_operand *callee = ptx_call_parts(instr).callee;
     return callee->kind == PTX_OPERAND_SYMBOL && callee->symbol->func->noreturn;
@@ -66,7 +70,8 @@ static void make_blocks(const ptx_func *func, ptx_cfg *cfg) {
 }
 
 /* Adds an edge to the block of instruction `at`, once; the end of the function is no block. */
-static void add_target(const ptx_func *func, ptx_cfg *cfg, uint32_t at, uint32_t *list, uint32_t *count, uint32_t *seen, uint32_t from) {
+static void add_target(const ptx_func *func, ptx_cfg *cfg, uint32_t at, uint32_t *list, uint32_t *count, uint32_t *seen,
+                       uint32_t from) {
   if (at >= func->instr_count) return;
   uint32_t to = cfg->block_of[at];
   if (seen[to] == from + 1) return;
@@ -90,7 +95,8 @@ static void add_targets(const ptx_func *func, ptx_cfg *cfg, uint32_t from, uint3
   if (last->opcode == PTX_OP_BRX) {
     const ptx_operand *targets = &last->operands[1];
     for (uint32_t i = 0; i < targets->element_count; i++)
-      if (targets->elements[i].kind == PTX_OPERAND_LABEL) add_target(func, cfg, targets->elements[i].label, list, &count, seen, from);
+      if (targets->elements[i].kind == PTX_OPERAND_LABEL)
+        add_target(func, cfg, targets->elements[i].label, list, &count, seen, from);
   }
   block->successors = list;
   block->successor_count = count;
@@ -100,7 +106,8 @@ static void make_edges(const ptx_func *func, ptx_cfg *cfg) {
   uint32_t *seen = ff_alloc(cfg->block_count * sizeof *seen);
   for (uint32_t b = 0; b < cfg->block_count; b++) add_targets(func, cfg, b, seen);
   for (uint32_t b = 0; b < cfg->block_count; b++)
-    for (uint32_t i = 0; i < cfg->blocks[b].successor_count; i++) cfg->blocks[cfg->blocks[b].successors[i]].predecessor_count++;
+    for (uint32_t i = 0; i < cfg->blocks[b].successor_count; i++)
+      cfg->blocks[cfg->blocks[b].successors[i]].predecessor_count++;
   for (uint32_t b = 0; b < cfg->block_count; b++) {
     ptx_block *block = &cfg->blocks[b];
     block->predecessors = ff_alloc(block->predecessor_count * sizeof *block->predecessors);
@@ -116,13 +123,17 @@ static void make_edges(const ptx_func *func, ptx_cfg *cfg) {
 
 /* ---- the order ---- */
 
-typedef struct frame { uint32_t block, next; } frame;
-typedef struct component { uint32_t root, begin, end, depth; } component; /* blocks by_order[begin, end) */
+typedef struct frame {
+  uint32_t block, next;
+} frame;
+typedef struct component {
+  uint32_t root, begin, end, depth;
+} component; /* blocks by_order[begin, end) */
 
 typedef struct orderer {
   ptx_cfg *cfg;
-  uint32_t *region;        /* which region a block is in; an edge counts only inside one region */
-  uint32_t *number, *low;  /* Tarjan's; number 0: not seen yet in this region */
+  uint32_t *region;       /* which region a block is in; an edge counts only inside one region */
+  uint32_t *number, *low; /* Tarjan's; number 0: not seen yet in this region */
   uint32_t *stack, stack_count;
   uint8_t *on_stack;
   frame *frames;

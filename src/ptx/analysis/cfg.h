@@ -12,23 +12,23 @@
 #include "ptx/ir.h"
 
 typedef struct ptx_block {
-  uint32_t first, end;     /* instructions [first, end) */
-  uint32_t *successors;    /* block indices; fall-through first, branch targets after; none after ret/exit/trap */
+  uint32_t first, end;  /* instructions [first, end) */
+  uint32_t *successors; /* block indices; fall-through first, branch targets after; none after ret/exit/trap */
   uint32_t successor_count;
   uint32_t *predecessors;
   uint32_t predecessor_count;
-  uint32_t order;          /* position in the priority order described above, unique, from 0 */
-  uint32_t loop_depth;     /* loops around it */
-  uint32_t loop_end;       /* of the block that heads a loop: the order of the loop's last block; else its own order */
-  uint32_t postdominator;  /* immediate postdominator block, or PTX_NO_REG for the exit */
+  uint32_t order;         /* position in the priority order described above, unique, from 0 */
+  uint32_t loop_depth;    /* loops around it */
+  uint32_t loop_end;      /* of the block that heads a loop: the order of the loop's last block; else its own order */
+  uint32_t postdominator; /* immediate postdominator block, or PTX_NO_REG for the exit */
   bool reachable;
 } ptx_block;
 
 typedef struct ptx_cfg {
   ptx_block *blocks;
   uint32_t block_count;
-  uint32_t *block_of;      /* instruction -> block */
-  uint32_t *by_order;      /* order -> block */
+  uint32_t *block_of; /* instruction -> block */
+  uint32_t *by_order; /* order -> block */
 } ptx_cfg;
 
 ptx_cfg *ptx_cfg_build(const ptx_func *func);

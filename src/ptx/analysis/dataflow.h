@@ -12,9 +12,9 @@
 enum { DATAFLOW_PASSES = 100 };          /* over a function; compilers' code needs loop depth + 2 */
 
 typedef struct dataflow {
-  uint32_t *bit_of;   /* register -> bit or PTX_NO_REG */
+  uint32_t *bit_of; /* register -> bit or PTX_NO_REG */
   uint32_t bit_count;
-  size_t words;       /* per set */
+  size_t words; /* per set */
 } dataflow;
 
 static inline bool bit_get(const uint64_t *set, uint32_t bit) { return set[bit / 64] >> (bit % 64) & 1; }

@@ -66,29 +66,37 @@ static uint64_t overhang(const ptx_use_range *range, uint64_t address, uint64_t 
 
 static void explain_mode(const ff_virtual_use *use, const ptx_use_range *range, uint32_t need, ff_text *text) {
   uint32_t missing = need & ~range->mode;
-  ff_text_add(text, "\n  it %s segment '%s', which is declared for %s", missing & PTX_USE_WRITE ? "writes" : "reads", name_of(use),
-              range->mode == PTX_USE_READ ? "reading" : range->mode ? "writing" : "nothing");
+  ff_text_add(text, "\n  it %s segment '%s', which is declared for %s", missing & PTX_USE_WRITE ? "writes" : "reads",
+              name_of(use),
+              range->mode == PTX_USE_READ ? "reading"
+              : range->mode               ? "writing"
+                                          : "nothing");
 }
 
-static void explain_range(const ff_virtual_use *use, const uint32_t block[3], uint64_t address, uint64_t end, ff_text *text) {
+static void explain_range(const ff_virtual_use *use, const uint32_t block[3], uint64_t address, uint64_t end,
+                          ff_text *text) {
   ptx_use_range range = ptx_use_range_of(use, block);
-  if (use->block_bytes) ff_text_add(text, "\n  outside of what the launch declares for this block of segment '%s' ", name_of(use));
+  if (use->block_bytes)
+    ff_text_add(text, "\n  outside of what the launch declares for this block of segment '%s' ", name_of(use));
   else ff_text_add(text, "\n  outside of what the launch declares of segment '%s' ", name_of(use));
-  ff_text_add(text, "(bytes %" PRIu64 " to %" PRIu64 ", %s)", range.low - use->base + use->offset, range.high - use->base + use->offset, mode_text(range.mode));
+  ff_text_add(text, "(bytes %" PRIu64 " to %" PRIu64 ", %s)", range.low - use->base + use->offset,
+              range.high - use->base + use->offset, mode_text(range.mode));
   if (range.low == range.high) return;
   uint64_t before = address < range.low ? range.low - address : 0, behind = end > range.high ? end - range.high : 0;
   if (before) ff_text_add(text, ": it begins %" PRIu64 " byte%s before", before, before == 1 ? "" : "s");
-  if (behind) ff_text_add(text, "%s it ends %" PRIu64 " byte%s behind", before ? "," : ":", behind, behind == 1 ? "" : "s");
+  if (behind)
+    ff_text_add(text, "%s it ends %" PRIu64 " byte%s behind", before ? "," : ":", behind, behind == 1 ? "" : "s");
 }
 
-/* The use that an access was probably meant for: one that holds it but for the mode; else the nearest, of the right mode if there
- * are several as near. */
-void ptx_use_explain(const ff_virtual_use *uses, uint32_t count, const uint32_t block[3], ptx_space space, uint64_t address,
-                     uint32_t bytes, uint32_t need, ff_text *text) {
+/* The use that an access was probably meant for: one that holds it but for the mode; else the nearest, of the right
+ * mode if there are several as near. */
+void ptx_use_explain(const ff_virtual_use *uses, uint32_t count, const uint32_t block[3], ptx_space space,
+                     uint64_t address, uint32_t bytes, uint32_t need, ff_text *text) {
   uint64_t end = address + bytes < address ? UINT64_MAX : address + bytes, least = UINT64_MAX;
   const ff_virtual_use *nearest = NULL;
   bool exact = false;
-  ff_text_add(text, "undeclared %s %s of %u byte%s at 0x%" PRIx64, space_text(space), action_text(need), bytes, bytes == 1 ? "" : "s", address);
+  ff_text_add(text, "undeclared %s %s of %u byte%s at 0x%" PRIx64, space_text(space), action_text(need), bytes,
+              bytes == 1 ? "" : "s", address);
   for (uint32_t i = 0; i < count; i++) {
     ptx_use_range range = ptx_use_range_of(&uses[i], block);
     uint64_t far = range.low == range.high ? UINT64_MAX : overhang(&range, address, end);
@@ -107,8 +115,8 @@ void ptx_use_explain(const ff_virtual_use *uses, uint32_t count, const uint32_t 
 }
 
 void ptx_put_thread(const char *kernel, const uint32_t block[3], const uint32_t thread[3], ff_text *text) {
-  ff_text_add(text, "\n  in kernel %s, block (%u,%u,%u), thread (%u,%u,%u)", kernel, block[0], block[1], block[2], thread[0], thread[1],
-              thread[2]);
+  ff_text_add(text, "\n  in kernel %s, block (%u,%u,%u), thread (%u,%u,%u)", kernel, block[0], block[1], block[2],
+              thread[0], thread[1], thread[2]);
 }
 
 void ptx_put_place(const ptx_func *func, const ptx_instr *instr, bool callee, ff_text *text) {

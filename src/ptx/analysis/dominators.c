@@ -7,9 +7,9 @@
 #include "base/memory.h"
 
 typedef struct finder {
-  uint32_t count;       /* nodes reached */
-  uint32_t *number;     /* node -> preorder number, 0: not reached */
-  uint32_t *node;       /* preorder number -> node */
+  uint32_t count;   /* nodes reached */
+  uint32_t *number; /* node -> preorder number, 0: not reached */
+  uint32_t *node;   /* preorder number -> node */
   uint32_t *parent, *semi, *ancestor, *label, *idom;
   uint32_t *bucket, *next_in_bucket; /* numbers whose semidominator is this one, as a list */
   uint32_t *stack;
@@ -44,7 +44,8 @@ static void number_nodes(finder *f, const ptx_graph *graph, uint32_t root) {
   free(at);
 }
 
-/* The number with the least semidominator on the path from n up to its tree's root (which is left out); shortens the path. */
+/* The number with the least semidominator on the path from n up to its tree's root (which is left out); shortens the
+ * path. */
 static uint32_t evaluate(finder *f, uint32_t n) {
   if (!f->ancestor[n]) return n;
   uint32_t depth = 0;
@@ -87,8 +88,17 @@ static void find_all(finder *f, const ptx_graph *reverse) {
 void ptx_dominators(const ptx_graph *graph, const ptx_graph *reverse, uint32_t root, uint32_t *idom) {
   uint32_t room = graph->node_count + 1;
   uint32_t *memory = ff_alloc(10 * (size_t)room * sizeof *memory);
-  finder f = {0, memory, memory + room, memory + 2 * room, memory + 3 * room, memory + 4 * room, memory + 5 * room,
-              memory + 6 * room, memory + 7 * room, memory + 8 * room, memory + 9 * room};
+  finder f = {0,
+              memory,
+              memory + room,
+              memory + 2 * room,
+              memory + 3 * room,
+              memory + 4 * room,
+              memory + 5 * room,
+              memory + 6 * room,
+              memory + 7 * room,
+              memory + 8 * room,
+              memory + 9 * room};
   number_nodes(&f, graph, root);
   find_all(&f, reverse);
   for (uint32_t n = 0; n < graph->node_count; n++) idom[n] = UINT32_MAX;

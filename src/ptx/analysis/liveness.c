@@ -85,7 +85,8 @@ static bool pass(liveness *l, uint64_t *out) {
 }
 
 /* The widest cut inside one block. `live` is per register: 1 live; `out` what is live behind the block. */
-static uint32_t widest_in_block(liveness *l, const ptx_block *block, const uint64_t *out, const uint32_t *reg_of_bit, uint8_t *live) {
+static uint32_t widest_in_block(liveness *l, const ptx_block *block, const uint64_t *out, const uint32_t *reg_of_bit,
+                                uint8_t *live) {
   uint32_t width = 0, widest = 0;
   memset(live, 0, l->func->reg_count);
   for (size_t w = 0; w < l->flow.words; w++)

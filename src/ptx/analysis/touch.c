@@ -36,12 +36,33 @@ static void add_operand(collector *c, const ptx_operand *operand) {
 /* Opcodes whose first operand is never written. */
 static bool has_no_destination(const ptx_instr *instr) {
   switch (instr->opcode) {
-  case PTX_OP_APPLYPRIORITY: case PTX_OP_BRA: case PTX_OP_BRKPT: case PTX_OP_BRX: case PTX_OP_CP: case PTX_OP_DISCARD:
-  case PTX_OP_EXIT: case PTX_OP_FENCE: case PTX_OP_GRIDDEPCONTROL: case PTX_OP_MEMBAR: case PTX_OP_NANOSLEEP:
-  case PTX_OP_PMEVENT: case PTX_OP_PREFETCH: case PTX_OP_PREFETCHU: case PTX_OP_RED: case PTX_OP_RET:
-  case PTX_OP_SETMAXNREG: case PTX_OP_ST: case PTX_OP_STACKRESTORE: case PTX_OP_STMATRIX: case PTX_OP_SURED:
-  case PTX_OP_SUST: case PTX_OP_TENSORMAP: case PTX_OP_TRAP: case PTX_OP_UNKNOWN: return true;
-  case PTX_OP_BAR: case PTX_OP_BARRIER: return !ptx_has(instr, PTX_MOD_RED);
+  case PTX_OP_APPLYPRIORITY:
+  case PTX_OP_BRA:
+  case PTX_OP_BRKPT:
+  case PTX_OP_BRX:
+  case PTX_OP_CP:
+  case PTX_OP_DISCARD:
+  case PTX_OP_EXIT:
+  case PTX_OP_FENCE:
+  case PTX_OP_GRIDDEPCONTROL:
+  case PTX_OP_MEMBAR:
+  case PTX_OP_NANOSLEEP:
+  case PTX_OP_PMEVENT:
+  case PTX_OP_PREFETCH:
+  case PTX_OP_PREFETCHU:
+  case PTX_OP_RED:
+  case PTX_OP_RET:
+  case PTX_OP_SETMAXNREG:
+  case PTX_OP_ST:
+  case PTX_OP_STACKRESTORE:
+  case PTX_OP_STMATRIX:
+  case PTX_OP_SURED:
+  case PTX_OP_SUST:
+  case PTX_OP_TENSORMAP:
+  case PTX_OP_TRAP:
+  case PTX_OP_UNKNOWN: return true;
+  case PTX_OP_BAR:
+  case PTX_OP_BARRIER: return !ptx_has(instr, PTX_MOD_RED);
   case PTX_OP_TCGEN05: return !ptx_has(instr, PTX_MOD_LD);
   default: return false;
   }

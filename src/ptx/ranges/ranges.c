@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Before the interpretation: which registers matter. After it: accesses gathered per segment.
  *
- * An access whose address is a number in known bounds touches what those bounds hold of a segment; one of an unknown number
- * touches the whole of every segment that its address was computed from, and of all segments if it came from memory. */
+ * An access whose address is a number in known bounds touches what those bounds hold of a segment; one of an unknown
+ * number touches the whole of every segment that its address was computed from, and of all segments if it came from
+ * memory. */
 #include "ptx/ranges/ranges.h"
 
 #include <stdarg.h>
@@ -31,7 +32,9 @@ void ranges_fail(ranges_finder *f, const char *format, ...) {
 
 /* ---- which registers matter ---- */
 
-typedef struct writers { uint32_t *first, *instrs; } writers; /* per register: the instructions that write it */
+typedef struct writers {
+  uint32_t *first, *instrs;
+} writers; /* per register: the instructions that write it */
 
 static bool is_followed(const ptx_reg *reg) {
   uint32_t bits = ptx_type_bits(reg->type);
@@ -76,12 +79,20 @@ static void want_operand(worklist *work, const ptx_operand *operand, bool addres
     want(work, operand->reg);
     want(work, operand->reg2);
   }
-  for (uint32_t i = 0; i < operand->element_count; i++) want_operand(work, &operand->elements[i], addresses && !address);
+  for (uint32_t i = 0; i < operand->element_count; i++)
+    want_operand(work, &operand->elements[i], addresses && !address);
 }
 
 static bool from_elsewhere(const ptx_instr *instr) {
   switch (instr->opcode) {
-  case PTX_OP_ATOM: case PTX_OP_SHFL: case PTX_OP_VOTE: case PTX_OP_MATCH: case PTX_OP_REDUX: case PTX_OP_CALL: case PTX_OP_MMA: case PTX_OP_WMMA: return true;
+  case PTX_OP_ATOM:
+  case PTX_OP_SHFL:
+  case PTX_OP_VOTE:
+  case PTX_OP_MATCH:
+  case PTX_OP_REDUX:
+  case PTX_OP_CALL:
+  case PTX_OP_MMA:
+  case PTX_OP_WMMA: return true;
   default: return false;
   }
 }
@@ -93,13 +104,15 @@ static void choose_registers(ranges_finder *f) {
   writers w = find_writers(func);
   for (uint32_t i = 0; i < func->instr_count; i++) {
     want(&work, func->instrs[i].guard);
-    for (uint32_t k = 0; k < func->instrs[i].operand_count; k++) want_operand(&work, &func->instrs[i].operands[k], true);
+    for (uint32_t k = 0; k < func->instrs[i].operand_count; k++)
+      want_operand(&work, &func->instrs[i].operands[k], true);
   }
   while (work.left.count) {
     uint32_t reg = work.left.items[--work.left.count];
     for (uint32_t n = w.first[reg]; n < w.first[reg + 1]; n++) {
       const ptx_instr *instr = &func->instrs[w.instrs[n]];
-      for (uint32_t k = 1; k < instr->operand_count && !from_elsewhere(instr); k++) want_operand(&work, &instr->operands[k], false);
+      for (uint32_t k = 1; k < instr->operand_count && !from_elsewhere(instr); k++)
+        want_operand(&work, &instr->operands[k], false);
     }
   }
   free(work.left.items);
@@ -141,7 +154,8 @@ static void fill_graph(const ptx_cfg *cfg, ptx_graph *graph, bool reverse) {
   uint32_t edges = 0;
   graph->node_count = cfg->block_count;
   graph->first = ff_alloc((cfg->block_count + 1u) * sizeof *graph->first);
-  for (uint32_t b = 0; b < cfg->block_count; b++) edges += reverse ? cfg->blocks[b].predecessor_count : cfg->blocks[b].successor_count;
+  for (uint32_t b = 0; b < cfg->block_count; b++)
+    edges += reverse ? cfg->blocks[b].predecessor_count : cfg->blocks[b].successor_count;
   graph->to = ff_alloc((edges + 1u) * sizeof *graph->to);
   edges = 0;
   for (uint32_t b = 0; b < cfg->block_count; b++) {
@@ -168,12 +182,12 @@ static void find_dominators(ranges_finder *f) {
 
 /* ---- accesses to segments ---- */
 
-typedef struct gathered { /* of one segment, one direction */
-  bool any, measured;  /* some access; one whose bounds are known */
-  bool whole;          /* nothing is known of some access */
+typedef struct gathered {   /* of one segment, one direction */
+  bool any, measured;       /* some access; one whose bounds are known */
+  bool whole;               /* nothing is known of some access */
   uint32_t line, flat_line; /* of that access; of one that is the same for all blocks */
-  affine bytes;        /* addresses from the first byte to the last */
-  affine_grid blocks;  /* by which */
+  affine bytes;             /* addresses from the first byte to the last */
+  affine_grid blocks;       /* by which */
   char reason[256];
 } gathered;
 
@@ -183,19 +197,25 @@ typedef struct gatherer {
   gathered *reads, *writes, *all; /* per segment */
 } gatherer;
 
-typedef struct access_at { const ptx_instr *instr; const ranges_access *access; } access_at;
+typedef struct access_at {
+  const ptx_instr *instr;
+  const ranges_access *access;
+} access_at;
 
 static void explain(const ptx_instr *instr, const affine *address, char *reason, size_t room) {
-  static const char *const causes[] = {
-    [AFFINE_COMPUTED] = "a value computed at line %u in a way that is not followed", [AFFINE_LOADED] = "a value loaded at line %u",
-    [AFFINE_ATOMIC] = "what an atomic operation at line %u returned", [AFFINE_EXCHANGED] = "a value of other threads, got at line %u",
-    [AFFINE_CALLED] = "the result of a call at line %u", [AFFINE_LOOPED] = "a loop at line %u whose bounds were not found",
-    [AFFINE_CONVERTED] = "a floating-point value, converted at line %u"};
+  static const char *const causes[] = {[AFFINE_COMPUTED] = "a value computed at line %u in a way that is not followed",
+                                       [AFFINE_LOADED] = "a value loaded at line %u",
+                                       [AFFINE_ATOMIC] = "what an atomic operation at line %u returned",
+                                       [AFFINE_EXCHANGED] = "a value of other threads, got at line %u",
+                                       [AFFINE_CALLED] = "the result of a call at line %u",
+                                       [AFFINE_LOOPED] = "a loop at line %u whose bounds were not found",
+                                       [AFFINE_CONVERTED] = "a floating-point value, converted at line %u"};
   int at = snprintf(reason, room, "the access at line %u: its address depends on ", instr->place.line);
   char cause[128];
   uint32_t kind = address->cause < sizeof causes / sizeof *causes ? address->cause : AFFINE_COMPUTED;
   snprintf(cause, sizeof cause, causes[kind], address->line);
-  if (at > 0 && (size_t)at < room) snprintf(reason + at, room - (size_t)at, "%s", address->line ? cause : "a value that is not known");
+  if (at > 0 && (size_t)at < room)
+    snprintf(reason + at, room - (size_t)at, "%s", address->line ? cause : "a value that is not known");
 }
 
 static void gather_whole(gathered *to, const ptx_instr *instr, const affine *address) {
@@ -233,7 +253,8 @@ static void assume(const gatherer *g, const ptx_instr *instr) {
 }
 
 static void gather_in(const gatherer *g, uint32_t segment, const access_at *a, const affine *bytes) {
-  gathered *targets[3] = {a->access->reads ? &g->reads[segment] : NULL, a->access->writes ? &g->writes[segment] : NULL, &g->all[segment]};
+  gathered *targets[3] = {a->access->reads ? &g->reads[segment] : NULL, a->access->writes ? &g->writes[segment] : NULL,
+                          &g->all[segment]};
   for (int i = 0; i < 3; i++) {
     if (!targets[i]) continue;
     if (bytes) gather_bytes(targets[i], a, bytes);
@@ -279,7 +300,12 @@ static void gather(const gatherer *g, const access_at *a) {
 /* ---- the answer ---- */
 
 static void whole_range(ptx_range *range, uint64_t offset, uint64_t bytes) {
-  *range = (ptx_range){.any = bytes > 0, .whole = bytes > 0, .offset = offset, .bytes = bytes, .start = (int64_t)offset, .block_bytes = bytes};
+  *range = (ptx_range){.any = bytes > 0,
+                       .whole = bytes > 0,
+                       .offset = offset,
+                       .bytes = bytes,
+                       .start = (int64_t)offset,
+                       .block_bytes = bytes};
 }
 
 static void answer_range(const ranges_finder *f, uint32_t s, const gathered *from, ptx_range *range) {
@@ -299,7 +325,8 @@ static void answer_range(const ranges_finder *f, uint32_t s, const gathered *fro
     whole_range(range, offset, bytes);
     return;
   }
-  *range = (ptx_range){.any = true, .offset = offset, .bytes = bytes, .start = (int64_t)start, .block_bytes = (uint64_t)length};
+  *range = (ptx_range){
+      .any = true, .offset = offset, .bytes = bytes, .start = (int64_t)start, .block_bytes = (uint64_t)length};
   memcpy(range->per_block, b->c, sizeof range->per_block);
 }
 
@@ -318,7 +345,8 @@ static void answer_segment(const gatherer *g, uint32_t s) {
     snprintf(to->reason, sizeof to->reason, "the grid has one block");
   } else {
     to->line = all->flat_line;
-    snprintf(to->reason, sizeof to->reason, "the access at line %u: the range of its addresses is the same for all blocks", all->flat_line);
+    snprintf(to->reason, sizeof to->reason,
+             "the access at line %u: the range of its addresses is the same for all blocks", all->flat_line);
   }
 }
 
@@ -349,9 +377,11 @@ static const char *unfit(const ptx_func *kernel, const ptx_ranges_launch *launch
   if (kernel->module->address_size != 64) return "its addresses have 32 bits";
   if (launch->segment_count > PTX_RANGES_SEGMENTS) return "the launch has more than 62 segments";
   for (int d = 0; d < 3; d++)
-    if (!launch->grid[d] || !launch->block[d] || launch->grid[d] > GRID_MAX || launch->block[d] > 1024) return "its grid or block is none that can be launched";
+    if (!launch->grid[d] || !launch->block[d] || launch->grid[d] > GRID_MAX || launch->block[d] > 1024)
+      return "its grid or block is none that can be launched";
   for (uint32_t s = 0; s < launch->segment_count; s++)
-    if (launch->segments[s].base >= (uint64_t)RANGES_MADE_UP || launch->segments[s].bytes > (uint64_t)RANGES_MADE_UP - launch->segments[s].base)
+    if (launch->segments[s].base >= (uint64_t)RANGES_MADE_UP ||
+        launch->segments[s].bytes > (uint64_t)RANGES_MADE_UP - launch->segments[s].base)
       return "a segment's addresses are above 2^60";
   return NULL;
 }
@@ -407,12 +437,14 @@ void ptx_ranges_free(ptx_ranges *result) {
   *result = (ptx_ranges){0};
 }
 
-void ptx_range_of_blocks(const ptx_range *range, const uint32_t first[3], const uint32_t count[3], uint64_t *begin, uint64_t *end) {
+void ptx_range_of_blocks(const ptx_range *range, const uint32_t first[3], const uint32_t count[3], uint64_t *begin,
+                         uint64_t *end) {
   wide low = range->start, high = (wide)range->start + range->block_bytes, limit = (wide)range->offset + range->bytes;
   *begin = *end = 0;
   if (!range->any || !count[0] || !count[1] || !count[2]) return;
   for (int d = 0; d < 3; d++) {
-    wide at_first = (wide)range->per_block[d] * first[d], at_last = (wide)range->per_block[d] * ((wide)first[d] + count[d] - 1);
+    wide at_first = (wide)range->per_block[d] * first[d],
+         at_last = (wide)range->per_block[d] * ((wide)first[d] + count[d] - 1);
     low += at_first < at_last ? at_first : at_last;
     high += at_first < at_last ? at_last : at_first;
   }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What one instruction computes, on abstract values (PTX ISA, "Instruction Set"). An instruction that is not here gives a
- * value of which nothing is known; that is always true. */
+/* What one instruction computes, on abstract values (PTX ISA, "Instruction Set"). An instruction that is not here gives
+ * a value of which nothing is known; that is always true. */
 #include <string.h>
 
 #include "ptx/ranges/ranges_private.h"
@@ -38,11 +38,18 @@ static affine special(const ranges_finder *f, const ranges_state *state, const p
   const ptx_ranges_launch *launch = f->launch;
   uint64_t threads = (uint64_t)launch->block[0] * launch->block[1] * launch->block[2];
   switch (sreg) {
-  case PTX_SREG_TID_X: case PTX_SREG_TID_Y: case PTX_SREG_TID_Z:
-    return affine_interval(0, (int64_t)launch->block[sreg - PTX_SREG_TID_X] - 1);
-  case PTX_SREG_NTID_X: case PTX_SREG_NTID_Y: case PTX_SREG_NTID_Z: return affine_constant(launch->block[sreg - PTX_SREG_NTID_X]);
-  case PTX_SREG_NCTAID_X: case PTX_SREG_NCTAID_Y: case PTX_SREG_NCTAID_Z: return affine_constant(launch->grid[sreg - PTX_SREG_NCTAID_X]);
-  case PTX_SREG_CTAID_X: case PTX_SREG_CTAID_Y: case PTX_SREG_CTAID_Z: {
+  case PTX_SREG_TID_X:
+  case PTX_SREG_TID_Y:
+  case PTX_SREG_TID_Z: return affine_interval(0, (int64_t)launch->block[sreg - PTX_SREG_TID_X] - 1);
+  case PTX_SREG_NTID_X:
+  case PTX_SREG_NTID_Y:
+  case PTX_SREG_NTID_Z: return affine_constant(launch->block[sreg - PTX_SREG_NTID_X]);
+  case PTX_SREG_NCTAID_X:
+  case PTX_SREG_NCTAID_Y:
+  case PTX_SREG_NCTAID_Z: return affine_constant(launch->grid[sreg - PTX_SREG_NCTAID_X]);
+  case PTX_SREG_CTAID_X:
+  case PTX_SREG_CTAID_Y:
+  case PTX_SREG_CTAID_Z: {
     int d = sreg - PTX_SREG_CTAID_X;
     affine v = affine_interval(state->blocks.first[d], state->blocks.last[d]);
     if (affine_is_constant(&v)) return v;
@@ -56,7 +63,8 @@ static affine special(const ranges_finder *f, const ranges_state *state, const p
   }
 }
 
-/* Parameters and variables of the module have made-up addresses: they are far from every real one, and from each other. */
+/* Parameters and variables of the module have made-up addresses: they are far from every real one, and from each
+ * other. */
 static affine symbol_address(const ranges_finder *f, const ptx_instr *instr, const ptx_symbol *symbol) {
   affine v = affine_top(instr->place.line, AFFINE_COMPUTED);
   v.points = AFFINE_OTHER;
@@ -75,7 +83,8 @@ static affine symbol_address(const ranges_finder *f, const ptx_instr *instr, con
   return v;
 }
 
-affine ranges_operand(const ranges_finder *f, const ranges_state *state, const ptx_instr *instr, const ptx_operand *operand) {
+affine ranges_operand(const ranges_finder *f, const ranges_state *state, const ptx_instr *instr,
+                      const ptx_operand *operand) {
   affine v = affine_top(instr->place.line, AFFINE_COMPUTED), offset = affine_constant(operand->offset);
   switch (operand->kind) {
   case PTX_OPERAND_REG: {
@@ -95,9 +104,11 @@ affine ranges_operand(const ranges_finder *f, const ranges_state *state, const p
   }
 }
 
-affine ranges_address(const ranges_finder *f, const ranges_state *state, const ptx_instr *instr, const ptx_operand *operand) {
+affine ranges_address(const ranges_finder *f, const ranges_state *state, const ptx_instr *instr,
+                      const ptx_operand *operand) {
   affine offset = affine_constant(operand->offset), base;
-  if (operand->kind != PTX_OPERAND_ADDRESS || operand->element_count) return affine_top(instr->place.line, AFFINE_COMPUTED);
+  if (operand->kind != PTX_OPERAND_ADDRESS || operand->element_count)
+    return affine_top(instr->place.line, AFFINE_COMPUTED);
   if (operand->reg != PTX_NO_REG) {
     uint32_t slot = ranges_slot(f, operand->reg);
     base = slot == RANGES_NONE ? affine_top(instr->place.line, AFFINE_COMPUTED) : state->values[slot];
@@ -190,7 +201,8 @@ static affine quotient(const evaluator *e, bool remainder) {
     return remainder ? rest : v;
   }
   if (a.top || a.min < 0) return v;
-  affine found = remainder ? affine_interval(0, a.max < b.max ? a.max : b.max - 1) : affine_interval(a.min / b.max, a.max / b.min);
+  affine found =
+      remainder ? affine_interval(0, a.max < b.max ? a.max : b.max - 1) : affine_interval(a.min / b.max, a.max / b.min);
   found.line = v.line;
   found.cause = v.cause;
   return found;
@@ -241,7 +253,9 @@ static affine extract_bits(const evaluator *e) {
   affine_type type = ranges_type(e->instr->types[0]);
   affine a = typed_operand(e, 1, (affine_type){type.bits, false}), at = typed_operand(e, 2, (affine_type){32, false});
   affine count = typed_operand(e, 3, (affine_type){32, false});
-  if (!affine_is_constant(&at) || !affine_is_constant(&count) || at.min + count.min > type.bits || count.min > 62 || at.min > 62) return unknown(e);
+  if (!affine_is_constant(&at) || !affine_is_constant(&count) || at.min + count.min > type.bits || count.min > 62 ||
+      at.min > 62)
+    return unknown(e);
   if (!count.min) return affine_constant(0);
   int64_t unit = (int64_t)1 << count.min;
   if (type.is_signed) return affine_interval(-(unit / 2), unit / 2 - 1);
@@ -255,8 +269,16 @@ static affine extract_bits(const evaluator *e) {
 ptx_mod ranges_comparison(const ptx_instr *instr) {
   for (uint32_t i = 0; i < instr->mod_count; i++) {
     switch ((ptx_mod)instr->mods[i]) {
-    case PTX_MOD_EQ: case PTX_MOD_NE: case PTX_MOD_LT: case PTX_MOD_LE: case PTX_MOD_GT: case PTX_MOD_GE:
-    case PTX_MOD_LO: case PTX_MOD_LS: case PTX_MOD_HI: case PTX_MOD_HS: return (ptx_mod)instr->mods[i];
+    case PTX_MOD_EQ:
+    case PTX_MOD_NE:
+    case PTX_MOD_LT:
+    case PTX_MOD_LE:
+    case PTX_MOD_GT:
+    case PTX_MOD_GE:
+    case PTX_MOD_LO:
+    case PTX_MOD_LS:
+    case PTX_MOD_HI:
+    case PTX_MOD_HS: return (ptx_mod)instr->mods[i];
     default: break;
     }
   }
@@ -280,7 +302,8 @@ ptx_mod ranges_opposite(ptx_mod comparison) {
 }
 
 bool ranges_compares_signed(const ptx_instr *instr, ptx_mod comparison) {
-  bool unsigned_word = comparison == PTX_MOD_LO || comparison == PTX_MOD_LS || comparison == PTX_MOD_HI || comparison == PTX_MOD_HS;
+  bool unsigned_word =
+      comparison == PTX_MOD_LO || comparison == PTX_MOD_LS || comparison == PTX_MOD_HI || comparison == PTX_MOD_HS;
   return !unsigned_word && ptx_type_class(instr->types[instr->type_count - 1]) == 'S';
 }
 
@@ -291,21 +314,27 @@ static int compare_numbers(const affine_grid *grid, ptx_mod comparison, const af
   affine d = affine_subtract(grid, &x, &y);
   if (d.top) {
     if (a->top || b->top) return -1;
-    d = affine_interval(a->max < b->min ? -1 : a->min > b->max ? 1 : -1, a->max < b->min ? -1 : 1); /* only its sign counts */
+    /* only its sign counts */
+    d = affine_interval(a->max < b->min ? -1 : a->min > b->max ? 1 : -1, a->max < b->min ? -1 : 1);
     if (d.min == -1 && d.max == 1 && a->min == b->max) d = affine_interval(0, 1);
   }
   switch (comparison) {
   case PTX_MOD_EQ: return d.min == 0 && d.max == 0 ? 1 : d.min > 0 || d.max < 0 ? 0 : -1;
   case PTX_MOD_NE: return d.min == 0 && d.max == 0 ? 0 : d.min > 0 || d.max < 0 ? 1 : -1;
-  case PTX_MOD_LT: case PTX_MOD_LO: return d.max < 0 ? 1 : d.min >= 0 ? 0 : -1;
-  case PTX_MOD_LE: case PTX_MOD_LS: return d.max <= 0 ? 1 : d.min > 0 ? 0 : -1;
-  case PTX_MOD_GT: case PTX_MOD_HI: return d.min > 0 ? 1 : d.max <= 0 ? 0 : -1;
-  case PTX_MOD_GE: case PTX_MOD_HS: return d.min >= 0 ? 1 : d.max < 0 ? 0 : -1;
+  case PTX_MOD_LT:
+  case PTX_MOD_LO: return d.max < 0 ? 1 : d.min >= 0 ? 0 : -1;
+  case PTX_MOD_LE:
+  case PTX_MOD_LS: return d.max <= 0 ? 1 : d.min > 0 ? 0 : -1;
+  case PTX_MOD_GT:
+  case PTX_MOD_HI: return d.min > 0 ? 1 : d.max <= 0 ? 0 : -1;
+  case PTX_MOD_GE:
+  case PTX_MOD_HS: return d.min >= 0 ? 1 : d.max < 0 ? 0 : -1;
   default: return -1;
   }
 }
 
-int ranges_compare(const affine_grid *grid, const ptx_instr *instr, ptx_mod comparison, const affine *a, const affine *b) {
+int ranges_compare(const affine_grid *grid, const ptx_instr *instr, ptx_mod comparison, const affine *a,
+                   const affine *b) {
   ptx_type type = instr->types[instr->type_count - 1];
   if (comparison == PTX_MODS || !ranges_is_integer(type) || is_made_up(a) || is_made_up(b)) return -1;
   affine_type read = {(uint8_t)ptx_type_bits(type), ranges_compares_signed(instr, comparison)};
@@ -326,7 +355,8 @@ static int combined(const ptx_instr *instr, int first, int second) {
 
 static affine set_predicate(const evaluator *e, uint32_t reg) {
   const ptx_operand *to = &e->instr->operands[0];
-  affine a = operand_at(e, 1), b = operand_at(e, 2), c = e->instr->operand_count > 3 ? operand_at(e, 3) : affine_constant(0);
+  affine a = operand_at(e, 1), b = operand_at(e, 2),
+         c = e->instr->operand_count > 3 ? operand_at(e, 3) : affine_constant(0);
   int result = ranges_compare(e->grid, e->instr, ranges_comparison(e->instr), &a, &b);
   bool second = to->kind == PTX_OPERAND_REG_PAIR && to->reg2 == reg && to->reg != reg;
   if (second && result >= 0) result = !result;
@@ -349,7 +379,8 @@ static affine predicate_logic(const evaluator *e) {
 /* ---- choices ---- */
 
 /* What an operand is if the predicate has that value; false: it cannot have it. */
-static bool operand_if(const evaluator *e, uint32_t i, const ptx_operand *pred, bool truth_value, affine *v, affine_grid *blocks) {
+static bool operand_if(const evaluator *e, uint32_t i, const ptx_operand *pred, bool truth_value, affine *v,
+                       affine_grid *blocks) {
   ranges_state *state = ranges_copy(e->f, e->state);
   bool possible = ranges_refine(e->f, state, pred->reg, truth_value != pred->negated);
   if (possible) *v = ranges_operand(e->f, state, e->instr, &e->instr->operands[i]);
@@ -409,7 +440,8 @@ static affine packed(const evaluator *e, const ptx_operand *from) {
   affine v = unknown(e);
   v.points = AFFINE_ANY;
   if (from->element_count != 2 || ptx_type_bits(e->instr->types[0]) != 64) return v;
-  affine low = ranges_operand(e->f, e->state, e->instr, &from->elements[0]), high = ranges_operand(e->f, e->state, e->instr, &from->elements[1]);
+  affine low = ranges_operand(e->f, e->state, e->instr, &from->elements[0]),
+         high = ranges_operand(e->f, e->state, e->instr, &from->elements[1]);
   if (!affine_is_constant(&high) || (uint32_t)high.min) return v;
   low = affine_as(e->grid, &low, (affine_type){32, false});
   low.base = low.root = 0;
@@ -440,7 +472,8 @@ static affine convert(const evaluator *e, uint32_t reg) {
   }
   if (ptx_type_bits(to) != ptx_type_bits(from)) v.base = v.root = 0;
   if (ptx_has(instr, PTX_MOD_SAT) && !v.top) {
-    affine most = affine_whole_type(target), low = affine_constant(most.top ? 0 : most.min), high = affine_constant(most.max);
+    affine most = affine_whole_type(target), low = affine_constant(most.top ? 0 : most.min),
+           high = affine_constant(most.max);
     v = affine_maximum(e->grid, &v, &low);
     if (!most.top) v = affine_minimum(e->grid, &v, &high);
   } else if (ptx_has(instr, PTX_MOD_SAT)) {
@@ -470,8 +503,10 @@ static affine parameter(const evaluator *e, uint64_t at, affine_type type) {
   memcpy(&bits, (const unsigned char *)launch->params + at, bytes);
   if (type.is_signed && bytes < 8) bits = (uint64_t)((int64_t)(bits << (64 - type.bits)) >> (64 - type.bits));
   v = affine_constant((int64_t)bits); /* from 2^63 on it stands for itself less 2^64 */
-  for (uint32_t s = 0; bytes == 8 && s < launch->segment_count; s++) /* the end counts too: a pointer behind the last byte */
-    if (bits >= launch->segments[s].base && bits - launch->segments[s].base <= launch->segments[s].bytes) v.points |= UINT64_C(1) << s;
+  /* the end counts too: a pointer behind the last byte */
+  for (uint32_t s = 0; bytes == 8 && s < launch->segment_count; s++)
+    if (bits >= launch->segments[s].base && bits - launch->segments[s].base <= launch->segments[s].bytes)
+      v.points |= UINT64_C(1) << s;
   return v;
 }
 
@@ -502,7 +537,8 @@ static affine load(const evaluator *e, uint32_t reg) {
   if (space != PTX_SPACE_PARAM && space != PTX_SPACE_GENERIC) return from_memory(e, reg, AFFINE_LOADED);
   affine address = ranges_address(e->f, e->state, instr, &instr->operands[1]);
   uint64_t offset = (uint64_t)address.min - (uint64_t)RANGES_MADE_UP;
-  if (!affine_is_constant(&address) || address.points != AFFINE_OTHER || offset >= e->f->launch->param_bytes) return from_memory(e, reg, AFFINE_LOADED);
+  if (!affine_is_constant(&address) || address.points != AFFINE_OTHER || offset >= e->f->launch->param_bytes)
+    return from_memory(e, reg, AFFINE_LOADED);
   const ptx_operand *to = &instr->operands[0];
   affine v = parameter(e, offset + (uint64_t)element_of(to, reg) * (ptx_type_bits(type) / 8), ranges_type(type));
   return settle(e, &v, type, reg);
@@ -515,7 +551,8 @@ static affine integer(const evaluator *e) {
   affine_type type = ranges_type(instr->types[0]);
   affine a, b, c, zero = affine_constant(0), minus_one = affine_constant(-1);
   switch (instr->opcode) {
-  case PTX_OP_ADD: case PTX_OP_SUB:
+  case PTX_OP_ADD:
+  case PTX_OP_SUB:
     a = operand_at(e, 1);
     b = operand_at(e, 2);
     if (ptx_has(instr, PTX_MOD_SAT)) {
@@ -548,22 +585,31 @@ static affine integer(const evaluator *e) {
   case PTX_OP_SHL: return shift_left(e);
   case PTX_OP_SHR: return shift_right(e);
   case PTX_OP_BFE: return extract_bits(e);
-  case PTX_OP_AND: a = operand_at(e, 1); b = operand_at(e, 2); return affine_and(e->grid, &a, &b, type);
-  case PTX_OP_OR: case PTX_OP_XOR:
+  case PTX_OP_AND:
+    a = operand_at(e, 1);
+    b = operand_at(e, 2);
+    return affine_and(e->grid, &a, &b, type);
+  case PTX_OP_OR:
+  case PTX_OP_XOR:
     a = operand_at(e, 1);
     b = operand_at(e, 2);
     return affine_or(e->grid, &a, &b, type, instr->opcode == PTX_OP_XOR);
   case PTX_OP_NOT: a = operand_at(e, 1); return affine_subtract(e->grid, &minus_one, &a);
   case PTX_OP_NEG: a = operand_at(e, 1); return affine_subtract(e->grid, &zero, &a);
   case PTX_OP_ABS: return absolute(e);
-  case PTX_OP_MIN: case PTX_OP_MAX:
+  case PTX_OP_MIN:
+  case PTX_OP_MAX:
     a = typed_operand(e, 1, type);
     b = typed_operand(e, 2, type);
     if (instr->operand_count != 3 || ptx_has(instr, PTX_MOD_RELU)) return unknown(e);
     return instr->opcode == PTX_OP_MIN ? affine_minimum(e->grid, &a, &b) : affine_maximum(e->grid, &a, &b);
   case PTX_OP_SELP: return choose(e);
-  case PTX_OP_SLCT: a = operand_at(e, 1); b = operand_at(e, 2); return affine_join(e->grid, &a, &b);
-  case PTX_OP_POPC: case PTX_OP_CLZ: return affine_interval(0, type.bits);
+  case PTX_OP_SLCT:
+    a = operand_at(e, 1);
+    b = operand_at(e, 2);
+    return affine_join(e->grid, &a, &b);
+  case PTX_OP_POPC:
+  case PTX_OP_CLZ: return affine_interval(0, type.bits);
   case PTX_OP_BFIND: return affine_interval(-1, type.bits);
   case PTX_OP_CNOT: return affine_interval(0, 1);
   case PTX_OP_SET: return affine_interval(-1, 0);
@@ -579,12 +625,16 @@ affine ranges_evaluate(ranges_finder *f, const ranges_state *state, const ptx_in
   case PTX_OP_MOV: return instr->type_count ? move(&e, reg) : unknown(&e);
   case PTX_OP_CVT: return predicate ? truth(-1) : convert(&e, reg);
   case PTX_OP_CVTA: return predicate ? truth(-1) : to_generic_or_back(&e);
-  case PTX_OP_LD: case PTX_OP_LDU: return predicate ? truth(-1) : load(&e, reg);
+  case PTX_OP_LD:
+  case PTX_OP_LDU: return predicate ? truth(-1) : load(&e, reg);
   case PTX_OP_SETP: return instr->type_count ? set_predicate(&e, reg) : truth(-1);
   case PTX_OP_ATOM: return predicate ? truth(-1) : from_memory(&e, reg, AFFINE_ATOMIC);
   case PTX_OP_CALL: return predicate ? truth(-1) : from_memory(&e, reg, AFFINE_CALLED);
-  case PTX_OP_SHFL: case PTX_OP_REDUX: case PTX_OP_VOTE: case PTX_OP_MATCH: case PTX_OP_ACTIVEMASK:
-    return predicate ? truth(-1) : affine_top(instr->place.line, AFFINE_EXCHANGED);
+  case PTX_OP_SHFL:
+  case PTX_OP_REDUX:
+  case PTX_OP_VOTE:
+  case PTX_OP_MATCH:
+  case PTX_OP_ACTIVEMASK: return predicate ? truth(-1) : affine_top(instr->place.line, AFFINE_EXCHANGED);
   default: break;
   }
   if (predicate) return instr->type_count && instr->types[0] == PTX_PRED ? predicate_logic(&e) : truth(-1);

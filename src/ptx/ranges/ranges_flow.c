@@ -2,10 +2,12 @@
 /* Runs the states along the control flow, in the order of ptx/analysis/cfg.h: blocks of a loop are contiguous there.
  *
  * A loop is interpreted several times:
- *   1. counting: registers written in it are unknown, each with a base of its own. What comes round as its own base plus a step
- *      is a register that goes in steps; a comparison of such a one that must hold to stay bounds the trips.
- *   2. such registers are then first value + [0, trips] steps, for good; for the others a state is sought that what comes round
- *      does not leave (joined, then widened until it is found). What came in or round is then all there is: that narrows it again.
+ *   1. counting: registers written in it are unknown, each with a base of its own. What comes round as its own base
+ *      plus a step is a register that goes in steps; a comparison of such a one that must hold to stay bounds the
+ *      trips.
+ *   2. such registers are then first value + [0, trips] steps, for good; for the others a state is sought that what
+ *      comes round does not leave (joined, then widened until it is found). What came in or round is then all there is:
+ *      that narrows it again.
  *   3. a last run from that state, whose ways out go on.
  *
  * What always holds: the state from which the last run starts covers what comes in and what comes round. */
@@ -99,7 +101,8 @@ static bool reads_register(const ptx_instr *instr, uint32_t reg) {
   return count > WRITES_MAX;
 }
 
-static void write_register(ranges_finder *f, ranges_state *state, uint32_t at, uint32_t reg, affine value, bool guarded) {
+static void write_register(ranges_finder *f, ranges_state *state, uint32_t at, uint32_t reg, affine value,
+                           bool guarded) {
   const ptx_instr *instr = &f->func->instrs[at];
   uint32_t slot = ranges_slot(f, reg);
   if (slot == RANGES_NONE) return;
@@ -115,7 +118,8 @@ static void write_register(ranges_finder *f, ranges_state *state, uint32_t at, u
 
 /* ---- accesses ---- */
 
-static void record(ranges_finder *f, const ranges_state *state, uint32_t at, affine address, uint64_t bytes, bool reads, bool writes) {
+static void record(ranges_finder *f, const ranges_state *state, uint32_t at, affine address, uint64_t bytes, bool reads,
+                   bool writes) {
   ranges_access *access = &f->accesses[at];
   if (!f->recording || f->failed) return;
   if (!address.top) {
@@ -152,8 +156,9 @@ static uint64_t access_bytes(const ptx_instr *instr) {
 /* cp.async from global to shared memory: a third operand says how many bytes. */
 static void async_copy(ranges_finder *f, const ranges_state *state, uint32_t at) {
   const ptx_instr *instr = &f->func->instrs[at];
-  bool plain = ptx_has(instr, PTX_MOD_ASYNC) && ptx_has(instr, PTX_MOD_GLOBAL) && instr->operand_count >= 3 && !ptx_has(instr, PTX_MOD_BULK) &&
-               instr->operands[1].kind == PTX_OPERAND_ADDRESS && instr->operands[2].kind == PTX_OPERAND_INT;
+  bool plain = ptx_has(instr, PTX_MOD_ASYNC) && ptx_has(instr, PTX_MOD_GLOBAL) && instr->operand_count >= 3 &&
+               !ptx_has(instr, PTX_MOD_BULK) && instr->operands[1].kind == PTX_OPERAND_ADDRESS &&
+               instr->operands[2].kind == PTX_OPERAND_INT;
   bool any_address = false;
   for (uint32_t i = 0; i < instr->operand_count; i++) any_address |= instr->operands[i].kind == PTX_OPERAND_ADDRESS;
   if (!any_address || ptx_has(instr, PTX_MOD_MBARRIER)) return; /* commit and wait */
@@ -169,7 +174,8 @@ static void matrix_access(ranges_finder *f, uint32_t at) {
   bool store = ptx_has(instr, PTX_MOD_STORE);
   if (!store && !ptx_has(instr, PTX_MOD_LOAD)) return;
   if (!may_be_global(instr)) return;
-  ranges_fail(f, "a matrix is moved at line %u (wmma.%s), which is not analysed", instr->place.line, store ? "store" : "load");
+  ranges_fail(f, "a matrix is moved at line %u (wmma.%s), which is not analysed", instr->place.line,
+              store ? "store" : "load");
 }
 
 static void memory_access(ranges_finder *f, const ranges_state *state, uint32_t at) {
@@ -177,17 +183,25 @@ static void memory_access(ranges_finder *f, const ranges_state *state, uint32_t 
   const ptx_operand *first = instr->operand_count ? &instr->operands[0] : NULL;
   uint32_t line = instr->place.line;
   switch (instr->opcode) {
-  case PTX_OP_LD: case PTX_OP_LDU:
-    if (may_be_global(instr)) record(f, state, at, ranges_address(f, state, instr, &instr->operands[1]), access_bytes(instr), true, false);
+  case PTX_OP_LD:
+  case PTX_OP_LDU:
+    if (may_be_global(instr))
+      record(f, state, at, ranges_address(f, state, instr, &instr->operands[1]), access_bytes(instr), true, false);
     return;
   case PTX_OP_ST:
-    if (may_be_global(instr)) record(f, state, at, ranges_address(f, state, instr, first), access_bytes(instr), false, true);
-    return;
-  case PTX_OP_ATOM: case PTX_OP_RED:
     if (may_be_global(instr))
-      record(f, state, at, ranges_address(f, state, instr, &instr->operands[instr->opcode == PTX_OP_ATOM]), access_bytes(instr), true, true);
+      record(f, state, at, ranges_address(f, state, instr, first), access_bytes(instr), false, true);
     return;
-  case PTX_OP_PREFETCH: case PTX_OP_PREFETCHU: case PTX_OP_APPLYPRIORITY: case PTX_OP_DISCARD:
+  case PTX_OP_ATOM:
+  case PTX_OP_RED:
+    if (may_be_global(instr))
+      record(f, state, at, ranges_address(f, state, instr, &instr->operands[instr->opcode == PTX_OP_ATOM]),
+             access_bytes(instr), true, true);
+    return;
+  case PTX_OP_PREFETCH:
+  case PTX_OP_PREFETCHU:
+  case PTX_OP_APPLYPRIORITY:
+  case PTX_OP_DISCARD:
     if (may_be_global(instr)) { /* the whole line of the cache */
       affine address = ranges_address(f, state, instr, first), before = affine_constant(127);
       address = affine_subtract(&state->blocks, &address, &before);
@@ -196,24 +210,35 @@ static void memory_access(ranges_finder *f, const ranges_state *state, uint32_t 
     return;
   case PTX_OP_CP: async_copy(f, state, at); return;
   case PTX_OP_WMMA: matrix_access(f, at); return;
-  case PTX_OP_LDMATRIX: case PTX_OP_STMATRIX: case PTX_OP_MBARRIER: case PTX_OP_ISSPACEP: case PTX_OP_CVTA: case PTX_OP_MOV: return; /* shared memory, or none */
+  case PTX_OP_LDMATRIX:
+  case PTX_OP_STMATRIX:
+  case PTX_OP_MBARRIER:
+  case PTX_OP_ISSPACEP:
+  case PTX_OP_CVTA:
+  case PTX_OP_MOV: return; /* shared memory, or none */
   case PTX_OP_CALL: {
     ptx_call call = ptx_call_parts(instr);
     const ptx_func *callee = call.callee && call.callee->symbol ? call.callee->symbol->func : NULL;
-    bool harmless = callee && !callee->has_body && (!strcmp(callee->name, "malloc") || !strcmp(callee->name, "free") ||
-                                                    !strcmp(callee->name, "vprintf") || !strcmp(callee->name, "__assertfail"));
-    if (!harmless) ranges_fail(f, "it calls %s at line %u, which is not analysed", callee ? callee->name : "a function by its address", line);
+    bool harmless = callee && !callee->has_body &&
+                    (!strcmp(callee->name, "malloc") || !strcmp(callee->name, "free") ||
+                     !strcmp(callee->name, "vprintf") || !strcmp(callee->name, "__assertfail"));
+    if (!harmless)
+      ranges_fail(f, "it calls %s at line %u, which is not analysed",
+                  callee ? callee->name : "a function by its address", line);
     return;
   }
-  case PTX_OP_TEX: case PTX_OP_TLD4: case PTX_OP_SULD: case PTX_OP_SUST: case PTX_OP_SURED:
-    ranges_fail(f, "it reads or writes a texture or a surface at line %u", line);
-    return;
+  case PTX_OP_TEX:
+  case PTX_OP_TLD4:
+  case PTX_OP_SULD:
+  case PTX_OP_SUST:
+  case PTX_OP_SURED: ranges_fail(f, "it reads or writes a texture or a surface at line %u", line); return;
   case PTX_OP_UNKNOWN: ranges_fail(f, "the statement at line %u is not known", line); return;
   default: break;
   }
   for (uint32_t i = 0; i < instr->operand_count; i++)
     if (instr->operands[i].kind == PTX_OPERAND_ADDRESS)
-      ranges_fail(f, "%s at line %u reaches memory in a way that is not analysed", ptx_opcode_text(instr->opcode), line);
+      ranges_fail(f, "%s at line %u reaches memory in a way that is not analysed", ptx_opcode_text(instr->opcode),
+                  line);
 }
 
 /* ---- one instruction, one block ---- */
@@ -234,11 +259,14 @@ static bool touches_memory(const ptx_instr *instr) {
 
 /* What the instruction reads gets a name, so that what is computed from it can be told to be so. */
 static void name_sources(ranges_finder *f, ranges_state *state, const ptx_instr *instr) {
-  bool names = instr->opcode == PTX_OP_ADD || instr->opcode == PTX_OP_SUB || instr->opcode == PTX_OP_MOV || instr->opcode == PTX_OP_SETP || instr->opcode == PTX_OP_SELP;
+  bool names = instr->opcode == PTX_OP_ADD || instr->opcode == PTX_OP_SUB || instr->opcode == PTX_OP_MOV ||
+               instr->opcode == PTX_OP_SETP || instr->opcode == PTX_OP_SELP;
   for (uint32_t i = 1; names && i < instr->operand_count; i++) {
     const ptx_operand *operand = &instr->operands[i];
     uint32_t slot = operand->kind == PTX_OPERAND_REG ? ranges_slot(f, operand->reg) : RANGES_NONE;
-    if (slot == RANGES_NONE || f->func->regs[operand->reg].type == PTX_PRED || state->values[slot].root || f->next_root == UINT32_MAX) continue;
+    if (slot == RANGES_NONE || f->func->regs[operand->reg].type == PTX_PRED || state->values[slot].root ||
+        f->next_root == UINT32_MAX)
+      continue;
     state->values[slot].root = ++f->next_root;
     state->values[slot].root_offset = 0;
   }
@@ -252,8 +280,11 @@ static uint32_t keep_compared(ranges_finder *f, const ranges_state *state, uint3
   ptx_type type = instr->type_count ? instr->types[instr->type_count - 1] : PTX_TYPE_NONE;
   if (instr->opcode != PTX_OP_SETP || !ranges_is_integer(type) || f->compared.count >= COMPARED_MAX) return 0;
   for (uint32_t i = 1; i < 3; i++)
-    if (instr->operands[i].kind == PTX_OPERAND_REG && ptx_type_bits(f->func->regs[instr->operands[i].reg].type) != ptx_type_bits(type)) return 0;
-  ranges_compared made = {at, ranges_operand(f, state, instr, &instr->operands[1]), ranges_operand(f, state, instr, &instr->operands[2])};
+    if (instr->operands[i].kind == PTX_OPERAND_REG &&
+        ptx_type_bits(f->func->regs[instr->operands[i].reg].type) != ptx_type_bits(type))
+      return 0;
+  ranges_compared made = {at, ranges_operand(f, state, instr, &instr->operands[1]),
+                          ranges_operand(f, state, instr, &instr->operands[2])};
   FF_PUSH(&f->compared, made);
   return (uint32_t)f->compared.count;
 }
@@ -326,9 +357,16 @@ static bool in_every_round(ranges_finder *f, const ranges_loop *loop, uint32_t b
   return true;
 }
 
-typedef struct exit_branch { uint32_t pred; bool stays; ranges_state *state; } exit_branch;
+typedef struct exit_branch {
+  uint32_t pred;
+  bool stays;
+  ranges_state *state;
+} exit_branch;
 
-typedef struct exit_list { exit_branch items[EXITS_MAX]; uint32_t count; } exit_list;
+typedef struct exit_list {
+  exit_branch items[EXITS_MAX];
+  uint32_t count;
+} exit_list;
 
 static bool is_inside(const ranges_finder *f, const ranges_loop *loop, uint32_t block) {
   uint32_t order = f->cfg->blocks[block].order;
@@ -360,7 +398,8 @@ static void leave(ranges_finder *f, uint32_t block, ranges_state *state) {
   const ptx_block *b = &f->cfg->blocks[block];
   const ptx_instr *end = &f->func->instrs[b->end - 1];
   bool two_ways = end->guard != PTX_NO_REG && end->opcode == PTX_OP_BRA && b->successor_count == 2;
-  bool ends = end->guard != PTX_NO_REG && (end->opcode == PTX_OP_EXIT || end->opcode == PTX_OP_RET || end->opcode == PTX_OP_TRAP);
+  bool ends = end->guard != PTX_NO_REG &&
+              (end->opcode == PTX_OP_EXIT || end->opcode == PTX_OP_RET || end->opcode == PTX_OP_TRAP);
   for (uint32_t i = 0; i < b->successor_count && !f->failed; i++) {
     ranges_state *copy = ranges_copy(f, state);
     bool possible = true;
@@ -386,7 +425,9 @@ static void run_orders(ranges_finder *f, uint32_t from, uint32_t to, exit_list *
 
 static bool is_head(const ranges_finder *f, const ptx_block *block) {
   for (uint32_t i = 0; i < block->predecessor_count; i++)
-    if (f->cfg->blocks[block->predecessors[i]].reachable && f->cfg->blocks[block->predecessors[i]].order >= block->order) return true;
+    if (f->cfg->blocks[block->predecessors[i]].reachable &&
+        f->cfg->blocks[block->predecessors[i]].order >= block->order)
+      return true;
   return false;
 }
 
@@ -417,7 +458,9 @@ static bool *written_slots(const ranges_finder *f, const ranges_loop *loop) {
   return written;
 }
 
-static bool is_predicate(const ranges_finder *f, uint32_t slot) { return f->func->regs[f->reg_of[slot]].type == PTX_PRED; }
+static bool is_predicate(const ranges_finder *f, uint32_t slot) {
+  return f->func->regs[f->reg_of[slot]].type == PTX_PRED;
+}
 
 static void forget_written(const ranges_finder *f, ranges_state *state, const bool *written) {
   for (uint32_t s = 0; s < f->slot_count; s++) {
@@ -427,7 +470,8 @@ static void forget_written(const ranges_finder *f, ranges_state *state, const bo
   }
 }
 
-/* Step 1. `start` becomes the entry's state with registers that go in steps in their place; others as they come in. Sets stepping[]. */
+/* Step 1. `start` becomes the entry's state with registers that go in steps in their place; others as they come in.
+ * Sets stepping[]. */
 static void count_trips(ranges_finder *f, ranges_loop *loop, const bool *written, ranges_state *start, bool *stepping) {
   exit_list exits = {.count = 0};
   ranges_state *unknown = ranges_copy(f, start);
@@ -436,14 +480,18 @@ static void count_trips(ranges_finder *f, ranges_loop *loop, const bool *written
   f->next_base += f->slot_count;
   for (uint32_t s = 0; s < f->slot_count; s++) {
     if (!written[s]) continue;
-    unknown->values[s] = is_predicate(f, s) ? affine_interval(0, 1) : affine_top(f->func->instrs[f->cfg->blocks[f->cfg->by_order[loop->first]].first].place.line, AFFINE_LOOPED);
+    unknown->values[s] =
+        is_predicate(f, s) ? affine_interval(0, 1)
+                           : affine_top(f->func->instrs[f->cfg->blocks[f->cfg->by_order[loop->first]].first].place.line,
+                                        AFFINE_LOOPED);
     if (!is_predicate(f, s)) unknown->values[s].base = loop->base_first + s;
   }
   loop->trips = -1;
   loop->entry = start;
   run_body(f, unknown, false, &exits);
   for (uint32_t i = 0; i < exits.count; i++) {
-    if (loop->back && !f->failed) ranges_count_trips(f, loop, exits.items[i].state, exits.items[i].pred, exits.items[i].stays);
+    if (loop->back && !f->failed)
+      ranges_count_trips(f, loop, exits.items[i].state, exits.items[i].pred, exits.items[i].stays);
     ranges_drop(f, exits.items[i].state);
   }
   ranges_drop(f, unknown);
@@ -458,20 +506,24 @@ static void count_trips(ranges_finder *f, ranges_loop *loop, const bool *written
     bool still = by.min == 0 && by.max == 0;
     if (!still && loop->trips < 0) continue;
     uint64_t points = start->values[s].points | round->points;
-    start->values[s] = still ? start->values[s] : affine_repeat(&start->blocks, &start->values[s], by.min, by.max, loop->trips);
+    start->values[s] =
+        still ? start->values[s] : affine_repeat(&start->blocks, &start->values[s], by.min, by.max, loop->trips);
     start->values[s].points = points;
     stepping[s] = true;
   }
 }
 
 /* Does what came round stay within the state? */
-static bool is_stable(const ranges_finder *f, const ranges_loop *loop, const ranges_state *state, const bool *written, const bool *stepping) {
+static bool is_stable(const ranges_finder *f, const ranges_loop *loop, const ranges_state *state, const bool *written,
+                      const bool *stepping) {
   for (uint32_t s = 0; loop->back && s < f->slot_count; s++)
-    if (written[s] && !stepping[s] && !affine_covers(&loop->back->blocks, &state->values[s], &loop->back->values[s])) return false;
+    if (written[s] && !stepping[s] && !affine_covers(&loop->back->blocks, &state->values[s], &loop->back->values[s]))
+      return false;
   return true;
 }
 
-static void widen(const ranges_finder *f, const ranges_loop *loop, ranges_state *state, const bool *written, const bool *stepping, uint32_t round) {
+static void widen(const ranges_finder *f, const ranges_loop *loop, ranges_state *state, const bool *written,
+                  const bool *stepping, uint32_t round) {
   for (uint32_t s = 0; s < f->slot_count; s++) {
     affine *v = &state->values[s];
     if (!written[s] || stepping[s] || affine_covers(&loop->back->blocks, v, &loop->back->values[s])) continue;
@@ -485,21 +537,26 @@ static void give_up(const ranges_finder *f, ranges_state *state, const bool *wri
   for (uint32_t s = 0; s < f->slot_count; s++) {
     if (!written[s] || stepping[s]) continue;
     affine *v = &state->values[s];
-    *v = is_predicate(f, s) ? affine_interval(0, 1) : affine_top(v->line, v->line ? (affine_cause)v->cause : AFFINE_LOOPED);
+    *v = is_predicate(f, s) ? affine_interval(0, 1)
+                            : affine_top(v->line, v->line ? (affine_cause)v->cause : AFFINE_LOOPED);
     if (!is_predicate(f, s)) v->points = UINT64_MAX;
   }
 }
 
-/* What is at the head came in or came round: at most what the last run from a state that covers all that brought round. */
-static void narrow_head(ranges_finder *f, const ranges_loop *loop, const ranges_state *entry, ranges_state *state, const bool *written) {
+/* What is at the head came in or came round: at most what the last run from a state that covers all that brought
+ * round. */
+static void narrow_head(ranges_finder *f, const ranges_loop *loop, const ranges_state *entry, ranges_state *state,
+                        const bool *written) {
   for (uint32_t s = 0; s < f->slot_count; s++) {
     affine either, *v = &state->values[s];
     if (!written[s] || is_predicate(f, s)) continue;
-    either = affine_join_of(&state->blocks, &entry->blocks, &entry->values[s], &loop->back->blocks, &loop->back->values[s]);
+    either =
+        affine_join_of(&state->blocks, &entry->blocks, &entry->values[s], &loop->back->blocks, &loop->back->values[s]);
     either.base = either.root = 0;
     either.points = v->points;
     affine met;
-    if (!affine_meet(&state->blocks, v, &either, (uint8_t)ptx_type_bits(f->func->regs[f->reg_of[s]].type), &met)) continue;
+    if (!affine_meet(&state->blocks, v, &either, (uint8_t)ptx_type_bits(f->func->regs[f->reg_of[s]].type), &met))
+      continue;
     met.points = v->points;
     met.base = v->base;
     met.step_lo = v->step_lo;
@@ -510,12 +567,14 @@ static void narrow_head(ranges_finder *f, const ranges_loop *loop, const ranges_
 }
 
 /* Step 2: makes `state` one that covers what comes round. `entry`: what comes in. */
-static void stabilise(ranges_finder *f, ranges_loop *loop, const ranges_state *entry, ranges_state *state, const bool *written, const bool *stepping) {
+static void stabilise(ranges_finder *f, ranges_loop *loop, const ranges_state *entry, ranges_state *state,
+                      const bool *written, const bool *stepping) {
   for (uint32_t round = 0; !f->failed; round++) {
     run_body(f, state, false, NULL);
     if (is_stable(f, loop, state, written, stepping)) break;
     if (round >= ROUNDS_MAX) {
-      ranges_fail(f, "a loop at line %u is too involved", f->func->instrs[f->cfg->blocks[f->cfg->by_order[loop->first]].first].place.line);
+      ranges_fail(f, "a loop at line %u is too involved",
+                  f->func->instrs[f->cfg->blocks[f->cfg->by_order[loop->first]].first].place.line);
       return;
     }
     if (round < ROUNDS_TRIED) widen(f, loop, state, written, stepping, round);
@@ -569,7 +628,8 @@ static bool is_orderly(ranges_finder *f) {
     const ptx_block *from = &cfg->blocks[b];
     for (uint32_t i = 0; from->reachable && i < from->successor_count; i++) {
       const ptx_block *to = &cfg->blocks[from->successors[i]];
-      if (to->order <= from->order && (from->order > to->loop_end || !dominates(f, from->successors[i], b))) return false;
+      if (to->order <= from->order && (from->order > to->loop_end || !dominates(f, from->successors[i], b)))
+        return false;
     }
   }
   for (uint32_t h = 0; h < cfg->block_count; h++) {

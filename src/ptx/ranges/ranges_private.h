@@ -7,10 +7,11 @@
  *   ranges_flow.c    states along the control flow, loops
  *   ranges.c         which registers matter; accesses gathered per segment
  *
- * Only registers that an address or a condition may depend on are followed: each has a *slot*. A *state* is what holds before
- * an instruction: a value per slot, and per slot the instruction that defined it, as long as that still holds: none of its
- * sources was written since. So a condition on one register says something of those computed from it, and of those it came
- * from. And a state knows which blocks can get there: `if (blockIdx.x == 0)`, or what is clamped to an edge only there. */
+ * Only registers that an address or a condition may depend on are followed: each has a *slot*. A *state* is what holds
+ * before an instruction: a value per slot, and per slot the instruction that defined it, as long as that still holds:
+ * none of its sources was written since. So a condition on one register says something of those computed from it, and
+ * of those it came from. And a state knows which blocks can get there: `if (blockIdx.x == 0)`, or what is clamped to an
+ * edge only there. */
 #ifndef FF_PTX_RANGES_PRIVATE_H
 #define FF_PTX_RANGES_PRIVATE_H
 
@@ -24,8 +25,8 @@
 enum { RANGES_LOOPS_NESTED = 32 };
 
 typedef struct ranges_state {
-  affine *values; /* per slot */
-  uint32_t *defs; /* per slot: instruction, or RANGES_NONE */
+  affine *values;     /* per slot */
+  uint32_t *defs;     /* per slot: instruction, or RANGES_NONE */
   affine_grid blocks; /* only these get here */
 } ranges_state;
 
@@ -41,12 +42,12 @@ typedef struct ranges_access { /* of one instruction, over all ways to it */
 } ranges_access;
 
 typedef struct ranges_loop { /* being interpreted */
-  uint32_t first, last; /* orders of its blocks */
-  bool final;           /* what leaves it goes on */
-  uint32_t base_first;  /* while its trips are counted, what it writes has base base_first + slot at the head */
-  int64_t trips;        /* at most; -1: not known */
+  uint32_t first, last;      /* orders of its blocks */
+  bool final;                /* what leaves it goes on */
+  uint32_t base_first;       /* while its trips are counted, what it writes has base base_first + slot at the head */
+  int64_t trips;             /* at most; -1: not known */
   const ranges_state *entry; /* at its head, coming from outside */
-  ranges_state *back;   /* what came round so far, or NULL */
+  ranges_state *back;        /* what came round so far, or NULL */
 } ranges_loop;
 
 typedef struct ranges_finder {
@@ -54,20 +55,20 @@ typedef struct ranges_finder {
   const ptx_ranges_launch *launch;
   affine_grid grid;
   ptx_cfg *cfg;
-  uint32_t *dominator;   /* per block */
+  uint32_t *dominator; /* per block */
   uint32_t *param_offsets;
-  uint32_t *slot_of;     /* register -> slot */
-  uint32_t *reg_of;      /* slot -> register */
+  uint32_t *slot_of; /* register -> slot */
+  uint32_t *reg_of;  /* slot -> register */
   uint32_t slot_count;
   uint32_t *user_first, *users; /* per slot: the instructions that read it */
-  ranges_state **pending; /* per block: what holds at its start, of the ways seen; NULL: not reached */
-  ranges_access *accesses; /* per instruction */
+  ranges_state **pending;       /* per block: what holds at its start, of the ways seen; NULL: not reached */
+  ranges_access *accesses;      /* per instruction */
   ranges_loop loops[RANGES_LOOPS_NESTED];
   uint32_t loop_count;
   uint32_t next_base, next_root;
   FF_VEC(ranges_compared) compared; /* a predicate's root is an index in here, + 1 */
-  uint64_t steps, step_limit; /* of work; about one per instruction interpreted */
-  uint64_t states; /* how many there are */
+  uint64_t steps, step_limit;       /* of work; about one per instruction interpreted */
+  uint64_t states;                  /* how many there are */
   bool recording;
   bool failed;
   char reason[256];
@@ -79,13 +80,16 @@ void ranges_fail(ranges_finder *f, const char *format, ...) __attribute__((forma
 /* ranges_eval.c */
 affine_type ranges_type(ptx_type type);
 bool ranges_is_integer(ptx_type type);
-affine ranges_operand(const ranges_finder *f, const ranges_state *state, const ptx_instr *instr, const ptx_operand *operand);
+affine ranges_operand(const ranges_finder *f, const ranges_state *state, const ptx_instr *instr,
+                      const ptx_operand *operand);
 /* The address that an operand in brackets names. */
-affine ranges_address(const ranges_finder *f, const ranges_state *state, const ptx_instr *instr, const ptx_operand *operand);
+affine ranges_address(const ranges_finder *f, const ranges_state *state, const ptx_instr *instr,
+                      const ptx_operand *operand);
 /* What register `reg`, one that the instruction writes, holds afterwards. */
 affine ranges_evaluate(ranges_finder *f, const ranges_state *state, const ptx_instr *instr, uint32_t reg);
 /* Of a comparison: 0, 1, or -1 if that is not known. */
-int ranges_compare(const affine_grid *grid, const ptx_instr *instr, ptx_mod comparison, const affine *a, const affine *b);
+int ranges_compare(const affine_grid *grid, const ptx_instr *instr, ptx_mod comparison, const affine *a,
+                   const affine *b);
 /* The comparison that a setp makes, else PTX_MODS. `opposite`: the one that is true when it is false. */
 ptx_mod ranges_comparison(const ptx_instr *instr);
 ptx_mod ranges_opposite(ptx_mod comparison);
@@ -102,6 +106,8 @@ ranges_state *ranges_copy(ranges_finder *f, const ranges_state *state);
 void ranges_drop(ranges_finder *f, ranges_state *state);
 void ranges_run(ranges_finder *f);
 
-static inline uint32_t ranges_slot(const ranges_finder *f, uint32_t reg) { return reg == PTX_NO_REG ? RANGES_NONE : f->slot_of[reg]; }
+static inline uint32_t ranges_slot(const ranges_finder *f, uint32_t reg) {
+  return reg == PTX_NO_REG ? RANGES_NONE : f->slot_of[reg];
+}
 
 #endif

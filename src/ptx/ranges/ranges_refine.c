@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a condition tells: narrower values for the registers that it compares, for those computed from them and for those
- * that they were computed from, as far as the instructions that defined them still hold.
+/* What a condition tells: narrower values for the registers that it compares, for those computed from them and for
+ * those that they were computed from, as far as the instructions that defined them still hold.
  *
- * Also how often a loop can go round, from a comparison that it must pass to stay: a register grows by a constant in each round, and
- * the comparison's other side does not. */
+ * Also how often a loop can go round, from a comparison that it must pass to stay: a register grows by a constant in
+ * each round, and the comparison's other side does not. */
 #include "ptx/ranges/ranges_private.h"
 
 typedef __int128 wide;
@@ -20,7 +20,8 @@ static bool narrow(refiner *r, uint32_t slot, const affine *found, int depth);
 
 static bool narrower(const affine *new, const affine *old) {
   if (old->top) return !new->top;
-  return !new->top && (new->min > old->min || new->max < old->max || (wide)new->hi - new->lo < (wide)old->hi - old->lo);
+  return !new->top &&
+         (new->min > old->min || new->max < old->max || (wide) new->hi - new->lo < (wide)old->hi - old->lo);
 }
 
 /* ---- forward and backward ---- */
@@ -42,8 +43,11 @@ static bool follow_users(refiner *r, uint32_t slot, int depth) {
 
 /* `type`: as the instruction reads it; if the register has more bits, they are not known. */
 static bool narrow_operand(refiner *r, const ptx_operand *operand, const affine *found, ptx_type type, int depth) {
-  uint32_t slot = operand->kind == PTX_OPERAND_REG && !operand->negated && !operand->selector ? ranges_slot(r->f, operand->reg) : RANGES_NONE;
-  if (slot == RANGES_NONE || found->top || ptx_type_bits(r->f->func->regs[operand->reg].type) != ptx_type_bits(type)) return true;
+  uint32_t slot = operand->kind == PTX_OPERAND_REG && !operand->negated && !operand->selector
+                      ? ranges_slot(r->f, operand->reg)
+                      : RANGES_NONE;
+  if (slot == RANGES_NONE || found->top || ptx_type_bits(r->f->func->regs[operand->reg].type) != ptx_type_bits(type))
+    return true;
   affine plain = *found;
   plain.base = 0;
   plain.points = r->state->values[slot].points;
@@ -62,7 +66,8 @@ static bool follow_source(refiner *r, uint32_t slot, int depth) {
   if (!instr->type_count || !ranges_is_integer(instr->types[0]) || ptx_has(instr, PTX_MOD_SAT)) return true;
   d.base = 0;
   switch (instr->opcode) {
-  case PTX_OP_ADD: case PTX_OP_SUB: {
+  case PTX_OP_ADD:
+  case PTX_OP_SUB: {
     bool minus = instr->opcode == PTX_OP_SUB;
     a = ranges_operand(f, r->state, instr, &o[1]);
     b = ranges_operand(f, r->state, instr, &o[2]);
@@ -75,14 +80,18 @@ static bool follow_source(refiner *r, uint32_t slot, int depth) {
   }
   case PTX_OP_MOV: return o[0].kind != PTX_OPERAND_REG || narrow_operand(r, &o[1], &d, instr->types[0], depth);
   case PTX_OP_CVT:
-    if (instr->type_count < 2 || !ranges_is_integer(instr->types[1]) || ptx_type_bits(instr->types[1]) > ptx_type_bits(instr->types[0])) return true;
+    if (instr->type_count < 2 || !ranges_is_integer(instr->types[1]) ||
+        ptx_type_bits(instr->types[1]) > ptx_type_bits(instr->types[0]))
+      return true;
     return narrow_operand(r, &o[1], &d, instr->types[1], depth);
   default: return true;
   }
 }
 
 /* No two of its numbers are the same modulo 2^bits. */
-static bool is_one_turn(const affine *v, uint32_t bits) { return !v->top && (bits >= 64 || (wide)v->max - v->min < (wide)1 << bits); }
+static bool is_one_turn(const affine *v, uint32_t bits) {
+  return !v->top && (bits >= 64 || (wide)v->max - v->min < (wide)1 << bits);
+}
 
 static bool narrow(refiner *r, uint32_t slot, const affine *found, int depth) {
   const ptx_reg *reg = &r->f->func->regs[r->f->reg_of[slot]];
@@ -98,7 +107,8 @@ static bool narrow(refiner *r, uint32_t slot, const affine *found, int depth) {
   met.step_hi = old->step_hi;
   affine was = *old;
   *old = met;
-  if (is_one_turn(&was, bits) && met.min >= was.min && met.max <= was.max) { /* the same numbers: the old form with the new bounds */
+  /* the same numbers: the old form with the new bounds */
+  if (is_one_turn(&was, bits) && met.min >= was.min && met.max <= was.max) {
     was.min = met.min;
     was.max = met.max;
     if (!affine_grid_narrow(&r->state->blocks, &was)) return false;
@@ -127,20 +137,27 @@ static affine bounded(const affine_grid *grid, const affine *x, const affine *y,
   return v;
 }
 
-static bool is_empty(const affine_grid *grid, affine *v) { return v->lo > v->hi || v->min > v->max || !affine_tighten(grid, v); }
+static bool is_empty(const affine_grid *grid, affine *v) {
+  return v->lo > v->hi || v->min > v->max || !affine_tighten(grid, v);
+}
 
-/* a `comparison` b holds; a and b as the type reads them. One that is not known (unsigned, 64 bits) may be 2^63 or more, which
- * no value can say: only what is below another is. */
-static bool narrow_compared(const affine_grid *grid, ptx_mod comparison, affine a, affine b, affine *narrow_a, affine *narrow_b) {
+/* a `comparison` b holds; a and b as the type reads them. One that is not known (unsigned, 64 bits) may be 2^63 or
+ * more, which no value can say: only what is below another is. */
+static bool narrow_compared(const affine_grid *grid, ptx_mod comparison, affine a, affine b, affine *narrow_a,
+                            affine *narrow_b) {
   bool less = false, greater = false, strict = false, open_a = a.top, open_b = b.top;
   *narrow_a = a;
   *narrow_b = b;
   if (open_a && open_b) return true;
   switch (comparison) {
-  case PTX_MOD_LT: case PTX_MOD_LO: less = strict = true; break;
-  case PTX_MOD_LE: case PTX_MOD_LS: less = true; break;
-  case PTX_MOD_GT: case PTX_MOD_HI: greater = strict = true; break;
-  case PTX_MOD_GE: case PTX_MOD_HS: greater = true; break;
+  case PTX_MOD_LT:
+  case PTX_MOD_LO: less = strict = true; break;
+  case PTX_MOD_LE:
+  case PTX_MOD_LS: less = true; break;
+  case PTX_MOD_GT:
+  case PTX_MOD_HI: greater = strict = true; break;
+  case PTX_MOD_GE:
+  case PTX_MOD_HS: greater = true; break;
   case PTX_MOD_EQ: less = greater = true; break;
   case PTX_MOD_NE: break;
   default: return true;
@@ -210,7 +227,8 @@ static bool refine_setp(refiner *r, const ptx_instr *instr, uint32_t pred, bool 
     if (!refine_operand(r, &instr->operands[3], truth, depth + 1)) return false;
   }
   if (comparison == PTX_MODS || !ranges_is_integer(type)) return true;
-  affine a = ranges_operand(r->f, r->state, instr, &instr->operands[1]), b = ranges_operand(r->f, r->state, instr, &instr->operands[2]);
+  affine a = ranges_operand(r->f, r->state, instr, &instr->operands[1]),
+         b = ranges_operand(r->f, r->state, instr, &instr->operands[2]);
   if ((a.points | b.points) & AFFINE_OTHER) return true;
   if (!truth) comparison = ranges_opposite(comparison);
   affine_type read = {(uint8_t)ptx_type_bits(type), ranges_compares_signed(instr, comparison)};
@@ -218,10 +236,12 @@ static bool refine_setp(refiner *r, const ptx_instr *instr, uint32_t pred, bool 
   b = affine_as(&r->state->blocks, &b, read);
   affine x, y;
   if (!narrow_compared(&r->state->blocks, comparison, a, b, &x, &y)) return false;
-  return narrow_operand(r, &instr->operands[1], &x, type, depth + 1) && narrow_operand(r, &instr->operands[2], &y, type, depth + 1);
+  return narrow_operand(r, &instr->operands[1], &x, type, depth + 1) &&
+         narrow_operand(r, &instr->operands[2], &y, type, depth + 1);
 }
 
-/* What a setp compared may be overwritten since: what it said of the values then goes for what was computed from them. */
+/* What a setp compared may be overwritten since: what it said of the values then goes for what was computed from
+ * them. */
 static bool refine_compared(refiner *r, const ranges_compared *made, uint32_t pred, bool truth, int depth) {
   const ptx_instr *instr = &r->f->func->instrs[made->instr];
   const ptx_operand *to = &instr->operands[0];
@@ -230,10 +250,12 @@ static bool refine_compared(refiner *r, const ranges_compared *made, uint32_t pr
     if (to->reg == pred) return true;
     comparison = ranges_opposite(comparison);
   }
-  if (instr->operand_count > 3 && !(ptx_has(instr, PTX_MOD_AND) ? truth : ptx_has(instr, PTX_MOD_OR) && !truth)) return true;
+  if (instr->operand_count > 3 && !(ptx_has(instr, PTX_MOD_AND) ? truth : ptx_has(instr, PTX_MOD_OR) && !truth))
+    return true;
   if (comparison == PTX_MODS || ((made->a.points | made->b.points) & AFFINE_OTHER)) return true;
   if (!truth) comparison = ranges_opposite(comparison);
-  affine_type read = {(uint8_t)ptx_type_bits(instr->types[instr->type_count - 1]), ranges_compares_signed(instr, comparison)};
+  affine_type read = {(uint8_t)ptx_type_bits(instr->types[instr->type_count - 1]),
+                      ranges_compares_signed(instr, comparison)};
   affine a = affine_as(&r->state->blocks, &made->a, read), b = affine_as(&r->state->blocks, &made->b, read), x, y;
   if (!narrow_compared(&r->state->blocks, comparison, a, b, &x, &y)) return false;
   return narrow_root(r, &made->a, x, depth + 1) && narrow_root(r, &made->b, y, depth + 1);
@@ -253,9 +275,11 @@ static bool refine(refiner *r, uint32_t pred, bool truth, int depth) {
   bool logic = instr->type_count && instr->types[0] == PTX_PRED;
   switch (instr->opcode) {
   case PTX_OP_SETP: return refine_setp(r, instr, pred, truth, depth);
-  case PTX_OP_AND: case PTX_OP_OR:
+  case PTX_OP_AND:
+  case PTX_OP_OR:
     if (!logic || truth != (instr->opcode == PTX_OP_AND)) return true;
-    return refine_operand(r, &instr->operands[1], truth, depth + 1) && refine_operand(r, &instr->operands[2], truth, depth + 1);
+    return refine_operand(r, &instr->operands[1], truth, depth + 1) &&
+           refine_operand(r, &instr->operands[2], truth, depth + 1);
   case PTX_OP_NOT: return !logic || refine_operand(r, &instr->operands[1], !truth, depth + 1);
   case PTX_OP_MOV: return !logic || refine_operand(r, &instr->operands[1], truth, depth + 1);
   default: return true;
@@ -275,9 +299,11 @@ static void at_most(ranges_loop *loop, wide trips) {
   if (loop->trips < 0 || trips < loop->trips) loop->trips = (int64_t)trips;
 }
 
-/* The first value, less what is added to it in a round, that the comparison sees; false: not a register that goes in steps. */
+/* The first value, less what is added to it in a round, that the comparison sees; false: not a register that goes in
+ * steps. */
 static bool is_stepping(const ranges_finder *f, const ranges_loop *loop, const affine *v, affine *first, affine *step) {
-  if (!v->base || v->base < loop->base_first || v->base - loop->base_first >= f->slot_count || !loop->back) return false;
+  if (!v->base || v->base < loop->base_first || v->base - loop->base_first >= f->slot_count || !loop->back)
+    return false;
   uint32_t slot = v->base - loop->base_first;
   const affine *round = &loop->back->values[slot];
   if (round->base != v->base) return false;
@@ -291,30 +317,43 @@ static bool is_stepping(const ranges_finder *f, const ranges_loop *loop, const a
 }
 
 /* Stays while first + k * step CMP limit. */
-static void count(const ranges_finder *f, ranges_loop *loop, const ptx_instr *instr, ptx_mod comparison, affine first, affine step, affine limit) {
+static void count(const ranges_finder *f, ranges_loop *loop, const ptx_instr *instr, ptx_mod comparison, affine first,
+                  affine step, affine limit) {
   ptx_type type = instr->types[instr->type_count - 1];
   affine_type read = {(uint8_t)ptx_type_bits(type), ranges_compares_signed(instr, comparison)};
-  wide size = (wide)1 << read.bits, highest = ((wide)1 << (read.bits - read.is_signed)) - 1, lowest = read.is_signed ? -((wide)1 << (read.bits - 1)) : 0;
+  wide size = (wide)1 << read.bits, highest = ((wide)1 << (read.bits - read.is_signed)) - 1,
+       lowest = read.is_signed ? -((wide)1 << (read.bits - 1)) : 0;
   affine start = affine_as(&f->grid, &first, read), end = affine_as(&f->grid, &limit, read);
   step = affine_as(&f->grid, &step, (affine_type){read.bits, true});
   start.points = end.points = 0;
   bool exact = !start.top && !end.top && start.max - (wide)start.min <= (wide)first.max - first.min;
   affine distance = affine_subtract(&f->grid, &end, &start), apart = affine_difference(&f->grid, &limit, &first);
   apart = affine_as(&f->grid, &apart, (affine_type){read.bits, true});
-  if (limit.root && limit.root == first.root && affine_is_constant(&apart) && !start.top && (wide)start.min + apart.min >= lowest && (wide)start.max + apart.min <= highest) {
+  if (limit.root && limit.root == first.root && affine_is_constant(&apart) && !start.top &&
+      (wide)start.min + apart.min >= lowest && (wide)start.max + apart.min <= highest) {
     distance = apart; /* one from the other, and nothing wraps between */
     end = affine_interval((int64_t)((wide)start.min + apart.min), (int64_t)((wide)start.max + apart.min));
   }
   switch (comparison) {
-  case PTX_MOD_LT: case PTX_MOD_LO: case PTX_MOD_LE: case PTX_MOD_LS: {
+  case PTX_MOD_LT:
+  case PTX_MOD_LO:
+  case PTX_MOD_LE:
+  case PTX_MOD_LS: {
     bool also = comparison == PTX_MOD_LE || comparison == PTX_MOD_LS;
-    if (!exact || distance.top || step.min <= 0 || (wide)end.max + also - 1 + step.max + ((wide)first.hi - first.lo) > highest) return;
+    if (!exact || distance.top || step.min <= 0 ||
+        (wide)end.max + also - 1 + step.max + ((wide)first.hi - first.lo) > highest)
+      return;
     at_most(loop, ((wide)distance.max + also + step.min - 1) / step.min);
     return;
   }
-  case PTX_MOD_GT: case PTX_MOD_HI: case PTX_MOD_GE: case PTX_MOD_HS: {
+  case PTX_MOD_GT:
+  case PTX_MOD_HI:
+  case PTX_MOD_GE:
+  case PTX_MOD_HS: {
     bool also = comparison == PTX_MOD_GE || comparison == PTX_MOD_HS;
-    if (!exact || distance.top || step.max >= 0 || (wide)end.min - also + 1 + step.min - ((wide)first.hi - first.lo) < lowest) return;
+    if (!exact || distance.top || step.max >= 0 ||
+        (wide)end.min - also + 1 + step.min - ((wide)first.hi - first.lo) < lowest)
+      return;
     at_most(loop, (-(wide)distance.min + also - step.max - 1) / -(wide)step.max);
     return;
   }
@@ -350,9 +389,11 @@ static ptx_mod mirrored(ptx_mod comparison) {
   }
 }
 
-static void count_from(ranges_finder *f, ranges_loop *loop, const ranges_state *state, const ptx_operand *pred, bool truth, int depth);
+static void count_from(ranges_finder *f, ranges_loop *loop, const ranges_state *state, const ptx_operand *pred,
+                       bool truth, int depth);
 
-static void count_setp(ranges_finder *f, ranges_loop *loop, const ranges_state *state, const ptx_instr *instr, const ranges_compared *made, bool truth, int depth) {
+static void count_setp(ranges_finder *f, ranges_loop *loop, const ranges_state *state, const ptx_instr *instr,
+                       const ranges_compared *made, bool truth, int depth) {
   ptx_mod comparison = ranges_comparison(instr);
   if (instr->operands[0].kind != PTX_OPERAND_REG || comparison == PTX_MODS) return;
   if (instr->operand_count > 3) {
@@ -362,13 +403,15 @@ static void count_setp(ranges_finder *f, ranges_loop *loop, const ranges_state *
   }
   if (!ranges_is_integer(instr->types[instr->type_count - 1])) return;
   if (!truth) comparison = ranges_opposite(comparison);
-  affine a = made ? made->a : ranges_operand(f, state, instr, &instr->operands[1]), b = made ? made->b : ranges_operand(f, state, instr, &instr->operands[2]), first, step;
+  affine a = made ? made->a : ranges_operand(f, state, instr, &instr->operands[1]),
+         b = made ? made->b : ranges_operand(f, state, instr, &instr->operands[2]), first, step;
   if ((a.points | b.points) & AFFINE_OTHER) return;
   if (!b.base && is_stepping(f, loop, &a, &first, &step)) count(f, loop, instr, comparison, first, step, b);
   if (!a.base && is_stepping(f, loop, &b, &first, &step)) count(f, loop, instr, mirrored(comparison), first, step, a);
 }
 
-static void count_from(ranges_finder *f, ranges_loop *loop, const ranges_state *state, const ptx_operand *pred, bool truth, int depth) {
+static void count_from(ranges_finder *f, ranges_loop *loop, const ranges_state *state, const ptx_operand *pred,
+                       bool truth, int depth) {
   uint32_t slot = pred->kind == PTX_OPERAND_REG ? ranges_slot(f, pred->reg) : RANGES_NONE;
   if (slot == RANGES_NONE || depth > DEPTH_MAX) return;
   if (pred->negated) truth = !truth;
@@ -380,7 +423,8 @@ static void count_from(ranges_finder *f, ranges_loop *loop, const ranges_state *
   const ptx_instr *instr = &f->func->instrs[state->defs[slot]];
   bool logic = instr->type_count && instr->types[0] == PTX_PRED;
   if (instr->opcode == PTX_OP_SETP && instr->type_count) count_setp(f, loop, state, instr, NULL, truth, depth);
-  else if (logic && (instr->opcode == PTX_OP_AND || instr->opcode == PTX_OP_OR) && truth == (instr->opcode == PTX_OP_AND)) {
+  else if (logic && (instr->opcode == PTX_OP_AND || instr->opcode == PTX_OP_OR) &&
+           truth == (instr->opcode == PTX_OP_AND)) {
     count_from(f, loop, state, &instr->operands[1], truth, depth + 1);
     count_from(f, loop, state, &instr->operands[2], truth, depth + 1);
   } else if (logic && instr->opcode == PTX_OP_NOT) {

@@ -9,7 +9,9 @@ typedef __int128 wide;
 static bool fits(wide number) { return number >= INT64_MIN && number <= INT64_MAX; }
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
-static int64_t clamp(wide number) { return number < INT64_MIN ? INT64_MIN : number > INT64_MAX ? INT64_MAX : (int64_t)number; }
+static int64_t clamp(wide number) {
+  return number < INT64_MIN ? INT64_MIN : number > INT64_MAX ? INT64_MAX : (int64_t)number;
+}
 
 static uint8_t zeros_of(int64_t number) { return number ? (uint8_t)__builtin_ctzll((uint64_t)number) : 64; }
 
@@ -22,7 +24,9 @@ affine affine_interval(int64_t min, int64_t max) {
   return (affine){.lo = min, .hi = max, .min = min, .max = max};
 }
 
-affine affine_top(uint32_t line, affine_cause cause) { return (affine){.top = true, .line = line, .cause = (uint8_t)cause}; }
+affine affine_top(uint32_t line, affine_cause cause) {
+  return (affine){.top = true, .line = line, .cause = (uint8_t)cause};
+}
 
 bool affine_is_constant(const affine *v) { return !v->top && v->min == v->max; }
 
@@ -118,7 +122,9 @@ affine affine_as(const affine_grid *grid, const affine *v, affine_type type) {
   wide size = (wide)1 << type.bits, distance = v->min - low;
   wide turns = distance >= 0 ? distance / size : -((-distance + size - 1) / size);
   wide shift = -turns * size;
-  if (v->max + shift > high || !fits(v->lo + shift) || !fits(v->hi + shift) || !fits(v->min + shift) || !fits(v->max + shift)) return forget(v, type);
+  if (v->max + shift > high || !fits(v->lo + shift) || !fits(v->hi + shift) || !fits(v->min + shift) ||
+      !fits(v->max + shift))
+    return forget(v, type);
   affine moved = *v;
   moved.lo = (int64_t)(v->lo + shift);
   moved.hi = (int64_t)(v->hi + shift);
@@ -312,7 +318,8 @@ static affine round_down(const affine_grid *grid, const affine *v, uint32_t bits
   if (r.zeros < bits) r.zeros = (uint8_t)bits;
   if (v->top || v->zeros >= bits) return r;
   bool even = divides(unit, v->c);
-  wide lo = even ? (wide)floor_quotient(v->lo, unit) * unit : (wide)v->lo - rest, min = (wide)floor_quotient(v->min, unit) * unit;
+  wide lo = even ? (wide)floor_quotient(v->lo, unit) * unit : (wide)v->lo - rest,
+       min = (wide)floor_quotient(v->min, unit) * unit;
   r.top = !fits(lo) || !fits(min);
   if (r.top) return r;
   r.lo = (int64_t)lo;
@@ -368,7 +375,8 @@ static affine and_constant(const affine_grid *grid, const affine *v, int64_t mas
 affine affine_and(const affine_grid *grid, const affine *a, const affine *b, affine_type type) {
   if (affine_is_constant(b)) return and_constant(grid, a, b->min, type);
   if (affine_is_constant(a)) return and_constant(grid, b, a->min, type);
-  affine first = affine_as(grid, a, (affine_type){type.bits, false}), second = affine_as(grid, b, (affine_type){type.bits, false});
+  affine first = affine_as(grid, a, (affine_type){type.bits, false}),
+         second = affine_as(grid, b, (affine_type){type.bits, false});
   affine r = unknown_of(a, b, a->points | b->points);
   if (first.top && second.top) return r;
   affine result = affine_interval(0, first.top ? second.max : second.top ? first.max : smaller(first.max, second.max));
@@ -435,19 +443,26 @@ static affine extreme(const affine_grid *grid, const affine *a, const affine *b,
 affine affine_minimum(const affine_grid *grid, const affine *a, const affine *b) { return extreme(grid, a, b, false); }
 affine affine_maximum(const affine_grid *grid, const affine *a, const affine *b) { return extreme(grid, a, b, true); }
 
-typedef struct sided { const affine_grid *grid; const affine *value; } sided;
+typedef struct sided {
+  const affine_grid *grid;
+  const affine *value;
+} sided;
 
 static affine hull(const affine_grid *grid, sided a, sided b, const int64_t c[3]) {
   int64_t lo_a, hi_a, lo_b, hi_b;
   affine_reform(a.grid, a.value, c, &lo_a, &hi_a);
   affine_reform(b.grid, b.value, c, &lo_b, &hi_b);
-  affine v = {.c = {c[0], c[1], c[2]}, .lo = smaller(lo_a, lo_b), .hi = larger(hi_a, hi_b),
-              .min = smaller(a.value->min, b.value->min), .max = larger(a.value->max, b.value->max)};
+  affine v = {.c = {c[0], c[1], c[2]},
+              .lo = smaller(lo_a, lo_b),
+              .hi = larger(hi_a, hi_b),
+              .min = smaller(a.value->min, b.value->min),
+              .max = larger(a.value->max, b.value->max)};
   pass_on(&v, a.value, b.value);
   return tight(grid, v);
 }
 
-affine affine_join_of(const affine_grid *grid, const affine_grid *grid_a, const affine *a, const affine_grid *grid_b, const affine *b) {
+affine affine_join_of(const affine_grid *grid, const affine_grid *grid_a, const affine *a, const affine_grid *grid_b,
+                      const affine *b) {
   affine v = {.top = true};
   pass_on(&v, a, b);
   if (!a->top && !b->top) {
@@ -470,7 +485,9 @@ affine affine_join_of(const affine_grid *grid, const affine_grid *grid_a, const 
   return v;
 }
 
-affine affine_join(const affine_grid *grid, const affine *a, const affine *b) { return affine_join_of(grid, grid, a, grid, b); }
+affine affine_join(const affine_grid *grid, const affine *a, const affine *b) {
+  return affine_join_of(grid, grid, a, grid, b);
+}
 
 affine_grid affine_grid_join(const affine_grid *a, const affine_grid *b) {
   affine_grid both;
@@ -510,7 +527,8 @@ bool affine_grid_narrow(affine_grid *grid, const affine *v) {
 bool affine_covers(const affine_grid *grid, const affine *outer, const affine *inner) {
   if ((inner->points & ~outer->points) || inner->zeros < outer->zeros) return false;
   if (outer->root && (inner->root != outer->root || inner->root_offset != outer->root_offset)) return false;
-  if (outer->base && (inner->base != outer->base || inner->step_lo < outer->step_lo || inner->step_hi > outer->step_hi)) return false;
+  if (outer->base && (inner->base != outer->base || inner->step_lo < outer->step_lo || inner->step_hi > outer->step_hi))
+    return false;
   if (outer->top) return true;
   if (inner->top) return false;
   int64_t lo, hi;
@@ -520,7 +538,8 @@ bool affine_covers(const affine_grid *grid, const affine *outer, const affine *i
 
 /* ---- meeting ---- */
 
-static bool same_reading(const affine_grid *grid, const affine *a, const affine *b, uint8_t bits, affine *x, affine *y) {
+static bool same_reading(const affine_grid *grid, const affine *a, const affine *b, uint8_t bits, affine *x,
+                         affine *y) {
   affine_type types[2] = {{bits, true}, {bits, false}};
   if (a->top || b->top) {
     *x = *a;
@@ -531,7 +550,8 @@ static bool same_reading(const affine_grid *grid, const affine *a, const affine 
     wide low = type_min(types[i]), high = type_max(types[i]);
     *x = affine_as(grid, a, types[i]);
     *y = affine_as(grid, b, types[i]);
-    bool lost = x->top || y->top || (wide)x->max - x->min > (wide)a->max - a->min || (wide)y->max - y->min > (wide)b->max - b->min;
+    bool lost = x->top || y->top || (wide)x->max - x->min > (wide)a->max - a->min ||
+                (wide)y->max - y->min > (wide)b->max - b->min;
     if (!lost && x->min >= low && y->min >= low && x->max <= high && y->max <= high) return true;
   }
   return false;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The abstract values of the range analysis (ranges.h) and their arithmetic.
  *
- * A register of w bits holds, in block (x, y, z), the number `c[0] * x + c[1] * y + c[2] * z + e` modulo 2^w, where e is in
- * [lo, hi]; and over all blocks of the grid (or of those that get there) that number is in [min, max]. Adding, subtracting and multiplying by a constant are exact
- * modulo 2^w whatever wraps; where the number itself matters (a comparison, a division, a widening) affine_as() first finds
- * the number that the type reads, or gives up what it knows.
+ * A register of w bits holds, in block (x, y, z), the number `c[0] * x + c[1] * y + c[2] * z + e` modulo 2^w, where e
+ * is in [lo, hi]; and over all blocks of the grid (or of those that get there) that number is in [min, max]. Adding,
+ * subtracting and multiplying by a constant are exact modulo 2^w whatever wraps; where the number itself matters (a
+ * comparison, a division, a widening) affine_as() first finds the number that the type reads, or gives up what it
+ * knows.
  *
- * What always holds of a value that is not `top`: lo <= hi, min <= max, min >= lo + least(c), max <= hi + most(c), and c[d] is 0
- * where there is one block. Of a `top` only `points`, `zeros` and `cause` mean anything. */
+ * What always holds of a value that is not `top`: lo <= hi, min <= max, min >= lo + least(c), max <= hi + most(c), and
+ * c[d] is 0 where there is one block. Of a `top` only `points`, `zeros` and `cause` mean anything. */
 #ifndef FF_PTX_RANGES_VALUE_H
 #define FF_PTX_RANGES_VALUE_H
 
@@ -15,28 +16,39 @@
 #include <stdint.h>
 
 /* What a value may be an address into: bit i is segment i. */
-#define AFFINE_OTHER (UINT64_C(1) << 62) /* a variable, a parameter, shared or local memory: no segment, address unknown */
-#define AFFINE_ANY (UINT64_C(1) << 63)   /* came from memory, 64 bits: an address of anything */
+/* a variable, a parameter, shared or local memory: no segment, address unknown */
+#define AFFINE_OTHER (UINT64_C(1) << 62)
+#define AFFINE_ANY (UINT64_C(1) << 63) /* came from memory, 64 bits: an address of anything */
 
 typedef enum affine_cause { /* why nothing is known of a value */
-  AFFINE_COMPUTED, AFFINE_LOADED, AFFINE_ATOMIC, AFFINE_EXCHANGED, AFFINE_CALLED, AFFINE_LOOPED, AFFINE_CONVERTED
+                            AFFINE_COMPUTED,
+                            AFFINE_LOADED,
+                            AFFINE_ATOMIC,
+                            AFFINE_EXCHANGED,
+                            AFFINE_CALLED,
+                            AFFINE_LOOPED,
+                            AFFINE_CONVERTED
 } affine_cause;
 
 typedef struct affine {
   bool top;
-  uint8_t zeros;          /* so many low bits of the number are 0 */
-  uint8_t cause;          /* affine_cause */
-  uint32_t line;          /* of the cause; 0: none */
-  uint32_t base;          /* not 0: the value is that of a register at the head of a loop, + [step_lo, step_hi] */
+  uint8_t zeros; /* so many low bits of the number are 0 */
+  uint8_t cause; /* affine_cause */
+  uint32_t line; /* of the cause; 0: none */
+  uint32_t base; /* not 0: the value is that of a register at the head of a loop, + [step_lo, step_hi] */
   int64_t c[3], lo, hi, min, max;
   int64_t step_lo, step_hi;
-  uint32_t root;          /* not 0: the value is that of a register at some moment, + root_offset, modulo 2^w; of a predicate: the */
-  int64_t root_offset;    /* comparison that gave it */
+  /* not 0: the value is that of a register at some moment, + root_offset, modulo 2^w; of a predicate: the */
+  uint32_t root;
+  int64_t root_offset; /* comparison that gave it */
   uint64_t points;
 } affine;
 
-/* The blocks that a statement is about: from first to last in each dimension. What is said of more blocks is true of fewer. */
-typedef struct affine_grid { int64_t first[3], last[3]; } affine_grid;
+/* The blocks that a statement is about: from first to last in each dimension. What is said of more blocks is true of
+ * fewer. */
+typedef struct affine_grid {
+  int64_t first[3], last[3];
+} affine_grid;
 
 typedef struct affine_type { /* how an instruction reads a register */
   uint8_t bits;
@@ -53,7 +65,8 @@ bool affine_tighten(const affine_grid *grid, affine *v);
 /* The bounds of e if the value is written with other coefficients. */
 void affine_reform(const affine_grid *grid, const affine *v, const int64_t c[3], int64_t *lo, int64_t *hi);
 
-/* The number that the type reads; what does not fit becomes the type's whole range (`top` if that is unsigned 64 bits). */
+/* The number that the type reads; what does not fit becomes the type's whole range (`top` if that is unsigned 64
+ * bits). */
 affine affine_as(const affine_grid *grid, const affine *v, affine_type type);
 affine affine_whole_type(affine_type type);
 
@@ -73,7 +86,8 @@ affine affine_maximum(const affine_grid *grid, const affine *a, const affine *b)
 /* The smallest value that covers both. */
 affine affine_join(const affine_grid *grid, const affine *a, const affine *b);
 /* The same where a is known of the blocks grid_a only, and b of grid_b: for the blocks of `grid`, which has both. */
-affine affine_join_of(const affine_grid *grid, const affine_grid *grid_a, const affine *a, const affine_grid *grid_b, const affine *b);
+affine affine_join_of(const affine_grid *grid, const affine_grid *grid_a, const affine *a, const affine_grid *grid_b,
+                      const affine *b);
 affine_grid affine_grid_join(const affine_grid *a, const affine_grid *b);
 /* Leaves the blocks for which the value can be in its bounds; false: none. */
 bool affine_grid_narrow(affine_grid *grid, const affine *v);

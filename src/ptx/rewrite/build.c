@@ -17,7 +17,8 @@ ptx_operand ptx_build_list(ff_arena *arena, ptx_operand_kind kind, const ptx_ope
 
 ptx_instr ptx_build_instr(ff_arena *arena, const char *opcode, const ptx_operand *operands, uint32_t count) {
   size_t length = strcspn(opcode, ".");
-  ptx_instr instr = {.opcode = ptx_opcode_find(opcode, length), .guard = PTX_NO_REG, .operand_count = (uint8_t)count, .vector = 1};
+  ptx_instr instr = {
+      .opcode = ptx_opcode_find(opcode, length), .guard = PTX_NO_REG, .operand_count = (uint8_t)count, .vector = 1};
   for (const char *at = opcode + length; *at == '.';) {
     size_t word_length = strcspn(++at, ".");
     ptx_word word = ptx_word_find(at, word_length);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copies whose reads of %ctaid and %nctaid are reads of registers: see grid_copy.h.
  *
- * While a body is copied, labels are places in the original; `where` says at the end where those stand. Added labels come behind
- * them: label n is place instr_count + 1 + n. */
+ * While a body is copied, labels are places in the original; `where` says at the end where those stand. Added labels
+ * come behind them: label n is place instr_count + 1 + n. */
 #include "ptx/rewrite/grid_copy.h"
 
 #include <stdio.h>
@@ -26,7 +26,8 @@ const char *ptx_grid_free_name(ptx_grid_maker *m, const char *name, const char *
   return made;
 }
 
-void ptx_grid_start(ptx_grid_maker *m, const ptx_module *module, const ptx_window_facts *facts, const ptx_grid_names *names) {
+void ptx_grid_start(ptx_grid_maker *m, const ptx_module *module, const ptx_window_facts *facts,
+                    const ptx_grid_names *names) {
   *m = (ptx_grid_maker){.module = module, .facts = facts, .names = names};
   m->copies = ff_alloc((module->func_count + (size_t)1) * sizeof *m->copies);
   for (uint32_t i = 0; i < module->func_count; i++) FF_PUSH(&m->funcs, module->funcs[i]);
@@ -80,7 +81,8 @@ static void copy_variable(ptx_grid_copy *c, const ptx_var *from) {
 }
 
 /* Parameters and results first, as in every function. */
-static void copy_variables(ptx_grid_copy *c, ptx_var *added, uint32_t added_count, ptx_var *others, uint32_t other_count) {
+static void copy_variables(ptx_grid_copy *c, ptx_var *added, uint32_t added_count, ptx_var *others,
+                           uint32_t other_count) {
   const ptx_func *from = c->from;
   ptx_func *to = c->to;
   uint32_t headed = from->param_count + from->result_count;
@@ -103,12 +105,15 @@ static void add_registers(ptx_grid_copy *c, const ptx_grid_register *registers, 
   to->reg_count = from->reg_count + PTX_GRID_WORDS + count;
   to->regs = ff_arena_alloc(&c->m->arena, to->reg_count * sizeof *to->regs);
   if (from->reg_count) memcpy(to->regs, from->regs, from->reg_count * sizeof *to->regs);
-  for (uint32_t n = 0; n < PTX_GRID_WORDS; n++) to->regs[from->reg_count + n] = (ptx_reg){c->m->names->regs[n], PTX_U32, 1};
-  for (uint32_t n = 0; n < count; n++) to->regs[from->reg_count + PTX_GRID_WORDS + n] = (ptx_reg){registers[n].name, registers[n].type, 1};
+  for (uint32_t n = 0; n < PTX_GRID_WORDS; n++)
+    to->regs[from->reg_count + n] = (ptx_reg){c->m->names->regs[n], PTX_U32, 1};
+  for (uint32_t n = 0; n < count; n++)
+    to->regs[from->reg_count + PTX_GRID_WORDS + n] = (ptx_reg){registers[n].name, registers[n].type, 1};
 }
 
-void ptx_grid_begin(ptx_grid_copy *c, ptx_grid_maker *m, const ptx_func *from, ptx_var *added, uint32_t added_count, ptx_var *others,
-                    uint32_t other_count, const ptx_grid_register *registers, uint32_t register_count) {
+void ptx_grid_begin(ptx_grid_copy *c, ptx_grid_maker *m, const ptx_func *from, ptx_var *added, uint32_t added_count,
+                    ptx_var *others, uint32_t other_count, const ptx_grid_register *registers,
+                    uint32_t register_count) {
   *c = (ptx_grid_copy){.m = m, .from = from, .to = m->copies[from->index], .first_reg = from->reg_count};
   copy_variables(c, added, added_count, others, other_count);
   add_registers(c, registers, register_count);
@@ -124,8 +129,10 @@ static ptx_operand *copy_operands(ptx_grid_copy *c, const ptx_operand *operands,
   for (uint32_t i = 0; i < count; i++) {
     uint32_t which;
     copy[i] = operands[i];
-    if (copy[i].kind == PTX_OPERAND_SREG && ptx_window_sreg(copy[i].sreg, &which)) copy[i] = ptx_build_reg(c->first_reg + which);
-    if (copy[i].symbol && copy[i].symbol->var && copy[i].symbol->var->func == c->from) copy[i].symbol = &c->vars[copy[i].symbol->var->index]->symbol;
+    if (copy[i].kind == PTX_OPERAND_SREG && ptx_window_sreg(copy[i].sreg, &which))
+      copy[i] = ptx_build_reg(c->first_reg + which);
+    if (copy[i].symbol && copy[i].symbol->var && copy[i].symbol->var->func == c->from)
+      copy[i].symbol = &c->vars[copy[i].symbol->var->index]->symbol;
     copy[i].elements = copy_operands(c, operands[i].elements, operands[i].element_count);
   }
   return copy;
@@ -145,7 +152,9 @@ ptx_instr *ptx_grid_add(ptx_grid_copy *c, const char *opcode, const ptx_operand 
 /* mov.u16 takes a special register's low half; of a register that is a conversion. */
 static void narrow(const ptx_instr *from, ptx_instr *to) {
   uint32_t which;
-  if (from->opcode != PTX_OP_MOV || from->operand_count != 2 || from->type_count != 1 || ptx_type_bits(from->types[0]) != 16) return;
+  if (from->opcode != PTX_OP_MOV || from->operand_count != 2 || from->type_count != 1 ||
+      ptx_type_bits(from->types[0]) != 16)
+    return;
   if (from->operands[1].kind != PTX_OPERAND_SREG || !ptx_window_sreg(from->operands[1].sreg, &which)) return;
   to->opcode = PTX_OP_CVT;
   to->types[0] = PTX_U16;
@@ -173,7 +182,8 @@ static void redirect(ptx_grid_copy *c, ptx_instr *instr) {
   ptx_operand *list = &instr->operands[at + 1];
   ptx_operand *elements = ff_arena_alloc(&c->m->arena, (list->element_count + PTX_GRID_WORDS) * sizeof *elements);
   if (list->element_count) memcpy(elements, list->elements, list->element_count * sizeof *elements);
-  for (uint32_t word = 0; word < PTX_GRID_WORDS; word++) elements[list->element_count + word] = ptx_build_reg(c->first_reg + word);
+  for (uint32_t word = 0; word < PTX_GRID_WORDS; word++)
+    elements[list->element_count + word] = ptx_build_reg(c->first_reg + word);
   list->elements = elements;
   list->element_count += PTX_GRID_WORDS;
 }
@@ -214,7 +224,8 @@ static void make_labels(ptx_grid_copy *c) {
   const ptx_func *from = c->from;
   ptx_func *to = c->to;
   to->labels = ff_arena_alloc(&c->m->arena, (from->label_count + (size_t)PTX_GRID_LABELS) * sizeof *to->labels);
-  for (uint32_t i = 0; i < from->label_count; i++) to->labels[i] = (ptx_label){from->labels[i].name, c->where[from->labels[i].at]};
+  for (uint32_t i = 0; i < from->label_count; i++)
+    to->labels[i] = (ptx_label){from->labels[i].name, c->where[from->labels[i].at]};
   for (uint32_t n = 0; n < PTX_GRID_LABELS; n++) {
     uint32_t at = c->where[from->instr_count + 1 + n];
     if (at != UINT32_MAX) to->labels[to->label_count++] = (ptx_label){c->m->names->labels[n], at};
@@ -224,7 +235,8 @@ static void make_labels(ptx_grid_copy *c) {
 
 void ptx_grid_end(ptx_grid_copy *c) {
   ptx_func *to = c->to;
-  for (size_t n = 0; n < c->instrs.count; n++) move_labels(c, c->instrs.items[n].operands, c->instrs.items[n].operand_count);
+  for (size_t n = 0; n < c->instrs.count; n++)
+    move_labels(c, c->instrs.items[n].operands, c->instrs.items[n].operand_count);
   make_labels(c);
   to->instr_count = (uint32_t)c->instrs.count;
   to->instrs = ff_arena_alloc(&c->m->arena, (c->instrs.count + 1) * sizeof *to->instrs);
@@ -240,8 +252,14 @@ static void fill_function(ptx_grid_maker *m, const ptx_func *from) {
   ptx_grid_copy c;
   ptx_var *added = ff_arena_alloc(&m->arena, PTX_GRID_WORDS * sizeof *added);
   for (uint32_t word = 0; word < PTX_GRID_WORDS; word++)
-    added[word] = (ptx_var){.name = m->names->params[word], .place = from->place, .space = PTX_SPACE_PARAM, .type = PTX_U32, .vector = 1, .align = 4,
-                            .size = 4, .reg = PTX_NO_REG};
+    added[word] = (ptx_var){.name = m->names->params[word],
+                            .place = from->place,
+                            .space = PTX_SPACE_PARAM,
+                            .type = PTX_U32,
+                            .vector = 1,
+                            .align = 4,
+                            .size = 4,
+                            .reg = PTX_NO_REG};
   ptx_grid_begin(&c, m, from, added, PTX_GRID_WORDS, NULL, 0, NULL, 0);
   for (uint32_t word = 0; word < PTX_GRID_WORDS; word++)
     PTX_GRID_ADD(&c, "ld.param.u32", ptx_build_reg(c.first_reg + word), ptx_build_at_symbol(&added[word].symbol));
@@ -256,7 +274,8 @@ static void fill_function(ptx_grid_maker *m, const ptx_func *from) {
 void ptx_grid_functions(ptx_grid_maker *m) {
   for (uint32_t i = 0; i < m->module->func_count; i++) {
     const ptx_func *func = m->module->funcs[i];
-    if (!func->entry && func->has_body && m->facts[i].reads && !ptx_grid_register_parameters(func)) ptx_grid_announce(m, func);
+    if (!func->entry && func->has_body && m->facts[i].reads && !ptx_grid_register_parameters(func))
+      ptx_grid_announce(m, func);
   }
   for (uint32_t i = 0; i < m->module->func_count; i++)
     if (m->copies[i] && !m->copies[i]->entry) fill_function(m, m->module->funcs[i]);

@@ -6,9 +6,9 @@
  *                                            setp.eq good, answer, 1;  setp.eq bad, answer, 2;
  *                                            @good ld.global.f32 d, [a+8];  @bad mov.b32 d, 0;
  *
- * No branch is added, so that control flow stays that of the original. What is made is a module in memory, which is printed: the
- * printer sees to it that no two names clash. Names of copies are the originals' with `__checked` behind them, or a number too if
- * that is taken. */
+ * No branch is added, so that control flow stays that of the original. What is made is a module in memory, which is
+ * printed: the printer sees to it that no two names clash. Names of copies are the originals' with `__checked` behind
+ * them, or a number too if that is taken. */
 #include "ptx/rewrite/instrument.h"
 
 #include <stdio.h>
@@ -24,21 +24,24 @@ enum { NAME_ROOM = 24 };
 
 /* The registers that a copy has more than its original. */
 typedef enum extra { TABLE, ADDRESS, ANSWER, BYTES, ZERO, GOOD, BAD, EXTRAS } extra;
-static const struct { const char *name; ptx_type type; } extras[EXTRAS] = {
-    {"%check_table", PTX_B64}, {"%check_address", PTX_B64}, {"%check_answer", PTX_B32}, {"%check_bytes", PTX_B32},
-    {"%check_zero", PTX_B64}, {"%check_good", PTX_PRED}, {"%check_bad", PTX_PRED}};
+static const struct {
+  const char *name;
+  ptx_type type;
+} extras[EXTRAS] = {{"%check_table", PTX_B64}, {"%check_address", PTX_B64}, {"%check_answer", PTX_B32},
+                    {"%check_bytes", PTX_B32}, {"%check_zero", PTX_B64},    {"%check_good", PTX_PRED},
+                    {"%check_bad", PTX_PRED}};
 
 typedef struct maker {
   const ptx_module *module;
   ptx_checked *checked;
-  ff_arena arena;      /* of the copies */
+  ff_arena arena; /* of the copies */
   ptx_check_facts *facts;
-  ptx_func **copies;   /* per function of the module; NULL: not copied */
-  ff_map names;        /* of the copies */
+  ptx_func **copies;        /* per function of the module; NULL: not copied */
+  ff_map names;             /* of the copies */
   FF_VEC(ptx_func *) funcs; /* of the new module */
   FF_VEC(ptx_check_site) sites;
   ptx_module *checker;
-  ptx_func *check;     /* the checking function; of the new module */
+  ptx_func *check; /* the checking function; of the new module */
 } maker;
 
 typedef struct copier { /* of one function's body */
@@ -84,8 +87,9 @@ static ptx_instr *add(copier *c, const char *opcode, const ptx_operand *operands
   return &c->instrs.items[c->instrs.count - 1];
 }
 
-#define ADD(c, opcode, ...) \
-  add(c, opcode, (const ptx_operand[]){__VA_ARGS__}, (uint32_t)(sizeof((const ptx_operand[]){__VA_ARGS__}) / sizeof(ptx_operand)))
+#define ADD(c, opcode, ...)                          \
+  add(c, opcode, (const ptx_operand[]){__VA_ARGS__}, \
+      (uint32_t)(sizeof((const ptx_operand[]){__VA_ARGS__}) / sizeof(ptx_operand)))
 
 static void add_address(copier *c, const ptx_operand *address) {
   ptx_operand target = extra_operand(c, ADDRESS);
@@ -97,7 +101,8 @@ static void add_address(copier *c, const ptx_operand *address) {
   if (address->symbol) {
     base = ptx_build_symbol(address->symbol);
     base.offset = address->offset;
-    if (base.symbol->var && base.symbol->var->func == c->from) base.symbol = &c->to->vars[base.symbol->var->index]->symbol;
+    if (base.symbol->var && base.symbol->var->func == c->from)
+      base.symbol = &c->to->vars[base.symbol->var->index]->symbol;
   }
   ADD(c, "mov.u64", target, base);
 }
@@ -114,7 +119,8 @@ static void add_call(copier *c, const ptx_check_access *access) {
     bytes = extra_operand(c, BYTES);
     ADD(c, "min.u32", bytes, ptx_build_reg(access->size->reg), ptx_build_int(access->bytes));
   }
-  ptx_operand arguments[] = {extra_operand(c, TABLE), extra_operand(c, ADDRESS), bytes, ptx_build_int(what), ptx_build_int(c->m->sites.count), active};
+  ptx_operand arguments[] = {extra_operand(c, TABLE), extra_operand(c, ADDRESS),        bytes,
+                             ptx_build_int(what),     ptx_build_int(c->m->sites.count), active};
   ADD(c, "call", list_operand(c, &answer, 1), ptx_build_symbol(&c->m->check->symbol), list_operand(c, arguments, 6));
   ADD(c, "setp.eq.u32", extra_operand(c, GOOD), answer, ptx_build_int(1));
   FF_PUSH(&c->m->sites, ((ptx_check_site){c->from, c->original}));
@@ -166,7 +172,9 @@ static void copy_access(copier *c, const ptx_instr *from, const ptx_check_access
 /* A call of a copied function: the copy, with the table behind the other arguments. */
 static void copy_call(copier *c, const ptx_instr *from) {
   ptx_call parts = ptx_call_parts(from);
-  ptx_func *copy = parts.callee && parts.callee->symbol && parts.callee->symbol->func ? c->m->copies[parts.callee->symbol->func->index] : NULL;
+  ptx_func *copy = parts.callee && parts.callee->symbol && parts.callee->symbol->func
+                       ? c->m->copies[parts.callee->symbol->func->index]
+                       : NULL;
   copy_plain(c, from);
   if (!copy || copy->entry) return;
   ptx_instr *call = &c->instrs.items[c->instrs.count - 1];
@@ -213,9 +221,11 @@ static void copy_body(copier *c, const ptx_var *table) {
     copy_instr(c, &from->instrs[i]);
   }
   where[from->instr_count] = (uint32_t)c->instrs.count;
-  for (size_t n = 0; n < c->instrs.count; n++) move_labels(c->instrs.items[n].operands, c->instrs.items[n].operand_count, where);
+  for (size_t n = 0; n < c->instrs.count; n++)
+    move_labels(c->instrs.items[n].operands, c->instrs.items[n].operand_count, where);
   to->labels = ff_arena_alloc(&c->m->arena, (from->label_count + (size_t)1) * sizeof *to->labels);
-  for (uint32_t i = 0; i < from->label_count; i++) to->labels[i] = (ptx_label){from->labels[i].name, where[from->labels[i].at]};
+  for (uint32_t i = 0; i < from->label_count; i++)
+    to->labels[i] = (ptx_label){from->labels[i].name, where[from->labels[i].at]};
   to->instr_count = (uint32_t)c->instrs.count;
   to->instrs = ff_arena_alloc(&c->m->arena, (c->instrs.count + 1) * sizeof *to->instrs);
   memcpy(to->instrs, c->instrs.items, c->instrs.count * sizeof *to->instrs);
@@ -235,9 +245,16 @@ static ptx_var *copy_variable(maker *m, const ptx_var *from, ptx_func *to, uint3
   return var;
 }
 
-/* The table's address is the last variable; order_variables puts it behind the parameters, where the printer expects it. */
+/* The table's address is the last variable; order_variables puts it behind the parameters, where the printer expects
+ * it. */
 static ptx_var *copy_variables(maker *m, const ptx_func *from, ptx_func *to) {
-  const ptx_var table = {.name = "check_table", .place = from->place, .space = PTX_SPACE_PARAM, .type = PTX_U64, .vector = 1, .align = 8, .size = 8,
+  const ptx_var table = {.name = "check_table",
+                         .place = from->place,
+                         .space = PTX_SPACE_PARAM,
+                         .type = PTX_U64,
+                         .vector = 1,
+                         .align = 8,
+                         .size = 8,
                          .reg = PTX_NO_REG};
   to->vars = ff_arena_alloc(&m->arena, (from->var_count + (size_t)1) * sizeof *to->vars);
   to->params = ff_arena_alloc(&m->arena, (from->param_count + (size_t)1) * sizeof *to->params);

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The function that instrumented code calls before each access, in PTX; the table it reads, and the report it writes.
  *
- *   0 inactive (the access is guarded off), 1 declared, 2 not declared = check(table, address, bytes, what, site, active)
+ *   0 inactive (the access is guarded off), 1 declared, 2 not declared = check(table, address, bytes, what, site,
+ *   active)
  *
- * what: the modes of the access, and GENERIC. The loop is that of ptx_use_covers (declared.c): from the access's first byte on, any
- * use that holds it takes it to that use's end, until the access is passed, once for each mode. */
+ * what: the modes of the access, and GENERIC. The loop is that of ptx_use_covers (declared.c): from the access's first
+ * byte on, any use that holds it takes it to that use's end, until the access is passed, once for each mode. */
 #include "ptx/rewrite/instrument_checker.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-_Static_assert(sizeof(ptx_check_report) == 48 && sizeof(ptx_check_table) == 64 && sizeof(ptx_check_use) == 64, "as in the text below");
+_Static_assert(sizeof(ptx_check_report) == 48 && sizeof(ptx_check_table) == 64 && sizeof(ptx_check_use) == 64,
+               "as in the text below");
 
 static const char first_part[] =
     ".func (.param .b32 result) " PTX_CHECKER_NAME "(.param .b64 p_table, .param .b64 p_address, .param .b32 p_bytes,\n"
@@ -57,7 +59,8 @@ static const char last_part[] =
     "DONE:\n\tst.param.b32 [result], %result;\n\tret;\n}\n";
 
 void ptx_checker_print(const ptx_module *module, bool constants, uint32_t variables, ff_text *out) {
-  ff_text_add(out, ".version %u.%u\n.target sm_%u\n.address_size 64\n", module->version_major, module->version_minor, module->target ? module->target : 50);
+  ff_text_add(out, ".version %u.%u\n.target sm_%u\n.address_size 64\n", module->version_major, module->version_minor,
+              module->target ? module->target : 50);
   if (variables) ff_text_add(out, ".global .align 8 .u64 %s[%u];\n", PTX_CHECKER_VARIABLES, 2 * variables);
   ff_text_add(out, "%s%s%s", first_part, constants ? constants_part : "", uses_part);
   if (variables) ff_text_add(out, variables_part, PTX_CHECKER_VARIABLES, variables);
@@ -83,13 +86,19 @@ static bool fits(const ff_virtual_use *use, const uint32_t grid[3]) {
   return low > INT64_MIN && high < INT64_MAX;
 }
 
-ff_status ptx_check_fill(const ff_virtual_use *uses, uint32_t count, const uint32_t grid[3], ptx_check_table *table, ff_error *error) {
+ff_status ptx_check_fill(const ff_virtual_use *uses, uint32_t count, const uint32_t grid[3], ptx_check_table *table,
+                         ff_error *error) {
   memset(table, 0, ptx_check_bytes(count));
   table->count = count;
   for (uint32_t i = 0; i < count; i++) {
     const ff_virtual_use *use = &uses[i];
-    if (!fits(use, grid)) return ff_fail(error, FF_INVALID, "the range of segment '%s' leaves the address space for some block", use->segment ? use->segment : "?");
-    table->uses[i] = (ptx_check_use){.base = use->base, .end = use->base + use->bytes, .block_bytes = use->block_bytes, .first = (int64_t)(use->base + (uint64_t)use->start),
+    if (!fits(use, grid))
+      return ff_fail(error, FF_INVALID, "the range of segment '%s' leaves the address space for some block",
+                     use->segment ? use->segment : "?");
+    table->uses[i] = (ptx_check_use){.base = use->base,
+                                     .end = use->base + use->bytes,
+                                     .block_bytes = use->block_bytes,
+                                     .first = (int64_t)(use->base + (uint64_t)use->start),
                                      .mode = (use->read ? PTX_USE_READ : 0u) | (use->write ? PTX_USE_WRITE : 0u)};
     memcpy(table->uses[i].per_block, use->per_block, sizeof use->per_block);
   }
@@ -98,13 +107,15 @@ ff_status ptx_check_fill(const ff_virtual_use *uses, uint32_t count, const uint3
 
 /* ---- reports ---- */
 
-ff_status ptx_check_explain(const ptx_checked *checked, const char *kernel, const ptx_check_report *report, const ff_virtual_use *uses,
-                            uint32_t count, ff_text *text, ff_error *error) {
+ff_status ptx_check_explain(const ptx_checked *checked, const char *kernel, const ptx_check_report *report,
+                            const ff_virtual_use *uses, uint32_t count, ff_text *text, ff_error *error) {
   ptx_check_access access;
   if (report->taken != 1 || report->site >= checked->site_count)
-    return ff_fail(error, FF_INVALID, "the report of kernel %s is damaged (site %u of %u)", kernel, report->site, checked->site_count);
+    return ff_fail(error, FF_INVALID, "the report of kernel %s is damaged (site %u of %u)", kernel, report->site,
+                   checked->site_count);
   const ptx_check_site *site = &checked->sites[report->site];
-  if (!ptx_check_access_of(site->instr, &access)) return ff_fail(error, FF_INVALID, "the report of kernel %s is damaged", kernel);
+  if (!ptx_check_access_of(site->instr, &access))
+    return ff_fail(error, FF_INVALID, "the report of kernel %s is damaged", kernel);
   ptx_space space = access.generic ? PTX_SPACE_GENERIC : PTX_SPACE_GLOBAL;
   ptx_use_explain(uses, count, report->block, space, report->address, report->bytes, access.need, text);
   ptx_put_thread(kernel, report->block, report->thread, text);

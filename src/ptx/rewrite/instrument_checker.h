@@ -11,8 +11,8 @@
 
 enum { PTX_CHECK_GENERIC = 4 }; /* `what`, beside the modes: the address may be one of shared or local memory */
 
-/* A module of its own: the function, and if the module has variables the table of them (address and bytes, to be filled). constants:
- * addresses of constant memory pass. */
+/* A module of its own: the function, and if the module has variables the table of them (address and bytes, to be
+ * filled). constants: addresses of constant memory pass. */
 void ptx_checker_print(const ptx_module *module, bool constants, uint32_t variables, ff_text *out);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the accesses that are to be checked, and the instructions that touch global memory in ways that are not checked: a function
- * that has one cannot be instrumented, and neither can its callers, because a check that misses accesses would be none. */
+/* Finds the accesses that are to be checked, and the instructions that touch global memory in ways that are not
+ * checked: a function that has one cannot be instrumented, and neither can its callers, because a check that misses
+ * accesses would be none. */
 #include "ptx/rewrite/instrument_facts.h"
 
 #include <stdlib.h>
@@ -44,11 +45,16 @@ static uint32_t access_bytes(const ptx_instr *instr) {
 }
 
 static bool async_access(const ptx_instr *instr, ptx_check_access *access) {
-  if (instr->operand_count < 3 || instr->operands[1].kind != PTX_OPERAND_ADDRESS || instr->operands[2].kind != PTX_OPERAND_INT) return false;
-  bool sized = instr->operand_count > 3 && instr->operands[3].kind == PTX_OPERAND_REG && !ptx_has(instr, PTX_MOD_L2__CACHE_HINT);
-  *access = (ptx_check_access){.address = &instr->operands[1], .bytes = (uint32_t)instr->operands[2].bits, .need = PTX_USE_READ};
+  if (instr->operand_count < 3 || instr->operands[1].kind != PTX_OPERAND_ADDRESS ||
+      instr->operands[2].kind != PTX_OPERAND_INT)
+    return false;
+  bool sized =
+      instr->operand_count > 3 && instr->operands[3].kind == PTX_OPERAND_REG && !ptx_has(instr, PTX_MOD_L2__CACHE_HINT);
+  *access = (ptx_check_access){
+      .address = &instr->operands[1], .bytes = (uint32_t)instr->operands[2].bits, .need = PTX_USE_READ};
   if (sized) access->size = &instr->operands[3];
-  else if (instr->operand_count > 3 && instr->operands[3].kind == PTX_OPERAND_INT && instr->operands[3].bits < access->bytes)
+  else if (instr->operand_count > 3 && instr->operands[3].kind == PTX_OPERAND_INT &&
+           instr->operands[3].bits < access->bytes)
     access->bytes = (uint32_t)instr->operands[3].bits;
   return true;
 }
@@ -58,12 +64,17 @@ bool ptx_check_access_of(const ptx_instr *instr, ptx_check_access *access) {
   uint32_t at;
   if (instr->opcode == PTX_OP_CP && ptx_has(instr, PTX_MOD_ASYNC)) return async_access(instr, access);
   switch (instr->opcode) {
-  case PTX_OP_LD: case PTX_OP_LDU: case PTX_OP_ATOM: at = 1; break;
-  case PTX_OP_ST: case PTX_OP_RED: at = 0; break;
+  case PTX_OP_LD:
+  case PTX_OP_LDU:
+  case PTX_OP_ATOM: at = 1; break;
+  case PTX_OP_ST:
+  case PTX_OP_RED: at = 0; break;
   default: return false;
   }
-  if (!may_be_global(space) || instr->operand_count <= at || instr->operands[at].kind != PTX_OPERAND_ADDRESS) return false;
-  *access = (ptx_check_access){.address = &instr->operands[at], .bytes = access_bytes(instr), .generic = space == PTX_SPACE_GENERIC};
+  if (!may_be_global(space) || instr->operand_count <= at || instr->operands[at].kind != PTX_OPERAND_ADDRESS)
+    return false;
+  *access = (ptx_check_access){
+      .address = &instr->operands[at], .bytes = access_bytes(instr), .generic = space == PTX_SPACE_GENERIC};
   bool loads = instr->opcode == PTX_OP_LD || instr->opcode == PTX_OP_LDU, stores = instr->opcode == PTX_OP_ST;
   access->need = loads ? PTX_USE_READ : stores ? PTX_USE_WRITE : PTX_USE_READ | PTX_USE_WRITE;
   access->loads = at == 1;
@@ -73,7 +84,8 @@ bool ptx_check_access_of(const ptx_instr *instr, ptx_check_access *access) {
 /* ---- what cannot be checked ---- */
 
 static bool good_register(const ptx_func *func, uint32_t reg, uint32_t bits) {
-  return reg == PTX_NO_REG || (ptx_type_bits(func->regs[reg].type) == bits && ptx_type_class(func->regs[reg].type) != 'F');
+  return reg == PTX_NO_REG ||
+         (ptx_type_bits(func->regs[reg].type) == bits && ptx_type_class(func->regs[reg].type) != 'F');
 }
 
 static void see_access(finder *f, const ptx_instr *instr, const ptx_check_access *access) {
@@ -111,7 +123,8 @@ static void see_call(finder *f, const ptx_instr *instr) {
     ptx_callers_add(f->callers, callee->index, f->func->index);
     return;
   }
-  if (!is_provided(callee->name)) refuse(f, "%s calls %s at line %u, whose code is not in the module", f->func->name, callee->name, line);
+  if (!is_provided(callee->name))
+    refuse(f, "%s calls %s at line %u, whose code is not in the module", f->func->name, callee->name, line);
   if (strcmp(callee->name, "malloc") == 0) f->facts[f->func->index].heap = true;
 }
 
@@ -125,26 +138,39 @@ static void see_other(finder *f, const ptx_instr *instr) {
   bool unchecked = false;
   switch (instr->opcode) {
   case PTX_OP_CP: /* the bulk forms, cp.reduce; the others only wait */
-    unchecked = ptx_has(instr, PTX_MOD_BULK) && !ptx_has(instr, PTX_MOD_COMMIT_GROUP) && !ptx_has(instr, PTX_MOD_WAIT_GROUP);
+    unchecked =
+        ptx_has(instr, PTX_MOD_BULK) && !ptx_has(instr, PTX_MOD_COMMIT_GROUP) && !ptx_has(instr, PTX_MOD_WAIT_GROUP);
     break;
-  case PTX_OP_WMMA: unchecked = (ptx_has(instr, PTX_MOD_LOAD) || ptx_has(instr, PTX_MOD_STORE)) && !stays_on_chip(instr); break;
-  case PTX_OP_TEX: case PTX_OP_TLD4: case PTX_OP_SULD: case PTX_OP_SUST: case PTX_OP_SURED: case PTX_OP_MULTIMEM:
-  case PTX_OP_TENSORMAP: case PTX_OP_DISCARD: case PTX_OP_MAPA: case PTX_OP_CLUSTERLAUNCHCONTROL: case PTX_OP_UNKNOWN:
-    unchecked = true;
+  case PTX_OP_WMMA:
+    unchecked = (ptx_has(instr, PTX_MOD_LOAD) || ptx_has(instr, PTX_MOD_STORE)) && !stays_on_chip(instr);
     break;
+  case PTX_OP_TEX:
+  case PTX_OP_TLD4:
+  case PTX_OP_SULD:
+  case PTX_OP_SUST:
+  case PTX_OP_SURED:
+  case PTX_OP_MULTIMEM:
+  case PTX_OP_TENSORMAP:
+  case PTX_OP_DISCARD:
+  case PTX_OP_MAPA:
+  case PTX_OP_CLUSTERLAUNCHCONTROL:
+  case PTX_OP_UNKNOWN: unchecked = true; break;
   case PTX_OP_CVTA: unchecked = ptx_instr_space(instr) == PTX_SPACE_PARAM && !ptx_has(instr, PTX_MOD_TO); break;
   default: break;
   }
-  if (unchecked) refuse(f, "%s has an instruction at line %u whose accesses cannot be checked (%s)", f->func->name, instr->place.line,
-                        ptx_opcode_text(instr->opcode));
+  if (unchecked)
+    refuse(f, "%s has an instruction at line %u whose accesses cannot be checked (%s)", f->func->name,
+           instr->place.line, ptx_opcode_text(instr->opcode));
 }
 
 static void see_instr(finder *f, const ptx_instr *instr) {
   ptx_check_access access;
   bool asynchronous = ptx_has(instr, PTX_MOD_ASYNC) && (instr->opcode == PTX_OP_ST || instr->opcode == PTX_OP_RED);
   if (instr->opcode == PTX_OP_CALL) see_call(f, instr);
-  else if (asynchronous && !stays_on_chip(instr)) refuse(f, "%s has an asynchronous access at line %u that cannot be checked", f->func->name, instr->place.line);
-  else if (!(instr->opcode == PTX_OP_CP && ptx_has(instr, PTX_MOD_BULK)) && ptx_check_access_of(instr, &access)) see_access(f, instr, &access);
+  else if (asynchronous && !stays_on_chip(instr))
+    refuse(f, "%s has an asynchronous access at line %u that cannot be checked", f->func->name, instr->place.line);
+  else if (!(instr->opcode == PTX_OP_CP && ptx_has(instr, PTX_MOD_BULK)) && ptx_check_access_of(instr, &access))
+    see_access(f, instr, &access);
   else see_other(f, instr);
 }
 
@@ -164,7 +190,8 @@ static void see_func(finder *f, const ptx_func *func) {
 static bool take_over(void *context, uint32_t to, uint32_t from) {
   ptx_check_facts *facts = context, *caller = &facts[to];
   const ptx_check_facts *callee = &facts[from];
-  bool news = (callee->touches && !caller->touches) || (callee->heap && !caller->heap) || (callee->reason && !caller->reason);
+  bool news =
+      (callee->touches && !caller->touches) || (callee->heap && !caller->heap) || (callee->reason && !caller->reason);
   caller->touches |= callee->touches;
   caller->heap |= callee->heap;
   if (!caller->reason) caller->reason = callee->reason;

@@ -9,21 +9,23 @@
  *   BODY: ... exits become branches to NEXT ...
  *   NEXT: branch to TAKE
  *
- * A block that takes an index ahead of time still runs them in order: the lowest index that is not done is always being run, so that
- * blocks which wait for blocks of lower index go on.
+ * A block that takes an index ahead of time still runs them in order: the lowest index that is not done is always being
+ * run, so that blocks which wait for blocks of lower index go on.
  *
- * One barrier a round suffices with two slots: a slot is written again only after a barrier that all threads pass behind reading it.
- * What the loop needs of the parameters is read again each time: registers held through the body would cost blocks that fit (on a V100
- * four of them made a matrix product 27 % slower). The barrier also parts two virtual blocks' uses of shared memory.
+ * One barrier a round suffices with two slots: a slot is written again only after a barrier that all threads pass
+ * behind reading it. What the loop needs of the parameters is read again each time: registers held through the body
+ * would cost blocks that fit (on a V100 four of them made a matrix product 27 % slower). The barrier also parts two
+ * virtual blocks' uses of shared memory.
  *
- * Threads that leave early. In NAME they are not waited for: a barrier of the whole block is complete when all threads that have not
- * exited are there. Here they stand at MEET, so the body's barriers become reductions, `barrier.red.or more, n, true`, and MEET is
- * `barrier.red.or more, n, false` with the same number, again and again while `more` holds: those that left arrive with the others
- * at every barrier, and MEET is over when all have left. (With bar.red in the body each barrier becomes two that count: one says how
- * many are still in the body, one does the reduction.)
+ * Threads that leave early. In NAME they are not waited for: a barrier of the whole block is complete when all threads
+ * that have not exited are there. Here they stand at MEET, so the body's barriers become reductions, `barrier.red.or
+ * more, n, true`, and MEET is `barrier.red.or more, n, false` with the same number, again and again while `more` holds:
+ * those that left arrive with the others at every barrier, and MEET is over when all have left. (With bar.red in the
+ * body each barrier becomes two that count: one says how many are still in the body, one does the reduction.)
  *
- * Lanes that leave early. NAME's shfl.sync and the like do not wait for lanes that have exited. Where some lanes of a warp leave
- * for good, a vote among the lanes that are left says which stay, and the membermasks that follow are cut to those. */
+ * Lanes that leave early. NAME's shfl.sync and the like do not wait for lanes that have exited. Where some lanes of a
+ * warp leave for good, a vote among the lanes that are left says which stay, and the membermasks that follow are cut to
+ * those. */
 #include "ptx/rewrite/persistent.h"
 
 #include <stdlib.h>
@@ -36,26 +38,51 @@
 
 enum { LABEL_TAKE, LABEL_WIDE, LABEL_STORE, LABEL_MEET, LABEL_BODY, LABEL_NEXT };
 
-static const ptx_grid_names names = {
-    "__persistent",
-    {"persistent_block_x", "persistent_block_y", "persistent_block_z", "persistent_grid_x", "persistent_grid_y", "persistent_grid_z"},
-    {"%persistent_block_x", "%persistent_block_y", "%persistent_block_z", "%persistent_grid_x", "%persistent_grid_y", "%persistent_grid_z"},
-    {"$persistent_take", "$persistent_wide", "$persistent_store", "$persistent_meet", "$persistent_body", "$persistent_next"}};
+static const ptx_grid_names names = {"__persistent",
+                                     {"persistent_block_x", "persistent_block_y", "persistent_block_z",
+                                      "persistent_grid_x", "persistent_grid_y", "persistent_grid_z"},
+                                     {"%persistent_block_x", "%persistent_block_y", "%persistent_block_z",
+                                      "%persistent_grid_x", "%persistent_grid_y", "%persistent_grid_z"},
+                                     {"$persistent_take", "$persistent_wide", "$persistent_store", "$persistent_meet",
+                                      "$persistent_body", "$persistent_next"}};
 
 /* The registers that a kernel gets besides the grid's six. The virtual GPU knows a queue by the name of PULL. */
-typedef enum extra { PULL, QUEUE, TOTAL, QUOTIENT, SIDE, SLOT, X, Y, Z, FLAG, ROWS, LEADER, MORE, TRUE, LANES, MASK, COUNT, SUM, EXTRAS } extra;
+typedef enum extra {
+  PULL,
+  QUEUE,
+  TOTAL,
+  QUOTIENT,
+  SIDE,
+  SLOT,
+  X,
+  Y,
+  Z,
+  FLAG,
+  ROWS,
+  LEADER,
+  MORE,
+  TRUE,
+  LANES,
+  MASK,
+  COUNT,
+  SUM,
+  EXTRAS
+} extra;
 static const ptx_grid_register extras[EXTRAS] = {
-    {"%farfault_pull", PTX_U64}, {"%persistent_queue", PTX_U64}, {"%persistent_total", PTX_U64}, {"%persistent_quotient", PTX_U64}, {"%persistent_side", PTX_U64},
-    {"%persistent_slot", PTX_U32}, {"%persistent_x", PTX_U32}, {"%persistent_y", PTX_U32}, {"%persistent_z", PTX_U32},
-    {"%persistent_flag", PTX_U32}, {"%persistent_rows", PTX_U32}, {"%persistent_leader", PTX_PRED}, {"%persistent_more", PTX_PRED},
-    {"%persistent_true", PTX_PRED}, {"%persistent_lanes", PTX_B32}, {"%persistent_mask", PTX_B32}, {"%persistent_count", PTX_U32},
-    {"%persistent_sum", PTX_U32}};
+    {"%farfault_pull", PTX_U64},       {"%persistent_queue", PTX_U64}, {"%persistent_total", PTX_U64},
+    {"%persistent_quotient", PTX_U64}, {"%persistent_side", PTX_U64},  {"%persistent_slot", PTX_U32},
+    {"%persistent_x", PTX_U32},        {"%persistent_y", PTX_U32},     {"%persistent_z", PTX_U32},
+    {"%persistent_flag", PTX_U32},     {"%persistent_rows", PTX_U32},  {"%persistent_leader", PTX_PRED},
+    {"%persistent_more", PTX_PRED},    {"%persistent_true", PTX_PRED}, {"%persistent_lanes", PTX_B32},
+    {"%persistent_mask", PTX_B32},     {"%persistent_count", PTX_U32}, {"%persistent_sum", PTX_U32}};
 
 /* The parameters, as in ptx_persistent_params. */
 typedef enum param { P_QUEUE, P_FIRST, P_SMS, P_GRID_X, P_GRID_Y, P_GRID_Z, P_TURN, PARAMS } param;
-static const char *const param_names[PARAMS] = {"persistent_queue", "persistent_sm_first", "persistent_sm_count", "persistent_grid_x",
-                                                "persistent_grid_y", "persistent_grid_z", "persistent_turn"};
-_Static_assert(sizeof(ptx_persistent_params) == 32 && offsetof(ptx_persistent_params, turn) == 28, "as the parameters are declared");
+static const char *const param_names[PARAMS] = {"persistent_queue",  "persistent_sm_first", "persistent_sm_count",
+                                                "persistent_grid_x", "persistent_grid_y",   "persistent_grid_z",
+                                                "persistent_turn"};
+_Static_assert(sizeof(ptx_persistent_params) == 32 && offsetof(ptx_persistent_params, turn) == 28,
+               "as the parameters are declared");
 
 enum { SLOT_BYTES = 16, SLOTS_BYTES = 2 * SLOT_BYTES, SLOTS_ALIGN = 32, SHARED_MAX = 48 << 10 };
 
@@ -242,11 +269,11 @@ static void write_reduction(writer *w, const ptx_instr *from, ptx_operand number
   ptx_operand to = from->operands[0], what = from->operands[2];
   same_guard(ADD("barrier.red.popc.u32", R(COUNT), number, R(TRUE)), from);
   same_guard(ADD("barrier.red.popc.u32", popc ? to : R(SUM), number, what), from);
-  if (!popc) same_guard(ADD(and ? "setp.eq.u32" : "setp.ne.u32", to, R(SUM), and ? R(COUNT) : INT(0)), from);
+  if (!popc) same_guard(ADD(and? "setp.eq.u32" : "setp.ne.u32", to, R(SUM), and? R(COUNT) : INT(0)), from);
 }
 
-/* A barrier of the whole block, at which those that left arrive too. All such barriers get one number: at a time only one of them can
- * be waited at by all. */
+/* A barrier of the whole block, at which those that left arrive too. All such barriers get one number: at a time only
+ * one of them can be waited at by all. */
 static void write_body_barrier(writer *w, const ptx_instr *from) {
   const ptx_operand number = INT(w->facts->barrier);
   if (ptx_has(from, PTX_MOD_RED)) {
@@ -286,7 +313,8 @@ static void write_body(writer *w) {
 static void see_grid(const ptx_operand *operands, uint32_t count, bool used[3]) {
   uint32_t which;
   for (uint32_t i = 0; i < count; i++) {
-    if (operands[i].kind == PTX_OPERAND_SREG && ptx_window_sreg(operands[i].sreg, &which) && which >= 3) used[which - 3] = true;
+    if (operands[i].kind == PTX_OPERAND_SREG && ptx_window_sreg(operands[i].sreg, &which) && which >= 3)
+      used[which - 3] = true;
     see_grid(operands[i].elements, operands[i].element_count, used);
   }
 }
@@ -297,22 +325,35 @@ static void find_used(const ptx_grid_maker *m, const ptx_func *from, bool used[3
     const ptx_instr *instr = &from->instrs[i];
     see_grid(instr->operands, instr->operand_count, used);
     const ptx_operand *callee = instr->opcode == PTX_OP_CALL ? ptx_call_parts(instr).callee : NULL;
-    if (callee && callee->symbol && callee->symbol->func && m->copies[callee->symbol->func->index]) used[0] = used[1] = used[2] = true;
+    if (callee && callee->symbol && callee->symbol->func && m->copies[callee->symbol->func->index])
+      used[0] = used[1] = used[2] = true;
   }
 }
 
 static ptx_var *make_params(ptx_grid_maker *m, const ptx_func *from) {
   ptx_var *params = ff_arena_alloc(&m->arena, PARAMS * sizeof *params);
   for (uint32_t i = 0; i < PARAMS; i++)
-    params[i] = (ptx_var){.name = param_names[i], .place = from->place, .space = PTX_SPACE_PARAM, .type = i ? PTX_U32 : PTX_U64, .vector = 1,
-                          .align = i ? 4 : 8, .size = i ? 4 : 8, .reg = PTX_NO_REG};
+    params[i] = (ptx_var){.name = param_names[i],
+                          .place = from->place,
+                          .space = PTX_SPACE_PARAM,
+                          .type = i ? PTX_U32 : PTX_U64,
+                          .vector = 1,
+                          .align = i ? 4 : 8,
+                          .size = i ? 4 : 8,
+                          .reg = PTX_NO_REG};
   return params;
 }
 
 static ptx_var *make_slots(ptx_grid_maker *m, const ptx_func *from) {
   ptx_var *slots = ff_arena_alloc(&m->arena, sizeof *slots);
-  *slots = (ptx_var){.name = "persistent_slots", .place = from->place, .space = PTX_SPACE_SHARED, .type = PTX_B8, .vector = 1, .align = SLOTS_ALIGN,
-                     .size = SLOTS_BYTES, .reg = PTX_NO_REG};
+  *slots = (ptx_var){.name = "persistent_slots",
+                     .place = from->place,
+                     .space = PTX_SPACE_SHARED,
+                     .type = PTX_B8,
+                     .vector = 1,
+                     .align = SLOTS_ALIGN,
+                     .size = SLOTS_BYTES,
+                     .reg = PTX_NO_REG};
   return slots;
 }
 
@@ -336,18 +377,22 @@ static void fill(ptx_grid_maker *m, const ptx_func *from, const ptx_persistent_f
 static uint64_t shared_bytes(const ptx_func *func) {
   uint64_t bytes = 0;
   for (uint32_t i = 0; i < func->var_count; i++)
-    if (func->vars[i]->space == PTX_SPACE_SHARED) bytes = (bytes + func->vars[i]->align - 1) / func->vars[i]->align * func->vars[i]->align + func->vars[i]->size;
+    if (func->vars[i]->space == PTX_SPACE_SHARED)
+      bytes = (bytes + func->vars[i]->align - 1) / func->vars[i]->align * func->vars[i]->align + func->vars[i]->size;
   return bytes;
 }
 
-static void judge(const ptx_window_facts *grid, const ptx_persistent_facts *facts, const ptx_func *func, const char *old, ptx_persistent_kernel *kernel) {
+static void judge(const ptx_window_facts *grid, const ptx_persistent_facts *facts, const ptx_func *func,
+                  const char *old, ptx_persistent_kernel *kernel) {
   uint32_t bytes = ptx_param_layout(func, NULL);
   kernel->reason = facts[func->index].reason;
   if (!kernel->reason && grid[func->index].reads) kernel->reason = old;
   if (!kernel->reason && ptx_grid_register_parameters(func)) kernel->reason = "its parameters are in registers";
-  if (!kernel->reason && (bytes > PTX_PARAMETERS_MAX || (bytes + 7) / 8 * 8 + sizeof(ptx_persistent_params) > PTX_PARAMETERS_MAX))
+  if (!kernel->reason &&
+      (bytes > PTX_PARAMETERS_MAX || (bytes + 7) / 8 * 8 + sizeof(ptx_persistent_params) > PTX_PARAMETERS_MAX))
     kernel->reason = "its parameters leave no room for seven more (4096 bytes)";
-  if (!kernel->reason && shared_bytes(func) > SHARED_MAX - SLOTS_BYTES - SLOTS_ALIGN + 1) kernel->reason = "its shared memory leaves no room for the queue's (48 KiB)";
+  if (!kernel->reason && shared_bytes(func) > SHARED_MAX - SLOTS_BYTES - SLOTS_ALIGN + 1)
+    kernel->reason = "its shared memory leaves no room for the queue's (48 KiB)";
   if (kernel->reason) return;
   kernel->offset = (bytes + 7) / 8 * 8;
   kernel->bytes = kernel->offset + (uint32_t)sizeof(ptx_persistent_params);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which values differ between the threads of a block, and where control does: see persistent_divide.h.
  *
- * Both depend on each other: a register written where only some threads come differs behind it, and a branch on it divides the
- * block. So both grow together until nothing is new. */
+ * Both depend on each other: a register written where only some threads come differs behind it, and a branch on it
+ * divides the block. So both grow together until nothing is new. */
 #include "ptx/rewrite/persistent_divide.h"
 
 #include <stdlib.h>
@@ -10,23 +10,36 @@
 
 #include "ptx/analysis/dataflow.h"
 
-enum { PASSES = 64 };                  /* over a function; then every register counts as different */
-#define MAX_WORK (UINT64_C(1) << 25)  /* blocks looked at, over all branches */
+enum { PASSES = 64 };                /* over a function; then every register counts as different */
+#define MAX_WORK (UINT64_C(1) << 25) /* blocks looked at, over all branches */
 
 /* ---- values ---- */
 
 static bool sreg_differs(ptx_sreg sreg) {
   switch (sreg) {
-  case PTX_SREG_NTID_X: case PTX_SREG_NTID_Y: case PTX_SREG_NTID_Z: case PTX_SREG_CTAID_X: case PTX_SREG_CTAID_Y: case PTX_SREG_CTAID_Z:
-  case PTX_SREG_NCTAID_X: case PTX_SREG_NCTAID_Y: case PTX_SREG_NCTAID_Z: case PTX_SREG_NWARPID: case PTX_SREG_NSMID:
-  case PTX_SREG_WARP_SZ: case PTX_SREG_TOTAL_SMEM_SIZE: case PTX_SREG_DYNAMIC_SMEM_SIZE: return false;
+  case PTX_SREG_NTID_X:
+  case PTX_SREG_NTID_Y:
+  case PTX_SREG_NTID_Z:
+  case PTX_SREG_CTAID_X:
+  case PTX_SREG_CTAID_Y:
+  case PTX_SREG_CTAID_Z:
+  case PTX_SREG_NCTAID_X:
+  case PTX_SREG_NCTAID_Y:
+  case PTX_SREG_NCTAID_Z:
+  case PTX_SREG_NWARPID:
+  case PTX_SREG_NSMID:
+  case PTX_SREG_WARP_SZ:
+  case PTX_SREG_TOTAL_SMEM_SIZE:
+  case PTX_SREG_DYNAMIC_SMEM_SIZE: return false;
   default: return true;
   }
 }
 
 static bool operand_differs(const ptx_operand *operand) {
   if (operand->kind == PTX_OPERAND_SREG && sreg_differs(operand->sreg)) return true;
-  if (operand->kind == PTX_OPERAND_SYMBOL && operand->symbol && operand->symbol->var && operand->symbol->var->space == PTX_SPACE_LOCAL) return true;
+  if (operand->kind == PTX_OPERAND_SYMBOL && operand->symbol && operand->symbol->var &&
+      operand->symbol->var->space == PTX_SPACE_LOCAL)
+    return true;
   for (uint32_t i = 0; i < operand->element_count; i++)
     if (operand_differs(&operand->elements[i])) return true;
   return false;
@@ -42,16 +55,63 @@ static bool is_kernel_parameter(const ptx_func *func, const ptx_operand *address
 /* What comes from outside the registers: the same for all threads only from constants and the kernel's parameters. */
 static bool source_differs(const ptx_func *func, const ptx_instr *instr) {
   switch (instr->opcode) {
-  case PTX_OP_LD: case PTX_OP_LDU:
+  case PTX_OP_LD:
+  case PTX_OP_LDU:
     if (ptx_instr_space(instr) == PTX_SPACE_CONST) return false;
-    return ptx_instr_space(instr) != PTX_SPACE_PARAM || instr->operand_count < 2 || !is_kernel_parameter(func, &instr->operands[1]);
-  case PTX_OP_ABS: case PTX_OP_ADD: case PTX_OP_ADDC: case PTX_OP_AND: case PTX_OP_BFE: case PTX_OP_BFI: case PTX_OP_BFIND: case PTX_OP_BMSK:
-  case PTX_OP_BREV: case PTX_OP_CLZ: case PTX_OP_CNOT: case PTX_OP_COPYSIGN: case PTX_OP_COS: case PTX_OP_CVT: case PTX_OP_CVTA: case PTX_OP_DIV:
-  case PTX_OP_EX2: case PTX_OP_FMA: case PTX_OP_LG2: case PTX_OP_LOP3: case PTX_OP_MAD: case PTX_OP_MAD24: case PTX_OP_MADC: case PTX_OP_MAX:
-  case PTX_OP_MIN: case PTX_OP_MOV: case PTX_OP_MUL: case PTX_OP_MUL24: case PTX_OP_NEG: case PTX_OP_NOT: case PTX_OP_OR: case PTX_OP_POPC:
-  case PTX_OP_PRMT: case PTX_OP_RCP: case PTX_OP_REM: case PTX_OP_RSQRT: case PTX_OP_SAD: case PTX_OP_SELP: case PTX_OP_SET: case PTX_OP_SETP:
-  case PTX_OP_SHF: case PTX_OP_SHL: case PTX_OP_SHR: case PTX_OP_SIN: case PTX_OP_SLCT: case PTX_OP_SQRT: case PTX_OP_SUB: case PTX_OP_SUBC:
-  case PTX_OP_SZEXT: case PTX_OP_TANH: case PTX_OP_TESTP: case PTX_OP_XOR: return false;
+    return ptx_instr_space(instr) != PTX_SPACE_PARAM || instr->operand_count < 2 ||
+           !is_kernel_parameter(func, &instr->operands[1]);
+  case PTX_OP_ABS:
+  case PTX_OP_ADD:
+  case PTX_OP_ADDC:
+  case PTX_OP_AND:
+  case PTX_OP_BFE:
+  case PTX_OP_BFI:
+  case PTX_OP_BFIND:
+  case PTX_OP_BMSK:
+  case PTX_OP_BREV:
+  case PTX_OP_CLZ:
+  case PTX_OP_CNOT:
+  case PTX_OP_COPYSIGN:
+  case PTX_OP_COS:
+  case PTX_OP_CVT:
+  case PTX_OP_CVTA:
+  case PTX_OP_DIV:
+  case PTX_OP_EX2:
+  case PTX_OP_FMA:
+  case PTX_OP_LG2:
+  case PTX_OP_LOP3:
+  case PTX_OP_MAD:
+  case PTX_OP_MAD24:
+  case PTX_OP_MADC:
+  case PTX_OP_MAX:
+  case PTX_OP_MIN:
+  case PTX_OP_MOV:
+  case PTX_OP_MUL:
+  case PTX_OP_MUL24:
+  case PTX_OP_NEG:
+  case PTX_OP_NOT:
+  case PTX_OP_OR:
+  case PTX_OP_POPC:
+  case PTX_OP_PRMT:
+  case PTX_OP_RCP:
+  case PTX_OP_REM:
+  case PTX_OP_RSQRT:
+  case PTX_OP_SAD:
+  case PTX_OP_SELP:
+  case PTX_OP_SET:
+  case PTX_OP_SETP:
+  case PTX_OP_SHF:
+  case PTX_OP_SHL:
+  case PTX_OP_SHR:
+  case PTX_OP_SIN:
+  case PTX_OP_SLCT:
+  case PTX_OP_SQRT:
+  case PTX_OP_SUB:
+  case PTX_OP_SUBC:
+  case PTX_OP_SZEXT:
+  case PTX_OP_TANH:
+  case PTX_OP_TESTP:
+  case PTX_OP_XOR: return false;
   default: return true;
   }
 }
@@ -95,13 +155,17 @@ bool ptx_divide_leaves(const ptx_func *func, const ptx_instr *last) {
   if (last->opcode == PTX_OP_BRA && last->operands[0].label >= func->instr_count) return true;
   if (last->opcode == PTX_OP_BRX)
     for (uint32_t i = 0; i < last->operands[1].element_count; i++)
-      if (last->operands[1].elements[i].kind == PTX_OPERAND_LABEL && last->operands[1].elements[i].label >= func->instr_count) return true;
+      if (last->operands[1].elements[i].kind == PTX_OPERAND_LABEL &&
+          last->operands[1].elements[i].label >= func->instr_count)
+        return true;
   return last == &func->instrs[func->instr_count - 1] && (last->guard != PTX_NO_REG || last->opcode != PTX_OP_BRA);
 }
 
 static bool branches_apart(const ptx_divide *d, const ptx_block *block) {
   const ptx_instr *last = &d->func->instrs[block->end - 1];
-  if (last->opcode == PTX_OP_BRX) return last->operands[0].kind != PTX_OPERAND_REG || d->differs[last->operands[0].reg] || (last->guard != PTX_NO_REG && d->differs[last->guard]);
+  if (last->opcode == PTX_OP_BRX)
+    return last->operands[0].kind != PTX_OPERAND_REG || d->differs[last->operands[0].reg] ||
+           (last->guard != PTX_NO_REG && d->differs[last->guard]);
   bool ends = last->opcode == PTX_OP_BRA || last->opcode == PTX_OP_EXIT || last->opcode == PTX_OP_RET;
   return ends && last->guard != PTX_NO_REG && d->differs[last->guard];
 }
@@ -184,7 +248,8 @@ bool *ptx_divide_regions(ptx_divide *d, const bool *except) {
   bool *divided = ff_alloc(d->cfg->block_count + (size_t)1);
   uint32_t *seen = ff_alloc((d->cfg->block_count + (size_t)1) * sizeof *seen);
   for (uint32_t b = 0; b < d->cfg->block_count; b++)
-    if (d->divides[b] && !except[b] && !mark_region(d, b, divided, seen, b + 1)) memset(divided, 1, d->cfg->block_count);
+    if (d->divides[b] && !except[b] && !mark_region(d, b, divided, seen, b + 1))
+      memset(divided, 1, d->cfg->block_count);
   free(seen);
   return divided;
 }

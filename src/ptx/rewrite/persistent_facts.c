@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Facts for persistent.c: first what each function does to its block, along the calls; then, kernel by kernel, where the block
- * divides (persistent_divide.c) and what that means for barriers and warp operations.
+/* Facts for persistent.c: first what each function does to its block, along the calls; then, kernel by kernel, where
+ * the block divides (persistent_divide.c) and what that means for barriers and warp operations.
  *
- * Reasons against, besides those of window_facts.c: code that cannot run twice in one thread's life (mbarriers that are set up but
- * never taken down, tensor memory, setmaxnreg, alloca), and exits that nobody outside a function would see. */
+ * Reasons against, besides those of window_facts.c: code that cannot run twice in one thread's life (mbarriers that are
+ * set up but never taken down, tensor memory, setmaxnreg, alloca), and exits that nobody outside a function would
+ * see. */
 #include "ptx/rewrite/persistent_facts.h"
 
 #include <stdlib.h>
@@ -49,7 +50,8 @@ static void refuse(const finder *f, const char **reason, const char *format, ...
 typedef enum barrier_kind { NO_BARRIER, BARRIER_ALL, BARRIER_COUNTED } barrier_kind;
 
 static barrier_kind barrier_of(const ptx_instr *instr, const ptx_operand **number) {
-  if ((instr->opcode != PTX_OP_BAR && instr->opcode != PTX_OP_BARRIER) || ptx_has(instr, PTX_MOD_WARP) || ptx_has(instr, PTX_MOD_CLUSTER))
+  if ((instr->opcode != PTX_OP_BAR && instr->opcode != PTX_OP_BARRIER) || ptx_has(instr, PTX_MOD_WARP) ||
+      ptx_has(instr, PTX_MOD_CLUSTER))
     return NO_BARRIER;
   bool reduces = ptx_has(instr, PTX_MOD_RED);
   *number = &instr->operands[reduces];
@@ -61,9 +63,12 @@ uint32_t ptx_membermask(const ptx_instr *instr) {
   uint32_t at;
   switch (instr->opcode) {
   case PTX_OP_SHFL: at = 4; break;
-  case PTX_OP_VOTE: case PTX_OP_MATCH: case PTX_OP_REDUX: at = 2; break;
+  case PTX_OP_VOTE:
+  case PTX_OP_MATCH:
+  case PTX_OP_REDUX: at = 2; break;
   case PTX_OP_ELECT: at = 1; break;
-  case PTX_OP_BAR: case PTX_OP_BARRIER: return ptx_has(instr, PTX_MOD_WARP) ? 0 : UINT32_MAX;
+  case PTX_OP_BAR:
+  case PTX_OP_BARRIER: return ptx_has(instr, PTX_MOD_WARP) ? 0 : UINT32_MAX;
   default: return UINT32_MAX;
   }
   return ptx_has(instr, PTX_MOD_SYNC) && at < instr->operand_count ? at : UINT32_MAX;
@@ -95,16 +100,24 @@ static void see_once_only(const finder *f, const ptx_func *func, const ptx_instr
     s->invals |= ptx_has(instr, PTX_MOD_INVAL);
     break;
   case PTX_OP_CP:
-    if (ptx_has(instr, PTX_MOD_BULK)) refuse(f, &s->reason, "%s copies in bulk at line %u, and may end before that is done", func->name, line);
+    if (ptx_has(instr, PTX_MOD_BULK))
+      refuse(f, &s->reason, "%s copies in bulk at line %u, and may end before that is done", func->name, line);
     s->copies |= ptx_has(instr, PTX_MOD_ASYNC);
     break;
-  case PTX_OP_SETMAXNREG: case PTX_OP_TCGEN05: case PTX_OP_WGMMA:
-    refuse(f, &s->reason, "%s has %s at line %u, which cannot be done again by the next block", func->name, ptx_opcode_text(instr->opcode), line);
+  case PTX_OP_SETMAXNREG:
+  case PTX_OP_TCGEN05:
+  case PTX_OP_WGMMA:
+    refuse(f, &s->reason, "%s has %s at line %u, which cannot be done again by the next block", func->name,
+           ptx_opcode_text(instr->opcode), line);
     break;
   case PTX_OP_ALLOCA:
-    if (func->entry) refuse(f, &s->reason, "%s takes memory with alloca at line %u, which lasts until a kernel ends", func->name, line);
+    if (func->entry)
+      refuse(f, &s->reason, "%s takes memory with alloca at line %u, which lasts until a kernel ends", func->name,
+             line);
     break;
-  case PTX_OP_UNKNOWN: refuse(f, &s->reason, "%s has a statement at line %u that is not known", func->name, line); break;
+  case PTX_OP_UNKNOWN:
+    refuse(f, &s->reason, "%s has a statement at line %u that is not known", func->name, line);
+    break;
   default: break;
   }
 }
@@ -124,7 +137,8 @@ static void see_func(finder *f, const ptx_func *func) {
     }
     see_once_only(f, func, instr, s);
     const ptx_operand *callee = instr->opcode == PTX_OP_CALL ? ptx_call_parts(instr).callee : NULL;
-    if (callee && callee->symbol && callee->symbol->func) ptx_callers_add(f->callers, callee->symbol->func->index, func->index);
+    if (callee && callee->symbol && callee->symbol->func)
+      ptx_callers_add(f->callers, callee->symbol->func->index, func->index);
   }
 }
 
@@ -142,8 +156,9 @@ static bool take_over(void *context, uint32_t to, uint32_t from) {
     caller->exit_line = callee->exit_line;
   }
   if (!caller->reason) caller->reason = callee->reason;
-  return before.barriers != caller->barriers || before.warps != caller->warps || before.copies != caller->copies || before.counted != caller->counted ||
-         before.inits != caller->inits || before.invals != caller->invals || before.exits != caller->exits || before.reason != caller->reason;
+  return before.barriers != caller->barriers || before.warps != caller->warps || before.copies != caller->copies ||
+         before.counted != caller->counted || before.inits != caller->inits || before.invals != caller->invals ||
+         before.exits != caller->exits || before.reason != caller->reason;
 }
 
 /* A call by address reaches any function whose address is taken. */
@@ -162,9 +177,9 @@ typedef struct judge { /* of one kernel */
   const summary *s;
   ptx_persistent_facts *facts;
   ptx_divide *divide;
-  bool *warps_ahead;     /* per block: warp operations can be reached from its beginning */
-  bool outer_warps;      /* ... in functions, or barriers with a count: no mask can be cut */
-  uint32_t mixed_line;   /* of the first branch that some lanes leave by and others do not; 0: none */
+  bool *warps_ahead;   /* per block: warp operations can be reached from its beginning */
+  bool outer_warps;    /* ... in functions, or barriers with a count: no mask can be cut */
+  uint32_t mixed_line; /* of the first branch that some lanes leave by and others do not; 0: none */
 } judge;
 
 static const summary *callee_of(const judge *j, const ptx_instr *instr) {
@@ -188,7 +203,8 @@ static void find_warps_ahead(judge *j) {
   FF_VEC(uint32_t) work = {0};
   j->warps_ahead = ff_alloc(cfg->block_count + (size_t)1);
   for (uint32_t b = 0; b < cfg->block_count; b++)
-    for (uint32_t i = cfg->blocks[b].first; cfg->blocks[b].reachable && i < cfg->blocks[b].end && !j->warps_ahead[b]; i++)
+    for (uint32_t i = cfg->blocks[b].first; cfg->blocks[b].reachable && i < cfg->blocks[b].end && !j->warps_ahead[b];
+         i++)
       if (is_warp_operation(j, &j->func->instrs[i])) {
         j->warps_ahead[b] = true;
         FF_PUSH(&work, b);
@@ -229,7 +245,8 @@ static void mark_masks(judge *j) {
     if (ptx_membermask(&j->func->instrs[i]) != UINT32_MAX) j->facts->steps[i] |= PTX_STEP_MASK;
 }
 
-/* Lanes that leave are not missed by the others' warp operations where all lanes of the warp come to the branch together. */
+/* Lanes that leave are not missed by the others' warp operations where all lanes of the warp come to the branch
+ * together. */
 static void judge_warps(judge *j) {
   const ptx_cfg *cfg = j->divide->cfg;
   bool *mixed = ff_alloc(cfg->block_count + (size_t)1);
@@ -239,17 +256,25 @@ static void judge_warps(judge *j) {
     if (!mixed[b]) continue;
     if (!j->mixed_line) j->mixed_line = last->place.line;
     j->facts->masks = true;
-    if (last->opcode == PTX_OP_BRX) refuse(j->f, &j->facts->reason, "%s: some lanes of a warp may leave by the branch at line %u, before others are done with each other", j->func->name, last->place.line);
+    if (last->opcode == PTX_OP_BRX)
+      refuse(j->f, &j->facts->reason,
+             "%s: some lanes of a warp may leave by the branch at line %u, before others are done with each other",
+             j->func->name, last->place.line);
     else j->facts->steps[cfg->blocks[b].end - 1] |= ballot_of(j, &cfg->blocks[b]);
   }
   if (j->facts->masks) {
     if (j->outer_warps)
-      refuse(j->f, &j->facts->reason, "%s: some lanes of a warp may leave at line %u, before others come to a barrier with a count or to a function with warp operations", j->func->name, j->mixed_line);
+      refuse(
+          j->f, &j->facts->reason,
+          "%s: some lanes of a warp may leave at line %u, before others come to a barrier with a count or to a function with warp operations",
+          j->func->name, j->mixed_line);
     bool *inside = ptx_divide_regions(j->divide, mixed);
     for (uint32_t b = 0; b < cfg->block_count; b++)
       if (mixed[b] && inside[b])
-        refuse(j->f, &j->facts->reason, "%s: some lanes of a warp may leave at line %u, where not all lanes come, before others are done with each other", j->func->name,
-               j->func->instrs[cfg->blocks[b].end - 1].place.line);
+        refuse(
+            j->f, &j->facts->reason,
+            "%s: some lanes of a warp may leave at line %u, where not all lanes come, before others are done with each other",
+            j->func->name, j->func->instrs[cfg->blocks[b].end - 1].place.line);
     free(inside);
     mark_masks(j);
   }
@@ -272,9 +297,12 @@ static void judge_barriers(judge *j) {
     facts->reduces |= ptx_has(instr, PTX_MOD_RED);
   }
   if (facts->drains && calls_line)
-    refuse(j->f, &facts->reason, "%s calls a function that waits at a barrier at line %u, and threads may leave before others do that", j->func->name, calls_line);
+    refuse(j->f, &facts->reason,
+           "%s calls a function that waits at a barrier at line %u, and threads may leave before others do that",
+           j->func->name, calls_line);
   while (facts->barrier < BARRIERS && (j->s->counted >> facts->barrier & 1)) facts->barrier++;
-  if (j->s->counted & UNKNOWN_BARRIER) refuse(j->f, &facts->reason, "%s has a barrier with a count whose number is not a constant", j->func->name);
+  if (j->s->counted & UNKNOWN_BARRIER)
+    refuse(j->f, &facts->reason, "%s has a barrier with a count whose number is not a constant", j->func->name);
   if (facts->barrier == BARRIERS) refuse(j->f, &facts->reason, "%s uses all 16 barriers", j->func->name);
 }
 
@@ -285,8 +313,10 @@ static void judge_kernel(finder *f, const ptx_func *func, ptx_persistent_facts *
   facts->copies = s->copies;
   facts->reason = f->grid[func->index].reason;
   if (!facts->reason) facts->reason = s->reason;
-  if (s->exits) refuse(f, &facts->reason, "%s calls %s, which ends threads at line %u", func->name, s->exits, s->exit_line);
-  if (s->inits && !s->invals) refuse(f, &facts->reason, "%s sets up an mbarrier and never takes it down (mbarrier.inval)", func->name);
+  if (s->exits)
+    refuse(f, &facts->reason, "%s calls %s, which ends threads at line %u", func->name, s->exits, s->exit_line);
+  if (s->inits && !s->invals)
+    refuse(f, &facts->reason, "%s sets up an mbarrier and never takes it down (mbarrier.inval)", func->name);
   if (facts->reason || !func->instr_count) return;
   j.divide = ptx_divide_find(func);
   if (!j.divide) {
@@ -298,13 +328,14 @@ static void judge_kernel(finder *f, const ptx_func *func, ptx_persistent_facts *
   if (!f->options->whole_warps) judge_warps(&j);
   const ptx_module *m = f->module;
   if ((facts->drains || facts->masks) && (m->target < 70 || m->version_major < 6))
-    refuse(f, &facts->reason, "%s: threads may leave before others are done with them, which needs sm_70 and PTX 6.0", func->name);
+    refuse(f, &facts->reason, "%s: threads may leave before others are done with them, which needs sm_70 and PTX 6.0",
+           func->name);
   free(j.warps_ahead);
   ptx_divide_free(j.divide);
 }
 
-void ptx_persistent_facts_find(const ptx_module *module, const ptx_window_facts *grid, const ptx_persistent_options *options, ff_arena *arena,
-                               ptx_persistent_facts *facts) {
+void ptx_persistent_facts_find(const ptx_module *module, const ptx_window_facts *grid,
+                               const ptx_persistent_options *options, ff_arena *arena, ptx_persistent_facts *facts) {
   finder f = {.module = module, .grid = grid, .options = options, .arena = arena};
   f.summaries = ff_alloc((module->func_count + (size_t)1) * sizeof *f.summaries);
   f.callers = ptx_callers_create(module->func_count);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Adds to a module, for each kernel, a second one that runs a window of its grid.
  *
- * The second is a copy whose reads of %ctaid.x ... %nctaid.z are reads of six registers (grid_copy.h). It fills them first, from
- * the special registers and its six added parameters. */
+ * The second is a copy whose reads of %ctaid.x ... %nctaid.z are reads of six registers (grid_copy.h). It fills them
+ * first, from the special registers and its six added parameters. */
 #include "ptx/rewrite/window.h"
 
 #include <stdlib.h>
@@ -41,7 +41,13 @@ static void fill(ptx_grid_maker *m, const ptx_func *from) {
   ptx_grid_copy c;
   ptx_var *added = ff_arena_alloc(&m->arena, PTX_GRID_WORDS * sizeof *added);
   for (uint32_t word = 0; word < PTX_GRID_WORDS; word++)
-    added[word] = (ptx_var){.name = names.params[word], .place = from->place, .space = PTX_SPACE_PARAM, .type = PTX_U32, .vector = 1, .align = 4, .size = 4,
+    added[word] = (ptx_var){.name = names.params[word],
+                            .place = from->place,
+                            .space = PTX_SPACE_PARAM,
+                            .type = PTX_U32,
+                            .vector = 1,
+                            .align = 4,
+                            .size = 4,
                             .reg = PTX_NO_REG};
   ptx_grid_begin(&c, m, from, added, PTX_GRID_WORDS, NULL, 0, &part, 1);
   for (uint32_t word = 0; word < PTX_GRID_WORDS; word++)
@@ -62,7 +68,8 @@ static void judge(const ptx_window_facts *facts, const ptx_func *func, const cha
   kernel->reason = facts[func->index].reason;
   if (!kernel->reason && facts[func->index].reads) kernel->reason = old;
   if (!kernel->reason && ptx_grid_register_parameters(func)) kernel->reason = "its parameters are in registers";
-  if (!kernel->reason && (bytes > PTX_PARAMETERS_MAX || (bytes + 3) / 4 * 4 + sizeof(ptx_window_params) > PTX_PARAMETERS_MAX))
+  if (!kernel->reason &&
+      (bytes > PTX_PARAMETERS_MAX || (bytes + 3) / 4 * 4 + sizeof(ptx_window_params) > PTX_PARAMETERS_MAX))
     kernel->reason = "its parameters leave no room for six more (4096 bytes)";
   if (kernel->reason) return;
   kernel->offset = (bytes + 3) / 4 * 4;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finds what a function sees of the grid: its own instructions first, then, along the calls, those of others.
  *
- * Reasons against windows, besides code that is not there: special registers that tell a launch or a cluster from others, the
- * workspace of cooperative launches (%envreg), barriers of clusters, and loops that end when a polled value changes: another
- * block may have to change it, and that block may stand in a later window. */
+ * Reasons against windows, besides code that is not there: special registers that tell a launch or a cluster from
+ * others, the workspace of cooperative launches (%envreg), barriers of clusters, and loops that end when a polled value
+ * changes: another block may have to change it, and that block may stand in a later window. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,9 +50,11 @@ static bool tells_launches_apart(ptx_sreg sreg) {
 
 static void see_operand(finder *f, const ptx_instr *instr, const ptx_operand *operand, bool callee) {
   uint32_t which, line = instr->place.line;
-  if (operand->kind == PTX_OPERAND_SREG && ptx_window_sreg(operand->sreg, &which)) f->facts[f->func->index].reads = true;
+  if (operand->kind == PTX_OPERAND_SREG && ptx_window_sreg(operand->sreg, &which))
+    f->facts[f->func->index].reads = true;
   if (operand->kind == PTX_OPERAND_SREG && tells_launches_apart(operand->sreg))
-    refuse(f, "%s reads %s at line %u, which differs when only a part of its grid is launched", f->func->name, ptx_sreg_text(operand->sreg), line);
+    refuse(f, "%s reads %s at line %u, which differs when only a part of its grid is launched", f->func->name,
+           ptx_sreg_text(operand->sreg), line);
   if (operand->symbol && operand->symbol->func && !callee) f->facts[operand->symbol->func->index].address_taken = true;
   for (uint32_t i = 0; i < operand->element_count; i++) see_operand(f, instr, &operand->elements[i], false);
 }
@@ -73,7 +75,8 @@ static void see_call(finder *f, const ptx_instr *instr) {
     return;
   }
   if (!callee->has_body && !is_provided(callee->name))
-    refuse(f, "%s calls %s at line %u, whose code is not in the module", f->func->name, callee->name, instr->place.line);
+    refuse(f, "%s calls %s at line %u, whose code is not in the module", f->func->name, callee->name,
+           instr->place.line);
   ptx_callers_add(f->callers, callee->index, f->func->index);
 }
 
@@ -88,17 +91,23 @@ static bool may_name_the_grid(const char *text) {
 static void see_instr(finder *f, const ptx_instr *instr) {
   uint32_t line = instr->place.line;
   const ptx_operand *callee = instr->opcode == PTX_OP_CALL ? ptx_call_parts(instr).callee : NULL;
-  for (uint32_t i = 0; i < instr->operand_count; i++) see_operand(f, instr, &instr->operands[i], &instr->operands[i] == callee);
+  for (uint32_t i = 0; i < instr->operand_count; i++)
+    see_operand(f, instr, &instr->operands[i], &instr->operands[i] == callee);
   switch (instr->opcode) {
   case PTX_OP_CALL: see_call(f, instr); break;
-  case PTX_OP_CLUSTERLAUNCHCONTROL: case PTX_OP_MAPA: case PTX_OP_GETCTARANK:
+  case PTX_OP_CLUSTERLAUNCHCONTROL:
+  case PTX_OP_MAPA:
+  case PTX_OP_GETCTARANK:
     refuse(f, "%s asks for another block at line %u (%s)", f->func->name, line, ptx_opcode_text(instr->opcode));
     break;
-  case PTX_OP_BAR: case PTX_OP_BARRIER:
-    if (ptx_has(instr, PTX_MOD_CLUSTER)) refuse(f, "%s waits for other blocks at line %u (a barrier of the cluster)", f->func->name, line);
+  case PTX_OP_BAR:
+  case PTX_OP_BARRIER:
+    if (ptx_has(instr, PTX_MOD_CLUSTER))
+      refuse(f, "%s waits for other blocks at line %u (a barrier of the cluster)", f->func->name, line);
     break;
   case PTX_OP_UNKNOWN:
-    if (may_name_the_grid(instr->text)) refuse(f, "%s has a statement at line %u that is not known and may depend on the grid", f->func->name, line);
+    if (may_name_the_grid(instr->text))
+      refuse(f, "%s has a statement at line %u that is not known and may depend on the grid", f->func->name, line);
     break;
   default: break;
   }
@@ -106,13 +115,12 @@ static void see_instr(finder *f, const ptx_instr *instr) {
 
 /* ---- loops that poll ---- */
 
-/* A load that sees what other blocks write meanwhile. Compare-and-swap and exchange are left out: a loop around them takes a
- * lock or makes an atomic operation, and whoever holds the lock is running. */
+/* A load that sees what other blocks write meanwhile. Compare-and-swap and exchange are left out: a loop around them
+ * takes a lock or makes an atomic operation, and whoever holds the lock is running. */
 static bool polls(const ptx_instr *instr) {
   ptx_space space = ptx_instr_space(instr);
   if (space != PTX_SPACE_GLOBAL && space != PTX_SPACE_GENERIC) return false;
-  if (instr->opcode == PTX_OP_ATOM)
-    return !ptx_has(instr, PTX_MOD_CAS) && !ptx_has(instr, PTX_MOD_EXCH);
+  if (instr->opcode == PTX_OP_ATOM) return !ptx_has(instr, PTX_MOD_CAS) && !ptx_has(instr, PTX_MOD_EXCH);
   return instr->opcode == PTX_OP_LD && (ptx_has(instr, PTX_MOD_VOLATILE) || ptx_has(instr, PTX_MOD_ACQUIRE) ||
                                         ptx_has(instr, PTX_MOD_RELAXED) || ptx_has(instr, PTX_MOD_MMIO));
 }
@@ -132,7 +140,8 @@ static void taint(const ptx_instr *instr, bool *tainted) {
 }
 
 /* Does the block's last instruction leave the loop [first, last] of orders on a tainted condition? */
-static bool leaves_on(const ptx_func *func, const ptx_cfg *cfg, const ptx_block *block, uint32_t first, uint32_t last, const bool *tainted) {
+static bool leaves_on(const ptx_func *func, const ptx_cfg *cfg, const ptx_block *block, uint32_t first, uint32_t last,
+                      const bool *tainted) {
   const ptx_instr *end = &func->instrs[block->end - 1];
   bool leaves = end->opcode == PTX_OP_EXIT || end->opcode == PTX_OP_RET;
   for (uint32_t i = 0; i < block->successor_count; i++) {
@@ -177,7 +186,9 @@ static void see_loops(finder *f) {
     const ptx_block *block = &cfg->blocks[b];
     if (!block->reachable || !is_loop(cfg, block)) continue;
     uint32_t line = polling_line(f->func, cfg, block, tainted);
-    if (line) refuse(f, "%s polls memory in a loop at line %u: it may wait for a block that does not run yet", f->func->name, line);
+    if (line)
+      refuse(f, "%s polls memory in a loop at line %u: it may wait for a block that does not run yet", f->func->name,
+             line);
   }
   free(tainted);
   ptx_cfg_free(cfg);
@@ -187,7 +198,8 @@ static void see_loops(finder *f) {
 
 static void see_func(finder *f, const ptx_func *func) {
   f->func = func;
-  if (func->cluster[0] || func->cluster[1] || func->cluster[2]) refuse(f, "%s is launched in clusters of blocks", func->name);
+  if (func->cluster[0] || func->cluster[1] || func->cluster[2])
+    refuse(f, "%s is launched in clusters of blocks", func->name);
   for (uint32_t i = 0; i < func->var_count; i++) {
     const ptx_var *var = func->vars[i];
     for (uint32_t k = 0; k < var->init_count; k++)
@@ -200,7 +212,8 @@ static void see_func(finder *f, const ptx_func *func) {
 static bool take_over(void *context, uint32_t to, uint32_t from) {
   ptx_window_facts *facts = context, *caller = &facts[to];
   const ptx_window_facts *callee = &facts[from];
-  bool news = (callee->reads && !caller->reads) || (callee->indirect && !caller->indirect) || (callee->reason && !caller->reason);
+  bool news = (callee->reads && !caller->reads) || (callee->indirect && !caller->indirect) ||
+              (callee->reason && !caller->reason);
   caller->reads |= callee->reads;
   caller->indirect |= callee->indirect;
   if (!caller->reason) caller->reason = callee->reason;
@@ -220,7 +233,9 @@ static void judge_indirect(finder *f) {
     f->func = f->module->funcs[i];
     if (!f->facts[i].indirect) continue;
     if (reason) refuse(f, "%s", reason);
-    if (reached) refuse(f, "%s calls a function by its address, and %s, which may be it, reads %%ctaid or %%nctaid", f->func->name, reached->name);
+    if (reached)
+      refuse(f, "%s calls a function by its address, and %s, which may be it, reads %%ctaid or %%nctaid", f->func->name,
+             reached->name);
   }
 }
 
@@ -230,7 +245,8 @@ ptx_window_facts *ptx_window_facts_find(const ptx_module *module, bool polling, 
   f.callers = ptx_callers_create(module->func_count);
   for (uint32_t i = 0; i < module->var_count; i++)
     for (uint32_t k = 0; k < module->vars[i]->init_count; k++)
-      if (module->vars[i]->inits[k].symbol->func) f.facts[module->vars[i]->inits[k].symbol->func->index].address_taken = true;
+      if (module->vars[i]->inits[k].symbol->func)
+        f.facts[module->vars[i]->inits[k].symbol->func->index].address_taken = true;
   for (uint32_t i = 0; i < module->func_count; i++)
     if (module->funcs[i]->has_body) see_func(&f, module->funcs[i]);
   ptx_callers_spread(f.callers, take_over, f.facts);

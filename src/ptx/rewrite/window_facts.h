@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What window.c and persistent.c ask of a module before they rewrite kernels: which functions see the grid, and in which way.
+/* What window.c and persistent.c ask of a module before they rewrite kernels: which functions see the grid, and in
+ * which way.
  *
- * What always holds: a function whose `reads` is false reaches no read of %ctaid or %nctaid; one whose `reason` is NULL sees
- * nothing else of the grid, and neither does anything it calls. */
+ * What always holds: a function whose `reads` is false reaches no read of %ctaid or %nctaid; one whose `reason` is NULL
+ * sees nothing else of the grid, and neither does anything it calls. */
 #ifndef FF_PTX_WINDOW_FACTS_H
 #define FF_PTX_WINDOW_FACTS_H
 
 #include "ptx/ir.h"
 
 typedef struct ptx_window_facts {
-  bool reads;         /* %ctaid or %nctaid, itself or by what it calls */
-  bool indirect;      /* calls a function by its address, itself or by what it calls */
+  bool reads;    /* %ctaid or %nctaid, itself or by what it calls */
+  bool indirect; /* calls a function by its address, itself or by what it calls */
   bool address_taken;
   const char *reason; /* why it cannot run in windows or virtual blocks, or NULL; lives in the arena given */
 } ptx_window_facts;

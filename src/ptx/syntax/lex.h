@@ -17,15 +17,21 @@
 typedef enum ptx_token_kind {
   PTX_TOKEN_END = 0,
   /* 1 .. 127: that character */
-  PTX_TOKEN_NAME = 256,    /* add, $L__BB0_1, %r3, _ */
-  PTX_TOKEN_DOTTED,        /* .global, .f32, .shared::cta; chars points behind the dot */
-  PTX_TOKEN_INTEGER,       /* bits; is_unsigned: written with U, or too large for a signed one */
-  PTX_TOKEN_F32,           /* 0f3F800000: bits */
-  PTX_TOKEN_F64,           /* 0d... or a decimal: bits */
-  PTX_TOKEN_STRING,        /* chars and length without the quotes, escapes as written */
-  PTX_TOKEN_SHIFT_LEFT, PTX_TOKEN_SHIFT_RIGHT, PTX_TOKEN_LESS_EQUAL, PTX_TOKEN_GREATER_EQUAL, PTX_TOKEN_EQUAL,
-  PTX_TOKEN_NOT_EQUAL, PTX_TOKEN_AND_AND, PTX_TOKEN_OR_OR,
-  PTX_TOKEN_BAD,           /* problem says what is wrong */
+  PTX_TOKEN_NAME = 256, /* add, $L__BB0_1, %r3, _ */
+  PTX_TOKEN_DOTTED,     /* .global, .f32, .shared::cta; chars points behind the dot */
+  PTX_TOKEN_INTEGER,    /* bits; is_unsigned: written with U, or too large for a signed one */
+  PTX_TOKEN_F32,        /* 0f3F800000: bits */
+  PTX_TOKEN_F64,        /* 0d... or a decimal: bits */
+  PTX_TOKEN_STRING,     /* chars and length without the quotes, escapes as written */
+  PTX_TOKEN_SHIFT_LEFT,
+  PTX_TOKEN_SHIFT_RIGHT,
+  PTX_TOKEN_LESS_EQUAL,
+  PTX_TOKEN_GREATER_EQUAL,
+  PTX_TOKEN_EQUAL,
+  PTX_TOKEN_NOT_EQUAL,
+  PTX_TOKEN_AND_AND,
+  PTX_TOKEN_OR_OR,
+  PTX_TOKEN_BAD, /* problem says what is wrong */
 } ptx_token_kind;
 
 typedef struct ptx_token {

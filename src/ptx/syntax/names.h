@@ -13,12 +13,12 @@
 typedef enum ptx_name_space { PTX_NAMES_THING, PTX_NAMES_RANGE, PTX_NAMES_LABEL, PTX_NAME_SPACES } ptx_name_space;
 
 typedef struct ptx_binding {
-  uint32_t depth;            /* of the scope that made it; 0: module */
-  const ptx_symbol *symbol;  /* variable or function, or NULL */
-  uint32_t reg;              /* first register, or the label's index */
-  uint32_t count;            /* RANGE: how many numbers; else 1 */
-  uint32_t vector;           /* registers per name: 1, 2, 4 */
-  uint32_t name, hidden;     /* this binding's name; the binding that it hides or UINT32_MAX */
+  uint32_t depth;           /* of the scope that made it; 0: module */
+  const ptx_symbol *symbol; /* variable or function, or NULL */
+  uint32_t reg;             /* first register, or the label's index */
+  uint32_t count;           /* RANGE: how many numbers; else 1 */
+  uint32_t vector;          /* registers per name: 1, 2, 4 */
+  uint32_t name, hidden;    /* this binding's name; the binding that it hides or UINT32_MAX */
   ptx_name_space space;
 } ptx_binding;
 

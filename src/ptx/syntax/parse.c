@@ -243,7 +243,8 @@ static void parse_alias(ptx_parser *parser) {
     if (!ptx_expect_name(parser, "the name of a function", &names[i])) return;
     const ptx_binding *binding = ptx_names_find(&parser->names, PTX_NAMES_THING, names[i].chars, names[i].length);
     if (!binding || !binding->symbol || !binding->symbol->func) {
-      ptx_error_at(parser, names[i].place, FF_PARSE, "'%.*s' is not a declared function", (int)names[i].length, names[i].chars);
+      ptx_error_at(parser, names[i].place, FF_PARSE, "'%.*s' is not a declared function", (int)names[i].length,
+                   names[i].chars);
       return;
     }
     funcs[i] = binding->symbol->func;
@@ -252,7 +253,8 @@ static void parse_alias(ptx_parser *parser) {
   ptx_func *target = funcs[1]->alias ? funcs[1]->alias : funcs[1];
   if (funcs[0]->has_body || funcs[0]->alias || !target->has_body || funcs[0]->entry || target->entry ||
       funcs[0]->param_count != target->param_count || funcs[0]->result_count != target->result_count) {
-    ptx_error_at(parser, names[0].place, FF_PARSE, "an alias is a declared function and its target a defined one of the same form");
+    ptx_error_at(parser, names[0].place, FF_PARSE,
+                 "an alias is a declared function and its target a defined one of the same form");
     return;
   }
   funcs[0]->alias = target;
@@ -311,7 +313,8 @@ static void check_files(ptx_parser *parser) {
   for (size_t f = 0; f < parser->funcs.count; f++) {
     ptx_func *func = parser->funcs.items[f];
     for (uint32_t i = 0; i < func->instr_count; i++)
-      if (func->instrs[i].source_file >= parser->files.count) func->instrs[i].source_file = func->instrs[i].source_line = 0;
+      if (func->instrs[i].source_file >= parser->files.count)
+        func->instrs[i].source_file = func->instrs[i].source_line = 0;
   }
 }
 

@@ -19,15 +19,16 @@
 
 /* Limits on what a text can make us build; all far above what compilers print. */
 enum {
-  PTX_LIMIT_SCOPES = 64,                  /* nested { } */
-  PTX_LIMIT_DEPTH = 64,                   /* nested parentheses and unary operators, nested initialiser braces */
-  PTX_LIMIT_REGS = 1 << 20,               /* registers of one function */
-  PTX_LIMIT_REGS_TOTAL = 1 << 22,         /* registers of a module */
-  PTX_LIMIT_REG_TEXT = 1 << 28,           /* bytes of the names of a module's registers */
-  PTX_LIMIT_TARGETS = 1 << 22,            /* over all branches and calls: entries in the lists and prototypes they name */
-  PTX_LIMIT_ELEMENTS = 256,               /* in a {...} or (...) operand */
-  PTX_LIMIT_PARAMS = 4096,                /* of a function */
-  PTX_LIMIT_FILES = 1 << 20,              /* .file numbers */
+  PTX_LIMIT_SCOPES = 64,          /* nested { } */
+  PTX_LIMIT_DEPTH = 64,           /* nested parentheses and unary operators, nested initialiser braces */
+  PTX_LIMIT_REGS = 1 << 20,       /* registers of one function */
+  PTX_LIMIT_REGS_TOTAL = 1 << 22, /* registers of a module */
+  PTX_LIMIT_REG_TEXT = 1 << 28,   /* bytes of the names of a module's registers */
+  /* over all branches and calls: entries in the lists and prototypes they name */
+  PTX_LIMIT_TARGETS = 1 << 22,
+  PTX_LIMIT_ELEMENTS = 256,  /* in a {...} or (...) operand */
+  PTX_LIMIT_PARAMS = 4096,   /* of a function */
+  PTX_LIMIT_FILES = 1 << 20, /* .file numbers */
   PTX_LIMIT_ALIGN = 1 << 16,
 };
 #define PTX_LIMIT_TEXT ((size_t)1 << 29)       /* bytes of text */
@@ -47,8 +48,8 @@ typedef struct ptx_pending { /* a use of a label that may be defined further dow
 typedef struct ptx_label_meaning { /* what a label stands before */
   const char *chars;
   uint32_t length;
-  uint32_t at;                    /* instruction, for code labels */
-  ptx_operand_kind kind;          /* LABEL, LABELS or PROTOTYPE */
+  uint32_t at;           /* instruction, for code labels */
+  ptx_operand_kind kind; /* LABEL, LABELS or PROTOTYPE */
   ptx_operand *elements;
   uint32_t element_count;
   const ptx_prototype *prototype;
@@ -68,7 +69,7 @@ typedef struct ptx_parser {
   ff_error *error;
   ff_status status; /* of the first error, or FF_OK */
   ptx_names names;
-  uint32_t depth;                /* of recursion in expressions and initialisers */
+  uint32_t depth;                                         /* of recursion in expressions and initialisers */
   uint64_t data_bytes, reg_total, reg_text, target_total; /* spent so far: see the limits */
 
   FF_VEC(ptx_var *) module_vars;
@@ -87,11 +88,11 @@ typedef struct ptx_parser {
 
 /* parse.c */
 void ptx_error_at(ptx_parser *parser, ptx_place place, ff_status status, const char *format, ...)
-  __attribute__((format(printf, 4, 5)));
+    __attribute__((format(printf, 4, 5)));
 void ptx_error_here(ptx_parser *parser, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void ptx_next(ptx_parser *parser);                    /* takes the token in hand */
-ptx_token ptx_peek(const ptx_parser *parser);         /* the one behind it */
-bool ptx_accept(ptx_parser *parser, int kind);        /* takes it if it is of that kind */
+void ptx_next(ptx_parser *parser);             /* takes the token in hand */
+ptx_token ptx_peek(const ptx_parser *parser);  /* the one behind it */
+bool ptx_accept(ptx_parser *parser, int kind); /* takes it if it is of that kind */
 bool ptx_expect(ptx_parser *parser, int kind, const char *after);
 bool ptx_expect_name(ptx_parser *parser, const char *what, ptx_token *name); /* takes a name */
 ptx_directive ptx_directive_here(const ptx_parser *parser); /* of the dotted word in hand, else PTX_DIR_NONE */
@@ -101,7 +102,7 @@ void *ptx_new(ptx_parser *parser, size_t bytes);
 void *ptx_keep_items(ptx_parser *parser, const void *items, size_t count, size_t size);
 /* How a token reads in a message, e.g. "'add'", "the end of the text". At most 60 characters of it. */
 const char *ptx_token_text(const ptx_token *token, char buffer[80]);
-void ptx_skip_braces(ptx_parser *parser);             /* from '{' to its '}' */
+void ptx_skip_braces(ptx_parser *parser); /* from '{' to its '}' */
 bool ptx_parse_loc(ptx_parser *parser);
 void ptx_parse_section(ptx_parser *parser);
 void ptx_parse_pragma(ptx_parser *parser);
@@ -113,8 +114,8 @@ typedef struct ptx_value {
   bool is_unsigned;
   uint64_t bits;
 } ptx_value;
-bool ptx_parse_constant(ptx_parser *parser, ptx_value *value);      /* a whole expression */
-bool ptx_parse_term(ptx_parser *parser, ptx_value *value);          /* one that binds tighter than + and - */
+bool ptx_parse_constant(ptx_parser *parser, ptx_value *value); /* a whole expression */
+bool ptx_parse_term(ptx_parser *parser, ptx_value *value);     /* one that binds tighter than + and - */
 /* An integer expression that must lie in [lowest, highest]; `what` stands in the message. */
 bool ptx_parse_count(ptx_parser *parser, const char *what, uint64_t lowest, uint64_t highest, uint64_t *value);
 
@@ -138,7 +139,8 @@ bool ptx_resolve_forwards(ptx_parser *parser);
 /* parse_func.c */
 void ptx_parse_function(ptx_parser *parser, ptx_linkage linkage, bool entry);
 /* `.reg` within a body, or a .reg parameter: declares registers; the index of the first, or PTX_NO_REG on failure. */
-uint32_t ptx_add_registers(ptx_parser *parser, const ptx_token *name, ptx_type type, uint32_t vector, uint32_t count, bool range);
+uint32_t ptx_add_registers(ptx_parser *parser, const ptx_token *name, ptx_type type, uint32_t vector, uint32_t count,
+                           bool range);
 ptx_prototype *ptx_parse_prototype(ptx_parser *parser);
 
 /* parse_instr.c */

@@ -15,7 +15,7 @@ typedef struct initial { /* the initial value being read */
   ptx_var *var;
   uint64_t dims[8];
   uint32_t dim_count;
-  uint64_t at;   /* next byte */
+  uint64_t at; /* next byte */
   FF_VEC(unsigned char) bytes;
   FF_VEC(ptx_init) inits;
   size_t first_forward; /* in parser->forwards */
@@ -83,12 +83,14 @@ static bool parse_declaration_word(ptx_parser *parser, ptx_declaration *declarat
   case PTX_DIR_V2: declaration->vector = 2; break;
   case PTX_DIR_V4: declaration->vector = 4; break;
   case PTX_DIR_V8: declaration->vector = 8; break;
-  case PTX_DIR_CONST: case PTX_DIR_GLOBAL: case PTX_DIR_LOCAL: case PTX_DIR_PARAM: case PTX_DIR_SHARED:
+  case PTX_DIR_CONST:
+  case PTX_DIR_GLOBAL:
+  case PTX_DIR_LOCAL:
+  case PTX_DIR_PARAM:
+  case PTX_DIR_SHARED:
     if (declaration->pointer) break;
     /* fall through */
-  default:
-    ptx_error_here(parser, "%s does not belong in a declaration", text);
-    return false;
+  default: ptx_error_here(parser, "%s does not belong in a declaration", text); return false;
   }
   ptx_next(parser);
   return true;
@@ -98,7 +100,8 @@ static bool parse_declaration_word(ptx_parser *parser, ptx_declaration *declarat
 static bool is_variable_type(ptx_type type) {
   if (ptx_type_class(type) == 'P' || ptx_type_class(type) == 'O') return true;
   if (ptx_type_class(type) != 'F') return ptx_type_bits(type) >= 8;
-  return type == PTX_F16 || type == PTX_BF16 || type == PTX_F16X2 || type == PTX_BF16X2 || type == PTX_F32 || type == PTX_F64;
+  return type == PTX_F16 || type == PTX_BF16 || type == PTX_F16X2 || type == PTX_BF16X2 || type == PTX_F32 ||
+         type == PTX_F64;
 }
 
 bool ptx_parse_declaration(ptx_parser *parser, ptx_declaration *declaration) {
@@ -162,11 +165,18 @@ static uint32_t natural_align(const ptx_var *var) {
 }
 
 /* A new variable with its dimensions, which are left in in->dims for the initial value. */
-static ptx_var *parse_shape(ptx_parser *parser, const ptx_declaration *declaration, const ptx_token *name, initial *in) {
+static ptx_var *parse_shape(ptx_parser *parser, const ptx_declaration *declaration, const ptx_token *name,
+                            initial *in) {
   ptx_var *var = ptx_new(parser, sizeof *var);
-  *var = (ptx_var){.name = ptx_keep(parser, name), .place = name->place, .space = declaration->space,
-                   .type = declaration->type, .vector = declaration->vector, .align = declaration->align,
-                   .managed = declaration->managed, .pointer = declaration->pointer, .reg = PTX_NO_REG};
+  *var = (ptx_var){.name = ptx_keep(parser, name),
+                   .place = name->place,
+                   .space = declaration->space,
+                   .type = declaration->type,
+                   .vector = declaration->vector,
+                   .align = declaration->align,
+                   .managed = declaration->managed,
+                   .pointer = declaration->pointer,
+                   .reg = PTX_NO_REG};
   var->symbol = (ptx_symbol){.name = var->name, .var = var};
   if (!var->align) var->align = natural_align(var);
   in->var = var;
@@ -284,7 +294,8 @@ static bool store_address(ptx_parser *parser, initial *in, const ptx_token *name
   char class = ptx_type_class(in->var->type);
   bool byte_of_address = width == 1 && init.bytes == 1;
   if (class == 'F' || class == 'P' || class == 'O' || (!byte_of_address && width != 4 && width != 8)) {
-    ptx_error_at(parser, name->place, FF_PARSE, "an address does not fit in an element of type .%s", ptx_type_text(in->var->type));
+    ptx_error_at(parser, name->place, FF_PARSE, "an address does not fit in an element of type .%s",
+                 ptx_type_text(in->var->type));
     return false;
   }
   if (!make_room(parser, in, width)) return false;
@@ -312,7 +323,8 @@ static bool parse_masked(ptx_parser *parser, initial *in, uint64_t mask) {
 static bool parse_scalar(ptx_parser *parser, initial *in) {
   ptx_token name;
   ptx_init init = {0};
-  bool symbol = parser->token.kind == PTX_TOKEN_NAME && !(parser->token.length == 7 && memcmp(parser->token.chars, "WARP_SZ", 7) == 0);
+  bool symbol = parser->token.kind == PTX_TOKEN_NAME &&
+                !(parser->token.length == 7 && memcmp(parser->token.chars, "WARP_SZ", 7) == 0);
   if (symbol) return parse_address(parser, &name, &init) && store_address(parser, in, &name, init);
   if (parser->token.kind == PTX_TOKEN_INTEGER && ptx_peek(parser).kind == '(') {
     uint64_t mask = parser->token.bits;
@@ -411,8 +423,8 @@ static bool merge_variable(ptx_parser *parser, ptx_var *old, const ptx_var *new)
   bool old_declares = old->linkage == PTX_LINK_EXTERN, new_declares = new->linkage == PTX_LINK_EXTERN;
   bool same = old->space == new->space && (old->size == new->size || old->unsized || new->unsized);
   if ((!old_declares && !new_declares) || !same) {
-    ptx_error_at(parser, new->place, FF_PARSE, "'%s' is declared %s on line %u", new->name, same ? "already" : "differently",
-                 old->place.line);
+    ptx_error_at(parser, new->place, FF_PARSE, "'%s' is declared %s on line %u", new->name,
+                 same ? "already" : "differently", old->place.line);
     return false;
   }
   if (new_declares) return true;

@@ -53,11 +53,19 @@ static int precedence_of(int token) {
   case '|': return 3;
   case '^': return 4;
   case '&': return 5;
-  case PTX_TOKEN_EQUAL: case PTX_TOKEN_NOT_EQUAL: return 6;
-  case '<': case '>': case PTX_TOKEN_LESS_EQUAL: case PTX_TOKEN_GREATER_EQUAL: return 7;
-  case PTX_TOKEN_SHIFT_LEFT: case PTX_TOKEN_SHIFT_RIGHT: return 8;
-  case '+': case '-': return 9;
-  case '*': case '/': case '%': return 10;
+  case PTX_TOKEN_EQUAL:
+  case PTX_TOKEN_NOT_EQUAL: return 6;
+  case '<':
+  case '>':
+  case PTX_TOKEN_LESS_EQUAL:
+  case PTX_TOKEN_GREATER_EQUAL: return 7;
+  case PTX_TOKEN_SHIFT_LEFT:
+  case PTX_TOKEN_SHIFT_RIGHT: return 8;
+  case '+':
+  case '-': return 9;
+  case '*':
+  case '/':
+  case '%': return 10;
   default: return 0;
   }
 }
@@ -175,9 +183,7 @@ static bool parse_primary(ptx_parser *parser, ptx_value *value) {
       break;
     }
     /* fall through */
-  default:
-    ptx_error_here(parser, "expected a number, not %s", ptx_token_text(token, buffer));
-    return false;
+  default: ptx_error_here(parser, "expected a number, not %s", ptx_token_text(token, buffer)); return false;
   }
   ptx_next(parser);
   return true;
@@ -195,12 +201,12 @@ static void negate(ptx_value *value) {
 }
 
 static bool parse_operator(ptx_parser *parser, ptx_value *value) {
-  int operator = parser->token.kind;
+  int operator= parser->token.kind;
   ptx_next(parser);
   if (!parse_unary(parser, value)) return false;
-  if (operator == '-') negate(value);
-  if (operator == '!') set_int(value, !truth(value), false);
-  if (operator == '~') {
+  if (operator== '-') negate(value);
+  if (operator== '!') set_int(value, !truth(value), false);
+  if (operator== '~') {
     if (value->kind != PTX_OPERAND_INT) {
       ptx_error_here(parser, "'~' does not take a floating-point number");
       return false;

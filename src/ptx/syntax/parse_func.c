@@ -46,7 +46,8 @@ static bool check_registers(ptx_parser *parser, const ptx_token *name, uint64_t 
   return true;
 }
 
-uint32_t ptx_add_registers(ptx_parser *parser, const ptx_token *name, ptx_type type, uint32_t vector, uint32_t count, bool range) {
+uint32_t ptx_add_registers(ptx_parser *parser, const ptx_token *name, ptx_type type, uint32_t vector, uint32_t count,
+                           bool range) {
   uint32_t first = (uint32_t)parser->regs.count;
   if (!check_registers(parser, name, (uint64_t)count * vector)) return PTX_NO_REG;
   ptx_binding binding = {.reg = first, .count = count, .vector = vector};
@@ -109,7 +110,8 @@ static bool bind_parameter(ptx_parser *parser, ptx_var *var) {
 static bool parse_parameter(ptx_parser *parser, var_list *list) {
   ptx_declaration declaration;
   ptx_token name;
-  if (!ptx_parse_declaration(parser, &declaration) || !ptx_expect_name(parser, "the name of a parameter", &name)) return false;
+  if (!ptx_parse_declaration(parser, &declaration) || !ptx_expect_name(parser, "the name of a parameter", &name))
+    return false;
   if (declaration.space != PTX_SPACE_PARAM && declaration.space != PTX_SPACE_REG) {
     ptx_error_at(parser, name.place, FF_PARSE, "a parameter is .param or .reg");
     return false;
@@ -142,10 +144,12 @@ ptx_prototype *ptx_parse_prototype(ptx_parser *parser) {
   ptx_prototype *prototype = ptx_new(parser, sizeof *prototype);
   ptx_token name;
   ptx_next(parser);
-  if (parser->token.kind == '(' && !parse_parameters(parser, &prototype->results, &prototype->result_count)) return NULL;
+  if (parser->token.kind == '(' && !parse_parameters(parser, &prototype->results, &prototype->result_count))
+    return NULL;
   if (!ptx_expect_name(parser, "'_'", &name)) return NULL;
   if (parser->token.kind == '(' && !parse_parameters(parser, &prototype->params, &prototype->param_count)) return NULL;
-  while (parser->token.kind == PTX_TOKEN_DOTTED || parser->token.kind == PTX_TOKEN_INTEGER) ptx_next(parser); /* .noreturn, .abi_preserve n */
+  /* .noreturn, .abi_preserve n */
+  while (parser->token.kind == PTX_TOKEN_DOTTED || parser->token.kind == PTX_TOKEN_INTEGER) ptx_next(parser);
   return ptx_expect(parser, ';', "a prototype") ? prototype : NULL;
 }
 
@@ -155,7 +159,9 @@ static void resolve(ptx_parser *parser, const ptx_pending *pending, const ptx_la
   ptx_operand *operand = pending->operand;
   bool wants_code = pending->kind == PTX_PENDING_LABEL;
   if (wants_code != (meaning->kind == PTX_OPERAND_LABEL)) {
-    ptx_error_at(parser, pending->place, FF_PARSE, wants_code ? "this is a list, not a place to branch to" : "this is a place in the code, not a list or prototype");
+    ptx_error_at(parser, pending->place, FF_PARSE,
+                 wants_code ? "this is a list, not a place to branch to"
+                            : "this is a place in the code, not a list or prototype");
     return;
   }
   parser->target_total += meaning->element_count;
@@ -214,7 +220,8 @@ static bool parse_targets(ptx_parser *parser, bool calls, ptx_label_meaning *mea
     const ptx_binding *binding = ptx_names_find(&parser->names, PTX_NAMES_THING, name->chars, name->length);
     element->kind = PTX_OPERAND_SYMBOL;
     element->symbol = binding ? binding->symbol : NULL;
-    if (!element->symbol || !element->symbol->func) ptx_error_at(parser, name->place, FF_PARSE, "this is not a declared function");
+    if (!element->symbol || !element->symbol->func)
+      ptx_error_at(parser, name->place, FF_PARSE, "this is not a declared function");
   }
   free(names.items);
   return good;
@@ -222,8 +229,8 @@ static bool parse_targets(ptx_parser *parser, bool calls, ptx_label_meaning *mea
 
 /* name: the name and the ':' taken. */
 static void parse_label(ptx_parser *parser, const ptx_token *name) {
-  ptx_label_meaning meaning = {.chars = name->chars, .length = name->length, .kind = PTX_OPERAND_LABEL,
-                               .at = (uint32_t)parser->instrs.count};
+  ptx_label_meaning meaning = {
+      .chars = name->chars, .length = name->length, .kind = PTX_OPERAND_LABEL, .at = (uint32_t)parser->instrs.count};
   switch (ptx_directive_here(parser)) {
   case PTX_DIR_CALLPROTOTYPE:
     meaning.kind = PTX_OPERAND_PROTOTYPE;
@@ -241,7 +248,8 @@ static void parse_label(ptx_parser *parser, const ptx_token *name) {
   ptx_binding binding = {.reg = (uint32_t)parser->labels.count};
   if (!ptx_names_bind(&parser->names, PTX_NAMES_LABEL, name->chars, name->length, binding)) {
     char buffer[80];
-    ptx_error_at(parser, name->place, FF_PARSE, "the label %s stands in this scope already", ptx_token_text(name, buffer));
+    ptx_error_at(parser, name->place, FF_PARSE, "the label %s stands in this scope already",
+                 ptx_token_text(name, buffer));
     return;
   }
   FF_PUSH(&parser->labels, meaning);
@@ -414,7 +422,8 @@ static ptx_func *parse_signature(ptx_parser *parser, bool entry, ptx_token *name
   func->entry = entry;
   ptx_next(parser);
   skip_attribute(parser);
-  if (!entry && parser->token.kind == '(' && !parse_parameters(parser, &func->results, &func->result_count)) return NULL;
+  if (!entry && parser->token.kind == '(' && !parse_parameters(parser, &func->results, &func->result_count))
+    return NULL;
   if (!ptx_expect_name(parser, "the name of a function", name)) return NULL;
   func->name = ptx_keep(parser, name);
   func->place = name->place;

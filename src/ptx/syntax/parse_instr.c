@@ -37,7 +37,8 @@ void ptx_add_pending(ptx_parser *parser, ptx_pending_kind kind, const ptx_token 
 static const ptx_binding *find_range(const ptx_parser *parser, const ptx_token *name, uint32_t *number) {
   const char *end = name->chars + name->length;
   uint32_t digits = 0;
-  while (digits < 7 && digits + 1 < name->length && end[-1 - (int)digits] >= '0' && end[-1 - (int)digits] <= '9') digits++;
+  while (digits < 7 && digits + 1 < name->length && end[-1 - (int)digits] >= '0' && end[-1 - (int)digits] <= '9')
+    digits++;
   for (uint32_t used = digits; used >= 1; used--) {
     const char *first = end - used;
     if (used > 1 && *first == '0') continue;
@@ -94,7 +95,8 @@ static ptx_operand register_operand(uint32_t reg) {
 }
 
 /* A register's name: with a component or selector behind it, or a whole vector register. */
-static bool parse_register(ptx_parser *parser, const ptx_token *name, const ptx_binding *binding, uint32_t number, ptx_operand *out) {
+static bool parse_register(ptx_parser *parser, const ptx_token *name, const ptx_binding *binding, uint32_t number,
+                           ptx_operand *out) {
   uint32_t first = binding->reg + number * binding->vector, vector = binding->vector;
   *out = register_operand(first);
   if (is_glued(parser, name)) {
@@ -247,7 +249,8 @@ static bool parse_address(ptx_parser *parser, ptx_operand *out, int level) {
     base.kind = PTX_OPERAND_INT;
     base.bits = value.bits;
   }
-  if (base.kind != PTX_OPERAND_REG && base.kind != PTX_OPERAND_SYMBOL && base.kind != PTX_OPERAND_INT && base.kind != PTX_OPERAND_ADDRESS) {
+  if (base.kind != PTX_OPERAND_REG && base.kind != PTX_OPERAND_SYMBOL && base.kind != PTX_OPERAND_INT &&
+      base.kind != PTX_OPERAND_ADDRESS) {
     ptx_error_here(parser, "an address is a register, a variable or a number, with an offset");
     return false;
   }
@@ -347,8 +350,8 @@ static bool check_call(ptx_parser *parser, const statement *st, const ptx_token 
   uint32_t results = call.results ? call.results->element_count : 0;
   uint32_t arguments = call.arguments ? call.arguments->element_count : 0;
   if (results == func->result_count && arguments == func->param_count) return true;
-  ptx_error_at(parser, callee->place, FF_PARSE, "'%s' takes %u arguments and gives %u results, not %u and %u", func->name,
-               func->param_count, func->result_count, arguments, results);
+  ptx_error_at(parser, callee->place, FF_PARSE, "'%s' takes %u arguments and gives %u results, not %u and %u",
+               func->name, func->param_count, func->result_count, arguments, results);
   return false;
 }
 
@@ -364,7 +367,8 @@ static bool parse_list(ptx_parser *parser, statement *st) {
 /* call (results), callee, (arguments), targets; everything but the callee may be absent. */
 static bool parse_call(ptx_parser *parser, statement *st) {
   ptx_token callee, targets;
-  if (parser->token.kind == '(' && (!parse_list(parser, st) || !ptx_expect(parser, ',', "the results of a call"))) return false;
+  if (parser->token.kind == '(' && (!parse_list(parser, st) || !ptx_expect(parser, ',', "the results of a call")))
+    return false;
   if (!ptx_expect_name(parser, "a function to call", &callee)) return false;
   if (!parse_name(parser, &callee, &st->operands[st->instr.operand_count++])) return false;
   if (parser->token.kind == ',' && ptx_peek(parser).kind == '(') {
@@ -448,8 +452,12 @@ static void keep_unknown(ptx_parser *parser, ptx_instr *instr) {
     ptx_error_at(parser, start.place, FF_PARSE, "no ';' behind %s, which is not a known instruction either",
                  ptx_token_text(&start, buffer));
   }
-  *instr = (ptx_instr){.opcode = PTX_OP_UNKNOWN, .place = instr->place, .source_file = instr->source_file,
-                       .source_line = instr->source_line, .guard = instr->guard, .guard_negated = instr->guard_negated,
+  *instr = (ptx_instr){.opcode = PTX_OP_UNKNOWN,
+                       .place = instr->place,
+                       .source_file = instr->source_file,
+                       .source_line = instr->source_line,
+                       .guard = instr->guard,
+                       .guard_negated = instr->guard_negated,
                        .vector = 1};
   instr->text = ff_arena_strndup(&parser->module->arena, text.chars, text.length);
   free(text.chars);
@@ -461,7 +469,8 @@ static bool parse_guard(ptx_parser *parser, ptx_instr *instr) {
   ptx_operand operand;
   if (!ptx_accept(parser, '@')) return true;
   instr->guard_negated = ptx_accept(parser, '!');
-  if (!ptx_expect_name(parser, "a predicate register after '@'", &name) || !parse_name(parser, &name, &operand)) return false;
+  if (!ptx_expect_name(parser, "a predicate register after '@'", &name) || !parse_name(parser, &name, &operand))
+    return false;
   if (operand.kind != PTX_OPERAND_REG || parser->regs.items[operand.reg].type != PTX_PRED) {
     char buffer[80];
     ptx_error_at(parser, name.place, FF_PARSE, "%s is not a predicate register", ptx_token_text(&name, buffer));
@@ -498,8 +507,8 @@ static bool check_count(ptx_parser *parser, const statement *st, const ptx_token
   char buffer[80], range[32];
   if (fewest == most) snprintf(range, sizeof range, "%u", fewest);
   else snprintf(range, sizeof range, "%u to %u", fewest, most);
-  ptx_error_at(parser, mnemonic->place, FF_PARSE, "%s takes %s operand%s, not %u", ptx_token_text(mnemonic, buffer), range,
-               fewest == 1 && most == 1 ? "" : "s", count);
+  ptx_error_at(parser, mnemonic->place, FF_PARSE, "%s takes %s operand%s, not %u", ptx_token_text(mnemonic, buffer),
+               range, fewest == 1 && most == 1 ? "" : "s", count);
   return false;
 }
 
@@ -507,7 +516,8 @@ static bool check_count(ptx_parser *parser, const statement *st, const ptx_token
 static void keep_statement(ptx_parser *parser, statement *st) {
   static ptx_operand none[4] = {[0 ... 3] = {.kind = PTX_OPERAND_NONE, .reg = PTX_NO_REG, .reg2 = PTX_NO_REG}};
   ptx_instr *instr = &st->instr;
-  instr->operands = instr->operand_count ? ptx_keep_items(parser, st->operands, instr->operand_count, sizeof *st->operands) : none;
+  instr->operands =
+      instr->operand_count ? ptx_keep_items(parser, st->operands, instr->operand_count, sizeof *st->operands) : none;
   for (uint32_t i = 0; i < st->use_count; i++)
     ptx_add_pending(parser, st->uses[i].kind, &st->uses[i].name, &instr->operands[st->uses[i].operand]);
   FF_PUSH(&parser->instrs, *instr);
@@ -516,7 +526,8 @@ static void keep_statement(ptx_parser *parser, statement *st) {
 void ptx_parse_instruction(ptx_parser *parser) {
   statement st;
   st.use_count = 0;
-  st.instr = (ptx_instr){.guard = PTX_NO_REG, .vector = 1, .source_file = parser->source_file, .source_line = parser->source_line};
+  st.instr = (ptx_instr){
+      .guard = PTX_NO_REG, .vector = 1, .source_file = parser->source_file, .source_line = parser->source_line};
   bool unknown = false;
   if (!parse_guard(parser, &st.instr)) return;
   ptx_token mnemonic = parser->token;

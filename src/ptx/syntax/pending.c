@@ -12,10 +12,14 @@ bool ptx_is_pending_load(const ptx_instr *instr) {
   ptx_space space = ptx_instr_space(instr);
   bool far = space == PTX_SPACE_GENERIC || space == PTX_SPACE_GLOBAL || space == PTX_SPACE_LOCAL;
   switch (instr->opcode) {
-  case PTX_OP_LD: case PTX_OP_LDU: case PTX_OP_ATOM: return far;
+  case PTX_OP_LD:
+  case PTX_OP_LDU:
+  case PTX_OP_ATOM: return far;
   case PTX_OP_WMMA: return far && ptx_has(instr, PTX_MOD_LOAD);
   case PTX_OP_MULTIMEM: return ptx_has(instr, PTX_MOD_LD_REDUCE);
-  case PTX_OP_TEX: case PTX_OP_TLD4: case PTX_OP_SULD: return true;
+  case PTX_OP_TEX:
+  case PTX_OP_TLD4:
+  case PTX_OP_SULD: return true;
   default: return false;
   }
 }

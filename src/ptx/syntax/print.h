@@ -12,7 +12,7 @@ typedef struct ptx_printer {
   /* Names by index, or NULL: as they were written. label_names is by instruction. */
   const char **reg_names, **var_names, **label_names;
   const char **global_names, **func_names; /* of the module's variables and functions */
-  const char *list_name; /* of the instruction's prototype or list of targets */
+  const char *list_name;                   /* of the instruction's prototype or list of targets */
 } ptx_printer;
 
 const char *ptx_printed_reg(const ptx_printer *printer, uint32_t reg);

@@ -26,7 +26,9 @@ typedef struct writer {
 
 /* ---- names ---- */
 
-static bool is_taken(const writer *w, const char *name) { return ff_map_get(&w->taken, name) || ff_map_get(&w->module, name); }
+static bool is_taken(const writer *w, const char *name) {
+  return ff_map_get(&w->taken, name) || ff_map_get(&w->module, name);
+}
 
 static void take(writer *w, const char *name) {
   uint32_t *counter = ff_arena_alloc(&w->arena, sizeof *counter);
@@ -114,7 +116,7 @@ static void name_module(writer *w, const ptx_module *module) {
   ptx_printer *p = &w->printer;
   p->global_names = ff_arena_alloc(&w->lasting, (module->var_count + 1) * sizeof *p->global_names);
   p->func_names = ff_arena_alloc(&w->lasting, (module->func_count + 1) * sizeof *p->func_names);
-  for (int private = 0; private < 2; private++) {
+  for (int private = 0; private < 2; private ++) {
     for (uint32_t i = 0; i < module->var_count; i++)
       if ((module->vars[i]->linkage == PTX_LINK_NONE) == private)
         p->global_names[i] = module_name(w, module->vars[i]->name, private);
@@ -175,7 +177,9 @@ static void put_number(writer *w, const ptx_var *var, uint64_t at) {
     /* fall through */
   case PTX_F64: put(w, "0d%016" PRIX64, bits); break;
   case PTX_BF16: bits <<= 16; /* fall through */
-  case PTX_F32: case PTX_F16X2: case PTX_BF16X2: put(w, "0f%08" PRIX64, bits); break;
+  case PTX_F32:
+  case PTX_F16X2:
+  case PTX_BF16X2: put(w, "0f%08" PRIX64, bits); break;
   default: put(w, "%" PRIu64, bits);
   }
 }

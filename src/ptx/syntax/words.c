@@ -7,25 +7,24 @@
 #include <string.h>
 
 static const char *const type_texts[] = {
-  "",
+    "",
 #define X(name, text, bits, class) text,
 #include "ptx/types.def"
 #undef X
 };
 
 static const uint8_t type_bits[] = {
-  0,
+    0,
 #define X(name, text, bits, class) bits,
 #include "ptx/types.def"
 #undef X
 };
 
-static const char type_classes[] =
-  "?"
+static const char type_classes[] = "?"
 #define X(name, text, bits, class) #class
 #include "ptx/types.def"
 #undef X
-  ;
+    ;
 
 static const char *const opcode_texts[] = {
 #define X(name, text) text,
@@ -46,7 +45,7 @@ static const char *const sreg_texts[] = {
 };
 
 static const char *const directive_texts[] = {
-  "",
+    "",
 #define X(name, text) text,
 #include "ptx/directives.def"
 #undef X

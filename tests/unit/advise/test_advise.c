@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Advice: the rules on made-up results, at both sides of each threshold; which settings are asked for, stage by stage; what is said
- * and what is not. */
+/* Advice: the rules on made-up results, at both sides of each threshold; which settings are asked for, stage by stage;
+ * what is said and what is not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,11 +17,19 @@
 
 /* Two allocations of 8 MiB that a kernel declares and touches, and one that it only declares. */
 static advise_facts make_facts(bool managed) {
-  advise_facts f = {.launches = 4, .accesses = 1000, .footprint = 20 * MIB, .footprint_blocks = 20 * MIB, .managed = managed};
+  advise_facts f = {
+      .launches = 4, .accesses = 1000, .footprint = 20 * MIB, .footprint_blocks = 20 * MIB, .managed = managed};
   trace_memory_kind memory = managed ? TRACE_MEMORY_MANAGED : TRACE_MEMORY_DEVICE;
-  advise_allocation a = {.name = "first", .id = 1, .bytes = 8 * MIB, .memory = memory, .pages = 2048, .touched_pages = 2048, .loads = 500,
-      .sector_bytes = 8 * MIB,
-                         .declared = 4, .touched = 4};
+  advise_allocation a = {.name = "first",
+                         .id = 1,
+                         .bytes = 8 * MIB,
+                         .memory = memory,
+                         .pages = 2048,
+                         .touched_pages = 2048,
+                         .loads = 500,
+                         .sector_bytes = 8 * MIB,
+                         .declared = 4,
+                         .touched = 4};
   advise_allocation b = a, c = a;
   snprintf(b.name, sizeof b.name, "second");
   snprintf(c.name, sizeof c.name, "idle");
@@ -63,7 +71,8 @@ static void run_study(advise_study *study, const char *baseline, bool managed, b
 
 static const advise_item *item_of(const advise_advice *advice, advise_kind kind, const char *then) {
   for (size_t i = 0; i < advice->items.count; i++)
-    if (advice->items.items[i].kind == kind && (!then || !strcmp(advice->items.items[i].then->memory, then))) return &advice->items.items[i];
+    if (advice->items.items[i].kind == kind && (!then || !strcmp(advice->items.items[i].then->memory, then)))
+      return &advice->items.items[i];
   return NULL;
 }
 
@@ -151,8 +160,8 @@ static void shared_memory_that_no_kernel_writes_is_tried_read_mostly(void **stat
 /* ---- hints ---- */
 
 static uint64_t at_threshold(const char *memory) {
-  if (!strcmp(memory, "uvm+advise=1:prefetch")) return 98000000;  /* 2 % */
-  if (!strcmp(memory, "uvm+advise=1:pin")) return 98000001;       /* a bit less */
+  if (!strcmp(memory, "uvm+advise=1:prefetch")) return 98000000; /* 2 % */
+  if (!strcmp(memory, "uvm+advise=1:pin")) return 98000001;      /* a bit less */
   return 100000000;
 }
 
@@ -224,7 +233,8 @@ static void the_best_hints_are_simulated_together(void **state) {
   assert_int_equal(advice.items.items[0].kind, ADVISE_KIND_TOGETHER); /* the most valuable first */
   assert_true(advice.items.items[0].gain == 0.3);
   assert_null(item_of(&advice, ADVISE_KIND_HINT, "uvm+advise=1:prefetch")); /* pinning that allocation gains more */
-  const advise_item *one = item_of(&advice, ADVISE_KIND_HINT, "uvm+advise=1:pin"), *two = item_of(&advice, ADVISE_KIND_HINT, "uvm+advise=2:pin");
+  const advise_item *one = item_of(&advice, ADVISE_KIND_HINT, "uvm+advise=1:pin"),
+                    *two = item_of(&advice, ADVISE_KIND_HINT, "uvm+advise=2:pin");
   assert_true(one && two && one < two);
   advise_advice_free(&advice);
   advise_free(&study);
@@ -295,7 +305,8 @@ static void models_are_not_advice(void **state) {
   advise_advice advice;
   run_study(&study, NULL, false, false, zero_copy_wins);
   advise_conclude(&study, &advice);
-  const advise_item *manager = item_of(&advice, ADVISE_KIND_MANAGER, NULL), *model = item_of(&advice, ADVISE_KIND_MODEL, NULL);
+  const advise_item *manager = item_of(&advice, ADVISE_KIND_MANAGER, NULL),
+                    *model = item_of(&advice, ADVISE_KIND_MODEL, NULL);
   assert_string_equal(manager->then->memory, "zero-copy");
   assert_false(manager->conditional);
   assert_string_equal(model->then->memory, "auto");
@@ -303,7 +314,8 @@ static void models_are_not_advice(void **state) {
   assert_true(model->conditional && model->gain == 0.2);
   assert_non_null(strstr(advice.summary, "90.0 % of the time"));
   assert_true(advise_is_real("uvm+advise=1:pin") && advise_is_real("copy"));
-  assert_false(advise_is_real("uvm+evict=auto") || advise_is_real("auto") || advise_is_real("uvm+prefetch=tbn") || advise_is_real("uv"));
+  assert_false(advise_is_real("uvm+evict=auto") || advise_is_real("auto") || advise_is_real("uvm+prefetch=tbn") ||
+               advise_is_real("uv"));
   advise_advice_free(&advice);
   advise_free(&study);
 }
@@ -371,10 +383,10 @@ static bool is_at(const char *memory, const char *manager, uint64_t bytes) {
 }
 static uint64_t less_memory(const char *memory) {
   if (strstr(memory, "advise=") && strstr(memory, "gpu-memory")) return 500000000;
-  if (is_at(memory, "uvm", AT(90))) return 110000000;   /* just within 10 % */
+  if (is_at(memory, "uvm", AT(90))) return 110000000; /* just within 10 % */
   if (is_at(memory, "uvm", AT(75))) return 110000001;
-  if (is_at(memory, "uvm", AT(60))) return 200000000;   /* just twice */
-  if (is_at(memory, "uvm", AT(50))) return 400000000;   /* just not lost */
+  if (is_at(memory, "uvm", AT(60))) return 200000000; /* just twice */
+  if (is_at(memory, "uvm", AT(50))) return 400000000; /* just not lost */
   if (is_at(memory, "uvm", AT(35))) return 400000001;
   if (is_at(memory, "auto", AT(75))) return 400000001;
   return 100000000;
@@ -391,12 +403,15 @@ static void capacity_limits_are_at_their_thresholds(void **state) {
   assert_int_equal(c->near, AT(90));
   assert_int_equal(c->viable, AT(60));
   assert_int_equal(c->near_own_percent, 90);
-  assert_non_null(strstr(advice.verdict, "with uvm the time stays within 10 % down to 90 % of the memory, 18.00 MiB (18874368 bytes)"));
+  assert_non_null(strstr(advice.verdict,
+                         "with uvm the time stays within 10 % down to 90 % of the memory, 18.00 MiB (18874368 bytes)"));
   assert_non_null(strstr(advice.verdict, "with uvm it stays within twice the reference down to 60 %"));
-  assert_true(advise_time(&study, "uvm+gpu-memory=7340032") > 0);  /* 35 %: four times the reference at 50 % is not lost */
-  assert_null(advise_find(&study, "auto+gpu-memory=12582912"));    /* 60 %: lost at 75 % */
+  /* 35 %: four times the reference at 50 % is not lost */
+  assert_true(advise_time(&study, "uvm+gpu-memory=7340032") > 0);
+  assert_null(advise_find(&study, "auto+gpu-memory=12582912")); /* 60 %: lost at 75 % */
   bool said = false;
-  for (size_t i = 0; i < study.skipped.count; i++) said = said || strstr(study.skipped.items[i], "auto with less than 75 % of the memory");
+  for (size_t i = 0; i < study.skipped.count; i++)
+    said = said || strstr(study.skipped.items[i], "auto with less than 75 % of the memory");
   assert_true(said);
   advise_advice_free(&advice);
   advise_free(&study);
@@ -421,7 +436,8 @@ static void large_sparse_memory_is_pinned_when_there_is_less(void **state) {
   advise_free(&study);
   advise_facts facts = make_facts(true);
   size_t first;
-  for (size_t i = 0; i < 2; i++) facts.allocations.items[i].bytes = facts.footprint / ADVISE_LARGE - i; /* the second is too small */
+  /* the second is too small */
+  for (size_t i = 0; i < 2; i++) facts.allocations.items[i].bytes = facts.footprint / ADVISE_LARGE - i;
   assert_int_equal(advise_start(&study, &facts, NULL, false, NULL), FF_OK);
   while (advise_next(&study, &first))
     for (size_t i = first; i < study.settings.count; i++) put_time(&study, i, 100000000);
@@ -451,7 +467,8 @@ static void what_is_not_viable_is_said_so(void **state) {
 
 static void baselines_are_managers(void **state) {
   (void)state;
-  static const char *const bad[] = {"nonsense", "copy,uvm", "uvm+gpu-memory=50%", "uvm+advise=x:pin", "", "uvm+advise=1:undeclared@"};
+  static const char *const bad[] = {"nonsense",         "copy,uvm", "uvm+gpu-memory=50%",
+                                    "uvm+advise=x:pin", "",         "uvm+advise=1:undeclared@"};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     advise_study study;
     advise_facts facts = make_facts(true);

@@ -48,18 +48,32 @@ static void alloc(uint32_t id, uint64_t address, uint64_t bytes, trace_memory_ki
   put(op);
 }
 static void copy(trace_direction direction, uint64_t to, uint64_t from) {
-  put((trace_op){.kind = TRACE_OP_COPY, .copy = {.to = to, .from = from, .width = 4096, .height = 1, .to_pitch = 4096, .from_pitch = 4096,
-      .direction = direction, .pinned = true}});
+  put((trace_op){.kind = TRACE_OP_COPY,
+                 .copy = {.to = to,
+                          .from = from,
+                          .width = 4096,
+                          .height = 1,
+                          .to_pitch = 4096,
+                          .from_pitch = 4096,
+                          .direction = direction,
+                          .pinned = true}});
 }
 
 static void launch(const char *kernel, uint32_t number, uint32_t uses, const trace_use *use) {
-  trace_launch l = {.id = launches++, .grid = {1, 1, 1}, .block = {32, 1, 1}, .blocks = 1, .warps_per_block = 1, .kernel_index = number, .use_count = uses};
+  trace_launch l = {.id = launches++,
+                    .grid = {1, 1, 1},
+                    .block = {32, 1, 1},
+                    .blocks = 1,
+                    .warps_per_block = 1,
+                    .kernel_index = number,
+                    .use_count = uses};
   snprintf(l.kernel, sizeof l.kernel, "%s", kernel);
   if (uses) memcpy(l.uses, use, uses * sizeof *use);
   put((trace_op){.kind = TRACE_OP_LAUNCH, .launch = &l});
 }
 static void gpu_access(trace_access_op op, uint64_t address, uint32_t sectors) {
-  const uint64_t words[] = {TRACE_ACCESS | (uint64_t)op << 4 | UINT64_C(2) << 6 | UINT64_C(1) << 16, 0xffffffff, trace_line(address, 32, sectors)};
+  const uint64_t words[] = {TRACE_ACCESS | (uint64_t)op << 4 | UINT64_C(2) << 6 | UINT64_C(1) << 16, 0xffffffff,
+                            trace_line(address, 32, sectors)};
   trace_file_put_record(writer, words);
 }
 static void leave(void) { trace_file_put_record(writer, (const uint64_t[]){TRACE_EXIT}); }
@@ -145,7 +159,8 @@ static void nothing_overflows(void **state) {
   begin();
   alloc(2, 0, 0, TRACE_MEMORY_DEVICE, "nothing");
   alloc(3, HIGH, UINT64_C(1) << 46, TRACE_MEMORY_DEVICE, "too large for a map of its pages");
-  for (uint32_t i = 0; i < ADVISE_ALLOCATIONS_MAX + 10; i++) alloc(10 + i, BASE + i * 4096, 4096, TRACE_MEMORY_DEVICE, "small");
+  for (uint32_t i = 0; i < ADVISE_ALLOCATIONS_MAX + 10; i++)
+    alloc(10 + i, BASE + i * 4096, 4096, TRACE_MEMORY_DEVICE, "small");
   launch("kernel", 0, 0, NULL);
   gpu_access(TRACE_LOAD, HIGH, 1);
   gpu_access(TRACE_LOAD, BASE + (ADVISE_ALLOCATIONS_MAX + 5) * UINT64_C(4096), 1);

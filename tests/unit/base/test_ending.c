@@ -96,7 +96,8 @@ static void the_writer_is_waited_for(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(a_second_interrupt_gets_through), cmocka_unit_test(a_writer_that_never_comes_is_given_up),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(a_second_interrupt_gets_through),
+                                     cmocka_unit_test(a_writer_that_never_comes_is_given_up),
                                      cmocka_unit_test(the_writer_is_waited_for)};
   return cmocka_run_group_tests_name("ending", tests, NULL, NULL);
 }

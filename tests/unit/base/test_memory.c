@@ -73,7 +73,8 @@ static void strings_are_copied(void **state) {
   free(copy);
 }
 
-/* A host without memory ends the process with a message (status 70, or the sanitizer's own), never with a null pointer. */
+/* A host without memory ends the process with a message (status 70, or the sanitizer's own), never with a null
+ * pointer. */
 static void no_memory_is_the_end(void **state) {
   pid_t child = fork();
   if (child == 0) {
@@ -89,9 +90,11 @@ static void no_memory_is_the_end(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(allocations_are_zero),        cmocka_unit_test(aligned_allocations_are_aligned_and_zero),
-      cmocka_unit_test(arena_memory_is_zero_aligned_and_apart), cmocka_unit_test(vectors_keep_their_items),
-      cmocka_unit_test(strings_are_copied),          cmocka_unit_test(no_memory_is_the_end)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(allocations_are_zero),
+                                     cmocka_unit_test(aligned_allocations_are_aligned_and_zero),
+                                     cmocka_unit_test(arena_memory_is_zero_aligned_and_apart),
+                                     cmocka_unit_test(vectors_keep_their_items),
+                                     cmocka_unit_test(strings_are_copied),
+                                     cmocka_unit_test(no_memory_is_the_end)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ordered set of numbers against an array of flags, near the edges of its levels, and with numbers of all 64 bits. */
+/* The ordered set of numbers against an array of flags, near the edges of its levels, and with numbers of all 64
+ * bits. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -49,7 +50,9 @@ static void test_against_flags(void **state) {
 }
 
 static void test_edges(void **state) {
-  static const uint64_t numbers[] = {0, 1, 63, 64, 4095, 4096, UINT64_C(1) << 36, (UINT64_C(1) << 60) - 1, UINT64_C(1) << 60, UINT64_MAX - 1, UINT64_MAX};
+  static const uint64_t numbers[] = {
+      0,         1, 63, 64, 4095, 4096, UINT64_C(1) << 36, (UINT64_C(1) << 60) - 1, UINT64_C(1) << 60, UINT64_MAX - 1,
+      UINT64_MAX};
   enum { COUNT = sizeof numbers / sizeof *numbers };
   ff_numbers set = {0};
   uint64_t found;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Outputs: what is there is replaced whole or not at all, links lead on, and what is no regular file stays what it is. */
+/* Outputs: what is there is replaced whole or not at all, links lead on, and what is no regular file stays what it
+ * is. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -29,7 +30,9 @@ static int remove_folder(void **state) {
   return system(command);
 }
 
-static void put(const char *path, const char *text) { assert_int_equal(ff_file_write(path, text, strlen(text), NULL), FF_OK); }
+static void put(const char *path, const char *text) {
+  assert_int_equal(ff_file_write(path, text, strlen(text), NULL), FF_OK);
+}
 
 static void expect_contents(const char *path, const char *text) {
   char *data;
@@ -259,10 +262,13 @@ static void a_pipe_that_no_process_reads_is_left_at_a_signal(void **state) {
     sigprocmask(SIG_BLOCK, &set, NULL);
     alarm(20);
     kill(getpid(), SIGTERM);
-    if (ff_file_write("unread", "x", 1, &error) != FF_IO || !strstr(error.message, "unread: cannot be written: interrupted")) _exit(1);
+    if (ff_file_write("unread", "x", 1, &error) != FF_IO ||
+        !strstr(error.message, "unread: cannot be written: interrupted"))
+      _exit(1);
     int reader = open("unread", O_RDONLY | O_NONBLOCK); /* it never reads: the pipe is full after 64 KiB */
     static char bytes[1 << 20];
-    _exit(reader < 0 || ff_file_write("unread", bytes, sizeof bytes, &error) != FF_IO || !strstr(error.message, "interrupted"));
+    _exit(reader < 0 || ff_file_write("unread", bytes, sizeof bytes, &error) != FF_IO ||
+          !strstr(error.message, "interrupted"));
   }
   int status;
   assert_int_equal(waitpid(writer, &status, 0), writer);
@@ -272,9 +278,14 @@ static void a_pipe_that_no_process_reads_is_left_at_a_signal(void **state) {
 /* ---- what cannot be ---- */
 
 static void where_nothing_can_be_written_is_said_before(void **state) {
-  static const struct { const char *path, *why; } rows[] = {{"no/such", "no/such: cannot write there"}, {"slash/", "slash/: cannot write there: it is a folder"},
-                                                            {".", ".: cannot write there: it is a folder"}, {"/dev/fd/9999", "/dev/fd/9999: cannot write there"},
-                                                            {"", "is empty"}, {"file/below", "file/below: cannot write there"}};
+  static const struct {
+    const char *path, *why;
+  } rows[] = {{"no/such", "no/such: cannot write there"},
+              {"slash/", "slash/: cannot write there: it is a folder"},
+              {".", ".: cannot write there: it is a folder"},
+              {"/dev/fd/9999", "/dev/fd/9999: cannot write there"},
+              {"", "is empty"},
+              {"file/below", "file/below: cannot write there"}};
   put("file", "x");
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     ff_error error = {0};
@@ -295,7 +306,8 @@ static void a_write_that_fails_leaves_the_old_file(void **state) {
     static char bytes[1 << 16];
     signal(SIGXFSZ, SIG_IGN);
     if (setrlimit(RLIMIT_FSIZE, &(struct rlimit){4096, 4096})) _exit(3);
-    _exit(ff_file_write("kept", bytes, sizeof bytes, &error) != FF_IO || !strstr(error.message, "kept: cannot be written: File too large"));
+    _exit(ff_file_write("kept", bytes, sizeof bytes, &error) != FF_IO ||
+          !strstr(error.message, "kept: cannot be written: File too large"));
   }
   int status;
   assert_int_equal(waitpid(writer, &status, 0), writer);
@@ -307,8 +319,13 @@ static void a_write_that_fails_leaves_the_old_file(void **state) {
 /* ---- ranks ---- */
 
 static void launchers_tell_ranks(void **state) {
-  static const char *const all[] = {"FARFAULT_RANK", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMI_SIZE", "PMIX_RANK", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"};
-  static const struct { const char *set[4]; int rank; } rows[] = {
+  static const char *const all[] = {
+      "FARFAULT_RANK", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMI_SIZE",
+      "PMIX_RANK",     "SLURM_PROCID",         "SLURM_STEP_NUM_TASKS"};
+  static const struct {
+    const char *set[4];
+    int rank;
+  } rows[] = {
       {{NULL}, -1},
       {{"OMPI_COMM_WORLD_RANK", "3", "OMPI_COMM_WORLD_SIZE", "4"}, 3},
       {{"OMPI_COMM_WORLD_RANK", "0", "OMPI_COMM_WORLD_SIZE", "4"}, 0},

@@ -56,7 +56,8 @@ static const char sample[] = "first\nse\tcond line\n\nlast";
 
 static const char *shown(uint32_t line, uint32_t column) {
   static ff_error error;
-  assert_int_equal(ff_fail_in_text(&error, FF_PARSE, "f.x", sample, sizeof sample - 1, line, column, "bad %d", 7), FF_PARSE);
+  assert_int_equal(ff_fail_in_text(&error, FF_PARSE, "f.x", sample, sizeof sample - 1, line, column, "bad %d", 7),
+                   FF_PARSE);
   return error.message;
 }
 
@@ -135,11 +136,15 @@ static void checks_abort_from_their_level_on(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_status_has_a_text), cmocka_unit_test(a_failure_writes_status_and_message),
-      cmocka_unit_test(a_long_message_is_cut), cmocka_unit_test(a_place_is_put_in_front),
-      cmocka_unit_test(the_caret_stands_under_the_column), cmocka_unit_test(places_outside_the_text_show_what_there_is),
-      cmocka_unit_test(long_lines_are_cut_around_the_column), cmocka_unit_test(control_characters_do_not_reach_the_terminal),
-      cmocka_unit_test(the_nearest_word_is_found), cmocka_unit_test(checks_abort_from_their_level_on)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(every_status_has_a_text),
+                                     cmocka_unit_test(a_failure_writes_status_and_message),
+                                     cmocka_unit_test(a_long_message_is_cut),
+                                     cmocka_unit_test(a_place_is_put_in_front),
+                                     cmocka_unit_test(the_caret_stands_under_the_column),
+                                     cmocka_unit_test(places_outside_the_text_show_what_there_is),
+                                     cmocka_unit_test(long_lines_are_cut_around_the_column),
+                                     cmocka_unit_test(control_characters_do_not_reach_the_terminal),
+                                     cmocka_unit_test(the_nearest_word_is_found),
+                                     cmocka_unit_test(checks_abort_from_their_level_on)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -59,10 +59,21 @@ static void map_agrees_with_an_array(void **state) {
 }
 
 static void sizes_are_parsed(void **state) {
-  static const struct { const char *text; uint64_t whole, bytes; } good[] = {
-      {"0", 0, 0}, {"4096", 0, 4096}, {"1k", 0, 1024}, {"8G", 0, UINT64_C(8) << 30}, {"512MiB", 0, 512u << 20},
-      {"512MB", 0, 512u << 20}, {"1.5K", 0, 1536}, {"2T", 0, UINT64_C(2) << 40}, {"75%", 1000, 750}, {"12.5%", 800, 100},
-      {"100%", 7, 7}, {"7B", 0, 7}};
+  static const struct {
+    const char *text;
+    uint64_t whole, bytes;
+  } good[] = {{"0", 0, 0},
+              {"4096", 0, 4096},
+              {"1k", 0, 1024},
+              {"8G", 0, UINT64_C(8) << 30},
+              {"512MiB", 0, 512u << 20},
+              {"512MB", 0, 512u << 20},
+              {"1.5K", 0, 1536},
+              {"2T", 0, UINT64_C(2) << 40},
+              {"75%", 1000, 750},
+              {"12.5%", 800, 100},
+              {"100%", 7, 7},
+              {"7B", 0, 7}};
   for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
     uint64_t bytes = 99;
     assert_int_equal(ff_parse_bytes(good[i].text, good[i].whole, &bytes, NULL), FF_OK);
@@ -71,7 +82,8 @@ static void sizes_are_parsed(void **state) {
 }
 
 static void what_is_no_size_is_refused(void **state) {
-  static const char *const bad[] = {"", "x", "G", "-1", "1X", "1GG", "8 G", "nan", "inf", "1e30", "75%", "1K2", "%", "0x10x"};
+  static const char *const bad[] = {"",    "x",   "G",    "-1",  "1X",  "1GG", "8 G",
+                                    "nan", "inf", "1e30", "75%", "1K2", "%",   "0x10x"};
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
     uint64_t bytes = 99;
     ff_error error = {0};
@@ -82,8 +94,15 @@ static void what_is_no_size_is_refused(void **state) {
 }
 
 static void bytes_are_formatted(void **state) {
-  static const struct { uint64_t bytes; const char *text; } rows[] = {
-      {0, "0 B"}, {1023, "1023 B"}, {1024, "1.00 KiB"}, {1536, "1.50 KiB"}, {UINT64_C(3) << 40, "3.00 TiB"}, {UINT64_MAX, "16.00 EiB"}};
+  static const struct {
+    uint64_t bytes;
+    const char *text;
+  } rows[] = {{0, "0 B"},
+              {1023, "1023 B"},
+              {1024, "1.00 KiB"},
+              {1536, "1.50 KiB"},
+              {UINT64_C(3) << 40, "3.00 TiB"},
+              {UINT64_MAX, "16.00 EiB"}};
   char text[32];
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
     assert_string_equal(ff_format_bytes(rows[i].bytes, text, sizeof text), rows[i].text);
@@ -178,8 +197,15 @@ static void an_open_file_is_written_where_it_stands(void **state) {
 }
 
 static void words_are_quoted_for_a_shell(void **state) {
-  static const char *const rows[][2] = {{"saxpy", "saxpy"}, {"./a-b_c.d=1,2", "./a-b_c.d=1,2"}, {"", "''"}, {"two words", "'two words'"},
-                                        {"it's", "'it'\\''s'"}, {"$HOME", "'$HOME'"}, {"%s%n;", "'%s%n;'"}, {"a\nb", "'a\nb'"}, {"~", "'~'"}};
+  static const char *const rows[][2] = {{"saxpy", "saxpy"},
+                                        {"./a-b_c.d=1,2", "./a-b_c.d=1,2"},
+                                        {"", "''"},
+                                        {"two words", "'two words'"},
+                                        {"it's", "'it'\\''s'"},
+                                        {"$HOME", "'$HOME'"},
+                                        {"%s%n;", "'%s%n;'"},
+                                        {"a\nb", "'a\nb'"},
+                                        {"~", "'~'"}};
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     ff_text text = {0};
     ff_text_add_quoted(&text, rows[i][0]);
@@ -189,13 +215,18 @@ static void words_are_quoted_for_a_shell(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(words_are_quoted_for_a_shell),
-      cmocka_unit_test(text_grows_and_ends_in_nul), cmocka_unit_test(adding_nothing_gives_an_empty_string),
-      cmocka_unit_test(map_agrees_with_an_array), cmocka_unit_test(sizes_are_parsed),
-      cmocka_unit_test(what_is_no_size_is_refused), cmocka_unit_test(bytes_are_formatted),
-      cmocka_unit_test(a_file_comes_back_whole), cmocka_unit_test(reading_stops_at_the_limit),
-      cmocka_unit_test(unreadable_files_are_named), cmocka_unit_test(unwritable_files_are_named),
-      cmocka_unit_test(writing_keeps_links_and_devices), cmocka_unit_test(an_open_file_is_written_where_it_stands)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(words_are_quoted_for_a_shell),
+                                     cmocka_unit_test(text_grows_and_ends_in_nul),
+                                     cmocka_unit_test(adding_nothing_gives_an_empty_string),
+                                     cmocka_unit_test(map_agrees_with_an_array),
+                                     cmocka_unit_test(sizes_are_parsed),
+                                     cmocka_unit_test(what_is_no_size_is_refused),
+                                     cmocka_unit_test(bytes_are_formatted),
+                                     cmocka_unit_test(a_file_comes_back_whole),
+                                     cmocka_unit_test(reading_stops_at_the_limit),
+                                     cmocka_unit_test(unreadable_files_are_named),
+                                     cmocka_unit_test(unwritable_files_are_named),
+                                     cmocka_unit_test(writing_keeps_links_and_devices),
+                                     cmocka_unit_test(an_open_file_is_written_where_it_stands)};
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

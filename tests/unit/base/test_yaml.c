@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* base/yaml.h: what scalars decode to, and that nothing of the memory is lost, whatever they are. The files' own errors are the readers' tests. */
+/* base/yaml.h: what scalars decode to, and that nothing of the memory is lost, whatever they are. The files' own errors
+ * are the readers' tests. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,17 +23,38 @@ static bool decode(const char *text, char *decoded) {
 }
 
 static void scalars_are_what_the_file_says(void **state) {
-  static const struct { const char *text, *decoded; } rows[] = {
-      {"plain text", "plain text"}, {"two\n  lines", "two lines"}, {"\"two\n\n lines\"", "two\nlines"}, {"|\n a\n b\n", "a\nb\n"}, {">\n a\n b\n", "a b\n"}, {"''", ""}, {"\"\"", ""},
-      {"'it''s'", "it's"}, {"''''", "'"}, {"''''''", "''"}, {"''''''''", "'''"}, {"'a''''b'", "a''b"}, {"'a''''''b'''", "a'''b'"}, {"'''a'", "'a"}, {"'a'' ''b'", "a' 'b"},
-      {"''''''''']''''z'", "'''']''z"}, {"\n''''''''']''''z'", "'''']''z"}, {"'''''''''\n ''''z'", "'''' ''z"}, {"'1''2''3''4''5''6''7''8''9''10'", "1'2'3'4'5'6'7'8'9'10"},
-      {"\"it''''s\"", "it''''s"}, {"a''''b", "a''''b"}, {"\"\\t\\\"\\\\\\x41\\u00e9\\n\"", "\t\"\\A\xc3\xa9\n"}, {"\"\\0\"", NULL},
-      {"\"\\x41\\x41\\x41\\x41\\x41\\x41\\x41\\x41\\x41\\x41\\x41\\x41\"", "AAAAAAAAAAAA"}};
+  static const struct {
+    const char *text, *decoded;
+  } rows[] = {{"plain text", "plain text"},
+              {"two\n  lines", "two lines"},
+              {"\"two\n\n lines\"", "two\nlines"},
+              {"|\n a\n b\n", "a\nb\n"},
+              {">\n a\n b\n", "a b\n"},
+              {"''", ""},
+              {"\"\"", ""},
+              {"'it''s'", "it's"},
+              {"''''", "'"},
+              {"''''''", "''"},
+              {"''''''''", "'''"},
+              {"'a''''b'", "a''b"},
+              {"'a''''''b'''", "a'''b'"},
+              {"'''a'", "'a"},
+              {"'a'' ''b'", "a' 'b"},
+              {"''''''''']''''z'", "'''']''z"},
+              {"\n''''''''']''''z'", "'''']''z"},
+              {"'''''''''\n ''''z'", "'''' ''z"},
+              {"'1''2''3''4''5''6''7''8''9''10'", "1'2'3'4'5'6'7'8'9'10"},
+              {"\"it''''s\"", "it''''s"},
+              {"a''''b", "a''''b"},
+              {"\"\\t\\\"\\\\\\x41\\u00e9\\n\"", "\t\"\\A\xc3\xa9\n"},
+              {"\"\\0\"", NULL},
+              {"\"\\x41\\x41\\x41\\x41\\x41\\x41\\x41\\x41\\x41\\x41\\x41\\x41\"", "AAAAAAAAAAAA"}};
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     char decoded[FF_YAML_SCALAR + 1] = "";
     bool is_scalar = decode(rows[i].text, decoded);
     if (is_scalar != (rows[i].decoded != NULL)) fail_msg("%s: %s", rows[i].text, is_scalar ? "a scalar" : "no scalar");
-    if (rows[i].decoded && strcmp(decoded, rows[i].decoded)) fail_msg("%s: expected %s, not %s", rows[i].text, rows[i].decoded, decoded);
+    if (rows[i].decoded && strcmp(decoded, rows[i].decoded))
+      fail_msg("%s: expected %s, not %s", rows[i].text, rows[i].decoded, decoded);
   }
 }
 
@@ -61,9 +83,11 @@ static void a_value_left_out_is_empty(void **state) {
   ff_yaml_close(&yaml);
 }
 
-/* Each of these costs 512 bytes where the pieces' list is lost (mallinfo2 is empty where the sanitizer, which looks for leaks itself, allocates). */
+/* Each of these costs 512 bytes where the pieces' list is lost (mallinfo2 is empty where the sanitizer, which looks for
+ * leaks itself, allocates). */
 static void quotes_lose_no_memory(void **state) {
-  static const char *const texts[] = {"''''''''']''''z'", "''''''''''''''", "'a''''b''''c''''d''''e'", "'''''''''\n ''''z'"};
+  static const char *const texts[] = {"''''''''']''''z'", "''''''''''''''", "'a''''b''''c''''d''''e'",
+                                      "'''''''''\n ''''z'"};
   char decoded[FF_YAML_SCALAR + 1];
   for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) decode(texts[i], decoded);
   size_t before = mallinfo2().uordblks;
@@ -74,17 +98,32 @@ static void quotes_lose_no_memory(void **state) {
 
 /* libfyaml 0.7.12 reads a directive with bytes that are no text for ever, so that it gets neither. */
 static void directives_and_what_is_no_text_are_refused(void **state) {
-  static const struct { const char *text, *expected; } rows[] = {
-      {"%a", "t:1:1: YAML directives"}, {"a: 1\n%a", "t:2:1: YAML directives"}, {"a: [\r%a]", "t:1:6: YAML directives"}, {"\xef\xbb\xbf%a", "directives"}, {"\r\n%", "t:2:1: YAML directives"},
-      {"a\x80", "t:1:2: not text: this byte is 0x80"}, {"\xc1\xbf", "not text"}, {"\xe0\x84\x92", "t:1:1: not text: this byte is 0xe0"}, {"\xe0\x9f\xbf", "not text"},
-      {"\xed\xa0\x80", "not text"}, {"\xf0\x8f\xbf\xbf", "not text"}, {"\xf4\x90\x80\x80", "not text"}, {"\xf5\x80\x80\x80", "not text"}, {"\xe2\x82", "not text"}, {"a\x7f", "not text"},
-      {" \r%a\xe0\x84\x92", "directives"}};
-  static const char *const fine[] = {"\xe0\xa0\x80", "\xed\x9f\xbf", "\xee\x80\x80", "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbd", "a%", "a\n %", "\xc2\xb5s"};
+  static const struct {
+    const char *text, *expected;
+  } rows[] = {{"%a", "t:1:1: YAML directives"},
+              {"a: 1\n%a", "t:2:1: YAML directives"},
+              {"a: [\r%a]", "t:1:6: YAML directives"},
+              {"\xef\xbb\xbf%a", "directives"},
+              {"\r\n%", "t:2:1: YAML directives"},
+              {"a\x80", "t:1:2: not text: this byte is 0x80"},
+              {"\xc1\xbf", "not text"},
+              {"\xe0\x84\x92", "t:1:1: not text: this byte is 0xe0"},
+              {"\xe0\x9f\xbf", "not text"},
+              {"\xed\xa0\x80", "not text"},
+              {"\xf0\x8f\xbf\xbf", "not text"},
+              {"\xf4\x90\x80\x80", "not text"},
+              {"\xf5\x80\x80\x80", "not text"},
+              {"\xe2\x82", "not text"},
+              {"a\x7f", "not text"},
+              {" \r%a\xe0\x84\x92", "directives"}};
+  static const char *const fine[] = {"\xe0\xa0\x80",     "\xed\x9f\xbf", "\xee\x80\x80", "\xf0\x90\x80\x80",
+                                     "\xf4\x8f\xbf\xbd", "a%",           "a\n %",        "\xc2\xb5s"};
   ff_yaml yaml;
   ff_error error;
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     assert_int_equal(ff_yaml_open("t", rows[i].text, strlen(rows[i].text), "test", &yaml, &error), FF_PARSE);
-    if (!strstr(error.message, rows[i].expected)) fail_msg("%s: expected %s in %s", rows[i].text, rows[i].expected, error.message);
+    if (!strstr(error.message, rows[i].expected))
+      fail_msg("%s: expected %s in %s", rows[i].text, rows[i].expected, error.message);
   }
   for (size_t i = 0; i < sizeof fine / sizeof fine[0]; i++) {
     if (ff_yaml_open("t", fine[i], strlen(fine[i]), "test", &yaml, &error)) fail_msg("%s: %s", fine[i], error.message);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pipelines: plans that can be and cannot; outputs that are right and wrong in one place; what is printed of results. */
+/* Pipelines: plans that can be and cannot; outputs that are right and wrong in one place; what is printed of
+ * results. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -57,7 +58,8 @@ static void steps_of_a_product(void **state) {
     assert_in_range(at.column, 0, 7);
     if (!step) continue;
     matmul_step before = matmul_step_at(&p, step - 1);
-    bool same_column = at.column == before.column, next_column = at.column + 1 == before.column || at.column == before.column + 1;
+    bool same_column = at.column == before.column,
+         next_column = at.column + 1 == before.column || at.column == before.column + 1;
     assert_true(step % PASS_ROWS || step % 16 == 0 ? same_column : next_column); /* 8 columns of a pass of two */
     assert_int_equal(at.row / PASS_ROWS, step / 16);
   }
@@ -76,7 +78,9 @@ static void finds_wrong_words(void **state) {
     fill_input(&p, in);
     for (uint64_t i = 0; i < out_bytes(&p) / 4; i++) {
       uint32_t f = rounds_of(in[i], SEED_F), g = rounds_of(in[i], SEED_G);
-      out[i] = shape == PIPELINE_STREAM ? f : shape == PIPELINE_CHAIN ? rounds_of(rounds_of(f, SEED_G), SEED_F) : (f * 3 ^ g);
+      out[i] = shape == PIPELINE_STREAM  ? f
+               : shape == PIPELINE_CHAIN ? rounds_of(rounds_of(f, SEED_G), SEED_F)
+                                         : (f * 3 ^ g);
     }
     pipeline_result result = {0};
     check_output(&p, in, out, &result);
@@ -122,16 +126,20 @@ static void finds_a_wrong_product(void **state) {
 static void prints_what_is_known(void **state) {
   pipeline_plan p = plan_of(PIPELINE_CHAIN, 64 * MIB, 16 * MIB, 2 * MIB);
   pipeline_machine machine = {.name = "v100"};
-  machine.results[PIPELINE_STREAMS] = (pipeline_result){.known = true, .seconds = 2e-3, .to_gpu = MIB, .from_gpu = MIB, .checked = 10};
-  machine.results[PIPELINE_SEGMENTS] = (pipeline_result){.known = true, .seconds = 3e-3, .to_gpu = UINT64_MAX, .from_gpu = 2 * MIB, .checked = 10, .wrong = 3};
-  pipeline_report report = {.command = "farfault bench <pipeline>", .plans = &p, .plan_count = 1, .machines = &machine, .machine_count = 1};
+  machine.results[PIPELINE_STREAMS] =
+      (pipeline_result){.known = true, .seconds = 2e-3, .to_gpu = MIB, .from_gpu = MIB, .checked = 10};
+  machine.results[PIPELINE_SEGMENTS] = (pipeline_result){
+      .known = true, .seconds = 3e-3, .to_gpu = UINT64_MAX, .from_gpu = 2 * MIB, .checked = 10, .wrong = 3};
+  pipeline_report report = {
+      .command = "farfault bench <pipeline>", .plans = &p, .plan_count = 1, .machines = &machine, .machine_count = 1};
   ff_text table = {0}, csv = {0}, json = {0}, svg = {0};
   pipeline_table(&report, &table);
   assert_non_null(strstr(table.chars, "3 of 10 WRONG"));
   assert_non_null(strstr(table.chars, "1.500"));
   assert_null(strstr(table.chars, "managed"));
   pipeline_csv(&report, &csv);
-  assert_non_null(strstr(csv.chars, "chain,v100,segments,67108864,16777216,2097152,0.003000000000,1.500000,,2097152,10,3\n"));
+  assert_non_null(
+      strstr(csv.chars, "chain,v100,segments,67108864,16777216,2097152,0.003000000000,1.500000,,2097152,10,3\n"));
   pipeline_json(&report, &json);
   assert_non_null(strstr(json.chars, "\"to_gpu_bytes\": null"));
   pipeline_svg(&report, &svg);
@@ -144,8 +152,11 @@ static void prints_what_is_known(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(plans),           cmocka_unit_test(steps_of_a_product),   cmocka_unit_test(finds_wrong_words),
-      cmocka_unit_test(finds_a_wrong_product), cmocka_unit_test(prints_what_is_known),
+      cmocka_unit_test(plans),
+      cmocka_unit_test(steps_of_a_product),
+      cmocka_unit_test(finds_wrong_words),
+      cmocka_unit_test(finds_a_wrong_product),
+      cmocka_unit_test(prints_what_is_known),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

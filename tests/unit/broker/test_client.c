@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The client with a real broker: many threads of one process, a forked child, arguments that cannot be, a broker of another version or none at all. Each
- * test has a folder of its own, in which nothing is left. */
+/* The client with a real broker: many threads of one process, a forked child, arguments that cannot be, a broker of
+ * another version or none at all. Each test has a folder of its own, in which nothing is left. */
 #include <dirent.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -53,7 +53,8 @@ static int tear_down(void **unused) {
 }
 
 static broker_request want(uint32_t sms, uint32_t colours, double timeout_s) {
-  return (broker_request){.gpu = "gpu", .gpu_sms = SMS, .gpu_colours = COLOURS, .sms = sms, .colours = colours, .timeout_s = timeout_s};
+  return (broker_request){
+      .gpu = "gpu", .gpu_sms = SMS, .gpu_colours = COLOURS, .sms = sms, .colours = colours, .timeout_s = timeout_s};
 }
 
 static broker_share *take(broker_request request) {
@@ -150,7 +151,8 @@ static void *takes_and_gives_back(void *number) {
 
 static void threads_of_one_process(void **unused) {
   pthread_t threads[THREADS];
-  for (uintptr_t i = 0; i < THREADS; i++) assert_int_equal(pthread_create(&threads[i], NULL, takes_and_gives_back, (void *)i), 0);
+  for (uintptr_t i = 0; i < THREADS; i++)
+    assert_int_equal(pthread_create(&threads[i], NULL, takes_and_gives_back, (void *)i), 0);
   for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
   assert_int_equal(colours_taken, 0);
 }
@@ -215,7 +217,8 @@ static void brokers_that_are_killed(void **unused) {
   broker_give_back(gap);
   for (uint32_t i = 0; i < 4; i++)
     if (i != 1) broker_give_back(shares[i]);
-  broker_give_back(take(want(SMS, COLOURS, 5))); /* and nothing is left over; this broker clears away after the others */
+  /* and nothing is left over; this broker clears away after the others */
+  broker_give_back(take(want(SMS, COLOURS, 5)));
 }
 
 /* Programs that ignore SIGCHLD, or block all signals, have brokers that do neither. */
@@ -281,7 +284,8 @@ static void answers_that_are_none(void **unused) {
   answered(frame, size, FF_LIMIT, "no share of gpu: because");
 }
 
-/* A broker that ends before it has answered is one that was idle; and what it granted with its last breath does not count, as another may have begun since. */
+/* A broker that ends before it has answered is one that was idle; and what it granted with its last breath does not
+ * count, as another may have begun since. */
 static void brokers_that_end_at_once(void **unused) {
   char name[PLACE_NAME];
   broker_place place;
@@ -308,7 +312,9 @@ static void brokers_that_end_at_once(void **unused) {
 
 #define ONE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 int main(void) {
-  const struct CMUnitTest tests[] = {ONE(counts_and_shares), ONE(what_cannot_be), ONE(threads_of_one_process), ONE(a_forked_child), ONE(brokers_that_are_killed),
-                                     ONE(signals_of_the_caller), ONE(answers_that_are_none), ONE(brokers_that_end_at_once)};
+  const struct CMUnitTest tests[] = {ONE(counts_and_shares),       ONE(what_cannot_be),
+                                     ONE(threads_of_one_process),  ONE(a_forked_child),
+                                     ONE(brokers_that_are_killed), ONE(signals_of_the_caller),
+                                     ONE(answers_that_are_none),   ONE(brokers_that_end_at_once)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

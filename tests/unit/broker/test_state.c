@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who gets what, and when: by hand, and random operations against a model that tries every place. The clock and the clients are made up. */
+/* Who gets what, and when: by hand, and random operations against a model that tries every place. The clock and the
+ * clients are made up. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +15,10 @@
 
 enum { SENT = 256, SMS = 20, COLOURS = 8, CLIENTS = 12, ORPHAN_PATIENCE_MS = 250 };
 
-typedef struct sent { uint32_t id; wire_message message; } sent;
+typedef struct sent {
+  uint32_t id;
+  wire_message message;
+} sent;
 
 typedef struct world {
   broker_state state;
@@ -41,7 +45,14 @@ static void start(world *w) {
 }
 
 static wire_message want(uint32_t sms, uint32_t colours, uint64_t timeout_ms) {
-  return (wire_message){.kind = WIRE_ASK, .gpu = "gpu", .gpu_sms = SMS, .gpu_colours = COLOURS, .sms = sms, .colours = colours, .sm_step = 1, .timeout_ms = timeout_ms};
+  return (wire_message){.kind = WIRE_ASK,
+                        .gpu = "gpu",
+                        .gpu_sms = SMS,
+                        .gpu_colours = COLOURS,
+                        .sms = sms,
+                        .colours = colours,
+                        .sm_step = 1,
+                        .timeout_ms = timeout_ms};
 }
 
 static void ask(world *w, uint32_t id, wire_message message, int64_t now_ms) {
@@ -83,7 +94,9 @@ static void disjoint_and_given_back(void **unused) {
   ask(&w, 2, want(10, 3, 0), 0);
   granted(&w, 2, 5, 10, 0x1c);
   ask(&w, 3, want(6, 1, 0), 0);
-  refused(&w, 3, FF_LIMIT, "6 SMs and 1 colours are not to be had now: of 20 SMs 5 are free, of 8 colours 3: program (process 1001) has 5 SMs and 2 colours, program (process 1002)");
+  refused(
+      &w, 3, FF_LIMIT,
+      "6 SMs and 1 colours are not to be had now: of 20 SMs 5 are free, of 8 colours 3: program (process 1001) has 5 SMs and 2 colours, program (process 1002)");
   ask(&w, 4, want(5, 4, 0), 0);
   refused(&w, 4, FF_LIMIT, "not to be had now");
   state_leave(&w.state, 1, 1);
@@ -179,7 +192,8 @@ static void steps(void **unused) {
 static void what_can_never_be(void **unused) {
   world w;
   start(&w);
-  wire_message odd[] = {want(0, 0, 0), want(21, 0, 0), want(1, 9, 0), want(1, 0, 0), want(1, 0, 0), {.kind = WIRE_GRANTED}, {.kind = WIRE_END}};
+  wire_message odd[] = {want(0, 0, 0), want(21, 0, 0),         want(1, 9, 0),     want(1, 0, 0),
+                        want(1, 0, 0), {.kind = WIRE_GRANTED}, {.kind = WIRE_END}};
   strcpy(odd[3].gpu, "another");
   odd[4].gpu_sms = 0;
   for (uint32_t i = 0; i < sizeof odd / sizeof *odd; i++) {
@@ -276,7 +290,14 @@ static void lists(void **unused) {
 
 /* ---- random operations against a model ---- */
 
-typedef struct model_client { int phase; uint32_t sms, colours, step; int64_t deadline; bool patient; uint32_t first, count; uint64_t mask; } model_client;
+typedef struct model_client {
+  int phase;
+  uint32_t sms, colours, step;
+  int64_t deadline;
+  bool patient;
+  uint32_t first, count;
+  uint64_t mask;
+} model_client;
 enum { GONE, WAITS, HOLDS };
 
 typedef struct model {
@@ -286,7 +307,8 @@ typedef struct model {
 
 static bool model_sm_free(const world *w, const model *m, uint32_t sm) {
   for (uint32_t i = 1; i <= CLIENTS; i++)
-    if (m->clients[i].phase == HOLDS && sm >= m->clients[i].first && sm < m->clients[i].first + m->clients[i].count) return false;
+    if (m->clients[i].phase == HOLDS && sm >= m->clients[i].first && sm < m->clients[i].first + m->clients[i].count)
+      return false;
   return sm < SMS && !w->sm_locks[sm];
 }
 
@@ -343,10 +365,15 @@ static bool model_orphans(const world *w) {
 static void model_ask(world *w, model *m, uint32_t id, int64_t now) {
   static const uint64_t timeouts[] = {0, 40, 400, WIRE_FOREVER};
   static const uint32_t sizes[] = {1, 1, 2, 4};
-  wire_message message = want(1 + (uint32_t)rand() % (rand() % 4 ? 6 : SMS), (uint32_t)rand() % (rand() % 3 ? 4 : COLOURS + 1), timeouts[rand() % 4]);
+  wire_message message = want(1 + (uint32_t)rand() % (rand() % 4 ? 6 : SMS),
+                              (uint32_t)rand() % (rand() % 3 ? 4 : COLOURS + 1), timeouts[rand() % 4]);
   message.sm_step = sizes[rand() % 4];
-  m->clients[id] = (model_client){.phase = WAITS, .sms = (uint32_t)message.sms, .colours = (uint32_t)message.colours, .step = (uint32_t)message.sm_step,
-                                  .deadline = message.timeout_ms == WIRE_FOREVER ? INT64_MAX : now + (int64_t)message.timeout_ms};
+  m->clients[id] =
+      (model_client){.phase = WAITS,
+                     .sms = (uint32_t)message.sms,
+                     .colours = (uint32_t)message.colours,
+                     .step = (uint32_t)message.sm_step,
+                     .deadline = message.timeout_ms == WIRE_FOREVER ? INT64_MAX : now + (int64_t)message.timeout_ms};
   m->queue[m->waiting++] = id;
   ask(w, id, message, now);
   model_serve(w, m);
@@ -421,9 +448,14 @@ static void random_operations(void **unused) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(disjoint_and_given_back), cmocka_unit_test(first_come_first_served), cmocka_unit_test(patience_ends_on_the_millisecond),
-      cmocka_unit_test(the_next_is_served_when_the_first_gives_up), cmocka_unit_test(steps), cmocka_unit_test(what_can_never_be),
-      cmocka_unit_test(what_is_locked_is_nobodys), cmocka_unit_test(lists), cmocka_unit_test(random_operations)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(disjoint_and_given_back),
+                                     cmocka_unit_test(first_come_first_served),
+                                     cmocka_unit_test(patience_ends_on_the_millisecond),
+                                     cmocka_unit_test(the_next_is_served_when_the_first_gives_up),
+                                     cmocka_unit_test(steps),
+                                     cmocka_unit_test(what_can_never_be),
+                                     cmocka_unit_test(what_is_locked_is_nobodys),
+                                     cmocka_unit_test(lists),
+                                     cmocka_unit_test(random_operations)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

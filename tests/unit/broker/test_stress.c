@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Processes that take shares and give them back, or kill themselves while they hold or wait, and brokers that are killed under them: no SM and no colour
- * is ever held by two processes that live, and in the end nothing is left. Who has what stands in memory that all share. */
+/* Processes that take shares and give them back, or kill themselves while they hold or wait, and brokers that are
+ * killed under them: no SM and no colour is ever held by two processes that live, and in the end nothing is left. Who
+ * has what stands in memory that all share. */
 #include <dirent.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -65,7 +66,11 @@ static void work(unsigned seed, int64_t until_ms) {
   while (link_now_ms() < until_ms) {
     ff_error error;
     broker_share *share;
-    broker_request request = {.gpu = "gpu", .gpu_sms = SMS, .gpu_colours = COLOURS, .sms = 1 + (uint32_t)rand_r(&seed) % 8, .colours = (uint32_t)rand_r(&seed) % 4,
+    broker_request request = {.gpu = "gpu",
+                              .gpu_sms = SMS,
+                              .gpu_colours = COLOURS,
+                              .sms = 1 + (uint32_t)rand_r(&seed) % 8,
+                              .colours = (uint32_t)rand_r(&seed) % 4,
                               .timeout_s = rand_r(&seed) % 3 ? 1.0 : 0.0};
     ff_status status = broker_take(&request, &share, &error);
     if (status == FF_IO && strstr(error.message, "ended while this process waited")) atomic_fetch_add(&shared->told, 1);
@@ -132,7 +137,8 @@ static void no_two_hold_the_same(void **unused) {
     }
     pause_ms(2);
   }
-  print_message("%u shares, %u holders killed, %u told of a broker's end\n", shared->granted, shared->killed, shared->told);
+  print_message("%u shares, %u holders killed, %u told of a broker's end\n", shared->granted, shared->killed,
+                shared->told);
   assert_true(shared->granted > 50 && shared->killed > 3);
 }
 
@@ -141,7 +147,8 @@ static void nothing_is_left(void **unused) {
   char folder[128];
   broker_share *share;
   ff_error error;
-  broker_request all = {.gpu = "gpu", .gpu_sms = SMS, .gpu_colours = COLOURS, .sms = SMS, .colours = COLOURS, .timeout_s = 5};
+  broker_request all = {
+      .gpu = "gpu", .gpu_sms = SMS, .gpu_colours = COLOURS, .sms = SMS, .colours = COLOURS, .timeout_s = 5};
   if (broker_take(&all, &share, &error)) fail_msg("%s", error.message);
   broker_give_back(share);
   snprintf(folder, sizeof folder, "%s/farfault", runtime);

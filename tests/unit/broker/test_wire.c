@@ -13,8 +13,19 @@
 
 /* Every field of every kind has its largest value. */
 static wire_message largest(wire_kind kind) {
-  wire_message m = {.kind = kind, .gpu_sms = BROKER_SMS, .gpu_colours = BROKER_COLOURS, .sms = BROKER_SMS, .colours = BROKER_COLOURS, .sm_step = BROKER_SMS,
-                    .timeout_ms = WIRE_FOREVER, .sm_first = BROKER_SMS, .mask = UINT64_MAX, .ahead = UINT32_MAX, .status = UINT8_MAX, .state = 2, .pid = INT32_MAX,
+  wire_message m = {.kind = kind,
+                    .gpu_sms = BROKER_SMS,
+                    .gpu_colours = BROKER_COLOURS,
+                    .sms = BROKER_SMS,
+                    .colours = BROKER_COLOURS,
+                    .sm_step = BROKER_SMS,
+                    .timeout_ms = WIRE_FOREVER,
+                    .sm_first = BROKER_SMS,
+                    .mask = UINT64_MAX,
+                    .ahead = UINT32_MAX,
+                    .status = UINT8_MAX,
+                    .state = 2,
+                    .pid = INT32_MAX,
                     .age_ms = UINT64_MAX};
   memset(m.gpu, '~', sizeof m.gpu - 1);
   memset(m.name, ' ', sizeof m.name - 1);
@@ -45,17 +56,28 @@ static void there_and_back(void **unused) {
 }
 
 static void says_what_it_is(void **unused) {
-  wire_message m = {.kind = WIRE_ASK, .gpu = "GPU-1", .gpu_sms = 132, .gpu_colours = 16, .sms = 33, .colours = 4, .sm_step = 8, .timeout_ms = 1500, .name = "me"}, back;
+  wire_message m = {.kind = WIRE_ASK,
+                    .gpu = "GPU-1",
+                    .gpu_sms = 132,
+                    .gpu_colours = 16,
+                    .sms = 33,
+                    .colours = 4,
+                    .sm_step = 8,
+                    .timeout_ms = 1500,
+                    .name = "me"},
+               back;
   uint8_t frame[WIRE_FRAME];
   size_t used, bytes = wire_write(&m, frame);
   uint32_t version;
-  static const uint8_t head[] = {0x3f, 0, 0, 0, 1, 0, 1, 0, 5, 0, 'G', 'P', 'U', '-', '1', 132, 0, 0, 0, 0, 0, 0, 0, 16};
+  static const uint8_t head[] = {0x3f, 0,   0,   0,   1, 0, 1, 0, 5, 0, 'G', 'P',
+                                 'U',  '-', '1', 132, 0, 0, 0, 0, 0, 0, 0,   16};
   assert_int_equal(bytes, 4 + 0x3f);
   assert_memory_equal(frame, head, sizeof head); /* these bytes are the protocol: other builds speak it */
   assert_int_equal(wire_read(frame, bytes, &back, &used, &version), WIRE_GOOD);
   assert_string_equal(back.gpu, "GPU-1");
   assert_string_equal(back.name, "me");
-  assert_true(back.gpu_sms == 132 && back.gpu_colours == 16 && back.sms == 33 && back.colours == 4 && back.sm_step == 8 && back.timeout_ms == 1500);
+  assert_true(back.gpu_sms == 132 && back.gpu_colours == 16 && back.sms == 33 && back.colours == 4 &&
+              back.sm_step == 8 && back.timeout_ms == 1500);
 }
 
 /* The byte at `offset` of an ASK with this name becomes `value`. */
@@ -84,14 +106,14 @@ static void limits(void **unused) {
   assert_int_equal(changed(GPU_COLOURS, 64), WIRE_GOOD);
   assert_int_equal(changed(GPU_COLOURS, 65), WIRE_BAD);
   assert_int_equal(changed(GPU_LENGTH + 1, 1), WIRE_BAD); /* 261 bytes: more than there are, and than a name has */
-  assert_int_equal(changed(GPU_LENGTH, 4), WIRE_BAD);    /* all fields are one byte early, and one byte is left over */
+  assert_int_equal(changed(GPU_LENGTH, 4), WIRE_BAD);     /* all fields are one byte early, and one byte is left over */
   assert_int_equal(changed(VERSION, 2), WIRE_FOREIGN);
   assert_int_equal(changed(VERSION + 1, 1), WIRE_FOREIGN);
   assert_int_equal(changed(KIND, 0), WIRE_BAD);
   assert_int_equal(changed(KIND, 9), WIRE_BAD);
   assert_int_equal(changed(KIND + 1, 1), WIRE_BAD);
-  assert_int_equal(changed(LENGTH, 3), WIRE_BAD); /* shorter than its head */
-  assert_int_equal(changed(LENGTH, 4), WIRE_BAD); /* nothing in it */
+  assert_int_equal(changed(LENGTH, 3), WIRE_BAD);     /* shorter than its head */
+  assert_int_equal(changed(LENGTH, 4), WIRE_BAD);     /* nothing in it */
   assert_int_equal(changed(LENGTH + 1, 4), WIRE_BAD); /* longer than any message */
   assert_int_equal(changed(LENGTH, 255), WIRE_MORE);
 }
@@ -105,6 +127,7 @@ static void texts_are_cleaned(void **unused) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(there_and_back), cmocka_unit_test(says_what_it_is), cmocka_unit_test(limits), cmocka_unit_test(texts_are_cleaned)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(there_and_back), cmocka_unit_test(says_what_it_is),
+                                     cmocka_unit_test(limits), cmocka_unit_test(texts_are_cleaned)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

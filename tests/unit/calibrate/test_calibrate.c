@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calibration without a GPU: spreads, what a machine says of a figure, the machine file that is written of made-up figures, the comparison.
- * tests/programs/calibrate.sh measures. */
+/* Calibration without a GPU: spreads, what a machine says of a figure, the machine file that is written of made-up
+ * figures, the comparison. tests/programs/calibrate.sh measures. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,8 +30,18 @@ static void put(calibrate_result *r, figure_id id, int count, ...) {
 
 static calibrate_result *made_up(void) {
   calibrate_result *r = ff_alloc(sizeof *r);
-  r->device = (calibrate_device){.name = "A \"GPU\"\\", .driver_version = 12040, .memory_bytes = UINT64_C(8) << 30, .major = 8, .minor = 6, .sm_count = 48, .max_threads = 1536,
-                                 .max_blocks = 16, .registers = 65536, .shared_bytes = 100 << 10, .shared_per_block = 48 << 10, .shared_per_block_optin = 99 << 10};
+  r->device = (calibrate_device){.name = "A \"GPU\"\\",
+                                 .driver_version = 12040,
+                                 .memory_bytes = UINT64_C(8) << 30,
+                                 .major = 8,
+                                 .minor = 6,
+                                 .sm_count = 48,
+                                 .max_threads = 1536,
+                                 .max_blocks = 16,
+                                 .registers = 65536,
+                                 .shared_bytes = 100 << 10,
+                                 .shared_per_block = 48 << 10,
+                                 .shared_per_block_optin = 99 << 10};
   put(r, FIGURE_clock_mhz, 1, 1000.0);
   put(r, FIGURE_launch_us, 5, 12.0, 11.9, 12.2, 12.1, 12.0);
   put(r, FIGURE_l1_bytes, 1, 130000.0);
@@ -100,7 +110,9 @@ static void written_machine(void **state) {
   assert_string_equal(made.name, "A \"GPU\"\\");
   assert_string_equal(made.title, "A \"GPU\"\\, measured 2026-11-21 (48 SMs)");
   assert_true(made.launch_us == 12 && made.tlb_entries == 32 && made.sm_count == 48 && made.compute_minor == 6);
-  assert_non_null(strstr(text.chars, "launch_us: {value: 12, source: \"measured: host time of an asynchronous null launch; median of 5, 11.9 to 12.2, quartiles 12 and 12.1\"}"));
+  assert_non_null(strstr(
+      text.chars,
+      "launch_us: {value: 12, source: \"measured: host time of an asynchronous null launch; median of 5, 11.9 to 12.2, quartiles 12 and 12.1\"}"));
   assert_non_null(strstr(text.chars, "walkers: {value: 64, source: \"not measured: as v100\"}"));
   assert_int_equal(made.l1_bytes, 131072); /* whole sets of the base's 256 ways */
   assert_int_equal(made.l2_bytes % (made.l2_ways * made.l2_slices * 128), 0);
@@ -112,7 +124,8 @@ static void written_machine(void **state) {
   free(r);
 }
 
-/* An L1 of fewer lines than the base has ways; figures that make no machine are an error, not a file that does not load. */
+/* An L1 of fewer lines than the base has ways; figures that make no machine are an error, not a file that does not
+ * load. */
 static void odd_machines(void **state) {
   machine_spec base, made;
   ff_text text = {0};
@@ -162,7 +175,8 @@ static void other_outputs(void **state) {
   r->curve[r->curve_count++] = (curve_point){1 << 20, 200};
   calibrate_json(r, &text);
   assert_non_null(strstr(text.chars, "\"gpu\": \"A \\\"GPU\\\"\\\\\""));
-  assert_non_null(strstr(text.chars, "\"launch_us\": {\"median\": 12, \"unit\": \"us\", \"low\": 11.9, \"high\": 12.2"));
+  assert_non_null(
+      strstr(text.chars, "\"launch_us\": {\"median\": 12, \"unit\": \"us\", \"low\": 11.9, \"high\": 12.2"));
   assert_non_null(strstr(text.chars, "\"failures\": \"DRAM: \\\"why\\\"\\u000a\""));
   text.length = 0;
   calibrate_csv(r, "command", &text);
@@ -177,7 +191,9 @@ static void other_outputs(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(medians_and_quartiles), cmocka_unit_test(what_machines_say), cmocka_unit_test(solved_values),
-                                     cmocka_unit_test(written_machine), cmocka_unit_test(odd_machines), cmocka_unit_test(comparison), cmocka_unit_test(other_outputs)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(medians_and_quartiles), cmocka_unit_test(what_machines_say),
+                                     cmocka_unit_test(solved_values),         cmocka_unit_test(written_machine),
+                                     cmocka_unit_test(odd_machines),          cmocka_unit_test(comparison),
+                                     cmocka_unit_test(other_outputs)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

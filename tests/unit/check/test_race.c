@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The race engine: single cases by hand, and random programs against a model that keeps for every thread the set of all accesses it knows. */
+/* The race engine: single cases by hand, and random programs against a model that keeps for every thread the set of all
+ * accesses it knows. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +15,11 @@
 
 /* ---- by hand: two blocks of two warps ---- */
 
-typedef struct fixture { race *race; race_block *block[2]; race_found found[3]; } fixture;
+typedef struct fixture {
+  race *race;
+  race_block *block[2];
+  race_found found[3];
+} fixture;
 
 static fixture open_race(void) {
   fixture f = {.race = race_create(UINT64_C(1) << 30)};
@@ -29,7 +34,8 @@ static void close_race(fixture *f) {
 }
 
 #define GLOBAL UINT64_C(0x200000000000)
-static uint32_t touch(fixture *f, uint32_t block, uint32_t warp, uint32_t lane, uint64_t address, uint32_t bytes, uint32_t flags, uint32_t pc) {
+static uint32_t touch(fixture *f, uint32_t block, uint32_t warp, uint32_t lane, uint64_t address, uint32_t bytes,
+                      uint32_t flags, uint32_t pc) {
   return race_access(f->block[block], warp, lane, address < 256, address, bytes, flags, pc, UINT32_MAX, f->found, 3);
 }
 
@@ -44,7 +50,8 @@ static void hazards_of_each_kind(void **state) {
   assert_false(f.found[0].lockstep);
   assert_int_equal(touch(&f, 0, 0, 3, 16, 4, RACE_WRITE, 4), 1);
   assert_int_equal(f.found[0].hazard, RACE_WAR);
-  assert_int_equal(touch(&f, 0, 1, 1, 16, 4, RACE_WRITE, 5), 2); /* the write and the read, which is not ordered with it either */
+  /* the write and the read, which is not ordered with it either */
+  assert_int_equal(touch(&f, 0, 1, 1, 16, 4, RACE_WRITE, 5), 2);
   assert_int_equal(touch(&f, 1, 0, 0, 16, 4, RACE_WRITE, 6), 0); /* another block's shared memory */
   close_race(&f);
 }
@@ -177,11 +184,14 @@ static void memory_is_bounded(void **state) {
   f.race = race_create(1 << 20); /* 21 pages of 4 KiB */
   race_launch(f.race, 1);
   race_block *b = race_block_begin(f.race, 0, 0), *other = race_block_begin(f.race, 1, 0);
-  for (uint64_t page = 0; page < 1000; page++) race_access(b, 0, 0, false, GLOBAL + page * 4096, 4, RACE_WRITE, 1, UINT32_MAX, f.found, 3);
+  for (uint64_t page = 0; page < 1000; page++)
+    race_access(b, 0, 0, false, GLOBAL + page * 4096, 4, RACE_WRITE, 1, UINT32_MAX, f.found, 3);
   assert_true(race_overflowed(f.race));
-  assert_int_equal(race_access(other, 0, 0, false, GLOBAL, 4, RACE_WRITE, 2, UINT32_MAX, f.found, 3), 1); /* the first ones are followed */
+  /* the first ones are followed */
+  assert_int_equal(race_access(other, 0, 0, false, GLOBAL, 4, RACE_WRITE, 2, UINT32_MAX, f.found, 3), 1);
   race_launch(f.race, 1);
-  race_access(b, 0, 0, false, GLOBAL + 999 * 4096, 4, RACE_WRITE, 3, UINT32_MAX, f.found, 3); /* and others in the next launch */
+  /* and others in the next launch */
+  race_access(b, 0, 0, false, GLOBAL + 999 * 4096, 4, RACE_WRITE, 3, UINT32_MAX, f.found, 3);
   assert_int_equal(race_access(other, 0, 0, false, GLOBAL + 999 * 4096, 4, RACE_WRITE, 4, UINT32_MAX, f.found, 3), 1);
   race_block_end(b);
   race_block_end(other);
@@ -217,10 +227,13 @@ static void long_chains(void **state) {
     race_fence(blocks[n], 0, false);
     race_synchronise(blocks[n], 0, 0, false, GLOBAL + (1 << 20), strong);
   }
-  for (uint32_t n = 0; n < BLOCKS; n++) assert_int_equal(race_access(blocks[BLOCKS - 1], 0, 0, false, GLOBAL + 8 * n, 4, RACE_READ, 1, UINT32_MAX, found, 3), 0);
+  for (uint32_t n = 0; n < BLOCKS; n++)
+    assert_int_equal(
+        race_access(blocks[BLOCKS - 1], 0, 0, false, GLOBAL + 8 * n, 4, RACE_READ, 1, UINT32_MAX, found, 3), 0);
   /* what a block does after its part of the chain is known to nobody */
   race_access(blocks[0], 0, 0, false, GLOBAL + (2 << 20), 4, RACE_WRITE, 7, UINT32_MAX, found, 3);
-  assert_int_equal(race_access(blocks[BLOCKS - 1], 0, 0, false, GLOBAL + (2 << 20), 4, RACE_READ, 8, UINT32_MAX, found, 3), 1);
+  assert_int_equal(
+      race_access(blocks[BLOCKS - 1], 0, 0, false, GLOBAL + (2 << 20), 4, RACE_READ, 8, UINT32_MAX, found, 3), 1);
   for (uint32_t n = 0; n < BLOCKS; n++) race_block_end(blocks[n]);
   free(blocks);
   race_free(r);
@@ -228,17 +241,36 @@ static void long_chains(void **state) {
 
 /* ---- at random: three blocks of two warps of four lanes ---- */
 
-enum { BLOCKS = 3, WARPS = 2, LANES = 4, THREADS = BLOCKS * WARPS * LANES, EVENTS = 400, WORDS = 8, VARIABLES = 3, ROUNDS = 400 };
-typedef struct set { uint64_t bits[(EVENTS + 63) / 64]; } set;
+enum {
+  BLOCKS = 3,
+  WARPS = 2,
+  LANES = 4,
+  THREADS = BLOCKS * WARPS * LANES,
+  EVENTS = 400,
+  WORDS = 8,
+  VARIABLES = 3,
+  ROUNDS = 400
+};
+typedef struct set {
+  uint64_t bits[(EVENTS + 63) / 64];
+} set;
 
-typedef struct event { uint32_t block, warp, lane, flags; uint64_t address; uint32_t bytes; bool shared; } event;
-typedef struct variable { set device, block; uint32_t owner; } variable;
+typedef struct event {
+  uint32_t block, warp, lane, flags;
+  uint64_t address;
+  uint32_t bytes;
+  bool shared;
+} event;
+typedef struct variable {
+  set device, block;
+  uint32_t owner;
+} variable;
 
 typedef struct model {
   event events[EVENTS];
   uint32_t count;
-  set others[BLOCKS][WARPS];        /* what each warp knows of other warps */
-  set own[BLOCKS][WARPS][LANES];    /* what each lane knows of its warp */
+  set others[BLOCKS][WARPS];     /* what each warp knows of other warps */
+  set own[BLOCKS][WARPS][LANES]; /* what each lane knows of its warp */
   set fenced[BLOCKS][WARPS][2];
   bool has_fence[BLOCKS][WARPS][2];
   variable variables[VARIABLES];
@@ -310,7 +342,8 @@ static void model_fence(model *m, uint32_t block, uint32_t warp, bool block_scop
 static void learn_set(model *m, uint32_t block, uint32_t warp, uint32_t lane, const set *s) {
   set mine = events_of(m, block, warp, 15);
   unite(&m->others[block][warp], s); /* its own events in there are never asked for */
-  for (size_t n = 0; n < sizeof mine.bits / sizeof mine.bits[0]; n++) m->own[block][warp][lane].bits[n] |= s->bits[n] & mine.bits[n];
+  for (size_t n = 0; n < sizeof mine.bits / sizeof mine.bits[0]; n++)
+    m->own[block][warp][lane].bits[n] |= s->bits[n] & mine.bits[n];
 }
 
 static void model_synchronise(model *m, uint32_t block, uint32_t warp, uint32_t lane, uint32_t number, uint32_t flags) {
@@ -330,17 +363,27 @@ static void model_synchronise(model *m, uint32_t block, uint32_t warp, uint32_t 
   give(v, &v->block, &m->fenced[block][warp][0], m->has_fence[block][warp][0], adds);
 }
 
-typedef struct tally { uint32_t hazards, found, expected; } tally;
+typedef struct tally {
+  uint32_t hazards, found, expected;
+} tally;
 
 static void do_access(model *m, race_block **blocks, bool *raced, tally *t) {
-  static const uint32_t kinds[] = {RACE_READ, RACE_READ, RACE_WRITE, RACE_ATOMIC | RACE_STRONG, RACE_READ | RACE_STRONG, RACE_WRITE | RACE_STRONG,
+  static const uint32_t kinds[] = {RACE_READ,
+                                   RACE_READ,
+                                   RACE_WRITE,
+                                   RACE_ATOMIC | RACE_STRONG,
+                                   RACE_READ | RACE_STRONG,
+                                   RACE_WRITE | RACE_STRONG,
                                    RACE_ATOMIC | RACE_STRONG | RACE_BLOCK_SCOPE};
-  uint32_t e = m->count, block = pick(BLOCKS), warp = pick(WARPS), lane = pick(LANES), word = pick(WORDS), bytes = pick(6) ? 4 : 1;
+  uint32_t e = m->count, block = pick(BLOCKS), warp = pick(WARPS), lane = pick(LANES), word = pick(WORDS),
+           bytes = pick(6) ? 4 : 1;
   bool shared = word >= WORDS / 2;
   event *now = &m->events[m->count++];
-  *now = (event){block, warp, lane, kinds[pick(7)], (shared ? 0 : GLOBAL) + word * 4u + (bytes == 1 ? pick(4) : 0), bytes, shared};
+  *now = (event){block, warp,  lane, kinds[pick(7)], (shared ? 0 : GLOBAL) + word * 4u + (bytes == 1 ? pick(4) : 0),
+                 bytes, shared};
   race_found found[3];
-  uint32_t count = race_access(blocks[block], warp, lane, shared, now->address, bytes, now->flags, e, UINT32_MAX, found, 3);
+  uint32_t count =
+      race_access(blocks[block], warp, lane, shared, now->address, bytes, now->flags, e, UINT32_MAX, found, 3);
   for (uint32_t n = 0; n < count; n++) { /* never a false alarm */
     uint32_t before = found[n].before_pc;
     assert_true(before < e && conflict(m, before, e) && !knows(m, block, warp, lane, before));
@@ -351,14 +394,16 @@ static void do_access(model *m, race_block **blocks, bool *raced, tally *t) {
   bool with_read = false, with_last = false; /* the last write of its bytes */
   for (uint32_t b = 0; b < e; b++) {
     const event *before = &m->events[b];
-    bool hazard = conflict(m, b, e) && !knows(m, block, warp, lane, b), overlaps = before->address < now->address + bytes && now->address < before->address + before->bytes;
+    bool hazard = conflict(m, b, e) && !knows(m, block, warp, lane, b),
+         overlaps = before->address < now->address + bytes && now->address < before->address + before->bytes;
     bool here = before->shared == shared && (!shared || before->block == block);
     expected += hazard;
     with_read |= hazard && !(before->flags & writes);
     if (here && overlaps && before->flags & writes) with_last = hazard;
     readers += here && before->flags & RACE_READ && before->address / 4 == now->address / 4;
   }
-  /* The first race of a word is found, but for what atomics that are not ordered among themselves hide, if all its readers are kept. */
+  /* The first race of a word is found, but for what atomics that are not ordered among themselves hide, if all its
+   * readers are kept. */
   bool *seen = &raced[word + (shared ? block * WORDS : 0)];
   if (!*seen && (with_last || (with_read && !(now->flags & RACE_STRONG) && readers <= 2))) {
     t->expected++;
@@ -403,8 +448,11 @@ static void do_order(model *m, race_block **blocks) {
     race_fence(b, warp, scope);
     model_fence(m, block, warp, scope);
   } else {
-    static const uint32_t kinds[] = {RACE_READ | RACE_STRONG | RACE_ACQUIRES, RACE_WRITE | RACE_STRONG, RACE_ATOMIC | RACE_STRONG | RACE_ACQUIRES,
-                                     RACE_ATOMIC | RACE_STRONG, RACE_WRITE | RACE_STRONG | RACE_RELEASES,
+    static const uint32_t kinds[] = {RACE_READ | RACE_STRONG | RACE_ACQUIRES,
+                                     RACE_WRITE | RACE_STRONG,
+                                     RACE_ATOMIC | RACE_STRONG | RACE_ACQUIRES,
+                                     RACE_ATOMIC | RACE_STRONG,
+                                     RACE_WRITE | RACE_STRONG | RACE_RELEASES,
                                      RACE_ATOMIC | RACE_STRONG | RACE_ACQUIRES | RACE_RELEASES | RACE_BLOCK_SCOPE};
     uint32_t variable = pick(VARIABLES), flags = kinds[pick(6)];
     race_synchronise(b, warp, lane, false, GLOBAL + 4096 + variable * 4, flags);
@@ -438,10 +486,13 @@ static void random_programs(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(hazards_of_each_kind), cmocka_unit_test(barriers_order), cmocka_unit_test(bytes_are_told_apart),
-      cmocka_unit_test(lanes_of_a_warp), cmocka_unit_test(flags_pass_knowledge_on), cmocka_unit_test(atomics_do_not_race),
-      cmocka_unit_test(the_same_value_is_benign), cmocka_unit_test(some_warps_meet), cmocka_unit_test(launches_are_ordered),
-      cmocka_unit_test(memory_is_bounded), cmocka_unit_test(new_memory_is_new), cmocka_unit_test(long_chains), cmocka_unit_test(random_programs),
+      cmocka_unit_test(hazards_of_each_kind),     cmocka_unit_test(barriers_order),
+      cmocka_unit_test(bytes_are_told_apart),     cmocka_unit_test(lanes_of_a_warp),
+      cmocka_unit_test(flags_pass_knowledge_on),  cmocka_unit_test(atomics_do_not_race),
+      cmocka_unit_test(the_same_value_is_benign), cmocka_unit_test(some_warps_meet),
+      cmocka_unit_test(launches_are_ordered),     cmocka_unit_test(memory_is_bounded),
+      cmocka_unit_test(new_memory_is_new),        cmocka_unit_test(long_chains),
+      cmocka_unit_test(random_programs),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

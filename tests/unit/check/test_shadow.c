@@ -74,7 +74,13 @@ static void options_survive(void **state) {
   strcpy(options.kernel, "sa,xpy");
   assert_memory_equal(&options, &again, sizeof options);
   free(text.chars);
-  static const char *const wrong[] = {"nothing", "memcheck,leak-check", "memcheck,leak-check=maybe", "memcheck,print-limit=0", "memcheck,print-limit=x", "memcheck,x=1", ","};
+  static const char *const wrong[] = {"nothing",
+                                      "memcheck,leak-check",
+                                      "memcheck,leak-check=maybe",
+                                      "memcheck,print-limit=0",
+                                      "memcheck,print-limit=x",
+                                      "memcheck,x=1",
+                                      ","};
   for (size_t n = 0; n < sizeof wrong / sizeof *wrong; n++) {
     setenv("FARFAULT_CHECKER", wrong[n], 1);
     assert_int_equal(check_options_from_environment(&again, &error), FF_INVALID);
@@ -85,6 +91,7 @@ static void options_survive(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(random_ranges), cmocka_unit_test(outside_of_the_arena), cmocka_unit_test(options_survive)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(random_ranges), cmocka_unit_test(outside_of_the_arena),
+                                     cmocka_unit_test(options_survive)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

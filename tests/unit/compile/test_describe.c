@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a request says of each instruction, against what its handler does: it writes no byte of the frame that is not among its
- * writes, and what it writes depends on no byte that is not among its reads. Every computing form, in both forms of its handler,
- * on every instruction set; video instructions and the decoder's own moves by their statements. */
+/* What a request says of each instruction, against what its handler does: it writes no byte of the frame that is not
+ * among its writes, and what it writes depends on no byte that is not among its reads. Every computing form, in both
+ * forms of its handler, on every instruction set; video instructions and the decoder's own moves by their
+ * statements. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,8 +34,10 @@ static described describe(const char *text, const char *isa) {
   described d = {0};
   ff_error error = {0};
   uint32_t bytes;
-  if (ptx_module_parse("test.ptx", text, strlen(text), &d.module, &error) || ptx_link(&d.module, 1, &d.linked, &error) || exec_program_create(d.linked, memory, &d.program, &error) ||
-      exec_program_kernel(d.program, "k", &d.kernel, &error) || exec_kernel_code(d.kernel, exec_isa_find(isa), &d.code, &error))
+  if (ptx_module_parse("test.ptx", text, strlen(text), &d.module, &error) ||
+      ptx_link(&d.module, 1, &d.linked, &error) || exec_program_create(d.linked, memory, &d.program, &error) ||
+      exec_program_kernel(d.program, "k", &d.kernel, &error) ||
+      exec_kernel_code(d.kernel, exec_isa_find(isa), &d.code, &error))
     fail_msg("%s\n%s", error.message, text);
   d.request = native_describe(d.kernel, d.code, exec_isa_find(isa), 0, false, &bytes);
   assert_non_null(d.request);
@@ -84,13 +87,15 @@ static void check_instr(const described *d, const char *what, uint32_t number, u
   const native_instr *n = &d->instrs[number];
   const native_operand *reads = d->operands + n->operands, *writes = reads + n->read_count;
   uint32_t bytes = f->frame_bytes;
-  unsigned char *before = ff_alloc_aligned(64, bytes), *after = ff_alloc_aligned(64, bytes), *other = ff_alloc_aligned(64, bytes), *marks = ff_alloc(bytes);
+  unsigned char *before = ff_alloc_aligned(64, bytes), *after = ff_alloc_aligned(64, bytes),
+                *other = ff_alloc_aligned(64, bytes), *marks = ff_alloc(bytes);
   fill(before, NULL, bytes);
   memcpy(after, before, bytes);
   execute(f, &f->code[number], after, lanes);
   mark(marks, writes, n->write_count);
   for (uint32_t b = 0; b < bytes; b++)
-    if (!marks[b] && before[b] != after[b]) fail_msg("%s: instruction %u writes byte %u of the frame, which it is not said to", what, number, b);
+    if (!marks[b] && before[b] != after[b])
+      fail_msg("%s: instruction %u writes byte %u of the frame, which it is not said to", what, number, b);
   memcpy(other, before, bytes); /* what is not read may be anything; what is written in part keeps the rest */
   if (lanes != UINT32_MAX) mark(marks, reads, n->read_count);
   else memset(marks, 0, bytes), mark(marks, reads, n->read_count);
@@ -99,7 +104,8 @@ static void check_instr(const described *d, const char *what, uint32_t number, u
   memset(marks, 0, bytes);
   mark(marks, writes, n->write_count);
   for (uint32_t b = 0; b < bytes; b++)
-    if (marks[b] && other[b] != after[b]) fail_msg("%s: what instruction %u writes depends on what it is not said to read", what, number);
+    if (marks[b] && other[b] != after[b])
+      fail_msg("%s: what instruction %u writes depends on what it is not said to read", what, number);
   free(before);
   free(after);
   free(other);
@@ -112,18 +118,22 @@ static void check_places(const described *d, const char *what) {
   for (uint32_t a = 0; a < d->request->operand_count; a++)
     for (uint32_t b = 0; b < a; b++) {
       const native_operand *x = &d->operands[a], *y = &d->operands[b];
-      if ((x->offset & 1) || (y->offset & 1) || x->offset >= zero || (x->offset == y->offset && x->bytes == y->bytes)) continue;
+      if ((x->offset & 1) || (y->offset & 1) || x->offset >= zero || (x->offset == y->offset && x->bytes == y->bytes))
+        continue;
       if (x->offset < y->offset + operand_bytes(y) && y->offset < x->offset + operand_bytes(x))
-        fail_msg("%s: operands at %u (%u bytes) and at %u (%u) are in each other's place", what, x->offset, x->bytes, y->offset, y->bytes);
+        fail_msg("%s: operands at %u (%u bytes) and at %u (%u) are in each other's place", what, x->offset, x->bytes,
+                 y->offset, y->bytes);
     }
 }
 
 /* %d comes first, so that what is said to be at offset 0 without being meant is seen. */
 static void check_statement(const char *statement, const char *isa) {
   char text[2048];
-  snprintf(text, sizeof text,
-           ".version 8.7\n.target sm_100a\n.address_size 64\n.visible .entry k()\n{\n.reg .b64 %%d<8>; .reg .b16 %%h<8>; .reg .b32 %%r<8>; .reg .pred %%p<8>; .reg .b128 %%w<4>;\n"
-           "add.u64 %%d1, %%d0, %%d2;\nadd.u64 %%d1, %%d1, %%d7;\n%s\nret;\n}\n", statement);
+  snprintf(
+      text, sizeof text,
+      ".version 8.7\n.target sm_100a\n.address_size 64\n.visible .entry k()\n{\n.reg .b64 %%d<8>; .reg .b16 %%h<8>; .reg .b32 %%r<8>; .reg .pred %%p<8>; .reg .b128 %%w<4>;\n"
+      "add.u64 %%d1, %%d0, %%d2;\nadd.u64 %%d1, %%d1, %%d7;\n%s\nret;\n}\n",
+      statement);
   described d = describe(text, isa);
   check_places(&d, statement);
   for (uint32_t n = 0; n < d.functions[0].count; n++) {
@@ -140,14 +150,16 @@ static void check_form(const program_form *form, const char *isa) {
   static const char *const how[] = {"and", "or", "xor"};
   char statement[256], rest[128] = "";
   int length = 0;
-  for (uint32_t s = 0; s < form->sources; s++) length += snprintf(rest + length, sizeof rest - (size_t)length, ", %s%u", letters[form->src[s]], s + 2);
-  snprintf(statement, sizeof statement, "%s %s1%s%s;", form->text, letters[form->dst], rest, form->lop3 ? ", 0x5c" : "");
+  for (uint32_t s = 0; s < form->sources; s++)
+    length += snprintf(rest + length, sizeof rest - (size_t)length, ", %s%u", letters[form->src[s]], s + 2);
+  snprintf(statement, sizeof statement, "%s %s1%s%s;", form->text, letters[form->dst], rest,
+           form->lop3 ? ", 0x5c" : "");
   check_statement(statement, isa);
   if (!form->compares && !form->lop3) return;
   const char *behind = form->lop3 ? form->text + 4 : strchr(form->text + 5, '.');
   for (int h = 0; h < 3; h++) {
-    snprintf(statement, sizeof statement, "%.*s.%s%s %s1|%%p6%s%s, %s%%p7;", (int)(behind - form->text), form->text, how[h], behind, letters[form->dst], rest, form->lop3 ? ", 0x5c" : "",
-             h ? "" : "!");
+    snprintf(statement, sizeof statement, "%.*s.%s%s %s1|%%p6%s%s, %s%%p7;", (int)(behind - form->text), form->text,
+             how[h], behind, letters[form->dst], rest, form->lop3 ? ", 0x5c" : "", h ? "" : "!");
     check_statement(statement, isa);
   }
 }
@@ -164,20 +176,32 @@ static void video(void **unused) {
   for (uint32_t n = 0; n < 400; n++) {
     char name[80], selectors[3][8], statement[256];
     bool third = program_video(&state, name, sizeof name, selectors);
-    snprintf(statement, sizeof statement, "%s %%r1%s, %%r2%s, %%r3%s%s;", name, selectors[0], selectors[1], selectors[2], third ? ", %r4" : "");
+    snprintf(statement, sizeof statement, "%s %%r1%s, %%r2%s, %%r3%s%s;", name, selectors[0], selectors[1],
+             selectors[2], third ? ", %r4" : "");
     check_statement(statement, NULL);
   }
 }
 
 static void moves(void **unused) {
-  static const char *const statements[] = {
-      "mov.b64 %d1, {%r2, %r3};", "mov.b64 {%r2, %r3}, %d1;", "mov.b32 %r1, {%h2, %h3};", "mov.b32 {%h2, %h3}, %r1;", "mov.b64 %d1, {%h2, %h3, %h4, %h5};",
-      "mov.b64 {%h2, %h3, %h4, %h5}, %d1;", "mov.b128 %w1, {%d2, %d3};", "mov.b128 {%d2, %d3}, %w1;", "mov.b128 %w1, %w2;", "mov.b64 {_, %r3}, %d1;",
-      "activemask.b32 %r1;", "add.u32 %r1, %r2, %d3;", "cvt.u32.u64 %r1, %d2;", "mov.pred %p1, %p2;"};
+  static const char *const statements[] = {"mov.b64 %d1, {%r2, %r3};",
+                                           "mov.b64 {%r2, %r3}, %d1;",
+                                           "mov.b32 %r1, {%h2, %h3};",
+                                           "mov.b32 {%h2, %h3}, %r1;",
+                                           "mov.b64 %d1, {%h2, %h3, %h4, %h5};",
+                                           "mov.b64 {%h2, %h3, %h4, %h5}, %d1;",
+                                           "mov.b128 %w1, {%d2, %d3};",
+                                           "mov.b128 {%d2, %d3}, %w1;",
+                                           "mov.b128 %w1, %w2;",
+                                           "mov.b64 {_, %r3}, %d1;",
+                                           "activemask.b32 %r1;",
+                                           "add.u32 %r1, %r2, %d3;",
+                                           "cvt.u32.u64 %r1, %d2;",
+                                           "mov.pred %p1, %p2;"};
   for (size_t n = 0; n < sizeof statements / sizeof *statements; n++) check_statement(statements[n], NULL);
-  check_statement("{ .param .b32 a; .param .align 8 .b8 s[16]; st.param.b32 [a], %r1; st.param.b64 [s], %d1; st.param.b16 [s+8], %h1; st.param.b8 [s+11], %h2; ld.param.b32 %r2, [a];\n"
-                  "ld.param.b64 %d2, [s]; ld.param.s16 %r3, [s+8]; ld.param.s8 %d3, [s+11]; ld.param.u8 %h3, [s+11]; ld.param.s8 %h4, [s+8]; }",
-                  NULL);
+  check_statement(
+      "{ .param .b32 a; .param .align 8 .b8 s[16]; st.param.b32 [a], %r1; st.param.b64 [s], %d1; st.param.b16 [s+8], %h1; st.param.b8 [s+11], %h2; ld.param.b32 %r2, [a];\n"
+      "ld.param.b64 %d2, [s]; ld.param.s16 %r3, [s+8]; ld.param.s8 %d3, [s+11]; ld.param.u8 %h3, [s+11]; ld.param.s8 %h4, [s+8]; }",
+      NULL);
 }
 
 static int open_memory(void **unused) {

@@ -17,7 +17,8 @@ static const compile_key key = {{0x1234, 0x5678}};
 /* Functions of which number n returns n. */
 static unsigned char *make_image(uint32_t *bytes) {
   uint32_t start = (uint32_t)((sizeof(image_head) + FUNCTIONS * sizeof(image_entry) + 63) & ~63u);
-  image_head head = {.magic = IMAGE_MAGIC, .function_count = FUNCTIONS, .code_offset = start, .code_bytes = FUNCTIONS * 32};
+  image_head head = {
+      .magic = IMAGE_MAGIC, .function_count = FUNCTIONS, .code_offset = start, .code_bytes = FUNCTIONS * 32};
   unsigned char *image = ff_alloc(*bytes = start + head.code_bytes);
   memcpy(image, &head, sizeof head);
   for (uint32_t n = 0; n < FUNCTIONS; n++) {
@@ -65,10 +66,14 @@ static void broken_ones_are_refused(void **unused) {
 static void lies_are_refused(void **unused) {
   uint32_t bytes;
   unsigned char *image = make_image(&bytes);
-  static const struct { size_t at; uint32_t value; } lies[] = {
-      {offsetof(image_head, function_count), 1}, {offsetof(image_head, function_count), UINT32_MAX}, {offsetof(image_head, code_offset), 0},
-      {offsetof(image_head, code_offset), UINT32_MAX}, {offsetof(image_head, code_bytes), 0}, {offsetof(image_head, code_bytes), FUNCTIONS * 32 + 1},
-      {offsetof(image_head, code_bytes), UINT32_MAX}, {sizeof(image_head), FUNCTIONS * 32}, {sizeof(image_head) + 4, UINT32_MAX}, {sizeof(image_head), 0x80000000u}};
+  static const struct {
+    size_t at;
+    uint32_t value;
+  } lies[] = {{offsetof(image_head, function_count), 1},      {offsetof(image_head, function_count), UINT32_MAX},
+              {offsetof(image_head, code_offset), 0},         {offsetof(image_head, code_offset), UINT32_MAX},
+              {offsetof(image_head, code_bytes), 0},          {offsetof(image_head, code_bytes), FUNCTIONS * 32 + 1},
+              {offsetof(image_head, code_bytes), UINT32_MAX}, {sizeof(image_head), FUNCTIONS * 32},
+              {sizeof(image_head) + 4, UINT32_MAX},           {sizeof(image_head), 0x80000000u}};
   for (size_t n = 0; n < sizeof lies / sizeof *lies; n++) {
     uint32_t was;
     memcpy(&was, image + lies[n].at, sizeof was);
@@ -82,6 +87,7 @@ static void lies_are_refused(void **unused) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(runs), cmocka_unit_test(broken_ones_are_refused), cmocka_unit_test(lies_are_refused)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(runs), cmocka_unit_test(broken_ones_are_refused),
+                                     cmocka_unit_test(lies_are_refused)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A compiler that is missing, fails, dies, says nonsense, says nothing or hangs: kernels are interpreted, and nothing waits for ever.
- * Each case in a process of its own, as the compiler is looked for once. */
+/* A compiler that is missing, fails, dies, says nonsense, says nothing or hangs: kernels are interpreted, and nothing
+ * waits for ever. Each case in a process of its own, as the compiler is looked for once. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -25,20 +25,31 @@ static char folder[4000];
 /* out[i] = 3 i, for 64 threads; long enough to be more than a socket holds at once, if `large`. */
 static ff_text kernel_text(bool large) {
   ff_text text = {0};
-  ff_text_add(&text, ".version 8.0\n.target sm_75\n.address_size 64\n.visible .entry k(.param .u64 o)\n{\n.reg .b64 %%d<2>; .reg .b32 %%r<4>;\n"
-                     "ld.param.u64 %%d0, [o];\nmov.u32 %%r0, %%tid.x;\nmul.lo.u32 %%r1, %%r0, 3;\n");
+  ff_text_add(
+      &text,
+      ".version 8.0\n.target sm_75\n.address_size 64\n.visible .entry k(.param .u64 o)\n{\n.reg .b64 %%d<2>; .reg .b32 %%r<4>;\n"
+      "ld.param.u64 %%d0, [o];\nmov.u32 %%r0, %%tid.x;\nmul.lo.u32 %%r1, %%r0, 3;\n");
   for (int n = 0; n < (large ? 20000 : 1); n++) ff_text_add(&text, "xor.b32 %%r1, %%r1, 1;\nxor.b32 %%r1, %%r1, 1;\n");
   ff_text_add(&text, "mad.wide.u32 %%d0, %%r0, 4, %%d0;\nst.global.u32 [%%d0], %%r1;\nret;\n}\n");
   return text;
 }
 
-static struct { ff_text text; exec_memory *memory; ptx_module *module; exec_program *program; exec_kernel *kernel; const exec_allocation *out; } opened;
+static struct {
+  ff_text text;
+  exec_memory *memory;
+  ptx_module *module;
+  exec_program *program;
+  exec_kernel *kernel;
+  const exec_allocation *out;
+} opened;
 
 static bool open_kernel(bool large) {
   ff_error error = {0};
   opened.text = kernel_text(large);
-  if (!exec_memory_create(&opened.memory, &error) && !ptx_module_parse("k", opened.text.chars, opened.text.length, &opened.module, &error) &&
-      !exec_program_create(opened.module, opened.memory, &opened.program, &error) && !exec_program_kernel(opened.program, "k", &opened.kernel, &error) &&
+  if (!exec_memory_create(&opened.memory, &error) &&
+      !ptx_module_parse("k", opened.text.chars, opened.text.length, &opened.module, &error) &&
+      !exec_program_create(opened.module, opened.memory, &opened.program, &error) &&
+      !exec_program_kernel(opened.program, "k", &opened.kernel, &error) &&
       !exec_memory_allocate(opened.memory, 256, 0, EXEC_MEMORY_DEVICE, "out", &opened.out, &error))
     return true;
   printf("%s\n", error.message);
@@ -49,7 +60,8 @@ static bool open_kernel(bool large) {
 static bool launch_kernel(void) {
   ff_error error = {0};
   exec_config config = {.memory = opened.memory, .threads = 1, .sm_count = 1};
-  exec_launch_request request = {.kernel = opened.kernel, .grid = {1, 1, 1}, .block = {64, 1, 1}, .params = &opened.out->address};
+  exec_launch_request request = {
+      .kernel = opened.kernel, .grid = {1, 1, 1}, .block = {64, 1, 1}, .params = &opened.out->address};
   bool good = exec_launch(&config, &request, NULL, NULL, &error) == FF_OK;
   for (uint32_t n = 0; n < 64; n++) good &= ((const uint32_t *)(uintptr_t)opened.out->address)[n] == 3 * n;
   if (!good) printf("the kernel failed, or gave something else: %s\n", error.message);
@@ -130,7 +142,9 @@ static void missing(void **unused) {
     ff_error error;
     setenv("FARFAULT_COMPILER", "/nowhere/farfault-compile", 1);
     char path[4096];
-    if (compile_find(path, sizeof path) || compile_use(COMPILE_ALWAYS, &error) != FF_NOT_FOUND || !strstr(error.message, "can only be interpreted")) _exit(1);
+    if (compile_find(path, sizeof path) || compile_use(COMPILE_ALWAYS, &error) != FF_NOT_FOUND ||
+        !strstr(error.message, "can only be interpreted"))
+      _exit(1);
     if (compile_use(COMPILE_AUTO, &error) || run_kernel(false)) _exit(2);
     _exit(0);
   }
@@ -157,8 +171,8 @@ static void signals_ignored(void **unused) {
   assert_int_equal(status, 0);
 }
 
-/* A kernel is being made, by a compiler that takes its time, when the program forks: the child's launches do not wait for what nobody
- * makes there. */
+/* A kernel is being made, by a compiler that takes its time, when the program forks: the child's launches do not wait
+ * for what nobody makes there. */
 static void *launch_beside(void *unused) { return launch_kernel() ? NULL : unused; }
 
 static void forked_meanwhile(void **unused) {
@@ -175,7 +189,9 @@ static void forked_meanwhile(void **unused) {
     alarm(60);
     setenv("FARFAULT_COMPILER", path, 1);
     compile_patience(2000);
-    if (compile_use(COMPILE_ALWAYS, &error) || !open_kernel(false) || pthread_create(&thread, NULL, launch_beside, &opened)) _exit(1);
+    if (compile_use(COMPILE_ALWAYS, &error) || !open_kernel(false) ||
+        pthread_create(&thread, NULL, launch_beside, &opened))
+      _exit(1);
     usleep(500000);
     pid_t grandchild = fork();
     if (!grandchild) {
@@ -206,7 +222,9 @@ static int in_process(int (*what)(void), const char *compiler, const char *cache
 static int ends_early(void) {
   pthread_t thread;
   ff_error error;
-  if (compile_use(COMPILE_ALWAYS, &error) || !open_kernel(false) || pthread_create(&thread, NULL, launch_beside, &opened)) return 1;
+  if (compile_use(COMPILE_ALWAYS, &error) || !open_kernel(false) ||
+      pthread_create(&thread, NULL, launch_beside, &opened))
+    return 1;
   usleep(300000);
   return 0;
 }
@@ -224,7 +242,8 @@ static void outlived(void **unused) {
   ff_error error;
   snprintf(path, sizeof path, "%s/late", folder);
   snprintf(cache, sizeof cache, "%s/cache", folder);
-  snprintf(script, sizeof script, "#!/bin/sh\n/bin/sleep 1\nexec '%s' \"$@\"\n", FF_BUILD_DIR "/lib/farfault/farfault-compile");
+  snprintf(script, sizeof script, "#!/bin/sh\n/bin/sleep 1\nexec '%s' \"$@\"\n",
+           FF_BUILD_DIR "/lib/farfault/farfault-compile");
   assert_int_equal(ff_file_write(path, script, strlen(script), &error), FF_OK);
   assert_int_equal(chmod(path, 0700), 0);
   assert_int_equal(mkdir(cache, 0700), 0);
@@ -248,9 +267,11 @@ static int drop_folder(void **unused) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(missing), cmocka_unit_test(bad_ones), cmocka_unit_test(hanging_ones), cmocka_unit_test(signals_ignored), cmocka_unit_test(forked_meanwhile),
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(missing),         cmocka_unit_test(bad_ones),         cmocka_unit_test(hanging_ones),
+      cmocka_unit_test(signals_ignored), cmocka_unit_test(forked_meanwhile),
 #ifdef HAVE_GENERATOR
-                                     cmocka_unit_test(outlived),
+      cmocka_unit_test(outlived),
 #endif
   };
   return cmocka_run_group_tests(tests, make_folder, drop_folder);

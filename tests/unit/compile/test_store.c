@@ -34,7 +34,8 @@ static unsigned char *make_image(uint32_t code_bytes, const compile_key *for_key
 }
 
 static void file_of(const compile_key *of, char *path) {
-  snprintf(path, PATH_MAX, "%s/farfault/native/%016llx%016llx", home, (unsigned long long)of->half[1], (unsigned long long)of->half[0]);
+  snprintf(path, PATH_MAX, "%s/farfault/native/%016llx%016llx", home, (unsigned long long)of->half[1],
+           (unsigned long long)of->half[0]);
 }
 
 static bool is_found(const compile_key *of) {
@@ -271,7 +272,15 @@ static void the_oldest_go_at_a_path(void **unused) { oldest_go_for(true); }
 
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fresh, gone)
-  const struct CMUnitTest tests[] = {TEST(what_was_kept_is_found), TEST(whatever_the_umask), TEST(what_others_may_write_is_not_trusted), TEST(broken_files_are_not_used_and_made_anew),
-                                     TEST(no_room), TEST(no_folder), TEST(at_once), TEST(kept_at_a_path), TEST(the_oldest_go), TEST(the_oldest_go_at_a_path)};
+  const struct CMUnitTest tests[] = {TEST(what_was_kept_is_found),
+                                     TEST(whatever_the_umask),
+                                     TEST(what_others_may_write_is_not_trusted),
+                                     TEST(broken_files_are_not_used_and_made_anew),
+                                     TEST(no_room),
+                                     TEST(no_folder),
+                                     TEST(at_once),
+                                     TEST(kept_at_a_path),
+                                     TEST(the_oldest_go),
+                                     TEST(the_oldest_go_at_a_path)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels that wait for what the thread that launched them does later, and what comes behind them: the same cases on the engine's own
- * clock (test_behind.c) and beside simulations (test_behind_simulated.c). */
+/* Kernels that wait for what the thread that launched them does later, and what comes behind them: the same cases on
+ * the engine's own clock (test_behind.c) and beside simulations (test_behind_simulated.c). */
 #include <pthread.h>
 #include <sys/wait.h>
 #include <time.h>
 
 #include "program.h"
 
-/* wait_for: until *latch == round, then *answer = round, for rounds 1 to `rounds`; with rounds == 0 for ever, with `wrong` an access to nowhere then.
- * put: *to = value. */
+/* wait_for: until *latch == round, then *answer = round, for rounds 1 to `rounds`; with rounds == 0 for ever, with
+ * `wrong` an access to nowhere then. put: *to = value. */
 static const char text[] = PTX_HEAD
     ".visible .entry wait_for(.param .u64 latch, .param .u64 answer, .param .u32 rounds, .param .u64 wrong)\n{\n"
     ".reg .b32 %r<5>;\n.reg .b64 %rd<4>;\n.reg .pred %p;\n"
@@ -21,7 +21,7 @@ static const char text[] = PTX_HEAD
 STUB(wait_for);
 STUB(put);
 
-static cudaStream_t blocking, apart; /* `apart` does not wait for the default stream */
+static cudaStream_t blocking, apart;              /* `apart` does not wait for the default stream */
 static volatile uint32_t *latch, *answer, *words; /* pinned */
 static uint32_t *device, *managed;
 static cudaEvent_t event;
@@ -63,7 +63,9 @@ static void start_put(cudaStream_t stream, const volatile uint32_t *to, uint32_t
   succeed(cudaLaunchKernel(put, (dim3){1, 1, 1}, (dim3){1, 1, 1}, arguments, 0, stream));
 }
 
-static void pause_ms(long ms) { nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL); }
+static void pause_ms(long ms) {
+  nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
+}
 
 static void *release_later(void *unused) {
   pause_ms(200);
@@ -113,7 +115,8 @@ static void what_is_behind_keeps_its_order(void **state) {
   succeed(cudaMemPrefetchAsync(managed, 64, (cudaMemLocation){.type = cudaMemLocationTypeHost}, 0, blocking));
   succeed(cudaEventRecord(event, blocking));
   expect(cudaEventQuery(event), cudaErrorNotReady);
-  expect(cudaMemcpyAsync(device, (void *)words, 1 << 20, cudaMemcpyHostToDevice, blocking), cudaErrorInvalidValue); /* as if at once */
+  /* as if at once */
+  expect(cudaMemcpyAsync(device, (void *)words, 1 << 20, cudaMemcpyHostToDevice, blocking), cudaErrorInvalidValue);
   assert_int_equal(words[0], 0);
   *latch = 1;
   succeed(cudaEventSynchronize(event));
@@ -264,8 +267,10 @@ static int run_behind_cases(void) {
   prepare();
 #define CASE(name) cmocka_unit_test_setup_teardown(name, make, unmake)
   const struct CMUnitTest tests[] = {
-      CASE(launch_returns), CASE(host_and_kernel_take_turns), CASE(what_is_behind_keeps_its_order), CASE(other_streams_go_on), CASE(memory_and_questions),
-      CASE(one_kernel_waits_for_another), CASE(default_stream_waits), CASE(events_carry_it_on), CASE(many_blocks), CASE(calls_that_wait), CASE(faults_are_met_later),
+      CASE(launch_returns),       CASE(host_and_kernel_take_turns), CASE(what_is_behind_keeps_its_order),
+      CASE(other_streams_go_on),  CASE(memory_and_questions),       CASE(one_kernel_waits_for_another),
+      CASE(default_stream_waits), CASE(events_carry_it_on),         CASE(many_blocks),
+      CASE(calls_that_wait),      CASE(faults_are_met_later),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Three devices: which one a call means, what belongs to it, peers, and kernels that reach where they may not. For test_devices*.c. */
+/* Three devices: which one a call means, what belongs to it, peers, and kernels that reach where they may not. For
+ * test_devices*.c. */
 #include "driver/runtime_api/cudart_array.h"
 #include "driver/runtime_api/cudart_graph.h"
 #include "driver/engine/engine_peer.h"
@@ -174,7 +175,8 @@ static void streams_and_events(void **state) {
   succeed(cudaEventQuery(of_zero));
   expect(cudaEventElapsedTime(&time, of_zero, of_one), cudaErrorInvalidResourceHandle);
   void *arguments[] = {&here, &here};
-  expect(cudaLaunchKernel(add_stub, (dim3){1, 1, 1}, (dim3){32, 1, 1}, arguments, 0, zero), cudaErrorInvalidResourceHandle);
+  expect(cudaLaunchKernel(add_stub, (dim3){1, 1, 1}, (dim3){32, 1, 1}, arguments, 0, zero),
+         cudaErrorInvalidResourceHandle);
   succeed(cudaLaunchKernel(add_stub, (dim3){1, 1, 1}, (dim3){32, 1, 1}, arguments, 0, one));
   assert_int_equal(first_word(here), 1);
   succeed(cudaMemsetAsync(there, 1, 128, zero)); /* copies and sets go to any device's streams */
@@ -317,7 +319,8 @@ static void managed_memory(void **state) {
 #if CUDART_MAJOR >= 13
     succeed(cudaMemPrefetchAsync(memory, 128, (cudaMemLocation){cudaMemLocationTypeDevice, d}, 0, NULL));
     succeed(cudaMemAdvise(memory, 128, cudaMemAdviseSetAccessedBy, (cudaMemLocation){cudaMemLocationTypeDevice, d}));
-    expect(cudaMemPrefetchAsync(memory, 128, (cudaMemLocation){cudaMemLocationTypeDevice, DEVICES}, 0, NULL), cudaErrorInvalidDevice);
+    expect(cudaMemPrefetchAsync(memory, 128, (cudaMemLocation){cudaMemLocationTypeDevice, DEVICES}, 0, NULL),
+           cudaErrorInvalidDevice);
 #else
     succeed(cudaMemPrefetchAsync(memory, 128, d, NULL));
     succeed(cudaMemAdvise(memory, 128, cudaMemAdviseSetAccessedBy, d));
@@ -392,7 +395,8 @@ int cuInit(unsigned);
 int cuGraphAddMemAllocNode(cudaGraphNode_t *, cudaGraph_t, const cudaGraphNode_t *, size_t, cudaMemAllocNodeParams *);
 int cuGraphMemAllocNodeGetParams(cudaGraphNode_t, cudaMemAllocNodeParams *);
 
-/* Memory that a graph allocates on one device for another one, by a list and by the pool that a capture allocates from. */
+/* Memory that a graph allocates on one device for another one, by a list and by the pool that a capture allocates
+ * from. */
 static void memory_of_graphs(void **state) {
   (void)state;
   void *zero = memory_on(0), *from_pool;
@@ -402,7 +406,11 @@ static void memory_of_graphs(void **state) {
   cudaMemPool_t pool;
   cudaStream_t stream;
   cudaMemAccessDesc open = {.location = {cudaMemLocationTypeDevice, 0}, .flags = 3}, wrong;
-  cudaMemAllocNodeParams params = {.poolProps = {.allocType = 1, .location = {cudaMemLocationTypeDevice, 1}}, .accessDescs = &open, .accessDescCount = 1, .bytesize = 128}, found;
+  cudaMemAllocNodeParams params = {.poolProps = {.allocType = 1, .location = {cudaMemLocationTypeDevice, 1}},
+                                   .accessDescs = &open,
+                                   .accessDescCount = 1,
+                                   .bytesize = 128},
+                         found;
   cudaPointerAttributes attributes;
   succeed(cudaSetDevice(1));
   succeed(cudaGraphCreate(&graph, 0));
@@ -476,7 +484,8 @@ static void memory_of_graphs(void **state) {
   succeed(cudaDeviceReset());
 }
 
-/* Arrays and texture objects are a device's: they count in its memory and go with its reset; questions may be about any device. */
+/* Arrays and texture objects are a device's: they count in its memory and go with its reset; questions may be about any
+ * device. */
 static void arrays(void **state) {
   (void)state;
   const cudaChannelFormatDesc bytes = {8, 0, 0, 0, cudaChannelFormatKindUnsigned};
@@ -512,7 +521,8 @@ static void arrays(void **state) {
     expect(cudaMipmappedArrayGetMemoryRequirements(&needs, mipmap, device), cudaErrorInvalidDevice);
     expect(cudaDeviceGetTexture1DLinearMaxWidth(&texels, &bytes, device), cudaErrorInvalidDevice);
   }
-  succeed(cudaMemcpy2DToArray(zero, 0, 0, data, 8, 8, 8, cudaMemcpyHostToDevice)); /* of another device than the current one */
+  /* of another device than the current one */
+  succeed(cudaMemcpy2DToArray(zero, 0, 0, data, 8, 8, 8, cudaMemcpyHostToDevice));
   succeed(cudaMemcpy2DArrayToArray(one, 0, 0, zero, 0, 0, 8, 8, cudaMemcpyDeviceToDevice));
   succeed(cudaMemcpy2DFromArray(back, 8, one, 0, 0, 8, 8, cudaMemcpyDeviceToHost));
   assert_memory_equal(back, data, 64);
@@ -530,9 +540,18 @@ static void arrays(void **state) {
 static int run_devices(const char *managers) {
   setenv("FARFAULT_DEVICES", "3", 1);
   if (managers) setenv("FARFAULT_MEMORY", managers, 1);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(counting), cmocka_unit_test(a_device_per_thread), cmocka_unit_test(memory_of_a_device),
-                                     cmocka_unit_test(streams_and_events), cmocka_unit_test(variables), cmocka_unit_test(peers),
-                                     cmocka_unit_test(reaching_too_far), cmocka_unit_test(pools), cmocka_unit_test(managed_memory),
-                                     cmocka_unit_test(kernels_that_meet), cmocka_unit_test(graphs), cmocka_unit_test(arrays), cmocka_unit_test(memory_of_graphs)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(counting),
+                                     cmocka_unit_test(a_device_per_thread),
+                                     cmocka_unit_test(memory_of_a_device),
+                                     cmocka_unit_test(streams_and_events),
+                                     cmocka_unit_test(variables),
+                                     cmocka_unit_test(peers),
+                                     cmocka_unit_test(reaching_too_far),
+                                     cmocka_unit_test(pools),
+                                     cmocka_unit_test(managed_memory),
+                                     cmocka_unit_test(kernels_that_meet),
+                                     cmocka_unit_test(graphs),
+                                     cmocka_unit_test(arrays),
+                                     cmocka_unit_test(memory_of_graphs)};
   return cmocka_run_group_tests(tests, set_up, NULL);
 }

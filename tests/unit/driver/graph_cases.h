@@ -41,14 +41,19 @@ static void register_all(void) {
   register_kernel(handle, below_stub, "below");
 }
 
-typedef struct scale_arguments { void *x; unsigned factor, offset; void *list[3]; } scale_arguments;
+typedef struct scale_arguments {
+  void *x;
+  unsigned factor, offset;
+  void *list[3];
+} scale_arguments;
 
 static cudaKernelNodeParams scale_params(scale_arguments *a, void *x, unsigned factor, unsigned offset) {
   *a = (scale_arguments){.x = x, .factor = factor, .offset = offset};
   a->list[0] = &a->x;
   a->list[1] = &a->factor;
   a->list[2] = &a->offset;
-  return (cudaKernelNodeParams){.func = scale_stub, .gridDim = {1, 1, 1}, .blockDim = {COUNT, 1, 1}, .kernelParams = a->list};
+  return (cudaKernelNodeParams){
+      .func = scale_stub, .gridDim = {1, 1, 1}, .blockDim = {COUNT, 1, 1}, .kernelParams = a->list};
 }
 
 static cudaGraphNode_t add_scale(cudaGraph_t graph, cudaGraphNode_t before, void *x, unsigned factor, unsigned offset) {
@@ -122,7 +127,8 @@ static void asking(void **state) {
   cudaGraph_t graph;
   unsigned *x = device_array(0);
   succeed(cudaGraphCreate(&graph, 0));
-  cudaGraphNode_t a = add_scale(graph, NULL, x, 1, 1), b = add_scale(graph, a, x, 1, 1), c = add_scale(graph, a, x, 1, 1), found[4], from[4], to[4];
+  cudaGraphNode_t a = add_scale(graph, NULL, x, 1, 1), b = add_scale(graph, a, x, 1, 1),
+                  c = add_scale(graph, a, x, 1, 1), found[4], from[4], to[4];
   size_t count = 0;
   succeed(cudaGraphGetNodes(graph, NULL, &count));
   assert_int_equal(count, 3);
@@ -144,7 +150,8 @@ static void asking(void **state) {
   cudaKernelNodeParams params;
   succeed(cudaGraphKernelNodeGetParams(b, &params));
   assert_ptr_equal(params.func, scale_stub);
-  assert_true(params.blockDim.x == COUNT && *(void **)params.kernelParams[0] == x && *(unsigned *)params.kernelParams[1] == 1);
+  assert_true(params.blockDim.x == COUNT && *(void **)params.kernelParams[0] == x &&
+              *(unsigned *)params.kernelParams[1] == 1);
   expect(cudaGraphMemsetNodeGetParams(b, &(cudaMemsetParams){0}), cudaErrorInvalidValue); /* another kind */
   succeed(cudaGraphDestroyNode(b));
   count = 0;
@@ -191,10 +198,14 @@ static void kinds(void **state) {
   unsigned *x = device_array(9), *y = device_array(8), result[COUNT], calls = 0;
   succeed(cudaEventCreate(&event));
   succeed(cudaGraphCreate(&graph, 0));
-  succeed(cudaGraphAddMemsetNode(&set, graph, NULL, 0, &(cudaMemsetParams){.dst = x, .value = 6, .elementSize = 4, .width = COUNT, .height = 1}));
+  succeed(cudaGraphAddMemsetNode(
+      &set, graph, NULL, 0, &(cudaMemsetParams){.dst = x, .value = 6, .elementSize = 4, .width = COUNT, .height = 1}));
   succeed(cudaGraphAddMemcpyNode1D(&copy, graph, &set, 1, y, x, COUNT * 4, cudaMemcpyDeviceToDevice));
   cudaGraphNode_t kernel = add_scale(graph, copy, y, 7, 0);
-  cudaMemcpy3DParms p = {.srcPtr = {y, COUNT * 4, COUNT * 4, 1}, .dstPtr = {result, COUNT * 4, COUNT * 4, 1}, .extent = {COUNT * 4, 1, 1}, .kind = cudaMemcpyDeviceToHost};
+  cudaMemcpy3DParms p = {.srcPtr = {y, COUNT * 4, COUNT * 4, 1},
+                         .dstPtr = {result, COUNT * 4, COUNT * 4, 1},
+                         .extent = {COUNT * 4, 1, 1},
+                         .kind = cudaMemcpyDeviceToHost};
   succeed(cudaGraphAddMemcpyNode(&back, graph, &kernel, 1, &p));
   succeed(cudaGraphAddHostNode(&host, graph, &back, 1, &(cudaHostNodeParams){host_adds, &calls}));
   succeed(cudaGraphAddEventRecordNode(&record, graph, &host, 1, event));
@@ -220,8 +231,11 @@ static void kinds(void **state) {
   int type;
   succeed(cudaGraphNodeGetType(record, &type));
   assert_int_equal(type, ENGINE_NODE_RECORD);
-  expect(cudaGraphAddMemcpyNode1D(&copy, graph, NULL, 0, y, x, COUNT * 4 + 1, cudaMemcpyDeviceToDevice), cudaErrorInvalidValue);
-  expect(cudaGraphAddMemsetNode(&set, graph, NULL, 0, &(cudaMemsetParams){.dst = x, .elementSize = 3, .width = 1, .height = 1}), cudaErrorInvalidValue);
+  expect(cudaGraphAddMemcpyNode1D(&copy, graph, NULL, 0, y, x, COUNT * 4 + 1, cudaMemcpyDeviceToDevice),
+         cudaErrorInvalidValue);
+  expect(cudaGraphAddMemsetNode(&set, graph, NULL, 0,
+                                &(cudaMemsetParams){.dst = x, .elementSize = 3, .width = 1, .height = 1}),
+         cudaErrorInvalidValue);
   succeed(cudaGraphExecDestroy(exec));
   expect(cudaGraphLaunch(exec, NULL), cudaErrorInvalidValue);
   succeed(cudaGraphDestroy(graph));
@@ -263,12 +277,16 @@ static void updates(void **state) {
   assert_all(x, 11);
   succeed(cudaGraphDestroy(other));
   succeed(cudaGraphCreate(&other, 0)); /* what it sets is there no longer */
-  succeed(cudaGraphAddMemsetNode(&empty, graph, &node, 1, &(cudaMemsetParams){.dst = x, .value = 0, .elementSize = 4, .width = COUNT, .height = 1}));
+  succeed(
+      cudaGraphAddMemsetNode(&empty, graph, &node, 1,
+                             &(cudaMemsetParams){.dst = x, .value = 0, .elementSize = 4, .width = COUNT, .height = 1}));
   cudaGraphExec_t both = instantiate(graph);
   void *gone;
   succeed(cudaMalloc(&gone, COUNT * 4));
   first = add_scale(other, NULL, x, 1, 100);
-  succeed(cudaGraphAddMemsetNode(&empty, other, &first, 1, &(cudaMemsetParams){.dst = gone, .value = 0, .elementSize = 4, .width = COUNT, .height = 1}));
+  succeed(cudaGraphAddMemsetNode(
+      &empty, other, &first, 1,
+      &(cudaMemsetParams){.dst = gone, .value = 0, .elementSize = 4, .width = COUNT, .height = 1}));
   succeed(cudaFree(gone));
   expect(cudaGraphExecUpdate(both, other, &info), cudaErrorGraphExecUpdateFailure);
   assert_int_equal(info.result, ENGINE_UPDATE_PARAMETERS);
@@ -298,13 +316,16 @@ static void conditions(void **state) {
   cudaGraph_t body = params.conditional.phGraph_out[0];
   cudaGraphNode_t twice = add_scale(body, NULL, x, 2, 0), decide;
   void *arguments[] = {&handle, &counter, &limit};
-  succeed(cudaGraphAddKernelNode(&decide, body, &twice, 1, &(cudaKernelNodeParams){.func = below_stub, .gridDim = {1, 1, 1}, .blockDim = {1, 1, 1}, .kernelParams = arguments}));
+  succeed(cudaGraphAddKernelNode(
+      &decide, body, &twice, 1,
+      &(cudaKernelNodeParams){
+          .func = below_stub, .gridDim = {1, 1, 1}, .blockDim = {1, 1, 1}, .kernelParams = arguments}));
   expect(cudaGraphDestroy(body), cudaErrorInvalidValue); /* it is the node's */
   cudaGraphExec_t exec = instantiate(graph);
   succeed(cudaGraphLaunch(exec, NULL));
   assert_all(x, 32);
   succeed(cudaMemset(counter, 0, 4));
-  limit = 100; /* was copied */
+  limit = 100;                          /* was copied */
   succeed(cudaGraphLaunch(exec, NULL)); /* the condition is its default again */
   assert_all(x, 1024);
   cudaGraph_t around; /* and where the graph is a node of another one */
@@ -320,7 +341,8 @@ static void conditions(void **state) {
   succeed(cudaFree(counter));
 }
 
-/* Milliseconds of virtual time that one launch of a graph takes in which two copies, to the device and back, are in a row or not. */
+/* Milliseconds of virtual time that one launch of a graph takes in which two copies, to the device and back, are in a
+ * row or not. */
 static float time_of_copies(bool row) {
   enum { BYTES = 1 << 24 };
   cudaGraph_t graph;
@@ -514,18 +536,16 @@ static void broken_by(cudaStream_t stream, int which, void *x) {
   void *p;
   cudaEvent_t event;
   switch (which) {
-    case 0: expect(cudaStreamSynchronize(stream), cudaErrorStreamCaptureUnsupported); break;
-    case 1: expect(cudaStreamQuery(stream), cudaErrorStreamCaptureUnsupported); break;
-    case 2: expect(cudaDeviceSynchronize(), cudaErrorStreamCaptureUnsupported); break;
-    case 3: expect(cudaMalloc(&p, 4), cudaErrorStreamCaptureUnsupported); break;
-    case 4: expect(cudaMemcpy(host, x, 4, cudaMemcpyDeviceToHost), cudaErrorStreamCaptureImplicit); break;
-    case 5:
-      expect(cudaMemsetAsync(x, 0, 4, NULL), cudaErrorStreamCaptureImplicit);
-      break;
-    default:
-      expect(cudaEventCreate(&event), cudaSuccess);
-      expect(cudaStreamWaitEvent(stream, event, 0), cudaErrorStreamCaptureIsolation);
-      break;
+  case 0: expect(cudaStreamSynchronize(stream), cudaErrorStreamCaptureUnsupported); break;
+  case 1: expect(cudaStreamQuery(stream), cudaErrorStreamCaptureUnsupported); break;
+  case 2: expect(cudaDeviceSynchronize(), cudaErrorStreamCaptureUnsupported); break;
+  case 3: expect(cudaMalloc(&p, 4), cudaErrorStreamCaptureUnsupported); break;
+  case 4: expect(cudaMemcpy(host, x, 4, cudaMemcpyDeviceToHost), cudaErrorStreamCaptureImplicit); break;
+  case 5: expect(cudaMemsetAsync(x, 0, 4, NULL), cudaErrorStreamCaptureImplicit); break;
+  default:
+    expect(cudaEventCreate(&event), cudaSuccess);
+    expect(cudaStreamWaitEvent(stream, event, 0), cudaErrorStreamCaptureIsolation);
+    break;
   }
 }
 
@@ -597,7 +617,8 @@ static void into_a_graph(void **state) {
 /* ---- memory and objects ---- */
 
 static cudaMemAllocNodeParams alloc_params(size_t bytes) {
-  return (cudaMemAllocNodeParams){.poolProps = {.allocType = 1, .location = {cudaMemLocationTypeDevice, 0}}, .bytesize = bytes};
+  return (cudaMemAllocNodeParams){.poolProps = {.allocType = 1, .location = {cudaMemLocationTypeDevice, 0}},
+                                  .bytesize = bytes};
 }
 
 static uint64_t graph_memory(int attribute) {
@@ -617,7 +638,9 @@ static void memory_nodes(void **state) {
   void *p = params.dptr;
   assert_int_equal(graph_memory(ENGINE_GRAPH_RESERVED), 0); /* no memory before it runs */
   expect(cudaMemset(p, 0, 4), cudaErrorInvalidValue);
-  succeed(cudaGraphAddMemsetNode(&set, graph, &alloc, 1, &(cudaMemsetParams){.dst = p, .value = 77, .elementSize = 4, .width = COUNT, .height = 1}));
+  succeed(cudaGraphAddMemsetNode(
+      &set, graph, &alloc, 1,
+      &(cudaMemsetParams){.dst = p, .value = 77, .elementSize = 4, .width = COUNT, .height = 1}));
   succeed(cudaGraphAddMemcpyNode1D(&copy, graph, &set, 1, x, p, COUNT * 4, cudaMemcpyDeviceToDevice));
   expect(cudaGraphAddMemFreeNode(&release, graph, NULL, 0, p), cudaErrorInvalidValue); /* not after its allocation */
   succeed(cudaGraphAddMemFreeNode(&release, graph, &copy, 1, p));
@@ -705,7 +728,12 @@ static void reset_takes_all(void **state) {
 }
 
 /* While a graph's host function runs, another thread destroys the exec, or its stream, or resets the device. */
-typedef struct meanwhile { volatile int running, go; cudaGraphExec_t exec; cudaStream_t stream; bool reset; } meanwhile;
+typedef struct meanwhile {
+  volatile int running, go;
+  cudaGraphExec_t exec;
+  cudaStream_t stream;
+  bool reset;
+} meanwhile;
 
 static void wait_to_go(void *data) {
   meanwhile *m = data;
@@ -717,7 +745,9 @@ static void *destroy_meanwhile(void *data) {
   meanwhile *m = data;
   while (!m->running) usleep(100);
   m->go = 1;
-  cudaError_t error = m->reset ? cudaDeviceReset() : m->stream ? cudaStreamDestroy(m->stream) : cudaGraphExecDestroy(m->exec);
+  cudaError_t error = m->reset    ? cudaDeviceReset()
+                      : m->stream ? cudaStreamDestroy(m->stream)
+                                  : cudaGraphExecDestroy(m->exec);
   assert_int_equal(error, cudaSuccess);
   return NULL;
 }
@@ -755,10 +785,22 @@ static void gone_while_it_runs(void **state) {
 static int run_graph_cases(void) {
   register_all();
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(order_follows_edges), cmocka_unit_test(asking), cmocka_unit_test(clones), cmocka_unit_test(kinds),
-      cmocka_unit_test(updates), cmocka_unit_test(conditions), cmocka_unit_test(branches_overlap), cmocka_unit_test(one_launch_pays), cmocka_unit_test(captures), cmocka_unit_test(fork_and_join),
-      cmocka_unit_test(illegal_calls), cmocka_unit_test(into_a_graph), cmocka_unit_test(memory_nodes), cmocka_unit_test(objects),
-      cmocka_unit_test(reset_takes_all), cmocka_unit_test(gone_while_it_runs),
+      cmocka_unit_test(order_follows_edges),
+      cmocka_unit_test(asking),
+      cmocka_unit_test(clones),
+      cmocka_unit_test(kinds),
+      cmocka_unit_test(updates),
+      cmocka_unit_test(conditions),
+      cmocka_unit_test(branches_overlap),
+      cmocka_unit_test(one_launch_pays),
+      cmocka_unit_test(captures),
+      cmocka_unit_test(fork_and_join),
+      cmocka_unit_test(illegal_calls),
+      cmocka_unit_test(into_a_graph),
+      cmocka_unit_test(memory_nodes),
+      cmocka_unit_test(objects),
+      cmocka_unit_test(reset_takes_all),
+      cmocka_unit_test(gone_while_it_runs),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

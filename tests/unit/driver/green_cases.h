@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Green contexts on one machine beside a simulation: documented errors, sizes of groups, what %smid says, which stream is whose, events of all
- * its streams, and time: half the SMs take twice as long, two halves side by side no longer than one. */
+/* Green contexts on one machine beside a simulation: documented errors, sizes of groups, what %smid says, which stream
+ * is whose, events of all its streams, and time: half the SMs take twice as long, two halves side by side no longer
+ * than one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,25 +18,38 @@
 typedef struct resource {
   int type;
   unsigned char padding[92];
-  struct { unsigned count, least, alignment, unused[9]; } sm;
+  struct {
+    unsigned count, least, alignment, unused[9];
+  } sm;
 } resource;
 _Static_assert(sizeof(resource) == 144, "");
 typedef struct descriptor *descriptor;
 
-CUresult cuInit(unsigned), cuDevicePrimaryCtxRetain(CUcontext *, CUdevice), cuCtxSetCurrent(CUcontext), cuCtxGetCurrent(CUcontext *), cuCtxSynchronize(void);
-CUresult cuDevicePrimaryCtxReset_v2(CUdevice), cuCtxDestroy_v2(CUcontext), cuCtxPushCurrent_v2(CUcontext), cuCtxPopCurrent_v2(CUcontext *);
-CUresult cuMemAlloc_v2(CUdeviceptr *, size_t), cuMemcpyDtoH_v2(void *, CUdeviceptr, size_t), cuMemsetD8_v2(CUdeviceptr, unsigned char, size_t);
+CUresult cuInit(unsigned), cuDevicePrimaryCtxRetain(CUcontext *, CUdevice), cuCtxSetCurrent(CUcontext),
+    cuCtxGetCurrent(CUcontext *), cuCtxSynchronize(void);
+CUresult cuDevicePrimaryCtxReset_v2(CUdevice), cuCtxDestroy_v2(CUcontext), cuCtxPushCurrent_v2(CUcontext),
+    cuCtxPopCurrent_v2(CUcontext *);
+CUresult cuMemAlloc_v2(CUdeviceptr *, size_t), cuMemcpyDtoH_v2(void *, CUdeviceptr, size_t),
+    cuMemsetD8_v2(CUdeviceptr, unsigned char, size_t);
 CUresult cuModuleLoadData(CUmodule *, const void *), cuModuleGetFunction(CUfunction *, CUmodule, const char *);
-CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void **, void **);
-CUresult cuLaunchCooperativeKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void **);
-CUresult cuStreamCreate(CUstream *, unsigned), cuStreamDestroy_v2(CUstream), cuStreamSynchronize(CUstream), cuStreamGetCtx(CUstream, CUcontext *);
+CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream,
+                        void **, void **);
+CUresult cuLaunchCooperativeKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                                   CUstream, void **);
+CUresult cuStreamCreate(CUstream *, unsigned), cuStreamDestroy_v2(CUstream), cuStreamSynchronize(CUstream),
+    cuStreamGetCtx(CUstream, CUcontext *);
 CUresult cuStreamGetCtx_v2(CUstream, CUcontext *, CUgreenCtx *), cuStreamWaitEvent(CUstream, CUevent, unsigned);
-CUresult cuEventCreate(CUevent *, unsigned), cuEventDestroy_v2(CUevent), cuEventRecord(CUevent, CUstream), cuEventElapsedTime(float *, CUevent, CUevent);
-CUresult cuDeviceGetDevResource(CUdevice, resource *, int), cuCtxGetDevResource(CUcontext, resource *, int), cuGreenCtxGetDevResource(CUgreenCtx, resource *, int);
+CUresult cuEventCreate(CUevent *, unsigned), cuEventDestroy_v2(CUevent), cuEventRecord(CUevent, CUstream),
+    cuEventElapsedTime(float *, CUevent, CUevent);
+CUresult cuDeviceGetDevResource(CUdevice, resource *, int), cuCtxGetDevResource(CUcontext, resource *, int),
+    cuGreenCtxGetDevResource(CUgreenCtx, resource *, int);
 CUresult cuDevSmResourceSplitByCount(resource *, unsigned *, const resource *, resource *, unsigned, unsigned);
-CUresult cuDevResourceGenerateDesc(descriptor *, resource *, unsigned), cuGreenCtxCreate(CUgreenCtx *, descriptor, CUdevice, unsigned);
-CUresult cuGreenCtxDestroy(CUgreenCtx), cuCtxFromGreenCtx(CUcontext *, CUgreenCtx), cuGreenCtxStreamCreate(CUstream *, CUgreenCtx, unsigned, int);
-CUresult cuGreenCtxRecordEvent(CUgreenCtx, CUevent), cuGreenCtxWaitEvent(CUgreenCtx, CUevent), cuStreamGetGreenCtx(CUstream, CUgreenCtx *);
+CUresult cuDevResourceGenerateDesc(descriptor *, resource *, unsigned),
+    cuGreenCtxCreate(CUgreenCtx *, descriptor, CUdevice, unsigned);
+CUresult cuGreenCtxDestroy(CUgreenCtx), cuCtxFromGreenCtx(CUcontext *, CUgreenCtx),
+    cuGreenCtxStreamCreate(CUstream *, CUgreenCtx, unsigned, int);
+CUresult cuGreenCtxRecordEvent(CUgreenCtx, CUevent), cuGreenCtxWaitEvent(CUgreenCtx, CUevent),
+    cuStreamGetGreenCtx(CUstream, CUgreenCtx *);
 CUresult cuGreenCtxGetId(CUgreenCtx, unsigned long long *);
 
 #define check(call, result) assert_int_equal(call, result)
@@ -149,7 +163,8 @@ static void documented_errors(void **state) {
   invalid(cuDevSmResourceSplitByCount(groups, &n, &r, NULL, 0, 2));
   split(groups, 2, device.sm.least, &rest);
   n = 1;
-  check(cuDevSmResourceSplitByCount(&r, &n, &groups[0], NULL, 0, 2), CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION); /* no green context's yet */
+  /* no green context's yet */
+  check(cuDevSmResourceSplitByCount(&r, &n, &groups[0], NULL, 0, 2), CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION);
   invalid(cuDevResourceGenerateDesc(NULL, groups, 1));
   invalid(cuDevResourceGenerateDesc(&d, NULL, 1));
   invalid(cuDevResourceGenerateDesc(&d, groups, 0));
@@ -306,10 +321,12 @@ static void cooperative_grids_are_bounded(void **state) {
   void *arguments[] = {&rounds};
   CUresult fits = CUDA_SUCCESS;
   unsigned blocks = 0;
-  while (!fits && blocks < 64) fits = cuLaunchCooperativeKernel(spin, ++blocks * groups[0].sm.count, 1, 1, 1024, 1, 1, 0, stream, arguments);
+  while (!fits && blocks < 64)
+    fits = cuLaunchCooperativeKernel(spin, ++blocks * groups[0].sm.count, 1, 1, 1024, 1, 1, 0, stream, arguments);
   assert_int_equal(fits, 720); /* CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE */
   assert_true(blocks > 1);
-  if (blocks * groups[0].sm.count <= (blocks - 1) * GREEN_SMS) succeed(cuLaunchCooperativeKernel(spin, blocks * groups[0].sm.count, 1, 1, 1024, 1, 1, 0, NULL, arguments));
+  if (blocks * groups[0].sm.count <= (blocks - 1) * GREEN_SMS)
+    succeed(cuLaunchCooperativeKernel(spin, blocks * groups[0].sm.count, 1, 1, 1024, 1, 1, 0, NULL, arguments));
   succeed(cuGreenCtxDestroy(green));
 }
 
@@ -340,7 +357,8 @@ static void half_the_sms_take_twice_as_long(void **state) {
   CUstream streams[] = {stream_in(first), stream_in(second), NULL};
   double whole = took(&streams[2], 1), half = took(streams, 1), other = took(&streams[1], 1), both = took(streams, 2);
   double expected = whole * GREEN_SMS / groups[0].sm.count, longer = half > other ? half : other;
-  if (half < 0.95 * expected || half > 1.05 * expected) fail_msg("whole %.1f us, half %.1f us, expected %.1f us", whole, half, expected);
+  if (half < 0.95 * expected || half > 1.05 * expected)
+    fail_msg("whole %.1f us, half %.1f us, expected %.1f us", whole, half, expected);
   if (both > 1.05 * longer) fail_msg("each half %.1f and %.1f us, side by side %.1f us", half, other, both);
   succeed(cuGreenCtxDestroy(first));
   succeed(cuGreenCtxDestroy(second));
@@ -367,8 +385,8 @@ static void events_are_of_all_its_streams(void **state) {
   succeed(cuEventRecord(idle, a));
   succeed(cuGreenCtxRecordEvent(green, all));
   succeed(cuGreenCtxWaitEvent(other, all));
-  succeed(cuEventRecord(waited, away));                /* a stream that was there */
-  succeed(cuEventRecord(later, stream_in(other)));     /* and one that was not */
+  succeed(cuEventRecord(waited, away));            /* a stream that was there */
+  succeed(cuEventRecord(later, stream_in(other))); /* and one that was not */
   succeed(cuCtxSynchronize());
   double kernel = took(&b, 1);
   assert_true(since(begin, idle) < 0.1 * kernel);

@@ -33,7 +33,11 @@ static inline void **register_ptx(const char *const *texts, uint32_t count) {
   const void **images = calloc(count + 1, sizeof *images);
   wrapper *made = calloc(1, sizeof *made);
   for (uint32_t i = 0; i < count; i++) {
-    fatbin_item item = {.kind = FATBIN_KIND_PTX, .arch = 75, .version_major = 7, .packing = FATBIN_ZSTD, .bytes = texts[i],
+    fatbin_item item = {.kind = FATBIN_KIND_PTX,
+                        .arch = 75,
+                        .version_major = 7,
+                        .packing = FATBIN_ZSTD,
+                        .bytes = texts[i],
                         .size = strlen(texts[i]) + 1};
     ff_text bytes = {0};
     assert_int_equal(fatbin_encode(&item, 1, &bytes, NULL), FF_OK);
@@ -41,8 +45,11 @@ static inline void **register_ptx(const char *const *texts, uint32_t count) {
   }
   ff_text empty = {0};
   if (count > 1) assert_int_equal(fatbin_encode(NULL, 0, &empty, NULL), FF_OK);
-  *made = (wrapper){.magic = FATBIN_WRAPPER_MAGIC, .version = count > 1 ? 2 : 1, .data = count > 1 ? empty.chars : images[0],
-                    .extra = images, .next = registered_wrappers};
+  *made = (wrapper){.magic = FATBIN_WRAPPER_MAGIC,
+                    .version = count > 1 ? 2 : 1,
+                    .data = count > 1 ? empty.chars : images[0],
+                    .extra = images,
+                    .next = registered_wrappers};
   registered_wrappers = made;
   void **handle = __cudaRegisterFatBinary(made);
   return handle;

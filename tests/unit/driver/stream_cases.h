@@ -137,7 +137,11 @@ static void queries_become_ready(void **state) {
 
 /* ---- host functions ---- */
 
-typedef struct order { int seen[8], count; cudaError_t inside; pthread_t thread; } order;
+typedef struct order {
+  int seen[8], count;
+  cudaError_t inside;
+  pthread_t thread;
+} order;
 static order log_;
 
 static void note(void *data) {
@@ -231,9 +235,14 @@ static void four_threads_at_once(void **state) {
 
 static int run_stream_cases(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(handles), cmocka_unit_test(many_streams), cmocka_unit_test(events),
-      cmocka_unit_test(time_grows_with_work_and_repeats), cmocka_unit_test(queries_become_ready), cmocka_unit_test(host_functions),
-      cmocka_unit_test(a_pending_host_function_is_not_ready), cmocka_unit_test(errors_are_per_thread),
+      cmocka_unit_test(handles),
+      cmocka_unit_test(many_streams),
+      cmocka_unit_test(events),
+      cmocka_unit_test(time_grows_with_work_and_repeats),
+      cmocka_unit_test(queries_become_ready),
+      cmocka_unit_test(host_functions),
+      cmocka_unit_test(a_pending_host_function_is_not_ready),
+      cmocka_unit_test(errors_are_per_thread),
       cmocka_unit_test(four_threads_at_once),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

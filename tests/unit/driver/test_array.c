@@ -1,21 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CUDA arrays of both interfaces: shapes and limits, memory, copies of every form against arrays in host memory, refusals. */
+/* CUDA arrays of both interfaces: shapes and limits, memory, copies of every form against arrays in host memory,
+ * refusals. */
 #include "program.h"
 
 #include "driver/driver_api/libcuda_array.h"
 #include "driver/runtime_api/cudart_array.h"
 
 CUresult cuInit(unsigned), cuDevicePrimaryCtxRetain(CUcontext *, CUdevice), cuCtxSetCurrent(CUcontext);
-CUresult cuArrayCreate_v2(CUarray *, const CUDA_ARRAY_DESCRIPTOR *), cuArray3DCreate_v2(CUarray *, const CUDA_ARRAY3D_DESCRIPTOR *), cuArrayDestroy(CUarray);
-CUresult cuArrayGetDescriptor_v2(CUDA_ARRAY_DESCRIPTOR *, CUarray), cuArray3DGetDescriptor_v2(CUDA_ARRAY3D_DESCRIPTOR *, CUarray);
-CUresult cuMipmappedArrayCreate(CUmipmappedArray *, const CUDA_ARRAY3D_DESCRIPTOR *, unsigned), cuMipmappedArrayGetLevel(CUarray *, CUmipmappedArray, unsigned);
-CUresult cuMipmappedArrayDestroy(CUmipmappedArray), cuArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *, CUarray, CUdevice);
-CUresult cuMemcpyHtoA_v2(CUarray, size_t, const void *, size_t), cuMemcpyAtoH_v2(void *, CUarray, size_t, size_t), cuMemcpyAtoA_v2(CUarray, size_t, CUarray, size_t, size_t);
+CUresult cuArrayCreate_v2(CUarray *, const CUDA_ARRAY_DESCRIPTOR *),
+    cuArray3DCreate_v2(CUarray *, const CUDA_ARRAY3D_DESCRIPTOR *), cuArrayDestroy(CUarray);
+CUresult cuArrayGetDescriptor_v2(CUDA_ARRAY_DESCRIPTOR *, CUarray),
+    cuArray3DGetDescriptor_v2(CUDA_ARRAY3D_DESCRIPTOR *, CUarray);
+CUresult cuMipmappedArrayCreate(CUmipmappedArray *, const CUDA_ARRAY3D_DESCRIPTOR *, unsigned),
+    cuMipmappedArrayGetLevel(CUarray *, CUmipmappedArray, unsigned);
+CUresult cuMipmappedArrayDestroy(CUmipmappedArray),
+    cuArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *, CUarray, CUdevice);
+CUresult cuMemcpyHtoA_v2(CUarray, size_t, const void *, size_t), cuMemcpyAtoH_v2(void *, CUarray, size_t, size_t),
+    cuMemcpyAtoA_v2(CUarray, size_t, CUarray, size_t, size_t);
 CUresult cuMemcpyDtoA_v2(CUarray, size_t, CUdeviceptr, size_t), cuMemcpyAtoD_v2(CUdeviceptr, CUarray, size_t, size_t);
 CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D *), cuMemcpy3D_v2(const CUDA_MEMCPY3D *);
 
 static unsigned char host[65536], back[65536];
-static const cudaChannelFormatDesc floats = {32, 0, 0, 0, cudaChannelFormatKindFloat}, bytes4 = {8, 8, 8, 8, cudaChannelFormatKindUnsigned};
+static const cudaChannelFormatDesc floats = {32, 0, 0, 0, cudaChannelFormatKindFloat},
+                                   bytes4 = {8, 8, 8, 8, cudaChannelFormatKindUnsigned};
 
 static int set_up(void **state) {
   (void)state;
@@ -31,15 +38,25 @@ static int set_up(void **state) {
 
 static void formats(void **state) {
   (void)state;
-  static const struct { cudaChannelFormatDesc desc; cudaError_t want; } cases[] = {
-      {{8, 0, 0, 0, cudaChannelFormatKindSigned}, cudaSuccess},    {{16, 16, 0, 0, cudaChannelFormatKindUnsigned}, cudaSuccess},
-      {{32, 32, 32, 32, cudaChannelFormatKindFloat}, cudaSuccess}, {{16, 0, 0, 0, cudaChannelFormatKindFloat}, cudaSuccess},
-      {{8, 0, 0, 0, cudaChannelFormatKindFloat}, cudaErrorInvalidChannelDescriptor}, {{32, 32, 32, 0, cudaChannelFormatKindFloat}, cudaErrorInvalidChannelDescriptor},
-      {{12, 0, 0, 0, cudaChannelFormatKindSigned}, cudaErrorInvalidChannelDescriptor}, {{0, 0, 0, 0, cudaChannelFormatKindSigned}, cudaErrorInvalidChannelDescriptor},
-      {{8, 16, 0, 0, cudaChannelFormatKindSigned}, cudaErrorInvalidChannelDescriptor}, {{8, 0, 0, 0, cudaChannelFormatKindNone}, cudaErrorInvalidChannelDescriptor},
-      {{8, 0, 0, 0, (cudaChannelFormatKind)5}, cudaSuccess}, {{8, 8, 8, 8, (cudaChannelFormatKind)29}, cudaSuccess}, /* all: test_format.c */
-      {{8, 8, 0, 0, (cudaChannelFormatKind)4}, cudaErrorNotSupported}, {{10, 10, 10, 2, (cudaChannelFormatKind)31}, cudaErrorNotSupported},
-      {{8, 0, 0, 0, (cudaChannelFormatKind)99}, cudaErrorInvalidChannelDescriptor}};
+  static const struct {
+    cudaChannelFormatDesc desc;
+    cudaError_t want;
+  } cases[] = {{{8, 0, 0, 0, cudaChannelFormatKindSigned}, cudaSuccess},
+               {{16, 16, 0, 0, cudaChannelFormatKindUnsigned}, cudaSuccess},
+               {{32, 32, 32, 32, cudaChannelFormatKindFloat}, cudaSuccess},
+               {{16, 0, 0, 0, cudaChannelFormatKindFloat}, cudaSuccess},
+               {{8, 0, 0, 0, cudaChannelFormatKindFloat}, cudaErrorInvalidChannelDescriptor},
+               {{32, 32, 32, 0, cudaChannelFormatKindFloat}, cudaErrorInvalidChannelDescriptor},
+               {{12, 0, 0, 0, cudaChannelFormatKindSigned}, cudaErrorInvalidChannelDescriptor},
+               {{0, 0, 0, 0, cudaChannelFormatKindSigned}, cudaErrorInvalidChannelDescriptor},
+               {{8, 16, 0, 0, cudaChannelFormatKindSigned}, cudaErrorInvalidChannelDescriptor},
+               {{8, 0, 0, 0, cudaChannelFormatKindNone}, cudaErrorInvalidChannelDescriptor},
+               /* all: test_format.c */
+               {{8, 0, 0, 0, (cudaChannelFormatKind)5}, cudaSuccess},
+               {{8, 8, 8, 8, (cudaChannelFormatKind)29}, cudaSuccess},
+               {{8, 8, 0, 0, (cudaChannelFormatKind)4}, cudaErrorNotSupported},
+               {{10, 10, 10, 2, (cudaChannelFormatKind)31}, cudaErrorNotSupported},
+               {{8, 0, 0, 0, (cudaChannelFormatKind)99}, cudaErrorInvalidChannelDescriptor}};
   for (size_t n = 0; n < sizeof cases / sizeof *cases; n++) {
     cudaArray_t array;
     cudaChannelFormatDesc found;
@@ -53,12 +70,31 @@ static void formats(void **state) {
 
 static void extents(void **state) {
   (void)state;
-  static const struct { cudaExtent extent; unsigned flags; bool good; } cases[] = {
-      {{100, 0, 0}, 0, true},     {{100, 50, 0}, 0, true},    {{10, 20, 30}, 0, true},   {{100, 0, 7}, cudaArrayLayered, true}, {{100, 50, 7}, cudaArrayLayered, true},
-      {{16, 16, 6}, cudaArrayCubemap, true}, {{16, 16, 12}, cudaArrayCubemap | cudaArrayLayered, true}, {{64, 64, 0}, cudaArrayTextureGather, true},
-      {{0, 0, 0}, 0, false},      {{0, 10, 0}, 0, false},     {{10, 0, 10}, 0, false},   {{100, 50, 0}, cudaArrayLayered, false},
-      {{16, 8, 6}, cudaArrayCubemap, false}, {{16, 16, 7}, cudaArrayCubemap, false}, {{16, 16, 12}, cudaArrayCubemap, false}, {{16, 16, 2}, cudaArrayTextureGather, false},
-      {{1 << 20, 0, 0}, 0, false}, {{64, 1 << 20, 0}, 0, false}, {{64, 64, 1 << 20}, 0, false}, {{64, 64, 3000}, cudaArrayLayered, false}, {{8, 8, 0}, 0x1000, false}};
+  static const struct {
+    cudaExtent extent;
+    unsigned flags;
+    bool good;
+  } cases[] = {{{100, 0, 0}, 0, true},
+               {{100, 50, 0}, 0, true},
+               {{10, 20, 30}, 0, true},
+               {{100, 0, 7}, cudaArrayLayered, true},
+               {{100, 50, 7}, cudaArrayLayered, true},
+               {{16, 16, 6}, cudaArrayCubemap, true},
+               {{16, 16, 12}, cudaArrayCubemap | cudaArrayLayered, true},
+               {{64, 64, 0}, cudaArrayTextureGather, true},
+               {{0, 0, 0}, 0, false},
+               {{0, 10, 0}, 0, false},
+               {{10, 0, 10}, 0, false},
+               {{100, 50, 0}, cudaArrayLayered, false},
+               {{16, 8, 6}, cudaArrayCubemap, false},
+               {{16, 16, 7}, cudaArrayCubemap, false},
+               {{16, 16, 12}, cudaArrayCubemap, false},
+               {{16, 16, 2}, cudaArrayTextureGather, false},
+               {{1 << 20, 0, 0}, 0, false},
+               {{64, 1 << 20, 0}, 0, false},
+               {{64, 64, 1 << 20}, 0, false},
+               {{64, 64, 3000}, cudaArrayLayered, false},
+               {{8, 8, 0}, 0x1000, false}};
   for (size_t n = 0; n < sizeof cases / sizeof *cases; n++) {
     cudaArray_t array;
     cudaExtent found;
@@ -99,7 +135,8 @@ static void memory_and_handles(void **state) {
   expect(cudaFreeArray(array), cudaErrorInvalidResourceHandle);
   expect(cudaArrayGetInfo(NULL, NULL, NULL, array), cudaErrorInvalidResourceHandle);
   expect(cudaMemcpy2DToArray(array, 0, 0, host, 16, 16, 1, cudaMemcpyHostToDevice), cudaErrorInvalidResourceHandle);
-  expect(cudaMemcpy2DToArray((cudaArray_t)(void *)host, 0, 0, host, 16, 16, 1, cudaMemcpyHostToDevice), cudaErrorInvalidResourceHandle);
+  expect(cudaMemcpy2DToArray((cudaArray_t)(void *)host, 0, 0, host, 16, 16, 1, cudaMemcpyHostToDevice),
+         cudaErrorInvalidResourceHandle);
   expect(cudaMemcpy2DToArray(NULL, 0, 0, host, 16, 16, 1, cudaMemcpyHostToDevice), cudaErrorInvalidResourceHandle);
   succeed(cudaFreeArray(NULL));
 
@@ -142,12 +179,16 @@ static void rows(void **state) {
     assert_memory_equal(back + 160 * (y + 2) + 16, host + 128 * (y + 3) + 8, 40);
     assert_memory_equal(back + 160 * (y + 4) + 100, host + 128 * (y + 3) + 8, 40);
   }
-  expect(cudaMemcpy2DToArray(a, 4, 0, host, 128, 100, 20, cudaMemcpyHostToDevice), cudaErrorInvalidValue);  /* beyond a row */
-  expect(cudaMemcpy2DToArray(a, 0, 1, host, 128, 100, 20, cudaMemcpyHostToDevice), cudaErrorInvalidValue);  /* beyond the last */
-  expect(cudaMemcpy2DToArray(a, 2, 0, host, 128, 96, 20, cudaMemcpyHostToDevice), cudaErrorInvalidValue);   /* between texels */
+  /* beyond a row */
+  expect(cudaMemcpy2DToArray(a, 4, 0, host, 128, 100, 20, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
+  /* beyond the last */
+  expect(cudaMemcpy2DToArray(a, 0, 1, host, 128, 100, 20, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
+  /* between texels */
+  expect(cudaMemcpy2DToArray(a, 2, 0, host, 128, 96, 20, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
   expect(cudaMemcpy2DToArray(a, 0, 0, host, 99, 100, 20, cudaMemcpyHostToDevice), cudaErrorInvalidPitchValue);
   expect(cudaMemcpy2DToArray(a, 0, 0, host, 128, 100, 20, cudaMemcpyDeviceToHost), cudaErrorInvalidMemcpyDirection);
-  expect(cudaMemcpy2DToArray(a, 0, 0, host, 128, 100, 20, cudaMemcpyDeviceToDevice), cudaErrorInvalidValue); /* host memory is no device's */
+  /* host memory is no device's */
+  expect(cudaMemcpy2DToArray(a, 0, 0, host, 128, 100, 20, cudaMemcpyDeviceToDevice), cudaErrorInvalidValue);
   expect(cudaMemcpy2DToArray(a, SIZE_MAX - 3, 0, host, 128, 100, 20, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
   expect(cudaMemcpy2DArrayToArray(b, 0, 0, a, 0, 0, 100, 11, cudaMemcpyDeviceToDevice), cudaErrorInvalidValue);
   succeed(cudaMemcpy2DToArray(a, 0, 0, host, 128, 0, 20, cudaMemcpyHostToDevice)); /* nothing */
@@ -162,7 +203,10 @@ static void stretches(void **state) {
   cudaArray_t a, b;
   succeed(cudaMallocArray(&a, &bytes4, 25, 20, 0));
   succeed(cudaMallocArray(&b, &bytes4, 15, 40, 0));
-  static const struct { size_t x, y, bytes; } cases[] = {{0, 0, 2000}, {0, 0, 40}, {20, 1, 80}, {20, 1, 84}, {96, 3, 4}, {52, 0, 1000}, {0, 19, 100}, {40, 2, 1760}};
+  static const struct {
+    size_t x, y, bytes;
+  } cases[] = {{0, 0, 2000}, {0, 0, 40},    {20, 1, 80},  {20, 1, 84},
+               {96, 3, 4},   {52, 0, 1000}, {0, 19, 100}, {40, 2, 1760}};
   for (size_t n = 0; n < sizeof cases / sizeof *cases; n++) {
     memset(back, 0, sizeof back);
     succeed(cudaMemcpy2DToArray(a, 0, 0, back, 100, 100, 20, cudaMemcpyHostToDevice));
@@ -190,27 +234,41 @@ static void boxes(void **state) {
   cudaArray_t a, b;
   succeed(cudaMalloc3DArray(&a, &bytes4, (cudaExtent){16, 8, 10}, 0));
   succeed(cudaMalloc3DArray(&b, &bytes4, (cudaExtent){16, 8, 10}, cudaArrayLayered));
-  cudaMemcpy3DParms in = {.srcPtr = {host, 64, 64, 8}, .dstArray = a, .extent = {16, 8, 10}, .kind = cudaMemcpyHostToDevice};
+  cudaMemcpy3DParms in = {
+      .srcPtr = {host, 64, 64, 8}, .dstArray = a, .extent = {16, 8, 10}, .kind = cudaMemcpyHostToDevice};
   succeed(cudaMemcpy3D(&in));
   /* positions and extents are texels where an array takes part */
-  cudaMemcpy3DParms across = {.srcArray = a, .srcPos = {3, 2, 1}, .dstArray = b, .dstPos = {5, 1, 4}, .extent = {7, 4, 3}, .kind = cudaMemcpyDeviceToDevice};
+  cudaMemcpy3DParms across = {.srcArray = a,
+                              .srcPos = {3, 2, 1},
+                              .dstArray = b,
+                              .dstPos = {5, 1, 4},
+                              .extent = {7, 4, 3},
+                              .kind = cudaMemcpyDeviceToDevice};
   succeed(cudaMemcpy3DAsync(&across, NULL));
-  cudaMemcpy3DParms out = {.srcArray = b, .srcPos = {5, 1, 4}, .dstPtr = {back, 48, 40, 6}, .dstPos = {8, 1, 2}, .extent = {7, 4, 3}, .kind = cudaMemcpyDeviceToHost};
+  cudaMemcpy3DParms out = {.srcArray = b,
+                           .srcPos = {5, 1, 4},
+                           .dstPtr = {back, 48, 40, 6},
+                           .dstPos = {8, 1, 2},
+                           .extent = {7, 4, 3},
+                           .kind = cudaMemcpyDeviceToHost};
   memset(back, 0, sizeof back);
   succeed(cudaMemcpy3D(&out));
   for (int z = 0; z < 3; z++)
-    for (int y = 0; y < 4; y++) assert_memory_equal(back + (z + 2) * 48 * 6 + (y + 1) * 48 + 8, host + (z + 1) * 512 + (y + 2) * 64 + 12, 28);
+    for (int y = 0; y < 4; y++)
+      assert_memory_equal(back + (z + 2) * 48 * 6 + (y + 1) * 48 + 8, host + (z + 1) * 512 + (y + 2) * 64 + 12, 28);
   across.extent.depth = 7;
   expect(cudaMemcpy3D(&across), cudaErrorInvalidValue);
   in.dstPtr = in.srcPtr;
   expect(cudaMemcpy3D(&in), cudaErrorInvalidValue); /* both an array and a pointer */
-  in = (cudaMemcpy3DParms){.srcPtr = {host, 64, 64, 8}, .dstArray = a, .extent = {16, 8, 10}, .kind = cudaMemcpyDeviceToHost};
+  in = (cudaMemcpy3DParms){
+      .srcPtr = {host, 64, 64, 8}, .dstArray = a, .extent = {16, 8, 10}, .kind = cudaMemcpyDeviceToHost};
   expect(cudaMemcpy3D(&in), cudaErrorInvalidMemcpyDirection);
   in.kind = cudaMemcpyHostToDevice;
   in.extent.width = SIZE_MAX / 2;
   expect(cudaMemcpy3D(&in), cudaErrorInvalidValue);
   cudaArray_t wide;
-  succeed(cudaMalloc3DArray(&wide, &(cudaChannelFormatDesc){32, 32, 32, 32, cudaChannelFormatKindFloat}, (cudaExtent){16, 8, 10}, 0));
+  succeed(cudaMalloc3DArray(&wide, &(cudaChannelFormatDesc){32, 32, 32, 32, cudaChannelFormatKindFloat},
+                            (cudaExtent){16, 8, 10}, 0));
   across = (cudaMemcpy3DParms){.srcArray = a, .dstArray = wide, .extent = {4, 4, 4}, .kind = cudaMemcpyDeviceToDevice};
   expect(cudaMemcpy3D(&across), cudaErrorInvalidValue); /* texels of different sizes */
   succeed(cudaFreeArray(wide));
@@ -226,7 +284,13 @@ static void driver_interface(void **state) {
   CUmipmappedArray mipmap;
   CUdeviceptr device;
   CUDA_ARRAY_DESCRIPTOR flat = {.Width = 25, .Height = 20, .Format = CU_AD_FORMAT_SIGNED_INT16, .NumChannels = 2};
-  CUDA_ARRAY3D_DESCRIPTOR deep = {.Width = 25, .Height = 20, .Depth = 3, .Format = CU_AD_FORMAT_FLOAT, .NumChannels = 1, .Flags = cudaArraySurfaceLoadStore}, found;
+  CUDA_ARRAY3D_DESCRIPTOR deep = {.Width = 25,
+                                  .Height = 20,
+                                  .Depth = 3,
+                                  .Format = CU_AD_FORMAT_FLOAT,
+                                  .NumChannels = 1,
+                                  .Flags = cudaArraySurfaceLoadStore},
+                          found;
   assert_int_equal(cuArrayCreate_v2(&a, &flat), CUDA_SUCCESS);
   assert_int_equal(cuArray3DCreate_v2(&b, &deep), CUDA_SUCCESS);
   assert_int_equal(cuArray3DGetDescriptor_v2(&found, b), CUDA_SUCCESS);
@@ -244,14 +308,41 @@ static void driver_interface(void **state) {
   assert_int_equal(cuMemcpyAtoH_v2(back, a, 500, 1000), CUDA_SUCCESS);
   assert_memory_equal(back, host, 1000);
   assert_int_equal(cuMemcpyHtoA_v2(a, 1500, host, 504), CUDA_ERROR_INVALID_VALUE);
-  CUDA_MEMCPY3D box = {.srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = host, .srcPitch = 128, .srcHeight = 24, .dstXInBytes = 8, .dstY = 2, .dstZ = 1,
-                       .dstMemoryType = CU_MEMORYTYPE_ARRAY, .dstArray = b, .WidthInBytes = 64, .Height = 6, .Depth = 2};
+  CUDA_MEMCPY3D box = {.srcMemoryType = CU_MEMORYTYPE_HOST,
+                       .srcHost = host,
+                       .srcPitch = 128,
+                       .srcHeight = 24,
+                       .dstXInBytes = 8,
+                       .dstY = 2,
+                       .dstZ = 1,
+                       .dstMemoryType = CU_MEMORYTYPE_ARRAY,
+                       .dstArray = b,
+                       .WidthInBytes = 64,
+                       .Height = 6,
+                       .Depth = 2};
   assert_int_equal(cuMemcpy3D_v2(&box), CUDA_SUCCESS);
-  CUDA_MEMCPY2D row = {.srcMemoryType = CU_MEMORYTYPE_ARRAY, .srcArray = b, .srcXInBytes = 8, .srcY = 2, .dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = back, .WidthInBytes = 64, .Height = 1};
+  CUDA_MEMCPY2D row = {.srcMemoryType = CU_MEMORYTYPE_ARRAY,
+                       .srcArray = b,
+                       .srcXInBytes = 8,
+                       .srcY = 2,
+                       .dstMemoryType = CU_MEMORYTYPE_HOST,
+                       .dstHost = back,
+                       .WidthInBytes = 64,
+                       .Height = 1};
   assert_int_equal(cuMemcpy2D_v2(&row), CUDA_SUCCESS); /* slice 0: not what was written */
   assert_memory_not_equal(back, host, 64);
-  box = (CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_ARRAY, .srcArray = b, .srcXInBytes = 8, .srcY = 2, .srcZ = 1, .dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = back,
-                        .dstPitch = 128, .dstHeight = 24, .WidthInBytes = 64, .Height = 6, .Depth = 2};
+  box = (CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_ARRAY,
+                        .srcArray = b,
+                        .srcXInBytes = 8,
+                        .srcY = 2,
+                        .srcZ = 1,
+                        .dstMemoryType = CU_MEMORYTYPE_HOST,
+                        .dstHost = back,
+                        .dstPitch = 128,
+                        .dstHeight = 24,
+                        .WidthInBytes = 64,
+                        .Height = 6,
+                        .Depth = 2};
   assert_int_equal(cuMemcpy3D_v2(&box), CUDA_SUCCESS);
   for (int z = 0; z < 2; z++)
     for (int y = 0; y < 6; y++) assert_memory_equal(back + z * 128 * 24 + y * 128, host + z * 128 * 24 + y * 128, 64);
@@ -295,7 +386,13 @@ static void reset(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(formats),   cmocka_unit_test(extents), cmocka_unit_test(memory_and_handles), cmocka_unit_test(rows),
-                                     cmocka_unit_test(stretches), cmocka_unit_test(boxes),   cmocka_unit_test(driver_interface),   cmocka_unit_test(reset)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(formats),
+                                     cmocka_unit_test(extents),
+                                     cmocka_unit_test(memory_and_handles),
+                                     cmocka_unit_test(rows),
+                                     cmocka_unit_test(stretches),
+                                     cmocka_unit_test(boxes),
+                                     cmocka_unit_test(driver_interface),
+                                     cmocka_unit_test(reset)};
   return cmocka_run_group_tests(tests, set_up, NULL);
 }

@@ -1,30 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dynamic parallelism: kernels that launch kernels, by what CUDA's device runtime asks of the system. `tree` writes down its tag and
- * launches two of itself; the order in which tags are written is the order in which the kernels ran. */
+/* Dynamic parallelism: kernels that launch kernels, by what CUDA's device runtime asks of the system. `tree` writes
+ * down its tag and launches two of itself; the order in which tags are written is the order in which the kernels
+ * ran. */
 #include "program.h"
 
-#define RUNTIME                                                                                                                  \
-  ".extern .func (.param .b64 r) __cuda_syscall_cnpv2GetParameterBufferV2(.param .b64 f, .param .align 4 .b8 g[12],"              \
-  " .param .align 4 .b8 b[12], .param .b32 s);\n"                                                                                \
-  ".extern .func (.param .b32 r) __cuda_syscall_cnpv2LaunchDeviceV2(.param .b64 p, .param .b64 s);\n"                            \
-  ".extern .func (.param .b32 r) __cuda_syscall_cnpv2StreamCreate(.param .b64 p, .param .b32 f);\n"                              \
-  ".extern .func (.param .b32 r) __cuda_syscall_cnpv2SetLastError(.param .b32 e);\n"                                             \
+#define RUNTIME                                                                                                      \
+  ".extern .func (.param .b64 r) __cuda_syscall_cnpv2GetParameterBufferV2(.param .b64 f, .param .align 4 .b8 g[12]," \
+  " .param .align 4 .b8 b[12], .param .b32 s);\n"                                                                    \
+  ".extern .func (.param .b32 r) __cuda_syscall_cnpv2LaunchDeviceV2(.param .b64 p, .param .b64 s);\n"                \
+  ".extern .func (.param .b32 r) __cuda_syscall_cnpv2StreamCreate(.param .b64 p, .param .b32 f);\n"                  \
+  ".extern .func (.param .b32 r) __cuda_syscall_cnpv2SetLastError(.param .b32 e);\n"                                 \
   ".extern .func (.param .b32 r) __cuda_syscall_cnpv2GetLastError();\n"
 
 /* rd7 = parameter buffer of the kernel at rd6 for `grid` blocks of `block` threads with `shared` bytes */
-#define BUFFER(grid, block, shared)                                                                                              \
-  "{ .param .b64 f; st.param.b64 [f], %rd6; .param .align 4 .b8 g[12]; st.param.b32 [g], " grid "; st.param.b32 [g+4], 1;"        \
-  " st.param.b32 [g+8], 1; .param .align 4 .b8 b[12]; st.param.b32 [b], " block "; st.param.b32 [b+4], 1; st.param.b32 [b+8], 1;" \
-  " .param .b32 s; st.param.b32 [s], " shared "; .param .b64 r; call.uni (r), __cuda_syscall_cnpv2GetParameterBufferV2, (f, g, b, s);" \
+#define BUFFER(grid, block, shared)                                                             \
+  "{ .param .b64 f; st.param.b64 [f], %rd6; .param .align 4 .b8 g[12]; st.param.b32 [g], " grid \
+  "; st.param.b32 [g+4], 1;"                                                                    \
+  " st.param.b32 [g+8], 1; .param .align 4 .b8 b[12]; st.param.b32 [b], " block                 \
+  "; st.param.b32 [b+4], 1; st.param.b32 [b+8], 1;"                                             \
+  " .param .b32 s; st.param.b32 [s], " shared                                                   \
+  "; .param .b64 r; call.uni (r), __cuda_syscall_cnpv2GetParameterBufferV2, (f, g, b, s);"      \
   " ld.param.b64 %rd7, [r]; }\n"
 /* r7 = what the launch of the buffer rd7 into a stream gave */
-#define LAUNCH(stream)                                                                                                           \
-  "{ .param .b64 p; st.param.b64 [p], %rd7; .param .b64 s; st.param.b64 [s], " stream "; .param .b32 r;"                         \
+#define LAUNCH(stream)                                                                                   \
+  "{ .param .b64 p; st.param.b64 [p], %rd7; .param .b64 s; st.param.b64 [s], " stream "; .param .b32 r;" \
   " call.uni (r), __cuda_syscall_cnpv2LaunchDeviceV2, (p, s); ld.param.b32 %r7, [r]; }\n"
-#define CHILD(digit, stream)                                                                                                     \
-  "mov.u64 %rd6, tree;\n" BUFFER("1", "1", "0")                                                                                  \
-  "st.u64 [%rd7], %rd1; sub.u32 %r3, %r1, 1; st.u32 [%rd7+8], %r3; mad.lo.u32 %r3, %r2, 10, " digit "; st.u32 [%rd7+12], %r3;\n" \
-  "ld.param.u64 %rd5, [first]; st.u64 [%rd7+16], %rd5;\n" LAUNCH(stream)
+#define CHILD(digit, stream)                                                                                           \
+  "mov.u64 %rd6, tree;\n" BUFFER(                                                                                      \
+      "1", "1", "0") "st.u64 [%rd7], %rd1; sub.u32 %r3, %r1, 1; st.u32 [%rd7+8], %r3; mad.lo.u32 %r3, %r2, 10, " digit \
+                     "; st.u32 [%rd7+12], %r3;\n"                                                                      \
+                     "ld.param.u64 %rd5, [first]; st.u64 [%rd7+16], %rd5;\n" LAUNCH(stream)
 
 /* clang-format off */
 static const char module_text[] = PTX_HEAD RUNTIME
@@ -35,7 +40,8 @@ static const char module_text[] = PTX_HEAD RUNTIME
     "atom.global.add.u32 %r5, [%rd1], 1; mul.wide.u32 %rd2, %r5, 4; add.u64 %rd2, %rd2, %rd1; st.global.u32 [%rd2+4], %r2;\n"
     "setp.eq.u32 %p1, %r1, 0; @%p1 ret;\n"
     CHILD("1", "%rd4") CHILD("2", "0") "ret;\n}\n"
-    /* What is refused: bad[0] an impossible shape, bad[1] no kernel's address, bad[2] no buffer, bad[3] the error that was set */
+    /* What is refused: bad[0] an impossible shape, bad[1] no kernel's address, bad[2] no buffer, bad[3] the error that
+     * was set */
     ".visible .entry refused(.param .u64 bad)\n{\n.reg .b32 %r<9>; .reg .b64 %rd<9>;\nld.param.u64 %rd1, [bad];\n"
     "mov.u64 %rd6, tree;\n" BUFFER("1", "1025", "0") LAUNCH("0") "st.global.u32 [%rd1], %r7;\n"
     "add.u64 %rd6, %rd6, 8;\n" BUFFER("1", "1", "0") "st.global.u32 [%rd1+4], %rd7;\n"
@@ -133,8 +139,10 @@ static void a_child_that_cannot_start_is_a_fault(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(children_run_in_order), cmocka_unit_test(the_tail_stream_runs_last),
-      cmocka_unit_test(impossible_launches_are_refused), cmocka_unit_test(a_child_that_cannot_start_is_a_fault),
+      cmocka_unit_test(children_run_in_order),
+      cmocka_unit_test(the_tail_stream_runs_last),
+      cmocka_unit_test(impossible_launches_are_refused),
+      cmocka_unit_test(a_child_that_cannot_start_is_a_fault),
   };
   return cmocka_run_group_tests(tests, set_up, NULL);
 }

@@ -51,7 +51,8 @@ static void every_direction_against_every_memory(void **state) {
         bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
         bool good = kind == cudaMemcpyDefault ||
                     ((to_device ? as_device[to] : as_host[to]) && (from_device ? as_device[from] : as_host[from]));
-        assert_int_equal(cudaMemcpy(target, memory[from], 64, (cudaMemcpyKind)kind), good ? cudaSuccess : cudaErrorInvalidValue);
+        assert_int_equal(cudaMemcpy(target, memory[from], 64, (cudaMemcpyKind)kind),
+                         good ? cudaSuccess : cudaErrorInvalidValue);
       }
 }
 
@@ -64,8 +65,10 @@ static void refusals(void **state) {
   expect(cudaMemcpy(device, host, BYTES + 1, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
   expect(cudaMemcpy(device + 1, host, BYTES, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
   expect(cudaMemcpy(device, host, SIZE_MAX, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
-  expect(cudaMemcpy(host, device + ((uint64_t)1 << 38), 8, cudaMemcpyDefault), cudaErrorInvalidValue); /* the device's range, never allocated */
-  expect(cudaMemcpyAsync(device, host, 8, cudaMemcpyHostToDevice, (cudaStream_t)(uintptr_t)0x1234), cudaErrorInvalidResourceHandle);
+  /* the device's range, never allocated */
+  expect(cudaMemcpy(host, device + ((uint64_t)1 << 38), 8, cudaMemcpyDefault), cudaErrorInvalidValue);
+  expect(cudaMemcpyAsync(device, host, 8, cudaMemcpyHostToDevice, (cudaStream_t)(uintptr_t)0x1234),
+         cudaErrorInvalidResourceHandle);
   expect(cudaMemcpyPeer(device, 1, device2, 0, 8), cudaErrorInvalidDevice);
   succeed(cudaMemcpyPeer(device, 0, device2, 0, 8));
   succeed(cudaMemcpy(NULL, NULL, 0, cudaMemcpyHostToDevice));
@@ -102,8 +105,7 @@ static void sets(void **state) {
   succeed(cudaMemcpy(back, device, BYTES, cudaMemcpyDeviceToHost));
   for (int z = 0; z < 3; z++)
     for (int y = 0; y < 8; y++)
-      for (int x = 0; x < 16; x++)
-        assert_int_equal((unsigned char)back[z * 128 + y * 16 + x] == 9, x < 4 && y < 2);
+      for (int x = 0; x < 16; x++) assert_int_equal((unsigned char)back[z * 128 + y * 16 + x] == 9, x < 4 && y < 2);
 }
 
 static void copies_2d(void **state) {
@@ -117,7 +119,8 @@ static void copies_2d(void **state) {
   expect(cudaMemcpy2D(device, 20, host, 9, 10, 5, cudaMemcpyHostToDevice), cudaErrorInvalidPitchValue);
   expect(cudaMemcpy2D(device, 20, host, 20, 10, 5, (cudaMemcpyKind)7), cudaErrorInvalidMemcpyDirection);
   expect(cudaMemcpy2D(device, 1024, host, 20, 10, 5, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
-  expect(cudaMemcpy2D(device, 1022, host, 20, 10, 5, cudaMemcpyHostToDevice), cudaErrorInvalidValue); /* 4 * 1022 + 10 > 4096 */
+  /* 4 * 1022 + 10 > 4096 */
+  expect(cudaMemcpy2D(device, 1022, host, 20, 10, 5, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
   succeed(cudaMemcpy2D(device, 1021, host, 20, 10, 5, cudaMemcpyHostToDevice));
   succeed(cudaMemcpy2D(device, 0, host, 0, 0, 5, cudaMemcpyHostToDevice));
   expect(cudaMemcpy2D(device, SIZE_MAX / 2, host, 20, 10, 5, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
@@ -126,8 +129,12 @@ static void copies_2d(void **state) {
 static void copies_3d(void **state) {
   (void)state;
   succeed(cudaMemset(device, 0, BYTES));
-  cudaMemcpy3DParms p = {.srcPtr = {host, 16, 16, 8}, .srcPos = {2, 1, 1}, .dstPtr = {device, 32, 32, 8}, .dstPos = {4, 3, 2},
-                         .extent = {6, 3, 2}, .kind = cudaMemcpyHostToDevice};
+  cudaMemcpy3DParms p = {.srcPtr = {host, 16, 16, 8},
+                         .srcPos = {2, 1, 1},
+                         .dstPtr = {device, 32, 32, 8},
+                         .dstPos = {4, 3, 2},
+                         .extent = {6, 3, 2},
+                         .kind = cudaMemcpyHostToDevice};
   succeed(cudaMemcpy3D(&p));
   succeed(cudaMemcpy(back, device, BYTES, cudaMemcpyDeviceToHost));
   for (int z = 0; z < 2; z++)
@@ -163,9 +170,10 @@ static void overlapping_and_large(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(all_ways), cmocka_unit_test(every_direction_against_every_memory), cmocka_unit_test(refusals),
-      cmocka_unit_test(freed_memory_is_refused), cmocka_unit_test(sets), cmocka_unit_test(copies_2d), cmocka_unit_test(copies_3d),
-      cmocka_unit_test(overlapping_and_large),
+      cmocka_unit_test(all_ways),  cmocka_unit_test(every_direction_against_every_memory),
+      cmocka_unit_test(refusals),  cmocka_unit_test(freed_memory_is_refused),
+      cmocka_unit_test(sets),      cmocka_unit_test(copies_2d),
+      cmocka_unit_test(copies_3d), cmocka_unit_test(overlapping_and_large),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -16,7 +16,8 @@ static char *memory;
 
 int cuInit(unsigned), cuDevicePrimaryCtxRetain(void **, int), cuCtxSetCurrent(void *);
 int cuModuleLoadData(void **, const void *), cuModuleGetFunction(void **, void *, const char *), cuCtxSynchronize(void);
-int cuLaunchKernel(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **);
+int cuLaunchKernel(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **,
+                   void **);
 
 static int set_up(void **state) {
   (void)state;
@@ -39,9 +40,7 @@ static int reset(void **state) {
   return 0;
 }
 
-static cudaError_t poke_at(uint32_t at) {
-  return launch(poke, 1, 1, (void *[]){&memory, &at});
-}
+static cudaError_t poke_at(uint32_t at) { return launch(poke, 1, 1, (void *[]){&memory, &at}); }
 
 static ff_virtual_use first_hundred(int read, int write) {
   return (ff_virtual_use){.base = (uintptr_t)memory, .bytes = 100, .read = read, .write = write, .segment = "hundred"};
@@ -96,7 +95,8 @@ static void a_refused_launch_takes_it(void **state) {
   (void)state;
   uint32_t at = 0;
   assert_int_equal(farfaultDeclareUses(NULL, 0), 0);
-  expect(cudaLaunchKernel(poke, (dim3){1, 1, 1}, (dim3){4096, 1, 1}, (void *[]){&memory, &at}, 0, NULL), cudaErrorInvalidConfiguration);
+  expect(cudaLaunchKernel(poke, (dim3){1, 1, 1}, (dim3){4096, 1, 1}, (void *[]){&memory, &at}, 0, NULL),
+         cudaErrorInvalidConfiguration);
   succeed(poke_at(0));
   succeed(cudaDeviceSynchronize());
 }
@@ -170,11 +170,14 @@ static void every_kind_of_memory(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup_teardown(declared_once, fresh, reset), cmocka_unit_test_setup_teardown(a_fault_is_sticky, fresh, reset),
-      cmocka_unit_test_setup_teardown(none_may_be_touched, fresh, reset), cmocka_unit_test_setup_teardown(the_last_declaration_counts, fresh, reset),
-      cmocka_unit_test_setup_teardown(a_refused_launch_takes_it, fresh, reset), cmocka_unit_test_setup_teardown(threads_have_their_own, fresh, reset),
-      cmocka_unit_test_setup_teardown(a_thread_may_end, fresh, reset), cmocka_unit_test_setup_teardown(through_the_driver_api, fresh, reset),
-      cmocka_unit_test_setup_teardown(every_kind_of_memory, fresh, reset)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(declared_once, fresh, reset),
+                                     cmocka_unit_test_setup_teardown(a_fault_is_sticky, fresh, reset),
+                                     cmocka_unit_test_setup_teardown(none_may_be_touched, fresh, reset),
+                                     cmocka_unit_test_setup_teardown(the_last_declaration_counts, fresh, reset),
+                                     cmocka_unit_test_setup_teardown(a_refused_launch_takes_it, fresh, reset),
+                                     cmocka_unit_test_setup_teardown(threads_have_their_own, fresh, reset),
+                                     cmocka_unit_test_setup_teardown(a_thread_may_end, fresh, reset),
+                                     cmocka_unit_test_setup_teardown(through_the_driver_api, fresh, reset),
+                                     cmocka_unit_test_setup_teardown(every_kind_of_memory, fresh, reset)};
   return cmocka_run_group_tests(tests, set_up, NULL);
 }

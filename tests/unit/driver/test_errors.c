@@ -25,7 +25,10 @@ static void test_order(void **state) {
 }
 
 static void test_names(void **state) {
-  static const struct { int number; const char *runtime, *driver, *text; } known[] = {
+  static const struct {
+    int number;
+    const char *runtime, *driver, *text;
+  } known[] = {
       {0, "cudaSuccess", "CUDA_SUCCESS", "no error"},
       {1, "cudaErrorInvalidValue", "CUDA_ERROR_INVALID_VALUE", "invalid argument"},
       {2, "cudaErrorMemoryAllocation", "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
@@ -102,11 +105,16 @@ static void test_mapping(void **state) {
 
 /* The faults of a kernel stay; mistakes of the host do not. */
 static void test_sticky(void **state) {
-  static const int sticky[] = {cudaErrorIllegalAddress, cudaErrorLaunchTimeout, cudaErrorAssert, cudaErrorHardwareStackError,
-                               cudaErrorIllegalInstruction, cudaErrorMisalignedAddress, cudaErrorInvalidAddressSpace,
-                               cudaErrorInvalidPc, cudaErrorLaunchFailure};
-  static const int passing[] = {cudaSuccess, cudaErrorInvalidValue, cudaErrorMemoryAllocation, cudaErrorInvalidConfiguration,
-                                cudaErrorNotReady, cudaErrorLaunchOutOfResources, cudaErrorCooperativeLaunchTooLarge,
+  static const int sticky[] = {cudaErrorIllegalAddress,      cudaErrorLaunchTimeout,      cudaErrorAssert,
+                               cudaErrorHardwareStackError,  cudaErrorIllegalInstruction, cudaErrorMisalignedAddress,
+                               cudaErrorInvalidAddressSpace, cudaErrorInvalidPc,          cudaErrorLaunchFailure};
+  static const int passing[] = {cudaSuccess,
+                                cudaErrorInvalidValue,
+                                cudaErrorMemoryAllocation,
+                                cudaErrorInvalidConfiguration,
+                                cudaErrorNotReady,
+                                cudaErrorLaunchOutOfResources,
+                                cudaErrorCooperativeLaunchTooLarge,
                                 cudaErrorNotSupported};
   for (size_t i = 0; i < sizeof sticky / sizeof *sticky; i++) assert_true(cuda_error_sticky(sticky[i]));
   for (size_t i = 0; i < sizeof passing / sizeof *passing; i++) assert_false(cuda_error_sticky(passing[i]));

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Registration and launches from end to end: PTX in a fat binary, host stubs, arguments, symbols, attributes, faults. */
+/* Registration and launches from end to end: PTX in a fat binary, host stubs, arguments, symbols, attributes,
+ * faults. */
 #include "program.h"
 
 #define ENTRY ".visible .entry "
-#define INDEX                          \
-  "mov.u32 %r1, %ctaid.x;\n"           \
-  "mov.u32 %r2, %ntid.x;\n"            \
-  "mov.u32 %r3, %tid.x;\n"             \
+#define INDEX                \
+  "mov.u32 %r1, %ctaid.x;\n" \
+  "mov.u32 %r2, %ntid.x;\n"  \
+  "mov.u32 %r3, %tid.x;\n"   \
   "mad.lo.s32 %r4, %r1, %r2, %r3;\n"
 
 static const char main_module[] = PTX_HEAD
@@ -19,19 +20,16 @@ static const char main_module[] = PTX_HEAD
     "setp.ge.u32 %p1, %r4, %r6;\n@%p1 bra DONE;\n"
     "mul.wide.u32 %rd3, %r4, 4;\nadd.u64 %rd4, %rd1, %rd3;\nadd.u64 %rd5, %rd2, %rd3;\n"
     "ld.global.u32 %r7, [%rd4];\nld.const.u32 %r8, [scale];\nmad.lo.u32 %r7, %r7, %r8, %r5;\nst.global.u32 [%rd5], %r7;\n"
-    "DONE:\nret;\n}\n"
-    ENTRY "count()\n{\n.reg .b32 %r<3>;\n"
-    "atom.global.add.u32 %r1, [counter], 1;\nret;\n}\n"
-    ENTRY "bounded() .maxntid 64, 1, 1\n{\nret;\n}\n"
-    ENTRY "sharing(.param .u64 out)\n{\n.reg .b32 %r<9>;\n.reg .b64 %rd<3>;\n.shared .align 4 .b8 box[1024];\n"
-    "ld.param.u64 %rd1, [out];\nmov.u32 %r1, %tid.x;\nst.shared.u32 [box], %r1;\nret;\n}\n"
-    ENTRY "poke(.param .u64 at)\n{\n.reg .b32 %r<3>;\n.reg .b64 %rd<3>;\n"
-    "ld.param.u64 %rd1, [at];\nmov.u32 %r1, 5;\nst.global.u32 [%rd1], %r1;\nret;\n}\n"
-    ENTRY "stop()\n{\ntrap;\n}\n";
+    "DONE:\nret;\n}\n" ENTRY "count()\n{\n.reg .b32 %r<3>;\n"
+    "atom.global.add.u32 %r1, [counter], 1;\nret;\n}\n" ENTRY "bounded() .maxntid 64, 1, 1\n{\nret;\n}\n" ENTRY
+    "sharing(.param .u64 out)\n{\n.reg .b32 %r<9>;\n.reg .b64 %rd<3>;\n.shared .align 4 .b8 box[1024];\n"
+    "ld.param.u64 %rd1, [out];\nmov.u32 %r1, %tid.x;\nst.shared.u32 [box], %r1;\nret;\n}\n" ENTRY
+    "poke(.param .u64 at)\n{\n.reg .b32 %r<3>;\n.reg .b64 %rd<3>;\n"
+    "ld.param.u64 %rd1, [at];\nmov.u32 %r1, 5;\nst.global.u32 [%rd1], %r1;\nret;\n}\n" ENTRY "stop()\n{\ntrap;\n}\n";
 
 static const char part_one[] = PTX_HEAD
-    ".extern .func (.param .b32 result) twice(.param .b32 value);\n"
-    ENTRY "linked(.param .u64 out)\n{\n.reg .b32 %r<5>;\n.reg .b64 %rd<4>;\n"
+    ".extern .func (.param .b32 result) twice(.param .b32 value);\n" ENTRY
+    "linked(.param .u64 out)\n{\n.reg .b32 %r<5>;\n.reg .b64 %rd<4>;\n"
     "ld.param.u64 %rd1, [out];\nmov.u32 %r1, %tid.x;\n"
     "{\n.param .b32 a;\nst.param.b32 [a], %r1;\n.param .b32 r;\ncall.uni (r), twice, (a);\nld.param.b32 %r2, [r];\n}\n"
     "mul.wide.u32 %rd2, %r1, 4;\nadd.u64 %rd3, %rd1, %rd2;\nst.global.u32 [%rd3], %r2;\nret;\n}\n";
@@ -39,8 +37,11 @@ static const char part_one[] = PTX_HEAD
 static const char part_useless[] = PTX_HEAD
     "/* } .visible .func twice */ .extern .func (.param .b32 result) twice(.param .b32 value);\n.extern .global .u32 step;\n"
     ".visible .func lost()\n{\nthis is linked to nothing, step and twice are called;\n}\n";
-static const char part_three[] = PTX_HEAD ".visible .global .align 4 .u32 step = 7;\n.visible .entry other()\n{\nret;\n}\n";
-static const char part_two[] = ".version 8.0\n.target sm_90\n.address_size 64\n" ".extern .global .align 4 .u32 step;\n"
+static const char part_three[] =
+    PTX_HEAD ".visible .global .align 4 .u32 step = 7;\n.visible .entry other()\n{\nret;\n}\n";
+static const char part_two[] =
+    ".version 8.0\n.target sm_90\n.address_size 64\n"
+    ".extern .global .align 4 .u32 step;\n"
     ".visible .func (.param .b32 result) twice(.param .b32 value)\n{\n.reg .b32 %r<3>;\n"
     "ld.param.b32 %r1, [value];\nld.global.u32 %r2, [step];\nmad.lo.u32 %r2, %r1, 2, %r2;\nst.param.b32 [result], %r2;\nret;\n}\n";
 
@@ -131,10 +132,13 @@ static void a_kernel_is_launched_by_its_handle(void **state) {
 
 static void shapes_are_checked(void **state) {
   (void)state;
-  const struct { dim3 grid, block; } bad[] = {
-      {{0, 1, 1}, {1, 1, 1}}, {{1, 0, 1}, {1, 1, 1}}, {{1, 1, 0}, {1, 1, 1}}, {{1, 1, 1}, {0, 1, 1}}, {{1, 1, 1}, {1, 0, 1}},
-      {{1, 1, 1}, {1, 1, 0}}, {{0x80000000u, 1, 1}, {1, 1, 1}}, {{1, 65536, 1}, {1, 1, 1}}, {{1, 1, 65536}, {1, 1, 1}},
-      {{1, 1, 1}, {1025, 1, 1}}, {{1, 1, 1}, {1, 1025, 1}}, {{1, 1, 1}, {1, 1, 65}}, {{1, 1, 1}, {32, 33, 1}}};
+  const struct {
+    dim3 grid, block;
+  } bad[] = {{{0, 1, 1}, {1, 1, 1}},           {{1, 0, 1}, {1, 1, 1}},     {{1, 1, 0}, {1, 1, 1}},
+             {{1, 1, 1}, {0, 1, 1}},           {{1, 1, 1}, {1, 0, 1}},     {{1, 1, 1}, {1, 1, 0}},
+             {{0x80000000u, 1, 1}, {1, 1, 1}}, {{1, 65536, 1}, {1, 1, 1}}, {{1, 1, 65536}, {1, 1, 1}},
+             {{1, 1, 1}, {1025, 1, 1}},        {{1, 1, 1}, {1, 1025, 1}},  {{1, 1, 1}, {1, 1, 65}},
+             {{1, 1, 1}, {32, 33, 1}}};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     expect(cudaLaunchKernel(count, bad[i].grid, bad[i].block, NULL, 0, NULL), cudaErrorInvalidConfiguration);
     expect(cudaPeekAtLastError(), cudaErrorInvalidConfiguration);
@@ -157,16 +161,20 @@ static void launches_are_refused(void **state) {
   expect(launch(absent, 1, 1, NULL), cudaErrorInvalidDeviceFunction);
   expect(launch(sharing, 1, 1, NULL), cudaErrorInvalidValue);
   expect(launch(sharing, 1, 1, missing), cudaErrorInvalidValue);
-  expect(cudaLaunchKernel(count, (dim3){1, 1, 1}, (dim3){1, 1, 1}, NULL, 0, (cudaStream_t)(uintptr_t)0x40), cudaErrorInvalidResourceHandle);
+  expect(cudaLaunchKernel(count, (dim3){1, 1, 1}, (dim3){1, 1, 1}, NULL, 0, (cudaStream_t)(uintptr_t)0x40),
+         cudaErrorInvalidResourceHandle);
   succeed(cudaLaunchKernel(sharing, (dim3){1, 1, 1}, (dim3){1, 1, 1}, arguments, 47 * 1024, NULL));
-  expect(cudaLaunchKernel(sharing, (dim3){1, 1, 1}, (dim3){1, 1, 1}, arguments, 48 * 1024, NULL), cudaErrorInvalidValue);
+  expect(cudaLaunchKernel(sharing, (dim3){1, 1, 1}, (dim3){1, 1, 1}, arguments, 48 * 1024, NULL),
+         cudaErrorInvalidValue);
   succeed(cudaFuncSetAttribute(sharing, cudaFuncAttributeMaxDynamicSharedMemorySize, 60 * 1024));
   succeed(cudaLaunchKernel(sharing, (dim3){1, 1, 1}, (dim3){1, 1, 1}, arguments, 60 * 1024, NULL));
-  expect(cudaLaunchKernel(sharing, (dim3){1, 1, 1}, (dim3){1, 1, 1}, arguments, 60 * 1024 + 1, NULL), cudaErrorInvalidValue);
+  expect(cudaLaunchKernel(sharing, (dim3){1, 1, 1}, (dim3){1, 1, 1}, arguments, 60 * 1024 + 1, NULL),
+         cudaErrorInvalidValue);
   expect(cudaFuncSetAttribute(sharing, cudaFuncAttributeMaxDynamicSharedMemorySize, 1 << 20), cudaErrorInvalidValue);
   expect(cudaFuncSetAttribute(sharing, cudaFuncAttributeMaxDynamicSharedMemorySize, -1), cudaErrorInvalidValue);
   expect(cudaFuncSetAttribute(sharing, (cudaFuncAttribute)3, 1), cudaErrorInvalidValue);
-  expect(cudaFuncSetAttribute(scale, cudaFuncAttributePreferredSharedMemoryCarveout, 50), cudaErrorInvalidDeviceFunction);
+  expect(cudaFuncSetAttribute(scale, cudaFuncAttributePreferredSharedMemoryCarveout, 50),
+         cudaErrorInvalidDeviceFunction);
   expect(cudaFuncSetAttribute(sharing, cudaFuncAttributePreferredSharedMemoryCarveout, 101), cudaErrorInvalidValue);
   succeed(cudaFuncSetAttribute(sharing, cudaFuncAttributePreferredSharedMemoryCarveout, 50));
   succeed(cudaFree(out));
@@ -181,7 +189,8 @@ static void extended_launches(void **state) {
   succeed(cudaLaunchKernelExC(&config, count, NULL));
   config.gridDim.x = 1u << 20;
   expect(cudaLaunchKernelExC(&config, count, NULL), cudaErrorCooperativeLaunchTooLarge);
-  expect(cudaLaunchCooperativeKernel(count, (dim3){1u << 20, 1, 1}, (dim3){32, 1, 1}, NULL, 0, NULL), cudaErrorCooperativeLaunchTooLarge);
+  expect(cudaLaunchCooperativeKernel(count, (dim3){1u << 20, 1, 1}, (dim3){32, 1, 1}, NULL, 0, NULL),
+         cudaErrorCooperativeLaunchTooLarge);
   config.gridDim.x = 2;
   attributes[1].val.clusterDim.x = 2;
   expect(cudaLaunchKernelExC(&config, count, NULL), cudaErrorNotSupported);
@@ -311,7 +320,8 @@ static void check_sticky(const void *stub, void **arguments, cudaError_t error) 
   succeed(cudaDeviceSynchronize());
 }
 
-/* A kernel that writes over the end of its array, but not of the array's last page: said, for eight arrays, and no error. */
+/* A kernel that writes over the end of its array, but not of the array's last page: said, for eight arrays, and no
+ * error. */
 static void overruns_are_said(void **state) {
   (void)state;
   fflush(stderr);
@@ -336,7 +346,8 @@ static void overruns_are_said(void **state) {
   fclose(messages);
   for (const char *at = text; (at = strstr(at, "a write of 4 bytes at 0x")); at++) words++;
   assert_int_equal(words, 8);
-  assert_non_null(strstr(text, "a GPU does not notice that, and the kernel goes on; `farfault memcheck` reports all such accesses"));
+  assert_non_null(strstr(
+      text, "a GPU does not notice that, and the kernel goes on; `farfault memcheck` reports all such accesses"));
   assert_non_null(strstr(text, "farfault: accesses over the ends of further allocations are not said any more"));
 }
 
@@ -417,10 +428,20 @@ static void no_ptx_is_said(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_kernel_computes), cmocka_unit_test(a_kernel_is_launched_by_its_handle), cmocka_unit_test(shapes_are_checked),
-      cmocka_unit_test(launches_are_refused), cmocka_unit_test(extended_launches), cmocka_unit_test(attributes_and_occupancy),
-      cmocka_unit_test(symbols), cmocka_unit_test(linked_modules), cmocka_unit_test(kernel_time), cmocka_unit_test(overruns_are_said), cmocka_unit_test(faults_are_sticky),
-      cmocka_unit_test(reset_restores_variables), cmocka_unit_test(unregistered_code_is_refused), cmocka_unit_test(no_ptx_is_said),
+      cmocka_unit_test(a_kernel_computes),
+      cmocka_unit_test(a_kernel_is_launched_by_its_handle),
+      cmocka_unit_test(shapes_are_checked),
+      cmocka_unit_test(launches_are_refused),
+      cmocka_unit_test(extended_launches),
+      cmocka_unit_test(attributes_and_occupancy),
+      cmocka_unit_test(symbols),
+      cmocka_unit_test(linked_modules),
+      cmocka_unit_test(kernel_time),
+      cmocka_unit_test(overruns_are_said),
+      cmocka_unit_test(faults_are_sticky),
+      cmocka_unit_test(reset_restores_variables),
+      cmocka_unit_test(unregistered_code_is_refused),
+      cmocka_unit_test(no_ptx_is_said),
   };
   return cmocka_run_group_tests(tests, set_up, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The driver API: the order of initialisation and contexts, memory, copies, modules, launches, linking, entry points. */
+/* The driver API: the order of initialisation and contexts, memory, copies, modules, launches, linking, entry
+ * points. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,30 +14,50 @@
 #include "driver/driver_api/libcuda.h"
 #include "fatbin/fatbin.h"
 
-CUresult cuInit(unsigned), cuDriverGetVersion(int *), cuGetErrorName(CUresult, const char **), cuGetErrorString(CUresult, const char **);
-CUresult cuDeviceGetCount(int *), cuDeviceGet(CUdevice *, int), cuDeviceGetName(char *, int, CUdevice), cuDeviceGetAttribute(int *, int, CUdevice);
-CUresult cuDeviceTotalMem_v2(size_t *, CUdevice), cuDeviceGetByPCIBusId(CUdevice *, const char *), cuDeviceGetPCIBusId(char *, int, CUdevice);
-CUresult cuCtxCreate_v2(CUcontext *, unsigned, CUdevice), cuCtxCreate_v4(CUcontext *, const void *const *, unsigned, CUdevice);
-CUresult cuCtxDestroy_v2(CUcontext), cuCtxPushCurrent_v2(CUcontext), cuCtxPopCurrent_v2(CUcontext *), cuCtxSetCurrent(CUcontext);
+CUresult cuInit(unsigned), cuDriverGetVersion(int *), cuGetErrorName(CUresult, const char **),
+    cuGetErrorString(CUresult, const char **);
+CUresult cuDeviceGetCount(int *), cuDeviceGet(CUdevice *, int), cuDeviceGetName(char *, int, CUdevice),
+    cuDeviceGetAttribute(int *, int, CUdevice);
+CUresult cuDeviceTotalMem_v2(size_t *, CUdevice), cuDeviceGetByPCIBusId(CUdevice *, const char *),
+    cuDeviceGetPCIBusId(char *, int, CUdevice);
+CUresult cuCtxCreate_v2(CUcontext *, unsigned, CUdevice),
+    cuCtxCreate_v4(CUcontext *, const void *const *, unsigned, CUdevice);
+CUresult cuCtxDestroy_v2(CUcontext), cuCtxPushCurrent_v2(CUcontext), cuCtxPopCurrent_v2(CUcontext *),
+    cuCtxSetCurrent(CUcontext);
 CUresult cuCtxGetCurrent(CUcontext *), cuCtxGetDevice(CUdevice *), cuCtxSynchronize(void);
-CUresult cuDevicePrimaryCtxRetain(CUcontext *, CUdevice), cuDevicePrimaryCtxRelease_v2(CUdevice), cuDevicePrimaryCtxGetState(CUdevice, unsigned *, int *);
-CUresult cuMemAlloc_v2(CUdeviceptr *, size_t), cuMemFree_v2(CUdeviceptr), cuMemGetInfo_v2(size_t *, size_t *), cuMemHostAlloc(void **, size_t, unsigned);
-CUresult cuMemFreeHost(void *), cuMemAllocManaged(CUdeviceptr *, size_t, unsigned), cuMemAllocPitch_v2(CUdeviceptr *, size_t *, size_t, size_t, unsigned);
-CUresult cuPointerGetAttribute(void *, int, CUdeviceptr), cuPointerGetAttributes(unsigned, const int *, void **, CUdeviceptr);
-CUresult cuMemcpyHtoD_v2(CUdeviceptr, const void *, size_t), cuMemcpyDtoH_v2(void *, CUdeviceptr, size_t), cuMemcpyDtoD_v2(CUdeviceptr, CUdeviceptr, size_t);
-CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D *), cuMemcpy3D_v2(const CUDA_MEMCPY3D *), cuMemsetD8_v2(CUdeviceptr, unsigned char, size_t);
-CUresult cuMemsetD32_v2(CUdeviceptr, unsigned, size_t), cuMemsetD2D16_v2(CUdeviceptr, size_t, unsigned short, size_t, size_t);
-CUresult cuStreamCreate(CUstream *, unsigned), cuStreamDestroy_v2(CUstream), cuStreamSynchronize(CUstream), cuStreamGetFlags(CUstream, unsigned *);
+CUresult cuDevicePrimaryCtxRetain(CUcontext *, CUdevice), cuDevicePrimaryCtxRelease_v2(CUdevice),
+    cuDevicePrimaryCtxGetState(CUdevice, unsigned *, int *);
+CUresult cuMemAlloc_v2(CUdeviceptr *, size_t), cuMemFree_v2(CUdeviceptr), cuMemGetInfo_v2(size_t *, size_t *),
+    cuMemHostAlloc(void **, size_t, unsigned);
+CUresult cuMemFreeHost(void *), cuMemAllocManaged(CUdeviceptr *, size_t, unsigned),
+    cuMemAllocPitch_v2(CUdeviceptr *, size_t *, size_t, size_t, unsigned);
+CUresult cuPointerGetAttribute(void *, int, CUdeviceptr),
+    cuPointerGetAttributes(unsigned, const int *, void **, CUdeviceptr);
+CUresult cuMemcpyHtoD_v2(CUdeviceptr, const void *, size_t), cuMemcpyDtoH_v2(void *, CUdeviceptr, size_t),
+    cuMemcpyDtoD_v2(CUdeviceptr, CUdeviceptr, size_t);
+CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D *), cuMemcpy3D_v2(const CUDA_MEMCPY3D *),
+    cuMemsetD8_v2(CUdeviceptr, unsigned char, size_t);
+CUresult cuMemsetD32_v2(CUdeviceptr, unsigned, size_t),
+    cuMemsetD2D16_v2(CUdeviceptr, size_t, unsigned short, size_t, size_t);
+CUresult cuStreamCreate(CUstream *, unsigned), cuStreamDestroy_v2(CUstream), cuStreamSynchronize(CUstream),
+    cuStreamGetFlags(CUstream, unsigned *);
 CUresult cuStreamAddCallback(CUstream, void (*)(CUstream, CUresult, void *), void *, unsigned);
-CUresult cuEventCreate(CUevent *, unsigned), cuEventDestroy_v2(CUevent), cuEventRecord(CUevent, CUstream), cuEventElapsedTime(float *, CUevent, CUevent);
-CUresult cuModuleLoadData(CUmodule *, const void *), cuModuleLoadDataEx(CUmodule *, const void *, unsigned, const int *, void **), cuModuleUnload(CUmodule);
-CUresult cuModuleGetFunction(CUfunction *, CUmodule, const char *), cuModuleGetGlobal_v2(CUdeviceptr *, size_t *, CUmodule, const char *);
-CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void **, void **);
-CUresult cuLaunchKernelEx(const CUlaunchConfig *, CUfunction, void **, void **), cuFuncGetAttribute(int *, int, CUfunction);
+CUresult cuEventCreate(CUevent *, unsigned), cuEventDestroy_v2(CUevent), cuEventRecord(CUevent, CUstream),
+    cuEventElapsedTime(float *, CUevent, CUevent);
+CUresult cuModuleLoadData(CUmodule *, const void *),
+    cuModuleLoadDataEx(CUmodule *, const void *, unsigned, const int *, void **), cuModuleUnload(CUmodule);
+CUresult cuModuleGetFunction(CUfunction *, CUmodule, const char *),
+    cuModuleGetGlobal_v2(CUdeviceptr *, size_t *, CUmodule, const char *);
+CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream,
+                        void **, void **);
+CUresult cuLaunchKernelEx(const CUlaunchConfig *, CUfunction, void **, void **),
+    cuFuncGetAttribute(int *, int, CUfunction);
 CUresult cuOccupancyMaxPotentialBlockSize(int *, int *, CUfunction, size_t (*)(int), size_t, int);
-CUresult cuLinkCreate_v2(unsigned, const int *, void **, CUlinkState *), cuLinkComplete(CUlinkState, void **, size_t *), cuLinkDestroy(CUlinkState);
+CUresult cuLinkCreate_v2(unsigned, const int *, void **, CUlinkState *), cuLinkComplete(CUlinkState, void **, size_t *),
+    cuLinkDestroy(CUlinkState);
 CUresult cuLinkAddData_v2(CUlinkState, int, void *, size_t, const char *, unsigned, const int *, void **);
-CUresult cuGetProcAddress(const char *, void **, int, uint64_t), cuGetProcAddress_v2(const char *, void **, int, uint64_t, int *);
+CUresult cuGetProcAddress(const char *, void **, int, uint64_t),
+    cuGetProcAddress_v2(const char *, void **, int, uint64_t, int *);
 
 #define HEAD ".version 7.0\n.target sm_75\n.address_size 64\n"
 
@@ -54,9 +75,9 @@ static const char caller_text[] = HEAD
     ".visible .entry linked(.param .u64 to)\n{\n.reg .b32 %r<4>;\n.reg .b64 %rd<4>;\nld.param.u64 %rd1, [to];\nmov.u32 %r1, 21;\n"
     "{\n.param .b32 a;\nst.param.b32 [a], %r1;\n.param .b32 r;\ncall.uni (r), twice, (a);\nld.param.b32 %r2, [r];\n}\n"
     "st.global.u32 [%rd1], %r2;\nret;\n}\n";
-static const char callee_text[] = HEAD
-    ".visible .func (.param .b32 result) twice(.param .b32 value)\n{\n.reg .b32 %r<3>;\n"
-    "ld.param.b32 %r1, [value];\nadd.u32 %r2, %r1, %r1;\nst.param.b32 [result], %r2;\nret;\n}\n";
+static const char callee_text[] =
+    HEAD ".visible .func (.param .b32 result) twice(.param .b32 value)\n{\n.reg .b32 %r<3>;\n"
+         "ld.param.b32 %r1, [value];\nadd.u32 %r2, %r1, %r1;\nst.param.b32 [result], %r2;\nret;\n}\n";
 
 static CUcontext context;
 
@@ -205,7 +226,8 @@ static void test_memory(void **state) {
   succeed(cuPointerGetAttribute(&type, 2, (uintptr_t)host));
   assert_int_equal(type, CU_MEMORYTYPE_HOST);
   int ordinal = 9, kind = 9;
-  succeed(cuPointerGetAttributes(2, (int[]){9, 2}, (void *[]){&ordinal, &kind}, (uintptr_t)&type)); /* unknown address */
+  /* unknown address */
+  succeed(cuPointerGetAttributes(2, (int[]){9, 2}, (void *[]){&ordinal, &kind}, (uintptr_t)&type));
   assert_int_equal(ordinal, -2);
   assert_int_equal(kind, 0);
   check(cuMemFree_v2((uintptr_t)host), CUDA_ERROR_INVALID_VALUE);
@@ -243,8 +265,17 @@ static void test_copies(void **state) {
   assert_memory_equal(out + 64, "\x22\x11\x22\x11\x22\x11\xab", 7);
   assert_int_equal(out[96], 0xab);
   /* a 4 x 3 window from (2, 1) of 16-byte rows to (1, 0) of 32-byte rows */
-  CUDA_MEMCPY2D two = {.srcXInBytes = 2, .srcY = 1, .srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = in, .srcPitch = 16, .dstXInBytes = 1,
-                       .dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstDevice = b, .dstPitch = 32, .WidthInBytes = 4, .Height = 3};
+  CUDA_MEMCPY2D two = {.srcXInBytes = 2,
+                       .srcY = 1,
+                       .srcMemoryType = CU_MEMORYTYPE_HOST,
+                       .srcHost = in,
+                       .srcPitch = 16,
+                       .dstXInBytes = 1,
+                       .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                       .dstDevice = b,
+                       .dstPitch = 32,
+                       .WidthInBytes = 4,
+                       .Height = 3};
   succeed(cuMemcpy2D_v2(&two));
   succeed(cuMemcpyDtoH_v2(out, b, 256));
   for (int row = 0; row < 3; row++) assert_memory_equal(out + row * 32 + 1, in + (row + 1) * 16 + 2, 4);
@@ -261,9 +292,20 @@ static void test_copies(void **state) {
   two.dstY = SIZE_MAX / 4;
   check(cuMemcpy2D_v2(&two), CUDA_ERROR_INVALID_VALUE);
   /* 2 slices of 2 rows of 4 bytes, out of slices of 4 rows of 8 bytes */
-  CUDA_MEMCPY3D three = {.srcXInBytes = 1, .srcY = 1, .srcZ = 1, .srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = in, .srcPitch = 8, .srcHeight = 4,
-                         .dstMemoryType = CU_MEMORYTYPE_UNIFIED, .dstDevice = a, .dstPitch = 4, .dstHeight = 2,
-                         .WidthInBytes = 4, .Height = 2, .Depth = 2};
+  CUDA_MEMCPY3D three = {.srcXInBytes = 1,
+                         .srcY = 1,
+                         .srcZ = 1,
+                         .srcMemoryType = CU_MEMORYTYPE_HOST,
+                         .srcHost = in,
+                         .srcPitch = 8,
+                         .srcHeight = 4,
+                         .dstMemoryType = CU_MEMORYTYPE_UNIFIED,
+                         .dstDevice = a,
+                         .dstPitch = 4,
+                         .dstHeight = 2,
+                         .WidthInBytes = 4,
+                         .Height = 2,
+                         .Depth = 2};
   succeed(cuMemcpy3D_v2(&three));
   succeed(cuMemcpyDtoH_v2(out, a, 16));
   for (int z = 0; z < 2; z++)
@@ -274,7 +316,9 @@ static void test_copies(void **state) {
 
 /* ---- streams and events ---- */
 
-static void count_call(CUstream stream, CUresult status, void *data) { *(int *)data += status == CUDA_SUCCESS ? 1 : 100; }
+static void count_call(CUstream stream, CUresult status, void *data) {
+  *(int *)data += status == CUDA_SUCCESS ? 1 : 100;
+}
 
 static void test_streams(void **state) {
   CUstream stream;
@@ -325,7 +369,8 @@ static void test_module(void **state) {
   check(cuModuleUnload(module), CUDA_ERROR_INVALID_HANDLE);
   check(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL), CUDA_ERROR_INVALID_HANDLE); /* died with it */
   check(cuModuleLoadData(&module, NULL), CUDA_ERROR_INVALID_VALUE);
-  fatbin_item item = {.kind = FATBIN_KIND_PTX, .arch = 75, .packing = FATBIN_LZ4, .bytes = module_text, .size = sizeof module_text};
+  fatbin_item item = {
+      .kind = FATBIN_KIND_PTX, .arch = 75, .packing = FATBIN_LZ4, .bytes = module_text, .size = sizeof module_text};
   ff_text image = {0};
   assert_int_equal(fatbin_encode(&item, 1, &image, NULL), FF_OK);
   succeed(cuModuleLoadData(&module, image.chars));
@@ -363,7 +408,8 @@ static void test_launch(void **state) {
   succeed(cuLaunchKernel(add, 2, 1, 1, 32, 1, 1, 0, NULL, (void *[]){&data, &value}, NULL));
   memcpy(extra_block, &data, 8);
   extra_block[2] = 1000;
-  succeed(cuLaunchKernel(add, 1, 1, 1, 32, 1, 1, 0, NULL, NULL, (void *[]){(void *)1, extra_block, (void *)2, &size, NULL}));
+  succeed(cuLaunchKernel(add, 1, 1, 1, 32, 1, 1, 0, NULL, NULL,
+                         (void *[]){(void *)1, extra_block, (void *)2, &size, NULL}));
   CUlaunchConfig config = {.gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 1, .blockDimY = 1, .blockDimZ = 1};
   succeed(cuLaunchKernelEx(&config, add, (void *[]){&data, &value}, NULL));
   succeed(cuCtxSynchronize());
@@ -371,7 +417,8 @@ static void test_launch(void **state) {
   for (int i = 0; i < 64; i++) assert_int_equal(out[i], i == 0 ? 1114 : i < 32 ? 1107 : 107);
   check(cuLaunchKernel(add, 0, 1, 1, 32, 1, 1, 0, NULL, (void *[]){&data, &value}, NULL), CUDA_ERROR_INVALID_VALUE);
   check(cuLaunchKernel(add, 1, 1, 1, 2048, 1, 1, 0, NULL, (void *[]){&data, &value}, NULL), CUDA_ERROR_INVALID_VALUE);
-  check(cuLaunchKernel(add, 1, 1, 1, 1, 1, 1, 0, NULL, (void *[]){&data, &value}, (void *[]){NULL}), CUDA_ERROR_INVALID_VALUE);
+  check(cuLaunchKernel(add, 1, 1, 1, 1, 1, 1, 0, NULL, (void *[]){&data, &value}, (void *[]){NULL}),
+        CUDA_ERROR_INVALID_VALUE);
   check(cuLaunchKernel(NULL, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL), CUDA_ERROR_INVALID_HANDLE);
   cudaLaunchAttribute cluster = {.id = cudaLaunchAttributeClusterDimension, .val.clusterDim = {2, 1, 1}};
   config.attrs = &cluster;
@@ -399,7 +446,7 @@ static void test_link(void **state) {
   int options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
   void *values[] = {log, (void *)sizeof log};
   succeed(cuLinkCreate_v2(0, NULL, NULL, &link));
-  check(cuLinkComplete(link, &cubin, &size), CUDA_ERROR_INVALID_VALUE); /* nothing was added */
+  check(cuLinkComplete(link, &cubin, &size), CUDA_ERROR_INVALID_VALUE);              /* nothing was added */
   check(cuLinkComplete((CUlinkState)log, &cubin, &size), CUDA_ERROR_INVALID_HANDLE); /* it never was one */
   check(cuLinkDestroy((CUlinkState)log), CUDA_ERROR_INVALID_HANDLE);
   succeed(cuLinkAddData_v2(link, 1, (void *)caller_text, sizeof caller_text, "caller", 0, NULL, NULL));
@@ -487,10 +534,13 @@ static void test_fault(void **state) {
 int main(void) {
   setenv("FARFAULT_MACHINE", "v100", 0);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_layout), cmocka_unit_test(test_not_initialised), cmocka_unit_test(test_device),  cmocka_unit_test(test_contexts),
-      cmocka_unit_test(test_memory),          cmocka_unit_test(test_copies),  cmocka_unit_test(test_streams),
-      cmocka_unit_test(test_module),          cmocka_unit_test(test_jit_log), cmocka_unit_test(test_launch),
-      cmocka_unit_test(test_link),            cmocka_unit_test(test_entry_points), cmocka_unit_test(test_fault),
+      cmocka_unit_test(test_layout),  cmocka_unit_test(test_not_initialised),
+      cmocka_unit_test(test_device),  cmocka_unit_test(test_contexts),
+      cmocka_unit_test(test_memory),  cmocka_unit_test(test_copies),
+      cmocka_unit_test(test_streams), cmocka_unit_test(test_module),
+      cmocka_unit_test(test_jit_log), cmocka_unit_test(test_launch),
+      cmocka_unit_test(test_link),    cmocka_unit_test(test_entry_points),
+      cmocka_unit_test(test_fault),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Graphs, captures and memory pools through the driver API: layouts, each form of a call that has versions, results, errors. */
+/* Graphs, captures and memory pools through the driver API: layouts, each form of a call that has versions, results,
+ * errors. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,26 +16,34 @@
 #include "driver/driver_api/libcuda_graph.h"
 
 CUresult cuInit(unsigned), cuCtxCreate_v2(CUcontext *, unsigned, CUdevice), cuModuleLoadData(CUmodule *, const void *);
-CUresult cuModuleGetFunction(CUfunction *, CUmodule, const char *), cuMemAlloc_v2(CUdeviceptr *, size_t), cuMemFree_v2(CUdeviceptr);
+CUresult cuModuleGetFunction(CUfunction *, CUmodule, const char *), cuMemAlloc_v2(CUdeviceptr *, size_t),
+    cuMemFree_v2(CUdeviceptr);
 CUresult cuMemcpyDtoH_v2(void *, CUdeviceptr, size_t), cuMemsetD32Async(CUdeviceptr, unsigned, size_t, CUstream);
-CUresult cuStreamCreate(CUstream *, unsigned), cuStreamDestroy_v2(CUstream), cuStreamSynchronize(CUstream), cuCtxSynchronize(void);
-CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void **, void **);
+CUresult cuStreamCreate(CUstream *, unsigned), cuStreamDestroy_v2(CUstream), cuStreamSynchronize(CUstream),
+    cuCtxSynchronize(void);
+CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream,
+                        void **, void **);
 CUresult cuGraphCreate(CUgraph *, unsigned), cuGraphDestroy(CUgraph), cuGraphGetNodes(CUgraph, CUgraphNode *, size_t *);
 CUresult cuGraphAddKernelNode(CUgraphNode *, CUgraph, const CUgraphNode *, size_t, const CUDA_KERNEL_NODE_PARAMS *);
 CUresult cuGraphAddKernelNode_v2(CUgraphNode *, CUgraph, const CUgraphNode *, size_t, const CUDA_KERNEL_NODE_PARAMS *);
 CUresult cuGraphKernelNodeGetParams(CUgraphNode, CUDA_KERNEL_NODE_PARAMS *);
 CUresult cuGraphAddMemsetNode(CUgraphNode *, CUgraph, const CUgraphNode *, size_t, const cudaMemsetParams *, CUcontext);
 CUresult cuGraphAddMemcpyNode(CUgraphNode *, CUgraph, const CUgraphNode *, size_t, const CUDA_MEMCPY3D *, CUcontext);
-CUresult cuGraphAddNode_v2(CUgraphNode *, CUgraph, const CUgraphNode *, const engine_edge *, size_t, CUgraphNodeParams *);
+CUresult cuGraphAddNode_v2(CUgraphNode *, CUgraph, const CUgraphNode *, const engine_edge *, size_t,
+                           CUgraphNodeParams *);
 CUresult cuGraphGetEdges(CUgraph, CUgraphNode *, CUgraphNode *, size_t *);
 CUresult cuGraphGetEdges_v2(CUgraph, CUgraphNode *, CUgraphNode *, engine_edge *, size_t *);
-CUresult cuGraphInstantiateWithFlags(CUgraphExec *, CUgraph, unsigned long long), cuGraphInstantiate_v2(CUgraphExec *, CUgraph, CUgraphNode *, char *, size_t);
+CUresult cuGraphInstantiateWithFlags(CUgraphExec *, CUgraph, unsigned long long),
+    cuGraphInstantiate_v2(CUgraphExec *, CUgraph, CUgraphNode *, char *, size_t);
 CUresult cuGraphLaunch(CUgraphExec, CUstream), cuGraphExecDestroy(CUgraphExec);
 CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec, CUgraphNode, const CUDA_KERNEL_NODE_PARAMS *);
-CUresult cuModuleUnload(CUmodule), cuGraphClone(CUgraph *, CUgraph), cuGraphNodeFindInClone(CUgraphNode *, CUgraphNode, CUgraph);
+CUresult cuModuleUnload(CUmodule), cuGraphClone(CUgraph *, CUgraph),
+    cuGraphNodeFindInClone(CUgraphNode *, CUgraphNode, CUgraph);
 CUresult cuGraphDebugDotPrint(CUgraph, const char *, unsigned);
-CUresult cuStreamBeginCapture_v2(CUstream, int), cuStreamEndCapture(CUstream, CUgraph *), cuStreamIsCapturing(CUstream, int *);
-CUresult cuDeviceGetDefaultMemPool(engine_pool **, CUdevice), cuMemPoolGetAttribute(engine_pool *, int, void *), cuMemPoolTrimTo(engine_pool *, size_t);
+CUresult cuStreamBeginCapture_v2(CUstream, int), cuStreamEndCapture(CUstream, CUgraph *),
+    cuStreamIsCapturing(CUstream, int *);
+CUresult cuDeviceGetDefaultMemPool(engine_pool **, CUdevice), cuMemPoolGetAttribute(engine_pool *, int, void *),
+    cuMemPoolTrimTo(engine_pool *, size_t);
 CUresult cuMemAllocAsync(CUdeviceptr *, size_t, CUstream), cuMemFreeAsync(CUdeviceptr, CUstream);
 CUresult cuMemAllocFromPoolAsync(CUdeviceptr *, size_t, engine_pool *, CUstream);
 
@@ -81,16 +90,35 @@ static void built(void **state) {
   CUdeviceptr a, b;
   unsigned value = 5, host = 0;
   size_t count = 0;
-  struct { CUDA_KERNEL_NODE_PARAMS params; uint64_t behind; } old = {.behind = 77};
+  struct {
+    CUDA_KERNEL_NODE_PARAMS params;
+    uint64_t behind;
+  } old = {.behind = 77};
   succeed(cuMemAlloc_v2(&a, 256));
   succeed(cuMemAlloc_v2(&b, 256));
   void *arguments[] = {&a, &value};
   check(cuGraphCreate(&graph, 1), CUDA_ERROR_INVALID_VALUE);
   succeed(cuGraphCreate(&graph, 0));
-  succeed(cuGraphAddMemsetNode(&set, graph, NULL, 0, &(cudaMemsetParams){.dst = (void *)(uintptr_t)a, .value = 3, .elementSize = 4, .width = 64, .height = 1}, context));
-  CUDA_KERNEL_NODE_PARAMS params = {.func = add, .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 64, .blockDimY = 1, .blockDimZ = 1, .kernelParams = arguments};
+  succeed(cuGraphAddMemsetNode(
+      &set, graph, NULL, 0,
+      &(cudaMemsetParams){.dst = (void *)(uintptr_t)a, .value = 3, .elementSize = 4, .width = 64, .height = 1},
+      context));
+  CUDA_KERNEL_NODE_PARAMS params = {.func = add,
+                                    .gridDimX = 1,
+                                    .gridDimY = 1,
+                                    .gridDimZ = 1,
+                                    .blockDimX = 64,
+                                    .blockDimY = 1,
+                                    .blockDimZ = 1,
+                                    .kernelParams = arguments};
   succeed(cuGraphAddKernelNode_v2(&kernel, graph, &set, 1, &params));
-  CUDA_MEMCPY3D back = {.srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = a, .dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = &host, .WidthInBytes = 4, .Height = 1, .Depth = 1};
+  CUDA_MEMCPY3D back = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+                        .srcDevice = a,
+                        .dstMemoryType = CU_MEMORYTYPE_HOST,
+                        .dstHost = &host,
+                        .WidthInBytes = 4,
+                        .Height = 1,
+                        .Depth = 1};
   succeed(cuGraphAddMemcpyNode(&copy, graph, &kernel, 1, &back, context));
   check(cuGraphAddMemcpyNode(&copy, graph, &kernel, 1, &back, NULL), CUDA_ERROR_INVALID_CONTEXT);
   succeed(cuGraphInstantiateWithFlags(&exec, graph, 0));
@@ -105,7 +133,8 @@ static void built(void **state) {
   succeed(cuGraphExecDestroy(exec));
   memset(&old.params.kern, 0x55, sizeof old.params.kern);
   succeed(cuGraphKernelNodeGetParams(kernel, &old.params)); /* the old form ends earlier */
-  assert_true(old.params.func == add && *(unsigned *)old.params.kernelParams[1] == 5 && (uintptr_t)old.params.kern == 0x5555555555555555u);
+  assert_true(old.params.func == add && *(unsigned *)old.params.kernelParams[1] == 5 &&
+              (uintptr_t)old.params.kern == 0x5555555555555555u);
   CUgraphNodeParams any = {.type = ENGINE_NODE_KERNEL};
   any.kernel = params;
   any.kernel.func = NULL;
@@ -195,7 +224,13 @@ static void unloaded(void **state) {
   void *arguments[] = {&a, &value};
   succeed(cuModuleLoadData(&module, text));
   succeed(cuModuleGetFunction(&function, module, "add"));
-  CUDA_KERNEL_NODE_PARAMS params = {.func = function, .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 1, .blockDimY = 1, .blockDimZ = 1,
+  CUDA_KERNEL_NODE_PARAMS params = {.func = function,
+                                    .gridDimX = 1,
+                                    .gridDimY = 1,
+                                    .gridDimZ = 1,
+                                    .blockDimX = 1,
+                                    .blockDimY = 1,
+                                    .blockDimZ = 1,
                                     .kernelParams = arguments};
   succeed(cuGraphCreate(&graph, 0));
   succeed(cuGraphAddKernelNode_v2(&node, graph, NULL, 0, &params));
@@ -221,8 +256,10 @@ static void unloaded(void **state) {
 
 int main(void) {
   CUmodule module;
-  if (cuInit(0) || cuCtxCreate_v2(&context, 0, 0) || cuModuleLoadData(&module, text) || cuModuleGetFunction(&add, module, "add")) return 1;
-  const struct CMUnitTest tests[] = {cmocka_unit_test(layouts), cmocka_unit_test(built), cmocka_unit_test(captured), cmocka_unit_test(pools),
-                                     cmocka_unit_test(unloaded)};
+  if (cuInit(0) || cuCtxCreate_v2(&context, 0, 0) || cuModuleLoadData(&module, text) ||
+      cuModuleGetFunction(&add, module, "add"))
+    return 1;
+  const struct CMUnitTest tests[] = {cmocka_unit_test(layouts), cmocka_unit_test(built), cmocka_unit_test(captured),
+                                     cmocka_unit_test(pools), cmocka_unit_test(unloaded)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The driver API's rarer calls: launches of CUDA 2 and 3, what is in a module, batches, values in streams, hints that can be asked
- * for, refusals. */
+/* The driver API's rarer calls: launches of CUDA 2 and 3, what is in a module, batches, values in streams, hints that
+ * can be asked for, refusals. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,27 +16,41 @@
 #include "driver/engine/engine_range.h"
 #include "driver/driver_api/libcuda.h"
 
-CUresult cuInit(unsigned), cuCtxCreate(CUcontext *, unsigned, CUdevice), cuCtxDestroy(CUcontext), cuCtxGetDevice_v2(CUdevice *, CUcontext);
-CUresult cuMemAlloc_v2(CUdeviceptr *, size_t), cuMemFree_v2(CUdeviceptr), cuMemAllocManaged(CUdeviceptr *, size_t, unsigned);
-CUresult cuMemcpyHtoD_v2(CUdeviceptr, const void *, size_t), cuMemcpyDtoH_v2(void *, CUdeviceptr, size_t), cuMemHostAlloc(void **, size_t, unsigned);
-CUresult cuModuleLoadData(CUmodule *, const void *), cuModuleGetFunction(CUfunction *, CUmodule, const char *), cuModuleUnload(CUmodule);
-CUresult cuFuncSetBlockShape(CUfunction, int, int, int), cuFuncSetSharedSize(CUfunction, unsigned), cuParamSetSize(CUfunction, unsigned);
-CUresult cuParamSeti(CUfunction, int, unsigned), cuParamSetf(CUfunction, int, float), cuParamSetv(CUfunction, int, const void *, unsigned);
+CUresult cuInit(unsigned), cuCtxCreate(CUcontext *, unsigned, CUdevice), cuCtxDestroy(CUcontext),
+    cuCtxGetDevice_v2(CUdevice *, CUcontext);
+CUresult cuMemAlloc_v2(CUdeviceptr *, size_t), cuMemFree_v2(CUdeviceptr),
+    cuMemAllocManaged(CUdeviceptr *, size_t, unsigned);
+CUresult cuMemcpyHtoD_v2(CUdeviceptr, const void *, size_t), cuMemcpyDtoH_v2(void *, CUdeviceptr, size_t),
+    cuMemHostAlloc(void **, size_t, unsigned);
+CUresult cuModuleLoadData(CUmodule *, const void *), cuModuleGetFunction(CUfunction *, CUmodule, const char *),
+    cuModuleUnload(CUmodule);
+CUresult cuFuncSetBlockShape(CUfunction, int, int, int), cuFuncSetSharedSize(CUfunction, unsigned),
+    cuParamSetSize(CUfunction, unsigned);
+CUresult cuParamSeti(CUfunction, int, unsigned), cuParamSetf(CUfunction, int, float),
+    cuParamSetv(CUfunction, int, const void *, unsigned);
 CUresult cuLaunch(CUfunction), cuLaunchGrid(CUfunction, int, int), cuLaunchGridAsync(CUfunction, int, int, CUstream);
-CUresult cuModuleGetFunctionCount(unsigned *, CUmodule), cuModuleEnumerateFunctions(CUfunction *, unsigned, CUmodule), cuFuncGetName(const char **, CUfunction);
+CUresult cuModuleGetFunctionCount(unsigned *, CUmodule), cuModuleEnumerateFunctions(CUfunction *, unsigned, CUmodule),
+    cuFuncGetName(const char **, CUfunction);
 CUresult cuFuncGetModule(CUmodule *, CUfunction), cuLibraryGetUnifiedFunction(void **, CUlibrary, const char *);
 CUresult cuMemcpyBatchAsync_v2(CUdeviceptr *, CUdeviceptr *, size_t *, size_t, void *, size_t *, size_t, CUstream);
-CUresult cuMemcpyBatchAsync(CUdeviceptr *, CUdeviceptr *, size_t *, size_t, void *, size_t *, size_t, size_t *, CUstream);
-CUresult cuMemPrefetchBatchAsync(CUdeviceptr *, size_t *, size_t, CUmemLocation *, size_t *, size_t, unsigned long long, CUstream);
+CUresult cuMemcpyBatchAsync(CUdeviceptr *, CUdeviceptr *, size_t *, size_t, void *, size_t *, size_t, size_t *,
+                            CUstream);
+CUresult cuMemPrefetchBatchAsync(CUdeviceptr *, size_t *, size_t, CUmemLocation *, size_t *, size_t, unsigned long long,
+                                 CUstream);
 CUresult cuMemDiscardBatchAsync(CUdeviceptr *, size_t *, size_t, unsigned long long, CUstream);
-CUresult cuStreamWriteValue32_v2(CUstream, CUdeviceptr, uint32_t, unsigned), cuStreamWriteValue64_v2(CUstream, CUdeviceptr, uint64_t, unsigned);
-CUresult cuStreamWaitValue32_v2(CUstream, CUdeviceptr, uint32_t, unsigned), cuStreamWaitValue64_v2(CUstream, CUdeviceptr, uint64_t, unsigned);
+CUresult cuStreamWriteValue32_v2(CUstream, CUdeviceptr, uint32_t, unsigned),
+    cuStreamWriteValue64_v2(CUstream, CUdeviceptr, uint64_t, unsigned);
+CUresult cuStreamWaitValue32_v2(CUstream, CUdeviceptr, uint32_t, unsigned),
+    cuStreamWaitValue64_v2(CUstream, CUdeviceptr, uint64_t, unsigned);
 CUresult cuStreamBatchMemOp_v2(CUstream, unsigned, void *, unsigned);
-CUresult cuMemAdvise(CUdeviceptr, size_t, int, CUdevice), cuMemRangeGetAttribute(void *, size_t, int, CUdeviceptr, size_t);
+CUresult cuMemAdvise(CUdeviceptr, size_t, int, CUdevice),
+    cuMemRangeGetAttribute(void *, size_t, int, CUdeviceptr, size_t);
 CUresult cuMemRangeGetAttributes(void **, size_t *, int *, size_t, CUdeviceptr, size_t);
 CUresult cuMemPrefetchAsync(CUdeviceptr, size_t, CUdevice, CUstream);
-CUresult cuDeviceGetP2PAttribute(int *, int, CUdevice, CUdevice), cuDeviceGetHostAtomicCapabilities(unsigned *, const int *, unsigned, CUdevice);
-CUresult cuStreamGetAttribute(CUstream, int, cudaLaunchAttributeValue *), cuLogsDumpToMemory(unsigned *, char *, size_t *, unsigned);
+CUresult cuDeviceGetP2PAttribute(int *, int, CUdevice, CUdevice),
+    cuDeviceGetHostAtomicCapabilities(unsigned *, const int *, unsigned, CUdevice);
+CUresult cuStreamGetAttribute(CUstream, int, cudaLaunchAttributeValue *),
+    cuLogsDumpToMemory(unsigned *, char *, size_t *, unsigned);
 CUresult cuGetExportTable(const void **, const CUuuid *), cuIpcGetMemHandle(void), cuImportExternalMemory(void);
 
 static const char text[] =
@@ -120,20 +134,27 @@ static void test_batches(void **state) {
   succeed(cuMemAlloc_v2(&a, 16));
   succeed(cuMemAlloc_v2(&b, 16));
   succeed(cuMemcpyHtoD_v2(a, words, 16));
-  succeed(cuMemcpyBatchAsync_v2((CUdeviceptr[]){b, b + 8}, (CUdeviceptr[]){a + 8, a}, sizes, 2, attributes, &first, 1, NULL));
+  succeed(cuMemcpyBatchAsync_v2((CUdeviceptr[]){b, b + 8}, (CUdeviceptr[]){a + 8, a}, sizes, 2, attributes, &first, 1,
+                                NULL));
   succeed(cuMemcpyDtoH_v2(back, b, 16));
   assert_memory_equal(back, ((uint32_t[]){3, 4, 1, 2}), 16);
-  succeed(cuMemcpyBatchAsync((CUdeviceptr[]){b, b + 8}, (CUdeviceptr[]){a, a}, sizes, 2, attributes, &first, 1, &failed, NULL));
+  succeed(cuMemcpyBatchAsync((CUdeviceptr[]){b, b + 8}, (CUdeviceptr[]){a, a}, sizes, 2, attributes, &first, 1, &failed,
+                             NULL));
   assert_int_equal(failed, SIZE_MAX);
-  check(cuMemcpyBatchAsync((CUdeviceptr[]){b, b + 12}, (CUdeviceptr[]){a, a}, sizes, 2, attributes, &first, 1, &failed, NULL), CUDA_ERROR_INVALID_VALUE);
+  check(cuMemcpyBatchAsync((CUdeviceptr[]){b, b + 12}, (CUdeviceptr[]){a, a}, sizes, 2, attributes, &first, 1, &failed,
+                           NULL),
+        CUDA_ERROR_INVALID_VALUE);
   assert_int_equal(failed, 1);
   check(cuMemcpyBatchAsync_v2(&b, &a, sizes, 0, attributes, &first, 1, NULL), CUDA_ERROR_INVALID_VALUE);
 
   succeed(cuMemAllocManaged(&managed, 16384, 1));
   CUmemLocation places[2] = {{cudaMemLocationTypeDevice, 0}, {cudaMemLocationTypeHost, 0}};
-  succeed(cuMemPrefetchBatchAsync((CUdeviceptr[]){managed, managed + 4096, managed + 8192}, (size_t[]){4096, 4096, 4096}, 3, places, (size_t[]){0, 2}, 2, 0, NULL));
+  succeed(cuMemPrefetchBatchAsync((CUdeviceptr[]){managed, managed + 4096, managed + 8192},
+                                  (size_t[]){4096, 4096, 4096}, 3, places, (size_t[]){0, 2}, 2, 0, NULL));
   int where[3];
-  for (int i = 0; i < 3; i++) succeed(cuMemRangeGetAttribute(&where[i], 4, cudaMemRangeAttributeLastPrefetchLocation, managed + 4096 * (unsigned)i, 4096));
+  for (int i = 0; i < 3; i++)
+    succeed(cuMemRangeGetAttribute(&where[i], 4, cudaMemRangeAttributeLastPrefetchLocation,
+                                   managed + 4096 * (unsigned)i, 4096));
   assert_memory_equal(where, ((int[]){0, 0, cudaCpuDeviceId}), sizeof where);
   check(cuMemPrefetchBatchAsync(&managed, sizes, 1, places, (size_t[]){1}, 1, 0, NULL), CUDA_ERROR_INVALID_VALUE);
   succeed(cuMemDiscardBatchAsync(&managed, sizes, 1, 0, NULL));
@@ -164,10 +185,17 @@ static void test_values(void **state) {
   succeed(cuStreamWaitValue32_v2(NULL, data, 7, 1));
   succeed(cuStreamWaitValue32_v2(NULL, data, 4, 2));
   succeed(cuStreamWaitValue64_v2(NULL, data + 8, UINT64_C(0x123456789abcdef0), 1));
-  check(cuStreamWaitValue32_v2(NULL, data + 2, 7, 1), CUDA_ERROR_INVALID_VALUE); /* not aligned */
+  check(cuStreamWaitValue32_v2(NULL, data + 2, 7, 1), CUDA_ERROR_INVALID_VALUE);  /* not aligned */
   check(cuStreamWaitValue64_v2(NULL, data + 16, 7, 1), CUDA_ERROR_INVALID_VALUE); /* beyond its end */
   check(cuStreamWriteValue32_v2(NULL, (uintptr_t)back, 7, 0), CUDA_ERROR_INVALID_VALUE);
-  struct { int type; CUdeviceptr at; uint64_t value; unsigned flags; CUdeviceptr alias; uint64_t room; } both[2] = {{.type = 2, .at = data, .value = 9}, {.type = 1, .at = data, .value = 9, .flags = 1}};
+  struct {
+    int type;
+    CUdeviceptr at;
+    uint64_t value;
+    unsigned flags;
+    CUdeviceptr alias;
+    uint64_t room;
+  } both[2] = {{.type = 2, .at = data, .value = 9}, {.type = 1, .at = data, .value = 9, .flags = 1}};
   assert_int_equal(sizeof both[0], 48);
   succeed(cuStreamBatchMemOp_v2(NULL, 2, both, 0));
   both[1].type = 77;
@@ -240,16 +268,19 @@ static void test_hints_random(void **state) {
     random = random * 1664525 + 1013904223;
     unsigned start = (random >> 8) % PAGES, count = 1 + (random >> 16) % (PAGES - start);
     bool set = random >> 31;
-    succeed(cuMemAdvise(data + start * 4096, count * 4096, set ? cudaMemAdviseSetReadMostly : cudaMemAdviseUnsetReadMostly, 0));
+    succeed(cuMemAdvise(data + start * 4096, count * 4096,
+                        set ? cudaMemAdviseSetReadMostly : cudaMemAdviseUnsetReadMostly, 0));
     for (unsigned i = start; i < start + count; i++) model[i] = set;
     for (unsigned i = 0; i < PAGES; i++) assert_int_equal(ask(1, data + i * 4096, 4096), model[i]);
   }
   succeed(cuMemFree_v2(data));
 }
 
-/* The private tables of NVIDIA's libraries: none is there, whoever asks, and what a CUDA runtime asks for is said on stderr. */
+/* The private tables of NVIDIA's libraries: none is there, whoever asks, and what a CUDA runtime asks for is said on
+ * stderr. */
 static void test_export_tables(void **state) {
-  static const CUuuid runtime = {"\x6b\xd5\xfb\x6c\x5b\xf4\xe7\x4a\x89\x87\xd9\x39\x12\xfd\x9d\xf9"}, unknown = {"0123456789abcdef"};
+  static const CUuuid runtime = {"\x6b\xd5\xfb\x6c\x5b\xf4\xe7\x4a\x89\x87\xd9\x39\x12\xfd\x9d\xf9"},
+                      unknown = {"0123456789abcdef"};
   const void *table = &table;
   check(cuGetExportTable(&table, &unknown), CUDA_ERROR_NOT_FOUND);
   assert_null(table);
@@ -296,9 +327,9 @@ static void test_questions(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_prepared_launch), cmocka_unit_test(test_module_lists), cmocka_unit_test(test_batches), cmocka_unit_test(test_values),
-      cmocka_unit_test(test_hints),           cmocka_unit_test(test_hints_random), cmocka_unit_test(test_questions),
-      cmocka_unit_test(test_export_tables),
+      cmocka_unit_test(test_prepared_launch), cmocka_unit_test(test_module_lists),  cmocka_unit_test(test_batches),
+      cmocka_unit_test(test_values),          cmocka_unit_test(test_hints),         cmocka_unit_test(test_hints_random),
+      cmocka_unit_test(test_questions),       cmocka_unit_test(test_export_tables),
   };
   return cmocka_run_group_tests(tests, start, NULL);
 }

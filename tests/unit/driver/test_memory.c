@@ -158,9 +158,13 @@ static void host_pointers(void **state) {
 
 static void pointer_attributes(void **state) {
   (void)state;
-  struct { int type, device; bool on_device, on_host; } cases[] = {
-      {cudaMemoryTypeDevice, 0, true, false}, {cudaMemoryTypeManaged, 0, true, true}, {cudaMemoryTypeHost, 0, true, true},
-      {cudaMemoryTypeUnregistered, cudaInvalidDeviceId, false, true}};
+  struct {
+    int type, device;
+    bool on_device, on_host;
+  } cases[] = {{cudaMemoryTypeDevice, 0, true, false},
+               {cudaMemoryTypeManaged, 0, true, true},
+               {cudaMemoryTypeHost, 0, true, true},
+               {cudaMemoryTypeUnregistered, cudaInvalidDeviceId, false, true}};
   char *pointers[4], local;
   succeed(cudaMalloc((void **)&pointers[0], 100));
   succeed(cudaMallocManaged((void **)&pointers[1], 100, cudaMemAttachGlobal));
@@ -203,7 +207,8 @@ static void pitched(void **state) {
 static void hints(void **state) {
   (void)state;
   char *managed, *device;
-  const cudaMemLocation gpu = {cudaMemLocationTypeDevice, 0}, cpu = {cudaMemLocationTypeHost, 0}, other = {cudaMemLocationTypeDevice, 3};
+  const cudaMemLocation gpu = {cudaMemLocationTypeDevice, 0}, cpu = {cudaMemLocationTypeHost, 0},
+                        other = {cudaMemLocationTypeDevice, 3};
   succeed(cudaMallocManaged((void **)&managed, 10000, cudaMemAttachGlobal));
   succeed(cudaMalloc((void **)&device, 10000));
   succeed(cudaMemPrefetchAsync(managed, 10000, gpu, 0, NULL));
@@ -241,10 +246,18 @@ static void reset_takes_everything(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(allocation_is_zeroed_and_aligned), cmocka_unit_test(zero_sizes), cmocka_unit_test(bad_arguments),
-      cmocka_unit_test(too_much), cmocka_unit_test(managed_may_exceed_the_device), cmocka_unit_test(wrong_frees),
-      cmocka_unit_test(stream_ordered), cmocka_unit_test(registering), cmocka_unit_test(host_pointers),
-      cmocka_unit_test(pointer_attributes), cmocka_unit_test(pitched), cmocka_unit_test(hints),
+      cmocka_unit_test(allocation_is_zeroed_and_aligned),
+      cmocka_unit_test(zero_sizes),
+      cmocka_unit_test(bad_arguments),
+      cmocka_unit_test(too_much),
+      cmocka_unit_test(managed_may_exceed_the_device),
+      cmocka_unit_test(wrong_frees),
+      cmocka_unit_test(stream_ordered),
+      cmocka_unit_test(registering),
+      cmocka_unit_test(host_pointers),
+      cmocka_unit_test(pointer_attributes),
+      cmocka_unit_test(pitched),
+      cmocka_unit_test(hints),
       cmocka_unit_test(reset_takes_everything),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

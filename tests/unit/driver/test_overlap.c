@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What overlaps in virtual time beside a simulation of `copy`, and what must not: copies in both directions and kernels in
- * streams that do not wait for the default stream; events that order them; pinned and pageable memory; parts of a buffer;
- * memory that is mapped and unmapped beside running work. */
+/* What overlaps in virtual time beside a simulation of `copy`, and what must not: copies in both directions and kernels
+ * in streams that do not wait for the default stream; events that order them; pinned and pageable memory; parts of a
+ * buffer; memory that is mapped and unmapped beside running work. */
 #include "program.h"
 
 enum { BYTES = 8 << 20 };
@@ -27,7 +27,9 @@ static void setup(void) {
   memset(pageable, 1, BYTES);
 }
 
-static void in(int s, char *host) { succeed(cudaMemcpyAsync(device[0], host, BYTES, cudaMemcpyHostToDevice, stream[s])); }
+static void in(int s, char *host) {
+  succeed(cudaMemcpyAsync(device[0], host, BYTES, cudaMemcpyHostToDevice, stream[s]));
+}
 static void out(int s) { succeed(cudaMemcpyAsync(pinned[1], device[1], BYTES, cudaMemcpyDeviceToHost, stream[s])); }
 static void run(int s, uint32_t rounds) {
   uint32_t *to = result + s;
@@ -51,7 +53,8 @@ static double end(void) {
 }
 
 static uint32_t rounds;
-static double alone_in, alone_out, alone_run; /* each about as long as the others, so that overlap and sequence cannot be mixed up */
+/* each about as long as the others, so that overlap and sequence cannot be mixed up */
+static double alone_in, alone_out, alone_run;
 
 static void measure_each(void **state) {
   (void)state;
@@ -66,7 +69,11 @@ static void measure_each(void **state) {
   assert_true(alone_run > 0.9 * alone_in && alone_run < 1.2 * alone_in);
 }
 
-static double longest(void) { return alone_in > alone_out ? alone_in > alone_run ? alone_in : alone_run : alone_out > alone_run ? alone_out : alone_run; }
+static double longest(void) {
+  return alone_in > alone_out    ? alone_in > alone_run ? alone_in : alone_run
+         : alone_out > alone_run ? alone_out
+                                 : alone_run;
+}
 
 static void independent_work_overlaps(void **state) {
   (void)state;
@@ -105,7 +112,8 @@ static void a_direction_is_one_after_the_other(void **state) {
   (void)state;
   begin(); /* halves of one buffer in two streams */
   for (int half = 0; half < 2; half++)
-    succeed(cudaMemcpyAsync(device[0] + half * BYTES / 2, pinned[0] + half * BYTES / 2, BYTES / 2, cudaMemcpyHostToDevice, stream[half]));
+    succeed(cudaMemcpyAsync(device[0] + half * BYTES / 2, pinned[0] + half * BYTES / 2, BYTES / 2,
+                            cudaMemcpyHostToDevice, stream[half]));
   assert_in_range((int)end(), (int)(0.95 * alone_in), (int)(1.15 * alone_in));
 }
 
@@ -144,8 +152,10 @@ static void host_functions_keep_their_place(void **state) {
 /* ---- mappings beside running work ---- */
 
 int cuInit(unsigned), cuDevicePrimaryCtxRetain(void **, int), cuCtxSetCurrent(void *);
-int cuMemAddressReserve(uint64_t *, size_t, size_t, uint64_t, unsigned long long), cuMemCreate(unsigned long long *, size_t, const void *, unsigned long long);
-int cuMemMap(uint64_t, size_t, size_t, unsigned long long, unsigned long long), cuMemUnmap(uint64_t, size_t), cuMemSetAccess(uint64_t, size_t, const void *, size_t);
+int cuMemAddressReserve(uint64_t *, size_t, size_t, uint64_t, unsigned long long),
+    cuMemCreate(unsigned long long *, size_t, const void *, unsigned long long);
+int cuMemMap(uint64_t, size_t, size_t, unsigned long long, unsigned long long), cuMemUnmap(uint64_t, size_t),
+    cuMemSetAccess(uint64_t, size_t, const void *, size_t);
 int cuMemRelease(unsigned long long), cuMemAddressFree(uint64_t, size_t);
 
 static void mapping_does_not_wait(void **state) {
@@ -186,9 +196,13 @@ int main(void) {
   setenv("FARFAULT_MACHINE", "v100", 1);
   setup();
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(measure_each), cmocka_unit_test(independent_work_overlaps), cmocka_unit_test(dependent_work_does_not),
-      cmocka_unit_test(a_direction_is_one_after_the_other), cmocka_unit_test(pageable_memory_blocks),
-      cmocka_unit_test(host_functions_keep_their_place), cmocka_unit_test(mapping_does_not_wait),
+      cmocka_unit_test(measure_each),
+      cmocka_unit_test(independent_work_overlaps),
+      cmocka_unit_test(dependent_work_does_not),
+      cmocka_unit_test(a_direction_is_one_after_the_other),
+      cmocka_unit_test(pageable_memory_blocks),
+      cmocka_unit_test(host_functions_keep_their_place),
+      cmocka_unit_test(mapping_does_not_wait),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* farfaultPhysical: where the virtual GPU has its memory. An allocation is one piece of physical memory, also one of nearly all there is;
- * what is freed is had again. */
+/* farfaultPhysical: where the virtual GPU has its memory. An allocation is one piece of physical memory, also one of
+ * nearly all there is; what is freed is had again. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -55,7 +55,8 @@ static void pools_of_ones_own(void **state) {
   (void)state;
   cudaMemPool_t first, mine, now;
   void *a, *b;
-  cudaMemPoolProps properties = {.allocType = 1, .location = {cudaMemLocationTypeDevice, 0}}, shared = properties, nowhere = {.allocType = 1};
+  cudaMemPoolProps properties = {.allocType = 1, .location = {cudaMemLocationTypeDevice, 0}}, shared = properties,
+                   nowhere = {.allocType = 1};
   succeed(cudaDeviceGetDefaultMemPool(&first, 0));
   shared.handleTypes = 1;
   expect(cudaMemPoolCreate(&mine, &shared), cudaErrorNotSupported);
@@ -174,7 +175,8 @@ static void limits(void **state) {
   succeed(cudaFree(q));
   succeed(cudaMemPoolGetAccess(&flags, pool, &properties.location));
   assert_int_equal(flags, 3);
-  cudaMemAccessDesc none = {.location = {cudaMemLocationTypeDevice, 0}, .flags = 0}, other = {.location = {cudaMemLocationTypeDevice, 1}, .flags = 3};
+  cudaMemAccessDesc none = {.location = {cudaMemLocationTypeDevice, 0}, .flags = 0},
+                    other = {.location = {cudaMemLocationTypeDevice, 1}, .flags = 3};
   expect(cudaMemPoolSetAccess(pool, &none, 1), cudaErrorInvalidValue); /* its own device keeps it */
   expect(cudaMemPoolSetAccess(pool, &other, 1), cudaErrorInvalidDevice);
   succeed(cudaMallocFromPoolAsync(&p, 100, pool, NULL));
@@ -186,7 +188,7 @@ static void limits(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(the_default_pool), cmocka_unit_test(pools_of_ones_own), cmocka_unit_test(reuse_follows_streams),
-                                     cmocka_unit_test(limits)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(the_default_pool), cmocka_unit_test(pools_of_ones_own),
+                                     cmocka_unit_test(reuse_follows_streams), cmocka_unit_test(limits)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

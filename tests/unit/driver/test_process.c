@@ -36,8 +36,8 @@ static bool results_are_complete(void) {
   return complete;
 }
 
-#define CHECK(condition) \
-  do {                   \
+#define CHECK(condition)                         \
+  do {                                           \
     if (!(condition)) return __LINE__ % 200 + 1; \
   } while (0)
 
@@ -177,10 +177,10 @@ static void a_running_kernel_does_not_hold_up_the_end(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_normal_end_writes_results), cmocka_unit_test(registration_starts_nothing),
+      cmocka_unit_test(a_normal_end_writes_results),  cmocka_unit_test(registration_starts_nothing),
       cmocka_unit_test(a_thread_may_end_the_process), cmocka_unit_test(a_fork_of_a_user_is_no_user),
-      cmocka_unit_test(exit_handlers_may_free), cmocka_unit_test(calls_after_the_end_are_refused),
-      cmocka_unit_test(a_bad_machine_is_an_error), cmocka_unit_test(a_running_kernel_does_not_hold_up_the_end),
+      cmocka_unit_test(exit_handlers_may_free),       cmocka_unit_test(calls_after_the_end_are_refused),
+      cmocka_unit_test(a_bad_machine_is_an_error),    cmocka_unit_test(a_running_kernel_does_not_hold_up_the_end),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

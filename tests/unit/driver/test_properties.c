@@ -45,8 +45,10 @@ static void test_layout(void **state) {
   assert_int_equal(offsetof(cudaDeviceProp_13, hostRegisterSupported), 704);
   assert_int_equal(offsetof(cudaDeviceProp_13, reserved), 784);
   /* 11 is a prefix of 12 */
-  assert_int_equal(offsetof(cudaDeviceProp_11, sharedMemPerBlockOptin), offsetof(cudaDeviceProp_12, sharedMemPerBlockOptin));
-  assert_int_equal(offsetof(cudaDeviceProp_11, reservedSharedMemPerBlock), offsetof(cudaDeviceProp_12, reservedSharedMemPerBlock));
+  assert_int_equal(offsetof(cudaDeviceProp_11, sharedMemPerBlockOptin),
+                   offsetof(cudaDeviceProp_12, sharedMemPerBlockOptin));
+  assert_int_equal(offsetof(cudaDeviceProp_11, reservedSharedMemPerBlock),
+                   offsetof(cudaDeviceProp_12, reservedSharedMemPerBlock));
 }
 
 static void test_attributes(void **state) {

@@ -18,7 +18,10 @@
 
 #define LIBRARIES FF_BUILD_DIR "/lib/farfault/"
 
-typedef struct runtime_symbol { const char *name; int first, last; } runtime_symbol;
+typedef struct runtime_symbol {
+  const char *name;
+  int first, last;
+} runtime_symbol;
 static const runtime_symbol runtime_symbols[] = {
 #define X(name, first, last) {#name, first, last},
 #include "driver/runtime_api/stubs_cudart.def"
@@ -30,7 +33,10 @@ static const char *const driver_symbols[] = {
 #undef X
 };
 
-typedef struct library { const char *file; int major; } library;
+typedef struct library {
+  const char *file;
+  int major;
+} library;
 static const library runtimes[] = {{"libcudart.so.11.0", 11}, {"libcudart.so.12", 12}, {"libcudart.so.13", 13}};
 
 static void *open_library(const char *file) {
@@ -42,7 +48,8 @@ static void *open_library(const char *file) {
 }
 
 static void test_files(void **state) {
-  static const char *const files[] = {"libfarfault-gpu.so", "libcudart.so.11.0", "libcudart.so.12", "libcudart.so.13", "libcuda.so.1"};
+  static const char *const files[] = {"libfarfault-gpu.so", "libcudart.so.11.0", "libcudart.so.12", "libcudart.so.13",
+                                      "libcuda.so.1"};
   for (int i = 0; i < 5; i++) {
     char path[512];
     snprintf(path, sizeof path, LIBRARIES "%s", files[i]);
@@ -113,7 +120,8 @@ static void test_shared_state(void **state) {
   int (*init)(unsigned) = (int (*)(unsigned))dlsym(driver, "cuInit");
   int (*retain)(void **, int) = (int (*)(void **, int))dlsym(driver, "cuDevicePrimaryCtxRetain");
   int (*current)(void *) = (int (*)(void *))dlsym(driver, "cuCtxSetCurrent");
-  int (*range)(uint64_t *, size_t *, uint64_t) = (int (*)(uint64_t *, size_t *, uint64_t))dlsym(driver, "cuMemGetAddressRange_v2");
+  int (*range)(uint64_t *, size_t *, uint64_t) =
+      (int (*)(uint64_t *, size_t *, uint64_t))dlsym(driver, "cuMemGetAddressRange_v2");
   void *pointer, *context;
   uint64_t base = 0;
   size_t bytes = 0;
@@ -128,8 +136,9 @@ static void test_shared_state(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_files),         cmocka_unit_test(test_runtime_symbols), cmocka_unit_test(test_driver_symbols),
-      cmocka_unit_test(test_unimplemented), cmocka_unit_test(test_shared_state),
+      cmocka_unit_test(test_files),          cmocka_unit_test(test_runtime_symbols),
+      cmocka_unit_test(test_driver_symbols), cmocka_unit_test(test_unimplemented),
+      cmocka_unit_test(test_shared_state),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texture and surface references of programs of CUDA 11: registered as nvcc's host code does it, bound, read and written by kernels.
- * libcudart.so.11.0 is opened as it was built; nothing of it is linked in. */
+/* Texture and surface references of programs of CUDA 11: registered as nvcc's host code does it, bound, read and
+ * written by kernels. libcudart.so.11.0 is opened as it was built; nothing of it is linked in. */
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,9 @@
 
 #include "fatbin/fatbin.h"
 
-typedef struct channel { int x, y, z, w, kind; } channel;
+typedef struct channel {
+  int x, y, z, w, kind;
+} channel;
 typedef struct reference { /* textureReference */
   int normalized, filter, mode[3];
   channel channels;
@@ -24,7 +26,9 @@ typedef struct reference { /* textureReference */
   float bias, least, most;
   int unoptimized, reserved[14];
 } reference;
-typedef struct dim { unsigned x, y, z; } dim;
+typedef struct dim {
+  unsigned x, y, z;
+} dim;
 
 static void *library;
 #define CALL(name, types, ...) ((int(*) types)(uintptr_t)symbol(#name))(__VA_ARGS__)
@@ -43,22 +47,34 @@ static const char text[] =
 
 static void references(void **state) {
   static const char kernel[1], sheet[20];
-  static reference image = {.mode = {1, 1, 1}, .filter = 1, .channels = {32, 0, 0, 0, 2}}, list = {.channels = {32, 0, 0, 0, 0}};
+  static reference image = {.mode = {1, 1, 1}, .filter = 1, .channels = {32, 0, 0, 0, 2}},
+                   list = {.channels = {32, 0, 0, 0, 0}};
   static const reference never;
-  static struct { uint32_t magic, version; const void *data, *extra; } wrapper = {0x466243b1, 1, NULL, NULL};
-  fatbin_item item = {.kind = FATBIN_KIND_PTX, .arch = 50, .version_major = 7, .packing = FATBIN_ZSTD, .bytes = text, .size = sizeof text};
+  static struct {
+    uint32_t magic, version;
+    const void *data, *extra;
+  } wrapper = {0x466243b1, 1, NULL, NULL};
+  fatbin_item item = {.kind = FATBIN_KIND_PTX,
+                      .arch = 50,
+                      .version_major = 7,
+                      .packing = FATBIN_ZSTD,
+                      .bytes = text,
+                      .size = sizeof text};
   ff_text bytes = {0};
   assert_int_equal(fatbin_encode(&item, 1, &bytes, NULL), FF_OK);
   wrapper.data = bytes.chars;
   library = dlopen(FF_BUILD_DIR "/lib/farfault/libcudart.so.11.0", RTLD_NOW | RTLD_LOCAL);
   if (!library) fail_msg("%s", dlerror());
   void **module = ((void **(*)(void *))(uintptr_t)symbol("__cudaRegisterFatBinary"))(&wrapper);
-  ((void (*)(void **, const void *, char *, const char *, int, void *, void *, void *, void *, int *))(uintptr_t)symbol("__cudaRegisterFunction"))(
-      module, kernel, (char *)(uintptr_t)kernel, "look", -1, NULL, NULL, NULL, NULL, NULL);
-  void (*texture)(void **, const reference *, const void **, const char *, int, int, int) = (void (*)(void **, const reference *, const void **, const char *, int, int, int))(uintptr_t)symbol("__cudaRegisterTexture");
+  ((void (*)(void **, const void *, char *, const char *, int, void *, void *, void *, void *, int *))(uintptr_t)symbol(
+      "__cudaRegisterFunction"))(module, kernel, (char *)(uintptr_t)kernel, "look", -1, NULL, NULL, NULL, NULL, NULL);
+  void (*texture)(void **, const reference *, const void **, const char *, int, int, int) =
+      (void (*)(void **, const reference *, const void **, const char *, int, int, int))(uintptr_t)symbol(
+          "__cudaRegisterTexture");
   texture(module, &image, NULL, "image", 2, 0, 0);
   texture(module, &list, NULL, "list", 1, 0, 0);
-  ((void (*)(void **, const void *, const void **, const char *, int, int))(uintptr_t)symbol("__cudaRegisterSurface"))(module, sheet, NULL, "sheet", 2, 0);
+  ((void (*)(void **, const void *, const void **, const char *, int, int))(uintptr_t)symbol("__cudaRegisterSurface"))(
+      module, sheet, NULL, "sheet", 2, 0);
   ((void (*)(void **))(uintptr_t)symbol("__cudaRegisterFatBinaryEnd"))(module);
 
   enum { W = 8, H = 4 };
@@ -67,27 +83,46 @@ static void references(void **state) {
   for (int i = 0; i < W * H; i++) texels[i] = (float)(i * i);
   for (int i = 0; i < W + 4; i++) numbers[i] = 10 * i;
   void *array, *other, *memory, *out;
-  assert_int_equal(CALL(cudaMallocArray, (void **, const channel *, size_t, size_t, unsigned), &array, &image.channels, W, H, 0), 0);
-  assert_int_equal(CALL(cudaMallocArray, (void **, const channel *, size_t, size_t, unsigned), &other, &image.channels, W, H, 2), 0);
-  assert_int_equal(CALL(cudaMemcpyToArray, (void *, size_t, size_t, const void *, size_t, int), array, 0, 0, texels, sizeof texels, 1), 0);
+  assert_int_equal(
+      CALL(cudaMallocArray, (void **, const channel *, size_t, size_t, unsigned), &array, &image.channels, W, H, 0), 0);
+  assert_int_equal(
+      CALL(cudaMallocArray, (void **, const channel *, size_t, size_t, unsigned), &other, &image.channels, W, H, 2), 0);
+  assert_int_equal(CALL(cudaMemcpyToArray, (void *, size_t, size_t, const void *, size_t, int), array, 0, 0, texels,
+                        sizeof texels, 1),
+                   0);
   assert_int_equal(CALL(cudaMalloc, (void **, size_t), &memory, sizeof numbers), 0);
   assert_int_equal(CALL(cudaMalloc, (void **, size_t), &out, sizeof back), 0);
   assert_int_equal(CALL(cudaMemcpy, (void *, const void *, size_t, int), memory, numbers, sizeof numbers, 1), 0);
 
   size_t offset = 99;
-  assert_int_equal(CALL(cudaGetTextureAlignmentOffset, (size_t *, const reference *), &offset, &image), 19); /* nothing is bound */
-  assert_int_equal(CALL(cudaBindTextureToArray, (const reference *, void *, const channel *), &image, array, &image.channels), 0);
-  assert_int_equal(CALL(cudaBindTextureToArray, (const reference *, void *, const channel *), &never, array, &image.channels), 18); /* no reference */
-  assert_int_equal(CALL(cudaBindTexture, (size_t *, const reference *, const void *, const channel *, size_t), NULL, &list, (char *)memory + 16, &list.channels, 32), 1);
-  assert_int_equal(CALL(cudaBindTexture, (size_t *, const reference *, const void *, const channel *, size_t), &offset, &list, (char *)memory + 16, &list.channels, UINT32_MAX), 0);
+  /* nothing is bound */
+  assert_int_equal(CALL(cudaGetTextureAlignmentOffset, (size_t *, const reference *), &offset, &image), 19);
+  assert_int_equal(
+      CALL(cudaBindTextureToArray, (const reference *, void *, const channel *), &image, array, &image.channels), 0);
+  /* no reference */
+  assert_int_equal(
+      CALL(cudaBindTextureToArray, (const reference *, void *, const channel *), &never, array, &image.channels), 18);
+  assert_int_equal(CALL(cudaBindTexture, (size_t *, const reference *, const void *, const channel *, size_t), NULL,
+                        &list, (char *)memory + 16, &list.channels, 32),
+                   1);
+  assert_int_equal(CALL(cudaBindTexture, (size_t *, const reference *, const void *, const channel *, size_t), &offset,
+                        &list, (char *)memory + 16, &list.channels, UINT32_MAX),
+                   0);
   assert_int_equal(offset, 16);
   assert_int_equal(CALL(cudaGetTextureAlignmentOffset, (size_t *, const reference *), &offset, &list), 0);
   assert_int_equal(offset, 16);
-  assert_int_equal(CALL(cudaBindTexture, (size_t *, const reference *, const void *, const channel *, size_t), &offset, &list, memory, &list.channels, sizeof numbers), 0);
-  assert_int_equal(CALL(cudaBindSurfaceToArray, (const void *, void *, const channel *), sheet, array, &image.channels), 1); /* not made for surfaces */
-  assert_int_equal(CALL(cudaBindSurfaceToArray, (const void *, void *, const channel *), sheet, other, &image.channels), 0);
+  assert_int_equal(CALL(cudaBindTexture, (size_t *, const reference *, const void *, const channel *, size_t), &offset,
+                        &list, memory, &list.channels, sizeof numbers),
+                   0);
+  /* not made for surfaces */
+  assert_int_equal(CALL(cudaBindSurfaceToArray, (const void *, void *, const channel *), sheet, array, &image.channels),
+                   1);
+  assert_int_equal(CALL(cudaBindSurfaceToArray, (const void *, void *, const channel *), sheet, other, &image.channels),
+                   0);
   void *arguments[] = {&out};
-  assert_int_equal(CALL(cudaLaunchKernel, (const void *, dim, dim, void **, size_t, void *), kernel, ((dim){1, 1, 1}), ((dim){W, 1, 1}), arguments, 0, NULL), 0);
+  assert_int_equal(CALL(cudaLaunchKernel, (const void *, dim, dim, void **, size_t, void *), kernel, ((dim){1, 1, 1}),
+                        ((dim){W, 1, 1}), arguments, 0, NULL),
+                   0);
   assert_int_equal(CALL(cudaMemcpy, (void *, const void *, size_t, int), back, out, sizeof back, 2), 0);
   for (int x = 0; x < W; x++) { /* at the corners between the first two rows, and the list */
     int left = x ? x - 1 : 0;
@@ -95,14 +130,17 @@ static void references(void **state) {
   }
   assert_memory_equal(back, want, sizeof want);
   memset(back, 0, sizeof back);
-  assert_int_equal(CALL(cudaMemcpyFromArray, (void *, void *, size_t, size_t, size_t, int), back, other, 0, 0, sizeof back, 2), 0);
+  assert_int_equal(
+      CALL(cudaMemcpyFromArray, (void *, void *, size_t, size_t, size_t, int), back, other, 0, 0, sizeof back, 2), 0);
   assert_memory_equal(back, want, sizeof want);
   const reference *found;
   assert_int_equal(CALL(cudaGetTextureReference, (const reference **, const void *), &found, &image), 0);
   assert_ptr_equal(found, &image);
   assert_int_equal(CALL(cudaUnbindTexture, (const reference *), &image), 0);
-  assert_int_equal(CALL(cudaLaunchKernel, (const void *, dim, dim, void **, size_t, void *), kernel, ((dim){1, 1, 1}), ((dim){W, 1, 1}), arguments, 0, NULL), 0);
-  assert_int_equal(((int(*)(void))(uintptr_t)symbol("cudaDeviceSynchronize"))(), 700); /* nothing is bound: a fault */
+  assert_int_equal(CALL(cudaLaunchKernel, (const void *, dim, dim, void **, size_t, void *), kernel, ((dim){1, 1, 1}),
+                        ((dim){W, 1, 1}), arguments, 0, NULL),
+                   0);
+  assert_int_equal(((int (*)(void))(uintptr_t)symbol("cudaDeviceSynchronize"))(), 700); /* nothing is bound: a fault */
 }
 
 int main(void) {

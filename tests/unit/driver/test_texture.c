@@ -1,39 +1,57 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texture and surface objects and references through both interfaces: what is refused, what descriptors give back, and kernels that read
- * and write through them. Filtering itself is tested in tests/unit/exec/test_texture.c. */
+/* Texture and surface objects and references through both interfaces: what is refused, what descriptors give back, and
+ * kernels that read and write through them. Filtering itself is tested in tests/unit/exec/test_texture.c. */
 #include "program.h"
 
 #include "driver/runtime_api/cudart_array.h"
 #include "driver/driver_api/libcuda_array.h"
 
 typedef struct texref *CUtexref;
-CUresult cuInit(unsigned), cuDevicePrimaryCtxRetain(CUcontext *, CUdevice), cuCtxSetCurrent(CUcontext), cuCtxSynchronize(void);
-CUresult cuModuleLoadData(CUmodule *, const void *), cuModuleUnload(CUmodule), cuModuleGetFunction(CUfunction *, CUmodule, const char *);
-CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void **, void **);
-CUresult cuTexObjectCreate(CUtexObject *, const CUDA_RESOURCE_DESC *, const CUDA_TEXTURE_DESC *, const CUDA_RESOURCE_VIEW_DESC *), cuTexObjectDestroy(CUtexObject);
-CUresult cuTexObjectGetResourceDesc(CUDA_RESOURCE_DESC *, CUtexObject), cuTexObjectGetTextureDesc(CUDA_TEXTURE_DESC *, CUtexObject);
-CUresult cuTexObjectGetResourceViewDesc(CUDA_RESOURCE_VIEW_DESC *, CUtexObject), cuSurfObjectCreate(CUsurfObject *, const CUDA_RESOURCE_DESC *), cuSurfObjectDestroy(CUsurfObject);
-CUresult cuModuleGetTexRef(CUtexref *, CUmodule, const char *), cuModuleGetSurfRef(CUtexref *, CUmodule, const char *), cuTexRefSetArray(CUtexref, CUarray, unsigned);
-CUresult cuTexRefSetFilterMode(CUtexref, int), cuTexRefSetFlags(CUtexref, unsigned), cuTexRefSetAddressMode(CUtexref, int, int), cuTexRefSetFormat(CUtexref, CUarray_format, int);
-CUresult cuTexRefSetAddress_v2(size_t *, CUtexref, CUdeviceptr, size_t), cuTexRefGetArray(CUarray *, CUtexref), cuTexRefGetFilterMode(int *, CUtexref);
-CUresult cuTexRefGetFlags(unsigned *, CUtexref), cuSurfRefSetArray(CUtexref, CUarray, unsigned), cuTexRefCreate(CUtexref *), cuTexRefDestroy(CUtexref);
+CUresult cuInit(unsigned), cuDevicePrimaryCtxRetain(CUcontext *, CUdevice), cuCtxSetCurrent(CUcontext),
+    cuCtxSynchronize(void);
+CUresult cuModuleLoadData(CUmodule *, const void *), cuModuleUnload(CUmodule),
+    cuModuleGetFunction(CUfunction *, CUmodule, const char *);
+CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream,
+                        void **, void **);
+CUresult cuTexObjectCreate(CUtexObject *, const CUDA_RESOURCE_DESC *, const CUDA_TEXTURE_DESC *,
+                           const CUDA_RESOURCE_VIEW_DESC *),
+    cuTexObjectDestroy(CUtexObject);
+CUresult cuTexObjectGetResourceDesc(CUDA_RESOURCE_DESC *, CUtexObject),
+    cuTexObjectGetTextureDesc(CUDA_TEXTURE_DESC *, CUtexObject);
+CUresult cuTexObjectGetResourceViewDesc(CUDA_RESOURCE_VIEW_DESC *, CUtexObject),
+    cuSurfObjectCreate(CUsurfObject *, const CUDA_RESOURCE_DESC *), cuSurfObjectDestroy(CUsurfObject);
+CUresult cuModuleGetTexRef(CUtexref *, CUmodule, const char *), cuModuleGetSurfRef(CUtexref *, CUmodule, const char *),
+    cuTexRefSetArray(CUtexref, CUarray, unsigned);
+CUresult cuTexRefSetFilterMode(CUtexref, int), cuTexRefSetFlags(CUtexref, unsigned),
+    cuTexRefSetAddressMode(CUtexref, int, int), cuTexRefSetFormat(CUtexref, CUarray_format, int);
+CUresult cuTexRefSetAddress_v2(size_t *, CUtexref, CUdeviceptr, size_t), cuTexRefGetArray(CUarray *, CUtexref),
+    cuTexRefGetFilterMode(int *, CUtexref);
+CUresult cuTexRefGetFlags(unsigned *, CUtexref), cuSurfRefSetArray(CUtexref, CUarray, unsigned),
+    cuTexRefCreate(CUtexref *), cuTexRefDestroy(CUtexref);
 
-#define BEGIN "{\n.reg .b32 %r<9>; .reg .f32 %f<9>; .reg .b64 %rd<9>;\nld.param.u64 %rd1, [object]; ld.param.u64 %rd2, [out]; mov.u32 %r1, %tid.x; mov.u32 %r2, %tid.y;\n" \
+#define BEGIN                                                                                                                                                  \
+  "{\n.reg .b32 %r<9>; .reg .f32 %f<9>; .reg .b64 %rd<9>;\nld.param.u64 %rd1, [object]; ld.param.u64 %rd2, [out]; mov.u32 %r1, %tid.x; mov.u32 %r2, %tid.y;\n" \
   "mov.u32 %r3, %ntid.x; mad.lo.s32 %r4, %r2, %r3, %r1; mul.wide.u32 %rd3, %r4, 4; add.s64 %rd4, %rd2, %rd3; cvt.rn.f32.u32 %f1, %r1; cvt.rn.f32.u32 %f2, %r2; shl.b32 %r8, %r1, 2;\n"
-static const char module_text[] = PTX_HEAD
-    ".global .texref reference; .global .surfref surface; .global .u64 number;\n"
-    ".visible .entry sample(.param .u64 object, .param .u64 out)\n" BEGIN "tex.2d.v4.f32.f32 {%f3,%f4,%f5,%f6}, [%rd1, {%f1,%f2}]; st.global.f32 [%rd4], %f3; ret;\n}\n"
-    ".visible .entry linear(.param .u64 object, .param .u64 out)\n" BEGIN "tex.1d.v4.s32.s32 {%r5,%r6,%r7,_}, [%rd1, {%r1}]; st.global.u32 [%rd4], %r5; ret;\n}\n"
-    ".visible .entry write(.param .u64 object, .param .u64 out)\n" BEGIN "ld.global.u32 %r5, [%rd4]; sust.b.2d.b32.trap [%rd1, {%r8,%r2}], %r5; ret;\n}\n"
-    ".visible .entry named(.param .u64 object, .param .u64 out)\n" BEGIN "tex.2d.v4.f32.f32 {%f3,%f4,%f5,%f6}, [reference, {%f1,%f2}]; st.global.f32 [%rd4], %f3; ret;\n}\n"
-    ".visible .entry named_write(.param .u64 object, .param .u64 out)\n" BEGIN "ld.global.u32 %r5, [%rd4]; sust.b.2d.b32.trap [surface, {%r8,%r2}], %r5; ret;\n}\n";
+static const char module_text[] =
+    PTX_HEAD ".global .texref reference; .global .surfref surface; .global .u64 number;\n"
+             ".visible .entry sample(.param .u64 object, .param .u64 out)\n" BEGIN
+             "tex.2d.v4.f32.f32 {%f3,%f4,%f5,%f6}, [%rd1, {%f1,%f2}]; st.global.f32 [%rd4], %f3; ret;\n}\n"
+             ".visible .entry linear(.param .u64 object, .param .u64 out)\n" BEGIN
+             "tex.1d.v4.s32.s32 {%r5,%r6,%r7,_}, [%rd1, {%r1}]; st.global.u32 [%rd4], %r5; ret;\n}\n"
+             ".visible .entry write(.param .u64 object, .param .u64 out)\n" BEGIN
+             "ld.global.u32 %r5, [%rd4]; sust.b.2d.b32.trap [%rd1, {%r8,%r2}], %r5; ret;\n}\n"
+             ".visible .entry named(.param .u64 object, .param .u64 out)\n" BEGIN
+             "tex.2d.v4.f32.f32 {%f3,%f4,%f5,%f6}, [reference, {%f1,%f2}]; st.global.f32 [%rd4], %f3; ret;\n}\n"
+             ".visible .entry named_write(.param .u64 object, .param .u64 out)\n" BEGIN
+             "ld.global.u32 %r5, [%rd4]; sust.b.2d.b32.trap [surface, {%r8,%r2}], %r5; ret;\n}\n";
 
 enum { W = 8, H = 4 };
 static CUmodule module;
 static float texels[W * H], back[W * H];
 static float *out;
 static cudaArray_t array;
-static const cudaChannelFormatDesc floats = {32, 0, 0, 0, cudaChannelFormatKindFloat}, integers = {32, 0, 0, 0, cudaChannelFormatKindSigned};
+static const cudaChannelFormatDesc floats = {32, 0, 0, 0, cudaChannelFormatKindFloat},
+                                   integers = {32, 0, 0, 0, cudaChannelFormatKindSigned};
 
 static int set_up(void **state) {
   (void)state;
@@ -57,7 +75,9 @@ static cudaError_t run(const char *kernel, uint64_t object) {
   return cudaMemcpy(back, out, sizeof back, cudaMemcpyDeviceToHost);
 }
 
-static cudaResourceDesc of_array(void) { return (cudaResourceDesc){.resType = cudaResourceTypeArray, .res.array.array = array}; }
+static cudaResourceDesc of_array(void) {
+  return (cudaResourceDesc){.resType = cudaResourceTypeArray, .res.array.array = array};
+}
 
 /* ---- the runtime's objects ---- */
 
@@ -66,7 +86,9 @@ static void kernels(void **state) {
   cudaTextureObject_t texture;
   cudaSurfaceObject_t surface;
   cudaResourceDesc resource = of_array();
-  cudaTextureDesc sampler = {.filterMode = cudaFilterModeLinear, .addressMode = {cudaAddressModeClamp, cudaAddressModeBorder}, .borderColor = {8}};
+  cudaTextureDesc sampler = {.filterMode = cudaFilterModeLinear,
+                             .addressMode = {cudaAddressModeClamp, cudaAddressModeBorder},
+                             .borderColor = {8}};
   succeed(cudaCreateTextureObject(&texture, &resource, &sampler, NULL));
   assert_int_not_equal(texture, 0);
   succeed(run("sample", texture)); /* at corners: the mean of four texels, the border above */
@@ -158,13 +180,15 @@ static void refusals(void **state) {
   resource.res.array.array = ints;
   sampler = (cudaTextureDesc){.filterMode = cudaFilterModeLinear, .readMode = cudaReadModeNormalizedFloat};
   expect(cudaCreateTextureObject(&texture, &resource, &sampler, NULL), cudaErrorInvalidFilterSetting);
-  expect(cudaCreateSurfaceObject(&surface, &resource), cudaErrorInvalidValue); /* made without cudaArraySurfaceLoadStore */
+  /* made without cudaArraySurfaceLoadStore */
+  expect(cudaCreateSurfaceObject(&surface, &resource), cudaErrorInvalidValue);
   succeed(cudaFreeArray(ints));
   expect(cudaCreateTextureObject(&texture, &resource, &(cudaTextureDesc){0}, NULL), cudaErrorInvalidResourceHandle);
   expect(cudaCreateSurfaceObject(&surface, &resource), cudaErrorInvalidResourceHandle);
   succeed(cudaMallocMipmappedArray(&mipmap, &floats, (cudaExtent){W, H, 0}, 3, 0));
   resource = (cudaResourceDesc){.resType = cudaResourceTypeMipmappedArray, .res.mipmap.mipmap = mipmap};
-  expect(cudaCreateTextureObject(&texture, &resource, &(cudaTextureDesc){0}, NULL), cudaErrorInvalidValue); /* coordinates not normalised */
+  /* coordinates not normalised */
+  expect(cudaCreateTextureObject(&texture, &resource, &(cudaTextureDesc){0}, NULL), cudaErrorInvalidValue);
   cudaResourceViewDesc view = {.width = W, .height = H, .firstMipmapLevel = 1, .lastMipmapLevel = 3};
   sampler = (cudaTextureDesc){.normalizedCoords = 1};
   expect(cudaCreateTextureObject(&texture, &resource, &sampler, &view), cudaErrorInvalidValue);
@@ -187,9 +211,19 @@ static void descriptors(void **state) {
   cudaTextureObject_t texture;
   cudaSurfaceObject_t surface;
   cudaResourceDesc resource = of_array(), found;
-  cudaTextureDesc sampler = {.addressMode = {cudaAddressModeMirror, cudaAddressModeBorder, cudaAddressModeWrap}, .filterMode = cudaFilterModeLinear,
-                             .readMode = cudaReadModeNormalizedFloat, .borderColor = {1, 2, 3, 4}, .normalizedCoords = 1, .maxAnisotropy = 4, .mipmapFilterMode = cudaFilterModeLinear,
-                             .mipmapLevelBias = 0.5f, .minMipmapLevelClamp = 1, .maxMipmapLevelClamp = 2, .disableTrilinearOptimization = 1, .seamlessCubemap = 1}, given;
+  cudaTextureDesc sampler = {.addressMode = {cudaAddressModeMirror, cudaAddressModeBorder, cudaAddressModeWrap},
+                             .filterMode = cudaFilterModeLinear,
+                             .readMode = cudaReadModeNormalizedFloat,
+                             .borderColor = {1, 2, 3, 4},
+                             .normalizedCoords = 1,
+                             .maxAnisotropy = 4,
+                             .mipmapFilterMode = cudaFilterModeLinear,
+                             .mipmapLevelBias = 0.5f,
+                             .minMipmapLevelClamp = 1,
+                             .maxMipmapLevelClamp = 2,
+                             .disableTrilinearOptimization = 1,
+                             .seamlessCubemap = 1},
+                  given;
   cudaResourceViewDesc view = {.format = 0x16, .width = W, .height = H}, seen;
   succeed(cudaCreateTextureObject(&texture, &resource, &sampler, &view));
   succeed(cudaGetTextureObjectResourceDesc(&found, texture));
@@ -202,7 +236,8 @@ static void descriptors(void **state) {
   assert_int_equal(seen.width, W);
   CUDA_TEXTURE_DESC driver; /* the same object in the driver's words */
   assert_int_equal(cuTexObjectGetTextureDesc(&driver, texture), CUDA_SUCCESS);
-  assert_int_equal(driver.flags, CU_TRSF_NORMALIZED_COORDINATES | CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION | CU_TRSF_SEAMLESS_CUBEMAP);
+  assert_int_equal(driver.flags,
+                   CU_TRSF_NORMALIZED_COORDINATES | CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION | CU_TRSF_SEAMLESS_CUBEMAP);
   assert_int_equal(driver.addressMode[0], cudaAddressModeMirror);
   succeed(cudaDestroyTextureObject(texture));
   expect(cudaGetTextureObjectResourceDesc(&found, texture), cudaErrorInvalidValue);
@@ -317,7 +352,9 @@ static void freed_array(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(kernels),        cmocka_unit_test(linear_memory), cmocka_unit_test(refusals),   cmocka_unit_test(descriptors),
-                                     cmocka_unit_test(driver_objects), cmocka_unit_test(references),    cmocka_unit_test(freed_array)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(kernels),        cmocka_unit_test(linear_memory),
+                                     cmocka_unit_test(refusals),       cmocka_unit_test(descriptors),
+                                     cmocka_unit_test(driver_objects), cmocka_unit_test(references),
+                                     cmocka_unit_test(freed_array)};
   return cmocka_run_group_tests(tests, set_up, NULL);
 }

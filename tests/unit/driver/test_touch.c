@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the program does with managed memory between its calls: the exact operations that the access stream shows, and that
- * nothing else changes for the program. Operations are written as text: "w3+2" is a write of the pages 3 and 4 of `memory`,
- * "L" a launch, "S" a synchronisation, "C" a copy or set, "a3@-1" advice 3 for the CPU, "p@0" a prefetch to the GPU. Run once per level
- * of what the system can show. */
+/* What the program does with managed memory between its calls: the exact operations that the access stream shows, and
+ * that nothing else changes for the program. Operations are written as text: "w3+2" is a write of the pages 3 and 4 of
+ * `memory`, "L" a launch, "S" a synchronisation, "C" a copy or set, "a3@-1" advice 3 for the CPU, "p@0" a prefetch to
+ * the GPU. Run once per level of what the system can show. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
@@ -15,12 +15,12 @@
 
 #define PAGE 4096u
 
-static const char code[] = PTX_HEAD
-    ".visible .global .attribute(.managed) .align 4 .u32 variable = 7;\n"
-    /* adds 1 to the first word of each page from p on */
-    ".visible .entry bump(.param .u64 p)\n{\n.reg .b32 %r<3>;\n.reg .b64 %rd<4>;\n"
-    "ld.param.u64 %rd1, [p];\nmov.u32 %r1, %tid.x;\nmul.wide.u32 %rd2, %r1, 4096;\nadd.u64 %rd3, %rd1, %rd2;\n"
-    "ld.global.u32 %r2, [%rd3];\nadd.u32 %r2, %r2, 1;\nst.global.u32 [%rd3], %r2;\nret;\n}\n";
+static const char code[] =
+    PTX_HEAD ".visible .global .attribute(.managed) .align 4 .u32 variable = 7;\n"
+             /* adds 1 to the first word of each page from p on */
+             ".visible .entry bump(.param .u64 p)\n{\n.reg .b32 %r<3>;\n.reg .b64 %rd<4>;\n"
+             "ld.param.u64 %rd1, [p];\nmov.u32 %r1, %tid.x;\nmul.wide.u32 %rd2, %r1, 4096;\nadd.u64 %rd3, %rd1, %rd2;\n"
+             "ld.global.u32 %r2, [%rd3];\nadd.u32 %r2, %r2, 1;\nst.global.u32 [%rd3], %r2;\nret;\n}\n";
 STUB(bump);
 STUB(shadow);
 static void *variable;
@@ -125,7 +125,8 @@ static void reads_and_writes_after_a_kernel(void **state) {
 
 static void without_write_protection_all_are_writes(void **state) {
   (void)state;
-  if (engine_host_access_level_now() == ENGINE_TOUCH_EXACT || engine_host_access_level_now() < ENGINE_TOUCH_PAGES) skip();
+  if (engine_host_access_level_now() == ENGINE_TOUCH_EXACT || engine_host_access_level_now() < ENGINE_TOUCH_PAGES)
+    skip();
   run_bump(0, 8);
   volatile char *m = memory;
   char x = m[2 * PAGE];
@@ -173,7 +174,8 @@ static void copies_are_not_touches(void **state) {
 static void hints(void **state) {
   (void)state;
   NEEDS(ENGINE_TOUCH_EXACT);
-  const cudaMemLocation gpu = {cudaMemLocationTypeDevice, 0}, cpu = {cudaMemLocationTypeHost, 0}, other = {cudaMemLocationTypeDevice, 3};
+  const cudaMemLocation gpu = {cudaMemLocationTypeDevice, 0}, cpu = {cudaMemLocationTypeHost, 0},
+                        other = {cudaMemLocationTypeDevice, 3};
   memory[0] = 1;
   succeed(cudaMemAdvise(memory, 64 * PAGE, cudaMemAdviseSetReadMostly, other)); /* the device is ignored */
   succeed(cudaMemAdvise(memory, 64 * PAGE, cudaMemAdviseSetPreferredLocation, cpu));
@@ -207,13 +209,15 @@ static void system_calls(void **state) {
   close(zero), close(pipes[0]), close(pipes[1]);
 }
 
-/* As the kernel takes back what nobody used of late, to find room or because it is set up to: the program's pages are as they were. */
+/* As the kernel takes back what nobody used of late, to find room or because it is set up to: the program's pages are
+ * as they were. */
 static void pages_that_the_kernel_takes_back(void **state) {
   (void)state;
   NEEDS(ENGINE_TOUCH_PAGES);
   struct rlimit limit;
   assert_int_equal(getrlimit(RLIMIT_MEMLOCK, &limit), 0);
-  size_t bytes = limit.rlim_cur == RLIM_INFINITY ? PAGE : (limit.rlim_cur / PAGE + 1) * PAGE; /* more than its limit: it has none */
+  /* more than its limit: it has none */
+  size_t bytes = limit.rlim_cur == RLIM_INFINITY ? PAGE : (limit.rlim_cur / PAGE + 1) * PAGE;
   void *probe = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (probe == MAP_FAILED) skip();
   bool may_lock = !mlock2(probe, bytes, MLOCK_ONFAULT);
@@ -238,14 +242,16 @@ static void threads(void **state) {
   (void)state;
   NEEDS(ENGINE_TOUCH_PAGES);
   pthread_t thread[3];
-  for (int i = 0; i < 3; i++) assert_int_equal(pthread_create(&thread[i], NULL, write_pages, memory + (size_t)(16 + 16 * i) * PAGE), 0);
+  for (int i = 0; i < 3; i++)
+    assert_int_equal(pthread_create(&thread[i], NULL, write_pages, memory + (size_t)(16 + 16 * i) * PAGE), 0);
   for (int i = 0; i < 20; i++) run_bump(0, 16);
   for (int i = 0; i < 3; i++) pthread_join(thread[i], NULL);
   succeed(cudaDeviceSynchronize());
   for (int i = 0; i < 64; i++) assert_int_equal(memory[(size_t)i * PAGE], i < 16 ? 20 : 100);
   succeed(cudaDeviceSynchronize());
   operations();
-  for (int i = 0; i < 3; i++) assert_int_equal(pthread_create(&thread[i], NULL, write_pages, memory + (size_t)(16 + 16 * i) * PAGE), 0);
+  for (int i = 0; i < 3; i++)
+    assert_int_equal(pthread_create(&thread[i], NULL, write_pages, memory + (size_t)(16 + 16 * i) * PAGE), 0);
   for (int i = 0; i < 3; i++) pthread_join(thread[i], NULL);
   succeed(cudaDeviceSynchronize());
   assert_non_null(strstr(operations(), "w16+48 S"));
@@ -307,7 +313,9 @@ static void closed_descriptors(void **state) {
   for (int fd = 3; fd < 64; fd++) {
     char link[64], target[128] = "";
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    if (readlink(link, target, sizeof target - 1) > 0 && (strstr(target, "managed memory") || strstr(target, "userfaultfd"))) close(fd);
+    if (readlink(link, target, sizeof target - 1) > 0 &&
+        (strstr(target, "managed memory") || strstr(target, "userfaultfd")))
+      close(fd);
   }
   char *other;
   succeed(cudaMallocManaged((void **)&other, 4 * PAGE, cudaMemAttachGlobal));
@@ -335,10 +343,19 @@ int main(int count, char **arguments) {
   }
 #define CASE(name) cmocka_unit_test_setup_teardown(name, allocate, release)
   const struct CMUnitTest tests[] = {
-      CASE(first_touches), CASE(reads_and_writes_after_a_kernel), CASE(without_write_protection_all_are_writes),
-      CASE(without_userfaultfd_reads_spread), CASE(copies_are_not_touches), CASE(hints), CASE(pages_that_the_kernel_takes_back),
-      CASE(system_calls), CASE(threads),
-      CASE(a_child_shares_nothing), CASE(variables), CASE(memory_is_used_again), CASE(closed_descriptors),
+      CASE(first_touches),
+      CASE(reads_and_writes_after_a_kernel),
+      CASE(without_write_protection_all_are_writes),
+      CASE(without_userfaultfd_reads_spread),
+      CASE(copies_are_not_touches),
+      CASE(hints),
+      CASE(pages_that_the_kernel_takes_back),
+      CASE(system_calls),
+      CASE(threads),
+      CASE(a_child_shares_nothing),
+      CASE(variables),
+      CASE(memory_is_used_again),
+      CASE(closed_descriptors),
   };
   return cmocka_run_group_tests(tests, set_up, NULL);
 }

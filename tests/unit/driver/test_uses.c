@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a launch declares in the access stream: allocations that its parameters point into, and variables that its code names. */
+/* What a launch declares in the access stream: allocations that its parameters point into, and variables that its code
+ * names. */
 #define _GNU_SOURCE
 #include "driver/engine/engine_internal.h"
 #include "program.h"
@@ -73,7 +74,12 @@ static void pointers_are_declared(void **state) {
 
 static void pointers_in_structures_are_declared(void **state) {
   (void)state;
-  struct { uint64_t number; void *p; uint32_t a, b; void *q; } s = {17, managed + 1, 1, 2, device};
+  struct {
+    uint64_t number;
+    void *p;
+    uint32_t a, b;
+    void *q;
+  } s = {17, managed + 1, 1, 2, device};
   succeed(launch(inside, 1, 1, (void *[]){&s}));
   trace_launch l = last_launch();
   assert_int_equal(l.use_count, 2);

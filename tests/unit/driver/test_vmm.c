@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Virtual memory management through the driver API: documented errors, aliases, contents that stay, what kernels, copies
- * and sets may reach, faults that name what was hit, GPU memory that is used up, and random operations against a model. */
+/* Virtual memory management through the driver API: documented errors, aliases, contents that stay, what kernels,
+ * copies and sets may reach, faults that name what was hit, GPU memory that is used up, and random operations against a
+ * model. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,23 +15,39 @@
 #include "driver/driver_api/libcuda.h"
 #include "farfault/virtual.h"
 
-typedef struct properties { int type, handle_types; CUmemLocation location; void *security; unsigned char flags[8]; } properties;
-typedef struct access_to { CUmemLocation location; int flags; } access_to;
+typedef struct properties {
+  int type, handle_types;
+  CUmemLocation location;
+  void *security;
+  unsigned char flags[8];
+} properties;
+typedef struct access_to {
+  CUmemLocation location;
+  int flags;
+} access_to;
 
-CUresult cuInit(unsigned), cuDevicePrimaryCtxRetain(CUcontext *, CUdevice), cuCtxSetCurrent(CUcontext), cuCtxSynchronize(void);
+CUresult cuInit(unsigned), cuDevicePrimaryCtxRetain(CUcontext *, CUdevice), cuCtxSetCurrent(CUcontext),
+    cuCtxSynchronize(void);
 CUresult cuDevicePrimaryCtxReset_v2(CUdevice), cuDeviceGetAttribute(int *, int, CUdevice);
 CUresult cuMemAlloc_v2(CUdeviceptr *, size_t), cuMemFree_v2(CUdeviceptr), cuMemGetInfo_v2(size_t *, size_t *);
-CUresult cuMemcpyHtoD_v2(CUdeviceptr, const void *, size_t), cuMemcpyDtoH_v2(void *, CUdeviceptr, size_t), cuMemcpyDtoD_v2(CUdeviceptr, CUdeviceptr, size_t);
-CUresult cuMemsetD8_v2(CUdeviceptr, unsigned char, size_t), cuMemGetAddressRange_v2(CUdeviceptr *, size_t *, CUdeviceptr);
+CUresult cuMemcpyHtoD_v2(CUdeviceptr, const void *, size_t), cuMemcpyDtoH_v2(void *, CUdeviceptr, size_t),
+    cuMemcpyDtoD_v2(CUdeviceptr, CUdeviceptr, size_t);
+CUresult cuMemsetD8_v2(CUdeviceptr, unsigned char, size_t),
+    cuMemGetAddressRange_v2(CUdeviceptr *, size_t *, CUdeviceptr);
 CUresult cuPointerGetAttribute(void *, int, CUdeviceptr);
 CUresult cuModuleLoadData(CUmodule *, const void *), cuModuleGetFunction(CUfunction *, CUmodule, const char *);
-CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void **, void **);
-CUresult cuMemAddressReserve(CUdeviceptr *, size_t, size_t, CUdeviceptr, unsigned long long), cuMemAddressFree(CUdeviceptr, size_t);
-CUresult cuMemCreate(unsigned long long *, size_t, const properties *, unsigned long long), cuMemRelease(unsigned long long);
+CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream,
+                        void **, void **);
+CUresult cuMemAddressReserve(CUdeviceptr *, size_t, size_t, CUdeviceptr, unsigned long long),
+    cuMemAddressFree(CUdeviceptr, size_t);
+CUresult cuMemCreate(unsigned long long *, size_t, const properties *, unsigned long long),
+    cuMemRelease(unsigned long long);
 CUresult cuMemMap(CUdeviceptr, size_t, size_t, unsigned long long, unsigned long long), cuMemUnmap(CUdeviceptr, size_t);
-CUresult cuMemSetAccess(CUdeviceptr, size_t, const access_to *, size_t), cuMemGetAccess(unsigned long long *, const CUmemLocation *, CUdeviceptr);
+CUresult cuMemSetAccess(CUdeviceptr, size_t, const access_to *, size_t),
+    cuMemGetAccess(unsigned long long *, const CUmemLocation *, CUdeviceptr);
 CUresult cuMemGetAllocationGranularity(size_t *, const properties *, int);
-CUresult cuMemGetAllocationPropertiesFromHandle(properties *, unsigned long long), cuMemRetainAllocationHandle(unsigned long long *, void *);
+CUresult cuMemGetAllocationPropertiesFromHandle(properties *, unsigned long long),
+    cuMemRetainAllocationHandle(unsigned long long *, void *);
 
 #define MIB (UINT64_C(1) << 20)
 #define PIECE (2 * MIB)
@@ -272,7 +289,7 @@ static void test_contents(void **state) {
   CUdeviceptr middle = at + 2 * PIECE - 8192; /* half in a, half in b */
   succeed(cuMemcpyHtoD_v2(middle, words, sizeof words));
   invalid(cuMemcpyHtoD_v2(at + 3 * PIECE - 8192, words, sizeof words)); /* over the last mapping's end */
-  map(other + PIECE, 2 * PIECE, a); /* an alias */
+  map(other + PIECE, 2 * PIECE, a);                                     /* an alias */
   assert_int_equal(word_at(other + 3 * PIECE - 4), words[2047]);
   succeed(cuMemsetD8_v2(other + 3 * PIECE - 4, 7, 4));
   assert_int_equal(word_at(at + 2 * PIECE - 4), 0x07070707);
@@ -398,10 +415,12 @@ static void test_kernel(void **state) {
   map(at, 2 * PIECE, a);
   map(at + 2 * PIECE, PIECE, b);
   uint32_t value = 3, words[640];
-  for (int i = 0; i < 2; i++) succeed(cuLaunchKernel(add, 5, 1, 1, 128, 1, 1, 0, NULL, (void *[]){&start, &value}, NULL));
+  for (int i = 0; i < 2; i++)
+    succeed(cuLaunchKernel(add, 5, 1, 1, 128, 1, 1, 0, NULL, (void *[]){&start, &value}, NULL));
   succeed(cuMemcpyDtoH_v2(words, start, sizeof words));
   for (int i = 0; i < 640; i++) assert_int_equal(words[i], 6);
-  succeed(cuMemUnmap(at + 2 * PIECE, PIECE)); /* the same kernel, the memory elsewhere: what it remembers must not be used */
+  /* the same kernel, the memory elsewhere: what it remembers must not be used */
+  succeed(cuMemUnmap(at + 2 * PIECE, PIECE));
   succeed(cuMemUnmap(at, 2 * PIECE));
   map(at, PIECE, b);
   map(at + PIECE, 2 * PIECE, a);
@@ -442,7 +461,8 @@ static void test_faults(void **state) {
     if (i == 2) expect_fault("peek", at + PIECE + 8, ": mapped without access");
     succeed(i < 3 ? CUDA_SUCCESS : give_access(at + PIECE, PIECE, 1));
     if (i == 3) expect_fault("poke", at + PIECE, ": mapped for reading only");
-    if (i == 4) expect_fault("peek", at + 4 * PIECE, "bytes behind the end of the nearest allocation, cuMemAddressReserve #");
+    if (i == 4)
+      expect_fault("peek", at + 4 * PIECE, "bytes behind the end of the nearest allocation, cuMemAddressReserve #");
     if (i < 5) { /* the reset took everything */
       invalid(cuMemRelease(a));
       invalid(cuMemAddressFree(at, 4 * PIECE));
@@ -458,7 +478,12 @@ static void test_faults(void **state) {
 enum { PIECES = 24, MEMORIES = 6, STEPS = 6000 };
 
 typedef struct model {
-  struct { unsigned long long handle; uint32_t pieces, references, mappings; uint32_t words[4]; } memory[MEMORIES]; /* first word of each piece */
+  /* first word of each piece */
+  struct {
+    unsigned long long handle;
+    uint32_t pieces, references, mappings;
+    uint32_t words[4];
+  } memory[MEMORIES];
   int mapped[PIECES], piece[PIECES]; /* which memory, and which piece of it; -1: none */
   int access[PIECES];
 } model;
@@ -482,7 +507,8 @@ static void model_map(model *m, CUdeviceptr base, uint32_t *seed) {
   uint32_t i = below(seed, MEMORIES), at = below(seed, PIECES), count = 1 + below(seed, 4);
   bool fits = m->memory[i].references && count <= m->memory[i].pieces && at + count <= PIECES;
   for (uint32_t p = at; p < at + count && p < PIECES; p++) fits = fits && m->mapped[p] < 0;
-  check(cuMemMap(base + at * PIECE, count * PIECE, 0, m->memory[i].handle, 0), fits ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
+  check(cuMemMap(base + at * PIECE, count * PIECE, 0, m->memory[i].handle, 0),
+        fits ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
   for (uint32_t p = 0; fits && p < count; p++) {
     m->mapped[at + p] = (int)i;
     m->piece[at + p] = (int)p;
@@ -541,14 +567,16 @@ static void test_model(void **state) {
   for (int p = 0; p < PIECES; p++) m.mapped[p] = -1;
   for (int step = 0; step < STEPS; step++) {
     switch (below(&seed, 6)) {
-      case 0: model_memory(&m, &seed); break;
-      case 1: case 2: model_map(&m, base, &seed); break;
-      case 3: model_unmap(&m, base, &seed); break;
-      case 4: model_access(&m, base, &seed); break;
-      default: model_use(&m, base, &seed);
+    case 0: model_memory(&m, &seed); break;
+    case 1:
+    case 2: model_map(&m, base, &seed); break;
+    case 3: model_unmap(&m, base, &seed); break;
+    case 4: model_access(&m, base, &seed); break;
+    default: model_use(&m, base, &seed);
     }
     size_t used = 0;
-    for (int i = 0; i < MEMORIES; i++) used += m.memory[i].references || m.memory[i].mappings ? m.memory[i].pieces * PIECE : 0;
+    for (int i = 0; i < MEMORIES; i++)
+      used += m.memory[i].references || m.memory[i].mappings ? m.memory[i].pieces * PIECE : 0;
     if (step % 16 == 0) assert_int_equal(available(), before - used);
   }
   succeed(cuDevicePrimaryCtxReset_v2(0));
@@ -560,9 +588,19 @@ int main(void) {
   setenv("FARFAULT_MACHINE", "gtx1080ti", 1);
   make_current();
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_layout), cmocka_unit_test(test_granularity), cmocka_unit_test(test_reservation_errors), cmocka_unit_test(test_memory_errors),
-      cmocka_unit_test(test_mapping_errors), cmocka_unit_test(test_access), cmocka_unit_test(test_contents), cmocka_unit_test(test_questions),
-      cmocka_unit_test(test_room), cmocka_unit_test(test_many), cmocka_unit_test(test_kernel), cmocka_unit_test(test_faults), cmocka_unit_test(test_model),
+      cmocka_unit_test(test_layout),
+      cmocka_unit_test(test_granularity),
+      cmocka_unit_test(test_reservation_errors),
+      cmocka_unit_test(test_memory_errors),
+      cmocka_unit_test(test_mapping_errors),
+      cmocka_unit_test(test_access),
+      cmocka_unit_test(test_contents),
+      cmocka_unit_test(test_questions),
+      cmocka_unit_test(test_room),
+      cmocka_unit_test(test_many),
+      cmocka_unit_test(test_kernel),
+      cmocka_unit_test(test_faults),
+      cmocka_unit_test(test_model),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

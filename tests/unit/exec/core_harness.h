@@ -47,20 +47,23 @@ static inline int not_compiled(void) {
 #ifdef FF_TEST_COMPILED
   compile_stats stats;
   compile_get_stats(&stats);
-  if (!(stats.compiled + stats.loaded) || stats.failed) return printf("%llu kernels compiled, %llu failed\n", (unsigned long long)(stats.compiled + stats.loaded), (unsigned long long)stats.failed), 1;
+  if (!(stats.compiled + stats.loaded) || stats.failed)
+    return printf("%llu kernels compiled, %llu failed\n", (unsigned long long)(stats.compiled + stats.loaded),
+                  (unsigned long long)stats.failed),
+           1;
 #endif
   return 0;
 }
 
-#define RUN_ON_EVERY_ISA(tests)                                                                                          \
-  int main(void) {                                                                                                       \
-    int failed = 0;                                                                                                      \
-    for (const char *const *isa = exec_isas(); *isa; isa++) {                                                            \
-      if (!is_tested(*isa)) continue;                                                                                    \
-      printf("instruction set %s\n", test_isa = *isa);                                                                   \
-      failed += cmocka_run_group_tests(tests, NULL, NULL);                                                               \
-    }                                                                                                                    \
-    return failed + not_compiled() != 0;                                                                                 \
+#define RUN_ON_EVERY_ISA(tests)                               \
+  int main(void) {                                            \
+    int failed = 0;                                           \
+    for (const char *const *isa = exec_isas(); *isa; isa++) { \
+      if (!is_tested(*isa)) continue;                         \
+      printf("instruction set %s\n", test_isa = *isa);        \
+      failed += cmocka_run_group_tests(tests, NULL, NULL);    \
+    }                                                         \
+    return failed + not_compiled() != 0;                      \
   }
 
 #define PTX_HEAD ".version 8.0\n.target sm_75\n.address_size 64\n"
@@ -106,20 +109,24 @@ static inline kernel_test *open_ptx(const char *text) {
   if (exec_memory_create(&t->memory, &error) != FF_OK) fail_msg("%s", error.message);
   if (ptx_module_parse("test.ptx", text, strlen(text), &t->module, &error) != FF_OK) fail_msg("%s", error.message);
   if (exec_program_create(t->module, t->memory, &t->program, &error) != FF_OK) fail_msg("%s", error.message);
-  t->config = (exec_config){.memory = t->memory, .threads = 1, .sm_count = 4, .isa = test_isa, .print = keep_printed, .print_context = t};
+  t->config = (exec_config){
+      .memory = t->memory, .threads = 1, .sm_count = 4, .isa = test_isa, .print = keep_printed, .print_context = t};
   return t;
 }
 
-/* Everything between the braces of `.visible .entry k(.param .u64 out, .param .u32 n)`; %out holds the pointer, %n n. */
+/* Everything between the braces of `.visible .entry k(.param .u64 out, .param .u32 n)`; %out holds the pointer, %n
+ * n. */
 static inline kernel_test *open_body(const char *functions, const char *body) {
   size_t size = strlen(functions) + strlen(body) + 2048;
   char *text = malloc(size);
-  snprintf(text, size,
-           PTX_HEAD "%s\n.visible .entry k(.param .u64 p_out, .param .u32 p_n)\n{\n"
-                    ".reg .b64 %%out; .reg .b32 %%n; .reg .pred %%p<20>; .reg .b32 %%r<60>; .reg .b64 %%rd<40>; .reg .f32 %%f<20>;\n"
-                    ".reg .b16 %%rs<20>; .reg .f64 %%fd<10>;\n"
-                    "ld.param.u64 %%out, [p_out]; ld.param.u32 %%n, [p_n];\n%s\nret;\n}\n",
-           functions, body);
+  snprintf(
+      text, size,
+      PTX_HEAD
+      "%s\n.visible .entry k(.param .u64 p_out, .param .u32 p_n)\n{\n"
+      ".reg .b64 %%out; .reg .b32 %%n; .reg .pred %%p<20>; .reg .b32 %%r<60>; .reg .b64 %%rd<40>; .reg .f32 %%f<20>;\n"
+      ".reg .b16 %%rs<20>; .reg .f64 %%fd<10>;\n"
+      "ld.param.u64 %%out, [p_out]; ld.param.u32 %%n, [p_n];\n%s\nret;\n}\n",
+      functions, body);
   kernel_test *t = open_ptx(text);
   free(text);
   return t;
@@ -138,18 +145,30 @@ static inline uint64_t *u64_at(uint64_t address) { return (uint64_t *)(uintptr_t
 static inline float *f32_at(uint64_t address) { return (float *)(uintptr_t)address; }
 
 /* Parameters as bytes. */
-static inline ff_status launch_with(kernel_test *t, const char *name, const uint32_t grid[3], const uint32_t block[3], const void *params, ff_error *error) {
+static inline ff_status launch_with(kernel_test *t, const char *name, const uint32_t grid[3], const uint32_t block[3],
+                                    const void *params, ff_error *error) {
   exec_kernel *kernel;
   ff_status status = exec_program_kernel(t->program, name, &kernel, error);
   if (status != FF_OK) return status;
-  exec_launch_request request = {.kernel = kernel, .grid = {grid[0], grid[1], grid[2]}, .block = {block[0], block[1], block[2]},
-                                 .dynamic_shared = t->shared, .params = params, .trace = t->trace, .cooperative = t->cooperative, .uses = t->uses, .use_count = t->use_count};
+  exec_launch_request request = {.kernel = kernel,
+                                 .grid = {grid[0], grid[1], grid[2]},
+                                 .block = {block[0], block[1], block[2]},
+                                 .dynamic_shared = t->shared,
+                                 .params = params,
+                                 .trace = t->trace,
+                                 .cooperative = t->cooperative,
+                                 .uses = t->uses,
+                                 .use_count = t->use_count};
   memset(&t->stats, 0, sizeof t->stats);
   return exec_launch(&t->config, &request, &t->stats, &t->fault, error);
 }
 
-static inline ff_status launch(kernel_test *t, const char *name, uint32_t blocks, uint32_t threads, uint64_t out, uint32_t n, ff_error *error) {
-  struct { uint64_t out; uint32_t n; } params = {out, n};
+static inline ff_status launch(kernel_test *t, const char *name, uint32_t blocks, uint32_t threads, uint64_t out,
+                               uint32_t n, ff_error *error) {
+  struct {
+    uint64_t out;
+    uint32_t n;
+  } params = {out, n};
   return launch_with(t, name, (uint32_t[3]){blocks, 1, 1}, (uint32_t[3]){threads, 1, 1}, &params, error);
 }
 
@@ -158,7 +177,8 @@ static inline void run(kernel_test *t, const char *name, uint32_t blocks, uint32
   if (launch(t, name, blocks, threads, out, n, &error) != FF_OK) fail_msg("%s", error.message);
 }
 
-static inline const exec_fault *run_fault(kernel_test *t, const char *name, uint32_t blocks, uint32_t threads, uint64_t out, uint32_t n) {
+static inline const exec_fault *run_fault(kernel_test *t, const char *name, uint32_t blocks, uint32_t threads,
+                                          uint64_t out, uint32_t n) {
   ff_error error = {0};
   ff_status status = launch(t, name, blocks, threads, out, n, &error);
   if (status != FF_FAULT) fail_msg("a fault was expected, status %d: %s", status, error.message);

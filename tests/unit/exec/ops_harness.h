@@ -122,10 +122,10 @@ static void form_make(form *f, const char *name, size_t length, const ops_entry 
 /* --- Samples. --- */
 
 typedef struct sample {
-  uint64_t s[4][32];     /* sources, as the registers hold them */
-  uint32_t pred[4];      /* predicate sources */
-  uint32_t carry;        /* CC.CF before */
-  uint64_t d[32];        /* expected: cells */
+  uint64_t s[4][32];        /* sources, as the registers hold them */
+  uint32_t pred[4];         /* predicate sources */
+  uint32_t carry;           /* CC.CF before */
+  uint64_t d[32];           /* expected: cells */
   uint32_t p, q, carry_out; /* expected predicates: p in place of d when the destination is one */
 } sample;
 
@@ -139,39 +139,129 @@ static inline void expect_pred(uint32_t *mask, int lane, bool value) { *mask |= 
 
 /* --- Values worth trying. --- */
 
-static const uint64_t edges_int[] = {
-    0, 1, 2, 3, 5, 7, 8, 15, 16, 17, 23, 24, 31, 32, 33, 63, 64, 65, 127, 128, 129, 254, 255, 256, 257, 0x7ffe, 0x7fff, 0x8000,
-    0x8001, 0xfffe, 0xffff, 0x10000, 0x7fffff, 0x800000, 0xffffff, 0x1000000, 0x7ffffffe, 0x7fffffff, 0x80000000, 0x80000001,
-    0xfffffffe, 0xffffffff, 0x55555555, 0xaaaaaaaa, 0x01234567, UINT64_C(0x100000000), UINT64_C(0x1fffff80000000),
-    UINT64_C(0x20000000000001), UINT64_C(0x7fffffffffffffff), UINT64_C(0x8000000000000000), UINT64_C(0x8000000000000001),
-    UINT64_C(0xfffffffffffffffe), UINT64_C(0xffffffffffffffff), UINT64_C(0xffffffff80000000), UINT64_C(0xffffffff7fffffff),
-    UINT64_C(0x5555555555555555), UINT64_C(0x0123456789abcdef), UINT64_C(0xfffffffffffff800), UINT64_C(0x7ffffffffffffc00)};
+static const uint64_t edges_int[] = {0,
+                                     1,
+                                     2,
+                                     3,
+                                     5,
+                                     7,
+                                     8,
+                                     15,
+                                     16,
+                                     17,
+                                     23,
+                                     24,
+                                     31,
+                                     32,
+                                     33,
+                                     63,
+                                     64,
+                                     65,
+                                     127,
+                                     128,
+                                     129,
+                                     254,
+                                     255,
+                                     256,
+                                     257,
+                                     0x7ffe,
+                                     0x7fff,
+                                     0x8000,
+                                     0x8001,
+                                     0xfffe,
+                                     0xffff,
+                                     0x10000,
+                                     0x7fffff,
+                                     0x800000,
+                                     0xffffff,
+                                     0x1000000,
+                                     0x7ffffffe,
+                                     0x7fffffff,
+                                     0x80000000,
+                                     0x80000001,
+                                     0xfffffffe,
+                                     0xffffffff,
+                                     0x55555555,
+                                     0xaaaaaaaa,
+                                     0x01234567,
+                                     UINT64_C(0x100000000),
+                                     UINT64_C(0x1fffff80000000),
+                                     UINT64_C(0x20000000000001),
+                                     UINT64_C(0x7fffffffffffffff),
+                                     UINT64_C(0x8000000000000000),
+                                     UINT64_C(0x8000000000000001),
+                                     UINT64_C(0xfffffffffffffffe),
+                                     UINT64_C(0xffffffffffffffff),
+                                     UINT64_C(0xffffffff80000000),
+                                     UINT64_C(0xffffffff7fffffff),
+                                     UINT64_C(0x5555555555555555),
+                                     UINT64_C(0x0123456789abcdef),
+                                     UINT64_C(0xfffffffffffff800),
+                                     UINT64_C(0x7ffffffffffffc00)};
 static const uint32_t edges_f32[] = {
-    0x00000000, 0x00000001, 0x00000002, 0x007fffff, 0x00800000, 0x00800001, 0x00ffffff, 0x33800000, 0x33800001, 0x38800000,
-    0x387fffff, 0x38000001, 0x3effffff, 0x3f000000, 0x3f000001, 0x3f7fffff, 0x3f800000, 0x3f800001, 0x3fc00000, 0x40000000,
-    0x40200000, 0x40490fdb, 0x42feffff, 0x42ff0000, 0x43000000, 0x437f8000, 0x43e80000, 0x46fffe00, 0x46ffff00, 0x477fe000,
-    0x477ff000, 0x47800000, 0x4affffff, 0x4b000000, 0x4b000001, 0x4b7fffff, 0x4b800000, 0x4effffff, 0x4f000000, 0x4f7fffff,
-    0x4f800000, 0x5effffff, 0x5f000000, 0x5f7fffff, 0x5f800000, 0x7e7fffff, 0x7e800000, 0x7e800001, 0x7f000000, 0x7f7f7fff,
-    0x7f7f8000, 0x7f7fffff, 0x7f800000, 0x7f800001, 0x7fc00000, 0x7fffffff, 0x3f801000, 0x3f803000, 0x3f808000, 0x3f818000};
-static const uint64_t edges_f64[] = {
-    0, 1, UINT64_C(0x000fffffffffffff), UINT64_C(0x0010000000000000), UINT64_C(0x36a0000000000000), UINT64_C(0x3690000000000001),
-    UINT64_C(0x380fffffe0000000), UINT64_C(0x3810000000000000), UINT64_C(0x3e70000000000001), UINT64_C(0x3f10000000000000),
-    UINT64_C(0x3fe0000000000000), UINT64_C(0x3fe0000000000001), UINT64_C(0x3fdfffffffffffff), UINT64_C(0x3fefffffffffffff),
-    UINT64_C(0x3ff0000000000000), UINT64_C(0x3ff0000000000001), UINT64_C(0x3ff0000010000000), UINT64_C(0x3ff0000030000000),
-    UINT64_C(0x3ff0000010000001), UINT64_C(0x3ff0020000000000), UINT64_C(0x3ff0020000000001), UINT64_C(0x3ff8000000000000),
-    UINT64_C(0x4000000000000000), UINT64_C(0x4004000000000000), UINT64_C(0x406fe00000000000), UINT64_C(0x40dfffc000000000),
-    UINT64_C(0x40effe0000000000), UINT64_C(0x40efffe000000000), UINT64_C(0x41dfffffffc00000), UINT64_C(0x41dfffffffdfffff),
-    UINT64_C(0x41e0000000000000), UINT64_C(0x41e0000000100000), UINT64_C(0x41efffffffe00000), UINT64_C(0x41f0000000000000),
-    UINT64_C(0x4330000000000000), UINT64_C(0x4330000000000001), UINT64_C(0x4340000000000000), UINT64_C(0x43dfffffffffffff),
-    UINT64_C(0x43e0000000000000), UINT64_C(0x43efffffffffffff), UINT64_C(0x43f0000000000000), UINT64_C(0x47efffffe0000000),
-    UINT64_C(0x47efffffefffffff), UINT64_C(0x47effffff0000000), UINT64_C(0x47f0000000000000), UINT64_C(0x7fefffffffffffff),
-    UINT64_C(0x7ff0000000000000), UINT64_C(0x7ff0000000000001), UINT64_C(0x7ff8000000000000), UINT64_C(0x7ff8123456789abc)};
-static const uint16_t edges_f16[] = {0x0000, 0x0001, 0x0002, 0x03ff, 0x0400, 0x0401, 0x1400, 0x2c00, 0x37ff, 0x3800, 0x3801,
-                                     0x3bff, 0x3c00, 0x3c01, 0x3e00, 0x4000, 0x4100, 0x4200, 0x57f8, 0x5800, 0x6400, 0x6401,
-                                     0x77ff, 0x7800, 0x7bfe, 0x7bff, 0x7c00, 0x7c01, 0x7e00, 0x7fff};
-static const uint16_t edges_bf16[] = {0x0000, 0x0001, 0x007f, 0x0080, 0x0081, 0x3a80, 0x3effu, 0x3f00, 0x3f01, 0x3f7f, 0x3f80,
-                                      0x3f81, 0x3fc0, 0x4000, 0x4020, 0x4300, 0x437f, 0x4b00, 0x4effu, 0x4f00, 0x5f00, 0x7f00,
-                                      0x7f7e, 0x7f7f, 0x7f80, 0x7f81, 0x7fc0, 0x7fff};
+    0x00000000, 0x00000001, 0x00000002, 0x007fffff, 0x00800000, 0x00800001, 0x00ffffff, 0x33800000, 0x33800001,
+    0x38800000, 0x387fffff, 0x38000001, 0x3effffff, 0x3f000000, 0x3f000001, 0x3f7fffff, 0x3f800000, 0x3f800001,
+    0x3fc00000, 0x40000000, 0x40200000, 0x40490fdb, 0x42feffff, 0x42ff0000, 0x43000000, 0x437f8000, 0x43e80000,
+    0x46fffe00, 0x46ffff00, 0x477fe000, 0x477ff000, 0x47800000, 0x4affffff, 0x4b000000, 0x4b000001, 0x4b7fffff,
+    0x4b800000, 0x4effffff, 0x4f000000, 0x4f7fffff, 0x4f800000, 0x5effffff, 0x5f000000, 0x5f7fffff, 0x5f800000,
+    0x7e7fffff, 0x7e800000, 0x7e800001, 0x7f000000, 0x7f7f7fff, 0x7f7f8000, 0x7f7fffff, 0x7f800000, 0x7f800001,
+    0x7fc00000, 0x7fffffff, 0x3f801000, 0x3f803000, 0x3f808000, 0x3f818000};
+static const uint64_t edges_f64[] = {0,
+                                     1,
+                                     UINT64_C(0x000fffffffffffff),
+                                     UINT64_C(0x0010000000000000),
+                                     UINT64_C(0x36a0000000000000),
+                                     UINT64_C(0x3690000000000001),
+                                     UINT64_C(0x380fffffe0000000),
+                                     UINT64_C(0x3810000000000000),
+                                     UINT64_C(0x3e70000000000001),
+                                     UINT64_C(0x3f10000000000000),
+                                     UINT64_C(0x3fe0000000000000),
+                                     UINT64_C(0x3fe0000000000001),
+                                     UINT64_C(0x3fdfffffffffffff),
+                                     UINT64_C(0x3fefffffffffffff),
+                                     UINT64_C(0x3ff0000000000000),
+                                     UINT64_C(0x3ff0000000000001),
+                                     UINT64_C(0x3ff0000010000000),
+                                     UINT64_C(0x3ff0000030000000),
+                                     UINT64_C(0x3ff0000010000001),
+                                     UINT64_C(0x3ff0020000000000),
+                                     UINT64_C(0x3ff0020000000001),
+                                     UINT64_C(0x3ff8000000000000),
+                                     UINT64_C(0x4000000000000000),
+                                     UINT64_C(0x4004000000000000),
+                                     UINT64_C(0x406fe00000000000),
+                                     UINT64_C(0x40dfffc000000000),
+                                     UINT64_C(0x40effe0000000000),
+                                     UINT64_C(0x40efffe000000000),
+                                     UINT64_C(0x41dfffffffc00000),
+                                     UINT64_C(0x41dfffffffdfffff),
+                                     UINT64_C(0x41e0000000000000),
+                                     UINT64_C(0x41e0000000100000),
+                                     UINT64_C(0x41efffffffe00000),
+                                     UINT64_C(0x41f0000000000000),
+                                     UINT64_C(0x4330000000000000),
+                                     UINT64_C(0x4330000000000001),
+                                     UINT64_C(0x4340000000000000),
+                                     UINT64_C(0x43dfffffffffffff),
+                                     UINT64_C(0x43e0000000000000),
+                                     UINT64_C(0x43efffffffffffff),
+                                     UINT64_C(0x43f0000000000000),
+                                     UINT64_C(0x47efffffe0000000),
+                                     UINT64_C(0x47efffffefffffff),
+                                     UINT64_C(0x47effffff0000000),
+                                     UINT64_C(0x47f0000000000000),
+                                     UINT64_C(0x7fefffffffffffff),
+                                     UINT64_C(0x7ff0000000000000),
+                                     UINT64_C(0x7ff0000000000001),
+                                     UINT64_C(0x7ff8000000000000),
+                                     UINT64_C(0x7ff8123456789abc)};
+static const uint16_t edges_f16[] = {0x0000, 0x0001, 0x0002, 0x03ff, 0x0400, 0x0401, 0x1400, 0x2c00, 0x37ff, 0x3800,
+                                     0x3801, 0x3bff, 0x3c00, 0x3c01, 0x3e00, 0x4000, 0x4100, 0x4200, 0x57f8, 0x5800,
+                                     0x6400, 0x6401, 0x77ff, 0x7800, 0x7bfe, 0x7bff, 0x7c00, 0x7c01, 0x7e00, 0x7fff};
+static const uint16_t edges_bf16[] = {0x0000, 0x0001, 0x007f, 0x0080, 0x0081, 0x3a80, 0x3effu, 0x3f00, 0x3f01,  0x3f7f,
+                                      0x3f80, 0x3f81, 0x3fc0, 0x4000, 0x4020, 0x4300, 0x437f,  0x4b00, 0x4effu, 0x4f00,
+                                      0x5f00, 0x7f00, 0x7f7e, 0x7f7f, 0x7f80, 0x7f81, 0x7fc0,  0x7fff};
 
 #define COUNT(array) ((uint32_t)(sizeof(array) / sizeof *(array)))
 #define EDGE(array, i) ((array)[(i) % COUNT(array)])
@@ -180,23 +270,26 @@ static const uint16_t edges_bf16[] = {0x0000, 0x0001, 0x007f, 0x0080, 0x0081, 0x
 static uint64_t edge_value(ptx_type type, uint32_t i) {
   uint64_t sign = i & 1;
   switch (type) {
-    case PTX_F32: return EDGE(edges_f32, i >> 1) | sign << 31;
-    case PTX_F64: return EDGE(edges_f64, i >> 1) | sign << 63;
-    case PTX_F16: return EDGE(edges_f16, i >> 1) | sign << 15;
-    case PTX_BF16: return EDGE(edges_bf16, i >> 1) | sign << 15;
-    case PTX_F16X2: return edge_value(PTX_F16, i) | edge_value(PTX_F16, random_below(60)) << 16;
-    case PTX_F32X2: return edge_value(PTX_F32, i) | edge_value(PTX_F32, random_below(120)) << 32;
-    case PTX_BF16X2: return edge_value(PTX_BF16, i) | edge_value(PTX_BF16, random_below(56)) << 16;
-    default: return EDGE(edges_int, i);
+  case PTX_F32: return EDGE(edges_f32, i >> 1) | sign << 31;
+  case PTX_F64: return EDGE(edges_f64, i >> 1) | sign << 63;
+  case PTX_F16: return EDGE(edges_f16, i >> 1) | sign << 15;
+  case PTX_BF16: return EDGE(edges_bf16, i >> 1) | sign << 15;
+  case PTX_F16X2: return edge_value(PTX_F16, i) | edge_value(PTX_F16, random_below(60)) << 16;
+  case PTX_F32X2: return edge_value(PTX_F32, i) | edge_value(PTX_F32, random_below(120)) << 32;
+  case PTX_BF16X2: return edge_value(PTX_BF16, i) | edge_value(PTX_BF16, random_below(56)) << 16;
+  default: return EDGE(edges_int, i);
   }
 }
 static uint32_t edge_count(ptx_type type) {
   switch (type) {
-    case PTX_F32: case PTX_F32X2: return 2 * COUNT(edges_f32);
-    case PTX_F64: return 2 * COUNT(edges_f64);
-    case PTX_F16: case PTX_F16X2: return 2 * COUNT(edges_f16);
-    case PTX_BF16: case PTX_BF16X2: return 2 * COUNT(edges_bf16);
-    default: return COUNT(edges_int);
+  case PTX_F32:
+  case PTX_F32X2: return 2 * COUNT(edges_f32);
+  case PTX_F64: return 2 * COUNT(edges_f64);
+  case PTX_F16:
+  case PTX_F16X2: return 2 * COUNT(edges_f16);
+  case PTX_BF16:
+  case PTX_BF16X2: return 2 * COUNT(edges_bf16);
+  default: return COUNT(edges_int);
   }
 }
 
@@ -204,12 +297,14 @@ static uint32_t edge_count(ptx_type type) {
 static uint64_t random_value(ptx_type type, uint64_t near) {
   uint64_t bits = random64();
   switch (random_below(6)) {
-    case 0: return edge_value(type, (uint32_t)(bits >> 40));
-    case 1: return type == PTX_F32 ? 0x3f800000u + (int32_t)((uint32_t)bits << 4 >> 4) - (1 << 27)
-                 : type == PTX_F64 ? UINT64_C(0x3fe0000000000000) + (bits >> 6) - (UINT64_C(1) << 57) + ((bits & 1) << 63) : bits & 127;
-    case 2: return near ^ (bits >> 63 << (type == PTX_F64 ? 63 : 31)) ^ (bits & 15);
-    case 3: return bits >> (bits & 63);
-    default: return bits;
+  case 0: return edge_value(type, (uint32_t)(bits >> 40));
+  case 1:
+    return type == PTX_F32   ? 0x3f800000u + (int32_t)((uint32_t)bits << 4 >> 4) - (1 << 27)
+           : type == PTX_F64 ? UINT64_C(0x3fe0000000000000) + (bits >> 6) - (UINT64_C(1) << 57) + ((bits & 1) << 63)
+                             : bits & 127;
+  case 2: return near ^ (bits >> 63 << (type == PTX_F64 ? 63 : 31)) ^ (bits & 15);
+  case 3: return bits >> (bits & 63);
+  default: return bits;
   }
 }
 
@@ -307,11 +402,12 @@ static void frame_set(run_frame *b, const form *f, const sample *x, const exec_c
 }
 
 static void explain(const form *f, const sample *x, const char *isa_name, int lane, uint64_t got, uint64_t expected) {
-  fail_msg("%s on %s, lane %d: sources %#llx %#llx %#llx %#llx, predicates %u %u %u %u, carry %u: got %#llx, expected %#llx",
-           f->name, isa_name, lane, (unsigned long long)x->s[0][lane], (unsigned long long)x->s[1][lane],
-           (unsigned long long)x->s[2][lane], (unsigned long long)x->s[3][lane], x->pred[0] >> lane & 1, x->pred[1] >> lane & 1,
-           x->pred[2] >> lane & 1, x->pred[3] >> lane & 1, x->carry >> lane & 1, (unsigned long long)got,
-           (unsigned long long)expected);
+  fail_msg(
+      "%s on %s, lane %d: sources %#llx %#llx %#llx %#llx, predicates %u %u %u %u, carry %u: got %#llx, expected %#llx",
+      f->name, isa_name, lane, (unsigned long long)x->s[0][lane], (unsigned long long)x->s[1][lane],
+      (unsigned long long)x->s[2][lane], (unsigned long long)x->s[3][lane], x->pred[0] >> lane & 1,
+      x->pred[1] >> lane & 1, x->pred[2] >> lane & 1, x->pred[3] >> lane & 1, x->carry >> lane & 1,
+      (unsigned long long)got, (unsigned long long)expected);
 }
 
 static uint32_t read_pred(const run_frame *b, uint32_t at) {
@@ -353,15 +449,16 @@ static void frame_check(run_frame *b, const form *f, sample *x, const exec_choic
   }
   for (uint32_t i = 0; i < FRAME; i++)
     if (b->registers[i] != expected[i])
-      fail_msg("%s on %s changed byte %u of the frame (destination at %u, mask %#x)", f->name, set->name, i, b->in.dst, live);
+      fail_msg("%s on %s changed byte %u of the frame (destination at %u, mask %#x)", f->name, set->name, i, b->in.dst,
+               live);
 }
 
 static uint32_t some_mask(uint32_t batch) {
   switch (batch % 5) {
-    case 0: return 1u << random_below(32);
-    case 1: return 0;
-    case 2: return UINT32_MAX;
-    default: return (uint32_t)random64();
+  case 0: return 1u << random_below(32);
+  case 1: return 0;
+  case 2: return UINT32_MAX;
+  default: return (uint32_t)random64();
   }
 }
 
@@ -381,7 +478,8 @@ static void sample_run(form *f, sample *x, uint32_t batch, accept_fn accept) {
   for (int i = 0; i < isa_count; i++) {
     exec_choice choice;
     ff_error error;
-    if (isas[i].choose(&f->func, &f->instr, &choice, &error) != FF_OK) fail_msg("%s on %s: %s", f->name, isas[i].name, error.message);
+    if (isas[i].choose(&f->func, &f->instr, &choice, &error) != FF_OK)
+      fail_msg("%s on %s: %s", f->name, isas[i].name, error.message);
     for (int masked = 0; masked < 2; masked++) {
       place.mask = masked ? some_mask(batch + (uint32_t)i) : UINT32_MAX;
       frame_set(&b, f, x, &choice, place);

@@ -11,11 +11,11 @@
 #include <string.h>
 
 typedef struct format {
-  int precision;      /* bits of significand with the hidden one */
-  int lowest;         /* exponent of the smallest subnormal */
+  int precision; /* bits of significand with the hidden one */
+  int lowest;    /* exponent of the smallest subnormal */
   long double largest;
-  uint32_t infinity;  /* as bits; 0: the format has none */
-  uint32_t nan;       /* canonical */
+  uint32_t infinity; /* as bits; 0: the format has none */
+  uint32_t nan;      /* canonical */
   int bits;
 } format;
 
@@ -66,7 +66,7 @@ static inline uint64_t encode_exact(const format *format, long double value) { /
   uint64_t sign = signbit(value) ? UINT64_C(1) << (format->bits - 1) : 0;
   value = fabsl(value);
   if (value == 0) return sign;
-  frexpl(value, &exponent); /* value in [2^(exponent - 1), 2^exponent) */
+  frexpl(value, &exponent);                                   /* value in [2^(exponent - 1), 2^exponent) */
   int normal = exponent - 1 - fraction_bits - format->lowest; /* exponent field minus one; negative: subnormal */
   if (normal < 0) normal = 0;
   uint64_t significand = (uint64_t)ldexpl(value, -(format->lowest + normal));
@@ -96,7 +96,8 @@ static inline uint64_t encode(const format *format, long double value, int mode)
   if (quantum < format->lowest) quantum = format->lowest;
   long double rounded = ldexpl(integral(ldexpl(value, -quantum), mode), quantum);
   if (fabsl(rounded) > format->largest) {
-    bool away = mode == FE_TONEAREST || mode == TO_NEAREST_AWAY || (mode == FE_UPWARD && !sign) || (mode == FE_DOWNWARD && sign);
+    bool away = mode == FE_TONEAREST || mode == TO_NEAREST_AWAY || (mode == FE_UPWARD && !sign) ||
+                (mode == FE_DOWNWARD && sign);
     return sign | (away ? format->infinity : encode_exact(format, format->largest));
   }
   return rounded == 0 ? sign : encode_exact(format, rounded);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random kernels for the tests of the range analysis: integer arithmetic of all kinds on indices and parameters, branches, loops
- * of many forms, and accesses guarded so that they hit their buffer. k(.u64 a, .u64 b, .u32 n, .u32 m); a and b have
- * RANDOM_WORDS words each. */
+/* Random kernels for the tests of the range analysis: integer arithmetic of all kinds on indices and parameters,
+ * branches, loops of many forms, and accesses guarded so that they hit their buffer. k(.u64 a, .u64 b, .u32 n, .u32 m);
+ * a and b have RANDOM_WORDS words each. */
 #ifndef FF_TESTS_RANDOM_KERNEL_H
 #define FF_TESTS_RANDOM_KERNEL_H
 
@@ -31,7 +31,9 @@ static inline uint32_t pick(random_kernel *k, uint32_t n) {
 enum { RANDOM_REGS = 14, RANDOM_PREDS = 5 };
 
 static inline int random_constant(random_kernel *k) {
-  static const int constants[] = {0, 1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31, 32, 33, 63, 64, 100, 255, 256, 1023, 1024, -1, -2, -4, -16, -31, 65535, 2147483647, -2147483647, 3000};
+  static const int constants[] = {0,    1,  2,  3,  4,   5,   7,     8,          15,          16,
+                                  17,   31, 32, 33, 63,  64,  100,   255,        256,         1023,
+                                  1024, -1, -2, -4, -16, -31, 65535, 2147483647, -2147483647, 3000};
   return PICK(k, constants);
 }
 
@@ -41,25 +43,39 @@ static inline void random_source(random_kernel *k, char *out) { /* room for 16 *
 }
 
 static inline void random_compare(random_kernel *k, uint32_t p) {
-  static const char *const signed_words[] = {"eq", "ne", "lt", "le", "gt", "ge"}, *const unsigned_words[] = {"lo", "ls", "hi", "hs", "eq", "ne"};
+  static const char *const signed_words[] = {"eq", "ne", "lt", "le", "gt", "ge"}, *const unsigned_words[] = {
+                                                                                      "lo", "ls", "hi",
+                                                                                      "hs", "eq", "ne"};
   char b[16], c[16];
   random_source(k, b);
   random_source(k, c);
   bool is_signed = pick(k, 2);
-  const char *word = is_signed || pick(k, 2) ? PICK(k, signed_words) : PICK(k, unsigned_words), *type = is_signed ? "s32" : "u32";
+  const char *word = is_signed || pick(k, 2) ? PICK(k, signed_words) : PICK(k, unsigned_words),
+             *type = is_signed ? "s32" : "u32";
   switch (pick(k, 5)) {
-  case 0: PUT(k, "setp.%s.and.%s %%p%u, %%r%u, %s, %s%%p%u;\n", word, type, p, pick(k, RANDOM_REGS), b, pick(k, 2) ? "!" : "", pick(k, RANDOM_PREDS)); break;
-  case 1: PUT(k, "setp.%s.or.%s %%p%u, %%r%u, %s, %%p%u;\n", word, type, p, pick(k, RANDOM_REGS), b, pick(k, RANDOM_PREDS)); break;
-  case 2: PUT(k, "setp.%s.%s %%p%u|%%p%u, %%r%u, %s;\n", word, type, p, (p + 1) % RANDOM_PREDS, pick(k, RANDOM_REGS), b); break;
+  case 0:
+    PUT(k, "setp.%s.and.%s %%p%u, %%r%u, %s, %s%%p%u;\n", word, type, p, pick(k, RANDOM_REGS), b, pick(k, 2) ? "!" : "",
+        pick(k, RANDOM_PREDS));
+    break;
+  case 1:
+    PUT(k, "setp.%s.or.%s %%p%u, %%r%u, %s, %%p%u;\n", word, type, p, pick(k, RANDOM_REGS), b, pick(k, RANDOM_PREDS));
+    break;
+  case 2:
+    PUT(k, "setp.%s.%s %%p%u|%%p%u, %%r%u, %s;\n", word, type, p, (p + 1) % RANDOM_PREDS, pick(k, RANDOM_REGS), b);
+    break;
   default: PUT(k, "setp.%s.%s %%p%u, %%r%u, %s;\n", word, type, p, pick(k, RANDOM_REGS), b);
   }
 }
 
 static inline void random_operation(random_kernel *k) {
-  static const char *const plain[] = {"add.s32", "sub.s32", "add.u32", "sub.u32", "mul.lo.s32", "mul.lo.u32", "min.s32", "max.s32", "min.u32", "max.u32", "and.b32", "or.b32", "xor.b32",
-                                      "div.s32", "div.u32", "rem.s32", "rem.u32", "mul.hi.s32", "mul.hi.u32", "mul24.lo.s32", "mul24.lo.u32", "add.sat.s32"};
+  static const char *const plain[] = {
+      "add.s32", "sub.s32",    "add.u32",    "sub.u32",      "mul.lo.s32",   "mul.lo.u32", "min.s32", "max.s32",
+      "min.u32", "max.u32",    "and.b32",    "or.b32",       "xor.b32",      "div.s32",    "div.u32", "rem.s32",
+      "rem.u32", "mul.hi.s32", "mul.hi.u32", "mul24.lo.s32", "mul24.lo.u32", "add.sat.s32"};
   static const char *const shifts[] = {"shl.b32", "shr.s32", "shr.u32", "shr.b32"};
-  static const char *const unary[] = {"neg.s32", "not.b32", "abs.s32", "mov.u32", "mov.b32", "popc.b32", "clz.b32", "cvt.u32.u16", "cvt.s32.s8", "cvt.sat.u32.s32", "cvt.u32.u32"};
+  static const char *const unary[] = {"neg.s32",    "not.b32",         "abs.s32",    "mov.u32",
+                                      "mov.b32",    "popc.b32",        "clz.b32",    "cvt.u32.u16",
+                                      "cvt.s32.s8", "cvt.sat.u32.s32", "cvt.u32.u32"};
   char b[16], c[16];
   uint32_t d = pick(k, RANDOM_REGS), a = pick(k, RANDOM_REGS);
   random_source(k, b);
@@ -67,13 +83,17 @@ static inline void random_operation(random_kernel *k) {
   bool guarded = !pick(k, 8);
   if (guarded) PUT(k, "@%s%%p%u ", pick(k, 2) ? "!" : "", pick(k, RANDOM_PREDS));
   switch (pick(k, guarded ? 12 : 14)) { /* the last two are in braces */
-  case 0: case 1: case 2: case 3: {
+  case 0:
+  case 1:
+  case 2:
+  case 3: {
     const char *op = PICK(k, plain);
     if ((!strncmp(op, "div", 3) || !strncmp(op, "rem", 3)) && b[0] != '%' && !strcmp(b, "0")) strcpy(b, "3");
     PUT(k, "%s %%r%u, %%r%u, %s;\n", op, d, a, b);
     break;
   }
-  case 4: case 5: PUT(k, "add.s32 %%r%u, %%r%u, %d;\n", d, a, random_constant(k)); break;
+  case 4:
+  case 5: PUT(k, "add.s32 %%r%u, %%r%u, %d;\n", d, a, random_constant(k)); break;
   case 6: PUT(k, "mad.lo.s32 %%r%u, %%r%u, %s, %s;\n", d, a, b, c); break;
   case 7: PUT(k, "%s %%r%u, %%r%u, %u;\n", PICK(k, shifts), d, a, pick(k, 34)); break;
   case 8: {
@@ -86,10 +106,13 @@ static inline void random_operation(random_kernel *k) {
   case 10: PUT(k, "%s.u32 %%r%u, %%r%u, %u, %u;\n", "bfe", d, a, pick(k, 33), pick(k, 33)); break;
   case 11: PUT(k, "and.b32 %%r%u, %%r%u, %d;\n", d, a, random_constant(k)); break;
   case 12: /* by way of 64 bits */
-    PUT(k, "{ .reg .b64 t, u; cvt.%s t, %%r%u; cvt.%s u, %%r%u; %s t, t, u; cvt.u32.u64 %%r%u, t; }\n", pick(k, 2) ? "s64.s32" : "u64.u32", a, pick(k, 2) ? "s64.s32" : "u64.u32",
-        pick(k, RANDOM_REGS), (const char *[]){"add.s64", "sub.s64", "mul.lo.s64", "and.b64", "or.b64", "max.s64", "min.u64"}[pick(k, 7)], d);
+    PUT(k, "{ .reg .b64 t, u; cvt.%s t, %%r%u; cvt.%s u, %%r%u; %s t, t, u; cvt.u32.u64 %%r%u, t; }\n",
+        pick(k, 2) ? "s64.s32" : "u64.u32", a, pick(k, 2) ? "s64.s32" : "u64.u32", pick(k, RANDOM_REGS),
+        (const char *[]){"add.s64", "sub.s64", "mul.lo.s64", "and.b64", "or.b64", "max.s64", "min.u64"}[pick(k, 7)], d);
     break;
-  default: PUT(k, "{ .reg .b64 t; mul.wide.%s t, %%r%u, %s; shr.%s t, t, %u; cvt.u32.u64 %%r%u, t; }\n", pick(k, 2) ? "s32" : "u32", a, b, pick(k, 2) ? "s64" : "u64", pick(k, 40), d);
+  default:
+    PUT(k, "{ .reg .b64 t; mul.wide.%s t, %%r%u, %s; shr.%s t, t, %u; cvt.u32.u64 %%r%u, t; }\n",
+        pick(k, 2) ? "s32" : "u32", a, b, pick(k, 2) ? "s64" : "u64", pick(k, 40), d);
   }
 }
 
@@ -100,13 +123,15 @@ static inline void random_access(random_kernel *k) {
   bool branch = pick(k, 2);
   PUT(k, "{ .reg .pred in, lo; .reg .b64 t; .reg .b32 v, w;\n");
   if (pick(k, 2)) PUT(k, "setp.lt.u32 in, %%r%u, %u;\n", r, RANDOM_WORDS / words);
-  else PUT(k, "setp.lt.s32 lo, %%r%u, %u; setp.ge.s32 in, %%r%u, 0; and.pred in, in, lo;\n", r, RANDOM_WORDS / words, r);
+  else
+    PUT(k, "setp.lt.s32 lo, %%r%u, %u; setp.ge.s32 in, %%r%u, 0; and.pred in, in, lo;\n", r, RANDOM_WORDS / words, r);
   if (branch) PUT(k, "@!in bra L%u;\n", label);
   if (pick(k, 2)) PUT(k, "mul.wide.%s t, %%r%u, %u; ", pick(k, 2) ? "u32" : "s32", r, 4 * words);
   else PUT(k, "cvt.u64.u32 t, %%r%u; shl.b64 t, t, %u; ", r, words + 1);
   PUT(k, "add.s64 t, %%%s, t;\n%s", buffer, branch ? "" : "@in ");
   switch (pick(k, k->alone ? 3 : 5)) {
-  case 0: case 1:
+  case 0:
+  case 1:
     if (words == 1) PUT(k, "ld.global.u32 v, [t];\n");
     else PUT(k, "ld.global.v2.u32 {v, w}, [t];\n");
     PUT(k, "%smov.u32 %%r%u, v;\n", branch ? "" : "@in ", pick(k, RANDOM_REGS));
@@ -130,7 +155,8 @@ static inline void random_statements(random_kernel *k, uint32_t most) {
 
 /* Counts %lN in one of many ways; sometimes other ways out. A register of the program is stepped beside it. */
 static inline void random_loop(random_kernel *k) {
-  static const char *const conditions[] = {"lt.s32", "ne.s32", "le.s32", "lo.u32", "ne.u32", "gt.s32", "ge.s32", "hi.u32"};
+  static const char *const conditions[] = {"lt.s32", "ne.s32", "le.s32", "lo.u32",
+                                           "ne.u32", "gt.s32", "ge.s32", "hi.u32"};
   uint32_t label = k->labels++, r = pick(k, RANDOM_REGS), form = pick(k, 8), c = pick(k, 8);
   int step = c >= 5 ? -(int)(1 + pick(k, 3)) : (int)(1 + pick(k, 3));
   char start[16], end[16];
@@ -173,9 +199,15 @@ static inline void random_if(random_kernel *k) {
 static inline void random_statement(random_kernel *k) {
   k->budget--;
   switch (pick(k, 12)) {
-  case 0: if (k->depth < 3) random_if(k); break;
-  case 1: if (k->depth < 2) random_loop(k); break;
-  case 2: case 3: case 4: random_access(k); break;
+  case 0:
+    if (k->depth < 3) random_if(k);
+    break;
+  case 1:
+    if (k->depth < 2) random_loop(k);
+    break;
+  case 2:
+  case 3:
+  case 4: random_access(k); break;
   case 5: random_compare(k, pick(k, RANDOM_PREDS)); break;
   default: random_operation(k);
   }
@@ -186,11 +218,12 @@ static inline ff_text random_kernel_of(uint64_t seed, bool alone) {
   random_kernel k = {.state = seed * UINT64_C(0x9e3779b97f4a7c15) + 1, .budget = 40, .alone = alone};
   for (int i = 0; i < 4; i++) pick(&k, 2);
   PUT(&k, "// seed %llu\n", (unsigned long long)seed);
-  PUT(&k, ".version 8.0\n.target sm_75\n.address_size 64\n.visible .entry k(.param .u64 pa, .param .u64 pb, .param .u32 pn, .param .u32 pm)\n{\n"
-          ".reg .b64 %%a, %%b; .reg .b32 %%r<%d>; .reg .pred %%p<%d>;\n"
-          "ld.param.u64 %%a, [pa]; ld.param.u64 %%b, [pb]; ld.param.u32 %%r4, [pn]; ld.param.u32 %%r5, [pm];\n"
-          "mov.u32 %%r0, %%tid.x; mov.u32 %%r1, %%ctaid.x; mov.u32 %%r2, %%ntid.x; mad.lo.s32 %%r3, %%r1, %%r2, %%r0; mov.u32 %%r6, %%ctaid.y; mov.u32 %%r7, %%tid.y;\n"
-          "mov.u32 %%r8, %%nctaid.x; mad.lo.s32 %%r9, %%r6, %%r5, %%r3; mov.u32 %%r10, 0; shl.b32 %%r11, %%r1, 4; mov.u32 %%r12, %%laneid; mov.u32 %%r13, 77;\n",
+  PUT(&k,
+      ".version 8.0\n.target sm_75\n.address_size 64\n.visible .entry k(.param .u64 pa, .param .u64 pb, .param .u32 pn, .param .u32 pm)\n{\n"
+      ".reg .b64 %%a, %%b; .reg .b32 %%r<%d>; .reg .pred %%p<%d>;\n"
+      "ld.param.u64 %%a, [pa]; ld.param.u64 %%b, [pb]; ld.param.u32 %%r4, [pn]; ld.param.u32 %%r5, [pm];\n"
+      "mov.u32 %%r0, %%tid.x; mov.u32 %%r1, %%ctaid.x; mov.u32 %%r2, %%ntid.x; mad.lo.s32 %%r3, %%r1, %%r2, %%r0; mov.u32 %%r6, %%ctaid.y; mov.u32 %%r7, %%tid.y;\n"
+      "mov.u32 %%r8, %%nctaid.x; mad.lo.s32 %%r9, %%r6, %%r5, %%r3; mov.u32 %%r10, 0; shl.b32 %%r11, %%r1, 4; mov.u32 %%r12, %%laneid; mov.u32 %%r13, 77;\n",
       (int)RANDOM_REGS, (int)RANDOM_PREDS);
   for (uint32_t p = 0; p < RANDOM_PREDS; p++) random_compare(&k, p);
   random_statements(&k, 30);
@@ -199,8 +232,9 @@ static inline ff_text random_kernel_of(uint64_t seed, bool alone) {
   if (alone) {
     PUT(&k, "{ .reg .b32 t<9>; .reg .b64 at; mov.u32 t0, 0;\n");
     for (int r = 0; r < RANDOM_REGS; r++) PUT(&k, "mad.lo.u32 t0, t0, 31, %%r%d;\n", r);
-    PUT(&k, "mov.u32 t1, %%ctaid.y; mov.u32 t2, %%nctaid.x; mov.u32 t3, %%ctaid.x; mad.lo.u32 t1, t1, t2, t3; mov.u32 t4, %%ntid.y; mov.u32 t5, %%tid.y; mad.lo.u32 t1, t1, t4, t5;\n"
-            "mov.u32 t6, %%ntid.x; mov.u32 t7, %%tid.x; mad.lo.u32 t1, t1, t6, t7; mul.wide.u32 at, t1, 4; add.u64 at, at, %%b; st.global.u32 [at], t0; }\n");
+    PUT(&k,
+        "mov.u32 t1, %%ctaid.y; mov.u32 t2, %%nctaid.x; mov.u32 t3, %%ctaid.x; mad.lo.u32 t1, t1, t2, t3; mov.u32 t4, %%ntid.y; mov.u32 t5, %%tid.y; mad.lo.u32 t1, t1, t4, t5;\n"
+        "mov.u32 t6, %%ntid.x; mov.u32 t7, %%tid.x; mad.lo.u32 t1, t1, t6, t7; mul.wide.u32 at, t1, 4; add.u64 at, at, %%b; st.global.u32 [at], t0; }\n");
   }
   PUT(&k, "ret;\n}\n");
   return k.text;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Block compression: blocks made by hand from the formats' definitions, tables and formulas of BC1 to BC5 texel by texel, and of BC6H and BC7
- * sums over many blocks that another decoder gives as well. */
+/* Block compression: blocks made by hand from the formats' definitions, tables and formulas of BC1 to BC5 texel by
+ * texel, and of BC6H and BC7 sums over many blocks that another decoder gives as well. */
 #include <math.h>
 
 #include "texture_harness.h"
@@ -8,18 +8,21 @@
 #include "exec/instructions/ops_half.h"
 #include "exec/texture/texture_block.h"
 
-static void expect_texel(exec_blocks format, const unsigned char *block, uint32_t n, double r, double g, double b, double a) {
+static void expect_texel(exec_blocks format, const unsigned char *block, uint32_t n, double r, double g, double b,
+                         double a) {
   const double want[4] = {r, g, b, a};
   float got[4];
   texture_block_texel(format, block, n % 4, n / 4, got);
   for (int c = 0; c < 4; c++)
-    if (!(fabs(got[c] - want[c]) <= 6e-8 * fmax(1, fabs(want[c])))) fail_msg("format %d, texel %u, channel %d: %.9g, not %.9g", format, n, c, (double)got[c], want[c]);
+    if (!(fabs(got[c] - want[c]) <= 6e-8 * fmax(1, fabs(want[c]))))
+      fail_msg("format %d, texel %u, channel %d: %.9g, not %.9g", format, n, c, (double)got[c], want[c]);
 }
 
 /* ---- BC1 to BC5 ---- */
 
 /* The example of the specification: (29, 60, 1) and (20, 2, 30); texels 0 to 3 of each row have codes 0 to 3. */
-static const unsigned char colours[8] = {0x81, 0xef, 0x5e, 0xa0, 0xe4, 0xe4, 0xe4, 0xe4}, swapped[8] = {0x5e, 0xa0, 0x81, 0xef, 0xe4, 0xe4, 0xe4, 0xe4};
+static const unsigned char colours[8] = {0x81, 0xef, 0x5e, 0xa0, 0xe4, 0xe4, 0xe4, 0xe4},
+                           swapped[8] = {0x5e, 0xa0, 0x81, 0xef, 0xe4, 0xe4, 0xe4, 0xe4};
 
 static void put_eight(unsigned char *to, const unsigned char *from) { memcpy(to, from, 8); }
 
@@ -53,7 +56,8 @@ static void bc1_to_bc3(void **state) {
 
 /* Texel n of one channel has code n % 8. */
 static void put_codes(unsigned char *block, uint8_t first, uint8_t second) {
-  static const unsigned char codes[6] = {0x88, 0xc6, 0xfa, 0x88, 0xc6, 0xfa}; /* 0, 1, 2 ... 7 in three bits each, twice */
+  /* 0, 1, 2 ... 7 in three bits each, twice */
+  static const unsigned char codes[6] = {0x88, 0xc6, 0xfa, 0x88, 0xc6, 0xfa};
   block[0] = first, block[1] = second;
   memcpy(block + 2, codes, 6);
 }
@@ -65,14 +69,22 @@ static void bc4_and_bc5(void **state) {
     put_codes(block, 240, 100);
     put_codes(block + 8, 30, 230);
     double more = code == 0 ? 240 : code == 1 ? 100 : ((8 - code) * 240 + (code - 1) * 100) / 7.0;
-    double less = code == 0 ? 30 : code == 1 ? 230 : code == 6 ? 0 : code == 7 ? 255 : ((6 - code) * 30 + (code - 1) * 230) / 5.0;
+    double less = code == 0   ? 30
+                  : code == 1 ? 230
+                  : code == 6 ? 0
+                  : code == 7 ? 255
+                              : ((6 - code) * 30 + (code - 1) * 230) / 5.0;
     expect_texel(EXEC_BLOCKS_BC4, block, n, more / 255, 0, 0, 1);
     expect_texel(EXEC_BLOCKS_BC5, block, n, more / 255, less / 255, 0, 1);
     expect_texel(EXEC_BLOCKS_BC4, block + 8, n, less / 255, 0, 0, 1);
     put_codes(block, 90, (uint8_t)-128); /* -128 is -127 */
     put_codes(block + 8, (uint8_t)-50, 77);
     more = code == 0 ? 90 : code == 1 ? -127 : ((8.0 - code) * 90 + (code - 1.0) * -127) / 7.0;
-    less = code == 0 ? -50 : code == 1 ? 77 : code == 6 ? -127 : code == 7 ? 127 : ((6.0 - code) * -50 + (code - 1.0) * 77) / 5.0;
+    less = code == 0   ? -50
+           : code == 1 ? 77
+           : code == 6 ? -127
+           : code == 7 ? 127
+                       : ((6.0 - code) * -50 + (code - 1.0) * 77) / 5.0;
     expect_texel(EXEC_BLOCKS_BC4_SIGNED, block, n, more / 127, 0, 0, 1);
     expect_texel(EXEC_BLOCKS_BC5_SIGNED, block, n, more / 127, less / 127, 0, 1);
   }
@@ -82,7 +94,10 @@ static void bc4_and_bc5(void **state) {
 
 /* ---- BC7 and BC6H by hand: bits from the lowest on ---- */
 
-typedef struct writer { unsigned char block[16]; uint32_t at; } writer;
+typedef struct writer {
+  unsigned char block[16];
+  uint32_t at;
+} writer;
 
 static void put(writer *w, uint32_t count, uint32_t value) {
   for (uint32_t n = 0; n < count; n++, w->at++) w->block[w->at / 8] |= (unsigned char)((value >> n & 1) << w->at % 8);
@@ -95,14 +110,16 @@ static void expect_bytes(const writer *w, uint32_t n, int r, int g, int b, int a
 static void bc7_by_hand(void **state) {
   writer six = {.at = 0}; /* one subset, 7 bits and one below them per endpoint, indices of 4 bits */
   put(&six, 7, 1 << 6);
-  for (uint32_t c = 0; c < 4; c++) put(&six, 7, 10 * c), put(&six, 7, 127 - c); /* endpoints: 2 * 10c, 2 * (127 - c) + 1 */
+  /* endpoints: 2 * 10c, 2 * (127 - c) + 1 */
+  for (uint32_t c = 0; c < 4; c++) put(&six, 7, 10 * c), put(&six, 7, 127 - c);
   put(&six, 1, 0), put(&six, 1, 1);
   put(&six, 3, 0);
   for (uint32_t n = 1; n < 16; n++) put(&six, 4, n);
   assert_int_equal(six.at, 128);
   expect_bytes(&six, 0, 0, 20, 40, 60);
   expect_bytes(&six, 15, 255, 253, 251, 249);
-  expect_bytes(&six, 7, (34 * 0 + 30 * 255 + 32) / 64, (34 * 20 + 30 * 253 + 32) / 64, (34 * 40 + 30 * 251 + 32) / 64, (34 * 60 + 30 * 249 + 32) / 64);
+  expect_bytes(&six, 7, (34 * 0 + 30 * 255 + 32) / 64, (34 * 20 + 30 * 253 + 32) / 64, (34 * 40 + 30 * 251 + 32) / 64,
+               (34 * 60 + 30 * 249 + 32) / 64);
 
   writer five = {.at = 0}; /* 7 bits of colour, 8 of alpha, an index each; alpha and green change places */
   put(&five, 6, 1 << 5), put(&five, 2, 2);
@@ -113,10 +130,12 @@ static void bc7_by_hand(void **state) {
   put(&five, 1, 0);
   for (uint32_t n = 1; n < 16; n++) put(&five, 2, n == 1 ? 2 : 0);
   assert_int_equal(five.at, 128);
-  expect_bytes(&five, 0, (43 * 0x81 + 21 * 0x40 + 32) / 64, 7, (43 * 0x85 + 21 * 0x44 + 32) / 64, (43 * 0x83 + 21 * 0x42 + 32) / 64);
+  expect_bytes(&five, 0, (43 * 0x81 + 21 * 0x40 + 32) / 64, 7, (43 * 0x85 + 21 * 0x44 + 32) / 64,
+               (43 * 0x83 + 21 * 0x42 + 32) / 64);
   expect_bytes(&five, 1, 0x40, (21 * 7 + 43 * 200 + 32) / 64, 0x44, 0x42);
 
-  writer one = {.at = 0}; /* two subsets by columns (pattern 0), 6 bits and one for both endpoints of a subset, no alpha */
+  /* two subsets by columns (pattern 0), 6 bits and one for both endpoints of a subset, no alpha */
+  writer one = {.at = 0};
   put(&one, 2, 2), put(&one, 6, 0);
   for (uint32_t c = 0; c < 3; c++)
     for (uint32_t e = 0; e < 4; e++) put(&one, 6, 16 * e + c);
@@ -140,7 +159,8 @@ static void bc6h_by_hand(void **state) {
   for (uint32_t n = 1; n < 16; n++) put(&three, 4, n);
   assert_int_equal(three.at, 128);
   uint32_t wide = ((100u << 15) + 0x4000) >> 9, between = (34 * wide + 30 * 0xffff + 32) >> 6;
-  expect_texel(EXEC_BLOCKS_BC6H, three.block, 0, 0, ops_of_f16(wide * 31 >> 6), ops_of_f16((((200u << 15) + 0x4000) >> 9) * 31 >> 6), 1);
+  expect_texel(EXEC_BLOCKS_BC6H, three.block, 0, 0, ops_of_f16(wide * 31 >> 6),
+               ops_of_f16((((200u << 15) + 0x4000) >> 9) * 31 >> 6), 1);
   expect_texel(EXEC_BLOCKS_BC6H, three.block, 15, 65504, 65504, 65504, 1);
   float texel[4];
   texture_block_texel(EXEC_BLOCKS_BC6H, three.block, 3, 1, texel);
@@ -163,7 +183,8 @@ static void many_blocks(void **state) {
     for (uint32_t form = 0; form < 2; form++)
       for (uint32_t n = 0; n < 16; n++) {
         texture_block_texel(form ? EXEC_BLOCKS_BC6H_SIGNED : EXEC_BLOCKS_BC6H, block, n % 4, n / 4, texel);
-        for (int c = 0; c < 3; c++) sums[form] = sums[form] * 31 + (signbit(texel[c]) && texel[c] == 0 ? 0x8000u : ops_f16_rn(texel[c]));
+        for (int c = 0; c < 3; c++)
+          sums[form] = sums[form] * 31 + (signbit(texel[c]) && texel[c] == 0 ? 0x8000u : ops_f16_rn(texel[c]));
       }
     block[0] = (unsigned char)((first | 1) << t % 8);
     for (uint32_t n = 0; n < 16; n++) {
@@ -177,6 +198,8 @@ static void many_blocks(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(bc1_to_bc3), cmocka_unit_test(bc4_and_bc5), cmocka_unit_test(bc7_by_hand), cmocka_unit_test(bc6h_by_hand), cmocka_unit_test(many_blocks)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(bc1_to_bc3), cmocka_unit_test(bc4_and_bc5),
+                                     cmocka_unit_test(bc7_by_hand), cmocka_unit_test(bc6h_by_hand),
+                                     cmocka_unit_test(many_blocks)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,10 +8,27 @@
 typedef uint64_t (*reference)(uint64_t old, uint64_t b, uint64_t c);
 
 static uint32_t low(uint64_t v) { return (uint32_t)v; }
-static float as_f32(uint64_t v) { float f; uint32_t u = (uint32_t)v; memcpy(&f, &u, 4); return f; }
-static uint64_t f32_bits(float f) { uint32_t u; memcpy(&u, &f, 4); return u; }
-static double as_f64(uint64_t v) { double f; memcpy(&f, &v, 8); return f; }
-static uint64_t f64_bits(double f) { uint64_t u; memcpy(&u, &f, 8); return u; }
+static float as_f32(uint64_t v) {
+  float f;
+  uint32_t u = (uint32_t)v;
+  memcpy(&f, &u, 4);
+  return f;
+}
+static uint64_t f32_bits(float f) {
+  uint32_t u;
+  memcpy(&u, &f, 4);
+  return u;
+}
+static double as_f64(uint64_t v) {
+  double f;
+  memcpy(&f, &v, 8);
+  return f;
+}
+static uint64_t f64_bits(double f) {
+  uint64_t u;
+  memcpy(&u, &f, 8);
+  return u;
+}
 static uint64_t add32(uint64_t o, uint64_t b, uint64_t c) { return low(o + b); }
 static uint64_t add64(uint64_t o, uint64_t b, uint64_t c) { return o + b; }
 static uint64_t addf32(uint64_t o, uint64_t b, uint64_t c) { return f32_bits(as_f32(o) + as_f32(b)); }
@@ -25,19 +42,27 @@ static uint64_t maxu64(uint64_t o, uint64_t b, uint64_t c) { return o > b ? o : 
 static uint64_t mins64(uint64_t o, uint64_t b, uint64_t c) { return (int64_t)o < (int64_t)b ? o : b; }
 static uint64_t maxs64(uint64_t o, uint64_t b, uint64_t c) { return (int64_t)o > (int64_t)b ? o : b; }
 static uint64_t inc32(uint64_t o, uint64_t b, uint64_t c) { return low(o) >= low(b) ? 0 : low(o) + 1; }
-static uint64_t dec32(uint64_t o, uint64_t b, uint64_t c) { return low(o) == 0 || low(o) > low(b) ? low(b) : low(o) - 1; }
+static uint64_t dec32(uint64_t o, uint64_t b, uint64_t c) {
+  return low(o) == 0 || low(o) > low(b) ? low(b) : low(o) - 1;
+}
 static uint64_t and_(uint64_t o, uint64_t b, uint64_t c) { return o & b; }
 static uint64_t or_(uint64_t o, uint64_t b, uint64_t c) { return o | b; }
 static uint64_t xor_(uint64_t o, uint64_t b, uint64_t c) { return o ^ b; }
 static uint64_t exch(uint64_t o, uint64_t b, uint64_t c) { return b; }
 static uint64_t cas(uint64_t o, uint64_t b, uint64_t c) { return o == b ? c : o; }
 
-static const struct { const char *op, *type; uint32_t bytes; reference f; } operations[] = {
-    {"add", "u32", 4, add32}, {"add", "s32", 4, add32}, {"add", "u64", 8, add64}, {"add", "f32", 4, addf32}, {"add", "f64", 8, addf64},
-    {"min", "u32", 4, minu32}, {"max", "u32", 4, maxu32}, {"min", "s32", 4, mins32}, {"max", "s32", 4, maxs32}, {"min", "u64", 8, minu64},
-    {"max", "u64", 8, maxu64}, {"min", "s64", 8, mins64}, {"max", "s64", 8, maxs64}, {"inc", "u32", 4, inc32}, {"dec", "u32", 4, dec32},
-    {"and", "b32", 4, and_}, {"or", "b32", 4, or_}, {"xor", "b32", 4, xor_}, {"and", "b64", 8, and_}, {"or", "b64", 8, or_}, {"xor", "b64", 8, xor_},
-    {"exch", "b32", 4, exch}, {"exch", "b64", 8, exch}, {"cas", "b32", 4, cas}, {"cas", "b64", 8, cas}};
+static const struct {
+  const char *op, *type;
+  uint32_t bytes;
+  reference f;
+} operations[] = {
+    {"add", "u32", 4, add32},  {"add", "s32", 4, add32},  {"add", "u64", 8, add64},  {"add", "f32", 4, addf32},
+    {"add", "f64", 8, addf64}, {"min", "u32", 4, minu32}, {"max", "u32", 4, maxu32}, {"min", "s32", 4, mins32},
+    {"max", "s32", 4, maxs32}, {"min", "u64", 8, minu64}, {"max", "u64", 8, maxu64}, {"min", "s64", 8, mins64},
+    {"max", "s64", 8, maxs64}, {"inc", "u32", 4, inc32},  {"dec", "u32", 4, dec32},  {"and", "b32", 4, and_},
+    {"or", "b32", 4, or_},     {"xor", "b32", 4, xor_},   {"and", "b64", 8, and_},   {"or", "b64", 8, or_},
+    {"xor", "b64", 8, xor_},   {"exch", "b32", 4, exch},  {"exch", "b64", 8, exch},  {"cas", "b32", 4, cas},
+    {"cas", "b64", 8, cas}};
 
 static uint64_t operand(const char *type, uint32_t lane, uint32_t n) {
   uint32_t v = lane * 2654435761u + n * 12345;
@@ -55,15 +80,22 @@ static void test_operations(void **state) {
       const char *type = operations[o].type, *r = bytes == 8 ? "%rd" : "%r";
       bool compares = !strcmp(operations[o].op, "cas");
       char body[2048];
-      snprintf(body, sizeof body,
-               "mov.u32 %%r3, %%tid.x; mul.wide.u32 %%rd1, %%r3, 8; add.s64 %%rd2, %%out, %%rd1; ld.global.u64 %%rd10, [%%rd2+64]; ld.global.u64 %%rd11, [%%rd2+320]; ld.global.u32 %%r10, [%%rd2+64];"
-               "ld.global.u32 %%r11, [%%rd2+320]; and.b32 %%r4, %%r3, 3; mul.wide.u32 %%rd3, %%r4, 8; add.s64 %%rd4, %%out, %%rd3; mov.u64 %%rd5, sh; setp.gt.u32 %%p1, %%r3, 3; @%%p1 bra L1;"
-               "add.s64 %%rd6, %%rd5, %%rd3; ld.global.u64 %%rd7, [%%rd4]; st.shared.u64 [%%rd6], %%rd7; L1: bar.sync 0; and.b32 %%r5, %%r3, %%n; setp.ne.u32 %%p2, %%r5, 0; mov.u64 %%rd20, -1; mov.u32 %%r20, -1;"
-               "%s %s @!%%p2 atom%s.%s.%s %s20, [%%rd4], %s10%s%s11; %s mov.b64 {%%r21, %%r22}, %%rd20; %s"
-               "st.global.u32 [%%rd2+576], %%r20; st.global.u32 [%%rd2+580], %%r22; %s",
-               space == 1 || space == 3 ? "add.s64 %rd8, %rd5, %rd3;" : "", space == 1 ? "mov.u64 %rd4, %rd8;" : space == 3 ? "cvta.shared.u64 %rd4, %rd8;" : "", spaces[space],
-               operations[o].op, type, r, r, compares ? ", " : "; //", r, compares ? "" : "\n", bytes == 8 ? "mov.u32 %r20, %r21;" : "mov.u32 %r22, 0;",
-               space == 1 || space == 3 ? "bar.sync 0; @%p1 bra L2; mul.wide.u32 %rd3, %r3, 8; add.s64 %rd6, %rd5, %rd3; ld.shared.u64 %rd7, [%rd6]; add.s64 %rd9, %out, %rd3; st.global.u64 [%rd9], %rd7; L2:" : "");
+      snprintf(
+          body, sizeof body,
+          "mov.u32 %%r3, %%tid.x; mul.wide.u32 %%rd1, %%r3, 8; add.s64 %%rd2, %%out, %%rd1; ld.global.u64 %%rd10, [%%rd2+64]; ld.global.u64 %%rd11, [%%rd2+320]; ld.global.u32 %%r10, [%%rd2+64];"
+          "ld.global.u32 %%r11, [%%rd2+320]; and.b32 %%r4, %%r3, 3; mul.wide.u32 %%rd3, %%r4, 8; add.s64 %%rd4, %%out, %%rd3; mov.u64 %%rd5, sh; setp.gt.u32 %%p1, %%r3, 3; @%%p1 bra L1;"
+          "add.s64 %%rd6, %%rd5, %%rd3; ld.global.u64 %%rd7, [%%rd4]; st.shared.u64 [%%rd6], %%rd7; L1: bar.sync 0; and.b32 %%r5, %%r3, %%n; setp.ne.u32 %%p2, %%r5, 0; mov.u64 %%rd20, -1; mov.u32 %%r20, -1;"
+          "%s %s @!%%p2 atom%s.%s.%s %s20, [%%rd4], %s10%s%s11; %s mov.b64 {%%r21, %%r22}, %%rd20; %s"
+          "st.global.u32 [%%rd2+576], %%r20; st.global.u32 [%%rd2+580], %%r22; %s",
+          space == 1 || space == 3 ? "add.s64 %rd8, %rd5, %rd3;" : "",
+          space == 1   ? "mov.u64 %rd4, %rd8;"
+          : space == 3 ? "cvta.shared.u64 %rd4, %rd8;"
+                       : "",
+          spaces[space], operations[o].op, type, r, r, compares ? ", " : "; //", r, compares ? "" : "\n",
+          bytes == 8 ? "mov.u32 %r20, %r21;" : "mov.u32 %r22, 0;",
+          space == 1 || space == 3
+              ? "bar.sync 0; @%p1 bra L2; mul.wide.u32 %rd3, %r3, 8; add.s64 %rd6, %rd5, %rd3; ld.shared.u64 %rd7, [%rd6]; add.s64 %rd9, %out, %rd3; st.global.u64 [%rd9], %rd7; L2:"
+              : "");
       kernel_test *t = open_body(".shared .align 8 .b8 sh[32];", body);
       uint64_t out = buffer(t, 1024);
       for (uint32_t odd = 0; odd < 2; odd++) {
@@ -82,27 +114,34 @@ static void test_operations(void **state) {
         }
         run(t, "k", 1, 32, out, odd);
         for (uint32_t i = 0; i < 4; i++)
-          if (u64_at(out)[i] != cells[i]) fail_msg("atom%s.%s.%s space %u cell %u: %llx, not %llx", spaces[space], operations[o].op, type, space, i, (unsigned long long)u64_at(out)[i], (unsigned long long)cells[i]);
+          if (u64_at(out)[i] != cells[i])
+            fail_msg("atom%s.%s.%s space %u cell %u: %llx, not %llx", spaces[space], operations[o].op, type, space, i,
+                     (unsigned long long)u64_at(out)[i], (unsigned long long)cells[i]);
         for (uint32_t i = 0; i < 32; i++)
-          if ((u64_at(out + 576)[i] & keep) != old[i]) fail_msg("atom%s.%s.%s lane %u: old value %llx, not %llx", spaces[space], operations[o].op, type, i, (unsigned long long)u64_at(out + 576)[i], (unsigned long long)old[i]);
+          if ((u64_at(out + 576)[i] & keep) != old[i])
+            fail_msg("atom%s.%s.%s lane %u: old value %llx, not %llx", spaces[space], operations[o].op, type, i,
+                     (unsigned long long)u64_at(out + 576)[i], (unsigned long long)old[i]);
       }
       close_ptx(t);
     }
 }
 
-/* All lanes at one cell, with and without the old values: in global and shared memory, also by generic addresses, by one block and by two
- * that run at once. A red takes its lanes together where the operation lets it. */
+/* All lanes at one cell, with and without the old values: in global and shared memory, also by generic addresses, by
+ * one block and by two that run at once. A red takes its lanes together where the operation lets it. */
 static void check_one_cell(size_t o, uint32_t space, bool returns, uint32_t mask) {
   static const char *const spaces[] = {".global", ".shared", "", ""};
   const char *type = operations[o].type, *r = operations[o].bytes == 8 ? "%rd" : "%r";
   bool shared = space == 1 || space == 3;
   char body[2048], atomic[128];
-  snprintf(atomic, sizeof atomic, "%s%s.%s.%s %s%s [%%rd4], %s10;", returns ? "atom" : "red", spaces[space], operations[o].op, type, returns ? r : "", returns ? "20," : "", r);
-  snprintf(body, sizeof body,
-           "mov.u32 %%r3, %%tid.x; mul.wide.u32 %%rd1, %%r3, 8; add.s64 %%rd2, %%out, %%rd1; ld.global.u64 %%rd10, [%%rd2+64]; cvt.u32.u64 %%r10, %%rd10; setp.ne.u32 %%p1, %%r3, 0;"
-           "mov.u64 %%rd4, %s; %s @%%p1 bra L1; ld.global.u64 %%rd7, [%%out]; st.shared.u64 [sh], %%rd7; L1: bar.sync 0; shr.b32 %%r5, %%n, %%r3; and.b32 %%r5, %%r5, 1; setp.ne.u32 %%p2, %%r5, 0;"
-           "mov.u64 %%rd20, 0; mov.u32 %%r20, 0; @%%p2 %s bar.sync 0; ld.shared.u64 %%rd8, [sh]; st.global.u64 [%%out+8], %%rd8; %s st.global.u64 [%%rd2+576], %%rd20;",
-           shared ? "sh" : "%out", space == 3 ? "cvta.shared.u64 %rd4, %rd4;" : "", atomic, operations[o].bytes == 8 ? "" : "cvt.u64.u32 %rd20, %r20;");
+  snprintf(atomic, sizeof atomic, "%s%s.%s.%s %s%s [%%rd4], %s10;", returns ? "atom" : "red", spaces[space],
+           operations[o].op, type, returns ? r : "", returns ? "20," : "", r);
+  snprintf(
+      body, sizeof body,
+      "mov.u32 %%r3, %%tid.x; mul.wide.u32 %%rd1, %%r3, 8; add.s64 %%rd2, %%out, %%rd1; ld.global.u64 %%rd10, [%%rd2+64]; cvt.u32.u64 %%r10, %%rd10; setp.ne.u32 %%p1, %%r3, 0;"
+      "mov.u64 %%rd4, %s; %s @%%p1 bra L1; ld.global.u64 %%rd7, [%%out]; st.shared.u64 [sh], %%rd7; L1: bar.sync 0; shr.b32 %%r5, %%n, %%r3; and.b32 %%r5, %%r5, 1; setp.ne.u32 %%p2, %%r5, 0;"
+      "mov.u64 %%rd20, 0; mov.u32 %%r20, 0; @%%p2 %s bar.sync 0; ld.shared.u64 %%rd8, [sh]; st.global.u64 [%%out+8], %%rd8; %s st.global.u64 [%%rd2+576], %%rd20;",
+      shared ? "sh" : "%out", space == 3 ? "cvta.shared.u64 %rd4, %rd4;" : "", atomic,
+      operations[o].bytes == 8 ? "" : "cvt.u64.u32 %rd20, %r20;");
   kernel_test *t = open_body(".shared .align 8 .b8 sh[8];", body);
   uint64_t out = buffer(t, 1024), keep = operations[o].bytes == 8 ? UINT64_MAX : UINT32_MAX;
   for (uint32_t blocks = 1; blocks <= (returns ? 1 : 2); blocks++) {
@@ -115,9 +154,13 @@ static void check_one_cell(size_t o, uint32_t space, bool returns, uint32_t mask
       }
     t->config.threads = blocks;
     run(t, "k", blocks, 32, out, mask);
-    if (u64_at(out)[shared] != cell) fail_msg("%s under 0x%x: %llx, not %llx", atomic, mask, (unsigned long long)u64_at(out)[shared], (unsigned long long)cell);
+    if (u64_at(out)[shared] != cell)
+      fail_msg("%s under 0x%x: %llx, not %llx", atomic, mask, (unsigned long long)u64_at(out)[shared],
+               (unsigned long long)cell);
     for (uint32_t i = 0; returns && i < 32; i++)
-      if (u64_at(out + 576)[i] != old[i]) fail_msg("%s under 0x%x, lane %u: %llx, not %llx", atomic, mask, i, (unsigned long long)u64_at(out + 576)[i], (unsigned long long)old[i]);
+      if (u64_at(out + 576)[i] != old[i])
+        fail_msg("%s under 0x%x, lane %u: %llx, not %llx", atomic, mask, i, (unsigned long long)u64_at(out + 576)[i],
+                 (unsigned long long)old[i]);
   }
   close_ptx(t);
 }
@@ -133,8 +176,10 @@ static void test_one_cell(void **state) {
 
 /* red, results that nobody reads, and several workers at once: the sum is exact for integers. */
 static void test_many_workers(void **state) {
-  kernel_test *t = open_body("", "mov.u32 %r3, %tid.x; red.global.add.u32 [%out], 1; atom.global.add.u32 %r4, [%out+4], %r3; and.b32 %r5, %r3, 7; mul.wide.u32 %rd1, %r5, 8; add.s64 %rd2, %out, %rd1;"
-                                 "red.global.max.u64 [%rd2+64], %rd1; atom.global.add.f32 %f1, [%out+8], 0f3F800000; red.relaxed.gpu.global.or.b32 [%out+12], %r5; atom.add.release.gpu.global.u64 %rd3, [%out+16], 2;");
+  kernel_test *t = open_body(
+      "",
+      "mov.u32 %r3, %tid.x; red.global.add.u32 [%out], 1; atom.global.add.u32 %r4, [%out+4], %r3; and.b32 %r5, %r3, 7; mul.wide.u32 %rd1, %r5, 8; add.s64 %rd2, %out, %rd1;"
+      "red.global.max.u64 [%rd2+64], %rd1; atom.global.add.f32 %f1, [%out+8], 0f3F800000; red.relaxed.gpu.global.or.b32 [%out+12], %r5; atom.add.release.gpu.global.u64 %rd3, [%out+16], 2;");
   uint64_t out = buffer(t, 256);
   t->config.threads = 4;
   run(t, "k", 40, 128, out, 0);
@@ -147,7 +192,9 @@ static void test_many_workers(void **state) {
   close_ptx(t);
 }
 
-typedef struct beside { uint32_t *cells, added, stop; } beside;
+typedef struct beside {
+  uint32_t *cells, added, stop;
+} beside;
 
 static void *add_beside(void *argument) {
   beside *b = argument;
@@ -158,8 +205,10 @@ static void *add_beside(void *argument) {
 
 /* Atomics of .sys scope and a thread of the host's on the same cells: nothing gets lost, not even with one worker. */
 static void test_host_beside(void **state) {
-  kernel_test *t = open_body("", "mov.u32 %r3, 0; L1: red.global.sys.add.u32 [%out], 1; atom.sys.global.add.u32 %r4, [%out+4], 1; atom.relaxed.sys.add.u32 %r5, [%out+8], %r4; atom.relaxed.sys.add.u32 %r6, [%out+8], 1;"
-                                 "neg.s32 %r4, %r4; red.sys.add.u32 [%out+8], %r4; add.u32 %r3, %r3, 1; setp.lt.u32 %p1, %r3, %n; @%p1 bra L1;");
+  kernel_test *t = open_body(
+      "",
+      "mov.u32 %r3, 0; L1: red.global.sys.add.u32 [%out], 1; atom.sys.global.add.u32 %r4, [%out+4], 1; atom.relaxed.sys.add.u32 %r5, [%out+8], %r4; atom.relaxed.sys.add.u32 %r6, [%out+8], 1;"
+      "neg.s32 %r4, %r4; red.sys.add.u32 [%out+8], %r4; add.u32 %r3, %r3, 1; setp.lt.u32 %p1, %r3, %n; @%p1 bra L1;");
   uint64_t out = buffer(t, 64);
   beside b = {.cells = u32_at(out)};
   pthread_t thread;
@@ -174,8 +223,10 @@ static void test_host_beside(void **state) {
 }
 
 static void test_halves(void **state) {
-  kernel_test *t = open_body("", "mov.u32 %r3, 0x3c003800; mov.b32 {%rs1, %rs2}, %r3; red.global.add.noftz.f16x2 [%out], %r3; atom.global.add.noftz.f16 %rs3, [%out+4], %rs2; mov.u32 %r4, 0x3f803f00;"
-                                 "red.global.add.noftz.bf16x2 [%out+8], %r4; atom.global.cas.b16 %rs4, [%out+12], 0, %rs1; atom.global.cas.b16 %rs5, [%out+14], 5, 9;");
+  kernel_test *t = open_body(
+      "",
+      "mov.u32 %r3, 0x3c003800; mov.b32 {%rs1, %rs2}, %r3; red.global.add.noftz.f16x2 [%out], %r3; atom.global.add.noftz.f16 %rs3, [%out+4], %rs2; mov.u32 %r4, 0x3f803f00;"
+      "red.global.add.noftz.bf16x2 [%out+8], %r4; atom.global.cas.b16 %rs4, [%out+12], 0, %rs1; atom.global.cas.b16 %rs5, [%out+14], 5, 9;");
   uint64_t out = buffer(t, 64);
   memset(u32_at(out), 0, 64);
   ((uint16_t *)u32_at(out))[7] = 5;
@@ -189,8 +240,10 @@ static void test_halves(void **state) {
 
 /* atom.add.f32 flushes subnormals in global memory and keeps them in shared memory. */
 static void test_subnormals(void **state) {
-  kernel_test *t = open_body(".shared .align 4 .b8 sh[4];", "mov.f32 %f1, 0f00000003; st.global.f32 [%out], %f1; st.shared.f32 [sh], %f1; atom.global.add.f32 %f2, [%out], %f1; atom.shared.add.f32 %f3, [sh], %f1;"
-                                                            "ld.shared.f32 %f4, [sh]; st.global.f32 [%out+4], %f4; mov.f32 %f5, 0f80000003; st.global.f32 [%out+8], %f5; red.global.add.f32 [%out+8], %f5;");
+  kernel_test *t = open_body(
+      ".shared .align 4 .b8 sh[4];",
+      "mov.f32 %f1, 0f00000003; st.global.f32 [%out], %f1; st.shared.f32 [sh], %f1; atom.global.add.f32 %f2, [%out], %f1; atom.shared.add.f32 %f3, [sh], %f1;"
+      "ld.shared.f32 %f4, [sh]; st.global.f32 [%out+4], %f4; mov.f32 %f5, 0f80000003; st.global.f32 [%out+8], %f5; red.global.add.f32 [%out+8], %f5;");
   uint64_t out = buffer(t, 64);
   run(t, "k", 1, 1, out, 0);
   assert_int_equal(u32_at(out)[0], 0);
@@ -200,8 +253,10 @@ static void test_subnormals(void **state) {
 }
 
 static void test_wide(void **state) {
-  kernel_test *t = open_body("", ".reg .b128 %q<5>; mov.u64 %rd1, 1; mov.u64 %rd2, 2; mov.b128 %q1, {%rd1, %rd2}; atom.global.exch.b128 %q2, [%out], %q1; mov.b128 {%rd3, %rd4}, %q2; st.global.v2.b64 [%out+16], {%rd3, %rd4};"
-                                 "mov.b128 %q3, {%rd3, %rd4}; atom.global.cas.b128 %q4, [%out], %q1, %q3; mov.b128 {%rd5, %rd6}, %q4; st.global.v2.b64 [%out+32], {%rd5, %rd6};");
+  kernel_test *t = open_body(
+      "",
+      ".reg .b128 %q<5>; mov.u64 %rd1, 1; mov.u64 %rd2, 2; mov.b128 %q1, {%rd1, %rd2}; atom.global.exch.b128 %q2, [%out], %q1; mov.b128 {%rd3, %rd4}, %q2; st.global.v2.b64 [%out+16], {%rd3, %rd4};"
+      "mov.b128 %q3, {%rd3, %rd4}; atom.global.cas.b128 %q4, [%out], %q1, %q3; mov.b128 {%rd5, %rd6}, %q4; st.global.v2.b64 [%out+32], {%rd5, %rd6};");
   uint64_t out = buffer(t, 64);
   u64_at(out)[0] = 77;
   u64_at(out)[1] = 88;
@@ -211,6 +266,8 @@ static void test_wide(void **state) {
   close_ptx(t);
 }
 
-static const struct CMUnitTest tests[] = {cmocka_unit_test(test_operations), cmocka_unit_test(test_one_cell), cmocka_unit_test(test_many_workers), cmocka_unit_test(test_host_beside), cmocka_unit_test(test_halves),
-                                          cmocka_unit_test(test_subnormals), cmocka_unit_test(test_wide)};
+static const struct CMUnitTest tests[] = {cmocka_unit_test(test_operations),   cmocka_unit_test(test_one_cell),
+                                          cmocka_unit_test(test_many_workers), cmocka_unit_test(test_host_beside),
+                                          cmocka_unit_test(test_halves),       cmocka_unit_test(test_subnormals),
+                                          cmocka_unit_test(test_wide)};
 RUN_ON_EVERY_ISA(tests)

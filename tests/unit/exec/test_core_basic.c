@@ -6,8 +6,9 @@
 #define AT "mul.wide.u32 %rd1, %r4, 4; add.s64 %rd2, %out, %rd1;\n" /* %rd2: the thread's word */
 
 static void test_vector_add(void **state) {
-  kernel_test *t = open_body("", TID "setp.ge.u32 %p1, %r4, %n; @%p1 bra DONE;" AT
-                                     "ld.global.u32 %r5, [%rd2]; add.s32 %r5, %r5, %r4; st.global.u32 [%rd2], %r5; DONE:");
+  kernel_test *t =
+      open_body("", TID "setp.ge.u32 %p1, %r4, %n; @%p1 bra DONE;" AT
+                        "ld.global.u32 %r5, [%rd2]; add.s32 %r5, %r5, %r4; st.global.u32 [%rd2], %r5; DONE:");
   uint64_t out = buffer(t, 4000);
   for (uint32_t i = 0; i < 1000; i++) u32_at(out)[i] = 10 * i;
   run(t, "k", 8, 128, out, 1000);
@@ -22,15 +23,19 @@ static void test_vector_add(void **state) {
 
 static void test_thread_numbers(void **state) {
   kernel_test *t = open_body(
-      "", "mov.u32 %r1, %tid.x; mov.u32 %r2, %tid.y; mov.u32 %r3, %tid.z; mov.u32 %r4, %ntid.x; mov.u32 %r5, %ntid.y; mov.u32 %r6, %ntid.z;"
-          "mov.u32 %r7, %ctaid.x; mov.u32 %r8, %ctaid.y; mov.u32 %r9, %ctaid.z; mov.u32 %r10, %nctaid.x; mov.u32 %r11, %nctaid.y;"
-          "mad.lo.u32 %r12, %r9, %r11, %r8; mad.lo.u32 %r12, %r12, %r10, %r7;" /* block */
-          "mad.lo.u32 %r13, %r3, %r5, %r2; mad.lo.u32 %r13, %r13, %r4, %r1;"   /* thread */
-          "mul.lo.u32 %r14, %r4, %r5; mul.lo.u32 %r14, %r14, %r6; mad.lo.u32 %r15, %r12, %r14, %r13;"
-          "mul.wide.u32 %rd1, %r15, 16; add.s64 %rd2, %out, %rd1; mov.u32 %r16, %laneid; mov.u32 %r17, %warpid;"
-          "st.global.v4.u32 [%rd2], {%r12, %r13, %r16, %r17};");
+      "",
+      "mov.u32 %r1, %tid.x; mov.u32 %r2, %tid.y; mov.u32 %r3, %tid.z; mov.u32 %r4, %ntid.x; mov.u32 %r5, %ntid.y; mov.u32 %r6, %ntid.z;"
+      "mov.u32 %r7, %ctaid.x; mov.u32 %r8, %ctaid.y; mov.u32 %r9, %ctaid.z; mov.u32 %r10, %nctaid.x; mov.u32 %r11, %nctaid.y;"
+      "mad.lo.u32 %r12, %r9, %r11, %r8; mad.lo.u32 %r12, %r12, %r10, %r7;" /* block */
+      "mad.lo.u32 %r13, %r3, %r5, %r2; mad.lo.u32 %r13, %r13, %r4, %r1;"   /* thread */
+      "mul.lo.u32 %r14, %r4, %r5; mul.lo.u32 %r14, %r14, %r6; mad.lo.u32 %r15, %r12, %r14, %r13;"
+      "mul.wide.u32 %rd1, %r15, 16; add.s64 %rd2, %out, %rd1; mov.u32 %r16, %laneid; mov.u32 %r17, %warpid;"
+      "st.global.v4.u32 [%rd2], {%r12, %r13, %r16, %r17};");
   uint64_t out = buffer(t, 3 * 2 * 2 * 70 * 16);
-  struct { uint64_t out; uint32_t n; } params = {out, 0};
+  struct {
+    uint64_t out;
+    uint32_t n;
+  } params = {out, 0};
   ff_error error = {0};
   assert_int_equal(launch_with(t, "k", (uint32_t[]){3, 2, 2}, (uint32_t[]){7, 5, 2}, &params, &error), FF_OK);
   for (uint32_t b = 0; b < 12; b++)
@@ -45,13 +50,15 @@ static void test_thread_numbers(void **state) {
 }
 
 static void test_special_registers(void **state) {
-  kernel_test *t = open_body("", "mov.u32 %r1, %tid.x; mul.wide.u32 %rd1, %r1, 64; add.s64 %rd2, %out, %rd1;"
-                                 "mov.u32 %r2, %lanemask_eq; st.global.u32 [%rd2], %r2; mov.u32 %r2, %lanemask_lt; st.global.u32 [%rd2+4], %r2;"
-                                 "mov.u32 %r2, %lanemask_le; st.global.u32 [%rd2+8], %r2; mov.u32 %r2, %lanemask_gt; st.global.u32 [%rd2+12], %r2;"
-                                 "mov.u32 %r2, %lanemask_ge; st.global.u32 [%rd2+16], %r2; mov.u32 %r2, %nsmid; st.global.u32 [%rd2+20], %r2;"
-                                 "mov.u32 %r2, WARP_SZ; st.global.u32 [%rd2+24], %r2; mov.u64 %rd3, %clock64; mov.u64 %rd4, %clock64;"
-                                 "sub.s64 %rd3, %rd4, %rd3; st.global.u64 [%rd2+32], %rd3; mov.u32 %r3, %dynamic_smem_size; st.global.u32 [%rd2+40], %r3;"
-                                 "add.u32 %r4, %laneid, 5; st.global.u32 [%rd2+44], %r4; cvt.u64.u32 %rd5, %nctaid.x; st.global.u64 [%rd2+48], %rd5;");
+  kernel_test *t = open_body(
+      "",
+      "mov.u32 %r1, %tid.x; mul.wide.u32 %rd1, %r1, 64; add.s64 %rd2, %out, %rd1;"
+      "mov.u32 %r2, %lanemask_eq; st.global.u32 [%rd2], %r2; mov.u32 %r2, %lanemask_lt; st.global.u32 [%rd2+4], %r2;"
+      "mov.u32 %r2, %lanemask_le; st.global.u32 [%rd2+8], %r2; mov.u32 %r2, %lanemask_gt; st.global.u32 [%rd2+12], %r2;"
+      "mov.u32 %r2, %lanemask_ge; st.global.u32 [%rd2+16], %r2; mov.u32 %r2, %nsmid; st.global.u32 [%rd2+20], %r2;"
+      "mov.u32 %r2, WARP_SZ; st.global.u32 [%rd2+24], %r2; mov.u64 %rd3, %clock64; mov.u64 %rd4, %clock64;"
+      "sub.s64 %rd3, %rd4, %rd3; st.global.u64 [%rd2+32], %rd3; mov.u32 %r3, %dynamic_smem_size; st.global.u32 [%rd2+40], %r3;"
+      "add.u32 %r4, %laneid, 5; st.global.u32 [%rd2+44], %r4; cvt.u64.u32 %rd5, %nctaid.x; st.global.u64 [%rd2+48], %rd5;");
   uint64_t out = buffer(t, 64 * 64);
   t->shared = 48;
   run(t, "k", 1, 64, out, 0);
@@ -74,28 +81,39 @@ static void test_special_registers(void **state) {
 
 /* Each size and extension, as a row, uniform, and scattered backwards; all lanes, and odd lanes only. */
 static void test_load_sizes(void **state) {
-  static const struct { const char *type, *reg; uint32_t bytes; bool sign; uint32_t keep; } kinds[] = {
-      {"u8", "%r10", 1, false, 32}, {"s8", "%r10", 1, true, 32}, {"u16", "%r10", 2, false, 32}, {"s16", "%r10", 2, true, 32},
-      {"u32", "%r10", 4, false, 32}, {"s32", "%r10", 4, true, 32}, {"f32", "%f1", 4, false, 32}, {"b64", "%rd10", 8, false, 64},
-      {"u8", "%rs1", 1, false, 16}, {"s8", "%rs1", 1, true, 16}, {"s16", "%rs1", 2, true, 16}, {"u8", "%rd10", 1, false, 64},
-      {"s8", "%rd10", 1, true, 64}, {"u16", "%rd10", 2, false, 64}, {"s16", "%rd10", 2, true, 64}, {"u32", "%rd10", 4, false, 64},
-      {"s32", "%rd10", 4, true, 64}, {"f64", "%fd1", 8, false, 64}};
-  static const char *const patterns[] = {"mov.u32 %r5, %r3;", "mov.u32 %r5, 3;", "sub.u32 %r5, 31, %r3;", "shl.b32 %r5, %r3, 1;"};
+  static const struct {
+    const char *type, *reg;
+    uint32_t bytes;
+    bool sign;
+    uint32_t keep;
+  } kinds[] = {{"u8", "%r10", 1, false, 32},   {"s8", "%r10", 1, true, 32},    {"u16", "%r10", 2, false, 32},
+               {"s16", "%r10", 2, true, 32},   {"u32", "%r10", 4, false, 32},  {"s32", "%r10", 4, true, 32},
+               {"f32", "%f1", 4, false, 32},   {"b64", "%rd10", 8, false, 64}, {"u8", "%rs1", 1, false, 16},
+               {"s8", "%rs1", 1, true, 16},    {"s16", "%rs1", 2, true, 16},   {"u8", "%rd10", 1, false, 64},
+               {"s8", "%rd10", 1, true, 64},   {"u16", "%rd10", 2, false, 64}, {"s16", "%rd10", 2, true, 64},
+               {"u32", "%rd10", 4, false, 64}, {"s32", "%rd10", 4, true, 64},  {"f64", "%fd1", 8, false, 64}};
+  static const char *const patterns[] = {"mov.u32 %r5, %r3;", "mov.u32 %r5, 3;", "sub.u32 %r5, 31, %r3;",
+                                         "shl.b32 %r5, %r3, 1;"};
   static const char *const spaces[] = {"global", "shared"};
   for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
     for (uint32_t pattern = 0; pattern < 4; pattern++)
       for (uint32_t space = 0; space < 2; space++) {
         char body[2048];
-        const char *wide = kinds[k].keep == 64 ? "" : kinds[k].keep == 16 ? "cvt.u64.u16 %rd10, %rs1;" : kinds[k].reg[1] == 'f' ? "mov.b32 %r10, %f1; cvt.u64.u32 %rd10, %r10;" : "cvt.u64.u32 %rd10, %r10;";
+        const char *wide = kinds[k].keep == 64      ? ""
+                           : kinds[k].keep == 16    ? "cvt.u64.u16 %rd10, %rs1;"
+                           : kinds[k].reg[1] == 'f' ? "mov.b32 %r10, %f1; cvt.u64.u32 %rd10, %r10;"
+                                                    : "cvt.u64.u32 %rd10, %r10;";
         if (!strcmp(kinds[k].reg, "%fd1")) wide = "mov.b64 %rd10, %fd1;";
-        snprintf(body, sizeof body,
-                 "mov.u32 %%r3, %%tid.x; %s mul.lo.u32 %%r6, %%r5, %u; mov.u32 %%r20, buf; shl.b32 %%r21, %%r3, 4; add.u32 %%r21, %%r20, %%r21;"
-                 "mul.wide.u32 %%rd5, %%r3, 16; add.s64 %%rd6, %%out, %%rd5; ld.global.v4.u32 {%%r30,%%r31,%%r32,%%r33}, [%%rd6];"
-                 "st.shared.v4.u32 [%%r21], {%%r30,%%r31,%%r32,%%r33}; bar.sync 0;"
-                 "cvt.u64.u32 %%rd1, %%r6; add.s64 %%rd2, %%out, %%rd1; add.u32 %%r7, %%r20, %%r6;"
-                 "and.b32 %%r8, %%r3, %%n; setp.ne.u32 %%p1, %%r8, 0; @%%p1 bra END; ld.%s.%s %s, [%s]; %s"
-                 "mul.wide.u32 %%rd3, %%r3, 8; add.s64 %%rd4, %%out, %%rd3; st.global.u64 [%%rd4+512], %%rd10; END:",
-                 patterns[pattern], kinds[k].bytes, spaces[space], kinds[k].type, kinds[k].reg, space ? "%r7" : "%rd2", wide);
+        snprintf(
+            body, sizeof body,
+            "mov.u32 %%r3, %%tid.x; %s mul.lo.u32 %%r6, %%r5, %u; mov.u32 %%r20, buf; shl.b32 %%r21, %%r3, 4; add.u32 %%r21, %%r20, %%r21;"
+            "mul.wide.u32 %%rd5, %%r3, 16; add.s64 %%rd6, %%out, %%rd5; ld.global.v4.u32 {%%r30,%%r31,%%r32,%%r33}, [%%rd6];"
+            "st.shared.v4.u32 [%%r21], {%%r30,%%r31,%%r32,%%r33}; bar.sync 0;"
+            "cvt.u64.u32 %%rd1, %%r6; add.s64 %%rd2, %%out, %%rd1; add.u32 %%r7, %%r20, %%r6;"
+            "and.b32 %%r8, %%r3, %%n; setp.ne.u32 %%p1, %%r8, 0; @%%p1 bra END; ld.%s.%s %s, [%s]; %s"
+            "mul.wide.u32 %%rd3, %%r3, 8; add.s64 %%rd4, %%out, %%rd3; st.global.u64 [%%rd4+512], %%rd10; END:",
+            patterns[pattern], kinds[k].bytes, spaces[space], kinds[k].type, kinds[k].reg, space ? "%r7" : "%rd2",
+            wide);
         kernel_test *t = open_body(".shared .align 16 .b8 buf[512];", body);
         uint64_t out = buffer(t, 1024);
         for (uint32_t odd = 0; odd < 2; odd++) {
@@ -111,8 +129,9 @@ static void test_load_sizes(void **state) {
             if (kinds[k].keep < 64) want &= (UINT64_C(1) << kinds[k].keep) - 1;
             if (odd && lane % 2) want = 0x5555555555555555;
             if (u64_at(out + 512)[lane] != want)
-              fail_msg("ld.%s.%s %s pattern %u odd %u lane %u: %llx, not %llx", spaces[space], kinds[k].type, kinds[k].reg, pattern, odd,
-                       lane, (unsigned long long)u64_at(out + 512)[lane], (unsigned long long)want);
+              fail_msg("ld.%s.%s %s pattern %u odd %u lane %u: %llx, not %llx", spaces[space], kinds[k].type,
+                       kinds[k].reg, pattern, odd, lane, (unsigned long long)u64_at(out + 512)[lane],
+                       (unsigned long long)want);
           }
         }
         close_ptx(t);
@@ -120,18 +139,24 @@ static void test_load_sizes(void **state) {
 }
 
 static void test_store_sizes(void **state) {
-  static const struct { const char *type, *reg; uint32_t bytes; } kinds[] = {
-      {"u8", "%r10", 1}, {"u16", "%r10", 2}, {"b32", "%r10", 4}, {"b64", "%rd10", 8}, {"b8", "%rd10", 1}, {"b16", "%rd10", 2}, {"b32", "%rd10", 4}};
+  static const struct {
+    const char *type, *reg;
+    uint32_t bytes;
+  } kinds[] = {{"u8", "%r10", 1},  {"u16", "%r10", 2},  {"b32", "%r10", 4}, {"b64", "%rd10", 8},
+               {"b8", "%rd10", 1}, {"b16", "%rd10", 2}, {"b32", "%rd10", 4}};
   for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
     for (uint32_t pattern = 0; pattern < 3; pattern++)
       for (uint32_t odd = 0; odd < 2; odd++) {
         char body[1024];
-        snprintf(body, sizeof body,
-                 "mov.u32 %%r3, %%tid.x; %s mul.wide.u32 %%rd1, %%r5, %u; add.s64 %%rd2, %%out, %%rd1; mul.lo.u32 %%r10, %%r3, 0x01020304;"
-                 "cvt.u64.u32 %%rd10, %%r10; shl.b64 %%rd11, %%rd10, 32; or.b64 %%rd10, %%rd10, %%rd11; and.b32 %%r8, %%r3, %%n;"
-                 "setp.ne.u32 %%p1, %%r8, 0; @!%%p1 st.global.%s [%%rd2], %s;",
-                 pattern == 0 ? "mov.u32 %r5, %r3;" : pattern == 1 ? "mov.u32 %r5, 5;" : "sub.u32 %r5, 31, %r3;", kinds[k].bytes,
-                 kinds[k].type, kinds[k].reg);
+        snprintf(
+            body, sizeof body,
+            "mov.u32 %%r3, %%tid.x; %s mul.wide.u32 %%rd1, %%r5, %u; add.s64 %%rd2, %%out, %%rd1; mul.lo.u32 %%r10, %%r3, 0x01020304;"
+            "cvt.u64.u32 %%rd10, %%r10; shl.b64 %%rd11, %%rd10, 32; or.b64 %%rd10, %%rd10, %%rd11; and.b32 %%r8, %%r3, %%n;"
+            "setp.ne.u32 %%p1, %%r8, 0; @!%%p1 st.global.%s [%%rd2], %s;",
+            pattern == 0   ? "mov.u32 %r5, %r3;"
+            : pattern == 1 ? "mov.u32 %r5, 5;"
+                           : "sub.u32 %r5, 31, %r3;",
+            kinds[k].bytes, kinds[k].type, kinds[k].reg);
         kernel_test *t = open_body("", body);
         uint64_t out = buffer(t, 256);
         uint8_t want[256];
@@ -169,7 +194,8 @@ static void test_vectors(void **state) {
   memcpy(before, u32_at(out), 1024);
   run(t, "k", 1, 32, out, 0);
   for (uint32_t lane = 0; lane < 31; lane++) { /* lane 31's last store is behind */
-    const uint32_t *in = before + 8 * lane, *v8 = u32_at(out + 1024 + 32 * lane), *rest = u32_at(out + 2048 + 32 * lane);
+    const uint32_t *in = before + 8 * lane, *v8 = u32_at(out + 1024 + 32 * lane),
+                   *rest = u32_at(out + 2048 + 32 * lane);
     for (uint32_t e = 0; e < 8; e++) assert_int_equal(v8[e], in[e] + (e == 0) + 2 * (e == 7));
     if (lane == 0) { /* the others' were overwritten by the neighbour's second store */
       assert_int_equal(rest[0], in[2]);
@@ -185,11 +211,12 @@ static void test_vectors(void **state) {
 }
 
 static void test_dynamic_shared(void **state) {
-  kernel_test *t = open_body(".shared .align 4 .b8 fixed[20];\n.extern .shared .align 16 .b8 dyn[];",
-                             "mov.u32 %r3, %tid.x; mov.u32 %r5, dyn; shl.b32 %r6, %r3, 2; add.u32 %r7, %r5, %r6; st.shared.u32 [%r7], %r3;"
-                             "mov.u32 %r20, fixed; st.shared.u32 [fixed+4], 9; bar.sync 0; sub.u32 %r8, 63, %r3; shl.b32 %r8, %r8, 2; add.u32 %r8, %r5, %r8;"
-                             "ld.shared.u32 %r9, [%r8]; mul.wide.u32 %rd1, %r3, 4; add.s64 %rd2, %out, %rd1; st.global.u32 [%rd2], %r9;"
-                             "ld.shared.u32 %r10, [fixed+4]; st.global.u32 [%out+256], %r10; st.global.u32 [%out+260], %r5;");
+  kernel_test *t = open_body(
+      ".shared .align 4 .b8 fixed[20];\n.extern .shared .align 16 .b8 dyn[];",
+      "mov.u32 %r3, %tid.x; mov.u32 %r5, dyn; shl.b32 %r6, %r3, 2; add.u32 %r7, %r5, %r6; st.shared.u32 [%r7], %r3;"
+      "mov.u32 %r20, fixed; st.shared.u32 [fixed+4], 9; bar.sync 0; sub.u32 %r8, 63, %r3; shl.b32 %r8, %r8, 2; add.u32 %r8, %r5, %r8;"
+      "ld.shared.u32 %r9, [%r8]; mul.wide.u32 %rd1, %r3, 4; add.s64 %rd2, %out, %rd1; st.global.u32 [%rd2], %r9;"
+      "ld.shared.u32 %r10, [fixed+4]; st.global.u32 [%out+256], %r10; st.global.u32 [%out+260], %r5;");
   uint64_t out = buffer(t, 512);
   t->shared = 256;
   run(t, "k", 1, 64, out, 0);
@@ -203,12 +230,13 @@ static void test_dynamic_shared(void **state) {
 }
 
 static void test_constants_and_globals(void **state) {
-  kernel_test *t = open_body(".const .align 4 .u32 table[4] = {10, 20, 30, 40};\n.global .align 8 .u64 pointers[2] = {table, counter+4};\n"
-                             ".global .align 4 .u32 counter[2] = {5, 6};\n.visible .global .align 4 .b8 zero[8];",
-                             "mov.u32 %r3, %tid.x; and.b32 %r5, %r3, 3; mul.wide.u32 %rd1, %r5, 4; mov.u64 %rd2, table; add.s64 %rd3, %rd2, %rd1;"
-                             "ld.const.u32 %r6, [%rd3]; mul.wide.u32 %rd4, %r3, 4; add.s64 %rd5, %out, %rd4; ld.global.u64 %rd6, [pointers+8];"
-                             "ld.global.u32 %r7, [%rd6]; add.u32 %r6, %r6, %r7; ld.const.u32 %r8, [table+4]; add.u32 %r6, %r6, %r8;"
-                             "cvta.const.u64 %rd7, %rd3; ld.u32 %r9, [%rd7]; add.u32 %r6, %r6, %r9; st.global.u32 [%rd5], %r6; st.global.u32 [zero], 77;");
+  kernel_test *t = open_body(
+      ".const .align 4 .u32 table[4] = {10, 20, 30, 40};\n.global .align 8 .u64 pointers[2] = {table, counter+4};\n"
+      ".global .align 4 .u32 counter[2] = {5, 6};\n.visible .global .align 4 .b8 zero[8];",
+      "mov.u32 %r3, %tid.x; and.b32 %r5, %r3, 3; mul.wide.u32 %rd1, %r5, 4; mov.u64 %rd2, table; add.s64 %rd3, %rd2, %rd1;"
+      "ld.const.u32 %r6, [%rd3]; mul.wide.u32 %rd4, %r3, 4; add.s64 %rd5, %out, %rd4; ld.global.u64 %rd6, [pointers+8];"
+      "ld.global.u32 %r7, [%rd6]; add.u32 %r6, %r6, %r7; ld.const.u32 %r8, [table+4]; add.u32 %r6, %r6, %r8;"
+      "cvta.const.u64 %rd7, %rd3; ld.u32 %r9, [%rd7]; add.u32 %r6, %r6, %r9; st.global.u32 [%rd5], %r6; st.global.u32 [zero], 77;");
   uint64_t out = buffer(t, 128), address, bytes;
   run(t, "k", 1, 32, out, 0);
   for (uint32_t i = 0; i < 32; i++) assert_int_equal(u32_at(out)[i], 2 * (10 + 10 * (i & 3)) + 6 + 20);
@@ -219,7 +247,8 @@ static void test_constants_and_globals(void **state) {
   close_ptx(t);
 }
 
-/* Local memory, with uniform and different offsets, and generic pointers to it, to shared memory and to both at once. */
+/* Local memory, with uniform and different offsets, and generic pointers to it, to shared memory and to both at
+ * once. */
 static void test_local_and_generic(void **state) {
   kernel_test *t = open_body(
       ".shared .align 8 .b8 sh[512];",
@@ -251,17 +280,19 @@ static void test_local_and_generic(void **state) {
 
 static void test_moves(void **state) {
   kernel_test *t = open_body(
-      "", "mov.u32 %r1, 0x11223344; mov.u32 %r2, 0xaabbccdd; mov.b64 %rd1, {%r1, %r2}; st.global.u64 [%out], %rd1; mov.b64 {%r3, %r4}, %rd1;"
-          "st.global.v2.u32 [%out+8], {%r4, %r3}; mov.b32 {%rs1, %rs2}, %r1; st.global.v2.u16 [%out+16], {%rs2, %rs1}; mov.b32 %r5, {%rs2, %rs1};"
-          "st.global.u32 [%out+20], %r5; mov.b64 {%rs3,%rs4,%rs5,%rs6}, %rd1; mov.b64 %rd2, {%rs6,%rs5,%rs4,%rs3}; st.global.u64 [%out+24], %rd2;"
-          "mov.b64 {_, %r6}, %rd1; st.global.u32 [%out+32], %r6; mov.f32 %f1, 0f3FC00000; st.global.f32 [%out+36], %f1; mov.f64 %fd1, 0d4000000000000000;"
-          "st.global.f64 [%out+40], %fd1; mov.b32 %r7, 1.5; st.global.u32 [%out+48], %r7; mov.s16 %rs7, -2; cvt.s32.s16 %r8, %rs7; st.global.u32 [%out+52], %r8;"
-          "setp.eq.u32 %p1, %r1, %r1; mov.pred %p2, %p1; selp.u32 %r9, 3, 4, %p2; st.global.u32 [%out+56], %r9; mov.b64 %rd4, {%r1, 7}; st.global.u64 [%out+64], %rd4;");
+      "",
+      "mov.u32 %r1, 0x11223344; mov.u32 %r2, 0xaabbccdd; mov.b64 %rd1, {%r1, %r2}; st.global.u64 [%out], %rd1; mov.b64 {%r3, %r4}, %rd1;"
+      "st.global.v2.u32 [%out+8], {%r4, %r3}; mov.b32 {%rs1, %rs2}, %r1; st.global.v2.u16 [%out+16], {%rs2, %rs1}; mov.b32 %r5, {%rs2, %rs1};"
+      "st.global.u32 [%out+20], %r5; mov.b64 {%rs3,%rs4,%rs5,%rs6}, %rd1; mov.b64 %rd2, {%rs6,%rs5,%rs4,%rs3}; st.global.u64 [%out+24], %rd2;"
+      "mov.b64 {_, %r6}, %rd1; st.global.u32 [%out+32], %r6; mov.f32 %f1, 0f3FC00000; st.global.f32 [%out+36], %f1; mov.f64 %fd1, 0d4000000000000000;"
+      "st.global.f64 [%out+40], %fd1; mov.b32 %r7, 1.5; st.global.u32 [%out+48], %r7; mov.s16 %rs7, -2; cvt.s32.s16 %r8, %rs7; st.global.u32 [%out+52], %r8;"
+      "setp.eq.u32 %p1, %r1, %r1; mov.pred %p2, %p1; selp.u32 %r9, 3, 4, %p2; st.global.u32 [%out+56], %r9; mov.b64 %rd4, {%r1, 7}; st.global.u64 [%out+64], %rd4;");
   uint64_t out = buffer(t, 128);
   run(t, "k", 1, 32, out, 0);
   const uint32_t *got = u32_at(out);
-  const uint32_t want[] = {0x11223344, 0xaabbccdd, 0xaabbccdd, 0x11223344, 0x33441122, 0x33441122, 0xaabb, 0, 0xaabbccdd, 0x3fc00000, 0, 0x40000000,
-                           0x3fc00000, 0xfffffffe, 3, 0, 0x11223344, 7};
+  const uint32_t want[] = {0x11223344, 0xaabbccdd, 0xaabbccdd, 0x11223344, 0x33441122, 0x33441122,
+                           0xaabb,     0,          0xaabbccdd, 0x3fc00000, 0,          0x40000000,
+                           0x3fc00000, 0xfffffffe, 3,          0,          0x11223344, 7};
   assert_int_equal(got[6], 0xccddaabb);
   assert_int_equal(got[7], 0x33441122);
   for (uint32_t i = 0; i < 18; i++)
@@ -270,16 +301,17 @@ static void test_moves(void **state) {
 }
 
 static void test_kernel_params(void **state) {
-  kernel_test *t = open_ptx(PTX_HEAD
-                            ".visible .entry k(.param .u64 out, .param .u8 a, .param .s16 b, .param .align 16 .b8 s[32], .param .f64 d)\n{\n"
-                            ".reg .b64 %rd<9>; .reg .b32 %r<9>; .reg .b16 %rs<4>; .reg .f64 %fd<3>; .reg .f32 %f<5>;\n"
-                            "ld.param.u64 %rd1, [out]; ld.param.u8 %rs1, [a]; ld.param.s16 %r1, [b]; ld.param.v2.u32 {%r2, %r3}, [s+8];\n"
-                            "ld.param.f64 %fd1, [d]; ld.param.v4.f32 {%f1,%f2,%f3,%f4}, [s+16];\n"
-                            "st.global.u8 [%rd1], %rs1; st.global.s32 [%rd1+4], %r1; st.global.v2.u32 [%rd1+8], {%r2, %r3}; st.global.f64 [%rd1+16], %fd1;\n"
-                            "st.global.v4.f32 [%rd1+32], {%f4, %f3, %f2, %f1};\n"
-                            "mov.u64 %rd2, s; mov.u32 %r4, %tid.x; and.b32 %r4, %r4, 7; mul.wide.u32 %rd3, %r4, 4; add.s64 %rd4, %rd2, %rd3;\n"
-                            "ld.param.u32 %r5, [%rd4]; cvta.param.u64 %rd5, %rd4; ld.u32 %r6, [%rd5]; add.u32 %r5, %r5, %r6;\n"
-                            "add.s64 %rd6, %rd1, %rd3; st.global.u32 [%rd6+48], %r5;\nret;\n}\n");
+  kernel_test *t = open_ptx(
+      PTX_HEAD
+      ".visible .entry k(.param .u64 out, .param .u8 a, .param .s16 b, .param .align 16 .b8 s[32], .param .f64 d)\n{\n"
+      ".reg .b64 %rd<9>; .reg .b32 %r<9>; .reg .b16 %rs<4>; .reg .f64 %fd<3>; .reg .f32 %f<5>;\n"
+      "ld.param.u64 %rd1, [out]; ld.param.u8 %rs1, [a]; ld.param.s16 %r1, [b]; ld.param.v2.u32 {%r2, %r3}, [s+8];\n"
+      "ld.param.f64 %fd1, [d]; ld.param.v4.f32 {%f1,%f2,%f3,%f4}, [s+16];\n"
+      "st.global.u8 [%rd1], %rs1; st.global.s32 [%rd1+4], %r1; st.global.v2.u32 [%rd1+8], {%r2, %r3}; st.global.f64 [%rd1+16], %fd1;\n"
+      "st.global.v4.f32 [%rd1+32], {%f4, %f3, %f2, %f1};\n"
+      "mov.u64 %rd2, s; mov.u32 %r4, %tid.x; and.b32 %r4, %r4, 7; mul.wide.u32 %rd3, %r4, 4; add.s64 %rd4, %rd2, %rd3;\n"
+      "ld.param.u32 %r5, [%rd4]; cvta.param.u64 %rd5, %rd4; ld.u32 %r6, [%rd5]; add.u32 %r5, %r5, %r6;\n"
+      "add.s64 %rd6, %rd1, %rd3; st.global.u32 [%rd6+48], %r5;\nret;\n}\n");
   exec_kernel *kernel;
   assert_int_equal(exec_program_kernel(t->program, "k", &kernel, NULL), FF_OK);
   const exec_kernel_info *info = exec_kernel_describe(kernel);
@@ -310,22 +342,26 @@ static void test_kernel_params(void **state) {
 }
 
 static void test_async_copy(void **state) {
-  kernel_test *t = open_body(".shared .align 16 .b8 sh[512];",
-                             "mov.u32 %r3, %tid.x; shl.b32 %r4, %r3, 4; mov.u32 %r5, sh; add.u32 %r6, %r5, %r4; cvt.u64.u32 %rd1, %r4; add.s64 %rd2, %out, %rd1;"
-                             "and.b32 %r10, %r3, 15; cp.async.ca.shared.global [%r6], [%rd2], 16, %r10; cp.async.commit_group; cp.async.wait_group 0; bar.sync 0;"
-                             "ld.shared.v4.u32 {%r11,%r12,%r13,%r14}, [%r6]; st.global.v4.u32 [%rd2+512], {%r11,%r12,%r13,%r14};");
+  kernel_test *t = open_body(
+      ".shared .align 16 .b8 sh[512];",
+      "mov.u32 %r3, %tid.x; shl.b32 %r4, %r3, 4; mov.u32 %r5, sh; add.u32 %r6, %r5, %r4; cvt.u64.u32 %rd1, %r4; add.s64 %rd2, %out, %rd1;"
+      "and.b32 %r10, %r3, 15; cp.async.ca.shared.global [%r6], [%rd2], 16, %r10; cp.async.commit_group; cp.async.wait_group 0; bar.sync 0;"
+      "ld.shared.v4.u32 {%r11,%r12,%r13,%r14}, [%r6]; st.global.v4.u32 [%rd2+512], {%r11,%r12,%r13,%r14};");
   uint64_t out = buffer(t, 1024);
   for (uint32_t i = 0; i < 512; i++) ((uint8_t *)u32_at(out))[i] = (uint8_t)(i + 1);
   run(t, "k", 1, 32, out, 0);
-  for (uint32_t i = 0; i < 512; i++) assert_int_equal(((uint8_t *)u32_at(out))[512 + i], i % 16 < (i / 16) % 16 ? (uint8_t)(i + 1) : 0);
+  for (uint32_t i = 0; i < 512; i++)
+    assert_int_equal(((uint8_t *)u32_at(out))[512 + i], i % 16 < (i / 16) % 16 ? (uint8_t)(i + 1) : 0);
   close_ptx(t);
 }
 
 /* A register that nobody wrote reads as zero, whatever ran before in the same frame. */
 static void test_unwritten_registers(void **state) {
-  kernel_test *t = open_body("", "mov.u32 %r3, %tid.x; mul.wide.u32 %rd1, %r3, 4; add.s64 %rd2, %out, %rd1; setp.eq.u32 %p1, %n, 1; @%p1 bra FILL;"
-                                 "selp.u32 %r6, 100, 0, %p7; add.u32 %r5, %r40, %r41; add.u32 %r5, %r5, %r6; st.global.u32 [%rd2], %r5; bra END; FILL: mov.u32 %r40, 5;"
-                                 "mov.u32 %r41, 6; setp.eq.u32 %p7, %r40, 5; @%p7 st.global.u32 [%rd2], %r41; END:");
+  kernel_test *t = open_body(
+      "",
+      "mov.u32 %r3, %tid.x; mul.wide.u32 %rd1, %r3, 4; add.s64 %rd2, %out, %rd1; setp.eq.u32 %p1, %n, 1; @%p1 bra FILL;"
+      "selp.u32 %r6, 100, 0, %p7; add.u32 %r5, %r40, %r41; add.u32 %r5, %r5, %r6; st.global.u32 [%rd2], %r5; bra END; FILL: mov.u32 %r40, 5;"
+      "mov.u32 %r41, 6; setp.eq.u32 %p7, %r40, 5; @%p7 st.global.u32 [%rd2], %r41; END:");
   uint64_t out = buffer(t, 128);
   run(t, "k", 1, 32, out, 1);
   assert_int_equal(u32_at(out)[3], 6);
@@ -346,9 +382,11 @@ static void test_printing_code(void **state) {
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_vector_add), cmocka_unit_test(test_thread_numbers), cmocka_unit_test(test_special_registers),
-    cmocka_unit_test(test_load_sizes), cmocka_unit_test(test_store_sizes), cmocka_unit_test(test_vectors),
-    cmocka_unit_test(test_dynamic_shared), cmocka_unit_test(test_constants_and_globals), cmocka_unit_test(test_local_and_generic),
-    cmocka_unit_test(test_moves), cmocka_unit_test(test_kernel_params), cmocka_unit_test(test_async_copy),
+    cmocka_unit_test(test_vector_add),          cmocka_unit_test(test_thread_numbers),
+    cmocka_unit_test(test_special_registers),   cmocka_unit_test(test_load_sizes),
+    cmocka_unit_test(test_store_sizes),         cmocka_unit_test(test_vectors),
+    cmocka_unit_test(test_dynamic_shared),      cmocka_unit_test(test_constants_and_globals),
+    cmocka_unit_test(test_local_and_generic),   cmocka_unit_test(test_moves),
+    cmocka_unit_test(test_kernel_params),       cmocka_unit_test(test_async_copy),
     cmocka_unit_test(test_unwritten_registers), cmocka_unit_test(test_printing_code)};
 RUN_ON_EVERY_ISA(tests)

@@ -7,28 +7,32 @@
 /* After an if-else in a loop of different length per lane, all lanes are together again. */
 static void test_reconvergence(void **state) {
   kernel_test *t = open_body(
-      "", AT "mov.u32 %r5, 0; mov.u32 %r6, 0; and.b32 %r7, %r3, 7;"
-             "LOOP: and.b32 %r8, %r6, 1; setp.eq.u32 %p1, %r8, 0; @%p1 bra EVEN; add.u32 %r5, %r5, 100; bra JOIN;"
-             "EVEN: add.u32 %r5, %r5, 1; JOIN: activemask.b32 %r9; add.u32 %r6, %r6, 1; setp.le.u32 %p2, %r6, %r7; @%p2 bra LOOP;"
-             "activemask.b32 %r10; popc.b32 %r11, %r10; shl.b32 %r11, %r11, 16; or.b32 %r5, %r5, %r11; st.global.u32 [%rd2], %r5;"
-             "popc.b32 %r12, %r9; st.global.u32 [%rd2+128], %r12;");
+      "", AT
+      "mov.u32 %r5, 0; mov.u32 %r6, 0; and.b32 %r7, %r3, 7;"
+      "LOOP: and.b32 %r8, %r6, 1; setp.eq.u32 %p1, %r8, 0; @%p1 bra EVEN; add.u32 %r5, %r5, 100; bra JOIN;"
+      "EVEN: add.u32 %r5, %r5, 1; JOIN: activemask.b32 %r9; add.u32 %r6, %r6, 1; setp.le.u32 %p2, %r6, %r7; @%p2 bra LOOP;"
+      "activemask.b32 %r10; popc.b32 %r11, %r10; shl.b32 %r11, %r11, 16; or.b32 %r5, %r5, %r11; st.global.u32 [%rd2], %r5;"
+      "popc.b32 %r12, %r9; st.global.u32 [%rd2+128], %r12;");
   uint64_t out = buffer(t, 256);
   run(t, "k", 1, 32, out, 0);
   for (uint32_t i = 0; i < 32; i++) {
     uint32_t n = (i & 7) + 1;
     assert_int_equal(u32_at(out)[i], 32 << 16 | ((n + 1) / 2 + n / 2 * 100));
-    assert_int_equal(u32_at(out)[32 + i], 4 * (8 - (i & 7))); /* in its last round, lanes with a smaller bound are gone */
+    /* in its last round, lanes with a smaller bound are gone */
+    assert_int_equal(u32_at(out)[32 + i], 4 * (8 - (i & 7)));
   }
   close_ptx(t);
 }
 
-/* Jumps into and out of the middle of each other's branches: A can reach C and D, B can reach C and D, C falls into D. */
+/* Jumps into and out of the middle of each other's branches: A can reach C and D, B can reach C and D, C falls into
+ * D. */
 static void test_unstructured(void **state) {
   kernel_test *t = open_body(
-      "", AT "mov.u32 %r5, 0; and.b32 %r6, %r3, 1; and.b32 %r7, %r3, 2; and.b32 %r8, %r3, 4; setp.ne.u32 %p1, %r6, 0; setp.ne.u32 %p2, %r7, 0;"
-             "setp.ne.u32 %p3, %r8, 0; @%p1 bra B; A: add.u32 %r5, %r5, 1; @%p2 bra C; bra D; B: add.u32 %r5, %r5, 10; @%p2 bra D; bra C;"
-             "C: add.u32 %r5, %r5, 100; @%p3 bra E; D: add.u32 %r5, %r5, 1000; E: activemask.b32 %r9; popc.b32 %r9, %r9; shl.b32 %r9, %r9, 16;"
-             "or.b32 %r5, %r5, %r9; st.global.u32 [%rd2], %r5;");
+      "", AT
+      "mov.u32 %r5, 0; and.b32 %r6, %r3, 1; and.b32 %r7, %r3, 2; and.b32 %r8, %r3, 4; setp.ne.u32 %p1, %r6, 0; setp.ne.u32 %p2, %r7, 0;"
+      "setp.ne.u32 %p3, %r8, 0; @%p1 bra B; A: add.u32 %r5, %r5, 1; @%p2 bra C; bra D; B: add.u32 %r5, %r5, 10; @%p2 bra D; bra C;"
+      "C: add.u32 %r5, %r5, 100; @%p3 bra E; D: add.u32 %r5, %r5, 1000; E: activemask.b32 %r9; popc.b32 %r9, %r9; shl.b32 %r9, %r9, 16;"
+      "or.b32 %r5, %r5, %r9; st.global.u32 [%rd2], %r5;");
   uint64_t out = buffer(t, 128);
   run(t, "k", 1, 32, out, 0);
   for (uint32_t i = 0; i < 32; i++) {
@@ -44,18 +48,22 @@ static void test_random_flow(void **state) {
   enum { BLOCKS = 12 };
   uint32_t seed = 7;
   for (int round = 0; round < 40; round++) {
-    struct { uint32_t bit, then, els; } blocks[BLOCKS];
+    struct {
+      uint32_t bit, then, els;
+    } blocks[BLOCKS];
     char body[8192];
-    int at = snprintf(body, sizeof body, "%s%s", AT, "mov.u32 %r5, 1; mov.u32 %r6, 0; mul.lo.u32 %r7, %r3, 0x9E3779B1;\n");
+    int at =
+        snprintf(body, sizeof body, "%s%s", AT, "mov.u32 %r5, 1; mov.u32 %r6, 0; mul.lo.u32 %r7, %r3, 0x9E3779B1;\n");
     for (uint32_t b = 0; b < BLOCKS; b++) {
       seed = seed * 1664525 + 1013904223;
       blocks[b].bit = seed >> 8 & 31;
       blocks[b].then = (seed >> 13) % (BLOCKS + 1);
       blocks[b].els = (seed >> 20) % (BLOCKS + 1);
-      at += snprintf(body + at, sizeof body - (size_t)at,
-                     "L%u: mad.lo.u32 %%r5, %%r5, 31, %u; add.u32 %%r6, %%r6, 1; setp.gt.u32 %%p1, %%r6, 50; @%%p1 bra L%u; xor.b32 %%r8, %%r5, %%r7;"
-                     "shr.u32 %%r8, %%r8, %u; and.b32 %%r8, %%r8, 1; setp.ne.u32 %%p2, %%r8, 0; @%%p2 bra L%u; bra L%u;\n",
-                     b, b, BLOCKS, blocks[b].bit, blocks[b].then, blocks[b].els);
+      at += snprintf(
+          body + at, sizeof body - (size_t)at,
+          "L%u: mad.lo.u32 %%r5, %%r5, 31, %u; add.u32 %%r6, %%r6, 1; setp.gt.u32 %%p1, %%r6, 50; @%%p1 bra L%u; xor.b32 %%r8, %%r5, %%r7;"
+          "shr.u32 %%r8, %%r8, %u; and.b32 %%r8, %%r8, 1; setp.ne.u32 %%p2, %%r8, 0; @%%p2 bra L%u; bra L%u;\n",
+          b, b, BLOCKS, blocks[b].bit, blocks[b].then, blocks[b].els);
     }
     snprintf(body + at, sizeof body - (size_t)at, "L%u: st.global.u32 [%%rd2], %%r5;", BLOCKS);
     kernel_test *t = open_body("", body);
@@ -74,15 +82,17 @@ static void test_random_flow(void **state) {
   }
 }
 
-/* Lane 0 keeps a 64-bit pointer in a loop that the others have left; what they compute there takes none of its bytes. */
+/* Lane 0 keeps a 64-bit pointer in a loop that the others have left; what they compute there takes none of its
+ * bytes. */
 static void test_widths_do_not_share(void **state) {
   kernel_test *t = open_body(
-      "", AT "add.s64 %rd4, %out, 128; setp.ne.u32 %p1, %r3, 0; @%p1 bra ON;"
-             "add.s64 %rd5, %rd4, 0; add.s64 %rd6, %rd4, 8; LOOP: ld.volatile.global.u32 %r4, [%rd5]; ld.volatile.global.u32 %r5, [%rd6]; and.b32 %r6, %r4, %r5;"
-             "setp.eq.u32 %p2, %r6, 0; @%p2 bra LOOP;"
-             "ON: mad.lo.u32 %r10, %r3, 3, 7; mad.lo.u32 %r11, %r10, 5, 1; mad.lo.u32 %r12, %r11, %r10, 2; mad.lo.u32 %r13, %r12, %r11, %r10;"
-             "xor.b32 %r14, %r13, %r12; xor.b32 %r15, %r14, %r11; xor.b32 %r16, %r15, %r10; st.global.u32 [%rd2], %r16;"
-             "setp.ne.u32 %p3, %r3, 31; @%p3 bra END; mov.u32 %r17, 1; st.volatile.global.u32 [%out+128], %r17; st.volatile.global.u32 [%out+136], %r17; END:");
+      "", AT
+      "add.s64 %rd4, %out, 128; setp.ne.u32 %p1, %r3, 0; @%p1 bra ON;"
+      "add.s64 %rd5, %rd4, 0; add.s64 %rd6, %rd4, 8; LOOP: ld.volatile.global.u32 %r4, [%rd5]; ld.volatile.global.u32 %r5, [%rd6]; and.b32 %r6, %r4, %r5;"
+      "setp.eq.u32 %p2, %r6, 0; @%p2 bra LOOP;"
+      "ON: mad.lo.u32 %r10, %r3, 3, 7; mad.lo.u32 %r11, %r10, 5, 1; mad.lo.u32 %r12, %r11, %r10, 2; mad.lo.u32 %r13, %r12, %r11, %r10;"
+      "xor.b32 %r14, %r13, %r12; xor.b32 %r15, %r14, %r11; xor.b32 %r16, %r15, %r10; st.global.u32 [%rd2], %r16;"
+      "setp.ne.u32 %p3, %r3, 31; @%p3 bra END; mov.u32 %r17, 1; st.volatile.global.u32 [%out+128], %r17; st.volatile.global.u32 [%out+136], %r17; END:");
   uint64_t out = buffer(t, 256);
   run(t, "k", 1, 32, out, 0);
   for (uint32_t i = 0; i < 32; i++) {
@@ -94,9 +104,10 @@ static void test_widths_do_not_share(void **state) {
 
 static void test_guards(void **state) {
   kernel_test *t = open_body(
-      "", AT "and.b32 %r4, %r3, 1; setp.eq.u32 %p1, %r4, 1; mov.u32 %r5, 7; @%p1 mov.u32 %r5, 8; @!%p1 add.u32 %r5, %r5, 10; setp.lt.u32 %p2, %r3, 0;"
-             "@%p2 mov.u32 %r5, 99; @!%p2 add.u32 %r5, %r5, 100; st.global.u32 [%rd2], 5; @%p1 st.global.u32 [%rd2], %r5; setp.eq.u32 %p3, %r3, 4; @%p3 exit;"
-             "@!%p1 st.global.u32 [%rd2], %r5; setp.gt.u32 %p4, %r3, 20; @%p4 ret; activemask.b32 %r6; st.global.u32 [%rd2+128], %r6;");
+      "", AT
+      "and.b32 %r4, %r3, 1; setp.eq.u32 %p1, %r4, 1; mov.u32 %r5, 7; @%p1 mov.u32 %r5, 8; @!%p1 add.u32 %r5, %r5, 10; setp.lt.u32 %p2, %r3, 0;"
+      "@%p2 mov.u32 %r5, 99; @!%p2 add.u32 %r5, %r5, 100; st.global.u32 [%rd2], 5; @%p1 st.global.u32 [%rd2], %r5; setp.eq.u32 %p3, %r3, 4; @%p3 exit;"
+      "@!%p1 st.global.u32 [%rd2], %r5; setp.gt.u32 %p4, %r3, 20; @%p4 ret; activemask.b32 %r6; st.global.u32 [%rd2+128], %r6;");
   uint64_t out = buffer(t, 256);
   run(t, "k", 1, 32, out, 0);
   for (uint32_t i = 0; i < 32; i++) {
@@ -129,9 +140,10 @@ static void test_spin_lock(void **state) {
 static void test_lane_waits_for_lane(void **state) {
   for (uint32_t waiter = 0; waiter < 2; waiter++) {
     kernel_test *t = open_body(
-        "", AT "setp.eq.u32 %p1, %r3, 5; setp.eq.u32 %p3, %n, 0; @%p3 bra ONE; @%p1 bra SET; bra WAIT; ONE: @!%p1 bra WAIT;"
-               "SET: st.volatile.global.u32 [%out+256], 1; bra END;"
-               "WAIT: ld.volatile.global.u32 %r4, [%out+256]; setp.eq.u32 %p2, %r4, 0; @%p2 bra WAIT; END: st.global.u32 [%rd2], 3;");
+        "", AT
+        "setp.eq.u32 %p1, %r3, 5; setp.eq.u32 %p3, %n, 0; @%p3 bra ONE; @%p1 bra SET; bra WAIT; ONE: @!%p1 bra WAIT;"
+        "SET: st.volatile.global.u32 [%out+256], 1; bra END;"
+        "WAIT: ld.volatile.global.u32 %r4, [%out+256]; setp.eq.u32 %p2, %r4, 0; @%p2 bra WAIT; END: st.global.u32 [%rd2], 3;");
     uint64_t out = buffer(t, 512);
     run(t, "k", 1, 32, out, waiter);
     for (uint32_t i = 0; i < 32; i++) assert_int_equal(u32_at(out)[i], 3);
@@ -140,8 +152,10 @@ static void test_lane_waits_for_lane(void **state) {
 }
 
 static void test_indexed_branch(void **state) {
-  kernel_test *t = open_body("", AT "and.b32 %r4, %r3, 3; ts: .branchtargets A, B, C, A; brx.idx %r4, ts; A: mov.u32 %r5, 1; bra E; B: mov.u32 %r5, 2; bra E;"
-                                    "C: mov.u32 %r5, 3; E: activemask.b32 %r6; st.global.u32 [%rd2], %r5; st.global.u32 [%rd2+128], %r6;");
+  kernel_test *t = open_body(
+      "", AT
+      "and.b32 %r4, %r3, 3; ts: .branchtargets A, B, C, A; brx.idx %r4, ts; A: mov.u32 %r5, 1; bra E; B: mov.u32 %r5, 2; bra E;"
+      "C: mov.u32 %r5, 3; E: activemask.b32 %r6; st.global.u32 [%rd2], %r5; st.global.u32 [%rd2+128], %r6;");
   uint64_t out = buffer(t, 256);
   run(t, "k", 1, 32, out, 0);
   const uint32_t want[] = {1, 2, 3, 1};
@@ -160,8 +174,10 @@ static const char fibonacci[] =
     "add.u32 %r6, %r3, %r5; DONE: st.param.b32 [fr+0], %r6; ret;\n}\n";
 
 static void test_recursion(void **state) {
-  kernel_test *t = open_body(fibonacci, AT "and.b32 %r4, %r3, 15; { .param .b32 a; st.param.b32 [a], %r4; .param .b32 b; call.uni (b), fib, (a);"
-                                           "ld.param.b32 %r5, [b]; } activemask.b32 %r6; st.global.u32 [%rd2], %r5; st.global.u32 [%rd2+128], %r6;");
+  kernel_test *t = open_body(
+      fibonacci,
+      AT "and.b32 %r4, %r3, 15; { .param .b32 a; st.param.b32 [a], %r4; .param .b32 b; call.uni (b), fib, (a);"
+         "ld.param.b32 %r5, [b]; } activemask.b32 %r6; st.global.u32 [%rd2], %r5; st.global.u32 [%rd2+128], %r6;");
   uint64_t out = buffer(t, 256);
   run(t, "k", 1, 32, out, 0);
   uint32_t fib[16] = {0, 1};
@@ -173,7 +189,8 @@ static void test_recursion(void **state) {
   close_ptx(t);
 }
 
-/* Structures, 64-bit, 8- and 16-bit parameters and results; a local array whose address goes down; registers as parameters. */
+/* Structures, 64-bit, 8- and 16-bit parameters and results; a local array whose address goes down; registers as
+ * parameters. */
 static void test_call_parameters(void **state) {
   kernel_test *t = open_body(
       ".func (.param .align 8 .b8 r[16]) mix(.param .b64 a, .param .b8 b, .param .b16 c, .param .align 8 .b8 s[12], .param .b64 p)\n{\n"
@@ -216,9 +233,10 @@ static void test_indirect_calls(void **state) {
       "call.uni (b), one, (a); ld.param.b32 %r2, [b]; } mul.lo.u32 %r2, %r2, 100; st.param.b32 [r], %r2; ret;\n}\n"
       ".func (.param .b32 r) three(.param .b32 x)\n{\n.reg .b32 %r<4>; .reg .pred %p<2>; ld.param.u32 %r1, [x]; setp.gt.u32 %p1, %r1, 20; @%p1 exit; st.param.b32 [r], 3; ret;\n}\n"
       ".global .align 8 .u64 table[3] = {one, two, three};\n",
-      AT "rem.u32 %r4, %r3, 3; mul.wide.u32 %rd3, %r4, 8; mov.u64 %rd4, table; add.s64 %rd5, %rd4, %rd3; ld.global.u64 %rd6, [%rd5];"
-         "{ .param .b32 a; st.param.b32 [a], %r3; .param .b32 b; proto: .callprototype (.param .b32 _) _ (.param .b32 _); call (b), %rd6, (a), proto; ld.param.b32 %r5, [b]; }"
-         "activemask.b32 %r6; st.global.u32 [%rd2], %r5; st.global.u32 [%rd2+128], %r6;");
+      AT
+      "rem.u32 %r4, %r3, 3; mul.wide.u32 %rd3, %r4, 8; mov.u64 %rd4, table; add.s64 %rd5, %rd4, %rd3; ld.global.u64 %rd6, [%rd5];"
+      "{ .param .b32 a; st.param.b32 [a], %r3; .param .b32 b; proto: .callprototype (.param .b32 _) _ (.param .b32 _); call (b), %rd6, (a), proto; ld.param.b32 %r5, [b]; }"
+      "activemask.b32 %r6; st.global.u32 [%rd2], %r5; st.global.u32 [%rd2+128], %r6;");
   uint64_t out = buffer(t, 256);
   run(t, "k", 1, 32, out, 0);
   uint32_t left = 0;
@@ -236,11 +254,16 @@ static void test_register_pressure(void **state) {
   char body[16384];
   int at = snprintf(body, sizeof body, "%s%s", AT, ".reg .b32 %v<64>; .reg .b64 %w<64>; .reg .pred %q<64>;\n");
   for (int i = 0; i < 64; i++)
-    at += snprintf(body + at, sizeof body - (size_t)at, "mad.lo.u32 %%v%d, %%r3, %d, %d; mul.wide.u32 %%w%d, %%v%d, 3; setp.gt.u32 %%q%d, %%v%d, 700;\n", i, i + 1, i, i, i, i, i);
+    at += snprintf(body + at, sizeof body - (size_t)at,
+                   "mad.lo.u32 %%v%d, %%r3, %d, %d; mul.wide.u32 %%w%d, %%v%d, 3; setp.gt.u32 %%q%d, %%v%d, 700;\n", i,
+                   i + 1, i, i, i, i, i);
   at += snprintf(body + at, sizeof body - (size_t)at, "mov.u32 %%r5, 0; mov.u64 %%rd5, 0;\n");
   for (int i = 63; i >= 0; i--)
-    at += snprintf(body + at, sizeof body - (size_t)at, "@!%%q%d bra N%d; add.s64 %%rd5, %%rd5, %%w%d; bra M%d; N%d: add.u32 %%r5, %%r5, %%v%d; M%d:\n", i, i, i, i, i, i, i);
-  snprintf(body + at, sizeof body - (size_t)at, "st.global.u32 [%%rd2], %%r5; add.s64 %%rd2, %%rd2, %%rd1; st.global.u64 [%%rd2+128], %%rd5;");
+    at += snprintf(body + at, sizeof body - (size_t)at,
+                   "@!%%q%d bra N%d; add.s64 %%rd5, %%rd5, %%w%d; bra M%d; N%d: add.u32 %%r5, %%r5, %%v%d; M%d:\n", i,
+                   i, i, i, i, i, i);
+  snprintf(body + at, sizeof body - (size_t)at,
+           "st.global.u32 [%%rd2], %%r5; add.s64 %%rd2, %%rd2, %%rd1; st.global.u64 [%%rd2+128], %%rd5;");
   kernel_test *t = open_body("", body);
   uint64_t out = buffer(t, 512);
   run(t, "k", 1, 32, out, 0);
@@ -258,8 +281,16 @@ static void test_register_pressure(void **state) {
   close_ptx(t);
 }
 
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_reconvergence), cmocka_unit_test(test_unstructured), cmocka_unit_test(test_random_flow), cmocka_unit_test(test_widths_do_not_share), cmocka_unit_test(test_guards),
-    cmocka_unit_test(test_spin_lock), cmocka_unit_test(test_lane_waits_for_lane), cmocka_unit_test(test_indexed_branch), cmocka_unit_test(test_recursion),
-    cmocka_unit_test(test_call_parameters), cmocka_unit_test(test_indirect_calls), cmocka_unit_test(test_register_pressure)};
+static const struct CMUnitTest tests[] = {cmocka_unit_test(test_reconvergence),
+                                          cmocka_unit_test(test_unstructured),
+                                          cmocka_unit_test(test_random_flow),
+                                          cmocka_unit_test(test_widths_do_not_share),
+                                          cmocka_unit_test(test_guards),
+                                          cmocka_unit_test(test_spin_lock),
+                                          cmocka_unit_test(test_lane_waits_for_lane),
+                                          cmocka_unit_test(test_indexed_branch),
+                                          cmocka_unit_test(test_recursion),
+                                          cmocka_unit_test(test_call_parameters),
+                                          cmocka_unit_test(test_indirect_calls),
+                                          cmocka_unit_test(test_register_pressure)};
 RUN_ON_EVERY_ISA(tests)

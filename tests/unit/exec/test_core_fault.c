@@ -12,15 +12,22 @@ static void expect(const exec_fault *fault, exec_fault_kind kind, uint32_t block
   assert_int_equal(fault->address, address);
 }
 
-/* The byte behind the last one, for each shape of an access: row, uniform, scattered; reads, writes, atomics, vectors. */
+/* The byte behind the last one, for each shape of an access: row, uniform, scattered; reads, writes, atomics,
+ * vectors. */
 static void test_end_of_allocation(void **state) {
-  static const struct { const char *code; uint32_t thread, offset; const char *words; } cases[] = {
+  static const struct {
+    const char *code;
+    uint32_t thread, offset;
+    const char *words;
+  } cases[] = {
       {"ld.global.u32 %r5, [%rd2];", 25, 100, "illegal global read of 4 bytes"},
       {"st.global.u32 [%rd2], %r3;", 25, 100, "illegal global write of 4 bytes"},
       {"ld.global.u32 %r5, [%out+100];", 0, 100, "illegal global read of 4 bytes"},
       {"ld.global.u32 %r5, [%rd2+-4];", 0, (uint32_t)-4, "4 bytes before the nearest allocation"},
-      {"shl.b32 %r4, %r3, 3; cvt.u64.u32 %rd3, %r4; add.s64 %rd4, %out, %rd3; ld.global.u32 %r5, [%rd4];", 13, 104, "4 bytes behind the end of"},
-      {"shl.b32 %r4, %r3, 3; cvt.u64.u32 %rd3, %r4; add.s64 %rd4, %out, %rd3; st.global.u32 [%rd4], %r4;", 13, 104, "illegal global write"},
+      {"shl.b32 %r4, %r3, 3; cvt.u64.u32 %rd3, %r4; add.s64 %rd4, %out, %rd3; ld.global.u32 %r5, [%rd4];", 13, 104,
+       "4 bytes behind the end of"},
+      {"shl.b32 %r4, %r3, 3; cvt.u64.u32 %rd3, %r4; add.s64 %rd4, %out, %rd3; st.global.u32 [%rd4], %r4;", 13, 104,
+       "illegal global write"},
       {"atom.global.add.u32 %r5, [%rd2], 1;", 25, 100, "illegal global atomic of 4 bytes"},
       {"ld.global.u64 %rd5, [%out+96];", 0, 96, "runs over the end of buffer of 100"},
       {"ld.global.v4.u32 {%r5,%r6,%r7,%r8}, [%out+96];", 0, 96, "illegal global read of 16 bytes"},
@@ -45,20 +52,24 @@ static void test_end_of_allocation(void **state) {
 }
 
 static void test_whole_message(void **state) {
-  kernel_test *t = open_ptx(PTX_HEAD ".file 1 \"saxpy.cu\"\n.visible .entry scale(.param .u64 p)\n{\n.reg .b64 %rd<3>;\n.loc 1 12 3\n"
-                                     "ld.param.u64 %rd1, [p];\nst.global.u32 [%rd1+400], 1;\nret;\n}\n");
+  kernel_test *t = open_ptx(
+      PTX_HEAD ".file 1 \"saxpy.cu\"\n.visible .entry scale(.param .u64 p)\n{\n.reg .b64 %rd<3>;\n.loc 1 12 3\n"
+               "ld.param.u64 %rd1, [p];\nst.global.u32 [%rd1+400], 1;\nret;\n}\n");
   uint64_t out = buffer(t, 400);
   const exec_fault *fault = run_fault(t, "scale", 1, 1, out, 0);
-  assert_string_equal(fault->message, "illegal global write of 4 bytes at 0x200000000190\n"
-                                      "  it is 0 bytes behind the end of the nearest allocation, buffer of 400, 400 B at 0x200000000000 (400 bytes)\n"
-                                      "  in kernel scale, block (0,0,0), thread (0,0,0)\n"
-                                      "  at test.ptx:10: st.global.u32 [%rd1+400], 1;\n"
-                                      "  from saxpy.cu:12");
+  assert_string_equal(
+      fault->message,
+      "illegal global write of 4 bytes at 0x200000000190\n"
+      "  it is 0 bytes behind the end of the nearest allocation, buffer of 400, 400 B at 0x200000000000 (400 bytes)\n"
+      "  in kernel scale, block (0,0,0), thread (0,0,0)\n"
+      "  at test.ptx:10: st.global.u32 [%rd1+400], 1;\n"
+      "  from saxpy.cu:12");
   assert_int_equal(fault->line, 10);
   close_ptx(t);
 }
 
-/* Over the end of an allocation, but not of its last page: told once for each, and carried out, if the launch's owner wants it so. */
+/* Over the end of an allocation, but not of its last page: told once for each, and carried out, if the launch's owner
+ * wants it so. */
 static char overrun_text[2048];
 static uint32_t overruns, others_told;
 static void keep_overrun(const char *text) {
@@ -68,17 +79,22 @@ static void keep_overrun(const char *text) {
 }
 
 static void test_overrun_in_page(void **state) {
-  kernel_test *t = open_body("", AT "ld.global.u32 %r5, [%rd2]; add.u32 %r5, %r5, 1; st.global.u32 [%rd2], %r5; ld.global.u32 %r6, [%rd2]; st.global.u32 [%rd2], %r6;");
-  enum { LARGE = 2 << 20 }; /* from there on an allocation has 2 MiB of its own, but its last page is still one of 4 KiB */
+  kernel_test *t = open_body(
+      "", AT
+      "ld.global.u32 %r5, [%rd2]; add.u32 %r5, %r5, 1; st.global.u32 [%rd2], %r5; ld.global.u32 %r6, [%rd2]; st.global.u32 [%rd2], %r6;");
+  /* from there on an allocation has 2 MiB of its own, but its last page is still one of 4 KiB */
+  enum { LARGE = 2 << 20 };
   uint64_t out = buffer(t, 100), large = buffer(t, LARGE + 100);
   exec_overrun_use(keep_overrun);
   overruns = others_told = 0;
   run(t, "k", 1, 64, out, 0);
   for (uint32_t i = 0; i < 64; i++) assert_int_equal(u32_at(out)[i], 1);
   assert_int_equal(overruns, 1);
-  assert_string_equal(overrun_text, "a read of 4 bytes at 0x200000000064 goes over the end of buffer of 100, 100 B at 0x200000000000 (100 bytes), but not of its last page\n"
-                                    "  in kernel k, block (0,0,0), thread (25,0,0)\n"
-                                    "  at test.ptx:11: ld.global.u32 %r5, [%rd2];");
+  assert_string_equal(
+      overrun_text,
+      "a read of 4 bytes at 0x200000000064 goes over the end of buffer of 100, 100 B at 0x200000000000 (100 bytes), but not of its last page\n"
+      "  in kernel k, block (0,0,0), thread (25,0,0)\n"
+      "  at test.ptx:11: ld.global.u32 %r5, [%rd2];");
   run(t, "k", 1, 64, out, 0); /* told already */
   assert_int_equal(overruns, 1);
   for (uint32_t i = 0; i < 64; i++) assert_int_equal(u32_at(out)[i], 2);
@@ -110,9 +126,10 @@ static void test_overrun_by_atomics(void **state) {
 
 /* Not what is freed or constant, a module's variables, and memory of the host's. */
 static void test_no_overrun(void **state) {
-  kernel_test *t = open_body(".global .align 4 .b8 table[8]; .const .align 4 .b8 fixed[8];",
-                             "mov.u64 %rd1, table; mov.u64 %rd2, fixed; cvta.const.u64 %rd3, %rd2; setp.eq.u32 %p1, %n, 1; @%p1 mov.u64 %rd4, %rd1; setp.eq.u32 %p2, %n, 2; @%p2 mov.u64 %rd4, %rd3;"
-                             "setp.eq.u32 %p3, %n, 0; @%p3 mov.u64 %rd4, %out; ld.u32 %r1, [%rd4+8];");
+  kernel_test *t = open_body(
+      ".global .align 4 .b8 table[8]; .const .align 4 .b8 fixed[8];",
+      "mov.u64 %rd1, table; mov.u64 %rd2, fixed; cvta.const.u64 %rd3, %rd2; setp.eq.u32 %p1, %n, 1; @%p1 mov.u64 %rd4, %rd1; setp.eq.u32 %p2, %n, 2; @%p2 mov.u64 %rd4, %rd3;"
+      "setp.eq.u32 %p3, %n, 0; @%p3 mov.u64 %rd4, %out; ld.u32 %r1, [%rd4+8];");
   exec_overrun_use(keep_overrun);
   overruns = others_told = 0;
   uint64_t out = buffer(t, 8);
@@ -134,9 +151,11 @@ static void test_no_overrun(void **state) {
 }
 
 static void test_misaligned(void **state) {
-  static const char *const codes[] = {"ld.global.u32 %r5, [%rd2+2];", "add.s64 %rd3, %rd1, %rd2; ld.global.u64 %rd4, [%rd3+4];", "st.global.u16 [%rd2+1], %rs1;",
-                                      "ld.global.v2.u32 {%r5,%r6}, [%out+4];", "atom.global.add.u32 %r5, [%out+1], 1;", "mov.u32 %r7, sh; ld.shared.u32 %r5, [%r7+2];",
-                                      "st.local.u32 [depot+1], %r3;", "mov.u64 %rd4, sh; ld.shared.v4.u32 {%r5,%r6,%r7,%r8}, [%rd4+8];"};
+  static const char *const codes[] = {
+      "ld.global.u32 %r5, [%rd2+2];",          "add.s64 %rd3, %rd1, %rd2; ld.global.u64 %rd4, [%rd3+4];",
+      "st.global.u16 [%rd2+1], %rs1;",         "ld.global.v2.u32 {%r5,%r6}, [%out+4];",
+      "atom.global.add.u32 %r5, [%out+1], 1;", "mov.u32 %r7, sh; ld.shared.u32 %r5, [%r7+2];",
+      "st.local.u32 [depot+1], %r3;",          "mov.u64 %rd4, sh; ld.shared.v4.u32 {%r5,%r6,%r7,%r8}, [%rd4+8];"};
   for (size_t n = 0; n < sizeof codes / sizeof *codes; n++) {
     char body[1024];
     snprintf(body, sizeof body, ".local .align 8 .b8 depot[16]; %s%s", AT, codes[n]);
@@ -150,15 +169,21 @@ static void test_misaligned(void **state) {
 }
 
 static void test_on_chip_bounds(void **state) {
-  static const struct { const char *code, *words; uint32_t thread; } cases[] = {
-      {"shl.b32 %r4, %r3, 2; mov.u32 %r5, sh; add.u32 %r4, %r4, %r5; ld.shared.u32 %r6, [%r4];", "the block has 64 bytes of shared memory", 16},
-      {"shl.b32 %r4, %r3, 2; mov.u32 %r5, sh; add.u32 %r4, %r4, %r5; st.shared.u32 [%r4], 1;", "illegal shared write", 16},
+  static const struct {
+    const char *code, *words;
+    uint32_t thread;
+  } cases[] = {
+      {"shl.b32 %r4, %r3, 2; mov.u32 %r5, sh; add.u32 %r4, %r4, %r5; ld.shared.u32 %r6, [%r4];",
+       "the block has 64 bytes of shared memory", 16},
+      {"shl.b32 %r4, %r3, 2; mov.u32 %r5, sh; add.u32 %r4, %r4, %r5; st.shared.u32 [%r4], 1;", "illegal shared write",
+       16},
       {"mov.u64 %rd3, sh; cvta.shared.u64 %rd4, %rd3; ld.u32 %r5, [%rd4+64];", "illegal shared read of 4 bytes", 0},
       {"mov.u64 %rd3, sh; add.s64 %rd3, %rd3, 0x100000000; ld.shared.u32 %r5, [%rd3];", "illegal shared read", 0},
       {"atom.shared.add.u32 %r5, [sh+64], 1;", "illegal shared atomic", 0},
       {"st.local.u32 [depot+16], %r3;", "the thread has 16 bytes of local memory", 0},
       {"mov.u64 %rd3, depot; add.s64 %rd3, %rd3, %rd1; ld.local.u32 %r5, [%rd3];", "illegal local read of 4 bytes", 4},
-      {"mov.u64 %rd3, depot; cvta.local.u64 %rd4, %rd3; add.s64 %rd4, %rd4, %rd1; ld.u32 %r5, [%rd4];", "illegal local read of 4 bytes", 4}};
+      {"mov.u64 %rd3, depot; cvta.local.u64 %rd4, %rd3; add.s64 %rd4, %rd4, %rd1; ld.u32 %r5, [%rd4];",
+       "illegal local read of 4 bytes", 4}};
   for (size_t n = 0; n < sizeof cases / sizeof *cases; n++) {
     char body[1024];
     snprintf(body, sizeof body, ".local .align 8 .b8 depot[16]; %s%s", AT, cases[n].code);
@@ -172,7 +197,9 @@ static void test_on_chip_bounds(void **state) {
 }
 
 static void test_freed_and_constant(void **state) {
-  kernel_test *t = open_body(".const .align 4 .u32 table[4] = {1, 2, 3, 4};", AT "setp.eq.u32 %p1, %n, 1; @%p1 bra C; ld.global.u32 %r5, [%rd2]; bra E; C: cvta.const.u64 %rd3, table; st.u32 [%rd3+4], 5; E:");
+  kernel_test *t = open_body(
+      ".const .align 4 .u32 table[4] = {1, 2, 3, 4};", AT
+      "setp.eq.u32 %p1, %n, 1; @%p1 bra C; ld.global.u32 %r5, [%rd2]; bra E; C: cvta.const.u64 %rd3, table; st.u32 [%rd3+4], 5; E:");
   uint64_t first = buffer(t, 128), out = buffer(t, 4096);
   assert_int_equal(exec_memory_release(t->memory, out, NULL), FF_OK);
   const exec_fault *fault = run_fault(t, "k", 1, 32, out, 0);
@@ -191,8 +218,10 @@ static void test_freed_and_constant(void **state) {
 }
 
 static void test_trap_and_spaces(void **state) {
-  kernel_test *t = open_body("", AT ".local .align 8 .b8 depot[16]; setp.eq.u32 %p1, %r3, 40; @%p1 trap; st.global.u32 [%rd2], 1; mov.u64 %rd3, depot; cvta.local.u64 %rd4, %rd3;"
-                                    "setp.eq.u32 %p2, %n, 1; @%p2 atom.add.u32 %r5, [%rd4], 1;");
+  kernel_test *t = open_body(
+      "", AT
+      ".local .align 8 .b8 depot[16]; setp.eq.u32 %p1, %r3, 40; @%p1 trap; st.global.u32 [%rd2], 1; mov.u64 %rd3, depot; cvta.local.u64 %rd4, %rd3;"
+      "setp.eq.u32 %p2, %n, 1; @%p2 atom.add.u32 %r5, [%rd4], 1;");
   uint64_t out = buffer(t, 256);
   expect(run_fault(t, "k", 3, 64, out, 0), EXEC_FAULT_TRAP, 0, 40, 0);
   run(t, "k", 1, 32, out, 0);
@@ -203,10 +232,12 @@ static void test_trap_and_spaces(void **state) {
 }
 
 static void test_assert(void **state) {
-  kernel_test *t = open_body(".extern .func __assertfail (.param .b64 a, .param .b64 b, .param .b32 c, .param .b64 d, .param .b64 e);\n"
-                             ".global .align 1 .b8 text[6] = {120, 32, 62, 32, 48, 0};\n.global .align 1 .b8 file[5] = {97, 46, 99, 117, 0};\n.global .align 1 .b8 name[8] = {118, 111, 105, 100, 32, 107, 40, 41};\n.global .align 1 .b8 nul[1];",
-                             AT "setp.ne.u32 %p1, %r3, 3; @%p1 bra E; mov.u64 %rd3, text; mov.u64 %rd4, file; mov.u64 %rd5, name; { .param .b64 a; .param .b64 b; .param .b32 c; .param .b64 d; .param .b64 e;"
-                                "st.param.b64 [a], %rd3; st.param.b64 [b], %rd4; st.param.b32 [c], 17; cvta.global.u64 %rd6, file; st.param.b64 [d], %rd6; st.param.b64 [e], 1; call.uni __assertfail, (a, b, c, d, e); } E:");
+  kernel_test *t = open_body(
+      ".extern .func __assertfail (.param .b64 a, .param .b64 b, .param .b32 c, .param .b64 d, .param .b64 e);\n"
+      ".global .align 1 .b8 text[6] = {120, 32, 62, 32, 48, 0};\n.global .align 1 .b8 file[5] = {97, 46, 99, 117, 0};\n.global .align 1 .b8 name[8] = {118, 111, 105, 100, 32, 107, 40, 41};\n.global .align 1 .b8 nul[1];",
+      AT
+      "setp.ne.u32 %p1, %r3, 3; @%p1 bra E; mov.u64 %rd3, text; mov.u64 %rd4, file; mov.u64 %rd5, name; { .param .b64 a; .param .b64 b; .param .b32 c; .param .b64 d; .param .b64 e;"
+      "st.param.b64 [a], %rd3; st.param.b64 [b], %rd4; st.param.b32 [c], 17; cvta.global.u64 %rd6, file; st.param.b64 [d], %rd6; st.param.b64 [e], 1; call.uni __assertfail, (a, b, c, d, e); } E:");
   const exec_fault *fault = run_fault(t, "k", 1, 32, buffer(t, 128), 0);
   expect(fault, EXEC_FAULT_ASSERT, 0, 3, 0);
   expect_text(fault->message, "a.cu:17: a.cu: block: [0,0,0], thread: [3,0,0] Assertion `x > 0` failed.");
@@ -214,10 +245,12 @@ static void test_assert(void **state) {
 }
 
 static void test_stack(void **state) {
-  kernel_test *t = open_body(".func (.param .b32 r) down(.param .b32 n)\n{\n.local .align 8 .b8 d[48]; .reg .b32 %r<5>; .reg .pred %p<2>; .reg .b64 %rd<3>;\n"
-                             "ld.param.u32 %r1, [n]; mov.u64 %rd1, d; st.local.u32 [%rd1+8], %r1; setp.eq.u32 %p1, %r1, 0; mov.u32 %r3, 0; @%p1 bra E; add.u32 %r2, %r1, -1;\n"
-                             "{ .param .b32 a; st.param.b32 [a], %r2; .param .b32 b; call.uni (b), down, (a); ld.param.b32 %r3, [b]; } E: ld.local.u32 %r4, [d+8]; add.u32 %r3, %r3, %r4; st.param.b32 [r], %r3; ret;\n}\n",
-                             AT "{ .param .b32 a; st.param.b32 [a], %n; .param .b32 b; call.uni (b), down, (a); ld.param.b32 %r5, [b]; } st.global.u32 [%rd2], %r5;");
+  kernel_test *t = open_body(
+      ".func (.param .b32 r) down(.param .b32 n)\n{\n.local .align 8 .b8 d[48]; .reg .b32 %r<5>; .reg .pred %p<2>; .reg .b64 %rd<3>;\n"
+      "ld.param.u32 %r1, [n]; mov.u64 %rd1, d; st.local.u32 [%rd1+8], %r1; setp.eq.u32 %p1, %r1, 0; mov.u32 %r3, 0; @%p1 bra E; add.u32 %r2, %r1, -1;\n"
+      "{ .param .b32 a; st.param.b32 [a], %r2; .param .b32 b; call.uni (b), down, (a); ld.param.b32 %r3, [b]; } E: ld.local.u32 %r4, [d+8]; add.u32 %r3, %r3, %r4; st.param.b32 [r], %r3; ret;\n}\n",
+      AT
+      "{ .param .b32 a; st.param.b32 [a], %n; .param .b32 b; call.uni (b), down, (a); ld.param.b32 %r5, [b]; } st.global.u32 [%rd2], %r5;");
   uint64_t out = buffer(t, 256);
   run(t, "k", 1, 64, out, 10);
   for (uint32_t i = 0; i < 64; i++) assert_int_equal(u32_at(out)[i], 55);
@@ -232,13 +265,16 @@ static void test_stack(void **state) {
 }
 
 static void test_barrier_never_met(void **state) {
-  kernel_test *t = open_body("", AT "setp.lt.u32 %p1, %r3, 32; @%p1 bra A; bar.sync 1; bra E; A: bar.sync 2; E: st.global.u32 [%rd2], 1;");
+  kernel_test *t = open_body(
+      "", AT "setp.lt.u32 %p1, %r3, 32; @%p1 bra A; bar.sync 1; bra E; A: bar.sync 2; E: st.global.u32 [%rd2], 1;");
   const exec_fault *fault = run_fault(t, "k", 1, 64, buffer(t, 256), 0);
   expect(fault, EXEC_FAULT_BARRIER, 0, 0, 0);
   expect_text(fault->message, "warp 0: lanes 0xffffffff wait at barrier 2, PTX line");
   expect_text(fault->message, "warp 1: lanes 0xffffffff wait at barrier 1, PTX line");
   close_ptx(t);
-  t = open_body("", AT "setp.lt.u32 %p1, %r3, 16; @%p1 bra A; bar.warp.sync -1; bra E; A: bar.sync 0; E: st.global.u32 [%rd2], 1;");
+  t = open_body(
+      "",
+      AT "setp.lt.u32 %p1, %r3, 16; @%p1 bra A; bar.warp.sync -1; bra E; A: bar.sync 0; E: st.global.u32 [%rd2], 1;");
   fault = run_fault(t, "k", 1, 32, buffer(t, 256), 0);
   expect(fault, EXEC_FAULT_BARRIER, 0, 16, 0);
   expect_text(fault->message, "lanes 0xffff0000 wait for lanes 0x0000ffff");
@@ -273,7 +309,8 @@ static void test_endless(void **state) {
 }
 
 static void test_unsupported(void **state) {
-  kernel_test *t = open_body("", AT "setp.eq.u32 %p1, %n, 0; @%p1 bra E; alloca.u64 %rd5, 16; E: st.global.u32 [%rd2], 1;");
+  kernel_test *t =
+      open_body("", AT "setp.eq.u32 %p1, %n, 0; @%p1 bra E; alloca.u64 %rd5, 16; E: st.global.u32 [%rd2], 1;");
   uint64_t out = buffer(t, 128);
   run(t, "k", 1, 32, out, 0); /* never reached */
   assert_int_equal(u32_at(out)[31], 1);
@@ -285,8 +322,9 @@ static void test_unsupported(void **state) {
 }
 
 static void test_wrong_call(void **state) {
-  kernel_test *t = open_body(".func f()\n{\n ret;\n}\n.global .align 8 .u64 table[1] = {f};\n",
-                             AT "ld.global.u64 %rd3, [table]; cvt.u64.u32 %rd4, %n; add.s64 %rd3, %rd3, %rd4; { proto: .callprototype _ (); call %rd3, proto; } st.global.u32 [%rd2], 1;");
+  kernel_test *t = open_body(
+      ".func f()\n{\n ret;\n}\n.global .align 8 .u64 table[1] = {f};\n", AT
+      "ld.global.u64 %rd3, [table]; cvt.u64.u32 %rd4, %n; add.s64 %rd3, %rd3, %rd4; { proto: .callprototype _ (); call %rd3, proto; } st.global.u32 [%rd2], 1;");
   uint64_t out = buffer(t, 128);
   run(t, "k", 1, 32, out, 0);
   const exec_fault *fault = run_fault(t, "k", 1, 32, out, 8);
@@ -297,8 +335,10 @@ static void test_wrong_call(void **state) {
 
 /* Several blocks fault: the first in order is reported, with any number of workers; blocks before it are complete. */
 static void test_first_block_wins(void **state) {
-  kernel_test *t = open_body("", "mov.u32 %r1, %ctaid.x; mov.u32 %r2, 0; W: add.u32 %r2, %r2, 1; setp.lt.u32 %p2, %r2, 200; @%p2 bra W; mul.wide.u32 %rd1, %r1, 4; add.s64 %rd2, %out, %rd1; st.global.u32 [%rd2], 7;"
-                                 "setp.lt.u32 %p1, %r1, %n; @%p1 bra E; trap; E:");
+  kernel_test *t = open_body(
+      "",
+      "mov.u32 %r1, %ctaid.x; mov.u32 %r2, 0; W: add.u32 %r2, %r2, 1; setp.lt.u32 %p2, %r2, 200; @%p2 bra W; mul.wide.u32 %rd1, %r1, 4; add.s64 %rd2, %out, %rd1; st.global.u32 [%rd2], 7;"
+      "setp.lt.u32 %p1, %r1, %n; @%p1 bra E; trap; E:");
   uint64_t out = buffer(t, 4000);
   for (uint32_t threads = 1; threads <= 4; threads++) {
     t->config.threads = threads;
@@ -329,9 +369,21 @@ static void test_impossible_launches(void **state) {
   close_ptx(t);
 }
 
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_end_of_allocation), cmocka_unit_test(test_whole_message), cmocka_unit_test(test_overrun_in_page), cmocka_unit_test(test_overrun_by_atomics), cmocka_unit_test(test_no_overrun), cmocka_unit_test(test_misaligned), cmocka_unit_test(test_on_chip_bounds),
-    cmocka_unit_test(test_freed_and_constant), cmocka_unit_test(test_trap_and_spaces), cmocka_unit_test(test_assert), cmocka_unit_test(test_stack),
-    cmocka_unit_test(test_barrier_never_met), cmocka_unit_test(test_endless), cmocka_unit_test(test_unsupported), cmocka_unit_test(test_wrong_call),
-    cmocka_unit_test(test_first_block_wins), cmocka_unit_test(test_impossible_launches)};
+static const struct CMUnitTest tests[] = {cmocka_unit_test(test_end_of_allocation),
+                                          cmocka_unit_test(test_whole_message),
+                                          cmocka_unit_test(test_overrun_in_page),
+                                          cmocka_unit_test(test_overrun_by_atomics),
+                                          cmocka_unit_test(test_no_overrun),
+                                          cmocka_unit_test(test_misaligned),
+                                          cmocka_unit_test(test_on_chip_bounds),
+                                          cmocka_unit_test(test_freed_and_constant),
+                                          cmocka_unit_test(test_trap_and_spaces),
+                                          cmocka_unit_test(test_assert),
+                                          cmocka_unit_test(test_stack),
+                                          cmocka_unit_test(test_barrier_never_met),
+                                          cmocka_unit_test(test_endless),
+                                          cmocka_unit_test(test_unsupported),
+                                          cmocka_unit_test(test_wrong_call),
+                                          cmocka_unit_test(test_first_block_wins),
+                                          cmocka_unit_test(test_impossible_launches)};
 RUN_ON_EVERY_ISA(tests)

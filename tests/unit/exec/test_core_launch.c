@@ -7,7 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define AT "mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mov.u32 %r3, %tid.x; mad.lo.s32 %r4, %r1, %r2, %r3; mul.wide.u32 %rd1, %r4, 4; add.s64 %rd2, %out, %rd1;\n"
+#define AT \
+  "mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mov.u32 %r3, %tid.x; mad.lo.s32 %r4, %r1, %r2, %r3; mul.wide.u32 %rd1, %r4, 4; add.s64 %rd2, %out, %rd1;\n"
 
 /* A chained scan: block b waits for the flag of block b - 1, adds its part, passes it on. In the second form the blocks
  * count from the end, so that every block waits for one that starts later. */
@@ -15,10 +16,11 @@ static void test_blocks_wait_for_blocks(void **state) {
   enum { BLOCKS = SHARE(300, 3) };
   for (uint32_t backwards = 0; backwards < 2; backwards++) {
     kernel_test *t = open_body(
-        "", "mov.u32 %r1, %ctaid.x; mov.u32 %r2, %nctaid.x; setp.eq.u32 %p5, %n, 0; @%p5 bra GO; sub.u32 %r1, %r2, %r1; add.u32 %r1, %r1, -1; GO: mov.u32 %r3, %tid.x; mul.wide.u32 %rd1, %r1, 8;"
-            "add.s64 %rd2, %out, %rd1; setp.ne.u32 %p1, %r3, 0; @%p1 bra END; mov.u32 %r6, 0; setp.eq.u32 %p2, %r1, 0; @%p2 bra ADD;"
-            "WAIT: ld.acquire.gpu.global.u32 %r5, [%rd2+-8]; setp.eq.u32 %p3, %r5, 0; @%p3 bra WAIT; ld.global.u32 %r6, [%rd2+-4];"
-            "ADD: add.u32 %r6, %r6, %r1; st.global.u32 [%rd2+4], %r6; membar.gl; st.release.gpu.global.u32 [%rd2], 1; END: bar.sync 0;");
+        "",
+        "mov.u32 %r1, %ctaid.x; mov.u32 %r2, %nctaid.x; setp.eq.u32 %p5, %n, 0; @%p5 bra GO; sub.u32 %r1, %r2, %r1; add.u32 %r1, %r1, -1; GO: mov.u32 %r3, %tid.x; mul.wide.u32 %rd1, %r1, 8;"
+        "add.s64 %rd2, %out, %rd1; setp.ne.u32 %p1, %r3, 0; @%p1 bra END; mov.u32 %r6, 0; setp.eq.u32 %p2, %r1, 0; @%p2 bra ADD;"
+        "WAIT: ld.acquire.gpu.global.u32 %r5, [%rd2+-8]; setp.eq.u32 %p3, %r5, 0; @%p3 bra WAIT; ld.global.u32 %r6, [%rd2+-4];"
+        "ADD: add.u32 %r6, %r6, %r1; st.global.u32 [%rd2+4], %r6; membar.gl; st.release.gpu.global.u32 [%rd2], 1; END: bar.sync 0;");
     uint64_t out = buffer(t, 8 * BLOCKS);
     for (uint32_t threads = 1; threads <= 3; threads++) {
       t->config.threads = threads;
@@ -35,11 +37,12 @@ static void test_blocks_wait_for_blocks(void **state) {
  * there. The workspace's address is in %envreg1 and %envreg2. */
 static void test_grid_barrier(void **state) {
   kernel_test *t = open_body(
-      "", AT "mov.u32 %r30, %envreg1; mov.u32 %r31, %envreg2; mov.b64 %rd10, {%r31, %r30}; add.s64 %rd10, %rd10, 4; mov.u32 %r20, 0; mov.u32 %r21, %nctaid.x; sub.u32 %r22, 0x80000001, %r21; setp.eq.u32 %p1, %r1, 0;"
-             "selp.u32 %r23, %r22, 1, %p1; mov.u32 %r7, %r4; ROUND: st.global.u32 [%rd2], %r7; bar.sync 0; setp.ne.u32 %p2, %r3, 0; @%p2 bra PASS; membar.gl; atom.add.u32 %r24, [%rd10], %r23;"
-             "SPIN: ld.volatile.u32 %r25, [%rd10]; xor.b32 %r26, %r25, %r24; setp.ge.s32 %p3, %r26, 0; @%p3 bra SPIN; PASS: bar.sync 0; mul.lo.u32 %r27, %r21, %r2; add.u32 %r28, %r4, 33; rem.u32 %r28, %r28, %r27;"
-             "mul.wide.u32 %rd3, %r28, 4; add.s64 %rd4, %out, %rd3; ld.volatile.global.u32 %r7, [%rd4]; bar.sync 0; @%p2 bra PASS2; membar.gl; atom.add.u32 %r24, [%rd10], %r23;"
-             "SPIN2: ld.volatile.u32 %r25, [%rd10]; xor.b32 %r26, %r25, %r24; setp.ge.s32 %p3, %r26, 0; @%p3 bra SPIN2; PASS2: bar.sync 0; add.u32 %r20, %r20, 1; setp.lt.u32 %p4, %r20, %n; @%p4 bra ROUND; st.global.u32 [%rd2], %r7;");
+      "", AT
+      "mov.u32 %r30, %envreg1; mov.u32 %r31, %envreg2; mov.b64 %rd10, {%r31, %r30}; add.s64 %rd10, %rd10, 4; mov.u32 %r20, 0; mov.u32 %r21, %nctaid.x; sub.u32 %r22, 0x80000001, %r21; setp.eq.u32 %p1, %r1, 0;"
+      "selp.u32 %r23, %r22, 1, %p1; mov.u32 %r7, %r4; ROUND: st.global.u32 [%rd2], %r7; bar.sync 0; setp.ne.u32 %p2, %r3, 0; @%p2 bra PASS; membar.gl; atom.add.u32 %r24, [%rd10], %r23;"
+      "SPIN: ld.volatile.u32 %r25, [%rd10]; xor.b32 %r26, %r25, %r24; setp.ge.s32 %p3, %r26, 0; @%p3 bra SPIN; PASS: bar.sync 0; mul.lo.u32 %r27, %r21, %r2; add.u32 %r28, %r4, 33; rem.u32 %r28, %r28, %r27;"
+      "mul.wide.u32 %rd3, %r28, 4; add.s64 %rd4, %out, %rd3; ld.volatile.global.u32 %r7, [%rd4]; bar.sync 0; @%p2 bra PASS2; membar.gl; atom.add.u32 %r24, [%rd10], %r23;"
+      "SPIN2: ld.volatile.u32 %r25, [%rd10]; xor.b32 %r26, %r25, %r24; setp.ge.s32 %p3, %r26, 0; @%p3 bra SPIN2; PASS2: bar.sync 0; add.u32 %r20, %r20, 1; setp.lt.u32 %p4, %r20, %n; @%p4 bra ROUND; st.global.u32 [%rd2], %r7;");
   uint64_t out = buffer(t, 4 * 64 * 24);
   t->cooperative = true;
   t->config.resident_blocks = 24;
@@ -56,10 +59,11 @@ static void test_grid_barrier(void **state) {
 
 /* The same memory and the same counts whatever the number of workers. */
 static void test_worker_independence(void **state) {
-  kernel_test *t = open_body(".shared .align 4 .b8 sh[512];",
-                             AT "mov.u32 %r5, %r4; mov.u32 %r6, 0; and.b32 %r10, %r4, 15; L: mad.lo.u32 %r5, %r5, 1664525, 1013904223; shr.u32 %r7, %r5, 28; setp.lt.u32 %p1, %r7, 6; @%p1 bra S; add.u32 %r5, %r5, %r6;"
-                                "S: add.u32 %r6, %r6, 1; setp.le.u32 %p2, %r6, %r10; @%p2 bra L; shl.b32 %r8, %r3, 2; mov.u32 %r9, sh; add.u32 %r8, %r8, %r9; st.shared.u32 [%r8], %r5; bar.sync 0; xor.b32 %r11, %r3, 77;"
-                                "shl.b32 %r11, %r11, 2; add.u32 %r11, %r11, %r9; ld.shared.u32 %r12, [%r11]; st.global.u32 [%rd2], %r12; red.global.add.u32 [%out+262144], %r12;");
+  kernel_test *t = open_body(
+      ".shared .align 4 .b8 sh[512];", AT
+      "mov.u32 %r5, %r4; mov.u32 %r6, 0; and.b32 %r10, %r4, 15; L: mad.lo.u32 %r5, %r5, 1664525, 1013904223; shr.u32 %r7, %r5, 28; setp.lt.u32 %p1, %r7, 6; @%p1 bra S; add.u32 %r5, %r5, %r6;"
+      "S: add.u32 %r6, %r6, 1; setp.le.u32 %p2, %r6, %r10; @%p2 bra L; shl.b32 %r8, %r3, 2; mov.u32 %r9, sh; add.u32 %r8, %r8, %r9; st.shared.u32 [%r8], %r5; bar.sync 0; xor.b32 %r11, %r3, 77;"
+      "shl.b32 %r11, %r11, 2; add.u32 %r11, %r11, %r9; ld.shared.u32 %r12, [%r11]; st.global.u32 [%rd2], %r12; red.global.add.u32 [%out+262144], %r12;");
   uint64_t out = buffer(t, 262144 + 4);
   uint32_t *first = malloc(262148);
   exec_stats stats = {0};
@@ -78,16 +82,20 @@ static void test_worker_independence(void **state) {
   close_ptx(t);
 }
 
-static const char vprintf_head[] = ".extern .func (.param .b32 r) vprintf (.param .b64 f, .param .b64 a);\n.global .align 1 .b8 fmt[24] = {98, 108, 111, 99, 107, 32, 37, 100, 32, 37, 53, 46, 50, 102, 32, 37, 108, 120, 10, 0};\n";
+static const char vprintf_head[] =
+    ".extern .func (.param .b32 r) vprintf (.param .b64 f, .param .b64 a);\n.global .align 1 .b8 fmt[24] = {98, 108, 111, 99, 107, 32, 37, 100, 32, 37, 53, 46, 50, 102, 32, 37, 108, 120, 10, 0};\n";
 
 static void test_printing(void **state) {
-  kernel_test *t = open_body(vprintf_head, AT ".local .align 8 .b8 depot[24]; mov.u64 %rd3, depot; cvta.local.u64 %rd4, %rd3; rem.u32 %r5, %r4, 33; setp.ne.u32 %p1, %r5, 0; @%p1 bra E; st.local.u32 [%rd3], %r1;"
-                                              "cvt.rn.f64.u32 %fd1, %r3; mul.f64 %fd1, %fd1, 0d3FE0000000000000; st.local.f64 [%rd3+8], %fd1; mov.u64 %rd5, 0xabcdef0123; st.local.u64 [%rd3+16], %rd5; mov.u64 %rd6, fmt; cvta.global.u64 %rd7, %rd6;"
-                                              "{ .param .b64 f; .param .b64 a; .param .b32 r; st.param.b64 [f], %rd7; st.param.b64 [a], %rd4; call.uni (r), vprintf, (f, a); ld.param.b32 %r6, [r]; } st.global.u32 [%rd2], %r6; E:");
+  kernel_test *t = open_body(
+      vprintf_head, AT
+      ".local .align 8 .b8 depot[24]; mov.u64 %rd3, depot; cvta.local.u64 %rd4, %rd3; rem.u32 %r5, %r4, 33; setp.ne.u32 %p1, %r5, 0; @%p1 bra E; st.local.u32 [%rd3], %r1;"
+      "cvt.rn.f64.u32 %fd1, %r3; mul.f64 %fd1, %fd1, 0d3FE0000000000000; st.local.f64 [%rd3+8], %fd1; mov.u64 %rd5, 0xabcdef0123; st.local.u64 [%rd3+16], %rd5; mov.u64 %rd6, fmt; cvta.global.u64 %rd7, %rd6;"
+      "{ .param .b64 f; .param .b64 a; .param .b32 r; st.param.b64 [f], %rd7; st.param.b64 [a], %rd4; call.uni (r), vprintf, (f, a); ld.param.b32 %r6, [r]; } st.global.u32 [%rd2], %r6; E:");
   char want[4096];
   int at = 0;
   uint64_t out = buffer(t, 4096);
-  for (uint32_t i = 0; i < 640; i += 33) at += snprintf(want + at, sizeof want - (size_t)at, "block %u %5.2f abcdef0123\n", i / 64, i % 64 * 0.5);
+  for (uint32_t i = 0; i < 640; i += 33)
+    at += snprintf(want + at, sizeof want - (size_t)at, "block %u %5.2f abcdef0123\n", i / 64, i % 64 * 0.5);
   for (uint32_t threads = 1; threads <= 3; threads++) {
     t->config.threads = threads;
     t->printed_length = 0;
@@ -100,11 +108,12 @@ static void test_printing(void **state) {
 
 /* %s of strings in local and in shared memory, lane by lane. */
 static void test_printing_own_strings(void **state) {
-  kernel_test *t = open_body(".extern .func (.param .b32 r) vprintf (.param .b64 f, .param .b64 a);\n.global .align 1 .b8 fmt[8] = {37, 115, 44, 37, 115, 10, 0};\n",
-                             ".shared .align 8 .b8 common[8]; .local .align 8 .b8 depot[24]; mov.u32 %r1, 6513507; st.shared.u32 [common], %r1;" /* "ccc" */
-                             "mov.u32 %r2, %tid.x; add.u32 %r2, %r2, 25185; mov.u64 %rd3, depot; st.local.u32 [%rd3+16], %r2;" /* "ab", "bb" */
-                             "cvta.local.u64 %rd4, %rd3; add.u64 %rd5, %rd4, 16; st.local.u64 [%rd3], %rd5; mov.u64 %rd6, common; cvta.shared.u64 %rd6, %rd6; st.local.u64 [%rd3+8], %rd6;"
-                             "mov.u64 %rd7, fmt; { .param .b64 f; .param .b64 a; .param .b32 r; st.param.b64 [f], %rd7; st.param.b64 [a], %rd4; call.uni (r), vprintf, (f, a); }");
+  kernel_test *t = open_body(
+      ".extern .func (.param .b32 r) vprintf (.param .b64 f, .param .b64 a);\n.global .align 1 .b8 fmt[8] = {37, 115, 44, 37, 115, 10, 0};\n",
+      ".shared .align 8 .b8 common[8]; .local .align 8 .b8 depot[24]; mov.u32 %r1, 6513507; st.shared.u32 [common], %r1;" /* "ccc" */
+      "mov.u32 %r2, %tid.x; add.u32 %r2, %r2, 25185; mov.u64 %rd3, depot; st.local.u32 [%rd3+16], %r2;" /* "ab", "bb" */
+      "cvta.local.u64 %rd4, %rd3; add.u64 %rd5, %rd4, 16; st.local.u64 [%rd3], %rd5; mov.u64 %rd6, common; cvta.shared.u64 %rd6, %rd6; st.local.u64 [%rd3+8], %rd6;"
+      "mov.u64 %rd7, fmt; { .param .b64 f; .param .b64 a; .param .b32 r; st.param.b64 [f], %rd7; st.param.b64 [a], %rd4; call.uni (r), vprintf, (f, a); }");
   run(t, "k", 1, 2, buffer(t, 64), 0);
   assert_string_equal(t->printed, "ab,ccc\nbb,ccc\n");
   close_ptx(t);
@@ -112,7 +121,9 @@ static void test_printing_own_strings(void **state) {
 
 /* What was printed before a fault comes out. */
 static void test_printing_before_fault(void **state) {
-  kernel_test *t = open_body(vprintf_head, "mov.u64 %rd7, fmt; mov.u64 %rd4, 0; { .param .b64 f; .param .b64 a; .param .b32 r; st.param.b64 [f], %rd7; st.param.b64 [a], %out; call.uni (r), vprintf, (f, a); } trap;");
+  kernel_test *t = open_body(
+      vprintf_head,
+      "mov.u64 %rd7, fmt; mov.u64 %rd4, 0; { .param .b64 f; .param .b64 a; .param .b32 r; st.param.b64 [f], %rd7; st.param.b64 [a], %out; call.uni (r), vprintf, (f, a); } trap;");
   uint64_t out = buffer(t, 64);
   memset(u32_at(out), 0, 64);
   run_fault(t, "k", 1, 1, out, 0);
@@ -121,10 +132,11 @@ static void test_printing_before_fault(void **state) {
 }
 
 static void test_device_malloc(void **state) {
-  kernel_test *t = open_body(".extern .func (.param .b64 r) malloc (.param .b64 n);\n.extern .func free (.param .b64 p);\n",
-                             AT "mul.wide.u32 %rd1, %r4, 8; add.s64 %rd2, %out, %rd1; setp.eq.u32 %p1, %n, 1; @%p1 bra USE; { .param .b64 n; .param .b64 r; st.param.b64 [n], 24; call.uni (r), malloc, (n); ld.param.b64 %rd5, [r]; }"
-                                "st.global.u64 [%rd2], %rd5; st.u32 [%rd5+20], %r4; bra E; USE: ld.global.u64 %rd5, [%rd2]; ld.u32 %r6, [%rd5+20]; st.global.u64 [%rd2], 0; st.global.u32 [%rd2], %r6;"
-                                "{ .param .b64 p; st.param.b64 [p], %rd5; call.uni free, (p); } E:");
+  kernel_test *t = open_body(
+      ".extern .func (.param .b64 r) malloc (.param .b64 n);\n.extern .func free (.param .b64 p);\n", AT
+      "mul.wide.u32 %rd1, %r4, 8; add.s64 %rd2, %out, %rd1; setp.eq.u32 %p1, %n, 1; @%p1 bra USE; { .param .b64 n; .param .b64 r; st.param.b64 [n], 24; call.uni (r), malloc, (n); ld.param.b64 %rd5, [r]; }"
+      "st.global.u64 [%rd2], %rd5; st.u32 [%rd5+20], %r4; bra E; USE: ld.global.u64 %rd5, [%rd2]; ld.u32 %r6, [%rd5+20]; st.global.u64 [%rd2], 0; st.global.u32 [%rd2], %r6;"
+      "{ .param .b64 p; st.param.b64 [p], %rd5; call.uni free, (p); } E:");
   uint64_t out = buffer(t, 8 * 256);
   t->config.heap_bytes = 1 << 20;
   t->config.threads = 2;
@@ -134,7 +146,8 @@ static void test_device_malloc(void **state) {
     run(t, "k", 4, 64, out, 1);
     for (uint32_t i = 0; i < 256; i++) assert_int_equal(u64_at(out)[i], i);
   }
-  assert_int_equal(run_fault(t, "k", 1, 1, out, 1)->kind, EXEC_FAULT_ILLEGAL_ADDRESS); /* address 0: the words hold 0 now */
+  /* address 0: the words hold 0 now */
+  assert_int_equal(run_fault(t, "k", 1, 1, out, 1)->kind, EXEC_FAULT_ILLEGAL_ADDRESS);
   close_ptx(t);
 }
 
@@ -156,15 +169,21 @@ static void test_host_memory(void **state) {
 
 /* Large and odd grids, and one kernel after the other with other shapes. */
 static void test_shapes(void **state) {
-  kernel_test *t = open_body("", "mov.u32 %r1, %ctaid.z; mov.u32 %r2, %nctaid.y; mov.u32 %r3, %ctaid.y; mad.lo.u32 %r1, %r1, %r2, %r3; mov.u32 %r2, %nctaid.x; mov.u32 %r3, %ctaid.x; mad.lo.u32 %r1, %r1, %r2, %r3;"
-                                 "mul.wide.u32 %rd1, %r1, 4; add.s64 %rd2, %out, %rd1; red.global.add.u32 [%rd2], 1;");
-  static const uint32_t shapes[][6] = {{1, 1, 1, 1024, 1, 1}, {33, 1, 1, 1, 1, 1}, {3, 5, 7, 3, 5, 7}, {2000, 1, 1, 33, 1, 1}, {1, 1, 50, 1, 1, 64}, {1, 60, 1, 8, 8, 8}};
+  kernel_test *t = open_body(
+      "",
+      "mov.u32 %r1, %ctaid.z; mov.u32 %r2, %nctaid.y; mov.u32 %r3, %ctaid.y; mad.lo.u32 %r1, %r1, %r2, %r3; mov.u32 %r2, %nctaid.x; mov.u32 %r3, %ctaid.x; mad.lo.u32 %r1, %r1, %r2, %r3;"
+      "mul.wide.u32 %rd1, %r1, 4; add.s64 %rd2, %out, %rd1; red.global.add.u32 [%rd2], 1;");
+  static const uint32_t shapes[][6] = {{1, 1, 1, 1024, 1, 1},  {33, 1, 1, 1, 1, 1},  {3, 5, 7, 3, 5, 7},
+                                       {2000, 1, 1, 33, 1, 1}, {1, 1, 50, 1, 1, 64}, {1, 60, 1, 8, 8, 8}};
   uint64_t out = buffer(t, 8192);
   t->config.threads = 2;
   for (int round = 0; round < 2; round++)
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
       const uint32_t *g = shapes[s];
-      struct { uint64_t out; uint32_t n; } params = {out, 0};
+      struct {
+        uint64_t out;
+        uint32_t n;
+      } params = {out, 0};
       ff_error error;
       memset(u32_at(out), 0, 8192);
       assert_int_equal(launch_with(t, "k", g, g + 3, &params, &error), FF_OK);
@@ -196,12 +215,14 @@ static void test_fork(void **state) {
   close_ptx(t);
 }
 
-/* Eight warps (the rows of a 32x8 block) do the same work on the same elements: each reads the start, adds in a loop and
- * writes the sum after every step. On a device they start together, and so the race is not seen; it must not be here. */
+/* Eight warps (the rows of a 32x8 block) do the same work on the same elements: each reads the start, adds in a loop
+ * and writes the sum after every step. On a device they start together, and so the race is not seen; it must not be
+ * here. */
 static void test_warps_start_together(void **state) {
   kernel_test *t = open_body(
-      "", "mov.u32 %r3, %tid.x; and.b32 %r3, %r3, 31; mul.wide.u32 %rd1, %r3, 4; add.s64 %rd2, %out, %rd1; ld.global.u32 %r5, [%rd2]; mov.u32 %r6, 0;"
-          "L: add.u32 %r5, %r5, %r3; st.global.u32 [%rd2], %r5; add.u32 %r6, %r6, 1; setp.lt.u32 %p1, %r6, %n; @%p1 bra L;");
+      "",
+      "mov.u32 %r3, %tid.x; and.b32 %r3, %r3, 31; mul.wide.u32 %rd1, %r3, 4; add.s64 %rd2, %out, %rd1; ld.global.u32 %r5, [%rd2]; mov.u32 %r6, 0;"
+      "L: add.u32 %r5, %r5, %r3; st.global.u32 [%rd2], %r5; add.u32 %r6, %r6, 1; setp.lt.u32 %p1, %r6, %n; @%p1 bra L;");
   uint64_t out = buffer(t, 128);
   for (uint32_t i = 0; i < 32; i++) u32_at(out)[i] = 1000;
   run(t, "k", 1, 256, out, 50);
@@ -214,13 +235,15 @@ static void test_warps_start_together(void **state) {
 static void check_whole(const char *store, const char *load, const char *type, const char *registers) {
   char body[2048];
   const char *r = registers;
-  snprintf(body, sizeof body,
-           "mov.u32 %%r3, %%tid.x; mul.wide.u32 %%rd1, %%r3, 16; add.s64 %%rd2, %%out, %%rd1; add.s64 %%rd9, %%rd2, 1024; mov.u32 %%r6, 0; mov.u32 %%r7, 0;"
-           "mov.u32 %%r1, %%ctaid.x; setp.ne.u32 %%p1, %%r1, 0; @%%p1 bra READ;"
-           "WRITE: cvt.u64.u32 %%rd3, %%r6; cvt.u32.u64 %%r8, %%rd3; %s.v2.%s [%%rd2], {%%%s, %%%s}; add.u32 %%r6, %%r6, 1; setp.lt.u32 %%p2, %%r6, %%n; @%%p2 bra WRITE; bra END;"
-           "READ: %s.v2.%s {%%%s1, %%%s2}, [%%rd2]; setp.ne.%s %%p3, %%%s1, %%%s2; @%%p3 add.u32 %%r7, %%r7, 1; add.u32 %%r6, %%r6, 1; setp.lt.u32 %%p2, %%r6, %%n; @%%p2 bra READ;"
-           "st.global.u32 [%%rd9], %%r7; END:",
-           store, type, *r == 'r' && r[1] == 'd' ? "rd3" : "r8", *r == 'r' && r[1] == 'd' ? "rd3" : "r8", load, type, r, r, type, r, r);
+  snprintf(
+      body, sizeof body,
+      "mov.u32 %%r3, %%tid.x; mul.wide.u32 %%rd1, %%r3, 16; add.s64 %%rd2, %%out, %%rd1; add.s64 %%rd9, %%rd2, 1024; mov.u32 %%r6, 0; mov.u32 %%r7, 0;"
+      "mov.u32 %%r1, %%ctaid.x; setp.ne.u32 %%p1, %%r1, 0; @%%p1 bra READ;"
+      "WRITE: cvt.u64.u32 %%rd3, %%r6; cvt.u32.u64 %%r8, %%rd3; %s.v2.%s [%%rd2], {%%%s, %%%s}; add.u32 %%r6, %%r6, 1; setp.lt.u32 %%p2, %%r6, %%n; @%%p2 bra WRITE; bra END;"
+      "READ: %s.v2.%s {%%%s1, %%%s2}, [%%rd2]; setp.ne.%s %%p3, %%%s1, %%%s2; @%%p3 add.u32 %%r7, %%r7, 1; add.u32 %%r6, %%r6, 1; setp.lt.u32 %%p2, %%r6, %%n; @%%p2 bra READ;"
+      "st.global.u32 [%%rd9], %%r7; END:",
+      store, type, *r == 'r' && r[1] == 'd' ? "rd3" : "r8", *r == 'r' && r[1] == 'd' ? "rd3" : "r8", load, type, r, r,
+      type, r, r);
   kernel_test *t = open_body("", body);
   uint64_t out = buffer(t, 2048);
   t->config.threads = 2;
@@ -265,7 +288,8 @@ static void test_waiting_is_told(void **state) {
   close_ptx(t);
 }
 
-/* When all blocks only poll, the launch gives way, and nothing of it runs meanwhile; it does so again if that did not help. */
+/* When all blocks only poll, the launch gives way, and nothing of it runs meanwhile; it does so again if that did not
+ * help. */
 static uint32_t given_times, moved_meanwhile;
 static void note_given(void *context) {
   volatile uint32_t *words = context;
@@ -276,7 +300,9 @@ static void note_given(void *context) {
 }
 
 static void test_gives_way(void **state) {
-  kernel_test *t = open_body("", "add.s64 %rd1, %out, 4; L: atom.global.add.u32 %r2, [%rd1], 1; ld.volatile.global.u32 %r1, [%out]; setp.eq.u32 %p1, %r1, 0; @%p1 bra L;");
+  kernel_test *t = open_body(
+      "",
+      "add.s64 %rd1, %out, 4; L: atom.global.add.u32 %r2, [%rd1], 1; ld.volatile.global.u32 %r1, [%out]; setp.eq.u32 %p1, %r1, 0; @%p1 bra L;");
   uint64_t out = buffer(t, 64);
   t->config.give_way = note_given;
   t->config.give_way_context = u32_at(out);
@@ -292,9 +318,10 @@ static void test_gives_way(void **state) {
 
 /* Not while one block works, however long the others have been waiting for it. */
 static void test_keeps_working(void **state) {
-  kernel_test *t = open_body("", "mov.u32 %r1, %ctaid.x; setp.ne.u32 %p1, %r1, 1; mov.u32 %r2, 0; @%p1 bra L;"
-                                 "W: add.u32 %r2, %r2, 1; setp.lt.u32 %p2, %r2, %n; @%p2 bra W; st.volatile.global.u32 [%out], %r2; bra END;"
-                                 "L: ld.volatile.global.u32 %r1, [%out]; setp.eq.u32 %p1, %r1, 0; @%p1 bra L; END:");
+  kernel_test *t = open_body(
+      "", "mov.u32 %r1, %ctaid.x; setp.ne.u32 %p1, %r1, 1; mov.u32 %r2, 0; @%p1 bra L;"
+          "W: add.u32 %r2, %r2, 1; setp.lt.u32 %p2, %r2, %n; @%p2 bra W; st.volatile.global.u32 [%out], %r2; bra END;"
+          "L: ld.volatile.global.u32 %r1, [%out]; setp.eq.u32 %p1, %r1, 0; @%p1 bra L; END:");
   uint64_t out = buffer(t, 64);
   t->config.give_way = note_given;
   t->config.give_way_context = u32_at(out);
@@ -311,7 +338,9 @@ static void test_keeps_working(void **state) {
 
 /* Nor while its lanes' atomic operations undo each other: who changes memory does not only look at it. */
 static void test_undone_is_no_poll(void **state) {
-  kernel_test *t = open_body("", "mov.u32 %r2, 0; L: red.global.xor.b32 [%out], 1; add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, %n; @%p1 bra L;");
+  kernel_test *t = open_body(
+      "",
+      "mov.u32 %r2, 0; L: red.global.xor.b32 [%out], 1; add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, %n; @%p1 bra L;");
   uint64_t out = buffer(t, 64);
   t->config.give_way = note_given;
   t->config.give_way_context = u32_at(out);
@@ -323,10 +352,20 @@ static void test_undone_is_no_poll(void **state) {
   close_ptx(t);
 }
 
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_blocks_wait_for_blocks), cmocka_unit_test(test_grid_barrier), cmocka_unit_test(test_worker_independence), cmocka_unit_test(test_warps_start_together),
-    cmocka_unit_test(test_vectors_are_whole), cmocka_unit_test(test_waiting_is_told), cmocka_unit_test(test_gives_way),
-    cmocka_unit_test(test_keeps_working), cmocka_unit_test(test_undone_is_no_poll),
-    cmocka_unit_test(test_printing), cmocka_unit_test(test_printing_own_strings), cmocka_unit_test(test_printing_before_fault), cmocka_unit_test(test_device_malloc),
-    cmocka_unit_test(test_host_memory), cmocka_unit_test(test_shapes), cmocka_unit_test(test_fork)};
+static const struct CMUnitTest tests[] = {cmocka_unit_test(test_blocks_wait_for_blocks),
+                                          cmocka_unit_test(test_grid_barrier),
+                                          cmocka_unit_test(test_worker_independence),
+                                          cmocka_unit_test(test_warps_start_together),
+                                          cmocka_unit_test(test_vectors_are_whole),
+                                          cmocka_unit_test(test_waiting_is_told),
+                                          cmocka_unit_test(test_gives_way),
+                                          cmocka_unit_test(test_keeps_working),
+                                          cmocka_unit_test(test_undone_is_no_poll),
+                                          cmocka_unit_test(test_printing),
+                                          cmocka_unit_test(test_printing_own_strings),
+                                          cmocka_unit_test(test_printing_before_fault),
+                                          cmocka_unit_test(test_device_malloc),
+                                          cmocka_unit_test(test_host_memory),
+                                          cmocka_unit_test(test_shapes),
+                                          cmocka_unit_test(test_fork)};
 RUN_ON_EVERY_ISA(tests)

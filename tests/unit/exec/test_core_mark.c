@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Marked regions: where ENTER and LEAVE stand, the trips that ENTER says, and that marks change nothing else: random kernels with
- * random regions give the same results, and the same stream once the marks are left out. */
+/* Marked regions: where ENTER and LEAVE stand, the trips that ENTER says, and that marks change nothing else: random
+ * kernels with random regions give the same results, and the same stream once the marks are left out. */
 #include "core_harness.h"
 #include "random_kernel.h"
 
@@ -8,7 +8,10 @@
 
 #define WARPS_MAX 32u
 
-typedef struct words { uint64_t *items; size_t count, capacity; } words; /* FF_VEC(uint64_t) */
+typedef struct words {
+  uint64_t *items;
+  size_t count, capacity;
+} words; /* FF_VEC(uint64_t) */
 
 /* ---- a launch's stream, as words ---- */
 
@@ -25,7 +28,8 @@ static void take_warp(trace_reader *reader, trace_chunk *chunk, uint32_t warp, w
 }
 
 /* Runs k with these marks; the words of all its warps. */
-static words record(kernel_test *t, const exec_mark *marks, uint32_t count, const uint32_t grid[3], const uint32_t block[3], const void *params) {
+static words record(kernel_test *t, const exec_mark *marks, uint32_t count, const uint32_t grid[3],
+                    const uint32_t block[3], const void *params) {
   exec_kernel *kernel;
   ff_error error = {0};
   assert_int_equal(exec_program_kernel(t->program, "k", &kernel, &error), FF_OK);
@@ -37,7 +41,8 @@ static words record(kernel_test *t, const exec_mark *marks, uint32_t count, cons
   trace_reader *reader = trace_reader_create(program);
   t->trace = trace_launch_create(program, blocks, warps);
   trace_op_append(program, &(trace_op){.kind = TRACE_OP_LAUNCH, .launch = t->trace});
-  if (launch_with(t, "k", grid, block, params, &error) != FF_OK && t->fault.kind != EXEC_FAULT_TIMEOUT) fail_msg("%s", error.message);
+  if (launch_with(t, "k", grid, block, params, &error) != FF_OK && t->fault.kind != EXEC_FAULT_TIMEOUT)
+    fail_msg("%s", error.message);
   trace_launch_finish(t->trace);
   trace_op_append(program, &(trace_op){.kind = TRACE_OP_END});
   const trace_op *op = trace_reader_next_op(reader);
@@ -59,7 +64,8 @@ static words without_marks(const words *from) {
   trace_program *program = trace_program_create(0);
   trace_reader *reader = trace_reader_create(program);
   uint32_t warps = 0;
-  for (size_t n = 0; n < from->count; n += trace_word_kind(from->items[n]) == TRACE_ACCESS ? 2 + trace_access_lines(from->items[n]) : 1)
+  for (size_t n = 0; n < from->count;
+       n += trace_word_kind(from->items[n]) == TRACE_ACCESS ? 2 + trace_access_lines(from->items[n]) : 1)
     warps += trace_word_kind(from->items[n]) == TRACE_EXIT;
   trace_launch *launch = trace_launch_create(program, warps, 1);
   trace_op_append(program, &(trace_op){.kind = TRACE_OP_LAUNCH, .launch = launch});
@@ -100,7 +106,8 @@ static words without_marks(const words *from) {
 static void expect_same(const words *a, const words *b, uint64_t seed) {
   for (size_t n = 0; n < a->count && n < b->count; n++)
     if (a->items[n] != b->items[n])
-      fail_msg("seed %llu: word %zu is %llx, without marks %llx", (unsigned long long)seed, n, (unsigned long long)a->items[n], (unsigned long long)b->items[n]);
+      fail_msg("seed %llu: word %zu is %llx, without marks %llx", (unsigned long long)seed, n,
+               (unsigned long long)a->items[n], (unsigned long long)b->items[n]);
   assert_int_equal(a->count, b->count);
 }
 
@@ -119,10 +126,12 @@ static uint64_t expect_pairs(const words *w, uint64_t seed) {
       pairs++;
       break;
     case TRACE_LEAVE:
-      if (!inside || pc != trace_mark_pc(word)) fail_msg("seed %llu: LEAVE without ENTER at word %zu", (unsigned long long)seed, n);
+      if (!inside || pc != trace_mark_pc(word))
+        fail_msg("seed %llu: LEAVE without ENTER at word %zu", (unsigned long long)seed, n);
       inside = false;
       break;
-    case TRACE_BARRIER: case TRACE_EXIT:
+    case TRACE_BARRIER:
+    case TRACE_EXIT:
       if (inside) fail_msg("seed %llu: a barrier or end in a region at word %zu", (unsigned long long)seed, n);
       break;
     case TRACE_ACCESS: n += 1 + trace_access_lines(word); break;
@@ -156,14 +165,19 @@ static char *shape(const words *w) {
 }
 
 /* Instructions count from 0: %out and %n are loaded by 0 and 1, the body begins at 2. */
-static void expect_shape(const char *body, const exec_mark *marks, uint32_t count, uint32_t threads, uint32_t n, const char *want) {
-  struct { uint64_t out; uint32_t n; } params;
+static void expect_shape(const char *body, const exec_mark *marks, uint32_t count, uint32_t threads, uint32_t n,
+                         const char *want) {
+  struct {
+    uint64_t out;
+    uint32_t n;
+  } params;
   words streams[2];
   for (int marked = 0; marked < 2; marked++) {
     kernel_test *t = open_body("", body);
     params.out = buffer(t, 65536);
     params.n = n;
-    streams[marked] = record(t, marks, marked ? count : 0, (uint32_t[3]){1, 1, 1}, (uint32_t[3]){threads, 1, 1}, &params);
+    streams[marked] =
+        record(t, marks, marked ? count : 0, (uint32_t[3]){1, 1, 1}, (uint32_t[3]){threads, 1, 1}, &params);
     close_ptx(t);
   }
   char *text = shape(&streams[1]);
@@ -177,8 +191,10 @@ static void expect_shape(const char *body, const exec_mark *marks, uint32_t coun
   free(streams[1].items);
 }
 
-#define NO_BOUND {PTX_NO_REG, 0}
-#define PLAIN(first, last) {.entry = first, .exit = last, .from = NO_BOUND, .to = NO_BOUND}
+#define NO_BOUND \
+  { PTX_NO_REG, 0 }
+#define PLAIN(first, last) \
+  { .entry = first, .exit = last, .from = NO_BOUND, .to = NO_BOUND }
 
 static void straight(void **state) {
   (void)state;
@@ -194,9 +210,13 @@ static void straight(void **state) {
 /* The function's text ends with the region: its lanes leave it where they exit. */
 static void at_the_end(void **state) {
   (void)state;
-  kernel_test *t = open_ptx(PTX_HEAD ".visible .entry k(.param .u64 p_out, .param .u32 p_n)\n{\n.reg .b64 %out; .reg .b32 %r<4>;\n"
-                                     "ld.param.u64 %out, [p_out]; mov.u32 %r0, 5; st.global.u32 [%out], %r0;\n}\n");
-  struct { uint64_t out; uint32_t n; } params = {buffer(t, 64), 0};
+  kernel_test *t =
+      open_ptx(PTX_HEAD ".visible .entry k(.param .u64 p_out, .param .u32 p_n)\n{\n.reg .b64 %out; .reg .b32 %r<4>;\n"
+                        "ld.param.u64 %out, [p_out]; mov.u32 %r0, 5; st.global.u32 [%out], %r0;\n}\n");
+  struct {
+    uint64_t out;
+    uint32_t n;
+  } params = {buffer(t, 64), 0};
   exec_mark marks[] = {PLAIN(1, 3)};
   words w = record(t, marks, 1, (uint32_t[3]){1, 1, 1}, (uint32_t[3]){32, 1, 1}, &params);
   char *text = shape(&w);
@@ -209,24 +229,26 @@ static void at_the_end(void **state) {
 /* do { ... } while (++i < tid + 1): every lane makes other trips. */
 static void loop(void **state) {
   (void)state;
-  const char *body = "mov.u32 %r0, %tid.x; add.u32 %r3, %r0, 1; mov.u32 %r1, 0;\n" /* 2 3 4 */
+  const char *body = "mov.u32 %r0, %tid.x; add.u32 %r3, %r0, 1; mov.u32 %r1, 0;\n"          /* 2 3 4 */
                      "top: add.u32 %r1, %r1, 1; setp.lt.u32 %p0, %r1, %r3; @%p0 bra top;\n" /* 5 6 7 */
-                     "mov.u32 %r2, 1;"; /* 8, ret 9 */
+                     "mov.u32 %r2, 1;";                                                     /* 8, ret 9 */
   kernel_test *t = open_body("", body);
-  uint32_t counter = t->module->funcs[0]->instrs[5].operands[0].reg, limit = t->module->funcs[0]->instrs[3].operands[0].reg;
+  uint32_t counter = t->module->funcs[0]->instrs[5].operands[0].reg,
+           limit = t->module->funcs[0]->instrs[3].operands[0].reg;
   close_ptx(t);
-  exec_mark marks[] = {{.entry = 5, .exit = 8, .from = {counter, 1}, .to = {limit, 0}, .step = 1, .compare = PTX_MOD_LT, .bits = 32}};
+  exec_mark marks[] = {
+      {.entry = 5, .exit = 8, .from = {counter, 1}, .to = {limit, 0}, .step = 1, .compare = PTX_MOD_LT, .bits = 32}};
   expect_shape(body, marks, 1, 4, 0, "i5 e5:4 i12 l5 i2 x");
 }
 
 /* if (tid < 2) { region }: one half enters, the other waits behind. And a while loop that some warps skip. */
 static void divergent(void **state) {
   (void)state;
-  const char *body = "mov.u32 %r0, %tid.x; setp.lt.u32 %p0, %r0, 2; @!%p0 bra other;\n" /* 2 3 4 */
+  const char *body = "mov.u32 %r0, %tid.x; setp.lt.u32 %p0, %r0, 2; @!%p0 bra other;\n"                   /* 2 3 4 */
                      "add.u32 %r1, %r0, 1; setp.eq.u32 %p1, %r0, 1; @%p1 bra out; add.u32 %r1, %r1, 1;\n" /* 5 6 7 8 */
-                     "out: add.u32 %r2, %r1, 2; bra join;\n" /* 9 10 */
-                     "other: add.u32 %r2, %r0, 7;\n" /* 11 */
-                     "join: mov.u32 %r3, %r2;"; /* 12 */
+                     "out: add.u32 %r2, %r1, 2; bra join;\n"                                              /* 9 10 */
+                     "other: add.u32 %r2, %r0, 7;\n"                                                      /* 11 */
+                     "join: mov.u32 %r3, %r2;";                                                           /* 12 */
   exec_mark marks[] = {PLAIN(5, 9)}, both[] = {PLAIN(4, 12)};
   expect_shape(body, marks, 1, 4, 0, "i5 e5:0 i4 l5 i5 x");
   expect_shape(body, both, 1, 4, 0, "i4 e4:0 i8 l4 i2 x");
@@ -234,14 +256,22 @@ static void divergent(void **state) {
 
 static void skipped(void **state) {
   (void)state;
-  const char *body = "mov.u32 %r0, %tid.x; mov.u32 %r1, 0;\n" /* 2 3 */
+  const char *body = "mov.u32 %r0, %tid.x; mov.u32 %r1, 0;\n"         /* 2 3 */
                      "top: setp.ge.u32 %p0, %r1, %n; @%p0 bra out;\n" /* 4 5 */
-                     "add.u32 %r1, %r1, 1; bra top;\n" /* 6 7 */
-                     "out: mov.u32 %r2, 1;"; /* 8 */
+                     "add.u32 %r1, %r1, 1; bra top;\n"                /* 6 7 */
+                     "out: mov.u32 %r2, 1;";                          /* 8 */
   kernel_test *t = open_body("", body);
-  uint32_t counter = t->module->funcs[0]->instrs[3].operands[0].reg, limit = t->module->funcs[0]->instrs[1].operands[0].reg;
+  uint32_t counter = t->module->funcs[0]->instrs[3].operands[0].reg,
+           limit = t->module->funcs[0]->instrs[1].operands[0].reg;
   close_ptx(t);
-  exec_mark marks[] = {{.entry = 4, .exit = 8, .from = {counter, 0}, .to = {limit, 0}, .step = 1, .compare = PTX_MOD_LT, .tested_first = true, .bits = 32}};
+  exec_mark marks[] = {{.entry = 4,
+                        .exit = 8,
+                        .from = {counter, 0},
+                        .to = {limit, 0},
+                        .step = 1,
+                        .compare = PTX_MOD_LT,
+                        .tested_first = true,
+                        .bits = 32}};
   expect_shape(body, marks, 1, 32, 3, "i4 e4:3 i14 l4 i2 x");
   expect_shape(body, marks, 1, 32, 0, "i4 e4:0 i2 l4 i2 x");
 }
@@ -249,13 +279,17 @@ static void skipped(void **state) {
 /* ---- trips ---- */
 
 static uint32_t trips_for(exec_mark mark, uint32_t from, uint32_t to) {
-  const char *body = "ld.global.u32 %r1, [%out]; ld.global.u32 %r2, [%out+4]; add.u32 %r3, %r1, %r2;"; /* 2 3 4, ret 5 */
+  /* 2 3 4, ret 5 */
+  const char *body = "ld.global.u32 %r1, [%out]; ld.global.u32 %r2, [%out+4]; add.u32 %r3, %r1, %r2;";
   kernel_test *t = open_body("", body);
   mark.entry = 4;
   mark.exit = 5;
   mark.from.reg = t->module->funcs[0]->instrs[2].operands[0].reg;
   mark.to.reg = t->module->funcs[0]->instrs[3].operands[0].reg;
-  struct { uint64_t out; uint32_t n; } params = {buffer(t, 64), 0};
+  struct {
+    uint64_t out;
+    uint32_t n;
+  } params = {buffer(t, 64), 0};
   u32_at(params.out)[0] = from;
   u32_at(params.out)[1] = to;
   words w = record(t, &mark, 1, (uint32_t[3]){1, 1, 1}, (uint32_t[3]){32, 1, 1}, &params);
@@ -288,8 +322,13 @@ static void trip_counts(void **state) {
   static const int32_t steps[] = {1, -1, 3, -4, 128}, values[] = {0, 1, 7, -1, -9, 100, 2147483647, -2147483647 - 1};
   random_kernel random = {.state = 5};
   for (uint32_t n = 0; n < 150; n++) {
-    exec_mark mark = {.compare = PICK(&random, compares), .step = PICK(&random, steps), .tested_first = pick(&random, 2), .is_signed = pick(&random, 2), .bits = 32};
-    uint32_t from = (uint32_t)PICK(&random, values), to = (uint32_t)PICK(&random, values), want = !mark.tested_first, counter = from;
+    exec_mark mark = {.compare = PICK(&random, compares),
+                      .step = PICK(&random, steps),
+                      .tested_first = pick(&random, 2),
+                      .is_signed = pick(&random, 2),
+                      .bits = 32};
+    uint32_t from = (uint32_t)PICK(&random, values), to = (uint32_t)PICK(&random, values), want = !mark.tested_first,
+             counter = from;
     bool wraps = false;
     while (want < 3000 && holds(mark.compare, mark.is_signed, counter, to)) {
       int64_t next = (mark.is_signed ? (int64_t)(int32_t)counter : (int64_t)counter) + mark.step;
@@ -300,10 +339,11 @@ static void trip_counts(void **state) {
     if (want >= 3000 && !wraps) continue; /* long */
     uint32_t trips = trips_for(mark, from, to);
     if (trips != (wraps ? 0 : want))
-      fail_msg("compare %d, step %lld, first %d, signed %d: from %u to %u: %u trips, %u counted%s", (int)mark.compare, (long long)mark.step, mark.tested_first, mark.is_signed, from, to,
-               trips, want, wraps ? ", wraps" : "");
+      fail_msg("compare %d, step %lld, first %d, signed %d: from %u to %u: %u trips, %u counted%s", (int)mark.compare,
+               (long long)mark.step, mark.tested_first, mark.is_signed, from, to, trips, want, wraps ? ", wraps" : "");
   }
-  exec_mark fixed = {.trips = 12, .step = 0}, unknown = {.step = 0}, far = {.step = 1, .compare = PTX_MOD_LT, .bits = 32, .tested_first = true};
+  exec_mark fixed = {.trips = 12, .step = 0}, unknown = {.step = 0},
+            far = {.step = 1, .compare = PTX_MOD_LT, .bits = 32, .tested_first = true};
   assert_int_equal(trips_for(fixed, 0, 0), 12);
   assert_int_equal(trips_for(unknown, 0, 5), 0);
   assert_int_equal(trips_for(far, 0, UINT32_MAX), TRACE_TRIPS_MAX);
@@ -316,13 +356,22 @@ static void long_bursts(void **state) {
   random_kernel random = {.state = 77};
   for (int round = 0; round < 12; round++) {
     ff_text body = {0};
-    uint32_t length = 5 + pick(&random, 900), begin = pick(&random, length - 2), size = 1 + pick(&random, length - begin - 1);
-    ff_text_add(&body, "mov.u32 %%r1, 0; mov.u32 %%r5, %%tid.x; shl.b32 %%r5, %%r5, 3; { .shared .b32 s[512]; .reg .b32 base; mov.u32 base, s; add.u32 %%r5, %%r5, base; }\ntop:\n");
+    uint32_t length = 5 + pick(&random, 900), begin = pick(&random, length - 2),
+             size = 1 + pick(&random, length - begin - 1);
+    ff_text_add(
+        &body,
+        "mov.u32 %%r1, 0; mov.u32 %%r5, %%tid.x; shl.b32 %%r5, %%r5, 3; { .shared .b32 s[512]; .reg .b32 base; mov.u32 base, s; add.u32 %%r5, %%r5, base; }\ntop:\n");
     for (uint32_t n = 0; n < length; n++)
-      ff_text_add(&body, "%s\n", pick(&random, 9) ? "add.u32 %r2, %r2, 1;" : pick(&random, 2) ? "sin.approx.f32 %f1, %f1;" : "ld.shared.u32 %r3, [%r5];");
+      ff_text_add(&body, "%s\n",
+                  pick(&random, 9)   ? "add.u32 %r2, %r2, 1;"
+                  : pick(&random, 2) ? "sin.approx.f32 %f1, %f1;"
+                                     : "ld.shared.u32 %r3, [%r5];");
     ff_text_add(&body, "add.u32 %%r1, %%r1, 1; setp.lt.u32 %%p0, %%r1, %%n; @%%p0 bra top;\n");
     exec_mark marks[] = {PLAIN(7 + begin, 7 + begin + size)};
-    struct { uint64_t out; uint32_t n; } params;
+    struct {
+      uint64_t out;
+      uint32_t n;
+    } params;
     words streams[2];
     for (int marked = 0; marked < 2; marked++) {
       kernel_test *t = open_body("", body.chars);
@@ -349,7 +398,9 @@ static bool is_region(const ptx_func *f, uint32_t begin, uint32_t end) {
   for (uint32_t n = 0; n < f->instr_count; n++) {
     const ptx_instr *i = &f->instrs[n];
     bool inside = n >= begin && n < end;
-    if (inside && (i->opcode == PTX_OP_RET || i->opcode == PTX_OP_EXIT || i->opcode == PTX_OP_BAR || i->opcode == PTX_OP_TRAP || i->opcode == PTX_OP_CALL)) return false;
+    if (inside && (i->opcode == PTX_OP_RET || i->opcode == PTX_OP_EXIT || i->opcode == PTX_OP_BAR ||
+                   i->opcode == PTX_OP_TRAP || i->opcode == PTX_OP_CALL))
+      return false;
     if (i->opcode != PTX_OP_BRA) continue;
     uint32_t target = i->operands[0].label;
     if (inside && (target < begin || target > end)) return false;
@@ -367,7 +418,13 @@ static uint32_t random_regions(random_kernel *k, const ptx_func *f, exec_mark *m
       at++;
       continue;
     }
-    marks[count++] = (exec_mark){.entry = begin, .exit = end, .from = {pick(k, f->reg_count), 3}, .to = {pick(k, f->reg_count), -1}, .step = 2, .compare = PTX_MOD_LT, .bits = pick(k, 2) ? 32 : 64};
+    marks[count++] = (exec_mark){.entry = begin,
+                                 .exit = end,
+                                 .from = {pick(k, f->reg_count), 3},
+                                 .to = {pick(k, f->reg_count), -1},
+                                 .step = 2,
+                                 .compare = PTX_MOD_LT,
+                                 .bits = pick(k, 2) ? 32 : 64};
     at = end;
   }
   return count;
@@ -386,7 +443,10 @@ static void random_kernels(void **state) {
     for (int marked = 0; marked < 2; marked++) {
       kernel_test *t = open_ptx(text.chars);
       t->config.max_instructions = 300000;
-      struct { uint64_t a, b; uint32_t n, m; } params = {buffer(t, 4 * RANDOM_WORDS), buffer(t, 4 * RANDOM_WORDS), 37, 5};
+      struct {
+        uint64_t a, b;
+        uint32_t n, m;
+      } params = {buffer(t, 4 * RANDOM_WORDS), buffer(t, 4 * RANDOM_WORDS), 37, 5};
       for (uint32_t n = 0; n < RANDOM_WORDS; n++) u32_at(params.a)[n] = n * 2654435761u >> (n % 29);
       if (marked) count = random_regions(&k, t->module->funcs[0], marks, 64);
       streams[marked] = record(t, marks, count, (uint32_t[3]){2, 2, 1}, (uint32_t[3]){40, 2, 1}, &params);
@@ -415,7 +475,8 @@ static void refusals(void **state) {
   exec_kernel *kernel;
   ff_error error = {0};
   assert_int_equal(exec_program_kernel(t->program, "k", &kernel, &error), FF_OK);
-  exec_mark order[] = {PLAIN(2, 3), PLAIN(0, 1)}, beyond[] = {PLAIN(2, 99)}, empty[] = {PLAIN(2, 2)}, unknown[] = {{.entry = 1, .exit = 2, .from = {100000, 0}, .to = NO_BOUND}};
+  exec_mark order[] = {PLAIN(2, 3), PLAIN(0, 1)}, beyond[] = {PLAIN(2, 99)}, empty[] = {PLAIN(2, 2)},
+            unknown[] = {{.entry = 1, .exit = 2, .from = {100000, 0}, .to = NO_BOUND}};
   assert_int_equal(exec_kernel_mark(kernel, order, 2, &error), FF_INVALID);
   assert_int_equal(exec_kernel_mark(kernel, beyond, 1, &error), FF_INVALID);
   assert_int_equal(exec_kernel_mark(kernel, empty, 1, &error), FF_INVALID);
@@ -424,7 +485,8 @@ static void refusals(void **state) {
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(straight), cmocka_unit_test(at_the_end), cmocka_unit_test(loop), cmocka_unit_test(divergent), cmocka_unit_test(skipped),
-    cmocka_unit_test(trip_counts), cmocka_unit_test(long_bursts), cmocka_unit_test(random_kernels), cmocka_unit_test(refusals)};
+    cmocka_unit_test(straight),    cmocka_unit_test(at_the_end),     cmocka_unit_test(loop),
+    cmocka_unit_test(divergent),   cmocka_unit_test(skipped),        cmocka_unit_test(trip_counts),
+    cmocka_unit_test(long_bursts), cmocka_unit_test(random_kernels), cmocka_unit_test(refusals)};
 
 RUN_ON_EVERY_ISA(tests)

@@ -6,10 +6,11 @@
 
 /* Each round every thread reads what its neighbour in the next warp wrote in the round before. */
 static void test_barrier(void **state) {
-  kernel_test *t = open_body(".shared .align 4 .b8 sh[1024];",
-                             AT "shl.b32 %r4, %r3, 2; mov.u32 %r5, sh; add.u32 %r6, %r5, %r4; add.u32 %r7, %r3, 40; and.b32 %r7, %r7, 255; shl.b32 %r7, %r7, 2;"
-                                "add.u32 %r7, %r5, %r7; mov.u32 %r8, %r3; mov.u32 %r9, 0; LOOP: st.shared.u32 [%r6], %r8; bar.sync 0; ld.shared.u32 %r8, [%r7]; barrier.sync 0;"
-                                "add.u32 %r9, %r9, 1; setp.lt.u32 %p1, %r9, %n; @%p1 bra LOOP; st.global.u32 [%rd2], %r8;");
+  kernel_test *t = open_body(
+      ".shared .align 4 .b8 sh[1024];", AT
+      "shl.b32 %r4, %r3, 2; mov.u32 %r5, sh; add.u32 %r6, %r5, %r4; add.u32 %r7, %r3, 40; and.b32 %r7, %r7, 255; shl.b32 %r7, %r7, 2;"
+      "add.u32 %r7, %r5, %r7; mov.u32 %r8, %r3; mov.u32 %r9, 0; LOOP: st.shared.u32 [%r6], %r8; bar.sync 0; ld.shared.u32 %r8, [%r7]; barrier.sync 0;"
+      "add.u32 %r9, %r9, 1; setp.lt.u32 %p1, %r9, %n; @%p1 bra LOOP; st.global.u32 [%rd2], %r8;");
   uint64_t out = buffer(t, 1024);
   run(t, "k", 1, 256, out, 5);
   for (uint32_t i = 0; i < 256; i++) assert_int_equal(u32_at(out)[i], (i + 200) & 255);
@@ -19,26 +20,29 @@ static void test_barrier(void **state) {
 
 /* Threads that have exited count as arrived, whole warps and single lanes. */
 static void test_barrier_after_exit(void **state) {
-  kernel_test *t = open_body(".shared .align 4 .b8 sh[512];",
-                             AT "shl.b32 %r4, %r3, 2; mov.u32 %r5, sh; add.u32 %r5, %r5, %r4; setp.ge.u32 %p1, %r3, %n; @%p1 bra END; and.b32 %r6, %r3, 3; setp.eq.u32 %p2, %r6, 1;"
-                                "@%p2 exit; st.shared.u32 [%r5], %r3; bar.sync 1; xor.b32 %r7, %r4, 8; mov.u32 %r8, sh; add.u32 %r7, %r7, %r8; ld.shared.u32 %r9, [%r7];"
-                                "st.global.u32 [%rd2], %r9; END:");
+  kernel_test *t = open_body(
+      ".shared .align 4 .b8 sh[512];", AT
+      "shl.b32 %r4, %r3, 2; mov.u32 %r5, sh; add.u32 %r5, %r5, %r4; setp.ge.u32 %p1, %r3, %n; @%p1 bra END; and.b32 %r6, %r3, 3; setp.eq.u32 %p2, %r6, 1;"
+      "@%p2 exit; st.shared.u32 [%r5], %r3; bar.sync 1; xor.b32 %r7, %r4, 8; mov.u32 %r8, sh; add.u32 %r7, %r7, %r8; ld.shared.u32 %r9, [%r7];"
+      "st.global.u32 [%rd2], %r9; END:");
   uint64_t out = buffer(t, 512);
   for (uint32_t n = 44; n <= 100; n += 28) {
     memset(u32_at(out), 0, 512);
     run(t, "k", 1, 100, out, n);
-    for (uint32_t i = 0; i < 100; i++) assert_int_equal(u32_at(out)[i], i < n && (i & 3) != 1 && ((i ^ 2) & 3) != 1 && (i ^ 2) < n ? i ^ 2 : 0);
+    for (uint32_t i = 0; i < 100; i++)
+      assert_int_equal(u32_at(out)[i], i < n && (i & 3) != 1 && ((i ^ 2) & 3) != 1 && (i ^ 2) < n ? i ^ 2 : 0);
   }
   close_ptx(t);
 }
 
 /* Producers arrive and go on, consumers wait; both by count, on two barriers that change roles. */
 static void test_arrive(void **state) {
-  kernel_test *t = open_body(".shared .align 4 .b8 sh[128];",
-                             AT "and.b32 %r4, %r3, 31; shl.b32 %r4, %r4, 2; mov.u32 %r5, sh; add.u32 %r5, %r5, %r4; mov.u32 %r9, 0; mov.u32 %r10, 0; setp.ge.u32 %p1, %r3, 32; @%p1 bra EAT;"
-                                "MAKE: bar.sync 2, 64; add.u32 %r8, %r9, %r3; st.shared.u32 [%r5], %r8; bar.arrive 1, 64; add.u32 %r9, %r9, 1; setp.lt.u32 %p2, %r9, %n; @%p2 bra MAKE; bra END;"
-                                "EAT: bar.arrive 2, 64; bar.sync 1, 64; ld.shared.u32 %r8, [%r5]; add.u32 %r10, %r10, %r8; add.u32 %r9, %r9, 1; setp.lt.u32 %p2, %r9, %n; @%p2 bra EAT;"
-                                "st.global.u32 [%rd2], %r10; END:");
+  kernel_test *t = open_body(
+      ".shared .align 4 .b8 sh[128];", AT
+      "and.b32 %r4, %r3, 31; shl.b32 %r4, %r4, 2; mov.u32 %r5, sh; add.u32 %r5, %r5, %r4; mov.u32 %r9, 0; mov.u32 %r10, 0; setp.ge.u32 %p1, %r3, 32; @%p1 bra EAT;"
+      "MAKE: bar.sync 2, 64; add.u32 %r8, %r9, %r3; st.shared.u32 [%r5], %r8; bar.arrive 1, 64; add.u32 %r9, %r9, 1; setp.lt.u32 %p2, %r9, %n; @%p2 bra MAKE; bra END;"
+      "EAT: bar.arrive 2, 64; bar.sync 1, 64; ld.shared.u32 %r8, [%r5]; add.u32 %r10, %r10, %r8; add.u32 %r9, %r9, 1; setp.lt.u32 %p2, %r9, %n; @%p2 bra EAT;"
+      "st.global.u32 [%rd2], %r10; END:");
   uint64_t out = buffer(t, 512);
   run(t, "k", 1, 64, out, 6);
   for (uint32_t i = 32; i < 64; i++) assert_int_equal(u32_at(out)[i], 6 * (i - 32) + 15);
@@ -46,9 +50,11 @@ static void test_arrive(void **state) {
 }
 
 static void test_barrier_reductions(void **state) {
-  kernel_test *t = open_body("", AT "setp.lt.u32 %p1, %r3, %n; setp.lt.u32 %p2, %r3, 96; bar.red.popc.u32 %r5, 0, %p1; bar.red.and.pred %p3, 0, %p2; bar.red.or.pred %p4, 0, 96, !%p2;"
-                                    "barrier.red.or.pred %p5, 3, !%p1; selp.u32 %r6, 1, 0, %p3; selp.u32 %r7, 2, 0, %p4; selp.u32 %r8, 4, 0, %p5; or.b32 %r6, %r6, %r7; or.b32 %r6, %r6, %r8;"
-                                    "shl.b32 %r5, %r5, 8; or.b32 %r5, %r5, %r6; st.global.u32 [%rd2], %r5;");
+  kernel_test *t = open_body(
+      "", AT
+      "setp.lt.u32 %p1, %r3, %n; setp.lt.u32 %p2, %r3, 96; bar.red.popc.u32 %r5, 0, %p1; bar.red.and.pred %p3, 0, %p2; bar.red.or.pred %p4, 0, 96, !%p2;"
+      "barrier.red.or.pred %p5, 3, !%p1; selp.u32 %r6, 1, 0, %p3; selp.u32 %r7, 2, 0, %p4; selp.u32 %r8, 4, 0, %p5; or.b32 %r6, %r6, %r7; or.b32 %r6, %r6, %r8;"
+      "shl.b32 %r5, %r5, 8; or.b32 %r5, %r5, %r6; st.global.u32 [%rd2], %r5;");
   uint64_t out = buffer(t, 512);
   run(t, "k", 1, 96, out, 50);
   for (uint32_t i = 0; i < 96; i++) assert_int_equal(u32_at(out)[i], 50 << 8 | 4 | 1);
@@ -59,10 +65,11 @@ static void test_barrier_reductions(void **state) {
 
 /* The two sides of a branch come to the same barrier at different places; lanes of one warp among them. */
 static void test_diverged_barrier(void **state) {
-  kernel_test *t = open_body(".shared .align 4 .b8 sh[256];",
-                             AT "shl.b32 %r4, %r3, 2; mov.u32 %r5, sh; add.u32 %r6, %r5, %r4; xor.b32 %r7, %r4, 4; add.u32 %r7, %r5, %r7; and.b32 %r8, %r3, 1; setp.eq.u32 %p1, %r8, 0; @%p1 bra EVEN;"
-                                "add.u32 %r9, %r3, 1000; st.shared.u32 [%r6], %r9; barrier.sync 0; ld.shared.u32 %r10, [%r7]; bra JOIN;"
-                                "EVEN: st.shared.u32 [%r6], %r3; barrier.sync 0; ld.shared.u32 %r10, [%r7]; JOIN: activemask.b32 %r11; st.global.u32 [%rd2], %r10; st.global.u32 [%rd2+256], %r11;");
+  kernel_test *t = open_body(
+      ".shared .align 4 .b8 sh[256];", AT
+      "shl.b32 %r4, %r3, 2; mov.u32 %r5, sh; add.u32 %r6, %r5, %r4; xor.b32 %r7, %r4, 4; add.u32 %r7, %r5, %r7; and.b32 %r8, %r3, 1; setp.eq.u32 %p1, %r8, 0; @%p1 bra EVEN;"
+      "add.u32 %r9, %r3, 1000; st.shared.u32 [%r6], %r9; barrier.sync 0; ld.shared.u32 %r10, [%r7]; bra JOIN;"
+      "EVEN: st.shared.u32 [%r6], %r3; barrier.sync 0; ld.shared.u32 %r10, [%r7]; JOIN: activemask.b32 %r11; st.global.u32 [%rd2], %r10; st.global.u32 [%rd2+256], %r11;");
   uint64_t out = buffer(t, 512);
   run(t, "k", 1, 64, out, 0);
   for (uint32_t i = 0; i < 64; i++) {
@@ -89,11 +96,12 @@ static void test_shfl(void **state) {
     for (size_t n = 0; n < sizeof clamps / sizeof *clamps; n++)
       for (uint32_t b = 0; b < 32; b += 3) {
         char body[1024];
-        snprintf(body, sizeof body,
-                 "%s mul.lo.u32 %%r4, %%r3, 3; mov.u32 %%r9, %u; mov.u32 %%r10, %u; shfl.sync.%s.b32 %%r5|%%p1, %%r4, %u, %u, -1; selp.u32 %%r6, 1, 0, %%p1;"
-                 "shfl.sync.%s.b32 %%r7|%%p2, %%r4, %%r9, %%r10, -1; setp.eq.u32 %%p3, %%r5, %%r7; @!%%p3 trap; setp.lt.u32 %%p4, %%r3, 32; shfl.sync.%s.b32 %%r4, %%r4, %%r9, %u, -1;"
-                 "setp.eq.u32 %%p3, %%r5, %%r4; @!%%p3 trap; shl.b32 %%r5, %%r5, 1; or.b32 %%r5, %%r5, %%r6; st.global.u32 [%%rd2], %%r5;",
-                 AT, b, clamps[n], names[mode], b, clamps[n], names[mode], names[mode], clamps[n]);
+        snprintf(
+            body, sizeof body,
+            "%s mul.lo.u32 %%r4, %%r3, 3; mov.u32 %%r9, %u; mov.u32 %%r10, %u; shfl.sync.%s.b32 %%r5|%%p1, %%r4, %u, %u, -1; selp.u32 %%r6, 1, 0, %%p1;"
+            "shfl.sync.%s.b32 %%r7|%%p2, %%r4, %%r9, %%r10, -1; setp.eq.u32 %%p3, %%r5, %%r7; @!%%p3 trap; setp.lt.u32 %%p4, %%r3, 32; shfl.sync.%s.b32 %%r4, %%r4, %%r9, %u, -1;"
+            "setp.eq.u32 %%p3, %%r5, %%r4; @!%%p3 trap; shl.b32 %%r5, %%r5, 1; or.b32 %%r5, %%r5, %%r6; st.global.u32 [%%rd2], %%r5;",
+            AT, b, clamps[n], names[mode], b, clamps[n], names[mode], names[mode], clamps[n]);
         kernel_test *t = open_body("", body);
         uint64_t out = buffer(t, 128);
         run(t, "k", 1, 32, out, 0);
@@ -108,10 +116,12 @@ static void test_shfl(void **state) {
 
 /* 24 threads: a tree of additions, as reductions are written; and a source lane given per lane. */
 static void test_shfl_partial_warp(void **state) {
-  kernel_test *t = open_body("", AT "add.u32 %r4, %r3, 1; shfl.sync.down.b32 %r5, %r4, 16, 31, 0xffffff; setp.lt.u32 %p1, %r3, 8; @%p1 add.u32 %r4, %r4, %r5;"
-                                    "shfl.sync.down.b32 %r5, %r4, 8, 31, 0xffffff; setp.lt.u32 %p1, %r3, 8; @%p1 add.u32 %r4, %r4, %r5; shfl.sync.bfly.b32 %r5, %r4, 4, 31, 0xffffff; add.u32 %r4, %r4, %r5;"
-                                    "shfl.sync.bfly.b32 %r5, %r4, 2, 31, 0xffffff; add.u32 %r4, %r4, %r5; shfl.sync.bfly.b32 %r5, %r4, 1, 31, 0xffffff; add.u32 %r4, %r4, %r5;"
-                                    "sub.u32 %r6, 23, %r3; shfl.sync.idx.b32 %r7, %r3, %r6, 31, 0xffffff; st.global.u32 [%rd2], %r4; st.global.u32 [%rd2+128], %r7;");
+  kernel_test *t = open_body(
+      "", AT
+      "add.u32 %r4, %r3, 1; shfl.sync.down.b32 %r5, %r4, 16, 31, 0xffffff; setp.lt.u32 %p1, %r3, 8; @%p1 add.u32 %r4, %r4, %r5;"
+      "shfl.sync.down.b32 %r5, %r4, 8, 31, 0xffffff; setp.lt.u32 %p1, %r3, 8; @%p1 add.u32 %r4, %r4, %r5; shfl.sync.bfly.b32 %r5, %r4, 4, 31, 0xffffff; add.u32 %r4, %r4, %r5;"
+      "shfl.sync.bfly.b32 %r5, %r4, 2, 31, 0xffffff; add.u32 %r4, %r4, %r5; shfl.sync.bfly.b32 %r5, %r4, 1, 31, 0xffffff; add.u32 %r4, %r4, %r5;"
+      "sub.u32 %r6, 23, %r3; shfl.sync.idx.b32 %r7, %r3, %r6, 31, 0xffffff; st.global.u32 [%rd2], %r4; st.global.u32 [%rd2+128], %r7;");
   uint64_t out = buffer(t, 256);
   run(t, "k", 1, 24, out, 0);
   assert_int_equal(u32_at(out)[0], 300);
@@ -121,20 +131,35 @@ static void test_shfl_partial_warp(void **state) {
 
 static void test_votes_and_matches(void **state) {
   kernel_test *t = open_body(
-      "", "mov.u32 %r3, %tid.x; mul.wide.u32 %rd1, %r3, 64; add.s64 %rd2, %out, %rd1; and.b32 %r4, %r3, 3; setp.eq.u32 %p1, %r4, 2; vote.sync.ballot.b32 %r5, %p1, -1; st.global.u32 [%rd2], %r5;"
-          "vote.sync.ballot.b32 %r5, !%p1, 0xffff; st.global.u32 [%rd2+4], %r5; vote.sync.any.pred %p2, %p1, -1; vote.sync.all.pred %p3, %p1, -1; vote.sync.uni.pred %p4, %p1, -1; vote.sync.all.pred %p5, !%p6, -1;"
-          "selp.u32 %r6, 1, 0, %p2; selp.u32 %r7, 2, 0, %p3; selp.u32 %r8, 4, 0, %p4; selp.u32 %r9, 8, 0, %p5; or.b32 %r6, %r6, %r7; or.b32 %r6, %r6, %r8; or.b32 %r6, %r6, %r9; st.global.u32 [%rd2+8], %r6;"
-          "match.any.sync.b32 %r10, %r4, -1; st.global.u32 [%rd2+12], %r10; match.all.sync.b32 %r11|%p7, %r4, -1; st.global.u32 [%rd2+16], %r11; mov.u64 %rd3, 0x100000005; match.all.sync.b64 %r12|%p8, %rd3, -1;"
-          "st.global.u32 [%rd2+20], %r12; selp.u32 %r13, 1, 0, %p7; selp.u32 %r14, 2, 0, %p8; or.b32 %r13, %r13, %r14; st.global.u32 [%rd2+24], %r13; cvt.u64.u32 %rd4, %r4; shl.b64 %rd4, %rd4, 40;"
-          "match.any.sync.b64 %r15, %rd4, -1; st.global.u32 [%rd2+28], %r15; sub.s32 %r16, %r3, 7; redux.sync.min.s32 %r17, %r16, -1; redux.sync.max.u32 %r18, %r16, -1; redux.sync.add.s32 %r19, %r16, -1;"
-          "st.global.u32 [%rd2+32], %r17; st.global.u32 [%rd2+36], %r18; st.global.u32 [%rd2+40], %r19; redux.sync.and.b32 %r20, %r3, -1; redux.sync.or.b32 %r21, %r3, -1; redux.sync.xor.b32 %r22, %r3, -1;"
-          "st.global.u32 [%rd2+44], %r20; st.global.u32 [%rd2+48], %r21; st.global.u32 [%rd2+52], %r22; setp.gt.u32 %p9, %r3, 4; @!%p9 bra END; elect.sync %r23|%p10, 0xffffffe0; selp.u32 %r24, 100, 0, %p10;"
-          "add.u32 %r23, %r23, %r24; st.global.u32 [%rd2+56], %r23; END:");
+      "",
+      "mov.u32 %r3, %tid.x; mul.wide.u32 %rd1, %r3, 64; add.s64 %rd2, %out, %rd1; and.b32 %r4, %r3, 3; setp.eq.u32 %p1, %r4, 2; vote.sync.ballot.b32 %r5, %p1, -1; st.global.u32 [%rd2], %r5;"
+      "vote.sync.ballot.b32 %r5, !%p1, 0xffff; st.global.u32 [%rd2+4], %r5; vote.sync.any.pred %p2, %p1, -1; vote.sync.all.pred %p3, %p1, -1; vote.sync.uni.pred %p4, %p1, -1; vote.sync.all.pred %p5, !%p6, -1;"
+      "selp.u32 %r6, 1, 0, %p2; selp.u32 %r7, 2, 0, %p3; selp.u32 %r8, 4, 0, %p4; selp.u32 %r9, 8, 0, %p5; or.b32 %r6, %r6, %r7; or.b32 %r6, %r6, %r8; or.b32 %r6, %r6, %r9; st.global.u32 [%rd2+8], %r6;"
+      "match.any.sync.b32 %r10, %r4, -1; st.global.u32 [%rd2+12], %r10; match.all.sync.b32 %r11|%p7, %r4, -1; st.global.u32 [%rd2+16], %r11; mov.u64 %rd3, 0x100000005; match.all.sync.b64 %r12|%p8, %rd3, -1;"
+      "st.global.u32 [%rd2+20], %r12; selp.u32 %r13, 1, 0, %p7; selp.u32 %r14, 2, 0, %p8; or.b32 %r13, %r13, %r14; st.global.u32 [%rd2+24], %r13; cvt.u64.u32 %rd4, %r4; shl.b64 %rd4, %rd4, 40;"
+      "match.any.sync.b64 %r15, %rd4, -1; st.global.u32 [%rd2+28], %r15; sub.s32 %r16, %r3, 7; redux.sync.min.s32 %r17, %r16, -1; redux.sync.max.u32 %r18, %r16, -1; redux.sync.add.s32 %r19, %r16, -1;"
+      "st.global.u32 [%rd2+32], %r17; st.global.u32 [%rd2+36], %r18; st.global.u32 [%rd2+40], %r19; redux.sync.and.b32 %r20, %r3, -1; redux.sync.or.b32 %r21, %r3, -1; redux.sync.xor.b32 %r22, %r3, -1;"
+      "st.global.u32 [%rd2+44], %r20; st.global.u32 [%rd2+48], %r21; st.global.u32 [%rd2+52], %r22; setp.gt.u32 %p9, %r3, 4; @!%p9 bra END; elect.sync %r23|%p10, 0xffffffe0; selp.u32 %r24, 100, 0, %p10;"
+      "add.u32 %r23, %r23, %r24; st.global.u32 [%rd2+56], %r23; END:");
   uint64_t out = buffer(t, 2048);
   run(t, "k", 1, 32, out, 0);
   for (uint32_t i = 0; i < 32; i++) {
     const uint32_t *got = u32_at(out + 64 * i);
-    const uint32_t want[] = {0x44444444, 0xbbbb, 1 | 8, 0x11111111u << (i & 3), 0, UINT32_MAX, 2, 0x11111111u << (i & 3), (uint32_t)-7, UINT32_MAX, 496 - 7 * 32, 0, 31, 0, i > 4 ? 5 + (i == 5 ? 100 : 0) : 0};
+    const uint32_t want[] = {0x44444444,
+                             0xbbbb,
+                             1 | 8,
+                             0x11111111u << (i & 3),
+                             0,
+                             UINT32_MAX,
+                             2,
+                             0x11111111u << (i & 3),
+                             (uint32_t)-7,
+                             UINT32_MAX,
+                             496 - 7 * 32,
+                             0,
+                             31,
+                             0,
+                             i > 4 ? 5 + (i == 5 ? 100 : 0) : 0};
     for (uint32_t n = 0; n < 15; n++)
       if (got[n] != want[n]) fail_msg("lane %u value %u: %x, not %x", i, n, got[n], want[n]);
   }
@@ -144,9 +169,10 @@ static void test_votes_and_matches(void **state) {
 /* Both sides of a branch take part in one shfl, vote and syncwarp with the full mask, each at a place of its own. */
 static void test_exchange_across_branches(void **state) {
   kernel_test *t = open_body(
-      "", AT "and.b32 %r4, %r3, 1; setp.eq.u32 %p1, %r4, 0; add.u32 %r5, %r3, 50; mul.lo.u32 %r6, %r3, 7; @%p1 bra EVEN; shfl.sync.bfly.b32 %r7|%p2, %r5, 1, 31, -1; vote.sync.ballot.b32 %r8, %p2, -1;"
-             "bar.warp.sync -1; bra JOIN; EVEN: shfl.sync.bfly.b32 %r9|%p3, %r6, 1, 31, -1; setp.eq.u32 %p4, %r3, 4; vote.sync.ballot.b32 %r8, %p4, -1; mov.u32 %r7, %r9; bar.warp.sync -1;"
-             "JOIN: activemask.b32 %r10; st.global.u32 [%rd2], %r7; st.global.u32 [%rd2+128], %r8; st.global.u32 [%rd2+256], %r10;");
+      "", AT
+      "and.b32 %r4, %r3, 1; setp.eq.u32 %p1, %r4, 0; add.u32 %r5, %r3, 50; mul.lo.u32 %r6, %r3, 7; @%p1 bra EVEN; shfl.sync.bfly.b32 %r7|%p2, %r5, 1, 31, -1; vote.sync.ballot.b32 %r8, %p2, -1;"
+      "bar.warp.sync -1; bra JOIN; EVEN: shfl.sync.bfly.b32 %r9|%p3, %r6, 1, 31, -1; setp.eq.u32 %p4, %r3, 4; vote.sync.ballot.b32 %r8, %p4, -1; mov.u32 %r7, %r9; bar.warp.sync -1;"
+      "JOIN: activemask.b32 %r10; st.global.u32 [%rd2], %r7; st.global.u32 [%rd2+128], %r8; st.global.u32 [%rd2+256], %r10;");
   uint64_t out = buffer(t, 512);
   run(t, "k", 1, 32, out, 0);
   for (uint32_t i = 0; i < 32; i++) {
@@ -159,8 +185,10 @@ static void test_exchange_across_branches(void **state) {
 
 /* Lanes come to the same exchange in two pieces (one side works longer first), or some have exited. */
 static void test_late_lanes(void **state) {
-  kernel_test *t = open_body("", AT "setp.eq.u32 %p3, %r3, 9; @%p3 exit; and.b32 %r4, %r3, 4; mov.u32 %r5, 0; setp.eq.u32 %p1, %r4, 0; @%p1 bra MEET; LATE: add.u32 %r5, %r5, 1; setp.lt.u32 %p2, %r5, %r3; @%p2 bra LATE;"
-                                    "MEET: shfl.sync.idx.b32 %r6, %r5, 31, 31, -1; activemask.b32 %r7; st.global.u32 [%rd2], %r6; st.global.u32 [%rd2+128], %r7;");
+  kernel_test *t = open_body(
+      "", AT
+      "setp.eq.u32 %p3, %r3, 9; @%p3 exit; and.b32 %r4, %r3, 4; mov.u32 %r5, 0; setp.eq.u32 %p1, %r4, 0; @%p1 bra MEET; LATE: add.u32 %r5, %r5, 1; setp.lt.u32 %p2, %r5, %r3; @%p2 bra LATE;"
+      "MEET: shfl.sync.idx.b32 %r6, %r5, 31, 31, -1; activemask.b32 %r7; st.global.u32 [%rd2], %r6; st.global.u32 [%rd2+128], %r7;");
   uint64_t out = buffer(t, 256);
   run(t, "k", 1, 32, out, 0);
   for (uint32_t i = 0; i < 32; i++) {
@@ -172,8 +200,10 @@ static void test_late_lanes(void **state) {
 
 /* Without .sync: whoever is there takes part (PTX before 6.0). */
 static void test_legacy_forms(void **state) {
-  kernel_test *t = open_body("", AT "setp.lt.u32 %p1, %r3, 8; @!%p1 bra END; shfl.up.b32 %r4|%p2, %r3, 1, 0; vote.ballot.b32 %r5, %p2; vote.any.pred %p3, %p2; selp.u32 %r6, 256, 0, %p3; add.u32 %r4, %r4, %r6;"
-                                    "st.global.u32 [%rd2], %r4; st.global.u32 [%rd2+128], %r5; END:");
+  kernel_test *t = open_body(
+      "", AT
+      "setp.lt.u32 %p1, %r3, 8; @!%p1 bra END; shfl.up.b32 %r4|%p2, %r3, 1, 0; vote.ballot.b32 %r5, %p2; vote.any.pred %p3, %p2; selp.u32 %r6, 256, 0, %p3; add.u32 %r4, %r4, %r6;"
+      "st.global.u32 [%rd2], %r4; st.global.u32 [%rd2+128], %r5; END:");
   uint64_t out = buffer(t, 256);
   run(t, "k", 1, 32, out, 0);
   for (uint32_t i = 0; i < 8; i++) {
@@ -185,7 +215,9 @@ static void test_legacy_forms(void **state) {
 
 /* A guarded exchange: the lanes whose guard is true take part, and all go on together. */
 static void test_guarded_exchange(void **state) {
-  kernel_test *t = open_body("", AT "setp.ge.u32 %p1, %r3, 16; mov.u32 %r4, 5; @%p1 shfl.sync.bfly.b32 %r4, %r3, 1, 31, 0xffff0000; activemask.b32 %r5; st.global.u32 [%rd2], %r4; st.global.u32 [%rd2+128], %r5;");
+  kernel_test *t = open_body(
+      "", AT
+      "setp.ge.u32 %p1, %r3, 16; mov.u32 %r4, 5; @%p1 shfl.sync.bfly.b32 %r4, %r3, 1, 31, 0xffff0000; activemask.b32 %r5; st.global.u32 [%rd2], %r4; st.global.u32 [%rd2+128], %r5;");
   uint64_t out = buffer(t, 256);
   run(t, "k", 1, 32, out, 0);
   for (uint32_t i = 0; i < 32; i++) {
@@ -197,10 +229,11 @@ static void test_guarded_exchange(void **state) {
 
 /* A warp that waits at an mbarrier gives way to those that have not arrived, instead of asking again and again. */
 static void test_mbarrier_waits_cheaply(void **state) {
-  kernel_test *t = open_body(".shared .align 8 .b64 flag;",
-                             AT "setp.ne.u32 %p1, %r3, 0; @%p1 bra GO; mbarrier.init.shared.b64 [flag], 256; GO: bar.sync 0; mov.u32 %r4, 0;"
-                                "ROUND: mbarrier.arrive.shared.b64 %rd4, [flag]; WAIT: mbarrier.test_wait.shared.b64 %p2, [flag], %rd4; @!%p2 bra WAIT;"
-                                "add.u32 %r4, %r4, 1; setp.lt.u32 %p3, %r4, %n; @%p3 bra ROUND; st.global.u32 [%rd2], %r4;");
+  kernel_test *t = open_body(
+      ".shared .align 8 .b64 flag;", AT
+      "setp.ne.u32 %p1, %r3, 0; @%p1 bra GO; mbarrier.init.shared.b64 [flag], 256; GO: bar.sync 0; mov.u32 %r4, 0;"
+      "ROUND: mbarrier.arrive.shared.b64 %rd4, [flag]; WAIT: mbarrier.test_wait.shared.b64 %p2, [flag], %rd4; @!%p2 bra WAIT;"
+      "add.u32 %r4, %r4, 1; setp.lt.u32 %p3, %r4, %n; @%p3 bra ROUND; st.global.u32 [%rd2], %r4;");
   uint64_t out = buffer(t, 1024);
   run(t, "k", 1, 256, out, 500);
   for (uint32_t i = 0; i < 256; i++) assert_int_equal(u32_at(out)[i], 500);
@@ -208,9 +241,17 @@ static void test_mbarrier_waits_cheaply(void **state) {
   close_ptx(t);
 }
 
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_barrier), cmocka_unit_test(test_barrier_after_exit), cmocka_unit_test(test_arrive), cmocka_unit_test(test_barrier_reductions),
-    cmocka_unit_test(test_diverged_barrier), cmocka_unit_test(test_shfl), cmocka_unit_test(test_shfl_partial_warp), cmocka_unit_test(test_votes_and_matches),
-    cmocka_unit_test(test_exchange_across_branches), cmocka_unit_test(test_late_lanes), cmocka_unit_test(test_legacy_forms), cmocka_unit_test(test_guarded_exchange),
-    cmocka_unit_test(test_mbarrier_waits_cheaply)};
+static const struct CMUnitTest tests[] = {cmocka_unit_test(test_barrier),
+                                          cmocka_unit_test(test_barrier_after_exit),
+                                          cmocka_unit_test(test_arrive),
+                                          cmocka_unit_test(test_barrier_reductions),
+                                          cmocka_unit_test(test_diverged_barrier),
+                                          cmocka_unit_test(test_shfl),
+                                          cmocka_unit_test(test_shfl_partial_warp),
+                                          cmocka_unit_test(test_votes_and_matches),
+                                          cmocka_unit_test(test_exchange_across_branches),
+                                          cmocka_unit_test(test_late_lanes),
+                                          cmocka_unit_test(test_legacy_forms),
+                                          cmocka_unit_test(test_guarded_exchange),
+                                          cmocka_unit_test(test_mbarrier_waits_cheaply)};
 RUN_ON_EVERY_ISA(tests)

@@ -22,15 +22,20 @@ static stream begin(kernel_test *t, uint64_t blocks, uint32_t warps) { return be
 
 static void add_access(ff_text *text, const uint64_t *word) {
   static const char *const names[] = {"load", "store", "atomic", "prefetch"};
-  ff_text_add(text, "%s%s%s%s%s %u pc %u mask %x:", names[trace_access_operation(*word)], trace_access_flags(*word) & TRACE_BYPASS_L1 ? " bypass" : "",
-              trace_access_flags(*word) & TRACE_READ_ONLY ? " nc" : "", trace_access_flags(*word) & TRACE_RETURNS ? " returns" : "",
-              trace_access_flags(*word) & TRACE_STREAMING ? " streaming" : "", trace_access_bytes(*word), trace_access_pc(*word), (uint32_t)word[1]);
+  ff_text_add(text, "%s%s%s%s%s %u pc %u mask %x:", names[trace_access_operation(*word)],
+              trace_access_flags(*word) & TRACE_BYPASS_L1 ? " bypass" : "",
+              trace_access_flags(*word) & TRACE_READ_ONLY ? " nc" : "",
+              trace_access_flags(*word) & TRACE_RETURNS ? " returns" : "",
+              trace_access_flags(*word) & TRACE_STREAMING ? " streaming" : "", trace_access_bytes(*word),
+              trace_access_pc(*word), (uint32_t)word[1]);
   for (uint32_t n = 0; n < trace_access_lines(*word); n++)
-    ff_text_add(text, " %llx/%u/%x", (unsigned long long)(trace_line_address(word[2 + n]) - EXEC_ARENA_CANONICAL), trace_line_lanes(word[2 + n]), trace_line_sectors(word[2 + n]));
+    ff_text_add(text, " %llx/%u/%x", (unsigned long long)(trace_line_address(word[2 + n]) - EXEC_ARENA_CANONICAL),
+                trace_line_lanes(word[2 + n]), trace_line_sectors(word[2 + n]));
   ff_text_add(text, "\n");
 }
 
-/* "run n[+memory][ sfu][ fp64]", "load bytes pc mask: line/lanes/sectors ...", "wait k", "barrier id[ arrive] of n", "exit" */
+/* "run n[+memory][ sfu][ fp64]", "load bytes pc mask: line/lanes/sectors ...", "wait k", "barrier id[ arrive] of n",
+ * "exit" */
 static void add_record(ff_text *text, const uint64_t *word) {
   switch (trace_word_kind(*word)) {
   case TRACE_ISSUE:
@@ -43,7 +48,8 @@ static void add_record(ff_text *text, const uint64_t *word) {
   case TRACE_ACCESS: add_access(text, word); break;
   case TRACE_WAIT: ff_text_add(text, "wait %u\n", trace_wait_k(*word)); break;
   case TRACE_BARRIER:
-    ff_text_add(text, "barrier %u%s of %u\n", trace_barrier_id(*word), trace_barrier_arrive_only(*word) ? " arrive" : "", trace_barrier_expected(*word));
+    ff_text_add(text, "barrier %u%s of %u\n", trace_barrier_id(*word),
+                trace_barrier_arrive_only(*word) ? " arrive" : "", trace_barrier_expected(*word));
     break;
   default: ff_text_add(text, "exit\n");
   }
@@ -97,62 +103,124 @@ static void compare(const char *functions, const char *body, uint32_t threads, u
   close_ptx(t);
 }
 
-#define AT "mov.u32 %r3, %tid.x; mul.wide.u32 %rd1, %r3, 4; add.s64 %rd2, %out, %rd1;\n" /* 5 instructions with the parameters */
+#define AT \
+  "mov.u32 %r3, %tid.x; mul.wide.u32 %rd1, %r3, 4; add.s64 %rd2, %out, %rd1;\n" /* 5 instructions with the parameters */
 
 static void test_rows(void **state) {
-  compare("", AT "ld.global.u32 %r5, [%rd2]; add.u32 %r6, %r3, 1; add.u32 %r7, %r5, %r6; st.global.u32 [%rd2+128], %r7;", 32, 0,
-          "run 6\nload 4 pc 5 mask ffffffff: 0/32/f\nrun 1\nwait 0\nrun 2\nstore 4 pc 8 mask ffffffff: 80/32/f\nrun 1\nexit\n");
-  compare("", AT "ld.global.nc.u32 %r5, [%rd2+16]; st.volatile.global.u8 [%rd2+1], %rs1;", 32, 0,
-          "run 6\nload nc 4 pc 5 mask ffffffff: 0/28/f 80/4/1\nrun 1\nstore bypass 1 pc 6 mask ffffffff: 0/32/f\nrun 1\nexit\n");
-  compare("", AT "shl.b64 %rd1, %rd1, 2; add.s64 %rd2, %out, %rd1; ld.global.cs.v4.f32 {%f1,%f2,%f3,%f4}, [%rd2+64]; add.f32 %f1, %f2, %f3;", 32, 0,
-          "run 8\nload streaming 16 pc 7 mask ffffffff: 0/4/c 80/8/f 100/8/f 180/8/f 200/4/3\nwait 0\nrun 2\nexit\n");
+  compare(
+      "", AT "ld.global.u32 %r5, [%rd2]; add.u32 %r6, %r3, 1; add.u32 %r7, %r5, %r6; st.global.u32 [%rd2+128], %r7;",
+      32, 0,
+      "run 6\nload 4 pc 5 mask ffffffff: 0/32/f\nrun 1\nwait 0\nrun 2\nstore 4 pc 8 mask ffffffff: 80/32/f\nrun 1\nexit\n");
+  compare(
+      "", AT "ld.global.nc.u32 %r5, [%rd2+16]; st.volatile.global.u8 [%rd2+1], %rs1;", 32, 0,
+      "run 6\nload nc 4 pc 5 mask ffffffff: 0/28/f 80/4/1\nrun 1\nstore bypass 1 pc 6 mask ffffffff: 0/32/f\nrun 1\nexit\n");
+  compare(
+      "",
+      AT
+      "shl.b64 %rd1, %rd1, 2; add.s64 %rd2, %out, %rd1; ld.global.cs.v4.f32 {%f1,%f2,%f3,%f4}, [%rd2+64]; add.f32 %f1, %f2, %f3;",
+      32, 0,
+      "run 8\nload streaming 16 pc 7 mask ffffffff: 0/4/c 80/8/f 100/8/f 180/8/f 200/4/3\nwait 0\nrun 2\nexit\n");
 }
 
 static void test_masks(void **state) {
-  compare("", AT "setp.ge.u32 %p1, %r3, 20; @%p1 ld.global.u32 %r5, [%rd2]; and.b32 %r6, %r3, 1; setp.eq.u32 %p2, %r6, 0; @%p2 st.global.u32 [%rd2], 1;", 32, 0,
-          "run 7\nload 4 pc 6 mask fff00000: 0/12/c\nrun 3\nstore 4 pc 9 mask 55555555: 0/16/f\nrun 1\nexit\n");
+  compare(
+      "",
+      AT
+      "setp.ge.u32 %p1, %r3, 20; @%p1 ld.global.u32 %r5, [%rd2]; and.b32 %r6, %r3, 1; setp.eq.u32 %p2, %r6, 0; @%p2 st.global.u32 [%rd2], 1;",
+      32, 0, "run 7\nload 4 pc 6 mask fff00000: 0/12/c\nrun 3\nstore 4 pc 9 mask 55555555: 0/16/f\nrun 1\nexit\n");
   compare("", AT "ld.global.u32 %r5, [%out+256]; setp.gt.u32 %p1, %r3, 99; @%p1 st.global.u32 [%rd2], 1;", 24, 0,
           "run 6\nload 4 pc 5 mask ffffff: 100/24/1\nrun 3\nexit\n");
 }
 
 static void test_gathers(void **state) {
-  compare("", AT "mul.lo.u32 %r4, %r3, 160; cvt.u64.u32 %rd3, %r4; add.s64 %rd3, %rd3, %out; setp.lt.u32 %p1, %r3, 5; @!%p1 bra E; ld.global.u64 %rd4, [%rd3]; E:", 32, 0,
-          "run 11\nload 8 pc 10 mask 1f: 0/1/1 80/1/2 100/1/4 180/1/8 280/1/1\nrun 1\nexit\n");
-  compare("", AT "xor.b32 %r4, %r3, 21; mul.wide.u32 %rd3, %r4, 8; add.s64 %rd3, %rd3, %out; ld.global.u64 %rd4, [%rd3]; add.s64 %rd5, %rd4, 1;", 32, 0,
-          "run 9\nload 8 pc 8 mask ffffffff: 80/16/f 0/16/f\nwait 0\nrun 2\nexit\n");
+  compare(
+      "",
+      AT
+      "mul.lo.u32 %r4, %r3, 160; cvt.u64.u32 %rd3, %r4; add.s64 %rd3, %rd3, %out; setp.lt.u32 %p1, %r3, 5; @!%p1 bra E; ld.global.u64 %rd4, [%rd3]; E:",
+      32, 0, "run 11\nload 8 pc 10 mask 1f: 0/1/1 80/1/2 100/1/4 180/1/8 280/1/1\nrun 1\nexit\n");
+  compare(
+      "",
+      AT
+      "xor.b32 %r4, %r3, 21; mul.wide.u32 %rd3, %r4, 8; add.s64 %rd3, %rd3, %out; ld.global.u64 %rd4, [%rd3]; add.s64 %rd5, %rd4, 1;",
+      32, 0, "run 9\nload 8 pc 8 mask ffffffff: 80/16/f 0/16/f\nwait 0\nrun 2\nexit\n");
 }
 
 /* Two loads; the second is needed first: k counts from the youngest. A register that is overwritten waits too. */
 static void test_waits(void **state) {
-  compare("", AT "ld.global.u32 %r5, [%rd2]; ld.global.u32 %r6, [%rd2+128]; add.u32 %r7, %r6, 1; add.u32 %r8, %r5, 1; add.u32 %r9, %r5, %r6;", 32, 0,
-          "run 6\nload 4 pc 5 mask ffffffff: 0/32/f\nrun 1\nload 4 pc 6 mask ffffffff: 80/32/f\nwait 0\nrun 1\nwait 1\nrun 3\nexit\n");
-  compare("", AT "ld.global.v2.u32 {%r5, %r6}, [%out]; add.u32 %r7, %r5, %r6; ld.global.u32 %r8, [%out+64]; mov.u32 %r8, 5;", 32, 0,
-          "run 6\nload 8 pc 5 mask ffffffff: 0/32/1\nwait 0\nrun 2\nload 4 pc 7 mask ffffffff: 0/32/4\nwait 0\nrun 2\nexit\n");
-  compare("", "ld.global.u32 %r5, [%out]; mov.u32 %r6, 0; L: add.u32 %r6, %r6, 1; setp.eq.u32 %p1, %r6, 2; @%p1 bra U; bra M; U: add.u32 %r7, %r5, 1; M: setp.lt.u32 %p2, %r6, %n; @%p2 bra L;", 32, 3,
-          "run 3\nload 4 pc 2 mask ffffffff: 0/32/1\nrun 10\nwait 0\nrun 10\nexit\n");
+  compare(
+      "",
+      AT
+      "ld.global.u32 %r5, [%rd2]; ld.global.u32 %r6, [%rd2+128]; add.u32 %r7, %r6, 1; add.u32 %r8, %r5, 1; add.u32 %r9, %r5, %r6;",
+      32, 0,
+      "run 6\nload 4 pc 5 mask ffffffff: 0/32/f\nrun 1\nload 4 pc 6 mask ffffffff: 80/32/f\nwait 0\nrun 1\nwait 1\nrun 3\nexit\n");
+  compare(
+      "",
+      AT "ld.global.v2.u32 {%r5, %r6}, [%out]; add.u32 %r7, %r5, %r6; ld.global.u32 %r8, [%out+64]; mov.u32 %r8, 5;",
+      32, 0,
+      "run 6\nload 8 pc 5 mask ffffffff: 0/32/1\nwait 0\nrun 2\nload 4 pc 7 mask ffffffff: 0/32/4\nwait 0\nrun 2\nexit\n");
+  compare(
+      "",
+      "ld.global.u32 %r5, [%out]; mov.u32 %r6, 0; L: add.u32 %r6, %r6, 1; setp.eq.u32 %p1, %r6, 2; @%p1 bra U; bra M; U: add.u32 %r7, %r5, 1; M: setp.lt.u32 %p2, %r6, %n; @%p2 bra L;",
+      32, 3, "run 3\nload 4 pc 2 mask ffffffff: 0/32/1\nrun 10\nwait 0\nrun 10\nexit\n");
 }
 
 static void test_atomics(void **state) {
-  compare("", AT "atom.global.add.u32 %r5, [%out+4], 1; atom.global.add.u32 %r6, [%rd2], 1; red.global.add.u64 [%out+8], 1; add.u32 %r7, %r6, 1;", 32, 0,
-          "run 6\natomic 4 pc 5 mask ffffffff: 0/32/1\nrun 1\natomic returns 4 pc 6 mask ffffffff: 0/32/f\nrun 1\natomic 8 pc 7 mask ffffffff: 0/32/1\nwait 0\nrun 2\nexit\n");
+  compare(
+      "",
+      AT
+      "atom.global.add.u32 %r5, [%out+4], 1; atom.global.add.u32 %r6, [%rd2], 1; red.global.add.u64 [%out+8], 1; add.u32 %r7, %r6, 1;",
+      32, 0,
+      "run 6\natomic 4 pc 5 mask ffffffff: 0/32/1\nrun 1\natomic returns 4 pc 6 mask ffffffff: 0/32/f\nrun 1\natomic 8 pc 7 mask ffffffff: 0/32/1\nwait 0\nrun 2\nexit\n");
 }
 
 /* Shared memory: 1 pass without conflicts, 2 for two words in each bank, 32 for a column; 64-bit rows take 2. */
 static void test_shared_passes(void **state) {
   static const char head[] = ".shared .align 16 .b8 sh[16384];";
-  compare(head, AT "mov.u32 %r5, sh; shl.b32 %r6, %r3, 2; add.u32 %r6, %r6, %r5; ld.shared.u32 %r7, [%r6]; ld.shared.u32 %r7, [%r5]; add.u32 %r9, %r7, 1;", 32, 0, "run 12\nexit\n");
-  compare(head, AT "mov.u32 %r5, sh; shl.b32 %r6, %r3, 3; add.u32 %r6, %r6, %r5; ld.shared.u32 %r7, [%r6];", 32, 0, "run 10+1\nexit\n");
-  compare(head, AT "mov.u32 %r5, sh; shl.b32 %r6, %r3, 7; add.u32 %r6, %r6, %r5; st.shared.u32 [%r6], %r7;", 32, 0, "run 10+31\nexit\n");
-  compare(head, AT "mov.u32 %r5, sh; shl.b32 %r6, %r3, 3; add.u32 %r6, %r6, %r5; ld.shared.u64 %rd7, [%r6];", 32, 0, "run 10+1\nexit\n");
-  compare(head, AT "mov.u32 %r5, sh; shl.b32 %r6, %r3, 4; add.u32 %r6, %r6, %r5; ld.shared.v4.u32 {%r7,%r8,%r9,%r10}, [%r6];", 32, 0, "run 10+3\nexit\n");
-  /* the halves of a warp: one cell each in different banks and in the same bank; one row for both, two rows side by side, two rows apart */
-  compare(head, AT "mov.u32 %r5, sh; shr.u32 %r6, %r3, 4; shl.b32 %r7, %r6, 6; add.u32 %r7, %r7, %r5; ld.shared.u32 %r8, [%r7];", 32, 0, "run 11\nexit\n");
-  compare(head, AT "mov.u32 %r5, sh; shr.u32 %r6, %r3, 4; shl.b32 %r7, %r6, 8; add.u32 %r7, %r7, %r5; ld.shared.u32 %r8, [%r7];", 32, 0, "run 11+1\nexit\n");
-  compare(head, AT "mov.u32 %r5, sh; and.b32 %r6, %r3, 15; shl.b32 %r7, %r6, 2; add.u32 %r7, %r7, %r5; ld.shared.u32 %r8, [%r7];", 32, 0, "run 11\nexit\n");
-  compare(head, AT "mov.u32 %r5, sh; and.b32 %r6, %r3, 15; and.b32 %r9, %r3, 16; mad.lo.u32 %r6, %r9, 3, %r6; shl.b32 %r7, %r6, 2; add.u32 %r7, %r7, %r5; st.shared.u32 [%r7], 1;", 32, 0, "run 13\nexit\n");
-  compare(head, AT "mov.u32 %r5, sh; and.b32 %r6, %r3, 15; and.b32 %r9, %r3, 16; mad.lo.u32 %r6, %r9, 2, %r6; shl.b32 %r7, %r6, 2; add.u32 %r7, %r7, %r5; st.shared.u32 [%r7], 1;", 32, 0, "run 13+1\nexit\n");
-  compare("", AT ".local .align 8 .b8 depot[32]; st.local.u64 [depot+8], %rd1; ld.local.u32 %r4, [depot+12];", 32, 0, "run 8+1\nexit\n");
-  compare(".const .align 4 .u32 table[64];", AT "and.b32 %r4, %r3, 3; mul.wide.u32 %rd3, %r4, 4; mov.u64 %rd4, table; add.s64 %rd3, %rd3, %rd4; ld.const.u32 %r5, [%rd3];", 32, 0, "run 11+3\nexit\n");
+  compare(
+      head,
+      AT
+      "mov.u32 %r5, sh; shl.b32 %r6, %r3, 2; add.u32 %r6, %r6, %r5; ld.shared.u32 %r7, [%r6]; ld.shared.u32 %r7, [%r5]; add.u32 %r9, %r7, 1;",
+      32, 0, "run 12\nexit\n");
+  compare(head, AT "mov.u32 %r5, sh; shl.b32 %r6, %r3, 3; add.u32 %r6, %r6, %r5; ld.shared.u32 %r7, [%r6];", 32, 0,
+          "run 10+1\nexit\n");
+  compare(head, AT "mov.u32 %r5, sh; shl.b32 %r6, %r3, 7; add.u32 %r6, %r6, %r5; st.shared.u32 [%r6], %r7;", 32, 0,
+          "run 10+31\nexit\n");
+  compare(head, AT "mov.u32 %r5, sh; shl.b32 %r6, %r3, 3; add.u32 %r6, %r6, %r5; ld.shared.u64 %rd7, [%r6];", 32, 0,
+          "run 10+1\nexit\n");
+  compare(head,
+          AT "mov.u32 %r5, sh; shl.b32 %r6, %r3, 4; add.u32 %r6, %r6, %r5; ld.shared.v4.u32 {%r7,%r8,%r9,%r10}, [%r6];",
+          32, 0, "run 10+3\nexit\n");
+  /* the halves of a warp: one cell each in different banks and in the same bank; one row for both, two rows side by
+   * side, two rows apart */
+  compare(head,
+          AT
+          "mov.u32 %r5, sh; shr.u32 %r6, %r3, 4; shl.b32 %r7, %r6, 6; add.u32 %r7, %r7, %r5; ld.shared.u32 %r8, [%r7];",
+          32, 0, "run 11\nexit\n");
+  compare(head,
+          AT
+          "mov.u32 %r5, sh; shr.u32 %r6, %r3, 4; shl.b32 %r7, %r6, 8; add.u32 %r7, %r7, %r5; ld.shared.u32 %r8, [%r7];",
+          32, 0, "run 11+1\nexit\n");
+  compare(
+      head,
+      AT "mov.u32 %r5, sh; and.b32 %r6, %r3, 15; shl.b32 %r7, %r6, 2; add.u32 %r7, %r7, %r5; ld.shared.u32 %r8, [%r7];",
+      32, 0, "run 11\nexit\n");
+  compare(
+      head,
+      AT
+      "mov.u32 %r5, sh; and.b32 %r6, %r3, 15; and.b32 %r9, %r3, 16; mad.lo.u32 %r6, %r9, 3, %r6; shl.b32 %r7, %r6, 2; add.u32 %r7, %r7, %r5; st.shared.u32 [%r7], 1;",
+      32, 0, "run 13\nexit\n");
+  compare(
+      head,
+      AT
+      "mov.u32 %r5, sh; and.b32 %r6, %r3, 15; and.b32 %r9, %r3, 16; mad.lo.u32 %r6, %r9, 2, %r6; shl.b32 %r7, %r6, 2; add.u32 %r7, %r7, %r5; st.shared.u32 [%r7], 1;",
+      32, 0, "run 13+1\nexit\n");
+  compare("", AT ".local .align 8 .b8 depot[32]; st.local.u64 [depot+8], %rd1; ld.local.u32 %r4, [depot+12];", 32, 0,
+          "run 8+1\nexit\n");
+  compare(
+      ".const .align 4 .u32 table[64];",
+      AT
+      "and.b32 %r4, %r3, 3; mul.wide.u32 %rd3, %r4, 4; mov.u64 %rd4, table; add.s64 %rd3, %rd3, %rd4; ld.const.u32 %r5, [%rd3];",
+      32, 0, "run 11+3\nexit\n");
 }
 
 /* Parameters lie in a constant bank, also when they are read through a register: no access to global memory. */
@@ -162,44 +230,60 @@ static void test_parameters(void **state) {
 }
 
 static void test_prefetch(void **state) {
-  compare("", AT "prefetch.global.L2 [%rd2+256]; shl.b64 %rd3, %rd1, 9; add.s64 %rd3, %rd3, %out; prefetch.L1 [%rd3];", 32, 0,
-          "run 6\nprefetch 1 pc 5 mask ffffffff: 100/32/f\nrun 3\nprefetch 1 pc 8 mask ffffffff: "
-          "0/1/1 800/1/1 1000/1/1 1800/1/1 2000/1/1 2800/1/1 3000/1/1 3800/1/1 4000/1/1 4800/1/1 5000/1/1 5800/1/1 6000/1/1 6800/1/1 7000/1/1 7800/1/1 "
-          "8000/1/1 8800/1/1 9000/1/1 9800/1/1 a000/1/1 a800/1/1 b000/1/1 b800/1/1 c000/1/1 c800/1/1 d000/1/1 d800/1/1 e000/1/1 e800/1/1 f000/1/1 f800/1/1\n"
-          "run 1\nexit\n");
-  compare("", AT "shl.b64 %rd3, %rd1, 13; add.s64 %rd3, %rd3, %out; prefetch.global.L1 [%rd3]; prefetch.global.L2 [%rd1];", 32, 0,
-          "run 8\nprefetch 1 pc 7 mask 3: 0/1/1 8000/1/1\nrun 2\nexit\n");
+  compare(
+      "", AT "prefetch.global.L2 [%rd2+256]; shl.b64 %rd3, %rd1, 9; add.s64 %rd3, %rd3, %out; prefetch.L1 [%rd3];", 32,
+      0,
+      "run 6\nprefetch 1 pc 5 mask ffffffff: 100/32/f\nrun 3\nprefetch 1 pc 8 mask ffffffff: "
+      "0/1/1 800/1/1 1000/1/1 1800/1/1 2000/1/1 2800/1/1 3000/1/1 3800/1/1 4000/1/1 4800/1/1 5000/1/1 5800/1/1 6000/1/1 6800/1/1 7000/1/1 7800/1/1 "
+      "8000/1/1 8800/1/1 9000/1/1 9800/1/1 a000/1/1 a800/1/1 b000/1/1 b800/1/1 c000/1/1 c800/1/1 d000/1/1 d800/1/1 e000/1/1 e800/1/1 f000/1/1 f800/1/1\n"
+      "run 1\nexit\n");
+  compare("",
+          AT "shl.b64 %rd3, %rd1, 13; add.s64 %rd3, %rd3, %out; prefetch.global.L1 [%rd3]; prefetch.global.L2 [%rd1];",
+          32, 0, "run 8\nprefetch 1 pc 7 mask 3: 0/1/1 8000/1/1\nrun 2\nexit\n");
 }
 
 static void test_units(void **state) {
-  compare("", "cvt.rn.f32.u32 %f1, %n; sqrt.approx.f32 %f2, %f1; add.f32 %f3, %f2, %f1; cvt.f64.f32 %fd1, %f3; add.f64 %fd2, %fd1, %fd1; fma.rn.f64 %fd3, %fd2, %fd2, %fd2; ex2.approx.f32 %f4, %f3;", 32, 0,
-          "run 10 sfu 2 fp64 3\nexit\n");
+  compare(
+      "",
+      "cvt.rn.f32.u32 %f1, %n; sqrt.approx.f32 %f2, %f1; add.f32 %f3, %f2, %f1; cvt.f64.f32 %fd1, %f3; add.f64 %fd2, %fd1, %fd1; fma.rn.f64 %fd3, %fd2, %fd2, %fd2; ex2.approx.f32 %f4, %f3;",
+      32, 0, "run 10 sfu 2 fp64 3\nexit\n");
 }
 
 static void test_barriers(void **state) {
-  compare("", "mov.u32 %r3, %tid.x; setp.ge.u32 %p1, %r3, 64; @%p1 exit; bar.sync 0; setp.ge.u32 %p2, %r3, 32; @%p2 bra W; bar.arrive 3, 64; bra E; W: bar.sync 3, 64; E:", 96, 0,
-          "block 0 warp 0\nrun 6\nbarrier 0 of 2\nrun 3\nbarrier 3 arrive of 2\nrun 2\nexit\n"
-          "block 0 warp 1\nrun 6\nbarrier 0 of 2\nrun 3\nbarrier 3 of 2\nrun 1\nexit\n"
-          "block 0 warp 2\nrun 5\nexit\n");
+  compare(
+      "",
+      "mov.u32 %r3, %tid.x; setp.ge.u32 %p1, %r3, 64; @%p1 exit; bar.sync 0; setp.ge.u32 %p2, %r3, 32; @%p2 bra W; bar.arrive 3, 64; bra E; W: bar.sync 3, 64; E:",
+      96, 0,
+      "block 0 warp 0\nrun 6\nbarrier 0 of 2\nrun 3\nbarrier 3 arrive of 2\nrun 2\nexit\n"
+      "block 0 warp 1\nrun 6\nbarrier 0 of 2\nrun 3\nbarrier 3 of 2\nrun 1\nexit\n"
+      "block 0 warp 2\nrun 5\nexit\n");
 }
 
-/* Diverged lanes: both sides are counted, accesses carry their lanes. A call: its instructions count, pcs go on behind the kernel's. */
+/* Diverged lanes: both sides are counted, accesses carry their lanes. A call: its instructions count, pcs go on behind
+ * the kernel's. */
 static void test_divergence_and_calls(void **state) {
-  compare("", AT "setp.lt.u32 %p1, %r3, 8; @%p1 bra A; st.global.u32 [%rd2], 1; bra E; A: st.global.u32 [%rd2], 2; E:", 32, 0,
-          "run 8\nstore 4 pc 7 mask ffffff00: 0/24/e\nrun 2\nstore 4 pc 9 mask ff: 0/8/1\nrun 1\nexit\n");
-  compare(".func f(.param .b64 p)\n{\n.reg .b64 %rd<3>; ld.param.u64 %rd1, [p]; st.global.u32 [%rd1], 3; ret;\n}\n", AT "{ .param .b64 p; st.param.b64 [p], %rd2; call.uni f, (p); }", 32, 0,
+  compare("",
+          AT "setp.lt.u32 %p1, %r3, 8; @%p1 bra A; st.global.u32 [%rd2], 1; bra E; A: st.global.u32 [%rd2], 2; E:", 32,
+          0, "run 8\nstore 4 pc 7 mask ffffff00: 0/24/e\nrun 2\nstore 4 pc 9 mask ff: 0/8/1\nrun 1\nexit\n");
+  compare(".func f(.param .b64 p)\n{\n.reg .b64 %rd<3>; ld.param.u64 %rd1, [p]; st.global.u32 [%rd1], 3; ret;\n}\n",
+          AT "{ .param .b64 p; st.param.b64 [p], %rd2; call.uni f, (p); }", 32, 0,
           "run 9\nstore 4 pc 9 mask ffffffff: 0/32/f\nrun 2\nexit\n");
 }
 
 /* A generic access: global lanes are accesses, the others are passes. */
 static void test_generic(void **state) {
-  compare(".shared .align 4 .b8 sh[128];", AT "mov.u64 %rd3, sh; cvta.shared.u64 %rd4, %rd3; setp.lt.u32 %p1, %r3, 4; selp.b64 %rd5, %rd2, %rd4, %p1; ld.u32 %r5, [%rd5]; ld.u32 %r6, [%rd2]; ld.u32 %r7, [%rd4];", 32, 0,
-          "run 10\nload 4 pc 9 mask f: 0/4/1\nrun 1\nload 4 pc 10 mask ffffffff: 0/32/f\nrun 2\nexit\n");
+  compare(
+      ".shared .align 4 .b8 sh[128];",
+      AT
+      "mov.u64 %rd3, sh; cvta.shared.u64 %rd4, %rd3; setp.lt.u32 %p1, %r3, 4; selp.b64 %rd5, %rd2, %rd4, %p1; ld.u32 %r5, [%rd5]; ld.u32 %r6, [%rd2]; ld.u32 %r7, [%rd4];",
+      32, 0, "run 10\nload 4 pc 9 mask f: 0/4/1\nrun 1\nload 4 pc 10 mask ffffffff: 0/32/f\nrun 2\nexit\n");
 }
 
 /* After a fault every chunk is complete. More blocks than the stream lets start at once, several workers. */
 static void test_many_blocks(void **state) {
-  kernel_test *t = open_body("", "mov.u32 %r1, %ctaid.x; mul.wide.u32 %rd1, %r1, 4; add.s64 %rd2, %out, %rd1; setp.eq.u32 %p1, %r1, %n; @%p1 trap; st.global.u32 [%rd2], %r1;");
+  kernel_test *t = open_body(
+      "",
+      "mov.u32 %r1, %ctaid.x; mul.wide.u32 %rd1, %r1, 4; add.s64 %rd2, %out, %rd1; setp.eq.u32 %p1, %r1, %n; @%p1 trap; st.global.u32 [%rd2], %r1;");
   uint64_t out = buffer(t, 4096);
   for (uint32_t n = 150; n <= 2000; n += 1850) {
     t->config.threads = 3;
@@ -214,10 +298,13 @@ static void test_many_blocks(void **state) {
   close_ptx(t);
 }
 
-/* The first block waits for the last one. How often it looks does not depend on how full the stream is, and on who reads it when. */
+/* The first block waits for the last one. How often it looks does not depend on how full the stream is, and on who
+ * reads it when. */
 static void test_full_stream(void **state) {
-  kernel_test *t = open_body("", "mov.u32 %r1, %ctaid.x; setp.eq.u32 %p1, %r1, %n; @%p1 st.volatile.global.u32 [%out], 1; setp.ne.u32 %p2, %r1, 0; @%p2 exit;\n"
-                                 "L: ld.volatile.global.u32 %r2, [%out]; setp.eq.u32 %p3, %r2, 0; @%p3 bra L;");
+  kernel_test *t = open_body(
+      "",
+      "mov.u32 %r1, %ctaid.x; setp.eq.u32 %p1, %r1, %n; @%p1 st.volatile.global.u32 [%out], 1; setp.ne.u32 %p2, %r1, 0; @%p2 exit;\n"
+      "L: ld.volatile.global.u32 %r2, [%out]; setp.eq.u32 %p3, %r2, 0; @%p3 bra L;");
   uint64_t out = buffer(t, 4096), blocks = 68; /* the stream's window lets 64 start */
   run(t, "k", (uint32_t)blocks, 32, out, (uint32_t)blocks - 1);
   exec_stats without = t->stats;
@@ -232,8 +319,18 @@ static void test_full_stream(void **state) {
   close_ptx(t);
 }
 
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_rows), cmocka_unit_test(test_masks), cmocka_unit_test(test_gathers), cmocka_unit_test(test_waits), cmocka_unit_test(test_atomics),
-    cmocka_unit_test(test_shared_passes), cmocka_unit_test(test_parameters), cmocka_unit_test(test_prefetch), cmocka_unit_test(test_units), cmocka_unit_test(test_barriers), cmocka_unit_test(test_divergence_and_calls),
-    cmocka_unit_test(test_generic), cmocka_unit_test(test_many_blocks), cmocka_unit_test(test_full_stream)};
+static const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows),
+                                          cmocka_unit_test(test_masks),
+                                          cmocka_unit_test(test_gathers),
+                                          cmocka_unit_test(test_waits),
+                                          cmocka_unit_test(test_atomics),
+                                          cmocka_unit_test(test_shared_passes),
+                                          cmocka_unit_test(test_parameters),
+                                          cmocka_unit_test(test_prefetch),
+                                          cmocka_unit_test(test_units),
+                                          cmocka_unit_test(test_barriers),
+                                          cmocka_unit_test(test_divergence_and_calls),
+                                          cmocka_unit_test(test_generic),
+                                          cmocka_unit_test(test_many_blocks),
+                                          cmocka_unit_test(test_full_stream)};
 RUN_ON_EVERY_ISA(tests)

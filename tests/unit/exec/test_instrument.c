@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Instrumented kernels (ptx/rewrite/instrument.h) on the virtual GPU, against its own check of the same uses: the same accesses are refused, in
- * the same words; a refused access changes nothing and loads 0; kernels within their uses compute what they did. */
+/* Instrumented kernels (ptx/rewrite/instrument.h) on the virtual GPU, against its own check of the same uses: the same
+ * accesses are refused, in the same words; a refused access changes nothing and loads 0; kernels within their uses
+ * compute what they did. */
 #include "core_harness.h"
 #include "ptx/rewrite/instrument.h"
 
@@ -18,14 +19,18 @@ typedef struct subject { /* a module and what instrument made of it, in one prog
 
 static char *read_variables(const char *code) {
   static char text[16384];
-  snprintf(text, sizeof text, PTX_HEAD ".global .align 16 .b8 variable[256]; .const .align 4 .u32 constant[2] = {3, 4};\n"
-           ".extern .func (.param .b64 r) malloc (.param .b64 n);\n"
-           ".func (.param .b32 r) load(.param .b64 p)\n{\n.reg .b64 %%p; .reg .b32 %%v;\nld.param.u64 %%p, [p]; ld.u32 %%v, [%%p]; st.param.b32 [r], %%v; ret;\n}\n"
-           ".func (.param .b32 r) outer(.param .b64 p)\n{\n.reg .b64 %%p; .reg .b32 %%v;\nld.param.u64 %%p, [p]; call (%%v), load, (%%p); st.param.b32 [r], %%v; ret;\n}\n"
-           ".visible .entry k(.param .u64 p_out, .param .u32 p_n)\n{\n.shared .align 16 .b8 sh[64];\n"
-           ".reg .b64 %%out; .reg .b32 %%n; .reg .pred %%p<20>; .reg .b32 %%r<60>; .reg .b64 %%rd<40>; .reg .f32 %%f<20>;\n"
-           ".reg .b16 %%rs<20>; .reg .f64 %%fd<10>; .reg .b128 %%w;\n"
-           "ld.param.u64 %%out, [p_out]; ld.param.u32 %%n, [p_n];\n%s%s\nret;\n}\n", AT, code);
+  snprintf(
+      text, sizeof text,
+      PTX_HEAD
+      ".global .align 16 .b8 variable[256]; .const .align 4 .u32 constant[2] = {3, 4};\n"
+      ".extern .func (.param .b64 r) malloc (.param .b64 n);\n"
+      ".func (.param .b32 r) load(.param .b64 p)\n{\n.reg .b64 %%p; .reg .b32 %%v;\nld.param.u64 %%p, [p]; ld.u32 %%v, [%%p]; st.param.b32 [r], %%v; ret;\n}\n"
+      ".func (.param .b32 r) outer(.param .b64 p)\n{\n.reg .b64 %%p; .reg .b32 %%v;\nld.param.u64 %%p, [p]; call (%%v), load, (%%p); st.param.b32 [r], %%v; ret;\n}\n"
+      ".visible .entry k(.param .u64 p_out, .param .u32 p_n)\n{\n.shared .align 16 .b8 sh[64];\n"
+      ".reg .b64 %%out; .reg .b32 %%n; .reg .pred %%p<20>; .reg .b32 %%r<60>; .reg .b64 %%rd<40>; .reg .f32 %%f<20>;\n"
+      ".reg .b16 %%rs<20>; .reg .f64 %%fd<10>; .reg .b128 %%w;\n"
+      "ld.param.u64 %%out, [p_out]; ld.param.u32 %%n, [p_n];\n%s%s\nret;\n}\n",
+      AT, code);
   return text;
 }
 
@@ -63,10 +68,13 @@ static void run_checked(subject *s, uint32_t blocks, const ff_virtual_use *uses,
   memcpy(params + 8, &n, 4);
   memcpy(params + kernel->offset, &s->table, 8);
   s->t->uses = NULL;
-  if (launch_with(s->t, kernel->checked_name, grid, (uint32_t[3]){32, 1, 1}, params, &error) != FF_OK) fail_msg("%s", error.message);
+  if (launch_with(s->t, kernel->checked_name, grid, (uint32_t[3]){32, 1, 1}, params, &error) != FF_OK)
+    fail_msg("%s", error.message);
   s->message.length = 0;
   ff_text_add(&s->message, "%s", "");
-  if (table->report.taken && ptx_check_explain(s->checked, "k", &table->report, uses, count, &s->message, &error) != FF_OK) fail_msg("%s", error.message);
+  if (table->report.taken &&
+      ptx_check_explain(s->checked, "k", &table->report, uses, count, &s->message, &error) != FF_OK)
+    fail_msg("%s", error.message);
 }
 
 /* The virtual GPU's own words for k, whose use is given as an offset from the buffer; "" if it runs. */
@@ -89,17 +97,21 @@ static const char *run_declared(const char *code, ff_virtual_use use) {
 /* ---- the same words ---- */
 
 static const char *const codes[] = {
-    "ld.global.u32 %r5, [%rd2+128];", "st.global.u32 [%rd2+124], %r3;", "ld.global.u8 %rs1, [%out+127];", "st.global.u8 [%out+228], %rs1;",
-    SCATTERED "ld.global.u32 %r5, [%rd4+128];", SCATTERED "st.global.u32 [%rd4+128], %r5;", "atom.global.add.u32 %r5, [%rd2+128], 1;",
+    "ld.global.u32 %r5, [%rd2+128];", "st.global.u32 [%rd2+124], %r3;", "ld.global.u8 %rs1, [%out+127];",
+    "st.global.u8 [%out+228], %rs1;", SCATTERED "ld.global.u32 %r5, [%rd4+128];",
+    SCATTERED "st.global.u32 [%rd4+128], %r5;", "atom.global.add.u32 %r5, [%rd2+128], 1;",
     "red.global.add.u32 [%out+228], 1;", "atom.add.u32 %r5, [%out+124], 1;", "ld.global.v2.u32 {%r5,%r6}, [%out+224];",
-    "ld.global.v4.u32 {%r5,%r6,%r7,%r8}, [%out+112];", "ld.global.v4.u32 {%r5,%r6,%r7,%r8}, [%out+224];", "st.global.v2.u64 [%out+224], {%rd1,%rd2};",
-    "ld.volatile.global.u32 %r5, [%out+228];", "ld.global.nc.u32 %r5, [%out+228];", "ld.u32 %r5, [%rd2+128];", "ld.global.f64 %fd1, [%out+224];",
-    "setp.gt.u32 %p1, %r3, 27; @%p1 st.global.u32 [%rd2+128], %r3;", "setp.le.u32 %p1, %r3, 27; @!%p1 st.global.u32 [%rd2+128], %r3;",
-    "cp.async.ca.shared.global [sh], [%out+228], 4;", "mov.u32 %r6, 4; cp.async.ca.shared.global [sh], [%out+224], 8, %r6;",
-    "mov.u32 %r6, 5; cp.async.ca.shared.global [sh], [%out+224], 8, %r6;", "mov.u32 %r6, 0; cp.async.ca.shared.global [sh], [%out+1024], 8, %r6;",
-    "ld.global.u32 %r5, [%out+4096];", "ld.global.u32 %r5, [%out+-4];", "ld.global.u32 %r5, [16];",
-    "mov.u64 %rd5, -4; ld.global.u32 %r5, [%rd5];", "{.param .b64 a; .param .b32 b; st.param.b64 [a], %out; call (b), outer, (a);}",
-    "call (%r5), load, (%rd2);", "add.u64 %rd7, %rd2, 128; setp.gt.u32 %p1, %r3, 24; @%p1 call (%r5), outer, (%rd7);",
+    "ld.global.v4.u32 {%r5,%r6,%r7,%r8}, [%out+112];", "ld.global.v4.u32 {%r5,%r6,%r7,%r8}, [%out+224];",
+    "st.global.v2.u64 [%out+224], {%rd1,%rd2};", "ld.volatile.global.u32 %r5, [%out+228];",
+    "ld.global.nc.u32 %r5, [%out+228];", "ld.u32 %r5, [%rd2+128];", "ld.global.f64 %fd1, [%out+224];",
+    "setp.gt.u32 %p1, %r3, 27; @%p1 st.global.u32 [%rd2+128], %r3;",
+    "setp.le.u32 %p1, %r3, 27; @!%p1 st.global.u32 [%rd2+128], %r3;", "cp.async.ca.shared.global [sh], [%out+228], 4;",
+    "mov.u32 %r6, 4; cp.async.ca.shared.global [sh], [%out+224], 8, %r6;",
+    "mov.u32 %r6, 5; cp.async.ca.shared.global [sh], [%out+224], 8, %r6;",
+    "mov.u32 %r6, 0; cp.async.ca.shared.global [sh], [%out+1024], 8, %r6;", "ld.global.u32 %r5, [%out+4096];",
+    "ld.global.u32 %r5, [%out+-4];", "ld.global.u32 %r5, [16];", "mov.u64 %rd5, -4; ld.global.u32 %r5, [%rd5];",
+    "{.param .b64 a; .param .b32 b; st.param.b64 [a], %out; call (b), outer, (a);}", "call (%r5), load, (%rd2);",
+    "add.u64 %rd7, %rd2, 128; setp.gt.u32 %p1, %r3, 24; @%p1 call (%r5), outer, (%rd7);",
     "bra SKIP; AGAIN: ld.global.u32 %r5, [%out+228]; ret; SKIP: setp.eq.u32 %p1, %r3, %r3; @%p1 bra AGAIN;",
     "ld.global.u32 %r5, [%rd2+128]; setp.ge.u32 %p1, %r5, 0; @%p1 st.global.u32 [%rd2+112], %r5;",
     /* and these are declared */
@@ -108,30 +120,35 @@ static const char *const codes[] = {
     "mov.u64 %rd5, constant; cvta.const.u64 %rd6, %rd5; ld.u32 %r5, [%rd6+4]; ld.const.u32 %r5, [constant];",
     "st.shared.u32 [sh], %r5; ld.shared.u32 %r6, [sh]; mov.u64 %rd6, sh; cvta.shared.u64 %rd7, %rd6; ld.u32 %r7, [%rd7];",
     ".local .align 4 .b8 stack[16]; st.local.u32 [stack], %r3; mov.u64 %rd5, stack; cvta.local.u64 %rd6, %rd5; ld.u32 %r5, [%rd6];",
-    "ld.u32 %r5, [sh]; st.u32 [sh+4], %r5; ld.u32 %r5, [variable+8]; ld.u32 %r6, [variable];", "prefetch.global.L2 [%out+1024];", "ld.global.u32 %r5, [%out+224]; st.global.u32 [%out+128], %r5;"};
+    "ld.u32 %r5, [sh]; st.u32 [sh+4], %r5; ld.u32 %r5, [variable+8]; ld.u32 %r6, [variable];",
+    "prefetch.global.L2 [%out+1024];", "ld.global.u32 %r5, [%out+224]; st.global.u32 [%out+128], %r5;"};
 
 static void test_same_words(void **state) {
   uint32_t refused = 0;
   for (size_t n = 0; n < sizeof codes / sizeof *codes; n++)
     for (int mode = 0; mode < 4; mode++) {
       subject s = open_subject(codes[n]);
-      ff_virtual_use use = {.base = 128, .bytes = 100, .read = mode & 1, .write = mode >> 1, .segment = "s"}, placed = use;
+      ff_virtual_use use = {.base = 128, .bytes = 100, .read = mode & 1, .write = mode >> 1, .segment = "s"},
+                     placed = use;
       placed.base += s.out;
       run_checked(&s, 1, &placed, 1);
       char *instrumented = strdup(s.message.chars);
       close_subject(&s);
       const char *own = run_declared(codes[n], use);
       refused += own[0] != 0;
-      if (strcmp(instrumented, own) != 0) fail_msg("mode %d of %s\ninstrumented: %s\nown: %s", mode, codes[n], instrumented, own);
+      if (strcmp(instrumented, own) != 0)
+        fail_msg("mode %d of %s\ninstrumented: %s\nown: %s", mode, codes[n], instrumented, own);
       free(instrumented);
     }
   assert_in_range(refused, 60, 140);
 }
 
 static void test_per_block(void **state) {
-  const char *code = "mov.u32 %r6, %ctaid.x; mul.wide.u32 %rd5, %r6, 128; add.s64 %rd6, %rd2, %rd5; ld.global.u32 %r5, [%rd6]; st.global.u32 [%rd6], %r6;";
+  const char *code =
+      "mov.u32 %r6, %ctaid.x; mul.wide.u32 %rd5, %r6, 128; add.s64 %rd6, %rd2, %rd5; ld.global.u32 %r5, [%rd6]; st.global.u32 [%rd6], %r6;";
   subject s = open_subject(code);
-  ff_virtual_use use = {.base = s.out, .bytes = 1024, .per_block = {128}, .block_bytes = 128, .read = 1, .write = 1, .segment = "rows"};
+  ff_virtual_use use = {
+      .base = s.out, .bytes = 1024, .per_block = {128}, .block_bytes = 128, .read = 1, .write = 1, .segment = "rows"};
   run_checked(&s, 8, &use, 1);
   assert_string_equal(s.message.chars, "");
   assert_int_equal(u32_at(s.out)[7 * 32], 7);
@@ -147,19 +164,23 @@ static void test_per_block(void **state) {
   use.start = 128;
   use.offset = 5000;
   run_checked(&s, 8, &use, 1);
-  expect_text(s.message.chars, "for this block of segment 'rows' (bytes 5128 to 5256, read and write): it begins 128 bytes before");
-  use = (ff_virtual_use){.base = s.out, .bytes = 1024, .per_block = {-128}, .block_bytes = 128, .read = 1, .write = 1, .segment = "rows"};
+  expect_text(s.message.chars,
+              "for this block of segment 'rows' (bytes 5128 to 5256, read and write): it begins 128 bytes before");
+  use = (ff_virtual_use){
+      .base = s.out, .bytes = 1024, .per_block = {-128}, .block_bytes = 128, .read = 1, .write = 1, .segment = "rows"};
   run_checked(&s, 8, &use, 1);
   expect_text(s.message.chars, "for this block of segment 'rows' (bytes 0 to 0, read and write)");
   use.per_block[0] = INT64_MAX / 4;
   ff_error error;
-  assert_int_equal(ptx_check_fill(&use, 1, (uint32_t[3]){8, 1, 1}, (ptx_check_table *)(uintptr_t)s.table, &error), FF_INVALID);
+  assert_int_equal(ptx_check_fill(&use, 1, (uint32_t[3]){8, 1, 1}, (ptx_check_table *)(uintptr_t)s.table, &error),
+                   FF_INVALID);
   close_subject(&s);
 }
 
 static void test_straddle(void **state) {
   subject s = open_subject("ld.global.v4.u32 {%r5,%r6,%r7,%r8}, [%out+96]; atom.global.add.u32 %r9, [%out+100], 1;");
-  ff_virtual_use uses[] = {{.base = s.out + 104, .bytes = 1000, .read = 1, .segment = "high"}, {.base = s.out, .bytes = 104, .read = 1, .segment = "low"},
+  ff_virtual_use uses[] = {{.base = s.out + 104, .bytes = 1000, .read = 1, .segment = "high"},
+                           {.base = s.out, .bytes = 104, .read = 1, .segment = "low"},
                            {.base = s.out + 100, .bytes = 4, .write = 1, .segment = "one"}};
   run_checked(&s, 1, uses, 3);
   assert_string_equal(s.message.chars, "");
@@ -172,13 +193,14 @@ static void test_straddle(void **state) {
 /* ---- refused accesses ---- */
 
 static void test_skipped(void **state) {
-  subject s = open_subject("mov.u32 %r5, 77; ld.global.u32 %r5, [%out+1024]; st.global.u32 [%rd2], %r5; st.global.u32 [%rd2+1024], %r3;\n"
-                           "mov.f64 %fd1, 0d3FF0000000000000; ld.global.f64 %fd1, [%out+1024]; st.global.f64 [%out+256], %fd1;\n"
-                           "mov.u16 %rs1, 7; ld.global.u8 %rs1, [%out+1024]; st.global.u16 [%out+264], %rs1;\n"
-                           "mov.u32 %r6, 5; mov.u32 %r7, 5; ld.global.v2.u32 {%r6,%r7}, [%out+1024]; add.u32 %r6, %r6, %r7; st.global.u32 [%out+268], %r6;\n"
-                           "mov.u32 %r8, 5; atom.global.add.u32 %r8, [%out+1028], 1; st.global.u32 [%out+272], %r8; red.global.add.u32 [%out+1028], 1;\n"
-                           "mov.u64 %rd8, %out; ld.global.u64 %rd8, [%rd8+1024]; st.global.u64 [%out+280], %rd8;\n"
-                           "mov.u32 %r9, 5; setp.eq.u32 %p1, %r3, 0; @%p1 ld.global.u32 %r9, [%out+1024]; add.u64 %rd9, %rd2, 320; st.global.u32 [%rd9], %r9;");
+  subject s = open_subject(
+      "mov.u32 %r5, 77; ld.global.u32 %r5, [%out+1024]; st.global.u32 [%rd2], %r5; st.global.u32 [%rd2+1024], %r3;\n"
+      "mov.f64 %fd1, 0d3FF0000000000000; ld.global.f64 %fd1, [%out+1024]; st.global.f64 [%out+256], %fd1;\n"
+      "mov.u16 %rs1, 7; ld.global.u8 %rs1, [%out+1024]; st.global.u16 [%out+264], %rs1;\n"
+      "mov.u32 %r6, 5; mov.u32 %r7, 5; ld.global.v2.u32 {%r6,%r7}, [%out+1024]; add.u32 %r6, %r6, %r7; st.global.u32 [%out+268], %r6;\n"
+      "mov.u32 %r8, 5; atom.global.add.u32 %r8, [%out+1028], 1; st.global.u32 [%out+272], %r8; red.global.add.u32 [%out+1028], 1;\n"
+      "mov.u64 %rd8, %out; ld.global.u64 %rd8, [%rd8+1024]; st.global.u64 [%out+280], %rd8;\n"
+      "mov.u32 %r9, 5; setp.eq.u32 %p1, %r3, 0; @%p1 ld.global.u32 %r9, [%out+1024]; add.u64 %rd9, %rd2, 320; st.global.u32 [%rd9], %r9;");
   ff_virtual_use use = {.base = s.out, .bytes = 512, .read = 1, .write = 1, .segment = "s"};
   run_checked(&s, 1, &use, 1);
   expect_text(s.message.chars, "undeclared global read of 4 bytes");
@@ -192,7 +214,8 @@ static void test_skipped(void **state) {
 }
 
 static void test_heap(void **state) {
-  subject s = open_subject("{.param .b64 a; .param .b64 r; st.param.b64 [a], 64; call (r), malloc, (a); ld.param.b64 %rd5, [r]; st.u32 [%rd5], %r3; ld.u32 %r6, [%rd5];}");
+  subject s = open_subject(
+      "{.param .b64 a; .param .b64 r; st.param.b64 [a], 64; call (r), malloc, (a); ld.param.b64 %rd5, [r]; st.u32 [%rd5], %r3; ld.u32 %r6, [%rd5];}");
   assert_true(ptx_checked_find(s.checked, "k")->heap);
   ff_virtual_use everything_else = {.base = 0, .bytes = INT64_MAX, .read = 1, .write = 1, .segment = "others"};
   run_checked(&s, 1, &everything_else, 1);
@@ -203,11 +226,15 @@ static void test_heap(void **state) {
 /* ---- what cannot be checked ---- */
 
 static void test_reasons(void **state) {
-  static const struct { const char *code, *words; } cases[] = {
+  static const struct {
+    const char *code, *words;
+  } cases[] = {
       {"mov.u64 %rd5, load; {.param .b64 a; .param .b32 r; st.param.b64 [a], %out; pr: .callprototype (.param .b32 _) _ (.param .b64 _);\ncall (r), %rd5, (a), pr;}",
        "k calls through a pointer at line "},
-      {"cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [sh], [%out], 64, [sh];", "whose accesses cannot be checked (cp)"},
-      {"wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {%r1,%r2,%r4,%r5,%r6,%r7,%r8,%r9}, [%out];", "whose accesses cannot be checked (wmma)"},
+      {"cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [sh], [%out], 64, [sh];",
+       "whose accesses cannot be checked (cp)"},
+      {"wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {%r1,%r2,%r4,%r5,%r6,%r7,%r8,%r9}, [%out];",
+       "whose accesses cannot be checked (wmma)"},
       {"frobnicate.global [%out];", "whose accesses cannot be checked (<unknown>)"},
       {"ld.global.u32 %r5, [%r4];", "that is not one of 64 bits"}};
   for (size_t n = 0; n < sizeof cases / sizeof *cases; n++) {
@@ -226,7 +253,8 @@ static void test_reasons(void **state) {
 
 /* A module that has our names already, and one that was instrumented before. */
 static void test_names(void **state) {
-  static const char text[] = PTX_HEAD ".global .u32 farfault_variables; .global .u32 k__checked;\n.func farfault_check()\n{\nret;\n}\n"
+  static const char text[] = PTX_HEAD
+      ".global .u32 farfault_variables; .global .u32 k__checked;\n.func farfault_check()\n{\nret;\n}\n"
       ".visible .entry k(.param .u64 check_table)\n{\n.reg .b64 %check_table; .reg .b32 %check_answer, %check_zero; .reg .pred %check_good;\n"
       "ld.param.u64 %check_table, [check_table]; ld.global.u32 %check_answer, [%check_table]; call farfault_check, (); st.global.u32 [%check_table+4], %check_answer; ret;\n}\n";
   ff_text before = {0};
@@ -234,11 +262,13 @@ static void test_names(void **state) {
   for (int times = 0; times < 3; times++) {
     ptx_module *module, *again;
     ff_error error;
-    if (ptx_module_parse("test.ptx", before.chars, before.length, &module, &error) != FF_OK) fail_msg("%s", error.message);
+    if (ptx_module_parse("test.ptx", before.chars, before.length, &module, &error) != FF_OK)
+      fail_msg("%s", error.message);
     ptx_checked *checked = ptx_instrument(module);
     assert_int_equal(checked->kernel_count, 1 << times);
     assert_string_not_equal(ptx_checked_find(checked, "k")->checked_name, "k__checked");
-    if (ptx_module_parse("checked", checked->text.chars, checked->text.length, &again, &error) != FF_OK) fail_msg("%s", error.message);
+    if (ptx_module_parse("checked", checked->text.chars, checked->text.length, &again, &error) != FF_OK)
+      fail_msg("%s", error.message);
     ptx_module_free(again);
     before.length = 0;
     ff_text_add(&before, "%s", checked->text.chars);
@@ -248,9 +278,11 @@ static void test_names(void **state) {
   free(before.chars);
 }
 
-/* A kernel of which nothing is known must run in blocks of any size: the registers that the checks take must not forbid it. */
+/* A kernel of which nothing is known must run in blocks of any size: the registers that the checks take must not forbid
+ * it. */
 static void test_bounds(void **state) {
-  static const char text[] = PTX_HEAD ".visible .entry k()\n{\nret;\n}\n.visible .entry bounded()\n.reqntid 64, 2, 1\n{\nret;\n}\n";
+  static const char text[] =
+      PTX_HEAD ".visible .entry k()\n{\nret;\n}\n.visible .entry bounded()\n.reqntid 64, 2, 1\n{\nret;\n}\n";
   ptx_module *module, *again;
   ff_error error;
   assert_int_equal(ptx_module_parse("test.ptx", text, strlen(text), &module, &error), FF_OK);
@@ -275,8 +307,9 @@ static void test_damaged_report(void **state) {
   close_subject(&s);
 }
 
-static const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_words), cmocka_unit_test(test_per_block), cmocka_unit_test(test_straddle),
-                                          cmocka_unit_test(test_skipped), cmocka_unit_test(test_heap), cmocka_unit_test(test_reasons),
-                                          cmocka_unit_test(test_names), cmocka_unit_test(test_bounds), cmocka_unit_test(test_damaged_report)};
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_same_words), cmocka_unit_test(test_per_block), cmocka_unit_test(test_straddle),
+    cmocka_unit_test(test_skipped),    cmocka_unit_test(test_heap),      cmocka_unit_test(test_reasons),
+    cmocka_unit_test(test_names),      cmocka_unit_test(test_bounds),    cmocka_unit_test(test_damaged_report)};
 
 int main(void) { return cmocka_run_group_tests(tests, NULL, NULL) != 0; }

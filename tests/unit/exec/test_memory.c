@@ -25,7 +25,8 @@ static int tear_down(void **state) {
 static const exec_allocation *allocate(uint64_t bytes) {
   const exec_allocation *allocation;
   ff_error error = {0};
-  if (exec_memory_allocate(memory, bytes, 0, EXEC_MEMORY_DEVICE, "thing", &allocation, &error) != FF_OK) fail_msg("%s", error.message);
+  if (exec_memory_allocate(memory, bytes, 0, EXEC_MEMORY_DEVICE, "thing", &allocation, &error) != FF_OK)
+    fail_msg("%s", error.message);
   return allocation;
 }
 
@@ -81,7 +82,8 @@ static void test_limits(void **state) {
   const exec_allocation *a;
   assert_int_equal(exec_memory_allocate(memory, 0, 0, EXEC_MEMORY_DEVICE, "", &a, NULL), FF_INVALID);
   assert_int_equal(exec_memory_allocate(memory, 1, 3, EXEC_MEMORY_DEVICE, "", &a, NULL), FF_INVALID);
-  assert_int_equal(exec_memory_allocate(memory, EXEC_ARENA_BYTES + 1, 0, EXEC_MEMORY_DEVICE, "", &a, NULL), FF_NO_MEMORY);
+  assert_int_equal(exec_memory_allocate(memory, EXEC_ARENA_BYTES + 1, 0, EXEC_MEMORY_DEVICE, "", &a, NULL),
+                   FF_NO_MEMORY);
   assert_int_equal(exec_memory_allocate(memory, UINT64_MAX, 0, EXEC_MEMORY_DEVICE, "", &a, NULL), FF_NO_MEMORY);
   assert_int_equal(exec_memory_allocate(memory, 100, 1 << 20, EXEC_MEMORY_DEVICE, "", &a, NULL), FF_OK);
   assert_int_equal(a->address % (1 << 20), 0);
@@ -97,7 +99,8 @@ static void test_places(void **state) {
     base[n + 1] = exec_memory_base(more[n]);
     assert_int_equal(base[n + 1] % (1 << 30), 0);
     assert_true(base[n + 1] + EXEC_ARENA_BYTES <= UINT64_C(1) << 47);
-    for (int k = 0; k <= n; k++) assert_true(base[k] >= base[n + 1] + EXEC_ARENA_BYTES || base[n + 1] >= base[k] + EXEC_ARENA_BYTES);
+    for (int k = 0; k <= n; k++)
+      assert_true(base[k] >= base[n + 1] + EXEC_ARENA_BYTES || base[n + 1] >= base[k] + EXEC_ARENA_BYTES);
     const exec_allocation *a, *b;
     assert_int_equal(exec_memory_allocate(more[n], 5000, 0, EXEC_MEMORY_DEVICE, "a", &a, NULL), FF_OK);
     assert_int_equal(exec_memory_allocate(more[n], 100, UINT64_C(1) << 33, EXEC_MEMORY_DEVICE, "b", &b, NULL), FF_OK);
@@ -115,7 +118,8 @@ static void test_place_taken(void **state) {
   static const uint64_t offsets[] = {0, EXEC_ARENA_BYTES / 2, EXEC_ARENA_BYTES - EXEC_PAGE_BYTES};
   for (size_t n = 0; n < sizeof offsets / sizeof *offsets; n++) {
     exec_memory_free(memory);
-    char *taken = mmap((void *)(EXEC_ARENA_CANONICAL + offsets[n]), EXEC_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    char *taken = mmap((void *)(EXEC_ARENA_CANONICAL + offsets[n]), EXEC_PAGE_BYTES, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
     assert_ptr_equal(taken, EXEC_ARENA_CANONICAL + offsets[n]);
     *taken = 5;
     assert_int_equal(exec_memory_create(&memory, NULL), FF_OK);
@@ -128,11 +132,13 @@ static void test_place_taken(void **state) {
   }
 }
 
-/* No matter where the host has its memory, what is registered in the same order has the same canonical addresses, and no two the same. */
+/* No matter where the host has its memory, what is registered in the same order has the same canonical addresses, and
+ * no two the same. */
 static void test_canonical(void **state) {
   enum { PAGES = 5 };
   for (int round = 0; round < 3; round++) {
-    char *host = mmap(NULL, (PAGES + (size_t)round) * EXEC_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *host = mmap(NULL, (PAGES + (size_t)round) * EXEC_PAGE_BYTES, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(host, MAP_FAILED);
     char *first = host + round * (int)EXEC_PAGE_BYTES + 48, *second = first + 100;
     const exec_allocation *a;
@@ -151,7 +157,8 @@ static void test_canonical(void **state) {
   }
 }
 
-/* With padding no byte beside an allocation, near enough, is anyone's, live or freed; starts are as aligned as without. */
+/* With padding no byte beside an allocation, near enough, is anyone's, live or freed; starts are as aligned as
+ * without. */
 static void test_padding(void **state) {
   enum { PADDING = 300, COUNT = 60 };
   static const uint64_t sizes[] = {1, 4096, 8192, 5000, 2 << 20, (2 << 20) + 4096, 4095, 3796, 3797};
@@ -175,7 +182,8 @@ static void test_padding(void **state) {
 static void test_full(void **state) { /* tombstones give their ranges back rather than let an allocation fail */
   const exec_allocation *a = allocate(EXEC_ARENA_BYTES / 4 * 3), *b;
   uint64_t address = a->address;
-  assert_int_equal(exec_memory_allocate(memory, EXEC_ARENA_BYTES / 2, 0, EXEC_MEMORY_DEVICE, "", &b, NULL), FF_NO_MEMORY);
+  assert_int_equal(exec_memory_allocate(memory, EXEC_ARENA_BYTES / 2, 0, EXEC_MEMORY_DEVICE, "", &b, NULL),
+                   FF_NO_MEMORY);
   exec_memory_release(memory, address, NULL);
   assert_int_equal(exec_memory_allocate(memory, EXEC_ARENA_BYTES / 2, 0, EXEC_MEMORY_DEVICE, "", &b, NULL), FF_OK);
 }
@@ -242,7 +250,8 @@ static void test_random(void **state) {
 
 int main(void) {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-  const struct CMUnitTest tests[] = {T(test_bounds), T(test_large), T(test_tombstones), T(test_places), T(test_place_taken), T(test_canonical), T(test_padding), T(test_limits), T(test_full),
-                                     T(test_registered), T(test_nearest), T(test_random)};
+  const struct CMUnitTest tests[] = {T(test_bounds),      T(test_large),      T(test_tombstones), T(test_places),
+                                     T(test_place_taken), T(test_canonical),  T(test_padding),    T(test_limits),
+                                     T(test_full),        T(test_registered), T(test_nearest),    T(test_random)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,16 +9,16 @@ static bool is_approximate(const form *f) { return has(f, PTX_MOD_APPROX) || has
 
 static long double exact(const form *f, long double a, long double b) {
   switch (f->instr.opcode) {
-    case PTX_OP_EX2: return exp2l(a);
-    case PTX_OP_LG2: return a < 0 ? NAN : log2l(a);
-    case PTX_OP_SIN: return sinl(a);
-    case PTX_OP_COS: return cosl(a);
-    case PTX_OP_TANH: return tanhl(a);
-    case PTX_OP_RCP: return 1 / a;
-    case PTX_OP_SQRT: return sqrtl(a);
-    case PTX_OP_RSQRT: return 1 / sqrtl(a);
-    case PTX_OP_DIV: return a / b;
-    default: fail_msg("%s has no reference", f->name);
+  case PTX_OP_EX2: return exp2l(a);
+  case PTX_OP_LG2: return a < 0 ? NAN : log2l(a);
+  case PTX_OP_SIN: return sinl(a);
+  case PTX_OP_COS: return cosl(a);
+  case PTX_OP_TANH: return tanhl(a);
+  case PTX_OP_RCP: return 1 / a;
+  case PTX_OP_SQRT: return sqrtl(a);
+  case PTX_OP_RSQRT: return 1 / sqrtl(a);
+  case PTX_OP_DIV: return a / b;
+  default: fail_msg("%s has no reference", f->name);
   }
   return 0;
 }
@@ -35,18 +35,19 @@ static long double bound(const form *f, const format *format, long double a, lon
   const long double pi = acosl(-1), size = fabsl(wanted);
   bool f32 = format == &format_f32, f16 = format == &format_f16;
   switch (f->instr.opcode) {
-    case PTX_OP_EX2: return f32 ? 2 * ulp(format, wanted) : size * powl(2, f16 ? -9.9L : -7) + ldexpl(1, format->lowest - 1);
-    case PTX_OP_LG2: return a > 0.5L && a < 2 ? 0x1p-22L : size * 0x1p-22L;
-    case PTX_OP_SIN: case PTX_OP_COS:
-      return fabsl(a) <= 2 * pi ? powl(2, -20.5L) : fabsl(a) <= 100 * pi ? powl(2, -14.7L) : -1;
-    case PTX_OP_TANH: return f32 ? size * 0x1p-11L : powl(2, f16 ? -10.987L : -8);
-    case PTX_OP_RCP: return ulp(format, wanted);
-    case PTX_OP_SQRT: return size * 0x1p-23L;
-    case PTX_OP_RSQRT: return size * powl(2, -22.9L);
-    case PTX_OP_DIV:
-      if (has(f, PTX_MOD_APPROX) && !(fabsl(b) >= 0x1p-126L && fabsl(b) <= 0x1p126L)) return -1;
-      return 2 * ulp(format, wanted);
-    default: return -1;
+  case PTX_OP_EX2:
+    return f32 ? 2 * ulp(format, wanted) : size * powl(2, f16 ? -9.9L : -7) + ldexpl(1, format->lowest - 1);
+  case PTX_OP_LG2: return a > 0.5L && a < 2 ? 0x1p-22L : size * 0x1p-22L;
+  case PTX_OP_SIN:
+  case PTX_OP_COS: return fabsl(a) <= 2 * pi ? powl(2, -20.5L) : fabsl(a) <= 100 * pi ? powl(2, -14.7L) : -1;
+  case PTX_OP_TANH: return f32 ? size * 0x1p-11L : powl(2, f16 ? -10.987L : -8);
+  case PTX_OP_RCP: return ulp(format, wanted);
+  case PTX_OP_SQRT: return size * 0x1p-23L;
+  case PTX_OP_RSQRT: return size * powl(2, -22.9L);
+  case PTX_OP_DIV:
+    if (has(f, PTX_MOD_APPROX) && !(fabsl(b) >= 0x1p-126L && fabsl(b) <= 0x1p126L)) return -1;
+    return 2 * ulp(format, wanted);
+  default: return -1;
   }
 }
 
@@ -70,7 +71,8 @@ static bool element_accepted(const form *f, const format *format, uint64_t bits_
     return got == encode(format, wanted, FE_TONEAREST);
   }
   long double error = fabsl(r - wanted), allowed = bound(f, format, a, b, wanted);
-  if (ftz && !(got & exponent)) return !(got & ~sign) && fabsl(wanted) < ldexpl(1, format->lowest + format->precision - 1) * 1.000001L;
+  if (ftz && !(got & exponent))
+    return !(got & ~sign) && fabsl(wanted) < ldexpl(1, format->lowest + format->precision - 1) * 1.000001L;
   if (fabsl(wanted) > format->largest) return isinf(r) || fabsl(r) == format->largest;
   if (f->instr.opcode == PTX_OP_SIN || f->instr.opcode == PTX_OP_COS)
     if (fabsl(r) > 1) return false;
@@ -79,7 +81,9 @@ static bool element_accepted(const form *f, const format *format, uint64_t bits_
 
 static bool float_accepted(const form *f, const sample *x, int l, uint64_t got) {
   ptx_type type = type_of(f);
-  const format *format = type == PTX_F32 ? &format_f32 : type == PTX_F16 || type == PTX_F16X2 ? &format_f16 : &format_bf16;
+  const format *format = type == PTX_F32                        ? &format_f32
+                         : type == PTX_F16 || type == PTX_F16X2 ? &format_f16
+                                                                : &format_bf16;
   uint64_t a = x->s[0][l], b = x->s[1][l];
   if (type == PTX_F32) return element_accepted(f, format, a, b, got);
   if (!element_accepted(f, format, a & 0xffff, b & 0xffff, got & 0xffff)) return false;
@@ -154,7 +158,8 @@ static void test_exact_points(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_float), cmocka_unit_test(test_f64), cmocka_unit_test(test_exact_points)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_float), cmocka_unit_test(test_f64),
+                                     cmocka_unit_test(test_exact_points)};
   find_isas();
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,12 +17,24 @@ static int accepted(const form *f) {
     ptx_mod mod;
     int relations;
   } table[] = {
-      {PTX_MOD_EQ, EQUAL},          {PTX_MOD_NE, LESS | GREATER},    {PTX_MOD_LT, LESS},
-      {PTX_MOD_LE, LESS | EQUAL},   {PTX_MOD_GT, GREATER},           {PTX_MOD_GE, GREATER | EQUAL},
-      {PTX_MOD_LO, LESS},           {PTX_MOD_LS, LESS | EQUAL},      {PTX_MOD_HI, GREATER},
-      {PTX_MOD_HS, GREATER | EQUAL}, {PTX_MOD_EQU, EQUAL | UNORDERED}, {PTX_MOD_NEU, LESS | GREATER | UNORDERED},
-      {PTX_MOD_LTU, LESS | UNORDERED}, {PTX_MOD_LEU, LESS | EQUAL | UNORDERED}, {PTX_MOD_GTU, GREATER | UNORDERED},
-      {PTX_MOD_GEU, GREATER | EQUAL | UNORDERED}, {PTX_MOD_NUM, LESS | EQUAL | GREATER}, {PTX_MOD_NAN, UNORDERED},
+      {PTX_MOD_EQ, EQUAL},
+      {PTX_MOD_NE, LESS | GREATER},
+      {PTX_MOD_LT, LESS},
+      {PTX_MOD_LE, LESS | EQUAL},
+      {PTX_MOD_GT, GREATER},
+      {PTX_MOD_GE, GREATER | EQUAL},
+      {PTX_MOD_LO, LESS},
+      {PTX_MOD_LS, LESS | EQUAL},
+      {PTX_MOD_HI, GREATER},
+      {PTX_MOD_HS, GREATER | EQUAL},
+      {PTX_MOD_EQU, EQUAL | UNORDERED},
+      {PTX_MOD_NEU, LESS | GREATER | UNORDERED},
+      {PTX_MOD_LTU, LESS | UNORDERED},
+      {PTX_MOD_LEU, LESS | EQUAL | UNORDERED},
+      {PTX_MOD_GTU, GREATER | UNORDERED},
+      {PTX_MOD_GEU, GREATER | EQUAL | UNORDERED},
+      {PTX_MOD_NUM, LESS | EQUAL | GREATER},
+      {PTX_MOD_NAN, UNORDERED},
   };
   for (uint32_t i = 0; i < COUNT(table); i++)
     if (has(f, table[i].mod)) return table[i].relations;
@@ -35,14 +47,16 @@ static ptx_type compared_type(const form *f) { return f->instr.types[f->instr.ty
 static long double value_of(const form *f, uint64_t bits) {
   bool ftz = has(f, PTX_MOD_FTZ);
   switch (compared_type(f)) {
-    case PTX_F32: return decode(&format_f32, ftz && !(bits & 0x7f800000) ? bits & 0x80000000 : bits);
-    case PTX_F64: return f64_of(bits);
-    case PTX_F16: case PTX_F16X2: return decode(&format_f16, ftz && !(bits & 0x7c00) ? bits & 0x8000 : bits);
-    case PTX_BF16: case PTX_BF16X2: return decode(&format_bf16, bits);
-    case PTX_S16: return (int16_t)bits;
-    case PTX_S32: return (int32_t)bits;
-    case PTX_S64: return (int64_t)bits;
-    default: return bits; /* long double holds 64 bits */
+  case PTX_F32: return decode(&format_f32, ftz && !(bits & 0x7f800000) ? bits & 0x80000000 : bits);
+  case PTX_F64: return f64_of(bits);
+  case PTX_F16:
+  case PTX_F16X2: return decode(&format_f16, ftz && !(bits & 0x7c00) ? bits & 0x8000 : bits);
+  case PTX_BF16:
+  case PTX_BF16X2: return decode(&format_bf16, bits);
+  case PTX_S16: return (int16_t)bits;
+  case PTX_S32: return (int32_t)bits;
+  case PTX_S64: return (int64_t)bits;
+  default: return bits; /* long double holds 64 bits */
   }
 }
 
@@ -52,7 +66,8 @@ static bool combined(const form *f, const sample *x, int l, bool compared) {
   if (f->instr.operand_count < 4) return compared;
   ptx_mod last = f->instr.mods[f->instr.mod_count - 1];
   for (int i = 1; i < f->instr.mod_count; i++)
-    if (f->instr.mods[i] == PTX_MOD_AND || f->instr.mods[i] == PTX_MOD_OR || f->instr.mods[i] == PTX_MOD_XOR) last = f->instr.mods[i];
+    if (f->instr.mods[i] == PTX_MOD_AND || f->instr.mods[i] == PTX_MOD_OR || f->instr.mods[i] == PTX_MOD_XOR)
+      last = f->instr.mods[i];
   return last == PTX_MOD_AND ? compared && c : last == PTX_MOD_OR ? compared || c : compared != c;
 }
 
@@ -60,11 +75,14 @@ static bool is_pair(const form *f) { return compared_type(f) == PTX_F16X2 || com
 
 static uint64_t true_value(const form *f) {
   switch (f->instr.types[0]) {
-    case PTX_F32: return 0x3f800000;
-    case PTX_F16: case PTX_F16X2: return 0x3c00;
-    case PTX_BF16: case PTX_BF16X2: return 0x3f80;
-    case PTX_U16: case PTX_S16: return 0xffff;
-    default: return is_pair(f) ? 0xffff : 0xffffffff;
+  case PTX_F32: return 0x3f800000;
+  case PTX_F16:
+  case PTX_F16X2: return 0x3c00;
+  case PTX_BF16:
+  case PTX_BF16X2: return 0x3f80;
+  case PTX_U16:
+  case PTX_S16: return 0xffff;
+  default: return is_pair(f) ? 0xffff : 0xffffffff;
   }
 }
 
@@ -132,7 +150,9 @@ static void visit_selection(form *f, void *context) {
 }
 static bool is_selection(const form *f) { return f->instr.opcode == PTX_OP_SELP || f->instr.opcode == PTX_OP_SLCT; }
 
-static void test_comparison(void **state) { assert_in_range(each_form(is_comparison, visit_comparison, NULL), 600, 2000); }
+static void test_comparison(void **state) {
+  assert_in_range(each_form(is_comparison, visit_comparison, NULL), 600, 2000);
+}
 static void test_selection(void **state) { assert_in_range(each_form(is_selection, visit_selection, NULL), 40, 100); }
 
 int main(void) {

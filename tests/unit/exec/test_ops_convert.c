@@ -23,19 +23,19 @@ static bool rounds_to_integral(const form *f) {
 
 static long double source_value(const form *f, uint64_t bits) {
   switch (src_type(f)) {
-    case PTX_U8: return (uint8_t)bits;
-    case PTX_S8: return (int8_t)bits;
-    case PTX_U16: return (uint16_t)bits;
-    case PTX_S16: return (int16_t)bits;
-    case PTX_U32: return (uint32_t)bits;
-    case PTX_S32: return (int32_t)bits;
-    case PTX_U64: return bits;
-    case PTX_S64: return (int64_t)bits;
-    case PTX_F32: return decode(&format_f32, has(f, PTX_MOD_FTZ) && !(bits & 0x7f800000) ? bits & 0x80000000 : bits);
-    case PTX_F64: return f64_of(bits);
-    case PTX_F16: return decode(&format_f16, bits & 0xffff);
-    case PTX_BF16: return decode(&format_bf16, bits & 0xffff);
-    default: fail_msg("%s has no reference", f->name);
+  case PTX_U8: return (uint8_t)bits;
+  case PTX_S8: return (int8_t)bits;
+  case PTX_U16: return (uint16_t)bits;
+  case PTX_S16: return (int16_t)bits;
+  case PTX_U32: return (uint32_t)bits;
+  case PTX_S32: return (int32_t)bits;
+  case PTX_U64: return bits;
+  case PTX_S64: return (int64_t)bits;
+  case PTX_F32: return decode(&format_f32, has(f, PTX_MOD_FTZ) && !(bits & 0x7f800000) ? bits & 0x80000000 : bits);
+  case PTX_F64: return f64_of(bits);
+  case PTX_F16: return decode(&format_f16, bits & 0xffff);
+  case PTX_BF16: return decode(&format_bf16, bits & 0xffff);
+  default: fail_msg("%s has no reference", f->name);
   }
   return 0;
 }
@@ -64,11 +64,13 @@ static uint64_t integer_result(const form *f, uint64_t source) {
 
 static const format *format_of(ptx_type type) {
   switch (type) {
-    case PTX_F16: case PTX_F16X2: return &format_f16;
-    case PTX_BF16: case PTX_BF16X2: return &format_bf16;
-    case PTX_E4M3X2: return &format_e4m3;
-    case PTX_E5M2X2: return &format_e5m2;
-    default: return &format_f32;
+  case PTX_F16:
+  case PTX_F16X2: return &format_f16;
+  case PTX_BF16:
+  case PTX_BF16X2: return &format_bf16;
+  case PTX_E4M3X2: return &format_e4m3;
+  case PTX_E5M2X2: return &format_e5m2;
+  default: return &format_f32;
   }
 }
 
@@ -99,9 +101,9 @@ static uint64_t f64_result(const form *f, uint64_t source) {
   long double value = source_value(f, source);
   if (isnan(value) && has(f, PTX_MOD_SAT)) return 0;
   if (isnan(value)) switch (src_type(f)) { /* payloads are kept; the 16-bit formats have only one NaN */
-      case PTX_F64: return source | UINT64_C(0x8000000000000);
-      case PTX_F32: return (source & 0x80000000) << 32 | UINT64_C(0x7ff8000000000000) | (source & 0x7fffff) << 29;
-      default: return UINT64_C(0x7fffffffe0000000);
+    case PTX_F64: return source | UINT64_C(0x8000000000000);
+    case PTX_F32: return (source & 0x80000000) << 32 | UINT64_C(0x7ff8000000000000) | (source & 0x7fffff) << 29;
+    default: return UINT64_C(0x7fffffffe0000000);
     }
   if (rounds_to_integral(f)) {
     bool minus = signbit(value);
@@ -129,30 +131,39 @@ static void conversion(const form *f, sample *x, int l) {
   uint64_t a = x->s[0][l], b = x->s[1][l];
   x->carry_out = x->carry;
   switch (dst_type(f)) {
-    case PTX_F64: x->d[l] = f64_result(f, a); return;
-    case PTX_TF32: x->d[l] = tf32_result(f, a); return;
-    case PTX_F32: case PTX_F16: case PTX_BF16: x->d[l] = small_result(f, format_of(dst_type(f)), source_value(f, a)); return;
-    case PTX_F16X2: case PTX_BF16X2:
-      if (src_type(f) == PTX_F32)
-        x->d[l] = small_result(f, format_of(dst_type(f)), source_value(f, a)) << 16 | small_result(f, format_of(dst_type(f)), source_value(f, b));
-      else
-        for (int i = 0; i < 2; i++)
-          x->d[l] |= small_result(f, format_of(dst_type(f)), decode(format_of(src_type(f)), a >> 8 * i & 0xff)) << 16 * i;
-      return;
-    case PTX_E4M3X2: case PTX_E5M2X2:
-      if (src_type(f) == PTX_F32)
-        x->d[l] = small_result(f, format_of(dst_type(f)), source_value(f, a)) << 8 | small_result(f, format_of(dst_type(f)), source_value(f, b));
-      else
-        for (int i = 0; i < 2; i++)
-          x->d[l] |= small_result(f, format_of(dst_type(f)), decode(format_of(src_type(f)), a >> 16 * i & 0xffff)) << 8 * i;
-      return;
-    default: x->d[l] = integer_result(f, a); return;
+  case PTX_F64: x->d[l] = f64_result(f, a); return;
+  case PTX_TF32: x->d[l] = tf32_result(f, a); return;
+  case PTX_F32:
+  case PTX_F16:
+  case PTX_BF16: x->d[l] = small_result(f, format_of(dst_type(f)), source_value(f, a)); return;
+  case PTX_F16X2:
+  case PTX_BF16X2:
+    if (src_type(f) == PTX_F32)
+      x->d[l] = small_result(f, format_of(dst_type(f)), source_value(f, a)) << 16 |
+                small_result(f, format_of(dst_type(f)), source_value(f, b));
+    else
+      for (int i = 0; i < 2; i++)
+        x->d[l] |= small_result(f, format_of(dst_type(f)), decode(format_of(src_type(f)), a >> 8 * i & 0xff)) << 16 * i;
+    return;
+  case PTX_E4M3X2:
+  case PTX_E5M2X2:
+    if (src_type(f) == PTX_F32)
+      x->d[l] = small_result(f, format_of(dst_type(f)), source_value(f, a)) << 8 |
+                small_result(f, format_of(dst_type(f)), source_value(f, b));
+    else
+      for (int i = 0; i < 2; i++)
+        x->d[l] |= small_result(f, format_of(dst_type(f)), decode(format_of(src_type(f)), a >> 16 * i & 0xffff))
+                   << 8 * i;
+    return;
+  default: x->d[l] = integer_result(f, a); return;
   }
 }
 
 static bool is_conversion(const form *f) { return f->instr.opcode == PTX_OP_CVT && !has(f, PTX_MOD_PACK); }
 static void visit_conversion(form *f, void *context) { form_check(f, 24, conversion, NULL); }
-static void test_conversions(void **state) { assert_in_range(each_form(is_conversion, visit_conversion, NULL), 700, 3000); }
+static void test_conversions(void **state) {
+  assert_in_range(each_form(is_conversion, visit_conversion, NULL), 700, 3000);
+}
 
 /* Sources of 16 bits: all of them. */
 static bool is_small_source(const form *f) {
@@ -168,15 +179,23 @@ static void visit_small(form *f, void *context) {
     sample_run(f, &x, 2, NULL);
   }
 }
-static void test_small_sources(void **state) { assert_in_range(each_form(is_small_source, visit_small, NULL), 60, 200); }
+static void test_small_sources(void **state) {
+  assert_in_range(each_form(is_small_source, visit_small, NULL), 60, 200);
+}
 
 /* f32 around every boundary of a 16- and an 8-bit format: each of its numbers, the midpoint to the next, and both of
  * their neighbours. */
 static bool is_narrowing(const form *f) {
   if (!is_conversion(f) || src_type(f) != PTX_F32 || f->sources > 2) return false;
   switch (dst_type(f)) {
-    case PTX_F16: case PTX_BF16: case PTX_F16X2: case PTX_BF16X2: case PTX_E4M3X2: case PTX_E5M2X2: case PTX_TF32: return true;
-    default: return false;
+  case PTX_F16:
+  case PTX_BF16:
+  case PTX_F16X2:
+  case PTX_BF16X2:
+  case PTX_E4M3X2:
+  case PTX_E5M2X2:
+  case PTX_TF32: return true;
+  default: return false;
   }
 }
 static void visit_narrowing(form *f, void *context) {
@@ -197,7 +216,9 @@ static void visit_narrowing(form *f, void *context) {
     sample_run(f, &x, 2, NULL);
   }
 }
-static void test_narrowing_boundaries(void **state) { assert_in_range(each_form(is_narrowing, visit_narrowing, NULL), 60, 300); }
+static void test_narrowing_boundaries(void **state) {
+  assert_in_range(each_form(is_narrowing, visit_narrowing, NULL), 60, 300);
+}
 
 /* cvt.pack: two clamped numbers side by side, c above them. */
 static void packing(const form *f, sample *x, int l) {

@@ -5,7 +5,10 @@
 #include "unit/exec/ops_rounding.h"
 
 static int mode_of(const form *f) {
-  return has(f, PTX_MOD_RZ) ? FE_TOWARDZERO : has(f, PTX_MOD_RM) ? FE_DOWNWARD : has(f, PTX_MOD_RP) ? FE_UPWARD : FE_TONEAREST;
+  return has(f, PTX_MOD_RZ)   ? FE_TOWARDZERO
+         : has(f, PTX_MOD_RM) ? FE_DOWNWARD
+         : has(f, PTX_MOD_RP) ? FE_UPWARD
+                              : FE_TONEAREST;
 }
 
 static uint64_t flush_f32(uint64_t bits) { return (bits & 0x7f800000) ? bits : bits & 0x80000000; }
@@ -16,14 +19,15 @@ static bool nan_f64(uint64_t bits) { return bits << 1 > UINT64_C(0xffe0000000000
 
 static float compute_f32(const form *f, volatile float a, volatile float b, volatile float c) {
   switch (f->instr.opcode) {
-    case PTX_OP_ADD: return a + b;
-    case PTX_OP_SUB: return a - b;
-    case PTX_OP_MUL: return a * b;
-    case PTX_OP_FMA: case PTX_OP_MAD: return fmaf(a, b, c);
-    case PTX_OP_DIV: return a / b;
-    case PTX_OP_RCP: return 1.0f / a;
-    case PTX_OP_SQRT: return sqrtf(a);
-    default: fail_msg("%s has no reference", f->name);
+  case PTX_OP_ADD: return a + b;
+  case PTX_OP_SUB: return a - b;
+  case PTX_OP_MUL: return a * b;
+  case PTX_OP_FMA:
+  case PTX_OP_MAD: return fmaf(a, b, c);
+  case PTX_OP_DIV: return a / b;
+  case PTX_OP_RCP: return 1.0f / a;
+  case PTX_OP_SQRT: return sqrtf(a);
+  default: fail_msg("%s has no reference", f->name);
   }
   return 0;
 }
@@ -74,14 +78,15 @@ static void pair_f32(const form *f, sample *x, int l) {
 
 static double compute_f64(const form *f, volatile double a, volatile double b, volatile double c) {
   switch (f->instr.opcode) {
-    case PTX_OP_ADD: return a + b;
-    case PTX_OP_SUB: return a - b;
-    case PTX_OP_MUL: return a * b;
-    case PTX_OP_FMA: case PTX_OP_MAD: return fma(a, b, c);
-    case PTX_OP_DIV: return a / b;
-    case PTX_OP_RCP: return 1.0 / a;
-    case PTX_OP_SQRT: return sqrt(a);
-    default: fail_msg("%s has no reference", f->name);
+  case PTX_OP_ADD: return a + b;
+  case PTX_OP_SUB: return a - b;
+  case PTX_OP_MUL: return a * b;
+  case PTX_OP_FMA:
+  case PTX_OP_MAD: return fma(a, b, c);
+  case PTX_OP_DIV: return a / b;
+  case PTX_OP_RCP: return 1.0 / a;
+  case PTX_OP_SQRT: return sqrt(a);
+  default: fail_msg("%s has no reference", f->name);
   }
   return 0;
 }
@@ -115,15 +120,14 @@ static long double fma_sticky(double a, double b, double c) {
 
 static uint64_t half_element(const form *f, const format *format, const uint64_t h[3]) {
   long double v[3];
-  for (int i = 0; i < 3; i++)
-    v[i] = decode(format, has(f, PTX_MOD_FTZ) && !(h[i] & 0x7c00) ? h[i] & 0x8000 : h[i]);
+  for (int i = 0; i < 3; i++) v[i] = decode(format, has(f, PTX_MOD_FTZ) && !(h[i] & 0x7c00) ? h[i] & 0x8000 : h[i]);
   long double r = 0;
   switch (f->instr.opcode) {
-    case PTX_OP_ADD: r = fma_sticky((double)v[0], 1, (double)v[1]); break;
-    case PTX_OP_SUB: r = fma_sticky((double)v[0], 1, -(double)v[1]); break;
-    case PTX_OP_MUL: r = (long double)((double)v[0] * (double)v[1]); break;
-    case PTX_OP_FMA: r = fma_sticky((double)v[0], (double)v[1], (double)v[2]); break;
-    default: fail_msg("%s has no reference", f->name);
+  case PTX_OP_ADD: r = fma_sticky((double)v[0], 1, (double)v[1]); break;
+  case PTX_OP_SUB: r = fma_sticky((double)v[0], 1, -(double)v[1]); break;
+  case PTX_OP_MUL: r = (long double)((double)v[0] * (double)v[1]); break;
+  case PTX_OP_FMA: r = fma_sticky((double)v[0], (double)v[1], (double)v[2]); break;
+  default: fail_msg("%s has no reference", f->name);
   }
   uint64_t bits = encode(format, r, FE_TONEAREST);
   if (has(f, PTX_MOD_FTZ) && !(bits & 0x7c00)) bits &= 0x8000;
@@ -153,9 +157,15 @@ static bool is_half_type(ptx_type type) {
 static bool is_arithmetic_op(const form *f) {
   if (has(f, PTX_MOD_APPROX) || has(f, PTX_MOD_FULL)) return false;
   switch (f->instr.opcode) {
-    case PTX_OP_ADD: case PTX_OP_SUB: case PTX_OP_MUL: case PTX_OP_FMA: case PTX_OP_MAD: case PTX_OP_DIV: case PTX_OP_RCP:
-    case PTX_OP_SQRT: return true;
-    default: return false;
+  case PTX_OP_ADD:
+  case PTX_OP_SUB:
+  case PTX_OP_MUL:
+  case PTX_OP_FMA:
+  case PTX_OP_MAD:
+  case PTX_OP_DIV:
+  case PTX_OP_RCP:
+  case PTX_OP_SQRT: return true;
+  default: return false;
   }
 }
 static bool is_f32(const form *f) { return is_arithmetic_op(f) && f->instr.types[0] == PTX_F32; }
@@ -169,14 +179,16 @@ static uint64_t sign_of(const form *f, uint64_t a, uint64_t b, uint32_t bits, ui
   uint64_t sign = UINT64_C(1) << (bits - 1);
   if (has(f, PTX_MOD_FTZ) && !(a & exponent)) a &= sign;
   switch (f->instr.opcode) {
-    case PTX_OP_NEG: return a ^ sign;
-    case PTX_OP_ABS: return bits == 64 && nan_f64(a) ? a : a & ~sign;
-    case PTX_OP_COPYSIGN: return (a & sign) | (b & ~sign);
-    default: fail_msg("%s has no reference", f->name);
+  case PTX_OP_NEG: return a ^ sign;
+  case PTX_OP_ABS: return bits == 64 && nan_f64(a) ? a : a & ~sign;
+  case PTX_OP_COPYSIGN: return (a & sign) | (b & ~sign);
+  default: fail_msg("%s has no reference", f->name);
   }
   return 0;
 }
-static uint64_t sign_half(const form *f, const format *format, const uint64_t h[3]) { return sign_of(f, h[0], h[1], 16, 0x7c00); }
+static uint64_t sign_half(const form *f, const format *format, const uint64_t h[3]) {
+  return sign_of(f, h[0], h[1], 16, 0x7c00);
+}
 static void signs(const form *f, sample *x, int l) {
   ptx_type type = f->instr.types[0];
   if (is_half_type(type)) each_half(f, x, l, sign_half);
@@ -204,7 +216,8 @@ static bool pattern_less(uint64_t a, uint64_t b, layout_bits p) { /* -0 < +0 */
 }
 static uint64_t two_inputs(const form *f, uint64_t a, uint64_t b, layout_bits p) {
   bool nan_a = pattern_nan(a, p), nan_b = pattern_nan(b, p);
-  if ((nan_a && nan_b) || (has(f, PTX_MOD_NAN_PROPAGATE) && (nan_a || nan_b))) return p.nan ? p.nan : a | UINT64_C(0x8000000000000);
+  if ((nan_a && nan_b) || (has(f, PTX_MOD_NAN_PROPAGATE) && (nan_a || nan_b)))
+    return p.nan ? p.nan : a | UINT64_C(0x8000000000000);
   if (nan_a) return b;
   if (nan_b) return a;
   bool less = pattern_less(a, b, p);
@@ -252,9 +265,10 @@ static bool property(const form *f, uint64_t magnitude, uint64_t infinity, uint6
 }
 static void properties(const form *f, sample *x, int l) {
   uint64_t a = x->s[0][l];
-  expect_pred(&x->p, l, f->instr.types[0] == PTX_F32
-                            ? property(f, a & 0x7fffffff, 0x7f800000, 0x00800000)
-                            : property(f, a << 1 >> 1, UINT64_C(0x7ff0000000000000), UINT64_C(0x0010000000000000)));
+  expect_pred(&x->p, l,
+              f->instr.types[0] == PTX_F32
+                  ? property(f, a & 0x7fffffff, 0x7f800000, 0x00800000)
+                  : property(f, a << 1 >> 1, UINT64_C(0x7ff0000000000000), UINT64_C(0x0010000000000000)));
   x->carry_out = x->carry;
 }
 static bool is_testp(const form *f) { return f->instr.opcode == PTX_OP_TESTP; }
@@ -287,9 +301,10 @@ static void test_environment_is_kept(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_f32),    cmocka_unit_test(test_f64), cmocka_unit_test(test_f32x2),  cmocka_unit_test(test_half),
-      cmocka_unit_test(test_signs),  cmocka_unit_test(test_minmax), cmocka_unit_test(test_testp),
-      cmocka_unit_test(test_environment_is_kept),
+      cmocka_unit_test(test_f32),   cmocka_unit_test(test_f64),
+      cmocka_unit_test(test_f32x2), cmocka_unit_test(test_half),
+      cmocka_unit_test(test_signs), cmocka_unit_test(test_minmax),
+      cmocka_unit_test(test_testp), cmocka_unit_test(test_environment_is_kept),
   };
   find_isas();
   return cmocka_run_group_tests(tests, NULL, NULL);

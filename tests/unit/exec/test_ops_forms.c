@@ -513,7 +513,8 @@ static void test_computed(void **state) {
     for (int i = 0; i < isa_count; i++) {
       exec_choice choice;
       ff_error error;
-      if (isas[i].choose(func, &func->instrs[n], &choice, &error) != FF_OK) fail_msg("%s: %s", computed[n], error.message);
+      if (isas[i].choose(func, &func->instrs[n], &choice, &error) != FF_OK)
+        fail_msg("%s: %s", computed[n], error.message);
       assert_non_null(choice.run[0]);
       assert_non_null(choice.run[1]);
       assert_true(choice.sources > 0 && choice.sources + 1 <= func->instrs[n].operand_count);
@@ -527,7 +528,8 @@ static void test_refused(void **state) {
     ptx_module *module = parse(&refused[n], 1);
     exec_choice choice;
     ff_error error = {0};
-    assert_int_equal(exec_choose_baseline(module->funcs[0], &module->funcs[0]->instrs[0], &choice, &error), FF_UNSUPPORTED);
+    assert_int_equal(exec_choose_baseline(module->funcs[0], &module->funcs[0]->instrs[0], &choice, &error),
+                     FF_UNSUPPORTED);
     assert_true(strlen(error.message) > 10);
     ptx_module_free(module);
   }
@@ -565,8 +567,8 @@ static void test_names_are_unique(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_computed), cmocka_unit_test(test_refused), cmocka_unit_test(test_units),
-                                     cmocka_unit_test(test_names_are_unique)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_computed), cmocka_unit_test(test_refused),
+                                     cmocka_unit_test(test_units), cmocka_unit_test(test_names_are_unique)};
   find_isas();
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,7 +18,8 @@ static wide extend(uint64_t value, uint32_t bits, bool sign) {
 static wide clamp(wide x, wide low, wide high) { return x < low ? low : x > high ? high : x; }
 static wide clamp_type(wide x, ptx_type type) {
   uint32_t bits = ptx_type_bits(type);
-  return is_signed(type) ? clamp(x, -((wide)1 << (bits - 1)), ((wide)1 << (bits - 1)) - 1) : clamp(x, 0, ((wide)1 << bits) - 1);
+  return is_signed(type) ? clamp(x, -((wide)1 << (bits - 1)), ((wide)1 << (bits - 1)) - 1)
+                         : clamp(x, 0, ((wide)1 << bits) - 1);
 }
 
 static bool is_packed(const form *f) {
@@ -52,20 +53,20 @@ static void arithmetic(const form *f, sample *x, int l) {
   uint32_t c_bits = is_wide ? 2 * bits : bits, d_bits = c_bits;
   wide a = extend(x->s[0][l], bits, s), b = extend(x->s[1][l], bits, s), c = extend(x->s[2][l], c_bits, s), r = 0;
   switch (f->instr.opcode) {
-    case PTX_OP_ADD: r = a + b; break;
-    case PTX_OP_SUB: r = a - b; break;
-    case PTX_OP_MUL: r = product_part(f, a, b); break;
-    case PTX_OP_MAD: r = sum(product_part(f, a, b), c); break;
-    case PTX_OP_MUL24: r = product24(f, x, l); break;
-    case PTX_OP_MAD24: r = product24(f, x, l) + c; break;
-    case PTX_OP_SAD: r = c + (a < b ? b - a : a - b); break;
-    case PTX_OP_DIV: r = divide(a, b); break;
-    case PTX_OP_REM: r = remainder_of(a, b); break;
-    case PTX_OP_ABS: r = a < 0 ? -a : a; break;
-    case PTX_OP_NEG: r = -a; break;
-    case PTX_OP_MIN: r = a < b ? a : b; break;
-    case PTX_OP_MAX: r = a > b ? a : b; break;
-    default: fail_msg("%s has no reference", f->name);
+  case PTX_OP_ADD: r = a + b; break;
+  case PTX_OP_SUB: r = a - b; break;
+  case PTX_OP_MUL: r = product_part(f, a, b); break;
+  case PTX_OP_MAD: r = sum(product_part(f, a, b), c); break;
+  case PTX_OP_MUL24: r = product24(f, x, l); break;
+  case PTX_OP_MAD24: r = product24(f, x, l) + c; break;
+  case PTX_OP_SAD: r = c + (a < b ? b - a : a - b); break;
+  case PTX_OP_DIV: r = divide(a, b); break;
+  case PTX_OP_REM: r = remainder_of(a, b); break;
+  case PTX_OP_ABS: r = a < 0 ? -a : a; break;
+  case PTX_OP_NEG: r = -a; break;
+  case PTX_OP_MIN: r = a < b ? a : b; break;
+  case PTX_OP_MAX: r = a > b ? a : b; break;
+  default: fail_msg("%s has no reference", f->name);
   }
   if (has(f, PTX_MOD_RELU) && r < 0) r = 0;
   if (has(f, PTX_MOD_SAT)) r = clamp_type(r, type);
@@ -78,9 +79,20 @@ static bool is_arithmetic(const form *f) {
   ptx_type type = main_type(f);
   if ((ptx_type_class(type) != 'U' && ptx_type_class(type) != 'S') || is_packed(f)) return false;
   switch (f->instr.opcode) {
-    case PTX_OP_ADD: case PTX_OP_SUB: case PTX_OP_MUL: case PTX_OP_MAD: case PTX_OP_MUL24: case PTX_OP_MAD24: case PTX_OP_SAD:
-    case PTX_OP_DIV: case PTX_OP_REM: case PTX_OP_ABS: case PTX_OP_NEG: case PTX_OP_MIN: case PTX_OP_MAX: return true;
-    default: return false;
+  case PTX_OP_ADD:
+  case PTX_OP_SUB:
+  case PTX_OP_MUL:
+  case PTX_OP_MAD:
+  case PTX_OP_MUL24:
+  case PTX_OP_MAD24:
+  case PTX_OP_SAD:
+  case PTX_OP_DIV:
+  case PTX_OP_REM:
+  case PTX_OP_ABS:
+  case PTX_OP_NEG:
+  case PTX_OP_MIN:
+  case PTX_OP_MAX: return true;
+  default: return false;
   }
 }
 
@@ -94,12 +106,12 @@ static void packed(const form *f, sample *x, int l) {
   for (uint32_t i = 0; i < 32 / bits; i++) {
     wide a = extend(x->s[0][l] >> bits * i, bits, s), b = extend(x->s[1][l] >> bits * i, bits, s), r = 0;
     switch (f->instr.opcode) {
-      case PTX_OP_ADD: r = a + b; break;
-      case PTX_OP_SUB: r = a - b; break;
-      case PTX_OP_NEG: r = -a; break;
-      case PTX_OP_MIN: r = a < b ? a : b; break;
-      case PTX_OP_MAX: r = a > b ? a : b; break;
-      default: fail_msg("%s has no reference", f->name);
+    case PTX_OP_ADD: r = a + b; break;
+    case PTX_OP_SUB: r = a - b; break;
+    case PTX_OP_NEG: r = -a; break;
+    case PTX_OP_MIN: r = a < b ? a : b; break;
+    case PTX_OP_MAX: r = a > b ? a : b; break;
+    default: fail_msg("%s has no reference", f->name);
     }
     if (has(f, PTX_MOD_RELU) && r < 0) r = 0;
     if (has(f, PTX_MOD_SAT)) r = clamp_type(r, bits == 8 ? (s ? PTX_S8 : PTX_U8) : (s ? PTX_S16 : PTX_U16));
@@ -167,7 +179,7 @@ static uint64_t nth_set(uint32_t mask, uint32_t base, int32_t offset) {
   if (base > 31) return UINT32_MAX;
   if (offset == 0) return mask >> base & 1 ? base : UINT32_MAX;
   int64_t left = offset > 0 ? offset : -(int64_t)offset;
-  for (int at = (int)base; at >= 0 && at < 32; at += offset > 0 ? 1 : -1)
+  for (int at = (int)base; at >= 0 && at<32; at += offset> 0 ? 1 : -1)
     if ((mask >> at & 1) && --left == 0) return (uint64_t)at;
   return UINT32_MAX;
 }
@@ -240,26 +252,36 @@ static void bit_operation(const form *f, sample *x, int l) {
   uint32_t bits = ptx_type_bits(main_type(f));
   uint64_t a = x->s[0][l], b = x->s[1][l], c = x->s[2][l], e = x->s[3][l], r = 0;
   switch (f->instr.opcode) {
-    case PTX_OP_MOV: r = a; break;
-    case PTX_OP_AND: r = a & b; break;
-    case PTX_OP_OR: r = a | b; break;
-    case PTX_OP_XOR: r = a ^ b; break;
-    case PTX_OP_NOT: r = ~a; break;
-    case PTX_OP_CNOT: r = !a; break;
-    case PTX_OP_SHL: case PTX_OP_SHR: r = shift(f, a, b, bits); break;
-    case PTX_OP_SHF: r = funnel(f, a, b, (uint32_t)c); break;
-    case PTX_OP_LOP3: r = look_up(f, a, b, c); break;
-    case PTX_OP_POPC: r = population(a); bits = 32; break;
-    case PTX_OP_CLZ: r = find_high(a, bits) == UINT32_MAX ? bits : bits - 1 - find_high(a, bits); bits = 32; break;
-    case PTX_OP_BFIND: r = bfind(f, a, bits); bits = 32; break;
-    case PTX_OP_BREV: r = reverse(a, bits); break;
-    case PTX_OP_FNS: r = nth_set((uint32_t)a, (uint32_t)b, (int32_t)c); break;
-    case PTX_OP_BFE: r = bfe(f, a, b & 255, c & 255, bits); break;
-    case PTX_OP_BFI: r = bfi(a, b, c & 255, e & 255, bits); break;
-    case PTX_OP_BMSK: r = bit_mask(f, (uint32_t)a, (uint32_t)b); break;
-    case PTX_OP_SZEXT: r = szext(f, (uint32_t)a, (uint32_t)b); break;
-    case PTX_OP_PRMT: r = prmt(f, a, b, (uint32_t)c); break;
-    default: fail_msg("%s has no reference", f->name);
+  case PTX_OP_MOV: r = a; break;
+  case PTX_OP_AND: r = a & b; break;
+  case PTX_OP_OR: r = a | b; break;
+  case PTX_OP_XOR: r = a ^ b; break;
+  case PTX_OP_NOT: r = ~a; break;
+  case PTX_OP_CNOT: r = !a; break;
+  case PTX_OP_SHL:
+  case PTX_OP_SHR: r = shift(f, a, b, bits); break;
+  case PTX_OP_SHF: r = funnel(f, a, b, (uint32_t)c); break;
+  case PTX_OP_LOP3: r = look_up(f, a, b, c); break;
+  case PTX_OP_POPC:
+    r = population(a);
+    bits = 32;
+    break;
+  case PTX_OP_CLZ:
+    r = find_high(a, bits) == UINT32_MAX ? bits : bits - 1 - find_high(a, bits);
+    bits = 32;
+    break;
+  case PTX_OP_BFIND:
+    r = bfind(f, a, bits);
+    bits = 32;
+    break;
+  case PTX_OP_BREV: r = reverse(a, bits); break;
+  case PTX_OP_FNS: r = nth_set((uint32_t)a, (uint32_t)b, (int32_t)c); break;
+  case PTX_OP_BFE: r = bfe(f, a, b & 255, c & 255, bits); break;
+  case PTX_OP_BFI: r = bfi(a, b, c & 255, e & 255, bits); break;
+  case PTX_OP_BMSK: r = bit_mask(f, (uint32_t)a, (uint32_t)b); break;
+  case PTX_OP_SZEXT: r = szext(f, (uint32_t)a, (uint32_t)b); break;
+  case PTX_OP_PRMT: r = prmt(f, a, b, (uint32_t)c); break;
+  default: fail_msg("%s has no reference", f->name);
   }
   x->d[l] = fit(r, bits);
   x->carry_out = x->carry;
@@ -267,10 +289,27 @@ static void bit_operation(const form *f, sample *x, int l) {
 static bool is_bits(const form *f) {
   if (f->dst_bits == 1) return false;
   switch (f->instr.opcode) {
-    case PTX_OP_MOV: case PTX_OP_AND: case PTX_OP_OR: case PTX_OP_XOR: case PTX_OP_NOT: case PTX_OP_CNOT: case PTX_OP_SHL:
-    case PTX_OP_SHR: case PTX_OP_SHF: case PTX_OP_LOP3: case PTX_OP_POPC: case PTX_OP_CLZ: case PTX_OP_BFIND: case PTX_OP_BREV:
-    case PTX_OP_FNS: case PTX_OP_BFE: case PTX_OP_BFI: case PTX_OP_BMSK: case PTX_OP_SZEXT: case PTX_OP_PRMT: return true;
-    default: return false;
+  case PTX_OP_MOV:
+  case PTX_OP_AND:
+  case PTX_OP_OR:
+  case PTX_OP_XOR:
+  case PTX_OP_NOT:
+  case PTX_OP_CNOT:
+  case PTX_OP_SHL:
+  case PTX_OP_SHR:
+  case PTX_OP_SHF:
+  case PTX_OP_LOP3:
+  case PTX_OP_POPC:
+  case PTX_OP_CLZ:
+  case PTX_OP_BFIND:
+  case PTX_OP_BREV:
+  case PTX_OP_FNS:
+  case PTX_OP_BFE:
+  case PTX_OP_BFI:
+  case PTX_OP_BMSK:
+  case PTX_OP_SZEXT:
+  case PTX_OP_PRMT: return true;
+  default: return false;
   }
 }
 
@@ -279,12 +318,12 @@ static bool is_bits(const form *f) {
 static void predicate_logic(const form *f, sample *x, int l) {
   bool a = lane_pred(x, 0, l) != f->operands[1].negated, b = lane_pred(x, 1, l) != f->operands[2].negated, r = false;
   switch (f->instr.opcode) {
-    case PTX_OP_MOV: r = a; break;
-    case PTX_OP_NOT: r = !a; break;
-    case PTX_OP_AND: r = a && b; break;
-    case PTX_OP_OR: r = a || b; break;
-    case PTX_OP_XOR: r = a != b; break;
-    default: fail_msg("%s has no reference", f->name);
+  case PTX_OP_MOV: r = a; break;
+  case PTX_OP_NOT: r = !a; break;
+  case PTX_OP_AND: r = a && b; break;
+  case PTX_OP_OR: r = a || b; break;
+  case PTX_OP_XOR: r = a != b; break;
+  default: fail_msg("%s has no reference", f->name);
   }
   expect_pred(&x->p, l, r);
   x->carry_out = x->carry;
@@ -314,12 +353,16 @@ static void visit_predicates(form *f, void *context) {
   }
 }
 
-static void test_arithmetic(void **state) { assert_in_range(each_form(is_arithmetic, visit_arithmetic, NULL), 70, 1000); }
+static void test_arithmetic(void **state) {
+  assert_in_range(each_form(is_arithmetic, visit_arithmetic, NULL), 70, 1000);
+}
 static void test_packed(void **state) { assert_in_range(each_form(is_packed, visit_packed, NULL), 10, 1000); }
 static void test_carries(void **state) { assert_in_range(each_form(is_carry, visit_carries, NULL), 48, 1000); }
 static void test_dot(void **state) { assert_in_range(each_form(is_dot, visit_dot, NULL), 12, 1000); }
 static void test_bits(void **state) { assert_in_range(each_form(is_bits, visit_bits, NULL), 70, 1000); }
-static void test_predicates(void **state) { assert_int_equal(each_form(is_predicate_logic, visit_predicates, NULL), 5); }
+static void test_predicates(void **state) {
+  assert_int_equal(each_form(is_predicate_logic, visit_predicates, NULL), 5);
+}
 
 int main(void) {
   const struct CMUnitTest tests[] = {

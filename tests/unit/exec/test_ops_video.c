@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The video instructions: every mnemonic with random types, modifiers and selectors, against the manual's pseudocode. */
+/* The video instructions: every mnemonic with random types, modifiers and selectors, against the manual's
+ * pseudocode. */
 #include "unit/exec/ops_harness.h"
 
 typedef __int128 wide;
@@ -24,27 +25,46 @@ static wide take(uint64_t word, part p, bool sign) {
 static bool is_vset(const form *f) {
   return f->instr.opcode == PTX_OP_VSET || f->instr.opcode == PTX_OP_VSET2 || f->instr.opcode == PTX_OP_VSET4;
 }
-static bool sign_at(const form *f, int from_end) { return f->instr.types[f->instr.type_count - 1 - from_end] == PTX_S32; }
+static bool sign_at(const form *f, int from_end) {
+  return f->instr.types[f->instr.type_count - 1 - from_end] == PTX_S32;
+}
 static bool dst_sign(const form *f) { return !is_vset(f) && f->instr.types[0] == PTX_S32; }
 static bool compare(const form *f, wide a, wide b) {
-  return has(f, PTX_MOD_EQ) ? a == b : has(f, PTX_MOD_NE) ? a != b : has(f, PTX_MOD_LT) ? a < b
-         : has(f, PTX_MOD_LE) ? a <= b : has(f, PTX_MOD_GT) ? a > b : a >= b;
+  return has(f, PTX_MOD_EQ)   ? a == b
+         : has(f, PTX_MOD_NE) ? a != b
+         : has(f, PTX_MOD_LT) ? a < b
+         : has(f, PTX_MOD_LE) ? a <= b
+         : has(f, PTX_MOD_GT) ? a > b
+                              : a >= b;
 }
 
 /* --- Scalar forms. --- */
 
 static wide primary(const form *f, wide a, wide b) {
   switch (f->instr.opcode) {
-    case PTX_OP_VADD: case PTX_OP_VADD2: case PTX_OP_VADD4: return a + b;
-    case PTX_OP_VSUB: case PTX_OP_VSUB2: case PTX_OP_VSUB4: return a - b;
-    case PTX_OP_VABSDIFF: case PTX_OP_VABSDIFF2: case PTX_OP_VABSDIFF4: return a > b ? a - b : b - a;
-    case PTX_OP_VMIN: case PTX_OP_VMIN2: case PTX_OP_VMIN4: return a < b ? a : b;
-    case PTX_OP_VMAX: case PTX_OP_VMAX2: case PTX_OP_VMAX4: return a > b ? a : b;
-    case PTX_OP_VAVRG2: case PTX_OP_VAVRG4: return (a + b + (a + b >= 0)) >> 1;
-    case PTX_OP_VSET: case PTX_OP_VSET2: case PTX_OP_VSET4: return compare(f, a, b);
-    case PTX_OP_VSHL: return a * ((wide)1 << b);
-    case PTX_OP_VSHR: return a >> b;
-    default: fail_msg("%s has no reference", f->name);
+  case PTX_OP_VADD:
+  case PTX_OP_VADD2:
+  case PTX_OP_VADD4: return a + b;
+  case PTX_OP_VSUB:
+  case PTX_OP_VSUB2:
+  case PTX_OP_VSUB4: return a - b;
+  case PTX_OP_VABSDIFF:
+  case PTX_OP_VABSDIFF2:
+  case PTX_OP_VABSDIFF4: return a > b ? a - b : b - a;
+  case PTX_OP_VMIN:
+  case PTX_OP_VMIN2:
+  case PTX_OP_VMIN4: return a < b ? a : b;
+  case PTX_OP_VMAX:
+  case PTX_OP_VMAX2:
+  case PTX_OP_VMAX4: return a > b ? a : b;
+  case PTX_OP_VAVRG2:
+  case PTX_OP_VAVRG4: return (a + b + (a + b >= 0)) >> 1;
+  case PTX_OP_VSET:
+  case PTX_OP_VSET2:
+  case PTX_OP_VSET4: return compare(f, a, b);
+  case PTX_OP_VSHL: return a * ((wide)1 << b);
+  case PTX_OP_VSHR: return a >> b;
+  default: fail_msg("%s has no reference", f->name);
   }
   return 0;
 }
@@ -70,11 +90,13 @@ static void scalar(const form *f, sample *x, int l) {
     x->d[l] = multiply_add(f, a, b, (uint32_t)word);
     return;
   }
-  if (f->instr.opcode == PTX_OP_VSHL || f->instr.opcode == PTX_OP_VSHR) b = has(f, PTX_MOD_WRAP) ? b & 31 : b > 32 ? 32 : b;
+  if (f->instr.opcode == PTX_OP_VSHL || f->instr.opcode == PTX_OP_VSHR)
+    b = has(f, PTX_MOD_WRAP) ? b & 31 : b > 32 ? 32 : b;
   part to = part_of(f->operands[0].selector);
   wide t = primary(f, a, b), c = dst_sign(f) ? (wide)(int32_t)word : (wide)word;
   if (has(f, PTX_MOD_SAT))
-    t = dst_sign(f) ? clamp(t, -((wide)1 << (to.bits - 1)), ((wide)1 << (to.bits - 1)) - 1) : clamp(t, 0, ((wide)1 << to.bits) - 1);
+    t = dst_sign(f) ? clamp(t, -((wide)1 << (to.bits - 1)), ((wide)1 << (to.bits - 1)) - 1)
+                    : clamp(t, 0, ((wide)1 << to.bits) - 1);
   if (has(f, PTX_MOD_ADD)) t += c;
   if (has(f, PTX_MOD_MIN)) t = t < c ? t : c;
   if (has(f, PTX_MOD_MAX)) t = t > c ? t : c;
@@ -107,7 +129,8 @@ static void simd(const form *f, sample *x, int l) {
     wide a = element(f, x, l, f->operands[1].selector, i, 0, sign_at(f, 1));
     wide b = element(f, x, l, f->operands[2].selector, i, n, sign_at(f, 0)), t = primary(f, a, b);
     if (has(f, PTX_MOD_SAT))
-      t = dst_sign(f) ? clamp(t, -((wide)1 << (bits - 1)), ((wide)1 << (bits - 1)) - 1) : clamp(t, 0, ((wide)1 << bits) - 1);
+      t = dst_sign(f) ? clamp(t, -((wide)1 << (bits - 1)), ((wide)1 << (bits - 1)) - 1)
+                      : clamp(t, 0, ((wide)1 << bits) - 1);
     bool written = is_written(f->operands[0].selector, i);
     if (has(f, PTX_MOD_ADD)) d += written ? (uint64_t)t : 0;
     else d |= fit(written ? (uint64_t)t : word >> bits * (uint32_t)i, bits) << bits * (uint32_t)i;
@@ -122,7 +145,9 @@ static void set_mod(form *f, ptx_mod mod) {
   f->instr.mods[f->instr.mod_count++] = (uint16_t)mod;
   f->instr.mod_set[mod / 64] |= UINT64_C(1) << mod % 64;
 }
-static uint32_t one_of_six(void) { return random_below(2) ? 0 : random_below(2) ? 0xb0010000 | random_below(4) : 0xa0010000 | random_below(2); }
+static uint32_t one_of_six(void) {
+  return random_below(2) ? 0 : random_below(2) ? 0xb0010000 | random_below(4) : 0xa0010000 | random_below(2);
+}
 static uint32_t places(int n) {
   if (random_below(2)) return 0;
   uint32_t selector = (n == 4 ? 0xb0000000 : 0xa0000000) | (uint32_t)n << 16;
@@ -141,10 +166,10 @@ static void decorate_mad(form *f) {
   if (random_below(2)) set_mod(f, PTX_MOD_SAT);
   if (random_below(2)) set_mod(f, random_below(2) ? PTX_MOD_SHR7 : PTX_MOD_SHR15);
   switch (random_below(4)) {
-    case 0: set_mod(f, PTX_MOD_PO); break;
-    case 1: f->operands[1 + random_below(2)].negated = true; break;
-    case 2: f->operands[3].negated = true; break;
-    default: break;
+  case 0: set_mod(f, PTX_MOD_PO); break;
+  case 1: f->operands[1 + random_below(2)].negated = true; break;
+  case 2: f->operands[3].negated = true; break;
+  default: break;
   }
 }
 static void decorate(form *f) {
@@ -210,13 +235,13 @@ static void refused(ptx_opcode opcode, int mods, const ptx_mod *mod, uint32_t se
 }
 static void test_refusals(void **state) {
   const ptx_mod both[] = {PTX_MOD_SAT, PTX_MOD_ADD};
-  refused(PTX_OP_VADD4, 2, both, 0, 4);           /* .sat.add */
-  refused(PTX_OP_VADD4, 0, NULL, 0, 3);           /* no c */
-  refused(PTX_OP_VADD4, 0, NULL, 0xa0010000, 4);  /* .h0 of bytes */
-  refused(PTX_OP_VADD2, 0, NULL, 0xa0010002, 4);  /* .h2 */
-  refused(PTX_OP_VADD, 1, both + 1, 0, 3);        /* .add without c */
+  refused(PTX_OP_VADD4, 2, both, 0, 4);             /* .sat.add */
+  refused(PTX_OP_VADD4, 0, NULL, 0, 3);             /* no c */
+  refused(PTX_OP_VADD4, 0, NULL, 0xa0010000, 4);    /* .h0 of bytes */
+  refused(PTX_OP_VADD2, 0, NULL, 0xa0010002, 4);    /* .h2 */
+  refused(PTX_OP_VADD, 1, both + 1, 0, 3);          /* .add without c */
   refused(PTX_OP_VADD, 1, both + 1, 0xb0010000, 4); /* merge and second operation */
-  refused(PTX_OP_VSHL, 0, NULL, 0, 3);            /* no .clamp or .wrap */
+  refused(PTX_OP_VSHL, 0, NULL, 0, 3);              /* no .clamp or .wrap */
 }
 
 int main(void) {

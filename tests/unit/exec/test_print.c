@@ -40,21 +40,36 @@ static int expect(const char *format, const void *arguments, size_t bytes, const
 }
 
 static void test_integers(void **state) {
-  struct { int32_t a; uint32_t b; int64_t c; uint64_t d; } args = {-5, 0xffffffffu, -1234567890123LL, UINT64_MAX};
+  struct {
+    int32_t a;
+    uint32_t b;
+    int64_t c;
+    uint64_t d;
+  } args = {-5, 0xffffffffu, -1234567890123LL, UINT64_MAX};
   char expected[256];
-  snprintf(expected, sizeof expected, "[%5d|%-8x|%lld|%llu]\n", args.a, args.b, (long long)args.c, (unsigned long long)args.d);
+  snprintf(expected, sizeof expected, "[%5d|%-8x|%lld|%llu]\n", args.a, args.b, (long long)args.c,
+           (unsigned long long)args.d);
   assert_int_equal(expect("[%5d|%-8x|%ld|%llu]\n", &args, sizeof args, expected), 4);
 }
 
 static void test_alignment_between_arguments(void **state) {
-  struct { int32_t a; double b; int32_t c; } args = {7, 2.5, -1}; /* b at 8, c at 16 */
+  struct {
+    int32_t a;
+    double b;
+    int32_t c;
+  } args = {7, 2.5, -1}; /* b at 8, c at 16 */
   assert_int_equal(expect("%d %.3f %d", &args, sizeof args, "7 2.500 -1"), 3);
 }
 
 static void test_strings_and_chars(void **state) {
   char *text = arena + 2048;
   strcpy(text, "hello");
-  struct { uint64_t s; int32_t c; uint64_t null; uint64_t wild; } args = {(uintptr_t)text, 'x', 0, 0x1234};
+  struct {
+    uint64_t s;
+    int32_t c;
+    uint64_t null;
+    uint64_t wild;
+  } args = {(uintptr_t)text, 'x', 0, 0x1234};
   expect("%8s|%c|%s|%s|%%", &args, sizeof args, "   hello|x|(null)|(bad address)|%");
   uint64_t again[2] = {(uintptr_t)text, (uintptr_t)text};
   expect("%-7s|%.2s", again, sizeof again, "hello  |he");
@@ -110,7 +125,7 @@ static void test_heap(void **state) {
   assert_int_equal(exec_heap_malloc(heap, 0), 0);
   assert_int_equal(exec_heap_malloc(heap, 1 << 17), 0);
   assert_true(exec_heap_release(heap, a));
-  assert_false(exec_heap_release(heap, a));     /* twice */
+  assert_false(exec_heap_release(heap, a));      /* twice */
   assert_false(exec_heap_release(heap, b + 16)); /* inside a block */
   assert_true(exec_heap_release(heap, 0));
   assert_int_equal(exec_heap_malloc(heap, 128), a); /* used again */
@@ -122,9 +137,13 @@ static void test_heap(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_integers), cmocka_unit_test(test_alignment_between_arguments),
-      cmocka_unit_test(test_strings_and_chars), cmocka_unit_test(test_string_at_the_end_of_its_allocation),
-      cmocka_unit_test(test_strings_in_no_allocation), cmocka_unit_test(test_hostile_formats), cmocka_unit_test(test_heap),
+      cmocka_unit_test(test_integers),
+      cmocka_unit_test(test_alignment_between_arguments),
+      cmocka_unit_test(test_strings_and_chars),
+      cmocka_unit_test(test_string_at_the_end_of_its_allocation),
+      cmocka_unit_test(test_strings_in_no_allocation),
+      cmocka_unit_test(test_hostile_formats),
+      cmocka_unit_test(test_heap),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -24,8 +24,9 @@ static char path[64];
 typedef struct plan { /* what the file shall have */
   const char *needed[4];
   const char *rpath, *runpath, *soname, *interpreter;
-  const char *imported;       /* an undefined dynamic symbol */
-  const char *inside[4];      /* functions of 16 bytes each, one after the other, in a .text of 64: with a symbol table */
+  const char *imported; /* an undefined dynamic symbol */
+  /* functions of 16 bytes each, one after the other, in a .text of 64: with a symbol table */
+  const char *inside[4];
   const ff_text *fatbin, *relfatbin;
   uint16_t type, machine;
 } plan;
@@ -42,11 +43,18 @@ static uint32_t add_string(ff_text *table, const char *text) {
   return at;
 }
 
-static uint64_t add_section(maker *m, uint32_t name, uint32_t type, const void *bytes, size_t size, uint32_t link, uint64_t entry) {
+static uint64_t add_section(maker *m, uint32_t name, uint32_t type, const void *bytes, size_t size, uint32_t link,
+                            uint64_t entry) {
   while (m->out.length % 8) ff_text_add_bytes(&m->out, "", 1);
   uint64_t at = m->out.length;
-  m->sections[m->section_count++] = (Elf64_Shdr){.sh_name = name, .sh_type = type, .sh_addr = at, .sh_offset = at,
-                                                 .sh_size = size, .sh_link = link, .sh_entsize = entry, .sh_addralign = 8};
+  m->sections[m->section_count++] = (Elf64_Shdr){.sh_name = name,
+                                                 .sh_type = type,
+                                                 .sh_addr = at,
+                                                 .sh_offset = at,
+                                                 .sh_size = size,
+                                                 .sh_link = link,
+                                                 .sh_entsize = entry,
+                                                 .sh_addralign = 8};
   ff_text_add_bytes(&m->out, bytes, size);
   return at;
 }
@@ -60,25 +68,38 @@ static void add_inside(maker *m, const plan *p) {
   m->sections[code].sh_flags = SHF_ALLOC | SHF_EXECINSTR;
   add_string(&names, "");
   for (unsigned i = 0; i < 4 && p->inside[i]; i++)
-    symbols[count++] = (Elf64_Sym){.st_name = add_string(&names, p->inside[i]), .st_info = ELF64_ST_INFO(STB_LOCAL, STT_FUNC),
-                                   .st_shndx = (uint16_t)code, .st_value = text + 16 * i, .st_size = 3};
+    symbols[count++] = (Elf64_Sym){.st_name = add_string(&names, p->inside[i]),
+                                   .st_info = ELF64_ST_INFO(STB_LOCAL, STT_FUNC),
+                                   .st_shndx = (uint16_t)code,
+                                   .st_value = text + 16 * i,
+                                   .st_size = 3};
   uint32_t first = symbols[1].st_name;
-  symbols[count++] = (Elf64_Sym){.st_name = first, .st_info = ELF64_ST_INFO(STB_LOCAL, STT_OBJECT), .st_shndx = 1, .st_value = text + 8};
-  symbols[count++] = (Elf64_Sym){.st_name = first, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), .st_shndx = SHN_UNDEF};
-  symbols[count++] = (Elf64_Sym){.st_name = first, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), .st_shndx = (uint16_t)code, .st_value = 1};
+  symbols[count++] = (Elf64_Sym){
+      .st_name = first, .st_info = ELF64_ST_INFO(STB_LOCAL, STT_OBJECT), .st_shndx = 1, .st_value = text + 8};
+  symbols[count++] =
+      (Elf64_Sym){.st_name = first, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), .st_shndx = SHN_UNDEF};
+  symbols[count++] = (Elf64_Sym){
+      .st_name = first, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), .st_shndx = (uint16_t)code, .st_value = 1};
   unsigned strings = m->section_count;
   add_section(m, add_string(&m->names, ".strtab"), SHT_STRTAB, names.chars, names.length, 0, 0);
-  add_section(m, add_string(&m->names, ".symtab"), SHT_SYMTAB, symbols, count * sizeof *symbols, strings, sizeof *symbols);
+  add_section(m, add_string(&m->names, ".symtab"), SHT_SYMTAB, symbols, count * sizeof *symbols, strings,
+              sizeof *symbols);
   free(names.chars);
 }
 
 static ff_text make_elf(const plan *p) {
   maker m = {0};
-  Elf64_Ehdr header = {.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT}, .e_type = p->type ? p->type : ET_DYN,
-                       .e_machine = p->machine ? p->machine : EM_X86_64, .e_version = 1, .e_phoff = sizeof(Elf64_Ehdr),
-                       .e_ehsize = sizeof(Elf64_Ehdr), .e_phentsize = sizeof(Elf64_Phdr), .e_phnum = 3,
+  Elf64_Ehdr header = {.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+                       .e_type = p->type ? p->type : ET_DYN,
+                       .e_machine = p->machine ? p->machine : EM_X86_64,
+                       .e_version = 1,
+                       .e_phoff = sizeof(Elf64_Ehdr),
+                       .e_ehsize = sizeof(Elf64_Ehdr),
+                       .e_phentsize = sizeof(Elf64_Phdr),
+                       .e_phnum = 3,
                        .e_shentsize = sizeof(Elf64_Shdr)};
-  Elf64_Phdr segments[3] = {{.p_type = PT_LOAD}, {.p_type = PT_DYNAMIC}, {.p_type = p->interpreter ? PT_INTERP : PT_NULL}};
+  Elf64_Phdr segments[3] = {
+      {.p_type = PT_LOAD}, {.p_type = PT_DYNAMIC}, {.p_type = p->interpreter ? PT_INTERP : PT_NULL}};
   ff_text_add_bytes(&m.out, &header, sizeof header);
   ff_text_add_bytes(&m.out, segments, sizeof segments);
   add_string(&m.names, "");
@@ -86,22 +107,30 @@ static ff_text make_elf(const plan *p) {
   add_string(&m.strings, "");
   Elf64_Dyn dynamic[12] = {{0}};
   unsigned count = 0;
-  for (int i = 0; i < 4 && p->needed[i]; i++) dynamic[count++] = (Elf64_Dyn){DT_NEEDED, {add_string(&m.strings, p->needed[i])}};
+  for (int i = 0; i < 4 && p->needed[i]; i++)
+    dynamic[count++] = (Elf64_Dyn){DT_NEEDED, {add_string(&m.strings, p->needed[i])}};
   if (p->rpath) dynamic[count++] = (Elf64_Dyn){DT_RPATH, {add_string(&m.strings, p->rpath)}};
   if (p->runpath) dynamic[count++] = (Elf64_Dyn){DT_RUNPATH, {add_string(&m.strings, p->runpath)}};
   if (p->soname) dynamic[count++] = (Elf64_Dyn){DT_SONAME, {add_string(&m.strings, p->soname)}};
   Elf64_Sym symbols[2] = {{0}, {.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC)}};
   if (p->imported) symbols[1].st_name = add_string(&m.strings, p->imported);
-  uint64_t strings = add_section(&m, add_string(&m.names, ".dynstr"), SHT_STRTAB, m.strings.chars, m.strings.length, 0, 0);
+  uint64_t strings =
+      add_section(&m, add_string(&m.names, ".dynstr"), SHT_STRTAB, m.strings.chars, m.strings.length, 0, 0);
   dynamic[count++] = (Elf64_Dyn){DT_STRTAB, {strings}};
   dynamic[count++] = (Elf64_Dyn){DT_STRSZ, {m.strings.length}};
   add_section(&m, add_string(&m.names, ".dynsym"), SHT_DYNSYM, symbols, sizeof symbols, 1, sizeof *symbols);
-  segments[1].p_offset = add_section(&m, add_string(&m.names, ".dynamic"), SHT_DYNAMIC, dynamic, (count + 1) * sizeof *dynamic, 1, sizeof *dynamic);
+  segments[1].p_offset = add_section(&m, add_string(&m.names, ".dynamic"), SHT_DYNAMIC, dynamic,
+                                     (count + 1) * sizeof *dynamic, 1, sizeof *dynamic);
   segments[1].p_filesz = (count + 1) * sizeof *dynamic;
-  if (p->interpreter) segments[2].p_offset = add_section(&m, add_string(&m.names, ".interp"), SHT_PROGBITS, p->interpreter, strlen(p->interpreter) + 1, 0, 0);
+  if (p->interpreter)
+    segments[2].p_offset = add_section(&m, add_string(&m.names, ".interp"), SHT_PROGBITS, p->interpreter,
+                                       strlen(p->interpreter) + 1, 0, 0);
   if (p->interpreter) segments[2].p_filesz = strlen(p->interpreter) + 1;
-  if (p->fatbin) add_section(&m, add_string(&m.names, ".nv_fatbin"), SHT_PROGBITS, p->fatbin->chars, p->fatbin->length, 0, 0);
-  if (p->relfatbin) add_section(&m, add_string(&m.names, "__nv_relfatbin"), SHT_PROGBITS, p->relfatbin->chars, p->relfatbin->length, 0, 0);
+  if (p->fatbin)
+    add_section(&m, add_string(&m.names, ".nv_fatbin"), SHT_PROGBITS, p->fatbin->chars, p->fatbin->length, 0, 0);
+  if (p->relfatbin)
+    add_section(&m, add_string(&m.names, "__nv_relfatbin"), SHT_PROGBITS, p->relfatbin->chars, p->relfatbin->length, 0,
+                0);
   if (p->inside[0]) add_inside(&m, p);
   uint32_t own_name = add_string(&m.names, ".shstrtab");
   add_section(&m, own_name, SHT_STRTAB, m.names.chars, m.names.length, 0, 0);
@@ -120,9 +149,15 @@ static ff_text make_elf(const plan *p) {
 static ff_text make_fatbin(bool with_ptx, bool with_code, uint32_t arch) {
   fatbin_item items[2];
   uint32_t count = 0;
-  if (with_code) items[count++] = (fatbin_item){.kind = FATBIN_KIND_ELF, .arch = arch, .bytes = "\177ELF....", .size = 8};
+  if (with_code)
+    items[count++] = (fatbin_item){.kind = FATBIN_KIND_ELF, .arch = arch, .bytes = "\177ELF....", .size = 8};
   if (with_ptx)
-    items[count++] = (fatbin_item){.kind = FATBIN_KIND_PTX, .arch = arch, .packing = FATBIN_ZSTD, .name = "saxpy.cu", .bytes = ptx, .size = sizeof ptx - 1};
+    items[count++] = (fatbin_item){.kind = FATBIN_KIND_PTX,
+                                   .arch = arch,
+                                   .packing = FATBIN_ZSTD,
+                                   .name = "saxpy.cu",
+                                   .bytes = ptx,
+                                   .size = sizeof ptx - 1};
   ff_text out = {0};
   assert_int_equal(fatbin_encode(items, count, &out, NULL), FF_OK);
   return out;
@@ -150,8 +185,13 @@ static fatbin_report check(const plan *p) {
 static void test_shared_runtime(void **state) {
   ff_text code = make_fatbin(true, true, 80), more = make_fatbin(true, false, 90);
   ff_text_add_bytes(&code, more.chars, more.length);
-  fatbin_report r = check(&(plan){.needed = {"libcudart.so.12", "libcuda.so.1", "libc.so.6"}, .rpath = "/a", .runpath = "$ORIGIN/../lib",
-                                  .soname = "libx.so", .interpreter = "/lib64/ld.so", .imported = "__cudaRegisterFatBinary", .fatbin = &code});
+  fatbin_report r = check(&(plan){.needed = {"libcudart.so.12", "libcuda.so.1", "libc.so.6"},
+                                  .rpath = "/a",
+                                  .runpath = "$ORIGIN/../lib",
+                                  .soname = "libx.so",
+                                  .interpreter = "/lib64/ld.so",
+                                  .imported = "__cudaRegisterFatBinary",
+                                  .fatbin = &code});
   assert_int_equal(r.needed_count, 3);
   assert_string_equal(r.needed[0], "libcudart.so.12");
   assert_string_equal(r.needed[2], "libc.so.6");
@@ -203,7 +243,8 @@ static void test_runtime_inside(void **state) {
   assert_int_equal(r.runtime, FATBIN_RUNTIME_STATIC);
   assert_false(r.stripped);
   fatbin_report_free(&r);
-  r = check(&(plan){.inside = {"__cudaRegisterFatBinary2"}, .fatbin = &code}); /* its symbols say that it is another program with CUDA code */
+  /* its symbols say that it is another program with CUDA code */
+  r = check(&(plan){.inside = {"__cudaRegisterFatBinary2"}, .fatbin = &code});
   assert_int_equal(r.runtime, FATBIN_RUNTIME_NONE);
   fatbin_report_free(&r);
   r = check(&(plan){.needed = {"libcuda.so.1"}, .fatbin = &code}); /* stripped, but it may do without a runtime */
@@ -272,7 +313,8 @@ static void test_no_ptx(void **state) {
 /* Machine code as nvcc's linker adds it to every program: an ELF file, here with a section for `function`. */
 static fatbin_report check_machine_code(const char *function) {
   maker m = {0};
-  Elf64_Ehdr header = {.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT}, .e_shentsize = sizeof(Elf64_Shdr)};
+  Elf64_Ehdr header = {.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+                       .e_shentsize = sizeof(Elf64_Shdr)};
   ff_text_add_bytes(&m.out, &header, sizeof header);
   add_string(&m.names, "");
   add_section(&m, add_string(&m.names, function), SHT_PROGBITS, "code", 4, 0, 0);
@@ -282,7 +324,8 @@ static fatbin_report check_machine_code(const char *function) {
   header.e_shstrndx = 1;
   ff_text_add_bytes(&m.out, m.sections, 2 * sizeof *m.sections);
   memcpy(m.out.chars, &header, sizeof header);
-  fatbin_item item = {.kind = FATBIN_KIND_ELF, .arch = 75, .packing = FATBIN_ZSTD, .bytes = m.out.chars, .size = m.out.length};
+  fatbin_item item = {
+      .kind = FATBIN_KIND_ELF, .arch = 75, .packing = FATBIN_ZSTD, .bytes = m.out.chars, .size = m.out.length};
   ff_text code = {0};
   assert_int_equal(fatbin_encode(&item, 1, &code, NULL), FF_OK);
   fatbin_report r = check(&(plan){.needed = {"libcudart.so.13"}, .fatbin = &code});
@@ -418,8 +461,12 @@ static void use(void) {
 
 static ff_text whole_file(void) {
   ff_text code = make_fatbin(true, true, 75);
-  ff_text file = make_elf(&(plan){.needed = {"libcudart.so.13"}, .runpath = "/x", .interpreter = "/lib64/ld.so",
-                                  .imported = "__cudaRegisterFatBinary", .inside = {"cudaMalloc", "cudaFree"}, .fatbin = &code,
+  ff_text file = make_elf(&(plan){.needed = {"libcudart.so.13"},
+                                  .runpath = "/x",
+                                  .interpreter = "/lib64/ld.so",
+                                  .imported = "__cudaRegisterFatBinary",
+                                  .inside = {"cudaMalloc", "cudaFree"},
+                                  .fatbin = &code,
                                   .relfatbin = &code});
   free(code.chars);
   return file;
@@ -466,8 +513,8 @@ int main(void) {
   snprintf(path, sizeof path, "/tmp/farfault_test_elf_%d", (int)getpid());
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_shared_runtime), cmocka_unit_test(test_static_runtime), cmocka_unit_test(test_no_cuda),
-      cmocka_unit_test(test_runtime_inside), cmocka_unit_test(test_functions),
-      cmocka_unit_test(test_no_functions),   cmocka_unit_test(test_no_ptx),         cmocka_unit_test(test_relocatable),    cmocka_unit_test(test_foreign),
+      cmocka_unit_test(test_runtime_inside), cmocka_unit_test(test_functions),      cmocka_unit_test(test_no_functions),
+      cmocka_unit_test(test_no_ptx),         cmocka_unit_test(test_relocatable),    cmocka_unit_test(test_foreign),
       cmocka_unit_test(test_other_files),    cmocka_unit_test(test_itself),         cmocka_unit_test(test_truncated),
       cmocka_unit_test(test_flipped),        cmocka_unit_test(test_damaged_fatbin),
   };

@@ -16,8 +16,14 @@ static const char ptx[] = ".version 8.7\n.target sm_75\n.address_size 64\n.visib
 static const fatbin_packing packings[] = {FATBIN_RAW, FATBIN_LZ4, FATBIN_ZSTD};
 
 static fatbin_item ptx_item(uint32_t arch, char suffix, fatbin_packing packing) {
-  return (fatbin_item){.kind = FATBIN_KIND_PTX, .arch = arch, .suffix = suffix, .version_major = 8, .version_minor = 7,
-                       .packing = packing, .bytes = ptx, .size = sizeof ptx - 1};
+  return (fatbin_item){.kind = FATBIN_KIND_PTX,
+                       .arch = arch,
+                       .suffix = suffix,
+                       .version_major = 8,
+                       .version_minor = 7,
+                       .packing = packing,
+                       .bytes = ptx,
+                       .size = sizeof ptx - 1};
 }
 
 static ff_text encode(const fatbin_item *items, uint32_t count) {
@@ -91,7 +97,8 @@ static void test_fields(void **state) {
   assert_int_equal(e[0].suffix, 'f');
   assert_int_equal(e[0].version_major, 8);
   assert_int_equal(e[0].version_minor, 7);
-  assert_int_equal(e[0].flags, FATBIN_FLAG_64BIT | FATBIN_FLAG_DEBUG | FATBIN_FLAG_ALWAYS | FATBIN_FLAG_ZSTD | FATBIN_FLAG_FAMILY);
+  assert_int_equal(e[0].flags,
+                   FATBIN_FLAG_64BIT | FATBIN_FLAG_DEBUG | FATBIN_FLAG_ALWAYS | FATBIN_FLAG_ZSTD | FATBIN_FLAG_FAMILY);
   assert_int_equal(e[0].name_length, 8);
   assert_memory_equal(e[0].name, "saxpy.cu", 8);
   assert_int_equal(e[0].options_length, 22);
@@ -114,9 +121,10 @@ static void test_fields(void **state) {
 static void test_layout(void **state) {
   unsigned char bytes[1 + 16 + 64 + 16] = {0}, *image = bytes + 1; /* at an odd address on purpose */
   static const unsigned char header[16] = {0x50, 0xed, 0x55, 0xba, 1, 0, 16, 0, 80, 0, 0, 0, 0, 0, 0, 0};
-  static const unsigned char entry[64] = {1, 0, 1, 1, 64, 0, 0, 0, 16, 0, 0, 0, 0, 0, 0, 0, /* kind, header size, payload size */
-                                          0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9, 0, 90, 0, 0, 0,   /* version 9.0, sm_90 */
-                                          0, 0, 0, 0, 0, 0, 0, 0, 0x11, 0, 0x10, 0, 0, 0, 0, 0};
+  /* kind, header size, payload size */
+  static const unsigned char entry[64] = {1, 0, 1, 1, 64, 0, 0, 0, 16,   0, 0,    0,  0, 0, 0, 0, 0,
+                                          0, 0, 0, 0, 0,  0, 0, 0, 0,    9, 0,    90, 0, 0, 0, /* version 9.0, sm_90 */
+                                          0, 0, 0, 0, 0,  0, 0, 0, 0x11, 0, 0x10, 0,  0, 0, 0, 0};
   memcpy(image, header, 16);
   memcpy(image + 16, entry, 64);
   memcpy(image + 80, ".version 9.0\n", 13); /* padded to 16 with zeros */
@@ -158,7 +166,7 @@ static uint32_t best(const fatbin *image, uint32_t capability, bool noted) {
 }
 
 static void test_best(void **state) {
-  fatbin_item items[] = {ptx_item(80, 0, FATBIN_RAW), ptx_item(90, 'a', FATBIN_RAW), ptx_item(90, 0, FATBIN_RAW),
+  fatbin_item items[] = {ptx_item(80, 0, FATBIN_RAW), ptx_item(90, 'a', FATBIN_RAW),  ptx_item(90, 0, FATBIN_RAW),
                          ptx_item(75, 0, FATBIN_RAW), ptx_item(100, 'f', FATBIN_RAW), ptx_item(120, 'a', FATBIN_RAW),
                          ptx_item(200, 0, FATBIN_RAW)};
   items[6].kind = FATBIN_KIND_ELF;
@@ -168,13 +176,13 @@ static void test_best(void **state) {
   assert_int_equal(best(&read, 75, false), 75 * 256);
   assert_int_equal(best(&read, 79, false), 75 * 256);
   assert_int_equal(best(&read, 89, false), 80 * 256);
-  assert_int_equal(best(&read, 90, false), 90 * 256);        /* plain before "a" */
+  assert_int_equal(best(&read, 90, false), 90 * 256); /* plain before "a" */
   assert_int_equal(best(&read, 100, false), 100 * 256 + 'f');
   assert_int_equal(best(&read, 103, false), 100 * 256 + 'f'); /* the same family */
   assert_int_equal(best(&read, 110, false), 90 * 256);        /* another one */
   assert_int_equal(best(&read, 120, false), 120 * 256 + 'a');
-  assert_int_equal(best(&read, 121, false), 90 * 256);        /* "a" is for its own only */
-  assert_int_equal(best(&read, 20, true), 75 * 256);          /* none: the lowest, and it is said */
+  assert_int_equal(best(&read, 121, false), 90 * 256); /* "a" is for its own only */
+  assert_int_equal(best(&read, 20, true), 75 * 256);   /* none: the lowest, and it is said */
   fatbin_note note;
   fatbin_best_ptx(&read, 20, &note);
   assert_string_equal(note, "its PTX is for compute_75, the machine has compute capability 2.0");
@@ -185,7 +193,10 @@ static void test_best(void **state) {
 
 /* ---- what is registered ---- */
 
-typedef struct wrapper { uint32_t magic, version; const void *data, *linked; } wrapper;
+typedef struct wrapper {
+  uint32_t magic, version;
+  const void *data, *linked;
+} wrapper;
 
 static void test_registered(void **state) {
   fatbin_item one = ptx_item(75, 0, FATBIN_ZSTD), two[2] = {ptx_item(80, 0, FATBIN_RAW), ptx_item(86, 0, FATBIN_LZ4)};
@@ -247,8 +258,10 @@ static void use(const unsigned char *bytes, size_t size) {
   for (uint32_t i = 0; i < read.entry_count; i++) {
     const fatbin_entry *e = &read.entries[i];
     assert_true(e->payload >= bytes && e->payload_bytes <= size - (size_t)(e->payload - bytes));
-    if (e->name_length) assert_true(e->name >= (const char *)bytes && e->name + e->name_length <= (const char *)bytes + size);
-    if (e->options_length) assert_true(e->options >= (const char *)bytes && e->options + e->options_length <= (const char *)bytes + size);
+    if (e->name_length)
+      assert_true(e->name >= (const char *)bytes && e->name + e->name_length <= (const char *)bytes + size);
+    if (e->options_length)
+      assert_true(e->options >= (const char *)bytes && e->options + e->options_length <= (const char *)bytes + size);
     char *text;
     size_t length;
     if (fatbin_unpack(e, &text, &length, &error) == FF_OK) {
@@ -316,7 +329,8 @@ static void test_random_damage(void **state) {
   uint64_t seed = 42;
   for (int round = 0; round < 20000; round++) {
     unsigned char *copy = exact(image.chars, image.length);
-    for (uint64_t n = next_random(&seed) % 8 + 1; n; n--) copy[next_random(&seed) % image.length] = (unsigned char)next_random(&seed);
+    for (uint64_t n = next_random(&seed) % 8 + 1; n; n--)
+      copy[next_random(&seed) % image.length] = (unsigned char)next_random(&seed);
     uint32_t magic = FATBIN_MAGIC;
     memcpy(copy, &magic, 4);
     use(copy, image.length);
@@ -401,11 +415,12 @@ static void test_too_many_entries(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_round_trip),        cmocka_unit_test(test_fields),    cmocka_unit_test(test_layout),
-      cmocka_unit_test(test_empty),             cmocka_unit_test(test_best),      cmocka_unit_test(test_registered),
-      cmocka_unit_test(test_truncated),         cmocka_unit_test(test_truncated_honestly),
-      cmocka_unit_test(test_flipped),           cmocka_unit_test(test_random_damage),
-      cmocka_unit_test(test_damaged_fields),    cmocka_unit_test(test_too_many_entries),
+      cmocka_unit_test(test_round_trip),     cmocka_unit_test(test_fields),
+      cmocka_unit_test(test_layout),         cmocka_unit_test(test_empty),
+      cmocka_unit_test(test_best),           cmocka_unit_test(test_registered),
+      cmocka_unit_test(test_truncated),      cmocka_unit_test(test_truncated_honestly),
+      cmocka_unit_test(test_flipped),        cmocka_unit_test(test_random_damage),
+      cmocka_unit_test(test_damaged_fields), cmocka_unit_test(test_too_many_entries),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,14 +13,18 @@
 #define MIB (UINT64_C(1) << 20)
 #define BASE (UINT64_C(1) << 40)
 
-typedef struct piece { uint64_t address, bytes, copy; } piece;
+typedef struct piece {
+  uint64_t address, bytes, copy;
+} piece;
 
 static void expect(page_map *map, const piece *pieces, size_t count) {
   page_allocations all = {0};
   page_map_allocations(map, &all);
   for (size_t i = 0; i < count && i < all.count; i++)
-    if (all.items[i].address != pieces[i].address || all.items[i].bytes != pieces[i].bytes || all.items[i].copy != pieces[i].copy)
-      fail_msg("%zu: %llx, %llu bytes, copy %llu", i, (unsigned long long)all.items[i].address, (unsigned long long)all.items[i].bytes, (unsigned long long)all.items[i].copy);
+    if (all.items[i].address != pieces[i].address || all.items[i].bytes != pieces[i].bytes ||
+        all.items[i].copy != pieces[i].copy)
+      fail_msg("%zu: %llx, %llu bytes, copy %llu", i, (unsigned long long)all.items[i].address,
+               (unsigned long long)all.items[i].bytes, (unsigned long long)all.items[i].copy);
   assert_int_equal(all.count, count);
   free(all.items);
   page_map_free(map);
@@ -48,12 +52,14 @@ static void test_edges(void **state) {
   pieces(m, {BASE, 8192, 1}, {BASE + 8192, 4096, 0});
 
   m = page_map_create(); /* neighbouring blocks of 2 MiB are one allocation, from the first touched page to the last */
-  assert_true(page_map_touch(m, BASE + 4096) && page_map_touch(m, BASE + 4 * MIB - 1) && page_map_touch(m, BASE + 6 * MIB));
+  assert_true(page_map_touch(m, BASE + 4096) && page_map_touch(m, BASE + 4 * MIB - 1) &&
+              page_map_touch(m, BASE + 6 * MIB));
   pieces(m, {BASE + 4096, 4 * MIB - 4096, 0}, {BASE + 6 * MIB, 4096, 0});
 
   m = page_map_create(); /* a copy between them parts them */
   page_map_copy(m, BASE + MIB, 10);
-  assert_true(page_map_touch(m, BASE + MIB / 2) && page_map_touch(m, BASE + MIB + 4096) && page_map_touch(m, BASE + MIB * 3 / 2));
+  assert_true(page_map_touch(m, BASE + MIB / 2) && page_map_touch(m, BASE + MIB + 4096) &&
+              page_map_touch(m, BASE + MIB * 3 / 2));
   pieces(m, {BASE + MIB / 2, 4096, 0}, {BASE + MIB, 4096, 1}, {BASE + MIB + 4096, MIB / 2, 0});
 }
 
@@ -102,6 +108,7 @@ static void test_limit(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_edges), cmocka_unit_test(test_random), cmocka_unit_test(test_limit)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_edges), cmocka_unit_test(test_random),
+                                     cmocka_unit_test(test_limit)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,4 +6,8 @@ static void clean(void *state, ff_view *view) { view->propose(view, 0, FF_NEVER)
 static void evict(void *state, ff_view *view, uint64_t bytes) { view->propose(view, 0, FF_NEVER); }
 
 extern const ff_policy ff_policy_plugin;
-const ff_policy ff_policy_plugin = {.version = FF_POLICY_VERSION, .name = "cleaner", .summary = "writes everything back ahead", .evict = evict, .clean = clean};
+const ff_policy ff_policy_plugin = {.version = FF_POLICY_VERSION,
+                                    .name = "cleaner",
+                                    .summary = "writes everything back ahead",
+                                    .evict = evict,
+                                    .clean = clean};

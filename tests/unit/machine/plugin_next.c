@@ -4,7 +4,9 @@
 
 #include <stdlib.h>
 
-typedef struct next { uint64_t bytes; } next;
+typedef struct next {
+  uint64_t bytes;
+} next;
 
 static void *create(const char *argument, const char **problem) {
   char *end = NULL;

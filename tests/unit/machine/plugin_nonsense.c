@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nonsense: proposes what nobody could want. Ranges that overflow, that lie outside of everything, that are empty, huge,
- * unaligned, or there already; the same range again and again; every page by itself; nothing at all; and asks the view
- * about such addresses. As a prefetcher and as an evictor it may cost time, and must cost nothing else.
+/* nonsense: proposes what nobody could want. Ranges that overflow, that lie outside of everything, that are empty,
+ * huge, unaligned, or there already; the same range again and again; every page by itself; nothing at all; and asks the
+ * view about such addresses. As a prefetcher and as an evictor it may cost time, and must cost nothing else.
  *
- * "nonsense:N" begins with another seed. Its choices depend on its calls alone: the same run gives the same nonsense. */
+ * "nonsense:N" begins with another seed. Its choices depend on its calls alone: the same run gives the same
+ * nonsense. */
 #include <farfault/policy.h>
 
 #include <stdlib.h>
 
-typedef struct nonsense { uint64_t random, seen; } nonsense; /* `seen`: an address that exists, or did */
+typedef struct nonsense {
+  uint64_t random, seen;
+} nonsense; /* `seen`: an address that exists, or did */
 
 static uint64_t next(nonsense *n) { /* splitmix64 */
   uint64_t x = n->random += UINT64_C(0x9e3779b97f4a7c15);
@@ -38,8 +41,19 @@ static uint64_t some_address(nonsense *n, const ff_view *view) {
 }
 
 static uint64_t some_bytes(nonsense *n) {
-  static const uint64_t sizes[] = {0, 1, 4095, 4096, 4097, 65536, FF_BLOCK_BYTES - 1, FF_BLOCK_BYTES, FF_BLOCK_BYTES + 1,
-                                   UINT64_C(1) << 40, UINT64_MAX / 2, UINT64_MAX - 1, UINT64_MAX};
+  static const uint64_t sizes[] = {0,
+                                   1,
+                                   4095,
+                                   4096,
+                                   4097,
+                                   65536,
+                                   FF_BLOCK_BYTES - 1,
+                                   FF_BLOCK_BYTES,
+                                   FF_BLOCK_BYTES + 1,
+                                   UINT64_C(1) << 40,
+                                   UINT64_MAX / 2,
+                                   UINT64_MAX - 1,
+                                   UINT64_MAX};
   return next(n) % 2 ? sizes[next(n) % (sizeof sizes / sizeof *sizes)] : next(n) >> next(n) % 64;
 }
 
@@ -48,8 +62,10 @@ static void ask(nonsense *n, ff_view *view) {
   ff_allocation a;
   uint64_t address = some_address(n, view), bytes = next(n) % (4 * FF_BLOCK_BYTES);
   view->block(view, address, &block);
-  n->random += view->allocation(view, address, &a) + view->next_allocation(view, address, &a) + block.valid.word[next(n) % 8];
-  n->random += view->last_use(view, address, bytes) + view->next_use(view, address, bytes) + view->first_touch(view, next(n) % 1000);
+  n->random +=
+      view->allocation(view, address, &a) + view->next_allocation(view, address, &a) + block.valid.word[next(n) % 8];
+  n->random += view->last_use(view, address, bytes) + view->next_use(view, address, bytes) +
+               view->first_touch(view, next(n) % 1000);
   n->random += view->free_bytes(view) + view->random(view);
 }
 

@@ -8,4 +8,5 @@ static void evict(void *state, ff_view *view, uint64_t bytes) { view->propose(vi
 static void settled(void *state, ff_view *view, uint64_t address, uint64_t bytes) { abort(); }
 
 extern const ff_policy ff_policy_plugin;
-const ff_policy ff_policy_plugin = {.version = 2, .name = "older", .summary = "of version 2", .evict = evict, .settled = settled};
+const ff_policy ff_policy_plugin = {
+    .version = 2, .name = "older", .summary = "of version 2", .evict = evict, .settled = settled};

@@ -28,8 +28,13 @@
 #define MINI_ALL UINT64_C(0xffffffff) /* pages: as many as there are */
 #define KB UINT64_C(1024)
 
-typedef struct mini_page { bool mapped, valid, moving, dirty; uint64_t used; } mini_page;
-typedef struct mini_range { uint64_t address, bytes; } mini_range;
+typedef struct mini_page {
+  bool mapped, valid, moving, dirty;
+  uint64_t used;
+} mini_page;
+typedef struct mini_range {
+  uint64_t address, bytes;
+} mini_range;
 
 typedef struct mini {
   ff_view view; /* first: the policy's pointer is the mini's */
@@ -41,8 +46,10 @@ typedef struct mini {
   uint64_t future_count, position; /* uses before `position` have been made */
   ff_policy_instance prefetch, evict;
   uint64_t random;
-  uint64_t faults, moved, proposed, evicted; /* moved, proposed: bytes by the latest fault or idle call, the fault's page included */
-  char log[4096];                  /* KiB moved by each fault: "4+60, 4+60, 4+60 64@2, " (@: 64 KiB group, where not beside) */
+  /* moved, proposed: bytes by the latest fault or idle call, the fault's page included */
+  uint64_t faults, moved, proposed, evicted;
+  /* KiB moved by each fault: "4+60, 4+60, 4+60 64@2, " (@: 64 KiB group, where not beside) */
+  char log[4096];
 } mini;
 
 static inline uint64_t mini_address(uint64_t page) { return MINI_BASE + page * FF_PAGE_BYTES; }
@@ -52,7 +59,8 @@ static inline mini *mini_of(const ff_view *view) { return (mini *)(uintptr_t)vie
 static inline void mini_range_pages(const mini *m, uint64_t address, uint64_t bytes, uint64_t *first, uint64_t *end) {
   *first = *end = 0;
   if (!bytes) return;
-  uint64_t last = address + (bytes - 1) < address ? UINT64_MAX : address + (bytes - 1), top = mini_address(m->count) - 1;
+  uint64_t last = address + (bytes - 1) < address ? UINT64_MAX : address + (bytes - 1),
+           top = mini_address(m->count) - 1;
   if (last < MINI_BASE || address > top) return;
   *first = address < MINI_BASE ? 0 : (address - MINI_BASE) / FF_PAGE_BYTES;
   *end = ((last > top ? top : last) - MINI_BASE) / FF_PAGE_BYTES + 1;
@@ -150,10 +158,18 @@ static inline void mini_open(mini *m, uint64_t blocks, uint64_t capacity_pages) 
   m->capacity = capacity_pages < m->count ? capacity_pages : m->count;
   m->pages = ff_alloc(m->count * sizeof *m->pages);
   m->random = 88172645463325252u;
-  m->view = (ff_view){.unit_bytes = FF_PAGE_BYTES, .capacity = m->capacity * FF_PAGE_BYTES, .free_bytes = mini_free_bytes,
-                      .block = mini_block, .allocation = mini_allocation, .next_allocation = mini_next_allocation,
-                      .last_use = mini_last_use, .next_use = mini_next_use, .first_touch = mini_first_touch,
-                      .random = mini_random, .propose = mini_propose, .next_position = mini_next_use};
+  m->view = (ff_view){.unit_bytes = FF_PAGE_BYTES,
+                      .capacity = m->capacity * FF_PAGE_BYTES,
+                      .free_bytes = mini_free_bytes,
+                      .block = mini_block,
+                      .allocation = mini_allocation,
+                      .next_allocation = mini_next_allocation,
+                      .last_use = mini_last_use,
+                      .next_use = mini_next_use,
+                      .first_touch = mini_first_touch,
+                      .random = mini_random,
+                      .propose = mini_propose,
+                      .next_position = mini_next_use};
 }
 
 static inline void mini_close(mini *m) {
@@ -227,7 +243,8 @@ static inline void mini_ask_evictor(mini *m, uint64_t pages) {
   m->evict.policy->evict(m->evict.state, &m->view, pages * FF_PAGE_BYTES);
 }
 
-/* Carries out what the evictor proposed, strictly: all of it must be there and able to go. Returns the pages that went. */
+/* Carries out what the evictor proposed, strictly: all of it must be there and able to go. Returns the pages that
+ * went. */
 static inline uint64_t mini_carry_out(mini *m) {
   uint64_t before = m->evicted;
   for (size_t i = 0; i < m->proposals.count; i++) {
@@ -294,7 +311,8 @@ static inline void mini_fault(mini *m, const uint64_t *addresses, size_t count) 
   m->proposals.count = 0;
   m->proposed = m->moved = count * FF_PAGE_BYTES;
   for (size_t i = 0; i < count; i++) faults[i] = (ff_fault){.address = addresses[i], .time = m->view.now};
-  if (m->prefetch.policy && m->prefetch.policy->faulted) m->prefetch.policy->faulted(m->prefetch.state, &m->view, faults, count);
+  if (m->prefetch.policy && m->prefetch.policy->faulted)
+    m->prefetch.policy->faulted(m->prefetch.state, &m->view, faults, count);
   for (size_t i = 0; i < count; i++) {
     uint64_t page = (addresses[i] - MINI_BASE) / FF_PAGE_BYTES;
     if (i == 0) mini_log_fault(m, page);

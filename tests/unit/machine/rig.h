@@ -38,9 +38,9 @@ typedef struct rig {
   sim_offload offload;
   const char *map;
   const sim_offloading *offloading;
-  uint64_t budget;       /* of the access stream */
+  uint64_t budget; /* of the access stream */
   trace_program *program;
-  trace_future *future;  /* of it, once rig_start has seen that it is needed */
+  trace_future *future; /* of it, once rig_start has seen that it is needed */
   sim *sim, *recorder;
   sim_result result;
   uint32_t allocations, events;
@@ -52,24 +52,70 @@ typedef struct rig_kernel {
   void (*warp)(trace_writer *w, uint64_t block, uint32_t warp, const void *context);
   const void *context;
   const char *name;
-  uint32_t use_count;    /* what it declares */
+  uint32_t use_count; /* what it declares */
   trace_use uses[4];
 } rig_kernel;
 
 /* 15 SMs at 1 GHz with Zheng's far-faults and link; latencies in ns: L1 20, L2 100, DRAM 100 + timings at 1 GHz. */
 static inline machine_spec rig_spec(void) {
-  machine_spec s = {
-      .name = "rig", .compute_major = 7, .compute_minor = 5, .memory_bytes = UINT64_C(1) << 30, .sm_count = 15,
-      .clock_mhz = 1000, .schedulers = 2, .issue_interval = 4, .sfu_cycles = 8, .fp64_cycles = 16, .shared_latency = 2,
-      .max_threads = 1536, .max_blocks = 8, .registers = 32768, .shared_bytes = 49152, .shared_per_block = 49152,
-      .shared_per_block_optin = 49152, .launch_latency_us = 0, .block_launch_cycles = 0, .l1_bytes = 16384, .l1_ways = 4,
-      .l1_latency = 20, .l1_mshrs = 64, .tlb_entries = 128, .tlb_ports = 4, .tlb_miss_latency = 20, .page_bytes = 4096,
-      .walkers = 64, .walk_cache_bytes = 8192, .walk_cache_latency = 20, .walk_levels = 4, .l2_bytes = 1536 << 10,
-      .l2_slices = 12, .l2_ways = 8, .l2_latency = 100, .l2_mshrs = 128, .l2_bytes_per_cycle = 32, .channels = 12,
-      .dram_gbs = 384, .dram_clock_mhz = 1000, .banks = 16, .row_bytes = 2048, .t_rcd = 12, .t_rp = 12, .t_rc = 40,
-      .t_cl = 12, .t_wr = 12, .dram_latency = 100, .link_h2d_gbs = 16, .link_d2h_gbs = 16, .link_latency_us = 0,
-      .link_copy_us = 0, .copy_engines = 2, .fault_us = 20, .fault_mshrs = 4, .host_fault_us = 0,
-      .fault_page_bytes = 4096, .host_gbs = 1000};
+  machine_spec s = {.name = "rig",
+                    .compute_major = 7,
+                    .compute_minor = 5,
+                    .memory_bytes = UINT64_C(1) << 30,
+                    .sm_count = 15,
+                    .clock_mhz = 1000,
+                    .schedulers = 2,
+                    .issue_interval = 4,
+                    .sfu_cycles = 8,
+                    .fp64_cycles = 16,
+                    .shared_latency = 2,
+                    .max_threads = 1536,
+                    .max_blocks = 8,
+                    .registers = 32768,
+                    .shared_bytes = 49152,
+                    .shared_per_block = 49152,
+                    .shared_per_block_optin = 49152,
+                    .launch_latency_us = 0,
+                    .block_launch_cycles = 0,
+                    .l1_bytes = 16384,
+                    .l1_ways = 4,
+                    .l1_latency = 20,
+                    .l1_mshrs = 64,
+                    .tlb_entries = 128,
+                    .tlb_ports = 4,
+                    .tlb_miss_latency = 20,
+                    .page_bytes = 4096,
+                    .walkers = 64,
+                    .walk_cache_bytes = 8192,
+                    .walk_cache_latency = 20,
+                    .walk_levels = 4,
+                    .l2_bytes = 1536 << 10,
+                    .l2_slices = 12,
+                    .l2_ways = 8,
+                    .l2_latency = 100,
+                    .l2_mshrs = 128,
+                    .l2_bytes_per_cycle = 32,
+                    .channels = 12,
+                    .dram_gbs = 384,
+                    .dram_clock_mhz = 1000,
+                    .banks = 16,
+                    .row_bytes = 2048,
+                    .t_rcd = 12,
+                    .t_rp = 12,
+                    .t_rc = 40,
+                    .t_cl = 12,
+                    .t_wr = 12,
+                    .dram_latency = 100,
+                    .link_h2d_gbs = 16,
+                    .link_d2h_gbs = 16,
+                    .link_latency_us = 0,
+                    .link_copy_us = 0,
+                    .copy_engines = 2,
+                    .fault_us = 20,
+                    .fault_mshrs = 4,
+                    .host_fault_us = 0,
+                    .fault_page_bytes = 4096,
+                    .host_gbs = 1000};
   return s;
 }
 
@@ -83,31 +129,59 @@ static inline void rig_start(rig *r) {
   ff_error error = {0};
   r->program = trace_program_create(r->budget);
   trace_program_mark(r->program, true);
-  sim_options options = {.spec = &r->spec, .manager = r->manager, .gpu_memory = r->gpu_memory, .prefetch = r->prefetch, .evict = r->evict, .page = r->page, .faults = r->faults, .advise = r->advise,
-                         .unit_bytes = r->unit_bytes, .write_back_overlaps = r->write_back_overlaps, .history = r->history,
-                         .offload = r->offload, .map = r->map, .offloading = r->offloading,
-                         .watermarks = r->watermarks, .watermarks_chosen = r->watermarks.low > 0,
-                         .gpu_memory_share = r->gpu_memory_share, .future = r->future = trace_future_create()};
+  sim_options options = {.spec = &r->spec,
+                         .manager = r->manager,
+                         .gpu_memory = r->gpu_memory,
+                         .prefetch = r->prefetch,
+                         .evict = r->evict,
+                         .page = r->page,
+                         .faults = r->faults,
+                         .advise = r->advise,
+                         .unit_bytes = r->unit_bytes,
+                         .write_back_overlaps = r->write_back_overlaps,
+                         .history = r->history,
+                         .offload = r->offload,
+                         .map = r->map,
+                         .offloading = r->offloading,
+                         .watermarks = r->watermarks,
+                         .watermarks_chosen = r->watermarks.low > 0,
+                         .gpu_memory_share = r->gpu_memory_share,
+                         .future = r->future = trace_future_create()};
   if (sim_create(r->program, &options, &r->sim, &error)) fail_msg("%s", error.message);
   sim_options recorder = {.spec = &r->spec, .manager = "ideal", .future = r->future, .records_future = true};
-  if (sim_needs_future(r->sim) && sim_create(r->program, &recorder, &r->recorder, &error)) fail_msg("%s", error.message);
+  if (sim_needs_future(r->sim) && sim_create(r->program, &recorder, &r->recorder, &error))
+    fail_msg("%s", error.message);
 }
 
 static inline uint64_t rig_op(rig *r, trace_op op) { return trace_op_append(r->program, &op); }
 
 static inline void rig_alloc(rig *r, uint64_t address, uint64_t bytes, trace_memory_kind kind) {
-  trace_op op = {.kind = TRACE_OP_ALLOC, .alloc = {.address = address, .bytes = bytes, .memory = kind, .id = ++r->allocations}};
+  trace_op op = {.kind = TRACE_OP_ALLOC,
+                 .alloc = {.address = address, .bytes = bytes, .memory = kind, .id = ++r->allocations}};
   snprintf(op.alloc.name, sizeof op.alloc.name, "array #%u", r->allocations);
   rig_op(r, op);
 }
 
-static inline uint64_t rig_copy(rig *r, trace_direction direction, uint64_t to, uint64_t from, uint64_t bytes, bool blocking, uint32_t stream) {
-  return rig_op(r, (trace_op){.kind = TRACE_OP_COPY, .blocking = blocking, .stream = stream,
-                              .copy = {.to = to, .from = from, .width = bytes, .height = 1, .to_pitch = bytes, .from_pitch = bytes,
-                                       .direction = direction, .pinned = true}});
+static inline uint64_t rig_copy(rig *r, trace_direction direction, uint64_t to, uint64_t from, uint64_t bytes,
+                                bool blocking, uint32_t stream) {
+  return rig_op(r, (trace_op){.kind = TRACE_OP_COPY,
+                              .blocking = blocking,
+                              .stream = stream,
+                              .copy = {.to = to,
+                                       .from = from,
+                                       .width = bytes,
+                                       .height = 1,
+                                       .to_pitch = bytes,
+                                       .from_pitch = bytes,
+                                       .direction = direction,
+                                       .pinned = true}});
 }
-static inline uint64_t rig_h2d(rig *r, uint64_t to, uint64_t bytes) { return rig_copy(r, TRACE_H2D, to, 0x1000, bytes, true, 0); }
-static inline uint64_t rig_d2h(rig *r, uint64_t from, uint64_t bytes) { return rig_copy(r, TRACE_D2H, 0x1000, from, bytes, true, 0); }
+static inline uint64_t rig_h2d(rig *r, uint64_t to, uint64_t bytes) {
+  return rig_copy(r, TRACE_H2D, to, 0x1000, bytes, true, 0);
+}
+static inline uint64_t rig_d2h(rig *r, uint64_t from, uint64_t bytes) {
+  return rig_copy(r, TRACE_D2H, 0x1000, from, bytes, true, 0);
+}
 static inline uint64_t rig_set(rig *r, uint64_t to, uint64_t bytes) {
   return rig_op(r, (trace_op){.kind = TRACE_OP_SET, .set = {.to = to, .width = bytes, .height = 1, .pitch = bytes}});
 }
@@ -197,12 +271,16 @@ static inline ps rig_time(rig_tweak tweak, void (*warp)(trace_writer *, uint64_t
   return rig_run(tweak, (rig_kernel){.blocks = 1, .warps = 1, .warp = warp}).kernel_ps;
 }
 
-#define assert_between(value, low, high) \
-  do { if ((value) < (low) || (value) > (high)) fail_msg("%s is %g, expected %g to %g", #value, (double)(value), (double)(low), (double)(high)); } while (0)
-#define assert_near(value, expected, share)                                                                       \
-  do {                                                                                                            \
-    double v_ = (double)(value), e_ = (double)(expected);                                                         \
-    if (v_ < e_ * (1 - (share)) || v_ > e_ * (1 + (share))) fail_msg("%s is %g, expected %g within %g", #value, v_, e_, (double)(share)); \
+#define assert_between(value, low, high)                                                               \
+  do {                                                                                                 \
+    if ((value) < (low) || (value) > (high))                                                           \
+      fail_msg("%s is %g, expected %g to %g", #value, (double)(value), (double)(low), (double)(high)); \
+  } while (0)
+#define assert_near(value, expected, share)                                         \
+  do {                                                                              \
+    double v_ = (double)(value), e_ = (double)(expected);                           \
+    if (v_ < e_ * (1 - (share)) || v_ > e_ * (1 + (share)))                         \
+      fail_msg("%s is %g, expected %g within %g", #value, v_, e_, (double)(share)); \
   } while (0)
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A bench for several programs on one simulated device: each is a plan (kernels, copies, synchronisations), in a thread of its own, and comes bit by bit
- * from a callback of its access stream, as a recording does; with `jitter` after a while that is another one each time.
+/* A bench for several programs on one simulated device: each is a plan (kernels, copies, synchronisations), in a thread
+ * of its own, and comes bit by bit from a callback of its access stream, as a recording does; with `jitter` after a
+ * while that is another one each time.
  *
  *     bench b; bench_open(&b, SIM_ISOLATION_SM, 2);
  *     b.lanes[0].plan = ...; b.lanes[0].given.sm_count = 5;           (the machine, b.spec, may be changed, too)
@@ -15,12 +16,22 @@
 
 #include "rig.h"
 
-typedef enum plan_kind { PLAN_END, PLAN_ALLOC, PLAN_FREE, PLAN_KERNEL, PLAN_H2D, PLAN_D2H, PLAN_SYNC, PLAN_HOST, PLAN_STREAM } plan_kind;
+typedef enum plan_kind {
+  PLAN_END,
+  PLAN_ALLOC,
+  PLAN_FREE,
+  PLAN_KERNEL,
+  PLAN_H2D,
+  PLAN_D2H,
+  PLAN_SYNC,
+  PLAN_HOST,
+  PLAN_STREAM
+} plan_kind;
 typedef struct plan_step {
   plan_kind kind;
-  uint64_t at, bytes;           /* of memory, from RIG_BASE on */
-  rig_kernel kernel;            /* or which stream is made: kernel.stream */
-  uint32_t repeat;              /* so many times; 0: once */
+  uint64_t at, bytes; /* of memory, from RIG_BASE on */
+  rig_kernel kernel;  /* or which stream is made: kernel.stream */
+  uint32_t repeat;    /* so many times; 0: once */
 } plan_step;
 
 struct bench;
@@ -31,7 +42,7 @@ typedef struct lane {
   rig r;
   pthread_t thread;
   uint32_t number, step, repeated;
-  trace_launch *launch;         /* whose blocks are being written */
+  trace_launch *launch; /* whose blocks are being written */
   rig_kernel kernel;
   uint64_t block;
   uint64_t passes;
@@ -58,7 +69,8 @@ static inline void bench_open(bench *b, sim_isolation isolation, uint32_t count)
   b->manager = "copy";
   b->isolation = isolation;
   b->count = count;
-  for (uint32_t i = 0; i < SIM_TENANTS; i++) b->lanes[i].given = (sim_tenant){.sm_count = (uint32_t)b->spec.sm_count, .colours = UINT64_MAX, .thread_share = 1};
+  for (uint32_t i = 0; i < SIM_TENANTS; i++)
+    b->lanes[i].given = (sim_tenant){.sm_count = (uint32_t)b->spec.sm_count, .colours = UINT64_MAX, .thread_share = 1};
 }
 
 /* ---- an address hash ---- */
@@ -93,7 +105,11 @@ static inline void lane_append(lane *l, const plan_step *p) {
   case PLAN_D2H: rig_d2h(r, RIG_BASE + p->at, p->bytes); break;
   case PLAN_SYNC: rig_sync(r); break;
   case PLAN_HOST: rig_op(r, (trace_op){.kind = TRACE_OP_HOST}); break;
-  case PLAN_STREAM: rig_op(r, (trace_op){.kind = TRACE_OP_STREAM_CREATE, .stream = p->kernel.stream, .stream_create = {TRACE_STREAM_NON_BLOCKING}}); break;
+  case PLAN_STREAM:
+    rig_op(r, (trace_op){.kind = TRACE_OP_STREAM_CREATE,
+                         .stream = p->kernel.stream,
+                         .stream_create = {TRACE_STREAM_NON_BLOCKING}});
+    break;
   case PLAN_END: rig_op(r, (trace_op){.kind = TRACE_OP_END}); break;
   case PLAN_KERNEL:
     l->kernel = p->kernel;
@@ -126,7 +142,12 @@ static inline void lane_open(lane *l) {
   rig_open(&l->r, b->manager);
   l->step = l->repeated = 0;
   l->r.program = trace_program_create(0);
-  sim_options options = {.spec = &b->spec, .manager = b->manager, .page = b->page, .history = true, .device = b->device, .tenant = b->device ? l->number : 0};
+  sim_options options = {.spec = &b->spec,
+                         .manager = b->manager,
+                         .page = b->page,
+                         .history = true,
+                         .device = b->device,
+                         .tenant = b->device ? l->number : 0};
   if (sim_create(l->r.program, &options, &l->r.sim, &error)) fail_msg("%s", error.message);
   trace_program_pull(l->r.program, lane_pull, l);
 }
@@ -158,7 +179,8 @@ static inline void bench_run(bench *b) {
   ff_error error = {0};
   sim_tenant tenants[SIM_TENANTS];
   for (uint32_t i = 0; i < b->count; i++) tenants[i] = b->lanes[i].given;
-  sim_device_options options = {.spec = &b->spec, .isolation = b->isolation, .borrow = b->borrow, .tenants = tenants, .count = b->count};
+  sim_device_options options = {
+      .spec = &b->spec, .isolation = b->isolation, .borrow = b->borrow, .tenants = tenants, .count = b->count};
   if (!b->alone && sim_device_create(&options, &b->device, &error)) fail_msg("%s", error.message);
   for (uint32_t i = 0; i < b->count; i++) {
     lane *l = &b->lanes[i];

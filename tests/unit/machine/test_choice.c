@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A manager with other parts, as text: what it becomes, what is refused, and that the simulation is the one that was asked for. */
+/* A manager with other parts, as text: what it becomes, what is refused, and that the simulation is the one that was
+ * asked for. */
 #include "rig.h"
 
 #include "machine/spec/choice.h"
@@ -17,7 +18,8 @@ static void read_good(const char *text, const sim_choices *given) {
 static void test_parts(void **state) {
   read_good("uvm+evict=lru:64K+gpu-memory=50%+unit=64K+fault_us=5+page=64K+write-back=overlapped+link=32:8", &none);
   assert_string_equal(c.manager, "uvm");
-  assert_string_equal(c.label, "uvm+evict=lru:64K+gpu-memory=50%+unit=64K+fault_us=5+page=64K+write-back=overlapped+link=32:8");
+  assert_string_equal(c.label,
+                      "uvm+evict=lru:64K+gpu-memory=50%+unit=64K+fault_us=5+page=64K+write-back=overlapped+link=32:8");
   assert_string_equal(c.choices.text[SIM_CHOICE_EVICT], "lru:64K");
   assert_string_equal(c.choices.text[SIM_CHOICE_PAGE], "64K");
   assert_string_equal(c.choices.set, "link_h2d_gbs=32,link_d2h_gbs=8,link_table=none,fault_us=5");
@@ -39,24 +41,40 @@ static void test_own_before_all(void **state) {
   assert_string_equal(c.choices.text[SIM_CHOICE_PREFETCH], "sl");
   machine_spec changed = spec;
   assert_int_equal(machine_spec_set_all(&changed, c.choices.set, NULL), FF_OK);
-  assert_true(changed.fault_us == 5 && changed.fault_mshrs == 2 && changed.link_h2d_gbs == 3 && changed.link_d2h_gbs == 12);
+  assert_true(changed.fault_us == 5 && changed.fault_mshrs == 2 && changed.link_h2d_gbs == 3 &&
+              changed.link_d2h_gbs == 12);
   read_good("replay", &all);
   assert_string_equal(c.choices.text[SIM_CHOICE_PREFETCH], "tbn");
 }
 
 static void test_refused(void **state) {
-  static const struct { const char *text, *expected; } rows[] = {
-      {"repaly", "did you mean 'replay'?"}, {"", "no memory manager ''"}, {"replay+", "'' is not NAME=VALUE"}, {"replay+=3", "'=3' is not NAME=VALUE"},
-      {"replay+unit=", "'unit=' is not NAME=VALUE"}, {"replay+unit=3K", "unit: '3K' is not a power of two"},
-      {"replay+Prefetch=tbn", "did you mean 'prefetch'?"}, {"replay+fault_us=1,5", "'fault_us=1,5' is not"}, {"replay+faults=replay:3,fault_us=3", "is not NAME=VALUE"},
-      {"replay+faults=batch:x", "fault_batch: 'x' is not a whole number"}, {"replay+write-back=no", "neither 'serial' nor"}, {"replay+watermark=8M:4M", "HIGH is less than LOW"}, {"replay+watermark=51%", "at most half"},
-      {"replay+watermark=", "not NAME=VALUE"}, {"replay+watermark=1%:", "watermark"}, {"copy+watermark=1M", "does not page"},
-      {"ideal+faults=block", "says nothing to ideal"}, {"zero-copy+unit=4K", "says nothing to zero-copy"},
-      {"replay+link=1:2:3", "link_d2h_gbs: '2:3' is not a number"}, {"replay+page_bytes=5000", "page_bytes must be a power of two"}};
+  static const struct {
+    const char *text, *expected;
+  } rows[] = {{"repaly", "did you mean 'replay'?"},
+              {"", "no memory manager ''"},
+              {"replay+", "'' is not NAME=VALUE"},
+              {"replay+=3", "'=3' is not NAME=VALUE"},
+              {"replay+unit=", "'unit=' is not NAME=VALUE"},
+              {"replay+unit=3K", "unit: '3K' is not a power of two"},
+              {"replay+Prefetch=tbn", "did you mean 'prefetch'?"},
+              {"replay+fault_us=1,5", "'fault_us=1,5' is not"},
+              {"replay+faults=replay:3,fault_us=3", "is not NAME=VALUE"},
+              {"replay+faults=batch:x", "fault_batch: 'x' is not a whole number"},
+              {"replay+write-back=no", "neither 'serial' nor"},
+              {"replay+watermark=8M:4M", "HIGH is less than LOW"},
+              {"replay+watermark=51%", "at most half"},
+              {"replay+watermark=", "not NAME=VALUE"},
+              {"replay+watermark=1%:", "watermark"},
+              {"copy+watermark=1M", "does not page"},
+              {"ideal+faults=block", "says nothing to ideal"},
+              {"zero-copy+unit=4K", "says nothing to zero-copy"},
+              {"replay+link=1:2:3", "link_d2h_gbs: '2:3' is not a number"},
+              {"replay+page_bytes=5000", "page_bytes must be a power of two"}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     ff_error error = {0};
     assert_int_not_equal(sim_choice_read(rows[i].text, &none, &spec, &c, &error), FF_OK);
-    if (!strstr(error.message, rows[i].expected)) fail_msg("%s: expected '%s' in '%s'", rows[i].text, rows[i].expected, error.message);
+    if (!strstr(error.message, rows[i].expected))
+      fail_msg("%s: expected '%s' in '%s'", rows[i].text, rows[i].expected, error.message);
   }
   static char text[8192]; /* longer than any part may be */
   strcpy(text, "replay+prefetch=");
@@ -115,7 +133,8 @@ static void test_it_counts(void **state) {
 
 int main(void) {
   spec = rig_spec();
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_parts), cmocka_unit_test(test_own_before_all), cmocka_unit_test(test_refused),
-                                     cmocka_unit_test(test_equal_ways), cmocka_unit_test(test_it_counts)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_parts), cmocka_unit_test(test_own_before_all),
+                                     cmocka_unit_test(test_refused), cmocka_unit_test(test_equal_ways),
+                                     cmocka_unit_test(test_it_counts)};
   return cmocka_run_group_tests_name("choice", tests, NULL, NULL);
 }

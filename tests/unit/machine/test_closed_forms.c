@@ -34,7 +34,10 @@ static sim_counters run(const char *manager, double fault_us, uint64_t mshrs) {
 static double bandwidth(const sim_counters *c) { return (double)c->h2d_bytes / (double)c->time_ps * 1000; } /* GB/s */
 
 static void test_bandwidth_of_faults_in_flight(void **state) {
-  static const struct { uint64_t n; double gbs; } cases[] = {{1, 3.072}, {2, 6.144}, {4, 12.288}, {6, 16}, {16, 16}};
+  static const struct {
+    uint64_t n;
+    double gbs;
+  } cases[] = {{1, 3.072}, {2, 6.144}, {4, 12.288}, {6, 16}, {16, 16}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     sim_counters c = run("replay", 20, cases[i].n);
     assert_near(bandwidth(&c), cases[i].gbs, 0.05);
@@ -66,7 +69,8 @@ static void test_ideal_is_the_bound(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_bandwidth_of_faults_in_flight), cmocka_unit_test(test_blocking_penalty),
+      cmocka_unit_test(test_bandwidth_of_faults_in_flight),
+      cmocka_unit_test(test_blocking_penalty),
       cmocka_unit_test(test_ideal_is_the_bound),
   };
   return cmocka_run_group_tests_name("closed forms", tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The offload controller's own rules, one by one - room by registers, crowding, pace, the busier of two channels, packets that go first - and how learning
- * ends before its share is seen. Each case is the smallest kernel in which the rule alone decides. */
+/* The offload controller's own rules, one by one - room by registers, crowding, pace, the busier of two channels,
+ * packets that go first - and how learning ends before its share is seen. Each case is the smallest kernel in which the
+ * rule alone decides. */
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -11,7 +12,8 @@
 static sim_stacks run_warps(uint64_t blocks, uint32_t warps, uint32_t registers, rig_tweak tweak, body warp) {
   rig r;
   sim_counters c;
-  return run_stacks(&r, "ideal", SIM_OFFLOAD_CONTROLLED, "12:13", tweak, (rig_kernel){.blocks = blocks, .warps = warps, .registers = registers, .warp = warp}, &c);
+  return run_stacks(&r, "ideal", SIM_OFFLOAD_CONTROLLED, "12:13", tweak,
+                    (rig_kernel){.blocks = blocks, .warps = warps, .registers = registers, .warp = warp}, &c);
 }
 
 /* ---- room ---- */
@@ -26,17 +28,22 @@ static void instance_of(trace_writer *w, uint32_t region) {
 }
 
 static void long_instance(trace_writer *w, uint64_t b, uint32_t i, const void *c) { instance_of(w, 10); }
-static void long_instance_of_few_registers(trace_writer *w, uint64_t b, uint32_t i, const void *c) { instance_of(w, 70); }
+static void long_instance_of_few_registers(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
+  instance_of(w, 70);
+}
 
 static void test_room_by_registers(void **state) {
-  sim_stacks few = run_warps(1, 8, 16, NULL, long_instance), many = run_warps(1, 8, 255, NULL, long_instance), most = run_warps(1, 8, 1100, NULL, long_instance);
+  sim_stacks few = run_warps(1, 8, 16, NULL, long_instance), many = run_warps(1, 8, 255, NULL, long_instance),
+             most = run_warps(1, 8, 1100, NULL, long_instance);
   assert_int_equal(few.offloaded, 8);
-  assert_int_equal(many.offloaded, 4);      /* 4 x 255 x 32 of 32,768 */
+  assert_int_equal(many.offloaded, 4); /* 4 x 255 x 32 of 32,768 */
   assert_int_equal(many.refused_full, 4);
-  assert_int_equal(most.offloaded, 1);      /* more than an SM has: alone */
+  assert_int_equal(most.offloaded, 1); /* more than an SM has: alone */
   assert_int_equal(most.refused_full, 7);
-  assert_int_equal(run_warps(1, 16, 255, NULL, long_instance_of_few_registers).offloaded, 10); /* 10 x 100 x 32: what the block takes, not its kernel */
-  assert_int_equal(run_warps(1, 16, 60, NULL, long_instance_of_few_registers).offloaded, 16);  /* nor more than its kernel has */
+  /* 10 x 100 x 32: what the block takes, not its kernel */
+  assert_int_equal(run_warps(1, 16, 255, NULL, long_instance_of_few_registers).offloaded, 10);
+  /* nor more than its kernel has */
+  assert_int_equal(run_warps(1, 16, 60, NULL, long_instance_of_few_registers).offloaded, 16);
 }
 
 static void two_sms(machine_spec *s) { s->stack_sms = 2; }
@@ -44,11 +51,13 @@ static void always_busy(machine_spec *s) { s->stack_busy = 0; }
 static void always_busy_five(machine_spec *s) { s->stack_busy = 0, s->stack_warps = 5; }
 
 static void test_crowding(void **state) {
-  assert_int_equal(run_warps(8, 1, 0, NULL, long_instance).offloaded, 1); /* one warp resides on each SM: no more than one at a time for the stack's */
+  /* one warp resides on each SM: no more than one at a time for the stack's */
+  assert_int_equal(run_warps(8, 1, 0, NULL, long_instance).offloaded, 1);
   assert_int_equal(run_warps(8, 1, 0, NULL, long_instance).refused_full, 7);
   assert_int_equal(run_warps(4, 2, 0, NULL, long_instance).offloaded, 2);
   assert_int_equal(run_warps(8, 1, 0, two_sms, long_instance).offloaded, 2);
-  assert_int_equal(run_warps(8, 1, 0, always_busy, long_instance).offloaded, 8); /* but if a channel is busy that it relieves */
+  /* but if a channel is busy that it relieves */
+  assert_int_equal(run_warps(8, 1, 0, always_busy, long_instance).offloaded, 8);
   assert_int_equal(run_warps(8, 1, 0, always_busy_five, long_instance).offloaded, 5);
 }
 
@@ -56,7 +65,8 @@ static void test_crowding(void **state) {
 
 enum { HIT = 0, SLOW = 2000 }; /* instructions in the instance that stays at home */
 
-/* Warp 0: an instance at home, one away, and a long one away. Warp 1: one while that long one is pending, and one much later, when it is over. */
+/* Warp 0: an instance at home, one away, and a long one away. Warp 1: one while that long one is pending, and one much
+ * later, when it is over. */
 static void paced(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
   const uint32_t *home = c;
   warm(w);
@@ -86,7 +96,8 @@ static void test_pace(void **state) {
   rig_kernel k = {.blocks = 1, .warps = 2, .warp = paced, .context = &hit};
   sim_stacks faster_at_home = run_stacks(&r, "ideal", SIM_OFFLOAD_CONTROLLED, "12:13", NULL, k, &c);
   assert_int_equal(faster_at_home.refused_condition, 1);
-  assert_int_equal(faster_at_home.refused_slow, 1); /* while one is pending; the one later goes, to see whether it pays again */
+  /* while one is pending; the one later goes, to see whether it pays again */
+  assert_int_equal(faster_at_home.refused_slow, 1);
   assert_int_equal(faster_at_home.offloaded, 3);
   k.context = &slow;
   sim_stacks faster_away = run_stacks(&r, "ideal", SIM_OFFLOAD_CONTROLLED, "12:13", NULL, k, &c);
@@ -107,9 +118,14 @@ static void test_pace_matters_if_nothing_is_busy(void **state) {
 
 /* ---- asking again ---- */
 
-/* Block 0 fills the stack for a while (1 + `more` warps of it for `filled` instructions, others of its 1 + `beside` for `longer` loads); block 1's first warp comes meanwhile, with a loop of `trips` trips of two accesses, and
- * `lead` accesses before it; `stores`: each trip does. */
-typedef struct again { uint32_t pc, trips, filled; bool stores; uint32_t lead, beside, longer, more; } again;
+/* Block 0 fills the stack for a while (1 + `more` warps of it for `filled` instructions, others of its 1 + `beside` for
+ * `longer` loads); block 1's first warp comes meanwhile, with a loop of `trips` trips of two accesses, and `lead`
+ * accesses before it; `stores`: each trip does. */
+typedef struct again {
+  uint32_t pc, trips, filled;
+  bool stores;
+  uint32_t lead, beside, longer, more;
+} again;
 
 static void trip_begins(trace_writer *w, uint64_t address) {
   *trace_put_access(w, TRACE_LOAD, 2, 0, TRIP_PC, ~0u, 1) = trace_line(address, 32, 15);
@@ -123,7 +139,8 @@ static void loop_of_trips(trace_writer *w, uint64_t b, uint32_t i, const void *c
     load_in_block(w, 10, 0, OF_STACK(1), 0);
     trace_put_enter(w, 10, 0);
     rig_load_wait(w, OF_STACK(1));
-    for (uint32_t n = 0; i > a->more && n < a->longer; n++) rig_load_wait(w, OF_STACK(1)); /* without holding up the others */
+    /* without holding up the others */
+    for (uint32_t n = 0; i > a->more && n < a->longer; n++) rig_load_wait(w, OF_STACK(1));
     if (i <= a->more && a->filled) rig_issue(w, a->filled);
     trace_put_leave(w, 10);
     return;
@@ -145,37 +162,47 @@ static void one_warp(machine_spec *s) { s->stack_warps = 1; }
 static void one_warp_slow_link(machine_spec *s) { s->stack_warps = 1, s->stack_tx_gbs = 0.05; }
 
 static void slow_link_back(machine_spec *s) { s->stack_warps = 1, s->stack_rx_gbs = 0.5; }
-static void busy_link_back(machine_spec *s) { s->stack_warps = 1, s->stack_rx_gbs = 0.5, s->stack_busy = 0.05; } /* with what the loop loads itself */
-static void ten_warps_busy_link_back(machine_spec *s) { s->stack_warps = 10, s->stack_rx_gbs = 0.5, s->stack_busy = 0.05; }
+/* with what the loop loads itself */
+static void busy_link_back(machine_spec *s) { s->stack_warps = 1, s->stack_rx_gbs = 0.5, s->stack_busy = 0.05; }
+static void ten_warps_busy_link_back(machine_spec *s) {
+  s->stack_warps = 10, s->stack_rx_gbs = 0.5, s->stack_busy = 0.05;
+}
 
 static sim_stacks run_again(again a, rig_tweak tweak) {
   rig r;
   sim_counters c;
-  return run_stacks(&r, "ideal", SIM_OFFLOAD_CONTROLLED, "12:13", tweak, (rig_kernel){.blocks = 2, .warps = 1 + a.beside, .warp = loop_of_trips, .context = &a}, &c);
+  return run_stacks(&r, "ideal", SIM_OFFLOAD_CONTROLLED, "12:13", tweak,
+                    (rig_kernel){.blocks = 2, .warps = 1 + a.beside, .warp = loop_of_trips, .context = &a}, &c);
 }
 
 static void test_asks_again(void **state) {
-  sim_stacks at_first = run_again((again){40, 10, 100, false, 0, 0, 0, 0}, one_warp), late = run_again((again){40, 10, 2500, false, 0, 0, 0, 0}, one_warp);
-  sim_stacks too_late = run_again((again){40, 10, 5000, false, 0, 0, 0, 0}, one_warp), never = run_again((again){30, 10, 2500, false, 0, 0, 0, 0}, one_warp);
+  sim_stacks at_first = run_again((again){40, 10, 100, false, 0, 0, 0, 0}, one_warp),
+             late = run_again((again){40, 10, 2500, false, 0, 0, 0, 0}, one_warp);
+  sim_stacks too_late = run_again((again){40, 10, 5000, false, 0, 0, 0, 0}, one_warp),
+             never = run_again((again){30, 10, 2500, false, 0, 0, 0, 0}, one_warp);
   assert_int_equal(at_first.offloaded, 3);
-  assert_int_equal(late.offloaded, 3);        /* the stack has room while it has trips enough, */
-  assert_int_equal(late.refused_full, 0);     /* and it is not one that stayed */
+  assert_int_equal(late.offloaded, 3);    /* the stack has room while it has trips enough, */
+  assert_int_equal(late.refused_full, 0); /* and it is not one that stayed */
   assert_true(late.offloaded_instructions - 2500 < at_first.offloaded_instructions - 100);
   assert_int_equal(late.instances, 3);
-  assert_int_equal(too_late.offloaded, 2);    /* fewer than 4 trips are left then */
+  assert_int_equal(too_late.offloaded, 2); /* fewer than 4 trips are left then */
   assert_int_equal(too_late.refused_full, 1);
-  assert_int_equal(never.offloaded, 2);       /* where trips of that block begin is not known */
+  assert_int_equal(never.offloaded, 2); /* where trips of that block begin is not known */
   assert_int_equal(never.refused_full, 1);
-  sim_stacks stores = run_again((again){40, 10, 2500, true, 0, 0, 0, 0}, one_warp), held = run_again((again){40, 10, 0, true, 0, 0, 0, 0}, one_warp_slow_link);
+  sim_stacks stores = run_again((again){40, 10, 2500, true, 0, 0, 0, 0}, one_warp),
+             held = run_again((again){40, 10, 0, true, 0, 0, 0, 0}, one_warp_slow_link);
   assert_int_equal(stores.offloaded, 3);
-  assert_int_equal(held.offloaded, 2);        /* it would have to wait for what it has written */
+  assert_int_equal(held.offloaded, 2); /* it would have to wait for what it has written */
 }
 
-/* At its first access the block's registers are sent, at a later trip those that are live there: byte for byte. Trips are counted by the access with which they begin. */
+/* At its first access the block's registers are sent, at a later trip those that are live there: byte for byte. Trips
+ * are counted by the access with which they begin. */
 static void test_what_is_sent_at_a_later_trip(void **state) {
   enum { FIRST_TWO = 2 * (12 + 256), ANSWERS = 2 * (128 + 1) };
-  sim_stacks at_first = run_again((again){50, 10, 100, false, 0, 0, 0, 0}, one_warp), with_lead = run_again((again){50, 10, 100, false, 3, 0, 0, 0}, one_warp);
-  sim_stacks late = run_again((again){50, 10, 2500, false, 0, 0, 0, 0}, one_warp), late_with_lead = run_again((again){50, 10, 2500, false, 3, 0, 0, 0}, one_warp);
+  sim_stacks at_first = run_again((again){50, 10, 100, false, 0, 0, 0, 0}, one_warp),
+             with_lead = run_again((again){50, 10, 100, false, 3, 0, 0, 0}, one_warp);
+  sim_stacks late = run_again((again){50, 10, 2500, false, 0, 0, 0, 0}, one_warp),
+             late_with_lead = run_again((again){50, 10, 2500, false, 3, 0, 0, 0}, one_warp);
   assert_int_equal(at_first.request_bytes, FIRST_TWO + 12 + 640);
   assert_int_equal(at_first.answer_bytes, ANSWERS + 1);
   assert_int_equal(with_lead.request_bytes, FIRST_TWO + 12 + 640);
@@ -184,7 +211,8 @@ static void test_what_is_sent_at_a_later_trip(void **state) {
   assert_int_equal(late_with_lead.request_bytes, FIRST_TWO + 12 + 896);
   assert_int_equal(late_with_lead.answer_bytes, ANSWERS + 256 + 1);
   /* from the trip on that finds room: six are left of 11, of 10 five */
-  sim_stacks enough = run_again((again){50, 11, 3600, false, 3, 0, 0, 0}, one_warp), too_few = run_again((again){50, 10, 3600, false, 3, 0, 0, 0}, one_warp);
+  sim_stacks enough = run_again((again){50, 11, 3600, false, 3, 0, 0, 0}, one_warp),
+             too_few = run_again((again){50, 10, 3600, false, 3, 0, 0, 0}, one_warp);
   assert_int_equal(enough.offloaded, 3);
   assert_int_equal(too_few.offloaded, 2);
   assert_int_equal(too_few.refused_full, 1);
@@ -196,17 +224,22 @@ static void test_relieves_the_busy_channel(void **state) {
   assert_int_equal(run_again(nine, slow_link_back).offloaded, 2);
   assert_int_equal(run_again(nine, busy_link_back).offloaded, 3);
   sim_stacks stays = run_again(seven, busy_link_back);
-  assert_int_equal(stays.offloaded, 2);         /* too few from the start: it does not ask again */
+  assert_int_equal(stays.offloaded, 2); /* too few from the start: it does not ask again */
   assert_int_equal(stays.refused_condition, 1);
-  again filled = {60, 9, 9000, false, 0, 9, 9000, 0}, free = {60, 9, 9000, false, 0, 9, 9000, 1}, enough = {60, 10, 9000, false, 0, 9, 9000, 0};
+  again filled = {60, 9, 9000, false, 0, 9, 9000, 0}, free = {60, 9, 9000, false, 0, 9, 9000, 1},
+        enough = {60, 10, 9000, false, 0, 9, 9000, 0};
   assert_int_equal(run_again(filled, ten_warps_busy_link_back).offloaded, 20); /* nine of ten places are taken, */
   assert_int_equal(run_again(free, ten_warps_busy_link_back).offloaded, 21);   /* or eight */
-  assert_int_equal(run_again(enough, ten_warps_busy_link_back).offloaded, 21); /* nine leave room for who has eight trips left */
+  /* nine leave room for who has eight trips left */
+  assert_int_equal(run_again(enough, ten_warps_busy_link_back).offloaded, 21);
 }
 
 /* ---- the busier of two channels ---- */
 
-typedef struct mix { uint32_t loads, stores, between, pc; } mix; /* of each other warp in turn; instructions between two */
+/* of each other warp in turn; instructions between two */
+typedef struct mix {
+  uint32_t loads, stores, between, pc;
+} mix;
 
 /* Warps from the second on load the channels of stack 1; the first comes in the midst of that. */
 static void mixed(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
@@ -231,15 +264,18 @@ static void slow_back(machine_spec *s) { s->stack_busy = 1e9, s->stack_rx_gbs = 
 static sim_stacks run_mix(mix m, rig_tweak tweak) {
   rig r;
   sim_counters c;
-  return run_stacks(&r, "ideal", SIM_OFFLOAD_CONTROLLED, "12:13", tweak, (rig_kernel){.blocks = 1, .warps = 4, .warp = mixed, .context = &m}, &c);
+  return run_stacks(&r, "ideal", SIM_OFFLOAD_CONTROLLED, "12:13", tweak,
+                    (rig_kernel){.blocks = 1, .warps = 4, .warp = mixed, .context = &m}, &c);
 }
 
 /* No load is above the threshold here. Candidate 20 saves on the channel from the stack, and not on the one to it. */
 static void test_the_busier_channel(void **state) {
   assert_int_equal(run_mix((mix){0, 1, 0, 20}, never_above).refused_tx, 1);
-  assert_int_equal(run_mix((mix){0, 1, 0, 10}, never_above).offloaded, 1);    /* it saves there */
-  assert_int_equal(run_mix((mix){2, 3, 0, 20}, slow_back).offloaded, 1);    /* both for more than half of the time, the one from the stack for longer */
-  assert_int_equal(run_mix((mix){0, 1, 80, 20}, never_above).offloaded, 1);   /* the busier one, but not for half of the time */
+  assert_int_equal(run_mix((mix){0, 1, 0, 10}, never_above).offloaded, 1); /* it saves there */
+  /* both for more than half of the time, the one from the stack for longer */
+  assert_int_equal(run_mix((mix){2, 3, 0, 20}, slow_back).offloaded, 1);
+  /* the busier one, but not for half of the time */
+  assert_int_equal(run_mix((mix){0, 1, 80, 20}, never_above).offloaded, 1);
 }
 
 /* ---- packets that go first ---- */
@@ -252,7 +288,8 @@ static void test_first_packets(void **state) {
   assert_int_equal(c.carried, TX_PS(100));
 }
 
-/* Another block's writes fill the channel for 12 us; the instance comes after 4. (Its own block's it would wait for.) */
+/* Another block's writes fill the channel for 12 us; the instance comes after 4. (Its own block's it would wait
+ * for.) */
 static void late_instance(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
   const bool *writes = c;
   warm(w);
@@ -293,7 +330,8 @@ static void one_block(machine_spec *s) { s->sm_count = 1, s->max_blocks = 1, s->
 
 static void test_blocks_are_told_apart(void **state) {
   assert_int_equal(ff_check_level, 2);
-  assert_int_equal(run_warps(2, 1, 0, one_block, one_after_the_other).offloaded, 1); /* what another block has still under way it need not see */
+  /* what another block has still under way it need not see */
+  assert_int_equal(run_warps(2, 1, 0, one_block, one_after_the_other).offloaded, 1);
 }
 
 /* ---- how learning ends ---- */
@@ -302,7 +340,8 @@ static bool any_but_plain(void *context, const trace_launch *launch) { return st
 
 static void plain(trace_writer *w, uint64_t b, uint32_t i, const void *c) { rig_load_wait(w, OF_STACK(b)); }
 
-/* Lines that the bits from 9 on keep together, in each of 16 instances of a warp; `context`: instructions between two. */
+/* Lines that the bits from 9 on keep together, in each of 16 instances of a warp; `context`: instructions between
+ * two. */
 static void learnable(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
   const uint32_t *between = c;
   for (uint32_t n = 0; n < 16; n++) {
@@ -340,11 +379,12 @@ static void test_kernels_without_candidates(void **state) {
   assert_int_equal(c.remote_bytes, 8 * 256);
   assert_int_equal(s.moved_bytes, 0);
   s = run_learning("learned:50%", true, 0, &c);
-  assert_int_equal(c.remote_bytes, 0);       /* the copies were over before the first kernel, whose data none of them waits for */
+  /* the copies were over before the first kernel, whose data none of them waits for */
+  assert_int_equal(c.remote_bytes, 0);
   assert_int_equal(s.delayed_bytes, 1 << 20);
   assert_int_equal(s.learned_instances, 8);
   assert_string_equal(s.found, "9:10");
-  assert_int_equal(s.moved_bytes, 1 << 20);  /* what got another place then, in the kernel's own time */
+  assert_int_equal(s.moved_bytes, 1 << 20); /* what got another place then, in the kernel's own time */
   assert_int_equal(s.stopped_ps, (1 << 20) * UINT64_C(125) / 2);
   assert_int_equal(c.h2d_bytes, 1 << 20);
 }
@@ -360,12 +400,13 @@ static void test_patience(void **state) {
   assert_int_equal(s.moved_bytes, 0);
   assert_true(s.stopped_ps >= (1 << 20) * UINT64_C(62));
   assert_true(s.offloaded >= 9);
-  s = run_learning("learned:100%", false, 250, &c);             /* 1 us each: all are seen in time */
+  s = run_learning("learned:100%", false, 250, &c); /* 1 us each: all are seen in time */
   assert_string_equal(s.found, "9:10");
   assert_int_equal(c.remote_bytes, 16 * 256);
 }
 
-/* Instances whose condition does not hold stay on the GPU whatever the map is: nothing is learned from them, and they are not waited for. */
+/* Instances whose condition does not hold stay on the GPU whatever the map is: nothing is learned from them, and they
+ * are not waited for. */
 static void too_few_trips(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
   for (uint32_t n = 0; n < 8; n++) load_in_block(w, 30, 1, RIG_BASE + n * 4096, RIG_BASE + (n + 9) * 4096);
   for (uint32_t n = 0; n < 8; n++) load_in_block(w, 30, 4, RIG_BASE + n * 512, RIG_BASE + n * 512 + 384);
@@ -374,7 +415,8 @@ static void too_few_trips(trace_writer *w, uint64_t b, uint32_t i, const void *c
 static void test_learns_from_those_that_may_go(void **state) {
   rig r;
   sim_counters c;
-  sim_stacks s = run_stacks(&r, "ideal", SIM_OFFLOAD_CONTROLLED, "learned:50%", NULL, (rig_kernel){.blocks = 1, .warps = 1, .warp = too_few_trips}, &c);
+  sim_stacks s = run_stacks(&r, "ideal", SIM_OFFLOAD_CONTROLLED, "learned:50%", NULL,
+                            (rig_kernel){.blocks = 1, .warps = 1, .warp = too_few_trips}, &c);
   assert_int_equal(s.learned_instances, 4);
   assert_int_equal(s.refused_condition, 8);
   assert_int_equal(s.refused_learning, 4);
@@ -396,7 +438,8 @@ static void spread_low(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
 static void sixty_sms(machine_spec *s) { s->sm_count = 60; }
 
 static void test_highest_pair(void **state) {
-  assert_int_equal(sim_highest_pair(64, 1536, 4), 15); /* 64 x 48 lines of 128 bytes are 384 KiB: each of four stacks twice, 48 KiB a turn */
+  /* 64 x 48 lines of 128 bytes are 384 KiB: each of four stacks twice, 48 KiB a turn */
+  assert_int_equal(sim_highest_pair(64, 1536, 4), 15);
   assert_int_equal(sim_highest_pair(64, 1536, 8), 14);
   assert_int_equal(sim_highest_pair(64, 1024, 4), 15);
   assert_int_equal(sim_highest_pair(64, 1023, 4), 14);
@@ -406,13 +449,14 @@ static void test_highest_pair(void **state) {
   sim_counters c;
   offloading.instances = 16;
   rig_kernel k = {.blocks = 1, .warps = 1, .warp = spread_low};
-  assert_string_equal(run_stacks(&r, "copy", SIM_OFFLOAD_CONTROLLED, "learned:100%", NULL, k, &c).found, "baseline"); /* 15 SMs: at most 13:14 */
+  /* 15 SMs: at most 13:14 */
+  assert_string_equal(run_stacks(&r, "copy", SIM_OFFLOAD_CONTROLLED, "learned:100%", NULL, k, &c).found, "baseline");
   assert_string_equal(run_stacks(&r, "copy", SIM_OFFLOAD_CONTROLLED, "learned:100%", sixty_sms, k, &c).found, "14:15");
   offloading.instances = 8;
 }
 
-/* Lines that all pairs keep together and the baseline's map does not: where instances follow indices, the highest pair is taken with which what runs at one time
- * reaches each stack four times. */
+/* Lines that all pairs keep together and the baseline's map does not: where instances follow indices, the highest pair
+ * is taken with which what runs at one time reaches each stack four times. */
 static void far_apart(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
   for (uint64_t n = 0; n < 16; n++) {
     trace_put_enter(w, 10, 0);
@@ -435,9 +479,22 @@ static void test_follows_indices(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_room_by_registers), cmocka_unit_test(test_crowding), cmocka_unit_test(test_pace), cmocka_unit_test(test_pace_matters_if_nothing_is_busy), cmocka_unit_test(test_asks_again), cmocka_unit_test(test_what_is_sent_at_a_later_trip), cmocka_unit_test(test_relieves_the_busy_channel), cmocka_unit_test(test_the_busier_channel),
-      cmocka_unit_test(test_first_packets), cmocka_unit_test(test_requests_go_first), cmocka_unit_test(test_blocks_are_told_apart),
-      cmocka_unit_test(test_kernels_without_candidates), cmocka_unit_test(test_patience), cmocka_unit_test(test_learns_from_those_that_may_go), cmocka_unit_test(test_highest_pair), cmocka_unit_test(test_follows_indices),
+      cmocka_unit_test(test_room_by_registers),
+      cmocka_unit_test(test_crowding),
+      cmocka_unit_test(test_pace),
+      cmocka_unit_test(test_pace_matters_if_nothing_is_busy),
+      cmocka_unit_test(test_asks_again),
+      cmocka_unit_test(test_what_is_sent_at_a_later_trip),
+      cmocka_unit_test(test_relieves_the_busy_channel),
+      cmocka_unit_test(test_the_busier_channel),
+      cmocka_unit_test(test_first_packets),
+      cmocka_unit_test(test_requests_go_first),
+      cmocka_unit_test(test_blocks_are_told_apart),
+      cmocka_unit_test(test_kernels_without_candidates),
+      cmocka_unit_test(test_patience),
+      cmocka_unit_test(test_learns_from_those_that_may_go),
+      cmocka_unit_test(test_highest_pair),
+      cmocka_unit_test(test_follows_indices),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

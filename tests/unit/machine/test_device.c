@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Several programs on one device: one of them is as alone, threads make no difference, shares of SMs, threads and time give the times that they must.
+/* Several programs on one device: one of them is as alone, threads make no difference, shares of SMs, threads and time
+ * give the times that they must.
  *
  * Blocks of the kernel `busy` keep an SM of the rig's 15 occupied for 100 us (a `round`); they touch no memory. */
 #include "tenants.h"
@@ -11,10 +12,16 @@ static void busy(trace_writer *w, uint64_t b, uint32_t i, const void *c) { /* 25
   for (int n = 0; n < 5; n++) rig_issue(w, 5000);
 }
 /* One block fills an SM. */
-#define BUSY(n) {.kind = PLAN_KERNEL, .kernel = {.blocks = (n), .warps = 1, .shared_bytes = 49152, .warp = busy}}
-#define BUSY_TIMES(n, times) {.kind = PLAN_KERNEL, .kernel = {.blocks = (n), .warps = 1, .shared_bytes = 49152, .warp = busy}, .repeat = (times)}
-#define SYNC {.kind = PLAN_SYNC}
-#define END {.kind = PLAN_END}
+#define BUSY(n)                                                                                      \
+  {                                                                                                  \
+    .kind = PLAN_KERNEL, .kernel = {.blocks = (n), .warps = 1, .shared_bytes = 49152, .warp = busy } \
+  }
+#define BUSY_TIMES(n, times) \
+  { .kind = PLAN_KERNEL, .kernel = {.blocks = (n), .warps = 1, .shared_bytes = 49152, .warp = busy}, .repeat = (times) }
+#define SYNC \
+  { .kind = PLAN_SYNC }
+#define END \
+  { .kind = PLAN_END }
 
 static void set_sms(bench *b, uint32_t lane, uint32_t first, uint32_t count) {
   b->lanes[lane].given.sm_first = first;
@@ -42,7 +49,8 @@ static const plan_step mixture[] = {
     {.kind = PLAN_ALLOC, .at = 8 << 20, .bytes = 100000},
     {.kind = PLAN_H2D, .bytes = 3 << 20},
     {.kind = PLAN_KERNEL, .kernel = {.blocks = 200, .warps = 3, .warp = mixed}},
-    {.kind = PLAN_KERNEL, .kernel = {.blocks = 40, .warps = 8, .registers = 64, .warp = mixed, .stream = 1, .name = "beside"}},
+    {.kind = PLAN_KERNEL,
+     .kernel = {.blocks = 40, .warps = 8, .registers = 64, .warp = mixed, .stream = 1, .name = "beside"}},
     {.kind = PLAN_HOST, .repeat = 3},
     SYNC,
     {.kind = PLAN_D2H, .at = 8 << 20, .bytes = 100000},
@@ -85,9 +93,17 @@ static void test_one_tenant_is_as_alone(void **state) {
 
 /* ---- threads make no difference ---- */
 
-static const plan_step small[] = {{.kind = PLAN_ALLOC, .bytes = 1 << 20}, {.kind = PLAN_KERNEL, .kernel = {.blocks = 9, .warps = 2, .warp = mixed}, .repeat = 2}, SYNC, END};
-static const plan_step longer[] = {{.kind = PLAN_ALLOC, .bytes = 6 << 20}, {.kind = PLAN_KERNEL, .kernel = {.blocks = 40, .warps = 4, .warp = mixed}, .repeat = 3}, SYNC,
-                                   {.kind = PLAN_KERNEL, .kernel = {.blocks = 20, .warps = 1, .warp = mixed}, .repeat = 2}, END};
+static const plan_step small[] = {
+    {.kind = PLAN_ALLOC, .bytes = 1 << 20},
+    {.kind = PLAN_KERNEL, .kernel = {.blocks = 9, .warps = 2, .warp = mixed}, .repeat = 2},
+    SYNC,
+    END};
+static const plan_step longer[] = {
+    {.kind = PLAN_ALLOC, .bytes = 6 << 20},
+    {.kind = PLAN_KERNEL, .kernel = {.blocks = 40, .warps = 4, .warp = mixed}, .repeat = 3},
+    SYNC,
+    {.kind = PLAN_KERNEL, .kernel = {.blocks = 20, .warps = 1, .warp = mixed}, .repeat = 2},
+    END};
 
 static void four(bench *b, int isolation, bool jitter) {
   bench_open(b, (sim_isolation)isolation, 4);
@@ -117,7 +133,8 @@ static void test_threads_make_no_difference(void **state) {
       assert_int_equal(a->passes, b->passes);
       counters_equal(&a->r.result.counters, &b->r.result.counters);
       assert_int_equal(a->history->kernels.count, b->history->kernels.count);
-      assert_memory_equal(a->history->kernels.items, b->history->kernels.items, a->history->kernels.count * sizeof *a->history->kernels.items);
+      assert_memory_equal(a->history->kernels.items, b->history->kernels.items,
+                          a->history->kernels.count * sizeof *a->history->kernels.items);
       assert_memory_equal(&a->tenant, &b->tenant, sizeof a->tenant);
     }
     bench_close(&once);
@@ -168,7 +185,10 @@ static void test_neighbours_on_other_sms_are_not_noticed(void **state) {
 static void quick(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
   for (int n = 0; n < 5; n++) rig_issue(w, 2000);
 }
-#define QUICK(n) {.kind = PLAN_KERNEL, .kernel = {.blocks = (n), .warps = 1, .shared_bytes = 49152, .warp = quick}}
+#define QUICK(n)                                                                                      \
+  {                                                                                                   \
+    .kind = PLAN_KERNEL, .kernel = {.blocks = (n), .warps = 1, .shared_bytes = 49152, .warp = quick } \
+  }
 static const plan_step late[] = {{.kind = PLAN_HOST}, QUICK(20), SYNC, END}; /* after 250 us */
 static const plan_step many[] = {QUICK(10 + 150), SYNC, END};
 static const plan_step few[] = {QUICK(5), SYNC, END};
@@ -206,7 +226,8 @@ static void test_lent_sms_are_taken_back(void **state) {
   bench b;
   static const plan_step borrower[] = {QUICK(10 + 6 * 15 + 4 * 10 + 3 * 15), SYNC, END};
   lending(&b, late, borrower);
-  /* The owner's kernel begins at 250 us and has its five SMs at 280: four rounds, until 440. The other had 10, then 15 for six rounds, 10 for four, 15 again. */
+  /* The owner's kernel begins at 250 us and has its five SMs at 280: four rounds, until 440. The other had 10, then 15
+   * for six rounds, 10 for four, 15 again. */
   assert_int_equal(time_of(&b, 0), 440 * US);
   assert_int_equal(b.lanes[0].tenant.take_back_ps, 30 * US);
   assert_int_equal(time_of(&b, 1), 14 * QUICK_ROUND);
@@ -224,10 +245,13 @@ static void test_sms_are_lent_when_their_owner_is_over(void **state) {
 
 /* ---- shares of threads ---- */
 
-static void busy_warps(trace_writer *w, uint64_t b, uint32_t i, const void *c) { /* 32 warps on 2 schedulers: 6250 * 16 cycles */
+/* 32 warps on 2 schedulers: 6250 * 16 cycles */
+static void busy_warps(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
   for (int n = 0; n < 5; n++) rig_issue(w, 1250);
 }
-static const plan_step thousands[] = {{.kind = PLAN_KERNEL, .kernel = {.blocks = 66, .warps = 32, .warp = busy_warps}}, SYNC, END}; /* 1024 of an SM's 1536 threads */
+/* 1024 of an SM's 1536 threads */
+static const plan_step thousands[] = {
+    {.kind = PLAN_KERNEL, .kernel = {.blocks = 66, .warps = 32, .warp = busy_warps}}, SYNC, END};
 
 static void test_shares_of_threads(void **state) {
   static const double shares[] = {0.04, 0.1, 0.25, 0.5, 0.75, 1};
@@ -239,7 +263,7 @@ static void test_shares_of_threads(void **state) {
     b.lanes[1].given.idle = true;
     bench_run(&b);
     uint64_t at_once = (uint64_t)(shares[i] * SMS * 1536) / 1024; /* on as many SMs */
-    if (!at_once) at_once = 1; /* a block that is larger than the share */
+    if (!at_once) at_once = 1;                                    /* a block that is larger than the share */
     if (at_once > SMS) at_once = SMS;
     assert_int_equal(time_of(&b, 0), (66 + at_once - 1) / at_once * ROUND);
     bench_close(&b);
@@ -313,7 +337,8 @@ static const plan_step sixty_rounds[] = {BUSY(15 * 60), SYNC, END};
 static void test_a_slice_is_not_cut_by_one_before(void **state) {
   bench b;
   slices(&b, sixty_rounds, ping_pong);
-  /* 14 rounds of the first, one of the other, and so on: the slice of its kernel, which was over early, ends none of the first. */
+  /* 14 rounds of the first, one of the other, and so on: the slice of its kernel, which was over early, ends none of
+   * the first. */
   const history_kernel *y = b.lanes[1].history->kernels.items;
   for (int i = 0; i < 4; i++) assert_int_equal(y[i].end, 15 * (i + 1) * SLICE_ROUND);
   assert_int_equal(busy_until(&b.lanes[0]), 64 * SLICE_ROUND);
@@ -365,7 +390,8 @@ static void test_loops_under_time_slices(void **state) {
 /* But for its kernels nothing takes a program that loops time: neither calls nor synchronisations. */
 static void test_who_loops_spends_no_time_on_calls(void **state) {
   bench b;
-  static const plan_step calls[] = {{.kind = PLAN_HOST, .repeat = 50}, {.kind = PLAN_ALLOC, .bytes = 4096}, BUSY(5), SYNC, END};
+  static const plan_step calls[] = {
+      {.kind = PLAN_HOST, .repeat = 50}, {.kind = PLAN_ALLOC, .bytes = 4096}, BUSY(5), SYNC, END};
   bench_open(&b, SIM_ISOLATION_SM, 2);
   set_sms(&b, 0, 0, 5);
   set_sms(&b, 1, 5, 5);
@@ -408,18 +434,23 @@ static void test_errors(void **state) {
   sim_tenant t[9] = {{.sm_count = 5}, {.sm_first = 4, .sm_count = 5}};
   refused((sim_device_options){.spec = &spec, .tenants = t}, FF_LIMIT, "1 to 8");
   refused((sim_device_options){.spec = &spec, .tenants = t, .count = 9}, FF_LIMIT, "not 9");
-  refused((sim_device_options){.spec = &spec, .tenants = t, .count = 2, .isolation = SIM_ISOLATION_SM}, FF_INVALID, "SMs 4 to 8");
+  refused((sim_device_options){.spec = &spec, .tenants = t, .count = 2, .isolation = SIM_ISOLATION_SM}, FF_INVALID,
+          "SMs 4 to 8");
   t[1] = (sim_tenant){.sm_first = 10, .sm_count = 6};
-  refused((sim_device_options){.spec = &spec, .tenants = t, .count = 2, .isolation = SIM_ISOLATION_SM}, FF_INVALID, "there are 15 SMs");
+  refused((sim_device_options){.spec = &spec, .tenants = t, .count = 2, .isolation = SIM_ISOLATION_SM}, FF_INVALID,
+          "there are 15 SMs");
   t[1] = (sim_tenant){.sm_first = UINT32_MAX, .sm_count = 2};
-  refused((sim_device_options){.spec = &spec, .tenants = t, .count = 2, .isolation = SIM_ISOLATION_SM}, FF_INVALID, "SMs");
-  refused((sim_device_options){.spec = &spec, .tenants = t, .count = 1, .isolation = SIM_ISOLATION_SM_MEMORY}, FF_UNSUPPORTED, "address_map");
+  refused((sim_device_options){.spec = &spec, .tenants = t, .count = 2, .isolation = SIM_ISOLATION_SM}, FF_INVALID,
+          "SMs");
+  refused((sim_device_options){.spec = &spec, .tenants = t, .count = 1, .isolation = SIM_ISOLATION_SM_MEMORY},
+          FF_UNSUPPORTED, "address_map");
   refused((sim_device_options){.spec = &spec, .set = "no_such=1", .tenants = t, .count = 1}, FF_NOT_FOUND, "no_such");
   sim_device *d;
   sim *s;
   assert_int_equal(sim_device_create(&(sim_device_options){.spec = &spec, .tenants = t, .count = 1}, &d, NULL), FF_OK);
   trace_program *p = trace_program_create(0);
-  assert_int_equal(sim_create(p, &(sim_options){.spec = &spec, .manager = "copy", .device = d, .tenant = 1}, &s, NULL), FF_INVALID);
+  assert_int_equal(sim_create(p, &(sim_options){.spec = &spec, .manager = "copy", .device = d, .tenant = 1}, &s, NULL),
+                   FF_INVALID);
   trace_program_free(p);
   sim_device_free(d);
   sim_device_free(NULL);

@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory modules behind an address hash, with several tenants and with one: divided memory is not shared by anybody, and pointer chases that meet in a
- * bank, in a module or nowhere take the times of Jain 2019, figure 8, which follow from the DRAM's row cycle and from the L2's MSHRs. */
+/* Memory modules behind an address hash, with several tenants and with one: divided memory is not shared by anybody,
+ * and pointer chases that meet in a bank, in a module or nowhere take the times of Jain 2019, figure 8, which follow
+ * from the DRAM's row cycle and from the L2's MSHRs. */
 #include "tenants.h"
 
 /* ---- divided memory ---- */
 
-static void stream_through(trace_writer *w, uint64_t b, uint32_t i, const void *c) { /* memory-bound: eight lines at once */
+/* memory-bound: eight lines at once */
+static void stream_through(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
   for (uint64_t n = 0; n < 32; n++) {
     rig_access(w, n % 4 == 3 ? TRACE_STORE : TRACE_LOAD, TRACE_BYPASS_L1, RIG_BASE + (b * 4 + i) * 4096 + n * 128, 15);
     if (n % 8 == 7) trace_put_wait(w, 0);
   }
 }
-static const plan_step streaming[] = {{.kind = PLAN_ALLOC, .bytes = 4 << 20},
-                                      {.kind = PLAN_KERNEL, .kernel = {.blocks = 200, .warps = 4, .warp = stream_through}, .repeat = 2},
-                                      {.kind = PLAN_SYNC}, {.kind = PLAN_END}};
+static const plan_step streaming[] = {
+    {.kind = PLAN_ALLOC, .bytes = 4 << 20},
+    {.kind = PLAN_KERNEL, .kernel = {.blocks = 200, .warps = 4, .warp = stream_through}, .repeat = 2},
+    {.kind = PLAN_SYNC},
+    {.kind = PLAN_END}};
 
 static uint32_t modules_used; /* by anybody: a bit for each */
 static void see_modules(bench *b) {
@@ -27,15 +31,17 @@ static uint32_t two(sim_isolation isolation, bool first, bool second, sim_counte
   bench b;
   bench_open(&b, isolation, 2);
   bench_hashed(&b.spec);
-  b.spec.walk_cache_bytes = b.spec.l2_tlb_entries = 0; /* what is in the middle is everybody's: here there is none of it, */
-  b.spec.walkers = 1024;                               /* and page walkers for all warps at once */
+  /* what is in the middle is everybody's: here there is none of it, */
+  b.spec.walk_cache_bytes = b.spec.l2_tlb_entries = 0;
+  b.spec.walkers = 1024; /* and page walkers for all warps at once */
   b.spec.dram_gbs = 50;
   b.page = "4K";
   b.inspect = see_modules;
   for (uint32_t i = 0; i < 2; i++) {
     lane *l = &b.lanes[i];
     l->plan = streaming;
-    l->given = (sim_tenant){.sm_first = i ? 7 : 0, .sm_count = i ? 8 : 7, .colours = i ? 0xf0 : 0x0f, .idle = i ? !second : !first};
+    l->given = (sim_tenant){
+        .sm_first = i ? 7 : 0, .sm_count = i ? 8 : 7, .colours = i ? 0xf0 : 0x0f, .idle = i ? !second : !first};
   }
   bench_run(&b);
   for (uint32_t i = 0; i < 2; i++) out[i] = b.lanes[i].r.result.counters;
@@ -55,7 +61,8 @@ static void test_divided_memory_is_nobody_elses(void **state) {
     assert_int_equal(alone->sectors, both[i].sectors);
     assert_near(both[i].l2_misses, alone->l2_misses, 0.001);
     assert_near(both[i].dram_read_bytes, alone->dram_read_bytes, 0.001);
-    /* Not to the picosecond: how far an access of many lines goes at once depends on when the next event is, whoever's (access.c). */
+    /* Not to the picosecond: how far an access of many lines goes at once depends on when the next event is, whoever's
+     * (access.c). */
     assert_near(both[i].kernel_ps, alone->kernel_ps, 0.005);
   }
 }
@@ -69,13 +76,16 @@ static void test_shared_memory_is_felt(void **state) {
 
 /* ---- lent memory ---- */
 
-static const plan_step for_long[] = {{.kind = PLAN_ALLOC, .bytes = 4 << 20},
-                                     {.kind = PLAN_KERNEL, .kernel = {.blocks = 200, .warps = 4, .warp = stream_through}, .repeat = 8},
-                                     {.kind = PLAN_SYNC}, {.kind = PLAN_END}};
+static const plan_step for_long[] = {
+    {.kind = PLAN_ALLOC, .bytes = 4 << 20},
+    {.kind = PLAN_KERNEL, .kernel = {.blocks = 200, .warps = 4, .warp = stream_through}, .repeat = 8},
+    {.kind = PLAN_SYNC},
+    {.kind = PLAN_END}};
 static const plan_step later[] = {{.kind = PLAN_HOST}, /* after 600 us */
                                   {.kind = PLAN_ALLOC, .bytes = 4 << 20},
                                   {.kind = PLAN_KERNEL, .kernel = {.blocks = 100, .warps = 4, .warp = stream_through}},
-                                  {.kind = PLAN_SYNC}, {.kind = PLAN_END}};
+                                  {.kind = PLAN_SYNC},
+                                  {.kind = PLAN_END}};
 
 static void borrow(bench *b, bool lends, const plan_step *owner) {
   bench_open(b, SIM_ISOLATION_SM_MEMORY, 2);
@@ -86,7 +96,9 @@ static void borrow(bench *b, bool lends, const plan_step *owner) {
   b->borrow = lends;
   b->lanes[0].plan = for_long;
   b->lanes[1].plan = owner;
-  for (uint32_t i = 0; i < 2; i++) b->lanes[i].given = (sim_tenant){.sm_first = i ? 7 : 0, .sm_count = i ? 8 : 7, .colours = i ? 0xf0 : 0x0f, .idle = i && !owner};
+  for (uint32_t i = 0; i < 2; i++)
+    b->lanes[i].given =
+        (sim_tenant){.sm_first = i ? 7 : 0, .sm_count = i ? 8 : 7, .colours = i ? 0xf0 : 0x0f, .idle = i && !owner};
   bench_run(b);
 }
 
@@ -107,7 +119,8 @@ static void test_lent_memory_is_taken_back(void **state) {
   assert_true(b.lanes[0].tenant.lent_bytes > 0);
   assert_between(b.lanes[1].tenant.take_back_ps, 1, 100 * US);
   ps owner_began = b.lanes[1].history->kernels.items[0].begin;
-  assert_true(owner_began >= 600 * US && b.lanes[0].history->kernels.items[0].end < owner_began); /* it was idle for long enough, and is not alone then */
+  /* it was idle for long enough, and is not alone then */
+  assert_true(owner_began >= 600 * US && b.lanes[0].history->kernels.items[0].end < owner_began);
   bench_close(&b);
 }
 
@@ -115,7 +128,8 @@ static void test_lent_memory_is_taken_back(void **state) {
 
 static void two_lines(trace_writer *w, uint64_t b, uint32_t i, const void *apart) {
   rig_load_wait(w, RIG_BASE + (1 << 20)); /* translates */
-  for (uint64_t n = 0; n < 2; n++) rig_access(w, TRACE_LOAD, TRACE_BYPASS_L1, RIG_BASE + n * *(const uint32_t *)apart, 15);
+  for (uint64_t n = 0; n < 2; n++)
+    rig_access(w, TRACE_LOAD, TRACE_BYPASS_L1, RIG_BASE + n * *(const uint32_t *)apart, 15);
   for (uint32_t n = 0; n < 2; n++) trace_put_wait(w, n);
 }
 static uint64_t mshr_bytes;
@@ -133,7 +147,8 @@ static void test_an_mshr_may_hold_a_piece(void **state) {
   enum { SAME_SLICE = 256 * 12 };
   ps one_after_the_other = pair(0, 128);
   assert_int_equal(pair(128, 128), one_after_the_other);
-  assert_true(pair(256, 128) + 100 * NS < one_after_the_other); /* the second line's row is open, too: only the wait is saved */
+  /* the second line's row is open, too: only the wait is saved */
+  assert_true(pair(256, 128) + 100 * NS < one_after_the_other);
   assert_true(pair(256, SAME_SLICE) > pair(256, 128) + 100 * NS); /* another piece waits still */
   assert_int_equal(pair(256, SAME_SLICE), pair(0, SAME_SLICE));
 }
@@ -202,13 +217,17 @@ static ps primary_time(uint32_t length, uint32_t n) {
   r.spec = gtx1080;
   rig_start(&r);
   rig_alloc(&r, RIG_BASE, SPAN, TRACE_MEMORY_DEVICE);
-  for (uint32_t s = 1; s < 3; s++) rig_op(&r, (trace_op){.kind = TRACE_OP_STREAM_CREATE, .stream = s, .stream_create = {TRACE_STREAM_NON_BLOCKING}});
+  for (uint32_t s = 1; s < 3; s++)
+    rig_op(&r, (trace_op){.kind = TRACE_OP_STREAM_CREATE, .stream = s, .stream_create = {TRACE_STREAM_NON_BLOCKING}});
   others.chases = n;
   others.length = n ? others.count / n : 0;
   primary.chases = 1;
   primary.length = length;
-  if (n) rig_launch(&r, (rig_kernel){.blocks = n, .warps = 1, .warp = follow, .context = &others, .stream = 1, .name = "others"});
-  rig_launch(&r, (rig_kernel){.blocks = 1, .warps = 1, .warp = follow, .context = &primary, .stream = 2, .name = "primary"});
+  if (n)
+    rig_launch(
+        &r, (rig_kernel){.blocks = n, .warps = 1, .warp = follow, .context = &others, .stream = 1, .name = "others"});
+  rig_launch(
+      &r, (rig_kernel){.blocks = 1, .warps = 1, .warp = follow, .context = &primary, .stream = 2, .name = "primary"});
   rig_sync(&r);
   const sim_result *result = rig_finish(&r);
   ps time = 0, end = 0;
@@ -240,7 +259,8 @@ static address_hash *figure_open(void) {
 
 static double alone_cycles(void) { /* L2, way to the DRAM, a row opened after another, the sectors */
   double dram = gtx1080.clock_mhz / gtx1080.dram_clock_mhz, ns = gtx1080.clock_mhz / 1000;
-  return gtx1080.l2_latency + gtx1080.dram_latency + (gtx1080.t_rp + gtx1080.t_rcd + gtx1080.t_cl) * dram + 32 / (gtx1080.dram_gbs / (double)gtx1080.channels) * ns;
+  return gtx1080.l2_latency + gtx1080.dram_latency + (gtx1080.t_rp + gtx1080.t_rcd + gtx1080.t_cl) * dram +
+         32 / (gtx1080.dram_gbs / (double)gtx1080.channels) * ns;
 }
 static double row_cycles(void) { return gtx1080.t_rc * gtx1080.clock_mhz / gtx1080.dram_clock_mhz; }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Several devices of one program: one host, events across devices, copies over both links. A copy of 1.6 MB takes 100 us of a link,
- * the kernel 100 us of a device, and the host's calls nothing. */
+/* Several devices of one program: one host, events across devices, copies over both links. A copy of 1.6 MB takes 100
+ * us of a link, the kernel 100 us of a device, and the host's calls nothing. */
 #include "rig.h"
 
 #include <pthread.h>
@@ -30,10 +30,17 @@ static void begin(devices *d, const char *manager, uint32_t count, bool meet) {
     if (sim_create(d->r.program, &options, &d->sims[i], &error)) fail_msg("%s", error.message);
   }
   for (uint32_t i = 0; i < count; i++) {
-    trace_op alloc = {.kind = TRACE_OP_ALLOC, .stream = on(i, 0), .alloc = {.address = MEMORY(i), .bytes = 8 << 20, .memory = TRACE_MEMORY_DEVICE, .id = i + 1, .name = "array"}};
+    trace_op alloc = {
+        .kind = TRACE_OP_ALLOC,
+        .stream = on(i, 0),
+        .alloc = {.address = MEMORY(i), .bytes = 8 << 20, .memory = TRACE_MEMORY_DEVICE, .id = i + 1, .name = "array"}};
     rig_op(&d->r, alloc);
-    rig_op(&d->r, (trace_op){.kind = TRACE_OP_STREAM_CREATE, .stream = on(i, 1), .stream_create = {TRACE_STREAM_NON_BLOCKING}});
-    rig_op(&d->r, (trace_op){.kind = TRACE_OP_STREAM_CREATE, .stream = on(i, 2), .stream_create = {TRACE_STREAM_NON_BLOCKING}});
+    rig_op(
+        &d->r,
+        (trace_op){.kind = TRACE_OP_STREAM_CREATE, .stream = on(i, 1), .stream_create = {TRACE_STREAM_NON_BLOCKING}});
+    rig_op(
+        &d->r,
+        (trace_op){.kind = TRACE_OP_STREAM_CREATE, .stream = on(i, 2), .stream_create = {TRACE_STREAM_NON_BLOCKING}});
   }
 }
 
@@ -69,9 +76,15 @@ static void expect_times(devices *d, ps time) {
 static void busy(trace_writer *w, uint64_t b, uint32_t i, const void *c) { /* 100 us: 25,000 instructions of 4 ns */
   for (int n = 0; n < 5; n++) rig_issue(w, 5000);
 }
-static void work(devices *d, uint32_t device, uint32_t stream) { rig_launch(&d->r, (rig_kernel){.blocks = 1, .warps = 1, .warp = busy, .stream = on(device, stream)}); }
-static void sync_device(devices *d, uint32_t device) { rig_op(&d->r, (trace_op){.kind = TRACE_OP_SYNC_DEVICE, .stream = on(device, 0)}); }
-static void wait_for(devices *d, uint32_t stream, uint32_t event) { rig_op(&d->r, (trace_op){.kind = TRACE_OP_STREAM_WAIT, .stream = stream, .event = {event}}); }
+static void work(devices *d, uint32_t device, uint32_t stream) {
+  rig_launch(&d->r, (rig_kernel){.blocks = 1, .warps = 1, .warp = busy, .stream = on(device, stream)});
+}
+static void sync_device(devices *d, uint32_t device) {
+  rig_op(&d->r, (trace_op){.kind = TRACE_OP_SYNC_DEVICE, .stream = on(device, 0)});
+}
+static void wait_for(devices *d, uint32_t stream, uint32_t event) {
+  rig_op(&d->r, (trace_op){.kind = TRACE_OP_STREAM_WAIT, .stream = stream, .event = {event}});
+}
 
 /* ---- the host ---- */
 
@@ -155,7 +168,9 @@ static void test_an_event_that_was_never_recorded(void **state) {
 
 /* ---- copies ---- */
 
-static void peer_copy(devices *d, uint32_t stream, uint32_t to, uint32_t from) { rig_copy(&d->r, TRACE_D2D, MEMORY(to), MEMORY(from), COPY_BYTES, false, stream); }
+static void peer_copy(devices *d, uint32_t stream, uint32_t to, uint32_t from) {
+  rig_copy(&d->r, TRACE_D2D, MEMORY(to), MEMORY(from), COPY_BYTES, false, stream);
+}
 
 static void test_a_peer_copy_takes_both_links(void **state) {
   devices d;
@@ -200,7 +215,9 @@ static void test_every_manager_takes_them(void **state) {
     rig_copy(&d.r, TRACE_H2D, MEMORY(1), 0x1000, COPY_BYTES, true, on(1, 0));
     peer_copy(&d, on(0, 1), 0, 1);
     rig_copy(&d.r, TRACE_H2D, MEMORY(1), 0x1000, COPY_BYTES, false, on(0, 1)); /* in a stream of the other device */
-    rig_op(&d.r, (trace_op){.kind = TRACE_OP_SET, .stream = on(0, 1), .set = {.to = MEMORY(1), .width = 4096, .height = 1, .pitch = 4096}});
+    rig_op(&d.r, (trace_op){.kind = TRACE_OP_SET,
+                            .stream = on(0, 1),
+                            .set = {.to = MEMORY(1), .width = 4096, .height = 1, .pitch = 4096}});
     uint32_t event = rig_record(&d.r, on(0, 1), &sequence);
     wait_for(&d, on(1, 1), event);
     work(&d, 1, 1);
@@ -212,16 +229,23 @@ static void test_every_manager_takes_them(void **state) {
   }
 }
 
-/* Managed memory under managers that follow the program's own copies: what a copy brings from another device is the GPU's, and so is all that was the
- * host's until then. (That no newer bytes are lost is checked by the pager.) */
+/* Managed memory under managers that follow the program's own copies: what a copy brings from another device is the
+ * GPU's, and so is all that was the host's until then. (That no newer bytes are lost is checked by the pager.) */
 static void test_a_peer_copy_into_managed_memory(void **state) {
   static const char *const managers[] = {"copy", "cuda6", "gp100"};
   for (int m = 0; m < 3; m++) {
     devices d;
     const uint64_t managed = MEMORY(4);
     begin(&d, managers[m], 2, true);
-    rig_op(&d.r, (trace_op){.kind = TRACE_OP_ALLOC, .stream = on(0, 0), .alloc = {.address = managed, .bytes = 8 << 20, .memory = TRACE_MEMORY_MANAGED, .id = 9, .name = "managed"}});
-    rig_op(&d.r, (trace_op){.kind = TRACE_OP_HOST_TOUCH, .stream = on(0, 0), .touch = {.address = managed, .bytes = 4 << 20, .write = true}});
+    rig_op(&d.r,
+           (trace_op){
+               .kind = TRACE_OP_ALLOC,
+               .stream = on(0, 0),
+               .alloc = {
+                   .address = managed, .bytes = 8 << 20, .memory = TRACE_MEMORY_MANAGED, .id = 9, .name = "managed"}});
+    rig_op(&d.r, (trace_op){.kind = TRACE_OP_HOST_TOUCH,
+                            .stream = on(0, 0),
+                            .touch = {.address = managed, .bytes = 4 << 20, .write = true}});
     rig_copy(&d.r, TRACE_D2D, managed, MEMORY(1), COPY_BYTES, false, on(0, 1));
     sync_device(&d, 0);
     work(&d, 0, 1);
@@ -232,12 +256,18 @@ static void test_a_peer_copy_into_managed_memory(void **state) {
   }
 }
 
-/* Without a record of the host's touches it may have written anything since the last wait: a copy from the host changes its bytes, which go in. */
+/* Without a record of the host's touches it may have written anything since the last wait: a copy from the host changes
+ * its bytes, which go in. */
 static void test_a_copy_into_what_the_host_may_have_written(void **state) {
   devices d;
   const uint64_t managed = MEMORY(4);
   begin(&d, "copy", 1, false);
-  rig_op(&d.r, (trace_op){.kind = TRACE_OP_ALLOC, .stream = on(0, 0), .alloc = {.address = managed, .bytes = 8 << 20, .memory = TRACE_MEMORY_MANAGED, .id = 9, .name = "managed"}});
+  rig_op(
+      &d.r,
+      (trace_op){
+          .kind = TRACE_OP_ALLOC,
+          .stream = on(0, 0),
+          .alloc = {.address = managed, .bytes = 8 << 20, .memory = TRACE_MEMORY_MANAGED, .id = 9, .name = "managed"}});
   work(&d, 0, 1); /* all of it goes in */
   sync_device(&d, 0);
   rig_copy(&d.r, TRACE_H2D, managed, 0x1000, COPY_BYTES, true, on(0, 1));
@@ -249,11 +279,16 @@ static void test_a_copy_into_what_the_host_may_have_written(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_devices_work_side_by_side), cmocka_unit_test(test_the_host_waits_for_any), cmocka_unit_test(test_a_blocking_copy_is_waited_for),
-      cmocka_unit_test(test_freeing_waits_for_its_device), cmocka_unit_test(test_a_stream_waits_for_another_devices_event),
-      cmocka_unit_test(test_an_event_that_was_never_recorded), cmocka_unit_test(test_a_peer_copy_takes_both_links),
-      cmocka_unit_test(test_two_peer_copies_share_a_link), cmocka_unit_test(test_every_manager_takes_them),
-      cmocka_unit_test(test_a_peer_copy_into_managed_memory), cmocka_unit_test(test_a_copy_into_what_the_host_may_have_written)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_devices_work_side_by_side),
+                                     cmocka_unit_test(test_the_host_waits_for_any),
+                                     cmocka_unit_test(test_a_blocking_copy_is_waited_for),
+                                     cmocka_unit_test(test_freeing_waits_for_its_device),
+                                     cmocka_unit_test(test_a_stream_waits_for_another_devices_event),
+                                     cmocka_unit_test(test_an_event_that_was_never_recorded),
+                                     cmocka_unit_test(test_a_peer_copy_takes_both_links),
+                                     cmocka_unit_test(test_two_peer_copies_share_a_link),
+                                     cmocka_unit_test(test_every_manager_takes_them),
+                                     cmocka_unit_test(test_a_peer_copy_into_managed_memory),
+                                     cmocka_unit_test(test_a_copy_into_what_the_host_may_have_written)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
 /* Far-faults in the machine: when a page is there, who merges, who is throttled, who may go on meanwhile. */
 #include "rig.h"
 
-#define PAGE(n) (RIG_BASE + (uint64_t)(n) * 4096)
+#define PAGE(n) (RIG_BASE + (uint64_t)(n)*4096)
 
 typedef struct setup {
   double fault_us;
@@ -43,7 +43,8 @@ static void test_service_time(void **state) {
     assert_int_equal(at_50 - at_20, 30 * US);
     ps none = faulting("ideal", (setup){.fault_us = 20}, k).counters.kernel_ps;
     ps replayed = (10 + 4 * 20 + 10) * NS; /* the second walk finds all four levels in the walk cache */
-    /* the fault's walk ends at the GMMU: the 10 ns back are only paid by the replay; the data comes from a closed row */
+    /* the fault's walk ends at the GMMU: the 10 ns back are only paid by the replay; the data comes from a closed
+     * row */
     assert_int_equal(at_20, 20 * US + none - 10 * NS + replayed);
   }
 }
@@ -51,8 +52,10 @@ static void test_service_time(void **state) {
 /* A page that is already late for the link: max(start + fault_us, backlog + transfer). */
 static void test_slow_link(void **state) {
   rig_kernel k = {.blocks = 1, .warps = 1, .warp = load_one};
-  sim_counters fast = faulting("replay", (setup){.fault_us = 20, .link_gbs = 4096 / 20e3}, k).counters; /* 20 us per page */
-  sim_counters slow = faulting("replay", (setup){.fault_us = 20, .link_gbs = 4096 / 30e3}, k).counters; /* 30 us per page */
+  /* 20 us per page */
+  sim_counters fast = faulting("replay", (setup){.fault_us = 20, .link_gbs = 4096 / 20e3}, k).counters;
+  /* 30 us per page */
+  sim_counters slow = faulting("replay", (setup){.fault_us = 20, .link_gbs = 4096 / 30e3}, k).counters;
   assert_int_equal(fast.fault_wait_ps, 20 * US);
   assert_int_equal(slow.fault_wait_ps, 30 * US);
   assert_int_equal(slow.h2d_busy_ps, 30 * US);
@@ -62,14 +65,16 @@ static void test_slow_link(void **state) {
 /* ---- merging ---- */
 
 static void test_merging_over_sms_and_warps(void **state) {
-  sim_counters one = faulting("replay", (setup){.fault_us = 20}, (rig_kernel){.blocks = 1, .warps = 1, .warp = load_one}).counters;
-  sim_counters c = faulting("replay", (setup){.fault_us = 20}, (rig_kernel){.blocks = 3, .warps = 4, .warp = load_one}).counters;
+  sim_counters one =
+      faulting("replay", (setup){.fault_us = 20}, (rig_kernel){.blocks = 1, .warps = 1, .warp = load_one}).counters;
+  sim_counters c =
+      faulting("replay", (setup){.fault_us = 20}, (rig_kernel){.blocks = 3, .warps = 4, .warp = load_one}).counters;
   assert_int_equal(c.faults, 1);
   assert_int_equal(c.faults_merged, 11);
   assert_int_equal(c.faults_throttled, 0);
   assert_int_equal(c.h2d_bytes, 4096);
   assert_int_equal(c.pages_moved_in, 1);
-  assert_true(c.kernel_ps < one.kernel_ps + 1 * US);     /* all of them are woken by the one arrival */
+  assert_true(c.kernel_ps < one.kernel_ps + 1 * US); /* all of them are woken by the one arrival */
   assert_true(c.warp_stall_ps >= 12 * 20 * US);
 }
 
@@ -83,16 +88,20 @@ static void gather(trace_writer *w, uint64_t b, uint32_t i, const void *context)
 }
 
 static void test_allotment(void **state) {
-  static const struct { uint64_t mshrs; uint32_t pages, throttled, rounds; } cases[] = {
-      {1, 1, 0, 1}, {1, 3, 2, 3}, {2, 5, 3, 3}, {4, 4, 0, 1}, {4, 5, 1, 2}, {4, 9, 5, 3}, {16, 32, 16, 2}};
+  static const struct {
+    uint64_t mshrs;
+    uint32_t pages, throttled, rounds;
+  } cases[] = {{1, 1, 0, 1}, {1, 3, 2, 3}, {2, 5, 3, 3}, {4, 4, 0, 1}, {4, 5, 1, 2}, {4, 9, 5, 3}, {16, 32, 16, 2}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     sim_counters c = faulting("replay", (setup){.fault_us = 20, .mshrs = cases[i].mshrs},
-                              (rig_kernel){.blocks = 1, .warps = 1, .warp = gather, .context = &cases[i].pages}).counters;
+                              (rig_kernel){.blocks = 1, .warps = 1, .warp = gather, .context = &cases[i].pages})
+                         .counters;
     assert_int_equal(c.faults, cases[i].pages);
     assert_int_equal(c.faults_throttled, cases[i].throttled);
     assert_int_equal(c.faults_merged, 0);
     assert_true(c.kernel_ps >= cases[i].rounds * 20 * US);
-    assert_true(c.kernel_ps < cases[i].rounds * 20 * US + 5 * US); /* walks, and transfers of a round behind each other */
+    /* walks, and transfers of a round behind each other */
+    assert_true(c.kernel_ps < cases[i].rounds * 20 * US + 5 * US);
   }
 }
 
@@ -108,7 +117,8 @@ static void throttled_page_comes_by_another(trace_writer *w, uint64_t b, uint32_
 }
 static void test_throttled_request_meets_a_flight(void **state) {
   sim_counters c = faulting("replay", (setup){.fault_us = 20, .mshrs = 1},
-                            (rig_kernel){.blocks = 2, .warps = 1, .warp = throttled_page_comes_by_another}).counters;
+                            (rig_kernel){.blocks = 2, .warps = 1, .warp = throttled_page_comes_by_another})
+                       .counters;
   assert_int_equal(c.faults, 2);
   assert_int_equal(c.faults_throttled, 1);
   assert_true(c.kernel_ps >= 24 * US && c.kernel_ps < 27 * US); /* not 40: the replay finds page 1 on its way */
@@ -217,10 +227,16 @@ static void test_neighbours_in_one_window(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_service_time), cmocka_unit_test(test_slow_link), cmocka_unit_test(test_merging_over_sms_and_warps),
-      cmocka_unit_test(test_allotment), cmocka_unit_test(test_throttled_request_meets_a_flight), cmocka_unit_test(test_merged_fault_takes_no_mshr),
-      cmocka_unit_test(test_replay_lets_the_others_go_on), cmocka_unit_test(test_demand_stops_its_sm_only),
-      cmocka_unit_test(test_blocking_faults_are_serial), cmocka_unit_test(test_large_units),
+      cmocka_unit_test(test_service_time),
+      cmocka_unit_test(test_slow_link),
+      cmocka_unit_test(test_merging_over_sms_and_warps),
+      cmocka_unit_test(test_allotment),
+      cmocka_unit_test(test_throttled_request_meets_a_flight),
+      cmocka_unit_test(test_merged_fault_takes_no_mshr),
+      cmocka_unit_test(test_replay_lets_the_others_go_on),
+      cmocka_unit_test(test_demand_stops_its_sm_only),
+      cmocka_unit_test(test_blocking_faults_are_serial),
+      cmocka_unit_test(test_large_units),
       cmocka_unit_test(test_neighbours_in_one_window),
   };
   return cmocka_run_group_tests_name("far-faults", tests, NULL, NULL);

@@ -2,7 +2,7 @@
 /* The recorded future: who uses which page when, the order of first touches, and the policies that ask for it. */
 #include "rig.h"
 
-#define PAGE(n) (RIG_BASE + (uint64_t)(n) * 4096)
+#define PAGE(n) (RIG_BASE + (uint64_t)(n)*4096)
 #define NEVER TRACE_FUTURE_NEVER
 
 /* ---- the table, against a naive one ---- */
@@ -14,7 +14,9 @@ static uint64_t next_random(uint64_t *state) {
   return *state >> 33;
 }
 
-typedef struct naive { bool used[LAUNCHES * BLOCKS + 1][PAGES]; } naive;
+typedef struct naive {
+  bool used[LAUNCHES * BLOCKS + 1][PAGES];
+} naive;
 
 static void write_random_block(trace_launch *l, uint64_t b, naive *n, uint64_t position, uint64_t *seed) {
   trace_chunk *chunk = trace_chunk_begin(l, b);
@@ -72,9 +74,11 @@ static void test_uses(void **state) {
   trace_future_complete(f);
   trace_future_wait(f);
   for (int i = 0; i < 200000; i++) {
-    uint64_t first = next_random(&seed) % PAGES, pages = i % 3 ? 1 : 1 + next_random(&seed) % 600, from = next_random(&seed) % (LAUNCHES * BLOCKS);
-    assert_int_equal(trace_future_next_use(f, PAGE(first) + (pages == 1 ? i % 4096 : 0), pages == 1 ? 1 : pages * 4096, from),
-                     naive_next(&n, first, pages, from));
+    uint64_t first = next_random(&seed) % PAGES, pages = i % 3 ? 1 : 1 + next_random(&seed) % 600,
+             from = next_random(&seed) % (LAUNCHES * BLOCKS);
+    assert_int_equal(
+        trace_future_next_use(f, PAGE(first) + (pages == 1 ? i % 4096 : 0), pages == 1 ? 1 : pages * 4096, from),
+        naive_next(&n, first, pages, from));
   }
   assert_int_equal(trace_future_next_use(f, PAGE(1 << 20), 64 << 20, 0), NEVER);
   assert_int_equal(trace_future_next_use(f, PAGE(0), 0, 0), NEVER);
@@ -90,7 +94,10 @@ static void test_uses(void **state) {
 
 /* ---- through simulations ---- */
 
-typedef struct pages { const uint32_t *page; uint32_t count; } pages; /* block b reads page[b] */
+typedef struct pages {
+  const uint32_t *page;
+  uint32_t count;
+} pages; /* block b reads page[b] */
 static void read_one(trace_writer *w, uint64_t block, uint32_t warp, const void *context) {
   const pages *p = context;
   rig_load_wait(w, PAGE(p->page[block]));
@@ -185,8 +192,11 @@ static void test_sets_and_copies_are_uses(void **state) {
   rig_copy(&r, TRACE_D2D, PAGE(60), PAGE(50), 8192, true, 0);
   rig_launch(&r, (rig_kernel){.blocks = 1, .warps = 1, .warp = read_one, .context = &(pages){order, 2}});
   rig_finish(&r);
-  static const struct { uint32_t page; uint64_t from, next; } expected[] = {
-      {0, 0, 0}, {0, 1, 2}, {1, 0, 1}, {1, 2, NEVER}, {40, 0, 2}, {41, 0, NEVER}, {50, 0, 2}, {51, 1, 2}, {52, 0, NEVER}, {60, 0, 2}, {61, 2, 2}, {62, 0, NEVER}};
+  static const struct {
+    uint32_t page;
+    uint64_t from, next;
+  } expected[] = {{0, 0, 0},  {0, 1, 2},  {1, 0, 1},      {1, 2, NEVER}, {40, 0, 2}, {41, 0, NEVER},
+                  {50, 0, 2}, {51, 1, 2}, {52, 0, NEVER}, {60, 0, 2},    {61, 2, 2}, {62, 0, NEVER}};
   for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
     assert_int_equal(trace_future_next_use(r.future, PAGE(expected[i].page), 4096, expected[i].from), expected[i].next);
   pager *p = r.sim->pager;
@@ -221,9 +231,12 @@ static void test_deferred_reader_holds_nobody_up(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_uses), cmocka_unit_test(test_belady_on_a_loop), cmocka_unit_test(test_belady_on_random_pages), cmocka_unit_test(test_oracle_brings_in_order_of_first_touch),
-      cmocka_unit_test(test_sets_and_copies_are_uses), cmocka_unit_test(test_deferred_reader_holds_nobody_up)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_uses),
+                                     cmocka_unit_test(test_belady_on_a_loop),
+                                     cmocka_unit_test(test_belady_on_random_pages),
+                                     cmocka_unit_test(test_oracle_brings_in_order_of_first_touch),
+                                     cmocka_unit_test(test_sets_and_copies_are_uses),
+                                     cmocka_unit_test(test_deferred_reader_holds_nobody_up)};
   ff_check_level = 2;
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

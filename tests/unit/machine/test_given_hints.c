@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hints that a simulation is given from outside (machine/host/given_hints.h): their text; and that each does what the program's own call
- * would do, to the picosecond. */
+/* Hints that a simulation is given from outside (machine/host/given_hints.h): their text; and that each does what the
+ * program's own call would do, to the picosecond. */
 #include "rig.h"
 
 #include "machine/host/given_hints.h"
@@ -29,8 +29,25 @@ static void good_text(void **state) {
 
 static void bad_text(void **state) {
   (void)state;
-  static const char *const bad[] = {"", "1", "1:", ":pin", "1:pin/", "/1:pin", "x:pin", "-1:pin", "1:pins", "1:pin@2", "1:undeclared@", "1:undeclared@x",
-                                    "all", "allpin", "1 :pin", "9999999999:pin", "1:undeclared@9999999999", "1:pin//2:pin", "1:undeclared@1@2"};
+  static const char *const bad[] = {"",
+                                    "1",
+                                    "1:",
+                                    ":pin",
+                                    "1:pin/",
+                                    "/1:pin",
+                                    "x:pin",
+                                    "-1:pin",
+                                    "1:pins",
+                                    "1:pin@2",
+                                    "1:undeclared@",
+                                    "1:undeclared@x",
+                                    "all",
+                                    "allpin",
+                                    "1 :pin",
+                                    "9999999999:pin",
+                                    "1:undeclared@9999999999",
+                                    "1:pin//2:pin",
+                                    "1:undeclared@1@2"};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     sim_hints h;
     ff_error error = {0};
@@ -57,16 +74,21 @@ static void work(trace_writer *w, uint64_t b, uint32_t i, const void *context) {
 static void advise(rig *r, uint64_t address, trace_advice advice, int device) {
   rig_op(r, (trace_op){.kind = TRACE_OP_ADVISE, .hint = {address, BYTES, (int32_t)advice, device}});
 }
-static void prefetch(rig *r, uint64_t address) { rig_op(r, (trace_op){.kind = TRACE_OP_PREFETCH, .hint = {address, BYTES, 0, 0}}); }
-static void launch(rig *r) {
-  rig_launch(r, (rig_kernel){.blocks = 1, .warps = 1, .warp = work, .use_count = 2, .uses = {{FIRST, BYTES}, {SECOND, BYTES}}});
+static void prefetch(rig *r, uint64_t address) {
+  rig_op(r, (trace_op){.kind = TRACE_OP_PREFETCH, .hint = {address, BYTES, 0, 0}});
 }
-static void touch(rig *r, bool write) { rig_op(r, (trace_op){.kind = TRACE_OP_HOST_TOUCH, .touch = {FIRST, 4096, write}}); }
+static void launch(rig *r) {
+  rig_launch(r, (rig_kernel){
+                    .blocks = 1, .warps = 1, .warp = work, .use_count = 2, .uses = {{FIRST, BYTES}, {SECOND, BYTES}}});
+}
+static void touch(rig *r, bool write) {
+  rig_op(r, (trace_op){.kind = TRACE_OP_HOST_TOUCH, .touch = {FIRST, 4096, write}});
+}
 
 typedef enum what { NONE, PIN, CPU, READ_MOSTLY, PREFETCH } what;
 
-/* Two launches, after the second of which the host reads the first allocation, and a third. `own`: the program's own hints on the
- * first allocation; `given`: hints from outside. */
+/* Two launches, after the second of which the host reads the first allocation, and a third. `own`: the program's own
+ * hints on the first allocation; `given`: hints from outside. */
 static sim_counters run(const char *manager, what own, const char *given, trace_memory_kind memory) {
   rig r;
   rig_open(&r, manager);
@@ -96,22 +118,29 @@ static sim_counters run(const char *manager, what own, const char *given, trace_
 
 static void as_the_program_would(void **state) {
   (void)state;
-  static const struct { what own; const char *given; } hints[] = {
+  static const struct {
+    what own;
+    const char *given;
+  } hints[] = {
       {PIN, "1:pin"}, {CPU, "1:cpu"}, {READ_MOSTLY, "1:read-mostly"}, {PREFETCH, "1:prefetch"}, {NONE, "3:pin"}};
   static const char *const managers[] = {"replay", "uvm", "demand", "auto"};
   for (size_t m = 0; m < 4; m++) {
     sim_counters plain = run(managers[m], NONE, NULL, TRACE_MEMORY_MANAGED);
     for (size_t i = 0; i < sizeof hints / sizeof *hints; i++) {
-      sim_counters own = run(managers[m], hints[i].own, NULL, TRACE_MEMORY_MANAGED), given = run(managers[m], NONE, hints[i].given, TRACE_MEMORY_MANAGED);
-      if (memcmp(&own, &given, sizeof own)) fail_msg("%s: %s is not what the program's own calls do", managers[m], hints[i].given);
-      if ((hints[i].own == NONE) == (memcmp(&plain, &given, sizeof own) != 0)) fail_msg("%s: %s", managers[m], hints[i].given);
+      sim_counters own = run(managers[m], hints[i].own, NULL, TRACE_MEMORY_MANAGED),
+                   given = run(managers[m], NONE, hints[i].given, TRACE_MEMORY_MANAGED);
+      if (memcmp(&own, &given, sizeof own))
+        fail_msg("%s: %s is not what the program's own calls do", managers[m], hints[i].given);
+      if ((hints[i].own == NONE) == (memcmp(&plain, &given, sizeof own) != 0))
+        fail_msg("%s: %s", managers[m], hints[i].given);
     }
   }
 }
 
 static void device_memory_with_a_hint_is_managed(void **state) {
   (void)state;
-  sim_counters managed = run("uvm", NONE, "1:pin", TRACE_MEMORY_MANAGED), device = run("uvm", NONE, "1:pin", TRACE_MEMORY_DEVICE);
+  sim_counters managed = run("uvm", NONE, "1:pin", TRACE_MEMORY_MANAGED),
+               device = run("uvm", NONE, "1:pin", TRACE_MEMORY_DEVICE);
   assert_memory_equal(&managed, &device, sizeof managed);
   assert_true(device.remote_bytes > 0);
   assert_int_equal(run("uvm", NONE, NULL, TRACE_MEMORY_DEVICE).remote_bytes, 0);

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The GMMU: pages of 4 KiB, 64 KiB and 2 MiB that grow with what is resident and are split when a part leaves, their walks, the
- * shared TLB, the migration buffer. In the rig a miss costs 20 ns to the GMMU and back, a level in the walk cache 20 ns. */
+/* The GMMU: pages of 4 KiB, 64 KiB and 2 MiB that grow with what is resident and are split when a part leaves, their
+ * walks, the shared TLB, the migration buffer. In the rig a miss costs 20 ns to the GMMU and back, a level in the walk
+ * cache 20 ns. */
 #include "rig.h"
 
-#define PAGE(n) (RIG_BASE + (uint64_t)(n) * 4096)
+#define PAGE(n) (RIG_BASE + (uint64_t)(n)*4096)
 enum { MIB = 1 << 20 };
 
 /* One warp that touches pages in order, one line each. */
-typedef struct visit { const uint32_t *pages; uint32_t count, from, step; } visit;
+typedef struct visit {
+  const uint32_t *pages;
+  uint32_t count, from, step;
+} visit;
 static void walk_over(trace_writer *w, uint64_t b, uint32_t i, const void *context) {
   const visit *v = context;
   for (uint32_t n = 0; n < v->count; n++) {
@@ -15,7 +19,9 @@ static void walk_over(trace_writer *w, uint64_t b, uint32_t i, const void *conte
     trace_put_wait(w, 0);
   }
 }
-static void launch(rig *r, visit v) { rig_launch(r, (rig_kernel){.blocks = 1, .warps = 1, .warp = walk_over, .context = &v}); }
+static void launch(rig *r, visit v) {
+  rig_launch(r, (rig_kernel){.blocks = 1, .warps = 1, .warp = walk_over, .context = &v});
+}
 
 /* A paging manager on a machine with pages of up to 2 MiB, 4 KiB moving. */
 static void open_paged(rig *r, const char *manager, const char *page) {
@@ -34,7 +40,8 @@ static void check_entries(rig *r) {
       pager_leaf leaf = (pager_leaf)(t->entries[e].key >> 60);
       uint64_t address = (t->entries[e].key & ((UINT64_C(1) << 52) - 1)) << s->gmmu.leaf_shift[leaf];
       if (s->gmmu.leaves_grow) assert_int_equal(pager_leaf_of(s->pager, address), leaf);
-      if (s->gmmu.leaf_shift[leaf] <= s->pager->unit_shift) assert_int_equal(pager_find(s->pager, address)->state, PAGER_RESIDENT);
+      if (s->gmmu.leaf_shift[leaf] <= s->pager->unit_shift)
+        assert_int_equal(pager_find(s->pager, address)->state, PAGER_RESIDENT);
     }
   }
 }
@@ -59,14 +66,15 @@ static sim_counters over(const char *page, uint64_t allocated, uint64_t filled, 
 }
 
 static void test_pages_grow(void **state) {
-  assert_int_equal(over(NULL, 4 * MIB, 4 * MIB, 1024).tlb_misses, 2);       /* two pages of 2 MiB */
+  assert_int_equal(over(NULL, 4 * MIB, 4 * MIB, 1024).tlb_misses, 2); /* two pages of 2 MiB */
   assert_int_equal(over("auto", 4 * MIB, 4 * MIB, 1024).tlb_misses, 2);
   assert_int_equal(over(NULL, 4 * MIB, 2 * MIB - 4096, 511).tlb_misses, 31 + 15); /* the last group is not whole */
-  assert_int_equal(over(NULL, 3 * MIB, 3 * MIB, 768).tlb_misses, 1 + 16);   /* the allocation holds half of its second block */
+  /* the allocation holds half of its second block */
+  assert_int_equal(over(NULL, 3 * MIB, 3 * MIB, 768).tlb_misses, 1 + 16);
   assert_int_equal(over(NULL, 3 * MIB + 4096, 3 * MIB + 4096, 769).tlb_misses, 1 + 16 + 1);
   assert_int_equal(over("64K", 4 * MIB, 4 * MIB, 1024).tlb_misses, 64);
   assert_int_equal(over("4K", 4 * MIB, 4 * MIB, 1024).tlb_misses, 1024);
-  assert_int_equal(over("2M", 4 * MIB, 2 * MIB - 4096, 511).tlb_misses, 1);  /* one entry for what there is */
+  assert_int_equal(over("2M", 4 * MIB, 2 * MIB - 4096, 511).tlb_misses, 1); /* one entry for what there is */
 }
 
 static void up_to_64k(rig *r) { r->spec.page_bytes = 65536; }
@@ -142,11 +150,15 @@ static void test_eviction_splits(void **state) {
   assert_int_equal(c.tlb_misses, 5 + 2 + 1);   /* page 20: of the next group, of 64 KiB; 700 is in the TLB */
 }
 
-/* Chosen pages of 2 MiB over units of 4 KiB: one entry, which knows what is there: one walk for the page, not one per part. */
+/* Chosen pages of 2 MiB over units of 4 KiB: one entry, which knows what is there: one walk for the page, not one per
+ * part. */
 static void test_one_entry_for_a_partly_resident_page(void **state) {
-  static const struct { const char *manager, *page; uint64_t misses; } rows[] = {
-      {"replay", "2M", 2}, {"replay", "4K", 32}, {"demand", "2M", 2}, {"partial-multi", NULL, 2}, {"partial-multi", "2M", 2}, {"partial-multi", "4K", 32},
-      {"partial-single", NULL, 2}};
+  static const struct {
+    const char *manager, *page;
+    uint64_t misses;
+  } rows[] = {{"replay", "2M", 2},        {"replay", "4K", 32},       {"demand", "2M", 2},
+              {"partial-multi", NULL, 2}, {"partial-multi", "2M", 2}, {"partial-multi", "4K", 32},
+              {"partial-single", NULL, 2}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     rig r;
     open_paged(&r, rows[i].manager, rows[i].page);
@@ -165,7 +177,8 @@ static void scatter(trace_writer *w, uint64_t b, uint32_t warp, const void *cont
   uint64_t x = b * 977 + warp * 131 + 7;
   for (int i = 0; i < 24; i++) {
     x = x * UINT64_C(6364136223846793005) + 1442695040888963407;
-    uint64_t page = x >> 40 & 3 ? x >> 33 & 511 : (x >> 33) % 3072; /* mostly in the first block, so that it becomes whole at times */
+    /* mostly in the first block, so that it becomes whole at times */
+    uint64_t page = x >> 40 & 3 ? x >> 33 & 511 : (x >> 33) % 3072;
     rig_access(w, x & 1 << 20 ? TRACE_STORE : TRACE_LOAD, 0, PAGE(page), 1);
     if (i % 4 == 3) trace_put_wait(w, 0);
   }
@@ -184,7 +197,9 @@ static void test_random_accesses(void **state) {
       rig_alloc(&r, RIG_BASE, 9 * MIB + 20480, TRACE_MEMORY_DEVICE);
       rig_alloc(&r, RIG_BASE + 9 * MIB + 20480, 3 * MIB - 20480, TRACE_MEMORY_MANAGED);
       for (int k = 0; k < 2; k++) {
-        rig_launch(&r, (rig_kernel){.blocks = manager_find(managers_[m])->ranges ? 6 : 60, .warps = 4, .warp = scatter}); /* whole pages thrash */
+        /* whole pages thrash */
+        rig_launch(&r,
+                   (rig_kernel){.blocks = manager_find(managers_[m])->ranges ? 6 : 60, .warps = 4, .warp = scatter});
         rig_d2h(&r, RIG_BASE + 40960, 1 << 20);
       }
       sim_counters c = finish(&r);
@@ -210,7 +225,8 @@ static ps third_page(const char *page, uint32_t count, sim_counters *c) {
 static void test_levels(void **state) {
   sim_counters c;
   third_page("4K", 3, &c);
-  assert_int_equal(c.walk_cache_hits, 2 * 2); /* of the later walks: levels 3 and 2; their level 1 entry is another one */
+  /* of the later walks: levels 3 and 2; their level 1 entry is another one */
+  assert_int_equal(c.walk_cache_hits, 2 * 2);
   assert_int_equal(c.l2_hits + c.l2_misses - c.sectors, 4 + 2 + 2);
   ps two = third_page("2M", 2, &c), three = third_page("2M", 3, &c);
   assert_int_equal(c.walk_cache_hits, 2 * 2);
@@ -221,7 +237,10 @@ static void test_levels(void **state) {
 
 /* The other way round: a machine whose walk_levels are those of its pages of 2 MiB needs one more for smaller ones. */
 static void test_levels_of_a_machine_with_large_pages(void **state) {
-  static const struct { const char *page; uint64_t accesses; } rows[] = {{NULL, 4}, {"2M", 4}, {"64K", 5}, {"4K", 5}};
+  static const struct {
+    const char *page;
+    uint64_t accesses;
+  } rows[] = {{NULL, 4}, {"2M", 4}, {"64K", 5}, {"4K", 5}};
   for (int i = 0; i < 4; i++) {
     rig r;
     open_paged(&r, "ideal", rows[i].page);
@@ -254,7 +273,8 @@ static void test_shared_hit(void **state) {
   assert_int_equal(without.tlb_misses, 2);
   assert_int_equal(with.tlb_misses, 1);
   assert_int_equal(with.tlb_l2_hits, 1);
-  assert_int_equal(without.kernel_ps - with.kernel_ps, (4 * 20 - 10) * NS); /* instead of four levels in the walk cache */
+  /* instead of four levels in the walk cache */
+  assert_int_equal(without.kernel_ps - with.kernel_ps, (4 * 20 - 10) * NS);
 }
 
 static void test_shared_merge(void **state) {
@@ -333,11 +353,20 @@ static void test_migration_buffer(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_pages_grow), cmocka_unit_test(test_the_machine_has_a_largest_page), cmocka_unit_test(test_two_allocations_in_a_block),
-      cmocka_unit_test(test_a_group_becomes_one_page), cmocka_unit_test(test_eviction_splits),
-      cmocka_unit_test(test_one_entry_for_a_partly_resident_page), cmocka_unit_test(test_random_accesses), cmocka_unit_test(test_levels),
-      cmocka_unit_test(test_levels_of_a_machine_with_large_pages), cmocka_unit_test(test_shared_hit), cmocka_unit_test(test_shared_merge),
-      cmocka_unit_test(test_shared_only), cmocka_unit_test(test_refused), cmocka_unit_test(test_migration_buffer),
+      cmocka_unit_test(test_pages_grow),
+      cmocka_unit_test(test_the_machine_has_a_largest_page),
+      cmocka_unit_test(test_two_allocations_in_a_block),
+      cmocka_unit_test(test_a_group_becomes_one_page),
+      cmocka_unit_test(test_eviction_splits),
+      cmocka_unit_test(test_one_entry_for_a_partly_resident_page),
+      cmocka_unit_test(test_random_accesses),
+      cmocka_unit_test(test_levels),
+      cmocka_unit_test(test_levels_of_a_machine_with_large_pages),
+      cmocka_unit_test(test_shared_hit),
+      cmocka_unit_test(test_shared_merge),
+      cmocka_unit_test(test_shared_only),
+      cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_migration_buffer),
   };
   return cmocka_run_group_tests_name("gmmu", tests, NULL, NULL);
 }

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Advice and prefetches of the program, and the host's loads and stores, under managers that move pages: which faults there
- * are, what crosses the link, who has the page then. Each case runs under far-faults served one by one (replay) and in
- * batches (uvm, without its prefetcher), with pages of 4 KiB. A step is checked by counters; what a step changed is in the
- * difference to a run without it. */
+/* Advice and prefetches of the program, and the host's loads and stores, under managers that move pages: which faults
+ * there are, what crosses the link, who has the page then. Each case runs under far-faults served one by one (replay)
+ * and in batches (uvm, without its prefetcher), with pages of 4 KiB. A step is checked by counters; what a step changed
+ * is in the difference to a run without it. */
 #include "rig.h"
 
 #include "policy/manager.h"
 
-#define PAGE(n) (RIG_BASE + (uint64_t)(n) * 4096)
+#define PAGE(n) (RIG_BASE + (uint64_t)(n)*4096)
 
-typedef struct pages { uint64_t first, count; bool read, write; } pages;
+typedef struct pages {
+  uint64_t first, count;
+  bool read, write;
+} pages;
 
 static void touch_pages(trace_writer *w, uint64_t b, uint32_t i, const void *context) {
   const pages *p = context;
@@ -38,7 +41,9 @@ static void prefetch(int device, uint64_t first, uint64_t count) {
   rig_op(r, (trace_op){.kind = TRACE_OP_PREFETCH, .hint = {PAGE(first), count * 4096, 0, device}});
 }
 
-typedef struct expected { uint64_t faults, in, host_faults, out, remote; } expected; /* in, out: pages; remote: lines */
+typedef struct expected {
+  uint64_t faults, in, host_faults, out, remote;
+} expected; /* in, out: pages; remote: lines */
 
 static void check(void (*steps)(void), expected e) {
   static const char *const names[] = {"replay", "uvm"};
@@ -54,10 +59,11 @@ static void check(void (*steps)(void), expected e) {
     cpu("w", 0, 16);
     steps();
     const sim_counters *c = &rig_finish(r)->counters;
-    if (c->faults != e.faults || c->h2d_bytes != e.in * 4096 || c->host_faults != e.host_faults || c->d2h_bytes != e.out * 4096 ||
-        c->remote_bytes != e.remote * 128)
-      fail_msg("%s: faults %llu, in %g, host faults %llu, out %g, remote %g", names[m], (unsigned long long)c->faults, (double)c->h2d_bytes / 4096,
-               (unsigned long long)c->host_faults, (double)c->d2h_bytes / 4096, (double)c->remote_bytes / 128);
+    if (c->faults != e.faults || c->h2d_bytes != e.in * 4096 || c->host_faults != e.host_faults ||
+        c->d2h_bytes != e.out * 4096 || c->remote_bytes != e.remote * 128)
+      fail_msg("%s: faults %llu, in %g, host faults %llu, out %g, remote %g", names[m], (unsigned long long)c->faults,
+               (double)c->h2d_bytes / 4096, (unsigned long long)c->host_faults, (double)c->d2h_bytes / 4096,
+               (double)c->remote_bytes / 128);
     rig_close(r);
   }
 }
@@ -211,7 +217,8 @@ static void accessed_by_unset(void) {
   advise(TRACE_ADVICE_UNSET_ACCESSED_BY, 0, 0, 2);
   gpu("r", 0, 4);
 }
-static void accessed_by_and_preferred(void) { /* preferred: GPU overrides; preferred: CPU means the same without the fault */
+/* preferred: GPU overrides; preferred: CPU means the same without the fault */
+static void accessed_by_and_preferred(void) {
   advise(TRACE_ADVICE_SET_ACCESSED_BY, 0, 0, 4);
   advise(TRACE_ADVICE_SET_PREFERRED_LOCATION, 0, 0, 2);
   advise(TRACE_ADVICE_SET_PREFERRED_LOCATION, -1, 2, 2);
@@ -314,8 +321,10 @@ static sim_counters random_program(const manager *m, uint64_t seed, uint64_t mem
   r->gpu_memory = memory;
   r->spec.fault_batch_us = 1;
   rig_start(r);
-  for (int a = 0; a < 4; a++) rig_alloc(r, PAGE(a * 200), 150 * 4096, a == 3 ? TRACE_MEMORY_DEVICE : TRACE_MEMORY_MANAGED);
-  for (uint32_t s = 1; s <= 2 && streams; s++) rig_op(r, (trace_op){.kind = TRACE_OP_STREAM_CREATE, .stream = s, .stream_create = {TRACE_STREAM_NON_BLOCKING}});
+  for (int a = 0; a < 4; a++)
+    rig_alloc(r, PAGE(a * 200), 150 * 4096, a == 3 ? TRACE_MEMORY_DEVICE : TRACE_MEMORY_MANAGED);
+  for (uint32_t s = 1; s <= 2 && streams; s++)
+    rig_op(r, (trace_op){.kind = TRACE_OP_STREAM_CREATE, .stream = s, .stream_create = {TRACE_STREAM_NON_BLOCKING}});
   for (int step = 0; step < 200; step++) {
     uint64_t first = random_below(4) * 200 + random_below(130), count = 1 + random_below(20);
     bool managed = first < 600;
@@ -327,12 +336,18 @@ static sim_counters random_program(const manager *m, uint64_t seed, uint64_t mem
         break;
       }
       kept[kept_count] = (pages){first, count, true, random_below(2)};
-      rig_launch(r, (rig_kernel){.blocks = 4, .warps = 2, .warp = touch_pages, .context = &kept[kept_count++], .stream = 1 + (uint32_t)random_below(2)});
+      rig_launch(r, (rig_kernel){.blocks = 4,
+                                 .warps = 2,
+                                 .warp = touch_pages,
+                                 .context = &kept[kept_count++],
+                                 .stream = 1 + (uint32_t)random_below(2)});
       break;
     case 1:
       if (managed) cpu(random_below(2) ? "w" : "r", first, count);
       break;
-    case 2: advise((trace_advice)(1 + random_below(6)), random_below(3) ? 0 : -1, first, random_below(2) ? 600 : count); break;
+    case 2:
+      advise((trace_advice)(1 + random_below(6)), random_below(3) ? 0 : -1, first, random_below(2) ? 600 : count);
+      break;
     case 3: prefetch(random_below(2) ? 0 : -1, first, count); break;
     }
   }
@@ -347,7 +362,9 @@ static sim_counters random_program(const manager *m, uint64_t seed, uint64_t mem
 static void test_random_programs(void **state) {
   for (const manager *const *m = managers; *m; m++)
     for (uint64_t seed = 0; seed < 6; seed++) {
-      uint64_t memory = seed < 3 || (*m)->placement != MANAGER_PAGED ? 64 << 20 : (*m)->whole_blocks || (*m)->ranges ? 4 << 20 : 40 * 4096;
+      uint64_t memory = seed < 3 || (*m)->placement != MANAGER_PAGED ? 64 << 20
+                        : (*m)->whole_blocks || (*m)->ranges         ? 4 << 20
+                                                                     : 40 * 4096;
       for (int streams = 0; streams < 2; streams++) {
         sim_counters a = random_program(*m, seed, memory, streams), b = random_program(*m, seed, memory, streams);
         assert_memory_equal(&a, &b, sizeof a);
@@ -357,8 +374,9 @@ static void test_random_programs(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_no_advice), cmocka_unit_test(test_clean_pages), cmocka_unit_test(test_read_mostly),
-      cmocka_unit_test(test_preferred_location), cmocka_unit_test(test_accessed_by), cmocka_unit_test(test_prefetch),
+      cmocka_unit_test(test_no_advice),         cmocka_unit_test(test_clean_pages),
+      cmocka_unit_test(test_read_mostly),       cmocka_unit_test(test_preferred_location),
+      cmocka_unit_test(test_accessed_by),       cmocka_unit_test(test_prefetch),
       cmocka_unit_test(test_whole_allocations), cmocka_unit_test(test_time_of_host_faults),
       cmocka_unit_test(test_random_programs),
   };

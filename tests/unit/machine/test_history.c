@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Histories: bins against a naive model that remembers everything, lists, maps, and whole simulations whose bins must add up to their
- * counters, under every manager. */
+/* Histories: bins against a naive model that remembers everything, lists, maps, and whole simulations whose bins must
+ * add up to their counters, under every manager. */
 #include "rig.h"
 
 #include <stdlib.h>
@@ -21,7 +21,9 @@ static uint64_t sum_of(const sim_history *h, history_series series) {
   return sum;
 }
 
-typedef struct remembered { uint64_t time, amount; } remembered;
+typedef struct remembered {
+  uint64_t time, amount;
+} remembered;
 enum { REMEMBERED = 2000 };
 
 static void amounts_are_in_the_bins_of_their_times(void **state) {
@@ -35,7 +37,8 @@ static void amounts_are_in_the_bins_of_their_times(void **state) {
       history_add(h, HISTORY_accesses, all[i].time, all[i].amount);
     }
     assert_true(latest >> h->shift < HISTORY_BINS);
-    assert_true(h->shift == HISTORY_FIRST_SHIFT || latest >> (h->shift - 1) >= HISTORY_BINS); /* no wider than need be */
+    /* no wider than need be */
+    assert_true(h->shift == HISTORY_FIRST_SHIFT || latest >> (h->shift - 1) >= HISTORY_BINS);
     assert_int_equal(h->bins, (latest >> h->shift) + 1);
     for (int i = 0; i < REMEMBERED; i++) expected[all[i].time >> h->shift] += all[i].amount;
     assert_memory_equal(h->series[HISTORY_accesses], expected, sizeof expected);
@@ -43,7 +46,8 @@ static void amounts_are_in_the_bins_of_their_times(void **state) {
   }
 }
 
-/* Shared out in proportion: no bin is off by more than a unit per piece, and nothing is lost, however often bins are merged. */
+/* Shared out in proportion: no bin is off by more than a unit per piece, and nothing is lost, however often bins are
+ * merged. */
 static void what_takes_time_is_shared_out_over_it(void **state) {
   sim_history *h = history_create();
   double expected[HISTORY_BINS] = {0};
@@ -58,9 +62,12 @@ static void what_takes_time_is_shared_out_over_it(void **state) {
   assert_int_equal(sum_of(h, HISTORY_h2d_bytes), total);
   for (int i = 0; i < 300; i++)
     for (uint32_t bin = 0; bin < h->bins; bin++) {
-      double low = (double)((uint64_t)bin << h->shift), high = (double)((uint64_t)(bin + 1) << h->shift), begin = (double)all[i].begin, end = (double)all[i].end;
+      double low = (double)((uint64_t)bin << h->shift), high = (double)((uint64_t)(bin + 1) << h->shift),
+             begin = (double)all[i].begin, end = (double)all[i].end;
       if (all[i].begin == all[i].end) expected[bin] += begin >= low && begin < high ? (double)all[i].amount : 0;
-      else if (end > low && begin < high) expected[bin] += (double)all[i].amount * ((end < high ? end : high) - (begin > low ? begin : low)) / (end - begin);
+      else if (end > low && begin < high)
+        expected[bin] +=
+            (double)all[i].amount * ((end < high ? end : high) - (begin > low ? begin : low)) / (end - begin);
     }
   for (uint32_t bin = 0; bin < h->bins; bin++) {
     double off = (double)h->series[HISTORY_h2d_bytes][bin] - expected[bin];
@@ -93,7 +100,8 @@ static void levels_are_those_at_the_ends(void **state) {
       history_level(h, HISTORY_resident_bytes, now, level);
       level = next_random(1000);
       all[i] = (remembered){now, level};
-      if (next_random(10) == 0) history_add(h, HISTORY_accesses, now + next_random(8 * step), 1); /* ahead: it may widen the bins */
+      /* ahead: it may widen the bins */
+      if (next_random(10) == 0) history_add(h, HISTORY_accesses, now + next_random(8 * step), 1);
     }
     sim_history *copy = history_copy_of(h, now + 1, level);
     int i = 0;
@@ -123,14 +131,15 @@ static void lists_end_at_the_limit_and_count_on(void **state) {
 }
 
 static void note(sim_history *h, uint64_t begin, uint64_t end, history_cause cause, bool in) {
-  history_note_transfer(h, (history_transfer){.begin = begin, .end = end, .bytes = end - begin, .pieces = 1, .cause = cause, .in = in});
+  history_note_transfer(
+      h, (history_transfer){.begin = begin, .end = end, .bytes = end - begin, .pieces = 1, .cause = cause, .in = in});
 }
 
 static void transfers_without_a_gap_are_one(void **state) {
   sim_history *h = history_create();
   note(h, 0, 10, HISTORY_CAUSE_FAULT, true);
   note(h, 10, 30, HISTORY_CAUSE_FAULT, true);
-  note(h, 30, 40, HISTORY_CAUSE_PREFETCH, true); /* another cause */
+  note(h, 30, 40, HISTORY_CAUSE_PREFETCH, true);   /* another cause */
   note(h, 5, 20, HISTORY_CAUSE_WRITE_BACK, false); /* the other direction */
   note(h, 40, 50, HISTORY_CAUSE_PREFETCH, true);
   note(h, 51, 60, HISTORY_CAUSE_PREFETCH, true); /* a gap */
@@ -148,9 +157,14 @@ static void transfers_without_a_gap_are_one(void **state) {
 /* ---- maps ---- */
 
 static void a_map_has_at_most_64_rows_of_whole_pages(void **state) {
-  static const struct { uint64_t address, bytes, first, row_bytes; uint32_t rows; } cases[] = {
-      {RIG_BASE, 1, RIG_BASE, 4096, 1}, {RIG_BASE + 256, 4096, RIG_BASE, 4096, 2}, {RIG_BASE, 64 * 4096, RIG_BASE, 4096, 64},
-      {RIG_BASE, 64 * 4096 + 1, RIG_BASE, 8192, 33}, {RIG_BASE, UINT64_C(1) << 40, RIG_BASE, UINT64_C(1) << 34, 64}};
+  static const struct {
+    uint64_t address, bytes, first, row_bytes;
+    uint32_t rows;
+  } cases[] = {{RIG_BASE, 1, RIG_BASE, 4096, 1},
+               {RIG_BASE + 256, 4096, RIG_BASE, 4096, 2},
+               {RIG_BASE, 64 * 4096, RIG_BASE, 4096, 64},
+               {RIG_BASE, 64 * 4096 + 1, RIG_BASE, 8192, 33},
+               {RIG_BASE, UINT64_C(1) << 40, RIG_BASE, UINT64_C(1) << 34, 64}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     sim_history *h = history_create();
     const history_map *m = history_map_of(h, 3, 17, cases[i].address, cases[i].bytes);
@@ -174,7 +188,10 @@ static void a_maps_cells_are_merged_with_the_bins(void **state) {
   sim_history *h = history_create();
   history_map *m = history_map_of(h, 1, 1, RIG_BASE, 3 * 4096);
   uint64_t expected[HISTORY_MAP_BINS][3] = {{0}};
-  static struct { uint64_t time; uint32_t row; } all[REMEMBERED];
+  static struct {
+    uint64_t time;
+    uint32_t row;
+  } all[REMEMBERED];
   for (int i = 0; i < REMEMBERED; i++) {
     all[i].time = next_random(UINT64_C(1) << (12 + i / 100));
     all[i].row = (uint32_t)next_random(3);
@@ -203,7 +220,11 @@ static void launch_some(rig *r) {
   rig_h2d(r, RIG_BASE, 80 * 4096);
   rig_set(r, RIG_BASE + 50 * 4096 + 10, 9000);
   for (int i = 0; i < 3; i++) {
-    rig_launch(r, (rig_kernel){.blocks = 40, .warps = 4, .warp = wander, .name = i == 1 ? "second" : "first", .use_count = 2,
+    rig_launch(r, (rig_kernel){.blocks = 40,
+                               .warps = 4,
+                               .warp = wander,
+                               .name = i == 1 ? "second" : "first",
+                               .use_count = 2,
                                .uses = {{RIG_BASE, 100 * 4096 + 300}, {RIG_BASE + 110 * 4096, 60 * 4096}}});
     rig_sync(r);
     rig_op(r, (trace_op){.kind = TRACE_OP_HOST_TOUCH, .touch = {RIG_BASE + 110 * 4096, 20 * 4096, i == 1}});
@@ -213,21 +234,25 @@ static void launch_some(rig *r) {
 
 static void check_sums(const sim_result *result, const sim_history *h) {
   const sim_counters *c = &result->counters;
-#define SAME(name) \
-  if (sum_of(h, HISTORY_##name) != c->name) fail_msg("%s: the bins of " #name " make %llu, not %llu", result->memory, (unsigned long long)sum_of(h, HISTORY_##name), (unsigned long long)c->name);
-/* clang-format off */
+#define SAME(name)                                                            \
+  if (sum_of(h, HISTORY_##name) != c->name)                                   \
+    fail_msg("%s: the bins of " #name " make %llu, not %llu", result->memory, \
+             (unsigned long long)sum_of(h, HISTORY_##name), (unsigned long long)c->name);
+  /* clang-format off */
   SAME(h2d_bytes) SAME(d2h_bytes) SAME(h2d_busy_ps) SAME(d2h_busy_ps) SAME(remote_bytes) SAME(accesses) SAME(faults) SAME(faults_merged)
   SAME(faults_throttled) SAME(refaults) SAME(host_faults) SAME(prefetched_bytes) SAME(prefetched_unused_bytes) SAME(evicted_bytes) SAME(written_back_bytes)
   SAME(kernel_ps)
 /* clang-format on */
 #undef SAME
-  uint64_t carried[2] = {0};
+              uint64_t carried[2] = {0};
   for (size_t i = 0; i < h->transfers.count; i++)
-    if (h->transfers.items[i].cause != HISTORY_CAUSE_REMOTE) carried[h->transfers.items[i].in] += h->transfers.items[i].bytes;
+    if (h->transfers.items[i].cause != HISTORY_CAUSE_REMOTE)
+      carried[h->transfers.items[i].in] += h->transfers.items[i].bytes;
   assert_int_equal(carried[1], c->h2d_bytes);
   assert_int_equal(carried[0], c->d2h_bytes);
   uint64_t peak = 0;
-  for (uint32_t bin = 0; bin < h->bins; bin++) peak = h->series[HISTORY_resident_bytes][bin] > peak ? h->series[HISTORY_resident_bytes][bin] : peak;
+  for (uint32_t bin = 0; bin < h->bins; bin++)
+    peak = h->series[HISTORY_resident_bytes][bin] > peak ? h->series[HISTORY_resident_bytes][bin] : peak;
   assert_true(peak <= c->resident_peak_bytes);
   assert_true((uint64_t)h->bins << h->shift >= c->time_ps);
 }
@@ -364,7 +389,8 @@ static void a_freed_allocation_holds_nothing(void **state) {
   rig_finish(&r);
   sim_history *h = sim_history_take(r.sim);
   assert_int_equal(h->maps.count, 2);
-  uint32_t first_freed = (uint32_t)(h->kernels.items[0].end >> (h->shift + HISTORY_MAP_SHIFT)), last = (h->bins - 1) >> HISTORY_MAP_SHIFT;
+  uint32_t first_freed = (uint32_t)(h->kernels.items[0].end >> (h->shift + HISTORY_MAP_SHIFT)),
+           last = (h->bins - 1) >> HISTORY_MAP_SHIFT;
   assert_true(first_freed < last);
   assert_int_equal(h->maps.items[0]->resident[first_freed - 1], 4096);
   assert_int_equal(h->maps.items[1]->resident[first_freed - 1], 0);
@@ -407,13 +433,20 @@ static void an_evicted_unit_is_in_all_its_rows(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(amounts_are_in_the_bins_of_their_times), cmocka_unit_test(what_takes_time_is_shared_out_over_it),
-      cmocka_unit_test(one_transfer_over_two_bins_is_split_at_the_edge), cmocka_unit_test(levels_are_those_at_the_ends),
-      cmocka_unit_test(lists_end_at_the_limit_and_count_on), cmocka_unit_test(transfers_without_a_gap_are_one),
-      cmocka_unit_test(a_map_has_at_most_64_rows_of_whole_pages), cmocka_unit_test(there_are_64_maps_and_no_more),
-      cmocka_unit_test(a_maps_cells_are_merged_with_the_bins), cmocka_unit_test(the_bins_of_every_manager_add_up_to_its_counters),
-      cmocka_unit_test(nothing_is_kept_unless_it_is_asked_for), cmocka_unit_test(a_far_fault_is_where_it_belongs),
-      cmocka_unit_test(a_freed_allocation_holds_nothing), cmocka_unit_test(an_evicted_unit_is_in_all_its_rows),
+      cmocka_unit_test(amounts_are_in_the_bins_of_their_times),
+      cmocka_unit_test(what_takes_time_is_shared_out_over_it),
+      cmocka_unit_test(one_transfer_over_two_bins_is_split_at_the_edge),
+      cmocka_unit_test(levels_are_those_at_the_ends),
+      cmocka_unit_test(lists_end_at_the_limit_and_count_on),
+      cmocka_unit_test(transfers_without_a_gap_are_one),
+      cmocka_unit_test(a_map_has_at_most_64_rows_of_whole_pages),
+      cmocka_unit_test(there_are_64_maps_and_no_more),
+      cmocka_unit_test(a_maps_cells_are_merged_with_the_bins),
+      cmocka_unit_test(the_bins_of_every_manager_add_up_to_its_counters),
+      cmocka_unit_test(nothing_is_kept_unless_it_is_asked_for),
+      cmocka_unit_test(a_far_fault_is_where_it_belongs),
+      cmocka_unit_test(a_freed_allocation_holds_nothing),
+      cmocka_unit_test(an_evicted_unit_is_in_all_its_rows),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

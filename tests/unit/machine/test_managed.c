@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Managed memory page by page (cuda6, gm200, gp100): what a launch copies, what a touch of the CPU brings back, and when. */
+/* Managed memory page by page (cuda6, gm200, gp100): what a launch copies, what a touch of the CPU brings back, and
+ * when. */
 #include "rig.h"
 
-#define PAGE(n) (RIG_BASE + (uint64_t)(n) * 4096)
+#define PAGE(n) (RIG_BASE + (uint64_t)(n)*4096)
 #define OTHER (RIG_BASE + (UINT64_C(64) << 20))
 #define PAGE_PS (UINT64_C(4096) * 1000 / 16) /* a page over the rig's link */
 
-typedef struct span { uint64_t at; uint32_t pages; bool store; } span;
+typedef struct span {
+  uint64_t at;
+  uint32_t pages;
+  bool store;
+} span;
 
 static void access_span(trace_writer *w, uint64_t b, uint32_t i, const void *context) {
   const span *t = context;
@@ -15,7 +20,9 @@ static void access_span(trace_writer *w, uint64_t b, uint32_t i, const void *con
     else rig_load_wait(w, t->at + p * 4096);
   }
 }
-static void launch(rig *r, span t) { rig_launch(r, (rig_kernel){.blocks = 1, .warps = 1, .warp = access_span, .context = &t}); }
+static void launch(rig *r, span t) {
+  rig_launch(r, (rig_kernel){.blocks = 1, .warps = 1, .warp = access_span, .context = &t});
+}
 
 static void touch(rig *r, uint64_t address, uint64_t bytes, bool write) {
   rig_op(r, (trace_op){.kind = TRACE_OP_HOST_TOUCH, .touch = {.address = address, .bytes = bytes, .write = write}});
@@ -57,7 +64,7 @@ static void test_faults_of_the_cpu(void **state) {
   launch(&r, (span){PAGE(0), 2, false});
   rig_sync(&r);
   touch(&r, PAGE(1), 3 * 4096, false);
-  touch(&r, PAGE(2), 4096, true); /* it is there */
+  touch(&r, PAGE(2), 4096, true);      /* it is there */
   touch(&r, PAGE(5) + 4095, 2, false); /* two pages */
   launch(&r, (span){PAGE(2), 1, false});
   rig_sync(&r);
@@ -111,12 +118,12 @@ static void test_copies(void **state) {
   rig r;
   begin(&r, "cuda6");
   rig_alloc(&r, OTHER, 8 * 4096, TRACE_MEMORY_DEVICE);
-  rig_h2d(&r, PAGE(0), 4 * 4096);                     /* the CPU's still: host memory */
-  launch(&r, (span){PAGE(0), 4, true});               /* 4 in */
+  rig_h2d(&r, PAGE(0), 4 * 4096);       /* the CPU's still: host memory */
+  launch(&r, (span){PAGE(0), 4, true}); /* 4 in */
   rig_sync(&r);
-  touch(&r, PAGE(1), 1, false);                       /* 1 out */
-  rig_h2d(&r, PAGE(0), 2 * 4096);                     /* page 0 over the link, 1 in host memory */
-  rig_d2h(&r, PAGE(0), 3 * 4096);                     /* 0 and 2 over the link */
+  touch(&r, PAGE(1), 1, false);                               /* 1 out */
+  rig_h2d(&r, PAGE(0), 2 * 4096);                             /* page 0 over the link, 1 in host memory */
+  rig_d2h(&r, PAGE(0), 3 * 4096);                             /* 0 and 2 over the link */
   rig_copy(&r, TRACE_D2D, OTHER, PAGE(0), 4 * 4096, true, 0); /* page 1 in */
   rig_h2d(&r, OTHER, 4096);
   launch(&r, (span){PAGE(0), 4, false});
@@ -156,7 +163,8 @@ static void test_random(void **state) {
     uint64_t in = 0, out = 0, faults = 0, random = 1;
     for (int step = 0; step < STEPS; step++) {
       random = random * UINT64_C(6364136223846793005) + 1442695040888963407;
-      uint32_t page = (uint32_t)(random >> 33) % PAGES, count = 1 + (uint32_t)(random >> 40) % 4, what = (uint32_t)(random >> 50) % 16;
+      uint32_t page = (uint32_t)(random >> 33) % PAGES, count = 1 + (uint32_t)(random >> 40) % 4,
+               what = (uint32_t)(random >> 50) % 16;
       if (page + count > PAGES) count = PAGES - page;
       if (what < 12) {
         touch(&r, PAGE(page), count * 4096, what & 1);
@@ -188,7 +196,10 @@ static void test_random(void **state) {
 
 /* ---- the measurements of Wilt, 2017 ---- */
 
-typedef struct wilt_row { uint32_t pages; double us; } wilt_row;
+typedef struct wilt_row {
+  uint32_t pages;
+  double us;
+} wilt_row;
 
 /* Microseconds per iteration of: launch nothing, wait, read and write a byte of each page. */
 static double wilt(const char *name, uint32_t pages) {
@@ -212,16 +223,19 @@ static double wilt(const char *name, uint32_t pages) {
   return us;
 }
 
-/* The machine files took the rows of 0 and 1 page and, for GM200, the last; all others follow from the rules and the link. */
+/* The machine files took the rows of 0 and 1 page and, for GM200, the last; all others follow from the rules and the
+ * link. */
 static void test_rows_of_wilt(void **state) {
-  static const wilt_row gm200[] = {{0, 47}, {1, 105}, {2, 104}, {4, 115}, {8, 134}, {16, 213}, {32, 381}, {64, 649}, {128, 1247}, {256, 2221},
+  static const wilt_row gm200[] = {{0, 47},     {1, 105},     {2, 104},      {4, 115},     {8, 134},
+                                   {16, 213},   {32, 381},    {64, 649},     {128, 1247},  {256, 2221},
                                    {512, 4712}, {1024, 8458}, {2048, 17041}, {4096, 33992}};
-  static const wilt_row gp100[] = {{0, 39}, {1, 47.15}, {2, 49.86}, {4, 57.84}, {8, 59.04}, {16, 64.73}, {32, 79.08}, {64, 98.41}, {128, 137.15},
-                                   {256, 205.56}, {512, 391.91}, {1024, 745.81}, {2048, 1543.91}, {4096, 3114.83}};
+  static const wilt_row gp100[] = {{0, 39},       {1, 47.15},     {2, 49.86},      {4, 57.84},     {8, 59.04},
+                                   {16, 64.73},   {32, 79.08},    {64, 98.41},     {128, 137.15},  {256, 205.56},
+                                   {512, 391.91}, {1024, 745.81}, {2048, 1543.91}, {4096, 3114.83}};
   for (size_t i = 0; i < sizeof gm200 / sizeof *gm200; i++) {
     double a = wilt("gm200", gm200[i].pages), b = wilt("gp100", gp100[i].pages);
-    print_message("%5u pages: gm200 %8.2f us (%8.2f, %+5.1f %%)  gp100 %8.2f us (%8.2f, %+5.1f %%)\n", gm200[i].pages, a, gm200[i].us,
-                  100 * (a / gm200[i].us - 1), b, gp100[i].us, 100 * (b / gp100[i].us - 1));
+    print_message("%5u pages: gm200 %8.2f us (%8.2f, %+5.1f %%)  gp100 %8.2f us (%8.2f, %+5.1f %%)\n", gm200[i].pages,
+                  a, gm200[i].us, 100 * (a / gm200[i].us - 1), b, gp100[i].us, 100 * (b / gp100[i].us - 1));
     assert_near(a, gm200[i].us, 0.22);
     assert_near(b, gp100[i].us, 0.16);
   }
@@ -229,9 +243,14 @@ static void test_rows_of_wilt(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_dirty_pages_go_in), cmocka_unit_test(test_faults_of_the_cpu), cmocka_unit_test(test_neighbours_come_along),
-      cmocka_unit_test(test_unmapping_costs),   cmocka_unit_test(test_copies),            cmocka_unit_test(test_freed_while_dirty),
-      cmocka_unit_test(test_random),            cmocka_unit_test(test_rows_of_wilt),
+      cmocka_unit_test(test_dirty_pages_go_in),
+      cmocka_unit_test(test_faults_of_the_cpu),
+      cmocka_unit_test(test_neighbours_come_along),
+      cmocka_unit_test(test_unmapping_costs),
+      cmocka_unit_test(test_copies),
+      cmocka_unit_test(test_freed_while_dirty),
+      cmocka_unit_test(test_random),
+      cmocka_unit_test(test_rows_of_wilt),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

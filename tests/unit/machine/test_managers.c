@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whole programs under each manager: what moves, what it costs, and that nothing is lost, counted twice or different the
- * second time. */
+/* Whole programs under each manager: what moves, what it costs, and that nothing is lost, counted twice or different
+ * the second time. */
 #include "rig.h"
 
 #include <signal.h>
@@ -10,13 +10,17 @@
 
 #include "../share.h"
 
-#define PAGE(n) (RIG_BASE + (uint64_t)(n) * 4096)
+#define PAGE(n) (RIG_BASE + (uint64_t)(n)*4096)
 #define MANAGED (RIG_BASE + (UINT64_C(64) << 20))
 #define PINNED (RIG_BASE + (UINT64_C(128) << 20))
 
 #define EVERY (CHECKED_BUILD ? 3 : 1) /* under which managers the longest tests run whole programs */
 
-typedef struct touch { uint64_t base; uint32_t pages; bool store; } touch;
+typedef struct touch {
+  uint64_t base;
+  uint32_t pages;
+  bool store;
+} touch;
 static void touch_pages(trace_writer *w, uint64_t b, uint32_t i, const void *context) {
   const touch *t = context;
   for (uint32_t p = 0; p < t->pages; p++) {
@@ -24,7 +28,9 @@ static void touch_pages(trace_writer *w, uint64_t b, uint32_t i, const void *con
     else rig_load_wait(w, t->base + p * 4096);
   }
 }
-static void launch_touch(rig *r, touch t) { rig_launch(r, (rig_kernel){.blocks = 1, .warps = 1, .warp = touch_pages, .context = &t}); }
+static void launch_touch(rig *r, touch t) {
+  rig_launch(r, (rig_kernel){.blocks = 1, .warps = 1, .warp = touch_pages, .context = &t});
+}
 
 static void begin(rig *r, const char *manager) {
   rig_open(r, manager);
@@ -59,8 +65,8 @@ static void test_copies_under_each_manager(void **state) {
     for (int m = 0; m < 2; m++) {
       sim_counters c = in_work_out(paged[m], store);
       assert_int_equal(c.faults, 10);
-      assert_int_equal(c.h2d_bytes, 10 * 4096);                 /* what the kernel touches, no more */
-      assert_int_equal(c.d2h_bytes, store ? 10 * 4096 : 0);     /* what it wrote */
+      assert_int_equal(c.h2d_bytes, 10 * 4096);             /* what the kernel touches, no more */
+      assert_int_equal(c.d2h_bytes, store ? 10 * 4096 : 0); /* what it wrote */
       assert_int_equal(c.pages_moved_in, 10);
       assert_int_equal(c.pages_moved_out, store ? 10 : 0);
       assert_int_equal(c.host_faults, store ? 10 : 0);
@@ -127,8 +133,14 @@ static void test_pitched_copies(void **state) {
   begin(&r, "replay");
   rig_alloc(&r, PAGE(0), 64 * 4096, TRACE_MEMORY_DEVICE);
   launch_touch(&r, (touch){PAGE(0), 64, true});
-  rig_op(&r, (trace_op){.kind = TRACE_OP_COPY, .blocking = true,
-                        .copy = {.to = 0x1000, .from = PAGE(0), .width = 100, .height = 16, .to_pitch = 100, .from_pitch = 4 * 4096,
+  rig_op(&r, (trace_op){.kind = TRACE_OP_COPY,
+                        .blocking = true,
+                        .copy = {.to = 0x1000,
+                                 .from = PAGE(0),
+                                 .width = 100,
+                                 .height = 16,
+                                 .to_pitch = 100,
+                                 .from_pitch = 4 * 4096,
                                  .direction = TRACE_D2H}});
   assert_int_equal(rig_finish(&r)->counters.pages_moved_out, 16); /* every fourth page */
   rig_close(&r);
@@ -141,11 +153,11 @@ static void test_managed_memory_moves_whole_under_copy(void **state) {
   begin(&r, "copy");
   rig_alloc(&r, MANAGED, 100 * 4096, TRACE_MEMORY_MANAGED);
   rig_alloc(&r, MANAGED + (1 << 20), 50 * 4096, TRACE_MEMORY_MANAGED);
-  launch_touch(&r, (touch){MANAGED, 1, true});   /* both go in; one page of the first is written */
-  launch_touch(&r, (touch){MANAGED, 1, true});   /* both are there */
-  rig_sync(&r);                                  /* the first comes back, whole */
-  launch_touch(&r, (touch){MANAGED, 1, false});  /* the host may have written both */
-  rig_sync(&r);                                  /* no one wrote */
+  launch_touch(&r, (touch){MANAGED, 1, true});  /* both go in; one page of the first is written */
+  launch_touch(&r, (touch){MANAGED, 1, true});  /* both are there */
+  rig_sync(&r);                                 /* the first comes back, whole */
+  launch_touch(&r, (touch){MANAGED, 1, false}); /* the host may have written both */
+  rig_sync(&r);                                 /* no one wrote */
   const sim_counters *c = &rig_finish(&r)->counters;
   assert_int_equal(c->h2d_bytes, 2 * 150 * 4096);
   assert_int_equal(c->d2h_bytes, 100 * 4096);
@@ -175,7 +187,8 @@ static void test_recorded_touches(void **state) {
     host_touch(&r, MANAGED, 4096, true); /* without waiting: under `copy` it waits for the kernel and the allocation */
     rig_sync(&r);
     const sim_counters *c = &rig_finish(&r)->counters;
-    assert_int_equal(c->h2d_bytes, m ? (10 + 3 + 1) * 4096 : 2 * 100 * 4096); /* reads alone do not send it again; what is written in part comes back first */
+    /* reads alone do not send it again; what is written in part comes back first */
+    assert_int_equal(c->h2d_bytes, m ? (10 + 3 + 1) * 4096 : 2 * 100 * 4096);
     assert_int_equal(c->d2h_bytes, m ? (3 + 1) * 4096 : 2 * 100 * 4096);
     rig_close(&r);
   }
@@ -249,7 +262,8 @@ static void test_memory_too_small(void **state) {
     } else if (paged) {
       assert_true(c->evicted_bytes >= 376 * 4096 && c->refaults > 0 && c->resident_peak_bytes <= 4 << 20);
       assert_true(c->written_back_bytes > 0 && c->written_back_bytes <= c->evicted_bytes);
-      assert_true(c->d2h_bytes >= 700 * ((*m)->unit_bytes && (*m)->unit_bytes < 4096 ? (*m)->unit_bytes : 4096)); /* all of the second array, evicted or asked for */
+      /* all of the second array, evicted or asked for */
+      assert_true(c->d2h_bytes >= 700 * ((*m)->unit_bytes && (*m)->unit_bytes < 4096 ? (*m)->unit_bytes : 4096));
     } else {
       assert_int_equal(c->evicted_bytes + c->refaults + c->prefetched_bytes, 0);
     }
@@ -306,7 +320,8 @@ static void mixed(trace_writer *w, uint64_t b, uint32_t i, const void *context) 
     seed ^= seed >> 29;
     seed *= UINT64_C(0xbf58476d1ce4e5b9);
     uint32_t lines = 1 + seed % 8;
-    uint64_t *at = trace_put_access(w, (trace_access_op)(seed >> 8 & 3), 2, TRACE_RETURNS * (seed >> 12 & 1), 0, ~0u, lines);
+    uint64_t *at =
+        trace_put_access(w, (trace_access_op)(seed >> 8 & 3), 2, TRACE_RETURNS * (seed >> 12 & 1), 0, ~0u, lines);
     for (uint32_t l = 0; l < lines; l++) {
       uint64_t array = seed >> 16 & 7, offset = (seed >> 20) % 4000 * 512 + l * 4096;
       at[l] = trace_line((array == 0 ? PINNED : array < 3 ? MANAGED : RIG_BASE) + offset, 4, 1 + l);
@@ -328,7 +343,8 @@ static void everything(rig *r) {
     uint64_t sequence;
     char name[16];
     snprintf(name, sizeof name, "kernel_%u", i % 2);
-    rig_launch(r, (rig_kernel){.blocks = 40, .warps = 8, .stream = i % 3, .warp = mixed, .registers = 20, .name = name});
+    rig_launch(r,
+               (rig_kernel){.blocks = 40, .warps = 8, .stream = i % 3, .warp = mixed, .registers = 20, .name = name});
     uint32_t event = rig_record(r, i % 3, &sequence);
     rig_op(r, (trace_op){.kind = TRACE_OP_STREAM_WAIT, .stream = (i + 1) % 3, .event = {event}});
     if (i == 2) rig_copy(r, TRACE_D2H, 0x1000, RIG_BASE + (1 << 20), 1 << 20, false, 1);
@@ -370,7 +386,8 @@ static void assert_same(const sim_result *a, const sim_result *b) {
   assert_memory_equal(&a->counters, &b->counters, sizeof a->counters);
   assert_int_equal(a->kernel_count, b->kernel_count);
   assert_int_equal(a->allocation_count, b->allocation_count);
-  for (uint32_t i = 0; i < a->kernel_count; i++) assert_memory_equal(&a->kernels[i].counters, &b->kernels[i].counters, sizeof(sim_counters));
+  for (uint32_t i = 0; i < a->kernel_count; i++)
+    assert_memory_equal(&a->kernels[i].counters, &b->kernels[i].counters, sizeof(sim_counters));
   for (uint32_t i = 0; i < a->allocation_count; i++)
     assert_memory_equal(&a->allocations[i].counters, &b->allocations[i].counters, sizeof(sim_counters));
 }
@@ -410,17 +427,17 @@ static void test_totals_are_the_sum_of_their_parts(void **state) {
     assert_int_equal(kernels.launches, 6);
     assert_int_equal(kernels.accesses, 6 * 40 * 8 * 12);
     assert_int_equal(r.counters.launches, 6);
-#define SAME(name)                                               \
-  assert_int_equal(r.counters.name, kernels.name);               \
+#define SAME(name)                                 \
+  assert_int_equal(r.counters.name, kernels.name); \
   assert_int_equal(r.counters.name, allocations.name);
-/* clang-format off */
+    /* clang-format off */
     SAME(accesses) SAME(load_accesses) SAME(store_accesses) SAME(atomic_accesses) SAME(lines) SAME(sectors) SAME(l1_hits) SAME(l1_misses)
     SAME(l2_hits) SAME(l2_misses) SAME(dram_read_bytes) SAME(dram_write_bytes) SAME(dram_row_hits) SAME(dram_row_misses)
     SAME(tlb_lookups) SAME(tlb_misses) SAME(walks) SAME(walk_cache_hits) SAME(faults) SAME(faults_merged) SAME(faults_throttled)
     SAME(fault_wait_ps) SAME(remote_bytes)
 /* clang-format on */
 #undef SAME
-    assert_int_equal(r.counters.h2d_bytes, allocations.h2d_bytes);
+                    assert_int_equal(r.counters.h2d_bytes, allocations.h2d_bytes);
     assert_int_equal(r.counters.d2h_bytes, allocations.d2h_bytes);
     assert_int_equal(r.counters.pages_moved_in, allocations.pages_moved_in);
     assert_int_equal(r.counters.pages_moved_out, allocations.pages_moved_out);
@@ -447,7 +464,8 @@ static sim_result run_ping_pong(void) {
   return result;
 }
 
-/* Whatever pages the TLBs map: nothing is lost (the checks), and everything that is counted above them is the same or was slowed. */
+/* Whatever pages the TLBs map: nothing is lost (the checks), and everything that is counted above them is the same or
+ * was slowed. */
 static void test_pages_of_all_sizes(void **state) {
   static const char *const pages[] = {"4K", "64K", "2M", "auto"};
   for (int m = 0; managers[m]; m++) {
@@ -476,7 +494,8 @@ static void test_all_counters_count(void **state) {
 #undef X
     sim_result_free(&r);
   }
-#define X(name, unit, help) if (!sum.name) fail_msg("the counter %s never counts", #name);
+#define X(name, unit, help) \
+  if (!sum.name) fail_msg("the counter %s never counts", #name);
 #include "machine/observe/counters.def"
 #undef X
 }
@@ -542,7 +561,8 @@ static void keep(void) {
 }
 
 static void test_what_is_not_released_is_seen(void **state) {
-  for (kept = KEEP_NOTHING; kept <= KEEP_A_DECLARATION; kept++) assert_int_equal(signal_of(keep), kept == KEEP_NOTHING ? 0 : SIGABRT);
+  for (kept = KEEP_NOTHING; kept <= KEEP_A_DECLARATION; kept++)
+    assert_int_equal(signal_of(keep), kept == KEEP_NOTHING ? 0 : SIGABRT);
 }
 
 /* ---- many small things ---- */
@@ -555,7 +575,8 @@ static void test_allocations_without_end(void **state) {
     rig_op(&r, (trace_op){.kind = TRACE_OP_FREE, .free = {.address = PAGE(0)}});
   }
   const sim_result *result = rig_finish(&r);
-  assert_int_equal(result->allocation_count, ALLOCATIONS_SHOWN + 1 - 1); /* without "(no allocation)", with one for the rest */
+  /* without "(no allocation)", with one for the rest */
+  assert_int_equal(result->allocation_count, ALLOCATIONS_SHOWN + 1 - 1);
   assert_int_equal(result->counters.footprint_bytes, 4096);
   rig_close(&r);
 }
@@ -574,15 +595,26 @@ static void test_accesses_outside_of_all_allocations(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_copies_under_each_manager), cmocka_unit_test(test_pages_go_back_and_forth),
-      cmocka_unit_test(test_set_writes_on_the_gpu), cmocka_unit_test(test_copies_within_the_gpu),
-      cmocka_unit_test(test_pitched_copies), cmocka_unit_test(test_managed_memory_moves_whole_under_copy),
-      cmocka_unit_test(test_recorded_touches), cmocka_unit_test(test_pinned_memory_is_reached_over_the_link),
-      cmocka_unit_test(test_prefetch_operations), cmocka_unit_test(test_memory_too_small),
-      cmocka_unit_test(test_just_enough_memory), cmocka_unit_test(test_unknown_manager_and_bad_machines),
-      cmocka_unit_test(test_the_same_twice_and_from_the_file), cmocka_unit_test(test_totals_are_the_sum_of_their_parts),
-      cmocka_unit_test(test_all_counters_count), cmocka_unit_test(test_pages_of_all_sizes), cmocka_unit_test(test_the_oracle_sees_a_lost_write), cmocka_unit_test(test_what_is_not_released_is_seen),
-      cmocka_unit_test(test_allocations_without_end), cmocka_unit_test(test_accesses_outside_of_all_allocations),
+      cmocka_unit_test(test_copies_under_each_manager),
+      cmocka_unit_test(test_pages_go_back_and_forth),
+      cmocka_unit_test(test_set_writes_on_the_gpu),
+      cmocka_unit_test(test_copies_within_the_gpu),
+      cmocka_unit_test(test_pitched_copies),
+      cmocka_unit_test(test_managed_memory_moves_whole_under_copy),
+      cmocka_unit_test(test_recorded_touches),
+      cmocka_unit_test(test_pinned_memory_is_reached_over_the_link),
+      cmocka_unit_test(test_prefetch_operations),
+      cmocka_unit_test(test_memory_too_small),
+      cmocka_unit_test(test_just_enough_memory),
+      cmocka_unit_test(test_unknown_manager_and_bad_machines),
+      cmocka_unit_test(test_the_same_twice_and_from_the_file),
+      cmocka_unit_test(test_totals_are_the_sum_of_their_parts),
+      cmocka_unit_test(test_all_counters_count),
+      cmocka_unit_test(test_pages_of_all_sizes),
+      cmocka_unit_test(test_the_oracle_sees_a_lost_write),
+      cmocka_unit_test(test_what_is_not_released_is_seen),
+      cmocka_unit_test(test_allocations_without_end),
+      cmocka_unit_test(test_accesses_outside_of_all_allocations),
   };
   return cmocka_run_group_tests_name("managers", tests, NULL, NULL);
 }

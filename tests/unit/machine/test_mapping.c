@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Addresses and memory apart in the simulation: what the calls cost, whose memory counts when, that an unmap does not wait
- * for the device but leaves nothing cached, and that every manager gets through. */
+/* Addresses and memory apart in the simulation: what the calls cost, whose memory counts when, that an unmap does not
+ * wait for the device but leaves nothing cached, and that every manager gets through. */
 #include "rig.h"
 
 #define PIECE (UINT64_C(2) << 20)
-#define PLACE(i) (RIG_BASE + (uint64_t)(i) * PIECE)
+#define PLACE(i) (RIG_BASE + (uint64_t)(i)*PIECE)
 
 static void reserve(rig *r, uint64_t address, uint64_t bytes) {
-  rig_op(r, (trace_op){.kind = TRACE_OP_RESERVE, .alloc = {.address = address, .bytes = bytes, .id = ++r->allocations, .name = "addresses"}});
+  rig_op(r, (trace_op){.kind = TRACE_OP_RESERVE,
+                       .alloc = {.address = address, .bytes = bytes, .id = ++r->allocations, .name = "addresses"}});
 }
 static void create(rig *r, uint32_t id, uint64_t bytes) {
   rig_op(r, (trace_op){.kind = TRACE_OP_CREATE, .alloc = {.bytes = bytes, .id = id, .name = "memory"}});
@@ -20,14 +21,19 @@ static uint64_t range(rig *r, trace_op_kind kind, uint64_t address, uint64_t byt
   return rig_op(r, (trace_op){.kind = kind, .map = {.address = address, .bytes = bytes}});
 }
 
-typedef struct reader { uint64_t address; uint32_t lines; trace_access_op op; } reader;
+typedef struct reader {
+  uint64_t address;
+  uint32_t lines;
+  trace_access_op op;
+} reader;
 
 static void read_lines(trace_writer *w, uint64_t block, uint32_t warp, const void *context) {
   const reader *read = context;
   (void)warp;
   for (uint32_t i = 0; i < read->lines; i++) {
     trace_put_issue(w, 1, 0, 0, 0);
-    *trace_put_access(w, read->op, 2, 0, 0, UINT32_MAX, 1) = trace_line(read->address + (block * read->lines + i) * 128, 32, 15);
+    *trace_put_access(w, read->op, 2, 0, 0, UINT32_MAX, 1) =
+        trace_line(read->address + (block * read->lines + i) * 128, 32, 15);
     trace_put_wait(w, 0);
   }
 }
@@ -44,7 +50,9 @@ static void test_costs(void **state) {
     rig r;
     rig_open(&r, "copy");
     r.spec.malloc_us = 100;
-    if (given) r.spec.reserve_us = us[0], r.spec.create_us = us[1], r.spec.release_us = us[2], r.spec.map_us = us[3], r.spec.unmap_us = us[4], r.spec.set_access_us = us[5];
+    if (given)
+      r.spec.reserve_us = us[0], r.spec.create_us = us[1], r.spec.release_us = us[2], r.spec.map_us = us[3],
+      r.spec.unmap_us = us[4], r.spec.set_access_us = us[5];
     rig_start(&r);
     reserve(&r, PLACE(0), 4 * PIECE);
     create(&r, 1, PIECE);
@@ -55,7 +63,8 @@ static void test_costs(void **state) {
     range(&r, TRACE_OP_UNRESERVE, PLACE(0), 4 * PIECE);
     const sim_result *result = rig_finish(&r);
     assert_string_equal(result->error, "");
-    assert_int_equal(result->counters.time_ps, given ? (1 + 2 + 8 + 32 + 4 + 16 + 1) * US : 7 * 100 * US); /* without figures of their own: malloc_us */
+    /* without figures of their own: malloc_us */
+    assert_int_equal(result->counters.time_ps, given ? (1 + 2 + 8 + 32 + 4 + 16 + 1) * US : 7 * 100 * US);
     rig_close(&r);
   }
 }
@@ -170,7 +179,8 @@ static void test_managers(void **state) {
     static reader reads[6];
     rig r;
     rig_open(&r, all[m].name);
-    r.gpu_memory = manager_find(all[m].name)->placement == MANAGER_PROGRAM ? 3 * PIECE : 2 * PIECE; /* too little where pages move */
+    /* too little where pages move */
+    r.gpu_memory = manager_find(all[m].name)->placement == MANAGER_PROGRAM ? 3 * PIECE : 2 * PIECE;
     r.spec.fault_batch_us = r.spec.fault_block_us = 1;
     rig_start(&r);
     reserve(&r, PLACE(0), 16 * PIECE);
@@ -178,11 +188,17 @@ static void test_managers(void **state) {
     create(&r, 2, PIECE);
     for (int i = 0; i < 6; i++) {
       uint64_t at = PLACE(i * 2 % 8);
-      reads[i] = (reader){at + PIECE - 64 * 128, 64, i % 2 ? TRACE_STORE : TRACE_LOAD}; /* over the edge of two mappings, where there are two */
+      /* over the edge of two mappings, where there are two */
+      reads[i] = (reader){at + PIECE - 64 * 128, 64, i % 2 ? TRACE_STORE : TRACE_LOAD};
       map(&r, at, 2 * PIECE, 1);
       map(&r, at + 2 * PIECE, PIECE, 2);
       rig_h2d(&r, at + PIECE, 2 * PIECE); /* into both */
-      rig_launch(&r, (rig_kernel){.blocks = 4, .warps = 1, .warp = read_lines, .context = &reads[i], .use_count = 1, .uses = {{PLACE(0), 16 * PIECE}}});
+      rig_launch(&r, (rig_kernel){.blocks = 4,
+                                  .warps = 1,
+                                  .warp = read_lines,
+                                  .context = &reads[i],
+                                  .use_count = 1,
+                                  .uses = {{PLACE(0), 16 * PIECE}}});
       rig_set(&r, at, 3 * PIECE);
       rig_d2h(&r, at, 3 * PIECE);
       range(&r, TRACE_OP_UNMAP, at, 3 * PIECE); /* both at once */
@@ -204,8 +220,8 @@ static void test_nonsense(void **state) {
     release(&r, 1);
     range(&r, TRACE_OP_UNMAP, PLACE(0), PIECE);
     range(&r, TRACE_OP_UNRESERVE, PLACE(0), PIECE);
-    map(&r, PLACE(0), PIECE, 9);         /* of nothing, nowhere */
-    map(&r, PLACE(0), PIECE, 9);         /* over itself */
+    map(&r, PLACE(0), PIECE, 9);                                                  /* of nothing, nowhere */
+    map(&r, PLACE(0), PIECE, 9);                                                  /* over itself */
     rig_op(&r, (trace_op){.kind = TRACE_OP_FREE, .free = {.address = PLACE(0)}}); /* not so */
     reserve(&r, PLACE(0), 4 * PIECE);
     reserve(&r, PLACE(1), 4 * PIECE);
@@ -228,8 +244,8 @@ static void test_nonsense(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_costs), cmocka_unit_test(test_no_wait), cmocka_unit_test(test_counted_once), cmocka_unit_test(test_nothing_stale),
-      cmocka_unit_test(test_managers), cmocka_unit_test(test_nonsense),
+      cmocka_unit_test(test_costs),         cmocka_unit_test(test_no_wait),  cmocka_unit_test(test_counted_once),
+      cmocka_unit_test(test_nothing_stale), cmocka_unit_test(test_managers), cmocka_unit_test(test_nonsense),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Caches, DRAM: the picosecond at which data is there, and what bandwidth cannot be passed.
  *
- * A warp that loads and waits takes exactly the load's latency, so an equality asserts both sides of the edge. Latencies
- * of the rig: L1 20 ns, L2 100 ns; DRAM: 100 ns + 12 ns to open a row + 12 ns column + the burst (32 B/ns channel). */
+ * A warp that loads and waits takes exactly the load's latency, so an equality asserts both sides of the edge.
+ * Latencies of the rig: L1 20 ns, L2 100 ns; DRAM: 100 ns + 12 ns to open a row + 12 ns column + the burst (32 B/ns
+ * channel). */
 #include "rig.h"
 
-#define LINE(n) (RIG_BASE + (n) * 128)
+#define LINE(n) (RIG_BASE + (n)*128)
 /* Lines of one channel: 256-byte pieces go round 12 slices, one per channel; a row holds eight pieces. */
-#define CHANNEL_PIECE(n) (RIG_BASE + (uint64_t)(n) * 256 * 12)
+#define CHANNEL_PIECE(n) (RIG_BASE + (uint64_t)(n)*256 * 12)
 enum { BURST_LINE_NS = 4, OPEN_NS = 12, COLUMN_NS = 12, PRECHARGE_NS = 12 };
 
 /* A prefix that fills the TLB (one 2 MiB page maps all) and touches nothing that the tests use. */
@@ -129,9 +130,9 @@ static void store_then_load(trace_writer *w, uint64_t b, uint32_t i, const void 
 
 static void test_write_policies(void **state) {
   sim_counters c = rig_run(big_pages, (rig_kernel){.blocks = 1, .warps = 1, .warp = store_then_load});
-  assert_int_equal(c.l1_hits, 0);           /* the store did not allocate in the L1 */
+  assert_int_equal(c.l1_hits, 0); /* the store did not allocate in the L1 */
   assert_int_equal(c.store_accesses, 1);
-  assert_int_equal(c.dram_write_bytes, 0);  /* write-back: it stays in the L2 */
+  assert_int_equal(c.dram_write_bytes, 0); /* write-back: it stays in the L2 */
   sim_counters before = rig_run(big_pages, (rig_kernel){.blocks = 1, .warps = 1, .warp = nothing_more});
   assert_int_equal(c.dram_read_bytes, before.dram_read_bytes); /* the load found it there */
   assert_int_equal(c.l2_hits, before.l2_hits + 4);
@@ -271,11 +272,18 @@ static void test_stores_are_held_back(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_latencies), cmocka_unit_test(test_rows), cmocka_unit_test(test_mshrs),
-      cmocka_unit_test(test_write_policies), cmocka_unit_test(test_dirty_lines_go_to_dram), cmocka_unit_test(test_sectors),
-      cmocka_unit_test(test_l1_replacement), cmocka_unit_test(test_l1_is_empty_when_a_kernel_begins),
+      cmocka_unit_test(test_latencies),
+      cmocka_unit_test(test_rows),
+      cmocka_unit_test(test_mshrs),
+      cmocka_unit_test(test_write_policies),
+      cmocka_unit_test(test_dirty_lines_go_to_dram),
+      cmocka_unit_test(test_sectors),
+      cmocka_unit_test(test_l1_replacement),
+      cmocka_unit_test(test_l1_is_empty_when_a_kernel_begins),
       cmocka_unit_test(test_l1_epochs_wrap),
-      cmocka_unit_test(test_atomics), cmocka_unit_test(test_dram_bandwidth), cmocka_unit_test(test_l2_bandwidth),
+      cmocka_unit_test(test_atomics),
+      cmocka_unit_test(test_dram_bandwidth),
+      cmocka_unit_test(test_l2_bandwidth),
       cmocka_unit_test(test_stores_are_held_back),
   };
   return cmocka_run_group_tests_name("memory", tests, NULL, NULL);

@@ -14,22 +14,32 @@ enum { PAGES = 300, SMS = 3, WARPS = 40, ALLOCATIONS = 6 };
 
 /* ---- the naive model ---- */
 
-typedef struct naive_page { bool gpu, cpu, flying; int allocation; } naive_page; /* where the newest bytes are */
+typedef struct naive_page {
+  bool gpu, cpu, flying;
+  int allocation;
+} naive_page; /* where the newest bytes are */
 typedef struct testbed {
   pager *p;
   naive_page pages[PAGES];
-  struct { int first, count; bool live; } allocations[ALLOCATIONS];
-  struct { bool waits; uint32_t page; } warps[SMS][WARPS];
+  struct {
+    int first, count;
+    bool live;
+  } allocations[ALLOCATIONS];
+  struct {
+    bool waits;
+    uint32_t page;
+  } warps[SMS][WARPS];
   uint32_t flights[PAGES]; /* landing order is random: flight index by page */
   uint64_t started, woken, moved_in, moved_out, left;
-  int shift;               /* pages per unit, as a shift */
+  int shift; /* pages per unit, as a shift */
   uint64_t fetched, evicted, written_back, cleaned;
-  bool scarce;             /* not everything fits */
-  uint64_t hand;           /* the pager's, before what it does now */
-  uint64_t swept;          /* victims that were checked */
+  bool scarce;    /* not everything fits */
+  uint64_t hand;  /* the pager's, before what it does now */
+  uint64_t swept; /* victims that were checked */
 } testbed;
 
-static uint32_t pages_of(const testbed *t, uint32_t page, uint32_t *first) { /* the unit of a page: window cut to the allocation */
+/* the unit of a page: window cut to the allocation */
+static uint32_t pages_of(const testbed *t, uint32_t page, uint32_t *first) {
   uint32_t window = page >> t->shift << t->shift, end = window + (1u << t->shift);
   int a = t->pages[page].allocation;
   uint32_t low = (uint32_t)t->allocations[a].first, high = low + (uint32_t)t->allocations[a].count;
@@ -37,7 +47,8 @@ static uint32_t pages_of(const testbed *t, uint32_t page, uint32_t *first) { /* 
   return (end < high ? end : high) - *first;
 }
 
-static uint64_t on_start(void *context, fault_request *request, uint64_t address, uint32_t flight, const pager_unit *unit) {
+static uint64_t on_start(void *context, fault_request *request, uint64_t address, uint32_t flight,
+                         const pager_unit *unit) {
   testbed *t = context;
   uint32_t page = (uint32_t)((address - base) / 4096), first;
   uint32_t n = pages_of(t, page, &first);
@@ -52,7 +63,8 @@ static uint64_t on_start(void *context, fault_request *request, uint64_t address
   t->started++;
   return 1;
 }
-static uint64_t on_fetch(void *context, const fault_request *request, uint64_t address, uint64_t bytes, uint32_t flight, const pager_unit *first) {
+static uint64_t on_fetch(void *context, const fault_request *request, uint64_t address, uint64_t bytes, uint32_t flight,
+                         const pager_unit *first) {
   testbed *t = context;
   assert_true(bytes && bytes % 4096 == 0 && address % 4096 == 0);
   assert_int_equal(address >> 21, (address + bytes - 1) >> 21);
@@ -74,11 +86,14 @@ static uint64_t distance(const testbed *t, uint64_t address) {
 /* Without an evictor the victim is the first one from the hand on that can go: found here by looking at every page. */
 static void check_sweep(testbed *t, uint64_t address, const pager_unit *victim) {
   if (t->p->config.evict || t->p->config.whole_blocks) return;
-  if (address / t->p->config.unit_bytes + 1 == t->hand / t->p->config.unit_bytes) return; /* one more of the last victim's window */
+  /* one more of the last victim's window */
+  if (address / t->p->config.unit_bytes + 1 == t->hand / t->p->config.unit_bytes) return;
   for (uint32_t i = 0; i < PAGES; i++) {
     uint64_t at = base + i * 4096ull;
     const pager_unit *unit = pager_find(t->p, at);
-    if (t->pages[i].allocation < 0 || unit == victim || unit->state != PAGER_RESIDENT || (unit->fresh && !victim->fresh)) continue;
+    if (t->pages[i].allocation < 0 || unit == victim || unit->state != PAGER_RESIDENT ||
+        (unit->fresh && !victim->fresh))
+      continue;
     uint32_t first;
     pages_of(t, i, &first);
     at = base + first * 4096ull;
@@ -88,7 +103,8 @@ static void check_sweep(testbed *t, uint64_t address, const pager_unit *victim) 
   t->hand = (address & ~(t->p->config.unit_bytes - 1)) + t->p->config.unit_bytes;
 }
 
-static void on_evicted(void *context, const fault_request *request, uint64_t address, const pager_unit *unit, bool write_back) {
+static void on_evicted(void *context, const fault_request *request, uint64_t address, const pager_unit *unit,
+                       bool write_back) {
   testbed *t = context;
   check_sweep(t, address, unit);
   uint32_t first, n = pages_of(t, (uint32_t)((address - base) / 4096), &first);
@@ -118,13 +134,19 @@ static void on_wake(void *context, uint32_t sm, uint32_t warp) {
   t->woken++;
 }
 static void on_unblock(void *context, uint32_t sm) {}
-static void on_left(void *context, uint64_t address, const pager_unit *unit) { ((testbed *)context)->left += unit->bytes; }
+static void on_left(void *context, uint64_t address, const pager_unit *unit) {
+  ((testbed *)context)->left += unit->bytes;
+}
 static void on_moved(void *context, uint32_t owner, bool in, uint64_t bytes) {
   testbed *t = context;
   *(in ? &t->moved_in : &t->moved_out) += bytes;
 }
 
-#define HOOKS(testbed) {testbed, .wake = on_wake, .start = on_start, .fetch = on_fetch, .evicted = on_evicted, .unblock = on_unblock, .left = on_left, .moved = on_moved, .cleaned = on_cleaned}
+#define HOOKS(testbed)                                                                                            \
+  {                                                                                                               \
+    testbed, .wake = on_wake, .start = on_start, .fetch = on_fetch, .evicted = on_evicted, .unblock = on_unblock, \
+             .left = on_left, .moved = on_moved, .cleaned = on_cleaned                                            \
+  }
 
 static uint64_t random_state;
 static uint32_t random_below(uint32_t n) {
@@ -195,9 +217,11 @@ static void do_write_by_gpu(testbed *t) {
 
 /* A piece is carried, or what the evictor proposes becomes the next one. */
 static void do_clean(testbed *t) {
-  uint64_t address = 0, before = t->cleaned, resident = t->p->resident, most = t->p->config.unit_bytes > 65536 ? t->p->config.unit_bytes : 65536;
+  uint64_t address = 0, before = t->cleaned, resident = t->p->resident,
+           most = t->p->config.unit_bytes > 65536 ? t->p->config.unit_bytes : 65536;
   if (t->p->cleaning.bytes) {
-    assert_true(pager_cleaning(t->p, t->p->cleaning.address, 1) && !pager_cleaning(t->p, t->p->cleaning.address + t->p->cleaning.bytes, 1));
+    assert_true(pager_cleaning(t->p, t->p->cleaning.address, 1) &&
+                !pager_cleaning(t->p, t->p->cleaning.address + t->p->cleaning.bytes, 1));
     pager_clean_end(t->p);
     assert_int_equal(pager_cleaning(t->p, 0, UINT64_MAX), 0);
     return;
@@ -217,12 +241,16 @@ static pager_moves range_operation(pager *p, uint32_t kind, uint64_t address, ui
 }
 
 /* Partial pages: what the next random_run uses, with units of a page. Host accesses take whole pages of 2 MiB back. */
-static struct { uint32_t ranges, flight_limit; uint64_t gap_bytes; } partial;
+static struct {
+  uint32_t ranges, flight_limit;
+  uint64_t gap_bytes;
+} partial;
 
-/* A range operation; the model goes unit by unit, and so does the pager if it may have to evict on the way. kind: 0 host
- * read, 1 host write, 2 fill, 3 fetch. */
+/* A range operation; the model goes unit by unit, and so does the pager if it may have to evict on the way. kind: 0
+ * host read, 1 host write, 2 fill, 3 fetch. */
 static void do_range(testbed *t) {
-  uint32_t kind = partial.ranges ? 2 + random_below(2) : random_below(4), from = random_below(PAGES), to = from + 1 + random_below(PAGES - from);
+  uint32_t kind = partial.ranges ? 2 + random_below(2) : random_below(4), from = random_below(PAGES),
+           to = from + 1 + random_below(PAGES - from);
   uint64_t cut = random_below(3) ? 0 : 100; /* sometimes the range begins and ends inside a page */
   if (t->p->in_flight && (t->scarce || pager_busy_until(t->p, base + from * 4096ull, (to - from) * 4096ull))) return;
   pager_moves expected = {0}, moves = {0};
@@ -243,7 +271,8 @@ static void do_range(testbed *t) {
     if (touched && kind == 2) moved = !whole && !u->gpu, now.gpu = true, now.cpu = false;
     if (touched && kind == 3) moved = !u->gpu, now.gpu = true;
     if (touched && t->scarce) {
-      pager_moves one = range_operation(t->p, kind, base + (low > begin ? low : begin), (high < end ? high : end) - (low > begin ? low : begin));
+      pager_moves one = range_operation(t->p, kind, base + (low > begin ? low : begin),
+                                        (high < end ? high : end) - (low > begin ? low : begin));
       moves.units += one.units;
       moves.bytes += one.bytes;
     }
@@ -263,14 +292,16 @@ static void do_allocation(testbed *t) {
   if (t->allocations[a].live) {
     land_all(t);
     assert_true(pager_unmap(t->p, base + (uint64_t)t->allocations[a].first * 4096) != 0);
-    for (int i = 0; i < t->allocations[a].count; i++) t->pages[t->allocations[a].first + i] = (naive_page){.allocation = -1};
+    for (int i = 0; i < t->allocations[a].count; i++)
+      t->pages[t->allocations[a].first + i] = (naive_page){.allocation = -1};
     t->allocations[a].live = false;
     return;
   }
   t->allocations[a].first = slot + (int)random_below(10);
   t->allocations[a].count = 1 + (int)random_below(40);
   t->allocations[a].live = true;
-  for (int i = 0; i < t->allocations[a].count; i++) t->pages[t->allocations[a].first + i] = (naive_page){.cpu = true, .allocation = a};
+  for (int i = 0; i < t->allocations[a].count; i++)
+    t->pages[t->allocations[a].first + i] = (naive_page){.cpu = true, .allocation = a};
   pager_map(t->p, base + (uint64_t)t->allocations[a].first * 4096, (uint64_t)t->allocations[a].count * 4096,
             a % 2 ? TRACE_MEMORY_DEVICE : TRACE_MEMORY_MANAGED, (uint32_t)a);
 }
@@ -288,7 +319,9 @@ static void compare(const testbed *t) {
     }
     resident += t->pages[i].gpu;
     in_flight += t->pages[i].flying;
-    assert_int_equal(unit->state, t->pages[i].flying ? PAGER_IN_FLIGHT : t->pages[i].gpu ? PAGER_RESIDENT : PAGER_ABSENT);
+    assert_int_equal(unit->state, t->pages[i].flying ? PAGER_IN_FLIGHT
+                                  : t->pages[i].gpu  ? PAGER_RESIDENT
+                                                     : PAGER_ABSENT);
     assert_int_equal(unit->cpu_version == unit->version, t->pages[i].cpu);
     if (t->pages[i].gpu) assert_int_equal(unit->gpu_version, unit->version);
   }
@@ -330,7 +363,8 @@ static uint64_t told_arrived, told_left;
 static void anything_arrived(void *state, ff_view *view, uint64_t address, uint64_t bytes) { told_arrived++; }
 static void anything_left(void *state, ff_view *view, uint64_t address, uint64_t bytes) { told_left++; }
 static uint64_t told_settled;
-static void anything_settled(void *state, ff_view *view, uint64_t address, uint64_t bytes) { /* all that is there of it can go now */
+/* all that is there of it can go now */
+static void anything_settled(void *state, ff_view *view, uint64_t address, uint64_t bytes) {
   ff_block block;
   told_settled++;
   view->block(view, address, &block);
@@ -339,16 +373,35 @@ static void anything_settled(void *state, ff_view *view, uint64_t address, uint6
     assert_false(block.moving.word[page / 64] >> page % 64 & 1);
   }
 }
-static const ff_policy anything = {.version = FF_POLICY_VERSION, .name = "anything", .faulted = anything_faulted, .idle = anything_idle,
-                                   .evict = anything_evict, .clean = anything_clean, .arrived = anything_arrived, .left = anything_left, .settled = anything_settled};
+static const ff_policy anything = {.version = FF_POLICY_VERSION,
+                                   .name = "anything",
+                                   .faulted = anything_faulted,
+                                   .idle = anything_idle,
+                                   .evict = anything_evict,
+                                   .clean = anything_clean,
+                                   .arrived = anything_arrived,
+                                   .left = anything_left,
+                                   .settled = anything_settled};
 
 static watermarks marks; /* for the next random_run */
 
-static void random_run(int shift, uint32_t allotment, uint64_t seed, uint64_t memory, const ff_policy *policy, bool whole) {
+static void random_run(int shift, uint32_t allotment, uint64_t seed, uint64_t memory, const ff_policy *policy,
+                       bool whole) {
   testbed t = {.shift = shift, .scarce = memory < PAGES * 4096 * (whole ? 3 : 1)};
-  pager_config config = {.manager = manager_find("replay"), .unit_bytes = UINT64_C(4096) << shift, .memory_bytes = memory,
-                         .sms = SMS, .allotment = allotment, .merges_take_mshr = seed % 2, .prefetch = policy, .evict = policy, .whole_blocks = whole, .ranges = partial.ranges,
-                         .gap_bytes = partial.gap_bytes, .flight_limit = partial.flight_limit, .watermarks = marks, .hooks = HOOKS(&t)};
+  pager_config config = {.manager = manager_find("replay"),
+                         .unit_bytes = UINT64_C(4096) << shift,
+                         .memory_bytes = memory,
+                         .sms = SMS,
+                         .allotment = allotment,
+                         .merges_take_mshr = seed % 2,
+                         .prefetch = policy,
+                         .evict = policy,
+                         .whole_blocks = whole,
+                         .ranges = partial.ranges,
+                         .gap_bytes = partial.gap_bytes,
+                         .flight_limit = partial.flight_limit,
+                         .watermarks = marks,
+                         .hooks = HOOKS(&t)};
   base = RIG_BASE + (whole ? (2 << 20) - 160 * 4096 : 0); /* in two blocks */
   t.p = pager_create(&config);
   random_state = seed;
@@ -389,8 +442,13 @@ static void random_run(int shift, uint32_t allotment, uint64_t seed, uint64_t me
 static void test_watermarks(void **state) {
   testbed t = {.scarce = true};
   for (int i = 0; i < PAGES; i++) t.pages[i].allocation = -1;
-  pager_config config = {.manager = manager_find("replay"), .unit_bytes = 4096, .memory_bytes = 16 * 4096, .sms = SMS, .allotment = 16,
-                         .watermarks = {.low = 4 * 4096, .high = 8 * 4096}, .hooks = HOOKS(&t)};
+  pager_config config = {.manager = manager_find("replay"),
+                         .unit_bytes = 4096,
+                         .memory_bytes = 16 * 4096,
+                         .sms = SMS,
+                         .allotment = 16,
+                         .watermarks = {.low = 4 * 4096, .high = 8 * 4096},
+                         .hooks = HOOKS(&t)};
   base = RIG_BASE;
   t.p = pager_create(&config);
   for (uint64_t pages = 16; pages <= 17; pages++) { /* fits; does not */
@@ -441,7 +499,10 @@ static void test_random_operations(void **state) {
   random_run(9, 16, 4, 4 << 20, NULL, false); /* 2 MiB */
 }
 
-static void test_random_operations_with_policies(void **state) { random_run(0, 4, 5, 4 << 20, &anything, false); random_run(4, 4, 6, 4 << 20, &anything, false); }
+static void test_random_operations_with_policies(void **state) {
+  random_run(0, 4, 5, 4 << 20, &anything, false);
+  random_run(4, 4, 6, 4 << 20, &anything, false);
+}
 
 static void test_random_operations_in_little_memory(void **state) {
   random_run(0, 4, 7, 40 * 4096, NULL, false);
@@ -513,7 +574,11 @@ static void break_and_read(pager *p) {
 
 static void test_broken_pages_are_noticed(void **state) {
   testbed t = {0};
-  pager_config config = {.manager = manager_find("replay"), .unit_bytes = 4096, .memory_bytes = 4 << 20, .sms = 1, .allotment = 1,
+  pager_config config = {.manager = manager_find("replay"),
+                         .unit_bytes = 4096,
+                         .memory_bytes = 4 << 20,
+                         .sms = 1,
+                         .allotment = 1,
                          .hooks = HOOKS(&t)};
   pager *p = pager_create(&config);
   pager_map(p, base, 8192, TRACE_MEMORY_DEVICE, 0);
@@ -531,13 +596,18 @@ static void test_broken_pages_are_noticed(void **state) {
 /* ---- a bad policy costs speed, never progress ---- */
 
 static manager_answer always_throttle(const manager_nack *nack) { return MANAGER_THROTTLE; }
-static const manager unwilling = {.name = "unwilling", .summary = "", .placement = MANAGER_PAGED, .decide = always_throttle};
+static const manager unwilling = {
+    .name = "unwilling", .summary = "", .placement = MANAGER_PAGED, .decide = always_throttle};
 
 static void test_unwilling_manager(void **state) {
   testbed t = {0};
   for (int i = 0; i < PAGES; i++) t.pages[i] = (naive_page){.cpu = true, .allocation = 0};
   t.allocations[0].count = PAGES;
-  pager_config config = {.manager = &unwilling, .unit_bytes = 4096, .memory_bytes = 4 << 20, .sms = SMS, .allotment = 1,
+  pager_config config = {.manager = &unwilling,
+                         .unit_bytes = 4096,
+                         .memory_bytes = 4 << 20,
+                         .sms = SMS,
+                         .allotment = 1,
                          .hooks = HOOKS(&t)};
   t.p = pager_create(&config);
   pager_map(t.p, base, PAGES * 4096, TRACE_MEMORY_DEVICE, 0);
@@ -557,7 +627,10 @@ static void test_unwilling_manager(void **state) {
 
 static void test_lookups(void **state) {
   testbed t = {0};
-  pager_config config = {.manager = manager_find("copy"), .unit_bytes = 4096, .memory_bytes = UINT64_C(1) << 40, .sms = 1,
+  pager_config config = {.manager = manager_find("copy"),
+                         .unit_bytes = 4096,
+                         .memory_bytes = UINT64_C(1) << 40,
+                         .sms = 1,
                          .hooks = HOOKS(&t)};
   pager *p = pager_create(&config);
   assert_int_equal(pager_find(p, base)->allocation, 0);
@@ -575,7 +648,7 @@ static void test_lookups(void **state) {
   assert_int_equal(p->chunk_count, 0);
   assert_int_equal(pager_find(p, base + (UINT64_C(1) << 38))->allocation, 0);
   assert_int_equal(p->chunk_count, 0); /* addresses that belong to nothing take no memory */
-  for (int i = 0; i < 1000; i++) { /* neither do allocations that come and go */
+  for (int i = 0; i < 1000; i++) {     /* neither do allocations that come and go */
     uint32_t index = pager_map(p, base, 4096, TRACE_MEMORY_DEVICE, 1);
     assert_int_equal(index, huge);
     pager_unmap(p, base);
@@ -585,10 +658,15 @@ static void test_lookups(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_random_operations), cmocka_unit_test(test_random_operations_with_policies),
-      cmocka_unit_test(test_watermarks), cmocka_unit_test(test_random_operations_with_watermarks),
-      cmocka_unit_test(test_random_operations_in_little_memory), cmocka_unit_test(test_random_operations_on_partial_pages), cmocka_unit_test(test_broken_pages_are_noticed),
-      cmocka_unit_test(test_unwilling_manager), cmocka_unit_test(test_lookups),
+      cmocka_unit_test(test_random_operations),
+      cmocka_unit_test(test_random_operations_with_policies),
+      cmocka_unit_test(test_watermarks),
+      cmocka_unit_test(test_random_operations_with_watermarks),
+      cmocka_unit_test(test_random_operations_in_little_memory),
+      cmocka_unit_test(test_random_operations_on_partial_pages),
+      cmocka_unit_test(test_broken_pages_are_noticed),
+      cmocka_unit_test(test_unwilling_manager),
+      cmocka_unit_test(test_lookups),
   };
   return cmocka_run_group_tests_name("pager", tests, NULL, NULL);
 }

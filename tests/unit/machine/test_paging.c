@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Prefetch, eviction and batches with their times: what the pager decides, the machine carries. 16 GB/s: a page takes 256 ns. */
+/* Prefetch, eviction and batches with their times: what the pager decides, the machine carries. 16 GB/s: a page takes
+ * 256 ns. */
 #include "rig.h"
 
-#define PAGE(n) (RIG_BASE + (uint64_t)(n) * 4096)
+#define PAGE(n) (RIG_BASE + (uint64_t)(n)*4096)
 #define PAGE_PS (256 * NS)
 
-typedef struct pages { uint64_t first, count, stride; bool write; } pages;
+typedef struct pages {
+  uint64_t first, count, stride;
+  bool write;
+} pages;
 
 /* One warp touches pages one after the other. */
 static void touch_pages(trace_writer *w, uint64_t b, uint32_t i, const void *context) {
@@ -56,7 +60,8 @@ static void test_write_back(void **state) {
   assert_true(kernel_ps[2] - kernel_ps[0] < 2 * US); /* the stores alone */
 }
 
-/* Evicted ahead, what is dirty goes back while the page before it comes: the serial way is as fast as the overlapped one. */
+/* Evicted ahead, what is dirty goes back while the page before it comes: the serial way is as fast as the overlapped
+ * one. */
 static void test_write_back_ahead(void **state) {
   ps kernel_ps[3];
   for (int how = 0; how < 3; how++) { /* serial, overlapped, serial with a page kept free */
@@ -79,7 +84,8 @@ static void test_write_back_ahead(void **state) {
   assert_true(kernel_ps[2] <= kernel_ps[1] + PAGE_PS);
 }
 
-/* Stores to 16 pages, then a load of each again and again for longer than it takes until they are written back ahead. */
+/* Stores to 16 pages, then a load of each again and again for longer than it takes until they are written back
+ * ahead. */
 static void store_and_linger(trace_writer *w, uint64_t b, uint32_t i, const void *context) {
   touch_pages(w, b, i, &(pages){.count = 16, .write = true});
   for (uint32_t n = 0; n < 40; n++) {
@@ -89,16 +95,18 @@ static void store_and_linger(trace_writer *w, uint64_t b, uint32_t i, const void
   if (context) rig_store(w, PAGE(3)); /* dirty again */
 }
 
-/* Pages that the GPU has stopped writing to are copied to the host while the link there idles, and stay: the host's copy of them
- * moves nothing. One that is written to afterwards is dirty again. */
+/* Pages that the GPU has stopped writing to are copied to the host while the link there idles, and stay: the host's
+ * copy of them moves nothing. One that is written to afterwards is dirty again. */
 static void test_cleaning(void **state) {
   static const bool yes = true;
-  for (int again = 0; again < 3; again++) { /* 0: not, 1: a page is written to again, 2: an evictor that does not clean */
+  /* 0: not, 1: a page is written to again, 2: an evictor that does not clean */
+  for (int again = 0; again < 3; again++) {
     rig r = begin("replay", 1 << 20);
     r.evict = again == 2 ? "lru:64K" : "auto";
     rig_start(&r);
     rig_alloc(&r, RIG_BASE, 32 * 4096, TRACE_MEMORY_DEVICE);
-    rig_launch(&r, (rig_kernel){.blocks = 1, .warps = 1, .warp = store_and_linger, .context = again == 1 ? &yes : NULL});
+    rig_launch(&r,
+               (rig_kernel){.blocks = 1, .warps = 1, .warp = store_and_linger, .context = again == 1 ? &yes : NULL});
     rig_sync(&r);
     rig_d2h(&r, RIG_BASE, 16 * 4096);
     const sim_counters *c = &rig_finish(&r)->counters;
@@ -109,9 +117,10 @@ static void test_cleaning(void **state) {
   }
 }
 
-/* Under auto nothing faults. Of 16 pages that the host has written and 16 that were never written, one warp loads the first and stores to the others,
- * while the link is held up by nothing else: no byte of the others comes, and the host gets all of them. In half the memory what does not fit is
- * read and written where it is, as long as it costs less than a group. */
+/* Under auto nothing faults. Of 16 pages that the host has written and 16 that were never written, one warp loads the
+ * first and stores to the others, while the link is held up by nothing else: no byte of the others comes, and the host
+ * gets all of them. In half the memory what does not fit is read and written where it is, as long as it costs less than
+ * a group. */
 static void copy_pages(trace_writer *w, uint64_t b, uint32_t i, const void *context) {
   for (uint32_t page = 0; page < 16; page++) {
     rig_load_wait(w, PAGE(page));
@@ -126,7 +135,11 @@ static void test_reached_over_the_link(void **state) {
     rig_alloc(&r, RIG_BASE, 16 * 4096, TRACE_MEMORY_DEVICE);
     rig_alloc(&r, PAGE(16), 16 * 4096, TRACE_MEMORY_DEVICE);
     rig_h2d(&r, RIG_BASE, 16 * 4096);
-    rig_launch(&r, (rig_kernel){.blocks = 1, .warps = 1, .warp = copy_pages, .use_count = 2, .uses = {{RIG_BASE, 16 * 4096}, {PAGE(16), 16 * 4096}}});
+    rig_launch(&r, (rig_kernel){.blocks = 1,
+                                .warps = 1,
+                                .warp = copy_pages,
+                                .use_count = 2,
+                                .uses = {{RIG_BASE, 16 * 4096}, {PAGE(16), 16 * 4096}}});
     rig_sync(&r);
     rig_d2h(&r, PAGE(16), 16 * 4096);
     const sim_counters *c = &rig_finish(&r)->counters;
@@ -139,8 +152,11 @@ static void test_reached_over_the_link(void **state) {
   }
 }
 
-/* Two warps read a group over the link, the last eighth of it when it is to come already; then one stores, at once or while the group moves, and goes on. */
-typedef struct late_store { uint32_t after, linger; } late_store; /* instructions, 4 ns each */
+/* Two warps read a group over the link, the last eighth of it when it is to come already; then one stores, at once or
+ * while the group moves, and goes on. */
+typedef struct late_store {
+  uint32_t after, linger;
+} late_store; /* instructions, 4 ns each */
 
 static void read_and_store(trace_writer *w, uint64_t b, uint32_t i, const void *context) {
   const late_store *store = context;
@@ -152,8 +168,9 @@ static void read_and_store(trace_writer *w, uint64_t b, uint32_t i, const void *
   rig_load_wait(w, PAGE(20));
 }
 
-/* A group that is to come is mapped to the host until its bytes move: 20 us of service, the last 4.1 us of them the transfer. All that one warp reads
- * meanwhile it reads over the link. What it stores before, the group brings along; what it stores later waits until it has landed, and is dirty then. */
+/* A group that is to come is mapped to the host until its bytes move: 20 us of service, the last 4.1 us of them the
+ * transfer. All that one warp reads meanwhile it reads over the link. What it stores before, the group brings along;
+ * what it stores later waits until it has landed, and is dirty then. */
 static void test_reached_until_it_moves(void **state) {
   static const late_store stores[] = {{1, 10000}, {3300, 1}};
   for (int late = 0; late < 2; late++) {
@@ -175,7 +192,8 @@ static void test_reached_until_it_moves(void **state) {
   }
 }
 
-/* The same kernel, ending while the group is to come: until its bytes move the host reads and writes its own pages without waiting, as it does other pages. */
+/* The same kernel, ending while the group is to come: until its bytes move the host reads and writes its own pages
+ * without waiting, as it does other pages. */
 static void test_host_does_not_wait_for_what_is_to_come(void **state) {
   static const late_store store = {1, 1};
   ps host_ps[2];
@@ -199,18 +217,24 @@ static void test_host_does_not_wait_for_what_is_to_come(void **state) {
 }
 
 static void host_touch(rig *r, uint64_t page, uint64_t count, bool write) {
-  rig_op(r, (trace_op){.kind = TRACE_OP_HOST_TOUCH, .touch = {.address = PAGE(page), .bytes = count * 4096, .write = write}});
+  rig_op(r, (trace_op){.kind = TRACE_OP_HOST_TOUCH,
+                       .touch = {.address = PAGE(page), .bytes = count * 4096, .write = write}});
 }
 
-/* Under auto, of managed memory that nobody has written to nothing comes for a launch that does not declare it: the host writes it without a fault. What
- * was written back ahead the host takes back with what was not, by one fault. */
+/* Under auto, of managed memory that nobody has written to nothing comes for a launch that does not declare it: the
+ * host writes it without a fault. What was written back ahead the host takes back with what was not, by one fault. */
 static void test_host_takes_back_at_once(void **state) {
   static const bool yes = true;
   rig r = begin("auto", 1 << 20);
   rig_start(&r);
   rig_alloc(&r, RIG_BASE, 32 * 4096, TRACE_MEMORY_MANAGED);
   host_touch(&r, 0, 0, false); /* touches are recorded */
-  rig_launch(&r, (rig_kernel){.blocks = 1, .warps = 1, .warp = store_and_linger, .use_count = 1, .uses = {{RIG_BASE, 32 * 4096}}, .context = &yes});
+  rig_launch(&r, (rig_kernel){.blocks = 1,
+                              .warps = 1,
+                              .warp = store_and_linger,
+                              .use_count = 1,
+                              .uses = {{RIG_BASE, 32 * 4096}},
+                              .context = &yes});
   rig_sync(&r);
   host_touch(&r, 0, 1, false);
   host_touch(&r, 4, 12, false);
@@ -230,7 +254,8 @@ static void one_store(trace_writer *w, uint64_t b, uint32_t i, const void *conte
   touch_pages(w, b, i, &(pages){.first = 1, .count = 16});
 }
 
-/* A page that is being copied ahead can be dropped, but its memory is not free before the copy has ended; nor has the host the bytes. */
+/* A page that is being copied ahead can be dropped, but its memory is not free before the copy has ended; nor has the
+ * host the bytes. */
 static void test_cleaning_takes_its_time(void **state) {
   ps kernel_ps[2];
   for (int slow = 0; slow < 2; slow++) {
@@ -311,7 +336,8 @@ static void test_density_through_the_pager(void **state) {
   rig_close(&r);
 }
 
-/* A batch: from the first fault to its begin, then per block its service and its copy; all waiting warps go on at its end. */
+/* A batch: from the first fault to its begin, then per block its service and its copy; all waiting warps go on at its
+ * end. */
 static void test_batch_time(void **state) {
   ps kernel_ps[3];
   for (int blocks = 0; blocks < 3; blocks++) { /* none, one, two blocks of 2 MiB with one fault each */
@@ -324,7 +350,8 @@ static void test_batch_time(void **state) {
     static const pages each[] = {{0, 1, 1, false}, {512, 1, 1, false}};
     for (uint32_t b = 1; b <= 2; b++) rig_op(&r, (trace_op){.kind = TRACE_OP_STREAM_CREATE, .stream = b});
     for (int b = 0; b < blocks; b++) {
-      rig_launch(&r, (rig_kernel){.blocks = 1, .warps = 1, .stream = (uint32_t)b + 1, .warp = touch_pages, .context = &each[b]});
+      rig_launch(&r, (rig_kernel){
+                         .blocks = 1, .warps = 1, .stream = (uint32_t)b + 1, .warp = touch_pages, .context = &each[b]});
     }
     kernel_ps[blocks] = rig_finish(&r)->counters.kernel_ps;
     assert_int_equal(r.result.counters.faults, blocks);
@@ -354,9 +381,17 @@ static void test_whole_blocks(void **state) {
 
 /* ---- partial pages ---- */
 
-typedef struct steps { uint32_t count; uint32_t unit[24]; bool write; } steps; /* units of 1 KiB, touched one after the other */
+/* units of 1 KiB, touched one after the other */
+typedef struct steps {
+  uint32_t count;
+  uint32_t unit[24];
+  bool write;
+} steps;
 
-#define TOUCH(n, ...) &(steps){.count = n, .unit = {__VA_ARGS__}}
+#define TOUCH(n, ...)                   \
+  &(steps) {                            \
+    .count = n, .unit = { __VA_ARGS__ } \
+  }
 
 static void touch_units(trace_writer *w, uint64_t b, uint32_t i, const void *context) {
   const steps *s = context;
@@ -383,48 +418,58 @@ static void test_hull_rule(void **state) {
   partial("partial-single", TOUCH(1, 7), 1, 1, 1);
   partial("partial-single", TOUCH(2, 7, 7), 1, 1, 1);
   partial("partial-single", TOUCH(2, 0, 10), 2, 11, 1);
-  partial("partial-single", TOUCH(3, 10, 0, 5), 2, 11, 1);   /* 5 lies within: a hit */
-  partial("partial-single", TOUCH(3, 10, 20, 0), 3, 21, 1);  /* widened on either side */
-  partial("partial-single", TOUCH(2, 0, 2047), 2, 2048, 1);  /* the whole page */
-  partial("partial-single", TOUCH(2, 2047, 2048), 2, 2, 1);  /* another page */
+  partial("partial-single", TOUCH(3, 10, 0, 5), 2, 11, 1);  /* 5 lies within: a hit */
+  partial("partial-single", TOUCH(3, 10, 20, 0), 3, 21, 1); /* widened on either side */
+  partial("partial-single", TOUCH(2, 0, 2047), 2, 2048, 1); /* the whole page */
+  partial("partial-single", TOUCH(2, 2047, 2048), 2, 2, 1); /* another page */
 }
 
 static void test_gap_rule(void **state) {
   partial("partial-multi", TOUCH(2, 0, 10), 2, 2, 2);
-  partial("partial-multi", TOUCH(2, 0, 4), 2, 5, 1);  /* three units lie between: under 4 KiB */
-  partial("partial-multi", TOUCH(2, 0, 5), 2, 2, 2);  /* four: not smaller than the threshold */
+  partial("partial-multi", TOUCH(2, 0, 4), 2, 5, 1);    /* three units lie between: under 4 KiB */
+  partial("partial-multi", TOUCH(2, 0, 5), 2, 2, 2);    /* four: not smaller than the threshold */
   partial("partial-multi", TOUCH(3, 0, 5, 3), 3, 6, 1); /* closes both gaps */
-  partial("partial-multi", TOUCH(2, 5, 4), 2, 2, 1);  /* neighbours are one range */
+  partial("partial-multi", TOUCH(2, 5, 4), 2, 2, 1);    /* neighbours are one range */
   partial("partial-multi", TOUCH(8, 0, 10, 21, 33, 46, 60, 75, 91), 8, 8, 8);
-  partial("partial-multi", TOUCH(9, 0, 10, 21, 33, 46, 60, 75, 91, 200), 9, 9 + 9, 8);   /* the smallest gap, 1 to 9, goes */
+  /* the smallest gap, 1 to 9, goes */
+  partial("partial-multi", TOUCH(9, 0, 10, 21, 33, 46, 60, 75, 91, 200), 9, 9 + 9, 8);
   partial("partial-multi", TOUCH(9, 0, 20, 40, 60, 80, 100, 120, 140, 150), 9, 9 + 9, 8); /* here the newest */
   partial("partial-multi", TOUCH(9, 0, 10, 20, 30, 40, 50, 60, 70, 80), 9, 9 + 9, 8);     /* equal ones: the lowest */
 }
 
-/* valid-in-CPU -> partial-valid -> a request of the CPU takes the whole page back; only what was written on the GPU is copied. */
+/* valid-in-CPU -> partial-valid -> a request of the CPU takes the whole page back; only what was written on the GPU is
+ * copied. */
 static void test_cpu_takes_the_page_back(void **state) {
   rig r = begin("partial-multi", 0);
   rig_start(&r);
   rig_alloc(&r, RIG_BASE, 4 << 20, TRACE_MEMORY_DEVICE);
-  static const steps reads = {3, {0, 100, 2048}, false}, writes = {1, {200}, true}, again = {2, {0, 200}, false}, other = {1, {2048}, false};
+  static const steps reads = {3, {0, 100, 2048}, false}, writes = {1, {200}, true}, again = {2, {0, 200}, false},
+                     other = {1, {2048}, false};
   rig_launch(&r, (rig_kernel){.blocks = 1, .warps = 1, .warp = touch_units, .context = &reads});
   rig_launch(&r, (rig_kernel){.blocks = 1, .warps = 1, .warp = touch_units, .context = &writes});
   rig_d2h(&r, RIG_BASE + 500 * 1024, 4); /* anywhere in the page */
   rig_launch(&r, (rig_kernel){.blocks = 1, .warps = 1, .warp = touch_units, .context = &again});
   rig_h2d(&r, RIG_BASE + 700 * 1024, 4); /* a write by the CPU takes it too */
   rig_launch(&r, (rig_kernel){.blocks = 1, .warps = 1, .warp = touch_units, .context = &again});
-  rig_launch(&r, (rig_kernel){.blocks = 1, .warps = 1, .warp = touch_units, .context = &other}); /* the second page stayed */
+  /* the second page stayed */
+  rig_launch(&r, (rig_kernel){.blocks = 1, .warps = 1, .warp = touch_units, .context = &other});
   const sim_counters *c = &rig_finish(&r)->counters;
   assert_int_equal(c->faults, 4 + 2 + 2);
   assert_int_equal(c->h2d_bytes, 8 * 1024);
-  assert_int_equal(c->d2h_bytes, 1024); /* the written unit, once */
+  assert_int_equal(c->d2h_bytes, 1024);              /* the written unit, once */
   assert_int_equal(c->resident_peak_bytes, 4 << 20); /* GPU memory is taken by whole pages */
   rig_close(&r);
 }
 
-/* Zhang's state machine, one event after the other; after each: the page's state by its valid units, and KiB moved so far. */
+/* Zhang's state machine, one event after the other; after each: the page's state by its valid units, and KiB moved so
+ * far. */
 typedef enum page_state { IN_CPU, PARTIAL, IN_GPU } page_state;
-typedef struct transition { char event; uint32_t unit; page_state state; uint32_t in, out, faults; } transition;
+typedef struct transition {
+  char event;
+  uint32_t unit;
+  page_state state;
+  uint32_t in, out, faults;
+} transition;
 
 static void run_transitions(const char *manager, const transition *t, uint32_t count) {
   for (uint32_t n = 1; n <= count; n++) {
@@ -434,14 +479,19 @@ static void run_transitions(const char *manager, const transition *t, uint32_t c
     for (uint32_t i = 0; i < n; i++) {
       uint64_t address = RIG_BASE + t[i].unit * UINT64_C(1024);
       steps one = {1, {t[i].unit}, t[i].event == 'W'};
-      if (t[i].event == 'G' || t[i].event == 'W') rig_launch(&r, (rig_kernel){.blocks = 1, .warps = 1, .warp = touch_units, .context = &one});
-      else rig_op(&r, (trace_op){.kind = TRACE_OP_HOST_TOUCH, .touch = {.address = address, .bytes = 4, .write = t[i].event == 'c'}});
+      if (t[i].event == 'G' || t[i].event == 'W')
+        rig_launch(&r, (rig_kernel){.blocks = 1, .warps = 1, .warp = touch_units, .context = &one});
+      else
+        rig_op(&r, (trace_op){.kind = TRACE_OP_HOST_TOUCH,
+                              .touch = {.address = address, .bytes = 4, .write = t[i].event == 'c'}});
     }
     const sim_counters *c = &rig_finish(&r)->counters;
     uint64_t valid = r.sim->pager->resident >> 10;
     page_state state = valid == 2048 ? IN_GPU : valid ? PARTIAL : IN_CPU;
-    if (state != t[n - 1].state || c->h2d_bytes >> 10 != t[n - 1].in || c->d2h_bytes >> 10 != t[n - 1].out || c->faults != t[n - 1].faults)
-      fail_msg("%s, event %u: state %d, %d KiB in, %d out, %d far-faults", manager, n, state, (int)(c->h2d_bytes >> 10), (int)(c->d2h_bytes >> 10), (int)c->faults);
+    if (state != t[n - 1].state || c->h2d_bytes >> 10 != t[n - 1].in || c->d2h_bytes >> 10 != t[n - 1].out ||
+        c->faults != t[n - 1].faults)
+      fail_msg("%s, event %u: state %d, %d KiB in, %d out, %d far-faults", manager, n, state, (int)(c->h2d_bytes >> 10),
+               (int)(c->d2h_bytes >> 10), (int)c->faults);
     rig_close(&r);
   }
 }
@@ -449,23 +499,21 @@ static void run_transitions(const char *manager, const transition *t, uint32_t c
 /* G, W: the GPU reads or writes a unit. C, c: the CPU reads or writes four bytes of one. */
 static void test_every_transition(void **state) {
   static const transition single[] = {
-      {'C', 5, IN_CPU, 0, 0, 0},         /* at home */
-      {'G', 10, PARTIAL, 1, 0, 1},       /* valid-in-CPU, GPU request: the part */
-      {'G', 10, PARTIAL, 1, 0, 1},       /* partial-valid, inside: a hit */
-      {'G', 12, PARTIAL, 3, 0, 2},       /* partial-valid, outside: more, the range grows */
-      {'W', 11, PARTIAL, 3, 0, 2},       /* inside */
-      {'C', 2000, IN_CPU, 3, 1, 2},      /* partial-valid, CPU request: the whole page; what the GPU wrote is copied */
-      {'G', 0, PARTIAL, 4, 1, 3},
-      {'G', 2047, IN_GPU, 4 + 2047, 1, 4}, /* all of it covered: valid-in-GPU */
-      {'W', 1000, IN_GPU, 4 + 2047, 1, 4},
-      {'C', 1, IN_CPU, 4 + 2047, 2, 4},  /* valid-in-GPU, CPU request */
-      {'G', 3, PARTIAL, 4 + 2048, 2, 5},
-      {'c', 3, IN_CPU, 4 + 2048, 2, 5},  /* a CPU write, too */
+      {'C', 5, IN_CPU, 0, 0, 0},    /* at home */
+      {'G', 10, PARTIAL, 1, 0, 1},  /* valid-in-CPU, GPU request: the part */
+      {'G', 10, PARTIAL, 1, 0, 1},  /* partial-valid, inside: a hit */
+      {'G', 12, PARTIAL, 3, 0, 2},  /* partial-valid, outside: more, the range grows */
+      {'W', 11, PARTIAL, 3, 0, 2},  /* inside */
+      {'C', 2000, IN_CPU, 3, 1, 2}, /* partial-valid, CPU request: the whole page; what the GPU wrote is copied */
+      {'G', 0, PARTIAL, 4, 1, 3},          {'G', 2047, IN_GPU, 4 + 2047, 1, 4}, /* all of it covered: valid-in-GPU */
+      {'W', 1000, IN_GPU, 4 + 2047, 1, 4}, {'C', 1, IN_CPU, 4 + 2047, 2, 4},    /* valid-in-GPU, CPU request */
+      {'G', 3, PARTIAL, 4 + 2048, 2, 5},   {'c', 3, IN_CPU, 4 + 2048, 2, 5},    /* a CPU write, too */
       {'G', 3, PARTIAL, 4 + 2049, 2, 6}}; /* and the GPU fetches what the CPU has written */
   static const transition multi[] = {
       {'G', 0, PARTIAL, 1, 0, 1},
       {'W', 100, PARTIAL, 2, 0, 2},
-      {'c', 100, IN_CPU, 2, 1, 2},       /* the CPU writes four bytes of a unit that is newer on the GPU: it is copied first */
+      /* the CPU writes four bytes of a unit that is newer on the GPU: it is copied first */
+      {'c', 100, IN_CPU, 2, 1, 2},
       {'G', 100, PARTIAL, 3, 1, 3},
       {'C', 0, IN_CPU, 3, 1, 3}};
   run_transitions("partial-single", single, sizeof single / sizeof *single);
@@ -503,18 +551,22 @@ static void test_share_of_memory(void **state) {
 
 /* 3 MiB and 3 pages, in four blocks. */
 static void scattered(rig *r) {
-  rig_alloc(r, PAGE(256), 2 << 20, TRACE_MEMORY_DEVICE);             /* the second half of a block and the first of the next */
-  rig_alloc(r, PAGE(768), 1 << 20, TRACE_MEMORY_MANAGED);            /* the rest of that */
+  /* the second half of a block and the first of the next */
+  rig_alloc(r, PAGE(256), 2 << 20, TRACE_MEMORY_DEVICE);
+  rig_alloc(r, PAGE(768), 1 << 20, TRACE_MEMORY_MANAGED); /* the rest of that */
   rig_alloc(r, PAGE(1024), 100, TRACE_MEMORY_DEVICE);
-  rig_alloc(r, PAGE(1025), 4096, TRACE_MEMORY_DEVICE);               /* beside it */
-  rig_alloc(r, PAGE(2048), 4096, TRACE_MEMORY_PINNED);               /* not the GPU's */
+  rig_alloc(r, PAGE(1025), 4096, TRACE_MEMORY_DEVICE); /* beside it */
+  rig_alloc(r, PAGE(2048), 4096, TRACE_MEMORY_PINNED); /* not the GPU's */
   rig_alloc(r, PAGE(2049), 4096, TRACE_MEMORY_DEVICE);
 }
 
 /* A share is of the pages, whatever the manager hands out: managers that are compared have the same bytes. */
 static void test_a_share_is_the_same_bytes_for_all(void **state) {
   enum { PAGES = (7 << 20) + 3 * 4096 };
-  static const struct { const char *manager; uint64_t mapped; } rows[] = {{"uvm", 12 << 20}, {"partial-multi", 12 << 20}, {"replay", PAGES}, {"auto", PAGES}};
+  static const struct {
+    const char *manager;
+    uint64_t mapped;
+  } rows[] = {{"uvm", 12 << 20}, {"partial-multi", 12 << 20}, {"replay", PAGES}, {"auto", PAGES}};
   uint64_t expected = PAGES / 4 * 3;
   for (size_t i = 0; i < 2 * sizeof rows / sizeof *rows; i++) {
     bool freed = i % 2;
@@ -525,7 +577,8 @@ static void test_a_share_is_the_same_bytes_for_all(void **state) {
     rig_alloc(&r, PAGE(4096), 4 << 20, TRACE_MEMORY_DEVICE);
     launch(&r, (pages){256, 768, 1, false});
     static const uint32_t order[] = {1024, 256, 2049, 4096, 1025, 2048, 768};
-    for (int k = 0; k < 7 && freed; k++) rig_op(&r, (trace_op){.kind = TRACE_OP_FREE, .free = {.address = PAGE(order[k])}});
+    for (int k = 0; k < 7 && freed; k++)
+      rig_op(&r, (trace_op){.kind = TRACE_OP_FREE, .free = {.address = PAGE(order[k])}});
     const sim_result *result = rig_finish(&r);
     assert_string_equal(result->error, "");
     assert_int_equal(r.sim->budget.bytes, (expected + 4095) / 4096 * 4096);
@@ -537,7 +590,10 @@ static void test_a_share_is_the_same_bytes_for_all(void **state) {
 
 /* From 100 % on all managers have room for all, in their own way: nothing is evicted, and none is left out. */
 static void test_all_of_it_fits_at_100_percent(void **state) {
-  static const struct { const char *manager; uint64_t memory; } rows[] = {{"uvm", 8 << 20}, {"replay", (3 << 20) + 3 * 4096}, {"copy", (3 << 20) + 3 * 4096}};
+  static const struct {
+    const char *manager;
+    uint64_t memory;
+  } rows[] = {{"uvm", 8 << 20}, {"replay", (3 << 20) + 3 * 4096}, {"copy", (3 << 20) + 3 * 4096}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     rig r = begin(rows[i].manager, 0);
     r.gpu_memory_share = 1;
@@ -554,13 +610,24 @@ static void test_all_of_it_fits_at_100_percent(void **state) {
 
 /* A manager that cannot work with what the others have says so, and has no result; one page more and it has one. */
 static void test_a_manager_that_needs_more_is_left_out(void **state) {
-  static const struct { const char *manager; double share; uint64_t memory; const char *error; } rows[] = {
-      {"uvm", 0.5, 0, "uvm: needs at least 4.00 MiB of GPU memory (4194304 bytes) and was given 1.51 MiB (1581056): it is left out"},
-      {"auto", 0.5, 0, ""}, {"replay", 0.5, 0, ""},
-      {"replay", 0.01, 0, "replay: needs at least 64.00 KiB of GPU memory (65536 bytes) and was given 32.00 KiB (32768): it is left out"},
+  static const struct {
+    const char *manager;
+    double share;
+    uint64_t memory;
+    const char *error;
+  } rows[] = {
+      {"uvm", 0.5, 0,
+       "uvm: needs at least 4.00 MiB of GPU memory (4194304 bytes) and was given 1.51 MiB (1581056): it is left out"},
+      {"auto", 0.5, 0, ""},
+      {"replay", 0.5, 0, ""},
+      {"replay", 0.01, 0,
+       "replay: needs at least 64.00 KiB of GPU memory (65536 bytes) and was given 32.00 KiB (32768): it is left out"},
       {"copy", 0.5, 0, "copy: with "},
-      {"uvm", 0, (4 << 20) - 4096, "uvm: needs at least 4.00 MiB of GPU memory (4194304 bytes) and was given 4.00 MiB (4190208): it is left out"},
-      {"uvm", 0, 4 << 20, ""}, {"replay", 0, (64 << 10) - 4096, "replay: needs at least 64.00 KiB"}, {"replay", 0, 64 << 10, ""}};
+      {"uvm", 0, (4 << 20) - 4096,
+       "uvm: needs at least 4.00 MiB of GPU memory (4194304 bytes) and was given 4.00 MiB (4190208): it is left out"},
+      {"uvm", 0, 4 << 20, ""},
+      {"replay", 0, (64 << 10) - 4096, "replay: needs at least 64.00 KiB"},
+      {"replay", 0, 64 << 10, ""}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     rig r = begin(rows[i].manager, 0);
     r.gpu_memory_share = rows[i].share;
@@ -570,8 +637,10 @@ static void test_a_manager_that_needs_more_is_left_out(void **state) {
     launch(&r, (pages){256, 768, 1, false});
     const sim_result *result = rig_finish(&r);
     const char *error = result->error;
-    if (strncmp(error, rows[i].error, strlen(rows[i].error)) || !*rows[i].error != !*error) fail_msg("%zu: expected '%s', not '%s'", i, rows[i].error, error);
-    if (strstr(error, "left out")) assert_true(!result->counters.time_ps && !result->counters.h2d_bytes && !result->kernel_count);
+    if (strncmp(error, rows[i].error, strlen(rows[i].error)) || !*rows[i].error != !*error)
+      fail_msg("%zu: expected '%s', not '%s'", i, rows[i].error, error);
+    if (strstr(error, "left out"))
+      assert_true(!result->counters.time_ps && !result->counters.h2d_bytes && !result->kernel_count);
     rig_close(&r);
   }
 }
@@ -579,7 +648,8 @@ static void test_a_manager_that_needs_more_is_left_out(void **state) {
 /* Warps of all SMs read in eight blocks by turns, and there is memory for two: what has come is used before it goes, so
  * hardly an access faults twice. */
 static void eight_blocks(trace_writer *w, uint64_t block, uint32_t warp, const void *context) {
-  for (uint64_t i = 0; i < 32; i++) rig_load_wait(w, RIG_BASE + (block * 8 + warp + i) % 8 * FF_BLOCK_BYTES + ((block * 8 + warp) * 4 + i / 8) * 1024);
+  for (uint64_t i = 0; i < 32; i++)
+    rig_load_wait(w, RIG_BASE + (block * 8 + warp + i) % 8 * FF_BLOCK_BYTES + ((block * 8 + warp) * 4 + i / 8) * 1024);
 }
 static void test_blocks_go_whole_or_not_at_all(void **state) {
   rig r = begin("partial-multi", 0);
@@ -619,11 +689,30 @@ static void test_bad_choices(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_write_back), cmocka_unit_test(test_write_back_ahead), cmocka_unit_test(test_reached_over_the_link), cmocka_unit_test(test_reached_until_it_moves), cmocka_unit_test(test_host_does_not_wait_for_what_is_to_come), cmocka_unit_test(test_host_takes_back_at_once), cmocka_unit_test(test_cleaning), cmocka_unit_test(test_cleaning_takes_its_time), cmocka_unit_test(test_what_is_evicted), cmocka_unit_test(test_idle_prefetch_fills_the_link),
-      cmocka_unit_test(test_density_through_the_pager), cmocka_unit_test(test_batch_time), cmocka_unit_test(test_whole_blocks),
-      cmocka_unit_test(test_hull_rule), cmocka_unit_test(test_gap_rule), cmocka_unit_test(test_cpu_takes_the_page_back),
-      cmocka_unit_test(test_every_transition), cmocka_unit_test(test_zero_copy), cmocka_unit_test(test_share_of_memory), cmocka_unit_test(test_a_share_is_the_same_bytes_for_all), cmocka_unit_test(test_all_of_it_fits_at_100_percent), cmocka_unit_test(test_a_manager_that_needs_more_is_left_out), cmocka_unit_test(test_blocks_go_whole_or_not_at_all), cmocka_unit_test(test_bad_choices)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_write_back),
+                                     cmocka_unit_test(test_write_back_ahead),
+                                     cmocka_unit_test(test_reached_over_the_link),
+                                     cmocka_unit_test(test_reached_until_it_moves),
+                                     cmocka_unit_test(test_host_does_not_wait_for_what_is_to_come),
+                                     cmocka_unit_test(test_host_takes_back_at_once),
+                                     cmocka_unit_test(test_cleaning),
+                                     cmocka_unit_test(test_cleaning_takes_its_time),
+                                     cmocka_unit_test(test_what_is_evicted),
+                                     cmocka_unit_test(test_idle_prefetch_fills_the_link),
+                                     cmocka_unit_test(test_density_through_the_pager),
+                                     cmocka_unit_test(test_batch_time),
+                                     cmocka_unit_test(test_whole_blocks),
+                                     cmocka_unit_test(test_hull_rule),
+                                     cmocka_unit_test(test_gap_rule),
+                                     cmocka_unit_test(test_cpu_takes_the_page_back),
+                                     cmocka_unit_test(test_every_transition),
+                                     cmocka_unit_test(test_zero_copy),
+                                     cmocka_unit_test(test_share_of_memory),
+                                     cmocka_unit_test(test_a_share_is_the_same_bytes_for_all),
+                                     cmocka_unit_test(test_all_of_it_fits_at_100_percent),
+                                     cmocka_unit_test(test_a_manager_that_needs_more_is_left_out),
+                                     cmocka_unit_test(test_blocks_go_whole_or_not_at_all),
+                                     cmocka_unit_test(test_bad_choices)};
   ff_check_level = 2;
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Physical memory of virtual addresses, against a naive model: a page keeps its frame until it is given back, a frame is one page of one tenant, large
- * allocations are in one piece, divided memory has its colours; where no frame is left an address stands for itself. */
+/* Physical memory of virtual addresses, against a naive model: a page keeps its frame until it is given back, a frame
+ * is one page of one tenant, large allocations are in one piece, divided memory has its colours; where no frame is left
+ * an address stands for itself. */
 #include "tenants.h"
 
 enum { PAGES = 8192, STEP = 512, ALLOCATIONS = 40, FRAMES = 6144 /* 24 MiB */ };
 #define NONE UINT64_MAX
 
-typedef struct placed { uint64_t at, bytes; } placed; /* bytes 0: free */
+typedef struct placed {
+  uint64_t at, bytes;
+} placed; /* bytes 0: free */
 
 typedef struct model { /* of a tenant */
   sim *s;
@@ -29,7 +32,8 @@ static uint64_t next(world *w, uint64_t below) {
 
 static const uint64_t colour_sets[] = {0x03, 0x3c, 0xc0};
 
-static void world_open(world *w, sim_isolation isolation, uint32_t count, uint64_t memory, const char *manager, uint64_t seed) {
+static void world_open(world *w, sim_isolation isolation, uint32_t count, uint64_t memory, const char *manager,
+                       uint64_t seed) {
   machine_spec spec = rig_spec();
   ff_error error = {0};
   sim_tenant tenants[3];
@@ -38,13 +42,16 @@ static void world_open(world *w, sim_isolation isolation, uint32_t count, uint64
   w->random = seed;
   bench_hashed(&spec);
   spec.memory_bytes = memory;
-  for (uint32_t i = 0; i < count; i++) tenants[i] = (sim_tenant){.sm_first = 5 * i, .sm_count = 5, .colours = colour_sets[i]};
+  for (uint32_t i = 0; i < count; i++)
+    tenants[i] = (sim_tenant){.sm_first = 5 * i, .sm_count = 5, .colours = colour_sets[i]};
   sim_device_options o = {.spec = &spec, .isolation = isolation, .tenants = tenants, .count = count};
   if (sim_device_create(&o, &w->device, &error)) fail_msg("%s", error.message);
   for (uint32_t i = 0; i < count; i++) {
     model *m = &w->tenants[i];
     m->program = trace_program_create(0);
-    if (sim_create(m->program, &(sim_options){.spec = &spec, .manager = manager, .device = w->device, .tenant = i}, &m->s, &error)) fail_msg("%s", error.message);
+    if (sim_create(m->program, &(sim_options){.spec = &spec, .manager = manager, .device = w->device, .tenant = i},
+                   &m->s, &error))
+      fail_msg("%s", error.message);
     for (uint32_t p = 0; p < PAGES; p++) m->frame[p] = NONE;
   }
 }
@@ -58,7 +65,9 @@ static void world_close(world *w) {
   sim_device_free(w->device);
 }
 
-static uint64_t physical_of(model *m, uint64_t page) { return address_map_find(&m->s->placing, RIG_BASE + page * FRAME_BYTES); }
+static uint64_t physical_of(model *m, uint64_t page) {
+  return address_map_find(&m->s->placing, RIG_BASE + page * FRAME_BYTES);
+}
 
 /* Nobody else has it. */
 static void assert_own(const world *w, const model *own, uint64_t page, uint64_t physical) {
@@ -70,7 +79,8 @@ static void assert_own(const world *w, const model *own, uint64_t page, uint64_t
 
 /* Looking ahead, for the host's caches: places nothing, and knows what is placed. */
 static void look(world *w, model *m, uint64_t page) {
-  uint64_t address = RIG_BASE + page * FRAME_BYTES + 1234, taken = frames_taken(w->device->frames, UINT64_MAX), physical;
+  uint64_t address = RIG_BASE + page * FRAME_BYTES + 1234, taken = frames_taken(w->device->frames, UINT64_MAX),
+           physical;
   memory_prefetch_far(&m->s->memory, &w->device->sms[0], address);
   memory_prefetch_near(&m->s->memory, &w->device->sms[0], address);
   bool known = address_map_peek(&m->s->placing, address, &physical);
@@ -99,13 +109,17 @@ static void touch(world *w, uint32_t number, uint64_t page) {
 
 static bool free_place(const model *m, uint64_t at, uint64_t bytes) {
   for (uint32_t i = 0; i < ALLOCATIONS; i++)
-    if (m->allocations[i].bytes && at < m->allocations[i].at + m->allocations[i].bytes && m->allocations[i].at < at + bytes) return false;
+    if (m->allocations[i].bytes && at < m->allocations[i].at + m->allocations[i].bytes &&
+        m->allocations[i].at < at + bytes)
+      return false;
   return true;
 }
 
 static void allocate(world *w, uint32_t number) {
   model *m = &w->tenants[number];
-  uint64_t kind = next(w, 3), bytes = kind == 0 ? STEP * (1 + next(w, 40)) : kind == 1 ? FRAME_BYTES * (1 + next(w, 64)) : FF_BLOCK_BYTES + STEP * next(w, 6000);
+  uint64_t kind = next(w, 3), bytes = kind == 0   ? STEP * (1 + next(w, 40))
+                                      : kind == 1 ? FRAME_BYTES * (1 + next(w, 64))
+                                                  : FF_BLOCK_BYTES + STEP * next(w, 6000);
   uint64_t at = next(w, PAGES * FRAME_BYTES / STEP) * STEP;
   if (next(w, 2)) at = at / FF_BLOCK_BYTES * FF_BLOCK_BYTES;
   placed *p = &m->allocations[next(w, ALLOCATIONS)];
@@ -121,7 +135,8 @@ static void release(world *w, uint32_t number) {
   address_map_give(&m->s->placing, RIG_BASE + p->at, p->bytes);
   for (uint64_t page = p->at / FRAME_BYTES; page * FRAME_BYTES < p->at + p->bytes; page++) {
     if (m->frame[page] == NONE) continue;
-    bool whole = page * FRAME_BYTES >= p->at && (page + 1) * FRAME_BYTES <= p->at + p->bytes, taken = frames_is_taken(w->device->frames, m->frame[page]);
+    bool whole = page * FRAME_BYTES >= p->at && (page + 1) * FRAME_BYTES <= p->at + p->bytes,
+         taken = frames_is_taken(w->device->frames, m->frame[page]);
     if (whole) assert_false(taken);
     if (!taken) m->frame[page] = NONE; /* a page at the end may go with its allocation, or stay with a neighbour */
   }
@@ -146,7 +161,8 @@ static void against_the_model(sim_isolation isolation, uint64_t seed) {
 }
 
 static void test_against_a_model(void **state) {
-  static const sim_isolation isolations[] = {SIM_ISOLATION_NONE, SIM_ISOLATION_MPS, SIM_ISOLATION_SM, SIM_ISOLATION_SM_MEMORY};
+  static const sim_isolation isolations[] = {SIM_ISOLATION_NONE, SIM_ISOLATION_MPS, SIM_ISOLATION_SM,
+                                             SIM_ISOLATION_SM_MEMORY};
   for (int i = 0; i < 4; i++)
     for (uint64_t seed = 1; seed <= 3; seed++) against_the_model(isolations[i], seed * 977 + (uint64_t)i);
 }
@@ -160,12 +176,14 @@ static void test_large_allocations_are_in_one_piece(void **state) {
     address_map_allocated(&m->s->placing, RIG_BASE, bytes);
     uint64_t first = address_map_find(&m->s->placing, RIG_BASE);
     assert_int_equal(first % FF_BLOCK_BYTES, 0);
-    for (uint64_t a = 0; a < bytes; a += 100) assert_int_equal(address_map_find(&m->s->placing, RIG_BASE + a), first + a);
+    for (uint64_t a = 0; a < bytes; a += 100)
+      assert_int_equal(address_map_find(&m->s->placing, RIG_BASE + a), first + a);
   }
   assert_int_equal(frames_taken(w.device->frames, UINT64_MAX), 2 * (3 * 512 + 2));
   address_map_give(&w.tenants[0].s->placing, RIG_BASE, bytes);
   assert_int_equal(frames_taken(w.device->frames, UINT64_MAX), 3 * 512 + 2);
-  uint64_t again = address_map_find(&w.tenants[0].s->placing, RIG_BASE + 8 * FRAME_BYTES); /* a single frame now: the first that is free */
+  /* a single frame now: the first that is free */
+  uint64_t again = address_map_find(&w.tenants[0].s->placing, RIG_BASE + 8 * FRAME_BYTES);
   assert_int_equal(again, 0);
   world_close(&w);
 }
@@ -189,7 +207,8 @@ static void test_without_frames_addresses_stand_for_themselves(void **state) {
   assert_int_equal(frames_left(w.device->frames, UINT64_MAX), 0);
   uint64_t a = RIG_BASE + FRAMES * (uint64_t)FRAME_BYTES;
   assert_int_equal(address_map_find(&w.tenants[0].s->placing, a), a);
-  assert_int_equal(address_map_find(&w.tenants[1].s->placing, a), a | UINT64_C(1) << SPACE_SHIFT); /* and of two tenants not for each other */
+  /* and of two tenants not for each other */
+  assert_int_equal(address_map_find(&w.tenants[1].s->placing, a), a | UINT64_C(1) << SPACE_SHIFT);
   address_map_give(&w.tenants[0].s->placing, RIG_BASE, 2 * FRAME_BYTES);
   assert_true(address_map_find(&w.tenants[0].s->placing, a + FRAME_BYTES) < FRAMES * (uint64_t)FRAME_BYTES);
   address_map_give(&w.tenants[0].s->placing, a, FRAME_BYTES); /* had none */
@@ -200,7 +219,8 @@ static void test_without_frames_addresses_stand_for_themselves(void **state) {
 static uint32_t lines_held(const device *d) {
   uint32_t count = 0;
   for (uint32_t i = 0; i < d->spec.l2_slices; i++)
-    for (uint64_t n = 0; n < d->slices[i].cache.sets.by * d->slices[i].cache.ways; n++) count += d->slices[i].cache.tags[n] != 0;
+    for (uint64_t n = 0; n < d->slices[i].cache.sets.by * d->slices[i].cache.ways; n++)
+      count += d->slices[i].cache.tags[n] != 0;
   return count;
 }
 
@@ -212,7 +232,11 @@ static void test_frames_go_back_without_their_lines(void **state) {
   tally t = {&counters, &counters};
   address_map_allocated(&s->placing, RIG_BASE, FF_BLOCK_BYTES);
   for (uint64_t a = 0; a < 2 * FF_BLOCK_BYTES; a += 65536) { /* half of it in one piece, half in frames */
-    request r = {.address = physical_address(&s->placing, RIG_BASE + a), .sectors = 15, .lanes = 32, .op = TRACE_LOAD, .tally = &t};
+    request r = {.address = physical_address(&s->placing, RIG_BASE + a),
+                 .sectors = 15,
+                 .lanes = 32,
+                 .op = TRACE_LOAD,
+                 .tally = &t};
     l2_access(&s->memory, &r);
   }
   assert_int_equal(lines_held(w.device), 64);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The prefetcher and the evictor `auto` on accesses of known shape: what comes, and what stays where it is. A group that is in GPU memory is
- * used for nothing; of any other each KiB costs the link, which is what the tests count. */
+/* The prefetcher and the evictor `auto` on accesses of known shape: what comes, and what stays where it is. A group
+ * that is in GPU memory is used for nothing; of any other each KiB costs the link, which is what the tests count. */
 #include "policy_view.h"
 
 #include "policy/auto_state.h"
@@ -77,9 +77,9 @@ static void test_one_state(void **state) {
 static void test_idle_fills(void **state) {
   mini m;
   open_auto(&m, 2, MINI_ALL);
-  mini_allocate(&m, MINI_BASE, 1 << 20);               /* 16 groups */
-  mini_allocate(&m, mini_address(256), 256 * KB);      /* 4 groups */
-  mini_allocate(&m, mini_address(512), 128 * KB);      /* 2 groups, not declared */
+  mini_allocate(&m, MINI_BASE, 1 << 20);          /* 16 groups */
+  mini_allocate(&m, mini_address(256), 256 * KB); /* 4 groups */
+  mini_allocate(&m, mini_address(512), 128 * KB); /* 2 groups, not declared */
   assert_non_null(m.prefetch.policy->launching);
   m.prefetch.policy->launching(m.prefetch.state, &m.view, m.allocations.items, 2);
   uint64_t groups = 0;
@@ -88,7 +88,9 @@ static void test_idle_fills(void **state) {
     m.prefetch.policy->idle(m.prefetch.state, &m.view);
     if (!m.proposals.count) break;
     assert_int_equal(mini_bring(&m, false), 64 * KB);
-    if (groups == 9) assert_true(m.pages[7 * 16].valid && !m.pages[8 * 16].valid && m.pages[256 + 16].valid && !m.pages[256 + 32].valid);
+    if (groups == 9)
+      assert_true(m.pages[7 * 16].valid && !m.pages[8 * 16].valid && m.pages[256 + 16].valid &&
+                  !m.pages[256 + 32].valid);
     if (groups < 20) assert_false(m.pages[512].valid);
   }
   assert_int_equal(groups, 22);
@@ -125,7 +127,8 @@ static void test_stream_beside_hot_set(void **state) {
   mini_close(&r.m);
 }
 
-/* Sweeps over a quarter more than fits: what does not fit is read over the link, and nothing moves (lru would bring everything each time). */
+/* Sweeps over a quarter more than fits: what does not fit is read over the link, and nothing moves (lru would bring
+ * everything each time). */
 static void test_loop_larger_than_memory(void **state) {
   reached_memory r;
   open_full(&r, 80, 64);
@@ -161,7 +164,8 @@ static void test_other_phase(void **state) {
   mini_close(&r.m);
 }
 
-/* A graph: a few groups are read all the time (what has been visited), the others now and then. Those few come, and stay. */
+/* A graph: a few groups are read all the time (what has been visited), the others now and then. Those few come, and
+ * stay. */
 static void test_frontier(void **state) {
   reached_memory r;
   open_full(&r, 128, 64);
@@ -185,8 +189,8 @@ static uint64_t price(reached_memory *r, uint64_t group) {
   return kib;
 }
 
-/* Where others wait for the link, a group must have cost several times as much; less, when what went for others did not come back; and as much
- * again when it did. */
+/* Where others wait for the link, a group must have cost several times as much; less, when what went for others did not
+ * come back; and as much again when it did. */
 static void test_price(void **state) {
   reached_memory r;
   open_full(&r, 256, 64);
@@ -259,7 +263,8 @@ static int clean(mini *m) {
   return (int)first / 16;
 }
 
-/* A dirty group is written back ahead when it has not been used for the time that a group takes over the link; of several the one that has rested longest. */
+/* A dirty group is written back ahead when it has not been used for the time that a group takes over the link; of
+ * several the one that has rested longest. */
 static void test_cleaning(void **state) {
   const uint64_t us = 1000000;
   mini m;
@@ -277,7 +282,7 @@ static void test_cleaning(void **state) {
   }
   assert_int_equal(clean(&m), -1); /* 3 us at most */
   m.view.now += 5 * us - 3 * us - 1;
-  assert_int_equal(clean(&m), 2);  /* exactly 5 us; the next one rests for a microsecond less */
+  assert_int_equal(clean(&m), 2); /* exactly 5 us; the next one rests for a microsecond less */
   assert_int_equal(clean(&m), -1);
   m.view.now += 10 * us;
   assert_int_equal(clean(&m), 37); /* of two the one that has rested longer */
@@ -298,7 +303,8 @@ static void launch(mini *m) {
   m->prefetch.policy->launching(m->prefetch.state, &m->view, m->allocations.items, m->allocations.count);
 }
 
-/* What a launch declares comes at once if the link carries it in the time of a far-fault's service, or less; else group by group. */
+/* What a launch declares comes at once if the link carries it in the time of a far-fault's service, or less; else group
+ * by group. */
 static void test_comes_at_once(void **state) {
   for (int more = 0; more < 2; more++) {
     mini m;
@@ -341,8 +347,8 @@ static void test_last_pages(void **state) {
   mini_close(&m);
 }
 
-/* What the host has touched in GPU memory does not come by itself again, nor anything of that allocation which no launch declares; what the GPU then
- * reaches of such a group over the link must be the way there and back. */
+/* What the host has touched in GPU memory does not come by itself again, nor anything of that allocation which no
+ * launch declares; what the GPU then reaches of such a group over the link must be the way there and back. */
 static void test_taken_back(void **state) {
   reached_memory r = {0};
   open_auto(&r.m, 1, MINI_ALL);
@@ -364,11 +370,21 @@ static void test_taken_back(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_one_state), cmocka_unit_test(test_idle_fills), cmocka_unit_test(test_launch_asks_for_blank_pages),
-      cmocka_unit_test(test_stream_beside_hot_set), cmocka_unit_test(test_loop_larger_than_memory), cmocka_unit_test(test_random_probes),
-      cmocka_unit_test(test_other_phase), cmocka_unit_test(test_frontier), cmocka_unit_test(test_price), cmocka_unit_test(test_cost_of_a_decision),
-      cmocka_unit_test(test_odd_allocations), cmocka_unit_test(test_cleaning), cmocka_unit_test(test_comes_at_once),
-      cmocka_unit_test(test_smaller_first), cmocka_unit_test(test_last_pages), cmocka_unit_test(test_taken_back)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_one_state),
+                                     cmocka_unit_test(test_idle_fills),
+                                     cmocka_unit_test(test_launch_asks_for_blank_pages),
+                                     cmocka_unit_test(test_stream_beside_hot_set),
+                                     cmocka_unit_test(test_loop_larger_than_memory),
+                                     cmocka_unit_test(test_random_probes),
+                                     cmocka_unit_test(test_other_phase),
+                                     cmocka_unit_test(test_frontier),
+                                     cmocka_unit_test(test_price),
+                                     cmocka_unit_test(test_cost_of_a_decision),
+                                     cmocka_unit_test(test_odd_allocations),
+                                     cmocka_unit_test(test_cleaning),
+                                     cmocka_unit_test(test_comes_at_once),
+                                     cmocka_unit_test(test_smaller_first),
+                                     cmocka_unit_test(test_last_pages),
+                                     cmocka_unit_test(test_taken_back)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The driver's density prefetcher: KiB migrated fault by fault in one block of 2 MiB, for the orders and thresholds whose
- * results are known; and where a part of a block begins and ends elsewhere. Also sl, which is its 64 KiB without a tree. */
+/* The driver's density prefetcher: KiB migrated fault by fault in one block of 2 MiB, for the orders and thresholds
+ * whose results are known; and where a part of a block begins and ends elsewhere. Also sl, which is its 64 KiB without
+ * a tree. */
 #include "policy_view.h"
 
 enum { PAGES = FF_BLOCK_PAGES };
@@ -14,7 +15,8 @@ static const char *migrated(const char *policy, const uint32_t *order, uint32_t 
   mini_prefetcher(&m, policy);
   mini_allocate(&m, MINI_BASE, FF_BLOCK_BYTES);
   for (uint32_t i = 0; i < count; i++)
-    if (mini_touch(&m, order[i])) snprintf(text + strlen(text), sizeof text - strlen(text), "%s%d", *text ? " " : "", (int)(m.moved / KB));
+    if (mini_touch(&m, order[i]))
+      snprintf(text + strlen(text), sizeof text - strlen(text), "%s%d", *text ? " " : "", (int)(m.moved / KB));
   if (faults) *faults = m.faults;
   mini_close(&m);
   return text;
@@ -78,8 +80,8 @@ static void test_three_adjacent_groups_in_a_batch(void **state) {
   }
 }
 
-/* Group 4 is there, groups 0, 1 and 2 fault together: their node of four has 48 of 64, the one of eight 64 of 128, which is
- * not more than half. A tree that already had group 3 at the second fault would see 80 of 128. */
+/* Group 4 is there, groups 0, 1 and 2 fault together: their node of four has 48 of 64, the one of eight 64 of 128,
+ * which is not more than half. A tree that already had group 3 at the second fault would see 80 of 128. */
 static void test_the_tree_is_not_updated_within_a_batch(void **state) {
   mini m;
   mini_open(&m, 1, MINI_ALL);
@@ -113,7 +115,8 @@ static void test_random_order(void **state) {
     most = faults > most ? faults : most;
   }
   double mean = total / 200.0;
-  if (mean < 13.5 || mean > 14.1) fail_msg("mean of %.2f faults (%d to %d), expected 13.8 (9 to 17)", mean, (int)least, (int)most);
+  if (mean < 13.5 || mean > 14.1)
+    fail_msg("mean of %.2f faults (%d to %d), expected 13.8 (9 to 17)", mean, (int)least, (int)most);
   assert_in_range(least, 8, 11);
   assert_in_range(most, 16, 18);
   mini_close(&source);
@@ -121,7 +124,8 @@ static void test_random_order(void **state) {
 
 /* ---- parts of blocks ---- */
 
-/* An allocation of 2 MiB + 200 KiB: the tail has 50 pages; its groups are 16, 16, 16 and 2, its upper nodes 32 and 18, and 50. */
+/* An allocation of 2 MiB + 200 KiB: the tail has 50 pages; its groups are 16, 16, 16 and 2, its upper nodes 32 and 18,
+ * and 50. */
 static void test_node_sizes_end_with_the_allocation(void **state) {
   mini m;
   mini_open(&m, 2, MINI_ALL);
@@ -145,7 +149,8 @@ static void test_node_sizes_end_with_the_allocation(void **state) {
   mini_close(&m);
 }
 
-/* Two allocations in one block, neither aligned to anything: each has a tree of its own, and nothing of the other comes. */
+/* Two allocations in one block, neither aligned to anything: each has a tree of its own, and nothing of the other
+ * comes. */
 static void test_allocations_that_share_a_block(void **state) {
   mini m;
   mini_open(&m, 1, MINI_ALL);
@@ -209,15 +214,15 @@ static void test_sl(void **state) {
   mini m;
   mini_open(&m, 1, MINI_ALL);
   mini_prefetcher(&m, "sl");
-  mini_allocate(&m, MINI_BASE + 8 * KB, 4 * KB);     /* page 2 */
-  mini_allocate(&m, MINI_BASE + 12 * KB, 10 * KB);   /* pages 3 to 5, the last in part */
-  mini_allocate(&m, MINI_BASE + 24 * KB, 80 * KB);   /* pages 6 to 25 */
+  mini_allocate(&m, MINI_BASE + 8 * KB, 4 * KB);   /* page 2 */
+  mini_allocate(&m, MINI_BASE + 12 * KB, 10 * KB); /* pages 3 to 5, the last in part */
+  mini_allocate(&m, MINI_BASE + 24 * KB, 80 * KB); /* pages 6 to 25 */
   assert_true(mini_touch(&m, 4));
   assert_int_equal(m.moved, 12 * KB);
   assert_true(mini_touch(&m, 2));
   assert_int_equal(m.moved, 4 * KB);
   assert_true(mini_touch(&m, 10));
-  assert_int_equal(m.moved, 40 * KB); /* 6 to 15 */
+  assert_int_equal(m.moved, 40 * KB);                                  /* 6 to 15 */
   mini_fault(&m, (uint64_t[]){mini_address(25), mini_address(17)}, 2); /* a batch in one group: the group comes once */
   assert_int_equal(m.moved, 40 * KB);
   uint64_t bytes = 0;
@@ -228,11 +233,17 @@ static void test_sl(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_sequential), cmocka_unit_test(test_thresholds), cmocka_unit_test(test_even_groups_then_odd),
-      cmocka_unit_test(test_three_adjacent_groups_in_a_batch), cmocka_unit_test(test_the_tree_is_not_updated_within_a_batch),
-      cmocka_unit_test(test_random_order), cmocka_unit_test(test_node_sizes_end_with_the_allocation),
-      cmocka_unit_test(test_allocations_that_share_a_block), cmocka_unit_test(test_fault_in_no_allocation),
-      cmocka_unit_test(test_units_larger_than_a_page), cmocka_unit_test(test_sl),
+      cmocka_unit_test(test_sequential),
+      cmocka_unit_test(test_thresholds),
+      cmocka_unit_test(test_even_groups_then_odd),
+      cmocka_unit_test(test_three_adjacent_groups_in_a_batch),
+      cmocka_unit_test(test_the_tree_is_not_updated_within_a_batch),
+      cmocka_unit_test(test_random_order),
+      cmocka_unit_test(test_node_sizes_end_with_the_allocation),
+      cmocka_unit_test(test_allocations_that_share_a_block),
+      cmocka_unit_test(test_fault_in_no_allocation),
+      cmocka_unit_test(test_units_larger_than_a_page),
+      cmocka_unit_test(test_sl),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

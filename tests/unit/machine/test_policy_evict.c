@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Evictors against naive ones under random operations, and where their orders must differ. A naive evictor scans all units
- * for the smallest key; keys are written down here by the rules, from what happened. */
+/* Evictors against naive ones under random operations, and where their orders must differ. A naive evictor scans all
+ * units for the smallest key; keys are written down here by the rules, from what happened. */
 #include "policy_view.h"
 
 #include <malloc.h>
@@ -13,7 +13,8 @@ static const char *const names[] = {[LRU] = "lru", [FIFO] = "fifo", [LRM] = "lrm
 
 /* What a naive evictor knows. */
 typedef struct naive {
-  uint64_t first[PAGES], latest[PAGES], recent[PAGES]; /* per unit: arrival (first of its stay, latest), use or arrival */
+  /* per unit: arrival (first of its stay, latest), use or arrival */
+  uint64_t first[PAGES], latest[PAGES], recent[PAGES];
   uint64_t arrivals;
 } naive;
 
@@ -93,7 +94,8 @@ static void random_operations(rule rule, uint32_t pages, const char *unit_name, 
       mini_use(&m, page);
       n.recent[page / pages] = m.view.now;
     } else if (what < 84 && m.pages[page].valid) mini_set_moving(&m, page, !m.pages[page].moving);
-    else if (what < 88 && m.pages[page].valid && !m.pages[page].moving) mini_leave(&m, page); /* taken back by the host */
+    else if (what < 88 && m.pages[page].valid && !m.pages[page].moving)
+      mini_leave(&m, page); /* taken back by the host */
     else if (what < 92) m.position += m.position < m.future_count && !m.pages[future[m.position]].valid;
     else if (step % 8 == 0) {
       check_eviction(&m, &n, rule, pages, 1 + below(&m, 40));
@@ -125,7 +127,8 @@ static void test_belady(void **state) {
   random_operations(BELADY, 512, "2M", 5000);
 }
 
-/* The random and the tree evictor: whatever they propose is there and can go, it is enough, and nothing is named twice. */
+/* The random and the tree evictor: whatever they propose is there and can go, it is enough, and nothing is named
+ * twice. */
 static void test_proposals_are_sound(void **state) {
   static const char *const policies[] = {"random", "random:64K", "random:2M", "tree"};
   for (int p = 0; p < 4; p++) {
@@ -162,8 +165,14 @@ static uint32_t victim(mini *m) { /* its first page */
 
 /* Blocks 0, 1, 2 come in this order; then block 0 is used, and block 1 gets a second page. */
 static void test_orders_differ_where_they_must(void **state) {
-  static const struct { const char *policy; uint32_t block; } expected[] = {
-      {"lru:2M", 2}, {"fifo:2M", 0}, {"lrm", 0}, {"lrm:2M", 0},
+  static const struct {
+    const char *policy;
+    uint32_t block;
+  } expected[] = {
+      {"lru:2M", 2},
+      {"fifo:2M", 0},
+      {"lrm", 0},
+      {"lrm:2M", 0},
   };
   for (int i = 0; i < 4; i++) {
     mini m;
@@ -174,9 +183,11 @@ static void test_orders_differ_where_they_must(void **state) {
     mini_use(&m, 0);
     m.view.now++;
     mini_arrive(&m, FF_BLOCK_PAGES + 7);
-    assert_int_equal(victim(&m), expected[i].block * FF_BLOCK_PAGES); /* a hit does not save block 0 from fifo and lrm */
+    /* a hit does not save block 0 from fifo and lrm */
+    assert_int_equal(victim(&m), expected[i].block * FF_BLOCK_PAGES);
     mini_arrive(&m, 9);
-    assert_int_equal(victim(&m) / FF_BLOCK_PAGES, !strncmp(expected[i].policy, "fifo", 4) ? 0 : 2); /* its second page does from lrm */
+    /* its second page does from lrm */
+    assert_int_equal(victim(&m) / FF_BLOCK_PAGES, !strncmp(expected[i].policy, "fifo", 4) ? 0 : 2);
     mini_close(&m);
   }
 }
@@ -200,8 +211,13 @@ static void test_a_page_that_has_just_come_is_not_the_victim_of_lru(void **state
 /* The classical string 1 2 3 4 1 2 5 1 2 3 4 5 in three frames: FIFO 9 faults, LRU 10, Belady 7. */
 static void test_textbook_string(void **state) {
   static const uint32_t uses[] = {1, 2, 3, 4, 1, 2, 5, 1, 2, 3, 4, 5};
-  static const struct { const char *policy; uint32_t frames; uint64_t faults; } expected[] = {
-      {"fifo", 3, 9}, {"fifo", 4, 10}, {"lru", 3, 10}, {"lru", 4, 8}, {"belady", 3, 7}, {"belady", 4, 6}, {"lrm:4K", 3, 9},
+  static const struct {
+    const char *policy;
+    uint32_t frames;
+    uint64_t faults;
+  } expected[] = {
+      {"fifo", 3, 9},   {"fifo", 4, 10},  {"lru", 3, 10},   {"lru", 4, 8},
+      {"belady", 3, 7}, {"belady", 4, 6}, {"lrm:4K", 3, 9},
   };
   for (int i = 0; i < 7; i++) {
     mini m;
@@ -239,7 +255,8 @@ static void counting_block(const ff_view *view, uint64_t address, ff_block *bloc
   mini_block(view, address, block);
 }
 
-/* A thousand pages that cannot go are older than one that can. They are looked at once at most, and again only when they have settled. */
+/* A thousand pages that cannot go are older than one that can. They are looked at once at most, and again only when
+ * they have settled. */
 static void test_what_is_in_the_way_is_not_walked_again(void **state) {
   static const char *const policies[] = {"lru", "fifo", "lrm:4K", "random", "belady", "tree"};
   static const uint32_t one[] = {BLOCKS * FF_BLOCK_PAGES - 1};
@@ -271,14 +288,15 @@ static void test_what_is_in_the_way_is_not_walked_again(void **state) {
 
 static uint64_t last_victim, victims;
 
-/* A view of which only what LRU asks is real: everything is there but the last victim; the use of a page is a function of
- * its number. */
+/* A view of which only what LRU asks is real: everything is there but the last victim; the use of a page is a function
+ * of its number. */
 static void all_there(const ff_view *view, uint64_t address, ff_block *block) {
   memset(block, 0, sizeof *block);
   memset(&block->mapped, 0xff, sizeof block->mapped);
   memset(&block->valid, 0xff, sizeof block->valid);
   uint64_t page = last_victim / FF_PAGE_BYTES % FF_BLOCK_PAGES;
-  if (last_victim / FF_BLOCK_BYTES == address / FF_BLOCK_BYTES) block->valid.word[page / 64] &= ~(UINT64_C(1) << page % 64);
+  if (last_victim / FF_BLOCK_BYTES == address / FF_BLOCK_BYTES)
+    block->valid.word[page / 64] &= ~(UINT64_C(1) << page % 64);
 }
 static uint64_t some_use(const ff_view *view, uint64_t address, uint64_t bytes) {
   return (address / FF_PAGE_BYTES * UINT64_C(0x9e3779b97f4a7c15) >> 40) + view->capacity;
@@ -316,10 +334,17 @@ static void test_many_pages(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_lru), cmocka_unit_test(test_fifo), cmocka_unit_test(test_lrm), cmocka_unit_test(test_belady),
-      cmocka_unit_test(test_proposals_are_sound), cmocka_unit_test(test_orders_differ_where_they_must),
-      cmocka_unit_test(test_a_page_that_has_just_come_is_not_the_victim_of_lru), cmocka_unit_test(test_textbook_string),
-      cmocka_unit_test(test_random_reaches_every_page), cmocka_unit_test(test_what_is_in_the_way_is_not_walked_again), cmocka_unit_test(test_many_pages),
+      cmocka_unit_test(test_lru),
+      cmocka_unit_test(test_fifo),
+      cmocka_unit_test(test_lrm),
+      cmocka_unit_test(test_belady),
+      cmocka_unit_test(test_proposals_are_sound),
+      cmocka_unit_test(test_orders_differ_where_they_must),
+      cmocka_unit_test(test_a_page_that_has_just_come_is_not_the_victim_of_lru),
+      cmocka_unit_test(test_textbook_string),
+      cmocka_unit_test(test_random_reaches_every_page),
+      cmocka_unit_test(test_what_is_in_the_way_is_not_walked_again),
+      cmocka_unit_test(test_many_pages),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

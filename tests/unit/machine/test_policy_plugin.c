@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Choosing a policy: names, arguments, lists, plug-ins that fit and plug-ins that do not, and the nonsense policy against the
- * little pager. The plug-ins are plugin_*.c of this folder, compiled to shared objects beside the tests. */
+/* Choosing a policy: names, arguments, lists, plug-ins that fit and plug-ins that do not, and the nonsense policy
+ * against the little pager. The plug-ins are plugin_*.c of this folder, compiled to shared objects beside the tests. */
 #include "policy_view.h"
 
 #include <sys/stat.h>
@@ -53,8 +53,10 @@ static void test_names_and_arguments(void **state) {
   accepted(POLICY_EVICT, "lrm:4K", "lrm");
   accepted(POLICY_PREFETCH, "tbn:fit", "tbn");
   refused(POLICY_PREFETCH, "tbn:fits", FF_INVALID, "prefetcher tbn", "'fit', or none");
-  static const char *const thresholds[] = {"density:", "density:101", "density:-1", "density:5x", "density: 5", "density:99999999999999999999"};
-  for (int i = 0; i < 6; i++) refused(POLICY_PREFETCH, thresholds[i], FF_INVALID, "prefetcher density", "from 0 to 100");
+  static const char *const thresholds[] = {"density:",   "density:101", "density:-1",
+                                           "density:5x", "density: 5",  "density:99999999999999999999"};
+  for (int i = 0; i < 6; i++)
+    refused(POLICY_PREFETCH, thresholds[i], FF_INVALID, "prefetcher density", "from 0 to 100");
   static const char *const units[] = {"lru:", "lru:8K", "fifo:4k", "random:2M ", "belady:64K:2M", "lrm:1"};
   for (int i = 0; i < 6; i++) refused(POLICY_EVICT, units[i], FF_INVALID, "evictor", "4K, 64K or 2M");
   refused(POLICY_PREFETCH, "lru", FF_NOT_FOUND, "no prefetcher 'lru'", "density");
@@ -115,10 +117,12 @@ static void test_a_plugin_of_an_earlier_version(void **state) {
 
 static void test_plugins_that_do_not_fit(void **state) {
   refused(POLICY_PREFETCH, PLUGINS "plugin_version.so", FF_INVALID, "version 4", "this is version 3");
-  refused(POLICY_PREFETCH, PLUGINS "plugin_no_symbol.so", FF_INVALID, "plugin_no_symbol.so", "no symbol ff_policy_plugin");
+  refused(POLICY_PREFETCH, PLUGINS "plugin_no_symbol.so", FF_INVALID, "plugin_no_symbol.so",
+          "no symbol ff_policy_plugin");
   refused(POLICY_PREFETCH, PLUGINS "plugin_function.so", FF_INVALID, "plugin_function.so", "not a variable");
   refused(POLICY_EVICT, PLUGINS "plugin_short.so", FF_INVALID, "bytes, a policy of version 2 has", "compile it again");
-  refused(POLICY_PREFETCH, PLUGINS "plugin_useless.so", FF_INVALID, "cannot be a prefetcher", "neither faulted nor idle");
+  refused(POLICY_PREFETCH, PLUGINS "plugin_useless.so", FF_INVALID, "cannot be a prefetcher",
+          "neither faulted nor idle");
   refused(POLICY_EVICT, PLUGINS "plugin_useless.so", FF_INVALID, "cannot be an evictor", "no evict");
 }
 
@@ -130,7 +134,8 @@ static void test_files_that_are_no_plugins(void **state) {
   assert_int_equal(ff_file_write("empty.so", "", 0, NULL), FF_OK);
   assert_int_equal(mkdir("folder.so", 0700), 0);
   refused(POLICY_PREFETCH, "./text.so", FF_INVALID, "./text.so", "not a shared object");
-  refused(POLICY_PREFETCH, "text.so", FF_INVALID, "text.so", "not a shared object"); /* found here, not in the library path */
+  /* found here, not in the library path */
+  refused(POLICY_PREFETCH, "text.so", FF_INVALID, "text.so", "not a shared object");
   refused(POLICY_PREFETCH, "./empty.so:4", FF_INVALID, "./empty.so", "not a shared object");
   refused(POLICY_PREFETCH, "./folder.so", FF_NOT_FOUND, "./folder.so", "directory");
   refused(POLICY_EVICT, "./absent.so", FF_NOT_FOUND, "evictor ./absent.so", "No such file");
@@ -149,7 +154,8 @@ static void test_the_manual_shows_what_is_tested(void **state) {
   char *manual, *source;
   size_t manual_size, source_size;
   assert_int_equal(ff_file_read(FF_SOURCE_DIR "/docs/policies.md", 0, &manual, &manual_size, NULL), FF_OK);
-  assert_int_equal(ff_file_read(FF_SOURCE_DIR "/tests/unit/machine/plugin_next.c", 0, &source, &source_size, NULL), FF_OK);
+  assert_int_equal(ff_file_read(FF_SOURCE_DIR "/tests/unit/machine/plugin_next.c", 0, &source, &source_size, NULL),
+                   FF_OK);
   assert_true(source_size > 500);
   if (!strstr(manual, source)) fail_msg("docs/policies.md does not contain the text of plugin_next.c");
   free(manual);
@@ -177,7 +183,8 @@ static void test_nonsense(void **state) {
         strange += r.bytes == 0 || r.address + r.bytes < r.address || r.address < MINI_BASE || r.address % 4096;
       }
       m.proposals.count = 0;
-      m.evict.policy->evict(m.evict.state, &m.view, 4096); /* not carried out: the little pager is strict with evictors */
+      /* not carried out: the little pager is strict with evictors */
+      m.evict.policy->evict(m.evict.state, &m.view, 4096);
       m.prefetch.policy->idle(m.prefetch.state, &m.view);
     }
     assert_true(strange > 50);
@@ -187,9 +194,14 @@ static void test_nonsense(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_lists), cmocka_unit_test(test_names_and_arguments), cmocka_unit_test(test_a_good_plugin),
-      cmocka_unit_test(test_a_plugin_of_an_earlier_version), cmocka_unit_test(test_several_instances), cmocka_unit_test(test_plugins_that_do_not_fit),
-      cmocka_unit_test(test_files_that_are_no_plugins), cmocka_unit_test(test_the_manual_shows_what_is_tested),
+      cmocka_unit_test(test_lists),
+      cmocka_unit_test(test_names_and_arguments),
+      cmocka_unit_test(test_a_good_plugin),
+      cmocka_unit_test(test_a_plugin_of_an_earlier_version),
+      cmocka_unit_test(test_several_instances),
+      cmocka_unit_test(test_plugins_that_do_not_fit),
+      cmocka_unit_test(test_files_that_are_no_plugins),
+      cmocka_unit_test(test_the_manual_shows_what_is_tested),
       cmocka_unit_test(test_nonsense),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ganguly's trees: TBNp (prefetch) against the traces seen on a GTX 1080 Ti, TBNe (eviction) against tables that follow from
- * its rule, worked out by hand below. */
+/* Ganguly's trees: TBNp (prefetch) against the traces seen on a GTX 1080 Ti, TBNe (eviction) against tables that follow
+ * from its rule, worked out by hand below. */
 #include "policy_view.h"
 
 /* Touches the first page of each group. What was proposed is in m->log, what came in m->moved and m->valid. */
@@ -56,8 +56,8 @@ static void test_tbnp_tail(void **state) {
 
 /* ---- TBNp: other shapes ---- */
 
-/* A tail of 7 groups has 8 leaves. 4, 5 and 6 fill their node of four, padding included, so that with 0 five of eight are
- * valid and the rest comes. Without the padding there would be four of eight. */
+/* A tail of 7 groups has 8 leaves. 4, 5 and 6 fill their node of four, padding included, so that with 0 five of eight
+ * are valid and the rest comes. Without the padding there would be four of eight. */
 static void test_tbnp_padding_counts_once_it_would_have_come(void **state) {
   mini m;
   open_tbn(&m, 7 * FF_GROUP_BYTES);
@@ -73,7 +73,7 @@ static void test_tbnp_half_is_strict(void **state) {
   open_tbn(&m, 4 * FF_GROUP_BYTES);
   touch_groups(&m, (uint32_t[]){0, 2}, 2); /* two of four, one of two each */
   assert_int_equal(m.valid, 32);
-  mini_arrive(&m, 16); /* one page of group 1: 17 of 32 */
+  mini_arrive(&m, 16);             /* one page of group 1: 17 of 32 */
   assert_true(mini_touch(&m, 48)); /* group 3 makes three of four and fills all */
   assert_int_equal(m.valid, 64);
   mini_close(&m);
@@ -85,8 +85,8 @@ static void test_tbnp_half_is_strict(void **state) {
   mini_close(&m);
 }
 
-/* Five leaves that are no more than half of anything; then one that fills node after node. The root would make it 27 leaves:
- * it waits. The next fault finds it more than half full. */
+/* Five leaves that are no more than half of anything; then one that fills node after node. The root would make it 27
+ * leaves: it waits. The next fault finds it more than half full. */
 static void test_tbnp_at_most_a_mebibyte(void **state) {
   mini m;
   open_tbn(&m, FF_BLOCK_BYTES);
@@ -106,7 +106,8 @@ static void test_tbnp_limits_in_any_order(void **state) {
     open_tbn(&m, 2 * FF_BLOCK_BYTES);
     m.random += trial * 977;
     for (int i = 0; i < 400; i++) {
-      uint64_t page = mini_random(&m.view) % (2 * FF_BLOCK_PAGES), other = page < FF_BLOCK_PAGES ? FF_BLOCK_PAGES : 0, before = 0, after = 0;
+      uint64_t page = mini_random(&m.view) % (2 * FF_BLOCK_PAGES), other = page < FF_BLOCK_PAGES ? FF_BLOCK_PAGES : 0,
+               before = 0, after = 0;
       for (uint32_t p = 0; p < FF_BLOCK_PAGES; p++) before += m.pages[other + p].valid;
       if (mini_touch(&m, page)) assert_in_range(m.moved, 64 * KB, 1024 * KB);
       for (uint32_t p = 0; p < FF_BLOCK_PAGES; p++) after += m.pages[other + p].valid;
@@ -122,9 +123,9 @@ static void test_tbnp_allocations_that_share_a_block(void **state) {
   mini m;
   mini_open(&m, 1, MINI_ALL);
   mini_prefetcher(&m, "tbn");
-  mini_allocate(&m, MINI_BASE, 96 * KB);              /* groups 0 and half of 1: a tree of two */
-  mini_allocate(&m, MINI_BASE + 96 * KB, 32 * KB);    /* the other half of group 1 */
-  mini_allocate(&m, MINI_BASE + 128 * KB, 128 * KB);  /* groups 2 and 3 */
+  mini_allocate(&m, MINI_BASE, 96 * KB);             /* groups 0 and half of 1: a tree of two */
+  mini_allocate(&m, MINI_BASE + 96 * KB, 32 * KB);   /* the other half of group 1 */
+  mini_allocate(&m, MINI_BASE + 128 * KB, 128 * KB); /* groups 2 and 3 */
   assert_true(mini_touch(&m, 20)); /* group 1 with its padding is half of the tree; its pages are 16 to 23 */
   assert_int_equal(m.valid, 8);
   assert_true(mini_touch(&m, 0));
@@ -167,7 +168,11 @@ static void evict_after(mini *m, uint64_t bytes, const uint32_t *uses, uint32_t 
     mini_ask_evictor(m, 1);
     for (size_t j = 0; j < m->proposals.count; j++) {
       mini_range r = m->proposals.items[j];
-      mini_log(m, "%s%d@%d", j ? " " : *m->log ? ", " : "", (int)(r.bytes / KB), (int)((r.address - MINI_BASE) / FF_GROUP_BYTES));
+      mini_log(m, "%s%d@%d",
+               j         ? " "
+               : *m->log ? ", "
+                         : "",
+               (int)(r.bytes / KB), (int)((r.address - MINI_BASE) / FF_GROUP_BYTES));
     }
     mini_carry_out(m);
   }
@@ -220,13 +225,14 @@ static void test_tbne_tail(void **state) {
   mini_close(&m);
 }
 
-/* Two blocks: the block whose latest use is older gives the victim, even if the other has the group used longest ago. */
+/* Two blocks: the block whose latest use is older gives the victim, even if the other has the group used longest
+ * ago. */
 static void test_tbne_takes_the_oldest_block_first(void **state) {
   mini m;
   uint32_t uses[64];
-  uses[0] = 32;                                              /* the second block's first group: used longest ago */
-  for (uint32_t i = 0; i < 32; i++) uses[1 + i] = 31 - i;    /* then the first block, downwards */
-  for (uint32_t i = 33; i < 64; i++) uses[i] = i;            /* then the rest of the second */
+  uses[0] = 32;                                           /* the second block's first group: used longest ago */
+  for (uint32_t i = 0; i < 32; i++) uses[1 + i] = 31 - i; /* then the first block, downwards */
+  for (uint32_t i = 33; i < 64; i++) uses[i] = i;         /* then the rest of the second */
   evict_after(&m, 2 * FF_BLOCK_BYTES, uses, 64, 7);
   assert_string_equal(m.log, "64@31, 64@30, 64@29 64@28, 64@27 192@24, 64@23 448@16, 64@15 960@0, 64@32");
   mini_close(&m);
@@ -297,7 +303,8 @@ static void test_anypage(void **state) {
   mini_allocate(&m, mini_address(end), 64 * 4096);
   for (uint64_t page = first; page < end; page++) {
     uint64_t before = 0, after = 0; /* of the allocation's other block */
-    uint64_t other = page < FF_BLOCK_PAGES ? FF_BLOCK_PAGES : first, other_end = page < FF_BLOCK_PAGES ? end : FF_BLOCK_PAGES;
+    uint64_t other = page < FF_BLOCK_PAGES ? FF_BLOCK_PAGES : first,
+             other_end = page < FF_BLOCK_PAGES ? end : FF_BLOCK_PAGES;
     for (uint64_t p = other; p < other_end; p++) before += m.pages[p].valid;
     if (mini_touch(&m, page)) {
       assert_true(m.moved == 4 * KB || m.moved == 8 * KB); /* the page it drew may be there */
@@ -314,14 +321,24 @@ static void test_anypage(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_tbnp_doubling), cmocka_unit_test(test_tbnp_one_three_zero), cmocka_unit_test(test_tbnp_odd_ones_first),
-      cmocka_unit_test(test_tbnp_tail), cmocka_unit_test(test_tbnp_padding_counts_once_it_would_have_come),
-      cmocka_unit_test(test_tbnp_half_is_strict), cmocka_unit_test(test_tbnp_at_most_a_mebibyte),
+      cmocka_unit_test(test_tbnp_doubling),
+      cmocka_unit_test(test_tbnp_one_three_zero),
+      cmocka_unit_test(test_tbnp_odd_ones_first),
+      cmocka_unit_test(test_tbnp_tail),
+      cmocka_unit_test(test_tbnp_padding_counts_once_it_would_have_come),
+      cmocka_unit_test(test_tbnp_half_is_strict),
+      cmocka_unit_test(test_tbnp_at_most_a_mebibyte),
       cmocka_unit_test(test_tbnp_limits_in_any_order),
-      cmocka_unit_test(test_tbnp_allocations_that_share_a_block), cmocka_unit_test(test_tbnp_batch),
-      cmocka_unit_test(test_tbne_in_order), cmocka_unit_test(test_tbne_even_ones_first), cmocka_unit_test(test_tbne_tail),
-      cmocka_unit_test(test_tbne_takes_the_oldest_block_first), cmocka_unit_test(test_tbne_many_bytes_and_pages_on_their_way),
-      cmocka_unit_test(test_tbn_with_tree), cmocka_unit_test(test_tbn_fit), cmocka_unit_test(test_anypage),
+      cmocka_unit_test(test_tbnp_allocations_that_share_a_block),
+      cmocka_unit_test(test_tbnp_batch),
+      cmocka_unit_test(test_tbne_in_order),
+      cmocka_unit_test(test_tbne_even_ones_first),
+      cmocka_unit_test(test_tbne_tail),
+      cmocka_unit_test(test_tbne_takes_the_oldest_block_first),
+      cmocka_unit_test(test_tbne_many_bytes_and_pages_on_their_way),
+      cmocka_unit_test(test_tbn_with_tree),
+      cmocka_unit_test(test_tbn_fit),
+      cmocka_unit_test(test_anypage),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,7 +24,8 @@ static void open_with(mini *m, const char *policy, uint64_t capacity) {
 
 /* ---- sequential ---- */
 
-/* Three allocations, made from high to low: one that begins and ends inside pages, one of a few bytes, one over a block's end. */
+/* Three allocations, made from high to low: one that begins and ends inside pages, one of a few bytes, one over a
+ * block's end. */
 static void three_allocations(mini *m) {
   mini_allocate(m, mini_address(1022), 4 * 4096);      /* 1022 to 1025 */
   mini_allocate(m, mini_address(20) + 100, 3);         /* 20 */
@@ -71,7 +72,8 @@ static void test_locality_regions(void **state) {
   mini_touch(&m, 150); /* lies in the first */
   for (uint64_t page = 104; page < 228; page++)
     if (page != 150) assert_int_equal(mini_idle(&m), page);
-  for (uint64_t page = 301; page < 428; page++) assert_int_equal(mini_idle(&m), page); /* 128 pages with the faulting one */
+  /* 128 pages with the faulting one */
+  for (uint64_t page = 301; page < 428; page++) assert_int_equal(mini_idle(&m), page);
   for (uint64_t page = 428; page < 512; page++) assert_int_equal(mini_idle(&m), page); /* on, to the allocation's end */
   assert_string_equal(idle_pages(&m, 2), "- -");
   mini_touch(&m, 0);
@@ -86,7 +88,8 @@ static void test_locality_small_allocations(void **state) {
   three_allocations(&m);
   mini_allocate(&m, mini_address(13), 4096); /* right behind another one */
   mini_touch(&m, 11);
-  assert_string_equal(idle_pages(&m, 3), "12 - -"); /* from the faulting page on; not into the neighbour, nor to the one before */
+  /* from the faulting page on; not into the neighbour, nor to the one before */
+  assert_string_equal(idle_pages(&m, 3), "12 - -");
   mini_fault(&m, (uint64_t[]){mini_address(20) + 101, mini_address(1023)}, 2);
   assert_string_equal(idle_pages(&m, 3), "1024 1025 -");
   mini_close(&m);
@@ -126,7 +129,8 @@ static void test_random(void **state) {
     assert_in_range(page, 500, 539);
     first[page - 500]++;
     if (trial < 50) {
-      for (int i = 0; i < 38; i++) assert_in_range(mini_idle(&m), 500, 539); /* each once: mini_idle refuses a page that is there */
+      /* each once: mini_idle refuses a page that is there */
+      for (int i = 0; i < 38; i++) assert_in_range(mini_idle(&m), 500, 539);
       assert_int_equal(mini_idle(&m), NONE);
       mini_leave(&m, 503);
       mini_leave(&m, 530);
@@ -216,7 +220,10 @@ static void test_none_of_them_makes_others_leave(void **state) {
 
 /* What an idle link brings in the end is the whole of what the policy covers, each page once. */
 static void test_everything_comes_once(void **state) {
-  static const struct { const char *policy; uint64_t pages; } expected[] = {{"sequential", 2 * 512 + 75 + 1}, {"locality", 2 * 512 + 75}, {"random", 2 * 512 + 75}};
+  static const struct {
+    const char *policy;
+    uint64_t pages;
+  } expected[] = {{"sequential", 2 * 512 + 75 + 1}, {"locality", 2 * 512 + 75}, {"random", 2 * 512 + 75}};
   for (int p = 0; p < 3; p++) {
     mini m;
     open_with(&m, expected[p].policy, MINI_ALL);
@@ -231,10 +238,16 @@ static void test_everything_comes_once(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_sequential), cmocka_unit_test(test_sequential_goes_on_upwards), cmocka_unit_test(test_locality_regions),
-      cmocka_unit_test(test_locality_small_allocations), cmocka_unit_test(test_locality_with_many_faults), cmocka_unit_test(test_random),
-      cmocka_unit_test(test_random_is_the_same_in_every_run), cmocka_unit_test(test_oracle),
-      cmocka_unit_test(test_without_a_future_the_oracle_rests), cmocka_unit_test(test_none_of_them_makes_others_leave),
+      cmocka_unit_test(test_sequential),
+      cmocka_unit_test(test_sequential_goes_on_upwards),
+      cmocka_unit_test(test_locality_regions),
+      cmocka_unit_test(test_locality_small_allocations),
+      cmocka_unit_test(test_locality_with_many_faults),
+      cmocka_unit_test(test_random),
+      cmocka_unit_test(test_random_is_the_same_in_every_run),
+      cmocka_unit_test(test_oracle),
+      cmocka_unit_test(test_without_a_future_the_oracle_rests),
+      cmocka_unit_test(test_none_of_them_makes_others_leave),
       cmocka_unit_test(test_everything_comes_once),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Segments: what a launch declares is there before it starts, comes while others run, and goes back when it is wanted. */
+/* Segments: what a launch declares is there before it starts, comes while others run, and goes back when it is
+ * wanted. */
 #include "rig.h"
 
 #define A RIG_BASE
 #define B (RIG_BASE + (UINT64_C(64) << 20))
 #define C (RIG_BASE + (UINT64_C(128) << 20))
 #define MIB (UINT64_C(1) << 20)
-#define LINK_PS(bytes) ((bytes) * 1000 / 16) /* over the rig's link */
+#define LINK_PS(bytes) ((bytes)*1000 / 16) /* over the rig's link */
 
-typedef struct job { uint64_t at, bytes; bool store; uint32_t busy; } job;
+typedef struct job {
+  uint64_t at, bytes;
+  bool store;
+  uint32_t busy;
+} job;
 
 /* Touches each page once, then computes for `busy` instructions. */
 static void work(trace_writer *w, uint64_t b, uint32_t i, const void *context) {
@@ -21,12 +26,19 @@ static void work(trace_writer *w, uint64_t b, uint32_t i, const void *context) {
 }
 
 static rig_kernel declared(const job *j, const char *name, trace_use use) {
-  return (rig_kernel){.blocks = 1, .warps = 1, .warp = work, .context = j, .name = name, .use_count = use.bytes != 0, .uses = {use}};
+  return (rig_kernel){
+      .blocks = 1, .warps = 1, .warp = work, .context = j, .name = name, .use_count = use.bytes != 0, .uses = {use}};
 }
 
 /* An allocation with bytes in it. */
 static void alloc(rig *r, uint64_t address, uint64_t bytes, trace_memory_kind kind) {
-  rig_op(r, (trace_op){.kind = TRACE_OP_ALLOC, .alloc = {.address = address, .bytes = bytes, .memory = kind, .id = ++r->allocations, .name = "array", .initialised = true}});
+  rig_op(r, (trace_op){.kind = TRACE_OP_ALLOC,
+                       .alloc = {.address = address,
+                                 .bytes = bytes,
+                                 .memory = kind,
+                                 .id = ++r->allocations,
+                                 .name = "array",
+                                 .initialised = true}});
 }
 
 static void touch(rig *r, uint64_t address, uint64_t bytes, bool write) {
@@ -101,12 +113,14 @@ static void test_fetched_while_another_runs(void **state) {
 static void not_ahead_of_a_copy(uint32_t stream) {
   rig r;
   begin(&r);
-  if (stream) rig_op(&r, (trace_op){.kind = TRACE_OP_STREAM_CREATE, .stream = stream}); /* then all of them are queued at once */
+  /* then all of them are queued at once */
+  if (stream) rig_op(&r, (trace_op){.kind = TRACE_OP_STREAM_CREATE, .stream = stream});
   if (stream) rig_op(&r, (trace_op){.kind = TRACE_OP_STREAM_CREATE, .stream = stream + 1});
   alloc(&r, A, MIB, TRACE_MEMORY_DEVICE);
   alloc(&r, B, 4 * MIB, TRACE_MEMORY_DEVICE);
   job one = {A, 4096, true, 1000000}, two = {B, 4096, false, 0};
-  rig_kernel first = declared(&one, "one", (trace_use){A, MIB}), second = declared(&two, "two", (trace_use){B, 4 * MIB});
+  rig_kernel first = declared(&one, "one", (trace_use){A, MIB}),
+             second = declared(&two, "two", (trace_use){B, 4 * MIB});
   first.stream = second.stream = stream;
   rig_launch(&r, first);
   rig_copy(&r, TRACE_H2D, B, 0x1000, 4 * MIB, false, stream);
@@ -122,7 +136,8 @@ static void test_not_ahead_of_a_copy(void **state) {
   not_ahead_of_a_copy(1);
 }
 
-/* Read segments are dropped, written ones come back when the host wants them: a copy costs its bytes, a touch one fault. */
+/* Read segments are dropped, written ones come back when the host wants them: a copy costs its bytes, a touch one
+ * fault. */
 static void test_back_when_wanted(void **state) {
   rig r;
   begin(&r);
@@ -131,11 +146,11 @@ static void test_back_when_wanted(void **state) {
   job reads = {A, MIB, false, 0}, writes = {B, 64 * 4096, true, 0}, copies = {A, 16 * 4096, true, 0};
   rig_launch(&r, declared(&reads, "reads", (trace_use){A, MIB}));
   rig_launch(&r, declared(&writes, "writes", (trace_use){B, MIB}));
-  rig_d2h(&r, A, MIB);                 /* clean */
-  touch(&r, B + 4096, 1, false);       /* 64 dirty pages of B */
-  touch(&r, B, 64 * 4096, true);       /* they are the host's */
+  rig_d2h(&r, A, MIB);           /* clean */
+  touch(&r, B + 4096, 1, false); /* 64 dirty pages of B */
+  touch(&r, B, 64 * 4096, true); /* they are the host's */
   rig_launch(&r, declared(&copies, "copies", (trace_use){A, MIB}));
-  rig_d2h(&r, A, MIB);                 /* 16 dirty pages */
+  rig_d2h(&r, A, MIB); /* 16 dirty pages */
   sim_counters c = rig_finish(&r)->counters;
   assert_int_equal(c.h2d_bytes, 2 * MIB);
   assert_int_equal(c.d2h_bytes, (64 + 16) * 4096);
@@ -144,7 +159,8 @@ static void test_back_when_wanted(void **state) {
   rig_close(&r);
 }
 
-/* What nobody has written has no bytes that could move; a part that the host has written does, and so does what was evicted dirty. */
+/* What nobody has written has no bytes that could move; a part that the host has written does, and so does what was
+ * evicted dirty. */
 static void test_blank(void **state) {
   rig r;
   rig_open(&r, "segments");
@@ -156,7 +172,7 @@ static void test_blank(void **state) {
   job writes = {A, 16 * 4096, true, 0}, reads = {B, 4096, false, 0}, nothing = {C, 0, false, 0};
   rig_launch(&r, declared(&writes, "writes", (trace_use){A, 4 * MIB})); /* nothing comes */
   rig_h2d(&r, B, 100);
-  rig_launch(&r, declared(&reads, "reads", (trace_use){B, 4 * MIB}));   /* a page comes, 16 go */
+  rig_launch(&r, declared(&reads, "reads", (trace_use){B, 4 * MIB})); /* a page comes, 16 go */
   rig_sync(&r);
   rig_launch(&r, declared(&writes, "writes", (trace_use){A, 4 * MIB})); /* 16 come */
   rig_sync(&r);
@@ -184,7 +200,8 @@ static void test_undeclared(void **state) {
   rig_close(&r);
 }
 
-/* Room is made from what no launch declares; what does not fit is paged on demand, and the rest of it has come before. */
+/* Room is made from what no launch declares; what does not fit is paged on demand, and the rest of it has come
+ * before. */
 /* B comes in the place of 2 MiB that were written: serially, not before they are back on the host. */
 static ps time_with_write_back(bool overlaps) {
   rig r;
@@ -206,7 +223,8 @@ static ps time_with_write_back(bool overlaps) {
   return c.time_ps;
 }
 static void test_waits_for_the_write_back(void **state) {
-  ps later = time_with_write_back(false) - time_with_write_back(true); /* the first transfer waits for the MiB that it displaces */
+  /* the first transfer waits for the MiB that it displaces */
+  ps later = time_with_write_back(false) - time_with_write_back(true);
   assert_between(later, LINK_PS(MIB), LINK_PS(MIB + 2 * 4096));
 }
 
@@ -234,9 +252,11 @@ static void test_beyond_capacity(void **state) {
   rig_close(&r);
 }
 
-/* Random launches over many small arrays in a memory that holds a third of them: with what was declared and what was not, in two
- * streams; the version oracle and the pager's equations check every step. */
-typedef struct two { job first, second; } two;
+/* Random launches over many small arrays in a memory that holds a third of them: with what was declared and what was
+ * not, in two streams; the version oracle and the pager's equations check every step. */
+typedef struct two {
+  job first, second;
+} two;
 static void work_two(trace_writer *w, uint64_t b, uint32_t i, const void *context) {
   const two *t = context;
   work(w, b, i, &t->first);
@@ -251,16 +271,25 @@ static sim_counters random_program(uint64_t seed) {
   r.gpu_memory = ARRAYS * MIB / 3;
   rig_start(&r);
   for (uint32_t stream = 1; stream < 3; stream++)
-    rig_op(&r, (trace_op){.kind = TRACE_OP_STREAM_CREATE, .stream = stream, .stream_create = {TRACE_STREAM_NON_BLOCKING}});
-  for (int i = 0; i < ARRAYS; i++) (i % 3 ? rig_alloc : alloc)(&r, RIG_BASE + (uint64_t)i * 4 * MIB, MIB + (uint64_t)(i % 5) * 4096, i % 2 ? TRACE_MEMORY_DEVICE : TRACE_MEMORY_MANAGED);
+    rig_op(&r,
+           (trace_op){.kind = TRACE_OP_STREAM_CREATE, .stream = stream, .stream_create = {TRACE_STREAM_NON_BLOCKING}});
+  for (int i = 0; i < ARRAYS; i++)
+    (i % 3 ? rig_alloc : alloc)(&r, RIG_BASE + (uint64_t)i * 4 * MIB, MIB + (uint64_t)(i % 5) * 4096,
+                                i % 2 ? TRACE_MEMORY_DEVICE : TRACE_MEMORY_MANAGED);
   for (int step = 0; step < STEPS; step++) {
     random = random * UINT64_C(6364136223846793005) + 1442695040888963407;
-    uint32_t what = random >> 60, first = (random >> 33) % ARRAYS, second = (random >> 40) % ARRAYS, pages = 1 + (random >> 50) % 64;
+    uint32_t what = random >> 60, first = (random >> 33) % ARRAYS, second = (random >> 40) % ARRAYS,
+             pages = 1 + (random >> 50) % 64;
     uint64_t one = RIG_BASE + first * 4 * MIB, other = RIG_BASE + second * 4 * MIB;
     two t = {{one, pages * 4096, what & 1, 100 * pages}, {other, pages * 4096, what & 2, 0}};
     if (what < 12)
-      rig_launch(&r, (rig_kernel){.blocks = 1 + pages % 4, .warps = 2, .stream = seed & 1 ? what % 3 : 0, .warp = work_two, .context = &t,
-                                  .use_count = 1 + what % 2, .uses = {{one, MIB}, {other, MIB}}});
+      rig_launch(&r, (rig_kernel){.blocks = 1 + pages % 4,
+                                  .warps = 2,
+                                  .stream = seed & 1 ? what % 3 : 0,
+                                  .warp = work_two,
+                                  .context = &t,
+                                  .use_count = 1 + what % 2,
+                                  .uses = {{one, MIB}, {other, MIB}}});
     else if (what == 12) rig_h2d(&r, one, pages * 4096);
     else if (what == 13) rig_d2h(&r, one, pages * 4096);
     else if (what == 14) touch(&r, RIG_BASE + first / 2 * 2 * 4 * MIB, pages * 4096, pages & 1);
@@ -281,8 +310,14 @@ static void test_random_programs(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_resident_before_the_start), cmocka_unit_test(test_fetched_while_another_runs), cmocka_unit_test(test_not_ahead_of_a_copy),
-      cmocka_unit_test(test_back_when_wanted),          cmocka_unit_test(test_undeclared), cmocka_unit_test(test_blank),              cmocka_unit_test(test_waits_for_the_write_back), cmocka_unit_test(test_beyond_capacity),
+      cmocka_unit_test(test_resident_before_the_start),
+      cmocka_unit_test(test_fetched_while_another_runs),
+      cmocka_unit_test(test_not_ahead_of_a_copy),
+      cmocka_unit_test(test_back_when_wanted),
+      cmocka_unit_test(test_undeclared),
+      cmocka_unit_test(test_blank),
+      cmocka_unit_test(test_waits_for_the_write_back),
+      cmocka_unit_test(test_beyond_capacity),
       cmocka_unit_test(test_random_programs),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

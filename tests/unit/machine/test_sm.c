@@ -33,11 +33,11 @@ static ps unit_time(uint32_t warps, const uint32_t n[4]) {
 
 static void test_slow_units(void **state) {
   assert_int_equal(unit_time(1, (uint32_t[]){10, 0, 0, 0}), 40 * NS);
-  assert_int_equal(unit_time(1, (uint32_t[]){10, 0, 10, 0}), 80 * NS);   /* 8 cycles of the scheduler each */
-  assert_int_equal(unit_time(1, (uint32_t[]){10, 0, 0, 10}), 160 * NS);  /* 16 */
+  assert_int_equal(unit_time(1, (uint32_t[]){10, 0, 10, 0}), 80 * NS);  /* 8 cycles of the scheduler each */
+  assert_int_equal(unit_time(1, (uint32_t[]){10, 0, 0, 10}), 160 * NS); /* 16 */
   assert_int_equal(unit_time(1, (uint32_t[]){10, 0, 2, 3}), (5 + 16 + 48) * NS);
-  assert_int_equal(unit_time(4, (uint32_t[]){10, 0, 10, 0}), 160 * NS);  /* two warps per scheduler */
-  assert_int_equal(unit_time(1, (uint32_t[]){64, 0, 64, 0}), 512 * NS);  /* in two pieces */
+  assert_int_equal(unit_time(4, (uint32_t[]){10, 0, 10, 0}), 160 * NS); /* two warps per scheduler */
+  assert_int_equal(unit_time(1, (uint32_t[]){64, 0, 64, 0}), 512 * NS); /* in two pieces */
 }
 
 static void test_shared_memory_passes(void **state) {
@@ -62,15 +62,15 @@ static ps overlap_time(uint32_t n) {
 
 static void test_work_hides_latency(void **state) {
   ps none = overlap_time(0);
-  assert_int_equal(overlap_time(3), none);           /* 12 ns of work under 20 ns of load */
-  assert_int_equal(overlap_time(5), none);           /* 20 under 20 */
-  assert_int_equal(overlap_time(6), none + 4 * NS);  /* 24 */
+  assert_int_equal(overlap_time(3), none);          /* 12 ns of work under 20 ns of load */
+  assert_int_equal(overlap_time(5), none);          /* 20 under 20 */
+  assert_int_equal(overlap_time(6), none + 4 * NS); /* 24 */
 }
 
 static void wait_for_older(trace_writer *w, uint64_t b, uint32_t i, const void *context) {
-  rig_load_wait(w, RIG_BASE);            /* translates */
-  rig_load(w, RIG_BASE + 256);           /* DRAM */
-  rig_load(w, RIG_BASE);                 /* hit */
+  rig_load_wait(w, RIG_BASE);  /* translates */
+  rig_load(w, RIG_BASE + 256); /* DRAM */
+  rig_load(w, RIG_BASE);       /* hit */
   trace_put_wait(w, *(const uint32_t *)context);
 }
 static void test_wait_names_one_load(void **state) {
@@ -78,9 +78,10 @@ static void test_wait_names_one_load(void **state) {
   uint32_t k[3] = {0, 1, 7};
   uint64_t stalls[3];
   for (int i = 0; i < 3; i++)
-    stalls[i] = rig_run(NULL, (rig_kernel){.blocks = 1, .warps = 1, .warp = wait_for_older, .context = &k[i]}).warp_stall_ps;
-  assert_int_equal(stalls[0] - stalls[2], 20 * NS);      /* the hit */
-  assert_true(stalls[1] - stalls[2] > 200 * NS);         /* the miss before it */
+    stalls[i] =
+        rig_run(NULL, (rig_kernel){.blocks = 1, .warps = 1, .warp = wait_for_older, .context = &k[i]}).warp_stall_ps;
+  assert_int_equal(stalls[0] - stalls[2], 20 * NS); /* the hit */
+  assert_true(stalls[1] - stalls[2] > 200 * NS);    /* the miss before it */
 }
 
 static void forty_loads(trace_writer *w, uint64_t b, uint32_t i, const void *context) {
@@ -98,7 +99,10 @@ static void test_outstanding_loads_are_bounded(void **state) {
 
 /* ---- barriers ---- */
 
-typedef struct barrier_case { uint32_t late; bool barrier; } barrier_case;
+typedef struct barrier_case {
+  uint32_t late;
+  bool barrier;
+} barrier_case;
 static void meet(trace_writer *w, uint64_t b, uint32_t warp, const void *context) {
   const barrier_case *c = context;
   rig_issue(w, warp == 0 ? c->late : 1);
@@ -114,7 +118,8 @@ static void test_barrier(void **state) {
   assert_int_equal(meet_time(100, false), (400 + 4) * NS);
   assert_int_equal(meet_time(100, true), (400 + 40) * NS); /* warp 3 goes on when warp 0 has come, not before */
   assert_int_equal(meet_time(101, true), (404 + 40) * NS);
-  assert_int_equal(meet_time(20, true), (80 + 40) * NS); /* warp 0's whole burst is one piece: it is first in the heap */
+  /* warp 0's whole burst is one piece: it is first in the heap */
+  assert_int_equal(meet_time(20, true), (80 + 40) * NS);
 }
 
 static void produce(trace_writer *w, uint64_t b, uint32_t warp, const void *context) {
@@ -155,9 +160,9 @@ static uint64_t waves(rig_kernel k) {
 }
 
 static void test_occupancy(void **state) {
-  assert_int_equal(waves((rig_kernel){.blocks = 8, .warps = 1}), 1);                /* max_blocks = 8 */
+  assert_int_equal(waves((rig_kernel){.blocks = 8, .warps = 1}), 1); /* max_blocks = 8 */
   assert_int_equal(waves((rig_kernel){.blocks = 9, .warps = 1}), 2);
-  assert_int_equal(waves((rig_kernel){.blocks = 3, .warps = 16}), 1);               /* 1536 threads */
+  assert_int_equal(waves((rig_kernel){.blocks = 3, .warps = 16}), 1); /* 1536 threads */
   assert_int_equal(waves((rig_kernel){.blocks = 4, .warps = 16}), 2);
   assert_int_equal(waves((rig_kernel){.blocks = 2, .warps = 16, .registers = 32}), 1); /* 32768 registers */
   assert_int_equal(waves((rig_kernel){.blocks = 2, .warps = 16, .registers = 33}), 2);
@@ -170,7 +175,8 @@ static void test_blocks_go_round_the_sms(void **state) {
   uint32_t n = 400;
   ps one = issue_time(1, n);
   for (uint64_t blocks = 1; blocks <= 15; blocks += 7) /* one warp per SM each: no one shares a scheduler */
-    assert_int_equal(rig_run(NULL, (rig_kernel){.blocks = blocks, .warps = 1, .warp = issue, .context = &n}).kernel_ps, one);
+    assert_int_equal(rig_run(NULL, (rig_kernel){.blocks = blocks, .warps = 1, .warp = issue, .context = &n}).kernel_ps,
+                     one);
 }
 
 static void slow_start(machine_spec *s) {
@@ -200,12 +206,19 @@ static void test_idle_time_costs_no_events(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_one_warp_is_bound_by_its_interval), cmocka_unit_test(test_many_warps_are_bound_by_the_schedulers),
-      cmocka_unit_test(test_slow_units), cmocka_unit_test(test_shared_memory_passes), cmocka_unit_test(test_work_hides_latency),
-      cmocka_unit_test(test_wait_names_one_load), cmocka_unit_test(test_outstanding_loads_are_bounded),
-      cmocka_unit_test(test_barrier), cmocka_unit_test(test_arrive_does_not_wait),
-      cmocka_unit_test(test_unmet_barrier_does_not_stop_the_simulation), cmocka_unit_test(test_occupancy),
-      cmocka_unit_test(test_blocks_go_round_the_sms), cmocka_unit_test(test_launch_latencies),
+      cmocka_unit_test(test_one_warp_is_bound_by_its_interval),
+      cmocka_unit_test(test_many_warps_are_bound_by_the_schedulers),
+      cmocka_unit_test(test_slow_units),
+      cmocka_unit_test(test_shared_memory_passes),
+      cmocka_unit_test(test_work_hides_latency),
+      cmocka_unit_test(test_wait_names_one_load),
+      cmocka_unit_test(test_outstanding_loads_are_bounded),
+      cmocka_unit_test(test_barrier),
+      cmocka_unit_test(test_arrive_does_not_wait),
+      cmocka_unit_test(test_unmet_barrier_does_not_stop_the_simulation),
+      cmocka_unit_test(test_occupancy),
+      cmocka_unit_test(test_blocks_go_round_the_sms),
+      cmocka_unit_test(test_launch_latencies),
       cmocka_unit_test(test_idle_time_costs_no_events),
   };
   return cmocka_run_group_tests_name("sm", tests, NULL, NULL);

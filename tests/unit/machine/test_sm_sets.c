@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Streams that are bound to some SMs (TRACE_OP_STREAM_SMS): kernels stay on them, those with others run beside them, one that may run anywhere
- * takes what they leave. A block keeps an SM busy for 100 us; two do not fit at once. */
+/* Streams that are bound to some SMs (TRACE_OP_STREAM_SMS): kernels stay on them, those with others run beside them,
+ * one that may run anywhere takes what they leave. A block keeps an SM busy for 100 us; two do not fit at once. */
 #include "rig.h"
 
 enum { SMS = 15 };
@@ -22,7 +22,8 @@ static void bind(rig *r, uint32_t stream, uint32_t first, uint32_t count) {
 static void begin(rig *r) {
   rig_open(r, "copy");
   rig_start(r);
-  for (uint32_t n = 1; n <= 3; n++) rig_op(r, (trace_op){.kind = TRACE_OP_STREAM_CREATE, .stream = n, .stream_create = {TRACE_STREAM_NON_BLOCKING}});
+  for (uint32_t n = 1; n <= 3; n++)
+    rig_op(r, (trace_op){.kind = TRACE_OP_STREAM_CREATE, .stream = n, .stream_create = {TRACE_STREAM_NON_BLOCKING}});
 }
 
 /* How many rounds of blocks it was until all was over. */
@@ -49,7 +50,7 @@ static void test_disjoint_sets_run_side_by_side(void **state) {
   begin(&r);
   bind(&r, 1, 0, 5);
   bind(&r, 2, 5, 10);
-  launch(&r, 1, 50); /* ten rounds on five */
+  launch(&r, 1, 50);  /* ten rounds on five */
   launch(&r, 2, 100); /* ten on ten, beside them, though the first one's blocks have not all started */
   assert_int_equal(rounds(&r), 10);
   begin(&r);

@@ -17,7 +17,7 @@
 #include "base/text.h"
 #include "machine/spec/spec.h"
 
-static char *good;      /* the text of gtx480.yaml */
+static char *good; /* the text of gtx480.yaml */
 static char path[] = "/tmp/ff-test-spec-XXXXXX.yaml";
 
 static int set_up(void **state) {
@@ -135,23 +135,27 @@ static void unknown_names_are_refused(void **state) {
 }
 
 static void what_is_given_twice_is_refused(void **state) {
-  refused("  schedulers:", "  sm_count: {value: 15, source: \"x\"}\n  schedulers:", "  sm_count: {value: 15, source: \"x\"}",
-          "'sm_count' is given twice, first on line");
+  refused("  schedulers:", "  sm_count: {value: 15, source: \"x\"}\n  schedulers:",
+          "  sm_count: {value: 15, source: \"x\"}", "'sm_count' is given twice, first on line");
   refused("\nhost:", "\ncore: {}\nhost:", "core: {}", "group 'core' is given twice");
   refused("\ntitle:", "\ntitle: \"a\"\ntitle:", "title: \"GTX", "'title' is given twice");
   refused("{value: 15,", "{value: 15, value: 15,", "sm_count", "'value' is given twice");
 }
 
 static void what_is_missing_is_named(void **state) {
-  refused("  sm_count: {value: 15, source: \"Zheng 2016, Table 1\"}\n", "", NULL, "the value 'sm_count' is missing from group 'core'");
+  refused("  sm_count: {value: 15, source: \"Zheng 2016, Table 1\"}\n", "", NULL,
+          "the value 'sm_count' is missing from group 'core'");
   refused("\ntitle:", "\n#title:", NULL, "has no title");
-  refused("{value: 15, source: \"Zheng 2016, Table 1\"}", "{source: \"Zheng 2016, Table 1\"}", "sm_count", "'sm_count' has no value");
+  refused("{value: 15, source: \"Zheng 2016, Table 1\"}", "{source: \"Zheng 2016, Table 1\"}", "sm_count",
+          "'sm_count' has no value");
 }
 
 static void every_value_needs_a_source(void **state) {
   refused("{value: 15, source: \"Zheng 2016, Table 1\"}", "{value: 15}", "sm_count", "'sm_count' has no source");
-  refused("{value: 15, source: \"Zheng 2016, Table 1\"}", "{value: 15, source: \" \"}", "sm_count", "the source of 'sm_count' is empty");
-  refused("{value: 15, source: \"Zheng 2016, Table 1\"}", "{value: 15, source: [a]}", "sm_count", "the source of 'sm_count' must be a text");
+  refused("{value: 15, source: \"Zheng 2016, Table 1\"}", "{value: 15, source: \" \"}", "sm_count",
+          "the source of 'sm_count' is empty");
+  refused("{value: 15, source: \"Zheng 2016, Table 1\"}", "{value: 15, source: [a]}", "sm_count",
+          "the source of 'sm_count' must be a text");
   refused("{value: 15, source: \"Zheng 2016, Table 1\"}", "15", "sm_count", "write 'sm_count: {value: ..., source:");
   refused("{value: 15, source:", "{value: 15, from:", "sm_count", "'sm_count' has only 'value' and 'source'");
 }
@@ -165,7 +169,8 @@ static void wrong_types_are_refused(void **state) {
   refused("{value: 1400,", "{value: inf,", "clock_mhz", "clock_mhz: 'inf' is not a number");
   refused("{value: 1400,", "{value: 0x10,", "clock_mhz", "clock_mhz: '0x10' is not a number");
   refused("{value: 1536M,", "{value: 1536Q,", "memory_bytes", "is not a size");
-  refused("{value: \"GeForce GTX 480 (Zheng 2016)\",", "{value: \"\",", "  name:", "name: is 0 bytes of text: 1 to 63 are allowed");
+  refused("{value: \"GeForce GTX 480 (Zheng 2016)\",", "{value: \"\",",
+          "  name:", "name: is 0 bytes of text: 1 to 63 are allowed");
   refused("{value: \"GeForce GTX 480 (Zheng 2016)\",", "{value: \"a\\nb\",", "  name:", "control character");
 }
 
@@ -175,8 +180,8 @@ static void values_out_of_range_are_refused(void **state) {
   refused("{value: 15,", "{value: 99999999999999999999999,", "sm_count", "is not a whole number");
   refused("{value: 1400,", "{value: 0,", "clock_mhz", "clock_mhz: 0 is out of range: 1 to 100000 MHz");
   refused("{value: 384,", "{value: 1e300,", "dram_gbs", "out of range");
-  refused("{value: 20, source: \"Zheng 2016, Table 1\"}\n  fault_mshrs", "{value: -20, source: \"x\"}\n  fault_mshrs", "fault_us",
-          "fault_us: -20 is out of range");
+  refused("{value: 20, source: \"Zheng 2016, Table 1\"}\n  fault_mshrs", "{value: -20, source: \"x\"}\n  fault_mshrs",
+          "fault_us", "fault_us: -20 is out of range");
 }
 
 static void values_that_contradict_each_other_are_refused(void **state) {
@@ -187,18 +192,34 @@ static void values_that_contradict_each_other_are_refused(void **state) {
 }
 
 static void what_is_no_machine_file_is_refused(void **state) {
-  static const struct { const char *text, *expected; } rows[] = {
-      {"", "is empty"}, {"# nothing\n", "is empty"}, {"just text", "is not a machine file"}, {"[1, 2]", "is not a machine file"},
-      {"core: 5", "group 'core' must hold values"}, {"core: [1]", "group 'core' must hold values"}, {"core:", "group 'core' must hold values"},
-      {"{: 1", "not YAML"}, {"core: {", "not YAML"}, {"\tcore: 1", "not YAML"},
-      {"%YAML 1.2\n---\na: 1", ":1:1: YAML directives are not used"}, {"a: 1\n%%%%%%%%smc\217y\n", ":2:1: YAML directives"},
-      {"a: \217", ":1:4: not text: this byte is 0x8f"}, {"a: \xe2\x82", ":1:4: not text"}, {"a: \033[2J", ":1:4: not text: this byte is 0x1b"}, {"'a''''b': c", "unknown group 'a''b'"},
-      {"a: &x 1\nb: *x", "unknown group"}, {"? [a]\n: b", "plain word"}, {"title: *nothing", "title"}, {"title: \"\"", "the title must be"}};
+  static const struct {
+    const char *text, *expected;
+  } rows[] = {{"", "is empty"},
+              {"# nothing\n", "is empty"},
+              {"just text", "is not a machine file"},
+              {"[1, 2]", "is not a machine file"},
+              {"core: 5", "group 'core' must hold values"},
+              {"core: [1]", "group 'core' must hold values"},
+              {"core:", "group 'core' must hold values"},
+              {"{: 1", "not YAML"},
+              {"core: {", "not YAML"},
+              {"\tcore: 1", "not YAML"},
+              {"%YAML 1.2\n---\na: 1", ":1:1: YAML directives are not used"},
+              {"a: 1\n%%%%%%%%smc\217y\n", ":2:1: YAML directives"},
+              {"a: \217", ":1:4: not text: this byte is 0x8f"},
+              {"a: \xe2\x82", ":1:4: not text"},
+              {"a: \033[2J", ":1:4: not text: this byte is 0x1b"},
+              {"'a''''b': c", "unknown group 'a''b'"},
+              {"a: &x 1\nb: *x", "unknown group"},
+              {"? [a]\n: b", "plain word"},
+              {"title: *nothing", "title"},
+              {"title: \"\"", "the title must be"}};
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     machine_spec spec;
     ff_error error = {0};
     assert_int_not_equal(load_text(rows[i].text, &spec, &error), FF_OK);
-    if (!strstr(error.message, rows[i].expected)) fail_msg("'%s': expected '%s' in '%s'", rows[i].text, rows[i].expected, error.message);
+    if (!strstr(error.message, rows[i].expected))
+      fail_msg("'%s': expected '%s' in '%s'", rows[i].text, rows[i].expected, error.message);
   }
   refused("{value: 15, source: \"Zheng 2016, Table 1\"}", "{value: 15, source: \"x\"", "  clock_mhz", "not YAML");
   refused("{value: 15, source: \"Zheng", "{value: &a 15, source: *a, x: \"Zheng", NULL, "sm_count");
@@ -249,15 +270,22 @@ static void size_tables_are_read(void **state) {
 }
 
 static void broken_size_tables_are_refused(void **state) {
-  static const struct { const char *lines, *expected; } rows[] = {
-      {LINK_TABLE("[]"), "is a table"}, {LINK_TABLE("4K"), "is a table"}, {LINK_TABLE("[4K, 3]"), "each point"},
-      {LINK_TABLE("[[4K]]"), "each point"}, {LINK_TABLE("[[4K, 1], [4K, 2]]"), "sizes must grow"},
-      {LINK_TABLE("[[4K, 0]]"), "out of range"}, {LINK_TABLE("[[0, 1]]"), "0 bytes"}, {LINK_TABLE("[[4K, x]]"), "is not a number"}};
+  static const struct {
+    const char *lines, *expected;
+  } rows[] = {{LINK_TABLE("[]"), "is a table"},
+              {LINK_TABLE("4K"), "is a table"},
+              {LINK_TABLE("[4K, 3]"), "each point"},
+              {LINK_TABLE("[[4K]]"), "each point"},
+              {LINK_TABLE("[[4K, 1], [4K, 2]]"), "sizes must grow"},
+              {LINK_TABLE("[[4K, 0]]"), "out of range"},
+              {LINK_TABLE("[[0, 1]]"), "0 bytes"},
+              {LINK_TABLE("[[4K, x]]"), "is not a number"}};
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     machine_spec spec;
     ff_error error = {0};
     assert_int_not_equal(load_with_table(rows[i].lines, &spec, &error), FF_OK);
-    if (!strstr(error.message, rows[i].expected)) fail_msg("%s: expected '%s' in '%s'", rows[i].lines, rows[i].expected, error.message);
+    if (!strstr(error.message, rows[i].expected))
+      fail_msg("%s: expected '%s' in '%s'", rows[i].lines, rows[i].expected, error.message);
   }
 }
 
@@ -277,18 +305,27 @@ static void values_can_be_set(void **state) {
 }
 
 static void a_failed_setting_changes_nothing(void **state) {
-  static const struct { const char *setting, *expected; } rows[] = {
-      {"fault_us", "is not NAME=VALUE"}, {"=5", "is not NAME=VALUE"}, {"falt_us=5", "did you mean 'fault_us'"},
-      {"xyzzyxyzzy=5", "has no value 'xyzzyxyzzy'"}, {"fault_us=", "is not a number"}, {"fault_us=-1", "out of range"},
-      {"page_bytes=5000", "power of two"}, {"link_table=4K", "is not a point"}, {"link_table=", "no points"},
-      {"link_table=8K:1 4K:2", "sizes must grow"}, {"sm_count= 5", "is not a whole number"}};
+  static const struct {
+    const char *setting, *expected;
+  } rows[] = {{"fault_us", "is not NAME=VALUE"},
+              {"=5", "is not NAME=VALUE"},
+              {"falt_us=5", "did you mean 'fault_us'"},
+              {"xyzzyxyzzy=5", "has no value 'xyzzyxyzzy'"},
+              {"fault_us=", "is not a number"},
+              {"fault_us=-1", "out of range"},
+              {"page_bytes=5000", "power of two"},
+              {"link_table=4K", "is not a point"},
+              {"link_table=", "no points"},
+              {"link_table=8K:1 4K:2", "sizes must grow"},
+              {"sm_count= 5", "is not a whole number"}};
   machine_spec spec, before;
   assert_int_equal(machine_spec_load("gtx480", &spec, NULL), FF_OK);
   before = spec;
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     ff_error error = {0};
     assert_int_not_equal(machine_spec_set(&spec, rows[i].setting, &error), FF_OK);
-    if (!strstr(error.message, rows[i].expected)) fail_msg("%s: expected '%s' in '%s'", rows[i].setting, rows[i].expected, error.message);
+    if (!strstr(error.message, rows[i].expected))
+      fail_msg("%s: expected '%s' in '%s'", rows[i].setting, rows[i].expected, error.message);
     assert_memory_equal(&spec, &before, sizeof spec);
   }
 }
@@ -321,16 +358,25 @@ static void folders_of_the_variable_come_first(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(the_bundled_machines_load), cmocka_unit_test(gtx480_is_the_papers_table),
-      cmocka_unit_test(a_file_is_found_by_its_path_too), cmocka_unit_test(an_unknown_machine_is_told_what_there_is),
-      cmocka_unit_test(unknown_names_are_refused), cmocka_unit_test(what_is_given_twice_is_refused),
-      cmocka_unit_test(what_is_missing_is_named), cmocka_unit_test(every_value_needs_a_source),
-      cmocka_unit_test(wrong_types_are_refused), cmocka_unit_test(values_out_of_range_are_refused),
-      cmocka_unit_test(values_that_contradict_each_other_are_refused), cmocka_unit_test(what_is_no_machine_file_is_refused),
-      cmocka_unit_test(a_second_document_is_refused), cmocka_unit_test(nesting_is_bounded),
-      cmocka_unit_test(a_nul_in_the_file_is_refused), cmocka_unit_test(size_tables_are_read),
-      cmocka_unit_test(broken_size_tables_are_refused), cmocka_unit_test(values_can_be_set),
-      cmocka_unit_test(a_failed_setting_changes_nothing), cmocka_unit_test(folders_of_the_variable_come_first)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(the_bundled_machines_load),
+                                     cmocka_unit_test(gtx480_is_the_papers_table),
+                                     cmocka_unit_test(a_file_is_found_by_its_path_too),
+                                     cmocka_unit_test(an_unknown_machine_is_told_what_there_is),
+                                     cmocka_unit_test(unknown_names_are_refused),
+                                     cmocka_unit_test(what_is_given_twice_is_refused),
+                                     cmocka_unit_test(what_is_missing_is_named),
+                                     cmocka_unit_test(every_value_needs_a_source),
+                                     cmocka_unit_test(wrong_types_are_refused),
+                                     cmocka_unit_test(values_out_of_range_are_refused),
+                                     cmocka_unit_test(values_that_contradict_each_other_are_refused),
+                                     cmocka_unit_test(what_is_no_machine_file_is_refused),
+                                     cmocka_unit_test(a_second_document_is_refused),
+                                     cmocka_unit_test(nesting_is_bounded),
+                                     cmocka_unit_test(a_nul_in_the_file_is_refused),
+                                     cmocka_unit_test(size_tables_are_read),
+                                     cmocka_unit_test(broken_size_tables_are_refused),
+                                     cmocka_unit_test(values_can_be_set),
+                                     cmocka_unit_test(a_failed_setting_changes_nothing),
+                                     cmocka_unit_test(folders_of_the_variable_come_first)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory stacks: the picosecond at which a line is there from the GPU and from an SM in a stack; every byte on every link; condition, channels and room;
- * what is learned. (What the controller has beside the paper's steps, and how learning ends: test_controller.c.) */
+/* Memory stacks: the picosecond at which a line is there from the GPU and from an SM in a stack; every byte on every
+ * link; condition, channels and room; what is learned. (What the controller has beside the paper's steps, and how
+ * learning ends: test_controller.c.) */
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -18,8 +19,10 @@ static void one_load(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
 
 static void test_load_from_gpu(void **state) {
   ps before, after;
-  sim_stacks none = run_one(SIM_OFFLOAD_NONE, NULL, only_warm, &before), one = run_one(SIM_OFFLOAD_NONE, NULL, one_load, &after);
-  assert_int_equal(after - before, (L2_NS + 2 * LINK_NS + CONTROLLER_NS + OPEN_NS + COLUMN_NS + BURST_LINE_NS) * NS + TX_PS(4) + TX_PS(128));
+  sim_stacks none = run_one(SIM_OFFLOAD_NONE, NULL, only_warm, &before),
+             one = run_one(SIM_OFFLOAD_NONE, NULL, one_load, &after);
+  assert_int_equal(after - before, (L2_NS + 2 * LINK_NS + CONTROLLER_NS + OPEN_NS + COLUMN_NS + BURST_LINE_NS) * NS +
+                                       TX_PS(4) + TX_PS(128));
   assert_int_equal(one.tx[1] - none.tx[1], 4);
   assert_int_equal(one.rx[1] - none.rx[1], 128);
   assert_int_equal(one.internal[1] - none.internal[1], 128);
@@ -34,7 +37,8 @@ static void one_store(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
 
 static void test_store_from_gpu(void **state) {
   ps before, after;
-  sim_stacks none = run_one(SIM_OFFLOAD_NONE, NULL, only_warm, &before), one = run_one(SIM_OFFLOAD_NONE, NULL, one_store, &after);
+  sim_stacks none = run_one(SIM_OFFLOAD_NONE, NULL, only_warm, &before),
+             one = run_one(SIM_OFFLOAD_NONE, NULL, one_store, &after);
   assert_int_equal(one.tx[2] - none.tx[2], 4 + 64);
   assert_int_equal(one.rx[2] - none.rx[2], 1);
   assert_int_equal(one.internal[2] - none.internal[2], 64);
@@ -42,14 +46,19 @@ static void test_store_from_gpu(void **state) {
 
 /* ---- an instance in a stack ---- */
 
-static void local_twice(trace_writer *w, uint64_t b, uint32_t i, const void *c) { load_in_block(w, 10, 0, OF_STACK(1), OF_STACK(5)); }
-static void remote_second(trace_writer *w, uint64_t b, uint32_t i, const void *c) { load_in_block(w, 10, 0, OF_STACK(1), OF_STACK(6)); }
+static void local_twice(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
+  load_in_block(w, 10, 0, OF_STACK(1), OF_STACK(5));
+}
+static void remote_second(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
+  load_in_block(w, 10, 0, OF_STACK(1), OF_STACK(6));
+}
 
 static void no_walks(machine_spec *s) { s->tlb_miss_latency = s->walk_cache_latency = 0; }
 
 static void test_instance(void **state) {
   ps before, local, twice, remote;
-  sim_stacks none = run_one(SIM_OFFLOAD_CONTROLLED, no_walks, only_warm, &before), one = run_one(SIM_OFFLOAD_CONTROLLED, no_walks, local_load, &local);
+  sim_stacks none = run_one(SIM_OFFLOAD_CONTROLLED, no_walks, only_warm, &before),
+             one = run_one(SIM_OFFLOAD_CONTROLLED, no_walks, local_load, &local);
   assert_int_equal(one.instances, 1);
   assert_int_equal(one.colocated, 1);
   assert_int_equal(one.offloaded, 1);
@@ -58,7 +67,8 @@ static void test_instance(void **state) {
   assert_int_equal(one.local_bytes >= 128, 1); /* and the tables of its walk */
   assert_int_equal(one.tx[1] - none.tx[1], 12 + 256);
   assert_int_equal(one.rx[1] - none.rx[1], 128 + 1);
-  sim_stacks two = run_one(SIM_OFFLOAD_CONTROLLED, no_walks, local_twice, &twice), far = run_one(SIM_OFFLOAD_CONTROLLED, no_walks, remote_second, &remote);
+  sim_stacks two = run_one(SIM_OFFLOAD_CONTROLLED, no_walks, local_twice, &twice),
+             far = run_one(SIM_OFFLOAD_CONTROLLED, no_walks, remote_second, &remote);
   assert_int_equal(two.colocated, 1);
   assert_int_equal(far.colocated, 0);
   /* The second load: local, in an open row or another bank's; or over the link between the stacks and back. */
@@ -82,12 +92,13 @@ static void test_written_lines(void **state) {
   rig r;
   sim_counters c, kept;
   rig_kernel k = {.blocks = 1, .warps = 1, .warp = store_in_block};
-  sim_stacks away = run_stacks(&r, "ideal", SIM_OFFLOAD_CONTROLLED, "12:13", NULL, k, &c), at_home = run_stacks(&r, "ideal", SIM_OFFLOAD_NONE, "12:13", NULL, k, &kept);
+  sim_stacks away = run_stacks(&r, "ideal", SIM_OFFLOAD_CONTROLLED, "12:13", NULL, k, &c),
+             at_home = run_stacks(&r, "ideal", SIM_OFFLOAD_NONE, "12:13", NULL, k, &kept);
   assert_int_equal(away.dirty_lines, 2);
   assert_int_equal(away.invalidated_lines, 2); /* the first one, in both caches */
   assert_int_equal(away.answer_bytes, 128 + 2 * 4 + 1);
   assert_int_equal(at_home.dirty_lines, 0);
-  assert_int_equal(kept.l1_misses, 8);         /* the load behind it hits at home, and misses after the stack wrote */
+  assert_int_equal(kept.l1_misses, 8); /* the load behind it hits at home, and misses after the stack wrote */
   assert_int_equal(c.l1_misses, 12);
 }
 
@@ -142,8 +153,13 @@ static int run_left_out(uint32_t step, body warp) {
 }
 
 static void test_the_oracle_sees_stale_lines(void **state) {
-  static const struct { uint32_t step; body warp; } steps[] = {
-      {COHERENCE_PUSH, store_then_block}, {COHERENCE_EMPTY, block_store_block}, {COHERENCE_DROP_L2, bypass_after_block}, {COHERENCE_DROP_L1, store_in_block}};
+  static const struct {
+    uint32_t step;
+    body warp;
+  } steps[] = {{COHERENCE_PUSH, store_then_block},
+               {COHERENCE_EMPTY, block_store_block},
+               {COHERENCE_DROP_L2, bypass_after_block},
+               {COHERENCE_DROP_L1, store_in_block}};
   for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
     assert_int_equal(run_left_out(0, steps[i].warp), 0);
     assert_int_equal(run_left_out(steps[i].step, steps[i].warp), SIGABRT);
@@ -152,12 +168,17 @@ static void test_the_oracle_sees_stale_lines(void **state) {
 
 /* ---- the controller ---- */
 
-static void few_trips(trace_writer *w, uint64_t b, uint32_t i, const void *c) { load_in_block(w, 30, 3, OF_STACK(1), 0); }
-static void enough_trips(trace_writer *w, uint64_t b, uint32_t i, const void *c) { load_in_block(w, 30, 4, OF_STACK(1), 0); }
+static void few_trips(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
+  load_in_block(w, 30, 3, OF_STACK(1), 0);
+}
+static void enough_trips(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
+  load_in_block(w, 30, 4, OF_STACK(1), 0);
+}
 
 static void test_condition(void **state) {
   ps time;
-  sim_stacks few = run_one(SIM_OFFLOAD_CONTROLLED, NULL, few_trips, &time), always = run_one(SIM_OFFLOAD_ALWAYS, NULL, few_trips, &time);
+  sim_stacks few = run_one(SIM_OFFLOAD_CONTROLLED, NULL, few_trips, &time),
+             always = run_one(SIM_OFFLOAD_ALWAYS, NULL, few_trips, &time);
   assert_int_equal(few.refused_condition, 1);
   assert_int_equal(few.offloaded, 0);
   assert_int_equal(always.refused_condition, 1); /* the condition is the compiler's */
@@ -243,7 +264,8 @@ static void test_learned(void **state) {
   assert_true(c.remote_bytes >= 52 * 256);
   assert_true(s.offloaded > 0 && s.offloaded <= 256 - 52);
   assert_true(s.stopped_ps > (1 << 20) * UINT64_C(62)); /* 16 GB/s: 62.5 ps a byte */
-  assert_true(s.learning_kernel_ps > s.stopped_ps && s.learning_kernel_ps <= s.learning_ps && s.learning_kernel_ps < c.kernel_ps);
+  assert_true(s.learning_kernel_ps > s.stopped_ps && s.learning_kernel_ps <= s.learning_ps &&
+              s.learning_kernel_ps < c.kernel_ps);
   sim_stacks fixed = run_stacks(&r, "copy", SIM_OFFLOAD_CONTROLLED, "9:10", NULL, k, &known);
   assert_int_equal(fixed.colocated, 256);
   assert_int_equal(known.remote_bytes, 0);
@@ -254,10 +276,12 @@ static void test_learned(void **state) {
 static void test_energy(void **state) {
   rig r;
   sim_counters c;
-  sim_stacks s = run_stacks(&r, "ideal", SIM_OFFLOAD_NONE, "12:13", NULL, (rig_kernel){.blocks = 1, .warps = 1, .warp = one_load}, &c);
+  sim_stacks s = run_stacks(&r, "ideal", SIM_OFFLOAD_NONE, "12:13", NULL,
+                            (rig_kernel){.blocks = 1, .warps = 1, .warp = one_load}, &c);
   double bytes = 0;
   for (int i = 0; i < 4; i++) bytes += (double)(s.tx[i] + s.rx[i]);
-  double seconds = (double)c.kernel_ps * 1e-12, carried = bytes / 8e9, idle_bits = (8 * seconds - carried) * 8e9 * 8; /* eight channels of 8 GB/s */
+  /* eight channels of 8 GB/s */
+  double seconds = (double)c.kernel_ps * 1e-12, carried = bytes / 8e9, idle_bits = (8 * seconds - carried) * 8e9 * 8;
   assert_near(s.link_joule, bytes * 8 * 2e-12, 1e-9);
   assert_near(s.idle_joule, idle_bits * 1.5e-12, 1e-6);
   assert_near(s.activation_joule, (double)c.dram_row_misses * 11.8e-9, 1e-9);
@@ -266,8 +290,16 @@ static void test_energy(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_load_from_gpu), cmocka_unit_test(test_store_from_gpu), cmocka_unit_test(test_instance), cmocka_unit_test(test_written_lines), cmocka_unit_test(test_the_oracle_sees_stale_lines),
-      cmocka_unit_test(test_condition), cmocka_unit_test(test_room), cmocka_unit_test(test_channels), cmocka_unit_test(test_ideal), cmocka_unit_test(test_learned),
+      cmocka_unit_test(test_load_from_gpu),
+      cmocka_unit_test(test_store_from_gpu),
+      cmocka_unit_test(test_instance),
+      cmocka_unit_test(test_written_lines),
+      cmocka_unit_test(test_the_oracle_sees_stale_lines),
+      cmocka_unit_test(test_condition),
+      cmocka_unit_test(test_room),
+      cmocka_unit_test(test_channels),
+      cmocka_unit_test(test_ideal),
+      cmocka_unit_test(test_learned),
       cmocka_unit_test(test_energy),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random programs on machines with memory stacks, at the deepest check level, under every way of offloading and kind of map: what must hold whatever they do.
+/* Random programs on machines with memory stacks, at the deepest check level, under every way of offloading and kind of
+ * map: what must hold whatever they do.
  *
- *   every instance is decided once; bytes inside the stacks are those of the DRAM counters; what leaves a stack was asked for; all warps come back;
- *   the same run twice gives the same numbers. */
+ *   every instance is decided once; bytes inside the stacks are those of the DRAM counters; what leaves a stack was
+ *   asked for; all warps come back; the same run twice gives the same numbers. */
 #include <stdlib.h>
 
 #include "rig.h"
@@ -16,14 +17,17 @@ static uint32_t below(uint32_t limit) {
 }
 
 static sim_candidate candidates[CANDIDATES];
-static const sim_candidate *find(void *context, const trace_launch *launch, uint32_t pc) { return pc < CANDIDATES ? &candidates[pc] : NULL; }
+static const sim_candidate *find(void *context, const trace_launch *launch, uint32_t pc) {
+  return pc < CANDIDATES ? &candidates[pc] : NULL;
+}
 static sim_offloading offloading = {.find = find, .instances = 2000};
 
 static uint64_t random_address(void) { return RIG_BASE + (uint64_t)below(below(4) ? 2048 : 65536) * 128; }
 
 static void random_access(trace_writer *w) {
   uint32_t lines = 1 + below(below(3) ? 2 : 32), op = below(10), log2_bytes = 2;
-  uint64_t *at = trace_put_access(w, op < 6 ? TRACE_LOAD : TRACE_STORE, log2_bytes, below(8) ? 0 : TRACE_BYPASS_L1, 0, ~0u, lines);
+  uint64_t *at =
+      trace_put_access(w, op < 6 ? TRACE_LOAD : TRACE_STORE, log2_bytes, below(8) ? 0 : TRACE_BYPASS_L1, 0, ~0u, lines);
   for (uint32_t i = 0; i < lines; i++) at[i] = trace_line(random_address(), 32 / lines, 1 + below(15));
   if (op < 3) trace_put_wait(w, 0);
 }
@@ -71,9 +75,18 @@ static void random_machine(machine_spec *s) {
 static void random_candidates(void) {
   for (uint32_t i = 0; i < CANDIDATES; i++) {
     bool conditional = below(2);
-    candidates[i] = (sim_candidate){.pc = i, .in_bytes = 128 * below(12), .out_bytes = 128 * below(6), .tx_fixed = below(200), .tx_trip = -(double)below(80), .rx_fixed = below(50),
-                                    .rx_trip = -(double)below(40), .threshold = conditional ? 1 + below(6) : 1, .conditional = conditional, .trips = 1,
-                                    .again = below(2), .left = {128 * below(12), 128 * below(6), below(200), below(50), 1 + below(6)}};
+    candidates[i] = (sim_candidate){.pc = i,
+                                    .in_bytes = 128 * below(12),
+                                    .out_bytes = 128 * below(6),
+                                    .tx_fixed = below(200),
+                                    .tx_trip = -(double)below(80),
+                                    .rx_fixed = below(50),
+                                    .rx_trip = -(double)below(40),
+                                    .threshold = conditional ? 1 + below(6) : 1,
+                                    .conditional = conditional,
+                                    .trips = 1,
+                                    .again = below(2),
+                                    .left = {128 * below(12), 128 * below(6), below(200), below(50), 1 + below(6)}};
   }
 }
 
@@ -90,7 +103,8 @@ static void run(uint64_t seed, sim_offload offload, const char *map, const char 
   rig_start(&r);
   rig_alloc(&r, RIG_BASE, 8 << 20, TRACE_MEMORY_DEVICE);
   rig_h2d(&r, RIG_BASE, 1 << 20);
-  for (int launch = 0; launch < 2; launch++) rig_launch(&r, (rig_kernel){.blocks = BLOCKS, .warps = 1 + below(4), .warp = random_warp});
+  for (int launch = 0; launch < 2; launch++)
+    rig_launch(&r, (rig_kernel){.blocks = BLOCKS, .warps = 1 + below(4), .warp = random_warp});
   const sim_result *result = rig_finish(&r);
   *out = *result;
   out->kernels = NULL, out->allocations = NULL, out->kernel_count = out->allocation_count = 0;
@@ -114,7 +128,8 @@ static void check_sums(const sim_result *r, sim_offload offload) {
   assert_true(s->offloaded_instructions <= r->counters.warp_instructions);
   assert_true(s->local_bytes + s->remote_stack_bytes <= internal);
   assert_true((out > 0) == (s->remote_stack_bytes > 0));
-  uint64_t refused = s->refused_learning + s->refused_condition + s->refused_tx + s->refused_rx + s->refused_slow + s->refused_full;
+  uint64_t refused =
+      s->refused_learning + s->refused_condition + s->refused_tx + s->refused_rx + s->refused_slow + s->refused_full;
   if (offload == SIM_OFFLOAD_NONE) assert_int_equal(s->offloaded + refused, 0);
   else assert_int_equal(s->offloaded + refused, s->instances);
   if (offload == SIM_OFFLOAD_IDEAL) assert_int_equal(s->request_bytes + s->answer_bytes + out, 0);

@@ -10,7 +10,9 @@
 static void busy(trace_writer *w, uint64_t b, uint32_t i, const void *c) { /* 100 us: 25,000 instructions of 4 ns */
   for (int n = 0; n < 5; n++) rig_issue(w, 5000);
 }
-static rig_kernel busy_kernel(uint32_t stream) { return (rig_kernel){.blocks = 1, .warps = 1, .warp = busy, .stream = stream}; }
+static rig_kernel busy_kernel(uint32_t stream) {
+  return (rig_kernel){.blocks = 1, .warps = 1, .warp = busy, .stream = stream};
+}
 
 static void make_stream(rig *r, uint32_t number, uint32_t flags) {
   rig_op(r, (trace_op){.kind = TRACE_OP_STREAM_CREATE, .stream = number, .stream_create = {flags}});
@@ -65,7 +67,8 @@ static void test_overlap_counts_what_is_beside(void **state) {
   make_stream(&r, 2, TRACE_STREAM_NON_BLOCKING);
   copy_async(&r, TRACE_H2D, 1);
   rig_launch(&r, busy_kernel(1)); /* from 100 to 200 us */
-  rig_copy(&r, TRACE_D2H, 0x1000, RIG_BASE, COPY_BYTES * 3 / 2, false, 2); /* from 0 to 150 us, on an engine of its own */
+  /* from 0 to 150 us, on an engine of its own */
+  rig_copy(&r, TRACE_D2H, 0x1000, RIG_BASE, COPY_BYTES * 3 / 2, false, 2);
   copy_async(&r, TRACE_H2D, 1);
   rig_sync(&r);
   sim_counters c = rig_finish(&r)->counters;
@@ -132,9 +135,9 @@ static ps two_kernels(uint32_t first, uint32_t second, uint64_t blocks) {
 
 static void test_kernels_share_the_device(void **state) {
   assert_int_equal(two_kernels(1, 1, 15), 200 * US);
-  assert_int_equal(two_kernels(1, 2, 15), 100 * US);          /* one warp each on every SM */
-  assert_int_equal(two_kernels(1, 2, 15 * 8), 200 * US);      /* the first fills all places for blocks */
-  assert_near(two_kernels(1, 2, 15 * 4), 100 * US, 0.01);     /* each takes half of them, and half of the issue slots */
+  assert_int_equal(two_kernels(1, 2, 15), 100 * US);      /* one warp each on every SM */
+  assert_int_equal(two_kernels(1, 2, 15 * 8), 200 * US);  /* the first fills all places for blocks */
+  assert_near(two_kernels(1, 2, 15 * 4), 100 * US, 0.01); /* each takes half of them, and half of the issue slots */
 }
 
 /* ---- events ---- */
@@ -259,8 +262,8 @@ static void test_host_costs(void **state) {
   r.spec.link_latency_us = 2;
   rig_start(&r);
   rig_alloc(&r, RIG_BASE, 8 << 20, TRACE_MEMORY_DEVICE);
-  uint64_t copied = rig_h2d(&r, RIG_BASE, COPY_BYTES);        /* waits */
-  rig_launch(&r, busy_kernel(0));                             /* does not */
+  uint64_t copied = rig_h2d(&r, RIG_BASE, COPY_BYTES); /* waits */
+  rig_launch(&r, busy_kernel(0));                      /* does not */
   uint64_t host = rig_op(&r, (trace_op){.kind = TRACE_OP_HOST});
   uint64_t synchronised = rig_sync(&r);
   rig_finish(&r);
@@ -290,7 +293,8 @@ static void test_link_table(void **state) {
   rig_start(&r);
   rig_alloc(&r, RIG_BASE, 8 << 20, TRACE_MEMORY_DEVICE);
   uint64_t sizes[] = {4096, 65536, 16384, 1024, COPY_BYTES};
-  uint64_t expected_ps[] = {4096 * 250, 65536 * 125, 16384 * 1000 / 6, 4096 * 250, 65536 * 125 + (COPY_BYTES - 65536) * 1000 / 16};
+  uint64_t expected_ps[] = {4096 * 250, 65536 * 125, 16384 * 1000 / 6, 4096 * 250,
+                            65536 * 125 + (COPY_BYTES - 65536) * 1000 / 16};
   ps last = 0;
   uint64_t sequences[5];
   for (int i = 0; i < 5; i++) sequences[i] = rig_h2d(&r, RIG_BASE, sizes[i]);
@@ -331,12 +335,20 @@ static void test_many_operations_need_no_memory(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_kernel_and_copy), cmocka_unit_test(test_overlap_counts_what_is_beside), cmocka_unit_test(test_legacy_stream_is_a_fence), cmocka_unit_test(test_copy_engines),
-      cmocka_unit_test(test_kernels_share_the_device), cmocka_unit_test(test_event_times_and_stream_wait),
+      cmocka_unit_test(test_kernel_and_copy),
+      cmocka_unit_test(test_overlap_counts_what_is_beside),
+      cmocka_unit_test(test_legacy_stream_is_a_fence),
+      cmocka_unit_test(test_copy_engines),
+      cmocka_unit_test(test_kernels_share_the_device),
+      cmocka_unit_test(test_event_times_and_stream_wait),
       cmocka_unit_test(test_wait_for_an_event_that_is_known),
-      cmocka_unit_test(test_question_without_further_operations), cmocka_unit_test(test_co_simulation),
-      cmocka_unit_test(test_host_costs), cmocka_unit_test(test_free_waits_for_the_device), cmocka_unit_test(test_link_table),
-      cmocka_unit_test(test_stream_destroyed_with_work), cmocka_unit_test(test_many_operations_need_no_memory),
+      cmocka_unit_test(test_question_without_further_operations),
+      cmocka_unit_test(test_co_simulation),
+      cmocka_unit_test(test_host_costs),
+      cmocka_unit_test(test_free_waits_for_the_device),
+      cmocka_unit_test(test_link_table),
+      cmocka_unit_test(test_stream_destroyed_with_work),
+      cmocka_unit_test(test_many_operations_need_no_memory),
   };
   return cmocka_run_group_tests_name("streams", tests, NULL, NULL);
 }

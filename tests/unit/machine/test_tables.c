@@ -18,14 +18,19 @@ static uint64_t random_below(uint64_t n) {
 static void test_event_heap(void **state) {
   enum { MOST = 500 };
   event_heap heap = {.next_time = UINT64_MAX, .horizon = UINT64_MAX};
-  struct { ps time; uint32_t order; bool in; } naive[20000];
+  struct {
+    ps time;
+    uint32_t order;
+    bool in;
+  } naive[20000];
   uint32_t count = 0, inside = 0;
   for (int step = 0; step < 30000; step++) {
     bool push = inside == 0 || (inside < MOST && count < 20000 && random_below(100) < 52);
     if (push && count == 20000) break;
     if (push) {
       ps time = heap.now + random_below(20);
-      if (heap.order < 1000 && random_below(100) == 0) heap.order = UINT32_MAX - (uint32_t)random_below(3); /* they are numbered anew now, or soon */
+      /* they are numbered anew now, or soon */
+      if (heap.order < 1000 && random_below(100) == 0) heap.order = UINT32_MAX - (uint32_t)random_below(3);
       naive[count].time = time;
       naive[count].in = true;
       event_push(&heap, time, EVENT_WARP, count++);
@@ -187,8 +192,8 @@ static void test_division(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_event_heap), cmocka_unit_test(test_slots), cmocka_unit_test(test_lru),
-      cmocka_unit_test(test_cache), cmocka_unit_test(test_division),
+      cmocka_unit_test(test_event_heap), cmocka_unit_test(test_slots),    cmocka_unit_test(test_lru),
+      cmocka_unit_test(test_cache),      cmocka_unit_test(test_division),
   };
   return cmocka_run_group_tests_name("tables", tests, NULL, NULL);
 }

@@ -11,13 +11,19 @@
 static uint64_t left_count;
 static void on_left(void *context, uint64_t address, const pager_unit *unit) { left_count++; }
 static void on_moved(void *context, uint32_t owner, bool in, uint64_t bytes) {}
-static void on_evicted(void *context, const fault_request *request, uint64_t address, const pager_unit *unit, bool write_back) {}
+static void on_evicted(void *context, const fault_request *request, uint64_t address, const pager_unit *unit,
+                       bool write_back) {}
 
 static pager *p;
 static uint64_t until;
 
 static int make(void **state) {
-  pager_config config = {.manager = manager_find("uvm"), .unit_bytes = 4096, .memory_bytes = 64 << 20, .sms = 1, .copy_clean = true, .whole_blocks = true,
+  pager_config config = {.manager = manager_find("uvm"),
+                         .unit_bytes = 4096,
+                         .memory_bytes = 64 << 20,
+                         .sms = 1,
+                         .copy_clean = true,
+                         .whole_blocks = true,
                          .hooks = {.left = on_left, .moved = on_moved, .evicted = on_evicted}};
   p = pager_create(&config);
   pager_map(p, RIG_BASE, 8 << 20, TRACE_MEMORY_MANAGED, 0);
@@ -32,7 +38,8 @@ static int unmake(void **state) {
 static void migrates(pager_processor who, ps at) { pager_thrash_event(p, ADDRESS, who, at); }
 static pager_thrash_answer ask(pager_processor who, ps at) { return pager_thrash_ask(p, ADDRESS, who, at, &until); }
 
-/* Two events that open the block's account, and three that count, `gap` apart; returns when the last was, by the GPU. */
+/* Two events that open the block's account, and three that count, `gap` apart; returns when the last was, by the
+ * GPU. */
 static ps thrash(ps from, ps gap) {
   for (int i = 0; i < 5; i++) migrates(i % 2 ? PAGER_CPU : PAGER_GPU, from + (ps)i * gap);
   return from + 4 * gap;
@@ -53,7 +60,8 @@ static void test_late_events_do_not_count(void **state) {
   migrates(PAGER_GPU, US);
   migrates(PAGER_CPU, US + LAPSE + 1); /* too late to open an account */
   for (int i = 0; i < 3; i++) migrates(i % 2 ? PAGER_CPU : PAGER_GPU, 2 * US + (ps)(i + 1) * LAPSE);
-  assert_false(pager_thrashes(p, pager_chunk_find(p, ADDRESS >> PAGER_CHUNK_SHIFT), ADDRESS)); /* the first only opened it: two */
+  /* the first only opened it: two */
+  assert_false(pager_thrashes(p, pager_chunk_find(p, ADDRESS >> PAGER_CHUNK_SHIFT), ADDRESS));
   migrates(PAGER_CPU, 2 * US + 4 * LAPSE + 1);
   assert_false(pager_thrashes(p, pager_chunk_find(p, ADDRESS >> PAGER_CHUNK_SHIFT), ADDRESS));
   migrates(PAGER_GPU, 2 * US + 5 * LAPSE + 1);
@@ -72,13 +80,14 @@ static void test_one_processor_never_thrashes(void **state) {
 static void test_throttled_for_a_lapse(void **state) {
   ps t = thrash(US, US);
   assert_int_equal(ask(PAGER_CPU, t + LAPSE + 1), PAGER_THRASH_NONE); /* the page's last event is too long ago */
-  assert_int_equal(ask(PAGER_GPU, t + LAPSE), PAGER_THRASH_NONE);     /* just in time: a period begins, the GPU is favoured */
+  /* just in time: a period begins, the GPU is favoured */
+  assert_int_equal(ask(PAGER_GPU, t + LAPSE), PAGER_THRASH_NONE);
   ps end = t + 2 * LAPSE;
   migrates(PAGER_GPU, t + LAPSE);
   assert_int_equal(ask(PAGER_CPU, t + LAPSE + 5), PAGER_THRASH_THROTTLE);
   assert_int_equal(until, end);
   assert_int_equal(ask(PAGER_CPU, end - 1), PAGER_THRASH_THROTTLE);
-  assert_int_equal(p->throttled, 1); /* the same one */
+  assert_int_equal(p->throttled, 1);                        /* the same one */
   assert_int_equal(ask(PAGER_CPU, end), PAGER_THRASH_NONE); /* now the CPU is favoured */
   migrates(PAGER_CPU, end);
   assert_int_equal(ask(PAGER_GPU, end + 1), PAGER_THRASH_THROTTLE);
@@ -140,8 +149,10 @@ static void test_pinned_at_the_gpu_first(void **state) {
   assert_int_equal(p->throttled, 10);
   assert_int_equal(ask(PAGER_GPU, t + LAPSE), PAGER_THRASH_PIN_GPU); /* favoured still */
   assert_int_equal(p->pinned, 1);
-  assert_int_equal(pager_away(pager_find(p, ADDRESS)), PAGER_ABSENT); /* the CPU's page is not mapped: it comes to the GPU */
-  assert_int_equal(ask(PAGER_CPU, t + LAPSE + 1), PAGER_THRASH_PIN_CPU); /* the pin has ended the period, now the CPU is favoured */
+  /* the CPU's page is not mapped: it comes to the GPU */
+  assert_int_equal(pager_away(pager_find(p, ADDRESS)), PAGER_ABSENT);
+  /* the pin has ended the period, now the CPU is favoured */
+  assert_int_equal(ask(PAGER_CPU, t + LAPSE + 1), PAGER_THRASH_PIN_CPU);
   assert_int_equal(p->pinned, 1);
   assert_int_equal(pager_away(pager_find(p, ADDRESS)), PAGER_REMOTE);
 }
@@ -161,7 +172,8 @@ static void test_blocks_forget_after_an_epoch(void **state) {
     assert_int_equal(ask(PAGER_CPU, t + epoch), PAGER_THRASH_NONE); /* not longer than an epoch: still known */
     assert_true(pager_thrashes(p, pager_chunk_find(p, ADDRESS >> PAGER_CHUNK_SHIFT), ADDRESS));
     assert_int_equal(ask(PAGER_CPU, t + epoch + 1), PAGER_THRASH_NONE);
-    assert_int_equal(pager_thrashes(p, pager_chunk_find(p, ADDRESS >> PAGER_CHUNK_SHIFT), ADDRESS), reset == 4); /* four times at most */
+    /* four times at most */
+    assert_int_equal(pager_thrashes(p, pager_chunk_find(p, ADDRESS >> PAGER_CHUNK_SHIFT), ADDRESS), reset == 4);
     t += 2 * epoch;
   }
 }
@@ -184,7 +196,8 @@ static void test_prefetches_forget(void **state) {
   pager_prefetch_in(p, ADDRESS, 4096);
   assert_false(pager_thrashes(p, pager_chunk_find(p, ADDRESS >> PAGER_CHUNK_SHIFT), ADDRESS));
   pager_prefetch_out(p, ADDRESS, 4096);
-  for (int i = 0; i < 4; i++) migrates(i % 2 ? PAGER_CPU : PAGER_GPU, ++t); /* the account is open: one to start from, three that count */
+  /* the account is open: one to start from, three that count */
+  for (int i = 0; i < 4; i++) migrates(i % 2 ? PAGER_CPU : PAGER_GPU, ++t);
   ten_throttles(&t);
   assert_int_equal(ask(PAGER_CPU, t), PAGER_THRASH_PIN_CPU);
   pager_prefetch_in(p, ADDRESS, 4096);
@@ -235,7 +248,8 @@ static void test_ping_pong(void **state) {
   sim_counters few = ping_pong("uvm", 2), many = ping_pong("uvm", 40), other = ping_pong("replay", 40);
   assert_int_equal(few.faults, 2);
   assert_int_equal(few.throttles, 0);
-  assert_int_equal(many.throttles, 12); /* eleven until the favoured one asks, one while the page is pinned in GPU memory */
+  /* eleven until the favoured one asks, one while the page is pinned in GPU memory */
+  assert_int_equal(many.throttles, 12);
   assert_int_equal(many.pins, 1);
   assert_int_equal(many.faults, 27); /* what was throttled once is free for three events, then thrashes again */
   assert_int_equal(many.host_faults, 27);
@@ -268,10 +282,18 @@ static void test_capacity_is_not_thrashing(void **state) {
 int main(void) {
 #define PAGER(name) cmocka_unit_test_setup_teardown(name, make, unmake)
   const struct CMUnitTest tests[] = {
-      PAGER(test_three_events_count), PAGER(test_late_events_do_not_count), PAGER(test_one_processor_never_thrashes),
-      PAGER(test_throttled_for_a_lapse), PAGER(test_pinned_after_ten_throttles), PAGER(test_pinned_at_the_gpu_first),
-      PAGER(test_preferred_location_decides), PAGER(test_blocks_forget_after_an_epoch), PAGER(test_a_pinned_block_never_forgets),
-      PAGER(test_prefetches_forget), PAGER(test_freed_pages_are_forgotten), cmocka_unit_test(test_ping_pong),
+      PAGER(test_three_events_count),
+      PAGER(test_late_events_do_not_count),
+      PAGER(test_one_processor_never_thrashes),
+      PAGER(test_throttled_for_a_lapse),
+      PAGER(test_pinned_after_ten_throttles),
+      PAGER(test_pinned_at_the_gpu_first),
+      PAGER(test_preferred_location_decides),
+      PAGER(test_blocks_forget_after_an_epoch),
+      PAGER(test_a_pinned_block_never_forgets),
+      PAGER(test_prefetches_forget),
+      PAGER(test_freed_pages_are_forgotten),
+      cmocka_unit_test(test_ping_pong),
       cmocka_unit_test(test_capacity_is_not_thrashing),
   };
   return cmocka_run_group_tests_name("thrash", tests, NULL, NULL);

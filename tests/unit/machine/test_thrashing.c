@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When a manager is said to thrash: both sides of each edge, and in a simulation that sweeps over more than its memory. */
+/* When a manager is said to thrash: both sides of each edge, and in a simulation that sweeps over more than its
+ * memory. */
 #include "rig.h"
 
 static void test_edges(void **state) {
   const uint64_t mib = 1 << 20;
-  static const struct { uint64_t back, first; int times; } cases[] = {{4, 2, 3}, {3, 2, 0}, {4, 3, 0}, {14, 2, 8}, {0, 5, 0}, {5, 0, 0}};
+  static const struct {
+    uint64_t back, first;
+    int times;
+  } cases[] = {{4, 2, 3}, {3, 2, 0}, {4, 3, 0}, {14, 2, 8}, {0, 5, 0}, {5, 0, 0}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-    assert_int_equal((int)sim_thrashes(&(sim_result){.came_back = cases[i].back * mib, .came_first = cases[i].first * mib}), cases[i].times);
+    assert_int_equal(
+        (int)sim_thrashes(&(sim_result){.came_back = cases[i].back * mib, .came_first = cases[i].first * mib}),
+        cases[i].times);
   assert_int_equal((int)sim_thrashes(&(sim_result){.came_back = mib, .came_first = 4096}), 257);
   assert_int_equal((int)sim_thrashes(&(sim_result){.came_back = mib - 4096, .came_first = 4096}), 0);
 }

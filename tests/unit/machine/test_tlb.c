@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Translation: what a TLB reaches, hits under misses, ports, walks and their cache. In the rig a miss costs 20 ns to the
- * GMMU and back, a level in the walk cache 20 ns, and there are four levels. */
+/* Translation: what a TLB reaches, hits under misses, ports, walks and their cache. In the rig a miss costs 20 ns to
+ * the GMMU and back, a level in the walk cache 20 ns, and there are four levels. */
 #include "rig.h"
 
-#define PAGE(n) (RIG_BASE + (uint64_t)(n) * 4096)
+#define PAGE(n) (RIG_BASE + (uint64_t)(n)*4096)
 
 /* Twice over `pages` pages, one line each (the L1 is passed by, so that only translation differs). */
 static void twice(trace_writer *w, uint64_t b, uint32_t i, const void *context) {
@@ -83,8 +83,10 @@ static void hit_under_miss(trace_writer *w, uint64_t b, uint32_t warp, const voi
 }
 static void test_hit_under_miss(void **state) {
   bool misses[2] = {false, true};
-  ps without = rig_run(NULL, (rig_kernel){.blocks = 1, .warps = 2, .warp = hit_under_miss, .context = &misses[0]}).kernel_ps;
-  ps with = rig_run(NULL, (rig_kernel){.blocks = 1, .warps = 2, .warp = hit_under_miss, .context = &misses[1]}).kernel_ps;
+  ps without =
+      rig_run(NULL, (rig_kernel){.blocks = 1, .warps = 2, .warp = hit_under_miss, .context = &misses[0]}).kernel_ps;
+  ps with =
+      rig_run(NULL, (rig_kernel){.blocks = 1, .warps = 2, .warp = hit_under_miss, .context = &misses[1]}).kernel_ps;
   assert_int_equal(with, without);
 }
 
@@ -114,7 +116,7 @@ static void test_ports(void **state) {
   ps four = rig_time(four_ports, gather_twice) - rig_time(four_ports, gather_once);
   assert_int_equal(four, (31 + 20) * NS); /* the 32nd line is taken 31 cycles after the first */
   ps one = rig_time(slow_port, gather_twice) - rig_time(slow_port, gather_once);
-  assert_int_equal(one, (31 + 20) * NS);  /* one port keeps up with one line per cycle */
+  assert_int_equal(one, (31 + 20) * NS); /* one port keeps up with one line per cycle */
   sim_counters c = rig_run(four_ports, (rig_kernel){.blocks = 1, .warps = 1, .warp = gather_twice});
   assert_int_equal(c.tlb_lookups, 64);
   assert_int_equal(c.tlb_misses, 32);
@@ -141,9 +143,11 @@ static void test_walkers(void **state) {
   assert_true(one >= many + 30 * (3 * 20 + 100) * NS); /* each: three cached levels and an L2 access at least */
 }
 
-/* Two SMs ask for one page at the same moment: the second walk finds the first's entries in the walk cache, on their way,
- * and waits for them as long as the first does. */
-static void one_load(trace_writer *w, uint64_t b, uint32_t i, const void *context) { rig_load_wait(w, RIG_BASE + b * 1024); }
+/* Two SMs ask for one page at the same moment: the second walk finds the first's entries in the walk cache, on their
+ * way, and waits for them as long as the first does. */
+static void one_load(trace_writer *w, uint64_t b, uint32_t i, const void *context) {
+  rig_load_wait(w, RIG_BASE + b * 1024);
+}
 
 static void test_walks_share_what_is_on_its_way(void **state) {
   uint64_t stall[2];
@@ -164,9 +168,15 @@ static void test_walks_share_what_is_on_its_way(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_reach), cmocka_unit_test(test_replacement), cmocka_unit_test(test_walk_cache), cmocka_unit_test(test_miss_time),
-      cmocka_unit_test(test_hit_under_miss), cmocka_unit_test(test_ports), cmocka_unit_test(test_once_per_page_of_an_access),
-      cmocka_unit_test(test_walkers), cmocka_unit_test(test_walks_share_what_is_on_its_way),
+      cmocka_unit_test(test_reach),
+      cmocka_unit_test(test_replacement),
+      cmocka_unit_test(test_walk_cache),
+      cmocka_unit_test(test_miss_time),
+      cmocka_unit_test(test_hit_under_miss),
+      cmocka_unit_test(test_ports),
+      cmocka_unit_test(test_once_per_page_of_an_access),
+      cmocka_unit_test(test_walkers),
+      cmocka_unit_test(test_walks_share_what_is_on_its_way),
   };
   return cmocka_run_group_tests_name("tlb", tests, NULL, NULL);
 }

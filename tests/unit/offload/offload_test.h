@@ -7,25 +7,26 @@
 
 #include "offload/candidates.h"
 
-/* The loop of LIBOR Monte Carlo in the paper's figure 4, as it stands: 5 live-in registers (two pointers, two factors, the trips left), none live out, one
- * load, one store. What is before it comes from memory through an atomic, so that nothing of that can be in a region with it. */
-#define LIBOR_BODY                                                                                                                              \
-  ".reg .b64 %rd<5>; .reg .b32 %r<4>; .reg .f32 %f<6>; .reg .pred %p<2>;\n"                                                                  \
-  "ld.param.u64 %rd3, [p];\n"                                                                                                                   \
-  "ld.global.u64 %rd1, [%rd3];\n"                                                                                                               \
-  "ld.global.u64 %rd2, [%rd3+8];\n"                                                                                                             \
-  "ld.global.f32 %f1, [%rd3+16];\n"                                                                                                             \
-  "ld.global.f32 %f2, [%rd3+20];\n"                                                                                                             \
-  "atom.global.add.u32 %r1, [%rd3+24], 1;\n"                                                                                                    \
-  "LOOP:\n"                                                                                                                                     \
-  "ld.global.f32 %f3, [%rd1];\n"                                                                                                                \
-  "fma.rn.f32 %f4, %f3, %f1, %f2;\n"                                                                                                            \
-  "st.global.f32 [%rd2], %f4;\n"                                                                                                                \
-  "add.s64 %rd1, %rd1, 4;\n"                                                                                                                    \
-  "add.s64 %rd2, %rd2, 4;\n"                                                                                                                    \
-  "add.s32 %r1, %r1, -1;\n"                                                                                                                     \
-  "setp.ne.s32 %p1, %r1, 0;\n"                                                                                                                  \
-  "@%p1 bra LOOP;\n"                                                                                                                            \
+/* The loop of LIBOR Monte Carlo in the paper's figure 4, as it stands: 5 live-in registers (two pointers, two factors,
+ * the trips left), none live out, one load, one store. What is before it comes from memory through an atomic, so that
+ * nothing of that can be in a region with it. */
+#define LIBOR_BODY                                                          \
+  ".reg .b64 %rd<5>; .reg .b32 %r<4>; .reg .f32 %f<6>; .reg .pred %p<2>;\n" \
+  "ld.param.u64 %rd3, [p];\n"                                               \
+  "ld.global.u64 %rd1, [%rd3];\n"                                           \
+  "ld.global.u64 %rd2, [%rd3+8];\n"                                         \
+  "ld.global.f32 %f1, [%rd3+16];\n"                                         \
+  "ld.global.f32 %f2, [%rd3+20];\n"                                         \
+  "atom.global.add.u32 %r1, [%rd3+24], 1;\n"                                \
+  "LOOP:\n"                                                                 \
+  "ld.global.f32 %f3, [%rd1];\n"                                            \
+  "fma.rn.f32 %f4, %f3, %f1, %f2;\n"                                        \
+  "st.global.f32 [%rd2], %f4;\n"                                            \
+  "add.s64 %rd1, %rd1, 4;\n"                                                \
+  "add.s64 %rd2, %rd2, 4;\n"                                                \
+  "add.s32 %r1, %r1, -1;\n"                                                 \
+  "setp.ne.s32 %p1, %r1, 0;\n"                                              \
+  "@%p1 bra LOOP;\n"                                                        \
   "ret;\n"
 
 static inline ptx_func *only_kernel(const ptx_module *module) { return module->funcs[0]; }

@@ -30,7 +30,8 @@ static void libor_loop(void **state) {
   assert_int_equal(c.pc, 6);
   assert_true(c.conditional);
   assert_int_equal(c.in_bytes, r->in_bytes);
-  assert_true(c.tx_trip == -33.5 && c.rx_trip == -16.25 && c.tx_fixed == 160 + 2 * 32 && c.rx_fixed == 0); /* two registers of 64 bits: 224 - 4 * 49.75 > 0 */
+  /* two registers of 64 bits: 224 - 4 * 49.75 > 0 */
+  assert_true(c.tx_trip == -33.5 && c.rx_trip == -16.25 && c.tx_fixed == 160 + 2 * 32 && c.rx_fixed == 0);
   assert_int_equal(c.threshold, 5);
   assert_true(c.again); /* a warp may go at any trip, with the same registers */
   assert_int_equal(c.again_pc, 6);
@@ -49,8 +50,11 @@ static void libor_loop(void **state) {
 /* `middle` between two loads and a store that would be worth it alone. */
 static void expect_bar(const char *middle, offload_bar bar) {
   ff_text body = {0};
-  ff_text_add(&body, ".reg .b64 %%rd<4>; .reg .b32 %%r<8>; .reg .f32 %%f<4>; .reg .pred %%p<2>; .shared .b32 s[4]; .local .b32 l[4];\n"
-                     "ld.global.u32 %%r1, [%%rd1];\nld.global.u32 %%r2, [%%rd1+4];\n%s\nst.global.u32 [%%rd1], %%r1;\nst.global.u32 [%%rd1+4], %%r2;\nbar.sync 0;\nret;", middle);
+  ff_text_add(
+      &body,
+      ".reg .b64 %%rd<4>; .reg .b32 %%r<8>; .reg .f32 %%f<4>; .reg .pred %%p<2>; .shared .b32 s[4]; .local .b32 l[4];\n"
+      "ld.global.u32 %%r1, [%%rd1];\nld.global.u32 %%r2, [%%rd1+4];\n%s\nst.global.u32 [%%rd1], %%r1;\nst.global.u32 [%%rd1+4], %%r2;\nbar.sync 0;\nret;",
+      middle);
   ptx_module *module = parse_body(body.chars);
   offload_kernel *kernel = offload_analyze(only_kernel(module));
   bool seen = false, across = false;
@@ -58,9 +62,12 @@ static void expect_bar(const char *middle, offload_bar bar) {
     const offload_region *r = &kernel->regions[i];
     seen |= r->bar == bar;
     across |= r->chosen && r->loads == 2 && r->stores == 2;
-    if (r->bar == bar && bar) assert_int_equal(r->bar_line, 9); /* behind HEAD, the entry, the brace and three lines of body */
+    /* behind HEAD, the entry, the brace and three lines of body */
+    if (r->bar == bar && bar) assert_int_equal(r->bar_line, 9);
   }
-  if (!seen || across != !bar) fail_msg("%s: bar %s %s, region across it %s", middle, offload_bar_text(bar), seen ? "seen" : "not seen", across ? "chosen" : "not chosen");
+  if (!seen || across != !bar)
+    fail_msg("%s: bar %s %s, region across it %s", middle, offload_bar_text(bar), seen ? "seen" : "not seen",
+             across ? "chosen" : "not chosen");
   offload_kernel_free(kernel);
   ptx_module_free(module);
   free(body.chars);
@@ -102,8 +109,9 @@ static const offload_region *sole_chosen(const offload_kernel *kernel) {
 
 /* A generic access through an address that can only be one of shared memory. */
 static void generic_shared(void **state) {
-  static const char body[] = ".reg .b64 %%rd<4>; .reg .b32 %%r<4>; .shared .b32 s[64];\nmov.u64 %%rd1, s;\ncvta.shared.u64 %%rd2, %%rd1;\nadd.u64 %%rd2, %%rd2, 4;\n%s"
-                             "st.u32 [%%rd2], 1;\nst.u32 [%%rd2+4], 1;\nst.u32 [%%rd2+8], 1;\nret;";
+  static const char body[] =
+      ".reg .b64 %%rd<4>; .reg .b32 %%r<4>; .shared .b32 s[64];\nmov.u64 %%rd1, s;\ncvta.shared.u64 %%rd2, %%rd1;\nadd.u64 %%rd2, %%rd2, 4;\n%s"
+      "st.u32 [%%rd2], 1;\nst.u32 [%%rd2+4], 1;\nst.u32 [%%rd2+8], 1;\nret;";
   for (int other = 0; other < 2; other++) {
     ff_text text = {0};
     ff_text_add(&text, body, other ? "ld.param.u64 %rd2, [p];\n" : "");
@@ -119,12 +127,15 @@ static void generic_shared(void **state) {
 
 /* ---- loops ---- */
 
-#define LOOP_HEAD ".reg .b64 %rd<4>; .reg .b32 %r<8>; .reg .pred %p<3>;\nld.global.u64 %rd1, [%rd0];\nld.global.u32 %r1, [%rd0+8];\nld.global.u32 %r2, [%rd0+12];\nbar.sync 0;\n"
+#define LOOP_HEAD \
+  ".reg .b64 %rd<4>; .reg .b32 %r<8>; .reg .pred %p<3>;\nld.global.u64 %rd1, [%rd0];\nld.global.u32 %r1, [%rd0+8];\nld.global.u32 %r2, [%rd0+12];\nbar.sync 0;\n"
 
 /* As clang lays some: the last block of the loop comes first, and the loop is entered in its middle. */
 static void rotated_loop(void **state) {
-  ptx_module *module = parse_body(LOOP_HEAD "bra MIDDLE;\nLATCH:\nadd.s32 %r1, %r1, 1;\nsetp.ge.s32 %p1, %r1, %r2;\n@%p1 bra END;\nMIDDLE:\nst.global.u32 [%rd1], %r1;\nst.global.u32 [%rd1+4], %r1;\n"
-                                  "setp.eq.s32 %p2, %r1, 7;\n@%p2 bra LATCH;\nst.global.u32 [%rd1+8], %r1;\nbra LATCH;\nEND:\nbar.sync 0;\nret;");
+  ptx_module *module = parse_body(
+      LOOP_HEAD
+      "bra MIDDLE;\nLATCH:\nadd.s32 %r1, %r1, 1;\nsetp.ge.s32 %p1, %r1, %r2;\n@%p1 bra END;\nMIDDLE:\nst.global.u32 [%rd1], %r1;\nst.global.u32 [%rd1+4], %r1;\n"
+      "setp.eq.s32 %p2, %r1, 7;\n@%p2 bra LATCH;\nst.global.u32 [%rd1+8], %r1;\nbra LATCH;\nEND:\nbar.sync 0;\nret;");
   offload_kernel *kernel = offload_analyze(only_kernel(module));
   const offload_region *r = sole_chosen(kernel);
   assert_non_null(r);
@@ -145,8 +156,10 @@ static void rotated_loop(void **state) {
 }
 
 static void static_trips(void **state) {
-  ptx_module *module = parse_body(LOOP_HEAD "mov.u32 %r3, 0;\nL:\nld.global.u32 %r4, [%rd1];\nxor.b32 %r1, %r1, %r4;\nadd.s64 %rd1, %rd1, 4;\nadd.u32 %r3, %r3, 2;\nsetp.lo.u32 %p1, %r3, 20;\n@%p1 bra L;\n"
-                                  "bar.sync 0;\nst.global.u32 [%rd0], %r1;\nret;");
+  ptx_module *module = parse_body(
+      LOOP_HEAD
+      "mov.u32 %r3, 0;\nL:\nld.global.u32 %r4, [%rd1];\nxor.b32 %r1, %r1, %r4;\nadd.s64 %rd1, %rd1, 4;\nadd.u32 %r3, %r3, 2;\nsetp.lo.u32 %p1, %r3, 20;\n@%p1 bra L;\n"
+      "bar.sync 0;\nst.global.u32 [%rd0], %r1;\nret;");
   offload_kernel *kernel = offload_analyze(only_kernel(module));
   const offload_region *r = sole_chosen(kernel);
   assert_non_null(r);
@@ -164,17 +177,21 @@ static void static_trips(void **state) {
   assert_int_equal(r->again.in_bytes, 256 + 128 + 128); /* and the counter */
   assert_int_equal(r->again.out_bytes, 128);
   sim_candidate c = offload_candidate(r);
-  assert_true(c.again && c.left.tx_fixed == 128 && c.left.rx_fixed == 32 && c.left.threshold == 10); /* 160 - 9 * 16.5 > 0 */
+  /* 160 - 9 * 16.5 > 0 */
+  assert_true(c.again && c.left.tx_fixed == 128 && c.left.rx_fixed == 32 && c.left.threshold == 10);
   offload_kernel_free(kernel);
   ptx_module_free(module);
 }
 
-/* A loop that saves in each trip, around one that saves nothing: the outer one pays its registers once. And the other way round, where a barrier is between. */
+/* A loop that saves in each trip, around one that saves nothing: the outer one pays its registers once. And the other
+ * way round, where a barrier is between. */
 static void nested_loops(void **state) {
-  static const char body[] = LOOP_HEAD "OUTER:\nst.global.u32 [%rd1], %r1;\nst.global.u32 [%rd1+4], %r1;\nINNER:\nadd.s64 %rd1, %rd1, 8;\nld.global.u32 %r5, [%rd1];\nsetp.ne.s32 %p1, %r5, %r2;\n@%p1 bra INNER;\n";
+  static const char body[] = LOOP_HEAD
+      "OUTER:\nst.global.u32 [%rd1], %r1;\nst.global.u32 [%rd1+4], %r1;\nINNER:\nadd.s64 %rd1, %rd1, 8;\nld.global.u32 %r5, [%rd1];\nsetp.ne.s32 %p1, %r5, %r2;\n@%p1 bra INNER;\n";
   for (int barrier = 0; barrier < 2; barrier++) {
     ff_text text = {0};
-    ff_text_add(&text, "%s%sadd.s32 %%r1, %%r1, -1;\nsetp.ne.s32 %%p2, %%r1, 0;\n@%%p2 bra OUTER;\nbar.sync 0;\nret;", body, barrier ? "bar.sync 0;\n" : "");
+    ff_text_add(&text, "%s%sadd.s32 %%r1, %%r1, -1;\nsetp.ne.s32 %%p2, %%r1, 0;\n@%%p2 bra OUTER;\nbar.sync 0;\nret;",
+                body, barrier ? "bar.sync 0;\n" : "");
     ptx_module *module = parse_body(text.chars);
     offload_kernel *kernel = offload_analyze(only_kernel(module));
     const offload_region *outer = region_at(kernel, 4, barrier ? 14 : 13);
@@ -193,7 +210,8 @@ static void nested_loops(void **state) {
 }
 
 /* Which access begins a trip, and what is left of the region there. */
-static void expect_again(const char *body, uint32_t begin, uint32_t end, uint32_t pc, uint32_t in_bytes, uint32_t out_bytes, uint32_t once_stores) {
+static void expect_again(const char *body, uint32_t begin, uint32_t end, uint32_t pc, uint32_t in_bytes,
+                         uint32_t out_bytes, uint32_t once_stores) {
   ff_text text = {0};
   ff_text_add(&text, "%s%s", LOOP_HEAD, body);
   ptx_module *module = parse_body(text.chars);
@@ -219,31 +237,51 @@ static void expect_again(const char *body, uint32_t begin, uint32_t end, uint32_
 static void where_trips_begin(void **state) {
   enum { D = 256, W = 128, P = 4 };
   /* stores before, in and behind the loop; %r3 is what it adds up */
-  expect_again("st.global.u32 [%rd1], %r2;\nmov.u32 %r3, 0;\nL:\nst.global.u32 [%rd1+4], %r3;\nadd.u32 %r3, %r3, %r1;\n" TRIP_END "st.global.u32 [%rd1+8], %r3;\n" LAST, 4, 12, 6, D + 3 * W, 0, 1);
+  expect_again(
+      "st.global.u32 [%rd1], %r2;\nmov.u32 %r3, 0;\nL:\nst.global.u32 [%rd1+4], %r3;\nadd.u32 %r3, %r3, %r1;\n" TRIP_END
+      "st.global.u32 [%rd1+8], %r3;\n" LAST,
+      4, 12, 6, D + 3 * W, 0, 1);
   /* the first access is not every lane's; nor is it in every trip */
-  expect_again("setp.eq.s32 %p2, %r2, 9;\nL:\n@%p2 st.global.u32 [%rd1], %r2;\nst.global.u32 [%rd1+4], %r1;\nst.global.u32 [%rd1+8], %r1;\n" TRIP_END LAST, 4, 11, UINT32_MAX, 0, 0, 0);
-  expect_again("setp.eq.s32 %p2, %r2, 9;\nL:\n@%p2 bra N;\nst.global.u32 [%rd1], %r2;\nst.global.u32 [%rd1+8], %r2;\nN:\nst.global.u32 [%rd1+4], %r1;\n" TRIP_END LAST, 4, 12, UINT32_MAX, 0, 0, 0);
+  expect_again(
+      "setp.eq.s32 %p2, %r2, 9;\nL:\n@%p2 st.global.u32 [%rd1], %r2;\nst.global.u32 [%rd1+4], %r1;\nst.global.u32 [%rd1+8], %r1;\n" TRIP_END
+          LAST,
+      4, 11, UINT32_MAX, 0, 0, 0);
+  expect_again(
+      "setp.eq.s32 %p2, %r2, 9;\nL:\n@%p2 bra N;\nst.global.u32 [%rd1], %r2;\nst.global.u32 [%rd1+8], %r2;\nN:\nst.global.u32 [%rd1+4], %r1;\n" TRIP_END
+          LAST,
+      4, 12, UINT32_MAX, 0, 0, 0);
   /* other accesses may be some trips' alone */
-  expect_again("setp.eq.s32 %p2, %r2, 9;\nL:\nst.global.u32 [%rd1+4], %r1;\n@%p2 bra N;\nst.global.u32 [%rd1], %r2;\nst.global.u32 [%rd1+8], %r2;\nN:\n" TRIP_END LAST, 4, 12, 5, D + 2 * W + P, 0, 0);
+  expect_again(
+      "setp.eq.s32 %p2, %r2, 9;\nL:\nst.global.u32 [%rd1+4], %r1;\n@%p2 bra N;\nst.global.u32 [%rd1], %r2;\nst.global.u32 [%rd1+8], %r2;\nN:\n" TRIP_END
+          LAST,
+      4, 12, 5, D + 2 * W + P, 0, 0);
 }
 
 /* Addresses that the block loads itself, or computes from integers that it loads. */
 static void follows_indices(void **state) {
-  static const struct { const char *middle; bool follows; } cases[] = {
+  static const struct {
+    const char *middle;
+    bool follows;
+  } cases[] = {
       {"", false},
       {"add.s64 %rd2, %rd1, 8;", false},
       {"ld.global.u64 %rd2, [%rd1];", true},
       {"ld.global.u32 %r3, [%rd1];\nmul.wide.u32 %rd2, %r3, 4;", true},
       {"ld.global.u32 %r3, [%rd1];\nadd.u32 %r4, %r3, 1;\nmul.wide.u32 %rd2, %r4, 4;\nadd.s64 %rd2, %rd2, %rd1;", true},
-      {"ld.global.u32 %r3, [%rd1];\nsetp.eq.u32 %p1, %r3, 0;\nselp.b64 %rd2, %rd1, %rd3, %p1;", false}, /* chosen, not computed */
-      {"ld.global.f32 %f1, [%rd1];\ncvt.rzi.u32.f32 %r3, %f1;\nmul.wide.u32 %rd2, %r3, 4;", false},       /* of a table, not of a structure */
+      /* chosen, not computed */
+      {"ld.global.u32 %r3, [%rd1];\nsetp.eq.u32 %p1, %r3, 0;\nselp.b64 %rd2, %rd1, %rd3, %p1;", false},
+      /* of a table, not of a structure */
+      {"ld.global.f32 %f1, [%rd1];\ncvt.rzi.u32.f32 %r3, %f1;\nmul.wide.u32 %rd2, %r3, 4;", false},
       {"ld.global.b32 %r3, [%rd1];\nadd.f32 %r4, %r3, %r3;\nmul.wide.u32 %rd2, %r4, 4;", false},
       {"ld.const.u32 %r3, [c];\nmul.wide.u32 %rd2, %r3, 4;", false},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     ff_text body = {0};
-    ff_text_add(&body, ".reg .b64 %%rd<4>; .reg .b32 %%r<8>; .reg .f32 %%f<4>; .reg .pred %%p<2>; .const .u32 c;\nbar.sync 0;\n%s\nst.global.u32 [%%rd2], 1;\nst.global.u32 [%%rd2+4], 1;\n"
-                       "st.global.u32 [%%rd2+8], 1;\nst.global.u32 [%%rd2+12], 1;\nst.global.u32 [%%rd2+16], 1;\nbar.sync 0;\nret;", cases[i].middle);
+    ff_text_add(
+        &body,
+        ".reg .b64 %%rd<4>; .reg .b32 %%r<8>; .reg .f32 %%f<4>; .reg .pred %%p<2>; .const .u32 c;\nbar.sync 0;\n%s\nst.global.u32 [%%rd2], 1;\nst.global.u32 [%%rd2+4], 1;\n"
+        "st.global.u32 [%%rd2+8], 1;\nst.global.u32 [%%rd2+12], 1;\nst.global.u32 [%%rd2+16], 1;\nbar.sync 0;\nret;",
+        cases[i].middle);
     ptx_module *module = parse_body(body.chars);
     offload_kernel *kernel = offload_analyze(only_kernel(module));
     const offload_region *r = sole_chosen(kernel);
@@ -270,7 +308,9 @@ static void measured_costs(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(libor_loop),   cmocka_unit_test(what_bars),    cmocka_unit_test(generic_shared), cmocka_unit_test(rotated_loop),
-                                     cmocka_unit_test(static_trips), cmocka_unit_test(nested_loops), cmocka_unit_test(where_trips_begin), cmocka_unit_test(follows_indices), cmocka_unit_test(measured_costs)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(libor_loop),        cmocka_unit_test(what_bars),       cmocka_unit_test(generic_shared),
+      cmocka_unit_test(rotated_loop),      cmocka_unit_test(static_trips),    cmocka_unit_test(nested_loops),
+      cmocka_unit_test(where_trips_begin), cmocka_unit_test(follows_indices), cmocka_unit_test(measured_costs)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Profiles of programs that are written here, record by record: what is counted, offsets, caches, colocation, and files without marks or without an end. */
+/* Profiles of programs that are written here, record by record: what is counted, offsets, caches, colocation, and files
+ * without marks or without an end. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -39,15 +40,23 @@ static void alloc(uint64_t address, uint64_t bytes, const char *name) {
 }
 static void launch(uint32_t kernel_index, uint64_t blocks, uint32_t warps) {
   static uint64_t id;
-  trace_launch l = {.id = id++, .grid = {(uint32_t)blocks, 1, 1}, .block = {32 * warps, 1, 1}, .blocks = blocks, .warps_per_block = warps, .kernel_index = kernel_index};
+  trace_launch l = {.id = id++,
+                    .grid = {(uint32_t)blocks, 1, 1},
+                    .block = {32 * warps, 1, 1},
+                    .blocks = blocks,
+                    .warps_per_block = warps,
+                    .kernel_index = kernel_index};
   snprintf(l.kernel, sizeof l.kernel, "kernel%u(int*)", kernel_index);
   trace_file_put_operation(writer, &(trace_op){.kind = TRACE_OP_LAUNCH, .launch = &l});
 }
 static void issue(uint32_t n) { trace_file_put_record(writer, (uint64_t[]){TRACE_ISSUE | (uint64_t)n << 4}); }
-static void mark(trace_kind kind, uint32_t pc, uint32_t trips) { trace_file_put_record(writer, (uint64_t[]){kind | (uint64_t)trips << 4 | (uint64_t)pc << 32}); }
+static void mark(trace_kind kind, uint32_t pc, uint32_t trips) {
+  trace_file_put_record(writer, (uint64_t[]){kind | (uint64_t)trips << 4 | (uint64_t)pc << 32});
+}
 static void leave_warp(void) { trace_file_put_record(writer, (uint64_t[]){TRACE_EXIT}); }
 static void touch_lines(trace_access_op op, uint32_t pc, uint64_t address, uint32_t lines) { /* neighbouring ones */
-  uint64_t words[2 + 32] = {TRACE_ACCESS | (uint64_t)op << 4 | 2 << 6 | (uint64_t)lines << 16 | (uint64_t)pc << 32, 0xffff};
+  uint64_t words[2 + 32] = {TRACE_ACCESS | (uint64_t)op << 4 | 2 << 6 | (uint64_t)lines << 16 | (uint64_t)pc << 32,
+                            0xffff};
   for (uint32_t i = 0; i < lines; i++) words[2 + i] = trace_line(address + i * LINE, 32 / lines - 1, 15);
   trace_file_put_record(writer, words);
 }
@@ -99,7 +108,8 @@ static void test_counts(void **state) {
   assert_int_equal(p->candidate_count, 2);
   const offload_profile_candidate *m = &p->candidates[0];
   assert_string_equal(m->kernel, "kernel0(int*)");
-  assert_true(m->pc == 7 && m->instances == 5 && m->without_access == 1 && m->loads == 5 && m->stores == 5 && m->instructions == 30);
+  assert_true(m->pc == 7 && m->instances == 5 && m->without_access == 1 && m->loads == 5 && m->stores == 5 &&
+              m->instructions == 30);
   assert_true(m->trips_known == 5 && m->trips == 2 + 3 + 4 + 5 + 6 && m->trips_least == 2 && m->trips_most == 6);
   assert_float_equal(offload_profile_trips(m), 4, 0);
   assert_float_equal(offload_profile_coal_load(m), 1, 0);
@@ -108,7 +118,8 @@ static void test_counts(void **state) {
   assert_int_equal(m->lanes, 10 * 16);
   m = &p->candidates[1];
   assert_string_equal(m->kernel, "kernel1(int*)");
-  assert_true(m->trips_known == 0 && m->trips == 10 && m->trips_least == 2 && m->trips_most == 2); /* the first access came twice */
+  /* the first access came twice */
+  assert_true(m->trips_known == 0 && m->trips == 10 && m->trips_least == 2 && m->trips_most == 2);
   assert_true(offload_profile_miss_load(m) <= 0.5);
   assert_int_equal(p->range_count, 3);
   assert_true(p->ranges[0].touched && p->ranges[1].touched && !p->ranges[2].touched);
@@ -141,7 +152,8 @@ static void test_misses(void **state) {
   }
 }
 
-/* One candidate each: an access alone; b always as far from a; b as far in each launch; one fixed and one anywhere; none. */
+/* One candidate each: an access alone; b always as far from a; b as far in each launch; one fixed and one anywhere;
+ * none. */
 static void test_offsets(void **state) {
   begin();
   alloc(A, 1 << 24, "a");
@@ -164,7 +176,8 @@ static void test_offsets(void **state) {
   }
   trace_file *file = end();
   offload_profile *p = profile_of(file);
-  static const offload_offsets expected[] = {OFFLOAD_OFFSETS_SINGLE, OFFLOAD_OFFSETS_ALL, OFFLOAD_OFFSETS_ALL, OFFLOAD_OFFSETS_SOME, OFFLOAD_OFFSETS_NONE};
+  static const offload_offsets expected[] = {OFFLOAD_OFFSETS_SINGLE, OFFLOAD_OFFSETS_ALL, OFFLOAD_OFFSETS_ALL,
+                                             OFFLOAD_OFFSETS_SOME, OFFLOAD_OFFSETS_NONE};
   assert_int_equal(p->candidate_count, 5);
   for (uint32_t i = 0; i < 5; i++) assert_int_equal(p->candidates[i].offsets, expected[i]);
   assert_true(p->candidates[3].positions == 2 && p->candidates[3].fixed_positions == 1);
@@ -173,7 +186,8 @@ static void test_offsets(void **state) {
   trace_file_close(file);
 }
 
-/* a and b apart by 2^14: all pairs below are good, and 0.1 % of the instances are enough to see it. b of elements twice as large: only a linear map is. */
+/* a and b apart by 2^14: all pairs below are good, and 0.1 % of the instances are enough to see it. b of elements twice
+ * as large: only a linear map is. */
 static void test_colocation(void **state) {
   for (uint64_t scale = 1; scale <= 2; scale++) {
     begin();
@@ -190,7 +204,9 @@ static void test_colocation(void **state) {
     trace_file *file = end();
     offload_profile *p = profile_of(file);
     for (uint32_t i = 0; i < 6 && scale == 1; i++) assert_float_equal(p->pairs[i], 1, 0);
-    if (scale == 1) assert_true(p->best_lowest == 7 && p->best == 1 && p->early[0].instances == 5 && p->early[0].lowest == 7 && p->early[0].colocation == 1);
+    if (scale == 1)
+      assert_true(p->best_lowest == 7 && p->best == 1 && p->early[0].instances == 5 && p->early[0].lowest == 7 &&
+                  p->early[0].colocation == 1);
     else assert_true(p->best < 0.6);
     assert_true(p->baseline < p->linear);
     assert_float_equal(p->linear, 1, 0);
@@ -199,15 +215,18 @@ static void test_colocation(void **state) {
     offload_profile_offloading(p, &(offload_profile_options){.spec = &machine}, &told);
     assert_true(told.instances == 4096 && told.oracle_count == 2 && told.oracle_linear_count == 2);
     for (uint64_t i = 0; i < 4096; i++)
-      assert_int_equal(stack_of(&told.oracle_linear[0].map, A + i * LINE), stack_of(&told.oracle_linear[1].map, B + (1 << 14) + scale * i * LINE));
+      assert_int_equal(stack_of(&told.oracle_linear[0].map, A + i * LINE),
+                       stack_of(&told.oracle_linear[1].map, B + (1 << 14) + scale * i * LINE));
     offload_profile_free(p);
     trace_file_close(file);
   }
 }
 
-/* Whether instances that may go follow indices is told of the whole program; those whose condition does not hold do not count. */
+/* Whether instances that may go follow indices is told of the whole program; those whose condition does not hold do not
+ * count. */
 static const sim_candidate *one_follows(void *context, const trace_launch *launch, uint32_t pc) {
-  static const sim_candidate all[] = {{.pc = 1, .threshold = 1, .trips = 1}, {.pc = 2, .threshold = 3, .conditional = true, .follows = true}};
+  static const sim_candidate all[] = {{.pc = 1, .threshold = 1, .trips = 1},
+                                      {.pc = 2, .threshold = 3, .conditional = true, .follows = true}};
   return pc == 1 ? &all[0] : &all[1];
 }
 
@@ -236,7 +255,8 @@ static void test_follows(void **state) {
   }
 }
 
-/* No marks: no profile. A candidate that never ends, ENTER behind ENTER, LEAVE of nothing, lines in no allocation: no harm. */
+/* No marks: no profile. A candidate that never ends, ENTER behind ENTER, LEAVE of nothing, lines in no allocation: no
+ * harm. */
 static void test_odd_files(void **state) {
   begin();
   launch(0, 1, 1);
@@ -271,7 +291,8 @@ static void test_odd_files(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_counts), cmocka_unit_test(test_misses), cmocka_unit_test(test_offsets), cmocka_unit_test(test_colocation), cmocka_unit_test(test_follows), cmocka_unit_test(test_odd_files),
+      cmocka_unit_test(test_counts),     cmocka_unit_test(test_misses),  cmocka_unit_test(test_offsets),
+      cmocka_unit_test(test_colocation), cmocka_unit_test(test_follows), cmocka_unit_test(test_odd_files),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random kernels against a naive checker that looks at every stretch of instructions alone: where control enters and leaves it, instruction by
- * instruction; what is live, by a fixed point over instructions; the best set, by trying all. Loops go on by values from memory, so each trip counts
- * once. And random counters: how often their loops go round, by going round. */
+/* Random kernels against a naive checker that looks at every stretch of instructions alone: where control enters and
+ * leaves it, instruction by instruction; what is live, by a fixed point over instructions; the best set, by trying all.
+ * Loops go on by values from memory, so each trip counts once. And random counters: how often their loops go round, by
+ * going round. */
 #include <math.h>
 
 #include "unit/offload/offload_test.h"
@@ -22,13 +23,18 @@ static void put_statement(ff_text *t, uint32_t i, uint32_t count) {
   ff_text_add(t, "L%u: ", i);
   if (!any(5)) ff_text_add(t, "@%s%%p%u ", any(2) ? "!" : "", any(2));
   switch (any(16)) {
-  case 0: case 1: case 2: ff_text_add(t, "ld.global.u32 %%r%u, [%%rd%u];\n", any(4), any(2)); return;
-  case 3: case 4: case 5: ff_text_add(t, "st.global.u32 [%%rd%u], %%r%u;\n", any(2), any(4)); return;
+  case 0:
+  case 1:
+  case 2: ff_text_add(t, "ld.global.u32 %%r%u, [%%rd%u];\n", any(4), any(2)); return;
+  case 3:
+  case 4:
+  case 5: ff_text_add(t, "st.global.u32 [%%rd%u], %%r%u;\n", any(2), any(4)); return;
   case 6: ff_text_add(t, "ld.u64 %%rd%u, [%%rd%u];\n", any(2), any(2)); return;
   case 7: ff_text_add(t, "mov.u32 %%r%u, %%tid.%c;\n", any(4), any(2) ? 'x' : 'y'); return;
   case 8: ff_text_add(t, "setp.eq.u32 %%p%u, %%r%u, %%r%u;\n", any(2), any(4), any(4)); return;
   case 9: ff_text_add(t, any(4) ? "ld.const.u32 %%r0, [c];\n" : "bar.sync 0;\n"); return;
-  case 10: case 11: ff_text_add(t, "bra L%u;\n", target); return;
+  case 10:
+  case 11: ff_text_add(t, "bra L%u;\n", target); return;
   case 12: ff_text_add(t, any(6) ? "mov.u32 %%r%u, 3;\n" : "ret;\n", any(4)); return;
   default: ff_text_add(t, "xor.b32 %%r%u, %%r%u, %%r%u;\n", any(4), any(4), any(4)); return;
   }
@@ -37,7 +43,8 @@ static void put_statement(ff_text *t, uint32_t i, uint32_t count) {
 static ptx_module *make_kernel(void) {
   ff_text t = {0};
   uint32_t count = 4 + any(MOST - 5);
-  ff_text_add(&t, "%s.const .u32 c;\n.visible .entry k()\n{\n.reg .b32 %%r<4>; .reg .b64 %%rd<2>; .reg .pred %%p<2>;\n", HEAD);
+  ff_text_add(&t, "%s.const .u32 c;\n.visible .entry k()\n{\n.reg .b32 %%r<4>; .reg .b64 %%rd<2>; .reg .pred %%p<2>;\n",
+              HEAD);
   for (uint32_t i = 0; i + 1 < count; i++) put_statement(&t, i, count);
   ff_text_add(&t, "L%u: ret;\n}\n", count - 1);
   ptx_module *module = parse(t.chars);
@@ -69,7 +76,8 @@ static void read_instruction(naive *n, uint32_t i) {
   count = ptx_instr_writes(instr, regs, 8);
   for (uint32_t k = 0; k < count; k++) n->writes[i] |= UINT64_C(1) << regs[k];
   for (uint32_t k = 0; k < instr->operand_count; k++)
-    if (instr->operands[k].kind == PTX_OPERAND_SREG) n->reads[i] |= UINT64_C(1) << (n->func->reg_count + instr->operands[k].sreg - PTX_SREG_TID_X);
+    if (instr->operands[k].kind == PTX_OPERAND_SREG)
+      n->reads[i] |= UINT64_C(1) << (n->func->reg_count + instr->operands[k].sreg - PTX_SREG_TID_X);
   n->barred[i] = ends || instr->opcode == PTX_OP_BAR;
   n->loads[i] = instr->opcode == PTX_OP_LD && !ptx_has(instr, PTX_MOD_CONST);
   n->stores[i] = instr->opcode == PTX_OP_ST;
@@ -99,7 +107,11 @@ static void read_kernel(naive *n, const ptx_func *func) {
     for (uint32_t i = 0; i < n->count; i++) n->live[i] = before(n, i, behind(n, i, n->live));
 }
 
-typedef struct stretch { uint32_t entry, exit; uint64_t in, out; double saved; } stretch;
+typedef struct stretch {
+  uint32_t entry, exit;
+  uint64_t in, out;
+  double saved;
+} stretch;
 
 /* One entry, one exit, nothing that bars? */
 static bool is_region(const naive *n, uint32_t begin, uint32_t end, stretch *s) {
@@ -139,7 +151,10 @@ static void weigh(const naive *n, uint32_t begin, uint32_t end, stretch *s) {
   s->saved -= words_of(n, s->in) + words_of(n, s->out);
 }
 
-typedef struct best { double saved; uint32_t covered; } best;
+typedef struct best {
+  double saved;
+  uint32_t covered;
+} best;
 static bool is_better(best a, best b) { return a.saved > b.saved || (a.saved == b.saved && a.covered < b.covered); }
 
 /* Tries every set, from the left. */
@@ -164,7 +179,8 @@ static uint64_t set_of(const uint32_t *regs, uint32_t count, uint32_t first) {
 
 static uint64_t others_of(const offload_kernel *k, const offload_region *r) {
   uint64_t set = 0;
-  for (uint32_t i = 0; i < r->other_count; i++) set |= UINT64_C(1) << (k->func->reg_count + k->others[r->others[i]].sreg - PTX_SREG_TID_X);
+  for (uint32_t i = 0; i < r->other_count; i++)
+    set |= UINT64_C(1) << (k->func->reg_count + k->others[r->others[i]].sreg - PTX_SREG_TID_X);
   return set;
 }
 
@@ -182,7 +198,10 @@ static void check_region(const naive *n, const offload_kernel *k, const offload_
 static uint32_t width_of(const naive *n, uint64_t set) {
   uint32_t width = 0;
   for (uint32_t r = 0; r < REGS; r++)
-    if (set >> r & 1) width += r >= n->func->reg_count ? 1 : n->func->regs[r].type == PTX_PRED ? 0 : ptx_type_bits(n->func->regs[r].type) / 32;
+    if (set >> r & 1)
+      width += r >= n->func->reg_count             ? 1
+               : n->func->regs[r].type == PTX_PRED ? 0
+                                                   : ptx_type_bits(n->func->regs[r].type) / 32;
   return width;
 }
 
@@ -192,7 +211,8 @@ static void check_registers(const naive *n, const offload_region *r) {
   uint32_t most = 0;
   for (uint32_t i = r->begin; i < r->end; i++) touched |= n->reads[i] | n->writes[i];
   for (uint32_t i = r->begin; i < r->end; i++) {
-    uint32_t front = width_of(n, n->live[i] & touched), back = width_of(n, (behind(n, i, n->live) | n->writes[i]) & touched);
+    uint32_t front = width_of(n, n->live[i] & touched),
+             back = width_of(n, (behind(n, i, n->live) | n->writes[i]) & touched);
     most = most > front ? most : front;
     most = most > back ? most : back;
   }
@@ -204,7 +224,8 @@ static void check_registers(const naive *n, const offload_region *r) {
 /* What is reached from `from` in [begin, end), itself only if it comes round; not through `around`. */
 static uint32_t reach(const naive *n, uint32_t begin, uint32_t end, uint32_t from, uint32_t around) {
   uint32_t set = 0, before = 1;
-  for (uint32_t k = 0; k < n->next_count[from]; k++) set |= n->next[from][k] >= begin && n->next[from][k] < end ? 1u << n->next[from][k] : 0;
+  for (uint32_t k = 0; k < n->next_count[from]; k++)
+    set |= n->next[from][k] >= begin && n->next[from][k] < end ? 1u << n->next[from][k] : 0;
   while (set != before) {
     before = set;
     for (uint32_t i = begin; i < end; i++)
@@ -214,15 +235,18 @@ static uint32_t reach(const naive *n, uint32_t begin, uint32_t end, uint32_t fro
   return set;
 }
 
-/* The cycle that the access is in is entered at one instruction, h; from there on no access and no way round comes before it; and what is live at h is what has to be sent. */
+/* The cycle that the access is in is entered at one instruction, h; from there on no access and no way round comes
+ * before it; and what is live at h is what has to be sent. */
 static void check_again(const naive *n, const offload_region *r, const stretch *s) {
-  uint32_t pc = r->again.pc, cycle = 0, header = MOST, headers = 0, left, behind_pc = reach(n, r->begin, r->end, pc, MOST);
+  uint32_t pc = r->again.pc, cycle = 0, header = MOST, headers = 0, left,
+           behind_pc = reach(n, r->begin, r->end, pc, MOST);
   assert_true(n->loads[pc] + n->stores[pc] == 1 && n->func->instrs[pc].guard == PTX_NO_REG && behind_pc >> pc & 1);
   for (uint32_t i = r->begin; i < r->end; i++)
     if (behind_pc >> i & 1 && reach(n, r->begin, r->end, i, MOST) >> pc & 1) cycle |= 1u << i;
   for (uint32_t i = r->begin; i < r->end; i++)
     for (uint32_t k = 0; !(cycle >> i & 1) && k < n->next_count[i]; k++)
-      if (n->next[i][k] < r->end && cycle >> n->next[i][k] & 1 && !(headers && header == n->next[i][k])) headers++, header = n->next[i][k];
+      if (n->next[i][k] < r->end && cycle >> n->next[i][k] & 1 && !(headers && header == n->next[i][k]))
+        headers++, header = n->next[i][k];
   if (!headers) header = s->entry, headers = 1;
   assert_int_equal(headers, 1);
   uint32_t first = header == pc ? 0 : reach(n, r->begin, r->end, header, pc) & cycle;
@@ -265,7 +289,10 @@ static void check_kernel(const ptx_func *func, uint32_t *chosen_ones, uint32_t *
     check_registers(&n, r);
     if (r->again.any) check_again(&n, r, &s[r->begin][r->end]), ++*again_ones;
     for (uint32_t j = r->begin; j < r->end; j++)
-      if (func->instrs[j].opcode == PTX_OP_BRA) { ++*long_ones; break; }
+      if (func->instrs[j].opcode == PTX_OP_BRA) {
+        ++*long_ones;
+        break;
+      }
   }
   assert_true(got.saved == want.saved);
   assert_int_equal(got.covered, want.covered);
@@ -293,8 +320,10 @@ typedef struct counter {
   int64_t step;
   uint64_t from, to;
 } counter;
-static const char *const compares[] = {"lt", "le", "gt", "ge", "ne", "eq"}, *const opposites[] = {"ge", "gt", "le", "lt", "eq", "ne"}, *const turned[] = {"gt", "ge", "lt", "le", "ne", "eq"},
-                  *const turned_opposites[] = {"le", "lt", "ge", "gt", "eq", "ne"};
+static const char *const compares[] = {"lt", "le", "gt", "ge", "ne", "eq"}, *const opposites[] = {"ge", "gt", "le",
+                                                                                                  "lt", "eq", "ne"},
+                         *const turned[] = {"gt", "ge", "lt", "le", "ne", "eq"},
+                         *const turned_opposites[] = {"le", "lt", "ge", "gt", "eq", "ne"};
 
 static bool holds(const counter *c, uint64_t x) {
   uint64_t mask = c->bits == 64 ? UINT64_MAX : UINT32_MAX, a = x & mask, b = c->to & mask;
@@ -325,8 +354,10 @@ static void put_test(ff_text *t, const counter *c, const char *reg, bool leaves)
   bool opposite = leaves != c->inverted; /* inverted: the opposite, behind a "not" */
   const char *const *table = c->swapped ? (opposite ? turned_opposites : turned) : (opposite ? opposites : compares);
   char to[40] = "%n";
-  if (c->to_constant) snprintf(to, sizeof to, "%lld", (long long)(c->bits == 64 || !c->is_signed ? (int64_t)c->to : (int32_t)c->to));
-  ff_text_add(t, "setp.%s.%c%u %%p, %s, %s;\n", table[c->compare], c->is_signed ? 's' : 'u', c->bits, c->swapped ? to : reg, c->swapped ? reg : to);
+  if (c->to_constant)
+    snprintf(to, sizeof to, "%lld", (long long)(c->bits == 64 || !c->is_signed ? (int64_t)c->to : (int32_t)c->to));
+  ff_text_add(t, "setp.%s.%c%u %%p, %s, %s;\n", table[c->compare], c->is_signed ? 's' : 'u', c->bits,
+              c->swapped ? to : reg, c->swapped ? reg : to);
 }
 
 static ptx_module *make_loop(const counter *c) {
@@ -336,8 +367,11 @@ static ptx_module *make_loop(const counter *c) {
   ff_text_add(&t, "ld.global.u%u %%n, [%%d];\nld.global.u%u %%c, [%%d+8];\nbar.sync 0;\n", c->bits, c->bits);
   if (c->from_constant) ff_text_add(&t, "mov.u%u %%c, %llu;\n", c->bits, (unsigned long long)c->from);
   char add[80];
-  snprintf(add, sizeof add, any(2) ? "add.s%u %%%s, %%c, %lld;\n" : "sub.s%u %%%s, %%c, %lld;\n", c->bits, c->form == COPIED ? "t" : "c", (long long)c->step);
-  if (!strncmp(add, "sub", 3)) snprintf(add, sizeof add, "sub.s%u %%%s, %%c, %lld;\n", c->bits, c->form == COPIED ? "t" : "c", -(long long)c->step);
+  snprintf(add, sizeof add, any(2) ? "add.s%u %%%s, %%c, %lld;\n" : "sub.s%u %%%s, %%c, %lld;\n", c->bits,
+           c->form == COPIED ? "t" : "c", (long long)c->step);
+  if (!strncmp(add, "sub", 3))
+    snprintf(add, sizeof add, "sub.s%u %%%s, %%c, %lld;\n", c->bits, c->form == COPIED ? "t" : "c",
+             -(long long)c->step);
   ff_text_add(&t, "L: ");
   if (c->form == TESTED_FIRST) {
     put_test(&t, c, "%c", true);
@@ -358,7 +392,14 @@ static ptx_module *make_loop(const counter *c) {
 
 static counter make_counter(void) {
   static const int64_t steps[] = {1, 2, 3, 4, 7, 32, -1, -2, -3, -4, -7, -32};
-  counter c = {.form = (form)any(FORMS), .compare = any(6), .bits = any(2) ? 32 : 64, .is_signed = any(2), .swapped = any(2), .inverted = any(2), .from_constant = any(2), .to_constant = any(2)};
+  counter c = {.form = (form)any(FORMS),
+               .compare = any(6),
+               .bits = any(2) ? 32 : 64,
+               .is_signed = any(2),
+               .swapped = any(2),
+               .inverted = any(2),
+               .from_constant = any(2),
+               .to_constant = any(2)};
   c.step = steps[any(12)];
   c.from = any(2) ? any(60) : any(2) ? 0 - (uint64_t)any(60) : UINT64_C(0x7fffff00) + any(200);
   c.to = c.from + (uint64_t)(int64_t)(c.step * (int64_t)any(40)) + (any(3) ? 0 : any(5));
@@ -374,7 +415,9 @@ static void check_condition(const counter *c, const offload_region *r) {
     if (value < 0 || value > 1000 || edge < 0 || edge > 1000) continue; /* far from where numbers wrap */
     bool by_from = r->trips.from.reg != PTX_NO_REG;
     int64_t way = by_from ? (int64_t)c->to - value : value - (int64_t)c->from;
-    if ((int64_t)c->to < 0 || (int64_t)c->to > 1000 || (int64_t)c->from < 0 || (int64_t)c->from > 1000 || (c->compare == 4 && way % c->step)) continue;
+    if ((int64_t)c->to < 0 || (int64_t)c->to > 1000 || (int64_t)c->from < 0 || (int64_t)c->from > 1000 ||
+        (c->compare == 4 && way % c->step))
+      continue;
     uint32_t trips = offload_trips_of(&r->trips, (uint64_t)value, (uint64_t)value);
     if (trips > 2000) continue; /* past its end: once round all numbers, or never */
     assert_int_equal(trips >= r->threshold, r->compared_down ? value <= edge : value >= edge);
@@ -390,7 +433,9 @@ static void random_counters(void **state) {
     offload_kernel *k = offload_analyze(module->funcs[0]);
     const offload_region *r = NULL;
     for (uint32_t j = 0; j < k->region_count; j++)
-      if (k->regions[j].trips.kind != OFFLOAD_TRIPS_ONE && (!r || k->regions[j].end - k->regions[j].begin < r->end - r->begin)) r = &k->regions[j];
+      if (k->regions[j].trips.kind != OFFLOAD_TRIPS_ONE &&
+          (!r || k->regions[j].end - k->regions[j].begin < r->end - r->begin))
+        r = &k->regions[j];
     assert_non_null(r);
     uint32_t trips = go_round(&c);
     bool towards = c.compare == 4 || (c.step > 0 ? c.compare < 2 : c.compare == 2 || c.compare == 3);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a launch and a pc to its candidate: several modules and names, code that is broken or missing, and several threads at once. */
+/* From a launch and a pc to its candidate: several modules and names, code that is broken or missing, and several
+ * threads at once. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,14 +18,18 @@
 /* A kernel that sums n floats per thread: its loop saves words from some trips on. */
 static char *kernel_text(const char *name, uint32_t padding) {
   ff_text text = {0};
-  ff_text_add(&text, ".version 8.0\n.target sm_75\n.address_size 64\n.visible .entry %s(.param .u64 pa, .param .u32 pn)\n{\n"
-                     ".reg .b64 %%a, %%t; .reg .b32 %%r<9>; .reg .f32 %%f<4>; .reg .pred %%p;\n", name);
+  ff_text_add(&text,
+              ".version 8.0\n.target sm_75\n.address_size 64\n.visible .entry %s(.param .u64 pa, .param .u32 pn)\n{\n"
+              ".reg .b64 %%a, %%t; .reg .b32 %%r<9>; .reg .f32 %%f<4>; .reg .pred %%p;\n",
+              name);
   for (uint32_t i = 0; i < padding; i++) ff_text_add(&text, "mov.u32 %%r7, %u;\n", i);
-  ff_text_add(&text, "ld.param.u64 %%a, [pa]; ld.param.u32 %%r0, [pn]; mov.u32 %%r1, %%tid.x; mul.wide.u32 %%t, %%r1, 4; add.u64 %%t, %%t, %%a;\n"
-                     "mov.u32 %%r2, 0; mov.f32 %%f0, 0f00000000; setp.eq.u32 %%p, %%r0, 0; @%%p bra done;\n"
-                     "top: ld.global.f32 %%f1, [%%t]; ld.global.f32 %%f2, [%%t+4096]; add.f32 %%f0, %%f0, %%f1; add.f32 %%f0, %%f0, %%f2;\n"
-                     "add.u64 %%t, %%t, 8192; add.u32 %%r2, %%r2, 1; setp.lt.u32 %%p, %%r2, %%r0; @%%p bra top;\n"
-                     "done: st.global.f32 [%%a], %%f0; ret;\n}\n");
+  ff_text_add(
+      &text,
+      "ld.param.u64 %%a, [pa]; ld.param.u32 %%r0, [pn]; mov.u32 %%r1, %%tid.x; mul.wide.u32 %%t, %%r1, 4; add.u64 %%t, %%t, %%a;\n"
+      "mov.u32 %%r2, 0; mov.f32 %%f0, 0f00000000; setp.eq.u32 %%p, %%r0, 0; @%%p bra done;\n"
+      "top: ld.global.f32 %%f1, [%%t]; ld.global.f32 %%f2, [%%t+4096]; add.f32 %%f0, %%f0, %%f1; add.f32 %%f0, %%f0, %%f2;\n"
+      "add.u64 %%t, %%t, 8192; add.u32 %%r2, %%r2, 1; setp.lt.u32 %%p, %%r2, %%r0; @%%p bra top;\n"
+      "done: st.global.f32 [%%a], %%f0; ret;\n}\n");
   return text.chars;
 }
 
@@ -60,8 +65,11 @@ static void names(void **state) {
   add_module(t, 2, mangled);
   add_module(t, 3, mangled);
   add_module(t, 3, other);
-  trace_launch a = launch_of("sum", "sum", 0, 1), b = launch_of("sum(float*, unsigned int)", "_Z3sumPfj", 1, 2), nameless = launch_of("sum(float*, unsigned int)", NULL, 2, 2);
-  trace_launch first = launch_of("sum(float*, unsigned int)", "_Z3sumPfj", 3, 3), second = launch_of("sum(float*, int)", "_Z3sumPfi", 4, 3), unclear = launch_of("sum(float*, int)", NULL, 5, 3);
+  trace_launch a = launch_of("sum", "sum", 0, 1), b = launch_of("sum(float*, unsigned int)", "_Z3sumPfj", 1, 2),
+               nameless = launch_of("sum(float*, unsigned int)", NULL, 2, 2);
+  trace_launch first = launch_of("sum(float*, unsigned int)", "_Z3sumPfj", 3, 3),
+               second = launch_of("sum(float*, int)", "_Z3sumPfi", 4, 3),
+               unclear = launch_of("sum(float*, int)", NULL, 5, 3);
   uint32_t pc = only_pc(t, &a);
   const sim_candidate *found = offload_table_find(t, &a, pc);
   assert_non_null(found);
@@ -90,18 +98,25 @@ static void names(void **state) {
 static void broken_code(void **state) {
   (void)state;
   offload_table *t = offload_table_create();
-  add_module(t, 1, ".version 8.0\n.target sm_75\n.address_size 64\n.visible .entry sum(.param .u64 pa) { bra nowhere; }");
+  add_module(t, 1,
+             ".version 8.0\n.target sm_75\n.address_size 64\n.visible .entry sum(.param .u64 pa) { bra nowhere; }");
   trace_launch a = launch_of("sum", "sum", 0, 1);
   assert_null(offload_table_find(t, &a, 4));
   assert_non_null(strstr(offload_table_problem(t), "the recorded PTX"));
-  trace_op empty = {.kind = TRACE_OP_MODULE, .module = {.ptx = "", .bytes = 0, .id = 2}}, other = {.kind = TRACE_OP_SYNC_DEVICE};
+  trace_op empty = {.kind = TRACE_OP_MODULE, .module = {.ptx = "", .bytes = 0, .id = 2}},
+           other = {.kind = TRACE_OP_SYNC_DEVICE};
   offload_table_operation(t, &empty);
   offload_table_operation(t, &other);
   offload_table_free(t);
   offload_table_free(NULL);
 }
 
-typedef struct asker { offload_table *table; pthread_t thread; uint32_t pc; const sim_candidate *found[64]; } asker;
+typedef struct asker {
+  offload_table *table;
+  pthread_t thread;
+  uint32_t pc;
+  const sim_candidate *found[64];
+} asker;
 
 static void *ask(void *argument) {
   asker *a = argument;

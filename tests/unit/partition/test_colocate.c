@@ -25,14 +25,16 @@ static bool together(const stack_map *map, const uint64_t *lines, uint32_t count
 static uint32_t random_instance(uint64_t *lines) {
   uint32_t count = 1 + (uint32_t)(random_bits() % 9);
   lines[0] = random_bits() >> 30 << 7;
-  for (uint32_t i = 1; i < count; i++) lines[i] = lines[random_bits() % i] ^ (random_bits() % 3 ? UINT64_C(128) << random_bits() % 14 : 0);
+  for (uint32_t i = 1; i < count; i++)
+    lines[i] = lines[random_bits() % i] ^ (random_bits() % 3 ? UINT64_C(128) << random_bits() % 14 : 0);
   return count;
 }
 
 static void test_against_definition(void **state) {
   for (uint32_t bits = 0; bits <= STACK_MAP_BITS; bits++) {
     colocate *c = colocate_create(bits, NULL, 0);
-    uint64_t expected[STACK_MAP_PAIRS] = {0}, baseline_expected = 0, lines[9], stacks[STACK_MAP_PAIRS][1 << STACK_MAP_BITS] = {{0}}, all = 0;
+    uint64_t expected[STACK_MAP_PAIRS] = {0}, baseline_expected = 0, lines[9],
+             stacks[STACK_MAP_PAIRS][1 << STACK_MAP_BITS] = {{0}}, all = 0;
     stack_map baseline = stack_map_baseline(bits);
     enum { INSTANCES = 3000 };
     for (uint32_t n = 0; n < INSTANCES; n++) {
@@ -81,7 +83,8 @@ static void test_fixed_offset(void **state) {
 static void test_uneven_is_no_choice(void **state) {
   colocate *c = colocate_create(2, NULL, 0);
   for (uint64_t i = 0; i < 127; i++) {
-    uint64_t lines[] = {(1 << 24) + i * 128, (1 << 24) + (i + 1) * 128}; /* neighbours: the higher the bits, the better */
+    /* neighbours: the higher the bits, the better */
+    uint64_t lines[] = {(1 << 24) + i * 128, (1 << 24) + (i + 1) * 128};
     colocate_instance(c, lines, 2);
   }
   assert_float_equal(colocate_pair_share(c, 9), 1, 0);
@@ -99,7 +102,8 @@ static void test_uneven_is_no_choice(void **state) {
   colocate_free(c);
 }
 
-/* The first instances of many see one page; how the data spreads is then a matter of the ranges. A table that all instances read does not count against a pair. */
+/* The first instances of many see one page; how the data spreads is then a matter of the ranges. A table that all
+ * instances read does not count against a pair. */
 static void test_first_of_many(void **state) {
   colocate_range ranges[] = {{(1 << 24) + 4096, 1 << 20}, {5 << 24, 128}};
   colocate *c = colocate_create(2, ranges, 2);
@@ -109,7 +113,8 @@ static void test_first_of_many(void **state) {
   }
   for (uint32_t i = 0; i < STACK_MAP_PAIRS; i++) {
     uint64_t most = 0, stacks[4] = {0};
-    for (uint64_t byte = ranges[0].address; byte < ranges[0].address + ranges[0].bytes; byte += 128) stacks[byte >> (7 + i) & 3]++;
+    for (uint64_t byte = ranges[0].address; byte < ranges[0].address + ranges[0].bytes; byte += 128)
+      stacks[byte >> (7 + i) & 3]++;
     for (uint32_t s = 0; s < 4; s++) most = stacks[s] > most ? stacks[s] : most;
     assert_float_equal(colocate_pair_uneven_bytes(c, i), (double)most * 4 / (1 << 13), 1e-12);
   }
@@ -198,13 +203,15 @@ static void test_early(void **state) {
   colocate_free(c);
 }
 
-/* The first instances tell no pairs apart but those from 13:14 on: the lowest is taken, or the highest of equals up to some bit. When all are known, the lowest. */
+/* The first instances tell no pairs apart but those from 13:14 on: the lowest is taken, or the highest of equals up to
+ * some bit. When all are known, the lowest. */
 static void test_lean(void **state) {
   colocate_range ranges[] = {{1 << 24, 1 << 22}};
   colocate *c = colocate_create(2, ranges, 1);
   bool worth;
   uint64_t seen;
-  for (uint64_t i = 0; i < 1000; i++) colocate_instance(c, (uint64_t[]){(1 << 24) + i * 128, (1 << 24) + (1 << 14) + i * 128}, i % 3 ? 2 : 1);
+  for (uint64_t i = 0; i < 1000; i++)
+    colocate_instance(c, (uint64_t[]){(1 << 24) + i * 128, (1 << 24) + (1 << 14) + i * 128}, i % 3 ? 2 : 1);
   assert_int_equal(colocate_best_pair(c), 7);
   colocate_lean(c, 10);
   assert_int_equal(colocate_best_pair(c), 10);
@@ -243,8 +250,11 @@ static void test_sample(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_lean), cmocka_unit_test(test_against_definition), cmocka_unit_test(test_fixed_offset), cmocka_unit_test(test_uneven_is_no_choice),
-    cmocka_unit_test(test_first_of_many), cmocka_unit_test(test_ranges_are_lines), cmocka_unit_test(test_ranges_come), cmocka_unit_test(test_early), cmocka_unit_test(test_sample),
+      cmocka_unit_test(test_lean),          cmocka_unit_test(test_against_definition),
+      cmocka_unit_test(test_fixed_offset),  cmocka_unit_test(test_uneven_is_no_choice),
+      cmocka_unit_test(test_first_of_many), cmocka_unit_test(test_ranges_are_lines),
+      cmocka_unit_test(test_ranges_come),   cmocka_unit_test(test_early),
+      cmocka_unit_test(test_sample),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Linear maps of ranges: instances with known answers, noise, and what no map can do. What always holds: never worse than the best pair. */
+/* Linear maps of ranges: instances with known answers, noise, and what no map can do. What always holds: never worse
+ * than the best pair. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +17,8 @@ enum { LINE = 128 };
 static uint64_t seed = 88172645463325252;
 static uint64_t random_bits(void) {
   seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
-  return seed * UINT64_C(2685821657736338717) >> 8; /* as it is, a number is a linear map of the one before, and that would be found */
+  /* as it is, a number is a linear map of the one before, and that would be found */
+  return seed * UINT64_C(2685821657736338717) >> 8;
 }
 
 static double pair_share(const colocate *c) { return colocate_pair_share(c, colocate_best_pair(c) - STACK_MAP_LOWEST); }
@@ -44,12 +46,17 @@ static void spreads(const stack_map *map, uint64_t from, uint64_t lines) {
   for (uint32_t s = 0; s < 4; s++) assert_true((double)stacks[s] <= COLOCATE_UNEVEN * (double)lines / 4);
 }
 
-/* a[i] of 4 bytes and b[i] of 8: a line of a meets two of b. No pair of bits can do that, but each range with its own. */
+/* a[i] of 4 bytes and b[i] of 8: a line of a meets two of b. No pair of bits can do that, but each range with its
+ * own. */
 static void test_elements_of_two_sizes(void **state) {
   colocate_range ranges[] = {{1 << 24, 1 << 20}, {2 << 24, 1 << 21}};
   stack_map maps[2];
   colocate *c = colocate_create(2, ranges, 2);
-  for (uint64_t i = 0; i < 8192; i++) colocate_instance(c, (uint64_t[]){ranges[0].address + i * LINE, ranges[1].address + 2 * i * LINE, ranges[1].address + (2 * i + 1) * LINE}, 3);
+  for (uint64_t i = 0; i < 8192; i++)
+    colocate_instance(c,
+                      (uint64_t[]){ranges[0].address + i * LINE, ranges[1].address + 2 * i * LINE,
+                                   ranges[1].address + (2 * i + 1) * LINE},
+                      3);
   assert_true(pair_share(c) < 0.6);
   assert_float_equal(solves(c, 2, maps), 1, 0);
   spreads(&maps[0], ranges[0].address, 8192);
@@ -62,7 +69,8 @@ static void test_offset_that_no_pair_meets(void **state) {
   colocate_range ranges[] = {{1 << 24, 1 << 20}, {2 << 24, 1 << 20}};
   stack_map maps[2];
   colocate *c = colocate_create(2, ranges, 2);
-  for (uint64_t i = 0; i < 4096; i++) colocate_instance(c, (uint64_t[]){ranges[0].address + i * LINE, ranges[1].address + (i ^ 0x3ff) * LINE}, 2);
+  for (uint64_t i = 0; i < 4096; i++)
+    colocate_instance(c, (uint64_t[]){ranges[0].address + i * LINE, ranges[1].address + (i ^ 0x3ff) * LINE}, 2);
   assert_true(pair_share(c) < 0.01);
   assert_float_equal(solves(c, 2, maps), 1, 0);
   colocate_free(c);
@@ -73,7 +81,9 @@ static void test_offset_with_carries(void **state) {
   colocate_range ranges[] = {{1 << 24, 1 << 21}, {(2 << 24) + 1280, 1 << 21}, {(3 << 24) + (1 << 14) + 512, 1 << 21}};
   stack_map maps[3];
   colocate *c = colocate_create(2, ranges, 3);
-  for (uint64_t i = 0; i < 16000; i++) colocate_instance(c, (uint64_t[]){ranges[0].address + i * LINE, ranges[1].address + i * LINE, ranges[2].address + i * LINE}, 3);
+  for (uint64_t i = 0; i < 16000; i++)
+    colocate_instance(
+        c, (uint64_t[]){ranges[0].address + i * LINE, ranges[1].address + i * LINE, ranges[2].address + i * LINE}, 3);
   double pair = pair_share(c), share = solves(c, 3, maps);
   assert_true(share > 0.95 && share > pair + 0.02);
   colocate_free(c);
@@ -85,7 +95,9 @@ static void test_transpose(void **state) {
   stack_map maps[2];
   colocate *c = colocate_create(2, ranges, 2);
   for (uint64_t i = 0; i < 64; i++)
-    for (uint64_t j = 0; j < 128; j++) colocate_instance(c, (uint64_t[]){ranges[0].address + (i * 128 + j) * LINE, ranges[1].address + (j * 64 + i) * LINE}, 2);
+    for (uint64_t j = 0; j < 128; j++)
+      colocate_instance(
+          c, (uint64_t[]){ranges[0].address + (i * 128 + j) * LINE, ranges[1].address + (j * 64 + i) * LINE}, 2);
   assert_true(pair_share(c) < 0.6);
   assert_float_equal(solves(c, 2, maps), 1, 0);
   spreads(&maps[0], ranges[0].address, 8192);
@@ -101,7 +113,11 @@ static void noisy(uint64_t noise, bool gather) {
   colocate *c = colocate_create(2, ranges, 3);
   for (uint64_t i = 0; i < 4000; i++) {
     uint64_t n = random_bits() % 8192;
-    if (gather && i % 3 == 0) colocate_instance(c, (uint64_t[]){ranges[0].address + n * LINE, ranges[2].address + random_bits() % 8192 * LINE, ranges[2].address + random_bits() % 8192 * LINE}, 3);
+    if (gather && i % 3 == 0)
+      colocate_instance(c,
+                        (uint64_t[]){ranges[0].address + n * LINE, ranges[2].address + random_bits() % 8192 * LINE,
+                                     ranges[2].address + random_bits() % 8192 * LINE},
+                        3);
     else {
       bool is_noise = random_bits() % 100 < noise;
       uint64_t m = is_noise ? random_bits() % 8192 : n;
@@ -123,7 +139,8 @@ static void test_noise(void **state) {
 
 /* Two kernels whose data has nothing to do with each other: each gets its own maps. */
 static void test_components(void **state) {
-  colocate_range ranges[] = {{1 << 24, 1 << 20}, {2 << 24, 1 << 21}, {4 << 24, 1 << 22}, {8 << 24, 1 << 20}, {16 << 24, 1 << 20}};
+  colocate_range ranges[] = {
+      {1 << 24, 1 << 20}, {2 << 24, 1 << 21}, {4 << 24, 1 << 22}, {8 << 24, 1 << 20}, {16 << 24, 1 << 20}};
   stack_map maps[5];
   colocate *c = colocate_create(2, ranges, 5);
   for (uint64_t i = 0; i < 8192; i++) {
@@ -142,7 +159,11 @@ static void test_no_map(void **state) {
   colocate_range ranges[] = {{1 << 24, 1 << 20}, {2 << 24, 1 << 20}};
   stack_map maps[2];
   colocate *c = colocate_create(2, ranges, 2);
-  for (uint64_t i = 0; i < 2000; i++) colocate_instance(c, (uint64_t[]){ranges[0].address + random_bits() % 8192 * LINE, ranges[1].address + random_bits() % 8192 * LINE}, 2);
+  for (uint64_t i = 0; i < 2000; i++)
+    colocate_instance(
+        c,
+        (uint64_t[]){ranges[0].address + random_bits() % 8192 * LINE, ranges[1].address + random_bits() % 8192 * LINE},
+        2);
   assert_true(solves(c, 2, maps) < 0.35);
   colocate_free(c);
   c = colocate_create(2, ranges, 2);
@@ -186,7 +207,8 @@ static void test_wide(void **state) {
     assert_int_equal(found + space.rank, 70);
     for (uint32_t i = 0; i < found; i++) {
       for (uint32_t k = 0; k < count; k++)
-        assert_int_equal(__builtin_parityll(null[2 * i] & vectors[k][0]) ^ __builtin_parityll(null[2 * i + 1] & vectors[k][1]), 0);
+        assert_int_equal(
+            __builtin_parityll(null[2 * i] & vectors[k][0]) ^ __builtin_parityll(null[2 * i + 1] & vectors[k][1]), 0);
       for (uint32_t k = 0; k < found; k++) assert_int_equal(wide_bit(null + 2 * i, own[k]), i == k);
     }
     for (uint32_t sum = 0; sum < 1u << count; sum++) { /* all sums are in it */
@@ -207,9 +229,15 @@ static void test_wide(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_wide), cmocka_unit_test(test_elements_of_two_sizes), cmocka_unit_test(test_offset_that_no_pair_meets),
-    cmocka_unit_test(test_offset_with_carries), cmocka_unit_test(test_transpose), cmocka_unit_test(test_noise), cmocka_unit_test(test_components),
-    cmocka_unit_test(test_no_map), cmocka_unit_test(test_small_range),
+      cmocka_unit_test(test_wide),
+      cmocka_unit_test(test_elements_of_two_sizes),
+      cmocka_unit_test(test_offset_that_no_pair_meets),
+      cmocka_unit_test(test_offset_with_carries),
+      cmocka_unit_test(test_transpose),
+      cmocka_unit_test(test_noise),
+      cmocka_unit_test(test_components),
+      cmocka_unit_test(test_no_map),
+      cmocka_unit_test(test_small_range),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

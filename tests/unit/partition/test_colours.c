@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Colours: the published table exactly, and for every kind of hash what a colour promises, by looking at the modules of every line of many pages. */
+/* Colours: the published table exactly, and for every kind of hash what a colour promises, by looking at the modules of
+ * every line of many pages. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,12 +15,16 @@
 
 enum { LINE = 128 };
 
-typedef struct rig { address_hash *hash; colours *colours; } rig;
+typedef struct rig {
+  address_hash *hash;
+  colours *colours;
+} rig;
 
 static rig rig_make(const hash_spec *spec, uint64_t page) {
   rig r = {NULL, NULL};
   ff_error error;
-  if (hash_create(spec, &r.hash, &error) || colours_create(r.hash, page, &r.colours, &error)) fail_msg("%s", error.message);
+  if (hash_create(spec, &r.hash, &error) || colours_create(r.hash, page, &r.colours, &error))
+    fail_msg("%s", error.message);
   return r;
 }
 static void rig_free(rig r) {
@@ -33,17 +38,19 @@ static uint64_t random_bits(void) {
   return seed;
 }
 
-/* Every line of `pages` pages: a module of its page's colour. And a colour is no larger than it must be: its modules are joined by pages. */
+/* Every line of `pages` pages: a module of its page's colour. And a colour is no larger than it must be: its modules
+ * are joined by pages. */
 static void promises(const hash_spec *spec, uint64_t page, uint32_t count, bool sampled) {
   rig r = rig_make(spec, page);
-  uint32_t modules = colours_modules_in(r.colours, UINT64_MAX), *joined = calloc(modules, sizeof *joined), sets = modules;
+  uint32_t modules = colours_modules_in(r.colours, UINT64_MAX), *joined = calloc(modules, sizeof *joined),
+           sets = modules;
   assert_int_equal(colours_count(r.colours), count);
   assert_int_equal(modules, spec->module_count);
   for (uint32_t m = 0; m < modules; m++) joined[m] = m;
   for (uint64_t i = 0; i < 6000 && page * i < UINT64_C(1) << 33; i++) {
     uint64_t at = (i < 3000 ? i : random_bits() % (UINT64_C(1) << 36) / page) * page;
     uint32_t first = joined[hash_module(r.hash, at)];
-    for (uint64_t line = 0; line < page; line += page > 65536 ? 37 * LINE : LINE) {
+    for (uint64_t line = 0; line<page; line += page> 65536 ? 37 * LINE : LINE) {
       uint32_t module = hash_module(r.hash, at + line), other = joined[module];
       assert_int_equal(colours_of_module(r.colours, module), colours_of(r.colours, at));
       if (other != first) {
@@ -96,25 +103,38 @@ static void test_random_masks(void **state) {
 }
 
 static hash_spec modulo(hash_kind kind, uint32_t modules, uint64_t piece) {
-  return (hash_spec){.kind = kind, .module_count = modules, .bank_count = 16, .set_count = 128, .row_bytes = 2048, .piece_bytes = piece, .polynomial = 0x1002d};
+  return (hash_spec){.kind = kind,
+                     .module_count = modules,
+                     .bank_count = 16,
+                     .set_count = 128,
+                     .row_bytes = 2048,
+                     .piece_bytes = piece,
+                     .polynomial = 0x1002d};
 }
 
 /* n consecutive pieces from each multiple of n on: classes stay apart exactly where n divides the modules. */
 static void test_modulo(void **state) {
-  static const struct { uint32_t modules; uint64_t piece, page; uint32_t count; } cases[] = {
-    {6, 2048, 4096, 3}, {6, 4096, 4096, 6}, {6, 65536, 4096, 6}, {6, 1024, 4096, 1}, {5, 2048, 4096, 1}, {5, 4096, 4096, 5},
-    {10, 2048, 4096, 5}, {80, 256, 4096, 5}, {80, 4096, 4096, 40}, {80, 4096, 8192, 40}, {80, 4096, 16384, 20}, {80, 256, 65536, 1},
-    {7, 256, 512, 1}, {1, 256, 4096, 1}, {128, 256, 256, 64}, {67, 256, 256, 64},
+  static const struct {
+    uint32_t modules;
+    uint64_t piece, page;
+    uint32_t count;
+  } cases[] = {
+      {6, 2048, 4096, 3},   {6, 4096, 4096, 6},   {6, 65536, 4096, 6},   {6, 1024, 4096, 1},
+      {5, 2048, 4096, 1},   {5, 4096, 4096, 5},   {10, 2048, 4096, 5},   {80, 256, 4096, 5},
+      {80, 4096, 4096, 40}, {80, 4096, 8192, 40}, {80, 4096, 16384, 20}, {80, 256, 65536, 1},
+      {7, 256, 512, 1},     {1, 256, 4096, 1},    {128, 256, 256, 64},   {67, 256, 256, 64},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
     for (hash_kind kind = HASH_INTERLEAVE; kind <= HASH_MODULO; kind++) {
       if (kind == HASH_XOR) continue;
       hash_spec spec = modulo(kind, cases[i].modules, cases[i].piece);
-      promises(&spec, cases[i].page, cases[i].count, cases[i].modules > 64); /* more than 64 are put together by us, not by pages */
+      /* more than 64 are put together by us, not by pages */
+      promises(&spec, cases[i].page, cases[i].count, cases[i].modules > 64);
     }
 }
 
-/* A polynomial that scales to a power of two is linear, too: colours as the remainders' cosets say; to other counts pages of two pieces join all. */
+/* A polynomial that scales to a power of two is linear, too: colours as the remainders' cosets say; to other counts
+ * pages of two pieces join all. */
 static void test_polynomial(void **state) {
   hash_spec spec = modulo(HASH_POLYNOMIAL, 80, 4096);
   promises(&spec, 4096, 40, true);
@@ -158,14 +178,16 @@ static void test_refused(void **state) {
   assert_int_equal(colours_create(NULL, 5000, &c, &error), FF_INVALID);
   assert_int_equal(colours_create(NULL, UINT64_C(1) << 31, &c, &error), FF_INVALID);
   assert_int_equal(colours_create(NULL, 4096, &c, &error), FF_OK);
-  assert_true(colours_count(c) == 1 && colours_all(c) == 1 && colours_of(c, 1 << 20) == 0 && colours_modules_in(c, 1) == 1);
+  assert_true(colours_count(c) == 1 && colours_all(c) == 1 && colours_of(c, 1 << 20) == 0 &&
+              colours_modules_in(c, 1) == 1);
   colours_free(c);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_table), cmocka_unit_test(test_random_masks), cmocka_unit_test(test_modulo), cmocka_unit_test(test_polynomial),
-    cmocka_unit_test(test_equal_groups), cmocka_unit_test(test_linear), cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_table),      cmocka_unit_test(test_random_masks), cmocka_unit_test(test_modulo),
+      cmocka_unit_test(test_polynomial), cmocka_unit_test(test_equal_groups), cmocka_unit_test(test_linear),
+      cmocka_unit_test(test_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -102,8 +102,15 @@ static void every_frame_by_colour(const hash_spec *spec, uint64_t frame, uint64_
   hash_free(hash);
 }
 
-static const hash_spec six_modules = {.kind = HASH_MODULO, .piece_bytes = 2048, .module_count = 6, .bank_count = 16, .set_count = 100, .row_bytes = 2048};
-static const hash_spec ten_modules = {.kind = HASH_POLYNOMIAL, .piece_bytes = 4096, .polynomial = 0x11d, .module_count = 10, .bank_count = 16, .set_count = 100, .row_bytes = 2048};
+static const hash_spec six_modules = {
+    .kind = HASH_MODULO, .piece_bytes = 2048, .module_count = 6, .bank_count = 16, .set_count = 100, .row_bytes = 2048};
+static const hash_spec ten_modules = {.kind = HASH_POLYNOMIAL,
+                                      .piece_bytes = 4096,
+                                      .polynomial = 0x11d,
+                                      .module_count = 10,
+                                      .bank_count = 16,
+                                      .set_count = 100,
+                                      .row_bytes = 2048};
 
 static void test_colours(void **state) {
   every_frame_by_colour(&gtx1080_hash, 4096, 5001, 2);
@@ -117,7 +124,10 @@ static void test_colours(void **state) {
 /* ---- random operations beside a naive model ---- */
 
 enum { MODEL_FRAMES = 9001 };
-typedef struct model { uint8_t taken[MODEL_FRAMES], colour[MODEL_FRAMES]; uint64_t count; } model;
+typedef struct model {
+  uint8_t taken[MODEL_FRAMES], colour[MODEL_FRAMES];
+  uint64_t count;
+} model;
 
 static uint64_t seed;
 static uint64_t random_below(uint64_t n) {
@@ -137,7 +147,9 @@ static uint64_t model_run(const model *m, uint64_t length, uint64_t step) {
 }
 
 static void random_take(frames *f, model *m, uint64_t frame) {
-  uint64_t set = random_below(3) ? UINT64_C(1) << random_below(colours_count(frames_colours(f))) : random_below(UINT64_MAX), at;
+  uint64_t set = random_below(3) ? UINT64_C(1) << random_below(colours_count(frames_colours(f)))
+                                 : random_below(UINT64_MAX),
+           at;
   uint64_t expected = model_first(m, set);
   ff_status status = frames_take(f, set, &at, NULL);
   assert_int_equal(status, expected == m->count ? FF_NO_MEMORY : FF_OK);
@@ -218,8 +230,8 @@ static void test_large(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_one_colour), cmocka_unit_test(test_refused), cmocka_unit_test(test_runs),
-    cmocka_unit_test(test_colours), cmocka_unit_test(test_random), cmocka_unit_test(test_large),
+      cmocka_unit_test(test_one_colour), cmocka_unit_test(test_refused), cmocka_unit_test(test_runs),
+      cmocka_unit_test(test_colours),    cmocka_unit_test(test_random),  cmocka_unit_test(test_large),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

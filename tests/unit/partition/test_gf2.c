@@ -11,7 +11,9 @@
 #include "partition/gf2.h"
 
 enum { SMALL = 10, ALL = 1 << SMALL };
-typedef struct naive { bool in[ALL]; } naive;
+typedef struct naive {
+  bool in[ALL];
+} naive;
 
 static uint64_t seed = 88172645463325252;
 static uint64_t random_bits(void) {
@@ -58,7 +60,8 @@ static void test_against_definition(void **state) {
     uint64_t a[9], b[18], bits = random_bits() % 3 ? ALL - 1 : random_bits() % ALL;
     size_t a_count = random_vectors(a), b_count = random_vectors(b);
     gf2_space left = gf2_span(a, a_count), right = gf2_span(b, b_count);
-    naive in_left = naive_span(a, a_count), in_right = naive_span(b, b_count), null = {.in = {false}}, both = {.in = {false}};
+    naive in_left = naive_span(a, a_count), in_right = naive_span(b, b_count), null = {.in = {false}},
+          both = {.in = {false}};
     is_reduced(&left);
     is_naive(&left, &in_left);
     for (uint64_t x = 0; x < ALL; x++) {
@@ -66,7 +69,8 @@ static void test_against_definition(void **state) {
       null.in[x] = !(x & ~bits);
       for (size_t i = 0; i < a_count; i++) null.in[x] &= !gf2_product(a[i], x);
     }
-    gf2_space null_left = gf2_null(&left, bits), common = gf2_intersection(&left, &right), sum = gf2_sum(&left, &right), seen = gf2_restrict(&left, bits);
+    gf2_space null_left = gf2_null(&left, bits), common = gf2_intersection(&left, &right), sum = gf2_sum(&left, &right),
+              seen = gf2_restrict(&left, bits);
     is_naive(&null_left, &null);
     is_naive(&common, &both);
     is_reduced(&common);
@@ -80,13 +84,15 @@ static void test_against_definition(void **state) {
   }
 }
 
-/* The same space from other vectors has the same rows; what is added twice adds nothing; a remainder has no pivot's bit. */
+/* The same space from other vectors has the same rows; what is added twice adds nothing; a remainder has no pivot's
+ * bit. */
 static void test_unique(void **state) {
   for (int round = 0; round < 500; round++) {
     uint64_t vectors[70], mixed[140];
     size_t count = 1 + random_bits() % 70;
     for (size_t i = 0; i < count; i++) vectors[i] = random_bits();
-    for (size_t i = 0; i < 2 * count; i++) mixed[i] = vectors[count - 1 - i % count] ^ (i < count && i ? mixed[i - 1] : 0);
+    for (size_t i = 0; i < 2 * count; i++)
+      mixed[i] = vectors[count - 1 - i % count] ^ (i < count && i ? mixed[i - 1] : 0);
     gf2_space a = gf2_span(vectors, count), b = gf2_span(mixed, 2 * count);
     assert_true(gf2_equal(&a, &b));
     assert_false(gf2_add(&b, vectors[0]));
@@ -103,7 +109,8 @@ static gf2_space of_masks(const hash_masks *m) { return gf2_span(m->masks, m->co
 
 /* What is published of the two GPUs: ranks, and that the modules are what banks and sets have in common. */
 static void known(const hash_spec *spec, uint32_t banks, uint32_t sets, uint32_t modules) {
-  gf2_space b = of_masks(&spec->banks), s = of_masks(&spec->sets), m = of_masks(&spec->modules), common = gf2_intersection(&b, &s);
+  gf2_space b = of_masks(&spec->banks), s = of_masks(&spec->sets), m = of_masks(&spec->modules),
+            common = gf2_intersection(&b, &s);
   assert_int_equal(b.rank, banks);
   assert_int_equal(s.rank, sets);
   assert_int_equal(m.rank, modules);
@@ -115,6 +122,7 @@ static void test_known(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_against_definition), cmocka_unit_test(test_unique), cmocka_unit_test(test_known)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_against_definition), cmocka_unit_test(test_unique),
+                                     cmocka_unit_test(test_known)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,7 +25,13 @@ static uint64_t random_bits(void) {
 }
 
 static hash_spec other(hash_kind kind, uint32_t modules, uint64_t piece, uint64_t polynomial) {
-  return (hash_spec){.kind = kind, .module_count = modules, .bank_count = 48, .set_count = 96, .row_bytes = 1024, .piece_bytes = piece, .polynomial = polynomial};
+  return (hash_spec){.kind = kind,
+                     .module_count = modules,
+                     .bank_count = 48,
+                     .set_count = 96,
+                     .row_bytes = 1024,
+                     .piece_bytes = piece,
+                     .polynomial = polynomial};
 }
 
 /* In range for any address, the same for all bytes of a line, and the module alone is the place's. */
@@ -50,7 +56,8 @@ static void test_range(void **state) {
   for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
     for (uint64_t piece = 128; piece <= 1 << 20; piece <<= 3) {
       hash_spec modulo = other(HASH_MODULO, counts[i], piece, 0), around = other(HASH_INTERLEAVE, counts[i], piece, 0);
-      hash_spec polynomial = other(HASH_POLYNOMIAL, counts[i], piece, 0x1002d), small = other(HASH_POLYNOMIAL, counts[i], piece, 0x83);
+      hash_spec polynomial = other(HASH_POLYNOMIAL, counts[i], piece, 0x1002d),
+                small = other(HASH_POLYNOMIAL, counts[i], piece, 0x83);
       in_range(&modulo);
       in_range(&around);
       in_range(&polynomial);
@@ -58,8 +65,8 @@ static void test_range(void **state) {
     }
 }
 
-/* Bit by bit, mask by mask. Banks and sets of a module are what their masks say beside the module's: those of the published lists behind the first ones,
- * which are the module's (gtx1080). */
+/* Bit by bit, mask by mask. Banks and sets of a module are what their masks say beside the module's: those of the
+ * published lists behind the first ones, which are the module's (gtx1080). */
 static void test_parity(void **state) {
   address_hash *hash = made(&gtx1080_hash);
   for (int i = 0; i < 20000; i++) {
@@ -78,7 +85,8 @@ static void test_parity(void **state) {
 static void same_classes(const hash_spec *spec) {
   address_hash *hash = made(spec);
   gf2_space banks = gf2_span(spec->banks.masks, spec->banks.count), sets = gf2_span(spec->sets.masks, spec->sets.count);
-  gf2_space bank_differences = gf2_null(&banks, (UINT64_C(1) << 37) - 1), set_differences = gf2_null(&sets, (UINT64_C(1) << 37) - 1);
+  gf2_space bank_differences = gf2_null(&banks, (UINT64_C(1) << 37) - 1),
+            set_differences = gf2_null(&sets, (UINT64_C(1) << 37) - 1);
   int same_banks = 0;
   for (int i = 0; i < 20000; i++) {
     uint64_t at = random_bits() >> 28, difference = 0;
@@ -95,10 +103,12 @@ static void same_classes(const hash_spec *spec) {
   hash_free(hash);
 }
 
-/* Each row of each bank holds row_bytes: 2^18 (2^20) bytes that differ in the low bits alone fill one row of every bank. */
+/* Each row of each bank holds row_bytes: 2^18 (2^20) bytes that differ in the low bits alone fill one row of every
+ * bank. */
 static void whole_rows(const hash_spec *spec) {
   address_hash *hash = made(spec);
-  uint64_t bytes = spec->row_bytes * spec->module_count * spec->bank_count, *filled = calloc(spec->module_count * spec->bank_count, sizeof *filled);
+  uint64_t bytes = spec->row_bytes * spec->module_count * spec->bank_count,
+           *filled = calloc(spec->module_count * spec->bank_count, sizeof *filled);
   uint64_t base = UINT64_C(0x1234) * bytes, row = hash_of(hash, base).row;
   for (uint64_t at = 0; at < bytes; at += 128) {
     hash_place p = hash_of(hash, base + at);
@@ -117,7 +127,11 @@ static void test_rows(void **state) {
   uint16_t *lines = malloc((1 << BITS) * sizeof *lines);
   for (int round = 0; round < 200; round++) {
     uint32_t low = 7 + (uint32_t)(random_bits() % 5);
-    hash_spec spec = {.kind = HASH_XOR, .module_count = 1 << MODULES, .bank_count = 1 << BANKS, .set_count = 1, .row_bytes = UINT64_C(256) << random_bits() % 4};
+    hash_spec spec = {.kind = HASH_XOR,
+                      .module_count = 1 << MODULES,
+                      .bank_count = 1 << BANKS,
+                      .set_count = 1,
+                      .row_bytes = UINT64_C(256) << random_bits() % 4};
     gf2_space all = {.rank = 0};
     while (all.rank < MODULES + BANKS) {
       uint64_t mask = random_bits() % (1 << BITS) >> low << low;
@@ -150,19 +164,24 @@ static void test_published(void **state) {
   whole_rows(&v100_hash);
 }
 
-/* 64 MiB line by line, or the like: no module, bank or set has more than its part and a bit (exactly its part where the hash is linear). */
+/* 64 MiB line by line, or the like: no module, bank or set has more than its part and a bit (exactly its part where the
+ * hash is linear). */
 static void even(const hash_spec *spec, uint64_t lines, double slack) {
   address_hash *hash = made(spec);
-  uint32_t *modules = calloc(spec->module_count, sizeof *modules), *banks = calloc(spec->bank_count, sizeof *banks), *sets = calloc(spec->set_count, sizeof *sets);
+  uint32_t *modules = calloc(spec->module_count, sizeof *modules), *banks = calloc(spec->bank_count, sizeof *banks),
+           *sets = calloc(spec->set_count, sizeof *sets);
   for (uint64_t i = 0; i < lines; i++) {
     hash_place p = hash_of(hash, i * 128);
     modules[p.module]++;
     banks[p.bank]++;
     sets[p.set]++;
   }
-  for (uint32_t m = 0; m < spec->module_count; m++) assert_float_equal((double)modules[m] * spec->module_count / (double)lines, 1, slack);
-  for (uint32_t b = 0; b < spec->bank_count; b++) assert_float_equal((double)banks[b] * spec->bank_count / (double)lines, 1, slack);
-  for (uint32_t s = 0; s < spec->set_count; s++) assert_float_equal((double)sets[s] * spec->set_count / (double)lines, 1, slack);
+  for (uint32_t m = 0; m < spec->module_count; m++)
+    assert_float_equal((double)modules[m] * spec->module_count / (double)lines, 1, slack);
+  for (uint32_t b = 0; b < spec->bank_count; b++)
+    assert_float_equal((double)banks[b] * spec->bank_count / (double)lines, 1, slack);
+  for (uint32_t s = 0; s < spec->set_count; s++)
+    assert_float_equal((double)sets[s] * spec->set_count / (double)lines, 1, slack);
   free(modules);
   free(banks);
   free(sets);
@@ -182,11 +201,14 @@ static void test_even(void **state) {
 /* Interleave and modulo by plain division. */
 static void test_division(void **state) {
   for (int round = 0; round < 300; round++) {
-    hash_spec spec = other(round % 2 ? HASH_MODULO : HASH_INTERLEAVE, 1 + (uint32_t)(random_bits() % (round % 3 ? 100 : 65536)), UINT64_C(128) << random_bits() % 12, 0);
+    hash_spec spec =
+        other(round % 2 ? HASH_MODULO : HASH_INTERLEAVE, 1 + (uint32_t)(random_bits() % (round % 3 ? 100 : 65536)),
+              UINT64_C(128) << random_bits() % 12, 0);
     spec.bank_count = 1 + (uint32_t)(random_bits() % 64), spec.set_count = (uint32_t)(random_bits() % 1000000 + 1);
     address_hash *hash = made(&spec);
     for (int i = 0; i < 300; i++) {
-      uint64_t at = random_bits() >> random_bits() % 40, piece = at / spec.piece_bytes, local = piece / spec.module_count * spec.piece_bytes + at % spec.piece_bytes;
+      uint64_t at = random_bits() >> random_bits() % 40, piece = at / spec.piece_bytes,
+               local = piece / spec.module_count * spec.piece_bytes + at % spec.piece_bytes;
       hash_place p = hash_of(hash, at);
       assert_true(p.module == piece % spec.module_count && p.bank == local / spec.row_bytes % spec.bank_count);
       assert_true(p.set == local / 128 % spec.set_count && p.row == local / spec.row_bytes / spec.bank_count);
@@ -195,9 +217,15 @@ static void test_division(void **state) {
   }
 }
 
-/* Strides are what hashing is for: with powers of two no module has more than twice its part, but where the pieces go round a power of two of them. */
+/* Strides are what hashing is for: with powers of two no module has more than twice its part, but where the pieces go
+ * round a power of two of them. */
 static void test_strides(void **state) {
-  hash_spec specs[] = {gtx1080_hash, v100_hash, other(HASH_POLYNOMIAL, 8, 512, 0), other(HASH_POLYNOMIAL, 6, 512, 0), other(HASH_POLYNOMIAL, 80, 512, 0), other(HASH_MODULO, 5, 512, 0)};
+  hash_spec specs[] = {gtx1080_hash,
+                       v100_hash,
+                       other(HASH_POLYNOMIAL, 8, 512, 0),
+                       other(HASH_POLYNOMIAL, 6, 512, 0),
+                       other(HASH_POLYNOMIAL, 80, 512, 0),
+                       other(HASH_MODULO, 5, 512, 0)};
   for (size_t s = 0; s < sizeof specs / sizeof *specs; s++) {
     address_hash *hash = made(&specs[s]);
     for (uint32_t bit = 10; bit < 20; bit++) {
@@ -237,7 +265,8 @@ static void test_primitive(void **state) {
   for (uint32_t modules = 2; modules < 1 << 15; modules = modules % 2 ? modules + 1 : modules * 2 - 1) {
     hash_spec spec = other(HASH_POLYNOMIAL, modules, 512, 0);
     address_hash *hash = made(&spec);
-    uint64_t polynomial = hash_spec_of(hash)->polynomial, top = UINT64_C(1) << (63 - __builtin_clzll(polynomial)), x = 1, count = 0;
+    uint64_t polynomial = hash_spec_of(hash)->polynomial, top = UINT64_C(1) << (63 - __builtin_clzll(polynomial)),
+             x = 1, count = 0;
     do {
       x <<= 1;
       if (x & top) x ^= polynomial;
@@ -297,8 +326,10 @@ static void test_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_range), cmocka_unit_test(test_parity), cmocka_unit_test(test_rows), cmocka_unit_test(test_published), cmocka_unit_test(test_even),
-    cmocka_unit_test(test_division), cmocka_unit_test(test_strides), cmocka_unit_test(test_neighbours), cmocka_unit_test(test_primitive), cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_range),     cmocka_unit_test(test_parity),     cmocka_unit_test(test_rows),
+      cmocka_unit_test(test_published), cmocka_unit_test(test_even),       cmocka_unit_test(test_division),
+      cmocka_unit_test(test_strides),   cmocka_unit_test(test_neighbours), cmocka_unit_test(test_primitive),
+      cmocka_unit_test(test_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hashes from pairs: the published ones with false pairs of both kinds, maps that are not linear, samples that say too little. */
+/* Hashes from pairs: the published ones with false pairs of both kinds, maps that are not linear, samples that say too
+ * little. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,8 +18,16 @@
 
 enum { LINE = 128 };
 
-typedef struct oracle { uint64_t masks[32]; uint32_t count; const address_hash *hash; uint64_t row_bytes; } oracle;
-typedef struct pairs { FF_VEC(uint64_t) conflicts, others; uint64_t tested, random; } pairs;
+typedef struct oracle {
+  uint64_t masks[32];
+  uint32_t count;
+  const address_hash *hash;
+  uint64_t row_bytes;
+} oracle;
+typedef struct pairs {
+  FF_VEC(uint64_t) conflicts, others;
+  uint64_t tested, random;
+} pairs;
 
 static uint64_t next(pairs *p) {
   p->random = p->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
@@ -73,13 +82,15 @@ static void check_published(const published *p, int sets, double wrong, uint64_t
   uint64_t found[RECOVER_MASKS];
   uint32_t count = recover_list(&r, found);
   if (r.verdict != RECOVER_LINEAR || count != o.count || !same_span(found, count, o.masks, o.count))
-    fail_msg("%s %s, %g false, seed %llu: %s, rank %u", p->name, sets ? "sets" : "banks", wrong, (unsigned long long)seed, recover_verdict_name(r.verdict), count);
+    fail_msg("%s %s, %g false, seed %llu: %s, rank %u", p->name, sets ? "sets" : "banks", wrong,
+             (unsigned long long)seed, recover_verdict_name(r.verdict), count);
   assert_true(r.nullity == p->address_bits - 7 - o.count);
   assert_true(r.confidence > 1 - 4 * wrong - 0.06 && r.confidence <= 1);
   assert_true(fabs(r.residue) < 0.6 && r.spurious < 1e-9);
   if (!wrong) assert_true(r.confidence == 1 && r.false_pairs == 0 && r.missed == 0);
   else assert_true(r.false_pairs < 0.02 + 3 * wrong);
-  for (uint32_t i = 0; i < count; i++) assert_true(r.masks[i].conflicts > 0.8 && r.masks[i].others > 0.4 && r.masks[i].others < 0.6);
+  for (uint32_t i = 0; i < count; i++)
+    assert_true(r.masks[i].conflicts > 0.8 && r.masks[i].others > 0.4 && r.masks[i].others < 0.6);
   pairs_free(&drawn);
 }
 
@@ -115,7 +126,12 @@ static void basis_is_reduced(void **state) {
 }
 
 static void not_linear(void **state) {
-  hash_spec modulo = {.kind = HASH_MODULO, .piece_bytes = 1024, .module_count = 5, .bank_count = 16, .set_count = 128, .row_bytes = 2048};
+  hash_spec modulo = {.kind = HASH_MODULO,
+                      .piece_bytes = 1024,
+                      .module_count = 5,
+                      .bank_count = 16,
+                      .set_count = 128,
+                      .row_bytes = 2048};
   hash_spec even = modulo, polynomial = modulo;
   even.module_count = 6;
   polynomial.kind = HASH_POLYNOMIAL;
@@ -131,7 +147,9 @@ static void not_linear(void **state) {
     recover_result r;
     recover(&drawn, &r);
     assert_true(r.verdict == RECOVER_NOT_LINEAR ? r.rank == 0 : r.verdict == RECOVER_PARTLY);
-    if (r.rank > 2) fail_msg("case %zu: %s, rank %u, residue %g, confidence %g", i, recover_verdict_name(r.verdict), r.rank, r.residue, r.confidence);
+    if (r.rank > 2)
+      fail_msg("case %zu: %s, rank %u, residue %g, confidence %g", i, recover_verdict_name(r.verdict), r.rank,
+               r.residue, r.confidence);
     if (r.rank) assert_true(r.residue > 2);
     uint64_t found[RECOVER_MASKS];
     gf2_space space = gf2_span(found, recover_list(&r, found));
@@ -164,9 +182,11 @@ static void what_always_holds_is_no_mask(void **state) {
   pairs drawn = {.random = 5}, tied = {.random = 5};
   draw(&drawn, &o, 16, 400, 0);
   for (size_t i = 0; i < drawn.conflicts.count; i++)
-    if ((drawn.conflicts.items[i] >> 8 & 1) == (drawn.conflicts.items[i] >> 9 & 1)) FF_PUSH(&tied.conflicts, drawn.conflicts.items[i]);
+    if ((drawn.conflicts.items[i] >> 8 & 1) == (drawn.conflicts.items[i] >> 9 & 1))
+      FF_PUSH(&tied.conflicts, drawn.conflicts.items[i]);
   for (size_t i = 0; i < drawn.others.count; i++)
-    if ((drawn.others.items[i] >> 8 & 1) == (drawn.others.items[i] >> 9 & 1)) FF_PUSH(&tied.others, drawn.others.items[i]);
+    if ((drawn.others.items[i] >> 8 & 1) == (drawn.others.items[i] >> 9 & 1))
+      FF_PUSH(&tied.others, drawn.others.items[i]);
   recover_result r;
   recover(&tied, &r);
   assert_int_equal(r.verdict, RECOVER_LINEAR);
@@ -203,9 +223,15 @@ static void noise_alone(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(published_exactly), cmocka_unit_test(one_percent_false), cmocka_unit_test(five_percent_false),
-      cmocka_unit_test(basis_is_reduced), cmocka_unit_test(not_linear), cmocka_unit_test(in_one_page),
-      cmocka_unit_test(what_always_holds_is_no_mask), cmocka_unit_test(too_few), cmocka_unit_test(noise_alone),
+      cmocka_unit_test(published_exactly),
+      cmocka_unit_test(one_percent_false),
+      cmocka_unit_test(five_percent_false),
+      cmocka_unit_test(basis_is_reduced),
+      cmocka_unit_test(not_linear),
+      cmocka_unit_test(in_one_page),
+      cmocka_unit_test(what_always_holds_is_no_mask),
+      cmocka_unit_test(too_few),
+      cmocka_unit_test(noise_alone),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -37,37 +37,43 @@ static void test_texts(void **state) {
   reads("memory=12.5%,sm=1%:sm=33.333333%", 2, .01, .125, .33333333, .33333333);
   reads("memory=40%:60%", 2, .4, .4, .6, .6);
   reads("33.3%:33.3%:33.4%", 3, .333, .333, .333, .333, .334, .334);
-  reads("0.000001:999999", 2, 1e-6 / 999999.000001, 1e-6 / 999999.000001, 999999 / 999999.000001, 999999 / 999999.000001);
+  reads("0.000001:999999", 2, 1e-6 / 999999.000001, 1e-6 / 999999.000001, 999999 / 999999.000001,
+        999999 / 999999.000001);
 }
 
 /* Each with the column where it is broken, and a part of what is said. */
 static void test_broken(void **state) {
-  static const struct { const char *text; ff_status status; int column; const char *says; } cases[] = {
-    {"", FF_PARSE, 1, "number is missing"},
-    {"50:", FF_PARSE, 4, "number is missing"},
-    {":50", FF_PARSE, 1, "number is missing"},
-    {"50::50", FF_PARSE, 4, "number is missing"},
-    {"50;50", FF_PARSE, 3, "should end"},
-    {"50: 50", FF_PARSE, 4, "neither"},
-    {"-5:105", FF_PARSE, 1, "neither"},
-    {"0:50", FF_PARSE, 1, "share of 0"},
-    {"50:0.0", FF_PARSE, 4, "share of 0"},
-    {"50%:50", FF_PARSE, 5, "percentages or none"},
-    {"50:50%", FF_PARSE, 4, "percentages or none"},
-    {"1234567:1", FF_PARSE, 1, "more than 6 digits"},
-    {"1:1.2345678", FF_PARSE, 3, "more than 6 decimals"},
-    {"1.:2", FF_PARSE, 2, "behind the point"},
-    {"sm=25:sm=75", FF_PARSE, 4, "% is missing"},
-    {"sm=25%,sm=30%", FF_PARSE, 8, "twice"},
-    {"sm=25%,", FF_PARSE, 8, "neither"},
-    {"sm=25%,colour=1", FF_PARSE, 8, "neither"},
-    {"sm=", FF_PARSE, 4, "number is missing"},
-    {"60%:60%", FF_INVALID, 5, "SMs add up to 120 %"},
-    {"50%:50%:1%", FF_INVALID, 9, "SMs add up to 101 %"},
-    {"101%", FF_INVALID, 1, "add up to 101 %"},
-    {"sm=25%,memory=50%:sm=25%,memory=30%:sm=25%,memory=30.5%", FF_INVALID, 37, "memory add up to 110.5 %"},
-    {"1:1:1:1:1", FF_LIMIT, 9, "more than 4"},
-    {"1\n:2", FF_PARSE, 2, "should end"},
+  static const struct {
+    const char *text;
+    ff_status status;
+    int column;
+    const char *says;
+  } cases[] = {
+      {"", FF_PARSE, 1, "number is missing"},
+      {"50:", FF_PARSE, 4, "number is missing"},
+      {":50", FF_PARSE, 1, "number is missing"},
+      {"50::50", FF_PARSE, 4, "number is missing"},
+      {"50;50", FF_PARSE, 3, "should end"},
+      {"50: 50", FF_PARSE, 4, "neither"},
+      {"-5:105", FF_PARSE, 1, "neither"},
+      {"0:50", FF_PARSE, 1, "share of 0"},
+      {"50:0.0", FF_PARSE, 4, "share of 0"},
+      {"50%:50", FF_PARSE, 5, "percentages or none"},
+      {"50:50%", FF_PARSE, 4, "percentages or none"},
+      {"1234567:1", FF_PARSE, 1, "more than 6 digits"},
+      {"1:1.2345678", FF_PARSE, 3, "more than 6 decimals"},
+      {"1.:2", FF_PARSE, 2, "behind the point"},
+      {"sm=25:sm=75", FF_PARSE, 4, "% is missing"},
+      {"sm=25%,sm=30%", FF_PARSE, 8, "twice"},
+      {"sm=25%,", FF_PARSE, 8, "neither"},
+      {"sm=25%,colour=1", FF_PARSE, 8, "neither"},
+      {"sm=", FF_PARSE, 4, "number is missing"},
+      {"60%:60%", FF_INVALID, 5, "SMs add up to 120 %"},
+      {"50%:50%:1%", FF_INVALID, 9, "SMs add up to 101 %"},
+      {"101%", FF_INVALID, 1, "add up to 101 %"},
+      {"sm=25%,memory=50%:sm=25%,memory=30%:sm=25%,memory=30.5%", FF_INVALID, 37, "memory add up to 110.5 %"},
+      {"1:1:1:1:1", FF_LIMIT, 9, "more than 4"},
+      {"1\n:2", FF_PARSE, 2, "should end"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     partition_share shares[4];
@@ -76,13 +82,15 @@ static void test_broken(void **state) {
     char place[32];
     snprintf(place, sizeof place, "--partitions:1:%d: ", cases[i].column);
     ff_status status = shares_parse("--partitions", cases[i].text, 4, shares, &count, &error);
-    if (status != cases[i].status || strncmp(error.message, place, strlen(place)) || !strstr(error.message, cases[i].says))
+    if (status != cases[i].status || strncmp(error.message, place, strlen(place)) ||
+        !strstr(error.message, cases[i].says))
       fail_msg("'%s': status %d, %s", cases[i].text, status, error.message);
   }
 }
 
 static void test_sms(void **state) {
-  static const partition_share quarters[] = {{.25, .5}, {.75, .5}}, thirds[] = {{1 / 3., 1}, {1 / 3., 1}, {1 / 3., 1}}, small[] = {{.01, 1}, {.98, 1}, {.01, 1}}, part[] = {{.25, 1}, {.25, 1}};
+  static const partition_share quarters[] = {{.25, .5}, {.75, .5}}, thirds[] = {{1 / 3., 1}, {1 / 3., 1}, {1 / 3., 1}},
+                               small[] = {{.01, 1}, {.98, 1}, {.01, 1}}, part[] = {{.25, 1}, {.25, 1}};
   sm_range r[3];
   assert_int_equal(shares_sms(quarters, 2, 20, r, NULL), FF_OK);
   assert_int_equal(r[0].first, 0);
@@ -112,7 +120,9 @@ static void test_colours(void **state) {
   assert_int_equal(sets[0], 0x03);
   assert_int_equal(sets[1], 0x0c);
   assert_int_equal(sets[2], 0xf0);
-  assert_string_equal(note.chars, "partition 0: 30 % of memory are 2.40 of 8 colours: it has 2 (25 %)\npartition 1: 20 % of memory are 1.60 of 8 colours: it has 2 (25 %)\n");
+  assert_string_equal(
+      note.chars,
+      "partition 0: 30 % of memory are 2.40 of 8 colours: it has 2 (25 %)\npartition 1: 20 % of memory are 1.60 of 8 colours: it has 2 (25 %)\n");
   assert_int_equal(shares_colours(halves, 2, 64, sets, NULL, NULL), FF_OK);
   assert_true(sets[0] == UINT32_MAX && sets[1] == ~sets[0]);
   assert_int_equal(shares_colours(halves, 1, 1, sets, NULL, NULL), FF_OK);
@@ -124,7 +134,8 @@ static void test_colours(void **state) {
 static uint32_t random_state = 12345;
 static uint32_t random_below(uint32_t n) { return (random_state = random_state * 1664525 + 1013904223) / 65536 % n; }
 
-/* Any shares: all is given out, everybody has one, and nobody is off by one or more who did not have to help a small one. */
+/* Any shares: all is given out, everybody has one, and nobody is off by one or more who did not have to help a small
+ * one. */
 static void test_random_divisions(void **state) {
   for (int round = 0; round < 20000; round++) {
     double shares[16], sum = 0;
@@ -159,8 +170,8 @@ static void test_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_texts), cmocka_unit_test(test_broken), cmocka_unit_test(test_sms),
-    cmocka_unit_test(test_colours), cmocka_unit_test(test_random_divisions), cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_texts),   cmocka_unit_test(test_broken),           cmocka_unit_test(test_sms),
+      cmocka_unit_test(test_colours), cmocka_unit_test(test_random_divisions), cmocka_unit_test(test_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,7 +17,8 @@ static uint64_t random_bits(void) {
   return seed;
 }
 
-/* Bytes that all masks and flips of `map` see are those of a range of 2^log2 bytes: each line of it has a place of its own. */
+/* Bytes that all masks and flips of `map` see are those of a range of 2^log2 bytes: each line of it has a place of its
+ * own. */
 static void is_bijection(const stack_map *map, uint32_t log2) {
   uint64_t lines = UINT64_C(1) << (log2 - STACK_MAP_LOWEST), stacks = UINT64_C(1) << map->bits, each = lines / stacks;
   bool *taken = calloc(lines, 1);
@@ -61,7 +62,8 @@ static void test_definition(void **state) {
   assert_int_equal(stack_of(&map, 0xdeadbeef), 0);
   map = stack_map_baseline(2);
   for (uint64_t line = 0; line < 4; line++) assert_int_equal(stack_of(&map, line * 128), line); /* they go round */
-  assert_int_not_equal(stack_of(&map, 0), stack_of(&map, 0) ^ stack_of(&map, 128 << 5)); /* and higher bits are XORed on */
+  /* and higher bits are XORed on */
+  assert_int_not_equal(stack_of(&map, 0), stack_of(&map, 0) ^ stack_of(&map, 128 << 5));
 }
 
 /* However far apart lines of a power of two bytes lie, the baseline spreads them. */
@@ -97,15 +99,23 @@ static void test_texts(void **state) {
 }
 
 static void test_broken(void **state) {
-  static const char *const texts[] = {"", "x", "12", "12:", ":12", "12:14", "13:12", "6:7", "40:41", "12:13 ", " 12:13", "012:13x", "-1:0", "12:13:14", "99999999999999999999:13", "Baseline"};
+  static const char *const texts[] = {"",        "x",       "12",   "12:",      ":12",
+                                      "12:14",   "13:12",   "6:7",  "40:41",    "12:13 ",
+                                      " 12:13",  "012:13x", "-1:0", "12:13:14", "99999999999999999999:13",
+                                      "Baseline"};
   stack_map map;
   ff_error error;
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
     assert_int_equal(stack_map_parse(texts[i], 2, &map, &error), FF_INVALID);
     assert_non_null(strstr(error.message, "7:8")); /* what would do */
   }
-  static const struct { uint64_t masks[2]; const char *says; } masks[] = {
-    {{0x80, 0x80}, "depend"}, {{0, 0x80}, "depend"}, {{0x40, 0x80}, "bits other"}, {{0x80, UINT64_C(1) << 41}, "bits other"}};
+  static const struct {
+    uint64_t masks[2];
+    const char *says;
+  } masks[] = {{{0x80, 0x80}, "depend"},
+               {{0, 0x80}, "depend"},
+               {{0x40, 0x80}, "bits other"},
+               {{0x80, UINT64_C(1) << 41}, "bits other"}};
   for (size_t i = 0; i < sizeof masks / sizeof *masks; i++) {
     assert_int_equal(stack_map_make(masks[i].masks, 2, 0, &map, &error), FF_INVALID);
     assert_non_null(strstr(error.message, masks[i].says));
@@ -116,8 +126,8 @@ static void test_broken(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_bijection), cmocka_unit_test(test_definition), cmocka_unit_test(test_baseline_spreads),
-    cmocka_unit_test(test_texts), cmocka_unit_test(test_broken),
+      cmocka_unit_test(test_bijection), cmocka_unit_test(test_definition), cmocka_unit_test(test_baseline_spreads),
+      cmocka_unit_test(test_texts),     cmocka_unit_test(test_broken),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The searches on a model of a GPU: banks by a hash with two times, an L2 that replaces the line used least recently; jitter, false pairs, maps that are
- * not linear, spans; pairs from a file; the machine file. */
+/* The searches on a model of a GPU: banks by a hash with two times, an L2 that replaces the line used least recently;
+ * jitter, false pairs, maps that are not linear, spans; pairs from a file; the machine file. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -48,7 +48,8 @@ static bool model_read(model *m, uint64_t address) { /* whether it was there */
   return hit;
 }
 
-static ff_status model_again(void *context, uint64_t x, const uint64_t *lines, size_t count, double *cycles, ff_error *error) {
+static ff_status model_again(void *context, uint64_t x, const uint64_t *lines, size_t count, double *cycles,
+                             ff_error *error) {
   model *m = context;
   model_read(m, x);
   for (size_t i = 0; i < count; i++) model_read(m, lines[i]);
@@ -66,8 +67,13 @@ static void model_open(model *m, const hash_spec *spec, uint64_t base, uint64_t 
   *m = (model){.sets = spec->set_count, .ways = WAYS};
   if (hash_create(spec, &m->hash, &error)) fail_msg("%s", error.message);
   m->lines = ff_alloc((size_t)spec->module_count * spec->set_count * WAYS * sizeof *m->lines);
-  m->meter = (meter){.context = m, .base = base, .bytes = bytes, .l2_bytes = (uint64_t)spec->module_count * spec->set_count * WAYS * PROBE_LINE,
-                     .time_pairs = model_pairs, .time_again = model_again, .flush = model_flush};
+  m->meter = (meter){.context = m,
+                     .base = base,
+                     .bytes = bytes,
+                     .l2_bytes = (uint64_t)spec->module_count * spec->set_count * WAYS * PROBE_LINE,
+                     .time_pairs = model_pairs,
+                     .time_again = model_again,
+                     .flush = model_flush};
 }
 
 static void model_close(model *m) {
@@ -82,23 +88,40 @@ static hash_masks masks_of(const published *p, int first, uint32_t count) {
 }
 
 static hash_spec gtx1080_spec(void) {
-  return (hash_spec){.kind = HASH_XOR, .modules = masks_of(&gtx1080, 0, 3), .banks = masks_of(&gtx1080, 0, 7), .sets = masks_of(&gtx1080, 7, 10),
-                     .module_count = 8, .bank_count = 16, .set_count = 128, .row_bytes = 2048};
+  return (hash_spec){.kind = HASH_XOR,
+                     .modules = masks_of(&gtx1080, 0, 3),
+                     .banks = masks_of(&gtx1080, 0, 7),
+                     .sets = masks_of(&gtx1080, 7, 10),
+                     .module_count = 8,
+                     .bank_count = 16,
+                     .set_count = 128,
+                     .row_bytes = 2048};
 }
 
 static hash_spec v100_spec(void) {
-  static const int modules[5][14] = {{10, 13, 17, 19, 24, 25, 26, 29, 30, 32, 33, -1}, {11, 13, 15, 23, 24, 26, 27, 29, 30, 31, -1},
-                                     {12, 15, 16, 18, 20, 21, 23, 26, 28, 29, 30, -1}, {13, 19, 20, 22, 25, 27, 28, 29, -1}, {15, 18, 22, 23, 26, 29, 30, 31, 32, 33, -1}};
-  hash_spec spec = {.kind = HASH_XOR, .modules = {.count = 5}, .banks = masks_of(&v100, 0, 9), .sets = masks_of(&v100, 9, 10),
-                    .module_count = 32, .bank_count = 16, .set_count = 32, .row_bytes = 2048};
+  static const int modules[5][14] = {{10, 13, 17, 19, 24, 25, 26, 29, 30, 32, 33, -1},
+                                     {11, 13, 15, 23, 24, 26, 27, 29, 30, 31, -1},
+                                     {12, 15, 16, 18, 20, 21, 23, 26, 28, 29, 30, -1},
+                                     {13, 19, 20, 22, 25, 27, 28, 29, -1},
+                                     {15, 18, 22, 23, 26, 29, 30, 31, 32, 33, -1}};
+  hash_spec spec = {.kind = HASH_XOR,
+                    .modules = {.count = 5},
+                    .banks = masks_of(&v100, 0, 9),
+                    .sets = masks_of(&v100, 9, 10),
+                    .module_count = 32,
+                    .bank_count = 16,
+                    .set_count = 32,
+                    .row_bytes = 2048};
   for (int i = 0; i < 5; i++) spec.modules.masks[i] = published_mask(modules[i]);
   return spec;
 }
 
 static void check_span(const char *what, const hash_masks *expected, const recover_result *map, uint64_t bits) {
   uint64_t found[RECOVER_MASKS];
-  gf2_space got = gf2_span(found, recover_list(map, found)), whole = gf2_span(expected->masks, expected->count), wanted = gf2_restrict(&whole, bits);
-  if (map->verdict != RECOVER_LINEAR || !gf2_equal(&got, &wanted)) fail_msg("%s: %s, rank %u, not %u", what, recover_verdict_name(map->verdict), got.rank, wanted.rank);
+  gf2_space got = gf2_span(found, recover_list(map, found)), whole = gf2_span(expected->masks, expected->count),
+            wanted = gf2_restrict(&whole, bits);
+  if (map->verdict != RECOVER_LINEAR || !gf2_equal(&got, &wanted))
+    fail_msg("%s: %s, rank %u, not %u", what, recover_verdict_name(map->verdict), got.rank, wanted.rank);
 }
 
 static void check_machine(hash_spec (*make)(void), uint64_t base, uint64_t bytes, const probe_options *options) {
@@ -180,7 +203,12 @@ static void within_a_page(void **state) {
 }
 
 static void not_linear(void **state) {
-  hash_spec spec = {.kind = HASH_MODULO, .piece_bytes = 1024, .module_count = 5, .bank_count = 16, .set_count = 128, .row_bytes = 2048};
+  hash_spec spec = {.kind = HASH_MODULO,
+                    .piece_bytes = 1024,
+                    .module_count = 5,
+                    .bank_count = 16,
+                    .set_count = 128,
+                    .row_bytes = 2048};
   probe_options options = {.seed = 5};
   probe_finding found = {0};
   model m;
@@ -197,7 +225,8 @@ static ff_status all_the_same(void *context, const probe_pair *pairs, size_t cou
   return FF_OK;
 }
 
-static ff_status always_a_hit(void *context, uint64_t x, const uint64_t *lines, size_t count, double *cycles, ff_error *error) {
+static ff_status always_a_hit(void *context, uint64_t x, const uint64_t *lines, size_t count, double *cycles,
+                              ff_error *error) {
   *cycles = 200;
   return FF_OK;
 }
@@ -205,7 +234,11 @@ static ff_status always_a_hit(void *context, uint64_t x, const uint64_t *lines, 
 static void nothing_to_see(void **state) {
   probe_options options = {.seed = 5};
   probe_finding found = {0};
-  meter m = {.bytes = UINT64_C(1) << 30, .l2_bytes = 1 << 20, .time_pairs = all_the_same, .time_again = always_a_hit, .flush = model_flush};
+  meter m = {.bytes = UINT64_C(1) << 30,
+             .l2_bytes = 1 << 20,
+             .time_pairs = all_the_same,
+             .time_again = always_a_hit,
+             .flush = model_flush};
   ff_error error;
   assert_int_equal(probe_banks(&m, &options, &found, &error), FF_UNSUPPORTED);
   assert_non_null(strstr(error.message, "no bank conflict can be seen"));
@@ -252,9 +285,11 @@ static void pairs_of_a_file(void **state) {
     probe_pair p = {probe_random_line(&random, &m.meter), probe_random_line(&random, &m.meter)};
     double cycles;
     model_pairs(&m, &p, 1, &cycles, &error);
-    ff_text_add(&text, i % 2 ? "0x%llx,0x%llx,%.1f\n" : " %llu , %llu ; %.1f \r\n", (unsigned long long)p.a, (unsigned long long)p.b, cycles);
+    ff_text_add(&text, i % 2 ? "0x%llx,0x%llx,%.1f\n" : " %llu , %llu ; %.1f \r\n", (unsigned long long)p.a,
+                (unsigned long long)p.b, cycles);
   }
-  if (probe_pairs_text("pairs.csv", text.chars, text.length, PROBE_BANKS, &options, result, &error)) fail_msg("%s", error.message);
+  if (probe_pairs_text("pairs.csv", text.chars, text.length, PROBE_BANKS, &options, result, &error))
+    fail_msg("%s", error.message);
   check_span("banks", &spec.banks, &result->kinds[PROBE_BANKS].map, UINT64_MAX);
   assert_int_equal(result->kinds[PROBE_BANKS].tested, 30000);
   free(text.chars);
@@ -263,7 +298,9 @@ static void pairs_of_a_file(void **state) {
 }
 
 static void broken_files(void **state) {
-  static const struct { const char *text, *message; } cases[] = {
+  static const struct {
+    const char *text, *message;
+  } cases[] = {
       {"", "there are no pairs"},
       {"a,b,c\n", "there are no pairs"},
       {"1,2,3\nx,2,3\n", "bad.csv:2:1: an address is expected"},
@@ -283,7 +320,8 @@ static void broken_files(void **state) {
   probe_result *result = ff_alloc(sizeof *result);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     ff_error error = {.message = ""};
-    assert_int_not_equal(probe_pairs_text("bad.csv", cases[i].text, strlen(cases[i].text), PROBE_SETS, &options, result, &error), FF_OK);
+    assert_int_not_equal(
+        probe_pairs_text("bad.csv", cases[i].text, strlen(cases[i].text), PROBE_SETS, &options, result, &error), FF_OK);
     if (!strstr(error.message, cases[i].message)) fail_msg("'%s': %s", cases[i].text, error.message);
   }
   free(result);
@@ -352,10 +390,19 @@ static void colours_of_pages(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(finds_published_hashes), cmocka_unit_test(with_a_part_of_the_memory), cmocka_unit_test(one_percent_false),
-      cmocka_unit_test(five_percent_false), cmocka_unit_test(sets_with_noise), cmocka_unit_test(within_a_page), cmocka_unit_test(not_linear),
-      cmocka_unit_test(nothing_to_see), cmocka_unit_test(two_modes), cmocka_unit_test(pairs_of_a_file), cmocka_unit_test(broken_files),
-      cmocka_unit_test(machine_file), cmocka_unit_test(colours_of_pages),
+      cmocka_unit_test(finds_published_hashes),
+      cmocka_unit_test(with_a_part_of_the_memory),
+      cmocka_unit_test(one_percent_false),
+      cmocka_unit_test(five_percent_false),
+      cmocka_unit_test(sets_with_noise),
+      cmocka_unit_test(within_a_page),
+      cmocka_unit_test(not_linear),
+      cmocka_unit_test(nothing_to_see),
+      cmocka_unit_test(two_modes),
+      cmocka_unit_test(pairs_of_a_file),
+      cmocka_unit_test(broken_files),
+      cmocka_unit_test(machine_file),
+      cmocka_unit_test(colours_of_pages),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

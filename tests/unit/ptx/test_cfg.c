@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Control flow: hand-made shapes, then random functions against naive definitions of every property that cfg.h promises. */
+/* Control flow: hand-made shapes, then random functions against naive definitions of every property that cfg.h
+ * promises. */
 #include "ptx_test.h"
 
 #include "ptx/analysis/cfg.h"
@@ -41,8 +42,8 @@ static void nested_loops(void **state) {
                              "bra C;\n"             /* 3 */
                              "OUT: mov.b32 r, 9;\n" /* 4 */
                              "ret;\n"
-                             "C: @%q bra A;\n"      /* 5 */
-                             "D: bra D;");          /* 6, without end */
+                             "C: @%q bra A;\n" /* 5 */
+                             "D: bra D;");     /* 6, without end */
   ptx_cfg *cfg = ptx_cfg_build(m->funcs[0]);
   assert_int_equal(cfg->block_count, 7);
   static const uint32_t depths[] = {1, 2, 2, 1, 0, 1, 1};
@@ -60,12 +61,12 @@ static void nested_loops(void **state) {
 static void terminators(void **state) {
   ptx_module *m = parse(HEAD ".func stop() .noreturn { trap; }\n.func go() { ret; }\n"
                              ".entry k() { .reg .pred %q; .reg .b32 r; T: .branchtargets A, B, A, Z;\n"
-                             "@%q exit;\n"          /* 0 -> 1 */
-                             "call go;\n"           /* 1 */
-                             "brx.idx r, T;\n"      /* 1 -> A B, and the end */
-                             "A: call stop;\n"      /* 2 */
-                             "B: @%q bra.uni Z;\n"  /* 3 -> 4 and the end */
-                             "bar.sync 0;\n"        /* 4 -> the end */
+                             "@%q exit;\n"         /* 0 -> 1 */
+                             "call go;\n"          /* 1 */
+                             "brx.idx r, T;\n"     /* 1 -> A B, and the end */
+                             "A: call stop;\n"     /* 2 */
+                             "B: @%q bra.uni Z;\n" /* 3 -> 4 and the end */
+                             "bar.sync 0;\n"       /* 4 -> the end */
                              "Z: }");
   const ptx_func *k = ptx_find_func(m, "k");
   ptx_cfg *cfg = ptx_cfg_build(k);
@@ -90,7 +91,9 @@ static void terminators(void **state) {
 /* ---- random functions ---- */
 
 static uint32_t seed;
-static uint32_t chance(uint32_t below) { return (seed = seed * 1664525 + 1013904223) >> 8 & 0xffff ? (seed >> 8) % below : 0; }
+static uint32_t chance(uint32_t below) {
+  return (seed = seed * 1664525 + 1013904223) >> 8 & 0xffff ? (seed >> 8) % below : 0;
+}
 
 static ptx_module *random_function(uint32_t blocks) {
   ff_text text = {0};
@@ -171,7 +174,8 @@ static void check_reachable(const ptx_cfg *cfg, const naive *n) {
     reachable += cfg->blocks[b].reachable;
     assert_int_equal(cfg->by_order[cfg->blocks[b].order], b);
   }
-  for (uint32_t b = 0; b < cfg->block_count; b++) assert_int_equal(cfg->blocks[b].order < reachable, cfg->blocks[b].reachable);
+  for (uint32_t b = 0; b < cfg->block_count; b++)
+    assert_int_equal(cfg->blocks[b].order < reachable, cfg->blocks[b].reachable);
   assert_int_equal(cfg->blocks[0].order, 0);
 }
 
@@ -209,7 +213,8 @@ static void check_loops(const ptx_cfg *cfg, naive *n, uint32_t depth) {
  * deeper than 64 are not looked into.) */
 static void check_back_edges(const ptx_cfg *cfg) {
   for (uint32_t a = 0; a < cfg->block_count; a++)
-    for (uint32_t s = 0; cfg->blocks[a].reachable && cfg->blocks[a].loop_depth <= 64 && s < cfg->blocks[a].successor_count; s++) {
+    for (uint32_t s = 0;
+         cfg->blocks[a].reachable && cfg->blocks[a].loop_depth <= 64 && s < cfg->blocks[a].successor_count; s++) {
       const ptx_block *to = &cfg->blocks[cfg->blocks[a].successors[s]];
       if (to->order <= cfg->blocks[a].order) assert_true(to->loop_end >= cfg->blocks[a].order);
     }
@@ -285,8 +290,8 @@ static void large_functions(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(diamond), cmocka_unit_test(nested_loops), cmocka_unit_test(terminators),
-    cmocka_unit_test(random_functions), cmocka_unit_test(large_functions),
+      cmocka_unit_test(diamond),          cmocka_unit_test(nested_loops),    cmocka_unit_test(terminators),
+      cmocka_unit_test(random_functions), cmocka_unit_test(large_functions),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

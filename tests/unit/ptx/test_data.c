@@ -70,7 +70,8 @@ static void float_bits(void **state) {
   var = declare(".global .f64 a[2] = {0.1, 0f3F800000};");
   assert_true(number_at(var, 0, 8) == 0x3FB999999999999Aull);
   assert_true(number_at(var, 8, 8) == 0x3FF0000000000000ull);
-  var = declare(".global .f16 a[11] = {1, 65504, 65519.99, 65520, 5.9604644775390625e-8, 2.98e-8, 0.00006103515625, -2, 2049, 0.0, 0d8000000000000000};");
+  var = declare(
+      ".global .f16 a[11] = {1, 65504, 65519.99, 65520, 5.9604644775390625e-8, 2.98e-8, 0.00006103515625, -2, 2049, 0.0, 0d8000000000000000};");
   static const uint16_t halves[] = {0x3C00, 0x7BFF, 0x7BFF, 0x7C00, 1, 0, 0x0400, 0xC000, 0x6800, 0, 0x8000};
   for (int i = 0; i < 11; i++) assert_int_equal(number_at(var, (uint64_t)i * 2, 2), halves[i]);
   var = declare(".global .bf16 a[3] = {1.0, 0f3F808000, 0f3F818000};");
@@ -101,7 +102,8 @@ static void addresses(void **state) {
 }
 
 static void merging(void **state) {
-  declare(".extern .global .u32 x[];\n.entry k() { .reg .b64 d; mov.u64 d, x; ret; }\n.visible .global .u32 x[2] = {1, 2};\n.extern .global .u32 x[];");
+  declare(
+      ".extern .global .u32 x[];\n.entry k() { .reg .b64 d; mov.u64 d, x; ret; }\n.visible .global .u32 x[2] = {1, 2};\n.extern .global .u32 x[];");
   assert_int_equal(module->var_count, 1);
   const ptx_var *x = module->vars[0];
   assert_int_equal(x->size, 8);
@@ -110,8 +112,9 @@ static void merging(void **state) {
 }
 
 static void locals(void **state) {
-  declare(".global .u32 g;\n.entry k(.param .u64 p) { .shared .u32 s[4], t; { .param .b32 q; .param .b32 r; } { .param .b32 q; }\n"
-          ".global .u32 kept = 9; .reg .b64 d; mov.u64 d, kept; }");
+  declare(
+      ".global .u32 g;\n.entry k(.param .u64 p) { .shared .u32 s[4], t; { .param .b32 q; .param .b32 r; } { .param .b32 q; }\n"
+      ".global .u32 kept = 9; .reg .b64 d; mov.u64 d, kept; }");
   const ptx_func *k = module->funcs[0];
   assert_int_equal(k->var_count, 1 + 2 + 3);
   assert_string_equal(k->vars[2]->name, "t");
@@ -124,12 +127,39 @@ static void locals(void **state) {
 }
 
 static void expressions(void **state) {
-  static const struct { const char *text; uint64_t value; } cases[] = {
-    {"1 + 2 * 3", 7}, {"(1 + 2) * 3", 9}, {"10 - 4 - 3", 3}, {"7 / 2 * 2", 6}, {"-7 / 2", (uint64_t)-3}, {"-7 % 3", (uint64_t)-1},
-    {"1 << 2 + 1", 8}, {"-1 >> 1", UINT64_MAX}, {"0xFFFFFFFFFFFFFFFF >> 63", 1}, {"1 << 64", 0}, {"-8 >> 70", UINT64_MAX},
-    {"6 & 3 | 8 ^ 1", 11}, {"~0 == -1", 1}, {"!3", 0}, {"!0", 1}, {"2 < 3", 1}, {"-1 < 0", 1}, {"-1 < 0U", 0},
-    {"1 ? 2 : 3", 2}, {"0 ? 2 : 0 ? 4 : 5", 5}, {"1 || 1 / 1 && 0", 1}, {"(.u64) -1 > 0", 1}, {"(.s64) 2.9", 2},
-    {"2.5 > 2 && 1.0 == 1", 1}, {"WARP_SZ * 2", 64}, {"(-9223372036854775807 - 1) / -1", UINT64_C(1) << 63}, {"-9223372036854775808 / -1", 0}, {"- - 5", 5}, {"+3", 3},
+  static const struct {
+    const char *text;
+    uint64_t value;
+  } cases[] = {
+      {"1 + 2 * 3", 7},
+      {"(1 + 2) * 3", 9},
+      {"10 - 4 - 3", 3},
+      {"7 / 2 * 2", 6},
+      {"-7 / 2", (uint64_t)-3},
+      {"-7 % 3", (uint64_t)-1},
+      {"1 << 2 + 1", 8},
+      {"-1 >> 1", UINT64_MAX},
+      {"0xFFFFFFFFFFFFFFFF >> 63", 1},
+      {"1 << 64", 0},
+      {"-8 >> 70", UINT64_MAX},
+      {"6 & 3 | 8 ^ 1", 11},
+      {"~0 == -1", 1},
+      {"!3", 0},
+      {"!0", 1},
+      {"2 < 3", 1},
+      {"-1 < 0", 1},
+      {"-1 < 0U", 0},
+      {"1 ? 2 : 3", 2},
+      {"0 ? 2 : 0 ? 4 : 5", 5},
+      {"1 || 1 / 1 && 0", 1},
+      {"(.u64) -1 > 0", 1},
+      {"(.s64) 2.9", 2},
+      {"2.5 > 2 && 1.0 == 1", 1},
+      {"WARP_SZ * 2", 64},
+      {"(-9223372036854775807 - 1) / -1", UINT64_C(1) << 63},
+      {"-9223372036854775808 / -1", 0},
+      {"- - 5", 5},
+      {"+3", 3},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     ff_text text = {0};
@@ -142,10 +172,27 @@ static void expressions(void **state) {
 }
 
 static void float_expressions(void **state) {
-  static const struct { const char *text; double value; } cases[] = {
-    {"1.5 + 2", 3.5}, {"1 - 0.25", 0.75}, {"1.5 * -2", -3}, {"1 / 4.0", 0.25}, {"0f3F000000 + 1", 1.5}, {"-(2.5)", -2.5},
-    {"1.0 < 2 ? 3.5 : 4", 3.5}, {"1.0 >= 2", 0}, {"1.5 <= 1.5", 1}, {"2.0 != 2", 0}, {"!0.0", 1}, {"18446744073709551615", 0x1p64},
-    {"(.s64) 1e30", 0x1p63}, {"(.s64) -1e30", -0x1p63}, {"(.u64) -1.5", 0}, {"(.u64) 1e30", 0x1p64}, {"1.5 > 1", 1},
+  static const struct {
+    const char *text;
+    double value;
+  } cases[] = {
+      {"1.5 + 2", 3.5},
+      {"1 - 0.25", 0.75},
+      {"1.5 * -2", -3},
+      {"1 / 4.0", 0.25},
+      {"0f3F000000 + 1", 1.5},
+      {"-(2.5)", -2.5},
+      {"1.0 < 2 ? 3.5 : 4", 3.5},
+      {"1.0 >= 2", 0},
+      {"1.5 <= 1.5", 1},
+      {"2.0 != 2", 0},
+      {"!0.0", 1},
+      {"18446744073709551615", 0x1p64},
+      {"(.s64) 1e30", 0x1p63},
+      {"(.s64) -1e30", -0x1p63},
+      {"(.u64) -1.5", 0},
+      {"(.u64) 1e30", 0x1p64},
+      {"1.5 > 1", 1},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     ff_text text = {0};
@@ -159,25 +206,27 @@ static void float_expressions(void **state) {
 }
 
 static void refused(void **state) {
-  static const struct { const char *text, *message; } cases[] = {
-    {".global .u32 a[2] = {1, 2, 3};", "more initial values than 'a' has room for"},
-    {".global .u32 a = missing;", "'missing' is not declared"},
-    {".global .u16 a = a;", "an address does not fit in an element of type .u16"},
-    {".global .f64 a = a;", "an address does not fit"},
-    {".global .b8 a[4] = {0xF0(a)};", "a mask selects one byte"},
-    {".global .u32 a = 1 % 0;", "division by zero"},
-    {".global .u32 a = ~1.5;", "does not take a floating-point number"},
-    {".global .u32 a = 1.5 & 1;", "this operator does not take floating-point numbers"},
-    {".global .u32 a = (.u32) 1;", "a cast is (.s64) or (.u64)"},
-    {".global .b8 a[1073741825] = {1};", "more than 1 GiB of initial values"},
-    {".global .b8 a[2][1099511627775] = {{}, {1}};", "larger than 1 TiB"},
-    {".global .v4 .f32 a[1099511627776];", "'a' is larger than 1 TiB"},
-    {".entry k() { .shared .u32 a; .local .u32 a; }", "'a' is declared already"},
-    {".global a;", "a declaration needs a type"},
-    {".global .u32 a[-1];", "a dimension from 0"},
-    {".global .u32 a[1][1][1][1][1][1][1][1][1];", "more than 8 dimensions"},
-    {".global .u32 1a;", "this is not a number"},
-    {".shared .loud .u32 a;", "'.loud' does not belong in a declaration"},
+  static const struct {
+    const char *text, *message;
+  } cases[] = {
+      {".global .u32 a[2] = {1, 2, 3};", "more initial values than 'a' has room for"},
+      {".global .u32 a = missing;", "'missing' is not declared"},
+      {".global .u16 a = a;", "an address does not fit in an element of type .u16"},
+      {".global .f64 a = a;", "an address does not fit"},
+      {".global .b8 a[4] = {0xF0(a)};", "a mask selects one byte"},
+      {".global .u32 a = 1 % 0;", "division by zero"},
+      {".global .u32 a = ~1.5;", "does not take a floating-point number"},
+      {".global .u32 a = 1.5 & 1;", "this operator does not take floating-point numbers"},
+      {".global .u32 a = (.u32) 1;", "a cast is (.s64) or (.u64)"},
+      {".global .b8 a[1073741825] = {1};", "more than 1 GiB of initial values"},
+      {".global .b8 a[2][1099511627775] = {{}, {1}};", "larger than 1 TiB"},
+      {".global .v4 .f32 a[1099511627776];", "'a' is larger than 1 TiB"},
+      {".entry k() { .shared .u32 a; .local .u32 a; }", "'a' is declared already"},
+      {".global a;", "a declaration needs a type"},
+      {".global .u32 a[-1];", "a dimension from 0"},
+      {".global .u32 a[1][1][1][1][1][1][1][1][1];", "more than 8 dimensions"},
+      {".global .u32 1a;", "this is not a number"},
+      {".shared .loud .u32 a;", "'.loud' does not belong in a declaration"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     ff_text text = {0};
@@ -189,9 +238,9 @@ static void refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(shapes), cmocka_unit_test(numbers), cmocka_unit_test(float_bits), cmocka_unit_test(addresses),
-    cmocka_unit_test(merging), cmocka_unit_test(locals), cmocka_unit_test(expressions),
-    cmocka_unit_test(float_expressions), cmocka_unit_test(refused),
+      cmocka_unit_test(shapes),      cmocka_unit_test(numbers),           cmocka_unit_test(float_bits),
+      cmocka_unit_test(addresses),   cmocka_unit_test(merging),           cmocka_unit_test(locals),
+      cmocka_unit_test(expressions), cmocka_unit_test(float_expressions), cmocka_unit_test(refused),
   };
   return cmocka_run_group_tests(tests, NULL, release);
 }

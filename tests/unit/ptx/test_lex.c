@@ -16,10 +16,22 @@ static ptx_token only(const char *text) {
 }
 
 static void integers(void **state) {
-  static const struct { const char *text; uint64_t value; bool is_unsigned; } cases[] = {
-    {"0", 0, false}, {"42", 42, false}, {"0x1F", 31, false}, {"0XfU", 15, true}, {"017", 15, false}, {"0b101", 5, false},
-    {"7U", 7, true}, {"9223372036854775807", INT64_MAX, false}, {"9223372036854775808", UINT64_C(1) << 63, true},
-    {"0xFFFFFFFFFFFFFFFF", UINT64_MAX, true}, {"18446744073709551615", UINT64_MAX, true},
+  static const struct {
+    const char *text;
+    uint64_t value;
+    bool is_unsigned;
+  } cases[] = {
+      {"0", 0, false},
+      {"42", 42, false},
+      {"0x1F", 31, false},
+      {"0XfU", 15, true},
+      {"017", 15, false},
+      {"0b101", 5, false},
+      {"7U", 7, true},
+      {"9223372036854775807", INT64_MAX, false},
+      {"9223372036854775808", UINT64_C(1) << 63, true},
+      {"0xFFFFFFFFFFFFFFFF", UINT64_MAX, true},
+      {"18446744073709551615", UINT64_MAX, true},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     ptx_token token = only(cases[i].text);
@@ -36,8 +48,10 @@ static void floats(void **state) {
   token = only("0dBFF8000000000000");
   assert_int_equal(token.kind, PTX_TOKEN_F64);
   assert_true(token.bits == UINT64_C(0xBFF8000000000000));
-  static const struct { const char *text; double value; } cases[] = {
-    {"1.5", 1.5}, {"0.1", 0.1}, {"1e3", 1000}, {"2.5E-3", 0.0025}, {"3.", 3}, {"012.5", 12.5}};
+  static const struct {
+    const char *text;
+    double value;
+  } cases[] = {{"1.5", 1.5}, {"0.1", 0.1}, {"1e3", 1000}, {"2.5E-3", 0.0025}, {"3.", 3}, {"012.5", 12.5}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     token = only(cases[i].text);
     assert_int_equal(token.kind, PTX_TOKEN_F64);
@@ -48,8 +62,17 @@ static void floats(void **state) {
 }
 
 static void bad_words(void **state) {
-  static const char *const cases[] = {"18446744073709551616", "0xFFFFFFFFFFFFFFFF0", "089", "12abc", "0f3F80000", "0x",
-                                      "\"open", "/* open", "\x80", "0b2", "\x01"};
+  static const char *const cases[] = {"18446744073709551616",
+                                      "0xFFFFFFFFFFFFFFFF0",
+                                      "089",
+                                      "12abc",
+                                      "0f3F80000",
+                                      "0x",
+                                      "\"open",
+                                      "/* open",
+                                      "\x80",
+                                      "0b2",
+                                      "\x01"};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     ptx_token token = only(cases[i]);
     assert_int_equal(token.kind, PTX_TOKEN_BAD);
@@ -91,9 +114,19 @@ static void places(void **state) {
 
 static void operators(void **state) {
   ptx_lexer lexer = start("<< >> <= >= == != && || < % %r \"a\\\"b\"");
-  static const int expected[] = {PTX_TOKEN_SHIFT_LEFT, PTX_TOKEN_SHIFT_RIGHT, PTX_TOKEN_LESS_EQUAL, PTX_TOKEN_GREATER_EQUAL,
-                                 PTX_TOKEN_EQUAL, PTX_TOKEN_NOT_EQUAL, PTX_TOKEN_AND_AND, PTX_TOKEN_OR_OR, '<', '%',
-                                 PTX_TOKEN_NAME, PTX_TOKEN_STRING, PTX_TOKEN_END};
+  static const int expected[] = {PTX_TOKEN_SHIFT_LEFT,
+                                 PTX_TOKEN_SHIFT_RIGHT,
+                                 PTX_TOKEN_LESS_EQUAL,
+                                 PTX_TOKEN_GREATER_EQUAL,
+                                 PTX_TOKEN_EQUAL,
+                                 PTX_TOKEN_NOT_EQUAL,
+                                 PTX_TOKEN_AND_AND,
+                                 PTX_TOKEN_OR_OR,
+                                 '<',
+                                 '%',
+                                 PTX_TOKEN_NAME,
+                                 PTX_TOKEN_STRING,
+                                 PTX_TOKEN_END};
   ptx_token token;
   for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
     ptx_lex(&lexer, &token);
@@ -104,8 +137,8 @@ static void operators(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(integers), cmocka_unit_test(floats), cmocka_unit_test(bad_words),
-    cmocka_unit_test(names_and_words), cmocka_unit_test(places), cmocka_unit_test(operators),
+      cmocka_unit_test(integers),        cmocka_unit_test(floats), cmocka_unit_test(bad_words),
+      cmocka_unit_test(names_and_words), cmocka_unit_test(places), cmocka_unit_test(operators),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

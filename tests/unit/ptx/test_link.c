@@ -38,10 +38,12 @@ static void refuse_link(const char *first, const char *second, const char *messa
 #define KERNEL ".visible .entry k() { .reg .b32 r; .reg .b64 d; "
 
 static void externs_meet_definitions(void **state) {
-  linkage l = link_texts(".extern .func (.param .b32 r) f(.param .b32 a); .extern .global .u32 x;\n" KERNEL
-                         "{ .param .b32 a; .param .b32 b; call (b), f, (a); } ld.global.u32 r, [x+4]; }",
-                         ".visible .global .u32 x[4] = {1, 2};\n"
-                         ".visible .func (.param .b32 r) f(.param .b32 a) { .reg .b64 d; mov.u64 d, r; mov.u64 d, x; ret; }", NULL);
+  linkage l =
+      link_texts(".extern .func (.param .b32 r) f(.param .b32 a); .extern .global .u32 x;\n" KERNEL
+                 "{ .param .b32 a; .param .b32 b; call (b), f, (a); } ld.global.u32 r, [x+4]; }",
+                 ".visible .global .u32 x[4] = {1, 2};\n"
+                 ".visible .func (.param .b32 r) f(.param .b32 a) { .reg .b64 d; mov.u64 d, r; mov.u64 d, x; ret; }",
+                 NULL);
   assert_int_equal(l.status, FF_OK);
   assert_int_equal(l.linked->func_count, 2);
   assert_int_equal(l.linked->var_count, 1);
@@ -67,8 +69,9 @@ static void externs_meet_definitions(void **state) {
 }
 
 static void private_names_stay_apart(void **state) {
-  linkage l = link_texts(".global .u32 s = 1; .func f() { ret; } .visible .entry a() { .reg .b64 d; mov.u64 d, s; call f; }",
-                         ".global .u64 s = 2; .func f() { trap; } .visible .entry b() { .reg .b64 d; mov.u64 d, s; call f; }", NULL);
+  linkage l = link_texts(
+      ".global .u32 s = 1; .func f() { ret; } .visible .entry a() { .reg .b64 d; mov.u64 d, s; call f; }",
+      ".global .u64 s = 2; .func f() { trap; } .visible .entry b() { .reg .b64 d; mov.u64 d, s; call f; }", NULL);
   assert_int_equal(l.status, FF_OK);
   assert_int_equal(l.linked->var_count, 2);
   assert_int_equal(l.linked->func_count, 4);
@@ -89,10 +92,11 @@ static void private_names_stay_apart(void **state) {
 }
 
 static void weak_and_common(void **state) {
-  linkage l = link_texts(".weak .func f() { ret; } .weak .global .u32 x = 1; .common .global .b8 c[4]; .weak .func g() { ret; }",
-                         ".visible .func f() { trap; } .visible .global .u32 x = 2; .common .global .b8 c[9]; .weak .func g() { trap; }",
-                         ".extern .func f(); .extern .func g(); .extern .global .u32 x; .common .global .b8 c[6];\n"
-                         ".entry k() { .reg .b64 d; mov.u64 d, x; mov.u64 d, c; call f; call g; }");
+  linkage l = link_texts(
+      ".weak .func f() { ret; } .weak .global .u32 x = 1; .common .global .b8 c[4]; .weak .func g() { ret; }",
+      ".visible .func f() { trap; } .visible .global .u32 x = 2; .common .global .b8 c[9]; .weak .func g() { trap; }",
+      ".extern .func f(); .extern .func g(); .extern .global .u32 x; .common .global .b8 c[6];\n"
+      ".entry k() { .reg .b64 d; mov.u64 d, x; mov.u64 d, c; call f; call g; }");
   assert_int_equal(l.status, FF_OK);
   assert_int_equal(ptx_find_func(l.linked, "f")->instrs[0].opcode, PTX_OP_TRAP); /* a definition beats a weak one */
   assert_int_equal(ptx_find_func(l.linked, "g")->instrs[0].opcode, PTX_OP_RET);  /* of two weak ones the first */
@@ -117,15 +121,19 @@ static void initial_values_and_aliases(void **state) {
 }
 
 static void provided_and_unused(void **state) {
-  linkage l = link_texts(".extern .func (.param .b32 r) vprintf(.param .b64 a, .param .b64 b); .extern .func nowhere(); .extern .global .u32 unused;\n"
-                         ".extern .shared .b8 dynamic[];\n" KERNEL "{ .param .b32 q; .param .b64 a; call (q), vprintf, (a, a); } mov.u64 d, dynamic; }", NULL, NULL);
+  linkage l = link_texts(
+      ".extern .func (.param .b32 r) vprintf(.param .b64 a, .param .b64 b); .extern .func nowhere(); .extern .global .u32 unused;\n"
+      ".extern .shared .b8 dynamic[];\n" KERNEL
+      "{ .param .b32 q; .param .b64 a; call (q), vprintf, (a, a); } mov.u64 d, dynamic; }",
+      NULL, NULL);
   assert_int_equal(l.status, FF_OK);
   assert_false(ptx_find_func(l.linked, "vprintf")->has_body);
   finish(&l);
 }
 
 static void files_are_renumbered(void **state) {
-  linkage l = link_texts(".file 1 \"a.cu\"\n.entry a() {\n.loc 1 5 0\nret; }", ".file 1 \"b.cu\"\n.entry b() {\n.loc 1 6 0\nret; }", NULL);
+  linkage l = link_texts(".file 1 \"a.cu\"\n.entry a() {\n.loc 1 5 0\nret; }",
+                         ".file 1 \"b.cu\"\n.entry b() {\n.loc 1 6 0\nret; }", NULL);
   const ptx_instr *a = ptx_find_func(l.linked, "a")->instrs, *b = ptx_find_func(l.linked, "b")->instrs;
   assert_string_equal(l.linked->files[a->source_file], "a.cu");
   assert_string_equal(l.linked->files[b->source_file], "b.cu");
@@ -142,14 +150,19 @@ static void refused(void **state) {
   refuse_link(".visible .global .u32 x;", ".visible .global .u32 x;", "'x' is defined twice");
   refuse_link(".visible .global .u32 x;", ".visible .const .u32 x;", "as different things");
   refuse_link(".visible .global .u32 x;", ".visible .func x() { ret; }", "as different things");
-  refuse_link(".extern .func f(.param .b32 a);", ".visible .func f(.param .b64 a) { ret; }", "with different parameters");
+  refuse_link(".extern .func f(.param .b32 a);", ".visible .func f(.param .b64 a) { ret; }",
+              "with different parameters");
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(externs_meet_definitions), cmocka_unit_test(private_names_stay_apart),
-    cmocka_unit_test(weak_and_common), cmocka_unit_test(initial_values_and_aliases),
-    cmocka_unit_test(provided_and_unused), cmocka_unit_test(files_are_renumbered), cmocka_unit_test(refused),
+      cmocka_unit_test(externs_meet_definitions),
+      cmocka_unit_test(private_names_stay_apart),
+      cmocka_unit_test(weak_and_common),
+      cmocka_unit_test(initial_values_and_aliases),
+      cmocka_unit_test(provided_and_unused),
+      cmocka_unit_test(files_are_renumbered),
+      cmocka_unit_test(refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Module, functions, scopes, labels, instructions: what the IR says about a text, and what is refused with which message. */
+/* Module, functions, scopes, labels, instructions: what the IR says about a text, and what is refused with which
+ * message. */
 #include "ptx_test.h"
 
 static void head(void **state) {
@@ -30,8 +31,9 @@ static void trailing_nuls(void **state) {
 }
 
 static void kernel_header(void **state) {
-  ptx_module *m = parse(HEAD ".weak .entry k(.param .u64 .ptr .global .align 16 a, .param .align 8 .b8 s[24], .param .f32 x)\n"
-                             ".maxntid 256, 2\n.reqntid 8\n.minnctapersm 3 .maxnreg 40 .reqnctapercluster 2, 1, 1\n{ ret; }");
+  ptx_module *m =
+      parse(HEAD ".weak .entry k(.param .u64 .ptr .global .align 16 a, .param .align 8 .b8 s[24], .param .f32 x)\n"
+                 ".maxntid 256, 2\n.reqntid 8\n.minnctapersm 3 .maxnreg 40 .reqnctapercluster 2, 1, 1\n{ ret; }");
   const ptx_func *k = ptx_find_func(m, "k");
   assert_true(k->entry && k->has_body && k->linkage == PTX_LINK_WEAK);
   assert_int_equal(k->param_count, 3);
@@ -52,11 +54,12 @@ static void kernel_header(void **state) {
 
 /* What compilers print around the code: accepted, and without effect. */
 static void ignored_directives(void **state) {
-  ptx_module *m = parse(HEAD ".loc 1 2 3\n.pragma \"a\", \"b\";\n.const[2] .u32 c;\n.tex .u64 t;\n"
-                             ".global .attribute(.unified(1, 2), .managed) .u32 u;\n"
-                             ".func .attribute(.unified(19, 95)) (.param .b32 r) f() .abi_preserve 4 .abi_preserve_control 3;\n"
-                             ".entry k() .explicitcluster .blocksareclusters .maxclusterrank 8 .maxnctapersm 2 .pragma \"nounroll\";\n"
-                             "{ .file 3 \"x.h\" .section .debug_x { .b8 1 } ;; .pragma \"p\"; ret; }\n");
+  ptx_module *m = parse(
+      HEAD ".loc 1 2 3\n.pragma \"a\", \"b\";\n.const[2] .u32 c;\n.tex .u64 t;\n"
+           ".global .attribute(.unified(1, 2), .managed) .u32 u;\n"
+           ".func .attribute(.unified(19, 95)) (.param .b32 r) f() .abi_preserve 4 .abi_preserve_control 3;\n"
+           ".entry k() .explicitcluster .blocksareclusters .maxclusterrank 8 .maxnctapersm 2 .pragma \"nounroll\";\n"
+           "{ .file 3 \"x.h\" .section .debug_x { .b8 1 } ;; .pragma \"p\"; ret; }\n");
   assert_int_equal(m->func_count, 2);
   assert_int_equal(m->funcs[1]->instr_count, 1);
   assert_int_equal(m->var_count, 3);
@@ -92,9 +95,9 @@ static void registers_and_scopes(void **state) {
 
 static void labels(void **state) {
   ptx_module *m = parse_body(".reg .pred q; .reg .b32 r;\n"
-                             "L: bra L;\n"              /* 0 */
-                             "{ bra L; L: bra M; }\n"   /* 1: the inner L, 2: the outer M */
-                             "@q bra L;\n"              /* 3: the outer L */
+                             "L: bra L;\n"            /* 0 */
+                             "{ bra L; L: bra M; }\n" /* 1: the inner L, 2: the outer M */
+                             "@q bra L;\n"            /* 3: the outer L */
                              "M: brx.idx r, T; T: .branchtargets L, M, E;\n"
                              "E:");
   const ptx_func *k = m->funcs[0];
@@ -112,18 +115,19 @@ static void labels(void **state) {
 
 static void operands(void **state) {
   ptx_module *m = parse(
-    HEAD ".global .b32 g[4]; .visible .entry k(.param .u64 p) { .reg .b32 %r<4>; .reg .b64 %d<2>; .reg .pred %p<3>; .reg .f32 %f;\n"
-         "ld.param.u64 %d1, [p+-8];\n"
-         "st.global.v2.b32 [g+4], {%r1, -1};\n"
-         "ld.shared.b32 %r1, [4096];\n"
-         "setp.lt.f32 %p1|_, %f, -1.5;\n"
-         "selp.b32 %r1, 0xFFFFFFFF, WARP_SZ, !%p1;\n"
-         "mov.u32 %r1, %ctaid.y;\n"
-         "mov.u64 %d1, g + 2 * 4;\n"
-         "add.f32 %f, %f, 0f3F800000;\n"
-         "tex.1d.v4.f32.s32 {%f, _, _, _}|%p2, [%d1, {%r1}];\n"
-         "mov.u32 %r1, g[3];\n"
-         "vadd4.u32.u32.u32 %r1.b210, %r2.b7654, -%r3, %r1;\n}");
+      HEAD
+      ".global .b32 g[4]; .visible .entry k(.param .u64 p) { .reg .b32 %r<4>; .reg .b64 %d<2>; .reg .pred %p<3>; .reg .f32 %f;\n"
+      "ld.param.u64 %d1, [p+-8];\n"
+      "st.global.v2.b32 [g+4], {%r1, -1};\n"
+      "ld.shared.b32 %r1, [4096];\n"
+      "setp.lt.f32 %p1|_, %f, -1.5;\n"
+      "selp.b32 %r1, 0xFFFFFFFF, WARP_SZ, !%p1;\n"
+      "mov.u32 %r1, %ctaid.y;\n"
+      "mov.u64 %d1, g + 2 * 4;\n"
+      "add.f32 %f, %f, 0f3F800000;\n"
+      "tex.1d.v4.f32.s32 {%f, _, _, _}|%p2, [%d1, {%r1}];\n"
+      "mov.u32 %r1, g[3];\n"
+      "vadd4.u32.u32.u32 %r1.b210, %r2.b7654, -%r3, %r1;\n}");
   const ptx_instr *i = m->funcs[0]->instrs;
   assert_int_equal(i[0].operands[1].kind, PTX_OPERAND_ADDRESS);
   assert_int_equal(i[0].operands[1].offset, -8);
@@ -216,8 +220,10 @@ static void register_parameters_and_aliases(void **state) {
 }
 
 static void source_lines(void **state) {
-  ptx_module *m = parse(HEAD ".entry k() { .reg .b32 r;\nmov.b32 r, 0;\n.loc 1 7 3\nmov.b32 r, 1;\n"
-                             ".loc 1 9 2, function_name $L, inlined_at 1 7 3\nmov.b32 r, 2;\n.loc 5 1 1\nmov.b32 r, 3; }\n.file 1 \"a.cu\"\n");
+  ptx_module *m = parse(
+      HEAD
+      ".entry k() { .reg .b32 r;\nmov.b32 r, 0;\n.loc 1 7 3\nmov.b32 r, 1;\n"
+      ".loc 1 9 2, function_name $L, inlined_at 1 7 3\nmov.b32 r, 2;\n.loc 5 1 1\nmov.b32 r, 3; }\n.file 1 \"a.cu\"\n");
   const ptx_instr *i = m->funcs[0]->instrs;
   assert_int_equal(i[0].source_line, 0);
   assert_int_equal(i[1].source_file, 1);
@@ -230,7 +236,8 @@ static void source_lines(void **state) {
 }
 
 static void unknown_statements(void **state) {
-  ptx_module *m = parse_body(".reg .pred %p; .reg .b32 %r<3>;\n@!%p brand.new %r1,  /* x */ [%r2], \"s\";\nadd.s32.novel %r1, %r2, 1; ret;");
+  ptx_module *m = parse_body(
+      ".reg .pred %p; .reg .b32 %r<3>;\n@!%p brand.new %r1,  /* x */ [%r2], \"s\";\nadd.s32.novel %r1, %r2, 1; ret;");
   const ptx_func *k = m->funcs[0];
   assert_int_equal(k->instr_count, 3);
   assert_int_equal(k->instrs[0].opcode, PTX_OP_UNKNOWN);
@@ -255,67 +262,71 @@ static void messages(void **state) {
 }
 
 static void refused_bodies(void **state) {
-  static const struct { const char *body, *message; } cases[] = {
-    {".reg .b32 r; add.s32 r, r;", "'add' takes 3 operands, not 2"},
-    {".reg .b32 r; fma.rn.f32 r, r, r, r, r;", "'fma' takes 4 operands, not 5"},
-    {".reg .b32 r; bra r;", "there is no label 'r' here"},
-    {"{ L: } bra L;", "there is no label 'L' here"},
-    {"L: L:", "stands in this scope already"},
-    {".reg .b32 r; brx.idx r, L; L:", "this is a place in the code"},
-    {".reg .b32 r, r;", "'r' is declared already"},
-    {".reg .b32 r; .reg .b32 %q<1000000000>;", "expected a number of registers"},
-    {".reg .b32 r; @r ret;", "'r' is not a predicate register"},
-    {"mov.b32 r, 0;", "'r' is not declared"},
-    {".reg .b32 r; mov.b32 r, %tid.q;", "'%tid' is not declared"},
-    {".reg .b32 r; mov.b32 r.x, 0;", "this register has no part '.x'"},
-    {".reg .b32 r; mov.b32 r, 1/0;", "division by zero"},
-    {".reg .b32 r; mov.b32 r, ((1);", "expected ')'"},
-    {".reg .b32 r; mov.b32 r, {r, [r]};", "a list holds registers, numbers and names"},
-    {".reg .b32 r; ld.global.b32 r, [r+1.5];", "an offset is an integer"},
-    {".reg .b32 r; ld.global.b32 r, [{r}];", "expected a number"},
-    {".reg .e4m3 r;", "nothing can be declared with type .e4m3"},
-    {".local .align 3 .b8 x[4];", "power of two"},
-    {".local .b8 x[99999999999999];", "a dimension from 0"},
-    {".local .b8 x[1048576][1048576][2];", "larger than 1 TiB"},
-    {".reg .pred q; .reg .b32 r; ld.global.b32 r, [%tid.x];", "an address is a register, a variable or a number"},
-    {".reg .b32 r; setp.eq.b32 1|r, r, r;", "expected"},
-    {".reg .b32 r; setp.eq.b32 r|%tid.x, r, r;", "'|' stands between two registers"},
-    {".reg .b32 r; neg.s32 r, -p;", "only a register can be negated"},
-    {"call p;", "this is not a function"},
-    {".reg .b32 r; add.rn.rn.rn.rn.rn.rn.rn.rn.rn.rn.rn.rn.rn.rn.rn.rn.rn.s32 r, r, r;", "more than 16 modifiers"},
-    {".reg .b32 r; add.s32.s32.s32.s32.s32.s32.s32 r, r, r;", "more than 6 types"},
-    {".reg .b32 r; mma.sync r, r, r, r, r, r, r, r, r, r, r, r, r;", "more than 12 operands"},
-    {".reg .b32 r; cvt.u32.f32.more r", "no ';' behind 'cvt', which is not a known instruction either"},
-    {"@", "expected a predicate register after '@'"},
-    {".loc 1 2;", "a column number"},
-    {"unknown.thing \x01 .x;", "this byte does not belong"},
-    {"call missing;", "'missing' is not declared"},
-    {"call k, (p, p);", "'k' takes 1 arguments and gives 0 results, not 2 and 0"},
+  static const struct {
+    const char *body, *message;
+  } cases[] = {
+      {".reg .b32 r; add.s32 r, r;", "'add' takes 3 operands, not 2"},
+      {".reg .b32 r; fma.rn.f32 r, r, r, r, r;", "'fma' takes 4 operands, not 5"},
+      {".reg .b32 r; bra r;", "there is no label 'r' here"},
+      {"{ L: } bra L;", "there is no label 'L' here"},
+      {"L: L:", "stands in this scope already"},
+      {".reg .b32 r; brx.idx r, L; L:", "this is a place in the code"},
+      {".reg .b32 r, r;", "'r' is declared already"},
+      {".reg .b32 r; .reg .b32 %q<1000000000>;", "expected a number of registers"},
+      {".reg .b32 r; @r ret;", "'r' is not a predicate register"},
+      {"mov.b32 r, 0;", "'r' is not declared"},
+      {".reg .b32 r; mov.b32 r, %tid.q;", "'%tid' is not declared"},
+      {".reg .b32 r; mov.b32 r.x, 0;", "this register has no part '.x'"},
+      {".reg .b32 r; mov.b32 r, 1/0;", "division by zero"},
+      {".reg .b32 r; mov.b32 r, ((1);", "expected ')'"},
+      {".reg .b32 r; mov.b32 r, {r, [r]};", "a list holds registers, numbers and names"},
+      {".reg .b32 r; ld.global.b32 r, [r+1.5];", "an offset is an integer"},
+      {".reg .b32 r; ld.global.b32 r, [{r}];", "expected a number"},
+      {".reg .e4m3 r;", "nothing can be declared with type .e4m3"},
+      {".local .align 3 .b8 x[4];", "power of two"},
+      {".local .b8 x[99999999999999];", "a dimension from 0"},
+      {".local .b8 x[1048576][1048576][2];", "larger than 1 TiB"},
+      {".reg .pred q; .reg .b32 r; ld.global.b32 r, [%tid.x];", "an address is a register, a variable or a number"},
+      {".reg .b32 r; setp.eq.b32 1|r, r, r;", "expected"},
+      {".reg .b32 r; setp.eq.b32 r|%tid.x, r, r;", "'|' stands between two registers"},
+      {".reg .b32 r; neg.s32 r, -p;", "only a register can be negated"},
+      {"call p;", "this is not a function"},
+      {".reg .b32 r; add.rn.rn.rn.rn.rn.rn.rn.rn.rn.rn.rn.rn.rn.rn.rn.rn.rn.s32 r, r, r;", "more than 16 modifiers"},
+      {".reg .b32 r; add.s32.s32.s32.s32.s32.s32.s32 r, r, r;", "more than 6 types"},
+      {".reg .b32 r; mma.sync r, r, r, r, r, r, r, r, r, r, r, r, r;", "more than 12 operands"},
+      {".reg .b32 r; cvt.u32.f32.more r", "no ';' behind 'cvt', which is not a known instruction either"},
+      {"@", "expected a predicate register after '@'"},
+      {".loc 1 2;", "a column number"},
+      {"unknown.thing \x01 .x;", "this byte does not belong"},
+      {"call missing;", "'missing' is not declared"},
+      {"call k, (p, p);", "'k' takes 1 arguments and gives 0 results, not 2 and 0"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) refuse_body(cases[i].body, cases[i].message);
 }
 
 static void refused_modules(void **state) {
-  static const struct { const char *text, *message; } cases[] = {
-    {".entry k() { ret; } .entry k() { ret; }", "'k' is declared already"},
-    {".func f(.param .b32 a); .func f(.param .b64 a) { ret; }", "'f' is declared differently above"},
-    {".global .u32 x; .global .u32 x;", "'x' is declared already on line 4"},
-    {".extern .global .u32 x; .extern .shared .u32 x;", "'x' is declared differently on line 4"},
-    {".func f(.param .b32 a, .param .b32 a) { ret; }", "two parameters are called 'a'"},
-    {".func f(); .func g(); .alias f, g;", "an alias is"},
-    {".alias f, g;", "'f' is not a declared function"},
-    {".entry k(.global .u32 x) { }", "a parameter is .param or .reg"},
-    {".entry k() .loud { }", "'.loud' does not belong to a function"},
-    {".section .debug { { }", "this '{' is never closed"},
-    {".section .debug;", ".section without '{'"},
-    {".file 1 x", "the file's name in quotes"},
-    {".version 0.5", "PTX version 0.5 is not known"},
-    {".func f(); .entry f() { ret; }", "'f' is declared differently above"},
-    {".global .u32 f; .func f();", "'f' is declared differently above"},
-    {".func f(); .global .u32 f;", "'f' is declared already"},
-    {".file 99999999 \"x\"", "a file number from 0"},
-    {".pragma nounroll;", "expected a string"},
-    {".address_size 48", "the address size is 32 or 64"},
+  static const struct {
+    const char *text, *message;
+  } cases[] = {
+      {".entry k() { ret; } .entry k() { ret; }", "'k' is declared already"},
+      {".func f(.param .b32 a); .func f(.param .b64 a) { ret; }", "'f' is declared differently above"},
+      {".global .u32 x; .global .u32 x;", "'x' is declared already on line 4"},
+      {".extern .global .u32 x; .extern .shared .u32 x;", "'x' is declared differently on line 4"},
+      {".func f(.param .b32 a, .param .b32 a) { ret; }", "two parameters are called 'a'"},
+      {".func f(); .func g(); .alias f, g;", "an alias is"},
+      {".alias f, g;", "'f' is not a declared function"},
+      {".entry k(.global .u32 x) { }", "a parameter is .param or .reg"},
+      {".entry k() .loud { }", "'.loud' does not belong to a function"},
+      {".section .debug { { }", "this '{' is never closed"},
+      {".section .debug;", ".section without '{'"},
+      {".file 1 x", "the file's name in quotes"},
+      {".version 0.5", "PTX version 0.5 is not known"},
+      {".func f(); .entry f() { ret; }", "'f' is declared differently above"},
+      {".global .u32 f; .func f();", "'f' is declared differently above"},
+      {".func f(); .global .u32 f;", "'f' is declared already"},
+      {".file 99999999 \"x\"", "a file number from 0"},
+      {".pragma nounroll;", "expected a string"},
+      {".address_size 48", "the address size is 32 or 64"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     ff_text text = {0};
@@ -364,9 +375,9 @@ static void amplification(void **state) {
 }
 
 static void every_prefix_ends(void **state) {
-  static const char text[] =
-    HEAD ".global .u64 t[3] = {f, generic(t)+8, 0xFF};\n.func (.param .b32 r) f(.param .b64 x) { .reg .b32 %r<3>; .reg .pred %p;\n"
-         "{ L: @%p bra L; } setp.eq.b32 %p|_, %r1, 0x10; ld.v2.b32 {%r1, %r2}, [%r2+-4]; call (r), f, (x); /* c */ ret; }\n";
+  static const char text[] = HEAD
+      ".global .u64 t[3] = {f, generic(t)+8, 0xFF};\n.func (.param .b32 r) f(.param .b64 x) { .reg .b32 %r<3>; .reg .pred %p;\n"
+      "{ L: @%p bra L; } setp.eq.b32 %p|_, %r1, 0x10; ld.v2.b32 {%r1, %r2}, [%r2+-4]; call (r), f, (x); /* c */ ret; }\n";
   for (size_t length = 0; length < sizeof text - 1; length++) {
     char *exact = malloc(length ? length : 1);
     memcpy(exact, text, length);
@@ -381,12 +392,24 @@ static void every_prefix_ends(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(head), cmocka_unit_test(trailing_nuls), cmocka_unit_test(kernel_header), cmocka_unit_test(ignored_directives),
-    cmocka_unit_test(registers_and_scopes), cmocka_unit_test(labels), cmocka_unit_test(operands),
-    cmocka_unit_test(modifiers), cmocka_unit_test(calls), cmocka_unit_test(register_parameters_and_aliases),
-    cmocka_unit_test(source_lines), cmocka_unit_test(unknown_statements), cmocka_unit_test(messages),
-    cmocka_unit_test(refused_bodies), cmocka_unit_test(refused_modules), cmocka_unit_test(nesting), cmocka_unit_test(amplification),
-    cmocka_unit_test(every_prefix_ends),
+      cmocka_unit_test(head),
+      cmocka_unit_test(trailing_nuls),
+      cmocka_unit_test(kernel_header),
+      cmocka_unit_test(ignored_directives),
+      cmocka_unit_test(registers_and_scopes),
+      cmocka_unit_test(labels),
+      cmocka_unit_test(operands),
+      cmocka_unit_test(modifiers),
+      cmocka_unit_test(calls),
+      cmocka_unit_test(register_parameters_and_aliases),
+      cmocka_unit_test(source_lines),
+      cmocka_unit_test(unknown_statements),
+      cmocka_unit_test(messages),
+      cmocka_unit_test(refused_bodies),
+      cmocka_unit_test(refused_modules),
+      cmocka_unit_test(nesting),
+      cmocka_unit_test(amplification),
+      cmocka_unit_test(every_prefix_ends),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,32 +6,41 @@
 
 static void instructions(void **state) {
   ptx_module *m = parse(
-    HEAD ".extern .func (.param .b32 r) f(.param .b64 a);\n.global .b32 g[4];\n"
-         ".entry k() { .reg .pred %p<3>; .reg .b32 %r<9>; .reg .b64 %rd<3>; .reg .f32 %f<5>; .reg .v2 .f32 v; .param .b64 a; .param .b32 r;\n"
-         "@%p1 fma.rn.f32 %f1,%f2,%f3,0f3F800000;\n"
-         "L: @!%p2 bra L;\n"
-         "ld.global.nc.L2::128B.v2.u32 {%r1,_},[%rd1+-4];\n"
-         "ld.global.u32 %r1, [g+8].unified;\n"
-         "setp.ne.and.s32 %p1|_, %r1, 0x10, !%p2;\n"
-         "call.uni (r), f, (a);\n"
-         "tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%rd1, {%f1, %f2}];\n"
-         "vadd4.u32.u32.u32.sat %r1.b20, %r2.b7654, -%r3, %r4;\n"
-         "mov.f64 v.x, -1.5;\n"
-         "T: .branchtargets L, L; brx.idx %r1, T;\n"
-         "odd.new  %r1 , [ %r2 ];\n"
-         "mov.u32 %r1, %laneid; }");
+      HEAD
+      ".extern .func (.param .b32 r) f(.param .b64 a);\n.global .b32 g[4];\n"
+      ".entry k() { .reg .pred %p<3>; .reg .b32 %r<9>; .reg .b64 %rd<3>; .reg .f32 %f<5>; .reg .v2 .f32 v; .param .b64 a; .param .b32 r;\n"
+      "@%p1 fma.rn.f32 %f1,%f2,%f3,0f3F800000;\n"
+      "L: @!%p2 bra L;\n"
+      "ld.global.nc.L2::128B.v2.u32 {%r1,_},[%rd1+-4];\n"
+      "ld.global.u32 %r1, [g+8].unified;\n"
+      "setp.ne.and.s32 %p1|_, %r1, 0x10, !%p2;\n"
+      "call.uni (r), f, (a);\n"
+      "tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%rd1, {%f1, %f2}];\n"
+      "vadd4.u32.u32.u32.sat %r1.b20, %r2.b7654, -%r3, %r4;\n"
+      "mov.f64 v.x, -1.5;\n"
+      "T: .branchtargets L, L; brx.idx %r1, T;\n"
+      "odd.new  %r1 , [ %r2 ];\n"
+      "mov.u32 %r1, %laneid; }");
   const ptx_func *k = ptx_find_func(m, "k");
-  static const char *const lines[] = {
-    "@%p1 fma.rn.f32 %f1, %f2, %f3, 0f3F800000;", "@!%p2 bra L;", "ld.global.nc.L2::128B.v2.u32 {%r1, _}, [%rd1+-4];",
-    "ld.global.u32 %r1, [g+8].unified;", "setp.ne.and.s32 %p1|_, %r1, 16, !%p2;", "call.uni (r), f, (a);",
-    "tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%rd1, {%f1, %f2}];", "vadd4.u32.u32.u32.sat %r1.b20, %r2.b7654, -%r3, %r4;",
-    "mov.f64 v.x, 0dBFF8000000000000;", "brx.idx %r1, {L, L};", "odd.new %r1 , [ %r2 ];", "mov.u32 %r1, %laneid;"};
+  static const char *const lines[] = {"@%p1 fma.rn.f32 %f1, %f2, %f3, 0f3F800000;",
+                                      "@!%p2 bra L;",
+                                      "ld.global.nc.L2::128B.v2.u32 {%r1, _}, [%rd1+-4];",
+                                      "ld.global.u32 %r1, [g+8].unified;",
+                                      "setp.ne.and.s32 %p1|_, %r1, 16, !%p2;",
+                                      "call.uni (r), f, (a);",
+                                      "tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%rd1, {%f1, %f2}];",
+                                      "vadd4.u32.u32.u32.sat %r1.b20, %r2.b7654, -%r3, %r4;",
+                                      "mov.f64 v.x, 0dBFF8000000000000;",
+                                      "brx.idx %r1, {L, L};",
+                                      "odd.new %r1 , [ %r2 ];",
+                                      "mov.u32 %r1, %laneid;"};
   for (uint32_t i = 0; i < sizeof lines / sizeof *lines; i++) expect_line(k, i, lines[i]);
   ptx_module_free(m);
 }
 
 static bool same_operand(const ptx_operand *a, const ptx_operand *b) {
-  if (a->kind != b->kind || a->negated != b->negated || a->reg != b->reg || a->reg2 != b->reg2 || a->label != b->label) return false;
+  if (a->kind != b->kind || a->negated != b->negated || a->reg != b->reg || a->reg2 != b->reg2 || a->label != b->label)
+    return false;
   if (a->sreg != b->sreg || a->selector != b->selector || a->offset != b->offset || a->bits != b->bits) return false;
   if (!a->symbol != !b->symbol || !a->prototype != !b->prototype || a->element_count != b->element_count) return false;
   if (a->symbol && !a->symbol->var != !b->symbol->var) return false;
@@ -41,8 +50,10 @@ static bool same_operand(const ptx_operand *a, const ptx_operand *b) {
 }
 
 static bool same_instr(const ptx_instr *a, const ptx_instr *b) {
-  if (a->opcode != b->opcode || a->guard != b->guard || a->guard_negated != b->guard_negated || a->vector != b->vector) return false;
-  if (a->mod_count != b->mod_count || a->type_count != b->type_count || a->operand_count != b->operand_count) return false;
+  if (a->opcode != b->opcode || a->guard != b->guard || a->guard_negated != b->guard_negated || a->vector != b->vector)
+    return false;
+  if (a->mod_count != b->mod_count || a->type_count != b->type_count || a->operand_count != b->operand_count)
+    return false;
   if (a->source_file != b->source_file || a->source_line != b->source_line) return false;
   if (memcmp(a->mods, b->mods, sizeof a->mods) || memcmp(a->types, b->types, sizeof a->types)) return false;
   if (memcmp(a->mod_set, b->mod_set, sizeof a->mod_set) || a->type_words != b->type_words) return false;
@@ -165,14 +176,16 @@ static void names_that_repeat(void **state) {
 }
 
 static void small_floats(void **state) {
-  expect_round_trip(HEAD ".global .bf16 b[4] = {1.0, 0f7FC00000, -2.5, 0f7F800000};\n"
-                         ".global .f16 h[6] = {1.0, 0f7FC00000, -5.9604644775390625e-8, 0fFF800000, 65504, 0.333};\n"
-                         ".global .f16x2 x[2] = {0f12345678, 0f7F800001};\n.global .b128 w = 5;\n.global .pred p = 1;\n");
+  expect_round_trip(HEAD
+                    ".global .bf16 b[4] = {1.0, 0f7FC00000, -2.5, 0f7F800000};\n"
+                    ".global .f16 h[6] = {1.0, 0f7FC00000, -5.9604644775390625e-8, 0fFF800000, 65504, 0.333};\n"
+                    ".global .f16x2 x[2] = {0f12345678, 0f7F800001};\n.global .b128 w = 5;\n.global .pred p = 1;\n");
 }
 
 static void unified_addresses(void **state) {
-  expect_round_trip(HEAD ".entry k() { .reg .b32 r; .reg .b64 d; ld.global.b32 r, [d].unified; ld.global.unified.b32 r, [d];\n"
-                         "ld.global.b32.unified r, r; st.global.b32 [d].unified, r; ld.unified.b32 r, [d].unified, d; }");
+  expect_round_trip(
+      HEAD ".entry k() { .reg .b32 r; .reg .b64 d; ld.global.b32 r, [d].unified; ld.global.unified.b32 r, [d];\n"
+           "ld.global.b32.unified r, r; st.global.b32 [d].unified, r; ld.unified.b32 r, [d].unified, d; }");
 }
 
 static void registers_by_range(void **state) {
@@ -189,9 +202,8 @@ static void registers_by_range(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(instructions), cmocka_unit_test(corpus), cmocka_unit_test(names_that_repeat),
-    cmocka_unit_test(registers_by_range), cmocka_unit_test(small_floats),
-    cmocka_unit_test(unified_addresses),
+      cmocka_unit_test(instructions),       cmocka_unit_test(corpus),       cmocka_unit_test(names_that_repeat),
+      cmocka_unit_test(registers_by_range), cmocka_unit_test(small_floats), cmocka_unit_test(unified_addresses),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

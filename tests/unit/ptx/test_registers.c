@@ -5,7 +5,7 @@
 #include "ptx/analysis/cfg.h"
 #include "ptx/syntax/pending.h"
 
-#define REGS                                                                                               \
+#define REGS                                                                                             \
   ".reg .pred p<4>; .reg .b32 r<10>; .reg .b64 d<4>; .reg .f32 f<9>; .reg .b16 h<4>; .reg .v2 .f32 v;\n" \
   ".param .b32 q; .shared .b32 s[4];\n"
 
@@ -16,8 +16,10 @@ static void list(const ptx_func *func, const uint32_t *regs, uint32_t count, ff_
 /* One instruction; what it writes and reads, in order, as names. */
 static void expect(const char *text, const char *written, const char *read) {
   ff_text body = {0}, got = {0};
-  ff_text_add(&body, "%s.extern .func (.reg .b32 r) callee(.reg .b32 a, .reg .b32 b);\n.entry k() { %s T: .branchtargets L; P: .callprototype (.reg .b32 _) _ (.reg .b32 _, .reg .b32 _);\n%s\nL: }",
-              HEAD, REGS, text);
+  ff_text_add(
+      &body,
+      "%s.extern .func (.reg .b32 r) callee(.reg .b32 a, .reg .b32 b);\n.entry k() { %s T: .branchtargets L; P: .callprototype (.reg .b32 _) _ (.reg .b32 _, .reg .b32 _);\n%s\nL: }",
+      HEAD, REGS, text);
   ptx_module *m = parse(body.chars);
   const ptx_func *func = ptx_find_func(m, "k");
   assert_int_equal(func->instr_count, 1);
@@ -70,8 +72,8 @@ static void reads_and_writes(void **state) {
   expect("sust.b.1d.b32.trap [d1, {r1}], r2;", "", "d1 r1 r2");
   expect("suld.b.1d.b32.trap r2, [d1, {r1}];", "r2", "d1 r1");
   expect("vadd.s32.u32.u32 r1.b0, r2.b1, r3.h0, r4;", "r1", "r1 r2 r3 r4");
-  expect("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {f1, f2, f3, f4}, {r1, r2}, {r3}, {f5, f6, f7, f8};", "f1 f2 f3 f4",
-         "r1 r2 r3 f5 f6 f7 f8");
+  expect("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {f1, f2, f3, f4}, {r1, r2}, {r3}, {f5, f6, f7, f8};",
+         "f1 f2 f3 f4", "r1 r2 r3 f5 f6 f7 f8");
   expect("wmma.store.d.sync.aligned.row.m16n16k16.global.f16 [d1], {r1, r2, r3, r4}, r5;", "", "d1 r1 r2 r3 r4 r5");
   expect("cp.async.ca.shared.global [r1], [d1], 4, r2;", "", "r1 d1 r2");
   expect("mbarrier.arrive.shared.b64 d2, [r1];", "d2", "r1");
@@ -133,7 +135,8 @@ static void very_large_functions(void **state) {
   ff_text text = {0};
   ff_text_add(&text, ".reg .b32 %%r<80001>; .reg .b64 %%d; .reg .pred %%q;\n");
   for (int i = 0; i < 16000; i++) {
-    ff_text_add(&text, "L%d: ld.global.v4.b32 {%%r%d, %%r%d, %%r%d, %%r%d}, [%%d];", i, i * 5, i * 5 + 1, i * 5 + 2, i * 5 + 3);
+    ff_text_add(&text, "L%d: ld.global.v4.b32 {%%r%d, %%r%d, %%r%d, %%r%d}, [%%d];", i, i * 5, i * 5 + 1, i * 5 + 2,
+                i * 5 + 3);
     ff_text_add(&text, "ld.global.b32 %%r%d, [%%d]; @%%q bra L%d;\n", i * 5 + 4, i);
   }
   ff_text_add(&text, "mov.b32 %%r80000, %%r7; mov.b32 %%r80000, 1;\n");
@@ -179,7 +182,8 @@ static void estimates(void **state) {
   assert_int_equal(estimate_live("f64", 20), twenty + 20);
   assert_int_equal(estimate_live("f32", 400), 255);
   /* one after the other they share */
-  assert_true(estimate(".reg .f32 %x<40>; add.f32 %x1, %x0, %x0; add.f32 %x2, %x1, %x1; add.f32 %x3, %x2, %x2; ret;") < twenty);
+  assert_true(estimate(".reg .f32 %x<40>; add.f32 %x1, %x0, %x0; add.f32 %x2, %x1, %x1; add.f32 %x3, %x2, %x2; ret;") <
+              twenty);
   /* live around a loop: both counters at once */
   uint32_t one = estimate(".reg .pred %q; .reg .b32 %r<30>; L: add.s32 %r1, %r1, 1; @%q bra L; ret;");
   ff_text text = {0};
@@ -191,10 +195,11 @@ static void estimates(void **state) {
 }
 
 static void maxnreg_caps(void **state) {
-  ptx_module *m = parse(HEAD ".entry k() .maxnreg 16 { .reg .f32 %x<40>; .reg .v4 .f32 a, b, c, d, e, f;\n"
-                             "ld.shared.v4.f32 a, [0]; ld.shared.v4.f32 b, [0]; ld.shared.v4.f32 c, [0]; ld.shared.v4.f32 d, [0];\n"
-                             "ld.shared.v4.f32 e, [0]; st.shared.v4.f32 [0], a; st.shared.v4.f32 [0], b; st.shared.v4.f32 [0], c;\n"
-                             "st.shared.v4.f32 [0], d; st.shared.v4.f32 [0], e; }");
+  ptx_module *m =
+      parse(HEAD ".entry k() .maxnreg 16 { .reg .f32 %x<40>; .reg .v4 .f32 a, b, c, d, e, f;\n"
+                 "ld.shared.v4.f32 a, [0]; ld.shared.v4.f32 b, [0]; ld.shared.v4.f32 c, [0]; ld.shared.v4.f32 d, [0];\n"
+                 "ld.shared.v4.f32 e, [0]; st.shared.v4.f32 [0], a; st.shared.v4.f32 [0], b; st.shared.v4.f32 [0], c;\n"
+                 "st.shared.v4.f32 [0], d; st.shared.v4.f32 [0], e; }");
   ptx_cfg *cfg = ptx_cfg_build(m->funcs[0]);
   assert_int_equal(ptx_register_estimate(m->funcs[0], cfg), 16);
   ptx_cfg_free(cfg);
@@ -203,9 +208,12 @@ static void maxnreg_caps(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(reads_and_writes), cmocka_unit_test(outstanding_loads),
-    cmocka_unit_test(fetches_are_outstanding_too), cmocka_unit_test(very_large_functions), cmocka_unit_test(estimates),
-    cmocka_unit_test(maxnreg_caps),
+      cmocka_unit_test(reads_and_writes),
+      cmocka_unit_test(outstanding_loads),
+      cmocka_unit_test(fetches_are_outstanding_too),
+      cmocka_unit_test(very_large_functions),
+      cmocka_unit_test(estimates),
+      cmocka_unit_test(maxnreg_caps),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

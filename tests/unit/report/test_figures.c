@@ -31,14 +31,17 @@ static void fill(sim_result *r, const char *memory) {
   history_note_kernel(h, (history_kernel){.begin = 25 * US, .end = 75 * US, .blocks = 3});
   history_spread(h, HISTORY_kernel_ps, 25 * US, 75 * US, 50 * US);
   history_spread(h, HISTORY_h2d_busy_ps, 50 * US, 100 * US, 25 * US);
-  history_note_transfer(h, (history_transfer){.begin = 50 * US, .end = 51 * US, .bytes = 10, .pieces = 1, .cause = HISTORY_CAUSE_FAULT, .in = true});
+  history_note_transfer(
+      h, (history_transfer){
+             .begin = 50 * US, .end = 51 * US, .bytes = 10, .pieces = 1, .cause = HISTORY_CAUSE_FAULT, .in = true});
   history_cell_at(h, history_map_of(h, 1, 1, 1 << 20, 8192), 50 * US, (1 << 20) + 4096)->accesses = 7;
   r->history = history_copy_of(h, 100 * US, 8192);
   history_free(h);
 }
 
 static report_run sample(const char *first, const char *second) {
-  report_run run = {.command = ff_strdup("./a <b> & \"c\""), .results = ff_alloc(2 * sizeof *run.results), .result_count = 2};
+  report_run run = {
+      .command = ff_strdup("./a <b> & \"c\""), .results = ff_alloc(2 * sizeof *run.results), .result_count = 2};
   fill(&run.results[0], first);
   fill(&run.results[1], second);
   return run;
@@ -46,12 +49,15 @@ static report_run sample(const char *first, const char *second) {
 
 /* No "<" but those of our own tags, no "&" but those of our own entities. */
 static void check_escaped(const char *svg) {
-  static const char *const tags[] = {"svg ", "/svg>", "rect ", "/rect>", "text ", "/text>", "line ", "path ", "g ", "/g>", "title>", "/title>"};
+  static const char *const tags[] = {"svg ",  "/svg>", "rect ", "/rect>", "text ",  "/text>",
+                                     "line ", "path ", "g ",    "/g>",    "title>", "/title>"};
   static const char *const entities[] = {"lt;", "gt;", "amp;", "quot;"};
   for (const char *at = svg; *at; at++) {
     bool known = *at != '<' && *at != '&';
-    for (size_t i = 0; i < sizeof tags / sizeof *tags && *at == '<'; i++) known |= !strncmp(at + 1, tags[i], strlen(tags[i]));
-    for (size_t i = 0; i < sizeof entities / sizeof *entities && *at == '&'; i++) known |= !strncmp(at + 1, entities[i], strlen(entities[i]));
+    for (size_t i = 0; i < sizeof tags / sizeof *tags && *at == '<'; i++)
+      known |= !strncmp(at + 1, tags[i], strlen(tags[i]));
+    for (size_t i = 0; i < sizeof entities / sizeof *entities && *at == '&'; i++)
+      known |= !strncmp(at + 1, entities[i], strlen(entities[i]));
     if (!known) fail_msg("not escaped: %.40s", at);
   }
 }
@@ -86,7 +92,10 @@ static void every_cause_has_a_colour(void **state) {
   report_run run = sample("uvm", "copy");
   ff_text picture = {0};
   for (uint32_t cause = 0; cause < HISTORY_CAUSE_COUNT; cause++)
-    history_note_transfer(run.results[0].history, (history_transfer){.begin = (60 + cause) * US, .end = (60 + cause) * US + 1, .bytes = 1, .pieces = 1, .cause = cause});
+    history_note_transfer(
+        run.results[0].history,
+        (history_transfer){
+            .begin = (60 + cause) * US, .end = (60 + cause) * US + 1, .bytes = 1, .pieces = 1, .cause = cause});
   figure_timeline(&run, &run.results[0], &picture);
   for (uint32_t cause = 0; cause < HISTORY_CAUSE_COUNT; cause++) {
     char name[64];
@@ -106,8 +115,13 @@ static void pictures_have_names_of_their_own(void **state) {
   assert_non_null(mkdtemp(folder));
   assert_int_equal(report_figures_write(&run, folder, &count, &error), FF_OK);
   assert_int_equal(count, 7);
-  static const char *const names[] = {"times.svg", "timeline-uvm+evict=lru_64K.svg", "timeline-uvm+evict=lru_64K-2.svg", "link-uvm+evict=lru_64K.svg",
-                                      "link-uvm+evict=lru_64K-2.svg", "heat-uvm+evict=lru_64K.svg", "heat-uvm+evict=lru_64K-2.svg"};
+  static const char *const names[] = {"times.svg",
+                                      "timeline-uvm+evict=lru_64K.svg",
+                                      "timeline-uvm+evict=lru_64K-2.svg",
+                                      "link-uvm+evict=lru_64K.svg",
+                                      "link-uvm+evict=lru_64K-2.svg",
+                                      "heat-uvm+evict=lru_64K.svg",
+                                      "heat-uvm+evict=lru_64K-2.svg"};
   for (int i = 0; i < 7; i++) {
     char path[512];
     snprintf(path, sizeof path, "%s/%s", folder, names[i]);
@@ -119,7 +133,8 @@ static void pictures_have_names_of_their_own(void **state) {
 
 /* Two simulations of two stacks; the second is twice as fast, and has more than the first on one link. */
 static void stacks_have_bars_and_links(void **state) {
-  report_run run = {.command = ff_strdup("./a"), .results = ff_alloc(2 * sizeof *run.results), .result_count = 2, .complete = true};
+  report_run run = {
+      .command = ff_strdup("./a"), .results = ff_alloc(2 * sizeof *run.results), .result_count = 2, .complete = true};
   ff_text picture = {0};
   for (uint32_t i = 0; i < 2; i++) {
     sim_result *r = &run.results[i];
@@ -127,7 +142,12 @@ static void stacks_have_bars_and_links(void **state) {
     r->complete = true;
     r->counters.time_ps = 10 * US;
     r->counters.kernel_ps = (2 - i) * US;
-    r->stacks = (sim_stacks){.count = 2, .tx = {1024, 2048}, .cross = {{0, i * 600 << 10}, {4096, 0}}, .instances = 8, .colocated = 2, .link_joule = 0.5};
+    r->stacks = (sim_stacks){.count = 2,
+                             .tx = {1024, 2048},
+                             .cross = {{0, i * 600 << 10}, {4096, 0}},
+                             .instances = 8,
+                             .colocated = 2,
+                             .link_joule = 0.5};
     snprintf(r->stacks.map, sizeof r->stacks.map, "%s", i ? "<b>" : "baseline");
   }
   figure_stacks(&run, &picture);
@@ -167,8 +187,12 @@ static void nothing_to_draw_is_drawn_empty(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(names_are_escaped), cmocka_unit_test(marks_are_where_the_time_says), cmocka_unit_test(every_cause_has_a_colour), cmocka_unit_test(pictures_have_names_of_their_own),
-      cmocka_unit_test(nothing_to_draw_is_drawn_empty), cmocka_unit_test(stacks_have_bars_and_links),
+      cmocka_unit_test(names_are_escaped),
+      cmocka_unit_test(marks_are_where_the_time_says),
+      cmocka_unit_test(every_cause_has_a_colour),
+      cmocka_unit_test(pictures_have_names_of_their_own),
+      cmocka_unit_test(nothing_to_draw_is_drawn_empty),
+      cmocka_unit_test(stacks_have_bars_and_links),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

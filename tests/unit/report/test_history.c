@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Histories in reports: written, read back, refused where they are broken; the timeline against its format's rules and a golden text.
+/* Histories in reports: written, read back, refused where they are broken; the timeline against its format's rules and
+ * a golden text.
  *
  * The golden texts lie in tests/unit/report/golden/; FARFAULT_GOLDEN=write rewrites them. */
 #include <setjmp.h>
@@ -24,14 +25,35 @@
 static sim_history *sample_history(bool batches) {
   sim_history *h = history_create();
   h->keeps_resident = true;
-  history_note_copy(h, (history_copy){.begin = 10 * US, .end = 60 * US + 1, .bytes = 800000, .kind = HISTORY_COPY_H2D, .allocation = 1});
-  history_note_copy(h, (history_copy){.begin = 270 * US, .end = 290 * US, .bytes = 4096, .kind = HISTORY_COPY_D2H, .stream = 7, .allocation = 2});
-  history_note_transfer(h, (history_transfer){.begin = 10 * US, .end = 60 * US, .bytes = 800000, .pieces = 1, .cause = HISTORY_CAUSE_COPY, .in = true});
-  history_note_transfer(h, (history_transfer){.begin = 120 * US, .end = 124 * US + 96000, .bytes = 65536, .pieces = 1, .cause = HISTORY_CAUSE_FAULT, .in = true});
-  history_note_transfer(h, (history_transfer){.begin = 121 * US, .end = 125 * US, .bytes = 65536, .pieces = 1, .cause = HISTORY_CAUSE_WRITE_BACK});
-  history_note_transfer(h, (history_transfer){.begin = 130 * US, .end = 135 * US + 500000, .bytes = 90000, .pieces = 2, .cause = HISTORY_CAUSE_PREFETCH, .in = true});
-  history_note_kernel(h, (history_kernel){.launch = 0, .begin = 70 * US, .end = 200 * US + 123456, .blocks = 100, .kernel = 0});
-  history_note_kernel(h, (history_kernel){.launch = 1, .begin = 100 * US, .end = 260 * US, .blocks = 7, .kernel = 1, .stream = 7});
+  history_note_copy(
+      h,
+      (history_copy){.begin = 10 * US, .end = 60 * US + 1, .bytes = 800000, .kind = HISTORY_COPY_H2D, .allocation = 1});
+  history_note_copy(
+      h,
+      (history_copy){
+          .begin = 270 * US, .end = 290 * US, .bytes = 4096, .kind = HISTORY_COPY_D2H, .stream = 7, .allocation = 2});
+  history_note_transfer(
+      h, (history_transfer){
+             .begin = 10 * US, .end = 60 * US, .bytes = 800000, .pieces = 1, .cause = HISTORY_CAUSE_COPY, .in = true});
+  history_note_transfer(h, (history_transfer){.begin = 120 * US,
+                                              .end = 124 * US + 96000,
+                                              .bytes = 65536,
+                                              .pieces = 1,
+                                              .cause = HISTORY_CAUSE_FAULT,
+                                              .in = true});
+  history_note_transfer(
+      h, (history_transfer){
+             .begin = 121 * US, .end = 125 * US, .bytes = 65536, .pieces = 1, .cause = HISTORY_CAUSE_WRITE_BACK});
+  history_note_transfer(h, (history_transfer){.begin = 130 * US,
+                                              .end = 135 * US + 500000,
+                                              .bytes = 90000,
+                                              .pieces = 2,
+                                              .cause = HISTORY_CAUSE_PREFETCH,
+                                              .in = true});
+  history_note_kernel(
+      h, (history_kernel){.launch = 0, .begin = 70 * US, .end = 200 * US + 123456, .blocks = 100, .kernel = 0});
+  history_note_kernel(
+      h, (history_kernel){.launch = 1, .begin = 100 * US, .end = 260 * US, .blocks = 7, .kernel = 1, .stream = 7});
   if (batches) history_note_batch(h, (history_batch){.begin = 110 * US, .end = 136 * US, .faults = 3, .bytes = 155536});
   history_spread(h, HISTORY_h2d_bytes, 10 * US, 60 * US, 800000);
   history_spread(h, HISTORY_h2d_busy_ps, 10 * US, 60 * US, 50 * US);
@@ -72,7 +94,8 @@ static report_run sample(void) {
     strcpy(result->kernels[1].name, "second");
     result->allocations = ff_alloc(sizeof *result->allocations);
     result->allocation_count = 1;
-    result->allocations[0] = (sim_allocation_result){.name = "cudaMalloc #1", .id = 1, .address = BASE, .bytes = 800000};
+    result->allocations[0] =
+        (sim_allocation_result){.name = "cudaMalloc #1", .id = 1, .address = BASE, .bytes = 800000};
     if (i) result->history = sample_history(i == 1);
   }
   return run;
@@ -135,7 +158,8 @@ static void what_is_written_is_read_back(void **state) {
   assert_int_equal(h->kernels.count, 2);
   assert_memory_equal(h->kernels.items, first->kernels.items, 2 * sizeof *h->kernels.items);
   assert_int_equal(h->transfers_left_out, 5);
-  assert_true(h->transfers.items[1].in && h->transfers.items[1].cause == HISTORY_CAUSE_FAULT && h->transfers.items[1].bytes == 65536);
+  assert_true(h->transfers.items[1].in && h->transfers.items[1].cause == HISTORY_CAUSE_FAULT &&
+              h->transfers.items[1].bytes == 65536);
   assert_int_equal(h->batches.count, 1);
   const history_map *m = h->maps.items[0], *one = first->maps.items[0];
   assert_memory_equal(m->cells, one->cells, HISTORY_MAP_BINS * m->rows * sizeof *m->cells);
@@ -149,42 +173,63 @@ static void what_is_written_is_read_back(void **state) {
 }
 
 static void broken_histories_are_refused(void **state) {
-  static const struct { const char *history, *message; } cases[] = {
+  static const struct {
+    const char *history, *message;
+  } cases[] = {
       {"3", "\"history\" is not an object"},
       {"{}", "\"bin_ps\" is not an acceptable power of two"},
       {"{\"bin_ps\": 3, \"bins\": 1}", "\"bin_ps\""},
       {"{\"bin_ps\": 4096, \"bins\": 513}", "\"bins\""},
       {"{\"bin_ps\": 4096, \"bins\": -1}", "\"bins\""},
-      {"{\"bin_ps\": 4096, \"bins\": 2, \"series\": {\"faults\": [1]}}", "\"faults\" is not a list as long as it has to be"},
+      {"{\"bin_ps\": 4096, \"bins\": 2, \"series\": {\"faults\": [1]}}",
+       "\"faults\" is not a list as long as it has to be"},
       {"{\"bin_ps\": 4096, \"bins\": 1, \"series\": {\"faults\": [1.5]}}", "\"faults\""},
       {"{\"bin_ps\": 4096, \"bins\": 1, \"kernels\": 1}", "\"kernels\" is not an object"},
       {"{\"bin_ps\": 4096, \"bins\": 1, \"kernels\": {\"count\": 20001}}", "\"count\""},
       {"{\"bin_ps\": 4096, \"bins\": 1, \"kernels\": {\"count\": 1}}", "\"kernel\""},
-      {"{\"bin_ps\": 4096, \"bins\": 1, \"kernels\": {\"count\": 1, \"kernel\": [1], \"launch\": [0], \"stream\": [0], \"begin_ps\": [1], \"end_ps\": [2], \"blocks\": [1]}}", "\"kernel\" is not of numbers of the run's kernels"},
-      {"{\"bin_ps\": 4096, \"bins\": 1, \"kernels\": {\"count\": 1, \"kernel\": [0], \"launch\": [0], \"stream\": [4294967296], \"begin_ps\": [1], \"end_ps\": [2], \"blocks\": [1]}}", "\"stream\""},
-      {"{\"bin_ps\": 4096, \"bins\": 1, \"batches\": {\"count\": 1, \"begin_ps\": [3], \"end_ps\": [2], \"faults\": [1], \"bytes\": [1]}}", "\"end_ps\" is not behind the begin"},
-      {"{\"bin_ps\": 4096, \"bins\": 1, \"transfers\": {\"count\": 1, \"direction\": [\"up\"]}}", "\"direction\" is not of words that are known"},
+      {"{\"bin_ps\": 4096, \"bins\": 1, \"kernels\": {\"count\": 1, \"kernel\": [1], \"launch\": [0], \"stream\": [0], \"begin_ps\": [1], \"end_ps\": [2], \"blocks\": [1]}}",
+       "\"kernel\" is not of numbers of the run's kernels"},
+      {"{\"bin_ps\": 4096, \"bins\": 1, \"kernels\": {\"count\": 1, \"kernel\": [0], \"launch\": [0], \"stream\": [4294967296], \"begin_ps\": [1], \"end_ps\": [2], \"blocks\": [1]}}",
+       "\"stream\""},
+      {"{\"bin_ps\": 4096, \"bins\": 1, \"batches\": {\"count\": 1, \"begin_ps\": [3], \"end_ps\": [2], \"faults\": [1], \"bytes\": [1]}}",
+       "\"end_ps\" is not behind the begin"},
+      {"{\"bin_ps\": 4096, \"bins\": 1, \"transfers\": {\"count\": 1, \"direction\": [\"up\"]}}",
+       "\"direction\" is not of words that are known"},
       {"{\"bin_ps\": 4096, \"bins\": 1, \"heat\": {}}", "\"maps\""},
-      {"{\"bin_ps\": 4096, \"bins\": 1, \"heat\": {\"maps\": [{\"bytes\": 8192, \"row_bytes\": 4096, \"rows\": 3}]}}", "\"rows\" is not what bytes and row_bytes make"},
-      {"{\"bin_ps\": 4096, \"bins\": 1, \"heat\": {\"maps\": [{\"bytes\": 8192, \"row_bytes\": 2048, \"rows\": 4}]}}", "\"row_bytes\""},
-      {"{\"bin_ps\": 4096, \"bins\": 1, \"heat\": {\"maps\": [{\"bytes\": 8192, \"row_bytes\": 4096, \"rows\": 2, \"faults\": [0,0]}]}}", "\"faults\" is not a list of bin, row, number"},
-      {"{\"bin_ps\": 4096, \"bins\": 1, \"heat\": {\"maps\": [{\"bytes\": 8192, \"row_bytes\": 4096, \"rows\": 2, \"faults\": [1,0,1]}]}}", "\"faults\""},
-      {"{\"bin_ps\": 4096, \"bins\": 1, \"heat\": {\"maps\": [{\"bytes\": 8192, \"row_bytes\": 4096, \"rows\": 2, \"resident_bytes\": [0,2,1]}]}}", "\"resident_bytes\""},
-      {"{\"bin_ps\": 4096, \"bins\": 0, \"heat\": {\"maps\": [{\"bytes\": 8192, \"row_bytes\": 4096, \"rows\": 2, \"faults\": [0,0,1]}]}}", "\"faults\""},
+      {"{\"bin_ps\": 4096, \"bins\": 1, \"heat\": {\"maps\": [{\"bytes\": 8192, \"row_bytes\": 4096, \"rows\": 3}]}}",
+       "\"rows\" is not what bytes and row_bytes make"},
+      {"{\"bin_ps\": 4096, \"bins\": 1, \"heat\": {\"maps\": [{\"bytes\": 8192, \"row_bytes\": 2048, \"rows\": 4}]}}",
+       "\"row_bytes\""},
+      {"{\"bin_ps\": 4096, \"bins\": 1, \"heat\": {\"maps\": [{\"bytes\": 8192, \"row_bytes\": 4096, \"rows\": 2, \"faults\": [0,0]}]}}",
+       "\"faults\" is not a list of bin, row, number"},
+      {"{\"bin_ps\": 4096, \"bins\": 1, \"heat\": {\"maps\": [{\"bytes\": 8192, \"row_bytes\": 4096, \"rows\": 2, \"faults\": [1,0,1]}]}}",
+       "\"faults\""},
+      {"{\"bin_ps\": 4096, \"bins\": 1, \"heat\": {\"maps\": [{\"bytes\": 8192, \"row_bytes\": 4096, \"rows\": 2, \"resident_bytes\": [0,2,1]}]}}",
+       "\"resident_bytes\""},
+      {"{\"bin_ps\": 4096, \"bins\": 0, \"heat\": {\"maps\": [{\"bytes\": 8192, \"row_bytes\": 4096, \"rows\": 2, \"faults\": [0,0,1]}]}}",
+       "\"faults\""},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char text[2048];
     report_run run;
     ff_error error = {0};
-    snprintf(text, sizeof text, "{\"schema\": 1, \"runs\": [{\"memory\": \"m\", \"machine\": \"g\", \"kernels\": [{\"name\": \"k\"}], \"history\": %s}], \"host\": {}}", cases[i].history);
-    if (report_json_read("broken.ffr", text, strlen(text), &run, &error) != FF_PARSE) fail_msg("accepted: %s", cases[i].history);
-    if (!strstr(error.message, cases[i].message) || !strstr(error.message, "broken.ffr")) fail_msg("%s: '%s'", cases[i].history, error.message);
+    snprintf(
+        text, sizeof text,
+        "{\"schema\": 1, \"runs\": [{\"memory\": \"m\", \"machine\": \"g\", \"kernels\": [{\"name\": \"k\"}], \"history\": %s}], \"host\": {}}",
+        cases[i].history);
+    if (report_json_read("broken.ffr", text, strlen(text), &run, &error) != FF_PARSE)
+      fail_msg("accepted: %s", cases[i].history);
+    if (!strstr(error.message, cases[i].message) || !strstr(error.message, "broken.ffr"))
+      fail_msg("%s: '%s'", cases[i].history, error.message);
   }
 }
 
 /* ---- the timeline ---- */
 
-typedef struct track { json_int_t process, thread; double end; } track;
+typedef struct track {
+  json_int_t process, thread;
+  double end;
+} track;
 
 static double number_of(const json_t *event, const char *key) {
   const json_t *value = json_object_get(event, key);
@@ -192,7 +237,8 @@ static double number_of(const json_t *event, const char *key) {
   return json_number_value(value);
 }
 
-/* Every event has ph, ts, pid, tid and a name; in order of time; spans of one track do not overlap; counters are numbers. */
+/* Every event has ph, ts, pid, tid and a name; in order of time; spans of one track do not overlap; counters are
+ * numbers. */
 static void check_trace(const char *text) {
   static track tracks[256];
   size_t count = 0, spans = 0, counters = 0;
@@ -258,9 +304,9 @@ static void an_empty_history_is_a_valid_timeline(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(histories_are_written_as_documented), cmocka_unit_test(without_them_the_text_has_none),
-      cmocka_unit_test(what_is_written_is_read_back), cmocka_unit_test(broken_histories_are_refused),
-      cmocka_unit_test(the_timeline_is_as_documented), cmocka_unit_test(a_run_without_a_history_has_no_timeline),
+      cmocka_unit_test(histories_are_written_as_documented),  cmocka_unit_test(without_them_the_text_has_none),
+      cmocka_unit_test(what_is_written_is_read_back),         cmocka_unit_test(broken_histories_are_refused),
+      cmocka_unit_test(the_timeline_is_as_documented),        cmocka_unit_test(a_run_without_a_history_has_no_timeline),
       cmocka_unit_test(an_empty_history_is_a_valid_timeline),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

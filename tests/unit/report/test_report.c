@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reports: the same run as JSON, CSV and table against golden texts, what is read back, and broken files.
  *
- * The golden texts lie in tests/unit/report/golden/; after an intended change, FARFAULT_GOLDEN=write rewrites them and the
- * difference is reviewed like code. */
+ * The golden texts lie in tests/unit/report/golden/; after an intended change, FARFAULT_GOLDEN=write rewrites them and
+ * the difference is reviewed like code. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -44,9 +44,11 @@ static void add_details(sim_result *result) {
   result->kernels[1].counters.launches = 3;
   result->allocations = ff_alloc(2 * sizeof *result->allocations);
   result->allocation_count = 2;
-  result->allocations[0] = (sim_allocation_result){.name = "cudaMalloc #1", .id = 1, .address = UINT64_C(0x200000000000), .bytes = 4000000};
+  result->allocations[0] =
+      (sim_allocation_result){.name = "cudaMalloc #1", .id = 1, .address = UINT64_C(0x200000000000), .bytes = 4000000};
   result->allocations[0].counters.accesses = 31250;
-  result->allocations[1] = (sim_allocation_result){.name = "table \"x\"", .id = 2, .address = UINT64_C(0x200000400000), .bytes = 12, .managed = true};
+  result->allocations[1] = (sim_allocation_result){
+      .name = "table \"x\"", .id = 2, .address = UINT64_C(0x200000400000), .bytes = 12, .managed = true};
 }
 
 static report_run sample(void) {
@@ -71,7 +73,12 @@ static report_run sample(void) {
 
 /* Of four stacks, with a number of its own everywhere. */
 static void fill_stacks(sim_stacks *s, sim_offload offload, const char *map, const char *found, uint64_t start) {
-  *s = (sim_stacks){.count = 4, .offload = offload, .link_joule = 1.5e-3 * (double)start, .idle_joule = 2.25e-6, .activation_joule = 7e-10, .read_joule = 1.0 / 3};
+  *s = (sim_stacks){.count = 4,
+                    .offload = offload,
+                    .link_joule = 1.5e-3 * (double)start,
+                    .idle_joule = 2.25e-6,
+                    .activation_joule = 7e-10,
+                    .read_joule = 1.0 / 3};
   strcpy(s->map, map);
   strcpy(s->found, found);
 #define X(name, unit, help) s->name = start++;
@@ -173,7 +180,8 @@ static void every_csv_row_has_the_headers_fields(void **state) {
     report_csv_write(&run, true, stacks, &text);
     unsigned header = fields_of(text.chars), rows = 0;
     assert_true(header > (stacks ? 70 : 40));
-    for (char *row = text.chars; row && *row; row = strchr(row, '\n') + 1, rows++) assert_int_equal(fields_of(row), header);
+    for (char *row = text.chars; row && *row; row = strchr(row, '\n') + 1, rows++)
+      assert_int_equal(fields_of(row), header);
     assert_int_equal(rows, 4);
     free(text.chars);
     report_free(&run);
@@ -254,10 +262,20 @@ static void the_ratio_is_to_copy_or_to_the_first(void **state) {
 }
 
 static void times_and_counts_have_three_digits(void **state) {
-  static const struct { uint64_t value; const char *time, *count; } rows[] = {
-      {0, "0 s", "0"}, {999, "999 ps", "999"}, {1000, "1.00 ns", "1000"}, {12345, "12.3 ns", "12345"}, {99999, "100 ns", "99999"},
-      {100000, "100 ns", "100 k"}, {999499, "999 ns", "999 k"}, {999500, "1.00 us", "1.00 M"}, {9994999, "9.99 us", "9.99 M"},
-      {1234567890, "1.23 ms", "1.23 G"}, {UINT64_C(7200000000000000), "7200 s", "7.20 P"}};
+  static const struct {
+    uint64_t value;
+    const char *time, *count;
+  } rows[] = {{0, "0 s", "0"},
+              {999, "999 ps", "999"},
+              {1000, "1.00 ns", "1000"},
+              {12345, "12.3 ns", "12345"},
+              {99999, "100 ns", "99999"},
+              {100000, "100 ns", "100 k"},
+              {999499, "999 ns", "999 k"},
+              {999500, "1.00 us", "1.00 M"},
+              {9994999, "9.99 us", "9.99 M"},
+              {1234567890, "1.23 ms", "1.23 G"},
+              {UINT64_C(7200000000000000), "7200 s", "7.20 P"}};
   char text[32];
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     assert_string_equal(report_format_time(rows[i].value, text, sizeof text), rows[i].time);
@@ -319,9 +337,11 @@ static void a_run_without_kernels_says_so(void **state) {
 }
 
 static void small_ratios_keep_their_digits(void **state) {
-  static const struct { uint64_t time; const char *shown; } rows[] = {
-      {2000, " 0.000x "}, {2469135, " 0.001x "}, {172000000, " 0.086x "}, {198999999, " 0.099x "}, {199000000, " 0.10x "}, {199890000000, " 99.94x "},
-      {199900000000, " 100x "}};
+  static const struct {
+    uint64_t time;
+    const char *shown;
+  } rows[] = {{2000, " 0.000x "},     {2469135, " 0.001x "},      {172000000, " 0.086x "}, {198999999, " 0.099x "},
+              {199000000, " 0.10x "}, {199890000000, " 99.94x "}, {199900000000, " 100x "}};
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     report_run run = sample();
     ff_text text = {0};
@@ -390,26 +410,52 @@ static void broken_files_are_refused(void **state) {
 #define STACKS(x) RUN(",\"stacks\":{\"count\":1,\"offload\":\"none\",\"map\":\"baseline\"" x "}")
 #define LISTS ",\"tx_bytes\":[1],\"rx_bytes\":[1],\"internal_bytes\":[1]"
 #define RUN(x) "{\"schema\":1,\"host\":{},\"runs\":[{\"memory\":\"copy\",\"machine\":\"m\"" x "}]}"
-  static const struct { const char *text, *expected; } rows[] = {
-      {"", "r:1"}, {"{", "not JSON"}, {"{\"schema\":1,}", "r:1:"}, {"[]", "an object is expected"}, {"{}", "it has no \"schema\""},
-      {"{\"schema\":\"1\"}", "it has no \"schema\""}, {"{\"schema\":2}", "has schema 2; this version reads schema 1"},
-      {"{\"schema\":1}", "\"runs\" is not"}, {"{\"schema\":1,\"runs\":{}}", "\"runs\" is not"}, {"{\"schema\":1,\"runs\":[]}", "\"host\" is not an object"},
-      {"{\"schema\":1,\"runs\":[3],\"host\":{}}", "\"runs\" is not"}, {"{\"schema\":1,\"runs\":[{}],\"host\":{}}", "\"memory\" is not"},
-      {"{\"schema\":1,\"schema\":1,\"runs\":[],\"host\":{}}", "duplicate"}, {"{\"schema\":1,\"runs\":[],\"host\":{\"wall_s\":\"x\"}}", "\"wall_s\" is not a number"},
-      {"{\"schema\":1,\"runs\":[],\"host\":{},\"notes\":[1]}", "\"notes\" is not"}, {"{\"schema\":1,\"runs\":[],\"host\":{},\"command\":1}", "\"command\" is not"},
-      {RUN(",\"stacks\":3"), "\"stacks\" is not"}, {RUN(",\"stacks\":{}"), "\"offload\" is not"}, {RUN(",\"stacks\":{\"offload\":\"none\",\"map\":\"x\"}"), "\"count\" is not"},
-      {RUN(",\"stacks\":{\"count\":17,\"offload\":\"none\",\"map\":\"x\"}"), "\"count\" is not"}, {RUN(",\"stacks\":{\"count\":4,\"offload\":\"some\",\"map\":\"x\"}"), "\"offload\" is not"},
-      {STACKS(""), "\"tx_bytes\" is not"}, {STACKS(",\"instances\":-1"), "\"instances\" is not"}, {STACKS(",\"link_joule\":-1"), "\"link_joule\" is not"},
-      {STACKS(LISTS), "\"cross_bytes\" is not"}, {STACKS(LISTS ",\"cross_bytes\":[[1,2]]"), "\"cross_bytes\" is not"}, {STACKS(LISTS ",\"cross_bytes\":[[0.5]]"), "\"cross_bytes\" is not"},
-      {RUN(",\"faults\":-1"), "\"faults\" is not"}, {RUN(",\"faults\":1.5"), "\"faults\" is not"}, {RUN(",\"complete\":1"), "\"complete\" is not"},
-      {RUN(",\"kernels\":5"), "\"kernels\" is not"}, {RUN(",\"kernels\":[5]"), "\"name\" is not"}, {RUN(",\"kernels\":[{\"name\":\"k\",\"faults\":\"x\"}]"), "\"faults\" is not"},
-      {RUN(",\"allocations\":[{\"name\":\"a\",\"id\":4294967296}]"), "\"id\" is not"}, {RUN(",\"allocations\":[{\"name\":\"a\",\"managed\":3}]"), "\"managed\" is not"},
-      {RUN(",\"allocations\":[{\"name\":\"0123456789012345678901234567890123456789012345678901234567890123456789\"}]"), "\"name\" is not"}};
+  static const struct {
+    const char *text, *expected;
+  } rows[] = {
+      {"", "r:1"},
+      {"{", "not JSON"},
+      {"{\"schema\":1,}", "r:1:"},
+      {"[]", "an object is expected"},
+      {"{}", "it has no \"schema\""},
+      {"{\"schema\":\"1\"}", "it has no \"schema\""},
+      {"{\"schema\":2}", "has schema 2; this version reads schema 1"},
+      {"{\"schema\":1}", "\"runs\" is not"},
+      {"{\"schema\":1,\"runs\":{}}", "\"runs\" is not"},
+      {"{\"schema\":1,\"runs\":[]}", "\"host\" is not an object"},
+      {"{\"schema\":1,\"runs\":[3],\"host\":{}}", "\"runs\" is not"},
+      {"{\"schema\":1,\"runs\":[{}],\"host\":{}}", "\"memory\" is not"},
+      {"{\"schema\":1,\"schema\":1,\"runs\":[],\"host\":{}}", "duplicate"},
+      {"{\"schema\":1,\"runs\":[],\"host\":{\"wall_s\":\"x\"}}", "\"wall_s\" is not a number"},
+      {"{\"schema\":1,\"runs\":[],\"host\":{},\"notes\":[1]}", "\"notes\" is not"},
+      {"{\"schema\":1,\"runs\":[],\"host\":{},\"command\":1}", "\"command\" is not"},
+      {RUN(",\"stacks\":3"), "\"stacks\" is not"},
+      {RUN(",\"stacks\":{}"), "\"offload\" is not"},
+      {RUN(",\"stacks\":{\"offload\":\"none\",\"map\":\"x\"}"), "\"count\" is not"},
+      {RUN(",\"stacks\":{\"count\":17,\"offload\":\"none\",\"map\":\"x\"}"), "\"count\" is not"},
+      {RUN(",\"stacks\":{\"count\":4,\"offload\":\"some\",\"map\":\"x\"}"), "\"offload\" is not"},
+      {STACKS(""), "\"tx_bytes\" is not"},
+      {STACKS(",\"instances\":-1"), "\"instances\" is not"},
+      {STACKS(",\"link_joule\":-1"), "\"link_joule\" is not"},
+      {STACKS(LISTS), "\"cross_bytes\" is not"},
+      {STACKS(LISTS ",\"cross_bytes\":[[1,2]]"), "\"cross_bytes\" is not"},
+      {STACKS(LISTS ",\"cross_bytes\":[[0.5]]"), "\"cross_bytes\" is not"},
+      {RUN(",\"faults\":-1"), "\"faults\" is not"},
+      {RUN(",\"faults\":1.5"), "\"faults\" is not"},
+      {RUN(",\"complete\":1"), "\"complete\" is not"},
+      {RUN(",\"kernels\":5"), "\"kernels\" is not"},
+      {RUN(",\"kernels\":[5]"), "\"name\" is not"},
+      {RUN(",\"kernels\":[{\"name\":\"k\",\"faults\":\"x\"}]"), "\"faults\" is not"},
+      {RUN(",\"allocations\":[{\"name\":\"a\",\"id\":4294967296}]"), "\"id\" is not"},
+      {RUN(",\"allocations\":[{\"name\":\"a\",\"managed\":3}]"), "\"managed\" is not"},
+      {RUN(",\"allocations\":[{\"name\":\"0123456789012345678901234567890123456789012345678901234567890123456789\"}]"),
+       "\"name\" is not"}};
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     report_run run;
     ff_error error = {0};
     assert_int_not_equal(report_json_read("r", rows[i].text, strlen(rows[i].text), &run, &error), FF_OK);
-    if (!strstr(error.message, rows[i].expected)) fail_msg("%s: expected '%s' in '%s'", rows[i].text, rows[i].expected, error.message);
+    if (!strstr(error.message, rows[i].expected))
+      fail_msg("%s: expected '%s' in '%s'", rows[i].text, rows[i].expected, error.message);
   }
 }
 
@@ -422,14 +468,25 @@ static void what_later_versions_may_add_is_ignored(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(json_is_as_documented), cmocka_unit_test(csv_is_as_documented), cmocka_unit_test(the_table_is_as_documented),
-      cmocka_unit_test(every_csv_row_has_the_headers_fields), cmocka_unit_test(what_is_written_is_read_back),
-      cmocka_unit_test(stacks_are_as_documented), cmocka_unit_test(stacks_are_read_back),
-      cmocka_unit_test(names_that_are_no_utf8_are_written_all_the_same), cmocka_unit_test(the_ratio_is_to_copy_or_to_the_first),
-      cmocka_unit_test(times_and_counts_have_three_digits), cmocka_unit_test(an_incomplete_run_says_so),
-      cmocka_unit_test(a_run_without_managers_says_so), cmocka_unit_test(a_manager_is_named_once_with_its_error), cmocka_unit_test(the_widest_table_fits), cmocka_unit_test(a_run_without_kernels_says_so), cmocka_unit_test(small_ratios_keep_their_digits),
-      cmocka_unit_test(nothing_in_a_table_commands_the_terminal), cmocka_unit_test(columns_line_up),
-      cmocka_unit_test(broken_files_are_refused), cmocka_unit_test(what_later_versions_may_add_is_ignored)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(json_is_as_documented),
+                                     cmocka_unit_test(csv_is_as_documented),
+                                     cmocka_unit_test(the_table_is_as_documented),
+                                     cmocka_unit_test(every_csv_row_has_the_headers_fields),
+                                     cmocka_unit_test(what_is_written_is_read_back),
+                                     cmocka_unit_test(stacks_are_as_documented),
+                                     cmocka_unit_test(stacks_are_read_back),
+                                     cmocka_unit_test(names_that_are_no_utf8_are_written_all_the_same),
+                                     cmocka_unit_test(the_ratio_is_to_copy_or_to_the_first),
+                                     cmocka_unit_test(times_and_counts_have_three_digits),
+                                     cmocka_unit_test(an_incomplete_run_says_so),
+                                     cmocka_unit_test(a_run_without_managers_says_so),
+                                     cmocka_unit_test(a_manager_is_named_once_with_its_error),
+                                     cmocka_unit_test(the_widest_table_fits),
+                                     cmocka_unit_test(a_run_without_kernels_says_so),
+                                     cmocka_unit_test(small_ratios_keep_their_digits),
+                                     cmocka_unit_test(nothing_in_a_table_commands_the_terminal),
+                                     cmocka_unit_test(columns_line_up),
+                                     cmocka_unit_test(broken_files_are_refused),
+                                     cmocka_unit_test(what_later_versions_may_add_is_ignored)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

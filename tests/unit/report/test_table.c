@@ -17,7 +17,9 @@ static void expect_table(size_t width, const char *const *spare, const char *exp
   table_start(&t, "lrrw");
   t.spare = spare;
   table_names(&t, (const char *const[]){"name", "first", "second", "meaning", NULL});
-  table_names(&t, (const char *const[]){"größe", "1", "22222222", "the size of what is meant, which a reader wants to know whatever it costs", NULL});
+  table_names(&t,
+              (const char *const[]){"größe", "1", "22222222",
+                                    "the size of what is meant, which a reader wants to know whatever it costs", NULL});
   table_fit(width);
   table_write(&t, 1, &out);
   table_fit(0);
@@ -27,8 +29,9 @@ static void expect_table(size_t width, const char *const *spare, const char *exp
 }
 
 static void any_width_has_all(void **state) {
-  static const char whole[] = " name   first    second  meaning\n"
-                              " größe      1  22222222  the size of what is meant, which a reader wants to know whatever it costs\n";
+  static const char whole[] =
+      " name   first    second  meaning\n"
+      " größe      1  22222222  the size of what is meant, which a reader wants to know whatever it costs\n";
   expect_table(0, NULL, whole);
   expect_table(1000, NULL, whole);
   expect_table(98, NULL, whole); /* exactly as wide as it is, in characters */
@@ -72,7 +75,8 @@ static void two_columns_stay(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(any_width_has_all), cmocka_unit_test(sentences_go_on_before_columns_go),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(any_width_has_all),
+                                     cmocka_unit_test(sentences_go_on_before_columns_go),
                                      cmocka_unit_test(columns_go_in_their_order), cmocka_unit_test(two_columns_stay)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

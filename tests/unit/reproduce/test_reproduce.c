@@ -35,11 +35,27 @@ static const repro_row rows[] = {
     {"best, the other way", 1, REPRO_ARITHMETIC, repro_time_ratio, "slow|quick", "copy", NULL, 0, true},
     {"worst of each", 1, REPRO_ARITHMETIC, repro_speedup, "slow+quick", "copy", NULL, 0, false},
 };
-static const repro_panel panels[] = {
-    {"Title", "axis", "geometric mean", repro_time_ratio, REPRO_GEOMETRIC, true, 1, "equal", {{"slow & <steady>", "slow", "copy"}}, 1}};
-static const repro_paper paper = {
-    .name = "made-up", .title = "Nobody: \"Nothing\"", .machine = "gtx480", .programs = programs, .settings = settings, .rows = rows, .panels = panels,
-    .program_count = COUNT(programs), .setting_count = COUNT(settings), .row_count = COUNT(rows), .panel_count = COUNT(panels)};
+static const repro_panel panels[] = {{"Title",
+                                      "axis",
+                                      "geometric mean",
+                                      repro_time_ratio,
+                                      REPRO_GEOMETRIC,
+                                      true,
+                                      1,
+                                      "equal",
+                                      {{"slow & <steady>", "slow", "copy"}},
+                                      1}};
+static const repro_paper paper = {.name = "made-up",
+                                  .title = "Nobody: \"Nothing\"",
+                                  .machine = "gtx480",
+                                  .programs = programs,
+                                  .settings = settings,
+                                  .rows = rows,
+                                  .panels = panels,
+                                  .program_count = COUNT(programs),
+                                  .setting_count = COUNT(settings),
+                                  .row_count = COUNT(rows),
+                                  .panel_count = COUNT(panels)};
 
 static void put_time(repro_data *data, uint32_t program, uint32_t setting, double seconds) {
   repro_measured measured = {.counters = {.time_ps = (uint64_t)(seconds * 1e12)}};
@@ -105,8 +121,16 @@ static void test_missing(void **state) {
 }
 
 static void test_quantities(void **state) {
-  const repro_measured a = {.counters = {.time_ps = 4000000, .kernel_ps = 3000000, .transfer_ps = 1000000, .h2d_busy_ps = 600000, .footprint_bytes = 5000000, .faults = 7,
-                          .tlb_lookups = 10, .tlb_misses = 4, .h2d_bytes = 300, .launches = 2}};
+  const repro_measured a = {.counters = {.time_ps = 4000000,
+                                         .kernel_ps = 3000000,
+                                         .transfer_ps = 1000000,
+                                         .h2d_busy_ps = 600000,
+                                         .footprint_bytes = 5000000,
+                                         .faults = 7,
+                                         .tlb_lookups = 10,
+                                         .tlb_misses = 4,
+                                         .h2d_bytes = 300,
+                                         .launches = 2}};
   const repro_measured b = {.counters = {.time_ps = 5000000, .kernel_ps = 4000000, .h2d_bytes = 200}}, none = {0};
   assert_float_equal(repro_time_ratio(&a, &b), 0.8, 1e-12);
   assert_float_equal(repro_speedup(&a, &b), 1.25, 1e-12);
@@ -156,7 +180,9 @@ static void test_texts(void **state) {
   repro_table(&data, true, &table);
   assert_non_null(strstr(table.chars, "\ngeometric                     2      4      2\n"));
   assert_non_null(strstr(table.chars, "\narithmetic, with a comma      -   4.67      -\n"));
-  assert_non_null(strstr(table.chars, "Title (axis)\n  program  slow & <steady>\n  one                    2\n  two                    4\n"));
+  assert_non_null(
+      strstr(table.chars,
+             "Title (axis)\n  program  slow & <steady>\n  one                    2\n  two                    4\n"));
   repro_json(&data, REPRO_FULL, &json);
   assert_non_null(strstr(json.chars, "\"size\": \"full\""));
   assert_non_null(strstr(json.chars, "\"paper\": null"));
@@ -189,7 +215,8 @@ static void check_rows(const repro_paper *p) {
     const repro_row *row = &p->rows[i];
     check_key(p, row->a);
     if (row->b) check_key(p, row->b);
-    if (row->mean == REPRO_ONE && repro_program_index(p, row->program) < 0) fail_msg("%s: no program '%s'", p->name, row->program);
+    if (row->mean == REPRO_ONE && repro_program_index(p, row->program) < 0)
+      fail_msg("%s: no program '%s'", p->name, row->program);
     if (!isnan(row->paper) && row->paper <= 0) fail_msg("%s: '%s': the paper's number", p->name, row->name);
     if (strpbrk(row->name, "\"\n\r")) fail_msg("%s: '%s' cannot be written as it is", p->name, row->name);
     for (uint32_t j = 0; j < i; j++)
@@ -216,7 +243,8 @@ static void check_shares(const repro_paper *p) {
   for (uint32_t i = 0; i < p->setting_count && p->shares; i++) {
     const repro_share *share = &p->shares[i];
     assert_in_range(share->partitions, 1, SHARE_PROGRAMS);
-    if (share->beside && strcmp(share->beside, "chain") && repro_program_index(p, share->beside) < 0) fail_msg("%s: no program '%s'", p->name, share->beside);
+    if (share->beside && strcmp(share->beside, "chain") && repro_program_index(p, share->beside) < 0)
+      fail_msg("%s: no program '%s'", p->name, share->beside);
     if (strpbrk(p->settings[i].key, "|+")) fail_msg("%s: '%s' cannot stand in a list", p->name, p->settings[i].key);
   }
   for (uint32_t i = 0; i < p->program_count; i++) {
@@ -239,7 +267,10 @@ static void test_clock(void **state) {
 
 /* A setting names what a cell before it found. */
 static void test_memory(void **state) {
-  static const repro_setting chained[] = {{"by 0.1%", NULL, NULL}, {"found", "copy+map=<by 0.1%>+stack_warps=96", NULL}, {"plain", "copy", NULL}, {"unknown", "copy+map=<by x>", NULL}};
+  static const repro_setting chained[] = {{"by 0.1%", NULL, NULL},
+                                          {"found", "copy+map=<by 0.1%>+stack_warps=96", NULL},
+                                          {"plain", "copy", NULL},
+                                          {"unknown", "copy+map=<by x>", NULL}};
   repro_paper other = paper;
   repro_data data;
   ff_text text = {0};
@@ -299,7 +330,11 @@ static void test_cells(void **state) {
 
 /* ---- chains ---- */
 
-typedef struct seen { uint32_t lines, loads[4]; uint64_t bytes, line[128]; hash_place place[128]; } seen;
+typedef struct seen {
+  uint32_t lines, loads[4];
+  uint64_t bytes, line[128];
+  hash_place place[128];
+} seen;
 
 /* What a recording of chains has: each chain's lines, with their places. */
 static void read_chains(const char *path, const address_hash *hash, uint64_t physical, seen *out) {
@@ -311,7 +346,8 @@ static void read_chains(const char *path, const address_hash *hash, uint64_t phy
   for (;;) {
     assert_int_equal(ff_trace_next(reader, &item, NULL), FF_TRACE_OK);
     if (item.kind == FF_TRACE_END) break;
-    if (item.kind == FF_TRACE_OPERATION && item.operation->kind == FF_TRACE_ALLOCATE) begin = item.operation->as.allocation.address, out->bytes = item.operation->as.allocation.bytes;
+    if (item.kind == FF_TRACE_OPERATION && item.operation->kind == FF_TRACE_ALLOCATE)
+      begin = item.operation->as.allocation.address, out->bytes = item.operation->as.allocation.bytes;
     if (item.kind != FF_TRACE_RECORD || ff_trace_kind(item.record[0]) != FF_TRACE_ACCESS) continue;
     uint64_t at = physical + ff_trace_line_address(item.record[2]) - begin;
     uint32_t i = 0;
@@ -396,7 +432,8 @@ static void test_committed_results(void **state) {
     while ((now = strtok_r(NULL, "\n", &now_rest))) {
       line = strtok_r(NULL, "\n", &rest);
       size_t length = strlen(now) - 1; /* "name,paper," and no numbers of ours, which are two commas */
-      if (!line || strncmp(line, now, length) || line[length] == ',' || !line[length]) fail_msg("%s: '%s' instead of '%s'", path.chars, line ? line : "", now);
+      if (!line || strncmp(line, now, length) || line[length] == ',' || !line[length])
+        fail_msg("%s: '%s' instead of '%s'", path.chars, line ? line : "", now);
     }
     assert_null(strtok_r(NULL, "\n", &rest));
     free(text);
@@ -408,8 +445,17 @@ static void test_committed_results(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_means), cmocka_unit_test(test_missing), cmocka_unit_test(test_quantities), cmocka_unit_test(test_csv),
-      cmocka_unit_test(test_texts), cmocka_unit_test(test_clock), cmocka_unit_test(test_memory), cmocka_unit_test(test_cells), cmocka_unit_test(test_chains), cmocka_unit_test(test_papers),  cmocka_unit_test(test_committed_results),
+      cmocka_unit_test(test_means),
+      cmocka_unit_test(test_missing),
+      cmocka_unit_test(test_quantities),
+      cmocka_unit_test(test_csv),
+      cmocka_unit_test(test_texts),
+      cmocka_unit_test(test_clock),
+      cmocka_unit_test(test_memory),
+      cmocka_unit_test(test_cells),
+      cmocka_unit_test(test_chains),
+      cmocka_unit_test(test_papers),
+      cmocka_unit_test(test_committed_results),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

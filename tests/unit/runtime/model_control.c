@@ -65,7 +65,8 @@ CONTROL void model_reset(const model_options *options) {
 CONTROL void model_inject(const model_failure *failure) {
   pthread_mutex_lock(&model.lock);
   if (!failure) model.failure_count = 0;
-  else if (model.failure_count < sizeof model.failures / sizeof *model.failures) model.failures[model.failure_count++] = *failure;
+  else if (model.failure_count < sizeof model.failures / sizeof *model.failures)
+    model.failures[model.failure_count++] = *failure;
   pthread_mutex_unlock(&model.lock);
 }
 
@@ -117,15 +118,17 @@ CONTROL uint64_t model_leaks(char *text, size_t room) {
   pthread_mutex_lock(&model.lock);
   model_counts c = count_all();
   pthread_mutex_unlock(&model.lock);
-  uint64_t sum = c.streams + c.events + c.modules + c.reservations + c.mappings + c.handles + c.host_allocations + c.allocations +
-                 c.pending + c.contexts;
+  uint64_t sum = c.streams + c.events + c.modules + c.reservations + c.mappings + c.handles + c.host_allocations +
+                 c.allocations + c.pending + c.contexts;
   if (text)
-    snprintf(text, room,
-             "%llu streams, %llu events, %llu modules, %llu reservations, %llu mappings, %llu handles, %llu host allocations, "
-             "%llu allocations, %llu pending operations, %llu contexts",
-             (unsigned long long)c.streams, (unsigned long long)c.events, (unsigned long long)c.modules, (unsigned long long)c.reservations,
-             (unsigned long long)c.mappings, (unsigned long long)c.handles, (unsigned long long)c.host_allocations,
-             (unsigned long long)c.allocations, (unsigned long long)c.pending, (unsigned long long)c.contexts);
+    snprintf(
+        text, room,
+        "%llu streams, %llu events, %llu modules, %llu reservations, %llu mappings, %llu handles, %llu host allocations, "
+        "%llu allocations, %llu pending operations, %llu contexts",
+        (unsigned long long)c.streams, (unsigned long long)c.events, (unsigned long long)c.modules,
+        (unsigned long long)c.reservations, (unsigned long long)c.mappings, (unsigned long long)c.handles,
+        (unsigned long long)c.host_allocations, (unsigned long long)c.allocations, (unsigned long long)c.pending,
+        (unsigned long long)c.contexts);
   return sum;
 }
 

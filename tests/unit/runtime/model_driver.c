@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The model driver's calls: every function of runtime/cuda.def, under its exported symbol, and the controls of model_driver.h.
+/* The model driver's calls: every function of runtime/cuda.def, under its exported symbol, and the controls of
+ * model_driver.h.
  *
- * Each call is ENTER (the lock, the trace, failures that the test wants, a lost context), its own work, and leave (pending
- * operations run, as the seed says). A call that releases does its work whatever ENTER found, then returns that. */
+ * Each call is ENTER (the lock, the trace, failures that the test wants, a lost context), its own work, and leave
+ * (pending operations run, as the seed says). A call that releases does its work whatever ENTER found, then returns
+ * that. */
 #include <stdarg.h>
 #include <stdlib.h>
 
@@ -10,7 +12,9 @@
 
 #define CALL __attribute__((visibility("default")))
 
-model_state model = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER, .host_work = PTHREAD_COND_INITIALIZER,
+model_state model = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                     .changed = PTHREAD_COND_INITIALIZER,
+                     .host_work = PTHREAD_COND_INITIALIZER,
                      .options = {.devices = 1, .memory = 1 << 30, .granularity = 4096, .idle_ms = 200}};
 static _Thread_local cuda_context current;
 
@@ -45,23 +49,44 @@ static const char *const call_names[] = {
 /* Whether MODEL_ANY means it: not what asks, waits or releases. */
 static bool is_any(model_call call) {
   switch (call) {
-    case MODEL_MemAlloc: case MODEL_MemHostAlloc: case MODEL_MemAddressReserve: case MODEL_MemCreate: case MODEL_MemMap: case MODEL_MemSetAccess:
-    case MODEL_MemcpyHtoDAsync: case MODEL_MemcpyDtoHAsync: case MODEL_MemcpyDtoDAsync: case MODEL_MemcpyHtoD: case MODEL_MemcpyDtoH:
-    case MODEL_MemsetD8Async: case MODEL_StreamCreate: case MODEL_StreamWaitEvent: case MODEL_EventCreate: case MODEL_EventRecord:
-    case MODEL_ModuleLoadDataEx: case MODEL_LaunchKernel: case MODEL_LaunchHostFunc: case MODEL_DevicePrimaryCtxRetain: return true;
-    default: return false;
+  case MODEL_MemAlloc:
+  case MODEL_MemHostAlloc:
+  case MODEL_MemAddressReserve:
+  case MODEL_MemCreate:
+  case MODEL_MemMap:
+  case MODEL_MemSetAccess:
+  case MODEL_MemcpyHtoDAsync:
+  case MODEL_MemcpyDtoHAsync:
+  case MODEL_MemcpyDtoDAsync:
+  case MODEL_MemcpyHtoD:
+  case MODEL_MemcpyDtoH:
+  case MODEL_MemsetD8Async:
+  case MODEL_StreamCreate:
+  case MODEL_StreamWaitEvent:
+  case MODEL_EventCreate:
+  case MODEL_EventRecord:
+  case MODEL_ModuleLoadDataEx:
+  case MODEL_LaunchKernel:
+  case MODEL_LaunchHostFunc:
+  case MODEL_DevicePrimaryCtxRetain: return true;
+  default: return false;
   }
 }
 
 static int likely_error(model_call call) {
   switch (call) {
-    case MODEL_LaunchKernel: return model_random(2) ? MODEL_LAUNCH_RESOURCES : MODEL_OUT_OF_MEMORY;
-    case MODEL_MemcpyHtoDAsync: case MODEL_MemcpyDtoHAsync: case MODEL_MemcpyDtoDAsync: case MODEL_MemcpyHtoD: case MODEL_MemcpyDtoH:
-    case MODEL_MemsetD8Async: return model_random(2) ? MODEL_UNKNOWN : MODEL_OUT_OF_MEMORY;
-    case MODEL_EventRecord: case MODEL_StreamWaitEvent: return MODEL_UNKNOWN;
-    case MODEL_RUN_KERNEL: return MODEL_LAUNCH_FAILED;
-    case MODEL_RUN_COPY: return MODEL_UNKNOWN;
-    default: return MODEL_OUT_OF_MEMORY;
+  case MODEL_LaunchKernel: return model_random(2) ? MODEL_LAUNCH_RESOURCES : MODEL_OUT_OF_MEMORY;
+  case MODEL_MemcpyHtoDAsync:
+  case MODEL_MemcpyDtoHAsync:
+  case MODEL_MemcpyDtoDAsync:
+  case MODEL_MemcpyHtoD:
+  case MODEL_MemcpyDtoH:
+  case MODEL_MemsetD8Async: return model_random(2) ? MODEL_UNKNOWN : MODEL_OUT_OF_MEMORY;
+  case MODEL_EventRecord:
+  case MODEL_StreamWaitEvent: return MODEL_UNKNOWN;
+  case MODEL_RUN_KERNEL: return MODEL_LAUNCH_FAILED;
+  case MODEL_RUN_COPY: return MODEL_UNKNOWN;
+  default: return MODEL_OUT_OF_MEMORY;
   }
 }
 
@@ -74,7 +99,8 @@ bool model_fails(model_call call, int *error, bool *lost) {
     *error = one->error ? one->error : likely_error(call);
     *lost = one->lost;
     model.failed++;
-    if (model.options.verbose) fprintf(stderr, "  model: %s fails with %d%s\n", call_names[call], *error, *lost ? ", the context is lost" : "");
+    if (model.options.verbose)
+      fprintf(stderr, "  model: %s fails with %d%s\n", call_names[call], *error, *lost ? ", the context is lost" : "");
     return true;
   }
   return false;
@@ -107,20 +133,21 @@ static int invalid(int result, const char *call, const char *what) {
 
 /* The current context's error: none, lost, no context. */
 static int context_error(const char *call) {
-  if (!current || !model.devices[current->device].retained) return invalid(MODEL_INVALID_CONTEXT, call, "this thread has no context");
+  if (!current || !model.devices[current->device].retained)
+    return invalid(MODEL_INVALID_CONTEXT, call, "this thread has no context");
   return model.devices[current->device].lost;
 }
 
 /* ENTER: what fails, has no effect. */
-#define ENTER(name)                            \
-  int result = enter(MODEL_##name);            \
+#define ENTER(name)                 \
+  int result = enter(MODEL_##name); \
   if (result) return leave(result)
-#define ENTER_CONTEXT(name)                    \
-  ENTER(name);                                 \
+#define ENTER_CONTEXT(name) \
+  ENTER(name);              \
   if ((result = context_error("cu" #name))) return leave(result)
 /* For releasing calls: goes on, `result` is what is returned when the work went well. */
-#define ENTER_RELEASE(name, on_device)         \
-  int result = enter(MODEL_##name);            \
+#define ENTER_RELEASE(name, on_device)                                                \
+  int result = enter(MODEL_##name);                                                   \
   if (!result && (on_device) < MODEL_DEVICES) result = model.devices[on_device].lost; \
   model.quiet = result != 0 /* who is told of an error tries again what was done */
 
@@ -145,19 +172,24 @@ CALL int cuDriverGetVersion(int *version) { return *version = 12040, leave(enter
 
 static const char *error_name(int error) {
   switch (error) {
-#define E(number, name) case number: return name;
-/* clang-format off */
+#define E(number, name) \
+  case number: return name;
+    /* clang-format off */
     E(0, "CUDA_SUCCESS") E(1, "CUDA_ERROR_INVALID_VALUE") E(2, "CUDA_ERROR_OUT_OF_MEMORY") E(101, "CUDA_ERROR_INVALID_DEVICE")
     E(200, "CUDA_ERROR_INVALID_IMAGE") E(201, "CUDA_ERROR_INVALID_CONTEXT") E(400, "CUDA_ERROR_INVALID_HANDLE") E(500, "CUDA_ERROR_NOT_FOUND")
     E(600, "CUDA_ERROR_NOT_READY") E(700, "CUDA_ERROR_ILLEGAL_ADDRESS") E(701, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES")
     E(719, "CUDA_ERROR_LAUNCH_FAILED") E(801, "CUDA_ERROR_NOT_SUPPORTED") E(999, "CUDA_ERROR_UNKNOWN")
 /* clang-format on */
 #undef E
-    default: return NULL;
+                        default : return NULL;
   }
 }
-CALL int cuGetErrorName(int error, const char **text) { return (*text = error_name(error)) ? MODEL_OK : MODEL_INVALID_VALUE; }
-CALL int cuGetErrorString(int error, const char **text) { return (*text = error_name(error)) ? MODEL_OK : MODEL_INVALID_VALUE; }
+CALL int cuGetErrorName(int error, const char **text) {
+  return (*text = error_name(error)) ? MODEL_OK : MODEL_INVALID_VALUE;
+}
+CALL int cuGetErrorString(int error, const char **text) {
+  return (*text = error_name(error)) ? MODEL_OK : MODEL_INVALID_VALUE;
+}
 
 CALL int cuDeviceGetCount(int *count) {
   ENTER(DeviceGetCount);
@@ -177,7 +209,9 @@ CALL int cuDeviceGetName(char *name, int length, int device) {
 }
 CALL int cuDeviceGetAttribute(int *value, int attribute, int device) {
   ENTER(DeviceGetAttribute);
-  *value = attribute == CUDA_ATTRIBUTE_SM_COUNT ? 4 : attribute == CUDA_ATTRIBUTE_MAJOR ? 7 : attribute == CUDA_ATTRIBUTE_VIRTUAL_MEMORY;
+  *value = attribute == CUDA_ATTRIBUTE_SM_COUNT ? 4
+           : attribute == CUDA_ATTRIBUTE_MAJOR  ? 7
+                                                : attribute == CUDA_ATTRIBUTE_VIRTUAL_MEMORY;
   return leave(is_device(device) ? MODEL_OK : MODEL_INVALID_DEVICE);
 }
 CALL int cuDeviceTotalMem_v2(size_t *bytes, int device) {
@@ -246,7 +280,8 @@ CALL int cuMemAllocManaged(cuda_address *address, size_t bytes, unsigned flags) 
 CALL int cuMemHostAlloc(void **host, size_t bytes, unsigned flags) {
   ENTER_CONTEXT(MemHostAlloc);
   if (!bytes) return leave(invalid(MODEL_INVALID_VALUE, "cuMemHostAlloc", "no bytes"));
-  if (model.options.host_memory && bytes > model.options.host_memory - model.host_used) return leave(MODEL_OUT_OF_MEMORY);
+  if (model.options.host_memory && bytes > model.options.host_memory - model.host_used)
+    return leave(MODEL_OUT_OF_MEMORY);
   char *made = malloc(bytes);
   if (!made) return leave(MODEL_OUT_OF_MEMORY);
   memset(made, 0xa5, bytes < 1 << 16 ? bytes : 1 << 16);
@@ -272,7 +307,8 @@ CALL int cuMemFreeHost(void *host) {
   }
   return leave(invalid(MODEL_INVALID_VALUE, "cuMemFreeHost", "not allocated"));
 }
-CALL int cuMemAddressReserve(cuda_address *address, size_t bytes, size_t alignment, cuda_address wanted, unsigned long long flags) {
+CALL int cuMemAddressReserve(cuda_address *address, size_t bytes, size_t alignment, cuda_address wanted,
+                             unsigned long long flags) {
   ENTER(MemAddressReserve);
   return leave(memory_reserve(address, bytes, alignment, false));
 }
@@ -281,7 +317,8 @@ CALL int cuMemAddressFree(cuda_address address, size_t bytes) {
   int done = memory_unreserve(address, bytes);
   return leave(done ? done : result);
 }
-CALL int cuMemCreate(cuda_memory *memory, size_t bytes, const cuda_memory_properties *properties, unsigned long long flags) {
+CALL int cuMemCreate(cuda_memory *memory, size_t bytes, const cuda_memory_properties *properties,
+                     unsigned long long flags) {
   ENTER(MemCreate);
   if (properties->type != 1 || properties->location.type != 1 || !is_device(properties->location.id) || flags)
     return leave(invalid(MODEL_INVALID_VALUE, "cuMemCreate", "properties"));
@@ -316,8 +353,8 @@ CALL int cuMemGetAllocationGranularity(size_t *bytes, const cuda_memory_properti
 /* ---- copies ---- */
 
 /* Queues a copy, `to` or `from` a device address or NULL; waits if the call is a synchronous one. */
-static int copy(const char *call, cuda_address to, char *host_to, cuda_address from, const char *host_from, uint64_t bytes,
-                cuda_stream handle, bool wait) {
+static int copy(const char *call, cuda_address to, char *host_to, cuda_address from, const char *host_from,
+                uint64_t bytes, cuda_stream handle, bool wait) {
   struct cuda_stream_ *stream = find_stream(handle, call);
   if (!stream) return MODEL_INVALID_HANDLE;
   if (model.devices[stream->device].lost) return model.devices[stream->device].lost;
@@ -329,7 +366,8 @@ static int copy(const char *call, cuda_address to, char *host_to, cuda_address f
   if (locked && (host < locked->address || host + bytes > locked->address + locked->bytes))
     return invalid(MODEL_INVALID_VALUE, call, "page-locked memory in part");
   bool staged =
-      host && !locked && (wait || model.options.pageable == MODEL_STAGED || (model.options.pageable == MODEL_EITHER && model_random(2)));
+      host && !locked &&
+      (wait || model.options.pageable == MODEL_STAGED || (model.options.pageable == MODEL_EITHER && model_random(2)));
   if (staged && wait && host_from) queue_wait_stream(stream);
   operation *op = queue_make(OPERATION_COPY);
   op->to = to;
@@ -374,8 +412,10 @@ CALL int cuMemsetD8Async(cuda_address to, unsigned char value, size_t count, cud
   ENTER_CONTEXT(MemsetD8Async);
   struct cuda_stream_ *stream = find_stream(handle, "cuMemsetD8Async");
   if (!stream) return leave(MODEL_INVALID_HANDLE);
-  if (stream->device != current->device) return leave(invalid(MODEL_INVALID_HANDLE, "cuMemsetD8Async", "the stream is of another context"));
-  if (!memory_is_mapped(to, count)) return leave(invalid(MODEL_INVALID_VALUE, "cuMemsetD8Async", "not all of it is mapped"));
+  if (stream->device != current->device)
+    return leave(invalid(MODEL_INVALID_HANDLE, "cuMemsetD8Async", "the stream is of another context"));
+  if (!memory_is_mapped(to, count))
+    return leave(invalid(MODEL_INVALID_VALUE, "cuMemsetD8Async", "not all of it is mapped"));
   operation *op = queue_make(OPERATION_SET);
   op->to = to;
   op->value = value;
@@ -389,7 +429,8 @@ CALL int cuMemsetD8Async(cuda_address to, unsigned char value, size_t count, cud
 CALL int cuStreamCreate(cuda_stream *stream, unsigned flags) {
   ENTER_CONTEXT(StreamCreate);
   struct cuda_stream_ *made = ff_alloc(sizeof *made);
-  *made = (struct cuda_stream_){.device = current->device, .blocking = !(flags & CUDA_STREAM_NON_BLOCKING), .next = model.streams};
+  *made = (struct cuda_stream_){
+      .device = current->device, .blocking = !(flags & CUDA_STREAM_NON_BLOCKING), .next = model.streams};
   *stream = model.streams = made;
   return leave(MODEL_OK);
 }
@@ -420,7 +461,8 @@ CALL int cuStreamWaitEvent(cuda_stream handle, cuda_event event, unsigned flags)
   struct cuda_event_ *awaited = find_event(event, "cuStreamWaitEvent");
   if (!stream || !awaited) return leave(MODEL_INVALID_HANDLE);
   if (model.devices[stream->device].lost) return leave(model.devices[stream->device].lost);
-  if (!awaited->recorded || awaited->recorded->done) return leave(awaited->recorded ? awaited->recorded->lost : MODEL_OK);
+  if (!awaited->recorded || awaited->recorded->done)
+    return leave(awaited->recorded ? awaited->recorded->lost : MODEL_OK);
   operation *op = queue_make(OPERATION_WAIT);
   op->awaited = completion_hold(awaited->recorded);
   queue_add(stream, op);
@@ -429,7 +471,8 @@ CALL int cuStreamWaitEvent(cuda_stream handle, cuda_event event, unsigned flags)
 CALL int cuEventCreate(cuda_event *event, unsigned flags) {
   ENTER_CONTEXT(EventCreate);
   struct cuda_event_ *made = ff_alloc(sizeof *made);
-  *made = (struct cuda_event_){.device = current->device, .timing = !(flags & CUDA_EVENT_DISABLE_TIMING), .next = model.events};
+  *made = (struct cuda_event_){
+      .device = current->device, .timing = !(flags & CUDA_EVENT_DISABLE_TIMING), .next = model.events};
   *event = model.events = made;
   return leave(MODEL_OK);
 }
@@ -448,7 +491,8 @@ CALL int cuEventRecord(cuda_event event, cuda_stream handle) {
   struct cuda_event_ *one = find_event(event, "cuEventRecord");
   struct cuda_stream_ *stream = find_stream(handle, "cuEventRecord");
   if (!one || !stream) return leave(MODEL_INVALID_HANDLE);
-  if (one->device != stream->device) return leave(invalid(MODEL_INVALID_HANDLE, "cuEventRecord", "event and stream are of two contexts"));
+  if (one->device != stream->device)
+    return leave(invalid(MODEL_INVALID_HANDLE, "cuEventRecord", "event and stream are of two contexts"));
   if (model.devices[stream->device].lost) return leave(model.devices[stream->device].lost);
   operation *op = queue_make(OPERATION_RECORD);
   completion_drop(one->recorded);
@@ -539,8 +583,9 @@ static void take_window(model_launch *launch) {
   }
 }
 
-CALL int cuLaunchKernel(cuda_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,
-                        unsigned block_z, unsigned shared, cuda_stream handle, void **arguments, void **extra) {
+CALL int cuLaunchKernel(cuda_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                        unsigned block_y, unsigned block_z, unsigned shared, cuda_stream handle, void **arguments,
+                        void **extra) {
   ENTER_CONTEXT(LaunchKernel);
   struct cuda_stream_ *stream = find_stream(handle, "cuLaunchKernel");
   if (!stream) return leave(MODEL_INVALID_HANDLE);
@@ -551,8 +596,12 @@ CALL int cuLaunchKernel(cuda_function function, unsigned grid_x, unsigned grid_y
   operation *op = queue_make(OPERATION_KERNEL);
   op->kernel = function->kernel;
   copy_arguments(op, function, arguments);
-  op->launch = (model_launch){.grid = {grid_x, grid_y, grid_z}, .block = {block_x, block_y, block_z}, .shared = shared,
-                              .to = {grid_x, grid_y, grid_z}, .arguments = (const void *const *)op->argument, .argument_count = function->count,
+  op->launch = (model_launch){.grid = {grid_x, grid_y, grid_z},
+                              .block = {block_x, block_y, block_z},
+                              .shared = shared,
+                              .to = {grid_x, grid_y, grid_z},
+                              .arguments = (const void *const *)op->argument,
+                              .argument_count = function->count,
                               .device = stream->device};
   if (function->window) take_window(&op->launch);
   queue_add(stream, op);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The model driver's memory: reserved addresses, pieces of physical memory, mappings of pieces at addresses with access per device.
+/* The model driver's memory: reserved addresses, pieces of physical memory, mappings of pieces at addresses with access
+ * per device.
  *
- * Reservations and mappings are sorted by address and do not overlap; every mapping lies in one reservation and is a whole piece
- * (CUDA allows an offset of 0 only). A piece counts against its device's memory until it has neither handle nor mapping. Device
- * addresses are no host addresses: what takes one for the other crashes. */
+ * Reservations and mappings are sorted by address and do not overlap; every mapping lies in one reservation and is a
+ * whole piece (CUDA allows an offset of 0 only). A piece counts against its device's memory until it has neither handle
+ * nor mapping. Device addresses are no host addresses: what takes one for the other crashes. */
 #include <stdlib.h>
 
 #include "model_state.h"
@@ -11,27 +12,28 @@
 static const uint64_t address_begin = 0x700000000000ull, address_end = 0x7f0000000000ull;
 
 /* The index of the first whose end is above `address`. */
-#define FIRST_ABOVE(vector, where)                                            \
-  ({                                                                          \
-    size_t low_ = 0, high_ = (vector).count;                                  \
-    while (low_ < high_) {                                                    \
-      size_t middle_ = (low_ + high_) / 2;                                    \
+#define FIRST_ABOVE(vector, where)                                                                    \
+  ({                                                                                                  \
+    size_t low_ = 0, high_ = (vector).count;                                                          \
+    while (low_ < high_) {                                                                            \
+      size_t middle_ = (low_ + high_) / 2;                                                            \
       if ((vector).items[middle_].address + (vector).items[middle_].bytes > (where)) high_ = middle_; \
-      else low_ = middle_ + 1;                                                \
-    }                                                                         \
-    low_;                                                                     \
+      else low_ = middle_ + 1;                                                                        \
+    }                                                                                                 \
+    low_;                                                                                             \
   })
-#define INSERT(vector, index, ...)                                            \
-  do {                                                                        \
-    size_t at_ = (index);                                                     \
-    FF_PUSH(&(vector), (__VA_ARGS__));                                        \
+#define INSERT(vector, index, ...)                                                                    \
+  do {                                                                                                \
+    size_t at_ = (index);                                                                             \
+    FF_PUSH(&(vector), (__VA_ARGS__));                                                                \
     for (size_t i_ = (vector).count - 1; i_ > at_; i_--) (vector).items[i_] = (vector).items[i_ - 1]; \
-    (vector).items[at_] = (__VA_ARGS__);                                      \
+    (vector).items[at_] = (__VA_ARGS__);                                                              \
   } while (0)
-#define REMOVE(vector, index, number)                                         \
-  do {                                                                        \
-    for (size_t i_ = (index); i_ + (number) < (vector).count; i_++) (vector).items[i_] = (vector).items[i_ + (number)]; \
-    (vector).count -= (number);                                               \
+#define REMOVE(vector, index, number)                               \
+  do {                                                              \
+    for (size_t i_ = (index); i_ + (number) < (vector).count; i_++) \
+      (vector).items[i_] = (vector).items[i_ + (number)];           \
+    (vector).count -= (number);                                     \
   } while (0)
 
 static bool aligned(uint64_t value) { return value % model.options.granularity == 0; }
@@ -39,14 +41,17 @@ static bool aligned(uint64_t value) { return value % model.options.granularity =
 /* Freed addresses are given again as soon as possible; now and then a gap of one granule is left, mostly none. */
 int memory_reserve(cuda_address *address, uint64_t bytes, uint64_t alignment, bool plain) {
   if (!bytes || !aligned(bytes) || (alignment & (alignment - 1)) || bytes > address_end - address_begin) {
-    model_violation("cuMemAddressReserve: %llu bytes aligned to %llu", (unsigned long long)bytes, (unsigned long long)alignment);
+    model_violation("cuMemAddressReserve: %llu bytes aligned to %llu", (unsigned long long)bytes,
+                    (unsigned long long)alignment);
     return MODEL_INVALID_VALUE;
   }
   if (alignment < model.options.granularity) alignment = model.options.granularity;
-  uint64_t gap = model_random(4) ? 0 : model.options.granularity, at = (address_begin + gap + alignment - 1) & ~(alignment - 1);
+  uint64_t gap = model_random(4) ? 0 : model.options.granularity,
+           at = (address_begin + gap + alignment - 1) & ~(alignment - 1);
   size_t index = 0;
   for (; index < model.reservations.count && model.reservations.items[index].address < at + bytes; index++)
-    at = (model.reservations.items[index].address + model.reservations.items[index].bytes + gap + alignment - 1) & ~(alignment - 1);
+    at = (model.reservations.items[index].address + model.reservations.items[index].bytes + gap + alignment - 1) &
+         ~(alignment - 1);
   if (at + bytes > address_end) return MODEL_OUT_OF_MEMORY;
   INSERT(model.reservations, index, (reservation){at, bytes, plain});
   *address = at;
@@ -57,11 +62,13 @@ int memory_unreserve(uint64_t address, uint64_t bytes) {
   size_t index = FIRST_ABOVE(model.reservations, address), map = FIRST_ABOVE(model.mappings, address);
   const reservation *found = index < model.reservations.count ? &model.reservations.items[index] : NULL;
   if (!found || found->address != address || found->bytes != bytes) {
-    model_violation("cuMemAddressFree: [%llx, +%llu) is not what was reserved", (unsigned long long)address, (unsigned long long)bytes);
+    model_violation("cuMemAddressFree: [%llx, +%llu) is not what was reserved", (unsigned long long)address,
+                    (unsigned long long)bytes);
     return MODEL_INVALID_VALUE;
   }
   if (map < model.mappings.count && model.mappings.items[map].address < address + bytes) {
-    model_violation("cuMemAddressFree: [%llx, +%llu) is still mapped", (unsigned long long)address, (unsigned long long)bytes);
+    model_violation("cuMemAddressFree: [%llx, +%llu) is still mapped", (unsigned long long)address,
+                    (unsigned long long)bytes);
     return MODEL_INVALID_VALUE;
   }
   REMOVE(model.reservations, index, 1);
@@ -121,9 +128,11 @@ int memory_map(uint64_t address, uint64_t bytes, cuda_memory memory, bool plain)
   if (!one) return MODEL_INVALID_VALUE;
   size_t where = FIRST_ABOVE(model.reservations, address), index = FIRST_ABOVE(model.mappings, address);
   const reservation *around = where < model.reservations.count ? &model.reservations.items[where] : NULL;
-  const char *wrong = bytes != one->bytes || !aligned(address)                                         ? "is not the whole handle, aligned"
-      : !around || address < around->address || address + bytes > around->address + around->bytes        ? "is not reserved"
-      : index < model.mappings.count && model.mappings.items[index].address < address + bytes            ? "is mapped already" : NULL;
+  const char *wrong =
+      bytes != one->bytes || !aligned(address) ? "is not the whole handle, aligned"
+      : !around || address < around->address || address + bytes > around->address + around->bytes ? "is not reserved"
+      : index < model.mappings.count && model.mappings.items[index].address < address + bytes     ? "is mapped already"
+                                                                                                  : NULL;
   if (wrong) {
     model_violation("cuMemMap: [%llx, +%llu) %s", (unsigned long long)address, (unsigned long long)bytes, wrong);
     return MODEL_INVALID_VALUE;
@@ -148,13 +157,14 @@ static bool whole_mappings(uint64_t address, uint64_t bytes, size_t *first, size
 int memory_unmap(uint64_t address, uint64_t bytes) {
   size_t first, count;
   if (!whole_mappings(address, bytes, &first, &count)) {
-    model_violation("cuMemUnmap: [%llx, +%llu) is not what was mapped", (unsigned long long)address, (unsigned long long)bytes);
+    model_violation("cuMemUnmap: [%llx, +%llu) is not what was mapped", (unsigned long long)address,
+                    (unsigned long long)bytes);
     return MODEL_INVALID_VALUE;
   }
   const operation *user = queue_user(address, address + bytes);
   if (user)
-    model_violation("use of memory that is unmapped under it: [%llx, +%llu), by a pending %s", (unsigned long long)address,
-                    (unsigned long long)bytes, operation_name(user));
+    model_violation("use of memory that is unmapped under it: [%llx, +%llu), by a pending %s",
+                    (unsigned long long)address, (unsigned long long)bytes, operation_name(user));
   for (size_t i = first; i < first + count; i++) {
     piece *one = model.mappings.items[i].piece;
     one->mappings--;
@@ -167,16 +177,19 @@ int memory_unmap(uint64_t address, uint64_t bytes) {
 int memory_access(uint64_t address, uint64_t bytes, const cuda_memory_access *access, size_t count) {
   size_t first, number;
   if (!whole_mappings(address, bytes, &first, &number)) {
-    model_violation("cuMemSetAccess: [%llx, +%llu) is not what was mapped", (unsigned long long)address, (unsigned long long)bytes);
+    model_violation("cuMemSetAccess: [%llx, +%llu) is not what was mapped", (unsigned long long)address,
+                    (unsigned long long)bytes);
     return MODEL_INVALID_VALUE;
   }
   for (size_t a = 0; a < count; a++) {
-    if (access[a].location.type != 1 || (uint32_t)access[a].location.id >= model.options.devices || (access[a].flags & ~3) ||
-        access[a].flags == 2) {
-      model_violation("cuMemSetAccess: location %d of type %d, flags %d", access[a].location.id, access[a].location.type, access[a].flags);
+    if (access[a].location.type != 1 || (uint32_t)access[a].location.id >= model.options.devices ||
+        (access[a].flags & ~3) || access[a].flags == 2) {
+      model_violation("cuMemSetAccess: location %d of type %d, flags %d", access[a].location.id,
+                      access[a].location.type, access[a].flags);
       return MODEL_INVALID_VALUE;
     }
-    for (size_t i = first; i < first + number; i++) model.mappings.items[i].access[access[a].location.id] = (unsigned char)access[a].flags;
+    for (size_t i = first; i < first + number; i++)
+      model.mappings.items[i].access[access[a].location.id] = (unsigned char)access[a].flags;
   }
   return MODEL_OK;
 }
@@ -197,7 +210,8 @@ int memory_allocate(cuda_address *address, uint64_t bytes, uint32_t device) {
 
 int memory_free(uint64_t address) {
   size_t index = FIRST_ABOVE(model.reservations, address);
-  if (index >= model.reservations.count || model.reservations.items[index].address != address || !model.reservations.items[index].plain) {
+  if (index >= model.reservations.count || model.reservations.items[index].address != address ||
+      !model.reservations.items[index].plain) {
     model_violation("cuMemFree: %llx is no allocation", (unsigned long long)address);
     return MODEL_INVALID_VALUE;
   }
@@ -215,13 +229,14 @@ static char *bytes_at(uint32_t device, uint64_t address, unsigned char access, u
   return one->piece->data + (address - one->address);
 }
 
-static bool transfer(uint32_t device, uint64_t address, char *host, const char *source, uint64_t bytes, const char *who) {
+static bool transfer(uint32_t device, uint64_t address, char *host, const char *source, uint64_t bytes,
+                     const char *who) {
   while (bytes) {
     uint64_t room;
     char *here = bytes_at(device, address, source ? 3 : 1, &room);
     if (!here) {
-      model_violation("%s of device %u %s %llx, which is not %s", who, device, source ? "writes" : "reads", (unsigned long long)address,
-                      memory_is_mapped(address, 1) ? "accessible" : "mapped");
+      model_violation("%s of device %u %s %llx, which is not %s", who, device, source ? "writes" : "reads",
+                      (unsigned long long)address, memory_is_mapped(address, 1) ? "accessible" : "mapped");
       if (!source) memset(host, 0, bytes);
       return false;
     }

@@ -15,7 +15,8 @@ static bool set_kernel(struct cuda_function_ *function, const char *name, size_t
   function->window = length > suffix && !strcmp(function->name + length - suffix, window_suffix);
   if (function->window) length -= suffix;
   for (uint32_t i = 0; i < model.kernel_count && !function->kernel; i++)
-    if (strlen(model.kernels[i].name) == length && !strncmp(model.kernels[i].name, name, length)) function->kernel = &model.kernels[i];
+    if (strlen(model.kernels[i].name) == length && !strncmp(model.kernels[i].name, name, length))
+      function->kernel = &model.kernels[i];
   return function->kernel != NULL;
 }
 
@@ -43,7 +44,8 @@ static unsigned long parameter_size(const char *text, const char *end) {
   static const char types[] = "bsuf";
   unsigned long bytes = 0;
   for (const char *at = text; at < end; at++) {
-    if (*at == '.' && strchr(types, at[1]) && at[1] && at[2] >= '0' && at[2] <= '9') bytes = strtoul(at + 2, NULL, 10) / 8;
+    if (*at == '.' && strchr(types, at[1]) && at[1] && at[2] >= '0' && at[2] <= '9')
+      bytes = strtoul(at + 2, NULL, 10) / 8;
     if (*at == '[') bytes *= strtoul(at + 1, NULL, 10);
   }
   return bytes;

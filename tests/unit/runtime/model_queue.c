@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The model driver's streams: which pending operation may run, which one does, and what waiting for one makes necessary.
+/* The model driver's streams: which pending operation may run, which one does, and what waiting for one makes
+ * necessary.
  *
- *   an operation may run when it is its stream's first, the record that it waits for has run, and - where the legacy stream of
- *   its device is in play - no older operation of the legacy stream (or, for one of that, of any blocking stream) is pending.
+ *   an operation may run when it is its stream's first, the record that it waits for has run, and - where the legacy
+ *   stream of its device is in play - no older operation of the legacy stream (or, for one of that, of any blocking
+ *   stream) is pending.
  *
- * All dependences lead to older operations, so among pending ones there is always one that may run, or a host function is running.
- * Host functions run in a thread of their own, without the lock: CUDA lets them take locks that callers hold. */
+ * All dependences lead to older operations, so among pending ones there is always one that may run, or a host function
+ * is running. Host functions run in a thread of their own, without the lock: CUDA lets them take locks that callers
+ * hold. */
 #include <errno.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "model_state.h"
 
-#define EACH_STREAM(stream) \
-  for (struct cuda_stream_ *stream = first_stream(); stream; stream = next_stream(stream))
+#define EACH_STREAM(stream) for (struct cuda_stream_ *stream = first_stream(); stream; stream = next_stream(stream))
 
 /* The null streams of all devices, then the others. */
 static struct cuda_stream_ *first_stream(void) { return &model.devices[0].null; }
@@ -83,7 +85,9 @@ static bool held_by_legacy(const operation *op) {
   const struct cuda_stream_ *own = op->stream, *null = &model.devices[own->device].null;
   if (!own->null) return own->blocking && null->first && null->first->sequence < op->sequence;
   EACH_STREAM(other)
-    if (!other->null && other->blocking && other->device == own->device && other->first && other->first->sequence < op->sequence) return true;
+  if (!other->null && other->blocking && other->device == own->device && other->first &&
+      other->first->sequence < op->sequence)
+    return true;
   return false;
 }
 
@@ -144,7 +148,8 @@ static int move(operation *op, uint64_t bytes) {
            memory_write(device, op->to + op->moved, between, bytes, "a copy");
     free(between);
   } else if (op->to) {
-    good = memory_write(device, op->to + op->moved, (op->staging ? op->staging : op->host_from) + op->moved, bytes, "a copy");
+    good = memory_write(device, op->to + op->moved, (op->staging ? op->staging : op->host_from) + op->moved, bytes,
+                        "a copy");
   } else {
     good = memory_read(device, op->from + op->moved, op->host_to + op->moved, bytes, "a copy");
   }
@@ -179,11 +184,12 @@ static void run(operation *op) {
   int error = MODEL_OK;
   uint32_t device = op->stream->device;
   switch (op->kind) {
-    case OPERATION_COPY: case OPERATION_SET: error = run_move(op); break;
-    case OPERATION_KERNEL: error = run_kernel(op); break;
-    case OPERATION_RECORD: break;
-    case OPERATION_WAIT: error = op->awaited->lost; break; /* what waits for what never comes is lost as well */
-    case OPERATION_HOST: hand_to_thread(op); return;
+  case OPERATION_COPY:
+  case OPERATION_SET: error = run_move(op); break;
+  case OPERATION_KERNEL: error = run_kernel(op); break;
+  case OPERATION_RECORD: break;
+  case OPERATION_WAIT: error = op->awaited->lost; break; /* what waits for what never comes is lost as well */
+  case OPERATION_HOST: hand_to_thread(op); return;
   }
   if (error) queue_lose(device, error);
   else if (op->moved == op->bytes) finish(op);
@@ -194,7 +200,8 @@ static operation *choose(uint64_t mark) {
   operation *chosen = NULL;
   uint64_t seen = 0;
   EACH_STREAM(stream)
-    if (stream->first && (!mark || stream->first->mark == mark) && may_run(stream->first) && !model_random(++seen)) chosen = stream->first;
+  if (stream->first && (!mark || stream->first->mark == mark) && may_run(stream->first) && !model_random(++seen))
+    chosen = stream->first;
   return chosen;
 }
 
@@ -222,7 +229,7 @@ static void mark_needed(operation *op, uint64_t mark) {
   if (op->awaited && op->awaited->operation) mark_needed(op->awaited->operation, mark);
   if (op->stream->null) {
     EACH_STREAM(other)
-      if (!other->null && other->blocking && other->device == op->stream->device) mark_older(other, op->sequence, mark);
+    if (!other->null && other->blocking && other->device == op->stream->device) mark_older(other, op->sequence, mark);
   } else if (op->stream->blocking) {
     mark_older(&model.devices[op->stream->device].null, op->sequence, mark);
   }
@@ -244,7 +251,8 @@ void queue_wait(completion *wanted) {
     operation *op = choose(mark);
     if (op) run(op);
     else if (!wanted->done) pthread_cond_wait(&model.changed, &model.lock);
-    if (!wanted->done && mark != model.mark) mark_needed(wanted->operation, mark = ++model.mark); /* another thread marked its own meanwhile */
+    /* another thread marked its own meanwhile */
+    if (!wanted->done && mark != model.mark) mark_needed(wanted->operation, mark = ++model.mark);
   }
   completion_drop(wanted);
 }
@@ -256,7 +264,7 @@ void queue_wait_stream(struct cuda_stream_ *stream) {
   do {
     newest = NULL;
     EACH_STREAM(other)
-      if (!other->null && other->blocking && other->device == stream->device && other->last) newest = other->last;
+    if (!other->null && other->blocking && other->device == stream->device && other->last) newest = other->last;
     if (newest) queue_wait(newest->own);
   } while (newest);
 }
@@ -265,11 +273,11 @@ void queue_wait_device(uint32_t device) {
   for (bool again = true; again;) {
     again = false;
     EACH_STREAM(stream)
-      if (stream->device == device && stream->last) {
-        queue_wait(stream->last->own);
-        again = true;
-        break;
-      }
+    if (stream->device == device && stream->last) {
+      queue_wait(stream->last->own);
+      again = true;
+      break;
+    }
   }
 }
 
@@ -278,11 +286,11 @@ void queue_lose(uint32_t device, int error) {
   for (bool again = true; again;) {
     again = false;
     EACH_STREAM(stream)
-      if (stream->device == device && stream->first && !stream->first->running) {
-        finish(stream->first); /* may free the stream */
-        again = true;
-        break;
-      }
+    if (stream->device == device && stream->first && !stream->first->running) {
+      finish(stream->first); /* may free the stream */
+      again = true;
+      break;
+    }
   }
 }
 
@@ -305,19 +313,20 @@ static void find_touched(operation *op) {
 
 operation *queue_user(uint64_t begin, uint64_t end) {
   EACH_STREAM(stream)
-    for (operation *op = stream->first; op; op = op->next) {
-      find_touched(op);
-      for (size_t i = 0; i < op->touched.count; i++)
-        if (op->touched.items[i].begin < end && begin < op->touched.items[i].end) return op;
-    }
+  for (operation *op = stream->first; op; op = op->next) {
+    find_touched(op);
+    for (size_t i = 0; i < op->touched.count; i++)
+      if (op->touched.items[i].begin < end && begin < op->touched.items[i].end) return op;
+  }
   return NULL;
 }
 
 operation *queue_host_user(const char *begin, const char *end) {
   EACH_STREAM(stream)
-    for (operation *op = stream->first; op; op = op->next)
-      if ((op->host_to && op->host_to < end && op->host_to + op->bytes > begin) ||
-          (op->host_from && !op->staging && op->host_from < end && op->host_from + op->bytes > begin)) return op;
+  for (operation *op = stream->first; op; op = op->next)
+    if ((op->host_to && op->host_to < end && op->host_to + op->bytes > begin) ||
+        (op->host_from && !op->staging && op->host_from < end && op->host_from + op->bytes > begin))
+      return op;
   return NULL;
 }
 

@@ -17,9 +17,20 @@
 #include "runtime/cuda.h"
 
 enum { /* CUresult, beside those of cuda.h */
-  MODEL_OK = 0, MODEL_INVALID_VALUE = 1, MODEL_OUT_OF_MEMORY = 2, MODEL_INVALID_DEVICE = 101, MODEL_INVALID_IMAGE = 200, MODEL_INVALID_CONTEXT = 201,
-  MODEL_INVALID_HANDLE = 400, MODEL_NOT_FOUND = 500, MODEL_NOT_READY = 600, MODEL_ILLEGAL_ADDRESS = 700, MODEL_LAUNCH_RESOURCES = 701,
-  MODEL_LAUNCH_FAILED = 719, MODEL_NOT_SUPPORTED = 801, MODEL_UNKNOWN = 999,
+       MODEL_OK = 0,
+       MODEL_INVALID_VALUE = 1,
+       MODEL_OUT_OF_MEMORY = 2,
+       MODEL_INVALID_DEVICE = 101,
+       MODEL_INVALID_IMAGE = 200,
+       MODEL_INVALID_CONTEXT = 201,
+       MODEL_INVALID_HANDLE = 400,
+       MODEL_NOT_FOUND = 500,
+       MODEL_NOT_READY = 600,
+       MODEL_ILLEGAL_ADDRESS = 700,
+       MODEL_LAUNCH_RESOURCES = 701,
+       MODEL_LAUNCH_FAILED = 719,
+       MODEL_NOT_SUPPORTED = 801,
+       MODEL_UNKNOWN = 999,
 };
 
 typedef struct known_kernel {
@@ -37,25 +48,34 @@ typedef struct completion {
   struct operation *operation; /* NULL: done */
 } completion;
 
-typedef struct range { uint64_t begin, end; } range;
-typedef enum operation_kind { OPERATION_COPY, OPERATION_SET, OPERATION_KERNEL, OPERATION_RECORD, OPERATION_WAIT, OPERATION_HOST } operation_kind;
+typedef struct range {
+  uint64_t begin, end;
+} range;
+typedef enum operation_kind {
+  OPERATION_COPY,
+  OPERATION_SET,
+  OPERATION_KERNEL,
+  OPERATION_RECORD,
+  OPERATION_WAIT,
+  OPERATION_HOST
+} operation_kind;
 typedef struct operation {
   operation_kind kind;
-  struct operation *next;        /* of its stream */
+  struct operation *next; /* of its stream */
   struct cuda_stream_ *stream;
   uint64_t sequence, mark;
-  completion *own, *awaited;     /* awaited: of a wait */
-  uint64_t to, from;             /* device addresses; 0: the host's */
+  completion *own, *awaited; /* awaited: of a wait */
+  uint64_t to, from;         /* device addresses; 0: the host's */
   char *host_to;
   const char *host_from;
-  char *staging;                 /* what was read at the call */
+  char *staging; /* what was read at the call */
   uint64_t bytes, moved;
   unsigned char value;
   const known_kernel *kernel;
   model_launch launch;
   void *argument[MODEL_PARAMETERS], *argument_bytes;
   FF_VEC(range) touched;
-  bool touched_known, running;   /* running: handed to the thread of host functions */
+  bool touched_known, running; /* running: handed to the thread of host functions */
   void (*function)(void *);
   void *data;
 } operation;
@@ -69,7 +89,7 @@ struct cuda_stream_ {
 struct cuda_event_ {
   uint32_t device;
   bool timing;
-  completion *recorded;          /* NULL: never */
+  completion *recorded; /* NULL: never */
   struct cuda_event_ *next;
 };
 struct cuda_function_ {
@@ -84,7 +104,9 @@ struct cuda_module_ {
   uint32_t count;
   struct cuda_module_ *next;
 };
-struct cuda_context_ { uint32_t device; };
+struct cuda_context_ {
+  uint32_t device;
+};
 
 typedef struct piece {
   cuda_memory handle;
@@ -99,28 +121,34 @@ typedef struct mapping {
   unsigned char access[MODEL_DEVICES]; /* 1: read, 3: read and write */
   bool plain;                          /* of cuMemAlloc */
 } mapping;
-typedef struct reservation { uint64_t address, bytes; bool plain; } reservation;
-typedef struct host_allocation { char *address; uint64_t bytes; } host_allocation;
+typedef struct reservation {
+  uint64_t address, bytes;
+  bool plain;
+} reservation;
+typedef struct host_allocation {
+  char *address;
+  uint64_t bytes;
+} host_allocation;
 
 typedef struct device_state {
   struct cuda_context_ context;
   struct cuda_stream_ null;
   uint32_t retained;
-  int lost;                            /* the error of every call from now on */
+  int lost; /* the error of every call from now on */
   uint64_t used;
 } device_state;
 
 typedef struct model_state {
   pthread_mutex_t lock;
-  pthread_cond_t changed, host_work;   /* an operation ended; a host function is to be run */
+  pthread_cond_t changed, host_work; /* an operation ended; a host function is to be run */
   model_options options;
   uint64_t random, sequence, time, mark;
   device_state devices[MODEL_DEVICES];
-  struct cuda_stream_ *streams;        /* all but the null streams */
+  struct cuda_stream_ *streams; /* all but the null streams */
   struct cuda_event_ *events;
   struct cuda_module_ *modules;
-  FF_VEC(reservation) reservations;    /* by address */
-  FF_VEC(mapping) mappings;            /* by address */
+  FF_VEC(reservation) reservations; /* by address */
+  FF_VEC(mapping) mappings;         /* by address */
   FF_VEC(piece *) pieces;
   FF_VEC(host_allocation) hosts;
   uint64_t host_used, last_handle;
@@ -132,7 +160,7 @@ typedef struct model_state {
   uint32_t failure_count, violation_count;
   uint64_t failed;
   char violations[2048];
-  bool thread_started, quiet;          /* quiet: nothing is a violation just now */
+  bool thread_started, quiet; /* quiet: nothing is a violation just now */
 } model_state;
 extern model_state model;
 
@@ -162,11 +190,12 @@ void memory_reset(void);
 operation *queue_make(operation_kind kind);
 void queue_add(struct cuda_stream_ *stream, operation *op); /* takes it; its completion is op->own */
 void queue_progress(void);                                  /* as eagerness says */
-bool queue_step_towards(completion *wanted);                /* runs one operation on the way; false: there was nothing to run */
+/* runs one operation on the way; false: there was nothing to run */
+bool queue_step_towards(completion *wanted);
 void queue_wait(completion *wanted);
 void queue_wait_stream(struct cuda_stream_ *stream);
 void queue_wait_device(uint32_t device);
-void queue_lose(uint32_t device, int error);                /* drops its pending operations */
+void queue_lose(uint32_t device, int error); /* drops its pending operations */
 void queue_reset(void);
 completion *completion_hold(completion *one);
 void completion_drop(completion *one);

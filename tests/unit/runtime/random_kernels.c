@@ -23,7 +23,7 @@ uint64_t kernels_hash(uint64_t hash, const void *data, uint64_t bytes) {
 
 void kernels_fill(uint64_t hash, void *data, uint64_t bytes) {
   char *at = data;
-  for (; bytes; ) {
+  for (; bytes;) {
     hash = hash * 6364136223846793005ull + 1442695040888963407ull;
     uint64_t word = hash ^ (hash >> 31), part = bytes < 8 ? bytes : 8;
     memcpy(at, &word, part);
@@ -32,7 +32,9 @@ void kernels_fill(uint64_t hash, void *data, uint64_t bytes) {
   }
 }
 
-bool mix_is_whole(const mix_shape *shape) { return !shape->per_block[0] && !shape->per_block[1] && !shape->per_block[2]; }
+bool mix_is_whole(const mix_shape *shape) {
+  return !shape->per_block[0] && !shape->per_block[1] && !shape->per_block[2];
+}
 
 bool mix_range(const mix_shape *shape, uint32_t x, uint32_t y, uint32_t z, uint64_t *begin, uint64_t *end) {
   int64_t first = 0, last = (int64_t)shape->bytes;
@@ -47,7 +49,10 @@ bool mix_range(const mix_shape *shape, uint32_t x, uint32_t y, uint32_t z, uint6
   return first < last;
 }
 
-typedef struct mix_use { uint64_t address; mix_shape shape; } mix_use;
+typedef struct mix_use {
+  uint64_t address;
+  mix_shape shape;
+} mix_use;
 
 static uint64_t read_part(model_launch *launch, const mix_use *use, uint64_t begin, uint64_t end, uint64_t hash) {
   char *data = ff_alloc(end - begin);
@@ -71,13 +76,16 @@ static void write_part(model_launch *launch, const mix_use *use, uint64_t begin,
   free(data);
 }
 
-static void mix_block(model_launch *launch, const mix_use *uses, uint32_t count, uint32_t x, uint32_t y, uint32_t z, uint64_t hash) {
+static void mix_block(model_launch *launch, const mix_use *uses, uint32_t count, uint32_t x, uint32_t y, uint32_t z,
+                      uint64_t hash) {
   uint64_t begin, end;
   for (uint32_t u = 0; u < count; u++)
-    if (!mix_is_whole(&uses[u].shape) && (uses[u].shape.access & READ) && mix_range(&uses[u].shape, x, y, z, &begin, &end))
+    if (!mix_is_whole(&uses[u].shape) && (uses[u].shape.access & READ) &&
+        mix_range(&uses[u].shape, x, y, z, &begin, &end))
       hash = read_part(launch, &uses[u], begin, end, hash);
   for (uint32_t u = 0; u < count; u++)
-    if (!mix_is_whole(&uses[u].shape) && (uses[u].shape.access & WRITE) && mix_range(&uses[u].shape, x, y, z, &begin, &end))
+    if (!mix_is_whole(&uses[u].shape) && (uses[u].shape.access & WRITE) &&
+        mix_range(&uses[u].shape, x, y, z, &begin, &end))
       write_part(launch, &uses[u], begin, end, hash + u);
 }
 
@@ -93,12 +101,15 @@ void kernel_mix(model_launch *launch) {
     any_per_block |= !mix_is_whole(&uses[u].shape);
   }
   for (uint32_t u = 0; u < count; u++)
-    if (mix_is_whole(&uses[u].shape) && (uses[u].shape.access & READ)) hash = read_part(launch, &uses[u], 0, uses[u].shape.bytes, hash);
+    if (mix_is_whole(&uses[u].shape) && (uses[u].shape.access & READ))
+      hash = read_part(launch, &uses[u], 0, uses[u].shape.bytes, hash);
   for (uint32_t z = launch->from[2]; any_per_block && z < launch->to[2]; z++)
     for (uint32_t y = launch->from[1]; y < launch->to[1]; y++)
-      for (uint32_t x = launch->from[0]; x < launch->to[0]; x++) mix_block(launch, uses, count, x, y, z, hash + x + 1000 * y + 1000000 * z);
+      for (uint32_t x = launch->from[0]; x < launch->to[0]; x++)
+        mix_block(launch, uses, count, x, y, z, hash + x + 1000 * y + 1000000 * z);
   for (uint32_t u = 0; u < count; u++)
-    if (mix_is_whole(&uses[u].shape) && (uses[u].shape.access & WRITE)) write_part(launch, &uses[u], 0, uses[u].shape.bytes, hash + u);
+    if (mix_is_whole(&uses[u].shape) && (uses[u].shape.access & WRITE))
+      write_part(launch, &uses[u], 0, uses[u].shape.bytes, hash + u);
 }
 
 void kernel_follow(model_launch *launch) {
@@ -116,7 +127,8 @@ void kernel_follow(model_launch *launch) {
 
 const char *kernels_register(const model_driver *model, const char **clean) {
   static char text[1024], ptx[8192];
-  size_t at = (size_t)sprintf(text, "model\n"), ptx_at = (size_t)sprintf(ptx, ".version 7.0\n.target sm_70\n.address_size 64\n");
+  size_t at = (size_t)sprintf(text, "model\n"),
+         ptx_at = (size_t)sprintf(ptx, ".version 7.0\n.target sm_70\n.address_size 64\n");
   for (int n = 0; n <= MIX_USES; n++) {
     char name[16];
     snprintf(name, sizeof name, "mix%d", n);
@@ -127,7 +139,8 @@ const char *kernels_register(const model_driver *model, const char **clean) {
     ptx_at += (size_t)sprintf(ptx + ptx_at, ".visible .entry %s(.param .u64 seed", name);
     for (int u = 0; u < n; u++) {
       at += (size_t)sprintf(text + at, " 8 %zu", sizeof(mix_shape));
-      ptx_at += (size_t)sprintf(ptx + ptx_at, ", .param .u64 address%d, .param .align 8 .b8 shape%d[%zu]", u, u, sizeof(mix_shape));
+      ptx_at += (size_t)sprintf(ptx + ptx_at, ", .param .u64 address%d, .param .align 8 .b8 shape%d[%zu]", u, u,
+                                sizeof(mix_shape));
     }
     at += (size_t)sprintf(text + at, "\n");
     ptx_at += (size_t)sprintf(ptx + ptx_at, ")\n{\n  .reg .b32 %%r<2>;\n  mov.u32 %%r1, %%ctaid.x;\n  ret;\n}\n");

@@ -2,9 +2,11 @@
 /* The kernels of random programs: the same code runs on the model driver and on the host's copies of the segments.
  *
  *   mixN    (seed, then N times: address, shape): reads every byte of what it reads into one number and writes every byte of what it
- *           writes (FF_WRITE), or some of them (FF_READ_WRITE), from that number: one wrong byte in makes all bytes out wrong.
- *           What is used whole is read before the first block and written after the last; what is used per block by each block.
- *   cleanN  mixN, but in a module of PTX, so that it can be run in windows: for launches whose blocks do not touch what others write
+ *           writes (FF_WRITE), or some of them (FF_READ_WRITE), from that number: one wrong byte in makes all bytes out
+ *           wrong. What is used whole is read before the first block and written after the last; what is used per block
+ *           by each block.
+ *   cleanN  mixN, but in a module of PTX, so that it can be run in windows: for launches whose blocks do not touch what
+ *   others write
  *   follow  (seed, table, count): adds to the 8 bytes at each of the addresses that stand in the table. */
 #ifndef RANDOM_KERNELS_H
 #define RANDOM_KERNELS_H

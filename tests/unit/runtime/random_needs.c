@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a launch needs, told from its uses alone: bytes of GPU memory at least and at most, whether a mapping is in its way - and with
- * that whether the library's answer to it may be. Pieces of small segments may be shared, so these count as little at least. */
+/* What a launch needs, told from its uses alone: bytes of GPU memory at least and at most, whether a mapping is in its
+ * way - and with that whether the library's answer to it may be. Pieces of small segments may be shared, so these count
+ * as little at least. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "random_world.h"
 
-static bool overlap(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_bytes) { return a < b + b_bytes && b < a + a_bytes; }
+static bool overlap(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_bytes) {
+  return a < b + b_bytes && b < a + a_bytes;
+}
 
 /* Does a mapping that is held forbid `access` to the range? */
 bool world_is_busy(const world *in, uint32_t slot, uint64_t offset, uint64_t bytes, unsigned access) {
   for (uint32_t m = 0; m < MAPPINGS; m++) {
     const world_mapping *one = &in->mappings[m];
-    if (one->held && one->slot == slot && overlap(offset, bytes, one->offset, one->bytes) && ((one->access | access) & FF_WRITE)) return true;
+    if (one->held && one->slot == slot && overlap(offset, bytes, one->offset, one->bytes) &&
+        ((one->access | access) & FF_WRITE))
+      return true;
   }
   return false;
 }
@@ -22,7 +27,8 @@ static void mark(unsigned char *units, uint64_t unit, uint64_t begin, uint64_t e
 }
 
 /* Marks the units that block ranges of the use touch; is one of them in a mapping's way? */
-static bool mark_blocks(const world *in, const launch_spec *spec, const launch_use *use, unsigned char *units, uint64_t unit) {
+static bool mark_blocks(const world *in, const launch_spec *spec, const launch_use *use, unsigned char *units,
+                        uint64_t unit) {
   bool busy = false, whole = mix_is_whole(&use->shape);
   for (uint32_t z = 0; z < (whole ? 1 : spec->grid[2]); z++)
     for (uint32_t y = 0; y < (whole ? 1 : spec->grid[1]); y++)
@@ -68,12 +74,14 @@ need world_needed(const world *in, const launch_spec *spec) {
   return sum;
 }
 
-/* The smallest range of the use that holds what blocks [at, at + 1) of the axis touch, marked in pieces: clipped as a whole, so blocks
- * that lie outside of the use count too, as in the library. */
-static void mark_slice(const launch_spec *spec, const launch_use *use, int axis, uint32_t at, unsigned char *pieces, uint64_t piece) {
+/* The smallest range of the use that holds what blocks [at, at + 1) of the axis touch, marked in pieces: clipped as a
+ * whole, so blocks that lie outside of the use count too, as in the library. */
+static void mark_slice(const launch_spec *spec, const launch_use *use, int axis, uint32_t at, unsigned char *pieces,
+                       uint64_t piece) {
   int64_t low = 0, high = (int64_t)use->shape.block_bytes, end = (int64_t)use->shape.bytes;
   for (int i = 0; i < 3; i++) {
-    int64_t first = use->shape.per_block[i] * (i == axis ? at : 0), last = use->shape.per_block[i] * (i == axis ? at : spec->grid[i] - 1);
+    int64_t first = use->shape.per_block[i] * (i == axis ? at : 0),
+            last = use->shape.per_block[i] * (i == axis ? at : spec->grid[i] - 1);
     low += first < last ? first : last;
     high += first < last ? last : first;
   }
@@ -82,7 +90,8 @@ static void mark_slice(const launch_spec *spec, const launch_use *use, int axis,
   if (low < high) mark(pieces, piece, use->offset + (uint64_t)low, use->offset + (uint64_t)high);
 }
 
-/* What a window of one block's thickness needs at most, along the axis where that is least; UINT64_MAX: there are no windows. */
+/* What a window of one block's thickness needs at most, along the axis where that is least; UINT64_MAX: there are no
+ * windows. */
 static uint64_t slice_bytes(const world *in, const launch_spec *spec) {
   uint64_t piece = in->program->piece, best = UINT64_MAX;
   for (int axis = 0; axis < 3 && spec->clean; axis++) {
@@ -119,13 +128,16 @@ uint64_t world_pinned_bytes(const world *in, const launch_spec *spec) {
 void world_judge(world *in, const launch_spec *spec, ff_result result, bool plan) {
   program *program = in->program;
   need need = world_needed(in, spec);
-  bool fits = need.most + world_pinned_bytes(in, spec) <= program->budget, cannot = need.least > program->budget && !spec->clean;
+  bool fits = need.most + world_pinned_bytes(in, spec) <= program->budget,
+       cannot = need.least > program->budget && !spec->clean;
   if (result == FF_ERROR_TOO_LARGE && !fits && spec->clean) {
     uint64_t slice = slice_bytes(in, spec), room = program->budget - world_pinned_bytes(in, spec);
     if (program->budget >= world_pinned_bytes(in, spec) && slice <= room)
-      program_wrong(program, "a launch that has windows of %llu bytes was refused: %s", (unsigned long long)slice, ff_message());
+      program_wrong(program, "a launch that has windows of %llu bytes was refused: %s", (unsigned long long)slice,
+                    ff_message());
   }
-  const char *sum = result == FF_ERROR_TOO_LARGE ? strstr(ff_message(), "needs ") : NULL; /* how much would have been enough */
+  /* how much would have been enough */
+  const char *sum = result == FF_ERROR_TOO_LARGE ? strstr(ff_message(), "needs ") : NULL;
   if (result == FF_ERROR_TOO_LARGE && (!sum || strtoull(sum + 6, NULL, 10) < need.least))
     program_wrong(program, "the sum is not in: %s", ff_message());
   if (result == FF_ERROR_TOO_LARGE && !fits) return;
@@ -135,6 +147,7 @@ void world_judge(world *in, const launch_spec *spec, ff_result result, bool plan
   if (plan) return;
   if (need.refused) program_wrong(program, "a launch that writes a segment whose file is only read was taken");
   else if (need.busy) program_wrong(program, "a launch on what is mapped was taken");
-  else if (cannot) program_wrong(program, "a launch that needs %llu bytes was taken, the budget is %llu", (unsigned long long)need.least,
-                                 (unsigned long long)program->budget);
+  else if (cannot)
+    program_wrong(program, "a launch that needs %llu bytes was taken, the budget is %llu",
+                  (unsigned long long)need.least, (unsigned long long)program->budget);
 }

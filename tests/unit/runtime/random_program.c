@@ -20,7 +20,8 @@ uint64_t choose(choices *from, uint64_t below) {
   if (below < 2) return 0;
   if (from->bytes) {
     uint64_t value = 0;
-    for (uint64_t range = below - 1; range && from->left; range >>= 8, from->left--) value = value << 8 | *from->bytes++;
+    for (uint64_t range = below - 1; range && from->left; range >>= 8, from->left--)
+      value = value << 8 | *from->bytes++;
     return value % below;
   }
   uint64_t value = from->state += 0x9e3779b97f4a7c15ull;
@@ -64,7 +65,8 @@ void program_trace(program *of, const char *format, ...) {
 bool program_allows(program *of, ff_result result, const char *what) {
   if (!result) return true;
   program_failures failures = of->options->failures;
-  bool of_driver = result == FF_ERROR_DRIVER || result == FF_ERROR_NO_MEMORY, of_loss = result == FF_ERROR_LOST || result == FF_ERROR_FAULT;
+  bool of_driver = result == FF_ERROR_DRIVER || result == FF_ERROR_NO_MEMORY,
+       of_loss = result == FF_ERROR_LOST || result == FF_ERROR_FAULT;
   if (failures == PROGRAM_LOST && (of_driver || of_loss)) {
     of->lost = true;
     return false;
@@ -118,24 +120,25 @@ static ff_options any_options(program *of) {
 
 static void inject(program *of) {
   choices *from = &of->choices;
-  static const model_call sites[] = {MODEL_RUN_KERNEL,      MODEL_RUN_COPY,          MODEL_LaunchKernel,    MODEL_MemcpyHtoDAsync,
-                                     MODEL_MemcpyDtoHAsync, MODEL_EventRecord,       MODEL_StreamWaitEvent, MODEL_EventSynchronize,
-                                     MODEL_EventQuery,      MODEL_StreamSynchronize, MODEL_MemCreate};
+  static const model_call sites[] = {MODEL_RUN_KERNEL,        MODEL_RUN_COPY,         MODEL_LaunchKernel,
+                                     MODEL_MemcpyHtoDAsync,   MODEL_MemcpyDtoHAsync,  MODEL_EventRecord,
+                                     MODEL_StreamWaitEvent,   MODEL_EventSynchronize, MODEL_EventQuery,
+                                     MODEL_StreamSynchronize, MODEL_MemCreate};
   static const int errors[] = {700, 719, 999, 716};
   model_failure one = {.call = MODEL_ANY};
   switch (of->options->failures) {
-    case PROGRAM_NO_FAILURES: return;
-    case PROGRAM_FAILURES:
-      one.per_million = chance(from, 50) ? 10000 : 100000;
-      if (chance(from, 30)) one = (model_failure){.call = MODEL_MemCreate, .per_million = 300000};
-      break;
-    case PROGRAM_ONE_FAILURE: one.at = choose_between(from, 1, chance(from, 50) ? 40 : 200); break;
-    case PROGRAM_LOST:
-      one = (model_failure){.call = sites[choose(from, sizeof sites / sizeof *sites)],
-                            .at = choose_between(from, 1, chance(from, 60) ? 6 : 40),
-                            .lost = true,
-                            .error = errors[choose(from, sizeof errors / sizeof *errors)]};
-      break;
+  case PROGRAM_NO_FAILURES: return;
+  case PROGRAM_FAILURES:
+    one.per_million = chance(from, 50) ? 10000 : 100000;
+    if (chance(from, 30)) one = (model_failure){.call = MODEL_MemCreate, .per_million = 300000};
+    break;
+  case PROGRAM_ONE_FAILURE: one.at = choose_between(from, 1, chance(from, 50) ? 40 : 200); break;
+  case PROGRAM_LOST:
+    one = (model_failure){.call = sites[choose(from, sizeof sites / sizeof *sites)],
+                          .at = choose_between(from, 1, chance(from, 60) ? 6 : 40),
+                          .lost = true,
+                          .error = errors[choose(from, sizeof errors / sizeof *errors)]};
+    break;
   }
   model.inject(&one);
 }
@@ -148,9 +151,10 @@ static bool open_all(program *of, const ff_options *options) {
   if (!program_allows(of, result, "ff_open")) return false;
   ff_gpu_info info;
   result = ff_module_load(of->gpu, "model", module_text, strlen(module_text), &of->module);
-  bool good = program_allows(of, result, "ff_module_load") &&
-              program_allows(of, ff_module_load(of->gpu, "clean", clean_text, 0, &of->clean_module), "ff_module_load") &&
-              program_allows(of, ff_gpu_describe(of->gpu, &info), "ff_gpu_describe");
+  bool good =
+      program_allows(of, result, "ff_module_load") &&
+      program_allows(of, ff_module_load(of->gpu, "clean", clean_text, 0, &of->clean_module), "ff_module_load") &&
+      program_allows(of, ff_gpu_describe(of->gpu, &info), "ff_gpu_describe");
   for (int n = 0; n <= MIX_USES && good; n++) {
     char name[16];
     snprintf(name, sizeof name, "mix%d", n);
@@ -178,7 +182,8 @@ static void check_leaks(program *of, const char *when) {
 
 /* With failures ff_open may fail too, and leaves nothing. */
 static bool open_somehow(program *of, const ff_options *options) {
-  bool early = of->options->failures != PROGRAM_NO_FAILURES && of->options->failures != PROGRAM_LOST && chance(&of->choices, 30);
+  bool early =
+      of->options->failures != PROGRAM_NO_FAILURES && of->options->failures != PROGRAM_LOST && chance(&of->choices, 30);
   if (early) inject(of);
   bool opened = open_all(of, options);
   if (!opened && program_is_good(of)) {
@@ -228,7 +233,8 @@ static void run_threads(program *of, world *worlds, uint32_t threads, uint32_t s
   if (threads == 1) of->choices = workers[0].choices;
 }
 
-/* One in five programs closes with everything going on; of those with failures with these, so that nothing is known then. */
+/* One in five programs closes with everything going on; of those with failures with these, so that nothing is known
+ * then. */
 static void end_worlds(program *of, world *worlds, uint32_t count) {
   bool abrupt = chance(&of->choices, 20), failures = of->options->failures != PROGRAM_NO_FAILURES;
   of->torn |= abrupt && failures;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The steps of random programs. Each chooses, calls the library, checks what can be checked at once (results that must or must not
- * be, given the world), and logs what the replay needs. */
+/* The steps of random programs. Each chooses, calls the library, checks what can be checked at once (results that must
+ * or must not be, given the world), and logs what the replay needs. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -36,14 +36,14 @@ static uint32_t any_segment(world *in, choices *from) {
 static uint64_t any_size(world *in, choices *from) {
   uint64_t piece = in->program->piece;
   switch (choose(from, 9)) {
-    case 8: return 1 + choose(from, 3 * smaller(in->program->budget, 24 * piece)); /* windows */
-    case 0: return 1 + choose(from, 16);
-    case 1: return 1 + choose(from, piece);
-    case 2: return piece * choose_between(from, 1, 3);
-    case 3: return piece * choose_between(from, 1, 3) + 1;
-    case 4: return piece * choose_between(from, 1, 4) - 1;
-    case 5: return 1 + choose(from, 12 * piece);
-    default: return 1 + choose(from, 4 * piece);
+  case 8: return 1 + choose(from, 3 * smaller(in->program->budget, 24 * piece)); /* windows */
+  case 0: return 1 + choose(from, 16);
+  case 1: return 1 + choose(from, piece);
+  case 2: return piece * choose_between(from, 1, 3);
+  case 3: return piece * choose_between(from, 1, 3) + 1;
+  case 4: return piece * choose_between(from, 1, 4) - 1;
+  case 5: return 1 + choose(from, 12 * piece);
+  default: return 1 + choose(from, 4 * piece);
   }
 }
 
@@ -63,7 +63,8 @@ static void take(world *in, uint32_t slot, const char *file) {
   program *program = in->program;
   for (uint32_t d = 0; d < program->devices; d++)
     if (ff_segment_address(segment->handle, d, &segment->address[d])) {
-      if (program->options->failures == PROGRAM_NO_FAILURES) program_wrong(program, "ff_segment_address: %s", ff_message());
+      if (program->options->failures == PROGRAM_NO_FAILURES)
+        program_wrong(program, "ff_segment_address: %s", ff_message());
       segment->address[d] = 0;
     }
   entry *one = log_add(in, ENTRY_CREATE, slot);
@@ -76,8 +77,8 @@ static void take(world *in, uint32_t slot, const char *file) {
 static void create_anonymous(world *in, choices *from, uint32_t slot) {
   world_segment made = {.bytes = any_size(in, from)};
   ff_result result = ff_segment_create(in->program->gpu, NULL, made.bytes, &made.handle);
-  program_trace(in->program, "%u.%u: s%u = create(%llu) = %s", in->index, in->steps, slot, (unsigned long long)made.bytes,
-                ff_result_name(result));
+  program_trace(in->program, "%u.%u: s%u = create(%llu) = %s", in->index, in->steps, slot,
+                (unsigned long long)made.bytes, ff_result_name(result));
   if (!program_allows(in->program, result, "ff_segment_create")) return;
   in->segments[slot] = made;
   take(in, slot, NULL);
@@ -95,13 +96,16 @@ static void create_file(world *in, choices *from, uint32_t slot) {
   unlink(made.path);
   FILE *file = create && !made.file_bytes ? NULL : fopen(made.path, "w");
   if (file) {
-    if (fwrite(data, 1, made.file_bytes, file) != made.file_bytes) program_wrong(in->program, "%s cannot be written", made.path);
+    if (fwrite(data, 1, made.file_bytes, file) != made.file_bytes)
+      program_wrong(in->program, "%s cannot be written", made.path);
     fclose(file);
   }
   unsigned flags = (made.writable ? FF_FILE_WRITE : FF_FILE_READ) | (create ? FF_FILE_CREATE : 0);
-  ff_result result = ff_segment_open(in->program->gpu, NULL, made.path, flags, made.file_offset, whole ? 0 : made.bytes, &made.handle);
-  program_trace(in->program, "%u.%u: s%u = open(%s, flags %u, %llu, +%llu) = %s", in->index, in->steps, slot, made.path, flags,
-                (unsigned long long)made.file_offset, (unsigned long long)(whole ? 0 : made.bytes), ff_result_name(result));
+  ff_result result =
+      ff_segment_open(in->program->gpu, NULL, made.path, flags, made.file_offset, whole ? 0 : made.bytes, &made.handle);
+  program_trace(in->program, "%u.%u: s%u = open(%s, flags %u, %llu, +%llu) = %s", in->index, in->steps, slot, made.path,
+                flags, (unsigned long long)made.file_offset, (unsigned long long)(whole ? 0 : made.bytes),
+                ff_result_name(result));
   if (program_allows(in->program, result, "ff_segment_open")) {
     in->segments[slot] = made;
     take(in, slot, data);
@@ -128,7 +132,8 @@ static void free_segment(world *in, uint32_t slot) {
   ff_result result = ff_segment_free(segment->handle);
   program_trace(in->program, "%u.%u: free(s%u) = %s", in->index, in->steps, slot, ff_result_name(result));
   if (is_mapped(in, slot)) {
-    if (result != FF_ERROR_BUSY) program_wrong(in->program, "a segment that is mapped was freed: %s", ff_result_name(result));
+    if (result != FF_ERROR_BUSY)
+      program_wrong(in->program, "a segment that is mapped was freed: %s", ff_result_name(result));
     if (result) return;
   } else if (!program_allows(in->program, result, "ff_segment_free")) {
     return;
@@ -164,7 +169,8 @@ static bool map(world *in, uint32_t slot, ff_access access, uint64_t offset, uin
   return true;
 }
 
-/* Writes what was mapped for writing (some of what may be read too), and ends the mapping; `data`: what to write, or NULL. */
+/* Writes what was mapped for writing (some of what may be read too), and ends the mapping; `data`: what to write, or
+ * NULL. */
 static bool unmap(world *in, choices *from, world_mapping *mapping, const void *data) {
   world_segment *segment = &in->segments[mapping->slot];
   uint64_t begin = 0, bytes = mapping->bytes;
@@ -176,11 +182,13 @@ static bool unmap(world *in, choices *from, world_mapping *mapping, const void *
   else kernels_fill(choose(from, UINT64_MAX), host + begin, bytes);
   if (mapping->access & FF_WRITE) memcpy(copy, host + begin, bytes);
   ff_result result = ff_segment_unmap(segment->handle, mapping->host);
-  program_trace(in->program, "%u.%u: unmap(s%u, %s %llu, +%llu) = %s", in->index, in->steps, mapping->slot, access_names[mapping->access],
-                (unsigned long long)(mapping->offset + begin), (unsigned long long)bytes, ff_result_name(result));
+  program_trace(in->program, "%u.%u: unmap(s%u, %s %llu, +%llu) = %s", in->index, in->steps, mapping->slot,
+                access_names[mapping->access], (unsigned long long)(mapping->offset + begin), (unsigned long long)bytes,
+                ff_result_name(result));
   bool done = program_allows(in->program, result, "ff_segment_unmap");
   if (done || mapping->access == FF_READ_WRITE)
-    log_data(in, mapping->access & FF_WRITE ? ENTRY_WRITTEN : ENTRY_SEEN, mapping->slot, mapping->offset + begin, bytes, copy);
+    log_data(in, mapping->access & FF_WRITE ? ENTRY_WRITTEN : ENTRY_SEEN, mapping->slot, mapping->offset + begin, bytes,
+             copy);
   free(copy);
   mapping->held = !done;
   return done;
@@ -226,8 +234,8 @@ static void any_use(world *in, choices *from, uint32_t slot, launch_use *use, co
   shape->per_block[1] = (int64_t)(row * grid[0]);
   shape->per_block[2] = (int64_t)(row * grid[0] * grid[1]);
   shape->block_bytes = row;
-  if (chance(from, 25)) shape->block_bytes = 1 + choose(from, 2 * row);              /* holes, or rows that overlap */
-  if (chance(from, 10)) shape->per_block[0] = -(int64_t)choose(from, row + 1);       /* backwards, clipped */
+  if (chance(from, 25)) shape->block_bytes = 1 + choose(from, 2 * row);        /* holes, or rows that overlap */
+  if (chance(from, 10)) shape->per_block[0] = -(int64_t)choose(from, row + 1); /* backwards, clipped */
   if (chance(from, 10)) shape->per_block[1] = 0;
   if (mix_is_whole(shape)) shape->block_bytes = 0;
 }
@@ -260,7 +268,8 @@ static void make_request(const world *in, const launch_spec *spec, request *out)
                             .block_bytes = use->shape.block_bytes};
     if (spec->follow && u) continue;
     out->arguments[count++] = (ff_argument){NULL, 8, segment, use->offset};
-    out->arguments[count++] = spec->follow ? (ff_argument){&spec->pointers, 4, NULL, 0} : (ff_argument){&use->shape, sizeof use->shape, NULL, 0};
+    out->arguments[count++] = spec->follow ? (ff_argument){&spec->pointers, 4, NULL, 0}
+                                           : (ff_argument){&use->shape, sizeof use->shape, NULL, 0};
   }
   out->launch.arguments = out->arguments;
   out->launch.argument_count = count;
@@ -272,20 +281,21 @@ static void trace_launch(world *in, const launch_spec *spec, ff_result result, f
   ff_text text = {0};
   for (uint32_t u = 0; u < spec->count; u++) {
     const launch_use *use = &spec->uses[u];
-    ff_text_add(&text, ", s%u %s [%llu, +%llu)", use->slot, access_names[use->shape.access], (unsigned long long)use->offset,
-                (unsigned long long)use->shape.bytes);
+    ff_text_add(&text, ", s%u %s [%llu, +%llu)", use->slot, access_names[use->shape.access],
+                (unsigned long long)use->offset, (unsigned long long)use->shape.bytes);
     if (!mix_is_whole(&use->shape))
-      ff_text_add(&text, " per block %lld %lld %lld +%llu", (long long)use->shape.per_block[0], (long long)use->shape.per_block[1],
-                  (long long)use->shape.per_block[2], (unsigned long long)use->shape.block_bytes);
+      ff_text_add(&text, " per block %lld %lld %lld +%llu", (long long)use->shape.per_block[0],
+                  (long long)use->shape.per_block[1], (long long)use->shape.per_block[2],
+                  (unsigned long long)use->shape.block_bytes);
   }
   need need = world_needed(in, spec);
-  program_trace(in->program, "%u.%u: launch %llu (%s, device %u, grid %u %u %u%s; needs %llu to %llu) = %s", in->index, in->steps,
-                (unsigned long long)ticket,
+  program_trace(in->program, "%u.%u: launch %llu (%s, device %u, grid %u %u %u%s; needs %llu to %llu) = %s", in->index,
+                in->steps, (unsigned long long)ticket,
                 spec->follow  ? "follow"
                 : spec->clean ? "clean"
                               : "mix",
-                spec->device, spec->grid[0], spec->grid[1], spec->grid[2], text.chars ? text.chars : "", (unsigned long long)need.least,
-                (unsigned long long)need.most, ff_result_name(result));
+                spec->device, spec->grid[0], spec->grid[1], spec->grid[2], text.chars ? text.chars : "",
+                (unsigned long long)need.least, (unsigned long long)need.most, ff_result_name(result));
   free(text.chars);
 }
 
@@ -341,13 +351,17 @@ static void any_rows(world *in, choices *from, uint32_t slot, launch_use *use, c
 /* No block writes what another one touches: at most one use of each segment that is written. */
 static bool any_clean(world *in, choices *from, launch_spec *spec) {
   bool used[SLOTS] = {false};
-  *spec = (launch_spec){.clean = true, .seed = choose(from, UINT64_MAX), .count = (uint32_t)choose_between(from, 1, chance(from, 60) ? 2 : 4)};
-  for (int d = 0; d < 3; d++) spec->grid[d] = (uint32_t)(chance(from, d ? 40 : 90) ? choose_between(from, 1, d ? 4 : 12) : 1);
+  *spec = (launch_spec){.clean = true,
+                        .seed = choose(from, UINT64_MAX),
+                        .count = (uint32_t)choose_between(from, 1, chance(from, 60) ? 2 : 4)};
+  for (int d = 0; d < 3; d++)
+    spec->grid[d] = (uint32_t)(chance(from, d ? 40 : 90) ? choose_between(from, 1, d ? 4 : 12) : 1);
   for (uint32_t u = 0; u < spec->count; u++) {
     uint32_t slot = any_segment(in, from);
     if (slot == SLOTS || used[slot]) return false;
     used[slot] = true;
-    any_rows(in, from, slot, &spec->uses[u], spec->grid, chance(from, 60) && (!in->segments[slot].file || in->segments[slot].writable));
+    any_rows(in, from, slot, &spec->uses[u], spec->grid,
+             chance(from, 60) && (!in->segments[slot].file || in->segments[slot].writable));
   }
   if (chance(from, 30)) spec->device = (uint32_t)choose(from, in->program->devices + 1);
   return true;
@@ -366,15 +380,16 @@ static void step_plan(world *in, choices *from) {
   make_request(in, &spec, &request);
   ff_result result = ff_launch_plan(in->program->gpu, &request.launch, &plan);
   need need = world_needed(in, &spec);
-  program_trace(in->program, "%u.%u: plan = %s: %llu bytes, %llu windows (%llu to %llu)", in->index, in->steps, ff_result_name(result),
-                (unsigned long long)plan.needed, (unsigned long long)plan.windows, (unsigned long long)need.least,
-                (unsigned long long)need.most);
+  program_trace(in->program, "%u.%u: plan = %s: %llu bytes, %llu windows (%llu to %llu)", in->index, in->steps,
+                ff_result_name(result), (unsigned long long)plan.needed, (unsigned long long)plan.windows,
+                (unsigned long long)need.least, (unsigned long long)need.most);
   world_judge(in, &spec, result, true);
   if (result) return;
   if (plan.needed < need.least || plan.needed > need.most + world_pinned_bytes(in, &spec))
     program_wrong(in->program, "a plan of %llu bytes for what needs %llu to %llu", (unsigned long long)plan.needed,
                   (unsigned long long)need.least, (unsigned long long)need.most);
-  if (plan.windows == 1 && need.least > in->program->budget) program_wrong(in->program, "a plan to run whole what is larger than the budget");
+  if (plan.windows == 1 && need.least > in->program->budget)
+    program_wrong(in->program, "a plan to run whole what is larger than the budget");
 }
 
 /* A table of addresses is written, then a kernel follows them. */
@@ -382,7 +397,9 @@ static void step_follow(world *in, choices *from) {
   uint32_t table = any_segment(in, from), target = any_segment(in, from);
   world_mapping mapping;
   if (table == SLOTS || table == target || in->segments[table].bytes < 8 || in->segments[target].bytes < 8) return;
-  if ((in->segments[table].file && !in->segments[table].writable) || (in->segments[target].file && !in->segments[target].writable)) return;
+  if ((in->segments[table].file && !in->segments[table].writable) ||
+      (in->segments[target].file && !in->segments[target].writable))
+    return;
   launch_spec spec = {.follow = true,
                       .seed = choose(from, UINT64_MAX),
                       .grid = {1, 1, 1},
@@ -416,8 +433,8 @@ static void step_residency(world *in, choices *from) {
                      : what == 1 ? ff_segment_flush(segment->handle)
                      : what == 2 ? ff_segment_prioritise(segment->handle, (int)choose(from, 5) - 2)
                                  : ff_segment_pin(segment->handle, device, pin);
-  program_trace(in->program, "%u.%u: %s(s%u) %s %u = %s", in->index, in->steps, names[what], slot, pin ? "yes" : "no", device,
-                ff_result_name(result));
+  program_trace(in->program, "%u.%u: %s(s%u) %s %u = %s", in->index, in->steps, names[what], slot, pin ? "yes" : "no",
+                device, ff_result_name(result));
   if (result == FF_ERROR_BUSY && (is_mapped(in, slot) || segment->pinned[device])) return;
   if (what >= 3 && pin && result == FF_ERROR_TOO_LARGE) return;
   if (program_allows(in->program, result, names[what]) && what >= 3) segment->pinned[device] = pin;
@@ -430,11 +447,13 @@ static void step_describe(world *in, choices *from) {
   const world_segment *segment = &in->segments[slot];
   ff_result result = ff_segment_describe(segment->handle, &info);
   if (!program_allows(in->program, result, "ff_segment_describe")) return;
-  if (info.bytes != segment->bytes || (segment->address[0] && info.address != segment->address[0]) || info.file != segment->file)
+  if (info.bytes != segment->bytes || (segment->address[0] && info.address != segment->address[0]) ||
+      info.file != segment->file)
     program_wrong(in->program, "step %u: segment %u is described as another one", in->steps, slot);
   if (info.newer_bytes > info.valid_bytes || info.valid_bytes > info.bytes)
     program_wrong(in->program, "step %u: segment %u has %llu newer bytes of %llu valid ones of %llu", in->steps, slot,
-                  (unsigned long long)info.newer_bytes, (unsigned long long)info.valid_bytes, (unsigned long long)info.bytes);
+                  (unsigned long long)info.newer_bytes, (unsigned long long)info.valid_bytes,
+                  (unsigned long long)info.bytes);
 }
 
 static void step_owner(world *in, choices *from) {
@@ -446,12 +465,13 @@ static void step_owner(world *in, choices *from) {
   uint64_t wanted = choose(from, segment->bytes);
   ff_result result = ff_owner(in->program->gpu, segment->address[device] + wanted, &owner, &offset);
   if (result || owner != segment->handle || offset != wanted)
-    program_wrong(in->program, "step %u: byte %llu of segment %u is not its own: %s", in->steps, (unsigned long long)wanted, slot,
-                  ff_result_name(result));
+    program_wrong(in->program, "step %u: byte %llu of segment %u is not its own: %s", in->steps,
+                  (unsigned long long)wanted, slot, ff_result_name(result));
   result = ff_owner(in->program->gpu, segment->address[device] + segment->bytes, &owner, &offset);
   if (!result && owner == segment->handle && in->program->devices == 1)
     program_wrong(in->program, "step %u: segment %u owns what is behind it", in->steps, slot);
-  if (ff_owner(in->program->gpu, 1, &owner, &offset) != FF_ERROR_NOT_FOUND) program_wrong(in->program, "address 1 has an owner");
+  if (ff_owner(in->program->gpu, 1, &owner, &offset) != FF_ERROR_NOT_FOUND)
+    program_wrong(in->program, "address 1 has an owner");
 }
 
 /* Any launch of this world; 0: there is none. */
@@ -468,8 +488,10 @@ static void step_wait(world *in, choices *from) {
   uint64_t what = choose(from, 8);
   bool done = false;
   if (!ticket && what < 6) return;
-  ff_result result = what < 3 ? ff_wait(in->program->gpu, ticket) : what < 6 ? ff_done(in->program->gpu, ticket, &done)
-                     : what == 6 ? ff_flush(in->program->gpu) : ff_wait_all(in->program->gpu);
+  ff_result result = what < 3    ? ff_wait(in->program->gpu, ticket)
+                     : what < 6  ? ff_done(in->program->gpu, ticket, &done)
+                     : what == 6 ? ff_flush(in->program->gpu)
+                                 : ff_wait_all(in->program->gpu);
   program_trace(in->program, "%u.%u: %s %llu = %s", in->index, in->steps,
                 what < 3    ? "wait"
                 : what < 6  ? done ? "done: yes" : "done: no"
@@ -507,21 +529,26 @@ static void step_statistics(world *in, choices *from) {
   ff_statistics statistics;
   if (!program_allows(in->program, ff_statistics_get(in->program->gpu, &statistics), "ff_statistics_get")) return;
   uint64_t most = in->program->budget * in->program->devices;
-  if (statistics.resident_bytes > most || statistics.peak_resident_bytes > most || statistics.resident_bytes > statistics.peak_resident_bytes)
+  if (statistics.resident_bytes > most || statistics.peak_resident_bytes > most ||
+      statistics.resident_bytes > statistics.peak_resident_bytes)
     program_wrong(in->program, "step %u: %llu bytes resident, %llu at most, of a budget of %llu", in->steps,
                   (unsigned long long)statistics.resident_bytes, (unsigned long long)statistics.peak_resident_bytes,
                   (unsigned long long)most);
   if (in->program->pinned && statistics.pinned_host_bytes > in->program->pinned)
-    program_wrong(in->program, "step %u: %llu bytes of segments are page-locked", in->steps, (unsigned long long)statistics.pinned_host_bytes);
+    program_wrong(in->program, "step %u: %llu bytes of segments are page-locked", in->steps,
+                  (unsigned long long)statistics.pinned_host_bytes);
   model_counts counts;
   program_model()->count(&counts);
   if (in->program->options->threads > 1) return; /* the others go on */
   /* What was evicted stays mapped in its old place for a while, beside the new one. */
   uint64_t mappings = statistics.mapped_pieces - statistics.unmapped_pieces;
-  if (mappings != counts.mappings || statistics.resident_bytes > mappings * in->program->piece || counts.handles * in->program->piece > most)
-    program_wrong(in->program, "step %u: %llu bytes are said to be resident and %llu pieces mapped, the driver has %llu mapped of %llu", in->steps,
-                  (unsigned long long)statistics.resident_bytes, (unsigned long long)mappings, (unsigned long long)counts.mappings,
-                  (unsigned long long)counts.handles);
+  if (mappings != counts.mappings || statistics.resident_bytes > mappings * in->program->piece ||
+      counts.handles * in->program->piece > most)
+    program_wrong(
+        in->program,
+        "step %u: %llu bytes are said to be resident and %llu pieces mapped, the driver has %llu mapped of %llu",
+        in->steps, (unsigned long long)statistics.resident_bytes, (unsigned long long)mappings,
+        (unsigned long long)counts.mappings, (unsigned long long)counts.handles);
 }
 
 void world_step(world *in, choices *from) {
@@ -550,8 +577,8 @@ static void ask_for_outcomes(world *in) {
     ff_result result = ff_wait(in->program->gpu, one->ticket);
     one->ended_well = program_allows(in->program, result, "ff_wait");
     if (one->ended_well) continue;
-    program_trace(in->program, "%u: launch %llu came to %s: %s", in->index, (unsigned long long)one->ticket, ff_result_name(result),
-                  ff_message());
+    program_trace(in->program, "%u: launch %llu came to %s: %s", in->index, (unsigned long long)one->ticket,
+                  ff_result_name(result), ff_message());
     pthread_mutex_lock(&in->program->lock);
     in->program->torn |= one->windows;
     in->program->result->failed_launches++;

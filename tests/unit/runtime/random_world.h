@@ -30,7 +30,7 @@ bool chance(choices *from, uint32_t percent);
 uint64_t choose_between(choices *from, uint64_t low, uint64_t high); /* both included */
 
 typedef struct world_segment {
-  ff_segment *handle;   /* NULL: the slot is free */
+  ff_segment *handle; /* NULL: the slot is free */
   uint64_t bytes, address[MODEL_DEVICES];
   bool file, writable;
   char path[128];
@@ -52,7 +52,7 @@ typedef struct launch_use {
   mix_shape shape;
 } launch_use;
 typedef struct launch_spec {
-  bool follow, clean;      /* clean: its blocks may run in any order, in windows too */
+  bool follow, clean; /* clean: its blocks may run in any order, in windows too */
   uint64_t seed;
   uint32_t grid[3], count; /* follow: uses[0] is the table, of `pointers` addresses; uses[1] is what they point into */
   launch_use uses[MIX_USES];
@@ -60,8 +60,8 @@ typedef struct launch_spec {
 } launch_spec;
 
 typedef enum entry_kind {
-  ENTRY_CREATE,  /* data: the file before; NULL: anonymous */
-  ENTRY_FREE,    /* data: the file afterwards */
+  ENTRY_CREATE, /* data: the file before; NULL: anonymous */
+  ENTRY_FREE,   /* data: the file afterwards */
   ENTRY_LAUNCH,
   ENTRY_SEEN,    /* data: what a mapping showed */
   ENTRY_WRITTEN, /* data: what the host wrote through one */
@@ -71,11 +71,11 @@ typedef struct entry {
   uint32_t slot, step;
   uint64_t offset, bytes;
   char *data;
-  world_segment segment;  /* of a create */
+  world_segment segment; /* of a create */
   launch_spec *launch;
   ff_ticket ticket;
-  bool ended_well;        /* of a launch: known when the program is over */
-  bool windows;           /* of a launch: it may have been run in windows */
+  bool ended_well; /* of a launch: known when the program is over */
+  bool windows;    /* of a launch: it may have been run in windows */
 } entry;
 
 struct program;
@@ -85,12 +85,12 @@ typedef struct world {
   world_mapping mappings[MAPPINGS];
   FF_VEC(entry) log;
   uint32_t index, steps, files;
-  pthread_mutex_t lock;   /* of a shared one */
+  pthread_mutex_t lock; /* of a shared one */
 } world;
 
 typedef struct program {
   const program_options *options;
-  choices choices;        /* the program's own; each thread's is made from it */
+  choices choices; /* the program's own; each thread's is made from it */
   ff_gpu *gpu;
   ff_module *module, *clean_module;
   const char *clean_text;
@@ -98,9 +98,10 @@ typedef struct program {
   uint32_t devices, lookahead;
   uint64_t piece, budget, granularity, pinned;
   ff_result first_failure;
-  bool lost, pins;        /* lost: the library said so. pins: threads do not */
-  bool torn;              /* a launch failed in one of its windows, where what it had written stays: contents are not checked */
-  pthread_mutex_t lock;   /* of what is below */
+  bool lost, pins; /* lost: the library said so. pins: threads do not */
+  /* a launch failed in one of its windows, where what it had written stays: contents are not checked */
+  bool torn;
+  pthread_mutex_t lock; /* of what is below */
   program_result *result;
   ff_text trace;
 } program;
@@ -117,7 +118,10 @@ bool program_allows(program *of, ff_result result, const char *what);
 
 /* Does a mapping that is held forbid `access` to the range? */
 bool world_is_busy(const world *in, uint32_t slot, uint64_t offset, uint64_t bytes, unsigned access);
-typedef struct need { uint64_t least, most; bool busy, may_be_busy, refused; } need; /* bytes of GPU memory */
+typedef struct need {
+  uint64_t least, most;
+  bool busy, may_be_busy, refused;
+} need; /* bytes of GPU memory */
 /* Every unit that a block touches must be there; whole uses in whole pieces are the most. */
 need world_needed(const world *in, const launch_spec *spec);
 /* Bytes that pinned segments take at most. */
@@ -129,7 +133,8 @@ void world_judge(world *in, const launch_spec *spec, ff_result result, bool plan
 void world_step(world *in, choices *from);
 /* Ends its mappings, asks what became of its launches, reads everything back, frees some segments. */
 void world_end(world *in, choices *from);
-/* Ends what the host writes, and leaves all else to ff_close: launches, which must end well, and what is mapped for reading. */
+/* Ends what the host writes, and leaves all else to ff_close: launches, which must end well, and what is mapped for
+ * reading. */
 void world_leave(world *in, choices *from);
 /* What the library promises of its log; after ff_close, which writes files back. */
 bool world_replay(world *in);

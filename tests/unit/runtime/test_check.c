@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Launches that leave their uses (R3), on the virtual GPU, which checks them itself, and with FF_CHECK=1, where kernels do: both say the
- * same. Every case runs in a process of its own, because the first way ends the context. */
+/* Launches that leave their uses (R3), on the virtual GPU, which checks them itself, and with FF_CHECK=1, where kernels
+ * do: both say the same. Every case runs in a process of its own, because the first way ends the context. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,7 +36,12 @@ static const char heap_code[] =
     "  mov.u64 %rd2, hits; atom.add.u32 %r1, [%rd2], 1;\n"
     "  st.u32 [%rd1], 7; ld.u32 %r1, [%rd1]; ld.global.u32 %r2, [hits]; add.u32 %r1, %r1, %r2; ld.param.u64 %rd2, [y]; st.global.u32 [%rd2], %r1;\n  ret;\n}\n";
 
-typedef struct fixture { ff_gpu *gpu; ff_module *module, *other; ff_kernel *copy, *heap; ff_segment *x, *y; } fixture;
+typedef struct fixture {
+  ff_gpu *gpu;
+  ff_module *module, *other;
+  ff_kernel *copy, *heap;
+  ff_segment *x, *y;
+} fixture;
 
 #define OK(call) must(call, __LINE__)
 static void must(ff_result result, int line) { /* in the child */
@@ -68,8 +73,13 @@ static ff_result copy(const fixture *f, uint32_t words, int32_t shift, ff_access
   ff_argument arguments[] = {FF_ADDRESS(f->x), FF_ADDRESS(f->y), FF_VALUE(words), FF_VALUE(shift)};
   ff_use uses[] = {{f->x, FF_READ, 0, words * 4ull, {0}, 0}, {f->y, y, 0, words * 4ull, {0}, 0}};
   for (int i = 0; i < 2 && per_block; i++) uses[i].per_block[0] = uses[i].block_bytes = BLOCK * 4;
-  ff_launch_request r = {.kernel = f->copy, .grid = {(words + BLOCK - 1) / BLOCK}, .block = {BLOCK}, .arguments = arguments, .argument_count = 4,
-                         .uses = uses, .use_count = 2};
+  ff_launch_request r = {.kernel = f->copy,
+                         .grid = {(words + BLOCK - 1) / BLOCK},
+                         .block = {BLOCK},
+                         .arguments = arguments,
+                         .argument_count = 4,
+                         .uses = uses,
+                         .use_count = 2};
   ff_ticket ticket;
   ff_result result = ff_launch(f->gpu, &r, &ticket);
   return result ? result : ff_wait(f->gpu, ticket);
@@ -84,7 +94,12 @@ static void compare(const fixture *f, uint32_t words) {
 
 /* ---- cases: each in a child, which writes the message that it got ---- */
 
-typedef struct fault_case { int32_t shift; ff_access y; bool per_block, windows; const char *words; } fault_case;
+typedef struct fault_case {
+  int32_t shift;
+  ff_access y;
+  bool per_block, windows;
+  const char *words;
+} fault_case;
 
 static void leaves_its_uses(const fault_case *c, bool check) {
   uint32_t words = c->windows ? 4 * MIB : WORDS;
@@ -160,7 +175,8 @@ static void test_both_say_the_same(void **state) {
 }
 
 static void test_in_windows(void **state) {
-  static const fault_case last = {1, FF_WRITE, true, true, "for this block of segment 'x' (bytes 0 to 1024, read): it ends 4 bytes behind"};
+  static const fault_case last = {1, FF_WRITE, true, true,
+                                  "for this block of segment 'x' (bytes 0 to 1024, read): it ends 4 bytes behind"};
   assert_non_null(strstr(in_child(&last, false), last.words));
   assert_non_null(strstr(in_child(&last, true), last.words));
 }
@@ -171,8 +187,15 @@ static void later_window(const void *context) {
   int32_t shift = 0;
   fixture f = start(true, words, 16 * MIB);
   ff_argument arguments[] = {FF_ADDRESS(f.x), FF_ADDRESS(f.y), FF_VALUE(words), FF_VALUE(shift)};
-  ff_use uses[] = {{f.x, FF_READ, 0, less * 4ull, {BLOCK * 4}, BLOCK * 4}, {f.y, FF_WRITE, 0, words * 4ull, {BLOCK * 4}, BLOCK * 4}};
-  ff_launch_request r = {.kernel = f.copy, .grid = {words / BLOCK}, .block = {BLOCK}, .arguments = arguments, .argument_count = 4, .uses = uses, .use_count = 2};
+  ff_use uses[] = {{f.x, FF_READ, 0, less * 4ull, {BLOCK * 4}, BLOCK * 4},
+                   {f.y, FF_WRITE, 0, words * 4ull, {BLOCK * 4}, BLOCK * 4}};
+  ff_launch_request r = {.kernel = f.copy,
+                         .grid = {words / BLOCK},
+                         .block = {BLOCK},
+                         .arguments = arguments,
+                         .argument_count = 4,
+                         .uses = uses,
+                         .use_count = 2};
   ff_plan plan;
   OK(ff_launch_plan(f.gpu, &r, &plan));
   HOLDS(plan.windows > 1);
@@ -190,7 +213,13 @@ static void many(const void *context) {
     int32_t shift = i == 40 || i == 60;
     ff_argument arguments[] = {FF_ADDRESS(f.x), FF_ADDRESS(f.y), FF_VALUE(words), FF_VALUE(shift)};
     ff_use uses[] = {{f.x, FF_READ, 0, 0, {0}, 0}, {f.y, FF_WRITE, 0, 0, {0}, 0}};
-    ff_launch_request r = {.kernel = f.copy, .grid = {WORDS / BLOCK}, .block = {BLOCK}, .arguments = arguments, .argument_count = 4, .uses = uses, .use_count = 2};
+    ff_launch_request r = {.kernel = f.copy,
+                           .grid = {WORDS / BLOCK},
+                           .block = {BLOCK},
+                           .arguments = arguments,
+                           .argument_count = 4,
+                           .uses = uses,
+                           .use_count = 2};
     ff_ticket ticket;
     OK(ff_launch(f.gpu, &r, &ticket));
     if (i == 60) HOLDS(ff_wait(f.gpu, ticket) == FF_ERROR_FAULT);
@@ -236,8 +265,9 @@ static void test_heap(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_both_say_the_same), cmocka_unit_test(test_in_windows), cmocka_unit_test(test_later_window),
-                                     cmocka_unit_test(test_many), cmocka_unit_test(test_heap)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_both_say_the_same), cmocka_unit_test(test_in_windows),
+                                     cmocka_unit_test(test_later_window), cmocka_unit_test(test_many),
+                                     cmocka_unit_test(test_heap)};
   setenv("FARFAULT_THREADS", "1", 1);
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The driver library: found where it is said to be, with all its functions, once; what is none is refused with its reason. */
+/* The driver library: found where it is said to be, with all its functions, once; what is none is refused with its
+ * reason. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

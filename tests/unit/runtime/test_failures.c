@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What libfarfault promises when something fails, each alone, on the model driver: a kernel's fault, a GPU with less memory than the
- * budget, files that cannot be read or written, no page-locked memory, a call in the middle of a launch. */
+/* What libfarfault promises when something fails, each alone, on the model driver: a kernel's fault, a GPU with less
+ * memory than the budget, files that cannot be read or written, no page-locked memory, a call in the middle of a
+ * launch. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -41,7 +42,8 @@ static void add_one(model_launch *launch) {
 static void open_gpu(model_options settings, uint64_t pieces) {
   model.inject(NULL);
   model.reset(&settings);
-  ff_options o = {.size = sizeof o, .driver = FF_BUILD_DIR "/tests/model_driver.so", .budget = pieces * PIECE, .piece = PIECE};
+  ff_options o = {
+      .size = sizeof o, .driver = FF_BUILD_DIR "/tests/model_driver.so", .budget = pieces * PIECE, .piece = PIECE};
   OK(ff_open(&o, &gpu));
   OK(ff_module_load(gpu, "test", "model\nadd_one 8 8\n", 0, &module));
   OK(ff_kernel_find(module, "add_one", &add));
@@ -58,7 +60,8 @@ static void close_gpu(ff_result wanted) {
 static ff_result launch(ff_segment *segment, uint64_t bytes, ff_ticket *ticket) {
   ff_argument arguments[] = {FF_ADDRESS(segment), FF_VALUE(bytes)};
   ff_use use = {.segment = segment, .access = FF_READ_WRITE, .bytes = bytes};
-  ff_launch_request request = {.kernel = add, .arguments = arguments, .argument_count = 2, .uses = &use, .use_count = 1};
+  ff_launch_request request = {
+      .kernel = add, .arguments = arguments, .argument_count = 2, .uses = &use, .use_count = 1};
   return ff_launch(gpu, &request, ticket);
 }
 
@@ -67,7 +70,8 @@ static void expect(ff_segment *segment, uint64_t bytes, unsigned char value) {
   void *host;
   OK(ff_segment_map(segment, FF_READ, 0, 0, &host));
   for (uint64_t i = 0; i < bytes; i++)
-    if (((unsigned char *)host)[i] != value) fail_msg("byte %llu is %u, not %u", (unsigned long long)i, ((unsigned char *)host)[i], value);
+    if (((unsigned char *)host)[i] != value)
+      fail_msg("byte %llu is %u, not %u", (unsigned long long)i, ((unsigned char *)host)[i], value);
   OK(ff_segment_unmap(segment, host));
 }
 
@@ -260,9 +264,12 @@ static int unload(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_fault_is_told_once_and_loses_the_gpu), cmocka_unit_test(less_memory_than_the_budget),
-      cmocka_unit_test(no_page_locked_memory),                  cmocka_unit_test(a_file_that_has_become_shorter),
-      cmocka_unit_test(a_file_that_cannot_be_written),          cmocka_unit_test(every_call_fails_once),
+      cmocka_unit_test(a_fault_is_told_once_and_loses_the_gpu),
+      cmocka_unit_test(less_memory_than_the_budget),
+      cmocka_unit_test(no_page_locked_memory),
+      cmocka_unit_test(a_file_that_has_become_shorter),
+      cmocka_unit_test(a_file_that_cannot_be_written),
+      cmocka_unit_test(every_call_fails_once),
       cmocka_unit_test(the_callers_context_stays),
   };
   return cmocka_run_group_tests(tests, load, unload);

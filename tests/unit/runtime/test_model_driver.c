@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The model driver finds what it is there to find: a wait that is missing gives a wrong result, memory unmapped or freed under a
- * pending operation is a violation, what is left over is counted, and a correct program has none of these, in any order. */
+/* The model driver finds what it is there to find: a wait that is missing gives a wrong result, memory unmapped or
+ * freed under a pending operation is a violation, what is left over is counted, and a correct program has none of
+ * these, in any order. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -61,7 +62,8 @@ static cuda_address map_piece(cuda_address address, bool access) {
   return address;
 }
 
-/* Up in one stream, a kernel in another, down in a third; `waits`: with the two events that order them. True: the result is right. */
+/* Up in one stream, a kernel in another, down in a third; `waits`: with the two events that order them. True: the
+ * result is right. */
 static bool three_streams(uint64_t seed, uint32_t eagerness, bool waits) {
   begin((model_options){.seed = seed, .eagerness = eagerness});
   cuda_module module;
@@ -302,9 +304,14 @@ static int unload(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_missing_wait_is_a_wrong_result), cmocka_unit_test(nothing_runs_at_its_call), cmocka_unit_test(violations_are_told),
-      cmocka_unit_test(mapping_has_rules),                cmocka_unit_test(leaks_are_counted),        cmocka_unit_test(calls_fail_when_told),
-      cmocka_unit_test(legacy_stream_and_host_functions), cmocka_unit_test(contexts_are_kept_apart),
+      cmocka_unit_test(a_missing_wait_is_a_wrong_result),
+      cmocka_unit_test(nothing_runs_at_its_call),
+      cmocka_unit_test(violations_are_told),
+      cmocka_unit_test(mapping_has_rules),
+      cmocka_unit_test(leaks_are_counted),
+      cmocka_unit_test(calls_fail_when_told),
+      cmocka_unit_test(legacy_stream_and_host_functions),
+      cmocka_unit_test(contexts_are_kept_apart),
   };
   return cmocka_run_group_tests(tests, load, unload);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Partitions on the virtual GPU: both ways give what the whole GPU gives, kernels stay on their SMs, launches are asynchronous, memory has its own
- * budget, and every refusal has its message. On the model driver, which has no green contexts: what is missing is said, auto goes on. */
+/* Partitions on the virtual GPU: both ways give what the whole GPU gives, kernels stay on their SMs, launches are
+ * asynchronous, memory has its own budget, and every refusal has its message. On the model driver, which has no green
+ * contexts: what is missing is said, auto goes on. */
 #include <locale.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,18 +36,22 @@ static const char with_variable[] =
     ".version 6.0\n.target sm_50\n.address_size 64\n.global .u32 total;\n"
     ".visible .entry count()\n{\n  .reg .b32 %r<3>; .reg .b64 %rd<3>;\n  mov.u64 %rd1, total; atom.global.add.u32 %r1, [%rd1], 1; ret;\n}\n";
 
-#define OK(call)                                                                                       \
-  do {                                                                                                 \
-    ff_result result_ = (call);                                                                        \
-    if (result_) fail_msg("%s: %s: %s", #call, ff_result_name(result_), ff_message());                 \
+#define OK(call)                                                                       \
+  do {                                                                                 \
+    ff_result result_ = (call);                                                        \
+    if (result_) fail_msg("%s: %s: %s", #call, ff_result_name(result_), ff_message()); \
   } while (0)
-#define BAD(call, result, message)                                 \
-  do {                                                             \
-    assert_string_equal(ff_result_name(call), #result);            \
+#define BAD(call, result, message)                                    \
+  do {                                                                \
+    assert_string_equal(ff_result_name(call), #result);               \
     if (!strstr(ff_message(), message)) fail_msg("%s", ff_message()); \
   } while (0)
 
-typedef struct fixture { ff_gpu *gpu; ff_module *module; ff_kernel *step, *where; } fixture;
+typedef struct fixture {
+  ff_gpu *gpu;
+  ff_module *module;
+  ff_kernel *step, *where;
+} fixture;
 
 static fixture start(uint64_t budget) {
   fixture f;
@@ -58,7 +63,9 @@ static fixture start(uint64_t budget) {
   return f;
 }
 
-static ff_partition_options asked(const char *share, const char *way) { return (ff_partition_options){.size = sizeof(ff_partition_options), .name = "mine", .share = share, .way = way}; }
+static ff_partition_options asked(const char *share, const char *way) {
+  return (ff_partition_options){.size = sizeof(ff_partition_options), .name = "mine", .share = share, .way = way};
+}
 
 static ff_partition *partition(const fixture *f, const char *share, const char *way) {
   ff_partition *p;
@@ -86,7 +93,13 @@ static ff_result launch(const fixture *f, ff_partition *p, const ff_launch_reque
 static ff_result step(const fixture *f, ff_partition *p, ff_segment *y, uint32_t words, ff_ticket *ticket) {
   ff_use uses[] = {{.segment = y, .access = FF_READ_WRITE, .per_block = {BLOCK * 4}, .block_bytes = BLOCK * 4}};
   ff_argument arguments[] = {FF_ADDRESS(y), FF_VALUE(words)};
-  ff_launch_request r = {.kernel = f->step, .grid = {(words + BLOCK - 1) / BLOCK}, .block = {BLOCK}, .arguments = arguments, .argument_count = 2, .uses = uses, .use_count = 1};
+  ff_launch_request r = {.kernel = f->step,
+                         .grid = {(words + BLOCK - 1) / BLOCK},
+                         .block = {BLOCK},
+                         .arguments = arguments,
+                         .argument_count = 2,
+                         .uses = uses,
+                         .use_count = 1};
   return launch(f, p, &r, ticket);
 }
 
@@ -111,7 +124,13 @@ static void seen(const fixture *f, ff_partition *p, bool set[GPU_SMS]) {
   ff_segment *at = segment(f, p, BLOCKS);
   ff_use use = {.segment = at, .access = FF_WRITE};
   ff_argument argument = FF_ADDRESS(at);
-  ff_launch_request r = {.kernel = f->where, .grid = {BLOCKS}, .block = {1}, .arguments = &argument, .argument_count = 1, .uses = &use, .use_count = 1};
+  ff_launch_request r = {.kernel = f->where,
+                         .grid = {BLOCKS},
+                         .block = {1},
+                         .arguments = &argument,
+                         .argument_count = 1,
+                         .uses = &use,
+                         .use_count = 1};
   uint32_t *host;
   OK(launch(f, p, &r, NULL));
   OK(ff_segment_map(at, FF_READ, 0, 0, (void **)&host));
@@ -145,7 +164,8 @@ static void both_ways_give_the_same(void **state) {
       ff_partition_info own = i ? b : a;
       seen(&f, i ? second : first, set);
       for (uint32_t sm = 0; sm < GPU_SMS; sm++)
-        if (set[sm] && (sm < own.sm_first || sm >= own.sm_first + own.sm_count)) fail_msg("%s: a block on SM %u", own.way, sm);
+        if (set[sm] && (sm < own.sm_first || sm >= own.sm_first + own.sm_count))
+          fail_msg("%s: a block on SM %u", own.way, sm);
       steps_are_right(&f, i ? second : first, WORDS, 3);
     }
     steps_are_right(&f, NULL, WORDS, 3);
@@ -179,7 +199,7 @@ static void below_a_group_kernels_are_rewritten(void **state) {
 /* Percentages with a point, also where the program's numbers have a comma; all of the GPU. */
 static void shares_in_percent(void **state) {
   fixture f = start(0);
-  bool comma = setlocale(LC_NUMERIC, "de_DE.UTF-8") != NULL; /* not on every system */
+  bool comma = setlocale(LC_NUMERIC, "de_DE.UTF-8") != NULL;               /* not on every system */
   assert_int_equal(describe(partition(&f, "sm=12.5%", NULL)).sm_count, 4); /* 3.5 SMs: two groups */
   if (comma) setlocale(LC_NUMERIC, "C");
   OK(ff_close(f.gpu));
@@ -217,7 +237,8 @@ static void budgets_are_apart(void **state) {
   assert_true(info.resident_bytes <= 16 * MIB);
   steps_are_right(&f, p, 2 * MIB, 2);
   steps_are_right(&f, NULL, 6 * MIB, 1);
-  ff_segment *inside = segment(&f, p, 1024), *small = segment(&f, NULL, 1024); /* small ones do not share a piece across the border */
+  /* small ones do not share a piece across the border */
+  ff_segment *inside = segment(&f, p, 1024), *small = segment(&f, NULL, 1024);
   OK(step(&f, p, inside, 1024, NULL));
   OK(ff_segment_pin(inside, 0, true));
   BAD(step(&f, NULL, inside, 1024, NULL), FF_ERROR_INVALID, "is of partition mine, the launch of none");
@@ -225,7 +246,8 @@ static void budgets_are_apart(void **state) {
   BAD(ff_partition_destroy(p), FF_ERROR_BUSY, "has segments still: 'segment");
   OK(ff_segment_free(inside));
   ff_partition_options more = asked("sm=2,memory=24M", NULL);
-  BAD(ff_partition_create(f.gpu, &more, &(ff_partition *){NULL}), FF_ERROR_NO_MEMORY, "neither pinned nor another partition's");
+  BAD(ff_partition_create(f.gpu, &more, &(ff_partition *){NULL}), FF_ERROR_NO_MEMORY,
+      "neither pinned nor another partition's");
   OK(ff_partition_destroy(p));
   OK(ff_partition_create(f.gpu, &more, &p));
   OK(ff_close(f.gpu));
@@ -255,14 +277,27 @@ static void refusals_have_messages(void **state) {
   fixture f = start(0);
   ff_partition *p, *q;
   ff_ticket ticket;
-  static const struct { const char *share, *message; } shares[] = {
-      {"", "names no SMs"}, {"memory=50%", "names no SMs"}, {"sm=0", "'0' is neither a number of 1 to 28"}, {"sm=29", "'29'"}, {"sm=1.5", "'1.5'"}, {"sm=101%", "'101%'"},
-      {"sm=nan%", "'nan%'"}, {"sm=50%x", "'50%x'"}, {"sm= 5", "' 5'"}, {"sm=2,sm=3", "'sm=3' is neither"}, {"warps=3", "'warps=3' is neither"}, {"sm=2,memory=1K", "less than one piece"},
-      {"sm=2,memory=x", "the share of memory 'x'"}, {"sm=2,memory=200%", "memory"}};
+  static const struct {
+    const char *share, *message;
+  } shares[] = {{"", "names no SMs"},
+                {"memory=50%", "names no SMs"},
+                {"sm=0", "'0' is neither a number of 1 to 28"},
+                {"sm=29", "'29'"},
+                {"sm=1.5", "'1.5'"},
+                {"sm=101%", "'101%'"},
+                {"sm=nan%", "'nan%'"},
+                {"sm=50%x", "'50%x'"},
+                {"sm= 5", "' 5'"},
+                {"sm=2,sm=3", "'sm=3' is neither"},
+                {"warps=3", "'warps=3' is neither"},
+                {"sm=2,memory=1K", "less than one piece"},
+                {"sm=2,memory=x", "the share of memory 'x'"},
+                {"sm=2,memory=200%", "memory"}};
   for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
     ff_partition_options o = asked(shares[i].share, NULL);
     ff_result result = ff_partition_create(f.gpu, &o, &p);
-    if (!result || !strstr(ff_message(), shares[i].message)) fail_msg("'%s': %s", shares[i].share, result ? ff_message() : "accepted");
+    if (!result || !strstr(ff_message(), shares[i].message))
+      fail_msg("'%s': %s", shares[i].share, result ? ff_message() : "accepted");
   }
   ff_partition_options o = asked("sm=2", "blue");
   BAD(ff_partition_create(f.gpu, &o, &p), FF_ERROR_INVALID, "green, rewrite or auto, not 'blue'");
@@ -281,7 +316,8 @@ static void refusals_have_messages(void **state) {
   OK(ff_partition_destroy(NULL));
   p = partition(&f, "sm=20", NULL);
   o = asked("sm=9", "rewrite");
-  BAD(ff_partition_create(f.gpu, &o, &q), FF_ERROR_TOO_LARGE, "wants 9 SMs side by side; of the GPU's 28, 20 are other partitions'");
+  BAD(ff_partition_create(f.gpu, &o, &q), FF_ERROR_TOO_LARGE,
+      "wants 9 SMs side by side; of the GPU's 28, 20 are other partitions'");
   OK(ff_partition_destroy(p));
   ff_partition *all[8];
   for (int i = 0; i < 8; i++) all[i] = partition(&f, "sm=1", NULL);
@@ -305,7 +341,10 @@ static void refusals_have_messages(void **state) {
 
 /* ---- threads ---- */
 
-typedef struct tenant { const fixture *f; const char *way; } tenant;
+typedef struct tenant {
+  const fixture *f;
+  const char *way;
+} tenant;
 
 static void *tenant_main(void *context) {
   const tenant *t = context;
@@ -340,7 +379,13 @@ static void checked_kernels_are_rewritten_too(void **state) {
   uint32_t words = WORDS;
   ff_use use = {.segment = y, .access = FF_READ_WRITE, .bytes = 4096};
   ff_argument arguments[] = {FF_ADDRESS(y), FF_VALUE(words)};
-  ff_launch_request r = {.kernel = f.step, .grid = {BLOCKS}, .block = {BLOCK}, .arguments = arguments, .argument_count = 2, .uses = &use, .use_count = 1};
+  ff_launch_request r = {.kernel = f.step,
+                         .grid = {BLOCKS},
+                         .block = {BLOCK},
+                         .arguments = arguments,
+                         .argument_count = 2,
+                         .uses = &use,
+                         .use_count = 1};
   OK(ff_partition_launch(p, &r, &ticket));
   BAD(ff_wait(f.gpu, ticket), FF_ERROR_FAULT, "step");
   OK(ff_close(f.gpu));
@@ -365,7 +410,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(both_ways_give_the_same),
       cmocka_unit_test(below_a_group_kernels_are_rewritten),
-      cmocka_unit_test(shares_in_percent), cmocka_unit_test(windows_are_rewritten_too),
+      cmocka_unit_test(shares_in_percent),
+      cmocka_unit_test(windows_are_rewritten_too),
       cmocka_unit_test(budgets_are_apart),
       cmocka_unit_test(a_launch_returns_at_once),
       cmocka_unit_test(refusals_have_messages),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Partitions of separate processes: what the broker hands out is disjoint, who comes too late is refused or waits, and what a killed process had
- * is free again. The child is forked before either process has opened the virtual GPU. */
+/* Partitions of separate processes: what the broker hands out is disjoint, who comes too late is refused or waits, and
+ * what a killed process had is free again. The child is forked before either process has opened the virtual GPU. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,13 +17,19 @@
 
 #include "farfault/farfault.h"
 
-typedef struct part { ff_result result; uint32_t first, count; bool apart; char message[256]; } part;
+typedef struct part {
+  ff_result result;
+  uint32_t first, count;
+  bool apart;
+  char message[256];
+} part;
 
 static ff_gpu *gpu;
 static char folder[] = "/tmp/farfault-test-XXXXXX";
 
 static part take(const char *share, const char *way, double timeout, ff_partition **p) {
-  ff_partition_options o = {.size = sizeof o, .name = "tenant", .share = share, .way = way, .apart = true, .timeout_s = timeout};
+  ff_partition_options o = {
+      .size = sizeof o, .name = "tenant", .share = share, .way = way, .apart = true, .timeout_s = timeout};
   ff_partition_info info = {0};
   part made = {.result = ff_partition_create(gpu, &o, p)};
   if (made.result) snprintf(made.message, sizeof made.message, "%s", ff_message());

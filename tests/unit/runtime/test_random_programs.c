@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random programs on libfarfault and the model driver: the result is that of the launches one after the other, whatever order the
- * driver chooses, whatever calls fail, with nothing left over. FARFAULT_PROGRAMS: how many per kind (of the first).
+/* Random programs on libfarfault and the model driver: the result is that of the launches one after the other, whatever
+ * order the driver chooses, whatever calls fail, with nothing left over. FARFAULT_PROGRAMS: how many per kind (of the
+ * first).
  *
  *   test_random_programs --kind plain|failures|one|lost|threads|threads_failures --seed N [--count N] [-v]    one, or some, with their steps */
 #include <setjmp.h>
@@ -20,9 +21,9 @@ typedef struct kind {
   uint32_t threads, percent; /* percent: of FARFAULT_PROGRAMS */
 } kind;
 static const kind kinds[] = {
-    {"plain", PROGRAM_NO_FAILURES, 1, 100}, {"failures", PROGRAM_FAILURES, 1, 50}, {"one", PROGRAM_ONE_FAILURE, 1, 50},
-    {"lost", PROGRAM_LOST, 1, 30},          {"threads", PROGRAM_NO_FAILURES, 4, 5},
-    {"threads_failures", PROGRAM_FAILURES, 3, 5},
+    {"plain", PROGRAM_NO_FAILURES, 1, 100}, {"failures", PROGRAM_FAILURES, 1, 50},
+    {"one", PROGRAM_ONE_FAILURE, 1, 50},    {"lost", PROGRAM_LOST, 1, 30},
+    {"threads", PROGRAM_NO_FAILURES, 4, 5}, {"threads_failures", PROGRAM_FAILURES, 3, 5},
 };
 
 static bool run(const kind *kind, uint64_t seed, bool verbose, program_result *sum) {
@@ -30,8 +31,8 @@ static bool run(const kind *kind, uint64_t seed, bool verbose, program_result *s
   program_result result;
   program_run(&options, &result);
   if (!result.good)
-    fprintf(stderr, "%s\nwrong: %s\nagain: test_random_programs --kind %s --seed %llu -v\n", verbose || !result.trace ? "" : result.trace,
-            result.why, kind->name, (unsigned long long)seed);
+    fprintf(stderr, "%s\nwrong: %s\nagain: test_random_programs --kind %s --seed %llu -v\n",
+            verbose || !result.trace ? "" : result.trace, result.why, kind->name, (unsigned long long)seed);
   sum->launches += result.launches;
   sum->refused += result.refused;
   sum->failed_calls += result.failed_calls;
@@ -50,13 +51,15 @@ static void run_kind(const kind *kind) {
   program_result sum = {.launches = 0};
   for (uint64_t seed = 1; seed <= count; seed++)
     if (!run(kind, seed, false, &sum)) fail();
-  print_message("%llu programs: %llu launches, %llu refused, %llu driver calls failed, %llu launches with them; %llu windows, %llu MB "
-                "evicted; contents of %llu not checked\n",
-                (unsigned long long)count, (unsigned long long)sum.launches, (unsigned long long)sum.refused,
-                (unsigned long long)sum.failed_calls, (unsigned long long)sum.failed_launches, (unsigned long long)sum.windows,
-                (unsigned long long)sum.evicted_bytes >> 20, (unsigned long long)sum.torn);
+  print_message(
+      "%llu programs: %llu launches, %llu refused, %llu driver calls failed, %llu launches with them; %llu windows, %llu MB "
+      "evicted; contents of %llu not checked\n",
+      (unsigned long long)count, (unsigned long long)sum.launches, (unsigned long long)sum.refused,
+      (unsigned long long)sum.failed_calls, (unsigned long long)sum.failed_launches, (unsigned long long)sum.windows,
+      (unsigned long long)sum.evicted_bytes >> 20, (unsigned long long)sum.torn);
   if (count < 1000) return;
-  assert_true(sum.launches > count && sum.windows > count / 40 && sum.evicted_bytes > count * 1024 && sum.torn < count / 4);
+  assert_true(sum.launches > count && sum.windows > count / 40 && sum.evicted_bytes > count * 1024 &&
+              sum.torn < count / 4);
   if (kind->failures) assert_true(sum.failed_calls > count / 10 && sum.failed_launches > 0);
 }
 static void plain(void **state) { run_kind(&kinds[0]); }
@@ -87,8 +90,8 @@ static int run_wanted(int argc, char **argv) {
   program_result sum = {.launches = 0};
   uint64_t bad = 0;
   for (uint64_t s = seed; s < seed + count; s++) bad += !run(kind, s, verbose, &sum);
-  printf("%llu of %llu %s programs wrong, %llu launches\n", (unsigned long long)bad, (unsigned long long)count, kind->name,
-         (unsigned long long)sum.launches);
+  printf("%llu of %llu %s programs wrong, %llu launches\n", (unsigned long long)bad, (unsigned long long)count,
+         kind->name, (unsigned long long)sum.launches);
   return bad != 0;
 }
 

@@ -42,7 +42,11 @@ static const char code[] =
     "  mul.wide.u32 %rd7, %r5, 4; add.s64 %rd5, %rd2, %rd7; st.global.u32 [%rd5], %r6;\n"
     "END: ret;\n}\n";
 
-typedef struct fixture { ff_gpu *gpu; ff_module *module; ff_kernel *add, *fill, *follow; } fixture;
+typedef struct fixture {
+  ff_gpu *gpu;
+  ff_module *module;
+  ff_kernel *add, *fill, *follow;
+} fixture;
 
 #define OK(call) assert_string_equal(ff_result_name(call), "FF_SUCCESS")
 
@@ -63,18 +67,31 @@ static ff_segment *segment(const fixture *f, uint32_t words) {
   return s;
 }
 
-static ff_result add(const fixture *f, ff_segment *x, ff_segment *y, uint32_t words, bool per_block, ff_ticket *ticket) {
+static ff_result add(const fixture *f, ff_segment *x, ff_segment *y, uint32_t words, bool per_block,
+                     ff_ticket *ticket) {
   ff_use uses[] = {{.segment = x, .access = FF_READ}, {.segment = y, .access = FF_READ_WRITE}};
   for (int i = 0; i < 2 && per_block; i++) uses[i].per_block[0] = uses[i].block_bytes = BLOCK * 4;
   ff_argument arguments[] = {FF_ADDRESS(x), FF_ADDRESS(y), FF_VALUE(words)};
-  ff_launch_request r = {.kernel = f->add, .grid = {(words + BLOCK - 1) / BLOCK}, .block = {BLOCK}, .arguments = arguments, .argument_count = 3, .uses = uses, .use_count = 2};
+  ff_launch_request r = {.kernel = f->add,
+                         .grid = {(words + BLOCK - 1) / BLOCK},
+                         .block = {BLOCK},
+                         .arguments = arguments,
+                         .argument_count = 3,
+                         .uses = uses,
+                         .use_count = 2};
   return ff_launch(f->gpu, &r, ticket);
 }
 
 static ff_result fill(const fixture *f, ff_segment *y, uint32_t words, uint32_t c) {
   ff_use uses[] = {{.segment = y, .access = FF_WRITE, .bytes = words * 4ull}};
   ff_argument arguments[] = {FF_ADDRESS(y), FF_VALUE(words), FF_VALUE(c)};
-  ff_launch_request r = {.kernel = f->fill, .grid = {(words + BLOCK - 1) / BLOCK}, .block = {BLOCK}, .arguments = arguments, .argument_count = 3, .uses = uses, .use_count = 1};
+  ff_launch_request r = {.kernel = f->fill,
+                         .grid = {(words + BLOCK - 1) / BLOCK},
+                         .block = {BLOCK},
+                         .arguments = arguments,
+                         .argument_count = 3,
+                         .uses = uses,
+                         .use_count = 1};
   return ff_launch(f->gpu, &r, NULL);
 }
 
@@ -156,7 +173,13 @@ static void runs_in_windows(void **state) {
     uint32_t words = WORDS;
     ff_argument arguments[] = {FF_ADDRESS(x), FF_ADDRESS(y), FF_VALUE(words)};
     ff_plan plan;
-    ff_launch_request r = {.kernel = f.add, .grid = {WORDS / BLOCK}, .block = {BLOCK}, .arguments = arguments, .argument_count = 3, .uses = uses, .use_count = 2};
+    ff_launch_request r = {.kernel = f.add,
+                           .grid = {WORDS / BLOCK},
+                           .block = {BLOCK},
+                           .arguments = arguments,
+                           .argument_count = 3,
+                           .uses = uses,
+                           .use_count = 2};
     OK(ff_launch_plan(f.gpu, &r, &plan));
     assert_int_equal(plan.needed, 40 * MIB);
     assert_true(plan.windows > 1);
@@ -169,10 +192,17 @@ static void refuses_what_is_too_large(void **state) {
   enum { WORDS = 5 * MIB };
   fixture f = start(16 * MIB, 0);
   ff_segment *p = segment(&f, 2 * WORDS), *y = segment(&f, WORDS), *data = segment(&f, WORDS);
-  ff_use uses[] = {{.segment = p, .access = FF_READ}, {.segment = data, .access = FF_READ}, {.segment = y, .access = FF_WRITE}};
+  ff_use uses[] = {
+      {.segment = p, .access = FF_READ}, {.segment = data, .access = FF_READ}, {.segment = y, .access = FF_WRITE}};
   uint32_t words = WORDS;
   ff_argument arguments[] = {FF_ADDRESS(p), FF_ADDRESS(y), FF_VALUE(words)};
-  ff_launch_request r = {.kernel = f.follow, .grid = {WORDS / BLOCK}, .block = {BLOCK}, .arguments = arguments, .argument_count = 3, .uses = uses, .use_count = 3};
+  ff_launch_request r = {.kernel = f.follow,
+                         .grid = {WORDS / BLOCK},
+                         .block = {BLOCK},
+                         .arguments = arguments,
+                         .argument_count = 3,
+                         .uses = uses,
+                         .use_count = 3};
   assert_int_equal(ff_launch(f.gpu, &r, NULL), FF_ERROR_TOO_LARGE);
   assert_non_null(strstr(ff_message(), "83886080")); /* 80 MiB */
   assert_non_null(strstr(ff_message(), "16777216"));
@@ -197,10 +227,17 @@ static void keeps_addresses(void **state) {
   for (uint64_t i = 0; i < 1000; i++) pointers[i] = address + 4 * (i * 1000);
   OK(ff_segment_unmap(p, pointers));
   for (int round = 0; round < 2; round++) {
-    ff_use uses[] = {{.segment = p, .access = FF_READ}, {.segment = data, .access = FF_READ}, {.segment = y, .access = FF_WRITE}};
+    ff_use uses[] = {
+        {.segment = p, .access = FF_READ}, {.segment = data, .access = FF_READ}, {.segment = y, .access = FF_WRITE}};
     uint32_t words = 1000;
     ff_argument arguments[] = {FF_ADDRESS(p), FF_ADDRESS(y), FF_VALUE(words)};
-    ff_launch_request r = {.kernel = f.follow, .grid = {4}, .block = {BLOCK}, .arguments = arguments, .argument_count = 3, .uses = uses, .use_count = 3};
+    ff_launch_request r = {.kernel = f.follow,
+                           .grid = {4},
+                           .block = {BLOCK},
+                           .arguments = arguments,
+                           .argument_count = 3,
+                           .uses = uses,
+                           .use_count = 3};
     OK(ff_launch(f.gpu, &r, NULL));
     expect(y, 1000, 7000, 0);
     OK(fill(&f, other, 2 * WORDS, 1));
@@ -273,7 +310,8 @@ static void guards_mappings(void **state) {
 static void pins(void **state) {
   enum { WORDS = MIB };
   fixture f = start(12 * MIB, 0);
-  ff_segment *x = segment(&f, WORDS), *y = segment(&f, WORDS), *z = segment(&f, WORDS), *tight = segment(&f, 2 * WORDS + WORDS / 2);
+  ff_segment *x = segment(&f, WORDS), *y = segment(&f, WORDS), *z = segment(&f, WORDS),
+             *tight = segment(&f, 2 * WORDS + WORDS / 2);
   put(x, WORDS, 2);
   OK(ff_segment_pin(x, 0, true));
   assert_int_equal(ff_segment_pin(tight, 0, true), FF_ERROR_TOO_LARGE);
@@ -326,8 +364,8 @@ static uint64_t copied_back(const fixture *f) {
   return st.from_gpu_bytes;
 }
 
-/* Once the host has read what a launch wrote, it is brought back as it is written, until that was in vain; what is larger than half
- * the budget always is. */
+/* Once the host has read what a launch wrote, it is brought back as it is written, until that was in vain; what is
+ * larger than half the budget always is. */
 static void brings_back_early(void **state) {
   fixture f = start(10 * MIB, 0);
   ff_segment *x = segment(&f, 1000), *large = segment(&f, 3 * MIB / 2);
@@ -361,7 +399,13 @@ static void maps_ahead(void **state) {
     uint32_t words = PIECE_WORDS, c = i;
     ff_use use = {.segment = y, .access = FF_WRITE, .offset = i * 2ull * MIB, .bytes = 2 * MIB};
     ff_argument arguments[] = {FF_ADDRESS_AT(y, use.offset), FF_VALUE(words), FF_VALUE(c)};
-    ff_launch_request r = {.kernel = f.fill, .grid = {PIECE_WORDS / BLOCK}, .block = {BLOCK}, .arguments = arguments, .argument_count = 3, .uses = &use, .use_count = 1};
+    ff_launch_request r = {.kernel = f.fill,
+                           .grid = {PIECE_WORDS / BLOCK},
+                           .block = {BLOCK},
+                           .arguments = arguments,
+                           .argument_count = 3,
+                           .uses = &use,
+                           .use_count = 1};
     OK(ff_launch(f.gpu, &r, NULL));
     OK(ff_segment_describe(y, &info));
     assert_int_equal(info.resident_bytes, i ? 8 * MIB : 2 * MIB);
@@ -371,16 +415,11 @@ static void maps_ahead(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(runs_in_order),
-      cmocka_unit_test(evicts),
-      cmocka_unit_test(runs_in_windows),
-      cmocka_unit_test(refuses_what_is_too_large),
-      cmocka_unit_test(keeps_addresses),
-      cmocka_unit_test(streams_files),
-      cmocka_unit_test(guards_mappings),
-      cmocka_unit_test(pins),
-      cmocka_unit_test(brings_back_early),
-      cmocka_unit_test(maps_ahead),
+      cmocka_unit_test(runs_in_order),       cmocka_unit_test(evicts),
+      cmocka_unit_test(runs_in_windows),     cmocka_unit_test(refuses_what_is_too_large),
+      cmocka_unit_test(keeps_addresses),     cmocka_unit_test(streams_files),
+      cmocka_unit_test(guards_mappings),     cmocka_unit_test(pins),
+      cmocka_unit_test(brings_back_early),   cmocka_unit_test(maps_ahead),
       cmocka_unit_test(refuses_wrong_calls),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Segments and launches on several devices of the virtual GPU: where launches run, what goes from one device to another, budgets of each, and
- * random launches against a model that has one memory. */
+/* Segments and launches on several devices of the virtual GPU: where launches run, what goes from one device to
+ * another, budgets of each, and random launches against a model that has one memory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,7 +28,10 @@ static const char code[] =
     "END: ret;\n}\n"
     ".visible .entry where(.param .u64 y)\n{\n  .reg .b64 %rd<4>;\n  ld.param.u64 %rd1, [y]; st.global.u64 [%rd1], %rd1; ret;\n}\n";
 
-typedef struct fixture { ff_gpu *gpu; ff_kernel *mix, *where; } fixture;
+typedef struct fixture {
+  ff_gpu *gpu;
+  ff_kernel *mix, *where;
+} fixture;
 
 #define OK(call) assert_string_equal(ff_result_name(call), "FF_SUCCESS")
 
@@ -53,7 +56,13 @@ static ff_segment *segment(const fixture *f, uint32_t words) {
 static ff_result mix(const fixture *f, ff_segment *x, ff_segment *y, uint32_t words, uint32_t c, uint32_t device) {
   ff_use uses[] = {{.segment = x, .access = FF_READ}, {.segment = y, .access = FF_READ_WRITE}};
   ff_argument arguments[] = {FF_ADDRESS(x), FF_ADDRESS(y), FF_VALUE(words), FF_VALUE(c)};
-  ff_launch_request r = {.kernel = f->mix, .grid = {(words + BLOCK - 1) / BLOCK}, .block = {BLOCK}, .arguments = arguments, .argument_count = 4, .uses = uses, .use_count = 2,
+  ff_launch_request r = {.kernel = f->mix,
+                         .grid = {(words + BLOCK - 1) / BLOCK},
+                         .block = {BLOCK},
+                         .arguments = arguments,
+                         .argument_count = 4,
+                         .uses = uses,
+                         .use_count = 2,
                          .device = device};
   return ff_launch(f->gpu, &r, NULL);
 }
@@ -61,7 +70,8 @@ static ff_result mix(const fixture *f, ff_segment *x, ff_segment *y, uint32_t wo
 static ff_result where(const fixture *f, ff_segment *y, uint32_t device) {
   ff_use use = {.segment = y, .access = FF_READ_WRITE};
   ff_argument argument[] = {FF_ADDRESS(y)};
-  ff_launch_request r = {.kernel = f->where, .arguments = argument, .argument_count = 1, .uses = &use, .use_count = 1, .device = device};
+  ff_launch_request r = {
+      .kernel = f->where, .arguments = argument, .argument_count = 1, .uses = &use, .use_count = 1, .device = device};
   return ff_launch(f->gpu, &r, NULL);
 }
 
@@ -80,7 +90,10 @@ static void expect(ff_segment *s, const uint32_t *data, uint32_t words) {
 }
 
 static void opens_what_is_named(void **state) {
-  static const struct { int numbers[DEVICES]; uint32_t count; } cases[] = {{{0, 1, 2}, 3}, {{2, 0}, 2}, {{1}, 1}};
+  static const struct {
+    int numbers[DEVICES];
+    uint32_t count;
+  } cases[] = {{{0, 1, 2}, 3}, {{2, 0}, 2}, {{1}, 1}};
   ff_gpu_info info;
   ff_gpu *none;
   for (size_t n = 0; n < sizeof cases / sizeof *cases; n++) {
@@ -90,15 +103,22 @@ static void opens_what_is_named(void **state) {
     assert_int_equal(info.budget, 16 * MIB);
     OK(ff_close(f.gpu));
   }
-  static const struct { int numbers[DEVICES]; uint32_t count; ff_result want; } wrong[] = {
-      {{0, 3}, 2, FF_ERROR_DRIVER}, {{-1}, 1, FF_ERROR_DRIVER}, {{1, 2, 1}, 3, FF_ERROR_INVALID}, {{0}, 0, FF_ERROR_INVALID}};
+  static const struct {
+    int numbers[DEVICES];
+    uint32_t count;
+    ff_result want;
+  } wrong[] = {{{0, 3}, 2, FF_ERROR_DRIVER},
+               {{-1}, 1, FF_ERROR_DRIVER},
+               {{1, 2, 1}, 3, FF_ERROR_INVALID},
+               {{0}, 0, FF_ERROR_INVALID}};
   for (size_t n = 0; n < sizeof wrong / sizeof *wrong; n++) {
     ff_options o = {.size = sizeof o, .driver = "virtual", .devices = wrong[n].numbers, .device_count = wrong[n].count};
     assert_string_equal(ff_result_name(ff_open(&o, &none)), ff_result_name(wrong[n].want));
   }
 }
 
-/* Each launch sees what the one before it left, on whichever device; a segment has an address on each, and all are its own. */
+/* Each launch sees what the one before it left, on whichever device; a segment has an address on each, and all are its
+ * own. */
 static void goes_from_one_to_the_next(void **state) {
   enum { WORDS = 3000 };
   static uint32_t x[WORDS], y[WORDS];
@@ -183,7 +203,8 @@ static uint32_t random_number(uint32_t *seed) {
   return *seed >> 8;
 }
 
-/* Random launches on named and unnamed devices, with budgets that hold less than half of the segments, mappings and evictions in between. */
+/* Random launches on named and unnamed devices, with budgets that hold less than half of the segments, mappings and
+ * evictions in between. */
 static void follows_one_memory(void **state) {
   enum { SEGMENTS = 10, WORDS = MIB / 4 * 3, STEPS = 60 };
   uint32_t *model[SEGMENTS], seed = 12345;
@@ -196,7 +217,8 @@ static void follows_one_memory(void **state) {
     put(s[n], model[n], WORDS);
   }
   for (uint32_t step = 0; step < STEPS; step++) {
-    uint32_t x = random_number(&seed) % SEGMENTS, y = (x + 1 + random_number(&seed) % (SEGMENTS - 1)) % SEGMENTS, what = random_number(&seed) % 16;
+    uint32_t x = random_number(&seed) % SEGMENTS, y = (x + 1 + random_number(&seed) % (SEGMENTS - 1)) % SEGMENTS,
+             what = random_number(&seed) % 16;
     if (what == 0) {
       expect(s[x], model[x], WORDS);
     } else if (what == 1) {
@@ -224,7 +246,9 @@ static void follows_one_memory(void **state) {
 int main(void) {
   setenv("FARFAULT_DEVICES", "3", 1);
   unsetenv("FARFAULT_DRIVER");
-  const struct CMUnitTest tests[] = {cmocka_unit_test(opens_what_is_named), cmocka_unit_test(goes_from_one_to_the_next), cmocka_unit_test(copies_no_more_than_needed),
-                                     cmocka_unit_test(refuses_devices_that_are_not_there), cmocka_unit_test(follows_one_memory)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(opens_what_is_named), cmocka_unit_test(goes_from_one_to_the_next),
+                                     cmocka_unit_test(copies_no_more_than_needed),
+                                     cmocka_unit_test(refuses_devices_that_are_not_there),
+                                     cmocka_unit_test(follows_one_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -58,9 +58,15 @@ static report_run results_of(const session_options *options) {
 }
 
 static void the_environment_becomes_options(void **state) {
-  static const char *const values[][2] = {{"FARFAULT_MEMORY", "copy,demand"}, {"FARFAULT_MACHINE", "v100"}, {"FARFAULT_SET", "fault_us=5"},
-                                          {"FARFAULT_GPU_MEMORY", "75%"},     {"FARFAULT_RESULTS", "r-%p"}, {"FARFAULT_PROGRESS", "p"},
-                                          {"FARFAULT_MAX_INSTRUCTIONS", "123456789012"}, {"FARFAULT_THREADS", "3"}, {"FARFAULT_ISA", "baseline"}};
+  static const char *const values[][2] = {{"FARFAULT_MEMORY", "copy,demand"},
+                                          {"FARFAULT_MACHINE", "v100"},
+                                          {"FARFAULT_SET", "fault_us=5"},
+                                          {"FARFAULT_GPU_MEMORY", "75%"},
+                                          {"FARFAULT_RESULTS", "r-%p"},
+                                          {"FARFAULT_PROGRESS", "p"},
+                                          {"FARFAULT_MAX_INSTRUCTIONS", "123456789012"},
+                                          {"FARFAULT_THREADS", "3"},
+                                          {"FARFAULT_ISA", "baseline"}};
   for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) setenv(values[i][0], values[i][1], 1);
   session_options options;
   session_options_from_environment(&options);
@@ -83,9 +89,12 @@ static void the_environment_becomes_options(void **state) {
 static void what_the_environment_gets_wrong_is_refused(void **state) {
   static char long_text[4000];
   memset(long_text, 'x', sizeof long_text - 1);
-  const char *const rows[][3] = {{"FARFAULT_THREADS", "two", "FARFAULT_THREADS is not a number"}, {"FARFAULT_THREADS", "-1", "is not a number"},
-                                 {"FARFAULT_THREADS", "99999", "from 0 to 4096"}, {"FARFAULT_MAX_INSTRUCTIONS", "1e9", "is not a number"},
-                                 {"FARFAULT_MEMORY", long_text, "FARFAULT_MEMORY is longer than"}, {"FARFAULT_SET", long_text, "FARFAULT_SET is longer"}};
+  const char *const rows[][3] = {{"FARFAULT_THREADS", "two", "FARFAULT_THREADS is not a number"},
+                                 {"FARFAULT_THREADS", "-1", "is not a number"},
+                                 {"FARFAULT_THREADS", "99999", "from 0 to 4096"},
+                                 {"FARFAULT_MAX_INSTRUCTIONS", "1e9", "is not a number"},
+                                 {"FARFAULT_MEMORY", long_text, "FARFAULT_MEMORY is longer than"},
+                                 {"FARFAULT_SET", long_text, "FARFAULT_SET is longer"}};
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     setenv(rows[i][0], rows[i][1], 1);
     session_options options;
@@ -99,11 +108,15 @@ static void what_the_environment_gets_wrong_is_refused(void **state) {
 }
 
 static void bad_options_are_refused(void **state) {
-  static const struct { const char *managers, *machine, *set, *memory, *expected; } rows[] = {
-      {"nonesuch", "gtx480", "", "", "nonesuch"}, {"", "gtx48", "", "", "did you mean 'gtx480'"},
-      {"", "gtx480", "fault_us=x", "", "is not a number"}, {"", "gtx480", "fault_us=5,nonesuch=1", "", "nonesuch"},
-      {"", "gtx480", "", "lots", "GPU memory"}, {"", "gtx480", "", "1K", "less than one page"},
-      {"copy,nonesuch", "gtx480", "", "", "nonesuch"}};
+  static const struct {
+    const char *managers, *machine, *set, *memory, *expected;
+  } rows[] = {{"nonesuch", "gtx480", "", "", "nonesuch"},
+              {"", "gtx48", "", "", "did you mean 'gtx480'"},
+              {"", "gtx480", "fault_us=x", "", "is not a number"},
+              {"", "gtx480", "fault_us=5,nonesuch=1", "", "nonesuch"},
+              {"", "gtx480", "", "lots", "GPU memory"},
+              {"", "gtx480", "", "1K", "less than one page"},
+              {"copy,nonesuch", "gtx480", "", "", "nonesuch"}};
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     session_options options = {0};
     strcpy(options.managers, rows[i].managers);
@@ -124,7 +137,13 @@ static void without_managers_it_only_counts(void **state) {
   assert_null(session_program(session));
   assert_null(session_primary(session, 0));
   assert_int_equal(session_machine(session)->sm_count, 15);
-  exec_stats stats = {.warp_instructions = 5, .thread_instructions = 160, .warp_accesses = 2, .sectors = 8, .blocks = 1, .divergent_branches = 3, .barriers = 4};
+  exec_stats stats = {.warp_instructions = 5,
+                      .thread_instructions = 160,
+                      .warp_accesses = 2,
+                      .sectors = 8,
+                      .blocks = 1,
+                      .divergent_branches = 3,
+                      .barriers = 4};
   session_add_exec(session, &stats);
   session_add_exec(session, &stats);
   session_note(session, "a note");
@@ -151,9 +170,14 @@ static void without_managers_it_only_counts(void **state) {
 
 /* One allocation and one copy of a megabyte to the device. */
 static void append_copy(trace_program *program) {
-  trace_op alloc = {.kind = TRACE_OP_ALLOC, .alloc = {.address = UINT64_C(0x200000000000), .bytes = 1 << 20, .memory = TRACE_MEMORY_DEVICE, .id = 1, .name = "a"}};
-  trace_op copy = {.kind = TRACE_OP_COPY, .blocking = true,
-                   .copy = {.to = UINT64_C(0x200000000000), .from = 4096, .width = 1 << 20, .height = 1, .direction = TRACE_H2D}};
+  trace_op alloc = {
+      .kind = TRACE_OP_ALLOC,
+      .alloc = {
+          .address = UINT64_C(0x200000000000), .bytes = 1 << 20, .memory = TRACE_MEMORY_DEVICE, .id = 1, .name = "a"}};
+  trace_op copy = {
+      .kind = TRACE_OP_COPY,
+      .blocking = true,
+      .copy = {.to = UINT64_C(0x200000000000), .from = 4096, .width = 1 << 20, .height = 1, .direction = TRACE_H2D}};
   trace_op_append(program, &alloc);
   trace_op_append(program, &copy);
 }
@@ -240,7 +264,9 @@ static void memory_that_is_missing_is_noted_once(void **state) {
   report_run run = results_of(&options);
   assert_int_equal(run.note_count, 2);
   assert_string_equal(run.notes[0], "machine gtx480 with 1.00 MiB of memory instead of 1.50 GiB");
-  assert_string_equal(run.notes[1], "cudaMalloc of 3.00 MiB did not fit and failed: the GPU has 1.50 GiB, of which 512.00 KiB were taken");
+  assert_string_equal(
+      run.notes[1],
+      "cudaMalloc of 3.00 MiB did not fit and failed: the GPU has 1.50 GiB, of which 512.00 KiB were taken");
   report_free(&run);
 }
 
@@ -297,8 +323,15 @@ static int end_of(ending how, report_run *run, double *seconds) {
 }
 
 static void a_program_that_ends_badly_leaves_all_it_did(void **state) {
-  static const struct { ending how; int signal, status; bool complete; } rows[] = {
-      {ABORT, SIGABRT, 0, false}, {TERMINATE, SIGTERM, 0, false}, {QUIT_QUICKLY, 0, 3, true}, {IGNORED, 0, 6, true}, {IN_A_CHILD, SIGTERM, 0, false}};
+  static const struct {
+    ending how;
+    int signal, status;
+    bool complete;
+  } rows[] = {{ABORT, SIGABRT, 0, false},
+              {TERMINATE, SIGTERM, 0, false},
+              {QUIT_QUICKLY, 0, 3, true},
+              {IGNORED, 0, 6, true},
+              {IN_A_CHILD, SIGTERM, 0, false}};
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     report_run run;
     double seconds;
@@ -360,7 +393,8 @@ static void gpu_memory_may_be_a_share(void **state) {
   session_options options = options_for("", "memory.json");
   strcpy(options.choices.text[SIM_CHOICE_GPU_MEMORY], "50%");
   session *session = created(&options);
-  assert_int_equal(session_gpu_memory(session), session_machine(session)->memory_bytes); /* the managers have half, the program all */
+  /* the managers have half, the program all */
+  assert_int_equal(session_gpu_memory(session), session_machine(session)->memory_bytes);
   session_free(session);
   strcpy(options.choices.text[SIM_CHOICE_GPU_MEMORY], "64G"); /* more than the machine's: the program has it too */
   session = created(&options);
@@ -400,14 +434,21 @@ static void numbers_have_points_in_any_locale(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(the_environment_becomes_options), cmocka_unit_test(what_the_environment_gets_wrong_is_refused),
-      cmocka_unit_test(bad_options_are_refused), cmocka_unit_test(without_managers_it_only_counts),
-      cmocka_unit_test(every_manager_gets_the_stream), cmocka_unit_test(a_snapshot_is_there_before_the_end),
-      cmocka_unit_test(the_process_number_is_put_in), cmocka_unit_test(progress_is_shared),
-      cmocka_unit_test(gpu_memory_may_be_a_share), cmocka_unit_test(a_forked_child_leaves_the_session_alone),
-      cmocka_unit_test(numbers_have_points_in_any_locale), cmocka_unit_test(a_second_program_of_a_process_gets_its_own_file),
-      cmocka_unit_test(memory_that_is_missing_is_noted_once), cmocka_unit_test(a_program_that_ends_badly_leaves_all_it_did),
-      cmocka_unit_test(a_handler_of_the_programs_own_is_left_alone), cmocka_unit_test(an_interrupted_launch_does_not_keep_the_process)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(the_environment_becomes_options),
+                                     cmocka_unit_test(what_the_environment_gets_wrong_is_refused),
+                                     cmocka_unit_test(bad_options_are_refused),
+                                     cmocka_unit_test(without_managers_it_only_counts),
+                                     cmocka_unit_test(every_manager_gets_the_stream),
+                                     cmocka_unit_test(a_snapshot_is_there_before_the_end),
+                                     cmocka_unit_test(the_process_number_is_put_in),
+                                     cmocka_unit_test(progress_is_shared),
+                                     cmocka_unit_test(gpu_memory_may_be_a_share),
+                                     cmocka_unit_test(a_forked_child_leaves_the_session_alone),
+                                     cmocka_unit_test(numbers_have_points_in_any_locale),
+                                     cmocka_unit_test(a_second_program_of_a_process_gets_its_own_file),
+                                     cmocka_unit_test(memory_that_is_missing_is_noted_once),
+                                     cmocka_unit_test(a_program_that_ends_badly_leaves_all_it_did),
+                                     cmocka_unit_test(a_handler_of_the_programs_own_is_left_alone),
+                                     cmocka_unit_test(an_interrupted_launch_does_not_keep_the_process)};
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* No simulation waits for ever: random programs (launches, sizes, streams, events, devices) through random sets of managers, written as a
- * running program writes (several threads, blocks held back by the throttle) and as a recording is fed, each under a watchdog.
- * The throttle is only an optimisation: both ways give the same numbers. */
+/* No simulation waits for ever: random programs (launches, sizes, streams, events, devices) through random sets of
+ * managers, written as a running program writes (several threads, blocks held back by the throttle) and as a recording
+ * is fed, each under a watchdog. The throttle is only an optimisation: both ways give the same numbers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -56,8 +56,8 @@ static void *watchdog(void *unused) {
 typedef struct random_program {
   uint64_t seed, state;
   uint32_t devices, launches, streams;
-  uint32_t blocks;              /* of each launch; 0: random */
-  bool fed;                     /* as from a file: one thread, little ahead */
+  uint32_t blocks; /* of each launch; 0: random */
+  bool fed;        /* as from a file: one thread, little ahead */
   char managers[512];
 } random_program;
 
@@ -66,14 +66,18 @@ static uint32_t below(random_program *p, uint32_t n) {
   return (uint32_t)(p->state >> 33) % n;
 }
 
-/* One to four managers: those that keep launches back, that stop at each fault, that begin when the program has ended. */
+/* One to four managers: those that keep launches back, that stop at each fault, that begin when the program has
+ * ended. */
 static void choose_managers(random_program *p) {
-  static const char *const names[] = {"copy", "segments", "ideal", "demand", "replay", "uvm", "auto", "replay+evict=belady", "replay+prefetch=oracle", "tbn", "zero-copy"};
+  static const char *const names[] = {
+      "copy", "segments", "ideal", "demand", "replay", "uvm", "auto", "replay+evict=belady", "replay+prefetch=oracle",
+      "tbn",  "zero-copy"};
   uint32_t count = 1 + below(p, p->devices > 1 ? 2 : 4), chosen = 0;
   for (uint32_t i = 0; i < count; i++) {
     uint32_t n = below(p, sizeof names / sizeof *names);
     if (chosen >> n & 1) continue;
-    snprintf(p->managers + strlen(p->managers), sizeof p->managers - strlen(p->managers), "%s%s", chosen ? "," : "", names[n]);
+    snprintf(p->managers + strlen(p->managers), sizeof p->managers - strlen(p->managers), "%s%s", chosen ? "," : "",
+             names[n]);
     chosen |= 1u << n;
   }
 }
@@ -95,7 +99,8 @@ static void write_block(trace_launch *launch, uint64_t block, uint32_t device) {
     for (uint64_t n = 0; n < 3; n++) {
       uint64_t address = ARRAY(device) + (block * 4096 + w * 128 + n * 8192 * launch->id) % ARRAY_BYTES;
       trace_put_issue(&writer, 4, 0, 0, 0);
-      *trace_put_access(&writer, n == 2 ? TRACE_STORE : TRACE_LOAD, 2, 0, (uint32_t)n, UINT32_MAX, 1) = trace_line(address, 32, 15);
+      *trace_put_access(&writer, n == 2 ? TRACE_STORE : TRACE_LOAD, 2, 0, (uint32_t)n, UINT32_MAX, 1) =
+          trace_line(address, 32, 15);
     }
     trace_put_wait(&writer, 0);
     trace_put_exit(&writer);
@@ -103,7 +108,12 @@ static void write_block(trace_launch *launch, uint64_t block, uint32_t device) {
   trace_chunk_publish(chunk);
 }
 
-typedef struct run { trace_launch *launch; atomic_ullong next; uint32_t device; bool fed; } run;
+typedef struct run {
+  trace_launch *launch;
+  atomic_ullong next;
+  uint32_t device;
+  bool fed;
+} run;
 
 static void *write_blocks(void *of) {
   run *r = of;
@@ -137,7 +147,12 @@ static void append_launch(random_program *p, trace_program *to, uint32_t stream)
 /* Between two launches: copies, events, waits for another stream's or device's event, synchronisations. */
 static void append_between(random_program *p, trace_program *to, uint32_t stream, uint32_t other, uint32_t *event) {
   uint32_t device = trace_device(stream), kind = below(p, 7);
-  trace_op copy = {.kind = TRACE_OP_COPY, .stream = stream, .blocking = kind == 0, .copy = {.to = ARRAY(device), .from = 0x1000, .width = 65536, .height = 1, .direction = TRACE_H2D, .pinned = true}};
+  trace_op copy = {
+      .kind = TRACE_OP_COPY,
+      .stream = stream,
+      .blocking = kind == 0,
+      .copy = {
+          .to = ARRAY(device), .from = 0x1000, .width = 65536, .height = 1, .direction = TRACE_H2D, .pinned = true}};
   if (kind < 2) trace_op_append(to, &copy);
   if (kind == 2) trace_op_append(to, &(trace_op){.kind = TRACE_OP_SYNC_STREAM, .stream = stream});
   if (kind == 3) trace_op_append(to, &(trace_op){.kind = TRACE_OP_SYNC_DEVICE, .stream = stream});
@@ -149,11 +164,16 @@ static void append_between(random_program *p, trace_program *to, uint32_t stream
 static void append_program(random_program *p, trace_program *to) {
   uint32_t event = 0;
   for (uint32_t d = 0; d < p->devices; d++) {
-    trace_op alloc = {.kind = TRACE_OP_ALLOC, .stream = trace_origin(0, d, false),
-                      .alloc = {.address = ARRAY(d), .bytes = ARRAY_BYTES, .memory = TRACE_MEMORY_DEVICE, .id = d + 1, .name = "array"}};
+    trace_op alloc = {
+        .kind = TRACE_OP_ALLOC,
+        .stream = trace_origin(0, d, false),
+        .alloc = {
+            .address = ARRAY(d), .bytes = ARRAY_BYTES, .memory = TRACE_MEMORY_DEVICE, .id = d + 1, .name = "array"}};
     trace_op_append(to, &alloc);
     for (uint32_t s = 1; s < p->streams; s++)
-      trace_op_append(to, &(trace_op){.kind = TRACE_OP_STREAM_CREATE, .stream = trace_origin(s, d, false), .stream_create = {TRACE_STREAM_NON_BLOCKING}});
+      trace_op_append(to, &(trace_op){.kind = TRACE_OP_STREAM_CREATE,
+                                      .stream = trace_origin(s, d, false),
+                                      .stream_create = {TRACE_STREAM_NON_BLOCKING}});
   }
   for (uint32_t i = 0; i < p->launches; i++) {
     uint32_t stream = trace_origin(below(p, p->streams), below(p, p->devices), false);
@@ -169,7 +189,8 @@ static report_run run_of(random_program p, bool fed) {
   session_options options = {.devices = p.devices, .stream_bytes = fed ? 0 : 256 << 10};
   session *session;
   ff_error error;
-  snprintf(text, sizeof text, "seed %u, %s: %u devices, %u streams, %u launches, %s", (unsigned)p.seed, fed ? "fed" : "run", p.devices, p.streams, p.launches, p.managers);
+  snprintf(text, sizeof text, "seed %u, %s: %u devices, %u streams, %u launches, %s", (unsigned)p.seed,
+           fed ? "fed" : "run", p.devices, p.streams, p.launches, p.managers);
   what = text;
   watched++;
   strcpy(options.managers, p.managers);
@@ -209,9 +230,11 @@ static void random_programs_end(void **state) {
   }
 }
 
-/* `segments` knows eight launches before it goes on with the first: no other reader may wait until it has taken their blocks. */
+/* `segments` knows eight launches before it goes on with the first: no other reader may wait until it has taken their
+ * blocks. */
 static void launches_kept_back_hold_no_reader_up(void **state) {
-  random_program p = {.seed = 1, .state = 5, .devices = 1, .streams = 1, .launches = 6, .blocks = 16384, .managers = "copy,segments"};
+  random_program p = {
+      .seed = 1, .state = 5, .devices = 1, .streams = 1, .launches = 6, .blocks = 16384, .managers = "copy,segments"};
   check(&p);
 }
 
@@ -224,7 +247,8 @@ static void devices_that_meet_hold_no_other_up(void **state) {
 int main(void) {
   pthread_t thread;
   pthread_create(&thread, NULL, watchdog, NULL);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(random_programs_end), cmocka_unit_test(launches_kept_back_hold_no_reader_up),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(random_programs_end),
+                                     cmocka_unit_test(launches_kept_back_hold_no_reader_up),
                                      cmocka_unit_test(devices_that_meet_hold_no_other_up)};
   return cmocka_run_group_tests_name("waits", tests, make_folder, remove_folder);
 }

@@ -17,8 +17,13 @@ static machine_spec spec;
 
 static void make(share_matrix *m, uint32_t parts) {
   assert_int_equal(machine_spec_load("gtx1080", &spec, NULL), FF_OK);
-  *m = (share_matrix){.spec = &spec, .machine = "gtx1080", .manager = "copy", .partitions = "as said", .part_count = parts,
-                      .isolations = {SHARE_SM, SHARE_SM_MEMORY}, .isolation_count = 2};
+  *m = (share_matrix){.spec = &spec,
+                      .machine = "gtx1080",
+                      .manager = "copy",
+                      .partitions = "as said",
+                      .part_count = parts,
+                      .isolations = {SHARE_SM, SHARE_SM_MEMORY},
+                      .isolation_count = 2};
   for (uint32_t i = 0; i < parts; i++) m->parts[i] = (share_part){1.0 / parts, 1.0 / parts};
   assert_int_equal(share_matrix_add(m, "runs/a.fft"), 0);
   assert_int_equal(share_matrix_add(m, "runs/b.fft"), 1);
@@ -65,7 +70,8 @@ static void test_cells(void **state) {
         assert_int_equal(r.count, 4);
         assert_int_equal(r.isolation, i ? SHARE_SM_MEMORY : SHARE_SM);
         assert_int_equal(r.programs[0], a);
-        for (int p = 1; p < 4; p++) assert_int_equal(r.programs[p], (int)column - 1); /* the same one in all others; -1: idle */
+        /* the same one in all others; -1: idle */
+        for (int p = 1; p < 4; p++) assert_int_equal(r.programs[p], (int)column - 1);
       }
   }
   for (int i = 0; i < 14; i++) assert_true(seen[i]);
@@ -139,12 +145,15 @@ static void test_what_is_missing(void **state) {
 }
 
 static void test_labels(void **state) {
-  static const struct { const char *path, *label; } names[] = {
-      {"x/mm.fft", "x/mm"}, {"y/mm.fft", "y/mm"}, {"y/va.fft", "va"}, {"va2", "va2"}, {"none.fft", "none.fft"}, {".fft", ".fft"}, {"z/none.fft", "z/none"}};
+  static const struct {
+    const char *path, *label;
+  } names[] = {{"x/mm.fft", "x/mm"},     {"y/mm.fft", "y/mm"}, {"y/va.fft", "va"},      {"va2", "va2"},
+               {"none.fft", "none.fft"}, {".fft", ".fft"},     {"z/none.fft", "z/none"}};
   share_matrix m = {0};
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) share_matrix_add(&m, names[i].path);
   share_matrix_start(&m);
-  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) assert_string_equal(m.programs.items[i].label, names[i].label);
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+    assert_string_equal(m.programs.items[i].label, names[i].label);
   for (uint32_t i = (uint32_t)m.programs.count; i < SHARE_RECORDINGS; i++) {
     char path[16];
     snprintf(path, sizeof path, "p%u", i);
@@ -179,7 +188,10 @@ static void test_texts(void **state) {
   share_matrix_json(&m, &json);
   json_t *root = json_loads(json.chars, 0, NULL);
   assert_non_null(root);
-  json_t *cell = json_array_get(json_object_get(json_array_get(json_object_get(json_array_get(json_object_get(root, "isolations"), 1), "rows"), 1), "beside"), 2);
+  json_t *cell = json_array_get(
+      json_object_get(
+          json_array_get(json_object_get(json_array_get(json_object_get(root, "isolations"), 1), "rows"), 1), "beside"),
+      2);
   assert_string_equal(json_string_value(json_object_get(cell, "error")), "broken");
   assert_true(json_is_null(json_object_get(cell, "over_none")));
   json_decref(root);
@@ -193,12 +205,21 @@ static void test_texts(void **state) {
 }
 
 static void test_outcomes(void **state) {
-  share_outcome in[2] = {{.kernel_us = 1.0 / 3, .total_us = 2, .launches = UINT64_C(1) << 53, .sms = 7, .colours = 1, .take_back_us = 1e-9, .error = "\"oh\xff\""}, {.passes = 3}}, out[2];
+  share_outcome in[2] = {{.kernel_us = 1.0 / 3,
+                          .total_us = 2,
+                          .launches = UINT64_C(1) << 53,
+                          .sms = 7,
+                          .colours = 1,
+                          .take_back_us = 1e-9,
+                          .error = "\"oh\xff\""},
+                         {.passes = 3}},
+                out[2];
   ff_text text = {0};
   ff_error error;
   share_outcomes_write(in, 2, &text);
   assert_int_equal(share_outcomes_read("it", text.chars, text.length, out, 2, &error), FF_OK);
-  assert_true(out[0].kernel_us == in[0].kernel_us && out[0].take_back_us == in[0].take_back_us && out[0].launches == in[0].launches);
+  assert_true(out[0].kernel_us == in[0].kernel_us && out[0].take_back_us == in[0].take_back_us &&
+              out[0].launches == in[0].launches);
   assert_int_equal(out[0].sms, 7);
   assert_int_equal(out[1].passes, 3);
   assert_string_equal(out[0].error, "\"oh?\"");
@@ -213,8 +234,9 @@ static void test_outcomes(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_cells), cmocka_unit_test(test_arithmetic), cmocka_unit_test(test_faster), cmocka_unit_test(test_what_is_missing),
-      cmocka_unit_test(test_labels), cmocka_unit_test(test_texts), cmocka_unit_test(test_outcomes),
+      cmocka_unit_test(test_cells),           cmocka_unit_test(test_arithmetic), cmocka_unit_test(test_faster),
+      cmocka_unit_test(test_what_is_missing), cmocka_unit_test(test_labels),     cmocka_unit_test(test_texts),
+      cmocka_unit_test(test_outcomes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Deadlines: their texts; the search against every share simulated, on made-up programs, also ones that more SMs slow down. */
+/* Deadlines: their texts; the search against every share simulated, on made-up programs, also ones that more SMs slow
+ * down. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,8 +16,13 @@ static machine_spec spec;
 
 static void make(share_matrix *m, const char *machine, uint32_t parts) {
   assert_int_equal(machine_spec_load(machine, &spec, NULL), FF_OK);
-  *m = (share_matrix){.spec = &spec, .machine = machine, .manager = "copy", .partitions = "as said", .part_count = parts,
-                      .isolations = {SHARE_SM, SHARE_SM_MEMORY}, .isolation_count = 2};
+  *m = (share_matrix){.spec = &spec,
+                      .machine = machine,
+                      .manager = "copy",
+                      .partitions = "as said",
+                      .part_count = parts,
+                      .isolations = {SHARE_SM, SHARE_SM_MEMORY},
+                      .isolation_count = 2};
   share_matrix_add(m, "runs/a.fft");
   share_matrix_add(m, "runs/b.fft");
   m->measured_count = m->interferer_count = 2;
@@ -25,9 +31,15 @@ static void make(share_matrix *m, const char *machine, uint32_t parts) {
 }
 
 static void test_deadlines(void **state) {
-  static const struct { const char *text; double us; bool per_launch; } good[] = {
+  static const struct {
+    const char *text;
+    double us;
+    bool per_launch;
+  } good[] = {
       {"2.5ms", 2500, false}, {"40us/launch", 40, true}, {"1e3ns", 1, false}, {"1s", 1e6, false}, {"7us", 7, false}};
-  static const char *const bad[] = {"", "2.5", "ms", "-1ms", "0us", "1 ms", "nan", "infs", "inf ms", "1ms/", "1ms/launches", "1m", "1e400s", "0x1p3us ", "us/launch", "1msx"};
+  static const char *const bad[] = {"",       "2.5",      "ms",        "-1ms", "0us",          "1 ms",
+                                    "nan",    "infs",     "inf ms",    "1ms/", "1ms/launches", "1m",
+                                    "1e400s", "0x1p3us ", "us/launch", "1msx"};
   share_deadline d;
   ff_error error;
   for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
@@ -35,7 +47,8 @@ static void test_deadlines(void **state) {
     assert_true(d.us > good[i].us * 0.999999 && d.us < good[i].us * 1.000001);
     assert_int_equal(d.per_launch, good[i].per_launch);
   }
-  for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) assert_int_equal(share_deadline_read(bad[i], &d, &error), FF_PARSE);
+  for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+    assert_int_equal(share_deadline_read(bad[i], &d, &error), FF_PARSE);
 }
 
 static void test_lists(void **state) {
@@ -61,13 +74,18 @@ static void test_lists(void **state) {
 
 /* The made-up program: time by SMs, colours and interferer. */
 typedef double (*program)(uint32_t sms, uint32_t colours, uint32_t interferer);
-static double smooth(uint32_t sms, uint32_t colours, uint32_t interferer) { return 1000.0 / sms + 200.0 / (colours ? colours : 8) * (1 + interferer); }
+static double smooth(uint32_t sms, uint32_t colours, uint32_t interferer) {
+  return 1000.0 / sms + 200.0 / (colours ? colours : 8) * (1 + interferer);
+}
 static double never(uint32_t sms, uint32_t colours, uint32_t interferer) { return 1e6; }
 static double always(uint32_t sms, uint32_t colours, uint32_t interferer) { return 1; }
-static double bumpy(uint32_t sms, uint32_t colours, uint32_t interferer) { return sms == 11 ? 500 : 1000.0 / sms; } /* where a check is made */
+/* where a check is made */
+static double bumpy(uint32_t sms, uint32_t colours, uint32_t interferer) { return sms == 11 ? 500 : 1000.0 / sms; }
 static double backwards(uint32_t sms, uint32_t colours, uint32_t interferer) { return 10.0 * sms; }
 
-static bool meets(program p, uint32_t sms, uint32_t colours, double us) { return p(sms, colours, 0) <= us && p(sms, colours, 1) <= us; }
+static bool meets(program p, uint32_t sms, uint32_t colours, double us) {
+  return p(sms, colours, 0) <= us && p(sms, colours, 1) <= us;
+}
 
 /* From which number of SMs on all meet it, by trying each. */
 static uint32_t try_all(program p, uint32_t most, uint32_t colours, double us) {
@@ -81,12 +99,18 @@ static void search(share_slo *slo, program p) {
     for (uint32_t i = 0; i < count; i++) {
       share_request r;
       share_slo_request(slo, i, &r);
-      uint32_t sms = (uint32_t)(r.parts[0].sm * (double)spec.sm_count + 0.5), colours = (uint32_t)(r.parts[0].memory * share_machine_colours(&spec) + 0.5);
+      uint32_t sms = (uint32_t)(r.parts[0].sm * (double)spec.sm_count + 0.5),
+               colours = (uint32_t)(r.parts[0].memory * share_machine_colours(&spec) + 0.5);
       double sm = 0, memory = 0;
       for (uint32_t j = 0; j < r.count; j++) sm += r.parts[j].sm, memory += r.parts[j].memory;
-      assert_true(sm < 1 + 1e-9 && memory < 1 + 1e-9 && r.count == slo->m->part_count && r.programs[1] == r.programs[r.count - 1] && r.programs[1] >= 0);
+      assert_true(sm < 1 + 1e-9 && memory < 1 + 1e-9 && r.count == slo->m->part_count &&
+                  r.programs[1] == r.programs[r.count - 1] && r.programs[1] >= 0);
       if (r.isolation != SHARE_SM_MEMORY) colours = 0;
-      share_slo_put(slo, i, &(share_outcome){.kernel_us = p(sms, colours, (uint32_t)r.programs[1]), .launches = 1, .sms = sms, .colours = colours}, NULL);
+      share_slo_put(
+          slo, i,
+          &(share_outcome){
+              .kernel_us = p(sms, colours, (uint32_t)r.programs[1]), .launches = 1, .sms = sms, .colours = colours},
+          NULL);
     }
 }
 
@@ -121,7 +145,7 @@ static void test_search(void **state) {
   }
   check_search("v100", 2, never, 10, false);
   check_search("v100", 2, always, 10, false);
-  check_search("gtx1080", 2, bumpy, 260, true);   /* 4 would do, but 11 does not: 12 */
+  check_search("gtx1080", 2, bumpy, 260, true);     /* 4 would do, but 11 does not: 12 */
   check_search("gtx1080", 2, backwards, 100, true); /* 1 to 10 meet it, 11 to 19 do not: none is safe */
 }
 
@@ -139,7 +163,9 @@ static void test_smallest(void **state) {
   assert_int_equal(share_row_answer(best), 15);
   assert_int_equal(share_row_answer(share_slo_smallest(&slo, 0, SHARE_SM, 8)), 7); /* 1000/s + 50 <= 200 */
   share_slo_table(&slo, &table);
-  assert_non_null(strstr(table.chars, "smallest share under sm+memory: 15 of 80 SMs, 3 of 8 colours (sm=18.75%,memory=37.5%): 200 us beside b"));
+  assert_non_null(
+      strstr(table.chars,
+             "smallest share under sm+memory: 15 of 80 SMs, 3 of 8 colours (sm=18.75%,memory=37.5%): 200 us beside b"));
   free(table.chars);
   share_slo_free(&slo);
   share_matrix_free(&m);
@@ -167,7 +193,8 @@ static void test_failures(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_deadlines), cmocka_unit_test(test_lists), cmocka_unit_test(test_search), cmocka_unit_test(test_smallest), cmocka_unit_test(test_failures),
+      cmocka_unit_test(test_deadlines), cmocka_unit_test(test_lists),    cmocka_unit_test(test_search),
+      cmocka_unit_test(test_smallest),  cmocka_unit_test(test_failures),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

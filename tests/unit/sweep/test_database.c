@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The database: what goes in comes out, finished points are known, numbers follow the study, one writer at a time, and files that
- * are no such database. Points are a real study's, results are made up. */
+/* The database: what goes in comes out, finished points are known, numbers follow the study, one writer at a time, and
+ * files that are no such database. Points are a real study's, results are made up. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,7 +31,8 @@ static void make(made *m, const char *text) {
   snprintf(file, sizeof file, "%s/s.yaml", folder);
   snprintf(m->path, sizeof m->path, "%s/s.db", folder);
   assert_int_equal(ff_file_write(file, text, strlen(text), NULL), FF_OK);
-  if (study_read(file, text, strlen(text), &m->study, &error) || sweep_plan_make(&m->study, 1000, &m->plan, &error)) fail_msg("%s", error.message);
+  if (study_read(file, text, strlen(text), &m->study, &error) || sweep_plan_make(&m->study, 1000, &m->plan, &error))
+    fail_msg("%s", error.message);
 }
 
 static void unmake(made *m) {
@@ -48,10 +49,19 @@ static sweep_database *open_one(const made *m) {
 
 static void put(sweep_database *database, const sweep_point *point, uint64_t time_ps, const char *why) {
   sim_kernel_result kernel = {.name = "k(int)", .counters = {.time_ps = time_ps}};
-  sim_allocation_result allocation = {.name = "cudaMalloc #1", .id = 1, .address = UINT64_C(1) << 45, .bytes = 4096, .managed = true};
-  sim_result result = {.complete = true, .counters = {.time_ps = time_ps, .faults = point->number, .tlb_lookups = 4, .tlb_misses = 1},
-                       .kernels = &kernel, .kernel_count = 1, .allocations = &allocation, .allocation_count = 1};
-  assert_int_equal(sweep_database_put(database, point, &(sweep_outcome){.result = why ? NULL : &result, .error = why, .host = "here", .seconds = 1}, NULL), FF_OK);
+  sim_allocation_result allocation = {
+      .name = "cudaMalloc #1", .id = 1, .address = UINT64_C(1) << 45, .bytes = 4096, .managed = true};
+  sim_result result = {.complete = true,
+                       .counters = {.time_ps = time_ps, .faults = point->number, .tlb_lookups = 4, .tlb_misses = 1},
+                       .kernels = &kernel,
+                       .kernel_count = 1,
+                       .allocations = &allocation,
+                       .allocation_count = 1};
+  assert_int_equal(
+      sweep_database_put(database, point,
+                         &(sweep_outcome){.result = why ? NULL : &result, .error = why, .host = "here", .seconds = 1},
+                         NULL),
+      FF_OK);
 }
 
 /* The first column of all rows, with spaces between; the caller frees it. */
@@ -61,7 +71,9 @@ static char *query(const char *path, const char *sql) {
   ff_text out = {0};
   assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
   assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &rows, NULL), SQLITE_OK);
-  while (sqlite3_step(rows) == SQLITE_ROW) ff_text_add(&out, "%s%s", out.length ? " " : "", sqlite3_column_type(rows, 0) == SQLITE_NULL ? "-" : (const char *)sqlite3_column_text(rows, 0));
+  while (sqlite3_step(rows) == SQLITE_ROW)
+    ff_text_add(&out, "%s%s", out.length ? " " : "",
+                sqlite3_column_type(rows, 0) == SQLITE_NULL ? "-" : (const char *)sqlite3_column_text(rows, 0));
   sqlite3_finalize(rows);
   sqlite3_close(db);
   return out.chars ? out.chars : ff_strdup("");
@@ -89,7 +101,8 @@ static void in_and_out(void **state) {
   assert_false(sweep_database_has(database, m.plan.points.items[3])); /* to be run again */
   ff_text list = {0};
   assert_int_equal(sweep_database_failures(database, 5, &list), 1);
-  assert_non_null(strstr(list.chars, "point 4 (trace t.fft, machine gtx480, memory demand, l1_bytes 16K, fault_us 10): bad luck"));
+  assert_non_null(
+      strstr(list.chars, "point 4 (trace t.fft, machine gtx480, memory demand, l1_bytes 16K, fault_us 10): bad luck"));
   free(list.chars);
   put(database, m.plan.points.items[3], 6000, NULL);
   assert_int_equal(sweep_database_failures(database, 5, NULL), 0);
@@ -157,7 +170,10 @@ static void one_writer(void **state) {
   if (child == 0) {
     sweep_database *other;
     ff_error error;
-    _exit(sweep_database_open(m.path, &m.plan, &other, &error) == FF_INVALID && strstr(error.message, "another sweep is writing to it (process ") ? 0 : 1);
+    _exit(sweep_database_open(m.path, &m.plan, &other, &error) == FF_INVALID &&
+                  strstr(error.message, "another sweep is writing to it (process ")
+              ? 0
+              : 1);
   }
   int status;
   waitpid(child, &status, 0);
@@ -178,20 +194,30 @@ static void formats(void **state) {
   sweep_database_close(database);
   ff_text out = {0};
   assert_int_equal(sweep_results_read(m.path, &(sweep_query){0}, SWEEP_TABLE, &out, NULL), FF_OK);
-  assert_string_equal(out.chars, "point  memory     time  ratio  far-faults  to GPU  to CPU  link used\n    1  copy    2.00 us  1.00x           1     0 B     0 B      0.0 %\n"
-                                 "    2  demand        -      -           -       -       -          -\npoint 2: said \"no\", twice\n");
+  assert_string_equal(
+      out.chars,
+      "point  memory     time  ratio  far-faults  to GPU  to CPU  link used\n    1  copy    2.00 us  1.00x           1     0 B     0 B      0.0 %\n"
+      "    2  demand        -      -           -       -       -          -\npoint 2: said \"no\", twice\n");
   out.length = 0;
-  assert_int_equal(sweep_results_read(m.path, &(sweep_query){.columns = "point,error,time_us,gpu_memory"}, SWEEP_CSV, &out, NULL), FF_OK);
+  assert_int_equal(
+      sweep_results_read(m.path, &(sweep_query){.columns = "point,error,time_us,gpu_memory"}, SWEEP_CSV, &out, NULL),
+      FF_OK);
   assert_string_equal(out.chars, "point,error,time_us,gpu_memory\n1,,2,8G\n2,\"said \"\"no\"\", twice\",,8G\n");
   out.length = 0;
-  assert_int_equal(sweep_results_read(m.path, &(sweep_query){.columns = "point,time_us", .where = "error is null"}, SWEEP_JSON, &out, NULL), FF_OK);
+  assert_int_equal(sweep_results_read(m.path, &(sweep_query){.columns = "point,time_us", .where = "error is null"},
+                                      SWEEP_JSON, &out, NULL),
+                   FF_OK);
   assert_string_equal(out.chars, "[\n {\n  \"point\": 1,\n  \"time_us\": 2.0\n }\n]\n");
   free(out.chars);
   out = (ff_text){0};
   ff_error error;
-  assert_int_equal(sweep_results_read(m.path, &(sweep_query){.where = "nothing = 1"}, SWEEP_CSV, &out, &error), FF_PARSE);
-  assert_int_equal(sweep_results_read(m.path, &(sweep_query){.where = "1); DELETE FROM points; SELECT (1"}, SWEEP_CSV, &out, &error), FF_PARSE);
-  assert_int_equal(sweep_results_read(m.path, &(sweep_query){.columns = "memroy"}, SWEEP_CSV, &out, &error), FF_NOT_FOUND);
+  assert_int_equal(sweep_results_read(m.path, &(sweep_query){.where = "nothing = 1"}, SWEEP_CSV, &out, &error),
+                   FF_PARSE);
+  assert_int_equal(
+      sweep_results_read(m.path, &(sweep_query){.where = "1); DELETE FROM points; SELECT (1"}, SWEEP_CSV, &out, &error),
+      FF_PARSE);
+  assert_int_equal(sweep_results_read(m.path, &(sweep_query){.columns = "memroy"}, SWEEP_CSV, &out, &error),
+                   FF_NOT_FOUND);
   assert_null(out.chars);
   expect(m.path, "SELECT count(*) FROM points", "2");
   unlink(m.path);
@@ -219,7 +245,9 @@ static void other_files(void **state) {
   sqlite3_open(m.path, &db);
   sqlite3_exec(db, "CREATE TABLE results(point)", NULL, NULL, NULL);
   assert_int_equal(sweep_database_open(m.path, &m.plan, &database, &error), FF_INVALID);
-  sqlite3_exec(db, "DROP TABLE results; PRAGMA application_id = 1717990263; PRAGMA user_version = 99; CREATE TABLE x(y)", NULL, NULL, NULL);
+  sqlite3_exec(db,
+               "DROP TABLE results; PRAGMA application_id = 1717990263; PRAGMA user_version = 99; CREATE TABLE x(y)",
+               NULL, NULL, NULL);
   assert_int_equal(sweep_database_open(m.path, &m.plan, &database, &error), FF_INVALID);
   assert_non_null(strstr(error.message, "later farfault"));
   sqlite3_close(db);
@@ -251,7 +279,8 @@ static int remove_folder(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(in_and_out), cmocka_unit_test(numbers), cmocka_unit_test(keys),
-                                     cmocka_unit_test(one_writer), cmocka_unit_test(formats), cmocka_unit_test(other_files)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(in_and_out), cmocka_unit_test(numbers),
+                                     cmocka_unit_test(keys),       cmocka_unit_test(one_writer),
+                                     cmocka_unit_test(formats),    cmocka_unit_test(other_files)};
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -13,7 +13,13 @@
 #include "sweep/study_plan.h"
 
 static void there_and_back(void **state) {
-  sweep_message from = {.kind = SWEEP_DONE, .task = 4000000000u, .status = -7, .seconds = 1.5, .texts = {"a\nb", "x\0y"}, .sizes = {3, 3}}, to;
+  sweep_message from = {.kind = SWEEP_DONE,
+                        .task = 4000000000u,
+                        .status = -7,
+                        .seconds = 1.5,
+                        .texts = {"a\nb", "x\0y"},
+                        .sizes = {3, 3}},
+                to;
   ff_text bytes = {0};
   sweep_message_write(&from, &bytes);
   assert_true(sweep_message_read(bytes.chars, bytes.length, &to));
@@ -38,16 +44,27 @@ static void empty_texts(void **state) {
 }
 
 static void no_messages(void **state) {
-#define NONE(text) {text, sizeof text}
-  static const struct { const char *bytes; size_t size; } none[] = {
-      NONE(""), NONE("\n"), NONE("X 1 1 1 0 0\n\0"), NONE("A 1 1 1 0\n\0"), NONE("A 1 1 1 99999999999999999999 0\n\0"),
-      NONE("A 1 1 1 18446744073709551615 1\n\0"), NONE("A 1 1 1 0 0 0\n\0"), NONE("A 1 1 1 0 0\n")};
+#define NONE(text) \
+  { text, sizeof text }
+  static const struct {
+    const char *bytes;
+    size_t size;
+  } none[] = {NONE(""),
+              NONE("\n"),
+              NONE("X 1 1 1 0 0\n\0"),
+              NONE("A 1 1 1 0\n\0"),
+              NONE("A 1 1 1 99999999999999999999 0\n\0"),
+              NONE("A 1 1 1 18446744073709551615 1\n\0"),
+              NONE("A 1 1 1 0 0 0\n\0"),
+              NONE("A 1 1 1 0 0\n")};
 #undef NONE
   sweep_message to;
-  for (size_t i = 0; i < sizeof none / sizeof *none; i++) assert_false(sweep_message_read(none[i].bytes, none[i].size, &to));
+  for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+    assert_false(sweep_message_read(none[i].bytes, none[i].size, &to));
 }
 
-/* The published value of FNV-1a, 128 bits, of nothing; and lists of texts that would be the same bytes without lengths. */
+/* The published value of FNV-1a, 128 bits, of nothing; and lists of texts that would be the same bytes without
+ * lengths. */
 static void hashes(void **state) {
   sweep_hash a, b;
   char first[SWEEP_KEY], second[SWEEP_KEY];
@@ -65,6 +82,7 @@ static void hashes(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(there_and_back), cmocka_unit_test(empty_texts), cmocka_unit_test(no_messages), cmocka_unit_test(hashes)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(there_and_back), cmocka_unit_test(empty_texts),
+                                     cmocka_unit_test(no_messages), cmocka_unit_test(hashes)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,14 +10,18 @@
 
 #include "sweep/study.h"
 
-static ff_status read_text(const char *text, study *study, ff_error *error) { return study_read("s.yaml", text, strlen(text), study, error); }
+static ff_status read_text(const char *text, study *study, ff_error *error) {
+  return study_read("s.yaml", text, strlen(text), study, error);
+}
 
 static const char *value(const study_grid *grid, int axis, size_t i) { return grid->axes[axis]->values.items[i].text; }
 
 static void one_grid(void **state) {
   study s;
   assert_int_equal(read_text("title: hello\ntrace: a.fft\nmachine: [gtx480, h200]\nmemory: [copy, uvm+evict=lru:64K]\n"
-                             "gpu-memory: [50%, 75%, 8G]\nset: {fault_us: [1, 2.5], sm_count: 4}\n", &s, NULL), FF_OK);
+                             "gpu-memory: [50%, 75%, 8G]\nset: {fault_us: [1, 2.5], sm_count: 4}\n",
+                             &s, NULL),
+                   FF_OK);
   assert_string_equal(s.title, "hello");
   assert_int_equal(s.grids.count, 1);
   const study_grid *grid = s.grids.items[0];
@@ -34,8 +38,12 @@ static void one_grid(void **state) {
 /* What stands at the top is of those that do not say it themselves, wherever it stands. */
 static void inheritance(void **state) {
   study s;
-  assert_int_equal(read_text("grids:\n- {memory: [demand, tbn]}\n- {memory: uvm, trace: b}\npoints:\n- {memory: ideal, set: {sm_count: 2}}\n"
-                             "trace: [a, c]\nmachine: h200\n", &s, NULL), FF_OK);
+  assert_int_equal(
+      read_text(
+          "grids:\n- {memory: [demand, tbn]}\n- {memory: uvm, trace: b}\npoints:\n- {memory: ideal, set: {sm_count: 2}}\n"
+          "trace: [a, c]\nmachine: h200\n",
+          &s, NULL),
+      FF_OK);
   assert_int_equal(s.grids.count, 3);
   assert_int_equal(study_grid_size(s.grids.items[0]), 4);
   assert_int_equal(study_grid_size(s.grids.items[1]), 1);
@@ -47,7 +55,9 @@ static void inheritance(void **state) {
 }
 
 static void mistakes(void **state) {
-  static const struct { const char *text, *message; } cases[] = {
+  static const struct {
+    const char *text, *message;
+  } cases[] = {
       {"", "s.yaml: is empty"},
       {"- a\n", "s.yaml: is not a study"},
       {"trace: [a\n", "s.yaml:"},
@@ -84,7 +94,8 @@ static void mistakes(void **state) {
     study s;
     ff_error error = {0};
     if (!read_text(cases[i].text, &s, &error)) fail_msg("accepted: %s", cases[i].text);
-    if (strncmp(error.message, cases[i].message, strlen(cases[i].message)) != 0) fail_msg("%s\n  gives %s", cases[i].text, error.message);
+    if (strncmp(error.message, cases[i].message, strlen(cases[i].message)) != 0)
+      fail_msg("%s\n  gives %s", cases[i].text, error.message);
     assert_int_equal(s.grids.count, 0);
   }
 }
@@ -97,6 +108,7 @@ static void sizes_do_not_wrap(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(one_grid), cmocka_unit_test(inheritance), cmocka_unit_test(mistakes), cmocka_unit_test(sizes_do_not_wrap)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(one_grid), cmocka_unit_test(inheritance),
+                                     cmocka_unit_test(mistakes), cmocka_unit_test(sizes_do_not_wrap)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -45,7 +45,7 @@ static void lost_and_there_again(void **state) {
   assert_int_equal(work_queue_next(&h, 0), 0);  /* what it had comes first */
   work_queue_heard(&h, 1, 11);
   assert_int_equal(work_queue_next(&h, 1), 1);
-  assert_true(work_queue_done(&h, 0)); /* from the one that had been lost: good as well */
+  assert_true(work_queue_done(&h, 0));  /* from the one that had been lost: good as well */
   assert_false(work_queue_done(&h, 0)); /* and late from the other */
   assert_int_equal(h.workers[0].busy, 0);
   assert_int_equal(work_queue_next(&h, 0), 2);
@@ -84,7 +84,8 @@ static void random_order(void **state) {
       int64_t task;
       switch (rand() % 5) {
       case 0: work_queue_join(&h, worker, 1 + (uint32_t)rand() % 3, now); break;
-      case 1: case 2:
+      case 1:
+      case 2:
         if ((task = work_queue_next(&h, worker)) >= 0) FF_PUSH(&out, (uint32_t)task);
         break;
       case 3:
@@ -107,6 +108,7 @@ static void random_order(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(in_order_and_once), cmocka_unit_test(lost_and_there_again), cmocka_unit_test(hopeless), cmocka_unit_test(random_order)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(in_order_and_once), cmocka_unit_test(lost_and_there_again),
+                                     cmocka_unit_test(hopeless), cmocka_unit_test(random_order)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,8 @@ static uint32_t next_random(void) {
 }
 
 /* How many different words bank `bank` has to serve to these lanes. */
-static uint32_t words_of_bank(const uint32_t *offset, uint32_t word_bytes, uint32_t banks, uint32_t bank, uint32_t first, uint32_t end, uint32_t mask) {
+static uint32_t words_of_bank(const uint32_t *offset, uint32_t word_bytes, uint32_t banks, uint32_t bank,
+                              uint32_t first, uint32_t end, uint32_t mask) {
   uint32_t count = 0;
   for (uint32_t l = first; l < end; l++) {
     uint32_t word = offset[l] / word_bytes, seen = 0;
@@ -42,9 +43,11 @@ static uint32_t plain_passes(const uint32_t *offset, uint32_t bytes, uint32_t ma
 
 static void shared_memory_takes_a_pass_for_each_word_of_its_busiest_bank(void **unused) {
   for (int round = 0; round < 20000; round++) {
-    uint32_t bytes = 1u << next_random() % 5, offset[TRACE_LANES], mask = round % 3 ? next_random() << 1 ^ next_random() : UINT32_MAX;
+    uint32_t bytes = 1u << next_random() % 5, offset[TRACE_LANES],
+             mask = round % 3 ? next_random() << 1 ^ next_random() : UINT32_MAX;
     uint32_t range = 1u << next_random() % 10, stride = next_random() % 40, form = next_random() % 3;
-    for (uint32_t l = 0; l < TRACE_LANES; l++) offset[l] = bytes * (form == 0 ? l * stride : form == 1 ? next_random() % range : (next_random() % range) * 32);
+    for (uint32_t l = 0; l < TRACE_LANES; l++)
+      offset[l] = bytes * (form == 0 ? l * stride : form == 1 ? next_random() % range : (next_random() % range) * 32);
     assert_int_equal(trace_shared_passes(offset, bytes, mask), plain_passes(offset, bytes, mask));
   }
   assert_int_equal(trace_shared_passes((uint32_t[TRACE_LANES]){0}, 4, 0), 0);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Trace files: what is written comes back word for word; a file that is cut, damaged or half-written gives a true part and
- * says so; regular streams take few bytes.
+/* Trace files: what is written comes back word for word; a file that is cut, damaged or half-written gives a true part
+ * and says so; regular streams take few bytes.
  *
- * The expected program is made again from a seed, item by item, so that each item that is read can be compared by its place. */
+ * The expected program is made again from a seed, item by item, so that each item that is read can be compared by its
+ * place. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,27 +39,49 @@ static uint64_t mix(uint64_t x) {
 
 enum { WORDS = 2 + 64 };
 
-typedef struct shape { uint64_t seed; uint32_t operations, blocks_most, records_most; bool regular, marks, late; } shape; /* late: the file is not told of its marks beforehand */
+/* late: the file is not told of its marks beforehand */
+typedef struct shape {
+  uint64_t seed;
+  uint32_t operations, blocks_most, records_most;
+  bool regular, marks, late;
+} shape;
 
 static uint32_t launch_warps(const shape *s, uint64_t op) { return 1 + (uint32_t)(mix(s->seed + op * 3) % 5); }
 static uint64_t launch_blocks(const shape *s, uint64_t op) { return mix(s->seed + op * 5) % (s->blocks_most + 1); }
 
 static void make_launch(const shape *s, uint64_t op, uint64_t id, trace_launch *launch) {
   static const unsigned char parameters[16] = "parameters";
-  *launch = (trace_launch){.id = id, .grid = {(uint32_t)launch_blocks(s, op), 1, 1}, .block = {32 * launch_warps(s, op) - (uint32_t)(op % 31), 1, 1},
-                           .blocks = launch_blocks(s, op), .warps_per_block = launch_warps(s, op), .shared_bytes = (uint32_t)op * 16,
-                           .registers = 20 + (uint32_t)op % 100, .kernel_index = (uint32_t)(op % 3), .cooperative = op % 2, .symbol = s->marks ? trace_symbol("_Z6kernel") + op % 2 : 0, .smids = op % 3 ? 0 : 80, .module = 7, .use_count = 2,
-                           .uses = {{op << 21, 4096}, {op << 22, 1}}, .parameters = parameters, .parameter_bytes = sizeof parameters};
+  *launch = (trace_launch){.id = id,
+                           .grid = {(uint32_t)launch_blocks(s, op), 1, 1},
+                           .block = {32 * launch_warps(s, op) - (uint32_t)(op % 31), 1, 1},
+                           .blocks = launch_blocks(s, op),
+                           .warps_per_block = launch_warps(s, op),
+                           .shared_bytes = (uint32_t)op * 16,
+                           .registers = 20 + (uint32_t)op % 100,
+                           .kernel_index = (uint32_t)(op % 3),
+                           .cooperative = op % 2,
+                           .symbol = s->marks ? trace_symbol("_Z6kernel") + op % 2 : 0,
+                           .smids = op % 3 ? 0 : 80,
+                           .module = 7,
+                           .use_count = 2,
+                           .uses = {{op << 21, 4096}, {op << 22, 1}},
+                           .parameters = parameters,
+                           .parameter_bytes = sizeof parameters};
   snprintf(launch->kernel, sizeof launch->kernel, "kernel%u(float*, int)", launch->kernel_index);
 }
 
 /* The program's op-th operation; a launch goes to *launch. */
 static void make_operation(const shape *s, uint64_t op, uint64_t launches, trace_op *out, trace_launch *launch) {
   uint64_t r = mix(s->seed + op);
-  *out = (trace_op){.kind = r >> 58 < 20 ? TRACE_OP_LAUNCH : (trace_op_kind)(r % TRACE_OP_END), .stream = (uint32_t)(r >> 32 & 7), .sequence = op, .blocking = r >> 40 & 1};
+  *out = (trace_op){.kind = r >> 58 < 20 ? TRACE_OP_LAUNCH : (trace_op_kind)(r % TRACE_OP_END),
+                    .stream = (uint32_t)(r >> 32 & 7),
+                    .sequence = op,
+                    .blocking = r >> 40 & 1};
   uint64_t address = (r >> 8 & 0xffff) << 12, bytes = r >> 20 & 0xfffff;
   switch (out->kind) {
-  case TRACE_OP_ALLOC: case TRACE_OP_RESERVE: case TRACE_OP_CREATE:
+  case TRACE_OP_ALLOC:
+  case TRACE_OP_RESERVE:
+  case TRACE_OP_CREATE:
     out->alloc.address = address;
     out->alloc.bytes = bytes;
     out->alloc.memory = (trace_memory_kind)(r >> 50 & 3);
@@ -66,13 +89,17 @@ static void make_operation(const shape *s, uint64_t op, uint64_t launches, trace
     out->alloc.id = (uint32_t)op;
     snprintf(out->alloc.name, sizeof out->alloc.name, "cudaMalloc #%u", (unsigned)op);
     break;
-  case TRACE_OP_MAP: case TRACE_OP_UNMAP: case TRACE_OP_SET_ACCESS: case TRACE_OP_UNRESERVE:
+  case TRACE_OP_MAP:
+  case TRACE_OP_UNMAP:
+  case TRACE_OP_SET_ACCESS:
+  case TRACE_OP_UNRESERVE:
     out->map.address = address;
     out->map.bytes = bytes;
     out->map.offset = r >> 44 & 0xffff;
     out->map.memory = (uint32_t)op;
     break;
-  case TRACE_OP_FREE: case TRACE_OP_RELEASE:
+  case TRACE_OP_FREE:
+  case TRACE_OP_RELEASE:
     out->free.address = address;
     out->free.id = (uint32_t)r;
     break;
@@ -98,13 +125,16 @@ static void make_operation(const shape *s, uint64_t op, uint64_t launches, trace
   case TRACE_OP_STREAM_SMS:
     for (uint32_t i = 0; i < TRACE_SMS_MAX / 64; i++) out->sms.mask[i] = mix(r + i);
     break;
-  case TRACE_OP_EVENT_RECORD: case TRACE_OP_STREAM_WAIT: case TRACE_OP_SYNC_EVENT: out->event.event = (uint32_t)op; break;
+  case TRACE_OP_EVENT_RECORD:
+  case TRACE_OP_STREAM_WAIT:
+  case TRACE_OP_SYNC_EVENT: out->event.event = (uint32_t)op; break;
   case TRACE_OP_HOST_TOUCH:
     out->touch.address = address;
     out->touch.bytes = bytes;
     out->touch.write = r >> 50 & 1;
     break;
-  case TRACE_OP_ADVISE: case TRACE_OP_PREFETCH:
+  case TRACE_OP_ADVISE:
+  case TRACE_OP_PREFETCH:
     out->hint.address = address;
     out->hint.bytes = bytes;
     out->hint.advice = 3;
@@ -120,11 +150,13 @@ static void make_operation(const shape *s, uint64_t op, uint64_t launches, trace
 }
 
 static uint32_t records_of(const shape *s, uint64_t launch, uint64_t block, uint32_t warp) {
-  return s->regular ? s->records_most : (uint32_t)(mix(s->seed ^ launch << 40 ^ block << 8 ^ warp) % (s->records_most + 1));
+  return s->regular ? s->records_most
+                    : (uint32_t)(mix(s->seed ^ launch << 40 ^ block << 8 ^ warp) % (s->records_most + 1));
 }
 
 /* The n-th record of a warp; the one behind the last is EXIT. Returns its length. */
-static uint32_t make_record(const shape *s, uint64_t launch, uint64_t block, uint32_t warp, uint32_t n, uint64_t words[WORDS]) {
+static uint32_t make_record(const shape *s, uint64_t launch, uint64_t block, uint32_t warp, uint32_t n,
+                            uint64_t words[WORDS]) {
   uint64_t r = mix(s->seed ^ launch << 40 ^ block << 8 ^ warp ^ (uint64_t)n << 20);
   if (n == records_of(s, launch, block, warp)) {
     words[0] = TRACE_EXIT;
@@ -138,11 +170,13 @@ static uint32_t make_record(const shape *s, uint64_t launch, uint64_t block, uin
     }
     words[0] = TRACE_ACCESS | (uint64_t)ops[n % 4] << 4 | 2 << 6 | 1 << 16 | (uint64_t)(n % 4) << 32;
     words[1] = UINT32_MAX;
-    words[2] = trace_line((UINT64_C(1) << 40) + (uint64_t)(n % 4) * (1 << 24) + ((block * 4 + warp) * 4 + n / 4) * 128, 32, 15);
+    words[2] = trace_line((UINT64_C(1) << 40) + (uint64_t)(n % 4) * (1 << 24) + ((block * 4 + warp) * 4 + n / 4) * 128,
+                          32, 15);
     return 3;
   }
   if (s->marks && mix(r) % 3 == 0) {
-    words[0] = r & 1 ? TRACE_LEAVE | (r >> 9 & 3) << 32 : TRACE_ENTER | (r >> 40 & (r & 2 ? TRACE_TRIPS_MAX : 3)) << 4 | (r >> 9 & 3) << 32;
+    words[0] = r & 1 ? TRACE_LEAVE | (r >> 9 & 3) << 32
+                     : TRACE_ENTER | (r >> 40 & (r & 2 ? TRACE_TRIPS_MAX : 3)) << 4 | (r >> 9 & 3) << 32;
     return 1;
   }
   switch (r % 5) {
@@ -152,9 +186,11 @@ static uint32_t make_record(const shape *s, uint64_t launch, uint64_t block, uin
   default: break;
   }
   uint32_t lines = 1 + (uint32_t)(r >> 8) % (r >> 60 ? 3 : 64);
-  words[0] = TRACE_ACCESS | (r >> 16 & 3) << 4 | (r >> 18 & 3) << 6 | (r >> 20 & 15) << 9 | (uint64_t)lines << 16 | (r >> 24 & 15) << 32;
+  words[0] = TRACE_ACCESS | (r >> 16 & 3) << 4 | (r >> 18 & 3) << 6 | (r >> 20 & 15) << 9 | (uint64_t)lines << 16 |
+             (r >> 24 & 15) << 32;
   words[1] = r >> 30 & 1 ? UINT32_MAX : (uint32_t)(r >> 31);
-  for (uint32_t i = 0; i < lines; i++) words[2 + i] = (mix(r + i) >> (r >> 50 & 1 ? 11 : 40)) << 10 | (mix(r - i) & 0x3ff);
+  for (uint32_t i = 0; i < lines; i++)
+    words[2 + i] = (mix(r + i) >> (r >> 50 & 1 ? 11 : 40)) << 10 | (mix(r - i) & 0x3ff);
   return 2 + lines;
 }
 
@@ -201,7 +237,13 @@ static char *path_of(const char *name) {
 static void write_file(const char *path, const shape *s) {
   char command[] = "./app 1 2", machine[] = "gtx480", note[] = "a note";
   char *notes[] = {note};
-  trace_file_about about = {.farfault = "1.2.3", .command = command, .machine = machine, .complete = true, .notes = notes, .note_count = 1, .marks = s->marks && !s->late,
+  trace_file_about about = {.farfault = "1.2.3",
+                            .command = command,
+                            .machine = machine,
+                            .complete = true,
+                            .notes = notes,
+                            .note_count = 1,
+                            .marks = s->marks && !s->late,
                             .totals = {.warp_instructions = 11, .barriers = 17}};
   trace_file_writer *w;
   ff_error error;
@@ -219,7 +261,13 @@ static void write_bytes(const char *path, const char *bytes, size_t size) {
 }
 
 /* Where a reader is in the expected program. */
-typedef struct place { uint64_t operation, launches, block; uint32_t warp, record; uint64_t blocks; uint32_t warps; uint64_t launch_operation; } place;
+typedef struct place {
+  uint64_t operation, launches, block;
+  uint32_t warp, record;
+  uint64_t blocks;
+  uint32_t warps;
+  uint64_t launch_operation;
+} place;
 
 static void expect_operation(const shape *s, place *at, const trace_op *op) {
   trace_op wanted;
@@ -303,7 +351,8 @@ static void check_file(const char *path, const shape *s) {
 }
 
 static const shape small = {.seed = 3, .operations = 40, .blocks_most = 3, .records_most = 12};
-static const shape medium = {.seed = 4, .operations = 30, .blocks_most = 30, .records_most = 400}; /* for what is done many times */
+/* for what is done many times */
+static const shape medium = {.seed = 4, .operations = 30, .blocks_most = 30, .records_most = 400};
 static const shape large = {.seed = 4, .operations = 45, .blocks_most = 45, .records_most = 400};
 
 /* ---- tests ---- */
@@ -477,7 +526,8 @@ static void what_is_no_trace_is_refused(void **state) {
 static void a_frame_out_of_nowhere_is_refused(void **state) {
   (void)state;
   char *path = path_of("nowhere.fft");
-  uint8_t bytes[FILE_HEADER_BYTES + FRAME_HEADER_BYTES + 64] = FILE_MAGIC, *payload = bytes + FILE_HEADER_BYTES + FRAME_HEADER_BYTES;
+  uint8_t bytes[FILE_HEADER_BYTES + FRAME_HEADER_BYTES + 64] = FILE_MAGIC,
+                                                         *payload = bytes + FILE_HEADER_BYTES + FRAME_HEADER_BYTES;
   bytes[8] = TRACE_FILE_VERSION;
   size_t size = 0;
   for (int column = 0; column < PACK_COLUMNS; column++) { /* a new head, EXIT */
@@ -487,7 +537,13 @@ static void a_frame_out_of_nowhere_is_refused(void **state) {
     if (count) payload[size] = column == PACK_HEADS ? 1 : TRACE_EXIT;
     size += count;
   }
-  frame_header header = {.kind = FRAME_DATA, .open = true, .launch_blocks = 1, .warps = 1, .words = 1, .payload_bytes = size, .payload_hash = frame_hash(payload, size)};
+  frame_header header = {.kind = FRAME_DATA,
+                         .open = true,
+                         .launch_blocks = 1,
+                         .warps = 1,
+                         .words = 1,
+                         .payload_bytes = size,
+                         .payload_hash = frame_hash(payload, size)};
   frame_header_write(&header, bytes + FILE_HEADER_BYTES);
   write_bytes(path, (const char *)bytes, FILE_HEADER_BYTES + FRAME_HEADER_BYTES + size);
   trace_file *file;
@@ -570,7 +626,12 @@ static void a_killed_recording_is_never_misread(void **state) {
 
 /* ---- the stream, and copies ---- */
 
-typedef struct fed { trace_program *program; trace_reader *reader; const shape *shape; uint64_t launches, operations; } fed;
+typedef struct fed {
+  trace_program *program;
+  trace_reader *reader;
+  const shape *shape;
+  uint64_t launches, operations;
+} fed;
 
 static void *read_stream(void *argument) {
   fed *f = argument;
@@ -684,7 +745,8 @@ static size_t leave_out_marks(const shape *s, uint64_t launch, uint64_t block, u
     }
     uint64_t issue = last == SIZE_MAX ? 0 : out[last];
     if (kind == TRACE_ISSUE && !trace_issue_count(words[0]) && !trace_issue_memory(words[0])) continue;
-    if (kind == TRACE_ISSUE && mark && issue && trace_issue_count(issue) + trace_issue_count(words[0]) <= 0x3fff && trace_issue_memory(issue) + trace_issue_memory(words[0]) <= 0x3fff) {
+    if (kind == TRACE_ISSUE && mark && issue && trace_issue_count(issue) + trace_issue_count(words[0]) <= 0x3fff &&
+        trace_issue_memory(issue) + trace_issue_memory(words[0]) <= 0x3fff) {
       out[last] += words[0] & ~UINT64_C(15);
     } else {
       last = kind == TRACE_ISSUE ? count : SIZE_MAX;
@@ -696,7 +758,11 @@ static size_t leave_out_marks(const shape *s, uint64_t launch, uint64_t block, u
   return count;
 }
 
-typedef struct unmarked { trace_reader *reader; uint64_t launches, words; bool joins; } unmarked;
+typedef struct unmarked {
+  trace_reader *reader;
+  uint64_t launches, words;
+  bool joins;
+} unmarked;
 
 static void *read_unmarked(void *argument) {
   unmarked *u = argument;
@@ -766,11 +832,14 @@ static void plain_marks(void **state) {
   pack_coder *coder = pack_coder_create();
   pack_coder_plain(coder);
   pack_bytes columns[PACK_COLUMNS] = {0};
-  uint64_t words[3] = {TRACE_ENTER | 7 << 4 | UINT64_C(3) << 32, TRACE_ENTER | UINT64_C(3) << 32, TRACE_LEAVE | UINT64_C(3) << 32}, back[PACK_RECORD_WORDS];
+  uint64_t words[3] = {TRACE_ENTER | 7 << 4 | UINT64_C(3) << 32, TRACE_ENTER | UINT64_C(3) << 32,
+                       TRACE_LEAVE | UINT64_C(3) << 32},
+           back[PACK_RECORD_WORDS];
   for (int i = 0; i < 3; i++) pack_put(coder, columns, &words[i]);
   assert_int_equal(columns[PACK_WORDS].count, 24);
   pack_view views[PACK_COLUMNS];
-  for (int i = 0; i < PACK_COLUMNS; i++) views[i] = (pack_view){columns[i].items, columns[i].count ? columns[i].items + columns[i].count : NULL};
+  for (int i = 0; i < PACK_COLUMNS; i++)
+    views[i] = (pack_view){columns[i].items, columns[i].count ? columns[i].items + columns[i].count : NULL};
   pack_coder_reset(coder);
   for (int i = 0; i < 3; i++) {
     assert_int_equal(pack_take(coder, views, back), 1);
@@ -788,7 +857,8 @@ static void parts_have_what_was_selected(void **state) {
   ff_error error;
   trace_copied copied;
   trace_item item;
-  trace_selection all = {.last_launch = UINT64_MAX, .last_block = UINT64_MAX}, some = {.first_launch = 1, .last_launch = 4, .first_block = 2, .last_block = 2, .kernel = "kernel1"};
+  trace_selection all = {.last_launch = UINT64_MAX, .last_block = UINT64_MAX},
+                  some = {.first_launch = 1, .last_launch = 4, .first_block = 2, .last_block = 2, .kernel = "kernel1"};
   assert_int_equal(trace_file_open(path, &file, NULL), FF_OK);
   assert_int_equal(trace_file_copy(file, part, &all, NULL, &copied, &error), FF_OK);
   check_file(part, &large);
@@ -831,7 +901,8 @@ static void parts_have_what_was_selected(void **state) {
   free(part);
 }
 
-/* On the host's side of a copy there may be managed memory, which is simulated: its address is kept, whatever the direction. */
+/* On the host's side of a copy there may be managed memory, which is simulated: its address is kept, whatever the
+ * direction. */
 static void both_addresses_of_a_copy_come_back(void **state) {
   (void)state;
   char *path = path_of("copies.fft");
@@ -841,7 +912,13 @@ static void both_addresses_of_a_copy_come_back(void **state) {
   trace_item item;
   assert_int_equal(trace_file_create(path, &about, &w, NULL), FF_OK);
   for (int i = 0; i < 8; i++) {
-    trace_op op = {.kind = TRACE_OP_COPY, .copy = {.to = 0x200000001254, .from = 0x200000042000, .width = 44, .height = 1, .direction = (trace_direction)(i % 4), .pinned = i >= 4}};
+    trace_op op = {.kind = TRACE_OP_COPY,
+                   .copy = {.to = 0x200000001254,
+                            .from = 0x200000042000,
+                            .width = 44,
+                            .height = 1,
+                            .direction = (trace_direction)(i % 4),
+                            .pinned = i >= 4}};
     trace_file_put_operation(w, &op);
   }
   assert_int_equal(trace_file_finish(w, &about, NULL), FF_OK);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The public interface to traces: what is put in comes out, what must be refused is refused and costs nothing, damage is reported. */
+/* The public interface to traces: what is put in comes out, what must be refused is refused and costs nothing, damage
+ * is reported. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,18 +37,18 @@ static int files(void) {
 }
 
 static ff_trace_error error;
-#define good(call)                                                  \
-  do {                                                              \
-    ff_trace_status good_status = (call);                           \
-    if (good_status) fail_msg("%s: %s", #call, error.message);      \
+#define good(call)                                             \
+  do {                                                         \
+    ff_trace_status good_status = (call);                      \
+    if (good_status) fail_msg("%s: %s", #call, error.message); \
   } while (0)
 
 /* Refused, with this in the message. */
-#define bad(call, expected)                                                                     \
-  do {                                                                                          \
-    error.message[0] = '\0';                                                                    \
-    assert_int_equal(call, FF_TRACE_INVALID);                                                   \
-    assert_int_equal(error.status, FF_TRACE_INVALID);                                           \
+#define bad(call, expected)                                                                         \
+  do {                                                                                              \
+    error.message[0] = '\0';                                                                        \
+    assert_int_equal(call, FF_TRACE_INVALID);                                                       \
+    assert_int_equal(error.status, FF_TRACE_INVALID);                                               \
     if (!strstr(error.message, expected)) fail_msg("'%s' is not in '%s'", expected, error.message); \
   } while (0)
 
@@ -62,13 +63,26 @@ static const ff_trace_launch small = {.kernel = "k", .grid = {2, 1, 1}, .block =
 /* ---- what is put in comes out ---- */
 
 static const ff_trace_use uses[2] = {{4096, 100}, {8192, 1}};
-static const ff_trace_launch full = {.kernel = "void f<int>(int*)", .grid = {3, 2, 1}, .block = {8, 4, 2}, .shared_bytes = 99, .registers = 40, .cooperative = true, .smids = 5,
-                                     .module = 7, .parameters = "abcd", .parameter_bytes = 4, .uses = uses, .use_count = 2};
+static const ff_trace_launch full = {.kernel = "void f<int>(int*)",
+                                     .grid = {3, 2, 1},
+                                     .block = {8, 4, 2},
+                                     .shared_bytes = 99,
+                                     .registers = 40,
+                                     .cooperative = true,
+                                     .smids = 5,
+                                     .module = 7,
+                                     .parameters = "abcd",
+                                     .parameter_bytes = 4,
+                                     .uses = uses,
+                                     .use_count = 2};
 static const ff_trace_operation operations[] = {
     {.kind = FF_TRACE_MODULE, .as.module = {7, ".version 7.0", 12}},
     {.kind = FF_TRACE_ALLOCATE, .as.allocation = {4096, 100, FF_TRACE_MEMORY_MANAGED, 3, true, "x"}},
     {.kind = FF_TRACE_STREAM_CREATE, .stream = 2, .number = 1},
-    {.kind = FF_TRACE_COPY, .stream = 2, .blocking = true, .as.copy = {4096, 1 << 20, 10, 5, 20, 30, FF_TRACE_TO_DEVICE, true}},
+    {.kind = FF_TRACE_COPY,
+     .stream = 2,
+     .blocking = true,
+     .as.copy = {4096, 1 << 20, 10, 5, 20, 30, FF_TRACE_TO_DEVICE, true}},
     {.kind = FF_TRACE_SET, .as.copy = {.to = 4096, .width = 10, .height = 2, .to_pitch = 16}},
     {.kind = FF_TRACE_EVENT_RECORD, .number = 9},
     {.kind = FF_TRACE_STREAM_WAIT, .stream = 2, .number = 9},
@@ -107,7 +121,8 @@ static void same_operation(const ff_trace_operation *a, const ff_trace_operation
   } else if (a->kind == FF_TRACE_COPY || a->kind == FF_TRACE_SET) {
     assert_memory_equal(&a->as.copy, &b->as.copy, offsetof(ff_trace_copy, pinned));
     assert_int_equal(a->as.copy.pinned, b->as.copy.pinned);
-  } else if (a->kind == FF_TRACE_MAP || a->kind == FF_TRACE_UNMAP || a->kind == FF_TRACE_SET_ACCESS || a->kind == FF_TRACE_FREE_RESERVATION) {
+  } else if (a->kind == FF_TRACE_MAP || a->kind == FF_TRACE_UNMAP || a->kind == FF_TRACE_SET_ACCESS ||
+             a->kind == FF_TRACE_FREE_RESERVATION) {
     assert_int_equal(a->as.mapping.address, b->as.mapping.address);
     assert_int_equal(a->as.mapping.bytes, b->as.mapping.bytes);
     assert_int_equal(a->as.mapping.offset, b->as.mapping.offset);
@@ -129,7 +144,8 @@ static void test_operations(void **state) {
   ff_trace_writer *w = begin();
   for (int i = 0; i < OPERATIONS; i++) good(ff_trace_put_operation(w, &operations[i], &error));
   good(ff_trace_put_launch(w, 5, &full, &error));
-  good(ff_trace_finish(w, &(ff_trace_ending){.notes = (const char *const[]){"one", "two"}, .note_count = 2, .barriers = 8}, &error));
+  good(ff_trace_finish(
+      w, &(ff_trace_ending){.notes = (const char *const[]){"one", "two"}, .note_count = 2, .barriers = 8}, &error));
   assert_int_equal(files(), 1);
   ff_trace_reader *r;
   ff_trace_item item;
@@ -137,7 +153,8 @@ static void test_operations(void **state) {
   const ff_trace_info *info = ff_trace_information(r);
   assert_string_equal(info->command, "a 'program'");
   assert_string_equal(info->machine, "gtx480");
-  assert_true(info->whole && info->complete && info->note_count == 2 && info->barriers == 8 && info->launches == 1 && info->blocks == 6);
+  assert_true(info->whole && info->complete && info->note_count == 2 && info->barriers == 8 && info->launches == 1 &&
+              info->blocks == 6);
   assert_string_equal(info->notes[1], "two");
   for (int round = 0; round < 2; round++) {
     for (int i = 0; i < OPERATIONS; i++) {
@@ -153,13 +170,15 @@ static void test_operations(void **state) {
     assert_string_equal(l->kernel, full.kernel);
     assert_memory_equal(l->grid, full.grid, sizeof l->grid);
     assert_memory_equal(l->block, full.block, sizeof l->block);
-    assert_true(l->shared_bytes == 99 && l->registers == 40 && l->cooperative && l->smids == 5 && l->module == 7 && l->blocks == 6 && l->warps_per_block == 2);
+    assert_true(l->shared_bytes == 99 && l->registers == 40 && l->cooperative && l->smids == 5 && l->module == 7 &&
+                l->blocks == 6 && l->warps_per_block == 2);
     assert_memory_equal(l->parameters, "abcd", 4);
     assert_memory_equal(l->uses, uses, sizeof uses);
     for (int i = 0; i < 12; i++) { /* warps that got nothing only end */
       good(ff_trace_next(r, &item, &error));
       assert_int_equal(item.kind, FF_TRACE_RECORD);
-      assert_true(item.block == (uint64_t)i / 2 && item.warp == (uint32_t)i % 2 && item.words == 1 && item.record[0] == ff_trace_exit());
+      assert_true(item.block == (uint64_t)i / 2 && item.warp == (uint32_t)i % 2 && item.words == 1 &&
+                  item.record[0] == ff_trace_exit());
     }
     for (int i = 0; i < 2; i++) {
       good(ff_trace_next(r, &item, &error));
@@ -172,18 +191,23 @@ static void test_operations(void **state) {
 
 static void test_words(void **state) {
   uint64_t w = ff_trace_issue(65535, 1234, 16383, 77);
-  assert_true(ff_trace_kind(w) == FF_TRACE_ISSUE && ff_trace_issue_instructions(w) == 65535 && ff_trace_issue_memory(w) == 1234 && ff_trace_issue_sfu(w) == 16383 &&
-              ff_trace_issue_fp64(w) == 77);
+  assert_true(ff_trace_kind(w) == FF_TRACE_ISSUE && ff_trace_issue_instructions(w) == 65535 &&
+              ff_trace_issue_memory(w) == 1234 && ff_trace_issue_sfu(w) == 16383 && ff_trace_issue_fp64(w) == 77);
   w = ff_trace_access(FF_TRACE_ATOMIC, 3, FF_TRACE_RETURNS, 0xdeadbeef, 32);
-  assert_true(ff_trace_kind(w) == FF_TRACE_ACCESS && ff_trace_access_operation(w) == FF_TRACE_ATOMIC && ff_trace_access_bytes(w) == 8 &&
-              ff_trace_access_flags(w) == FF_TRACE_RETURNS && ff_trace_access_pc(w) == 0xdeadbeef && ff_trace_access_lines(w) == 32);
+  assert_true(ff_trace_kind(w) == FF_TRACE_ACCESS && ff_trace_access_operation(w) == FF_TRACE_ATOMIC &&
+              ff_trace_access_bytes(w) == 8 && ff_trace_access_flags(w) == FF_TRACE_RETURNS &&
+              ff_trace_access_pc(w) == 0xdeadbeef && ff_trace_access_lines(w) == 32);
   w = ff_trace_line(0x123456789f, 32, 5);
-  assert_true(ff_trace_line_address(w) == 0x1234567880 && ff_trace_line_lanes(w) == 32 && ff_trace_line_sectors(w) == 5);
+  assert_true(ff_trace_line_address(w) == 0x1234567880 && ff_trace_line_lanes(w) == 32 &&
+              ff_trace_line_sectors(w) == 5);
   w = ff_trace_barrier(255, true, 65535);
-  assert_true(ff_trace_kind(w) == FF_TRACE_BARRIER && ff_trace_barrier_id(w) == 255 && ff_trace_barrier_arrive_only(w) && ff_trace_barrier_expected(w) == 65535);
-  assert_true(ff_trace_wait_k(ff_trace_wait(70000)) == 70000 && ff_trace_mark(ff_trace_leave(5)) == 5 && ff_trace_kind(ff_trace_enter(5)) == FF_TRACE_ENTER);
+  assert_true(ff_trace_kind(w) == FF_TRACE_BARRIER && ff_trace_barrier_id(w) == 255 &&
+              ff_trace_barrier_arrive_only(w) && ff_trace_barrier_expected(w) == 65535);
+  assert_true(ff_trace_wait_k(ff_trace_wait(70000)) == 70000 && ff_trace_mark(ff_trace_leave(5)) == 5 &&
+              ff_trace_kind(ff_trace_enter(5)) == FF_TRACE_ENTER);
   w = ff_trace_enter_trips(0xfedcba98, 77);
-  assert_true(ff_trace_kind(w) == FF_TRACE_ENTER && ff_trace_mark(w) == 0xfedcba98 && ff_trace_trips(w) == 77 && ff_trace_trips(ff_trace_enter(5)) == 0);
+  assert_true(ff_trace_kind(w) == FF_TRACE_ENTER && ff_trace_mark(w) == 0xfedcba98 && ff_trace_trips(w) == 77 &&
+              ff_trace_trips(ff_trace_enter(5)) == 0);
   assert_int_equal(ff_trace_trips(ff_trace_enter_trips(1, UINT32_MAX)), FF_TRACE_TRIPS_MAX);
 }
 
@@ -193,14 +217,20 @@ static void test_same_words(void **state) {
   for (int i = 0; i < 20000; i++) {
     uint64_t w = (uint64_t)rand() << 42 ^ (uint64_t)rand() << 21 ^ (uint64_t)rand();
     assert_true((int)ff_trace_kind(w) == (int)trace_word_kind(w));
-    assert_true(ff_trace_issue_instructions(w) == trace_issue_count(w) && ff_trace_issue_memory(w) == trace_issue_memory(w) && ff_trace_issue_sfu(w) == trace_issue_sfu(w) &&
+    assert_true(ff_trace_issue_instructions(w) == trace_issue_count(w) &&
+                ff_trace_issue_memory(w) == trace_issue_memory(w) && ff_trace_issue_sfu(w) == trace_issue_sfu(w) &&
                 ff_trace_issue_fp64(w) == trace_issue_fp64(w));
-    assert_true((int)ff_trace_access_operation(w) == (int)trace_access_operation(w) && ff_trace_access_bytes(w) == trace_access_bytes(w) &&
-                ff_trace_access_flags(w) == trace_access_flags(w) && ff_trace_access_lines(w) == trace_access_lines(w) && ff_trace_access_pc(w) == trace_access_pc(w));
-    assert_true(ff_trace_line_address(w) == trace_line_address(w) && ff_trace_line_lanes(w) == trace_line_lanes(w) && ff_trace_line_sectors(w) == trace_line_sectors(w));
-    assert_true(ff_trace_wait_k(w) == trace_wait_k(w) && ff_trace_barrier_id(w) == trace_barrier_id(w) && ff_trace_barrier_arrive_only(w) == trace_barrier_arrive_only(w) &&
+    assert_true((int)ff_trace_access_operation(w) == (int)trace_access_operation(w) &&
+                ff_trace_access_bytes(w) == trace_access_bytes(w) &&
+                ff_trace_access_flags(w) == trace_access_flags(w) &&
+                ff_trace_access_lines(w) == trace_access_lines(w) && ff_trace_access_pc(w) == trace_access_pc(w));
+    assert_true(ff_trace_line_address(w) == trace_line_address(w) && ff_trace_line_lanes(w) == trace_line_lanes(w) &&
+                ff_trace_line_sectors(w) == trace_line_sectors(w));
+    assert_true(ff_trace_wait_k(w) == trace_wait_k(w) && ff_trace_barrier_id(w) == trace_barrier_id(w) &&
+                ff_trace_barrier_arrive_only(w) == trace_barrier_arrive_only(w) &&
                 ff_trace_barrier_expected(w) == trace_barrier_expected(w));
-    assert_true(ff_trace_line(w >> 8, (uint32_t)w & 63, (uint32_t)(w >> 32) & 15) == trace_line(w >> 8, (uint32_t)w & 63, (uint32_t)(w >> 32) & 15));
+    assert_true(ff_trace_line(w >> 8, (uint32_t)w & 63, (uint32_t)(w >> 32) & 15) ==
+                trace_line(w >> 8, (uint32_t)w & 63, (uint32_t)(w >> 32) & 15));
   }
 }
 
@@ -237,7 +267,8 @@ static void test_coalescing(void **state) {
     bytes[i] = 1u << rand() % 8;
     mask[i] = ((uint32_t)rand() << 16 ^ (uint32_t)rand()) | 1;
     uint64_t spread = UINT64_C(1) << rand() % 40, base = (uint64_t)rand() << 20;
-    for (int lane = 0; lane < 32; lane++) address[i][lane] = (base + ((uint64_t)rand() * 0x9e3779b9 % spread)) & ~(uint64_t)(bytes[i] - 1);
+    for (int lane = 0; lane < 32; lane++)
+      address[i][lane] = (base + ((uint64_t)rand() * 0x9e3779b9 % spread)) & ~(uint64_t)(bytes[i] - 1);
     good(ff_trace_put_access(w, (ff_trace_access_op)(i % 4), 0, (uint32_t)i, bytes[i], mask[i], address[i], &error));
   }
   good(ff_trace_finish(w, NULL, &error));
@@ -271,15 +302,23 @@ static void test_operations_refused(void **state) {
   bad(ff_trace_put_operation(w, OP(.kind = (ff_trace_operation_kind)99), &error), "an unknown kind");
   bad(ff_trace_put_operation(w, OP(.kind = FF_TRACE_STREAM_SMS + 1), &error), "an unknown kind");
   bad(ff_trace_put_operation(w, OP(.kind = FF_TRACE_LAUNCH), &error), "ff_trace_put_launch");
-  bad(ff_trace_put_operation(w, OP(.kind = FF_TRACE_ALLOCATE, .as.allocation = {.address = 4096, .bytes = UINT64_MAX}), &error), "allocate: a number is out of range");
-  bad(ff_trace_put_operation(w, OP(.kind = FF_TRACE_ALLOCATE, .as.allocation = {.address = UINT64_C(1) << 57}), &error), "out of range");
-  bad(ff_trace_put_operation(w, OP(.kind = FF_TRACE_ALLOCATE, .as.allocation = {.memory = (ff_trace_memory)4}), &error), "kind of memory");
+  bad(ff_trace_put_operation(w, OP(.kind = FF_TRACE_ALLOCATE, .as.allocation = {.address = 4096, .bytes = UINT64_MAX}),
+                             &error),
+      "allocate: a number is out of range");
+  bad(ff_trace_put_operation(w, OP(.kind = FF_TRACE_ALLOCATE, .as.allocation = {.address = UINT64_C(1) << 57}), &error),
+      "out of range");
+  bad(ff_trace_put_operation(w, OP(.kind = FF_TRACE_ALLOCATE, .as.allocation = {.memory = (ff_trace_memory)4}), &error),
+      "kind of memory");
   char name[65] = {0};
   memset(name, 'n', 64);
   bad(ff_trace_put_operation(w, OP(.kind = FF_TRACE_ALLOCATE, .as.allocation = {.name = name}), &error), "63 bytes");
-  bad(ff_trace_put_operation(w, OP(.kind = FF_TRACE_COPY, .as.copy = {.direction = (ff_trace_direction)-1}), &error), "direction");
-  bad(ff_trace_put_operation(w, OP(.kind = FF_TRACE_COPY, .as.copy = {.to = 1, .width = UINT64_C(1) << 56, .height = 1}), &error), "rows go beyond");
-  bad(ff_trace_put_operation(w, OP(.kind = FF_TRACE_SET, .as.copy = {.width = 1, .height = UINT64_MAX}), &error), "out of range");
+  bad(ff_trace_put_operation(w, OP(.kind = FF_TRACE_COPY, .as.copy = {.direction = (ff_trace_direction)-1}), &error),
+      "direction");
+  bad(ff_trace_put_operation(
+          w, OP(.kind = FF_TRACE_COPY, .as.copy = {.to = 1, .width = UINT64_C(1) << 56, .height = 1}), &error),
+      "rows go beyond");
+  bad(ff_trace_put_operation(w, OP(.kind = FF_TRACE_SET, .as.copy = {.width = 1, .height = UINT64_MAX}), &error),
+      "out of range");
   bad(ff_trace_put_operation(w, OP(.kind = FF_TRACE_ADVISE, .number = 0), &error), "advice");
   bad(ff_trace_put_operation(w, OP(.kind = FF_TRACE_ADVISE, .number = 7), &error), "advice");
   bad(ff_trace_put_operation(w, OP(.kind = FF_TRACE_MODULE, .as.module = {1, NULL, 5}), &error), "PTX");
@@ -302,12 +341,24 @@ static void test_launches_refused(void **state) {
   bad(ff_trace_put_launch(w, 0, LAUNCH(.kernel = name, .grid = {1, 1, 1}, .block = {1, 1, 1}), &error), "255 bytes");
   bad(ff_trace_put_launch(w, 0, LAUNCH(.kernel = "k", .grid = {1, 1, 1}, .block = {1, 0, 1}), &error), "no threads");
   bad(ff_trace_put_launch(w, 0, LAUNCH(.kernel = "k", .grid = {1, 1, 1}, .block = {1025, 1, 1}), &error), "launch:");
-  bad(ff_trace_put_launch(w, 0, LAUNCH(.kernel = "k", .grid = {1, 1, 1}, .block = {1024, 2, 1}), &error), "more than 1024");
-  bad(ff_trace_put_launch(w, 0, LAUNCH(.kernel = "k", .grid = {UINT32_MAX, UINT32_MAX, UINT32_MAX}, .block = {1, 1, 1}), &error), "too many blocks");
-  bad(ff_trace_put_launch(w, 0, LAUNCH(.kernel = "k", .grid = {1, 1, 1}, .block = {1, 1, 1}, .parameter_bytes = 4), &error), "parameters");
-  bad(ff_trace_put_launch(w, 0, LAUNCH(.kernel = "k", .grid = {1, 1, 1}, .block = {1, 1, 1}, .parameters = "", .parameter_bytes = 65537), &error), "parameters");
-  bad(ff_trace_put_launch(w, 0, LAUNCH(.kernel = "k", .grid = {1, 1, 1}, .block = {1, 1, 1}, .use_count = 1), &error), "uses");
-  bad(ff_trace_put_launch(w, 0, LAUNCH(.kernel = "k", .grid = {1, 1, 1}, .block = {1, 1, 1}, .uses = uses, .use_count = 65), &error), "uses");
+  bad(ff_trace_put_launch(w, 0, LAUNCH(.kernel = "k", .grid = {1, 1, 1}, .block = {1024, 2, 1}), &error),
+      "more than 1024");
+  bad(ff_trace_put_launch(w, 0, LAUNCH(.kernel = "k", .grid = {UINT32_MAX, UINT32_MAX, UINT32_MAX}, .block = {1, 1, 1}),
+                          &error),
+      "too many blocks");
+  bad(ff_trace_put_launch(w, 0, LAUNCH(.kernel = "k", .grid = {1, 1, 1}, .block = {1, 1, 1}, .parameter_bytes = 4),
+                          &error),
+      "parameters");
+  bad(ff_trace_put_launch(
+          w, 0,
+          LAUNCH(.kernel = "k", .grid = {1, 1, 1}, .block = {1, 1, 1}, .parameters = "", .parameter_bytes = 65537),
+          &error),
+      "parameters");
+  bad(ff_trace_put_launch(w, 0, LAUNCH(.kernel = "k", .grid = {1, 1, 1}, .block = {1, 1, 1}, .use_count = 1), &error),
+      "uses");
+  bad(ff_trace_put_launch(
+          w, 0, LAUNCH(.kernel = "k", .grid = {1, 1, 1}, .block = {1, 1, 1}, .uses = uses, .use_count = 65), &error),
+      "uses");
   good(ff_trace_put_launch(w, 0, LAUNCH(.kernel = "empty", .grid = {0, 1, 1}, .block = {1, 1, 1}), &error));
   bad(ff_trace_begin_warp(w, 0, 0, &error), "has no warp 0 in block 0");
   ff_trace_discard(w);
@@ -357,7 +408,8 @@ static void test_records_refused(void **state) {
   bad(ff_trace_put_access(w, FF_TRACE_LOAD, 0, 0, 256, 1, address, &error), "power of two");
   bad(ff_trace_put_access(w, FF_TRACE_LOAD, 0, 0, 4, 1, NULL, &error), "without addresses");
   address[5] = 6;
-  bad(ff_trace_put_access(w, FF_TRACE_LOAD, 0, 0, 4, 1u << 5, address, &error), "lane 5: address 0x6 is not aligned to 4");
+  bad(ff_trace_put_access(w, FF_TRACE_LOAD, 0, 0, 4, 1u << 5, address, &error),
+      "lane 5: address 0x6 is not aligned to 4");
   address[5] = UINT64_C(1) << 56;
   bad(ff_trace_put_access(w, FF_TRACE_LOAD, 0, 0, 4, 1u << 5, address, &error), "beyond 2^56");
   good(ff_trace_put_access(w, FF_TRACE_LOAD, 0, 0, 4, 0, address, &error)); /* nobody: nothing */
@@ -412,7 +464,8 @@ static void read_all(uint64_t *records, uint64_t *lost) {
       assert_non_null(strstr(error.message, "is damaged"));
       ++*lost;
     } else if (item.kind == FF_TRACE_RECORD) {
-      assert_true(item.launch && item.launch->kernel && item.block < item.launch->blocks && item.warp < item.launch->warps_per_block);
+      assert_true(item.launch && item.launch->kernel && item.block < item.launch->blocks &&
+                  item.warp < item.launch->warps_per_block);
       ++*records;
     }
   } while (item.kind != FF_TRACE_END);
@@ -457,8 +510,9 @@ static void test_damage(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_operations),      cmocka_unit_test(test_words),          cmocka_unit_test(test_same_words),
-                                     cmocka_unit_test(test_coalescing),      cmocka_unit_test(test_operations_refused), cmocka_unit_test(test_launches_refused),
-                                     cmocka_unit_test(test_records_refused), cmocka_unit_test(test_damage)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_operations),         cmocka_unit_test(test_words),
+                                     cmocka_unit_test(test_same_words),         cmocka_unit_test(test_coalescing),
+                                     cmocka_unit_test(test_operations_refused), cmocka_unit_test(test_launches_refused),
+                                     cmocka_unit_test(test_records_refused),    cmocka_unit_test(test_damage)};
   return cmocka_run_group_tests(tests, enter, leave);
 }

@@ -29,7 +29,9 @@ static uint64_t mix(uint64_t x) {
 
 static uint32_t records_of(uint64_t seed, uint32_t most) { return (uint32_t)(mix(seed) % (most + 1)); }
 
-static uint64_t seed_of(uint64_t launch, uint64_t block, uint32_t warp) { return mix(launch * 1000003 + block * 64 + warp); }
+static uint64_t seed_of(uint64_t launch, uint64_t block, uint32_t warp) {
+  return mix(launch * 1000003 + block * 64 + warp);
+}
 
 static void write_warp(trace_chunk *chunk, uint64_t seed, uint32_t warp, uint32_t most) {
   trace_writer w;
@@ -390,7 +392,8 @@ static void *wait_for_a_chunk(void *of) {
   return NULL;
 }
 
-/* A launch gives way until another thread of the host has gone on: that one must not wait for who waits for the launch. */
+/* A launch gives way until another thread of the host has gone on: that one must not wait for who waits for the
+ * launch. */
 static void test_operations_behind_a_launch_that_waits(void **state) {
   trace_program *program = trace_program_create(0);
   trace_reader *reader = trace_reader_create(program);
@@ -502,7 +505,12 @@ static void *writer_thread(void *argument) {
   return NULL;
 }
 
-typedef struct reading { trace_reader *reader; uint32_t most; unsigned pause_us; uint64_t blocks; } reading;
+typedef struct reading {
+  trace_reader *reader;
+  uint32_t most;
+  unsigned pause_us;
+  uint64_t blocks;
+} reading;
 static void *reader_thread(void *argument) {
   reading *r = argument;
   for (const trace_op *op; (op = trace_reader_next_op(r->reader))->kind != TRACE_OP_END;) {
@@ -550,12 +558,21 @@ static void test_threads_small_budget(void **state) { threads(32 << 10, 300, 400
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_round_trip), cmocka_unit_test(test_out_of_order_publishing),
-      cmocka_unit_test(test_abandoned_launch), cmocka_unit_test(test_no_readers),
-      cmocka_unit_test(test_warp_without_writer), cmocka_unit_test(test_spill), cmocka_unit_test(test_spill_that_fails), cmocka_unit_test(test_throttle),
-      cmocka_unit_test(test_throttle_lets_a_dependent_block_go), cmocka_unit_test(test_operations_back_pressure),
-      cmocka_unit_test(test_poke), cmocka_unit_test(test_operations_behind_a_launch_that_waits), cmocka_unit_test(test_skip_and_leave),
-      cmocka_unit_test(test_skip_with_a_chunk_in_hand), cmocka_unit_test(test_threads),
+      cmocka_unit_test(test_round_trip),
+      cmocka_unit_test(test_out_of_order_publishing),
+      cmocka_unit_test(test_abandoned_launch),
+      cmocka_unit_test(test_no_readers),
+      cmocka_unit_test(test_warp_without_writer),
+      cmocka_unit_test(test_spill),
+      cmocka_unit_test(test_spill_that_fails),
+      cmocka_unit_test(test_throttle),
+      cmocka_unit_test(test_throttle_lets_a_dependent_block_go),
+      cmocka_unit_test(test_operations_back_pressure),
+      cmocka_unit_test(test_poke),
+      cmocka_unit_test(test_operations_behind_a_launch_that_waits),
+      cmocka_unit_test(test_skip_and_leave),
+      cmocka_unit_test(test_skip_with_a_chunk_in_hand),
+      cmocka_unit_test(test_threads),
       cmocka_unit_test(test_threads_small_budget),
   };
   return cmocka_run_group_tests_name("stream", tests, NULL, NULL);
