@@ -5,8 +5,7 @@
  *   cc $(pkg-config --cflags farfault-trace) mine.c $(pkg-config --libs farfault-trace)
  *
  *   write:  ff_trace_create -> ff_trace_put_operation ... ff_trace_put_launch, then for its warps in order:
- *   ff_trace_begin_warp,
- *           ff_trace_put_access, ff_trace_put_record ... -> ff_trace_finish (or ff_trace_discard)
+ *           ff_trace_begin_warp, ff_trace_put_access, ff_trace_put_record ... -> ff_trace_finish (or ff_trace_discard)
  *   read:   ff_trace_open -> ff_trace_next ... -> ff_trace_close
  *
  * What always holds

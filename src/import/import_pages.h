@@ -2,8 +2,7 @@
 /* From what a program copied to and touched to allocations, which an Accel-Sim trace does not have.
  *
  *   a copy to or from the device is an allocation from its first to its last byte, widened to whole pages of 4 KiB
- *   where nothing else is;
- *                                copies that overlap are one
+ *                                where nothing else is; copies that overlap are one
  *   pages touched elsewhere      are one allocation as long as no whole block of 2 MiB between two of them is untouched, and no copied
  *                                allocation lies between
  *

@@ -5,8 +5,8 @@
  *   measured    trips, lines per access, misses, active lanes of each candidate, where the compiler has to assume (section 3.1.1)
  *   offsets     whether accesses of an instance lie at the same distance from its first one in all instances (section 3.2.1)
  *   colocation  share of instances that stay in one stack: by the baseline's map, each pair of bits, the best pair
- *   ("oracle"), a linear map for
- *               each range; and by the pair that the first 0.1, 0.5 and 1 % of the instances would have chosen (section
+ *               ("oracle"), a linear map for each range; and by the pair that the first 0.1, 0.5 and 1 % of the
+ *               instances would have chosen (section
  *               3.2.2, figure 6)
  *
  * An *instance* is a warp's way through a candidate, from ENTER to LEAVE, that makes an access. The pass comes before a

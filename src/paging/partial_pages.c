@@ -4,8 +4,7 @@
  *
  *     one range:      the hull of all requests: what lies between moves too
  *     several ranges: a gap smaller than the threshold moves and closes; when there are more ranges than the entry
- *     holds,
- *                     the two with the smallest gap become one (the lower pair of equal ones)
+ *                     holds, the two with the smallest gap become one (the lower pair of equal ones)
  *
  * The ranges are the runs of units that are valid or on their way, so nothing can disagree with them. A request of the
  * CPU takes the whole page back (move.c): only what is newer on the GPU is copied, so the rest of the CPU's page

@@ -6,12 +6,12 @@
  * What always holds: each module has exactly one colour; all modules that a page touches have that page's colour.
  *
  *   xor hashes: module = M a. Addresses within a page of 2^p bytes add the vectors M e_b, b < p, which span a space W:
- *   a page touches one coset of
- *     W, its colour is that coset, and there are 2^(rank M - rank of M restricted to bits below p) of them. Bit i of
+ *     a page touches one coset of W, its colour is that coset, and there are 2^(rank M - rank of M restricted to bits
+ *     below p) of them. Bit i of
  *     the colour is a mask of the address again, a sum of the modules' masks in which all bits below p cancel.
  *   other hashes: modules that some page touches together get one colour. For interleave and modulo the pages of a
- *   whole period are looked at;
- *     for polynomials the first 2^degree pages, which leave every remainder once, as long as that is at most 2^17 pages
+ *     whole period are looked at; for polynomials the first 2^degree pages, which leave every remainder once, as long
+ *     as that is at most 2^17 pages
  *     and 2^24 pieces; beyond that as many pages as stay below, half of them from the start and half spread over 128
  *     GiB.
  *

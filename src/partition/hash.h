@@ -7,8 +7,8 @@
  *   xor         each bit of the module, bank and set number is the parity of the address under a mask
  *   modulo      the piece's number modulo the count of modules, which need not be a power of two
  *   polynomial  the piece's number modulo a polynomial over GF(2) (Rau 1991), read backwards as a fraction of the count
- *   of modules; its degree should be
- *               log2 of the modules where that is whole, else about four more: strides below 2^degree pieces look at
+ *               of modules; its degree should be log2 of the modules where that is whole, else about four more: strides
+ *               below 2^degree pieces look at
  *               few of its bits
  *
  * What always holds: module < modules, bank < banks, set < sets; two addresses of one module that are in one bank and

@@ -2,8 +2,7 @@
 /* A GPU as a meter, through the CUDA driver API.
  *
  *   virtual GPU  all of its memory in one allocation, whose physical addresses it tells (farfaultPhysical); events give
- *   the time of a launch, one pair
- *                each, less that of a launch which reads nothing
+ *                the time of a launch, one pair each, less that of a launch which reads nothing
  *   real GPU     mappings of 2 MiB, of which the low 21 bits of an address are physical; %clock64 in the kernel times many pairs of a launch
  *
  * What always holds: all kernels run in one stream; what is timed begins when the stream is idle. */

@@ -6,8 +6,7 @@
  *             of GPU memory mapped there or not, and which bytes of them are valid
  *   launch    queued in the order of the calls, *issued* (given to the driver) in that order, over some time later
  *   operation a copy, a set or a kernel in one of the GPU's streams: one stream for copies to it, one for copies from
- *   it, some for
- *             kernels. Its number counts within its stream.
+ *             it, some for kernels. Its number counts within its stream.
  *   history   who has read and written which bytes of a store on one side: what the next operation must come after
  *
  * What always holds while the lock is free, for every byte of a store:

@@ -2,7 +2,7 @@
 /* The search for the smallest share that meets a deadline (share_slo.h).
  *
  *   wanted: the most -> (missed: half of it, as a check) | bisection between what misses and what meets -> a check in
- *   the middle of what should meet -> 0
+ *           the middle of what should meet -> 0
  *           irregular: every number, from above */
 #include "share/share_slo.h"
 

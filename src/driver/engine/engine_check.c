@@ -4,8 +4,7 @@
  * state.
  *
  *     handles == streams + events + green contexts + modules with their functions and variables + graphs with their
- *     nodes + execs + objects
- *                + arrays + mipmapped arrays
+ *                nodes + execs + objects + arrays + mipmapped arrays
  *     device_used[d] == whole pages of the device allocations on d + bytes of the memory made on d by
  *     engine_memory_create */
 #include "driver/engine/engine_graph_private.h"

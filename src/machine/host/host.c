@@ -8,7 +8,7 @@
  * condition holds.
  *
  *     host clock: += api_us, launch_us, malloc_us, map_us ... (virtual_memory.c), link_copy_us (explicit copies under
- *     MANAGER_PROGRAM)
+ *                    MANAGER_PROGRAM)
  *                 = max(clock, condition) + sync_us for synchronisations */
 #include <inttypes.h>
 #include <math.h>
