@@ -72,7 +72,7 @@ def format_text(text):
             continue
         trailing = TRAILING.match(line)
         if trailing and len(line) > WIDTH and "/*" not in trailing.group(2) and not re.match(r"^(\}|else|case|default)", trailing.group(2)):
-            done += wrap([trailing.group(1) + trailing.group(3)])
+            done += wrap([trailing.group(1) + trailing.group(3).replace("/**<", "/**")])  # what Doxygen takes for the next member's
             line = trailing.group(1) + trailing.group(2)
         done.append(line)
         at += 1

@@ -52,7 +52,7 @@ typedef enum ff_result {
   FF_ERROR_NO_DRIVER, /**< no driver library, or it has no GPU */
   FF_ERROR_DRIVER,    /**< a driver call failed; the message names it and its error */
   FF_ERROR_NO_MEMORY, /**< the host's or the GPU's memory is used up, after all that could be evicted was */
-  /**< the launch cannot be run within the budget; the message has the sum that it needs, and why windows do not help */
+  /** the launch cannot be run within the budget; the message has the sum that it needs, and why windows do not help */
   FF_ERROR_TOO_LARGE,
   FF_ERROR_NOT_FOUND, /**< no such kernel, file or address */
   FF_ERROR_CODE,      /**< the module's code is refused */
@@ -82,15 +82,15 @@ typedef struct ff_options {
   const char *driver;    /**< as FARFAULT_DRIVER, which goes before it; NULL: choose */
   const int *devices;    /**< the driver's numbers of the GPUs to use; NULL: device 0 alone */
   uint32_t device_count; /**< of them; 0 with `devices` NULL */
-  /**< launches that may be held back so that what they need is known before something is evicted; 0: 32 */
+  /** launches that may be held back so that what they need is known before something is evicted; 0: 32 */
   uint32_t lookahead;
   uint64_t budget; /**< bytes of each GPU's memory that segments may take; 0: nine tenths of what is free */
-  /**< bytes of page-locked host memory for the segments' host side; what is above it is pageable; 0: no limit */
+  /** bytes of page-locked host memory for the segments' host side; what is above it is pageable; 0: no limit */
   uint64_t pinned;
-  /**< bytes of GPU memory that are mapped and evicted at once; 0: the driver's granularity, larger for large budgets */
+  /** bytes of GPU memory that are mapped and evicted at once; 0: the driver's granularity, larger for large budgets */
   uint64_t piece;
   bool check; /**< as FF_CHECK=1 */
-  /**< take the whole budget from the driver at once, so that no launch waits for the driver to find memory */
+  /** take the whole budget from the driver at once, so that no launch waits for the driver to find memory */
   bool commit;
 } ff_options;
 
@@ -124,7 +124,7 @@ FF_API ff_result ff_segment_create(ff_gpu *gpu, const char *name, uint64_t bytes
 /** For ff_segment_open. */
 enum {
   FF_FILE_READ = 0, /**< the file is never written; a launch that declares to write it is refused */
-  /**< what launches and mappings write goes to the file (ff_segment_flush, ff_segment_free, ff_close) */
+  /** what launches and mappings write goes to the file (ff_segment_flush, ff_segment_free, ff_close) */
   FF_FILE_WRITE = 1,
   FF_FILE_CREATE = 2 /**< with FF_FILE_WRITE: made if need be, and extended to hold the segment */
 };
@@ -140,7 +140,7 @@ FF_API ff_result ff_segment_free(ff_segment *segment);
 /** What a launch or a mapping does with bytes. */
 typedef enum ff_access {
   FF_READ = 1, /**< nothing is written */
-  /**< every byte is written: what was there is not brought. What the kernel does leave unwritten is undefined */
+  /** every byte is written: what was there is not brought. What the kernel does leave unwritten is undefined */
   FF_WRITE = 2,
   FF_READ_WRITE = 3 /**< may be read, may be written, in part or whole */
 } ff_access;
@@ -212,7 +212,7 @@ typedef struct ff_use {
   ff_access access;    /**< how */
   uint64_t offset;     /**< first byte */
   uint64_t bytes;      /**< how many; 0: to the segment's end */
-  /**< bytes from one block's range to the next one's, in x, y and z; all 0: every block uses the whole range */
+  /** bytes from one block's range to the next one's, in x, y and z; all 0: every block uses the whole range */
   int64_t per_block[3];
   uint64_t block_bytes; /**< of one block's range */
 } ff_use;
@@ -244,7 +244,7 @@ typedef struct ff_launch_request {
   uint32_t argument_count;      /**< of them */
   const ff_use *uses;           /**< everything of segments that the kernel touches */
   uint32_t use_count;           /**< of them */
-  /**< 1 + the index of the GPU that it must run on; 0: the one that has most of what it needs */
+  /** 1 + the index of the GPU that it must run on; 0: the one that has most of what it needs */
   uint32_t device;
 } ff_launch_request;
 
@@ -285,7 +285,7 @@ typedef struct ff_partition_options {
    * number of SMs; their code must be PTX without variables. `auto` (NULL): green, or rewrite where the driver has no
    * green contexts or the share is less than a group. The environment's FF_PARTITION goes before it. */
   const char *way;
-  /**< SMs that no other process of this user has either that sets this: a small daemon hands them out */
+  /** SMs that no other process of this user has either that sets this: a small daemon hands them out */
   bool apart;
   double timeout_s; /**< `apart`: how long to wait for them; 0: not at all; negative: for ever */
 } ff_partition_options;
@@ -305,13 +305,13 @@ typedef struct ff_partition_info {
   const char *name; /**< until it is destroyed */
   uint32_t device;  /**< as in its options */
   const char *way;  /**< "green" or "rewrite" */
-  /**< `rewrite`: the first SM's number (%smid); `green`: in the order of the driver's groups, whose numbers it keeps for itself */
+  /** `rewrite`: the first SM's number (%smid); `green`: in the order of the driver's groups, whose numbers it keeps for itself */
   uint32_t sm_first;
   uint32_t sm_count; /**< SMs that it has, after rounding */
   uint32_t gpu_sms;  /**< of the whole GPU */
   uint64_t budget;   /**< bytes of GPU memory that its segments may take; the GPU's where own_budget is false */
   bool own_budget;   /**< the share named memory */
-  /**< its memory is in memory modules that no other partition uses. False so far: the driver hands out pieces that lie in all */
+  /** its memory is in memory modules that no other partition uses. False so far: the driver hands out pieces that lie in all */
   bool memory_apart;
   bool apart; /**< as in its options */
 } ff_partition_info;
@@ -336,7 +336,7 @@ FF_API ff_result ff_partition_launch(ff_partition *partition, const ff_launch_re
 typedef struct ff_plan {
   uint64_t needed;  /**< bytes of GPU memory that the whole launch needs at once */
   uint64_t windows; /**< parts that it would be run in, 1: whole; 0: it cannot be run */
-  /**< where windows come from ("declared per block", "proved from the PTX"), or why there are none */
+  /** where windows come from ("declared per block", "proved from the PTX"), or why there are none */
   char reason[512];
 } ff_plan;
 /** Fills *plan for the launch that `request` would be. */

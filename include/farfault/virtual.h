@@ -22,7 +22,7 @@ typedef struct ff_virtual_use {
   uint64_t bytes;       /**< from there */
   int64_t per_block[3]; /**< bytes from one block's range to the next one's */
   uint64_t block_bytes; /**< of one block's range; 0: every block may touch all */
-  /**< of block (0, 0, 0)'s range, from base: a launch that is a window of a larger grid begins elsewhere */
+  /** of block (0, 0, 0)'s range, from base: a launch that is a window of a larger grid begins elsewhere */
   int64_t start;
   uint64_t offset;     /**< of base in the segment, for the message */
   int read;            /**< not 0: may be read */
