@@ -171,6 +171,7 @@ typedef struct exec_launch_request {
  * on, or looks at a launch or at the access stream. False: some have not come to the end of their turn in so many
  * milliseconds; config.cancel makes turns short. */
 bool exec_end(int patience_ms);
+bool exec_is_inside(void); /* the calling thread runs blocks of a launch */
 
 /* Runs the whole grid and returns when it has finished. FF_OK: ran. FF_FAULT: *fault says why it stopped (memory keeps
  * what was written). FF_INVALID: the configuration is impossible (message in *error). *stats is added to, not reset.

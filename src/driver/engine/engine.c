@@ -311,7 +311,8 @@ __attribute__((destructor)) void engine_finish(void) {
   engine_phase before = ff_engine.phase;
   if (before == ENGINE_READY) ff_engine.phase = ENGINE_FINISHED; /* also tells host functions */
   ff_engine.stop = true;
-  int locked = pthread_mutex_timedlock(&ff_engine.lock, &until);
+  /* Inside a launch the lock is held for it, by this thread or by one that waits for this one. */
+  int locked = exec_is_inside() ? EDEADLK : pthread_mutex_timedlock(&ff_engine.lock, &until);
   if (before == ENGINE_READY && !locked && ff_check_level >= 2) {
     ff_engine.phase = before;
     engine_check();

@@ -327,6 +327,8 @@ bool exec_end(int patience_ms) {
   return true;
 }
 
+bool exec_is_inside(void) { return is_working; }
+
 static void work_until_done(worker_pool *pool, core_worker *worker, core_launch *launch) {
   worker->seen_progress = UINT64_MAX;
   worker->stuck_rounds = 0;
