@@ -9,7 +9,7 @@
 #   libfarfault-inside.so preloaded: puts libcudart in the place of a runtime that is linked into the program
 #   libfarfault-clock.so  preloaded for --virtual-time: the program's clocks
 #
-# Which file goes where: engine/ into the engine, runtime_api/ into libcudart, driver_api/ into libcuda, injection/inside*.c and virtual_clock.c alone,
+# Which file goes where: engine/ into the engine, runtime_api/ into libcudart, driver_api/ and private_runtimes/ into libcuda, injection/inside*.c and virtual_clock.c alone,
 # virtual_real.c into all that keep the host's time beside it, errors.c and properties.c (tables without state) into all.
 # A stub is a weak definition: a function that cudart_*.c or libcuda_*.c defines replaces it at link time.
 # A public function needs default visibility (ENGINE_API, CUDART_API, LIBCUDA); the version scripts *.map let nothing else
@@ -18,11 +18,17 @@ set(driver_dir ${CMAKE_SOURCE_DIR}/src/driver)
 file(GLOB driver_engine CONFIGURE_DEPENDS ${driver_dir}/engine/*.c)
 file(GLOB driver_cudart CONFIGURE_DEPENDS ${driver_dir}/runtime_api/cudart_*.c)
 file(GLOB driver_libcuda CONFIGURE_DEPENDS ${driver_dir}/driver_api/libcuda_*.c)
+if(FARFAULT_PRIVATE_RUNTIMES)
+  file(GLOB driver_private CONFIGURE_DEPENDS ${driver_dir}/private_runtimes/*.c)
+endif()
 file(GLOB driver_inside CONFIGURE_DEPENDS ${driver_dir}/injection/inside*.c)
 set(driver_tables ${driver_dir}/errors.c ${driver_dir}/properties.c)
 
 ff_uses(driver_uses driver)
-add_library(ff_driver STATIC ${driver_engine} ${driver_tables} ${driver_cudart} ${driver_libcuda})
+if(NOT FARFAULT_PRIVATE_RUNTIMES)
+  set_property(SOURCE ${driver_libcuda} APPEND PROPERTY COMPILE_DEFINITIONS FARFAULT_NO_PRIVATE_RUNTIMES)
+endif()
+add_library(ff_driver STATIC ${driver_engine} ${driver_tables} ${driver_cudart} ${driver_libcuda} ${driver_private})
 target_include_directories(ff_driver PUBLIC ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)
 target_link_libraries(ff_driver PUBLIC ${driver_uses} ${CMAKE_DL_LIBS} Threads::Threads m)
 
@@ -52,9 +58,9 @@ if(driver_engine)
     target_compile_options(cudart-${major} PRIVATE -fno-optimize-sibling-calls) # the call that failed stands on the stack
     target_link_libraries(cudart-${major} PRIVATE farfault-gpu ff_base Threads::Threads m)
   endforeach()
-  driver_shared(cuda-1 libcuda.so.1 driver_api/libcuda.map ${driver_libcuda} ${driver_tables} ${driver_dir}/driver_api/stubs_libcuda.c)
+  driver_shared(cuda-1 libcuda.so.1 driver_api/libcuda.map ${driver_libcuda} ${driver_private} ${driver_tables} ${driver_dir}/driver_api/stubs_libcuda.c)
   target_compile_options(cuda-1 PRIVATE -fno-optimize-sibling-calls)
-  target_link_libraries(cuda-1 PRIVATE farfault-gpu ff_base Threads::Threads m)
+  target_link_libraries(cuda-1 PRIVATE farfault-gpu ff_fatbin ff_base ${CMAKE_DL_LIBS} Threads::Threads m)
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND NOT FARFAULT_SANITIZE) # it writes machine code; a sanitizer would have to come before it
     driver_shared(inside libfarfault-inside.so injection/inside.map ${driver_inside})
     target_link_options(inside PRIVATE LINKER:--as-needed) # it goes into every process: nothing but the C library

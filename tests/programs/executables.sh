@@ -8,10 +8,6 @@ expect_status 2
 expect_no_out
 expect_err "no_ptx: has GPU machine code (sm_90) but no PTX"
 expect_err "-gencode arch=compute_90,code=compute_90"
-run "$farfault" run "$fixtures/static_runtime"
-expect_status 2
-expect_err "static_runtime: has the CUDA runtime linked in statically, and its symbols are stripped"
-expect_err "-cudart shared"
 run "$farfault" disasm "$fixtures/no_ptx"
 expect_status 2
 expect_err "no_ptx"

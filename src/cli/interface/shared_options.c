@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/running/run.h"
 #include "session/session.h"
@@ -83,7 +84,7 @@ const struct argp cli_simulated_argp = {simulated_options, parse_simulated, NULL
 
 /* ---- how a program is executed ---- */
 
-enum { KEY_MAX = 384, KEY_EXECUTE, KEY_DEVICES, KEY_DEVICE, KEY_VIRTUAL_TIME };
+enum { KEY_MAX = 384, KEY_EXECUTE, KEY_DEVICES, KEY_DEVICE, KEY_VIRTUAL_TIME, KEY_PRIVATE, KEY_LIBRARIES };
 
 static const struct argp_option executed_options[] = {
     {NULL, 0, NULL, 0, "How the program is executed:", 2},
@@ -103,6 +104,14 @@ static const struct argp_option executed_options[] = {
     {"virtual-time", KEY_VIRTUAL_TIME, NULL, 0,
      "the program's clocks (gettimeofday, clock_gettime, time, clock ...) show its own processor time and the simulated time of the first memory "
      "manager, instead of the host's",
+     2},
+    {"cuda-libraries", KEY_LIBRARIES, "FOLDER", 0,
+     "where cuBLAS, cuDNN and their kin are, as `pip install --target FOLDER nvidia-cublas` puts them; they run unmodified, from their PTX (default: "
+     "where the program finds them)",
+     2},
+    {"private-runtimes", KEY_PRIVATE, "on|off|trace", 0,
+     "on: CUDA runtimes that are linked into programs and libraries without symbols get the driver's private tables; off: none; trace: a line for "
+     "each table that is asked for (default: on)",
      2},
     {0}};
 
@@ -128,6 +137,15 @@ static error_t parse_executed(int key, char *value, struct argp_state *state) {
     snprintf(executed->execute, sizeof executed->execute, "%s", value);
     return 0;
   case KEY_VIRTUAL_TIME: executed->virtual_time = true; return 0;
+  case KEY_LIBRARIES:
+    if (access(value, R_OK | X_OK)) cli_refuse(state, "--cuda-libraries: %s: %s", value, strerror(errno));
+    executed->cuda_libraries = value;
+    return 0;
+  case KEY_PRIVATE:
+    if (strcmp(value, "on") && strcmp(value, "off") && strcmp(value, "trace"))
+      argp_error(state, "--private-runtimes: '%s' is none of on, off, trace", value);
+    snprintf(executed->private_runtimes, sizeof executed->private_runtimes, "%s", value);
+    return 0;
   case KEY_MAX:
     parse_count(executed->max_instructions, sizeof executed->max_instructions, value, "max-instructions", INT64_MAX,
                 state);

@@ -10,6 +10,7 @@
 #define _GNU_SOURCE /* pipe2 */
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,11 +50,27 @@ static void set_in_front(const char *name, const char *first, char separator) {
   free(value.chars);
 }
 
+/* The folder itself, and those below it where NVIDIA's wheels have their libraries. */
+static void add_cuda_libraries(const char *folder) {
+  static const char *const places[] = {"", "/lib", "/*/lib", "/nvidia/*/lib"};
+  for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+    ff_text pattern = {0};
+    glob_t found;
+    ff_text_add(&pattern, "%s%s", folder, places[i]);
+    if (glob(pattern.chars, GLOB_ONLYDIR, NULL, &found) == 0) {
+      for (size_t k = 0; k < found.gl_pathc; k++) set_in_front("LD_LIBRARY_PATH", found.gl_pathv[k], ':');
+      globfree(&found);
+    }
+    free(pattern.chars);
+  }
+}
+
 /* In the child, before exec. A variable of the user's own (FARFAULT_THREADS, ...) counts where no option was given. */
 static void set_environment(const run_child *child) {
   const cli_setup *setup = child->setup;
   const run_executed none = {0}, *executed = child->executed ? child->executed : &none;
-  if (child->libraries) set_in_front("LD_LIBRARY_PATH", child->libraries, ':');
+  if (executed->cuda_libraries) add_cuda_libraries(executed->cuda_libraries);
+  if (child->libraries) set_in_front("LD_LIBRARY_PATH", child->libraries, ':'); /* before NVIDIA's libcudart */
   char *clock = executed->virtual_time ? run_clock(child->libraries) : NULL;
   if (clock) set_in_front("LD_PRELOAD", clock, ' ');
   free(clock);
@@ -67,6 +84,7 @@ static void set_environment(const run_child *child) {
   if (executed->threads[0]) set_variable("FARFAULT_THREADS", executed->threads);
   if (executed->execute[0]) set_variable("FARFAULT_EXECUTE", executed->execute);
   if (executed->devices[0]) set_variable("FARFAULT_DEVICES", executed->devices);
+  if (executed->private_runtimes[0]) set_variable("FARFAULT_PRIVATE_RUNTIMES", executed->private_runtimes);
   set_variable("FARFAULT_HISTORY", child->history ? "1" : NULL);
   set_variable("FARFAULT_RECORD", child->record);
   set_path("FARFAULT_RESULTS", child->folder, "results-%p.json");

@@ -106,15 +106,7 @@ char *run_clock(const char *libraries) {
   return path.chars;
 }
 
-/* `inside`: a runtime that is linked in can be replaced here. */
-static ff_status check_code(const char *name, const fatbin_report *report, bool inside, ff_error *error) {
-  if (report->runtime == FATBIN_RUNTIME_STATIC && (report->stripped || !inside))
-    return ff_fail(
-        error, FF_UNSUPPORTED,
-        "%s: has the CUDA runtime linked in statically, and %s, so that nothing can stand in for it: link it with `nvcc "
-        "-cudart shared` (CMake: set CUDA_RUNTIME_LIBRARY to Shared)%s",
-        name, report->stripped ? "its symbols are stripped" : "this farfault was built without what replaces it",
-        report->stripped ? ", or do not strip it" : "");
+static ff_status check_code(const char *name, const fatbin_report *report, ff_error *error) {
   if (report->ptx || !report->images) return FF_OK;
   if (report->damaged)
     return ff_fail(error, FF_PARSE, "%s: the GPU code in it is broken: %s", name, report->damage.message);
@@ -161,7 +153,7 @@ ff_status run_program_find(const char *name, const char *libraries, run_program 
   status = fatbin_check_executable(program->path, &report, error);
   if (status == FF_IO) return FF_OK; /* may be executed without being readable */
   if (status) return status;
-  status = check_code(name, &report, have_library(libraries, RUN_INSIDE), error);
+  status = check_code(name, &report, error);
   if (!status) status = check_runtime(name, libraries, &report, error);
   if (!status) choose_preload(libraries, &report, program);
   fatbin_report_free(&report);

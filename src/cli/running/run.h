@@ -18,7 +18,7 @@ typedef struct run_program {
 } run_program;
 
 /* Finds the program and looks whether it can run on the virtual GPU: not there, not executable, CUDA machine code
- * without PTX, a CUDA runtime inside without symbols. Scripts and files without CUDA code pass: they may start or load
+ * without PTX. Scripts and files without CUDA code pass: they may start or load
  * some. `libraries` is the folder of the virtual GPU's libraries. After FF_OK the caller frees with
  * run_program_free. */
 ff_status run_program_find(const char *name, const char *libraries, run_program *program, ff_error *error);
@@ -34,7 +34,8 @@ char *run_libraries(const char *folder, ff_error *error);
 char *run_clock(const char *libraries);
 
 typedef struct run_executed {
-  char max_instructions[32], threads[32], execute[16], devices[8]; /* empty: not given */
+  char max_instructions[32], threads[32], execute[16], devices[8], private_runtimes[8]; /* empty: not given */
+  const char *cuda_libraries; /* a folder with NVIDIA's libraries; NULL: not given */
   bool virtual_time;
 } run_executed;
 

@@ -5,6 +5,7 @@
  * knows; stubs_libcuda.def says since when each form exists. */
 #define _GNU_SOURCE /* RTLD_DEFAULT */
 #include "driver/driver_api/libcuda.h"
+#include "driver/private_runtimes/private_runtimes.h"
 
 #include <dlfcn.h>
 #include <string.h>
@@ -68,45 +69,20 @@ LIBCUDA_CALL(cuGetProcAddress_v2, (const char *name, void **address, int version
 static const unsigned char runtime_table[16] = {0x6b, 0xd5, 0xfb, 0x6c, 0x5b, 0xf4, 0xe7, 0x4a,
                                                 0x89, 0x87, 0xd9, 0x39, 0x12, 0xfd, 0x9d, 0xf9};
 
-/* A library that NVIDIA gives away without source or PTX, by its file's name ("libcublas.so.12"): it has a runtime
- * inside, and nothing but machine code. */
-static bool is_closed_library(const char *name) {
-  static const char *const starts[] = {"libcublas",   "libcudnn", "libcufft", "libcurand", "libcusolver", "libcusparse",
-                                       "libcutensor", "libnccl",  "libnpp",   "libnvjpeg", NULL};
-  for (const char *const *start = starts; *start; start++)
-    if (!strncmp(name, *start, strlen(*start))) return true;
-  return false;
-}
-
-/* Private tables of functions that NVIDIA's own libraries ask for, the CUDA runtime first of all. A runtime that is
- * linked into a program does not come here: inside.c has put ours in its place, where it could. */
+/* Private tables of functions that CUDA runtimes ask for. NVRTC asks as well, and can do without. */
 LIBCUDA_CALL(cuGetExportTable, (const void **table, const CUuuid *id)) {
   if (!table || !id) return CUDA_ERROR_INVALID_VALUE;
-  *table = NULL;
-  /* NVRTC can do without its own */
+  *table = private_table_find(id, __builtin_return_address(0));
+  if (*table) return CUDA_SUCCESS;
   if (memcmp(id->bytes, runtime_table, sizeof runtime_table) != 0) return CUDA_ERROR_NOT_FOUND;
   Dl_info caller;
   const char *path =
       dladdr(__builtin_return_address(0), &caller) && caller.dli_fname ? caller.dli_fname : "this program";
   const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
-  if (is_closed_library(name))
-    engine_say_once(
-        name,
-        "%s cannot run on the virtual GPU: NVIDIA's closed libraries have machine code without PTX, and need NVIDIA's driver. "
-        "Calls of it fail, however the program is linked",
-        name);
-  else if (dlsym(RTLD_DEFAULT, "farfault_inside"))
-    engine_say_once(
-        name,
-        "%s has a CUDA runtime inside that asks for NVIDIA's driver, and nothing could be put in its place (no symbols): "
-        "link it with nvcc -cudart shared, or do not strip it",
-        name);
-  else
-    engine_say_once(
-        name,
-        "%s has a CUDA runtime inside that asks for NVIDIA's driver: start the program with `farfault run`, or with "
-        "libfarfault-inside.so in LD_PRELOAD, or link it with nvcc -cudart shared",
-        name);
+  engine_say_once(name,
+                  "%s has a CUDA runtime inside that needs private tables of the driver, which are switched off here "
+                  "(--private-runtimes=off, or a build without them): every call of it fails",
+                  name);
   return CUDA_ERROR_NOT_FOUND;
 }
 

@@ -18,10 +18,13 @@
 #include "base/memory.h"
 #include "driver/engine/engine_peer.h"
 #include "driver/errors.h"
+#include "driver/private_runtimes/private_runtimes.h"
 #include "driver/properties.h"
 
 #define STACK_DEPTH 64
 #define CONTEXT_FLAGS 0xffu
+enum { ATTRIBUTE_COMPUTE_MAJOR = 75, ATTRIBUTE_COMPUTE_MINOR = 76 };
+enum { LIMIT_GRAPHICS = 7, LIMIT_GRAPHICS_SHARED = 8 }; /* CU_LIMIT_CIG_ENABLED, CU_LIMIT_CIG_SHMEM_FALLBACK_ENABLED */
 
 struct CUctx_st {
   unsigned flags;
@@ -197,14 +200,18 @@ LIBCUDA_CALL(cuDeviceTotalMem_v2, (size_t * bytes, CUdevice device)) {
 LIBCUDA_CALL(cuDeviceGetAttribute, (int *value, int attribute, CUdevice device)) {
   LIBCUDA_TRY(libcuda_device(device));
   if (!value || !properties_attribute(engine_machine(), device, attribute, value)) return CUDA_ERROR_INVALID_VALUE;
+  if (attribute != ATTRIBUTE_COMPUTE_MAJOR && attribute != ATTRIBUTE_COMPUTE_MINOR) return CUDA_SUCCESS;
+  int told = private_capability_for(__builtin_return_address(0));
+  if (told) *value = attribute == ATTRIBUTE_COMPUTE_MAJOR ? told : 0;
   return CUDA_SUCCESS;
 }
 
 LIBCUDA_CALL(cuDeviceComputeCapability, (int *major, int *minor, CUdevice device)) {
   LIBCUDA_TRY(libcuda_device(device));
   if (!major || !minor) return CUDA_ERROR_INVALID_VALUE;
-  *major = (int)engine_machine()->compute_major;
-  *minor = (int)engine_machine()->compute_minor;
+  int told = private_capability_for(__builtin_return_address(0));
+  *major = told ? told : (int)engine_machine()->compute_major;
+  *minor = told ? 0 : (int)engine_machine()->compute_minor;
   return CUDA_SUCCESS;
 }
 
@@ -325,6 +332,7 @@ LIBCUDA_CALL(cuCtxDestroy_v2, (CUcontext context)) {
   hear_runtime();
   if (depth && stack[depth - 1] == context) depth--;
   use_current();
+  private_storage_drop(context);
   free(context);
   cudaError_t error = engine_sticky() ? engine_reset(device) : engine_device_synchronize(device);
   return libcuda_result(error);
@@ -468,6 +476,10 @@ LIBCUDA_CALL(cuCtxSetLimit, (int limit, size_t value)) {
 LIBCUDA_CALL(cuCtxGetLimit, (size_t * value, int limit)) {
   LIBCUDA_TRY(libcuda_enter());
   if (!value) return CUDA_ERROR_INVALID_VALUE;
+  if (limit == LIMIT_GRAPHICS || limit == LIMIT_GRAPHICS_SHARED) {
+    *value = 0; /* this context is no graphics client's */
+    return CUDA_SUCCESS;
+  }
   return libcuda_result(engine_limit_get((cudaLimit)limit, value));
 }
 
@@ -556,6 +568,7 @@ LIBCUDA_CALL(cuDevicePrimaryCtxGetState, (CUdevice device, unsigned *flags, int 
 
 LIBCUDA_CALL(cuDevicePrimaryCtxReset_v2, (CUdevice device)) {
   LIBCUDA_TRY(libcuda_device(device));
+  private_storage_drop(primary_of(device));
   return libcuda_result(engine_reset(device));
 }
 LIBCUDA_CALL(cuDevicePrimaryCtxReset, (CUdevice device)) { return cuDevicePrimaryCtxReset_v2(device); }

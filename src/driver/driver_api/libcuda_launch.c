@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Functions, launches and occupancy (Driver API: "Execution Control", "Occupancy"). */
 #include "driver/driver_api/libcuda.h"
+#include "driver/private_runtimes/private_runtimes.h"
 
 #include <string.h>
 
@@ -159,17 +160,20 @@ CUresult libcuda_read_extra(void **extra, engine_launch *launch) {
   return CUDA_SUCCESS;
 }
 
-static CUresult run(engine_launch *launch, void **extra) {
+/* A grid or block that is impossible is an invalid value to a program, and number 9 to a CUDA runtime, which makes
+ * "invalid configuration" of it. */
+static CUresult run(engine_launch *launch, void **extra, const void *caller) {
   if (!engine_function_valid(launch->function)) return CUDA_ERROR_INVALID_HANDLE;
-  for (int i = 0; i < 3; i++)
-    if (!launch->grid[i] || !launch->block[i]) return CUDA_ERROR_INVALID_VALUE;
   if (launch->arguments && extra) return CUDA_ERROR_INVALID_VALUE;
   if (extra) LIBCUDA_TRY(libcuda_read_extra(extra, launch));
-  return libcuda_result(engine_launch_run(launch));
+  cudaError_t error = engine_launch_run(launch);
+  CUresult result = libcuda_result(error);
+  return error == cudaErrorInvalidConfiguration && private_is_runtime(caller) ? (CUresult)error : result;
 }
 
 static CUresult launch(CUfunction function, const unsigned *grid, const unsigned *block, unsigned shared,
-                       CUstream stream, bool own, void **arguments, void **extra, bool cooperative) {
+                       CUstream stream, bool own, void **arguments, void **extra, bool cooperative,
+                       const void *caller) {
   engine_launch request = {.function = function,
                            .grid = {grid[0], grid[1], grid[2]},
                            .block = {block[0], block[1], block[2]},
@@ -177,12 +181,12 @@ static CUresult launch(CUfunction function, const unsigned *grid, const unsigned
                            .stream = engine_stream_handle(stream, own),
                            .arguments = arguments,
                            .cooperative = cooperative};
-  return run(&request, extra);
+  return run(&request, extra, caller);
 }
 
 /* Of the attributes, cooperative and a cluster of one block mean something here; larger clusters are not there. */
 static CUresult launch_config(const CUlaunchConfig *config, CUfunction function, void **arguments, void **extra,
-                              bool own) {
+                              bool own, const void *caller) {
   bool cooperative = false;
   if (!config || (config->numAttrs && !config->attrs)) return CUDA_ERROR_INVALID_VALUE;
   for (unsigned i = 0; i < config->numAttrs; i++) {
@@ -196,21 +200,22 @@ static CUresult launch_config(const CUlaunchConfig *config, CUfunction function,
   }
   return launch(function, (unsigned[3]){config->gridDimX, config->gridDimY, config->gridDimZ},
                 (unsigned[3]){config->blockDimX, config->blockDimY, config->blockDimZ}, config->sharedMemBytes,
-                config->hStream, own, arguments, extra, cooperative);
+                config->hStream, own, arguments, extra, cooperative, caller);
 }
 
 #define GRID_PARAMETERS                                                                                       \
   CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, \
       unsigned block_z, unsigned shared, CUstream stream
+#define CALLER __builtin_return_address(0)
 #define GRID function, (unsigned[3]){grid_x, grid_y, grid_z}, (unsigned[3]){block_x, block_y, block_z}, shared, stream
 
 LIBCUDA_PAIR(cuLaunchKernel, _ptsz, (GRID_PARAMETERS, void **arguments, void **extra),
-             launch(GRID, own, arguments, extra, false))
+             launch(GRID, own, arguments, extra, false, CALLER))
 LIBCUDA_PAIR(cuLaunchCooperativeKernel, _ptsz, (GRID_PARAMETERS, void **arguments),
-             launch(GRID, own, arguments, NULL, true))
+             launch(GRID, own, arguments, NULL, true, CALLER))
 LIBCUDA_PAIR(cuLaunchKernelEx, _ptsz,
              (const CUlaunchConfig *config, CUfunction function, void **arguments, void **extra),
-             launch_config(config, function, arguments, extra, own))
+             launch_config(config, function, arguments, extra, own, CALLER))
 
 /* ---- occupancy ---- */
 

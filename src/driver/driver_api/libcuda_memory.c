@@ -2,6 +2,7 @@
 /* Device, host and managed memory, and what is known of an address (Driver API: "Memory Management", "Unified
  * Addressing", "Stream Ordered Memory Allocator"). Copies and sets are in libcuda_copy.c. */
 #include "driver/driver_api/libcuda.h"
+#include "driver/private_runtimes/private_runtimes.h"
 
 #include <string.h>
 
@@ -43,7 +44,7 @@ LIBCUDA_CALL(cuMemGetInfo_v2, (size_t * free_bytes, size_t *total_bytes)) {
 
 LIBCUDA_CALL(cuMemAlloc_v2, (CUdeviceptr * pointer, size_t bytes)) {
   LIBCUDA_TRY(libcuda_enter());
-  return allocate_device(pointer, bytes, "cuMemAlloc");
+  return allocate_device(pointer, bytes, private_call_name("cuMemAlloc", "cudaMalloc"));
 }
 
 LIBCUDA_CALL(cuMemAllocPitch_v2,
@@ -53,29 +54,31 @@ LIBCUDA_CALL(cuMemAllocPitch_v2,
   if (width > SIZE_MAX - PITCH_ALIGNMENT) return CUDA_ERROR_OUT_OF_MEMORY;
   size_t row = (width + PITCH_ALIGNMENT - 1) / PITCH_ALIGNMENT * PITCH_ALIGNMENT, bytes;
   if (__builtin_mul_overflow(row, height, &bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
-  LIBCUDA_TRY(allocate_device(pointer, bytes, "cuMemAllocPitch"));
+  LIBCUDA_TRY(allocate_device(pointer, bytes, private_call_name("cuMemAllocPitch", "cudaMallocPitch")));
   *pitch = row;
   return CUDA_SUCCESS;
 }
 
 LIBCUDA_CALL(cuMemFree_v2, (CUdeviceptr pointer)) {
   LIBCUDA_TRY(libcuda_enter());
+  if (!pointer) return CUDA_SUCCESS;
   return libcuda_result(engine_free(pointer, 1u << ENGINE_DEVICE | 1u << ENGINE_MANAGED));
 }
 
 LIBCUDA_CALL(cuMemAllocHost_v2, (void **pointer, size_t bytes)) {
   LIBCUDA_TRY(libcuda_enter());
-  return allocate_host(pointer, bytes, 0, "cuMemAllocHost");
+  return allocate_host(pointer, bytes, 0, private_call_name("cuMemAllocHost", "cudaMallocHost"));
 }
 
 LIBCUDA_CALL(cuMemHostAlloc, (void **pointer, size_t bytes, unsigned flags)) {
   LIBCUDA_TRY(libcuda_enter());
   if (flags & ~7u) return CUDA_ERROR_INVALID_VALUE;
-  return allocate_host(pointer, bytes, flags, "cuMemHostAlloc");
+  return allocate_host(pointer, bytes, flags, private_call_name("cuMemHostAlloc", "cudaHostAlloc"));
 }
 
 LIBCUDA_CALL(cuMemFreeHost, (void *pointer)) {
   LIBCUDA_TRY(libcuda_enter());
+  if (!pointer) return CUDA_SUCCESS;
   return libcuda_result(engine_free((uintptr_t)pointer, 1u << ENGINE_PINNED));
 }
 
@@ -83,7 +86,8 @@ LIBCUDA_CALL(cuMemAllocManaged, (CUdeviceptr * pointer, size_t bytes, unsigned f
   LIBCUDA_TRY(libcuda_enter());
   uint64_t address;
   if (!pointer || (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost)) return CUDA_ERROR_INVALID_VALUE;
-  LIBCUDA_TRY(allocate(ENGINE_MANAGED, bytes, flags, "cuMemAllocManaged", &address));
+  LIBCUDA_TRY(
+      allocate(ENGINE_MANAGED, bytes, flags, private_call_name("cuMemAllocManaged", "cudaMallocManaged"), &address));
   *pointer = address;
   return CUDA_SUCCESS;
 }

@@ -20,6 +20,7 @@
 #define LINKED_MAGIC "\177farfault linked" /* 16 bytes without its NUL */
 #define LINKED_HEADER 32u
 #define MAX_PARTS 1024u
+enum { LOADING_EAGER = 1, LOADING_LAZY }; /* CUmoduleLoadingMode */
 
 /* ---- JIT options ---- */
 
@@ -183,7 +184,8 @@ LIBCUDA_CALL(cuModuleUnload, (CUmodule module)) {
 LIBCUDA_CALL(cuModuleGetLoadingMode, (int *mode)) {
   LIBCUDA_TRY(libcuda_ready());
   if (!mode) return CUDA_ERROR_INVALID_VALUE;
-  *mode = 1; /* eager */
+  const char *chosen = getenv("CUDA_MODULE_LOADING");
+  *mode = chosen && !strcmp(chosen, "EAGER") ? LOADING_EAGER : LOADING_LAZY;
   return CUDA_SUCCESS;
 }
 
@@ -219,12 +221,39 @@ LIBCUDA_CALL(cuModuleGetGlobal_v2, (CUdeviceptr * pointer, size_t *bytes, CUmodu
 
 /* ---- libraries ---- */
 
+/* A wrapper is what nvcc put into a program, and stays in memory: the module is read when something of it is first
+ * used. A library with hundreds of them then costs nothing for those that it never uses, and one without PTX fails only
+ * if it is used. */
+static bool stays_in_memory(const void *code) {
+  uint32_t magic;
+  memcpy(&magic, code, sizeof magic);
+  return magic == FATBIN_WRAPPER_MAGIC;
+}
+
+static CUresult load_library(CUlibrary *library, const void *code, unsigned count, const int *options, void **values) {
+  int mode;
+  LIBCUDA_TRY(cuModuleGetLoadingMode(&mode));
+  if (!library || !code || !stays_in_memory(code) || mode == LOADING_EAGER)
+    return load(library, code, 0, count, options, values);
+  fatbin_set set;
+  ff_error error;
+  if (fatbin_open_registered(code, &set, &error)) {
+    libcuda_jit_report(count, options, values, error.message);
+    engine_say_once(error.message, "%s", error.message);
+    return CUDA_ERROR_INVALID_IMAGE;
+  }
+  fatbin_set_close(&set);
+  libcuda_jit_report(count, options, values, "");
+  *library = engine_module_register(code);
+  return CUDA_SUCCESS;
+}
+
 LIBCUDA_CALL(cuLibraryLoadData,
              (CUlibrary * library, const void *code, const int *options, void **values, unsigned count,
               const int *library_options, void **library_values, unsigned library_count)) {
   LIBCUDA_TRY(libcuda_ready());
   LIBCUDA_TRY(libcuda_result(engine_start()));
-  return load(library, code, 0, count, options, values);
+  return load_library(library, code, count, options, values);
 }
 
 LIBCUDA_CALL(cuLibraryLoadFromFile,
@@ -258,11 +287,13 @@ LIBCUDA_CALL(cuLibraryGetGlobal, (CUdeviceptr * pointer, size_t *bytes, CUlibrar
   return find_global(pointer, bytes, library, name);
 }
 
+/* Needs no context: managed memory is no device's. */
 LIBCUDA_CALL(cuLibraryGetManaged, (CUdeviceptr * pointer, size_t *bytes, CUlibrary library, const char *name)) {
   CUdeviceptr address;
-  LIBCUDA_TRY(libcuda_enter());
+  LIBCUDA_TRY(libcuda_ready());
   LIBCUDA_TRY(find_global(&address, bytes, library, name));
   if (engine_pointer_find(address).memory != ENGINE_MANAGED) return CUDA_ERROR_NOT_FOUND;
+  engine_module_keep_managed(library);
   if (pointer) *pointer = address;
   return CUDA_SUCCESS;
 }

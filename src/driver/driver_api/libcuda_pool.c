@@ -3,6 +3,7 @@
 #include "driver/engine/engine_pool.h"
 #include "driver/graph_abi.h"
 #include "driver/driver_api/libcuda.h"
+#include "driver/private_runtimes/private_runtimes.h"
 
 typedef engine_pool *CUmemoryPool;
 
@@ -71,9 +72,11 @@ static CUresult allocate(CUdeviceptr *out, size_t bytes, CUmemoryPool pool, CUst
   return CUDA_SUCCESS;
 }
 LIBCUDA_PAIR(cuMemAllocAsync, _ptsz, (CUdeviceptr * address, size_t bytes, CUstream stream),
-             allocate(address, bytes, NULL, engine_stream_handle(stream, own), "cuMemAllocAsync"))
+             allocate(address, bytes, NULL, engine_stream_handle(stream, own),
+                      private_call_name("cuMemAllocAsync", "cudaMallocAsync")))
 LIBCUDA_PAIR(cuMemAllocFromPoolAsync, _ptsz, (CUdeviceptr * address, size_t bytes, CUmemoryPool pool, CUstream stream),
-             pool ? allocate(address, bytes, pool, engine_stream_handle(stream, own), "cuMemAllocFromPoolAsync")
+             pool ? allocate(address, bytes, pool, engine_stream_handle(stream, own),
+                             private_call_name("cuMemAllocFromPoolAsync", "cudaMallocFromPoolAsync"))
                   : CUDA_ERROR_INVALID_VALUE)
 LIBCUDA_PAIR(cuMemFreeAsync, _ptsz, (CUdeviceptr address, CUstream stream),
              address ? libcuda_result(engine_pool_free(address, engine_stream_handle(stream, own)))

@@ -85,6 +85,8 @@ ENGINE_API cudaError_t engine_module_link(const void *const *images, const size_
                                           uint32_t count, engine_module **module, ff_error *error);
 ENGINE_API cudaError_t engine_module_unload(engine_module *module); /* functions and variables die with it */
 ENGINE_API bool engine_module_valid(const engine_module *module);
+/* From now on its managed variables stay where they are, when the device is reset too. */
+ENGINE_API void engine_module_keep_managed(engine_module *module);
 /* Loads now what is loaded lazily (__cudaInitModule): afterwards __managed__ variables have their addresses. */
 ENGINE_API cudaError_t engine_module_ready(engine_module *module);
 

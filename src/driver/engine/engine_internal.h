@@ -166,8 +166,9 @@ struct engine_module {
   const void *binary; /* registered: read when the module loads; NULL: `sources` are there from the start */
   int device;         /* that it is for; ENGINE_ANY_DEVICE: for each that uses it */
   bool failed;
-  bool traced;       /* its code was given to the access stream */
-  cudaError_t error; /* why it failed */
+  bool managed_known; /* the program holds addresses of its managed variables: they never move */
+  bool traced;        /* its code was given to the access stream */
+  cudaError_t error;  /* why it failed */
   FF_VEC(engine_source) sources;
   FF_VEC(ptx_module *) parts;
   ptx_module *linked; /* NULL: the only part stands for itself */

@@ -134,8 +134,9 @@ static void note_variables(engine_module *module, int device, bool add) {
 static void point_managed_variables(engine_module *module, int device) {
   for (engine_variable *v = module->variables; v; v = v->next) {
     uint64_t address, bytes;
-    if (v->host_pointer && exec_program_variable(module->programs[device], v->name, &address, &bytes, NULL) == FF_OK)
-      *v->host_pointer = (void *)(uintptr_t)address;
+    if (!v->host_pointer || exec_program_variable(module->programs[device], v->name, &address, &bytes, NULL)) continue;
+    *v->host_pointer = (void *)(uintptr_t)address;
+    module->managed_known = true;
   }
 }
 
@@ -299,6 +300,12 @@ cudaError_t engine_module_bind(engine_module *module) {
   return error;
 }
 
+void engine_module_keep_managed(engine_module *module) {
+  pthread_mutex_lock(&ff_engine.lock);
+  if (engine_handles_have(&ff_engine.handles, module, ENGINE_HANDLE_MODULE)) module->managed_known = true;
+  pthread_mutex_unlock(&ff_engine.lock);
+}
+
 cudaError_t engine_module_load(const void *image, size_t bytes, engine_module **module, ff_error *error) {
   return engine_module_link(&image, &bytes, NULL, 1, module, error);
 }
@@ -339,8 +346,18 @@ cudaError_t engine_module_ready(engine_module *module) {
   return error;
 }
 
+/* The program was told where a managed variable is, and is not told again: the variables stay where they are. */
+static void restart_program(engine_module *module, int device) {
+  note_variables(module, device, false);
+  exec_program_restart(module->programs[device], !loaded_elsewhere(module, device));
+  note_variables(module, device, true);
+}
+
 void engine_modules_reset(int device) {
-  for (engine_module *module = ff_engine.modules; module; module = module->next) drop_program(module, device);
+  for (engine_module *module = ff_engine.modules; module; module = module->next) {
+    if (module->programs[device] && module->managed_known) restart_program(module, device);
+    else drop_program(module, device);
+  }
 }
 
 void engine_module_trace(engine_module *module) {

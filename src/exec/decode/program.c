@@ -4,6 +4,7 @@
  * What always holds: a module variable has one allocation for the program's whole life, which may be another program's
  * (beside.h); a kernel's shared memory holds the variables of every function that it can reach, without overlap, in the
  * order in which they are found. */
+#include "base/check.h"
 #include "exec/launch/beside.h"
 #include "exec/instructions/host_call.h"
 #include "exec/decode/program.h"
@@ -72,6 +73,24 @@ static ff_status fill_variable(const exec_program *program, const ptx_var *var, 
   return FF_OK;
 }
 
+static ff_status fill_variables(const exec_program *program, ff_error *error) {
+  ff_status status = FF_OK;
+  for (uint32_t v = 0; v < program->module->var_count && status == FF_OK; v++)
+    if (in_memory(program->module->vars[v])) status = fill_variable(program, program->module->vars[v], error);
+  return status;
+}
+
+void exec_program_restart(exec_program *program, bool managed) {
+  for (uint32_t v = 0; v < program->module->var_count; v++) {
+    const ptx_var *var = program->module->vars[v];
+    if (!in_memory(var) || is_opaque(var) || (var->managed && !managed)) continue;
+    memset((void *)(uintptr_t)program->vars[v]->address, 0, var->size);
+    ff_status filled = fill_variable(program, var, NULL);
+    FF_CHECK(filled == FF_OK); /* as when the program was made */
+    (void)filled;
+  }
+}
+
 static void add_taken(exec_program *program, const ptx_symbol *symbol) {
   if (!symbol || !symbol->func) return;
   for (uint32_t n = 0; n < program->taken_count; n++)
@@ -106,8 +125,7 @@ ff_status exec_program_create_beside(const ptx_module *linked, exec_memory *memo
   ff_status status = FF_OK;
   for (uint32_t v = 0; v < linked->var_count && status == FF_OK; v++)
     if (in_memory(linked->vars[v])) status = place_variable(made, linked->vars[v], error);
-  for (uint32_t v = 0; v < linked->var_count && status == FF_OK; v++)
-    if (in_memory(linked->vars[v])) status = fill_variable(made, linked->vars[v], error);
+  if (status == FF_OK) status = fill_variables(made, error);
   if (status != FF_OK) {
     exec_program_free(made);
     return status;
