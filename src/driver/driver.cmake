@@ -6,10 +6,10 @@
 #   libcudart.so.12       or 13 (struct layouts and signatures differ); every symbol has the version node that is named
 #   libcudart.so.13       like the soname, because programs ask for cudaMalloc@libcudart.so.13
 #   libcuda.so.1          the driver API, symbols without versions, as NVIDIA's
-#   libfarfault-inside.so preloaded: puts libcudart in the place of a runtime that is linked into the program
+#   libfarfault-preload.so preloaded: PTX from NVRTC, our libraries in the place of those that are loaded by a path
 #   libfarfault-clock.so  preloaded for --virtual-time: the program's clocks
 #
-# Which file goes where: engine/ into the engine, runtime_api/ into libcudart, driver_api/ and private_runtimes/ into libcuda, injection/inside*.c and virtual_clock.c alone,
+# Which file goes where: engine/ into the engine, runtime_api/ into libcudart, driver_api/ and private_runtimes/ into libcuda, injection/preload*.c and virtual_clock.c alone,
 # virtual_real.c into all that keep the host's time beside it, errors.c and properties.c (tables without state) into all.
 # A stub is a weak definition: a function that cudart_*.c or libcuda_*.c defines replaces it at link time.
 # A public function needs default visibility (ENGINE_API, CUDART_API, LIBCUDA); the version scripts *.map let nothing else
@@ -21,7 +21,7 @@ file(GLOB driver_libcuda CONFIGURE_DEPENDS ${driver_dir}/driver_api/libcuda_*.c)
 if(FARFAULT_PRIVATE_RUNTIMES)
   file(GLOB driver_private CONFIGURE_DEPENDS ${driver_dir}/private_runtimes/*.c)
 endif()
-file(GLOB driver_inside CONFIGURE_DEPENDS ${driver_dir}/injection/inside*.c)
+file(GLOB driver_preload CONFIGURE_DEPENDS ${driver_dir}/injection/preload*.c)
 set(driver_tables ${driver_dir}/errors.c ${driver_dir}/properties.c)
 
 ff_uses(driver_uses driver)
@@ -60,11 +60,11 @@ if(driver_engine)
   endforeach()
   driver_shared(cuda-1 libcuda.so.1 driver_api/libcuda.map ${driver_libcuda} ${driver_private} ${driver_tables} ${driver_dir}/driver_api/stubs_libcuda.c)
   target_compile_options(cuda-1 PRIVATE -fno-optimize-sibling-calls)
-  target_link_libraries(cuda-1 PRIVATE farfault-gpu ff_fatbin ff_base ${CMAKE_DL_LIBS} Threads::Threads m)
+  target_link_libraries(cuda-1 PRIVATE farfault-gpu ff_base ${CMAKE_DL_LIBS} Threads::Threads m)
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND NOT FARFAULT_SANITIZE) # it writes machine code; a sanitizer would have to come before it
-    driver_shared(inside libfarfault-inside.so injection/inside.map ${driver_inside})
-    target_link_options(inside PRIVATE LINKER:--as-needed) # it goes into every process: nothing but the C library
-    target_link_libraries(inside PRIVATE ff_fatbin ff_base ${CMAKE_DL_LIBS})
+    driver_shared(preload libfarfault-preload.so injection/preload.map ${driver_preload})
+    target_link_options(preload PRIVATE LINKER:--as-needed) # it goes into every process: nothing but the C library
+    target_link_libraries(preload PRIVATE ff_fatbin ff_base ${CMAKE_DL_LIBS})
     driver_shared(clock libfarfault-clock.so injection/clock.map ${driver_dir}/injection/virtual_clock.c)
     target_link_libraries(clock PRIVATE ${CMAKE_DL_LIBS} Threads::Threads)
     foreach(keeps farfault-gpu cuda-1)

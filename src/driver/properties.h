@@ -12,6 +12,8 @@
 
 #include "machine/spec/spec.h"
 
+enum { ATTRIBUTE_COMPUTE_MAJOR = 75, ATTRIBUTE_COMPUTE_MINOR = 76 }; /* of device attributes */
+
 #define PROPERTIES_MEMBER(type, field, dimension) type field dimension;
 #define PROPERTIES_ABSENT(type, field, dimension)
 

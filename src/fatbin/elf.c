@@ -281,6 +281,17 @@ ff_status fatbin_check_executable(const char *path, fatbin_report *report, ff_er
   return FF_OK;
 }
 
+ff_status fatbin_check_links(const char *path, fatbin_report *report, ff_error *error) {
+  elf_file file;
+  *report = (fatbin_report){0};
+  ff_status status = elf_open(path, &file, error);
+  if (status != FF_OK) return status;
+  report->kind = elf_kind(&file);
+  if (report->kind == FATBIN_FILE_ELF && elf_tables(&file)) read_segment_facts(&file, report);
+  elf_close(&file);
+  return FF_OK;
+}
+
 void fatbin_report_free(fatbin_report *report) {
   for (uint32_t i = 0; i < report->needed_count; i++) free(report->needed[i]);
   free(report->needed);

@@ -51,6 +51,8 @@ typedef struct fatbin_report {
 
 /* Looks at the file. FF_IO, FF_NOT_FOUND: it cannot be read. A file that is no program is no error: see `kind`. */
 ff_status fatbin_check_executable(const char *path, fatbin_report *report, ff_error *error);
+/* Only how it is linked: kind, needed, interpreter, rpath, runpath, soname, cudart, needs_libcuda. */
+ff_status fatbin_check_links(const char *path, fatbin_report *report, ff_error *error);
 void fatbin_report_free(fatbin_report *report);
 
 typedef struct fatbin_ptx_text {

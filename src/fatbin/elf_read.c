@@ -111,7 +111,14 @@ const Elf64_Shdr *elf_section(const elf_file *file, uint32_t type) {
 
 /* ---- symbols ---- */
 
-elf_symbols elf_symbols_read(const elf_file *file, uint32_t type) {
+typedef struct elf_symbols { /* a copy of a symbol table; all NULL and 0: the file has none */
+  Elf64_Sym *items;
+  uint64_t count;
+  char *names; /* NUL-terminated at names_size */
+  uint64_t names_size;
+} elf_symbols;
+
+static elf_symbols elf_symbols_read(const elf_file *file, uint32_t type) {
   elf_symbols symbols = {0};
   const Elf64_Shdr *table = elf_section(file, type); /* a file has at most one of each type */
   if (!table || table->sh_link >= file->section_count || file->sections[table->sh_link].sh_type != SHT_STRTAB)
@@ -125,7 +132,7 @@ elf_symbols elf_symbols_read(const elf_file *file, uint32_t type) {
   return symbols;
 }
 
-void elf_symbols_free(elf_symbols *symbols) {
+static void elf_symbols_free(elf_symbols *symbols) {
   free(symbols->items);
   free(symbols->names);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading ELF files part by part: for elf.c and symbols.c.
+/* Reading ELF files part by part: for elf.c.
  *
  * What always holds: nothing of the file is trusted. A part is copied out of the file before it is looked at, and only
  * if the file has all of it; a table that the file does not have, or that makes no sense, is empty. */
@@ -39,14 +39,5 @@ const Elf64_Shdr *elf_section(const elf_file *file, uint32_t type);
 /* Does the symbol table of this type (SHT_SYMTAB, SHT_DYNSYM) have the name, defined in the file or left to another
  * one? */
 bool elf_has_symbol(const elf_file *file, uint32_t type, const char *name, bool defined);
-
-typedef struct elf_symbols { /* a copy of a symbol table; all NULL and 0: the file has none */
-  Elf64_Sym *items;
-  uint64_t count;
-  char *names; /* NUL-terminated at names_size */
-  uint64_t names_size;
-} elf_symbols;
-elf_symbols elf_symbols_read(const elf_file *file, uint32_t type);
-void elf_symbols_free(elf_symbols *symbols);
 
 #endif

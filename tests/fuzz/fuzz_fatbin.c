@@ -13,7 +13,6 @@
 
 #include "fatbin/elf.h"
 #include "fatbin/fatbin.h"
-#include "fatbin/functions.h"
 
 #define MOST_UNPACKED (16u << 20) /* bytes: keeps one input fast */
 
@@ -33,7 +32,6 @@ static void use_image(const uint8_t *data, size_t size) {
   fatbin_close(&image);
 }
 
-static bool any_name(const char *name) { return name[0]; }
 
 static void use_file(const uint8_t *data, size_t size) {
   int fd = memfd_create("fuzz", 0);
@@ -44,11 +42,8 @@ static void use_file(const uint8_t *data, size_t size) {
     fatbin_report report;
     if (fatbin_check_executable(path, &report, NULL) != FF_OK) abort();
     fatbin_report_free(&report);
-    fatbin_functions functions;
-    if (fatbin_functions_find(path, any_name, &functions, NULL) == FF_OK)
-      for (uint32_t i = 0; i < functions.count; i++)
-        if (!functions.items[i].room || strlen(functions.items[i].name) > size) abort();
-    fatbin_functions_free(&functions);
+    if (fatbin_check_links(path, &report, NULL) != FF_OK) abort();
+    fatbin_report_free(&report);
   }
   close(fd);
 }

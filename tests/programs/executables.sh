@@ -24,6 +24,6 @@ if [[ -e $libraries/libcudart.so.12 ]]; then
   expect grep -q "^preload: $libraries.*/libcudart.so.12\$" out
   run "$farfault" run "$fixtures/with_ptx"
   expect_status 0
-  expect test "$(grep -c 'preload: none\|preload: .*/libfarfault-inside.so$' out)" = 1
+  expect test "$(grep -c 'preload: none\|preload: .*/libfarfault-preload.so$' out)" = 1
 fi
 finish

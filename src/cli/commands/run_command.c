@@ -232,7 +232,7 @@ static int run(int argc, char **argv) {
       "  farfault run --memory copy,demand,replay,ideal ./saxpy 1000000\n"
       "  farfault run -v --machine v100 --gpu-memory 4G -o saxpy.json ./saxpy 1000000\n\n"
       "The program needs the PTX of its kernels inside, which nvcc embeds unless it is told not to. A CUDA runtime that is linked in, "
-      "as nvcc does by default, is replaced by the virtual GPU's, or, if the program is stripped, served as a driver would.\n\n"
+      "as nvcc does by default, is served as a driver would.\n\n"
       "Exit status: the program's; 128 + N if signal N ended it; 64 wrong arguments, 127 no such program, 126 it cannot be "
       "executed, 2 a file is of no use (a program without PTX, a broken machine file), 1 something else failed.",
       children,

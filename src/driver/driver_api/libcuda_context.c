@@ -23,7 +23,6 @@
 
 #define STACK_DEPTH 64
 #define CONTEXT_FLAGS 0xffu
-enum { ATTRIBUTE_COMPUTE_MAJOR = 75, ATTRIBUTE_COMPUTE_MINOR = 76 };
 enum { LIMIT_GRAPHICS = 7, LIMIT_GRAPHICS_SHARED = 8 }; /* CU_LIMIT_CIG_ENABLED, CU_LIMIT_CIG_SHMEM_FALLBACK_ENABLED */
 
 struct CUctx_st {
@@ -200,18 +199,18 @@ LIBCUDA_CALL(cuDeviceTotalMem_v2, (size_t * bytes, CUdevice device)) {
 LIBCUDA_CALL(cuDeviceGetAttribute, (int *value, int attribute, CUdevice device)) {
   LIBCUDA_TRY(libcuda_device(device));
   if (!value || !properties_attribute(engine_machine(), device, attribute, value)) return CUDA_ERROR_INVALID_VALUE;
-  if (attribute != ATTRIBUTE_COMPUTE_MAJOR && attribute != ATTRIBUTE_COMPUTE_MINOR) return CUDA_SUCCESS;
-  int told = private_capability_for(__builtin_return_address(0));
-  if (told) *value = attribute == ATTRIBUTE_COMPUTE_MAJOR ? told : 0;
+  int other = 0;
+  if (attribute == ATTRIBUTE_COMPUTE_MAJOR) engine_capability_tell(__builtin_return_address(0), value, &other);
+  if (attribute == ATTRIBUTE_COMPUTE_MINOR) engine_capability_tell(__builtin_return_address(0), &other, value);
   return CUDA_SUCCESS;
 }
 
 LIBCUDA_CALL(cuDeviceComputeCapability, (int *major, int *minor, CUdevice device)) {
   LIBCUDA_TRY(libcuda_device(device));
   if (!major || !minor) return CUDA_ERROR_INVALID_VALUE;
-  int told = private_capability_for(__builtin_return_address(0));
-  *major = told ? told : (int)engine_machine()->compute_major;
-  *minor = told ? 0 : (int)engine_machine()->compute_minor;
+  *major = (int)engine_machine()->compute_major;
+  *minor = (int)engine_machine()->compute_minor;
+  engine_capability_tell(__builtin_return_address(0), major, minor);
   return CUDA_SUCCESS;
 }
 

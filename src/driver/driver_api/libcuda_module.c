@@ -126,16 +126,28 @@ static bool is_linked(const void *image, size_t bytes) {
 
 /* ---- loading ---- */
 
+static bool is_lazy(void) {
+  const char *mode = getenv("CUDA_MODULE_LOADING");
+  return !mode || strcmp(mode, "EAGER") != 0;
+}
+
 /* bytes == 0: the image knows its own end. */
-static CUresult load(CUmodule *module, const void *image, size_t bytes, unsigned count, const int *options,
-                     void **values) {
+static CUresult load_as(bool library, CUmodule *module, const void *image, size_t bytes, unsigned count,
+                        const int *options, void **values) {
   ff_error error = {.message = ""};
+  cudaError_t failed;
   if (!module || !image) return CUDA_ERROR_INVALID_VALUE;
-  cudaError_t failed = is_linked(image, bytes) ? load_linked(image, bytes, module, &error)
-                                               : engine_module_load(image, bytes, module, &error);
+  if (is_linked(image, bytes)) failed = load_linked(image, bytes, module, &error);
+  else if (library && is_lazy()) failed = engine_library_load(image, bytes, module, &error);
+  else failed = engine_module_load(image, bytes, module, &error);
   libcuda_jit_report(count, options, values, failed ? error.message : "");
   if (failed) engine_say_once(error.message, "%s", error.message);
   return libcuda_result(failed);
+}
+
+static CUresult load(CUmodule *module, const void *image, size_t bytes, unsigned count, const int *options,
+                     void **values) {
+  return load_as(false, module, image, bytes, count, options, values);
 }
 
 static CUresult load_file(CUmodule *module, const char *path, unsigned count, const int *options, void **values) {
@@ -184,8 +196,7 @@ LIBCUDA_CALL(cuModuleUnload, (CUmodule module)) {
 LIBCUDA_CALL(cuModuleGetLoadingMode, (int *mode)) {
   LIBCUDA_TRY(libcuda_ready());
   if (!mode) return CUDA_ERROR_INVALID_VALUE;
-  const char *chosen = getenv("CUDA_MODULE_LOADING");
-  *mode = chosen && !strcmp(chosen, "EAGER") ? LOADING_EAGER : LOADING_LAZY;
+  *mode = is_lazy() ? LOADING_LAZY : LOADING_EAGER;
   return CUDA_SUCCESS;
 }
 
@@ -221,39 +232,12 @@ LIBCUDA_CALL(cuModuleGetGlobal_v2, (CUdeviceptr * pointer, size_t *bytes, CUmodu
 
 /* ---- libraries ---- */
 
-/* A wrapper is what nvcc put into a program, and stays in memory: the module is read when something of it is first
- * used. A library with hundreds of them then costs nothing for those that it never uses, and one without PTX fails only
- * if it is used. */
-static bool stays_in_memory(const void *code) {
-  uint32_t magic;
-  memcpy(&magic, code, sizeof magic);
-  return magic == FATBIN_WRAPPER_MAGIC;
-}
-
-static CUresult load_library(CUlibrary *library, const void *code, unsigned count, const int *options, void **values) {
-  int mode;
-  LIBCUDA_TRY(cuModuleGetLoadingMode(&mode));
-  if (!library || !code || !stays_in_memory(code) || mode == LOADING_EAGER)
-    return load(library, code, 0, count, options, values);
-  fatbin_set set;
-  ff_error error;
-  if (fatbin_open_registered(code, &set, &error)) {
-    libcuda_jit_report(count, options, values, error.message);
-    engine_say_once(error.message, "%s", error.message);
-    return CUDA_ERROR_INVALID_IMAGE;
-  }
-  fatbin_set_close(&set);
-  libcuda_jit_report(count, options, values, "");
-  *library = engine_module_register(code);
-  return CUDA_SUCCESS;
-}
-
 LIBCUDA_CALL(cuLibraryLoadData,
              (CUlibrary * library, const void *code, const int *options, void **values, unsigned count,
               const int *library_options, void **library_values, unsigned library_count)) {
   LIBCUDA_TRY(libcuda_ready());
   LIBCUDA_TRY(libcuda_result(engine_start()));
-  return load_library(library, code, count, options, values);
+  return load_as(true, library, code, 0, count, options, values);
 }
 
 LIBCUDA_CALL(cuLibraryLoadFromFile,
@@ -346,7 +330,7 @@ LIBCUDA_CALL(cuLinkCreate_v2, (unsigned count, const int *options, void **values
 static CUresult link_add(struct CUlinkState_st *state, int type, const void *data, size_t size, const char *name) {
   if (!link_known(state, false)) return CUDA_ERROR_INVALID_HANDLE;
   if (!data || !size || state->cubin.chars || state->parts.count == MAX_PARTS) return CUDA_ERROR_INVALID_VALUE;
-  bool text = type == LINK_CUBIN && size > 4 && memcmp(data, "\177ELF", 4) != 0; /* what NVRTC gives here: inside.c */
+  bool text = type == LINK_CUBIN && size > 4 && memcmp(data, "\177ELF", 4) != 0; /* what NVRTC gives here: preload.c */
   if ((type == LINK_CUBIN && !text) || type == LINK_OBJECT || type == LINK_LIBRARY) {
     engine_say_once("cuLinkAddData",
                     "cuLink* links PTX and fat binaries; machine code, objects and libraries cannot be read");

@@ -67,6 +67,11 @@ ENGINE_API int engine_driver_result_from(const char *call, cudaError_t error); /
 /* The message of the kernel's fault that is sticky now; "" if there is none. Lives as long as the process. */
 ENGINE_API const char *engine_fault_message(void);
 
+/* The compute capability that the caller of a function is told, by an address in it: one of NVIDIA's libraries is told
+ * one above all that it has machine code for, so that it takes its PTX; for every other caller the two are left alone.
+ * Says once per library what it was told. */
+ENGINE_API void engine_capability_tell(const void *caller, int *major, int *minor);
+
 /* ---- modules ---- */
 
 typedef struct engine_module engine_module;
@@ -79,6 +84,10 @@ ENGINE_API engine_module *engine_module_register(const void *binary);
 /* The same from an image that is copied, loaded at once (cuModuleLoadData, cudaLibraryLoadData). bytes == 0: PTX text
  * ends at its NUL, a fat binary at its own size. On failure the reason is in *error (the JIT's log). */
 ENGINE_API cudaError_t engine_module_load(const void *image, size_t bytes, engine_module **module, ff_error *error);
+/* The same for a library, as drivers load them by default: what stays in memory (a wrapper, which nvcc put into a
+ * program) is read when something of it is first used, and an image without PTX fails only then. A library with
+ * hundreds of images costs nothing for those that it never uses. */
+ENGINE_API cudaError_t engine_library_load(const void *image, size_t bytes, engine_module **module, ff_error *error);
 ENGINE_API cudaError_t engine_module_bind(engine_module *module); /* to the thread's device: it is that one's alone */
 /* Several PTX texts or fat binaries linked into one module (cuLink*). */
 ENGINE_API cudaError_t engine_module_link(const void *const *images, const size_t *bytes, const char *const *names,

@@ -166,6 +166,7 @@ struct engine_module {
   const void *binary; /* registered: read when the module loads; NULL: `sources` are there from the start */
   int device;         /* that it is for; ENGINE_ANY_DEVICE: for each that uses it */
   bool failed;
+  char *unsaid; /* why it failed, as long as that was not said: on stderr when the program first uses it; or NULL */
   bool managed_known; /* the program holds addresses of its managed variables: they never move */
   bool traced;        /* its code was given to the access stream */
   cudaError_t error;  /* why it failed */

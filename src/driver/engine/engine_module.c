@@ -188,7 +188,7 @@ int engine_module_device(const engine_module *module, int wanted) {
 cudaError_t engine_module_load_locked(engine_module *module, int device, ff_error *error) {
   if (module->programs[device]) return cudaSuccess;
   if (module->failed) {
-    ff_fail(error, FF_INVALID, "the module could not be loaded before");
+    ff_fail(error, FF_INVALID, "%s", module->unsaid ? module->unsaid : "the module could not be loaded before");
     return module->error;
   }
   ff_status status = read_code(module, error);
@@ -211,9 +211,11 @@ cudaError_t engine_module_load_locked(engine_module *module, int device, ff_erro
 /* For calls that have no way to hand the message on. */
 static cudaError_t load_or_say(engine_module *module, int device) {
   ff_error reason;
-  bool failed_before = module->failed;
+  bool say = !module->failed || module->unsaid;
   cudaError_t error = engine_module_load_locked(module, device, &reason);
-  if (error && !failed_before) engine_say("%s", reason.message);
+  if (error && say) engine_say("%s", reason.message);
+  free(module->unsaid);
+  module->unsaid = NULL;
   return error;
 }
 
@@ -258,6 +260,7 @@ static void free_module(engine_module *module) {
     free(module->sources.items[i].text);
   }
   free(module->sources.items);
+  free(module->unsaid);
   engine_module **at = &ff_engine.modules;
   while (*at != module) at = &(*at)->next;
   *at = module->next;
@@ -298,6 +301,36 @@ cudaError_t engine_module_bind(engine_module *module) {
   else error = cudaErrorInvalidResourceHandle;
   engine_leave();
   return error;
+}
+
+static bool is_wrapper(const void *image, size_t bytes) {
+  uint32_t magic;
+  if (bytes && bytes < FATBIN_WRAPPER_BYTES) return false;
+  memcpy(&magic, image, sizeof magic);
+  return magic == FATBIN_WRAPPER_MAGIC;
+}
+
+/* A module whose every use fails, with the reason. */
+static engine_module *make_unusable(cudaError_t error, const char *reason) {
+  engine_module *module = engine_module_register(NULL);
+  module->failed = true;
+  module->error = error;
+  module->unsaid = ff_strdup(reason);
+  return module;
+}
+
+cudaError_t engine_library_load(const void *image, size_t bytes, engine_module **module, ff_error *reason) {
+  if (is_wrapper(image, bytes)) {
+    fatbin_set set;
+    if (fatbin_open_registered(image, &set, reason)) return cudaErrorInvalidKernelImage;
+    fatbin_set_close(&set);
+    *module = engine_module_register(image);
+    return cudaSuccess;
+  }
+  cudaError_t error = engine_module_load(image, bytes, module, reason);
+  if (error != cudaErrorNoKernelImageForDevice) return error;
+  *module = make_unusable(error, reason->message);
+  return cudaSuccess;
 }
 
 void engine_module_keep_managed(engine_module *module) {

@@ -19,7 +19,6 @@
 #ifdef FARFAULT_NO_PRIVATE_RUNTIMES
 static inline const void *private_table_find(const CUuuid *id, const void *caller) { return NULL; }
 static inline void private_storage_drop(CUcontext context) {}
-static inline int private_capability_for(const void *address) { return 0; }
 static inline bool private_is_runtime(const void *address) { return false; }
 #else
 /* The table with this identifier, for as long as the process lives; NULL: none, or they are off. The object that
@@ -28,11 +27,6 @@ const void *private_table_find(const CUuuid *id, const void *caller);
 
 /* The context was destroyed or reset: what runtimes keep with it is removed, each value handed to its `gone`. */
 void private_storage_drop(CUcontext context);
-
-/* NVIDIA's libraries take machine code where they have some for the device that they are told of, and PTX otherwise. If
- * `address` lies in one of them: the compute capability above all that it has machine code for, as a major number; 0:
- * it lies elsewhere. Says once per library what it was told. */
-int private_capability_for(const void *address);
 
 /* The object that `address` lies in has asked for a table. */
 bool private_is_runtime(const void *address);

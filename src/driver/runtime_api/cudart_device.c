@@ -96,10 +96,13 @@ CUDART_API cudaError_t cudaGetDeviceProperties(void *properties, int device) {
   cudaError_t error = check_device(device);
   if (error) return engine_return(error);
 #if CUDART_MAJOR >= 13
-  properties_fill_13(engine_machine(), device, engine_gpu_memory(), properties);
+  cudaDeviceProp_13 *filled = properties;
+  properties_fill_13(engine_machine(), device, engine_gpu_memory(), filled);
 #else
-  properties_fill_11(engine_machine(), device, engine_gpu_memory(), properties);
+  cudaDeviceProp_11 *filled = properties;
+  properties_fill_11(engine_machine(), device, engine_gpu_memory(), filled);
 #endif
+  engine_capability_tell(__builtin_return_address(0), &filled->major, &filled->minor);
   return cudaSuccess;
 }
 
@@ -108,8 +111,11 @@ CUDART_API cudaError_t cudaGetDeviceProperties_v2(void *properties, int device);
 CUDART_API cudaError_t cudaGetDeviceProperties_v2(void *properties, int device) {
   if (!properties) return engine_return(cudaErrorInvalidValue);
   cudaError_t error = check_device(device);
-  if (!error) properties_fill_12(engine_machine(), device, engine_gpu_memory(), properties);
-  return engine_return(error);
+  if (error) return engine_return(error);
+  cudaDeviceProp_12 *filled = properties;
+  properties_fill_12(engine_machine(), device, engine_gpu_memory(), filled);
+  engine_capability_tell(__builtin_return_address(0), &filled->major, &filled->minor);
+  return cudaSuccess;
 }
 #endif
 
@@ -117,7 +123,11 @@ CUDART_API cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribu
   if (!value) return engine_return(cudaErrorInvalidValue);
   cudaError_t error = check_device(device);
   if (!error && !properties_attribute(engine_machine(), device, (int)attribute, value)) error = cudaErrorInvalidValue;
-  return engine_return(error);
+  if (error) return engine_return(error);
+  int other = 0;
+  if ((int)attribute == ATTRIBUTE_COMPUTE_MAJOR) engine_capability_tell(__builtin_return_address(0), value, &other);
+  if ((int)attribute == ATTRIBUTE_COMPUTE_MINOR) engine_capability_tell(__builtin_return_address(0), &other, value);
+  return cudaSuccess;
 }
 
 CUDART_API cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {

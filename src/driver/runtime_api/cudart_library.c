@@ -15,7 +15,7 @@ static cudaError_t load(cudaLibrary_t *library, const void *code, size_t bytes) 
   ff_error reason = {0};
   if (!library || !code) return cudaErrorInvalidValue;
   cudaError_t error = engine_start();
-  if (!error) error = engine_module_load(code, bytes, library, &reason);
+  if (!error) error = engine_library_load(code, bytes, library, &reason);
   if (error && reason.message[0]) engine_say("cudaLibraryLoadData: %s", reason.message);
   return error;
 }

@@ -14,7 +14,6 @@
 
 #include "base/memory.h"
 #include "fatbin/elf.h"
-#include "fatbin/functions.h"
 
 static const char ptx[] = ".version 8.7\n.target sm_75\n.address_size 64\n";
 static char path[64];
@@ -235,8 +234,6 @@ static void test_static_runtime(void **state) {
   free(code.chars);
 }
 
-static bool is_cuda(const char *name) { return strncmp(name, "cuda", 4) == 0; }
-
 static void test_runtime_inside(void **state) {
   ff_text code = make_fatbin(true, true, 75);
   fatbin_report r = check(&(plan){.needed = {"libc.so.6"}, .inside = {"__cudaRegisterFatBinary"}, .fatbin = &code});
@@ -254,34 +251,23 @@ static void test_runtime_inside(void **state) {
   free(code.chars);
 }
 
-static bool is_test(const char *name) { return strncmp(name, "test_", 5) == 0; }
-
-static void test_functions(void **state) {
-  fatbin_report r = check(&(plan){.inside = {"cudaMalloc", "other", "cudaFree"}});
+/* How a file is linked, without a look at its code. */
+static void test_links(void **state) {
+  ff_text code = make_fatbin(true, true, 75);
+  fatbin_report r = check(&(plan){.needed = {"libc.so.6", "libcudart.so.13"}, .fatbin = &code}), links;
+  assert_int_equal(r.images, 1);
+  assert_int_equal(fatbin_check_links(path, &links, NULL), FF_OK);
+  assert_int_equal(links.needed_count, 2);
+  assert_string_equal(links.needed[1], "libcudart.so.13");
+  assert_string_equal(links.cudart, r.cudart);
+  assert_int_equal(links.images, 0);
+  fatbin_report_free(&links);
   fatbin_report_free(&r);
-  fatbin_functions functions;
-  assert_int_equal(fatbin_functions_find(path, is_cuda, &functions, NULL), FF_OK);
-  assert_int_equal(functions.count, 2);
-  assert_string_equal(functions.items[0].name, "cudaMalloc");
-  assert_int_equal(functions.items[0].room, 16); /* to the next function */
-  assert_string_equal(functions.items[1].name, "cudaFree");
-  assert_int_equal(functions.items[1].room, 32); /* to the end of the section */
-  assert_int_equal(functions.items[1].address - functions.items[0].address, 32);
-  fatbin_functions_free(&functions);
-  ff_error error;
-  r = check(&(plan){.needed = {"libc.so.6"}});
-  fatbin_report_free(&r);
-  assert_int_equal(fatbin_functions_find(path, is_cuda, &functions, &error), FF_OK); /* it exports none */
-  assert_int_equal(functions.count, 0);
-  fatbin_functions_free(&functions);
-  assert_int_equal(fatbin_functions_find("/proc/self/exe", is_test, &functions, &error), FF_OK);
-  assert_true(functions.count > 5 && functions.items[0].room > 1);
-  fatbin_functions_free(&functions);
+  free(code.chars);
   write_file("hello", 5);
-  assert_int_equal(fatbin_functions_find(path, is_cuda, &functions, &error), FF_NOT_FOUND);
-  assert_non_null(strstr(error.message, "no symbol table"));
-  fatbin_functions_free(&functions);
-  assert_int_equal(fatbin_functions_find("/nonexistent/file", is_cuda, &functions, &error), FF_NOT_FOUND);
+  assert_int_equal(fatbin_check_links(path, &links, NULL), FF_OK);
+  assert_int_equal(links.kind, FATBIN_FILE_OTHER);
+  assert_int_equal(fatbin_check_links("/nonexistent/file", &links, NULL), FF_NOT_FOUND);
 }
 
 static void test_no_cuda(void **state) {
@@ -453,10 +439,8 @@ static void use(void) {
   fatbin_report_free(&r);
   if (fatbin_extract_ptx(path, &texts, &error) != FF_OK) assert_true(error.message[0] != '\0');
   fatbin_ptx_texts_free(&texts);
-  fatbin_functions functions;
-  if (fatbin_functions_find(path, is_cuda, &functions, &error) == FF_OK)
-    for (uint32_t i = 0; i < functions.count; i++) assert_memory_equal(functions.items[i].name, "cuda", 4);
-  fatbin_functions_free(&functions);
+  assert_int_equal(fatbin_check_links(path, &r, NULL), FF_OK);
+  fatbin_report_free(&r);
 }
 
 static ff_text whole_file(void) {
@@ -513,7 +497,7 @@ int main(void) {
   snprintf(path, sizeof path, "/tmp/farfault_test_elf_%d", (int)getpid());
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_shared_runtime), cmocka_unit_test(test_static_runtime), cmocka_unit_test(test_no_cuda),
-      cmocka_unit_test(test_runtime_inside), cmocka_unit_test(test_functions),      cmocka_unit_test(test_no_functions),
+      cmocka_unit_test(test_runtime_inside), cmocka_unit_test(test_links),          cmocka_unit_test(test_no_functions),
       cmocka_unit_test(test_no_ptx),         cmocka_unit_test(test_relocatable),    cmocka_unit_test(test_foreign),
       cmocka_unit_test(test_other_files),    cmocka_unit_test(test_itself),         cmocka_unit_test(test_truncated),
       cmocka_unit_test(test_flipped),        cmocka_unit_test(test_damaged_fatbin),

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dlopen, before that of the C library: a library that is loaded while the program runs may have a CUDA runtime inside
- * (a plug-in, an extension module of Python).
+/* dlopen, before that of the C library: for libraries that are loaded while the program runs (a plug-in, an extension
+ * module of Python).
  *
  * The C library's dlopen looks up who called it, and searches where the caller's RUNPATH or RPATH says. Therefore
  * `dlopen` here is a few instructions that jump to the one or the other function with everything as it was: to the C
- * library's own where the caller may matter, else to one of ours that calls it and then looks at what is new. What
- * always holds: the file that is found is the one that would have been found without us. */
+ * library's own where the caller may matter, else to one of ours that calls it and then looks at what is new. The file
+ * that is found is the one that would have been found without us, but for libcuda and libcudart (preload.c). */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <link.h>
 #include <stdbool.h>
 #include <string.h>
 
-#include "driver/injection/inside.h"
+#include "driver/injection/preload.h"
 
 typedef void *open_function(const char *name, int mode);
 
@@ -22,11 +22,11 @@ static open_function *next_dlopen(void) {
   return next;
 }
 
-/* The library's constructors run inside next_dlopen, with the runtime that is in it: they register kernels, and
- * inside_look has them registered again. */
 static void *open_and_look(const char *name, int mode) {
+  char path[PRELOAD_PATH_MAX];
+  if (strchr(name, '/')) name = preload_choose(name, path);
   void *library = next_dlopen()(name, mode);
-  if (library) inside_look();
+  if (library) preload_look();
   return library;
 }
 
@@ -40,8 +40,8 @@ static bool has_own_path(const void *caller) {
 }
 
 /* `caller`: where dlopen was called. */
-open_function *inside_choose(const char *name, const void *caller);
-__attribute__((used)) open_function *inside_choose(const char *name, const void *caller) {
+open_function *preload_choose_dlopen(const char *name, const void *caller);
+__attribute__((used)) open_function *preload_choose_dlopen(const char *name, const void *caller) {
   bool searched = name && (strchr(name, '$') || (!strchr(name, '/') && has_own_path(caller)));
   return !name || searched ? next_dlopen() : open_and_look;
 }
@@ -52,7 +52,7 @@ __asm__(".text\n.globl dlopen\n.type dlopen, @function\n"
         "  pushq %rsi\n"
         "  movq 16(%rsp), %rsi\n" /* the return address */
         "  subq $8, %rsp\n"       /* aligned to 16 */
-        "  call inside_choose\n"
+        "  call preload_choose_dlopen\n"
         "  addq $8, %rsp\n"
         "  popq %rsi\n"
         "  popq %rdi\n"

@@ -1,0 +1,93 @@
+#!/usr/bin/env bash
+# What libfarfault-preload.so does in a program, and the driver's private tables. $3: the folder of fixtures.
+source "$(dirname "$0")/common.sh"
+fixtures=$3
+libraries=$(cd "$(dirname "$farfault")/../lib/farfault" && pwd -P)
+
+# A program that asks NVRTC for machine code gets the PTX: linked with it, and loading it.
+run "$fixtures/preload_nvrtc"
+expect_out "13 bytes: machine code"
+run "$farfault" run --memory none "$fixtures/preload_nvrtc"
+expect_status 0
+expect_out "25 bytes: the PTX, which is longer"
+run env LD_PRELOAD="$libraries/libfarfault-preload.so" "$fixtures/preload_nvrtc"
+expect_out "25 bytes: the PTX, which is longer"
+cat >loads.c <<'END'
+#include <dlfcn.h>
+#include <stdio.h>
+int main(int argc, char **argv) {
+  void *library = dlopen(argv[1], RTLD_NOW);
+  if (!library) return puts(dlerror()), 2;
+  int (*size_of)(void *, size_t *) = (int (*)(void *, size_t *))dlsym(library, "nvrtcGetCUBINSize");
+  int (*version)(int *) = (int (*)(int *))dlsym(library, argv[2]);
+  size_t size = 0;
+  int number = 0;
+  if (size_of) size_of(&size, &size);
+  if (version) version(&number);
+  printf("%zu bytes, version %d\n", size, number);
+  return 0;
+}
+END
+expect cc loads.c -o loads -ldl
+run ./loads "$fixtures/preload/libnvrtc.so" none
+expect_out "13 bytes"
+run "$farfault" run --memory none ./loads "$fixtures/preload/libnvrtc.so" none
+expect_out "25 bytes"
+run env LD_LIBRARY_PATH="$fixtures/preload" "$farfault" run --memory none ./loads libnvrtc.so none
+expect_out "25 bytes"
+run "$farfault" run --memory none ./loads ./nothing.so none
+expect_status 2
+expect_out "nothing.so: cannot open"
+
+# A libcuda or libcudart that is loaded by a path is ours, and so is the one that a library is linked with, whatever its RPATH says.
+mkdir other
+echo 'int cudaRuntimeGetVersion(int *version) { return *version = 1, 0; }
+int cuDriverGetVersion(int *version) { return *version = 1, 0; }' >other.c
+for name in libcudart.so.12 libcudart.so.13 libcuda.so.1; do expect cc -shared -fPIC other.c -Wl,-soname,$name -o other/$name; done
+run ./loads "$work/other/libcudart.so.12" cudaRuntimeGetVersion
+expect_out "version 1"
+run "$farfault" run --memory none ./loads "$work/other/libcudart.so.12" cudaRuntimeGetVersion
+expect_out "version 12"
+run "$farfault" run --memory none ./loads "$work/other/libcuda.so.1" cuDriverGetVersion
+expect_out "version 13"
+echo 'int cudaRuntimeGetVersion(int *version); int ask(int *version); int ask(int *version) { return cudaRuntimeGetVersion(version); }' >asking.c
+expect cc -shared -fPIC asking.c other/libcudart.so.13 -Wl,--disable-new-dtags,-rpath,"$work/other" -o libasking.so
+run ./loads ./libasking.so ask
+expect_out "version 1"
+run "$farfault" run --memory none ./loads ./libasking.so ask
+expect_out "version 13"
+
+# A program with the address sanitizer, which refuses to run behind a preloaded library.
+echo 'int main(void) { return 0; }' >checked.c
+if cc -fsanitize=address checked.c -o checked 2>/dev/null; then
+  run "$farfault" run --memory none ./checked
+  expect_status 0
+fi
+
+# A library that asks for the driver's private table, as a runtime inside does that could not be replaced: it gets it, unless they are off.
+cat >asks.c <<'END'
+int cuGetExportTable(const void **table, const void *id);
+int ask(void);
+int ask(void) {
+  static const unsigned char id[16] = {0x6b, 0xd5, 0xfb, 0x6c, 0x5b, 0xf4, 0xe7, 0x4a, 0x89, 0x87, 0xd9, 0x39, 0x12, 0xfd, 0x9d, 0xf9};
+  const void *table;
+  return cuGetExportTable(&table, id) ? 3 : 0;
+}
+END
+echo 'int ask(void); int main(void) { return ask(); }' >main.c
+cc -shared -fPIC asks.c -Wl,-soname,libmine.so -o libmine.so && cc main.c ./libmine.so -Wl,-rpath,"$work" -Wl,--allow-shlib-undefined -o asks
+run env LD_PRELOAD="$libraries/libcuda.so.1" "$farfault" run --memory none ./asks
+expect_status 0
+run env LD_PRELOAD="$libraries/libcuda.so.1" "$farfault" run --memory none --private-runtimes trace ./asks
+expect_status 0
+expect_err "cuGetExportTable: 6bd5fb6c5bf4e74a8987d93912fd9df9: RUNTIME"
+run env LD_PRELOAD="$libraries/libcuda.so.1" "$farfault" run --memory none --private-runtimes=off ./asks
+expect_status 3
+expect_err "libmine.so has a CUDA runtime inside that needs private tables of the driver"
+
+# A program without CUDA gets none of our libraries but this one.
+run "$farfault" run --memory none cat /proc/self/maps
+expect_status 0
+expect_out "/libfarfault-preload.so"
+expect test "$(grep -c 'libfarfault-gpu\|libcudart' out)" = 0
+finish
