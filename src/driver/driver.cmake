@@ -6,6 +6,8 @@
 #   libcudart.so.12       or 13 (struct layouts and signatures differ); every symbol has the version node that is named
 #   libcudart.so.13       like the soname, because programs ask for cudaMalloc@libcudart.so.13
 #   libcuda.so.1          the driver API, symbols without versions, as NVIDIA's
+#   libnvJitLink.so.12    stand-ins for NVIDIA's linker of code that is made at run time
+#   libnvJitLink.so.13
 #   libfarfault-preload.so preloaded: PTX from NVRTC, our libraries in the place of those that are loaded by a path
 #   libfarfault-clock.so  preloaded for --virtual-time: the program's clocks
 #
@@ -23,12 +25,14 @@ if(FARFAULT_PRIVATE_RUNTIMES)
 endif()
 file(GLOB driver_preload CONFIGURE_DEPENDS ${driver_dir}/injection/preload*.c)
 set(driver_tables ${driver_dir}/errors.c ${driver_dir}/properties.c)
+set(driver_linked ${driver_dir}/linked_image.c)
 
 ff_uses(driver_uses driver)
 if(NOT FARFAULT_PRIVATE_RUNTIMES)
   set_property(SOURCE ${driver_libcuda} APPEND PROPERTY COMPILE_DEFINITIONS FARFAULT_NO_PRIVATE_RUNTIMES)
 endif()
-add_library(ff_driver STATIC ${driver_engine} ${driver_tables} ${driver_cudart} ${driver_libcuda} ${driver_private})
+add_library(ff_driver STATIC ${driver_engine} ${driver_tables} ${driver_cudart} ${driver_libcuda} ${driver_private} ${driver_linked}
+  ${driver_dir}/stand_ins/nvjitlink.c)
 target_include_directories(ff_driver PUBLIC ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)
 target_link_libraries(ff_driver PUBLIC ${driver_uses} ${CMAKE_DL_LIBS} Threads::Threads m)
 
@@ -58,9 +62,15 @@ if(driver_engine)
     target_compile_options(cudart-${major} PRIVATE -fno-optimize-sibling-calls) # the call that failed stands on the stack
     target_link_libraries(cudart-${major} PRIVATE farfault-gpu ff_base Threads::Threads m)
   endforeach()
-  driver_shared(cuda-1 libcuda.so.1 driver_api/libcuda.map ${driver_libcuda} ${driver_private} ${driver_tables} ${driver_dir}/driver_api/stubs_libcuda.c)
+  driver_shared(cuda-1 libcuda.so.1 driver_api/libcuda.map ${driver_libcuda} ${driver_private} ${driver_linked} ${driver_tables} ${driver_dir}/driver_api/stubs_libcuda.c)
   target_compile_options(cuda-1 PRIVATE -fno-optimize-sibling-calls)
   target_link_libraries(cuda-1 PRIVATE farfault-gpu ff_base ${CMAKE_DL_LIBS} Threads::Threads m)
+  configure_file(${driver_dir}/stand_ins/ptxas ${CMAKE_BINARY_DIR}/lib/farfault/ptxas COPYONLY)
+  foreach(major 12 13)
+    driver_shared(nvjitlink-${major} libnvJitLink.so.${major} stand_ins/nvjitlink.map ${driver_dir}/stand_ins/nvjitlink.c ${driver_linked})
+    target_compile_definitions(nvjitlink-${major} PRIVATE NVJITLINK_MAJOR=${major})
+    target_link_libraries(nvjitlink-${major} PRIVATE ff_base ${CMAKE_DL_LIBS})
+  endforeach()
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND NOT FARFAULT_SANITIZE) # it writes machine code; a sanitizer would have to come before it
     driver_shared(preload libfarfault-preload.so injection/preload.map ${driver_preload})
     target_link_options(preload PRIVATE LINKER:--as-needed) # it goes into every process: nothing but the C library

@@ -65,12 +65,24 @@ static void add_cuda_libraries(const char *folder) {
   }
 }
 
+/* Triton has its PTX assembled by a program that these variables name; its own makes machine code. */
+static void set_assembler(const char *libraries) {
+  ff_text path = {0};
+  ff_text_add(&path, "%s/ptxas", libraries);
+  if (access(path.chars, X_OK) == 0) {
+    setenv("TRITON_PTXAS_PATH", path.chars, 0);
+    setenv("TRITON_PTXAS_BLACKWELL_PATH", path.chars, 0);
+  }
+  free(path.chars);
+}
+
 /* In the child, before exec. A variable of the user's own (FARFAULT_THREADS, ...) counts where no option was given. */
 static void set_environment(const run_child *child) {
   const cli_setup *setup = child->setup;
   const run_executed none = {0}, *executed = child->executed ? child->executed : &none;
   if (executed->cuda_libraries) add_cuda_libraries(executed->cuda_libraries);
   if (child->libraries) set_in_front("LD_LIBRARY_PATH", child->libraries, ':'); /* before NVIDIA's libcudart */
+  if (child->libraries) set_assembler(child->libraries);
   char *clock = executed->virtual_time ? run_clock(child->libraries) : NULL;
   if (clock) set_in_front("LD_PRELOAD", clock, ' ');
   free(clock);

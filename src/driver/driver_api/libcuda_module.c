@@ -2,7 +2,7 @@
 /* Modules, libraries and the linker (Driver API: "Module Management", "Library Management").
  *
  * A library is a module that needs no context; here they are the same thing. The linker's result is a "cubin" of our
- * own making: a small header and the parts that were added, which any of the load calls recognises and links.
+ * own making (linked_image.h), which any of the load calls recognises and links.
  *
  *   cuLinkCreate -> cuLinkAddData, cuLinkAddFile ... -> cuLinkComplete (links once to check, keeps the parts)
  *                -> cuModuleLoadData(the cubin)      -> engine_module_link */
@@ -15,11 +15,9 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "driver/linked_image.h"
 #include "fatbin/fatbin.h"
 
-#define LINKED_MAGIC "\177farfault linked" /* 16 bytes without its NUL */
-#define LINKED_HEADER 32u
-#define MAX_PARTS 1024u
 enum { LOADING_EAGER = 1, LOADING_LAZY }; /* CUmoduleLoadingMode */
 
 /* ---- JIT options ---- */
@@ -53,11 +51,6 @@ void libcuda_jit_report(unsigned count, const int *options, void **values, const
 
 /* ---- the linker's result ---- */
 
-typedef struct link_part {
-  char *bytes, *name;
-  size_t size;
-} link_part;
-
 struct CUlinkState_st {
   FF_VEC(link_part) parts;
   ff_text cubin; /* after cuLinkComplete */
@@ -66,27 +59,10 @@ struct CUlinkState_st {
   void **values;
 };
 
-/* magic[16], u64 bytes of the whole, u64 count, then per part: u64 name bytes, u64 size, name, bytes */
-static void write_linked(struct CUlinkState_st *state) {
-  uint64_t count = state->parts.count, whole = 0;
-  ff_text_add_bytes(&state->cubin, LINKED_MAGIC, 16);
-  ff_text_add_bytes(&state->cubin, &whole, 8);
-  ff_text_add_bytes(&state->cubin, &count, 8);
-  for (size_t i = 0; i < count; i++) {
-    link_part *part = &state->parts.items[i];
-    uint64_t sizes[2] = {strlen(part->name) + 1, part->size};
-    ff_text_add_bytes(&state->cubin, sizes, sizeof sizes);
-    ff_text_add_bytes(&state->cubin, part->name, sizes[0]);
-    ff_text_add_bytes(&state->cubin, part->bytes, part->size);
-  }
-  whole = state->cubin.length;
-  memcpy(state->cubin.chars + 16, &whole, 8);
-}
-
 static cudaError_t link_parts(const link_part *parts, size_t count, engine_module **module, ff_error *error) {
-  const void *images[MAX_PARTS];
-  size_t sizes[MAX_PARTS];
-  const char *names[MAX_PARTS];
+  const void *images[LINKED_PARTS_MAX];
+  size_t sizes[LINKED_PARTS_MAX];
+  const char *names[LINKED_PARTS_MAX];
   for (size_t i = 0; i < count; i++) {
     images[i] = parts[i].bytes;
     sizes[i] = parts[i].size;
@@ -95,33 +71,12 @@ static cudaError_t link_parts(const link_part *parts, size_t count, engine_modul
   return engine_module_link(images, sizes, names, (uint32_t)count, module, error);
 }
 
-/* One part at `at`, of which `left` bytes are there; its length, or 0 if it is broken. */
-static uint64_t read_part(const char *at, uint64_t left, link_part *part) {
-  uint64_t sizes[2];
-  if (left < sizeof sizes) return 0;
-  memcpy(sizes, at, sizeof sizes);
-  left -= sizeof sizes;
-  if (!sizes[0] || sizes[0] > left || !sizes[1] || sizes[1] > left - sizes[0] || at[16 + sizes[0] - 1]) return 0;
-  *part = (link_part){.name = (char *)at + 16, .bytes = (char *)at + 16 + sizes[0], .size = sizes[1]};
-  return sizeof sizes + sizes[0] + sizes[1];
-}
-
-/* Such an image may have been kept in a file meanwhile: bytes != 0 is what there is of it. */
-static cudaError_t load_linked(const char *image, size_t bytes, engine_module **module, ff_error *error) {
-  uint64_t whole, count, used;
-  link_part parts[MAX_PARTS];
-  memcpy(&whole, image + 16, 8);
-  memcpy(&count, image + 24, 8);
-  bool broken = whole < LINKED_HEADER || (bytes && whole > bytes) || !count || count > MAX_PARTS;
-  for (uint64_t i = 0, at = LINKED_HEADER; i < count && !broken; i++, at += used)
-    broken = !(used = read_part(image + at, whole - at, &parts[i]));
-  if (!broken) return link_parts(parts, count, module, error);
+static cudaError_t load_linked(const void *image, size_t bytes, engine_module **module, ff_error *error) {
+  link_part parts[LINKED_PARTS_MAX];
+  size_t count = linked_image_read(image, bytes, parts);
+  if (count) return link_parts(parts, count, module, error);
   ff_fail(error, FF_PARSE, "the linked image is damaged");
   return cudaErrorInvalidKernelImage;
-}
-
-static bool is_linked(const void *image, size_t bytes) {
-  return (!bytes || bytes >= LINKED_HEADER) && strncmp(image, LINKED_MAGIC, 16) == 0;
 }
 
 /* ---- loading ---- */
@@ -137,7 +92,7 @@ static CUresult load_as(bool library, CUmodule *module, const void *image, size_
   ff_error error = {.message = ""};
   cudaError_t failed;
   if (!module || !image) return CUDA_ERROR_INVALID_VALUE;
-  if (is_linked(image, bytes)) failed = load_linked(image, bytes, module, &error);
+  if (linked_image_is(image, bytes)) failed = load_linked(image, bytes, module, &error);
   else if (library && is_lazy()) failed = engine_library_load(image, bytes, module, &error);
   else failed = engine_module_load(image, bytes, module, &error);
   libcuda_jit_report(count, options, values, failed ? error.message : "");
@@ -329,7 +284,7 @@ LIBCUDA_CALL(cuLinkCreate_v2, (unsigned count, const int *options, void **values
 
 static CUresult link_add(struct CUlinkState_st *state, int type, const void *data, size_t size, const char *name) {
   if (!link_known(state, false)) return CUDA_ERROR_INVALID_HANDLE;
-  if (!data || !size || state->cubin.chars || state->parts.count == MAX_PARTS) return CUDA_ERROR_INVALID_VALUE;
+  if (!data || !size || state->cubin.chars || state->parts.count == LINKED_PARTS_MAX) return CUDA_ERROR_INVALID_VALUE;
   bool text = type == LINK_CUBIN && size > 4 && memcmp(data, "\177ELF", 4) != 0; /* what NVRTC gives here: preload.c */
   if ((type == LINK_CUBIN && !text) || type == LINK_OBJECT || type == LINK_LIBRARY) {
     engine_say_once("cuLinkAddData",
@@ -372,7 +327,7 @@ LIBCUDA_CALL(cuLinkComplete, (CUlinkState state, void **cubin, size_t *size)) {
   libcuda_jit_report(state->option_count, state->options, state->values, failed ? error.message : "");
   if (failed) return libcuda_result(failed);
   LIBCUDA_TRY(libcuda_result(engine_module_unload(module)));
-  if (!state->cubin.chars) write_linked(state);
+  if (!state->cubin.chars) linked_image_write(state->parts.items, state->parts.count, &state->cubin);
   *cubin = state->cubin.chars;
   if (size) *size = state->cubin.length;
   return CUDA_SUCCESS;

@@ -75,6 +75,10 @@ static ff_status read_image(engine_module *module, const void *image, size_t byt
     if (!memcmp(image, "\177ELF", 4))
       return ff_fail(error, FF_NOT_FOUND,
                      "the image is machine code (ELF), which the virtual GPU cannot run: load PTX instead");
+    if (!strncmp(image, "\177TileIR", bytes && bytes < 7 ? bytes : 7))
+      return ff_fail(
+          error, FF_NOT_FOUND,
+          "the image is Tile IR, which the virtual GPU cannot run: load PTX instead (cuBLAS before 13.5 does)");
     size_t length = bytes ? strnlen(image, bytes) : strlen(image);
     char *text = ff_alloc(length + 1);
     memcpy(text, image, length);

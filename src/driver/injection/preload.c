@@ -123,8 +123,8 @@ __attribute__((constructor)) static void begin(void) { preload_look(); }
 /* ---- our libraries in the place of NVIDIA's ---- */
 
 static bool is_cuda(const char *name) {
-  static const char *const names[] = {"libcuda.so.1", "libcuda.so", "libcudart.so.11.0", "libcudart.so.12",
-                                      "libcudart.so.13"};
+  static const char *const names[] = {"libcuda.so.1",    "libcuda.so",         "libcudart.so.11.0", "libcudart.so.12",
+                                      "libcudart.so.13", "libnvJitLink.so.12", "libnvJitLink.so.13"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     if (!strcmp(name, names[i])) return true;
   return false;
@@ -153,8 +153,10 @@ static void load_needed(const char *name, char path[PRELOAD_PATH_MAX]) {
 const char *preload_choose(const char *name, char path[PRELOAD_PATH_MAX]) {
   int before = errno;
   const char *chosen = name;
-  if (is_cuda(file_name(name))) chosen = find_ours(file_name(name), path) ? path : name;
-  else load_needed(name, path);
+  if (is_cuda(file_name(name)) && find_ours(file_name(name), path)) {
+    chosen = path;
+    if (!strncmp(file_name(name), "libnvJitLink", 12)) setenv("FARFAULT_NVJITLINK", name, 0); /* for the stand-in */
+  } else load_needed(name, path);
   errno = before;
   return chosen;
 }

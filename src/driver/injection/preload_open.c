@@ -39,11 +39,19 @@ static bool has_own_path(const void *caller) {
   return false;
 }
 
+/* A library of ours that loads one by its path means that one. */
+static bool is_ours(const void *caller) {
+  Dl_info own, other;
+  if (!dladdr(next_dlopen, &own) || !dladdr(caller, &other)) return false;
+  const char *end = strrchr(own.dli_fname, '/');
+  return end && !strncmp(own.dli_fname, other.dli_fname, (size_t)(end - own.dli_fname) + 1);
+}
+
 /* `caller`: where dlopen was called. */
 open_function *preload_choose_dlopen(const char *name, const void *caller);
 __attribute__((used)) open_function *preload_choose_dlopen(const char *name, const void *caller) {
   bool searched = name && (strchr(name, '$') || (!strchr(name, '/') && has_own_path(caller)));
-  return !name || searched ? next_dlopen() : open_and_look;
+  return !name || searched || is_ours(caller) ? next_dlopen() : open_and_look;
 }
 
 __asm__(".text\n.globl dlopen\n.type dlopen, @function\n"

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The stand-in for NVIDIA's linker: what it gives as machine code is what libcuda loads. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "driver/driver_api/libcuda.h"
+#include "driver/linked_image.h"
+
+typedef struct nvJitLink *nvJitLinkHandle;
+int nvJitLinkCreate(nvJitLinkHandle *, uint32_t, const char **);
+int nvJitLinkDestroy(nvJitLinkHandle *);
+int nvJitLinkAddData(nvJitLinkHandle, int, const void *, size_t, const char *);
+int nvJitLinkAddFile(nvJitLinkHandle, int, const char *);
+int nvJitLinkComplete(nvJitLinkHandle);
+int nvJitLinkGetLinkedCubinSize(nvJitLinkHandle, size_t *);
+int nvJitLinkGetLinkedCubin(nvJitLinkHandle, void *);
+int nvJitLinkGetLinkedPtxSize(nvJitLinkHandle, size_t *);
+int nvJitLinkGetLinkedPtx(nvJitLinkHandle, char *);
+int nvJitLinkGetErrorLogSize(nvJitLinkHandle, size_t *);
+int nvJitLinkGetErrorLog(nvJitLinkHandle, char *);
+int __nvJitLinkCreate_13_5(nvJitLinkHandle *, uint32_t, const char **);
+int nvJitLinkVersion(unsigned *, unsigned *);
+CUresult cuInit(unsigned);
+CUresult cuCtxCreate_v2(CUcontext *, unsigned, CUdevice);
+CUresult cuModuleLoadData(CUmodule *, const void *);
+CUresult cuModuleUnload(CUmodule);
+CUresult cuModuleGetFunction(CUfunction *, CUmodule, const char *);
+CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream,
+                        void **, void **);
+CUresult cuMemAllocManaged(CUdeviceptr *, size_t, unsigned);
+CUresult cuCtxSynchronize(void);
+
+enum { CUBIN = 1, PTX, LTOIR, FATBIN, LIBRARY = 6, ANY = 10 };
+#define HEAD ".version 7.5\n.target sm_75\n.address_size 64\n"
+static const char calls[] = HEAD
+    ".extern .func (.param .b32 r) twice(.param .b32 x);\n"
+    ".visible .entry fill(.param .u64 to)\n{\n.reg .b64 %rd<3>;\n.reg .b32 %r<3>;\nld.param.u64 %rd1, [to];\nmov.u32 %r1, 21;\n"
+    "{\n.param .b32 a;\n.param .b32 b;\nst.param.b32 [a], %r1;\ncall.uni (b), twice, (a);\nld.param.b32 %r2, [b];\n}\n"
+    "st.global.u32 [%rd1], %r2;\nret;\n}\n";
+static const char callee[] =
+    HEAD ".visible .func (.param .b32 r) twice(.param .b32 x)\n{\n.reg .b32 %r<3>;\nld.param.b32 %r1, [x];\n"
+         "add.s32 %r2, %r1, %r1;\nst.param.b32 [r], %r2;\nret;\n}\n";
+static const char alone[] =
+    HEAD ".visible .entry fill(.param .u64 to)\n{\n.reg .b64 %rd<3>;\n.reg .b32 %r<3>;\nld.param.u64 %rd1, [to];\n"
+         "mov.u32 %r1, 42;\nst.global.u32 [%rd1], %r1;\nret;\n}\n";
+
+static nvJitLinkHandle start(void) {
+  const char *options[] = {"-arch=sm_90"};
+  nvJitLinkHandle link;
+  assert_int_equal(__nvJitLinkCreate_13_5(&link, 1, options), 0);
+  return link;
+}
+
+/* Loads what was linked, and runs its kernel: 42. */
+static void run(nvJitLinkHandle link) {
+  size_t size;
+  CUmodule module;
+  CUfunction fill;
+  CUdeviceptr to;
+  char image[8192];
+  assert_int_equal(nvJitLinkComplete(link), 0);
+  assert_int_equal(nvJitLinkGetLinkedCubinSize(link, &size), 0);
+  assert_true(size && size <= sizeof image);
+  assert_int_equal(nvJitLinkGetLinkedCubin(link, image), 0);
+  assert_int_equal(cuModuleLoadData(&module, image), CUDA_SUCCESS);
+  assert_int_equal(cuModuleGetFunction(&fill, module, "fill"), CUDA_SUCCESS);
+  assert_int_equal(cuMemAllocManaged(&to, 4, 1), CUDA_SUCCESS);
+  void *arguments[] = {&to};
+  assert_int_equal(cuLaunchKernel(fill, 1, 1, 1, 1, 1, 1, 0, NULL, arguments, NULL), CUDA_SUCCESS);
+  assert_int_equal(cuCtxSynchronize(), CUDA_SUCCESS);
+  assert_int_equal(*(int *)(uintptr_t)to, 42);
+  assert_int_equal(cuModuleUnload(module), CUDA_SUCCESS);
+}
+
+static void test_one(void **state) {
+  nvJitLinkHandle link = start();
+  char text[sizeof alone];
+  size_t size;
+  assert_int_equal(nvJitLinkGetLinkedCubinSize(link, &size), 3); /* not complete */
+  assert_int_equal(nvJitLinkAddData(link, ANY, alone, sizeof alone - 1, "alone"), 0);
+  run(link);
+  assert_int_equal(nvJitLinkGetLinkedPtxSize(link, &size), 0);
+  assert_int_equal(size, sizeof alone);
+  assert_int_equal(nvJitLinkGetLinkedPtx(link, text), 0);
+  assert_string_equal(text, alone);
+  assert_int_equal(nvJitLinkDestroy(&link), 0);
+  assert_null(link);
+}
+
+static void test_two(void **state) {
+  nvJitLinkHandle link = start();
+  size_t size;
+  assert_int_equal(nvJitLinkAddData(link, PTX, calls, sizeof calls, "calls"), 0);
+  assert_int_equal(nvJitLinkAddData(link, CUBIN, callee, sizeof callee, "callee"), 0); /* as NVRTC gives it here */
+  assert_int_equal(nvJitLinkAddData(link, LIBRARY, "!<arch>\nlibcudadevrt", 20, "cudadevrt"), 0);
+  run(link);
+  assert_int_equal(nvJitLinkGetLinkedPtxSize(link, &size), 3); /* it is no one text */
+  assert_int_equal(nvJitLinkDestroy(&link), 0);
+}
+
+static void expect_log(nvJitLinkHandle link, const char *what) {
+  char log[512];
+  size_t size;
+  assert_int_equal(nvJitLinkGetErrorLogSize(link, &size), 0);
+  assert_true(size && size <= sizeof log);
+  assert_int_equal(nvJitLinkGetErrorLog(link, log), 0);
+  assert_int_equal(strlen(log), size - 1);
+  assert_non_null(strstr(log, what));
+}
+
+static void test_wrong(void **state) {
+  nvJitLinkHandle link = start();
+  unsigned major, minor;
+  size_t size;
+  assert_int_equal(nvJitLinkGetErrorLogSize(link, &size), 0);
+  assert_int_equal(size, 0);
+  assert_int_equal(nvJitLinkAddData(link, CUBIN, "\177ELF\2\1\1", 8, "code"), 3);
+  expect_log(link, "code: is machine code");
+  assert_int_equal(nvJitLinkComplete(link), 3);
+  expect_log(link, "nothing was added");
+  assert_int_equal(nvJitLinkAddFile(link, PTX, "/nonexistent/file"), 3);
+  expect_log(link, "/nonexistent/file");
+  assert_int_equal(nvJitLinkAddData(link, PTX, NULL, 4, "none"), 10);
+  assert_int_equal(nvJitLinkAddData(link, LTOIR, "BC\300\336", 4, "ir"), 0);
+  assert_int_equal(nvJitLinkComplete(link), 5); /* there is no library of NVIDIA's */
+  expect_log(link, "LTO-IR");
+  assert_int_equal(nvJitLinkDestroy(&link), 0);
+  assert_int_equal(nvJitLinkDestroy(&link), 10);
+  assert_int_equal(nvJitLinkCreate(NULL, 0, NULL), 10);
+  assert_int_equal(nvJitLinkVersion(&major, &minor), 0);
+  assert_int_equal(major, 13);
+}
+
+/* A damaged image is refused, wherever it is cut. */
+static void test_damaged(void **state) {
+  link_part part = {.bytes = (char *)alone, .name = "alone", .size = sizeof alone}, parts[LINKED_PARTS_MAX];
+  ff_text image = {0};
+  linked_image_write(&part, 1, &image);
+  assert_true(linked_image_is(image.chars, image.length));
+  assert_int_equal(linked_image_read(image.chars, image.length, parts), 1);
+  assert_string_equal(parts[0].name, "alone");
+  assert_int_equal(parts[0].size, sizeof alone);
+  for (size_t cut = 32; cut < image.length; cut++) assert_int_equal(linked_image_read(image.chars, cut, parts), 0);
+  for (size_t at = 16; at < 48; at++) { /* sizes and counts */
+    image.chars[at] ^= 0x40;
+    if (linked_image_read(image.chars, image.length, parts) == 1) assert_true(parts[0].size <= image.length);
+    image.chars[at] ^= 0x40;
+  }
+  free(image.chars);
+}
+
+static int open_device(void **state) {
+  CUcontext context;
+  return cuInit(0) || cuCtxCreate_v2(&context, 0, 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_one),
+      cmocka_unit_test(test_two),
+      cmocka_unit_test(test_wrong),
+      cmocka_unit_test(test_damaged),
+  };
+  return cmocka_run_group_tests(tests, open_device, NULL);
+}
