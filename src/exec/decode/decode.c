@@ -284,6 +284,21 @@ static bool decode_activemask(decoder *d) {
   return true;
 }
 
+/* createpolicy: the policy is opaque, and the accesses that name it are carried out without. All are the same here, but
+ * for what .cvt is given. */
+static bool decode_createpolicy(decoder *d) {
+  const ptx_instr *instr = d->instr;
+  uint32_t dst, from = 0;
+  bool given = ptx_has(instr, PTX_MOD_CVT);
+  if (given && (instr->operand_count < 2 || !decode_source(d, &instr->operands[1], PTX_B64, &from))) return false;
+  if (!decode_destination(d, &instr->operands[0], PTX_B64, &dst)) return false;
+  if (!given) from = decode_constant(d, 0, 8);
+  exec_instr *i = decode_move(d, EXEC_MOVE_COPY64);
+  i->dst = dst;
+  i->src[0] = from;
+  return true;
+}
+
 static bool decode_cp(decoder *d) {
   if (ptx_has(d->instr, PTX_MOD_BULK) || ptx_has(d->instr, PTX_MOD_TENSOR))
     return decode_fail(d, "bulk forms of cp.async");
@@ -334,6 +349,7 @@ static bool decode_one(decoder *d) {
   case PTX_OP_STMATRIX:
   case PTX_OP_MOVMATRIX: return decode_matrix(d);
   case PTX_OP_ACTIVEMASK: return decode_activemask(d);
+  case PTX_OP_CREATEPOLICY: return decode_createpolicy(d);
   case PTX_OP_MEMBAR:
   case PTX_OP_FENCE: return decode_move(d, EXEC_MOVE_FENCE) != NULL;
   case PTX_OP_NANOSLEEP: return decode_emit(d, EXEC_FLOW_YIELD) != NULL;
