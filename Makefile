@@ -6,13 +6,14 @@
 #   make demo       deps, the product, a bundled program under four memory managers
 #   make quick      before each commit: all, and the tests that take no longer than two seconds
 #   make test       deps, all, and what must hold: what CI runs
+#   make frameworks-check  CuPy, Numba, PyTorch, llama.cpp: needs PyPI and npm
 #   make check-all  the rest: every test in every build, more fuzzing, the coverage figure
 #   make install PREFIX=/opt/farfault (DESTDIR= too); make package: a Debian package in build/
 BUILD ?= build
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 
-.PHONY: product all demo quick test check-all bench gpu-check deps install package clean
+.PHONY: product all demo quick test check-all bench frameworks-check gpu-check deps install package clean
 product: $(BUILD)/build.ninja
 	@cmake --build $(BUILD) -j $(JOBS) --target product
 
@@ -45,6 +46,10 @@ package: product
 
 bench: all
 	@scripts/bench.sh $(BUILD)
+
+# CuPy, Numba, PyTorch, llama.cpp as PyPI and npm have them (some 6 GB, into build/frameworks): do they run, and right? PARTS="cupy llm" chooses.
+frameworks-check: all
+	@scripts/frameworks-check.sh $(BUILD) $(PARTS)
 
 # On a machine with an NVIDIA GPU: docs/results/gpu-DATE-NAME.csv. Elsewhere it says that there is none: exit status 77.
 gpu-check: all
