@@ -109,6 +109,27 @@ static void wire_memory(sim *s, device *d) {
                    .map = &s->placing};
 }
 
+/* The SMs' front end and load/store units. */
+static void wire_sms(sim *s, device *d) {
+  s->front = (front_end){.heap = &d->heap,
+                         .t = &s->t,
+                         .warps = &d->warps,
+                         .reader = s->reader,
+                         .accesses = &s->accesses,
+                         .dispatch = &s->dispatch,
+                         .sim = s};
+  s->accesses = (access_path){.heap = &d->heap,
+                              .t = &s->t,
+                              .warps = &d->warps,
+                              .gmmu = &s->gmmu,
+                              .memory = &s->memory,
+                              .map = &s->placing,
+                              .faults = &s->faults,
+                              .observer = &s->observer,
+                              .record = s->record,
+                              .sim = s};
+}
+
 static void wire_link(sim *s, device *d) {
   d->link.h2d.per_byte = s->t.h2d_per_byte;
   d->link.d2h.per_byte = s->t.d2h_per_byte;
@@ -195,6 +216,7 @@ static ff_status take_device(sim *s, const sim_options *options, ff_error *error
   s->agenda = (agenda){.heap = &d->heap, .tenant = s->tenant};
   s->observer.paged = is_paged(s);
   s->observer.mapped = &s->budget.mapped_raw;
+  wire_sms(s, d);
   wire_memory(s, d);
   wire_link(s, d);
   wire_paging(s, d, options);
@@ -264,7 +286,8 @@ static ff_status pager_init(sim *s, const sim_options *options, ff_error *error)
   tlb_init(&s->gmmu, unit);
   if (s->gmmu.leaves_grow) config.largest_leaf = s->spec->page_bytes;
   config.least_leaf = UINT64_C(1) << s->gmmu.leaf_shift[PAGER_LEAF_MIN];
-  s->pager = s->segments.pager = s->observer.pager = s->gmmu.pager = s->faults.pager = pager_create(&config);
+  s->pager = s->segments.pager = s->observer.pager = s->gmmu.pager = s->faults.pager = s->accesses.pager =
+      pager_create(&config);
   fault_view(&s->faults, &s->pager->view);
   return FF_OK;
 }
@@ -308,7 +331,7 @@ ff_status sim_create(trace_program *program, const sim_options *options, sim **o
     return status;
   }
   status = stacks_create(s, options, error);
-  s->memory.stacks = s->gmmu.stacks = s->stacks;
+  s->memory.stacks = s->gmmu.stacks = s->front.stacks = s->accesses.stacks = s->stacks;
   FF_PUSH(&s->streams.nodes, NULL);
   FF_PUSH(&s->streams.items, ((stream){.number = TRACE_STREAM_LEGACY}));
   counters_of_allocation(&s->observer, &(trace_op){.alloc = {.name = "(no allocation)"}});
@@ -397,7 +420,7 @@ void sim_run(sim *s) {
   if (s->future) trace_future_wait(s->future);
   device_enter(s);
   sim_lock(s);
-  s->joins_issues = trace_program_marks(s->program) && !(s->stacks && s->stacks->offloading);
+  s->front.joins_issues = trace_program_marks(s->program) && !(s->stacks && s->stacks->offloading);
   while (!end && !device_stopped(s)) {
     while (!trace_reader_has_op(s->reader)) {
       answer_questions(s);

@@ -24,7 +24,7 @@ static void check_sm(const sm *m, ps end) {
 static void check_device(const sim *s) {
   const device *d = s->d;
   if (d->shared) return;
-  FF_ASSERT(d->free_warps.count + 1 == d->warps.count); /* [0] is none */
+  FF_ASSERT(d->warps.free.count + 1 == d->warps.count); /* [0] is none */
   FF_ASSERT(!event_any(&d->heap));
   for (uint32_t i = 0; i < d->sm_total; i++) check_sm(&d->sms[i], s->streams.end);
 }

@@ -60,12 +60,13 @@ struct sim {
   trace_future *future; /* that its policies ask; NULL: they do not */
   trace_future *record; /* that it writes; NULL: none */
   ff_policy_instance prefetch, evict;
-  ps began;          /* the device's time when it was made */
-  bool instant;      /* what is not a kernel takes no time */
-  bool joins_issues; /* the stream has marks, which mean nothing here */
+  ps began;     /* the device's time when it was made */
+  bool instant; /* what is not a kernel takes no time */
   timing t;
   /* its parts; the first ones are asked for every line */
   agenda agenda;
+  front_end front;
+  access_path accesses;
   memory memory;
   gmmu gmmu;
   link_port link;

@@ -300,7 +300,7 @@ void queue_run_event(sim *s, event e) {
   prefetch_next(s);
   if (event_kind_of(e) != EVENT_WARP) s->agenda.pending--;
   switch (event_kind_of(e)) {
-  case EVENT_WARP: warp_wake(s, s->d->warps.items[event_index(e)], time); break;
+  case EVENT_WARP: warp_wake(&s->front, s->d->warps.items[event_index(e)], time); break;
   case EVENT_NODE_READY: node_ready(s, s->streams.nodes.items[index]); break;
   case EVENT_KERNEL_BEGIN: kernel_event(s, s->streams.nodes.items[index], time); break;
   case EVENT_DEPART: pager_depart(s->pager, index); break;

@@ -101,14 +101,6 @@ static void sm_occupy(sm *m, const kernel *k, int sign) {
   k->sim->dispatch.threads += (uint64_t)(int64_t)sign * k->block_threads;
 }
 
-static warp *warp_take(sim *s) {
-  if (s->d->free_warps.count) return s->d->warps.items[s->d->free_warps.items[--s->d->free_warps.count]];
-  warp *w = arena_alloc(&s->d->arena, sizeof *w);
-  w->index = (uint32_t)s->d->warps.count;
-  FF_PUSH(&s->d->warps, w);
-  return w;
-}
-
 /* ---- where the program has come to, for policies that know its future: the first block that is not over ---- */
 
 static void position_begin(sim *s, block *b, uint64_t number) {
@@ -155,7 +147,7 @@ static void block_start(sim *s, sm *m, kernel *k, ps time) {
   m->next_block = start + s->t.block_launch;
   k->counters->blocks++;
   for (uint32_t i = 0; i < k->warps_per_block; i++) {
-    warp *w = warp_take(s);
+    warp *w = warp_take(&s->d->warps, &s->d->arena);
     uint32_t index = w->index;
     *w = (warp){.block = b,
                 .index = index,

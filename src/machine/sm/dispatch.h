@@ -21,7 +21,6 @@ typedef struct dispatcher {
   kernel_time kernels;
   uint32_t next_sm, running_blocks;
   uint64_t thread_limit, threads; /* MPS: resident threads that it may have, and has; 0: any number */
-  ps stopped;                     /* no warp goes on before that */
   FF_VEC(block *) blocks;         /* all that were ever made, */
   block *free_blocks;             /* and those that are not running */
   uint64_t blocks_begun;

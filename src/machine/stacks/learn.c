@@ -126,7 +126,7 @@ static ps end_delay(sim *s, struct learner *l, ps time) {
  * the GPU is not. */
 static void stop_until(sim *s, ps time, ps end, bool delayed) {
   if (end <= time) return;
-  s->dispatch.stopped = end;
+  s->front.stopped = end;
   if (delayed) s->stacks->result.stopped_ps += end - time;
 }
 

@@ -106,7 +106,7 @@ void device_release(device *d) {
   hash_free(d->hash);
   free(d->heap.items);
   free(d->warps.items);
-  free(d->free_warps.items);
+  free(d->warps.free.items);
   pthread_mutex_destroy(&d->work);
   pthread_mutex_destroy(&d->mutex);
   for (uint32_t i = 0; i < TENANTS; i++) pthread_cond_destroy(&d->tenants[i].turn);

@@ -48,8 +48,7 @@ typedef struct device {
   divider shared_sets;
   host_link link;
   warp_table warps;
-  FF_VEC(uint32_t) free_warps;
-  struct warp_list *blocked_warps; /* per SM */
+  warp_list *blocked_warps; /* per SM */
   /* where physical memory lies: NULL where the machine file says nothing of it */
   address_hash *hash;
   frames *frames;
