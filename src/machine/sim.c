@@ -8,7 +8,6 @@
 #include "machine/sim.h"
 
 #include <inttypes.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -109,7 +108,7 @@ static void wire_memory(sim *s, device *d) {
                    .map = &s->placing};
 }
 
-/* The SMs' front end and load/store units. */
+/* The dispatcher, the SMs' front end and load/store units. */
 static void wire_sms(sim *s, device *d) {
   s->front = (front_end){.heap = &d->heap,
                          .t = &s->t,
@@ -128,6 +127,19 @@ static void wire_sms(sim *s, device *d) {
                               .observer = &s->observer,
                               .record = s->record,
                               .sim = s};
+  s->dispatch = (dispatcher){.d = d,
+                             .tenant = s->tenant,
+                             .spec = s->spec,
+                             .t = &s->t,
+                             .agenda = &s->agenda,
+                             .reader = s->reader,
+                             .answers = &s->answers,
+                             .record = s->record,
+                             .lent = &s->lent,
+                             .link = &s->link,
+                             .faults = &s->faults,
+                             .observer = &s->observer,
+                             .sim = s};
 }
 
 static void wire_link(sim *s, device *d) {
@@ -207,6 +219,8 @@ static ff_status take_device(sim *s, const sim_options *options, ff_error *error
   else d = device_create(s->spec, options->offload ? (uint32_t)(s->spec->stack_count * s->spec->stack_sms) : 0, false);
   tenant *own = &d->tenants[options->tenant];
   own->sim = s;
+  own->dispatch = &s->dispatch;
+  own->lent = &s->lent;
   s->d = d;
   s->tenant = options->tenant;
   s->space = (uint64_t)s->tenant << SPACE_SHIFT;
@@ -260,7 +274,7 @@ static ff_status pager_init(sim *s, const sim_options *options, ff_error *error)
       return ff_fail(error, FF_UNSUPPORTED, "%s needs the program's future, and that is not recorded here",
                      clairvoyant->name);
     if (clairvoyant) {
-      s->future = options->future;
+      s->future = s->dispatch.future = options->future;
       trace_reader_defer(s->reader);
     }
   }
@@ -287,7 +301,7 @@ static ff_status pager_init(sim *s, const sim_options *options, ff_error *error)
   if (s->gmmu.leaves_grow) config.largest_leaf = s->spec->page_bytes;
   config.least_leaf = UINT64_C(1) << s->gmmu.leaf_shift[PAGER_LEAF_MIN];
   s->pager = s->segments.pager = s->observer.pager = s->gmmu.pager = s->faults.pager = s->accesses.pager =
-      pager_create(&config);
+      s->dispatch.pager = pager_create(&config);
   fault_view(&s->faults, &s->pager->view);
   return FF_OK;
 }
@@ -331,7 +345,7 @@ ff_status sim_create(trace_program *program, const sim_options *options, sim **o
     return status;
   }
   status = stacks_create(s, options, error);
-  s->memory.stacks = s->gmmu.stacks = s->front.stacks = s->accesses.stacks = s->stacks;
+  s->memory.stacks = s->gmmu.stacks = s->front.stacks = s->accesses.stacks = s->dispatch.stacks = s->stacks;
   FF_PUSH(&s->streams.nodes, NULL);
   FF_PUSH(&s->streams.items, ((stream){.number = TRACE_STREAM_LEGACY}));
   counters_of_allocation(&s->observer, &(trace_op){.alloc = {.name = "(no allocation)"}});
@@ -382,23 +396,17 @@ void sim_free(sim *s) {
                     s->lent.moved.items};
   for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) free(arrays[i]);
   pthread_cond_destroy(&s->answers.progress);
-  if (s->d->tenants[s->tenant].sim == s) s->d->tenants[s->tenant].sim = NULL;
+  tenant *own = &s->d->tenants[s->tenant];
+  if (own->sim == s) {
+    own->sim = NULL;
+    own->dispatch = NULL;
+    own->lent = NULL;
+  }
   device_release(s->d);
   free(s);
 }
 
 /* ---- running, and answering ---- */
-
-void sim_lock(sim *s) { pthread_mutex_lock(s->answers.mutex); }
-void sim_unlock(sim *s) { pthread_mutex_unlock(s->answers.mutex); }
-
-void sim_yield(sim *s) {
-  while (s->answers.askers) {
-    pthread_mutex_unlock(s->answers.mutex);
-    sched_yield();
-    pthread_mutex_lock(s->answers.mutex);
-  }
-}
 
 /* Other threads ask when events happened that have not: the device goes on until they have. */
 static void answer_questions(sim *s) {
@@ -419,20 +427,20 @@ void sim_run(sim *s) {
   bool end = false;
   if (s->future) trace_future_wait(s->future);
   device_enter(s);
-  sim_lock(s);
+  answers_lock(&s->answers);
   s->front.joins_issues = trace_program_marks(s->program) && !(s->stacks && s->stacks->offloading);
   while (!end && !device_stopped(s)) {
     while (!trace_reader_has_op(s->reader)) {
       answer_questions(s);
-      sim_unlock(s);
+      answers_unlock(&s->answers);
       trace_reader_wait(s->reader);
-      sim_lock(s);
+      answers_lock(&s->answers);
     }
     const trace_op *op = trace_reader_next_op(s->reader);
     if (!op) break;
     end = op->kind == TRACE_OP_END;
     host_process(s, op);
-    if (s->answers.askers) sim_yield(s);
+    if (s->answers.askers) answers_yield(&s->answers);
   }
   link_account(&s->link, s->host.clock > s->streams.end ? s->host.clock : s->streams.end);
   if (ff_check_level >= 2 && end && !device_stopped(s)) sim_check(s);
@@ -440,16 +448,10 @@ void sim_run(sim *s) {
   if (s->record) trace_future_complete(s->record);
   trace_reader_waits(s->reader, true);
   s->answers.over = true;
-  pthread_cond_broadcast(&s->answers.progress);
-  sim_unlock(s);
+  answers_progress(&s->answers);
+  answers_unlock(&s->answers);
   if (s->host.peers) peers_leave(s->host.peers, s->host.device_index);
   device_leave(s);
-}
-
-static void ask_lock(sim *s) {
-  atomic_fetch_add(&s->answers.askers, 1);
-  pthread_mutex_lock(s->answers.mutex);
-  atomic_fetch_sub(&s->answers.askers, 1);
 }
 
 static uint64_t host_time_locked(const sim *s, uint64_t sequence) {
@@ -460,24 +462,24 @@ static uint64_t host_time_locked(const sim *s, uint64_t sequence) {
 }
 
 uint64_t sim_host_time(sim *s, uint64_t sequence) {
-  ask_lock(s);
+  answers_ask(&s->answers);
   while (s->host.processed <= sequence && !s->answers.over) pthread_cond_wait(&s->answers.progress, s->answers.mutex);
   uint64_t time = host_time_locked(s, sequence);
-  pthread_mutex_unlock(s->answers.mutex);
+  answers_unlock(&s->answers);
   return time;
 }
 
 bool sim_physical(sim *s, uint64_t sequence, uint64_t address, uint64_t *physical) {
   if (!s->d->hash) return false;
-  ask_lock(s);
+  answers_ask(&s->answers);
   while (s->host.processed <= sequence && !s->answers.over) pthread_cond_wait(&s->answers.progress, s->answers.mutex);
   *physical = address_map_find(&s->placing, address);
-  pthread_mutex_unlock(s->answers.mutex);
+  answers_unlock(&s->answers);
   return true;
 }
 
 uint64_t sim_event_time(sim *s, uint64_t sequence) {
-  ask_lock(s);
+  answers_ask(&s->answers);
   question own = {.sequence = sequence, .next = s->answers.questions};
   s->answers.questions = &own;
   trace_reader_poke(s->reader);
@@ -490,17 +492,17 @@ uint64_t sim_event_time(sim *s, uint64_t sequence) {
   *link = own.next;
   record = record_at(&s->streams, sequence);
   uint64_t time = record && record->known ? record->time : host_time_locked(s, sequence);
-  pthread_mutex_unlock(s->answers.mutex);
+  answers_unlock(&s->answers);
   return time;
 }
 
 bool sim_event_happened(sim *s, uint64_t sequence, uint64_t by) {
-  ask_lock(s);
+  answers_ask(&s->answers);
   while ((s->host.processed <= by || s->host.processed <= sequence) && !s->answers.over)
     pthread_cond_wait(&s->answers.progress, s->answers.mutex);
   const event_record *record = record_at(&s->streams, sequence);
   bool happened = !record || (record->known && record->time <= host_time_locked(s, by));
-  pthread_mutex_unlock(s->answers.mutex);
+  answers_unlock(&s->answers);
   return happened;
 }
 
@@ -513,22 +515,22 @@ static void machine_name(const machine_spec *spec, char *out, size_t size) {
 }
 
 bool sim_is_over(sim *s, uint64_t *at) {
-  ask_lock(s);
+  answers_ask(&s->answers);
   *at += s->agenda.now + s->host.clock + s->host.processed + s->dispatch.blocks_begun;
   bool over = s->answers.over;
-  pthread_mutex_unlock(s->answers.mutex);
+  answers_unlock(&s->answers);
   return over;
 }
 
 void sim_snapshot(sim *s, sim_result *result) {
   memset(result, 0, sizeof *result);
-  ask_lock(s);
+  answers_ask(&s->answers);
   snprintf(result->memory, sizeof result->memory, "%s", s->label);
   machine_name(s->spec, result->machine, sizeof result->machine);
   snprintf(result->error, sizeof result->error, "%s", s->host.error);
   result->complete = s->answers.over;
   if (s->budget.left_out) {
-    pthread_mutex_unlock(s->answers.mutex);
+    answers_unlock(&s->answers);
     return;
   }
   counters_total(s, &result->counters);
@@ -542,15 +544,15 @@ void sim_snapshot(sim *s, sim_result *result) {
   for (size_t i = 0; i < s->observer.allocations.count; i++)
     if (i || s->observer.allocations.items[i]->counters.accesses)
       result->allocations[result->allocation_count++] = *s->observer.allocations.items[i];
-  pthread_mutex_unlock(s->answers.mutex);
+  answers_unlock(&s->answers);
 }
 
 sim_history *sim_history_take(sim *s) {
-  ask_lock(s);
+  answers_ask(&s->answers);
   ps end = s->host.clock > s->streams.end ? s->host.clock : s->streams.end;
   sim_history *copy = s->observer.history && !s->budget.left_out
                           ? record_copy(&s->observer, s->answers.over || end > s->agenda.now ? end : s->agenda.now)
                           : NULL;
-  pthread_mutex_unlock(s->answers.mutex);
+  answers_unlock(&s->answers);
   return copy;
 }

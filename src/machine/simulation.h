@@ -6,12 +6,10 @@
 #ifndef FF_MACHINE_SIMULATION_H
 #define FF_MACHINE_SIMULATION_H
 
-#include <pthread.h>
-#include <stdatomic.h>
-
 #include "base/check.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "machine/answers.h"
 #include "machine/host/hints.h"
 #include "machine/host/host.h"
 #include "machine/host/host_transfer.h"
@@ -31,19 +29,6 @@
 #include "machine/tenants/idle_sharing.h"
 #include "machine/timing.h"
 #include "policy/policies.h"
-
-typedef struct question {
-  uint64_t sequence;
-  struct question *next;
-} question; /* of another thread, about an event */
-
-typedef struct answers {  /* to other threads */
-  pthread_mutex_t *mutex; /* the device's `work`: held by the thread that simulates, but while it waits */
-  pthread_cond_t progress;
-  _Atomic uint32_t askers; /* threads that want the mutex */
-  question *questions;
-  bool over;
-} answers;
 
 struct sim {
   /* what it is given once */
@@ -88,10 +73,7 @@ struct sim {
   char label[SIM_LABEL_LENGTH];
 };
 
-void sim_check(sim *s);  /* at the program's end: sim_check.c */
-void sim_yield(sim *s);  /* lets waiting threads in, now and then */
-void sim_unlock(sim *s); /* around everything that may wait */
-void sim_lock(sim *s);
+void sim_check(sim *s); /* at the program's end: sim_check.c */
 
 static inline bool is_paged(const sim *s) { return s->manager->placement == MANAGER_PAGED; }
 

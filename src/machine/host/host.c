@@ -359,11 +359,11 @@ static bool host_may_wait(const trace_op *op) {
 
 /* Meanwhile the others' questions can be answered. */
 static ps meet(sim *s, ps time) {
-  sim_unlock(s);
+  answers_unlock(&s->answers);
   trace_reader_waits(s->reader, true);
   time = peers_meet(s->host.peers, s->host.device_index, time);
   trace_reader_waits(s->reader, false);
-  sim_lock(s);
+  answers_lock(&s->answers);
   return time;
 }
 
@@ -454,5 +454,5 @@ void host_process(sim *s, const trace_op *op) {
   if (s->host.peers && host_may_wait(op)) wait_until(s, meet(s, s->host.clock));
   s->host.times[op->sequence % HOST_TIMES] = s->host.clock;
   s->host.processed = op->sequence + 1;
-  pthread_cond_broadcast(&s->answers.progress);
+  answers_progress(&s->answers);
 }

@@ -204,7 +204,7 @@ void node_done(sim *s, node *n, ps time) {
     event_record *record = record_at(&s->streams, n->op.sequence);
     record->known = true;
     record->time = time;
-    pthread_cond_broadcast(&s->answers.progress);
+    answers_progress(&s->answers);
     queue_release(&s->streams, n);
   }
   if (own->destroyed && own->tail == n->index) stream_drop(&s->streams, own);
@@ -222,12 +222,13 @@ static void launch_ready(sim *s, node *n, ps time) {
   const trace_launch *l = n->op.launch;
   kernel *k = ff_alloc(sizeof *k);
   uint64_t threads = (uint64_t)l->warps_per_block * 32;
-  *k = (kernel){.sim = s,
+  *k = (kernel){.dispatch = &s->dispatch,
                 .sms = n->sms,
                 .launch = n->op.launch,
                 .number = l->id,
                 .counters = counters_of_kernel(&s->observer, l),
                 .node = n->index,
+                .stream = n->op.stream,
                 .blocks = l->blocks,
                 .warps_per_block = l->warps_per_block,
                 .block_threads = (uint32_t)threads,
@@ -268,7 +269,7 @@ static void kernel_event(sim *s, node *n, ps time) {
     agenda_add(&s->agenda, time, EVENT_NODE_DONE, n->index);
     return;
   }
-  kernel_begin(s, n->kernel, time);
+  kernel_begin(&s->dispatch, n->kernel, time);
 }
 
 /* The entries below the root come next, and those below the first of them soon: what they will need is fetched into the
@@ -326,7 +327,7 @@ void queue_run_event(sim *s, event e) {
     node_done(s, s->streams.nodes.items[index], time);
     break;
   }
-  if (__builtin_expect(s->answers.askers != 0, 0)) sim_yield(s);
+  if (__builtin_expect(s->answers.askers != 0, 0)) answers_yield(&s->answers);
 }
 
 void run_until(sim *s, ps limit) {

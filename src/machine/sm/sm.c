@@ -129,7 +129,7 @@ static void warp_exit(front_end *f, warp *w, ps time) {
   trace_cursor_close(f->reader, &w->cursor);
   FF_PUSH(&f->warps->free, w->index);
   if (b->ended < time) b->ended = time;
-  if (--b->live == 0) block_end(f->sim, b);
+  if (--b->live == 0) block_end(f->dispatch, b);
   else barriers_unmet(f, b, time);
 }
 

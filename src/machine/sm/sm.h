@@ -91,12 +91,12 @@ typedef struct sm_set {
 static inline bool sm_set_has(const sm_set *set, uint32_t sm) { return set->bits[sm / 64] >> (sm % 64) & 1; }
 
 typedef struct kernel {
-  struct sim *sim;      /* whose it is */
-  const sm_set *sms;    /* NULL: all */
-  trace_launch *launch; /* until the last block is over */
-  uint64_t number;      /* the launch's */
+  struct dispatcher *dispatch; /* whose it is */
+  const sm_set *sms;           /* NULL: all */
+  trace_launch *launch;        /* until the last block is over */
+  uint64_t number;             /* the launch's */
   sim_counters *counters;
-  uint32_t node;
+  uint32_t node, stream; /* its operation, and that one's stream */
   uint64_t blocks, next_block, done_blocks;
   trace_chunk *ahead; /* of next_block, if that was looked at to find its SM */
   uint32_t bound_to;  /* where it must start then; UINT32_MAX: anywhere */

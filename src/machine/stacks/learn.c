@@ -227,7 +227,7 @@ void learner_instance(sim *s, const stack_instance *i, ps time) {
   ps end = carry_out(s, l, time);
   stop_until(s, time, end, held);
   finish(s, l, end);
-  if (held) dispatch_again(s, end);
+  if (held) dispatch_again(&s->dispatch, end);
 }
 
 /* The data has been away for too long: the default map it is. */
@@ -237,5 +237,5 @@ void learner_look(sim *s, ps time) {
   ps end = end_delay(s, l, time);
   stop_until(s, time, end, true);
   finish(s, l, end);
-  dispatch_again(s, end);
+  dispatch_again(&s->dispatch, end);
 }

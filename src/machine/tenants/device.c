@@ -172,7 +172,8 @@ void sim_device_tenant(const sim_device *d, uint32_t number, sim_tenant_result *
 /* ---- events ---- */
 
 sim *device_owner(const device *d, event e) {
-  if (event_kind_of(e) == EVENT_WARP) return d->warps.items[event_index(e)]->block->kernel->sim;
+  if (event_kind_of(e) == EVENT_WARP)
+    return d->tenants[d->warps.items[event_index(e)]->block->kernel->dispatch->tenant].sim;
   return d->tenants[event_tenant(e)].sim;
 }
 
@@ -280,10 +281,10 @@ void device_wait(sim *s, tenant_wait what, ps until, node *n) {
     t->waits = WAIT_NOTHING;
     return;
   }
-  sim_unlock(s);
+  answers_unlock(&s->answers);
   hand_over(d, next);
   wait_for_turn(d, s->tenant);
-  sim_lock(s);
+  answers_lock(&s->answers);
 }
 
 bool device_stopped(const sim *s) { return s->d->stop && s->d->tenants[s->tenant].given.loops; }

@@ -18,7 +18,10 @@ enum { TENANTS = SIM_TENANTS, SPACE_SHIFT = 47 }; /* addresses of tenant n have 
 typedef enum tenant_wait { WAIT_NOTHING, WAIT_TIME, WAIT_NODE, WAIT_ALL, WAIT_GONE } tenant_wait;
 
 typedef struct tenant {
-  sim *sim; /* NULL: between two rounds, or idle */
+  /* of its simulation; NULL: between two rounds, or idle */
+  sim *sim;
+  struct dispatcher *dispatch;
+  struct lent *lent;
   sim_tenant given;
   sm_set sms;        /* its own */
   tenant_wait waits; /* its thread, while another one's runs: for what */

@@ -11,9 +11,9 @@
  *
  * What always holds: a page that has moved has a frame of its own waiting; from a tenant's kernel on, nothing of others
  * starts on its SMs, and no page of others is in its colours. */
-#include <stdlib.h>
+#include "machine/tenants/idle_sharing.h"
 
-#include "machine/simulation.h"
+#include <stdlib.h>
 
 #define TAKE_BACK UINT64_C(100000000) /* 100 us: the longest that an owner should wait */
 #define LONGEST_BLOCK (TAKE_BACK / 2)
@@ -27,7 +27,7 @@ tenant *idle_sharing_owner(device *d, uint32_t sm) {
   return NULL;
 }
 
-static bool has_work(const tenant *t) { return t->sim && t->sim->dispatch.kernels.running; }
+static bool has_work(const tenant *t) { return t->dispatch && t->dispatch->kernels.running; }
 
 bool idle_sharing_may(const lent *l, const sm *m, const kernel *k) {
   const tenant *owner = idle_sharing_owner(l->d, m->index);
@@ -161,8 +161,8 @@ void idle_sharing_kernel_begin(lent *l, ps time) {
   tenant *own = &d->tenants[l->tenant];
   if (own->foreign_blocks && !own->wants_back) own->wants_back = time;
   for (uint32_t i = 0; i < d->tenant_count; i++)
-    if (i != l->tenant && d->tenants[i].sim && d->tenants[i].sim->lent.moved.count)
-      taken_back(own, time, bring_home(&d->tenants[i].sim->lent, own->given.colours, time));
+    if (i != l->tenant && d->tenants[i].lent && d->tenants[i].lent->moved.count)
+      taken_back(own, time, bring_home(d->tenants[i].lent, own->given.colours, time));
 }
 
 void idle_sharing_kernel_end(lent *l, ps time) {
