@@ -83,6 +83,7 @@ static void wire_memory(sim *s, device *d) {
                        .t = &s->t,
                        .hash = d->hash,
                        .map = &s->placing,
+                       .stacks = s->stacks,
                        .lent = d->borrow ? &s->lent : NULL,
                        .link = &s->link,
                        .slices = d->slices,
@@ -116,7 +117,7 @@ static void wire_sms(sim *s, device *d) {
                          .reader = s->reader,
                          .accesses = &s->accesses,
                          .dispatch = &s->dispatch,
-                         .sim = s};
+                         .controller = s->stacks ? &s->controller : NULL};
   s->accesses = (access_path){.heap = &d->heap,
                               .t = &s->t,
                               .warps = &d->warps,
@@ -125,8 +126,9 @@ static void wire_sms(sim *s, device *d) {
                               .map = &s->placing,
                               .faults = &s->faults,
                               .observer = &s->observer,
-                              .record = s->record,
-                              .sim = s};
+                              .controller = s->stacks ? &s->controller : NULL,
+                              .learner = &s->learner,
+                              .record = s->record};
   s->dispatch = (dispatcher){.d = d,
                              .tenant = s->tenant,
                              .spec = s->spec,
@@ -139,7 +141,27 @@ static void wire_sms(sim *s, device *d) {
                              .link = &s->link,
                              .faults = &s->faults,
                              .observer = &s->observer,
-                             .sim = s};
+                             .learner = &s->learner};
+}
+
+/* Near-data processing. Without memory stacks the controller is not asked, and the learner learns nothing. */
+static void wire_stacks(sim *s, device *d) {
+  s->controller = (controller){.stacks = s->stacks,
+                               .spec = s->spec,
+                               .heap = &d->heap,
+                               .warps = &d->warps,
+                               .sms = d->sms,
+                               .memory = &s->memory,
+                               .learner = &s->learner};
+  s->learner = (learner){.stacks = s->stacks,
+                         .spec = s->spec,
+                         .manager = s->manager,
+                         .dispatch = &s->dispatch,
+                         .front = &s->front,
+                         .link = &s->link,
+                         .observer = &s->observer,
+                         .sim = s};
+  learner_begin(&s->learner);
 }
 
 static void wire_link(sim *s, device *d) {
@@ -173,6 +195,7 @@ static void wire_paging(sim *s, device *d, const sim_options *options) {
                    .page_fixed = s->gmmu.page_fixed, /* take_choices */
                    .memory = &s->memory,
                    .map = &s->placing,
+                   .stacks = s->stacks,
                    .faults = &s->faults,
                    .observer = &s->observer,
                    .agenda = &s->agenda};
@@ -230,12 +253,18 @@ static ff_status take_device(sim *s, const sim_options *options, ff_error *error
   s->agenda = (agenda){.heap = &d->heap, .tenant = s->tenant};
   s->observer.paged = is_paged(s);
   s->observer.mapped = &s->budget.mapped_raw;
+  return FF_OK;
+}
+
+/* Every part is given what it asks. What the pager is made with, and it itself, comes later: pager_init. */
+static void wire(sim *s, const sim_options *options) {
+  device *d = s->d;
   wire_sms(s, d);
+  wire_stacks(s, d);
   wire_memory(s, d);
   wire_link(s, d);
   wire_paging(s, d, options);
-  if (d->shared) wire_tenant(s, d, own);
-  return FF_OK;
+  if (d->shared) wire_tenant(s, d, &d->tenants[s->tenant]);
 }
 
 static uint64_t smaller(uint64_t a, uint64_t b) { return a < b ? a : b; }
@@ -301,7 +330,7 @@ static ff_status pager_init(sim *s, const sim_options *options, ff_error *error)
   if (s->gmmu.leaves_grow) config.largest_leaf = s->spec->page_bytes;
   config.least_leaf = UINT64_C(1) << s->gmmu.leaf_shift[PAGER_LEAF_MIN];
   s->pager = s->segments.pager = s->observer.pager = s->gmmu.pager = s->faults.pager = s->accesses.pager =
-      s->dispatch.pager = pager_create(&config);
+      s->learner.pager = s->dispatch.pager = pager_create(&config);
   fault_view(&s->faults, &s->pager->view);
   return FF_OK;
 }
@@ -344,8 +373,8 @@ ff_status sim_create(trace_program *program, const sim_options *options, sim **o
     free(s);
     return status;
   }
-  status = stacks_create(s, options, error);
-  s->memory.stacks = s->gmmu.stacks = s->front.stacks = s->accesses.stacks = s->dispatch.stacks = s->stacks;
+  status = stacks_create(s->spec, &s->t, &s->d->arena, options, &s->stacks, error);
+  wire(s, options);
   FF_PUSH(&s->streams.nodes, NULL);
   FF_PUSH(&s->streams.items, ((stream){.number = TRACE_STREAM_LEGACY}));
   counters_of_allocation(&s->observer, &(trace_op){.alloc = {.name = "(no allocation)"}});
@@ -364,6 +393,8 @@ void sim_free(sim *s) {
   policy_close(&s->prefetch);
   policy_close(&s->evict);
   address_map_free(&s->placing);
+  controller_free(&s->controller);
+  learner_end(&s->learner);
   stacks_free(s->stacks);
   history_free(s->observer.history);
   for (size_t i = 0; i < s->dispatch.blocks.count; i++) free(s->dispatch.blocks.items[i]);

@@ -24,6 +24,8 @@
 #include "machine/observe/observer.h"
 #include "machine/sim.h"
 #include "machine/sm/dispatch.h"
+#include "machine/stacks/controller.h"
+#include "machine/stacks/learn.h"
 #include "machine/stacks/stacks.h"
 #include "machine/tenants/device.h"
 #include "machine/tenants/idle_sharing.h"
@@ -57,6 +59,8 @@ struct sim {
   link_port link;
   far_faults faults;
   dispatcher dispatch;
+  controller controller;
+  learner learner;
   placing placing;
   lent lent;
   host host;

@@ -158,15 +158,15 @@ static ps program_copy(sim *s, const trace_op *op, ps time) {
       return host_copy(s, bytes, time);
     }
     over_rows(s, copy_write, to, op->copy.width, op->copy.height, op->copy.to_pitch);
-    if (learner_delays(s)) {
-      learner_delay(s, op);
+    if (learner_delays(&s->learner)) {
+      learner_delay(&s->learner, op);
       return time;
     }
     count_copied(s, to, true, bytes);
     return link_copy(&s->link, HISTORY_CAUSE_COPY, true, bytes, !op->copy.pinned, time);
   case TRACE_D2H:
     if (managed_from && s->pager->allocations.items[managed_from].on_cpu) return host_copy(s, bytes, time);
-    if (learner_delays(s)) return host_copy(s, bytes, time);
+    if (learner_delays(&s->learner)) return host_copy(s, bytes, time);
     count_copied(s, from, false, bytes);
     return link_copy(&s->link, HISTORY_CAUSE_COPY, false, bytes, !op->copy.pinned, time);
   case TRACE_D2D:

@@ -89,7 +89,7 @@ static bool block_fits(dispatcher *q, const sm *m, kernel *k) {
   const machine_spec *spec = q->spec;
   if (k->sms && !sm_set_has(k->sms, m->index)) return false;
   if (q->d->shared && !tenant_may(q, m, k)) return false;
-  if (__builtin_expect(q->stacks != NULL, 0) && learner_holds(q->sim, k)) return false;
+  if (__builtin_expect(learner_delays(q->learner), 0) && learner_holds(q->learner, k)) return false;
   if (!smid_allows(q, m, k)) return false;
   if (!m->blocks) return true; /* the functional half has accepted it: an estimate of registers must not refuse it */
   return m->blocks < spec->max_blocks && m->threads + k->block_threads <= spec->max_threads &&
@@ -323,7 +323,7 @@ void kernel_begin(dispatcher *q, kernel *k, ps time) {
   q->kernels.running++;
   if (q->d->borrow) idle_sharing_kernel_begin(q->lent, time);
   clear_caches(q, k);
-  if (q->stacks && q->stacks->learner) learner_kernel(q->sim, k->launch, time);
+  if (q->learner->learns) learner_kernel(q->learner, k->launch, time);
   k->next = NULL;
   if (q->queue_last) q->queue_last->next = k;
   else q->queue_first = k;

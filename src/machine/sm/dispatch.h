@@ -31,8 +31,7 @@ typedef struct dispatcher {
   struct link_port *link;
   struct far_faults *faults;
   struct observer *observer;
-  struct stacks *stacks; /* NULL: the machine has no memory stacks */
-  sim *sim;
+  struct learner *learner;
   kernel *queue_first, *queue_last; /* kernels with blocks to start */
   kernel *running;                  /* all that have begun and not ended */
   kernel_time kernels;

@@ -40,9 +40,9 @@ typedef struct access_path {
   struct placing *map;
   struct far_faults *faults;
   struct observer *observer;
-  struct stacks *stacks; /* NULL: the machine has no memory stacks */
-  trace_future *record;  /* of the program's first touches; NULL: none is written */
-  sim *sim;
+  struct controller *controller; /* NULL: the machine has no memory stacks */
+  struct learner *learner;
+  trace_future *record; /* of the program's first touches; NULL: none is written */
 } access_path;
 
 /* The warp's ACCESS in progress. false: the warp sleeps and will be woken; else *time has moved on. */

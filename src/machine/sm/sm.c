@@ -56,7 +56,7 @@ static ps burst_issue(front_end *f, warp *w, ps time) {
     if (end < m->shared.free) end = m->shared.free;
   }
   w->counters->warp_instructions += n;
-  if (__builtin_expect(m->stack, 0)) f->stacks->result.offloaded_instructions += n;
+  if (__builtin_expect(m->stack, 0)) f->controller->stacks->result.offloaded_instructions += n;
   return end;
 }
 
@@ -117,7 +117,7 @@ static bool barrier_arrive(front_end *f, warp *w, uint64_t word, ps *time) {
 /* LEAVE: true: the warp was away, and goes on at its own SM when the answer is there. */
 static bool leaves(front_end *f, warp *w, ps time) {
   ps back;
-  if (!f->stacks || !controller_leave(f->sim, w, time, &back)) return false;
+  if (!f->controller || !controller_leave(f->controller, w, time, &back)) return false;
   warp_sleep(w, time);
   event_push(f->heap, back, EVENT_WARP, w->index);
   return true;
@@ -125,7 +125,7 @@ static bool leaves(front_end *f, warp *w, ps time) {
 
 static void warp_exit(front_end *f, warp *w, ps time) {
   block *b = w->block;
-  if (w->marked) controller_leave(f->sim, w, time, &time); /* a stream without its LEAVE */
+  if (w->marked) controller_leave(f->controller, w, time, &time); /* a stream without its LEAVE */
   trace_cursor_close(f->reader, &w->cursor);
   FF_PUSH(&f->warps->free, w->index);
   if (b->ended < time) b->ended = time;
@@ -160,7 +160,7 @@ void warp_wake(front_end *f, warp *w, ps time) {
     }
     if (w->record) {
       if (gives_way(f, w, time)) return;
-      if (__builtin_expect(w->marked, 0) && controller_decide(f->sim, w, time)) return;
+      if (__builtin_expect(w->marked, 0) && controller_decide(f->controller, w, time)) return;
       if (!access_continue(f->accesses, w, &time)) return;
       continue;
     }
@@ -177,7 +177,7 @@ void warp_wake(front_end *f, warp *w, ps time) {
       break;
     case TRACE_EXIT: warp_exit(f, w, time); return;
     case TRACE_ENTER:
-      if (f->stacks) controller_enter(f->sim, w, *record);
+      if (f->controller) controller_enter(f->controller, w, *record);
       break;
     case TRACE_LEAVE:
       if (leaves(f, w, time)) return;

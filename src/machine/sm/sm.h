@@ -112,12 +112,11 @@ typedef struct front_end {
   const timing *t;
   warp_table *warps;
   trace_reader *reader;
-  struct access_path *accesses; /* below it */
-  struct dispatcher *dispatch;  /* that is told when a block is over */
-  struct stacks *stacks;        /* NULL: the machine has no memory stacks */
-  sim *sim;
-  bool joins_issues; /* the stream has marks, which mean nothing here */
-  ps stopped;        /* no warp goes on before that */
+  struct access_path *accesses;  /* below it */
+  struct dispatcher *dispatch;   /* that is told when a block is over */
+  struct controller *controller; /* NULL: the machine has no memory stacks */
+  bool joins_issues;             /* the stream has marks, which mean nothing here */
+  ps stopped;                    /* no warp goes on before that */
 } front_end;
 
 void warp_wake(front_end *f, warp *w, ps time);

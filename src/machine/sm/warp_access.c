@@ -63,7 +63,7 @@ void access_begin(access_path *a, warp *w, const uint64_t *record, ps *time) {
   w->first_line = 0;
   w->todo = lines_from(record, 0);
   w->arrival = *time;
-  if (__builtin_expect(w->marked, 0)) controller_access(a->sim, w, record, *time);
+  if (__builtin_expect(w->marked, 0)) controller_access(a->controller, w, record, *time);
 }
 
 /* Translates the line's page, unless that was done for this access. false: the line must wait. *ready: when it may
@@ -102,11 +102,12 @@ static void send_line(progress *p, uint64_t word, uint64_t line, ps ready) {
   r.sm = p->m->index;
   bool remote = pager_over_link(p->unit);
   r.block = p->w->block;
-  if (__builtin_expect(p->m->stack, 0)) r.instance = &a->stacks->instances.items[p->w->index];
-  if (__builtin_expect(a->stacks != NULL, 0) && learner_delays(a->sim)) {
+  if (__builtin_expect(p->m->stack, 0)) r.instance = &a->controller->instances.items[p->w->index];
+  if (__builtin_expect(learner_delays(a->learner), 0)) {
     remote = true;
-    learner_look(a->sim, p->at);
-    if (learner_delays(a->sim) && (r.op == TRACE_STORE || r.op == TRACE_ATOMIC)) learner_wrote(a->sim, r.address);
+    learner_look(a->learner, p->at);
+    if (learner_delays(a->learner) && (r.op == TRACE_STORE || r.op == TRACE_ATOMIC))
+      learner_wrote(a->learner, r.address);
   }
   ps accepted,
       data = remote ? remote_access(a->memory, p->m, &r, &accepted) : memory_access(a->memory, p->m, &r, &accepted);
@@ -135,7 +136,7 @@ static void one_line(progress *p, uint64_t word, uint64_t line, uint64_t bit) {
 
 static void access_over(access_path *a, warp *w) {
   uint64_t word = *w->record;
-  if (__builtin_expect(w->marked, 0)) controller_accessed(a->sim, w);
+  if (__builtin_expect(w->marked, 0)) controller_accessed(a->controller, w);
   w->record = NULL;
   if (is_load(word)) w->ring[w->loads++ % LOAD_RING] = w->arrival;
   if (w->block->drained < w->arrival) w->block->drained = w->arrival;

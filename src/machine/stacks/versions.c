@@ -15,10 +15,11 @@
  * all such checks do: it would be a wrong result of the machine.
  *
  * What always holds: nothing here changes a time or a counter. */
+#include "machine/stacks/versions.h"
+
 #include <stdlib.h>
 
-#include "machine/simulation.h"
-#include "machine/stacks/versions.h"
+#include "base/check.h"
 
 typedef struct known_write { /* of a line, the last one of each kind */
   uint64_t line;             /* number + 1; 0: an empty place */
