@@ -160,7 +160,7 @@ static void wire_stacks(sim *s, device *d) {
                          .front = &s->front,
                          .link = &s->link,
                          .observer = &s->observer,
-                         .sim = s};
+                         .transfers = &s->transfers};
   learner_begin(&s->learner);
 }
 
@@ -176,7 +176,7 @@ static void wire_link(sim *s, device *d) {
                         .host_per_byte = s->t.host_per_byte,
                         .dram_per_byte = s->t.dram_per_byte,
                         .two_engines = s->spec->copy_engines > 1,
-                        .instant = s->instant};
+                        .instant = s->host.instant};
 }
 
 /* Translation, far-faults, and what launches declare. The pager comes later: pager_init. */
@@ -224,6 +224,66 @@ static void wire_paging(sim *s, device *d, const sim_options *options) {
                            .kernels = &s->dispatch.kernels};
 }
 
+static void wire_host(sim *s, device *d, const sim_options *options) {
+  s->streams = (streams){.spec = s->spec,
+                         .t = &s->t,
+                         .d = d,
+                         .tenant = s->tenant,
+                         .agenda = &s->agenda,
+                         .reader = s->reader,
+                         .dispatch = &s->dispatch,
+                         .transfers = &s->transfers,
+                         .segments = &s->segments,
+                         .observer = &s->observer,
+                         .host = &s->host,
+                         .answers = &s->answers,
+                         .worked = UINT32_MAX,
+                         .one = true};
+  s->loop = (event_loop){.d = d,
+                         .tenant = s->tenant,
+                         .agenda = &s->agenda,
+                         .front = &s->front,
+                         .streams = &s->streams,
+                         .faults = &s->faults,
+                         .observer = &s->observer,
+                         .answers = &s->answers};
+  s->transfers = (transfers){.spec = s->spec,
+                             .manager = s->manager,
+                             .t = &s->t,
+                             .link = &s->link,
+                             .observer = &s->observer,
+                             .learner = &s->learner,
+                             .loop = &s->loop,
+                             .budget = &s->budget};
+  s->hints = (hints){.manager = s->manager, .host = &s->host, .given = s->hints.given}; /* take_choices */
+  s->mappings = (mappings){.manager = s->manager,
+                           .t = &s->t,
+                           .host = &s->host,
+                           .gmmu = &s->gmmu,
+                           .memory = &s->memory,
+                           .map = &s->placing,
+                           .hints = &s->hints,
+                           .observer = &s->observer};
+  s->host = (host){.device_index = options->device_index,
+                   .peers = options->peers,
+                   .manager = s->manager,
+                   .t = &s->t,
+                   .label = s->label,
+                   .instant = d->shared && d->tenants[s->tenant].given.loops,
+                   .reader = s->reader,
+                   .record = s->record,
+                   .budget = &s->budget,
+                   .map = &s->placing,
+                   .streams = &s->streams,
+                   .loop = &s->loop,
+                   .transfers = &s->transfers,
+                   .segments = &s->segments,
+                   .hints = &s->hints,
+                   .mappings = &s->mappings,
+                   .observer = &s->observer,
+                   .answers = &s->answers};
+}
+
 /* On a device that others share: what this tenant may have of it. */
 static void wire_tenant(sim *s, const device *d, const tenant *own) {
   s->began = s->host.clock = s->agenda.now = s->streams.end = d->now;
@@ -241,14 +301,13 @@ static ff_status take_device(sim *s, const sim_options *options, ff_error *error
   if (d) d->uses++;
   else d = device_create(s->spec, options->offload ? (uint32_t)(s->spec->stack_count * s->spec->stack_sms) : 0, false);
   tenant *own = &d->tenants[options->tenant];
-  own->sim = s;
+  own->loop = &s->loop;
   own->dispatch = &s->dispatch;
   own->lent = &s->lent;
   s->d = d;
   s->tenant = options->tenant;
   s->space = (uint64_t)s->tenant << SPACE_SHIFT;
   s->sms = d->sms;
-  s->instant = d->shared && own->given.loops;
   s->answers.mutex = &d->work;
   s->agenda = (agenda){.heap = &d->heap, .tenant = s->tenant};
   s->observer.paged = is_paged(s);
@@ -259,6 +318,7 @@ static ff_status take_device(sim *s, const sim_options *options, ff_error *error
 /* Every part is given what it asks. What the pager is made with, and it itself, comes later: pager_init. */
 static void wire(sim *s, const sim_options *options) {
   device *d = s->d;
+  wire_host(s, d, options);
   wire_sms(s, d);
   wire_stacks(s, d);
   wire_memory(s, d);
@@ -329,8 +389,9 @@ static ff_status pager_init(sim *s, const sim_options *options, ff_error *error)
   tlb_init(&s->gmmu, unit);
   if (s->gmmu.leaves_grow) config.largest_leaf = s->spec->page_bytes;
   config.least_leaf = UINT64_C(1) << s->gmmu.leaf_shift[PAGER_LEAF_MIN];
-  s->pager = s->segments.pager = s->observer.pager = s->gmmu.pager = s->faults.pager = s->accesses.pager =
-      s->learner.pager = s->dispatch.pager = pager_create(&config);
+  pager *p = s->pager = pager_create(&config);
+  s->segments.pager = s->observer.pager = s->gmmu.pager = s->faults.pager = s->accesses.pager = s->learner.pager = p;
+  s->dispatch.pager = s->loop.pager = s->transfers.pager = s->hints.pager = s->mappings.pager = s->host.pager = p;
   fault_view(&s->faults, &s->pager->view);
   return FF_OK;
 }
@@ -353,8 +414,6 @@ ff_status sim_create(trace_program *program, const sim_options *options, sim **o
     return status;
   }
   s->program = program;
-  s->host.device_index = options->device_index;
-  s->host.peers = options->peers;
   s->budget.bytes = options->gpu_memory ? options->gpu_memory : s->spec->memory_bytes;
   s->budget.share = options->gpu_memory_share;
   s->observer.next_sample = UINT64_MAX;
@@ -364,8 +423,6 @@ ff_status sim_create(trace_program *program, const sim_options *options, sim **o
     s->observer.next_sample = history_next_sample(s->observer.history);
   }
   s->record = options->records_future ? options->future : NULL;
-  s->streams.worked = UINT32_MAX;
-  s->streams.one = true;
   timing_init(&s->t, s->spec);
   status = take_device(s, options, error);
   if (status) {
@@ -428,8 +485,8 @@ void sim_free(sim *s) {
   for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) free(arrays[i]);
   pthread_cond_destroy(&s->answers.progress);
   tenant *own = &s->d->tenants[s->tenant];
-  if (own->sim == s) {
-    own->sim = NULL;
+  if (own->loop == &s->loop) {
+    own->loop = NULL;
     own->dispatch = NULL;
     own->lent = NULL;
   }
@@ -446,7 +503,7 @@ static void answer_questions(sim *s) {
     if (record && !record->known) {
       node *n = s->streams.nodes.items[record->node];
       n->references++;
-      run_until_done(s, n);
+      run_until_done(&s->loop, n);
       queue_release(&s->streams, n);
     }
   }
@@ -457,10 +514,10 @@ bool sim_needs_future(const sim *s) { return s->future != NULL; }
 void sim_run(sim *s) {
   bool end = false;
   if (s->future) trace_future_wait(s->future);
-  device_enter(s);
+  device_enter(s->d, s->tenant, s->host.clock);
   answers_lock(&s->answers);
   s->front.joins_issues = trace_program_marks(s->program) && !(s->stacks && s->stacks->offloading);
-  while (!end && !device_stopped(s)) {
+  while (!end && !device_stopped(s->d, s->tenant)) {
     while (!trace_reader_has_op(s->reader)) {
       answer_questions(s);
       answers_unlock(&s->answers);
@@ -470,19 +527,19 @@ void sim_run(sim *s) {
     const trace_op *op = trace_reader_next_op(s->reader);
     if (!op) break;
     end = op->kind == TRACE_OP_END;
-    host_process(s, op);
+    host_process(&s->host, op);
     if (s->answers.askers) answers_yield(&s->answers);
   }
   link_account(&s->link, s->host.clock > s->streams.end ? s->host.clock : s->streams.end);
-  if (ff_check_level >= 2 && end && !device_stopped(s)) sim_check(s);
-  else if (ff_check_level >= 2 && !device_stopped(s)) pager_check_all(s->pager);
+  if (ff_check_level >= 2 && end && !device_stopped(s->d, s->tenant)) sim_check(s);
+  else if (ff_check_level >= 2 && !device_stopped(s->d, s->tenant)) pager_check_all(s->pager);
   if (s->record) trace_future_complete(s->record);
   trace_reader_waits(s->reader, true);
   s->answers.over = true;
   answers_progress(&s->answers);
   answers_unlock(&s->answers);
   if (s->host.peers) peers_leave(s->host.peers, s->host.device_index);
-  device_leave(s);
+  device_leave(s->d, s->tenant);
 }
 
 static uint64_t host_time_locked(const sim *s, uint64_t sequence) {
@@ -551,6 +608,27 @@ bool sim_is_over(sim *s, uint64_t *at) {
   bool over = s->answers.over;
   answers_unlock(&s->answers);
   return over;
+}
+
+static void counters_total(sim *s, sim_counters *total) {
+  ps end = s->host.clock > s->streams.end ? s->host.clock : s->streams.end;
+  ps now = s->answers.over || end > s->agenda.now ? end : s->agenda.now;
+  /* looking changes nothing: what comes may still ask for the link at an earlier time */
+  const host_link before = *s->link.wire;
+  if (!s->answers.over) link_account(&s->link, now < s->agenda.now ? now : s->agenda.now);
+  counters_of_run(&s->observer, total);
+  total->time_ps = now - s->began;
+  if (s->dispatch.kernels.running && s->agenda.now > s->dispatch.kernels.since)
+    total->kernel_ps += s->agenda.now - s->dispatch.kernels.since;
+  total->transfer_ps = s->link.wire->union_busy;
+  /* The link knows ahead of time of a copy that waits for its engine, but not yet how long kernels run. */
+  total->overlap_ps = s->link.wire->beside_kernels < total->kernel_ps ? s->link.wire->beside_kernels : total->kernel_ps;
+  *s->link.wire = before;
+  total->h2d_busy_ps = s->link.wire->h2d.busy;
+  total->d2h_busy_ps = s->link.wire->d2h.busy;
+  total->throttles = s->pager->throttled;
+  total->pins = s->pager->pinned;
+  total->resident_peak_bytes = is_paged(s) ? s->pager->resident_peak : total->footprint_bytes;
 }
 
 void sim_snapshot(sim *s, sim_result *result) {

@@ -60,8 +60,8 @@ static void check_stacks(const stacks *k) {
 /* Where small allocations share a page, what comes in one piece carries it once, and each of them counts it. */
 static void check_link(const sim *s) {
   const sim_counters *c = &s->observer.counters;
-  uint64_t out = c->d2h_bytes + s->host.foreign[0], in = c->h2d_bytes + s->host.foreign[1];
-  if (s->instant) return; /* copies are counted, and take no time */
+  uint64_t out = c->d2h_bytes + s->transfers.foreign[0], in = c->h2d_bytes + s->transfers.foreign[1];
+  if (s->host.instant) return; /* copies are counted, and take no time */
   bool share = s->pager->sibling_count > 1;
   FF_ASSERT(share ? s->link.moved[0] <= out : s->link.moved[0] == out);
   FF_ASSERT(share ? s->link.moved[1] <= in : s->link.moved[1] == in);

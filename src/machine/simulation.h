@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "machine/answers.h"
+#include "machine/event_loop.h"
 #include "machine/host/hints.h"
 #include "machine/host/host.h"
 #include "machine/host/host_transfer.h"
@@ -47,8 +48,7 @@ struct sim {
   trace_future *future; /* that its policies ask; NULL: they do not */
   trace_future *record; /* that it writes; NULL: none */
   ff_policy_instance prefetch, evict;
-  ps began;     /* the device's time when it was made */
-  bool instant; /* what is not a kernel takes no time */
+  ps began; /* the device's time when it was made */
   timing t;
   /* its parts; the first ones are asked for every line */
   agenda agenda;
@@ -66,6 +66,8 @@ struct sim {
   host host;
   memory_budget budget;
   streams streams;
+  event_loop loop;
+  transfers transfers;
   segments segments;
   hints hints;
   mappings mappings;
@@ -79,6 +81,6 @@ struct sim {
 
 void sim_check(sim *s); /* at the program's end: sim_check.c */
 
-static inline bool is_paged(const sim *s) { return s->manager->placement == MANAGER_PAGED; }
+static inline bool is_paged(const sim *s) { return manager_pages(s->manager); }
 
 #endif

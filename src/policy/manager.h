@@ -72,6 +72,9 @@ typedef struct manager {
   watermarks watermarks;              /* what is kept free; all 0: nothing */
 } manager;
 
+/* Do far-faults move pages? */
+static inline bool manager_pages(const manager *m) { return m->placement == MANAGER_PAGED; }
+
 #define X(name) extern const manager manager_##name;
 #include "policy/managers.def"
 #undef X

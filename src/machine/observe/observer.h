@@ -37,7 +37,7 @@ sim_history *record_copy(observer *o, ps end); /* history_copy_of; there must be
  * (counters.c). */
 sim_counters *counters_of_kernel(observer *o, const trace_launch *launch);
 uint32_t counters_of_allocation(observer *o, const trace_op *op); /* the index */
-void counters_total(sim *s, sim_counters *total);
+void counters_of_run(const observer *o, sim_counters *total);     /* those of its parts apart, as far as it is */
 
 static inline tally tally_of(const observer *o, const kernel *k, const pager_unit *unit) {
   return (tally){k->counters, &o->allocations.items[o->pager->allocations.items[unit->allocation].owner]->counters};

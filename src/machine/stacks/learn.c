@@ -99,7 +99,7 @@ static ps end_delay(learner *l, ps time) {
   for (size_t i = 0; i < l->delayed.count; i++) {
     const delayed_range *r = &l->delayed.items[i];
     l->stacks->result.delayed_bytes += r->bytes;
-    ps over = transfer_delayed(l->sim, r->address, r->bytes, r->pageable, time);
+    ps over = transfer_delayed(l->transfers, r->address, r->bytes, r->pageable, time);
     if (over > end) end = over;
   }
   l->delayed.count = 0;
@@ -182,8 +182,7 @@ static ps carry_out(learner *l, ps time) {
   uint64_t moved = 0;
   if (l->delays) return end_delay(l, time);
   for (size_t i = 0; i < l->stacks->ranges.count; i++)
-    moved += l->manager->placement == MANAGER_PAGED ? resident_in(l, &l->stacks->ranges.items[i])
-                                                    : l->stacks->ranges.items[i].bytes;
+    moved += manager_pages(l->manager) ? resident_in(l, &l->stacks->ranges.items[i]) : l->stacks->ranges.items[i].bytes;
   l->stacks->result.moved_bytes += moved;
   return moved ? link_device_copy(l->link, 2 * moved, time) : time;
 }

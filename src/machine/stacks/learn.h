@@ -22,7 +22,7 @@ typedef struct learner {
   front_end *front; /* of the SMs, which stop while what waited is copied */
   struct link_port *link;
   const struct observer *observer;
-  sim *sim;
+  struct transfers *transfers;
   bool learns; /* instances are looked at still */
   bool delays; /* the program's own copies wait */
   bool began;  /* a kernel has */

@@ -19,7 +19,7 @@ typedef enum tenant_wait { WAIT_NOTHING, WAIT_TIME, WAIT_NODE, WAIT_ALL, WAIT_GO
 
 typedef struct tenant {
   /* of its simulation; NULL: between two rounds, or idle */
-  sim *sim;
+  struct event_loop *loop;
   struct dispatcher *dispatch;
   struct lent *lent;
   sim_tenant given;
@@ -74,11 +74,11 @@ typedef struct device {
 /* device.c: who is on the device, and whose turn it is. */
 device *device_create(const machine_spec *spec, uint32_t near, bool shared); /* near: SMs in memory stacks */
 void device_release(device *d);
-sim *device_owner(const device *d, event e); /* whose event it is */
 /* its thread begins: returns when it is its turn */
-void device_enter(sim *s);
-void device_leave(sim *s);
-void device_wait(sim *s, tenant_wait what, ps until, node *n); /* the device and the others go on until then */
-bool device_stopped(const sim *s);                             /* it loops, and nobody measures it any more */
+void device_enter(device *d, uint32_t tenant, ps clock); /* clock: its host's */
+void device_leave(device *d, uint32_t tenant);
+/* the device and the others go on until then; `work` is held */
+void device_wait(device *d, uint32_t tenant, tenant_wait what, ps until, node *n);
+bool device_stopped(const device *d, uint32_t tenant); /* it loops, and no other one is measured beside it any more */
 
 #endif

@@ -509,8 +509,8 @@ static void lose_a_write(void) {
   rig_set(&r, PAGE(0), 4096);
   launch_touch(&r, (touch){PAGE(0), 1, false});
   rig_op(&r, (trace_op){.kind = TRACE_OP_END});
-  host_process(r.sim, trace_reader_next_op(r.sim->reader)); /* the allocation */
-  host_process(r.sim, trace_reader_next_op(r.sim->reader)); /* the set */
+  host_process(&r.sim->host, trace_reader_next_op(r.sim->reader)); /* the allocation */
+  host_process(&r.sim->host, trace_reader_next_op(r.sim->reader)); /* the set */
   pager_break_for_test(r.sim->pager, PAGE(0));
   sim_run(r.sim);
 }

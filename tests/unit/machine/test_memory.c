@@ -198,7 +198,7 @@ static void test_l1_epochs_wrap(void **state) {
   rig_launch(&r, (rig_kernel){.blocks = 1, .warps = 1, .warp = one_miss});
   rig_launch(&r, (rig_kernel){.blocks = 1, .warps = 1, .warp = one_miss});
   answers_lock(&r.sim->answers);
-  host_process(r.sim, trace_reader_next_op(r.sim->reader));
+  host_process(&r.sim->host, trace_reader_next_op(r.sim->reader));
   answers_unlock(&r.sim->answers);
   assert_int_equal(r.sim->sms[0].l1_epoch, 1);
   r.sim->sms[0].l1_epoch = 0xffff;
