@@ -72,227 +72,6 @@ static ff_status take_choices(sim *s, const manager *m, const sim_options *optio
   return status ? status : check_spec(s->spec, error);
 }
 
-/* ---- wiring: what each part is given once ---- */
-
-/* L1s, L2 and DRAM, and where in physical memory an address is. */
-static void wire_memory(sim *s, device *d) {
-  const machine_spec *spec = s->spec;
-  const tenant *own = &d->tenants[s->tenant];
-  bool divided = d->isolation == SIM_ISOLATION_SM_MEMORY;
-  s->memory = (memory){.spec = spec,
-                       .t = &s->t,
-                       .hash = d->hash,
-                       .map = &s->placing,
-                       .stacks = s->stacks,
-                       .lent = d->borrow ? &s->lent : NULL,
-                       .link = &s->link,
-                       .slices = d->slices,
-                       .channels = d->channels,
-                       .slices_per_channel = (spec->l2_slices + spec->channels - 1) / spec->channels,
-                       .by_slices = divider_make(spec->l2_slices),
-                       .by_row = divider_make(spec->row_bytes),
-                       .by_banks = divider_make(spec->banks)};
-  s->placing = (placing){.hash = d->hash,
-                         .frames = d->frames,
-                         .space = s->space,
-                         .colours = divided ? own->given.colours : UINT64_MAX,
-                         .in_pieces = d->hash && !is_paged(s) && !divided,
-                         .memory = &s->memory,
-                         .gmmu = &s->gmmu,
-                         .lent = &s->lent};
-  s->lent = (lent){.d = d,
-                   .tenant = s->tenant,
-                   .spec = spec,
-                   .agenda = &s->agenda,
-                   .kernels = &s->dispatch.kernels,
-                   .memory = &s->memory,
-                   .map = &s->placing};
-}
-
-/* The dispatcher, the SMs' front end and load/store units. */
-static void wire_sms(sim *s, device *d) {
-  s->front = (front_end){.heap = &d->heap,
-                         .t = &s->t,
-                         .warps = &d->warps,
-                         .reader = s->reader,
-                         .accesses = &s->accesses,
-                         .dispatch = &s->dispatch,
-                         .controller = s->stacks ? &s->controller : NULL};
-  s->accesses = (access_path){.heap = &d->heap,
-                              .t = &s->t,
-                              .warps = &d->warps,
-                              .gmmu = &s->gmmu,
-                              .memory = &s->memory,
-                              .map = &s->placing,
-                              .faults = &s->faults,
-                              .observer = &s->observer,
-                              .controller = s->stacks ? &s->controller : NULL,
-                              .learner = &s->learner,
-                              .record = s->record};
-  s->dispatch = (dispatcher){.d = d,
-                             .tenant = s->tenant,
-                             .spec = s->spec,
-                             .t = &s->t,
-                             .agenda = &s->agenda,
-                             .reader = s->reader,
-                             .answers = &s->answers,
-                             .record = s->record,
-                             .lent = &s->lent,
-                             .link = &s->link,
-                             .faults = &s->faults,
-                             .observer = &s->observer,
-                             .learner = &s->learner};
-}
-
-/* Near-data processing. Without memory stacks the controller is not asked, and the learner learns nothing. */
-static void wire_stacks(sim *s, device *d) {
-  s->controller = (controller){.stacks = s->stacks,
-                               .spec = s->spec,
-                               .heap = &d->heap,
-                               .warps = &d->warps,
-                               .sms = d->sms,
-                               .memory = &s->memory,
-                               .learner = &s->learner};
-  s->learner = (learner){.stacks = s->stacks,
-                         .spec = s->spec,
-                         .manager = s->manager,
-                         .dispatch = &s->dispatch,
-                         .front = &s->front,
-                         .link = &s->link,
-                         .observer = &s->observer,
-                         .transfers = &s->transfers};
-  learner_begin(&s->learner);
-}
-
-static void wire_link(sim *s, device *d) {
-  d->link.h2d.per_byte = s->t.h2d_per_byte;
-  d->link.d2h.per_byte = s->t.d2h_per_byte;
-  s->link = (link_port){.wire = &d->link,
-                        .kernels = &s->dispatch.kernels,
-                        .history = s->observer.history,
-                        .table = &s->spec->link_table,
-                        .latency = s->t.link_latency,
-                        .device_latency = s->t.launch,
-                        .host_per_byte = s->t.host_per_byte,
-                        .dram_per_byte = s->t.dram_per_byte,
-                        .two_engines = s->spec->copy_engines > 1,
-                        .instant = s->host.instant};
-}
-
-/* Translation, far-faults, and what launches declare. The pager comes later: pager_init. */
-static void wire_paging(sim *s, device *d, const sim_options *options) {
-  s->gmmu = (gmmu){.spec = s->spec,
-                   .manager = s->manager,
-                   .t = &s->t,
-                   .space = s->space,
-                   .sms = d->sms,
-                   .sm_total = d->sm_total,
-                   .walkers = &d->walkers,
-                   .walk_cache = &d->walk_cache,
-                   .shared_tlb = d->shared_tlb,
-                   .shared_sets = d->shared_sets,
-                   .walk_shift = s->gmmu.walk_shift,
-                   .page_fixed = s->gmmu.page_fixed, /* take_choices */
-                   .memory = &s->memory,
-                   .map = &s->placing,
-                   .stacks = s->stacks,
-                   .faults = &s->faults,
-                   .observer = &s->observer,
-                   .agenda = &s->agenda};
-  s->faults = (far_faults){.spec = s->spec,
-                           .manager = s->manager,
-                           .t = &s->t,
-                           .write_back_overlaps = options->write_back_overlaps,
-                           .link = &s->link,
-                           .gmmu = &s->gmmu,
-                           .memory = &s->memory,
-                           .map = &s->placing,
-                           .segments = &s->segments,
-                           .observer = &s->observer,
-                           .agenda = &s->agenda,
-                           .kernels = &s->dispatch.kernels,
-                           .warps = &d->warps,
-                           .sms = d->sms};
-  s->segments = (segments){.manager = s->manager,
-                           .link = &s->link,
-                           .faults = &s->faults,
-                           .observer = &s->observer,
-                           .streams = &s->streams,
-                           .hints = &s->hints,
-                           .host = &s->host,
-                           .agenda = &s->agenda,
-                           .kernels = &s->dispatch.kernels};
-}
-
-static void wire_host(sim *s, device *d, const sim_options *options) {
-  s->streams = (streams){.spec = s->spec,
-                         .t = &s->t,
-                         .d = d,
-                         .tenant = s->tenant,
-                         .agenda = &s->agenda,
-                         .reader = s->reader,
-                         .dispatch = &s->dispatch,
-                         .transfers = &s->transfers,
-                         .segments = &s->segments,
-                         .observer = &s->observer,
-                         .host = &s->host,
-                         .answers = &s->answers,
-                         .worked = UINT32_MAX,
-                         .one = true};
-  s->loop = (event_loop){.d = d,
-                         .tenant = s->tenant,
-                         .agenda = &s->agenda,
-                         .front = &s->front,
-                         .streams = &s->streams,
-                         .faults = &s->faults,
-                         .observer = &s->observer,
-                         .answers = &s->answers};
-  s->transfers = (transfers){.spec = s->spec,
-                             .manager = s->manager,
-                             .t = &s->t,
-                             .link = &s->link,
-                             .observer = &s->observer,
-                             .learner = &s->learner,
-                             .loop = &s->loop,
-                             .budget = &s->budget};
-  s->hints = (hints){.manager = s->manager, .host = &s->host, .given = s->hints.given}; /* take_choices */
-  s->mappings = (mappings){.manager = s->manager,
-                           .t = &s->t,
-                           .host = &s->host,
-                           .gmmu = &s->gmmu,
-                           .memory = &s->memory,
-                           .map = &s->placing,
-                           .hints = &s->hints,
-                           .observer = &s->observer};
-  s->host = (host){.device_index = options->device_index,
-                   .peers = options->peers,
-                   .manager = s->manager,
-                   .t = &s->t,
-                   .label = s->label,
-                   .instant = d->shared && d->tenants[s->tenant].given.loops,
-                   .reader = s->reader,
-                   .record = s->record,
-                   .budget = &s->budget,
-                   .map = &s->placing,
-                   .streams = &s->streams,
-                   .loop = &s->loop,
-                   .transfers = &s->transfers,
-                   .segments = &s->segments,
-                   .hints = &s->hints,
-                   .mappings = &s->mappings,
-                   .observer = &s->observer,
-                   .answers = &s->answers};
-}
-
-/* On a device that others share: what this tenant may have of it. */
-static void wire_tenant(sim *s, const device *d, const tenant *own) {
-  s->began = s->host.clock = s->agenda.now = s->streams.end = d->now;
-  if (own->given.memory_bytes && own->given.memory_bytes < s->budget.bytes) s->budget.bytes = own->given.memory_bytes;
-  if (d->isolation == SIM_ISOLATION_MPS)
-    s->dispatch.thread_limit = (uint64_t)(own->given.thread_share * (double)(s->spec->sm_count * s->spec->max_threads));
-  if (d->isolation >= SIM_ISOLATION_SM) s->dispatch.next_sm = own->given.sm_first;
-}
-
 /* The device: the options', or one of its own. */
 static ff_status take_device(sim *s, const sim_options *options, ff_error *error) {
   device *d = options->device;
@@ -313,18 +92,6 @@ static ff_status take_device(sim *s, const sim_options *options, ff_error *error
   s->observer.paged = is_paged(s);
   s->observer.mapped = &s->budget.mapped_raw;
   return FF_OK;
-}
-
-/* Every part is given what it asks. What the pager is made with, and it itself, comes later: pager_init. */
-static void wire(sim *s, const sim_options *options) {
-  device *d = s->d;
-  wire_host(s, d, options);
-  wire_sms(s, d);
-  wire_stacks(s, d);
-  wire_memory(s, d);
-  wire_link(s, d);
-  wire_paging(s, d, options);
-  if (d->shared) wire_tenant(s, d, &d->tenants[s->tenant]);
 }
 
 static uint64_t smaller(uint64_t a, uint64_t b) { return a < b ? a : b; }
@@ -389,9 +156,8 @@ static ff_status pager_init(sim *s, const sim_options *options, ff_error *error)
   tlb_init(&s->gmmu, unit);
   if (s->gmmu.leaves_grow) config.largest_leaf = s->spec->page_bytes;
   config.least_leaf = UINT64_C(1) << s->gmmu.leaf_shift[PAGER_LEAF_MIN];
-  pager *p = s->pager = pager_create(&config);
-  s->segments.pager = s->observer.pager = s->gmmu.pager = s->faults.pager = s->accesses.pager = s->learner.pager = p;
-  s->dispatch.pager = s->loop.pager = s->transfers.pager = s->hints.pager = s->mappings.pager = s->host.pager = p;
+  s->pager = pager_create(&config);
+  sim_wire_pager(s);
   fault_view(&s->faults, &s->pager->view);
   return FF_OK;
 }
@@ -431,11 +197,8 @@ ff_status sim_create(trace_program *program, const sim_options *options, sim **o
     return status;
   }
   status = stacks_create(s->spec, &s->t, &s->d->arena, options, &s->stacks, error);
-  wire(s, options);
-  FF_PUSH(&s->streams.nodes, NULL);
-  FF_PUSH(&s->streams.items, ((stream){.number = TRACE_STREAM_LEGACY}));
+  sim_wire(s, options);
   counters_of_allocation(&s->observer, &(trace_op){.alloc = {.name = "(no allocation)"}});
-  s->host.times = ff_alloc(HOST_TIMES * sizeof *s->host.times);
   pthread_cond_init(&s->answers.progress, NULL);
   if (!status) status = pager_init(s, options, error);
   if (status) sim_free(s);
@@ -450,39 +213,18 @@ void sim_free(sim *s) {
   policy_close(&s->prefetch);
   policy_close(&s->evict);
   address_map_free(&s->placing);
+  idle_sharing_free(&s->lent);
   controller_free(&s->controller);
   learner_end(&s->learner);
   stacks_free(s->stacks);
-  history_free(s->observer.history);
-  for (size_t i = 0; i < s->dispatch.blocks.count; i++) free(s->dispatch.blocks.items[i]);
-  for (size_t i = 1; i < s->streams.nodes.count; i++)
-    if (s->streams.nodes.items[i]) {
-      free(s->streams.nodes.items[i]->dependents.items);
-      free(s->streams.nodes.items[i]->uses.items);
-      free(s->streams.nodes.items[i]->kernel); /* of a program that loops, stopped in the middle */
-      free(s->streams.nodes.items[i]);
-    }
-  for (size_t i = 0; i < s->observer.kernels.count; i++) free(s->observer.kernels.items[i]);
-  for (size_t i = 0; i < s->streams.sm_sets.count; i++) free(s->streams.sm_sets.items[i]);
-  for (size_t i = 0; i < s->observer.allocations.count; i++) free(s->observer.allocations.items[i]);
-  void *arrays[] = {s->streams.nodes.items,
-                    s->streams.free_nodes.items,
-                    s->streams.items.items,
-                    s->observer.kernels.items,
-                    s->observer.allocations.items,
-                    s->faults.batch_faults.items,
-                    s->streams.records.items,
-                    s->segments.ahead.items,
-                    s->faults.freed.items,
-                    s->host.times,
-                    s->dispatch.positions.items,
-                    s->hints.prefetched.items,
-                    s->mappings.created.items,
-                    s->mappings.reserved.items,
-                    s->dispatch.blocks.items,
-                    s->streams.sm_sets.items,
-                    s->lent.moved.items};
-  for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) free(arrays[i]);
+  dispatcher_free(&s->dispatch);
+  streams_free(&s->streams);
+  segments_free(&s->segments);
+  fault_free(&s->faults);
+  hints_free(&s->hints);
+  mappings_free(&s->mappings);
+  host_free(&s->host);
+  observer_free(&s->observer);
   pthread_cond_destroy(&s->answers.progress);
   tenant *own = &s->d->tenants[s->tenant];
   if (own->loop == &s->loop) {

@@ -67,7 +67,7 @@ static void check_link(const sim *s) {
   FF_ASSERT(share ? s->link.moved[1] <= in : s->link.moved[1] == in);
 }
 
-void sim_check(sim *s) {
+void sim_check(const sim *s) {
   pager_check_all(s->pager);
   check_dispatcher(&s->dispatch);
   check_streams(&s->streams);

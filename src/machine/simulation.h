@@ -79,7 +79,11 @@ struct sim {
   char label[SIM_LABEL_LENGTH];
 };
 
-void sim_check(sim *s); /* at the program's end: sim_check.c */
+/* wiring.c */
+void sim_wire(sim *s, const sim_options *options);
+void sim_wire_pager(sim *s); /* once it is made, with what the other parts say */
+
+void sim_check(const sim *s); /* at the program's end: sim_check.c */
 
 static inline bool is_paged(const sim *s) { return manager_pages(s->manager); }
 

@@ -176,3 +176,5 @@ bool hints_launch(hints *g, const trace_op *op, trace_op *prefetch) {
   }
   return false;
 }
+
+void hints_free(hints *g) { free(g->prefetched.items); }

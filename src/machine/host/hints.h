@@ -21,7 +21,8 @@ typedef struct hints {
 } hints;
 
 trace_memory_kind hints_memory(const hints *g, const trace_op *op); /* what the allocation counts as */
-void hints_allocated(hints *g, const trace_op *op);                 /* it is mapped */
+void hints_free(hints *g);
+void hints_allocated(hints *g, const trace_op *op); /* it is mapped */
 void hints_released(hints *g, uint64_t address);
 void hints_touched(hints *g, const trace_op *op); /* a copy, or a touch of the host's */
 /* What is to be prefetched before the launch: one operation after the other, until false. */

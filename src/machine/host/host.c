@@ -16,7 +16,9 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "base/memory.h"
 #include "base/text.h"
 #include "machine/answers.h"
 #include "machine/event_loop.h"
@@ -29,6 +31,9 @@
 #include "machine/memory/declared_residency.h"
 #include "machine/observe/observer.h"
 #include "trace/origin.h"
+
+void host_begin(host *h) { h->times = ff_alloc(HOST_TIMES * sizeof *h->times); }
+void host_free(host *h) { free(h->times); }
 
 void host_fail(host *h, const char *format, ...) {
   va_list args;

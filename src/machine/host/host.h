@@ -50,6 +50,8 @@ typedef struct host {
   ps *times;          /* the clock after the last HOST_TIMES operations */
 } host;
 
+void host_begin(host *h);
+void host_free(host *h);
 void host_spend(host *h, ps cost); /* host time; the device goes on meanwhile */
 void host_wait_for_device(host *h);
 /* as the manager hands it out; in whole pages; as the program counts it: bytes */

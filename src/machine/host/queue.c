@@ -25,6 +25,31 @@
 #include "machine/sm/dispatch.h"
 #include "machine/tenants/device.h"
 
+void streams_begin(streams *q) {
+  q->worked = UINT32_MAX;
+  q->one = true;
+  FF_PUSH(&q->nodes, NULL);
+  FF_PUSH(&q->items, ((stream){.number = TRACE_STREAM_LEGACY}));
+}
+
+static void node_free(node *n) {
+  free(n->dependents.items);
+  free(n->uses.items);
+  free(n->kernel); /* of a program that loops, stopped in the middle */
+  free(n);
+}
+
+void streams_free(streams *q) {
+  for (size_t i = 1; i < q->nodes.count; i++)
+    if (q->nodes.items[i]) node_free(q->nodes.items[i]);
+  for (size_t i = 0; i < q->sm_sets.count; i++) free(q->sm_sets.items[i]);
+  free(q->nodes.items);
+  free(q->free_nodes.items);
+  free(q->items.items);
+  free(q->records.items);
+  free(q->sm_sets.items);
+}
+
 stream *stream_find(streams *q, uint32_t number) {
   for (size_t i = q->items.count; i-- > 0;)
     if (q->items.items[i].number == number) return &q->items.items[i];
@@ -92,9 +117,7 @@ void queue_release(streams *q, node *n) {
   if (--n->references) return;
   q->nodes.items[n->index] = NULL;
   FF_PUSH(&q->free_nodes, n->index);
-  free(n->dependents.items);
-  free(n->uses.items);
-  free(n);
+  node_free(n);
 }
 
 /* n must wait for the node `before` (0: for nothing). */

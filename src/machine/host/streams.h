@@ -66,6 +66,8 @@ typedef struct streams {
   ps end;                       /* the latest end of any operation */
 } streams;
 
+void streams_begin(streams *q); /* with the legacy default stream alone */
+void streams_free(streams *q);
 stream *stream_find(streams *q, uint32_t number);
 void stream_bind(streams *q, uint32_t number, const trace_sms *wanted); /* TRACE_OP_STREAM_SMS */
 node *queue_add(streams *q, const trace_op *op, ps issued);             /* one reference is the caller's */

@@ -16,6 +16,7 @@
  * passed over. */
 #include "machine/host/virtual_memory.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "machine/host/hints.h"
@@ -229,4 +230,9 @@ void mapping_process(mappings *v, const trace_op *op) {
   case TRACE_OP_UNMAP: unmap(v, op); break;
   default: host_spend(v->host, v->t->set_access); break;
   }
+}
+
+void mappings_free(mappings *v) {
+  free(v->created.items);
+  free(v->reserved.items);
 }

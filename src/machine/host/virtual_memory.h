@@ -32,6 +32,7 @@ typedef struct mappings {
   FF_VEC(reserved_range) reserved; /* by address */
 } mappings;
 
+void mappings_free(mappings *v);
 void mapping_process(mappings *v, const trace_op *op);
 void mapping_foreign(mappings *v, const trace_op *op); /* the same of other devices' memory */
 

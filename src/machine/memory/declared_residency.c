@@ -13,6 +13,8 @@
  * launch only when the one before it is over; under segments the last SEGMENTS_AHEAD launches are kept back instead. */
 #include "machine/memory/declared_residency.h"
 
+#include <stdlib.h>
+
 #include "machine/host/hints.h"
 #include "machine/host/host.h"
 #include "machine/host/link.h"
@@ -74,8 +76,7 @@ static uint64_t fetch_range(segments *g, const node *n, uint64_t address, uint64
 }
 
 ps segments_fetch(segments *g, sim_counters *kernel, uint64_t bytes, uint32_t flight, const pager_unit *first) {
-  ps from = g->faults->room_at > g->agenda->now ? g->faults->room_at : g->agenda->now;
-  g->faults->room_at = 0;
+  ps from = fault_room(g->faults, g->agenda->now);
   ps lands = link_copy(g->link, HISTORY_CAUSE_DECLARED, true, bytes, false, from);
   tally t = {kernel, &g->observer->allocations.items[g->pager->allocations.items[first->allocation].owner]->counters};
   COUNT(&t, prefetched_bytes, bytes);
@@ -151,3 +152,5 @@ ps segments_resident(segments *g, node *n, ps time) {
   n->waited = true;
   return moves || !waited ? lands : time; /* what others fetch of it meanwhile does not hold it up for ever */
 }
+
+void segments_free(segments *g) { free(g->ahead.items); }

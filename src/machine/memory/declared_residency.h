@@ -24,6 +24,7 @@ typedef struct segments {
   uint32_t next_kept_back;
 } segments;
 
+void segments_free(segments *g);
 void segments_declare(segments *g, node *n); /* a launch has been queued */
 void segments_over(segments *g, node *n);    /* and is over */
 bool segments_declared(const segments *g, const kernel *k, uint32_t allocation);

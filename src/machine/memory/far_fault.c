@@ -11,6 +11,7 @@
 #include "machine/memory/far_fault.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "machine/host/link.h"
 #include "machine/memory/address_map.h"
@@ -47,10 +48,15 @@ static ps freed_ready(far_faults *f, uint64_t bytes, ps from) {
   return ready;
 }
 
-/* When the transfer in of `bytes` can begin. */
-static ps room_ready(far_faults *f, uint64_t bytes, ps from) {
-  ps ahead = f->freed_bytes ? freed_ready(f, bytes, from) : 0, begin = f->room_at > from ? f->room_at : from;
+ps fault_room(far_faults *f, ps from) {
+  ps begin = f->room_at > from ? f->room_at : from;
   f->room_at = 0;
+  return begin;
+}
+
+/* When the transfer in of `bytes` can begin: also in memory that was evicted ahead. */
+static ps room_ready(far_faults *f, uint64_t bytes, ps from) {
+  ps ahead = f->freed_bytes ? freed_ready(f, bytes, from) : 0, begin = fault_room(f, from);
   return ahead > begin ? ahead : begin;
 }
 
@@ -326,4 +332,9 @@ void fault_hooks(far_faults *f, pager_hooks *hooks) {
                          .moved = moved,
                          .remapped = remapped,
                          .cleaned = cleaned};
+}
+
+void fault_free(far_faults *f) {
+  free(f->batch_faults.items);
+  free(f->freed.items);
 }

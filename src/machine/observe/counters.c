@@ -53,3 +53,11 @@ void counters_of_run(const observer *o, sim_counters *total) {
   *total = o->counters;
   for (size_t i = 0; i < o->kernels.count; i++) add_kernel(total, &o->kernels.items[i]->counters);
 }
+
+void observer_free(observer *o) {
+  for (size_t i = 0; i < o->kernels.count; i++) free(o->kernels.items[i]);
+  for (size_t i = 0; i < o->allocations.count; i++) free(o->allocations.items[i]);
+  free(o->kernels.items);
+  free(o->allocations.items);
+  history_free(o->history);
+}

@@ -35,6 +35,7 @@ sim_history *record_copy(observer *o, ps end); /* history_copy_of; there must be
 
 /* What is counted: per kernel and per allocation; the run's totals are made from these when someone asks
  * (counters.c). */
+void observer_free(observer *o);
 sim_counters *counters_of_kernel(observer *o, const trace_launch *launch);
 uint32_t counters_of_allocation(observer *o, const trace_op *op); /* the index */
 void counters_of_run(const observer *o, sim_counters *total);     /* those of its parts apart, as far as it is */

@@ -378,3 +378,9 @@ void block_end(dispatcher *q, block *b) {
     dispatch(q, time);                    /* that its blocks are short is known now: on what is lent, too */
   if (q->thread_limit) dispatch(q, time); /* elsewhere, too: its threads have become fewer */
 }
+
+void dispatcher_free(dispatcher *q) {
+  for (size_t i = 0; i < q->blocks.count; i++) free(q->blocks.items[i]);
+  free(q->blocks.items);
+  free(q->positions.items);
+}

@@ -43,6 +43,7 @@ typedef struct dispatcher {
   FF_VEC(uint64_t) positions; /* where the program's future is known: of the blocks that run */
 } dispatcher;
 
+void dispatcher_free(dispatcher *q);
 void kernel_begin(dispatcher *q, kernel *k, ps time);
 void block_end(dispatcher *q, block *b);
 void dispatch_again(dispatcher *q, ps time); /* what held blocks back is over */

@@ -176,3 +176,5 @@ void idle_sharing_look(lent *l, ps time) {
   uint64_t colours = idle_colours(l, time);
   if (colours) spread(l, colours, time);
 }
+
+void idle_sharing_free(lent *l) { free(l->moved.items); }

@@ -25,6 +25,7 @@ typedef struct lent { /* what a tenant has of others */
   ps look_again;            /* for such memory, no earlier than that */
 } lent;
 
+void idle_sharing_free(lent *l);
 tenant *idle_sharing_owner(device *d, uint32_t sm); /* whose SM it is; NULL: nobody's */
 /* may a block start on this SM of another tenant? */
 bool idle_sharing_may(const lent *l, const sm *m, const kernel *k);
