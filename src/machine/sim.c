@@ -96,10 +96,29 @@ static ff_status take_device(sim *s, const sim_options *options, ff_error *error
 
 static uint64_t smaller(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
+static ff_status open_policies(sim *s, const sim_options *options, ff_error *error) {
+  const char *prefetch = s->manager->prefetch ? s->manager->prefetch : "none",
+             *evict = s->manager->evict ? s->manager->evict : "lru";
+  if (options->prefetch) prefetch = options->prefetch;
+  if (options->evict) evict = options->evict;
+  ff_status status = policy_open(POLICY_PREFETCH, prefetch, &s->prefetch, error);
+  if (!status) status = policy_open(POLICY_EVICT, evict, &s->evict, error);
+  if (status) return status;
+  policy_share(&s->prefetch, &s->evict);
+  const ff_policy *clairvoyant = s->prefetch.policy->needs_future ? s->prefetch.policy : s->evict.policy;
+  if (!clairvoyant->needs_future) return FF_OK;
+  if (!options->future)
+    return ff_fail(error, FF_UNSUPPORTED, "%s needs the program's future, and that is not recorded here",
+                   clairvoyant->name);
+  s->future = s->dispatch.future = options->future;
+  trace_reader_defer(s->reader);
+  return FF_OK;
+}
+
 static ff_status pager_init(sim *s, const sim_options *options, ff_error *error) {
   const manager *m = s->manager;
-  uint64_t unit = options->unit_bytes ? options->unit_bytes : m->unit_bytes ? m->unit_bytes : s->spec->fault_page_bytes;
-  if (!is_paged(s)) unit = m->unit_bytes ? m->unit_bytes : s->spec->fault_page_bytes;
+  uint64_t unit = m->unit_bytes ? m->unit_bytes : s->spec->fault_page_bytes;
+  if (is_paged(s) && options->unit_bytes) unit = options->unit_bytes;
   uint64_t low = m->ranges ? PAGER_MIN_UNIT : FF_PAGE_BYTES, high = m->ranges ? FF_GROUP_BYTES : FF_BLOCK_BYTES;
   if (unit < low || unit > high || (unit & (unit - 1)))
     return ff_fail(error, FF_INVALID,
@@ -112,28 +131,8 @@ static ff_status pager_init(sim *s, const sim_options *options, ff_error *error)
   s->budget.given = s->budget.bytes;
   /* host.c says that it is left out */
   if (is_paged(s) && s->budget.bytes < s->budget.least) s->budget.bytes = s->budget.least;
-  if (is_paged(s)) {
-    const char *prefetch = options->prefetch ? options->prefetch : m->prefetch ? m->prefetch : "none";
-    ff_status status = policy_open(POLICY_PREFETCH, prefetch, &s->prefetch, error);
-    if (!status)
-      status = policy_open(POLICY_EVICT,
-                           options->evict ? options->evict
-                           : m->evict     ? m->evict
-                                          : "lru",
-                           &s->evict, error);
-    if (status) return status;
-    policy_share(&s->prefetch, &s->evict);
-    const ff_policy *clairvoyant = s->prefetch.policy->needs_future ? s->prefetch.policy
-                                   : s->evict.policy->needs_future  ? s->evict.policy
-                                                                    : NULL;
-    if (clairvoyant && !options->future)
-      return ff_fail(error, FF_UNSUPPORTED, "%s needs the program's future, and that is not recorded here",
-                     clairvoyant->name);
-    if (clairvoyant) {
-      s->future = s->dispatch.future = options->future;
-      trace_reader_defer(s->reader);
-    }
-  }
+  ff_status status = is_paged(s) ? open_policies(s, options, error) : FF_OK;
+  if (status) return status;
   pager_config config = {.manager = m,
                          .unit_bytes = unit,
                          .memory_bytes = s->budget.bytes,
@@ -352,9 +351,14 @@ bool sim_is_over(sim *s, uint64_t *at) {
   return over;
 }
 
-static void counters_total(sim *s, sim_counters *total) {
+/* How far it has come. */
+static ps now_of(const sim *s) {
   ps end = s->host.clock > s->streams.end ? s->host.clock : s->streams.end;
-  ps now = s->answers.over || end > s->agenda.now ? end : s->agenda.now;
+  return s->answers.over || end > s->agenda.now ? end : s->agenda.now;
+}
+
+static void counters_total(sim *s, sim_counters *total) {
+  ps now = now_of(s);
   /* looking changes nothing: what comes may still ask for the link at an earlier time */
   const host_link before = *s->link.wire;
   if (!s->answers.over) link_account(&s->link, now < s->agenda.now ? now : s->agenda.now);
@@ -400,10 +404,8 @@ void sim_snapshot(sim *s, sim_result *result) {
 
 sim_history *sim_history_take(sim *s) {
   answers_ask(&s->answers);
-  ps end = s->host.clock > s->streams.end ? s->host.clock : s->streams.end;
-  sim_history *copy = s->observer.history && !s->budget.left_out
-                          ? record_copy(&s->observer, s->answers.over || end > s->agenda.now ? end : s->agenda.now)
-                          : NULL;
+  sim_history *copy = NULL;
+  if (s->observer.history && !s->budget.left_out) copy = record_copy(&s->observer, now_of(s));
   answers_unlock(&s->answers);
   return copy;
 }

@@ -171,7 +171,8 @@ static pager_thrash_answer decide(const pager *p, const thrash_page *page, const
   if (unit->hints & PAGER_PREFERS_CPU) return PAGER_THRASH_PIN_CPU;
   if (unit->hints & PAGER_PREFERS_GPU && asks == PAGER_GPU) {
     if (page->pinned) return page->pinned == PAGER_GPU || favoured ? PAGER_THRASH_PIN_GPU : PAGER_THRASH_THROTTLE;
-    return !favoured ? PAGER_THRASH_THROTTLE : enough ? PAGER_THRASH_PIN_GPU : PAGER_THRASH_NONE;
+    if (!favoured) return PAGER_THRASH_THROTTLE;
+    return enough ? PAGER_THRASH_PIN_GPU : PAGER_THRASH_NONE;
   }
   if (page->pinned) {
     bool both = page->processors == (PAGER_CPU | PAGER_GPU);

@@ -172,8 +172,10 @@ static void find_groups(linear *l) {
 static void add_point(linear *l, const point *p) {
   const member *m = &l->members[p->range];
   uint32_t column = m->column;
-  for (uint64_t vary = m->vary; vary; vary &= vary - 1, column++)
+  for (uint64_t vary = m->vary; vary; vary &= vary - 1) {
     if (p->line & vary & -vary) wide_flip(l->vector, column);
+    column++;
+  }
   wide_flip(l->vector, column);
 }
 
@@ -295,8 +297,10 @@ static void merge_groups(linear *l) {
 /* The address bits whose columns are set. */
 static uint64_t spread_bits(uint64_t columns, uint64_t vary) {
   uint64_t out = 0;
-  for (; vary; vary &= vary - 1, columns >>= 1)
+  for (; vary; vary &= vary - 1) {
     if (columns & 1) out |= vary & -vary;
+    columns >>= 1;
+  }
   return out;
 }
 

@@ -119,7 +119,8 @@ static void find_joined(colours *c) {
   uint32_t roots = c->modules;
   for (uint32_t m = 0; m < c->modules; m++) c->of_module[m] = m;
   for (uint64_t i = 0; i < pages && roots > 1 && c->page_bytes > piece; i++) {
-    uint64_t page = all || i % 2 == 0 ? i : (i * UINT64_C(0x9e3779b97f4a7c15) >> 20) % (far ? far : 1);
+    uint64_t page = i;
+    if (!all && i % 2) page = (i * UINT64_C(0x9e3779b97f4a7c15) >> 20) % (far ? far : 1);
     roots = join_page(c, page * step, piece, roots);
   }
   c->count = roots;

@@ -61,7 +61,9 @@ static ff_status read_number(reader *r, uint64_t *value) {
 /* "sm=25%": into the one it names. */
 static ff_status read_named(reader *r, uint64_t *sm, uint64_t *memory) {
   const char *start = r->at;
-  uint64_t *into = !strncmp(start, "sm=", 3) ? sm : !strncmp(start, "memory=", 7) ? memory : NULL;
+  uint64_t *into = NULL;
+  if (!strncmp(start, "sm=", 3)) into = sm;
+  else if (!strncmp(start, "memory=", 7)) into = memory;
   if (!into) return FAIL(r, start, FF_PARSE, "neither sm=, memory= nor a number");
   if (*into)
     return FAIL(r, start, FF_PARSE, "the partition's share of %s stands here twice", into == sm ? "SMs" : "memory");

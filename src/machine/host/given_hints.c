@@ -68,7 +68,9 @@ static ff_status read_hint(const char *text, const char *end, sim_hint *hint, ff
   if (kind < 0) return fail_kind(name, length, error);
   hint->kind = (sim_hint_kind)kind;
   at = name + length;
-  if (*at == '@' && (kind != SIM_HINT_UNDECLARED || (at++, !read_number(&at, &hint->kernel))))
+  bool numbered = *at == '@';
+  if (numbered) at++;
+  if (numbered && (kind != SIM_HINT_UNDECLARED || !read_number(&at, &hint->kernel)))
     return ff_fail(error, FF_INVALID, "'%.*s': only 'undeclared@N' has the number of a kernel",
                    (int)(end - text < 40 ? end - text : 40), text);
   if (at != end)

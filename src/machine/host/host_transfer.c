@@ -151,9 +151,9 @@ ps transfer_delayed(transfers *x, uint64_t address, uint64_t bytes, bool pageabl
 static ps program_copy(transfers *x, const trace_op *op, ps time) {
   uint64_t bytes = op->copy.width * op->copy.height, to = op->copy.to, from = op->copy.from;
   uint32_t managed_to = managed_at(x, to), managed_from = managed_at(x, from);
-  bool pages = x->manager->cpu_fault_bytes, in = op->copy.direction == TRACE_H2D;
-  if (pages && (in ? managed_to : op->copy.direction == TRACE_D2H ? managed_from : 0))
-    return pages_copy(x, op, in, time);
+  bool pages = x->manager->cpu_fault_bytes;
+  if (pages && op->copy.direction == TRACE_H2D && managed_to) return pages_copy(x, op, true, time);
+  if (pages && op->copy.direction == TRACE_D2H && managed_from) return pages_copy(x, op, false, time);
   if (pages && op->copy.direction == TRACE_D2D && (managed_to || managed_from)) time = pages_in(x, time);
   switch (op->copy.direction) {
   case TRACE_H2D:

@@ -250,7 +250,8 @@ void node_done(streams *q, node *n, ps time) {
 static void launch_ready(streams *q, node *n, ps time) {
   ps resident = segments_resident(q->segments, n, time);
   if (resident > time) {
-    agenda_add(q->agenda, n->ready = resident, EVENT_NODE_READY, n->index);
+    n->ready = resident;
+    agenda_add(q->agenda, resident, EVENT_NODE_READY, n->index);
     return;
   }
   const trace_launch *l = n->op.launch;

@@ -89,7 +89,7 @@ ps segments_fetch(segments *g, sim_counters *kernel, uint64_t bytes, uint32_t fl
 
 /* Starts the next absent piece of what the launch declares; false: it has looked at everything. */
 static bool next_piece(segments *g, node *n) {
-  for (; n->use < n->uses.count; n->use++, n->use_at = 0) {
+  for (; n->use < n->uses.count; n->use++) {
     pager_allocation a = g->pager->allocations.items[n->uses.items[n->use]];
     uint64_t at = n->use_at > a.address ? n->use_at : a.address, end = a.address + a.bytes;
     pager_walk w = pager_walk_begin(g->pager, at, end - at);
@@ -102,6 +102,7 @@ static bool next_piece(segments *g, node *n) {
       break; /* no room for it; the next piece may be smaller */
     }
     if (n->use_at > at && n->use_at < end) return true;
+    n->use_at = 0;
   }
   return false;
 }

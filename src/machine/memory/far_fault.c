@@ -159,10 +159,9 @@ static void evicted(void *context, const fault_request *request, uint64_t addres
   tally t = {&f->observer->counters, a};
   COUNT(&t, evicted_bytes, unit->bytes);
   if (unit->prefetched && !unit->last_use) COUNT(&t, prefetched_unused_bytes, unit->bytes);
-  ps from = f->batch == BATCH_SERVED   ? f->batch_at
-            : request && request->from ? request->from
-                                       : f->agenda->now,
-     end = pager_cleaning(f->pager, address, unit->bytes);
+  ps from = f->agenda->now, end = pager_cleaning(f->pager, address, unit->bytes);
+  if (f->batch == BATCH_SERVED) from = f->batch_at;
+  else if (request && request->from) from = request->from;
   /* as what is resident: its room is free from now on */
   if (f->observer->history) record_evicted(f->observer, unit, address, write_back, f->agenda->now);
   if (write_back) {
@@ -280,9 +279,11 @@ void fault_clean(far_faults *f) {
     return;
   }
   uint64_t address = 0, bytes = pager_clean(f->pager, &address);
-  ps next = bytes ? link_carry(f->link, HISTORY_CAUSE_CLEAN, false, bytes, f->agenda->now)
-                  : f->agenda->now + (f->pager->view.group_time ? f->pager->view.group_time : MIN_BATCH);
-  if (bytes) pager_clean_until(f->pager, next);
+  ps next = f->agenda->now + (f->pager->view.group_time ? f->pager->view.group_time : MIN_BATCH);
+  if (bytes) {
+    next = link_carry(f->link, HISTORY_CAUSE_CLEAN, false, bytes, f->agenda->now);
+    pager_clean_until(f->pager, next);
+  }
   agenda_add(f->agenda, next, EVENT_CLEAN, 0);
 }
 

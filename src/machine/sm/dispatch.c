@@ -133,8 +133,12 @@ static void position_end(dispatcher *q, const block *b) {
 
 static void block_start(dispatcher *q, sm *m, kernel *k, ps time) {
   block *b = q->free_blocks;
-  if (b) q->free_blocks = b->next_free;
-  else FF_PUSH(&q->blocks, b = ff_alloc(sizeof *b));
+  if (b) {
+    q->free_blocks = b->next_free;
+  } else {
+    b = ff_alloc(sizeof *b);
+    FF_PUSH(&q->blocks, b);
+  }
   uint64_t number = k->next_block++;
   trace_chunk *chunk = k->ahead;
   k->ahead = NULL;

@@ -242,9 +242,12 @@ typedef struct reading {
 static ff_status read_setting(reading *r, const char *name, const char *text) {
   if (!spec_param_find(name)) return fail_no_choice(name, r->error);
   size_t length = strlen(name);
-  for (const char *at = r->set; *at; at += strcspn(at, ","), at += *at == ',')
+  for (const char *at = r->set; *at;) {
     if (!strncmp(at, name, length) && at[length] == '=')
       return ff_fail(r->error, FF_INVALID, "'%s' is given twice", name);
+    at += strcspn(at, ",");
+    at += *at == ',';
+  }
   return add_text(r->set, sizeof r->set, ",", text, r->error);
 }
 

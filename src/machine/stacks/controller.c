@@ -142,7 +142,8 @@ static bool has_room(const controller *c, const memory_stack *to, const warp *w,
 /* Trips that are left, as far as they are known. */
 static uint32_t trips_left(const stack_instance *i) {
   uint32_t done = i->rounds ? i->rounds - 1 : 0;
-  return !done ? i->trips : i->trips > done ? i->trips - done : 1;
+  if (!done) return i->trips;
+  return i->trips > done ? i->trips - done : 1;
 }
 
 /* What sending it takes now: all of the block at its first access, later what is left of it. */

@@ -55,7 +55,9 @@ ps stacks_send_first(stack_channel *c, uint64_t bytes, ps at) {
  * already. */
 double stacks_load(const stack_channel *c, ps now) {
   uint64_t window = now / c->length;
-  ps load = window == c->window ? c->before : window == c->window + 1 ? c->in_window : 0;
+  ps load = 0;
+  if (window == c->window) load = c->before;
+  else if (window == c->window + 1) load = c->in_window;
   return c->bus.free > now + c->length ? 1 : (double)load / (double)c->length;
 }
 

@@ -324,7 +324,9 @@ static void mixed(trace_writer *w, uint64_t b, uint32_t i, const void *context) 
         trace_put_access(w, (trace_access_op)(seed >> 8 & 3), 2, TRACE_RETURNS * (seed >> 12 & 1), 0, ~0u, lines);
     for (uint32_t l = 0; l < lines; l++) {
       uint64_t array = seed >> 16 & 7, offset = (seed >> 20) % 4000 * 512 + l * 4096;
-      at[l] = trace_line((array == 0 ? PINNED : array < 3 ? MANAGED : RIG_BASE) + offset, 4, 1 + l);
+      uint64_t base = array < 3 ? MANAGED : RIG_BASE;
+      if (array == 0) base = PINNED;
+      at[l] = trace_line(base + offset, 4, 1 + l);
     }
     trace_put_issue(w, 5, 0, 0, 0);
     if (n % 3 == 0) trace_put_wait(w, seed >> 40 & 3);
