@@ -160,6 +160,7 @@ void colocate_instance(colocate *c, const uint64_t *lines, uint32_t count) {
   if (slot >= COLOCATE_KEPT) return;
   keep(&c->kept[slot], lines, count, slot + c->instances);
   if (c->kept_count <= slot) c->kept_count = (uint32_t)slot + 1;
+  FF_CHECK_DEEP(c->kept_count == (c->instances < COLOCATE_KEPT ? c->instances : COLOCATE_KEPT));
 }
 
 /* ---- what was found ---- */

@@ -6,7 +6,7 @@
  * as its colours allow; runs of many frames first fit, and they have all colours. No time, no tenants: who has which
  * frame is the caller's to know. Deterministic.
  *
- * What always holds, for each colour and for all together (frames_check):
+ * frames_check asserts, for each colour and for all together:
  *
  *   taken + free == all
  *

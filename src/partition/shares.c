@@ -144,6 +144,15 @@ static uint32_t next_to_change(const double *wanted, const uint32_t *have, uint3
   return best;
 }
 
+static void check_counts(const uint32_t *counts, uint32_t count, uint32_t target, uint32_t whole) {
+  uint32_t all = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    FF_ASSERT(counts[i]);
+    all += counts[i];
+  }
+  FF_ASSERT(all == target && target <= whole);
+}
+
 ff_status shares_divide(const double *shares, uint32_t count, uint32_t whole, uint32_t *out, ff_error *error) {
   double wanted[SHARES_MAX], total = 0;
   if (!count || count > SHARES_MAX)
@@ -165,6 +174,7 @@ ff_status shares_divide(const double *shares, uint32_t count, uint32_t whole, ui
   if (target < count) target = count;
   for (; given < target; given++) out[next_to_change(wanted, out, count, true)]++;
   for (; given > target; given--) out[next_to_change(wanted, out, count, false)]--;
+  if (ff_check_level >= 2) check_counts(out, count, target, whole);
   return FF_OK;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Linear maps of ranges: instances with known answers, noise, and what no map can do. What always holds: never worse
- * than the best pair. */
+/* Linear maps of ranges: instances with known answers, noise, and what no map can do. Each test asserts that they are
+ * no worse than the best pair (solves). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
