@@ -63,12 +63,13 @@ void loop_run_event(event_loop *l, event e) {
   if (__builtin_expect(l->answers->askers != 0, 0)) answers_yield(l->answers);
 }
 
+bool loop_stopped(const event_loop *l) { return device_stopped(l->d, l->tenant); }
+
 void run_until(event_loop *l, ps limit) {
-  if (l->d->shared) {
-    device_wait(l->d, l->tenant, WAIT_TIME, limit, NULL);
-    return;
-  }
-  while (l->agenda->heap->next_time <= limit) loop_run_event(l, event_pop(l->agenda->heap));
+  if (l->d->shared) device_wait(l->d, l->tenant, WAIT_TIME, limit, NULL);
+  else
+    while (l->agenda->heap->next_time <= limit) loop_run_event(l, event_pop(l->agenda->heap));
+  FF_CHECK_DEEP(loop_stopped(l) || event_next(l->agenda->heap) > limit);
 }
 
 void run_until_done(event_loop *l, node *n) {
@@ -89,5 +90,3 @@ void run_all(event_loop *l) {
   }
   while (event_any(l->agenda->heap)) loop_run_event(l, event_pop(l->agenda->heap));
 }
-
-bool loop_stopped(const event_loop *l) { return device_stopped(l->d, l->tenant); }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The wiring: one simulation and the parts that it is made of. Private to machine/ and its tests.
  *
- * What always holds: events leave the heap in order of time, ties in order of insertion; nothing happens between two
- * events; only this simulation's thread touches it, but for what sim.c guards by its mutex. */
+ * Its state changes with events, which leave the queue in order of time (events.h), and with the host's operations.
+ * What other threads read of it they read under its lock (answers.h). */
 #ifndef FF_MACHINE_SIMULATION_H
 #define FF_MACHINE_SIMULATION_H
 

@@ -14,13 +14,14 @@
  * What the GPU reaches over the link it goes on reaching while it is IN_FLIGHT and has not departed (pager_depart: its
  * bytes begin to move).
  *
- * What always holds (pager_check; in bytes, and only MANAGER_PAGED counts them):
+ * Asserted by pager_check and pager_check_all, at the deep check level (in bytes; only MANAGER_PAGED counts them):
  *     resident + in_flight + free == memory; if memory is handed out in whole blocks (the real driver's root chunks):
  *     blocks that hold anything x 2 MiB + free == memory, and resident + in_flight <= what they make
  *     moved_in + filled - moved_out - dropped == resident
- *     what is cleaned is copied to the CPU and stays: it is in none of these sums, and dirty again when the GPU writes
- *     to it a unit's newest version is in the CPU's copy or in the GPU's copy (or both), never nowhere
- *     an SM's tracked NACKs <= its allotment, unless faults are served in batches */
+ *     a unit's newest version is in the CPU's copy or in the GPU's copy, or both
+ *     an SM's tracked NACKs <= its allotment, unless faults are served in batches
+ * What is cleaned is copied to the CPU and stays: it is in none of these sums, and dirty again when the GPU writes to
+ * it. */
 #ifndef FF_PAGING_PAGER_H
 #define FF_PAGING_PAGER_H
 
@@ -617,8 +618,9 @@ pager_moves pager_managed_write(pager *pager, uint64_t address, uint64_t bytes);
 
 /* ---- checks ---- */
 
-void pager_check(const pager *pager); /* the equations: cheap; at FF_CHECK_DEEP */
-void pager_check_all(pager *pager);   /* recounts from the page table */
+void pager_check(const pager *pager);   /* the equations: cheap; at FF_CHECK_DEEP */
+void pager_check_all(pager *pager);     /* recounts from the page table */
+void pager_managed_check(pager *pager); /* the same for managed pages (managed_pages.c) */
 /* forgets that the GPU's copy is old: the oracle must notice */
 void pager_break_for_test(pager *pager, uint64_t address);
 

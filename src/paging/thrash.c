@@ -9,7 +9,7 @@
  *
  * Asked at a fault on a thrashing page whose last event is no longer than `lapse` ago:
  *
- *     NONE --fault--> a period of `nap` begins: one processor is favoured (never the same twice running), the other
+ *     NONE --fault--> a period of `nap` begins: one processor is favoured (not the one of the period before), the other
  *                     is throttled: its fault is not served until the period is over
  *          --fault of the favoured one after `throttles` throttles--> PINNED for `pin`: where it is the CPU's, the GPU maps it
  *

@@ -6,7 +6,7 @@
  *                       of what it declares and has not come since the host last touched it
  *     copy, touch ----> what the host had in its hands is to come again   hints_touched
  *
- * What always holds: without hints nothing here does anything. */
+ * Without hints these functions return at once. */
 #include "machine/host/given_hints.h"
 
 #include <stdio.h>

@@ -375,10 +375,10 @@ static bool host_may_wait(const trace_op *op) {
 }
 
 /* Meanwhile the others' questions can be answered. */
-static ps meet(host *h, ps time) {
+static ps meet(host *h, const trace_op *op, ps time) {
   answers_unlock(h->answers);
   trace_reader_waits(h->reader, true);
-  time = peers_meet(h->peers, h->device_index, time);
+  time = peers_meet(h->peers, h->device_index, op->sequence, time);
   trace_reader_waits(h->reader, false);
   answers_lock(h->answers);
   return time;
@@ -464,10 +464,11 @@ void host_process(host *h, const trace_op *op) {
     own.stream = trace_stream_number(op->stream);
     op = &own;
   }
-  if (h->peers && op->kind == TRACE_OP_STREAM_WAIT) h->not_before = meet(h, foreign ? happened_for_others(h, op) : 0);
+  if (h->peers && op->kind == TRACE_OP_STREAM_WAIT)
+    h->not_before = meet(h, op, foreign ? happened_for_others(h, op) : 0);
   if (foreign) process_foreign(h, op);
   else process_own(h, op);
-  if (h->peers && host_may_wait(op)) wait_until(h, meet(h, h->clock));
+  if (h->peers && host_may_wait(op)) wait_until(h, meet(h, op, h->clock));
   h->times[op->sequence % HOST_TIMES] = h->clock;
   h->processed = op->sequence + 1;
   answers_progress(h->answers);

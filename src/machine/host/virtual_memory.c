@@ -11,20 +11,23 @@
  * Memory that is released while it is mapped is given back with its last mapping. What the program counts of accesses,
  * copies and faults belongs to the reservation: mappings come and go in it without number.
  *
- * What always holds: `created` and `reserved` are sorted; the `mappings` of created memory is the
- * number of live allocations with `mapping` set and its id in `memory`. A trace may say anything: what does not fit is
- * passed over. */
+ * `created` and `reserved` are sorted; the `mappings` of created memory is the number of live allocations with
+ * `mapping` set and its id in `memory`: asserted after each operation at the deep check level. A trace may say
+ * anything: what does not fit is passed over. */
 #include "machine/host/virtual_memory.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "machine/host/hints.h"
 #include "machine/host/host.h"
 #include "machine/memory/address_map.h"
 #include "machine/memory/hierarchy.h"
 #include "machine/memory/tlb.h"
 #include "machine/observe/observer.h"
+
+#define NO_MEMORY UINT32_MAX /* a mapping of memory that the trace has not created */
 
 static bool counts_created(const mappings *v) { return v->manager->placement == MANAGER_PROGRAM; }
 
@@ -140,7 +143,7 @@ static void map(mappings *v, const trace_op *op) {
   pager_allocation *a = &v->pager->allocations.items[index];
   address_map_allocated(v->map, a->address, a->bytes);
   a->mapping = true;
-  a->memory = op->map.memory;
+  a->memory = m ? m->id : NO_MEMORY;
   a->blank = v->manager->segments && !made.alloc.initialised;
   if (m) {
     m->mappings++;
@@ -220,6 +223,24 @@ void mapping_foreign(mappings *v, const trace_op *op) {
   }
 }
 
+static void check(const mappings *v) {
+  uint32_t mapped = 0, counted = 0;
+  for (size_t i = 0; i < v->created.count; i++) {
+    FF_ASSERT(!i || v->created.items[i - 1].id < v->created.items[i].id);
+    mapped += v->created.items[i].mappings;
+  }
+  for (size_t i = 1; i < v->reserved.count; i++)
+    FF_ASSERT(v->reserved.items[i - 1].address + v->reserved.items[i - 1].bytes <= v->reserved.items[i].address);
+  for (size_t i = 1; i < v->pager->allocations.count; i++) {
+    const pager_allocation *a = &v->pager->allocations.items[i];
+    if (!a->live || !a->mapping || a->memory == NO_MEMORY) continue;
+    const created_memory *m = created_find(v, a->memory);
+    FF_ASSERT(m && m->mappings);
+    counted++;
+  }
+  FF_ASSERT(counted == mapped);
+}
+
 void mapping_process(mappings *v, const trace_op *op) {
   switch (op->kind) {
   case TRACE_OP_RESERVE: reserve(v, op); break;
@@ -230,6 +251,7 @@ void mapping_process(mappings *v, const trace_op *op) {
   case TRACE_OP_UNMAP: unmap(v, op); break;
   default: host_spend(v->host, v->t->set_access); break;
   }
+  if (ff_check_level >= 2) check(v);
 }
 
 void mappings_free(mappings *v) {

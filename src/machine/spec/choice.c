@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads a simulation's choices: see choice.h. Everything here only checks and translates; sim.c makes the simulation.
  *
- * What always holds: a choice that was read without an error fits its manager (one that does not page has no far-faults
- * to handle and nothing to evict), and each name was given once behind it. */
+ * Reading refuses a choice that does not fit its manager (one that does not page has no far-faults to handle and
+ * nothing to evict), and a name that is given twice behind it. */
 #include "machine/spec/choice.h"
 
 #include <ctype.h>

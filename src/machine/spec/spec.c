@@ -3,8 +3,8 @@
  *
  * The folders, in order: those of $FARFAULT_MACHINES (separated by ':'), then share/farfault/machines one or two
  * folders above this code (the program or the shared library it is part of; build/ and an installation look alike). A
- * name with a '/' or ending in .yaml is a file instead. What always holds: a spec that was loaded or changed without an
- * error passed every check of spec_table.c; a failed machine_spec_set leaves the spec as it was. */
+ * name with a '/' or ending in .yaml is a file instead. Loading and changing a spec run all checks of
+ * spec_table.c; machine_spec_set changes a copy first, so that the spec stays as it was if they fail. */
 #define _GNU_SOURCE /* dladdr */
 #include "machine/spec/spec.h"
 

@@ -24,11 +24,13 @@
  * `always` it may have to wait for room. At LEAVE, when all its accesses are over, the answer brings the live-out
  * registers and the addresses of the lines it wrote; the GPU's L2 and its SM's L1 drop these.
  *
- * What always holds: pending = running + waiting + those on the way; the warp's own SM keeps its place for it. */
+ * The warp's own SM keeps its place for it. Of each stack, pending == running (on their way there, too) + waiting ==
+ * instances that are away in it, and its registers are theirs: asserted at the deep check level. */
 #include "machine/stacks/controller.h"
 
 #include <stdlib.h>
 
+#include "base/check.h"
 #include "machine/stacks/versions.h"
 
 enum {
@@ -233,6 +235,35 @@ static bool goes(controller *c, warp *w, stack_instance *i, ps time) {
   return true;
 }
 
+static uint32_t waiting_at(const controller *c, const memory_stack *stack) {
+  uint32_t count = 0;
+  for (uint32_t i = stack->first_waiting; i; i = c->warps->items[i]->next) count++;
+  return count;
+}
+
+static void check_stacks(const controller *c) {
+  for (uint32_t s = 0; s < c->stacks->count; s++) {
+    const memory_stack *stack = &c->stacks->items[s];
+    uint32_t away = 0;
+    uint64_t registers = 0;
+    for (uint32_t n = 0; n < c->instances.count; n++) {
+      const stack_instance *i = &c->instances.items[n];
+      if (!i->away || i->to != s) continue;
+      away++;
+      registers += registers_of(c->warps->items[n], i->candidate);
+    }
+    FF_ASSERT(stack->pending == away && stack->registers == registers);
+    FF_ASSERT(stack->pending == stack->running + waiting_at(c, stack));
+  }
+}
+
+static void wait_there(controller *c, warp *w, memory_stack *stack) {
+  w->next = 0;
+  if (stack->last_waiting) c->warps->items[stack->last_waiting]->next = w->index;
+  else stack->first_waiting = w->index;
+  stack->last_waiting = w->index;
+}
+
 bool controller_decide(controller *c, warp *w, ps time) {
   stacks *k = c->stacks;
   stack_instance *i = instance_of(c, w);
@@ -265,13 +296,11 @@ bool controller_decide(controller *c, warp *w, ps time) {
   w->slept = time;
   if (to->running < k->warps && !to->first_waiting) {
     start_there(c, w, i->to, there);
-    return true;
+  } else {
+    i->drained = there; /* no earlier, whenever there is room */
+    wait_there(c, w, to);
   }
-  i->drained = there; /* no earlier, whenever there is room */
-  w->next = 0;
-  if (to->last_waiting) c->warps->items[to->last_waiting]->next = w->index;
-  else to->first_waiting = w->index;
-  to->last_waiting = w->index;
+  if (ff_check_level >= 2) check_stacks(c);
   return true;
 }
 
@@ -348,6 +377,7 @@ bool controller_leave(controller *c, warp *w, ps time, ps *back_at) {
   w->sm = i->own;
   w->scheduler = i->own_scheduler;
   let_next(c, i->to, over);
+  if (ff_check_level >= 2) check_stacks(c);
   k->result.away_ps += back - i->left;
   note_pace(&c->paces.items[i->pace].away, i, back);
   *back_at = back;

@@ -18,14 +18,16 @@
  * than the program when: there nothing waits, kernels run with the default map while it is learned, and what is
  * resident and gets another place is moved within the stacks.
  *
- * What always holds: nothing is learned any more once a map is installed; a byte that was put down is copied once, or
- * never if the program ends before. */
+ * A byte that was put down is copied once (or not at all, if the program ends before): ranges that were put down are
+ * sorted and do not touch each other. That, and that nothing is learned after a map is installed, is asserted at the
+ * deep check level. */
 #include "machine/stacks/learn.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "machine/host/host_transfer.h"
 #include "machine/host/link.h"
 #include "machine/observe/observer.h"
@@ -49,10 +51,17 @@ void learner_end(learner *l) {
   free(l->delayed.items);
   l->stats = NULL;
   l->ranges.items = NULL;
+  l->ranges.count = l->ranges.capacity = 0;
   l->delayed.items = NULL;
+  l->delayed.count = l->delayed.capacity = 0;
 }
 
 /* ---- what waits ---- */
+
+static void check_delayed(const learner *l) {
+  for (size_t i = 1; i < l->delayed.count; i++)
+    FF_ASSERT(l->delayed.items[i - 1].address + l->delayed.items[i - 1].bytes < l->delayed.items[i].address);
+}
 
 /* The bytes of a range that are not put down yet are. */
 static void put_down(learner *l, uint64_t address, uint64_t bytes, bool pageable) {
@@ -75,6 +84,7 @@ static void put_down(learner *l, uint64_t address, uint64_t bytes, bool pageable
   memmove(&l->delayed.items[first + 1], &l->delayed.items[last], tail * sizeof whole);
   l->delayed.items[first] = whole;
   l->delayed.count = first + 1 + tail;
+  if (ff_check_level >= 2) check_delayed(l);
 }
 
 void learner_delay(learner *l, const trace_op *op) {
@@ -200,6 +210,7 @@ static void finish(learner *l, ps end) {
 
 void learner_instance(learner *l, const stack_instance *i, ps time) {
   stacks *k = l->stacks;
+  FF_CHECK_DEEP(l->learns);
   if (!l->stats) stats_make(l);
   colocate_instance(l->stats, i->lines.items, (uint32_t)i->lines.count);
   k->result.learned_instances++;

@@ -11,8 +11,8 @@
  * address bits, XORed with higher ones, choose vault and bank; a vault's bus and its banks are servers as a DRAM
  * channel's are (hierarchy.c).
  *
- * What always holds: each byte on a link is counted in one channel's `bytes`; a line is read and written in the one
- * stack that its map says, but for SIM_OFFLOAD_IDEAL, where an SM in a stack finds all in its own. */
+ * A line is read and written in the stack that its map says; under SIM_OFFLOAD_IDEAL an SM in a stack finds all in its
+ * own. */
 #include "machine/stacks/stacks.h"
 
 #include <math.h>

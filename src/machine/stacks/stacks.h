@@ -10,8 +10,8 @@
  *   ENTER .. first ACCESS --controller_decide--> stays
  *                                            `-> request packet --> SM of the stack .. LEAVE --> answer packet --> its own SM
  *
- * What always holds: a warp that is away comes back at LEAVE, with all its accesses over; an instance's home is the
- * stack of its first line. */
+ * A warp that is away comes back at LEAVE, with all its accesses over: when a program has ended none is away
+ * (sim_check). An instance's home is the stack of its first line. */
 #ifndef FF_MACHINE_STACKS_H
 #define FF_MACHINE_STACKS_H
 

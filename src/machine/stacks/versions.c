@@ -14,7 +14,7 @@
  * it was sent away must be in memory before the instance reads there. A violation ends the program with the place, as
  * all such checks do: it would be a wrong result of the machine.
  *
- * What always holds: nothing here changes a time or a counter. */
+ * It is told of writes and looks at hits; times and counters are none of its business. */
 #include "machine/stacks/versions.h"
 
 #include <stdlib.h>

@@ -12,7 +12,8 @@
  *
  *     device_enter --> works --device_wait--> waits --> works ... --device_leave--> WAIT_GONE
  *
- * What always holds: no event that was before a working tenant's clock is left; one thread works. It works for all, so
+ * When a tenant has waited for a time, no event up to then is left (asserted by run_until, event_loop.c), and the
+ * thread that begins to wait is the one that worked (asserted here); both at the deep check level. It works for all, so
  * that there is one mutex (`work`) for what all their simulations guard; to begin to wait is to let it go. */
 #include "machine/tenants/device.h"
 
@@ -271,6 +272,7 @@ void device_leave(device *d, uint32_t tenant) {
 void device_wait(device *d, uint32_t number, tenant_wait what, ps until, node *n) {
   tenant *t = &d->tenants[number];
   if (device_stopped(d, number)) return;
+  FF_CHECK_DEEP(d->running == number);
   t->waits = what;
   t->until = until;
   t->node = n;

@@ -26,6 +26,7 @@ typedef struct lent { /* what a tenant has of others */
 } lent;
 
 void idle_sharing_free(lent *l);
+void idle_sharing_check(const lent *l);             /* at the deep check level */
 tenant *idle_sharing_owner(device *d, uint32_t sm); /* whose SM it is; NULL: nobody's */
 /* may a block start on this SM of another tenant? */
 bool idle_sharing_may(const lent *l, const sm *m, const kernel *k);
