@@ -57,7 +57,7 @@ void loop_run_event(event_loop *l, event e) {
     fault_clean(l->faults);
     break;
   case EVENT_BATCH: fault_batch(l->faults); break;
-  case EVENT_SLICE: break; /* nobody's: device.c */
+  case EVENT_SLICE: break; /* no simulation's: device.c */
   case EVENT_NODE_DONE: node_done(l->streams, l->streams->nodes.items[index], time); break;
   }
   if (__builtin_expect(l->answers->askers != 0, 0)) answers_yield(l->answers);

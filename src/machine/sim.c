@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One simulation: making it from a machine, running it, and answering other threads.
  *
- * The simulation's thread holds the mutex whenever it is not waiting (for operations, for blocks). A thread that wants
- * something counts itself in `askers`; the simulation lets it in between two events. A question about an event that has
- * not happened yet is answered when no operation is left to process: until then the program that asks may have done
- * more, and the answer must not depend on which thread was faster. */
+ * answers.h has the lock under which that happens. A question about an event that has not happened yet is answered when
+ * no operation is left to process: until then the program that asks may have done more, and the answer must not depend
+ * on which thread was faster. */
 #include "machine/sim.h"
 
 #include <inttypes.h>
@@ -367,7 +366,7 @@ static void counters_total(sim *s, sim_counters *total) {
   if (s->dispatch.kernels.running && s->agenda.now > s->dispatch.kernels.since)
     total->kernel_ps += s->agenda.now - s->dispatch.kernels.since;
   total->transfer_ps = s->link.wire->union_busy;
-  /* The link knows ahead of time of a copy that waits for its engine, but not yet how long kernels run. */
+  /* A copy that waits for its engine is already in the link's account; how long kernels run is not known yet. */
   total->overlap_ps = s->link.wire->beside_kernels < total->kernel_ps ? s->link.wire->beside_kernels : total->kernel_ps;
   *s->link.wire = before;
   total->h2d_busy_ps = s->link.wire->h2d.busy;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Allocations and the page table. The table is a hash of 2 MiB pieces (chunks), made when an address in them is first
- * looked up; a piece knows the allocations that overlap it, so nothing here is linear in the size of an allocation.
+ * looked up; a piece has the allocations that overlap it, so nothing here is linear in the size of an allocation.
  * Small allocations that share a window of unit_bytes hang behind each other as siblings. */
 #include "paging/pager.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The knowledge that the policies `auto` share: see auto_state.h. */
+/* The state that the policies `auto` share: see auto_state.h. */
 #include "policy/auto_state.h"
 
 #include <stdlib.h>

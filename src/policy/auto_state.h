@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the prefetcher `auto` and the evictor `auto` know of a simulation: one state for both, if both are chosen.
+/* What the prefetcher `auto` and the evictor `auto` keep of a simulation: one state for both, if both are chosen.
  *
  * Per group of 64 KiB: which pages are in GPU memory, since when it is reached over the link, whether the host has
  * taken it back. Per allocation: how far its filling has come.

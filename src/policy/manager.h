@@ -3,7 +3,7 @@
  * all.
  *
  * The manager proposes, the pager (paging/) disposes: whatever a decision says, the pager's checks hold (pager.h), and
- * the warps that wait are woken (sim_check: none sleeps when a program has ended). A manager knows nothing of time or
+ * the warps that wait are woken (sim_check: none sleeps when a program has ended). A manager sees nothing of time or
  * of the machine: it is given what it may look at. */
 #ifndef FF_POLICY_MANAGER_H
 #define FF_POLICY_MANAGER_H

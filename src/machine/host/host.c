@@ -314,7 +314,7 @@ static void process_elsewhere(host *h, const trace_op *op) {
   enqueue(h, &own);
 }
 
-/* Of the other devices a simulation knows their memory, which its kernels reach over the link, what calls for them cost
+/* Of the other devices a simulation has their memory, which its kernels reach over the link, what calls for them cost
  * the host, and what they do with its own memory. */
 static void process_foreign(host *h, const trace_op *op) {
   trace_op remote = *op;

@@ -37,9 +37,10 @@ typedef struct host {
   struct mappings *mappings;
   struct observer *observer;
   struct answers *answers;
-  /* of the program's devices, the one that is simulated; of the others it knows what they cost the host */
+  /* of the program's devices, the one that is simulated; of the others it has what they cost the host */
   uint32_t device_index;
   sim_peers *peers; /* where it meets the others' simulations; NULL: it is alone */
+  /* its own state */
   ps clock;
   ps not_before;         /* the operation that is processed waits for another device's event: it happened then */
   bool paid;             /* the operation was put by a call that the host has paid for (trace/origin.h) */
@@ -52,19 +53,22 @@ typedef struct host {
 
 void host_begin(host *h);
 void host_free(host *h);
-void host_spend(host *h, ps cost); /* host time; the device goes on meanwhile */
+void host_process(host *h, const trace_op *op); /* the program's next operation */
+void host_spend(host *h, ps cost);              /* host time; the device goes on meanwhile */
+void host_spend_call(host *h);                  /* the cost of a CUDA call that does not wait */
 void host_wait_for_device(host *h);
-/* as the manager hands it out; in whole pages; as the program counts it: bytes */
+
+/* GPU memory, in bytes: as the manager hands it out; in whole pages; as the program counts it. */
 typedef struct host_memory {
   uint64_t bytes, pages, raw;
 } host_memory;
-/* that a range takes which is not mapped now */
+/* What a range takes that is not mapped now. */
 host_memory host_memory_for(const host *h, uint64_t address, uint64_t bytes);
-/* GPU memory for `name`; false: there is none, and the simulation has failed. */
+/* For `name`; false: there is none, and the simulation has failed. */
 bool host_take_memory(host *h, host_memory memory, const char *name);
 void host_give_memory(host *h, host_memory memory);
-void host_spend_call(host *h); /* the cost of a CUDA call that does not wait */
-void host_process(host *h, const trace_op *op);
+
+/* The simulation fails, with a message for its results; further operations are passed over. */
 void host_fail(host *h, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -60,8 +60,8 @@ static ps host_copy(const transfers *x, uint64_t bytes, ps time) {
 }
 
 /* Pages over the link in one transfer. What the host asked for costs it host_fault_us per fault_page_bytes, whatever
- * the unit of the GPU's far-faults is; segments know what is where: their copies are copies, and a touch is one
- * fault. */
+ * the unit of the GPU's far-faults is; under segments it is known what is where: their copies are copies, and a touch
+ * is one fault. */
 static ps carry_moves(transfers *x, bool in, pager_moves moves, ps time) {
   if (!moves.units) return time;
   ps end = link_copy(x->link, HISTORY_CAUSE_COPY, in, moves.bytes, false, time);

@@ -17,13 +17,15 @@ typedef struct transfers {
   struct learner *learner; /* that lets copies wait */
   struct event_loop *loop; /* of a device that goes on while the host waits for pages */
   const struct memory_budget *budget;
+  /* its own state */
   /* bytes from the GPU, to it, of copies over the link with both ends elsewhere: another device counts them */
   uint64_t foreign[2];
 } transfers;
 
-/* All return when it is over; *again: when to ask again. */
-/* a copy or set in a stream of another device: has it to do with memory of this one? */
+/* A copy or set in a stream of another device: has it to do with memory of this one? */
 bool transfer_reaches(const transfers *x, const trace_op *op);
+/* The functions below return when what they begin is over. A copy, a set or a prefetch; *again: it cannot begin yet,
+ * and is to be tried again at the time that is returned. */
 ps transfer_begin(transfers *x, const trace_op *op, ps time, bool *again);
 /* a copy that waited for a map (learn.c) */
 ps transfer_delayed(transfers *x, uint64_t address, uint64_t bytes, bool pageable, ps time);

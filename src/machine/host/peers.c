@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the simulations of several devices meet (peers.h). Nobody is more than one meeting ahead of the slowest, so
+/* Where the simulations of several devices meet (peers.h). No device is more than one meeting ahead of the slowest, so
  * that two times of each are enough: by the meeting's number, even or odd. */
 #include "machine/host/peers.h"
 

@@ -14,6 +14,6 @@
 
 /* Says `time` for the operation where all are, and returns the latest that was said. Called without locks. */
 uint64_t peers_meet(sim_peers *peers, uint32_t device, uint64_t operation, uint64_t time);
-void peers_leave(sim_peers *peers, uint32_t device); /* no longer comes; nobody waits for it */
+void peers_leave(sim_peers *peers, uint32_t device); /* no longer comes; the others do not wait for it */
 
 #endif

@@ -55,6 +55,7 @@ typedef struct streams {
   struct observer *observer;
   struct host *host; /* that a stream which cannot be simulated fails */
   struct answers *answers;
+  /* its own state */
   FF_VEC(stream) items;
   FF_VEC(node *) nodes; /* [0] unused */
   FF_VEC(uint32_t) free_nodes;

@@ -213,7 +213,7 @@ static void map_foreign(mappings *v, const trace_op *op) {
   if (range) pager_map(v->pager, op->map.address, op->map.bytes, TRACE_MEMORY_PINNED, range->owner);
 }
 
-/* A range may have mappings of several devices' memory: its unmapping is everybody's. */
+/* A range may have mappings of several devices' memory: its unmapping is for all devices. */
 void mapping_foreign(mappings *v, const trace_op *op) {
   switch (op->kind) {
   case TRACE_OP_CREATE: host_spend(v->host, v->t->create); break;

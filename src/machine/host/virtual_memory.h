@@ -28,6 +28,7 @@ typedef struct mappings {
   struct placing *map;
   struct hints *hints;
   struct observer *observer;
+  /* its own state */
   FF_VEC(created_memory) created;  /* by id */
   FF_VEC(reserved_range) reserved; /* by address */
 } mappings;

@@ -78,7 +78,7 @@ static void frame_take(placing *p, uint32_t *frame) {
   *frame = frames_take(p->frames, p->colours, &physical, &none) ? NO_MEMORY : (uint32_t)(physical / FRAME_BYTES);
 }
 
-/* Who gets these frames next finds nothing in the L2 of what was in them. */
+/* Pages that get these frames next find nothing in the L2 of what was in them. */
 static void frames_back(placing *p, uint64_t physical, uint64_t bytes) {
   l2_discard_frames(p->memory, physical, bytes);
   frames_give(p->frames, physical, bytes);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A set-associative cache of 128-byte lines in four sectors, LRU. Only tags and masks: it never holds a value.
+/* A set-associative cache of 128-byte lines in four sectors, LRU. Only tags and masks, no values.
  *
  * Sets of few ways are searched one by one, with a stamp per line; sets of many ways (the L1 of recent GPUs is nearly
  * fully associative) through a hash of the tags, with each set's lines in a ring in order of use. Both replace the same

@@ -3,7 +3,7 @@
  *
  *     queue_add ----> waits, `ahead`: while kernels run and the link to the GPU is idle, pieces of what it declares come
  *         its turn -> the rest comes, allocation by allocation; EVENT_NODE_READY again when all that moves has landed
- *                  -> begins;  over: nobody keeps what it declared any more
+ *                  -> begins;  over: what it declared is free to go, unless another launch declares it
  *
  * Room is made only from what no launch declares, running or queued. What finds none stays out and is paged on demand:
  * that is known before the launch begins. Launches are looked at in the order in which the host made them, and only if

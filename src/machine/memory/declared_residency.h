@@ -19,6 +19,7 @@ typedef struct segments {
   const struct host *host;
   agenda *agenda;
   const struct kernel_time *kernels;
+  /* its own state */
   FF_VEC(uint32_t) ahead;          /* launches whose turn has not come, in order */
   node *kept_back[SEGMENTS_AHEAD]; /* where only one stream has work: the last ones that the host made, a ring */
   uint32_t next_kept_back;

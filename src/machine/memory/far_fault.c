@@ -311,7 +311,7 @@ void fault_idle(far_faults *f) {
   fault_clean(f); /* what came without a transfer is the first that there is */
 }
 
-/* What policies know of the link. */
+/* What policies are told of the link. */
 void fault_view(const far_faults *f, ff_view *view) {
   double per_byte = f->t->h2d_per_byte;
   view->group_time = (uint64_t)llround(per_byte * (double)FF_GROUP_BYTES) + f->t->link_latency;

@@ -33,7 +33,8 @@ typedef struct far_faults {
   const struct kernel_time *kernels;
   const warp_table *warps;
   sm *sms;
-  bool write_back_overlaps;                              /* the transfer in need not wait for what it replaces */
+  bool write_back_overlaps; /* the transfer in need not wait for what it replaces */
+  /* its own state */
   enum { BATCH_NONE, BATCH_CALLED, BATCH_SERVED } batch; /* the driver: idle, on its way, at work */
   ps batch_began, batch_at;                              /* how far the service has come */
   uint64_t batch_bytes;                                  /* that it has moved */
@@ -42,7 +43,7 @@ typedef struct far_faults {
   bool clean_pending;                                    /* an EVENT_CLEAN is in the heap */
   /* When the memory that the next transfer takes has been written back; 0: it holds nothing. Evictions set it, the next
    * transfer reads and clears it (fault_room). It cannot be an argument of the transfer: the pager makes room for a
-   * unit before it starts the run of units before that (bring_range, paging/room.c), so that an eviction does not know
+   * unit before it starts the run of units before that (bring_range, paging/room.c), so that an eviction cannot name
    * its transfer. A write-back may hold up the run before the one that its room is for; room for a far-fault that finds
    * too little after all, or for a copy within GPU memory, which moves nothing over the link, holds up the next one. */
   ps room_at;

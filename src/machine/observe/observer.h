@@ -38,7 +38,8 @@ sim_history *record_copy(observer *o, ps end); /* history_copy_of; there must be
 void observer_free(observer *o);
 sim_counters *counters_of_kernel(observer *o, const trace_launch *launch);
 uint32_t counters_of_allocation(observer *o, const trace_op *op); /* the index */
-void counters_of_run(const observer *o, sim_counters *total);     /* those of its parts apart, as far as it is */
+/* Of the run, without what is made from other parts' state: times, the link's busy time, what the pager has counted. */
+void counters_of_run(const observer *o, sim_counters *total);
 
 static inline tally tally_of(const observer *o, const kernel *k, const pager_unit *unit) {
   return (tally){k->counters, &o->allocations.items[o->pager->allocations.items[unit->allocation].owner]->counters};

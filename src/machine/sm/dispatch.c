@@ -106,7 +106,7 @@ static void sm_occupy(sm *m, const kernel *k, int sign) {
   k->dispatch->threads += (uint64_t)(int64_t)sign * k->block_threads;
 }
 
-/* ---- where the program has come to, for policies that know its future: the first block that is not over ---- */
+/* ---- where the program has come to, for policies that use its future: the first block that is not over ---- */
 
 static void position_begin(dispatcher *q, block *b, uint64_t number) {
   if (q->record) trace_future_block(q->record, q->reader, b->chunk, b->kernel->launch, number);
@@ -168,7 +168,7 @@ static void block_start(dispatcher *q, sm *m, kernel *k, ps time) {
   }
 }
 
-/* Whose turn the SM is; NULL: no kernel that waits may run there. */
+/* The kernel that may have the SM; NULL: none of those that wait may run there. */
 static kernel *first_for(const dispatcher *q, const sm *m) {
   kernel *k = q->queue_first;
   while (k && k->sms && !sm_set_has(k->sms, m->index)) k = k->next;
@@ -210,7 +210,7 @@ static void dispatch(dispatcher *q, ps time) {
 
 void dispatch_again(dispatcher *q, ps time) { dispatch(q, time); }
 
-/* One SM has room again. All others are full for the kernels whose turn they are. */
+/* One SM has room again. All others are full for the kernels that may have them. */
 static void dispatch_to(dispatcher *q, sm *m, ps time) {
   kernel *k = first_for(q, m);
   if (!k) return;
@@ -246,7 +246,7 @@ static void lend_all(dispatcher *q, ps time) {
 
 /* ---- time slices ---- */
 
-/* Its end is no tenant's event: nobody waits for it. */
+/* Its end is no tenant's event: no simulation waits for it. */
 static void slice_renew(device *d, ps time) {
   d->slice_until = time + SLICE;
   event_push(&d->heap, d->slice_until, EVENT_SLICE, 0);
@@ -259,7 +259,7 @@ static void slice_begin(device *d, uint32_t owner, ps time) {
   dispatch(d->tenants[owner].dispatch, time);
 }
 
-/* The slice is over and no block runs: the next tenant with kernels has its turn, or nobody. */
+/* The slice is over and no block runs: the next tenant with kernels has its turn, or none. */
 static void slice_end(device *d, ps time) {
   uint32_t from = d->slice_owner;
   for (uint32_t i = 1; i <= d->tenant_count; i++) {
@@ -297,7 +297,7 @@ static void slice_kernel(dispatcher *q, ps time) {
   if (owner != q && (!owner || (!owner->queue_first && !owner->running_blocks))) slice_begin(d, q->tenant, time);
 }
 
-/* The owner's last block is over, for now: who waits need not wait for the end of the slice. */
+/* The owner's last block is over, for now: tenants that wait need not wait for the end of the slice. */
 static void slice_block_over(dispatcher *q, ps time) {
   device *d = q->d;
   if (d->slice_owner != q->tenant || q->running_blocks) return;

@@ -32,6 +32,7 @@ typedef struct dispatcher {
   struct far_faults *faults;
   struct observer *observer;
   struct learner *learner;
+  /* its own state */
   kernel *queue_first, *queue_last; /* kernels with blocks to start */
   kernel *running;                  /* all that have begun and not ended */
   kernel_time kernels;

@@ -116,7 +116,8 @@ typedef struct front_end {
   struct dispatcher *dispatch;   /* that is told when a block is over */
   struct controller *controller; /* NULL: the machine has no memory stacks */
   bool joins_issues;             /* the stream has marks, which mean nothing here */
-  ps stopped;                    /* no warp goes on before that */
+  /* its own state */
+  ps stopped; /* no warp goes on before that */
 } front_end;
 
 void warp_wake(front_end *f, warp *w, ps time);

@@ -7,15 +7,15 @@
  *   2. channels    the one to (from) the destination is busy, and the block does not save there: it stays
  *   3. pace        no channel is above the threshold, instances of the block that went lately took longer, access by access, than those that stayed, and one is pending there: it stays
  *   4. room        as many instances are pending at the destination as its SMs hold warps: it stays
- * The destination is the stack of that access. `always` looks at the condition only. Who stays asks again at each
- * further trip of its loop, where all trips begin with the same access (sim_candidate): its trips are those that are
- * left then, the registers those that are live there, and it does not go while its thread block's writes are on the
- * way. With fewer trips left than its threshold it goes if that relieves the one channel that is busy and the stack has
- * places free.
+ * The destination is the stack of that access. `always` looks at the condition only. An instance that stays is decided
+ * again at each further trip of its loop, where all trips begin with the same access (sim_candidate): its trips are
+ * those that are left then, the registers those that are live there, and it does not go while its thread block's writes
+ * are on the way. With fewer trips left than its threshold it goes if that relieves the one channel that is busy and
+ * the stack has places free.
  *
  * Past the paper, whose kernels fill the GPU: asking again; a channel is also busy if it carries for more than half of
- * the time and more than the other one; who waits for a warp that is away keeps its block's place on the GPU, so that
- * pace matters where no link holds up all (one at a time shows when it pays again); what an SM in a stack holds is
+ * the time and more than the other one; a warp that waits for one that is away keeps its block's place on the GPU, so
+ * that pace matters where no link holds up all (one at a time shows when it pays again); what an SM in a stack holds is
  * bounded by its registers, too (of each warp those that its block of code takes), and while no channel is busy it is
  * not crowded: as many are pending for each as warps reside on the instance's own SM.
  *
@@ -327,7 +327,7 @@ static void drop_written(controller *c, stack_instance *i) {
   }
 }
 
-/* There is room in the stack: who waits longest goes on there. */
+/* There is room in the stack: the warp that has waited longest goes on there. */
 static void let_next(controller *c, uint32_t stack, ps time) {
   memory_stack *from = &c->stacks->items[stack];
   if (!from->first_waiting) return;

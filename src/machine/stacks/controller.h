@@ -21,6 +21,7 @@ typedef struct controller {
   sm *sms;
   memory *memory; /* whose L2 drops what an instance wrote in a stack */
   learner *learner;
+  /* its own state */
   FF_VEC(stack_instance) instances; /* by warp index */
   FF_VEC(stack_pace) paces;
 } controller;

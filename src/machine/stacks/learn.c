@@ -14,8 +14,8 @@
  * as ever, and what lies elsewhere under the map that is found later moves within the GPU. Nor do they wait for longer
  * than LEARN_PATIENCE_US: then the default map stays.
  *
- * The copies are those that would have been made anyway. Managers that page bring data by far-faults, or know better
- * than the program when: there nothing waits, kernels run with the default map while it is learned, and what is
+ * The copies are those that would have been made anyway. Managers that page bring data by far-faults, or at times of
+ * their own: there nothing waits, kernels run with the default map while it is learned, and what is
  * resident and gets another place is moved within the stacks.
  *
  * A byte that was put down is copied once (or not at all, if the program ends before): ranges that were put down are
@@ -151,8 +151,8 @@ static void stats_make(learner *l) {
 }
 
 /* Candidates that come later may touch what the first instances did not: which allocations candidates reach is known of
- * the program as a whole (the ranges of the oracle, without its maps), as a compiler knows it from the pointers that
- * they use. */
+ * the program as a whole (the ranges of the oracle, without its maps), as a compiler would find it from the pointers
+ * that they use. */
 static bool is_reached(const stacks *k, const colocate_range *r) {
   for (uint32_t i = 0; i < k->offloading->oracle_count; i++) {
     const sim_range_map *o = &k->offloading->oracle[i];

@@ -23,6 +23,7 @@ typedef struct learner {
   struct link_port *link;
   const struct observer *observer;
   struct transfers *transfers;
+  /* its own state */
   bool learns; /* instances are looked at still */
   bool delays; /* the program's own copies wait */
   bool began;  /* a kernel has */

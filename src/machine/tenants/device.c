@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The device that one simulation has, or that several share: its parts, and whose turn it is.
+/* The device that one simulation has, or that several share: its parts, and which tenant works next.
  *
  * Several programs ("tenants") on one device: each has its simulation, in a thread of its own, with its host's clock,
  * its streams and its pager; SMs, caches, TLBs, DRAM and the link are common. One thread works at a time, and passes on
@@ -7,8 +7,8 @@
  *
  *     WAIT_TIME   until its host's clock        WAIT_NODE   until an operation is over        WAIT_ALL   until all its operations are
  *
- * The next is who can go on at the earliest simulated time, the first of them if several can; events before that happen
- * first. So hosts and device go through time together, and what comes out does not depend on threads.
+ * The next is the tenant that can go on at the earliest simulated time, the first of them if several can; events before
+ * that happen first. So hosts and device go through time together, and what comes out does not depend on threads.
  *
  *     device_enter --> works --device_wait--> waits --> works ... --device_leave--> WAIT_GONE
  *
@@ -174,7 +174,7 @@ void sim_device_tenant(const sim_device *d, uint32_t number, sim_tenant_result *
   *out = (sim_tenant_result){.take_back_ps = t->take_back, .borrowed_ps = t->borrowed, .lent_bytes = t->lent_bytes};
 }
 
-/* ---- whose turn it is ---- */
+/* ---- which tenant works next ---- */
 
 static event_loop *owner_of(const device *d, event e) {
   bool is_warp = event_kind_of(e) == EVENT_WARP;
@@ -224,7 +224,7 @@ static void hand_over(device *d, uint32_t next) {
   pthread_mutex_unlock(&d->mutex);
 }
 
-/* Somebody else works meanwhile. */
+/* Another thread works meanwhile. */
 static void wait_for_turn(device *d, uint32_t number) {
   pthread_mutex_lock(&d->mutex);
   while (d->running != number) pthread_cond_wait(&d->tenants[number].turn, &d->mutex);

@@ -59,19 +59,19 @@ typedef struct device {
   sim_isolation isolation;
   bool borrow, shared;                        /* shared: made for several */
   uint32_t tenant_count, registered, running; /* running: the tenant whose thread may work */
-  uint32_t turn;                              /* who is asked first for a block */
+  uint32_t turn;                              /* the tenant that is asked first for a block */
   bool stop;                                  /* all that do not loop are over: the others stop where they are */
   ps now;
-  pthread_mutex_t work;  /* of all its simulations: whoever's turn it is works for all of them */
-  pthread_mutex_t mutex; /* of `registered` and `running`, for who waits for his turn */
+  pthread_mutex_t work;  /* of all its simulations: the thread that works does so for all of them */
+  pthread_mutex_t mutex; /* of `registered` and `running`, for threads that wait for their turn */
   tenant tenants[TENANTS];
   /* SIM_ISOLATION_NONE: time slices */
-  uint32_t slice_owner; /* its blocks may start; TENANTS: nobody's */
+  uint32_t slice_owner; /* the tenant whose blocks may start; TENANTS: none's */
   ps slice_until;       /* when its time is up; */
   bool slice_over;      /* it is: nothing of its starts any more */
 } device;
 
-/* device.c: who is on the device, and whose turn it is. */
+/* device.c: which tenants are on the device, and which of them works next. */
 device *device_create(const machine_spec *spec, uint32_t near, bool shared); /* near: SMs in memory stacks */
 void device_release(device *d);
 /* its thread begins: returns when it is its turn */

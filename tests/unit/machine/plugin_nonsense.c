@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nonsense: proposes what nobody could want. Ranges that overflow, that lie outside of everything, that are empty,
+/* nonsense: proposes what is of no use. Ranges that overflow, that lie outside of everything, that are empty,
  * huge, unaligned, or there already; the same range again and again; every page by itself; nothing at all; and asks the
  * view about such addresses. As a prefetcher and as an evictor it may cost time, and must cost nothing else.
  *

@@ -108,7 +108,7 @@ static void test_pace(void **state) {
   assert_int_equal(faster_away.offloaded, 4);
 }
 
-/* Nothing of that where a channel is busy that the block relieves: what is saved there is everybody's. */
+/* Nothing of that where a channel is busy that the block relieves: what is saved there is for all blocks. */
 static void test_pace_matters_if_nothing_is_busy(void **state) {
   rig r;
   sim_counters c;
@@ -245,7 +245,7 @@ static void test_relieves_the_busy_channel(void **state) {
         enough = {60, 10, 9000, false, 0, 9, 9000, 0};
   assert_int_equal(run_again(filled, ten_warps_busy_link_back).offloaded, 20); /* nine of ten places are taken, */
   assert_int_equal(run_again(free, ten_warps_busy_link_back).offloaded, 21);   /* or eight */
-  /* nine leave room for who has eight trips left */
+  /* nine leave room for an instance with eight trips left */
   assert_int_equal(run_again(enough, ten_warps_busy_link_back).offloaded, 21);
 }
 

@@ -76,7 +76,7 @@ static void test_copies_under_each_manager(void **state) {
   }
 }
 
-/* A page that the host has written must come again; one that it has read and nobody wrote stays. */
+/* A page that the host has written must come again; one that it has read and that was not written stays. */
 static void test_pages_go_back_and_forth(void **state) {
   rig r;
   begin(&r, "replay");

@@ -175,7 +175,7 @@ static void test_nothing_stale(void **state) {
   assert_int_equal(walks[1], 16);
 }
 
-/* ---- everybody, and anything ---- */
+/* ---- all managers, and any trace ---- */
 
 static void test_managers(void **state) {
   uint32_t count;

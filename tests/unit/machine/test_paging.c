@@ -221,7 +221,7 @@ static void host_touch(rig *r, uint64_t page, uint64_t count, bool write) {
                        .touch = {.address = PAGE(page), .bytes = count * 4096, .write = write}});
 }
 
-/* Under auto, of managed memory that nobody has written to nothing comes for a launch that does not declare it: the
+/* Under auto, of managed memory that was not written nothing comes for a launch that does not declare it: the
  * host writes it without a fault. What was written back ahead the host takes back with what was not, by one fault. */
 static void test_host_takes_back_at_once(void **state) {
   static const bool yes = true;

@@ -152,7 +152,7 @@ static void test_components(void **state) {
   assert_true(solves(c, 5, maps) == 1);
   for (uint32_t i = 0; i < 4; i++) spreads(&maps[i], ranges[i].address, ranges[i].bytes / LINE);
   stack_map baseline = stack_map_baseline(2);
-  assert_memory_equal(&maps[4], &baseline, sizeof baseline); /* nobody touched it */
+  assert_memory_equal(&maps[4], &baseline, sizeof baseline); /* it was not touched */
   colocate_free(c);
 }
 
