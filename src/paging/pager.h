@@ -259,6 +259,8 @@ typedef struct pager {
   bool idles, blank_skipped;
   /* of what is proposed now only that comes which has no bytes yet */
   bool blank_only;
+  /* what the GPU reached over the link was freed: translations of it are left, which the next page there may have */
+  bool remote_freed;
   bool ahead;           /* what is evicted now goes before its room is wanted */
   uint64_t mapped;      /* that allocations can have of GPU memory at most */
   uint64_t held_blocks; /* whole_blocks: that hold anything */
