@@ -47,15 +47,8 @@ void loop_run_event(event_loop *l, event e) {
     pager_complete(l->pager, index);
     fault_idle(l->faults);
     break;
-  case EVENT_LINK_IDLE:
-    l->faults->idle_pending = false;
-    fault_idle(l->faults);
-    break;
-  case EVENT_CLEAN:
-    l->faults->clean_pending = false;
-    pager_clean_end(l->pager);
-    fault_clean(l->faults);
-    break;
+  case EVENT_LINK_IDLE: fault_link_idle(l->faults); break;
+  case EVENT_CLEAN: fault_clean_over(l->faults); break;
   case EVENT_BATCH: fault_batch(l->faults); break;
   case EVENT_SLICE: break; /* no simulation's: device.c */
   case EVENT_NODE_DONE: node_done(l->streams, l->streams->nodes.items[index], time); break;
@@ -66,9 +59,11 @@ void loop_run_event(event_loop *l, event e) {
 bool loop_stopped(const event_loop *l) { return device_stopped(l->d, l->tenant); }
 
 void run_until(event_loop *l, ps limit) {
-  if (l->d->shared) device_wait(l->d, l->tenant, WAIT_TIME, limit, NULL);
-  else
+  if (l->d->shared) {
+    device_wait(l->d, l->tenant, WAIT_TIME, limit, NULL);
+  } else {
     while (l->agenda->heap->next_time <= limit) loop_run_event(l, event_pop(l->agenda->heap));
+  }
   FF_CHECK_DEEP(loop_stopped(l) || event_next(l->agenda->heap) > limit);
 }
 

@@ -120,8 +120,7 @@ void segments_idle(segments *g) {
   if (link_idle(g)) return;
   ps free = g->link->wire->h2d.bus.free > g->link->wire->engines[0].free ? g->link->wire->h2d.bus.free
                                                                          : g->link->wire->engines[0].free;
-  g->faults->idle_pending = true;
-  agenda_add(g->agenda, free, EVENT_LINK_IDLE, 0);
+  fault_idle_at(g->faults, free);
 }
 
 /* ---- the launch's turn ---- */

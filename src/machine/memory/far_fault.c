@@ -295,13 +295,28 @@ void fault_reached(far_faults *f, sim_counters *kernel, uint64_t address) {
   pager_reached_tell(f->pager, &(fault_request){.served = f->agenda->now, .counters = kernel}, address, queued);
 }
 
+void fault_clean_over(far_faults *f) {
+  f->clean_pending = false;
+  pager_clean_end(f->pager);
+  fault_clean(f);
+}
+
+void fault_idle_at(far_faults *f, ps time) {
+  f->idle_pending = true;
+  agenda_add(f->agenda, time, EVENT_LINK_IDLE, 0);
+}
+
+void fault_link_idle(far_faults *f) {
+  f->idle_pending = false;
+  fault_idle(f);
+}
+
 /* Whenever the link to the GPU has carried all there is, the prefetcher may propose the next piece. */
 static void idle_link(far_faults *f) {
   if (f->idle_pending || f->batch == BATCH_SERVED || !f->kernels->running || !pager_wants_idle(f->pager)) return;
   if (f->link->wire->h2d.bus.free <= f->agenda->now) pager_idle(f->pager);
   if (f->link->wire->h2d.bus.free <= f->agenda->now) return; /* nothing was proposed; the next landing asks again */
-  f->idle_pending = true;
-  agenda_add(f->agenda, f->link->wire->h2d.bus.free, EVENT_LINK_IDLE, 0);
+  fault_idle_at(f, f->link->wire->h2d.bus.free);
 }
 
 void fault_idle(far_faults *f) {

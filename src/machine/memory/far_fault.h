@@ -64,5 +64,9 @@ bool fault_reaches(const far_faults *f, const pager_unit *unit, ps at);
 /* the GPU has read or written so much over the link that the prefetcher is told */
 void fault_reached(far_faults *f, sim_counters *kernel, uint64_t address);
 void fault_idle(far_faults *f); /* lets the prefetcher use a link that has nothing to do while kernels run */
+void fault_idle_at(far_faults *f, ps time); /* the same at that time; an EVENT_LINK_IDLE is not in the queue yet */
+/* The events. */
+void fault_link_idle(far_faults *f);
+void fault_clean_over(far_faults *f);
 
 #endif

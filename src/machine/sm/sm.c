@@ -17,6 +17,8 @@ void warp_sleep(warp *w, ps time) {
   w->slept = time;
 }
 
+void warps_stop(front_end *f, ps until) { f->stopped = until; }
+
 warp *warp_take(warp_table *table, arena *memory) {
   if (table->free.count) return table->items[table->free.items[--table->free.count]];
   warp *w = arena_alloc(memory, sizeof *w);

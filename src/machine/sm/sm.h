@@ -122,6 +122,7 @@ typedef struct front_end {
 
 void warp_wake(front_end *f, warp *w, ps time);
 void warp_sleep(warp *w, ps time);
+void warps_stop(front_end *f, ps until);           /* none goes on before that */
 warp *warp_take(warp_table *table, arena *memory); /* one that does not run, or a new one */
 
 #endif

@@ -120,7 +120,7 @@ static ps end_delay(learner *l, ps time) {
  * the GPU is not. */
 static void stop_until(learner *l, ps time, ps end, bool delayed) {
   if (end <= time) return;
-  l->front->stopped = end;
+  warps_stop(l->front, end);
   if (delayed) l->stacks->result.stopped_ps += end - time;
 }
 
