@@ -199,11 +199,6 @@ static void release(host *h, const trace_op *op) {
 
 /* ---- work for streams ---- */
 
-static void note_work(host *h, uint32_t stream) {
-  if (h->streams->worked == UINT32_MAX) h->streams->worked = stream;
-  else if (h->streams->worked != stream) h->streams->one = false;
-}
-
 /* What the program's future consists of beside its blocks. */
 static void record_future(host *h, const trace_op *op) {
   if (op->kind == TRACE_OP_LAUNCH) trace_future_launch(h->record, op->launch);
@@ -217,9 +212,7 @@ static void record_future(host *h, const trace_op *op) {
 
 /* Segments: the device goes on only as far as SEGMENTS_AHEAD launches back, so that these are known while it does. */
 static void keep_back(host *h, node *n) {
-  node **place = &h->segments->kept_back[h->segments->next_kept_back++ % SEGMENTS_AHEAD], *oldest = *place;
-  *place = n;
-  n->references++;
+  node *oldest = segments_keep_back(h->segments, n);
   if (oldest) {
     run_until_done(h->loop, oldest);
     queue_release(h->streams, oldest);
@@ -234,7 +227,7 @@ static void enqueue(host *h, const trace_op *op) {
     return;
   }
   bool work = op->kind != TRACE_OP_EVENT_RECORD && op->kind != TRACE_OP_STREAM_WAIT;
-  if (work) note_work(h, op->stream);
+  if (work) stream_note_work(h->streams, op->stream);
   if (op->kind == TRACE_OP_LAUNCH && !op->launch->blocks) return;
   bool later = op->kind == TRACE_OP_STREAM_WAIT && h->not_before > h->clock;
   node *n = queue_add(h->streams, op, later ? h->not_before : h->clock);
@@ -423,8 +416,7 @@ static void process_own(host *h, const trace_op *op) {
     break;
   case TRACE_OP_STREAM_CREATE:
     host_spend(h, h->t->api);
-    stream_find(h->streams, op->stream)->non_blocking = op->stream_create.flags & TRACE_STREAM_NON_BLOCKING;
-    if (h->streams->items.count > 2) h->streams->one = false; /* the legacy default stream is always there */
+    stream_create(h->streams, op->stream, op->stream_create.flags & TRACE_STREAM_NON_BLOCKING);
     break;
   case TRACE_OP_STREAM_DESTROY:
     host_spend(h, h->t->api);

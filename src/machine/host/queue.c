@@ -57,6 +57,16 @@ stream *stream_find(streams *q, uint32_t number) {
   return &q->items.items[q->items.count - 1];
 }
 
+void stream_note_work(streams *q, uint32_t number) {
+  if (q->worked == UINT32_MAX) q->worked = number;
+  else if (q->worked != number) q->one = false;
+}
+
+void stream_create(streams *q, uint32_t number, bool non_blocking) {
+  stream_find(q, number)->non_blocking = non_blocking;
+  if (q->items.count > 2) q->one = false; /* the legacy default stream is one of them */
+}
+
 /* What of the set there is here: SMs of the device, of the tenant's own where it has such. */
 static sm_set possible_sms(const streams *q, const trace_sms *wanted) {
   sm_set set = {0};

@@ -69,6 +69,9 @@ typedef struct streams {
 
 void streams_begin(streams *q); /* with the legacy default stream alone */
 void streams_free(streams *q);
+/* An operation of it is put that takes time: is it the only stream so far that has any? */
+void stream_note_work(streams *q, uint32_t number);
+void stream_create(streams *q, uint32_t number, bool non_blocking);
 stream *stream_find(streams *q, uint32_t number);
 void stream_bind(streams *q, uint32_t number, const trace_sms *wanted); /* TRACE_OP_STREAM_SMS */
 node *queue_add(streams *q, const trace_op *op, ps issued);             /* one reference is the caller's */

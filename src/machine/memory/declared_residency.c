@@ -55,6 +55,13 @@ void segments_declare(segments *g, node *n) {
   segments_idle(g);
 }
 
+node *segments_keep_back(segments *g, node *n) {
+  node **place = &g->kept_back[g->next_kept_back++ % SEGMENTS_AHEAD], *oldest = *place;
+  *place = n;
+  n->references++;
+  return oldest;
+}
+
 void segments_over(segments *g, node *n) {
   for (size_t i = 0; i < n->uses.count; i++) pager_declare(g->pager, n->uses.items[i], false);
   n->uses.count = 0;

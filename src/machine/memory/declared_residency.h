@@ -27,7 +27,10 @@ typedef struct segments {
 
 void segments_free(segments *g);
 void segments_declare(segments *g, node *n); /* a launch has been queued */
-void segments_over(segments *g, node *n);    /* and is over */
+/* One stream only: refers to the launch, one of the last SEGMENTS_AHEAD. Returns the one before these, whose reference
+ * is the caller's now; NULL: there is none. */
+node *segments_keep_back(segments *g, node *n);
+void segments_over(segments *g, node *n); /* and is over */
 bool segments_declared(const segments *g, const kernel *k, uint32_t allocation);
 /* its turn: when all that it declares and that finds room is there */
 ps segments_resident(segments *g, node *n, ps time);
