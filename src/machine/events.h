@@ -5,10 +5,10 @@
  * would wrap, all events that are in the queue are numbered anew from 0, in the order that they have: once in 2^32
  * insertions, in which a queue of some thousand events is sorted.
  *
- * What always holds: time never goes back. An event is put no earlier than the latest one that was taken; that is
- * asserted. There is one exception, and it has a name: where the device has been simulated further than the host's
- * clock (the rule of one stream, host/host.c), the host's next operation is put where it belongs, at its own time, and
- * event_back says so. What has happened stays: a simulation's clock (agenda.now) does not go back with it. */
+ * Time does not go back: an event is put no earlier than the latest one that was taken; that is asserted. There is one
+ * exception, and it has a name: where the device has been simulated further than the host's clock (the rule of one
+ * stream, host/host.c), the host's next operation is put where it belongs, at its own time, and event_back says so.
+ * What has happened stays: a simulation's clock (agenda.now) does not go back with it. */
 #ifndef FF_MACHINE_EVENTS_H
 #define FF_MACHINE_EVENTS_H
 

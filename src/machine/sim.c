@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One simulation: making it from a machine, running it, and answering other threads.
  *
- * The simulation's thread holds the mutex whenever it is not waiting (for operations, for blocks). A thread that wants
- * something counts itself in `askers`; the simulation lets it in between two events. A question about an event that has
- * not happened yet is answered when no operation is left to process: until then the program that asks may have done
- * more, and the answer must not depend on which thread was faster. */
+ * answers.h has the lock under which that happens. A question about an event that has not happened yet is answered when
+ * no operation is left to process: until then the program that asks may have done more, and the answer must not depend
+ * on which thread was faster. */
 #include "machine/sim.h"
 
 #include <inttypes.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,110 +71,6 @@ static ff_status take_choices(sim *s, const manager *m, const sim_options *optio
   return status ? status : check_spec(s->spec, error);
 }
 
-/* ---- wiring: what each part is given once ---- */
-
-/* L1s, L2 and DRAM, and where in physical memory an address is. */
-static void wire_memory(sim *s, device *d) {
-  const machine_spec *spec = s->spec;
-  const tenant *own = &d->tenants[s->tenant];
-  bool divided = d->isolation == SIM_ISOLATION_SM_MEMORY;
-  s->memory = (memory){.spec = spec,
-                       .t = &s->t,
-                       .hash = d->hash,
-                       .map = &s->placing,
-                       .lent = d->borrow ? &s->lent : NULL,
-                       .link = &s->link,
-                       .slices = d->slices,
-                       .channels = d->channels,
-                       .slices_per_channel = (spec->l2_slices + spec->channels - 1) / spec->channels,
-                       .by_slices = divider_make(spec->l2_slices),
-                       .by_row = divider_make(spec->row_bytes),
-                       .by_banks = divider_make(spec->banks)};
-  s->placing = (placing){.hash = d->hash,
-                         .frames = d->frames,
-                         .space = s->space,
-                         .colours = divided ? own->given.colours : UINT64_MAX,
-                         .in_pieces = d->hash && !is_paged(s) && !divided,
-                         .memory = &s->memory,
-                         .gmmu = &s->gmmu,
-                         .lent = &s->lent};
-  s->lent = (lent){.d = d,
-                   .tenant = s->tenant,
-                   .spec = spec,
-                   .agenda = &s->agenda,
-                   .kernels = &s->dispatch.kernels,
-                   .memory = &s->memory,
-                   .map = &s->placing};
-}
-
-static void wire_link(sim *s, device *d) {
-  d->link.h2d.per_byte = s->t.h2d_per_byte;
-  d->link.d2h.per_byte = s->t.d2h_per_byte;
-  s->link = (link_port){.wire = &d->link,
-                        .kernels = &s->dispatch.kernels,
-                        .history = s->observer.history,
-                        .table = &s->spec->link_table,
-                        .latency = s->t.link_latency,
-                        .device_latency = s->t.launch,
-                        .host_per_byte = s->t.host_per_byte,
-                        .dram_per_byte = s->t.dram_per_byte,
-                        .two_engines = s->spec->copy_engines > 1,
-                        .instant = s->instant};
-}
-
-/* Translation, far-faults, and what launches declare. The pager comes later: pager_init. */
-static void wire_paging(sim *s, device *d, const sim_options *options) {
-  s->gmmu = (gmmu){.spec = s->spec,
-                   .manager = s->manager,
-                   .t = &s->t,
-                   .space = s->space,
-                   .sms = d->sms,
-                   .sm_total = d->sm_total,
-                   .walkers = &d->walkers,
-                   .walk_cache = &d->walk_cache,
-                   .shared_tlb = d->shared_tlb,
-                   .shared_sets = d->shared_sets,
-                   .walk_shift = s->gmmu.walk_shift,
-                   .page_fixed = s->gmmu.page_fixed, /* take_choices */
-                   .memory = &s->memory,
-                   .map = &s->placing,
-                   .faults = &s->faults,
-                   .observer = &s->observer,
-                   .agenda = &s->agenda};
-  s->faults = (far_faults){.spec = s->spec,
-                           .manager = s->manager,
-                           .t = &s->t,
-                           .write_back_overlaps = options->write_back_overlaps,
-                           .link = &s->link,
-                           .gmmu = &s->gmmu,
-                           .memory = &s->memory,
-                           .map = &s->placing,
-                           .segments = &s->segments,
-                           .observer = &s->observer,
-                           .agenda = &s->agenda,
-                           .kernels = &s->dispatch.kernels,
-                           .warps = &d->warps,
-                           .sms = d->sms};
-  s->segments = (segments){.manager = s->manager,
-                           .link = &s->link,
-                           .faults = &s->faults,
-                           .observer = &s->observer,
-                           .streams = &s->streams,
-                           .hints = &s->hints,
-                           .host = &s->host,
-                           .agenda = &s->agenda,
-                           .kernels = &s->dispatch.kernels};
-}
-
-/* On a device that others share: what this tenant may have of it. */
-static void wire_tenant(sim *s, const device *d, const tenant *own) {
-  s->began = s->host.clock = s->agenda.now = s->streams.end = d->now;
-  if (own->given.memory_bytes && own->given.memory_bytes < s->budget.bytes) s->budget.bytes = own->given.memory_bytes;
-  if (d->isolation == SIM_ISOLATION_MPS)
-    s->dispatch.thread_limit = (uint64_t)(own->given.thread_share * (double)(s->spec->sm_count * s->spec->max_threads));
-  if (d->isolation >= SIM_ISOLATION_SM) s->dispatch.next_sm = own->given.sm_first;
-}
-
 /* The device: the options', or one of its own. */
 static ff_status take_device(sim *s, const sim_options *options, ff_error *error) {
   device *d = options->device;
@@ -185,29 +79,45 @@ static ff_status take_device(sim *s, const sim_options *options, ff_error *error
   if (d) d->uses++;
   else d = device_create(s->spec, options->offload ? (uint32_t)(s->spec->stack_count * s->spec->stack_sms) : 0, false);
   tenant *own = &d->tenants[options->tenant];
-  own->sim = s;
+  own->loop = &s->loop;
+  own->dispatch = &s->dispatch;
+  own->lent = &s->lent;
   s->d = d;
   s->tenant = options->tenant;
   s->space = (uint64_t)s->tenant << SPACE_SHIFT;
   s->sms = d->sms;
-  s->instant = d->shared && own->given.loops;
   s->answers.mutex = &d->work;
   s->agenda = (agenda){.heap = &d->heap, .tenant = s->tenant};
   s->observer.paged = is_paged(s);
   s->observer.mapped = &s->budget.mapped_raw;
-  wire_memory(s, d);
-  wire_link(s, d);
-  wire_paging(s, d, options);
-  if (d->shared) wire_tenant(s, d, own);
   return FF_OK;
 }
 
 static uint64_t smaller(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
+static ff_status open_policies(sim *s, const sim_options *options, ff_error *error) {
+  const char *prefetch = s->manager->prefetch ? s->manager->prefetch : "none",
+             *evict = s->manager->evict ? s->manager->evict : "lru";
+  if (options->prefetch) prefetch = options->prefetch;
+  if (options->evict) evict = options->evict;
+  ff_status status = policy_open(POLICY_PREFETCH, prefetch, &s->prefetch, error);
+  if (!status) status = policy_open(POLICY_EVICT, evict, &s->evict, error);
+  if (status) return status;
+  policy_share(&s->prefetch, &s->evict);
+  const ff_policy *clairvoyant = s->prefetch.policy->needs_future ? s->prefetch.policy : s->evict.policy;
+  if (!clairvoyant->needs_future) return FF_OK;
+  if (!options->future)
+    return ff_fail(error, FF_UNSUPPORTED, "%s needs the program's future, and that is not recorded here",
+                   clairvoyant->name);
+  s->future = s->dispatch.future = options->future;
+  trace_reader_defer(s->reader);
+  return FF_OK;
+}
+
 static ff_status pager_init(sim *s, const sim_options *options, ff_error *error) {
   const manager *m = s->manager;
-  uint64_t unit = options->unit_bytes ? options->unit_bytes : m->unit_bytes ? m->unit_bytes : s->spec->fault_page_bytes;
-  if (!is_paged(s)) unit = m->unit_bytes ? m->unit_bytes : s->spec->fault_page_bytes;
+  uint64_t unit = m->unit_bytes ? m->unit_bytes : s->spec->fault_page_bytes;
+  if (is_paged(s) && options->unit_bytes) unit = options->unit_bytes;
   uint64_t low = m->ranges ? PAGER_MIN_UNIT : FF_PAGE_BYTES, high = m->ranges ? FF_GROUP_BYTES : FF_BLOCK_BYTES;
   if (unit < low || unit > high || (unit & (unit - 1)))
     return ff_fail(error, FF_INVALID,
@@ -220,28 +130,8 @@ static ff_status pager_init(sim *s, const sim_options *options, ff_error *error)
   s->budget.given = s->budget.bytes;
   /* host.c says that it is left out */
   if (is_paged(s) && s->budget.bytes < s->budget.least) s->budget.bytes = s->budget.least;
-  if (is_paged(s)) {
-    const char *prefetch = options->prefetch ? options->prefetch : m->prefetch ? m->prefetch : "none";
-    ff_status status = policy_open(POLICY_PREFETCH, prefetch, &s->prefetch, error);
-    if (!status)
-      status = policy_open(POLICY_EVICT,
-                           options->evict ? options->evict
-                           : m->evict     ? m->evict
-                                          : "lru",
-                           &s->evict, error);
-    if (status) return status;
-    policy_share(&s->prefetch, &s->evict);
-    const ff_policy *clairvoyant = s->prefetch.policy->needs_future ? s->prefetch.policy
-                                   : s->evict.policy->needs_future  ? s->evict.policy
-                                                                    : NULL;
-    if (clairvoyant && !options->future)
-      return ff_fail(error, FF_UNSUPPORTED, "%s needs the program's future, and that is not recorded here",
-                     clairvoyant->name);
-    if (clairvoyant) {
-      s->future = options->future;
-      trace_reader_defer(s->reader);
-    }
-  }
+  ff_status status = is_paged(s) ? open_policies(s, options, error) : FF_OK;
+  if (status) return status;
   pager_config config = {.manager = m,
                          .unit_bytes = unit,
                          .memory_bytes = s->budget.bytes,
@@ -264,7 +154,8 @@ static ff_status pager_init(sim *s, const sim_options *options, ff_error *error)
   tlb_init(&s->gmmu, unit);
   if (s->gmmu.leaves_grow) config.largest_leaf = s->spec->page_bytes;
   config.least_leaf = UINT64_C(1) << s->gmmu.leaf_shift[PAGER_LEAF_MIN];
-  s->pager = s->segments.pager = s->observer.pager = s->gmmu.pager = s->faults.pager = pager_create(&config);
+  s->pager = pager_create(&config);
+  sim_wire_pager(s);
   fault_view(&s->faults, &s->pager->view);
   return FF_OK;
 }
@@ -287,8 +178,6 @@ ff_status sim_create(trace_program *program, const sim_options *options, sim **o
     return status;
   }
   s->program = program;
-  s->host.device_index = options->device_index;
-  s->host.peers = options->peers;
   s->budget.bytes = options->gpu_memory ? options->gpu_memory : s->spec->memory_bytes;
   s->budget.share = options->gpu_memory_share;
   s->observer.next_sample = UINT64_MAX;
@@ -298,8 +187,6 @@ ff_status sim_create(trace_program *program, const sim_options *options, sim **o
     s->observer.next_sample = history_next_sample(s->observer.history);
   }
   s->record = options->records_future ? options->future : NULL;
-  s->streams.worked = UINT32_MAX;
-  s->streams.one = true;
   timing_init(&s->t, s->spec);
   status = take_device(s, options, error);
   if (status) {
@@ -307,12 +194,9 @@ ff_status sim_create(trace_program *program, const sim_options *options, sim **o
     free(s);
     return status;
   }
-  status = stacks_create(s, options, error);
-  s->memory.stacks = s->gmmu.stacks = s->stacks;
-  FF_PUSH(&s->streams.nodes, NULL);
-  FF_PUSH(&s->streams.items, ((stream){.number = TRACE_STREAM_LEGACY}));
+  status = stacks_create(s->spec, &s->t, &s->d->arena, options, &s->stacks, error);
+  sim_wire(s, options);
   counters_of_allocation(&s->observer, &(trace_op){.alloc = {.name = "(no allocation)"}});
-  s->host.times = ff_alloc(HOST_TIMES * sizeof *s->host.times);
   pthread_cond_init(&s->answers.progress, NULL);
   if (!status) status = pager_init(s, options, error);
   if (status) sim_free(s);
@@ -327,55 +211,30 @@ void sim_free(sim *s) {
   policy_close(&s->prefetch);
   policy_close(&s->evict);
   address_map_free(&s->placing);
+  idle_sharing_free(&s->lent);
+  controller_free(&s->controller);
+  learner_end(&s->learner);
   stacks_free(s->stacks);
-  history_free(s->observer.history);
-  for (size_t i = 0; i < s->dispatch.blocks.count; i++) free(s->dispatch.blocks.items[i]);
-  for (size_t i = 1; i < s->streams.nodes.count; i++)
-    if (s->streams.nodes.items[i]) {
-      free(s->streams.nodes.items[i]->dependents.items);
-      free(s->streams.nodes.items[i]->uses.items);
-      free(s->streams.nodes.items[i]->kernel); /* of a program that loops, stopped in the middle */
-      free(s->streams.nodes.items[i]);
-    }
-  for (size_t i = 0; i < s->observer.kernels.count; i++) free(s->observer.kernels.items[i]);
-  for (size_t i = 0; i < s->streams.sm_sets.count; i++) free(s->streams.sm_sets.items[i]);
-  for (size_t i = 0; i < s->observer.allocations.count; i++) free(s->observer.allocations.items[i]);
-  void *arrays[] = {s->streams.nodes.items,
-                    s->streams.free_nodes.items,
-                    s->streams.items.items,
-                    s->observer.kernels.items,
-                    s->observer.allocations.items,
-                    s->faults.batch_faults.items,
-                    s->streams.records.items,
-                    s->segments.ahead.items,
-                    s->faults.freed.items,
-                    s->host.times,
-                    s->dispatch.positions.items,
-                    s->hints.prefetched.items,
-                    s->mappings.created.items,
-                    s->mappings.reserved.items,
-                    s->dispatch.blocks.items,
-                    s->streams.sm_sets.items,
-                    s->lent.moved.items};
-  for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) free(arrays[i]);
+  dispatcher_free(&s->dispatch);
+  streams_free(&s->streams);
+  segments_free(&s->segments);
+  fault_free(&s->faults);
+  hints_free(&s->hints);
+  mappings_free(&s->mappings);
+  host_free(&s->host);
+  observer_free(&s->observer);
   pthread_cond_destroy(&s->answers.progress);
-  if (s->d->tenants[s->tenant].sim == s) s->d->tenants[s->tenant].sim = NULL;
+  tenant *own = &s->d->tenants[s->tenant];
+  if (own->loop == &s->loop) {
+    own->loop = NULL;
+    own->dispatch = NULL;
+    own->lent = NULL;
+  }
   device_release(s->d);
   free(s);
 }
 
 /* ---- running, and answering ---- */
-
-void sim_lock(sim *s) { pthread_mutex_lock(s->answers.mutex); }
-void sim_unlock(sim *s) { pthread_mutex_unlock(s->answers.mutex); }
-
-void sim_yield(sim *s) {
-  while (s->answers.askers) {
-    pthread_mutex_unlock(s->answers.mutex);
-    sched_yield();
-    pthread_mutex_lock(s->answers.mutex);
-  }
-}
 
 /* Other threads ask when events happened that have not: the device goes on until they have. */
 static void answer_questions(sim *s) {
@@ -384,7 +243,7 @@ static void answer_questions(sim *s) {
     if (record && !record->known) {
       node *n = s->streams.nodes.items[record->node];
       n->references++;
-      run_until_done(s, n);
+      run_until_done(&s->loop, n);
       queue_release(&s->streams, n);
     }
   }
@@ -395,38 +254,32 @@ bool sim_needs_future(const sim *s) { return s->future != NULL; }
 void sim_run(sim *s) {
   bool end = false;
   if (s->future) trace_future_wait(s->future);
-  device_enter(s);
-  sim_lock(s);
-  s->joins_issues = trace_program_marks(s->program) && !(s->stacks && s->stacks->offloading);
-  while (!end && !device_stopped(s)) {
+  device_enter(s->d, s->tenant, s->host.clock);
+  answers_lock(&s->answers);
+  s->front.joins_issues = trace_program_marks(s->program) && !(s->stacks && s->stacks->offloading);
+  while (!end && !device_stopped(s->d, s->tenant)) {
     while (!trace_reader_has_op(s->reader)) {
       answer_questions(s);
-      sim_unlock(s);
+      answers_unlock(&s->answers);
       trace_reader_wait(s->reader);
-      sim_lock(s);
+      answers_lock(&s->answers);
     }
     const trace_op *op = trace_reader_next_op(s->reader);
     if (!op) break;
     end = op->kind == TRACE_OP_END;
-    host_process(s, op);
-    if (s->answers.askers) sim_yield(s);
+    host_process(&s->host, op);
+    if (s->answers.askers) answers_yield(&s->answers);
   }
   link_account(&s->link, s->host.clock > s->streams.end ? s->host.clock : s->streams.end);
-  if (ff_check_level >= 2 && end && !device_stopped(s)) sim_check(s);
-  else if (ff_check_level >= 2 && !device_stopped(s)) pager_check_all(s->pager);
+  if (ff_check_level >= 2 && end && !device_stopped(s->d, s->tenant)) sim_check(s);
+  else if (ff_check_level >= 2 && !device_stopped(s->d, s->tenant)) pager_check_all(s->pager);
   if (s->record) trace_future_complete(s->record);
   trace_reader_waits(s->reader, true);
   s->answers.over = true;
-  pthread_cond_broadcast(&s->answers.progress);
-  sim_unlock(s);
+  answers_progress(&s->answers);
+  answers_unlock(&s->answers);
   if (s->host.peers) peers_leave(s->host.peers, s->host.device_index);
-  device_leave(s);
-}
-
-static void ask_lock(sim *s) {
-  atomic_fetch_add(&s->answers.askers, 1);
-  pthread_mutex_lock(s->answers.mutex);
-  atomic_fetch_sub(&s->answers.askers, 1);
+  device_leave(s->d, s->tenant);
 }
 
 static uint64_t host_time_locked(const sim *s, uint64_t sequence) {
@@ -437,24 +290,24 @@ static uint64_t host_time_locked(const sim *s, uint64_t sequence) {
 }
 
 uint64_t sim_host_time(sim *s, uint64_t sequence) {
-  ask_lock(s);
+  answers_ask(&s->answers);
   while (s->host.processed <= sequence && !s->answers.over) pthread_cond_wait(&s->answers.progress, s->answers.mutex);
   uint64_t time = host_time_locked(s, sequence);
-  pthread_mutex_unlock(s->answers.mutex);
+  answers_unlock(&s->answers);
   return time;
 }
 
 bool sim_physical(sim *s, uint64_t sequence, uint64_t address, uint64_t *physical) {
   if (!s->d->hash) return false;
-  ask_lock(s);
+  answers_ask(&s->answers);
   while (s->host.processed <= sequence && !s->answers.over) pthread_cond_wait(&s->answers.progress, s->answers.mutex);
   *physical = address_map_find(&s->placing, address);
-  pthread_mutex_unlock(s->answers.mutex);
+  answers_unlock(&s->answers);
   return true;
 }
 
 uint64_t sim_event_time(sim *s, uint64_t sequence) {
-  ask_lock(s);
+  answers_ask(&s->answers);
   question own = {.sequence = sequence, .next = s->answers.questions};
   s->answers.questions = &own;
   trace_reader_poke(s->reader);
@@ -467,17 +320,17 @@ uint64_t sim_event_time(sim *s, uint64_t sequence) {
   *link = own.next;
   record = record_at(&s->streams, sequence);
   uint64_t time = record && record->known ? record->time : host_time_locked(s, sequence);
-  pthread_mutex_unlock(s->answers.mutex);
+  answers_unlock(&s->answers);
   return time;
 }
 
 bool sim_event_happened(sim *s, uint64_t sequence, uint64_t by) {
-  ask_lock(s);
+  answers_ask(&s->answers);
   while ((s->host.processed <= by || s->host.processed <= sequence) && !s->answers.over)
     pthread_cond_wait(&s->answers.progress, s->answers.mutex);
   const event_record *record = record_at(&s->streams, sequence);
   bool happened = !record || (record->known && record->time <= host_time_locked(s, by));
-  pthread_mutex_unlock(s->answers.mutex);
+  answers_unlock(&s->answers);
   return happened;
 }
 
@@ -490,22 +343,48 @@ static void machine_name(const machine_spec *spec, char *out, size_t size) {
 }
 
 bool sim_is_over(sim *s, uint64_t *at) {
-  ask_lock(s);
+  answers_ask(&s->answers);
   *at += s->agenda.now + s->host.clock + s->host.processed + s->dispatch.blocks_begun;
   bool over = s->answers.over;
-  pthread_mutex_unlock(s->answers.mutex);
+  answers_unlock(&s->answers);
   return over;
+}
+
+/* How far it has come. */
+static ps now_of(const sim *s) {
+  ps end = s->host.clock > s->streams.end ? s->host.clock : s->streams.end;
+  return s->answers.over || end > s->agenda.now ? end : s->agenda.now;
+}
+
+static void counters_total(sim *s, sim_counters *total) {
+  ps now = now_of(s);
+  /* looking changes nothing: what comes may still ask for the link at an earlier time */
+  const host_link before = *s->link.wire;
+  if (!s->answers.over) link_account(&s->link, now < s->agenda.now ? now : s->agenda.now);
+  counters_of_run(&s->observer, total);
+  total->time_ps = now - s->began;
+  if (s->dispatch.kernels.running && s->agenda.now > s->dispatch.kernels.since)
+    total->kernel_ps += s->agenda.now - s->dispatch.kernels.since;
+  total->transfer_ps = s->link.wire->union_busy;
+  /* A copy that waits for its engine is already in the link's account; how long kernels run is not known yet. */
+  total->overlap_ps = s->link.wire->beside_kernels < total->kernel_ps ? s->link.wire->beside_kernels : total->kernel_ps;
+  *s->link.wire = before;
+  total->h2d_busy_ps = s->link.wire->h2d.busy;
+  total->d2h_busy_ps = s->link.wire->d2h.busy;
+  total->throttles = s->pager->throttled;
+  total->pins = s->pager->pinned;
+  total->resident_peak_bytes = is_paged(s) ? s->pager->resident_peak : total->footprint_bytes;
 }
 
 void sim_snapshot(sim *s, sim_result *result) {
   memset(result, 0, sizeof *result);
-  ask_lock(s);
+  answers_ask(&s->answers);
   snprintf(result->memory, sizeof result->memory, "%s", s->label);
   machine_name(s->spec, result->machine, sizeof result->machine);
   snprintf(result->error, sizeof result->error, "%s", s->host.error);
   result->complete = s->answers.over;
   if (s->budget.left_out) {
-    pthread_mutex_unlock(s->answers.mutex);
+    answers_unlock(&s->answers);
     return;
   }
   counters_total(s, &result->counters);
@@ -519,15 +398,13 @@ void sim_snapshot(sim *s, sim_result *result) {
   for (size_t i = 0; i < s->observer.allocations.count; i++)
     if (i || s->observer.allocations.items[i]->counters.accesses)
       result->allocations[result->allocation_count++] = *s->observer.allocations.items[i];
-  pthread_mutex_unlock(s->answers.mutex);
+  answers_unlock(&s->answers);
 }
 
 sim_history *sim_history_take(sim *s) {
-  ask_lock(s);
-  ps end = s->host.clock > s->streams.end ? s->host.clock : s->streams.end;
-  sim_history *copy = s->observer.history && !s->budget.left_out
-                          ? record_copy(&s->observer, s->answers.over || end > s->agenda.now ? end : s->agenda.now)
-                          : NULL;
-  pthread_mutex_unlock(s->answers.mutex);
+  answers_ask(&s->answers);
+  sim_history *copy = NULL;
+  if (s->observer.history && !s->budget.left_out) copy = record_copy(&s->observer, now_of(s));
+  answers_unlock(&s->answers);
   return copy;
 }

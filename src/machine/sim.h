@@ -107,7 +107,7 @@ typedef struct sim_options { /* texts are borrowed until sim_create returns */
   sim_device *device;  /* that it shares with others, borrowed; NULL: one of its own */
   uint32_t tenant;     /* its number there */
   bool history;        /* is kept: sim_history_take */
-  bool records_future; /* written by this simulation: its order of first touches, and who uses what */
+  bool records_future; /* written by this simulation: its order of first touches, and which blocks use what */
 } sim_options;
 
 /* Before the first operation is appended to the program. FF_NOT_FOUND: no such manager (the message lists them). */

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The wiring: one simulation and the parts that it is made of. Private to machine/ and its tests.
  *
- * What always holds: events leave the heap in order of time, ties in order of insertion; nothing happens between two
- * events; only this simulation's thread touches it, but for what sim.c guards by its mutex. */
+ * Its state changes with events, which leave the queue in order of time (events.h), and with the host's operations.
+ * What other threads read of it they read under its lock (answers.h). */
 #ifndef FF_MACHINE_SIMULATION_H
 #define FF_MACHINE_SIMULATION_H
-
-#include <pthread.h>
-#include <stdatomic.h>
 
 #include "base/check.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "machine/answers.h"
+#include "machine/event_loop.h"
 #include "machine/host/hints.h"
 #include "machine/host/host.h"
 #include "machine/host/host_transfer.h"
@@ -26,24 +25,13 @@
 #include "machine/observe/observer.h"
 #include "machine/sim.h"
 #include "machine/sm/dispatch.h"
+#include "machine/stacks/controller.h"
+#include "machine/stacks/learn.h"
 #include "machine/stacks/stacks.h"
 #include "machine/tenants/device.h"
 #include "machine/tenants/idle_sharing.h"
 #include "machine/timing.h"
 #include "policy/policies.h"
-
-typedef struct question {
-  uint64_t sequence;
-  struct question *next;
-} question; /* of another thread, about an event */
-
-typedef struct answers {  /* to other threads */
-  pthread_mutex_t *mutex; /* the device's `work`: held by the thread that simulates, but while it waits */
-  pthread_cond_t progress;
-  _Atomic uint32_t askers; /* threads that want the mutex */
-  question *questions;
-  bool over;
-} answers;
 
 struct sim {
   /* what it is given once */
@@ -60,22 +48,26 @@ struct sim {
   trace_future *future; /* that its policies ask; NULL: they do not */
   trace_future *record; /* that it writes; NULL: none */
   ff_policy_instance prefetch, evict;
-  ps began;          /* the device's time when it was made */
-  bool instant;      /* what is not a kernel takes no time */
-  bool joins_issues; /* the stream has marks, which mean nothing here */
+  ps began; /* the device's time when it was made */
   timing t;
   /* its parts; the first ones are asked for every line */
   agenda agenda;
+  front_end front;
+  access_path accesses;
   memory memory;
   gmmu gmmu;
   link_port link;
   far_faults faults;
   dispatcher dispatch;
+  controller controller;
+  learner learner;
   placing placing;
   lent lent;
   host host;
   memory_budget budget;
   streams streams;
+  event_loop loop;
+  transfers transfers;
   segments segments;
   hints hints;
   mappings mappings;
@@ -87,11 +79,12 @@ struct sim {
   char label[SIM_LABEL_LENGTH];
 };
 
-void sim_check(sim *s);  /* at the program's end: sim_check.c */
-void sim_yield(sim *s);  /* lets waiting threads in, now and then */
-void sim_unlock(sim *s); /* around everything that may wait */
-void sim_lock(sim *s);
+/* wiring.c */
+void sim_wire(sim *s, const sim_options *options);
+void sim_wire_pager(sim *s); /* once it is made, with what the other parts say */
 
-static inline bool is_paged(const sim *s) { return s->manager->placement == MANAGER_PAGED; }
+void sim_check(const sim *s); /* at the program's end: sim_check.c */
+
+static inline bool is_paged(const sim *s) { return manager_pages(s->manager); }
 
 #endif

@@ -21,7 +21,8 @@ static int by_unit(const void *a, const void *b) {
   const pager_buffered *x = a, *y = b;
   uint64_t xa = x->address, ya = y->address;
   if (xa != ya) return xa < ya ? -1 : 1;
-  return x->time != y->time ? (x->time < y->time ? -1 : 1) : (x->sm > y->sm) - (x->sm < y->sm);
+  if (x->time != y->time) return x->time < y->time ? -1 : 1;
+  return (x->sm > y->sm) - (x->sm < y->sm);
 }
 
 /* Moves the oldest faults to the batch, the first of each unit only. */

@@ -8,9 +8,9 @@
  *                         pager_managed_fault (the CPU touches it; its bytes come back, written or not: the GPU has no
  *                         dirty bit)
  *
- * What always holds: a mapped page's newest bytes are in host memory, any other's in GPU memory. A page is dirty if the
- * CPU has written it since it was mapped; what is dirty is in pager.dirty, which may also name pages that are so no
- * longer. */
+ * A mapped page's newest bytes are in host memory, any other's in GPU memory. A page is dirty if the CPU has written it
+ * since it was mapped; what is dirty is in pager.dirty, which may also name pages that are so no longer. All of that is
+ * asserted (is_mapped, pager_managed_check). */
 #include <stdlib.h>
 
 #include "paging/pager.h"
@@ -46,6 +46,7 @@ static void add_page(pager *p, uint64_t address, uint64_t bytes) {
 
 bool pager_managed_unmap(pager *p) {
   bool touched = p->touched;
+  if (ff_check_level >= 2) pager_managed_check(p);
   p->to_bring.count = 0;
   if (p->dirty.count) qsort(p->dirty.items, p->dirty.count, sizeof *p->dirty.items, by_number);
   for (size_t i = 0; i < p->dirty.count; i++) {
@@ -126,4 +127,35 @@ pager_moves pager_managed_write(pager *p, uint64_t address, uint64_t bytes) {
     moves.bytes += copied_bytes(&w);
   }
   return moves;
+}
+
+/* ---- checks ---- */
+
+static bool is_dirty(const pager *p, const pager_unit *unit) {
+  return is_managed(p, unit) && is_mapped(p, unit) && unit->gpu_version != unit->version;
+}
+
+static int by_place(const void *a, const void *b) {
+  const pager_unit *const *x = a, *const *y = b;
+  return (*x > *y) - (*x < *y);
+}
+
+/* As many units are dirty as pager.dirty names dirty ones. */
+void pager_managed_check(pager *p) {
+  FF_VEC(const pager_unit *) named = {0};
+  size_t different = 0, dirty = 0;
+  for (size_t i = 0; i < p->dirty.count; i++) {
+    const pager_unit *unit = pager_find(p, p->dirty.items[i]);
+    if (is_dirty(p, unit)) FF_PUSH(&named, unit);
+  }
+  if (named.count) qsort(named.items, named.count, sizeof *named.items, by_place);
+  for (size_t i = 0; i < named.count; i++) different += !i || named.items[i] != named.items[i - 1];
+  for (size_t i = 1; i < p->allocations.count; i++) {
+    const pager_allocation *a = &p->allocations.items[i];
+    if (!a->live || a->kind != TRACE_MEMORY_MANAGED) continue;
+    pager_walk w = pager_walk_begin(p, a->address, a->bytes);
+    for (const pager_unit *unit; (unit = pager_walk_next(&w));) dirty += unit->allocation == i && is_dirty(p, unit);
+  }
+  FF_ASSERT(different == dirty);
+  free(named.items);
 }

@@ -400,6 +400,7 @@ static void unit_check(const pager *p, const pager_unit *unit, uint64_t *residen
 
 void pager_check_all(pager *p) {
   pager_check(p);
+  if (pager_managed_pages(p)) pager_managed_check(p);
   if (!is_paged(p)) return;
   uint64_t resident = 0, in_flight = 0;
   uint32_t units = 1u << (PAGER_CHUNK_SHIFT - p->unit_shift);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Allocations and the page table. The table is a hash of 2 MiB pieces (chunks), made when an address in them is first
- * looked up; a piece knows the allocations that overlap it, so nothing here is linear in the size of an allocation.
+ * looked up; a piece has the allocations that overlap it, so nothing here is linear in the size of an allocation.
  * Small allocations that share a window of unit_bytes hang behind each other as siblings. */
 #include "paging/pager.h"
 
@@ -185,6 +185,7 @@ static void unit_detach(pager *p, pager_unit *unit, uint32_t index, uint64_t add
     p->config.hooks.left(p->config.hooks.context, address, unit);
     pager_tell(p, address, false);
   }
+  p->remote_freed |= unit->state == PAGER_REMOTE;
   uint32_t sibling = unit->sibling;
   if (!before && sibling) {
     *unit = *p->siblings[sibling];

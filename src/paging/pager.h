@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pager: where the newest bytes of every page are, who waits for a page, and what moves. It is given no time: the
- * machine tells it what happened and asks what must happen next (pager_hooks).
+/* The pager: where the newest bytes of every page are, which warps wait for a page, and what moves. It is given no
+ * time: the machine tells it what happened and asks what must happen next (pager_hooks).
  *
  * Glossary. A *unit* is what a far-fault moves: an aligned window of fault_page_bytes, cut to one allocation (two small
  * allocations in one window are two units). A *flight* is a unit on its way to the GPU. A *NACK* is an SM's
- * translation request that found its unit absent; all warps of that SM which want the unit wait on the one NACK.
+ * translation request that found its unit absent; all warps of that SM that access the unit wait on the one NACK.
  *
  *            pager_fault, prefetch        pager_complete
  *     ABSENT ----------------> IN_FLIGHT ----------------> RESIDENT        REMOTE (pinned host memory) stays so; managed
@@ -14,13 +14,14 @@
  * What the GPU reaches over the link it goes on reaching while it is IN_FLIGHT and has not departed (pager_depart: its
  * bytes begin to move).
  *
- * What always holds (pager_check; in bytes, and only MANAGER_PAGED counts them):
+ * Asserted by pager_check and pager_check_all, at the deep check level (in bytes; only MANAGER_PAGED counts them):
  *     resident + in_flight + free == memory; if memory is handed out in whole blocks (the real driver's root chunks):
  *     blocks that hold anything x 2 MiB + free == memory, and resident + in_flight <= what they make
  *     moved_in + filled - moved_out - dropped == resident
- *     what is cleaned is copied to the CPU and stays: it is in none of these sums, and dirty again when the GPU writes
- *     to it a unit's newest version is in the CPU's copy or in the GPU's copy (or both), never nowhere
- *     an SM's tracked NACKs <= its allotment, unless faults are served in batches */
+ *     a unit's newest version is in the CPU's copy or in the GPU's copy, or both
+ *     an SM's tracked NACKs <= its allotment, unless faults are served in batches
+ * What is cleaned is copied to the CPU and stays: it is in none of these sums, and dirty again when the GPU writes to
+ * it. */
 #ifndef FF_PAGING_PAGER_H
 #define FF_PAGING_PAGER_H
 
@@ -60,7 +61,7 @@ typedef enum pager_flight_kind {
 } pager_flight_kind;
 
 typedef struct pager_unit {
-  uint32_t version;     /* of the newest content, whoever wrote it */
+  uint32_t version;     /* of the newest content, by the CPU or the GPU */
   uint32_t gpu_version; /* of the copy in GPU memory */
   uint32_t cpu_version; /* of the copy in host memory */
   uint32_t allocation;  /* index; 0: belongs to none, counts as resident */
@@ -113,8 +114,8 @@ typedef struct pager_buffered { /* a far-fault in the buffer, or in the batch th
 typedef enum pager_leaf { PAGER_LEAF_MIN, PAGER_LEAF_GROUP, PAGER_LEAF_BLOCK, PAGER_LEAVES } pager_leaf;
 
 /* What pages come or go for: given to the pager with a far-fault, and by the pager to every hook that it calls for it.
- * The pager reads who asks, and makes a request of its own for what it tries again; the rest is the machine's. NULL
- * where no access asks: copies, idle links, watermarks. */
+ * The pager reads which SM and warp ask, and makes a request of its own for what it tries again; the rest is the
+ * machine's. NULL where no access asks: copies, idle links, watermarks. */
 typedef struct fault_request {
   uint32_t sm, warp; /* whose access it is */
   /* where what moves is counted; start sets them for the pages that come beside a far-fault */
@@ -131,7 +132,7 @@ typedef struct pager_hooks {
   bool (*writes)(void *context, uint32_t warp);            /* the access that the warp is at; NULL: all read */
   /* A far-fault begins; returns when the unit will have arrived (pager_complete is then called). */
   uint64_t (*start)(void *context, fault_request *request, uint64_t address, uint32_t flight, const pager_unit *unit);
-  /* Pages that a prefetcher wants are to come, in one transfer; returns when they will have arrived. */
+  /* Pages that a prefetcher has proposed are to come, in one transfer; returns when they will have arrived. */
   uint64_t (*fetch)(void *context, const fault_request *request, uint64_t address, uint64_t bytes, uint32_t flight,
                     const pager_unit *first);
   /* A flight that fetch has started: true: its bytes begin to move later, and the machine calls pager_depart then,
@@ -146,7 +147,7 @@ typedef struct pager_hooks {
   void (*unblock)(void *context, uint32_t sm);                           /* MANAGER_BLOCK: its far-fault is over */
   void (*left)(void *context, uint64_t address, const pager_unit *unit); /* no longer in GPU memory: TLBs, caches */
   void (*moved)(void *context, uint32_t owner, bool in, uint64_t bytes); /* over the link */
-  /* The unit is resident and no longer dirty; what knows its page as written to must ask again. NULL: nothing is
+  /* The unit is resident and no longer dirty; what has its page as written to must ask again. NULL: nothing is
    * cleaned. */
   void (*cleaned)(void *context, uint64_t address, const pager_unit *unit);
   /* Pages that grow: one page maps this group or block from now on (whole), or smaller ones do again. */
@@ -158,7 +159,7 @@ typedef struct pager_config {
   const ff_policy *prefetch, *evict; /* NULL: nothing is prefetched; whatever comes first is evicted */
   void *prefetch_state, *evict_state;
   bool evict_shares;          /* both are one, with one state: it is told once */
-  const trace_future *future; /* complete before the first fault; NULL: nobody asks */
+  const trace_future *future; /* complete before the first fault; NULL: it is not known */
   bool copy_clean;            /* evicted pages are written back even if the host's copy is the newest */
   /* of valid bytes that a page of 2 MiB may have: partial pages; 0: none, all units on their own */
   uint32_t ranges;
@@ -258,6 +259,8 @@ typedef struct pager {
   bool idles, blank_skipped;
   /* of what is proposed now only that comes which has no bytes yet */
   bool blank_only;
+  /* what the GPU reached over the link was freed: translations of it are left, which the next page there may have */
+  bool remote_freed;
   bool ahead;           /* what is evicted now goes before its room is wanted */
   uint64_t mapped;      /* that allocations can have of GPU memory at most */
   uint64_t held_blocks; /* whole_blocks: that hold anything */
@@ -407,7 +410,8 @@ pager_outcome pager_fault(pager *pager, fault_request *request, uint64_t address
 bool pager_waits(const pager *pager, uint32_t sm, const pager_unit *unit);
 /* The flight's bytes begin to move: what is accessed from now on waits until it has landed. */
 void pager_depart(pager *pager, uint32_t flight);
-/* The flight has landed: the unit is resident, all who wait for it are woken, throttled requests are replayed. */
+/* The flight has landed: the unit is resident, all warps that wait for it are woken, throttled requests are
+ * replayed. */
 void pager_complete(pager *pager, uint32_t flight);
 /* ---- batches: batch.c (MANAGER_BUFFER) ---- */
 
@@ -454,8 +458,8 @@ uint64_t pager_latest_use(pager *pager, uint64_t address, uint64_t bytes);
 uint64_t pager_group_use(pager *pager, pager_chunk *chunk, uint32_t group);
 /* Evicts until `bytes` are free. false: what is left cannot be evicted now (it is on its way). */
 bool pager_make_room(pager *pager, const fault_request *request, uint64_t bytes);
-/* Segments. Starts to move what is absent of the range and finds room, for which only what nobody declared goes;
- * returns how many bytes that are. Units of blank allocations that nobody has written only take their room. And: one
+/* Segments. Starts to move what is absent of the range and finds room, for which only what no launch declared goes;
+ * returns how many bytes that are. Units of blank allocations that were not written only take their room. And: one
  * launch more or less has declared the allocation. */
 uint64_t pager_request(pager *pager, const fault_request *request, uint64_t address, uint64_t bytes);
 void pager_declare(pager *pager, uint32_t allocation, bool declared);
@@ -617,8 +621,9 @@ pager_moves pager_managed_write(pager *pager, uint64_t address, uint64_t bytes);
 
 /* ---- checks ---- */
 
-void pager_check(const pager *pager); /* the equations: cheap; at FF_CHECK_DEEP */
-void pager_check_all(pager *pager);   /* recounts from the page table */
+void pager_check(const pager *pager);   /* the equations: cheap; at FF_CHECK_DEEP */
+void pager_check_all(pager *pager);     /* recounts from the page table */
+void pager_managed_check(pager *pager); /* the same for managed pages (managed_pages.c) */
 /* forgets that the GPU's copy is old: the oracle must notice */
 void pager_break_for_test(pager *pager, uint64_t address);
 

@@ -101,7 +101,7 @@ void pager_advise(pager *p, uint64_t address, uint64_t bytes, trace_advice advic
     pager_allocation *a = &p->allocations.items[p->by_address.items[i]];
     if (a->address >= end) break;
     if (a->kind != TRACE_MEMORY_MANAGED) continue;
-    /* then units that nobody has touched need not be made */
+    /* then units that were not touched need not be made */
     bool whole = a->address >= address && a->address + a->bytes <= end;
     if (whole) a->hints = with_advice(a->hints, advice, device >= 0);
     uint64_t from = a->address > address ? a->address : address,
@@ -117,7 +117,7 @@ void pager_advise(pager *p, uint64_t address, uint64_t bytes, trace_advice advic
 
 /* ---- prefetches of the program ---- */
 
-/* The CPU gets the newest bytes. Copied if they are newer than its own, or if nobody keeps account of that. */
+/* The CPU gets the newest bytes. Copied if they are newer than its own, or if no account is kept of that. */
 static void copy_out(pager *p, pager_unit *unit, bool leaves, uint64_t address, pager_moves *moves) {
   bool copied = unit->cpu_version != unit->version || (p->config.copy_clean && !unit->duplicate);
   FF_CHECK(unit->cpu_version == unit->version || unit->gpu_version == unit->version);

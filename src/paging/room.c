@@ -239,13 +239,12 @@ void pager_tell_settled(pager *p, pager_chunk *chunk, const ff_pages *before) {
     return;
   }
   for (uint32_t w = 0; w < FF_BLOCK_PAGES / 64; w++)
-    for (uint64_t settled = before->word[w] & ~chunk->moving.word[w] & chunk->valid.word[w], run; settled;
-         settled &= ~(run - 1)) {
+    for (uint64_t settled = before->word[w] & ~chunk->moving.word[w] & chunk->valid.word[w]; settled;) {
       uint32_t first = (uint32_t)__builtin_ctzll(settled);
-      run = settled + (UINT64_C(1) << first); /* the bit behind the run; 0: it ends with the word */
-      uint32_t end = run & ~settled ? (uint32_t)__builtin_ctzll(run & ~settled) : 64;
-      run = end == 64 ? 0 : UINT64_C(1) << end;
+      uint64_t behind = settled + (UINT64_C(1) << first); /* the bit behind the run; 0: it ends with the word */
+      uint32_t end = behind & ~settled ? (uint32_t)__builtin_ctzll(behind & ~settled) : 64;
       tell_settled(p, base + (w * 64 + first) * FF_PAGE_BYTES, (end - first) * FF_PAGE_BYTES);
+      settled &= end == 64 ? 0 : UINT64_MAX << end;
     }
 }
 
@@ -594,7 +593,6 @@ void pager_keep_free(pager *p, const fault_request *request) {
   if (p->free >= p->low || p->mapped <= p->memory || !p->resident) return;
   p->ahead = true;
   make_room_of(p, request, p->high, !p->used_allocations); /* what a launch has declared stays */
-  ;
   p->ahead = false;
   pager_check(p);
 }
@@ -739,7 +737,8 @@ bool pager_wants_idle(const pager *p) { return p->config.prefetch && p->config.p
 void pager_idle(pager *p) {
   int skips = 0;
   p->idles = true;
-  for (uint64_t before = UINT64_MAX, flights = p->flight_count;
+  uint64_t flights = p->flight_count;
+  for (uint64_t before = UINT64_MAX;
        pager_wants_idle(p) && p->free && before != p->filled && p->flight_count == flights;) {
     before = p->filled;
     p->blank_skipped = false;

@@ -9,7 +9,7 @@
  *
  * Asked at a fault on a thrashing page whose last event is no longer than `lapse` ago:
  *
- *     NONE --fault--> a period of `nap` begins: one processor is favoured (never the same twice running), the other
+ *     NONE --fault--> a period of `nap` begins: one processor is favoured (not the one of the period before), the other
  *                     is throttled: its fault is not served until the period is over
  *          --fault of the favoured one after `throttles` throttles--> PINNED for `pin`: where it is the CPU's, the GPU maps it
  *
@@ -54,7 +54,8 @@ static thrash_page *page_of(const pager *p, const pager_chunk *chunk, uint64_t a
 
 static bool thrashes(const pager *p, const thrash_page *page) { return page && page->events >= limits(p)->events; }
 
-/* It no longer thrashes. How often it was throttled so far, and whose turn it was, counts on if it does so again. */
+/* It no longer thrashes. How often it was throttled so far, and which processor was favoured, counts on if it does so
+ * again. */
 static void forget(thrash_page *page) {
   uint64_t nap_end = page->throttled ? 0 : page->nap_end;
   *page = (thrash_page){.last = NEVER, .nap_end = nap_end, .throttles = page->throttles, .favoured = page->favoured};
@@ -107,7 +108,7 @@ static void pin(pager *p, struct pager_thrash *block, thrash_page *page, uint64_
     uint64_t deadline = now + ps_of(limits(p)->pin_us);
     FF_PUSH(&p->pins, ((pager_pin){.address = address, .deadline = deadline}));
     if (p->pins_due > deadline) p->pins_due = deadline;
-    if (page->throttled) page->nap_end = 0; /* nobody waits any more */
+    if (page->throttled) page->nap_end = 0; /* no warp waits any more */
     page->throttled = 0;
     page->throttles = 0;
     block->ever_pinned = true;
@@ -154,7 +155,7 @@ static bool epoch_over(const pager *p, struct pager_thrash *block, uint64_t now)
   return true;
 }
 
-/* A new period begins when the last one is over; who is favoured in it. */
+/* A new period begins when the last one is over; the processor that is favoured in it. */
 static void next_period(const pager *p, thrash_page *page, pager_processor asks, uint64_t now) {
   if (now > page->nap_end) {
     page->nap_end = now + ps_of(limits(p)->nap_us);
@@ -171,7 +172,8 @@ static pager_thrash_answer decide(const pager *p, const thrash_page *page, const
   if (unit->hints & PAGER_PREFERS_CPU) return PAGER_THRASH_PIN_CPU;
   if (unit->hints & PAGER_PREFERS_GPU && asks == PAGER_GPU) {
     if (page->pinned) return page->pinned == PAGER_GPU || favoured ? PAGER_THRASH_PIN_GPU : PAGER_THRASH_THROTTLE;
-    return !favoured ? PAGER_THRASH_THROTTLE : enough ? PAGER_THRASH_PIN_GPU : PAGER_THRASH_NONE;
+    if (!favoured) return PAGER_THRASH_THROTTLE;
+    return enough ? PAGER_THRASH_PIN_GPU : PAGER_THRASH_NONE;
   }
   if (page->pinned) {
     bool both = page->processors == (PAGER_CPU | PAGER_GPU);

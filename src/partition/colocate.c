@@ -160,6 +160,7 @@ void colocate_instance(colocate *c, const uint64_t *lines, uint32_t count) {
   if (slot >= COLOCATE_KEPT) return;
   keep(&c->kept[slot], lines, count, slot + c->instances);
   if (c->kept_count <= slot) c->kept_count = (uint32_t)slot + 1;
+  FF_CHECK_DEEP(c->kept_count == (c->instances < COLOCATE_KEPT ? c->instances : COLOCATE_KEPT));
 }
 
 /* ---- what was found ---- */
@@ -189,7 +190,8 @@ double colocate_pair_uneven(const colocate *c, uint32_t i) {
 /* Bytes below `end` that the pair gives to the stack: of each whole turn around the stacks the same. */
 static uint64_t bytes_below(uint64_t end, uint32_t stack, uint32_t lowest, uint32_t bits) {
   uint64_t each = UINT64_C(1) << lowest, rest = end & ((each << bits) - 1), before = stack * each;
-  return (end >> (lowest + bits) << lowest) + (rest <= before ? 0 : rest - before < each ? rest - before : each);
+  uint64_t begun = rest > before ? rest - before : 0; /* of the turn that is not whole */
+  return (end >> (lowest + bits) << lowest) + (begun < each ? begun : each);
 }
 
 /* Of the ranges that the first so many instances touched. */

@@ -15,8 +15,8 @@
  *   colocate_best_pair(c) / colocate_linear(c, maps)
  *   colocate_free(c);
  *
- * What always holds: deterministic, bounded memory (of many instances a fixed sample is kept for the linear maps, the
- * pairs count all). */
+ * Pairs count all instances; for the linear maps a sample of at most COLOCATE_KEPT is kept, drawn by a generator with a
+ * fixed seed. */
 #ifndef FF_PARTITION_COLOCATE_H
 #define FF_PARTITION_COLOCATE_H
 

@@ -17,11 +17,12 @@
  *   lines over the stacks beside that and beside the best pair: each range in turn tries pairs of bits of its own
  *   (offsets with carries are nearly, but not quite linear)
  *
- * Half of the kept instances are solved with, the other half judges. What always holds: what comes out is no worse than
- * the best pair over all of them. */
+ * Half of the kept instances are solved with, the other half judges. The best pair stays where what comes out is worse
+ * than it over all of them (asserted at the deep check level). */
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "base/memory.h"
 #include "partition/colocate_private.h"
 #include "partition/gf2.h"
@@ -172,8 +173,10 @@ static void find_groups(linear *l) {
 static void add_point(linear *l, const point *p) {
   const member *m = &l->members[p->range];
   uint32_t column = m->column;
-  for (uint64_t vary = m->vary; vary; vary &= vary - 1, column++)
+  for (uint64_t vary = m->vary; vary; vary &= vary - 1) {
     if (p->line & vary & -vary) wide_flip(l->vector, column);
+    column++;
+  }
   wide_flip(l->vector, column);
 }
 
@@ -295,8 +298,10 @@ static void merge_groups(linear *l) {
 /* The address bits whose columns are set. */
 static uint64_t spread_bits(uint64_t columns, uint64_t vary) {
   uint64_t out = 0;
-  for (; vary; vary &= vary - 1, columns >>= 1)
+  for (; vary; vary &= vary - 1) {
     if (columns & 1) out |= vary & -vary;
+    columns >>= 1;
+  }
   return out;
 }
 
@@ -587,5 +592,6 @@ double colocate_linear(const colocate *c, stack_map *maps) {
   if (share < least)
     for (uint32_t i = 0; i < l->member_count; i++) maps[l->members[i].range] = pair;
   linear_free(l);
+  FF_CHECK_DEEP(colocate_share(c, maps, &c->baseline) >= least);
   return share < least ? least : share;
 }

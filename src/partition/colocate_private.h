@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What colocate.c counts and keeps, and colocate_linear.c solves.
  *
- * What always holds: kept_count == min(instances, COLOCATE_KEPT), and each instance so far is among the kept ones with
- * the same probability (a reservoir, drawn by a generator with a fixed seed). */
+ * The kept instances are a reservoir: kept_count == min(instances, COLOCATE_KEPT), asserted at the deep check level,
+ * and each instance so far is among them with the same probability. */
 #ifndef FF_PARTITION_COLOCATE_PRIVATE_H
 #define FF_PARTITION_COLOCATE_PRIVATE_H
 

@@ -14,7 +14,8 @@ enum {
   PAGE_BITS = 30,
   SAMPLED_PAGES = 1 << 17,
   SAMPLED_PIECES = 1 << 24,
-  ADDRESS_BITS = 37
+  ADDRESS_BITS = 37,
+  CHECKED = 64 /* pages, and pieces of each */
 };
 
 struct colours {
@@ -119,7 +120,8 @@ static void find_joined(colours *c) {
   uint32_t roots = c->modules;
   for (uint32_t m = 0; m < c->modules; m++) c->of_module[m] = m;
   for (uint64_t i = 0; i < pages && roots > 1 && c->page_bytes > piece; i++) {
-    uint64_t page = all || i % 2 == 0 ? i : (i * UINT64_C(0x9e3779b97f4a7c15) >> 20) % (far ? far : 1);
+    uint64_t page = i;
+    if (!all && i % 2) page = (i * UINT64_C(0x9e3779b97f4a7c15) >> 20) % (far ? far : 1);
     roots = join_page(c, page * step, piece, roots);
   }
   c->count = roots;
@@ -144,6 +146,18 @@ static void number_roots(colours *c) {
   FF_ASSERT(next == found);
 }
 
+/* The modules that pages touch have the pages' colours: of the first ones, which find_joined has looked at. */
+static void check_pages(const colours *c) {
+  const hash_spec *spec = hash_spec_of(c->hash);
+  uint64_t piece = spec->piece_bytes ? spec->piece_bytes : UINT64_C(1) << LINE_BITS,
+           step = piece > c->page_bytes ? piece : c->page_bytes,
+           pages = pages_to_see(spec, c->page_bytes > piece ? c->page_bytes / piece : 1);
+  for (uint64_t i = 0; i < pages && i < CHECKED; i += 2)
+    for (uint64_t n = 0; n < CHECKED && n * piece < c->page_bytes; n++)
+      FF_ASSERT(c->of_module[hash_module(c->hash, i * step + n * piece)] == colours_of(c, i * step));
+  for (uint32_t m = 0; m < c->modules; m++) FF_ASSERT(c->of_module[m] < c->count);
+}
+
 ff_status colours_create(const address_hash *hash, uint64_t page_bytes, colours **out, ff_error *error) {
   if (page_bytes < UINT64_C(1) << LINE_BITS || page_bytes > UINT64_C(1) << PAGE_BITS || (page_bytes & (page_bytes - 1)))
     return ff_fail(error, FF_INVALID, "pages of %llu bytes: must be a power of two, 128 bytes to 1 GiB",
@@ -160,6 +174,7 @@ ff_status colours_create(const address_hash *hash, uint64_t page_bytes, colours 
     find_joined(c);
     number_roots(c);
   }
+  if (hash && ff_check_level >= 2) check_pages(c);
   *out = c;
   return FF_OK;
 }

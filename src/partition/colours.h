@@ -3,7 +3,8 @@
  * none, so that a program which has some colours only can neither evict another's lines from the L2 nor keep another's
  * banks busy.
  *
- * What always holds: each module has exactly one colour; all modules that a page touches have that page's colour.
+ * A module has one colour, and all modules that a page touches have that page's colour (where not all pages can be
+ * looked at: those that were). colours_create asserts it at the deep check level, for some pages.
  *
  *   xor hashes: module = M a. Addresses within a page of 2^p bytes add the vectors M e_b, b < p, which span a space W:
  *     a page touches one coset of W, its colour is that coset, and there are 2^(rank M - rank of M restricted to bits

@@ -2,7 +2,7 @@
 /* Physical memory as frames: see frames.h.
  *
  * 64 frames are a word of the bitmap `taken`; 64 words a group. For each colour c and group, none_left[c][group] has a
- * bit for each word; it is set when no frame of that colour was free in the word the last time somebody looked, and
+ * bit for each word; it is set when no frame of that colour was free in the word when the word was looked at last, and
  * cleared when one is given back: set means none, clear means maybe. Below first[c] all groups are full of such bits.
  *
  * Which frames of a word have colour c: for linear colours the frames whose offset in the word has the colour c ^
@@ -22,7 +22,7 @@ struct frames {
   colours *colours;
   uint64_t frame_bytes, count, words, groups;
   uint32_t shift;                   /* log2 frame_bytes */
-  uint64_t *taken;                  /* bits behind the last frame are always set */
+  uint64_t *taken;                  /* bits behind the last frame are set */
   uint64_t *none_left[COLOURS_MAX]; /* by colour; one bit for each word */
   uint64_t first[COLOURS_MAX];      /* by colour: the first group that may have one */
   uint64_t first_free;              /* no word below has a free frame of any colour */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Physical GPU memory as frames: which are taken, and who takes one gets it by colour.
+/* Physical GPU memory as frames: which are taken; they are given out by colour.
  *
  * A frame is an aligned piece of frame_bytes; it is named by its physical address (bytes from 0). Single frames are
  * given out lowest address first among the colours that the caller may have, so that a tenant's frames lie as densely
- * as its colours allow; runs of many frames first fit, and they have all colours. No time, no tenants: who has which
- * frame is the caller's to know. Deterministic.
+ * as its colours allow; runs of many frames first fit, and they have all colours. No time, no tenants: the caller keeps
+ * account of which tenant has which frame. Deterministic.
  *
- * What always holds, for each colour and for all together (frames_check):
+ * frames_check asserts, for each colour and for all together:
  *
  *   taken + free == all
  *

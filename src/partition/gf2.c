@@ -57,6 +57,7 @@ gf2_space gf2_null(const gf2_space *space, uint64_t bits) {
       if (rows.rows[i] & bit) x |= pivot_of(rows.rows[i]);
     gf2_add(&out, x);
   }
+  FF_CHECK_DEEP(rows.rank + out.rank == (uint32_t)__builtin_popcountll(bits));
   return out;
 }
 

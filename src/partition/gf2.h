@@ -3,8 +3,8 @@
  *
  * A vector is a uint64_t; adding is XOR, and the product of a mask f with an address a is the parity of f & a. A space
  * is kept as its reduced row echelon basis: each row's highest bit (its pivot) stands in no other row, and the rows
- * fall in number. That basis is unique, so that two spaces are equal exactly if their rows are. What always holds: rank
- * + rank of the null space = count of bits.
+ * fall in number. That basis is unique, so that two spaces are equal exactly if their rows are. The rank and
+ * the rank of the null space make the count of bits; gf2_null asserts that at the deep check level.
  *
  * What it is for: an address hash gives bit i of the module as f_i * a. Two addresses are in one bank exactly if their
  * difference d has f * d = 0 for every f of the banks' span: spans come from differences as null spaces (Jain 2019,

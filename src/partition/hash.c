@@ -179,6 +179,15 @@ static ff_status polynomial_create(address_hash *h, ff_error *error) {
 
 static divider divider_of(uint64_t by) { return (divider){by, UINT64_MAX / by + 1, by > 1 ? UINT64_MAX / by : 0}; }
 
+/* Places are below their counts: of addresses all over memory. */
+static void check_places(const address_hash *h) {
+  enum { CHECKED = 1024, ADDRESS_BITS = 40 };
+  for (uint64_t i = 0; i < CHECKED; i++) {
+    hash_place p = hash_of(h, i * UINT64_C(0x9e3779b97f4a7c15) >> (64 - ADDRESS_BITS));
+    FF_ASSERT(p.module < h->spec.module_count && p.bank < h->spec.bank_count && p.set < h->spec.set_count);
+  }
+}
+
 ff_status hash_create(const hash_spec *spec, address_hash **out, ff_error *error) {
   if (!spec->module_count || !spec->bank_count || !spec->set_count || !power_of_two(spec->row_bytes))
     return ff_fail(error, FF_INVALID, "there are no modules, banks, sets or rows");
@@ -196,6 +205,7 @@ ff_status hash_create(const hash_spec *spec, address_hash **out, ff_error *error
   ff_status status = spec->kind == HASH_XOR          ? xor_create(h, error)
                      : spec->kind == HASH_POLYNOMIAL ? polynomial_create(h, error)
                                                      : FF_OK;
+  if (!status && ff_check_level >= 2) check_places(h);
   if (status) free(h);
   else *out = h;
   return status;

@@ -11,8 +11,8 @@
  *               below 2^degree pieces look at
  *               few of its bits
  *
- * What always holds: module < modules, bank < banks, set < sets; two addresses of one module that are in one bank and
- * have one row are in one row of that bank's DRAM. */
+ * Modules, banks of a module and sets of a slice are numbered from 0; hash_create asserts at the deep check level that
+ * places stay below their counts, for addresses all over memory. Rows are numbered within their bank. */
 #ifndef FF_PARTITION_HASH_H
 #define FF_PARTITION_HASH_H
 

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "base/memory.h"
 
 enum {
@@ -219,6 +220,15 @@ static recover_verdict judge(const recover_sample *sample, const search *s, cons
   return sample->tested && r->residue > not_linear_residue ? RECOVER_PARTLY : RECOVER_LINEAR;
 }
 
+static void check_masks(const search *s, const recover_result *r) {
+  for (uint32_t i = 0; i < r->rank; i++) {
+    uint64_t mask = r->masks[i].bits, lowest = mask & -mask;
+    FF_ASSERT(mask && !(mask & ~s->bits) && gf2_reduce(&s->always, mask));
+    for (uint32_t k = 0; k < r->rank; k++) FF_ASSERT(k == i || !(r->masks[k].bits & lowest));
+    FF_ASSERT(!i || lowest > (r->masks[i - 1].bits & -r->masks[i - 1].bits));
+  }
+}
+
 void recover_masks(const recover_sample *sample, recover_result *result) {
   search s = {.random = sample->seed};
   *result = (recover_result){.verdict = RECOVER_TOO_FEW, .residue = NAN, .spurious = 1};
@@ -233,6 +243,7 @@ void recover_masks(const recover_sample *sample, recover_result *result) {
     result->verdict = judge(sample, &s, result);
   }
   if (result->verdict == RECOVER_NOT_LINEAR || result->verdict == RECOVER_TOO_FEW) result->rank = 0;
+  if (ff_check_level >= 2) check_masks(&s, result);
   free(s.solving.items);
 }
 

@@ -8,9 +8,9 @@
  * each as large as it needs to be until further pairs tell nothing new, and every solution is judged on the pairs of
  * the other half, which no subset is drawn from.
  *
- * What always holds: masks are a reduced basis (each one's lowest bit stands in no other mask, in increasing order), of
- * bits that differ in some pair; no mask holds on all the pairs that were looked at; the same sample gives the same
- * result. */
+ * The masks are a reduced basis (each one's lowest bit stands in no other mask, in increasing order), of bits that
+ * differ in some pair, and no mask holds on all the pairs that were looked at: recover_masks asserts that at the deep
+ * check level. What it draws depends on the sample's seed alone. */
 #ifndef FF_PARTITION_RECOVER_H
 #define FF_PARTITION_RECOVER_H
 

@@ -61,7 +61,9 @@ static ff_status read_number(reader *r, uint64_t *value) {
 /* "sm=25%": into the one it names. */
 static ff_status read_named(reader *r, uint64_t *sm, uint64_t *memory) {
   const char *start = r->at;
-  uint64_t *into = !strncmp(start, "sm=", 3) ? sm : !strncmp(start, "memory=", 7) ? memory : NULL;
+  uint64_t *into = NULL;
+  if (!strncmp(start, "sm=", 3)) into = sm;
+  else if (!strncmp(start, "memory=", 7)) into = memory;
   if (!into) return FAIL(r, start, FF_PARSE, "neither sm=, memory= nor a number");
   if (*into)
     return FAIL(r, start, FF_PARSE, "the partition's share of %s stands here twice", into == sm ? "SMs" : "memory");
@@ -142,6 +144,15 @@ static uint32_t next_to_change(const double *wanted, const uint32_t *have, uint3
   return best;
 }
 
+static void check_counts(const uint32_t *counts, uint32_t count, uint32_t target, uint32_t whole) {
+  uint32_t all = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    FF_ASSERT(counts[i]);
+    all += counts[i];
+  }
+  FF_ASSERT(all == target && target <= whole);
+}
+
 ff_status shares_divide(const double *shares, uint32_t count, uint32_t whole, uint32_t *out, ff_error *error) {
   double wanted[SHARES_MAX], total = 0;
   if (!count || count > SHARES_MAX)
@@ -163,6 +174,7 @@ ff_status shares_divide(const double *shares, uint32_t count, uint32_t whole, ui
   if (target < count) target = count;
   for (; given < target; given++) out[next_to_change(wanted, out, count, true)]++;
   for (; given > target; given--) out[next_to_change(wanted, out, count, false)]--;
+  if (ff_check_level >= 2) check_counts(out, count, target, whole);
   return FF_OK;
 }
 

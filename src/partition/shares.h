@@ -5,10 +5,10 @@
  *   "25%:50%"                                  of the device; what is left of it stays idle
  *   "sm=25%,memory=50%:sm=75%,memory=50%"      each on its own; a partition that names only one of them has the same of the other
  *
- * What always holds: a partition has at least one SM and one colour; partitions share none; no SM and no colour is left
- * over when the shares add up to the device. Counts go by largest remainder (Hamilton), ties to the lower partition, so
- * that none is off by one or more, but for the ones that a partition too small for its first one takes from the
- * largest. */
+ * A partition has at least one SM and one colour, and partitions follow each other without a gap; when the shares add
+ * up to the device nothing is left over. shares_divide asserts that at the deep check level. Counts go by largest
+ * remainder (Hamilton), ties to the lower partition: each is off by less than one, except where a partition too small
+ * for one takes it from the largest. */
 #ifndef FF_PARTITION_SHARES_H
 #define FF_PARTITION_SHARES_H
 

@@ -7,8 +7,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/check.h"
+#include "partition/gf2.h"
+
 /* the bits XORed onto one of the stack's number are so many beyond as there are in it, and this */
 enum { BASELINE_STEP = 3 };
+
+/* The bits that a local address lacks follow from the stack and the local address. */
+static void check_pivots(const stack_map *map) {
+  uint64_t pivots = 0;
+  for (uint32_t i = 0; i < map->bits; i++) {
+    FF_ASSERT(!i || map->pivots[i] < map->pivots[i - 1]);
+    pivots |= UINT64_C(1) << map->pivots[i];
+  }
+  gf2_space masks = gf2_span(map->masks, map->bits);
+  FF_ASSERT(gf2_restrict(&masks, pivots).rank == map->bits);
+}
 
 /* The lowest bit of each mask after elimination: masks that are independent have as many. The lowest, so that local
  * addresses are dense over any range that the masks spread, and rows of the DRAM are filled whole. */
@@ -36,6 +50,7 @@ ff_status stack_map_make(const uint64_t *masks, uint32_t bits, uint32_t flip, st
     for (uint32_t k = i + 1; k < bits; k++)
       if (left[k] & row & -row) left[k] ^= row;
   }
+  if (ff_check_level >= 2) check_pivots(map);
   return FF_OK;
 }
 

@@ -6,8 +6,9 @@
  *   baseline  lines of 128 bytes go round the stacks, XORed with higher bits
  *   linear    any independent masks (partition/colocate.h finds them)
  *
- * What always holds: the masks are independent, so that each stack has the same share of any aligned range that has all
- * their bits; stack and local address together name exactly one address. */
+ * stack_map_make refuses masks that depend on each other: so each stack has the same share of any aligned range that
+ * has all their bits. A stack and a local address together name one address, as the masks are independent in the
+ * pivots, too: that is asserted at the deep check level. */
 #ifndef FF_PARTITION_STACK_MAP_H
 #define FF_PARTITION_STACK_MAP_H
 

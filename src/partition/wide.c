@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "base/memory.h"
 
 wide_space wide_create(uint32_t columns) {
@@ -73,6 +74,7 @@ uint32_t wide_null(const wide_space *space, uint64_t *out, uint32_t *own) {
     own[count++] = column;
   }
   free(is_pivot);
+  FF_CHECK_DEEP(space->rank + count == space->columns);
   return count;
 }
 

@@ -3,7 +3,8 @@
  * ranges at once.
  *
  * A vector is `words` words of 64 columns each. A space is kept as its reduced row echelon basis: each row has a pivot,
- * its lowest column, which stands in no other row. What always holds: rank + rank of the null space == columns. */
+ * its lowest column, which stands in no other row. The rank and the rank of the null space make the count of columns;
+ * wide_null asserts that at the deep check level. */
 #ifndef FF_PARTITION_WIDE_H
 #define FF_PARTITION_WIDE_H
 

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The knowledge that the policies `auto` share: see auto_state.h. */
+/* The state that the policies `auto` share: see auto_state.h. */
 #include "policy/auto_state.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/check.h"
 
 typedef struct auto_block {
   uint64_t address;
   auto_group *groups;
 } auto_block; /* groups: NULL: an empty slot */
 
-enum { GROUPS_PER_BLOCK = FF_BLOCK_PAGES / FF_GROUP_PAGES };
+enum { GROUPS_PER_BLOCK = FF_BLOCK_PAGES / FF_GROUP_PAGES, CHECK_EVERY = 64 };
 
 void *auto_create(const char *argument, const char **problem) {
   if (!argument) {
@@ -81,6 +83,24 @@ static uint16_t pages_within(uint64_t group, uint64_t address, uint64_t last) {
 
 /* ---- what happens ---- */
 
+static void check(const auto_state *s) {
+  size_t resident = 0;
+  for (size_t i = 0; i < s->block_capacity; i++)
+    for (uint32_t g = 0; s->blocks[i].groups && g < GROUPS_PER_BLOCK; g++) {
+      const auto_group *group = &s->blocks[i].groups[g];
+      FF_ASSERT(!group->pages == !group->place);
+      if (!group->place) continue;
+      FF_ASSERT(group->place <= s->resident.count);
+      FF_ASSERT(s->resident.items[group->place - 1] == s->blocks[i].address + g * FF_GROUP_BYTES);
+      resident++;
+    }
+  FF_ASSERT(resident == s->resident.count);
+}
+
+static void check_sometimes(auto_state *s) {
+  if (ff_check_level >= 2 && s->told++ % CHECK_EVERY == 0) check(s);
+}
+
 static void group_arrived(auto_state *s, ff_view *view, uint64_t address, uint16_t pages) {
   auto_group *g = auto_group_make(s, address);
   if (!g->pages) {
@@ -98,6 +118,7 @@ void auto_arrived(void *state, ff_view *view, uint64_t address, uint64_t bytes) 
   uint64_t last = address + (bytes - 1);
   for (uint64_t group = address & ~(FF_GROUP_BYTES - 1); bytes && group <= last; group += FF_GROUP_BYTES)
     group_arrived(state, view, group, pages_within(group, address, last));
+  check_sometimes(state);
 }
 
 static void group_left(auto_state *s, const ff_view *view, uint64_t address, uint16_t pages) {
@@ -119,6 +140,7 @@ void auto_left(void *state, ff_view *view, uint64_t address, uint64_t bytes) {
   if (a) a->taken = true;
   for (uint64_t group = address & ~(FF_GROUP_BYTES - 1); bytes && group <= last; group += FF_GROUP_BYTES)
     group_left(state, view, group, pages_within(group, address, last));
+  check_sometimes(state);
 }
 
 /* ---- allocations ---- */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the prefetcher `auto` and the evictor `auto` know of a simulation: one state for both, if both are chosen.
+/* What the prefetcher `auto` and the evictor `auto` keep of a simulation: one state for both, if both are chosen.
  *
  * Per group of 64 KiB: which pages are in GPU memory, since when it is reached over the link, whether the host has
  * taken it back. Per allocation: how far its filling has come.
  *
- * What always holds: a group is in `resident` exactly if a page of it is; 32 groups' records are made when a page of
- * their block first arrives or is first reached. Each decision looks at a fixed number of groups. */
+ * A group is in `resident` if a page of it is in GPU memory, and only then: asserted now and then at the deep check
+ * level. 32 groups' records are made when a page of their block first arrives or is first reached. A decision looks at
+ * a fixed number of groups. */
 #ifndef FF_POLICY_AUTO_STATE_H
 #define FF_POLICY_AUTO_STATE_H
 
@@ -50,6 +51,7 @@ typedef struct auto_state {
   /* what no launch declares has been looked through from the first address on, and nothing was to come so far */
   bool swept;
   uint64_t next;   /* where the filling goes on when all that is declared is there */
+  uint32_t told;   /* arrivals and departures, for the check */
   uint64_t queued; /* of the link to the GPU, when groups were reached: the mean, the latest weighing most */
 } auto_state;
 

@@ -2,9 +2,9 @@
 /* Managers: whole ways of handling GPU memory. A manager is one file with one const struct; managers.def lists them
  * all.
  *
- * The manager proposes, the pager (paging/) disposes: whatever a decision says, a page is never lost, no version goes
- * backwards and every waiting warp is woken. A manager knows nothing of time or of the machine: it is given what it may
- * look at. */
+ * The manager proposes, the pager (paging/) disposes: whatever a decision says, the pager's checks hold (pager.h), and
+ * the warps that wait are woken (sim_check: none sleeps when a program has ended). A manager sees nothing of time or
+ * of the machine: it is given what it may look at. */
 #ifndef FF_POLICY_MANAGER_H
 #define FF_POLICY_MANAGER_H
 
@@ -71,6 +71,9 @@ typedef struct manager {
   bool whole_blocks;                  /* GPU memory is handed out in blocks of 2 MiB */
   watermarks watermarks;              /* what is kept free; all 0: nothing */
 } manager;
+
+/* Do far-faults move pages? */
+static inline bool manager_pages(const manager *m) { return m->placement == MANAGER_PAGED; }
 
 #define X(name) extern const manager manager_##name;
 #include "policy/managers.def"

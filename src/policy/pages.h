@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the policies share: sets of pages within a block, and the part of an allocation that lies in a block.
  *
- * Pages of a block are numbered 0 to 511, ranges are [first, end). Nothing here remembers anything: what is where is
- * always asked of the view. An allocation may begin or end inside a page; that page is the allocation's. */
+ * Pages of a block are numbered 0 to 511, ranges are [first, end). No state: what is where is asked of the
+ * view each time. An allocation may begin or end inside a page; that page is the allocation's. */
 #ifndef FF_POLICY_PAGES_H
 #define FF_POLICY_PAGES_H
 

@@ -166,13 +166,18 @@ ff_status policy_open(policy_use use, const char *text, ff_policy_instance *inst
   return status;
 }
 
+/* The ":ARGUMENT" of "NAME:ARGUMENT"; "": there is none. */
+static const char *argument_of(const ff_policy_instance *instance) {
+  const char *colon = strrchr(instance->text, ':');
+  return colon ? colon : "";
+}
+
 void policy_share(const ff_policy_instance *prefetch, ff_policy_instance *evict) {
   const ff_policy *p = prefetch->policy, *e = evict->policy;
   if (!p || !e || !p->shares_state || !e->shares_state || p->create != e->create) return;
-  const char *p_argument = strrchr(prefetch->text, ':'), *e_argument = strrchr(evict->text, ':');
-  if (prefetch->library || evict->library ? strcmp(prefetch->text, evict->text) != 0
-                                          : strcmp(p_argument ? p_argument : "", e_argument ? e_argument : "") != 0)
-    return;
+  bool plugins = prefetch->library || evict->library;
+  if (plugins && strcmp(prefetch->text, evict->text) != 0) return;
+  if (!plugins && strcmp(argument_of(prefetch), argument_of(evict)) != 0) return;
   if (evict->state && !evict->borrowed && e->destroy) e->destroy(evict->state);
   evict->state = prefetch->state;
   evict->borrowed = true;

@@ -81,11 +81,13 @@ static void sift(units *set, size_t index, unit u) {
   const unit *heap = set->heap.items;
   for (size_t parent; index && before(&u, &heap[parent = (index - 1) / BRANCHES]); index = parent)
     settle(set, index, heap[parent]);
-  for (size_t first, child; (child = first = index * BRANCHES + 1) < set->heap.count; index = child) {
+  for (size_t first = index * BRANCHES + 1; first < set->heap.count; first = index * BRANCHES + 1) {
+    size_t child = first;
     for (size_t other = first + 1; other < first + BRANCHES && other < set->heap.count; other++)
       if (before(&heap[other], &heap[child])) child = other;
     if (!before(&heap[child], &u)) break;
     settle(set, index, heap[child]);
+    index = child;
   }
   settle(set, index, u);
 }

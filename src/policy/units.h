@@ -8,7 +8,7 @@
  *
  * Units of which nothing can go are put aside when an evictor comes upon them, with their keys, and are back in the
  * order when one of their pages settles or arrives. So a choice costs O(log n) for each unit that goes, that was used
- * since it was last looked at, or that has come to be in the way since then: never all that are in the way again. */
+ * since it was last looked at, or that has come to be in the way since then; not for all that are in the way. */
 #ifndef FF_POLICY_UNITS_H
 #define FF_POLICY_UNITS_H
 

@@ -6,14 +6,16 @@
  *                       of what it declares and has not come since the host last touched it
  *     copy, touch ----> what the host had in its hands is to come again   hints_touched
  *
- * What always holds: without hints nothing here does anything. */
+ * Without hints these functions return at once. */
 #include "machine/host/given_hints.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "machine/simulation.h"
+#include "machine/host/hints.h"
+#include "machine/host/host.h"
+#include "paging/pager.h"
 
 const sim_hint_info sim_hint_infos[SIM_HINT_COUNT] = {
 #define X(id, name, help) {name, help},
@@ -66,7 +68,9 @@ static ff_status read_hint(const char *text, const char *end, sim_hint *hint, ff
   if (kind < 0) return fail_kind(name, length, error);
   hint->kind = (sim_hint_kind)kind;
   at = name + length;
-  if (*at == '@' && (kind != SIM_HINT_UNDECLARED || (at++, !read_number(&at, &hint->kernel))))
+  bool numbered = *at == '@';
+  if (numbered) at++;
+  if (numbered && (kind != SIM_HINT_UNDECLARED || !read_number(&at, &hint->kernel)))
     return ff_fail(error, FF_INVALID, "'%.*s': only 'undeclared@N' has the number of a kernel",
                    (int)(end - text < 40 ? end - text : 40), text);
   if (at != end)
@@ -104,55 +108,55 @@ bool sim_hints_undeclare(const sim_hints *hints, uint32_t allocation, uint32_t k
 
 /* ---- what they make of the program ---- */
 
-static bool moves_hinted(const sim *s, uint32_t allocation) {
+static bool moves_hinted(const hints *g, uint32_t allocation) {
   for (int kind = 0; kind < SIM_HINT_UNDECLARED; kind++)
-    if (sim_hints_have(&s->hints.given, allocation, (sim_hint_kind)kind)) return true;
+    if (sim_hints_have(&g->given, allocation, (sim_hint_kind)kind)) return true;
   return false;
 }
 
-trace_memory_kind hints_memory(const sim *s, const trace_op *op) {
-  if (!s->hints.given.count || op->alloc.memory != TRACE_MEMORY_DEVICE || !moves_hinted(s, op->alloc.id))
+trace_memory_kind hints_memory(const hints *g, const trace_op *op) {
+  if (!g->given.count || op->alloc.memory != TRACE_MEMORY_DEVICE || !moves_hinted(g, op->alloc.id))
     return op->alloc.memory;
   return TRACE_MEMORY_MANAGED;
 }
 
-static void advise(sim *s, const trace_op *op, trace_advice advice, int32_t device) {
-  host_spend_call(s);
-  if (!s->host.failed) pager_advise(s->pager, op->alloc.address, op->alloc.bytes, advice, device);
+static void advise(hints *g, const trace_op *op, trace_advice advice, int32_t device) {
+  host_spend_call(g->host);
+  if (!g->host->failed) pager_advise(g->pager, op->alloc.address, op->alloc.bytes, advice, device);
 }
 
-void hints_allocated(sim *s, const trace_op *op) {
-  if (!s->hints.given.count || !is_paged(s)) return;
+void hints_allocated(hints *g, const trace_op *op) {
+  if (!g->given.count || !manager_pages(g->manager)) return;
   uint32_t id = op->alloc.id;
-  bool pin = sim_hints_have(&s->hints.given, id, SIM_HINT_PIN);
-  if (pin || sim_hints_have(&s->hints.given, id, SIM_HINT_CPU)) advise(s, op, TRACE_ADVICE_SET_PREFERRED_LOCATION, -1);
-  if (pin) advise(s, op, TRACE_ADVICE_SET_ACCESSED_BY, 0);
-  if (sim_hints_have(&s->hints.given, id, SIM_HINT_READ_MOSTLY)) advise(s, op, TRACE_ADVICE_SET_READ_MOSTLY, 0);
-  if (sim_hints_have(&s->hints.given, id, SIM_HINT_PREFETCH))
-    FF_PUSH(&s->hints.prefetched, ((hinted){op->alloc.address, op->alloc.bytes, true}));
+  bool pin = sim_hints_have(&g->given, id, SIM_HINT_PIN);
+  if (pin || sim_hints_have(&g->given, id, SIM_HINT_CPU)) advise(g, op, TRACE_ADVICE_SET_PREFERRED_LOCATION, -1);
+  if (pin) advise(g, op, TRACE_ADVICE_SET_ACCESSED_BY, 0);
+  if (sim_hints_have(&g->given, id, SIM_HINT_READ_MOSTLY)) advise(g, op, TRACE_ADVICE_SET_READ_MOSTLY, 0);
+  if (sim_hints_have(&g->given, id, SIM_HINT_PREFETCH))
+    FF_PUSH(&g->prefetched, ((hinted){op->alloc.address, op->alloc.bytes, true}));
 }
 
-void hints_released(sim *s, uint64_t address) {
-  for (size_t i = 0; i < s->hints.prefetched.count; i++)
-    if (s->hints.prefetched.items[i].address == address) {
-      s->hints.prefetched.items[i] = s->hints.prefetched.items[--s->hints.prefetched.count];
+void hints_released(hints *g, uint64_t address) {
+  for (size_t i = 0; i < g->prefetched.count; i++)
+    if (g->prefetched.items[i].address == address) {
+      g->prefetched.items[i] = g->prefetched.items[--g->prefetched.count];
       return;
     }
 }
 
-static void touched(sim *s, uint64_t address) {
-  for (size_t i = 0; i < s->hints.prefetched.count; i++) {
-    hinted *h = &s->hints.prefetched.items[i];
+static void touched(hints *g, uint64_t address) {
+  for (size_t i = 0; i < g->prefetched.count; i++) {
+    hinted *h = &g->prefetched.items[i];
     if (address - h->address < h->bytes) h->away = true;
   }
 }
 
-void hints_touched(sim *s, const trace_op *op) {
-  if (!s->hints.prefetched.count) return;
-  if (op->kind == TRACE_OP_HOST_TOUCH && op->touch.bytes) touched(s, op->touch.address);
+void hints_touched(hints *g, const trace_op *op) {
+  if (!g->prefetched.count) return;
+  if (op->kind == TRACE_OP_HOST_TOUCH && op->touch.bytes) touched(g, op->touch.address);
   if (op->kind != TRACE_OP_COPY || op->copy.direction == TRACE_D2D) return;
-  touched(s, op->copy.to);
-  touched(s, op->copy.from);
+  touched(g, op->copy.to);
+  touched(g, op->copy.from);
 }
 
 static bool declares(const trace_launch *launch, uint64_t address) {
@@ -161,9 +165,9 @@ static bool declares(const trace_launch *launch, uint64_t address) {
   return false;
 }
 
-bool hints_launch(sim *s, const trace_op *op, trace_op *prefetch) {
-  for (size_t i = 0; i < s->hints.prefetched.count; i++) {
-    hinted *h = &s->hints.prefetched.items[i];
+bool hints_launch(hints *g, const trace_op *op, trace_op *prefetch) {
+  for (size_t i = 0; i < g->prefetched.count; i++) {
+    hinted *h = &g->prefetched.items[i];
     if (!h->away || !declares(op->launch, h->address)) continue;
     h->away = false;
     *prefetch = (trace_op){.kind = TRACE_OP_PREFETCH,
@@ -174,3 +178,5 @@ bool hints_launch(sim *s, const trace_op *op, trace_op *prefetch) {
   }
   return false;
 }
+
+void hints_free(hints *g) { free(g->prefetched.items); }

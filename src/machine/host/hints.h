@@ -13,15 +13,20 @@ typedef struct hinted { /* an allocation that is to be prefetched */
 } hinted;
 
 typedef struct hints {
+  const manager *manager;
+  struct host *host; /* that makes the calls */
+  struct pager *pager;
   sim_hints given;
+  /* its own state */
   FF_VEC(hinted) prefetched; /* what of them is prefetched and alive */
 } hints;
 
-trace_memory_kind hints_memory(const sim *s, const trace_op *op); /* what the allocation counts as */
-void hints_allocated(sim *s, const trace_op *op);                 /* it is mapped */
-void hints_released(sim *s, uint64_t address);
-void hints_touched(sim *s, const trace_op *op); /* a copy, or a touch of the host's */
+void hints_free(hints *g);
+trace_memory_kind hints_memory(const hints *g, const trace_op *op); /* what the allocation counts as */
+void hints_allocated(hints *g, const trace_op *op);                 /* it is mapped */
+void hints_released(hints *g, uint64_t address);
+void hints_touched(hints *g, const trace_op *op); /* a copy, or a touch of the host's */
 /* What is to be prefetched before the launch: one operation after the other, until false. */
-bool hints_launch(sim *s, const trace_op *op, trace_op *prefetch);
+bool hints_launch(hints *g, const trace_op *op, trace_op *prefetch);
 
 #endif

@@ -4,7 +4,7 @@
 #define FF_MACHINE_HOST_HOST_H
 
 #include "machine/sim.h"
-#include "machine/time.h"
+#include "machine/timing.h"
 
 enum { HOST_TIMES = 1 << 16 };
 
@@ -20,9 +20,27 @@ typedef struct memory_budget {
 } memory_budget;
 
 typedef struct host {
-  /* of the program's devices, the one that is simulated; of the others it knows what they cost the host */
+  const manager *manager;
+  const timing *t;
+  const char *label;    /* what results call the simulation */
+  bool instant;         /* what is not a kernel takes no time */
+  trace_reader *reader; /* that passes over what is not simulated */
+  trace_future *record; /* of the program's operations; NULL: none is written */
+  memory_budget *budget;
+  struct pager *pager;
+  struct placing *map;
+  struct streams *streams;
+  struct event_loop *loop;
+  struct transfers *transfers;
+  struct segments *segments;
+  struct hints *hints;
+  struct mappings *mappings;
+  struct observer *observer;
+  struct answers *answers;
+  /* of the program's devices, the one that is simulated; of the others it has what they cost the host */
   uint32_t device_index;
   sim_peers *peers; /* where it meets the others' simulations; NULL: it is alone */
+  /* its own state */
   ps clock;
   ps not_before;         /* the operation that is processed waits for another device's event: it happened then */
   bool paid;             /* the operation was put by a call that the host has paid for (trace/origin.h) */
@@ -30,24 +48,27 @@ typedef struct host {
   bool failed;
   char error[512];
   uint64_t processed; /* operations */
-  /* bytes from the GPU, to it, of copies over the link with both ends elsewhere: another device counts them */
-  uint64_t foreign[2];
-  ps *times; /* the clock after the last HOST_TIMES operations */
+  ps *times;          /* the clock after the last HOST_TIMES operations */
 } host;
 
-void host_spend(sim *s, ps cost); /* host time; the device goes on meanwhile */
-void host_wait_for_device(sim *s);
-/* as the manager hands it out; in whole pages; as the program counts it: bytes */
+void host_begin(host *h);
+void host_free(host *h);
+void host_process(host *h, const trace_op *op); /* the program's next operation */
+void host_spend(host *h, ps cost);              /* host time; the device goes on meanwhile */
+void host_spend_call(host *h);                  /* the cost of a CUDA call that does not wait */
+void host_wait_for_device(host *h);
+
+/* GPU memory, in bytes: as the manager hands it out; in whole pages; as the program counts it. */
 typedef struct host_memory {
   uint64_t bytes, pages, raw;
 } host_memory;
-/* that a range takes which is not mapped now */
-host_memory host_memory_for(const sim *s, uint64_t address, uint64_t bytes);
-/* GPU memory for `name`; false: there is none, and the simulation has failed. */
-bool host_take_memory(sim *s, host_memory memory, const char *name);
-void host_give_memory(sim *s, host_memory memory);
-void host_spend_call(sim *s); /* the cost of a CUDA call that does not wait */
-void host_process(sim *s, const trace_op *op);
-void sim_fail(sim *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* What a range takes that is not mapped now. */
+host_memory host_memory_for(const host *h, uint64_t address, uint64_t bytes);
+/* For `name`; false: there is none, and the simulation has failed. */
+bool host_take_memory(host *h, host_memory memory, const char *name);
+void host_give_memory(host *h, host_memory memory);
+
+/* The simulation fails, with a message for its results; further operations are passed over. */
+void host_fail(host *h, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -3,16 +3,36 @@
 #ifndef FF_MACHINE_HOST_HOST_TRANSFER_H
 #define FF_MACHINE_HOST_HOST_TRANSFER_H
 
-#include "machine/host/streams.h"
+#include "machine/observe/observer.h"
+#include "machine/timing.h"
 
-/* All return when it is over; *again: when to ask again. */
-/* a copy or set in a stream of another device: has it to do with memory of this one? */
-bool transfer_reaches(sim *s, const trace_op *op);
-ps operation_begin(sim *s, node *n, ps time, bool *again);
+/* What moves memory for the program's own operations, and for the host's accesses. */
+typedef struct transfers {
+  const machine_spec *spec;
+  const manager *manager;
+  const timing *t;
+  pager *pager;
+  struct link_port *link;
+  struct observer *observer;
+  struct learner *learner; /* that lets copies wait */
+  struct event_loop *loop; /* of a device that goes on while the host waits for pages */
+  const struct memory_budget *budget;
+  /* its own state */
+  /* bytes from the GPU, to it, of copies over the link with both ends elsewhere: another device counts them */
+  uint64_t foreign[2];
+} transfers;
+
+/* A copy or set in a stream of another device: has it to do with memory of this one? */
+bool transfer_reaches(const transfers *x, const trace_op *op);
+/* The functions below return when what they begin is over. A copy, a set or a prefetch; *again: it cannot begin yet,
+ * and is to be tried again at the time that is returned. */
+ps transfer_begin(transfers *x, const trace_op *op, ps time, bool *again);
 /* a copy that waited for a map (learn.c) */
-ps transfer_delayed(sim *s, uint64_t address, uint64_t bytes, bool pageable, ps time);
-ps transfer_managed_in(sim *s, ps time);                /* copy: managed allocations to the GPU, before a kernel */
-ps transfer_managed_out(sim *s, ps time);               /* copy: written ones back, when the host waits */
-ps transfer_touch(sim *s, const trace_op *op, ps time); /* the host's own access to managed memory */
+ps transfer_delayed(transfers *x, uint64_t address, uint64_t bytes, bool pageable, ps time);
+ps transfer_managed_in(transfers *x, ps time); /* copy: managed allocations to the GPU, before a kernel */
+/* copy: written ones back, when the host waits. touches: the program says what the host touches; else it may touch
+ * all */
+ps transfer_managed_out(transfers *x, bool touches, ps time);
+ps transfer_touch(transfers *x, const trace_op *op, ps time); /* the host's own access to managed memory */
 
 #endif

@@ -31,7 +31,8 @@ typedef struct link_port {
   ps latency, device_latency;          /* of the link; before a copy within GPU memory */
   double host_per_byte, dram_per_byte; /* picoseconds */
   bool two_engines;
-  bool instant;      /* copies take no time */
+  bool instant; /* copies take no time */
+  /* its own state */
   uint64_t moved[2]; /* bytes from the GPU, to it, but for what kernels and copies reach in host memory */
 } link_port;
 

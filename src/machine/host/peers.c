@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the simulations of several devices meet (peers.h). Nobody is more than one meeting ahead of the slowest, so
+/* Where the simulations of several devices meet (peers.h). No device is more than one meeting ahead of the slowest, so
  * that two times of each are enough: by the meeting's number, even or odd. */
 #include "machine/host/peers.h"
 
@@ -15,7 +15,7 @@ struct sim_peers {
   pthread_cond_t changed;
   uint32_t first, count;
   struct {
-    uint64_t meetings, said[2];
+    uint64_t meetings, said[2], operation[2];
     bool gone;
   } each[TRACE_DEVICES_MAX];
 };
@@ -37,15 +37,17 @@ void sim_peers_free(sim_peers *peers) {
   free(peers);
 }
 
-uint64_t peers_meet(sim_peers *peers, uint32_t device, uint64_t time) {
+uint64_t peers_meet(sim_peers *peers, uint32_t device, uint64_t operation, uint64_t time) {
   pthread_mutex_lock(&peers->lock);
   uint64_t number = peers->each[device].meetings, latest = time;
   peers->each[device].said[number % 2] = time;
+  peers->each[device].operation[number % 2] = operation;
   peers->each[device].meetings++;
   pthread_cond_broadcast(&peers->changed);
   for (uint32_t d = peers->first; d < peers->first + peers->count; d++) {
     while (peers->each[d].meetings <= number && !peers->each[d].gone) pthread_cond_wait(&peers->changed, &peers->lock);
     bool was_there = peers->each[d].meetings > number;
+    FF_CHECK_DEEP(!was_there || peers->each[d].operation[number % 2] == operation);
     if (was_there && peers->each[d].said[number % 2] > latest) latest = peers->each[d].said[number % 2];
   }
   pthread_mutex_unlock(&peers->lock);

@@ -2,9 +2,9 @@
 /* The simulations of one manager on the devices of one program: each has a thread, a device and a host clock of its
  * own, and the clock is to be the same in all of them.
  *
- * What always holds: they meet at the same operations, in the program's order - those before which the host, or a
- * stream, may have to wait for a device - and each says a time there before it looks at the others'. So whoever waits
- * waits for something that only earlier operations lead to, and the times do not depend on which thread is faster. */
+ * They meet at the same operations, in the program's order (asserted at the deep check level): those before which the
+ * host, or a stream, may have to wait for a device. Each says a time there before it looks at the others'. So what a
+ * thread waits for follows from earlier operations alone, and the times do not depend on which thread is faster. */
 #ifndef FF_MACHINE_PEERS_H
 #define FF_MACHINE_PEERS_H
 
@@ -13,7 +13,7 @@
 #include "machine/sim.h"
 
 /* Says `time` for the operation where all are, and returns the latest that was said. Called without locks. */
-uint64_t peers_meet(sim_peers *peers, uint32_t device, uint64_t time);
-void peers_leave(sim_peers *peers, uint32_t device); /* no longer comes; nobody waits for it */
+uint64_t peers_meet(sim_peers *peers, uint32_t device, uint64_t operation, uint64_t time);
+void peers_leave(sim_peers *peers, uint32_t device); /* no longer comes; the others do not wait for it */
 
 #endif

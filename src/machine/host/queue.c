@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operations in streams, and the loop that runs events.
+/* Operations in streams.
  *
  * An operation (a node) begins when the host has issued it and everything before it is over:
  *   - the operation before it in its stream;
@@ -12,10 +12,43 @@
  *
  * A node lives while something refers to it: its stream (as the tail), an event's record, the host, itself until
  * done. */
+#include "machine/host/streams.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "machine/simulation.h"
+#include "machine/answers.h"
+#include "machine/host/host.h"
+#include "machine/host/host_transfer.h"
+#include "machine/memory/declared_residency.h"
+#include "machine/observe/observer.h"
+#include "machine/sm/dispatch.h"
+#include "machine/tenants/device.h"
+
+void streams_begin(streams *q) {
+  q->worked = UINT32_MAX;
+  q->one = true;
+  FF_PUSH(&q->nodes, NULL);
+  FF_PUSH(&q->items, ((stream){.number = TRACE_STREAM_LEGACY}));
+}
+
+static void node_free(node *n) {
+  free(n->dependents.items);
+  free(n->uses.items);
+  free(n->kernel); /* of a program that loops, stopped in the middle */
+  free(n);
+}
+
+void streams_free(streams *q) {
+  for (size_t i = 1; i < q->nodes.count; i++)
+    if (q->nodes.items[i]) node_free(q->nodes.items[i]);
+  for (size_t i = 0; i < q->sm_sets.count; i++) free(q->sm_sets.items[i]);
+  free(q->nodes.items);
+  free(q->free_nodes.items);
+  free(q->items.items);
+  free(q->records.items);
+  free(q->sm_sets.items);
+}
 
 stream *stream_find(streams *q, uint32_t number) {
   for (size_t i = q->items.count; i-- > 0;)
@@ -24,40 +57,50 @@ stream *stream_find(streams *q, uint32_t number) {
   return &q->items.items[q->items.count - 1];
 }
 
+void stream_note_work(streams *q, uint32_t number) {
+  if (q->worked == UINT32_MAX) q->worked = number;
+  else if (q->worked != number) q->one = false;
+}
+
+void stream_create(streams *q, uint32_t number, bool non_blocking) {
+  stream_find(q, number)->non_blocking = non_blocking;
+  if (q->items.count > 2) q->one = false; /* the legacy default stream is one of them */
+}
+
 /* What of the set there is here: SMs of the device, of the tenant's own where it has such. */
-static sm_set possible_sms(const sim *s, const trace_sms *wanted) {
+static sm_set possible_sms(const streams *q, const trace_sms *wanted) {
   sm_set set = {0};
-  const tenant *own = s->d->shared && s->d->isolation >= SIM_ISOLATION_SM ? &s->d->tenants[s->tenant] : NULL;
-  for (uint32_t i = 0; i < TRACE_SMS_MAX && i < s->spec->sm_count; i++)
+  const tenant *own = q->d->shared && q->d->isolation >= SIM_ISOLATION_SM ? &q->d->tenants[q->tenant] : NULL;
+  for (uint32_t i = 0; i < TRACE_SMS_MAX && i < q->spec->sm_count; i++)
     if (wanted->mask[i / 64] >> i % 64 & 1 && (!own || sm_set_has(&own->sms, i)))
       set.bits[i / 64] |= UINT64_C(1) << i % 64;
   return set;
 }
 
 /* A tenant whose SMs are others than those that the program was recorded on has all of its own instead. */
-void stream_bind(sim *s, uint32_t number, const trace_sms *wanted) {
+void stream_bind(streams *q, uint32_t number, const trace_sms *wanted) {
   static const sm_set nothing;
   static const trace_sms all;
-  stream *own = stream_find(&s->streams, number);
-  sm_set set = possible_sms(s, wanted);
+  stream *own = stream_find(q, number);
+  sm_set set = possible_sms(q, wanted);
   bool none = !memcmp(&set, &nothing, sizeof set);
   own->sms = NULL;
-  if (!memcmp(wanted, &all, sizeof all) || (none && s->d->shared)) return;
+  if (!memcmp(wanted, &all, sizeof all) || (none && q->d->shared)) return;
   if (none) {
-    sim_fail(s, "stream %u is bound to SMs that %s does not have: it has %u", number, s->spec->name,
-             (unsigned)s->spec->sm_count);
+    host_fail(q->host, "stream %u is bound to SMs that %s does not have: it has %u", number, q->spec->name,
+              (unsigned)q->spec->sm_count);
     return;
   }
-  for (size_t i = 0; i < s->streams.sm_sets.count && !own->sms; i++)
-    if (!memcmp(s->streams.sm_sets.items[i], &set, sizeof set)) own->sms = s->streams.sm_sets.items[i];
+  for (size_t i = 0; i < q->sm_sets.count && !own->sms; i++)
+    if (!memcmp(q->sm_sets.items[i], &set, sizeof set)) own->sms = q->sm_sets.items[i];
   if (own->sms) return;
-  if (s->streams.sm_sets.count == SM_SETS) {
-    sim_fail(s, "streams are bound to more than %u different sets of SMs", (unsigned)SM_SETS);
+  if (q->sm_sets.count == SM_SETS) {
+    host_fail(q->host, "streams are bound to more than %u different sets of SMs", (unsigned)SM_SETS);
     return;
   }
   sm_set *kept = ff_alloc(sizeof *kept);
   *kept = set;
-  FF_PUSH(&s->streams.sm_sets, kept);
+  FF_PUSH(&q->sm_sets, kept);
   own->sms = kept;
 }
 
@@ -84,9 +127,7 @@ void queue_release(streams *q, node *n) {
   if (--n->references) return;
   q->nodes.items[n->index] = NULL;
   FF_PUSH(&q->free_nodes, n->index);
-  free(n->dependents.items);
-  free(n->uses.items);
-  free(n);
+  node_free(n);
 }
 
 /* n must wait for the node `before` (0: for nothing). */
@@ -141,35 +182,35 @@ static void wait_for_event(const streams *q, node *n) {
   if (!record->known) wait_for(q, n, record->node);
 }
 
-static void one_less(sim *s, node *n) {
-  if (--n->waits == 0) agenda_add(&s->agenda, n->ready, EVENT_NODE_READY, n->index);
+static void one_less(streams *q, node *n) {
+  if (--n->waits == 0) agenda_add(q->agenda, n->ready, EVENT_NODE_READY, n->index);
 }
 
-node *queue_add(sim *s, const trace_op *op, ps issued) {
-  node *n = node_make(&s->streams, op);
+node *queue_add(streams *q, const trace_op *op, ps issued) {
+  node *n = node_make(q, op);
   n->ready = issued;
-  stream *own = stream_find(&s->streams, op->stream);
+  stream *own = stream_find(q, op->stream);
   n->sms = own->sms;
-  wait_for_stream(&s->streams, n, own);
-  for (size_t i = 0; i < s->streams.items.count; i++) {
-    const stream *other = &s->streams.items.items[i];
+  wait_for_stream(q, n, own);
+  for (size_t i = 0; i < q->items.count; i++) {
+    const stream *other = &q->items.items[i];
     bool legacy_pair = own->number == TRACE_STREAM_LEGACY ? !other->non_blocking
                                                           : other->number == TRACE_STREAM_LEGACY && !own->non_blocking;
-    if (other != own && legacy_pair) wait_for_stream(&s->streams, n, other);
+    if (other != own && legacy_pair) wait_for_stream(q, n, other);
   }
-  if (op->kind == TRACE_OP_STREAM_WAIT) wait_for_event(&s->streams, n);
+  if (op->kind == TRACE_OP_STREAM_WAIT) wait_for_event(q, n);
   if (op->kind == TRACE_OP_EVENT_RECORD) {
     event_record record = {.sequence = op->sequence, .number = op->event.event, .node = n->index};
-    FF_PUSH(&s->streams.records, record);
+    FF_PUSH(&q->records, record);
     n->references++; /* until the record is known */
   }
-  if (own->tail) queue_release(&s->streams, s->streams.nodes.items[own->tail]);
+  if (own->tail) queue_release(q, q->nodes.items[own->tail]);
   own->tail = n->index;
   n->references++;
-  segments_declare(&s->segments, n);
+  segments_declare(q->segments, n);
   /* where the device has been simulated further than the host has come */
-  if (n->waits == 1) event_back(s->agenda.heap, n->ready);
-  one_less(s, n);
+  if (n->waits == 1) event_back(q->agenda->heap, n->ready);
+  one_less(q, n);
   return n;
 }
 
@@ -188,170 +229,88 @@ void stream_destroy(streams *q, uint32_t number) {
   if (!gone->tail || q->nodes.items[gone->tail]->done) stream_drop(q, gone);
 }
 
-void node_done(sim *s, node *n, ps time) {
+void node_done(streams *q, node *n, ps time) {
+  free(n->kernel);
+  n->kernel = NULL;
+  segments_over(q->segments, n);
   n->done = true;
   n->done_at = time;
-  s->streams.unfinished--;
-  if (s->streams.end < time) s->streams.end = time;
-  stream *own = stream_find(&s->streams, n->op.stream);
+  q->unfinished--;
+  if (q->end < time) q->end = time;
+  stream *own = stream_find(q, n->op.stream);
   if (own->done_at < time) own->done_at = time;
   for (size_t i = 0; i < n->dependents.count; i++) {
-    node *d = s->streams.nodes.items[n->dependents.items[i]];
+    node *d = q->nodes.items[n->dependents.items[i]];
     if (d->ready < time) d->ready = time;
-    one_less(s, d);
+    one_less(q, d);
   }
   if (n->op.kind == TRACE_OP_EVENT_RECORD) {
-    event_record *record = record_at(&s->streams, n->op.sequence);
+    event_record *record = record_at(q, n->op.sequence);
     record->known = true;
     record->time = time;
-    pthread_cond_broadcast(&s->answers.progress);
-    queue_release(&s->streams, n);
+    answers_progress(q->answers);
+    queue_release(q, n);
   }
-  if (own->destroyed && own->tail == n->index) stream_drop(&s->streams, own);
-  queue_release(&s->streams, n);
+  if (own->destroyed && own->tail == n->index) stream_drop(q, own);
+  queue_release(q, n);
 }
 
 /* ---- beginning ---- */
 
-static void launch_ready(sim *s, node *n, ps time) {
-  ps resident = segments_resident(&s->segments, n, time);
+static void launch_ready(streams *q, node *n, ps time) {
+  ps resident = segments_resident(q->segments, n, time);
   if (resident > time) {
-    agenda_add(&s->agenda, n->ready = resident, EVENT_NODE_READY, n->index);
+    n->ready = resident;
+    agenda_add(q->agenda, resident, EVENT_NODE_READY, n->index);
     return;
   }
   const trace_launch *l = n->op.launch;
   kernel *k = ff_alloc(sizeof *k);
   uint64_t threads = (uint64_t)l->warps_per_block * 32;
-  *k = (kernel){.sim = s,
+  *k = (kernel){.dispatch = q->dispatch,
                 .sms = n->sms,
                 .launch = n->op.launch,
                 .number = l->id,
-                .counters = counters_of_kernel(&s->observer, l),
+                .counters = counters_of_kernel(q->observer, l),
                 .node = n->index,
+                .stream = n->op.stream,
                 .blocks = l->blocks,
                 .warps_per_block = l->warps_per_block,
                 .block_threads = (uint32_t)threads,
                 .block_registers = threads * l->registers,
                 .block_shared = l->shared_bytes};
   n->kernel = k;
-  time = transfer_managed_in(s, time);
-  agenda_add(&s->agenda, time + s->t.launch, EVENT_KERNEL_BEGIN, n->index);
+  time = transfer_managed_in(q->transfers, time);
+  agenda_add(q->agenda, time + q->t->launch, EVENT_KERNEL_BEGIN, n->index);
 }
 
-void node_ready(sim *s, node *n) {
+void node_ready(streams *q, node *n) {
   bool again = false;
   ps end = n->ready;
   switch (n->op.kind) {
-  case TRACE_OP_LAUNCH: launch_ready(s, n, n->ready); return;
+  case TRACE_OP_LAUNCH: launch_ready(q, n, n->ready); return;
   case TRACE_OP_COPY:
   case TRACE_OP_SET:
-  case TRACE_OP_PREFETCH: end = operation_begin(s, n, n->ready, &again); break;
+  case TRACE_OP_PREFETCH: end = transfer_begin(q->transfers, &n->op, n->ready, &again); break;
   default: break; /* events and waits take no time */
   }
   if (again) {
     n->ready = end;
-    agenda_add(&s->agenda, end, EVENT_NODE_READY, n->index);
+    agenda_add(q->agenda, end, EVENT_NODE_READY, n->index);
   } else if (end == n->ready) {
-    record_operation(&s->observer, &n->op, n->ready, end);
-    node_done(s, n, end);
+    record_operation(q->observer, &n->op, n->ready, end);
+    node_done(q, n, end);
   } else {
-    record_operation(&s->observer, &n->op, n->ready, end);
-    agenda_add(&s->agenda, end, EVENT_NODE_DONE, n->index);
+    record_operation(q->observer, &n->op, n->ready, end);
+    agenda_add(q->agenda, end, EVENT_NODE_DONE, n->index);
   }
 }
 
-/* ---- the loop ---- */
-
-static void kernel_event(sim *s, node *n, ps time) {
-  if (s->host.failed || !n->kernel->blocks || !n->kernel->warps_per_block) {
-    trace_reader_skip(s->reader, n->kernel->launch);
-    agenda_add(&s->agenda, time, EVENT_NODE_DONE, n->index);
+void node_begin_kernel(streams *q, node *n, ps time) {
+  if (q->host->failed || !n->kernel->blocks || !n->kernel->warps_per_block) {
+    trace_reader_skip(q->reader, n->kernel->launch);
+    agenda_add(q->agenda, time, EVENT_NODE_DONE, n->index);
     return;
   }
-  kernel_begin(s, n->kernel, time);
-}
-
-/* The entries below the root come next, and those below the first of them soon: what they will need is fetched into the
- * host's caches meanwhile (the warps of 132 SMs and their streams do not fit there). */
-static inline void prefetch_next(const sim *s) {
-  const event_heap *heap = s->agenda.heap;
-  if (heap->count < 21) return;
-  for (uint32_t c = 1; c < 5; c++) {
-    if (event_kind_of(heap->items[c]) != EVENT_WARP) continue;
-    const warp *w = s->d->warps.items[event_index(heap->items[c])];
-    __builtin_prefetch(w->cursor.at);
-    __builtin_prefetch(w->scheduler);
-  }
-  for (uint32_t c = 5; c < 21; c++) {
-    if (event_kind_of(heap->items[c]) != EVENT_WARP) continue;
-    const char *w = (const char *)s->d->warps.items[event_index(heap->items[c])];
-    __builtin_prefetch(w);
-    __builtin_prefetch(w + 64);
-  }
-}
-
-void queue_run_event(sim *s, event e) {
-  uint32_t index = event_own_index(e);
-  ps time = event_time(e);
-  /* else it follows from an operation that the host put late: event_back */
-  if (s->agenda.now < time) s->agenda.now = time;
-  s->pager->now = s->agenda.now;
-  if (__builtin_expect(time >= s->observer.next_sample, 0)) record_sample(&s->observer, time);
-  prefetch_next(s);
-  if (event_kind_of(e) != EVENT_WARP) s->agenda.pending--;
-  switch (event_kind_of(e)) {
-  case EVENT_WARP: warp_wake(s, s->d->warps.items[event_index(e)], time); break;
-  case EVENT_NODE_READY: node_ready(s, s->streams.nodes.items[index]); break;
-  case EVENT_KERNEL_BEGIN: kernel_event(s, s->streams.nodes.items[index], time); break;
-  case EVENT_DEPART: pager_depart(s->pager, index); break;
-  case EVENT_FLIGHT:
-    pager_complete(s->pager, index);
-    fault_idle(&s->faults);
-    break;
-  case EVENT_LINK_IDLE:
-    s->faults.idle_pending = false;
-    fault_idle(&s->faults);
-    break;
-  case EVENT_CLEAN:
-    s->faults.clean_pending = false;
-    pager_clean_end(s->pager);
-    fault_clean(&s->faults);
-    break;
-  case EVENT_BATCH: fault_batch(&s->faults); break;
-  case EVENT_SLICE: break; /* nobody's: device.c */
-  case EVENT_NODE_DONE:
-    free(s->streams.nodes.items[index]->kernel);
-    s->streams.nodes.items[index]->kernel = NULL;
-    segments_over(&s->segments, s->streams.nodes.items[index]);
-    node_done(s, s->streams.nodes.items[index], time);
-    break;
-  }
-  if (__builtin_expect(s->answers.askers != 0, 0)) sim_yield(s);
-}
-
-void run_until(sim *s, ps limit) {
-  if (s->d->shared) {
-    device_wait(s, WAIT_TIME, limit, NULL);
-    return;
-  }
-  while (s->agenda.heap->next_time <= limit) queue_run_event(s, event_pop(s->agenda.heap));
-}
-
-void run_until_done(sim *s, node *n) {
-  if (s->d->shared) {
-    if (!n->done) device_wait(s, WAIT_NODE, 0, n);
-    return;
-  }
-  while (!n->done) {
-    FF_ASSERT(event_any(s->agenda.heap)); /* an operation that nothing will ever end */
-    queue_run_event(s, event_pop(s->agenda.heap));
-  }
-}
-
-void run_all(sim *s) {
-  if (s->d->shared) {
-    device_wait(s, WAIT_ALL, 0, NULL);
-    return;
-  }
-  while (event_any(s->agenda.heap)) queue_run_event(s, event_pop(s->agenda.heap));
+  kernel_begin(q->dispatch, n->kernel, time);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Streams and the operations in them (queue.c), and the loop that runs events. */
+/* Streams and the operations in them (queue.c). */
 #ifndef FF_MACHINE_HOST_STREAMS_H
 #define FF_MACHINE_HOST_STREAMS_H
 
@@ -43,6 +43,19 @@ typedef struct event_record {
 enum { SM_SETS = 256 };
 
 typedef struct streams {
+  const machine_spec *spec;
+  const timing *t;
+  const struct device *d; /* whose SMs streams are bound to */
+  uint32_t tenant;        /* its number there */
+  agenda *agenda;
+  trace_reader *reader;
+  struct dispatcher *dispatch;
+  struct transfers *transfers;
+  struct segments *segments;
+  struct observer *observer;
+  struct host *host; /* that a stream which cannot be simulated fails */
+  struct answers *answers;
+  /* its own state */
   FF_VEC(stream) items;
   FF_VEC(node *) nodes; /* [0] unused */
   FF_VEC(uint32_t) free_nodes;
@@ -54,16 +67,18 @@ typedef struct streams {
   ps end;                       /* the latest end of any operation */
 } streams;
 
+void streams_begin(streams *q); /* with the legacy default stream alone */
+void streams_free(streams *q);
+/* An operation of it is put that takes time: is it the only stream so far that has any? */
+void stream_note_work(streams *q, uint32_t number);
+void stream_create(streams *q, uint32_t number, bool non_blocking);
 stream *stream_find(streams *q, uint32_t number);
-void stream_bind(sim *s, uint32_t number, const trace_sms *wanted); /* TRACE_OP_STREAM_SMS */
-node *queue_add(sim *s, const trace_op *op, ps issued);             /* one reference is the caller's */
+void stream_bind(streams *q, uint32_t number, const trace_sms *wanted); /* TRACE_OP_STREAM_SMS */
+node *queue_add(streams *q, const trace_op *op, ps issued);             /* one reference is the caller's */
 void queue_release(streams *q, node *n);
-void node_ready(sim *s, node *n);
-void node_done(sim *s, node *n, ps time);
-void queue_run_event(sim *s, event e);
-void run_until(sim *s, ps limit); /* all events up to and with `limit` */
-void run_until_done(sim *s, node *n);
-void run_all(sim *s);
+void node_ready(streams *q, node *n);
+void node_begin_kernel(streams *q, node *n, ps time); /* a launch's, launch_latency_us after it was ready */
+void node_done(streams *q, node *n, ps time);
 void stream_destroy(streams *q, uint32_t number);
 event_record *record_of(const streams *q, uint32_t number);   /* by the event's number; NULL: never recorded */
 event_record *record_at(const streams *q, uint64_t sequence); /* by the operation's; NULL: that one recorded no event */

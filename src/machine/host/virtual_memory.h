@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "machine/sim.h"
+#include "machine/timing.h"
 
 /* used: was mapped once */
 typedef struct created_memory {
@@ -18,11 +19,22 @@ typedef struct reserved_range {
 } reserved_range;
 
 typedef struct mappings {
+  const manager *manager;
+  const timing *t;
+  struct host *host; /* whose time it takes, and whose memory */
+  struct pager *pager;
+  struct gmmu *gmmu;
+  struct memory *memory; /* whose L2 forgets what was mapped */
+  struct placing *map;
+  struct hints *hints;
+  struct observer *observer;
+  /* its own state */
   FF_VEC(created_memory) created;  /* by id */
   FF_VEC(reserved_range) reserved; /* by address */
 } mappings;
 
-void mapping_process(sim *s, const trace_op *op);
-void mapping_foreign(sim *s, const trace_op *op); /* the same of other devices' memory */
+void mappings_free(mappings *v);
+void mapping_process(mappings *v, const trace_op *op);
+void mapping_foreign(mappings *v, const trace_op *op); /* the same of other devices' memory */
 
 #endif

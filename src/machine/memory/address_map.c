@@ -6,14 +6,14 @@
  * when it is touched first: pages that come and go, the page tables, and all memory where it is divided
  * (SIM_ISOLATION_SM_MEMORY: frames of the tenant's colours).
  *
- * What always holds: a virtual page has at most one frame, a frame at most one virtual page of one tenant; frames given
- * back are free again. Where no frame is left (more is mapped than the machine has: the manager "ideal"), an address
- * stands for itself. */
+ * A virtual page has at most one frame, and a frame at most one virtual page of one tenant: address_map_check. Where no
+ * frame is left (more is mapped than the machine has: the manager "ideal"), an address stands for itself. */
 #include "machine/memory/address_map.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "machine/memory/hierarchy.h"
 #include "machine/memory/tlb.h"
 #include "machine/tenants/idle_sharing.h"
@@ -78,7 +78,7 @@ static void frame_take(placing *p, uint32_t *frame) {
   *frame = frames_take(p->frames, p->colours, &physical, &none) ? NO_MEMORY : (uint32_t)(physical / FRAME_BYTES);
 }
 
-/* Who gets these frames next finds nothing in the L2 of what was in them. */
+/* Pages that get these frames next find nothing in the L2 of what was in them. */
 static void frames_back(placing *p, uint64_t physical, uint64_t bytes) {
   l2_discard_frames(p->memory, physical, bytes);
   frames_give(p->frames, physical, bytes);
@@ -121,9 +121,28 @@ void address_map_pages(placing *p, address_map_visit *visit, void *context) {
 
 /* ---- allocations ---- */
 
+static int by_number(const void *a, const void *b) {
+  uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+  return (x > y) - (x < y);
+}
+
+void address_map_check(const placing *p) {
+  FF_VEC(uint32_t) taken = {0};
+  for (uint32_t i = 0; i < p->capacity; i++)
+    for (uint32_t f = 0; p->blocks[i] && f < BLOCK_FRAMES; f++)
+      if (p->blocks[i]->frames[f] < NO_MEMORY) FF_PUSH(&taken, p->blocks[i]->frames[f]);
+  if (taken.count) qsort(taken.items, taken.count, sizeof *taken.items, by_number);
+  for (size_t i = 0; i < taken.count; i++) {
+    FF_ASSERT(!i || taken.items[i - 1] != taken.items[i]);
+    FF_ASSERT(frames_is_taken(p->frames, (uint64_t)taken.items[i] * FRAME_BYTES));
+  }
+  free(taken.items);
+}
+
 void address_map_allocated(placing *p, uint64_t address, uint64_t bytes) {
   ff_error none;
   placed_run run = {.address = address / FRAME_BYTES * FRAME_BYTES};
+  if (ff_check_level >= 2) address_map_check(p);
   if (!p->in_pieces || bytes < FF_BLOCK_BYTES) return;
   run.bytes = (address + bytes - run.address + FRAME_BYTES - 1) / FRAME_BYTES * FRAME_BYTES;
   if (run.address != address || frames_take_run(p->frames, run.bytes, FF_BLOCK_BYTES, &run.physical, &none)) return;
@@ -166,6 +185,7 @@ void address_map_give(placing *p, uint64_t address, uint64_t bytes) {
   for (size_t i = 0; i < p->runs.count; i++) {
     placed_run run = p->runs.items[i];
     if (run.address != address) continue;
+    if (ff_check_level >= 2) address_map_check(p);
     frames_back(p, run.physical, run.bytes);
     p->runs.items[i] = p->runs.items[--p->runs.count];
     give_pages(p, run.address, run.address + run.bytes, true);

@@ -35,7 +35,8 @@ bool address_map_peek(const placing *p, uint64_t address, uint64_t *physical);
 void address_map_allocated(placing *p, uint64_t address, uint64_t bytes);
 void address_map_give(placing *p, uint64_t address, uint64_t bytes); /* all frames that lie wholly in it */
 void address_map_free(placing *p);
-/* the page lies there from now on; whose the frames are is the caller's to know */
+void address_map_check(const placing *p); /* asserts; walks all */
+/* the page lies there from now on; the caller keeps account of the frames */
 void address_map_move(placing *p, uint64_t address, uint64_t physical);
 typedef void address_map_visit(void *context, uint64_t address);
 /* all pages of data that have a frame, in the same order each time */

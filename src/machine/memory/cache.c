@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A set-associative cache of 128-byte lines in four sectors, LRU. Only tags and masks: it never holds a value.
+/* A set-associative cache of 128-byte lines in four sectors, LRU. Only tags and masks, no values.
  *
  * Sets of few ways are searched one by one, with a stamp per line; sets of many ways (the L1 of recent GPUs is nearly
  * fully associative) through a hash of the tags, with each set's lines in a ring in order of use. Both replace the same
@@ -18,9 +18,11 @@ static void rings_init(cache *c, arena *a, uint64_t lines) {
   c->rings = arena_alloc(a, (lines + c->sets.by) * sizeof *c->rings); /* behind the lines: a head per set */
   for (uint64_t set = 0; set < c->sets.by; set++) {
     uint32_t head = (uint32_t)(lines + set), last = head;
-    for (uint32_t w = 0; w < c->ways; w++, last = c->rings[last].newer) {
-      c->rings[last].newer = (uint32_t)(set * c->ways + w);
-      c->rings[set * c->ways + w].older = last;
+    for (uint32_t w = 0; w < c->ways; w++) {
+      uint32_t line = (uint32_t)(set * c->ways + w);
+      c->rings[last].newer = line;
+      c->rings[line].older = last;
+      last = line;
     }
     c->rings[last].newer = head;
     c->rings[head].older = last; /* the head's `newer` is the oldest line, its `older` the youngest */

@@ -3,7 +3,7 @@
  *
  *     queue_add ----> waits, `ahead`: while kernels run and the link to the GPU is idle, pieces of what it declares come
  *         its turn -> the rest comes, allocation by allocation; EVENT_NODE_READY again when all that moves has landed
- *                  -> begins;  over: nobody keeps what it declared any more
+ *                  -> begins;  over: what it declared is free to go, unless another launch declares it
  *
  * Room is made only from what no launch declares, running or queued. What finds none stays out and is paged on demand:
  * that is known before the launch begins. Launches are looked at in the order in which the host made them, and only if
@@ -12,6 +12,8 @@
  * One transfer is at most 2 MiB, by a copy engine (link_copy). The rule of host.c lets a program of one stream know a
  * launch only when the one before it is over; under segments the last SEGMENTS_AHEAD launches are kept back instead. */
 #include "machine/memory/declared_residency.h"
+
+#include <stdlib.h>
 
 #include "machine/host/hints.h"
 #include "machine/host/host.h"
@@ -53,6 +55,13 @@ void segments_declare(segments *g, node *n) {
   segments_idle(g);
 }
 
+node *segments_keep_back(segments *g, node *n) {
+  node **place = &g->kept_back[g->next_kept_back++ % SEGMENTS_AHEAD], *oldest = *place;
+  *place = n;
+  n->references++;
+  return oldest;
+}
+
 void segments_over(segments *g, node *n) {
   for (size_t i = 0; i < n->uses.count; i++) pager_declare(g->pager, n->uses.items[i], false);
   n->uses.count = 0;
@@ -74,8 +83,7 @@ static uint64_t fetch_range(segments *g, const node *n, uint64_t address, uint64
 }
 
 ps segments_fetch(segments *g, sim_counters *kernel, uint64_t bytes, uint32_t flight, const pager_unit *first) {
-  ps from = g->faults->room_at > g->agenda->now ? g->faults->room_at : g->agenda->now;
-  g->faults->room_at = 0;
+  ps from = fault_room(g->faults, g->agenda->now);
   ps lands = link_copy(g->link, HISTORY_CAUSE_DECLARED, true, bytes, false, from);
   tally t = {kernel, &g->observer->allocations.items[g->pager->allocations.items[first->allocation].owner]->counters};
   COUNT(&t, prefetched_bytes, bytes);
@@ -88,7 +96,7 @@ ps segments_fetch(segments *g, sim_counters *kernel, uint64_t bytes, uint32_t fl
 
 /* Starts the next absent piece of what the launch declares; false: it has looked at everything. */
 static bool next_piece(segments *g, node *n) {
-  for (; n->use < n->uses.count; n->use++, n->use_at = 0) {
+  for (; n->use < n->uses.count; n->use++) {
     pager_allocation a = g->pager->allocations.items[n->uses.items[n->use]];
     uint64_t at = n->use_at > a.address ? n->use_at : a.address, end = a.address + a.bytes;
     pager_walk w = pager_walk_begin(g->pager, at, end - at);
@@ -101,6 +109,7 @@ static bool next_piece(segments *g, node *n) {
       break; /* no room for it; the next piece may be smaller */
     }
     if (n->use_at > at && n->use_at < end) return true;
+    n->use_at = 0;
   }
   return false;
 }
@@ -118,8 +127,7 @@ void segments_idle(segments *g) {
   if (link_idle(g)) return;
   ps free = g->link->wire->h2d.bus.free > g->link->wire->engines[0].free ? g->link->wire->h2d.bus.free
                                                                          : g->link->wire->engines[0].free;
-  g->faults->idle_pending = true;
-  agenda_add(g->agenda, free, EVENT_LINK_IDLE, 0);
+  fault_idle_at(g->faults, free);
 }
 
 /* ---- the launch's turn ---- */
@@ -151,3 +159,5 @@ ps segments_resident(segments *g, node *n, ps time) {
   n->waited = true;
   return moves || !waited ? lands : time; /* what others fetch of it meanwhile does not hold it up for ever */
 }
+
+void segments_free(segments *g) { free(g->ahead.items); }

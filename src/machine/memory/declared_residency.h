@@ -19,13 +19,18 @@ typedef struct segments {
   const struct host *host;
   agenda *agenda;
   const struct kernel_time *kernels;
+  /* its own state */
   FF_VEC(uint32_t) ahead;          /* launches whose turn has not come, in order */
   node *kept_back[SEGMENTS_AHEAD]; /* where only one stream has work: the last ones that the host made, a ring */
   uint32_t next_kept_back;
 } segments;
 
+void segments_free(segments *g);
 void segments_declare(segments *g, node *n); /* a launch has been queued */
-void segments_over(segments *g, node *n);    /* and is over */
+/* One stream only: refers to the launch, one of the last SEGMENTS_AHEAD. Returns the one before these, whose reference
+ * is the caller's now; NULL: there is none. */
+node *segments_keep_back(segments *g, node *n);
+void segments_over(segments *g, node *n); /* and is over */
 bool segments_declared(const segments *g, const kernel *k, uint32_t allocation);
 /* its turn: when all that it declares and that finds room is there */
 ps segments_resident(segments *g, node *n, ps time);

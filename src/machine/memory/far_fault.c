@@ -11,6 +11,7 @@
 #include "machine/memory/far_fault.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "machine/host/link.h"
 #include "machine/memory/address_map.h"
@@ -47,10 +48,15 @@ static ps freed_ready(far_faults *f, uint64_t bytes, ps from) {
   return ready;
 }
 
-/* When the transfer in of `bytes` can begin. */
-static ps room_ready(far_faults *f, uint64_t bytes, ps from) {
-  ps ahead = f->freed_bytes ? freed_ready(f, bytes, from) : 0, begin = f->room_at > from ? f->room_at : from;
+ps fault_room(far_faults *f, ps from) {
+  ps begin = f->room_at > from ? f->room_at : from;
   f->room_at = 0;
+  return begin;
+}
+
+/* When the transfer in of `bytes` can begin: also in memory that was evicted ahead. */
+static ps room_ready(far_faults *f, uint64_t bytes, ps from) {
+  ps ahead = f->freed_bytes ? freed_ready(f, bytes, from) : 0, begin = fault_room(f, from);
   return ahead > begin ? ahead : begin;
 }
 
@@ -153,10 +159,9 @@ static void evicted(void *context, const fault_request *request, uint64_t addres
   tally t = {&f->observer->counters, a};
   COUNT(&t, evicted_bytes, unit->bytes);
   if (unit->prefetched && !unit->last_use) COUNT(&t, prefetched_unused_bytes, unit->bytes);
-  ps from = f->batch == BATCH_SERVED   ? f->batch_at
-            : request && request->from ? request->from
-                                       : f->agenda->now,
-     end = pager_cleaning(f->pager, address, unit->bytes);
+  ps from = f->agenda->now, end = pager_cleaning(f->pager, address, unit->bytes);
+  if (f->batch == BATCH_SERVED) from = f->batch_at;
+  else if (request && request->from) from = request->from;
   /* as what is resident: its room is free from now on */
   if (f->observer->history) record_evicted(f->observer, unit, address, write_back, f->agenda->now);
   if (write_back) {
@@ -274,9 +279,11 @@ void fault_clean(far_faults *f) {
     return;
   }
   uint64_t address = 0, bytes = pager_clean(f->pager, &address);
-  ps next = bytes ? link_carry(f->link, HISTORY_CAUSE_CLEAN, false, bytes, f->agenda->now)
-                  : f->agenda->now + (f->pager->view.group_time ? f->pager->view.group_time : MIN_BATCH);
-  if (bytes) pager_clean_until(f->pager, next);
+  ps next = f->agenda->now + (f->pager->view.group_time ? f->pager->view.group_time : MIN_BATCH);
+  if (bytes) {
+    next = link_carry(f->link, HISTORY_CAUSE_CLEAN, false, bytes, f->agenda->now);
+    pager_clean_until(f->pager, next);
+  }
   agenda_add(f->agenda, next, EVENT_CLEAN, 0);
 }
 
@@ -288,13 +295,28 @@ void fault_reached(far_faults *f, sim_counters *kernel, uint64_t address) {
   pager_reached_tell(f->pager, &(fault_request){.served = f->agenda->now, .counters = kernel}, address, queued);
 }
 
+void fault_clean_over(far_faults *f) {
+  f->clean_pending = false;
+  pager_clean_end(f->pager);
+  fault_clean(f);
+}
+
+void fault_idle_at(far_faults *f, ps time) {
+  f->idle_pending = true;
+  agenda_add(f->agenda, time, EVENT_LINK_IDLE, 0);
+}
+
+void fault_link_idle(far_faults *f) {
+  f->idle_pending = false;
+  fault_idle(f);
+}
+
 /* Whenever the link to the GPU has carried all there is, the prefetcher may propose the next piece. */
 static void idle_link(far_faults *f) {
   if (f->idle_pending || f->batch == BATCH_SERVED || !f->kernels->running || !pager_wants_idle(f->pager)) return;
   if (f->link->wire->h2d.bus.free <= f->agenda->now) pager_idle(f->pager);
   if (f->link->wire->h2d.bus.free <= f->agenda->now) return; /* nothing was proposed; the next landing asks again */
-  f->idle_pending = true;
-  agenda_add(f->agenda, f->link->wire->h2d.bus.free, EVENT_LINK_IDLE, 0);
+  fault_idle_at(f, f->link->wire->h2d.bus.free);
 }
 
 void fault_idle(far_faults *f) {
@@ -304,7 +326,7 @@ void fault_idle(far_faults *f) {
   fault_clean(f); /* what came without a transfer is the first that there is */
 }
 
-/* What policies know of the link. */
+/* What policies are told of the link. */
 void fault_view(const far_faults *f, ff_view *view) {
   double per_byte = f->t->h2d_per_byte;
   view->group_time = (uint64_t)llround(per_byte * (double)FF_GROUP_BYTES) + f->t->link_latency;
@@ -326,4 +348,9 @@ void fault_hooks(far_faults *f, pager_hooks *hooks) {
                          .moved = moved,
                          .remapped = remapped,
                          .cleaned = cleaned};
+}
+
+void fault_free(far_faults *f) {
+  free(f->batch_faults.items);
+  free(f->freed.items);
 }

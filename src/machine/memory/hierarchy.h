@@ -26,7 +26,6 @@ typedef struct l2_slice {
   uint32_t part; /* which of its channel's slices it is */
 } l2_slice;
 
-/* hierarchy.c: from the SM's load/store unit down. Both return when the data has arrived (a store: was taken over). */
 /* The L2's slices and the channels behind them, and where in them an address is. */
 typedef struct memory {
   const machine_spec *spec;
@@ -53,7 +52,8 @@ typedef struct request {
   const struct stack_instance *instance; /* that makes it in a stack; NULL */
   block *block;                          /* whose warp asks; NULL: a page walk */
 } request;
-/* *accepted: when the unit can take the next line */
+/* From the SM's load/store unit down, through the caches; remote_access: over the link. Both return when the data has
+ * arrived (a store: was taken over). *accepted: when the unit can take the next line. */
 ps memory_access(memory *y, sm *m, const request *r, ps *accepted);
 /* The host's caches are asked for the tables' entries of a line some lines before its turn: `far` first, then
  * `near`. */

@@ -5,9 +5,10 @@
  *
  * A TLB entry exists from the moment its walk starts; until `ready` it answers requests as a miss that waits for the
  * same walk. It maps one page of the page table (pager_leaf). What of that page is resident is known beside it: a page
- * larger than the unit that moves has one entry, whatever part of it is there (Zhang et al., 2019). An entry never
- * outlives its page: tlb_forget removes it from all TLBs when the page or a part of it leaves, tlb_remap when the
- * page table maps the place by a larger page or by smaller ones. */
+ * larger than the unit that moves has one entry, whatever part of it is there (Zhang et al., 2019). tlb_forget removes
+ * the entry from all TLBs when the page or a part of it leaves, tlb_remap when the page table maps the place by a
+ * larger page or by smaller ones, so that no entry outlives its page (tlb_check). Only
+ * what the GPU reaches over the link leaves its entries behind when it is freed. */
 #include "machine/memory/tlb.h"
 
 #include "machine/memory/address_map.h"
@@ -15,6 +16,7 @@
 #include "machine/memory/hierarchy.h"
 #include "machine/observe/observer.h"
 #include "machine/stacks/stacks.h"
+#include "machine/tenants/device.h"
 
 #define TABLES (UINT64_C(1) << 50) /* the page tables lie above all data */
 enum { BLOCK_SHIFT = PAGER_CHUNK_SHIFT, GROUP_SHIFT = 16, LEVEL_BITS = 9 };
@@ -250,4 +252,34 @@ void tlb_remap(gmmu *g, uint64_t address, uint64_t bytes, bool whole) {
   pager_leaf smaller = block && least < GROUP_SHIFT ? PAGER_LEAF_GROUP : PAGER_LEAF_MIN;
   for (uint64_t a = address; a < address + bytes; a += UINT64_C(1) << g->leaf_shift[smaller])
     shoot_down(g, tlb_key(g, a, smaller, &alone));
+}
+
+/* ---- checks ---- */
+
+/* Is anything of what the entry maps in GPU memory, or reached from there? */
+static bool is_there(const gmmu *g, uint64_t base, uint64_t bytes) {
+  for (uint64_t at = base; at < base + bytes; at += g->pager->config.unit_bytes)
+    for (const pager_unit *unit = pager_find(g->pager, at);; unit = g->pager->siblings[unit->sibling]) {
+      if (unit->state != PAGER_ABSENT) return true;
+      if (!unit->sibling) break;
+    }
+  return false;
+}
+
+static void check_table(const gmmu *g, const lru *table) {
+  for (uint32_t i = table->entries[0].newer; i; i = table->entries[i].newer) {
+    uint64_t key = table->entries[i].key;
+    pager_leaf leaf = (pager_leaf)(key >> 60);
+    uint64_t address = (key & ((UINT64_C(1) << 52) - 1)) << g->leaf_shift[leaf];
+    if ((address & ~((UINT64_C(1) << SPACE_SHIFT) - 1)) != g->space) continue; /* another tenant's */
+    address &= ~g->space;
+    FF_ASSERT(!g->leaves_grow || pager_leaf_of(g->pager, address) == leaf);
+    FF_ASSERT(g->pager->remote_freed || is_there(g, address, UINT64_C(1) << g->leaf_shift[leaf]));
+  }
+}
+
+void tlb_check(const gmmu *g) {
+  if (!manager_pages(g->manager)) return;
+  for (uint32_t i = 0; i < g->sm_total; i++) check_table(g, &g->sms[i].tlb);
+  for (uint64_t i = 0; g->shared_tlb && i < g->shared_sets.by; i++) check_table(g, &g->shared_tlb[i]);
 }

@@ -44,6 +44,7 @@ void tlb_forget(gmmu *g, uint64_t address, const pager_unit *unit); /* shootdown
 void tlb_clean(gmmu *g, uint64_t address, const pager_unit *unit);
 void tlb_init(gmmu *g, uint64_t unit_bytes);                           /* also the shape of the page table */
 void tlb_remap(gmmu *g, uint64_t address, uint64_t bytes, bool whole); /* one page maps it now, or smaller ones do */
+void tlb_check(const gmmu *g); /* paged: entries are of pages that are there; asserts, walks all */
 ps gmmu_walk(gmmu *g, const sm *m, uint64_t address, pager_leaf leaf, ps ask, ps at, const tally *tally);
 
 #endif

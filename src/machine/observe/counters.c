@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "machine/simulation.h"
+#include "machine/observe/observer.h"
 
 sim_counters *counters_of_kernel(observer *o, const trace_launch *launch) {
   for (size_t i = o->kernels.count; i-- > 0;)
@@ -49,24 +49,15 @@ static void add_kernel(sim_counters *total, const sim_counters *k) {
 #undef ADD
 }
 
-void counters_total(sim *s, sim_counters *total) {
-  ps end = s->host.clock > s->streams.end ? s->host.clock : s->streams.end;
-  ps now = s->answers.over || end > s->agenda.now ? end : s->agenda.now;
-  /* looking changes nothing: what comes may still ask for the link at an earlier time */
-  const host_link before = *s->link.wire;
-  if (!s->answers.over) link_account(&s->link, now < s->agenda.now ? now : s->agenda.now);
-  *total = s->observer.counters;
-  for (size_t i = 0; i < s->observer.kernels.count; i++) add_kernel(total, &s->observer.kernels.items[i]->counters);
-  total->time_ps = now - s->began;
-  if (s->dispatch.kernels.running && s->agenda.now > s->dispatch.kernels.since)
-    total->kernel_ps += s->agenda.now - s->dispatch.kernels.since;
-  total->transfer_ps = s->link.wire->union_busy;
-  /* The link knows ahead of time of a copy that waits for its engine, but not yet how long kernels run. */
-  total->overlap_ps = s->link.wire->beside_kernels < total->kernel_ps ? s->link.wire->beside_kernels : total->kernel_ps;
-  *s->link.wire = before;
-  total->h2d_busy_ps = s->link.wire->h2d.busy;
-  total->d2h_busy_ps = s->link.wire->d2h.busy;
-  total->throttles = s->pager->throttled;
-  total->pins = s->pager->pinned;
-  total->resident_peak_bytes = is_paged(s) ? s->pager->resident_peak : total->footprint_bytes;
+void counters_of_run(const observer *o, sim_counters *total) {
+  *total = o->counters;
+  for (size_t i = 0; i < o->kernels.count; i++) add_kernel(total, &o->kernels.items[i]->counters);
+}
+
+void observer_free(observer *o) {
+  for (size_t i = 0; i < o->kernels.count; i++) free(o->kernels.items[i]);
+  for (size_t i = 0; i < o->allocations.count; i++) free(o->allocations.items[i]);
+  free(o->kernels.items);
+  free(o->allocations.items);
+  history_free(o->history);
 }

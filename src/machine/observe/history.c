@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bins, maps and lists of a history (history.h): adding to them, widening, copying. Knows nothing of the simulation.
  *
- * What always holds: an amount is added once and never lost (widening adds neighbours; sharing out rounds the running
- * sum, not its parts); a bin's level is the last one that was known in it. */
+ * Widening adds neighbours, and sharing out rounds the running sum, not its parts, so that no amount is lost
+ * (history.h). A bin's level is the last one that was known in it. */
 #include "machine/observe/history.h"
 
 #include <stdlib.h>

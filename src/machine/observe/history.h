@@ -7,8 +7,8 @@
  *   maps    per allocation, rows of equal ranges of addresses by bins four times as wide: where accesses, far-faults, evictions were
  *   lists   kernels, copies, batches of far-faults, transfers over the link: the first HISTORY_EVENTS of each, and how many more
  *
- * What always holds: the sum of a series is the counter of the same name; a map's sums are its allocation's counters;
- * bins << shift is beyond every time that was noted.
+ * The sum of a series is the counter of the same name, and a map's sums are its allocation's counters: sim_check
+ * asserts that when a program has ended. bins << shift is beyond the times that were noted.
  *
  * One struct is both what a simulation writes (history_add and the others; NULL: nothing is kept) and what it leaves
  * behind. */

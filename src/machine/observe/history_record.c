@@ -44,7 +44,8 @@ void record_evicted(observer *o, const pager_unit *unit, uint64_t address, bool 
   if (!map) return;
   uint64_t at = address & ~(o->pager->config.unit_bytes - 1);
   if (at < map->address) at = map->address;
-  for (uint64_t left = unit->bytes, row_bytes = UINT64_C(1) << map->row_shift; left;) {
+  uint64_t row_bytes = UINT64_C(1) << map->row_shift;
+  for (uint64_t left = unit->bytes; left;) {
     uint64_t to_edge = row_bytes - (at - map->address) % row_bytes, bytes = left < to_edge ? left : to_edge;
     history_cell_at(h, map, time, at)->evicted_bytes += bytes;
     at += bytes;

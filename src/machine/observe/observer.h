@@ -35,9 +35,11 @@ sim_history *record_copy(observer *o, ps end); /* history_copy_of; there must be
 
 /* What is counted: per kernel and per allocation; the run's totals are made from these when someone asks
  * (counters.c). */
+void observer_free(observer *o);
 sim_counters *counters_of_kernel(observer *o, const trace_launch *launch);
 uint32_t counters_of_allocation(observer *o, const trace_op *op); /* the index */
-void counters_total(sim *s, sim_counters *total);
+/* Of the run, without what is made from other parts' state: times, the link's busy time, what the pager has counted. */
+void counters_of_run(const observer *o, sim_counters *total);
 
 static inline tally tally_of(const observer *o, const kernel *k, const pager_unit *unit) {
   return (tally){k->counters, &o->allocations.items[o->pager->allocations.items[unit->allocation].owner]->counters};

@@ -17,75 +17,80 @@
  *     none       the owner of the time slice, on any SM: after 2 ms (SLICE) the next one that has kernels, when the blocks that run are over
  *     mps        all, on any SM, each within its share of the GPU's threads
  *     sm         each on its own SMs; with `borrow` also on those of a tenant that has nothing to run, until it has */
+#include "machine/sm/dispatch.h"
+
 #include <stdlib.h>
 
-#include "machine/simulation.h"
+#include "machine/answers.h"
+#include "machine/host/link.h"
+#include "machine/memory/far_fault.h"
+#include "machine/observe/observer.h"
 #include "machine/stacks/learn.h"
+#include "machine/tenants/device.h"
+#include "machine/tenants/idle_sharing.h"
 
 /* May a block of the tenant start there now, as far as the others are concerned? */
-static bool tenant_may(const sim *s, const sm *m, const kernel *k) {
-  device *d = s->d;
+static bool tenant_may(const dispatcher *q, const sm *m, const kernel *k) {
+  device *d = q->d;
   switch (d->isolation) {
-  case SIM_ISOLATION_NONE: return d->slice_owner == s->tenant && !d->slice_over;
-  case SIM_ISOLATION_MPS:
-    return !s->dispatch.thread_limit || !s->dispatch.threads ||
-           s->dispatch.threads + k->block_threads <= s->dispatch.thread_limit;
+  case SIM_ISOLATION_NONE: return d->slice_owner == q->tenant && !d->slice_over;
+  case SIM_ISOLATION_MPS: return !q->thread_limit || !q->threads || q->threads + k->block_threads <= q->thread_limit;
   default: break;
   }
-  if (sm_set_has(&d->tenants[s->tenant].sms, m->index)) return true;
-  return d->borrow && idle_sharing_may(&s->lent, m, k);
+  if (sm_set_has(&d->tenants[q->tenant].sms, m->index)) return true;
+  return d->borrow && idle_sharing_may(q->lent, m, k);
 }
 
 /* Does the block only end? Then it does not matter where. */
-static bool is_idle(sim *s, const kernel *k, trace_chunk *chunk) {
+static bool is_idle(dispatcher *q, const kernel *k, trace_chunk *chunk) {
   bool idle = true;
   for (uint32_t w = 0; w < k->warps_per_block && idle; w++) {
     trace_cursor cursor;
-    trace_cursor_open(s->reader, chunk, w, &cursor);
+    trace_cursor_open(q->reader, chunk, w, &cursor);
     trace_kind kind;
-    do kind = trace_word_kind(*trace_cursor_next(s->reader, &cursor));
+    do kind = trace_word_kind(*trace_cursor_next(q->reader, &cursor));
     while (kind == TRACE_ISSUE);
     idle = kind == TRACE_EXIT;
-    trace_cursor_close(s->reader, &cursor);
+    trace_cursor_close(q->reader, &cursor);
   }
   return idle;
 }
 
-static bool is_own(const sim *s, const kernel *k, uint32_t sm) {
-  const device *d = s->d;
+static bool is_own(const dispatcher *q, const kernel *k, uint32_t sm) {
+  const device *d = q->d;
   if (k->sms && !sm_set_has(k->sms, sm)) return false;
-  return !d->shared || d->isolation < SIM_ISOLATION_SM || sm_set_has(&d->tenants[s->tenant].sms, sm);
+  return !d->shared || d->isolation < SIM_ISOLATION_SM || sm_set_has(&d->tenants[q->tenant].sms, sm);
 }
 
 /* Block b was told that it is on the (b % smids)-th SM: of those that are the kernel's here. */
-static uint32_t told_sm(const sim *s, const kernel *k, uint64_t number) {
+static uint32_t told_sm(const dispatcher *q, const kernel *k, uint64_t number) {
   uint32_t own = 0;
-  for (uint32_t i = 0; i < s->spec->sm_count; i++) own += is_own(s, k, i);
+  for (uint32_t i = 0; i < q->spec->sm_count; i++) own += is_own(q, k, i);
   if (!own) return UINT32_MAX;
   uint32_t nth = (uint32_t)(number % k->launch->smids % own), sm = 0;
-  while (!is_own(s, k, sm) || nth--) sm++;
+  while (!is_own(q, k, sm) || nth--) sm++;
   return sm;
 }
 
 /* A block that has read %smid runs where it was told that it does. */
-static bool smid_allows(sim *s, const sm *m, kernel *k) {
+static bool smid_allows(dispatcher *q, const sm *m, kernel *k) {
   if (!k->launch->smids || k->next_block == k->blocks) return true;
   if (!k->ahead) {
-    sim_unlock(s); /* waits until the block has been executed */
-    k->ahead = trace_reader_chunk(s->reader, k->launch, k->next_block);
-    sim_lock(s);
-    k->bound_to = is_idle(s, k, k->ahead) ? UINT32_MAX : told_sm(s, k, k->next_block);
+    answers_unlock(q->answers); /* waits until the block has been executed */
+    k->ahead = trace_reader_chunk(q->reader, k->launch, k->next_block);
+    answers_lock(q->answers);
+    k->bound_to = is_idle(q, k, k->ahead) ? UINT32_MAX : told_sm(q, k, k->next_block);
   }
   return k->bound_to == UINT32_MAX || k->bound_to == m->index;
 }
 
 /* May a block of the kernel start on the SM? */
-static bool block_fits(sim *s, const sm *m, kernel *k) {
-  const machine_spec *spec = s->spec;
+static bool block_fits(dispatcher *q, const sm *m, kernel *k) {
+  const machine_spec *spec = q->spec;
   if (k->sms && !sm_set_has(k->sms, m->index)) return false;
-  if (s->d->shared && !tenant_may(s, m, k)) return false;
-  if (__builtin_expect(s->stacks != NULL, 0) && learner_holds(s, k)) return false;
-  if (!smid_allows(s, m, k)) return false;
+  if (q->d->shared && !tenant_may(q, m, k)) return false;
+  if (__builtin_expect(learner_delays(q->learner), 0) && learner_holds(q->learner, k)) return false;
+  if (!smid_allows(q, m, k)) return false;
   if (!m->blocks) return true; /* the functional half has accepted it: an estimate of registers must not refuse it */
   return m->blocks < spec->max_blocks && m->threads + k->block_threads <= spec->max_threads &&
          m->registers + k->block_registers <= spec->registers &&
@@ -97,109 +102,105 @@ static void sm_occupy(sm *m, const kernel *k, int sign) {
   m->threads += (uint32_t)sign * k->block_threads;
   m->registers += (uint64_t)(int64_t)sign * k->block_registers;
   m->shared_bytes += (uint64_t)(int64_t)sign * k->block_shared;
-  k->sim->dispatch.running_blocks += (uint32_t)sign;
-  k->sim->dispatch.threads += (uint64_t)(int64_t)sign * k->block_threads;
+  k->dispatch->running_blocks += (uint32_t)sign;
+  k->dispatch->threads += (uint64_t)(int64_t)sign * k->block_threads;
 }
 
-static warp *warp_take(sim *s) {
-  if (s->d->free_warps.count) return s->d->warps.items[s->d->free_warps.items[--s->d->free_warps.count]];
-  warp *w = arena_alloc(&s->d->arena, sizeof *w);
-  w->index = (uint32_t)s->d->warps.count;
-  FF_PUSH(&s->d->warps, w);
-  return w;
+/* ---- where the program has come to, for policies that use its future: the first block that is not over ---- */
+
+static void position_begin(dispatcher *q, block *b, uint64_t number) {
+  if (q->record) trace_future_block(q->record, q->reader, b->chunk, b->kernel->launch, number);
+  if (!q->future) return;
+  b->position = trace_future_position(q->future, b->kernel->launch, number);
+  FF_PUSH(&q->positions, b->position);
+  if (q->positions.count == 1) q->pager->position = b->position;
+  if (q->pager->position_last < b->position) q->pager->position_last = b->position;
 }
 
-/* ---- where the program has come to, for policies that know its future: the first block that is not over ---- */
-
-static void position_begin(sim *s, block *b, uint64_t number) {
-  if (s->record) trace_future_block(s->record, s->reader, b->chunk, b->kernel->launch, number);
-  if (!s->future) return;
-  b->position = trace_future_position(s->future, b->kernel->launch, number);
-  FF_PUSH(&s->dispatch.positions, b->position);
-  if (s->dispatch.positions.count == 1) s->pager->position = b->position;
-  if (s->pager->position_last < b->position) s->pager->position_last = b->position;
-}
-
-static void position_end(sim *s, const block *b) {
-  if (!s->future) return;
+static void position_end(dispatcher *q, const block *b) {
+  if (!q->future) return;
   size_t at = 0;
-  while (s->dispatch.positions.items[at] != b->position) at++;
-  s->dispatch.positions.items[at] = s->dispatch.positions.items[--s->dispatch.positions.count];
-  if (b->position != s->pager->position) return;
-  uint64_t first = s->dispatch.positions.count ? UINT64_MAX : b->position + 1;
-  for (size_t i = 0; i < s->dispatch.positions.count; i++)
-    if (s->dispatch.positions.items[i] < first) first = s->dispatch.positions.items[i];
-  s->pager->position = first;
+  while (q->positions.items[at] != b->position) at++;
+  q->positions.items[at] = q->positions.items[--q->positions.count];
+  if (b->position != q->pager->position) return;
+  uint64_t first = q->positions.count ? UINT64_MAX : b->position + 1;
+  for (size_t i = 0; i < q->positions.count; i++)
+    if (q->positions.items[i] < first) first = q->positions.items[i];
+  q->pager->position = first;
 }
 
 /* ---- blocks ---- */
 
-static void block_start(sim *s, sm *m, kernel *k, ps time) {
-  block *b = s->dispatch.free_blocks;
-  if (b) s->dispatch.free_blocks = b->next_free;
-  else FF_PUSH(&s->dispatch.blocks, b = ff_alloc(sizeof *b));
+static void block_start(dispatcher *q, sm *m, kernel *k, ps time) {
+  block *b = q->free_blocks;
+  if (b) {
+    q->free_blocks = b->next_free;
+  } else {
+    b = ff_alloc(sizeof *b);
+    FF_PUSH(&q->blocks, b);
+  }
   uint64_t number = k->next_block++;
   trace_chunk *chunk = k->ahead;
   k->ahead = NULL;
   if (!chunk) {
-    sim_unlock(s); /* waits until the block has been executed */
-    chunk = trace_reader_chunk(s->reader, k->launch, number);
-    sim_lock(s);
+    answers_unlock(q->answers); /* waits until the block has been executed */
+    chunk = trace_reader_chunk(q->reader, k->launch, number);
+    answers_lock(q->answers);
   }
-  *b = (block){.kernel = k, .chunk = chunk, .sm = m, .live = k->warps_per_block, .serial = ++s->dispatch.blocks_begun};
-  position_begin(s, b, number);
+  *b = (block){.kernel = k, .chunk = chunk, .sm = m, .live = k->warps_per_block, .serial = ++q->blocks_begun};
+  position_begin(q, b, number);
   sm_occupy(m, k, 1);
-  if (s->d->borrow) idle_sharing_block_start(&s->lent, m, time);
+  if (q->d->borrow) idle_sharing_block_start(q->lent, m, time);
   ps start = m->next_block > time ? m->next_block : time;
   b->began = start;
-  m->next_block = start + s->t.block_launch;
+  m->next_block = start + q->t->block_launch;
   k->counters->blocks++;
   for (uint32_t i = 0; i < k->warps_per_block; i++) {
-    warp *w = warp_take(s);
+    warp *w = warp_take(&q->d->warps, &q->d->arena);
     uint32_t index = w->index;
     *w = (warp){.block = b,
                 .index = index,
                 .sm = m,
                 .counters = k->counters,
-                .scheduler = &m->schedulers[m->next_scheduler++ % s->spec->schedulers]};
-    trace_cursor_open(s->reader, chunk, i, &w->cursor);
-    event_push(s->agenda.heap, start, EVENT_WARP, index);
+                .scheduler = &m->schedulers[m->next_scheduler++ % q->spec->schedulers]};
+    trace_cursor_open(q->reader, chunk, i, &w->cursor);
+    event_push(q->agenda->heap, start, EVENT_WARP, index);
   }
 }
 
-/* Whose turn the SM is; NULL: no kernel that waits may run there. */
-static kernel *first_for(const sim *s, const sm *m) {
-  kernel *k = s->dispatch.queue_first;
+/* The kernel that may have the SM; NULL: none of those that wait may run there. */
+static kernel *first_for(const dispatcher *q, const sm *m) {
+  kernel *k = q->queue_first;
   while (k && k->sms && !sm_set_has(k->sms, m->index)) k = k->next;
   return k;
 }
 
 /* Starts blocks of one kernel until nothing fits. */
-static void start_blocks(sim *s, kernel *k, ps time) {
+static void start_blocks(dispatcher *q, kernel *k, ps time) {
   uint32_t full = 0;
-  bool first = k == s->dispatch.queue_first;
-  while (k->next_block < k->blocks && full < s->spec->sm_count) {
-    sm *m = &s->sms[s->dispatch.next_sm];
-    s->dispatch.next_sm = s->dispatch.next_sm + 1 < s->spec->sm_count ? s->dispatch.next_sm + 1 : 0;
+  bool first = k == q->queue_first;
+  while (k->next_block < k->blocks && full < q->spec->sm_count) {
+    sm *m = &q->d->sms[q->next_sm];
+    q->next_sm = q->next_sm + 1 < q->spec->sm_count ? q->next_sm + 1 : 0;
     full++;
-    if (!block_fits(s, m, k) || (!first && first_for(s, m) != k)) continue;
-    block_start(s, m, k, time);
+    if (!block_fits(q, m, k) || (!first && first_for(q, m) != k)) continue;
+    block_start(q, m, k, time);
     full = 0;
   }
 }
 
 /* Starts blocks of the first kernels until nothing fits; of later ones on SMs that those in front may not have. */
-static void dispatch(sim *s, ps time) {
+static void dispatch(dispatcher *q, ps time) {
   kernel *before = NULL;
-  for (kernel *k = s->dispatch.queue_first, *next; k; k = next) {
+  for (kernel *k = q->queue_first, *next; k; k = next) {
     next = k->next;
-    start_blocks(s, k, time);
+    start_blocks(q, k, time);
     if (k->next_block == k->blocks) {
       if (before) before->next = next;
-      else s->dispatch.queue_first = next;
-      if (!next) s->dispatch.queue_last = before;
-      k->next = s->dispatch.running;
-      s->dispatch.running = k;
+      else q->queue_first = next;
+      if (!next) q->queue_last = before;
+      k->next = q->running;
+      q->running = k;
     } else {
       if (!k->sms) return;
       before = k;
@@ -207,45 +208,45 @@ static void dispatch(sim *s, ps time) {
   }
 }
 
-void dispatch_again(sim *s, ps time) { dispatch(s, time); }
+void dispatch_again(dispatcher *q, ps time) { dispatch(q, time); }
 
-/* One SM has room again. All others are full for the kernels whose turn they are. */
-static void dispatch_to(sim *s, sm *m, ps time) {
-  kernel *k = first_for(s, m);
+/* One SM has room again. All others are full for the kernels that may have them. */
+static void dispatch_to(dispatcher *q, sm *m, ps time) {
+  kernel *k = first_for(q, m);
   if (!k) return;
-  while (k->next_block < k->blocks && block_fits(s, m, k)) block_start(s, m, k, time);
+  while (k->next_block < k->blocks && block_fits(q, m, k)) block_start(q, m, k, time);
   /* the next block may be bound to an SM that has room */
-  if (k->next_block == k->blocks || k->launch->smids) dispatch(s, time);
+  if (k->next_block == k->blocks || k->launch->smids) dispatch(q, time);
 }
 
 /* The same for all tenants, block by block in turn. */
 static void dispatch_all_to(device *d, sm *m, ps time) {
   for (uint32_t refused = 0; refused < d->tenant_count;) {
-    sim *s = d->tenants[d->turn].sim;
+    dispatcher *q = d->tenants[d->turn].dispatch;
     d->turn = d->turn + 1 < d->tenant_count ? d->turn + 1 : 0;
-    kernel *k = s ? first_for(s, m) : NULL;
-    if (!k || k->next_block == k->blocks || !block_fits(s, m, k)) {
+    kernel *k = q ? first_for(q, m) : NULL;
+    if (!k || k->next_block == k->blocks || !block_fits(q, m, k)) {
       refused++;
       continue;
     }
     refused = 0;
-    block_start(s, m, k, time);
+    block_start(q, m, k, time);
     /* its next kernel, or its next block elsewhere */
-    if (k->next_block == k->blocks || k->launch->smids) dispatch(s, time);
+    if (k->next_block == k->blocks || k->launch->smids) dispatch(q, time);
   }
 }
 
 /* The tenant may have nothing to run any more: all of its SMs, the last block's was one of them only, are there for
  * others. */
-static void lend_all(sim *s, ps time) {
-  const tenant *own = &s->d->tenants[s->tenant];
-  for (uint32_t i = 0; i < s->spec->sm_count && !s->dispatch.kernels.running; i++)
-    if (sm_set_has(&own->sms, i)) dispatch_all_to(s->d, &s->sms[i], time);
+static void lend_all(dispatcher *q, ps time) {
+  const tenant *own = &q->d->tenants[q->tenant];
+  for (uint32_t i = 0; i < q->spec->sm_count && !q->kernels.running; i++)
+    if (sm_set_has(&own->sms, i)) dispatch_all_to(q->d, &q->d->sms[i], time);
 }
 
 /* ---- time slices ---- */
 
-/* Its end is no tenant's event: nobody waits for it. */
+/* Its end is no tenant's event: no simulation waits for it. */
 static void slice_renew(device *d, ps time) {
   d->slice_until = time + SLICE;
   event_push(&d->heap, d->slice_until, EVENT_SLICE, 0);
@@ -255,15 +256,15 @@ static void slice_begin(device *d, uint32_t owner, ps time) {
   d->slice_owner = owner;
   d->slice_over = false;
   slice_renew(d, time);
-  dispatch(d->tenants[owner].sim, time);
+  dispatch(d->tenants[owner].dispatch, time);
 }
 
-/* The slice is over and no block runs: the next tenant with kernels has its turn, or nobody. */
+/* The slice is over and no block runs: the next tenant with kernels has its turn, or none. */
 static void slice_end(device *d, ps time) {
   uint32_t from = d->slice_owner;
   for (uint32_t i = 1; i <= d->tenant_count; i++) {
     uint32_t next = (from + i) % d->tenant_count;
-    if (!d->tenants[next].sim || !d->tenants[next].sim->dispatch.queue_first) continue;
+    if (!d->tenants[next].dispatch || !d->tenants[next].dispatch->queue_first) continue;
     slice_begin(d, next, time);
     return;
   }
@@ -273,113 +274,117 @@ static void slice_end(device *d, ps time) {
 
 static bool others_wait(const device *d) {
   for (uint32_t i = 0; i < d->tenant_count; i++)
-    if (i != d->slice_owner && d->tenants[i].sim && d->tenants[i].sim->dispatch.queue_first) return true;
+    if (i != d->slice_owner && d->tenants[i].dispatch && d->tenants[i].dispatch->queue_first) return true;
   return false;
 }
 
 /* The time of a slice is up: of this one, or of one before that ended early. */
 void dispatch_slice(device *d, ps time) {
   if (d->slice_owner == TENANTS || time < d->slice_until) return;
-  const sim *s = d->tenants[d->slice_owner].sim; /* NULL: between two rounds */
-  if (s && s->dispatch.kernels.running && !others_wait(d)) {
+  const dispatcher *q = d->tenants[d->slice_owner].dispatch; /* NULL: between two rounds */
+  if (q && q->kernels.running && !others_wait(d)) {
     slice_renew(d, time);
     return;
   }
   d->slice_over = true;
-  if (!s || !s->dispatch.running_blocks) slice_end(d, time);
+  if (!q || !q->running_blocks) slice_end(d, time);
 }
 
 /* A kernel need not wait for the end of a slice whose owner has nothing to run. */
-static void slice_kernel(sim *s, ps time) {
-  device *d = s->d;
-  const sim *owner = d->slice_owner < TENANTS ? d->tenants[d->slice_owner].sim : NULL;
-  if (owner != s && (!owner || (!owner->dispatch.queue_first && !owner->dispatch.running_blocks)))
-    slice_begin(d, s->tenant, time);
+static void slice_kernel(dispatcher *q, ps time) {
+  device *d = q->d;
+  const dispatcher *owner = d->slice_owner < TENANTS ? d->tenants[d->slice_owner].dispatch : NULL;
+  if (owner != q && (!owner || (!owner->queue_first && !owner->running_blocks))) slice_begin(d, q->tenant, time);
 }
 
-/* The owner's last block is over, for now: who waits need not wait for the end of the slice. */
-static void slice_block_over(sim *s, ps time) {
-  device *d = s->d;
-  if (d->slice_owner != s->tenant || s->dispatch.running_blocks) return;
-  if (d->slice_over || (!s->dispatch.queue_first && others_wait(d))) slice_end(d, time);
+/* The owner's last block is over, for now: tenants that wait need not wait for the end of the slice. */
+static void slice_block_over(dispatcher *q, ps time) {
+  device *d = q->d;
+  if (d->slice_owner != q->tenant || q->running_blocks) return;
+  if (d->slice_over || (!q->queue_first && others_wait(d))) slice_end(d, time);
 }
 
 /* ---- kernels ---- */
 
 /* The L1s of the SMs on which it may run are empty when a kernel begins. */
-static void clear_caches(sim *s, const kernel *k) {
-  for (uint32_t i = 0; i < s->d->sm_total; i++) {
-    sm *m = &s->sms[i];
+static void clear_caches(dispatcher *q, const kernel *k) {
+  for (uint32_t i = 0; i < q->d->sm_total; i++) {
+    sm *m = &q->d->sms[i];
     if (k->sms && !m->stack && !sm_set_has(k->sms, i)) continue;
-    if (s->d->isolation >= SIM_ISOLATION_SM && !s->d->borrow && !sm_set_has(&s->d->tenants[s->tenant].sms, i)) continue;
+    if (q->d->isolation >= SIM_ISOLATION_SM && !q->d->borrow && !sm_set_has(&q->d->tenants[q->tenant].sms, i)) continue;
     if (++m->l1_epoch < 1 << 16) continue;
     m->l1_epoch = 1;
     cache_clear(&m->l1);
   }
 }
 
-void kernel_begin(sim *s, kernel *k, ps time) {
+void kernel_begin(dispatcher *q, kernel *k, ps time) {
   k->began = k->ended = time;
-  if (!s->dispatch.kernels.running) {
-    link_account(&s->link, time);
-    s->dispatch.kernels.since = time;
+  if (!q->kernels.running) {
+    link_account(q->link, time);
+    q->kernels.since = time;
   }
-  s->dispatch.kernels.running++;
-  if (s->d->borrow) idle_sharing_kernel_begin(&s->lent, time);
-  clear_caches(s, k);
-  if (s->stacks && s->stacks->learner) learner_kernel(s, k->launch, time);
+  q->kernels.running++;
+  if (q->d->borrow) idle_sharing_kernel_begin(q->lent, time);
+  clear_caches(q, k);
+  if (q->learner->learns) learner_kernel(q->learner, k->launch, time);
   k->next = NULL;
-  if (s->dispatch.queue_last) s->dispatch.queue_last->next = k;
-  else s->dispatch.queue_first = k;
-  s->dispatch.queue_last = k;
-  if (s->d->shared && s->d->isolation == SIM_ISOLATION_NONE) slice_kernel(s, time);
+  if (q->queue_last) q->queue_last->next = k;
+  else q->queue_first = k;
+  q->queue_last = k;
+  if (q->d->shared && q->d->isolation == SIM_ISOLATION_NONE) slice_kernel(q, time);
   /* a slice may have begun, and all of its blocks */
-  if (s->dispatch.queue_first && (s->dispatch.queue_first == k || s->dispatch.queue_first->sms)) dispatch(s, time);
-  fault_idle(&s->faults);
+  if (q->queue_first && (q->queue_first == k || q->queue_first->sms)) dispatch(q, time);
+  fault_idle(q->faults);
 }
 
-static void kernel_end(sim *s, kernel *k) {
-  kernel **link = &s->dispatch.running;
+static void kernel_end(dispatcher *q, kernel *k) {
+  kernel **link = &q->running;
   while (*link != k) link = &(*link)->next;
   *link = k->next;
-  if (!--s->dispatch.kernels.running && k->ended > s->dispatch.kernels.since) {
-    s->observer.counters.kernel_ps += k->ended - s->dispatch.kernels.since;
-    history_spread(s->observer.history, HISTORY_kernel_ps, s->dispatch.kernels.since, k->ended,
-                   k->ended - s->dispatch.kernels.since);
+  if (!--q->kernels.running && k->ended > q->kernels.since) {
+    q->observer->counters.kernel_ps += k->ended - q->kernels.since;
+    history_spread(q->observer->history, HISTORY_kernel_ps, q->kernels.since, k->ended, k->ended - q->kernels.since);
   }
-  if (s->d->borrow) idle_sharing_kernel_end(&s->lent, k->ended);
-  if (s->observer.history) record_kernel(&s->observer, k, s->streams.nodes.items[k->node]->op.stream);
-  if (k->ended > s->dispatch.kernels.until) s->dispatch.kernels.until = k->ended; /* may be later than now */
+  if (q->d->borrow) idle_sharing_kernel_end(q->lent, k->ended);
+  if (q->observer->history) record_kernel(q->observer, k, k->stream);
+  if (k->ended > q->kernels.until) q->kernels.until = k->ended; /* may be later than now */
   k->counters->time_ps += k->ended - k->began;
   k->counters->kernel_ps += k->ended - k->began;
   k->counters->launches++;
-  agenda_add(&s->agenda, k->ended, EVENT_NODE_DONE, k->node);
+  agenda_add(q->agenda, k->ended, EVENT_NODE_DONE, k->node);
 }
 
-void block_end(sim *s, block *b) {
+void block_end(dispatcher *q, block *b) {
   kernel *k = b->kernel;
   sm *m = b->sm;
   ps time = b->ended, over = b->drained > time ? b->drained : time;
   sm_occupy(m, k, -1);
-  if (s->d->borrow) idle_sharing_block_end(&s->lent, m, time);
-  if (over > b->began) history_spread(s->observer.history, HISTORY_block_ps, b->began, over, over - b->began);
+  if (q->d->borrow) idle_sharing_block_end(q->lent, m, time);
+  if (over > b->began) history_spread(q->observer->history, HISTORY_block_ps, b->began, over, over - b->began);
   bool last = ++k->done_blocks == k->blocks;
   if (k->longest_block < over - b->began) k->longest_block = over - b->began;
-  if (s->d->borrow) idle_sharing_look(&s->lent, time);
+  if (q->d->borrow) idle_sharing_look(q->lent, time);
   if (k->ended < over) k->ended = over;
-  trace_reader_release(s->reader, b->chunk);
-  position_end(s, b);
-  b->next_free = s->dispatch.free_blocks;
-  s->dispatch.free_blocks = b;
-  if (last) kernel_end(s, k);
-  if (!s->d->shared) {
-    dispatch_to(s, m, time);
+  trace_reader_release(q->reader, b->chunk);
+  position_end(q, b);
+  b->next_free = q->free_blocks;
+  q->free_blocks = b;
+  if (last) kernel_end(q, k);
+  if (!q->d->shared) {
+    dispatch_to(q, m, time);
     return;
   }
-  if (s->d->isolation == SIM_ISOLATION_NONE) slice_block_over(s, time);
-  dispatch_all_to(s->d, m, time);
-  if (last && s->d->borrow) lend_all(s, time);
-  else if (s->d->borrow && k->done_blocks == 1)
-    dispatch(s, time);                             /* that its blocks are short is known now: on what is lent, too */
-  if (s->dispatch.thread_limit) dispatch(s, time); /* elsewhere, too: its threads have become fewer */
+  if (q->d->isolation == SIM_ISOLATION_NONE) slice_block_over(q, time);
+  dispatch_all_to(q->d, m, time);
+  if (last && q->d->borrow) lend_all(q, time);
+  else if (q->d->borrow && k->done_blocks == 1)
+    dispatch(q, time);                    /* that its blocks are short is known now: on what is lent, too */
+  if (q->thread_limit) dispatch(q, time); /* elsewhere, too: its threads have become fewer */
+}
+
+void dispatcher_free(dispatcher *q) {
+  for (size_t i = 0; i < q->blocks.count; i++) free(q->blocks.items[i]);
+  free(q->blocks.items);
+  free(q->positions.items);
 }

@@ -6,8 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "machine/events.h"
 #include "machine/sim.h"
-#include "machine/time.h"
+#include "machine/timing.h"
 
 enum { SEEN_PAGES = 64 };
 
@@ -28,9 +29,25 @@ typedef struct load_store {
 /* A page has left, or lies elsewhere: an access that was held up asks for its translations again. */
 static inline void load_store_forget(load_store *u) { u->seen_count = 0; }
 
+/* Where the accesses of one simulation go from the load/store units. */
+typedef struct access_path {
+  event_heap *heap;
+  const timing *t;
+  const struct warp_table *warps;
+  struct pager *pager;
+  struct gmmu *gmmu;
+  struct memory *memory;
+  struct placing *map;
+  struct far_faults *faults;
+  struct observer *observer;
+  struct controller *controller; /* NULL: the machine has no memory stacks */
+  struct learner *learner;
+  trace_future *record; /* of the program's first touches; NULL: none is written */
+} access_path;
+
 /* The warp's ACCESS in progress. false: the warp sleeps and will be woken; else *time has moved on. */
 struct warp;
-void access_begin(sim *s, struct warp *w, const uint64_t *record, ps *time);
-bool access_continue(sim *s, struct warp *w, ps *time);
+void access_begin(access_path *a, struct warp *w, const uint64_t *record, ps *time);
+bool access_continue(access_path *a, struct warp *w, ps *time);
 
 #endif

@@ -7,7 +7,9 @@
  *       warp:      t' = max(t + n * issue_interval + m * shared_latency, free, the SM's shared memory's free)
  *
  * Long bursts are issued in pieces of BURST instructions, so that warps share a scheduler. */
-#include "machine/simulation.h"
+#include "machine/sm/sm.h"
+
+#include "machine/sm/dispatch.h"
 #include "machine/stacks/controller.h"
 
 void warp_sleep(warp *w, ps time) {
@@ -15,15 +17,25 @@ void warp_sleep(warp *w, ps time) {
   w->slept = time;
 }
 
+void warps_stop(front_end *f, ps until) { f->stopped = until; }
+
+warp *warp_take(warp_table *table, arena *memory) {
+  if (table->free.count) return table->items[table->free.items[--table->free.count]];
+  warp *w = arena_alloc(memory, sizeof *w);
+  w->index = (uint32_t)table->count;
+  FF_PUSH(table, w);
+  return w;
+}
+
 /* What is next in the heap comes before `time`: the warp comes back then. */
-static bool gives_way(sim *s, warp *w, ps time) {
-  if (s->agenda.heap->next_time >= time) return false;
-  event_push(s->agenda.heap, time, EVENT_WARP, w->index);
+static bool gives_way(front_end *f, warp *w, ps time) {
+  if (f->heap->next_time >= time) return false;
+  event_push(f->heap, time, EVENT_WARP, w->index);
   return true;
 }
 
-static ps burst_issue(sim *s, warp *w, ps time) {
-  const timing *t = &s->t;
+static ps burst_issue(front_end *f, warp *w, ps time) {
+  const timing *t = f->t;
   sm *m = w->sm;
   uint32_t n = w->burst, passes = w->passes, sfu = w->sfu, fp64 = w->fp64;
   if (n > BURST) { /* its share of everything */
@@ -46,11 +58,11 @@ static ps burst_issue(sim *s, warp *w, ps time) {
     if (end < m->shared.free) end = m->shared.free;
   }
   w->counters->warp_instructions += n;
-  if (__builtin_expect(m->stack, 0)) s->stacks->result.offloaded_instructions += n;
+  if (__builtin_expect(m->stack, 0)) f->controller->stacks->result.offloaded_instructions += n;
   return end;
 }
 
-static void wait_for_load(sim *s, warp *w, uint32_t k, ps *time) {
+static void wait_for_load(front_end *f, warp *w, uint32_t k, ps *time) {
   if (k >= w->loads || k >= LOAD_RING) return; /* older ones have arrived (access_begin) */
   ps arrival = w->ring[(w->loads - 1 - k) % LOAD_RING];
   if (arrival <= *time) return;
@@ -60,67 +72,67 @@ static void wait_for_load(sim *s, warp *w, uint32_t k, ps *time) {
 
 /* ---- barriers ---- */
 
-static void barrier_release(sim *s, block *b, uint32_t id) {
+static void barrier_release(front_end *f, block *b, uint32_t id) {
   ps time = b->barrier_time[id];
   for (uint32_t i = b->first_waiting[id]; i;) {
-    warp *w = s->d->warps.items[i];
+    warp *w = f->warps->items[i];
     i = w->next;
     w->next = 0;
     b->waiting--;
-    event_push(s->agenda.heap, time, EVENT_WARP, w->index);
+    event_push(f->heap, time, EVENT_WARP, w->index);
   }
   b->first_waiting[id] = b->last_waiting[id] = b->arrived[id] = 0;
   b->barrier_time[id] = 0;
 }
 
 /* A stream that lacks arrivals must not stop the simulation. */
-static void barriers_unmet(sim *s, block *b, ps time) {
+static void barriers_unmet(front_end *f, block *b, ps time) {
   if (b->live != b->waiting) return;
   if (time < b->ended) time = b->ended;
   for (uint32_t id = 0; id < BARRIERS; id++) {
     if (b->barrier_time[id] < time) b->barrier_time[id] = time;
-    barrier_release(s, b, id);
+    barrier_release(f, b, id);
   }
 }
 
 /* true: the warp waits. A warp may run ahead of the heap until its next burst or access, so the last to come here
  * need not be the latest: the barrier opens at the latest arrival. */
-static bool barrier_arrive(sim *s, warp *w, uint64_t word, ps *time) {
+static bool barrier_arrive(front_end *f, warp *w, uint64_t word, ps *time) {
   block *b = w->block;
   uint32_t id = trace_barrier_id(word) % BARRIERS;
   if (b->barrier_time[id] < *time) b->barrier_time[id] = *time;
   if (++b->arrived[id] >= trace_barrier_expected(word)) {
     if (!trace_barrier_arrive_only(word)) *time = b->barrier_time[id];
-    barrier_release(s, b, id);
+    barrier_release(f, b, id);
     return false;
   }
   if (trace_barrier_arrive_only(word)) return false;
-  if (b->last_waiting[id]) s->d->warps.items[b->last_waiting[id]]->next = w->index;
+  if (b->last_waiting[id]) f->warps->items[b->last_waiting[id]]->next = w->index;
   else b->first_waiting[id] = w->index;
   b->last_waiting[id] = w->index;
   w->next = 0;
   b->waiting++;
-  barriers_unmet(s, b, *time);
+  barriers_unmet(f, b, *time);
   return true;
 }
 
 /* LEAVE: true: the warp was away, and goes on at its own SM when the answer is there. */
-static bool leaves(sim *s, warp *w, ps time) {
+static bool leaves(front_end *f, warp *w, ps time) {
   ps back;
-  if (!s->stacks || !controller_leave(s, w, time, &back)) return false;
+  if (!f->controller || !controller_leave(f->controller, w, time, &back)) return false;
   warp_sleep(w, time);
-  event_push(s->agenda.heap, back, EVENT_WARP, w->index);
+  event_push(f->heap, back, EVENT_WARP, w->index);
   return true;
 }
 
-static void warp_exit(sim *s, warp *w, ps time) {
+static void warp_exit(front_end *f, warp *w, ps time) {
   block *b = w->block;
-  if (w->marked) controller_leave(s, w, time, &time); /* a stream without its LEAVE */
-  trace_cursor_close(s->reader, &w->cursor);
-  FF_PUSH(&s->d->free_warps, w->index);
+  if (w->marked) controller_leave(f->controller, w, time, &time); /* a stream without its LEAVE */
+  trace_cursor_close(f->reader, &w->cursor);
+  FF_PUSH(&f->warps->free, w->index);
   if (b->ended < time) b->ended = time;
-  if (--b->live == 0) block_end(s, b);
-  else barriers_unmet(s, b, time);
+  if (--b->live == 0) block_end(f->dispatch, b);
+  else barriers_unmet(f, b, time);
 }
 
 /* ---- one wake ---- */
@@ -133,9 +145,9 @@ static void issue_begin(warp *w, uint64_t word) {
   if (!w->burst && w->passes) w->burst = 1;
 }
 
-void warp_wake(sim *s, warp *w, ps time) {
-  if (__builtin_expect(time < s->dispatch.stopped, 0)) {
-    event_push(s->agenda.heap, s->dispatch.stopped, EVENT_WARP, w->index);
+void warp_wake(front_end *f, warp *w, ps time) {
+  if (__builtin_expect(time < f->stopped, 0)) {
+    event_push(f->heap, f->stopped, EVENT_WARP, w->index);
     return;
   }
   if (w->asleep) {
@@ -144,33 +156,33 @@ void warp_wake(sim *s, warp *w, ps time) {
   }
   for (;;) {
     if (w->burst) {
-      if (gives_way(s, w, time)) return;
-      time = burst_issue(s, w, time);
+      if (gives_way(f, w, time)) return;
+      time = burst_issue(f, w, time);
       continue;
     }
     if (w->record) {
-      if (gives_way(s, w, time)) return;
-      if (__builtin_expect(w->marked, 0) && controller_decide(s, w, time)) return;
-      if (!access_continue(s, w, &time)) return;
+      if (gives_way(f, w, time)) return;
+      if (__builtin_expect(w->marked, 0) && controller_decide(f->controller, w, time)) return;
+      if (!access_continue(f->accesses, w, &time)) return;
       continue;
     }
-    const uint64_t *record = trace_cursor_next(s->reader, &w->cursor);
+    const uint64_t *record = trace_cursor_next(f->reader, &w->cursor);
     switch (trace_word_kind(*record)) {
     case TRACE_ISSUE:
       issue_begin(w,
-                  __builtin_expect(s->joins_issues, 0) ? trace_cursor_join(s->reader, &w->cursor, *record) : *record);
+                  __builtin_expect(f->joins_issues, 0) ? trace_cursor_join(f->reader, &w->cursor, *record) : *record);
       break;
-    case TRACE_ACCESS: access_begin(s, w, record, &time); break;
-    case TRACE_WAIT: wait_for_load(s, w, trace_wait_k(*record), &time); break;
+    case TRACE_ACCESS: access_begin(f->accesses, w, record, &time); break;
+    case TRACE_WAIT: wait_for_load(f, w, trace_wait_k(*record), &time); break;
     case TRACE_BARRIER:
-      if (barrier_arrive(s, w, *record, &time)) return;
+      if (barrier_arrive(f, w, *record, &time)) return;
       break;
-    case TRACE_EXIT: warp_exit(s, w, time); return;
+    case TRACE_EXIT: warp_exit(f, w, time); return;
     case TRACE_ENTER:
-      if (s->stacks) controller_enter(s, w, *record);
+      if (f->controller) controller_enter(f->controller, w, *record);
       break;
     case TRACE_LEAVE:
-      if (leaves(s, w, time)) return;
+      if (leaves(f, w, time)) return;
       break;
     default: break;
     }

@@ -15,6 +15,7 @@
 #include "machine/observe/tally.h"
 #include "machine/sim.h"
 #include "machine/sm/load_store.h"
+#include "machine/timing.h"
 
 enum { LOAD_RING = 32, BURST = 32, BARRIERS = 16 };
 
@@ -39,10 +40,16 @@ typedef struct warp {
   ps ring[LOAD_RING];
 } warp;
 
-typedef struct warp_table {
+typedef struct warp_list {
+  uint32_t *items;
+  size_t count, capacity;
+} warp_list;
+
+typedef struct warp_table { /* all warps of a device, by index; [0] is none */
   warp **items;
   size_t count, capacity;
-} warp_table; /* by index; [0] is none */
+  warp_list free; /* those that do not run */
+} warp_table;
 
 typedef struct block {
   struct kernel *kernel;
@@ -73,10 +80,7 @@ typedef struct sm {
   uint32_t threads, blocks, next_scheduler;
   uint64_t registers, shared_bytes; /* in use */
   bool tlb_blocked;
-  struct warp_list {
-    uint32_t *items;
-    size_t count, capacity;
-  } * blocked_warps; /* in the simulation's own array */
+  warp_list *blocked_warps; /* in the device's array */
 } sm;
 
 /* Which SMs a kernel's blocks may start on. */
@@ -87,12 +91,12 @@ typedef struct sm_set {
 static inline bool sm_set_has(const sm_set *set, uint32_t sm) { return set->bits[sm / 64] >> (sm % 64) & 1; }
 
 typedef struct kernel {
-  struct sim *sim;      /* whose it is */
-  const sm_set *sms;    /* NULL: all */
-  trace_launch *launch; /* until the last block is over */
-  uint64_t number;      /* the launch's */
+  struct dispatcher *dispatch; /* whose it is */
+  const sm_set *sms;           /* NULL: all */
+  trace_launch *launch;        /* until the last block is over */
+  uint64_t number;             /* the launch's */
   sim_counters *counters;
-  uint32_t node;
+  uint32_t node, stream; /* its operation, and that one's stream */
   uint64_t blocks, next_block, done_blocks;
   trace_chunk *ahead; /* of next_block, if that was looked at to find its SM */
   uint32_t bound_to;  /* where it must start then; UINT32_MAX: anywhere */
@@ -102,7 +106,23 @@ typedef struct kernel {
   struct kernel *next;            /* in the dispatcher's queue, or among the running ones */
 } kernel;
 
-void warp_wake(sim *s, warp *w, ps time);
+/* The front end of the SMs, as one simulation uses it: its warps' records are read, their instructions issued. */
+typedef struct front_end {
+  event_heap *heap;
+  const timing *t;
+  warp_table *warps;
+  trace_reader *reader;
+  struct access_path *accesses;  /* below it */
+  struct dispatcher *dispatch;   /* that is told when a block is over */
+  struct controller *controller; /* NULL: the machine has no memory stacks */
+  bool joins_issues;             /* the stream has marks, which mean nothing here */
+  /* its own state */
+  ps stopped; /* no warp goes on before that */
+} front_end;
+
+void warp_wake(front_end *f, warp *w, ps time);
 void warp_sleep(warp *w, ps time);
+void warps_stop(front_end *f, ps until);           /* none goes on before that */
+warp *warp_take(warp_table *table, arena *memory); /* one that does not run, or a new one */
 
 #endif

@@ -6,12 +6,18 @@
  * A line that waits for an MSHR holds the unit up. What is below may be asked only nearly in order of time, so a line
  * goes no further than `ahead` beyond the next event: an access that is held up longer keeps the unit and comes back,
  * and the other warps of the SM wait in the unit's queue. */
-#include "machine/simulation.h"
+#include "machine/memory/address_map.h"
+#include "machine/memory/far_fault.h"
+#include "machine/memory/hierarchy.h"
+#include "machine/memory/tlb.h"
+#include "machine/observe/observer.h"
+#include "machine/sm/load_store.h"
+#include "machine/sm/sm.h"
 #include "machine/stacks/controller.h"
 #include "machine/stacks/learn.h"
 
 typedef struct progress { /* of one call of access_continue */
-  sim *s;
+  access_path *path;
   sm *m;
   warp *w;
   kernel *k;
@@ -22,11 +28,11 @@ typedef struct progress { /* of one call of access_continue */
   bool blocked;
 } progress;
 
-static void count_access(sim *s, warp *w, const uint64_t *record, ps time) {
+static void count_access(access_path *a, warp *w, const uint64_t *record, ps time) {
   trace_access_op op = trace_access_operation(*record);
-  const pager_unit *unit = pager_find(s->pager, trace_line_address(record[2]));
-  tally t = tally_of(&s->observer, w->block->kernel, unit);
-  if (s->observer.history) record_access(&s->observer, unit, trace_line_address(record[2]), time);
+  const pager_unit *unit = pager_find(a->pager, trace_line_address(record[2]));
+  tally t = tally_of(a->observer, w->block->kernel, unit);
+  if (a->observer->history) record_access(a->observer, unit, trace_line_address(record[2]), time);
   COUNT(&t, accesses, 1);
   if (op == TRACE_LOAD) COUNT(&t, load_accesses, 1);
   if (op == TRACE_STORE) COUNT(&t, store_accesses, 1);
@@ -43,7 +49,7 @@ static uint64_t lines_from(const uint64_t *record, uint32_t first) {
   return left >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << left) - 1;
 }
 
-void access_begin(sim *s, warp *w, const uint64_t *record, ps *time) {
+void access_begin(access_path *a, warp *w, const uint64_t *record, ps *time) {
   if (!trace_access_lines(*record)) return; /* no lane was active */
   if (is_load(*record)) {                   /* the load before the last LOAD_RING must have arrived */
     ps oldest = w->ring[w->loads % LOAD_RING];
@@ -52,25 +58,25 @@ void access_begin(sim *s, warp *w, const uint64_t *record, ps *time) {
       *time = oldest;
     }
   }
-  count_access(s, w, record, *time);
+  count_access(a, w, record, *time);
   w->record = record;
   w->first_line = 0;
   w->todo = lines_from(record, 0);
   w->arrival = *time;
-  if (__builtin_expect(w->marked, 0)) controller_access(s, w, record, *time);
+  if (__builtin_expect(w->marked, 0)) controller_access(a->controller, w, record, *time);
 }
 
 /* Translates the line's page, unless that was done for this access. false: the line must wait. *ready: when it may
  * go. */
 static bool translate(progress *p, uint64_t address, ps *ready) {
   sm *m = p->m;
-  uint64_t page = address >> p->s->gmmu.seen_shift;
+  uint64_t page = address >> p->path->gmmu->seen_shift;
   for (uint32_t i = m->lsu.seen_count; i-- > 0;)
     if (m->lsu.seen[i].page == page && m->lsu.seen[i].alias_tag == p->unit->alias_tag) {
       *ready = m->lsu.seen[i].ready;
       return m->lsu.seen[i].here;
     }
-  translation result = tlb_translate(&p->s->gmmu, m, p->w, address, p->unit, p->at, p->at, ready, &p->tally);
+  translation result = tlb_translate(p->path->gmmu, m, p->w, address, p->unit, p->at, p->at, ready, &p->tally);
   if (result == TRANSLATION_ABSENT) p->w->waiting_units++;
   p->blocked = m->tlb_blocked;
   if (result == TRANSLATION_BLOCKED) return false;
@@ -81,7 +87,7 @@ static bool translate(progress *p, uint64_t address, ps *ready) {
 
 /* One line whose page is translated: down to the caches, or over the link if it is pinned host memory. */
 static void send_line(progress *p, uint64_t word, uint64_t line, ps ready) {
-  sim *s = p->s;
+  access_path *a = p->path;
   request r = {.address = trace_line_address(line),
                .sectors = trace_line_sectors(line),
                .lanes = trace_line_lanes(line),
@@ -90,34 +96,35 @@ static void send_line(progress *p, uint64_t word, uint64_t line, ps ready) {
                .ask = p->at,
                .at = ready > p->at ? ready : p->at,
                .tally = &p->tally};
-  if (r.op == TRACE_STORE || r.op == TRACE_ATOMIC) pager_gpu_write(s->pager, p->unit, r.address);
-  else pager_gpu_read(s->pager, p->unit, r.address);
-  r.address = physical_address(&s->placing, r.address);
+  if (r.op == TRACE_STORE || r.op == TRACE_ATOMIC) pager_gpu_write(a->pager, p->unit, r.address);
+  else pager_gpu_read(a->pager, p->unit, r.address);
+  r.address = physical_address(a->map, r.address);
   r.sm = p->m->index;
   bool remote = pager_over_link(p->unit);
   r.block = p->w->block;
-  if (__builtin_expect(p->m->stack, 0)) r.instance = &s->stacks->instances.items[p->w->index];
-  if (__builtin_expect(s->stacks != NULL, 0) && learner_delays(s)) {
+  if (__builtin_expect(p->m->stack, 0)) r.instance = &a->controller->instances.items[p->w->index];
+  if (__builtin_expect(learner_delays(a->learner), 0)) {
     remote = true;
-    learner_look(s, p->at);
-    if (learner_delays(s) && (r.op == TRACE_STORE || r.op == TRACE_ATOMIC)) learner_wrote(s, r.address);
+    learner_look(a->learner, p->at);
+    if (learner_delays(a->learner) && (r.op == TRACE_STORE || r.op == TRACE_ATOMIC))
+      learner_wrote(a->learner, r.address);
   }
   ps accepted,
-      data = remote ? remote_access(&s->memory, p->m, &r, &accepted) : memory_access(&s->memory, p->m, &r, &accepted);
-  if (__builtin_expect(s->record != NULL, 0)) trace_future_touch(s->record, trace_line_address(line));
-  if (p->unit->state == PAGER_REMOTE && pager_reached(s->pager, p->unit, trace_line_address(line),
+      data = remote ? remote_access(a->memory, p->m, &r, &accepted) : memory_access(a->memory, p->m, &r, &accepted);
+  if (__builtin_expect(a->record != NULL, 0)) trace_future_touch(a->record, trace_line_address(line));
+  if (p->unit->state == PAGER_REMOTE && pager_reached(a->pager, p->unit, trace_line_address(line),
                                                       sector_count(r.sectors) * (uint64_t)TRACE_SECTOR_BYTES))
-    fault_reached(&s->faults, p->k->counters, trace_line_address(line));
-  p->at = accepted + s->t.cycle;
+    fault_reached(a->faults, p->k->counters, trace_line_address(line));
+  p->at = accepted + a->t->cycle;
   if (data > p->w->arrival) p->w->arrival = data;
 }
 
 static void one_line(progress *p, uint64_t word, uint64_t line, uint64_t bit) {
-  uint64_t address = trace_line_address(line), window = address & ~(p->s->pager->config.unit_bytes - 1);
+  uint64_t address = trace_line_address(line), window = address & ~(p->path->pager->config.unit_bytes - 1);
   if (window != p->window || p->unit->sibling || p->unit->alias_tag) {
     p->window = window;
-    p->unit = pager_find(p->s->pager, address);
-    p->tally = tally_of(&p->s->observer, p->k, p->unit);
+    p->unit = pager_find(p->path->pager, address);
+    p->tally = tally_of(p->path->observer, p->k, p->unit);
   }
   ps ready;
   if (!translate(p, address, &ready)) return;
@@ -127,9 +134,9 @@ static void one_line(progress *p, uint64_t word, uint64_t line, uint64_t bit) {
   p->w->todo &= ~bit;
 }
 
-static void access_over(sim *s, warp *w) {
+static void access_over(access_path *a, warp *w) {
   uint64_t word = *w->record;
-  if (__builtin_expect(w->marked, 0)) controller_accessed(s, w);
+  if (__builtin_expect(w->marked, 0)) controller_accessed(a->controller, w);
   w->record = NULL;
   if (is_load(word)) w->ring[w->loads++ % LOAD_RING] = w->arrival;
   if (w->block->drained < w->arrival) w->block->drained = w->arrival;
@@ -138,27 +145,27 @@ static void access_over(sim *s, warp *w) {
 /* ---- the unit's queue ---- */
 
 /* false: the unit works for another warp: this one waits for its turn. */
-static bool lsu_enter(sim *s, sm *m, warp *w) {
+static bool lsu_enter(access_path *a, sm *m, warp *w) {
   if (!m->lsu.owner) {
     m->lsu.owner = w->index;
     m->lsu.seen_count = 0;
   }
   if (m->lsu.owner == w->index) return true;
   w->next = 0;
-  if (m->lsu.last) s->d->warps.items[m->lsu.last]->next = w->index;
+  if (m->lsu.last) a->warps->items[m->lsu.last]->next = w->index;
   else m->lsu.first = w->index;
   m->lsu.last = w->index;
   return false;
 }
 
-static void lsu_leave(sim *s, sm *m) {
+static void lsu_leave(access_path *a, sm *m) {
   uint32_t next = m->lsu.first;
   m->lsu.owner = next;
   m->lsu.seen_count = 0;
   if (!next) return;
-  m->lsu.first = s->d->warps.items[next]->next;
+  m->lsu.first = a->warps->items[next]->next;
   if (!m->lsu.first) m->lsu.last = 0;
-  event_push(s->agenda.heap, m->lsu.port.free, EVENT_WARP, next);
+  event_push(a->heap, m->lsu.port.free, EVENT_WARP, next);
 }
 
 /* An access of many lines reads the caches' tables all over: they are asked for ahead, in two steps. */
@@ -167,15 +174,15 @@ enum { FAR = 8, NEAR = 4, MANY_LINES = 6 };
 static void prefetch_first(const progress *p, const uint64_t *lines, uint32_t count) {
   if (count < MANY_LINES) return;
   for (uint32_t i = 1; i < FAR && i < count; i++)
-    memory_prefetch_far(&p->s->memory, p->m, trace_line_address(lines[i]));
+    memory_prefetch_far(p->path->memory, p->m, trace_line_address(lines[i]));
   for (uint32_t i = 1; i < NEAR && i < count; i++)
-    memory_prefetch_near(&p->s->memory, p->m, trace_line_address(lines[i]));
+    memory_prefetch_near(p->path->memory, p->m, trace_line_address(lines[i]));
 }
 
 static void prefetch_ahead(const progress *p, const uint64_t *lines, uint32_t count, uint32_t i) {
   if (count < MANY_LINES) return;
-  if (i + NEAR < count) memory_prefetch_near(&p->s->memory, p->m, trace_line_address(lines[i + NEAR]));
-  if (i + FAR < count) memory_prefetch_far(&p->s->memory, p->m, trace_line_address(lines[i + FAR]));
+  if (i + NEAR < count) memory_prefetch_near(p->path->memory, p->m, trace_line_address(lines[i + NEAR]));
+  if (i + FAR < count) memory_prefetch_far(p->path->memory, p->m, trace_line_address(lines[i + FAR]));
 }
 
 /* Sends what can be sent of `todo`. false: held up too long, the warp comes back later. */
@@ -193,12 +200,12 @@ static bool send_lines(progress *p, uint64_t limit) {
   return true;
 }
 
-bool access_continue(sim *s, warp *w, ps *time) {
+bool access_continue(access_path *a, warp *w, ps *time) {
   sm *m = w->sm;
-  if (!lsu_enter(s, m, w)) return false;
-  progress p = {.s = s, .m = m, .w = w, .k = w->block->kernel, .window = 1};
+  if (!lsu_enter(a, m, w)) return false;
+  progress p = {.path = a, .m = m, .w = w, .k = w->block->kernel, .window = 1};
   p.at = server_take(&m->lsu.port, *time, *time, 0);
-  ps next = s->agenda.heap->next_time, limit = next < UINT64_MAX - s->t.ahead ? next + s->t.ahead : UINT64_MAX;
+  ps next = a->heap->next_time, limit = next < UINT64_MAX - a->t->ahead ? next + a->t->ahead : UINT64_MAX;
   bool sent = send_lines(&p, limit);
   while (sent && !w->todo && w->first_line + 64 < trace_access_lines(*w->record)) {
     w->first_line += 64;
@@ -207,17 +214,17 @@ bool access_continue(sim *s, warp *w, ps *time) {
   }
   m->lsu.port.free = p.at;
   if (!sent) {
-    event_push(s->agenda.heap, p.at, EVENT_WARP, w->index);
+    event_push(a->heap, p.at, EVENT_WARP, w->index);
     return false;
   }
-  lsu_leave(s, m);
-  if (p.at > *time + s->t.cycle) *time = p.at - s->t.cycle; /* the warp is held until its last line was taken */
+  lsu_leave(a, m);
+  if (p.at > *time + a->t->cycle) *time = p.at - a->t->cycle; /* the warp is held until its last line was taken */
   if (!w->todo) {
-    access_over(s, w);
+    access_over(a, w);
     return true;
   }
   if (!w->waiting_units && !p.blocked) { /* what it waited for came while it was held up */
-    event_push(s->agenda.heap, *time, EVENT_WARP, w->index);
+    event_push(a->heap, *time, EVENT_WARP, w->index);
     return false;
   }
   warp_sleep(w, *time);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads a simulation's choices: see choice.h. Everything here only checks and translates; sim.c makes the simulation.
  *
- * What always holds: a choice that was read without an error fits its manager (one that does not page has no far-faults
- * to handle and nothing to evict), and each name was given once behind it. */
+ * Reading refuses a choice that does not fit its manager (one that does not page has no far-faults to handle and
+ * nothing to evict), and a name that is given twice behind it. */
 #include "machine/spec/choice.h"
 
 #include <ctype.h>
@@ -242,9 +242,12 @@ typedef struct reading {
 static ff_status read_setting(reading *r, const char *name, const char *text) {
   if (!spec_param_find(name)) return fail_no_choice(name, r->error);
   size_t length = strlen(name);
-  for (const char *at = r->set; *at; at += strcspn(at, ","), at += *at == ',')
+  for (const char *at = r->set; *at;) {
     if (!strncmp(at, name, length) && at[length] == '=')
       return ff_fail(r->error, FF_INVALID, "'%s' is given twice", name);
+    at += strcspn(at, ",");
+    at += *at == ',';
+  }
   return add_text(r->set, sizeof r->set, ",", text, r->error);
 }
 

@@ -3,8 +3,8 @@
  *
  * The folders, in order: those of $FARFAULT_MACHINES (separated by ':'), then share/farfault/machines one or two
  * folders above this code (the program or the shared library it is part of; build/ and an installation look alike). A
- * name with a '/' or ending in .yaml is a file instead. What always holds: a spec that was loaded or changed without an
- * error passed every check of spec_table.c; a failed machine_spec_set leaves the spec as it was. */
+ * name with a '/' or ending in .yaml is a file instead. Loading and changing a spec run all checks of
+ * spec_table.c; machine_spec_set changes a copy first, so that the spec stays as it was if they fail. */
 #define _GNU_SOURCE /* dladdr */
 #include "machine/spec/spec.h"
 
@@ -117,11 +117,14 @@ static ff_status fail_no_machine(const char *name, ff_error *error) {
   for (char **at = names; *at; at++) {
     ff_text_add(&known, "%s%s", known.length ? ", " : "", *at);
   }
-  ff_status status = near ? ff_fail(error, FF_NOT_FOUND,
-                                    "no machine '%s': did you mean '%s'? There are %s; a file is given by its path",
-                                    name, near, known.chars)
-                          : ff_fail(error, FF_NOT_FOUND, "no machine '%s': there are %s; a file is given by its path",
-                                    name, known.length ? known.chars : "none");
+  ff_status status;
+  if (near)
+    status =
+        ff_fail(error, FF_NOT_FOUND, "no machine '%s': did you mean '%s'? There are %s; a file is given by its path",
+                name, near, known.chars);
+  else
+    status = ff_fail(error, FF_NOT_FOUND, "no machine '%s': there are %s; a file is given by its path", name,
+                     known.length ? known.chars : "none");
   for (char **at = names; *at; at++) free(*at);
   free(names);
   free(known.chars);
@@ -165,9 +168,10 @@ static ff_status set_masks(const spec_param *param, machine_mask_table *table, c
   char *rest = NULL, *inner = NULL;
   for (char *mask = strtok_r(text, " ", &rest); mask; mask = strtok_r(NULL, " ", &rest)) {
     bool first = true;
-    for (char *bit = strtok_r(mask, ".", &inner); bit; bit = strtok_r(NULL, ".", &inner), first = false) {
+    for (char *bit = strtok_r(mask, ".", &inner); bit; bit = strtok_r(NULL, ".", &inner)) {
       ff_status status = spec_mask_bit_add(param, table, bit, first, error);
       if (status) return status;
+      first = false;
     }
   }
   return table->count ? FF_OK

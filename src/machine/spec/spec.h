@@ -37,7 +37,7 @@ typedef struct machine_spec {
   char title[160]; /* one line for `farfault list machines` */
 } machine_spec;
 
-/* The machine's address hash, as src/partition/hash.h wants it; a machine without `address_map` interleaves.
+/* The machine's address hash, as src/partition/hash.h takes it; a machine without `address_map` interleaves.
  * FF_INVALID: there is no such map. */
 struct hash_spec;
 ff_status machine_spec_hash(const machine_spec *spec, struct hash_spec *hash, ff_error *error);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of a machine's parameters, and the checks of single values and of what must hold between them.
  *
- * What always holds: a machine_spec that passed these checks has every required value inside the limits of
- * spec_limits.def, so that no user of it needs to guard against zero, infinity or absurd sizes. Numbers are read in the
+ * The checks refuse a required value outside the limits of spec_limits.def, so that code which uses a machine_spec does
+ * not guard against zero, infinity or absurd sizes. Numbers are read in the
  * C locale, whatever locale the process has set. */
 #include "machine/spec/spec_table.h"
 

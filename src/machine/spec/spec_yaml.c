@@ -5,9 +5,9 @@
  *   GROUP:                                    as in params.def
  *     NAME: {value: V, source: "where V is from"}
  *
- * What always holds: a spec is accepted only if every required value of params.def was given exactly once, under its
- * group, with a value of its type and range, and with a source; everything else in the file is an error that shows its
- * line with a caret. Anchors and aliases are refused, so that a file cannot be larger than it looks. */
+ * Reading refuses a file in which a required value of params.def is missing, stands twice or under another group, is
+ * not of its type and range, or has no source, and one with anything else in it; the error shows the line with a caret.
+ * Anchors and aliases are refused, so that a file cannot be larger than it looks. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -7,15 +7,15 @@
  *   2. channels    the one to (from) the destination is busy, and the block does not save there: it stays
  *   3. pace        no channel is above the threshold, instances of the block that went lately took longer, access by access, than those that stayed, and one is pending there: it stays
  *   4. room        as many instances are pending at the destination as its SMs hold warps: it stays
- * The destination is the stack of that access. `always` looks at the condition only. Who stays asks again at each
- * further trip of its loop, where all trips begin with the same access (sim_candidate): its trips are those that are
- * left then, the registers those that are live there, and it does not go while its thread block's writes are on the
- * way. With fewer trips left than its threshold it goes if that relieves the one channel that is busy and the stack has
- * places free.
+ * The destination is the stack of that access. `always` looks at the condition only. An instance that stays is decided
+ * again at each further trip of its loop, where all trips begin with the same access (sim_candidate): its trips are
+ * those that are left then, the registers those that are live there, and it does not go while its thread block's writes
+ * are on the way. With fewer trips left than its threshold it goes if that relieves the one channel that is busy and
+ * the stack has places free.
  *
  * Past the paper, whose kernels fill the GPU: asking again; a channel is also busy if it carries for more than half of
- * the time and more than the other one; who waits for a warp that is away keeps its block's place on the GPU, so that
- * pace matters where no link holds up all (one at a time shows when it pays again); what an SM in a stack holds is
+ * the time and more than the other one; a warp that waits for one that is away keeps its block's place on the GPU, so
+ * that pace matters where no link holds up all (one at a time shows when it pays again); what an SM in a stack holds is
  * bounded by its registers, too (of each warp those that its block of code takes), and while no channel is busy it is
  * not crowded: as many are pending for each as warps reside on the instance's own SM.
  *
@@ -24,12 +24,13 @@
  * `always` it may have to wait for room. At LEAVE, when all its accesses are over, the answer brings the live-out
  * registers and the addresses of the lines it wrote; the GPU's L2 and its SM's L1 drop these.
  *
- * What always holds: pending = running + waiting + those on the way; the warp's own SM keeps its place for it. */
+ * The warp's own SM keeps its place for it. Of each stack, pending == running (on their way there, too) + waiting ==
+ * instances that are away in it, and its registers are theirs: asserted at the deep check level. */
+#include "machine/stacks/controller.h"
+
 #include <stdlib.h>
 
-#include "machine/simulation.h"
-#include "machine/stacks/controller.h"
-#include "machine/stacks/learn.h"
+#include "base/check.h"
 #include "machine/stacks/versions.h"
 
 enum {
@@ -37,34 +38,39 @@ enum {
   PACE = 16,           /* instances that a running mean of their pace is of, about */
 };
 
-static stack_instance *instance_of(sim *s, const warp *w) {
-  stacks *k = s->stacks;
-  while (k->instances.count <= w->index) FF_PUSH(&k->instances, (stack_instance){0});
-  return &k->instances.items[w->index];
+void controller_free(controller *c) {
+  for (size_t i = 0; i < c->instances.count; i++) free(c->instances.items[i].lines.items);
+  free(c->instances.items);
+  free(c->paces.items);
+}
+
+static stack_instance *instance_of(controller *c, const warp *w) {
+  while (c->instances.count <= w->index) FF_PUSH(&c->instances, (stack_instance){0});
+  return &c->instances.items[w->index];
 }
 
 /* ---- in ---- */
 
-static uint32_t pace_of(stacks *k, const sim_candidate *candidate) {
-  for (size_t i = k->paces.count; i-- > 0;)
-    if (k->paces.items[i].candidate == candidate) return (uint32_t)i;
-  FF_PUSH(&k->paces, ((stack_pace){.candidate = candidate}));
-  return (uint32_t)k->paces.count - 1;
+static uint32_t pace_of(controller *c, const sim_candidate *candidate) {
+  for (size_t i = c->paces.count; i-- > 0;)
+    if (c->paces.items[i].candidate == candidate) return (uint32_t)i;
+  FF_PUSH(&c->paces, ((stack_pace){.candidate = candidate}));
+  return (uint32_t)c->paces.count - 1;
 }
 
-void controller_enter(sim *s, warp *w, uint64_t word) {
-  stacks *k = s->stacks;
-  stack_instance *i = instance_of(s, w);
+void controller_enter(controller *c, warp *w, uint64_t word) {
+  stacks *k = c->stacks;
+  stack_instance *i = instance_of(c, w);
   if (w->marked || !k->offloading) return; /* pairs do not nest */
   const sim_candidate *candidate =
       k->offloading->find(k->offloading->context, w->block->kernel->launch, trace_mark_pc(word));
   if (!candidate) return;
   w->marked = true;
-  if (candidate != i->candidate) i->pace = pace_of(k, candidate);
+  if (candidate != i->candidate) i->pace = pace_of(c, candidate);
   i->candidate = candidate;
   uint32_t trips = trace_enter_trips(word);
   i->trips = sim_trips_of(candidate, trips);
-  i->learns = k->learner && sim_condition(candidate, i->trips);
+  i->learns = c->learner->learns && sim_condition(candidate, i->trips);
   i->first_seen = i->apart = i->away = false;
   i->accesses = i->accesses_before = i->rounds = 0;
   i->asks = true;
@@ -82,18 +88,18 @@ static void note_written(stack_instance *i, const uint64_t *record) {
   }
 }
 
-void controller_access(sim *s, warp *w, const uint64_t *record, ps time) {
-  stacks *k = s->stacks;
-  stack_instance *i = instance_of(s, w);
-  bool learns = k->learner && i->learns;
+void controller_access(controller *c, warp *w, const uint64_t *record, ps time) {
+  stacks *k = c->stacks;
+  stack_instance *i = instance_of(c, w);
+  bool learns = c->learner->learns && i->learns;
   if (!i->first_seen) {
     i->first_seen = true;
-    i->home = stacks_find(s->stacks, trace_line_address(record[2]));
+    i->home = stacks_find(c->stacks, trace_line_address(record[2]));
     k->result.instances++;
   }
   for (uint32_t n = 0; n < trace_access_lines(*record) && (learns || !i->apart); n++) {
     uint64_t line = trace_line_address(record[2 + n]);
-    i->apart = i->apart || stacks_find(s->stacks, line) != i->home;
+    i->apart = i->apart || stacks_find(c->stacks, line) != i->home;
     if (learns) FF_PUSH(&i->lines, line);
   }
   if (i->away) note_written(i, record);
@@ -104,7 +110,7 @@ void controller_access(sim *s, warp *w, const uint64_t *record, ps time) {
   }
   if (learns && i->accesses == LEARN_ACCESSES) {
     i->learns = false;
-    learner_instance(s, i, time);
+    learner_instance(c->learner, i, time);
   }
 }
 
@@ -114,106 +120,110 @@ static bool saves(double fixed, double trip, uint32_t trips) { return fixed + tr
 
 /* Above the threshold; or the busier one of the two, and more than half of the time: what saves on one channel at the
  * cost of the other is no use then. */
-static bool is_busy(const sim *s, double load, double other) {
-  return load >= s->spec->stack_busy || (load > other && load > 0.5);
+static bool is_busy(const controller *c, double load, double other) {
+  return load >= c->spec->stack_busy || (load > other && load > 0.5);
 }
 
 /* Of a warp in a stack: what its block of code takes, no more than its kernel does. */
-static uint64_t registers_of(const warp *w, const sim_candidate *c) {
+static uint64_t registers_of(const warp *w, const sim_candidate *candidate) {
   uint64_t kernel = w->block->kernel->block_registers / w->block->kernel->warps_per_block,
-           own = UINT64_C(32) * c->registers;
+           own = UINT64_C(32) * candidate->registers;
   return own && own < kernel ? own : kernel;
 }
 
 /* Would the stack's SMs hold one more such warp, and would it not be one of too many? relieves: a channel that it saves
  * on is busy. */
-static bool has_room(const sim *s, const memory_stack *to, const warp *w, const sim_candidate *c, bool relieves) {
-  const stacks *k = s->stacks;
+static bool has_room(const controller *c, const memory_stack *to, const warp *w, const sim_candidate *candidate,
+                     bool relieves) {
+  const stacks *k = c->stacks;
   uint32_t resident = w->sm->threads / 32;
   if (to->pending >= k->warps || (!relieves && to->pending >= resident * k->near_each)) return false;
-  return !to->pending || to->registers + registers_of(w, c) <= s->spec->registers * k->near_each;
+  return !to->pending || to->registers + registers_of(w, candidate) <= c->spec->registers * k->near_each;
 }
 
 /* Trips that are left, as far as they are known. */
 static uint32_t trips_left(const stack_instance *i) {
   uint32_t done = i->rounds ? i->rounds - 1 : 0;
-  return !done ? i->trips : i->trips > done ? i->trips - done : 1;
+  if (!done) return i->trips;
+  return i->trips > done ? i->trips - done : 1;
 }
 
 /* What sending it takes now: all of the block at its first access, later what is left of it. */
 static sim_sending sending_of(const stack_instance *i) {
-  const sim_candidate *c = i->candidate;
-  return i->accesses > 1 ? c->left : (sim_sending){c->in_bytes, c->out_bytes, c->tx_fixed, c->rx_fixed, c->threshold};
+  const sim_candidate *candidate = i->candidate;
+  return i->accesses > 1 ? candidate->left
+                         : (sim_sending){candidate->in_bytes, candidate->out_bytes, candidate->tx_fixed,
+                                         candidate->rx_fixed, candidate->threshold};
 }
 
 /* With fewer trips left than its threshold: one channel alone is busy, it saves on that one, and a tenth of the stack's
  * places are free. */
-static bool relieves_one(const sim *s, const stack_instance *i, const sim_sending *sent, uint32_t trips, bool tx,
+static bool relieves_one(const controller *c, const stack_instance *i, const sim_sending *sent, uint32_t trips, bool tx,
                          bool rx) {
-  const stacks *k = s->stacks;
-  const sim_candidate *c = i->candidate;
+  const stacks *k = c->stacks;
+  const sim_candidate *candidate = i->candidate;
   if (!i->stayed || k->offload == SIM_OFFLOAD_ALWAYS || tx == rx || k->items[i->to].pending * 10 >= k->warps * 9)
     return false;
-  return tx ? saves(sent->tx_fixed, c->tx_trip, trips) : saves(sent->rx_fixed, c->rx_trip, trips);
+  return tx ? saves(sent->tx_fixed, candidate->tx_trip, trips) : saves(sent->rx_fixed, candidate->rx_trip, trips);
 }
 
 /* NULL: it goes; else the counter of why it stays. */
-static uint64_t *reason_to_stay(sim *s, const warp *w, const stack_instance *i, ps time) {
-  stacks *k = s->stacks;
-  const sim_candidate *c = i->candidate;
+static uint64_t *reason_to_stay(controller *c, const warp *w, const stack_instance *i, ps time) {
+  stacks *k = c->stacks;
+  const sim_candidate *candidate = i->candidate;
   const memory_stack *to = &k->items[i->to];
   sim_stacks *r = &k->result;
   sim_sending sent = sending_of(i);
   uint32_t trips = trips_left(i);
   double tx_load = stacks_load(&to->tx, time), rx_load = stacks_load(&to->rx, time);
-  bool tx = is_busy(s, tx_load, rx_load), rx = is_busy(s, rx_load, tx_load);
-  if (trips < sent.threshold && !relieves_one(s, i, &sent, trips, tx, rx)) return &r->refused_condition;
-  if (k->learner) return &r->refused_learning;
+  bool tx = is_busy(c, tx_load, rx_load), rx = is_busy(c, rx_load, tx_load);
+  if (trips < sent.threshold && !relieves_one(c, i, &sent, trips, tx, rx)) return &r->refused_condition;
+  if (c->learner->learns) return &r->refused_learning;
   if (i->stayed && w->block->written > time) return i->stayed;
   if (k->offload == SIM_OFFLOAD_ALWAYS) return NULL;
-  if (tx && !saves(sent.tx_fixed, c->tx_trip, trips)) return &r->refused_tx;
-  if (rx && !saves(sent.rx_fixed, c->rx_trip, trips)) return &r->refused_rx;
-  const stack_pace *pace = &k->paces.items[i->pace];
-  if (pace->home && pace->away > pace->home && to->pending && tx_load < s->spec->stack_busy &&
-      rx_load < s->spec->stack_busy)
+  if (tx && !saves(sent.tx_fixed, candidate->tx_trip, trips)) return &r->refused_tx;
+  if (rx && !saves(sent.rx_fixed, candidate->rx_trip, trips)) return &r->refused_rx;
+  const stack_pace *pace = &c->paces.items[i->pace];
+  if (pace->home && pace->away > pace->home && to->pending && tx_load < c->spec->stack_busy &&
+      rx_load < c->spec->stack_busy)
     return &r->refused_slow;
-  return has_room(s, to, w, c, tx || rx) ? NULL : &r->refused_full;
+  return has_room(c, to, w, candidate, tx || rx) ? NULL : &r->refused_full;
 }
 
 /* ---- there ---- */
 
 /* The SM of the stack with the fewest warps, by turns. */
-static sm *near_sm(sim *s, uint32_t stack) {
-  stacks *k = s->stacks;
-  sm *best = &s->sms[k->near_first + stack * k->near_each];
+static sm *near_sm(controller *c, uint32_t stack) {
+  stacks *k = c->stacks;
+  sm *best = &c->sms[k->near_first + stack * k->near_each];
   for (uint32_t i = 1; i < k->near_each; i++) {
-    sm *m = &s->sms[k->near_first + stack * k->near_each + i];
+    sm *m = &c->sms[k->near_first + stack * k->near_each + i];
     if (m->threads < best->threads) best = m;
   }
   return best;
 }
 
-static void start_there(sim *s, warp *w, uint32_t stack, ps time) {
-  sm *m = near_sm(s, stack);
-  s->stacks->items[stack].running++;
-  m->began_version = versions_now(s->stacks);
+static void start_there(controller *c, warp *w, uint32_t stack, ps time) {
+  sm *m = near_sm(c, stack);
+  c->stacks->items[stack].running++;
+  m->began_version = versions_now(c->stacks);
   m->threads++; /* of an SM in a stack: its warps */
-  bool empties = s->stacks->offload != SIM_OFFLOAD_IDEAL && !(s->stacks->left_out & COHERENCE_EMPTY);
+  bool empties = c->stacks->offload != SIM_OFFLOAD_IDEAL && !(c->stacks->left_out & COHERENCE_EMPTY);
   if (empties && ++m->l1_epoch >= 1 << 16) {
     m->l1_epoch = 1;
     cache_clear(&m->l1);
   }
   w->sm = m;
-  w->scheduler = &m->schedulers[m->next_scheduler++ % s->spec->schedulers];
-  event_push(s->agenda.heap, time, EVENT_WARP, w->index);
+  w->scheduler = &m->schedulers[m->next_scheduler++ % c->spec->schedulers];
+  event_push(c->heap, time, EVENT_WARP, w->index);
 }
 
 /* Counts an instance that stays once, for its first reason; one that goes later is not one that stayed. */
-static bool goes(sim *s, warp *w, stack_instance *i, ps time) {
-  uint64_t *reason = reason_to_stay(s, w, i, time);
+static bool goes(controller *c, warp *w, stack_instance *i, ps time) {
+  uint64_t *reason = reason_to_stay(c, w, i, time);
   i->ask = 0;
   /* too few trips from the start: it stays for good */
-  i->asks = reason && (i->stayed || reason != &s->stacks->result.refused_condition);
+  i->asks = reason && (i->stayed || reason != &c->stacks->result.refused_condition);
   if (!i->stayed) i->left = time;
   if (reason) {
     if (!i->stayed) ++*(i->stayed = reason);
@@ -225,13 +235,42 @@ static bool goes(sim *s, warp *w, stack_instance *i, ps time) {
   return true;
 }
 
-bool controller_decide(sim *s, warp *w, ps time) {
-  stacks *k = s->stacks;
-  stack_instance *i = instance_of(s, w);
+static uint32_t waiting_at(const controller *c, const memory_stack *stack) {
+  uint32_t count = 0;
+  for (uint32_t i = stack->first_waiting; i; i = c->warps->items[i]->next) count++;
+  return count;
+}
+
+static void check_stacks(const controller *c) {
+  for (uint32_t s = 0; s < c->stacks->count; s++) {
+    const memory_stack *stack = &c->stacks->items[s];
+    uint32_t away = 0;
+    uint64_t registers = 0;
+    for (uint32_t n = 0; n < c->instances.count; n++) {
+      const stack_instance *i = &c->instances.items[n];
+      if (!i->away || i->to != s) continue;
+      away++;
+      registers += registers_of(c->warps->items[n], i->candidate);
+    }
+    FF_ASSERT(stack->pending == away && stack->registers == registers);
+    FF_ASSERT(stack->pending == stack->running + waiting_at(c, stack));
+  }
+}
+
+static void wait_there(controller *c, warp *w, memory_stack *stack) {
+  w->next = 0;
+  if (stack->last_waiting) c->warps->items[stack->last_waiting]->next = w->index;
+  else stack->first_waiting = w->index;
+  stack->last_waiting = w->index;
+}
+
+bool controller_decide(controller *c, warp *w, ps time) {
+  stacks *k = c->stacks;
+  stack_instance *i = instance_of(c, w);
   if (i->accesses != i->ask) return false;
   if (k->offload == SIM_OFFLOAD_NONE || !k->near_each) return false;
-  i->to = stacks_find(s->stacks, trace_line_address(w->record[2]));
-  if (!goes(s, w, i, time)) return false;
+  i->to = stacks_find(c->stacks, trace_line_address(w->record[2]));
+  if (!goes(c, w, i, time)) return false;
   memory_stack *to = &k->items[i->to];
   sim_sending sent = sending_of(i);
   to->pending++;
@@ -247,7 +286,7 @@ bool controller_decide(sim *s, warp *w, ps time) {
   note_written(i, w->record); /* the access at hand is made there */
   ps there = time;
   if (k->offload != SIM_OFFLOAD_IDEAL) {
-    uint64_t bytes = s->spec->packet_head_bytes + sent.in_bytes;
+    uint64_t bytes = c->spec->packet_head_bytes + sent.in_bytes;
     bool pushes = !(k->left_out & COHERENCE_PUSH);
     ps packed = (pushes && w->block->written > time ? w->block->written : time) + k->pack;
     k->result.request_bytes += bytes;
@@ -256,14 +295,12 @@ bool controller_decide(sim *s, warp *w, ps time) {
   w->asleep = true;
   w->slept = time;
   if (to->running < k->warps && !to->first_waiting) {
-    start_there(s, w, i->to, there);
-    return true;
+    start_there(c, w, i->to, there);
+  } else {
+    i->drained = there; /* no earlier, whenever there is room */
+    wait_there(c, w, to);
   }
-  i->drained = there; /* no earlier, whenever there is room */
-  w->next = 0;
-  if (to->last_waiting) s->d->warps.items[to->last_waiting]->next = w->index;
-  else to->first_waiting = w->index;
-  to->last_waiting = w->index;
+  if (ff_check_level >= 2) check_stacks(c);
   return true;
 }
 
@@ -274,8 +311,8 @@ static int by_number(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-static void drop_written(sim *s, stack_instance *i) {
-  stacks *k = s->stacks;
+static void drop_written(controller *c, stack_instance *i) {
+  stacks *k = c->stacks;
   size_t count = 0;
   if (!i->lines.count) return;
   qsort(i->lines.items, i->lines.count, sizeof *i->lines.items, by_number);
@@ -285,25 +322,25 @@ static void drop_written(sim *s, stack_instance *i) {
   k->result.dirty_lines += count;
   for (size_t n = 0; n < count; n++) {
     versions_answered(k, i->own->index, i->lines.items[n]);
-    if (!(k->left_out & COHERENCE_DROP_L2)) k->result.invalidated_lines += l2_drop(&s->memory, i->lines.items[n]);
+    if (!(k->left_out & COHERENCE_DROP_L2)) k->result.invalidated_lines += l2_drop(c->memory, i->lines.items[n]);
     if (!(k->left_out & COHERENCE_DROP_L1)) k->result.invalidated_lines += l1_drop(i->own, i->lines.items[n]);
   }
 }
 
-/* There is room in the stack: who waits longest goes on there. */
-static void let_next(sim *s, uint32_t stack, ps time) {
-  memory_stack *from = &s->stacks->items[stack];
+/* There is room in the stack: the warp that has waited longest goes on there. */
+static void let_next(controller *c, uint32_t stack, ps time) {
+  memory_stack *from = &c->stacks->items[stack];
   if (!from->first_waiting) return;
-  warp *next = s->d->warps.items[from->first_waiting];
+  warp *next = c->warps->items[from->first_waiting];
   from->first_waiting = next->next;
   if (!from->first_waiting) from->last_waiting = 0;
   next->next = 0;
-  ps came = instance_of(s, next)->drained;
-  start_there(s, next, stack, came > time ? came : time);
+  ps came = instance_of(c, next)->drained;
+  start_there(c, next, stack, came > time ? came : time);
 }
 
-void controller_accessed(sim *s, const warp *w) {
-  stack_instance *i = instance_of(s, w);
+void controller_accessed(controller *c, const warp *w) {
+  stack_instance *i = instance_of(c, w);
   if (i->away && i->drained < w->arrival) i->drained = w->arrival;
 }
 
@@ -313,22 +350,22 @@ static void note_pace(ps *mean, const stack_instance *i, ps end) {
   *mean = *mean ? *mean - *mean / PACE + each / PACE : each;
 }
 
-bool controller_leave(sim *s, warp *w, ps time, ps *back_at) {
-  stacks *k = s->stacks;
+bool controller_leave(controller *c, warp *w, ps time, ps *back_at) {
+  stacks *k = c->stacks;
   if (!w->marked) return false;
-  stack_instance *i = instance_of(s, w);
+  stack_instance *i = instance_of(c, w);
   w->marked = false;
   if (i->first_seen && !i->apart) k->result.colocated++;
-  if (k->learner && i->first_seen && i->learns) learner_instance(s, i, time);
+  if (c->learner->learns && i->first_seen && i->learns) learner_instance(c->learner, i, time);
   if (!i->away) {
-    if (i->stayed && !k->learner) note_pace(&k->paces.items[i->pace].home, i, time);
+    if (i->stayed && !c->learner->learns) note_pace(&c->paces.items[i->pace].home, i, time);
     return false;
   }
   memory_stack *from = &k->items[i->to];
   ps over = i->drained > time ? i->drained : time, back = over;
   if (k->offload != SIM_OFFLOAD_IDEAL) {
-    drop_written(s, i);
-    uint64_t bytes = i->out_bytes + i->lines.count * s->spec->packet_address_bytes + s->spec->packet_ack_bytes;
+    drop_written(c, i);
+    uint64_t bytes = i->out_bytes + i->lines.count * c->spec->packet_address_bytes + c->spec->packet_ack_bytes;
     k->result.answer_bytes += bytes;
     back = stacks_send_first(&from->rx, bytes, over) + k->link_latency;
   }
@@ -339,9 +376,10 @@ bool controller_leave(sim *s, warp *w, ps time, ps *back_at) {
   i->away = false;
   w->sm = i->own;
   w->scheduler = i->own_scheduler;
-  let_next(s, i->to, over);
+  let_next(c, i->to, over);
+  if (ff_check_level >= 2) check_stacks(c);
   k->result.away_ps += back - i->left;
-  note_pace(&k->paces.items[i->pace].away, i, back);
+  note_pace(&c->paces.items[i->pace].away, i, back);
   *back_at = back;
   return true;
 }

@@ -49,9 +49,10 @@ typedef struct sim_candidate {
 
 /* The trips of an instance: what ENTER says (0: nothing), else the code, else one. */
 static inline uint32_t sim_trips_of(const sim_candidate *c, uint32_t said) {
-  return c->conditional && said ? said : c->trips ? c->trips : 1;
+  if (c->conditional && said) return said;
+  return c->trips ? c->trips : 1;
 }
-/* Does its condition hold? Who stays anyway has no say in where data lies. */
+/* Does its condition hold? Nothing is learned from an instance that stays anyway. */
 static inline bool sim_condition(const sim_candidate *c, uint32_t trips) { return trips >= c->threshold; }
 
 /* The map of a range; what has none has the baseline's. */

@@ -11,15 +11,15 @@
  * address bits, XORed with higher ones, choose vault and bank; a vault's bus and its banks are servers as a DRAM
  * channel's are (hierarchy.c).
  *
- * What always holds: each byte on a link is counted in one channel's `bytes`; a line is read and written in the one
- * stack that its map says, but for SIM_OFFLOAD_IDEAL, where an SM in a stack finds all in its own. */
+ * A line is read and written in the stack that its map says; under SIM_OFFLOAD_IDEAL an SM in a stack finds all in its
+ * own. */
+#include "machine/stacks/stacks.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "machine/simulation.h"
-#include "machine/stacks/learn.h"
 #include "machine/stacks/versions.h"
 
 /* ---- links ---- */
@@ -55,7 +55,9 @@ ps stacks_send_first(stack_channel *c, uint64_t bytes, ps at) {
  * already. */
 double stacks_load(const stack_channel *c, ps now) {
   uint64_t window = now / c->length;
-  ps load = window == c->window ? c->before : window == c->window + 1 ? c->in_window : 0;
+  ps load = 0;
+  if (window == c->window) load = c->before;
+  else if (window == c->window + 1) load = c->in_window;
   return c->bus.free > now + c->length ? 1 : (double)load / (double)c->length;
 }
 
@@ -156,9 +158,7 @@ static void channel_make(stack_channel *c, double gbs, const machine_spec *spec)
   c->length = (ps)llround((double)spec->stack_busy_cycles * 1e6 / spec->clock_mhz);
 }
 
-static void stack_make(sim *s, memory_stack *stack) {
-  const machine_spec *spec = s->spec;
-  arena *a = &s->d->arena;
+static void stack_make(const machine_spec *spec, arena *a, memory_stack *stack) {
   channel_make(&stack->tx, spec->stack_tx_gbs, spec);
   channel_make(&stack->rx, spec->stack_rx_gbs, spec);
   stack->cross = arena_alloc(a, spec->stack_count * sizeof *stack->cross);
@@ -202,12 +202,13 @@ void stacks_describe(stacks *k) {
   }
 }
 
-ff_status stacks_create(sim *s, const sim_options *options, ff_error *error) {
-  const machine_spec *spec = s->spec;
+ff_status stacks_create(const machine_spec *spec, const timing *t, arena *memory, const sim_options *options,
+                        stacks **out, ff_error *error) {
+  *out = NULL;
   if (!spec->stack_count) return FF_OK;
-  stacks *k = s->stacks = ff_alloc(sizeof *k);
+  stacks *k = *out = ff_alloc(sizeof *k);
   k->spec = spec;
-  k->t = &s->t;
+  k->t = t;
   k->count = (uint32_t)spec->stack_count;
   k->bits = (uint32_t)__builtin_ctz(k->count);
   k->offload = options->offload;
@@ -218,8 +219,8 @@ ff_status stacks_create(sim *s, const sim_options *options, ff_error *error) {
   k->by_banks = divider_make(spec->banks);
   k->near_first = (uint32_t)spec->sm_count;
   k->near_each = (uint32_t)spec->stack_sms;
-  k->items = arena_alloc(&s->d->arena, k->count * sizeof *k->items);
-  for (uint32_t i = 0; i < k->count; i++) stack_make(s, &k->items[i]);
+  k->items = arena_alloc(memory, k->count * sizeof *k->items);
+  for (uint32_t i = 0; i < k->count; i++) stack_make(spec, memory, &k->items[i]);
   stacks_times(k, spec);
   ff_status status = sim_map_read(options->map ? options->map : "baseline", spec->stack_count, &k->choice, error);
   if (status) return status;
@@ -227,18 +228,13 @@ ff_status stacks_create(sim *s, const sim_options *options, ff_error *error) {
   k->baseline = k->choice.kind == SIM_MAP_FIXED ? k->choice.fixed : stack_map_baseline(k->bits);
   if (k->choice.kind == SIM_MAP_ORACLE) take_oracle(k);
   stacks_describe(k);
-  learner_create(s);
   versions_create(k);
   return FF_OK;
 }
 
 void stacks_free(stacks *k) {
   if (!k) return;
-  learner_free(k);
   versions_free(k);
-  for (size_t i = 0; i < k->instances.count; i++) free(k->instances.items[i].lines.items);
-  free(k->instances.items);
-  free(k->paces.items);
   free(k->ranges.items);
   free(k);
 }

@@ -10,8 +10,8 @@
  *   ENTER .. first ACCESS --controller_decide--> stays
  *                                            `-> request packet --> SM of the stack .. LEAVE --> answer packet --> its own SM
  *
- * What always holds: a warp that is away comes back at LEAVE, with all its accesses over; an instance's home is the
- * stack of its first line. */
+ * A warp that is away comes back at LEAVE, with all its accesses over: when a program has ended none is away
+ * (sim_check). An instance's home is the stack of its first line. */
 #ifndef FF_MACHINE_STACKS_H
 #define FF_MACHINE_STACKS_H
 
@@ -50,13 +50,6 @@ typedef struct memory_stack {
 
 /* Steps of coherence, for tests that leave one out: the oracle (versions.c) must see it. */
 enum { COHERENCE_PUSH = 1, COHERENCE_EMPTY = 2, COHERENCE_DROP_L2 = 4, COHERENCE_DROP_L1 = 8 };
-
-/* of a candidate: picoseconds per access that its instances took, a running mean of the last dozen or so; 0: none
- * yet */
-typedef struct stack_pace {
-  const sim_candidate *candidate;
-  ps home, away;
-} stack_pace;
 
 typedef struct stack_instance {     /* of a warp, from ENTER to LEAVE */
   const sim_candidate *candidate;   /* NULL: the warp is in none */
@@ -97,14 +90,13 @@ typedef struct stacks {
   ps link_latency, pack;
   ps burst[5]; /* of so many sectors on a vault's bus */
   sim_stacks result;
-  uint32_t left_out;                /* steps of coherence; none but in tests */
-  FF_VEC(stack_instance) instances; /* by warp index */
-  FF_VEC(stack_pace) paces;
-  struct learner *learner;   /* learn.c; NULL: nothing is learned any more */
+  uint32_t left_out;         /* steps of coherence; none but in tests */
   struct versions *versions; /* versions.c; NULL: nothing is checked */
 } stacks;
 
-ff_status stacks_create(sim *s, const sim_options *options, ff_error *error);
+/* memory: what lives as long as the device. *out: NULL, if the machine has no memory stacks. */
+ff_status stacks_create(const machine_spec *spec, const timing *t, arena *memory, const sim_options *options,
+                        stacks **out, ff_error *error);
 void stacks_free(stacks *k);
 /* A line's way to its stack and back, from a slice of the L2 (near == 0) or from an SM in a stack (its sm.stack).
  * Returns when the answer is there. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who has seen what: the version oracle for the caches of a machine with memory stacks, at the deepest check level
+/* The version oracle for the caches of a machine with memory stacks, at the deepest check level
  * (Hsieh et al., ISCA 2016, section 4.4.2).
  *
  * Writes get numbers as they become *known*: one of the GPU at once, one of an instance in a stack when its answer has
- * come. Each cached line knows the number that was the last one when it was filled. A hit is on a *stale* line if a
+ * come. Each cached line has the number that was the last one when it was filled. A hit is on a *stale* line if a
  * write that its reader must see has become known since:
  *
  *     L2                any write of an instance in a stack
@@ -14,11 +14,12 @@
  * it was sent away must be in memory before the instance reads there. A violation ends the program with the place, as
  * all such checks do: it would be a wrong result of the machine.
  *
- * What always holds: nothing here changes a time or a counter. */
+ * It is told of writes and looks at hits; it changes no times and no counters. */
+#include "machine/stacks/versions.h"
+
 #include <stdlib.h>
 
-#include "machine/simulation.h"
-#include "machine/stacks/versions.h"
+#include "base/check.h"
 
 typedef struct known_write { /* of a line, the last one of each kind */
   uint64_t line;             /* number + 1; 0: an empty place */

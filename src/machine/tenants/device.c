@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The device that one simulation has, or that several share: its parts, and whose turn it is.
+/* The device that one simulation has, or that several share: its parts, and which tenant works next.
  *
  * Several programs ("tenants") on one device: each has its simulation, in a thread of its own, with its host's clock,
  * its streams and its pager; SMs, caches, TLBs, DRAM and the link are common. One thread works at a time, and passes on
@@ -7,17 +7,22 @@
  *
  *     WAIT_TIME   until its host's clock        WAIT_NODE   until an operation is over        WAIT_ALL   until all its operations are
  *
- * The next is who can go on at the earliest simulated time, the first of them if several can; events before that happen
- * first. So hosts and device go through time together, and what comes out does not depend on threads.
+ * The next is the tenant that can go on at the earliest simulated time, the first of them if several can; events before
+ * that happen first. So hosts and device go through time together, and what comes out does not depend on threads.
  *
  *     device_enter --> works --device_wait--> waits --> works ... --device_leave--> WAIT_GONE
  *
- * What always holds: no event that was before a working tenant's clock is left; one thread works. It works for all, so
+ * When a tenant has waited for a time, no event up to then is left (asserted by run_until, event_loop.c), and the
+ * thread that begins to wait is the one that worked (asserted here); both at the deep check level. It works for all, so
  * that there is one mutex (`work`) for what all their simulations guard; to begin to wait is to let it go. */
+#include "machine/tenants/device.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "machine/simulation.h"
+#include "base/check.h"
+#include "machine/event_loop.h"
+#include "machine/sm/dispatch.h"
 
 /* ---- making ---- */
 
@@ -106,7 +111,7 @@ void device_release(device *d) {
   hash_free(d->hash);
   free(d->heap.items);
   free(d->warps.items);
-  free(d->free_warps.items);
+  free(d->warps.free.items);
   pthread_mutex_destroy(&d->work);
   pthread_mutex_destroy(&d->mutex);
   for (uint32_t i = 0; i < TENANTS; i++) pthread_cond_destroy(&d->tenants[i].turn);
@@ -169,21 +174,19 @@ void sim_device_tenant(const sim_device *d, uint32_t number, sim_tenant_result *
   *out = (sim_tenant_result){.take_back_ps = t->take_back, .borrowed_ps = t->borrowed, .lent_bytes = t->lent_bytes};
 }
 
-/* ---- events ---- */
+/* ---- which tenant works next ---- */
 
-sim *device_owner(const device *d, event e) {
-  if (event_kind_of(e) == EVENT_WARP) return d->warps.items[event_index(e)]->block->kernel->sim;
-  return d->tenants[event_tenant(e)].sim;
+static event_loop *owner_of(const device *d, event e) {
+  bool is_warp = event_kind_of(e) == EVENT_WARP;
+  return d->tenants[is_warp ? d->warps.items[event_index(e)]->block->kernel->dispatch->tenant : event_tenant(e)].loop;
 }
-
-/* ---- whose turn it is ---- */
 
 /* When the tenant can go on; UINT64_MAX: not yet. */
 static ps resumes(const tenant *t) {
   switch (t->waits) {
   case WAIT_TIME: return t->until;
   case WAIT_NODE: return t->node->done ? 0 : UINT64_MAX;
-  case WAIT_ALL: return t->sim->streams.unfinished || t->sim->agenda.pending ? UINT64_MAX : 0;
+  case WAIT_ALL: return t->loop->streams->unfinished || t->loop->agenda->pending ? UINT64_MAX : 0;
   default: return UINT64_MAX;
   }
 }
@@ -210,7 +213,7 @@ static uint32_t next_tenant(device *d) {
     event e = event_pop(&d->heap);
     if (d->now < event_time(e)) d->now = event_time(e);
     if (event_kind_of(e) == EVENT_SLICE) dispatch_slice(d, event_time(e));
-    else queue_run_event(device_owner(d, e), e);
+    else loop_run_event(owner_of(d, e), e);
   }
 }
 
@@ -221,7 +224,7 @@ static void hand_over(device *d, uint32_t next) {
   pthread_mutex_unlock(&d->mutex);
 }
 
-/* Somebody else works meanwhile. */
+/* Another thread works meanwhile. */
 static void wait_for_turn(device *d, uint32_t number) {
   pthread_mutex_lock(&d->mutex);
   while (d->running != number) pthread_cond_wait(&d->tenants[number].turn, &d->mutex);
@@ -236,18 +239,17 @@ static void pass_on(device *d) {
   hand_over(d, next);
 }
 
-void device_enter(sim *s) {
-  device *d = s->d;
-  if (!d->shared || d->running == s->tenant) return; /* another round of a program that loops */
+void device_enter(device *d, uint32_t tenant, ps clock) {
+  if (!d->shared || d->running == tenant) return; /* another round of a program that loops */
   pthread_mutex_lock(&d->mutex);
   uint32_t wanted = 0;
   for (uint32_t i = 0; i < d->tenant_count; i++) wanted += !d->tenants[i].given.idle;
-  d->tenants[s->tenant].waits = WAIT_TIME;
-  d->tenants[s->tenant].until = s->host.clock;
+  d->tenants[tenant].waits = WAIT_TIME;
+  d->tenants[tenant].until = clock;
   bool last = ++d->registered == wanted;
   pthread_mutex_unlock(&d->mutex);
   if (last) pass_on(d);
-  wait_for_turn(d, s->tenant);
+  wait_for_turn(d, tenant);
 }
 
 static void note_end(device *d) {
@@ -262,28 +264,27 @@ void sim_device_leave(sim_device *d, uint32_t number) {
   pass_on(d);
 }
 
-void device_leave(sim *s) {
-  device *d = s->d;
-  if (d->shared && (!d->tenants[s->tenant].given.loops || d->stop)) sim_device_leave(d, s->tenant);
+void device_leave(device *d, uint32_t tenant) {
+  if (d->shared && (!d->tenants[tenant].given.loops || d->stop)) sim_device_leave(d, tenant);
 }
 
 /* In the simulation's thread, which works: `work` is held. */
-void device_wait(sim *s, tenant_wait what, ps until, node *n) {
-  device *d = s->d;
-  tenant *t = &d->tenants[s->tenant];
-  if (device_stopped(s)) return;
+void device_wait(device *d, uint32_t number, tenant_wait what, ps until, node *n) {
+  tenant *t = &d->tenants[number];
+  if (device_stopped(d, number)) return;
+  FF_CHECK_DEEP(d->running == number);
   t->waits = what;
   t->until = until;
   t->node = n;
   uint32_t next = next_tenant(d);
-  if (next == s->tenant) {
+  if (next == number) {
     t->waits = WAIT_NOTHING;
     return;
   }
-  sim_unlock(s);
+  pthread_mutex_unlock(&d->work);
   hand_over(d, next);
-  wait_for_turn(d, s->tenant);
-  sim_lock(s);
+  wait_for_turn(d, number);
+  pthread_mutex_lock(&d->work);
 }
 
-bool device_stopped(const sim *s) { return s->d->stop && s->d->tenants[s->tenant].given.loops; }
+bool device_stopped(const device *d, uint32_t tenant) { return d->stop && d->tenants[tenant].given.loops; }

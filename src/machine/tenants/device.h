@@ -18,7 +18,10 @@ enum { TENANTS = SIM_TENANTS, SPACE_SHIFT = 47 }; /* addresses of tenant n have 
 typedef enum tenant_wait { WAIT_NOTHING, WAIT_TIME, WAIT_NODE, WAIT_ALL, WAIT_GONE } tenant_wait;
 
 typedef struct tenant {
-  sim *sim; /* NULL: between two rounds, or idle */
+  /* of its simulation; NULL: between two rounds, or idle */
+  struct event_loop *loop;
+  struct dispatcher *dispatch;
+  struct lent *lent;
   sim_tenant given;
   sm_set sms;        /* its own */
   tenant_wait waits; /* its thread, while another one's runs: for what */
@@ -48,8 +51,7 @@ typedef struct device {
   divider shared_sets;
   host_link link;
   warp_table warps;
-  FF_VEC(uint32_t) free_warps;
-  struct warp_list *blocked_warps; /* per SM */
+  warp_list *blocked_warps; /* per SM */
   /* where physical memory lies: NULL where the machine file says nothing of it */
   address_hash *hash;
   frames *frames;
@@ -57,26 +59,26 @@ typedef struct device {
   sim_isolation isolation;
   bool borrow, shared;                        /* shared: made for several */
   uint32_t tenant_count, registered, running; /* running: the tenant whose thread may work */
-  uint32_t turn;                              /* who is asked first for a block */
+  uint32_t turn;                              /* the tenant that is asked first for a block */
   bool stop;                                  /* all that do not loop are over: the others stop where they are */
   ps now;
-  pthread_mutex_t work;  /* of all its simulations: whoever's turn it is works for all of them */
-  pthread_mutex_t mutex; /* of `registered` and `running`, for who waits for his turn */
+  pthread_mutex_t work;  /* of all its simulations: the thread that works does so for all of them */
+  pthread_mutex_t mutex; /* of `registered` and `running`, for threads that wait for their turn */
   tenant tenants[TENANTS];
   /* SIM_ISOLATION_NONE: time slices */
-  uint32_t slice_owner; /* its blocks may start; TENANTS: nobody's */
+  uint32_t slice_owner; /* the tenant whose blocks may start; TENANTS: none's */
   ps slice_until;       /* when its time is up; */
   bool slice_over;      /* it is: nothing of its starts any more */
 } device;
 
-/* device.c: who is on the device, and whose turn it is. */
+/* device.c: which tenants are on the device, and which of them works next. */
 device *device_create(const machine_spec *spec, uint32_t near, bool shared); /* near: SMs in memory stacks */
 void device_release(device *d);
-sim *device_owner(const device *d, event e); /* whose event it is */
 /* its thread begins: returns when it is its turn */
-void device_enter(sim *s);
-void device_leave(sim *s);
-void device_wait(sim *s, tenant_wait what, ps until, node *n); /* the device and the others go on until then */
-bool device_stopped(const sim *s);                             /* it loops, and nobody measures it any more */
+void device_enter(device *d, uint32_t tenant, ps clock); /* clock: its host's */
+void device_leave(device *d, uint32_t tenant);
+/* the device and the others go on until then; `work` is held */
+void device_wait(device *d, uint32_t tenant, tenant_wait what, ps until, node *n);
+bool device_stopped(const device *d, uint32_t tenant); /* it loops, and no other one is measured beside it any more */
 
 #endif

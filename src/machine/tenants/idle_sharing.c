@@ -9,11 +9,13 @@
  *
  * Moving takes the channels of both frames what reading and writing the page takes; the page may be used at once.
  *
- * What always holds: a page that has moved has a frame of its own waiting; from a tenant's kernel on, nothing of others
- * starts on its SMs, and no page of others is in its colours. */
+ * A page that has moved has a frame of its own waiting. While a tenant's kernels run, nothing of others starts on its
+ * SMs, and no page of others is in its colours. Both are asserted at the deep check level. */
+#include "machine/tenants/idle_sharing.h"
+
 #include <stdlib.h>
 
-#include "machine/simulation.h"
+#include "base/check.h"
 
 #define TAKE_BACK UINT64_C(100000000) /* 100 us: the longest that an owner should wait */
 #define LONGEST_BLOCK (TAKE_BACK / 2)
@@ -27,7 +29,7 @@ tenant *idle_sharing_owner(device *d, uint32_t sm) {
   return NULL;
 }
 
-static bool has_work(const tenant *t) { return t->sim && t->sim->dispatch.kernels.running; }
+static bool has_work(const tenant *t) { return t->dispatch && t->dispatch->kernels.running; }
 
 bool idle_sharing_may(const lent *l, const sm *m, const kernel *k) {
   const tenant *owner = idle_sharing_owner(l->d, m->index);
@@ -37,6 +39,7 @@ bool idle_sharing_may(const lent *l, const sm *m, const kernel *k) {
 void idle_sharing_block_start(lent *l, const sm *m, ps time) {
   tenant *owner = idle_sharing_owner(l->d, m->index), *own = &l->d->tenants[l->tenant];
   if (!owner || owner == own) return;
+  FF_CHECK_DEEP(!has_work(owner));
   owner->foreign_blocks++;
   if (!own->lent_blocks++ && !l->moved.count) own->borrowed_from = time;
 }
@@ -161,8 +164,24 @@ void idle_sharing_kernel_begin(lent *l, ps time) {
   tenant *own = &d->tenants[l->tenant];
   if (own->foreign_blocks && !own->wants_back) own->wants_back = time;
   for (uint32_t i = 0; i < d->tenant_count; i++)
-    if (i != l->tenant && d->tenants[i].sim && d->tenants[i].sim->lent.moved.count)
-      taken_back(own, time, bring_home(&d->tenants[i].sim->lent, own->given.colours, time));
+    if (i != l->tenant && d->tenants[i].lent && d->tenants[i].lent->moved.count)
+      taken_back(own, time, bring_home(d->tenants[i].lent, own->given.colours, time));
+  for (uint32_t i = 0; i < d->tenant_count; i++)
+    if (d->tenants[i].lent) idle_sharing_check(d->tenants[i].lent);
+}
+
+void idle_sharing_check(const lent *l) {
+  if (ff_check_level < 2) return;
+  uint64_t own = l->d->tenants[l->tenant].given.colours, working = 0;
+  for (uint32_t i = 0; i < l->d->tenant_count; i++)
+    if (i != l->tenant && has_work(&l->d->tenants[i])) working |= l->d->tenants[i].given.colours;
+  for (size_t i = 0; i < l->moved.count; i++) {
+    const colours *colours = frames_colours(l->d->frames);
+    uint64_t home = l->moved.items[i].home, away;
+    FF_ASSERT(frames_is_taken(l->d->frames, home) && own >> colours_of(colours, home) & 1);
+    FF_ASSERT(address_map_peek(l->map, l->moved.items[i].address, &away) && away != home);
+    FF_ASSERT(!(working >> colours_of(colours, away) & 1));
+  }
 }
 
 void idle_sharing_kernel_end(lent *l, ps time) {
@@ -175,4 +194,7 @@ void idle_sharing_look(lent *l, ps time) {
   l->look_again = time + MIN_IDLE;
   uint64_t colours = idle_colours(l, time);
   if (colours) spread(l, colours, time);
+  idle_sharing_check(l);
 }
+
+void idle_sharing_free(lent *l) { free(l->moved.items); }

@@ -21,11 +21,14 @@ typedef struct lent { /* what a tenant has of others */
   const kernel_time *kernels;
   memory *memory;
   placing *map;
+  /* its own state */
   FF_VEC(moved_page) moved; /* its pages in their memory */
   ps look_again;            /* for such memory, no earlier than that */
 } lent;
 
-tenant *idle_sharing_owner(device *d, uint32_t sm); /* whose SM it is; NULL: nobody's */
+void idle_sharing_free(lent *l);
+void idle_sharing_check(const lent *l);             /* at the deep check level */
+tenant *idle_sharing_owner(device *d, uint32_t sm); /* the tenant that has the SM; NULL: none has */
 /* may a block start on this SM of another tenant? */
 bool idle_sharing_may(const lent *l, const sm *m, const kernel *k);
 void idle_sharing_block_start(lent *l, const sm *m, ps time);

@@ -5,8 +5,8 @@
  *     recency of a unit == max(its latest arrival, the latest use of any of its pages)
  *
  * Uses are not reported to policies; the order is made right when it is needed: the key of the first unit is compared
- * with the view's last use, and if that is later the unit moves to where it belongs. A key is never above the true
- * value, so a first unit whose key is true is the oldest of all. A unit moves at most once per time that it was
+ * with the view's last use, and if that is later the unit moves to where it belongs. Uses only raise the true value, so
+ * a first unit whose key is true is the oldest of all. A unit moves at most once per time that it was
  * used. */
 #include <stdlib.h>
 

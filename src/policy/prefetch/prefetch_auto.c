@@ -65,7 +65,7 @@ static uint64_t worth(const auto_state *s) {
   return MIN_WORTH + more * (regrets + DOUBT) / (s->swaps + DOUBT);
 }
 
-/* What the host took back it will want again: the way there and back is what the group must have cost at least. */
+/* What the host took back it may well touch again: the way there and back is what the group must have cost at least. */
 static uint64_t price(const auto_state *s, const auto_group *g) {
   uint64_t swap = worth(s), back = 2 * FF_GROUP_BYTES;
   return g->taken && back > swap ? back : swap;

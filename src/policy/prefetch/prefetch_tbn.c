@@ -10,10 +10,10 @@
  * Padding, pages of the tree beyond the allocation's end, counts as valid from when the rule would have brought it.
  * That need not be remembered: in a group that the allocation shares it does once the allocation's pages are valid, and
  * in a group of its own once a node above it is filled, which a visit of what is there finds again. It is proposed
- * once, like the rest; the pager cuts it off. Pages of another allocation are never proposed.
+ * once, like the rest; the pager cuts it off. Pages of another allocation are not proposed.
  *
  * With ":fit" it stops for good when less than 1 MiB of GPU memory is free: prefetch only until memory is full, as the
- * paper has it beside evictors that know nothing of trees. */
+ * paper has it beside evictors without trees. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nonsense: proposes what nobody could want. Ranges that overflow, that lie outside of everything, that are empty,
+/* nonsense: proposes what is of no use. Ranges that overflow, that lie outside of everything, that are empty,
  * huge, unaligned, or there already; the same range again and again; every page by itself; nothing at all; and asks the
  * view about such addresses. As a prefetcher and as an evictor it may cost time, and must cost nothing else.
  *
@@ -70,14 +70,21 @@ static void ask(nonsense *n, ff_view *view) {
 }
 
 static void propose_nonsense(nonsense *n, ff_view *view) {
-  uint64_t kind = next(n) % 16, count = kind == 0 ? 0 : kind == 1 ? 1000 : kind < 8 ? 1 : 5;
+  uint64_t kind = next(n) % 16, count = kind < 8 ? 1 : 5;
+  if (kind == 0) count = 0;
+  if (kind == 1) count = 1000;
   uint64_t address = some_address(n, view), bytes = some_bytes(n);
   if (next(n) % 4 == 0) ask(n, view);
   for (uint64_t i = 0; i < count; i++) {
     view->propose(view, address, bytes);
     if (kind % 3 == 0) continue; /* the same again */
-    if (kind == 1) address += FF_PAGE_BYTES, bytes = 1;
-    else address = some_address(n, view), bytes = some_bytes(n);
+    if (kind == 1) {
+      address += FF_PAGE_BYTES;
+      bytes = 1;
+    } else {
+      address = some_address(n, view);
+      bytes = some_bytes(n);
+    }
   }
 }
 

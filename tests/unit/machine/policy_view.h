@@ -6,8 +6,8 @@
  *     mini_allocate(&m, MINI_BASE, 2 << 20);  mini_touch(&m, 5);  m.moved (bytes)  m.log (what moved, as text)
  *     mini_close(&m);
  *
- * What always holds: valid pages <= capacity; moving is part of valid is part of mapped; a policy is told of every page
- * that comes and goes, after the view shows it. Proposals are noted and carried out after the call. */
+ * It asserts that valid pages <= capacity, and that moving is part of valid and valid of mapped. A policy is told of a
+ * page that comes or goes after the view shows it. Proposals are noted and carried out after the call. */
 #ifndef FF_TEST_POLICY_VIEW_H
 #define FF_TEST_POLICY_VIEW_H
 

@@ -62,7 +62,7 @@ typedef struct bench {
   void (*inspect)(struct bench *b); /* while all is there still */
 } bench;
 
-/* All SMs, all colours and all threads for each: those who divide say so. */
+/* All SMs, all colours and all threads for each; tests that divide them say so. */
 static inline void bench_open(bench *b, sim_isolation isolation, uint32_t count) {
   memset(b, 0, sizeof *b);
   b->spec = rig_spec();

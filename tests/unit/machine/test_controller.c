@@ -48,7 +48,10 @@ static void test_room_by_registers(void **state) {
 
 static void two_sms(machine_spec *s) { s->stack_sms = 2; }
 static void always_busy(machine_spec *s) { s->stack_busy = 0; }
-static void always_busy_five(machine_spec *s) { s->stack_busy = 0, s->stack_warps = 5; }
+static void always_busy_five(machine_spec *s) {
+  s->stack_busy = 0;
+  s->stack_warps = 5;
+}
 
 static void test_crowding(void **state) {
   /* one warp resides on each SM: no more than one at a time for the stack's */
@@ -105,7 +108,7 @@ static void test_pace(void **state) {
   assert_int_equal(faster_away.offloaded, 4);
 }
 
-/* Nothing of that where a channel is busy that the block relieves: what is saved there is everybody's. */
+/* Nothing of that where a channel is busy that the block relieves: what is saved there is for all blocks. */
 static void test_pace_matters_if_nothing_is_busy(void **state) {
   rig r;
   sim_counters c;
@@ -159,13 +162,25 @@ static void loop_of_trips(trace_writer *w, uint64_t b, uint32_t i, const void *c
 }
 
 static void one_warp(machine_spec *s) { s->stack_warps = 1; }
-static void one_warp_slow_link(machine_spec *s) { s->stack_warps = 1, s->stack_tx_gbs = 0.05; }
+static void one_warp_slow_link(machine_spec *s) {
+  s->stack_warps = 1;
+  s->stack_tx_gbs = 0.05;
+}
 
-static void slow_link_back(machine_spec *s) { s->stack_warps = 1, s->stack_rx_gbs = 0.5; }
+static void slow_link_back(machine_spec *s) {
+  s->stack_warps = 1;
+  s->stack_rx_gbs = 0.5;
+}
 /* with what the loop loads itself */
-static void busy_link_back(machine_spec *s) { s->stack_warps = 1, s->stack_rx_gbs = 0.5, s->stack_busy = 0.05; }
+static void busy_link_back(machine_spec *s) {
+  s->stack_warps = 1;
+  s->stack_rx_gbs = 0.5;
+  s->stack_busy = 0.05;
+}
 static void ten_warps_busy_link_back(machine_spec *s) {
-  s->stack_warps = 10, s->stack_rx_gbs = 0.5, s->stack_busy = 0.05;
+  s->stack_warps = 10;
+  s->stack_rx_gbs = 0.5;
+  s->stack_busy = 0.05;
 }
 
 static sim_stacks run_again(again a, rig_tweak tweak) {
@@ -230,7 +245,7 @@ static void test_relieves_the_busy_channel(void **state) {
         enough = {60, 10, 9000, false, 0, 9, 9000, 0};
   assert_int_equal(run_again(filled, ten_warps_busy_link_back).offloaded, 20); /* nine of ten places are taken, */
   assert_int_equal(run_again(free, ten_warps_busy_link_back).offloaded, 21);   /* or eight */
-  /* nine leave room for who has eight trips left */
+  /* nine leave room for an instance with eight trips left */
   assert_int_equal(run_again(enough, ten_warps_busy_link_back).offloaded, 21);
 }
 
@@ -259,7 +274,10 @@ static void mixed(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
 }
 
 static void never_above(machine_spec *s) { s->stack_busy = 1e9; }
-static void slow_back(machine_spec *s) { s->stack_busy = 1e9, s->stack_rx_gbs = 4; }
+static void slow_back(machine_spec *s) {
+  s->stack_busy = 1e9;
+  s->stack_rx_gbs = 4;
+}
 
 static sim_stacks run_mix(mix m, rig_tweak tweak) {
   rig r;
@@ -326,7 +344,11 @@ static void one_after_the_other(trace_writer *w, uint64_t b, uint32_t i, const v
   trace_put_leave(w, 10);
 }
 
-static void one_block(machine_spec *s) { s->sm_count = 1, s->max_blocks = 1, s->stack_tx_gbs = 1; }
+static void one_block(machine_spec *s) {
+  s->sm_count = 1;
+  s->max_blocks = 1;
+  s->stack_tx_gbs = 1;
+}
 
 static void test_blocks_are_told_apart(void **state) {
   assert_int_equal(ff_check_level, 2);

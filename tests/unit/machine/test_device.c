@@ -306,7 +306,7 @@ static const plan_step ping_pong[] = {BUSY(15), SYNC, BUSY(15), SYNC, BUSY(15), 
 static void test_one_tenant_at_a_time(void **state) {
   bench b;
   slices(&b, short_ones, short_ones);
-  /* 40 rounds of all SMs: whoever runs, runs on all, and no round is lost. */
+  /* 40 rounds of all SMs: the tenant that runs, runs on all, and no round is lost. */
   ps end0 = busy_until(&b.lanes[0]), end1 = busy_until(&b.lanes[1]);
   assert_int_equal(end0 > end1 ? end0 : end1, 40 * SLICE_ROUND);
   assert_true((end0 < end1 ? end0 : end1) >= 20 * SLICE_ROUND);
@@ -321,7 +321,7 @@ static void test_time_slices_share_fairly(void **state) {
   bench_close(&b);
 }
 
-/* Who synchronises between kernels goes on at once, and not when a slice is over. */
+/* A program that synchronises between kernels goes on at once, and not when a slice is over. */
 static void test_who_synchronises_goes_on_in_time(void **state) {
   bench b;
   slices(&b, ping_pong, ping_pong);

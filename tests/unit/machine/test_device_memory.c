@@ -31,7 +31,7 @@ static uint32_t two(sim_isolation isolation, bool first, bool second, sim_counte
   bench b;
   bench_open(&b, isolation, 2);
   bench_hashed(&b.spec);
-  /* what is in the middle is everybody's: here there is none of it, */
+  /* what is in the middle is for all tenants: here there is none of it, */
   b.spec.walk_cache_bytes = b.spec.l2_tlb_entries = 0;
   b.spec.walkers = 1024; /* and page walkers for all warps at once */
   b.spec.dram_gbs = 50;
@@ -61,15 +61,15 @@ static void test_divided_memory_is_nobody_elses(void **state) {
     assert_int_equal(alone->sectors, both[i].sectors);
     assert_near(both[i].l2_misses, alone->l2_misses, 0.001);
     assert_near(both[i].dram_read_bytes, alone->dram_read_bytes, 0.001);
-    /* Not to the picosecond: how far an access of many lines goes at once depends on when the next event is, whoever's
-     * (access.c). */
+    /* Not to the picosecond: how far an access of many lines goes at once depends on when the next event of any
+     * tenant is (warp_access.c). */
     assert_near(both[i].kernel_ps, alone->kernel_ps, 0.005);
   }
 }
 
 static void test_shared_memory_is_felt(void **state) {
   sim_counters first[2], both[2];
-  assert_int_equal(two(SIM_ISOLATION_SM, true, false, first), 0xff); /* all modules, whoever runs */
+  assert_int_equal(two(SIM_ISOLATION_SM, true, false, first), 0xff); /* all modules, for any tenant */
   assert_int_equal(two(SIM_ISOLATION_SM, true, true, both), 0xff);
   assert_true((double)both[0].kernel_ps > 1.2 * (double)first[0].kernel_ps);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Far-faults in the machine: when a page is there, who merges, who is throttled, who may go on meanwhile. */
+/* Far-faults in the machine: when a page is there, which warps merge, are throttled, may go on meanwhile. */
 #include "rig.h"
 
 #define PAGE(n) (RIG_BASE + (uint64_t)(n)*4096)
@@ -147,7 +147,7 @@ static void test_merged_fault_takes_no_mshr(void **state) {
   assert_true(c.kernel_ps >= 40 * US && c.kernel_ps < 43 * US); /* page 1 when page 0 is there */
 }
 
-/* ---- who goes on ---- */
+/* ---- which warps go on ---- */
 
 /* Block 0 (SM 0): warp 0 faults on a new page while warp 1 hits a resident one, 100 times. Block 1 (SM 1) hits too. */
 static void fault_beside_hits(trace_writer *w, uint64_t b, uint32_t warp, const void *c) {

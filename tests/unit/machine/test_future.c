@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The recorded future: who uses which page when, the order of first touches, and the policies that ask for it. */
+/* The recorded future: which block uses which page when, the order of first touches, and the policies that ask for
+ * it. */
 #include "rig.h"
 
 #define PAGE(n) (RIG_BASE + (uint64_t)(n)*4096)
@@ -210,7 +211,7 @@ static void test_sets_and_copies_are_uses(void **state) {
   rig_close(&r);
 }
 
-/* A simulation that waits for the end holds nobody up: many operations, and records far beyond the budget. */
+/* A simulation that waits for the end holds nothing up: many operations, and records far beyond the budget. */
 static void test_deferred_reader_holds_nobody_up(void **state) {
   static uint32_t order[4000];
   for (uint32_t i = 0; i < 4000; i++) order[i] = i * 7 % 200;

@@ -185,10 +185,11 @@ static void scatter(trace_writer *w, uint64_t b, uint32_t warp, const void *cont
 }
 static void test_random_accesses(void **state) {
   static const char *const managers_[] = {"replay", "demand", "tbn", "uvm", "sl", "sequential", "partial-multi"};
+  static const char *const pages[] = {NULL, "64K", "2M"};
   for (size_t m = 0; m < sizeof managers_ / sizeof *managers_; m++)
-    for (int chosen = 0; chosen < 3; chosen++) {
+    for (size_t chosen = 0; chosen < sizeof pages / sizeof *pages; chosen++) {
       rig r;
-      open_paged(&r, managers_[m], chosen == 0 ? NULL : chosen == 1 ? "64K" : "2M");
+      open_paged(&r, managers_[m], pages[chosen]);
       r.gpu_memory = 6 * MIB;
       r.spec.fault_us = 1;
       r.spec.tlb_entries = 24;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Advice and prefetches of the program, and the host's loads and stores, under managers that move pages: which faults
- * there are, what crosses the link, who has the page then. Each case runs under far-faults served one by one (replay)
- * and in batches (uvm, without its prefetcher), with pages of 4 KiB. A step is checked by counters; what a step changed
- * is in the difference to a run without it. */
+ * there are, what crosses the link, which side has the page then. Each case runs under far-faults served one by one
+ * (replay) and in batches (uvm, without its prefetcher), with pages of 4 KiB. A step is checked by counters; what a
+ * step changed is in the difference to a run without it. */
 #include "rig.h"
 
 #include "policy/manager.h"
@@ -86,7 +86,7 @@ static void test_no_advice(void **state) {
   check(written_in_part, (expected){.faults = 4, .in = 4, .host_faults = 1, .out = 1});
 }
 
-/* A clean page that the host touches leaves the GPU; it is copied only where nobody knows that it is clean. */
+/* A clean page that the host touches leaves the GPU; it is copied only where it is not known to be clean. */
 static void test_clean_pages(void **state) {
   for (int m = 0; m < 2; m++) {
     rig made;
@@ -259,7 +259,7 @@ static void test_prefetch(void **state) {
   check(read_mostly_copies, (expected){.faults = 2, .in = 8, .out = 2});
 }
 
-/* Advice for all of an allocation counts for pages that nobody has touched yet; device memory takes none. */
+/* Advice for all of an allocation counts for pages that were not touched yet; device memory takes none. */
 static void test_whole_allocations(void **state) {
   rig made;
   r = &made;

@@ -171,16 +171,25 @@ static void test_random(void **state) {
         for (uint32_t p = page; p < page + count; p++) {
           if (!mapped[p]) {
             faults++;
-            for (uint32_t q = m ? 0 : p; q < (m ? PAGES : p + 1); q++) out += !mapped[q], mapped[q] = true;
+            for (uint32_t q = m ? 0 : p; q < (m ? PAGES : p + 1); q++) {
+              out += !mapped[q];
+              mapped[q] = true;
+            }
           }
           if (what & 1) dirty[p] = true;
         }
       } else if (what < 14) {
         launch(&r, (span){PAGE(page), count, what & 1});
-        for (uint32_t p = 0; p < PAGES; p++) in += dirty[p], mapped[p] = dirty[p] = false;
+        for (uint32_t p = 0; p < PAGES; p++) {
+          in += dirty[p];
+          mapped[p] = dirty[p] = false;
+        }
       } else if (what == 14) {
         rig_h2d(&r, PAGE(page), count * 4096);
-        for (uint32_t p = page; p < page + count; p++) in += !mapped[p], dirty[p] = dirty[p] || mapped[p];
+        for (uint32_t p = page; p < page + count; p++) {
+          in += !mapped[p];
+          dirty[p] = dirty[p] || mapped[p];
+        }
       } else {
         rig_d2h(&r, PAGE(page), count * 4096);
         for (uint32_t p = page; p < page + count; p++) out += !mapped[p];
@@ -214,7 +223,10 @@ static double wilt(const char *name, uint32_t pages) {
     if (i == 1) rig_record(&r, 0, &begin);
     rig_launch(&r, (rig_kernel){.blocks = 1, .warps = 1});
     rig_sync(&r);
-    for (uint32_t p = 0; p < pages; p++) touch(&r, PAGE(p), 1, false), touch(&r, PAGE(p), 1, true);
+    for (uint32_t p = 0; p < pages; p++) {
+      touch(&r, PAGE(p), 1, false);
+      touch(&r, PAGE(p), 1, true);
+    }
   }
   rig_record(&r, 0, &end);
   rig_finish(&r);

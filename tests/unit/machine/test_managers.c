@@ -76,7 +76,7 @@ static void test_copies_under_each_manager(void **state) {
   }
 }
 
-/* A page that the host has written must come again; one that it has read and nobody wrote stays. */
+/* A page that the host has written must come again; one that it has read and that was not written stays. */
 static void test_pages_go_back_and_forth(void **state) {
   rig r;
   begin(&r, "replay");
@@ -324,7 +324,9 @@ static void mixed(trace_writer *w, uint64_t b, uint32_t i, const void *context) 
         trace_put_access(w, (trace_access_op)(seed >> 8 & 3), 2, TRACE_RETURNS * (seed >> 12 & 1), 0, ~0u, lines);
     for (uint32_t l = 0; l < lines; l++) {
       uint64_t array = seed >> 16 & 7, offset = (seed >> 20) % 4000 * 512 + l * 4096;
-      at[l] = trace_line((array == 0 ? PINNED : array < 3 ? MANAGED : RIG_BASE) + offset, 4, 1 + l);
+      uint64_t base = array < 3 ? MANAGED : RIG_BASE;
+      if (array == 0) base = PINNED;
+      at[l] = trace_line(base + offset, 4, 1 + l);
     }
     trace_put_issue(w, 5, 0, 0, 0);
     if (n % 3 == 0) trace_put_wait(w, seed >> 40 & 3);
@@ -509,8 +511,8 @@ static void lose_a_write(void) {
   rig_set(&r, PAGE(0), 4096);
   launch_touch(&r, (touch){PAGE(0), 1, false});
   rig_op(&r, (trace_op){.kind = TRACE_OP_END});
-  host_process(r.sim, trace_reader_next_op(r.sim->reader)); /* the allocation */
-  host_process(r.sim, trace_reader_next_op(r.sim->reader)); /* the set */
+  host_process(&r.sim->host, trace_reader_next_op(r.sim->reader)); /* the allocation */
+  host_process(&r.sim->host, trace_reader_next_op(r.sim->reader)); /* the set */
   pager_break_for_test(r.sim->pager, PAGE(0));
   sim_run(r.sim);
 }

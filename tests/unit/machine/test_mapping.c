@@ -50,9 +50,14 @@ static void test_costs(void **state) {
     rig r;
     rig_open(&r, "copy");
     r.spec.malloc_us = 100;
-    if (given)
-      r.spec.reserve_us = us[0], r.spec.create_us = us[1], r.spec.release_us = us[2], r.spec.map_us = us[3],
-      r.spec.unmap_us = us[4], r.spec.set_access_us = us[5];
+    if (given) {
+      r.spec.reserve_us = us[0];
+      r.spec.create_us = us[1];
+      r.spec.release_us = us[2];
+      r.spec.map_us = us[3];
+      r.spec.unmap_us = us[4];
+      r.spec.set_access_us = us[5];
+    }
     rig_start(&r);
     reserve(&r, PLACE(0), 4 * PIECE);
     create(&r, 1, PIECE);
@@ -170,7 +175,7 @@ static void test_nothing_stale(void **state) {
   assert_int_equal(walks[1], 16);
 }
 
-/* ---- everybody, and anything ---- */
+/* ---- all managers, and any trace ---- */
 
 static void test_managers(void **state) {
   uint32_t count;

@@ -197,9 +197,9 @@ static void test_l1_epochs_wrap(void **state) {
   rig_start(&r);
   rig_launch(&r, (rig_kernel){.blocks = 1, .warps = 1, .warp = one_miss});
   rig_launch(&r, (rig_kernel){.blocks = 1, .warps = 1, .warp = one_miss});
-  sim_lock(r.sim);
-  host_process(r.sim, trace_reader_next_op(r.sim->reader));
-  sim_unlock(r.sim);
+  answers_lock(&r.sim->answers);
+  host_process(&r.sim->host, trace_reader_next_op(r.sim->reader));
+  answers_unlock(&r.sim->answers);
   assert_int_equal(r.sim->sms[0].l1_epoch, 1);
   r.sim->sms[0].l1_epoch = 0xffff;
   r.sim->dispatch.next_sm = 0; /* the second kernel runs on SM 0 as well */

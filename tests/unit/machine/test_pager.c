@@ -187,7 +187,8 @@ static void land(testbed *t, uint32_t page) {
 }
 
 static void do_landing(testbed *t) {
-  for (uint32_t i = 0, at = random_below(PAGES); i < PAGES; i++)
+  uint32_t at = random_below(PAGES);
+  for (uint32_t i = 0; i < PAGES; i++)
     if (t->pages[(at + i) % PAGES].flying) {
       land(t, (at + i) % PAGES);
       return;
@@ -266,17 +267,35 @@ static void do_range(testbed *t) {
     naive_page *u = &t->pages[first];
     bool touched = low < end && high > begin, whole = low >= begin && high <= end, moved = false;
     naive_page now = *u;
-    if (touched && kind == 0 && !u->cpu) moved = true, now.cpu = true, now.gpu = false;
-    if (touched && kind == 1) moved = !whole && !u->cpu, now.cpu = true, now.gpu = false;
-    if (touched && kind == 2) moved = !whole && !u->gpu, now.gpu = true, now.cpu = false;
-    if (touched && kind == 3) moved = !u->gpu, now.gpu = true;
+    if (touched && kind == 0 && !u->cpu) {
+      moved = true;
+      now.cpu = true;
+      now.gpu = false;
+    }
+    if (touched && kind == 1) {
+      moved = !whole && !u->cpu;
+      now.cpu = true;
+      now.gpu = false;
+    }
+    if (touched && kind == 2) {
+      moved = !whole && !u->gpu;
+      now.gpu = true;
+      now.cpu = false;
+    }
+    if (touched && kind == 3) {
+      moved = !u->gpu;
+      now.gpu = true;
+    }
     if (touched && t->scarce) {
       pager_moves one = range_operation(t->p, kind, base + (low > begin ? low : begin),
                                         (high < end ? high : end) - (low > begin ? low : begin));
       moves.units += one.units;
       moves.bytes += one.bytes;
     }
-    for (uint32_t i = first; i < first + n; i++) t->pages[i].gpu = now.gpu, t->pages[i].cpu = now.cpu;
+    for (uint32_t i = first; i < first + n; i++) {
+      t->pages[i].gpu = now.gpu;
+      t->pages[i].cpu = now.cpu;
+    }
     expected.units += moved;
     expected.bytes += moved * n * 4096ull;
     page = first + n;

@@ -69,7 +69,7 @@ static uint64_t physical_of(model *m, uint64_t page) {
   return address_map_find(&m->s->placing, RIG_BASE + page * FRAME_BYTES);
 }
 
-/* Nobody else has it. */
+/* No other page has it. */
 static void assert_own(const world *w, const model *own, uint64_t page, uint64_t physical) {
   for (uint32_t i = 0; i < w->count; i++)
     for (uint32_t p = 0; p < PAGES; p++)

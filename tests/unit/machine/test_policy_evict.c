@@ -61,7 +61,10 @@ static void check_eviction(mini *m, const naive *n, rule rule, uint32_t pages, u
       if (!m->pages[p].valid || m->pages[p].moving) continue;
       assert_true(proposal < m->proposals.count);
       assert_int_equal(m->proposals.items[proposal].address + at * FF_PAGE_BYTES, mini_address(p));
-      if (++at * FF_PAGE_BYTES == m->proposals.items[proposal].bytes) proposal++, at = 0;
+      if (++at * FF_PAGE_BYTES == m->proposals.items[proposal].bytes) {
+        proposal++;
+        at = 0;
+      }
       count++;
     }
   }
@@ -179,7 +182,10 @@ static void test_orders_differ_where_they_must(void **state) {
     mini_open(&m, BLOCKS, MINI_ALL);
     mini_evictor(&m, expected[i].policy);
     mini_allocate(&m, MINI_BASE, BLOCKS * FF_BLOCK_BYTES);
-    for (uint32_t b = 0; b < BLOCKS; b++, m.view.now++) mini_arrive(&m, b * FF_BLOCK_PAGES);
+    for (uint32_t b = 0; b < BLOCKS; b++) {
+      mini_arrive(&m, b * FF_BLOCK_PAGES);
+      m.view.now++;
+    }
     mini_use(&m, 0);
     m.view.now++;
     mini_arrive(&m, FF_BLOCK_PAGES + 7);
@@ -268,9 +274,10 @@ static void test_what_is_in_the_way_is_not_walked_again(void **state) {
     m.future_count = 1;
     mini_evictor(&m, policies[i]);
     mini_allocate(&m, MINI_BASE, BLOCKS * FF_BLOCK_BYTES);
-    for (uint32_t page = 0; page < 1024; page++, m.view.now++) {
+    for (uint32_t page = 0; page < 1024; page++) {
       mini_arrive(&m, page);
       mini_set_moving(&m, page, true);
+      m.view.now++;
     }
     mini_arrive(&m, 1024);
     looks = 0;

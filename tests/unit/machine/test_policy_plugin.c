@@ -30,7 +30,8 @@ static void accepted(policy_use use, const char *text, const char *name) {
 static void test_lists(void **state) {
   for (policy_use use = POLICY_PREFETCH; use <= POLICY_EVICT; use++) {
     int count = 0;
-    for (const policy_entry *e = policy_list(use); e->policy; e++, count++) {
+    for (const policy_entry *e = policy_list(use); e->policy; e++) {
+      count++;
       assert_int_equal(e->policy->version, FF_POLICY_VERSION);
       assert_true(strlen(e->policy->summary) > 5 && !strchr(e->policy->summary, '\n'));
       if (use == POLICY_EVICT) assert_non_null(e->policy->evict);
@@ -144,7 +145,10 @@ static void test_files_that_are_no_plugins(void **state) {
   refused(POLICY_EVICT, text, FF_NOT_FOUND, "not:here/x", "No such file");
   assert_int_equal(symlink(PLUGINS "plugin_next.so", "mine.so"), 0);
   accepted(POLICY_PREFETCH, "mine.so:7", "next");
-  unlink("text.so"), unlink("empty.so"), unlink("mine.so"), rmdir("folder.so");
+  unlink("text.so");
+  unlink("empty.so");
+  unlink("mine.so");
+  rmdir("folder.so");
   assert_int_equal(chdir("/"), 0);
   rmdir(folder);
 }

@@ -159,7 +159,7 @@ static void test_back_when_wanted(void **state) {
   rig_close(&r);
 }
 
-/* What nobody has written has no bytes that could move; a part that the host has written does, and so does what was
+/* What was not written has no bytes that could move; a part that the host has written does, and so does what was
  * evicted dirty. */
 static void test_blank(void **state) {
   rig r;

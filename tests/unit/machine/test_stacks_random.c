@@ -39,10 +39,19 @@ static void random_warp(trace_writer *w, uint64_t block, uint32_t warp, const vo
   for (uint32_t i = below(STEPS); i-- > 0;) {
     rig_issue(w, below(40));
     uint32_t what = below(10);
-    if (what < 6) random_access(w);
-    else if (!inside && what < 9) trace_put_enter(w, pc = below(CANDIDATES + 1), below(8)), inside = true;
-    else if (inside) trace_put_leave(w, pc), inside = false;
-    else if (!below(20)) trace_put_leave(w, pc);
+    if (what < 6) {
+      random_access(w);
+    } else if (!inside && what < 9) {
+      uint32_t trips = below(8);
+      pc = below(CANDIDATES + 1);
+      trace_put_enter(w, pc, trips);
+      inside = true;
+    } else if (inside) {
+      trace_put_leave(w, pc);
+      inside = false;
+    } else if (!below(20)) {
+      trace_put_leave(w, pc);
+    }
   }
   if (inside && below(10)) trace_put_leave(w, pc);
 }
@@ -107,7 +116,9 @@ static void run(uint64_t seed, sim_offload offload, const char *map, const char 
     rig_launch(&r, (rig_kernel){.blocks = BLOCKS, .warps = 1 + below(4), .warp = random_warp});
   const sim_result *result = rig_finish(&r);
   *out = *result;
-  out->kernels = NULL, out->allocations = NULL, out->kernel_count = out->allocation_count = 0;
+  out->kernels = NULL;
+  out->allocations = NULL;
+  out->kernel_count = out->allocation_count = 0;
   for (uint32_t i = 0; i < r.sim->stacks->count; i++) {
     assert_int_equal(r.sim->stacks->items[i].pending, 0);
     assert_int_equal(r.sim->stacks->items[i].running, 0);
@@ -134,7 +145,10 @@ static void check_sums(const sim_result *r, sim_offload offload) {
   else assert_int_equal(s->offloaded + refused, s->instances);
   if (offload == SIM_OFFLOAD_IDEAL) assert_int_equal(s->request_bytes + s->answer_bytes + out, 0);
   uint64_t down = 0, up = 0;
-  for (uint32_t i = 0; i < s->count; i++) down += s->tx[i], up += s->rx[i];
+  for (uint32_t i = 0; i < s->count; i++) {
+    down += s->tx[i];
+    up += s->rx[i];
+  }
   assert_true(down >= s->request_bytes && up >= s->answer_bytes);
 }
 

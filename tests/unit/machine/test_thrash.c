@@ -95,7 +95,7 @@ static void test_throttled_for_a_lapse(void **state) {
   assert_int_equal(p->throttled, 2);
 }
 
-/* Back and forth as fast as it may; returns who asks next and finds ten throttles. */
+/* Back and forth as fast as it may; returns the processor that asks next and finds ten throttles. */
 static pager_processor ten_throttles(ps *t) {
   pager_processor favoured = PAGER_CPU;
   for (int n = 0; n < 10; n++) {
@@ -255,7 +255,7 @@ static void test_ping_pong(void **state) {
   assert_int_equal(many.host_faults, 27);
   assert_int_equal(many.remote_bytes, (40 - 27) * 2 * 128); /* pinned: no fault any more */
   assert_true(many.time_ps >= 10 * LAPSE);
-  assert_int_equal(other.faults, 40); /* who does not mitigate goes on for ever */
+  assert_int_equal(other.faults, 40); /* without mitigation it goes on for ever */
   assert_int_equal(other.throttles + other.pins, 0);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Linear maps of ranges: instances with known answers, noise, and what no map can do. What always holds: never worse
- * than the best pair. */
+/* Linear maps of ranges: instances with known answers, noise, and what no map can do. Each test asserts that they are
+ * no worse than the best pair (solves). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,9 @@ enum { LINE = 128 };
 
 static uint64_t seed = 88172645463325252;
 static uint64_t random_bits(void) {
-  seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
+  seed ^= seed << 13;
+  seed ^= seed >> 7;
+  seed ^= seed << 17;
   /* as it is, a number is a linear map of the one before, and that would be found */
   return seed * UINT64_C(2685821657736338717) >> 8;
 }
@@ -150,7 +152,7 @@ static void test_components(void **state) {
   assert_true(solves(c, 5, maps) == 1);
   for (uint32_t i = 0; i < 4; i++) spreads(&maps[i], ranges[i].address, ranges[i].bytes / LINE);
   stack_map baseline = stack_map_baseline(2);
-  assert_memory_equal(&maps[4], &baseline, sizeof baseline); /* nobody touched it */
+  assert_memory_equal(&maps[4], &baseline, sizeof baseline); /* it was not touched */
   colocate_free(c);
 }
 
@@ -214,10 +216,14 @@ static void test_wide(void **state) {
     for (uint32_t sum = 0; sum < 1u << count; sum++) { /* all sums are in it */
       memset(v, 0, sizeof v);
       for (uint32_t i = 0; i < count; i++)
-        if (sum >> i & 1) v[0] ^= vectors[i][0], v[1] ^= vectors[i][1];
+        if (sum >> i & 1) {
+          v[0] ^= vectors[i][0];
+          v[1] ^= vectors[i][1];
+        }
       assert_true(wide_contains(&space, v));
     }
-    v[0] = 1 << 5, v[1] = 0;
+    v[0] = 1 << 5;
+    v[1] = 0;
     assert_false(wide_contains(&space, v));
     wide_free(&space);
   }

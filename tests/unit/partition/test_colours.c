@@ -34,7 +34,9 @@ static void rig_free(rig r) {
 
 static uint64_t seed = 88172645463325252;
 static uint64_t random_bits(void) {
-  seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
+  seed ^= seed << 13;
+  seed ^= seed >> 7;
+  seed ^= seed << 17;
   return seed;
 }
 

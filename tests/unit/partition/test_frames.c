@@ -131,7 +131,9 @@ typedef struct model {
 
 static uint64_t seed;
 static uint64_t random_below(uint64_t n) {
-  seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
+  seed ^= seed << 13;
+  seed ^= seed >> 7;
+  seed ^= seed << 17;
   return seed % n;
 }
 

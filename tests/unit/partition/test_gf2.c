@@ -17,7 +17,9 @@ typedef struct naive {
 
 static uint64_t seed = 88172645463325252;
 static uint64_t random_bits(void) {
-  seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
+  seed ^= seed << 13;
+  seed ^= seed >> 7;
+  seed ^= seed << 17;
   return seed;
 }
 

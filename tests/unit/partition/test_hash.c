@@ -20,7 +20,9 @@ static address_hash *made(const hash_spec *spec) {
 
 static uint64_t seed = 88172645463325252;
 static uint64_t random_bits(void) {
-  seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
+  seed ^= seed << 13;
+  seed ^= seed >> 7;
+  seed ^= seed << 17;
   return seed;
 }
 
@@ -204,7 +206,8 @@ static void test_division(void **state) {
     hash_spec spec =
         other(round % 2 ? HASH_MODULO : HASH_INTERLEAVE, 1 + (uint32_t)(random_bits() % (round % 3 ? 100 : 65536)),
               UINT64_C(128) << random_bits() % 12, 0);
-    spec.bank_count = 1 + (uint32_t)(random_bits() % 64), spec.set_count = (uint32_t)(random_bits() % 1000000 + 1);
+    spec.bank_count = 1 + (uint32_t)(random_bits() % 64);
+    spec.set_count = (uint32_t)(random_bits() % 1000000 + 1);
     address_hash *hash = made(&spec);
     for (int i = 0; i < 300; i++) {
       uint64_t at = random_bits() >> random_bits() % 40, piece = at / spec.piece_bytes,
@@ -290,27 +293,39 @@ static void test_refused(void **state) {
   hash_spec s = gtx1080_hash;
   s.modules.masks[1] = 0;
   refused(s, "mask 1 of the modules is empty");
-  s = gtx1080_hash, s.banks.masks[4] |= 1 << 6;
+  s = gtx1080_hash;
+  s.banks.masks[4] |= 1 << 6;
   refused(s, "mask 4 of the banks has a bit within a line");
-  s = gtx1080_hash, s.sets.masks[5] |= UINT64_C(1) << 37;
+  s = gtx1080_hash;
+  s.sets.masks[5] |= UINT64_C(1) << 37;
   refused(s, "mask 5 of the sets has a bit above 36");
-  s = gtx1080_hash, s.modules.masks[2] = s.modules.masks[0] ^ s.modules.masks[1];
+  s = gtx1080_hash;
+  s.modules.masks[2] = s.modules.masks[0] ^ s.modules.masks[1];
   refused(s, "modules");
-  s = gtx1080_hash, s.module_count = 7;
+  s = gtx1080_hash;
+  s.module_count = 7;
   refused(s, "3 independent masks tell 8 modules apart, but there are 7");
-  s = gtx1080_hash, s.bank_count = 128; /* of all modules together, not of one */
+  /* of all modules together, not of one */
+  s = gtx1080_hash;
+  s.bank_count = 128;
   refused(s, "4 independent masks tell 16 banks of a module apart, but there are 128");
-  s = gtx1080_hash, s.set_count = 64;
+  s = gtx1080_hash;
+  s.set_count = 64;
   refused(s, "7 independent masks tell 128 sets of a slice apart, but there are 64");
-  s = gtx1080_hash, s.banks.masks[6] = s.banks.masks[5] ^ s.banks.masks[0];
+  s = gtx1080_hash;
+  s.banks.masks[6] = s.banks.masks[5] ^ s.banks.masks[0];
   refused(s, "3 independent masks tell 8 banks");
-  s = gtx1080_hash, s.row_bytes = 3000;
+  s = gtx1080_hash;
+  s.row_bytes = 3000;
   refused(s, "no modules, banks, sets or rows");
-  s = gtx1080_hash, s.module_count = 0;
+  s = gtx1080_hash;
+  s.module_count = 0;
   refused(s, "no modules");
-  s = gtx1080_hash, s.modules.count = HASH_MASKS + 1;
+  s = gtx1080_hash;
+  s.modules.count = HASH_MASKS + 1;
   refused(s, "more than 16 masks");
-  s = gtx1080_hash, s.row_bytes = UINT64_C(1) << 31;
+  s = gtx1080_hash;
+  s.row_bytes = UINT64_C(1) << 31;
   refused(s, "rows above 1 GiB");
   refused(other(HASH_MODULO, 70000, 256, 0), "above 65536 modules or banks");
   refused(other(HASH_MODULO, 5, 64, 0), "at least 128");

@@ -102,7 +102,10 @@ static void twenty_seeds(double wrong) {
     }
 }
 
-static void published_exactly(void **state) { check_published(&gtx1080, 0, 0, 99), check_published(&v100, 1, 0, 99); }
+static void published_exactly(void **state) {
+  check_published(&gtx1080, 0, 0, 99);
+  check_published(&v100, 1, 0, 99);
+}
 static void one_percent_false(void **state) { twenty_seeds(0.01); }
 static void five_percent_false(void **state) { twenty_seeds(0.05); }
 

@@ -103,7 +103,7 @@ static void test_sms(void **state) {
   assert_int_equal(shares_sms(small, 3, 10, r, NULL), FF_OK); /* 9.8 SMs are 8, so that the small ones have one */
   assert_int_equal(r[0].count + 100 * r[1].count + 10000 * r[2].count, 10801);
   assert_int_equal(shares_sms(part, 2, 20, r, NULL), FF_OK);
-  assert_int_equal(r[1].first + r[1].count, 10); /* the other half is nobody's */
+  assert_int_equal(r[1].first + r[1].count, 10); /* the other half is for none */
   assert_int_equal(shares_sms(thirds, 3, 2, r, NULL), FF_LIMIT);
 }
 
@@ -134,8 +134,8 @@ static void test_colours(void **state) {
 static uint32_t random_state = 12345;
 static uint32_t random_below(uint32_t n) { return (random_state = random_state * 1664525 + 1013904223) / 65536 % n; }
 
-/* Any shares: all is given out, everybody has one, and nobody is off by one or more who did not have to help a small
- * one. */
+/* Any shares: all is given out, each partition has one, and none is off by one or more that did not have to help a
+ * small one. */
 static void test_random_divisions(void **state) {
   for (int round = 0; round < 20000; round++) {
     double shares[16], sum = 0;

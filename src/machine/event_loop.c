@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The loop that runs the events of one simulation: each goes to the part that put it. */
+#include "machine/event_loop.h"
+
+#include "base/check.h"
+#include "machine/answers.h"
+#include "machine/host/streams.h"
+#include "machine/memory/far_fault.h"
+#include "machine/observe/observer.h"
+#include "machine/sm/sm.h"
+#include "machine/tenants/device.h"
+
+/* The entries below the root come next, and those below the first of them soon: what they will need is fetched into the
+ * host's caches meanwhile (the warps of 132 SMs and their streams do not fit there). */
+static inline void prefetch_next(const event_loop *l) {
+  const event_heap *heap = l->agenda->heap;
+  if (heap->count < 21) return;
+  for (uint32_t c = 1; c < 5; c++) {
+    if (event_kind_of(heap->items[c]) != EVENT_WARP) continue;
+    const warp *w = l->d->warps.items[event_index(heap->items[c])];
+    __builtin_prefetch(w->cursor.at);
+    __builtin_prefetch(w->scheduler);
+  }
+  for (uint32_t c = 5; c < 21; c++) {
+    if (event_kind_of(heap->items[c]) != EVENT_WARP) continue;
+    const char *w = (const char *)l->d->warps.items[event_index(heap->items[c])];
+    __builtin_prefetch(w);
+    __builtin_prefetch(w + 64);
+  }
+}
+
+void loop_run_event(event_loop *l, event e) {
+  uint32_t index = event_own_index(e);
+  ps time = event_time(e);
+  /* else it follows from an operation that the host put late: event_back */
+  if (l->agenda->now < time) l->agenda->now = time;
+  l->pager->now = l->agenda->now;
+  if (__builtin_expect(time >= l->observer->next_sample, 0)) record_sample(l->observer, time);
+  prefetch_next(l);
+  if (event_kind_of(e) != EVENT_WARP) l->agenda->pending--;
+  switch (event_kind_of(e)) {
+  case EVENT_WARP: warp_wake(l->front, l->d->warps.items[event_index(e)], time); break;
+  case EVENT_NODE_READY: node_ready(l->streams, l->streams->nodes.items[index]); break;
+  case EVENT_KERNEL_BEGIN: node_begin_kernel(l->streams, l->streams->nodes.items[index], time); break;
+  case EVENT_DEPART: pager_depart(l->pager, index); break;
+  case EVENT_FLIGHT:
+    pager_complete(l->pager, index);
+    fault_idle(l->faults);
+    break;
+  case EVENT_LINK_IDLE: fault_link_idle(l->faults); break;
+  case EVENT_CLEAN: fault_clean_over(l->faults); break;
+  case EVENT_BATCH: fault_batch(l->faults); break;
+  case EVENT_SLICE: break; /* no simulation's: device.c */
+  case EVENT_NODE_DONE: node_done(l->streams, l->streams->nodes.items[index], time); break;
+  }
+  if (__builtin_expect(l->answers->askers != 0, 0)) answers_yield(l->answers);
+}
+
+bool loop_stopped(const event_loop *l) { return device_stopped(l->d, l->tenant); }
+
+void run_until(event_loop *l, ps limit) {
+  if (l->d->shared) {
+    device_wait(l->d, l->tenant, WAIT_TIME, limit, NULL);
+  } else {
+    while (l->agenda->heap->next_time <= limit) loop_run_event(l, event_pop(l->agenda->heap));
+  }
+  FF_CHECK_DEEP(loop_stopped(l) || event_next(l->agenda->heap) > limit);
+}
+
+void run_until_done(event_loop *l, node *n) {
+  if (l->d->shared) {
+    if (!n->done) device_wait(l->d, l->tenant, WAIT_NODE, 0, n);
+    return;
+  }
+  while (!n->done) {
+    FF_ASSERT(event_any(l->agenda->heap)); /* an operation that nothing will ever end */
+    loop_run_event(l, event_pop(l->agenda->heap));
+  }
+}
+
+void run_all(event_loop *l) {
+  if (l->d->shared) {
+    device_wait(l->d, l->tenant, WAIT_ALL, 0, NULL);
+    return;
+  }
+  while (event_any(l->agenda->heap)) loop_run_event(l, event_pop(l->agenda->heap));
+}
