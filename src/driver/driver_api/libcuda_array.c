@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "driver/driver_api/libcuda_array.h"
+#include "driver/private_runtimes/private_runtimes.h"
 
 static const struct {
   CUarray_format number;
@@ -49,12 +50,14 @@ static CUresult create(CUarray *array, size_t width, size_t height, size_t depth
 }
 
 LIBCUDA_CALL(cuArrayCreate_v2, (CUarray * array, const CUDA_ARRAY_DESCRIPTOR *d)) {
-  return d ? create(array, d->Width, d->Height, 0, d->Format, d->NumChannels, 0, "cuArrayCreate")
+  return d ? create(array, d->Width, d->Height, 0, d->Format, d->NumChannels, 0,
+                    private_call_name("cuArrayCreate", "cudaMallocArray"))
            : CUDA_ERROR_INVALID_VALUE;
 }
 
 LIBCUDA_CALL(cuArray3DCreate_v2, (CUarray * array, const CUDA_ARRAY3D_DESCRIPTOR *d)) {
-  return d ? create(array, d->Width, d->Height, d->Depth, d->Format, d->NumChannels, d->Flags, "cuArray3DCreate")
+  return d ? create(array, d->Width, d->Height, d->Depth, d->Format, d->NumChannels, d->Flags,
+                    private_call_name("cuArray3DCreate", d->Depth ? "cudaMalloc3DArray" : "cudaMallocArray"))
            : CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -112,7 +115,8 @@ LIBCUDA_CALL(cuMipmappedArrayCreate, (CUmipmappedArray * mipmap, const CUDA_ARRA
   if (!mipmap || !d) return CUDA_ERROR_INVALID_VALUE;
   engine_array_shape shape = {.width = d->Width, .height = d->Height, .depth = d->Depth, .flags = d->Flags};
   LIBCUDA_TRY(libcuda_format(d->Format, d->NumChannels, &shape.format));
-  return libcuda_result(engine_mipmap_create(&shape, levels, "cuMipmappedArrayCreate", mipmap));
+  return libcuda_result(engine_mipmap_create(
+      &shape, levels, private_call_name("cuMipmappedArrayCreate", "cudaMallocMipmappedArray"), mipmap));
 }
 
 LIBCUDA_CALL(cuMipmappedArrayGetLevel, (CUarray * array, CUmipmappedArray mipmap, unsigned level)) {
