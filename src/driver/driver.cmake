@@ -6,6 +6,7 @@
 #   libcudart.so.12       or 13 (struct layouts and signatures differ); every symbol has the version node that is named
 #   libcudart.so.13       like the soname, because programs ask for cudaMalloc@libcudart.so.13
 #   libcuda.so.1          the driver API, symbols without versions, as NVIDIA's
+#   libnvidia-ml.so.1     the management library: what frameworks ask of it
 #   libnvJitLink.so.12    stand-ins for NVIDIA's linker of code that is made at run time
 #   libnvJitLink.so.13
 #   libfarfault-preload.so preloaded: PTX from NVRTC, our libraries in the place of those that are loaded by a path
@@ -32,7 +33,7 @@ if(NOT FARFAULT_PRIVATE_RUNTIMES)
   set_property(SOURCE ${driver_libcuda} APPEND PROPERTY COMPILE_DEFINITIONS FARFAULT_NO_PRIVATE_RUNTIMES)
 endif()
 add_library(ff_driver STATIC ${driver_engine} ${driver_tables} ${driver_cudart} ${driver_libcuda} ${driver_private} ${driver_linked}
-  ${driver_dir}/stand_ins/nvjitlink.c)
+  ${driver_dir}/stand_ins/nvjitlink.c ${driver_dir}/stand_ins/nvml.c)
 target_include_directories(ff_driver PUBLIC ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)
 target_link_libraries(ff_driver PUBLIC ${driver_uses} ${CMAKE_DL_LIBS} Threads::Threads m)
 
@@ -71,6 +72,8 @@ if(driver_engine)
     target_compile_definitions(nvjitlink-${major} PRIVATE NVJITLINK_MAJOR=${major})
     target_link_libraries(nvjitlink-${major} PRIVATE ff_base ${CMAKE_DL_LIBS})
   endforeach()
+  driver_shared(nvml libnvidia-ml.so.1 stand_ins/nvml.map ${driver_dir}/stand_ins/nvml.c ${driver_dir}/stand_ins/nvml_stubs.c ${driver_tables})
+  target_link_libraries(nvml PRIVATE farfault-gpu ff_base)
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND NOT FARFAULT_SANITIZE) # it writes machine code; a sanitizer would have to come before it
     driver_shared(preload libfarfault-preload.so injection/preload.map ${driver_preload})
     target_link_options(preload PRIVATE LINKER:--as-needed) # it goes into every process: nothing but the C library
