@@ -380,6 +380,7 @@ void libcuda_green_gone(CUgreenCtx green) {
   struct CUctx_st *gone = *at;
   if (gone) *at = gone->next;
   pthread_mutex_unlock(&lock);
+  if (gone) private_storage_drop(gone);
   free(gone);
 }
 
@@ -566,9 +567,21 @@ LIBCUDA_CALL(cuDevicePrimaryCtxGetState, (CUdevice device, unsigned *flags, int 
   return CUDA_SUCCESS;
 }
 
+/* What runtimes keep with the contexts that a reset ends: the primary one, and green contexts. */
+static void drop_storage(CUdevice device) {
+  FF_VEC(CUcontext) ending = {0};
+  FF_PUSH(&ending, primary_of(device));
+  pthread_mutex_lock(&lock);
+  for (struct CUctx_st *at = contexts; at; at = at->next)
+    if (at->green && at->device == device) FF_PUSH(&ending, at);
+  pthread_mutex_unlock(&lock);
+  for (size_t i = 0; i < ending.count; i++) private_storage_drop(ending.items[i]);
+  free(ending.items);
+}
+
 LIBCUDA_CALL(cuDevicePrimaryCtxReset_v2, (CUdevice device)) {
   LIBCUDA_TRY(libcuda_device(device));
-  private_storage_drop(primary_of(device));
+  drop_storage(device);
   return libcuda_result(engine_reset(device));
 }
 LIBCUDA_CALL(cuDevicePrimaryCtxReset, (CUdevice device)) { return cuDevicePrimaryCtxReset_v2(device); }

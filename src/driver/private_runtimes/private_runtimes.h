@@ -19,6 +19,7 @@
 #ifdef FARFAULT_NO_PRIVATE_RUNTIMES
 static inline const void *private_table_find(const CUuuid *id, const void *caller) { return NULL; }
 static inline void private_storage_drop(CUcontext context) {}
+static inline void private_module_gone(CUmodule module) {}
 static inline int private_capability_for(const void *address) { return 0; }
 static inline bool private_is_runtime(const void *address) { return false; }
 #else
@@ -28,6 +29,9 @@ const void *private_table_find(const CUuuid *id, const void *caller);
 
 /* The context was destroyed or reset: what runtimes keep with it is removed, each value handed to its `gone`. */
 void private_storage_drop(CUcontext context);
+
+/* It is about to be unloaded, if there is such a module: nothing that a table loads is it any more. */
+void private_module_gone(CUmodule module);
 
 /* NVIDIA's libraries take machine code where they have some for the device that they are told of, and PTX otherwise. If
  * `address` lies in one of them: the compute capability above all that it has machine code for, as a major number; 0:
