@@ -199,7 +199,7 @@ static CUresult find_function(CUfunction *function, CUmodule module, const char 
   return libcuda_result(engine_function_find(module, name, function));
 }
 
-/* Who is told where a managed variable is keeps that: it does not move when the device is reset. */
+/* A program keeps the address of a managed variable: the variable does not move when the device is reset. */
 static CUresult find_global(CUdeviceptr *pointer, size_t *bytes, CUmodule module, const char *name) {
   if (!name || (!pointer && !bytes)) return CUDA_ERROR_INVALID_VALUE;
   if (!engine_module_valid(module)) return CUDA_ERROR_INVALID_HANDLE;

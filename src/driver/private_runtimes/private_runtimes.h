@@ -30,7 +30,7 @@ const void *private_table_find(const CUuuid *id, const void *caller);
 /* The context was destroyed or reset: what runtimes keep with it is removed, each value handed to its `gone`. */
 void private_storage_drop(CUcontext context);
 
-/* It is about to be unloaded, if there is such a module: nothing that a table loads is it any more. */
+/* The module, if there is such a one, is about to be unloaded: the tables do not hand it out any more. */
 void private_module_gone(CUmodule module);
 
 /* NVIDIA's libraries take machine code where they have some for the device that they are told of, and PTX otherwise. If

@@ -78,6 +78,9 @@ typedef struct wrapper { /* what nvcc puts into a program */
   const void *data, *more;
 } wrapper;
 
+static char *kept[32]; /* what was loaded lives as long as the process */
+static unsigned kept_count;
+
 static wrapper wrap(const char *text) { /* NULL: machine code alone */
   static const char code[64] = "\177ELF";
   fatbin_item item =
@@ -85,7 +88,9 @@ static wrapper wrap(const char *text) { /* NULL: machine code alone */
            : (fatbin_item){.kind = FATBIN_KIND_ELF, .arch = 90, .bytes = code, .size = sizeof code};
   ff_text bytes = {0};
   assert_int_equal(fatbin_encode(&item, 1, &bytes, NULL), FF_OK);
-  return (wrapper){FATBIN_WRAPPER_MAGIC, 1, bytes.chars, NULL}; /* as long as the process */
+  assert_true(kept_count < sizeof kept / sizeof *kept);
+  kept[kept_count++] = bytes.chars;
+  return (wrapper){FATBIN_WRAPPER_MAGIC, 1, bytes.chars, NULL};
 }
 
 static CUresult load(CUlibrary *library, const void *code) {
@@ -559,6 +564,18 @@ static void test_storage_reset(void **state) {
   succeed(private_storage_remove(primaries[1], keys[0]));
 }
 
+/* Our own runtime in the same process resets without the driver's call. */
+static void test_storage_runtime_reset(void **state) {
+  void *value;
+  gone_count = 0;
+  succeed(private_storage_put(primaries[0], keys[0], "a", note_gone));
+  assert_int_equal(engine_reset(1), cudaSuccess);
+  assert_int_equal(gone_count, 0);
+  assert_int_equal(engine_reset(0), cudaSuccess);
+  assert_int_equal(gone_count, 1);
+  check(private_storage_get(&value, primaries[0], keys[0]), CUDA_ERROR_INVALID_HANDLE);
+}
+
 /* `gone` may use the storage: here it looks for itself, removes its neighbour and leaves something to the next one. */
 static CUresult seen_by_gone[3];
 static void call_back(CUcontext context, void *key, void *value) {
@@ -777,6 +794,7 @@ int main(void) {
       cmocka_unit_test(test_storage),
       cmocka_unit_test(test_storage_contexts),
       cmocka_unit_test(test_storage_reset),
+      cmocka_unit_test(test_storage_runtime_reset),
       cmocka_unit_test(test_storage_calls_back),
       cmocka_unit_test(test_storage_green),
       cmocka_unit_test(test_storage_threads),
