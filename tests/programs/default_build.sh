@@ -13,9 +13,12 @@ elif ! nvcc=$(PATH=$PATH:/usr/local/cuda/bin command -v nvcc); then
   folder=$("$source/scripts/cuda-packages.sh" "$build" nvidia-cuda-nvcc==13.0.88 nvidia-cuda-crt==13.0.88 nvidia-nvvm==13.0.88 \
     nvidia-cuda-runtime==13.0.88 nvidia-cuda-cccl==13.0.85) || { rc=$?; echo "skipped: there is no nvcc"; exit $rc; }
   nvcc=$folder/nvidia/cu13/bin/nvcc
-  mkdir link # the package has no libcudart.so, and its folder is not where nvcc looks
-  ln -s "$folder/nvidia/cu13/lib/libcudart.so.13" link/libcudart.so
-  toolkit_libraries=(-L"$folder/nvidia/cu13/lib" -L"$work/link")
+fi
+toolkit=$(realpath "$(dirname "$(readlink -f "$nvcc")")/..")
+if [[ ! -e $toolkit/lib64 && -e $toolkit/lib/libcudart_static.a ]]; then # a package: nvcc does not look there, and it has no libcudart.so
+  mkdir link
+  ln -s "$(find "$toolkit/lib" -name 'libcudart.so.*' | head -1)" link/libcudart.so
+  toolkit_libraries=(-L"$toolkit/lib" -L"$work/link")
 fi
 
 # both NAME OPTION... FILE...: compiled once; linked as NAME.static, without an option, and as NAME.shared; NAME.stripped has no symbols
@@ -118,7 +121,6 @@ int main(int argc, char **argv) {
   printf("nvrtc: %g %g\n", host[0], host[31]);
 }
 CPP
-toolkit=$(dirname "$(readlink -f "$nvcc")")/..
 if "$nvcc" nvrtc.cpp -o nvrtc -L"$toolkit/lib64/stubs" -lnvrtc -lcuda >log 2>&1; then
   for architecture in compute_80 sm_90; do
     run env LD_LIBRARY_PATH="$toolkit/lib64" "$farfault" run --memory none ./nvrtc --gpu-architecture=$architecture
