@@ -45,9 +45,8 @@ typedef struct exec_kernel exec_kernel;
  * must outlive the program. Functions are decoded when first used: an unsupported instruction is an error of the
  * kernel that reaches it, not of the module (FF_UNSUPPORTED, with the PTX line). */
 ff_status exec_program_create(const ptx_module *linked, exec_memory *memory, exec_program **program, ff_error *error);
-void exec_program_free(exec_program *program); /* releases the variables */
-/* Gives the variables their first values again, where they are; managed ones only if `managed`. */
-void exec_program_restart(exec_program *program, bool managed);
+void exec_program_free(exec_program *program);    /* releases the variables */
+void exec_program_restart(exec_program *program); /* gives the variables their first values again, where they are */
 ff_status exec_program_kernel(exec_program *program, const char *name, exec_kernel **kernel, ff_error *error);
 /* A region of the kernel's own function that is marked in the access stream: ENTER where lanes come to its entry from
  * outside, LEAVE when they are all where it goes on (trace/stream.h). It must be entered only at `entry`, be left only

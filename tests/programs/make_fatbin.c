@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes a fat binary with machine code (sm_90, not real) and, if asked, PTX: make_fatbin FILE code|both. For programs
- * that look like nvcc's to `farfault run`, without nvcc. */
+/* Writes a fat binary with machine code (sm_90, not real) and, if asked, PTX: make_fatbin FILE code|both [PTX'S FILE].
+ * For programs that look like nvcc's to `farfault run`, without nvcc. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,14 @@ static const char ptx[] = ".version 7.5\n.target sm_75\n.address_size 64\n"
                           "  mad.wide.u32 %rd2, %r1, 4, %rd1;\n  st.global.u32 [%rd2], %r1;\n  ret;\n}\n";
 
 int main(int argc, char **argv) {
-  if (argc != 3) return 64;
+  if (argc < 3 || argc > 4) return 64;
+  ff_error error;
+  char *text = NULL;
+  size_t length = sizeof ptx - 1;
+  if (argc == 4 && ff_file_read(argv[3], 0, &text, &length, &error)) {
+    fprintf(stderr, "%s\n", error.message);
+    return 1;
+  }
   static const char code[64] = "\177ELF";
   fatbin_item items[] = {{.kind = FATBIN_KIND_ELF, .arch = 90, .name = "fill.cu", .bytes = code, .size = sizeof code},
                          {.kind = FATBIN_KIND_PTX,
@@ -21,15 +28,15 @@ int main(int argc, char **argv) {
                           .version_major = 7,
                           .version_minor = 5,
                           .name = "fill.cu",
-                          .bytes = ptx,
-                          .size = sizeof ptx - 1}};
+                          .bytes = text ? text : ptx,
+                          .size = length}};
   ff_text out = {0};
-  ff_error error;
   if (fatbin_encode(items, strcmp(argv[2], "both") ? 1 : 2, &out, &error) ||
       ff_file_write(argv[1], out.chars, out.length, &error)) {
     fprintf(stderr, "%s\n", error.message);
     return 1;
   }
   free(out.chars);
+  free(text);
   return 0;
 }

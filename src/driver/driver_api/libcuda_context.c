@@ -130,10 +130,24 @@ static CUresult start(void) {
 
 /* ---- initialisation, errors, version ---- */
 
+/* What runtimes keep with the contexts that a reset ends, the primary one and green contexts. A reset may come from our
+ * runtime, beside which a library has another. */
+static void drop_storage(CUdevice device) {
+  FF_VEC(CUcontext) ending = {0};
+  FF_PUSH(&ending, primary_of(device));
+  pthread_mutex_lock(&lock);
+  for (struct CUctx_st *at = contexts; at; at = at->next)
+    if (at->green && at->device == device) FF_PUSH(&ending, at);
+  pthread_mutex_unlock(&lock);
+  for (size_t i = 0; i < ending.count; i++) private_storage_drop(ending.items[i]);
+  free(ending.items);
+}
+
 LIBCUDA_CALL(cuInit, (unsigned flags)) {
   if (flags) return CUDA_ERROR_INVALID_VALUE;
   cudaError_t error = engine_start();
   if (error && error != engine_sticky()) return libcuda_result(error);
+  engine_reset_tell(drop_storage);
   atomic_store(&initialised, true);
   return CUDA_SUCCESS;
 }
@@ -379,6 +393,7 @@ void libcuda_green_gone(CUgreenCtx green) {
   struct CUctx_st *gone = *at;
   if (gone) *at = gone->next;
   pthread_mutex_unlock(&lock);
+  if (gone) private_storage_drop(gone);
   free(gone);
 }
 
@@ -567,7 +582,6 @@ LIBCUDA_CALL(cuDevicePrimaryCtxGetState, (CUdevice device, unsigned *flags, int 
 
 LIBCUDA_CALL(cuDevicePrimaryCtxReset_v2, (CUdevice device)) {
   LIBCUDA_TRY(libcuda_device(device));
-  private_storage_drop(primary_of(device));
   return libcuda_result(engine_reset(device));
 }
 LIBCUDA_CALL(cuDevicePrimaryCtxReset, (CUdevice device)) { return cuDevicePrimaryCtxReset_v2(device); }

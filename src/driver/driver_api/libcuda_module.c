@@ -16,6 +16,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "driver/linked_image.h"
+#include "driver/private_runtimes/private_runtimes.h"
 #include "fatbin/fatbin.h"
 
 enum { LOADING_EAGER = 1, LOADING_LAZY }; /* CUmoduleLoadingMode */
@@ -145,6 +146,7 @@ LIBCUDA_CALL(cuModuleLoadFatBinary, (CUmodule * module, const void *image)) {
 
 LIBCUDA_CALL(cuModuleUnload, (CUmodule module)) {
   LIBCUDA_TRY(libcuda_enter());
+  private_module_gone(module);
   return libcuda_result(engine_module_unload(module));
 }
 
@@ -163,6 +165,7 @@ static CUresult find_function(CUfunction *function, CUmodule module, const char 
   return libcuda_result(engine_function_find(module, name, function));
 }
 
+/* A program keeps the address of a managed variable: the variable does not move when the device is reset. */
 static CUresult find_global(CUdeviceptr *pointer, size_t *bytes, CUmodule module, const char *name) {
   if (!name || (!pointer && !bytes)) return CUDA_ERROR_INVALID_VALUE;
   if (!engine_module_valid(module)) return CUDA_ERROR_INVALID_HANDLE;
@@ -170,6 +173,7 @@ static CUresult find_global(CUdeviceptr *pointer, size_t *bytes, CUmodule module
   uint64_t address, size;
   LIBCUDA_TRY(libcuda_result(engine_variable_find(module, name, &variable)));
   LIBCUDA_TRY(libcuda_result(engine_variable_address(variable, &address, &size)));
+  if (engine_pointer_find(address).memory == ENGINE_MANAGED) engine_module_keep_managed(module);
   if (pointer) *pointer = address;
   if (bytes) *bytes = size;
   return CUDA_SUCCESS;
@@ -205,6 +209,7 @@ LIBCUDA_CALL(cuLibraryLoadFromFile,
 
 LIBCUDA_CALL(cuLibraryUnload, (CUlibrary library)) {
   LIBCUDA_TRY(libcuda_ready());
+  private_module_gone(library);
   return libcuda_result(engine_module_unload(library));
 }
 
@@ -232,7 +237,6 @@ LIBCUDA_CALL(cuLibraryGetManaged, (CUdeviceptr * pointer, size_t *bytes, CUlibra
   LIBCUDA_TRY(libcuda_ready());
   LIBCUDA_TRY(find_global(&address, bytes, library, name));
   if (engine_pointer_find(address).memory != ENGINE_MANAGED) return CUDA_ERROR_NOT_FOUND;
-  engine_module_keep_managed(library);
   if (pointer) *pointer = address;
   return CUDA_SUCCESS;
 }

@@ -273,8 +273,13 @@ bool engine_started(void) { return ff_engine.phase == ENGINE_READY; }
 const machine_spec *engine_machine(void) { return ff_engine.machine; }
 uint64_t engine_gpu_memory(void) { return ff_engine.gpu_memory; }
 
+static void (*_Atomic before_reset)(int device);
+void engine_reset_tell(void (*function)(int device)) { before_reset = function; }
+
 cudaError_t engine_reset(int device) {
   if (ff_engine.phase == ENGINE_NEW) return cudaSuccess; /* nothing to reset */
+  void (*tell)(int device) = before_reset;
+  if (tell && engine_started()) tell(device);
   cudaError_t error = engine_enter();
   if (error && error != ff_engine.sticky) return error;
   if (error) pthread_mutex_lock(&ff_engine.lock); /* only the sticky error was in the way, and here it may go */

@@ -47,6 +47,8 @@ ENGINE_API void engine_finish(void);                 /* writes the results; runs
 /* cudaDeviceReset: frees all memory, streams and events of the device, unloads its modules (they load again on demand),
  * clears the error that arose there; another one stays and is returned. */
 ENGINE_API cudaError_t engine_reset(int device);
+/* The function is called at the start of each reset, without a lock. There is one such function. */
+ENGINE_API void engine_reset_tell(void (*function)(int device));
 
 /* "farfault: ..." and a newline on stderr. _once: only the first time for this `key` (a call's name). */
 ENGINE_API void engine_say(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -383,16 +383,18 @@ cudaError_t engine_module_ready(engine_module *module) {
   return error;
 }
 
-/* The program was told where a managed variable is, and is not told again: the variables stay where they are. */
+/* The program was told where a managed variable is, and is not told again: the variables stay where they are. Where
+ * another device has the module as well, that one keeps the managed variables, with their values. */
 static void restart_program(engine_module *module, int device) {
   note_variables(module, device, false);
-  exec_program_restart(module->programs[device], !loaded_elsewhere(module, device));
+  exec_program_restart(module->programs[device]);
   note_variables(module, device, true);
 }
 
 void engine_modules_reset(int device) {
   for (engine_module *module = ff_engine.modules; module; module = module->next) {
-    if (module->programs[device] && module->managed_known) restart_program(module, device);
+    bool last = module->programs[device] && !loaded_elsewhere(module, device);
+    if (last && module->managed_known) restart_program(module, device);
     else drop_program(module, device);
   }
 }

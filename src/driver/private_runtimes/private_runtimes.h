@@ -19,6 +19,7 @@
 #ifdef FARFAULT_NO_PRIVATE_RUNTIMES
 static inline const void *private_table_find(const CUuuid *id, const void *caller) { return NULL; }
 static inline void private_storage_drop(CUcontext context) {}
+static inline void private_module_gone(CUmodule module) {}
 static inline bool private_is_runtime(const void *address) { return false; }
 #else
 /* The table with this identifier, for as long as the process lives; NULL: none, or they are off. The object that
@@ -27,6 +28,9 @@ const void *private_table_find(const CUuuid *id, const void *caller);
 
 /* The context was destroyed or reset: what runtimes keep with it is removed, each value handed to its `gone`. */
 void private_storage_drop(CUcontext context);
+
+/* The module, if there is such a one, is about to be unloaded: the tables do not hand it out any more. */
+void private_module_gone(CUmodule module);
 
 /* The object that `address` lies in has asked for a table. */
 bool private_is_runtime(const void *address);

@@ -65,8 +65,40 @@ bool private_runtimes_off(void) { return mode() == MODE_OFF; }
 
 /* ---- RUNTIME ---- */
 
-static CUresult runtime_load(CUmodule *module, const void *wrapper) {
-  return cuLibraryLoadData(module, wrapper, NULL, NULL, 0, NULL, NULL, 0);
+/* Runtimes of CUDA 11 load each fat binary once per context, and again after a reset, which ends a GPU's modules. Here
+ * a module is there for all devices, and stays: they get the same one each time, as with a shared runtime. */
+typedef struct loaded {
+  const void *code;
+  CUmodule module;
+} loaded;
+static FF_VEC(loaded) loads;
+static pthread_mutex_t loads_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static CUresult load_once(CUmodule *module, const void *code) {
+  for (size_t i = 0; i < loads.count; i++)
+    if (loads.items[i].code == code) {
+      *module = loads.items[i].module;
+      return CUDA_SUCCESS;
+    }
+  LIBCUDA_TRY(cuLibraryLoadData(module, code, NULL, NULL, 0, NULL, NULL, 0));
+  loaded new = {code, *module};
+  FF_PUSH(&loads, new);
+  return CUDA_SUCCESS;
+}
+
+static CUresult runtime_load(CUmodule *module, const void *code) {
+  if (!module || !code) return CUDA_ERROR_INVALID_VALUE;
+  pthread_mutex_lock(&loads_lock);
+  CUresult result = load_once(module, code);
+  pthread_mutex_unlock(&loads_lock);
+  return result;
+}
+
+void private_module_gone(CUmodule module) {
+  pthread_mutex_lock(&loads_lock);
+  for (size_t i = 0; i < loads.count; i++)
+    if (loads.items[i].module == module) loads.items[i--] = loads.items[--loads.count];
+  pthread_mutex_unlock(&loads_lock);
 }
 
 static CUresult runtime_load_header(const void *header, CUmodule *module) { return runtime_load(module, header); }

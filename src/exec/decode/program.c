@@ -80,10 +80,10 @@ static ff_status fill_variables(const exec_program *program, ff_error *error) {
   return status;
 }
 
-void exec_program_restart(exec_program *program, bool managed) {
+void exec_program_restart(exec_program *program) {
   for (uint32_t v = 0; v < program->module->var_count; v++) {
     const ptx_var *var = program->module->vars[v];
-    if (!in_memory(var) || is_opaque(var) || (var->managed && !managed)) continue;
+    if (!in_memory(var) || is_opaque(var)) continue;
     memset((void *)(uintptr_t)program->vars[v]->address, 0, var->size);
     ff_status filled = fill_variable(program, var, NULL);
     FF_CHECK(filled == FF_OK); /* as when the program was made */

@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Much of what a program does with its CUDA runtime, and what comes of it: linked with NVIDIA's runtimes and with ours,
+ * it must print and simulate the same (private_runtimes.sh). Compiled without NVIDIA's headers; VERSION: of the
+ * runtime, FATBIN: the kernels' file (private_runtimes.ptx), registered as nvcc's code does it. */
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+__asm__(
+    ".section .nv_fatbin,\"a\",@progbits\n.balign 8\nfatbin_bytes:\n.incbin \"" FATBIN "\"\n"
+    ".section .nvFatBinSegment,\"aw\",@progbits\n.balign 8\nfatbin_wrapper: .long 0x466243b1, 1\n.quad fatbin_bytes, 0\n.text\n");
+extern char fatbin_wrapper[];
+
+typedef struct dim3 {
+  unsigned x, y, z;
+} dim3;
+typedef int error;
+typedef struct pointer_facts {
+  int type, device;
+  void *on_device, *on_host;
+  long more[8];
+} pointer_facts;
+
+void **__cudaRegisterFatBinary(void *);
+void __cudaRegisterFatBinaryEnd(void **), __cudaUnregisterFatBinary(void **);
+void __cudaRegisterFunction(void **, const char *, char *, const char *, int, void *, void *, void *, void *, int *);
+void __cudaRegisterVar(void **, char *, char *, const char *, int, size_t, int, int);
+void __cudaRegisterManagedVar(void **, void **, char *, const char *, int, size_t, int, int);
+char __cudaInitModule(void **);
+error cudaRuntimeGetVersion(int *), cudaDriverGetVersion(int *), cudaGetLastError(void), cudaPeekAtLastError(void);
+const char *cudaGetErrorName(error);
+error cudaGetDeviceCount(int *), cudaSetDevice(int), cudaGetDevice(int *), cudaDeviceReset(void),
+    cudaDeviceSynchronize(void), cudaDeviceGetAttribute(int *, int, int), cudaDeviceCanAccessPeer(int *, int, int),
+    cudaDeviceEnablePeerAccess(int, unsigned), cudaMemGetInfo(size_t *, size_t *), cudaDeviceGetLimit(size_t *, int),
+    cudaDeviceGetPCIBusId(char *, int, int);
+#if VERSION == 12
+#define cudaGetDeviceProperties cudaGetDeviceProperties_v2
+#endif
+error cudaGetDeviceProperties(void *, int);
+error cudaMalloc(void *, size_t), cudaFree(void *), cudaMallocManaged(void *, size_t, unsigned), cudaFreeHost(void *),
+    cudaHostAlloc(void *, size_t, unsigned), cudaHostGetDevicePointer(void *, void *, unsigned),
+    cudaMallocPitch(void *, size_t *, size_t, size_t), cudaMallocAsync(void *, size_t, void *),
+    cudaFreeAsync(void *, void *), cudaHostRegister(void *, size_t, unsigned), cudaHostUnregister(void *),
+    cudaPointerGetAttributes(pointer_facts *, const void *);
+error cudaMemcpy(void *, const void *, size_t, int), cudaMemcpyAsync(void *, const void *, size_t, int, void *),
+    cudaMemcpyPeer(void *, int, const void *, int, size_t), cudaMemset(void *, int, size_t),
+    cudaMemsetAsync(void *, int, size_t, void *),
+    cudaMemcpy2D(void *, size_t, const void *, size_t, size_t, size_t, int);
+error cudaMemcpyToSymbol(const void *, const void *, size_t, size_t, int),
+    cudaMemcpyFromSymbol(void *, const void *, size_t, size_t, int), cudaGetSymbolAddress(void *, const void *),
+    cudaGetSymbolSize(size_t *, const void *);
+error cudaLaunchKernel(const void *, dim3, dim3, void **, size_t, void *),
+    cudaLaunchHostFunc(void *, void (*)(void *), void *), cudaFuncGetAttributes(void *, const void *),
+    cudaFuncSetAttribute(const void *, int, int),
+    cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *, const void *, int, size_t);
+error cudaStreamCreate(void *), cudaStreamCreateWithFlags(void *, unsigned),
+    cudaStreamCreateWithPriority(void *, unsigned, int), cudaStreamDestroy(void *), cudaStreamSynchronize(void *),
+    cudaStreamQuery(void *), cudaStreamWaitEvent(void *, void *, unsigned),
+    cudaStreamAddCallback(void *, void (*)(void *, error, void *), void *, unsigned),
+    cudaStreamGetPriority(void *, int *);
+error cudaEventCreate(void *), cudaEventCreateWithFlags(void *, unsigned), cudaEventRecord(void *, void *),
+    cudaEventSynchronize(void *), cudaEventQuery(void *), cudaEventElapsedTime(float *, void *, void *),
+    cudaEventDestroy(void *);
+error cudaStreamBeginCapture(void *, int), cudaStreamEndCapture(void *, void *),
+    cudaGraphInstantiateWithFlags(void *, void *, unsigned long long), cudaGraphLaunch(void *, void *),
+    cudaGraphExecDestroy(void *), cudaGraphDestroy(void *), cudaGraphGetNodes(void *, void *, size_t *);
+
+enum { N = 1000, BYTES = 4 * N, TO_DEVICE = 1, TO_HOST = 2, PER_THREAD = 2 };
+
+static char combine[1], meet[1], launches[1], factors[1], unknown[1]; /* what stands for them on the host */
+static int *meeting;
+static void **registered;
+
+static void check(error result, int line) {
+  if (!result) return;
+  printf("line %d: %s\n", line, cudaGetErrorName(result));
+  exit(1);
+}
+#define CHECK(call) check(call, __LINE__)
+#define TELL(call) printf("%s: %s\n", #call, cudaGetErrorName(call))
+
+static void unregister(void) { __cudaUnregisterFatBinary(registered); }
+
+__attribute__((constructor)) static void register_code(void) {
+  registered = __cudaRegisterFatBinary(fatbin_wrapper);
+  __cudaRegisterFunction(registered, combine, "combine", "combine", -1, NULL, NULL, NULL, NULL, NULL);
+  __cudaRegisterFunction(registered, meet, "meet", "meet", -1, NULL, NULL, NULL, NULL, NULL);
+  __cudaRegisterVar(registered, launches, "launches", "launches", 0, 4, 0, 0);
+  __cudaRegisterVar(registered, factors, "factors", "factors", 0, 16, 1, 0);
+  __cudaRegisterManagedVar(registered, (void **)&meeting, "meeting", "meeting", 0, 4, 0, 0);
+  __cudaRegisterFatBinaryEnd(registered);
+  atexit(unregister);
+}
+
+static error launch_combine(float *a, float *b, float *out, void *stream) {
+  int n = N;
+  void *arguments[] = {&a, &b, &out, &n};
+  return cudaLaunchKernel(combine, (dim3){(N + 255) / 256, 1, 1}, (dim3){256, 1, 1}, arguments, 0, stream);
+}
+
+static float *numbers(float by) {
+  static float values[N];
+  for (int i = 0; i < N; i++) values[i] = by * (float)i;
+  return values;
+}
+
+static void tell_sum(const char *what, const float *values) {
+  double sum = 0;
+  for (int i = 0; i < N; i++) sum += values[i];
+  printf("%s: %.9g\n", what, sum);
+}
+
+static void symbols(void) {
+  int count;
+  size_t size;
+  void *address;
+  float table[4] = {1, 2, 3, 4}, back[4] = {0}, *a, *b, *out;
+  CHECK(cudaMemcpyToSymbol(factors, table, sizeof table, 0, TO_DEVICE));
+  CHECK(cudaMemcpyFromSymbol(back, factors, 8, 4, TO_HOST));
+  CHECK(cudaGetSymbolSize(&size, factors));
+  CHECK(cudaGetSymbolAddress(&address, launches));
+  CHECK(cudaMemcpyFromSymbol(&count, launches, 4, 0, TO_HOST));
+  printf("symbols: %g %g, %zu bytes, %d, %s\n", back[0], back[1], size, count, address ? "somewhere" : "nowhere");
+  CHECK(cudaMalloc(&a, BYTES));
+  CHECK(cudaMalloc(&b, BYTES));
+  CHECK(cudaMallocManaged(&out, BYTES, 1));
+  CHECK(cudaMemcpy(a, numbers(1), BYTES, TO_DEVICE));
+  CHECK(cudaMemcpy(b, numbers(10), BYTES, TO_DEVICE));
+  CHECK(launch_combine(a, b, out, NULL));
+  CHECK(cudaMemcpyFromSymbol(&count, launches, 4, 0, TO_HOST));
+  tell_sum("combined", out);
+  printf("blocks: %d\n", count);
+  CHECK(cudaMemcpy(&count, address, 4, TO_HOST));
+  printf("and at its address: %d\n", count);
+  CHECK(cudaFree(a));
+  CHECK(cudaFree(b));
+  CHECK(cudaFree(out));
+}
+
+static void managed(void) {
+  int by = 4;
+  void *arguments[] = {&by};
+  printf("init: %d\n", __cudaInitModule(registered));
+  printf("meeting: %d\n", *meeting);
+  *meeting += 100;
+  CHECK(cudaLaunchKernel(meet, (dim3){1, 1, 1}, (dim3){8, 1, 1}, arguments, 0, NULL));
+  CHECK(cudaDeviceSynchronize());
+  printf("meeting: %d\n", *meeting);
+}
+
+static void called(void *count) { ++*(int *)count; }
+static void called_back(void *stream, error status, void *count) { *(int *)count += status || !stream ? 100 : 10; }
+
+static void streams(void) {
+  float *host, *a, *b, milliseconds = -1;
+  int count = 0, priority;
+  void *first, *second, *third, *start, *stop, *plain;
+  CHECK(cudaHostAlloc(&host, BYTES, 0)); /* as cudaMallocHost of C++ */
+  CHECK(cudaMalloc(&a, BYTES));
+  CHECK(cudaMalloc(&b, BYTES));
+  memcpy(host, numbers(3), BYTES);
+  CHECK(cudaStreamCreate(&first));
+  CHECK(cudaStreamCreateWithFlags(&second, 1));
+  CHECK(cudaStreamCreateWithPriority(&third, 1, -1));
+  CHECK(cudaStreamGetPriority(third, &priority));
+  CHECK(cudaEventCreate(&start));
+  CHECK(cudaEventCreate(&stop));
+  CHECK(cudaEventCreateWithFlags(&plain, 2));
+  TELL(cudaEventQuery(start));
+  TELL(cudaEventElapsedTime(&milliseconds, start, stop));
+  CHECK(cudaEventRecord(start, first));
+  CHECK(cudaMemcpyAsync(a, host, BYTES, TO_DEVICE, first));
+  CHECK(cudaMemsetAsync(b, 0, BYTES, second));
+  CHECK(cudaEventRecord(plain, second));
+  CHECK(cudaStreamWaitEvent(first, plain, 0));
+  CHECK(launch_combine(a, b, a, first));
+  CHECK(cudaMemcpyAsync(host, a, BYTES, TO_HOST, first));
+  CHECK(cudaEventRecord(stop, first));
+  CHECK(cudaLaunchHostFunc(first, called, &count));
+  CHECK(cudaStreamAddCallback(first, called_back, &count, 0));
+  CHECK(cudaStreamSynchronize(first));
+  CHECK(cudaEventSynchronize(stop));
+  TELL(cudaStreamQuery(first));
+  TELL(cudaEventQuery(stop));
+  CHECK(cudaEventElapsedTime(&milliseconds, start, stop));
+  TELL(cudaEventElapsedTime(&milliseconds, start, plain));
+  printf("streams: priority %d, called %d, time %s\n", priority, count, milliseconds > 0 ? "passes" : "stands");
+  tell_sum("through a stream", host);
+  CHECK(launch_combine(a, b, b, (void *)PER_THREAD));
+  CHECK(launch_combine(a, b, b, third));
+  CHECK(cudaStreamSynchronize((void *)PER_THREAD));
+  CHECK(cudaStreamDestroy(first));
+  CHECK(cudaStreamDestroy(second));
+  CHECK(cudaStreamDestroy(third));
+  CHECK(cudaEventDestroy(start));
+  CHECK(cudaEventDestroy(stop));
+  CHECK(cudaEventDestroy(plain));
+  CHECK(cudaFree(a));
+  CHECK(cudaFree(b));
+  CHECK(cudaFreeHost(host));
+}
+
+static void graphs(void) {
+  float *a, *b, *host = numbers(2);
+  void *stream, *graph, *executable;
+  size_t nodes = 0;
+  CHECK(cudaMalloc(&a, BYTES));
+  CHECK(cudaMalloc(&b, BYTES));
+  CHECK(cudaStreamCreate(&stream));
+  CHECK(cudaStreamBeginCapture(stream, 0));
+  CHECK(cudaMemcpyAsync(a, host, BYTES, TO_DEVICE, stream));
+  CHECK(cudaMemsetAsync(b, 0, BYTES, stream));
+  CHECK(launch_combine(a, a, b, stream));
+  CHECK(cudaStreamEndCapture(stream, &graph));
+  CHECK(cudaGraphGetNodes(graph, NULL, &nodes));
+  CHECK(cudaGraphInstantiateWithFlags(&executable, graph, 0));
+  for (int i = 0; i < 2; i++) CHECK(cudaGraphLaunch(executable, stream));
+  CHECK(cudaStreamSynchronize(stream));
+  float back[N];
+  CHECK(cudaMemcpy(back, b, BYTES, TO_HOST));
+  printf("graph: %zu nodes\n", nodes);
+  tell_sum("by a graph", back);
+  CHECK(cudaGraphExecDestroy(executable));
+  CHECK(cudaGraphDestroy(graph));
+  CHECK(cudaStreamDestroy(stream));
+  CHECK(cudaFree(a));
+  CHECK(cudaFree(b));
+}
+
+static void memory(void) {
+  char *device, *pitched, *host, *mapped, *pooled, rows[3 * 10], back[3 * 10];
+  static char own[8192] __attribute__((aligned(4096)));
+  size_t pitch, available, total;
+  pointer_facts facts = {0};
+  CHECK(cudaFree(NULL));
+  CHECK(cudaMalloc(&device, 100));
+  CHECK(cudaMemset(device, 7, 100));
+  CHECK(cudaMallocPitch(&pitched, &pitch, 10, 3));
+  for (int i = 0; i < 30; i++) rows[i] = (char)i;
+  CHECK(cudaMemcpy2D(pitched, pitch, rows, 10, 10, 3, TO_DEVICE));
+  CHECK(cudaMemcpy2D(back, 10, pitched, pitch, 10, 3, TO_HOST));
+  printf("pitch %zu: %s\n", pitch, memcmp(rows, back, 30) ? "differs" : "the same");
+  CHECK(cudaHostAlloc(&host, 4096, 2));
+  CHECK(cudaHostGetDevicePointer(&mapped, host, 0));
+  CHECK(cudaHostRegister(own, sizeof own, 0));
+  CHECK(cudaPointerGetAttributes(&facts, device + 5));
+  printf("device pointer: type %d, device %d\n", facts.type, facts.device);
+  CHECK(cudaPointerGetAttributes(&facts, host));
+  printf("host pointer: type %d, device %d, %s\n", facts.type, facts.device, mapped == host ? "the same" : "another");
+  CHECK(cudaMallocAsync(&pooled, 1000, NULL));
+  CHECK(cudaMemsetAsync(pooled, 1, 1000, NULL));
+  CHECK(cudaFreeAsync(pooled, NULL));
+  CHECK(cudaDeviceSynchronize());
+  CHECK(cudaMemGetInfo(&available, &total));
+  printf("memory: %zu of %zu\n", available, total);
+  CHECK(cudaHostUnregister(own));
+  CHECK(cudaFreeHost(host));
+  CHECK(cudaFreeHost(NULL));
+  CHECK(cudaFree(pitched));
+  CHECK(cudaFree(device));
+}
+
+static void questions(void) {
+  int value, blocks;
+  size_t limit;
+  char bus[32];
+  static unsigned char properties[2048];
+  struct {
+    size_t shared, constant, local;
+    int threads, registers;
+    long more[32];
+  } attributes = {0};
+  CHECK(cudaRuntimeGetVersion(&value));
+  printf("runtime %d\n", value / 1000);
+  CHECK(cudaDriverGetVersion(&value));
+  CHECK(cudaDeviceGetPCIBusId(bus, sizeof bus, 0));
+  printf("driver %d, bus %s\n", value, bus);
+  for (int i = 1; i <= 110; i++) printf(cudaDeviceGetAttribute(&value, i, 0) ? "" : "%d=%d ", i, value);
+  for (int i = 0; i < 4; i++) {
+    error failed = cudaDeviceGetLimit(&limit, i);
+    printf("limit %d: %s, %zu\n", i, cudaGetErrorName(failed), failed ? 0 : limit);
+  }
+  CHECK(cudaGetDeviceProperties(properties, 0));
+  printf("properties: %s\n", properties);
+  for (size_t i = 256; i < sizeof properties; i += 4)
+    if (memcmp(properties + i, "\0\0\0", 4)) printf("+%zu=%d ", i, *(int *)(void *)(properties + i));
+  CHECK(cudaFuncGetAttributes(&attributes, combine));
+  CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, combine, 128, 0));
+  printf("\nfunction: %zu %zu %d, %d blocks\n", attributes.shared, attributes.constant, attributes.threads, blocks);
+}
+
+static void failures(void) {
+  void *much, *arguments[] = {&much};
+  TELL(cudaLaunchKernel(meet, (dim3){1, 1, 1}, (dim3){2000, 1, 1}, arguments, 0, NULL));
+  TELL(cudaPeekAtLastError());
+  TELL(cudaGetLastError());
+  TELL(cudaGetLastError());
+  TELL(cudaLaunchKernel(meet, (dim3){0, 1, 1}, (dim3){32, 1, 1}, arguments, 0, NULL));
+  error failed = cudaLaunchKernel(unknown, (dim3){1, 1, 1}, (dim3){32, 1, 1}, arguments, 0, NULL);
+  printf("unknown: %s\n", failed ? "fails" : "runs"); /* with which error is the driver's choice since CUDA 12 */
+  TELL(cudaMemcpyToSymbol(unknown, arguments, 4, 0, TO_DEVICE));
+  TELL(cudaMalloc(&much, (size_t)1 << 60));
+  TELL(cudaMemcpy(NULL, arguments, 8, TO_DEVICE));
+  TELL(cudaSetDevice(7));
+  TELL(cudaGetLastError());
+}
+
+static void *in_a_thread(void *data) {
+  float *out = data;
+  int device = -1;
+  CHECK(cudaGetDevice(&device));
+  CHECK(launch_combine(out, out, out, (void *)PER_THREAD));
+  CHECK(cudaStreamSynchronize((void *)PER_THREAD));
+  return (void *)(intptr_t)(device + 1);
+}
+
+static void threads(void) {
+  float *data;
+  pthread_t thread;
+  void *result;
+  CHECK(cudaMallocManaged(&data, BYTES, 1));
+  memcpy(data, numbers(1), BYTES);
+  if (pthread_create(&thread, NULL, in_a_thread, data) || pthread_join(thread, &result)) exit(1);
+  tell_sum("a thread", data);
+  printf("on device %d\n", (int)(intptr_t)result - 1);
+  CHECK(cudaFree(data));
+}
+
+static void devices(void) {
+  int count, can = 0;
+  float *here, *there, back[N];
+  void *variable;
+  CHECK(cudaGetDeviceCount(&count));
+  printf("devices: %d\n", count);
+  if (count < 2) return;
+  CHECK(cudaMalloc(&here, BYTES));
+  CHECK(cudaMemcpy(here, numbers(5), BYTES, TO_DEVICE));
+  CHECK(cudaSetDevice(1));
+  /* loads the code now: NVIDIA's 11 and 12 do at any first call, the others here */
+  CHECK(cudaGetSymbolAddress(&variable, launches));
+  CHECK(cudaMalloc(&there, BYTES));
+  CHECK(cudaMemcpyPeer(there, 1, here, 0, BYTES));
+  CHECK(launch_combine(there, there, there, NULL)); /* its constants are those of this device: zero */
+  CHECK(cudaMemcpy(back, there, BYTES, TO_HOST));
+  tell_sum("there", back);
+  CHECK(cudaDeviceCanAccessPeer(&can, 1, 0));
+  TELL(cudaDeviceEnablePeerAccess(0, 0));
+  TELL(cudaDeviceEnablePeerAccess(0, 0));
+  cudaGetLastError();
+  CHECK(launch_combine(here, there, there, NULL));
+  CHECK(cudaMemcpy(back, there, BYTES, TO_HOST));
+  tell_sum(can ? "from a peer" : "not from a peer", back);
+  CHECK(cudaFree(there));
+  CHECK(cudaDeviceReset());
+  CHECK(cudaSetDevice(0));
+  CHECK(cudaFree(here));
+}
+
+static void children(void) {
+  void *memory;
+  int status = 0;
+  fflush(stdout);
+  pid_t child = fork();
+  if (!child) _exit(cudaMalloc(&memory, 4)); /* 3: cudaErrorInitializationError */
+  waitpid(child, &status, 0);
+  printf("a child: %d\n", WEXITSTATUS(status));
+}
+
+static void *held;
+static void at_exit(void) { TELL(cudaFree(held)); }
+
+/* A runtime that is linked in may have ended by now (4: cudaErrorCudartUnloading), a shared one has not. */
+__attribute__((destructor)) static void at_the_very_end(void) {
+  error ended = cudaFree(NULL);
+  printf("at the very end: %s\n", ended && ended != 4 ? cudaGetErrorName(ended) : "answered");
+}
+
+int main(void) {
+  setvbuf(stdout, NULL, _IOLBF, 0);
+  symbols();
+  managed();
+  streams();
+  graphs();
+  memory();
+  questions();
+  failures();
+  threads();
+  devices();
+  children();
+  CHECK(cudaDeviceReset());
+  symbols(); /* a new device: the variables have their first values again */
+  managed();
+  CHECK(cudaMalloc(&held, 4));
+  atexit(at_exit);
+  return 0;
+}
