@@ -15,9 +15,9 @@
  * A DATA frame holds operations and records in the program's order, ends anywhere between two of them, and can be read
  * alone: its header says with which operation it begins, and in which launch, block and warp.
  *
- * What always holds: a file without its end is recognised as incomplete, and read up to its last whole frame; a frame
- * is used only if its checksum holds; damage costs that frame, and the reader says which operations and blocks it had.
- * The same program gives the same bytes. The *checksum* of a trace is over the contents of its DATA frames. */
+ * Damage: a file without its end is recognised as incomplete, and read up to its last whole frame. A frame whose
+ * checksum differs is left out, and the reader says which operations and blocks it had. The same program gives the same
+ * bytes. The *checksum* of a trace is over the contents of its DATA frames. */
 #ifndef FF_TRACE_FILE_H
 #define FF_TRACE_FILE_H
 

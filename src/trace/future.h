@@ -8,7 +8,8 @@
  * A *position* counts thread blocks in the program's order: the blocks of one launch follow each other, launches follow
  * each other as the host made them. What the GPU copies or sets has the position of the next launch's first block.
  *
- * What always holds: once complete, nothing changes; a page's runs are sorted, apart from each other, and not empty. */
+ * Once complete it does not change any more (asserted). A page's runs are then sorted, not empty, and apart from each
+ * other: first <= last, and last + 1 < the next run's first (trace_future_complete checks it at the deep level). */
 #ifndef FF_TRACE_FUTURE_H
 #define FF_TRACE_FUTURE_H
 

@@ -4,10 +4,9 @@
  *   kind | 128 if blocking, stream, then the kind's own numbers in the order of trace_op; texts with their length in
  *   front
  *
- * A kernel's name stands where it is launched first in a frame, so that each frame can be read alone. What always
- * holds: what is read back is what stream.h and the simulations expect of a program's operations - ranges that do not
- * wrap, a grid whose blocks can be counted - or it is refused; what bounds loops and tables in a simulation is limited
- * here. */
+ * A kernel's name stands at its first launch in a frame, so that each frame can be read alone. operation_take refuses
+ * what stream.h and the simulations do not expect of a program: ranges that wrap, grids whose blocks cannot be counted,
+ * and numbers beyond the limits below, which bound loops and tables in a simulation. */
 #ifndef FF_TRACE_OPERATIONS_H
 #define FF_TRACE_OPERATIONS_H
 

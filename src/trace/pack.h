@@ -17,8 +17,8 @@
  *   TEXT     operations (operations.h), in the program's order; records follow the LAUNCH that they are of
  *
  * A *coder* has the state that writer and reader share: the same words in the same order leave the same state. It is
- * forgotten at the end of each frame. What always holds: the reader gives back the words that were put in, or says
- * FF_PARSE; whatever the columns hold, it never reads past them, and gives only words that stream.h allows. */
+ * reset at the end of each frame. At the deep check level the writer reads every record back (pack_mirror.c). The
+ * reader trusts no column: it reads none past its end, and refuses words that stream.h does not allow (fuzz/trace). */
 #ifndef FF_TRACE_PACK_H
 #define FF_TRACE_PACK_H
 

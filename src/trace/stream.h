@@ -9,14 +9,15 @@
  *   exec thread: trace_chunk_begin(), trace_put_*(), trace_chunk_publish()
  *                                   -> per launch, by block -> each reader: trace_reader_chunk(launch, block)
  *
- * What always holds
- *   - a chunk is visible to readers only when its block has finished (published), complete and immutable;
- *   - operations and chunks are freed when the last reader is past them;
- *   - memory is bounded: record pages beyond the budget go to an unlinked temporary file as they fill, and come back
- *     when read; trace_block_wait() holds exec back from *starting* blocks that no reader will need soon. A block that
- *     runs is never held back, so blocks that wait for each other cannot deadlock with the throttle;
- *   - writers wait only for readers that work, never for one that waits itself (trace_private.h says why that is
- *     enough).
+ * Invariants (equations and their check: trace_check.c)
+ *   - readers see a chunk after its block has finished (it is published); it is complete then, each warp's stream ends
+ *     with its only EXIT, and the chunk does not change any more;
+ *   - operations and chunks are freed when the last reader is past them.
+ *
+ * How memory stays bounded: record pages beyond the budget go to an unlinked temporary file as they fill, and are read
+ * back by the readers; trace_block_wait() keeps exec from *starting* blocks that no reader will need soon. A running
+ * block does not wait for readers, so blocks that wait for each other cannot deadlock with the throttle. A writer waits
+ * for readers that work, not for one that waits itself (trace_private.h argues why that suffices).
  *
  * Record words (uint64_t, in a warp's stream, in program order of that warp):
  *   ISSUE   kind:4 | n:16 warp instructions | memory:16 extra cycles of shared/local/constant passes | sfu:14 | fp64:14
