@@ -308,7 +308,9 @@ typedef struct trace_writer { /* one per warp; the fields are for the inline fun
 
 trace_chunk *trace_chunk_begin(trace_launch *launch, uint64_t block); /* by the thread that runs the block */
 void trace_chunk_writer(trace_chunk *chunk, uint32_t warp, trace_writer *writer);
-void trace_chunk_publish(trace_chunk *chunk);                 /* after trace_put_exit on every writer */
+void trace_chunk_publish(trace_chunk *chunk); /* after trace_put_exit on every writer */
+/* Of all its ISSUEs, after trace_put_exit on every writer: for checks that the stream has what was executed. */
+uint64_t trace_chunk_instructions(const trace_chunk *chunk);
 void trace_writer_grow(trace_writer *writer, uint32_t words); /* makes room for `words` consecutive words (slow path) */
 void trace_writer_close(trace_writer *writer);                /* by trace_put_exit: the warp's stream is whole */
 void trace_flush_cut(trace_writer *writer);               /* of a pending ISSUE, what no mark has cut off (slow path) */

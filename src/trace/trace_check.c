@@ -20,6 +20,9 @@
  *
  * While other threads are at work some of them are between two steps, which is why some of these are inequalities.
  * `quiet` says that none is: then the inequalities are equations, chunks that are being written included. */
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/check.h"
 #include "trace/trace_private.h"
 
@@ -65,6 +68,26 @@ void trace_chunk_check(const trace_chunk *chunk) {
   for (uint32_t w = 0; w < chunk->warps; w++) spilled += check_stream(&chunk->streams[w]);
   for (size_t i = 0; i < chunk->extents.count; i++) extents += chunk->extents.items[i].bytes;
   FF_ASSERT(spilled * 8 == extents);
+}
+
+/* A page's words, read back if they are in the file; to be freed. */
+static uint64_t *words_of(const trace_chunk *chunk, const trace_page *page) {
+  uint64_t *words = ff_alloc((page->used + (size_t)1) * sizeof *words);
+  if (page->size_class != PAGE_SPILLED) memcpy(words, page->words, page->used * sizeof *words);
+  else if (page->used) spill_read(&chunk->launch->chunks->program->spill, page->offset, words, page->used);
+  return words;
+}
+
+uint64_t trace_chunk_instructions(const trace_chunk *chunk) {
+  uint64_t instructions = 0;
+  for (uint32_t w = 0; w < chunk->warps; w++)
+    for (const trace_page *page = chunk->streams[w].first; page; page = page->next) {
+      uint64_t *words = words_of(chunk, page);
+      for (uint32_t at = 0; at < page->used; at += trace_record_words(words[at]))
+        if (trace_word_kind(words[at]) == TRACE_ISSUE) instructions += trace_issue_count(words[at]);
+      free(words);
+    }
+  return instructions;
 }
 
 static uint64_t memory_of(const trace_chunk *chunk) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From a PTX function to an array of exec_instr: the walk over the instructions, operands and constants.
  *
- * What always holds: every PTX instruction has at least one exec_instr, and first_of[] finds it; an instruction that
- * cannot be decoded becomes EXEC_FLOW_UNSUPPORTED with the reason as its text. */
+ * Every PTX instruction gets at least one exec_instr, and first_of[] finds it (decode_check.c checks that); an
+ * instruction that cannot be decoded becomes EXEC_FLOW_UNSUPPORTED with the reason as its text. */
 #include "exec/decode/decode.h"
 
 #include <stdarg.h>
@@ -643,6 +643,7 @@ exec_function *exec_decode(const exec_kernel *kernel, const ptx_func *func, uint
   out->loads_offset = d.temp_base + d.most_temps * DECODE_TEMP_BYTES;
   out->frame_bytes = out->loads_offset + ((out->load_count * 4 + 63) & ~63u);
   finish(&d, first_of);
+  if (ff_check_level >= 2) exec_function_check(out);
   ptx_cfg_free(d.cfg);
   exec_layout_free(d.layout);
   free(d.places);

@@ -66,8 +66,8 @@ uint32_t exec_isa_index(const exec_isa_table *isa); /* below 2 * EXEC_ISAS; from
 const exec_isa_table *exec_isa_numbered(uint32_t index); /* below EXEC_ISAS */
 const char *exec_isa_name(const exec_isa_table *isa);
 
-/* decode.c: one function; everything it makes is on `arena`. Never fails on what the code contains: an instruction
- * that cannot be decoded becomes one that faults when it is reached. */
+/* decode.c: one function; everything it makes is on `arena`. An instruction that cannot be decoded becomes one that
+ * faults when it is reached. */
 exec_function *exec_decode(const exec_kernel *kernel, const ptx_func *func, uint32_t pc_base, const exec_isa_table *isa,
                            ff_arena *arena);
 /* Local memory of one activation, without decoding: a multiple of 16. */

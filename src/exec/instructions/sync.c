@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Warp-level instructions with a membermask (shfl.sync, vote.sync, bar.warp.sync, ...) when the lanes of the mask do
- * not arrive together: those that are there wait until all others that have not exited have come.
+ * not arrive together: those that have arrived wait until all others that have not exited have arrived.
  *
  * Threads may come to the same kind of instruction at different places (as from Volta on); then the values are
  * exchanged over a meeting place in memory that stands in for the registers of all. */

@@ -3,17 +3,17 @@
  *
  * A function's compiled code works on the same warp and the same frames as core.isa.c and may be entered at every
  * instruction with EXEC_ATTEND_NATIVE. It runs until it comes to something that only the interpreter does (a call, a
- * barrier, the end), then writes everything that is still needed to the frame and returns. Where lanes part or meet it
- * asks which of them run next, as the interpreter would, and goes on with those; the whole warp goes on in the body for
- * full warps.
+ * barrier, the end), then writes everything that is still needed to the frame and returns. Where lanes diverge or
+ * reconverge it asks the interpreter's functions which of them run next, and goes on with those; the whole warp goes on
+ * in the body for full warps.
  *
- *   full --lanes part--> any --others' place: meet--> any ... --all are there: AGAIN--> full
+ *   full --lanes diverge--> any --another split's place: merge--> any ... --all lanes: AGAIN--> full
  *     |                   |
  *     barrier: pass_barrier, full again (known)          anything else: the interpreter, until the next EXEC_ATTEND_NATIVE
  *
- * What always holds: between two instructions of the interpreter the warp looks as if it had interpreted them all:
- * registers that are live, memory, counters, segment, budget, splits. Only registers that nobody reads again may
- * differ. */
+ * When compiled code returns, the warp is in the state in which the interpreter would have left it: live registers,
+ * memory, counters, segment, budget, splits (tests/compiled compares both). Only registers that no instruction reads
+ * again may differ. */
 #ifndef FF_EXEC_NATIVE_H
 #define FF_EXEC_NATIVE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The order in which what blocks print comes out.
+/* The order in which the blocks' prints are output.
  *
  * What a block prints is kept with the block. The first block that has not finished passes its text on as it comes;
  * the others' texts wait until all blocks before them have finished. So the output does not depend on the number of

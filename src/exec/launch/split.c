@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The splits of a warp: adding, merging, picking and rotating them. The order and the invariants stand in core.h. */
+/* The splits of a warp: adding, merging, picking and rotating them. core.h has the order and the invariants. */
 #include "exec/core.h"
 
 void core_update_ready(core_warp *w) {

@@ -5,8 +5,8 @@
  * local memory) and are aligned; then the addresses form a *row* (consecutive cells), are *uniform* (one cell), or are
  * *scattered*. Everything else, faults included, goes lane by lane (access.c), which checks everything again.
  *
- * What always holds: no byte outside the active lanes' own cells is written, and none outside the allocation is
- * read. */
+ * A store writes the active lanes' own cells only; a load may read all 32 cells of a row, if they are in the
+ * allocation. */
 #include "exec/memory/access.h"
 #include "exec/memory/access_local.h"
 #include "exec/instructions/lanes.h"

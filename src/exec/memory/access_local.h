@@ -2,8 +2,8 @@
 /* Local memory of a warp: words of all lanes side by side, so that one offset for all lanes is a row. Included by
  * access.isa.c, once per instruction set.
  *
- * What always holds: nothing is touched before every active lane's bytes are known to be aligned and in its own stack;
- * no two lanes share a byte, so their order does not matter. */
+ * Every active lane's bytes are found to be aligned and in its own stack before the first one is touched. No two lanes
+ * share a byte, so their order does not matter. */
 #ifndef FF_EXEC_ACCESS_LOCAL_H
 #define FF_EXEC_ACCESS_LOCAL_H
 

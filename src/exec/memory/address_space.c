@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The virtual GPU's address space: who owns which byte of the arena.
+/* The virtual GPU's address space: what each byte of the arena belongs to.
  *
  * The arena is one reserved range. Below `high` it is readable and writable and the host gives it pages when they are
  * touched; above it nothing is mapped. Ranges come from the free list (lowest address first) or from `high` upwards.
@@ -19,10 +19,12 @@
  * mapping and unmapping may go on for ever.
  *
  * Padding, if a check asks for it: a range has addresses in front of its allocation and behind it that belong to
- * nothing else and at which nothing is found, so that an access a little over either end never lands in a neighbour.
+ * nothing else and at which nothing is found, so that no access a little over either end lands in a neighbour.
  *
- * What always holds (check_tiling): every page of the arena below `high` belongs to exactly one of: a live allocation,
- * a reservation, a tombstone, a free range; neighbouring free ranges are one; what was released is not readable. */
+ * Invariants (check_tiling, at the deep level)
+ *   - every page of the arena below `high` belongs to exactly one of: a live allocation, a reservation, a tombstone, a
+ *     free range; neighbouring free ranges are one;
+ *   - a lookup of a live allocation's first and last byte finds it; what was released is not readable. */
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -55,9 +57,10 @@ typedef struct free_range {
 struct exec_memory {
   exec_arena arena; /* first: exec_memory_arena */
   pthread_mutex_t lock;
-  uintptr_t *top;          /* TOP_ENTRIES entries */
-  uint64_t high, writable; /* offsets into the arena: first never used byte, first byte that is not writable */
-  FF_VEC(free_range) free; /* sorted, never adjacent */
+  uintptr_t *top; /* TOP_ENTRIES entries */
+  /* offsets into the arena: first byte that was not used yet, first byte that is not writable */
+  uint64_t high, writable;
+  FF_VEC(free_range) free; /* sorted; neighbours are one */
   FF_VEC(exec_record *) records;
   FF_VEC(exec_record *) spare;
   exec_record *tombstone[TOMBSTONES];
@@ -202,7 +205,7 @@ static bool take_fresh(exec_memory *memory, uint64_t bytes, uint64_t alignment, 
   return true;
 }
 
-/* Takes [start, start + bytes) if all of it is free or was never used. */
+/* Takes [start, start + bytes) if all of it is free, or was not used yet. */
 static bool take_at(exec_memory *memory, uint64_t start, uint64_t bytes) {
   uint64_t fresh;
   if (start >= memory->high) { /* what lies between becomes free */
@@ -270,7 +273,11 @@ static void check_tiling(const exec_memory *memory) {
   for (size_t i = 0; i < memory->free.count; i++) FF_PUSH(&parts, memory->free.items[i]);
   for (size_t i = 0; i < memory->records.count; i++) {
     const exec_record *r = memory->records.items[i];
-    FF_ASSERT(!r->info.freed || !r->readable);
+    FF_ASSERT(!r->info.freed || (!r->readable && !r->writable));
+    FF_ASSERT(r->readable <= r->info.bytes && r->writable <= r->info.bytes);
+    if (r->info.bytes && !r->info.freed && r->info.range == EXEC_ALLOCATED && r->info.kind != EXEC_MEMORY_REGISTERED)
+      FF_ASSERT(exec_memory_record(memory, r->info.address) == r &&
+                exec_memory_record(memory, r->info.address + r->info.bytes - 1) == r);
     if (r->info.bytes && r->info.kind != EXEC_MEMORY_REGISTERED && r->info.range != EXEC_MAPPED)
       FF_PUSH(&parts, ((free_range){range_start(memory, r), r->reserved}));
   }

@@ -2,7 +2,7 @@
 /* Atomic operations on host memory, lane by lane in lane order (PTX ISA, "atom", "red").
  *
  * Every operation is one function from the old value to the new one; the loop around it makes it atomic with a host
- * compare-and-swap, unless nobody else can reach the memory (`plain`). Lanes of one warp that hit the same cell see
+ * compare-and-swap, unless no other thread can reach the memory (`plain`). Lanes of one warp that hit the same cell see
  * each other's results in lane order, on every run. */
 #include <math.h>
 #include <string.h>

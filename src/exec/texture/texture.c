@@ -3,8 +3,7 @@
  *
  * Lanes may have different handles: they go group by group. In the access stream a fetch is a load of the lines that
  * its texels lie in: first every lane's first texel, then, in further records, texels in sectors that the instruction
- * has not touched yet. What always holds: all sources are read before the first result is written, because they may
- * share slots. */
+ * has not touched yet. All sources are read before the first result is written, because they may share slots. */
 #include <inttypes.h>
 #include <string.h>
 
