@@ -36,7 +36,7 @@ typedef struct race_page { /* 4 KiB of global memory, or a block's shared memory
  * clocks. */
 typedef struct race_view {
   uint32_t refs, count;
-  uint32_t floor; /* all accesses with `when` below this are known, whoever made them */
+  uint32_t floor; /* all accesses with `when` below this are known, of every block */
   uint32_t words[];
 } race_view;
 
@@ -99,5 +99,9 @@ bool race_ordered(const race_block *b, uint32_t warp, uint32_t lane, const race_
 uint32_t race_cells_find(race_block *b, bool shared, uint64_t address, uint32_t bytes, race_cell **cells,
                          uint32_t *cell_bytes);
 void race_cells_free(race *r);
+void race_pages_check(const race *r); /* asserts that `used` and the counts are those of the pages */
+
+/* race_check.c: asserts the invariants of what a block's warps know. */
+void race_block_check(const race_block *b);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where the functions of an ELF file are, by its symbol table; of a stripped one those that it exports.
  *
- * What always holds: nothing of the file is trusted; an address is one of the file's own, to which the loader adds
- * where it put the file, and `room` reaches neither into the next function nor out of the section. */
+ * The file is not trusted. An address is one of the file's own, to which the loader adds where it put the file; `room`
+ * reaches neither into the next function nor out of the section. */
 #ifndef FF_FATBIN_FUNCTIONS_H
 #define FF_FATBIN_FUNCTIONS_H
 
