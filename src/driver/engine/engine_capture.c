@@ -7,7 +7,7 @@
  *
  * A captured stream has *tips*: the nodes that its next one comes after. A captured event has those of its stream when
  * it was recorded; waiting for it adds them to the waiting stream's, which thereby is captured, too. The legacy default
- * stream is never captured, and using it while a blocking stream is would need to wait for that one:
+ * stream is not captured, and using it while a blocking stream is would need to wait for that one:
  * cudaErrorStreamCaptureImplicit. */
 #include <stdlib.h>
 #include <string.h>

@@ -4,14 +4,14 @@
  * A *piece* is an allocation. Freed, it is parked: kernels and copies find it freed, but it keeps its memory, and an
  * allocation of as many bytes may have it again, if what its last owner's stream still does to it is over by then:
  *
- *     in the stream in which it was freed         always
+ *     in the stream in which it was freed          in any case
  *     in one that has waited for that, by events   ENGINE_POOL_REUSE_EVENTS
  *     when the freeing is over, by luck            ENGINE_POOL_REUSE_OPPORTUNISTIC
  *     by making the stream wait                    ENGINE_POOL_REUSE_INTERNAL, before there is a new piece
  *
  * What is held beyond the release threshold is given back when the device is synchronised or room is needed; from the
- * stream's or event's synchronisation on it does not count as reserved. What always holds, checked by
- * engine_pools_check:
+ * stream's or event's synchronisation on it does not count as reserved. Invariants
+ * (engine_pools_check):
  *
  *     used == bytes of the pool's pieces in use;  reserved == bytes of those that are not surrendered;  used <= reserved */
 #include <stdlib.h>

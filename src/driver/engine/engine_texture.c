@@ -2,11 +2,12 @@
 /* Texture and surface objects: from what a program asks for to what kernels see (exec/texture/texture.h), with the
  * checks of the manual (CUDA Runtime API, "Texture Object Management"; Driver API, "Texture Object Management").
  *
- * What always holds: a live handle's specification stands in `specs` at the handle's slot, so a program gets back what
- * it gave. */
+ * The specification of a live handle stands in `specs` at the handle's slot (engine_textures_check), so that a program
+ * gets back what it gave. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "driver/engine/engine_array.h"
 #include "driver/engine/engine_internal.h"
 #include "driver/properties.h"
@@ -226,6 +227,15 @@ cudaError_t engine_surface_create(engine_array *array, uint64_t *handle) {
   }
   engine_leave();
   return error;
+}
+
+void engine_textures_check(void) {
+  for (size_t n = 0; n < specs.count; n++) {
+    const kept_spec *kept = &specs.items[n];
+    if (!kept->handle) continue;
+    const exec_texture *texture = exec_texture_find(ff_engine.memory, kept->handle);
+    FF_ASSERT((kept->handle & 0xfffff) == n + 1 && texture && texture->surface == kept->surface);
+  }
 }
 
 /* ---- the rest of its life ---- */

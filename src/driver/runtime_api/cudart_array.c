@@ -2,7 +2,7 @@
 /* CUDA arrays of the runtime (CUDA Runtime API, "Memory Management"): making, asking, and the copies that name an
  * array.
  *
- * What always holds: in copies of one and two dimensions x and the width count bytes, y and the height rows. The forms
+ * In copies of one and two dimensions x and the width count bytes, y and the height rows. The forms
  * without a height (deprecated since CUDA 10.1) go on from row to row. */
 #include <string.h>
 

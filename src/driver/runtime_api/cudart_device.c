@@ -64,7 +64,7 @@ CUDART_API cudaError_t cudaSetDeviceFlags(unsigned flags) {
 CUDART_API cudaError_t cudaGetDeviceFlags(unsigned *flags) {
   if (!flags) return engine_return(cudaErrorInvalidValue);
   cudaError_t error = engine_start();
-  if (!error) *flags = device_flags[engine_device_current()] | cudaDeviceMapHost; /* always with unified addressing */
+  if (!error) *flags = device_flags[engine_device_current()] | cudaDeviceMapHost; /* given with unified addressing */
   return engine_return(error);
 }
 

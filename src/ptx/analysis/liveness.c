@@ -3,7 +3,7 @@
  *
  * Only registers that are live into some block need a bit per block; the others are born and die inside one. What is
  * live behind an instruction: (live after - written without a guard) + read. A value that is written counts at its
- * instruction even if nobody reads it. */
+ * instruction even if no instruction reads it. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -9,7 +9,7 @@
  *   BODY: ... exits become branches to NEXT ...
  *   NEXT: branch to TAKE
  *
- * A block that takes an index ahead of time still runs them in order: the lowest index that is not done is always being
+ * A block that takes an index ahead of time still runs them in order: the lowest index that is not done is being
  * run, so that blocks which wait for blocks of lower index go on.
  *
  * One barrier a round suffices with two slots: a slot is written again only after a barrier that all threads pass
