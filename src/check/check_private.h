@@ -28,7 +28,7 @@ struct check {
   char *title; /* of the launch's kernel */
   bool muted;  /* its kernel is not to be looked at */
   bool ended;
-  ff_ending ending;  /* a process that is stopped, in a launch that may never end, says what was found */
+  ff_ending ending;  /* a process that is stopped, in a launch that may not end, prints what was found */
   pthread_t watcher; /* its thread */
   bool watched;
   check_stack stack; /* of the launch */

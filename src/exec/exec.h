@@ -35,7 +35,7 @@ typedef struct exec_kernel_info {
   uint32_t variable_count;
   uint32_t ptx_version, target; /* 75 for sm_75; ptx_version 87 for 8.7 */
   bool reads_smid;              /* its code, or that of a function it may call */
-  /* likewise: it looks at memory in a way that may wait for somebody (volatile, atomics, ...) */
+  /* likewise: it looks at memory in a way that may wait for other threads (volatile, atomics, ...) */
   bool may_wait;
 } exec_kernel_info;
 

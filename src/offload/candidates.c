@@ -192,10 +192,10 @@ static sim_sending left_of(const offload_region *r) {
   return (sim_sending){a->in_bytes, a->out_bytes, tx, rx, first_saving(tx + rx, left.tx_trip + left.rx_trip)};
 }
 
-/* As ptx_register_estimate for a kernel: what the assembler takes beside, and the fewest that there are. */
+/* As ptx_register_estimate for a kernel: what the assembler takes in addition, and the fewest that there are. */
 static uint32_t registers_of(const offload_region *r) {
-  enum { BESIDE = 4, FEWEST = 8 };
-  return !r->registers ? 0 : r->registers + BESIDE < FEWEST ? FEWEST : r->registers + BESIDE;
+  enum { EXTRA = 4, FEWEST = 8 };
+  return !r->registers ? 0 : r->registers + EXTRA < FEWEST ? FEWEST : r->registers + EXTRA;
 }
 
 sim_candidate offload_candidate(const offload_region *r) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which blocks of a kernel are worth running where its data is (Hsieh et al., ISCA 2016, sections 3.1 and 4.2).
  *
- * A *region* is a run of instructions [begin, end) that is entered at one instruction and left to one: nearly always
+ * A *region* is a run of instructions [begin, end) that is entered at one instruction and left to one: mostly
  * begin and end, but compilers also lay the last block of a loop before its first one. It is a *candidate* if nothing
  * in it forbids that (offload_bar) and if it saves bytes between the GPU and its memory: TX + RX < 0, for one trip or
  * from some number of trips on. Of nested and overlapping candidates those are *chosen* that save most together; only
@@ -120,7 +120,7 @@ typedef struct offload_kernel {
 offload_kernel *offload_analyze(const ptx_func *func);
 void offload_kernel_free(offload_kernel *kernel);
 /* From the values of from.reg and to.reg where the region is entered (of a constant: ignored); OFFLOAD_NEVER: they
- * never end. */
+ * do not end. */
 uint32_t offload_trips_of(const offload_trips *trips, uint64_t from, uint64_t to);
 /* For the machine. */
 /* with the words of wide registers in full; the threshold follows from these */

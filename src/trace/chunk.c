@@ -7,7 +7,7 @@
  *                           `-- trace_launch_finish: freed
  *
  * One thread writes a chunk. Begun and published chunks hang in stripes (by hash of launch and block), each with its
- * own lock, so that threads meet only once per chunk, never per record. */
+ * own lock, so that threads contend once per chunk, not per record. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -265,7 +265,7 @@ static uint64_t chunk_words(const trace_chunk *chunk) {
 
 #define ANY_BLOCK UINT64_MAX
 
-/* The readers that lack the block wait no longer: it is there, or will never be. Under the stripe's lock. */
+/* The readers that lack the block wait no longer: it is there, or will not come. Under the stripe's lock. */
 static void end_waits(trace_program *program, chunk_stripe *stripe, const trace_launch *launch, uint64_t block) {
   bool any = false;
   for (const trace_reader *r = stripe->waiters; r; r = r->next_waiter) {
@@ -338,7 +338,7 @@ static trace_chunk *chunk_empty(trace_launch *launch, uint64_t block) {
   return chunk;
 }
 
-/* Waits until the reader's chunk is there or will never be; under the stripe's lock, which it gives up meanwhile. */
+/* Waits until the reader's chunk is there or will not come; under the stripe's lock, which it gives up meanwhile. */
 static void wait_for_chunk(trace_reader *reader, chunk_stripe *stripe, const trace_launch *launch, uint64_t block) {
   trace_program *program = reader->program;
   reader->lacks = launch;

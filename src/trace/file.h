@@ -30,7 +30,7 @@ typedef struct trace_file_totals { /* what executing the program took; as exec_s
   uint64_t warp_instructions, thread_instructions, warp_accesses, sectors, blocks, divergent_branches, barriers;
 } trace_file_totals;
 
-typedef struct trace_file_about { /* texts owned by whoever made it */
+typedef struct trace_file_about { /* texts owned by the caller that made it */
   char farfault[32];              /* version that recorded */
   char *command;                  /* the program and its arguments, quoted for a shell; NULL: unknown */
   char *machine;                  /* name or path of the machine whose GPU the program found; NULL: unknown */
@@ -47,7 +47,7 @@ typedef struct trace_file_about { /* texts owned by whoever made it */
 typedef struct trace_file_writer trace_file_writer;
 /* Writes the beginning of a trace that will be the output `path` (base/output.h). Copies command and machine. A file
  * that is to have no marks gets them all the same with the first mark that is put into it; what goes into a pipe or a
- * device always says that it may have. */
+ * device says from the start that it may have. */
 ff_status trace_file_create(const char *path, const trace_file_about *about, trace_file_writer **out, ff_error *error);
 /* The same for a trace that may be cut off and is to stay as far as it came: a new file, under its name from the
  * beginning. */
@@ -146,7 +146,7 @@ ff_status trace_file_feed(trace_file *file, trace_program *program, const trace_
 
 /* ---- file_copy.c ---- */
 
-typedef struct trace_selection {      /* what is kept of launches; everything else the program did always is */
+typedef struct trace_selection {      /* what is kept of launches; all other operations are */
   uint64_t first_launch, last_launch; /* numbers from 0, both kept */
   uint64_t first_block, last_block;   /* of each; the others' warps only end */
   const char *kernel;                 /* a part of its name; NULL: every one */

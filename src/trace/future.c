@@ -116,7 +116,7 @@ static void page_add(page_uses *page, uint64_t position) {
 
 void trace_future_launch(trace_future *f, const trace_launch *launch) {
   FF_ASSERT(!f->complete);
-  while (f->bases.count < launch->id) FF_PUSH(&f->bases, TRACE_FUTURE_NEVER); /* launches that never came */
+  while (f->bases.count < launch->id) FF_PUSH(&f->bases, TRACE_FUTURE_NEVER); /* launches that did not come */
   FF_PUSH(&f->bases, f->next_position);
   f->next_position += launch->blocks;
 }

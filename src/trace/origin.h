@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where an operation comes from, beside its stream: which device of the program it is of, and whether the host has paid
- * for it already, because one call put several operations (a graph's launch). Both are parts of trace_op.stream:
+/* Where an operation comes from, in addition to its stream: which device of the program it is of, and whether the host
+ * has paid for it already, because one call put several operations (a graph's launch). Both are parts of
+ * trace_op.stream:
  *
  *     paid:1 | device:7 | number:24 of the stream, among the device's
  *

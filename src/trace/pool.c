@@ -19,7 +19,7 @@
 struct pool_slab {
   struct pool_slab *next, **link; /* in its class's list, while it has free pages */
   trace_page *free;
-  uint32_t free_count, places, fresh; /* fresh: the first place that was never used; place 0 is this header */
+  uint32_t free_count, places, fresh; /* fresh: the first place that was not used yet; place 0 is this header */
 };
 
 void pool_init(page_pool *pool) {

@@ -116,7 +116,7 @@ static bool write_runs(int descriptor, const spill_run *runs, uint32_t count, ui
 }
 
 /* A write beyond the process's limit of file sizes (RLIMIT_FSIZE) is an error like any other, and no signal to a
- * program that never wrote there itself: SIGXFSZ goes to the thread that writes. */
+ * program that did not write there itself: SIGXFSZ goes to the thread that writes. */
 static int write_runs_quietly(int descriptor, const spill_run *runs, uint32_t count, uint64_t offset) {
   sigset_t limit, old;
   sigemptyset(&limit);

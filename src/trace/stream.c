@@ -15,7 +15,7 @@
 #include "base/check.h"
 #include "trace/trace_private.h"
 
-enum { BLOCK_WINDOW = 64 }; /* blocks beyond the slowest reader's next that may always start */
+enum { BLOCK_WINDOW = 64 }; /* blocks beyond the slowest reader's next that may start in any case */
 /* the same where they are fed one after the other: little is gained by running ahead */
 enum { FED_WINDOW = 4 };
 #define DEFAULT_BUDGET (UINT64_C(256) << 20)

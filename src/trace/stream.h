@@ -39,7 +39,7 @@
  * An ISSUE holds what a warp executes until its next ACCESS, WAIT, BARRIER or EXIT, or as much of that as fits. A mark
  * cuts one in two, but where one is full does not depend on marks: two ISSUEs with nothing but marks between them were
  * one without those, exactly if together they fit (trace_copy_word). So a stream whose marks are left out is, word by
- * word, the one that never had any.
+ * word, that of a program that is not asked for marks.
  *   EXIT    the last record of every warp. */
 #ifndef FF_TRACE_STREAM_H
 #define FF_TRACE_STREAM_H
@@ -51,7 +51,7 @@
 #include "base/status.h"
 
 typedef enum trace_kind {
-  TRACE_END = 0, /* zero word: end of a page; readers never see it */
+  TRACE_END = 0, /* zero word: end of a page; readers do not see it */
   TRACE_ISSUE,
   TRACE_ACCESS,
   TRACE_WAIT,
@@ -167,7 +167,7 @@ typedef struct trace_launch trace_launch;
 
 typedef struct trace_op {
   trace_op_kind kind;
-  uint32_t stream;   /* stream number; 0 is the legacy default stream; numbers are never reused */
+  uint32_t stream;   /* stream number; 0 is the legacy default stream; numbers are not reused */
   uint64_t sequence; /* position in the program, from 0; set by trace_op_append */
   bool blocking;     /* the host call returns only when the operation is over (cudaMemcpy) */
   union {
@@ -203,7 +203,7 @@ typedef struct trace_op {
       uint32_t flags;
     } stream_create;
     trace_sms sms; /* STREAM_SMS */
-    /* EVENT_RECORD, STREAM_WAIT, SYNC_EVENT; a number per *recording*, never reused */
+    /* EVENT_RECORD, STREAM_WAIT, SYNC_EVENT; a number per *recording*, not reused */
     struct {
       uint32_t event;
     } event;
@@ -231,7 +231,7 @@ typedef struct trace_use {
   uint64_t address, bytes;
 } trace_use; /* an allocation, whole */
 
-/* A number for a function's name in the PTX, which may be any length: FNV-1a of 64 bits, never 0. */
+/* A number for a function's name in the PTX, which may be any length: FNV-1a of 64 bits, not 0. */
 static inline uint64_t trace_symbol(const char *name) {
   uint64_t hash = UINT64_C(0xcbf29ce484222325);
   for (; *name; name++) hash = (hash ^ (unsigned char)*name) * UINT64_C(0x100000001b3);
@@ -277,7 +277,7 @@ void trace_program_limit(trace_program *program, uint64_t bytes);
  * Before the first operation; the reader may wait for one already. */
 void trace_program_pull(trace_program *program, void (*pull)(void *context), void *context);
 /* Whether streams have ENTER and LEAVE; from the start they do not. Before the first operation. Without them the
- * records are as if they had never been. */
+ * records are those of a program without regions. */
 void trace_program_mark(trace_program *program, bool marks);
 bool trace_program_marks(const trace_program *program);
 void trace_program_free(trace_program *program); /* after all readers are gone */
@@ -290,7 +290,8 @@ trace_launch *trace_launch_create(trace_program *program, uint64_t blocks, uint3
 void trace_launch_set_parameters(trace_launch *launch, const void *bytes, uint32_t count); /* copies them */
 /* A copy of the text (NUL-terminated, too) that lives as long as the program. Thread-safe. */
 const char *trace_keep(trace_program *program, const char *text, uint64_t bytes);
-/* The kernel has stopped (whole or by a fault): chunks never published count as empty (every warp only EXIT). */
+/* The kernel has stopped (whole or by a fault): chunks that were not published count as empty (every warp only
+ * EXIT). */
 void trace_launch_finish(trace_launch *launch);
 
 /* exec side. True at once if block may start now; otherwise waits up to `milliseconds` for that (less than 0: as long
@@ -369,7 +370,8 @@ static inline void trace_put_enter(trace_writer *w, uint32_t pc, uint32_t trips)
 static inline void trace_put_leave(trace_writer *w, uint32_t pc) {
   trace_put_mark(w, TRACE_LEAVE | (uint64_t)pc << 32);
 }
-/* A record of one word from a stream with marks, into one without: as if they had never been. */
+/* A record of one word from a stream with marks, into one without: it becomes the same as if it was written without
+ * marks. */
 static inline void trace_copy_word(trace_writer *w, uint64_t word) {
   switch (trace_word_kind(word)) {
   case TRACE_ENTER:
@@ -428,8 +430,8 @@ typedef struct trace_cursor { /* a position in one warp's stream */
 trace_chunk *trace_reader_chunk(trace_reader *reader, trace_launch *launch, uint64_t block);
 void trace_cursor_open(trace_reader *reader, trace_chunk *chunk, uint32_t warp, trace_cursor *cursor);
 const uint64_t *trace_cursor_turn(trace_reader *reader, trace_cursor *cursor); /* to the next page (slow path) */
-/* The next record's first word (an ACCESS's further words follow it in memory); valid until the next call. Never called
- * again after EXIT. */
+/* The next record's first word (an ACCESS's further words follow it in memory); valid until the next call. Not to be
+ * called again after EXIT. */
 static inline const uint64_t *trace_cursor_next(trace_reader *reader, trace_cursor *cursor) {
   const uint64_t *record = cursor->at;
   if (__builtin_expect(trace_word_kind(*record) == TRACE_END, 0)) record = trace_cursor_turn(reader, cursor);

@@ -59,9 +59,9 @@ void pack_mirror_operation(pack_mirror *mirror, const pack_bytes *text);
 
 /* ---- file_read.c, for file_feed.c ---- */
 
-/* The records that follow of the warp at hand, without its EXIT, straight to the writer, with its marks or as if they
- * had never been; adds the instructions of its ISSUEs. true: the EXIT came. false: the frame has ended, or is damaged:
- * trace_file_next goes on, or says so. */
+/* The records that follow of the warp at hand, without its EXIT, straight to the writer, with its marks or as
+ * a stream without marks has them; adds the instructions of its ISSUEs. true: the EXIT came. false: the frame has
+ * ended, or is damaged: trace_file_next goes on, or says so. */
 bool trace_file_take_warp(trace_file *file, trace_writer *to, bool marks, uint64_t *instructions);
 
 #endif

@@ -114,7 +114,7 @@ struct trace_chunk {
   uint64_t taken;            /* readers that took it; under the stripe's mutex */
   FF_VEC(spill_extent) extents;
   uint32_t warps;
-  bool empty; /* stands for a block that never finished: every warp only EXIT; belongs to one reader */
+  bool empty; /* stands for a block that did not finish: every warp only EXIT; belongs to one reader */
   trace_warp streams[];
 };
 

@@ -163,7 +163,7 @@ static void after_fork(void) {
   if (ff_engine.phase == ENGINE_READY) ff_engine.phase = ENGINE_FORKED;
   ff_engine.host_thread_runs = false;
   pthread_mutex_t fresh = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
-  ff_engine.lock = fresh; /* the child has one thread, and no one holds it there */
+  ff_engine.lock = fresh; /* the child has one thread, which does not hold it */
   ff_engine.given = 0;
   engine_deferred_forget();
 }
@@ -179,7 +179,7 @@ static void set_default_limits(int device) {
   limits[cudaLimitPersistingL2CacheSize] = 0;
 }
 
-/* Before anything is allocated: whoever checks has to hear of everything. */
+/* Before anything is allocated: a checker has to be told of every allocation. */
 static ff_status make_check(ff_error *error) {
   check_options options;
   ff_status status = check_options_from_environment(&options, error);
@@ -301,7 +301,7 @@ cudaError_t engine_reset(int device) {
   return ff_engine.sticky;
 }
 
-/* Runs when the process ends, whoever ended it. Another thread may be inside a kernel: it is told to stop, and after a
+/* Runs when the process ends, in whatever way. Another thread may be inside a kernel: it is told to stop, and after a
  * while the results are written without it. */
 __attribute__((destructor)) void engine_finish(void) {
   struct timespec until;

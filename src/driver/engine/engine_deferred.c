@@ -193,7 +193,7 @@ static void none_behind(void) {
 
 /* ---- the engine's own thread ---- */
 
-/* Whoever has the lock sees managed memory as between two operations. */
+/* The thread that has the lock sees managed memory as between two operations. */
 void engine_deferred_give_way(void *unused) {
   (void)unused;
   engine_host_access_settle_all();

@@ -183,7 +183,7 @@ struct engine_module {
 /* ---- everything ---- */
 
 typedef enum engine_owner { ENGINE_OWNER_NONE, ENGINE_OWNER_PROGRAM, ENGINE_OWNER_MODULE } engine_owner;
-typedef struct engine_note { /* beside an exec_allocation, by its id */
+typedef struct engine_note { /* on an exec_allocation, by its id */
   const exec_allocation *allocation;
   unsigned flags;
   int device; /* whose memory it is; of host and managed memory, which was current */

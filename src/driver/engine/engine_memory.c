@@ -31,7 +31,7 @@ static engine_memory memory_of(exec_memory_kind kind) {
   return ENGINE_PAGEABLE;
 }
 
-/* ---- notes beside exec's allocations ---- */
+/* ---- notes on exec's allocations ---- */
 
 uint64_t engine_whole_pages(uint64_t bytes) {
   return (bytes + EXEC_PAGE_BYTES - 1) / EXEC_PAGE_BYTES * EXEC_PAGE_BYTES;

@@ -303,7 +303,7 @@ cudaError_t engine_module_load(const void *image, size_t bytes, engine_module **
   return engine_module_link(&image, &bytes, NULL, 1, module, error);
 }
 
-/* Also at the end of the process, when the engine may never have started, or be broken: it is not started for this, and
+/* Also at the end of the process, when the engine may not have started, or be broken: it is not started for this, and
  * a finished one is left as it is. */
 cudaError_t engine_module_unload(engine_module *module) {
   if (pthread_mutex_lock(&ff_engine.lock)) return cudaErrorCudartUnloading;

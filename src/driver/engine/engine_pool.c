@@ -157,7 +157,7 @@ static void piece_drop(piece *p) {
 
 static bool over(const piece *p) { return !p->sequence || engine_happened(p->device, p->sequence, p->time_ps); }
 
-/* What the pool holds and nobody uses, as far as that is over, down to `keep` bytes in all; `surrender`: it stays,
+/* Gives back the pool's unused pieces whose freeing is over, down to `keep` bytes in all; `surrender`: it stays,
  * uncounted. */
 static void give_back(engine_pool *pool, uint64_t keep, bool surrender) {
   for (size_t i = 0; i < all.pieces.count; i++) {

@@ -112,13 +112,17 @@ static bool view_format(unsigned number, engine_format *format) {
   return true;
 }
 
+static uint32_t level_texels(uint64_t halved, uint32_t blocks) {
+  if (halved >= 4ull * blocks) return 4 * blocks;
+  return halved ? (uint32_t)halved : 1;
+}
+
 /* The levels' texels: halved from the view's, but within the blocks that there are. */
 static void view_blocks(const engine_view *v, exec_texture *t) {
   for (uint32_t l = 0; l < t->level_count; l++) {
     exec_image *image = &t->level[l];
-    uint64_t width = v->width >> l, height = v->height >> l;
-    image->width = width < 4ull * image->width ? (uint32_t)(width ? width : 1) : 4 * image->width;
-    image->height = height < 4ull * image->height ? (uint32_t)(height ? height : 1) : 4 * image->height;
+    image->width = level_texels(v->width >> l, image->width);
+    image->height = level_texels(v->height >> l, image->height);
   }
 }
 

@@ -78,6 +78,12 @@ uint32_t decode_constant(decoder *d, uint64_t value, uint32_t bytes) {
   return offset | 1;
 }
 
+static uint64_t single_bits(float value) {
+  uint32_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+
 /* A literal as the bits of a type (PTX ISA, "Constants"). */
 static bool literal_bits(decoder *d, const ptx_operand *operand, ptx_type type, uint64_t *bits) {
   uint32_t width = ptx_type_bits(type);
@@ -86,7 +92,7 @@ static bool literal_bits(decoder *d, const ptx_operand *operand, ptx_type type, 
   if (operand->kind == PTX_OPERAND_INT) {
     float single = (float)(int64_t)value;
     double twice = (double)(int64_t)value;
-    if (real && width == 32 && type == PTX_F32) *bits = 0, memcpy(bits, &single, 4);
+    if (real && width == 32 && type == PTX_F32) *bits = single_bits(single);
     else if (type == PTX_F64) memcpy(bits, &twice, 8);
     else *bits = value;
   } else if (operand->kind == PTX_OPERAND_F32) {
@@ -100,7 +106,7 @@ static bool literal_bits(decoder *d, const ptx_operand *operand, ptx_type type, 
     memcpy(&twice, &value, 8);
     float single = (float)twice;
     if (width == 64) *bits = value;
-    else if (width == 32) *bits = 0, memcpy(bits, &single, 4);
+    else if (width == 32) *bits = single_bits(single);
     else return decode_fail(d, "a floating-point literal for type .%s", ptx_type_text(type));
   }
   if (width < 64) *bits &= (UINT64_C(1) << width) - 1;

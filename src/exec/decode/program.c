@@ -80,7 +80,7 @@ static void add_taken(exec_program *program, const ptx_symbol *symbol) {
   program->taken[program->taken_count++] = symbol->func;
 }
 
-/* Functions whose address somebody takes: what an indirect call may reach. */
+/* Functions whose address is taken: an indirect call may reach them. */
 static void find_taken(exec_program *program) {
   const ptx_module *module = program->module;
   program->taken = ff_alloc((module->func_count + 1) * sizeof *program->taken);
@@ -180,7 +180,7 @@ static void add_reach(exec_kernel *kernel, const ptx_func *func) {
     kernel->reach[kernel->reach_count++] = func;
 }
 
-/* Does it look at what others may write? Their writes do not show in a block's own shared memory. */
+/* Does it read what other blocks may write? They do not write to a block's own shared memory. */
 static bool looks(const ptx_instr *instr) {
   switch (instr->opcode) {
   case PTX_OP_LD:
@@ -193,7 +193,7 @@ static bool looks(const ptx_instr *instr) {
   }
 }
 
-/* Can it wait for somebody: does it look in a loop? `called`: the loop may be around the call. */
+/* Can it wait for other threads: does it look in a loop? `called`: the loop may be around the call. */
 static bool may_wait(const ptx_func *func, bool called) {
   /* where the first of the loops begins that end here or behind */
   uint32_t loops_from = called ? 0 : func->instr_count;
@@ -229,7 +229,7 @@ static void find_reach(exec_kernel *kernel) {
         kernel->launches |= host == EXEC_HOST_PARAMETER_BUFFER;
         continue;
       }
-      kernel->recursive = true; /* indirect: nobody knows how deep */
+      kernel->recursive = true; /* indirect: the depth is unknown */
       for (uint32_t t = 0; t < program->taken_count; t++)
         if (!program->taken[t]->entry) add_reach(kernel, program->taken[t]);
     }

@@ -24,7 +24,8 @@ void core_trace_issue(core_warp *w, uint32_t end) {
   w->segment = end;
   for (uint32_t piece; n; at += piece, n -= piece) {
     uint32_t room = TRACE_ISSUE_MAX - w->trace->issue;
-    piece = !room ? n < TRACE_ISSUE_MAX ? n : TRACE_ISSUE_MAX : n < room ? n : room;
+    if (!room) room = TRACE_ISSUE_MAX; /* of a new one */
+    piece = n < room ? n : room;
     trace_put_issue(w->trace, piece, 0, f->sfu_before[at + piece] - f->sfu_before[at],
                     f->fp64_before[at + piece] - f->fp64_before[at]);
   }

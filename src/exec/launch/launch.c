@@ -157,7 +157,7 @@ static bool take_place(core_launch *launch) {
 
 static void leave_place(core_launch *launch) { __atomic_sub_fetch(&launch->resident, 1, __ATOMIC_RELAXED); }
 
-/* For the only worker: which block is next must not depend on how fast the stream is read. So a new one always comes
+/* For the only worker: which block is next must not depend on how fast the stream is read. So a new one comes
  * first if there is a place for it; it waits for its turn, but not for ever while readers may wait for what is in
  * progress. */
 static bool only_worker_ready(const core_worker *worker, core_launch *launch, uint64_t index) {
@@ -204,7 +204,7 @@ static uint64_t milliseconds(void) {
   return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000 + 1;
 }
 
-/* The block has given way. Whoever looks at the program is told if it may wait for ever. */
+/* The block has given way: config->waiting is called if it may wait for ever. */
 static void note_waiting(core_worker *worker, core_launch *launch, const core_block *block) {
   const exec_config *config = launch->config;
   if (!config->give_way && (!config->waiting || __atomic_load_n(&launch->told_waiting, __ATOMIC_RELAXED))) return;

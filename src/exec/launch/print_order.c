@@ -86,7 +86,10 @@ void core_output_flush(core_output *output, core_block *block, bool end) {
       text->length = 0;
     }
     waiting item = {block->index, NULL, text->length};
-    if (text->length) item.text = ff_alloc(text->length), memcpy(item.text, text->chars, text->length);
+    if (text->length) {
+      item.text = ff_alloc(text->length);
+      memcpy(item.text, text->chars, text->length);
+    }
     output->waiting_bytes += text->length;
     heap_push(output, item);
     text->length = 0;

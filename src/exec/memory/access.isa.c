@@ -109,7 +109,8 @@ INLINE void store_eight(uint32_t *to, const void *from) {
 #endif
 }
 
-/* Written eight at a time in any case: whoever reads the register reads it so, and would wait for single words. */
+/* Written eight at a time in any case: the instructions that read the register read it so, and would wait for single
+ * words. */
 INLINE void load_pieces32(uint32_t *to, const uint64_t *value, uint64_t add) {
   for (uint32_t piece = 0; piece < 32; piece += 8) {
     typedef uint32_t words __attribute__((vector_size(32)));

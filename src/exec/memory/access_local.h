@@ -128,8 +128,8 @@ INLINE void local_each(core_warp *w, const exec_instr *i, const uint32_t *offset
 
 /* ---- any access ---- */
 
-/* False: some lane leaves its stack or is not aligned, or it is nothing for here; nothing has happened. Nobody else
- * writes here: who polls it waits for nobody. */
+/* False: some lane leaves its stack or is not aligned, or it is nothing for here; nothing has happened. No other
+ * thread writes here: a loop that polls it waits for none. */
 INLINE bool local_try(core_warp *w, const exec_instr *i, uint64_t window) {
   const exec_access *a = i->side;
   uint32_t offset[32];

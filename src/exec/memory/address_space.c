@@ -387,8 +387,8 @@ static void open_record(exec_memory *memory, exec_record *record, uint64_t addre
 
 /* The host is to give the whole pages of 2 MiB of an allocation at once, as a GPU has them: a kernel that writes an
  * array for the first time would else spend more time in page faults than in computing. Not beyond an eighth of the
- * host's memory: of an allocation that is mostly never touched, pages of 2 MiB may take far more than what is. Nor for
- * ever: each may split a mapping of the kernel's in two. */
+ * host's memory: of an allocation that is hardly touched, pages of 2 MiB may take far more than its touched pages. Nor
+ * for ever: each may split a mapping of the kernel's in two. */
 static void want_large_pages(exec_memory *memory, uint64_t start, uint64_t bytes) {
   uint64_t live = 0, room = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / 8;
   for (size_t kind = 0; kind < sizeof memory->live / sizeof *memory->live; kind++) live += memory->live[kind];

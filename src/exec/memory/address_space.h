@@ -103,7 +103,7 @@ bool exec_memory_may(const exec_allocation *allocation, bool write); /* be read,
 
 /* The allocation (live or freed) that holds `address`, else NULL. */
 const exec_allocation *exec_memory_find(const exec_memory *memory, uint64_t address);
-/* The same, and of an address beside it the allocation whose pages, or padding, it is in. */
+/* The same, and of an address next to it the allocation whose pages, or padding, it is in. */
 const exec_allocation *exec_memory_owner(const exec_memory *memory, uint64_t address);
 /* The live allocation that ends nearest below or starts nearest above `address`, for messages; NULL: there is none. */
 const exec_allocation *exec_memory_nearest(const exec_memory *memory, uint64_t address);

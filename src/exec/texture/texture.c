@@ -142,7 +142,7 @@ static void check_reads(core_warp *w, const exec_instr *i, const texture_reads *
   }
 }
 
-/* Tells whoever watches what the group read. */
+/* The group's reads, for a checker, declared uses and the access stream. */
 static void watch_reads(core_warp *w, const exec_instr *i, const exec_texture *t, const texture_reads *reads,
                         uint32_t group) {
   exec_access access = ((const exec_texture_access *)i->side)->access;

@@ -84,7 +84,7 @@ static void merge(ranges_finder *f, ranges_state **into, ranges_state *state) {
 
 /* ---- writing registers ---- */
 
-/* Whoever was computed from the register is so no longer. */
+/* Registers that were computed from this one are no longer functions of it. */
 static void forget_users(const ranges_finder *f, ranges_state *state, uint32_t slot) {
   for (uint32_t i = f->user_first[slot]; i < f->user_first[slot + 1]; i++) {
     uint32_t regs[WRITES_MAX], count = ptx_instr_writes(&f->func->instrs[f->users[i]], regs, WRITES_MAX);
