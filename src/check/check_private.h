@@ -43,7 +43,7 @@ struct check {
 /* Its hooks are its first part. */
 static inline check *check_of(exec_checker *checker) { return (check *)(void *)checker; }
 
-/* The allocation that the program knows by that number; NULL: none, or one of ours. */
+/* The program's allocation with that id; NULL: there is none, or it is farfault's own. */
 check_allocation *check_allocation_of(check *c, const exec_allocation *allocation);
 void check_thread_of(const core_warp *w, uint32_t lane, check_thread *thread);
 /* A finding at an instruction; NULL: known already, or too many. With the lock held. */

@@ -11,8 +11,8 @@
  *   - in another block: if the warp has that block's knowledge, got through memory, and that has reached the clock.
  * Knowledge moves with barriers (all of the block), barriers of some warps, and through memory: what a warp knew at its
  * last fence goes into the synchronisation variable that it writes with a strong access (atomic, volatile, relaxed,
- * release), and who reads that variable with a strong access has it. A fence of the block's scope counts in the block
- * only.
+ * release), and a warp that reads that variable with a strong access gets it. A fence of the block's scope counts in
+ * the block only.
  *
  * No two accesses that happens-before orders are reported (test_race.c compares with a model). Races may be missed: see
  * docs/checkers.md (what a warp's lanes learn through memory the whole warp knows; of many unordered readers of a byte
@@ -80,8 +80,8 @@ bool race_shared_written(race_block *b, uint64_t offset, uint32_t bytes);
 void race_synchronise(race_block *b, uint32_t warp, uint32_t lane, bool shared, uint64_t address, uint32_t flags);
 
 void race_fence(race_block *b, uint32_t warp, bool block_scope);
-/* Lanes of a warp meet; live: those that have not exited. orders: memory, too (__syncwarp); not: shfl, vote and the
- * like. */
+/* Lanes of a warp synchronise; live: those that have not exited. orders: memory, too (__syncwarp); not: shfl, vote and
+ * the like. */
 void race_meet(race_block *b, uint32_t warp, uint32_t lanes, uint32_t live, bool orders);
 /* A barrier of all threads of the block is complete. */
 void race_barrier(race_block *b);

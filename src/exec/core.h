@@ -69,7 +69,7 @@ typedef enum exec_flow {
   EXEC_FLOW_UNSUPPORTED,
 } exec_flow;
 
-/* exec_instr.attention: which questions the interpreter has to ask before the instruction. */
+/* exec_instr.attention: what the interpreter has to look at before the instruction. */
 enum {
   EXEC_ATTEND_FLOW = 1,    /* flow != NONE */
   EXEC_ATTEND_WAIT = 2,    /* may use a register with an outstanding load: only when the access stream is wanted */
@@ -435,7 +435,7 @@ struct core_launch {
   uint64_t handles; /* streams and events that its threads have made */
   /* by function; NULL: not compiled, or not yet (native.h). Set once, atomically */
   const struct exec_native_code *native;
-  void *native_job; /* what native.h's provider knows the compilation by that is under way; NULL: none */
+  void *native_job; /* the handle of the compilation that is under way (native.h); NULL: none */
 };
 
 static inline uint32_t core_lane_count(uint32_t mask) {
@@ -452,14 +452,14 @@ void core_add_ready(core_warp *w, uint32_t mask, const exec_instr *pc, exec_fram
 /* The running split stands at w->pc: merges those that stand there too, then makes the one with the smallest key
  * run. */
 void core_switch(core_warp *w);
-/* Some of the running split's lanes branch at i, `taken`, the others go on behind it: the part that comes first
+/* Some of the running split's lanes branch at i, `taken`, the others go on behind it: the split that comes first
  * runs. */
 void core_diverge(core_warp *w, const exec_instr *i, uint32_t taken);
 /* No split is running: makes the runnable one with the smallest key run. False: there is none. */
 bool core_pick(core_warp *w);
 /* Another runnable split gets a while, whatever its key. */
 void core_rotate(core_warp *w);
-/* The running split has ended its part at pc: it becomes one of the others, in that state. */
+/* The running split stops at pc: it becomes one of the others, in that state. */
 void core_park(core_warp *w, const exec_instr *pc, split_state state, uint32_t barrier, uint32_t member);
 void core_drop_split(core_warp *w, uint32_t index);
 void core_update_ready(core_warp *w);
@@ -506,7 +506,7 @@ void core_return(core_warp *w, const exec_instr *i);
 const exec_function *core_callee(core_warp *w, const exec_instr *i);
 void core_warp_start(core_warp *w);
 
-/* ---- lanes that meet (sync.c, barrier.c) ---- */
+/* ---- lanes that synchronise (sync.c, barrier.c) ---- */
 /* The running split is at a .sync instruction and lanes of `member` are missing: it waits, or the group is complete. */
 void core_sync_wait(core_warp *w, const exec_instr *i, uint32_t member);
 /* Lanes have exited: groups that waited only for them go on. */

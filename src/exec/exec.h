@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functional half of the virtual GPU: what every warp of a launch computes. It knows nothing of time.
+/* The functional half of the virtual GPU: what every warp of a launch computes. It has no notion of time.
  *
  * ptx_module (linked) --exec_program_create--> exec_program --exec_program_kernel--> exec_kernel --exec_launch--> results
  * in memory, the access stream (trace/stream.h), statistics, or an exec_fault. */
@@ -48,10 +48,10 @@ ff_status exec_program_create(const ptx_module *linked, exec_memory *memory, exe
 void exec_program_free(exec_program *program); /* releases the variables */
 ff_status exec_program_kernel(exec_program *program, const char *name, exec_kernel **kernel, ff_error *error);
 /* A region of the kernel's own function that is marked in the access stream: ENTER where lanes come to its entry from
- * outside, LEAVE when they are all where it goes on (trace/stream.h). It must be entered only at `entry`, be left only
- * to `exit`, and have no barrier and no end of threads in it; regions do not overlap. Its trips, for ENTER: `trips`; if
- * that is 0, 1 (0 if tested_first) + the number of t = 0, 1, 2 ... for which from + t * step COMPARE to, one after the
- * other; if step is 0, too, they are not known. */
+ * outside, LEAVE when all of them have reached its exit (trace/stream.h). It must be entered only at `entry`, be left
+ * only to `exit`, and have no barrier and no end of threads in it; regions do not overlap. Its trips, for ENTER:
+ * `trips`; if that is 0, 1 (0 if tested_first) + the number of t = 0, 1, 2 ... for which from + t * step COMPARE to,
+ * one after the other; if step is 0, too, they are not known. */
 typedef struct exec_bound {
   uint32_t reg;
   int64_t value;
@@ -74,7 +74,7 @@ const exec_kernel_info *exec_kernel_describe(const exec_kernel *kernel);
 /* FF_NOT_FOUND if there is no such .global/.const variable. */
 ff_status exec_program_variable(exec_program *program, const char *name, uint64_t *address, uint64_t *bytes,
                                 ff_error *error);
-/* How decoded code looks, for `farfault disasm -v` and debugging: one line per decoded instruction. */
+/* Decoded code as text, for `farfault disasm -v` and debugging: one line per decoded instruction. */
 struct ff_text;
 void exec_kernel_print(const exec_kernel *kernel, struct ff_text *out);
 

@@ -119,10 +119,10 @@ typedef struct trace_item {
 ff_status trace_file_next(trace_file *file, trace_item *item, ff_error *error);
 void trace_file_rewind(trace_file *file);
 
-/* Appends everything, but for TRACE_OP_END, and for marks if the program wants none, to the program, whose simulations
+/* Appends everything, but for TRACE_OP_END, and for marks if the program has none, to the program, whose simulations
  * run in other threads; waits where the program does, so that memory stays bounded. `step` (NULL: none) is called for
- * each operation and block. On an error the launch that was open is ended as far as it came; what is there can be
- * simulated. */
+ * each operation and block. On an error the launch that was open is ended as far as it came; the part that was
+ * appended can be simulated. */
 typedef struct trace_file_step {
   const trace_launch *launch; /* the one that is fed now; NULL: none */
   uint64_t blocks;            /* of it, fed so far */

@@ -21,7 +21,7 @@ struct trace_feed {
   bool writing; /* the writer is open */
   trace_file_step step;
   const trace_file_watch *watch;
-  bool marks; /* the program wants them */
+  bool marks; /* the program has them */
   bool waits; /* for room, as exec/ does */
   bool over;
   ff_status status; /* of the file */

@@ -194,7 +194,7 @@ void trace_future_complete(trace_future *f) {
   pthread_mutex_unlock(&f->mutex);
 }
 
-/* ---- questions ---- */
+/* ---- look-ups ---- */
 
 void trace_future_wait(trace_future *f) {
   pthread_mutex_lock(&f->mutex);

@@ -28,7 +28,8 @@ typedef struct operation_names {
 void operation_names_reset(operation_names *names);
 void operation_names_free(operation_names *names);
 
-/* Not for TRACE_OP_END. Where pageable host memory lies is left out: it is chance, and no simulation looks at it. */
+/* Not for TRACE_OP_END. Addresses of pageable host memory are left out: they differ from run to run, and no simulation
+ * uses them. */
 void operation_put(pack_bytes *to, const trace_op *op, operation_names *names);
 
 /* The next operation. A launch is written to *launch (its parameters point into `from`, its `chunks` and `id` stay as

@@ -199,7 +199,7 @@ static bool block_may_start(const trace_program *program, const trace_launch *la
   return true;
 }
 
-/* Check level 2, under the mutex: no reader counts as waiting for what is there. */
+/* Check level 2, under the mutex: no reader counts as waiting for an operation or a chunk that exists. */
 static void reader_waits_check(trace_program *program) {
   for (uint64_t waiting = ff_check_level >= 2 ? program->waiting_op : 0; waiting; waiting &= waiting - 1) {
     const trace_reader *reader = program->readers[__builtin_ctzll(waiting)];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The access stream: the only thing the functional half (driver/, exec/) tells the timing half (machine/, paging/).
+/* The access stream: all data from the functional half (driver/, exec/) to the timing half (machine/, paging/).
  *
  * A *program* is a list of operations (allocations, copies, launches, events, synchronisations) in the order in which
  * the host made them. A launch has one *chunk* per thread block; a chunk has one record stream per warp. One writer
@@ -31,15 +31,15 @@
  *           written for each warp when the barrier completed; `expected` is how many BARRIER records, over the whole
  *           block, belong to this completion.
  *   ENTER   kind:4 | trips:28 of the block's loop, as known before it from registers; 0: not known | pc:32
- *   LEAVE   kind:4 | unused:28 | pc:32. Both are of an offload candidate block (offload/candidates.h), where lanes of the
- *           warp come to it and when they have all left it; pc is the block's first instruction. Only in streams that
+ *   LEAVE   kind:4 | unused:28 | pc:32. Both are of an offload candidate (offload/candidates.h): lanes of the warp enter
+ *           it, and all of them have left it; pc is the block's first instruction. Only in streams that
  *           are asked for them (trace_program_mark); pairs do not nest, and between the two is no BARRIER and nothing
  *           of other lanes.
  *
  * An ISSUE holds what a warp executes until its next ACCESS, WAIT, BARRIER or EXIT, or as much of that as fits. A mark
- * cuts one in two, but where one is full does not depend on marks: two ISSUEs with nothing but marks between them were
- * one without those, exactly if together they fit (trace_copy_word). So a stream whose marks are left out is, word by
- * word, that of a program that is not asked for marks.
+ * cuts one in two, but where one is full does not depend on marks: two ISSUEs with nothing but marks between them are
+ * one ISSUE without the marks exactly if both fit into one (trace_copy_word). So a stream whose marks are left out is,
+ * word by word, that of a program that is not asked for marks.
  *   EXIT    the last record of every warp. */
 #ifndef FF_TRACE_STREAM_H
 #define FF_TRACE_STREAM_H
@@ -272,9 +272,9 @@ trace_program *trace_program_create(uint64_t memory_budget);
  * stream that is fed from a file: it comes as fast as it is read, and what lies in memory is better small enough for
  * the host's caches. */
 void trace_program_limit(trace_program *program, uint64_t bytes);
-/* Instead of writers in other threads: what the program's only reader calls, in its own thread, when it finds nothing.
- * Each call appends an operation or goes on with the blocks of the last launch, and in the end appends TRACE_OP_END.
- * Before the first operation; the reader may wait for one already. */
+/* Instead of writers in other threads: the program's only reader calls `pull`, in its own thread, when it finds
+ * nothing. Each call appends an operation or goes on with the blocks of the last launch, and in the end appends
+ * TRACE_OP_END. Before the first operation; the reader may wait for one already. */
 void trace_program_pull(trace_program *program, void (*pull)(void *context), void *context);
 /* Whether streams have ENTER and LEAVE; from the start they do not. Before the first operation. Without them the
  * records are those of a program without regions. */
@@ -295,7 +295,7 @@ const char *trace_keep(trace_program *program, const char *text, uint64_t bytes)
 void trace_launch_finish(trace_launch *launch);
 
 /* exec side. True at once if block may start now; otherwise waits up to `milliseconds` for that (less than 0: as long
- * as it takes) and says whether. */
+ * as it takes); returns whether it may. */
 bool trace_block_wait(trace_launch *launch, uint64_t block, int milliseconds);
 
 typedef struct trace_writer { /* one per warp; the fields are for the inline functions only */

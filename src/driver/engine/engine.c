@@ -91,8 +91,7 @@ cudaError_t engine_unimplemented(const char *call) {
 
 cudaError_t engine_sticky(void) { return ff_engine.sticky; }
 
-/* To be told to who checks the program: not that something is not ready yet, and what has ended the device only
- * once. */
+/* Tells the checker of a failed call, but for cudaErrorNotReady; of a sticky error once. */
 static void note_failure(const char *call, cudaError_t error, const char *name, const char *text) {
   static bool told_sticky;
   check *check = ff_engine.check;

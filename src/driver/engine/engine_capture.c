@@ -252,7 +252,7 @@ static cudaError_t end_locked(engine_stream *stream, engine_graph **graph) {
 }
 
 cudaError_t engine_capture_end(cudaStream_t handle, engine_graph **graph) {
-  engine_graph *made = NULL; /* who captured into a graph of its own need not ask for it */
+  engine_graph *made = NULL; /* a program that captured into its own graph may pass NULL */
   if (graph) *graph = NULL;
   cudaError_t error = engine_enter();
   if (error) return error;

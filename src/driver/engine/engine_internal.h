@@ -317,7 +317,7 @@ struct engine_node_params;
 bool engine_deferred(const engine_stream *stream); /* is what is put on the stream now queued? */
 void engine_deferred_wait(void);                   /* until nothing is; gives the lock away meanwhile */
 bool engine_deferred_full(void);                   /* no more can be appended until then */
-/* without the lock, after a query of what is behind: the kernel wants the lock */
+/* without the lock, after a query of queued operations: the kernel needs the lock */
 void engine_deferred_rest(void);
 /* cudaSuccess and *taken: it is queued. Else it is to be carried out now; `async`: the call need not wait for it. */
 cudaError_t engine_deferred_take(engine_stream *stream, const struct engine_node_params *params, bool async,

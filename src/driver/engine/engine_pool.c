@@ -301,7 +301,7 @@ static cudaError_t allocate_locked(engine_pool *pool, uint64_t bytes, engine_str
   return cudaSuccess;
 }
 
-/* Who may use what a captured allocation gives: those who may use the pool's now. */
+/* The devices that may use a captured allocation: those that may use the pool now. */
 static void note_access(const engine_pool *pool, cudaMemAccessDesc *list, engine_node_params *node) {
   node->memory.device = pool->device;
   node->memory.access = list;

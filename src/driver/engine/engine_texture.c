@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texture and surface objects: from what a program asks for to what kernels see (exec/texture/texture.h), with the
- * checks of the manual (CUDA Runtime API, "Texture Object Management"; Driver API, "Texture Object Management").
+/* Texture and surface objects: from the program's descriptors to the kernels' handles (exec/texture/texture.h), with
+ * the checks of the manual (CUDA Runtime API, "Texture Object Management"; Driver API, "Texture Object Management").
  *
  * The specification of a live handle stands in `specs` at the handle's slot (engine_textures_check), so that a program
  * gets back what it gave. */

@@ -88,26 +88,21 @@ static uint64_t single_bits(float value) {
 static bool literal_bits(decoder *d, const ptx_operand *operand, ptx_type type, uint64_t *bits) {
   uint32_t width = ptx_type_bits(type);
   bool real = ptx_type_class(type) == 'F';
-  uint64_t value = operand->bits;
+  uint64_t value = *bits = operand->bits;
   if (operand->kind == PTX_OPERAND_INT) {
-    float single = (float)(int64_t)value;
     double twice = (double)(int64_t)value;
-    if (real && width == 32 && type == PTX_F32) *bits = single_bits(single);
+    if (real && width == 32 && type == PTX_F32) *bits = single_bits((float)(int64_t)value);
     else if (type == PTX_F64) memcpy(bits, &twice, 8);
-    else *bits = value;
   } else if (operand->kind == PTX_OPERAND_F32) {
     float single;
     memcpy(&single, &value, 4);
     double twice = single;
     if (type == PTX_F64) memcpy(bits, &twice, 8);
-    else *bits = value;
   } else {
     double twice;
     memcpy(&twice, &value, 8);
-    float single = (float)twice;
-    if (width == 64) *bits = value;
-    else if (width == 32) *bits = single_bits(single);
-    else return decode_fail(d, "a floating-point literal for type .%s", ptx_type_text(type));
+    if (width == 32) *bits = single_bits((float)twice);
+    else if (width != 64) return decode_fail(d, "a floating-point literal for type .%s", ptx_type_text(type));
   }
   if (width < 64) *bits &= (UINT64_C(1) << width) - 1;
   return true;

@@ -153,7 +153,7 @@ static uint32_t units_take(units *u, uint32_t width) {
   return first;
 }
 
-typedef struct thing { /* a register or variable that wants units for an interval */
+typedef struct thing { /* a register or variable that needs units for an interval */
   interval in;
   uint32_t index, width, first;
 } thing;

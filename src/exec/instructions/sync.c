@@ -10,7 +10,7 @@
 
 static const exec_sync *sync_of(const exec_instr *i) { return i->side; }
 
-/* May two splits meet at these instructions? */
+/* May two splits synchronise at these instructions? */
 static bool compatible(const exec_instr *a, const exec_instr *b) {
   const exec_sync *x = sync_of(a), *y = sync_of(b);
   return a == b || (x->kind == y->kind && x->kind < EXEC_SYNC_MMA && x->mode == y->mode && x->wide == y->wide &&

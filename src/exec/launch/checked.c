@@ -186,7 +186,7 @@ static void mbarrier_checked(exec_warp *x, const exec_instr *i) {
   run_plain(w, core_mbarrier, i, lanes);
 }
 
-/* ---- fences, lanes that meet ---- */
+/* ---- fences, lanes that synchronise ---- */
 
 static void fence_checked(exec_warp *x, const exec_instr *i) {
   core_warp *w = (core_warp *)x;

@@ -8,7 +8,7 @@
  *
  * Blocks that take virtual blocks from a queue (ptx/rewrite/persistent.h) would not be what they are on a device if the
  * first one took all of them: each gives way when it has taken one, and the one that has done least goes on. One worker
- * runs such a launch, so that who takes what is the same on every run.
+ * runs such a launch, so that the same blocks take the same virtual blocks on every run.
  *
  * The access stream may delay the start of a block, but not a block that runs. When all blocks in progress only wait,
  * the next one starts regardless: they may wait for it.

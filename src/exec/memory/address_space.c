@@ -4,19 +4,20 @@
  * The arena is one reserved range. Below `high` it is readable and writable and the host gives it pages when they are
  * touched; above it nothing is mapped. Ranges come from the free list (lowest address first) or from `high` upwards.
  *
- * Lookup. top[address / 2 MiB] is NULL, a record (an allocation that owns the whole 2 MiB, or the only one that
- * reaches into it with nothing else there), or, with bit 0 set, a leaf: one record per 4 KiB page.
+ * Lookup. top[address / 2 MiB] is NULL, an exec_record (of an allocation that owns the whole 2 MiB, or of the only one
+ * that reaches into it), or, with bit 0 set, a leaf: one exec_record per 4 KiB page.
  *
  * Canonical addresses: of the arena, offset by offset, those from EXEC_ARENA_CANONICAL on; registered ranges have the
  * first addresses from EXEC_REGISTERED_CANONICAL on that no live one has, in units of 2 MiB, so they follow from the
  * order of registering.
  *
- * A released range is a tombstone: its pages are given back, its record says so, lookups still find it. The oldest
- * tombstone is forgotten when there are TOMBSTONES of them; only then are its range and its record used again.
+ * A released range is a tombstone: its pages are given back, its exec_record is marked as freed, lookups still find it.
+ * The oldest tombstone is forgotten when there are TOMBSTONES of them; only then are its range and its exec_record used
+ * again.
  *
- * A reservation is a record like an allocation's, whose pages the host may not touch; a mapping takes its place in the
- * table page by page and gives it back. A mapping leaves no tombstone: its record is used again at once, so that
- * mapping and unmapping may go on for ever.
+ * A reservation has an exec_record like an allocation, whose pages the host may not touch; a mapping takes its place in
+ * the table page by page and gives it back. A mapping leaves no tombstone: its exec_record is used again at once, so
+ * that mapping and unmapping may go on for ever.
  *
  * Padding, if a check asks for it: a range has addresses in front of its allocation and behind it that belong to
  * nothing else and at which nothing is found, so that no access a little over either end lands in a neighbour.
@@ -477,7 +478,7 @@ void exec_memory_exempt(const exec_allocation *allocation) {
 
 /* ---- reservations and mappings ---- */
 
-/* Tombstones do not keep the program from a place that it asks for. */
+/* A tombstone is forgotten where the program asks for its place. */
 static void forget_tombstones_in(exec_memory *memory, uint64_t start, uint64_t bytes) {
   for (uint32_t i = memory->tombstone_count; i-- > 0;) {
     const exec_record *record = memory->tombstone[(memory->tombstone_first + i) % TOMBSTONES];

@@ -4,8 +4,8 @@
  * A register of w bits holds, in block (x, y, z), the number `c[0] * x + c[1] * y + c[2] * z + e` modulo 2^w, where e
  * is in [lo, hi]; and over all blocks of the grid (or of those that get there) that number is in [min, max]. Adding,
  * subtracting and multiplying by a constant are exact modulo 2^w whatever wraps; where the number itself matters (a
- * comparison, a division, a widening) affine_as() first finds the number that the type reads, or gives up what it
- * knows.
+ * comparison, a division, a widening) affine_as() first finds the number that the type reads, or gives the
+ * bounds up.
  *
  * Of a value that is not `top`: lo <= hi, min <= max, min >= lo + least(c), max <= hi + most(c), with the least and the
  * most of c . (x, y, z) over the whole grid (affine_is_sound, at the deep level). Of a `top` only `points`, `zeros` and

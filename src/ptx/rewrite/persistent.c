@@ -46,7 +46,7 @@ static const ptx_grid_names names = {"__persistent",
                                      {"$persistent_take", "$persistent_wide", "$persistent_store", "$persistent_meet",
                                       "$persistent_body", "$persistent_next"}};
 
-/* The registers that a kernel gets besides the grid's six. The virtual GPU knows a queue by the name of PULL. */
+/* The registers that a kernel gets besides the grid's six. The virtual GPU recognises a queue by the name PULL. */
 typedef enum extra {
   PULL,
   QUEUE,

@@ -15,7 +15,7 @@ typedef struct ptx_divide {
   ptx_cfg *cfg;
   bool *differs; /* per register */
   bool *divides; /* per block: it ends with a branch or an exit that only some threads may take */
-  bool *divided; /* per block: it lies between such a branch and where its paths meet */
+  bool *divided; /* per block: it lies between such a branch and the place where its paths reconverge */
   /* ... and those that took the other way are not simply gone: values may differ by the way that was taken */
   bool *parted;
   uint64_t work; /* blocks that may still be looked at */
