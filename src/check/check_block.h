@@ -20,7 +20,7 @@ void check_block_set(check_block *state, const core_warp *w, ptx_space space, ui
 bool check_block_any(const check_block *state, const core_warp *w, ptx_space space, uint32_t lane, uint64_t offset,
                      uint32_t bytes);
 
-/* ---- compilers copy structures with their holes; what nobody looks at on the way is no error ---- */
+/* ---- compilers copy structures with their holes; what no instruction looks at on the way is no error ---- */
 
 /* A load from local memory gives a value that nothing has written. True: its function does nothing with that register
  * but store it in local memory or in a structure that is a parameter, where it goes on unwritten, or choose between it

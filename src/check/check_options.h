@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a check is asked to do, and how `farfault memcheck` and `farfault racecheck` say it to the program's process:
+/* What a check is asked to do, and how `farfault memcheck` and `farfault racecheck` pass it to the program's process:
  * FARFAULT_CHECKER=memcheck,leak-check=full,... and FARFAULT_CHECKER_KERNEL, _LOG, _RESULTS, each of which may be
  * missing. */
 #ifndef FF_CHECK_OPTIONS_H

@@ -28,7 +28,7 @@ struct check {
   char *title; /* of the launch's kernel */
   bool muted;  /* its kernel is not to be looked at */
   bool ended;
-  ff_ending ending;  /* a process that is stopped, in a launch that may never end, says what was found */
+  ff_ending ending;  /* a process that is stopped, in a launch that may not end, prints what was found */
   pthread_t watcher; /* its thread */
   bool watched;
   check_stack stack; /* of the launch */
@@ -43,7 +43,7 @@ struct check {
 /* Its hooks are its first part. */
 static inline check *check_of(exec_checker *checker) { return (check *)(void *)checker; }
 
-/* The allocation that the program knows by that number; NULL: none, or one of ours. */
+/* The program's allocation with that id; NULL: there is none, or it is farfault's own. */
 check_allocation *check_allocation_of(check *c, const exec_allocation *allocation);
 void check_thread_of(const core_warp *w, uint32_t lane, check_thread *thread);
 /* A finding at an instruction; NULL: known already, or too many. With the lock held. */

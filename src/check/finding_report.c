@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/check.h"
 #include "base/output.h"
 
 enum { KEPT_MAX = 10000 }; /* findings; what comes behind is only counted */
@@ -80,6 +81,15 @@ static void grow(check_report *r) {
   for (size_t n = 0; n < r->findings.count; n++) r->slots[slot_of(r, r->findings.items[n]->key)] = (uint32_t)n + 1;
 }
 
+/* Each finding is found by its key; by_level counts them and those that were not kept. */
+static void report_check(const check_report *r) {
+  uint64_t all = r->more;
+  for (size_t n = 0; n < r->findings.count; n++)
+    FF_ASSERT(r->slots[slot_of(r, r->findings.items[n]->key)] == n + 1 && r->findings.items[n]->count);
+  for (int level = 0; level <= CHECK_ERROR; level++) all -= r->by_level[level];
+  FF_ASSERT(all + r->findings.count == 0 && r->flushed <= r->findings.count);
+}
+
 check_finding *check_report_find(check_report *r, check_kind kind, check_level level, uint64_t key, bool *fresh) {
   *fresh = false;
   if (2 * (r->findings.count + 1) > r->slot_count) grow(r);
@@ -102,6 +112,7 @@ check_finding *check_report_find(check_report *r, check_kind kind, check_level l
   FF_PUSH(&r->findings, made);
   r->slots[at] = (uint32_t)r->findings.count;
   r->by_level[level]++;
+  if (ff_check_level >= 2) report_check(r);
   *fresh = true;
   return made;
 }
@@ -294,7 +305,7 @@ static void write_results(const check_report *r, uint64_t leaked_bytes, uint64_t
 void check_report_finish(check_report *r, uint64_t leaked_bytes, uint64_t leaked) {
   check_report_flush(r);
   write_results(r, leaked_bytes, leaked, true);
-  if (r->options.results[0]) return; /* who started us says the rest */
+  if (r->options.results[0]) return; /* the command that started the program prints the rest */
   ff_text text = {0};
   ff_text_add(&text, "========= ERROR SUMMARY: %" PRIu64 " error%s, %" PRIu64 " warning%s\n", r->by_level[CHECK_ERROR],
               r->by_level[CHECK_ERROR] == 1 ? "" : "s", r->by_level[CHECK_WARNING],

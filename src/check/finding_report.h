@@ -2,8 +2,8 @@
 /* What was found: each finding once, with the place, a first example and how often; as text in the style of
  * compute-sanitizer, and as JSON.
  *
- * What always holds: a finding is known by its key (kind, instructions, ...), and printed once, when the launch ends in
- * which it was found first; texts are the report's own, so that modules may be unloaded. */
+ * A finding is identified by its key (kind, instructions, ...), and printed once, when the launch ends in which it was
+ * found first. Texts are the report's own, so that modules may be unloaded. */
 #ifndef FF_CHECK_REPORT_H
 #define FF_CHECK_REPORT_H
 
@@ -58,8 +58,8 @@ uint64_t check_key(check_kind kind, const void *a, uint64_t b, const void *c, ui
 void check_site_fill(check_report *report, check_site *site, const ptx_func *func, uint32_t index, const char *access);
 /* Prints what is new, and nothing twice. */
 void check_report_flush(check_report *report);
-/* The last words: the summary (if nobody else says it) and the JSON file. leaked: bytes and allocations that were not
- * freed. */
+/* The last words: the summary (unless the command prints it) and the JSON file. leaked: bytes and allocations that were
+ * not freed. */
 void check_report_finish(check_report *report, uint64_t leaked_bytes, uint64_t leaked);
 uint64_t check_report_count(const check_report *report, check_level level); /* findings of that level */
 /* The program's own call stack as lines "    Host Frame: ..." into `out`; frames of the virtual GPU are left out. */

@@ -7,9 +7,8 @@
  *                                                    |--> shadow.h (memcheck), race.h (racecheck)
  *                                                    +--> finding_report.h: what was found, each once, with counts
  *
- * What always holds: a check never changes what a correct program computes; what is found is printed when the launch
- * that it was found in ends, or the process is stopped; the same program, run with one thread, gives the same
- * report. */
+ * A check does not change what a correct program computes. Findings are printed when the launch ends in which they were
+ * found, or the process is stopped. The same program, run with one thread, gives the same report. */
 #ifndef FF_CHECK_CHECK_H
 #define FF_CHECK_CHECK_H
 
@@ -20,7 +19,7 @@
 typedef struct check check;
 
 /* Before the memory's first allocation. demangle: the C++ name a person reads, of malloc; or the name itself. The check
- * never ends before the memory. */
+ * must not end before the memory. */
 ff_status check_create(const check_options *options, exec_memory *memory, char *(*demangle)(const char *), check **out,
                        ff_error *error);
 void check_free(check *check);

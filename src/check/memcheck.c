@@ -145,7 +145,7 @@ void check_heap_leaks(check *c) {
   f->title = title.chars;
 }
 
-/* ---- reads of what nobody wrote ---- */
+/* ---- reads of bytes without a value ---- */
 
 static bool of_block(const exec_reach *at) { return at->space == PTX_SPACE_SHARED || at->space == PTX_SPACE_LOCAL; }
 

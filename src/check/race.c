@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "check/race_private.h"
 
 race *race_create(uint64_t limit) {
@@ -33,11 +34,15 @@ race_block *race_block_begin(race *r, uint32_t block, uint32_t shared_bytes) {
   b->number = block;
   b->warps = r->warps;
   b->shared.bytes = (shared_bytes + 63) & ~63u;
-  for (uint32_t n = 0; n < b->warps; n++) b->warp[n].clock = 1, b->warp[n].beside = UINT32_MAX;
+  for (uint32_t n = 0; n < b->warps; n++) {
+    b->warp[n].clock = 1;
+    b->warp[n].beside = UINT32_MAX;
+  }
   return b;
 }
 
 void race_block_end(race_block *b) {
+  if (ff_check_level >= 2) race_block_check(b);
   for (uint32_t n = 0; n < b->warps; n++) {
     race_view_drop(b->warp[n].others);
     race_view_drop(b->warp[n].fenced[0]);

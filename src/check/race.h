@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Races: which accesses of shared and global memory are ordered by what the threads of a launch synchronise with, after
- * FastTrack (Flanagan, Freund, PLDI 2009), in the shape that a GPU gives it. Knows nothing of exec: it is told of
- * events in the order in which they happen, by one thread.
+ * FastTrack (Flanagan, Freund, PLDI 2009), in the shape that a GPU gives it. It does not depend on exec: one thread
+ * passes it the events in the order in which they happen.
  *
- * Time. Every warp has a clock that counts what may separate its accesses: barriers, fences, meetings of its lanes,
- * changes of divergence. An access is known by (block, warp, lane, clock). What comes later is ordered behind it
- *   - in the same lane: always;
- *   - in the same warp: if the lanes have met in between (__syncwarp), or one lane knows it through memory;
+ * Time. Every warp has a clock that counts what may separate its accesses: barriers, fences, synchronisation of its
+ * lanes, changes of divergence. An access is named by (block, warp, lane, clock). A later access is ordered behind it
+ *   - in the same lane;
+ *   - in the same warp: if the lanes have synchronised in between (__syncwarp), or one lane knows it through memory;
  *   - in another warp of the block: if that warp's knowledge has reached the clock: `seen[warp] >= clock`;
  *   - in another block: if the warp has that block's knowledge, got through memory, and that has reached the clock.
  * Knowledge moves with barriers (all of the block), barriers of some warps, and through memory: what a warp knew at its
  * last fence goes into the synchronisation variable that it writes with a strong access (atomic, volatile, relaxed,
- * release), and who reads that variable with a strong access has it. A fence of the block's scope counts in the block
- * only.
+ * release), and a warp that reads that variable with a strong access gets it. A fence of the block's scope counts in
+ * the block only.
  *
- * What always holds: two accesses that happens-before orders are never called a race. Races may be missed: see
+ * No two accesses that happens-before orders are reported (test_race.c compares with a model). Races may be missed: see
  * docs/checkers.md (what a warp's lanes learn through memory the whole warp knows; of many unordered readers of a byte
- * two are kept; what is known of more than RACE_VIEW_BLOCKS blocks is rounded up). */
+ * two are kept; what is known of more than RACE_VIEW_BLOCKS blocks is rounded up). race_check.c has the invariants. */
 #ifndef FF_CHECK_RACE_H
 #define FF_CHECK_RACE_H
 
@@ -80,8 +80,8 @@ bool race_shared_written(race_block *b, uint64_t offset, uint32_t bytes);
 void race_synchronise(race_block *b, uint32_t warp, uint32_t lane, bool shared, uint64_t address, uint32_t flags);
 
 void race_fence(race_block *b, uint32_t warp, bool block_scope);
-/* Lanes of a warp meet; live: those that have not exited. orders: memory, too (__syncwarp); not: shfl, vote and the
- * like. */
+/* Lanes of a warp synchronise; live: those that have not exited. orders: memory, too (__syncwarp); not: shfl, vote and
+ * the like. */
 void race_meet(race_block *b, uint32_t warp, uint32_t lanes, uint32_t live, bool orders);
 /* A barrier of all threads of the block is complete. */
 void race_barrier(race_block *b);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "check/race_private.h"
 
 enum { PAGE = 4096 };
@@ -91,12 +92,25 @@ uint32_t race_cells_find(race_block *b, bool shared, uint64_t address, uint32_t 
                          uint32_t *cell_bytes) {
   race_page *page = shared ? &b->shared : find_page(b->race, address / PAGE);
   uint32_t at = (uint32_t)(shared ? address : address % PAGE);
-  if (!page || at + bytes > page->bytes) return 0; /* an access never crosses a page: it is aligned */
+  if (!page || at + bytes > page->bytes) return 0; /* an aligned access does not cross a page */
   if (!page->cells) page->cells = ff_alloc(cells_bytes(page));
   if (!page->by_byte && ((at | bytes) & 3) && !split(b->race, page, !shared)) return 0;
   *cell_bytes = page->by_byte ? 1 : 4;
   *cells = &page->cells[at / *cell_bytes];
   return bytes / *cell_bytes;
+}
+
+void race_pages_check(const race *r) {
+  size_t count = 0;
+  uint64_t used = 0;
+  for (size_t n = 0; n < r->page_capacity; n++) {
+    const race_page *page = r->pages[n];
+    if (!page) continue;
+    FF_ASSERT(slot_of(r, page->number) == n && page->launch <= r->launch && page->bytes == PAGE);
+    count++;
+    used += cells_bytes(page);
+  }
+  FF_ASSERT(count == r->page_count && used == r->used && used <= r->limit);
 }
 
 void race_forget(race *r, uint64_t address, uint64_t bytes) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Clocks and knowledge: what each warp knows of others' accesses, and how it comes to know it (race.h). */
+/* Clocks and knowledge: which accesses of others are ordered before a warp's next one, and how that spreads
+ * (race.h). */
 #include <stdlib.h>
 #include <string.h>
 

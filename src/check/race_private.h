@@ -36,7 +36,7 @@ typedef struct race_page { /* 4 KiB of global memory, or a block's shared memory
  * clocks. */
 typedef struct race_view {
   uint32_t refs, count;
-  uint32_t floor; /* all accesses with `when` below this are known, whoever made them */
+  uint32_t floor; /* all accesses with `when` below this are known, of every block */
   uint32_t words[];
 } race_view;
 
@@ -46,7 +46,7 @@ typedef struct race_warp {
   race_view *others;         /* of other blocks */
   race_view *fenced[2];      /* what it knew, itself included, at its last fence: of any scope; of the device's */
   uint32_t met;              /* its lanes know each other's accesses up to this clock */
-  uint32_t (*lane_seen)[RACE_LANES]; /* what single lanes know beyond that: [who][of whom]; NULL: nothing */
+  uint32_t (*lane_seen)[RACE_LANES]; /* what single lanes know beyond that: [lane][of which lane]; NULL: nothing */
   uint32_t beside;                   /* the lanes that ran together at the last access, */
   uint32_t parted, together;         /* clocks: since when it is these; when all were last in one place */
 } race_warp;
@@ -99,5 +99,9 @@ bool race_ordered(const race_block *b, uint32_t warp, uint32_t lane, const race_
 uint32_t race_cells_find(race_block *b, bool shared, uint64_t address, uint32_t bytes, race_cell **cells,
                          uint32_t *cell_bytes);
 void race_cells_free(race *r);
+void race_pages_check(const race *r); /* asserts that `used` and the counts are those of the pages */
+
+/* race_check.c: asserts the invariants of what a block's warps know. */
+void race_block_check(const race_block *b);
 
 #endif

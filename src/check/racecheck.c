@@ -3,7 +3,8 @@
  * all threads reach together.
  *
  * Levels: an error, unless the later or the earlier write changed nothing (info), or both accesses are of one warp
- * whose lanes had not parted in between (warning: right as long as the warp runs in step, which is no promise). */
+ * whose lanes had not diverged in between (warning: right as long as the warp runs in step, which CUDA does not
+ * promise). */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,7 +55,7 @@ static bool changes_nothing(check *c, const exec_watched *a, uint32_t lane, unsi
   }
   if (memcmp(at->host, data[lane], a->bytes)) return false;
   if (at->space == PTX_SPACE_SHARED) return race_shared_written(a->warp->block->watched, at->address, a->bytes);
-  /* what nobody has written is no value, even if it is 0 here */
+  /* bytes that were not written have no value, even if they are 0 here */
   const check_allocation *allocation = check_allocation_of(c, &at->record->info);
   return !allocation || !allocation->tracked || check_shadow_all(&c->written, at->address, a->bytes);
 }

@@ -2,8 +2,7 @@
 /* Names of functions that a file does not export, from its symbol table (.symtab), which programs have unless they were
  * stripped.
  *
- * What always holds: nothing outside of the mapped file is read, whatever the file says. Files stay mapped: there are
- * few. */
+ * Offsets of the file are compared with its size before they are used. Files stay mapped: there are few. */
 #include <elf.h>
 #include <fcntl.h>
 #include <pthread.h>

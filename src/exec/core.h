@@ -8,9 +8,9 @@
  *   split     lanes of a warp that are at the same instruction of the same frame: {lanes, pc, frame}
  *   frame     one activation of a function: the registers of all 32 lanes, of which `lanes` are still inside
  *
- * What always holds for a warp between two turns (core_warp_check)
+ * Invariants of a warp between two turns (core_warp_check)
  *   - the splits' lane sets are disjoint and together are `live`: the lanes that have not exited;
- *   - two runnable splits never stand at the same pc of the same frame (they would have been merged);
+ *   - no two runnable splits stand at the same pc of the same frame (they would have been merged);
  *   - every frame's `lanes` is the union of the lanes of the splits in it or below it.
  *
  * The split with the smallest key runs (deepest call first, then smallest rank), unless it was rotated for fairness:
@@ -46,7 +46,7 @@
 #define EXEC_MAX_WARPS (EXEC_MAX_THREADS / EXEC_LANES)
 #define EXEC_DEFAULT_STACK 1024u
 #define EXEC_MAX_LOCAL (512u << 10)               /* bytes of local memory that a thread can have */
-#define EXEC_CODE_WINDOW UINT64_C(0x1ffe00000000) /* a function's address: window + 16 * (index + 1); never mapped */
+#define EXEC_CODE_WINDOW UINT64_C(0x1ffe00000000) /* a function's address: window + 16 * (index + 1); unmapped */
 #define EXEC_NO_OFFSET UINT32_MAX
 
 /* exec_instr.flow: what the interpreter itself has to do. Everything else is EXEC_FLOW_NONE. */
@@ -69,7 +69,7 @@ typedef enum exec_flow {
   EXEC_FLOW_UNSUPPORTED,
 } exec_flow;
 
-/* exec_instr.attention: which questions the interpreter has to ask before the instruction. */
+/* exec_instr.attention: what the interpreter has to look at before the instruction. */
 enum {
   EXEC_ATTEND_FLOW = 1,    /* flow != NONE */
   EXEC_ATTEND_WAIT = 2,    /* may use a register with an outstanding load: only when the access stream is wanted */
@@ -148,12 +148,13 @@ typedef enum exec_host_call {
 typedef enum exec_op { EXEC_OP_LOAD, EXEC_OP_STORE, EXEC_OP_ATOMIC, EXEC_OP_PREFETCH } exec_op;
 
 /* One atomic operation for the lanes of `mask`, in lane order. address[l] is the lane's cell in host memory; b, c and
- * old are slots (old may be NULL). plain: nobody else can reach the memory. Returns the lanes whose cell changed. */
+ * old are slots (old may be NULL). plain: no other thread can reach the memory. Returns the lanes whose cell
+ * changed. */
 typedef uint32_t (*exec_atomic_function)(void *const *address, const void *b, const void *c, void *old, uint32_t mask,
                                          bool plain);
 
 typedef struct exec_access {   /* side data of ld, st, atom, red */
-  exec_record *hint;           /* the last allocation found here; racy on purpose, always checked */
+  exec_record *hint;           /* the last allocation found here; racy on purpose, verified before it is used */
   uint8_t op, space;           /* exec_op, ptx_space */
   uint8_t wide;                /* the address register has 64 bits */
   uint8_t bytes;               /* of one element in memory: 1, 2, 4, 8, 16 */
@@ -161,8 +162,8 @@ typedef struct exec_access {   /* side data of ld, st, atom, red */
   uint8_t sign;                /* load: sign-extend */
   uint8_t to16;                /* load: the register has 16 bits: the extension is cut to 16 */
   uint8_t slot_bytes;          /* of the data registers: 4, 8 or 16 per lane */
-  uint8_t poll;                /* volatile, relaxed, acquire: a loop of these is waiting for somebody */
-  uint8_t whole;               /* a vector that other blocks must never see in part */
+  uint8_t poll;                /* volatile, relaxed, acquire: a loop of these waits for another thread */
+  uint8_t whole;               /* a vector that other blocks must not see in part */
   uint8_t returns;             /* atomic: the old value is wanted */
   uint8_t trace_flags;         /* TRACE_* */
   uint8_t log2_total;          /* log2 of the bytes per lane, rounded up */
@@ -170,7 +171,7 @@ typedef struct exec_access {   /* side data of ld, st, atom, red */
   uint32_t data[8];            /* operand offsets of the elements; a sink has a scratch slot */
   uint32_t load[8];            /* trace: index of the load number of each destination, EXEC_NO_OFFSET without */
   uint32_t compare;            /* cas: operand offset of c */
-  uint32_t use;                /* the declared use last found here; racy on purpose, always checked */
+  uint32_t use;                /* the declared use last found here; racy on purpose, verified before it is used */
   exec_handler plain;          /* of code that is checked: what does the access (checked.c); else NULL */
   exec_atomic_function atomic; /* on global memory */
   exec_atomic_function atomic_shared;
@@ -330,7 +331,8 @@ struct core_warp {
 };
 
 typedef struct core_barrier {
-  uint32_t arrived;        /* threads that wait or have arrived */
+  uint32_t arrived;        /* threads: those that wait, and */
+  uint32_t absent;         /* those that do not: they only arrived, or have exited and are counted with their warp */
   uint32_t expected;       /* threads; 0: all that live */
   uint32_t popc;           /* .red: threads whose predicate was true */
   uint32_t threads;        /* .red: threads that gave a predicate */
@@ -358,7 +360,7 @@ struct core_block {
   unsigned char *shared;
   uint32_t shared_bytes, shared_room;
   core_barrier barriers[EXEC_BARRIERS];
-  uint32_t barriers_waiting; /* bit per barrier at which somebody has arrived */
+  uint32_t barriers_waiting; /* bit per barrier at which threads have arrived */
   uint64_t barrier_count;
   uint64_t counted; /* warp instructions that the launch's total does not have yet */
   ff_text print;
@@ -433,7 +435,7 @@ struct core_launch {
   uint64_t handles; /* streams and events that its threads have made */
   /* by function; NULL: not compiled, or not yet (native.h). Set once, atomically */
   const struct exec_native_code *native;
-  void *native_job; /* what native.h's provider knows the compilation by that is under way; NULL: none */
+  void *native_job; /* the handle of the compilation that is under way (native.h); NULL: none */
 };
 
 static inline uint32_t core_lane_count(uint32_t mask) {
@@ -450,14 +452,14 @@ void core_add_ready(core_warp *w, uint32_t mask, const exec_instr *pc, exec_fram
 /* The running split stands at w->pc: merges those that stand there too, then makes the one with the smallest key
  * run. */
 void core_switch(core_warp *w);
-/* Some of the running split's lanes branch at i, `taken`, the others go on behind it: the part that comes first
+/* Some of the running split's lanes branch at i, `taken`, the others go on behind it: the split that comes first
  * runs. */
 void core_diverge(core_warp *w, const exec_instr *i, uint32_t taken);
 /* No split is running: makes the runnable one with the smallest key run. False: there is none. */
 bool core_pick(core_warp *w);
 /* Another runnable split gets a while, whatever its key. */
 void core_rotate(core_warp *w);
-/* The running split has ended its part at pc: it becomes one of the others, in that state. */
+/* The running split stops at pc: it becomes one of the others, in that state. */
 void core_park(core_warp *w, const exec_instr *pc, split_state state, uint32_t barrier, uint32_t member);
 void core_drop_split(core_warp *w, uint32_t index);
 void core_update_ready(core_warp *w);
@@ -504,7 +506,7 @@ void core_return(core_warp *w, const exec_instr *i);
 const exec_function *core_callee(core_warp *w, const exec_instr *i);
 void core_warp_start(core_warp *w);
 
-/* ---- lanes that meet (sync.c, barrier.c) ---- */
+/* ---- lanes that synchronise (sync.c, barrier.c) ---- */
 /* The running split is at a .sync instruction and lanes of `member` are missing: it waits, or the group is complete. */
 void core_sync_wait(core_warp *w, const exec_instr *i, uint32_t member);
 /* Lanes have exited: groups that waited only for them go on. */
@@ -520,9 +522,10 @@ block_result core_block_run(core_block *block);
 void core_block_end(core_block *block); /* finished: statistics, chunk, context back to the pool */
 void core_block_abort(core_block *block);
 void core_block_destroy(core_block *block);
-/* Asserts what always holds between two turns (warp_check.c). */
+/* warp_check.c: assert the invariants between two turns, and those of a block that has finished. */
 void core_warp_check(const core_warp *w);
 void core_block_check(const core_block *block);
+void core_block_check_end(const core_block *block);
 
 /* Declared uses (declared_access.c): launch->ranges, if they are the same for all blocks; block->ranges. */
 void core_declared_prepare(core_launch *launch);

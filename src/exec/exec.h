@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functional half of the virtual GPU: what every warp of a launch computes. It knows nothing of time.
+/* The functional half of the virtual GPU: what every warp of a launch computes. It has no notion of time.
  *
  * ptx_module (linked) --exec_program_create--> exec_program --exec_program_kernel--> exec_kernel --exec_launch--> results
  * in memory, the access stream (trace/stream.h), statistics, or an exec_fault. */
@@ -35,7 +35,7 @@ typedef struct exec_kernel_info {
   uint32_t variable_count;
   uint32_t ptx_version, target; /* 75 for sm_75; ptx_version 87 for 8.7 */
   bool reads_smid;              /* its code, or that of a function it may call */
-  /* likewise: it looks at memory in a way that may wait for somebody (volatile, atomics, ...) */
+  /* likewise: it looks at memory in a way that may wait for other threads (volatile, atomics, ...) */
   bool may_wait;
 } exec_kernel_info;
 
@@ -49,10 +49,10 @@ void exec_program_free(exec_program *program);    /* releases the variables */
 void exec_program_restart(exec_program *program); /* gives the variables their first values again, where they are */
 ff_status exec_program_kernel(exec_program *program, const char *name, exec_kernel **kernel, ff_error *error);
 /* A region of the kernel's own function that is marked in the access stream: ENTER where lanes come to its entry from
- * outside, LEAVE when they are all where it goes on (trace/stream.h). It must be entered only at `entry`, be left only
- * to `exit`, and have no barrier and no end of threads in it; regions do not overlap. Its trips, for ENTER: `trips`; if
- * that is 0, 1 (0 if tested_first) + the number of t = 0, 1, 2 ... for which from + t * step COMPARE to, one after the
- * other; if step is 0, too, they are not known. */
+ * outside, LEAVE when all of them have reached its exit (trace/stream.h). It must be entered only at `entry`, be left
+ * only to `exit`, and have no barrier and no end of threads in it; regions do not overlap. Its trips, for ENTER:
+ * `trips`; if that is 0, 1 (0 if tested_first) + the number of t = 0, 1, 2 ... for which from + t * step COMPARE to,
+ * one after the other; if step is 0, too, they are not known. */
 typedef struct exec_bound {
   uint32_t reg;
   int64_t value;
@@ -75,7 +75,7 @@ const exec_kernel_info *exec_kernel_describe(const exec_kernel *kernel);
 /* FF_NOT_FOUND if there is no such .global/.const variable. */
 ff_status exec_program_variable(exec_program *program, const char *name, uint64_t *address, uint64_t *bytes,
                                 ff_error *error);
-/* How decoded code looks, for `farfault disasm -v` and debugging: one line per decoded instruction. */
+/* Decoded code as text, for `farfault disasm -v` and debugging: one line per decoded instruction. */
 struct ff_text;
 void exec_kernel_print(const exec_kernel *kernel, struct ff_text *out);
 

@@ -260,11 +260,11 @@ static void read_elf(elf_file *file, fatbin_report *report) {
   bool has_code = false, program = file->header.e_type != ET_REL;
   for (uint32_t i = 0; i < file->section_count; i++) has_code |= holds_fatbins(file, &file->sections[i]);
   report->stripped = !elf_section(file, SHT_SYMTAB);
-  report->runtime = elf_has_symbol(file, SHT_DYNSYM, registers, false) || report->cudart ? FATBIN_RUNTIME_SHARED
-                    : program && (elf_has_symbol(file, SHT_SYMTAB, registers, true) ||
-                                  (has_code && report->stripped && !report->needs_libcuda))
-                        ? FATBIN_RUNTIME_STATIC
-                        : FATBIN_RUNTIME_NONE;
+  bool hidden = has_code && report->stripped && !report->needs_libcuda;
+  report->runtime = FATBIN_RUNTIME_NONE;
+  if (elf_has_symbol(file, SHT_DYNSYM, registers, false) || report->cudart) report->runtime = FATBIN_RUNTIME_SHARED;
+  else if (program && (hidden || elf_has_symbol(file, SHT_SYMTAB, registers, true)))
+    report->runtime = FATBIN_RUNTIME_STATIC;
 }
 
 ff_status fatbin_check_executable(const char *path, fatbin_report *report, ff_error *error) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Executables, shared objects and object files with CUDA code inside, looked at without running them.
  *
- * What always holds: nothing of the file is trusted. Every offset is checked against the file's size before it is read,
+ * The file is not trusted. Every offset is checked against the file's size before it is read,
  * a part is read only as far as the file goes, and a field that makes no sense leaves the fact it would give unset. */
 #ifndef FF_FATBIN_ELF_H
 #define FF_FATBIN_ELF_H
@@ -29,7 +29,7 @@ typedef struct fatbin_report {
   bool executable;  /* the user may execute it */
   bool foreign;     /* ELF of another processor than this program's */
   bool no_sections; /* ELF without a section table: whether it has CUDA code cannot be seen */
-  bool stripped;    /* ELF without a symbol table: nobody can tell where its functions are */
+  bool stripped;    /* ELF without a symbol table: its functions cannot be found */
   char **needed;    /* NEEDED libraries, in order */
   uint32_t needed_count;
   /* ELF: the dynamic loader; script: the words after #!. NULL: none, as in a static executable */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading ELF files part by part: for elf.c.
  *
- * What always holds: nothing of the file is trusted. A part is copied out of the file before it is looked at, and only
+ * The file is not trusted. A part is copied out of the file before it is looked at, and only
  * if the file has all of it; a table that the file does not have, or that makes no sense, is empty. */
 #ifndef FF_FATBIN_ELF_READ_H
 #define FF_FATBIN_ELF_READ_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writing fat binaries, in the form that fatbin.c reads and that a CUDA compiler's host object embeds.
  *
- * What always holds: entries are 8-byte aligned and padded with zeros; a compressed entry gives both its sizes. */
+ * Entries are 8-byte aligned and padded with zeros; a compressed entry gives both its sizes. */
 #include <lz4.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading fat binaries (fatbin.h says what they are).
  *
- * What always holds: an entry that fatbin_open let through lies whole inside the given bytes, with its name, its
- * options and its payload; unpacked sizes are only claims until fatbin_unpack has checked them. */
+ * fatbin_open refuses entries that do not lie whole inside the given bytes, with their name, options and payload.
+ * Unpacked sizes are only claims until fatbin_unpack has compared them. */
 #include "fatbin/fatbin.h"
 
 #include <inttypes.h>

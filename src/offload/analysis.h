@@ -8,8 +8,8 @@
  *   needs.c      registers that a region takes; whether it follows indices
  *   candidates.c the list that a user sees
  *
- * What always holds: `live_in`, `uses`, `kills` and `defines` are sets of the registers that are live into some block
- * (only these have bits); a register without a bit is born and dies within a block. */
+ * `live_in`, `uses`, `kills` and `defines` are sets of the registers that are live into some block (only these have
+ * bits); each block writes a register without a bit before it reads it. offload_check.c has the equations. */
 #ifndef FF_OFFLOAD_ANALYSIS_H
 #define FF_OFFLOAD_ANALYSIS_H
 
@@ -38,8 +38,8 @@ typedef struct loop {
   double times;           /* a warp goes round in one run of the kernel, as far as the code says */
 } loop;
 
-/* Special registers and parameters that the function reads are registers, too, numbered behind its own: never written,
- * always live in. */
+/* Special registers and parameters that the function reads are registers, too, numbered behind its own: no
+ * instruction writes them, so they are live in. */
 typedef struct analysis {
   const ptx_func *func;
   uint32_t reg_count; /* with the others */
@@ -60,6 +60,12 @@ typedef struct analysis {
 
 void analysis_make(analysis *a, const ptx_func *func);
 void analysis_free(analysis *a);
+
+/* offload_check.c: assert the invariants; the last one of what offload_analyze returns. */
+typedef struct region_state region_state;
+void analysis_check(const analysis *a);
+void region_state_check(const region_state *r);
+void offload_kernel_check(const offload_kernel *kernel);
 
 static inline uint64_t *block_set(const analysis *a, uint64_t *sets, uint32_t block) {
   return sets + (size_t)block * a->flow.words;
@@ -99,14 +105,14 @@ typedef FF_VEC(effect) effects;
 bool span_make(const analysis *a, span *s, effects *all);
 
 /* A region that grows instruction by instruction, and what has to be sent for it. */
-typedef struct region_state {
+struct region_state {
   const analysis *a;
   uint8_t *flags;    /* per register */
   uint32_t *changed; /* registers with flags */
   uint32_t changed_count;
   uint32_t in_words, out_words;
   uint32_t loads, stores;
-} region_state;
+};
 typedef struct undo {
   uint32_t reg;
   uint8_t flags;

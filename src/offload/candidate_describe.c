@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See candidate_describe.h. What always holds: marks are comments that stand between two statements, each on a line of
- * its own. */
+/* See candidate_describe.h. Marks are comments between two statements, each on a line of its own. */
 #define _GNU_SOURCE /* memmem */
 #include "offload/candidate_describe.h"
 

@@ -2,8 +2,8 @@
 /* Candidates by launch and pc (candidate_table.h): modules as texts, linked when the first kernel of one is asked for;
  * kernels in a hash table whose lists only grow at their heads, so that they are read without a lock.
  *
- * What always holds: whoever adds a kernel, or looks at modules, holds the lock; an entry is whole before its list's
- * head points to it. */
+ * A thread takes the lock to add a kernel or to look at modules. An entry is complete before its list's head points to
+ * it. */
 #include "offload/candidate_table.h"
 
 #include <pthread.h>

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The offload candidates of a recorded program: from the PTX that its trace has to what a simulation asks at an ENTER
- * record.
+/* The offload candidates of a recorded program: from the PTX in its trace to the answer that a simulation needs at
+ * an ENTER record.
  *
  *   offload_table *t = offload_table_create();
  *   offload_table_operation(t, op)          for each operation, before the records that follow it: keeps the code of modules
  *   offload_table_find(t, launch, pc)       sim_offloading.find, offload_profile_options.find: any thread, as often as it likes
- *   offload_table_free(t)                   when nobody has an answer of it any more
+ *   offload_table_free(t)                   when none of its answers is used any more
  *
- * A kernel is analysed when it is first asked for. Which function a launch runs is said by its module and
+ * A kernel is analysed when it is first asked for. A launch names its function by its module and
  * trace_launch.symbol; a trace without that (another program wrote it) has only the kernel's name, as the PTX or as C++
  * spells it.
  *
- * What always holds: an answer stays the same, and where it is, until offload_table_free; after a kernel was first
- * asked for, asking takes no lock. Code that cannot be read or linked has no candidates, and offload_table_problem says
- * why. */
+ * An answer keeps its value and its address until offload_table_free. Only the first lookup of a kernel takes a lock.
+ * Code that cannot be read or linked has no candidates, and offload_table_problem says why. */
 #ifndef FF_OFFLOAD_TABLE_H
 #define FF_OFFLOAD_TABLE_H
 

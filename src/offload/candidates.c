@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The regions of a kernel that a reader wants to see: the chosen ones; its loops, chosen or not; and of what is in
- * neither, the longest runs that access memory and the blocks that something bars. See choose.c for how they are
- * chosen, region.c for what each costs. */
+/* The regions that are listed for a kernel: the chosen ones; its loops, chosen or not; and outside of both the longest
+ * runs that access memory, and the blocks with an instruction that bars them. choose.c chooses, region.c has the
+ * costs. */
 #include "offload/candidates.h"
 
 #include <math.h>
@@ -148,6 +148,7 @@ offload_kernel *offload_analyze(const ptx_func *func) {
     add_barred(&l, b);
   }
   finish(&l);
+  if (ff_check_level >= 2) offload_kernel_check(kernel);
   region_state_free(&l.state);
   free(l.regions.items);
   free(l.chosen.items);
@@ -191,10 +192,10 @@ static sim_sending left_of(const offload_region *r) {
   return (sim_sending){a->in_bytes, a->out_bytes, tx, rx, first_saving(tx + rx, left.tx_trip + left.rx_trip)};
 }
 
-/* As ptx_register_estimate for a kernel: what the assembler takes beside, and the fewest that there are. */
+/* As ptx_register_estimate for a kernel: what the assembler takes in addition, and the fewest that there are. */
 static uint32_t registers_of(const offload_region *r) {
-  enum { BESIDE = 4, FEWEST = 8 };
-  return !r->registers ? 0 : r->registers + BESIDE < FEWEST ? FEWEST : r->registers + BESIDE;
+  enum { EXTRA = 4, FEWEST = 8 };
+  return !r->registers ? 0 : r->registers + EXTRA < FEWEST ? FEWEST : r->registers + EXTRA;
 }
 
 sim_candidate offload_candidate(const offload_region *r) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which blocks of a kernel are worth running where its data is (Hsieh et al., ISCA 2016, sections 3.1 and 4.2).
  *
- * A *region* is a run of instructions [begin, end) that is entered at one instruction and left to one: nearly always
+ * A *region* is a run of instructions [begin, end) that is entered at one instruction and left to one: mostly
  * begin and end, but compilers also lay the last block of a loop before its first one. It is a *candidate* if nothing
  * in it forbids that (offload_bar) and if it saves bytes between the GPU and its memory: TX + RX < 0, for one trip or
  * from some number of trips on. Of nested and overlapping candidates those are *chosen* that save most together; only
@@ -10,8 +10,7 @@
  *   TX(k) = tx_fixed + k * tx_trip      words of 4 bytes to the memory, equation (3): live-in registers less what loads and stores would have sent
  *   RX(k) = rx_fixed + k * rx_trip      words of 4 bytes from it, equation (4);       k: trips of the region's loop, 1 if it has none
  *
- * What always holds: no two chosen regions overlap; a chosen region is left where it says, and with the lanes that
- * entered it.
+ * No two chosen regions overlap (offload_kernel_check). All lanes that enter a chosen region leave it to its `exit`.
  *
  *   offload_kernel *k = offload_analyze(func);
  *   ... k->regions[i] ...
@@ -51,7 +50,7 @@ typedef struct offload_trips {
   offload_trip_kind kind;
   uint32_t count;         /* STATIC */
   offload_bound from, to; /* KNOWN */
-  int64_t step;           /* never 0 */
+  int64_t step;           /* not 0 */
   ptx_mod compare;        /* PTX_MOD_LT, LE, GT, GE or NE */
   bool tested_first;      /* before the first trip; else there is one at least */
   bool is_signed;
@@ -116,12 +115,12 @@ typedef struct offload_kernel {
   uint32_t region_count, chosen_count;
 } offload_kernel;
 
-/* Never fails; free with offload_kernel_free. Milliseconds for a kernel of ordinary size; huge ones are looked at in
+/* Free with offload_kernel_free. Milliseconds for a kernel of ordinary size; huge ones are looked at in
  * parts (regions grow no larger). */
 offload_kernel *offload_analyze(const ptx_func *func);
 void offload_kernel_free(offload_kernel *kernel);
 /* From the values of from.reg and to.reg where the region is entered (of a constant: ignored); OFFLOAD_NEVER: they
- * never end. */
+ * do not end. */
 uint32_t offload_trips_of(const offload_trips *trips, uint64_t from, uint64_t to);
 /* For the machine. */
 /* with the words of wide registers in full; the threshold follows from these */

@@ -11,10 +11,11 @@
  * the rest of i's block, and on through stretches of whole blocks that are entered at one place and left to one (span),
  * into the block behind.
  *
- * What always holds: saved() is a multiple of 1/4 word below 2^51, so sums are exact and the choice is the same
- * everywhere. */
+ * saved() is a multiple of 1/4 word below 2^51 (asserted), so sums are exact and the choice is the same everywhere. */
+#include <math.h>
 #include <stdlib.h>
 
+#include "base/check.h"
 #include "base/memory.h"
 #include "offload/analysis.h"
 
@@ -133,6 +134,7 @@ static void find_spans(chooser *c, uint32_t first, bool tail) {
 
 static void offer(chooser *c, uint32_t begin, uint32_t end, double saved) {
   double total = saved + c->best[end];
+  FF_CHECK(fabs(saved) < 0x1p51 && saved * 4 == floor(saved * 4));
   uint32_t covered = c->covered[end] + (end - begin);
   if (saved <= 0 || total < c->best[begin] || (total == c->best[begin] && covered >= c->covered[begin])) return;
   c->best[begin] = total;

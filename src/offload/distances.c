@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "base/check.h"
+
 #define FIXED 0.95 /* of a launch's instances: the others may meet an array's end, or lanes that were masked */
 
 void distances_add(distances *d, uint32_t position, uint64_t first_line, uint64_t line) {
@@ -20,11 +22,23 @@ void distances_add(distances *d, uint32_t position, uint64_t first_line, uint64_
   }
 }
 
-/* The first of a launch says nothing: it is always like itself. */
+static void distances_check(const struct distances_position *p) {
+  uint64_t sum = 0;
+  bool open = false; /* a place without a distance yet: no instance had another one */
+  for (uint32_t i = 0; i < DISTANCES; i++) {
+    FF_ASSERT(!open || !p->counts[i]);
+    open |= !p->counts[i];
+    sum += p->counts[i];
+  }
+  FF_ASSERT((open ? sum == p->seen : sum <= p->seen) && p->most <= p->total);
+}
+
+/* The first instance of a launch does not count: it agrees with itself. */
 void distances_end_launch(distances *d) {
   for (uint32_t position = 1; position < d->used; position++) {
     struct distances_position *p = &d->at[position];
     uint32_t most = 0;
+    if (ff_check_level >= 2) distances_check(p);
     for (uint32_t i = 0; i < DISTANCES; i++)
       if (p->counts[i] > most) most = p->counts[i];
     if (p->seen > 1) {

@@ -3,8 +3,8 @@
  * instances of a launch (Hsieh et al., ISCA 2016, section 3.2.1: "fixed offset"; a launch's parameters, and with them
  * the offsets, are its own).
  *
- * What always holds: per position and launch, `counts` are exact for the first DISTANCES different ones; most <=
- * total. */
+ * Per position and launch, `counts` are exact for the first DISTANCES different distances:
+ *     sum of counts <= seen (less: there were others), most <= total                        (distances_check) */
 #ifndef FF_OFFLOAD_DISTANCES_H
 #define FF_OFFLOAD_DISTANCES_H
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "base/memory.h"
 #include "offload/analysis.h"
 #include "offload/eligibility.h"
@@ -289,6 +290,7 @@ void analysis_make(analysis *a, const ptx_func *func) {
   find_loops(a);
   trips_find(a);
   count_loops(a);
+  if (ff_check_level >= 2) analysis_check(a);
 }
 
 void analysis_free(analysis *a) {

@@ -3,7 +3,7 @@
  *
  * Registers: the most 32-bit ones that are live at once in it, of those that it reads or writes itself. What is only
  * live across it stays where the warp came from. As for a kernel (ptx/analysis/liveness.c), a value that is written
- * counts at its instruction even if nobody reads it; predicates take none. */
+ * counts at its instruction even if no instruction reads it; predicates take none. */
 #include <stdlib.h>
 
 #include "base/memory.h"

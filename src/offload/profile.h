@@ -17,8 +17,8 @@
  * through in the order of the file. That is an estimate from above of what caches can do: blocks that run side by side
  * take each other's lines.
  *
- * What always holds: the same file gives the same profile; memory is bounded by constants here, whatever the file says.
- * Addresses that are freed and allocated anew are one range with what they overlap. */
+ * The same file gives the same profile. Memory is bounded by constants, whatever the file has. Addresses that are freed
+ * and allocated anew are one range with what they overlap. */
 #ifndef FF_OFFLOAD_PROFILE_H
 #define FF_OFFLOAD_PROFILE_H
 

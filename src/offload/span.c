@@ -6,8 +6,8 @@
  * live where it goes on.
  *
  * A region grows one step at a time (region_state): an instruction, or a span of whole blocks, whose effect on each
- * register is found once (span_make) by data flow over its blocks alone. What always holds: in_words and out_words are
- * the sums of the weights of the registers that are in and out. */
+ * register is found once (span_make) by data flow over its blocks alone. in_words and out_words are the sums of the
+ * weights of the registers that are in and out (region_state_check). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -178,6 +178,7 @@ void region_state_free(region_state *r) {
 }
 
 void region_state_clear(region_state *r) {
+  if (ff_check_level >= 2) region_state_check(r);
   for (uint32_t i = 0; i < r->changed_count; i++) r->flags[r->changed[i]] = 0;
   r->changed_count = r->in_words = r->out_words = r->loads = r->stores = 0;
 }

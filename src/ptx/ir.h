@@ -101,7 +101,7 @@ typedef struct ptx_var { /* .global, .const, .shared, .local, .param, .tex varia
   ptx_linkage linkage;
   ptx_type type;             /* of one element */
   uint32_t vector;           /* 1, 2, 4 */
-  uint32_t align;            /* bytes, a power of two, never 0 */
+  uint32_t align;            /* bytes, a power of two, not 0 */
   uint64_t size;             /* bytes; 0: `extern .shared x[]` of unknown size */
   bool unsized;              /* declared with [] */
   bool managed;              /* .attribute(.managed) */
@@ -118,7 +118,7 @@ typedef struct ptx_var { /* .global, .const, .shared, .local, .param, .tex varia
 typedef struct ptx_reg {
   const char *name; /* as written; scoped names may repeat within a function */
   ptx_type type;
-  /* always 1: `.reg .v4 .f32 v` becomes the four registers v.x, v.y, v.z, v.w, and v a VECTOR of them */
+  /* 1: `.reg .v4 .f32 v` becomes the four registers v.x, v.y, v.z, v.w, and v a VECTOR of them */
   uint32_t vector;
 } ptx_reg;
 
@@ -234,7 +234,7 @@ typedef struct ptx_module {
 } ptx_module;
 
 /* Parses `length` bytes of PTX. `name` stands in messages ("name:line:column: message", the line, and a caret).
- * On success *module is the caller's (ptx_module_free). Never reads past the end, whatever the bytes are. */
+ * On success *module is the caller's (ptx_module_free). Reads no byte past the end, whatever the bytes are. */
 ff_status ptx_module_parse(const char *name, const char *text, size_t length, ptx_module **module, ff_error *error);
 void ptx_module_free(ptx_module *module);
 

@@ -6,13 +6,13 @@
  * module's private things, into the new module. Step 3 copies the bodies and makes every symbol in them, and in
  * initial values, point to the copies.
  *
- * What always holds: the inputs are not changed, and everything in the new module that has a `symbol` pointer points
- * into the new module; names, registers, labels, initial bytes and operands without symbols are shared with the
- * inputs. */
+ * The inputs are not changed. All symbols in the new module point into it (ptx_module_check); names, registers, labels,
+ * initial bytes and operands without symbols are shared with the inputs. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "base/text.h"
 #include "ptx/module.h"
 
@@ -337,6 +337,7 @@ ff_status ptx_link(ptx_module *const *modules, uint32_t count, ptx_module **link
   ff_map_free(&l.names);
   ff_arena_free(&l.scratch);
   free(l.order.items);
+  if (status == FF_OK && ff_check_level >= 2) ptx_module_check(l.linked);
   if (status == FF_OK) *linked = l.linked;
   else ptx_module_free(l.linked);
   return status;

@@ -7,5 +7,7 @@
 
 /* Fills the name maps from the lists, which must be complete. */
 void ptx_module_index(ptx_module *module);
+/* module_check.c: asserts the invariants of a module that is complete. */
+void ptx_module_check(const ptx_module *module);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The first pass over a recorded program, for simulations with memory stacks: see near_data.h.
  *
- * What always holds: whatever can be refused is refused before the pass; simulations that neither offload nor look for
- * a map need no pass, and get one only where a way or a map was asked for by name, to count their instances. */
+ * Choices that are refused are refused before the pass. Simulations that neither offload nor look for a map need no
+ * pass; they get one only where a way or a map was asked for by name, to count their instances. */
 #include "session/near_data.h"
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From a trace file to a session's access stream.
  *
- * What always holds: the same machine, managers and options give the same results as when the program ran with them. */
+ * The same machine, managers and options give the same results as when the program ran with them (test_session.c). */
 #include "session/replay.h"
 
 #include <stdio.h>
@@ -56,7 +56,7 @@ static void pull(void *context) {
   sem_post(&p->over);
 }
 
-/* One simulation reads the file itself, when it needs more: nothing passes between processors, nobody waits. */
+/* One simulation reads the file itself, when it needs more: nothing passes between processors, no thread waits. */
 static ff_status feed_one(session *session, trace_file *file, const trace_file_watch *watch, ff_error *error) {
   puller p = {.feed = trace_feed_create(file, session_program(session), watch), .session = session};
   sem_init(&p.over, 0, 0);

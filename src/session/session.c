@@ -3,9 +3,14 @@
  *
  *   session_create --> program runs: trace_op_append, exec_launch, session_add_exec --> session_finish --> session_free
  *
- * What always holds: the simulations are made before the first operation can be appended; the session's threads take no
- * signals, so that the program's handlers run where they would without us; a process that the program forked never
- * touches the session of its parent. */
+ * The simulations are made before the first operation can be appended (trace_reader_create asserts it). The session's
+ * threads take no signals, so that the program's handlers run where they would without farfault. A process that the
+ * program forked leaves the session of its parent alone.
+ *
+ * Invariants (session_check, at the deep level, when a session has been made and when it ends):
+ *     managers == devices that are simulated * managers that were named, each with a simulation of a simulated device
+ *     a simulation that needs the future has a recorder on its device; only devices of the session have recorders
+ *     there is a stream exactly if a simulation or a recording reads it */
 #include "session/session.h"
 
 #include <errno.h>
@@ -18,6 +23,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/check.h"
 #include "base/memory.h"
 #include "base/rank.h"
 #include "session/session_private.h"
@@ -170,8 +176,7 @@ static ff_status add_managers(session *session, ff_error *error) {
   return FF_OK;
 }
 
-/* Who asks for the future gets it from a simulation in which everything is where it is wanted: what happens there
- * when. */
+/* A simulation that asks for the future gets it from a further one, under the manager `ideal`. */
 static ff_status add_recorders(session *session, ff_error *error) {
   ff_status status = FF_OK;
   for (uint32_t i = 0; i < session->manager_count && !status; i++) {
@@ -301,8 +306,8 @@ static void note_device(session *session) {
   free(note.chars);
 }
 
-/* One thread executes blocks in an order that nothing but the program decides. The models take most of the time, beside
- * it. */
+/* With one thread the order of blocks depends on the program alone. The simulations, which run in parallel to it, take
+ * most of the time. */
 static void choose_threads(session *session) {
   uint32_t chosen = session->options.threads;
   if (!session->program) return;
@@ -338,6 +343,23 @@ static ff_status set_up(session *session, ff_error *error) {
   return start_threads(session, error);
 }
 
+static void session_check(const session *s) {
+  uint32_t end = s->device_first + s->device_count;
+  FF_ASSERT(s->device_count && end <= TRACE_DEVICES_MAX && s->manager_count % s->device_count == 0);
+  FF_ASSERT(s->peers_count == (s->device_count > 1 ? s->manager_count / s->device_count : 0));
+  for (uint32_t i = 0; i < s->manager_count; i++) {
+    uint32_t device = s->managers[i].choice.options.device_index;
+    FF_ASSERT(s->managers[i].sim && device >= s->device_first && device < end);
+    FF_ASSERT(!sim_needs_future(s->managers[i].sim) || s->recorders[device].started);
+  }
+  for (uint32_t d = 0; d < TRACE_DEVICES_MAX; d++) {
+    FF_ASSERT(!s->recorders[d].sim == !s->recorders[d].started);
+    FF_ASSERT(!s->recorders[d].sim || (s->recorders[d].future && d >= s->device_first && d < end));
+  }
+  FF_ASSERT(!s->program == !(s->manager_count || s->recording) && s->own_notes <= s->notes.note_count);
+  FF_ASSERT(s->progress && (s->finished || !s->stopping));
+}
+
 ff_status session_create(const session_options *options, session **out, ff_error *error) {
   session *session = ff_alloc(sizeof *session);
   session->options = *options;
@@ -351,6 +373,7 @@ ff_status session_create(const session_options *options, session **out, ff_error
     return status;
   }
   if (session->results) ff_ending_watch(&session->ending);
+  if (ff_check_level >= 2) session_check(session);
   *out = session;
   return FF_OK;
 }
@@ -421,6 +444,7 @@ void session_note_no_room(session *session, const char *call, uint64_t bytes, ui
 
 static void finish(session *session, bool complete) {
   if (session->finished || getpid() != session->process) return;
+  if (ff_check_level >= 2) session_check(session);
   session->finished = true;
   end_simulations(session, session->manager_count);
   session->stopping = true;

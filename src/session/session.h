@@ -73,8 +73,8 @@ uint32_t session_devices(const session *session);
 uint32_t session_threads(const session *session);
 sim *session_primary(session *session,
                      uint32_t device); /* answers questions of time: the device under the first manager that runs
-                                                           beside the program; NULL: there is none */
-session_progress *session_progress_area(session *session); /* never NULL */
+                                                           in parallel to the program; NULL: there is none */
+session_progress *session_progress_area(session *session); /* not NULL */
 /* The area in the file of that path, `*mapped` bytes that the caller unmaps; NULL: there is none. */
 session_progress *session_progress_map(const char *path, size_t *mapped);
 void session_add_exec(session *session, const exec_stats *stats); /* adds to the host section of the results */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What `farfault run` says to the virtual GPU inside the program's process: the FARFAULT_* variables.
  *
- * What always holds: an option that is too long or not a number is remembered in `problem`, so that session_create
- * refuses it; it is never cut or taken for something else. */
+ * An option that is too long or not a number goes into `problem`, so that session_create refuses it; it is not cut. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>

@@ -36,8 +36,8 @@ struct session {
   struct recording *recording; /* to a trace file; NULL: none is wanted */
   pthread_t recording_thread;
   struct {                /* of each device: */
-    trace_future *future; /* for managers that ask for it; recorded by */
-    sim *sim;             /* a simulation that shows no results; NULL: nobody asks */
+    trace_future *future; /* for managers that ask for it; recorded by `sim` */
+    sim *sim;             /* a simulation that shows no results; NULL: no manager asks */
     pthread_t thread;
     bool started;
   } recorders[TRACE_DEVICES_MAX];

@@ -2,8 +2,8 @@
 /* A session's recording: a reader of the access stream, in a thread of its own, that writes what it reads into a trace
  * file.
  *
- * What always holds: whoever writes to the file holds the recording's lock, so that a program that a signal ends leaves
- * a whole file with all records up to then; the file says whether the program ended by itself. */
+ * A thread that writes to the file holds the recording's lock, so that a program that a signal ends leaves a whole file
+ * with all records up to then. The file says whether the program ended by itself. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

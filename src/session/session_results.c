@@ -2,8 +2,8 @@
 /* What the session found, as a file that is whole at any time: collected, written aside, renamed; soon after the start,
  * then about twice a second.
  *
- * What always holds: everything here runs in the C locale, whatever the program has set, so that numbers have a point;
- * the writer holds the session's lock only to copy small things, never while it waits for a simulation or a disk. */
+ * Results are written in the C locale, whatever the program has set, so that numbers have a point (checked). The writer
+ * holds the session's lock only to copy small things, not while it waits for a simulation or a disk. */
 #define _GNU_SOURCE /* sem_clockwait */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,6 +14,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/check.h"
 #include "base/memory.h"
 #include "base/output.h"
 #include "session/session_private.h"
@@ -186,6 +187,7 @@ static void show_progress(session *session, const report_run *run) {
 
 static void write_results(session *session, bool complete, bool history) {
   locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0), old = uselocale(c);
+  FF_CHECK(!strcmp(localeconv()->decimal_point, "."));
   report_run run;
   session_collect(session, complete, history, &run);
   show_progress(session, &run);

@@ -7,7 +7,7 @@
  *                           `-- trace_launch_finish: freed
  *
  * One thread writes a chunk. Begun and published chunks hang in stripes (by hash of launch and block), each with its
- * own lock, so that threads meet only once per chunk, never per record. */
+ * own lock, so that threads contend once per chunk, not per record. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,11 +62,16 @@ static void stripe_grow(chunk_stripe *stripe) {
   free(old);
 }
 
-static trace_chunk *stripe_find(chunk_stripe *stripe, const trace_launch *launch, uint64_t block) {
+trace_chunk *stripe_find(chunk_stripe *stripe, const trace_launch *launch, uint64_t block) {
   if (!stripe->bucket_count) return NULL;
   trace_chunk *chunk = *bucket_of(stripe, launch, block);
   while (chunk && (chunk->launch != launch || chunk->block != block)) chunk = chunk->next;
   return chunk;
+}
+
+bool chunk_belongs(chunk_stripe *stripe, uint32_t bucket, const trace_chunk *chunk) {
+  return stripe_of(chunk->launch, chunk->block) == stripe &&
+         bucket_of(stripe, chunk->launch, chunk->block) == &stripe->buckets[bucket];
 }
 
 /* ---- memory of a chunk ---- */
@@ -171,6 +176,7 @@ static void chunk_spill(trace_program *program, trace_chunk *chunk) {
         offset += page->used * UINT64_C(8);
         bytes += PAGE_BYTES(page->size_class);
         *link = header;
+        if (chunk->streams[w].last == page) chunk->streams[w].last = header;
         page->next = pages;
         pages = page;
       }
@@ -259,7 +265,7 @@ static uint64_t chunk_words(const trace_chunk *chunk) {
 
 #define ANY_BLOCK UINT64_MAX
 
-/* The readers that lack the block wait no longer: it is there, or will never be. Under the stripe's lock. */
+/* The readers that lack the block wait no longer: it is there, or will not come. Under the stripe's lock. */
 static void end_waits(trace_program *program, chunk_stripe *stripe, const trace_launch *launch, uint64_t block) {
   bool any = false;
   for (const trace_reader *r = stripe->waiters; r; r = r->next_waiter) {
@@ -278,6 +284,7 @@ void trace_chunk_publish(trace_chunk *chunk) {
   uint64_t slowest = launch_slowest(launch), wanting = launch->chunks->wanting;
   bool later = slowest == UINT64_MAX ? wanting != 0 : chunk->block > slowest + 1 || wanting & program->deferred;
   if (later && program->memory_bytes > program->budget) chunk_spill(program, chunk);
+  if (ff_check_level >= 2) trace_chunk_check(chunk);
   pthread_mutex_lock(&stripe->mutex);
   list_remove(chunk);
   chunk->pending = launch->chunks->wanting; /* a skip that comes later visits this stripe after us */
@@ -313,6 +320,11 @@ void trace_launch_finish(trace_launch *launch) {
       chunk_free(program, chunk);
     }
   }
+  if (ff_check_level >= 2) {
+    pthread_mutex_lock(&program->mutex);
+    trace_check_sometimes(program);
+    pthread_mutex_unlock(&program->mutex);
+  }
   launch_unreference(launch);
 }
 
@@ -326,7 +338,7 @@ static trace_chunk *chunk_empty(trace_launch *launch, uint64_t block) {
   return chunk;
 }
 
-/* Waits until the reader's chunk is there or will never be; under the stripe's lock, which it gives up meanwhile. */
+/* Waits until the reader's chunk is there or will not come; under the stripe's lock, which it gives up meanwhile. */
 static void wait_for_chunk(trace_reader *reader, chunk_stripe *stripe, const trace_launch *launch, uint64_t block) {
   trace_program *program = reader->program;
   reader->lacks = launch;
@@ -401,18 +413,6 @@ void trace_reader_release(trace_reader *reader, trace_chunk *chunk) {
   if (released == chunks->progress[reader->index].taken && !(chunks->wanting & bit)) launch_unreference(launch);
 }
 
-void chunk_waits_check(trace_program *program) {
-  for (int i = 0; ff_check_level >= 2 && i < STRIPES; i++) {
-    chunk_stripe *stripe = &program->stripes[i];
-    pthread_mutex_lock(&stripe->mutex);
-    for (const trace_reader *r = stripe->waiters; r; r = r->next_waiter) {
-      bool counts = program->waiting_chunk >> r->index & 1;
-      FF_CHECK_DEEP(!counts || !stripe_find(stripe, r->lacks, r->lacks_block));
-    }
-    pthread_mutex_unlock(&stripe->mutex);
-  }
-}
-
 void chunk_drop_reader(trace_program *program, uint32_t reader, const trace_launch *launch) {
   uint64_t bit = UINT64_C(1) << reader;
   for (int i = 0; i < STRIPES; i++) {
@@ -457,10 +457,6 @@ static cursor_buffer *buffer_take(trace_reader *reader) {
   return buffer;
 }
 
-static uint32_t record_words(uint64_t word) {
-  return trace_word_kind(word) == TRACE_ACCESS ? 2 + trace_access_lines(word) : 1;
-}
-
 /* Reads the next whole records of a spilled page into the cursor's buffer and ends them with a zero word. */
 static void cursor_load(trace_reader *reader, trace_cursor *cursor) {
   const trace_page *page = cursor->page;
@@ -468,8 +464,8 @@ static void cursor_load(trace_reader *reader, trace_cursor *cursor) {
   uint32_t count = page->used - cursor->loaded, whole = 0;
   if (count > BUFFER_WORDS) count = BUFFER_WORDS;
   spill_read(&reader->program->spill, page->offset + cursor->loaded * UINT64_C(8), buffer->words, count);
-  while (whole < count && whole + record_words(buffer->words[whole]) <= count)
-    whole += record_words(buffer->words[whole]);
+  while (whole < count && whole + trace_record_words(buffer->words[whole]) <= count)
+    whole += trace_record_words(buffer->words[whole]);
   FF_ASSERT(whole || !count);
   buffer->words[whole] = TRACE_END;
   cursor->loaded += whole;

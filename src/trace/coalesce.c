@@ -1,14 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Coalescing and bank conflicts (coalesce.h).
- *
- * What always holds: nothing here has a state; the same addresses give the same lines in the same order. */
+ * All functions here are pure. */
 #include "trace/coalesce.h"
 
 #include <string.h>
 
+#include "base/check.h"
+
 /* ---- lines ---- */
 
 #define TABLE 64u /* slots of the small hash table that finds a lane's line among those seen */
+
+/* Each line once, with a lane and a sector at least; as many lanes as the mask has. */
+static bool is_line_set(const trace_line_set *set, uint32_t mask) {
+  uint32_t lanes = 0;
+  for (uint32_t i = 0; i < set->count; i++) {
+    if (!set->lanes[i] || !set->sectors[i] || set->sectors[i] > 15) return false;
+    lanes += set->lanes[i];
+    for (uint32_t j = 0; j < i; j++)
+      if (set->line[i] == set->line[j]) return false;
+  }
+  return lanes == (uint32_t)__builtin_popcount(mask);
+}
 
 void trace_lines_collect(trace_line_set *set, const uint64_t address[TRACE_LANES], uint64_t add, uint32_t bytes,
                          uint32_t mask) {
@@ -33,6 +46,7 @@ void trace_lines_collect(trace_line_set *set, const uint64_t address[TRACE_LANES
     set->lanes[n]++;
     set->sectors[n] |= (2u << (offset + bytes - 1) / TRACE_SECTOR_BYTES) - (1u << offset / TRACE_SECTOR_BYTES);
   }
+  FF_CHECK_DEEP(is_line_set(set, mask));
 }
 
 /* ---- memories on the chip ---- */

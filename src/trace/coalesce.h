@@ -2,8 +2,9 @@
 /* What the lanes' addresses of one warp access cost: the lines that it touches, and the rounds that memories on the
  * chip need.
  *
- * Used by whoever makes records: the interpreter, the public library, importers. What always holds: lines stand in the
- * order in which the lanes, from 0, meet them first; each stands once; their lanes add up to those of the mask. */
+ * Used by all that make access records: the interpreter, the public library, importers. A set has the lines in the
+ * order in which lanes 0, 1, ... first touch them, each line once; the lanes of all lines add up to the lanes of the
+ * mask (checked at the deep level by trace_lines_collect). */
 #ifndef FF_TRACE_COALESCE_H
 #define FF_TRACE_COALESCE_H
 

@@ -15,9 +15,9 @@
  * A DATA frame holds operations and records in the program's order, ends anywhere between two of them, and can be read
  * alone: its header says with which operation it begins, and in which launch, block and warp.
  *
- * What always holds: a file without its end is recognised as incomplete, and read up to its last whole frame; a frame
- * is used only if its checksum holds; damage costs that frame, and the reader says which operations and blocks it had.
- * The same program gives the same bytes. The *checksum* of a trace is over the contents of its DATA frames. */
+ * Damage: a file without its end is recognised as incomplete, and read up to its last whole frame. A frame whose
+ * checksum differs is left out, and the reader says which operations and blocks it had. The same program gives the same
+ * bytes. The *checksum* of a trace is over the contents of its DATA frames. */
 #ifndef FF_TRACE_FILE_H
 #define FF_TRACE_FILE_H
 
@@ -30,7 +30,7 @@ typedef struct trace_file_totals { /* what executing the program took; as exec_s
   uint64_t warp_instructions, thread_instructions, warp_accesses, sectors, blocks, divergent_branches, barriers;
 } trace_file_totals;
 
-typedef struct trace_file_about { /* texts owned by whoever made it */
+typedef struct trace_file_about { /* texts owned by the caller that made it */
   char farfault[32];              /* version that recorded */
   char *command;                  /* the program and its arguments, quoted for a shell; NULL: unknown */
   char *machine;                  /* name or path of the machine whose GPU the program found; NULL: unknown */
@@ -47,7 +47,7 @@ typedef struct trace_file_about { /* texts owned by whoever made it */
 typedef struct trace_file_writer trace_file_writer;
 /* Writes the beginning of a trace that will be the output `path` (base/output.h). Copies command and machine. A file
  * that is to have no marks gets them all the same with the first mark that is put into it; what goes into a pipe or a
- * device always says that it may have. */
+ * device says from the start that it may have. */
 ff_status trace_file_create(const char *path, const trace_file_about *about, trace_file_writer **out, ff_error *error);
 /* The same for a trace that may be cut off and is to stay as far as it came: a new file, under its name from the
  * beginning. */
@@ -119,10 +119,10 @@ typedef struct trace_item {
 ff_status trace_file_next(trace_file *file, trace_item *item, ff_error *error);
 void trace_file_rewind(trace_file *file);
 
-/* Appends everything, but for TRACE_OP_END, and for marks if the program wants none, to the program, whose simulations
+/* Appends everything, but for TRACE_OP_END, and for marks if the program has none, to the program, whose simulations
  * run in other threads; waits where the program does, so that memory stays bounded. `step` (NULL: none) is called for
- * each operation and block. On an error the launch that was open is ended as far as it came; what is there can be
- * simulated. */
+ * each operation and block. On an error the launch that was open is ended as far as it came; the part that was
+ * appended can be simulated. */
 typedef struct trace_file_step {
   const trace_launch *launch; /* the one that is fed now; NULL: none */
   uint64_t blocks;            /* of it, fed so far */
@@ -146,7 +146,7 @@ ff_status trace_file_feed(trace_file *file, trace_program *program, const trace_
 
 /* ---- file_copy.c ---- */
 
-typedef struct trace_selection {      /* what is kept of launches; everything else the program did always is */
+typedef struct trace_selection {      /* what is kept of launches; all other operations are */
   uint64_t first_launch, last_launch; /* numbers from 0, both kept */
   uint64_t first_block, last_block;   /* of each; the others' warps only end */
   const char *kernel;                 /* a part of its name; NULL: every one */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A part of a trace as a trace of its own: some launches or blocks, or what damage left.
  *
- * What always holds: operations that are no launches are all kept, so that memory is in the same places at the same
- * times; launches that are not selected are not there, blocks that are not only end. */
+ * All operations that are no launches are kept, so that memory is in the same places at the same times. Launches that
+ * are not selected are left out; of a block that is not selected each warp has only its EXIT. */
 #include <stdlib.h>
 #include <string.h>
 

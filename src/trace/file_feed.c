@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A trace file into a program's access stream, as exec/ and driver/ would have filled it.
  *
- * What always holds: the operations come in the order in which they were recorded, each launch's blocks in order, a
- * block starts only when the throttle lets it (trace_block_wait); a launch that was opened is finished. A program that
- * wants no marks gets the records that it would have if the file had none. */
+ * Operations are appended in the order of the recording, each launch's blocks in their order; a block starts when the
+ * throttle lets it (trace_block_wait), and a launch that was opened is finished, after damage, too. A program without
+ * marks gets the records that it would get from a file without marks. */
 #include <stdlib.h>
 
 #include "base/memory.h"
@@ -21,7 +21,7 @@ struct trace_feed {
   bool writing; /* the writer is open */
   trace_file_step step;
   const trace_file_watch *watch;
-  bool marks; /* the program wants them */
+  bool marks; /* the program has them */
   bool waits; /* for room, as exec/ does */
   bool over;
   ff_status status; /* of the file */

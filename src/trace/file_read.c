@@ -3,8 +3,8 @@
  *
  *   trace_file_next: within a launch: the next record; else the next operation; at the end of a frame: the next frame
  *
- * What always holds: `at` says what comes next in the program as far as it is known; a frame that does not begin there
- * follows one that was lost, and sets it; only one frame is in memory. */
+ * `at` is the position in the program of the next item. A frame that does not begin there follows a frame that was
+ * lost; reading goes on at its own position. One frame is in memory at a time. */
 #define _GNU_SOURCE /* memmem */
 #include <errno.h>
 #include <fcntl.h>

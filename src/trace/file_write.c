@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writing a trace file (file.h): items are packed into columns; a frame goes to the disk when its columns are full.
  *
- * What always holds: what is written is a prefix of a good file, whole frames and at most one that is cut off; it goes
- * where outputs go (base/output.h); the frame at hand is the only thing that is kept in memory beside the list of
- * frames. */
+ * A file that is cut off anywhere is a prefix of a good one: whole frames, and at most one that is incomplete. Memory
+ * holds the frame that is being filled and the offsets of the others. At the deep check level all that is written is
+ * read back (pack_mirror.c). */
 #include <stdlib.h>
 #include <string.h>
 #include <zstd.h>
@@ -18,6 +18,7 @@ struct trace_file_writer {
   uint64_t written; /* bytes */
   ZSTD_CCtx *compressor;
   pack_coder *coder;
+  pack_mirror mirror;
   pack_bytes columns[PACK_COLUMNS];
   pack_bytes payload;
   operation_names names;
@@ -86,6 +87,7 @@ static ff_status create(const char *path, ff_output_kind kind, const trace_file_
   w->output = output;
   w->compressor = compressor;
   w->coder = pack_coder_create();
+  pack_mirror_open(&w->mirror);
   uint8_t start[FILE_HEADER_BYTES] = FILE_MAGIC;
   /* what has gone into a pipe cannot be changed when a mark comes */
   w->marked = about->marks || !ff_output_is_file(output);
@@ -118,6 +120,7 @@ static void end_frame(trace_file_writer *w) {
   w->checksum = frame_hash(both, sizeof both);
   for (int i = 0; i < PACK_COLUMNS; i++) w->columns[i].count = 0;
   pack_coder_reset(w->coder);
+  pack_mirror_reset(&w->mirror);
   operation_names_reset(&w->names);
   w->frame = (frame_header){.kind = FRAME_DATA};
 }
@@ -142,6 +145,17 @@ static bool is_full(const trace_file_writer *w) {
 
 /* ---- items ---- */
 
+static void start_warp(trace_file_writer *w) {
+  pack_coder_warp(w->coder);
+  if (w->mirror.coder) pack_coder_warp(w->mirror.coder);
+}
+
+static void start_block(trace_file_writer *w) {
+  pack_coder_block(w->coder);
+  if (w->mirror.coder) pack_coder_block(w->mirror.coder);
+  start_warp(w);
+}
+
 static void open_launch(trace_file_writer *w, const trace_launch *launch) {
   w->open_launch = w->launches++;
   w->launch_blocks = launch->blocks;
@@ -149,8 +163,8 @@ static void open_launch(trace_file_writer *w, const trace_launch *launch) {
   w->block = w->warp = 0;
   w->frame.launches++;
   pack_coder_kernel(w->coder, launch->kernel_index);
-  pack_coder_block(w->coder);
-  pack_coder_warp(w->coder);
+  if (w->mirror.coder) pack_coder_kernel(w->mirror.coder, launch->kernel_index);
+  start_block(w);
 }
 
 static const uint64_t only_exit[1] = {TRACE_EXIT};
@@ -169,6 +183,7 @@ void trace_file_put_operation(trace_file_writer *w, const trace_op *op) {
   trace_op cut = *op;
   if (op->kind == TRACE_OP_MODULE && op->module.bytes > OPERATION_PTX_MAX) cut.module.bytes = 0;
   operation_put(&w->columns[PACK_TEXT], &cut, &w->names);
+  if (w->mirror.coder) pack_mirror_operation(&w->mirror, &w->columns[PACK_TEXT]);
   w->frame.operations++;
   w->operations++;
   if (op->kind == TRACE_OP_LAUNCH) open_launch(w, op->launch);
@@ -176,14 +191,13 @@ void trace_file_put_operation(trace_file_writer *w, const trace_op *op) {
 
 static void end_warp(trace_file_writer *w) {
   if (++w->warp < w->warps) {
-    pack_coder_warp(w->coder);
+    start_warp(w);
     return;
   }
   w->warp = 0;
   w->block++;
   w->blocks++;
-  pack_coder_block(w->coder);
-  pack_coder_warp(w->coder);
+  start_block(w);
 }
 
 void trace_file_put_record(trace_file_writer *w, const uint64_t *words) {
@@ -192,6 +206,7 @@ void trace_file_put_record(trace_file_writer *w, const uint64_t *words) {
   if (!w->marked && (kind == TRACE_ENTER || kind == TRACE_LEAVE)) write_version(w);
   if (frame_is_empty(w)) begin_frame(w);
   pack_put(w->coder, w->columns, words);
+  if (w->mirror.coder) pack_mirror_record(&w->mirror, w->columns, words);
   uint32_t count = access ? 2 + trace_access_lines(words[0]) : 1;
   w->frame.words += count;
   w->words += count;
@@ -232,6 +247,7 @@ static void write_index(trace_file_writer *w, const trace_file_about *about) {
 static void writer_free(trace_file_writer *w) {
   ZSTD_freeCCtx(w->compressor);
   pack_coder_free(w->coder);
+  pack_mirror_close(&w->mirror);
   for (int i = 0; i < PACK_COLUMNS; i++) free(w->columns[i].items);
   free(w->payload.items);
   operation_names_free(&w->names);

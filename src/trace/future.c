@@ -81,6 +81,7 @@ static void pieces_grow(trace_future *f) {
 }
 
 static page_uses *page_make(trace_future *f, uint64_t address) {
+  FF_ASSERT(!f->complete);
   uint64_t number = address >> PIECE_SHIFT;
   if (!f->last_found || f->last_found->number != number) {
     size_t at = place_of(f->pieces, f->piece_capacity, number);
@@ -114,7 +115,8 @@ static void page_add(page_uses *page, uint64_t position) {
 }
 
 void trace_future_launch(trace_future *f, const trace_launch *launch) {
-  while (f->bases.count < launch->id) FF_PUSH(&f->bases, TRACE_FUTURE_NEVER); /* launches that never came */
+  FF_ASSERT(!f->complete);
+  while (f->bases.count < launch->id) FF_PUSH(&f->bases, TRACE_FUTURE_NEVER); /* launches that did not come */
   FF_PUSH(&f->bases, f->next_position);
   f->next_position += launch->blocks;
 }
@@ -172,17 +174,27 @@ static void page_sort(page_uses *page) {
   page->count = kept + 1;
 }
 
+static bool runs_are_apart(const page_uses *page) {
+  for (uint32_t i = 0; i < page->count; i++)
+    if (page->runs[i].first > page->runs[i].last || (i && page->runs[i - 1].last + 1 >= page->runs[i].first))
+      return false;
+  return true;
+}
+
 void trace_future_complete(trace_future *f) {
+  FF_ASSERT(!f->complete);
   for (size_t i = 0; i < f->piece_capacity; i++)
-    for (uint32_t page = 0; f->pieces[i] && page < PIECE_PAGES; page++)
+    for (uint32_t page = 0; f->pieces[i] && page < PIECE_PAGES; page++) {
       if (f->pieces[i]->pages[page].disordered) page_sort(&f->pieces[i]->pages[page]);
+      FF_CHECK_DEEP(runs_are_apart(&f->pieces[i]->pages[page]));
+    }
   pthread_mutex_lock(&f->mutex);
   f->complete = true;
   pthread_cond_broadcast(&f->completed);
   pthread_mutex_unlock(&f->mutex);
 }
 
-/* ---- questions ---- */
+/* ---- look-ups ---- */
 
 void trace_future_wait(trace_future *f) {
   pthread_mutex_lock(&f->mutex);

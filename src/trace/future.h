@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program's future: which thread block uses which page, and in which order pages are touched first. What clairvoyant
- * policies ask (Belady's eviction, the oracle prefetcher); it is known when the program has been recorded to its end.
+/* A program's future: which thread block uses which page, and in which order pages are touched first. Clairvoyant
+ * policies read it (Belady's eviction, the oracle prefetcher); it is known when the program has been recorded to its
+ * end.
  *
  *   recorder: trace_future_launch/_range/_block/_touch ... trace_future_complete
- *   others:   trace_future_wait, then the questions, from any number of threads
+ *   others:   trace_future_wait, then the look-ups, from any number of threads
  *
  * A *position* counts thread blocks in the program's order: the blocks of one launch follow each other, launches follow
- * each other as the host made them. What the GPU copies or sets has the position of the next launch's first block.
+ * each other as the host made them. A copy or set by the GPU has the position of the next launch's first block.
  *
- * What always holds: once complete, nothing changes; a page's runs are sorted, apart from each other, and not empty. */
+ * Once complete it does not change any more (asserted). A page's runs are then sorted, not empty, and apart from each
+ * other: first <= last, and last + 1 < the next run's first (trace_future_complete checks it at the deep level). */
 #ifndef FF_TRACE_FUTURE_H
 #define FF_TRACE_FUTURE_H
 

@@ -4,10 +4,9 @@
  *   kind | 128 if blocking, stream, then the kind's own numbers in the order of trace_op; texts with their length in
  *   front
  *
- * A kernel's name stands where it is launched first in a frame, so that each frame can be read alone. What always
- * holds: what is read back is what stream.h and the simulations expect of a program's operations - ranges that do not
- * wrap, a grid whose blocks can be counted - or it is refused; what bounds loops and tables in a simulation is limited
- * here. */
+ * A kernel's name stands at its first launch in a frame, so that each frame can be read alone. operation_take refuses
+ * what stream.h and the simulations do not expect of a program: ranges that wrap, grids whose blocks cannot be counted,
+ * and numbers beyond the limits below, which bound loops and tables in a simulation. */
 #ifndef FF_TRACE_OPERATIONS_H
 #define FF_TRACE_OPERATIONS_H
 
@@ -29,7 +28,8 @@ typedef struct operation_names {
 void operation_names_reset(operation_names *names);
 void operation_names_free(operation_names *names);
 
-/* Not for TRACE_OP_END. Where pageable host memory lies is left out: it is chance, and no simulation looks at it. */
+/* Not for TRACE_OP_END. Addresses of pageable host memory are left out: they differ from run to run, and no simulation
+ * uses them. */
 void operation_put(pack_bytes *to, const trace_op *op, operation_names *names);
 
 /* The next operation. A launch is written to *launch (its parameters point into `from`, its `chunks` and `id` stay as

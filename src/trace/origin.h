@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where an operation comes from, beside its stream: which device of the program it is of, and whether the host has paid
- * for it already, because one call put several operations (a graph's launch). Both are parts of trace_op.stream:
+/* Where an operation comes from, in addition to its stream: which device of the program it is of, and whether the host
+ * has paid for it already, because one call appended several operations (a graph's launch). Both are parts of
+ * trace_op.stream:
  *
  *     paid:1 | device:7 | number:24 of the stream, among the device's
  *
- * A program with one device and no graphs has plain stream numbers there, as all traces had before there were others.
- * One with several says so first: its first operation binds the legacy stream of its last device to all SMs, which
+ * A program with one device and no graphs has plain stream numbers there, as in the first traces. In the trace of a
+ * program with several devices the first operation binds the legacy stream of its last device to all SMs, which
  * changes nothing. */
 #ifndef FF_TRACE_ORIGIN_H
 #define FF_TRACE_ORIGIN_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The coder (pack.h): a dictionary of heads with each one's successor, and per instruction what its lines did before.
  *
- * What always holds: pack_put and pack_take change the coder's state by the same functions (`learn_...`) with the same
- * arguments, so that they cannot come apart. */
+ * pack_put and pack_take change the coder's state by the same functions (`learn_...`) with the same arguments;
+ * pack_mirror.c checks that both states stay the same. */
 #include "trace/pack.h"
 
 #include <stdlib.h>

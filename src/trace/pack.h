@@ -17,8 +17,8 @@
  *   TEXT     operations (operations.h), in the program's order; records follow the LAUNCH that they are of
  *
  * A *coder* has the state that writer and reader share: the same words in the same order leave the same state. It is
- * forgotten at the end of each frame. What always holds: the reader gives back the words that were put in, or says
- * FF_PARSE; whatever the columns hold, it never reads past them, and gives only words that stream.h allows. */
+ * reset at the end of each frame. At the deep check level the writer reads every record back (pack_mirror.c). The
+ * reader trusts no column: it reads none past its end, and refuses words that stream.h does not allow (fuzz/trace). */
 #ifndef FF_TRACE_PACK_H
 #define FF_TRACE_PACK_H
 
@@ -72,8 +72,8 @@ void pack_put(pack_coder *coder, pack_bytes columns[PACK_COLUMNS], const uint64_
 uint32_t pack_take(pack_coder *coder, pack_view columns[PACK_COLUMNS], uint64_t *words);
 
 /* The records that follow of a warp, without its EXIT, straight into a stream (of which a part may be pending in the
- * writer), with its marks or as if they had never been; takes their words from *words_left and adds the instructions of
- * their ISSUEs. true: EXIT came. false: no words are left, or (some are) the columns are broken. */
+ * writer), with its marks or as a stream without marks has them; takes their words from *words_left and adds the
+ * instructions of their ISSUEs. true: EXIT came. false: no words are left, or (some are) the columns are broken. */
 bool pack_take_warp(pack_coder *coder, pack_view columns[PACK_COLUMNS], trace_writer *to, bool marks,
                     uint32_t *words_left, uint64_t *instructions);
 

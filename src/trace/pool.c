@@ -6,7 +6,9 @@
  * once, and misses in the host's TLB would cost it more than the reading). A slab's first place holds its header, so a
  * page finds its slab by its address. A slab whose pages are all back goes to the system if others have room enough.
  *
- *     slab->free_count == pages on slab->free + places that were never used;   a slab with any is in the class's list */
+ * pool_check:
+ *     slab->free_count == pages on slab->free + places that were not used yet
+ *     class->free_count == sum of slab->free_count over the class's list, which has the slabs with free pages */
 #include "base/check.h"
 #include "trace/trace_private.h"
 
@@ -17,7 +19,7 @@
 struct pool_slab {
   struct pool_slab *next, **link; /* in its class's list, while it has free pages */
   trace_page *free;
-  uint32_t free_count, places, fresh; /* fresh: the first place that was never used; place 0 is this header */
+  uint32_t free_count, places, fresh; /* fresh: the first place that was not used yet; place 0 is this header */
 };
 
 void pool_init(page_pool *pool) {
@@ -34,6 +36,27 @@ static void list_add(pool_slab **list, pool_slab *slab) {
 static void list_drop(pool_slab *slab) {
   *slab->link = slab->next;
   if (slab->next) slab->next->link = slab->link;
+}
+
+static void slab_check(const pool_slab *slab, uint32_t size_class) {
+  uint32_t pages = slab->places - slab->fresh;
+  for (const trace_page *page = slab->free; page; page = page->next, pages++)
+    FF_ASSERT(((uintptr_t)page & ~(uintptr_t)(SLAB_BYTES - 1)) == (uintptr_t)slab && page->size_class == size_class);
+  FF_ASSERT(pages == slab->free_count && pages && slab->places == SLAB_BYTES / PAGE_BYTES(size_class));
+}
+
+void pool_check(page_pool *pool) {
+  for (uint32_t c = 0; c < PAGE_CLASSES; c++) {
+    uint64_t free_count = 0;
+    pthread_mutex_lock(&pool->classes[c].mutex);
+    for (pool_slab *const *link = &pool->classes[c].slabs; *link; link = &(*link)->next) {
+      FF_ASSERT((*link)->link == link);
+      slab_check(*link, c);
+      free_count += (*link)->free_count;
+    }
+    FF_ASSERT(free_count == pool->classes[c].free_count);
+    pthread_mutex_unlock(&pool->classes[c].mutex);
+  }
 }
 
 void pool_free(page_pool *pool) {

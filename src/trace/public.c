@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The public interface to trace files (include/farfault/trace.h) over file.h.
  *
- * What always holds: whatever a caller gives is checked here, before file.h sees it; an operation is checked by what
- * reads it back (operations.h), so that what is written can be read; nothing of trace_op's layout is seen outside. */
+ * The arguments of each call are checked here, before they reach file.h; an operation is checked by the function that
+ * reads it back (operations.h), so that every trace that was written can be read. The layout of trace_op stays
+ * inside. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

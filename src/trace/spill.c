@@ -61,6 +61,8 @@ static uint32_t extent_class(uint64_t bytes) {
   return c;
 }
 
+uint64_t spill_extent_bytes(uint64_t bytes) { return UINT64_C(512) << extent_class(bytes); }
+
 static bool extent_take(spill_file *file, uint64_t bytes, spill_extent *extent) {
   uint32_t c = extent_class(bytes);
   pthread_mutex_lock(&file->mutex);
@@ -79,6 +81,14 @@ void spill_release(spill_file *file, const spill_extent *extent) {
   uint32_t c = extent_class(extent->bytes);
   pthread_mutex_lock(&file->mutex);
   FF_PUSH(&file->free[c], extent->offset);
+  pthread_mutex_unlock(&file->mutex);
+}
+
+void spill_check(spill_file *file, uint64_t live, bool exact) {
+  pthread_mutex_lock(&file->mutex);
+  uint64_t known = live;
+  for (int c = 0; c < SPILL_CLASSES; c++) known += file->free[c].count * (UINT64_C(512) << c);
+  FF_ASSERT(exact ? known == file->end : known <= file->end);
   pthread_mutex_unlock(&file->mutex);
 }
 
@@ -106,7 +116,7 @@ static bool write_runs(int descriptor, const spill_run *runs, uint32_t count, ui
 }
 
 /* A write beyond the process's limit of file sizes (RLIMIT_FSIZE) is an error like any other, and no signal to a
- * program that never wrote there itself: SIGXFSZ goes to the thread that writes. */
+ * program that did not write there itself: SIGXFSZ goes to the thread that writes. */
 static int write_runs_quietly(int descriptor, const spill_run *runs, uint32_t count, uint64_t offset) {
   sigset_t limit, old;
   sigemptyset(&limit);

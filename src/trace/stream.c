@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The program: its operations in order, its readers, its launches, and the throttle. Chunks are in chunk.c.
  *
- *   appended_count - (operations that it is past) <= OPS_OUTSTANDING for each reader that works (trace_private.h:
- *   trace_op_append waits for it) freed_count == min over readers of operations they are past
- *
- * A launch lives as long as someone refers to it: the producer until trace_launch_finish, its operation until all
- * readers are past that, and each reader until it has released every block (or skipped the launch). */
+ * trace_op_append waits until no working reader (trace_private.h) is OPS_OUTSTANDING operations behind. An operation is
+ * freed when the slowest reader is past it. A launch is freed with its last reference; the references are the
+ * producer's until trace_launch_finish, the operation's until all readers are past it, and each reader's until that
+ * reader has released every block (or skipped the launch). trace_check.c has the equations. */
 #include "trace/stream.h"
 
 #include <errno.h>
@@ -16,7 +15,7 @@
 #include "base/check.h"
 #include "trace/trace_private.h"
 
-enum { BLOCK_WINDOW = 64 }; /* blocks beyond the slowest reader's next that may always start */
+enum { BLOCK_WINDOW = 64 }; /* blocks beyond the slowest reader's next that may start in any case */
 /* the same where they are fed one after the other: little is gained by running ahead */
 enum { FED_WINDOW = 4 };
 #define DEFAULT_BUDGET (UINT64_C(256) << 20)
@@ -49,7 +48,10 @@ static void launch_free(trace_launch *launch) {
 void trace_program_free(trace_program *program) {
   if (!program) return;
   FF_ASSERT(!program->active);
+  if (ff_check_level >= 2) trace_check(program, true);
   chunk_stripes_free(program);
+  FF_CHECK(!program->memory_bytes);
+  if (ff_check_level >= 2) spill_check(&program->spill, 0, true);
   while (program->launches) {
     trace_launch *launch = program->launches;
     program->launches = launch->chunks->next;
@@ -197,7 +199,7 @@ static bool block_may_start(const trace_program *program, const trace_launch *la
   return true;
 }
 
-/* Check level 2, under the mutex: no reader counts as waiting for what is there. */
+/* Check level 2, under the mutex: no reader counts as waiting for an operation or a chunk that exists. */
 static void reader_waits_check(trace_program *program) {
   for (uint64_t waiting = ff_check_level >= 2 ? program->waiting_op : 0; waiting; waiting &= waiting - 1) {
     const trace_reader *reader = program->readers[__builtin_ctzll(waiting)];
@@ -287,6 +289,7 @@ uint64_t trace_op_append(trace_program *program, const trace_op *op) {
   slot->sequence = sequence;
   program->waiting_op = 0;
   pthread_cond_broadcast(&program->appended);
+  if (ff_check_level >= 2) trace_check_sometimes(program);
   pthread_mutex_unlock(&program->mutex);
   return sequence;
 }
@@ -349,6 +352,7 @@ void trace_reader_free(trace_reader *reader) {
   trace_launch **wanted;
   pthread_mutex_lock(&program->mutex);
   atomic_fetch_and(&program->active, ~bit);
+  program->leaving |= bit;
   program->readers[reader->index] = NULL;
   size_t count = wanted_launches(program, bit, &wanted);
   pthread_mutex_unlock(&program->mutex);
@@ -358,7 +362,9 @@ void trace_reader_free(trace_reader *reader) {
   }
   free(wanted);
   pthread_mutex_lock(&program->mutex);
+  program->leaving &= ~bit;
   free_passed(program);
+  if (ff_check_level >= 2) trace_check_locked(program, false);
   pthread_cond_broadcast(&program->consumed);
   pthread_cond_broadcast(&program->room);
   pthread_mutex_unlock(&program->mutex);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The access stream: the only thing the functional half (driver/, exec/) tells the timing half (machine/, paging/).
+/* The access stream: all data from the functional half (driver/, exec/) to the timing half (machine/, paging/).
  *
  * A *program* is a list of operations (allocations, copies, launches, events, synchronisations) in the order in which
  * the host made them. A launch has one *chunk* per thread block; a chunk has one record stream per warp. One writer
@@ -9,14 +9,15 @@
  *   exec thread: trace_chunk_begin(), trace_put_*(), trace_chunk_publish()
  *                                   -> per launch, by block -> each reader: trace_reader_chunk(launch, block)
  *
- * What always holds
- *   - a chunk is visible to readers only when its block has finished (published), complete and immutable;
- *   - operations and chunks are freed when the last reader is past them;
- *   - memory is bounded: record pages beyond the budget go to an unlinked temporary file as they fill, and come back
- *     when read; trace_block_wait() holds exec back from *starting* blocks that no reader will need soon. A block that
- *     runs is never held back, so blocks that wait for each other cannot deadlock with the throttle;
- *   - writers wait only for readers that work, never for one that waits itself (trace_private.h says why that is
- *     enough).
+ * Invariants (equations and their check: trace_check.c)
+ *   - readers see a chunk after its block has finished (it is published); it is complete then, each warp's stream ends
+ *     with its only EXIT, and the chunk does not change any more;
+ *   - operations and chunks are freed when the last reader is past them.
+ *
+ * How memory stays bounded: record pages beyond the budget go to an unlinked temporary file as they fill, and are read
+ * back by the readers; trace_block_wait() keeps exec from *starting* blocks that no reader will need soon. A running
+ * block does not wait for readers, so blocks that wait for each other cannot deadlock with the throttle. A writer waits
+ * for readers that work, not for one that waits itself (trace_private.h argues why that suffices).
  *
  * Record words (uint64_t, in a warp's stream, in program order of that warp):
  *   ISSUE   kind:4 | n:16 warp instructions | memory:16 extra cycles of shared/local/constant passes | sfu:14 | fp64:14
@@ -30,15 +31,15 @@
  *           written for each warp when the barrier completed; `expected` is how many BARRIER records, over the whole
  *           block, belong to this completion.
  *   ENTER   kind:4 | trips:28 of the block's loop, as known before it from registers; 0: not known | pc:32
- *   LEAVE   kind:4 | unused:28 | pc:32. Both are of an offload candidate block (offload/candidates.h), where lanes of the
- *           warp come to it and when they have all left it; pc is the block's first instruction. Only in streams that
+ *   LEAVE   kind:4 | unused:28 | pc:32. Both are of an offload candidate (offload/candidates.h): lanes of the warp enter
+ *           it, and all of them have left it; pc is the block's first instruction. Only in streams that
  *           are asked for them (trace_program_mark); pairs do not nest, and between the two is no BARRIER and nothing
  *           of other lanes.
  *
  * An ISSUE holds what a warp executes until its next ACCESS, WAIT, BARRIER or EXIT, or as much of that as fits. A mark
- * cuts one in two, but where one is full does not depend on marks: two ISSUEs with nothing but marks between them were
- * one without those, exactly if together they fit (trace_copy_word). So a stream whose marks are left out is, word by
- * word, the one that never had any.
+ * cuts one in two, but where one is full does not depend on marks: two ISSUEs with nothing but marks between them are
+ * one ISSUE without the marks exactly if both fit into one (trace_copy_word). So a stream whose marks are left out is,
+ * word by word, that of a program that is not asked for marks.
  *   EXIT    the last record of every warp. */
 #ifndef FF_TRACE_STREAM_H
 #define FF_TRACE_STREAM_H
@@ -50,7 +51,7 @@
 #include "base/status.h"
 
 typedef enum trace_kind {
-  TRACE_END = 0, /* zero word: end of a page; readers never see it */
+  TRACE_END = 0, /* zero word: end of a page; readers do not see it */
   TRACE_ISSUE,
   TRACE_ACCESS,
   TRACE_WAIT,
@@ -166,7 +167,7 @@ typedef struct trace_launch trace_launch;
 
 typedef struct trace_op {
   trace_op_kind kind;
-  uint32_t stream;   /* stream number; 0 is the legacy default stream; numbers are never reused */
+  uint32_t stream;   /* stream number; 0 is the legacy default stream; numbers are not reused */
   uint64_t sequence; /* position in the program, from 0; set by trace_op_append */
   bool blocking;     /* the host call returns only when the operation is over (cudaMemcpy) */
   union {
@@ -202,7 +203,7 @@ typedef struct trace_op {
       uint32_t flags;
     } stream_create;
     trace_sms sms; /* STREAM_SMS */
-    /* EVENT_RECORD, STREAM_WAIT, SYNC_EVENT; a number per *recording*, never reused */
+    /* EVENT_RECORD, STREAM_WAIT, SYNC_EVENT; a number per *recording*, not reused */
     struct {
       uint32_t event;
     } event;
@@ -230,7 +231,7 @@ typedef struct trace_use {
   uint64_t address, bytes;
 } trace_use; /* an allocation, whole */
 
-/* A number for a function's name in the PTX, which may be any length: FNV-1a of 64 bits, never 0. */
+/* A number for a function's name in the PTX, which may be any length: FNV-1a of 64 bits, not 0. */
 static inline uint64_t trace_symbol(const char *name) {
   uint64_t hash = UINT64_C(0xcbf29ce484222325);
   for (; *name; name++) hash = (hash ^ (unsigned char)*name) * UINT64_C(0x100000001b3);
@@ -271,12 +272,12 @@ trace_program *trace_program_create(uint64_t memory_budget);
  * stream that is fed from a file: it comes as fast as it is read, and what lies in memory is better small enough for
  * the host's caches. */
 void trace_program_limit(trace_program *program, uint64_t bytes);
-/* Instead of writers in other threads: what the program's only reader calls, in its own thread, when it finds nothing.
- * Each call appends an operation or goes on with the blocks of the last launch, and in the end appends TRACE_OP_END.
- * Before the first operation; the reader may wait for one already. */
+/* Instead of writers in other threads: the program's only reader calls `pull`, in its own thread, when it finds
+ * nothing. Each call appends an operation or goes on with the blocks of the last launch, and in the end appends
+ * TRACE_OP_END. Before the first operation; the reader may wait for one already. */
 void trace_program_pull(trace_program *program, void (*pull)(void *context), void *context);
 /* Whether streams have ENTER and LEAVE; from the start they do not. Before the first operation. Without them the
- * records are as if they had never been. */
+ * records are those of a program without regions. */
 void trace_program_mark(trace_program *program, bool marks);
 bool trace_program_marks(const trace_program *program);
 void trace_program_free(trace_program *program); /* after all readers are gone */
@@ -289,11 +290,12 @@ trace_launch *trace_launch_create(trace_program *program, uint64_t blocks, uint3
 void trace_launch_set_parameters(trace_launch *launch, const void *bytes, uint32_t count); /* copies them */
 /* A copy of the text (NUL-terminated, too) that lives as long as the program. Thread-safe. */
 const char *trace_keep(trace_program *program, const char *text, uint64_t bytes);
-/* The kernel has stopped (whole or by a fault): chunks never published count as empty (every warp only EXIT). */
+/* The kernel has stopped (whole or by a fault): chunks that were not published count as empty (every warp only
+ * EXIT). */
 void trace_launch_finish(trace_launch *launch);
 
 /* exec side. True at once if block may start now; otherwise waits up to `milliseconds` for that (less than 0: as long
- * as it takes) and says whether. */
+ * as it takes); returns whether it may. */
 bool trace_block_wait(trace_launch *launch, uint64_t block, int milliseconds);
 
 typedef struct trace_writer { /* one per warp; the fields are for the inline functions only */
@@ -307,7 +309,9 @@ typedef struct trace_writer { /* one per warp; the fields are for the inline fun
 
 trace_chunk *trace_chunk_begin(trace_launch *launch, uint64_t block); /* by the thread that runs the block */
 void trace_chunk_writer(trace_chunk *chunk, uint32_t warp, trace_writer *writer);
-void trace_chunk_publish(trace_chunk *chunk);                 /* after trace_put_exit on every writer */
+void trace_chunk_publish(trace_chunk *chunk); /* after trace_put_exit on every writer */
+/* Of all its ISSUEs, after trace_put_exit on every writer: for checks that the stream has what was executed. */
+uint64_t trace_chunk_instructions(const trace_chunk *chunk);
 void trace_writer_grow(trace_writer *writer, uint32_t words); /* makes room for `words` consecutive words (slow path) */
 void trace_writer_close(trace_writer *writer);                /* by trace_put_exit: the warp's stream is whole */
 void trace_flush_cut(trace_writer *writer);               /* of a pending ISSUE, what no mark has cut off (slow path) */
@@ -366,7 +370,8 @@ static inline void trace_put_enter(trace_writer *w, uint32_t pc, uint32_t trips)
 static inline void trace_put_leave(trace_writer *w, uint32_t pc) {
   trace_put_mark(w, TRACE_LEAVE | (uint64_t)pc << 32);
 }
-/* A record of one word from a stream with marks, into one without: as if they had never been. */
+/* A record of one word from a stream with marks, into one without: it becomes the same as if it was written without
+ * marks. */
 static inline void trace_copy_word(trace_writer *w, uint64_t word) {
   switch (trace_word_kind(word)) {
   case TRACE_ENTER:
@@ -425,8 +430,8 @@ typedef struct trace_cursor { /* a position in one warp's stream */
 trace_chunk *trace_reader_chunk(trace_reader *reader, trace_launch *launch, uint64_t block);
 void trace_cursor_open(trace_reader *reader, trace_chunk *chunk, uint32_t warp, trace_cursor *cursor);
 const uint64_t *trace_cursor_turn(trace_reader *reader, trace_cursor *cursor); /* to the next page (slow path) */
-/* The next record's first word (an ACCESS's further words follow it in memory); valid until the next call. Never called
- * again after EXIT. */
+/* The next record's first word (an ACCESS's further words follow it in memory); valid until the next call. Not to be
+ * called again after EXIT. */
 static inline const uint64_t *trace_cursor_next(trace_reader *reader, trace_cursor *cursor) {
   const uint64_t *record = cursor->at;
   if (__builtin_expect(trace_word_kind(*record) == TRACE_END, 0)) record = trace_cursor_turn(reader, cursor);

@@ -2,7 +2,7 @@
 /* Frames of a trace file (file.h): headers of fixed size, columns compressed one by one, each with statistics of its
  * own.
  *
- * What always holds: sizes that come from a file are checked against limits before memory is taken for them. */
+ * Sizes that come from a file are compared with limits before memory is taken for them. */
 #include "trace/trace_frame.h"
 
 #include <stdlib.h>

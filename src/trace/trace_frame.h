@@ -41,11 +41,27 @@ void frame_pack(struct ZSTD_CCtx_s *compressor, const pack_bytes columns[PACK_CO
 bool frame_unpack(struct ZSTD_DCtx_s *decompressor, const uint8_t *payload, size_t bytes, pack_bytes *storage,
                   pack_view columns[PACK_COLUMNS]);
 
+/* ---- pack_mirror.c, for file_write.c ---- */
+
+/* A reader that follows the writer, record by record; at the deep level only. */
+typedef struct pack_mirror {
+  pack_coder *coder; /* NULL: not at the deep level */
+  operation_names names, names_again;
+  size_t read[PACK_COLUMNS]; /* bytes of each column */
+  pack_bytes again;
+} pack_mirror;
+void pack_mirror_open(pack_mirror *mirror);
+void pack_mirror_close(pack_mirror *mirror);
+void pack_mirror_reset(pack_mirror *mirror); /* a frame begins */
+/* After pack_put and operation_put, only if there is a coder: assert that what was put last reads back as it was. */
+void pack_mirror_record(pack_mirror *mirror, const pack_bytes columns[PACK_COLUMNS], const uint64_t *words);
+void pack_mirror_operation(pack_mirror *mirror, const pack_bytes *text);
+
 /* ---- file_read.c, for file_feed.c ---- */
 
-/* The records that follow of the warp at hand, without its EXIT, straight to the writer, with its marks or as if they
- * had never been; adds the instructions of its ISSUEs. true: the EXIT came. false: the frame has ended, or is damaged:
- * trace_file_next goes on, or says so. */
+/* The records that follow of the warp at hand, without its EXIT, straight to the writer, with its marks or as
+ * a stream without marks has them; adds the instructions of its ISSUEs. true: the EXIT came. false: the frame has
+ * ended, or is damaged: trace_file_next goes on, or says so. */
 bool trace_file_take_warp(trace_file *file, trace_writer *to, bool marks, uint64_t *instructions);
 
 #endif

@@ -4,11 +4,14 @@
  * Locks, from the outside in (one may be taken while holding those to its left):
  *     program.mutex (operations, readers, throttle)  -  stripe.mutex (chunks by hash)  -  pool and spill mutexes
  * A chunk that is being written belongs to its writers; once published it is immutable and owned by the readers whose
- * bits are in `pending`; whoever clears the last bit frees it.
+ * bits are in `pending`; the thread that clears the last bit frees it.
  *
  *     bytes in memory == sum of the sizes of the unspilled pages of all chunks           (program.memory_bytes)
  *
- * Who may wait for whom. A reader's thread *works*, or it waits for one of three things, and says so in a mask:
+ * trace_check.c has the other equations, and checks them at the deep level.
+ *
+ * Which thread may wait for which. A reader's thread *works*, or it waits for one of three things; then its bit is set
+ * in the mask of that thing:
  *
  *     waiting_op     an operation that was not appended yet         set by the reader, cleared by trace_op_append
  *     waiting_chunk  a chunk that was not published yet             set by the reader, cleared by trace_chunk_publish and trace_launch_finish
@@ -21,13 +24,13 @@
  *     itself, or leaves; each of these wakes the writer, and none of them needs a writer;
  *   - while no reader works, no writer waits: what a reader lacks comes, whatever the other readers hold back;
  *   - a reader that waits for another one waits for one that works, or that lacks something which a writer brings.
- * What the stream keeps for a reader that holds back (it waits for operations and has not taken the blocks of launches
- * that it knows) goes to the temporary file. Deferred readers, which begin when the program has ended, are never waited
- * for.
+ * What the stream keeps for a reader that falls behind (it waits for operations and has not taken the blocks of earlier
+ * launches) goes to the temporary file. No writer waits for deferred readers, which begin when the program has ended.
  *
- * The throttle is an optimisation: to let a block start is always allowed. What must hold is that a reader is not
- * counted as working while it waits; the reverse, counted as waiting when it could go on, costs memory only. The masks
- * are exact but for the moment in which a thread wakes up; reader_waits_check looks at that. */
+ * The throttle is an optimisation: a block may start at any time. The requirement is that a reader does not count as
+ * working while it waits; the reverse, a reader that counts as waiting when it could go on, costs memory only. The
+ * masks are exact but for the moment in which a thread wakes up; reader_waits_check asserts that no reader counts as
+ * waiting for an operation or a chunk that is there. */
 #ifndef FF_TRACE_PRIVATE_H
 #define FF_TRACE_PRIVATE_H
 
@@ -65,6 +68,7 @@ void pool_free(page_pool *pool);
 /* A list of `count` pages, linked by next. */
 trace_page *pool_take(page_pool *pool, uint32_t size_class, uint32_t count);
 void pool_give(page_pool *pool, trace_page *page);
+void pool_check(page_pool *pool); /* asserts the equations at the head of pool.c */
 
 /* ---- the temporary file: spill.c ---- */
 
@@ -92,6 +96,9 @@ typedef struct spill_run {
 bool spill_write(spill_file *file, const spill_run *runs, uint32_t count, spill_extent *extent);
 void spill_read(spill_file *file, uint64_t offset, uint64_t *words, uint32_t count);
 void spill_release(spill_file *file, const spill_extent *extent);
+uint64_t spill_extent_bytes(uint64_t bytes); /* what an extent for so many bytes takes of the file */
+/* Asserts that extents of `live` bytes and the free ones are no more than was handed out; exact: all of it. */
+void spill_check(spill_file *file, uint64_t live, bool exact);
 
 /* ---- chunks: chunk.c ---- */
 
@@ -107,7 +114,7 @@ struct trace_chunk {
   uint64_t taken;            /* readers that took it; under the stripe's mutex */
   FF_VEC(spill_extent) extents;
   uint32_t warps;
-  bool empty; /* stands for a block that never finished: every warp only EXIT; belongs to one reader */
+  bool empty; /* stands for a block that did not finish: every warp only EXIT; belongs to one reader */
   trace_warp streams[];
 };
 
@@ -127,12 +134,13 @@ struct trace_chunks { /* the private part of a launch */
   uint64_t serial;
   _Atomic uint32_t references; /* the producer, its operation, each reader that wants blocks */
   _Atomic bool finished;
+  bool listed;              /* its operation is on the list; only while trace_check runs */
   _Atomic uint64_t wanting; /* readers that want further blocks */
   uint32_t progress_count;
   struct {
-    _Atomic uint64_t taken;
-    uint64_t released;
-  } progress[]; /* by reader */
+    _Atomic uint64_t taken, released; /* blocks; only the reader's thread counts */
+    uint64_t found;                   /* chunks in its hands, counted by trace_check */
+  } progress[];                       /* by reader */
 };
 
 /* ---- programs, operations, readers: stream.c ---- */
@@ -173,6 +181,8 @@ struct trace_program {
   _Atomic uint32_t reader_count; /* slots ever used */
   _Atomic uint64_t active;       /* readers that are there */
   uint64_t deferred;             /* of these, those that begin when the program has ended; constant by then */
+  uint64_t leaving;              /* readers in trace_reader_free; under mutex */
+  uint32_t changes;              /* counted by trace_check_sometimes; under mutex */
   _Atomic uint64_t waiting_op, waiting_chunk, waiting_other; /* readers, see above */
   _Atomic uint32_t room_waiters;                             /* writers that wait */
   _Atomic uint64_t room_block;                               /* the block that one of them wants to start */
@@ -199,7 +209,22 @@ void program_signal_room(trace_program *program, bool wanted);
 void program_signal_waiting(trace_program *program);
 /* The first block that a reader which is not deferred has not taken yet; UINT64_MAX if none wants any. */
 uint64_t launch_slowest(const trace_launch *launch);
-/* Check level 2: no reader counts as waiting for a chunk that is there. */
+trace_chunk *stripe_find(chunk_stripe *stripe, const trace_launch *launch, uint64_t block); /* under its mutex */
+/* Whether the chunk hangs where its hash says. */
+bool chunk_belongs(chunk_stripe *stripe, uint32_t bucket, const trace_chunk *chunk);
+static inline uint32_t trace_record_words(uint64_t head) {
+  return trace_word_kind(head) == TRACE_ACCESS ? 2 + trace_access_lines(head) : 1;
+}
+
+/* ---- invariants: trace_check.c ---- */
+
+/* quiet: no other thread is inside a function of stream.h for this program. */
+void trace_check(trace_program *program, bool quiet);
+void trace_check_locked(trace_program *program, bool quiet); /* the caller has the program's mutex */
+void trace_check_sometimes(trace_program *program);          /* the same at every so many calls */
+/* Of a chunk whose streams are closed. */
+void trace_chunk_check(const trace_chunk *chunk);
+/* At the deep level: no reader counts as waiting for a chunk that is there. */
 void chunk_waits_check(trace_program *program);
 
 #endif

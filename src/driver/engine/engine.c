@@ -91,8 +91,7 @@ cudaError_t engine_unimplemented(const char *call) {
 
 cudaError_t engine_sticky(void) { return ff_engine.sticky; }
 
-/* To be told to who checks the program: not that something is not ready yet, and what has ended the device only
- * once. */
+/* Tells the checker of a failed call, but for cudaErrorNotReady; of a sticky error once. */
 static void note_failure(const char *call, cudaError_t error, const char *name, const char *text) {
   static bool told_sticky;
   check *check = ff_engine.check;
@@ -163,7 +162,7 @@ static void after_fork(void) {
   if (ff_engine.phase == ENGINE_READY) ff_engine.phase = ENGINE_FORKED;
   ff_engine.host_thread_runs = false;
   pthread_mutex_t fresh = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
-  ff_engine.lock = fresh; /* the child has one thread, and no one holds it there */
+  ff_engine.lock = fresh; /* the child has one thread, which does not hold it */
   ff_engine.given = 0;
   engine_deferred_forget();
 }
@@ -179,7 +178,7 @@ static void set_default_limits(int device) {
   limits[cudaLimitPersistingL2CacheSize] = 0;
 }
 
-/* Before anything is allocated: whoever checks has to hear of everything. */
+/* Before anything is allocated: a checker has to be told of every allocation. */
 static ff_status make_check(ff_error *error) {
   check_options options;
   ff_status status = check_options_from_environment(&options, error);
@@ -306,7 +305,7 @@ cudaError_t engine_reset(int device) {
   return ff_engine.sticky;
 }
 
-/* Runs when the process ends, whoever ended it. Another thread may be inside a kernel: it is told to stop, and after a
+/* Runs when the process ends, in whatever way. Another thread may be inside a kernel: it is told to stop, and after a
  * while the results are written without it. */
 __attribute__((destructor)) void engine_finish(void) {
   struct timespec until;

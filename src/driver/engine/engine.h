@@ -8,19 +8,19 @@
  *       /      |       \
  *    exec    session   fatbin, ptx
  *
- * What always holds
- *   - One engine per process, made by the first call that needs it (never by registration, which runs in constructors).
+ * Rules
+ *   - One engine per process, made by the first call that needs it (not by registration, which runs in constructors).
  *     Every function here takes the one lock itself and may be called from any thread; user callbacks run without it.
  *   - The device runs in the order of the host: an operation is appended to the access stream, then carried out, and
- *     the call returns. Asynchrony exists in virtual time only. Therefore memory is always up to date for the host,
- *     and what "has not finished yet" is a question to the simulation (engine_event_query).
+ *     the call returns. Asynchrony exists in virtual time only. Therefore memory is up to date for the host after
+ *     every call, and whether an operation "has finished" is what the simulation answers (engine_event_query).
  *   - A fault in a kernel is *sticky*: it is printed once, the launch itself still succeeds, and every later call that
  *     enters the engine returns it until engine_reset of that device. Nothing runs on any device any more.
  *   - Return values are CUDA runtime numbers; libcuda passes them on (engine_driver_result).
  *   - An engine function does not touch the calling thread's last error; libcudart does that in engine_return.
  *
  * Handles (streams, events, functions, modules) are pointers that are looked up in a table before they are followed,
- * so a stale or invented one is cudaErrorInvalidResourceHandle, never a crash. */
+ * so a stale or invented one is cudaErrorInvalidResourceHandle, and no crash. */
 #ifndef FF_DRIVER_ENGINE_H
 #define FF_DRIVER_ENGINE_H
 
@@ -81,7 +81,7 @@ typedef struct engine_function engine_function;
 typedef struct engine_variable engine_variable;
 
 /* A module whose code is in memory and stays there (registration): a wrapper, a fat binary, or PTX text. Nothing is
- * looked at before it is needed. Never fails. `binary` is what __cudaRegisterFatBinary was given. */
+ * looked at before it is needed. `binary` is what __cudaRegisterFatBinary was given. */
 ENGINE_API engine_module *engine_module_register(const void *binary);
 /* The same from an image that is copied, loaded at once (cuModuleLoadData, cudaLibraryLoadData). bytes == 0: PTX text
  * ends at its NUL, a fat binary at its own size. On failure the reason is in *error (the JIT's log). */
@@ -162,7 +162,7 @@ ENGINE_API cudaError_t engine_allocate(engine_memory memory, uint64_t bytes, uns
 ENGINE_API cudaError_t engine_free(uint64_t address, unsigned allowed);
 ENGINE_API cudaError_t engine_host_register(void *host, uint64_t bytes, unsigned flags);
 ENGINE_API cudaError_t engine_host_unregister(void *host);
-/* What is at this address. Never fails; needs no engine (then everything is pageable). */
+/* The memory that the address belongs to. Needs no engine (then everything is pageable). */
 ENGINE_API engine_pointer engine_pointer_find(uint64_t address);
 ENGINE_API cudaError_t engine_memory_info(uint64_t *free_bytes, uint64_t *total_bytes);
 /* cudaMemAdvise, cudaMemPrefetchAsync; device -1: the CPU. The range must lie in one managed allocation. */

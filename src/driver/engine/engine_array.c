@@ -84,7 +84,9 @@ static bool fits(const engine_array_shape *s) {
                                      {A(Surface3DWidth), A(Surface3DHeight), A(Surface3DDepth)},
                                      {A(Surface1DLayeredWidth), 0, A(Surface1DLayeredLayers)},
                                      {A(Surface2DLayeredWidth), A(Surface2DLayeredHeight), A(Surface2DLayeredLayers)}};
-  uint32_t form = layered ? (s->height ? 4 : 3) : s->depth ? 2 : s->height ? 1 : 0;
+  uint32_t form = s->height ? 1 : 0;
+  if (layered) form = s->height ? 4 : 3;
+  else if (s->depth) form = 2;
   bool good = within(s, texture[form]);
   if (form == 2 && !good)
     good = within(s, (extents){A(Texture3DWidthAlt), A(Texture3DHeightAlt), A(Texture3DDepthAlt)});

@@ -7,8 +7,8 @@
  * of a mipmapped array follow each other, each on a multiple of 512 bytes. It counts in GPU memory and pages like any
  * allocation. A GPU's own layouts are tiled and secret; nothing that a program can see differs.
  *
- * What always holds: a handle that is not (or no longer) an array's is cudaErrorInvalidResourceHandle; a box that
- * leaves its array is cudaErrorInvalidValue; nothing is changed by a call that fails. */
+ * Errors: a handle that is not (or no longer) an array's is cudaErrorInvalidResourceHandle, a box that leaves its array
+ * cudaErrorInvalidValue; a call that fails changes nothing. */
 #ifndef FF_DRIVER_ENGINE_ARRAY_H
 #define FF_DRIVER_ENGINE_ARRAY_H
 

@@ -7,7 +7,7 @@
  *
  * A captured stream has *tips*: the nodes that its next one comes after. A captured event has those of its stream when
  * it was recorded; waiting for it adds them to the waiting stream's, which thereby is captured, too. The legacy default
- * stream is never captured, and using it while a blocking stream is would need to wait for that one:
+ * stream is not captured, and using it while a blocking stream is would need to wait for that one:
  * cudaErrorStreamCaptureImplicit. */
 #include <stdlib.h>
 #include <string.h>
@@ -252,7 +252,7 @@ static cudaError_t end_locked(engine_stream *stream, engine_graph **graph) {
 }
 
 cudaError_t engine_capture_end(cudaStream_t handle, engine_graph **graph) {
-  engine_graph *made = NULL; /* who captured into a graph of its own need not ask for it */
+  engine_graph *made = NULL; /* a program that captured into its own graph may pass NULL */
   if (graph) *graph = NULL;
   cudaError_t error = engine_enter();
   if (error) return error;

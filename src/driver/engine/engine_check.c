@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What always holds in the engine while its lock is free, checked at the deep level: at every CHECK_EVERY-th call that
- * gives the lock back, and when the process ends. Pools, mappings and graphs have checks of their own, beside their
- * state.
+/* The invariants of the engine while its lock is free, checked at the deep level: at every CHECK_EVERY-th call that
+ * gives the lock back, and when the process ends. Pools, mappings, graphs, hints and textures have checks of their own,
+ * in the files of their state.
  *
  *     handles == streams + events + green contexts + modules with their functions and variables + graphs with their
  *                nodes + execs + objects + arrays + mipmapped arrays
  *     device_used[d] == whole pages of the device allocations on d + bytes of the memory made on d by
- *     engine_memory_create */
+ *     engine_memory_create
+ *     host_pending == host functions in the list, and the one that runs; pending of all streams <= host_pending
+ *     a kernel or function that is in use on a device belongs to a module that is loaded there; one that failed is
+ *     loaded nowhere */
 #include "driver/engine/engine_graph_private.h"
 
 enum { CHECK_EVERY = 32 };
@@ -20,10 +23,20 @@ enum { CHECK_EVERY = 32 };
     known += count;                                                          \
   } while (0)
 
+static void check_loaded(const engine_module *m) {
+  for (int d = 0; d < (int)ENGINE_DEVICES_MAX; d++) {
+    FF_ASSERT(!m->programs[d] || !m->failed);
+    for (const engine_function *f = m->functions; f; f = f->next)
+      FF_ASSERT(f->module == m && (!f->on[d].code || m->programs[d]));
+  }
+  FF_ASSERT(!m->failed || m->error);
+}
+
 static size_t check_modules(void) {
   size_t known = 0;
   CHECK_LIST(engine_module, ff_engine.modules, ENGINE_HANDLE_MODULE);
   for (const engine_module *m = ff_engine.modules; m; m = m->next) {
+    check_loaded(m);
     CHECK_LIST(engine_function, m->functions, ENGINE_HANDLE_FUNCTION);
     CHECK_LIST(engine_variable, m->variables, ENGINE_HANDLE_VARIABLE);
   }
@@ -47,6 +60,15 @@ static void check_greens(void) {
   }
 }
 
+static void check_host_functions(void) {
+  uint32_t listed = 0, pending = 0;
+  for (const engine_host_call *c = ff_engine.host_first; c; c = c->next) listed++;
+  for (const engine_stream *s = ff_engine.streams; s; s = s->next) pending += s->pending;
+  for (int d = 0; d < (int)ENGINE_DEVICES_MAX; d++) pending += ff_engine.legacy[d].pending;
+  FF_ASSERT(pending <= ff_engine.host_pending && listed <= ff_engine.host_pending);
+  FF_ASSERT(listed + 1 >= ff_engine.host_pending); /* one may be running */
+}
+
 static void check_memory(void) {
   uint64_t used[ENGINE_DEVICES_MAX];
   for (int d = 0; d < (int)ENGINE_DEVICES_MAX; d++) used[d] = engine_vmm_check(d);
@@ -64,7 +86,10 @@ void engine_check(void) {
   check_handles();
   check_greens();
   check_memory();
+  check_host_functions();
   engine_pools_check();
+  engine_ranges_check();
+  engine_textures_check();
 }
 
 void engine_check_sometimes(void) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The program's clocks, if they are virtual (--virtual-time; virtual_clock.h): who answers them, and what is not the
- * program's time. */
+/* The program's clocks, if they are virtual (--virtual-time; virtual_clock.h): where their values come from, and which
+ * time is not the program's. */
 #ifndef FF_DRIVER_ENGINE_CLOCK_H
 #define FF_DRIVER_ENGINE_CLOCK_H
 
-/* Before the engine is made: are they? */
+/* Before the engine is made: finds out whether they are. */
 void engine_clock_find(void);
 /* Once it is made: from now on the device's simulation answers. */
 void engine_clock_attach(void);

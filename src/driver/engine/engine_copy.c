@@ -83,7 +83,7 @@ static bool host_waits(const engine_copy *copy, trace_direction direction, bool 
   return pageable && direction != TRACE_D2D;
 }
 
-/* Between two devices, the bytes go over the link; nobody else's clock knows that such a copy is one. */
+/* Between two devices, the bytes go over the link; the local clock is the only one that needs this case. */
 static uint64_t duration(const engine_copy *copy, trace_direction direction) {
   uint64_t bytes = copy->width * copy->height;
   if (direction != TRACE_D2D || engine_devices() == 1) return engine_time_transfer(bytes, direction);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the next launch of a thread may touch (include/farfault/virtual.h): kept for that thread until it launches.
  *
- * What always holds: a list belongs either to the thread that declared it or to the launch that has taken it. */
+ * A list belongs to the thread that declared it, and from engine_declared_take on to the launch. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

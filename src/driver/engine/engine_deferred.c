@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels that wait for what the thread that launched them does later, and what comes behind them. That may be a kernel
- * on another device: of each device one kernel may have given way, and they take turns.
+/* Kernels that wait for something that their launching thread does later, and the operations behind them. The kernel
+ * may also wait for one on another device: of each device one kernel may have given way, and they take turns.
  *
  * A launch returns when its kernel has finished, with one exception. A kernel that looks at memory in a way that may
- * wait for somebody (exec_kernel_info.may_wait) runs on a thread of the engine's own, for the launching thread, which
- * holds the engine's lock meanwhile. If all its blocks have only polled for a while, it *gives way*: the launch
+ * wait for another thread (exec_kernel_info.may_wait) runs on a thread of the engine's own, for the launching thread,
+ * which holds the engine's lock meanwhile. If all its blocks have only polled for a while, it *gives way*: the launch
  * returns, and the kernel goes on whenever it gets the lock.
  *
  *              engine_deferred_launch               give_way                    end, when `first` is empty
@@ -12,8 +12,8 @@
  *                                        \___ it ends: as if it had run on that thread ___________________/
  *
  * While kernels have given way
- *   - nothing of it runs while somebody else has the lock, so that everything but this file sees a device that does its
- *     work at once;
+ *   - nothing of it runs while another thread has the lock, so that every other file sees a device that does its work
+ *     at once;
  *   - operations that CUDA orders after it are queued, in the order of the host's calls, and their streams are
  *     `behind`;
  *   - operations of other streams are carried out at once, as are allocations and what only asks; every other call
@@ -193,7 +193,7 @@ static void none_behind(void) {
 
 /* ---- the engine's own thread ---- */
 
-/* Whoever has the lock sees managed memory as between two operations. */
+/* The thread that has the lock sees managed memory as between two operations. */
 void engine_deferred_give_way(void *unused) {
   (void)unused;
   engine_host_access_settle_all();

@@ -93,7 +93,7 @@ ENGINE_API cudaError_t engine_graph_connect(engine_graph *graph, engine_node *co
 ENGINE_API cudaError_t engine_graph_disconnect(engine_graph *graph, engine_node *const *from, engine_node *const *to,
                                                size_t count);
 ENGINE_API cudaError_t engine_graph_dot(engine_graph *graph, const char *path, unsigned flags);
-/* Attributes of kernel nodes, by cudaLaunchAttributeID. Those never set are zeros. */
+/* Attributes of kernel nodes, by cudaLaunchAttributeID. Those not set are zeros. */
 ENGINE_API cudaError_t engine_node_attribute(engine_node *node, int attribute, cudaLaunchAttributeValue *value);
 ENGINE_API cudaError_t engine_node_set_attribute(engine_node *node, int attribute,
                                                  const cudaLaunchAttributeValue *value);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What graphs and their nodes carry beside parameters and edges: launch attributes, conditions, and user objects, which
- * live as long as anything refers to them. */
+/* What graphs and their nodes have in addition to parameters and edges: launch attributes, conditions, and user
+ * objects, which live as long as anything refers to them. */
 #include <stdlib.h>
 #include <string.h>
 

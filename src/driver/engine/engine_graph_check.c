@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What always holds of graphs while the engine's lock is free (engine_graph_private.h), checked at the deep level. */
+/* The invariants of graphs while the engine's lock is free (engine_graph_private.h), checked at the deep level. */
 #include "driver/engine/engine_graph_private.h"
 
 static size_t links_to(const engine_node *node, const engine_node *before) {

@@ -121,7 +121,7 @@ static void unmap(engine_graph_memory *memory) {
   graph_memory.on[memory->device].used -= memory->bytes;
 }
 
-static void memory_drop(engine_graph_memory *memory) { /* nobody has it, and it is not allocated */
+static void memory_drop(engine_graph_memory *memory) { /* no node has it, and it is not allocated */
   engine_graph_memory **at = &graph_memory.all;
   while (*at != memory) at = &(*at)->next;
   *at = memory->next;

@@ -2,7 +2,7 @@
 /* What graphs and captures are made of, for engine_graph*.c and engine_capture.c only. All of it is under the engine's
  * lock.
  *
- * What always holds while the lock is free (engine_graph_check.c):
+ * Invariants while the lock is free (engine_graph_check.c):
  *   - b is in a.after exactly if a is in b.before, and both are nodes of one graph;
  *   - a graph that was made by a node (a child graph, a body) or by an exec has an owner and dies with it;
  *   - a memory's references are the nodes that have it. */
@@ -39,7 +39,7 @@ typedef struct engine_graph_memory {
 
 struct engine_node {
   engine_graph *graph;
-  uint64_t id, origin; /* never used again; origin: the id of what it is a clone of, or 0 */
+  uint64_t id, origin; /* not used again; origin: the id of what it is a clone of, or 0 */
   int device;          /* where it runs, if it is a kernel; where its memory is, if it allocates */
   engine_node_params params;
   unsigned char *packed; /* KERNEL: its parameters, and pointers to each */

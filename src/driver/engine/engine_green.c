@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Green contexts: sets of SMs, and the streams whose kernels run on them (Driver API, "Green Contexts").
  *
- * What always holds: a green context has a stream of its own, which stands for NULL in threads where it is current;
- * every stream of it was given its SMs in the access stream before anything else. The two helper streams carry no work:
- * `join` waits for the others so that one event stands for all of them; streams that are made later wait for what is in
- * `fence`.
+ * A green context has a stream of its own (checked by engine_check), which stands for NULL in threads where it is
+ * current. The first operation of each of its streams gives the stream its SMs. The two helper streams carry no work:
+ * `join` waits for the others so that one event stands for all of them; streams that are made later wait for `fence`.
  *
  *     engine_green_create --> streams come and go --engine_green_destroy--> its streams are orphans until they are reset */
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /* Which pointers are live handles. A program may hand in anything; a handle is looked up here before it is followed.
  *
  * Open addressing with linear probing. A removed slot keeps its pointer's place as a tombstone (pointer == REMOVED)
- * until the table grows; `used` counts live ones and tombstones, so a probe always meets an empty slot. */
+ * until the table grows; `used` counts live ones and tombstones, so every probe ends at an empty slot. */
 #include <stdlib.h>
 
 #include "driver/engine/engine_internal.h"

@@ -10,13 +10,13 @@
  *              settle: write-protected, mapping dropped               collect: TRACE_OP_HOST_TOUCH
  *     MAPPED --------------------------------------> ARMED --touch--> MAPPED, read (or written) -------> ARMED
  *
- * What always holds
- *   - the program can always read and write all its memory, and no call of its fails because of us;
+ * Properties and limits
+ *   - the program can read and write all its memory at any time; no call of the program fails because of this;
  *   - only an operation of the device (which the engine brackets: collect, run, settle) or a touch maps a page;
- *   - a page that was never touched is not armed: of it the first touch counts as a write, as its zeros are made then;
- *   - what other threads touch while the device works is not told from what the device touches, and not recorded;
- *   - what the kernel takes from memory to give it to others (or on a whim: DAMON) would count as not touched: where
- *     the process may lock as much memory as it likes, managed memory is locked as it is touched.
+ *   - a page without a touch so far is not armed: its first touch counts as a write, as its zeros are made then;
+ *   - touches of other threads while the device works cannot be told from the device's, and are not recorded;
+ *   - pages that the host's kernel reclaims (or drops for another reason: DAMON) would count as not touched: where the
+ *     process may lock as much memory as it needs, managed memory is locked when it is touched.
  *
  * Levels, by what the host can do: EXACT; PAGES (no asynchronous write protection: every touch counts as a write);
  * GROUPS (no userfaultfd at all: the kernel also maps up to 64 KiB around a read, so reads spread). */

@@ -6,8 +6,8 @@
  * only when no simulation runs.
  *
  * Every operation that changes memory or time is appended to the access stream before it is carried out. Allocations
- * made by the program have `notes.items[id].owner == ENGINE_OWNER_PROGRAM`, module variables MODULE. engine_check.c
- * says what always holds while the lock is free, and checks it. */
+ * made by the program have `notes.items[id].owner == ENGINE_OWNER_PROGRAM`, module variables MODULE. engine_check.c has
+ * the invariants that hold while the lock is free, and checks them. */
 #ifndef FF_DRIVER_ENGINE_INTERNAL_H
 #define FF_DRIVER_ENGINE_INTERNAL_H
 
@@ -44,7 +44,7 @@ typedef enum engine_handle_kind {
   ENGINE_HANDLE_EXEC,
   ENGINE_HANDLE_OBJECT
 } engine_handle_kind;
-typedef struct engine_handles { /* open addressing by pointer; never follows one */
+typedef struct engine_handles { /* open addressing by pointer; follows none */
   struct {
     const void *pointer;
     engine_handle_kind kind;
@@ -55,7 +55,7 @@ void engine_handles_add(engine_handles *handles, const void *pointer, engine_han
 void engine_handles_remove(engine_handles *handles, const void *pointer);
 bool engine_handles_have(const engine_handles *handles, const void *pointer, engine_handle_kind kind);
 
-/* With the lock: asserts what always holds while it is free. What they return is what the whole has of them: handles,
+/* With the lock: assert the invariants of its being free. They return what the whole has of them: handles,
  * bytes of a device. */
 void engine_check(void);           /* engine_check.c: all */
 void engine_check_sometimes(void); /* at one call of many */
@@ -63,6 +63,8 @@ size_t engine_graphs_check(void);
 size_t engine_arrays_check(void);
 uint64_t engine_vmm_check(int device);
 void engine_pools_check(void);
+void engine_ranges_check(void);
+void engine_textures_check(void);
 uint64_t engine_whole_pages(uint64_t bytes);
 
 /* ---- streams, events ---- */
@@ -94,7 +96,7 @@ typedef struct engine_stream {
 } engine_stream;
 
 struct engine_green {
-  uint64_t id; /* never used again */
+  uint64_t id; /* not used again */
   int device;
   trace_sms sms;
   uint16_t list[TRACE_SMS_MAX]; /* the same, in order */
@@ -183,7 +185,7 @@ struct engine_module {
 /* ---- everything ---- */
 
 typedef enum engine_owner { ENGINE_OWNER_NONE, ENGINE_OWNER_PROGRAM, ENGINE_OWNER_MODULE } engine_owner;
-typedef struct engine_note { /* beside an exec_allocation, by its id */
+typedef struct engine_note { /* on an exec_allocation, by its id */
   const exec_allocation *allocation;
   unsigned flags;
   int device; /* whose memory it is; of host and managed memory, which was current */
@@ -291,7 +293,7 @@ void engine_time_wait_device(int device); /* the host waits for all its streams 
 typedef struct engine_declared {
   ff_virtual_use *uses;
   uint32_t count;
-} engine_declared; /* never NULL: uses */
+} engine_declared; /* uses is not NULL */
 engine_declared *engine_declared_take(void);
 void engine_declared_free(engine_declared *declared);
 
@@ -317,7 +319,7 @@ struct engine_node_params;
 bool engine_deferred(const engine_stream *stream); /* is what is put on the stream now queued? */
 void engine_deferred_wait(void);                   /* until nothing is; gives the lock away meanwhile */
 bool engine_deferred_full(void);                   /* no more can be appended until then */
-/* without the lock, after a query of what is behind: the kernel wants the lock */
+/* without the lock, after a query of queued operations: the kernel needs the lock */
 void engine_deferred_rest(void);
 /* cudaSuccess and *taken: it is queued. Else it is to be carried out now; `async`: the call need not wait for it. */
 cudaError_t engine_deferred_take(engine_stream *stream, const struct engine_node_params *params, bool async,

@@ -2,7 +2,7 @@
 /* Kernel launches: checks, arguments, the operation, the run, and what a fault becomes.
  *
  * A launch that cannot start is the caller's error (CUDA Runtime API, cudaLaunchKernel) and leaves no trace. A launch
- * that starts always succeeds as a call; a fault while it runs is sticky and is met by the next call, as on a real
+ * that starts succeeds as a call; a fault while it runs is sticky and is met by the next call, as on a real
  * device, where the kernel runs after the call has returned. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,7 +69,7 @@ static uint64_t grid_blocks(const engine_launch *launch) {
 
 /* The parameter block, laid out as the PTX says; NULL with *error set if the caller gave too little. */
 static unsigned char *pack_arguments(const engine_launch *launch, const exec_kernel_info *kernel, cudaError_t *error) {
-  unsigned char *block = ff_alloc(kernel->param_bytes + 8); /* never empty */
+  unsigned char *block = ff_alloc(kernel->param_bytes + 8); /* not empty */
   *error = cudaSuccess;
   if (launch->packed) {
     memcpy(block, launch->packed,

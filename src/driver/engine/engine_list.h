@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is in a module: questions of the driver API beside engine.h. */
+/* What is in a module: queries of the driver API, in addition to those of engine.h. */
 #ifndef FF_DRIVER_ENGINE_LIST_H
 #define FF_DRIVER_ENGINE_LIST_H
 

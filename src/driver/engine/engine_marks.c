@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Offload candidates in the access stream: a kernel's code is looked at before its first launch, if somebody wants the
+/* Offload candidates in the access stream: a kernel's code is analysed before its first launch, if the stream has
  * marks.
  *
- * What always holds: a kernel is marked before it is decoded, or never; marks change nothing else
- * (exec_kernel_mark). */
+ * A kernel is marked before it is decoded, or not at all; marks change nothing else (exec_kernel_mark). */
 #include <stdlib.h>
 
 #include "driver/engine/engine_internal.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Allocations as the program sees them: device, managed, pinned, registered, and what any pointer is.
  *
- * exec/memory/address_space.h holds the bytes; here is what CUDA adds: who owns an allocation (only what the program
- * allocated may the program free), with which flags, how much fits the machine, and the operations of the access
- * stream. Managed memory may exceed the GPU's memory (it is paged); device memory may not. */
+ * exec/memory/address_space.h holds the bytes; this file adds CUDA's side: the owner of an allocation (the program may
+ * free only its own), its flags, how much fits the machine, and the operations of the access stream. Managed memory may
+ * exceed the GPU's memory (it is paged); device memory may not. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static engine_memory memory_of(exec_memory_kind kind) {
   return ENGINE_PAGEABLE;
 }
 
-/* ---- notes beside exec's allocations ---- */
+/* ---- notes on exec's allocations ---- */
 
 uint64_t engine_whole_pages(uint64_t bytes) {
   return (bytes + EXEC_PAGE_BYTES - 1) / EXEC_PAGE_BYTES * EXEC_PAGE_BYTES;

@@ -10,9 +10,9 @@
  * own.
  *
  * A registered module is looked at when something of it is first used. One fat binary gives one PTX text; after a
- * device link there is one per translation unit, and those that are needed (engine_parts.c) are linked. What always
- * holds: a loaded module has a program there, its variables are in memory and known to the access stream; functions
- * keep their identity (and their attributes and kernel numbers) when the module loads again after a reset. */
+ * device link there is one per translation unit, and those that are needed (engine_parts.c) are linked. The variables
+ * of a loaded module are in memory, and the access stream has their allocations. Functions keep their identity (and
+ * their attributes and kernel numbers) when the module loads again after a reset. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -347,7 +347,7 @@ cudaError_t engine_module_load(const void *image, size_t bytes, engine_module **
   return engine_module_link(&image, &bytes, NULL, 1, module, error);
 }
 
-/* Also at the end of the process, when the engine may never have started, or be broken: it is not started for this, and
+/* Also at the end of the process, when the engine may not have started, or be broken: it is not started for this, and
  * a finished one is left as it is. */
 cudaError_t engine_module_unload(engine_module *module) {
   if (pthread_mutex_lock(&ff_engine.lock)) return cudaErrorCudartUnloading;

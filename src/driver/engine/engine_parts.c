@@ -6,7 +6,7 @@
  * the program has registered (a kernel, a variable), or one that a parsed text declares as external.
  *
  * What a text defines is seen without parsing it: every word of its statements outside braces that do not say .extern.
- * That may be too much (names of parameters, say), never too little. */
+ * That may be too much (names of parameters, say), but not too little. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>

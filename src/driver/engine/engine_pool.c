@@ -4,14 +4,14 @@
  * A *piece* is an allocation. Freed, it is parked: kernels and copies find it freed, but it keeps its memory, and an
  * allocation of as many bytes may have it again, if what its last owner's stream still does to it is over by then:
  *
- *     in the stream in which it was freed         always
+ *     in the stream in which it was freed          in any case
  *     in one that has waited for that, by events   ENGINE_POOL_REUSE_EVENTS
  *     when the freeing is over, by luck            ENGINE_POOL_REUSE_OPPORTUNISTIC
  *     by making the stream wait                    ENGINE_POOL_REUSE_INTERNAL, before there is a new piece
  *
  * What is held beyond the release threshold is given back when the device is synchronised or room is needed; from the
- * stream's or event's synchronisation on it does not count as reserved. What always holds, checked by
- * engine_pools_check:
+ * stream's or event's synchronisation on it does not count as reserved. Invariants
+ * (engine_pools_check):
  *
  *     used == bytes of the pool's pieces in use;  reserved == bytes of those that are not surrendered;  used <= reserved */
 #include <stdlib.h>
@@ -157,7 +157,7 @@ static void piece_drop(piece *p) {
 
 static bool over(const piece *p) { return !p->sequence || engine_happened(p->device, p->sequence, p->time_ps); }
 
-/* What the pool holds and nobody uses, as far as that is over, down to `keep` bytes in all; `surrender`: it stays,
+/* Gives back the pool's unused pieces whose freeing is over, down to `keep` bytes in all; `surrender`: it stays,
  * uncounted. */
 static void give_back(engine_pool *pool, uint64_t keep, bool surrender) {
   for (size_t i = 0; i < all.pieces.count; i++) {
@@ -301,7 +301,7 @@ static cudaError_t allocate_locked(engine_pool *pool, uint64_t bytes, engine_str
   return cudaSuccess;
 }
 
-/* Who may use what a captured allocation gives: those who may use the pool's now. */
+/* The devices that may use a captured allocation: those that may use the pool now. */
 static void note_access(const engine_pool *pool, cudaMemAccessDesc *list, engine_node_params *node) {
   node->memory.device = pool->device;
   node->memory.access = list;

@@ -29,9 +29,9 @@ ENGINE_API cudaError_t engine_pool_current(int device, engine_pool **pool);
 ENGINE_API cudaError_t engine_pool_set_current(int device, engine_pool *pool);
 ENGINE_API cudaError_t engine_pool_get(engine_pool *pool, int attribute, void *value);
 ENGINE_API cudaError_t engine_pool_set(engine_pool *pool, int attribute, const void *value);
-/* gives back what nobody uses, down to `keep` bytes */
+/* gives unused pieces back, down to `keep` bytes */
 ENGINE_API cudaError_t engine_pool_trim(engine_pool *pool, uint64_t keep);
-/* Which devices may use its memory: 0 none, 1 to read, 3. Its own always may. */
+/* Which devices may use its memory: 0 none, 1 to read, 3. Its own may in any case. */
 ENGINE_API cudaError_t engine_pool_set_access(engine_pool *pool, int device, int access);
 ENGINE_API cudaError_t engine_pool_access(engine_pool *pool, int device, int *access);
 

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "base/check.h"
 #include "driver/engine/engine_internal.h"
 
 #define PAGE UINT64_C(4096) /* hints hold for whole pages */
@@ -46,6 +47,13 @@ static size_t first_ending_after(uint64_t address) {
     else high = middle;
   }
   return low;
+}
+
+void engine_ranges_check(void) {
+  for (size_t i = 0; i < spans.count; i++) {
+    const span *s = &spans.items[i];
+    FF_ASSERT(s->start < s->end && !(s->start % PAGE) && (!i || s[-1].end <= s->start));
+  }
 }
 
 /* Afterwards a span starts at `address` or none has it inside. */

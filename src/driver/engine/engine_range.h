@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What hints a program has given on managed memory: for cudaMemRangeGetAttribute and cuMemRangeGetAttribute.
  *
- * Hints go to the access stream when they are given, and the simulated managers act on them; this is only so that they
- * can be asked for. What always holds: hints of an allocation that was freed are never answered for one that has its
- * address later. */
+ * Hints go to the access stream when they are given, and the simulated managers act on them; this copy of them answers
+ * the attribute calls. A span has its allocation's id, so that the hints of a freed allocation are not those of a later
+ * one at its address. */
 #ifndef FF_DRIVER_ENGINE_RANGE_H
 #define FF_DRIVER_ENGINE_RANGE_H
 

@@ -7,7 +7,7 @@
  * device allow, and the host moves on by its own cost. Both are deterministic; neither reads a real clock.
  *
  *   query:  an event record is put behind the stream's last operation (once), the query itself costs host time, and
- *           the two are compared. Each further query moves the host on, so a polling loop always ends. */
+ *           the two are compared. Each further query moves the host on, so every polling loop ends. */
 #include <stdlib.h>
 
 #include "driver/engine/engine_graph.h"
@@ -56,7 +56,7 @@ uint64_t engine_time_transfer(uint64_t bytes, trace_direction direction) {
   return picoseconds(latency) + (uint64_t)((double)bytes * 1e3 / gbs);
 }
 
-/* Every scheduler busy all the time: a lower bound, but it grows with the work and is never zero. */
+/* Every scheduler busy all the time: a lower bound, but it grows with the work and is not zero. */
 uint64_t engine_time_kernel(const exec_stats *stats, uint32_t sms) {
   const machine_spec *m = ff_engine.machine;
   double cycles = (double)stats->warp_instructions / (double)(sms * m->schedulers) + 1;

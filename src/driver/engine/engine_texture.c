@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texture and surface objects: from what a program asks for to what kernels see (exec/texture/texture.h), with the
- * checks of the manual (CUDA Runtime API, "Texture Object Management"; Driver API, "Texture Object Management").
+/* Texture and surface objects: from the program's descriptors to the kernels' handles (exec/texture/texture.h), with
+ * the checks of the manual (CUDA Runtime API, "Texture Object Management"; Driver API, "Texture Object Management").
  *
- * What always holds: a live handle's specification stands in `specs` at the handle's slot, so a program gets back what
- * it gave. */
+ * The specification of a live handle stands in `specs` at the handle's slot (engine_textures_check), so that a program
+ * gets back what it gave. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "driver/engine/engine_array.h"
 #include "driver/engine/engine_internal.h"
 #include "driver/properties.h"
@@ -111,13 +112,17 @@ static bool view_format(unsigned number, engine_format *format) {
   return true;
 }
 
+static uint32_t level_texels(uint64_t halved, uint32_t blocks) {
+  if (halved >= 4ull * blocks) return 4 * blocks;
+  return halved ? (uint32_t)halved : 1;
+}
+
 /* The levels' texels: halved from the view's, but within the blocks that there are. */
 static void view_blocks(const engine_view *v, exec_texture *t) {
   for (uint32_t l = 0; l < t->level_count; l++) {
     exec_image *image = &t->level[l];
-    uint64_t width = v->width >> l, height = v->height >> l;
-    image->width = width < 4ull * image->width ? (uint32_t)(width ? width : 1) : 4 * image->width;
-    image->height = height < 4ull * image->height ? (uint32_t)(height ? height : 1) : 4 * image->height;
+    image->width = level_texels(v->width >> l, image->width);
+    image->height = level_texels(v->height >> l, image->height);
   }
 }
 
@@ -226,6 +231,15 @@ cudaError_t engine_surface_create(engine_array *array, uint64_t *handle) {
   }
   engine_leave();
   return error;
+}
+
+void engine_textures_check(void) {
+  for (size_t n = 0; n < specs.count; n++) {
+    const kept_spec *kept = &specs.items[n];
+    if (!kept->handle) continue;
+    const exec_texture *texture = exec_texture_find(ff_engine.memory, kept->handle);
+    FF_ASSERT((kept->handle & 0xfffff) == n + 1 && texture && texture->surface == kept->surface);
+  }
 }
 
 /* ---- the rest of its life ---- */

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Virtual memory management: reservations, memory that has no address, and mappings (Driver API, "Virtual Memory
- * Management"). exec/memory/address_space.h keeps the addresses, exec/memory/backing.h the bytes; here is who owns
- * what.
+ * Management"). exec/memory/address_space.h keeps the addresses, exec/memory/backing.h the bytes; this file has
+ * the owners.
  *
  *     engine_memory_create --> references 1, mappings 0 --engine_map--> mappings + 1 --engine_unmap--> mappings - 1
  *                              engine_memory_retain: references + 1; engine_memory_release: references - 1
  *                              both 0: given back
  *
- * A handle is slot + 1 in its low half and the slot's generation in the high one, so one that was given back is never
- * taken for what came after it. device_used counts each memory once, however often it is mapped. `mappings` says what
- * each device may do with a mapping; kernels of the device whose turn it is see that. What always holds, checked by
- * engine_vmm_check:
+ * A handle is slot + 1 in its low half and the slot's generation in the high one, so that the handle of memory that was
+ * given back is not taken for that of the slot's next memory. device_used counts each memory once, however often it is
+ * mapped. `mappings` says what each device may do with a mapping; kernels of the device whose turn it is see that.
+ * Invariants (engine_vmm_check):
  *
  *     mappings of a memory, and of a reservation, are as many as `mappings` has in them; both lists are in order of
  *     address a slot without bytes is spare; a memory with bytes has references or mappings */
@@ -27,7 +27,7 @@
 typedef struct physical {
   uint64_t bytes, offset; /* 0 bytes: the slot is free */
   uint32_t generation, references, mappings;
-  uint32_t number; /* in the access stream, never used again */
+  uint32_t number; /* in the access stream, not used again */
   int device;
   unsigned char note[NOTE_BYTES];
 } physical;

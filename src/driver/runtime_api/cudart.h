@@ -2,7 +2,7 @@
 /* The CUDA runtime's functions as libcudart exports them, for cudart_*.c and the tests.
  *
  * Semantics are NVIDIA's (CUDA Runtime API reference, "Modules"); what a comment here does not say is as there.
- * What always holds: every function returns through engine_return, so a failure is the thread's last error, but for the
+ * Every function returns through engine_return, so a failure is the thread's last error, but for the
  * few that the manual excepts (cudaGetLastError, cudaPeekAtLastError, cudaGetErrorName, cudaGetErrorString).
  *
  * Two forms of one call: the plain one means the legacy default stream by NULL, the one with _ptsz or _ptds the calling

@@ -2,7 +2,7 @@
 /* CUDA arrays of the runtime (CUDA Runtime API, "Memory Management"): making, asking, and the copies that name an
  * array.
  *
- * What always holds: in copies of one and two dimensions x and the width count bytes, y and the height rows. The forms
+ * In copies of one and two dimensions x and the width count bytes, y and the height rows. The forms
  * without a height (deprecated since CUDA 10.1) go on from row to row. */
 #include <string.h>
 
@@ -44,11 +44,10 @@ cudaChannelFormatDesc cudart_channel_desc(engine_format format) {
   int bits = 8 * (int)exec_texel_channel_bytes(format.type);
   bool is_signed = format.type == EXEC_TEXEL_S8 || format.type == EXEC_TEXEL_S16 || format.type == EXEC_TEXEL_S32;
   unsigned number = engine_format_number(format);
-  cudaChannelFormatKind kind =
-      number ? (cudaChannelFormatKind)(number >= 0xc0 ? number - 0xc0 + FIRST_NORMALIZED : number - 0x91 + FIRST_BLOCKS)
-      : !exec_texel_is_integer(format.type) ? cudaChannelFormatKindFloat
-      : is_signed                           ? cudaChannelFormatKindSigned
-                                            : cudaChannelFormatKindUnsigned;
+  cudaChannelFormatKind kind = is_signed ? cudaChannelFormatKindSigned : cudaChannelFormatKindUnsigned;
+  if (number >= 0xc0) kind = (cudaChannelFormatKind)(number - 0xc0 + FIRST_NORMALIZED);
+  else if (number) kind = (cudaChannelFormatKind)(number - 0x91 + FIRST_BLOCKS);
+  else if (!exec_texel_is_integer(format.type)) kind = cudaChannelFormatKindFloat;
   uint32_t channels = engine_format_channels(format);
   return (cudaChannelFormatDesc){
       .x = bits, .y = channels > 1 ? bits : 0, .z = channels > 2 ? bits : 0, .w = channels > 3 ? bits : 0, .f = kind};

@@ -2,7 +2,7 @@
 /* Device, error and version management of the CUDA runtime (CUDA Runtime API, "Device Management", "Error Handling",
  * "Peer Device Memory Access", "Version Management", "Driver Entry Point Access").
  *
- * All devices are the same machine. Everything that asks about one that is not there is cudaErrorInvalidDevice. */
+ * All devices are the same machine. A call for a device that does not exist is cudaErrorInvalidDevice. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
@@ -64,7 +64,7 @@ CUDART_API cudaError_t cudaSetDeviceFlags(unsigned flags) {
 CUDART_API cudaError_t cudaGetDeviceFlags(unsigned *flags) {
   if (!flags) return engine_return(cudaErrorInvalidValue);
   cudaError_t error = engine_start();
-  if (!error) *flags = device_flags[engine_device_current()] | cudaDeviceMapHost; /* always with unified addressing */
+  if (!error) *flags = device_flags[engine_device_current()] | cudaDeviceMapHost; /* given with unified addressing */
   return engine_return(error);
 }
 

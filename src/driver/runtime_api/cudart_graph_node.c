@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Nodes of the CUDA runtime's graphs, by kind: the runtime's structures to the engine's, and back (cudart_graph.h).
  *
- * What is given back says the same operation, not always in the same words: a copy's positions are part of its
- * pointers. */
+ * A structure that is given back describes the same operation, but may differ from the one that was set: a copy's
+ * positions are part of its pointers. */
 #include <string.h>
 
 #include "driver/runtime_api/cudart_graph.h"

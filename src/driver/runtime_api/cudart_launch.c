@@ -36,7 +36,7 @@ CUDART_PAIR(cudaLaunchCooperativeKernel, _ptsz,
             (const void *function, dim3 grid, dim3 block, void **arguments, size_t shared, cudaStream_t stream),
             launch(function, grid, block, arguments, shared, engine_stream_handle(stream, own), true))
 
-/* Of the attributes only the cooperative one changes what happens here; a cluster of one block is what there is. */
+/* Of the attributes only the cooperative one changes what happens here; clusters have one block. */
 static cudaError_t read_attributes(const cudaLaunchConfig_t *config, bool *cooperative) {
   if (config->numAttrs && !config->attrs) return cudaErrorInvalidValue;
   for (unsigned i = 0; i < config->numAttrs; i++) {

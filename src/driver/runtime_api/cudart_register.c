@@ -3,8 +3,8 @@
  *
  * A program registers each fat binary, then the kernels and variables in it, in constructors; nothing of it is looked
  * at until it is used. A kernel is known to the program by the address of its host stub, a variable by the address of
- * its host shadow; one table maps both kinds. What always holds: an entry's target is a live handle of the engine, or
- * the engine refuses it (a module that was unregistered takes its handles with it).
+ * its host shadow; one table maps both kinds. The engine refuses an entry's target that is no live handle
+ * any more (a module that was unregistered takes its handles with it).
  *
  * `<<<...>>>` compiles to: push the configuration, call the stub; the stub pops it and calls __cudaLaunchKernel.
  * Between the two the arguments are evaluated, and they may launch kernels themselves: hence a stack per thread. */

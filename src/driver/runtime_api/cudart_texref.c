@@ -4,8 +4,8 @@
  * before main.
  *
  * A reference becomes a texture object when something is bound to it, with the settings that the host variable has
- * then; its handle goes into the module's .texref variable. What always holds: `all` has one entry per registered host
- * variable, found by its address. */
+ * then; its handle goes into the module's .texref variable. `all` has one entry per registered host variable,
+ * found by its address. */
 #include "driver/runtime_api/cudart_array.h"
 
 #if CUDART_MAJOR == 11

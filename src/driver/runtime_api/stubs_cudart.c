@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The runtime functions that nobody has implemented: each says so once, by its name, and is cudaErrorNotSupported.
+/* The runtime functions that are not implemented: each prints that once, with its name, and is cudaErrorNotSupported.
  *
- * What always holds: every name of stubs_cudart.def that belongs to this major is exported. Each is a weak definition,
- * so that a function of cudart_*.c with that name takes its place at link time, without a list of what exists. No
- * header that declares them may be included here: all have the type int (void). */
+ * Every name of stubs_cudart.def that belongs to this major is exported (driver/test_symbols). Each is a weak
+ * definition, so that a function of cudart_*.c with that name takes its place at link time, without a list of what
+ * exists. No header that declares them may be included here: all have the type int (void). */
 #ifndef CUDART_MAJOR
 #define CUDART_MAJOR 13
 #endif

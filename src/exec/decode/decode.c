@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From a PTX function to an array of exec_instr: the walk over the instructions, operands and constants.
  *
- * What always holds: every PTX instruction has at least one exec_instr, and first_of[] finds it; an instruction that
- * cannot be decoded becomes EXEC_FLOW_UNSUPPORTED with the reason as its text. */
+ * Every PTX instruction gets at least one exec_instr, and first_of[] finds it (decode_check.c checks that); an
+ * instruction that cannot be decoded becomes EXEC_FLOW_UNSUPPORTED with the reason as its text. */
 #include "exec/decode/decode.h"
 
 #include <stdarg.h>
@@ -78,30 +78,31 @@ uint32_t decode_constant(decoder *d, uint64_t value, uint32_t bytes) {
   return offset | 1;
 }
 
+static uint64_t single_bits(float value) {
+  uint32_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+
 /* A literal as the bits of a type (PTX ISA, "Constants"). */
 static bool literal_bits(decoder *d, const ptx_operand *operand, ptx_type type, uint64_t *bits) {
   uint32_t width = ptx_type_bits(type);
   bool real = ptx_type_class(type) == 'F';
-  uint64_t value = operand->bits;
+  uint64_t value = *bits = operand->bits;
   if (operand->kind == PTX_OPERAND_INT) {
-    float single = (float)(int64_t)value;
     double twice = (double)(int64_t)value;
-    if (real && width == 32 && type == PTX_F32) *bits = 0, memcpy(bits, &single, 4);
+    if (real && width == 32 && type == PTX_F32) *bits = single_bits((float)(int64_t)value);
     else if (type == PTX_F64) memcpy(bits, &twice, 8);
-    else *bits = value;
   } else if (operand->kind == PTX_OPERAND_F32) {
     float single;
     memcpy(&single, &value, 4);
     double twice = single;
     if (type == PTX_F64) memcpy(bits, &twice, 8);
-    else *bits = value;
   } else {
     double twice;
     memcpy(&twice, &value, 8);
-    float single = (float)twice;
-    if (width == 64) *bits = value;
-    else if (width == 32) *bits = 0, memcpy(bits, &single, 4);
-    else return decode_fail(d, "a floating-point literal for type .%s", ptx_type_text(type));
+    if (width == 32) *bits = single_bits((float)twice);
+    else if (width != 64) return decode_fail(d, "a floating-point literal for type .%s", ptx_type_text(type));
   }
   if (width < 64) *bits &= (UINT64_C(1) << width) - 1;
   return true;
@@ -659,6 +660,7 @@ exec_function *exec_decode(const exec_kernel *kernel, const ptx_func *func, uint
   out->loads_offset = d.temp_base + d.most_temps * DECODE_TEMP_BYTES;
   out->frame_bytes = out->loads_offset + ((out->load_count * 4 + 63) & ~63u);
   finish(&d, first_of);
+  if (ff_check_level >= 2) exec_function_check(out);
   ptx_cfg_free(d.cfg);
   exec_layout_free(d.layout);
   free(d.places);

@@ -84,4 +84,7 @@ bool decode_param_store(decoder *d, const exec_place *place, uint64_t at, ptx_ty
                         uint32_t slot_bytes);
 void decode_prologue(decoder *d); /* .reg parameters */
 
+/* decode_check.c: asserts the invariants of a function that was decoded. */
+void exec_function_check(const exec_function *function);
+
 #endif

@@ -98,12 +98,15 @@ static bool fetch_results(decoder *d, const ptx_operand *results, const exec_pla
 }
 
 static const ptx_var *formal_of(const ptx_func *callee, const ptx_prototype *prototype, uint32_t n, bool result) {
-  ptx_var *const *vars = callee      ? (result ? callee->results : callee->params)
-                         : prototype ? (result ? prototype->results : prototype->params)
-                                     : NULL;
-  uint32_t count = callee      ? (result ? callee->result_count : callee->param_count)
-                   : prototype ? (result ? prototype->result_count : prototype->param_count)
-                               : 0;
+  ptx_var *const *vars = NULL;
+  uint32_t count = 0;
+  if (callee) {
+    vars = result ? callee->results : callee->params;
+    count = result ? callee->result_count : callee->param_count;
+  } else if (prototype) {
+    vars = result ? prototype->results : prototype->params;
+    count = result ? prototype->result_count : prototype->param_count;
+  }
   return n < count ? vars[n] : NULL;
 }
 

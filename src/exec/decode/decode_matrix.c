@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Decoding of wmma, mma, ldmatrix, stmatrix and movmatrix (PTX ISA, "Warp-level matrix instructions").
  *
- * A load or store of a fragment becomes what it does: the lanes meet, every lane computes its addresses, and ordinary
- * accesses move the elements, so that bounds, the access stream and everything else about memory hold as for ld and st.
- * All addresses are computed before the first access: a destination may be the register of the address.
- * A product is one instruction, for which all lanes meet (matrix.isa.c). */
+ * A load or store of a fragment is decoded into its steps: the lanes synchronise, every lane computes its addresses,
+ * and ordinary accesses move the elements, so that bounds, the access stream and everything else about memory hold as
+ * for ld and st. All addresses are computed before the first access: a destination may be the register of the address.
+ * A product is one instruction, at which all lanes synchronise (matrix.isa.c). */
 #include <stdio.h>
 #include <string.h>
 
@@ -72,7 +72,7 @@ static bool registers_of(decoder *d, const ptx_operand *operand, exec_fragment *
   return true;
 }
 
-/* All lanes that have not exited meet here. */
+/* All lanes that have not exited synchronise here. */
 static exec_instr *emit_meeting(decoder *d, exec_sync_kind kind, exec_sync *sync) {
   uint32_t all = decode_constant(d, UINT32_MAX, 4);
   exec_instr *i = decode_emit(d, EXEC_FLOW_SYNC);

@@ -171,7 +171,7 @@ static bool is_whole(const ptx_instr *instr) {
   return false;
 }
 
-static exec_record no_record; /* nothing is inside it: a hint that never holds */
+static exec_record no_record; /* no address is inside it: a hint that finds nothing */
 
 exec_access *decode_new_access(decoder *d, exec_op op, ptx_space space, ptx_type type) {
   exec_access *a = ff_arena_alloc(d->arena, sizeof *a);

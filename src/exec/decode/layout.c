@@ -4,8 +4,8 @@
  * PTX has a register for every value a compiler ever had; a frame with one slot each would not fit the host's caches.
  * Liveness is per thread, and slots hold one cell per thread, so sharing is safe however the warp diverges.
  *
- * What always holds: the interval of a register covers every position where it is live, read or written; two registers
- * share cells only if their intervals are disjoint and the cells of each lane are the same bytes. */
+ * The interval of a register covers every position where it is live, read or written. Two registers share cells only if
+ * their intervals are disjoint and the cells of each lane are the same bytes (check_sharing, at the deep level). */
 #include "exec/decode/layout.h"
 
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 
 typedef struct interval {
   uint32_t start, end;
-} interval; /* positions, both inclusive; start > end: never used */
+} interval; /* positions, both inclusive; start > end: unused */
 
 typedef struct layout_maker {
   const ptx_func *func;
@@ -153,7 +153,7 @@ static uint32_t units_take(units *u, uint32_t width) {
   return first;
 }
 
-typedef struct thing { /* a register or variable that wants units for an interval */
+typedef struct thing { /* a register or variable that needs units for an interval */
   interval in;
   uint32_t index, width, first;
 } thing;
@@ -289,6 +289,43 @@ static void number_positions(layout_maker *m) {
   }
 }
 
+/* ---- checks ---- */
+
+typedef struct placed {
+  uint32_t offset, bytes;
+  interval in;
+} placed;
+
+static int by_offset_and_start(const void *a, const void *b) {
+  const placed *x = a, *y = b;
+  if (x->offset != y->offset) return x->offset < y->offset ? -1 : 1;
+  return (x->in.start > y->in.start) - (x->in.start < y->in.start);
+}
+
+static placed placed_register(const layout_maker *m, uint32_t reg) {
+  uint32_t slot = exec_type_slot(m->func->regs[reg].type);
+  interval in = needs_zero(m, reg) ? (interval){0, UINT32_MAX - 1} : m->intervals[reg];
+  return (placed){m->layout->reg[reg], slot ? slot * EXEC_LANES : 4, in};
+}
+
+/* Registers that share bytes have the same cells and disjoint intervals; what must be zero is in the zeroed part. */
+static void check_sharing(const layout_maker *m) {
+  placed *all = ff_alloc((m->func->reg_count + 1) * sizeof *all);
+  uint32_t count = 0;
+  for (uint32_t r = 0; r < m->func->reg_count; r++) {
+    placed p = placed_register(m, r);
+    FF_ASSERT(p.offset + p.bytes <= m->layout->bytes);
+    FF_ASSERT(!needs_zero(m, r) || p.offset + p.bytes <= m->layout->zero_bytes);
+    if (p.in.start <= p.in.end) all[count++] = p;
+  }
+  qsort(all, count, sizeof *all, by_offset_and_start);
+  for (uint32_t i = 1; i < count; i++) {
+    if (all[i].offset != all[i - 1].offset) FF_ASSERT(all[i - 1].offset + all[i - 1].bytes <= all[i].offset);
+    else FF_ASSERT(all[i].bytes == all[i - 1].bytes && all[i - 1].in.end < all[i].in.start);
+  }
+  free(all);
+}
+
 exec_layout *exec_layout_make(const ptx_func *func, const ptx_cfg *cfg) {
   exec_layout *layout = ff_alloc(sizeof *layout);
   layout_maker m = {.func = func, .cfg = cfg, .layout = layout, .words = func->reg_count / 64 + 1, .regs_room = 64};
@@ -314,6 +351,7 @@ exec_layout *exec_layout_make(const ptx_func *func, const ptx_cfg *cfg) {
     place_zeroed(&m);
     layout->bytes = layout->zero_bytes;
     for (uint32_t slot = 4; slot <= 16; slot *= 2) place_width(&m, slot);
+    if (ff_check_level >= 2) check_sharing(&m);
   } else { /* everything may be read first: everything starts as zero */
     uint32_t at = 0;
     for (uint32_t r = 0; r < func->reg_count; r++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From an instruction to its handler: makes the form's canonical name, looks it up, and adds what the operands say.
  *
- * What always holds: an instruction with a modifier that no entry names is refused, never computed without it. */
+ * An instruction with a modifier that no entry names is refused, not computed without it. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -123,7 +123,7 @@ static bool combines(const ptx_instr *instr, int index) {
 
 static bool is_integer(ptx_type type) { return ptx_type_class(type) == 'U' || ptx_type_class(type) == 'S'; }
 
-/* cvt to an integer from a float always saturates: .sat says nothing. */
+/* cvt to an integer from a float saturates with and without .sat. */
 static bool redundant(const ptx_instr *instr, int index) {
   return instr->opcode == PTX_OP_CVT && instr->mods[index] == PTX_MOD_SAT && instr->type_count == 2 &&
          is_integer(instr->types[0]) && ptx_type_class(instr->types[1]) == 'F';

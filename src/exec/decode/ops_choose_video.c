@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The aux of video instructions: types, modifiers and operand selectors in bits (ops_video.h), so that one handler per
- * mnemonic serves all of them. What always holds: a form that the manual does not have is refused. */
+ * mnemonic serves all of them. Forms that the manual does not have are refused. */
 #include "exec/instructions/ops_video.h"
 
 #include <string.h>

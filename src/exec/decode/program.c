@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A linked module on the virtual GPU: its variables in memory, and its kernels, made when they are first asked for.
  *
- * What always holds: a module variable has one allocation for the program's whole life, which may be another program's
- * (beside.h); a kernel's shared memory holds the variables of every function that it can reach, without overlap, in the
- * order in which they are found. */
+ * A module variable gets its allocation when the program is made, and keeps it; a managed one's may be another
+ * program's (beside.h). A kernel's shared memory holds the variables of every function that it can reach, in the order
+ * in which they are found, without overlap (check_shared). */
 #include "base/check.h"
 #include "exec/launch/beside.h"
 #include "exec/instructions/host_call.h"
@@ -98,7 +98,7 @@ static void add_taken(exec_program *program, const ptx_symbol *symbol) {
   program->taken[program->taken_count++] = symbol->func;
 }
 
-/* Functions whose address somebody takes: what an indirect call may reach. */
+/* Functions whose address is taken: an indirect call may reach them. */
 static void find_taken(exec_program *program) {
   const ptx_module *module = program->module;
   program->taken = ff_alloc((module->func_count + 1) * sizeof *program->taken);
@@ -197,7 +197,7 @@ static void add_reach(exec_kernel *kernel, const ptx_func *func) {
     kernel->reach[kernel->reach_count++] = func;
 }
 
-/* Does it look at what others may write? Their writes do not show in a block's own shared memory. */
+/* Does it read what other blocks may write? They do not write to a block's own shared memory. */
 static bool looks(const ptx_instr *instr) {
   switch (instr->opcode) {
   case PTX_OP_LD:
@@ -210,7 +210,7 @@ static bool looks(const ptx_instr *instr) {
   }
 }
 
-/* Can it wait for somebody: does it look in a loop? `called`: the loop may be around the call. */
+/* Can it wait for other threads: does it look in a loop? `called`: the loop may be around the call. */
 static bool may_wait(const ptx_func *func, bool called) {
   /* where the first of the loops begins that end here or behind */
   uint32_t loops_from = called ? 0 : func->instr_count;
@@ -246,7 +246,7 @@ static void find_reach(exec_kernel *kernel) {
         kernel->launches |= host == EXEC_HOST_PARAMETER_BUFFER;
         continue;
       }
-      kernel->recursive = true; /* indirect: nobody knows how deep */
+      kernel->recursive = true; /* indirect: the depth is unknown */
       for (uint32_t t = 0; t < program->taken_count; t++)
         if (!program->taken[t]->entry) add_reach(kernel, program->taken[t]);
     }
@@ -304,6 +304,22 @@ static void place_used(exec_kernel *kernel, const ptx_operand *operand, uint64_t
   for (uint32_t e = 0; e < operand->element_count; e++) place_used(kernel, &operand->elements[e], total);
 }
 
+/* Variables of a size lie one behind the other, aligned, and end at `total`; those without one begin there. */
+static void check_shared(const exec_kernel *kernel, uint64_t total) {
+  uint64_t end = 0;
+  for (size_t n = 0; n < kernel->shared.count; n++) {
+    const exec_shared_var *shared = &kernel->shared.items[n];
+    FF_ASSERT(shared->offset % shared->var->align == 0);
+    if (shared->var->unsized || !shared->var->size) {
+      FF_ASSERT(shared->offset >= total);
+      continue;
+    }
+    FF_ASSERT(shared->offset >= end);
+    end = shared->offset + shared->var->size;
+  }
+  FF_ASSERT(end == total);
+}
+
 /* Variables of its functions, and those of the module that its functions name. Unsized ones begin where the rest
  * ends. */
 static ff_status layout_shared(exec_kernel *kernel, ff_error *error) {
@@ -322,6 +338,7 @@ static ff_status layout_shared(exec_kernel *kernel, ff_error *error) {
     if (var->unsized || !var->size)
       kernel->shared.items[n].offset = (uint32_t)align_up(total, var->align < 16 ? 16 : var->align);
   }
+  if (ff_check_level >= 2) check_shared(kernel, total);
   kernel->info.static_shared = (uint32_t)total;
   kernel->info.variables = kernel->variables.items;
   kernel->info.variable_count = (uint32_t)kernel->variables.count;

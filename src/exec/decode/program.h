@@ -17,7 +17,7 @@ typedef struct exec_shared_var {
 typedef struct exec_code { /* a kernel's functions for one instruction set; functions[0] is the kernel */
   exec_function **functions;
   ff_arena arena;
-  /* what native.h's provider knows it by: with and without stream and uses, two bodies; NULL: it was not asked yet */
+  /* handles of native.h's provider: with and without stream and uses, two bodies; NULL: not asked for yet */
   void *native[8];
 } exec_code;
 
@@ -55,8 +55,8 @@ struct exec_program {
   pthread_mutex_t lock;
 };
 
-/* The address of a symbol as its own space sees it: FF_UNSUPPORTED if it has none in this kernel. For .local and call
- * parameters the decoder knows itself. */
+/* The address of a symbol as its own space sees it: FF_UNSUPPORTED if it has none in this kernel. The decoder places
+ * .local variables and parameters of calls itself. */
 ff_status exec_symbol_address(const exec_kernel *kernel, const ptx_symbol *symbol, uint64_t *address, ff_error *error);
 /* Index into kernel->reach, or EXEC_NO_OFFSET. */
 uint32_t exec_kernel_function(const exec_kernel *kernel, const ptx_func *func);
@@ -66,8 +66,8 @@ uint32_t exec_isa_index(const exec_isa_table *isa); /* below 2 * EXEC_ISAS; from
 const exec_isa_table *exec_isa_numbered(uint32_t index); /* below EXEC_ISAS */
 const char *exec_isa_name(const exec_isa_table *isa);
 
-/* decode.c: one function; everything it makes is on `arena`. Never fails on what the code contains: an instruction
- * that cannot be decoded becomes one that faults when it is reached. */
+/* decode.c: one function; everything it makes is on `arena`. An instruction that cannot be decoded becomes one that
+ * faults when it is reached. */
 exec_function *exec_decode(const exec_kernel *kernel, const ptx_func *func, uint32_t pc_base, const exec_isa_table *isa,
                            ff_arena *arena);
 /* Local memory of one activation, without decoding: a multiple of 16. */

@@ -201,7 +201,7 @@ INLINE void lanes_fill64(uint64_t *to, uint64_t value, uint32_t mask) {
 }
 
 /* to[l] = from[l] for the lanes of the mask; neither side is touched for the others (they may not be mapped, or belong
- * to somebody who writes them now). */
+ * to another thread, which writes them now). */
 INLINE void lanes_copy32(uint32_t *to, const uint32_t *from, uint32_t mask) {
   if (LIKELY(mask == UINT32_MAX)) {
     memcpy(to, from, 128);

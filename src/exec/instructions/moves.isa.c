@@ -24,7 +24,7 @@
 MOVE(NOTHING) {}
 MOVE(FENCE) {
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
-  core_poll((core_warp *)x); /* a loop around a fence may wait for somebody */
+  core_poll((core_warp *)x); /* a loop around a fence may wait for another thread */
 }
 MOVE(SREG) { core_read_sreg((core_warp *)x, i); }
 MOVE(ACTIVEMASK) { lanes_fill32(exec_u32(x, i->dst), ((core_warp *)x)->active, x->mask); }

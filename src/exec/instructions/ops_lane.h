@@ -8,9 +8,9 @@
  *   ENC   lane -> cell
  *   TYPE  the ptx_type that the decoder uses to lay the operand out and to convert immediates
  *
- * What always holds: a handler touches its destination's and its sources' slots only; a destination may be the same
- * slot as a source, but never overlaps one in part (so the loops have no dependence between lanes: OPS_LOOP says so to
- * the compiler); form `some` writes the lanes of the mask only. */
+ * A handler touches its destination's and its sources' slots only; form `some` writes the lanes of the mask only. A
+ * destination may be the same slot as a source, but two slots do not overlap in part (decode/layout.c checks that), so
+ * the loops have no dependence between lanes: OPS_LOOP tells the compiler. */
 #ifndef FF_EXEC_OPS_LANE_H
 #define FF_EXEC_OPS_LANE_H
 

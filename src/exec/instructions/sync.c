@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Warp-level instructions with a membermask (shfl.sync, vote.sync, bar.warp.sync, ...) when the lanes of the mask do
- * not arrive together: those that are there wait until all others that have not exited have come.
+ * not arrive together: those that have arrived wait until all others that have not exited have arrived.
  *
  * Threads may come to the same kind of instruction at different places (as from Volta on); then the values are
  * exchanged over a meeting place in memory that stands in for the registers of all. */
@@ -10,7 +10,7 @@
 
 static const exec_sync *sync_of(const exec_instr *i) { return i->side; }
 
-/* May two splits meet at these instructions? */
+/* May two splits synchronise at these instructions? */
 static bool compatible(const exec_instr *a, const exec_instr *b) {
   const exec_sync *x = sync_of(a), *y = sync_of(b);
   return a == b || (x->kind == y->kind && x->kind < EXEC_SYNC_MMA && x->mode == y->mode && x->wide == y->wide &&

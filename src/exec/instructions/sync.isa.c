@@ -18,8 +18,8 @@ typedef struct shfl_lanes {
   uint32_t source[32], valid, absent;
 } shfl_lanes;
 
-/* Which lane each lane reads; one that reads nobody reads itself. Without branches, for the compiler to make vectors of
- * it. */
+/* Which lane each lane reads; one that reads no other reads itself. Without branches, for the compiler to make vectors
+ * of it. */
 INLINE void shfl_sources(shfl_lanes *s, const uint32_t mode, const uint32_t *b, const uint32_t *c, uint32_t active) {
   uint32_t valid = 0, absent = 0;
   EVERY_LANE {
@@ -141,8 +141,10 @@ INLINE uint32_t redux_integer(uint32_t mode, bool is_signed, uint32_t a, uint32_
   case EXEC_REDUX_AND: return a & b;
   case EXEC_REDUX_OR: return a | b;
   case EXEC_REDUX_XOR: return a ^ b;
-  case EXEC_REDUX_MIN: return is_signed ? (uint32_t)((int32_t)a < (int32_t)b ? (int32_t)a : (int32_t)b) : a < b ? a : b;
-  default: return is_signed ? (uint32_t)((int32_t)a > (int32_t)b ? (int32_t)a : (int32_t)b) : a > b ? a : b;
+  default: {
+    bool less = is_signed ? (int32_t)a < (int32_t)b : a < b;
+    return less == (mode == EXEC_REDUX_MIN) ? a : b;
+  }
   }
 }
 

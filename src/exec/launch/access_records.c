@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The records that a running warp writes into the access stream (trace/stream.h).
  *
- * What always holds: every executed instruction is counted in exactly one ISSUE; the instruction that makes an ACCESS
- * is counted before it; a WAIT stands before the ISSUE that counts the instruction which needs the value.
+ * Every executed instruction is counted in exactly one ISSUE: their sum over a block's chunk is what its warps have
+ * executed (core_block_check_end). The instruction that makes an ACCESS is counted before it; a WAIT stands before the
+ * ISSUE that counts the instruction which reads the value.
  *
  * Loads are numbered per warp from 1. The frame remembers for each register that loads write the number of the newest
  * one that has not been waited for (0: none). As in the hardware's scoreboard, that is per warp, not per lane. */
+#include "base/check.h"
 #include "exec/memory/access.h"
 #include "trace/coalesce.h"
 
@@ -13,6 +15,7 @@
 
 /* An ISSUE is filled to the last instruction that fits, so that it does not matter in which pieces they are counted. */
 void core_trace_issue(core_warp *w, uint32_t end) {
+  FF_CHECK(!w->inside || !(w->active & ~w->inside));
   const exec_function *f = w->function;
   uint32_t at = w->segment, n = end - at;
   w->executed += n;
@@ -21,7 +24,8 @@ void core_trace_issue(core_warp *w, uint32_t end) {
   w->segment = end;
   for (uint32_t piece; n; at += piece, n -= piece) {
     uint32_t room = TRACE_ISSUE_MAX - w->trace->issue;
-    piece = !room ? n < TRACE_ISSUE_MAX ? n : TRACE_ISSUE_MAX : n < room ? n : room;
+    if (!room) room = TRACE_ISSUE_MAX; /* of a new one */
+    piece = n < room ? n : room;
     trace_put_issue(w->trace, piece, 0, f->sfu_before[at + piece] - f->sfu_before[at],
                     f->fp64_before[at + piece] - f->fp64_before[at]);
   }

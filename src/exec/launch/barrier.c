@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Barriers of a thread block (PTX ISA, "bar, barrier").
  *
- * barrier.arrived counts the threads of the splits that wait at it plus those that only arrived;
- * without a thread count a barrier completes when all threads that have not exited have arrived. With one, a warp whose
+ *     barrier.arrived == threads of the splits that wait at it + barrier.absent                (core_block_check)
+ *
+ * Without a thread count a barrier completes when all threads that have not exited have arrived. With one, a warp whose
  * live lanes have all arrived counts 32, as on the hardware, where a barrier counts warps. */
 #include "exec/launch/checker.h"
 #include "exec/launch/fault.h"
@@ -115,8 +116,8 @@ static uint32_t expected_threads(core_warp *w, const exec_instr *i) {
   return count == w->block->warp_count * EXEC_LANES && sync_of(i)->mode != EXEC_BARRIER_ARRIVE ? 0 : count;
 }
 
-/* A warp that arrives as a whole and as the last one need not wait: nobody is told of it, and it has no result to
- * get. */
+/* A warp that arrives as a whole and as the last one need not wait, if neither the access stream nor a checker is told
+ * of it, and it gets no result. */
 static bool passes(const core_warp *w, const core_barrier *barrier, uint32_t mode) {
   return !w->other_count && w->active && mode < EXEC_BARRIER_POPC && !w->trace && !w->launch->checker &&
          complete(w->block, barrier);
@@ -134,7 +135,9 @@ bool core_barrier_arrive(core_warp *w, const exec_instr *i) {
   exec_checker *checker = w->launch->checker;
   if (checker) checker->arrive(checker, w, i, id, expected);
   core_count(w, i->index + 1);
-  barrier->arrived += threads_of(w, i, id, expected != 0);
+  uint32_t threads = threads_of(w, i, id, expected != 0);
+  barrier->arrived += threads;
+  barrier->absent += sync->mode == EXEC_BARRIER_ARRIVE ? threads : threads - w->active_count;
   if (expected) barrier->expected = expected;
   block->barriers_waiting |= 1u << id;
   if (sync->mode >= EXEC_BARRIER_POPC) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One module on several devices: each has a program of its own, with variables of its own, but for managed ones, which
- * are there once.
+/* One module on several devices: each has a program of its own, with variables of its own; managed variables are
+ * shared.
  *
- * What always holds: of the programs of a module one owns the managed variables, and it is not freed before it has
- * handed them over to another one, if there is one. */
+ * One of the programs of a module owns the managed variables. The caller hands them over to another program of the
+ * module, if there is one, before it frees the owner. */
 #ifndef FF_EXEC_BESIDE_H
 #define FF_EXEC_BESIDE_H
 

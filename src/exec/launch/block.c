@@ -202,9 +202,9 @@ block_result core_block_run(core_block *block) {
     w->budget = EXEC_TURN_BUDGET;
     w->polls = 0;
     bool first = w->starting;
+    if (ff_check_level >= 2) core_block_check(block);
     warp_turn turn = launch->isa->run(w);
     w->starting = false;
-    if (ff_check_level >= 2) core_block_check(block);
     if (turn == TURN_DONE) {
       warp_done(block, w);
     } else if (turn == TURN_BLOCKED) {
@@ -254,6 +254,7 @@ void core_block_end(core_block *block) {
   collect_stats(block);
   block->worker->stats.blocks++;
   core_output_flush(launch->output, block, true);
+  if (ff_check_level >= 2) core_block_check_end(block);
   if (block->chunk) trace_chunk_publish(block->chunk);
   __atomic_add_fetch(&launch->executed, block->counted, __ATOMIC_RELAXED);
   __atomic_add_fetch(&launch->progress, 1, __ATOMIC_RELAXED);
@@ -271,7 +272,10 @@ static void free_frames(core_warp *w) {
     masks[count] = running;
     frames[count++] = w->frame;
   }
-  for (uint32_t s = 0; s < w->other_count; s++) masks[count] = w->others[s].mask, frames[count++] = w->others[s].frame;
+  for (uint32_t s = 0; s < w->other_count; s++, count++) {
+    masks[count] = w->others[s].mask;
+    frames[count] = w->others[s].frame;
+  }
   for (uint32_t n = 0; n < count; n++)
     for (exec_frame *frame = frames[n], *parent; frame; frame = parent) {
       parent = frame->parent;

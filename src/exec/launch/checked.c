@@ -2,8 +2,8 @@
 /* The handlers of launches that are checked (checker.h): find every lane's bytes, ask the checker, and do what the
  * plain handler does for the lanes that may go on.
  *
- * What always holds: exec_access.plain is the handler that the access would have without a checker; it is only called
- * with w->active being lanes of the running split. */
+ * exec_access.plain is the handler that the access would have without a checker. While it is called, w->active has only
+ * lanes of the running split. */
 #include <string.h>
 
 #include "exec/memory/access.h"
@@ -186,7 +186,7 @@ static void mbarrier_checked(exec_warp *x, const exec_instr *i) {
   run_plain(w, core_mbarrier, i, lanes);
 }
 
-/* ---- fences, lanes that meet ---- */
+/* ---- fences, lanes that synchronise ---- */
 
 static void fence_checked(exec_warp *x, const exec_instr *i) {
   core_warp *w = (core_warp *)x;

@@ -3,11 +3,11 @@
  *
  * A launch with a checker (exec_launch_checked; core_launch.checker is not NULL) is interpreted. It runs its own
  * decoded code, in which accesses, fences and warp-level synchronisation go through checked.c (an exec_isa_table like
- * another instruction set's); all other places ask for the checker only where something rare happens. So a launch
- * without one runs the code it always ran.
+ * another instruction set's); all other places look for a checker only where something rare happens. So a launch
+ * without one runs the same code as if there were no checkers.
  *
- * What always holds: a function here is called before the thing happens, in the order in which the interpreter does it;
- * with exec_config.threads 1 never by two threads at once. Every function must be there. */
+ * The interpreter calls a function before it carries out what the function is named after, in the order of execution;
+ * with exec_config.threads 1 one thread makes all calls. No function may be NULL (exec_launch_checked asserts it). */
 #ifndef FF_EXEC_CHECKER_H
 #define FF_EXEC_CHECKER_H
 
@@ -75,7 +75,7 @@ ff_status exec_launch_checked(const exec_config *config, const exec_launch_reque
 const exec_isa_table *exec_isa_checked(const exec_isa_table *isa);
 uint32_t exec_isa_checked_index(const exec_isa_table *checked);
 
-/* Where a lane's bytes are, by the rules of access.c. Never a fault. */
+/* Where a lane's bytes are, by the rules of access.c. Does not fault. */
 void exec_reach_find(const core_warp *w, const exec_access *a, uint32_t bytes, uint32_t lane, uint64_t address,
                      exec_reach *at);
 /* What a store or atomic would write, `bytes` (at most 64) of one lane, from its data registers. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Dynamic parallelism: kernels that threads of a kernel launch (CUDA Programming Guide, "CUDA Dynamic Parallelism").
  *
- * The part of CUDA's device runtime that is PTX runs as it is; what it asks of the system is here. A launched kernel
- * runs when the launching one has finished, which the guide allows: nothing promises that it starts before, and no
- * thread can wait for it. The order (by block, then as its warps ran; a stream or event of the device orders nothing
+ * The part of CUDA's device runtime that is PTX runs as it is; the system calls that it makes are here. A launched
+ * kernel runs when the launching one has finished, which the guide allows: nothing promises that it starts before, and
+ * no thread can wait for it. The order (by block, then as its warps ran; a stream or event of the device orders nothing
  * further) does not depend on the number of host threads: a kernel that launches others is run by one.
  *
  * A parameter buffer is a block of the device heap behind a header that a launch reads back and does not trust. */

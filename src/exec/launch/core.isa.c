@@ -122,7 +122,7 @@ static warp_turn yield(core_warp *w, const exec_instr *next) {
   return TURN_YIELD;
 }
 
-static warp_turn nobody_runs(const core_warp *w) { return w->live ? TURN_BLOCKED : TURN_DONE; }
+static warp_turn none_runs(const core_warp *w) { return w->live ? TURN_BLOCKED : TURN_DONE; }
 
 /* A whole warp is at barrier w->pc. True: it goes on behind it at once. False: it waits. */
 static bool pass_barrier(core_warp *w, const step *at) {
@@ -142,7 +142,7 @@ static bool pass_barrier(core_warp *w, const step *at) {
 typedef enum native_turn { NATIVE_GOES_ON, NATIVE_GIVES_WAY, NATIVE_WAITS } native_turn;
 
 /* Compiled code goes on at at->i. Gives way, waits: the warp's turn is over at w->pc. known: since compiled code for
- * full warps left it at the barrier before at->i, nobody has changed its frame. */
+ * full warps left it at the barrier before at->i, its frame has not changed. */
 static native_turn run_native(core_warp *w, step *at, bool known) {
   const exec_native_code *code = &w->launch->native[w->function->number];
   const exec_frame *frame = w->frame;
@@ -176,7 +176,7 @@ warp_turn ISA(core_run)(core_warp *w) {
   const exec_instr *known = w->known;
   w->known = NULL;
   if (!w->started) core_warp_start(w);
-  if (!w->active && !core_pick(w)) return nobody_runs(w);
+  if (!w->active && !core_pick(w)) return none_runs(w);
   enter(w, &at);
   known = known && at.i == known + 1 && (at.attention & EXEC_ATTEND_NATIVE) ? at.i : NULL;
   for (;;) {
@@ -288,7 +288,7 @@ warp_turn ISA(core_run)(core_warp *w) {
       }
       core_count(w, i->index + !i->aux);
       core_exit(w, i);
-      if (!w->other_count || !core_pick(w)) return nobody_runs(w);
+      if (!w->other_count || !core_pick(w)) return none_runs(w);
       enter(w, &at);
       break;
     case EXEC_FLOW_BARRIER:

@@ -191,7 +191,7 @@ _Noreturn void core_fault_undeclared(core_warp *w, const exec_instr *i, uint32_t
   leave(w, i, lane, EXEC_FAULT_UNDECLARED, address, &text);
 }
 
-/* ---- nobody can go on ---- */
+/* ---- no thread can go on ---- */
 
 static void add_waiting(ff_text *text, const core_warp *w, const exec_split *split) {
   const ptx_func *func = split->frame->function->source;

@@ -18,7 +18,7 @@ _Noreturn void core_fault_undeclared(core_warp *w, const exec_instr *i, uint32_t
                                      uint32_t need);
 /* The assert message of CUDA stands first. */
 _Noreturn void core_fault_assert(core_warp *w, const exec_instr *i, uint32_t lane, const char *text);
-/* Nobody in the block can go on: names who waits where. */
+/* No thread of the block can go on: the message says which wait where. */
 _Noreturn void core_fault_deadlock(core_block *block);
 
 /* Tells the launch's owner that the block has been waiting, and where; returns. */

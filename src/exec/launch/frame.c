@@ -2,7 +2,7 @@
 /* Frames: the pool they come from, calls and returns.
  *
  * A frame is freed when its last lane has returned or exited. A lane's stack in use is the `stack` of the frame it is
- * in. Local memory of a new frame is zero, so that a run never depends on what ran before. */
+ * in. Local memory of a new frame is zero, so that no run depends on what ran before. */
 #include <string.h>
 
 #include "base/check.h"

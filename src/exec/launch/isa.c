@@ -8,7 +8,7 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
-/* Not every compiler's __builtin_cpu_supports knows "f16c". */
+/* Not every compiler's __builtin_cpu_supports has "f16c". */
 static bool has_f16c(void) {
   unsigned a, b, c, d;
   return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);

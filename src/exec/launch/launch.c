@@ -8,10 +8,10 @@
  *
  * Blocks that take virtual blocks from a queue (ptx/rewrite/persistent.h) would not be what they are on a device if the
  * first one took all of them: each gives way when it has taken one, and the one that has done least goes on. One worker
- * runs such a launch, so that who takes what is the same on every run.
+ * runs such a launch, so that the same blocks take the same virtual blocks on every run.
  *
- * The access stream may hold back the start of a block, never a block that runs. When all blocks in progress only wait,
- * the next one starts regardless: it may be what they wait for.
+ * The access stream may delay the start of a block, but not a block that runs. When all blocks in progress only wait,
+ * the next one starts regardless: they may wait for it.
  *
  * One launch runs at a time in a process. One whose blocks all do nothing but look at memory again and again may give
  * way (exec_config.give_way): its workers stop between two turns of blocks, and until it goes on other launches may
@@ -157,7 +157,7 @@ static bool take_place(core_launch *launch) {
 
 static void leave_place(core_launch *launch) { __atomic_sub_fetch(&launch->resident, 1, __ATOMIC_RELAXED); }
 
-/* For the only worker: which block is next must not depend on how fast the stream is read. So a new one always comes
+/* For the only worker: which block is next must not depend on how fast the stream is read. So a new one comes
  * first if there is a place for it; it waits for its turn, but not for ever while readers may wait for what is in
  * progress. */
 static bool only_worker_ready(const core_worker *worker, core_launch *launch, uint64_t index) {
@@ -204,7 +204,7 @@ static uint64_t milliseconds(void) {
   return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000 + 1;
 }
 
-/* The block has given way. Whoever looks at the program is told if it may wait for ever. */
+/* The block has given way: config->waiting is called if it may wait for ever. */
 static void note_waiting(core_worker *worker, core_launch *launch, const core_block *block) {
   const exec_config *config = launch->config;
   if (!config->give_way && (!config->waiting || __atomic_load_n(&launch->told_waiting, __ATOMIC_RELAXED))) return;
@@ -581,6 +581,11 @@ static worker_pool *free_pool(void) {
   return &pools[n];
 }
 
+static bool has_all_functions(const exec_checker *c) {
+  return c->launch_begin && c->launch_end && c->block_begin && c->block_end && c->entered && c->wrote && c->access &&
+         c->fence && c->meet && c->arrive && c->release && c->heap_malloc && c->heap_freed && c->heap_misuse;
+}
+
 ff_status exec_launch_checked(const exec_config *config, const exec_launch_request *request, exec_checker *checker,
                               exec_stats *stats, exec_fault *fault, ff_error *error) {
   static uint64_t shape;
@@ -591,6 +596,7 @@ ff_status exec_launch_checked(const exec_config *config, const exec_launch_reque
   if (!isa)
     return ff_fail(error, FF_INVALID, "instruction set '%s': not in this build, or this processor lacks it",
                    config->isa);
+  FF_ASSERT(!checker || has_all_functions(checker));
   if (checker) isa = exec_isa_checked(isa);
   const exec_code *code;
   status = exec_kernel_code(request->kernel, isa, &code, error);
@@ -612,7 +618,10 @@ ff_status exec_launch_checked(const exec_config *config, const exec_launch_reque
   exec_native_begin(launch, code);
   if (request->kernel->prints) launch->output = core_output_create(config);
   if (checker) checker->launch_begin(checker, launch);
-  run_blocks(pool, launch, stats ? stats : &unused);
+  exec_stats *all = stats ? stats : &unused;
+  uint64_t before = all->blocks;
+  run_blocks(pool, launch, all);
+  FF_ASSERT(launch->fault.kind != EXEC_FAULT_NONE || all->blocks - before == launch->blocks);
   if (checker) checker->launch_end(checker, launch);
   core_output_finish(launch->output);
   core_children_finish(launch);

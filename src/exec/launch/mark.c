@@ -4,11 +4,11 @@
  *      core_mark (at entry)                      core_mark (at exit), core_mark_check, a barrier, EXIT
  *   (outside) -------------> inside = the lanes ----------------------------------------------------> (outside)
  *
- * What always holds: while `inside` is not 0, the running split is part of it, so whatever the stream has between ENTER
- * and LEAVE is those lanes' work; nothing here changes what runs, or when. Lanes that diverge in a region meet in it
- * again or at its exit, and all of them are there before any other lanes of the warp run (ptx/analysis/cfg.h has a
- * region's blocks in a row). Only lanes that give way to others in a region (core_rotate: they wait for them) are cut
- * off: that ENTER's LEAVE is there, and where they go on is outside. */
+ * While `inside` is not 0, all lanes of the running split are in it (checked before each record), so all records
+ * between ENTER and LEAVE are those lanes'. Marks change neither what runs nor when. Lanes that diverge in a region
+ * reconverge in it or at its exit, before any other lanes of the warp run (ptx/analysis/cfg.h has a region's blocks in
+ * a row). Only lanes that give way to others in a region (core_rotate: they wait for them) end it early: the stream
+ * gets the LEAVE, and where they go on is outside. */
 #include "exec/core.h"
 
 /* The value of a bound in a lane, as the counter's type has it. */

@@ -5,13 +5,12 @@
  *
  *   phase:1 | unused:2 | bytes:21, signed | expected:20 | pending:20
  *
- * What always holds: when pending and bytes are both zero the phase is over; that very instruction flips `phase` and
- * sets pending to expected. So at rest pending > 0 or bytes != 0. The state that an arrival returns is the object
- * before it.
+ * The instruction that brings pending and bytes both to zero ends the phase: it flips `phase` and sets pending to
+ * expected. The state that an arrival returns is the object before it.
  *
  * Copies by cp.async are over when they are issued, so cp.async.mbarrier.arrive is an arrival with .noinc and nothing
- * without (it would count itself up and down again). Waits never block: after a test that fails
- * the warp's turn ends at the next backward branch, for only others can change the outcome. */
+ * without (it would count itself up and down again). Waits do not block: after a test that fails the warp's turn ends
+ * at the next backward branch, for only other warps can change the outcome. */
 #include "exec/memory/access.h"
 #include "exec/decode/decode.h"
 

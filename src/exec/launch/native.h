@@ -3,17 +3,17 @@
  *
  * A function's compiled code works on the same warp and the same frames as core.isa.c and may be entered at every
  * instruction with EXEC_ATTEND_NATIVE. It runs until it comes to something that only the interpreter does (a call, a
- * barrier, the end), then writes everything that is still needed to the frame and returns. Where lanes part or meet it
- * asks which of them run next, as the interpreter would, and goes on with those; the whole warp goes on in the body for
- * full warps.
+ * barrier, the end), then writes everything that is still needed to the frame and returns. Where lanes diverge or
+ * reconverge it asks the interpreter's functions which of them run next, and goes on with those; the whole warp goes on
+ * in the body for full warps.
  *
- *   full --lanes part--> any --others' place: meet--> any ... --all are there: AGAIN--> full
+ *   full --lanes diverge--> any --another split's place: merge--> any ... --all lanes: AGAIN--> full
  *     |                   |
  *     barrier: pass_barrier, full again (known)          anything else: the interpreter, until the next EXEC_ATTEND_NATIVE
  *
- * What always holds: between two instructions of the interpreter the warp looks as if it had interpreted them all:
- * registers that are live, memory, counters, segment, budget, splits. Only registers that nobody reads again may
- * differ. */
+ * When compiled code returns, the warp is in the state in which the interpreter would have left it: live registers,
+ * memory, counters, segment, budget, splits (tests/compiled compares both). Only registers that no instruction reads
+ * again may differ. */
 #ifndef FF_EXEC_NATIVE_H
 #define FF_EXEC_NATIVE_H
 
@@ -60,23 +60,24 @@ extern const exec_native_api exec_native_calls_baseline, exec_native_calls_avx2,
 enum {
   EXEC_NATIVE_EXIT,    /* the interpreter goes on at w->pc */
   EXEC_NATIVE_YIELD,   /* the turn's budget is used up: the running split goes on at w->pc later */
-  EXEC_NATIVE_DECLINE, /* nothing was done: what this code relies on does not hold */
+  EXEC_NATIVE_DECLINE, /* nothing was done: what this code relies on is not so */
   EXEC_NATIVE_NOTHING, /* nothing was done: the instruction is the interpreter's */
   EXEC_NATIVE_AGAIN,   /* another split runs, or the whole warp: at w->pc, with code for these lanes */
 };
 /* `at`: index of the decoded instruction to go on at. EXEC_NATIVE_KNOWN: the code has itself left the warp at the
- * barrier before it, and nobody has run it since, so that what was the same in all lanes still is. */
+ * barrier before it, and the warp has not run since, so that values that were the same in all lanes still are. */
 #define EXEC_NATIVE_KNOWN 0x80000000u
 typedef uint32_t (*exec_native_function)(core_warp *w, uint32_t at, const exec_native_api *api);
 
 typedef struct exec_native_code { /* of one function */
   exec_native_function full;      /* all 32 lanes are active and no other split is runnable; may decline */
-  /* any lanes; NULL: nobody has wanted it yet, or it is being made. Set once, atomically */
+  /* any lanes; NULL: not needed so far, or being made. Set once, atomically */
   exec_native_function any;
 } exec_native_code;
 
-/* Who compiles. `begin` returns code at once (it was in the cache, or it waited), or NULL and a job in *job, or NULL
- * and no job: interpret. `ask`: is the job done by now? Both results live until the process ends. All thread-safe. */
+/* The provider of compiled code. `begin` returns code at once (it was in the cache, or it waited), or NULL and a job in
+ * *job, or NULL and no job: interpret. `ask`: is the job done by now? Both results live until the process ends. All
+ * thread-safe. */
 typedef struct exec_native_provider {
   const exec_native_code *(*begin)(core_launch *launch, const exec_code *code, void **job);
   const exec_native_code *(*ask)(core_launch *launch, void *job);

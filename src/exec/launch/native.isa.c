@@ -49,7 +49,8 @@ static uint32_t place_in(core_warp *w, const exec_frame *frame) {
 static uint32_t diverge(core_warp *w, const exec_instr *i, uint32_t taken) {
   const exec_frame *frame = w->frame;
   core_diverge(w, i, taken);
-  if (core_key(frame, w->pc) >= w->next_key) core_switch(w); /* both ways lead to one place, or somebody waits there */
+  /* both ways lead to one place, or another split waits there */
+  if (core_key(frame, w->pc) >= w->next_key) core_switch(w);
   return place_in(w, frame);
 }
 
@@ -60,7 +61,7 @@ static uint32_t meet(core_warp *w, const exec_instr *i) {
   return place_in(w, frame);
 }
 
-/* All lanes are the same, or nobody asks. */
+/* All lanes are the same, or the answer is not needed. */
 static bool collect(const core_warp *w, const uint32_t *places, uint64_t *values, uint32_t at) {
   bool known = at & EXEC_NATIVE_KNOWN;
   uint64_t apart = 0;
@@ -101,7 +102,7 @@ static uint32_t bytes_of(const exec_instr *i) {
   return (uint32_t)a->bytes * a->elements;
 }
 
-/* What the interpreter does in watch_shape (access.isa.c). Constants are never declared; one for all lanes takes no
+/* What the interpreter does in watch_shape (access.isa.c). Constants are not declared; one for all lanes takes no
  * cycle more. */
 static bool is_constant(const exec_instr *i) { return ((const exec_access *)i->side)->space == PTX_SPACE_CONST; }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The order in which what blocks print comes out.
+/* The order in which the blocks' prints are output.
  *
  * What a block prints is kept with the block. The first block that has not finished passes its text on as it comes;
  * the others' texts wait until all blocks before them have finished. So the output does not depend on the number of
@@ -86,7 +86,10 @@ void core_output_flush(core_output *output, core_block *block, bool end) {
       text->length = 0;
     }
     waiting item = {block->index, NULL, text->length};
-    if (text->length) item.text = ff_alloc(text->length), memcpy(item.text, text->chars, text->length);
+    if (text->length) {
+      item.text = ff_alloc(text->length);
+      memcpy(item.text, text->chars, text->length);
+    }
     output->waiting_bytes += text->length;
     heap_push(output, item);
     text->length = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The order in which what blocks print comes out. */
+/* The order in which the blocks' prints are output. */
 #ifndef FF_EXEC_OUTPUT_H
 #define FF_EXEC_OUTPUT_H
 

@@ -4,13 +4,13 @@
  *
  * Such a loop is one basic block that branches to itself, computes in registers, and reads no register that an earlier
  * round has written: what a round computes depends on the clock alone. So a round may be tried at any later time, and
- * forgotten, as the next one writes all its registers again. And it compares what grows with the clock, so that its
- * condition changes only once - the time has come. The first round that some lane leaves is found by doubling and
- * halving, and counting the rounds before it is all that is left of them.
+ * undone, as the next one writes all its registers again. It compares values that grow with the clock, so its condition
+ * changes only once. The first round that some lane leaves is found by doubling and halving; the rounds before it are
+ * only counted.
  *
- * What always holds: registers, the counts of instructions and the access stream are those of all rounds executed one
- * by one, unless a difference of 32 bits wraps, or a choice turns, so that the loop could be left for less than
- * SPIN_INSTRUCTIONS cycles (then it may be left at a later chance); only turns are cut in other places. */
+ * Registers, the counts of instructions and the access stream become those of all rounds executed one by one
+ * (test_spin.c compares them), unless a difference of 32 bits wraps, or a choice turns, so that the loop could be left
+ * for less than SPIN_INSTRUCTIONS cycles (then it may be left at a later chance); only turns end in other places. */
 #include "exec/launch/spin.h"
 
 #include <stdlib.h>

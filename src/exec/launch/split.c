@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The splits of a warp: adding, merging, picking and rotating them. The order and the invariants stand in core.h. */
+/* The splits of a warp: adding, merging, picking and rotating them. core.h has the order and the invariants. */
 #include "exec/core.h"
 
 void core_update_ready(core_warp *w) {
@@ -42,7 +42,7 @@ static void run_split(core_warp *w, uint32_t index) {
 }
 
 bool core_pick(core_warp *w) {
-  if (w->other_count == 1 && w->others[0].state == SPLIT_READY) { /* nearly always */
+  if (w->other_count == 1 && w->others[0].state == SPLIT_READY) { /* the usual case */
     w->rotated = 0;
     run_split(w, 0);
     w->next_key = EXEC_NO_KEY;
@@ -126,7 +126,8 @@ void core_rotate(core_warp *w) {
   w->clock++;
   core_add_ready(w, mask, pc, frame);
   core_update_ready(w);
-  w->rotation = w->rotation ? w->rotation < (1u << 16) ? w->rotation * 2 : w->rotation : 64;
+  if (!w->rotation) w->rotation = 64;
+  else if (w->rotation < (1u << 16)) w->rotation *= 2;
   w->rotated = w->rotation;
 }
 

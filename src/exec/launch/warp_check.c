@@ -1,18 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What always holds for a warp and a block between two turns (core.h), checked at the deep level. */
+/* The invariants of a warp and a block between two turns, checked at the deep level before each turn.
+ *
+ * Of a warp (core.h draws a split's life):
+ *     sum of the splits' lanes == live: their sets are disjoint and together the lanes that have not exited
+ *     frame->lanes == lanes of the splits in the frame and in what was called from it
+ *     ready_count == READY splits, no two of them at the same place; next_key == their smallest key
+ *     a split stands in the code of its frame's function; one that waits stands at an instruction that waits
+ * Of a block:
+ *     live_threads == sum of its warps' live lanes
+ *     ready has a warp exactly if something of it can run
+ *     barrier.arrived == threads of the splits that wait at it + barrier.absent, and less than completes it
+ * Of a block that has finished:
+ *     sum of the ISSUEs of its chunk == sum of its warps' executed instructions */
 #include "base/check.h"
 #include "exec/core.h"
 
 typedef struct part {
   uint32_t mask;
+  const exec_instr *pc;
   const exec_frame *frame;
 } part; /* a split, whatever its state */
 
 /* The running split and the others; returns how many. */
 static uint32_t parts_of(const core_warp *w, part *parts) {
   uint32_t count = 0;
-  if (w->active) parts[count++] = (part){w->active, w->frame};
-  for (uint32_t s = 0; s < w->other_count; s++) parts[count++] = (part){w->others[s].mask, w->others[s].frame};
+  if (w->active) parts[count++] = (part){w->active, w->pc, w->frame};
+  for (uint32_t s = 0; s < w->other_count; s++)
+    parts[count++] = (part){w->others[s].mask, w->others[s].pc, w->others[s].frame};
   return count;
 }
 
@@ -59,16 +73,30 @@ static void check_frames(const part *parts, uint32_t count) {
     }
 }
 
+static void check_places(const core_warp *w, const part *parts, uint32_t count) {
+  for (uint32_t n = 0; n < count; n++) {
+    const exec_function *f = parts[n].frame->function;
+    FF_ASSERT(parts[n].pc >= f->code && parts[n].pc < f->code + f->count);
+  }
+  for (uint32_t s = 0; s < w->other_count; s++) {
+    const exec_split *split = &w->others[s];
+    if (split->state == SPLIT_BARRIER)
+      FF_ASSERT(split->pc->flow == EXEC_FLOW_BARRIER && split->barrier < EXEC_BARRIERS);
+    if (split->state == SPLIT_SYNC) FF_ASSERT(split->pc->flow == EXEC_FLOW_SYNC && !(split->mask & ~split->member));
+  }
+}
+
 void core_warp_check(const core_warp *w) {
   part parts[EXEC_LANES + 1];
   if (!w->started) return;
+  FF_ASSERT(!(w->live & ~w->present) && w->waited <= w->loads);
   uint32_t count = parts_of(w, parts);
   check_lanes(w, parts, count);
   check_ready(w);
   check_frames(parts, count);
+  check_places(w, parts, count);
 }
 
-/* Of a barrier: no more threads wait than have arrived. */
 static void check_barriers(const core_block *block) {
   uint32_t waiting[EXEC_BARRIERS] = {0};
   for (uint32_t n = 0; n < block->warp_count; n++) {
@@ -76,15 +104,33 @@ static void check_barriers(const core_block *block) {
     for (uint32_t s = 0; w->started && s < w->other_count; s++)
       if (w->others[s].state == SPLIT_BARRIER) waiting[w->others[s].barrier] += core_lane_count(w->others[s].mask);
   }
-  for (uint32_t b = 0; b < EXEC_BARRIERS; b++) FF_ASSERT(waiting[b] <= block->barriers[b].arrived);
+  for (uint32_t b = 0; b < EXEC_BARRIERS; b++) {
+    const core_barrier *barrier = &block->barriers[b];
+    FF_ASSERT(barrier->arrived == waiting[b] + barrier->absent);
+    FF_ASSERT(!barrier->arrived == !(block->barriers_waiting >> b & 1));
+    FF_ASSERT(!barrier->arrived || barrier->arrived < (barrier->expected ? barrier->expected : block->live_threads));
+  }
 }
 
 void core_block_check(const core_block *block) {
   uint32_t live = 0;
   for (uint32_t n = 0; n < block->warp_count; n++) {
-    core_warp_check(&block->warps[n]);
-    live += core_lane_count(block->warps[n].live);
+    const core_warp *w = &block->warps[n];
+    core_warp_check(w);
+    live += core_lane_count(w->live);
+    FF_ASSERT((block->ready >> n & 1) == (w->live && (!w->started || w->active || w->ready_count)));
   }
   FF_ASSERT(live == block->live_threads);
   check_barriers(block);
+}
+
+/* Every executed instruction is counted in exactly one ISSUE of the access stream. */
+void core_block_check_end(const core_block *block) {
+  uint64_t executed = 0;
+  for (uint32_t n = 0; n < block->warp_count; n++) {
+    FF_ASSERT(!block->warps[n].live && !block->warps[n].inside);
+    executed += block->warps[n].executed;
+  }
+  FF_ASSERT(!block->live_threads && !block->ready);
+  FF_ASSERT(!block->chunk || trace_chunk_instructions(block->chunk) == executed);
 }

@@ -2,8 +2,8 @@
 /* Memory accesses lane by lane: the way for everything that the fast handlers (access.isa.c) hand over, and the place
  * where every memory fault is found.
  *
- * What always holds: a lane's bytes are touched only after core_locate has found them inside live memory of the right
- * kind, aligned, and all in one allocation. */
+ * A lane's bytes are touched after core_locate has found them inside live memory of the right kind, aligned, and all in
+ * one allocation. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -122,7 +122,7 @@ static void slot_read(core_warp *w, const exec_access *a, uint32_t operand, uint
   }
 }
 
-/* 4, 8 and 16 bytes (aligned, as they are here) go in one piece, so that other threads never see a part of them. */
+/* 4, 8 and 16 bytes (aligned, as they are here) go in one piece, so that other threads see all of them or none. */
 typedef uint64_t two_words __attribute__((vector_size(16)));
 
 static void read_whole(unsigned char *data, const void *host, uint32_t bytes) {

@@ -5,8 +5,8 @@
  * local memory) and are aligned; then the addresses form a *row* (consecutive cells), are *uniform* (one cell), or are
  * *scattered*. Everything else, faults included, goes lane by lane (access.c), which checks everything again.
  *
- * What always holds: no byte outside the active lanes' own cells is written, and none outside the allocation is
- * read. */
+ * A store writes the active lanes' own cells only; a load may read all 32 cells of a row, if they are in the
+ * allocation. */
 #include "exec/memory/access.h"
 #include "exec/memory/access_local.h"
 #include "exec/instructions/lanes.h"
@@ -109,7 +109,8 @@ INLINE void store_eight(uint32_t *to, const void *from) {
 #endif
 }
 
-/* Written eight at a time in any case: whoever reads the register reads it so, and would wait for single words. */
+/* Written eight at a time in any case: the instructions that read the register read it so, and would wait for single
+ * words. */
 INLINE void load_pieces32(uint32_t *to, const uint64_t *value, uint64_t add) {
   for (uint32_t piece = 0; piece < 32; piece += 8) {
     typedef uint32_t words __attribute__((vector_size(32)));

@@ -2,8 +2,8 @@
 /* Local memory of a warp: words of all lanes side by side, so that one offset for all lanes is a row. Included by
  * access.isa.c, once per instruction set.
  *
- * What always holds: nothing is touched before every active lane's bytes are known to be aligned and in its own stack;
- * no two lanes share a byte, so their order does not matter. */
+ * Every active lane's bytes are found to be aligned and in its own stack before the first one is touched. No two lanes
+ * share a byte, so their order does not matter. */
 #ifndef FF_EXEC_ACCESS_LOCAL_H
 #define FF_EXEC_ACCESS_LOCAL_H
 
@@ -128,8 +128,8 @@ INLINE void local_each(core_warp *w, const exec_instr *i, const uint32_t *offset
 
 /* ---- any access ---- */
 
-/* False: some lane leaves its stack or is not aligned, or it is nothing for here; nothing has happened. Nobody else
- * writes here: who polls it waits for nobody. */
+/* False: some lane leaves its stack or is not aligned, or it is nothing for here; nothing has happened. No other
+ * thread writes here: a loop that polls it waits for none. */
 INLINE bool local_try(core_warp *w, const exec_instr *i, uint64_t window) {
   const exec_access *a = i->side;
   uint32_t offset[32];

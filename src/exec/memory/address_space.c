@@ -1,28 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The virtual GPU's address space: who owns which byte of the arena.
+/* The virtual GPU's address space: what each byte of the arena belongs to.
  *
  * The arena is one reserved range. Below `high` it is readable and writable and the host gives it pages when they are
  * touched; above it nothing is mapped. Ranges come from the free list (lowest address first) or from `high` upwards.
  *
- * Lookup. top[address / 2 MiB] is NULL, a record (an allocation that owns the whole 2 MiB, or the only one that
- * reaches into it with nothing else there), or, with bit 0 set, a leaf: one record per 4 KiB page.
+ * Lookup. top[address / 2 MiB] is NULL, an exec_record (of an allocation that owns the whole 2 MiB, or of the only one
+ * that reaches into it), or, with bit 0 set, a leaf: one exec_record per 4 KiB page.
  *
  * Canonical addresses: of the arena, offset by offset, those from EXEC_ARENA_CANONICAL on; registered ranges have the
  * first addresses from EXEC_REGISTERED_CANONICAL on that no live one has, in units of 2 MiB, so they follow from the
  * order of registering.
  *
- * A released range is a tombstone: its pages are given back, its record says so, lookups still find it. The oldest
- * tombstone is forgotten when there are TOMBSTONES of them; only then are its range and its record used again.
+ * A released range is a tombstone: its pages are given back, its exec_record is marked as freed, lookups still find it.
+ * The oldest tombstone is forgotten when there are TOMBSTONES of them; only then are its range and its exec_record used
+ * again.
  *
- * A reservation is a record like an allocation's, whose pages the host may not touch; a mapping takes its place in the
- * table page by page and gives it back. A mapping leaves no tombstone: its record is used again at once, so that
- * mapping and unmapping may go on for ever.
+ * A reservation has an exec_record like an allocation, whose pages the host may not touch; a mapping takes its place in
+ * the table page by page and gives it back. A mapping leaves no tombstone: its exec_record is used again at once, so
+ * that mapping and unmapping may go on for ever.
  *
  * Padding, if a check asks for it: a range has addresses in front of its allocation and behind it that belong to
- * nothing else and at which nothing is found, so that an access a little over either end never lands in a neighbour.
+ * nothing else and at which nothing is found, so that no access a little over either end lands in a neighbour.
  *
- * What always holds (check_tiling): every page of the arena below `high` belongs to exactly one of: a live allocation,
- * a reservation, a tombstone, a free range; neighbouring free ranges are one; what was released is not readable. */
+ * Invariants (check_tiling, at the deep level)
+ *   - every page of the arena below `high` belongs to exactly one of: a live allocation, a reservation, a tombstone, a
+ *     free range; neighbouring free ranges are one;
+ *   - a lookup of a live allocation's first and last byte finds it; what was released is not readable. */
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -55,9 +58,10 @@ typedef struct free_range {
 struct exec_memory {
   exec_arena arena; /* first: exec_memory_arena */
   pthread_mutex_t lock;
-  uintptr_t *top;          /* TOP_ENTRIES entries */
-  uint64_t high, writable; /* offsets into the arena: first never used byte, first byte that is not writable */
-  FF_VEC(free_range) free; /* sorted, never adjacent */
+  uintptr_t *top; /* TOP_ENTRIES entries */
+  /* offsets into the arena: first byte that was not used yet, first byte that is not writable */
+  uint64_t high, writable;
+  FF_VEC(free_range) free; /* sorted; neighbours are one */
   FF_VEC(exec_record *) records;
   FF_VEC(exec_record *) spare;
   exec_record *tombstone[TOMBSTONES];
@@ -202,7 +206,7 @@ static bool take_fresh(exec_memory *memory, uint64_t bytes, uint64_t alignment, 
   return true;
 }
 
-/* Takes [start, start + bytes) if all of it is free or was never used. */
+/* Takes [start, start + bytes) if all of it is free, or was not used yet. */
 static bool take_at(exec_memory *memory, uint64_t start, uint64_t bytes) {
   uint64_t fresh;
   if (start >= memory->high) { /* what lies between becomes free */
@@ -270,7 +274,11 @@ static void check_tiling(const exec_memory *memory) {
   for (size_t i = 0; i < memory->free.count; i++) FF_PUSH(&parts, memory->free.items[i]);
   for (size_t i = 0; i < memory->records.count; i++) {
     const exec_record *r = memory->records.items[i];
-    FF_ASSERT(!r->info.freed || !r->readable);
+    FF_ASSERT(!r->info.freed || (!r->readable && !r->writable));
+    FF_ASSERT(r->readable <= r->info.bytes && r->writable <= r->info.bytes);
+    if (r->info.bytes && !r->info.freed && r->info.range == EXEC_ALLOCATED && r->info.kind != EXEC_MEMORY_REGISTERED)
+      FF_ASSERT(exec_memory_record(memory, r->info.address) == r &&
+                exec_memory_record(memory, r->info.address + r->info.bytes - 1) == r);
     if (r->info.bytes && r->info.kind != EXEC_MEMORY_REGISTERED && r->info.range != EXEC_MAPPED)
       FF_PUSH(&parts, ((free_range){range_start(memory, r), r->reserved}));
   }
@@ -380,8 +388,8 @@ static void open_record(exec_memory *memory, exec_record *record, uint64_t addre
 
 /* The host is to give the whole pages of 2 MiB of an allocation at once, as a GPU has them: a kernel that writes an
  * array for the first time would else spend more time in page faults than in computing. Not beyond an eighth of the
- * host's memory: of an allocation that is mostly never touched, pages of 2 MiB may take far more than what is. Nor for
- * ever: each may split a mapping of the kernel's in two. */
+ * host's memory: of an allocation that is hardly touched, pages of 2 MiB may take far more than its touched pages. Nor
+ * for ever: each may split a mapping of the kernel's in two. */
 static void want_large_pages(exec_memory *memory, uint64_t start, uint64_t bytes) {
   uint64_t live = 0, room = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / 8;
   for (size_t kind = 0; kind < sizeof memory->live / sizeof *memory->live; kind++) live += memory->live[kind];
@@ -470,7 +478,7 @@ void exec_memory_exempt(const exec_allocation *allocation) {
 
 /* ---- reservations and mappings ---- */
 
-/* Tombstones do not keep the program from a place that it asks for. */
+/* A tombstone is forgotten where the program asks for its place. */
 static void forget_tombstones_in(exec_memory *memory, uint64_t start, uint64_t bytes) {
   for (uint32_t i = memory->tombstone_count; i-- > 0;) {
     const exec_record *record = memory->tombstone[(memory->tombstone_first + i) % TOMBSTONES];

@@ -7,17 +7,17 @@
  * page of the arena finds the allocation of any address in O(1).
  *
  *   exec_memory_base ....... device, managed and pinned allocations ........ + EXEC_ARENA_BYTES
- *   EXEC_SHARED_WINDOW ..... generic addresses of the running block's shared memory (16 MiB, never mapped)
- *   EXEC_LOCAL_WINDOW ...... generic addresses of the running thread's local memory (16 MiB, never mapped)
+ *   EXEC_SHARED_WINDOW ..... generic addresses of the running block's shared memory (16 MiB, unmapped)
+ *   EXEC_LOCAL_WINDOW ...... generic addresses of the running thread's local memory (16 MiB, unmapped)
  *   other host memory ...... known only if registered (cudaHostRegister)
  *
  * What leaves the process has *canonical* addresses (exec_memory_canonical), which are the same in every run, wherever
  * the arena is and however the host places its memory: the access stream, and with it simulations and recordings.
  *
- * What always holds: allocations do not overlap; every allocation starts on a 4 KiB page of its own (2 MiB if it is
- * that large) and ends where it was asked to end: the byte after `bytes` is out of bounds, and with padding
- * (exec_memory_pad) so is everything up to that distance behind it and in front of it. Freed allocations are
- * remembered (until their range is used again) so that a use after free can be named. */
+ * Invariants (check_tiling): allocations do not overlap, and every one starts on a 4 KiB page of its own (2 MiB if it
+ * is that large). An allocation ends at the byte: the one after `bytes` is out of bounds, and with padding
+ * (exec_memory_pad) so is everything up to that distance behind it and in front of it. Freed allocations are kept until
+ * their range is used again, so that a use after free can be named. */
 #ifndef FF_EXEC_MEMORY_H
 #define FF_EXEC_MEMORY_H
 
@@ -48,7 +48,7 @@ typedef struct exec_allocation {
   uint64_t address, bytes;
   exec_memory_kind kind;
   exec_range range;
-  uint32_t id;     /* from 1, in order of allocation, never reused; a mapping has its reservation's */
+  uint32_t id;     /* from 1, in order of allocation, not reused; a mapping has its reservation's */
   uint64_t memory; /* a mapping's: what the caller gave for its memory */
   bool freed;
   bool read_only; /* .const variables: a kernel's store is a fault */
@@ -74,7 +74,7 @@ uint64_t exec_memory_canonical(const exec_memory *memory, uint64_t address);
 void exec_memory_pad(exec_memory *memory, uint64_t bytes);
 uint64_t exec_memory_padding(const exec_memory *memory);
 
-/* Zero-filled. Thread-safe (a lock); lookups never lock. *allocation stays valid until exec_memory_free. */
+/* Zero-filled. Thread-safe (a lock); lookups take no lock. *allocation stays valid until exec_memory_free. */
 ff_status exec_memory_allocate(exec_memory *memory, uint64_t bytes, uint64_t alignment, exec_memory_kind kind,
                                const char *name, const exec_allocation **allocation, ff_error *error);
 /* FF_NOT_FOUND: no live allocation starts there. The pages go back to the host; the record stays as a tombstone. */
@@ -103,7 +103,7 @@ bool exec_memory_may(const exec_allocation *allocation, bool write); /* be read,
 
 /* The allocation (live or freed) that holds `address`, else NULL. */
 const exec_allocation *exec_memory_find(const exec_memory *memory, uint64_t address);
-/* The same, and of an address beside it the allocation whose pages, or padding, it is in. */
+/* The same, and of an address next to it the allocation whose pages, or padding, it is in. */
 const exec_allocation *exec_memory_owner(const exec_memory *memory, uint64_t address);
 /* The live allocation that ends nearest below or starts nearest above `address`, for messages; NULL: there is none. */
 const exec_allocation *exec_memory_nearest(const exec_memory *memory, uint64_t address);

@@ -2,7 +2,7 @@
 /* Atomic operations on host memory, lane by lane in lane order (PTX ISA, "atom", "red").
  *
  * Every operation is one function from the old value to the new one; the loop around it makes it atomic with a host
- * compare-and-swap, unless nobody else can reach the memory (`plain`). Lanes of one warp that hit the same cell see
+ * compare-and-swap, unless no other thread can reach the memory (`plain`). Lanes of one warp that hit the same cell see
  * each other's results in lane order, on every run. */
 #include <math.h>
 #include <string.h>
@@ -136,7 +136,7 @@ static bool one_cell(void *const *address, uint32_t mask) {
 #define NAME_(op, type) atomic_##op##_##type
 #define X(op, type, cell, slot, folds, expression)                                                                    \
   static inline cell op##_##type##_new(cell old, cell b, cell c) { return (cell)(expression); }                       \
-  /* Nobody asks for the old values: one operation with all that the lanes give. */                                   \
+  /* The old values are not needed: one operation with all that the lanes give. */                                    \
   static inline uint32_t op##_##type##_folded(cell *at, const slot *b, uint32_t mask, bool plain) {                   \
     cell part[4], old, new;                                                                                           \
     if (mask == EXEC_ALL_LANES) {                                                                                     \

@@ -39,6 +39,17 @@ ff_status exec_backing_check(const exec_backing *b, ff_error *error) {
   return FF_OK;
 }
 
+static void check_holes(const exec_backing *b) {
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < b->holes.count; i++) {
+    const exec_backing_hole *hole = &b->holes.items[i];
+    FF_ASSERT(hole->bytes && !(hole->start % EXEC_BACKING_PIECE) && !(hole->bytes % EXEC_BACKING_PIECE));
+    FF_ASSERT(hole->start + hole->bytes <= b->end && (!i || hole[-1].start + hole[-1].bytes < hole->start));
+    bytes += hole->bytes;
+  }
+  FF_ASSERT(b->taken + bytes == b->end);
+}
+
 ff_status exec_backing_take(exec_backing *b, uint64_t bytes, uint64_t *offset, ff_error *error) {
   FF_ASSERT(bytes && bytes % EXEC_BACKING_PIECE == 0);
   ff_status status = b->open ? exec_backing_check(b, error) : open_file(b, error);
@@ -53,11 +64,14 @@ ff_status exec_backing_take(exec_backing *b, uint64_t bytes, uint64_t *offset, f
       memmove(hole, hole + 1, (b->holes.count - i - 1) * sizeof *hole);
       b->holes.count--;
     }
+    b->taken += bytes;
+    if (ff_check_level >= 2) check_holes(b);
     return FF_OK;
   }
   if (bytes > EXEC_ARENA_BYTES - b->end) return ff_fail(error, FF_NO_MEMORY, "no room for so much memory");
   *offset = b->end;
   b->end += bytes;
+  b->taken += bytes;
   return FF_OK;
 }
 
@@ -66,6 +80,7 @@ void exec_backing_give(exec_backing *b, uint64_t offset, uint64_t bytes) {
   bool ours = !fstat(b->file, &now) && now.st_dev == b->device && now.st_ino == b->inode;
   /* not used again: it is not empty */
   if (!ours || fallocate(b->file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)bytes)) return;
+  b->taken -= bytes;
   size_t at = 0;
   for (size_t end = b->holes.count; at < end;) {
     size_t middle = (at + end) / 2;
@@ -86,6 +101,7 @@ void exec_backing_give(exec_backing *b, uint64_t offset, uint64_t bytes) {
     memmove(&holes[at], &holes[at + 1], (b->holes.count - at - 1) * sizeof *holes);
     b->holes.count--;
   }
+  if (ff_check_level >= 2) check_holes(b);
 }
 
 void exec_backing_free(exec_backing *b) {

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory that can be mapped at several addresses at once: parts of one file in memory.
  *
- * What always holds: what is handed out reads as zero, is whole pieces of 2 MiB, and belongs to nobody else; what is
- * given back takes no memory of the host. The file is as long as the arena and almost all hole. */
+ * Memory is handed out in whole pieces of 2 MiB that read as zero; what is given back takes no memory of the host. The
+ * file is as long as the arena and almost all hole.
+ *
+ *     taken + sum of the holes == end; holes are sorted and apart from each other     (checked at the deep level) */
 #ifndef FF_EXEC_BACKING_H
 #define FF_EXEC_BACKING_H
 
@@ -22,8 +24,9 @@ typedef struct exec_backing { /* all zero: empty */
   int file;                   /* once `open` */
   uint64_t device, inode;     /* of the file: a program may close what it did not open */
   bool open;
-  uint64_t end;                    /* nothing was ever handed out behind it */
-  FF_VEC(exec_backing_hole) holes; /* given back below `end`: sorted, never adjacent */
+  uint64_t end;                    /* nothing behind it was handed out yet */
+  uint64_t taken;                  /* bytes handed out, and those given back that could not be emptied */
+  FF_VEC(exec_backing_hole) holes; /* given back */
 } exec_backing;
 
 /* FF_NO_MEMORY: the host has no such file, or no room in it. Not thread-safe, as the others. */

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Declared uses (Wilt 2017, R3): an access of the program's memory that the launch does not declare is a fault.
  *
- * What always holds: core_block.ranges is NULL exactly when nothing is declared; then no access gets here. With
- * declarations every access of global memory gets here before it touches a byte; one whose lanes lie in one range, the
- * usual case, is let through by two comparisons. Exempt allocations (module variables, the heap, parameters) need no
+ * core_block.ranges is NULL exactly when the launch declares nothing (asserted); then no access is checked here. With
+ * declarations every access of global memory is checked before it touches a byte; one whose lanes lie in one range, the
+ * usual case, passes after two comparisons. Exempt allocations (module variables, the heap, parameters) need no
  * declaration. */
 #include <stdlib.h>
 
+#include "base/check.h"
 #include "base/memory.h"
 #include "exec/memory/access.h"
 #include "exec/launch/fault.h"
@@ -29,6 +30,7 @@ void core_declared_start(core_block *block) {
   const core_launch *launch = block->launch;
   const exec_launch_request *request = launch->request;
   block->ranges = launch->ranges;
+  FF_ASSERT(request->uses || !launch->ranges);
   if (!request->uses || launch->ranges) return;
   if (block->own_ranges_room < request->use_count) {
     free(block->own_ranges);
@@ -37,6 +39,7 @@ void core_declared_start(core_block *block) {
   }
   fill(block->own_ranges, request, block->ctaid);
   block->ranges = block->own_ranges;
+  FF_ASSERT(block->ranges);
 }
 
 /* ---- checking ---- */

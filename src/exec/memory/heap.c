@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Device malloc: segregated free lists of powers of two over one bump-allocated range.
  *
- *   every block of class c is 16 << c bytes, starts at a multiple of 16, and is live, free, or was never handed out
- *   live + free blocks + `left` == the bytes of the heap
+ *   every block of class c is 16 << c bytes, starts at a multiple of 16, and is live or free
+ *   live + free blocks + `left` == the bytes of the heap                       (heap_check, at the deep level)
  *
  * Where allocations have padding (exec/memory/address_space.h) blocks have it too, in front of and behind each; `left`
  * does not count it, so that the heap is full when it is full without. The range is as large as that may need, or,
  * where the arena has no room for it, the padding is left out.
  *
- * blocks[] is a hash of every block ever handed out, so that free() knows what it is given. */
+ * blocks[] is a hash of all blocks that were handed out, for free() to look up what it is given. */
 #include "exec/memory/heap.h"
 
 #include <pthread.h>
@@ -95,6 +95,29 @@ static uint64_t take_block(exec_heap *heap, uint32_t size_class) {
   return address;
 }
 
+enum { CHECK_EVERY = 64 };
+
+/* At one change of many, with the lock. */
+static void heap_check(const exec_heap *heap) {
+  static _Atomic uint32_t changes;
+  if (ff_check_level < 2 || ++changes % CHECK_EVERY) return;
+  uint64_t blocks = 0, used = 0, free_blocks = 0, listed = 0, count = 0;
+  for (uint64_t i = 0; i < heap->capacity; i++) {
+    const heap_block *block = &heap->blocks[i];
+    uint64_t room = (uint64_t)SMALLEST << block->size_class;
+    if (!block->address) continue;
+    FF_ASSERT(block->address % SMALLEST == 0 && block->bytes <= room);
+    FF_ASSERT(block->address >= heap->base && block->address + room <= heap->next);
+    count++;
+    blocks += room;
+    used += block->bytes;
+    free_blocks += !block->bytes;
+  }
+  for (uint32_t c = 0; c < CLASSES; c++) listed += heap->free[c].count;
+  FF_ASSERT(blocks + heap->left == heap->bytes && used == heap->used);
+  FF_ASSERT(free_blocks == listed && count == heap->count);
+}
+
 uint64_t exec_heap_malloc(exec_heap *heap, uint64_t bytes) {
   if (!bytes || bytes > heap->bytes) return 0;
   uint32_t size_class = class_of(bytes);
@@ -108,6 +131,7 @@ uint64_t exec_heap_malloc(exec_heap *heap, uint64_t bytes) {
     *block = (heap_block){address, bytes, size_class};
     heap->used += bytes;
   }
+  heap_check(heap);
   pthread_mutex_unlock(&heap->mutex);
   return address;
 }
@@ -151,6 +175,7 @@ bool exec_heap_release(exec_heap *heap, uint64_t address) {
     block->bytes = 0;
     FF_PUSH(&heap->free[block->size_class], address);
   }
+  heap_check(heap);
   pthread_mutex_unlock(&heap->mutex);
   return live;
 }

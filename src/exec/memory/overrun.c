@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Accesses of kernels over the end of an allocation, in its last page: who is told of them.
+/* Accesses of kernels over the end of an allocation, in its last page: the callbacks that get them.
  *
- * What always holds: every allocation begins on a page of its own (address_space.h), so the page of such an access
- * begins inside of the allocation, and nothing else lies in it. */
+ * Every allocation begins on a page of its own (address_space.h), so the page of such an access begins inside of the
+ * allocation, and has no byte of another one. */
 #include "exec/memory/overrun.h"
 
 #include <pthread.h>

@@ -2,7 +2,7 @@
 /* What address_space.c and the functions that read and write memory share: an allocation as a running warp sees it.
  *
  * An access to [a, a + n) is inside a record when a - address <= readable - n (and n <= readable), unsigned. Records
- * are never given back to the host while the exec_memory lives, so an instruction may remember the last one it used. */
+ * are freed with the exec_memory, not before, so an instruction may remember the last one that it used. */
 #ifndef FF_EXEC_SPACE_H
 #define FF_EXEC_SPACE_H
 

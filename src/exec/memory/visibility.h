@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Allocations that are there but may not be used: a pool's free memory, and memory of devices that a kernel's may not
- * reach.
+/* Allocations that exist but may not be used: a pool's free memory, and memory of devices that the kernel's device may
+ * not reach.
  *
- * What always holds: a parked allocation is to every lookup as if it had been freed, and is neither released nor used
- * again before it is taken back; one that is not open is whole for the host, and out of bounds for kernels. Nothing
- * runs on the device meanwhile. */
+ * To every lookup a parked allocation is as if it had been freed; its range stays its own until it is taken back. One
+ * that is not open can be used by the host, and is out of bounds for kernels. The caller changes either while nothing
+ * runs on the device. */
 #ifndef FF_EXEC_VISIBILITY_H
 #define FF_EXEC_VISIBILITY_H
 
@@ -13,9 +13,9 @@
 void exec_memory_park(const exec_allocation *allocation, bool parked);
 /* What kernels may do with it from now on; no reservation. Nothing happens to a freed one. */
 void exec_memory_open(const exec_allocation *allocation, bool read, bool write);
-/* Who says why an allocation is not open, for messages: "memory of device 1, ..."; NULL: it does not know. */
+/* Says for messages why an allocation is not open: "memory of device 1, ..."; NULL: unknown. */
 typedef const char *exec_why_closed(const exec_allocation *allocation);
 void exec_memory_explain(exec_why_closed *explain);
-const char *exec_memory_why_closed(const exec_allocation *allocation); /* NULL: nobody knows */
+const char *exec_memory_why_closed(const exec_allocation *allocation); /* NULL: unknown */
 
 #endif

@@ -101,7 +101,8 @@ static void store_lane(const core_warp *w, const exec_texture_access *a, uint32_
 static ptx_type reduced_type(const exec_texture_access *a, const exec_texture *s) {
   if (!a->formatted || a->reduction == PTX_MOD_AND || a->reduction == PTX_MOD_OR) return a->wanted;
   bool is_signed = s->type == EXEC_TEXEL_S8 || s->type == EXEC_TEXEL_S16 || s->type == EXEC_TEXEL_S32;
-  return a->access.bytes == 8 ? (is_signed ? PTX_S64 : PTX_U64) : is_signed ? PTX_S32 : PTX_U32;
+  if (a->access.bytes == 8) return is_signed ? PTX_S64 : PTX_U64;
+  return is_signed ? PTX_S32 : PTX_U32;
 }
 
 static void reduce(core_warp *w, const exec_instr *i, const lane_place *places) {

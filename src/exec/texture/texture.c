@@ -3,8 +3,7 @@
  *
  * Lanes may have different handles: they go group by group. In the access stream a fetch is a load of the lines that
  * its texels lie in: first every lane's first texel, then, in further records, texels in sectors that the instruction
- * has not touched yet. What always holds: all sources are read before the first result is written, because they may
- * share slots. */
+ * has not touched yet. All sources are read before the first result is written, because they may share slots. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -143,7 +142,7 @@ static void check_reads(core_warp *w, const exec_instr *i, const texture_reads *
   }
 }
 
-/* Tells whoever watches what the group read. */
+/* The group's reads, for a checker, declared uses and the access stream. */
 static void watch_reads(core_warp *w, const exec_instr *i, const exec_texture *t, const texture_reads *reads,
                         uint32_t group) {
   exec_access access = ((const exec_texture_access *)i->side)->access;

@@ -5,10 +5,10 @@
  *             one (a cubemap's faces are six layers, +x -x +y -y +z -z). Of a block-compressed one: its block at
  *             address + z * slice + y / 4 * pitch + x / 4 * texel_bytes
  *   texture   one image per mipmap level, and the sampler: CUDA C++ Programming Guide, "Texture Fetching"
- *   handle    what a kernel has in a register: 64 bits, never 0, never an address; a stale or invented one is a fault
+ *   handle    what a kernel has in a register: 64 bits, neither 0 nor an address; a stale or invented one is a fault
  *
- * What always holds: a texture's images lie inside its memory, so no fetch needs a bounds check once that memory is
- * known to be there; the table changes only while nothing runs on the device. */
+ * exec_texture_add takes only textures whose images lie inside their memory, so that a fetch needs no bounds check once
+ * that memory is known to be live. The caller changes the table only while nothing runs on the device. */
 #ifndef FF_EXEC_TEXTURE_H
 #define FF_EXEC_TEXTURE_H
 

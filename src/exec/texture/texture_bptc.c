@@ -46,7 +46,8 @@ static bits bits_of(const unsigned char *block) {
 }
 
 static uint32_t peek(const bits *b, uint32_t at, uint32_t count) {
-  uint64_t low = at < 64 ? b->word[0] >> at | (at ? b->word[1] << (64 - at) : 0) : b->word[1] >> (at - 64);
+  uint64_t low = at < 64 ? b->word[0] >> at : b->word[1] >> (at - 64);
+  if (at && at < 64) low |= b->word[1] << (64 - at);
   return (uint32_t)(low & ((UINT64_C(1) << count) - 1));
 }
 
@@ -108,8 +109,10 @@ static void bc7_endpoints(const bc7_mode *m, bits *b, int endpoint[6][4]) {
     for (uint32_t c = 0; c < 4; c++) raw[e][c] = raw[e][c] << 1 | p;
   }
   for (uint32_t e = 0; e < count; e++)
-    for (uint32_t c = 0; c < 4; c++)
-      endpoint[e][c] = c < 3 || m->alpha ? widen(raw[e][c], (c < 3 ? m->colour : m->alpha) + more) : 255;
+    for (uint32_t c = 0; c < 4; c++) {
+      uint32_t bits = c < 3 ? m->colour : m->alpha;
+      endpoint[e][c] = c < 3 || bits ? widen(raw[e][c], bits + more) : 255;
+    }
 }
 
 void texture_bc7_texel(const unsigned char *block, uint32_t n, float texel[4]) {

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The handles of texture and surface objects, and which variables hold such handles.
  *
- * A handle is slot + 1 in its low 20 bits and the slot's generation above, so one that was removed is never taken for
- * what came after it. Slots stand in chunks that do not move: a kernel looks handles up without a lock while another
- * thread adds one. */
+ * A handle is slot + 1 in its low 20 bits and the slot's generation above, so that the handle of a removed object is
+ * not taken for that of the slot's next object. Slots stand in chunks that do not move: a kernel looks handles up
+ * without a lock while another thread adds one.
+ *
+ *     slots in use + spare slots == count; a slot in use has a handle of its own number, with an image that lies in its
+ *     memory (slots_check, at the deep level) */
 #include "exec/texture/texture_table.h"
 
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "base/check.h"
 #include "base/memory.h"
 #include "exec/memory/space.h"
 #include "exec/texture/texture_sample.h"
@@ -91,6 +95,17 @@ static slot *slot_at(const exec_textures *table, uint32_t index) {
   return chunk ? &chunk[index % CHUNK] : NULL;
 }
 
+static void slots_check(const exec_textures *table) { /* with the lock */
+  uint32_t used = 0;
+  for (uint32_t i = 0; i < table->count; i++) {
+    const slot *s = slot_at(table, i);
+    if (!s->handle) continue;
+    used++;
+    FF_ASSERT((s->handle & ((1u << SLOT_BITS) - 1)) == i + 1 && check(&s->texture, NULL) == FF_OK);
+  }
+  FF_ASSERT(used + table->spare.count == table->count);
+}
+
 ff_status exec_texture_add(exec_memory *memory, const exec_texture *texture, uint64_t *handle, ff_error *error) {
   ff_status status = check(texture, error);
   if (status != FF_OK) return status;
@@ -107,6 +122,7 @@ ff_status exec_texture_add(exec_memory *memory, const exec_texture *texture, uin
     s->texture = *texture;
     *handle = (uint64_t)(s->generation & ((1u << GENERATION_BITS) - 1)) << SLOT_BITS | (index + 1);
     __atomic_store_n(&s->handle, *handle, __ATOMIC_RELEASE);
+    if (ff_check_level >= 2) slots_check(table);
   }
   pthread_mutex_unlock(&table->lock);
   return status;
@@ -127,6 +143,7 @@ ff_status exec_texture_remove(exec_memory *memory, uint64_t handle, ff_error *er
     __atomic_store_n(&s->handle, 0, __ATOMIC_RELEASE);
     s->generation++;
     FF_PUSH(&table->spare, (uint32_t)(handle & ((1u << SLOT_BITS) - 1)) - 1);
+    if (ff_check_level >= 2) slots_check(table);
   }
   pthread_mutex_unlock(&table->lock);
   return s ? FF_OK : ff_fail(error, FF_NOT_FOUND, "0x%" PRIx64 " is no texture or surface object", handle);

@@ -36,7 +36,7 @@ static bool is_terminator(const ptx_instr *instr) {
   }
 }
 
-/* brx always branches; everything else goes on if it is guarded. */
+/* brx branches, guarded or not; every other instruction goes on if it is guarded. */
 static bool falls_through(const ptx_instr *instr) {
   if (!is_terminator(instr)) return true;
   return instr->guard != PTX_NO_REG;
@@ -310,12 +310,75 @@ static void find_postdominators(const ptx_func *func, ptx_cfg *cfg) {
 
 /* ---- the whole ---- */
 
-static void check(const ptx_cfg *cfg) {
-  for (uint32_t i = 0; i < cfg->block_count; i++) {
-    FF_ASSERT(cfg->blocks[cfg->by_order[i]].order == i);
-    FF_ASSERT(cfg->blocks[i].first < cfg->blocks[i].end);
-    FF_ASSERT(i == 0 || cfg->blocks[i - 1].end == cfg->blocks[i].first);
+static uint32_t edges_between(const uint32_t *ends, uint32_t count, uint32_t block) {
+  uint32_t edges = 0;
+  for (uint32_t i = 0; i < count; i++) edges += ends[i] == block;
+  return edges;
+}
+
+static void check_edges(const ptx_cfg *cfg, uint32_t b) {
+  const ptx_block *block = &cfg->blocks[b];
+  bool reached = b == 0; /* from a block before it in the order */
+  for (uint32_t i = 0; i < block->successor_count; i++) {
+    const ptx_block *to = &cfg->blocks[block->successors[i]];
+    FF_ASSERT(edges_between(to->predecessors, to->predecessor_count, b) ==
+              edges_between(block->successors, block->successor_count, block->successors[i]));
+    FF_ASSERT(!block->reachable || to->reachable);
   }
+  for (uint32_t i = 0; i < block->predecessor_count; i++) {
+    const ptx_block *from = &cfg->blocks[block->predecessors[i]];
+    FF_ASSERT(edges_between(from->successors, from->successor_count, b));
+    reached |= from->reachable && from->order < block->order;
+  }
+  FF_ASSERT(block->reachable == reached);
+}
+
+/* From which blocks the function's end can be reached. */
+static uint8_t *find_leading_out(const ptx_func *func, const ptx_cfg *cfg) {
+  uint8_t *leads = ff_alloc(cfg->block_count);
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (uint32_t b = cfg->block_count; b-- > 0;) {
+      bool now = leaves(func, &cfg->blocks[b]);
+      for (uint32_t i = 0; i < cfg->blocks[b].successor_count; i++) now |= leads[cfg->blocks[b].successors[i]];
+      changed |= now != leads[b];
+      leads[b] = now;
+    }
+  }
+  return leads;
+}
+
+/* Every way from the block to the function's end passes its postdominator. */
+static void check_postdominator(const ptx_cfg *cfg, uint32_t b, const uint8_t *leads) {
+  const ptx_block *block = &cfg->blocks[b];
+  for (uint32_t i = 0; block->postdominator != NONE && i < block->successor_count; i++) {
+    uint32_t at = block->successors[i];
+    for (uint32_t steps = 0; at != NONE && at != block->postdominator; at = cfg->blocks[at].postdominator)
+      FF_ASSERT(++steps <= cfg->block_count);
+    FF_ASSERT(at == block->postdominator || !leads[block->successors[i]]);
+  }
+}
+
+enum { CHECKED_BLOCKS = 512 }; /* edges and postdominators of larger functions would take too long */
+
+/* Blocks cover the instructions one behind the other; `order` numbers them, and to each reachable one an edge leads
+ * from a smaller number; edges stand at both ends. */
+static void check(const ptx_func *func, const ptx_cfg *cfg) {
+  for (uint32_t i = 0; i < cfg->block_count; i++) {
+    const ptx_block *block = &cfg->blocks[i];
+    FF_ASSERT(cfg->blocks[cfg->by_order[i]].order == i);
+    FF_ASSERT(block->first < block->end && block->first == (i ? block[-1].end : 0));
+    for (uint32_t n = block->first; n < block->end; n++) FF_ASSERT(cfg->block_of[n] == i);
+    FF_ASSERT(block->loop_end >= block->order && block->loop_end < cfg->block_count);
+  }
+  FF_ASSERT(cfg->blocks[cfg->block_count - 1].end == func->instr_count);
+  if (cfg->block_count > CHECKED_BLOCKS) return;
+  uint8_t *leads = find_leading_out(func, cfg);
+  for (uint32_t i = 0; i < cfg->block_count; i++) {
+    check_edges(cfg, i);
+    check_postdominator(cfg, i, leads);
+  }
+  free(leads);
 }
 
 ptx_cfg *ptx_cfg_build(const ptx_func *func) {
@@ -325,7 +388,7 @@ ptx_cfg *ptx_cfg_build(const ptx_func *func) {
   make_edges(func, cfg);
   make_order(cfg);
   find_postdominators(func, cfg);
-  if (ff_check_level >= 2) check(cfg);
+  if (ff_check_level >= 2) check(func, cfg);
   return cfg;
 }
 

@@ -2,10 +2,11 @@
 /* Control flow and liveness of one PTX function. Built once per function, immutable.
  *
  * Basic blocks are in textual order (blocks[i].first ascending); `order` is a reverse postorder in which the blocks of
- * a loop are contiguous (a block outside a loop never stands between two of its blocks) and in which a reconvergence
- * point comes after everything that branches to it: running the split of a warp with the smallest order first
- * reconverges at the earliest point (Diamos et al., thread frontiers). Loops nested deeper than 64
- * (fewer in functions of many thousand blocks that are nearly all loops) are not told apart. */
+ * a loop are contiguous (no block outside a loop stands between two of its blocks) and in which a reconvergence point
+ * comes after everything that branches to it: running the split of a warp with the smallest order first reconverges at
+ * the earliest point (Diamos et al., thread frontiers). Loops nested deeper than 64 (fewer in functions of many
+ * thousand blocks that are nearly all loops) are not told apart. cfg.c checks blocks, edges, order and postdominators
+ * at the deep level. */
 #ifndef FF_PTX_CFG_H
 #define FF_PTX_CFG_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a launch declares that its kernel uses (Wilt 2017, R1 and R3), for one block at a time, and the words for an
  * access that leaves it. The virtual GPU checks accesses itself, instrumented code (instrument.h) does so on a real
- * one: both mean the same and say the same, because both come here.
+ * one: both use these functions, and so agree.
  *
  * An access of n bytes at a, by a block, is declared exactly if every byte of [a, a + n) lies in a use's range for this
  * block that has the right mode; an atomic operation needs both modes, from one use or from several. */

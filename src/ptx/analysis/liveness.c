@@ -3,7 +3,7 @@
  *
  * Only registers that are live into some block need a bit per block; the others are born and die inside one. What is
  * live behind an instruction: (live after - written without a guard) + read. A value that is written counts at its
- * instruction even if nobody reads it. */
+ * instruction even if no instruction reads it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -84,6 +84,14 @@ static bool pass(liveness *l, uint64_t *out) {
   return changed;
 }
 
+/* A walk through the block's instructions finds no register live before it that the block's set does not have. */
+static void check_block_start(const liveness *l, uint32_t block, const uint8_t *live) {
+  for (uint32_t r = 0; r < l->func->reg_count; r++) {
+    uint32_t bit = l->flow.bit_of[r];
+    FF_ASSERT(!live[r] || (bit != PTX_NO_REG && bit_get(l->in + block * l->flow.words, bit)));
+  }
+}
+
 /* The widest cut inside one block. `live` is per register: 1 live; `out` what is live behind the block. */
 static uint32_t widest_in_block(liveness *l, const ptx_block *block, const uint64_t *out, const uint32_t *reg_of_bit,
                                 uint8_t *live) {
@@ -118,6 +126,7 @@ static uint32_t widest_in_block(liveness *l, const ptx_block *block, const uint6
     }
     if (width > widest) widest = width;
   }
+  if (ff_check_level >= 2) check_block_start(l, (uint32_t)(block - l->cfg->blocks), live);
   return widest;
 }
 

@@ -33,7 +33,7 @@ static void add_operand(collector *c, const ptx_operand *operand) {
   }
 }
 
-/* Opcodes whose first operand is never written. */
+/* Opcodes whose first operand is not written. */
 static bool has_no_destination(const ptx_instr *instr) {
   switch (instr->opcode) {
   case PTX_OP_APPLYPRIORITY:

@@ -5,9 +5,9 @@
  * `a * ctaid.x + b * ctaid.y + c * ctaid.z + [lo, hi]` with constants a, b, c, and lies within bounds over the whole
  * grid. From that follow, for each segment, an affine range per block, or why there is none.
  *
- * What always holds: every access of block (x, y, z) to global memory lies in what is said of the segment that it hits.
- * One assumption may be needed, and is then told (`assumed`): that an address computed from a pointer into one segment
- * by an unknown amount still points into that segment, as C demands.
+ * Every access of block (x, y, z) to global memory lies in the range of the segment that it hits (test_ranges.c runs
+ * random kernels and compares). One assumption may be needed, which the result says then (`assumed`): that an address
+ * computed from a pointer into one segment by an unknown amount still points into that segment, as C demands.
  *
  *   ptx_ranges_launch launch = {grid, block, parameters, parameter_bytes, segments, segment_count};
  *   ptx_ranges found;
@@ -64,7 +64,7 @@ typedef struct ptx_ranges {
   uint32_t steps;        /* instructions interpreted: what it cost */
 } ptx_ranges;
 
-/* Never fails. Bounded: some milliseconds for a kernel of ordinary size, always well under a second. The kernel's
+/* Bounded: some milliseconds for a kernel of ordinary size, at most a fraction of a second. The kernel's
  * module must be linked. */
 void ptx_ranges_find(const ptx_func *kernel, const ptx_ranges_launch *launch, ptx_ranges *result);
 void ptx_ranges_free(ptx_ranges *result);

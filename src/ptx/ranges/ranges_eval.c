@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What one instruction computes, on abstract values (PTX ISA, "Instruction Set"). An instruction that is not here gives
- * a value of which nothing is known; that is always true. */
+ * a value of which nothing is known; that is true of any value. */
 #include <string.h>
 
 #include "ptx/ranges/ranges_private.h"
@@ -201,8 +201,8 @@ static affine quotient(const evaluator *e, bool remainder) {
     return remainder ? rest : v;
   }
   if (a.top || a.min < 0) return v;
-  affine found =
-      remainder ? affine_interval(0, a.max < b.max ? a.max : b.max - 1) : affine_interval(a.min / b.max, a.max / b.min);
+  int64_t largest_rest = a.max < b.max ? a.max : b.max - 1;
+  affine found = remainder ? affine_interval(0, largest_rest) : affine_interval(a.min / b.max, a.max / b.min);
   found.line = v.line;
   found.cause = v.cause;
   return found;

@@ -10,10 +10,11 @@
  *      that narrows it again.
  *   3. a last run from that state, whose ways out go on.
  *
- * What always holds: the state from which the last run starts covers what comes in and what comes round. */
+ * The state that step 2 finds covers what comes in and what comes round (`covers_entry` and `is_stable`). */
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "ptx/ranges/ranges_private.h"
 
 enum { ROUNDS_MAX = 12, ROUNDS_TRIED = 8, EXITS_MAX = 8, WRITES_MAX = 64 };
@@ -83,7 +84,7 @@ static void merge(ranges_finder *f, ranges_state **into, ranges_state *state) {
 
 /* ---- writing registers ---- */
 
-/* Whoever was computed from the register is so no longer. */
+/* Registers that were computed from this one are no longer functions of it. */
 static void forget_users(const ranges_finder *f, ranges_state *state, uint32_t slot) {
   for (uint32_t i = f->user_first[slot]; i < f->user_first[slot + 1]; i++) {
     uint32_t regs[WRITES_MAX], count = ptx_instr_writes(&f->func->instrs[f->users[i]], regs, WRITES_MAX);
@@ -314,6 +315,7 @@ static void step(ranges_finder *f, ranges_state *state, uint32_t at) {
   for (uint32_t i = 0; i < count; i++) { /* all before any is written: {a, b} = {b, a} */
     if (ranges_slot(f, regs[i]) == RANGES_NONE) continue;
     values[i] = ranges_evaluate(f, state, instr, regs[i]);
+    FF_CHECK_DEEP(affine_is_sound(&f->grid, &values[i]));
     if (f->func->regs[regs[i]].type != PTX_PRED) continue;
     values[i].root = compared;
     values[i].root_offset = 0;
@@ -566,6 +568,14 @@ static void narrow_head(ranges_finder *f, const ranges_loop *loop, const ranges_
   }
 }
 
+static bool covers_entry(const ranges_finder *f, const ranges_state *entry, const ranges_state *state) {
+  for (uint32_t s = 0; s < f->slot_count; s++) {
+    affine in = entry->values[s]; /* its bounds may be those of more blocks than get here */
+    if (affine_tighten(&entry->blocks, &in) && !affine_covers(&entry->blocks, &state->values[s], &in)) return false;
+  }
+  return true;
+}
+
 /* Step 2: makes `state` one that covers what comes round. `entry`: what comes in. */
 static void stabilise(ranges_finder *f, ranges_loop *loop, const ranges_state *entry, ranges_state *state,
                       const bool *written, const bool *stepping) {
@@ -580,6 +590,7 @@ static void stabilise(ranges_finder *f, ranges_loop *loop, const ranges_state *e
     if (round < ROUNDS_TRIED) widen(f, loop, state, written, stepping, round);
     else give_up(f, state, written, stepping);
   }
+  FF_CHECK_DEEP(f->failed || covers_entry(f, entry, state));
   if (!f->failed && loop->back) narrow_head(f, loop, entry, state, written);
 }
 

@@ -7,11 +7,11 @@
  *   ranges_flow.c    states along the control flow, loops
  *   ranges.c         which registers matter; accesses gathered per segment
  *
- * Only registers that an address or a condition may depend on are followed: each has a *slot*. A *state* is what holds
- * before an instruction: a value per slot, and per slot the instruction that defined it, as long as that still holds:
- * none of its sources was written since. So a condition on one register says something of those computed from it, and
- * of those it came from. And a state knows which blocks can get there: `if (blockIdx.x == 0)`, or what is clamped to an
- * edge only there. */
+ * Only registers that an address or a condition may depend on are followed: each has a *slot*. A *state* describes the
+ * point before an instruction: a value per slot, and per slot the instruction that defined it, as long as none of that
+ * instruction's sources was written since. So a condition on one register also bounds the registers computed from it,
+ * and those it was computed from. A state also has the blocks that can reach the point: `if (blockIdx.x == 0)`, or an
+ * index that is clamped at one edge only. */
 #ifndef FF_PTX_RANGES_PRIVATE_H
 #define FF_PTX_RANGES_PRIVATE_H
 
@@ -20,7 +20,7 @@
 #include "ptx/ranges/ranges_value.h"
 
 #define RANGES_NONE UINT32_MAX
-#define RANGES_MADE_UP (INT64_C(1) << 60) /* addresses of parameters and variables, whose real ones nobody knows */
+#define RANGES_MADE_UP (INT64_C(1) << 60) /* addresses of parameters and variables, whose real ones are unknown */
 #define RANGES_MADE_UP_STEP (INT64_C(1) << 36)
 enum { RANGES_LOOPS_NESTED = 32 };
 

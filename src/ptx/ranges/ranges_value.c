@@ -42,6 +42,13 @@ static void span(const affine_grid *grid, const int64_t c[3], wide *least, wide 
   }
 }
 
+bool affine_is_sound(const affine_grid *grid, const affine *v) {
+  wide least, most;
+  if (v->top) return true;
+  span(grid, v->c, &least, &most);
+  return v->lo <= v->hi && v->min <= v->max && v->min >= clamp(v->lo + least) && v->max <= clamp(v->hi + most);
+}
+
 bool affine_tighten(const affine_grid *grid, affine *v) {
   if (v->top) return true;
   wide least, most;

@@ -4,11 +4,12 @@
  * A register of w bits holds, in block (x, y, z), the number `c[0] * x + c[1] * y + c[2] * z + e` modulo 2^w, where e
  * is in [lo, hi]; and over all blocks of the grid (or of those that get there) that number is in [min, max]. Adding,
  * subtracting and multiplying by a constant are exact modulo 2^w whatever wraps; where the number itself matters (a
- * comparison, a division, a widening) affine_as() first finds the number that the type reads, or gives up what it
- * knows.
+ * comparison, a division, a widening) affine_as() first finds the number that the type reads, or gives the
+ * bounds up.
  *
- * What always holds of a value that is not `top`: lo <= hi, min <= max, min >= lo + least(c), max <= hi + most(c), and
- * c[d] is 0 where there is one block. Of a `top` only `points`, `zeros` and `cause` mean anything. */
+ * Of a value that is not `top`: lo <= hi, min <= max, min >= lo + least(c), max <= hi + most(c), with the least and the
+ * most of c . (x, y, z) over the whole grid (affine_is_sound, at the deep level). Of a `top` only `points`, `zeros` and
+ * `cause` are used. */
 #ifndef FF_PTX_RANGES_VALUE_H
 #define FF_PTX_RANGES_VALUE_H
 
@@ -55,6 +56,7 @@ typedef struct affine_type { /* how an instruction reads a register */
   bool is_signed;
 } affine_type;
 
+bool affine_is_sound(const affine_grid *grid, const affine *v); /* the invariants above */
 affine affine_constant(int64_t number);
 affine affine_interval(int64_t min, int64_t max);
 affine affine_top(uint32_t line, affine_cause cause);

@@ -3,7 +3,7 @@
  *
  *   instr = ptx_build_instr(&arena, "add.s64", operands, 3);
  *
- * What always holds: nothing here checks that an instruction exists; what is made must be PTX. */
+ * No function here checks that an instruction exists; the caller makes valid PTX. */
 #ifndef FF_PTX_BUILD_H
 #define FF_PTX_BUILD_H
 

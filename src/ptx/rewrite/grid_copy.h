@@ -9,8 +9,7 @@
  *   ptx_grid_start -> ptx_grid_announce for each kernel -> ptx_grid_functions -> for each kernel: ptx_grid_begin,
  *   ptx_grid_add and ptx_grid_instr in the order of the new body, ptx_grid_end -> ptx_grid_print -> ptx_grid_free
  *
- * What always holds: the new module has all functions of the old one, then the copies; the copies live in the maker's
- * arena. */
+ * The new module has all functions of the old one, then the copies, which are allocated in the maker's arena. */
 #ifndef FF_PTX_GRID_COPY_H
 #define FF_PTX_GRID_COPY_H
 

@@ -3,9 +3,9 @@
  *
  * NAME__checked is kernel NAME with one more parameter behind its own, the address of a *table* in device memory: a
  * report, and the uses of the launch. Before each load, store, atomic and asynchronous copy whose address may be global
- * it asks the table; an access that is not declared is not made (a load gives 0), and the first one fills the report.
- * So the context survives, and no other data are damaged. Functions that touch memory are copied with it, and passed
- * the table.
+ * it looks into the table; an access that is not declared is not made (a load gives 0), and the first one fills the
+ * report. So the context survives, and no other data are damaged. Functions that touch memory are copied with it, and
+ * passed the table.
  *
  *   checked = ptx_instrument(module);             checked->text goes to the driver in place of the module's
  *   kernel = ptx_checked_find(checked, "saxpy");  kernel->checked_name is launched, the table's address at
@@ -13,10 +13,9 @@
  *   ptx_check_fill(uses, count, grid, table);     before the launch
  *   ptx_check_explain(checked, "saxpy", &report, uses, count, &text);   after it, if report.taken
  *
- * What always holds: for a kernel that stays within its uses the results are those of NAME, bit by bit; the words of a
- * report are those of the virtual GPU's fault for the same access (declared.h). A module that shall run in windows as
- * well (window.h) is instrumented first: the windows of NAME__checked then check with the block's index in the whole
- * grid. */
+ * For a kernel that stays within its uses the results are those of NAME, bit by bit; a report has the words of the
+ * virtual GPU's fault for the same access (declared.h). A module that shall run in windows as well (window.h) is
+ * instrumented first: the windows of NAME__checked then check with the block's index in the whole grid. */
 #ifndef FF_PTX_INSTRUMENT_H
 #define FF_PTX_INSTRUMENT_H
 
@@ -69,7 +68,7 @@ typedef struct ptx_checked {
   ff_text text; /* the module as PTX, with the added entries */
 } ptx_checked;
 
-/* Never fails; free with ptx_checked_free. The module must outlive the result (sites point into it). */
+/* Free with ptx_checked_free. The module must outlive the result (sites point into it). */
 ptx_checked *ptx_instrument(const ptx_module *module);
 void ptx_checked_free(ptx_checked *checked);
 /* By the kernel's name; NULL: the module has no such kernel. */

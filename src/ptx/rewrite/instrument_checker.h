@@ -9,7 +9,7 @@
 #define PTX_CHECKER_NAME "farfault_check"
 #define PTX_CHECKER_VARIABLES "farfault_variables"
 
-enum { PTX_CHECK_GENERIC = 4 }; /* `what`, beside the modes: the address may be one of shared or local memory */
+enum { PTX_CHECK_GENERIC = 4 }; /* `what`, in addition to the modes: the address may be one of shared or local memory */
 
 /* A module of its own: the function, and if the module has variables the table of them (address and bytes, to be
  * filled). constants: addresses of constant memory pass. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What instrument.c asks of a module before it rewrites kernels: which accesses are to be checked, and what cannot be.
  *
- * What always holds: a function whose `touches` is false reaches no access that is to be checked; one whose `reason` is
- * NULL reaches no access to global memory but those that ptx_check_access describes, and prefetches. */
+ * From a function whose `touches` is false no access that is to be checked can be reached; from one whose `reason` is
+ * NULL no access to global memory but those that ptx_check_access describes, and prefetches. */
 #ifndef FF_PTX_INSTRUMENT_FACTS_H
 #define FF_PTX_INSTRUMENT_FACTS_H
 

@@ -9,7 +9,7 @@
  *   BODY: ... exits become branches to NEXT ...
  *   NEXT: branch to TAKE
  *
- * A block that takes an index ahead of time still runs them in order: the lowest index that is not done is always being
+ * A block that takes an index ahead of time still runs them in order: the lowest index that is not done is being
  * run, so that blocks which wait for blocks of lower index go on.
  *
  * One barrier a round suffices with two slots: a slot is written again only after a barrier that all threads pass
@@ -46,7 +46,7 @@ static const ptx_grid_names names = {"__persistent",
                                      {"$persistent_take", "$persistent_wide", "$persistent_store", "$persistent_meet",
                                       "$persistent_body", "$persistent_next"}};
 
-/* The registers that a kernel gets besides the grid's six. The virtual GPU knows a queue by the name of PULL. */
+/* The registers that a kernel gets besides the grid's six. The virtual GPU recognises a queue by the name PULL. */
 typedef enum extra {
   PULL,
   QUEUE,

@@ -14,8 +14,8 @@
  *     shared:  dynamic shared memory as for NAME; the static has grown by kernel->shared_bytes
  *     block of parameters: NAME's own, then ptx_persistent_params at kernel->offset; kernel->bytes in all
  *
- * What always holds: the module's kernels, functions and variables are there under their own names too (but see
- * `replace`). For any range that has one of the launched blocks on it, the rewritten form does what NAME does with that
+ * The text has the module's kernels, functions and variables under their own names too (but see `replace`). For any
+ * range that has one of the launched blocks on it, the rewritten form does what NAME does with that
  * grid: each virtual block runs exactly once, on an SM of the range, and the lowest one that is not done is being run.
  * Where that cannot be shown, there is no NAME__persistent, but a reason. A launch waits for nothing, and nothing has
  * to be reset between two launches. */
@@ -60,10 +60,10 @@ typedef struct ptx_persistent_options {
   bool replace;
   /* loops that poll memory are no reason against: their blocks wait only for blocks of lower index */
   bool polling;
-  bool whole_warps; /* the threads of a warp always leave a kernel together */
+  bool whole_warps; /* the threads of a warp leave a kernel together */
 } ptx_persistent_options;
 
-/* Never fails; free with ptx_persistent_free. The module is only read, and may go before the result. A module that
+/* Free with ptx_persistent_free. The module is only read, and may go before the result. A module that
  * needs functions of others must be linked first (ptx_link): a call of a function without a body is a reason
  * against. */
 ptx_persistents *ptx_persistent_make(const ptx_module *module, const ptx_persistent_options *options);

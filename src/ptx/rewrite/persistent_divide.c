@@ -185,7 +185,7 @@ static bool is_way_out(const ptx_divide *d, const ptx_block *block) {
   return false;
 }
 
-/* Everything between the block's end and where its paths meet again. False: too much work. */
+/* Everything between the block's end and where its paths reconverge. False: too much work. */
 static bool mark_region(ptx_divide *d, uint32_t from, bool *divided, uint32_t *seen, uint32_t mark) {
   FF_VEC(uint32_t) work = {0};
   uint32_t meeting = d->cfg->blocks[from].postdominator;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the threads of a block may part in a kernel: branches on values that differ between threads, and what lies
- * between such a branch and the place where its paths meet again.
+/* Where the threads of a block may diverge in a kernel: branches on values that differ between threads, and the code
+ * between such a branch and the place where its paths reconverge.
  *
- * What always holds: a register that is not `differs` has, whenever an instruction reads it, the same value in all
- * threads of the block that have not left; a block of instructions that is not `divided` is run by all threads or by
- * none, equally often. (Both are approximate on the safe side.) */
+ * A register that is not `differs` has the same value in all threads of the block that have not left, whenever an
+ * instruction reads it; a block of instructions that is not `divided` is run by all threads or by none, equally often.
+ * Both are approximate on the safe side. */
 #ifndef FF_PTX_PERSISTENT_DIVIDE_H
 #define FF_PTX_PERSISTENT_DIVIDE_H
 
@@ -15,7 +15,7 @@ typedef struct ptx_divide {
   ptx_cfg *cfg;
   bool *differs; /* per register */
   bool *divides; /* per block: it ends with a branch or an exit that only some threads may take */
-  bool *divided; /* per block: it lies between such a branch and where its paths meet */
+  bool *divided; /* per block: it lies between such a branch and the place where its paths reconverge */
   /* ... and those that took the other way are not simply gone: values may differ by the way that was taken */
   bool *parted;
   uint64_t work; /* blocks that may still be looked at */

@@ -3,8 +3,8 @@
  * the block divides (persistent_divide.c) and what that means for barriers and warp operations.
  *
  * Reasons against, besides those of window_facts.c: code that cannot run twice in one thread's life (mbarriers that are
- * set up but never taken down, tensor memory, setmaxnreg, alloca), and exits that nobody outside a function would
- * see. */
+ * set up but not taken down, tensor memory, setmaxnreg, alloca), and exits that would not be seen outside a
+ * function. */
 #include "ptx/rewrite/persistent_facts.h"
 
 #include <stdlib.h>
@@ -78,7 +78,7 @@ static uint32_t barrier_bit(const ptx_operand *number) {
   return number->kind == PTX_OPERAND_INT && number->bits < BARRIERS ? 1u << number->bits : UNKNOWN_BARRIER;
 }
 
-/* Compilers put an exit behind what never returns, so that the text says that control ends there. */
+/* Compilers put an exit behind a call that does not return, so that control ends there in the text. */
 static bool is_dead_exit(const ptx_func *func, uint32_t i) {
   if (!i) return false;
   const ptx_instr *before = &func->instrs[i - 1];
@@ -220,7 +220,7 @@ static void find_warps_ahead(judge *j) {
   free(work.items);
 }
 
-/* Some lanes go from here to warp operations, and others never come to one again. */
+/* Some lanes go from here to warp operations, and others come to none any more. */
 static bool is_mixed(const judge *j, const ptx_block *block) {
   const ptx_instr *last = &j->func->instrs[block->end - 1];
   bool some = false, others = ptx_divide_leaves(j->func, last);

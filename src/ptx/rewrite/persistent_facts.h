@@ -3,10 +3,10 @@
  * leave behind.
  *
  * Glossary: a value is *uniform* if all threads of a block have the same; a branch on another *divides* the block, and
- * what can be reached from it before its paths meet again is *divided*. A *warp operation* names lanes of its warp that
+ * what can be reached from it before its paths reconverge is *divided*. A *warp operation* names lanes of its warp that
  * wait for each other (a membermask), or is a barrier with a count of threads.
  *
- * What always holds, if there is no reason against: without `drains` all threads of a block pass the same barriers
+ * If there is no reason against it: without `drains` all threads of a block pass the same barriers
  * without counts, and none leaves before another has passed the last one. With `masks` every branch at which some lanes
  * of a warp leave for good while others go on to warp operations has PTX_STEP_BALLOT. */
 #ifndef FF_PTX_PERSISTENT_FACTS_H

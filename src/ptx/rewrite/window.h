@@ -5,7 +5,7 @@
  * %nctaid it reads grid; `first` and `grid` are six more u32 parameters behind NAME's own. Launched with a grid of the
  * box's size it does what the blocks [first, first + size) of NAME's grid do. Functions that read them are passed them.
  *
- * What always holds: the text has every kernel, function and variable of the module under its own name too, so one
+ * The text has every kernel, function and variable of the module under its own name too, so one
  * loaded module serves both, with the same variables. A kernel for which it cannot be shown that its blocks see the
  * rest of the grid only through %ctaid and %nctaid has no window, and a reason why. */
 #ifndef FF_PTX_WINDOW_H
@@ -35,7 +35,7 @@ typedef struct ptx_windows {
   ff_text text; /* the module as PTX, with the added entries */
 } ptx_windows;
 
-/* Never fails; free with ptx_windows_free. The module is only read, and may go before the result. A module that needs
+/* Free with ptx_windows_free. The module is only read, and may go before the result. A module that needs
  * functions of others must be linked first (ptx_link): a call of a function without a body is a reason against. */
 ptx_windows *ptx_windows_make(const ptx_module *module);
 void ptx_windows_free(ptx_windows *windows);

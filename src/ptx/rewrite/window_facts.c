@@ -116,7 +116,7 @@ static void see_instr(finder *f, const ptx_instr *instr) {
 /* ---- loops that poll ---- */
 
 /* A load that sees what other blocks write meanwhile. Compare-and-swap and exchange are left out: a loop around them
- * takes a lock or makes an atomic operation, and whoever holds the lock is running. */
+ * takes a lock or makes an atomic operation, and the thread that holds the lock is running. */
 static bool polls(const ptx_instr *instr) {
   ptx_space space = ptx_instr_space(instr);
   if (space != PTX_SPACE_GLOBAL && space != PTX_SPACE_GENERIC) return false;

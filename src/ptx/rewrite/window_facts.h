@@ -2,8 +2,8 @@
 /* What window.c and persistent.c ask of a module before they rewrite kernels: which functions see the grid, and in
  * which way.
  *
- * What always holds: a function whose `reads` is false reaches no read of %ctaid or %nctaid; one whose `reason` is NULL
- * sees nothing else of the grid, and neither does anything it calls. */
+ * From a function whose `reads` is false no read of %ctaid or %nctaid can be reached; one whose `reason` is NULL sees
+ * nothing else of the grid, and neither does any function that it calls. */
 #ifndef FF_PTX_WINDOW_FACTS_H
 #define FF_PTX_WINDOW_FACTS_H
 

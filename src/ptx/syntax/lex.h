@@ -3,8 +3,8 @@
  *
  * A token points into the text, which ends with a NUL that is not part of it. A dotted word keeps everything up to the
  * next separator, so `.L2::128B` and `.mbarrier::complete_tx::bytes` are one token each. Single characters are tokens
- * of their own value. What always holds: the scanner stops at the end of the text, whatever the bytes are; after the
- * end it returns PTX_TOKEN_END for ever. */
+ * of their own value. The scanner stops at the end of the text, whatever the bytes are; from then on it returns
+ * PTX_TOKEN_END. */
 #ifndef FF_PTX_LEX_H
 #define FF_PTX_LEX_H
 

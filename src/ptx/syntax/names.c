@@ -15,7 +15,7 @@ static uint32_t hash_chars(const char *chars, uint32_t length) {
   return (uint32_t)(hash ^ hash >> 32);
 }
 
-/* The slot that holds the name, or the free one where it would go. The table is never full. */
+/* The slot that holds the name, or the free one where it would go. The table has free slots. */
 static uint32_t *find_slot(const ptx_names *names, const char *chars, uint32_t length, uint32_t hash) {
   for (uint32_t at = hash & (names->slot_count - 1);; at = (at + 1) & (names->slot_count - 1)) {
     uint32_t *slot = &names->slots[at];
@@ -69,8 +69,30 @@ bool ptx_names_bind(ptx_names *names, ptx_name_space space, const char *chars, u
 
 void ptx_names_enter(ptx_names *names) { names->depth++; }
 
+/* Each binding is its name's head or hidden by a later one; heads and hidden ones are bindings of that name. */
+static void names_check(const ptx_names *names) {
+  uint32_t visible = 0, hiding = 0;
+  for (uint32_t i = 0; i < names->bindings.count; i++) {
+    const ptx_binding *b = &names->bindings.items[i];
+    FF_ASSERT(b->depth <= names->depth && (!i || b[-1].depth <= b->depth));
+    if (b->hidden == NONE) continue;
+    const ptx_binding *hidden = &names->bindings.items[b->hidden];
+    FF_ASSERT(b->hidden < i && hidden->name == b->name && hidden->space == b->space && hidden->depth < b->depth);
+    hiding++;
+  }
+  for (uint32_t n = 0; n < names->names.count; n++)
+    for (uint32_t space = 0; space < sizeof names->names.items[n].head / sizeof(uint32_t); space++) {
+      uint32_t head = names->names.items[n].head[space];
+      if (head == NONE) continue;
+      FF_ASSERT(head < names->bindings.count && names->bindings.items[head].name == n);
+      visible++;
+    }
+  FF_ASSERT(visible + hiding == names->bindings.count);
+}
+
 void ptx_names_leave(ptx_names *names) {
   FF_ASSERT(names->depth > 0);
+  if (ff_check_level >= 2) names_check(names);
   while (names->bindings.count) {
     const ptx_binding *last = &names->bindings.items[names->bindings.count - 1];
     if (last->depth < names->depth) break;

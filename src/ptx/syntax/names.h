@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the names in the text mean where the parser stands: nested scopes over one hash table.
+/* What names mean at the parser's place in the text: nested scopes over one hash table.
  *
  * A name has up to three meanings at once, in separate spaces: a thing (register, variable, function), a range
  * (`%r<10>` binds the prefix `%r`) and a label. Bindings form a stack; each remembers the one it hides, so leaving a
- * scope pops its bindings and the hidden ones are back. What always holds: names[i].head[space] is the innermost
- * binding of that name, and bindings are ordered by scope depth. */
+ * scope pops its bindings and the hidden ones are back. names[i].head[space] is the innermost binding of that name, and
+ * bindings are ordered by scope depth (names_check, at the deep level, when a scope ends). */
 #ifndef FF_PTX_NAMES_H
 #define FF_PTX_NAMES_H
 

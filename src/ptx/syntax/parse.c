@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "base/text.h"
 #include "ptx/module.h"
 
@@ -369,6 +370,7 @@ ff_status ptx_module_parse(const char *name, const char *text, size_t length, pt
   ptx_next(&parser);
   while (parser.status == FF_OK && parser.token.kind != PTX_TOKEN_END) parse_item(&parser);
   if (parser.status == FF_OK) finish(&parser);
+  if (parser.status == FF_OK && ff_check_level >= 2) ptx_module_check(parser.module);
   if (parser.status == FF_OK) *module = parser.module;
   else ptx_module_free(parser.module);
   free_parser(&parser);

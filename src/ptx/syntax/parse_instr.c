@@ -3,7 +3,7 @@
  * Operands").
  *
  * A mnemonic or modifier that is not in the tables makes the whole statement a PTX_OP_UNKNOWN that keeps its text:
- * compilers print new things into functions that never run. Everything else that is wrong is an error. */
+ * compilers print new things into functions that do not run. Everything else that is wrong is an error. */
 #include "ptx/syntax/parse.h"
 
 #include <stdio.h>
@@ -144,7 +144,7 @@ static bool parse_special(ptx_parser *parser, const ptx_token *name, ptx_operand
   out->elements = ptx_new(parser, 4 * sizeof *out->elements);
   for (uint32_t i = 0; i < 4; i++) {
     out->elements[i] = ptx_no_operand;
-    out->elements[i].kind = i < 3 ? PTX_OPERAND_SREG : PTX_OPERAND_INT; /* .w is always zero */
+    out->elements[i].kind = i < 3 ? PTX_OPERAND_SREG : PTX_OPERAND_INT; /* .w is zero */
     if (i < 3) out->elements[i].sreg = (ptx_sreg)(sreg + i);
   }
   return true;

@@ -3,7 +3,7 @@
  *
  * A load's destination is outstanding from the load until the first instruction that uses or overwrites it. This
  * analysis says for each instruction whether a register that it reads or writes *may* be outstanding there, so that the
- * interpreter looks at its list of outstanding loads only where it must. What always holds: false means never. */
+ * interpreter looks at its list of outstanding loads only where it must. false: no load of it can be outstanding. */
 #ifndef FF_PTX_PENDING_H
 #define FF_PTX_PENDING_H
 

@@ -159,9 +159,8 @@ static void put_declaration(writer *w, const ptx_var *var, const char *name) {
 
 static double half_value(uint16_t bits) {
   uint32_t exponent = bits >> 10 & 31, fraction = bits & 1023;
-  double magnitude = exponent == 31 ? (fraction ? NAN : INFINITY)
-                     : exponent     ? ldexp(1024 + fraction, (int)exponent - 25)
-                                    : ldexp(fraction, -24);
+  double magnitude = exponent ? ldexp(1024 + fraction, (int)exponent - 25) : ldexp(fraction, -24);
+  if (exponent == 31) magnitude = fraction ? NAN : INFINITY;
   return bits >> 15 ? -magnitude : magnitude;
 }
 
