@@ -211,10 +211,10 @@ int run_job_do(const run_job *job) {
 
 /* Each manager is simulated on each device. */
 static ff_status check_devices(const cli_setup *setup, const run_executed *executed, ff_error *error) {
-  int managers = setup->managers[0] != '\0', devices = executed->devices[0] ? atoi(executed->devices) : 1;
-  for (const char *c = setup->managers; *c; c++) managers += *c == ',';
-  if (managers * devices <= SESSION_MANAGER_LIMIT || devices == 1) return FF_OK;
-  return ff_fail(error, FF_LIMIT, "%d memory managers on %d devices are more than %d simulations at once", managers,
+  int count = setup->managers[0] != '\0', devices = executed->devices[0] ? atoi(executed->devices) : 1;
+  for (const char *c = setup->managers; *c; c++) count += *c == ',';
+  if (count * devices <= SESSION_MANAGER_LIMIT || devices == 1) return FF_OK;
+  return ff_fail(error, FF_LIMIT, "%d memory managers on %d devices are more than %d simulations at once", count,
                  devices, SESSION_MANAGER_LIMIT);
 }
 

@@ -179,7 +179,7 @@ static void watch_signals(running *r) {
 int share_pool_run(share_pool *pool, uint32_t count) {
   running r = {.pool = pool, .count = count, .program = own_program(), .terminal = isatty(STDERR_FILENO)};
   char name[48];
-  if (!pool->begun) pool->begun = slots_now();
+  if (pool->begun == 0) pool->begun = slots_now();
   snprintf(name, sizeof name, "share-%ld", (long)getpid());
   watch_signals(&r);
   slots_start(&r.slots, pool->arguments->jobs ? pool->arguments->jobs : cores(), &r.old, name);

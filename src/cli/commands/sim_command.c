@@ -52,12 +52,12 @@ static error_t parse(int key, char *value, struct argp_state *state) {
 /* In the child; the environment says what is wanted, as to a program's libraries. */
 static int replay(void *context) {
   const job *job = context;
-  session_options options;
+  session_options wanted;
   ff_error error;
-  session_options_from_environment(&options);
-  options.devices = job->devices;
-  options.device = job->device;
-  ff_status status = replay_run(job->file, &options, &error);
+  session_options_from_environment(&wanted);
+  wanted.devices = job->devices;
+  wanted.device = job->device;
+  ff_status status = replay_run(job->file, &wanted, &error);
   trace_file_close(job->file);
   if (!status) return CLI_DONE;
   bool bad = status == FF_PARSE || status == FF_UNSUPPORTED; /* damaged, or without what the options need */
