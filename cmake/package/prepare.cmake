@@ -5,6 +5,7 @@
 #    way knows no difference.
 set(root ${CPACK_TEMPORARY_DIRECTORY}/usr)
 file(REMOVE ${root}/share/doc/farfault/LICENSE)
+execute_process(COMMAND ${CMAKE_COMMAND} -DFOLDER=${root}/share/doc/farfault -P ${CMAKE_CURRENT_LIST_DIR}/links.cmake COMMAND_ERROR_IS_FATAL ANY)
 file(COPY ${CMAKE_CURRENT_LIST_DIR}/copyright ${CMAKE_CURRENT_LIST_DIR}/changelog DESTINATION ${root}/share/doc/farfault
      FILE_PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
 file(RENAME ${root}/share/zsh/site-functions ${root}/share/zsh/vendor-completions)
