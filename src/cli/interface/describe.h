@@ -87,4 +87,9 @@ int cli_arguments(const char **form, cli_argument arguments[CLI_ARGUMENTS_MAX]);
  * text for the same program. */
 int cli_manual(const char *name);
 
+/* ---- markdown.c ---- */
+
+/* `farfault help --markdown`: docs/options.md, to stdout. Returns the exit status. */
+int cli_markdown(void);
+
 #endif
