@@ -6,7 +6,7 @@
 #include <math.h>
 
 /* Fails unless `got` is within `slack` of `expected`; a NaN is near nothing. */
-#define assert_near(got, expected, slack)                                                   \
+#define assert_within(got, expected, slack)                                                 \
   do {                                                                                      \
     const double near_got = (got), near_expected = (expected), near_slack = (slack);        \
     if (!(fabs(near_got - near_expected) <= near_slack))                                    \

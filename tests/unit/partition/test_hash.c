@@ -178,11 +178,11 @@ static void even(const hash_spec *spec, uint64_t lines, double slack) {
     sets[p.set]++;
   }
   for (uint32_t m = 0; m < spec->module_count; m++)
-    assert_near((double)modules[m] * spec->module_count / (double)lines, 1, slack);
+    assert_within((double)modules[m] * spec->module_count / (double)lines, 1, slack);
   for (uint32_t b = 0; b < spec->bank_count; b++)
-    assert_near((double)banks[b] * spec->bank_count / (double)lines, 1, slack);
+    assert_within((double)banks[b] * spec->bank_count / (double)lines, 1, slack);
   for (uint32_t s = 0; s < spec->set_count; s++)
-    assert_near((double)sets[s] * spec->set_count / (double)lines, 1, slack);
+    assert_within((double)sets[s] * spec->set_count / (double)lines, 1, slack);
   free(modules);
   free(banks);
   free(sets);
