@@ -89,7 +89,8 @@ static void times(void) {
   CALL(cuMemcpyHtoD_v2, (uint64_t, const void *, size_t), memory, data, BYTES);
   int64_t copy = monotonic() - from, day_copy = day() - day_from;
   CALL(cuEventRecord, (void *, void *), events[0], NULL);
-  from = monotonic(), day_from = day();
+  from = monotonic();
+  day_from = day();
   launch("wait", 2000000);
   finish();
   int64_t kernel = monotonic() - from, day_kernel = day() - day_from;
@@ -165,7 +166,10 @@ static void sleeps(void) {
   at[2] = monotonic();
   clock_gettime(CLOCK_MONOTONIC, &deadline);
   deadline.tv_nsec += 20000000;
-  if (deadline.tv_nsec >= SECOND) deadline.tv_sec++, deadline.tv_nsec -= SECOND;
+  if (deadline.tv_nsec >= SECOND) {
+    deadline.tv_sec++;
+    deadline.tv_nsec -= SECOND;
+  }
   clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &deadline, NULL);
   at[3] = monotonic();
   poll(NULL, 0, 20);

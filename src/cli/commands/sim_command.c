@@ -2,7 +2,7 @@
 /* `farfault sim TRACE`: what `farfault run` says, of a recorded program.
  *
  * The simulation runs in a child process, a copy of this one, as a program would: progress, interruption and what is
- * left behind are the same. What always holds: the same options give the same results as `farfault run` with the
+ * left behind are the same. The same options give the same results as `farfault run` with the
  * program. */
 #include <stdlib.h>
 #include <string.h>
@@ -60,8 +60,11 @@ static int replay(void *context) {
   ff_status status = replay_run(job->file, &wanted, &error);
   trace_file_close(job->file);
   if (!status) return CLI_DONE;
-  bool bad = status == FF_PARSE || status == FF_UNSUPPORTED; /* damaged, or without what the options need */
-  return cli_fail(bad ? CLI_BAD_FILE : status == FF_INVALID ? CLI_USAGE : CLI_FAILED, "%s", error.message);
+  int exit_status = CLI_FAILED;
+  if (status == FF_PARSE || status == FF_UNSUPPORTED)
+    exit_status = CLI_BAD_FILE; /* damaged, or without what the options need */
+  if (status == FF_INVALID) exit_status = CLI_USAGE;
+  return cli_fail(exit_status, "%s", error.message);
 }
 
 static int report(const run_job *job, const char *folder, const run_end *end) {

@@ -253,7 +253,10 @@ static void check_trace(const char *text) {
     assert_true(json_is_string(json_object_get(e, "name")) && phase && strlen(phase) == 1 && strchr("XCM", *phase));
     assert_true(ts >= last);
     last = ts;
-    if (*phase == 'C') assert_true(number_of(json_object_get(e, "args"), "value") >= 0), counters++;
+    if (*phase == 'C') {
+      assert_true(number_of(json_object_get(e, "args"), "value") >= 0);
+      counters++;
+    }
     if (*phase != 'X') continue;
     size_t at = 0;
     while (at < count && ((double)tracks[at].process != process || (double)tracks[at].thread != thread)) at++;
