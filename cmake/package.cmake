@@ -1,4 +1,4 @@
-# What an installation has beside programs and data: documents, the licence; and the Debian package of it all (`cpack -G DEB` in the
+# What an installation has in addition to programs and data: documents, the licence; and the Debian package of it all (`cpack -G DEB` in the
 # build folder, or the target `package`). Its dependencies are those that dpkg-shlibdeps finds in the programs (package/prepare.cmake).
 set(FARFAULT_MAINTAINER "The farfault authors <farfault@example.org>" CACHE STRING "who maintains the package")
 

@@ -3,7 +3,7 @@
  *
  *   check the options -> check the program -> run it as a child (child.c) -> read what it left (run_results.c) -> table
  *
- * What always holds: stdout is the program's; the exit status is the program's once it ran; whatever happens but
+ * Stdout is the program's; the exit status is the program's once it ran; whatever happens but
  * SIGKILL, the temporary folder is removed (signals wait for it), and everything that can be refused is refused before
  * the program starts. */
 #include <dirent.h>

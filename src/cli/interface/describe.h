@@ -2,7 +2,7 @@
 /* What every command takes, read off its own argp tables: manual pages (manual.c) and shell completion (completion.c)
  * are made of this.
  *
- * What always holds: nothing is listed a second time. A command is called as usual, and its call of cli_parse hands its
+ * Nothing is listed a second time. A command is called as usual, and its call of cli_parse hands its
  * tables over instead of parsing; so a new command in commands.def has its page and its completion by itself. */
 #ifndef FF_CLI_DESCRIBE_H
 #define FF_CLI_DESCRIBE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `farfault sim --offload A,B --map C,D`: every manager with every way of offloading and every map.
  *
- * What always holds: a choice of which there is only one stays a choice for all managers; of several, each simulation
+ * A choice of which there is only one stays a choice for all managers; of several, each simulation
  * has its own behind its manager's name ("copy+offload=controlled+map=learned"), as if the user had written it there;
  * what stands there already stays. */
 #include <stdio.h>
