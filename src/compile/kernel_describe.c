@@ -283,7 +283,7 @@ static void describe_access(describer *d, const exec_instr *i) {
   native_instr *n = &d->now;
   n->observes = 1;
   n->op = NATIVE_HANDLER;
-  n->space = space_of(a->space);
+  n->space = (uint8_t)space_of(a->space);
   n->bytes = a->bytes;
   n->elements = a->elements;
   n->sign = a->sign;
