@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How fast kernels are executed: warp instructions per second of a tiled matrix product (regular, shared memory and
  * barriers) and a breadth-first search (irregular, divergent), with one worker and with two, with and without the
- * access stream, and on each instruction set; beside the same work as plain C on the same core.
+ * access stream, and on each instruction set; compared with the same work as plain C on the same core.
  *
  *   [FARFAULT_EXECUTE=compile] bench_exec [matrix size, a multiple of 16] [vertices of the graph]
  *
@@ -194,7 +194,10 @@ static void c_search(const uint32_t *row, const uint32_t *col, int32_t *dist, ui
     for (uint32_t v = 0; v < n; v++)
       if (dist[v] == level)
         for (uint32_t e = row[v]; e < row[v + 1]; e++)
-          if (dist[col[e]] < 0) dist[col[e]] = level + 1, changed = 1;
+          if (dist[col[e]] < 0) {
+            dist[col[e]] = level + 1;
+            changed = 1;
+          }
   }
 }
 
@@ -287,8 +290,13 @@ int main(int argc, char **argv) {
   s.product = load(&s, product_text, "product");
   s.level = load(&s, search_text, "level");
   uint64_t cells = (uint64_t)s.n * s.n;
-  s.a = device(&s, 4 * cells), s.b = device(&s, 4 * cells), s.c = device(&s, 4 * cells);
-  for (uint64_t i = 0; i < cells; i++) s.a[i] = (float)(i % 7) * 0.5f, s.b[i] = (float)(i % 11) - 3;
+  s.a = device(&s, 4 * cells);
+  s.b = device(&s, 4 * cells);
+  s.c = device(&s, 4 * cells);
+  for (uint64_t i = 0; i < cells; i++) {
+    s.a[i] = (float)(i % 7) * 0.5f;
+    s.b[i] = (float)(i % 11) - 3;
+  }
   s.dist = device(&s, 4 * (uint64_t)s.vertices);
   s.changed = device(&s, 4);
   make_graph(&s, 8);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What declaring costs (Wilt 2017, R7): the host's time of a launch with eight declared uses, everything resident,
- * beside a bare cuLaunchKernel of the same kernel.
+ * compared with a bare cuLaunchKernel of the same kernel.
  *
  *     bench_launch [ROUNDS]     (FARFAULT_DRIVER as the library's)
  *

@@ -39,9 +39,10 @@ static void fill(bench *b, ptx_type type, int source) {
     if (type == PTX_F64) memcpy(slot + 8 * l, &f64, 8);
     else if (ptx_type_bits(type) == 64) memcpy(slot + 8 * l, &u64, 8);
     else if (type == PTX_F32) memcpy(slot + 4 * l, &f32, 4);
-    else if (ptx_type_class(type) == 'F')
-      u32 = 0x3e003e00u & (ptx_type_bits(type) == 32 ? UINT32_MAX : 0xffffu), memcpy(slot + 4 * l, &u32, 4);
-    else memcpy(slot + 4 * l, &u32, 4);
+    else if (ptx_type_class(type) == 'F') {
+      u32 = 0x3e003e00u & (ptx_type_bits(type) == 32 ? UINT32_MAX : 0xffffu);
+      memcpy(slot + 4 * l, &u32, 4);
+    } else memcpy(slot + 4 * l, &u32, 4);
   }
 }
 

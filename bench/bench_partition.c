@@ -58,7 +58,9 @@ static void measure_hash(const char *machine, const char *set) {
 
 static uint64_t seed = 88172645463325252;
 static uint64_t random_below(uint64_t n) {
-  seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
+  seed ^= seed << 13;
+  seed ^= seed >> 7;
+  seed ^= seed << 17;
   return seed % n;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What reading a trace costs beside simulating it: processor time in the steps that bring what the simulation asks for,
- * and in all the rest, as `farfault sim` with one manager.
+/* What reading a trace costs in addition to simulating it: processor time in the steps that bring what the simulation
+ * asks for, and in all the rest, as `farfault sim` with one manager.
  *
  *     bench_trace TRACE... [MANAGER]     (default: replay, on gtx480) */
 #include <stdio.h>

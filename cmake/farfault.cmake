@@ -80,7 +80,8 @@ function(ff_library name)
     set(rare ${isa_sources})
     list(JOIN FF_ISA_RARE "|" rare_names)
     list(FILTER rare INCLUDE REGEX "/(${rare_names})[.]isa[.]c$")
-    set_source_files_properties(${rare} PROPERTIES COMPILE_OPTIONS "${FF_ISA_OPTIMISE_RARE}") # comes after the library's options
+    # Comes after the library's options, which are less than this for processors before 2013.
+    set_source_files_properties(${rare} PROPERTIES COMPILE_OPTIONS "$<$<NOT:$<BOOL:$<TARGET_PROPERTY:FF_OLD>>>:${FF_ISA_OPTIMISE_RARE}>")
   endif()
   if(NOT sources)
     add_library(ff_${name} INTERFACE) # nothing there yet
@@ -95,6 +96,7 @@ function(ff_library name)
       set(optimise ${FF_ISA_OPTIMISE})
       if(isa STREQUAL baseline AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
         set(optimise ${FF_ISA_OPTIMISE_OLD})
+        set_target_properties(ff_${name}_${isa} PROPERTIES FF_OLD ON)
       endif()
       target_compile_options(ff_${name}_${isa} PRIVATE ${optimise} $<$<C_COMPILER_ID:Clang>:-Wno-pass-failed> -fno-math-errno -fno-trapping-math ${FF_ISA_FLAGS_${isa}})
       if(FARFAULT_SANITIZE AND NOT isa STREQUAL baseline) # the same sources as baseline, which is checked

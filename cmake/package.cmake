@@ -1,10 +1,12 @@
-# What an installation has beside programs and data: documents, the licence; and the Debian package of it all (`cpack -G DEB` in the
+# What an installation has in addition to programs and data: documents, the licence; and the Debian package of it all (`cpack -G DEB` in the
 # build folder, or the target `package`). Its dependencies are those that dpkg-shlibdeps finds in the programs (package/prepare.cmake).
 set(FARFAULT_MAINTAINER "The farfault authors <farfault@example.org>" CACHE STRING "who maintains the package")
 
-install(DIRECTORY docs/ DESTINATION share/doc/farfault)
-install(DIRECTORY examples DESTINATION share/doc/farfault)
-install(FILES README.md LICENSE DESTINATION share/doc/farfault)
+# In the same places to each other as in the sources, so that links between them hold.
+install(DIRECTORY docs examples DESTINATION share/doc/farfault)
+install(FILES README.md LICENSE CHANGELOG.md SECURITY.md CITATION.cff DESTINATION share/doc/farfault)
+install(CODE "execute_process(COMMAND \${CMAKE_COMMAND} -DFOLDER=\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/share/doc/farfault
+                              -P ${CMAKE_SOURCE_DIR}/cmake/package/links.cmake COMMAND_ERROR_IS_FATAL ANY)")
 
 set(CPACK_PACKAGE_NAME farfault)
 set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})

@@ -5,7 +5,7 @@
 #   scripts/gpu-check.sh [-d virtual|cuda|PATH] [-o FOLDER] [-D DATE] [-q] [BUILD]
 #
 # BUILD: build, which must be built. FOLDER: docs/results. -d: the driver (cuda); with `virtual` the whole of it runs on the virtual GPU, which tests
-# the script. -q: small sizes. The file is FOLDER/gpu-DATE-NAME.csv, the machine file as measured beside it. Exit status: 77 if there is no GPU,
+# the script. -q: small sizes. The file is FOLDER/gpu-DATE-NAME.csv, the machine file as measured next to it. Exit status: 77 if there is no GPU,
 # 1 if something failed (its row says so), else 0.
 set -uo pipefail
 driver=cuda folder=docs/results date=$(date +%F) quick=""

@@ -7,17 +7,19 @@
 #              3. a third, small one (BUILD-threads) with ThreadSanitizer: libfarfault, called from several threads on the model driver
 #   check-all  the same with every test, more random programs, and four minutes of fuzzing
 # The last line is "N passed, N failed". JOBS: how many at once; FUZZ_SECONDS: for all targets together.
+# WERROR=OFF: a warning does not end the builds 2 and 3.
 set -uo pipefail
 build=$1
 mode=${2:-test}
 check=$build-check
 jobs=${JOBS:-$(nproc)}
+werror=${WERROR:-ON}
 levels=$(dirname "$0")/../tests/levels.tsv
 case $mode in
   quick) later='test|all' ;;
   test) later=all fuzz_seconds=${FUZZ_SECONDS:-32} random_programs=500 ;;
   check-all) later=none fuzz_seconds=${FUZZ_SECONDS:-240} random_programs=2000 ;;
-  *) sed -n '2,9s/^# //p' "$0" >&2; exit 64 ;;
+  *) sed -n '2,10s/^# //p' "$0" >&2; exit 64 ;;
 esac
 passed=0 failed=0
 say() { printf '\n== %s (after %d s)\n' "$1" $SECONDS; }
@@ -54,7 +56,7 @@ run_tests "$build" 2
 
 say "build with checks"
 mkdir -p "$check"
-if CC=clang cmake -S . -B "$check" -G Ninja -DFARFAULT_SANITIZE=ON -DFARFAULT_FUZZ=ON -DFARFAULT_COVERAGE=ON -DFARFAULT_WORKLOADS=OFF \
+if CC=clang cmake -S . -B "$check" -G Ninja -DFARFAULT_WERROR="$werror" -DFARFAULT_SANITIZE=ON -DFARFAULT_FUZZ=ON -DFARFAULT_COVERAGE=ON -DFARFAULT_WORKLOADS=OFF \
     -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG="-O1 -g1" >"$check/build.log" 2>&1 &&
   cmake --build "$check" -j "$jobs" >>"$check/build.log" 2>&1; then
   count 0
@@ -104,7 +106,7 @@ fi
 say "libfarfault with ThreadSanitizer"
 threads=$build-threads
 mkdir -p "$threads"
-if CC=clang cmake -S . -B "$threads" -G Ninja -DFARFAULT_WORKLOADS=OFF -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS=-fsanitize=thread \
+if CC=clang cmake -S . -B "$threads" -G Ninja -DFARFAULT_WERROR="$werror" -DFARFAULT_WORKLOADS=OFF -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS=-fsanitize=thread \
     -DCMAKE_C_FLAGS_DEBUG="-O1 -g1" >"$threads/build.log" 2>&1 &&
   cmake --build "$threads" -j "$jobs" --target runtime_test_random_programs runtime_test_model_driver >>"$threads/build.log" 2>&1; then
   export TSAN_OPTIONS=halt_on_error=1 FARFAULT_CHECK=2

@@ -2,9 +2,10 @@
 # 1. What Debian asks for: zsh's completion where its zsh looks, manual pages and the changelog compressed (without name and date, so that two
 #    packages are the same), a copyright file that points to the licence instead of its text.
 # 2. Dependencies, by dpkg-shlibdeps: Depends of everything but what only mpirun and the compiler of kernels need, which farfault does without: Recommends. cpack's own
-#    way knows no difference.
+#    way makes no difference between them.
 set(root ${CPACK_TEMPORARY_DIRECTORY}/usr)
 file(REMOVE ${root}/share/doc/farfault/LICENSE)
+execute_process(COMMAND ${CMAKE_COMMAND} -DFOLDER=${root}/share/doc/farfault -P ${CMAKE_CURRENT_LIST_DIR}/links.cmake COMMAND_ERROR_IS_FATAL ANY)
 file(COPY ${CMAKE_CURRENT_LIST_DIR}/copyright ${CMAKE_CURRENT_LIST_DIR}/changelog DESTINATION ${root}/share/doc/farfault
      FILE_PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
 file(RENAME ${root}/share/zsh/site-functions ${root}/share/zsh/vendor-completions)

@@ -11,7 +11,7 @@
  * dependences between launches, overlap of copies and kernels, eviction when the segments are larger than the budget,
  * and launches in windows of blocks when one of them is (Wilt 2017, requirements R1 to R9).
  *
- * What always holds
+ * Guarantees
  *   - The result is that of the launches run one after the other in the order of their ff_launch calls.
  *   - A function that returns FF_SUCCESS did it; any other did nothing that could be seen, and ff_message() says why.
  *   - No segment is ever lost: after a failure each has the contents that the last launch that ended well gave it.
@@ -99,7 +99,7 @@ typedef struct ff_options {
 FF_API ff_result ff_open(const ff_options *options, ff_gpu **gpu);
 /** Waits for all launches, writes file segments back, frees everything of it: segments, modules, kernels. NULL:
  *  nothing. The result
- * is the first failure that nobody was told of; all is freed anyway. */
+ * is the first failure that no call has returned; all is freed anyway. */
 FF_API ff_result ff_close(ff_gpu *gpu);
 
 /** What it has. `name`: of the first GPU. */
@@ -290,11 +290,11 @@ typedef struct ff_partition_options {
   double timeout_s; /**< `apart`: how long to wait for them; 0: not at all; negative: for ever */
 } ff_partition_options;
 
-/** Takes the share. FF_ERROR_TOO_LARGE: the SMs are not to be had beside those of the other partitions (at most 8 of a
- *  GPU). FF_ERROR_NO_MEMORY: the
- * budget is not, beside them and what is pinned. FF_ERROR_NO_DRIVER: `green`, and the driver has none. FF_ERROR_BUSY,
- * FF_ERROR_NOT_FOUND, FF_ERROR_IO: `apart`, and others hold the SMs, there is no daemon to start, or it cannot be
- * reached. */
+/** Takes the share. FF_ERROR_TOO_LARGE: the SMs are not to be had in addition to those of the other partitions (at most
+ *  8 of a GPU). FF_ERROR_NO_MEMORY: the
+ * budget is not, in addition to them and what is pinned. FF_ERROR_NO_DRIVER: `green`, and the driver has none.
+ * FF_ERROR_BUSY, FF_ERROR_NOT_FOUND, FF_ERROR_IO: `apart`, and others hold the SMs, there is no daemon to start, or it
+ * cannot be reached. */
 FF_API ff_result ff_partition_create(ff_gpu *gpu, const ff_partition_options *options, ff_partition **partition);
 /** Waits for its launches and gives the share back. FF_ERROR_BUSY: it has segments still. NULL: nothing. ff_close does
  *  it, too. */
@@ -305,13 +305,15 @@ typedef struct ff_partition_info {
   const char *name; /**< until it is destroyed */
   uint32_t device;  /**< as in its options */
   const char *way;  /**< "green" or "rewrite" */
-  /** `rewrite`: the first SM's number (%smid); `green`: in the order of the driver's groups, whose numbers it keeps for itself */
+  /** `rewrite`: the first SM's number (%smid); `green`: in the order of the driver's groups, whose numbers it keeps for
+   *  itself */
   uint32_t sm_first;
   uint32_t sm_count; /**< SMs that it has, after rounding */
   uint32_t gpu_sms;  /**< of the whole GPU */
   uint64_t budget;   /**< bytes of GPU memory that its segments may take; the GPU's where own_budget is false */
   bool own_budget;   /**< the share named memory */
-  /** its memory is in memory modules that no other partition uses. False so far: the driver hands out pieces that lie in all */
+  /** its memory is in memory modules that no other partition uses. False so far: the driver hands out pieces that lie
+   *  in all */
   bool memory_apart;
   bool apart; /**< as in its options */
 } ff_partition_info;
@@ -353,7 +355,7 @@ typedef struct ff_statistics {
   uint64_t from_gpu_copies;     /**< to the host */
   uint64_t from_gpu_bytes;      /**< of them */
   uint64_t zeroed_bytes;        /**< set on the GPU instead of copied */
-  uint64_t dropped_bytes;       /**< evicted without a copy: the host had them, or nobody needed them */
+  uint64_t dropped_bytes;       /**< evicted without a copy: the host had them, or no launch needed them */
   uint64_t evicted_bytes;       /**< all that was evicted */
   uint64_t mapped_pieces;       /**< pieces of GPU memory put behind addresses */
   uint64_t unmapped_pieces;     /**< and taken away */

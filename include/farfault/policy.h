@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Paging policies: what to bring beside a faulting page (a prefetcher) and what to let go when GPU memory is full (an
- * evictor). farfault's own policies use this interface, and so does a plug-in: one C file, compiled to a shared object,
- * that exports
+/* Paging policies: what to bring together with a faulting page (a prefetcher) and what to let go when GPU memory is
+ * full (an evictor). farfault's own policies use this interface, and so does a plug-in: one C file, compiled to a
+ * shared object, that exports
  *
  *     const ff_policy ff_policy_plugin = {.version = FF_POLICY_VERSION, .name = "mine", ...};
  *
@@ -9,7 +9,7 @@
  *
  * A policy proposes, the pager decides: a proposal is cut to what exists, what is not there yet (or is there, for an
  * evictor) and what fits; a policy that proposes nonsense costs time, never correctness. Proposals are made in order of
- * importance. All calls come from one thread per simulation, in order of simulated time; a policy keeps what it wants
+ * importance. All calls come from one thread per simulation, in order of simulated time; a policy keeps what it needs
  * to remember in its state, and must give the same answers to the same calls (randomness: view->random).
  *
  * Addresses are the GPU's, sizes are bytes, times picoseconds since the program began. A page is 4 KiB, a group 64 KiB,
@@ -140,10 +140,10 @@ typedef struct ff_policy {
    * that does not grow with memory. */
   void (*settled)(void *state, ff_view *view, uint64_t address, uint64_t bytes);
 
-  /* Since version 3, of a prefetcher, optional. Under a manager that knows what launches declare (manager.h: segments)
-   * and lets the prefetcher bring it: a launch is about to begin, whose arguments point into these allocations, in the
-   * order of its arguments. Of what is proposed only that comes which needs no transfer, while there is room: pages
-   * that were not written to since they were allocated. */
+  /* Since version 3, of a prefetcher, optional. Under a manager that is told what launches declare (manager.h:
+   * segments) and lets the prefetcher bring it: a launch is about to begin, whose arguments point into these
+   * allocations, in the order of its arguments. Of what is proposed only that comes which needs no transfer, while
+   * there is room: pages that were not written to since they were allocated. */
   void (*launching)(void *state, ff_view *view, const ff_allocation *declared, size_t count);
   /* Since version 3, of a prefetcher, optional. Under a manager with which the GPU reaches what is not in its memory
    * over the link (manager.h: reaches), as its access counters tell a driver: since a page of this group last came the

@@ -8,7 +8,7 @@
  *           ff_trace_begin_warp, ff_trace_put_access, ff_trace_put_record ... -> ff_trace_finish (or ff_trace_discard)
  *   read:   ff_trace_open -> ff_trace_next ... -> ff_trace_close
  *
- * What always holds
+ * Guarantees
  *   - a function that returns FF_TRACE_OK left *error untouched; any other left a message there that names the thing
  *     and the place;
  *   - what is refused is not written, and the writer can be used on; what was written can be read;
@@ -319,7 +319,7 @@ FF_TRACE_API ff_trace_status ff_trace_begin_warp(ff_trace_writer *writer, uint64
 
 /* One record of `count` words (1; 2 + lines for an ACCESS). EXIT ends the warp; it is written by itself where it is
  * left out. FF_TRACE_INVALID: no warp has begun, no such record, a wrong count, sfu + fp64 beyond the instructions, a
- * WAIT for a load that the warp has not made, a BARRIER that expects nobody, ENTER and LEAVE that do not match, a line
+ * WAIT for a load that the warp has not made, a BARRIER that expects no warp, ENTER and LEAVE that do not match, a line
  * at 2^56 or beyond. */
 FF_TRACE_API ff_trace_status ff_trace_put_record(ff_trace_writer *writer, const uint64_t *words, size_t count,
                                                  ff_trace_error *error);

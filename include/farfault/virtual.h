@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file
- * What the virtual GPU's libcuda.so.1 has beside the CUDA driver API. A program finds these by dlsym and goes on
- * without them on a real GPU. Results are CUresult numbers. */
+ * What the virtual GPU's libcuda.so.1 has in addition to the CUDA driver API. A program finds these by dlsym and goes
+ * on without them on a real GPU. Results are CUresult numbers. */
 #ifndef FARFAULT_VIRTUAL_H
 #define FARFAULT_VIRTUAL_H
 
@@ -43,7 +43,7 @@ typedef int ff_virtual_time_function(uint64_t *picoseconds);
 int farfaultHostTime(uint64_t *picoseconds);
 
 /** Where in GPU memory the first simulation has what lies at a device address: the physical address, which on a real
- *  GPU only the driver knows.
+ *  GPU only the driver has.
  * CUDA_ERROR_INVALID_VALUE: nothing is allocated there. CUDA_ERROR_NOT_SUPPORTED: the machine's file has no address
  * hash (`address_map`), or nothing is simulated. Memory that was allocated in one piece of 2 MiB or more is one piece
  * there, too, while there is one that long. */

@@ -7,7 +7,7 @@
  *     TOGETHER   the hints that helped, best first: the first two, three, four ... of them
  *     CAPACITY   all, 90, 75 % ... of the footprint, in rounds: a manager that is far too slow goes no further down
  *
- * What always holds: no setting is simulated twice; what is left out is said in `skipped`. */
+ * No setting is simulated twice; what is left out is said in `skipped`. */
 #include "advise/advise.h"
 
 #include <inttypes.h>

@@ -5,7 +5,7 @@
  *                                             ^------------------ until there are no more ------------------------|
  *                          advise_conclude: items -> advise_markdown, advise_json
  *
- * What always holds: a gain is of two simulations that were made, never a sum or an estimate; what gains less than
+ * A gain is of two simulations that were made, never a sum or an estimate; what gains less than
  * ADVISE_WORTH is no advice; the same results give the same items in the same order. docs/advise.md explains the
  * rules. */
 #ifndef FF_STUDY_ADVISE_H
@@ -92,7 +92,8 @@ extern const char *const advise_kind_names[];
 
 typedef struct advise_item {
   advise_kind kind;
-  /* it helps a program that is not this one: with managed memory, with declared data, or on a driver that nobody has */
+  /* it helps a program that is not this one: with managed memory, with declared data, or on a driver that does not
+   * exist */
   bool conditional;
   const advise_setting *now, *then;
   double gain; /* of now's time */

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/check.h"
+
 #define PAGE UINT64_C(4096)
 #define BLOCK (UINT64_C(2) << 20)
 #define BITMAP_BYTES_MAX (UINT64_C(256) << 20) /* of all together: 8 TiB of allocations */
@@ -103,6 +105,12 @@ static uint64_t *make_bitmap(reading *r, uint64_t pages) {
   return ff_alloc(bytes);
 }
 
+static bool live_in_order(const reading *r) {
+  for (size_t i = 1; i < r->live.count; i++)
+    if (r->live.items[i - 1].address + r->live.items[i - 1].bytes > r->live.items[i].address) return false;
+  return true;
+}
+
 static void allocated(reading *r, const trace_op *op) {
   uint64_t address = op->alloc.address, bytes = op->alloc.bytes;
   size_t at = behind(r, address);
@@ -127,6 +135,7 @@ static void allocated(reading *r, const trace_op *op) {
   FF_PUSH(&r->live, l);
   memmove(&r->live.items[at + 1], &r->live.items[at], (r->live.count - 1 - at) * sizeof l);
   r->live.items[at] = l;
+  FF_CHECK_DEEP(live_in_order(r));
   if (!on_gpu(a.memory) || r->only_addresses) return;
   r->facts->managed = r->facts->managed || a.memory == TRACE_MEMORY_MANAGED;
   r->bytes_live += bytes;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a recorded program itself says, before anything is simulated: who uses which allocation, how much of it, how
- * often.
+/* What a recorded program itself says, before anything is simulated: which kernels and copies use which allocation, how
+ * much of it, how often.
  *
- * What always holds: everything is counted from the trace's own records; what is beyond the limits is in no list, and
+ * Everything is counted from the trace's own records; what is beyond the limits is in no list, and
  * `left_out` says how many allocations or kernels that are. */
 #ifndef FF_STUDY_ADVISE_FACTS_H
 #define FF_STUDY_ADVISE_FACTS_H

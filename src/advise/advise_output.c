@@ -2,7 +2,7 @@
 /* Advice for people (Markdown, which a terminal shows well, too: tables and commands are indented) and for programs
  * (JSON).
  *
- * What always holds: both say the same; behind each claim stand the settings that were simulated for it and the command
+ * Both say the same; behind each claim stand the settings that were simulated for it and the command
  * that simulates them again; what was not simulated is listed. */
 #include <inttypes.h>
 #include <jansson.h>
@@ -132,7 +132,7 @@ static size_t count_in(const advise_advice *advice, section which) {
 static void write_advice(const advise_advice *advice, const advise_context *context, ff_text *out) {
   static const char *const heads[SECTIONS] = {
       "## Advice\n\n",
-      "## Under other conditions\n\nThis helps only a program with managed memory, one that declares its launches' data, or one with a driver that nobody has.\n\n",
+      "## Under other conditions\n\nThis helps only a program with managed memory, one that declares its launches' data, or one with a driver that does not exist.\n\n",
       "## Each hint alone\n\nThe best hint on each allocation, with managed memory and no other hint.\n\n"};
   for (size_t which = 0, number = 0; which < SECTIONS; which++) {
     size_t count = count_in(advice, (section)which);

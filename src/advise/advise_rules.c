@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From measured numbers to advice, and which hints are worth a simulation: docs/advise.md has the rules in words.
  *
- * What always holds: every sentence that says a gain names the two settings whose times it is of. */
+ * Every sentence that says a gain names the two settings whose times it is of. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A process that does not end by exit: by a signal that it does not handle (a crash, Ctrl-C, a time limit), or by
- * quick_exit. Whoever has results gets to write them first, in a thread of its own:
+ * quick_exit. A part that has results writes them first, in a thread of its own:
  *
  *   signal -> the handler sets `number`, posts `wake`, waits for `done` -> the signal again, by default
  *   thread -> waits for `wake`, sees `number`, writes what there is, sets `done`
  *
- * What always holds: the process ends as it would without us, by the same signal, a little later; only signals that had
+ * The process ends as it would without us, by the same signal, a little later; only signals that had
  * their default action when the first one began to watch are looked at; the handler itself does what a handler may (it
  * takes no lock and allocates nothing), and gives up waiting after a while, as the program may have died holding a lock
  * that the thread needs: two seconds after what stops a process from outside; a second Ctrl-C, half a

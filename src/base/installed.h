@@ -6,10 +6,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The file `name` of lib/farfault, into `path` of `room` bytes: beside the library or program that `inside` (any
- * function of it) is in, beside the program that runs, of the farfault that the shell would start, or of the folder
+/* The file `name` of lib/farfault, into `path` of `room` bytes: next to the library or program that `inside` (any
+ * function of it) is in, next to the program that runs, of the farfault that the shell would start, or of the folder
  * where the installation was to go (`folder`; NULL: not known). mode: as access(2) has it. secure: PATH counts only
- * where the program has no more rights than who started it (secure_getenv). false: it is nowhere. */
+ * where the program has no more rights than the user that started it (secure_getenv). false: it is nowhere. */
 bool ff_find_installed(const char *name, int mode, void *inside, const char *folder, bool secure, char *path,
                        size_t room);
 

@@ -156,7 +156,7 @@ bool ff_output_same(const char *path, const char *other) {
 
 /* ---- opening ---- */
 
-/* A name beside the target that says what it is; of a long name only the beginning. The caller frees. */
+/* A name next to the target that says what it is; of a long name only the beginning. The caller frees. */
 static char *aside_name(const char *target) {
   uint64_t random = 0;
   if (getrandom(&random, sizeof random, GRND_NONBLOCK) < 0) {
@@ -242,15 +242,16 @@ ff_status ff_output_open(const char *path, ff_output_kind kind, ff_output **out,
   ff_output *o = ff_alloc(sizeof *o);
   *o = (ff_output){.path = ff_strdup(path), .kind = kind, .descriptor = -1};
   if (kind != FF_OUTPUT_PART) o->target = ff_output_target(path);
-  ff_status status = kind == FF_OUTPUT_PART ? FF_OK
-                     : o->target            ? check_target(path, o->target, error)
-                                            : check_place(path, error);
-  if (!status) {
-    o->descriptor = kind == FF_OUTPUT_PART ? open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)
-                    : o->target            ? open_aside(o)
-                                           : open_place(path);
-    if (o->descriptor < 0) status = fail_write(path, errno, error);
+  ff_status status = FF_OK;
+  if (kind == FF_OUTPUT_PART) o->descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  else if (o->target) {
+    status = check_target(path, o->target, error);
+    if (!status) o->descriptor = open_aside(o);
+  } else {
+    status = check_place(path, error);
+    if (!status) o->descriptor = open_place(path);
   }
+  if (!status && o->descriptor < 0) status = fail_write(path, errno, error);
   if (status) ff_output_discard(o);
   else *out = o;
   return status;

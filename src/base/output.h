@@ -8,7 +8,7 @@
  * file keeps its mode bits, and its owner if we may give it. Other hard links to the old file keep the old contents.
  * Anything else - a device, a pipe, a terminal, /dev/stdout, /dev/fd/N - is written in place, and stays what it is.
  *
- * What always holds: aside is a file without a name where the file system has such, else FILE.tmp-PROCESS-RANDOM in the
+ * Aside is a file without a name where the file system has such, else FILE.tmp-PROCESS-RANDOM in the
  * same folder, made with O_EXCL; no write raises SIGPIPE; after a failure nothing half-written is left in a regular
  * file's place; an error of any write, of the flush to the disk and of close comes out of ff_output_finish, with the
  * path. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Messages that show a place in a text, and the nearest word to a mistyped one.
  *
- * What always holds: the shown line is at most SHOWN_WIDTH characters and printable, whatever the text holds; the caret
+ * The shown line is at most SHOWN_WIDTH characters and printable, whatever the text holds; the caret
  * stands under the byte that line:column names. */
 #include "base/text.h"
 

@@ -2,7 +2,7 @@
 /* One status type for the whole project, and the message that goes with it.
  *
  * Every function that can fail returns ff_status and takes an `ff_error *` as its last parameter (NULL: the caller
- * does not want the text). What always holds: a function that returns FF_OK left the error untouched; one that
+ * does not want the text). A function that returns FF_OK left the error untouched; one that
  * returned anything else wrote a message that names the thing, the place and, where there is one, what to do. */
 #ifndef FF_BASE_STATUS_H
 #define FF_BASE_STATUS_H

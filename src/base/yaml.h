@@ -2,10 +2,10 @@
 /* YAML files (machines, studies) by libfyaml: a text is opened, the caller walks its nodes, and every error names the
  * file, the line and the column, with a caret.
  *
- * What always holds: libfyaml is given only UTF-8 text without directives (lines that begin with %; one of them with
+ * Libfyaml is given only UTF-8 text without directives (lines that begin with %; one of them with
  * bytes that are no text keeps its scanner busy for ever); a file is one document; anchors' aliases are no scalars, so
- * that a file cannot be larger than it looks; a key may come twice: the caller looks for that, as it knows what it
- * wants to say. */
+ * that a file cannot be larger than it looks; a key may come twice: the caller looks for that, since the message is
+ * its own. */
 #ifndef FF_BASE_YAML_H
 #define FF_BASE_YAML_H
 

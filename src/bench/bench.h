@@ -3,7 +3,7 @@
  *
  *     bench_open -> bench_kernel, bench_launch, driver calls by BENCH_TRY -> bench_now -> bench_close
  *
- * What always holds: one benchmark runs in a process of its own (cli/), because the virtual GPU reads its settings once
+ * One benchmark runs in a process of its own (cli/), because the virtual GPU reads its settings once
  * per process; so what a failed one leaves is freed by its end, and functions return at the first error. */
 #ifndef FF_BENCH_BENCH_H
 #define FF_BENCH_BENCH_H

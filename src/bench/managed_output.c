@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `farfault bench managed` prints: the table, CSV, JSON, the picture; the paper's columns stand beside ours.
+/* What `farfault bench managed` prints: the table, CSV, JSON, the picture; the paper's columns stand next to ours.
  *
  * Wilt's tables call microseconds ms, and GP100's row of 4 KB prints 7 MB/s where its time gives 87; a rate is bytes
  * over time here. */
@@ -41,12 +41,18 @@ static void write_series(const managed_report *report, bool touched, ff_text *ou
     if (report->times[way].known) align[columns++] = 'r';
   table_start(&t, align);
   table_cell(&t, "KiB");
-  if (touched) table_cell(&t, "paper, GM200"), table_cell(&t, "paper, GP100");
+  if (touched) {
+    table_cell(&t, "paper, GM200");
+    table_cell(&t, "paper, GP100");
+  }
   for (uint32_t way = 0; way < MANAGED_WAYS; way++)
     if (report->times[way].known) table_cell(&t, "%s", managed_ways[way].name);
   for (uint32_t size = 0; size < MANAGED_SIZES; size++) {
     table_cell(&t, "%u", kilobytes(size));
-    if (touched) time_cell(&t, size, paper_gm200[size]), time_cell(&t, size, paper_gp100[size]);
+    if (touched) {
+      time_cell(&t, size, paper_gm200[size]);
+      time_cell(&t, size, paper_gp100[size]);
+    }
     for (uint32_t way = 0; way < MANAGED_WAYS; way++) {
       const managed_times *times = &report->times[way];
       if (!times->known) continue;
@@ -140,7 +146,9 @@ static void fill_panel(const managed_report *report, bars_panel *panel, char nam
       if (!times->known) continue;
       double us = touched ? times->touched[size] : times->untouched[size];
       panel->ours[at] = rates ? rate(size, us) : us;
-      panel->paper[at++] = way != MANAGED_MANAGED || !touched ? NAN : rates ? rate(size, paper[size]) : paper[size];
+      panel->paper[at] = NAN;
+      if (way == MANAGED_MANAGED && touched) panel->paper[at] = rates ? rate(size, paper[size]) : paper[size];
+      at++;
     }
   }
 }

@@ -155,10 +155,10 @@ ff_status launch_step(const bench_gpu *gpu, const pipeline_kernels *k, const pip
 
 ff_status pipeline_run(const pipeline_plan *plan, pipeline_way way, pipeline_result *result, ff_error *error) {
   *result = (pipeline_result){0};
-  ff_status status = way == PIPELINE_MANAGED ? run_managed(plan, result, error)
-                     : way == PIPELINE_SEGMENTS
-                         ? run_segments(plan, result, error)
-                         : run_streams(plan, way != PIPELINE_TRANSFERS, way != PIPELINE_KERNELS, result, error);
+  ff_status status;
+  if (way == PIPELINE_MANAGED) status = run_managed(plan, result, error);
+  else if (way == PIPELINE_SEGMENTS) status = run_segments(plan, result, error);
+  else status = run_streams(plan, way != PIPELINE_TRANSFERS, way != PIPELINE_KERNELS, result, error);
   result->known = !status;
   return status;
 }

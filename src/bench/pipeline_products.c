@@ -3,7 +3,7 @@
  * one that copies out, and events between them.
  *
  * GPU memory is divided into buffers for panels of A (those of a pass), for tiles of C (up to eight), and for as many
- * panels of B as fit then. What always holds
+ * panels of B as fit then. Guarantees
  *   - a panel that is in a buffer is not copied again; a buffer is taken from the panel whose next use is the furthest
  *     away, of several the one that was used first;
  *   - a copy into a buffer waits for the last kernels that read it, a kernel for the copies of what it reads, and for

@@ -95,7 +95,7 @@ ff_status link_receive(broker_link *link, int64_t until_ms, wire_message *messag
   }
 }
 
-/* Nothing is sent to who holds a share: whatever can be read is the end. */
+/* Nothing is sent to a client that holds a share: whatever can be read is the end. */
 bool link_alive(const broker_link *link) {
   struct pollfd one = {.fd = link->fd, .events = POLLIN};
   int ready;

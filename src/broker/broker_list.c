@@ -101,7 +101,7 @@ static ff_status list_locks(const broker_place *place, const char *lock_name, br
   return FF_OK;
 }
 
-/* By the lock file, which is there as long as anybody has something. */
+/* By the lock file, which is there as long as a process holds a share. */
 static ff_status list_gpu(const broker_place *place, const char *lock_name, broker_listing *listing, ff_error *error) {
   char socket_name[PLACE_NAME];
   size_t stem = strlen(lock_name) - 5;

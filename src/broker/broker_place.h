@@ -6,7 +6,7 @@
  *     NAME.lock   the daemon holds it by flock as long as it lives, so that there is one; the holders of shares lock a byte for each SM
  *                 and each colour of theirs (fcntl), which the kernel undoes when they end, in whatever way
  *
- * What always holds: the folder is this user's and nobody else may look into it (checked on the open folder, by whose
+ * The folder is this user's and no other user may look into it (checked on the open folder, by whose
  * descriptor everything in it is reached, so that nothing can be put in its place afterwards). */
 #ifndef FF_BROKER_PLACE_H
 #define FF_BROKER_PLACE_H
@@ -30,8 +30,8 @@ void place_close(broker_place *place);
 /* NAME with an ending (".sock", ".lock") for a GPU. */
 void place_file_name(const char *gpu, const char *ending, char name[PLACE_NAME]);
 
-/* A socket of the daemon's: listening; connected (FF_NOT_FOUND: nobody listens there; FF_LIMIT: too many at once just
- * now). The descriptors are not inherited by programs and do not block. */
+/* A socket of the daemon's: listening; connected (FF_NOT_FOUND: no daemon listens there; FF_LIMIT: too many at once
+ * just now). The descriptors are not inherited by programs and do not block. */
 ff_status place_listen(const broker_place *place, const char *name, int *fd, ff_error *error);
 ff_status place_connect(const broker_place *place, const char *name, int *fd, ff_error *error);
 /* Who is at the other end: FF_INVALID if it is not a process of this user. *pid 0: not known here. */

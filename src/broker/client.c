@@ -182,7 +182,7 @@ bool broker_connected(const broker_share *share) { return link_alive(&share->lin
 
 void broker_give_back(broker_share *share) {
   if (!share) return;
-  lock_drop(share->lock, &share->grant); /* first: who is served next finds nothing locked */
+  lock_drop(share->lock, &share->grant); /* first: the client that is served next finds nothing locked */
   link_close(&share->link);
   free(share);
 }

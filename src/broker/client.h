@@ -8,12 +8,12 @@
  * after the last share was given back. Nothing here touches a GPU: to stay on its SMs and in its colours is the
  * holder's business.
  *
- * What always holds
+ * Guarantees
  *   - Two shares of one GPU that are held at once have no SM and no colour in common, whatever died in between, the
  *     daemon included: a share is also locked in a file by the process that holds it, and a new daemon hands out
  *     nothing that is locked.
- *   - Shares are handed out in the order in which they were asked for: who waits is passed by nobody, not even by who
- *     wants less.
+ *   - Shares are handed out in the order in which they were asked for: a process that waits is passed by no other, not
+ *     even by one that wants less.
  *   - A share ends with its process. A child that a holder forks does not hold it.
  *   - All functions may be called from any thread. No signal handler is installed and no child is left to be waited
  *     for. */
@@ -49,19 +49,19 @@ typedef struct broker_grant {
 
 typedef struct broker_share broker_share;
 
-/* FF_OK: *share is the caller's, until broker_give_back. FF_LIMIT: not to be had now, or not within the time (who has
- * what stands in the message). FF_INVALID: a request that can never be met, or that does not fit what others said of
- * the GPU. FF_UNSUPPORTED: the daemon is of another version. FF_NOT_FOUND: there is no daemon to start. FF_IO: the
- * daemon cannot be reached, or ended while we waited. */
+/* FF_OK: *share is the caller's, until broker_give_back. FF_LIMIT: not to be had now, or not within the time (which
+ * process has what stands in the message). FF_INVALID: a request that can never be met, or that does not fit what
+ * others said of the GPU. FF_UNSUPPORTED: the daemon is of another version. FF_NOT_FOUND: there is no daemon to start.
+ * FF_IO: the daemon cannot be reached, or ended while we waited. */
 ff_status broker_take(const broker_request *request, broker_share **share, ff_error *error);
 const broker_grant *broker_granted(const broker_share *share);
-/* Does the daemon live that gave it? If not (somebody killed it) the share is still this process's alone. Does not
+/* Does the daemon live that gave it? If not (it was killed) the share is still this process's alone. Does not
  * wait. */
 bool broker_connected(const broker_share *share);
 /* NULL: nothing. */
 void broker_give_back(broker_share *share);
 
-/* ---- who has what ---- */
+/* ---- which process has what ---- */
 
 typedef struct broker_holder {
   bool waits;  /* it has nothing yet: `grant` is counts alone (sm_count; colour_count) */
@@ -76,13 +76,14 @@ typedef struct broker_holder {
 typedef struct broker_listing { /* of one GPU */
   char gpu[BROKER_GPU_NAME + 1];
   uint32_t sms, colours, free_sms, free_colours;
-  /* 0: it was killed, and nobody has asked for a share since: `gpu` is a file's name, what is free is not known (0) */
+  /* 0: it was killed, and no process has asked for a share since: `gpu` is a file's name, what is free is not known
+   * (0) */
   int32_t daemon_pid;
-  broker_holder *holders; /* in the order of their SMs; then those who wait, in their order */
+  broker_holder *holders; /* in the order of their SMs; then those that wait, in their order */
   uint32_t holder_count;
 } broker_listing;
 
-/* All GPUs of which somebody holds or wants a share. Never starts a daemon. The caller frees them with
+/* All GPUs of which a process holds a share or waits for one. Never starts a daemon. The caller frees them with
  * broker_list_free. A daemon that does not answer is an error; the others are listed all the same. */
 ff_status broker_list(broker_listing **listings, uint32_t *count, ff_error *error);
 void broker_list_free(broker_listing *listings, uint32_t count);

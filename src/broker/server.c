@@ -2,8 +2,8 @@
 /* One loop of poll(2): the listening socket, the signals, and for each client its socket and its process (a pidfd: a
  * forked child may keep the socket open when the process that holds the share is long dead).
  *
- * Who comes is let in, or refused, a round later: by then a poll has told of all who had gone before he came, and they
- * are closed. One descriptor is kept spare, for telling those whom there are no descriptors for. */
+ * A client that comes is let in, or refused, a round later: by then a poll has told of all that had gone before, and
+ * they are closed. One descriptor is kept spare, for telling the clients for which there are no descriptors. */
 #define _GNU_SOURCE
 #include "broker/server.h"
 
@@ -42,8 +42,8 @@ typedef struct server {
   char socket_name[PLACE_NAME], lock_name[PLACE_NAME];
   int listener, lock, signals;
   int spare;  /* a descriptor to give up for telling one more that there are none left; -1: even it is gone */
-  bool waits; /* somebody has waited to be accepted since before the last poll, for want of descriptors */
-  bool full;  /* no descriptors left, not even the spare one: nobody is heard until one has gone */
+  bool waits; /* a client has waited to be accepted since before the last poll, for want of descriptors */
+  bool full;  /* no descriptors left, not even the spare one: no client is heard until one has gone */
   uint32_t last_id;
   FF_VEC(connection *) connections;
   broker_state state;
@@ -185,7 +185,7 @@ static void accept_spare(server *s) {
   s->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
-/* accept4 has failed for want of descriptors, which it does whether there is somebody or not. */
+/* accept4 has failed for want of descriptors, which it does whether there is a client or not. */
 static void accept_none(server *s) {
   struct pollfd one = {.fd = s->listener, .events = POLLIN};
   if (s->waits && s->spare >= 0) accept_spare(s);
@@ -309,7 +309,8 @@ static void serve_clients(server *s, const struct pollfd *polls, size_t count) {
   }
 }
 
-/* remove_gone serves others, to whom something is then to be sent, which may find them gone: until nothing changes. */
+/* remove_gone serves other clients, to which something is then to be sent, which may find them gone: until nothing
+ * changes. */
 static void send_and_remove(server *s) {
   bool again = true;
   while (again) {
@@ -364,7 +365,7 @@ static void take_files(server *s) {
   s->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
-/* The lock is ours from here on, so a socket of that name is one that nobody listens at any more. */
+/* The lock is ours from here on, so a socket of that name is one that no daemon listens at any more. */
 static ff_status begin(server *s, ff_error *error) {
   ff_status status = lock_own(s->place, s->lock_name, &s->lock, error);
   if (!status) status = take_signals(s, error);
@@ -375,8 +376,8 @@ static ff_status begin(server *s, ff_error *error) {
   return status;
 }
 
-/* The lock file goes only if nobody has locked a share in it or could be about to; the folder's other files are other
- * daemons'. */
+/* The lock file goes only if no process has locked a share in it or could be about to; the folder's other files are
+ * other daemons'. */
 static void end(server *s) {
   int32_t held[BROKER_SMS], held_colours[BROKER_COLOURS];
   bool used = s->connections.count > 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The daemon is a small program of its own, farfault-broker, not a fork of who asks first: a fork of a program with a
- * GPU would keep its memory, its mappings of the driver and the locks of its other threads. It lies beside the virtual
- * GPU's libraries:
+/* The daemon is a small program of its own, farfault-broker, not a fork of the process that asks first: a fork of a
+ * program with a GPU would keep its memory, its mappings of the driver and the locks of its other threads. It lies next
+ * to the virtual GPU's libraries:
  *
- *   $FARFAULT_BROKER; lib/farfault beside this library or beside the program; of the farfault that the shell would
+ *   $FARFAULT_BROKER; lib/farfault next to this library or next to the program; of the farfault that the shell would
  *   start; of the installation
  *
  * It is started by posix_spawn: no handler of the caller's runs, no signal of his is lost, nothing of his is inherited
@@ -102,7 +102,7 @@ static int spawn(const char *path, const char *gpu, int status, int folder, pid_
   return result;
 }
 
-/* What it says until it closes the pipe; "" if it says nothing in time. */
+/* What the daemon writes until it closes the pipe; "" if nothing comes in time. */
 static void read_status(int fd, char *said, size_t room) {
   size_t length = 0;
   while (length < room - 1) {
@@ -118,7 +118,7 @@ static void read_status(int fd, char *said, size_t room) {
   said[length] = '\0';
 }
 
-/* The pipe's ends and the folder above the numbers that the daemon wants them at. */
+/* The pipe's ends and the folder above the numbers that they have in the daemon. */
 static ff_status start_at(const char *path, const broker_place *place, const char *gpu, int ends[2], ff_error *error) {
   char said[1024];
   pid_t pid = -1;
@@ -130,7 +130,7 @@ static ff_status start_at(const char *path, const broker_place *place, const cha
   ends[1] = -1;
   if (result) return ff_fail(error, FF_IO, "%s: cannot be started: %s", path, strerror(result));
   read_status(ends[0], said, sizeof said);
-  /* the first of its two processes; who ignores SIGCHLD has none to wait for */
+  /* the first of its two processes; a process that ignores SIGCHLD has none to wait for */
   while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) continue;
   if (!strcmp(said, START_READY) || !strcmp(said, START_BUSY)) return FF_OK;
   return ff_fail(error, FF_IO, "%s: %s", path, said[0] ? said : "it did not come up");
@@ -142,7 +142,7 @@ ff_status start_daemon(const broker_place *place, const char *gpu, ff_error *err
   if (!find_daemon(path, sizeof path))
     return ff_fail(
         error, FF_NOT_FOUND,
-        "farfault-broker is neither beside libfarfault (lib/farfault of an installation), nor beside the program, nor is there a "
+        "farfault-broker is neither next to libfarfault (lib/farfault of an installation), nor next to the program, nor is there a "
         "farfault on PATH; FARFAULT_BROKER=PATH names it");
   if (pipe2(ends, O_CLOEXEC)) return ff_fail(error, FF_IO, "no pipe can be made: %s", strerror(errno));
   ff_status status = start_at(path, place, gpu, ends, error);

@@ -10,8 +10,8 @@
 #include "base/check.h"
 
 enum {
-  ORPHAN_LOOK_MS = 50, /* how often locks are looked at while somebody waits for them to go */
-  /* who will not wait does so for a lock, which may be that of a process that is just ending */
+  ORPHAN_LOOK_MS = 50, /* how often locks are looked at while a client waits for them to go */
+  /* a client that will not wait does so for a lock, which may be that of a process that is just ending */
   ORPHAN_PATIENCE_MS = 250,
 };
 
@@ -198,7 +198,7 @@ static void grant(broker_state *state, state_client *client, broker_grant found,
       &(wire_message){.kind = WIRE_GRANTED, .sm_first = found.sm_first, .sms = found.sm_count, .mask = found.colours});
 }
 
-/* Serves those who wait, in their order, as far as there is room. */
+/* Serves the clients that wait, in their order, as far as there is room. */
 static void serve(broker_state *state, int64_t now_ms) {
   broker_grant found = {0};
   if (state->queue.count) look_for_orphans(state);

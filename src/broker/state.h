@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who has what of one GPU, and who waits: the daemon without sockets and clocks. It is given the time (milliseconds),
- * what clients say, and that they are gone; it says what is to be sent.
+/* Which client has what of one GPU, and which waits: the daemon without sockets and clocks. It is given the time
+ * (milliseconds), what clients say, and that they are gone; what is to be sent is its result.
  *
- *                       state_message: ASK             fits, and nobody waited before it
+ *                       state_message: ASK             fits, and no client waited before it
  *     state_join --> JOINED ----------------> WAITS ------------------------------------> HOLDS
  *                      |                        |  its time is over, or it can never be     |
  *                      +------------------------+--------------------> (gone) <-------------+
@@ -11,7 +11,7 @@
  * What always holds (state_check, after every message):
  *     free + handed out + orphaned == all, for SMs and for colours, each of them owned by one;
  *     what a holder was told is what it owns, and no more;
- *     who waits was there before everyone behind it, and the first of them cannot be served now.
+ *     a client that waits was there before all behind it, and the first of them cannot be served now.
  * Orphaned: locked by a process that this daemon does not know as its holder (it served an earlier daemon, or was
  * turned away and lives on). */
 #ifndef FF_BROKER_STATE_H
@@ -37,16 +37,17 @@ typedef struct state_world {
   void *context;
   /* To this client. After REFUSED and END the connection is to be ended; REFUSED is already forgotten here. */
   void (*send)(void *context, uint32_t id, const wire_message *message);
-  /* Who has each SM and colour locked: its process, 0: nobody, -1: not to be known. */
+  /* The process that has each SM and colour locked: its process, 0: none, -1: unknown. */
   void (*locked)(void *context, uint32_t sms, int32_t *sm_pids, uint32_t colours, int32_t *colour_pids);
 } state_world;
 
 typedef struct broker_state {
   state_world world;
   char gpu[BROKER_GPU_NAME + 1];
-  uint32_t sms, colours;                                        /* 0: nobody has said */
-  uint32_t sm_owner[BROKER_SMS], colour_owner[BROKER_COLOURS];  /* client's id; 0: nobody's */
-  int32_t sm_orphan[BROKER_SMS], colour_orphan[BROKER_COLOURS]; /* who has locked what is nobody's, as last looked */
+  uint32_t sms, colours;                                       /* 0: no client has said */
+  uint32_t sm_owner[BROKER_SMS], colour_owner[BROKER_COLOURS]; /* client's id; 0: free */
+  /* the process that has locked what no client has, as last looked */
+  int32_t sm_orphan[BROKER_SMS], colour_orphan[BROKER_COLOURS];
   FF_VEC(state_client) clients; /* in the order of joining; those that wait in that of asking: `queue` */
   FF_VEC(uint32_t) queue;       /* ids */
 } broker_state;
@@ -60,7 +61,7 @@ void state_message(broker_state *state, uint32_t id, const wire_message *message
 void state_leave(broker_state *state, uint32_t id, int64_t now_ms);
 /* The time has come to state_due, or locks may have gone. */
 void state_time(broker_state *state, int64_t now_ms);
-/* When state_time wants to be called; -1: at no time. */
+/* When state_time is to be called; -1: at no time. */
 int64_t state_due(const broker_state *state, int64_t now_ms);
 /* Has it said all it has to? Only then its connection may be silent. */
 bool state_settled(const broker_state *state, uint32_t id);

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "base/check.h"
+
 enum { NO_MORE = UINT16_MAX };
 
 typedef struct field {
@@ -61,25 +63,6 @@ static bool read_field(const field *f, const uint8_t **bytes, size_t *left, wire
   return true;
 }
 
-wire_result wire_read(const uint8_t *bytes, size_t size, wire_message *message, size_t *used, uint32_t *version) {
-  if (size < 4) return WIRE_MORE;
-  size_t length = get(bytes, 4);
-  if (length < WIRE_HEAD - 4 || length > WIRE_FRAME - 4) return WIRE_BAD;
-  if (size < WIRE_HEAD) return WIRE_MORE;
-  *version = (uint32_t)get(bytes + 4, 2);
-  if (*version != WIRE_VERSION) return WIRE_FOREIGN;
-  *message = (wire_message){.kind = (wire_kind)get(bytes + 6, 2)};
-  const field *f = fields_of(message->kind);
-  if (!f) return WIRE_BAD;
-  if (size < 4 + length) return WIRE_MORE;
-  size_t left = length - (WIRE_HEAD - 4);
-  const uint8_t *at = bytes + WIRE_HEAD;
-  for (; f->room != NO_MORE; f++)
-    if (!read_field(f, &at, &left, message)) return WIRE_BAD;
-  *used = 4 + length;
-  return left ? WIRE_BAD : WIRE_GOOD;
-}
-
 size_t wire_write(const wire_message *message, uint8_t frame[WIRE_FRAME]) {
   size_t size = WIRE_HEAD;
   for (const field *f = fields_of(message->kind); f->room != NO_MORE; f++) {
@@ -100,6 +83,32 @@ size_t wire_write(const wire_message *message, uint8_t frame[WIRE_FRAME]) {
   put(frame + 4, 2, WIRE_VERSION);
   put(frame + 6, 2, message->kind);
   return size;
+}
+
+static bool writes_again(const wire_message *message, const uint8_t *bytes, size_t size) {
+  uint8_t again[WIRE_FRAME];
+  return wire_write(message, again) == size && !memcmp(again, bytes, size);
+}
+
+wire_result wire_read(const uint8_t *bytes, size_t size, wire_message *message, size_t *used, uint32_t *version) {
+  if (size < 4) return WIRE_MORE;
+  size_t length = get(bytes, 4);
+  if (length < WIRE_HEAD - 4 || length > WIRE_FRAME - 4) return WIRE_BAD;
+  if (size < WIRE_HEAD) return WIRE_MORE;
+  *version = (uint32_t)get(bytes + 4, 2);
+  if (*version != WIRE_VERSION) return WIRE_FOREIGN;
+  *message = (wire_message){.kind = (wire_kind)get(bytes + 6, 2)};
+  const field *f = fields_of(message->kind);
+  if (!f) return WIRE_BAD;
+  if (size < 4 + length) return WIRE_MORE;
+  size_t left = length - (WIRE_HEAD - 4);
+  const uint8_t *at = bytes + WIRE_HEAD;
+  for (; f->room != NO_MORE; f++)
+    if (!read_field(f, &at, &left, message)) return WIRE_BAD;
+  *used = 4 + length;
+  if (left) return WIRE_BAD;
+  FF_CHECK_DEEP(writes_again(message, bytes, *used));
+  return WIRE_GOOD;
 }
 
 void wire_clean(const char *text, char *out, size_t room) {

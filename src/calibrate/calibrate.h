@@ -4,7 +4,7 @@
  *   calibrate_run -> calibrate_result -> calibrate_write_machine | calibrate_compare | calibrate_json |
  *   calibrate_picture
  *
- * What always holds: the measurement runs in child processes, so that the caller never loads a driver and a driver that
+ * The measurement runs in child processes, so that the caller never loads a driver and a driver that
  * crashes is an error message; it looks at nothing but what any CUDA program sees (calls, attributes, time): not at the
  * machine file that a virtual GPU runs on. On the virtual GPU the same options give the same figures. */
 #ifndef FF_CALIBRATE_CALIBRATE_H

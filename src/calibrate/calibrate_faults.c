@@ -26,7 +26,7 @@ static ff_status managed_make(lab *l, uint64_t blocks, managed *m) {
   m->blocks = blocks;
   LAB_CALL(l, MemAllocManaged, &m->allocation, (blocks + 1) * BLOCK, 1);
   m->base = (m->allocation + BLOCK - 1) / BLOCK * BLOCK;
-  memset((void *)(uintptr_t)m->base, 1, blocks * BLOCK); /* pages that nobody wrote would come without a copy */
+  memset((void *)(uintptr_t)m->base, 1, blocks * BLOCK); /* pages that were never written would come without a copy */
   return FF_OK;
 }
 
@@ -41,7 +41,7 @@ static ff_status touch(lab *l, cuda_address base, uint64_t stride, uint32_t coun
 }
 
 /* What a touch that was a far-fault takes beyond the service: its first walk finds the entry of a page that was never
- * there in no cache, then it asks the TLB and walks again, and the line itself is in no cache. */
+ * there in no cache, then the access looks into the TLB and walks again, and the line itself is in no cache. */
 static double replay_us(const lab *l) {
   double far = lab_figure(l, FIGURE_tlb_far_cycles), near = lab_figure(l, FIGURE_tlb_near_cycles),
          walk = far > near ? far : near;

@@ -2,7 +2,7 @@
 /* The machine file: every value of params.def with its source: a measurement and its spread, what the driver says, or
  * the base machine.
  *
- * What always holds: the text is a machine file that loads; apart from the date it depends on the result and the base
+ * The text is a machine file that loads; apart from the date it depends on the result and the base
  * only. */
 #include <inttypes.h>
 #include <math.h>

@@ -31,7 +31,8 @@ uint32_t calibrate_compare(const calibrate_result *result, const machine_spec *m
     bool found = result->figures[i].count;
     figure_summary s = {.median = NAN, .low = NAN, .high = NAN};
     if (found) s = figure_summarise(&result->figures[i]);
-    double difference = fabs(s.median - expected) < RESOLUTION ? 0 : expected ? s.median / expected - 1 : s.median;
+    double difference = expected != 0 ? s.median / expected - 1 : s.median;
+    if (fabs(s.median - expected) < RESOLUTION) difference = 0;
     bool judged = isfinite(expected) && info->kind != FIGURE_SOLVED,
          wrong = judged && found && !(fabs(difference) <= tolerance);
     compared += judged && found;

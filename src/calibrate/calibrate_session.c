@@ -3,7 +3,7 @@
  *
  * The virtual GPU needs a process for each way of handling memory, as its simulation is made with its first call: the
  * program's own copies, far-faults one by one (`demand`), batches of far-faults (`uvm`). A real GPU has one way, and
- * these are just processes. What always holds: of the FARFAULT_ variables the children have only those below and
+ * these are just processes. Of the FARFAULT_ variables the children have only those below and
  * FARFAULT_MACHINES, _DRIVER, _CHECK, _ISA and _THREADS of the caller. */
 #include <errno.h>
 #include <stdio.h>

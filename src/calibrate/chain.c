@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pointer chases: chains in the GPU's memory, the time of following them with one thread; and streams by all SMs.
  *
- * What always holds: the time of a chase is a difference of two launches, so that what a launch takes, and the first
+ * The time of a chase is a difference of two launches, so that what a launch takes, and the first
  * way through the chain, are not in it. */
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
 /* The GPU's memory behind the L2: latency in an open row and with another one open; how much of a range the L2 keeps;
  * bandwidth.
  *
- * What always holds: lines that a chase should find in memory were written, then pushed out of the L2 by reading twice
+ * Lines that a chase should find in memory were written, then pushed out of the L2 by reading twice
  * its size. */
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The PTX of the measurements, for any GPU: sm_50, no optional features (PTX ISA; what is in quotes below is its text).
  *
- * What always holds: every kernel stores what it computed, so that no compiler leaves the measured instructions out,
+ * Every kernel stores what it computed, so that no compiler leaves the measured instructions out,
  * and those form a chain that cannot be folded; a loop adds 3 instructions to each round (LOOP_INSTRUCTIONS). */
 #include "calibrate/kernels.h"
 

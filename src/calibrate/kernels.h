@@ -11,7 +11,7 @@ enum {
   CHASE_ROUND = 32,      /* dependent loads of a round */
   COMPUTE_ROUND = 64,    /* computing instructions of a round */
   STREAM_ROUND = 4,      /* accesses of 16 bytes of a round and thread */
-  LOOP_INSTRUCTIONS = 3, /* of each round beside these */
+  LOOP_INSTRUCTIONS = 3, /* of each round in addition to these */
 };
 
 void kernels_text(ff_text *out); /* PTX, NUL-terminated */

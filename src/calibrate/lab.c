@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opening the driver, what it says of the GPU, and the small steps that all measurements are made of. */
+/* Opening the driver, what the driver reports of the GPU, and the small steps that all measurements are made of. */
 #include "calibrate/lab.h"
 
 #include <math.h>
@@ -74,9 +74,9 @@ ff_status lab_open(lab *l, const calibrate_options *options, calibrate_result *r
   *l = (lab){.result = result, .options = *options, .error = error, .random = 88172645463325252u};
   LAB_TRY(cuda_open(options->driver, &l->cuda, error));
   l->is_virtual = l->cuda->is_virtual;
-  l->repeats = options->repeats ? options->repeats
-               : l->is_virtual  ? (options->quick ? 1 : 3)
-                                : (options->quick ? 5 : 11);
+  l->repeats = options->repeats;
+  if (!l->repeats && l->is_virtual) l->repeats = options->quick ? 1 : 3;
+  else if (!l->repeats) l->repeats = options->quick ? 5 : 11;
   LAB_CALL(l, DeviceGet, &l->device, 0);
   LAB_TRY(describe(l));
   LAB_CALL(l, DevicePrimaryCtxRetain, &l->context, l->device);

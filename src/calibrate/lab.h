@@ -3,7 +3,7 @@
  * to calibrate/; it lives in a child process (calibrate_session.c).
  *
  * Units: times are microseconds of the GPU's or the host's clock (time.c: virtual ones on the virtual GPU), latencies
- * are SM cycles. What always holds: a measurement that fails returns a status and leaves the figures found before
+ * are SM cycles. A measurement that fails returns a status and leaves the figures found before
  * it. */
 #ifndef FF_CALIBRATE_LAB_H
 #define FF_CALIBRATE_LAB_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where time comes from. On the virtual GPU both clocks are virtual: the host's is told by its library, beside CUDA; on
- * a real one the host's is CLOCK_MONOTONIC. The device's comes from events on both. */
+/* Where time comes from. On the virtual GPU both clocks are virtual: the host's is told by its library, next to CUDA;
+ * on a real one the host's is CLOCK_MONOTONIC. The device's comes from events on both. */
 #include <time.h>
 
 #include "calibrate/lab.h"

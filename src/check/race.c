@@ -155,7 +155,7 @@ uint32_t race_access(race_block *b, uint32_t warp, uint32_t lane, bool shared, u
                              .clock = w->clock,
                              .pc = pc & 0x3fffff,
                              .thread = (warp * RACE_LANES + lane) & 0x3ff,
-                             .when = b->race->now,
+                             .when = b->race->now & RACE_WHEN_MAX,
                              .strong = (flags & RACE_STRONG) != 0,
                              .atomic = (flags & RACE_ATOMIC) != 0,
                              .same = (flags & RACE_SAME) != 0,

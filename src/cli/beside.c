@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is installed beside this executable, in the build folder as in an installation. */
+/* What is installed next to this executable, in the build folder as in an installation. */
 #include <stdlib.h>
 #include <unistd.h>
 

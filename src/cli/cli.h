@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The commands of the program `farfault`, and what they share.
  *
- * What always holds: a command's own output (lists, PTX, tables of saved runs) goes to stdout, messages go to stderr
+ * A command's own output (lists, PTX, tables of saved runs) goes to stdout, messages go to stderr
  * and start with "farfault: " (those about arguments with the command, "farfault run: "); `farfault run` writes nothing
  * to stdout, which is the program's. Exit statuses are those below for every command; `run` returns the program's own
  * where it ran. */
@@ -83,7 +83,7 @@ int cli_print(const ff_text *text);
 #define CLI_DEFAULT_MANAGERS "copy,demand,replay,ideal"
 
 typedef struct cli_setup {
-  char managers[2048], machine[256]; /* as session_options wants them */
+  char managers[2048], machine[256]; /* in the form of session_options */
   sim_choices choices;               /* for all managers */
   bool machine_chosen;               /* by the user, not by default */
   bool recorded;                     /* the program is: what needs to look at all of it first may be chosen */

@@ -109,6 +109,7 @@ int main(int argc, char **argv) {
   if (help_of && argc < 3) return help(stdout);
   if (help_of && !strcmp(argv[2], "--man")) return manual(argv[3]);
   if (help_of && !strcmp(argv[2], "--options")) return cli_options_list();
+  if (help_of && !strcmp(argv[2], "--markdown")) return cli_markdown();
   if (help_of) name = argv[2];
   const cli_command *command = cli_command_find(name);
   if (!command) return unknown(name);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The cache on disk: $XDG_CACHE_HOME/farfault/native, or ~/.cache/farfault/native; one file per key, named by it.
  *
- * What always holds: a file is used only if it and its folder belong to this user and nobody else may write them
- * (whoever can write there could run what he likes as this user anyway), and if it is whole; a broken one is made anew.
- * Files appear whole (written aside, renamed). There are at most MAX_FILES and MAX_BYTES of them: the ones used longest
- * ago go. */
+ * A file is used only if it and its folder belong to this user and no other user may write them
+ * (a process that can write there could run anything as this user anyway), and if it is whole; a broken one is made
+ * anew. Files appear whole (written aside, renamed). There are at most MAX_FILES and MAX_BYTES of them: the ones used
+ * longest ago go. */
 #define _GNU_SOURCE /* secure_getenv */
 #include <dirent.h>
 #include <errno.h>
@@ -27,9 +27,9 @@ static bool is_ours(const struct stat *s) { return s->st_uid == geteuid() && !(s
 /* The folder, made if it is missing; false: there is none that can be trusted. */
 static bool folder_of(char *path, size_t room) {
   const char *cache = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME");
-  int length = cache && cache[0] == '/' ? snprintf(path, room, "%s", cache)
-               : home && home[0] == '/' ? snprintf(path, room, "%s/.cache", home)
-                                        : -1;
+  int length = -1;
+  if (cache && cache[0] == '/') length = snprintf(path, room, "%s", cache);
+  else if (home && home[0] == '/') length = snprintf(path, room, "%s/.cache", home);
   if (length < 0 || (size_t)length + 32 > room) return false;
   static const char *const below[] = {"", "/farfault", "/native"};
   struct stat s;
@@ -110,7 +110,7 @@ static void drop_oldest(const char *folder) {
   closedir(d);
 }
 
-/* Written aside under a name that nobody else has, for this user alone whatever the umask is, then renamed. */
+/* Written aside under a name that no other process has, for this user alone whatever the umask is, then renamed. */
 static bool write_file(const char *path, const unsigned char *data, uint32_t bytes) {
   char aside[PATH_MAX + 8];
   snprintf(aside, sizeof aside, "%s.XXXXXX", path);

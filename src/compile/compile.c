@@ -7,7 +7,7 @@
  *
  * A kernel has an entry for full warps, and one for any lanes, asked for when such lanes run.
  *
- * What always holds: an entry is made once per request and lives as long as the process; its code is set before its
+ * An entry is made once per request and lives as long as the process; its code is set before its
  * state says READY. Results do not depend on any of this. */
 #include "compile/compile.h"
 
@@ -65,8 +65,10 @@ static void put_code(entry *e, const exec_native_function *bodies) {
 /* bodies: of each function, given away; NULL: there are none. */
 static void settle(entry *e, exec_native_function *bodies, uint64_t *counter) {
   pthread_mutex_lock(&all.lock);
-  if (bodies) put_code(e, bodies), ++*counter;
-  else all.stats.failed++;
+  if (bodies) {
+    put_code(e, bodies);
+    ++*counter;
+  } else all.stats.failed++;
   free(e->request);
   e->request = NULL;
   __atomic_store_n(&e->state, bodies ? READY : FAILED, __ATOMIC_RELEASE);
@@ -124,7 +126,7 @@ static void wait_for(entry *e) {
   pthread_mutex_unlock(&all.lock);
 }
 
-/* ---- forks: the child has nobody who makes code, and goes on with what there is ---- */
+/* ---- forks: the child has no thread that makes code, and goes on with what there is ---- */
 
 static void before_fork(void) { pthread_mutex_lock(&all.lock); }
 static void parent_goes_on(void) { pthread_mutex_unlock(&all.lock); }
@@ -150,7 +152,7 @@ static entry *find_entry(const compile_key *key) {
   return e;
 }
 
-/* It is not in the cache; who waits for it may make it. */
+/* It is not in the cache; a thread that waits for it may make it. */
 static void set_idle(entry *e) {
   pthread_mutex_lock(&all.lock);
   __atomic_store_n(&e->state, IDLE, __ATOMIC_RELEASE);

@@ -13,7 +13,7 @@
 
 typedef enum compile_mode {
   COMPILE_NEVER, /* everything is interpreted */
-  /* kernels that run for long are compiled beside the interpreter, which goes on until the code is there */
+  /* kernels that run for long are compiled in parallel with the interpreter, which goes on until the code is there */
   COMPILE_AUTO,
   COMPILE_ALWAYS, /* before a kernel's first launch */
 } compile_mode;

@@ -35,7 +35,7 @@ unsigned char *compile_load(const compile_key *key, uint32_t function_count, uin
 void compile_keep(const compile_key *key, const unsigned char *image, uint32_t bytes);
 /* Where the cache has the image of that key; false: there is no cache. */
 bool compile_path(const compile_key *key, char *path, size_t room);
-/* Keeps an image that nobody has sealed yet at such a path, whose last part is the key; the path is no longer whole
+/* Keeps an image that is not sealed yet at such a path, whose last part is the key; the path is no longer whole
  * then. For farfault-compile. */
 bool compile_keep_at(char *path, unsigned char *image, uint32_t bytes);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From decoded functions to a request: which computation each handler stands for, and what it reads and writes.
  *
- * What always holds: every cell of the frame that an instruction may read or write is among its operands, or its op is
+ * Every cell of the frame that an instruction may read or write is among its operands, or its op is
  * NATIVE_EXIT: then the interpreter runs it, and everything has to be in the frame. What a handler writes it writes for
  * all lanes that execute it; for a guarded instruction the old values are among what it reads. */
 #include "compile/kernel_describe.h"
@@ -128,7 +128,10 @@ static void describe_form(describer *d, const exec_instr *i, const compile_form 
     add_read(d, i->src[sources], kind_bytes[f->kinds[sources + 1]]);
   }
   bool compares = f->op >= NATIVE_CMP_EQ && f->op <= NATIVE_CMP_NAN, lop3 = f->op == NATIVE_LOP3;
-  if (i->aux & OPS_AUX_BOOLEAN && compares) add_read(d, i->src[2], 0), n->src_kind[2] = NATIVE_K_pred;
+  if (i->aux & OPS_AUX_BOOLEAN && compares) {
+    add_read(d, i->src[2], 0);
+    n->src_kind[2] = NATIVE_K_pred;
+  }
   add_write(d, i->dst, kind_bytes[f->kinds[0]]);
   if (i->aux & OPS_AUX_SECOND && compares) add_write(d, i->dst2, 0);
   if (lop3 && (i->aux & (OPS_AUX_BOOLEAN | OPS_AUX_SECOND))) { /* with a predicate: its handler */
@@ -191,8 +194,14 @@ static void describe_move(describer *d, const exec_instr *i, exec_move move) {
   case EXEC_MOVE_LOCAL_ADDRESS: add_write(d, i->dst, 8); break;
   case EXEC_MOVE_ADD64: SIMPLE(NATIVE_ADD_IMMEDIATE, 8, 8); break;
   case EXEC_MOVE_ADD32: SIMPLE(NATIVE_ADD_IMMEDIATE, 4, 4); break;
-  case EXEC_MOVE_COPY32: SIMPLE(NATIVE_MOVE, 4, 4), n->dst_kind = n->src_kind[0] = NATIVE_K_u32; break;
-  case EXEC_MOVE_COPY64: SIMPLE(NATIVE_MOVE, 8, 8), n->dst_kind = n->src_kind[0] = NATIVE_K_u64; break;
+  case EXEC_MOVE_COPY32:
+    SIMPLE(NATIVE_MOVE, 4, 4);
+    n->dst_kind = n->src_kind[0] = NATIVE_K_u32;
+    break;
+  case EXEC_MOVE_COPY64:
+    SIMPLE(NATIVE_MOVE, 8, 8);
+    n->dst_kind = n->src_kind[0] = NATIVE_K_u64;
+    break;
   case EXEC_MOVE_COPY128: SIMPLE(NATIVE_HANDLER, 16, 16); break;
   case EXEC_MOVE_NARROW: SIMPLE(NATIVE_NARROW, 4, 8); break;
   case EXEC_MOVE_WIDEN_ZERO: SIMPLE(NATIVE_WIDEN_ZERO, 8, 4); break;
@@ -201,24 +210,43 @@ static void describe_move(describer *d, const exec_instr *i, exec_move move) {
   case EXEC_MOVE_PACK_2x16: describe_parts(d, i, true, 2, 4, 4); break;
   case EXEC_MOVE_PACK_4x8: describe_parts(d, i, true, 4, 4, 4); break;
   case EXEC_MOVE_PACK_4x16: describe_parts(d, i, true, 4, 4, 8); break;
-  case EXEC_MOVE_PACK_2x32: describe_parts(d, i, true, 2, 4, 8), n->op = NATIVE_PACK32; break;
+  case EXEC_MOVE_PACK_2x32:
+    describe_parts(d, i, true, 2, 4, 8);
+    n->op = NATIVE_PACK32;
+    break;
   case EXEC_MOVE_PACK_4x32: describe_parts(d, i, true, 4, 4, 16); break;
   case EXEC_MOVE_PACK_2x64: describe_parts(d, i, true, 2, 8, 16); break;
   case EXEC_MOVE_UNPACK_2x8:
   case EXEC_MOVE_UNPACK_2x16: describe_parts(d, i, false, 2, 4, 4); break;
   case EXEC_MOVE_UNPACK_4x8: describe_parts(d, i, false, 4, 4, 4); break;
   case EXEC_MOVE_UNPACK_4x16: describe_parts(d, i, false, 4, 4, 8); break;
-  case EXEC_MOVE_UNPACK_2x32: describe_parts(d, i, false, 2, 4, 8), n->op = NATIVE_UNPACK32; break;
+  case EXEC_MOVE_UNPACK_2x32:
+    describe_parts(d, i, false, 2, 4, 8);
+    n->op = NATIVE_UNPACK32;
+    break;
   case EXEC_MOVE_UNPACK_4x32: describe_parts(d, i, false, 4, 4, 16); break;
   case EXEC_MOVE_UNPACK_2x64: describe_parts(d, i, false, 2, 8, 16); break;
-  case EXEC_MOVE_INSERT: add_read(d, i->src[0], 4), add_read(d, i->dst, 4), add_write(d, i->dst, 4); break;
-  case EXEC_MOVE_EXTRACT: add_read(d, i->src[0], 4), add_write(d, i->dst, 4); break;
+  case EXEC_MOVE_INSERT:
+    add_read(d, i->src[0], 4);
+    add_read(d, i->dst, 4);
+    add_write(d, i->dst, 4);
+    break;
+  case EXEC_MOVE_EXTRACT:
+    add_read(d, i->src[0], 4);
+    add_write(d, i->dst, 4);
+    break;
   case EXEC_MOVE_IS_SHARED:
   case EXEC_MOVE_IS_LOCAL:
   case EXEC_MOVE_IS_GLOBAL:
-  case EXEC_MOVE_IS_CONST: add_read(d, i->src[0], 8), add_write(d, i->dst, 0); break;
+  case EXEC_MOVE_IS_CONST:
+    add_read(d, i->src[0], 8);
+    add_write(d, i->dst, 0);
+    break;
   case EXEC_MOVE_IS_FALSE: add_write(d, i->dst, 0); break;
-  case EXEC_MOVE_NOT_PREDICATE: SIMPLE(NATIVE_PRED_NOT, 0, 0), n->dst_kind = n->src_kind[0] = NATIVE_K_pred; break;
+  case EXEC_MOVE_NOT_PREDICATE:
+    SIMPLE(NATIVE_PRED_NOT, 0, 0);
+    n->dst_kind = n->src_kind[0] = NATIVE_K_pred;
+    break;
   case EXEC_MOVE_ASYNC_COPY: {
     const exec_async *copy = i->side;
     n->observes = 1;
@@ -239,17 +267,23 @@ static uint8_t passes_of(uint32_t bytes, uint32_t step) {
   return passes < UINT8_MAX ? (uint8_t)passes : UINT8_MAX;
 }
 
+static native_space space_of(ptx_space space) {
+  switch (space) {
+  case PTX_SPACE_SHARED: return NATIVE_SHARED;
+  case PTX_SPACE_LOCAL: return NATIVE_LOCAL;
+  case PTX_SPACE_PARAM: return NATIVE_PARAM;
+  case PTX_SPACE_GENERIC: return NATIVE_GENERIC;
+  default: return NATIVE_GLOBAL;
+  }
+}
+
 /* The address first, then the data: registers that are read or written. */
 static void describe_access(describer *d, const exec_instr *i) {
   const exec_access *a = i->side;
   native_instr *n = &d->now;
   n->observes = 1;
   n->op = NATIVE_HANDLER;
-  n->space = a->space == PTX_SPACE_SHARED    ? NATIVE_SHARED
-             : a->space == PTX_SPACE_LOCAL   ? NATIVE_LOCAL
-             : a->space == PTX_SPACE_PARAM   ? NATIVE_PARAM
-             : a->space == PTX_SPACE_GENERIC ? NATIVE_GENERIC
-                                             : NATIVE_GLOBAL;
+  n->space = (uint8_t)space_of(a->space);
   n->bytes = a->bytes;
   n->elements = a->elements;
   n->sign = a->sign;
@@ -282,7 +316,10 @@ static void describe_sync(describer *d, const exec_instr *i) {
   bool wide = sync->kind == EXEC_SYNC_MATCH_ANY || sync->kind == EXEC_SYNC_MATCH_ALL ? sync->wide : false;
   if (sync->kind == EXEC_SYNC_VOTE) add_read(d, i->src[0], 0);
   else if (sync->kind != EXEC_SYNC_WARP && sync->kind != EXEC_SYNC_ELECT) add_read(d, i->src[0], wide ? 8 : 4);
-  if (sync->kind == EXEC_SYNC_SHFL) add_read(d, i->src[1], 4), add_read(d, i->src[2], 4);
+  if (sync->kind == EXEC_SYNC_SHFL) {
+    add_read(d, i->src[1], 4);
+    add_read(d, i->src[2], 4);
+  }
   if (!sync->legacy) add_read(d, i->src[3], 4);
   if (sync->kind == EXEC_SYNC_WARP) return;
   bool predicate = sync->kind == EXEC_SYNC_VOTE && sync->mode != EXEC_VOTE_BALLOT;
@@ -298,7 +335,10 @@ static void describe_flow(describer *d, const exec_instr *i) {
     if (i->src[1] != EXEC_NO_OFFSET) add_read(d, i->src[1], 4);
     bool popc = ((const exec_sync *)i->side)->mode == EXEC_BARRIER_POPC,
          predicate = ((const exec_sync *)i->side)->mode > EXEC_BARRIER_POPC;
-    if (popc || predicate) add_read(d, i->src[2], 0), add_write(d, i->dst, predicate ? 0 : 4);
+    if (popc || predicate) {
+      add_read(d, i->src[2], 0);
+      add_write(d, i->dst, predicate ? 0 : 4);
+    }
   }
   if (i->flow != EXEC_FLOW_CALL && i->flow != EXEC_FLOW_CALL_INDIRECT && i->flow != EXEC_FLOW_HOST_CALL) return;
   const exec_call *call = i->side;

@@ -17,7 +17,7 @@
 #define NATIVE_NONE UINT32_MAX
 
 typedef enum native_op {
-  NATIVE_EXIT,    /* only the interpreter knows it */
+  NATIVE_EXIT,    /* only the interpreter executes it */
   NATIVE_HANDLER, /* its handler does it all */
   NATIVE_NOTHING,
   NATIVE_BRANCH,
@@ -44,7 +44,7 @@ typedef enum native_kind {
   NATIVE_KINDS
 } native_kind;
 
-/* native_request.watch: what the code has to tell beside computing. */
+/* native_request.watch: what the code has to tell in addition to computing. */
 enum {
   NATIVE_TRACED = 1, /* the access stream is wanted */
   NATIVE_USES = 2,   /* uses are declared */

@@ -66,7 +66,7 @@ bool compile_make_key(const void *request, uint32_t bytes, compile_key *key) {
   return true;
 }
 
-/* keep_at: where it puts what nobody waits for any more; NULL: nowhere. */
+/* keep_at: where it puts an image that no thread waits for any more; NULL: nowhere. */
 static pid_t start(int end, char *keep_at) {
   posix_spawn_file_actions_t files;
   posix_spawnattr_t attributes;

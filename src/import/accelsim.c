@@ -6,7 +6,7 @@
  *   2  allocations, as import_pages.h infers them; then the list's copies and launches, with their blocks in order from
  *   that file
  *
- * What always holds: memory has one block's records, an entry of 32 bytes per block, and the map of touched pages. */
+ * Memory has one block's records, an entry of 32 bytes per block, and the map of touched pages. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -365,7 +365,8 @@ static ff_status read_list(importer *im, const char *from, ff_error *error) {
     char *slash = strrchr(path.chars, '/');
     ff_text folder = {0};
     if (slash) ff_text_add_bytes(&folder, path.chars, (size_t)(slash - path.chars));
-    status = list_read(list, slash ? folder.chars ? folder.chars : "" : ".", &im->list, error);
+    else ff_text_add(&folder, ".");
+    status = list_read(list, folder.chars, &im->list, error);
     if (!status && !im->list.count) status = ff_fail(error, FF_PARSE, "%s: no copy and no kernel is in it", path.chars);
     lines_close(list);
     free(folder.chars);

@@ -3,7 +3,7 @@
  * post-traces-processing leave them in a folder: kernelslist.g, and per launch kernel-N.traceg, also compressed (.xz,
  * .gz).
  *
- * What always holds: the trace is written aside and is whole or not there; what is wrong with the input is said with
+ * The trace is written aside and is whole or not there; what is wrong with the input is said with
  * file and line. */
 #ifndef FF_IMPORT_IMPORT_H
 #define FF_IMPORT_IMPORT_H

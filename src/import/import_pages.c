@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/check.h"
+
 enum { PAGE_SHIFT = 12, BLOCK_SHIFT = 21, BLOCK_WORDS = 1 << (BLOCK_SHIFT - PAGE_SHIFT - 6) };
 #define PAGE_BYTES (UINT64_C(1) << PAGE_SHIFT)
 
@@ -144,6 +146,23 @@ static void add_page(joiner *j, uint64_t address) {
   j->open = j->out->count;
 }
 
+static bool in_order(const page_allocations *all) {
+  for (size_t i = 1; i < all->count; i++)
+    if (all->items[i - 1].address + all->items[i - 1].bytes > all->items[i].address) return false;
+  return true;
+}
+
+static bool has_every_page(const page_map *m, const page_allocations *all) {
+  for (size_t b = 0; b < m->blocks.count; b++)
+    for (uint32_t page = 0; page < 64 * BLOCK_WORDS; page++) {
+      uint64_t address = (m->blocks.items[b].number << BLOCK_SHIFT) + ((uint64_t)page << PAGE_SHIFT);
+      const page_allocation *next = page_allocation_at(all, address + PAGE_BYTES - 1);
+      if (m->blocks.items[b].pages[page / 64] >> page % 64 & 1 && !next && !page_allocation_at(all, address))
+        return false;
+    }
+  return true;
+}
+
 void page_map_allocations(page_map *m, page_allocations *out) {
   add_copies(m, out);
   joiner j = {.out = out, .copied = out->count};
@@ -156,6 +175,7 @@ void page_map_allocations(page_map *m, page_allocations *out) {
   memset(m->table, 0, m->table_size * sizeof *m->table); /* the blocks have moved */
   for (size_t i = 0; i < m->blocks.count; i++) m->table[place_of(m, m->blocks.items[i].number)] = (uint32_t)i + 1;
   m->last_index = 0;
+  FF_CHECK_DEEP(in_order(out) && has_every_page(m, out));
 }
 
 page_allocation *page_allocation_at(const page_allocations *all, uint64_t address) {

@@ -3,7 +3,7 @@
  *
  *   -key = value ...    #BEGIN_TB    thread block = x,y,z    warp = w    insts = n    n instruction lines ...    #END_TB ...
  *
- * What always holds: numbers that size something are checked against CUDA's limits before it is made; warps of a block
+ * Numbers that size something are checked against CUDA's limits before it is made; warps of a block
  * may come in any order and are put in theirs when the block has ended. */
 #include "import/kernel.h"
 

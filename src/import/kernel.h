@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One kernel's file of an Accel-Sim trace: its header, then thread blocks, each turned into records (trace/stream.h).
  *
- * What always holds: one thread block is in memory at a time; a block that is handed out has every warp, in order, each
+ * One thread block is in memory at a time; a block that is handed out has every warp, in order, each
  * ended by EXIT. */
 #ifndef FF_IMPORT_KERNEL_H
 #define FF_IMPORT_KERNEL_H

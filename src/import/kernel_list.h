@@ -2,7 +2,7 @@
 /* kernelslist.g of an Accel-Sim trace: what the program did, a line each.
  *
  *   MemcpyHtoD,0xADDRESS,BYTES     also MemcpyDtoH (newer tracers; Accel-Sim itself ignores it)
- *   kernel-N.traceg                the file of a launch, beside the list */
+ *   kernel-N.traceg                the file of a launch, next to the list */
 #ifndef FF_IMPORT_LIST_H
 #define FF_IMPORT_LIST_H
 

@@ -3,7 +3,7 @@
  *
  *   file -> packed -> (zlib, liblzma, or as it is) -> text -> lines
  *
- * What always holds: `text` has whole lines from `at`, and at its end a part of one that is moved to the front before
+ * `text` has whole lines from `at`, and at its end a part of one that is moved to the front before
  * more comes. */
 #include "import/lines.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A text file line by line, plain or compressed (gzip, xz: told by its first bytes), with the place for messages.
  *
- * What always holds: a line is ended by NUL and has no line end; one of more than LINES_LIMIT bytes is refused, so
+ * A line is ended by NUL and has no line end; one of more than LINES_LIMIT bytes is refused, so
  * memory is bounded whatever the file expands to. */
 #ifndef FF_IMPORT_LINES_H
 #define FF_IMPORT_LINES_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Instruction lines (sass.h): tokens between blanks, then what the opcode and its modifiers say.
  *
- * What always holds: whatever the line is, only its bytes are read, and addresses are below 2^56. */
+ * Whatever the line is, only its bytes are read, and addresses are below 2^56. */
 #include "import/sass.h"
 
 #include <string.h>
@@ -89,7 +89,7 @@ static token next_part(token *opcode) {
   return part;
 }
 
-/* 64, U8, S16, F64, F16x2: the bytes of a value; 0: it says something else. */
+/* 64, U8, S16, F64, F16x2: the bytes of a value; 0: the word is another. */
 static uint32_t width_of(token part) {
   if (part.length && strchr("USF", *part.at)) part = (token){part.at + 1, part.length - 1};
   uint64_t bits, times = 1;

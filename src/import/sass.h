@@ -21,7 +21,7 @@ typedef enum sass_kind {
   SASS_LOAD,
   SASS_STORE,
   SASS_ATOMIC,     /* global memory, or by a generic address */
-  SASS_ASYNC_LOAD, /* LDGSTS: from global to shared memory, nobody's register */
+  SASS_ASYNC_LOAD, /* LDGSTS: from global to shared memory, into no register */
   SASS_GROUP,
   SASS_WAIT_GROUPS, /* LDGDEPBAR: a group of them ends; DEPBAR: at most so many groups may be left */
   SASS_SHARED,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A warp's instructions as records: what the interpreter's trace.c makes of PTX, made of SASS.
  *
- * What always holds: each instruction is counted in one ISSUE, before its ACCESS; a WAIT stands before the ISSUE of the
+ * Each instruction is counted in one ISSUE, before its ACCESS; a WAIT stands before the ISSUE of the
  * instruction that needs the value. Registers are known by their first one only: a value of 8 or 16 bytes takes those
  * behind it, too. */
 #include <string.h>

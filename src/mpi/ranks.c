@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libfarfault-mpi.so: what carries the messages of a sweep between ranks, by Open MPI (or another MPI). `farfault
- * sweep` loads it when mpirun has started it; nothing else of farfault knows MPI.
+ * sweep` loads it when mpirun has started it; nothing else of farfault uses MPI.
  *
- * What always holds: a message goes out in pieces that are small enough to be sent at once (MPI's eager ones), so that
- * a rank that ends in the midst of one leaves nobody waiting for the rest: its pieces are there or they are not. Sends
+ * A message goes out in pieces that are small enough to be sent at once (MPI's eager ones), so that
+ * a rank that ends in the midst of one leaves no rank waiting for the rest: its pieces are there or they are not. Sends
  * are never waited for but at the end. Errors come back as codes (MPI_ERRORS_RETURN) and are taken as what they are: a
  * rank that is silent. */
 #include <mpi.h>

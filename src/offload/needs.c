@@ -19,7 +19,7 @@ typedef struct needs {
 static uint32_t width_of(const analysis *a, uint32_t reg) {
   if (reg >= a->func->reg_count) {
     const offload_other *other = &a->others.items[reg - a->func->reg_count];
-    return other->param ? (other->param->size + 3) / 4 : 1;
+    return other->param ? (uint32_t)((other->param->size + 3) / 4) : 1;
   }
   uint32_t bits = ptx_type_bits(a->func->regs[reg].type);
   return a->func->regs[reg].type == PTX_PRED ? 0 : bits <= 32 ? 1 : bits / 32;

@@ -102,7 +102,7 @@ static bool nack_start(pager *p, fault_request *request, uint32_t nack) {
   pager_flight_kind kind = pager_flight_kind_of(p, unit, request->warp);
   if (!flight_room(p, request, unit, n->address, kind)) return false;
   unit->state = PAGER_IN_FLIGHT;
-  unit->flight_kind = kind;
+  unit->flight_kind = (uint8_t)kind;
   unit->flight = pager_flight_take(p);
   unit->prefetched = false;
   uint32_t flight = unit->flight;

@@ -131,7 +131,7 @@ void pager_unit_appears(pager *p, pager_unit *unit, uint64_t address) {
 
 void pager_unit_leaves(pager *p, pager_unit *unit, uint64_t address) {
   FF_ASSERT(unit->state == PAGER_RESIDENT);
-  unit->state = pager_away(unit);
+  unit->state = (uint8_t)pager_away(unit);
   unit->duplicate = unit->cleaned = false;
   p->resident -= unit->bytes;
   pager_room_give(p, address, unit);

@@ -111,7 +111,7 @@ static pager_unit unit_fresh(const pager *p, uint32_t index, uint64_t window) {
     unit.state = PAGER_REMOTE;
   } else if (p->config.manager->placement == MANAGER_PAGED) {
     unit.hints = a->hints | (p->config.manager->reaches ? PAGER_REACHED : 0);
-    unit.state = pager_away(&unit);
+    unit.state = (uint8_t)pager_away(&unit);
     unit.gpu_version = 0;
   } else if (a->kind == TRACE_MEMORY_MANAGED && pager_managed_pages(p)) {
     unit.mapped = a->mapped;

@@ -57,7 +57,7 @@ void pager_remap(pager *p, pager_unit *unit, uint64_t address) {
   if (unit->state == PAGER_REMOTE && pager_stays(unit)) return; /* was mapped by a fault */
   if (unit->state == wanted) return;
   if (unit->state == PAGER_REMOTE) p->config.hooks.left(p->config.hooks.context, address, unit);
-  unit->state = wanted;
+  unit->state = (uint8_t)wanted;
   pager_remark(p, address);
 }
 

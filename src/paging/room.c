@@ -420,7 +420,7 @@ static void evict(pager *p, const fault_request *request, pager_unit *unit, uint
   FF_CHECK(!dirty || unit->gpu_version == unit->version);
   p->config.hooks.evicted(p->config.hooks.context, request, address, unit, write_back);
   unit->cpu_version = unit->version;
-  unit->state = pager_away(unit);
+  unit->state = (uint8_t)pager_away(unit);
   unit->duplicate = unit->cleaned = false;
   unit->evicted = true;
   p->resident -= unit->bytes;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pairs that were found, and the masks that follow. What always holds: tested counts every pair that was drawn at
+/* Pairs that were found, and the masks that follow. Tested counts every pair that was drawn at
  * random and told apart. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Two modes of measured times, and chance.
  *
- * What always holds: no constant of a machine stands here; the bulk of the samples says what is fast, and what counts
+ * No constant of a machine stands here; the bulk of the samples says what is fast, and what counts
  * as a gap. */
 #include <math.h>
 #include <stdlib.h>

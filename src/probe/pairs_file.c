@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pairs that were measured elsewhere: lines "primary,secondary,cycles".
  *
- * What always holds: any bytes are an answer or an error with file, line and column; a line is a pair of two different
+ * Any bytes are an answer or an error with file, line and column; a line is a pair of two different
  * addresses and a finite time that is not negative. */
 #include <ctype.h>
 #include <math.h>

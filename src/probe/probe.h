@@ -4,7 +4,7 @@
  *
  *   probe_run | probe_pairs_text -> probe_result -> probe_text | probe_json | probe_picture | probe_write_machine
  *
- * What always holds: the measurement runs in a child process, as calibrate's does; of the virtual GPU it asks, beside
+ * The measurement runs in a child process, as calibrate's does; of the virtual GPU it asks, in addition to
  * what any CUDA program sees, only physical addresses (farfaultPhysical): never the machine file. The same options give
  * the same result there. */
 #ifndef FF_PROBE_PROBE_H

@@ -5,7 +5,7 @@
  *                the time of a launch, one pair each, less that of a launch which reads nothing
  *   real GPU     mappings of 2 MiB, of which the low 21 bits of an address are physical; %clock64 in the kernel times many pairs of a launch
  *
- * What always holds: all kernels run in one stream; what is timed begins when the stream is idle. */
+ * All kernels run in one stream; what is timed begins when the stream is idle. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/check.h"
 #include "probe/meter.h"
 #include "runtime/cuda.h"
 
@@ -42,7 +43,7 @@ struct gpu {
   meter meter;
   bool clocks; /* time by %clock64 */
   uint32_t sm_count;
-  cuda_address memory, sink; /* addresses of the meter's base; of 1 KiB beside it */
+  cuda_address memory, sink; /* addresses of the meter's base; of 1 KiB next to it */
   cuda_context context;
   cuda_module module;
   cuda_function kernels[KERNELS];
@@ -65,7 +66,10 @@ struct gpu {
     if (status_) return status_; \
   } while (0)
 
-static cuda_address device_address(const gpu *g, uint64_t a) { return g->memory + (a - g->meter.base); }
+static cuda_address device_address(const gpu *g, uint64_t a) {
+  FF_CHECK(a % PROBE_LINE == 0 && a - g->meter.base < g->meter.bytes);
+  return g->memory + (a - g->meter.base);
+}
 
 /* ---- launches ---- */
 
@@ -182,7 +186,7 @@ static ff_status time_pairs(void *context, const probe_pair *pairs, size_t count
   return FF_OK;
 }
 
-/* What the kernel writes goes beside x: its page is in the TLB as x's is. */
+/* What the kernel writes goes next to x: its page is in the TLB as x's is. */
 static ff_status reload(gpu *g, uint64_t x, double *cycles, ff_error *error) {
   cuda_address address = device_address(g, x), beside = device_address(g, x ^ PROBE_LINE);
   uint64_t zero = 0, clocks;
@@ -197,7 +201,7 @@ static ff_status reload(gpu *g, uint64_t x, double *cycles, ff_error *error) {
   return FF_OK;
 }
 
-/* The first warp of addresses is x alone: it is read before all others. At the end all SMs read the line beside x,
+/* The first warp of addresses is x alone: it is read before all others. At the end all SMs read the line next to x,
  * which is in another set: whichever has the last launch finds x's page in its TLB. */
 static ff_status time_again(void *context, uint64_t x, const uint64_t *lines, size_t count, double *cycles,
                             ff_error *error) {

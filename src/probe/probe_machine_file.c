@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The machine file with the hash that was found: the base's text, whose lines of the address map are replaced.
  *
- * What always holds: the text is a machine file that loads; nothing of it but the map differs from the base's. */
+ * The text is a machine file that loads; nothing of it but the map differs from the base's. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What was found, as text, JSON and a picture. What always holds: the same result gives the same bytes, but for the
+/* What was found, as text, JSON and a picture. The same result gives the same bytes, but for the
  * seconds it took. */
 #include <jansson.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The child process that measures. What it finds lies in memory that parent and child share.
  *
- * What always holds: of the FARFAULT_ variables the child has only those below and FARFAULT_MACHINES, _MACHINE,
+ * Of the FARFAULT_ variables the child has only those below and FARFAULT_MACHINES, _MACHINE,
  * _DRIVER, _CHECK, _ISA and _THREADS of the caller; the caller never loads a driver. */
 #include <errno.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@
  * One pair takes about as many loads as there are sets. Needs an L2 that replaces the line used least recently, or
  * nearly so.
  *
- * What always holds: after every search the lines do push x out and, without the one found, do not. */
+ * After every search the lines do push x out and, without the one found, do not. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +36,7 @@ typedef struct search {
   probe_random random;
   FF_VEC(double) times;
   findings pairs;
-  uint64_t x, set[MAX_WAYS]; /* the lines beside x that push it out */
+  uint64_t x, set[MAX_WAYS]; /* the lines next to x that push it out */
   uint32_t ways;
   uint64_t reference; /* a line of the set in the span that pairs are looked for in; 0: none yet */
   uint32_t wanted, since_move;
@@ -228,7 +228,9 @@ static ff_status look_at_batch(search *s) {
   TRY(batch_has(s, batch, BATCH, 1, &has));
   if (has) TRY(first_of(s, batch, BATCH, &first));
   bool sure = has && first < BATCH;
-  for (size_t i = 0; i < (sure ? first : has ? 0 : BATCH); i++) note(s, batch[i], false);
+  size_t others = has ? 0 : BATCH; /* those before the first, where that is known */
+  if (sure) others = first;
+  for (size_t i = 0; i < others; i++) note(s, batch[i], false);
   if (sure) note(s, batch[first], true);
   s->since_move += sure;
   return FF_OK;

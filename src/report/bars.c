@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Grouped bars as SVG, by hand: a fixed width, a panel's height fixed, everything else from the numbers.
  *
- * What always holds: the axis covers every finite number of the panel; a logarithmic axis has whole decades for its
+ * The axis covers every finite number of the panel; a logarithmic axis has whole decades for its
  * ends and shows nothing that is not positive; coordinates have one decimal, so that the same numbers give the same
  * bytes. */
 #include "report/bars.h"
@@ -31,11 +31,13 @@ static bool drawable(const axis *a, double value) { return isfinite(value) && (!
 
 /* What is drawn of a bar: its value, a published one, its whisker. */
 static double value_of(const bars_panel *p, uint32_t at, int which) {
-  return which == 0              ? p->ours[at]
-         : which == 1            ? p->paper[at]
-         : which == 2 && p->low  ? p->low[at]
-         : which == 3 && p->high ? p->high[at]
-                                 : NAN;
+  switch (which) {
+  case 0: return p->ours[at];
+  case 1: return p->paper[at];
+  case 2: return p->low ? p->low[at] : NAN;
+  case 3: return p->high ? p->high[at] : NAN;
+  default: return NAN;
+  }
 }
 
 static axis choose_axis(const bars_panel *p, double top) {

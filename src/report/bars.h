@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Grouped bars as SVG: ours as bars, a published value as a black mark across its bar's place. More groups than can
- * stand beside each other are points of curves.
+ * stand next to each other are points of curves.
  *
  * Plain SVG 1.1 without scripts, styles from outside or fonts of our own; a light background of its own; the same
  * numbers give the same bytes. Texts are escaped. */

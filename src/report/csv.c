@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A run as CSV: one row per manager, the columns in the order of the JSON (RFC 4180, lines end in a bare newline).
  *
- * What always holds: every row has as many fields as the header row; texts are quoted if they hold a quote, a comma or
+ * Every row has as many fields as the header row; texts are quoted if they hold a quote, a comma or
  * a line end, and a text that a spreadsheet would take for a formula is not produced by any name of ours. */
 #include <string.h>
 
@@ -19,7 +19,7 @@ static void add_field(ff_text *out, const char *text) {
   ff_text_add(out, "\"");
 }
 
-/* What a simulation with memory stacks has beside its counters. */
+/* What a simulation with memory stacks has in addition to its counters. */
 static void add_stacks_header(ff_text *out) {
   ff_text_add(out, ",stacks,offload,map,map_found");
 #define X(name, unit, value, help) ff_text_add(out, ",stacks_" #name);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The folder of pictures (figures.h), the bars of all managers, and the use of the link over time.
  *
- * What always holds: a picture with the same numbers is the same bytes; each file is written whole or not at all. */
+ * A picture with the same numbers is the same bytes; each file is written whole or not at all. */
 #include "report/figures.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
  * in one of its bins: grey where it is resident, blue by how often it was accessed, with a mark for far-faults and one
  * for evictions.
  *
- * What always holds: at most SHOWN allocations, those with the most accesses, in order of their ids; the darkest blue
+ * At most SHOWN allocations, those with the most accesses, in order of their ids; the darkest blue
  * is the most accesses that any cell drawn has, steps are equal in the logarithm. */
 #include <math.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /* Pictures of memory stacks: what the ways of offloading and the maps gain and cost, as bars of all simulations; and
  * what went over which link, as a matrix for each simulation.
  *
- * What always holds: the matrices of a run share one scale, so that their colours can be compared; every cell has its
+ * The matrices of a run share one scale, so that their colours can be compared; every cell has its
  * number in it. */
 #include <math.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /* The picture of what happened when: a lane per stream, per direction of the link, and for batches of far-faults; below
  * them what is resident and how many far-faults there are, over the same time.
  *
- * What always holds: marks of one colour closer than a third of a pixel are one, so a picture stays small however many
+ * Marks of one colour closer than a third of a pixel are one, so a picture stays small however many
  * events there are; what was left out of the history's lists, or is of streams beyond the lanes, is said below. */
 #include <math.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /* The page of a saved run: one HTML file that holds its data, opens from disk and asks nothing of the network.
  *
  * The page itself (markup, styles, scripts, charts) is made from web/ when farfault is built; here the data is put into
- * it. What always holds: whatever the data's texts are, they cannot end the element they stand in or become markup:
+ * it. Whatever the data's texts are, they cannot end the element they stand in or become markup:
  * '<', '>', '&' and the two line separators of Unicode are written as JSON's \u escapes, which mean the same to a
  * reader of JSON. */
 #ifndef FF_REPORT_HTML_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A run as JSON, schema 1 (docs/json.md), by jansson: written and read back.
  *
- * What always holds: keys come in a fixed order and numbers in a fixed form, so that equal runs give equal bytes; the
+ * Keys come in a fixed order and numbers in a fixed form, so that equal runs give equal bytes; the
  * derived numbers are written for readers and ignored when read, the integer counters are the truth. Counters of
  * kernels and allocations that are zero are left out. Input is never trusted: types, ranges and lengths are checked. */
 #include <jansson.h>

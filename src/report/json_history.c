@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A history as JSON (docs/json.md), written by hand, a list per line, and read back by jansson.
  *
- * What always holds: lists of events are written as columns of equal length; series of zeros and empty lists are left
+ * Lists of events are written as columns of equal length; series of zeros and empty lists are left
  * out; maps are written sparse, as flat lists of bin, row, number. Of what is read, every index is one that the reader
  * of it may use: bins, rows, kernels; lists are as long as they say; begin <= end. */
 #include <stdlib.h>

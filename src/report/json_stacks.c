@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a simulation with memory stacks found, as the key "stacks" of its run (docs/json.md).
  *
- * What always holds: a machine without stacks has no such key; sums and ratios are written for readers and not read; a
+ * A machine without stacks has no such key; sums and ratios are written for readers and not read; a
  * list has as many numbers as there are stacks. Input is never trusted. */
 #include <math.h>
 #include <stdio.h>

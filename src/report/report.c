@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The run as data: its lifetime, its notes, what the ratios are relative to, and how numbers are written for people.
  *
- * What always holds: three significant digits and a unit of thousand (time, counts) or 1024 (bytes) in the table; exact
+ * Three significant digits and a unit of thousand (time, counts) or 1024 (bytes) in the table; exact
  * integers in JSON and CSV. */
 #include "report/report.h"
 

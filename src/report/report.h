@@ -4,7 +4,7 @@
  * report_run holds everything a report shows; session.c fills it in the program's process and writes it as JSON,
  * `farfault run` and `farfault report` read that and print. docs/json.md is the schema's documentation.
  *
- * What always holds: reading what was written gives the same report_run; all simulated numbers come before the "host"
+ * Reading what was written gives the same report_run; all simulated numbers come before the "host"
  * section, and are the same bytes for the same run; the ratio is a run's time over that of the manager `copy`, or of
  * the first run that has a time where `copy` is not among them. */
 #ifndef FF_REPORT_REPORT_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The parts that all our pictures have: SVG 1.1 by hand, escaped texts, colours, steps of an axis, legends, time axes.
  *
- * What always holds: no scripts, no styles or fonts from outside, a light background of its own; coordinates have one
+ * No scripts, no styles or fonts from outside, a light background of its own; coordinates have one
  * decimal, so that the same numbers give the same bytes. */
 #ifndef FF_REPORT_SVG_H
 #define FF_REPORT_SVG_H

@@ -2,7 +2,7 @@
 /* Aligned columns of text: cells are added row by row, then the whole is written with each column as wide as its widest
  * cell. Private to report/ (and used by cli/ for its lists).
  *
- * What always holds: without table_fit all columns are written; a line never ends in spaces; control characters in a
+ * Without table_fit all columns are written; a line never ends in spaces; control characters in a
  * cell are shown as '?'; a cell's width is its number of UTF-8 characters. */
 #ifndef FF_REPORT_TABLE_H
 #define FF_REPORT_TABLE_H

@@ -2,7 +2,7 @@
 /* The table for people: one line per manager; with -v what each kernel and each allocation did under each manager, and
  * what the run cost the host.
  *
- * What always holds: the widest line of the first table is below 110 columns whatever the numbers; a manager that could
+ * The widest line of the first table is below 110 columns whatever the numbers; a manager that could
  * not run is shown with its reason, never with zeros that look like a result. */
 #include <string.h>
 
@@ -158,10 +158,11 @@ static void incomplete_write(const report_run *run, ff_text *out) {
   bool over = true;
   for (uint32_t i = 0; i < run->result_count; i++)
     over = over && (run->results[i].complete || run->results[i].error[0]);
-  ff_text_add(out, "incomplete: the program did not end by itself%s\n",
-              !run->result_count ? ""
-              : over             ? "; the numbers are of what it did until then"
-                                 : "; the numbers are as far as each simulation was, so there are no ratios");
+  ff_text_add(out, "incomplete: the program did not end by itself");
+  if (run->result_count && over) ff_text_add(out, "; the numbers are of what it did until then");
+  else if (run->result_count)
+    ff_text_add(out, "; the numbers are as far as each simulation was, so there are no ratios");
+  ff_text_add(out, "\n");
 }
 
 static bool launched_nothing(const report_run *run) {

@@ -221,13 +221,10 @@ static void add_counter(ff_text *out, const process *p, const event *e) {
     unit = "GB/s";
   } else value *= 1e6 / width;
   char name[64];
-  size_t length = strlen(info->name), cut = strlen("_ps");
-  bool bytes = !strcmp(info->unit, "B"), time = !strcmp(info->unit, "ps");
-  snprintf(name, sizeof name, "%.*s%s",
-           (int)(length - (bytes  ? strlen("_bytes")
-                           : time ? cut
-                                  : 0)),
-           info->name, e->series == HISTORY_block_ps ? "s" : "");
+  size_t length = strlen(info->name);
+  if (!strcmp(info->unit, "B")) length -= strlen("_bytes");
+  else if (!strcmp(info->unit, "ps")) length -= strlen("_ps");
+  snprintf(name, sizeof name, "%.*s%s", (int)length, info->name, e->series == HISTORY_block_ps ? "s" : "");
   for (char *c = name; *c; c++)
     if (*c == '_') *c = ' ';
   ff_text_add(out, "{\"ph\":\"C\",\"pid\":%u,\"tid\":%u,", p->pid, TRACK_COUNTERS);

@@ -5,7 +5,7 @@
  *
  * The measure is the paper's "kernel and fault time". Its simulator adds 45 us for every far-fault, so the faults are
  * served one after another: here by batches of one fault. How replayable far-faults that any number at once are served
- * for would do stands beside it. The footprints are the paper's; per-program numbers are those of the output that its
+ * for would do stands next to it. The footprints are the paper's; per-program numbers are those of the output that its
  * authors publish with their simulator (UVMSmart). Memory that is too small holds 1 / 1.1 of the footprint, as
  * there. */
 #include "reproduce/repro_private.h"

@@ -8,8 +8,8 @@
  * others that do the same in the same or in other places. Its "programs" are the numbers of threads.
  *
  * A time is normalised by (number of partitions) x (time alone on the whole GPU). The variation of a program is the
- * longest of its times beside others over its time beside nobody, less one, in percent. Numbers of figure 8 are read
- * off its plot. */
+ * longest of its times beside others over its time alone in its partition, less one, in percent. Numbers of figure 8
+ * are read off its plot. */
 #include <string.h>
 
 #include "reproduce/repro_private.h"

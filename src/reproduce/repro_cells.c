@@ -2,7 +2,7 @@
 /* Measured cells of one program as a file, from the process that simulated them to the one that makes rows of them:
  * JSON with every counter.
  *
- * What always holds: a file that is read whole gave all cells that were asked for; one that is broken gave none. */
+ * A file that is read whole gave all cells that were asked for; one that is broken gave none. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  *
  * Lines are found page by page (2 MiB): an address hash that is linear over GF(2) gives for a line of a page what it
  * gives for the page, XOR what it gives for the line in page 0. So the lines of page 0 are sorted by place once, and
- * each page costs a look-up; every line that is taken was asked of the hash itself. What always holds: no two chains
+ * each page costs a look-up; every line that is taken was asked of the hash itself. No two chains
  * share a line, no two lines of a chain a row. */
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A reproduction as text: CSV, JSON, the table for people, and the values that its pictures show.
  *
- * What always holds: the same measurements give the same bytes; an absent number is empty in CSV, null in JSON and "-"
- * in the table; the paper's value beside a bar is that of the row with the same formula. */
+ * The same measurements give the same bytes; an absent number is empty in CSV, null in JSON and "-"
+ * in the table; the paper's value next to a bar is that of the row with the same formula. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>

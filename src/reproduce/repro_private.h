@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by the files of reproductions, and by nobody else. */
+/* Shared by the files of reproductions, and by no other file. */
 #ifndef FF_STUDY_REPRO_PRIVATE_H
 #define FF_STUDY_REPRO_PRIVATE_H
 

@@ -8,7 +8,7 @@
  *   by baseline, by oracle, by linear, by 7:8 ... 16:17, by learned 0.1%, by learned 0.5%, by learned 1%
  *                      instances and, of these, those in one stack; and the pair of bits that it is
  *
- * What always holds: a candidate whose instances make one access does not count for offsets, as it has no distance. */
+ * A candidate whose instances make one access does not count for offsets, as it has no distance. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 /* Cells of a reproduction that are shares of a GPU: which recordings stand beside each other, and what the simulation
  * says of the first.
  *
- * What always holds: all partitions are equal; in the first runs the program that is measured, once; in all others the
- * same program, again and again, or nobody. */
+ * All partitions are equal; in the first runs the program that is measured, once; in all others the
+ * same program, again and again, or none. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +34,7 @@ static ff_status run(const share_scenario *scenario, sim_counters *out, ff_error
   return FF_OK;
 }
 
-/* Where kernels are measured, copies take next to no time: nobody measures them, and the others would loop all the
+/* Where kernels are measured, copies take next to no time: they are not measured, and the others would loop all the
  * while. */
 static const char no_copies[] =
     "link_table=none,link_h2d_gbs=10000,link_d2h_gbs=10000,link_copy_us=0,link_latency_us=0";
@@ -118,7 +118,10 @@ static ff_status run_chains(const repro_paper *paper, repro_size size, uint32_t 
     paths[i] = path.chars;
   }
   status = run_chains_at(paper, size, chains, curve, spec, paths, hash, out, error);
-  for (int i = 0; i < 2; i++) unlink(paths[i]), free(paths[i]);
+  for (int i = 0; i < 2; i++) {
+    unlink(paths[i]);
+    free(paths[i]);
+  }
   hash_free(hash);
   return status;
 }

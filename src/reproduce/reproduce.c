@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The rows of a reproduction: from measured counters to numbers.
  *
- * What always holds: a program counts for a row only if all settings that the row names were measured for it and its
+ * A program counts for a row only if all settings that the row names were measured for it and its
  * quantity is a number; a mean over no program is REPRO_NONE, never 0. */
 #include "reproduce/reproduce.h"
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reproductions: the experiments of a paper on the bundled workloads, and each number that the paper prints beside
+/* Reproductions: the experiments of a paper on the bundled workloads, and each number that the paper prints next to
  * ours.
  *
  * A paper is one file with one table (zheng2016.c ...): programs, settings, rows, pictures.
  *   program   a bundled workload with its arguments, one text per size
  *   setting   what one simulation is: a manager and what is changed about it, as `farfault run --memory` takes it; or a share
- *             of a GPU beside other programs, of which it takes recordings
+ *             of a GPU next to other programs, of which it takes recordings
  *   row       one number of the paper, and the formula over the measured counters that gives ours
  *   quantity  what such a formula takes from the two settings that it compares, for one program
  *
- * Every program is executed once and feeds all settings (several times if they are too many for one run). What always
- * holds: a row is computed from measured counters only, over the programs that ran under all settings that it needs;
+ * Every program is executed once and feeds all settings (several times if they are too many for one run).
+ * A row is computed from measured counters only, over the programs that ran under all settings that it needs;
  * its name says which mean it is; `paper` is a number that the paper's text or a publication of its authors prints,
  * else REPRO_NONE. */
 #ifndef FF_STUDY_REPRODUCE_H
@@ -106,7 +106,7 @@ typedef struct repro_series {
   const char *label, *a, *b;
 } repro_series;
 
-/* Bars: a group per program and one for the mean, in it a bar per series. The paper's values stand beside ours where a
+/* Bars: a group per program and one for the mean, in it a bar per series. The paper's values stand next to ours where a
  * row has the same quantity, mean and settings. */
 typedef struct repro_panel {
   const char *title, *axis;

@@ -4,7 +4,7 @@
  * of 2 MiB moved whole, by one valid range, by several.
  *
  * The machine is Zheng et al.'s with a core clock of 700 MHz. The paper states no fixed cost of a fault; its numbers
- * stand beside ours without one (0 us), and the same rows follow with 20 us. Slowdowns are times over
+ * stand next to ours without one (0 us), and the same rows follow with 20 us. Slowdowns are times over
  * copy-then-execute. */
 #include "reproduce/repro_private.h"
 

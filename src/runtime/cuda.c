@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finding the driver library and its functions.
  *
- *   virtual  libcuda.so.1 in the folder lib/farfault beside this library, beside the program, or of the farfault that
+ *   virtual  libcuda.so.1 in the folder lib/farfault next to this library, next to the program, or of the farfault that
  *   the shell would start
  *   cuda     libcuda.so.1 as the system finds it
  *   PATH     that file */
@@ -89,7 +89,7 @@ static ff_status open_virtual(const cuda_driver **driver, ff_error *error) {
   if (virtual_library(path, sizeof path)) return open_library(path, driver, error);
   return ff_fail(
       error, FF_NOT_FOUND,
-      "the virtual GPU's libcuda.so.1 is neither beside libfarfault (lib/farfault of an installation), nor beside the program, "
+      "the virtual GPU's libcuda.so.1 is neither next to libfarfault (lib/farfault of an installation), nor next to the program, "
       "nor is there a farfault on PATH; FARFAULT_DRIVER=PATH names it");
 }
 

@@ -4,7 +4,7 @@
  *
  *   cuda_open("virtual" | "cuda" | PATH | NULL) -> driver->MemAlloc(...) -> cuda_close
  *
- * What always holds: in a cuda_driver that cuda_open gave every function of cuda.def is there, those of cuda_newer.def
+ * In a cuda_driver that cuda_open gave every function of cuda.def is there, those of cuda_newer.def
  * may be NULL; it is shared by all that opened the same library, and the library stays loaded as long as the process
  * (NVIDIA's does not like to be unloaded). */
 #ifndef FF_RUNTIME_CUDA_H
@@ -89,7 +89,7 @@ typedef struct cuda_driver {
   ff_virtual_declare_function *declare; /* NULL: not the virtual GPU */
   ff_virtual_time_function *host_time;
   ff_virtual_fault_function *fault;
-  ff_virtual_physical_function *physical; /* NULL: nobody tells */
+  ff_virtual_physical_function *physical; /* NULL: the driver has no such function */
   bool is_virtual;
   char path[512]; /* of the library */
 } cuda_driver;

@@ -7,9 +7,9 @@
  *   launch    queued in the order of the calls, *issued* (given to the driver) in that order, over some time later
  *   operation a copy, a set or a kernel in one of the GPU's streams: one stream for copies to it, one for copies from
  *             it, some for kernels. Its number counts within its stream.
- *   history   who has read and written which bytes of a store on one side: what the next operation must come after
+ *   history   which operations have read and written which bytes of a store on one side: what the next operation must come after
  *
- * What always holds while the lock is free, for every byte of a store:
+ * While the lock is free, for every byte of a store (store_check):
  *   blank, or valid on the host, or valid on some GPU; what is valid in several places has the same contents in all;
  *   valid on a GPU -> its piece is mapped there;  blank -> it is zero, wherever it is valid;
  * and for every GPU: mapped pieces + free pieces == created pieces <= budget pieces;  a stale piece is not mapped.
@@ -55,7 +55,7 @@ typedef struct stream {
   cuda_stream handle;
   uint32_t device;
   bool open;                            /* operation issued + 1 is being put together: its event is not recorded */
-  uint64_t issued, completed;           /* numbers; completed: as far as the host knows */
+  uint64_t issued, completed;           /* numbers; completed: as far as the host has seen */
   cuda_event events[STREAM_EVENTS];     /* of operation n: [n % STREAM_EVENTS]; made when first needed */
   uint64_t seen[MAX_DEVICES * STREAMS]; /* of each other stream: the operation that this one waits for already */
 } stream;
@@ -211,7 +211,7 @@ typedef struct outcome { /* of a ticket that is issued and maybe not over, or th
 typedef struct spare { /* memory without a place */
   cuda_memory memory;
   uint32_t count;
-  operation after[STREAMS]; /* who comes to it must come after these: they use it in its old place */
+  operation after[STREAMS]; /* an operation on it must come after these: they use it in its old place */
 } spare;
 
 typedef struct place {
@@ -289,7 +289,7 @@ struct ff_gpu {
   FF_VEC(outcome) failed;  /* by ticket */
   uint64_t segment_names;
   bool lost;             /* the context is of no use any more */
-  bool fault, loss_told; /* by a kernel's fault; somebody knows */
+  bool fault, loss_told; /* by a kernel's fault; a call has returned it */
   char lost_message[2048];
   cuda_context caller; /* the calling thread's context, while it is in here */
   cuda_context current;
@@ -326,7 +326,7 @@ void gpu_enter(ff_gpu *gpu);                    /* takes the lock */
 void gpu_leave(ff_gpu *gpu);                    /* gives the thread's own context back, and the lock */
 ff_result gpu_on(ff_gpu *gpu, uint32_t device); /* makes its context current */
 
-/* ---- order.c: streams, operations, who comes after whom ---- */
+/* ---- order.c: streams, operations, which comes after which ---- */
 
 static inline uint32_t stream_of(uint32_t device, uint32_t which) { return device * STREAMS + which; }
 /* Opens the stream's next operation, whose context becomes current; *op is its number already. What is put into the
@@ -335,7 +335,7 @@ ff_result work_open(ff_gpu *gpu, uint32_t stream, operation *op);
 ff_result work_close(ff_gpu *gpu, uint32_t stream);
 /* The open operation of `stream` comes after `op`. */
 ff_result work_after(ff_gpu *gpu, uint32_t stream, operation op);
-bool work_is_over(ff_gpu *gpu, operation op); /* as far as the host knows, without asking */
+bool work_is_over(ff_gpu *gpu, operation op); /* as far as the host has seen, without asking */
 ff_result work_ask(ff_gpu *gpu, operation op, bool *over);
 ff_result work_wait(ff_gpu *gpu, operation op); /* the host waits */
 /* The same for all records that an access of [begin, end) must come after. */
@@ -391,9 +391,10 @@ ff_result memory_drop(store *s, uint32_t device); /* unmaps all, whatever it hol
 
 /* ---- runtime_launch.c ---- */
 
-ff_result launch_flush(ff_gpu *gpu);             /* issues all that is queued */
-ff_result launch_wait(ff_gpu *gpu);              /* and waits until all is over; what failed stays for who asks */
-ff_result launch_settle(ff_gpu *gpu);            /* the same, and tells the first failure that nobody knows of */
+ff_result launch_flush(ff_gpu *gpu); /* issues all that is queued */
+/* and waits until all is over; what failed stays for the call that asks */
+ff_result launch_wait(ff_gpu *gpu);
+ff_result launch_settle(ff_gpu *gpu);            /* the same, and returns the first failure that no call has returned */
 span use_bytes(const use *u, const box *blocks); /* what these blocks use */
 box whole_grid(const launch *l);
 /* The next part of *rest that runs at once (all of it, or a window), which is taken off. false: nothing is left. */

@@ -3,7 +3,7 @@
  *
  *     work_open -> history_after / work_after -> driver calls -> history_add -> work_close: an event is recorded
  *
- * What always holds: an operation whose number is at most stream.completed is over; of the others the event is still
+ * An operation whose number is at most stream.completed is over; of the others the event is still
  * that of the operation (STREAM_EVENTS are kept, and the host waits before one is used again). */
 #include "runtime/gpu.h"
 
@@ -49,11 +49,11 @@ ff_result work_open(ff_gpu *gpu, uint32_t index, operation *op) {
   cuda_event *event = &s->events[next.number % STREAM_EVENTS];
   if (!*event) DRIVER_TRY(gpu, EventCreate, event, CUDA_EVENT_DISABLE_TIMING);
   s->open = true;
-  *op = next; /* not before: nobody may wait for what was never opened */
+  *op = next; /* not before: no wait may be for what was never opened */
   return FF_SUCCESS;
 }
 
-/* Without an event nobody could wait for the operation: then the host waits for all of the stream. */
+/* Without an event there is nothing to wait for: then the host waits for all of the stream. */
 ff_result work_close(ff_gpu *gpu, uint32_t index) {
   stream *s = &gpu->streams[index];
   if (!s->open) return FF_SUCCESS;
@@ -127,7 +127,7 @@ static void cut(ff_gpu *gpu, history *h, uint64_t begin, uint64_t end, bool all,
   h->count = kept;
 }
 
-/* A write comes after all that it covers, so whoever comes after the write needs not know these; likewise a stream's
+/* A write comes after all that it covers, so what comes after the write need not wait for these; likewise a stream's
  * reads. */
 void history_add(ff_gpu *gpu, history *h, uint64_t begin, uint64_t end, bool write, operation by) {
   if (begin >= end) return;

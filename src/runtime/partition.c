@@ -8,7 +8,7 @@
  *   green    its streams are a green context's; the driver divides SMs in groups, of which it takes whole ones
  *   rewrite  its kernels are launched as persistent blocks that leave the SMs outside of its range (runtime_rewrite.c)
  *
- * What always holds: no two partitions of a GPU that this process has at one time have an SM in common, nor GPU memory.
+ * No two partitions of a GPU that this process has at one time have an SM in common, nor GPU memory.
  * Group g of the driver's is taken to be the SMs from g * group_sms on, which matters only where both ways are in use
  * at once, or a broker counts. */
 #include <stdio.h>
@@ -20,7 +20,7 @@
 #include "ptx/rewrite/persistent.h"
 #include "runtime/gpu.h"
 
-_Static_assert((int)BROKER_SMS == (int)MAX_SMS, "as many SMs as a broker knows");
+_Static_assert((int)BROKER_SMS == (int)MAX_SMS, "as many SMs as a broker has room for");
 
 const pool *partition_pool(const ff_partition *p) {
   return p->own_memory ? &p->pool : &p->gpu->devices[p->device].pool;
@@ -179,7 +179,7 @@ static uint32_t usable_sms(const device *d, const wish *w) {
   return w->way == WAY_GREEN ? d->group_count * d->group_sms : d->sm_count;
 }
 
-/* In whole groups. The last SMs of a GPU whose number is no multiple of the group belong to none: who wants them all
+/* In whole groups. The last SMs of a GPU whose number is no multiple of the group belong to none: a wish for all
  * gets all groups. */
 static uint32_t rounded_sms(const device *d, const wish *w) {
   uint32_t rounded = (w->sms + w->step - 1) / w->step * w->step, usable = usable_sms(d, w);
@@ -225,6 +225,15 @@ static void text_of_uuid(ff_gpu *gpu, uint32_t device, char *text, size_t length
   for (int i = 0; i < 16; i++) at += snprintf(text + at, length - (size_t)at, "%02x", uuid.bytes[i]);
 }
 
+static ff_result result_of(ff_status status) {
+  switch (status) {
+  case FF_LIMIT: return FF_ERROR_BUSY;
+  case FF_INVALID: return FF_ERROR_INVALID;
+  case FF_NOT_FOUND: return FF_ERROR_NOT_FOUND;
+  default: return FF_ERROR_IO;
+  }
+}
+
 /* Without the lock: it may wait for other processes. It asks for whole steps: for less the broker would also give what
  * is left over at the GPU's end. */
 static ff_result ask_broker(const char *gpu, const device *d, const wish *w, double timeout, ff_partition *p) {
@@ -238,11 +247,7 @@ static ff_result ask_broker(const char *gpu, const device *d, const wish *w, dou
                             .timeout_s = timeout};
   ff_status status = broker_take(&request, &p->share, &error);
   if (!status) return FF_SUCCESS;
-  ff_result result = status == FF_LIMIT       ? FF_ERROR_BUSY
-                     : status == FF_INVALID   ? FF_ERROR_INVALID
-                     : status == FF_NOT_FOUND ? FF_ERROR_NOT_FOUND
-                                              : FF_ERROR_IO;
-  return runtime_fail(result, "partition '%s': %s", w->name, error.message);
+  return runtime_fail(result_of(status), "partition '%s': %s", w->name, error.message);
 }
 
 /* ---- making ---- */

@@ -6,7 +6,7 @@
  *   when the module is loaded (ptx/rewrite/instrument.h). A launch that leaves its uses is reported by ff_wait, what it
  *   wrote within them stays, and all goes on.
  *
- * What always holds: with gpu->check a kernel either is instrumented, or runs on the virtual GPU, or was refused by
+ * With gpu->check a kernel either is instrumented, or runs on the virtual GPU, or was refused by
  * ff_kernel_find. */
 #ifndef FF_RUNTIME_CHECK_H
 #define FF_RUNTIME_CHECK_H

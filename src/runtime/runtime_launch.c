@@ -3,7 +3,7 @@
  *
  *   ff_launch: checked, copied, queued ------> issue: GPU chosen, pieces brought, contents brought, kernel in a stream
  *                 |  ^ while it would evict,                                    |
- *                 +--+ until `lookahead` are queued or somebody waits           +--> running --(ff_wait)--> over
+ *                 +--+ until `lookahead` are queued or a call waits           +--> running --(ff_wait)--> over
  *
  * Issued in the order of the calls. A launch that fails is as if it had not been called; its ticket remembers why. */
 #include <stdio.h>
@@ -123,7 +123,7 @@ static void copy_use(use *u, const ff_use *from) {
 }
 
 /* Do the blocks' ranges leave bytes between them? Surely not, if the axes, taken by their strides, each continue what
- * those before cover. Such bytes are nobody's: what is there stays. */
+ * those before cover. No launch needs such bytes: what is there stays. */
 static bool has_gaps(const use *u, const uint32_t grid[3]) {
   __int128 covered = u->block_bytes;
   bool taken[3] = {false, false, false};
@@ -170,7 +170,10 @@ static ff_result make_launch(ff_gpu *gpu, ff_partition *in, const ff_launch_requ
                 .uses = (use *)((char *)l + uses_at),
                 .arguments = (argument *)((char *)l + arguments_at),
                 .values = (unsigned char *)l + values_at};
-  for (int i = 0; i < 3; i++) l->grid[i] = r->grid[i] ? r->grid[i] : 1, l->block[i] = r->block[i] ? r->block[i] : 1;
+  for (int i = 0; i < 3; i++) {
+    l->grid[i] = r->grid[i] ? r->grid[i] : 1;
+    l->block[i] = r->block[i] ? r->block[i] : 1;
+  }
   copy_arguments(l, r);
   ff_result result = FF_SUCCESS;
   for (uint32_t i = 0; i < r->use_count && !result; i++) {
@@ -224,8 +227,8 @@ static ff_result plan(ff_gpu *gpu, launch *l, uint64_t *pieces, uint64_t *window
 
 /* ---- issuing ---- */
 
-/* The GPU that has most of what the launch needs, and room for it beside what is pinned there; of equal ones the one
- * with the least in its streams. */
+/* The GPU that has most of what the launch needs, and room for it in addition to what is pinned there; of equal ones
+ * the one with the least in its streams. */
 static uint32_t choose_device(ff_gpu *gpu, const launch *l) {
   if (l->device || gpu->device_count == 1) return any_device(l);
   uint32_t best = 0;
@@ -310,7 +313,7 @@ static ff_result issue_part(ff_gpu *gpu, const launch *l, uint32_t d, const box 
     if (l->uses[u].access & FF_WRITE) store_written(needs[u].store, d, ranges[u].begin, ranges[u].end);
     if (l->uses[u].access & FF_WRITE && written) spans_add(&written[u], ranges[u].begin, ranges[u].end);
   }
-  work_close(gpu, op->stream); /* if it fails it stays open, and who waits for it tries again */
+  work_close(gpu, op->stream); /* if it fails it stays open, and a call that waits for it tries again */
   for (uint32_t u = 0; u < l->use_count; u++)
     if (l->uses[u].access & FF_WRITE) memory_clean_ahead(gpu, d, &needs[u]);
   gpu->statistics.windows += l->step != 0;

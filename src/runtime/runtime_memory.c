@@ -10,8 +10,8 @@
  * Memory is mapped in its new place while kernels and copies still use it in the old one: what comes to it comes after
  * them, by events (spare.after), and the host waits only when too many old places are left, or one is wanted again.
  *
- * Who goes: what is needed last by all that is queued (Belady 1966); of what nobody queued needs, lower priority first,
- * then what was used longest ago. Pinned pieces and those of the launch at hand stay. */
+ * What goes: what is needed last by all that is queued (Belady 1966); of what no queued launch needs, lower priority
+ * first, then what was used longest ago. Pinned pieces and those of the launch at hand stay. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,7 +90,7 @@ static cuda_memory_properties properties_of(const device *d) {
 }
 
 /* Access is given apart, to pieces next to each other in one call (it is the dearest of them): when that fails, the
- * memory stays where it is, and the next one who needs the pieces asks again. */
+ * memory stays where it is, and the next launch that needs the pieces asks again. */
 static ff_result allow(store *s, uint32_t d, size_t from, size_t to) {
   ff_gpu *gpu = s->gpu;
   cuda_memory_access access = {{1, gpu->devices[d].number}, 3};
@@ -239,7 +239,7 @@ static int priority_of(const store *s, span bytes) {
 }
 
 static _Thread_local uint32_t compared_device;
-static int compare(const void *a, const void *b) { /* who goes first */
+static int compare(const void *a, const void *b) { /* which piece goes first */
   const victim *x = a, *y = b;
   const store_side *sx = &x->store->sides[compared_device], *sy = &y->store->sides[compared_device];
   const piece *px = &sx->pieces[x->index], *py = &sy->pieces[y->index];
@@ -340,8 +340,8 @@ static ff_result settle_old(ff_gpu *gpu, uint32_t d, const pool *of) {
   return result;
 }
 
-/* Those who will go next are copied out meanwhile, so that nobody has to wait for that then. Only what nothing queued
- * needs, and only where the host need not wait for the kernels. What fails is copied when it must be. */
+/* Pieces that will go next are copied out meanwhile, so that no launch has to wait for that then. Only what nothing
+ * queued needs, and only where the host need not wait for the kernels. What fails is copied when it must be. */
 static void clean(uint32_t d, const victims *chosen) {
   for (size_t i = 0; i < chosen->count; i++) { /* piece by piece: they are ready at different times */
     store *s = chosen->items[i].store;
@@ -380,7 +380,7 @@ static ff_result take_existing(ff_gpu *gpu, uint32_t d, pool *from, spare *taken
                           "the budget of %llu pieces of %llu bytes is used up by what is pinned or in use",
                           (unsigned long long)from->budget_pieces, (unsigned long long)gpu->piece);
   }
-  size_t first = 0; /* that nobody uses any more; else the one that has been free for longest */
+  size_t first = 0; /* that is in use no more; else the one that has been free for longest */
   while (first < from->free.count && !is_idle(gpu, &from->free.items[first])) first++;
   if (first == from->free.count) first = 0;
   *taken = from->free.items[first];
@@ -547,7 +547,7 @@ static bool needed_by_queue(const ff_gpu *gpu, const need *n) {
   return false;
 }
 
-/* Will these bytes have to go before anybody needs them? They are of a store that cannot stay in memory; or memory is
+/* Will these bytes have to go before a launch needs them? They are of a store that cannot stay in memory; or memory is
  * short, and windows that are still to come, or enough launches, use other memory. */
 static bool must_go(const ff_gpu *gpu, uint32_t d, const need *n) {
   const pool *own = store_pool(n->store, d);

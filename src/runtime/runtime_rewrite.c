@@ -5,7 +5,7 @@
  * A module's bound form is made when the first launch needs it: of its text, or of the text whose kernels take part of
  * a grid (windows). It is a module of its own, so kernels that share variables with others cannot have one.
  *
- * What always holds: launches of one queue are in one stream; `turn` changes with each that the driver took. */
+ * Launches of one queue are in one stream; `turn` changes with each that the driver took. */
 #include <string.h>
 
 #include "ptx/ir.h"

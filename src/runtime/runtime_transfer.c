@@ -6,7 +6,7 @@
  *   pageable, file through slots of page-locked memory:           through slots; the host waits for each slot, so that the
  *                  filled by the host, copied asynchronously      bytes are safe on the host side when it returns
  *
- * What always holds: validity changes only for bytes whose copy is in a stream (or done); a copy that failed changes
+ * Validity changes only for bytes whose copy is in a stream (or done); a copy that failed changes
  * nothing. */
 #include <errno.h>
 #include <string.h>

@@ -168,7 +168,7 @@ static void show_thrashing(session *session, const report_run *run) {
   const sim_result *worst = NULL;
   for (uint32_t i = 0; i < run->result_count; i++)
     if (!worst || sim_thrashes(&run->results[i]) > sim_thrashes(worst)) worst = &run->results[i];
-  if (!worst || !sim_thrashes(worst)) return;
+  if (!worst || sim_thrashes(worst) == 0) return;
   snprintf(session->progress->thrashing, sizeof session->progress->thrashing, "%.63s", worst->memory);
   session->progress->thrashing_times = (uint64_t)sim_thrashes(worst);
 }

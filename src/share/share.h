@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Recorded programs side by side on one simulated GPU (Jain 2019, sections III and VI): who gets which SMs and which
- * memory, what each one's kernels take then. One scenario is one simulation: the same scenario twice gives the same
- * numbers. */
+/* Recorded programs side by side on one simulated GPU (Jain 2019, sections III and VI): which program gets which SMs
+ * and which memory, what each one's kernels take then. One scenario is one simulation: the same scenario twice gives
+ * the same numbers. */
 #ifndef FF_STUDY_SHARE_H
 #define FF_STUDY_SHARE_H
 

@@ -130,7 +130,10 @@ void share_matrix_put(share_matrix *m, uint32_t cell, share_outcome *outcomes, c
     if (outcomes[i].error[0]) why = outcomes[i].error;
   free(c->error);
   c->error = why ? ff_strdup(why) : NULL;
-  if (why) free(outcomes), outcomes = NULL;
+  if (why) {
+    free(outcomes);
+    outcomes = NULL;
+  }
   free(c->outcomes);
   c->outcomes = outcomes;
 }

@@ -12,7 +12,7 @@
  *   variation    of A: (the largest of these - 1) x 100, per cent
  *   normalised   T(A,B) x share / T(A,alone), share: of the SMs; with n equal shares T(A,B) / (n x T(A,alone)): 1 is what a share promises
  *
- * What always holds: a number that has not all it is made of is NAN; the same outcomes give the same bytes, whatever
+ * A number that has not all it is made of is NAN; the same outcomes give the same bytes, whatever
  * order they came in. */
 #ifndef FF_STUDY_SHARE_MATRIX_H
 #define FF_STUDY_SHARE_MATRIX_H

@@ -4,7 +4,7 @@
  *
  *   {"programs": [{"kernel_us": 12.5, ..., "error": ""}, ...]}
  *
- * What always holds: reals are written with 17 digits, so that what is read is what was written; what is read is finite
+ * Reals are written with 17 digits, so that what is read is what was written; what is read is finite
  * and not negative. */
 #include <math.h>
 #include <stdio.h>

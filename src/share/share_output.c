@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Programs side by side as texts: the table for people, CSV, JSON (share_matrix.h).
  *
- * What always holds: what is not known is "-" in the table, empty in CSV, null in JSON; every row of the CSV has as
+ * What is not known is "-" in the table, empty in CSV, null in JSON; every row of the CSV has as
  * many fields as its head. */
 #include <math.h>
 #include <stdio.h>
@@ -109,7 +109,10 @@ static void write_times(const share_matrix *m, uint32_t isolation, ff_text *out)
   table_cell(&t, "alone");
   name_cells(m, 0, &t);
   table_cell(&t, "left idle");
-  if (m->borrow) table_cell(&t, "lent"), table_cell(&t, "taken back");
+  if (m->borrow) {
+    table_cell(&t, "lent");
+    table_cell(&t, "taken back");
+  }
   for (uint32_t a = 0; a < m->measured_count; a++) {
     const share_outcome *idle = share_matrix_outcome(m, isolation, a, 0);
     double longest = NAN;
@@ -121,9 +124,10 @@ static void write_times(const share_matrix *m, uint32_t isolation, ff_text *out)
       for (uint32_t i = 0; o && i < m->part_count; i++) longest = fmax(longest, o[i].take_back_us);
     }
     share_number_cell(&t, idle ? idle->dram_unused_gbs : NAN, "%.1f GB/s");
-    if (m->borrow)
-      share_number_cell(&t, idle && idle->total_us > 0 ? 100 * idle->borrowed_us / idle->total_us : NAN, "%.1f %%"),
-          share_time_cell(&t, longest);
+    if (m->borrow) {
+      share_number_cell(&t, idle && idle->total_us > 0 ? 100 * idle->borrowed_us / idle->total_us : NAN, "%.1f %%");
+      share_time_cell(&t, longest);
+    }
   }
   finish(&t, out);
 }
@@ -164,7 +168,10 @@ static void write_title(const share_matrix *m, uint32_t isolation, ff_text *out)
   for (uint32_t i = 0; i < m->measured_count * (m->interferer_count + 1) && !any; i++)
     any = m->cells[share_matrix_cell(m, isolation, 0, i)].outcomes;
   ff_text_add(out, "\n%s", share_isolation_name(m->isolations[isolation]));
-  if (any) ff_text_add(out, ": "), share_what(m->spec, any->sms, any->colours, out);
+  if (any) {
+    ff_text_add(out, ": ");
+    share_what(m->spec, any->sms, any->colours, out);
+  }
   ff_text_add(out, "\n");
 }
 
@@ -193,7 +200,10 @@ static void write_summary(const share_matrix *m, ff_text *out) {
     share_number_cell(&t, s.normalised_none, "%.3f");
     share_number_cell(&t, s.normalised_worst, "%.3f");
     share_number_cell(&t, s.unused_gbs, "%.1f GB/s");
-    if (m->borrow) share_number_cell(&t, 100 * s.borrowed, "%.1f %%"), share_time_cell(&t, s.take_back_us);
+    if (m->borrow) {
+      share_number_cell(&t, 100 * s.borrowed, "%.1f %%");
+      share_time_cell(&t, s.take_back_us);
+    }
   }
   ff_text_add(out, "\n");
   table_write(&t, 0, out);

@@ -2,7 +2,7 @@
 /* The pictures of programs side by side: bars with whiskers that compare the isolations, below them the matrix of each
  * as squares.
  *
- * What always holds: a square's colour is its value over none on one scale for all isolations; the number stands in
+ * A square's colour is its value over none on one scale for all isolations; the number stands in
  * it. */
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by the files that make texts of programs side by side, and by nobody else. */
+/* Shared by the files that make texts of programs side by side, and by no other file. */
 #ifndef FF_STUDY_SHARE_PRIVATE_H
 #define FF_STUDY_SHARE_PRIVATE_H
 

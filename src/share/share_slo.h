@@ -2,14 +2,14 @@
 /* Deadlines: which shares of a GPU keep a program's kernels within a time, whatever of the interferers runs beside it,
  * and the smallest that does.
  *
- *   share_slo_read -> while share_slo_next: for each of the simulations it asks for share_slo_request -> (share_run) ->
+ *   share_slo_read -> while share_slo_next: for each simulation that is needed share_slo_request -> (share_run) ->
  *   share_slo_put -> tables
  *
  * A *row* is a deadline, an isolation and, where memory is divided, a number of colours. In it the number of SMs is
  * searched by bisection, as more SMs should not make it slower. The program has partition 0; the other partitions share
  * what is left in equal parts, each with the same interferer.
  *
- * What always holds: a row's answer was simulated, with every interferer, and so was one SM less, which missed the
+ * A row's answer was simulated, with every interferer, and so was one SM less, which missed the
  * deadline. A simulation that contradicts the order (more SMs miss what fewer meet) makes the row look at every number;
  * its answer is then the number from which on all meet it. */
 #ifndef FF_STUDY_SHARE_SLO_H

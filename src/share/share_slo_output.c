@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Deadlines and shares as texts: table, CSV, JSON, picture (share_slo.h).
  *
- * What always holds: a share that was concluded, not simulated, is told apart from one that was. */
+ * A share that was concluded, not simulated, is told apart from one that was. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

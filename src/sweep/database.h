@@ -2,7 +2,7 @@
 /* The results of a sweep in SQLite (docs/results-db.md): written a point at a time, read by `farfault results` and by
  * people.
  *
- * What always holds: a point and everything that belongs to it comes in one transaction, so that a sweep that was
+ * A point and everything that belongs to it comes in one transaction, so that a sweep that was
  * killed at any moment leaves whole points; only `timing` differs between two sweeps of one study; one process writes
  * at a time. */
 #ifndef FF_SWEEP_DATABASE_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One sweep writes a database at a time: FILE-lock beside it is locked as long as the process lives, and gone when it
+/* One sweep writes a database at a time: FILE-lock next to it is locked as long as the process lives, and gone when it
  * ends well. Not the database itself: SQLite has locks of its own there, which end when any descriptor of the file is
  * closed. */
 #include "sweep/lock.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The lock beside a database (lock.c). Private to sweep/. */
+/* The lock next to a database (lock.c). Private to sweep/. */
 #ifndef FF_SWEEP_LOCK_H
 #define FF_SWEEP_LOCK_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What points and machine files are known by: FNV-1a of 128 bits. It tells apart what was not made to collide; nothing
- * here guards against anybody. */
+ * here guards against an attacker. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -6,7 +6,7 @@
  * key - what a point is, as 32 hex digits: a hash of farfault's version, the trace's checksum, the machine file's text,
  * the manager's text, and all parameters. Equal keys, equal results.
  *
- * What always holds: no two points of a plan have the same key; each was made a simulation of once, without an error; a
+ * No two points of a plan have the same key; each was made a simulation of once, without an error; a
  * parameter that says nothing to a manager (prefetch to `copy`) is not one of its points' parameters. */
 #ifndef FF_SWEEP_PLAN_H
 #define FF_SWEEP_PLAN_H

@@ -152,8 +152,10 @@ static void people_cell(table *t, sqlite3_stmt *rows, int column, shown how) {
   else if (how == SHOWN_COUNT) table_cell(t, "%s", report_format_count(count, text, sizeof text));
   else if (how == SHOWN_BYTES) table_cell(t, "%s", ff_format_bytes(count, text, sizeof text));
   else if (how == SHOWN_SHARE) table_cell(t, "%.1f %%", 100 * sqlite3_column_double(rows, column));
-  else if (is_number(rows, column)) number_text(rows, column, text, sizeof text), table_cell(t, "%s", text);
-  else table_cell_cut(t, text_of(rows, column), TEXT_WIDTH);
+  else if (is_number(rows, column)) {
+    number_text(rows, column, text, sizeof text);
+    table_cell(t, "%s", text);
+  } else table_cell_cut(t, text_of(rows, column), TEXT_WIDTH);
 }
 
 static int find_people(const char *name) {
@@ -210,8 +212,10 @@ static int write_csv(reading *r, const name_list *names, bool pretty, sqlite3_st
     for (int i = 0; i < (int)names->count; i++) {
       char number[64];
       if (i) ff_text_add(&r->out, ",");
-      if (is_number(rows, i)) number_text(rows, i, number, sizeof number), ff_text_add(&r->out, "%s", number);
-      else csv_text(&r->out, text_of(rows, i));
+      if (is_number(rows, i)) {
+        number_text(rows, i, number, sizeof number);
+        ff_text_add(&r->out, "%s", number);
+      } else csv_text(&r->out, text_of(rows, i));
     }
     ff_text_add(&r->out, "\n");
   }

@@ -5,8 +5,8 @@
  *      ^                       |
  *      +---work_queue_lost--------+   the worker was silent too long
  *
- * What always holds: done + out + waiting == count; a task is OUT at one worker; its result counts once, whoever sends
- * it. */
+ * What always holds: done + out + waiting == count; a task is OUT at one worker; its result counts once, whichever
+ * worker sends it. */
 #ifndef FF_SWEEP_HANDOUT_H
 #define FF_SWEEP_HANDOUT_H
 

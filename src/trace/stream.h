@@ -80,7 +80,7 @@ static inline trace_kind trace_word_kind(uint64_t word) { return (trace_kind)(wo
 static inline uint32_t trace_issue_count(uint64_t w) { return w >> 4 & 0xffff; }
 static inline uint32_t trace_issue_memory(uint64_t w) { return w >> 20 & 0xffff; }
 static inline uint32_t trace_issue_sfu(uint64_t w) { return w >> 36 & 0x3fff; }
-static inline uint32_t trace_issue_fp64(uint64_t w) { return w >> 50 & 0x3fff; }
+static inline uint32_t trace_issue_fp64(uint64_t w) { return (uint32_t)(w >> 50 & 0x3fff); }
 static inline bool trace_issues_fit(uint64_t a, uint64_t b) { /* into one */
   return trace_issue_count(a) + trace_issue_count(b) <= TRACE_ISSUE_MAX &&
          trace_issue_memory(a) + trace_issue_memory(b) <= TRACE_ISSUE_MAX;

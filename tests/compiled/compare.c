@@ -171,7 +171,10 @@ static void run(comparer *c, exec_kernel *kernel, const char *isa, const struct 
   stream s = {0};
   memset(o, 0, sizeof *o);
   for (uint32_t n = 0; n < PROGRAM_OUT / 4; n++) ((uint32_t *)(uintptr_t)c->out)[n] = n * 2654435761u;
-  if (c->stream) s = open_stream(shape), request.trace = s.launch;
+  if (c->stream) {
+    s = open_stream(shape);
+    request.trace = s.launch;
+  }
   o->status = exec_launch(&config, &request, &o->stats, &o->fault, &error);
   if (c->stream) read_stream(&s, shape, o);
   if (o->status != FF_OK && o->status != FF_FAULT)

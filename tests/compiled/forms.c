@@ -173,6 +173,17 @@ void program_forms_free(program_forms *forms) {
 
 /* ---- video instructions: types, modifiers and selectors are in their text ---- */
 
+/* Half of the times none; otherwise `parts` digits below `choices`. */
+static void pick_selector(uint64_t *state, char kind, uint32_t parts, uint32_t choices, char out[8]) {
+  uint32_t length = 0;
+  if (program_pick(state, 2) == 0) {
+    out[length++] = '.';
+    out[length++] = kind;
+    for (uint32_t i = 0; i < parts; i++) out[length++] = (char)('0' + program_pick(state, choices));
+  }
+  out[length] = '\0';
+}
+
 static bool packed_video(uint64_t *state, char *out, size_t room, char selectors[3][8]) {
   static const char *const names[] = {"vadd", "vsub", "vavrg", "vabsdiff", "vmin", "vmax", "vset"}, *const types[] = {
                                                                                                         "u32", "s32"};
@@ -188,13 +199,11 @@ static bool packed_video(uint64_t *state, char *out, size_t room, char selectors
   if (name == 6) snprintf(out, room, "vset%u.%s.%s.%s%s", four ? 4 : 2, a, b, PICK(comparisons), mode);
   snprintf(selectors[0], 8, "%s", four ? PICK(bytes) : PICK(masks));
   if (four) {
-    snprintf(selectors[1], 8, program_pick(state, 2) ? "" : ".b%u%u%u%u", program_pick(state, 8),
-             program_pick(state, 8), program_pick(state, 8), program_pick(state, 8));
-    snprintf(selectors[2], 8, program_pick(state, 2) ? "" : ".b%u%u%u%u", program_pick(state, 8),
-             program_pick(state, 8), program_pick(state, 8), program_pick(state, 8));
+    pick_selector(state, 'b', 4, 8, selectors[1]);
+    pick_selector(state, 'b', 4, 8, selectors[2]);
   } else {
-    snprintf(selectors[1], 8, program_pick(state, 2) ? "" : ".h%u%u", program_pick(state, 4), program_pick(state, 4));
-    snprintf(selectors[2], 8, program_pick(state, 2) ? "" : ".h%u%u", program_pick(state, 4), program_pick(state, 4));
+    pick_selector(state, 'h', 2, 4, selectors[1]);
+    pick_selector(state, 'h', 2, 4, selectors[2]);
   }
   return true;
 }

@@ -71,7 +71,10 @@ static ff_text smaller(comparer *c, const ff_text *text) {
     for (uint32_t n = 0; n < l.count; n += step) {
       memcpy(saved, l.at, l.count * sizeof *saved);
       bool any = false;
-      for (uint32_t k = n; k < n + step && k < l.count; k++) any |= l.at[k] != NULL, l.at[k] = NULL;
+      for (uint32_t k = n; k < n + step && k < l.count; k++) {
+        any |= l.at[k] != NULL;
+        l.at[k] = NULL;
+      }
       if (!any || !differs(c, &l)) memcpy(l.at, saved, l.count * sizeof *saved);
     }
   ff_text result = join(&l);

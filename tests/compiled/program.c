@@ -76,7 +76,10 @@ static void put_predicates(program *p, const program_form *form) {
   PUT(p, " ");
   put_register(p, form->dst);
   if (form->lop3 ? combined : one_in(p, 3)) PUT(p, "|%%p%u", pick(p, PREDS));
-  for (uint32_t s = 0; s < form->sources; s++) PUT(p, ", "), put_source(p, form->src[s], form->type[s]);
+  for (uint32_t s = 0; s < form->sources; s++) {
+    PUT(p, ", ");
+    put_source(p, form->src[s], form->type[s]);
+  }
   if (form->lop3) PUT(p, ", %u", pick(p, 256));
   if (combined) PUT(p, ", %s%%p%u", pick(p, 2) ? "!" : "", pick(p, PREDS));
   PUT(p, ";\n");
@@ -89,7 +92,10 @@ static void put_form(program *p, const program_form *form) {
   }
   PUT(p, "%s ", form->text);
   put_register(p, form->dst);
-  for (uint32_t s = 0; s < form->sources; s++) PUT(p, ", "), put_source(p, form->src[s], form->type[s]);
+  for (uint32_t s = 0; s < form->sources; s++) {
+    PUT(p, ", ");
+    put_source(p, form->src[s], form->type[s]);
+  }
   PUT(p, ";\n");
 }
 
@@ -203,7 +209,10 @@ static void put_data(program *p, const cell *c, uint32_t vector, bool store) {
     else put_register(p, c->kind);
     return;
   }
-  for (uint32_t e = 0; e < vector; e++) PUT(p, e ? ", " : "{"), put_register(p, c->kind);
+  for (uint32_t e = 0; e < vector; e++) {
+    PUT(p, e ? ", " : "{");
+    put_register(p, c->kind);
+  }
   PUT(p, "}");
 }
 
@@ -304,8 +313,13 @@ static void put_shared(program *p) {
                                : "64")
             : c->type);
   const char *at = one_in(p, 3) ? "%t2+2048" : "%t2";
-  if (store) PUT(p, "[%s], ", at), put_data(p, c, vector, true);
-  else put_data(p, c, vector, false), PUT(p, ", [%s]", at);
+  if (store) {
+    PUT(p, "[%s], ", at);
+    put_data(p, c, vector, true);
+  } else {
+    put_data(p, c, vector, false);
+    PUT(p, ", [%s]", at);
+  }
   PUT(p, ";\n");
 }
 
@@ -575,8 +589,13 @@ static void put_rare(program *p) {
     if (p->entry && !p->depth) put_hand_over(p);
     break;
   case 2:
-    if (p->entry) put_guard(p, 1), PUT(p, "exit;\n");
-    else if (p->depth) put_guard(p, 1), PUT(p, "ret;\n");
+    if (p->entry) {
+      put_guard(p, 1);
+      PUT(p, "exit;\n");
+    } else if (p->depth) {
+      put_guard(p, 1);
+      PUT(p, "ret;\n");
+    }
     break;
   case 3: PUT(p, "nanosleep.u32 5;\n"); break;
   case 4:

@@ -66,7 +66,10 @@ static void *real(const char *name) {
   static void *library;
   if (!library) library = dlopen(getenv("REAL_LIBCUDA"), RTLD_NOW | RTLD_LOCAL);
   void *found = library ? dlsym(library, name) : NULL;
-  if (!found) fprintf(stderr, "%s: %s\n", name, dlerror()), exit(4);
+  if (!found) {
+    fprintf(stderr, "%s: %s\n", name, dlerror());
+    exit(4);
+  }
   return found;
 }
 

@@ -89,7 +89,8 @@ static void times(void) {
   CALL(cuMemcpyHtoD_v2, (uint64_t, const void *, size_t), memory, data, BYTES);
   int64_t copy = monotonic() - from, day_copy = day() - day_from;
   CALL(cuEventRecord, (void *, void *), events[0], NULL);
-  from = monotonic(), day_from = day();
+  from = monotonic();
+  day_from = day();
   launch("wait", 2000000);
   finish();
   int64_t kernel = monotonic() - from, day_kernel = day() - day_from;
@@ -102,11 +103,12 @@ static void times(void) {
 }
 
 static void until(void) {
-  volatile unsigned work = 0;
+  volatile unsigned work = 0; /* keeps the loop */
   unsigned computing = 0, sleeping = 0;
   for (int64_t end = monotonic() + SECOND / 2; monotonic() < end; computing++)
     for (int i = 0; i < 1000; i++) work += (unsigned)i;
   for (int64_t end = day() + SECOND / 2; day() < end; sleeping++) usleep(50000);
+  (void)work;
   printf("%u %u\n", computing, sleeping);
 }
 
@@ -164,7 +166,10 @@ static void sleeps(void) {
   at[2] = monotonic();
   clock_gettime(CLOCK_MONOTONIC, &deadline);
   deadline.tv_nsec += 20000000;
-  if (deadline.tv_nsec >= SECOND) deadline.tv_sec++, deadline.tv_nsec -= SECOND;
+  if (deadline.tv_nsec >= SECOND) {
+    deadline.tv_sec++;
+    deadline.tv_nsec -= SECOND;
+  }
   clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &deadline, NULL);
   at[3] = monotonic();
   poll(NULL, 0, 20);

@@ -48,7 +48,11 @@ for pair in bash:bash-completion/completions/farfault zsh:zsh/site-functions/_fa
   run "$installed" completion "${pair%%:*}"
   expect cmp -s out "$share/${pair#*:}"
 done
-for file in README.md LICENSE usage.md policies.md results/README.md; do expect test -s "$share/doc/farfault/$file"; done
+for file in README.md LICENSE docs/usage.md docs/policies.md docs/results/README.md; do expect test -s "$share/doc/farfault/$file"; done
+run "$source/scripts/check-links.sh" --links "$share/doc/farfault"
+[[ $status -eq 0 ]] || cat out
+expect_status 0
+expect_out " links, "
 
 # A plug-in is compiled with what pkg-config says, against what is installed, and works there. It is the one of docs/policies.md.
 mv "$work/place with spaces" "$work/moved"

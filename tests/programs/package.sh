@@ -26,7 +26,7 @@ expect_status 0
 for file in bin/farfault lib/farfault/libfarfault-gpu.so lib/farfault/libcudart.so.12 lib/farfault/libcuda.so.1 include/farfault/policy.h \
   lib/pkgconfig/farfault.pc include/farfault/farfault.h lib/libfarfault.so.1 lib/libfarfault.a lib/cmake/farfault/farfaultConfig.cmake share/farfault/machines/h200.yaml share/farfault/workloads.tsv share/man/man1/farfault.1.gz share/man/man1/farfault-run.1.gz \
   share/bash-completion/completions/farfault share/zsh/vendor-completions/_farfault share/fish/vendor_completions.d/farfault.fish \
-  share/doc/farfault/usage.md share/doc/farfault/copyright share/doc/farfault/changelog.gz; do expect_out " ./usr/$file"; done
+  share/doc/farfault/docs/usage.md share/doc/farfault/copyright share/doc/farfault/changelog.gz; do expect_out " ./usr/$file"; done
 expect test "$(grep -c ' \./usr/' out)" -eq "$(grep -vc ' \./$' out)" # nothing elsewhere
 expect test "$(awk '{print $2}' out | sort -u)" = root/root
 expect test -z "$(awk '$1 ~ /^-/ && $1 ~ /w..$|w....$/' out)" # only root writes
@@ -36,6 +36,8 @@ if command -v lintian >/dev/null; then
 fi
 
 dpkg-deb -x "$package" "$work/root"
+run "$source/scripts/check-links.sh" --links "$work/root/usr/share/doc/farfault"
+expect_status 0
 installed=$work/root/usr/bin/farfault
 expect test "$(zcat "$work/root/usr/share/doc/farfault/changelog.gz" | head -1)" = "farfault ($version) unstable; urgency=medium"
 run "$installed" list machines

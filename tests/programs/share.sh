@@ -24,12 +24,12 @@ printf 'no trace' >no.fft
 refused 2 "no.fft" --machine gtx1080 no.fft
 refused 64 "did you mean 'gtx1080'?" --machine gtx1008 a.fft
 refused 64 "--partitions:1:4: " --machine gtx1080 --partitions 50:x a.fft
-refused 64 "with one partition there is nobody beside" --machine gtx1080 --partitions 50% a.fft
+refused 64 "with one partition there is no neighbour" --machine gtx1080 --partitions 50% a.fft
 refused 64 "--partitions" --machine gtx1080 --partitions 1:1:1:1:1:1:1:1:1 a.fft
 refused 64 "no 'smm': did you mean 'sm'?" --machine gtx1080 --isolate smm a.fft
 refused 64 "the address hash of gp100 is not known" --machine gp100 --isolate sm+memory a.fft
 refused 64 "3 partitions, but gtx1080 has 2 colours of pages of 4 KiB" --machine gtx1080 --partitions 1:1:1 --isolate sm+memory a.fft
-refused 64 "--borrow: with none and mps nobody has anything to lend" --machine gtx1080 --isolate mps --borrow a.fft
+refused 64 "--borrow: with none and mps no program has anything to lend" --machine gtx1080 --isolate mps --borrow a.fft
 refused 64 "--slo:1:1: no program 'c.fft' here" --machine gtx1080 --slo c.fft=1ms a.fft
 refused 64 "--slo:1:11: 'soon' is no deadline" --machine gtx1080 --slo a.fft=1ms,b=soon a.fft b.fft
 refused 64 "time slices have no shares" --machine gtx1080 --isolate none --slo a.fft=1ms a.fft

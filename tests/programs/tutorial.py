@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the tutorial: the ```sh blocks of a Markdown file, in order, in one shell in an empty folder, stopping at the first command that fails.
 What a ```text block right behind one shows is what the block must print (stdout and stderr): the same words, numbers within a tenth; a line
-"..." stands for any lines. With --update, the numbers in the file become those that were printed (words too; "..." stays only where it is all)."""
+"..." stands for any lines. With --update, or FARFAULT_GOLDEN=write, the numbers in the file become those that were printed (words too; "..." stays only where it is all)."""
 import os, re, subprocess, sys, tempfile
 
 MARK = "@@tutorial@@"
@@ -94,6 +94,7 @@ def run(found, html):
 
 def main():
     document, build = sys.argv[1], sys.argv[2]
+    update = "--update" in sys.argv or os.environ.get("FARFAULT_GOLDEN") == "write"
     os.environ["PATH"] = os.path.join(build, "bin") + ":" + os.environ["PATH"]
     os.environ["PKG_CONFIG_PATH"] = os.path.join(build, "lib", "pkgconfig")
     for name in [n for n in os.environ if n.startswith("FARFAULT_") and n != "FARFAULT_CHECK"]:
@@ -112,13 +113,13 @@ def main():
             wrong = "failed:\n  " + have.rstrip("\n").replace("\n", "\n  ")
         elif shown is not None:
             wrong = first_difference(shown, have.rstrip("\n").split("\n"))
-            if "--update" in sys.argv:
+            if update:
                 lines[where[0]:where[1]] = updated(shown, have.rstrip("\n").split("\n"))
                 wrong = None
         if wrong:
             failed += 1
             print(f"{document}:{line + 1}: {commands[0]}: {wrong}")
-    if "--update" in sys.argv and not failed:
+    if update and not failed:
         with open(document, "w") as file:
             file.write("\n".join(lines))
     print(f"{len(found) - failed} passed, {failed} failed")

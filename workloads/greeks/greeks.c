@@ -93,8 +93,8 @@ static void paths_on_cpu(const problem *p, results to) {
     if (path >= 256) continue;
     for (unsigned i = 0; i < p->rates; i++) by_adjoint += c->adjoint[i];
     for (int side = -1; side <= 1; side += 2) {
-      forward_on_cpu(p, path, START + side * (float)shift, c);
-      by_difference += side * price_on_cpu(p, c) / (2 * shift);
+      forward_on_cpu(p, path, START + (float)side * (float)shift, c);
+      by_difference += (float)side * price_on_cpu(p, c) / (2 * shift);
     }
   }
   printf("greeks: the whole curve's sensitivity, of %u paths, by the adjoint %.5g, by differences %.5g\n", p->paths < 256 ? p->paths : 256, by_adjoint, by_difference);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* farfault-broker GPU: the daemon, a program of its own. libfarfault starts it (start.c) with what it needs: descriptor
  * BROKER_FD_STATUS, a pipe on which it says "ready", "busy" (another one serves this GPU) or what is wrong; descriptor
- * BROKER_FD_FOLDER, the folder. It leaves the one who started it (a second fork, its own session), and has none of his
- * memory and no file of his. */
+ * BROKER_FD_FOLDER, the folder. It leaves the process that started it (a second fork, its own session), and has none of
+ * its memory and no file of his. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -51,7 +51,8 @@ int main(int argc, char **argv) {
   umask(077);
   if (chdir("/")) return 1;
   ff_status status = place_check(BROKER_FD_FOLDER, &place, &error);
-  if (!status) flock(BROKER_FD_FOLDER, LOCK_SH); /* who tidies up /tmp (systemd-tmpfiles) leaves locked folders alone */
+  /* systemd-tmpfiles, which tidies up /tmp, leaves locked folders alone */
+  if (!status) flock(BROKER_FD_FOLDER, LOCK_SH);
   if (!status) status = server_run(&place, argv[1], &(server_options){.grace_ms = grace(), .ready = ready}, &error);
   if (status) say(status == FF_LIMIT ? START_BUSY : error.message);
   place_close(&place);

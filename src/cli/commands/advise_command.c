@@ -4,7 +4,7 @@
  *   the trace is read once (advise/advise_facts.h) -> stages of settings (advise/advise.h), each simulated by children
  *   `farfault sim TRACE --memory ... --json FILE`, many settings each (jobs.c) -> advice
  *
- * What always holds: each number comes from a child's JSON; a child that fails is named, with what it said, and what it
+ * Each number comes from a child's JSON; a child that fails is named, with what it said, and what it
  * was to simulate counts as not simulated, as does what did not come to its end; the same trace and options give the
  * same bytes. */
 #include <stdlib.h>
@@ -224,8 +224,14 @@ static char *options_text(const arguments *a) {
   ff_text text = {0};
   ff_text_add(&text, "--machine ");
   ff_text_add_quoted(&text, a->setup.machine);
-  if (*a->setup.choices.set) ff_text_add(&text, " --set "), ff_text_add_quoted(&text, a->setup.choices.set);
-  if (a->gpu_memory) ff_text_add(&text, " --gpu-memory "), ff_text_add_quoted(&text, a->gpu_memory);
+  if (*a->setup.choices.set) {
+    ff_text_add(&text, " --set ");
+    ff_text_add_quoted(&text, a->setup.choices.set);
+  }
+  if (a->gpu_memory) {
+    ff_text_add(&text, " --gpu-memory ");
+    ff_text_add_quoted(&text, a->gpu_memory);
+  }
   return text.chars;
 }
 

@@ -2,7 +2,7 @@
 /* `farfault bench managed|pipeline`: what managed memory, copies by hand and segments cost, on any driver
  * (FARFAULT_DRIVER).
  *
- * What always holds: arguments are refused before anything is measured; files are written only when all was; on the
+ * Arguments are refused before anything is measured; files are written only when all was; on the
  * virtual GPU the same command gives the same bytes. */
 #include <errno.h>
 #include <stdio.h>

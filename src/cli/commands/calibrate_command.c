@@ -50,7 +50,8 @@ static const struct argp_option options[] = {
     {"repeats", KEY_REPEATS, "N", OPTION_HIDDEN, "--repeat", 0}, /* as it was once */
     {"date", KEY_DATE, "DATE", 0, "date in the file's title (default: today)", 0},
     {"compare", KEY_COMPARE, "MACHINE", OPTION_ARG_OPTIONAL,
-     "print a table to stderr: what was measured beside what this machine's file says (default: that of --machine)", 0},
+     "print a table to stderr: what was measured next to what this machine's file says (default: that of --machine)",
+     0},
     {"info", KEY_INFO, NULL, 0, "measure nothing: print what the driver and the system say of the GPU, as --csv does",
      0},
     {"json", KEY_JSON, "FILE", 0, "write all figures as JSON", 0},

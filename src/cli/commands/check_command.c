@@ -2,7 +2,7 @@
 /* `farfault memcheck` and `farfault racecheck`: run the program as `farfault record` does, with a check in its virtual
  * GPU (src/check), and sum up what each of its processes found.
  *
- * What always holds: the program's output is its own; reports go to stderr or the log; a program without findings ends
+ * The program's output is its own; reports go to stderr or the log; a program without findings ends
  * with its own status. */
 #define _GNU_SOURCE /* versionsort */
 #include "cli/commands/check_command.h"

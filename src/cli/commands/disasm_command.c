@@ -2,7 +2,7 @@
 /* `farfault disasm FILE [FUNCTION]`: the PTX of a file or of an executable as it was understood, and per function what
  * it needs and which instructions it has.
  *
- * What always holds: the PTX printed parses back to the same module; the summary is PTX comments, so that the whole
+ * The PTX printed parses back to the same module; the summary is PTX comments, so that the whole
  * output stays PTX. */
 #include <stdlib.h>
 #include <string.h>

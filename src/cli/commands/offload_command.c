@@ -2,7 +2,7 @@
 /* `farfault offload analyze FILE`: which blocks of a program's kernels are worth running in memory stacks
  * (offload/candidates.h); of a trace also what they did. `farfault offload profile` is in offload_profile.c.
  *
- * What always holds: what is printed with --annotate is PTX that means the same as the file's. */
+ * What is printed with --annotate is PTX that means the same as the file's. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -25,7 +25,7 @@ static const struct argp_option options[] = {
     {"annotate", KEY_ANNOTATE, NULL, 0,
      "print the PTX with a comment where each chosen block begins and ends, instead of the table", 0},
     {"measured", KEY_MEASURED, NULL, 0,
-     "of a trace: what is assumed beside what was measured - trips, lines per access, loads that miss - and what that changes",
+     "of a trace: what is assumed next to what was measured - trips, lines per access, loads that miss - and what that changes",
      0},
     {"machine", 'M', "NAME|FILE", 0, "--measured: the machine whose L2 cache loads miss (default: tom)", 0},
     {NULL, 'm', "NAME|FILE", OPTION_HIDDEN, "--machine", 0}, /* as it was once */

@@ -8,7 +8,7 @@
 #include "machine/spec/spec.h"
 #include "offload/candidates.h"
 
-/* What a trace says of a region, beside what is assumed. */
+/* What a trace says of a region, next to what is assumed. */
 typedef struct offload_measured {
   uint64_t instances; /* warps that came to it; 0: none, and nothing below means anything */
   double trips;       /* of an instance, on average */
@@ -28,7 +28,7 @@ void offload_write_json(const char *file, const offload_list *list, ff_text *out
 
 /* ---- offload_measured.c ---- */
 
-/* Reads the trace and fills in what it says of the kernels' chosen regions. The exit status; not CLI_DONE: with a
+/* Reads the trace and fills in what it has of the kernels' chosen regions. The exit status; not CLI_DONE: with a
  * message. */
 int offload_measure(const char *path, const machine_spec *spec, offload_list *list);
 /* What a warp's way through a region costs (above 0) or saves, in words of 4 bytes each way, at so many trips. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `farfault offload analyze --measured TRACE`: what equations (3) and (4) give with what a recording says, beside what
+/* `farfault offload analyze --measured TRACE`: what equations (3) and (4) give with what a recording says, next to what
  * they give with what the paper assumes (section 3.1.1: every access one line, half of the loads miss, one trip where
  * nothing is known).
  *
- * What always holds: a region that no warp came to is left as it is assumed. */
+ * A region that no warp came to is left as it is assumed. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,7 +107,10 @@ offload_words offload_words_measured(const offload_region *r, const offload_meas
   return offload_words_of(r, &m->ratios, m->trips);
 }
 
-static const char *saves_text(offload_words w) { return w.tx < 0 ? w.rx < 0 ? "TX, RX" : "TX" : w.rx < 0 ? "RX" : "-"; }
+static const char *saves_text(offload_words w) {
+  if (w.tx < 0) return w.rx < 0 ? "TX, RX" : "TX";
+  return w.rx < 0 ? "RX" : "-";
+}
 
 static void words_row(table *t, const offload_ratios *ratios, offload_words w, bool loads, bool stores) {
   table_cell(t, "%.4g", w.trips);

@@ -2,7 +2,7 @@
 /* `farfault offload profile TRACE`: what the candidate blocks of a recorded program really did, and which map to memory
  * stacks keeps them together.
  *
- * What always holds: tables go to stdout; the same trace and machine give the same text. */
+ * Tables go to stdout; the same trace and machine give the same text. */
 #include "cli/commands/offload_profile.h"
 
 #include <inttypes.h>

@@ -2,7 +2,7 @@
 /* `farfault ranges TRACE`: what each block of a recorded launch touches of each allocation, proved from the kernel's
  * PTX and the launch's parameters (ptx/ranges/ranges.h).
  *
- * What always holds: with --check every access that was recorded is compared with what was proved, and one that lies
+ * With --check every access that was recorded is compared with what was proved, and one that lies
  * outside is told and makes the exit status CLI_FAILED. Records name 32-byte sectors: an access is outside if none of a
  * sector's bytes is in the range. */
 #include <inttypes.h>

@@ -3,8 +3,8 @@
  * becomes of the files that the program's processes leave.
  *
  * Each process writes FILE.part-OURS-ITS (process numbers; with ITS rank, if mpirun gave it one). When the program has
- * ended they get their names; one that was cut off (SIGKILL, a full disk) is first copied as far as it is whole. What
- * always holds: FILE is a whole trace or what it was. */
+ * ended they get their names; one that was cut off (SIGKILL, a full disk) is first copied as far as it is whole.
+ * FILE is a whole trace or what it was. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <inttypes.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `farfault reproduce PAPER`: runs a paper's experiments on the bundled workloads, and prints its numbers beside ours.
+/* `farfault reproduce PAPER`: runs a paper's experiments on the bundled workloads, and prints its numbers next to ours.
  *
  *   tables of reproduce/ -> a `farfault run --json` per program and group of settings (jobs.c) -> counters -> rows,
  *   picture recorded programs:  a `farfault record` per program, then a `farfault sim --json` of that per group of
  *   settings
  *   shares of a GPU:    a `farfault record` per program, then this command with --cells per program and group of settings
  *
- * What always holds: programs are executed by one thread, so that even floating-point atomics come in one order and the
+ * Programs are executed by one thread, so that even floating-point atomics come in one order and the
  * same command gives the same bytes; files are written only when all runs were made; a run that failed is named, with
  * what it said. */
 #include <dirent.h>
@@ -134,7 +134,10 @@ static error_t parse(int key, char *value, struct argp_state *state) {
     if (!*value) cli_refuse(state, "the file's name is empty");
     if (key == KEY_CSV) a->csv = value;
     if (key == KEY_KEEP) a->keep = value;
-    if (key == KEY_SVG) free(a->svg), a->svg = ff_strdup(value);
+    if (key == KEY_SVG) {
+      free(a->svg);
+      a->svg = ff_strdup(value);
+    }
     return 0;
   case KEY_SIZE: parse_size(a, value, state); return 0;
   case 'j':
@@ -240,7 +243,10 @@ static char **run_command(const work *w, const part *part) {
   size_t count = 0;
   for (size_t i = 0; i < (paper->recorded ? 2 : 4); i++) add_word(&argv, &count, paper->recorded ? sim[i] : run[i]);
   for (size_t i = 0; i < sizeof head / sizeof head[0]; i++) add_word(&argv, &count, head[i]);
-  if (paper->set) add_word(&argv, &count, "--set"), add_word(&argv, &count, paper->set);
+  if (paper->set) {
+    add_word(&argv, &count, "--set");
+    add_word(&argv, &count, paper->set);
+  }
   if (paper->recorded) {
     char *recording = recording_of(w, part->program);
     add_word(&argv, &count, recording);
@@ -433,11 +439,14 @@ static bool is_fresh(const work *w, const part *part) {
   return fresh;
 }
 
-/* With --keep: the same command's results are there already. The command is kept beside them. */
+/* With --keep: the same command's results are there already. The command is kept next to them. */
 static char *kept_command(const part *part, const job *job, ff_text *text) {
   ff_text path = {0};
   ff_text_add(&path, "%s.command", part->file);
-  for (char **word = job->argv + 1; *word; word++) ff_text_add_quoted(text, *word), ff_text_add(text, " ");
+  for (char **word = job->argv + 1; *word; word++) {
+    ff_text_add_quoted(text, *word);
+    ff_text_add(text, " ");
+  }
   return path.chars;
 }
 
@@ -612,7 +621,7 @@ static int reproduce_with(arguments *a) {
 }
 
 static const char help_head[] =
-    "Runs a paper's experiments on the bundled workloads, and prints each number that the paper gives beside ours.\v"
+    "Runs a paper's experiments on the bundled workloads, and prints each number that the paper gives next to ours.\v"
     "Papers:\n";
 static const char help_tail[] =
     "\nExample:\n  farfault reproduce zheng2016 --csv zheng2016.csv --svg zheng2016.svg\n"
@@ -643,5 +652,5 @@ static int reproduce(int argc, char **argv) {
   return status;
 }
 
-const cli_command cli_reproduce = {"reproduce", "run a paper's experiments and print its numbers beside ours",
+const cli_command cli_reproduce = {"reproduce", "run a paper's experiments and print its numbers next to ours",
                                    reproduce};

@@ -2,7 +2,7 @@
 /* `farfault rewrite --sm-affinity FILE -o OUT.ptx`: kernels bound to a range of SMs (ptx/rewrite/persistent.h), from
  * PTX text or from an executable.
  *
- * What always holds: what is written is PTX that parses; a kernel that is not rewritten is named with the reason, and
+ * What is written is PTX that parses; a kernel that is not rewritten is named with the reason, and
  * makes the exit status CLI_FAILED. OUT is written whole or not at all. */
 #include <stdlib.h>
 #include <string.h>

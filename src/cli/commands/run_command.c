@@ -3,7 +3,7 @@
  *
  *   check the options -> check the program -> run it as a child (child.c) -> read what it left (run_results.c) -> table
  *
- * What always holds: stdout is the program's; the exit status is the program's once it ran; whatever happens but
+ * Stdout is the program's; the exit status is the program's once it ran; whatever happens but
  * SIGKILL, the temporary folder is removed (signals wait for it), and everything that can be refused is refused before
  * the program starts. */
 #include <dirent.h>
@@ -211,10 +211,10 @@ int run_job_do(const run_job *job) {
 
 /* Each manager is simulated on each device. */
 static ff_status check_devices(const cli_setup *setup, const run_executed *executed, ff_error *error) {
-  int managers = setup->managers[0] != '\0', devices = executed->devices[0] ? atoi(executed->devices) : 1;
-  for (const char *c = setup->managers; *c; c++) managers += *c == ',';
-  if (managers * devices <= SESSION_MANAGER_LIMIT || devices == 1) return FF_OK;
-  return ff_fail(error, FF_LIMIT, "%d memory managers on %d devices are more than %d simulations at once", managers,
+  int count = setup->managers[0] != '\0', devices = executed->devices[0] ? atoi(executed->devices) : 1;
+  for (const char *c = setup->managers; *c; c++) count += *c == ',';
+  if (count * devices <= SESSION_MANAGER_LIMIT || devices == 1) return FF_OK;
+  return ff_fail(error, FF_LIMIT, "%d memory managers on %d devices are more than %d simulations at once", count,
                  devices, SESSION_MANAGER_LIMIT);
 }
 

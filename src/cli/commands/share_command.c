@@ -5,7 +5,7 @@
  *   arguments -> a share_matrix (share/share_matrix.h) -> its cells, or the steps of a search (share/share_slo.h), as
  *   child processes (share_run.c) -> table, JSON, CSV, picture
  *
- * What always holds: what can be refused is refused before anything is simulated; files are written only when all was;
+ * What can be refused is refused before anything is simulated; files are written only when all was;
  * the same command gives the same bytes, whatever --jobs says. */
 #include <errno.h>
 #include <stdio.h>
@@ -190,13 +190,16 @@ static int check_colours(const share_arguments *a, const share_matrix *m) {
   return CLI_DONE;
 }
 
+/* Without --isolate. divides: the machine's colours can be divided among the partitions. */
+static const char *usual_isolations(const share_arguments *a, bool divides) {
+  if (a->one) return "sm";
+  if (a->deadlines.count) return divides ? "mps,sm,sm+memory" : "mps,sm";
+  return divides ? "none,mps,sm,sm+memory" : "none,mps,sm";
+}
+
 static int add_isolations(const share_arguments *a, share_matrix *m) {
   bool all = !a->isolate, divides = share_machine_colours(&a->spec) >= m->part_count;
-  const char *usual = a->one               ? "sm"
-                      : a->deadlines.count ? divides ? "mps,sm,sm+memory" : "mps,sm"
-                      : divides            ? "none,mps,sm,sm+memory"
-                                           : "none,mps,sm";
-  char *list = ff_strdup(all ? usual : a->isolate), *rest = NULL;
+  char *list = ff_strdup(all ? usual_isolations(a, divides) : a->isolate), *rest = NULL;
   int status = CLI_DONE;
   for (char *each = strtok_r(list, ", ", &rest); each && !status; each = strtok_r(NULL, ", ", &rest)) {
     share_isolation isolation;
@@ -215,7 +218,8 @@ static int add_isolations(const share_arguments *a, share_matrix *m) {
   bool lends = false;
   for (uint32_t i = 0; i < m->isolation_count; i++) lends = lends || m->isolations[i] >= SHARE_SM;
   if (!status && a->borrow && !lends)
-    return cli_fail(CLI_USAGE, "--borrow: with none and mps nobody has anything to lend; it is for sm and sm+memory");
+    return cli_fail(CLI_USAGE,
+                    "--borrow: with none and mps no program has anything to lend; it is for sm and sm+memory");
   return status;
 }
 
@@ -230,7 +234,7 @@ static int add_partitions(const share_arguments *a, share_matrix *m) {
   if (shares_sms(shares, m->part_count, (uint32_t)a->spec.sm_count, ranges, &error))
     return cli_fail(CLI_USAGE, "--partitions: %s", error.message);
   if (m->part_count == 1 && !a->one)
-    return cli_fail(CLI_USAGE, "--partitions: with one partition there is nobody beside");
+    return cli_fail(CLI_USAGE, "--partitions: with one partition there is no neighbour");
   if (a->one && a->files.count > m->part_count)
     return cli_fail(CLI_USAGE, "%zu programs, but %u partitions", a->files.count, m->part_count);
   return CLI_DONE;

@@ -2,7 +2,7 @@
 /* `farfault share --one`: one simulation, the first program in partition 0, each further one looping in the next
  * partition.
  *
- * What always holds: with the same arguments the same bytes; the JSON is what the other forms of the command read of
+ * With the same arguments the same bytes; the JSON is what the other forms of the command read of
  * each of their simulations. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,6 +94,17 @@ static ff_status simulate(const share_arguments *a, const share_matrix *m, const
   return status;
 }
 
+static int exit_status_of(ff_status status) {
+  switch (status) {
+  case FF_PARSE:
+  case FF_IO:
+  case FF_NOT_FOUND: return CLI_BAD_FILE;
+  case FF_INVALID:
+  case FF_LIMIT: return CLI_USAGE;
+  default: return CLI_FAILED;
+  }
+}
+
 int share_one(const share_arguments *a, const share_matrix *m) {
   share_outcome outcomes[SHARE_PROGRAMS];
   share_request request;
@@ -102,11 +113,7 @@ int share_one(const share_arguments *a, const share_matrix *m) {
   memset(outcomes, 0, sizeof outcomes);
   make_request(a, m, &request);
   ff_status failed = simulate(a, m, &request, outcomes, &error);
-  if (failed)
-    return cli_fail(failed == FF_PARSE || failed == FF_IO || failed == FF_NOT_FOUND ? CLI_BAD_FILE
-                    : failed == FF_INVALID || failed == FF_LIMIT                    ? CLI_USAGE
-                                                                                    : CLI_FAILED,
-                    "%s", error.message);
+  if (failed) return cli_fail(exit_status_of(failed), "%s", error.message);
   int status = print(a, m, &request, outcomes);
   for (uint32_t i = 0; i < request.count; i++)
     if (outcomes[i].error[0]) status = cli_fail(CLI_FAILED, "partition %u: %s", i, outcomes[i].error);

@@ -2,7 +2,7 @@
 /* Simulations of `farfault share`, each as `farfault share --one` in a child process, as many at a time as there are
  * cores.
  *
- * What always holds: signals are blocked and taken one by one; children do not outlive us; the outcomes do not depend
+ * Signals are blocked and taken one by one; children do not outlive us; the outcomes do not depend
  * on the order in which they end. */
 #define _GNU_SOURCE /* sigtimedwait's siginfo, sched_getaffinity */
 #include <errno.h>
@@ -55,7 +55,10 @@ static char **child_command(const running *r, uint32_t task) {
                               "--partitions",    parts.chars,      "--json",
                               SLOT_OUTPUT};
   for (size_t i = 0; i < sizeof head / sizeof head[0]; i++) add(&w, head[i]);
-  if (a->setup.choices.set[0]) add(&w, "--set"), add(&w, a->setup.choices.set);
+  if (a->setup.choices.set[0]) {
+    add(&w, "--set");
+    add(&w, a->setup.choices.set);
+  }
   if (request.borrow) add(&w, "--borrow");
   add(&w, "--");
   for (uint32_t i = 0; i < request.count; i++)
@@ -104,7 +107,10 @@ static void take(running *r, const slot_end *end) {
   else if (share_outcomes_read("a simulation's outcome", end->output, end->output_size, outcomes, request.count,
                                &error))
     ff_text_add(&why, "%s", error.message);
-  if (why.chars) free(outcomes), outcomes = NULL;
+  if (why.chars) {
+    free(outcomes);
+    outcomes = NULL;
+  }
   r->pool->take(r->pool->context, end->task, outcomes, why.chars);
   r->ended++;
   r->pool->done++;
@@ -132,13 +138,7 @@ static void show(running *r) {
   fprintf(stderr, "\rfarfault: share: %u of %s%u simulations", r->pool->done, r->pool->later ? "about " : "", all);
   if (r->pool->done) {
     double seconds = fmax(1, (slots_now() - r->pool->begun) * left / r->pool->done);
-    fprintf(stderr, ", about %.0f %s left",
-            seconds < 90     ? seconds
-            : seconds < 5400 ? seconds / 60
-                             : seconds / 3600,
-            seconds < 90     ? "s"
-            : seconds < 5400 ? "min"
-                             : "h");
+    slots_show_left(seconds);
   }
   fprintf(stderr, "\033[K");
   fflush(stderr);
@@ -179,7 +179,7 @@ static void watch_signals(running *r) {
 int share_pool_run(share_pool *pool, uint32_t count) {
   running r = {.pool = pool, .count = count, .program = own_program(), .terminal = isatty(STDERR_FILENO)};
   char name[48];
-  if (!pool->begun) pool->begun = slots_now();
+  if (pool->begun == 0) pool->begun = slots_now();
   snprintf(name, sizeof name, "share-%ld", (long)getpid());
   watch_signals(&r);
   slots_start(&r.slots, pool->arguments->jobs ? pool->arguments->jobs : cores(), &r.old, name);

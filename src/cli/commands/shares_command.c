@@ -29,7 +29,7 @@ static void add_colours(ff_text *text, uint64_t mask) {
   }
 }
 
-/* What it has; of who waits, how many it wants. */
+/* What a process has; of one that waits, how many it asks for. */
 static void add_what(ff_text *sms, ff_text *colours, const broker_holder *h) {
   if (h->waits) {
     ff_text_add(sms, "wants %u", h->grant.sm_count);

@@ -2,7 +2,7 @@
 /* `farfault sim TRACE`: what `farfault run` says, of a recorded program.
  *
  * The simulation runs in a child process, a copy of this one, as a program would: progress, interruption and what is
- * left behind are the same. What always holds: the same options give the same results as `farfault run` with the
+ * left behind are the same. The same options give the same results as `farfault run` with the
  * program. */
 #include <stdlib.h>
 #include <string.h>
@@ -52,16 +52,19 @@ static error_t parse(int key, char *value, struct argp_state *state) {
 /* In the child; the environment says what is wanted, as to a program's libraries. */
 static int replay(void *context) {
   const job *job = context;
-  session_options options;
+  session_options wanted;
   ff_error error;
-  session_options_from_environment(&options);
-  options.devices = job->devices;
-  options.device = job->device;
-  ff_status status = replay_run(job->file, &options, &error);
+  session_options_from_environment(&wanted);
+  wanted.devices = job->devices;
+  wanted.device = job->device;
+  ff_status status = replay_run(job->file, &wanted, &error);
   trace_file_close(job->file);
   if (!status) return CLI_DONE;
-  bool bad = status == FF_PARSE || status == FF_UNSUPPORTED; /* damaged, or without what the options need */
-  return cli_fail(bad ? CLI_BAD_FILE : status == FF_INVALID ? CLI_USAGE : CLI_FAILED, "%s", error.message);
+  int exit_status = CLI_FAILED;
+  if (status == FF_PARSE || status == FF_UNSUPPORTED)
+    exit_status = CLI_BAD_FILE; /* damaged, or without what the options need */
+  if (status == FF_INVALID) exit_status = CLI_USAGE;
+  return cli_fail(exit_status, "%s", error.message);
 }
 
 static int report(const run_job *job, const char *folder, const run_end *end) {

@@ -2,7 +2,7 @@
 /* `farfault sweep STUDY.yaml`: every point of a study, each a `farfault sim`, into one database; started by mpirun,
  * with the help of all its ranks.
  *
- * What always holds: everything that can be refused is refused before the first point runs; a point that is finished is
+ * Everything that can be refused is refused before the first point runs; a point that is finished is
  * never run again; whatever ends the sweep, the same command goes on. */
 #define _GNU_SOURCE /* sched_getaffinity */
 #include <errno.h>

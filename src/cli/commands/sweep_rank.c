@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A sweep on a cluster: how a process finds the other ranks, what one that is not the first does, and how they part.
  *
- * What always holds: a rank that hears nothing from rank 0 for the time after which it would be lost itself ends; one
- * that was told to stop has no child left when it says so. */
+ * A rank that hears nothing from rank 0 for the time after which it would be lost itself ends; one
+ * that was told to stop has no child left when it reports that. */
 #define _GNU_SOURCE /* sigtimedwait's siginfo */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -172,7 +172,10 @@ static void count_leave(const sweep_cluster *cluster, const bool *lost, bool *by
   while (cluster->ranks->receive(&from, &bytes, &size)) {
     sweep_message m;
     bool leaves = sweep_message_read(bytes, size, &m) && m.kind == SWEEP_BYE && from > 0 && from < cluster->count;
-    if (leaves && !bye[from] && !(lost && lost[from])) bye[from] = true, --*waiting;
+    if (leaves && !bye[from] && !(lost && lost[from])) {
+      bye[from] = true;
+      --*waiting;
+    }
     free(bytes);
   }
 }

@@ -2,7 +2,7 @@
 /* Runs the points of a sweep: a child process each, here and at other ranks, and every result into the database as it
  * comes.
  *
- * What always holds: signals are blocked and taken one by one, so that the database is never left in the midst of
+ * Signals are blocked and taken one by one, so that the database is never left in the midst of
  * something by one of them; no result is written twice; children do not outlive us. */
 #define _GNU_SOURCE /* sigtimedwait's siginfo */
 #include <errno.h>
@@ -196,13 +196,7 @@ static void show(running *r) {
   fprintf(stderr, "\rfarfault: sweep: %u of %u points", r->work->there + r->work_queue.done, r->work->there + all);
   if (r->ended) {
     double seconds = fmax(1, elapsed * left / r->ended);
-    fprintf(stderr, ", about %.0f %s left",
-            seconds < 90     ? seconds
-            : seconds < 5400 ? seconds / 60
-                             : seconds / 3600,
-            seconds < 90     ? "s"
-            : seconds < 5400 ? "min"
-                             : "h");
+    slots_show_left(seconds);
   }
   fprintf(stderr, "\033[K");
   fflush(stderr);

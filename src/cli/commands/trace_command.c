@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `farfault trace info|dump|check|cut FILE`: what is in a recorded program, and parts of it.
  *
- * What always holds: a damaged file is shown as far as it is whole, what is lost is said on stderr, and the exit status
+ * A damaged file is shown as far as it is whole, what is lost is said on stderr, and the exit status
  * is CLI_BAD_FILE; `cut` writes a whole trace or none. */
 #include <ctype.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How every command parses its arguments: what all options have in common, --help, and old spellings.
  *
- * What always holds: an option has one meaning, one kind of value and one letter in all commands
+ * An option has one meaning, one kind of value and one letter in all commands
  * (tests/programs/options.sh). Where one had another once, the old spelling still works, says on stderr what it is now,
  * and is in no help text. */
 #include <limits.h>

@@ -4,7 +4,7 @@
  *   the commands' tables (describe.h) -> tables in the shell's language -> put where completion.bash (.zsh, .fish) says
  *   @tables@
  *
- * What always holds: every command, option and name comes from where farfault itself has it. Machines are files, which
+ * Every command, option and name comes from where farfault itself has it. Machines are files, which
  * the scripts ask for when they complete (`farfault list machines`). */
 #include <ctype.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #include "policy/policies.h"
 #include "reproduce/reproduce.h"
 
-extern const char completion_bash[], completion_zsh[], completion_fish[]; /* the files beside this one */
+extern const char completion_bash[], completion_zsh[], completion_fish[]; /* the files next to this one */
 
 /* ---- names ---- */
 
@@ -89,7 +89,7 @@ static void add_lists(ff_text *out, const char *start, const char *open, const c
   }
 }
 
-/* The first clause of a help text, for a line beside the option. Inside '...': "'" goes as `quote`; zsh's "[" and "]"
+/* The first clause of a help text, for a line next to the option. Inside '...': "'" goes as `quote`; zsh's "[" and "]"
  * with a backslash. */
 static void add_summary(ff_text *out, const char *help, const char *quote, bool brackets) {
   size_t end = 0;
@@ -180,7 +180,11 @@ static void add_zsh_kind(ff_text *out, const char *word, size_t length) {
 }
 
 static void add_zsh_option(const cli_option *o, ff_text *out) {
-  const char *equals = o->value ? o->optional ? "=-" : "=" : "", *plus = o->value ? o->optional ? "-" : "+" : "";
+  const char *equals = "", *plus = "";
+  if (o->value) {
+    equals = o->optional ? "=-" : "=";
+    plus = o->optional ? "-" : "+";
+  }
   ff_text_add(out, "    '*'");
   if (o->letter && o->name) ff_text_add(out, "{'-%c%s','--%s%s'}", o->letter, plus, o->name, equals);
   else if (o->name) ff_text_add(out, "'--%s%s'", o->name, equals);

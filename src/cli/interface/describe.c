@@ -25,7 +25,7 @@ const cli_command *cli_command_find(const char *name) {
 
 /* ---- from argp's tables ---- */
 
-/* argp.h: an entry without name and key is a title, and begins a new group unless it says which; other entries without
+/* argp.h: an entry without name and key is a title, and begins a new group unless it gives one; other entries without
  * a group are in that of the entry before. */
 static void take_options(const struct argp_option *options, cli_description *d) {
   int group = 0;
@@ -47,7 +47,11 @@ static void take_tables(const struct argp *argp, cli_description *d) {
 }
 
 /* 0, 1, 2 ..., then -1, -2 ..., as --help has them. */
-static bool group_before(int a, int b) { return a >= 0 && b >= 0 ? a < b : a < 0 && b < 0 ? a > b : a >= 0 && b < 0; }
+static bool group_before(int a, int b) {
+  if (a >= 0 && b >= 0) return a < b;
+  if (a < 0 && b < 0) return a > b;
+  return a >= 0;
+}
 
 /* By insertion: it keeps the tables' order within a group. */
 static void sort_options(cli_description *d) {

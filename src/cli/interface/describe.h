@@ -2,7 +2,7 @@
 /* What every command takes, read off its own argp tables: manual pages (manual.c) and shell completion (completion.c)
  * are made of this.
  *
- * What always holds: nothing is listed a second time. A command is called as usual, and its call of cli_parse hands its
+ * Nothing is listed a second time. A command is called as usual, and its call of cli_parse hands its
  * tables over instead of parsing; so a new command in commands.def has its page and its completion by itself. */
 #ifndef FF_CLI_DESCRIBE_H
 #define FF_CLI_DESCRIBE_H
@@ -86,5 +86,10 @@ int cli_arguments(const char **form, cli_argument arguments[CLI_ARGUMENTS_MAX]);
 /* The manual page in man(7) of the command, or of the program for NULL, to stdout. Returns the exit status. The same
  * text for the same program. */
 int cli_manual(const char *name);
+
+/* ---- markdown.c ---- */
+
+/* `farfault help --markdown`: docs/options.md, to stdout. Returns the exit status. */
+int cli_markdown(void);
 
 #endif

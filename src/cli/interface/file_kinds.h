@@ -2,7 +2,7 @@
 /* The kinds of files that commands read and write, known by their content: a file that is of another kind than a
  * command takes is refused with the command that takes it.
  *
- * What always holds: only regular files are looked at (a pipe loses nothing), and only their first bytes; a file of no
+ * Only regular files are looked at (a pipe loses nothing), and only their first bytes; a file of no
  * known kind is left to the command, whose reader says what is wrong with it. */
 #ifndef FF_CLI_KINDS_H
 #define FF_CLI_KINDS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The texts of --help and --usage, made of a command's tables (describe.h).
  *
- * What always holds: no line is longer than HELP_WIDTH characters but for a word that is; an option's help begins in
+ * No line is longer than HELP_WIDTH characters but for a word that is; an option's help begins in
  * HELP_COLUMN; options stand in the order of their tables. Lines of examples stay as they are, or go on behind a
  * backslash, so that a shell takes them as they stand. */
 #include <stdio.h>

@@ -3,8 +3,8 @@
  * (describe.h).
  *
  * A help text's part behind the options becomes sections: indented lines below "Example:" are EXAMPLES, others terms,
- * what follows "Exit status:" up to the paragraph's end is EXIT STATUS, all else goes behind the description. What
- * always holds: no date, no path, nothing of the machine it is made on; all text is escaped, so none of it is a request
+ * what follows "Exit status:" up to the paragraph's end is EXIT STATUS, all else goes behind the description.
+ * No date, no path, nothing of the machine it is made on; all text is escaped, so none of it is a request
  * of troff's. */
 #define _GNU_SOURCE /* memmem */
 #include <ctype.h>

@@ -99,7 +99,7 @@ static const struct argp_option executed_options[] = {
      2},
     {"execute", KEY_EXECUTE, "HOW", 0,
      "interpret: every instruction by itself; compile: kernels become native code before they run; auto: those that run for long do, "
-     "beside the interpreter (default: auto). Results are the same bit for bit",
+     "in parallel with the interpreter (default: auto). Results are the same bit for bit",
      2},
     {"virtual-time", KEY_VIRTUAL_TIME, NULL, 0,
      "the program's clocks (gettimeofday, clock_gettime, time, clock ...) show its own processor time and the simulated time of the first memory "

@@ -2,7 +2,7 @@
 /* Runs the program as a child with the virtual GPU's libraries in front; its stdin, stdout, stderr, working folder,
  * process group and terminal are ours, untouched.
  *
- * What always holds: the signals we handle are blocked here and taken one by one (no handlers); the child gets back the
+ * The signals we handle are blocked here and taken one by one (no handlers); the child gets back the
  * signal mask we were started with. A signal that another process sent to us goes on to the child; one from the
  * terminal went to the whole foreground group already. A signal that comes before the child has begun leaves it
  * unbegun. We end only after the child did; what comes to us after that ends us as it would any program, once the
@@ -155,7 +155,7 @@ static void fix_addresses(void) {
 static _Noreturn void become_program(const run_child *child, const sigset_t *mask, int report) {
   set_environment(child);
   sigprocmask(SIG_SETMASK, mask, NULL);
-  if (child->body) { /* a part of us, which nobody wants without us */
+  if (child->body) { /* a part of farfault, of no use without it */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     close(report);
     exit(child->body(child->context));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `farfault sim --offload A,B --map C,D`: every manager with every way of offloading and every map.
  *
- * What always holds: a choice of which there is only one stays a choice for all managers; of several, each simulation
+ * A choice of which there is only one stays a choice for all managers; of several, each simulation
  * has its own behind its manager's name ("copy+offload=controlled+map=learned"), as if the user had written it there;
  * what stands there already stays. */
 #include <stdio.h>
@@ -34,26 +34,26 @@ static bool has_own(const char *manager, const char *name) {
 }
 
 /* The managers with each value of the list behind them. */
-static void multiply(const words *managers, const char *name, const words *values, words *out) {
-  for (size_t i = 0; i < managers->count; i++) {
-    bool own = has_own(managers->items[i], name);
+static void multiply(const words *bases, const char *name, const words *values, words *out) {
+  for (size_t i = 0; i < bases->count; i++) {
+    bool own = has_own(bases->items[i], name);
     for (size_t k = 0; k < (own ? 1 : values->count); k++) {
       ff_text whole = {0};
-      ff_text_add(&whole, "%s", managers->items[i]);
+      ff_text_add(&whole, "%s", bases->items[i]);
       if (!own) ff_text_add(&whole, "+%s=%s", name, values->items[k]);
       FF_PUSH(out, whole.chars);
     }
   }
 }
 
-static ff_status join(const words *managers, char *to, size_t size, ff_error *error) {
+static ff_status join(const words *all, char *to, size_t size, ff_error *error) {
   ff_text whole = {0};
   ff_status status = FF_OK;
-  for (size_t i = 0; i < managers->count; i++) ff_text_add(&whole, "%s%s", i ? "," : "", managers->items[i]);
-  if (managers->count > SESSION_MANAGER_LIMIT)
+  for (size_t i = 0; i < all->count; i++) ff_text_add(&whole, "%s%s", i ? "," : "", all->items[i]);
+  if (all->count > SESSION_MANAGER_LIMIT)
     status =
         ff_fail(error, FF_LIMIT, "these are %zu simulations (managers x --offload x --map): at most %d run at once",
-                managers->count, SESSION_MANAGER_LIMIT);
+                all->count, SESSION_MANAGER_LIMIT);
   else if (whole.length >= size)
     status = ff_fail(error, FF_LIMIT, "the managers with all their --offload and --map are too long a text");
   else strcpy(to, whole.chars ? whole.chars : "");
@@ -65,14 +65,14 @@ static ff_status multiply_by(cli_setup *setup, sim_choice_id id, ff_error *error
   char *text = setup->choices.text[id];
   const char *name = sim_choice_infos[id].name;
   if (!strchr(text, ',')) return FF_OK;
-  words managers = {0}, values = {0}, out = {0};
-  split(setup->managers, &managers);
+  words bases = {0}, values = {0}, out = {0};
+  split(setup->managers, &bases);
   split(text, &values);
-  multiply(&managers, name, &values, &out);
+  multiply(&bases, name, &values, &out);
   ff_status status = values.count ? join(&out, setup->managers, sizeof setup->managers, error)
                                   : ff_fail(error, FF_INVALID, "--%s: '%.40s' names none", name, text);
   text[0] = '\0';
-  words_free(&managers);
+  words_free(&bases);
   words_free(&values);
   words_free(&out);
   return status;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A small pool of child processes.
  *
- * What always holds: signals are blocked while it works and taken one by one, as in child.c; the children start with
+ * Signals are blocked while it works and taken one by one, as in child.c; the children start with
  * the mask that we had, no input, and a log for all output; we return only after every child did. */
 #define _GNU_SOURCE /* sigtimedwait's siginfo */
 #include "cli/running/jobs.h"

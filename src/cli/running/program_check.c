@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Looks at the program before it runs: is it there, may it be executed, can its GPU code run here?
  *
- * What always holds: a program is refused only if it certainly cannot work on the virtual GPU; anything else is left to
+ * A program is refused only if it certainly cannot work on the virtual GPU; anything else is left to
  * run and to fail by itself. */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +30,7 @@ char *run_libraries(const char *folder, ff_error *error) {
   char *real = realpath(path.chars, NULL);
   if (!real)
     ff_fail(error, FF_NOT_FOUND,
-            "the virtual GPU's libraries (../lib/farfault/libfarfault-gpu.so) are not beside this program in %s", own);
+            "the virtual GPU's libraries (../lib/farfault/libfarfault-gpu.so) are not next to this program in %s", own);
   else *strrchr(real, '/') = '\0';
   if (real && !linker_takes(real)) {
     ff_text_add(&link, "%s/gpu", folder);
@@ -113,7 +113,7 @@ static ff_status check_code(const char *name, const fatbin_report *report, ff_er
   if (!report->kernels || report->runtime == FATBIN_RUNTIME_NONE) return FF_OK;
   return ff_fail(error, FF_UNSUPPORTED,
                  "%s: has GPU machine code (sm_%u) but no PTX, which the virtual GPU needs: `nvcc -gencode "
-                 "arch=compute_%u,code=compute_%u` embeds it, beside the machine code or alone",
+                 "arch=compute_%u,code=compute_%u` embeds it, next to the machine code or alone",
                  name, report->code_highest, report->code_highest, report->code_highest);
 }
 

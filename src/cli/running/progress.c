@@ -60,10 +60,10 @@ static void add_thrashing(const run_progress *p, char *line, size_t width) {
 
 /* The count is written now and then, so the pace is that between two moments at which it changed. */
 static void update_pace(run_pace *pace, uint64_t count, double time) {
-  if (count < pace->count || !pace->since) *pace = (run_pace){time, count, 0};
+  if (count < pace->count || pace->since == 0) *pace = (run_pace){time, count, 0};
   if (count == pace->count) return;
   double now = (double)(count - pace->count) / (time > pace->since ? time - pace->since : 1e-3);
-  pace->per_second = pace->per_second ? 0.7 * pace->per_second + 0.3 * now : now;
+  pace->per_second = pace->per_second > 0 ? 0.7 * pace->per_second + 0.3 * now : now;
   pace->since = time;
   pace->count = count;
 }
@@ -138,7 +138,7 @@ static void show(run_progress *p, double time) {
 
 void run_progress_show(run_progress *p) {
   double time = now();
-  if (!p->started) p->started = p->last = time;
+  if (p->started == 0) p->started = p->last = time;
   if (time - p->started < 1 || time - p->last < 0.2) return;
   p->last = time;
   update_pace(&p->executed, p->area->warp_instructions, time);

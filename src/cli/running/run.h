@@ -24,7 +24,7 @@ typedef struct run_program {
 ff_status run_program_find(const char *name, const char *libraries, run_program *program, ff_error *error);
 void run_program_free(run_program *program);
 
-/* The folder of the virtual GPU's libraries, beside this executable; the caller frees it. Where its path has what the
+/* The folder of the virtual GPU's libraries, next to this executable; the caller frees it. Where its path has what the
  * dynamic linker takes for a separator, a link in `folder` (temporary) stands for it. NULL: not there, *error says
  * more. */
 char *run_libraries(const char *folder, ff_error *error);
@@ -112,8 +112,8 @@ typedef struct run_outputs { /* paths, NULL: not wanted */
   bool verbose; /* the table has all */
   int rank;     /* of mpirun's ranks that each run farfault, this one's from 1; 0: it runs alone */
 } run_outputs;
-/* The outputs of this process, owned: what the user wants, but rank K of mpirun (from 0) writes FILE.(K+1), and rank 0
- * FILE. What is written in place (a device, a pipe) has one name for all. */
+/* The outputs of this process, owned: what the user asked for, but rank K of mpirun (from 0) writes FILE.(K+1), and
+ * rank 0 FILE. What is written in place (a device, a pipe) has one name for all. */
 void run_outputs_of_rank(const run_outputs *outputs, run_outputs *own);
 void run_outputs_free(run_outputs *own);
 /* The output of the program's process of that number, from 0: FILE, FILE.2, FILE.3; of rank 0 of several FILE.1.2, as
@@ -150,7 +150,7 @@ void run_results_print(const run_job *job, const run_results *results, FILE *to)
 
 /* ---- record_command.c ---- */
 
-/* Where a process of the program writes its trace until the program has ended: beside the file, or, if that is no
+/* Where a process of the program writes its trace until the program has ended: next to the file, or, if that is no
  * regular file, in `folder` (temporary): "FILE.part-OURS-%p". The caller frees it. */
 char *run_record_pattern(const char *file, const char *folder);
 /* Gives the traces that the processes left under that pattern their names, FILE, FILE.2 ..., and clears `folder`: after

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The files that `farfault run` writes: -o (with the history), --json (without) and --csv.
  *
- * What always holds: what can be known to fail is refused before the program runs - no name, a folder, nowhere to
+ * What can be known to fail is refused before the program runs - no name, a folder, nowhere to
  * write, the program itself, two reports in one file; a file is written whole or not at all. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Children with their results in memory files (memfd): see slots.h.
  *
- * What always holds: a child is killed when this process ends, even by SIGKILL (PR_SET_PDEATHSIG; its own children are
+ * A child is killed when this process ends, even by SIGKILL (PR_SET_PDEATHSIG; its own children are
  * its concern); descriptors 0 to 3 are all that it gets; a result of more than OUTPUT_LIMIT bytes is none. */
 #define _GNU_SOURCE /* memfd_create, nftw */
 #include "cli/running/slots.h"
@@ -31,6 +31,19 @@ double slots_now(void) {
   struct timespec time;
   clock_gettime(CLOCK_MONOTONIC, &time);
   return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+void slots_show_left(double seconds) {
+  const char *unit = "s";
+  double left = seconds;
+  if (seconds >= 5400) {
+    left = seconds / 3600;
+    unit = "h";
+  } else if (seconds >= 90) {
+    left = seconds / 60;
+    unit = "min";
+  }
+  fprintf(stderr, ", about %.0f %s left", left, unit);
 }
 
 /* ---- the folder ---- */

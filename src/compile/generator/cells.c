@@ -127,7 +127,7 @@ static void do_cells(const access *a, value function, value base, value offset, 
 static void end_function(const access *a, value function, fork f, bool global) {
   generator *g = a->g;
   if (global) {
-    /* by nobody: none */
+    /* no lane: none */
     value some = LLVMBuildZExt(a->b, LLVMBuildICmp(a->b, LLVMIntNE, a->bits, gen_i32(g, 0), ""), g->i64, "");
     LLVMBuildStore(a->b, LLVMBuildAdd(a->b, gen_read(g, g->i64, g->accesses), some, ""), g->accesses);
   }

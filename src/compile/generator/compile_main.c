@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* farfault-compile [FILE]: a request on standard input, an image on standard output. Started by the virtual GPU; a
  * program of its own, so that the user's process never has LLVM in it, and so that nothing that goes wrong here can
- * hurt it. If nobody reads the image any more, it goes to FILE, its place in the cache. */
+ * hurt it. If no process reads the image any more, it goes to FILE, its place in the cache. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* LLVM from module to machine code, and that code laid out flat: sections one after the other, relocations settled, so
- * that whoever runs it maps it and needs nothing else. */
+ * that the process which runs it maps it and needs nothing else. */
 #include "compile/generator/emit.h"
 
 #include <elf.h>
@@ -208,7 +208,10 @@ static bool make_object(session *s, const native_request *request, const char **
     if (getenv("FARFAULT_COMPILE_PRINT")) LLVMPrintModuleToFile(s->module, getenv("FARFAULT_COMPILE_PRINT"), NULL);
     good = !LLVMTargetMachineEmitToMemoryBuffer(s->machine, s->module, LLVMObjectFile, &why, &s->object);
   }
-  if (!good) snprintf(text, sizeof text, "%s", why ? why : ""), *message = text;
+  if (!good) {
+    snprintf(text, sizeof text, "%s", why ? why : "");
+    *message = text;
+  }
   LLVMDisposeMessage(why);
   return good;
 }

@@ -2,7 +2,7 @@
 /* The inside of loads and stores: one access under construction, and what emit_memory.c, shared.c and cells.c make for
  * each other.
  *
- * What always holds: a check here is never weaker than the handler's (exec/memory/access.isa.c); where it fails, the
+ * A check here is never weaker than the handler's (exec/memory/access.isa.c); where it fails, the
  * handler does the whole access, and counts it. */
 #ifndef FF_COMPILE_ACCESS_H
 #define FF_COMPILE_ACCESS_H

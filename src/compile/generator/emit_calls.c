@@ -76,7 +76,7 @@ void gen_flush_counters(generator *g) {
 
 typedef struct outside {           /* what such a function calls */
   uint32_t offset;                 /* of exec_native_api; or a handler: */
-  bool handler, guarded, observes; /* guarded: the handler's lanes are not all that run: exec_native_api knows how */
+  bool handler, guarded, observes; /* guarded: the handler's lanes are not all that run: see exec_native_api */
   bool flush;                      /* nothing: the counters are to be right */
   LLVMTypeRef type, result;        /* NULL: none */
   uint32_t more;                   /* its parameters behind the warp */
@@ -134,9 +134,16 @@ static function_scope push_function(generator *g, value function) {
 }
 
 static void pop_function(generator *g, const function_scope *outer) {
-  g->function = outer->function, g->warp = outer->warp, g->api = outer->api, g->pending = outer->pending;
-  g->count = outer->count, g->segment = outer->segment, g->accesses = outer->accesses;
-  g->below = outer->below, g->lanes = outer->lanes, g->lane_count = outer->lane_count;
+  g->function = outer->function;
+  g->warp = outer->warp;
+  g->api = outer->api;
+  g->pending = outer->pending;
+  g->count = outer->count;
+  g->segment = outer->segment;
+  g->accesses = outer->accesses;
+  g->below = outer->below;
+  g->lanes = outer->lanes;
+  g->lane_count = outer->lane_count;
   g->entry = outer->entry;
   LLVMPositionBuilderAtEnd(g->b, outer->here);
 }
@@ -153,7 +160,10 @@ value gen_call_outline(generator *g, const char *name, LLVMTypeRef result, value
                        gen_inside inside, const void *context) {
   value arguments[MAX_PARAMETERS] = {g->warp, g->api, g->pending};
   LLVMTypeRef types[MAX_PARAMETERS] = {g->pointer, g->pointer, LLVMTypeOf(g->pending)};
-  for (uint32_t n = 0; n < count; n++) arguments[n + 3] = more[n], types[n + 3] = LLVMTypeOf(more[n]);
+  for (uint32_t n = 0; n < count; n++) {
+    arguments[n + 3] = more[n];
+    types[n + 3] = LLVMTypeOf(more[n]);
+  }
   LLVMTypeRef type = LLVMFunctionType(result ? result : LLVMVoidTypeInContext(g->context), types, count + 3, false);
   value function = LLVMGetNamedFunction(g->module, name);
   if (!function) function = make_outline(g, name, type, inside, context);

@@ -2,7 +2,7 @@
 /* Before anything is generated: every count and index of a request is in range, and every instruction that has native
  * code is one of the forms that there are, with operands of the widths that the form has.
  *
- * What always holds for a request that has passed: instructions and operands lie one after the other, function by
+ * Of a request that has passed, instructions and operands lie one after the other, function by
  * function; operands lie inside their frame, aligned, and are the same place or do not touch; what is written is not a
  * constant. */
 #include "compile/generator/emit_check.h"

@@ -7,7 +7,7 @@
  *   windows (full warps) shared: each piece of the warp inside one register's bytes: a load and a permutation for each
  *   cells (some lanes)   global and shared: each lane's by itself; with AVX-512 loads of words are gathers
  *
- * What always holds: a check here is never weaker than the handler's (exec/memory/access.isa.c); where it fails, the
+ * A check here is never weaker than the handler's (exec/memory/access.isa.c); where it fails, the
  * handler does the whole access, and counts it. */
 #include "compile/generator/emit_access.h"
 
@@ -36,7 +36,7 @@ static void parameter(const access *a) {
   }
 }
 
-/* ---- a fast way and the handler beside it ---- */
+/* ---- a fast way and the handler next to it ---- */
 
 fork access_begin_fast(const access *a, value good) {
   fork f = {gen_block(a->g, "fast"), gen_block(a->g, "slow"), gen_block(a->g, "on")};
@@ -63,7 +63,7 @@ void access_end_fast(const access *a, fork f, const value *results, bool scalar)
   const native_instr *n = a->n;
   if (n->space == NATIVE_GLOBAL || n->space == NATIVE_GENERIC) {
     value counted = LLVMBuildLoad2(a->b, g->i64, g->accesses, ""), one = gen_i64(g, 1);
-    /* by nobody: none */
+    /* no lane: none */
     if (a->guard) one = LLVMBuildZExt(a->b, LLVMBuildICmp(a->b, LLVMIntNE, a->bits, gen_i32(g, 0), ""), g->i64, "");
     LLVMBuildStore(a->b, LLVMBuildAdd(a->b, counted, one, ""), g->accesses);
   }
@@ -168,7 +168,10 @@ static value row_data(const access *a, uint32_t element) {
 static value interleave(const access *a, value x, value y) {
   value pick[4 * EXEC_LANES];
   uint32_t count = LLVMGetVectorSize(LLVMTypeOf(x));
-  for (uint32_t l = 0; l < count; l++) pick[2 * l] = gen_i32(a->g, l), pick[2 * l + 1] = gen_i32(a->g, count + l);
+  for (uint32_t l = 0; l < count; l++) {
+    pick[2 * l] = gen_i32(a->g, l);
+    pick[2 * l + 1] = gen_i32(a->g, count + l);
+  }
   return LLVMBuildShuffleVector(a->b, x, y, LLVMConstVector(pick, 2 * count), "");
 }
 
@@ -214,7 +217,7 @@ bool gen_access(generator *g, const native_instr *n) {
               NULL,
               NULL};
   bool guarded = n->guard != NATIVE_NONE, global = (n->space == NATIVE_GLOBAL || n->space == NATIVE_GENERIC) && n->wide;
-  /* whoever is told of a guarded access looks at the warp's mask, which only the handler changes */
+  /* the listener of a guarded access looks at the warp's mask, which only the handler changes */
   if (n->elements == 3 || n->elements > 4 || (guarded && (g->watched || n->space == NATIVE_PARAM))) return false;
   if (n->space == NATIVE_PARAM) {
     parameter(&a);
@@ -225,7 +228,9 @@ bool gen_access(generator *g, const native_instr *n) {
   if (one) return global ? one_global(&a, one) : access_one_shared(&a, one);
   if (!g->full || guarded) {
     a.guard = guard_of(&a);
-    a.bits = !a.guard ? g->active : g->full ? a.guard : LLVMBuildAnd(a.b, g->active, a.guard, "");
+    if (!a.guard) a.bits = g->active;
+    else if (g->full) a.bits = a.guard;
+    else a.bits = LLVMBuildAnd(a.b, g->active, a.guard, "");
     return access_cells(&a, global);
   }
   if (global) return row_of_global(&a, gen_vector(g, n->operands));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the generator knows of a function before it makes code: its slots, blocks, what is live between them, and which
+/* What is known of a function before its code is made: its slots, blocks, what is live between them, and which
  * slots hold the same value in all lanes while the whole warp runs together.
  *
  * A slot is a place of the frame as instructions name it (offset and width). A block ends at a branch, at everything

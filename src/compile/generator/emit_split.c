@@ -2,7 +2,7 @@
 /* Which split runs, in the body for any lanes: it changes where lanes part and where they meet, without the
  * interpreter.
  *
- * What always holds: exec/launch/split.c decides, as it does for the interpreter; the code reads what it has decided
+ * Exec/launch/split.c decides, as it does for the interpreter; the code reads what it has decided
  * from the warp (gen_read_split) and goes on at that place. Between two blocks, everything but the lanes, their number,
  * the rank to stay below and the counters is in the frame. */
 #include "compile/generator/generate.h"
@@ -24,7 +24,7 @@ static value rank_limit(generator *g) {
   return LLVMBuildSelect(g->b, alone, none, limit, "");
 }
 
-/* The running split is another now: what `any` knows of it. where: what diverge or meet of exec_native_api returned. */
+/* The running split is another now: what `any` has of it. where: what diverge or meet of exec_native_api returned. */
 static void read_split(generator *g, value where) {
   const native_layout *at = g->at;
   LLVMBuildStore(g->b, where, g->where);

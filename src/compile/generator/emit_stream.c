@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What code with an access stream does beside computing: instructions counted into the pending ISSUE, waits, marks.
- * Accesses tell their own (emit_memory.c).
+/* What code with an access stream does in addition to computing: instructions counted into the pending ISSUE, waits,
+ * marks. Accesses tell their own (emit_memory.c).
  *
- * What always holds: the records are those of the interpreter, and made by the same functions
+ * The records are those of the interpreter, and made by the same functions
  * (exec/launch/access_records.c, exec/launch/mark.c); code only leaves out calls that would do nothing, and counts by
  * itself what goes into an ISSUE that has room. */
 #include "compile/generator/generate.h"

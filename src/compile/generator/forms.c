@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Computing instructions as LLVM instructions, for vectors and scalars alike: the bits of exec/ops_*.isa.c.
  *
- * What always holds: nothing here lets LLVM take a liberty that the handlers do not take: no fast-math flags, no
+ * Nothing here lets LLVM take a liberty that the handlers do not take: no fast-math flags, no
  * poison (shift amounts are cut before they are used), NaNs are made canonical as ops_math.h does. */
 #include "compile/generator/generate.h"
 
@@ -205,8 +205,9 @@ static value bit_field(const lanes *l, const value *a, bool insert) {
 
 static value smaller(const lanes *l, value a, value b, bool largest) {
   bool is_signed = kinds[l->n->src_kind[0]].class == 'S';
-  LLVMIntPredicate less = is_signed ? (largest ? LLVMIntSGT : LLVMIntSLT) : largest ? LLVMIntUGT : LLVMIntULT;
-  return choose(l, LLVMBuildICmp(l->b, less, a, b, ""), a, b);
+  LLVMIntPredicate before = largest ? LLVMIntUGT : LLVMIntULT;
+  if (is_signed) before = largest ? LLVMIntSGT : LLVMIntSLT;
+  return choose(l, LLVMBuildICmp(l->b, before, a, b, ""), a, b);
 }
 
 static value smaller_float(const lanes *l, value a, value b, bool largest) { /* ops_min32, ops_max32 */
@@ -273,11 +274,18 @@ static value integer_form(const lanes *l, const value *a) {
   case NATIVE_SUB: r = LLVMBuildSub(b, a[0], a[1], ""); break;
   case NATIVE_MUL: r = LLVMBuildMul(b, a[0], a[1], ""); break;
   case NATIVE_MUL_HIGH:
-    r = LLVMBuildLShr(b, wide_product(l, a[0], a[1]), number(l, 64, 32), ""), result_bits = 64;
+    r = LLVMBuildLShr(b, wide_product(l, a[0], a[1]), number(l, 64, 32), "");
+    result_bits = 64;
     break;
-  case NATIVE_MUL_WIDE: r = wide_product(l, a[0], a[1]), result_bits = 64; break;
+  case NATIVE_MUL_WIDE:
+    r = wide_product(l, a[0], a[1]);
+    result_bits = 64;
+    break;
   case NATIVE_MAD: r = LLVMBuildAdd(b, LLVMBuildMul(b, a[0], a[1], ""), a[2], ""); break;
-  case NATIVE_MAD_WIDE: r = LLVMBuildAdd(b, wide_product(l, a[0], a[1]), a[2], ""), result_bits = 64; break;
+  case NATIVE_MAD_WIDE:
+    r = LLVMBuildAdd(b, wide_product(l, a[0], a[1]), a[2], "");
+    result_bits = 64;
+    break;
   case NATIVE_DIV: r = divide(l, a[0], a[1], false); break;
   case NATIVE_REM: r = divide(l, a[0], a[1], true); break;
   case NATIVE_ABS:
@@ -332,13 +340,18 @@ static value float_form(const lanes *l, const value *a, value *raw) {
   case NATIVE_FMA: {
     LLVMTypeRef type = float_type(l, bits);
     value arguments[3] = {a[0], a[1], a[2]};
-    r = gen_intrinsic(l->g, "llvm.fma", &type, 1, arguments, 3), count = 3;
+    r = gen_intrinsic(l->g, "llvm.fma", &type, 1, arguments, 3);
+    count = 3;
     break;
   }
   case NATIVE_FRCP:
-    r = LLVMBuildFDiv(b, real(l, bits, bits == 64 ? UINT64_C(0x3ff0000000000000) : 0x3f800000u), a[0], ""), count = 1;
+    r = LLVMBuildFDiv(b, real(l, bits, bits == 64 ? UINT64_C(0x3ff0000000000000) : 0x3f800000u), a[0], "");
+    count = 1;
     break;
-  case NATIVE_FSQRT: r = call1(l, "llvm.sqrt", a[0], float_type(l, bits)), count = 1; break;
+  case NATIVE_FSQRT:
+    r = call1(l, "llvm.sqrt", a[0], float_type(l, bits));
+    count = 1;
+    break;
   case NATIVE_FMIN: r = smaller_float(l, a[0], a[1], false); break;
   case NATIVE_FMAX: r = smaller_float(l, a[0], a[1], true); break;
   case NATIVE_TO_FLOAT: {
@@ -429,7 +442,10 @@ static void compare_form(generator *g, const native_instr *n, const lanes *l, co
   else if (mixed) compared = LLVMBuildSExt(g->b, compared, g->i32, "");
   vector = vector || mixed;
   value second = LLVMBuildNot(g->b, compared, ""), c = how ? predicate(g, n, 2, vector) : NULL;
-  if (how) compared = combine(g, how, compared, c), second = combine(g, how, second, c);
+  if (how) {
+    compared = combine(g, how, compared, c);
+    second = combine(g, how, second, c);
+  }
   guard guard = read_guard(g, n); /* it may be one of the two results */
   put_guarded(g, n, 0, compared, vector, guard);
   if (n->aux & OPS_AUX_SECOND) put_guarded(g, n, 1, second, vector, guard);

@@ -154,7 +154,7 @@ static void frame_store(generator *g, uint32_t slot, value v) {
   } else if (!s->bytes) {
     value kept = LLVMBuildAnd(g->b, gen_load(g, g->i32, at, 4), LLVMBuildNot(g->b, g->active, ""), "");
     gen_store(g, LLVMBuildOr(g->b, kept, LLVMBuildAnd(g->b, v, g->active, ""), ""), at, 4);
-  } else if (!g->wide_vectors) { /* masked stores are slow there, and nobody else writes the frame */
+  } else if (!g->wide_vectors) { /* masked stores are slow there, and no other code writes the frame */
     gen_store(g, LLVMBuildSelect(g->b, g->mask, v, gen_load(g, LLVMTypeOf(v), at, 64), ""), at, 64);
   } else {
     LLVMTypeRef type = LLVMTypeOf(v), pointer = LLVMPointerType(type, 0), types[2] = {type, pointer};
@@ -461,7 +461,10 @@ void gen_function(generator *g, const plan *p, const native_function *function, 
   LLVMPositionBuilderAtEnd(g->b, g->entry);
   prologue(g);
   g->leaving = gen_block(g, "leaving");
-  for (uint32_t b = 0; b < p->block_count; b++) g->edges[b] = gen_block(g, "edge"), g->bodies[b] = gen_block(g, "body");
+  for (uint32_t b = 0; b < p->block_count; b++) {
+    g->edges[b] = gen_block(g, "edge");
+    g->bodies[b] = gen_block(g, "body");
+  }
   for (uint32_t b = 0; b < p->block_count; b++) body(g, b);
   end_leaving(g);
   LLVMBasicBlockRef none = gen_block(g, "no_entry"), decline = gen_block(g, "decline");

@@ -3,8 +3,8 @@
  *
  * Vectors of 32 lanes are LLVM vectors (<32 x i32>, <32 x i64>); LLVM splits them into what the processor has. A
  * predicate of all lanes is an i32, bit l for lane l, as in the frame. A value that is the same in all lanes is a
- * scalar (i32, i64, i1) for as long as nobody needs a vector of it. Values that live in slots are integers; floats are
- * made where they are used.
+ * scalar (i32, i64, i1) for as long as no instruction needs a vector of it. Values that live in slots are integers;
+ * floats are made where they are used.
  *
  * There are two bodies of each function (exec/launch/native.h), `full` and `any`; a request is for one of them. In
  * `full`, slots that the plan calls uniform pass from block to block as scalars; all other values pass through the
@@ -21,8 +21,8 @@ typedef LLVMValueRef value;
 
 typedef struct gen_slot {
   value scalar, vector; /* NULL: not known so */
-  /* one of the two before its NaNs were made canonical: for whoever only asks whether it is one. NULL: there is no
-   * such */
+  /* one of the two before its NaNs were made canonical: for instructions that only ask whether it is one. NULL: there
+   * is no such */
   value raw;
   bool stale; /* the frame does not have it yet */
 } gen_slot;
@@ -99,7 +99,7 @@ value gen_raw(generator *g, uint32_t k, bool vector);
 /* Puts what the frame does not have yet of this operand there, without noting that it has (for a side path). */
 void gen_write_back(generator *g, uint32_t k);
 value gen_frame_vector(generator *g, uint32_t slot); /* what the frame has */
-/* The scalar of a slot that the plan knows to be the same in all lanes, though `known` may be a vector or nothing. */
+/* The scalar of a slot that is the same by the plan in all lanes, though `known` may be a vector or nothing. */
 value gen_one_of_all(generator *g, uint32_t slot, const gen_slot *known);
 
 /* ---- values that are the same in all lanes, of `full` (uniform.c) ---- */

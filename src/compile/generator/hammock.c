@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Short regions under masks: where a branch parts lanes, and all ways meet again a few instructions later, the region
- * is executed here, in the order of its blocks, each once, for the lanes that come to it. Nobody else is asked.
+ * is executed here, in the order of its blocks, each once, for the lanes that come to it, without a call.
  *
- *   branch: who goes where --> block, for its lanes --> next block, for its lanes, with those that came later ... --> all go on at the meeting block
+ *   branch: which lanes go where --> block, for its lanes --> next block, for its lanes, with those that came later ... --> all go on at the meeting block
  *
- * What always holds: that is the order in which the interpreter runs these lanes (ranks rise from block to block, and
+ * That is the order in which the interpreter runs these lanes (ranks rise from block to block, and
  * no other split stands in between), so memory, counters and the running split are afterwards what they would be. Only
  * launches that are told of no access take this way: what is told looks at the running split.
  *
@@ -17,7 +17,7 @@
 #include "compile/generator/generate.h"
 #include "exec/core.h"
 
-/* What the code at the branch knows, while the region's blocks, each for lanes of its own, are made. */
+/* What is known at the branch, while the region's blocks, each for lanes of its own, are made. */
 typedef struct lanes_scope {
   value active, mask;
   bool full, masked;
@@ -45,7 +45,7 @@ static bool spoils(const hammock *h) {
 
 /* ---- counting ---- */
 
-/* The instructions up to `end` are done, by the lanes that run now; whoever runs next begins at `next`. */
+/* The instructions up to `end` are done, by the lanes that run now; the lanes that run next begin at `next`. */
 static void count_up_to(generator *g, uint32_t end, uint32_t next) {
   value passed = LLVMBuildSub(g->b, gen_i32(g, end), gen_read(g, g->i32, g->segment), "");
   LLVMBuildStore(g->b, LLVMBuildAdd(g->b, gen_read(g, g->i32, g->count), passed, ""), g->count);
@@ -55,7 +55,7 @@ static void count_up_to(generator *g, uint32_t end, uint32_t next) {
 
 static uint32_t index_of(const hammock *h, uint32_t block) { return h->p->code[h->p->blocks[block].first].index; }
 
-/* ---- who goes where ---- */
+/* ---- which lanes go where ---- */
 
 static void send(const hammock *h, uint32_t to, value lanes) {
   generator *g = h->g;
@@ -93,7 +93,10 @@ static void push_lanes(generator *g, lanes_scope *outer) {
 }
 
 static void pop_lanes(generator *g, lanes_scope *outer) {
-  g->active = outer->active, g->mask = outer->mask, g->full = outer->full, g->masked = outer->masked,
+  g->active = outer->active;
+  g->mask = outer->mask;
+  g->full = outer->full;
+  g->masked = outer->masked;
   g->now = outer->now;
   memcpy(g->slots, outer->slots, g->plan->slot_count * sizeof *g->slots);
   memcpy(g->shapes, outer->shapes, sizeof outer->shapes);

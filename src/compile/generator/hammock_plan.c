@@ -52,8 +52,10 @@ static void find_written(const plan *p, plan_hammock *h) {
     for (uint32_t n = p->blocks[h->inside[c]].first; n < p->blocks[h->inside[c]].end; n++)
       for (uint32_t w = 0; w < p->code[n].write_count; w++) {
         uint32_t slot = p->slot_of[p->code[n].operands + p->code[n].read_count + w], twin = slot;
-        do plan_add(h->written, twin), twin = p->slots[twin].twin;
-        while (twin != slot);
+        do {
+          plan_add(h->written, twin);
+          twin = p->slots[twin].twin;
+        } while (twin != slot);
       }
 }
 

@@ -44,7 +44,7 @@ enum { CLOCKS = CLOCK_TAI + 1 };
   ({                                                            \
     static __typeof__(name) *_Atomic next;                      \
     if (!next) next = (__typeof__(name) *)next_function(#name); \
-    next;                                                       \
+    (__typeof__(name) *)next;                                   \
   })
 
 typedef struct clock_thread { /* nanoseconds */

@@ -97,7 +97,11 @@ OPS_CHOSEN int fma_round_enter(uint32_t mode) {
 /* f32x2: a 64-bit slot is 64 floats, two for each lane. */
 #define OPS_F32X2_STORE_all(D, value) d[i] = ENC_##D(value)
 #define OPS_F32X2_STORE_some(D, value) d[i] = lanes[i >> 1] ? ENC_##D(value) : d[i]
+#ifdef __clang__
+#define OPS_F32X2_LOOP _Pragma("clang loop vectorize(assume_safety)") for (int i = 0; i < 64; i++)
+#else
 #define OPS_F32X2_LOOP _Pragma("GCC ivdep") for (int i = 0; i < 64; i++)
+#endif
 #define OPS_F32X2(form, fn, D, S, before, after, expr)                                            \
   OPS_CHOSEN void fn##_##form(exec_warp *w, const exec_instr *in) {                               \
     float *d = OPS_SLOT(float, in->dst);                                                          \

@@ -45,9 +45,9 @@ OPS_INLINE float ops_odd32(double x) {
 #define OPS_BIAS_rm(sign, odd, low) ((sign) ? (low) : 0u)
 #define OPS_BIAS_rp(sign, odd, low) ((sign) ? 0u : (low))
 
-/* A choice that stays one: of `test ? a : b` gcc makes branches here, which end every vector. */
-OPS_INLINE uint32_t ops_pick(bool test, uint32_t a, uint32_t b) {
-  const uint32_t mask = 0u - (uint32_t)test;
+/* A choice that stays one: of `chosen ? a : b` gcc makes branches here, which end every vector. */
+OPS_INLINE uint32_t ops_pick(bool chosen, uint32_t a, uint32_t b) {
+  const uint32_t mask = 0u - (uint32_t)chosen;
   return (a & mask) | (b & ~mask);
 }
 

@@ -128,14 +128,14 @@ ps l2_access(memory *y, const request *r) {
   cache_line *line = cache_find(&slice->cache, p.set, p.tag);
   if (!line) data = l2_replace(y, &p, r, ask, data, &line);
   if (line->ready <= data) line->pending = 0;
-  uint32_t have = line->valid & r->sectors, missing = r->sectors & ~have;
+  uint8_t wanted = (uint8_t)r->sectors, have = line->valid & wanted, missing = wanted & (uint8_t)~have;
   if (y->stacks && have && r->op == TRACE_LOAD) versions_l2_hit(y->stacks, r->address, line->filled);
   COUNT(r->tally, l2_hits, sector_count(have));
   COUNT(r->tally, l2_misses, sector_count(missing));
   if (r->op == TRACE_STORE) {
     line->valid |= missing;
     if (y->spec->l2_write_through) return l2_write(y, &p, r, ask, data) + back;
-    line->dirty |= r->sectors;
+    line->dirty |= wanted;
     return data + back;
   }
   ps begin = data;
@@ -148,7 +148,7 @@ ps l2_access(memory *y, const request *r) {
     if (data < filled) data = filled;
   }
   if (r->op == TRACE_ATOMIC && y->spec->l2_write_through) l2_write(y, &p, r, ask, data);
-  else if (r->op == TRACE_ATOMIC) line->dirty |= r->sectors;
+  else if (r->op == TRACE_ATOMIC) line->dirty |= wanted;
   return data + back;
 }
 
@@ -234,7 +234,7 @@ static ps l1_load(memory *y, sm *m, const request *r, ps *accepted) {
     if (y->stacks) line->filled = versions_now(y->stacks);
   }
   if (line->ready <= r->at) line->pending = 0;
-  uint32_t have = line->valid & r->sectors, missing = r->sectors & ~have;
+  uint8_t wanted = (uint8_t)r->sectors, have = line->valid & wanted, missing = wanted & (uint8_t)~have;
   ps data = r->at + y->t->l1;
   if ((have & line->pending) && data < line->ready) data = line->ready;
   if (y->stacks && have) versions_l1_hit(y->stacks, m, r->address, line->filled);

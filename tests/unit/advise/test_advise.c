@@ -33,8 +33,11 @@ static advise_facts make_facts(bool managed) {
   advise_allocation b = a, c = a;
   snprintf(b.name, sizeof b.name, "second");
   snprintf(c.name, sizeof c.name, "idle");
-  b.id = 2, b.writes = 10, b.touched_pages = 10;
-  c.id = 3, c.touched = c.touched_pages = c.loads = c.sector_bytes = 0;
+  b.id = 2;
+  b.writes = 10;
+  b.touched_pages = 10;
+  c.id = 3;
+  c.touched = c.touched_pages = c.loads = c.sector_bytes = 0;
   FF_PUSH(&f.allocations, a);
   FF_PUSH(&f.allocations, b);
   FF_PUSH(&f.allocations, c);

@@ -14,6 +14,7 @@
 #include "base/memory.h"
 #include "calibrate/calibrate.h"
 #include "machine/spec/spec_table.h"
+#include "unit/near.h"
 
 static void load(const char *name, machine_spec *spec) {
   ff_error error;
@@ -67,13 +68,13 @@ static void what_machines_say(void **state) {
   machine_spec v100, h200;
   load("v100", &v100);
   load("h200", &h200);
-  assert_float_equal(figure_expected(FIGURE_tlb_near_cycles, &v100), 182 + 4 * 20, 1e-9);
-  assert_float_equal(figure_expected(FIGURE_tlb_far_cycles, &v100), 182 + 3 * 20 + 193, 1e-9);
-  assert_float_equal(figure_expected(FIGURE_h2d_4K, &v100), 3.22, 1e-9);
-  assert_float_equal(figure_expected(FIGURE_h2d_2M, &v100), 2097152. / (1048576 / 11.22 + 1048576 / 12.5), 1e-9);
-  assert_float_equal(figure_expected(FIGURE_d2h_4K, &h200), 4096 / (1000 + 4096 / 55.), 1e-9);
-  assert_float_equal(figure_expected(FIGURE_l2_gbs, &v100), 32 * 64 * 1.53, 1e-9);
-  assert_float_equal(figure_expected(FIGURE_dram_conflict_cycles, &v100), 24 / 0.8775 * 1.53, 1e-6);
+  assert_within(figure_expected(FIGURE_tlb_near_cycles, &v100), 182 + 4 * 20, 1e-9);
+  assert_within(figure_expected(FIGURE_tlb_far_cycles, &v100), 182 + 3 * 20 + 193, 1e-9);
+  assert_within(figure_expected(FIGURE_h2d_4K, &v100), 3.22, 1e-9);
+  assert_within(figure_expected(FIGURE_h2d_2M, &v100), 2097152. / (1048576 / 11.22 + 1048576 / 12.5), 1e-9);
+  assert_within(figure_expected(FIGURE_d2h_4K, &h200), 4096 / (1000 + 4096 / 55.), 1e-9);
+  assert_within(figure_expected(FIGURE_l2_gbs, &v100), 32 * 64 * 1.53, 1e-9);
+  assert_within(figure_expected(FIGURE_dram_conflict_cycles, &v100), 24 / 0.8775 * 1.53, 1e-6);
   assert_true(isnan(figure_expected(FIGURE_batch_page_bytes, &v100)));
 }
 
@@ -89,10 +90,10 @@ static void solved_values(void **state) {
   calibrate_result *r = made_up();
   same_figures_as_expected(r, &m);
   calibrate_solve(r, &m);
-  assert_float_equal(r->figures[FIGURE_tlb_miss_latency].samples[0], m.tlb_miss_latency, 1e-6);
-  assert_float_equal(r->figures[FIGURE_dram_latency].samples[0], m.dram_latency, 1e-6);
-  assert_float_equal(r->figures[FIGURE_sfu_cycles].samples[0], m.sfu_cycles, 1e-6);
-  assert_float_equal(r->figures[FIGURE_l2_bytes_per_cycle].samples[0], m.l2_bytes_per_cycle, 1e-6);
+  assert_within(r->figures[FIGURE_tlb_miss_latency].samples[0], m.tlb_miss_latency, 1e-6);
+  assert_within(r->figures[FIGURE_dram_latency].samples[0], m.dram_latency, 1e-6);
+  assert_within(r->figures[FIGURE_sfu_cycles].samples[0], m.sfu_cycles, 1e-6);
+  assert_within(r->figures[FIGURE_l2_bytes_per_cycle].samples[0], m.l2_bytes_per_cycle, 1e-6);
   r->figures[FIGURE_tlb_near_cycles].count = 0; /* not found: not solved either */
   calibrate_solve(r, &m);
   assert_int_equal(r->figures[FIGURE_tlb_miss_latency].count, 0);

@@ -98,7 +98,10 @@ static void check_instr(const described *d, const char *what, uint32_t number, u
       fail_msg("%s: instruction %u writes byte %u of the frame, which it is not said to", what, number, b);
   memcpy(other, before, bytes); /* what is not read may be anything; what is written in part keeps the rest */
   if (lanes != UINT32_MAX) mark(marks, reads, n->read_count);
-  else memset(marks, 0, bytes), mark(marks, reads, n->read_count);
+  else {
+    memset(marks, 0, bytes);
+    mark(marks, reads, n->read_count);
+  }
   fill(other, marks, bytes);
   execute(f, &f->code[number], other, lanes);
   memset(marks, 0, bytes);

@@ -284,18 +284,18 @@ static void linked_modules(void **state) {
 
 static void kernel_time(void **state) {
   (void)state;
-  cudaEvent_t start, stop;
+  cudaEvent_t start, end;
   float ms = 0;
   succeed(cudaEventCreate(&start));
-  succeed(cudaEventCreate(&stop));
+  succeed(cudaEventCreate(&end));
   succeed(cudaEventRecord(start, NULL));
   succeed(launch(count, 100, 64, NULL));
-  succeed(cudaEventRecord(stop, NULL));
-  succeed(cudaEventSynchronize(stop));
-  succeed(cudaEventElapsedTime(&ms, start, stop));
+  succeed(cudaEventRecord(end, NULL));
+  succeed(cudaEventSynchronize(end));
+  succeed(cudaEventElapsedTime(&ms, start, end));
   assert_true(ms > 0);
   succeed(cudaEventDestroy(start));
-  succeed(cudaEventDestroy(stop));
+  succeed(cudaEventDestroy(end));
 }
 
 /* A fault is met by the call after the launch, by every call from then on, and goes with a reset. */

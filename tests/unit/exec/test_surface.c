@@ -186,7 +186,7 @@ static void test_hostile_handles(void **state) {
   expect_fault(0, (words){.s = {0}}, EXEC_FAULT_ILLEGAL_ADDRESS, "0x0 is no texture object");
   expect_fault(removed, (words){.s = {0}}, EXEC_FAULT_ILLEGAL_ADDRESS, "or one that was destroyed");
   /* an address, whose word is a good handle */
-  expect_fault(block, (words){.s = {0}}, EXEC_FAULT_ILLEGAL_ADDRESS, "is no texture object");
+  expect_fault(given, (words){.s = {0}}, EXEC_FAULT_ILLEGAL_ADDRESS, "is no texture object");
   expect_fault(add_texture(&i, NULL), (words){.s = {0}}, EXEC_FAULT_ILLEGAL_ADDRESS,
                "is a surface object, not a texture object");
   for (uint32_t n = 0; n < 2000; n++) {
@@ -333,7 +333,7 @@ static void test_references(void **state) {
     assert_int_equal(exec_program_variable(test->program, form == 2 ? "surface" : "reference", &cell, &bytes, NULL),
                      FF_OK);
     assert_true(exec_texture_is_cell(test->memory, cell));
-    assert_false(exec_texture_is_cell(test->memory, block));
+    assert_false(exec_texture_is_cell(test->memory, given));
     expect_fault(0, point[0], EXEC_FAULT_ILLEGAL_ADDRESS, "object");
     image i = make_image(EXEC_TEXEL_U32, 1, 1, 8, 1, 1);
     *u64_at(cell) = add_texture(&i, form == 2 ? NULL : &(exec_sampler){0});
@@ -352,13 +352,13 @@ static void test_declared_uses(void **state) {
   image i = make_image(EXEC_TEXEL_U32, 1, 1, 64, 1, 1);
   i.texture.resource = EXEC_RESOURCE_LINEAR;
   uint64_t handle = add_texture(&i, &(exec_sampler){0});
-  ff_virtual_use uses[2] = {{.base = block, .bytes = 16 + 2 * POINTS * 16, .read = 1, .write = 1, .segment = "block"},
+  ff_virtual_use uses[2] = {{.base = given, .bytes = 16 + 2 * POINTS * 16, .read = 1, .write = 1, .segment = "block"},
                             {.base = i.texture.address, .bytes = 128, .read = 1, .segment = "texels"}};
   test->uses = uses;
   test->use_count = 2;
   for (uint32_t n = 0; n < 32; n++) points[n].u[0] = n;
   put_inputs(handle, points, 32);
-  run(test, "k", 1, 32, block, POINTS * 16);
+  run(test, "k", 1, 32, given, POINTS * 16);
   points[7].u[0] = 32;
   const exec_fault *fault = fetch_fault(handle, points, 32);
   assert_int_equal(fault->kind, EXEC_FAULT_UNDECLARED);
@@ -373,7 +373,7 @@ static void trace_of(uint32_t threads, uint64_t handle, const words *points, ff_
   test->trace = trace_launch_create(program, 1, 1);
   trace_op_append(program, &(trace_op){.kind = TRACE_OP_LAUNCH, .launch = test->trace});
   put_inputs(handle, points, threads);
-  run(test, "k", 1, threads, block, POINTS * 16);
+  run(test, "k", 1, threads, given, POINTS * 16);
   trace_launch_finish(test->trace);
   trace_op_append(program, &(trace_op){.kind = TRACE_OP_END});
   const trace_op *op = trace_reader_next_op(reader);
@@ -385,7 +385,7 @@ static void trace_of(uint32_t threads, uint64_t handle, const words *points, ff_
     if (trace_word_kind(*word) == TRACE_WAIT) ff_text_add(text, " wait");
     if (trace_word_kind(*word) != TRACE_ACCESS) continue;
     uint64_t line = trace_line_address(word[2]);
-    if (line - block < 16 + 2 * POINTS * 16 + 128) { /* the kernel's own */
+    if (line - given < 16 + 2 * POINTS * 16 + 128) { /* the kernel's own */
       if (trace_access_operation(*word) == TRACE_STORE) ff_text_add(text, " results");
       continue;
     }

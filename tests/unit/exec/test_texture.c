@@ -139,7 +139,7 @@ static const char *const plain[] = {NULL, "tex.1d.v4.u32.f32 {%r20,%r21,%r22,%r2
 static void expect_same_lane_by_lane(uint64_t handle, const words *points, const words *got, uint32_t count,
                                      const char *what) {
   words again[POINTS];
-  ff_virtual_use use = {.base = block, .bytes = 16 + 2 * POINTS * 16, .read = 1, .write = 1, .segment = "block"};
+  ff_virtual_use use = {.base = given, .bytes = 16 + 2 * POINTS * 16, .read = 1, .write = 1, .segment = "block"};
   test->uses = &use;
   test->use_count = 1;
   fetch(handle, points, again, count);
@@ -513,9 +513,9 @@ static void test_divergent_handles(void **state) {
   image a = make_image(EXEC_TEXEL_U32, 1, 1, 4, 1, 1), b = make_image(EXEC_TEXEL_U8, 1, 1, 4, 1, 1);
   uint64_t first = add_texture(&a, &(exec_sampler){0}), second = add_texture(&b, &(exec_sampler){0});
   put_inputs(first, points, 64);
-  *u64_at(block + 8) = second;
-  run(test, "k", 1, 64, block, POINTS * 16);
-  memcpy(got, (void *)(uintptr_t)(block + 16 + POINTS * 16), sizeof got);
+  *u64_at(given + 8) = second;
+  run(test, "k", 1, 64, given, POINTS * 16);
+  memcpy(got, (void *)(uintptr_t)(given + 16 + POINTS * 16), sizeof got);
   for (uint32_t n = 0; n < 64; n++) {
     assert_int_equal(got[n].u[0], n == 5  ? 0
                                   : n & 1 ? *(uint8_t *)(uintptr_t)b.texture.address

@@ -26,7 +26,7 @@ typedef struct image {
 } image;
 
 static kernel_test *test;
-static uint64_t block; /* handle, 64 bits for surfaces; inputs; results */
+static uint64_t given; /* handle, 64 bits for surfaces; inputs; results */
 
 static inline void open_instruction(const char *instruction) {
   char body[4096];
@@ -42,7 +42,7 @@ static inline void open_instruction(const char *instruction) {
              : "",
       instruction, floats ? "mov.b32 %r20, %f10; mov.b32 %r21, %f11; mov.b32 %r22, %f12; mov.b32 %r23, %f13;\n" : "");
   test = open_body(".global .texref reference;\n.global .surfref surface;", body);
-  block = buffer(test, 16 + 2 * POINTS * 16);
+  given = buffer(test, 16 + 2 * POINTS * 16);
 }
 
 static inline uint32_t hash(uint32_t x) {
@@ -102,19 +102,19 @@ static inline uint64_t add_texture(const image *i, const exec_sampler *sampler) 
 }
 
 static inline void put_inputs(uint64_t handle, const words *inputs, uint32_t count) {
-  *u64_at(block) = handle;
-  memcpy((void *)(uintptr_t)(block + 16), inputs, count * sizeof *inputs);
+  *u64_at(given) = handle;
+  memcpy((void *)(uintptr_t)(given + 16), inputs, count * sizeof *inputs);
 }
 
 static inline void fetch(uint64_t handle, const words *inputs, words *results, uint32_t count) {
   put_inputs(handle, inputs, count);
-  run(test, "k", 1, count, block, POINTS * 16);
-  memcpy(results, (void *)(uintptr_t)(block + 16 + POINTS * 16), count * sizeof *results);
+  run(test, "k", 1, count, given, POINTS * 16);
+  memcpy(results, (void *)(uintptr_t)(given + 16 + POINTS * 16), count * sizeof *results);
 }
 
 static inline const exec_fault *fetch_fault(uint64_t handle, const words *inputs, uint32_t count) {
   put_inputs(handle, inputs, count);
-  return run_fault(test, "k", 1, count, block, POINTS * 16);
+  return run_fault(test, "k", 1, count, given, POINTS * 16);
 }
 
 #endif

@@ -206,12 +206,12 @@ static void test_two_peer_copies_share_a_link(void **state) {
 
 static void test_every_manager_takes_them(void **state) {
   uint32_t count;
-  const sim_manager *managers = sim_managers(&count);
+  const sim_manager *list = sim_managers(&count);
   for (uint32_t m = 0; m < count; m++) {
     devices d;
     uint64_t sequence;
-    if (!strcmp(managers[m].name, "oracle")) continue; /* needs the future */
-    begin(&d, managers[m].name, 2, true);
+    if (!strcmp(list[m].name, "oracle")) continue; /* needs the future */
+    begin(&d, list[m].name, 2, true);
     rig_copy(&d.r, TRACE_H2D, MEMORY(1), 0x1000, COPY_BYTES, true, on(1, 0));
     peer_copy(&d, on(0, 1), 0, 1);
     rig_copy(&d.r, TRACE_H2D, MEMORY(1), 0x1000, COPY_BYTES, false, on(0, 1)); /* in a stream of the other device */

@@ -262,7 +262,7 @@ static void test_l2_bandwidth(void **state) {
   sim_counters c = rig_run(wide, (rig_kernel){.blocks = 60, .warps = 8, .warp = reread});
   double reached = gbs(c.sectors * 32, c.kernel_ps); /* 12 slices of 32 bytes per cycle at 1 GHz */
   assert_true(reached <= 384 && reached > 0.9 * 384);
-  assert_true(c.l2_hits > 0.98 * (double)c.sectors);
+  assert_true((double)c.l2_hits > 0.98 * (double)c.sectors);
 }
 
 static void test_stores_are_held_back(void **state) {

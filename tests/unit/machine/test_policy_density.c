@@ -105,7 +105,7 @@ static void test_random_order(void **state) {
     uint64_t faults;
     ascending(order);
     for (uint32_t i = PAGES - 1; i > 0; i--) {
-      uint32_t j = mini_random(&source.view) % (i + 1), swap = order[i];
+      uint32_t j = (uint32_t)(mini_random(&source.view) % (i + 1)), swap = order[i];
       order[i] = order[j];
       order[j] = swap;
     }
@@ -114,7 +114,7 @@ static void test_random_order(void **state) {
     least = faults < least ? faults : least;
     most = faults > most ? faults : most;
   }
-  double mean = total / 200.0;
+  double mean = (double)total / 200.0;
   if (mean < 13.5 || mean > 14.1)
     fail_msg("mean of %.2f faults (%d to %d), expected 13.8 (9 to 17)", mean, (int)least, (int)most);
   assert_in_range(least, 8, 11);

@@ -278,8 +278,8 @@ static sim_counters random_program(uint64_t seed) {
                                 i % 2 ? TRACE_MEMORY_DEVICE : TRACE_MEMORY_MANAGED);
   for (int step = 0; step < STEPS; step++) {
     random = random * UINT64_C(6364136223846793005) + 1442695040888963407;
-    uint32_t what = random >> 60, first = (random >> 33) % ARRAYS, second = (random >> 40) % ARRAYS,
-             pages = 1 + (random >> 50) % 64;
+    uint32_t what = (uint32_t)(random >> 60), first = (uint32_t)((random >> 33) % ARRAYS),
+             second = (uint32_t)((random >> 40) % ARRAYS), pages = 1 + (uint32_t)((random >> 50) % 64);
     uint64_t one = RIG_BASE + first * 4 * MIB, other = RIG_BASE + second * 4 * MIB;
     two t = {{one, pages * 4096, what & 1, 100 * pages}, {other, pages * 4096, what & 2, 0}};
     if (what < 12)

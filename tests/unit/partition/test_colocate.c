@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "partition/colocate.h"
+#include "unit/near.h"
 
 static uint64_t seed = 88172645463325252;
 static uint64_t random_bits(void) {
@@ -51,17 +52,17 @@ static void test_against_definition(void **state) {
       }
     }
     assert_int_equal(colocate_instances(c), INSTANCES);
-    assert_float_equal(colocate_baseline_share(c), (double)baseline_expected / INSTANCES, 1e-12);
+    assert_within(colocate_baseline_share(c), (double)baseline_expected / INSTANCES, 1e-12);
     for (uint32_t i = 0; i < STACK_MAP_PAIRS; i++) {
-      assert_float_equal(colocate_pair_share(c, i), (double)expected[i] / INSTANCES, 1e-12);
+      assert_within(colocate_pair_share(c, i), (double)expected[i] / INSTANCES, 1e-12);
       uint64_t most = 0;
       for (uint32_t s = 0; s < 1u << bits; s++) most = stacks[i][s] > most ? stacks[i][s] : most;
-      assert_float_equal(colocate_pair_uneven(c, i), (double)(most << bits) / (double)all, 1e-12);
+      assert_within(colocate_pair_uneven(c, i), (double)(most << bits) / (double)all, 1e-12);
     }
     /* All instances are kept: the sample says the same. */
     stack_map map = stack_map_pair(9, bits);
-    assert_float_equal(colocate_share(c, NULL, &map), colocate_pair_share(c, 2), 1e-12);
-    assert_float_equal(colocate_share(c, NULL, &baseline), colocate_baseline_share(c), 1e-12);
+    assert_within(colocate_share(c, NULL, &map), colocate_pair_share(c, 2), 1e-12);
+    assert_within(colocate_share(c, NULL, &baseline), colocate_baseline_share(c), 1e-12);
     colocate_free(c);
   }
 }
@@ -74,7 +75,7 @@ static void test_fixed_offset(void **state) {
     uint64_t lines[] = {(1 << 24) + i * 128, (5 << 24) + (1 << 14) + i * 128};
     colocate_instance(c, lines, 2);
   }
-  for (uint32_t i = 0; i < 6; i++) assert_float_equal(colocate_pair_share(c, i), 1, 0);
+  for (uint32_t i = 0; i < 6; i++) assert_within(colocate_pair_share(c, i), 1, 0);
   for (uint32_t i = 6; i < 8; i++) assert_true(colocate_pair_share(c, i) < 0.01); /* bit 14 is there */
   assert_int_equal(colocate_best_pair(c), 7);
   assert_true(colocate_touched(c, 0) && colocate_touched(c, 1) && !colocate_touched(c, 2));
@@ -89,8 +90,8 @@ static void test_uneven_is_no_choice(void **state) {
     uint64_t lines[] = {(1 << 24) + i * 128, (1 << 24) + (i + 1) * 128};
     colocate_instance(c, lines, 2);
   }
-  assert_float_equal(colocate_pair_share(c, 9), 1, 0);
-  assert_float_equal(colocate_pair_uneven(c, 9), 4, 0);
+  assert_within(colocate_pair_share(c, 9), 1, 0);
+  assert_within(colocate_pair_uneven(c, 9), 4, 0);
   assert_int_equal(colocate_best_pair(c), 12);
   colocate_free(c);
   c = colocate_create(2, NULL, 0); /* one line: all pairs are as uneven, and the first is taken */
@@ -99,8 +100,8 @@ static void test_uneven_is_no_choice(void **state) {
   colocate_free(c);
   c = colocate_create(2, NULL, 0); /* nothing at all */
   assert_int_equal(colocate_best_pair(c), 7);
-  assert_float_equal(colocate_baseline_share(c), 0, 0);
-  assert_float_equal(colocate_share(c, NULL, &(stack_map){0}), 0, 0);
+  assert_within(colocate_baseline_share(c), 0, 0);
+  assert_within(colocate_share(c, NULL, &(stack_map){0}), 0, 0);
   colocate_free(c);
 }
 
@@ -118,7 +119,7 @@ static void test_first_of_many(void **state) {
     for (uint64_t byte = ranges[0].address; byte < ranges[0].address + ranges[0].bytes; byte += 128)
       stacks[byte >> (7 + i) & 3]++;
     for (uint32_t s = 0; s < 4; s++) most = stacks[s] > most ? stacks[s] : most;
-    assert_float_equal(colocate_pair_uneven_bytes(c, i), (double)most * 4 / (1 << 13), 1e-12);
+    assert_within(colocate_pair_uneven_bytes(c, i), (double)most * 4 / (1 << 13), 1e-12);
   }
   assert_int_equal(colocate_best_pair(c), 12); /* all together */
   colocate_complete(c);
@@ -194,7 +195,7 @@ static void test_early(void **state) {
   assert_int_equal(seen, 1);
   assert_int_equal(colocate_early_pair(c, 0.25, &seen, &worth), 9);
   assert_true(seen >= 25000 && seen <= 25250);
-  assert_float_equal(colocate_pair_share(c, 1), 0.01, 1e-9);
+  assert_within(colocate_pair_share(c, 1), 0.01, 1e-9);
   assert_int_equal(colocate_best_pair(c), 9);
   assert_true(colocate_worth(c, 9));
   assert_false(colocate_worth(c, 8)); /* 1 % */
@@ -240,14 +241,14 @@ static double sampled(void) {
   }
   stack_map map = stack_map_pair(7, 2);
   double share = colocate_share(c, NULL, &map);
-  assert_float_equal(colocate_pair_share(c, 0), 0.5, 0);
+  assert_within(colocate_pair_share(c, 0), 0.5, 0);
   colocate_free(c);
   return share;
 }
 static void test_sample(void **state) {
   double share = sampled();
-  assert_float_equal(share, 0.5, 0.04); /* five standard deviations of 4096 draws */
-  assert_float_equal(sampled(), share, 0);
+  assert_within(share, 0.5, 0.04); /* five standard deviations of 4096 draws */
+  assert_within(sampled(), share, 0);
 }
 
 int main(void) {

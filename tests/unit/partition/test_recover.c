@@ -87,7 +87,7 @@ static void check_published(const published *p, int sets, double wrong, uint64_t
   assert_true(r.nullity == p->address_bits - 7 - o.count);
   assert_true(r.confidence > 1 - 4 * wrong - 0.06 && r.confidence <= 1);
   assert_true(fabs(r.residue) < 0.6 && r.spurious < 1e-9);
-  if (!wrong) assert_true(r.confidence == 1 && r.false_pairs == 0 && r.missed == 0);
+  if (wrong == 0) assert_true(r.confidence == 1 && r.false_pairs == 0 && r.missed == 0);
   else assert_true(r.false_pairs < 0.02 + 3 * wrong);
   for (uint32_t i = 0; i < count; i++)
     assert_true(r.masks[i].conflicts > 0.8 && r.masks[i].others > 0.4 && r.masks[i].others < 0.6);

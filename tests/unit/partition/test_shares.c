@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "partition/shares.h"
+#include "unit/near.h"
 
 static void reads(const char *text, uint32_t count, ...) {
   partition_share shares[SHARES_MAX];
@@ -21,8 +22,8 @@ static void reads(const char *text, uint32_t count, ...) {
   va_start(expected, count);
   for (uint32_t i = 0; i < count; i++) {
     double sm = va_arg(expected, double), memory = va_arg(expected, double);
-    assert_float_equal(shares[i].sm_share, sm, 1e-9);
-    assert_float_equal(shares[i].memory_share, memory, 1e-9);
+    assert_within(shares[i].sm_share, sm, 1e-9);
+    assert_within(shares[i].memory_share, memory, 1e-9);
   }
   va_end(expected);
 }

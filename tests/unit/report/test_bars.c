@@ -81,7 +81,8 @@ static void test_curves(void **state) {
   double ours[2 * GROUPS], paper[2 * GROUPS];
   for (uint32_t i = 0; i < GROUPS; i++) {
     names[i] = i == 3 ? "fourth" : "other";
-    ours[2 * i] = 10, ours[2 * i + 1] = i == 0 ? NAN : 5;
+    ours[2 * i] = 10;
+    ours[2 * i + 1] = i == 0 ? NAN : 5;
     paper[2 * i] = paper[2 * i + 1] = NAN;
   }
   paper[2 * 39] = 7.5;

@@ -253,10 +253,13 @@ static void check_trace(const char *text) {
     assert_true(json_is_string(json_object_get(e, "name")) && phase && strlen(phase) == 1 && strchr("XCM", *phase));
     assert_true(ts >= last);
     last = ts;
-    if (*phase == 'C') assert_true(number_of(json_object_get(e, "args"), "value") >= 0), counters++;
+    if (*phase == 'C') {
+      assert_true(number_of(json_object_get(e, "args"), "value") >= 0);
+      counters++;
+    }
     if (*phase != 'X') continue;
     size_t at = 0;
-    while (at < count && (tracks[at].process != process || tracks[at].thread != thread)) at++;
+    while (at < count && ((double)tracks[at].process != process || (double)tracks[at].thread != thread)) at++;
     if (at == count) tracks[count++] = (track){(json_int_t)process, (json_int_t)thread, 0};
     double length = number_of(e, "dur");
     assert_true(length >= 0 && ts >= tracks[at].end - 1e-9);

@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "farfault/trace.h"
 #include "reproduce/repro_private.h"
+#include "unit/near.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -82,15 +83,15 @@ static double value(const repro_data *data, const char *name) {
 static void test_means(void **state) {
   repro_data data;
   fill(&data);
-  assert_float_equal(value(&data, "geometric"), 4, 1e-12);
-  assert_float_equal(value(&data, "arithmetic, with a comma"), 14.0 / 3, 1e-12);
-  assert_float_equal(value(&data, "highest"), 8, 0);
-  assert_float_equal(value(&data, "lowest"), 2, 0);
-  assert_float_equal(value(&data, "share"), 2.0 / 3, 1e-12);
-  assert_float_equal(value(&data, "one"), 2, 0);
-  assert_float_equal(value(&data, "best"), cbrt(2), 1e-12);
-  assert_float_equal(value(&data, "best, the other way"), 14.0 / 3, 1e-12);
-  assert_float_equal(value(&data, "worst of each"), (2 + 0.25 + 1) / 3.0, 1e-12); /* each program's higher one */
+  assert_within(value(&data, "geometric"), 4, 1e-12);
+  assert_within(value(&data, "arithmetic, with a comma"), 14.0 / 3, 1e-12);
+  assert_within(value(&data, "highest"), 8, 0);
+  assert_within(value(&data, "lowest"), 2, 0);
+  assert_within(value(&data, "share"), 2.0 / 3, 1e-12);
+  assert_within(value(&data, "one"), 2, 0);
+  assert_within(value(&data, "best"), cbrt(2), 1e-12);
+  assert_within(value(&data, "best, the other way"), 14.0 / 3, 1e-12);
+  assert_within(value(&data, "worst of each"), (2 + 0.25 + 1) / 3.0, 1e-12); /* each program's higher one */
   repro_data_free(&data);
 }
 
@@ -106,18 +107,18 @@ static void test_missing(void **state) {
   put_time(&data, 1, 0, 1);
   put_time(&data, 1, 1, 3);
   put_time(&data, 2, 1, 100); /* without copy */
-  assert_float_equal(repro_value(&data, &rows[0], &count), 3, 1e-12);
+  assert_within(repro_value(&data, &rows[0], &count), 3, 1e-12);
   assert_int_equal(count, 1);
-  assert_float_equal(value(&data, "best"), 3, 1e-12); /* the one that was measured */
+  assert_within(value(&data, "best"), 3, 1e-12); /* the one that was measured */
   assert_true(isnan(value(&data, "one")));
   put_time(&data, 2, 0, 0); /* a time of nothing */
-  assert_float_equal(repro_value(&data, &rows[0], &count), 3, 1e-12);
+  assert_within(repro_value(&data, &rows[0], &count), 3, 1e-12);
   assert_int_equal(count, 1);
   repro_data_free(&data);
   assert_true(isnan(repro_ratio(REPRO_NONE, 1)));
   assert_true(isnan(repro_ratio(1, REPRO_NONE)));
   assert_true(isnan(repro_ratio(0, 1)));
-  assert_float_equal(repro_ratio(4, 1), 0.25, 0);
+  assert_within(repro_ratio(4, 1), 0.25, 0);
 }
 
 static void test_quantities(void **state) {
@@ -132,21 +133,21 @@ static void test_quantities(void **state) {
                                          .h2d_bytes = 300,
                                          .launches = 2}};
   const repro_measured b = {.counters = {.time_ps = 5000000, .kernel_ps = 4000000, .h2d_bytes = 200}}, none = {0};
-  assert_float_equal(repro_time_ratio(&a, &b), 0.8, 1e-12);
-  assert_float_equal(repro_speedup(&a, &b), 1.25, 1e-12);
-  assert_float_equal(repro_time_lost(&b, &a), 0.2, 1e-12);
-  assert_float_equal(repro_time_saved(&a, &b), 0.2, 1e-12);
-  assert_float_equal(repro_kernel_speedup(&a, &b), 4.0 / 3, 1e-12);
-  assert_float_equal(repro_kernel_saved(&a, &b), 0.25, 1e-12);
-  assert_float_equal(repro_link_used(&a, NULL), 0.2, 1e-12);
-  assert_float_equal(repro_overlap_gain(&a, NULL), 1.0 / 3, 1e-12);
-  assert_float_equal(repro_transfer_share(&a, NULL), 0.25, 1e-12);
-  assert_float_equal(repro_footprint(&a, NULL), 5, 1e-12);
-  assert_float_equal(repro_faults(&a, NULL), 7, 0);
-  assert_float_equal(repro_tlb_misses(&a, NULL), 0.4, 1e-12);
-  assert_float_equal(repro_bytes_ratio(&a, &b), 1.5, 1e-12);
-  assert_float_equal(repro_launch_microseconds(&a, NULL), 2, 1e-12);
-  assert_float_equal(repro_launch_bandwidth(&a, NULL), 2500000, 1e-6);
+  assert_within(repro_time_ratio(&a, &b), 0.8, 1e-12);
+  assert_within(repro_speedup(&a, &b), 1.25, 1e-12);
+  assert_within(repro_time_lost(&b, &a), 0.2, 1e-12);
+  assert_within(repro_time_saved(&a, &b), 0.2, 1e-12);
+  assert_within(repro_kernel_speedup(&a, &b), 4.0 / 3, 1e-12);
+  assert_within(repro_kernel_saved(&a, &b), 0.25, 1e-12);
+  assert_within(repro_link_used(&a, NULL), 0.2, 1e-12);
+  assert_within(repro_overlap_gain(&a, NULL), 1.0 / 3, 1e-12);
+  assert_within(repro_transfer_share(&a, NULL), 0.25, 1e-12);
+  assert_within(repro_footprint(&a, NULL), 5, 1e-12);
+  assert_within(repro_faults(&a, NULL), 7, 0);
+  assert_within(repro_tlb_misses(&a, NULL), 0.4, 1e-12);
+  assert_within(repro_bytes_ratio(&a, &b), 1.5, 1e-12);
+  assert_within(repro_launch_microseconds(&a, NULL), 2, 1e-12);
+  assert_within(repro_launch_bandwidth(&a, NULL), 2500000, 1e-6);
   assert_true(isnan(repro_time_ratio(&a, &none)));
   assert_true(isnan(repro_tlb_misses(&none, NULL)));
   assert_true(isnan(repro_overlap_gain(&none, NULL)));
@@ -259,10 +260,10 @@ static void test_clock(void **state) {
   machine_spec spec;
   setenv("FARFAULT_MACHINES", FF_SOURCE_DIR "/machines", 1);
   assert_int_equal(machine_spec_load("gtx1080", &spec, NULL), FF_OK);
-  assert_float_equal(spec.clock_mhz, REPRO_GTX1080_MHZ, 0);
+  assert_within(spec.clock_mhz, REPRO_GTX1080_MHZ, 0);
   assert_int_equal(machine_spec_load("tom", &spec, NULL), FF_OK);
-  assert_float_equal(spec.stack_tx_gbs, REPRO_TOM_LINK_GBS, 0);
-  assert_float_equal(spec.stack_rx_gbs, REPRO_TOM_LINK_GBS, 0);
+  assert_within(spec.stack_tx_gbs, REPRO_TOM_LINK_GBS, 0);
+  assert_within(spec.stack_rx_gbs, REPRO_TOM_LINK_GBS, 0);
 }
 
 /* A setting names what a cell before it found. */
@@ -310,7 +311,7 @@ static void test_cells(void **state) {
   repro_cells_json(&data, 2, 1, 2, &text);
   assert_int_equal(ff_file_write(path, text.chars, text.length, NULL), FF_OK);
   assert_int_equal(repro_cells_read(&back, 2, 1, 2, path, &error), FF_OK);
-  assert_float_equal(repro_program_value(&back, 2, repro_time_ratio, "slow", "quick"), 8, 1e-12);
+  assert_within(repro_program_value(&back, 2, repro_time_ratio, "slow", "quick"), 8, 1e-12);
   assert_true(isnan(repro_program_value(&back, 2, repro_time_ratio, "slow", "copy")));
   repro_data_free(&back);
   repro_data_start(&back, &paper);
@@ -346,15 +347,19 @@ static void read_chains(const char *path, const address_hash *hash, uint64_t phy
   for (;;) {
     assert_int_equal(ff_trace_next(reader, &item, NULL), FF_TRACE_OK);
     if (item.kind == FF_TRACE_END) break;
-    if (item.kind == FF_TRACE_OPERATION && item.operation->kind == FF_TRACE_ALLOCATE)
-      begin = item.operation->as.allocation.address, out->bytes = item.operation->as.allocation.bytes;
+    if (item.kind == FF_TRACE_OPERATION && item.operation->kind == FF_TRACE_ALLOCATE) {
+      begin = item.operation->as.allocation.address;
+      out->bytes = item.operation->as.allocation.bytes;
+    }
     if (item.kind != FF_TRACE_RECORD || ff_trace_kind(item.record[0]) != FF_TRACE_ACCESS) continue;
     uint64_t at = physical + ff_trace_line_address(item.record[2]) - begin;
     uint32_t i = 0;
     out->loads[item.block]++;
     while (i < out->lines && out->line[i] != at) i++;
-    if (i == out->lines) out->line[out->lines] = at, out->place[out->lines++] = hash_of(hash, at);
-    else assert_true(i / 20 == item.block); /* a line of its own */
+    if (i == out->lines) {
+      out->line[out->lines] = at;
+      out->place[out->lines++] = hash_of(hash, at);
+    } else assert_true(i / 20 == item.block); /* a line of its own */
   }
   ff_trace_close(reader);
 }

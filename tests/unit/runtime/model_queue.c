@@ -174,7 +174,10 @@ static void hand_to_thread(operation *op) {
   struct timespec until;
   clock_gettime(CLOCK_REALTIME, &until);
   until.tv_nsec += 5000000;
-  if (until.tv_nsec >= 1000000000) until.tv_sec++, until.tv_nsec -= 1000000000;
+  if (until.tv_nsec >= 1000000000) {
+    until.tv_sec++;
+    until.tv_nsec -= 1000000000;
+  }
   while (!own->done && pthread_cond_timedwait(&model.changed, &model.lock, &until) != ETIMEDOUT) {}
   completion_drop(own);
 }

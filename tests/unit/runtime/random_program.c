@@ -111,7 +111,10 @@ static ff_options any_options(program *of) {
                         .budget = budget,
                         .piece = piece};
   if (settings.devices > 1 && chance(from, 30)) options.devices = backwards + 3 - settings.devices;
-  if (settings.devices == 1 && chance(from, 50)) options.devices = NULL, options.device_count = 0;
+  if (settings.devices == 1 && chance(from, 50)) {
+    options.devices = NULL;
+    options.device_count = 0;
+  }
   options.lookahead = chance(from, 50) ? 0 : (uint32_t)choose_between(from, 1, 8);
   if (chance(from, 40)) options.pinned = 1 + choose(from, 20000);
   of->pinned = options.pinned;

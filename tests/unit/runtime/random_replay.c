@@ -119,7 +119,10 @@ static bool same(replay *in, const entry *of, const mirror *one, const char *dat
     if (data[i] == one->data[offset + i] || (in->world->program->lost && was_once(one, offset + i, data[i]))) continue;
     uint64_t wrong = 0, last = i;
     for (uint64_t j = i; j < bytes; j++)
-      if (data[j] != one->data[offset + j]) wrong++, last = j;
+      if (data[j] != one->data[offset + j]) {
+        wrong++;
+        last = j;
+      }
     return program_wrong(
         in->world->program,
         "step %u: %s of segment %u.%u: byte %llu is %02x, not %02x (%llu wrong ones up to %llu, of %llu from %llu)",

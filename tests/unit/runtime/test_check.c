@@ -45,11 +45,17 @@ typedef struct fixture {
 
 #define OK(call) must(call, __LINE__)
 static void must(ff_result result, int line) { /* in the child */
-  if (result) fprintf(stderr, "line %d: %s: %s\n", line, ff_result_name(result), ff_message()), _exit(9);
+  if (result) {
+    fprintf(stderr, "line %d: %s: %s\n", line, ff_result_name(result), ff_message());
+    _exit(9);
+  }
 }
 #define HOLDS(condition) hold(condition, __LINE__)
 static void hold(bool condition, int line) {
-  if (!condition) fprintf(stderr, "line %d: it does not hold; %s\n", line, ff_message()), _exit(9);
+  if (!condition) {
+    fprintf(stderr, "line %d: it does not hold; %s\n", line, ff_message());
+    _exit(9);
+  }
 }
 
 static fixture start(bool check, uint32_t words, uint64_t budget) {
@@ -151,8 +157,10 @@ static void simplify(char *text) {
   char *to = text;
   for (char *from = text; *from;)
     if (!strncmp(from, "0x", 2)) from += 2 + strspn(from + 2, "0123456789abcdef");
-    else if (!strncmp(from, "  at ", 5)) from += 5, from += strcspn(from, ":");
-    else *to++ = *from++;
+    else if (!strncmp(from, "  at ", 5)) {
+      from += 5;
+      from += strcspn(from, ":");
+    } else *to++ = *from++;
   *to = '\0';
 }
 

@@ -34,7 +34,9 @@ static part take(const char *share, const char *way, double timeout, ff_partitio
   part made = {.result = ff_partition_create(gpu, &o, p)};
   if (made.result) snprintf(made.message, sizeof made.message, "%s", ff_message());
   else ff_partition_describe(*p, &info);
-  made.first = info.sm_first, made.count = info.sm_count, made.apart = info.apart;
+  made.first = info.sm_first;
+  made.count = info.sm_count;
+  made.apart = info.apart;
   return made;
 }
 

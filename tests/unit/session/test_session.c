@@ -35,9 +35,9 @@ static int remove_folder(void **state) {
 }
 
 /* Options that write to `file` in the test's folder. */
-static session_options options_for(const char *managers, const char *file) {
+static session_options options_for(const char *list, const char *file) {
   session_options options = {0};
-  strcpy(options.managers, managers);
+  strcpy(options.managers, list);
   strcpy(options.machine, "gtx480");
   snprintf(options.results, sizeof options.results, "%s/%s", folder, file);
   return options;

@@ -102,7 +102,10 @@ static void search(share_slo *slo, program p) {
       uint32_t sms = (uint32_t)(r.parts[0].sm * (double)spec.sm_count + 0.5),
                colours = (uint32_t)(r.parts[0].memory * share_machine_colours(&spec) + 0.5);
       double sm = 0, memory = 0;
-      for (uint32_t j = 0; j < r.count; j++) sm += r.parts[j].sm, memory += r.parts[j].memory;
+      for (uint32_t j = 0; j < r.count; j++) {
+        sm += r.parts[j].sm;
+        memory += r.parts[j].memory;
+      }
       assert_true(sm < 1 + 1e-9 && memory < 1 + 1e-9 && r.count == slo->m->part_count &&
                   r.programs[1] == r.programs[r.count - 1] && r.programs[1] >= 0);
       if (r.isolation != SHARE_SM_MEMORY) colours = 0;

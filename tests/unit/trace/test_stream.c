@@ -41,12 +41,13 @@ static void write_warp(trace_chunk *chunk, uint64_t seed, uint32_t warp, uint32_
     uint64_t r = mix(seed + i);
     switch (r % 4) {
     case 0: {
-      uint32_t lines = 1 + r / 8 % 64;
-      uint64_t *at = trace_put_access(&w, r / 1024 % 4, r / 4096 % 5, r / 65536 % 16, i, (uint32_t)r, lines);
+      uint32_t lines = 1 + (uint32_t)(r / 8 % 64);
+      uint64_t *at = trace_put_access(&w, r / 1024 % 4, (uint32_t)(r / 4096 % 5), (uint32_t)(r / 65536 % 16), i,
+                                      (uint32_t)r, lines);
       for (uint32_t l = 0; l < lines; l++) at[l] = trace_line(mix(r + l) >> 24, 1 + l % 32, 1 + l % 15);
       break;
     }
-    case 1: trace_put_issue(&w, 1 + r / 8 % 8000, r / 65536 % 8000, 0, 0); break;
+    case 1: trace_put_issue(&w, 1 + (uint32_t)(r / 8 % 8000), (uint32_t)(r / 65536 % 8000), 0, 0); break;
     case 2: trace_put_wait(&w, (uint32_t)(r >> 40)); break;
     case 3: trace_put_barrier(&w, r / 8 % 16, r / 128 % 2, r / 256 % 65536); break;
     }
