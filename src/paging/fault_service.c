@@ -108,7 +108,8 @@ static bool nack_start(pager *p, fault_request *request, uint32_t nack) {
   uint32_t flight = unit->flight;
   uint64_t address = n->address, window = address & ~(p->config.unit_bytes - 1);
   pager_mark(p, address, unit);
-  uint64_t lands = p->config.hooks.start(p->config.hooks.context, request, address, flight, unit);
+  uint64_t room = kind < PAGER_FLIGHT_MAPPED ? pager_room_ready(p) : 0; /* a mapping moves nothing */
+  uint64_t lands = p->config.hooks.start(p->config.hooks.context, request, address, flight, unit, room);
   pager_flight_set(p, flight, window, p->config.unit_bytes, lands);
   if (kind >= PAGER_FLIGHT_MAPPED) return true; /* nothing moves, so nothing moves beside it */
   if (p->config.ranges) pager_partial(p, request, address);

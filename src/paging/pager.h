@@ -130,17 +130,20 @@ typedef struct pager_hooks {
   void *context;
   void (*wake)(void *context, uint32_t sm, uint32_t warp); /* the warp tries its access again */
   bool (*writes)(void *context, uint32_t warp);            /* the access that the warp is at; NULL: all read */
-  /* A far-fault begins; returns when the unit will have arrived (pager_complete is then called). */
-  uint64_t (*start)(void *context, fault_request *request, uint64_t address, uint32_t flight, const pager_unit *unit);
+  /* A far-fault begins; returns when the unit will have arrived (pager_complete is then called). `room`: when the memory
+   * that it takes is free, what was there having been written back; 0: it is free, or nothing moves. */
+  uint64_t (*start)(void *context, fault_request *request, uint64_t address, uint32_t flight, const pager_unit *unit,
+                    uint64_t room);
   /* Pages that a prefetcher has proposed are to come, in one transfer; returns when they will have arrived. */
   uint64_t (*fetch)(void *context, const fault_request *request, uint64_t address, uint64_t bytes, uint32_t flight,
-                    const pager_unit *first);
+                    const pager_unit *first, uint64_t room);
   /* A flight that fetch has started: true: its bytes begin to move later, and the machine calls pager_depart then,
    * before it lands (only if the manager reaches what is absent). false: they move now. NULL: all do. */
   bool (*departs)(void *context, const fault_request *request, uint64_t bytes, uint32_t flight, uint64_t lands);
-  /* The unit is evicted; `write_back`: its bytes go to the host (what comes in its place must wait for that). */
-  void (*evicted)(void *context, const fault_request *request, uint64_t address, const pager_unit *unit,
-                  bool write_back);
+  /* The unit is evicted; `write_back`: its bytes go to the host. Returns when what comes in its place may begin to move;
+   * 0: at once, or the machine keeps account of it (what is evicted ahead). */
+  uint64_t (*evicted)(void *context, const fault_request *request, uint64_t address, const pager_unit *unit,
+                      bool write_back);
   /* MANAGER_BUFFER: a far-fault has come into the buffer. And: it is served now; `block`: the first of its 2 MiB. */
   void (*buffered)(void *context, const fault_request *request);
   void (*serve)(void *context, const pager_buffered *fault, bool block);
@@ -261,7 +264,10 @@ typedef struct pager {
   bool blank_only;
   /* what the GPU reached over the link was freed: translations of it are left, which the next page there may have */
   bool remote_freed;
-  bool ahead;           /* what is evicted now goes before its room is wanted */
+  bool ahead; /* what is evicted now goes before its room is wanted */
+  /* When the room that was made for what comes next is free; 0: it is. An eviction cannot name the transfer that takes
+   * its room: room for a unit is made before the run of units before it starts (bring_range), which may wait for it. */
+  uint64_t room_at;
   uint64_t mapped;      /* that allocations can have of GPU memory at most */
   uint64_t held_blocks; /* whole_blocks: that hold anything */
   /* that have something in the set; whole_blocks: loose only where all of the block is */
@@ -451,6 +457,7 @@ void pager_reached_tell(pager *pager, const fault_request *request, uint64_t add
 uint64_t pager_room_wanted(pager *pager, uint64_t address, const pager_unit *unit);
 void pager_room_take(pager *pager, uint64_t address, const pager_unit *unit);
 void pager_room_give(pager *pager, uint64_t address, const pager_unit *unit);
+uint64_t pager_room_ready(pager *pager); /* for the transfer that begins now: takes room_at, and clears it */
 
 void pager_view_init(pager *pager);
 /* The latest use of what is resident of a range; and of a chunk's group, which is kept (units of a group or less). */

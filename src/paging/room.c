@@ -413,12 +413,19 @@ void pager_room_give(pager *p, uint64_t address, const pager_unit *unit) {
   }
 }
 
+uint64_t pager_room_ready(pager *p) {
+  uint64_t at = p->room_at;
+  p->room_at = 0;
+  return at;
+}
+
 /* ---- eviction ---- */
 
 static void evict(pager *p, const fault_request *request, pager_unit *unit, uint64_t address) {
   bool dirty = unit->cpu_version != unit->version, write_back = dirty || (p->config.copy_clean && !unit->duplicate);
   FF_CHECK(!dirty || unit->gpu_version == unit->version);
-  p->config.hooks.evicted(p->config.hooks.context, request, address, unit, write_back);
+  uint64_t free_at = p->config.hooks.evicted(p->config.hooks.context, request, address, unit, write_back);
+  if (p->room_at < free_at) p->room_at = free_at;
   unit->cpu_version = unit->version;
   unit->state = (uint8_t)pager_away(unit);
   unit->duplicate = unit->cleaned = false;
@@ -612,8 +619,8 @@ typedef struct run {
 
 static void run_start(pager *p, const fault_request *request, run *r) {
   if (!r->flight) return;
-  uint64_t lands =
-      p->config.hooks.fetch(p->config.hooks.context, request, r->address, r->end - r->address, r->flight, r->first);
+  uint64_t lands = p->config.hooks.fetch(p->config.hooks.context, request, r->address, r->end - r->address, r->flight,
+                                         r->first, pager_room_ready(p));
   pager_flight_set(p, r->flight, r->address, r->end - r->address, lands);
   const pager_hooks *hooks = &p->config.hooks;
   bool later = hooks->departs && hooks->departs(hooks->context, request, r->end - r->address, r->flight, lands);

@@ -82,8 +82,9 @@ static uint64_t fetch_range(segments *g, const node *n, uint64_t address, uint64
                        address, bytes);
 }
 
-ps segments_fetch(segments *g, sim_counters *kernel, uint64_t bytes, uint32_t flight, const pager_unit *first) {
-  ps from = fault_room(g->faults, g->agenda->now);
+ps segments_fetch(segments *g, sim_counters *kernel, uint64_t bytes, uint32_t flight, const pager_unit *first,
+                  ps room) {
+  ps from = room > g->agenda->now ? room : g->agenda->now;
   ps lands = link_copy(g->link, HISTORY_CAUSE_DECLARED, true, bytes, false, from);
   tally t = {kernel, &g->observer->allocations.items[g->pager->allocations.items[first->allocation].owner]->counters};
   COUNT(&t, prefetched_bytes, bytes);

@@ -37,6 +37,6 @@ ps segments_resident(segments *g, node *n, ps time);
 /* the link may have nothing to do: fetches for queued launches */
 void segments_idle(segments *g);
 /* kernel: whose launch declares it */
-ps segments_fetch(segments *g, sim_counters *kernel, uint64_t bytes, uint32_t flight, const pager_unit *first);
+ps segments_fetch(segments *g, sim_counters *kernel, uint64_t bytes, uint32_t flight, const pager_unit *first, ps room);
 
 #endif

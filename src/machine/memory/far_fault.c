@@ -48,27 +48,21 @@ static ps freed_ready(far_faults *f, uint64_t bytes, ps from) {
   return ready;
 }
 
-ps fault_room(far_faults *f, ps from) {
-  ps begin = f->room_at > from ? f->room_at : from;
-  f->room_at = 0;
-  return begin;
-}
-
 /* When the transfer in of `bytes` can begin: also in memory that was evicted ahead. */
-static ps room_ready(far_faults *f, uint64_t bytes, ps from) {
-  ps ahead = f->freed_bytes ? freed_ready(f, bytes, from) : 0, begin = fault_room(f, from);
+static ps room_ready(far_faults *f, uint64_t bytes, ps from, ps room) {
+  ps ahead = f->freed_bytes ? freed_ready(f, bytes, from) : 0, begin = room > from ? room : from;
   return ahead > begin ? ahead : begin;
 }
 
 /* resolve = max(from + fault_us, the link's backlog + this unit's transfer); a transfer into memory that is being
  * written back begins when that is over, unless both directions overlap (write_back_overlaps). */
-static ps carry_in(far_faults *f, history_cause cause, uint64_t bytes, ps from, ps not_before) {
-  ps lands = link_carry(f->link, cause, true, bytes, room_ready(f, bytes, from));
+static ps carry_in(far_faults *f, history_cause cause, uint64_t bytes, ps from, ps not_before, ps room) {
+  ps lands = link_carry(f->link, cause, true, bytes, room_ready(f, bytes, from, room));
   return lands < not_before ? not_before : lands;
 }
 
 static uint64_t flight_start(void *context, fault_request *request, uint64_t address, uint32_t flight,
-                             const pager_unit *unit) {
+                             const pager_unit *unit, uint64_t room) {
   far_faults *f = context;
   kernel *k = f->warps->items[request->warp]->block->kernel;
   tally t = tally_of(f->observer, k, unit);
@@ -79,7 +73,7 @@ static uint64_t flight_start(void *context, fault_request *request, uint64_t add
                      f->gmmu->leaves_grow ? pager_leaf_of(f->pager, address) : PAGER_LEAF_MIN, at, at, &t);
   }
   uint64_t bytes = unit->flight_kind < PAGER_FLIGHT_MAPPED ? unit->bytes : 0; /* a mapping moves nothing */
-  ps lands = bytes ? carry_in(f, HISTORY_CAUSE_FAULT, bytes, from, from + f->t->fault) : from + f->t->fault;
+  ps lands = bytes ? carry_in(f, HISTORY_CAUSE_FAULT, bytes, from, from + f->t->fault, room) : from + f->t->fault;
   if (f->observer->history) record_fault(f->observer, unit, address, from);
   COUNT(&t, faults, 1);
   if (unit->evicted) COUNT(&t, refaults, 1);
@@ -94,9 +88,9 @@ static uint64_t flight_start(void *context, fault_request *request, uint64_t add
 }
 
 /* One piece of a batch, by the copy engine, one after the other. */
-static uint64_t batch_fetch(far_faults *f, uint64_t address, uint64_t bytes, uint32_t flight) {
+static uint64_t batch_fetch(far_faults *f, uint64_t address, uint64_t bytes, uint32_t flight, ps room) {
   ps from = f->batch_at;
-  f->batch_at = link_copy(f->link, HISTORY_CAUSE_FAULT, true, bytes, false, room_ready(f, bytes, from));
+  f->batch_at = link_copy(f->link, HISTORY_CAUSE_FAULT, true, bytes, false, room_ready(f, bytes, from, room));
   f->batch_bytes += bytes;
   pager_walk w = pager_walk_begin(f->pager, address, bytes);
   for (const pager_unit *unit; (unit = pager_walk_next(&w));) {
@@ -113,13 +107,13 @@ static uint64_t batch_fetch(far_faults *f, uint64_t address, uint64_t bytes, uin
 
 /* Pages beside a far-fault come with its service; others as soon as the link has brought them. */
 static uint64_t fetch(void *context, const fault_request *request, uint64_t address, uint64_t bytes, uint32_t flight,
-                      const pager_unit *first) {
+                      const pager_unit *first, uint64_t room) {
   far_faults *f = context;
-  if (request && request->declared) return segments_fetch(f->segments, request->counters, bytes, flight, first);
-  if (f->batch == BATCH_SERVED) return batch_fetch(f, address, bytes, flight);
+  if (request && request->declared) return segments_fetch(f->segments, request->counters, bytes, flight, first, room);
+  if (f->batch == BATCH_SERVED) return batch_fetch(f, address, bytes, flight, room);
   bool beside = request && request->served;
   ps from = beside ? request->served : f->agenda->now;
-  ps lands = carry_in(f, HISTORY_CAUSE_PREFETCH, bytes, from, from + (beside ? f->t->fault : f->t->link_latency));
+  ps lands = carry_in(f, HISTORY_CAUSE_PREFETCH, bytes, from, from + (beside ? f->t->fault : f->t->link_latency), room);
   tally t = {beside ? request->counters : &f->observer->counters,
              &f->observer->allocations.items[f->pager->allocations.items[first->allocation].owner]->counters};
   COUNT(&t, prefetched_bytes, bytes);
@@ -152,8 +146,8 @@ bool fault_reaches(const far_faults *f, const pager_unit *unit, ps at) {
   return at + 2 * (queue + f->t->link_latency) < lands;
 }
 
-static void evicted(void *context, const fault_request *request, uint64_t address, const pager_unit *unit,
-                    bool write_back) {
+static uint64_t evicted(void *context, const fault_request *request, uint64_t address, const pager_unit *unit,
+                        bool write_back) {
   far_faults *f = context;
   sim_counters *a = &f->observer->allocations.items[f->pager->allocations.items[unit->allocation].owner]->counters;
   tally t = {&f->observer->counters, a};
@@ -168,13 +162,11 @@ static void evicted(void *context, const fault_request *request, uint64_t addres
     COUNT(&t, written_back_bytes, unit->bytes);
     end = link_carry(f->link, HISTORY_CAUSE_WRITE_BACK, false, unit->bytes, from);
   }
-  if (f->write_back_overlaps || end <= from) return;
-  if (f->pager->ahead) {
-    FF_PUSH(&f->freed, ((freed_ahead){unit->bytes, end}));
-    f->freed_bytes += unit->bytes;
-  } else if (f->room_at < end) {
-    f->room_at = end;
-  }
+  if (f->write_back_overlaps || end <= from) return 0;
+  if (!f->pager->ahead) return end;
+  FF_PUSH(&f->freed, ((freed_ahead){unit->bytes, end}));
+  f->freed_bytes += unit->bytes;
+  return 0;
 }
 
 /* ---- batches ---- */

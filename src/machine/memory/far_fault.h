@@ -41,12 +41,6 @@ typedef struct far_faults {
   FF_VEC(batch_fault) batch_faults;                      /* what it serves, for the counters */
   bool idle_pending;                                     /* an EVENT_LINK_IDLE is in the heap */
   bool clean_pending;                                    /* an EVENT_CLEAN is in the heap */
-  /* When the memory that the next transfer takes has been written back; 0: it holds nothing. Evictions set it, the next
-   * transfer reads and clears it (fault_room). It cannot be an argument of the transfer: the pager makes room for a
-   * unit before it starts the run of units before that (bring_range, paging/room.c), so that an eviction cannot name
-   * its transfer. A write-back may hold up the run before the one that its room is for; room for a far-fault that finds
-   * too little after all, or for a copy within GPU memory, which moves nothing over the link, holds up the next one. */
-  ps room_at;
   FF_VEC(freed_ahead) freed; /* memory that was evicted ahead and may still be being written back, oldest first */
   size_t freed_first;
   uint64_t freed_bytes; /* sum of what is in it */
@@ -55,9 +49,7 @@ typedef struct far_faults {
 void fault_free(far_faults *f);
 void fault_hooks(far_faults *f, pager_hooks *hooks);
 void fault_view(const far_faults *f, ff_view *view); /* what the machine says of the link */
-/* A transfer to the GPU takes the room that was made last: when it can begin, from `from` on. */
-ps fault_room(far_faults *f, ps from);
-void fault_batch(far_faults *f); /* the driver begins or ends a batch */
+void fault_batch(far_faults *f);                     /* the driver begins or ends a batch */
 void fault_clean(far_faults *f); /* lets the evictor use a link to the host that has nothing to do while kernels run */
 /* the GPU reaches the unit, which departs later, over the link rather than wait for it */
 bool fault_reaches(const far_faults *f, const pager_unit *unit, ps at);

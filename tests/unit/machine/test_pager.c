@@ -31,7 +31,8 @@ typedef struct testbed {
   } warps[SMS][WARPS];
   uint32_t flights[PAGES]; /* landing order is random: flight index by page */
   uint64_t started, woken, moved_in, moved_out, left;
-  int shift; /* pages per unit, as a shift */
+  uint64_t room; /* when the room of what comes next is free */
+  int shift;     /* pages per unit, as a shift */
   uint64_t fetched, evicted, written_back, cleaned;
   bool scarce;    /* not everything fits */
   uint64_t hand;  /* the pager's, before what it does now */
@@ -48,8 +49,10 @@ static uint32_t pages_of(const testbed *t, uint32_t page, uint32_t *first) {
 }
 
 static uint64_t on_start(void *context, fault_request *request, uint64_t address, uint32_t flight,
-                         const pager_unit *unit) {
+                         const pager_unit *unit, uint64_t room) {
   testbed *t = context;
+  assert_int_equal(room, unit->flight_kind < PAGER_FLIGHT_MAPPED ? t->room : 0);
+  if (unit->flight_kind < PAGER_FLIGHT_MAPPED) t->room = 0;
   uint32_t page = (uint32_t)((address - base) / 4096), first;
   uint32_t n = pages_of(t, page, &first);
   assert_int_equal(unit->bytes, n * 4096);
@@ -64,8 +67,10 @@ static uint64_t on_start(void *context, fault_request *request, uint64_t address
   return 1;
 }
 static uint64_t on_fetch(void *context, const fault_request *request, uint64_t address, uint64_t bytes, uint32_t flight,
-                         const pager_unit *first) {
+                         const pager_unit *first, uint64_t room) {
   testbed *t = context;
+  assert_int_equal(room, t->room);
+  t->room = 0;
   assert_true(bytes && bytes % 4096 == 0 && address % 4096 == 0);
   assert_int_equal(address >> 21, (address + bytes - 1) >> 21);
   for (uint64_t a = address; a < address + bytes; a += 4096) {
@@ -103,8 +108,8 @@ static void check_sweep(testbed *t, uint64_t address, const pager_unit *victim) 
   t->hand = (address & ~(t->p->config.unit_bytes - 1)) + t->p->config.unit_bytes;
 }
 
-static void on_evicted(void *context, const fault_request *request, uint64_t address, const pager_unit *unit,
-                       bool write_back) {
+static uint64_t on_evicted(void *context, const fault_request *request, uint64_t address, const pager_unit *unit,
+                           bool write_back) {
   testbed *t = context;
   check_sweep(t, address, unit);
   uint32_t first, n = pages_of(t, (uint32_t)((address - base) / 4096), &first);
@@ -116,6 +121,9 @@ static void on_evicted(void *context, const fault_request *request, uint64_t add
   }
   t->evicted += n;
   t->written_back += write_back ? n : 0;
+  uint64_t free_at = write_back ? 1 + address % 97 : 0; /* any time: the next transfer gets the latest */
+  if (t->room < free_at) t->room = free_at;
+  return free_at;
 }
 static void on_cleaned(void *context, uint64_t address, const pager_unit *unit) {
   testbed *t = context;

@@ -11,8 +11,10 @@
 static uint64_t left_count;
 static void on_left(void *context, uint64_t address, const pager_unit *unit) { left_count++; }
 static void on_moved(void *context, uint32_t owner, bool in, uint64_t bytes) {}
-static void on_evicted(void *context, const fault_request *request, uint64_t address, const pager_unit *unit,
-                       bool write_back) {}
+static uint64_t on_evicted(void *context, const fault_request *request, uint64_t address, const pager_unit *unit,
+                           bool write_back) {
+  return 0;
+}
 
 static pager *p;
 static uint64_t until;
