@@ -402,7 +402,8 @@ trace_reader *trace_reader_create(trace_program *program);
 /* The reader will only begin when the program has ended: neither the program nor the other readers wait for it; all
  * that it has not read is kept, in the temporary file if need be. Before the first operation is appended. */
 void trace_reader_defer(trace_reader *reader);
-/* Any time (the chunks it took must have been released): the others go on without it. */
+/* Any time: the others go on without it. Chunks that it took and has not released (a simulation that was stopped) stay
+ * until the program is freed. */
 void trace_reader_free(trace_reader *reader);
 /* The next operation; waits for it. The pointer lives until the next call. NULL only after TRACE_OP_END. */
 const trace_op *trace_reader_next_op(trace_reader *reader);
