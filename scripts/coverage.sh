@@ -11,7 +11,9 @@ find "$build/profiles" -name '*.profraw' >"$build/profiles.list"
 [[ -s $build/profiles.list ]] || { echo "coverage: no profiles in $build/profiles" >&2; exit 1; }
 "$profdata" merge --sparse --failure-mode=all -o "$build/all.profdata" -f "$build/profiles.list"
 objects=()
-while IFS= read -r file; do objects+=(-object "$file"); done < <(find "$build/tests" "$build/bin" "$build/lib" "$build/fuzz" -type f \( -perm -100 -o -name '*.so*' \) 2>/dev/null)
+while IFS= read -r file; do
+  [[ $(head -c 4 "$file" | tail -c 3) != ELF ]] || objects+=(-object "$file") # a script may lie there, too
+done < <(find "$build/tests" "$build/bin" "$build/lib" "$build/fuzz" -type f \( -perm -100 -o -name '*.so*' \) 2>/dev/null)
 "$cov" report --show-branch-summary -instr-profile "$build/all.profdata" "${objects[@]}" --ignore-filename-regex='(tests|generated|workloads|bench)/' 2>/dev/null >"$build/coverage.txt"
 # The columns are: file, regions (3), functions (3), lines (3), branches: count, missed, cover.
 awk '$1 ~ /\.(c|h|re)$/ {
