@@ -25,7 +25,7 @@ static bool is_there(const search *s, const char *folder, const char *below) {
   return length > 0 && (size_t)length < s->room && access(s->path, s->mode) == 0;
 }
 
-static bool beside(const search *s, const char *module, const char *below) {
+static bool is_next_to(const search *s, const char *module, const char *below) {
   char real[PATH_MAX];
   if (!module || !realpath(module, real)) return false;
   *strrchr(real, '/') = '\0';
@@ -40,7 +40,7 @@ static bool on_path(const search *s, const char *folders) {
     char program[PATH_MAX];
     int length = snprintf(program, sizeof program, "%s/farfault", folder);
     if (length > 0 && (size_t)length < sizeof program && access(program, X_OK) == 0)
-      found = beside(s, program, "../lib/farfault/");
+      found = is_next_to(s, program, "../lib/farfault/");
   }
   free(list);
   return found;
@@ -54,6 +54,6 @@ bool ff_find_installed(const char *name, int mode, void *inside, const char *fol
   const char *modules[] = {dladdr(inside, &info) ? info.dli_fname : NULL, "/proc/self/exe"};
   for (size_t m = 0; m < 2; m++)
     for (size_t b = 0; b < sizeof below / sizeof *below; b++)
-      if (beside(&s, modules[m], below[b])) return true;
+      if (is_next_to(&s, modules[m], below[b])) return true;
   return on_path(&s, secure ? secure_getenv("PATH") : getenv("PATH")) || (folder && is_there(&s, folder, ""));
 }

@@ -36,7 +36,7 @@ race_block *race_block_begin(race *r, uint32_t block, uint32_t shared_bytes) {
   b->shared.bytes = (shared_bytes + 63) & ~63u;
   for (uint32_t n = 0; n < b->warps; n++) {
     b->warp[n].clock = 1;
-    b->warp[n].beside = UINT32_MAX;
+    b->warp[n].running = UINT32_MAX;
   }
   return b;
 }
@@ -78,7 +78,8 @@ static bool may_meet(const current *now, const race_record *before) {
 static bool in_step(const current *now, const race_record *before) {
   const race_warp *w = &now->b->warp[now->warp];
   if (before->block != now->b->number || before->thread / RACE_LANES != now->warp) return false;
-  return (w->parted <= before->clock && (w->beside >> before->thread % RACE_LANES & 1)) || w->together >= before->clock;
+  return (w->parted <= before->clock && (w->running >> before->thread % RACE_LANES & 1)) ||
+         w->together >= before->clock;
 }
 
 static void report(current *now, const race_record *before, race_hazard hazard, uint64_t address) {
@@ -144,10 +145,10 @@ bool race_shared_written(race_block *b, uint64_t offset, uint32_t bytes) {
 }
 
 uint32_t race_access(race_block *b, uint32_t warp, uint32_t lane, bool shared, uint64_t address, uint32_t bytes,
-                     uint32_t flags, uint32_t pc, uint32_t beside, race_found *found, uint32_t room) {
+                     uint32_t flags, uint32_t pc, uint32_t running, race_found *found, uint32_t room) {
   race_warp *w = &b->warp[warp];
-  if (beside != w->beside) {
-    w->beside = beside;
+  if (running != w->running) {
+    w->running = running;
     w->parted = ++w->clock;
   }
   current now = {.b = b, .warp = warp, .lane = lane, .flags = flags, .found = found, .room = room};

@@ -70,10 +70,10 @@ race_block *race_block_begin(race *r, uint32_t block, uint32_t shared_bytes);
 void race_block_end(race_block *b);
 
 /* Does a lane's access. shared: the address is an offset in the block's shared memory. Returns how many of `found` (at
- * most `room`) were filled in: hazards with earlier accesses. beside: the lanes that run together with this one; all
+ * most `room`) were filled in: hazards with earlier accesses. running: the lanes that run together with this one; all
  * bits: the warp has not parted. */
 uint32_t race_access(race_block *b, uint32_t warp, uint32_t lane, bool shared, uint64_t address, uint32_t bytes,
-                     uint32_t flags, uint32_t pc, uint32_t beside, race_found *found, uint32_t room);
+                     uint32_t flags, uint32_t pc, uint32_t running, race_found *found, uint32_t room);
 /* Has every byte of the block's shared memory there been written? */
 bool race_shared_written(race_block *b, uint64_t offset, uint32_t bytes);
 /* After all lanes of a strong access: the synchronisation variable of each gets and gives knowledge. */

@@ -47,7 +47,7 @@ typedef struct race_warp {
   race_view *fenced[2];      /* what it knew, itself included, at its last fence: of any scope; of the device's */
   uint32_t met;              /* its lanes know each other's accesses up to this clock */
   uint32_t (*lane_seen)[RACE_LANES]; /* what single lanes know beyond that: [lane][of which lane]; NULL: nothing */
-  uint32_t beside;                   /* the lanes that ran together at the last access, */
+  uint32_t running;                  /* the lanes that ran together at the last access, */
   uint32_t parted, together;         /* clocks: since when it is these; when all were last in one place */
 } race_warp;
 

@@ -150,7 +150,7 @@ static uint32_t access_memory(exec_checker *checker, const exec_watched *a) {
   core_warp *w = a->warp;
   race_block *block = w->block->watched;
   unsigned char data[EXEC_LANES][64];
-  uint32_t beside = w->other_count ? a->lanes : UINT32_MAX;
+  uint32_t running = w->other_count ? a->lanes : UINT32_MAX;
   bool stores = a->access->op == EXEC_OP_STORE && a->bytes <= 64 && a->access->bytes * a->access->elements == a->bytes;
   uint32_t pc = w->function->pc_base + a->instr->index, strong = 0;
   bool copies = a->instr->side != a->access; /* cp.async: its data are not in registers */
@@ -166,7 +166,7 @@ static uint32_t access_memory(exec_checker *checker, const exec_watched *a) {
     }
     race_found found[3];
     uint32_t count = race_access(block, w->index, lane, at->space == PTX_SPACE_SHARED, at->address, a->bytes, flags, pc,
-                                 beside, found, 3);
+                                 running, found, 3);
     for (uint32_t n = 0; n < count && !c->muted; n++) take_found(c, a, &found[n], at->space, pc);
     if (flags & RACE_STRONG) strong |= 1u << lane;
     if (a->access->op != EXEC_OP_LOAD && at->space == PTX_SPACE_GLOBAL)

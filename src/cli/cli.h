@@ -100,11 +100,11 @@ ff_status cli_setup_check(cli_setup *setup, ff_error *error);
 /* The folder of this executable ("/opt/farfault/bin"); the caller frees it. */
 char *cli_own_folder(void);
 
-/* ---- beside.c ---- */
+/* ---- installed.c ---- */
 
 /* The first of these paths (NULL-ended) under this executable's folder that exists, absolute; the caller frees it.
  * NULL: none. */
-char *cli_find_beside(const char *const *paths);
+char *cli_find_installed(const char *const *paths);
 /* The folder of the bundled workloads' executables; the caller frees it. NULL: they are not part of this build. */
 char *cli_workload_folder(void);
 

@@ -100,7 +100,7 @@ static void *maker(void *context) {
 }
 
 /* RUNNING must be set. The thread takes no signal that is meant for the program. */
-static void make_beside(entry *e) {
+static void make_in_thread(entry *e) {
   pthread_t thread;
   pthread_attr_t attributes;
   sigset_t every, old;
@@ -224,7 +224,7 @@ static const exec_native_code *ask(core_launch *launch, void *job) {
   if (now == READY) return e->code;
   uint64_t executed =
       __atomic_load_n(&launch->executed, __ATOMIC_RELAXED) + __atomic_load_n(&e->executed, __ATOMIC_RELAXED);
-  if (now == IDLE && executed > WORTH_IT && claim(e)) make_beside(e);
+  if (now == IDLE && executed > WORTH_IT && claim(e)) make_in_thread(e);
   return NULL;
 }
 
@@ -250,7 +250,7 @@ static void wish(core_launch *launch) {
     if (claim(e)) make(e);
     else wait_for(e);
   } else if (state_of(e) == IDLE && __atomic_add_fetch(&e->wishes, 1, __ATOMIC_RELAXED) > WISHES && claim(e)) {
-    make_beside(e);
+    make_in_thread(e);
   }
 }
 

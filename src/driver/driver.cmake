@@ -13,7 +13,7 @@
 #   libfarfault-clock.so  preloaded for --virtual-time: the program's clocks
 #
 # Which file goes where: engine/ into the engine, runtime_api/ into libcudart, driver_api/ and private_runtimes/ into libcuda, injection/preload*.c and virtual_clock.c alone,
-# virtual_real.c into all that keep the host's time beside it, errors.c and properties.c (tables without state) into all.
+# virtual_real.c into all that keep the host's time in addition to it, errors.c and properties.c (tables without state) into all.
 # A stub is a weak definition: a function that cudart_*.c or libcuda_*.c defines replaces it at link time.
 # A public function needs default visibility (ENGINE_API, CUDART_API, LIBCUDA); the version scripts *.map let nothing else
 # out. With FARFAULT_SANITIZE=ON a program that is run on these needs LD_PRELOAD=$(cc -print-file-name=libasan.so).

@@ -25,6 +25,6 @@ void loop_run_event(event_loop *l, event e);
 void run_until(event_loop *l, ps limit);            /* all events up to and with `limit` */
 void run_until_done(event_loop *l, struct node *n); /* until the operation is over */
 void run_all(event_loop *l);
-bool loop_stopped(const event_loop *l); /* the program loops, and no other one is measured beside it any more */
+bool loop_stopped(const event_loop *l); /* the program loops, and no other one is measured in parallel any more */
 
 #endif

@@ -367,7 +367,7 @@ static void counters_total(sim *s, sim_counters *total) {
     total->kernel_ps += s->agenda.now - s->dispatch.kernels.since;
   total->transfer_ps = s->link.wire->union_busy;
   /* A copy that waits for its engine is already in the link's account; how long kernels run is not known yet. */
-  total->overlap_ps = s->link.wire->beside_kernels < total->kernel_ps ? s->link.wire->beside_kernels : total->kernel_ps;
+  total->overlap_ps = s->link.wire->during_kernels < total->kernel_ps ? s->link.wire->during_kernels : total->kernel_ps;
   *s->link.wire = before;
   total->h2d_busy_ps = s->link.wire->h2d.busy;
   total->d2h_busy_ps = s->link.wire->d2h.busy;

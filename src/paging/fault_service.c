@@ -111,7 +111,7 @@ static bool nack_start(pager *p, fault_request *request, uint32_t nack) {
   uint64_t room = kind < PAGER_FLIGHT_MAPPED ? pager_room_ready(p) : 0; /* a mapping moves nothing */
   uint64_t lands = p->config.hooks.start(p->config.hooks.context, request, address, flight, unit, room);
   pager_flight_set(p, flight, window, p->config.unit_bytes, lands);
-  if (kind >= PAGER_FLIGHT_MAPPED) return true; /* nothing moves, so nothing moves beside it */
+  if (kind >= PAGER_FLIGHT_MAPPED) return true; /* nothing moves, so nothing moves along with it */
   if (p->config.ranges) pager_partial(p, request, address);
   pager_prefetch(p, request, &(ff_fault){.address = address, .time = p->now, .sm = request->sm}, 1);
   pager_keep_free(p, request);

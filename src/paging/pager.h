@@ -73,7 +73,7 @@ typedef struct pager_unit {
   uint8_t state;        /* pager_state */
   uint8_t alias_tag;    /* tells units of one window apart, for TLB tags */
   bool fresh;           /* came for a far-fault whose access has not been made yet: not evicted if it can be helped */
-  bool prefetched;      /* came beside a far-fault */
+  bool prefetched;      /* came along with a far-fault */
   bool evicted;         /* has been evicted before: its next far-fault is a refault */
   bool starved;         /* a far-fault on it waits for room */
   /* IN_FLIGHT, but its bytes do not move yet: the GPU goes on reaching the CPU's copy, and may write it (manager.h:
@@ -118,10 +118,10 @@ typedef enum pager_leaf { PAGER_LEAF_MIN, PAGER_LEAF_GROUP, PAGER_LEAF_BLOCK, PA
  * machine's. NULL where no access asks: copies, idle links, watermarks. */
 typedef struct fault_request {
   uint32_t sm, warp; /* whose access it is */
-  /* where what moves is counted; start sets them for the pages that come beside a far-fault */
+  /* where what moves is counted; start sets them for the pages that come along with a far-fault */
   struct sim_counters *counters;
   uint64_t from; /* when it has reached the GMMU; 0: it is tried again, now */
-  /* when its service began, beside which pages may come: set by start; 0: it has none */
+  /* when its service began, with which other pages may come: set by start; 0: it has none */
   uint64_t served;
   bool declared; /* not an access's, but what a launch has declared (pager_request) */
 } fault_request;
@@ -130,8 +130,8 @@ typedef struct pager_hooks {
   void *context;
   void (*wake)(void *context, uint32_t sm, uint32_t warp); /* the warp tries its access again */
   bool (*writes)(void *context, uint32_t warp);            /* the access that the warp is at; NULL: all read */
-  /* A far-fault begins; returns when the unit will have arrived (pager_complete is then called). `room`: when the memory
-   * that it takes is free, what was there having been written back; 0: it is free, or nothing moves. */
+  /* A far-fault begins; returns when the unit will have arrived (pager_complete is then called). `room`: when the
+   * memory that it takes is free, what was there having been written back; 0: it is free, or nothing moves. */
   uint64_t (*start)(void *context, fault_request *request, uint64_t address, uint32_t flight, const pager_unit *unit,
                     uint64_t room);
   /* Pages that a prefetcher has proposed are to come, in one transfer; returns when they will have arrived. */
@@ -140,8 +140,8 @@ typedef struct pager_hooks {
   /* A flight that fetch has started: true: its bytes begin to move later, and the machine calls pager_depart then,
    * before it lands (only if the manager reaches what is absent). false: they move now. NULL: all do. */
   bool (*departs)(void *context, const fault_request *request, uint64_t bytes, uint32_t flight, uint64_t lands);
-  /* The unit is evicted; `write_back`: its bytes go to the host. Returns when what comes in its place may begin to move;
-   * 0: at once, or the machine keeps account of it (what is evicted ahead). */
+  /* The unit is evicted; `write_back`: its bytes go to the host. Returns when what comes in its place may begin to
+   * move; 0: at once, or the machine keeps account of it (what is evicted ahead). */
   uint64_t (*evicted)(void *context, const fault_request *request, uint64_t address, const pager_unit *unit,
                       bool write_back);
   /* MANAGER_BUFFER: a far-fault has come into the buffer. And: it is served now; `block`: the first of its 2 MiB. */
@@ -485,7 +485,7 @@ void pager_clean_until(pager *pager, uint64_t time); /* the piece will have been
 void pager_clean_end(pager *pager);                  /* it has */
 /* When the bytes of the range that are being copied will be the CPU's; 0: none are. */
 uint64_t pager_cleaning(const pager *pager, uint64_t address, uint64_t bytes);
-/* Lets the prefetcher propose what to bring beside these faults, and starts it. */
+/* Lets the prefetcher propose what to bring along with these faults, and starts it. */
 void pager_prefetch(pager *pager, const fault_request *request, const ff_fault *faults, size_t count);
 void pager_ask_prefetcher(pager *pager, const ff_fault *faults, size_t count); /* only adds to to_bring */
 /* A unit's state has changed: what policies see of it. `address` is any address in the unit. */
@@ -590,7 +590,7 @@ typedef enum pager_thrash_answer {
   PAGER_THRASH_PIN_CPU,
   PAGER_THRASH_PIN_GPU
 } pager_thrash_answer;
-/* A page migrates to a processor because that faulted on it, or on one beside it. */
+/* A page migrates to a processor because that faulted on it, or on a page next to it. */
 void pager_thrash_event(pager *pager, uint64_t address, pager_processor processor, uint64_t now);
 /* A processor faults on a page: what is to be done? THROTTLE: not before *until. PIN: it is pinned there now. */
 pager_thrash_answer pager_thrash_ask(pager *pager, uint64_t address, pager_processor asks, uint64_t now,

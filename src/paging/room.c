@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the pager asks policies (farfault/policy.h): what to bring beside a far-fault, and what to evict when GPU
+/* Where the pager asks policies (farfault/policy.h): what to bring along with a far-fault, and what to evict when GPU
  * memory is full. A proposal is walked unit by unit; what is not in the right state, not mapped or does not fit is
  * skipped.
  *

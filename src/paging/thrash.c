@@ -2,10 +2,10 @@
 /* Mitigation of thrashing, as NVIDIA's driver does it for pages that the CPU and the GPU take from each other (release
  * 595.45.04, by its public source). For managers that say so (manager.h: manager_thrashing, whose names are used here).
  *
- * An *event* is a page's migration to a processor because of a fault or of a prefetch beside one; evictions are none,
- * and what the program orders (prefetches, advice) forgets the page. A block of 2 MiB keeps accounts of its pages from
- * its first event on that follows one of the other processor within `lapse`. An event counts if the page's last one was
- * the other processor's and no longer than `lapse` ago; with `events` of them the page thrashes.
+ * An *event* is a page's migration to a processor because of a fault or of a prefetch that came with one; evictions are
+ * none, and what the program orders (prefetches, advice) forgets the page. A block of 2 MiB keeps accounts of its pages
+ * from its first event on that follows one of the other processor within `lapse`. An event counts if the page's last
+ * one was the other processor's and no longer than `lapse` ago; with `events` of them the page thrashes.
  *
  * Asked at a fault on a thrashing page whose last event is no longer than `lapse` ago:
  *

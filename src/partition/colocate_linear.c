@@ -14,7 +14,7 @@
  *   of each group, instances are taken in random order as long as every range keeps masks enough; several orders; the
  *   one that explains most is kept groups are put together, larger ones first, those left out that leave a range
  *   without masks ranges that no group connects are solved apart: `bits` vectors of the null space that spread the
- *   lines over the stacks beside that and beside the best pair: each range in turn tries pairs of bits of its own
+ *   lines over the stacks in addition to that and to the best pair: each range in turn tries pairs of bits of its own
  *   (offsets with carries are nearly, but not quite linear)
  *
  * Half of the kept instances are solved with, the other half judges. The best pair stays where what comes out is worse

@@ -59,7 +59,7 @@ static uint64_t bits_under(const hash_masks *m, uint32_t bit) {
 }
 
 /* Bits of all masks together which do not give the module: what tells the banks (sets) of one module apart. */
-static hash_masks beside_modules(const hash_masks *all, const hash_masks *modules) {
+static hash_masks without_modules(const hash_masks *all, const hash_masks *modules) {
   gf2_space seen = gf2_span(modules->masks, modules->count);
   hash_masks out = {.count = 0};
   for (uint32_t i = 0; i < all->count; i++)
@@ -138,8 +138,8 @@ static ff_status xor_create(address_hash *h, ff_error *error) {
   if (!status) status = check_masks("sets", &spec->sets, error);
   if (status) return status;
   hash_masks none = {.count = 0};
-  hash_masks modules = beside_modules(&spec->modules, &none), banks = beside_modules(&spec->banks, &spec->modules),
-             sets = beside_modules(&spec->sets, &spec->modules);
+  hash_masks modules = without_modules(&spec->modules, &none), banks = without_modules(&spec->banks, &spec->modules),
+             sets = without_modules(&spec->sets, &spec->modules);
   status = check_count("modules", modules.count, spec->module_count, error);
   if (!status && modules.count != spec->modules.count)
     return ff_fail(error, FF_INVALID, "the masks of the modules depend on each other");

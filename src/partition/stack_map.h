@@ -26,7 +26,7 @@ enum {
 
 typedef struct stack_map {
   uint32_t bits; /* 2^bits stacks; 0: one */
-  uint32_t flip; /* XORed onto the number: one allocation's map beside another's */
+  uint32_t flip; /* XORed onto the number: sets one allocation's map apart from another's */
   uint64_t masks[STACK_MAP_BITS];
   /* falling: these address bits follow from the stack and the others; stack_map_make sets them */
   uint32_t pivots[STACK_MAP_BITS];

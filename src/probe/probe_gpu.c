@@ -188,15 +188,15 @@ static ff_status time_pairs(void *context, const probe_pair *pairs, size_t count
 
 /* What the kernel writes goes next to x: its page is in the TLB as x's is. */
 static ff_status reload(gpu *g, uint64_t x, double *cycles, ff_error *error) {
-  cuda_address address = device_address(g, x), beside = device_address(g, x ^ PROBE_LINE);
+  cuda_address address = device_address(g, x), neighbour = device_address(g, x ^ PROBE_LINE);
   uint64_t zero = 0, clocks;
-  void *arguments[] = {&address, &zero, &beside};
+  void *arguments[] = {&address, &zero, &neighbour};
   double us;
   TRY(wait_for_all(g, error));
   TRY(time_launch(g, KERNEL_reload, arguments, &us, error));
   *cycles = (us - g->nothing_us) * g->cycles_per_us;
   if (!g->clocks) return FF_OK;
-  TRY(read_clocks(g, beside, &clocks, 1, error));
+  TRY(read_clocks(g, neighbour, &clocks, 1, error));
   *cycles = (double)clocks;
   return FF_OK;
 }

@@ -4,11 +4,11 @@
  * others, and what that does to the first one's kernel times. CP: SMs of one's own; CMP: memory modules of one's own,
  * too; MPS: a share of the threads.
  *
- * Before that, figure 8: a thread that follows a chain of loads which all lie in one set and one bank, beside n - 1
- * others that do the same in the same or in other places. Its "programs" are the numbers of threads.
+ * Before that, figure 8: a thread that follows a chain of loads which all lie in one set and one bank, in parallel
+ * with n - 1 others that do the same in the same or in other places. Its "programs" are the numbers of threads.
  *
  * A time is normalised by (number of partitions) x (time alone on the whole GPU). The variation of a program is the
- * longest of its times beside others over its time alone in its partition, less one, in percent. Numbers of figure 8
+ * longest of its times with neighbours over its time alone in its partition, less one, in percent. Numbers of figure 8
  * are read off its plot. */
 #include <string.h>
 
@@ -46,43 +46,43 @@ static const repro_program programs[] = {
     CHAIN(50),
 };
 
-/* X(key, machine, isolation, partitions, beside): one simulation. "chain" and the place of the others: figure 8. */
-#define BESIDE_EACH(X, way, machine, isolation, partitions) \
-  X(way " none", machine, isolation, partitions, NULL)      \
-  X(way " MM", machine, isolation, partitions, "MM")        \
-  X(way " FWT", machine, isolation, partitions, "FWT")      \
+/* X(key, machine, isolation, partitions, neighbour): one simulation. "chain" and the place of the others: figure 8. */
+#define WITH_EACH(X, way, machine, isolation, partitions) \
+  X(way " none", machine, isolation, partitions, NULL)    \
+  X(way " MM", machine, isolation, partitions, "MM")      \
+  X(way " FWT", machine, isolation, partitions, "FWT")    \
   X(way " VA", machine, isolation, partitions, "VA")
-#define SETTINGS(X)                                         \
-  X("1080 alone", "gtx1080", SHARE_SM, 1, NULL)             \
-  BESIDE_EACH(X, "1080 CP", "gtx1080", SHARE_SM, 2)         \
-  BESIDE_EACH(X, "1080 CMP", "gtx1080", SHARE_SM_MEMORY, 2) \
-  X("IC alone", "gtx1080", SHARE_SM, 1, NULL)               \
-  BESIDE_EACH(X, "IC CP", "gtx1080", SHARE_SM, 2)           \
-  X("IC CP IC", "gtx1080", SHARE_SM, 2, "AlexNet")          \
-  BESIDE_EACH(X, "IC CMP", "gtx1080", SHARE_SM_MEMORY, 2)   \
-  X("IC CMP IC", "gtx1080", SHARE_SM_MEMORY, 2, "AlexNet")  \
-  X("SCSB", "gtx1080", SHARE_SM, 2, "chain")                \
-  X("DCSB", "gtx1080", SHARE_SM, 2, "chain")                \
-  X("SCDB", "gtx1080", SHARE_SM, 2, "chain")                \
-  X("DCDB", "gtx1080", SHARE_SM, 2, "chain")                \
-  X("DM", "gtx1080", SHARE_SM, 2, "chain")                  \
-  X("V100 alone", "v100", SHARE_SM, 1, NULL)                \
-  BESIDE_EACH(X, "V100 MPS", "v100", SHARE_MPS, 2)          \
-  BESIDE_EACH(X, "V100 CP", "v100", SHARE_SM, 2)            \
-  BESIDE_EACH(X, "V100 CMP", "v100", SHARE_SM_MEMORY, 2)    \
-  BESIDE_EACH(X, "V100/4 MPS", "v100", SHARE_MPS, 4)        \
-  BESIDE_EACH(X, "V100/4 CP", "v100", SHARE_SM, 4)          \
-  BESIDE_EACH(X, "V100/4 CMP", "v100", SHARE_SM_MEMORY, 4)
+#define SETTINGS(X)                                        \
+  X("1080 alone", "gtx1080", SHARE_SM, 1, NULL)            \
+  WITH_EACH(X, "1080 CP", "gtx1080", SHARE_SM, 2)          \
+  WITH_EACH(X, "1080 CMP", "gtx1080", SHARE_SM_MEMORY, 2)  \
+  X("IC alone", "gtx1080", SHARE_SM, 1, NULL)              \
+  WITH_EACH(X, "IC CP", "gtx1080", SHARE_SM, 2)            \
+  X("IC CP IC", "gtx1080", SHARE_SM, 2, "AlexNet")         \
+  WITH_EACH(X, "IC CMP", "gtx1080", SHARE_SM_MEMORY, 2)    \
+  X("IC CMP IC", "gtx1080", SHARE_SM_MEMORY, 2, "AlexNet") \
+  X("SCSB", "gtx1080", SHARE_SM, 2, "chain")               \
+  X("DCSB", "gtx1080", SHARE_SM, 2, "chain")               \
+  X("SCDB", "gtx1080", SHARE_SM, 2, "chain")               \
+  X("DCDB", "gtx1080", SHARE_SM, 2, "chain")               \
+  X("DM", "gtx1080", SHARE_SM, 2, "chain")                 \
+  X("V100 alone", "v100", SHARE_SM, 1, NULL)               \
+  WITH_EACH(X, "V100 MPS", "v100", SHARE_MPS, 2)           \
+  WITH_EACH(X, "V100 CP", "v100", SHARE_SM, 2)             \
+  WITH_EACH(X, "V100 CMP", "v100", SHARE_SM_MEMORY, 2)     \
+  WITH_EACH(X, "V100/4 MPS", "v100", SHARE_MPS, 4)         \
+  WITH_EACH(X, "V100/4 CP", "v100", SHARE_SM, 4)           \
+  WITH_EACH(X, "V100/4 CMP", "v100", SHARE_SM_MEMORY, 4)
 
-#define AS_SETTING(key, machine, isolation, partitions, beside) {key, "copy", machine},
+#define AS_SETTING(key, machine, isolation, partitions, neighbour) {key, "copy", machine},
 /* AlexNet's (IC) whole time is measured */
-#define AS_SHARE(key, machine, isolation, partitions, beside) {isolation, partitions, beside, (key)[0] != 'I'},
+#define AS_SHARE(key, machine, isolation, partitions, neighbour) {isolation, partitions, neighbour, (key)[0] != 'I'},
 static const repro_setting settings[] = {SETTINGS(AS_SETTING)};
 static const repro_share shares[] = {SETTINGS(AS_SHARE)};
 
 /* Figure 8's settings are for its chains, AlexNet's for AlexNet, the others for the programs of table 1. */
 static bool applies(uint32_t program, uint32_t setting) {
-  bool of_chains = shares[setting].beside && !strcmp(shares[setting].beside, "chain"),
+  bool of_chains = shares[setting].neighbour && !strcmp(shares[setting].neighbour, "chain"),
        of_alexnet = !strncmp(settings[setting].key, "IC ", 3);
   if (!programs[program].workload) return of_chains;
   return !of_chains && of_alexnet == !strcmp(programs[program].workload, "alexnet");
@@ -116,11 +116,11 @@ static double bent_after(const repro_measured *a, const repro_measured *b) {
 
 /* ---- the paper's numbers ---- */
 
-#define BESIDE(way) way " none+" way " MM+" way " FWT+" way " VA"
-#define BESIDE_ALEXNET(way) BESIDE(way) "+" way " IC"
-#define VARIATION(where, way, average, most)                                                                          \
-  {where ": variation %, average", average, REPRO_ARITHMETIC, variation, BESIDE(way), way " none", NULL, 0, false}, { \
-    where ": variation %, highest", most, REPRO_HIGHEST, variation, BESIDE(way), way " none", NULL, 0, false          \
+#define EVERY(way) way " none+" way " MM+" way " FWT+" way " VA"
+#define EVERY_WITH_ALEXNET(way) EVERY(way) "+" way " IC"
+#define VARIATION(where, way, average, most)                                                                         \
+  {where ": variation %, average", average, REPRO_ARITHMETIC, variation, EVERY(way), way " none", NULL, 0, false}, { \
+    where ": variation %, highest", most, REPRO_HIGHEST, variation, EVERY(way), way " none", NULL, 0, false          \
   }
 #define TIMES(way, program, alone, with)                                                                             \
   {way ", " program " beside nobody: normalised time",                                                               \
@@ -157,10 +157,10 @@ static const repro_row rows[] = {
     VARIATION("V100, 4 partitions, MPS", "V100/4 MPS", 260.6, 510),
     VARIATION("V100, 4 partitions, CP", "V100/4 CP", 79, 106.8),
     VARIATION("V100, 4 partitions, CMP", "V100/4 CMP", 7.3, 12.3),
-    {"GTX 1080, AlexNet, CP: variation %", 104.6, REPRO_ONE, variation_of_all, BESIDE_ALEXNET("IC CP"), "IC CP none",
-     "AlexNet", 0, false},
-    {"GTX 1080, AlexNet, CMP: variation %", 19.5, REPRO_ONE, variation_of_all, BESIDE_ALEXNET("IC CMP"), "IC CMP none",
-     "AlexNet", 0, false},
+    {"GTX 1080, AlexNet, CP: variation %", 104.6, REPRO_ONE, variation_of_all, EVERY_WITH_ALEXNET("IC CP"),
+     "IC CP none", "AlexNet", 0, false},
+    {"GTX 1080, AlexNet, CMP: variation %", 19.5, REPRO_ONE, variation_of_all, EVERY_WITH_ALEXNET("IC CMP"),
+     "IC CMP none", "AlexNet", 0, false},
     TIMES("1080 CP", "MM", 0.96, 1.88),
     TIMES("1080 CP", "SN", 0.64, 1.2),
     TIMES("1080 CP", "VA", 0.5, 0.96),
@@ -181,9 +181,9 @@ static const repro_row rows[] = {
   }
 #define TWO(label, way, alone) \
   {label ", nobody", way " none", alone}, { label ", VA", way " VA", alone }
-#define WAYS(machine)                                                                                        \
-  {"MPS", BESIDE(machine " MPS"), machine " MPS none"}, {"CP", BESIDE(machine " CP"), machine " CP none"}, { \
-    "CMP", BESIDE(machine " CMP"), machine " CMP none"                                                       \
+#define WAYS(machine)                                                                                      \
+  {"MPS", EVERY(machine " MPS"), machine " MPS none"}, {"CP", EVERY(machine " CP"), machine " CP none"}, { \
+    "CMP", EVERY(machine " CMP"), machine " CMP none"                                                      \
   }
 
 static const repro_panel panels[] = {
@@ -209,7 +209,7 @@ static const repro_panel panels[] = {
      false,
      REPRO_NONE,
      NULL,
-     {{"CP", BESIDE("1080 CP"), "1080 CP none"}, {"CMP", BESIDE("1080 CMP"), "1080 CMP none"}},
+     {{"CP", EVERY("1080 CP"), "1080 CP none"}, {"CMP", EVERY("1080 CMP"), "1080 CMP none"}},
      2},
     {"Variation, V100, 2 partitions",
      "percent",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cells of a reproduction that are shares of a GPU: which recordings stand beside each other, and what the simulation
+/* Cells of a reproduction that are shares of a GPU: which recordings run in parallel, and what the simulation
  * says of the first.
  *
  * All partitions are equal; in the first runs the program that is measured, once; in all others the
@@ -44,10 +44,10 @@ static ff_status run_programs(const repro_paper *paper, repro_size size, uint32_
   const repro_share *share = &paper->shares[setting];
   share_program programs[SHARE_PROGRAMS];
   double part = 1.0 / share->partitions;
-  int beside = share->beside ? repro_program_index(paper, share->beside) : -1;
-  FF_ASSERT(share->partitions <= SHARE_PROGRAMS && (!share->beside || beside >= 0));
+  int neighbour = share->neighbour ? repro_program_index(paper, share->neighbour) : -1;
+  FF_ASSERT(share->partitions <= SHARE_PROGRAMS && (!share->neighbour || neighbour >= 0));
   char *first = repro_recording(paper, size, program, folder),
-       *others = beside < 0 ? NULL : repro_recording(paper, size, (uint32_t)beside, folder);
+       *others = neighbour < 0 ? NULL : repro_recording(paper, size, (uint32_t)neighbour, folder);
   for (uint32_t i = 0; i < share->partitions; i++)
     programs[i] = (share_program){.trace = i ? others : first, .sm_share = part, .memory_share = part, .loops = i > 0};
   share_scenario scenario = {.spec = spec,

@@ -50,9 +50,9 @@ typedef struct repro_setting {
 typedef struct repro_share {
   share_isolation isolation;
   uint32_t partitions;
-  const char *
-      beside; /* label of the program that runs again and again in each of the others; NULL: they are idle; "chain": the
-                            * other chains, of whose place the setting's key is the name */
+  /* label of the program that runs again and again in each of the others; NULL: they are idle; "chain": the other
+   * chains, of whose place the setting's key is the name */
+  const char *neighbour;
   /* kernel times are what is wanted: its copies take no time, the paper's `set` is not heeded */
   bool kernels_only;
 } repro_share;

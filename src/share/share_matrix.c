@@ -52,7 +52,7 @@ static void label_program(share_matrix *m, size_t which) {
   }
   if (!is_taken(m, which, p->label, folders)) return;
   free(p->label);
-  p->label = ff_strdup(p->path); /* a.fft beside a: these differ */
+  p->label = ff_strdup(p->path); /* a.fft next to a: these differ */
 }
 
 /* ---- cells ---- */

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every program beside every other one (Jain 2019, section VI): which simulations that takes, and what is made of their
- * outcomes.
+/* Every program in parallel with every other one (Jain 2019, section VI): which simulations that takes, and what is
+ * made of their outcomes.
  *
  *   share_matrix_start -> for each cell: share_matrix_request -> (share_run, in any order, anywhere) ->
  *   share_matrix_put -> tables
  *
  * A *measured* program A is in partition 0; an *interferer* B loops in each of the others. Cells: A alone on the whole
- * GPU, once; for each isolation A beside none (its neighbours are idle) and beside each B. Times are of A's kernels.
+ * GPU, once; for each isolation A with idle neighbours (none) and in parallel with each B. Times are of A's
+ * kernels.
  *
  *   over none    T(A,B) / T(A,none)
  *   variation    of A: (the largest of these - 1) x 100, per cent
@@ -67,7 +68,7 @@ void share_matrix_start(share_matrix *m);
 void share_matrix_free(share_matrix *m);
 
 uint32_t share_matrix_alone(const share_matrix *m, uint32_t a);
-/* column 0: none; 1 ...: beside interferer column - 1. isolation and a are positions in their lists. */
+/* column 0: none; 1 ...: in parallel with interferer column - 1. isolation and a are positions in their lists. */
 uint32_t share_matrix_cell(const share_matrix *m, uint32_t isolation, uint32_t a, uint32_t column);
 void share_matrix_request(const share_matrix *m, uint32_t cell, share_request *request);
 /* "mm beside va under sm", for messages. */
@@ -91,10 +92,11 @@ double share_variation(const share_matrix *m, uint32_t isolation, uint32_t a, ui
 typedef struct share_summary { /* of an isolation, over the measured programs */
   double variation_average, variation_most;
   uint32_t most_a, most_column;             /* where variation_most is */
-  double normalised_none, normalised_worst; /* mean; beside none, beside each program's worst */
+  double normalised_none, normalised_worst; /* mean; with idle neighbours, with each program's worst */
   double unused_gbs;                        /* mean of what idle neighbours leave */
-  double borrowed;                          /* mean share of A's time, beside none, in which it had what was lent */
-  double take_back_us;                      /* the longest of all programs in all cells */
+  /* mean share of A's time, with idle neighbours, in which it had what was lent */
+  double borrowed;
+  double take_back_us; /* the longest of all programs in all cells */
 } share_summary;
 share_summary share_summarise(const share_matrix *m, uint32_t isolation);
 
@@ -111,8 +113,8 @@ ff_status share_outcomes_read(const char *name, const char *text, size_t size, s
 void share_matrix_table(const share_matrix *m, ff_text *out);
 void share_matrix_csv(const share_matrix *m, ff_text *out);
 void share_matrix_json(const share_matrix *m, ff_text *out);
-/* Bars: each program's normalised time beside none, whiskers from the least to the most beside an interferer; and the
- * matrix of each isolation. below: the last line. */
+/* Bars: each program's normalised time with idle neighbours, whiskers from the least to the most with an interferer;
+ * and the matrix of each isolation. below: the last line. */
 void share_matrix_svg(const share_matrix *m, const char *below, ff_text *out);
 
 #endif

@@ -219,12 +219,12 @@ void share_matrix_table(const share_matrix *m, ff_text *out) {
 
 /* ---- CSV ---- */
 
-static void csv_row(const share_matrix *m, const char *isolation, uint32_t a, const char *beside,
+static void csv_row(const share_matrix *m, const char *isolation, uint32_t a, const char *neighbour,
                     const share_outcome *o, double over, double normalised, ff_text *out) {
   ff_text_add(out, "%s,", isolation);
   share_csv_text(share_measured_label(m, a), out);
   ff_text_add(out, ",");
-  share_csv_text(beside, out);
+  share_csv_text(neighbour, out);
   share_csv_number(over, out);
   share_csv_number(normalised, out);
   share_outcome_csv(o, out);
@@ -270,7 +270,7 @@ static json_t *cell_value(const share_matrix *m, uint32_t cell) {
 }
 
 static json_t *row_value(const share_matrix *m, uint32_t isolation, uint32_t a) {
-  json_t *row = json_object(), *beside = json_array();
+  json_t *row = json_object(), *cells = json_array();
   json_object_set_new(row, "program", share_text_value(share_measured_label(m, a)));
   json_object_set_new(row, "variation", share_number_value(share_variation(m, isolation, a, NULL)));
   for (uint32_t column = 0; column <= m->interferer_count; column++) {
@@ -278,9 +278,9 @@ static json_t *row_value(const share_matrix *m, uint32_t isolation, uint32_t a) 
     json_object_set_new(cell, "interferer", column ? share_text_value(share_column_label(m, column)) : json_null());
     json_object_set_new(cell, "over_none", share_number_value(share_over_none(m, isolation, a, column)));
     json_object_set_new(cell, "normalised", share_number_value(share_normalised(m, isolation, a, column)));
-    json_array_append_new(beside, cell);
+    json_array_append_new(cells, cell);
   }
-  json_object_set_new(row, "beside", beside);
+  json_object_set_new(row, "beside", cells);
   return row;
 }
 

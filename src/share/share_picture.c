@@ -16,7 +16,7 @@ enum { WIDTH = 1100, LEFT = 130, CELL_HEIGHT = 30, CELL_MAX = 70, GAP = 24, HEAD
 
 /* ---- the bars ---- */
 
-/* One program under one isolation: beside none; the whisker over what is there beside interferers. */
+/* One program under one isolation: with idle neighbours; the whisker over its times with interferers. */
 static void fill_bar(const share_matrix *m, uint32_t isolation, uint32_t a, bars_panel *p) {
   uint32_t at = a * m->isolation_count + isolation;
   p->ours[at] = share_normalised(m, isolation, a, 0);
@@ -64,7 +64,7 @@ static void free_bars(bars_panel *p) {
 
 /* ---- the matrices ---- */
 
-/* From white (as beside none) to red (three times as long and more); below none: a light blue. */
+/* From white (as with idle neighbours) to red (three times as long and more); below none: a light blue. */
 static void colour_of(double over, char colour[8]) {
   double share = fmax(0, fmin(1, log(over) / log(3)));
   if (over < 0.995) snprintf(colour, 8, "#d6e6f5");
@@ -90,7 +90,7 @@ static void cut(const char *text, size_t limit, char *out) {
     if (i + 2 >= limit) out[i] = '.';
 }
 
-/* Several matrices fit beside each other. */
+/* Several matrices fit next to each other. */
 typedef struct grid {
   double square, block, height;
   uint32_t per_row;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Deadlines: which shares of a GPU keep a program's kernels within a time, whatever of the interferers runs beside it,
- * and the smallest that does.
+/* Deadlines: which shares of a GPU keep a program's kernels within a time, whichever of the interferers runs in
+ * parallel, and the smallest that does.
  *
  *   share_slo_read -> while share_slo_next: for each simulation that is needed share_slo_request -> (share_run) ->
  *   share_slo_put -> tables
@@ -26,7 +26,7 @@ typedef struct share_deadline {
 typedef struct share_looked { /* at a number of SMs */
   uint32_t sms;
   double us;      /* the longest, in the deadline's sense */
-  uint32_t worst; /* beside this one of share_matrix.interferers */
+  uint32_t worst; /* in parallel with this one of share_matrix.interferers */
   bool meets;
 } share_looked;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Random programs, statement by statement. Each statement is one or a few lines that stand for themselves, so that
- * whoever makes a program smaller may leave out lines one at a time.
+ * a reducer of programs may leave out lines one at a time.
  *
  * Registers: %r0-15, %d0-9, %h0-7, %p0-7 hold values; %t0-7, %a0-3, %q0-3 are written right before they are read; %c,
  * %n, %g with a depth count loops. */
@@ -476,7 +476,7 @@ static void put_call(program *p) {
       pick(p, R32), pick(p, R64));
   PUT(p, "st.param.b64 [s], %%d%u; st.param.b16 [s+8], %%h%u; st.param.b8 [s+11], %%h%u;\n", pick(p, R64), pick(p, R16),
       pick(p, R16));
-  char guard[16] = ""; /* what a call that was not made would have given is nobody's to read */
+  char guard[16] = ""; /* what a call that was not made would have given is not read */
   if (p->functions > 1 && one_in(p, 3)) {
     uint32_t label = p->labels++;
     PUT(p, "mov.u64 %%a0, f%u; mov.u64 %%a1, f%u; selp.b64 %%a0, %%a0, %%a1, %%p%u;\n", f, pick(p, p->functions),

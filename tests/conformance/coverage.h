@@ -5,7 +5,7 @@
 
 #include "ptx/ir.h"
 
-/* Notes the forms of that case's own mnemonic: what a kernel computes beside what it tests does not count. */
+/* Notes the forms of that case's own mnemonic: what a kernel computes in addition to what it tests does not count. */
 void coverage_note(const ptx_module *module, const char *case_name);
 
 /* Prints the rows of which no case states a name, each by its first name, in the tables' order. */

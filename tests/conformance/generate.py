@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the generated conformance files, GROUP/FAMILY.ptx, beside this program: a file per family of forms, a case per form.
+"""Writes the generated conformance files, GROUP/FAMILY.ptx, next to this program: a file per family of forms, a case per form.
 
     generate.py            write them, and remove generated files that are no longer made
     generate.py --check    write nothing; fail if a file differs from what would be written

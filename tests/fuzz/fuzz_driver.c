@@ -58,15 +58,15 @@ static bool is_known(const input *in, uint64_t value) {
   return false;
 }
 
-/* An address or a handle: one that a call gave, perhaps a little beside it, or none. */
-static uint64_t any_known(input *in, bool beside) {
+/* An address or a handle: one that a call gave, perhaps a little next to it, or none. */
+static uint64_t any_known(input *in, bool or_near) {
   uint32_t b = byte(in);
   if (b < 16) return 0;
   if (b < 24) return b - 15; /* the streams that have numbers */
   if (b < 40) return UINT64_C(0x9e3779b97f4a7c15) * (b + 1);
   if (b < 48) return (uint64_t)(uintptr_t)kernels + b; /* somewhere in the host's memory */
   uint64_t value = in->known_count ? in->known[b % in->known_count] : 0;
-  return beside && b > 200 ? value + byte(in) * 4 : value;
+  return or_near && b > 200 ? value + byte(in) * 4 : value;
 }
 
 static uint64_t handle(input *in) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `farfault offload profile` and `offload analyze --measured` of a recorded program, beside a recount of its records by other means.
+# `farfault offload profile` and `offload analyze --measured` of a recorded program, compared with a recount of its records by other means.
 source "$(dirname "$0")/common.sh"
 workloads=$3
 

@@ -122,7 +122,7 @@ expect_out "24 simulations, 0 wrong"
 sim "${all[@]}" --json again.json
 expect cmp <(sed '/"host": {/,$d' all.json) <(sed '/"host": {/,$d' again.json)
 
-# What is not offloaded is not changed by other simulations beside it; counting instances costs nothing but the places at which warps take turns (in 0.5 % of the time).
+# What is not offloaded is not changed by other simulations in parallel; counting instances costs nothing but the places at which warps take turns (in 0.5 % of the time).
 sim km.fft --machine tom --memory copy --json plain.json
 expect_status 0
 expect_out "memory stacks"
@@ -130,12 +130,12 @@ if grep -q "^candidates" out; then wrong "instances were counted without being a
 sim km.fft --machine tom --offload none --map baseline --json alone.json
 cat >compare.py <<'END'
 import json
-plain, alone, beside = (json.load(open(name + ".json"))["runs"][0] for name in ("plain", "alone", "all"))
+plain, alone, parallel = (json.load(open(name + ".json"))["runs"][0] for name in ("plain", "alone", "all"))
 near = lambda a, b: a == b or (isinstance(a, (int, float)) and abs(a - b) <= 5e-3 * abs(a))
 def same(a, b, test):
     if isinstance(a, dict): return all(same(a[key], b.get(key), test) for key in a if key not in ("memory", "instances", "colocated", "colocation"))
     return len(a) == len(b) and all(same(x, y, test) for x, y in zip(a, b)) if isinstance(a, list) else test(a, b)
-print(same(alone, beside, lambda a, b: a == b), same(plain, alone, near), all(plain[key] == alone[key] for key in plain if plain[key].__class__ is int and "_ps" not in key))
+print(same(alone, parallel, lambda a, b: a == b), same(plain, alone, near), all(plain[key] == alone[key] for key in plain if plain[key].__class__ is int and "_ps" not in key))
 END
 run python3 compare.py
 expect_out "True True True"

@@ -64,7 +64,7 @@ run timeout -s INT -k 30 3 "$farfault" record -o pipe ./ends exit
 expect test $status -ne 137
 expect test -z "$(ls -A "$TMPDIR")"
 
-# Links are followed, dangling ones make their target; a file's mode stays; nothing is left beside it.
+# Links are followed, dangling ones make their target; a file's mode stays; nothing is left next to it.
 mkdir far
 for command in "${outputs[@]}"; do
   rm -f far/*

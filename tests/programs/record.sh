@@ -112,7 +112,7 @@ while read -r name arguments; do
   cp out recorded
   # shellcheck disable=SC2086 # words
   run "$farfault" run --machine gtx480 --threads 1 --memory copy,uvm,replay+evict=belady --gpu-memory 60% --json run.json --record both.fft "$workloads/$name" $arguments
-  # hosttouch asks for times, which nobody knows while it is only recorded: what it prints, and may do, differs.
+  # hosttouch asks for times, which are not known while it is only recorded: what it prints, and may do, differs.
   [[ $name == hosttouch ]] || { expect diff recorded out; expect cmp app.fft both.fft; }
   run "$farfault" sim both.fft --memory copy,uvm,replay+evict=belady --gpu-memory 60% --json sim.json
   expect_status 0

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program whose kernel stores one byte beside an allocation that has neighbours of the same kind and size: red_zones
+/* A program whose kernel stores one byte next to an allocation that has neighbours of the same kind and size: red_zones
  * KIND BYTES OFFSET [too], for memcheck. The offset is from the allocation's start if it is negative, else from its
  * end; "last": its last byte. "too": before that, the same store is done behind the end of the first of the neighbours.
  * KIND: device, managed, pitched, pool, reused, pinned, array, variable, constant, heap. Prints what the alignment of
@@ -47,8 +47,8 @@ static uint64_t allocate_from_pool(size_t bytes) {
   return address;
 }
 
-/* Beside an array, whose memory has no address, a linear one. */
-static uint64_t beside_array(size_t bytes) {
+/* Next to an array, whose memory has no address, a linear one. */
+static uint64_t next_to_array(size_t bytes) {
   /* CUDA_ARRAY_DESCRIPTOR of unsigned bytes */
   struct {
     size_t width, height;
@@ -78,7 +78,7 @@ static uint64_t allocate(const char *kind, size_t *bytes) {
   if (!strcmp(kind, "device")) CALL(cuMemAlloc_v2, (uint64_t *, size_t), &address, *bytes);
   if (!strcmp(kind, "managed")) CALL(cuMemAllocManaged, (uint64_t *, size_t, unsigned), &address, *bytes, 1);
   if (!strcmp(kind, "pool")) address = allocate_from_pool(*bytes);
-  if (!strcmp(kind, "array")) address = beside_array(*bytes);
+  if (!strcmp(kind, "array")) address = next_to_array(*bytes);
   if (!strcmp(kind, "reused")) {
     CALL(cuMemFreeAsync, (uint64_t, void *), allocate_from_pool(*bytes), NULL);
     address = allocate_from_pool(*bytes);

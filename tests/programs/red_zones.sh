@@ -6,8 +6,8 @@ program=$3/red_zones
 
 check() { run "$farfault" memcheck --show-backtrace no "$program" "$@"; }
 
-# beside KIND BYTES OFFSET WORDS: one finding, of thread 5, with those words.
-beside() {
+# next_to KIND BYTES OFFSET WORDS: one finding, of thread 5, with those words.
+next_to() {
   check "$1" "$2" "$3"
   expect_status 1
   expect_err "========= Invalid __global__ ${5:-write} of size 1 byte"
@@ -22,17 +22,17 @@ declare -A call=([device]="cuMemAlloc #2" [managed]="cuMemAllocManaged #2" [pitc
 for kind in device managed pool pinned reused array; do
   for bytes in 4096 2097152 100 4095; do
     [[ $kind == array ]] && bytes=${bytes/2097152/65536} # as wide as one may be
-    beside $kind $bytes 0 "and is 1 byte after the nearest allocation"
+    next_to $kind $bytes 0 "and is 1 byte after the nearest allocation"
     expect_err "of size $bytes bytes (${call[$kind]}"
-    beside $kind $bytes -1 "and is 1 byte before the nearest allocation"
+    next_to $kind $bytes -1 "and is 1 byte before the nearest allocation"
     expect_err "of size $bytes bytes (${call[$kind]}"
   done
   check $kind 4096 last
   expect_status 0
   expect_err "ERROR SUMMARY: 0 errors"
 done
-for offset in 0 255; do beside device 4096 $offset "and is $((offset + 1)) byte"; done
-beside device 4096 -256 "and is 256 bytes before"
+for offset in 0 255; do next_to device 4096 $offset "and is $((offset + 1)) byte"; done
+next_to device 4096 -256 "and is 256 bytes before"
 
 check device 4096 0 too # the same instruction behind the ends of two
 expect_status 1
@@ -41,16 +41,16 @@ expect_err "of size 4096 bytes (cuMemAlloc #1)"
 expect_err "of size 4096 bytes (cuMemAlloc #2)"
 expect_err "========= ERROR SUMMARY: 2 errors"
 
-beside pitched 4096 0 "and is 1 byte after the nearest allocation"
+next_to pitched 4096 0 "and is 1 byte after the nearest allocation"
 expect_err "of size 65536 bytes (${call[pitched]}"
-beside pitched 4096 -1 "and is 1 byte before the nearest allocation"
-beside pitched 100 0 "and is 1 byte after the nearest allocation"
+next_to pitched 4096 -1 "and is 1 byte before the nearest allocation"
+next_to pitched 100 0 "and is 1 byte after the nearest allocation"
 
-beside variable 4096 0 "of size 4096 bytes (second)"
-beside variable 4096 -1 "of size 4096 bytes (second)"
-beside variable 100 0 "of size 100 bytes (small)"
-beside constant 4096 0 "of size 4096 bytes (middle)" read
-beside constant 4096 -1 "of size 4096 bytes (middle)" read
+next_to variable 4096 0 "of size 4096 bytes (second)"
+next_to variable 4096 -1 "of size 4096 bytes (second)"
+next_to variable 100 0 "of size 100 bytes (small)"
+next_to constant 4096 0 "of size 4096 bytes (middle)" read
+next_to constant 4096 -1 "of size 4096 bytes (middle)" read
 
 for bytes in 4096 1048576 20; do # the heap's blocks
   for where in "0 after" "-1 before"; do

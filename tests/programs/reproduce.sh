@@ -45,7 +45,7 @@ for paper in zheng2016 zhang2019 ganguly2019 jain2019 hsieh2016 wilt2017; do
 done
 cp out table
 
-# Shares: what the chains of figure 8 show is where they lie, so they lie there. Nobody disturbs a chain in another module.
+# Shares: what the chains of figure 8 show is where they lie, so they lie there. No chain disturbs one in another module.
 number() { grep "$1" jain2019.csv | head -1 | awk -F, '{ print $(NF - 1) }'; }
 expect awk -v one="$(number '"DM, n = 1:')" -v fifty="$(number '"DM, n = 50:')" 'BEGIN { exit !(one > 0 && fifty > 0.95 * one && fifty < 1.05 * one) }'
 expect awk -v same="$(number '"SCSB, n = 50:')" -v bank="$(number '"DCSB, n = 50:')" -v set="$(number '"SCDB, n = 50:')" -v none="$(number '"DM, n = 50:')" \

@@ -45,7 +45,7 @@ refused 64 "--one is one simulation" --machine gtx1080 --one --isolate sm,mps a.
 refused 64 "fault_su" --machine gtx1080 --set fault_su=1 a.fft
 
 # ---- simulations of known outcome ----
-# Alone 100 us (a), 300 us (b); half the SMs take twice as long; beside a x 1.5, beside b x 2.5, with memory of its own x 1.05 beside either.
+# Alone 100 us (a), 300 us (b); half the SMs take twice as long; in parallel with a x 1.5, with b x 2.5, with memory of its own x 1.05 with either.
 cat >known <<'X'
 #!/usr/bin/env bash
 while [[ $1 != -- ]]; do
@@ -106,7 +106,7 @@ DIES="sm a.fft b.fft" run "$farfault" share "${both[@]}" --json s.json
 expect_status 1
 expect_err "a beside b under sm: this one dies"
 expect_err "incomplete: 13 of 14 simulations are there, and no file was written"
-expect_out "variation: 100.0 % on average" # a beside a 50 %, b 150 %
+expect_out "variation: 100.0 % on average" # a in parallel with a 50 %, b 150 %
 expect test ! -e s.json
 # Interrupted while the last one runs: what it has.
 SLEEPS="sm+memory b.fft b.fft" "$farfault" share "${both[@]}" --jobs 1 >out 2>err </dev/null &

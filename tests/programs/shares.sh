@@ -153,7 +153,7 @@ touch "$(echo "$folder"/gpu0-*.lock | sed 's/lock$/sock/')"
 run "$holder" gpu0 20 8 2 0
 expect_status 0
 
-# Whatever bytes come, and whoever is silent: the others are served. Who starts the broker may have a low limit of descriptors.
+# Whatever bytes come, and whichever client is silent: the others are served. The user that starts the broker may have a low limit of descriptors.
 files=$(ulimit -Sn)
 ulimit -Sn 64
 hold a gpu0 5 2 -1 60

@@ -123,8 +123,8 @@ for _ in range(300):
     except (BrokenPipeError, ConnectionResetError):
         pass
 
-# 256 clients are there, all but the holder silent, the last five of them come while the broker sleeps and 20 others come and go: those who have gone take
-# nobody's place. One more is told that there are too many.
+# 256 clients are there, all but the holder silent, the last five of them come while the broker sleeps and 20 others come and go: clients that have gone take
+# no place. One more is told that there are too many.
 broker = broker_process()
 silent = [connect() for _ in range(250)]
 s = connect()

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # No simulation waits for ever: a program of four launches of 16,384 blocks through sets of managers of which some keep launches back, run and
-# recorded; each manager says the same alone, beside others, and when the program runs. $3: the folder of the workloads.
+# recorded; each manager says the same alone, in parallel with others, and when the program runs. $3: the folder of the workloads.
 source "$(dirname "$0")/common.sh"
 workloads=$3
 of() { grep "^$1," "$2" | cut -d, -f1-7,9-; } # all but the ratio to the first manager

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The main job on the bundled programs with small arguments: every manager gives a result, and the results make sense
-# beside each other. $3: the folder of the workloads.
+# next to each other. $3: the folder of the workloads.
 source "$(dirname "$0")/common.sh"
 workloads=$3
 

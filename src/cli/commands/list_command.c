@@ -118,7 +118,7 @@ static void add_workload(listing *list, const char *folder, char *line) {
 
 static ff_status list_workloads(listing *list, ff_error *error) {
   *list = (listing){.names = {"name", "summary", "command"}};
-  char *table = cli_find_beside((const char *const[]){"../share/farfault/workloads.tsv", NULL});
+  char *table = cli_find_installed((const char *const[]){"../share/farfault/workloads.tsv", NULL});
   char *folder = cli_workload_folder();
   char *text = NULL, *rest = NULL;
   size_t size;

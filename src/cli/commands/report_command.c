@@ -44,7 +44,7 @@ static error_t parse(int key, char *value, struct argp_state *state) {
 
 int report_page(const char *kind, const char *file, const char *json, size_t size, const char *html) {
   ff_error error;
-  char *page = cli_find_beside((const char *const[]){"../share/farfault/report.html", NULL});
+  char *page = cli_find_installed((const char *const[]){"../share/farfault/report.html", NULL});
   if (!page)
     return cli_fail(CLI_FAILED, "--html: this farfault was built without the page (cmake found no node or no npm)");
   ff_status status = report_html_file(page, kind, file, json, size, html, &error);

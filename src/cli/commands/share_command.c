@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `farfault share`: recorded programs side by side on one simulated GPU; every one beside every other, or the shares
- * that keep a deadline.
+/* `farfault share`: recorded programs side by side on one simulated GPU; every one in parallel with every other, or the
+ * shares that keep a deadline.
  *
  *   arguments -> a share_matrix (share/share_matrix.h) -> its cells, or the steps of a search (share/share_slo.h), as
  *   child processes (share_run.c) -> table, JSON, CSV, picture
@@ -47,10 +47,10 @@ static const struct argp_option options[] = {
      "sm, sm+memory: what an idle partition has is lent, and taken back when its program goes on", 1},
     {"memory", 'm', "MANAGER", 0, "memory manager (default: copy)", 1},
     {"set", KEY_SET, "NAME=VALUE", 0, "change a value of the machine, as in its file; may be repeated", 1},
-    {"interferers", KEY_INTERFERERS, "FILE,...", 0, "what runs beside the measured programs (default: each of these)",
-     2},
+    {"interferers", KEY_INTERFERERS, "FILE,...", 0,
+     "what runs in parallel with the measured programs (default: each of these)", 2},
     {"slo", KEY_SLO, "FILE=TIME[/launch],...", 0,
-     "instead of the matrix: the shares with which a program's kernels take at most TIME (2.5ms) together, or each launch on average, beside any interferer; the smallest of them",
+     "instead of the matrix: the shares with which a program's kernels take at most TIME (2.5ms) together, or each launch on average, in parallel with any interferer; the smallest of them",
      2},
     {"one", KEY_ONE, NULL, 0,
      "one simulation: the first program in the first partition, each further one, looping, in the next; - is an idle partition",
@@ -428,7 +428,7 @@ static int share(int argc, char **argv) {
       options,
       parse,
       "TRACE...",
-      "Runs recorded programs side by side on one simulated GPU: each in turn is measured in the first partition, beside idle neighbours and beside each "
+      "Runs recorded programs side by side on one simulated GPU: each in turn is measured in the first partition, next to idle neighbours and in parallel with each "
       "interferer, which loops in the others. Prints each one's kernel time alone, shared and normalised, and how much interferers change it (docs/share.md).\v"
       "Example:\n  farfault record -o mm.fft ./matmul 256\n  farfault record -o va.fft ./vectoradd 1000000\n"
       "  farfault share --machine gtx1080 --partitions 50:50 --isolate sm,sm+memory mm.fft va.fft --svg share.svg\n"

@@ -35,7 +35,7 @@ static bool start_ranks(const sweep_ranks *ranks, sweep_cluster *cluster, char *
 bool sweep_cluster_join(sweep_cluster *cluster) {
   *cluster = (sweep_cluster){.count = 1};
   if (!started_by_mpirun()) return true;
-  char *path = cli_find_beside((const char *const[]){"../lib/farfault/libfarfault-mpi.so", NULL}), why[512] = "";
+  char *path = cli_find_installed((const char *const[]){"../lib/farfault/libfarfault-mpi.so", NULL}), why[512] = "";
   if (!path) return cli_fail(false, "started by mpirun, but this farfault was built without Open MPI (libopenmpi-dev)");
   void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   const sweep_ranks *ranks = library ? dlsym(library, SWEEP_RANKS_SYMBOL) : NULL;

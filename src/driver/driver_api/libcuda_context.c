@@ -131,7 +131,7 @@ static CUresult start(void) {
 /* ---- initialisation, errors, version ---- */
 
 /* What runtimes keep with the contexts that a reset ends, the primary one and green contexts. A reset may come from our
- * runtime, beside which a library has another. */
+ * runtime, while a library has a runtime of its own as well. */
 static void drop_storage(CUdevice device) {
   FF_VEC(CUcontext) ending = {0};
   FF_PUSH(&ending, primary_of(device));

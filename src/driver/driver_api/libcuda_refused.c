@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls that the virtual GPU cannot serve, each with the reason that is said once: nobody needs to look for it. They
+/* Calls that the virtual GPU cannot serve, each with the reason that is said once: users need not look for it. They
  * are "not supported", which is what a real driver returns where the hardware or the system lacks what they need. */
 #include "driver/driver_api/libcuda.h"
 

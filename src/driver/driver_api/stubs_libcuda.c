@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The driver functions that nobody has implemented: each says so once, by its name, and is CUDA_ERROR_NOT_SUPPORTED.
+/* The driver functions that are not implemented: each says so once, by its name, and is CUDA_ERROR_NOT_SUPPORTED.
  * Weak definitions, replaced by those of libcuda_*.c, as in stubs_cudart.c. */
 void engine_say_once(const char *key, const char *format, ...); /* engine.h */
 

@@ -254,7 +254,7 @@ static cudaError_t enter(bool wait_for_host_functions, bool wait_for_kernel) {
 }
 
 cudaError_t engine_enter(void) { return enter(true, true); }
-cudaError_t engine_enter_beside(void) { return enter(true, false); }
+cudaError_t engine_enter_during_kernel(void) { return enter(true, false); }
 cudaError_t engine_enter_now(void) { return enter(false, false); }
 void engine_leave(void) {
   if (ff_check_level >= 2) engine_check_sometimes();

@@ -155,7 +155,7 @@ static cudaError_t copy_locked(const engine_copy *copy) {
 }
 
 cudaError_t engine_copy_run(const engine_copy *copy) {
-  cudaError_t error = engine_enter_beside();
+  cudaError_t error = engine_enter_during_kernel();
   if (error) return error;
   error = copy_locked(copy);
   engine_leave();
@@ -230,7 +230,7 @@ static cudaError_t set_locked(const engine_set *set) {
 }
 
 cudaError_t engine_set_run(const engine_set *set) {
-  cudaError_t error = engine_enter_beside();
+  cudaError_t error = engine_enter_during_kernel();
   if (error) return error;
   error = set_locked(set);
   engine_leave();

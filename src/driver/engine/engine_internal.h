@@ -246,10 +246,10 @@ typedef struct engine_state {
 extern engine_state ff_engine;
 
 /* With the lock held on cudaSuccess only. engine_enter waits for host functions, and for a kernel that has given way;
- * engine_enter_beside for host functions only (what is behind that kernel is seen to: engine_deferred.c),
+ * engine_enter_during_kernel for host functions only (what is behind that kernel is seen to: engine_deferred.c),
  * engine_enter_now for neither (queries). */
 cudaError_t engine_enter(void);
-cudaError_t engine_enter_beside(void);
+cudaError_t engine_enter_during_kernel(void);
 cudaError_t engine_enter_now(void);
 void engine_leave(void);
 void engine_fault_locked(cudaError_t error, int device, const char *message); /* makes it sticky */

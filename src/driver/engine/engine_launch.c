@@ -413,7 +413,7 @@ static cudaError_t launch_locked(const engine_launch *launch, engine_declared **
 
 cudaError_t engine_launch_run(const engine_launch *launch) {
   engine_declared *declared = engine_declared_take();
-  cudaError_t error = engine_enter_beside();
+  cudaError_t error = engine_enter_during_kernel();
   if (!error) {
     error = launch_locked(launch, &declared);
     engine_leave();

@@ -21,7 +21,7 @@
 #include <string.h>
 
 #include "driver/engine/engine_internal.h"
-#include "exec/launch/beside.h"
+#include "exec/launch/program_sharing.h"
 #include "fatbin/fatbin.h"
 
 #define PTX_ADVICE \
@@ -198,7 +198,7 @@ cudaError_t engine_module_load_locked(engine_module *module, int device, ff_erro
   ff_status status = read_code(module, error);
   exec_program *made = NULL;
   if (!status)
-    status = exec_program_create_beside(module_code(module), ff_engine.memory, any_program(module), &made, error);
+    status = exec_program_create_sharing(module_code(module), ff_engine.memory, any_program(module), &made, error);
   if (status && any_program(module)) return engine_status_error(status); /* there it goes on */
   if (status) {
     drop_code(module);
@@ -374,7 +374,7 @@ bool engine_module_valid(const engine_module *module) {
 }
 
 cudaError_t engine_module_ready(engine_module *module) {
-  cudaError_t error = engine_enter_beside();
+  cudaError_t error = engine_enter_during_kernel();
   if (error) return error;
   error = engine_handles_have(&ff_engine.handles, module, ENGINE_HANDLE_MODULE)
               ? load_or_say(module, module_place(module))
@@ -458,7 +458,7 @@ engine_function *engine_function_declare(engine_module *module, const char *name
 
 cudaError_t engine_function_find(engine_module *module, const char *name, engine_function **out) {
   if (!name || !out) return cudaErrorInvalidValue;
-  cudaError_t error = engine_enter_beside();
+  cudaError_t error = engine_enter_during_kernel();
   if (error) return error;
   if (!engine_handles_have(&ff_engine.handles, module, ENGINE_HANDLE_MODULE)) error = cudaErrorInvalidResourceHandle;
   if (!error) error = load_or_say(module, module_place(module));
@@ -548,7 +548,7 @@ static cudaError_t address_locked(engine_variable *variable, uint64_t *address, 
 }
 
 cudaError_t engine_variable_address(engine_variable *variable, uint64_t *address, uint64_t *bytes) {
-  cudaError_t error = engine_enter_beside();
+  cudaError_t error = engine_enter_during_kernel();
   if (error) return error;
   bool valid = engine_handles_have(&ff_engine.handles, variable, ENGINE_HANDLE_VARIABLE);
   error = valid ? address_locked(variable, address, bytes) : cudaErrorInvalidSymbol;
@@ -558,7 +558,7 @@ cudaError_t engine_variable_address(engine_variable *variable, uint64_t *address
 
 cudaError_t engine_variable_find(engine_module *module, const char *name, engine_variable **out) {
   if (!name || !out) return cudaErrorInvalidValue;
-  cudaError_t error = engine_enter_beside();
+  cudaError_t error = engine_enter_during_kernel();
   if (error) return error;
   if (!engine_handles_have(&ff_engine.handles, module, ENGINE_HANDLE_MODULE)) error = cudaErrorInvalidResourceHandle;
   if (!error) error = load_or_say(module, module_place(module));

@@ -84,7 +84,7 @@ static cudaError_t load(engine_function *function) {
 }
 
 cudaError_t engine_function_describe(engine_function *function, engine_function_info *info) {
-  cudaError_t error = engine_enter_beside();
+  cudaError_t error = engine_enter_during_kernel();
   if (error) return error;
   error = load(function);
   if (!error) engine_function_info_locked(function, device_for(function), info);

@@ -164,7 +164,7 @@ void engine_streams_reset(int device) {
 
 cudaError_t engine_stream_create(unsigned flags, int priority, cudaStream_t *stream) {
   if (!stream || (flags & ~(unsigned)cudaStreamNonBlocking)) return cudaErrorInvalidValue;
-  cudaError_t error = engine_enter_beside();
+  cudaError_t error = engine_enter_during_kernel();
   if (error) return error;
   if (priority > ENGINE_PRIORITY_LEAST) priority = ENGINE_PRIORITY_LEAST;
   if (priority < ENGINE_PRIORITY_GREATEST) priority = ENGINE_PRIORITY_GREATEST;
@@ -229,7 +229,7 @@ void engine_synchronize_device_locked(int device) {
 }
 
 cudaError_t engine_stream_synchronize(cudaStream_t handle) {
-  cudaError_t error = engine_enter_beside();
+  cudaError_t error = engine_enter_during_kernel();
   if (error) return error;
   engine_stream *stream = engine_stream_find(handle);
   error = stream ? engine_capture_refuse(stream) : engine_stream_error(handle);
@@ -304,7 +304,7 @@ cudaError_t engine_event_create(unsigned flags, cudaEvent_t *out) {
   const unsigned known = cudaEventBlockingSync | cudaEventDisableTiming | cudaEventInterprocess;
   if (!out || (flags & ~known)) return cudaErrorInvalidValue;
   if ((flags & cudaEventInterprocess) && !(flags & cudaEventDisableTiming)) return cudaErrorInvalidValue;
-  cudaError_t error = engine_enter_beside();
+  cudaError_t error = engine_enter_during_kernel();
   if (error) return error;
   engine_event *event = ff_alloc(sizeof *event);
   *event = (engine_event){.device = engine_device_of(NULL), .flags = flags, .next = ff_engine.events};
@@ -338,7 +338,7 @@ void engine_event_record_locked(engine_event *event, engine_stream *stream) {
 }
 
 cudaError_t engine_event_record(cudaEvent_t handle, cudaStream_t stream_handle) {
-  cudaError_t error = engine_enter_beside();
+  cudaError_t error = engine_enter_during_kernel();
   if (error) return error;
   engine_event *event = engine_event_find(handle);
   engine_stream *stream = engine_stream_find(stream_handle);
@@ -367,7 +367,7 @@ void engine_stream_wait_event_locked(engine_stream *stream, engine_event *event)
 }
 
 cudaError_t engine_stream_wait(cudaStream_t stream_handle, cudaEvent_t handle) {
-  cudaError_t error = engine_enter_beside();
+  cudaError_t error = engine_enter_during_kernel();
   if (error) return error;
   engine_event *event = engine_event_find(handle);
   engine_stream *stream = engine_stream_find(stream_handle);
@@ -382,7 +382,7 @@ cudaError_t engine_stream_wait(cudaStream_t stream_handle, cudaEvent_t handle) {
 }
 
 cudaError_t engine_event_synchronize(cudaEvent_t handle) {
-  cudaError_t error = engine_enter_beside();
+  cudaError_t error = engine_enter_during_kernel();
   if (error) return error;
   if (engine_event_find(handle) && engine_event_find(handle)->behind) engine_deferred_wait();
   if (ff_engine.sticky) error = ff_engine.sticky;

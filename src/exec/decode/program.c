@@ -2,10 +2,10 @@
 /* A linked module on the virtual GPU: its variables in memory, and its kernels, made when they are first asked for.
  *
  * A module variable gets its allocation when the program is made, and keeps it; a managed one's may be another
- * program's (beside.h). A kernel's shared memory holds the variables of every function that it can reach, in the order
- * in which they are found, without overlap (check_shared). */
+ * program's (program_sharing.h). A kernel's shared memory holds the variables of every function that it can reach, in
+ * the order in which they are found, without overlap (check_shared). */
 #include "base/check.h"
-#include "exec/launch/beside.h"
+#include "exec/launch/program_sharing.h"
 #include "exec/instructions/host_call.h"
 #include "exec/decode/program.h"
 #include "exec/texture/texture_table.h"
@@ -29,8 +29,8 @@ static uint64_t function_address(const ptx_func *func) { return EXEC_CODE_WINDOW
 
 static ff_status place_variable(exec_program *program, const ptx_var *var, ff_error *error) {
   exec_memory_kind kind = var->managed ? EXEC_MEMORY_MANAGED : EXEC_MEMORY_DEVICE;
-  if (var->managed && program->beside) {
-    program->vars[var->index] = program->beside->vars[var->index];
+  if (var->managed && program->managed_from) {
+    program->vars[var->index] = program->managed_from->vars[var->index];
     return FF_OK;
   }
   uint64_t bytes = is_opaque(var) && var->size < 8 ? 8 : var->size ? var->size : 1;
@@ -56,7 +56,7 @@ static ff_status initial_address(const exec_program *program, const ptx_var *var
 }
 
 static ff_status fill_variable(const exec_program *program, const ptx_var *var, ff_error *error) {
-  if (var->managed && program->beside) return FF_OK; /* has what the program wrote */
+  if (var->managed && program->managed_from) return FF_OK; /* has what the program wrote */
   unsigned char *memory = (unsigned char *)(uintptr_t)program->vars[var->index]->address;
   if (var->data) memcpy(memory, var->data, var->size);
   for (uint32_t n = 0; n < var->init_count; n++) {
@@ -112,14 +112,14 @@ static void find_taken(exec_program *program) {
   }
 }
 
-ff_status exec_program_create_beside(const ptx_module *linked, exec_memory *memory, exec_program *beside,
-                                     exec_program **program, ff_error *error) {
+ff_status exec_program_create_sharing(const ptx_module *linked, exec_memory *memory, exec_program *managed_from,
+                                      exec_program **program, ff_error *error) {
   if (linked->address_size != 64) return ff_fail(error, FF_UNSUPPORTED, "%s: .address_size 32", linked->name);
   exec_program *made = ff_alloc(sizeof *made);
   made->module = linked;
   made->memory = memory;
-  made->beside = beside;
-  made->owns_managed = !beside;
+  made->managed_from = managed_from;
+  made->owns_managed = !managed_from;
   made->vars = ff_alloc((linked->var_count + 1) * sizeof *made->vars);
   pthread_mutex_init(&made->lock, NULL);
   ff_status status = FF_OK;
@@ -131,13 +131,13 @@ ff_status exec_program_create_beside(const ptx_module *linked, exec_memory *memo
     return status;
   }
   find_taken(made);
-  made->beside = NULL;
+  made->managed_from = NULL;
   *program = made;
   return FF_OK;
 }
 
 ff_status exec_program_create(const ptx_module *linked, exec_memory *memory, exec_program **program, ff_error *error) {
-  return exec_program_create_beside(linked, memory, NULL, program, error);
+  return exec_program_create_sharing(linked, memory, NULL, program, error);
 }
 
 void exec_program_hand_over(exec_program *from, exec_program *to) {

@@ -47,8 +47,9 @@ struct exec_program {
   const ptx_module *module;
   exec_memory *memory;
   const exec_allocation **vars; /* per module variable; NULL: not in global or constant memory */
-  exec_program *beside;         /* while it is made: whose managed variables it takes; NULL: it makes its own */
-  bool owns_managed;            /* frees them */
+  /* while it is made: the program whose managed variables it takes; NULL: it makes its own */
+  exec_program *managed_from;
+  bool owns_managed; /* frees them */
   exec_kernel *kernels;
   const ptx_func **taken; /* functions whose address is taken somewhere in the module */
   uint32_t taken_count;

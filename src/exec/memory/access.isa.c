@@ -84,7 +84,7 @@ INLINE void watch_shape(core_warp *w, const exec_instr *i, const uint64_t *value
 
 /* ---- moving the bytes: one element of `stride` bytes apart ---- */
 
-/* Eight lanes whose addresses are `step` apart: blocks of 16 or 8 threads make such of tiles. */
+/* Eight lanes whose addresses are `step` apart, as where rows of 16 or 8 threads access a tile. */
 INLINE bool is_piece(const uint64_t *value, uint64_t step) {
 #if EXEC_ISA_avx2 || EXEC_ISA_avx512
   __m256i first = _mm256_set1_epi64x((long long)value[0]),

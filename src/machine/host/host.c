@@ -4,8 +4,8 @@
  * Rule: before an operation is given to its stream, the device has been simulated up to the host's clock, and no
  * further - what the host does next may matter to it. One exception: while only one stream has ever had work (and at
  * most one was created), nothing can overtake a launch, so it is simulated to its end at once; that lets the
- * simulation run beside the execution and frees the access stream early. A synchronisation runs the device until its
- * condition holds.
+ * simulation run in parallel with the execution and frees the access stream early. A synchronisation runs the device
+ * until its condition holds.
  *
  *     host clock: += api_us, launch_us, malloc_us, map_us ... (virtual_memory.c), link_copy_us (explicit copies under
  *                    MANAGER_PROGRAM)
@@ -199,7 +199,7 @@ static void release(host *h, const trace_op *op) {
 
 /* ---- work for streams ---- */
 
-/* What the program's future consists of beside its blocks. */
+/* What the program's future consists of in addition to its blocks. */
 static void record_future(host *h, const trace_op *op) {
   if (op->kind == TRACE_OP_LAUNCH) trace_future_launch(h->record, op->launch);
   for (uint64_t row = 0; op->kind == TRACE_OP_SET && row < op->set.height; row++)

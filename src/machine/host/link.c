@@ -2,8 +2,8 @@
 /* The link between host and device: two directions at once, each a server; copy engines for bulk transfers.
  *
  * Busy time. Requests come in order of time, so between two of them a direction is busy without a break until its
- * server's `free`; link_account adds up the union of both directions before every change, and what of it is beside
- * kernels: before every change of whether any runs, too. */
+ * server's `free`; link_account adds up the union of both directions before every change, and what of it is at the
+ * same time as kernels: before every change of whether any runs, too. */
 #include "machine/host/link.h"
 
 #include <math.h>
@@ -21,7 +21,7 @@ void link_account(link_port *p, ps now) {
     l->union_busy += end - l->accounted;
     ps from = l->accounted > p->kernels->since ? l->accounted : p->kernels->since;
     ps to = p->kernels->running || end < p->kernels->until ? end : p->kernels->until;
-    if (to > from) l->beside_kernels += to - from;
+    if (to > from) l->during_kernels += to - from;
   }
   l->accounted = now;
 }

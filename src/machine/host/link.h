@@ -18,11 +18,11 @@ typedef struct host_link {
   server engines[2];        /* one engine: [0] carries both directions */
   server device;            /* copies within GPU memory */
   ps accounted, union_busy; /* busy in at least one direction, until `accounted` */
-  ps beside_kernels;        /* of union_busy, while a kernel ran */
+  ps during_kernels;        /* of union_busy, while a kernel ran */
 } host_link;
 
-/* What one simulation has of the link: how long things take as it is told, whose kernels run beside its transfers, and
- * what of it has moved. */
+/* What one simulation has of the link: how long things take as it is told, whose kernels run in parallel with its
+ * transfers, and what of it has moved. */
 typedef struct link_port {
   host_link *wire; /* the device's */
   const kernel_time *kernels;

@@ -105,20 +105,21 @@ static uint64_t batch_fetch(far_faults *f, uint64_t address, uint64_t bytes, uin
   return f->batch_at;
 }
 
-/* Pages beside a far-fault come with its service; others as soon as the link has brought them. */
+/* Pages brought along with a far-fault come with its service; others as soon as the link has brought them. */
 static uint64_t fetch(void *context, const fault_request *request, uint64_t address, uint64_t bytes, uint32_t flight,
                       const pager_unit *first, uint64_t room) {
   far_faults *f = context;
   if (request && request->declared) return segments_fetch(f->segments, request->counters, bytes, flight, first, room);
   if (f->batch == BATCH_SERVED) return batch_fetch(f, address, bytes, flight, room);
-  bool beside = request && request->served;
-  ps from = beside ? request->served : f->agenda->now;
-  ps lands = carry_in(f, HISTORY_CAUSE_PREFETCH, bytes, from, from + (beside ? f->t->fault : f->t->link_latency), room);
-  tally t = {beside ? request->counters : &f->observer->counters,
+  bool with_fault = request && request->served;
+  ps from = with_fault ? request->served : f->agenda->now;
+  ps lands =
+      carry_in(f, HISTORY_CAUSE_PREFETCH, bytes, from, from + (with_fault ? f->t->fault : f->t->link_latency), room);
+  tally t = {with_fault ? request->counters : &f->observer->counters,
              &f->observer->allocations.items[f->pager->allocations.items[first->allocation].owner]->counters};
   COUNT(&t, prefetched_bytes, bytes);
   history_add(f->observer->history, HISTORY_prefetched_bytes, from, bytes);
-  if (beside) {
+  if (with_fault) {
     t.kernel->h2d_bytes += bytes;
     t.kernel->pages_moved_in += bytes / FF_PAGE_BYTES;
   }

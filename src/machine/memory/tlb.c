@@ -4,10 +4,10 @@
  * the way back.
  *
  * A TLB entry exists from the moment its walk starts; until `ready` it answers requests as a miss that waits for the
- * same walk. It maps one page of the page table (pager_leaf). What of that page is resident is known beside it: a page
- * larger than the unit that moves has one entry, whatever part of it is there (Zhang et al., 2019). tlb_forget removes
- * the entry from all TLBs when the page or a part of it leaves, tlb_remap when the page table maps the place by a
- * larger page or by smaller ones, so that no entry outlives its page (tlb_check). Only
+ * same walk. It maps one page of the page table (pager_leaf). What of that page is resident is recorded separately: a
+ * page larger than the unit that moves has one entry, whatever part of it is there (Zhang et al., 2019). tlb_forget
+ * removes the entry from all TLBs when the page or a part of it leaves, tlb_remap when the page table maps the place by
+ * a larger page or by smaller ones, so that no entry outlives its page (tlb_check). Only
  * what the GPU reaches over the link leaves its entries behind when it is freed. */
 #include "machine/memory/tlb.h"
 

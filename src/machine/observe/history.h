@@ -66,7 +66,7 @@ typedef enum history_cause {
 } history_cause;
 extern const char *const history_cause_names[HISTORY_CAUSE_COUNT];
 
-/* X(id, name): what the program asked for, beside launches. */
+/* X(id, name): what the program asked for, in addition to launches. */
 #define HISTORY_COPIES(X) \
   X(H2D, "h2d")           \
   X(D2H, "d2h") X(D2D, "d2d") X(H2H, "h2h") X(SET, "set") X(PREFETCH_IN, "prefetch-in") X(PREFETCH_OUT, "prefetch-out")

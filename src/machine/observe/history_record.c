@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a simulation adds to its history (history.h), apart from single numbers, which stand beside their counters.
+/* What a simulation adds to its history (history.h), apart from single numbers, which stand next to their counters.
  *
  * What is resident is looked at when time passes the end of a bin: in series from the pager's sum, in maps from its
  * sets of valid pages, four bins apart. Between two events nothing changes, so what is there when the first event

@@ -42,7 +42,7 @@ typedef struct machine_spec {
 struct hash_spec;
 ff_status machine_spec_hash(const machine_spec *spec, struct hash_spec *hash, ff_error *error);
 /* Reads a machine file. `name` is a file name, or the bare name of a bundled machine (looked up in $FARFAULT_MACHINES,
- * then beside the program, then in the installed data folder). Unknown keys, missing ones, values out of range and a
+ * then next to the program, then in the installed data folder). Unknown keys, missing ones, values out of range and a
  * value without a source are errors "file:line:column: ...". */
 ff_status machine_spec_load(const char *name, machine_spec *spec, ff_error *error);
 /* The bundled machines, NULL-ended, sorted; the caller frees the list and the strings. */

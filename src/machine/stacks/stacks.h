@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory stacks and near-data processing (Hsieh et al., ISCA 2016): the state that a simulation of a machine with a
- * group `stacks` has beside the device's. Private to machine/.
+ * group `stacks` has in addition to the device's. Private to machine/.
  *
  *   main SM -- L1 -- L2 --(miss, write)-- tx[stack] -- vault -- rx[stack] --> back        stacks.c
  *   stack's SM -- its L1 --(miss, write)-- own vaults, or cross[own][other] -- vault -- cross[other][own] --> back

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The version oracle of the caches beside stacks. All do nothing below the deepest check level. */
+/* The version oracle of the caches next to stacks. All do nothing below the deepest check level. */
 #ifndef FF_MACHINE_STACKS_VERSIONS_H
 #define FF_MACHINE_STACKS_VERSIONS_H
 

@@ -79,6 +79,6 @@ void device_enter(device *d, uint32_t tenant, ps clock); /* clock: its host's */
 void device_leave(device *d, uint32_t tenant);
 /* the device and the others go on until then; `work` is held */
 void device_wait(device *d, uint32_t tenant, tenant_wait what, ps until, node *n);
-bool device_stopped(const device *d, uint32_t tenant); /* it loops, and no other one is measured beside it any more */
+bool device_stopped(const device *d, uint32_t tenant); /* it loops, and no other one is measured in parallel any more */
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Managed memory as under cuda6 (manager_cuda6.c): a fault of the CPU brings up to 2 MiB. That follows from Wilt's
- * (2017) GP100 table, whose rows from 512 KiB on leave no time for faults beside the link's. The times are the
+ * (2017) GP100 table, whose rows from 512 KiB on leave no time for faults in addition to the link's. The times are the
  * machine's: machines/gp100.yaml. */
 #include "policy/manager.h"
 

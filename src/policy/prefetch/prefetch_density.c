@@ -7,7 +7,7 @@
  *
  * is brought. All faults of a call see the same counts: the tree is not updated in between. The part's first
  * page is where the tree begins, moved down to a group's boundary so that groups are nodes. With threshold 100 nothing
- * is ever brought beside the faults; 51 is the driver's default. */
+ * is ever brought in addition to the faults; 51 is the driver's default. */
 #include <stdlib.h>
 
 #include "base/memory.h"

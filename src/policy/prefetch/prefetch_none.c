@@ -5,5 +5,5 @@
 const ff_policy policy_prefetch_none = {
     .version = FF_POLICY_VERSION,
     .name = "none",
-    .summary = "nothing beside what was asked for",
+    .summary = "nothing in addition to what was asked for",
 };

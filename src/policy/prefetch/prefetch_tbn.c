@@ -13,7 +13,7 @@
  * once, like the rest; the pager cuts it off. Pages of another allocation are not proposed.
  *
  * With ":fit" it stops for good when less than 1 MiB of GPU memory is free: prefetch only until memory is full, as the
- * paper has it beside evictors without trees. */
+ * paper has it together with evictors without trees. */
 #include <stdlib.h>
 #include <string.h>
 

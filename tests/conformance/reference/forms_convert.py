@@ -154,7 +154,7 @@ def out_of_floats():
 
 
 def whole_edges(form, width):
-    """Halves, the ends of the integer's range and what lies beside them, then the format's edges."""
+    """Halves, the ends of the integer's range and what lies next to them, then the format's edges."""
     sign = 1 << (form.bits - 1)
     out = []
     for value in (

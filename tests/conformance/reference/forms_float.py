@@ -35,7 +35,7 @@ def immediate(kind, value):
 
 
 def near_ties(form, operation, random, count):
-    """Operands whose exact result lies at or next to the middle of two neighbours, or just beside a value."""
+    """Operands whose exact result lies at or next to the middle of two neighbours, or next to a value."""
     m, one = form.mantissa_bits, form.bias << form.mantissa_bits
     out = []
     for _ in range(count):

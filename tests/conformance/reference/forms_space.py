@@ -220,7 +220,7 @@ def shared_variables():
     yield kernel_case(
         "ld",
         "shared.dynamic",
-        "memory whose size the launch gives, beside a variable of known size",
+        "memory whose size the launch gives, in addition to a variable of known size",
         [
             Array("in", "a", "u32", values),
             Array("out", "d", "u32", back),

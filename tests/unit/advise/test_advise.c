@@ -149,7 +149,7 @@ static void shared_memory_that_no_kernel_writes_is_tried_read_mostly(void **stat
   advise_facts f = make_facts(true);
   advise_allocation a = f.allocations.items[0];
   sim_counters c = {.faults = 1};
-  assert_false(advise_tries(&a, &c, SIM_HINT_READ_MOSTLY)); /* nobody else uses it, nothing leaves */
+  assert_false(advise_tries(&a, &c, SIM_HINT_READ_MOSTLY)); /* no other processor uses it, nothing leaves */
   a.host_uses_later = 1;
   assert_true(advise_tries(&a, &c, SIM_HINT_READ_MOSTLY));
   a.writes = 1;

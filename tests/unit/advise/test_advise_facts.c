@@ -93,7 +93,7 @@ static void every_number_is_known(void **state) {
   gpu_access(TRACE_LOAD, BASE + 128, 1);
   gpu_access(TRACE_STORE, BASE + 4096, 3);
   gpu_access(TRACE_ATOMIC, BASE + 16 * MIB, 1);
-  gpu_access(TRACE_LOAD, BASE + 64 * MIB, 1); /* nobody's */
+  gpu_access(TRACE_LOAD, BASE + 64 * MIB, 1); /* no allocation's */
   leave();
   launch("second", 6, 1, uses);
   gpu_access(TRACE_LOAD, BASE + 8192, 1);

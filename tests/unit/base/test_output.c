@@ -297,7 +297,7 @@ static void where_nothing_can_be_written_is_said_before(void **state) {
   assert_int_equal(ff_output_check("not-yet", NULL), FF_OK);
 }
 
-/* A file that grows beyond the limit: the old one stays, and nothing beside it. */
+/* A file that grows beyond the limit: the old one stays, and no other file is next to it. */
 static void a_write_that_fails_leaves_the_old_file(void **state) {
   put("kept", "old");
   pid_t writer = fork();

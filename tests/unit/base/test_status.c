@@ -28,7 +28,7 @@ static void a_failure_writes_status_and_message(void **state) {
   assert_int_equal(ff_fail(&error, FF_LIMIT, "%s has %d", "it", 3), FF_LIMIT);
   assert_int_equal(error.status, FF_LIMIT);
   assert_string_equal(error.message, "it has 3");
-  assert_int_equal(ff_fail(NULL, FF_IO, "nobody asks"), FF_IO);
+  assert_int_equal(ff_fail(NULL, FF_IO, "no error is asked for"), FF_IO);
 }
 
 static void a_long_message_is_cut(void **state) {

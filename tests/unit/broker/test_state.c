@@ -207,7 +207,7 @@ static void what_can_never_be(void **unused) {
   ask(&w, 21, other, 0);
   refused(&w, 21, FF_INVALID, "it is shared as 20 SMs and 8 colours, not as 24 SMs and 8 colours");
   state_leave(&w.state, 20, 0);
-  ask(&w, 22, other, 0); /* nobody has anything: the GPU may be another now */
+  ask(&w, 22, other, 0); /* no client has anything: the GPU may be another now */
   granted(&w, 22, 0, 5, 0);
   state_message(&w.state, 22, &other, 0); /* twice on one connection */
   refused(&w, 22, FF_INVALID, "a message that cannot come now");

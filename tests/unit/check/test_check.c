@@ -129,7 +129,7 @@ static const unwritten_case unwritten_cases[] = {
     /* %r4 is not used */
     {LOCAL "st.local.v2.u32 [l+16], {%r1, %r1}; ld.local.v4.u32 {%r2, %r3, %r4, %r5}, [l+16];" OUT,
      "Access at 0x1c reads what nothing has written"},
-    /* %rd4: nobody reads it */
+    /* %rd4: no instruction reads it */
     {LOCAL "st.local.v2.u32 [l+16], {%r1, %r1}; ld.local.v2.u64 {%rd3, %rd4}, [l+16]; cvt.u32.u64 %r5, %rd3;" OUT,
      NULL},
     {LOCAL "st.local.v4.u32 [l+16], {%r1, %r1, %r1, %r1}; ld.local.v4.u32 {%r2, %r3, %r4, %r5}, [l+16];" OUT, NULL},

@@ -230,7 +230,7 @@ static void long_chains(void **state) {
   for (uint32_t n = 0; n < BLOCKS; n++)
     assert_int_equal(
         race_access(blocks[BLOCKS - 1], 0, 0, false, GLOBAL + 8 * n, 4, RACE_READ, 1, UINT32_MAX, found, 3), 0);
-  /* what a block does after its part of the chain is known to nobody */
+  /* what a block does after its part of the chain is known to no other block */
   race_access(blocks[0], 0, 0, false, GLOBAL + (2 << 20), 4, RACE_WRITE, 7, UINT32_MAX, found, 3);
   assert_int_equal(
       race_access(blocks[BLOCKS - 1], 0, 0, false, GLOBAL + (2 << 20), 4, RACE_READ, 8, UINT32_MAX, found, 3), 1);

@@ -172,8 +172,8 @@ static void signals_ignored(void **unused) {
 }
 
 /* A kernel is being made, by a compiler that takes its time, when the program forks: the child's launches do not wait
- * for what nobody makes there. */
-static void *launch_beside(void *unused) { return launch_kernel() ? NULL : unused; }
+ * for code that no thread makes there. */
+static void *launch_in_thread(void *unused) { return launch_kernel() ? NULL : unused; }
 
 static void forked_meanwhile(void **unused) {
   char path[4096];
@@ -190,7 +190,7 @@ static void forked_meanwhile(void **unused) {
     setenv("FARFAULT_COMPILER", path, 1);
     compile_patience(2000);
     if (compile_use(COMPILE_ALWAYS, &error) || !open_kernel(false) ||
-        pthread_create(&thread, NULL, launch_beside, &opened))
+        pthread_create(&thread, NULL, launch_in_thread, &opened))
       _exit(1);
     usleep(500000);
     pid_t grandchild = fork();
@@ -223,7 +223,7 @@ static int ends_early(void) {
   pthread_t thread;
   ff_error error;
   if (compile_use(COMPILE_ALWAYS, &error) || !open_kernel(false) ||
-      pthread_create(&thread, NULL, launch_beside, &opened))
+      pthread_create(&thread, NULL, launch_in_thread, &opened))
     return 1;
   usleep(300000);
   return 0;

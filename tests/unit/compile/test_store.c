@@ -120,7 +120,7 @@ static void what_others_may_write_is_not_trusted(void **unused) {
   unlink(path);
   assert_int_equal(rename(other, path), 0);
   assert_true(is_found(&key));
-  assert_int_equal(chown(path, 1, (gid_t)-1), 0); /* somebody else's */
+  assert_int_equal(chown(path, 1, (gid_t)-1), 0); /* another user's */
   assert_false(is_found(&key));
 }
 
@@ -143,7 +143,7 @@ static void broken_files_are_not_used_and_made_anew(void **unused) {
   close(fd);
   unlink(path);
   assert_int_equal(mkfifo(path, 0600), 0);
-  alarm(20); /* a pipe that nobody writes is not waited for */
+  alarm(20); /* a pipe that no process writes is not waited for */
   assert_false(is_found(&key));
   alarm(0);
   unlink(path);
@@ -212,7 +212,7 @@ static void at_once(void **unused) {
   assert_int_equal(count_files(), 1);
 }
 
-/* As farfault-compile does when nobody reads what it has made; of its path only the key is looked at. */
+/* As farfault-compile does when no process reads what it has made; of its path only the key is looked at. */
 static bool keep_one_at(const char *where, const compile_key *of) {
   char path[PATH_MAX];
   uint32_t bytes;
@@ -250,7 +250,7 @@ static void fill_cache(void) {
   }
 }
 
-/* The ones used longest ago go when there are too many, whoever adds the last one. */
+/* The ones used longest ago go when there are too many, whichever process adds the last one. */
 static void oldest_go_for(bool at_a_path) {
   char path[PATH_MAX];
   keep_one(&key, 10);

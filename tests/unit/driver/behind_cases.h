@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels that wait for what the thread that launched them does later, and what comes behind them: the same cases on
- * the engine's own clock (test_behind.c) and beside simulations (test_behind_simulated.c). */
+ * the engine's own clock (test_behind.c) and in parallel with simulations (test_behind_simulated.c). */
 #include <pthread.h>
 #include <sys/wait.h>
 #include <time.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Graphs and captures: the same cases without a simulation (test_graph.c) and beside two (test_graph_simulated.c). */
+/* Graphs and captures: the same cases without a simulation (test_graph.c) and in parallel with two
+ * (test_graph_simulated.c). */
 #include <pthread.h>
 
 #include "driver/runtime_api/cudart_graph.h"
@@ -378,9 +379,9 @@ static float time_of_copies(bool row) {
 
 static void branches_overlap(void **state) {
   (void)state;
-  float row = time_of_copies(true), beside = time_of_copies(false);
-  assert_true(beside > 0.4f * row); /* each takes its own time, */
-  assert_true(beside < 0.8f * row); /* at the same time */
+  float row = time_of_copies(true), parallel = time_of_copies(false);
+  assert_true(parallel > 0.4f * row); /* each takes its own time, */
+  assert_true(parallel < 0.8f * row); /* at the same time */
 }
 
 /* A chain of nodes costs the host one launch: less than half of what as many launches do. */
@@ -763,7 +764,7 @@ static void gone_while_it_runs(void **state) {
     succeed(cudaGraphCreate(&graph, 0));
     succeed(cudaGraphAddHostNode(&host, graph, NULL, 0, &(cudaHostNodeParams){wait_to_go, &m}));
     add_scale(graph, host, x, 2, 0);
-    add_scale(graph, host, x, 1, 0); /* beside it, on a stream of the exec's */
+    add_scale(graph, host, x, 1, 0); /* in parallel with it, on a stream of the exec's */
     m.exec = instantiate(graph);
     if (i % 3 == 2) succeed(cudaStreamCreate(&m.stream));
     assert_int_equal(pthread_create(&thread, NULL, destroy_meanwhile, &m), 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Green contexts on one machine beside a simulation: documented errors, sizes of groups, what %smid says, which stream
- * is whose, events of all its streams, and time: half the SMs take twice as long, two halves side by side no longer
- * than one. */
+/* Green contexts on one machine in parallel with a simulation: documented errors, sizes of groups, what %smid says,
+ * which stream is whose, events of all its streams, and time: half the SMs take twice as long, two halves side by side
+ * no longer than one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels that wait for the host, beside two simulations: they cannot get past a kernel that has not finished. */
+/* Kernels that wait for the host, in parallel with two simulations: they cannot get past a kernel that has not
+ * finished. */
 #include "behind_cases.h"
 
 int main(void) {

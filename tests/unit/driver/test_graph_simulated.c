@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Graphs and captures beside two simulations. */
+/* Graphs and captures in parallel with two simulations. */
 #include "graph_cases.h"
 
 int main(void) {

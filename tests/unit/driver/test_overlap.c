@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What overlaps in virtual time beside a simulation of `copy`, and what must not: copies in both directions and kernels
- * in streams that do not wait for the default stream; events that order them; pinned and pageable memory; parts of a
- * buffer; memory that is mapped and unmapped beside running work. */
+/* What overlaps in virtual time while `copy` is simulated, and what must not: copies in both directions
+ * and kernels in streams that do not wait for the default stream; events that order them; pinned and pageable memory;
+ * parts of a buffer; memory that is mapped and unmapped while work runs. */
 #include "program.h"
 
 enum { BYTES = 8 << 20 };
@@ -149,7 +149,7 @@ static void host_functions_keep_their_place(void **state) {
   assert_int_equal(pinned[1][BYTES - 1], 9);
 }
 
-/* ---- mappings beside running work ---- */
+/* ---- mappings while work runs ---- */
 
 int cuInit(unsigned), cuDevicePrimaryCtxRetain(void **, int), cuCtxSetCurrent(void *);
 int cuMemAddressReserve(uint64_t *, size_t, size_t, uint64_t, unsigned long long),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Streams and events beside two simulations: the first one says what time it is. */
+/* Streams and events in parallel with two simulations: the first one says what time it is. */
 #include "stream_cases.h"
 
 int main(void) {

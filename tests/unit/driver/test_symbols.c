@@ -58,7 +58,7 @@ static void test_files(void **state) {
     if (fatbin_check_executable(path, &report, &error)) fail_msg("%s", error.message);
     assert_non_null(report.soname);
     assert_string_equal(report.soname, files[i]);
-    assert_non_null(report.runpath); /* finds the engine beside itself */
+    assert_non_null(report.runpath); /* finds the engine next to itself */
     assert_string_equal(report.runpath, "$ORIGIN");
     assert_null(report.rpath);
     bool needs_engine = false;
@@ -94,7 +94,7 @@ static void test_driver_symbols(void **state) {
   dlclose(handle);
 }
 
-/* What nobody implements says so and is an error, in both libraries. */
+/* A function that is not implemented says so and is an error, in both libraries. */
 static void test_unimplemented(void **state) {
   void *runtime = open_library("libcudart.so.13"), *driver = open_library("libcuda.so.1");
   int (*map)(void) = (int (*)(void))dlsym(runtime, "cudaVDPAUSetVDPAUDevice");

@@ -209,8 +209,8 @@ static void system_calls(void **state) {
   close(zero), close(pipes[0]), close(pipes[1]);
 }
 
-/* As the kernel takes back what nobody used of late, to find room or because it is set up to: the program's pages are
- * as they were. */
+/* As the kernel takes back pages that were not used of late, to find room or because it is set up to: the program's
+ * pages are as they were. */
 static void pages_that_the_kernel_takes_back(void **state) {
   (void)state;
   NEEDS(ENGINE_TOUCH_PAGES);

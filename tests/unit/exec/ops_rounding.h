@@ -73,7 +73,7 @@ static inline uint64_t encode_exact(const format *format, long double value) { /
   return sign | (((uint64_t)normal << fraction_bits) + significand);
 }
 
-enum { TO_NEAREST_AWAY = -1 }; /* beside FE_TONEAREST and its like */
+enum { TO_NEAREST_AWAY = -1 }; /* in addition to FE_TONEAREST and its like */
 
 static inline long double integral(long double value, int mode) {
   if (mode == TO_NEAREST_AWAY) return roundl(value);

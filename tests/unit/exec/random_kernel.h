@@ -153,7 +153,7 @@ static inline void random_statements(random_kernel *k, uint32_t most) {
   for (uint32_t n = 1 + pick(k, most); n && k->budget; n--) random_statement(k);
 }
 
-/* Counts %lN in one of many ways; sometimes other ways out. A register of the program is stepped beside it. */
+/* Counts %lN in one of many ways; sometimes other ways out. A register of the program is stepped along with it. */
 static inline void random_loop(random_kernel *k) {
   static const char *const conditions[] = {"lt.s32", "ne.s32", "le.s32", "lo.u32",
                                            "ne.u32", "gt.s32", "ge.s32", "hi.u32"};

@@ -174,7 +174,7 @@ static void test_one_cell(void **state) {
       }
 }
 
-/* red, results that nobody reads, and several workers at once: the sum is exact for integers. */
+/* red, results that are not read, and several workers at once: the sum is exact for integers. */
 static void test_many_workers(void **state) {
   kernel_test *t = open_body(
       "",
@@ -192,28 +192,28 @@ static void test_many_workers(void **state) {
   close_ptx(t);
 }
 
-typedef struct beside {
+typedef struct host_adder {
   uint32_t *cells, added, stop;
-} beside;
+} host_adder;
 
-static void *add_beside(void *argument) {
-  beside *b = argument;
+static void *add_in_parallel(void *argument) {
+  host_adder *b = argument;
   for (; !__atomic_load_n(&b->stop, __ATOMIC_RELAXED); b->added++)
     for (uint32_t c = 0; c < 3; c++) __atomic_fetch_add(&b->cells[c], 1, __ATOMIC_RELAXED);
   return NULL;
 }
 
 /* Atomics of .sys scope and a thread of the host's on the same cells: nothing gets lost, not even with one worker. */
-static void test_host_beside(void **state) {
+static void test_host_in_parallel(void **state) {
   kernel_test *t = open_body(
       "",
       "mov.u32 %r3, 0; L1: red.global.sys.add.u32 [%out], 1; atom.sys.global.add.u32 %r4, [%out+4], 1; atom.relaxed.sys.add.u32 %r5, [%out+8], %r4; atom.relaxed.sys.add.u32 %r6, [%out+8], 1;"
       "neg.s32 %r4, %r4; red.sys.add.u32 [%out+8], %r4; add.u32 %r3, %r3, 1; setp.lt.u32 %p1, %r3, %n; @%p1 bra L1;");
   uint64_t out = buffer(t, 64);
-  beside b = {.cells = u32_at(out)};
+  host_adder b = {.cells = u32_at(out)};
   pthread_t thread;
   memset(b.cells, 0, 64);
-  assert_int_equal(pthread_create(&thread, NULL, add_beside, &b), 0);
+  assert_int_equal(pthread_create(&thread, NULL, add_in_parallel, &b), 0);
   while (!__atomic_load_n(b.cells, __ATOMIC_RELAXED)) {}
   run(t, "k", 2, 32, out, 30000);
   __atomic_store_n(&b.stop, 1, __ATOMIC_RELAXED);
@@ -267,7 +267,7 @@ static void test_wide(void **state) {
 }
 
 static const struct CMUnitTest tests[] = {cmocka_unit_test(test_operations),   cmocka_unit_test(test_one_cell),
-                                          cmocka_unit_test(test_many_workers), cmocka_unit_test(test_host_beside),
+                                          cmocka_unit_test(test_many_workers), cmocka_unit_test(test_host_in_parallel),
                                           cmocka_unit_test(test_halves),       cmocka_unit_test(test_subnormals),
                                           cmocka_unit_test(test_wide)};
 RUN_ON_EVERY_ISA(tests)

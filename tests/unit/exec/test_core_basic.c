@@ -355,7 +355,7 @@ static void test_async_copy(void **state) {
   close_ptx(t);
 }
 
-/* A register that nobody wrote reads as zero, whatever ran before in the same frame. */
+/* A register that was not written reads as zero, whatever ran before in the same frame. */
 static void test_unwritten_registers(void **state) {
   kernel_test *t = open_body(
       "",

@@ -231,7 +231,7 @@ static void test_warps_start_together(void **state) {
 }
 
 /* One block writes vectors of equal elements, the other reads them: it never sees elements of two different stores. A
- * value beside its flag is how blocks pass sums to each other. */
+ * value next to its flag is how blocks pass sums to each other. */
 static void check_whole(const char *store, const char *load, const char *type, const char *registers) {
   char body[2048];
   const char *r = registers;

@@ -198,7 +198,7 @@ static void test_late_lanes(void **state) {
   close_ptx(t);
 }
 
-/* Without .sync: whoever is there takes part (PTX before 6.0). */
+/* Without .sync: the lanes that are there take part (PTX before 6.0). */
 static void test_legacy_forms(void **state) {
   kernel_test *t = open_body(
       "", AT

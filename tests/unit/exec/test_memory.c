@@ -157,7 +157,7 @@ static void test_canonical(void **state) {
   }
 }
 
-/* With padding no byte beside an allocation, near enough, is anyone's, live or freed; starts are as aligned as
+/* With padding no byte next to an allocation, near enough, is anyone's, live or freed; starts are as aligned as
  * without. */
 static void test_padding(void **state) {
   enum { PADDING = 300, COUNT = 60 };

@@ -135,7 +135,7 @@ static const char *const plain[] = {NULL, "tex.1d.v4.u32.f32 {%r20,%r21,%r22,%r2
                                     "tex.2d.v4.u32.f32 {%r20,%r21,%r22,%r23}, [%h, {%f0,%f1}];",
                                     "tex.3d.v4.u32.f32 {%r20,%r21,%r22,%r23}, [%h, {%f0,%f1,%f2,%f2}];"};
 
-/* When somebody watches, lanes go one after the other: the same bits. */
+/* When a checker watches, lanes go one after the other: the same bits. */
 static void expect_same_lane_by_lane(uint64_t handle, const words *points, const words *got, uint32_t count,
                                      const char *what) {
   words again[POINTS];

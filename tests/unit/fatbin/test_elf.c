@@ -58,7 +58,8 @@ static uint64_t add_section(maker *m, uint32_t name, uint32_t type, const void *
   return at;
 }
 
-/* .text, .strtab, .symtab: beside the functions an object of data, a name outside and a function in no section. */
+/* .text, .strtab, .symtab: in addition to the functions an object of data, a name outside and a function in no
+ * section. */
 static void add_inside(maker *m, const plan *p) {
   ff_text names = {0};
   Elf64_Sym symbols[8] = {{0}};

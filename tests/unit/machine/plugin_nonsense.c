@@ -104,7 +104,7 @@ static void moved(void *state, ff_view *view, uint64_t address, uint64_t bytes) 
 const ff_policy ff_policy_plugin = {
     .version = FF_POLICY_VERSION,
     .name = "nonsense",
-    .summary = "what nobody could want",
+    .summary = "what no user could want",
     .create = create,
     .destroy = free,
     .faulted = faulted,

@@ -48,7 +48,7 @@ typedef struct mini {
   uint64_t random;
   /* moved, proposed: bytes by the latest fault or idle call, the fault's page included */
   uint64_t faults, moved, proposed, evicted;
-  /* KiB moved by each fault: "4+60, 4+60, 4+60 64@2, " (@: 64 KiB group, where not beside) */
+  /* KiB moved by each fault: "4+60, 4+60, 4+60 64@2, " (@: 64 KiB group, where not next to it) */
   char log[4096];
 } mini;
 
@@ -294,7 +294,7 @@ static inline void mini_log(mini *m, const char *format, ...) {
   va_end(args);
 }
 
-/* Writes the latest proposals behind a fault on `page`: "+60" beside it, " 64@2" elsewhere. */
+/* Writes the latest proposals behind a fault on `page`: "+60" next to it, " 64@2" elsewhere. */
 static inline void mini_log_fault(mini *m, uint64_t page) {
   mini_log(m, "%s4", *m->log ? ", " : "");
   for (size_t i = 0; i < m->proposals.count; i++) {

@@ -121,13 +121,13 @@ static void test_pace_matters_if_nothing_is_busy(void **state) {
 
 /* ---- asking again ---- */
 
-/* Block 0 fills the stack for a while (1 + `more` warps of it for `filled` instructions, others of its 1 + `beside` for
- * `longer` loads); block 1's first warp comes meanwhile, with a loop of `trips` trips of two accesses, and `lead`
+/* Block 0 fills the stack for a while (1 + `more` warps of it for `filled` instructions, others of its 1 + `fillers`
+ * for `longer` loads); block 1's first warp comes meanwhile, with a loop of `trips` trips of two accesses, and `lead`
  * accesses before it; `stores`: each trip does. */
 typedef struct again {
   uint32_t pc, trips, filled;
   bool stores;
-  uint32_t lead, beside, longer, more;
+  uint32_t lead, fillers, longer, more;
 } again;
 
 static void trip_begins(trace_writer *w, uint64_t address) {
@@ -149,7 +149,7 @@ static void loop_of_trips(trace_writer *w, uint64_t b, uint32_t i, const void *c
     return;
   }
   if (i) return;
-  rig_issue(w, a->beside ? 8000 : 1000); /* all are there then */
+  rig_issue(w, a->fillers ? 8000 : 1000); /* all are there then */
   trace_put_enter(w, a->pc, a->trips);
   for (uint32_t n = 0; n < a->lead; n++) rig_load_wait(w, OF_STACK(1) + 65536 + n * 128);
   for (uint32_t n = 0; n < a->trips; n++) {
@@ -187,7 +187,7 @@ static sim_stacks run_again(again a, rig_tweak tweak) {
   rig r;
   sim_counters c;
   return run_stacks(&r, "ideal", SIM_OFFLOAD_CONTROLLED, "12:13", tweak,
-                    (rig_kernel){.blocks = 2, .warps = 1 + a.beside, .warp = loop_of_trips, .context = &a}, &c);
+                    (rig_kernel){.blocks = 2, .warps = 1 + a.fillers, .warp = loop_of_trips, .context = &a}, &c);
 }
 
 static void test_asks_again(void **state) {

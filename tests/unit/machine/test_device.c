@@ -50,7 +50,7 @@ static const plan_step mixture[] = {
     {.kind = PLAN_H2D, .bytes = 3 << 20},
     {.kind = PLAN_KERNEL, .kernel = {.blocks = 200, .warps = 3, .warp = mixed}},
     {.kind = PLAN_KERNEL,
-     .kernel = {.blocks = 40, .warps = 8, .registers = 64, .warp = mixed, .stream = 1, .name = "beside"}},
+     .kernel = {.blocks = 40, .warps = 8, .registers = 64, .warp = mixed, .stream = 1, .name = "parallel"}},
     {.kind = PLAN_HOST, .repeat = 3},
     SYNC,
     {.kind = PLAN_D2H, .at = 8 << 20, .bytes = 100000},
@@ -161,7 +161,7 @@ static void test_time_goes_by_the_share_of_sms(void **state) {
 }
 
 static void test_neighbours_on_other_sms_are_not_noticed(void **state) {
-  ps beside[2][2];
+  ps times[2][2];
   for (int neighbour = 0; neighbour < 2; neighbour++) {
     bench b;
     bench_open(&b, SIM_ISOLATION_SM, 2);
@@ -171,12 +171,12 @@ static void test_neighbours_on_other_sms_are_not_noticed(void **state) {
     b.lanes[1].plan = sixty;
     b.lanes[1].given.idle = !neighbour;
     bench_run(&b);
-    beside[neighbour][0] = time_of(&b, 0);
+    times[neighbour][0] = time_of(&b, 0);
     if (neighbour) assert_int_equal(time_of(&b, 1), 6 * ROUND);
     bench_close(&b);
   }
-  assert_int_equal(beside[0][0], 6 * ROUND);
-  assert_int_equal(beside[1][0], 6 * ROUND);
+  assert_int_equal(times[0][0], 6 * ROUND);
+  assert_int_equal(times[1][0], 6 * ROUND);
 }
 
 /* ---- lending: to kernels whose blocks have been short, from when the first one of them is over ---- */

@@ -210,7 +210,7 @@ static void follow(trace_writer *w, uint64_t b, uint32_t i, const void *context)
   }
 }
 
-/* When the primary, of `length` accesses, is over, beside n other chases that go on longer. */
+/* When the primary, of `length` accesses, is over, in parallel with n other chases that go on longer. */
 static ps primary_time(uint32_t length, uint32_t n) {
   rig r;
   rig_open(&r, "ideal");

@@ -146,7 +146,7 @@ static void test_a_stream_waits_for_another_devices_event(void **state) {
   uint32_t event = rig_record(&d.r, on(1, 1), &sequence);
   wait_for(&d, on(0, 1), event);
   work(&d, 0, 1); /* from 100 us on */
-  work(&d, 0, 2); /* beside, from 0 on */
+  work(&d, 0, 2); /* in parallel, from 0 on */
   sync_device(&d, 0);
   finish(&d);
   for (uint32_t i = 0; i < 3; i++) assert_int_equal(d.results[i].counters.time_ps, 200 * US);

@@ -150,7 +150,7 @@ static void test_merged_fault_takes_no_mshr(void **state) {
 /* ---- which warps go on ---- */
 
 /* Block 0 (SM 0): warp 0 faults on a new page while warp 1 hits a resident one, 100 times. Block 1 (SM 1) hits too. */
-static void fault_beside_hits(trace_writer *w, uint64_t b, uint32_t warp, const void *c) {
+static void fault_during_hits(trace_writer *w, uint64_t b, uint32_t warp, const void *c) {
   rig_load_wait(w, PAGE(0));
   trace_put_barrier(w, 0, false, 2);
   if (warp == 0 && b == 0) {
@@ -163,7 +163,7 @@ static void fault_beside_hits(trace_writer *w, uint64_t b, uint32_t warp, const 
 }
 
 static ps stall(const char *manager, uint64_t blocks) {
-  rig_kernel k = {.blocks = blocks, .warps = 2, .warp = fault_beside_hits};
+  rig_kernel k = {.blocks = blocks, .warps = 2, .warp = fault_during_hits};
   return faulting(manager, (setup){.fault_us = 20}, k).counters.warp_stall_ps;
 }
 

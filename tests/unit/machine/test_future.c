@@ -205,7 +205,7 @@ static void test_sets_and_copies_are_uses(void **state) {
   assert_int_equal(p->position_last, 2);
   p->position = p->position_last = 0;
   assert_int_equal(p->view.next_use(&p->view, PAGE(1), 4096), 1);
-  p->position_last = 1; /* if block 1 runs beside block 0, what it uses is used now */
+  p->position_last = 1; /* if block 1 runs in parallel with block 0, what it uses is used now */
   assert_int_equal(p->view.next_use(&p->view, PAGE(1), 4096), 0);
   assert_int_equal(p->view.next_use(&p->view, PAGE(40), 4096), 2);
   rig_close(&r);

@@ -556,7 +556,7 @@ static void scattered(rig *r) {
   rig_alloc(r, PAGE(256), 2 << 20, TRACE_MEMORY_DEVICE);
   rig_alloc(r, PAGE(768), 1 << 20, TRACE_MEMORY_MANAGED); /* the rest of that */
   rig_alloc(r, PAGE(1024), 100, TRACE_MEMORY_DEVICE);
-  rig_alloc(r, PAGE(1025), 4096, TRACE_MEMORY_DEVICE); /* beside it */
+  rig_alloc(r, PAGE(1025), 4096, TRACE_MEMORY_DEVICE); /* next to it */
   rig_alloc(r, PAGE(2048), 4096, TRACE_MEMORY_PINNED); /* not the GPU's */
   rig_alloc(r, PAGE(2049), 4096, TRACE_MEMORY_DEVICE);
 }

@@ -112,8 +112,9 @@ static void test_launch_asks_for_blank_pages(void **state) {
   }
 }
 
-/* Everything is read once, beside a set that is read all the time: the set stays, the stream is read where it is. */
-static void test_stream_beside_hot_set(void **state) {
+/* Everything is read once, in addition to a set that is read all the time: the set stays, the stream is read where it
+ * is. */
+static void test_stream_and_hot_set(void **state) {
   reached_memory r;
   open_full(&r, 128, 16);
   for (uint64_t group = 16; group < 128; group++) {
@@ -373,7 +374,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_one_state),
                                      cmocka_unit_test(test_idle_fills),
                                      cmocka_unit_test(test_launch_asks_for_blank_pages),
-                                     cmocka_unit_test(test_stream_beside_hot_set),
+                                     cmocka_unit_test(test_stream_and_hot_set),
                                      cmocka_unit_test(test_loop_larger_than_memory),
                                      cmocka_unit_test(test_random_probes),
                                      cmocka_unit_test(test_other_phase),

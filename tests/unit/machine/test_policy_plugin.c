@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Choosing a policy: names, arguments, lists, plug-ins that fit and plug-ins that do not, and the nonsense policy
- * against the little pager. The plug-ins are plugin_*.c of this folder, compiled to shared objects beside the tests. */
+ * against the little pager. The plug-ins are plugin_*.c of this folder, compiled to shared objects next to the
+ * tests. */
 #include "policy_view.h"
 
 #include <sys/stat.h>

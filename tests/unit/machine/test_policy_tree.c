@@ -99,7 +99,8 @@ static void test_tbnp_at_most_a_mebibyte(void **state) {
   mini_close(&m);
 }
 
-/* At most 1020 KiB beside a fault, in any order of touches; the block is complete in the end; never across blocks. */
+/* At most 1020 KiB along with a fault, in any order of touches; the block is complete in the end; never across
+ * blocks. */
 static void test_tbnp_limits_in_any_order(void **state) {
   for (int trial = 0; trial < 50; trial++) {
     mini m;
@@ -293,7 +294,7 @@ static void test_tbn_fit(void **state) {
   mini_close(&m);
 }
 
-/* One page of the fault's block and allocation beside each fault, any of them, none twice. */
+/* One page of the fault's block and allocation along with each fault, any of them, none twice. */
 static void test_anypage(void **state) {
   mini m;
   uint64_t first = FF_BLOCK_PAGES - 40, end = FF_BLOCK_PAGES + 100, pairs = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Streams that are bound to some SMs (TRACE_OP_STREAM_SMS): kernels stay on them, those with others run beside them,
+/* Streams that are bound to some SMs (TRACE_OP_STREAM_SMS): kernels stay on them, those with others run in parallel,
  * one that may run anywhere takes what they leave. A block keeps an SM busy for 100 us; two do not fit at once. */
 #include "rig.h"
 
@@ -51,7 +51,7 @@ static void test_disjoint_sets_run_side_by_side(void **state) {
   bind(&r, 1, 0, 5);
   bind(&r, 2, 5, 10);
   launch(&r, 1, 50);  /* ten rounds on five */
-  launch(&r, 2, 100); /* ten on ten, beside them, though the first one's blocks have not all started */
+  launch(&r, 2, 100); /* ten on ten, in parallel, though the first one's blocks have not all started */
   assert_int_equal(rounds(&r), 10);
   begin(&r);
   bind(&r, 1, 0, 10);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory stacks: the picosecond at which a line is there from the GPU and from an SM in a stack; every byte on every
- * link; condition, channels and room; what is learned. (What the controller has beside the paper's steps, and how
- * learning ends: test_controller.c.) */
+ * link; condition, channels and room; what is learned. (What the controller has in addition to the paper's steps, and
+ * how learning ends: test_controller.c.) */
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>

@@ -59,8 +59,8 @@ static void test_kernel_and_copy(void **state) {
   assert_int_equal(kernel_and_copy(0, 1, TRACE_STREAM_NON_BLOCKING), 100 * US);
 }
 
-/* Copies before, beside and after a kernel: 50 us of the link's 300 us are beside it. */
-static void test_overlap_counts_what_is_beside(void **state) {
+/* Copies before, during and after a kernel: 50 us of the link's 300 us are at the same time as it. */
+static void test_overlap_counts_what_is_parallel(void **state) {
   rig r;
   begin(&r, "copy");
   make_stream(&r, 1, TRACE_STREAM_NON_BLOCKING);
@@ -336,7 +336,7 @@ static void test_many_operations_need_no_memory(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_kernel_and_copy),
-      cmocka_unit_test(test_overlap_counts_what_is_beside),
+      cmocka_unit_test(test_overlap_counts_what_is_parallel),
       cmocka_unit_test(test_legacy_stream_is_a_fence),
       cmocka_unit_test(test_copy_engines),
       cmocka_unit_test(test_kernels_share_the_device),

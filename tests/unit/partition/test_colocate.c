@@ -153,7 +153,7 @@ static void test_ranges_come(void **state) {
   colocate_instance(c, (uint64_t[]){8192}, 1);
   colocate_add_range(c, (colocate_range){8192, 4096});
   colocate_add_range(c, (colocate_range){65536, 4096});
-  colocate_add_range(c, (colocate_range){4096, 4096}); /* beside the first, before it */
+  colocate_add_range(c, (colocate_range){4096, 4096}); /* next to the first, before it */
   assert_int_equal(colocate_range_count(c), 3);
   colocate_instance(c, (uint64_t[]){8192 + 4096 - 128}, 1);
   assert_true(!colocate_touched(c, 0) && colocate_touched(c, 1) && !colocate_touched(c, 2));

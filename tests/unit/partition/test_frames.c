@@ -121,7 +121,7 @@ static void test_colours(void **state) {
   every_frame_by_colour(&ten_modules, 4096, 5001, 10);
 }
 
-/* ---- random operations beside a naive model ---- */
+/* ---- random operations compared with a naive model ---- */
 
 enum { MODEL_FRAMES = 9001 };
 typedef struct model {

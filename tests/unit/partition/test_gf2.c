@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Algebra over GF(2) beside the definition: in spaces of ten bits every vector is asked whether it is in. */
+/* Algebra over GF(2) compared with the definition: in spaces of ten bits every vector is asked whether it is in. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

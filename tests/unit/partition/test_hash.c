@@ -68,8 +68,8 @@ static void test_range(void **state) {
     }
 }
 
-/* Bit by bit, mask by mask. Banks and sets of a module are what their masks say beside the module's: those of the
- * published lists behind the first ones, which are the module's (gtx1080). */
+/* Bit by bit, mask by mask. Banks and sets of a module are what their masks say in addition to the module's: those of
+ * the published lists behind the first ones, which are the module's (gtx1080). */
 static void test_parity(void **state) {
   address_hash *hash = made(&gtx1080_hash);
   for (int i = 0; i < 20000; i++) {

@@ -244,8 +244,8 @@ static void check_shares(const repro_paper *p) {
   for (uint32_t i = 0; i < p->setting_count && p->shares; i++) {
     const repro_share *share = &p->shares[i];
     assert_in_range(share->partitions, 1, SHARE_PROGRAMS);
-    if (share->beside && strcmp(share->beside, "chain") && repro_program_index(p, share->beside) < 0)
-      fail_msg("%s: no program '%s'", p->name, share->beside);
+    if (share->neighbour && strcmp(share->neighbour, "chain") && repro_program_index(p, share->neighbour) < 0)
+      fail_msg("%s: no program '%s'", p->name, share->neighbour);
     if (strpbrk(p->settings[i].key, "|+")) fail_msg("%s: '%s' cannot stand in a list", p->name, p->settings[i].key);
   }
   for (uint32_t i = 0; i < p->program_count; i++) {

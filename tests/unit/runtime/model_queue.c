@@ -333,7 +333,7 @@ operation *queue_host_user(const char *begin, const char *end) {
   return NULL;
 }
 
-/* ---- the thread: host functions, and progress while nobody calls ---- */
+/* ---- the thread: host functions, and progress while no thread calls ---- */
 
 static void run_host_function(void) {
   operation *op = model.host_queue.items[0];

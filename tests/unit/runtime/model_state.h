@@ -16,7 +16,7 @@
 #include "model_driver.h"
 #include "runtime/cuda.h"
 
-enum { /* CUresult, beside those of cuda.h */
+enum { /* CUresult, in addition to those of cuda.h */
        MODEL_OK = 0,
        MODEL_INVALID_VALUE = 1,
        MODEL_OUT_OF_MEMORY = 2,
@@ -202,7 +202,7 @@ void completion_drop(completion *one);
 /* The pending operation that touches [begin, end) of device memory, or of host memory; NULL: none. */
 operation *queue_user(uint64_t begin, uint64_t end);
 operation *queue_host_user(const char *begin, const char *end);
-/* modules: the kernels of an image; false: it is none, or names one that nobody registered */
+/* modules: the kernels of an image; false: it is none, or names one that was not registered */
 bool module_read(struct cuda_module_ *module, const char *image);
 const char *operation_name(const operation *op);
 void queue_start_thread(void);

@@ -540,7 +540,7 @@ static void step_statistics(world *in, choices *from) {
   model_counts counts;
   program_model()->count(&counts);
   if (in->program->options->threads > 1) return; /* the others go on */
-  /* What was evicted stays mapped in its old place for a while, beside the new one. */
+  /* What was evicted stays mapped in its old place for a while, in addition to the new one. */
   uint64_t mappings = statistics.mapped_pieces - statistics.unmapped_pieces;
   if (mappings != counts.mappings || statistics.resident_bytes > mappings * in->program->piece ||
       counts.handles * in->program->piece > most)

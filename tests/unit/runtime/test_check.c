@@ -213,7 +213,7 @@ static void later_window(const void *context) {
   OK(ff_close(f.gpu));
 }
 
-/* More launches than there are tables, a fault among them that nobody waits for: ff_close tells. */
+/* More launches than there are tables, a fault among them that no call waits for: ff_close tells. */
 static void many(const void *context) {
   fixture f = start(true, WORDS, 0);
   uint32_t words = WORDS;

@@ -140,7 +140,7 @@ static void violations_are_told(void **state) {
   cuda->StreamCreate(&stream, CUDA_STREAM_NON_BLOCKING);
   uint64_t address = map_piece(0, true), other = map_piece(0, true);
   launch(function, stream, address, address, PIECE);
-  assert_int_equal(cuda->MemUnmap(other, PIECE), CUDA_OK); /* nobody uses that one */
+  assert_int_equal(cuda->MemUnmap(other, PIECE), CUDA_OK); /* no kernel uses that one */
   assert_int_equal(model.violations(NULL, 0), 0);
   cuda->MemUnmap(address, PIECE);
   assert_int_equal(model.violations(text, sizeof text), 1);

@@ -375,7 +375,7 @@ static void brings_back_early(void **state) {
   assert_int_equal(copied_back(&f), 4000);
   OK(fill(&f, x, 1000, 2));
   assert_int_equal(copied_back(&f), 8000);
-  OK(fill(&f, x, 1000, 3)); /* nobody has read it: in vain */
+  OK(fill(&f, x, 1000, 3)); /* no kernel and no copy has read it: in vain */
   OK(fill(&f, x, 1000, 4));
   assert_int_equal(copied_back(&f), 8000);
   expect(x, 1000, 1, 4);

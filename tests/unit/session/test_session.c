@@ -353,7 +353,7 @@ static void a_handler_of_the_programs_own_is_left_alone(void **state) {
   report_free(&run);
 }
 
-/* A kernel that is not done: its blocks will not come, and nobody waits for them. */
+/* A kernel that is not done: its blocks will not come, and the process does not wait for them. */
 static void an_interrupted_launch_does_not_keep_the_process(void **state) {
   static const ending hows[] = {IN_A_LAUNCH, TWICE};
   for (size_t i = 0; i < 2; i++) {

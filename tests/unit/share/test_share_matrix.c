@@ -41,7 +41,7 @@ static void put(share_matrix *m, uint32_t cell, double us, double unused) {
   share_matrix_put(m, cell, o, NULL);
 }
 
-/* T(a): alone 100, none 210, beside a 220, beside b 315; T(b): alone 50, none 80, beside a 80, beside b 120. */
+/* T(a): alone 100, none 210, with a 220, with b 315; T(b): alone 50, none 80, with a 80, with b 120. */
 static void fill(share_matrix *m) {
   static const double times[2][3] = {{210, 220, 315}, {80, 80, 120}};
   put(m, share_matrix_alone(m, 0), 100, 0);

@@ -13,7 +13,7 @@
 static void in_order_and_once(void **state) {
   work_queue h;
   work_queue_start(&h, 3, 2);
-  assert_int_equal(work_queue_next(&h, 0), -1); /* nobody has joined */
+  assert_int_equal(work_queue_next(&h, 0), -1); /* no process has joined */
   work_queue_join(&h, 0, 1, 0);
   work_queue_join(&h, 1, 2, 0);
   assert_int_equal(work_queue_next(&h, 0), 0);

@@ -412,7 +412,7 @@ static void test_records_refused(void **state) {
       "lane 5: address 0x6 is not aligned to 4");
   address[5] = UINT64_C(1) << 56;
   bad(ff_trace_put_access(w, FF_TRACE_LOAD, 0, 0, 4, 1u << 5, address, &error), "beyond 2^56");
-  good(ff_trace_put_access(w, FF_TRACE_LOAD, 0, 0, 4, 0, address, &error)); /* nobody: nothing */
+  good(ff_trace_put_access(w, FF_TRACE_LOAD, 0, 0, 4, 0, address, &error)); /* no lane: nothing */
   words[0] = ff_trace_wait(0);
   bad(ff_trace_put_record(w, words, 1, &error), "has not made");
   good(ff_trace_put_access(w, FF_TRACE_ATOMIC, FF_TRACE_RETURNS, 0, 4, 1, address, &error));

@@ -5,7 +5,7 @@
 
 #include "cli/cli.h"
 
-char *cli_find_beside(const char *const *paths) {
+char *cli_find_installed(const char *const *paths) {
   char *folder = cli_own_folder(), *found = NULL;
   for (; *paths && !found; paths++) {
     ff_text path = {0};
@@ -18,5 +18,5 @@ char *cli_find_beside(const char *const *paths) {
 }
 
 char *cli_workload_folder(void) {
-  return cli_find_beside((const char *const[]){"../workloads", "../lib/farfault/workloads", NULL});
+  return cli_find_installed((const char *const[]){"../workloads", "../lib/farfault/workloads", NULL});
 }
