@@ -109,8 +109,9 @@ typedef struct pager_buffered { /* a far-fault in the buffer, or in the batch th
   uint32_t sm, warp;
 } pager_buffered;
 
-/* The page of the page table that maps an address. Where pages may grow, 64 KiB or 2 MiB that lie in one allocation and
- * are resident to the last byte are one page, as NVIDIA's driver maps them. */
+/* The page of the page table that maps an address. Where pages may grow, 64 KiB or 2 MiB are one page if they are in
+ * GPU memory to the last byte, or to the last byte where the GPU reaches them over the link, as NVIDIA's driver maps
+ * them: whatever the allocations in them. */
 typedef enum pager_leaf { PAGER_LEAF_MIN, PAGER_LEAF_GROUP, PAGER_LEAF_BLOCK, PAGER_LEAVES } pager_leaf;
 
 /* What pages come or go for: given to the pager with a far-fault, and by the pager to every hook that it calls for it.
@@ -202,8 +203,8 @@ typedef struct pager_chunk {
   uint32_t group_stale;
   /* by group: bytes that the GPU read and wrote over the link since a page of it last came */
   uint32_t reached[FF_BLOCK_BYTES / FF_GROUP_BYTES];
-  uint32_t whole_groups; /* pages that grow: a bit per group that lies in one allocation and is resident */
-  bool whole_block;      /* that the block does */
+  uint32_t whole_groups; /* pages that grow: a bit per group that one page maps */
+  bool whole_block;      /* one page maps the block */
   /* as policies see them; a page that several units share is valid when all are */
   ff_pages mapped, valid, moving, dirty;
   pager_unit units[];

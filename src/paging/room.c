@@ -118,21 +118,32 @@ static void mark_unit(const pager *p, pager_chunk *chunk, uint64_t window, const
   if (u->state == PAGER_RESIDENT && u->cpu_version != u->version) set_pages(&chunk->dirty, first, last, true);
 }
 
-/* Does one allocation hold all of it? */
-static bool in_one_allocation(const pager *p, const pager_chunk *chunk, uint64_t address, uint64_t bytes) {
-  const pager_unit *unit = &chunk->units[(address - (chunk->number << PAGER_CHUNK_SHIFT)) >> p->unit_shift];
-  const pager_allocation *a = &p->allocations.items[unit->allocation];
-  return unit->allocation && a->address <= address && a->bytes >= bytes && address - a->address <= a->bytes - bytes;
+/* The place of all of the window at the offset: PAGER_RESIDENT, or PAGER_REMOTE; PAGER_ABSENT: of neither is it all. */
+static pager_state place_of(const pager *p, const pager_chunk *chunk, uint64_t offset) {
+  const pager_unit *unit = &chunk->units[offset >> p->unit_shift];
+  pager_state place = unit->state;
+  for (; unit->sibling && place == unit->state; unit = p->siblings[unit->sibling]) {}
+  return place == unit->state && (place == PAGER_RESIDENT || place == PAGER_REMOTE) ? place : PAGER_ABSENT;
 }
 
+/* Does one page map the group: is all of it in GPU memory, or all of it where the GPU reaches it over the link? */
 static bool group_is_whole(const pager *p, const pager_chunk *chunk, uint32_t group) {
-  uint64_t valid = chunk->mapped.word[group / 4] & chunk->valid.word[group / 4], begin = group * FF_GROUP_BYTES;
-  if ((valid >> group % 4 * 16 & 0xffff) != 0xffff) return false;
-  if (!in_one_allocation(p, chunk, (chunk->number << PAGER_CHUNK_SHIFT) + begin, FF_GROUP_BYTES)) return false;
-  /* what is valid may be on its way still */
-  for (uint64_t at = begin; at < begin + FF_GROUP_BYTES; at += p->config.unit_bytes)
-    if (chunk->units[at >> p->unit_shift].state != PAGER_RESIDENT) return false;
-  return true;
+  if ((chunk->mapped.word[group / 4] >> group % 4 * 16 & 0xffff) != 0xffff) return false;
+  uint64_t begin = group * FF_GROUP_BYTES;
+  pager_state place = place_of(p, chunk, begin); /* what is valid may be on its way still */
+  bool whole = place != PAGER_ABSENT;
+  for (uint64_t at = begin; whole && at < begin + FF_GROUP_BYTES; at += p->config.unit_bytes)
+    whole = place_of(p, chunk, at) == place;
+  return whole;
+}
+
+/* Does one page map the block, of which one maps each group? */
+static bool block_is_whole(const pager *p, const pager_chunk *chunk) {
+  bool whole = chunk->whole_groups == UINT32_MAX && p->config.largest_leaf >= FF_BLOCK_BYTES;
+  pager_state place = whole ? place_of(p, chunk, 0) : PAGER_ABSENT;
+  for (uint64_t at = FF_GROUP_BYTES; whole && at < FF_BLOCK_BYTES; at += FF_GROUP_BYTES)
+    whole = place_of(p, chunk, at) == place;
+  return whole;
 }
 
 static void remap(pager *p, uint64_t address, uint64_t bytes, bool whole) {
@@ -148,8 +159,7 @@ static void mark_leaves(pager *p, pager_chunk *chunk, uint32_t first, uint32_t l
     if (group_is_whole(p, chunk, g)) chunk->whole_groups |= UINT32_C(1) << g;
     else chunk->whole_groups &= ~(UINT32_C(1) << g);
   }
-  bool block = chunk->whole_groups == UINT32_MAX && p->config.largest_leaf >= FF_BLOCK_BYTES &&
-               in_one_allocation(p, chunk, base, FF_BLOCK_BYTES);
+  bool block = block_is_whole(p, chunk);
   if (chunk->whole_block && !block) remap(p, base, FF_BLOCK_BYTES, false);
   for (uint32_t g = first; g <= last; g++)
     if ((before ^ chunk->whole_groups) >> g & 1)

@@ -94,15 +94,53 @@ static void test_the_machine_has_a_largest_page(void **state) {
   }
 }
 
-/* Allocations that share a block keep pages of their own. */
+/* Allocations that fill a block together are mapped by one page; where nothing is allocated there is none. */
 static void test_two_allocations_in_a_block(void **state) {
+  uint64_t second[] = {MIB, MIB - 4096, 4096, 0}; /* bytes of it */
+  uint64_t misses[] = {1, 31 + 15, 16 + 1, 16};
+  for (int i = 0; i < 4; i++) {
+    rig r;
+    open_paged(&r, "replay", NULL);
+    rig_start(&r);
+    rig_alloc(&r, RIG_BASE, MIB, TRACE_MEMORY_DEVICE);
+    if (second[i]) rig_alloc(&r, RIG_BASE + MIB, second[i], TRACE_MEMORY_DEVICE);
+    rig_set(&r, RIG_BASE, MIB);
+    if (second[i]) rig_set(&r, RIG_BASE + MIB, second[i]);
+    launch(&r, (visit){.count = (uint32_t)((MIB + second[i]) / 4096), .step = 1});
+    assert_int_equal(finish(&r).tlb_misses, misses[i]);
+  }
+}
+
+/* Two allocations meet within a page of 4 KiB: one page maps the group when both are there. */
+static void test_two_allocations_in_a_page(void **state) {
   rig r;
   open_paged(&r, "replay", NULL);
   rig_start(&r);
-  for (int i = 0; i < 2; i++) rig_alloc(&r, RIG_BASE + i * (uint64_t)MIB, MIB, TRACE_MEMORY_DEVICE);
-  for (int i = 0; i < 2; i++) rig_set(&r, RIG_BASE + i * (uint64_t)MIB, MIB);
-  launch(&r, (visit){.count = 512, .step = 1});
-  assert_int_equal(finish(&r).tlb_misses, 32);
+  rig_alloc(&r, RIG_BASE, 6144, TRACE_MEMORY_DEVICE);
+  rig_alloc(&r, RIG_BASE + 6144, 65536 - 6144, TRACE_MEMORY_DEVICE);
+  rig_set(&r, RIG_BASE, 6144);
+  rig_set(&r, RIG_BASE + 6144, 65536 - 6144);
+  launch(&r, (visit){.count = 16, .step = 1});
+  assert_int_equal(finish(&r).tlb_misses, 1);
+}
+
+/* What the GPU reaches over the link is mapped as what is in its memory: a block, a group, or where a page is elsewhere, a
+ * page. */
+static void test_pages_over_the_link_grow(void **state) {
+  uint64_t resident[] = {0, 4096, MIB}, misses[] = {1, 31 + 16, 32};
+  for (int i = 0; i < 3; i++) {
+    rig r;
+    open_paged(&r, "auto", NULL);
+    r.prefetch = "none";
+    rig_start(&r);
+    rig_alloc(&r, RIG_BASE, 2 * MIB, TRACE_MEMORY_DEVICE);
+    if (resident[i]) rig_set(&r, RIG_BASE, resident[i]);
+    launch(&r, (visit){.count = 512, .step = 1});
+    sim_counters c = rig_finish(&r)->counters;
+    assert_int_equal(c.faults, 0);
+    assert_int_equal(c.tlb_misses, misses[i]);
+    rig_close(&r);
+  }
 }
 
 /* ---- growing and splitting under way ---- */
@@ -357,6 +395,8 @@ int main(void) {
       cmocka_unit_test(test_pages_grow),
       cmocka_unit_test(test_the_machine_has_a_largest_page),
       cmocka_unit_test(test_two_allocations_in_a_block),
+      cmocka_unit_test(test_two_allocations_in_a_page),
+      cmocka_unit_test(test_pages_over_the_link_grow),
       cmocka_unit_test(test_a_group_becomes_one_page),
       cmocka_unit_test(test_eviction_splits),
       cmocka_unit_test(test_one_entry_for_a_partly_resident_page),

@@ -321,6 +321,19 @@ static void test_comes_at_once(void **state) {
   }
 }
 
+/* What there is room for comes at once, too, if the link carries that much in the time of a far-fault's service. */
+static void test_room_is_filled_at_once(void **state) {
+  for (int more = 0; more < 2; more++) {
+    mini m;
+    open_auto(&m, 2, 8 * GROUP_PAGES);
+    m.view.service_bytes = 512 * KB - more;
+    mini_allocate(&m, MINI_BASE, 1 << 20);
+    launch(&m);
+    assert_int_equal(idle(&m), more ? 64 * KB : 512 * KB);
+    mini_close(&m);
+  }
+}
+
 /* If not all fits that a launch declares, the smaller allocations come first; those of one size side by side. */
 static void test_smaller_first(void **state) {
   mini m;
@@ -384,6 +397,7 @@ int main(void) {
                                      cmocka_unit_test(test_odd_allocations),
                                      cmocka_unit_test(test_cleaning),
                                      cmocka_unit_test(test_comes_at_once),
+      cmocka_unit_test(test_room_is_filled_at_once),
                                      cmocka_unit_test(test_smaller_first),
                                      cmocka_unit_test(test_last_pages),
                                      cmocka_unit_test(test_taken_back)};
