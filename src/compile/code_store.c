@@ -47,10 +47,8 @@ bool compile_path(const compile_key *key, char *path, size_t room) {
                           (unsigned long long)key->half[0]) < room - length;
 }
 
-unsigned char *compile_load(const compile_key *key, uint32_t function_count, uint32_t *bytes) {
-  char path[PATH_MAX];
+static unsigned char *load_file(const char *path, const compile_key *key, uint32_t function_count, uint32_t *bytes) {
   struct stat s;
-  if (!compile_path(key, path, sizeof path)) return NULL;
   int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK); /* not to wait for a pipe */
   if (fd < 0) return NULL;
   unsigned char *image = NULL;
@@ -68,6 +66,33 @@ unsigned char *compile_load(const compile_key *key, uint32_t function_count, uin
   }
   close(fd);
   return image;
+}
+
+unsigned char *compile_load(const compile_key *key, uint32_t function_count, uint32_t *bytes) {
+  char path[PATH_MAX];
+  return compile_path(key, path, sizeof path) ? load_file(path, key, function_count, bytes) : NULL;
+}
+
+/* The key in the last part of such a path. */
+static bool key_of(const char *path, compile_key *key) {
+  const char *name = strrchr(path, '/');
+  unsigned long long high, low;
+  if (!name || strlen(name) != 33 || sscanf(name, "/%16llx%16llx", &high, &low) != 2) return false;
+  *key = (compile_key){{low, high}};
+  return true;
+}
+
+unsigned char *compile_load_at(const char *path, uint32_t function_count, uint32_t *bytes) {
+  compile_key key;
+  return key_of(path, &key) ? load_file(path, &key, function_count, bytes) : NULL;
+}
+
+bool compile_refused(const compile_key *key) {
+  char path[PATH_MAX];
+  struct stat s;
+  if (!compile_path(key, path, sizeof path) || strlen(path) + sizeof ".refused" > sizeof path) return false;
+  strcat(path, ".refused");
+  return !lstat(path, &s) && S_ISREG(s.st_mode) && is_ours(&s);
 }
 
 /* ---- what goes when there is too much ---- */
@@ -139,14 +164,7 @@ static bool keep_file(char *path, const unsigned char *image, uint32_t bytes) {
   return true;
 }
 
-void compile_keep(const compile_key *key, const unsigned char *image, uint32_t bytes) {
-  char path[PATH_MAX];
-  if (compile_path(key, path, sizeof path)) keep_file(path, image, bytes);
-}
-
 bool compile_keep_at(char *path, unsigned char *image, uint32_t bytes) {
-  const char *name = strrchr(path, '/');
-  unsigned long long high, low;
-  if (!name || strlen(name) != 33 || sscanf(name, "/%16llx%16llx", &high, &low) != 2) return false;
-  return compile_seal(image, bytes, &(compile_key){{low, high}}) && keep_file(path, image, bytes);
+  compile_key key;
+  return key_of(path, &key) && compile_seal(image, bytes, &key) && keep_file(path, image, bytes);
 }

@@ -15,6 +15,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "compile/kernel_describe.h"
 #include "compile/compile_private.h"
@@ -42,6 +43,7 @@ static struct {
   entry *entries;
   compile_mode mode;
   compile_stats stats;
+  uint32_t makers, most_makers; /* threads that wait for the compiler while the program goes on */
 } all = {.lock = PTHREAD_MUTEX_INITIALIZER, .done = PTHREAD_COND_INITIALIZER};
 
 static state state_of(const entry *e) { return __atomic_load_n(&e->state, __ATOMIC_ACQUIRE); }
@@ -82,10 +84,8 @@ static void make(entry *e) {
   uint64_t took = 0;
   unsigned char *image = compile_ask(e->request, e->request_bytes, &e->key, &bytes, &took);
   exec_native_function *bodies = NULL;
-  if (image && compile_seal(image, bytes, &e->key) && compile_is_whole(image, bytes, &e->key, e->function_count)) {
+  if (image && compile_seal(image, bytes, &e->key) && compile_is_whole(image, bytes, &e->key, e->function_count))
     bodies = compile_map(image);
-    compile_keep(&e->key, image, bytes);
-  }
   pthread_mutex_lock(&all.lock);
   all.stats.microseconds += took;
   all.stats.code_bytes += bodies ? bytes : 0;
@@ -96,11 +96,31 @@ static void make(entry *e) {
 
 static void *maker(void *context) {
   make(context);
+  __atomic_sub_fetch(&all.makers, 1, __ATOMIC_RELAXED);
   return NULL;
 }
 
-/* RUNNING must be set. The thread takes no signal that is meant for the program. */
+/* True: it is for the caller to make it. */
+static bool claim(entry *e) {
+  state idle = IDLE;
+  return __atomic_compare_exchange_n(&e->state, &idle, RUNNING, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+}
+
+/* Half of the processors at most are busy with compilers that a program does not wait for: it executes meanwhile. */
+static bool may_make(void) {
+  if (__atomic_add_fetch(&all.makers, 1, __ATOMIC_RELAXED) <= all.most_makers) return true;
+  __atomic_sub_fetch(&all.makers, 1, __ATOMIC_RELAXED);
+  return false;
+}
+
+/* An entry that is idle, if the compiler has time for it; else it will be asked for again. The thread takes no signal
+ * that is meant for the program. */
 static void make_in_thread(entry *e) {
+  if (!may_make()) return;
+  if (!claim(e)) {
+    __atomic_sub_fetch(&all.makers, 1, __ATOMIC_RELAXED);
+    return;
+  }
   pthread_t thread;
   pthread_attr_t attributes;
   sigset_t every, old;
@@ -111,13 +131,9 @@ static void make_in_thread(entry *e) {
   int failed = pthread_create(&thread, &attributes, maker, e);
   pthread_attr_destroy(&attributes);
   pthread_sigmask(SIG_SETMASK, &old, NULL);
-  if (failed) settle(e, NULL, &all.stats.failed);
-}
-
-/* True: it is for the caller to make it. */
-static bool claim(entry *e) {
-  state idle = IDLE;
-  return __atomic_compare_exchange_n(&e->state, &idle, RUNNING, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+  if (!failed) return;
+  __atomic_sub_fetch(&all.makers, 1, __ATOMIC_RELAXED);
+  settle(e, NULL, &all.stats.failed);
 }
 
 static void wait_for(entry *e) {
@@ -136,6 +152,7 @@ static void child_goes_on(void) {
   pthread_cond_init(&all.done, NULL);
   for (entry *e = all.entries; e; e = e->next)
     if (e->state == RUNNING) e->state = IDLE;
+  all.makers = 0;
 }
 
 static void watch_forks(void) { pthread_atfork(before_fork, parent_goes_on, child_goes_on); }
@@ -191,7 +208,7 @@ static entry *entry_of(const core_launch *launch, const exec_code *code, entry *
     unsigned char *image = compile_load(&key, e->function_count, &image_bytes);
     exec_native_function *mapped = image ? compile_map(image) : NULL;
     free(image);
-    if (mapped) settle(e, mapped, &all.stats.loaded);
+    if (mapped || compile_refused(&key)) settle(e, mapped, &all.stats.loaded);
     else set_idle(e);
   } else {
     pthread_mutex_unlock(&all.lock);
@@ -224,7 +241,7 @@ static const exec_native_code *ask(core_launch *launch, void *job) {
   if (now == READY) return e->code;
   uint64_t executed =
       __atomic_load_n(&launch->executed, __ATOMIC_RELAXED) + __atomic_load_n(&e->executed, __ATOMIC_RELAXED);
-  if (now == IDLE && executed > WORTH_IT && claim(e)) make_in_thread(e);
+  if (now == IDLE && executed > WORTH_IT) make_in_thread(e);
   return NULL;
 }
 
@@ -249,7 +266,7 @@ static void wish(core_launch *launch) {
   if (all.mode == COMPILE_ALWAYS) {
     if (claim(e)) make(e);
     else wait_for(e);
-  } else if (state_of(e) == IDLE && __atomic_add_fetch(&e->wishes, 1, __ATOMIC_RELAXED) > WISHES && claim(e)) {
+  } else if (state_of(e) == IDLE && __atomic_add_fetch(&e->wishes, 1, __ATOMIC_RELAXED) > WISHES) {
     make_in_thread(e);
   }
 }
@@ -275,6 +292,8 @@ ff_status compile_use(compile_mode mode, ff_error *error) {
         "this installation has no farfault-compile (it was built without LLVM): kernels can only be interpreted");
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once(&once, watch_forks);
+  long processors = sysconf(_SC_NPROCESSORS_ONLN);
+  all.most_makers = processors > 3 ? (uint32_t)processors / 2 : 1;
   all.mode = mode;
   exec_native_use(mode == COMPILE_NEVER ? NULL : &provider);
   return FF_OK;

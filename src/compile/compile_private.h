@@ -16,9 +16,8 @@ typedef struct compile_key {
 /* The key of a request for the compiler that would be asked; false: there is none. */
 bool compile_make_key(const void *request, uint32_t bytes, compile_key *key);
 
-/* spawn.c: asks farfault-compile. The caller frees *image. NULL: it could not. *microseconds: how long it took. If this
- * process ends before the answer is there, farfault-compile keeps the image in the cache, so that the next one has
- * it. */
+/* spawn.c: asks farfault-compile, which keeps the image in the cache, also if this process ends before. The caller
+ * frees *image. NULL: it could not. *microseconds: how long it took. */
 unsigned char *compile_ask(const void *request, uint32_t bytes, const compile_key *key, uint32_t *image_bytes,
                            uint64_t *microseconds);
 /* How long it may take, from asking to the last byte: 60 s if this is never called. */
@@ -32,11 +31,14 @@ exec_native_function *compile_map(const unsigned char *image);
 
 /* code_store.c: the cache on disk. NULL: not there, or broken. */
 unsigned char *compile_load(const compile_key *key, uint32_t function_count, uint32_t *bytes);
-void compile_keep(const compile_key *key, const unsigned char *image, uint32_t bytes);
+/* The same at a path that compile_path gave. */
+unsigned char *compile_load_at(const char *path, uint32_t function_count, uint32_t *bytes);
+/* Has farfault-compile given it up, because it took more processor time than it may? */
+bool compile_refused(const compile_key *key);
 /* Where the cache has the image of that key; false: there is no cache. */
 bool compile_path(const compile_key *key, char *path, size_t room);
-/* Keeps an image that is not sealed yet at such a path, whose last part is the key; the path is no longer whole
- * then. For farfault-compile. */
+/* For farfault-compile: seals an image and keeps it at such a path, whose last part is the key; the path is no longer
+ * whole then. */
 bool compile_keep_at(char *path, unsigned char *image, uint32_t bytes);
 
 #endif

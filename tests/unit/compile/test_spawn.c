@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A compiler that is missing, fails, dies, says nonsense, says nothing or hangs: kernels are interpreted, and nothing
  * waits for ever. Each case in a process of its own, as the compiler is looked for once. */
+#include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -9,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,13 +26,14 @@
 static char folder[4000];
 
 /* out[i] = 3 i, for 64 threads; long enough to be more than a socket holds at once, if `large`. */
+static const char *filling = "xor.b32 %r1, %r1, 1;\nxor.b32 %r1, %r1, 1;\n";
 static ff_text kernel_text(bool large) {
   ff_text text = {0};
   ff_text_add(
       &text,
       ".version 8.0\n.target sm_75\n.address_size 64\n.visible .entry k(.param .u64 o)\n{\n.reg .b64 %%d<2>; .reg .b32 %%r<4>;\n"
       "ld.param.u64 %%d0, [o];\nmov.u32 %%r0, %%tid.x;\nmul.lo.u32 %%r1, %%r0, 3;\n");
-  for (int n = 0; n < (large ? 20000 : 1); n++) ff_text_add(&text, "xor.b32 %%r1, %%r1, 1;\nxor.b32 %%r1, %%r1, 1;\n");
+  for (int n = 0; n < (large ? 20000 : 1); n++) ff_text_add(&text, "%s", filling);
   ff_text_add(&text, "mad.wide.u32 %%d0, %%r0, 4, %%d0;\nst.global.u32 [%%d0], %%r1;\nret;\n}\n");
   return text;
 }
@@ -254,6 +258,93 @@ static void outlived(void **unused) {
   assert_true(waited < 300);
   assert_int_equal(in_process(is_kept, path, cache), 0);
 }
+
+static const char real[] = FF_BUILD_DIR "/lib/farfault/farfault-compile";
+
+static int is_made(void) {
+  ff_error error;
+  compile_stats stats;
+  if (compile_use(COMPILE_ALWAYS, &error) || !open_kernel(false) || !launch_kernel()) return 1;
+  compile_get_stats(&stats);
+  return stats.compiled == 1 && stats.failed == 0 ? 0 : 2;
+}
+
+static int is_refused(void) {
+  ff_error error;
+  compile_stats stats;
+  if (compile_use(COMPILE_ALWAYS, &error) || !open_kernel(false) || !launch_kernel()) return 1;
+  compile_get_stats(&stats);
+  return stats.compiled == 0 && stats.failed == 1 ? 0 : 2;
+}
+
+/* The path of the one image in a cache, and of what stands next to it. */
+static void only_image(const char *cache, char *path, size_t room) {
+  char command[4200];
+  snprintf(command, sizeof command, "find '%s' -type f ! -name '*.*'", cache);
+  FILE *found = popen(command, "r");
+  assert_non_null(found);
+  assert_non_null(fgets(path, (int)room, found));
+  path[strcspn(path, "\n")] = '\0';
+  pclose(found);
+}
+
+/* Another process makes the same code: this one's compiler waits, and takes what that one has made. */
+static void made_once(void **unused) {
+  char cache[4096], path[4200], other[4300];
+  snprintf(cache, sizeof cache, "%s/once", folder);
+  assert_int_equal(mkdir(cache, 0700), 0);
+  assert_int_equal(in_process(is_made, real, cache), 0);
+  only_image(cache, path, sizeof path);
+  snprintf(other, sizeof other, "%s.lock", path);
+  int lock = open(other, O_RDWR | O_CREAT, 0600);
+  assert_int_equal(flock(lock, LOCK_EX), 0);
+  snprintf(other, sizeof other, "%s.aside", path);
+  assert_int_equal(rename(path, other), 0);
+  pid_t child = fork();
+  if (!child) _exit(in_process(is_made, real, cache));
+  usleep(500000);
+  assert_int_equal(waitpid(child, NULL, WNOHANG), 0);
+  assert_int_equal(rename(other, path), 0);
+  snprintf(other, sizeof other, "%s.refused", path); /* it would fail to make it */
+  assert_int_equal(close(creat(other, 0600)), 0);
+  close(lock);
+  int status;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_int_equal(status, 0);
+}
+
+/* What took too long once is not tried again. */
+static void given_up(void **unused) {
+  char cache[4096], path[4200], mark[4300];
+  snprintf(cache, sizeof cache, "%s/refused", folder);
+  assert_int_equal(mkdir(cache, 0700), 0);
+  assert_int_equal(in_process(is_made, real, cache), 0);
+  only_image(cache, path, sizeof path);
+  unlink(path);
+  snprintf(mark, sizeof mark, "%s.refused", path);
+  assert_int_equal(close(creat(mark, 0600)), 0);
+  assert_int_equal(in_process(is_refused, real, cache), 0);
+  assert_int_equal(access(path, F_OK), -1);
+}
+
+static int with_little_time(void) {
+  ff_error error;
+  setrlimit(RLIMIT_CPU, &(struct rlimit){1, 20});
+  signal(SIGXCPU, SIG_IGN); /* here; the compiler begins with what is usual */
+  filling = "mad.lo.u32 %r1, %r1, %r1, %r0;\nprmt.b32 %r1, %r1, %r0, %r1;\n"; /* nothing to simplify */
+  if (compile_use(COMPILE_ALWAYS, &error) || !open_kernel(true)) return 1;
+  launch_kernel();
+  return 0;
+}
+
+static void takes_too_long(void **unused) {
+  char cache[4096], ask[4300];
+  snprintf(cache, sizeof cache, "%s/long", folder);
+  assert_int_equal(mkdir(cache, 0700), 0);
+  assert_int_equal(in_process(with_little_time, real, cache), 0);
+  snprintf(ask, sizeof ask, "test -n \"$(find '%s' -name '*.refused')\"", cache);
+  assert_int_equal(system(ask), 0);
+}
 #endif
 
 static int make_folder(void **unused) {
@@ -271,7 +362,8 @@ int main(void) {
       cmocka_unit_test(missing),         cmocka_unit_test(bad_ones),         cmocka_unit_test(hanging_ones),
       cmocka_unit_test(signals_ignored), cmocka_unit_test(forked_meanwhile),
 #ifdef HAVE_GENERATOR
-      cmocka_unit_test(outlived),
+      cmocka_unit_test(outlived),        cmocka_unit_test(made_once),        cmocka_unit_test(given_up),
+      cmocka_unit_test(takes_too_long),
 #endif
   };
   return cmocka_run_group_tests(tests, make_folder, drop_folder);

@@ -48,8 +48,9 @@ static bool is_found(const compile_key *of) {
 
 static void keep_one(const compile_key *of, uint32_t code_bytes) {
   uint32_t bytes;
+  char path[PATH_MAX];
   unsigned char *image = make_image(code_bytes, of, &bytes);
-  compile_keep(of, image, bytes);
+  if (compile_path(of, path, sizeof path)) compile_keep_at(path, image, bytes);
   free(image);
 }
 
@@ -250,14 +251,13 @@ static void fill_cache(void) {
   }
 }
 
-/* The ones used longest ago go when there are too many, whichever process adds the last one. */
-static void oldest_go_for(bool at_a_path) {
+/* The ones used longest ago go when there are too many. */
+static void the_oldest_go(void **unused) {
   char path[PATH_MAX];
   keep_one(&key, 10);
   fill_cache();
   assert_true(is_found(&key));
-  if (at_a_path) assert_true(keep_one_at(NULL, &(compile_key){{5, 5}}));
-  else keep_one(&(compile_key){{5, 5}}, 10);
+  keep_one(&(compile_key){{5, 5}}, 10);
   assert_true(count_files() <= 2048);
   assert_true(is_found(&key));
   assert_true(is_found(&(compile_key){{5, 5}}));
@@ -267,8 +267,23 @@ static void oldest_go_for(bool at_a_path) {
   assert_int_equal(access(path, F_OK), -1);
 }
 
-static void the_oldest_go(void **unused) { oldest_go_for(false); }
-static void the_oldest_go_at_a_path(void **unused) { oldest_go_for(true); }
+/* A mark next to the file, of this user: what the compiler has given up. */
+static void what_took_too_long_is_known(void **unused) {
+  char path[PATH_MAX], mark[PATH_MAX + 16];
+  assert_false(compile_refused(&key));
+  keep_one(&key, 10);
+  assert_false(compile_refused(&key));
+  file_of(&key, path);
+  snprintf(mark, sizeof mark, "%s.refused", path);
+  assert_int_equal(symlink(path, mark), 0);
+  assert_false(compile_refused(&key));
+  unlink(mark);
+  assert_int_equal(close(creat(mark, 0600)), 0);
+  assert_true(compile_refused(&key));
+  assert_false(compile_refused(&(compile_key){{1, 1}}));
+  assert_int_equal(chmod(mark, 0622), 0);
+  assert_false(compile_refused(&key));
+}
 
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fresh, gone)
@@ -281,6 +296,6 @@ int main(void) {
                                      TEST(at_once),
                                      TEST(kept_at_a_path),
                                      TEST(the_oldest_go),
-                                     TEST(the_oldest_go_at_a_path)};
+                                     TEST(what_took_too_long_is_known)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -124,8 +124,8 @@ static void test_two_allocations_in_a_page(void **state) {
   assert_int_equal(finish(&r).tlb_misses, 1);
 }
 
-/* What the GPU reaches over the link is mapped as what is in its memory: a block, a group, or where a page is elsewhere, a
- * page. */
+/* What the GPU reaches over the link is mapped as what is in its memory: a block, a group, or where a page is
+ * elsewhere, a page. */
 static void test_pages_over_the_link_grow(void **state) {
   uint64_t resident[] = {0, 4096, MIB}, misses[] = {1, 31 + 16, 32};
   for (int i = 0; i < 3; i++) {

@@ -397,7 +397,7 @@ int main(void) {
                                      cmocka_unit_test(test_odd_allocations),
                                      cmocka_unit_test(test_cleaning),
                                      cmocka_unit_test(test_comes_at_once),
-      cmocka_unit_test(test_room_is_filled_at_once),
+                                     cmocka_unit_test(test_room_is_filled_at_once),
                                      cmocka_unit_test(test_smaller_first),
                                      cmocka_unit_test(test_last_pages),
                                      cmocka_unit_test(test_taken_back)};
