@@ -2,8 +2,8 @@
 /* auto, the prefetcher: what lies in GPU memory is what costs most on the link if it does not.
  *
  *     a launch begins          if all that it declares fits: what was not written yet comes at once, for that needs no transfer
- *     the link is idle         all that the launch declares and there is room for, if it comes before a far-fault would be served; else a group of it. If all that it declares
- *                              fits, of the allocation of which the smallest part has been looked at (kernels go
+ *     the link is idle         all that the launch declares, or the four fifths of it that there is room for, if that comes before a far-fault would be
+ *                              served; else a group of it. If all that it declares fits, of the allocation of which the smallest part has been looked at (kernels go
  *                              through their arrays side by side); else of the smallest one. Then what is absent of
  *                              others; while there is room
  *     reached over the link    memory has room: the group comes. It is full: the group comes when it has cost what it is worth (worth()) since its
@@ -166,15 +166,16 @@ static uint64_t absent_bytes(const ff_view *view, const auto_allocation *a, uint
   return bytes;
 }
 
-/* Does all that is absent of what was declared come before a far-fault would be served, or as much of it as there is
- * room for? Then it need not wait for an idle link. */
+/* Does what is absent of all that was declared come before a far-fault would be served, all of it or the four fifths of
+ * it that there is room for? Then it need not wait for an idle link. */
 static bool comes_at_once(auto_state *s, const ff_view *view) {
-  uint64_t room = view->free_bytes(view), bytes = 0;
-  for (size_t i = 0; i < s->declared.count && bytes < room && bytes <= view->service_bytes; i++) {
+  uint64_t room = view->free_bytes(view), fits = room + room / 4, bytes = 0,
+           most = room <= view->service_bytes ? fits : view->service_bytes;
+  for (size_t i = 0; i < s->declared.count && bytes <= most; i++) {
     const auto_allocation *a = auto_allocation_at(s, view, s->declared.items[i]);
-    if (a) bytes += absent_bytes(view, a, view->service_bytes);
+    if (a) bytes += absent_bytes(view, a, most);
   }
-  return bytes && (bytes < room ? bytes : room) <= view->service_bytes;
+  return bytes && bytes <= most;
 }
 
 /* What no launch has declared lately, from the lowest address to the highest and round again, but of no allocation that
