@@ -187,7 +187,7 @@ static void test_memory_errors(void **state) {
   wrong.location.id = 7;
   check(cuMemCreate(&handle, PIECE, &wrong, 0), CUDA_ERROR_INVALID_DEVICE);
   wrong = pinned;
-  wrong.handle_types = 1;
+  wrong.handle_types = 8; /* fabric handles */
   check(cuMemCreate(&handle, PIECE, &wrong, 0), CUDA_ERROR_NOT_SUPPORTED);
   handle = create(PIECE);
   succeed(cuMemGetAllocationPropertiesFromHandle(&read_back, handle));
