@@ -28,10 +28,13 @@ _Static_assert(sizeof(CUmemAccessDesc) == 12, "as in the driver's binary interfa
 enum { HANDLE_NONE = 0, HANDLE_FILE_DESCRIPTOR = 1 }; /* CUmemAllocationHandleType */
 enum { ALLOCATION_PINNED = 1, GRANULARITY_MINIMUM = 0, GRANULARITY_RECOMMENDED = 1 };
 
+static bool is_host(CUmemLocation location) {
+  return location.type >= cudaMemLocationTypeHost && location.type <= cudaMemLocationTypeHostNumaCurrent;
+}
+
 static CUresult check_location(CUmemLocation location) {
   if (location.type == cudaMemLocationTypeDevice) return libcuda_device(location.id);
-  bool host = location.type >= cudaMemLocationTypeHost && location.type <= cudaMemLocationTypeHostNumaCurrent;
-  return host ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
+  return is_host(location) ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
 }
 
 static CUresult check_properties(const CUmemAllocationProp *properties) {
@@ -45,7 +48,9 @@ LIBCUDA_CALL(cuMemGetAllocationGranularity, (size_t * granularity, const CUmemAl
   LIBCUDA_TRY(libcuda_ready());
   if (!granularity || (option != GRANULARITY_MINIMUM && option != GRANULARITY_RECOMMENDED))
     return CUDA_ERROR_INVALID_VALUE;
-  LIBCUDA_TRY(check_properties(properties));
+  CUresult result = check_properties(properties);
+  /* the host's would be as large; a library that asks finds out by cuMemCreate that there is none, and does without */
+  if (result && !(result == CUDA_ERROR_NOT_SUPPORTED && is_host(properties->location))) return result;
   *granularity = ENGINE_GRANULARITY;
   return CUDA_SUCCESS;
 }
