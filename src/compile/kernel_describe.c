@@ -512,7 +512,10 @@ static bool is_wide(void) {
 void *native_describe(const exec_kernel *kernel, const exec_code *code, const exec_isa_table *isa, uint32_t watch,
                       bool any, uint32_t *bytes) {
   uint64_t total = 0;
-  for (uint32_t f = 0; f < kernel->reach_count; f++) total += code->functions[f]->count;
+  for (uint32_t f = 0; f < kernel->reach_count; f++) {
+    if (!code->functions[f]) return NULL; /* very large: they are decoded when they are called */
+    total += code->functions[f]->count;
+  }
   if (total > MAX_INSTRUCTIONS) return NULL;
   describer d = {.isa = isa, .handlers = table_of(exec_isa_index(isa)), .watch = watch};
   native_function *functions = ff_alloc((kernel->reach_count + (size_t)1) * sizeof *functions);

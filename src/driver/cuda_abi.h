@@ -46,6 +46,7 @@ typedef enum cudaError {
   cudaErrorUnsupportedPtxVersion = 222,
   cudaErrorInvalidSource = 300,
   cudaErrorFileNotFound = 301,
+  cudaErrorOperatingSystem = 304,
   cudaErrorInvalidResourceHandle = 400,
   cudaErrorIllegalState = 401,
   cudaErrorSymbolNotFound = 500,

@@ -403,7 +403,7 @@ struct core_launch {
   exec_kernel *kernel;
   exec_memory *memory;
   const exec_isa_table *isa;
-  exec_function *const *functions; /* functions[0] is the kernel */
+  exec_function *const *functions; /* functions[0] is the kernel; use core_function */
   uint32_t function_count;
   uint32_t threads; /* workers */
   uint32_t resident_limit;
@@ -504,6 +504,11 @@ void core_call(core_warp *w, const exec_instr *i, const exec_function *callee);
 void core_return(core_warp *w, const exec_instr *i);
 /* Indirect: splits the running split by callee; the others wait at i. */
 const exec_function *core_callee(core_warp *w, const exec_instr *i);
+const exec_function *core_function_later(const core_launch *launch, uint32_t f); /* decodes it */
+static inline const exec_function *core_function(const core_launch *launch, uint32_t f) {
+  const exec_function *function = __atomic_load_n(&launch->functions[f], __ATOMIC_ACQUIRE);
+  return __builtin_expect(function != NULL, 1) ? function : core_function_later(launch, f);
+}
 void core_warp_start(core_warp *w);
 
 /* ---- lanes that synchronise (sync.c, barrier.c) ---- */

@@ -43,6 +43,7 @@ static struct CUctx_st primaries[ENGINE_DEVICES_MAX] = {{.id = 1, .primary = tru
 static unsigned long long next_id = 2;
 static atomic_bool initialised;
 static __thread CUcontext stack[STACK_DEPTH];
+static __thread bool chosen; /* by cudaSetDevice, in this thread */
 static __thread unsigned depth;
 
 /* ---- state ---- */
@@ -96,16 +97,19 @@ static void use_current(void) {
   engine_green_use(top ? top->green : NULL);
 }
 
-/* cudaSetDevice makes a primary context current. */
+/* cudaSetDevice makes a primary context current, also that of a runtime whose names are not the process's
+ * (RTLD_LOCAL). */
 static void hear_runtime(void) {
   int device;
-  if (engine_device_chosen(&device) && depth) stack[depth - 1] = primary_of(device);
+  if (!engine_device_chosen(&device)) return;
+  if (depth) stack[depth - 1] = primary_of(device);
+  chosen = true;
 }
 
 CUcontext libcuda_current(void) {
   hear_runtime();
   if (depth) return stack[depth - 1];
-  return runtime_is_loaded() && engine_started() ? primary_of(engine_device_current()) : NULL;
+  return (chosen || runtime_is_loaded()) && engine_started() ? primary_of(engine_device_current()) : NULL;
 }
 
 CUcontext libcuda_context_on(int device) {

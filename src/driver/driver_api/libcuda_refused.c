@@ -19,8 +19,6 @@ REFUSED(cuIpcOpenMemHandle_v2, PROCESSES)
 REFUSED(cuIpcCloseMemHandle, PROCESSES)
 REFUSED(cuIpcGetEventHandle, PROCESSES)
 REFUSED(cuIpcOpenEventHandle, PROCESSES)
-REFUSED(cuMemExportToShareableHandle, PROCESSES)
-REFUSED(cuMemImportFromShareableHandle, PROCESSES)
 
 #define OUTSIDE "there is no graphics driver or other device whose memory the virtual GPU could use"
 REFUSED(cuImportExternalMemory, OUTSIDE)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Virtual memory management (Driver API: "Virtual Memory Management"). Memory is the device's and pinned; to share it
- * with other processes, or to have it on the host, is not supported. None of these calls needs a current context. */
+/* Virtual memory management (Driver API: "Virtual Memory Management"). Memory is the device's and pinned; to have it on
+ * the host is not supported. Other processes can have it by a file descriptor, and by no other handle. None of these
+ * calls needs a current context. */
 #include "driver/driver_api/libcuda.h"
 
 #include <string.h>
@@ -24,25 +25,32 @@ typedef struct CUmemAccessDesc {
 } CUmemAccessDesc;
 _Static_assert(sizeof(CUmemAccessDesc) == 12, "as in the driver's binary interface");
 
+enum { HANDLE_NONE = 0, HANDLE_FILE_DESCRIPTOR = 1 }; /* CUmemAllocationHandleType */
 enum { ALLOCATION_PINNED = 1, GRANULARITY_MINIMUM = 0, GRANULARITY_RECOMMENDED = 1 };
+
+static bool is_host(CUmemLocation location) {
+  return location.type >= cudaMemLocationTypeHost && location.type <= cudaMemLocationTypeHostNumaCurrent;
+}
 
 static CUresult check_location(CUmemLocation location) {
   if (location.type == cudaMemLocationTypeDevice) return libcuda_device(location.id);
-  bool host = location.type >= cudaMemLocationTypeHost && location.type <= cudaMemLocationTypeHostNumaCurrent;
-  return host ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
+  return is_host(location) ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
 }
 
 static CUresult check_properties(const CUmemAllocationProp *properties) {
   if (!properties || properties->type != ALLOCATION_PINNED) return CUDA_ERROR_INVALID_VALUE;
   LIBCUDA_TRY(check_location(properties->location));
-  return properties->handle_types || properties->flags.compression ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
+  return properties->handle_types & ~HANDLE_FILE_DESCRIPTOR || properties->flags.compression ? CUDA_ERROR_NOT_SUPPORTED
+                                                                                             : CUDA_SUCCESS;
 }
 
 LIBCUDA_CALL(cuMemGetAllocationGranularity, (size_t * granularity, const CUmemAllocationProp *properties, int option)) {
   LIBCUDA_TRY(libcuda_ready());
   if (!granularity || (option != GRANULARITY_MINIMUM && option != GRANULARITY_RECOMMENDED))
     return CUDA_ERROR_INVALID_VALUE;
-  LIBCUDA_TRY(check_properties(properties));
+  CUresult result = check_properties(properties);
+  /* the host's would be as large; a library that asks finds out by cuMemCreate that there is none, and does without */
+  if (result && !(result == CUDA_ERROR_NOT_SUPPORTED && is_host(properties->location))) return result;
   *granularity = ENGINE_GRANULARITY;
   return CUDA_SUCCESS;
 }
@@ -72,8 +80,8 @@ LIBCUDA_CALL(cuMemCreate, (unsigned long long *handle, size_t bytes, const CUmem
   uint64_t made;
   if (!handle || flags) return CUDA_ERROR_INVALID_VALUE;
   LIBCUDA_TRY(check_properties(properties));
-  LIBCUDA_TRY(
-      libcuda_result(engine_memory_create(properties->location.id, bytes, properties, sizeof *properties, &made)));
+  LIBCUDA_TRY(libcuda_result(engine_memory_create(properties->location.id, bytes, properties, sizeof *properties,
+                                                  properties->handle_types != HANDLE_NONE, &made)));
   *handle = made;
   return CUDA_SUCCESS;
 }
@@ -96,6 +104,27 @@ LIBCUDA_CALL(cuMemGetAllocationPropertiesFromHandle, (CUmemAllocationProp * prop
   LIBCUDA_TRY(libcuda_ready());
   if (!properties) return CUDA_ERROR_INVALID_VALUE;
   return libcuda_result(engine_memory_note(handle, properties, sizeof *properties));
+}
+
+/* ---- other processes ---- */
+
+LIBCUDA_CALL(cuMemExportToShareableHandle,
+             (void *shareable, unsigned long long handle, int type, unsigned long long flags)) {
+  LIBCUDA_TRY(libcuda_ready());
+  if (!shareable || flags) return CUDA_ERROR_INVALID_VALUE;
+  if (type != HANDLE_FILE_DESCRIPTOR) return CUDA_ERROR_NOT_SUPPORTED;
+  return libcuda_result(engine_memory_export(handle, shareable));
+}
+
+/* `shareable` is the descriptor itself. */
+LIBCUDA_CALL(cuMemImportFromShareableHandle, (unsigned long long *handle, void *shareable, int type)) {
+  LIBCUDA_TRY(libcuda_ready());
+  uint64_t made;
+  if (!handle) return CUDA_ERROR_INVALID_VALUE;
+  if (type != HANDLE_FILE_DESCRIPTOR) return CUDA_ERROR_NOT_SUPPORTED;
+  LIBCUDA_TRY(libcuda_result(engine_memory_import((int)(intptr_t)shareable, &made)));
+  *handle = made;
+  return CUDA_SUCCESS;
 }
 
 /* ---- mappings ---- */

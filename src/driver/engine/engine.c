@@ -234,7 +234,8 @@ static cudaError_t enter_locked(bool wait_for_host_functions, bool wait_for_kern
     ff_engine.phase = make(&error) == FF_OK ? ENGINE_READY : ENGINE_FAILED;
     if (ff_engine.phase == ENGINE_FAILED) engine_say("the virtual GPU cannot start: %s", error.message);
   }
-  if (wait_for_kernel || (wait_for_host_functions && engine_deferred_full())) engine_deferred_wait();
+  if (wait_for_host_functions && engine_deferred_full()) engine_deferred_wait();
+  if (wait_for_kernel) engine_deferred_wait_device(engine_device_of(NULL));
   while (wait_for_host_functions && ff_engine.host_pending && ff_engine.phase == ENGINE_READY)
     pthread_cond_wait(&ff_engine.host_done, &ff_engine.lock);
   cudaError_t error = ff_engine.phase == ENGINE_READY      ? ff_engine.sticky
@@ -282,6 +283,7 @@ cudaError_t engine_reset(int device) {
   cudaError_t error = engine_enter();
   if (error && error != ff_engine.sticky) return error;
   if (error) pthread_mutex_lock(&ff_engine.lock); /* only the sticky error was in the way, and here it may go */
+  engine_deferred_wait_device(device);
   engine_synchronize_device_locked(device);
   /* else others' memory would be leaked */
   if (ff_engine.check && engine_devices() == 1) check_finish(ff_engine.check, false);

@@ -178,10 +178,14 @@ enum { ENGINE_ACCESS_NONE = 0, ENGINE_ACCESS_READ = 1, ENGINE_ACCESS_READ_WRITE 
 ENGINE_API cudaError_t engine_reserve(uint64_t bytes, uint64_t alignment, uint64_t wanted, uint64_t *address);
 /* cudaErrorInvalidValue: not exactly a reservation, or something is mapped in it. */
 ENGINE_API cudaError_t engine_unreserve(uint64_t address, uint64_t bytes);
-/* Memory without an address, zero-filled; `note` comes back from engine_memory_note. cudaErrorMemoryAllocation: the GPU
- * is full. */
+/* Memory without an address, zero-filled; `note` comes back from engine_memory_note; `shared`: other processes can have
+ * it. cudaErrorMemoryAllocation: the GPU is full. */
 ENGINE_API cudaError_t engine_memory_create(int device, uint64_t bytes, const void *note, uint32_t note_bytes,
-                                            uint64_t *handle);
+                                            bool shared, uint64_t *handle);
+/* A file descriptor for another process, the caller's to close. cudaErrorInvalidValue: not made to be shared. */
+ENGINE_API cudaError_t engine_memory_export(uint64_t handle, int *descriptor);
+/* What another process has exported; the descriptor stays the caller's. cudaErrorInvalidValue: it is none of ours. */
+ENGINE_API cudaError_t engine_memory_import(int descriptor, uint64_t *handle);
 /* One reference less; without any and mapped nowhere it is given back. An unknown or stale handle:
  * cudaErrorInvalidValue, here and below. */
 ENGINE_API cudaError_t engine_memory_release(uint64_t handle);

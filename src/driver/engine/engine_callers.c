@@ -12,8 +12,8 @@
 #include "fatbin/elf.h"
 
 /* How the files of NVIDIA's libraries begin that choose between machine code and PTX by what they are told. */
-static const char *const starts[] = {"libcublas",   "libcudnn",    "libcufft", "libcurand", "libcusolver",
-                                     "libcusparse", "libcutensor", "libnpp",   "libnvjpeg", "libcufile"};
+static const char *const starts[] = {"libcublas",   "libcudnn", "libcufft",  "libcurand", "libcusolver", "libcusparse",
+                                     "libcutensor", "libnpp",   "libnvjpeg", "libcufile", "libnccl"};
 
 typedef struct library {
   const void *base; /* where it is loaded */

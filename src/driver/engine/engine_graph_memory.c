@@ -160,7 +160,7 @@ static uint32_t find_chunk(int device, uint64_t bytes, const engine_stream *stre
 
 static uint32_t make_chunk(int device, uint64_t bytes) {
   uint64_t handle;
-  if (engine_memory_create_locked(device, bytes, "", 0, &handle)) return 0;
+  if (engine_memory_create_locked(device, bytes, "", 0, false, &handle)) return 0;
   size_t at = 0;
   while (at < graph_memory.chunks.count && graph_memory.chunks.items[at].bytes) at++;
   if (at == graph_memory.chunks.count) FF_PUSH(&graph_memory.chunks, ((chunk){0}));

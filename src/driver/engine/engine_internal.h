@@ -116,7 +116,8 @@ typedef struct engine_event {
   uint64_t time_ps;      /* local clock */
   engine_stream *stream; /* recorded in; NULL once destroyed */
   uint32_t stream_number;
-  uint32_t behind;                   /* recordings of it that are queued: engine_deferred.c */
+  uint32_t behind;                   /* recordings of it that are queued: engine_deferred.c; */
+  uint64_t behind_over;              /* that were, and were carried out */
   uint64_t capture;                  /* last recorded in the capture of this id; 0: in none */
   FF_VEC(struct engine_node *) tips; /* then: what the stream had done */
   FF_VEC(engine_known) known;        /* else: what its stream knew */
@@ -161,7 +162,8 @@ typedef struct engine_source {
   char *name;
   char *text;
   size_t length;
-} engine_source; /* PTX, owned */
+  uint32_t max_registers; /* of a thread of its kernels, as the compiler was told; 0: nothing */
+} engine_source;          /* PTX, owned */
 
 struct engine_module {
   uint32_t number;    /* from 1, in order of registration */
@@ -223,9 +225,9 @@ typedef struct engine_state {
   uint64_t device_used[ENGINE_DEVICES_MAX];
   /* the launches that exec works on, or that have given way; none without a simulation */
   FF_VEC(trace_launch *) running;
-  /* kernels that have given way, on threads of the engine's own, one of a device at most: engine_deferred.c */
+  /* devices with a kernel that has given way, on a thread of the engine's own, or with a queue: engine_deferred.c */
   uint32_t given;
-  pthread_cond_t behind_done; /* the last of them has finished, and all that was queued behind them */
+  pthread_cond_t behind_done; /* one of them has finished, or an event that was queued is recorded */
   volatile bool stop;         /* the process ends: a running kernel is to stop */
   uint64_t last_sequence;     /* of the latest operation */
   /* one call puts what is appended; has the host paid for it? */
@@ -317,8 +319,13 @@ void engine_stream_wait_event_locked(engine_stream *stream, engine_event *event)
 /* engine_deferred.c: a kernel that waits for the host, and what comes after it */
 struct engine_node_params;
 bool engine_deferred(const engine_stream *stream); /* is what is put on the stream now queued? */
-void engine_deferred_wait(void);                   /* until nothing is; gives the lock away meanwhile */
-bool engine_deferred_full(void);                   /* no more can be appended until then */
+/* Until nothing is, or nothing of a device or a stream, or the event is recorded; they give the lock away meanwhile.
+ * NULL: the stream or event is no more. */
+void engine_deferred_wait(void);
+void engine_deferred_wait_device(int device);
+engine_stream *engine_deferred_wait_stream(engine_stream *stream);
+engine_event *engine_deferred_wait_event(cudaEvent_t handle);
+bool engine_deferred_full(void); /* no more can be appended until then */
 /* without the lock, after a query of queued operations: the kernel needs the lock */
 void engine_deferred_rest(void);
 /* cudaSuccess and *taken: it is queued. Else it is to be carried out now; `async`: the call need not wait for it. */
@@ -378,7 +385,7 @@ void engine_release_hidden(uint64_t address);
 /* engine_vmm.c with the lock: as the functions of the same name */
 cudaError_t engine_reserve_locked(uint64_t bytes, uint64_t alignment, uint64_t wanted, uint64_t *address);
 cudaError_t engine_unreserve_locked(uint64_t address);
-cudaError_t engine_memory_create_locked(int device, uint64_t bytes, const void *note, uint32_t note_bytes,
+cudaError_t engine_memory_create_locked(int device, uint64_t bytes, const void *note, uint32_t note_bytes, bool shared,
                                         uint64_t *handle);
 void engine_memory_release_locked(uint64_t handle);
 cudaError_t engine_map_locked(uint64_t address, uint64_t bytes, uint64_t handle);

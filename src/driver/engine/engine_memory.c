@@ -156,7 +156,9 @@ cudaError_t engine_free_locked(uint64_t address, unsigned allowed) {
 cudaError_t engine_free(uint64_t address, unsigned allowed) {
   cudaError_t error = engine_enter();
   if (error) return error;
-  error = engine_free_locked(address, allowed);
+  const exec_allocation *there = engine_devices() > 1 ? exec_memory_find(ff_engine.memory, address) : NULL;
+  if (there) engine_deferred_wait_device(engine_memory_device(there)); /* another than the current one */
+  error = ff_engine.sticky ? ff_engine.sticky : engine_free_locked(address, allowed);
   engine_leave();
   return error;
 }

@@ -29,16 +29,27 @@
 
 /* ---- reading images ---- */
 
-static void add_source(engine_module *module, char *text, size_t length) {
+static void add_source(engine_module *module, char *text, size_t length, uint32_t max_registers) {
   ff_text name = {0};
   ff_text_add(&name, "module %u of %s", module->number, program_invocation_short_name);
   if (module->sources.count) ff_text_add(&name, " (part %zu)", module->sources.count + 1);
-  engine_source source = {.name = name.chars, .text = text, .length = length};
+  engine_source source = {.name = name.chars, .text = text, .length = length, .max_registers = max_registers};
   FF_PUSH(&module->sources, source);
 }
 
 static uint32_t capability(void) {
   return (uint32_t)(ff_engine.machine->compute_major * 10 + ff_engine.machine->compute_minor);
+}
+
+/* nvcc's -maxrregcount, which the container keeps for the assembler: "...maxrregcount=96..." or with a blank. */
+static uint32_t max_registers(const fatbin_entry *entry) {
+  static const char option[] = "maxrregcount";
+  uint32_t number = 0;
+  const char *at = entry->options ? memmem(entry->options, entry->options_length, option, sizeof option - 1) : NULL;
+  const char *end = entry->options + entry->options_length;
+  if (!at || (at += sizeof option - 1) == end || (*at != '=' && *at != ' ')) return 0;
+  for (at++; at < end && *at >= '0' && *at <= '9' && number < 1000; at++) number = 10 * number + (uint32_t)(*at - '0');
+  return number;
 }
 
 /* Takes the PTX of one fat binary; any will do, for a newer GPU too. FF_NOT_FOUND: it has none. */
@@ -50,7 +61,7 @@ static ff_status take_image(engine_module *module, const fatbin *image, ff_error
   char *text;
   size_t length;
   ff_status status = fatbin_ptx(entry, &text, &length, error);
-  if (!status) add_source(module, text, length);
+  if (!status) add_source(module, text, length, max_registers(entry));
   return status;
 }
 
@@ -82,7 +93,7 @@ static ff_status read_image(engine_module *module, const void *image, size_t byt
     size_t length = bytes ? strnlen(image, bytes) : strlen(image);
     char *text = ff_alloc(length + 1);
     memcpy(text, image, length);
-    add_source(module, text, length);
+    add_source(module, text, length, 0);
     return FF_OK;
   }
   fatbin_set set;

@@ -110,6 +110,12 @@ static void need_registered(part_choice *choice) {
   for (size_t i = 0; i < module->sources.count && !count; i++) choice->needed[i] = true;
 }
 
+/* What a kernel says itself goes before what the compiler was told for all. */
+static void limit_registers(ptx_module *part, uint32_t most) {
+  for (uint32_t f = 0; f < part->func_count; f++)
+    if (part->funcs[f]->entry && !part->funcs[f]->maxnreg) part->funcs[f]->maxnreg = most;
+}
+
 /* Parses until nothing more is needed: parsed[i] belongs to source i. */
 static ff_status parse_needed(part_choice *choice, ptx_module **parsed, ff_error *error) {
   const engine_module *module = choice->module;
@@ -121,6 +127,7 @@ static ff_status parse_needed(part_choice *choice, ptx_module **parsed, ff_error
       if (!choice->needed[i] || parsed[i]) continue;
       ff_status status = ptx_module_parse(source->name, source->text, source->length, &parsed[i], error);
       if (status) return status;
+      limit_registers(parsed[i], source->max_registers);
       need_externals(choice, parsed[i]);
       again = true;
     }

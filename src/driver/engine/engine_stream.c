@@ -180,6 +180,7 @@ cudaError_t engine_stream_destroy(cudaStream_t handle) {
   if (error) return error;
   engine_stream *stream =
       handle && handle != cudaStreamLegacy && handle != cudaStreamPerThread ? engine_stream_find(handle) : NULL;
+  if (stream) stream = engine_deferred_wait_stream(stream); /* of another device than the current one */
   if (stream) engine_stream_free(stream);
   else error = engine_stream_error(handle);
   engine_leave();
@@ -234,8 +235,7 @@ cudaError_t engine_stream_synchronize(cudaStream_t handle) {
   engine_stream *stream = engine_stream_find(handle);
   error = stream ? engine_capture_refuse(stream) : engine_stream_error(handle);
   if (!error && engine_deferred(stream)) {
-    engine_deferred_wait();
-    stream = engine_stream_find(handle);
+    stream = engine_deferred_wait_stream(stream);
     error = stream ? ff_engine.sticky : engine_stream_error(handle);
   }
   if (!error) error = engine_synchronize_stream_locked(stream);
@@ -246,7 +246,8 @@ cudaError_t engine_stream_synchronize(cudaStream_t handle) {
 cudaError_t engine_device_synchronize(int device) {
   cudaError_t error = engine_enter();
   if (error) return error;
-  error = engine_capture_any();
+  engine_deferred_wait_device(device);
+  error = ff_engine.sticky ? ff_engine.sticky : engine_capture_any();
   if (!error) engine_synchronize_device_locked(device);
   engine_leave();
   return error;
@@ -318,7 +319,7 @@ cudaError_t engine_event_create(unsigned flags, cudaEvent_t *out) {
 cudaError_t engine_event_destroy(cudaEvent_t handle) {
   cudaError_t error = engine_enter();
   if (error) return error;
-  engine_event *event = engine_event_find(handle);
+  engine_event *event = engine_deferred_wait_event(handle);
   if (event) free_event(event);
   else error = cudaErrorInvalidResourceHandle;
   engine_leave();
@@ -384,9 +385,8 @@ cudaError_t engine_stream_wait(cudaStream_t stream_handle, cudaEvent_t handle) {
 cudaError_t engine_event_synchronize(cudaEvent_t handle) {
   cudaError_t error = engine_enter_during_kernel();
   if (error) return error;
-  if (engine_event_find(handle) && engine_event_find(handle)->behind) engine_deferred_wait();
+  engine_event *event = engine_deferred_wait_event(handle);
   if (ff_engine.sticky) error = ff_engine.sticky;
-  engine_event *event = engine_event_find(handle);
   if (error) event = NULL;
   else if (!event) error = cudaErrorInvalidResourceHandle;
   else if (event->capture) error = cudaErrorCapturedEvent;

@@ -9,7 +9,7 @@
  *
  * A handle is slot + 1 in its low half and the slot's generation in the high one, so that the handle of memory that was
  * given back is not taken for that of the slot's next memory. device_used counts each memory once, however often it is
- * mapped. `mappings` says what each device may do with a mapping; kernels of the device whose turn it is see that.
+ * mapped, and not what another process made. `mappings` says what each device may do with a mapping; kernels of the device whose turn it is see that.
  * Invariants (engine_vmm_check):
  *
  *     mappings of a memory, and of a reservation, are as many as `mappings` has in them; both lists are in order of
@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "driver/engine/engine_internal.h"
+#include "driver/engine/engine_shared.h"
 #include "exec/memory/backing.h"
 #include "exec/memory/visibility.h"
 
@@ -26,6 +27,8 @@
 
 typedef struct physical {
   uint64_t bytes, offset; /* 0 bytes: the slot is free */
+  engine_shared shared;   /* what other processes can have lies in a file of its own, at 0 */
+  bool imported;          /* it is another's: device_used does not count it */
   uint32_t generation, references, mappings;
   uint32_t number; /* in the access stream, not used again */
   int device;
@@ -169,44 +172,95 @@ static void append_create(const physical *p) {
   engine_append(&op);
 }
 
-cudaError_t engine_memory_create_locked(int device, uint64_t bytes, const void *note, uint32_t note_bytes,
-                                        uint64_t *handle) {
-  uint64_t offset;
-  ff_error reason;
-  if (!engine_memory_fits(device, ENGINE_DEVICE, bytes)) {
-    session_note_no_room(ff_engine.session, "cuMemCreate", bytes, ff_engine.device_used[device]);
-    return cudaErrorMemoryAllocation;
-  }
-  if (exec_backing_take(&vmm.backing, bytes, &offset, &reason)) {
-    engine_say_once("cuMemCreate", "cuMemCreate: %s", reason.message);
-    return cudaErrorMemoryAllocation;
-  }
+static physical *new_physical(int device, uint64_t bytes) {
   if (!vmm.spare.count) {
     FF_PUSH(&vmm.spare, (uint32_t)vmm.slots.count);
     FF_PUSH(&vmm.slots, ((physical){0}));
   }
   physical *p = &vmm.slots.items[vmm.spare.items[--vmm.spare.count]];
-  *p = (physical){.bytes = bytes,
-                  .offset = offset,
-                  .generation = p->generation + 1,
-                  .references = 1,
-                  .number = ++vmm.created,
-                  .device = device};
-  memcpy(p->note, note, note_bytes);
-  ff_engine.device_used[device] += bytes;
+  *p = (physical){
+      .bytes = bytes, .generation = p->generation + 1, .references = 1, .number = ++vmm.created, .device = device};
+  return p;
+}
+
+static uint64_t made(const physical *p) {
   append_create(p);
   engine_time_host(cost(ff_engine.machine->create_us));
-  *handle = handle_of(p);
+  return handle_of(p);
+}
+
+/* Where the bytes are to lie: in a file of their own if `shared`. */
+static cudaError_t find_place(int device, uint64_t bytes, const void *note, uint32_t note_bytes, uint64_t *offset,
+                              engine_shared *shared) {
+  ff_error reason;
+  engine_shared_head head = {.bytes = bytes, .device = device};
+  memcpy(head.note, note, note_bytes);
+  if (shared && !engine_shared_make(shared, &head)) {
+    engine_say_once("cuMemCreate", "cuMemCreate: no file in memory that processes could share");
+    return cudaErrorMemoryAllocation;
+  }
+  if (!shared && exec_backing_take(&vmm.backing, bytes, offset, &reason)) {
+    engine_say_once("cuMemCreate", "cuMemCreate: %s", reason.message);
+    return cudaErrorMemoryAllocation;
+  }
   return cudaSuccess;
 }
 
-cudaError_t engine_memory_create(int device, uint64_t bytes, const void *note, uint32_t note_bytes, uint64_t *handle) {
+cudaError_t engine_memory_create_locked(int device, uint64_t bytes, const void *note, uint32_t note_bytes, bool shared,
+                                        uint64_t *handle) {
+  uint64_t offset = 0;
+  engine_shared file = {0};
+  if (!engine_memory_fits(device, ENGINE_DEVICE, bytes)) {
+    session_note_no_room(ff_engine.session, "cuMemCreate", bytes, ff_engine.device_used[device]);
+    return cudaErrorMemoryAllocation;
+  }
+  cudaError_t error = find_place(device, bytes, note, note_bytes, &offset, shared ? &file : NULL);
+  if (error) return error;
+  physical *p = new_physical(device, bytes);
+  p->offset = offset;
+  p->shared = file;
+  memcpy(p->note, note, note_bytes);
+  ff_engine.device_used[device] += bytes;
+  *handle = made(p);
+  return cudaSuccess;
+}
+
+cudaError_t engine_memory_create(int device, uint64_t bytes, const void *note, uint32_t note_bytes, bool shared,
+                                 uint64_t *handle) {
   FF_ASSERT(note_bytes <= NOTE_BYTES);
   if (!is_whole(bytes)) return cudaErrorInvalidValue;
   cudaError_t error = engine_enter();
   if (error) return error;
-  error = engine_device_exists(device) ? engine_memory_create_locked(device, bytes, note, note_bytes, handle)
+  error = engine_device_exists(device) ? engine_memory_create_locked(device, bytes, note, note_bytes, shared, handle)
                                        : cudaErrorInvalidDevice;
+  engine_leave();
+  return error;
+}
+
+cudaError_t engine_memory_export(uint64_t handle, int *descriptor) {
+  cudaError_t error = engine_enter();
+  if (error) return error;
+  const physical *p = referred(handle);
+  if (!p || !p->shared.open) error = cudaErrorInvalidValue;
+  else if ((*descriptor = engine_shared_give(&p->shared)) < 0) error = cudaErrorOperatingSystem;
+  engine_leave();
+  return error;
+}
+
+/* It is the device's of the same number, where this process has one. */
+cudaError_t engine_memory_import(int descriptor, uint64_t *handle) {
+  engine_shared_head head;
+  engine_shared file;
+  cudaError_t error = engine_enter();
+  if (error) return error;
+  if (!engine_shared_take(&file, descriptor, &head) || !is_whole(head.bytes)) error = cudaErrorInvalidValue;
+  else {
+    physical *p = new_physical(engine_device_exists(head.device) ? head.device : 0, head.bytes);
+    p->shared = file;
+    p->imported = true;
+    memcpy(p->note, head.note, sizeof p->note);
+    *handle = made(p);
+  }
   engine_leave();
   return error;
 }
@@ -214,8 +268,9 @@ cudaError_t engine_memory_create(int device, uint64_t bytes, const void *note, u
 /* Gives it back if nothing refers to it any more. */
 static void settle(physical *p) {
   if (p->references || p->mappings) return;
-  exec_backing_give(&vmm.backing, p->offset, p->bytes);
-  ff_engine.device_used[p->device] -= p->bytes;
+  if (p->shared.open) engine_shared_close(&p->shared);
+  else exec_backing_give(&vmm.backing, p->offset, p->bytes);
+  if (!p->imported) ff_engine.device_used[p->device] -= p->bytes;
   p->bytes = 0;
   FF_PUSH(&vmm.spare, (uint32_t)(p - vmm.slots.items));
 }
@@ -326,23 +381,29 @@ cudaError_t engine_memory_retain(uint64_t address, uint64_t *handle) {
   return error;
 }
 
+static ff_status check_file(const physical *p, ff_error *reason) {
+  if (!p->shared.open) return exec_backing_check(&vmm.backing, reason);
+  if (engine_shared_lives(&p->shared)) return FF_OK;
+  return ff_fail(reason, FF_NO_MEMORY, "the program has closed a file that the virtual GPU's memory lies in");
+}
+
 cudaError_t engine_map_locked(uint64_t address, uint64_t bytes, uint64_t handle) {
   physical *p = referred(handle);
   reservation *r = reservation_of(address);
-  const exec_allocation *made;
+  const exec_allocation *there;
   ff_error reason;
   char name[64];
   if (!p || !r || bytes > p->bytes) return cudaErrorInvalidValue;
   snprintf(name, sizeof name, "cuMemCreate #%u in cuMemAddressReserve #%u", p->number, r->number);
-  ff_status status = exec_backing_check(&vmm.backing, &reason);
+  ff_status status = check_file(p, &reason);
+  int file = p->shared.open ? p->shared.file : vmm.backing.file;
   if (!status)
-    status =
-        exec_memory_map(ff_engine.memory, address, bytes, vmm.backing.file, p->offset, handle, name, &made, &reason);
+    status = exec_memory_map(ff_engine.memory, address, bytes, file, p->offset, handle, name, &there, &reason);
   if (status == FF_NO_MEMORY) engine_say_once("cuMemMap", "cuMemMap: %s", reason.message);
   if (status) return engine_status_error(status);
   p->mappings++;
   r->mappings++;
-  mapping_insert(made);
+  mapping_insert(there);
   trace_op op = {.kind = TRACE_OP_MAP, .stream = engine_origin(p->device)};
   op.map.address = address;
   op.map.bytes = bytes;
@@ -486,7 +547,7 @@ uint64_t engine_vmm_check(int device) {
     spare += !p->bytes;
     mapped += p->mappings;
     FF_ASSERT(!p->bytes == !(p->references || p->mappings));
-    if (p->device == device) used += p->bytes;
+    if (p->device == device && !p->imported) used += p->bytes;
   }
   FF_ASSERT(spare == vmm.spare.count && mapped == vmm.mappings.count);
   return used;

@@ -213,6 +213,29 @@ EXPORT(nvmlDeviceGetArchitecture, (nvmlDevice device, unsigned *architecture)) {
   return NVML_SUCCESS;
 }
 
+/* ---- pairs of devices ---- */
+
+typedef enum nvmlP2PStatus { NVML_P2P_STATUS_OK = 0, NVML_P2P_STATUS_NOT_SUPPORTED = 5 } nvmlP2PStatus;
+typedef enum nvmlP2PCaps { /* what a pair of devices may be able to do */
+                           NVML_P2P_CAPS_INDEX_READ,
+                           NVML_P2P_CAPS_INDEX_WRITE,
+                           NVML_P2P_CAPS_INDEX_NVLINK,
+                           NVML_P2P_CAPS_INDEX_ATOMICS,
+                           NVML_P2P_CAPS_INDEX_PCI,
+                           NVML_P2P_CAPS_INDEX_UNKNOWN,
+} nvmlP2PCaps;
+
+/* Each device reaches each by PCIe; there is no NVLink. */
+EXPORT(nvmlDeviceGetP2PStatus, (nvmlDevice device, nvmlDevice peer, nvmlP2PCaps index, nvmlP2PStatus *status)) {
+  int number;
+  nvmlReturn error = number_of(device, &number);
+  if (!error) error = number_of(peer, &number);
+  if (error) return error;
+  if (!status || (unsigned)index >= NVML_P2P_CAPS_INDEX_UNKNOWN) return NVML_ERROR_INVALID_ARGUMENT;
+  *status = index == NVML_P2P_CAPS_INDEX_NVLINK ? NVML_P2P_STATUS_NOT_SUPPORTED : NVML_P2P_STATUS_OK;
+  return NVML_SUCCESS;
+}
+
 /* ---- memory: this process's ---- */
 
 static nvmlReturn memory_of(nvmlDevice device, nvmlMemory *memory) {

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "exec/launch/program_sharing.h"
 #include "exec/instructions/host_call.h"
+#include "exec/decode/facts.h"
 #include "exec/decode/program.h"
 #include "exec/texture/texture_table.h"
 #include "ptx/rewrite/persistent.h"
@@ -121,6 +122,8 @@ ff_status exec_program_create_sharing(const ptx_module *linked, exec_memory *mem
   made->managed_from = managed_from;
   made->owns_managed = !managed_from;
   made->vars = ff_alloc((linked->var_count + 1) * sizeof *made->vars);
+  made->facts = managed_from && managed_from->module == linked ? exec_facts_share(managed_from->facts)
+                                                               : exec_facts_create(linked);
   pthread_mutex_init(&made->lock, NULL);
   ff_status status = FF_OK;
   for (uint32_t v = 0; v < linked->var_count && status == FF_OK; v++)
@@ -150,6 +153,7 @@ static void free_kernel(exec_kernel *kernel) {
   if (kernel->params_memory) exec_memory_release(kernel->program->memory, kernel->params_memory->address, NULL);
   if (kernel->workspace) exec_memory_release(kernel->program->memory, kernel->workspace->address, NULL);
   free(kernel->reach);
+  free(kernel->reach_at);
   free(kernel->shared.items);
   free(kernel->variables.items);
   ff_arena_free(&kernel->arena);
@@ -170,6 +174,7 @@ void exec_program_free(exec_program *program) {
   }
   free(program->vars);
   free(program->taken);
+  exec_facts_free(program->facts);
   pthread_mutex_destroy(&program->lock);
   free(program);
 }
@@ -187,69 +192,35 @@ ff_status exec_program_variable(exec_program *program, const char *name, uint64_
 /* ---- what a kernel reaches ---- */
 
 uint32_t exec_kernel_function(const exec_kernel *kernel, const ptx_func *func) {
-  for (uint32_t n = 0; n < kernel->reach_count; n++)
-    if (kernel->reach[n] == func) return n;
-  return EXEC_NO_OFFSET;
+  uint32_t at = func->index < kernel->program->module->func_count ? kernel->reach_at[func->index] : 0;
+  return at && kernel->reach[at - 1] == func ? at - 1 : EXEC_NO_OFFSET;
 }
 
 static void add_reach(exec_kernel *kernel, const ptx_func *func) {
-  if (func->has_body && exec_kernel_function(kernel, func) == EXEC_NO_OFFSET)
-    kernel->reach[kernel->reach_count++] = func;
-}
-
-/* Does it read what other blocks may write? They do not write to a block's own shared memory. */
-static bool looks(const ptx_instr *instr) {
-  switch (instr->opcode) {
-  case PTX_OP_LD:
-    return ptx_instr_space(instr) != PTX_SPACE_SHARED &&
-           (ptx_has(instr, PTX_MOD_VOLATILE) || ptx_has(instr, PTX_MOD_RELAXED) || ptx_has(instr, PTX_MOD_ACQUIRE));
-  case PTX_OP_ATOM: return ptx_instr_space(instr) != PTX_SPACE_SHARED;
-  case PTX_OP_MEMBAR:
-  case PTX_OP_FENCE: return true;
-  default: return false;
-  }
-}
-
-/* Can it wait for other threads: does it look in a loop? `called`: the loop may be around the call. */
-static bool may_wait(const ptx_func *func, bool called) {
-  /* where the first of the loops begins that end here or behind */
-  uint32_t loops_from = called ? 0 : func->instr_count;
-  for (uint32_t n = func->instr_count; n-- > 0;) {
-    const ptx_instr *instr = &func->instrs[n];
-    if (instr->opcode == PTX_OP_BRX) loops_from = 0;
-    if (instr->opcode == PTX_OP_BRA && instr->operand_count && instr->operands[0].label < loops_from)
-      loops_from = instr->operands[0].label;
-    if (n >= loops_from && looks(instr)) return true;
-  }
-  return false;
+  if (!func->has_body || exec_kernel_function(kernel, func) != EXEC_NO_OFFSET) return;
+  kernel->reach[kernel->reach_count++] = func;
+  kernel->reach_at[func->index] = kernel->reach_count;
 }
 
 static void find_reach(exec_kernel *kernel) {
   const exec_program *program = kernel->program;
-  kernel->reach = ff_alloc((program->module->func_count + 2) * sizeof *kernel->reach);
-  kernel->reach[kernel->reach_count++] = kernel->func;
+  uint32_t functions = program->module->func_count;
+  kernel->reach = ff_alloc((functions + 2) * sizeof *kernel->reach);
+  kernel->reach_at = ff_alloc((functions + 1) * sizeof *kernel->reach_at);
+  add_reach(kernel, kernel->func);
   for (uint32_t f = 0; f < kernel->reach_count; f++) {
-    kernel->info.may_wait |= may_wait(kernel->reach[f], f > 0);
-    for (uint32_t n = 0; n < kernel->reach[f]->instr_count; n++) {
-      const ptx_instr *instr = &kernel->reach[f]->instrs[n];
-      kernel->info.reads_smid |= instr->opcode == PTX_OP_MOV && instr->operand_count > 1 &&
-                                 instr->operands[1].kind == PTX_OPERAND_SREG &&
-                                 instr->operands[1].sreg == PTX_SREG_SMID;
-      kernel->pulls |= ptx_persistent_pulls(kernel->reach[f], instr);
-      if (instr->opcode != PTX_OP_CALL) continue;
-      const ptx_operand *callee = ptx_call_parts(instr).callee;
-      if (callee && callee->kind == PTX_OPERAND_SYMBOL) {
-        if (!callee->symbol->func) continue;
-        add_reach(kernel, callee->symbol->func);
-        uint32_t host = exec_host_function(callee->symbol->name);
-        kernel->prints |= host == EXEC_HOST_VPRINTF;
-        kernel->launches |= host == EXEC_HOST_PARAMETER_BUFFER;
-        continue;
-      }
-      kernel->recursive = true; /* indirect: the depth is unknown */
-      for (uint32_t t = 0; t < program->taken_count; t++)
-        if (!program->taken[t]->entry) add_reach(kernel, program->taken[t]);
-    }
+    const exec_facts *facts = exec_facts_of(program->facts, kernel->reach[f]);
+    kernel->info.may_wait |= f ? facts->waits_in_loop : facts->waits;
+    kernel->info.reads_smid |= facts->reads_smid;
+    kernel->pulls |= facts->pulls;
+    kernel->prints |= facts->prints;
+    kernel->launches |= facts->launches;
+    kernel->recursive |= facts->calls_indirect; /* the depth is unknown */
+    for (uint32_t n = 0; n < facts->callee_count; n++) add_reach(kernel, facts->callees[n]);
+    if (!facts->calls_indirect || kernel->reaches_taken) continue;
+    kernel->reaches_taken = true;
+    for (uint32_t t = 0; t < program->taken_count; t++)
+      if (!program->taken[t]->entry) add_reach(kernel, program->taken[t]);
   }
 }
 
@@ -257,21 +228,18 @@ static void find_reach(exec_kernel *kernel) {
 
 /* The deepest stack below reach[f], without going around a cycle: marks recursion. depth[]: 0 unknown, 1 on the way. */
 static uint64_t deepest(exec_kernel *kernel, uint32_t f, uint64_t *depth, uint32_t level) {
-  const ptx_func *func = kernel->reach[f];
+  const exec_facts *facts = exec_facts_of(kernel->program->facts, kernel->reach[f]);
   uint64_t below = 0;
   if (depth[f] == 1 || level > DEEPEST_CHAIN) kernel->recursive = true;
   if (level > DEEPEST_CHAIN) return 0;
   if (depth[f]) return depth[f] == 1 ? 0 : depth[f] - 2;
   depth[f] = 1;
-  for (uint32_t n = 0; n < func->instr_count; n++) {
-    if (func->instrs[n].opcode != PTX_OP_CALL) continue;
-    const ptx_operand *callee = ptx_call_parts(&func->instrs[n]).callee;
-    if (!callee || callee->kind != PTX_OPERAND_SYMBOL || !callee->symbol->func) continue;
-    uint32_t index = exec_kernel_function(kernel, callee->symbol->func);
+  for (uint32_t n = 0; n < facts->callee_count; n++) {
+    uint32_t index = exec_kernel_function(kernel, facts->callees[n]);
     uint64_t found = index == EXEC_NO_OFFSET ? 0 : deepest(kernel, index, depth, level + 1);
     if (found > below) below = found;
   }
-  depth[f] = exec_stack_bytes(func) + below + 2;
+  depth[f] = facts->stack_bytes + below + 2;
   return depth[f] - 2;
 }
 
@@ -297,13 +265,6 @@ static void note_variable(exec_kernel *kernel, const ptx_var *var) {
   FF_PUSH(&kernel->variables, allocation->address);
 }
 
-static void place_used(exec_kernel *kernel, const ptx_operand *operand, uint64_t *total) {
-  const ptx_var *var = operand->symbol ? operand->symbol->var : NULL;
-  if (var && !var->func) place_shared(kernel, var, total);
-  if (var && !var->func && var->space != PTX_SPACE_SHARED) note_variable(kernel, var);
-  for (uint32_t e = 0; e < operand->element_count; e++) place_used(kernel, &operand->elements[e], total);
-}
-
 /* Variables of a size lie one behind the other, aligned, and end at `total`; those without one begin there. */
 static void check_shared(const exec_kernel *kernel, uint64_t total) {
   uint64_t end = 0;
@@ -325,11 +286,11 @@ static void check_shared(const exec_kernel *kernel, uint64_t total) {
 static ff_status layout_shared(exec_kernel *kernel, ff_error *error) {
   uint64_t total = 0;
   for (uint32_t f = 0; f < kernel->reach_count; f++) {
-    const ptx_func *func = kernel->reach[f];
-    for (uint32_t v = 0; v < func->var_count; v++) place_shared(kernel, func->vars[v], &total);
-    for (uint32_t n = 0; n < func->instr_count; n++)
-      for (uint32_t k = 0; k < func->instrs[n].operand_count; k++)
-        place_used(kernel, &func->instrs[n].operands[k], &total);
+    const exec_facts *facts = exec_facts_of(kernel->program->facts, kernel->reach[f]);
+    for (uint32_t v = 0; v < facts->var_count; v++) {
+      place_shared(kernel, facts->vars[v], &total);
+      if (facts->vars[v]->space != PTX_SPACE_SHARED) note_variable(kernel, facts->vars[v]);
+    }
   }
   if (total > EXEC_WINDOW_BYTES)
     return ff_fail(error, FF_LIMIT, "kernel %s: %" PRIu64 " bytes of shared memory", kernel->info.name, total);
@@ -419,15 +380,26 @@ static uint32_t thread_limit(const ptx_func *func) {
   return threads < EXEC_MAX_THREADS ? (uint32_t)threads : EXEC_MAX_THREADS;
 }
 
+#define REGISTER_FILE 65536u   /* registers of an SM, */
+#define REGISTERS_APART 256u   /* that a warp gets so many of at a time */
+#define REGISTERS_OF_THREAD 8u /* and a thread so many */
+
+/* The most that a thread can have where the kernel says how large its blocks get: the assembler keeps to it, so that
+ * they can be launched (PTX ISA, "Performance-Tuning Directives"). 0: it does not say. */
+static uint32_t registers_for_blocks(const ptx_func *func) {
+  if (!func->maxntid[0] && !func->reqntid[0]) return 0;
+  uint32_t warps = (thread_limit(func) + EXEC_LANES - 1) / EXEC_LANES * (func->minnctapersm ? func->minnctapersm : 1);
+  uint32_t of_warp = REGISTER_FILE / warps / REGISTERS_APART * REGISTERS_APART;
+  return of_warp / EXEC_LANES / REGISTERS_OF_THREAD * REGISTERS_OF_THREAD;
+}
+
 static uint32_t register_count(const exec_kernel *kernel) {
   uint32_t most = 0;
   for (uint32_t f = 0; f < kernel->reach_count; f++) {
-    ptx_cfg *cfg = ptx_cfg_build(kernel->reach[f]);
-    uint32_t found = ptx_register_estimate(kernel->reach[f], cfg);
+    uint32_t found = exec_facts_of(kernel->program->facts, kernel->reach[f])->registers;
     if (found > most) most = found;
-    ptx_cfg_free(cfg);
   }
-  uint32_t limit = kernel->func->maxnreg;
+  uint32_t limit = kernel->func->maxnreg ? kernel->func->maxnreg : registers_for_blocks(kernel->func);
   return limit && most > limit ? limit : most;
 }
 
@@ -449,7 +421,7 @@ static ff_status describe(exec_kernel *kernel, ff_error *error) {
   layout_params(kernel);
   find_reach(kernel);
   for (uint32_t f = 0; f < kernel->reach_count; f++) {
-    if (exec_local_bytes(kernel->reach[f]) > EXEC_MAX_LOCAL)
+    if (exec_facts_of(kernel->program->facts, kernel->reach[f])->local_bytes > EXEC_MAX_LOCAL)
       return ff_fail(error, FF_LIMIT, "%s: more local memory than the %u KiB that a thread can have",
                      kernel->reach[f]->name, EXEC_MAX_LOCAL >> 10);
     kernel->pc_total += kernel->reach[f]->instr_count;
@@ -531,22 +503,42 @@ ff_status exec_kernel_mark(exec_kernel *kernel, const exec_mark *marks, uint32_t
 
 const exec_kernel_info *exec_kernel_describe(const exec_kernel *kernel) { return &kernel->info; }
 
+#define DECODED_AT_ONCE 200000u /* PTX instructions of a kernel; of a larger one a function when it is first called */
+
+static exec_function *decode_function(const exec_kernel *kernel, uint32_t f, const exec_isa_table *isa,
+                                      exec_code *code) {
+  uint32_t pc_base = 0;
+  for (uint32_t before = 0; before < f; before++) pc_base += kernel->reach[before]->instr_count;
+  exec_function *function = exec_decode(kernel, kernel->reach[f], pc_base, isa, &code->arena);
+  function->number = f;
+  return function;
+}
+
 ff_status exec_kernel_code(exec_kernel *kernel, const exec_isa_table *isa, const exec_code **code, ff_error *error) {
   exec_code *wanted = &kernel->code[exec_isa_index(isa)];
   pthread_mutex_lock(&kernel->program->lock);
   if (!wanted->functions) {
     exec_function **functions = ff_arena_alloc(&wanted->arena, kernel->reach_count * sizeof *functions);
-    uint32_t pc_base = 0;
-    for (uint32_t f = 0; f < kernel->reach_count; f++) {
-      functions[f] = exec_decode(kernel, kernel->reach[f], pc_base, isa, &wanted->arena);
-      functions[f]->number = f;
-      pc_base += kernel->reach[f]->instr_count;
-    }
+    bool later = kernel->pc_total > DECODED_AT_ONCE && exec_isa_index(isa) < EXEC_ISAS;
+    for (uint32_t f = 0; f < (later ? 1 : kernel->reach_count); f++)
+      functions[f] = decode_function(kernel, f, isa, wanted);
     wanted->functions = functions;
   }
   pthread_mutex_unlock(&kernel->program->lock);
   *code = wanted;
   return FF_OK;
+}
+
+const exec_function *exec_kernel_decode_later(exec_kernel *kernel, const exec_isa_table *isa, uint32_t f) {
+  exec_code *code = &kernel->code[exec_isa_index(isa)];
+  pthread_mutex_lock(&kernel->program->lock);
+  exec_function *function = code->functions[f];
+  if (!function) {
+    function = decode_function(kernel, f, isa, code);
+    __atomic_store_n(&code->functions[f], function, __ATOMIC_RELEASE);
+  }
+  pthread_mutex_unlock(&kernel->program->lock);
+  return function;
 }
 
 /* ---- printing ---- */
@@ -577,7 +569,8 @@ void exec_kernel_print(const exec_kernel *kernel, ff_text *out) {
   exec_kernel *decoded = (exec_kernel *)(uintptr_t)kernel;
   if (exec_kernel_code(decoded, exec_isa_find(NULL), &code, NULL) != FF_OK) return;
   for (uint32_t f = 0; f < kernel->reach_count; f++) {
-    const exec_function *function = code->functions[f];
+    const exec_function *function =
+        code->functions[f] ? code->functions[f] : exec_kernel_decode_later(decoded, exec_isa_find(NULL), f);
     ff_text_add(out, "%s: %u instructions, frame %u bytes, local %u bytes\n", function->name, function->count,
                 function->frame_bytes, function->local_bytes);
     for (uint32_t n = 0; n < function->count; n++) print_instr(out, function, &function->code[n], n);

@@ -14,8 +14,8 @@ typedef struct exec_shared_var {
   uint32_t offset;
 } exec_shared_var;
 
-typedef struct exec_code { /* a kernel's functions for one instruction set; functions[0] is the kernel */
-  exec_function **functions;
+typedef struct exec_code {   /* a kernel's functions for one instruction set; functions[0] is the kernel */
+  exec_function **functions; /* of a very large kernel NULL until they are called (exec_kernel_decode_later) */
   ff_arena arena;
   /* handles of native.h's provider: with and without stream and uses, two bodies; NULL: not asked for yet */
   void *native[8];
@@ -26,7 +26,9 @@ struct exec_kernel {
   exec_program *program;
   const ptx_func *func;
   const ptx_func **reach; /* every function it can call, itself first */
+  uint32_t *reach_at;     /* by ptx_func.index: its index there + 1; 0: it is not reached */
   uint32_t reach_count;
+  bool reaches_taken;                   /* every function whose address is taken */
   bool recursive;                       /* or with indirect calls: the stack is not known beforehand */
   bool prints;                          /* calls vprintf */
   bool launches;                        /* calls for kernels of its own: children.c */
@@ -53,6 +55,7 @@ struct exec_program {
   exec_kernel *kernels;
   const ptx_func **taken; /* functions whose address is taken somewhere in the module */
   uint32_t taken_count;
+  struct exec_facts_table *facts; /* of the module's functions (facts.h) */
   pthread_mutex_t lock;
 };
 
@@ -63,6 +66,8 @@ ff_status exec_symbol_address(const exec_kernel *kernel, const ptx_symbol *symbo
 uint32_t exec_kernel_function(const exec_kernel *kernel, const ptx_func *func);
 /* The kernel's decoded code for an instruction set (exec_isa_index). Thread-safe. */
 ff_status exec_kernel_code(exec_kernel *kernel, const exec_isa_table *isa, const exec_code **code, ff_error *error);
+/* functions[f] of that code, which is decoded now if it has not been. Thread-safe. */
+const exec_function *exec_kernel_decode_later(exec_kernel *kernel, const exec_isa_table *isa, uint32_t f);
 uint32_t exec_isa_index(const exec_isa_table *isa); /* below 2 * EXEC_ISAS; from EXEC_ISAS on: exec_isa_checked's */
 const exec_isa_table *exec_isa_numbered(uint32_t index); /* below EXEC_ISAS */
 const char *exec_isa_name(const exec_isa_table *isa);

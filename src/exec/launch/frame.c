@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "exec/decode/program.h"
 #include "exec/memory/access.h"
 #include "exec/launch/checker.h"
 #include "exec/launch/fault.h"
@@ -177,6 +178,10 @@ void core_return(core_warp *w, const exec_instr *i) {
   if (!frame->lanes) core_frame_free(w->worker, frame);
 }
 
+const exec_function *core_function_later(const core_launch *launch, uint32_t f) {
+  return exec_kernel_decode_later(launch->kernel, launch->isa, f);
+}
+
 const exec_function *core_callee(core_warp *w, const exec_instr *i) {
   const exec_call *call = i->side;
   const uint64_t *address = exec_u64(&w->x, call->target);
@@ -184,10 +189,10 @@ const exec_function *core_callee(core_warp *w, const exec_instr *i) {
   for (uint32_t lane = 0; lane < EXEC_LANES; lane++)
     if ((w->active >> lane & 1) && address[lane] == address[first]) same |= 1u << lane;
   uint64_t distance = address[first] - EXEC_CODE_WINDOW, index = distance / 16 - 1;
-  const exec_function *callee = NULL;
-  for (uint32_t f = 0; f < w->launch->function_count && distance % 16 == 0 && distance; f++)
-    if (w->launch->functions[f]->source->index == index) callee = w->launch->functions[f];
-  if (!callee || callee == w->launch->functions[0])
+  const exec_kernel *kernel = w->launch->kernel;
+  bool is_function = distance % 16 == 0 && distance && index < kernel->program->module->func_count;
+  uint32_t f = is_function ? kernel->reach_at[index] : 0; /* one more than the function's; the kernel itself is 1 */
+  if (f < 2)
     core_fault(w, i, first, EXEC_FAULT_INVALID_PC, address[first], "indirect call to 0x%llx, where no function is",
                (unsigned long long)address[first]);
   if (same != w->active) {
@@ -195,5 +200,5 @@ const exec_function *core_callee(core_warp *w, const exec_instr *i) {
     w->active = same;
     w->active_count = core_lane_count(same);
   }
-  return callee;
+  return core_function(w->launch, f - 1);
 }

@@ -356,6 +356,80 @@ static void kernels_that_meet(void **state) {
   succeed(cudaFreeHost(words));
 }
 
+enum { ROUNDS = 4 };
+static uint32_t *meeting; /* pinned; of each round 16 words, of which each device has one */
+
+/* Launches and waits, as if no other thread were there; device 0 has all its launches ahead. */
+static void *meet_in_thread(void *context) {
+  int d = *(int *)context;
+  cudaStream_t stream;
+  bool good = !cudaSetDevice(d) && !cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+  for (int round = 0; round < ROUNDS && good; round++) {
+    void *own = &meeting[16 * round + d], *other = &meeting[16 * round + (d + 1) % DEVICES];
+    good = !cudaLaunchKernel(meet_stub, (dim3){1, 1, 1}, (dim3){1, 1, 1}, (void *[]){&own, &other}, 0, stream);
+    void *memory;
+    if (d && good) good = !cudaStreamSynchronize(stream) && meeting[16 * round + d] == 5;
+    if (d && good) good = !cudaMalloc(&memory, 64) && !cudaMemset(memory, 0, 64) && !cudaFree(memory);
+  }
+  good = good && !cudaStreamSynchronize(stream) && !cudaStreamDestroy(stream);
+  return good ? context : NULL;
+}
+
+/* A thread that waits for its device does not wait for what other threads have to launch. */
+static void threads_that_meet(void **state) {
+  (void)state;
+  pthread_t threads[DEVICES];
+  int numbers[DEVICES];
+  succeed(cudaSetDevice(0));
+  succeed(cudaHostAlloc((void **)&meeting, 64 * ROUNDS, cudaHostAllocPortable));
+  memset(meeting, 0, 64 * ROUNDS);
+  for (int d = 0; d < DEVICES; d++) {
+    numbers[d] = d;
+    assert_int_equal(pthread_create(&threads[d], NULL, meet_in_thread, &numbers[d]), 0);
+  }
+  for (int d = 0; d < DEVICES; d++) {
+    void *good;
+    assert_int_equal(pthread_join(threads[d], &good), 0);
+    assert_non_null(good);
+  }
+  for (int word = 0; word < ROUNDS * 16; word++) assert_int_equal(meeting[word], word % 16 < DEVICES ? 5 : 0);
+  succeed(cudaFreeHost(meeting));
+}
+
+/* A stream waits for an event behind a kernel on another device that waits for the host. */
+static void an_event_behind_another_device(void **state) {
+  (void)state;
+  uint32_t *words;
+  cudaStream_t streams[2];
+  cudaEvent_t event;
+  void *zero = memory_on(0);
+  succeed(cudaHostAlloc((void **)&words, 64, cudaHostAllocPortable));
+  memset(words, 0, 64);
+  for (int d = 0; d < 2; d++) {
+    succeed(cudaSetDevice(d));
+    succeed(cudaStreamCreateWithFlags(&streams[d], cudaStreamNonBlocking));
+  }
+  succeed(cudaSetDevice(0));
+  succeed(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+  void *own = &words[0], *other = &words[1], *next = &words[2];
+  succeed(cudaLaunchKernel(meet_stub, (dim3){1, 1, 1}, (dim3){1, 1, 1}, (void *[]){&own, &other}, 0, streams[0]));
+  succeed(cudaMemsetAsync(next, 1, 4, streams[0]));
+  succeed(cudaEventRecord(event, streams[0]));
+  succeed(cudaSetDevice(1));
+  succeed(cudaStreamWaitEvent(streams[1], event, 0));
+  succeed(cudaMemcpyAsync(&words[3], next, 4, cudaMemcpyDefault, streams[1]));
+  expect(cudaStreamQuery(streams[1]), cudaErrorNotReady);
+  expect(cudaEventQuery(event), cudaErrorNotReady);
+  assert_int_equal(words[3], 0);
+  *(volatile uint32_t *)other = 5; /* it may go on */
+  succeed(cudaStreamSynchronize(streams[1]));
+  assert_int_equal(words[3], 0x01010101);
+  succeed(cudaEventDestroy(event));
+  for (int d = 0; d < 2; d++) succeed(cudaStreamDestroy(streams[d]));
+  succeed(cudaFreeHost(words));
+  succeed(cudaFree(zero));
+}
+
 static void graphs(void **state) {
   (void)state;
   void *zero = memory_on(0), *one = memory_on(1);
@@ -550,6 +624,8 @@ static int run_devices(const char *managers) {
                                      cmocka_unit_test(pools),
                                      cmocka_unit_test(managed_memory),
                                      cmocka_unit_test(kernels_that_meet),
+                                     cmocka_unit_test(threads_that_meet),
+                                     cmocka_unit_test(an_event_behind_another_device),
                                      cmocka_unit_test(graphs),
                                      cmocka_unit_test(arrays),
                                      cmocka_unit_test(memory_of_graphs)};

@@ -29,6 +29,7 @@ int nvmlDeviceGetHandleByPciBusId_v2(const char *, nvmlDevice *);
 int nvmlDeviceGetName(nvmlDevice, char *, unsigned);
 int nvmlDeviceGetUUID(nvmlDevice, char *, unsigned);
 int nvmlDeviceGetIndex(nvmlDevice, unsigned *);
+int nvmlDeviceGetP2PStatus(nvmlDevice, nvmlDevice, int, int *);
 int nvmlDeviceGetPciInfo_v3(nvmlDevice, pci_info *);
 int nvmlDeviceGetMemoryInfo(nvmlDevice, memory_info *);
 int nvmlDeviceGetCudaComputeCapability(nvmlDevice, int *, int *);
@@ -95,6 +96,20 @@ static void test_what(void **state) {
   assert_int_equal(cuMemFree_v2(memory), CUDA_SUCCESS);
 }
 
+static void test_pairs(void **state) {
+  nvmlDevice a, b;
+  int status = -1;
+  assert_int_equal(nvmlDeviceGetHandleByIndex_v2(0, &a), 0);
+  assert_int_equal(nvmlDeviceGetHandleByIndex_v2(1, &b), 0);
+  for (int index = 0; index < 5; index++) { /* read, write, NVLink, atomics, PCI */
+    assert_int_equal(nvmlDeviceGetP2PStatus(a, b, index, &status), 0);
+    assert_int_equal(status, index == 2 ? 5 : 0); /* NVML_P2P_STATUS_NOT_SUPPORTED, _OK */
+  }
+  assert_int_equal(nvmlDeviceGetP2PStatus(a, b, 5, &status), INVALID_ARGUMENT);
+  assert_int_equal(nvmlDeviceGetP2PStatus(a, NULL, 0, &status), INVALID_ARGUMENT);
+  assert_int_equal(nvmlDeviceGetP2PStatus(a, b, 0, NULL), INVALID_ARGUMENT);
+}
+
 static void test_wrong(void **state) {
   nvmlDevice device;
   unsigned number;
@@ -117,10 +132,8 @@ static int open_devices(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_before),
-      cmocka_unit_test(test_devices),
-      cmocka_unit_test(test_what),
-      cmocka_unit_test(test_wrong),
+      cmocka_unit_test(test_before), cmocka_unit_test(test_devices), cmocka_unit_test(test_what),
+      cmocka_unit_test(test_pairs),  cmocka_unit_test(test_wrong),
   };
   return cmocka_run_group_tests(tests, open_devices, NULL);
 }

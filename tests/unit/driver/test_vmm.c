@@ -182,12 +182,14 @@ static void test_memory_errors(void **state) {
   wrong.location.type = 0;
   invalid(cuMemCreate(&handle, PIECE, &wrong, 0));
   wrong.location.type = cudaMemLocationTypeHostNuma;
+  size_t granularity; /* NCCL asks for this first, and takes an error of it for "there is such memory" */
+  succeed(cuMemGetAllocationGranularity(&granularity, &wrong, 0));
   check(cuMemCreate(&handle, PIECE, &wrong, 0), CUDA_ERROR_NOT_SUPPORTED);
   wrong = pinned;
   wrong.location.id = 7;
   check(cuMemCreate(&handle, PIECE, &wrong, 0), CUDA_ERROR_INVALID_DEVICE);
   wrong = pinned;
-  wrong.handle_types = 1;
+  wrong.handle_types = 8; /* fabric handles */
   check(cuMemCreate(&handle, PIECE, &wrong, 0), CUDA_ERROR_NOT_SUPPORTED);
   handle = create(PIECE);
   succeed(cuMemGetAllocationPropertiesFromHandle(&read_back, handle));

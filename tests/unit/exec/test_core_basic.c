@@ -355,6 +355,35 @@ static void test_async_copy(void **state) {
   close_ptx(t);
 }
 
+/* The estimate for a kernel with 200 values alive at once, whose block is as large as `directives` say. */
+static uint32_t registers_of(const char *directives) {
+  ff_text text = {0};
+  ff_text_add(&text, PTX_HEAD ".visible .entry k(.param .u64 p)\n%s\n{\n.reg .b64 %%rd<2>; .reg .b32 %%v<201>;\n",
+              directives);
+  ff_text_add(&text, "ld.param.u64 %%rd1, [p];\n");
+  for (int n = 0; n < 200; n++) ff_text_add(&text, "ld.volatile.global.u32 %%v%d, [%%rd1+%d];\n", n, 4 * n);
+  for (int n = 0; n < 200; n++) ff_text_add(&text, "st.volatile.global.u32 [%%rd1], %%v%d;\n", n);
+  ff_text_add(&text, "ret;\n}\n");
+  kernel_test *t = open_ptx(text.chars);
+  exec_kernel *kernel;
+  assert_int_equal(exec_program_kernel(t->program, "k", &kernel, NULL), FF_OK);
+  uint32_t registers = exec_kernel_describe(kernel)->registers;
+  close_ptx(t);
+  free(text.chars);
+  return registers;
+}
+
+/* As the assembler does: where a kernel says how large its blocks get, its registers leave room for them. */
+static void test_registers_of_large_blocks(void **state) {
+  assert_true(registers_of("") >= 200);
+  assert_int_equal(registers_of(".maxnreg 96"), 96);
+  assert_int_equal(registers_of(".maxntid 1024, 1, 1"), 64);
+  assert_int_equal(registers_of(".maxntid 640, 1, 1"), 96);
+  assert_int_equal(registers_of(".reqntid 32, 20, 1"), 96);
+  assert_int_equal(registers_of(".maxntid 640, 1, 1\n.minnctapersm 2"), 48);
+  assert_true(registers_of(".maxntid 32, 1, 1") >= 200);
+}
+
 /* A register that was not written reads as zero, whatever ran before in the same frame. */
 static void test_unwritten_registers(void **state) {
   kernel_test *t = open_body(
@@ -388,5 +417,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_dynamic_shared),      cmocka_unit_test(test_constants_and_globals),
     cmocka_unit_test(test_local_and_generic),   cmocka_unit_test(test_moves),
     cmocka_unit_test(test_kernel_params),       cmocka_unit_test(test_async_copy),
-    cmocka_unit_test(test_unwritten_registers), cmocka_unit_test(test_printing_code)};
+    cmocka_unit_test(test_unwritten_registers), cmocka_unit_test(test_registers_of_large_blocks),
+    cmocka_unit_test(test_printing_code)};
 RUN_ON_EVERY_ISA(tests)

@@ -249,6 +249,37 @@ static void test_indirect_calls(void **state) {
   close_ptx(t);
 }
 
+/* So many instructions that functions are decoded when they are first called: the large one never is. */
+static void test_a_very_large_module(void **state) {
+  enum { LARGE = 250000 };
+  ff_text functions = {0};
+  ff_text_add(
+      &functions,
+      ".func (.param .b32 r) deep(.param .b32 x)\n{\n.reg .b32 %%r<4>; ld.param.u32 %%r1, [x]; add.u32 %%r1, %%r1, 1; "
+      "st.param.b32 [r], %%r1; ret;\n}\n");
+  ff_text_add(&functions, ".func (.param .b32 r) large(.param .b32 x)\n{\n.reg .b32 %%r<4>; ld.param.u32 %%r1, [x];\n");
+  for (int n = 0; n < LARGE; n++) ff_text_add(&functions, "add.u32 %%r1, %%r1, 1;\n");
+  ff_text_add(&functions, "st.param.b32 [r], %%r1; ret;\n}\n");
+  ff_text_add(
+      &functions,
+      ".func (.param .b32 r) small(.param .b32 x)\n{\n.reg .b32 %%r<4>; ld.param.u32 %%r1, [x]; { .param .b32 a; st.param.b32 [a], %%r1; "
+      ".param .b32 b; call.uni (b), deep, (a); ld.param.b32 %%r2, [b]; } mul.lo.u32 %%r2, %%r2, 3; st.param.b32 [r], %%r2; ret;\n}\n"
+      ".global .align 8 .u64 table[2] = {large, small};\n");
+  kernel_test *t = open_body(
+      functions.chars, AT
+      "mov.u64 %rd4, table; ld.global.u64 %rd6, [%rd4+8];"
+      "{ .param .b32 a; st.param.b32 [a], %r3; .param .b32 b; proto: .callprototype (.param .b32 _) _ (.param .b32 _); call (b), %rd6, (a), proto; ld.param.b32 %r5, [b]; }"
+      "st.global.u32 [%rd2], %r5;");
+  uint64_t out = buffer(t, 128);
+  for (int again = 0; again < 2; again++) {
+    memset(u32_at(out), 0, 128);
+    run(t, "k", 1, 32, out, 0);
+    for (uint32_t i = 0; i < 32; i++) assert_int_equal(u32_at(out)[i], 3 * (i + 1));
+  }
+  close_ptx(t);
+  free(functions.chars);
+}
+
 /* Many values alive at once across branches and loops: slots that are shared must not mix values up. */
 static void test_register_pressure(void **state) {
   char body[16384];
@@ -292,5 +323,6 @@ static const struct CMUnitTest tests[] = {cmocka_unit_test(test_reconvergence),
                                           cmocka_unit_test(test_recursion),
                                           cmocka_unit_test(test_call_parameters),
                                           cmocka_unit_test(test_indirect_calls),
+                                          cmocka_unit_test(test_a_very_large_module),
                                           cmocka_unit_test(test_register_pressure)};
 RUN_ON_EVERY_ISA(tests)

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory of the virtual GPU that another process can have, too: a file in memory of its own, whose descriptor a program
+ * sends to the other process (cuMemExportToShareableHandle). Behind the memory the file has a page that says what it
+ * is. */
+#ifndef FF_DRIVER_ENGINE_SHARED_H
+#define FF_DRIVER_ENGINE_SHARED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct engine_shared {
+  bool open;
+  int file;               /* once `open`; */
+  uint64_t device, inode; /* which file that was: a program may close what it did not open */
+} engine_shared;
+
+typedef struct engine_shared_head { /* in the file's last page */
+  char magic[16];
+  uint64_t bytes;
+  int32_t device; /* of the process that made it */
+  uint32_t reserved;
+  unsigned char note[32]; /* engine_memory_create's */
+} engine_shared_head;
+
+/* Zero-filled; head->magic is filled in. False: the host has no such file. */
+bool engine_shared_make(engine_shared *shared, engine_shared_head *head);
+/* The file that the descriptor is of, by a descriptor of our own. False: none of ours. */
+bool engine_shared_take(engine_shared *shared, int descriptor, engine_shared_head *head);
+/* The file is still the one that was made or taken. */
+bool engine_shared_lives(const engine_shared *shared);
+/* A new descriptor, the caller's; -1: there is none. */
+int engine_shared_give(const engine_shared *shared);
+void engine_shared_close(engine_shared *shared);
+
+#endif

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is known of each function of a module: found when it is first asked for, then kept. */
+#include "exec/decode/facts.h"
+
+#include <stdlib.h>
+
+#include "exec/decode/program.h"
+#include "exec/instructions/host_call.h"
+#include "ptx/analysis/cfg.h"
+#include "ptx/rewrite/persistent.h"
+
+struct exec_facts_table {
+  pthread_mutex_t lock; /* of all that follows */
+  const ptx_module *module;
+  exec_facts **of; /* by ptx_func.index; NULL: not asked for yet */
+  uint32_t users;
+};
+
+typedef struct finder { /* of one function's facts */
+  exec_facts *facts;
+  FF_VEC(const ptx_func *) callees;
+  FF_VEC(const ptx_var *) vars;
+} finder;
+
+/* Does it read what other blocks may write? They do not write to a block's own shared memory. */
+static bool looks(const ptx_instr *instr) {
+  switch (instr->opcode) {
+  case PTX_OP_LD:
+    return ptx_instr_space(instr) != PTX_SPACE_SHARED &&
+           (ptx_has(instr, PTX_MOD_VOLATILE) || ptx_has(instr, PTX_MOD_RELAXED) || ptx_has(instr, PTX_MOD_ACQUIRE));
+  case PTX_OP_ATOM: return ptx_instr_space(instr) != PTX_SPACE_SHARED;
+  case PTX_OP_MEMBAR:
+  case PTX_OP_FENCE: return true;
+  default: return false;
+  }
+}
+
+/* Does it look in a loop of its own? */
+static bool waits_alone(const ptx_func *func) {
+  /* where the first of the loops begins that end here or behind */
+  uint32_t loops_from = func->instr_count;
+  for (uint32_t n = func->instr_count; n-- > 0;) {
+    const ptx_instr *instr = &func->instrs[n];
+    if (instr->opcode == PTX_OP_BRX) loops_from = 0;
+    if (instr->opcode == PTX_OP_BRA && instr->operand_count && instr->operands[0].label < loops_from)
+      loops_from = instr->operands[0].label;
+    if (n >= loops_from && looks(instr)) return true;
+  }
+  return false;
+}
+
+static void add_var(finder *f, const ptx_var *var) {
+  for (size_t n = 0; n < f->vars.count; n++)
+    if (f->vars.items[n] == var) return;
+  FF_PUSH(&f->vars, var);
+}
+
+static void add_callee(finder *f, const ptx_func *callee) {
+  for (size_t n = 0; n < f->callees.count; n++)
+    if (f->callees.items[n] == callee) return;
+  FF_PUSH(&f->callees, callee);
+}
+
+static void look_at_operand(finder *f, const ptx_operand *operand) {
+  const ptx_var *var = operand->symbol ? operand->symbol->var : NULL;
+  if (var && !var->func) add_var(f, var);
+  for (uint32_t e = 0; e < operand->element_count; e++) look_at_operand(f, &operand->elements[e]);
+}
+
+static void look_at_call(finder *f, const ptx_instr *instr) {
+  const ptx_operand *callee = ptx_call_parts(instr).callee;
+  if (!callee || callee->kind != PTX_OPERAND_SYMBOL) {
+    f->facts->calls_indirect = true;
+    return;
+  }
+  if (!callee->symbol->func) return;
+  add_callee(f, callee->symbol->func);
+  uint32_t host = exec_host_function(callee->symbol->name);
+  f->facts->prints |= host == EXEC_HOST_VPRINTF;
+  f->facts->launches |= host == EXEC_HOST_PARAMETER_BUFFER;
+}
+
+static void look_at(finder *f, const ptx_func *func, const ptx_instr *instr) {
+  f->facts->waits_in_loop |= looks(instr);
+  f->facts->reads_smid |= instr->opcode == PTX_OP_MOV && instr->operand_count > 1 &&
+                          instr->operands[1].kind == PTX_OPERAND_SREG && instr->operands[1].sreg == PTX_SREG_SMID;
+  f->facts->pulls |= ptx_persistent_pulls(func, instr);
+  if (instr->opcode == PTX_OP_CALL) look_at_call(f, instr);
+  for (uint32_t k = 0; k < instr->operand_count; k++) look_at_operand(f, &instr->operands[k]);
+}
+
+static uint32_t registers(const ptx_func *func) {
+  ptx_cfg *cfg = ptx_cfg_build(func);
+  uint32_t found = ptx_register_estimate(func, cfg);
+  ptx_cfg_free(cfg);
+  return found;
+}
+
+static exec_facts *find(const ptx_func *func) {
+  exec_facts *facts = ff_alloc(sizeof *facts);
+  finder f = {.facts = facts};
+  for (uint32_t v = 0; v < func->var_count; v++)
+    if (func->vars[v]->space == PTX_SPACE_SHARED) add_var(&f, func->vars[v]);
+  for (uint32_t n = 0; n < func->instr_count; n++) look_at(&f, func, &func->instrs[n]);
+  facts->waits = facts->waits_in_loop && waits_alone(func);
+  facts->registers = registers(func);
+  facts->local_bytes = exec_local_bytes(func);
+  facts->stack_bytes = exec_stack_bytes(func);
+  facts->callees = f.callees.items;
+  facts->callee_count = (uint32_t)f.callees.count;
+  facts->vars = f.vars.items;
+  facts->var_count = (uint32_t)f.vars.count;
+  return facts;
+}
+
+exec_facts_table *exec_facts_create(const ptx_module *module) {
+  exec_facts_table *table = ff_alloc(sizeof *table);
+  table->module = module;
+  table->of = ff_alloc((module->func_count + 1) * sizeof(exec_facts *));
+  table->users = 1;
+  pthread_mutex_init(&table->lock, NULL);
+  return table;
+}
+
+exec_facts_table *exec_facts_share(exec_facts_table *table) {
+  pthread_mutex_lock(&table->lock);
+  table->users++;
+  pthread_mutex_unlock(&table->lock);
+  return table;
+}
+
+static void free_facts(exec_facts *facts) {
+  if (!facts) return;
+  free(facts->callees);
+  free(facts->vars);
+  free(facts);
+}
+
+void exec_facts_free(exec_facts_table *table) {
+  if (!table) return;
+  pthread_mutex_lock(&table->lock);
+  uint32_t users = --table->users;
+  pthread_mutex_unlock(&table->lock);
+  if (users) return;
+  for (uint32_t f = 0; f < table->module->func_count; f++) free_facts(table->of[f]);
+  free(table->of);
+  pthread_mutex_destroy(&table->lock);
+  free(table);
+}
+
+const exec_facts *exec_facts_of(exec_facts_table *table, const ptx_func *func) {
+  pthread_mutex_lock(&table->lock);
+  exec_facts **facts = &table->of[func->index];
+  if (!*facts) *facts = find(func);
+  const exec_facts *found = *facts;
+  pthread_mutex_unlock(&table->lock);
+  return found;
+}

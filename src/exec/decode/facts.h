@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the kernels of a module ask of each function that they reach, found once per function: a module with hundreds of
+ * kernels, each of which may call thousands of functions by a table, would be read as often as it has kernels. Programs
+ * of one module on several devices share them. */
+#ifndef FF_EXEC_FACTS_H
+#define FF_EXEC_FACTS_H
+
+#include "exec/core.h"
+
+typedef struct exec_facts {
+  uint32_t registers;   /* the estimate */
+  uint32_t local_bytes; /* of one activation, */
+  uint32_t stack_bytes; /* and with what a call takes */
+  bool waits;           /* it looks in a loop of its own at what other blocks may write; */
+  bool waits_in_loop;   /* it looks at all: the loop may be around its call */
+  bool reads_smid;      /* it reads %smid */
+  bool pulls;           /* its blocks take their work from a queue (ptx/rewrite/persistent.h) */
+  bool prints, launches, calls_indirect;
+  const ptx_func **callees; /* called by name, each once, in order */
+  uint32_t callee_count;
+  const ptx_var **vars; /* its own, and those of the module that it names, each once, in order */
+  uint32_t var_count;
+} exec_facts;
+
+typedef struct exec_facts_table exec_facts_table;
+
+/* `module` outlives the table. Free with exec_facts_free, as often as the table was made and shared. */
+exec_facts_table *exec_facts_create(const ptx_module *module);
+exec_facts_table *exec_facts_share(exec_facts_table *table);
+void exec_facts_free(exec_facts_table *table); /* NULL: nothing */
+/* Of a function of the module. Thread-safe. */
+const exec_facts *exec_facts_of(exec_facts_table *table, const ptx_func *func);
+
+#endif
