@@ -73,17 +73,26 @@ static void managers_write(const report_run *run, ff_text *out) {
   text_stacks_write(run, out);
 }
 
+static bool has_ranges(const sim_result *result) {
+  for (uint32_t i = 0; i < result->kernel_count; i++)
+    if (result->kernels[i].range[0]) return true;
+  return false;
+}
+
 static void kernels_write(const sim_result *result, ff_text *out) {
-  static const char *const names[] = {"kernel",     "launches", "blocks", "time",   "warp instr.",
-                                      "accesses",   "sectors",  "L1 hit", "L2 hit", "TLB miss",
-                                      "far-faults", "to GPU",   NULL};
+  static const char *const names[] = {"kernel",      "range",      "launches", "blocks", "time",
+                                      "warp instr.", "accesses",   "sectors",  "L1 hit", "L2 hit",
+                                      "TLB miss",    "far-faults", "to GPU",   NULL};
+  bool ranges = has_ranges(result);
   table t;
-  table_start(&t, "lrrrrrrrrrrr");
+  table_start(&t, ranges ? "llrrrrrrrrrrr" : "lrrrrrrrrrrr");
   t.spare = (const char *const[]){"sectors", "accesses", "L1 hit", "L2 hit", "TLB miss", "blocks", "warp instr.", NULL};
-  table_names(&t, names);
+  for (size_t i = 0; names[i]; i++)
+    if (i != 1 || ranges) table_cell(&t, "%s", names[i]);
   for (uint32_t i = 0; i < result->kernel_count; i++) {
     const sim_counters *c = &result->kernels[i].counters;
     table_cell_cut(&t, result->kernels[i].name, 40);
+    if (ranges) table_cell_cut(&t, result->kernels[i].range[0] ? result->kernels[i].range : "-", 40);
     table_count(&t, c->launches);
     table_count(&t, c->blocks);
     table_time(&t, c->time_ps);

@@ -8,7 +8,8 @@
 #include "machine/sm/sm.h"
 #include "paging/pager.h"
 
-enum { ALLOCATIONS_SHOWN = 4096 };
+/* Of kernels in ranges: what comes then has one range. */
+enum { ALLOCATIONS_SHOWN = 4096, KERNELS_SHOWN = 4096 };
 
 typedef struct observer {
   pager *pager; /* which allocation a unit is in, and what is resident: */
