@@ -113,6 +113,25 @@ static const char *kind_of(const sim_allocation_result *allocation) {
   return allocation->managed ? "managed" : allocation->pinned ? "pinned" : "device";
 }
 
+static bool is_used(const sim_allocation_result *allocation) {
+  const sim_counters *c = &allocation->counters;
+  return c->accesses || c->faults || c->h2d_bytes || c->d2h_bytes;
+}
+
+/* A framework's modules have hundreds of variables; where so many are not used, they are one row. */
+enum { UNUSED_SHOWN = 8 };
+
+static uint32_t count_unused(const sim_result *result, uint64_t *bytes) {
+  uint32_t count = 0;
+  *bytes = 0;
+  for (uint32_t i = 0; i < result->allocation_count; i++)
+    if (!is_used(&result->allocations[i])) {
+      count++;
+      *bytes += result->allocations[i].bytes;
+    }
+  return count;
+}
+
 static void allocations_write(const sim_result *result, ff_text *out) {
   static const char *const names[] = {"allocation", "kind",   "bytes",  "accesses", "sectors",
                                       "far-faults", "to GPU", "to CPU", NULL};
@@ -120,9 +139,12 @@ static void allocations_write(const sim_result *result, ff_text *out) {
   table_start(&t, "llrrrrrr");
   t.spare = (const char *const[]){"sectors", "accesses", NULL};
   table_names(&t, names);
+  uint64_t unused_bytes;
+  uint32_t unused = count_unused(result, &unused_bytes);
   for (uint32_t i = 0; i < result->allocation_count; i++) {
     const sim_allocation_result *allocation = &result->allocations[i];
     const sim_counters *c = &allocation->counters;
+    if (unused > UNUSED_SHOWN && !is_used(allocation)) continue;
     table_cell_cut(&t, allocation->name, 40);
     table_cell(&t, "%s", kind_of(allocation));
     table_bytes(&t, allocation->bytes);
@@ -131,6 +153,12 @@ static void allocations_write(const sim_result *result, ff_text *out) {
     table_count(&t, c->faults);
     table_bytes(&t, c->h2d_bytes);
     table_bytes(&t, c->d2h_bytes);
+  }
+  if (unused > UNUSED_SHOWN) {
+    table_cell(&t, "(%u that were not used)", unused);
+    table_cell(&t, "-");
+    table_bytes(&t, unused_bytes);
+    for (int i = 0; i < 5; i++) table_count(&t, 0);
   }
   table_write(&t, 2, out);
   table_free(&t);

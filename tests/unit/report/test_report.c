@@ -211,6 +211,29 @@ static void ranges_are_shown_where_there_are_some(void **state) {
   report_free(&back);
 }
 
+static void many_unused_allocations_are_one_row(void **state) {
+  for (uint32_t unused = 8; unused <= 9; unused++) {
+    report_run run = sample();
+    ff_text text = {0};
+    sim_result *result = &run.results[1];
+    free(result->allocations);
+    result->allocations = ff_alloc((unused + 1) * sizeof *result->allocations);
+    result->allocation_count = unused + 1;
+    for (uint32_t i = 0; i <= unused; i++) {
+      sim_allocation_result *a = &result->allocations[i];
+      snprintf(a->name, sizeof a->name, "variable%u", i);
+      a->bytes = 1024;
+      if (i == 4) a->counters.h2d_bytes = 1024;
+    }
+    report_table_write(&run, &(report_style){.verbose = true}, &text);
+    assert_non_null(strstr(text.chars, "  variable4  "));
+    assert_int_equal(strstr(text.chars, "  variable5  ") != NULL, unused == 8);
+    assert_int_equal(strstr(text.chars, "  (9 that were not used)  -       9.00 KiB  ") != NULL, unused == 9);
+    free(text.chars);
+    report_free(&run);
+  }
+}
+
 static void what_is_written_is_read_back(void **state) {
   report_run run = sample(), back;
   ff_text text = {0}, again = {0};
@@ -507,6 +530,7 @@ int main(void) {
                                      cmocka_unit_test(the_widest_table_fits),
                                      cmocka_unit_test(a_run_without_kernels_says_so),
                                      cmocka_unit_test(ranges_are_shown_where_there_are_some),
+                                     cmocka_unit_test(many_unused_allocations_are_one_row),
                                      cmocka_unit_test(small_ratios_keep_their_digits),
                                      cmocka_unit_test(nothing_in_a_table_commands_the_terminal),
                                      cmocka_unit_test(columns_line_up),
