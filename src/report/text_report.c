@@ -4,6 +4,7 @@
  *
  * The widest line of the first table is below 110 columns whatever the numbers; a manager that could
  * not run is shown with its reason, never with zeros that look like a result. */
+#include <stdio.h>
 #include <string.h>
 
 #include "report/text_stacks.h"
@@ -132,6 +133,32 @@ static uint32_t count_unused(const sim_result *result, uint64_t *bytes) {
   return count;
 }
 
+static uint64_t block_end(const sim_history *h, size_t block, const sim_allocation_result *allocation) {
+  bool more = block + 1 < h->blocks.count && h->blocks.items[block + 1].allocation == allocation->id;
+  return more ? h->blocks.items[block + 1].offset : allocation->bytes;
+}
+
+/* The parts of an allocation that launches had pointers to, and which was the first; of runs with a history. */
+static void blocks_write(const sim_result *result, const sim_allocation_result *allocation, table *t) {
+  const sim_history *h = result->history;
+  char offset[32], text[400];
+  for (size_t i = 0; h && i < h->blocks.count; i++) {
+    const history_block *b = &h->blocks.items[i];
+    if (b->allocation != allocation->id || b->offset >= allocation->bytes) continue;
+    const sim_kernel_result *first = &result->kernels[b->kernel];
+    snprintf(text, sizeof text, "  +%s: %s", ff_format_bytes(b->offset, offset, sizeof offset),
+             first->range[0] ? first->range : first->name);
+    table_cell_cut(t, text, 40);
+    table_cell(t, "block");
+    table_bytes(t, block_end(h, i, allocation) - b->offset);
+    table_count(t, b->accesses);
+    table_cell(t, "-");
+    table_count(t, b->faults);
+    table_cell(t, "-");
+    table_cell(t, "-");
+  }
+}
+
 static void allocations_write(const sim_result *result, ff_text *out) {
   static const char *const names[] = {"allocation", "kind",   "bytes",  "accesses", "sectors",
                                       "far-faults", "to GPU", "to CPU", NULL};
@@ -153,6 +180,7 @@ static void allocations_write(const sim_result *result, ff_text *out) {
     table_count(&t, c->faults);
     table_bytes(&t, c->h2d_bytes);
     table_bytes(&t, c->d2h_bytes);
+    blocks_write(result, allocation, &t);
   }
   if (unused > UNUSED_SHOWN) {
     table_cell(&t, "(%u that were not used)", unused);

@@ -39,6 +39,12 @@ expect test "$(grep -c 'step\|launches .* range' out)" = 0
 run "$farfault" sim --machine v100 --memory copy -o run.ffr ranges.fft
 run "$farfault" timeline run.ffr -o timeline.json
 expect grep -q '"range":"step/layer1"' timeline.json
+run "$farfault" report -v run.ffr
+expect test "$(grep -A 2 'layer1 (cuMemAlloc #2)' out | sed 's/  */ /g' | cut -d ' ' -f 2-8 | tail -2 | paste -sd '|')" = \
+  "+0 B: step/layer1 block 8.00 KiB 12|+8.00 KiB: step/layer1/library:inner block 56.00 KiB 4"
+expect test "$(grep -c ' block ' out)" = 2
+run "$farfault" report -v run.json
+expect test "$(grep -c ' block ' out)" = 0
 
 # NVTX 2.
 run "$farfault" run --machine v100 --memory copy -v "$program" 2

@@ -97,7 +97,7 @@ static void registered_in_a_domain(uint64_t memory) {
   void *text = ((void *(*)(void *, const char *))core2[10])(domain, "inner");
   event one = {.version = 3, .size = sizeof one, .message_type = 3, .message = text};
   ((int (*)(void *, const event *))core2[4])(domain, &one);
-  launch(memory);
+  launch(memory + 8192); /* a block of its own */
   ((int (*)(void *))core2[5])(domain);
 }
 
