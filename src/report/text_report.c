@@ -138,6 +138,14 @@ static uint64_t block_end(const sim_history *h, size_t block, const sim_allocati
   return more ? h->blocks.items[block + 1].offset : allocation->bytes;
 }
 
+/* The range of the kernel, else its name without result, template arguments and parameters; how long it is. */
+static const char *label_of(const sim_kernel_result *kernel, size_t *length) {
+  const char *name = strncmp(kernel->name, "void ", 5) ? kernel->name : kernel->name + 5;
+  *length = kernel->range[0] ? strlen(kernel->range) : strcspn(name, "<(");
+  if (!*length) *length = strlen(name); /* "(anonymous namespace)::..." */
+  return kernel->range[0] ? kernel->range : name;
+}
+
 /* The parts of an allocation that launches had pointers to, and which was the first; of runs with a history. */
 static void blocks_write(const sim_result *result, const sim_allocation_result *allocation, table *t) {
   const sim_history *h = result->history;
@@ -145,9 +153,9 @@ static void blocks_write(const sim_result *result, const sim_allocation_result *
   for (size_t i = 0; h && i < h->blocks.count; i++) {
     const history_block *b = &h->blocks.items[i];
     if (b->allocation != allocation->id || b->offset >= allocation->bytes) continue;
-    const sim_kernel_result *first = &result->kernels[b->kernel];
-    snprintf(text, sizeof text, "  +%s: %s", ff_format_bytes(b->offset, offset, sizeof offset),
-             first->range[0] ? first->range : first->name);
+    size_t length;
+    const char *label = label_of(&result->kernels[b->kernel], &length);
+    snprintf(text, sizeof text, "  +%s: %.*s", ff_format_bytes(b->offset, offset, sizeof offset), (int)length, label);
     table_cell_cut(t, text, 40);
     table_cell(t, "block");
     table_bytes(t, block_end(h, i, allocation) - b->offset);
