@@ -14,12 +14,16 @@ const model = await llama.loadModel({modelPath: path, gpuLayers: device === "cud
 const context = await model.createContext({contextSize: 128});
 const sequence = context.getSequence();
 const tokens = [];
+const asked = model.tokenize(prompt);
 const start = Date.now();
-for await (const token of sequence.evaluate(model.tokenize(prompt), {temperature: 0})) {
+let first = start;
+for await (const token of sequence.evaluate(asked, {temperature: 0})) {
+  if (!tokens.length) first = Date.now();
   tokens.push(token);
   if (tokens.length >= Number(count)) break;
 }
-const seconds = (Date.now() - start) / 1000;
+const end = Date.now();
+const seconds = (from, to) => ((to - from) / 1000).toFixed(1);
 console.log(tokens.join(" "));
-console.error(`${tokens.length} tokens in ${seconds.toFixed(1)} s, ${model.gpuLayers} layers on ${llama.gpu ? (await llama.getGpuDeviceNames())[0] : "the CPU"}`);
+console.error(`${tokens.length} tokens in ${seconds(start, end)} s (${asked.length} of the prompt and the first: ${seconds(start, first)} s), ${model.gpuLayers} layers on ${llama.gpu ? (await llama.getGpuDeviceNames())[0] : "the CPU"}`);
 process.exit(0);

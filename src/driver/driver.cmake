@@ -11,6 +11,8 @@
 #   libnvJitLink.so.13
 #   libfarfault-preload.so preloaded: PTX from NVRTC, our libraries in the place of those that are loaded by a path
 #   libfarfault-clock.so  preloaded for --virtual-time: the program's clocks
+#   libfarfault-nvtx.so   loaded by NVTX and by the engine: the ranges that the program is in
+#   libnvToolsExt.so.1    NVTX 2, for programs that link it
 #
 # Which file goes where: engine/ into the engine, runtime_api/ into libcudart, driver_api/ and private_runtimes/ into libcuda, injection/preload*.c and virtual_clock.c alone,
 # virtual_real.c into all that keep the host's time in addition to it, errors.c and properties.c (tables without state) into all.
@@ -29,9 +31,10 @@ endif()
 file(GLOB driver_preload CONFIGURE_DEPENDS ${driver_dir}/injection/preload*.c)
 set(driver_tables ${driver_dir}/errors.c ${driver_dir}/properties.c)
 set(driver_linked ${driver_dir}/linked_image.c)
+set(driver_nvtx ${driver_dir}/injection/nvtx.c ${driver_dir}/injection/nvtx_calls.c ${driver_dir}/injection/nvtx_inject.c)
 
 ff_uses(driver_uses driver)
-add_library(ff_driver STATIC ${driver_engine} ${driver_tables} ${driver_cudart} ${driver_libcuda} ${driver_private} ${driver_linked}
+add_library(ff_driver STATIC ${driver_engine} ${driver_tables} ${driver_cudart} ${driver_libcuda} ${driver_private} ${driver_linked} ${driver_nvtx}
   ${driver_dir}/stand_ins/nvjitlink.c ${driver_dir}/stand_ins/nvml.c)
 target_include_directories(ff_driver PUBLIC ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)
 target_link_libraries(ff_driver PUBLIC ${driver_uses} ${CMAKE_DL_LIBS} Threads::Threads m)
@@ -52,8 +55,13 @@ function(driver_shared target file map)
 endfunction()
 
 if(driver_engine)
+  driver_shared(nvtx libfarfault-nvtx.so injection/nvtx.map ${driver_nvtx})
+  target_link_options(nvtx PRIVATE LINKER:--as-needed) # a program may use NVTX and no GPU
+  target_link_libraries(nvtx PRIVATE ff_base Threads::Threads)
+  driver_shared(nvtoolsext libnvToolsExt.so.1 stand_ins/nvtoolsext.map ${driver_dir}/stand_ins/nvtoolsext.c ${driver_dir}/injection/nvtx_calls.c)
+  target_link_libraries(nvtoolsext PRIVATE nvtx)
   driver_shared(farfault-gpu libfarfault-gpu.so engine/engine.map ${driver_engine} ${driver_tables})
-  target_link_libraries(farfault-gpu PRIVATE ${driver_uses} ${CMAKE_DL_LIBS} Threads::Threads m)
+  target_link_libraries(farfault-gpu PRIVATE nvtx ${driver_uses} ${CMAKE_DL_LIBS} Threads::Threads m)
   foreach(version 11.0 12 13)
     string(REGEX REPLACE "\\..*" "" major ${version})
     driver_shared(cudart-${major} libcudart.so.${version} runtime_api/cudart_${major}.map

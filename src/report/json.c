@@ -47,6 +47,7 @@ static json_t *kernels_value(const sim_result *result) {
   for (uint32_t i = 0; i < result->kernel_count; i++) {
     json_t *kernel = json_object();
     json_put(kernel, "name", text_value(result->kernels[i].name));
+    if (result->kernels[i].range[0]) json_put(kernel, "range", text_value(result->kernels[i].range));
     put_counters(kernel, &result->kernels[i].counters, false);
     json_array_append_new(list, kernel);
   }
@@ -218,6 +219,7 @@ static ff_status get_kernels(reader *r, const json_t *object, sim_result *result
     const json_t *from = json_array_get(list, i);
     sim_kernel_result *kernel = &result->kernels[i];
     if (json_get_text(r, from, "name", true, kernel->name, sizeof kernel->name) ||
+        json_get_text(r, from, "range", false, kernel->range, sizeof kernel->range) ||
         get_counters(r, from, &kernel->counters))
       return FF_PARSE;
   }

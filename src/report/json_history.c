@@ -37,7 +37,12 @@ static const column transfer_columns[] = {WORD(history_transfer, "direction", in
                                           SPAN(history_transfer), NUMBER(history_transfer, "bytes", bytes),
                                           NUMBER(history_transfer, "pieces", pieces)};
 
-typedef struct list { /* one of a history's four */
+static const column block_columns[] = {NUMBER(history_block, "allocation", allocation),
+                                       NUMBER(history_block, "offset", offset), NUMBER(history_block, "kernel", kernel),
+                                       NUMBER(history_block, "accesses", accesses),
+                                       NUMBER(history_block, "faults", faults)};
+
+typedef struct list { /* one of a history's five */
   const char *name;
   const column *columns;
   uint32_t column_count;
@@ -50,7 +55,8 @@ typedef struct list { /* one of a history's four */
   }
 static const list lists[] = {LIST(kernels, kernel_columns, history_kernel), LIST(copies, copy_columns, history_copy),
                              LIST(batches, batch_columns, history_batch),
-                             LIST(transfers, transfer_columns, history_transfer)};
+                             LIST(transfers, transfer_columns, history_transfer),
+                             LIST(blocks, block_columns, history_block)};
 enum { LISTS = sizeof lists / sizeof *lists };
 
 static uint64_t member_get(const void *item, const column *c) {
@@ -273,6 +279,12 @@ static ff_status check_lists(json_reader *r, const sim_history *h, const sim_res
     if (h->copies.items[i].begin > h->copies.items[i].end) return json_fail(r, "end_ps", "behind the begin");
   for (size_t i = 0; i < h->batches.count; i++)
     if (h->batches.items[i].begin > h->batches.items[i].end) return json_fail(r, "end_ps", "behind the begin");
+  for (size_t i = 0; i < h->blocks.count; i++) {
+    const history_block *b = &h->blocks.items[i];
+    if (b->kernel >= result->kernel_count) return json_fail(r, "kernel", "of numbers of the run's kernels");
+    if (i && b[-1].allocation == b->allocation && b[-1].offset >= b->offset)
+      return json_fail(r, "offset", "rising within an allocation");
+  }
   for (size_t i = 0; i < h->transfers.count; i++)
     if (h->transfers.items[i].begin > h->transfers.items[i].end) return json_fail(r, "end_ps", "behind the begin");
   return FF_OK;

@@ -4,6 +4,7 @@
  *
  * The widest line of the first table is below 110 columns whatever the numbers; a manager that could
  * not run is shown with its reason, never with zeros that look like a result. */
+#include <stdio.h>
 #include <string.h>
 
 #include "report/text_stacks.h"
@@ -73,17 +74,26 @@ static void managers_write(const report_run *run, ff_text *out) {
   text_stacks_write(run, out);
 }
 
+static bool has_ranges(const sim_result *result) {
+  for (uint32_t i = 0; i < result->kernel_count; i++)
+    if (result->kernels[i].range[0]) return true;
+  return false;
+}
+
 static void kernels_write(const sim_result *result, ff_text *out) {
-  static const char *const names[] = {"kernel",     "launches", "blocks", "time",   "warp instr.",
-                                      "accesses",   "sectors",  "L1 hit", "L2 hit", "TLB miss",
-                                      "far-faults", "to GPU",   NULL};
+  static const char *const names[] = {"kernel",      "range",      "launches", "blocks", "time",
+                                      "warp instr.", "accesses",   "sectors",  "L1 hit", "L2 hit",
+                                      "TLB miss",    "far-faults", "to GPU",   NULL};
+  bool ranges = has_ranges(result);
   table t;
-  table_start(&t, "lrrrrrrrrrrr");
+  table_start(&t, ranges ? "llrrrrrrrrrrr" : "lrrrrrrrrrrr");
   t.spare = (const char *const[]){"sectors", "accesses", "L1 hit", "L2 hit", "TLB miss", "blocks", "warp instr.", NULL};
-  table_names(&t, names);
+  for (size_t i = 0; names[i]; i++)
+    if (i != 1 || ranges) table_cell(&t, "%s", names[i]);
   for (uint32_t i = 0; i < result->kernel_count; i++) {
     const sim_counters *c = &result->kernels[i].counters;
     table_cell_cut(&t, result->kernels[i].name, 40);
+    if (ranges) table_cell_cut(&t, result->kernels[i].range[0] ? result->kernels[i].range : "-", 40);
     table_count(&t, c->launches);
     table_count(&t, c->blocks);
     table_time(&t, c->time_ps);
@@ -104,6 +114,59 @@ static const char *kind_of(const sim_allocation_result *allocation) {
   return allocation->managed ? "managed" : allocation->pinned ? "pinned" : "device";
 }
 
+static bool is_used(const sim_allocation_result *allocation) {
+  const sim_counters *c = &allocation->counters;
+  return c->accesses || c->faults || c->h2d_bytes || c->d2h_bytes;
+}
+
+/* A framework's modules have hundreds of variables; where so many are not used, they are one row. */
+enum { UNUSED_SHOWN = 8 };
+
+static uint32_t count_unused(const sim_result *result, uint64_t *bytes) {
+  uint32_t count = 0;
+  *bytes = 0;
+  for (uint32_t i = 0; i < result->allocation_count; i++)
+    if (!is_used(&result->allocations[i])) {
+      count++;
+      *bytes += result->allocations[i].bytes;
+    }
+  return count;
+}
+
+static uint64_t block_end(const sim_history *h, size_t block, const sim_allocation_result *allocation) {
+  bool more = block + 1 < h->blocks.count && h->blocks.items[block + 1].allocation == allocation->id;
+  return more ? h->blocks.items[block + 1].offset : allocation->bytes;
+}
+
+/* The range of the kernel, else its name without result, template arguments and parameters; how long it is. */
+static const char *label_of(const sim_kernel_result *kernel, size_t *length) {
+  const char *name = strncmp(kernel->name, "void ", 5) ? kernel->name : kernel->name + 5;
+  *length = kernel->range[0] ? strlen(kernel->range) : strcspn(name, "<(");
+  if (!*length) *length = strlen(name); /* "(anonymous namespace)::..." */
+  return kernel->range[0] ? kernel->range : name;
+}
+
+/* The parts of an allocation that launches had pointers to, and which was the first; of runs with a history. */
+static void blocks_write(const sim_result *result, const sim_allocation_result *allocation, table *t) {
+  const sim_history *h = result->history;
+  char offset[32], text[400];
+  for (size_t i = 0; h && i < h->blocks.count; i++) {
+    const history_block *b = &h->blocks.items[i];
+    if (b->allocation != allocation->id || b->offset >= allocation->bytes) continue;
+    size_t length;
+    const char *label = label_of(&result->kernels[b->kernel], &length);
+    snprintf(text, sizeof text, "  +%s: %.*s", ff_format_bytes(b->offset, offset, sizeof offset), (int)length, label);
+    table_cell_cut(t, text, 40);
+    table_cell(t, "block");
+    table_bytes(t, block_end(h, i, allocation) - b->offset);
+    table_count(t, b->accesses);
+    table_cell(t, "-");
+    table_count(t, b->faults);
+    table_cell(t, "-");
+    table_cell(t, "-");
+  }
+}
+
 static void allocations_write(const sim_result *result, ff_text *out) {
   static const char *const names[] = {"allocation", "kind",   "bytes",  "accesses", "sectors",
                                       "far-faults", "to GPU", "to CPU", NULL};
@@ -111,9 +174,12 @@ static void allocations_write(const sim_result *result, ff_text *out) {
   table_start(&t, "llrrrrrr");
   t.spare = (const char *const[]){"sectors", "accesses", NULL};
   table_names(&t, names);
+  uint64_t unused_bytes;
+  uint32_t unused = count_unused(result, &unused_bytes);
   for (uint32_t i = 0; i < result->allocation_count; i++) {
     const sim_allocation_result *allocation = &result->allocations[i];
     const sim_counters *c = &allocation->counters;
+    if (unused > UNUSED_SHOWN && !is_used(allocation)) continue;
     table_cell_cut(&t, allocation->name, 40);
     table_cell(&t, "%s", kind_of(allocation));
     table_bytes(&t, allocation->bytes);
@@ -122,6 +188,13 @@ static void allocations_write(const sim_result *result, ff_text *out) {
     table_count(&t, c->faults);
     table_bytes(&t, c->h2d_bytes);
     table_bytes(&t, c->d2h_bytes);
+    blocks_write(result, allocation, &t);
+  }
+  if (unused > UNUSED_SHOWN) {
+    table_cell(&t, "(%u that were not used)", unused);
+    table_cell(&t, "-");
+    table_bytes(&t, unused_bytes);
+    for (int i = 0; i < 5; i++) table_count(&t, 0);
   }
   table_write(&t, 2, out);
   table_free(&t);

@@ -173,8 +173,13 @@ static void add_span(ff_text *out, const process *p, uint32_t tid, const event *
 static void add_kernel(ff_text *out, const process *p, const event *e) {
   const history_kernel *k = &p->history->kernels.items[e->index];
   add_span(out, p, stream_track(p, k->stream), e, "kernel");
-  ff_text_add(out, "\"name\":%s,\"args\":{\"launch\":%llu,\"blocks\":%llu}}", p->kernels[k->kernel],
+  ff_text_add(out, "\"name\":%s,\"args\":{\"launch\":%llu,\"blocks\":%llu", p->kernels[k->kernel],
               (unsigned long long)k->launch, (unsigned long long)k->blocks);
+  const char *range = p->result->kernels[k->kernel].range;
+  char *text = range[0] ? quoted(range) : NULL;
+  if (text) ff_text_add(out, ",\"range\":%s", text);
+  ff_text_add(out, "}}");
+  free(text);
 }
 
 static void add_copy(ff_text *out, const process *p, const event *e) {

@@ -234,10 +234,10 @@ static ff_status check_start(trace_file *f, ff_error *error) {
   if (f->info.bytes < sizeof start || !read_at(f, 0, start, sizeof start) || memcmp(start, FILE_MAGIC, 8))
     return ff_fail(error, FF_PARSE, "%s: no trace (one that `farfault record` wrote begins with FFTRACE)", f->path);
   uint32_t version = start[8] | start[9] << 8 | start[10] << 16 | (uint32_t)start[11] << 24;
-  if (version != TRACE_FILE_VERSION && version != TRACE_FILE_UNMARKED)
+  if (version < TRACE_FILE_PLAIN || version > TRACE_FILE_VERSION)
     return ff_fail(error, FF_PARSE, "%s: a trace of version %" PRIu32 "; this farfault reads versions up to %u",
                    f->path, version, TRACE_FILE_VERSION);
-  f->info.about.marks = version == TRACE_FILE_VERSION;
+  f->info.about.marks = (version - TRACE_FILE_PLAIN) & 1;
   if (!f->info.about.marks) pack_coder_plain(f->coder);
   return FF_OK;
 }

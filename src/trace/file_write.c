@@ -30,7 +30,7 @@ struct trace_file_writer {
   uint64_t open_launch;          /* its number */
   uint64_t launch_blocks, block; /* of the open launch: how many, and the one that comes; equal: none is open */
   uint32_t warps, warp;
-  bool marked;              /* the file's version says so */
+  bool marked, ranges;      /* the file's version says so */
   trace_file_written *told; /* filled in at the end; NULL: not wanted */
 };
 
@@ -66,10 +66,13 @@ static void write_about(trace_file_writer *w, const trace_file_about *about) {
 
 enum { VERSION_AT = 8 };
 
-/* The first mark of a file that was to have none. Records before it look the same in either version. */
+static uint8_t version_of(const trace_file_writer *w) {
+  return (uint8_t)(TRACE_FILE_PLAIN + w->marked + 2 * w->ranges);
+}
+
+/* The first mark, or range, of a file that was to have none. What is before it looks the same in every version. */
 static void write_version(trace_file_writer *w) {
-  static const uint8_t version = TRACE_FILE_VERSION;
-  w->marked = true;
+  const uint8_t version = version_of(w);
   ff_output_change(w->output, VERSION_AT, &version, 1);
 }
 
@@ -89,9 +92,10 @@ static ff_status create(const char *path, ff_output_kind kind, const trace_file_
   w->coder = pack_coder_create();
   pack_mirror_open(&w->mirror);
   uint8_t start[FILE_HEADER_BYTES] = FILE_MAGIC;
-  /* what has gone into a pipe cannot be changed when a mark comes */
-  w->marked = about->marks || !ff_output_is_file(output);
-  start[VERSION_AT] = w->marked ? TRACE_FILE_VERSION : TRACE_FILE_UNMARKED;
+  /* what has gone into a pipe cannot be changed when a mark or a range comes */
+  w->ranges = !ff_output_is_file(output);
+  w->marked = about->marks || w->ranges;
+  start[VERSION_AT] = version_of(w);
   write_bytes(w, start, sizeof start);
   write_about(w, about);
   w->frame = (frame_header){.kind = FRAME_DATA};
@@ -180,6 +184,10 @@ void trace_file_put_operation(trace_file_writer *w, const trace_op *op) {
   bool large = op->kind == TRACE_OP_MODULE && op->module.bytes > FRAME_COLUMN_BYTES;
   if (!frame_is_empty(w) && (large || is_full(w))) end_frame(w);
   if (frame_is_empty(w)) begin_frame(w);
+  if (!w->ranges && op->kind == TRACE_OP_LAUNCH && op->launch->range[0]) {
+    w->ranges = true;
+    write_version(w);
+  }
   trace_op cut = *op;
   if (op->kind == TRACE_OP_MODULE && op->module.bytes > OPERATION_PTX_MAX) cut.module.bytes = 0;
   operation_put(&w->columns[PACK_TEXT], &cut, &w->names);
@@ -203,7 +211,10 @@ static void end_warp(trace_file_writer *w) {
 void trace_file_put_record(trace_file_writer *w, const uint64_t *words) {
   trace_kind kind = trace_word_kind(words[0]);
   bool access = kind == TRACE_ACCESS;
-  if (!w->marked && (kind == TRACE_ENTER || kind == TRACE_LEAVE)) write_version(w);
+  if (!w->marked && (kind == TRACE_ENTER || kind == TRACE_LEAVE)) {
+    w->marked = true;
+    write_version(w);
+  }
   if (frame_is_empty(w)) begin_frame(w);
   pack_put(w->coder, w->columns, words);
   if (w->mirror.coder) pack_mirror_record(&w->mirror, w->columns, words);

@@ -95,9 +95,10 @@ static void put_launch(pack_bytes *to, const trace_launch *launch, operation_nam
   char **name = name_of(names, launch->kernel_index);
   bool named = *name && !strcmp(*name, launch->kernel) && symbol_of(*name) == launch->symbol;
   pack_number(to, launch->kernel_index);
-  pack_byte(to,
-            (uint8_t)(launch->cooperative | !named << 1 | (launch->smids != 0) << 2 | (!named && launch->symbol) << 3));
+  pack_byte(to, (uint8_t)(launch->cooperative | !named << 1 | (launch->smids != 0) << 2 |
+                          (!named && launch->symbol) << 3 | (launch->range[0] != '\0') << 4));
   if (launch->smids) pack_number(to, launch->smids);
+  if (launch->range[0]) put_text(to, launch->range, strnlen(launch->range, sizeof launch->range));
   for (int i = 0; !named && launch->symbol && i < 8; i++) pack_byte(to, (uint8_t)(launch->symbol >> 8 * i));
   if (!named) {
     free(*name);
@@ -280,6 +281,12 @@ static void take_name(taker *t, trace_launch *launch, operation_names *names, bo
   launch->symbol = symbol_of(*name);
 }
 
+static void take_range(taker *t, trace_launch *launch) {
+  uint64_t length;
+  const char *text = take_text(t, sizeof launch->range - 1, &length);
+  memcpy(launch->range, text, length);
+}
+
 /* The grid's blocks and the block's warps are computed, not believed. */
 static void take_shape(taker *t, trace_launch *launch) {
   uint64_t blocks = 1, threads = 1;
@@ -298,9 +305,10 @@ static void take_shape(taker *t, trace_launch *launch) {
 
 static void take_launch(taker *t, trace_launch *launch, operation_names *names) {
   launch->kernel_index = (uint32_t)take(t, OPERATION_KERNELS_MAX - 1);
-  uint8_t flags = take_flags(t, 15);
+  uint8_t flags = take_flags(t, 31);
   launch->cooperative = flags & 1;
   launch->smids = flags & 4 ? take32(t) : 0;
+  if (flags & 16) take_range(t, launch);
   if ((flags & 10) == 8) refuse(t, "a symbol without a name");
   for (int i = 0; flags & 8 && i < 8; i++) launch->symbol |= (uint64_t)take_flags(t, UINT8_MAX) << 8 * i;
   if (!t->wrong) take_name(t, launch, names, flags & 2);

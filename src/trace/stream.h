@@ -238,9 +238,13 @@ static inline uint64_t trace_symbol(const char *name) {
   return hash ? hash : 1;
 }
 
+#define TRACE_RANGE_BYTES 128u
+
 struct trace_launch { /* immutable once appended, but for the chunk table behind it */
   char kernel[256];   /* demangled where possible */
-  uint64_t id;        /* launches from 0 */
+  /* of the program (NVTX), in which it launched; outer ones first, with a / between them; "": none */
+  char range[TRACE_RANGE_BYTES];
+  uint64_t id; /* launches from 0 */
   uint32_t grid[3], block[3];
   uint64_t blocks; /* grid product */
   uint32_t warps_per_block;

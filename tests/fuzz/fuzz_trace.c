@@ -107,7 +107,7 @@ static void profile(trace_file *file) {
 /* The file's beginning and a frame's header in front of the payload. Returns its length. */
 static size_t make_head(const uint8_t *control, const uint8_t *payload, size_t size, uint8_t *head) {
   uint8_t start[FILE_HEADER_BYTES] = FILE_MAGIC;
-  start[8] = control[3] & 2 ? TRACE_FILE_UNMARKED : TRACE_FILE_VERSION;
+  start[8] = control[3] & 2 ? TRACE_FILE_PLAIN : TRACE_FILE_MARKED;
   frame_header header = {.kind = FRAME_DATA,
                          .payload_bytes = size,
                          .payload_hash = frame_hash(payload, size),

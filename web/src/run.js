@@ -196,6 +196,17 @@ function kernelColumns(counters, rows) {
   ]);
   return [
     { key: 'name', title: 'kernel', text: true, value: ({ name }) => name },
+    ...(rows.some(({ range }) => range)
+      ? [
+          {
+            key: 'range',
+            title: 'range',
+            help: "of the program's (NVTX), in which it was launched",
+            text: true,
+            value: ({ range }) => range ?? '',
+          },
+        ]
+      : []),
     ...some,
     ...counterColumns(
       counters,

@@ -55,6 +55,7 @@ function lanesOf(run) {
         kernelName(kernels.kernel[i]),
         [
           ['launch', String(kernels.launch[i] + 1)],
+          ...(run.kernels?.[kernels.kernel[i]]?.range ? [['range', run.kernels[kernels.kernel[i]].range]] : []),
           ['stream', String(kernels.stream[i])],
           ...span(kernels, i),
           ['thread blocks', count(kernels.blocks[i])],

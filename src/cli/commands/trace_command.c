@@ -366,6 +366,7 @@ static void dump_operation(const trace_op *op, ff_text *out) {
     ff_text_add(out, "\t%" PRIu64 ": %s <<<%ux%ux%u, %ux%ux%u, %u>>>", op->launch->id, op->launch->kernel,
                 op->launch->grid[0], op->launch->grid[1], op->launch->grid[2], op->launch->block[0],
                 op->launch->block[1], op->launch->block[2], op->launch->shared_bytes);
+    if (op->launch->range[0]) ff_text_add(out, " in %s", op->launch->range);
     break;
   case TRACE_OP_EVENT_RECORD:
   case TRACE_OP_STREAM_WAIT:

@@ -76,6 +76,14 @@ static void set_assembler(const char *libraries) {
   free(path.chars);
 }
 
+/* NVTX loads what this variable names; a tool of the user's own stays. */
+static void set_annotations(const char *libraries) {
+  ff_text path = {0};
+  ff_text_add(&path, "%s/libfarfault-nvtx.so", libraries);
+  if (access(path.chars, R_OK) == 0) setenv("NVTX_INJECTION64_PATH", path.chars, 0);
+  free(path.chars);
+}
+
 /* In the child, before exec. A variable of the user's own (FARFAULT_THREADS, ...) counts where no option was given. */
 static void set_environment(const run_child *child) {
   const cli_setup *setup = child->setup;
@@ -83,6 +91,7 @@ static void set_environment(const run_child *child) {
   if (executed->cuda_libraries) add_cuda_libraries(executed->cuda_libraries);
   if (child->libraries) set_in_front("LD_LIBRARY_PATH", child->libraries, ':'); /* before NVIDIA's libcudart */
   if (child->libraries) set_assembler(child->libraries);
+  if (child->libraries) set_annotations(child->libraries);
   char *clock = executed->virtual_time ? run_clock(child->libraries) : NULL;
   if (clock) set_in_front("LD_PRELOAD", clock, ' ');
   free(clock);

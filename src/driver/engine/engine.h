@@ -300,6 +300,7 @@ typedef struct engine_launch {
   const void *packed; /* or the whole parameter block */
   size_t packed_bytes;
   bool cooperative;
+  const char *range; /* of NVTX, in which it was made (injection/nvtx.h); NULL: that of the thread that runs it */
 } engine_launch;
 /* cudaErrorInvalidConfiguration: grid or block beyond the device; cudaErrorInvalidValue: shared memory beyond what the
  * function allows, or its .maxntid; cudaErrorLaunchOutOfResources: registers; cudaErrorCooperativeLaunchTooLarge. */

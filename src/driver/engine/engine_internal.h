@@ -391,6 +391,9 @@ void engine_memory_release_locked(uint64_t handle);
 cudaError_t engine_map_locked(uint64_t address, uint64_t bytes, uint64_t handle);
 cudaError_t engine_unmap_locked(uint64_t address, uint64_t bytes);
 
+/* An allocation's name in the access stream: its title, and the range of NVTX that the thread is in, if one is:
+ * "layer2/conv (cuMemAlloc #4)". Of a range that is too long its end. */
+void engine_name_allocation(char name[64], const char *title);
 void engine_note_allocation(int device, const exec_allocation *allocation, unsigned flags, engine_owner owner,
                             const char *name, trace_memory_kind memory);
 void engine_forget_allocation(const exec_allocation *allocation);

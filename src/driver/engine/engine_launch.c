@@ -11,6 +11,7 @@
 #include "driver/engine/engine_graph.h"
 #include "driver/engine/engine_internal.h"
 #include "driver/errors.h"
+#include "driver/injection/nvtx.h"
 #include "exec/launch/native.h"
 
 #define PRINT_HELD_BYTES (8u << 20) /* more than this is not held back until the next synchronisation */
@@ -199,6 +200,8 @@ static trace_launch *trace_begin(const engine_launch *launch, const engine_funct
     traced = trace_launch_create(ff_engine.trace, grid_blocks(launch), warps);
     snprintf(traced->kernel, sizeof traced->kernel, "%s", launch->function->title);
     traced->id = ff_engine.launches;
+    const char *range = launch->range ? launch->range : farfault_nvtx_range();
+    snprintf(traced->range, sizeof traced->range, "%s", range ? range : "");
     memcpy(traced->grid, launch->grid, sizeof traced->grid);
     memcpy(traced->block, launch->block, sizeof traced->block);
     traced->shared_bytes = (uint32_t)(info->kernel.static_shared + launch->dynamic_shared);
@@ -413,9 +416,11 @@ static cudaError_t launch_locked(const engine_launch *launch, engine_declared **
 
 cudaError_t engine_launch_run(const engine_launch *launch) {
   engine_declared *declared = engine_declared_take();
+  engine_launch own = *launch;
+  own.range = farfault_nvtx_range(); /* it may run later, on another thread */
   cudaError_t error = engine_enter_during_kernel();
   if (!error) {
-    error = launch_locked(launch, &declared);
+    error = launch_locked(&own, &declared);
     engine_leave();
   }
   engine_declared_free(declared);

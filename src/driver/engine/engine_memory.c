@@ -10,6 +10,7 @@
 
 #include "driver/engine/engine_internal.h"
 #include "driver/engine/engine_range.h"
+#include "driver/injection/nvtx.h"
 #include "exec/memory/space.h"
 
 static const exec_memory_kind kinds[] = {[ENGINE_DEVICE] = EXEC_MEMORY_DEVICE,
@@ -37,6 +38,18 @@ uint64_t engine_whole_pages(uint64_t bytes) {
   return (bytes + EXEC_PAGE_BYTES - 1) / EXEC_PAGE_BYTES * EXEC_PAGE_BYTES;
 }
 
+void engine_name_allocation(char name[64], const char *title) {
+  const char *range = farfault_nvtx_range();
+  size_t whole = range ? strlen(range) : 0, other = strlen(title) + sizeof " ()";
+  if (!range || other >= 64) {
+    snprintf(name, 64, "%s", title);
+    return;
+  }
+  size_t left = 64 - other, cut = whole > left ? whole - left : 0;
+  while (cut && ((unsigned char)range[cut] & 0xc0) == 0x80) cut++; /* not within a character */
+  snprintf(name, 64, "%s (%s)", range + cut, title);
+}
+
 void engine_note_allocation(int device, const exec_allocation *allocation, unsigned flags, engine_owner owner,
                             const char *name, trace_memory_kind memory) {
   while (ff_engine.notes.count <= allocation->id) FF_PUSH(&ff_engine.notes, (engine_note){0});
@@ -50,7 +63,8 @@ void engine_note_allocation(int device, const exec_allocation *allocation, unsig
   op.alloc.memory = memory;
   op.alloc.id = allocation->id;
   op.alloc.initialised = owner == ENGINE_OWNER_MODULE;
-  snprintf(op.alloc.name, sizeof op.alloc.name, "%s", name);
+  if (owner == ENGINE_OWNER_PROGRAM) engine_name_allocation(op.alloc.name, name);
+  else snprintf(op.alloc.name, sizeof op.alloc.name, "%s", name);
   engine_append(&op);
   engine_time_host(ff_engine.machine->malloc_us);
   if (memory == TRACE_MEMORY_MANAGED) engine_host_access_track(allocation, owner == ENGINE_OWNER_MODULE);

@@ -103,7 +103,7 @@ cudaError_t engine_reserve_locked(uint64_t bytes, uint64_t alignment, uint64_t w
   op.alloc.address = range->address;
   op.alloc.bytes = range->bytes;
   op.alloc.id = range->id;
-  snprintf(op.alloc.name, sizeof op.alloc.name, "%s", title);
+  engine_name_allocation(op.alloc.name, title);
   engine_append(&op);
   engine_time_host(cost(ff_engine.machine->reserve_us));
   *address = range->address;
@@ -168,7 +168,9 @@ static void append_create(const physical *p) {
   trace_op op = {.kind = TRACE_OP_CREATE, .stream = engine_origin(p->device)};
   op.alloc.bytes = p->bytes;
   op.alloc.id = p->number;
-  snprintf(op.alloc.name, sizeof op.alloc.name, "cuMemCreate #%u", p->number);
+  char title[32];
+  snprintf(title, sizeof title, "cuMemCreate #%u", p->number);
+  engine_name_allocation(op.alloc.name, title);
   engine_append(&op);
 }
 

@@ -280,6 +280,7 @@ static void launch_ready(streams *q, node *n, ps time) {
                 .block_registers = threads * l->registers,
                 .block_shared = l->shared_bytes};
   n->kernel = k;
+  if (q->observer->history) record_arguments(q->observer, l, k->counters);
   time = transfer_managed_in(q->transfers, time);
   agenda_add(q->agenda, time + q->t->launch, EVENT_KERNEL_BEGIN, n->index);
 }

@@ -7,11 +7,25 @@
 
 #include "machine/observe/observer.h"
 
-sim_counters *counters_of_kernel(observer *o, const trace_launch *launch) {
+static sim_kernel_result *find_kernel(const observer *o, const char *name, const char *range) {
   for (size_t i = o->kernels.count; i-- > 0;)
-    if (!strcmp(o->kernels.items[i]->name, launch->kernel)) return &o->kernels.items[i]->counters;
+    if (!strcmp(o->kernels.items[i]->name, name) && !strcmp(o->kernels.items[i]->range, range))
+      return o->kernels.items[i];
+  return NULL;
+}
+
+sim_counters *counters_of_kernel(observer *o, const trace_launch *launch) {
+  sim_kernel_result *same = find_kernel(o, launch->kernel, launch->range);
+  if (same) return &same->counters;
+  const char *range = launch->range;
+  if (range[0] && o->kernels.count >= KERNELS_SHOWN) {
+    range = "(further ranges)";
+    same = find_kernel(o, launch->kernel, range);
+  }
+  if (same) return &same->counters;
   sim_kernel_result *k = ff_alloc(sizeof *k);
   snprintf(k->name, sizeof k->name, "%s", launch->kernel);
+  snprintf(k->range, sizeof k->range, "%s", range);
   FF_PUSH(&o->kernels, k);
   return &k->counters;
 }

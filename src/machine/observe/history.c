@@ -45,6 +45,9 @@ void history_free(sim_history *h) {
   free(h->copies.items);
   free(h->batches.items);
   free(h->transfers.items);
+  free(h->blocks.items);
+  for (size_t i = 0; i < h->block_sets.count; i++) free(h->block_sets.items[i]);
+  free(h->block_sets.items);
   free(h->maps.items);
   free(h);
 }
@@ -150,6 +153,56 @@ history_map *history_map_of(sim_history *h, uint32_t owner, uint32_t id, uint64_
   return m;
 }
 
+/* ---- blocks ---- */
+
+enum { LINE_BYTES = 128 };
+
+/* The last one that begins at the offset or before it. */
+static uint32_t block_index(const history_blocks *blocks, uint64_t offset) {
+  uint32_t low = 0, high = blocks->count;
+  while (high - low > 1) {
+    uint32_t middle = low + (high - low) / 2;
+    if (blocks->items[middle].offset <= offset) low = middle;
+    else high = middle;
+  }
+  return low;
+}
+
+void history_note_block(sim_history *h, uint32_t owner, uint32_t id, uint64_t offset, uint32_t kernel) {
+  offset -= offset % LINE_BYTES;
+  while (h->block_sets.count <= owner) FF_PUSH(&h->block_sets, NULL);
+  history_blocks *blocks = h->block_sets.items[owner];
+  if (!blocks) {
+    blocks = h->block_sets.items[owner] = ff_alloc(sizeof *blocks);
+    blocks->items[blocks->count++] = (history_block){.allocation = id, .kernel = kernel};
+  }
+  uint32_t at = block_index(blocks, offset) + 1;
+  if (blocks->items[at - 1].offset == offset) return;
+  if (blocks->count == HISTORY_BLOCKS) {
+    h->blocks_left_out++;
+    return;
+  }
+  memmove(blocks->items + at + 1, blocks->items + at, (blocks->count - at) * sizeof *blocks->items);
+  blocks->items[at] = (history_block){.offset = offset, .allocation = id, .kernel = kernel};
+  blocks->count++;
+}
+
+history_block *history_block_at(sim_history *h, uint32_t owner, uint64_t offset) {
+  history_blocks *blocks = owner < h->block_sets.count ? h->block_sets.items[owner] : NULL;
+  return blocks ? &blocks->items[block_index(blocks, offset)] : NULL;
+}
+
+static void copy_blocks(sim_history *to, const sim_history *from) {
+  to->block_sets.items = NULL;
+  to->block_sets.count = to->block_sets.capacity = 0;
+  for (size_t i = 0; i < from->block_sets.count; i++) {
+    const history_blocks *blocks = from->block_sets.items[i];
+    bool fits = blocks && to->blocks.count + blocks->count <= HISTORY_EVENTS;
+    if (blocks && !fits) to->blocks_left_out += blocks->count;
+    for (uint32_t k = 0; fits && blocks->count > 1 && k < blocks->count; k++) FF_PUSH(&to->blocks, blocks->items[k]);
+  }
+}
+
 /* ---- copying ---- */
 
 static void *copy_items(const void *items, size_t bytes) {
@@ -186,6 +239,7 @@ sim_history *history_copy_of(const sim_history *h, uint64_t end, uint64_t reside
   COPY_LIST(c, h, copies);
   COPY_LIST(c, h, batches);
   COPY_LIST(c, h, transfers);
+  copy_blocks(c, h);
   c->maps.items = NULL;
   c->maps.count = c->maps.capacity = 0;
   for (size_t i = 0; i < h->maps.count; i++)

@@ -5,6 +5,7 @@
  *           merged and the width doubles. What belongs to a stretch of time is shared out over its bins to the last
  *           unit.
  *   maps    per allocation, rows of equal ranges of addresses by bins four times as wide: where accesses, far-faults, evictions were
+ *   blocks  parts of allocations, as launches' arguments point into them: what a framework's own allocator handed out
  *   lists   kernels, copies, batches of far-faults, transfers over the link: the first HISTORY_EVENTS of each, and how many more
  *
  * The sum of a series is the counter of the same name, and a map's sums are its allocation's counters: sim_check
@@ -29,6 +30,7 @@ enum {
   HISTORY_ROWS = 64,
   HISTORY_MAPS = 64,
   HISTORY_EVENTS = 20000,
+  HISTORY_BLOCKS = 64, /* of an allocation */
 };
 
 typedef enum history_series {
@@ -99,6 +101,17 @@ typedef struct history_transfer {
   bool in;
 } history_transfer;
 
+/* A part of an allocation: from where an argument pointed (down to a line) to the next such place, or the end. The
+ * first begins at offset 0. kernel: the first that was given a pointer to it, as in history_kernel. */
+typedef struct history_block {
+  uint64_t offset, accesses, faults;
+  uint32_t allocation, kernel;
+} history_block;
+typedef struct history_blocks { /* of one allocation, by offset */
+  history_block items[HISTORY_BLOCKS];
+  uint32_t count;
+} history_blocks;
+
 typedef struct history_cell {
   uint64_t accesses, faults, evicted_bytes;
 } history_cell;
@@ -134,7 +147,15 @@ typedef struct sim_history {
     history_transfer *items;
     size_t count, capacity;
   } transfers;
-  uint64_t kernels_left_out, copies_left_out, batches_left_out, transfers_left_out;
+  struct {
+    history_block *items;
+    size_t count, capacity;
+  } blocks; /* once it is written: of the allocations that have several */
+  uint64_t kernels_left_out, copies_left_out, batches_left_out, transfers_left_out, blocks_left_out;
+  struct {
+    history_blocks **items;
+    size_t count, capacity;
+  } block_sets; /* while it is written, by the allocation's number; NULL: none */
   /* owned; while it is written: by the allocation's number, NULL: none */
   struct {
     history_map **items;
@@ -179,6 +200,11 @@ void history_note_transfer(sim_history *h, history_transfer transfer);
 
 /* The map of allocation number `owner`, made if there is room for one; NULL: there is none. */
 history_map *history_map_of(sim_history *h, uint32_t owner, uint32_t id, uint64_t address, uint64_t bytes);
+
+/* A launch of that kernel has a pointer so many bytes into allocation number `owner`. */
+void history_note_block(sim_history *h, uint32_t owner, uint32_t id, uint64_t offset, uint32_t kernel);
+/* The block that has the offset; NULL: no launch had a pointer into the allocation. */
+history_block *history_block_at(sim_history *h, uint32_t owner, uint64_t offset);
 
 /* `bin`: of the series. An address outside of the map counts for the row that is nearest. */
 static inline history_cell *history_cell_in(history_map *m, uint32_t bin, uint64_t address) {

@@ -4,6 +4,8 @@
  * What is resident is looked at when time passes the end of a bin: in series from the pager's sum, in maps from its
  * sets of valid pages, four bins apart. Between two events nothing changes, so what is there when the first event
  * behind the end comes was there at the end; what the host frees and allocates between events asks for itself. */
+#include <string.h>
+
 #include "machine/observe/observer.h"
 
 static const pager_allocation *allocation_of(const observer *o, const pager_unit *unit) {
@@ -20,11 +22,19 @@ static history_map *map_of(observer *o, const pager_unit *unit) {
   return history_map_of(h, owner, a->id, a->address, a->bytes);
 }
 
+static history_block *block_of(observer *o, const pager_unit *unit, uint64_t address) {
+  uint32_t owner = allocation_of(o, unit)->owner;
+  const sim_allocation_result *a = o->allocations.items[owner];
+  return history_block_at(o->history, owner, address > a->address ? address - a->address : 0);
+}
+
 void record_access(observer *o, const pager_unit *unit, uint64_t address, ps time) {
   uint32_t bin = history_bin(o->history, time);
   history_map *map = map_of(o, unit);
   o->history->series[HISTORY_accesses][bin]++;
   if (map) history_cell_in(map, bin, address)->accesses++;
+  history_block *block = block_of(o, unit, address);
+  if (block) block->accesses++;
 }
 
 void record_fault(observer *o, const pager_unit *unit, uint64_t address, ps time) {
@@ -32,6 +42,8 @@ void record_fault(observer *o, const pager_unit *unit, uint64_t address, ps time
   history_add(o->history, HISTORY_refaults, time, unit->evicted);
   history_map *map = map_of(o, unit);
   if (map) history_cell_at(o->history, map, time, address)->faults++;
+  history_block *block = block_of(o, unit, address);
+  if (block) block->faults++;
 }
 
 /* A unit may cover several rows: each gets its bytes. */
@@ -98,6 +110,25 @@ static uint32_t number_of(const observer *o, const sim_counters *counters) {
   uint32_t i = 0;
   while (&o->kernels.items[i]->counters != counters) i++;
   return i;
+}
+
+static bool in_uses(const trace_launch *launch, uint64_t address) {
+  for (uint32_t i = 0; i < launch->use_count; i++)
+    if (address - launch->uses[i].address < launch->uses[i].bytes) return true;
+  return false;
+}
+
+void record_arguments(observer *o, const trace_launch *launch, const sim_counters *counters) {
+  const unsigned char *parameters = launch->parameters;
+  for (uint32_t at = 0; parameters && at + 8 <= launch->parameter_bytes; at += 8) {
+    uint64_t address;
+    memcpy(&address, parameters + at, sizeof address);
+    if (!in_uses(launch, address)) continue;
+    uint32_t owner = allocation_of(o, pager_find(o->pager, address))->owner;
+    const sim_allocation_result *a = o->allocations.items[owner];
+    if (owner && owner != ALLOCATIONS_SHOWN && address - a->address < a->bytes)
+      history_note_block(o->history, owner, a->id, address - a->address, number_of(o, counters));
+  }
 }
 
 void record_kernel(observer *o, const kernel *k, uint32_t stream) {

@@ -8,7 +8,8 @@
 #include "machine/sm/sm.h"
 #include "paging/pager.h"
 
-enum { ALLOCATIONS_SHOWN = 4096 };
+/* Of kernels in ranges: what comes then has one range. */
+enum { ALLOCATIONS_SHOWN = 4096, KERNELS_SHOWN = 4096 };
 
 typedef struct observer {
   pager *pager; /* which allocation a unit is in, and what is resident: */
@@ -27,6 +28,7 @@ void record_fault(observer *o, const pager_unit *unit, uint64_t address, ps time
 void record_evicted(observer *o, const pager_unit *unit, uint64_t address, bool write_back, ps time);
 void record_link(sim_history *h, history_cause cause, bool in, uint64_t bytes, ps begin, ps end);
 void record_operation(observer *o, const trace_op *op, ps begin, ps end); /* a copy, a set, a prefetch of the program */
+void record_arguments(observer *o, const trace_launch *launch, const sim_counters *counters); /* before it begins */
 void record_kernel(observer *o, const kernel *k, uint32_t stream);
 void record_released(observer *o, uint32_t owner, ps time); /* allocation number `owner` is about to be */
 /* what has been resident up to now, when time has come to next_sample */

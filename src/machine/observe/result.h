@@ -16,8 +16,9 @@ typedef struct sim_counters {
 #undef X
 } sim_counters;
 
-typedef struct sim_kernel_result { /* all launches of one kernel */
+typedef struct sim_kernel_result { /* all launches of one kernel in one range of the program's */
   char name[256];
+  char range[128];       /* "": in none */
   sim_counters counters; /* time_ps: summed duration of its launches; launches; ... */
 } sim_kernel_result;
 

@@ -184,6 +184,30 @@ static void there_are_64_maps_and_no_more(void **state) {
   history_free(h);
 }
 
+static void blocks_begin_where_arguments_pointed(void **state) {
+  sim_history *h = history_create();
+  assert_null(history_block_at(h, 3, 0));
+  history_note_block(h, 3, 17, 4096, 5); /* the first: there is one from 0 on, too */
+  history_note_block(h, 3, 17, 1024 + 127, 6);
+  history_note_block(h, 3, 17, 4096 + 64, 7); /* in the same line */
+  history_note_block(h, 1, 16, 0, 8);
+  static const uint64_t edges[][2] = {{0, 0}, {1023, 0}, {1024, 1}, {4095, 1}, {4096, 2}, {UINT64_MAX, 2}};
+  for (size_t i = 0; i < sizeof edges / sizeof *edges; i++)
+    history_block_at(h, 3, edges[i][0])->accesses += 1u << 8 * edges[i][1];
+  history_block_at(h, 3, 5000)->faults++;
+  sim_history *copy = history_copy_of(h, 1, 0); /* of allocation 16 there is one: it is left out */
+  static const history_block expected[] = {{.offset = 0, .accesses = 2, .allocation = 17, .kernel = 5},
+                                           {.offset = 1024, .accesses = 2 << 8, .allocation = 17, .kernel = 6},
+                                           {4096, 2 << 16, 1, 17, 5}};
+  assert_int_equal(copy->blocks.count, 3);
+  assert_memory_equal(copy->blocks.items, expected, sizeof expected);
+  history_free(copy);
+  for (uint64_t i = 0; i < 100; i++) history_note_block(h, 1, 16, i * 256, 9);
+  assert_int_equal(h->blocks_left_out, 100 - HISTORY_BLOCKS);
+  assert_int_equal(history_block_at(h, 1, 99 * 256)->offset, (HISTORY_BLOCKS - 1) * 256);
+  history_free(h);
+}
+
 static void a_maps_cells_are_merged_with_the_bins(void **state) {
   sim_history *h = history_create();
   history_map *m = history_map_of(h, 1, 1, RIG_BASE, 3 * 4096);
@@ -441,6 +465,7 @@ int main(void) {
       cmocka_unit_test(transfers_without_a_gap_are_one),
       cmocka_unit_test(a_map_has_at_most_64_rows_of_whole_pages),
       cmocka_unit_test(there_are_64_maps_and_no_more),
+      cmocka_unit_test(blocks_begin_where_arguments_pointed),
       cmocka_unit_test(a_maps_cells_are_merged_with_the_bins),
       cmocka_unit_test(the_bins_of_every_manager_add_up_to_its_counters),
       cmocka_unit_test(nothing_is_kept_unless_it_is_asked_for),

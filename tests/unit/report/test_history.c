@@ -70,6 +70,9 @@ static sim_history *sample_history(bool batches) {
   history_cell_at(h, m, 75 * US, BASE)->accesses = 12;
   history_cell_at(h, m, 112 * US, BASE + 70000)->faults = 3;
   history_cell_at(h, m, 121 * US, BASE + 700000)->evicted_bytes = 65536;
+  history_note_block(h, 1, 1, 4096, 1);
+  history_block_at(h, 1, 8191)->accesses = 12;
+  history_block_at(h, 1, 4095)->faults = 3;
   uint32_t bin = history_bin(h, 70 * US) >> HISTORY_MAP_SHIFT, end = history_bin(h, 150 * US) >> HISTORY_MAP_SHIFT;
   for (uint32_t b = bin; b < end; b++) m->resident[b * m->rows + 3] = 16384;
   sim_history *copy = history_copy_of(h, 300 * US, 865536);
@@ -195,6 +198,10 @@ static void broken_histories_are_refused(void **state) {
        "\"end_ps\" is not behind the begin"},
       {"{\"bin_ps\": 4096, \"bins\": 1, \"transfers\": {\"count\": 1, \"direction\": [\"up\"]}}",
        "\"direction\" is not of words that are known"},
+      {"{\"bin_ps\": 4096, \"bins\": 1, \"blocks\": {\"count\": 2, \"allocation\": [1,1], \"offset\": [128,128], \"kernel\": [0,0], \"accesses\": [1,1], \"faults\": [0,0]}}",
+       "\"offset\" is not rising within an allocation"},
+      {"{\"bin_ps\": 4096, \"bins\": 1, \"blocks\": {\"count\": 1, \"allocation\": [1], \"offset\": [0], \"kernel\": [1], \"accesses\": [1], \"faults\": [0]}}",
+       "\"kernel\" is not of numbers of the run's kernels"},
       {"{\"bin_ps\": 4096, \"bins\": 1, \"heat\": {}}", "\"maps\""},
       {"{\"bin_ps\": 4096, \"bins\": 1, \"heat\": {\"maps\": [{\"bytes\": 8192, \"row_bytes\": 4096, \"rows\": 3}]}}",
        "\"rows\" is not what bytes and row_bytes make"},

@@ -188,6 +188,52 @@ static void every_csv_row_has_the_headers_fields(void **state) {
   }
 }
 
+static void ranges_are_shown_where_there_are_some(void **state) {
+  report_run run = sample(), back;
+  ff_text text = {0}, table = {0}, without = {0};
+  ff_error error;
+  strcpy(run.results[1].kernels[1].range, "step/layer2");
+  report_json_write(&run, &text);
+  if (report_json_read("run", text.chars, text.length, &back, &error)) fail_msg("%s", error.message);
+  assert_string_equal(back.results[1].kernels[0].range, "");
+  assert_string_equal(back.results[1].kernels[1].range, "step/layer2");
+  report_table_write(&back, &(report_style){.verbose = true}, &table);
+  assert_non_null(strstr(table.chars, "  kernel                                    range        launches"));
+  assert_non_null(strstr(table.chars, "  saxpy(int, float, float const*, float*)   -      "));
+  assert_non_null(strstr(table.chars, "  step/layer2         3 "));
+  back.results[1].kernels[1].range[0] = '\0';
+  report_table_write(&back, &(report_style){.verbose = true}, &without);
+  assert_null(strstr(without.chars, "range"));
+  free(text.chars);
+  free(table.chars);
+  free(without.chars);
+  report_free(&run);
+  report_free(&back);
+}
+
+static void many_unused_allocations_are_one_row(void **state) {
+  for (uint32_t unused = 8; unused <= 9; unused++) {
+    report_run run = sample();
+    ff_text text = {0};
+    sim_result *result = &run.results[1];
+    free(result->allocations);
+    result->allocations = ff_alloc((unused + 1) * sizeof *result->allocations);
+    result->allocation_count = unused + 1;
+    for (uint32_t i = 0; i <= unused; i++) {
+      sim_allocation_result *a = &result->allocations[i];
+      snprintf(a->name, sizeof a->name, "variable%u", i);
+      a->bytes = 1024;
+      if (i == 4) a->counters.h2d_bytes = 1024;
+    }
+    report_table_write(&run, &(report_style){.verbose = true}, &text);
+    assert_non_null(strstr(text.chars, "  variable4  "));
+    assert_int_equal(strstr(text.chars, "  variable5  ") != NULL, unused == 8);
+    assert_int_equal(strstr(text.chars, "  (9 that were not used)  -       9.00 KiB  ") != NULL, unused == 9);
+    free(text.chars);
+    report_free(&run);
+  }
+}
+
 static void what_is_written_is_read_back(void **state) {
   report_run run = sample(), back;
   ff_text text = {0}, again = {0};
@@ -483,6 +529,8 @@ int main(void) {
                                      cmocka_unit_test(a_manager_is_named_once_with_its_error),
                                      cmocka_unit_test(the_widest_table_fits),
                                      cmocka_unit_test(a_run_without_kernels_says_so),
+                                     cmocka_unit_test(ranges_are_shown_where_there_are_some),
+                                     cmocka_unit_test(many_unused_allocations_are_one_row),
                                      cmocka_unit_test(small_ratios_keep_their_digits),
                                      cmocka_unit_test(nothing_in_a_table_commands_the_terminal),
                                      cmocka_unit_test(columns_line_up),

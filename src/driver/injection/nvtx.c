@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The open ranges of all threads, and the texts that live on. One lock guards everything; a range is opened and closed
+ * far more seldom than it would matter.
+ *
+ * A thread's path is made when it is asked for: programs open many more ranges than they launch kernels or allocate in.
+ * There are at most PATHS_MAX different paths (a program may number its ranges); what comes then has one for all. */
+#include "driver/injection/nvtx.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+
+enum { NAME_BYTES = 64, DEPTH_MAX = 512, PATHS_MAX = 4096 };
+
+struct nvtx_domain {
+  char name[NAME_BYTES];
+};
+
+typedef struct open_range {
+  const nvtx_domain *domain;
+  uint64_t number; /* 0: it was pushed */
+  char name[NAME_BYTES];
+} open_range;
+
+typedef struct thread_ranges {
+  FF_VEC(open_range) open;
+  uint32_t deeper;  /* pushed beyond DEPTH_MAX, and not popped: not kept */
+  const char *path; /* of `open`; NULL: not made */
+  struct thread_ranges *next;
+} thread_ranges;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_key_t key; /* of the thread's thread_ranges, or NULL */
+static thread_ranges *threads;
+static ff_map domains, texts, paths; /* name -> nvtx_domain; text -> itself; path -> itself */
+static uint32_t path_count;
+static uint64_t numbers; /* of started ranges */
+
+/* ---- threads ---- */
+
+static void thread_ends(void *context) {
+  thread_ranges *mine = context;
+  pthread_mutex_lock(&lock);
+  for (thread_ranges **at = &threads; *at; at = &(*at)->next)
+    if (*at == mine) {
+      *at = mine->next;
+      break;
+    }
+  pthread_mutex_unlock(&lock);
+  free(mine->open.items);
+  free(mine);
+}
+
+static void before_fork(void) { pthread_mutex_lock(&lock); }
+static void after_fork(void) { pthread_mutex_unlock(&lock); }
+
+static void start(void) {
+  pthread_key_create(&key, thread_ends);
+  pthread_atfork(before_fork, after_fork, after_fork);
+}
+
+/* With the lock held. NULL: the thread has none, and none is to be made. */
+static thread_ranges *ranges_of_thread(bool make) {
+  pthread_once(&once, start);
+  thread_ranges *mine = pthread_getspecific(key);
+  if (mine || !make) return mine;
+  mine = ff_alloc(sizeof *mine);
+  if (pthread_setspecific(key, mine)) {
+    free(mine);
+    return NULL;
+  }
+  mine->next = threads;
+  return threads = mine;
+}
+
+static void enter(void) {
+  pthread_once(&once, start);
+  pthread_mutex_lock(&lock);
+}
+
+static void leave(void) { pthread_mutex_unlock(&lock); }
+
+/* ---- texts ---- */
+
+/* At most `size` - 1 bytes, of which none is a part of a character alone. */
+static void copy_name(char *to, size_t size, const char *from) {
+  size_t length = from ? strnlen(from, size) : 0;
+  if (length == size) {
+    length--;
+    while (length && ((unsigned char)from[length] & 0xc0) == 0x80) length--;
+  }
+  if (length) memcpy(to, from, length);
+  to[length] = '\0';
+}
+
+static const char *kept_in(ff_map *map, const char *text) {
+  char *kept = ff_map_get(map, text);
+  if (kept) return kept;
+  kept = ff_strdup(text);
+  ff_map_set(map, kept, kept);
+  return kept;
+}
+
+const char *farfault_nvtx_keep(const char *text) {
+  enter();
+  const char *kept = kept_in(&texts, text ? text : "");
+  leave();
+  return kept;
+}
+
+nvtx_domain *farfault_nvtx_domain(const char *name) {
+  char own[NAME_BYTES];
+  copy_name(own, sizeof own, name);
+  enter();
+  nvtx_domain *domain = ff_map_get(&domains, own);
+  if (!domain) {
+    domain = ff_alloc(sizeof *domain);
+    memcpy(domain->name, own, sizeof own);
+    ff_map_set(&domains, domain->name, domain);
+  }
+  leave();
+  return domain;
+}
+
+/* ---- ranges ---- */
+
+static int level_of(const thread_ranges *mine, const nvtx_domain *domain, size_t below) {
+  int level = 0;
+  for (size_t i = 0; i < below; i++) level += mine->open.items[i].domain == domain && !mine->open.items[i].number;
+  return level;
+}
+
+static bool open_range_in(thread_ranges *mine, const nvtx_domain *domain, const char *name, uint64_t number) {
+  if (!mine || mine->open.count == DEPTH_MAX) return false;
+  open_range range = {.domain = domain, .number = number};
+  copy_name(range.name, sizeof range.name, name);
+  FF_PUSH(&mine->open, range);
+  mine->path = NULL;
+  return true;
+}
+
+static void close_range(thread_ranges *mine, size_t at) {
+  mine->open.count--;
+  memmove(mine->open.items + at, mine->open.items + at + 1, (mine->open.count - at) * sizeof *mine->open.items);
+  mine->path = NULL;
+}
+
+int farfault_nvtx_push(const nvtx_domain *domain, const char *name) {
+  enter();
+  thread_ranges *mine = ranges_of_thread(true);
+  int level = mine ? level_of(mine, domain, mine->open.count) + (int)mine->deeper : -1;
+  if (!open_range_in(mine, domain, name, 0) && mine) mine->deeper++;
+  leave();
+  return level;
+}
+
+int farfault_nvtx_pop(const nvtx_domain *domain) {
+  int level = -1;
+  enter();
+  thread_ranges *mine = ranges_of_thread(false);
+  if (mine && mine->deeper) {
+    level = level_of(mine, domain, mine->open.count) + (int)--mine->deeper;
+  } else if (mine) {
+    size_t at = mine->open.count;
+    while (at && (mine->open.items[at - 1].domain != domain || mine->open.items[at - 1].number)) at--;
+    if (at) {
+      level = level_of(mine, domain, at - 1);
+      close_range(mine, at - 1);
+    }
+  }
+  leave();
+  return level;
+}
+
+uint64_t farfault_nvtx_start(const nvtx_domain *domain, const char *name) {
+  enter();
+  uint64_t number = ++numbers;
+  open_range_in(ranges_of_thread(true), domain, name, number);
+  leave();
+  return number;
+}
+
+void farfault_nvtx_end(uint64_t number) {
+  if (!number) return;
+  enter();
+  for (thread_ranges *t = threads; t; t = t->next)
+    for (size_t i = t->open.count; i-- > 0;)
+      if (t->open.items[i].number == number) close_range(t, i);
+  leave();
+}
+
+/* ---- paths ---- */
+
+/* "domain:range", at the end of what ends at `end`; false: there is no room. */
+static bool put_in_front(char *room, size_t *begin, const char *text) {
+  size_t length = strlen(text);
+  if (length > *begin) return false;
+  *begin -= length;
+  memcpy(room + *begin, text, length);
+  return true;
+}
+
+static const char *make_path(const thread_ranges *mine) {
+  char room[NVTX_PATH_BYTES], one[2 * NAME_BYTES + 1];
+  size_t begin = sizeof room - 1;
+  room[begin] = '\0';
+  for (size_t i = mine->open.count; i-- > 0;) {
+    const open_range *range = &mine->open.items[i];
+    const char *domain = range->domain ? range->domain->name : "";
+    snprintf(one, sizeof one, "%s%s%s%s", domain, domain[0] ? ":" : "", range->name,
+             i + 1 < mine->open.count ? "/" : "");
+    if (!put_in_front(room, &begin, one)) break;
+  }
+  const char *path = room + begin;
+  if (ff_map_get(&paths, path) || path_count < PATHS_MAX) {
+    path_count += !ff_map_get(&paths, path);
+    return kept_in(&paths, path);
+  }
+  return "(further ranges)";
+}
+
+const char *farfault_nvtx_range(void) {
+  const char *path = NULL;
+  enter();
+  thread_ranges *mine = ranges_of_thread(false);
+  if (mine && mine->open.count) {
+    if (!mine->path) mine->path = make_path(mine);
+    path = mine->path;
+  }
+  leave();
+  return path;
+}
