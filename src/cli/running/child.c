@@ -83,6 +83,10 @@ static void set_environment(const run_child *child) {
   if (executed->cuda_libraries) add_cuda_libraries(executed->cuda_libraries);
   if (child->libraries) set_in_front("LD_LIBRARY_PATH", child->libraries, ':'); /* before NVIDIA's libcudart */
   if (child->libraries) set_assembler(child->libraries);
+  bool found = child->program && child->program->preload; /* it may be read */
+  char *needed = found && child->libraries ? run_needed_libraries(child->program->path, child->libraries) : NULL;
+  if (needed) set_in_front("LD_PRELOAD", needed, ' ');
+  free(needed);
   char *clock = executed->virtual_time ? run_clock(child->libraries) : NULL;
   if (clock) set_in_front("LD_PRELOAD", clock, ' ');
   free(clock);
