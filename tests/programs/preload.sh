@@ -35,6 +35,26 @@ run "$farfault" run --memory none ./loads "$fixtures/preload/libnvrtc.so" none
 expect_out "25 bytes"
 run env LD_LIBRARY_PATH="$fixtures/preload" "$farfault" run --memory none ./loads libnvrtc.so none
 expect_out "25 bytes"
+# A library looks for it in its own folders.
+echo '#include <dlfcn.h>
+void *find(void); void *find(void) { return dlopen("libnvrtc.so", RTLD_NOW); }' >finds.c
+echo '#include <dlfcn.h>
+#include <stdio.h>
+void *find(void);
+int main(void) {
+  size_t size = 0;
+  int (*size_of)(void *, size_t *) = (int (*)(void *, size_t *))dlsym(find(), "nvrtcGetCUBINSize");
+  size_of(&size, &size);
+  return printf("%zu bytes\n", size) < 0;
+}' >found.c
+mkdir own
+cp "$fixtures/preload/libnvrtc.so" own
+expect cc -shared -fPIC finds.c -Wl,-rpath,'$ORIGIN/own' -o libfinds.so
+expect cc found.c ./libfinds.so -Wl,-rpath,"$work" -o found
+run ./found
+expect_out "13 bytes"
+run "$farfault" run --memory none ./found
+expect_out "25 bytes"
 run "$farfault" run --memory none ./loads ./nothing.so none
 expect_status 2
 expect_out "nothing.so: cannot open"

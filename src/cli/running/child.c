@@ -84,6 +84,10 @@ static void set_annotations(const char *libraries) {
   free(path.chars);
 }
 
+/* cuDNN has an NVRTC in it that makes machine code; with this variable it takes the one in the file libnvrtc, which is
+ * led to PTX. */
+static void set_compiler(void) { setenv("CUDNN_NVRTC_RUNTIME_LINKING", "1", 0); }
+
 /* In the child, before exec. A variable of the user's own (FARFAULT_THREADS, ...) counts where no option was given. */
 static void set_environment(const run_child *child) {
   const cli_setup *setup = child->setup;
@@ -92,6 +96,11 @@ static void set_environment(const run_child *child) {
   if (child->libraries) set_in_front("LD_LIBRARY_PATH", child->libraries, ':'); /* before NVIDIA's libcudart */
   if (child->libraries) set_assembler(child->libraries);
   if (child->libraries) set_annotations(child->libraries);
+  set_compiler();
+  bool found = child->program && child->program->preload; /* it may be read */
+  char *needed = found && child->libraries ? run_needed_libraries(child->program->path, child->libraries) : NULL;
+  if (needed) set_in_front("LD_PRELOAD", needed, ' ');
+  free(needed);
   char *clock = executed->virtual_time ? run_clock(child->libraries) : NULL;
   if (clock) set_in_front("LD_PRELOAD", clock, ' ');
   free(clock);

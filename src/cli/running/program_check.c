@@ -127,19 +127,13 @@ static void add_preload(ff_text *list, const char *libraries, const char *name) 
   ff_text_add(list, "%s%s/%s", list->length ? " " : "", libraries, name);
 }
 
-/* Libraries may be loaded by the program, a library of it or a program that it starts. An RPATH goes before
- * LD_LIBRARY_PATH (ld.so(8)), unless there is a RUNPATH: then our libraries are loaded by name. */
+/* Libraries may be loaded by the program, a library of it or a program that it starts. */
 static void choose_preload(const char *libraries, const fatbin_report *report, run_program *program) {
   ff_text preload = {0};
   for (uint32_t i = 0; i < report->needed_count; i++) /* which insists on being the first library of all */
     if (!strncmp(report->needed[i], "libasan.so.", 11)) ff_text_add(&preload, "%s", report->needed[i]);
   bool other = report->kind == FATBIN_FILE_ELF_OTHER; /* 32 bits: cannot take it */
   if (!other && have_library(libraries, RUN_PRELOAD)) add_preload(&preload, libraries, RUN_PRELOAD);
-  for (uint32_t i = 0; report->rpath && !report->runpath && i < report->needed_count; i++) {
-    const char *needed = report->needed[i];
-    bool ours = !strncmp(needed, "libcudart.so.", 13) || !strcmp(needed, "libcuda.so.1");
-    if (ours && have_library(libraries, needed)) add_preload(&preload, libraries, needed);
-  }
   program->preload = preload.chars;
 }
 

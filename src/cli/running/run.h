@@ -33,6 +33,11 @@ char *run_libraries(const char *folder, ff_error *error);
  * there. */
 char *run_clock(const char *libraries);
 
+/* The libraries of ours, separated by spaces, that must be in LD_PRELOAD because the RPATH of the program, or of a
+ * library that it is linked with, goes before LD_LIBRARY_PATH, which is read here as the program will have it. NULL:
+ * none; the caller frees it. */
+char *run_needed_libraries(const char *program, const char *libraries);
+
 typedef struct run_executed {
   char max_instructions[32], threads[32], execute[16], devices[8], private_runtimes[8]; /* empty: not given */
   const char *cuda_libraries; /* a folder with NVIDIA's libraries; NULL: not given */

@@ -2,6 +2,8 @@
 /* Instructions that exchange values between the lanes of a warp: shfl, vote, match, redux, elect (PTX ISA, "Data
  * Movement: shfl", "Parallel Synchronization and Communication"). All lanes that take part are in w->active.
  *
+ * Lanes may name different sets of lanes in their membermasks: those of one set exchange with each other only.
+ *
  * A lane that asks for the value of a lane that does not take part gets 0 (the manual leaves it undefined). */
 #include "exec/core.h"
 #include "exec/instructions/lanes.h"
@@ -84,9 +86,33 @@ static void shfl(exec_warp *x, const exec_instr *i) {
   if (sync->has_predicate) set_predicate(w, i->dst2, valid);
 }
 
+/* ---- groups ---- */
+
+/* Of these lanes, those whose membermask is that of the first of them. */
+INLINE uint32_t first_group(const exec_warp *x, const exec_instr *i, uint32_t lanes) {
+  const exec_sync *sync = i->side;
+  if (sync->legacy || i->src[3] & 1) return lanes; /* a constant */
+  const uint32_t *member = exec_u32(x, i->src[3]);
+  uint32_t first = member[__builtin_ctz(lanes)], same = 0;
+  EVERY_LANE same |= (uint32_t)(member[l] == first) << l;
+  return lanes & same;
+}
+
+/* Lanes with different membermasks may come together: each group of lanes with the same one is for itself. */
+INLINE void by_group(exec_warp *x, const exec_instr *i, exec_handler one_group) {
+  core_warp *w = (core_warp *)x;
+  uint32_t all = w->active, left = all;
+  do {
+    w->active = first_group(x, i, left);
+    left &= ~w->active;
+    one_group(x, i);
+  } while (UNLIKELY(left));
+  w->active = all;
+}
+
 /* ---- vote ---- */
 
-static void vote(exec_warp *x, const exec_instr *i) {
+static void vote_group(exec_warp *x, const exec_instr *i) {
   core_warp *w = (core_warp *)x;
   const exec_sync *sync = i->side;
   uint32_t among = w->active, predicate = *exec_pred(x, i->src[0]);
@@ -101,6 +127,8 @@ static void vote(exec_warp *x, const exec_instr *i) {
   }
 }
 
+static void vote(exec_warp *x, const exec_instr *i) { by_group(x, i, vote_group); }
+
 /* ---- match ---- */
 
 INLINE uint64_t match_value(const exec_warp *x, const exec_instr *i, uint32_t lane) {
@@ -108,7 +136,7 @@ INLINE uint64_t match_value(const exec_warp *x, const exec_instr *i, uint32_t la
   return sync->wide ? exec_u64(x, i->src[0])[lane] : exec_u32(x, i->src[0])[lane];
 }
 
-static void match_any(exec_warp *x, const exec_instr *i) {
+static void match_any_group(exec_warp *x, const exec_instr *i) {
   core_warp *w = (core_warp *)x;
   uint32_t *dst = exec_u32(x, i->dst), left = w->active & exec_u32(x, i->src[3])[__builtin_ctz(w->active)],
            result[32] = {0};
@@ -122,7 +150,9 @@ static void match_any(exec_warp *x, const exec_instr *i) {
   EACH_LANE(w->active) dst[l] = result[l];
 }
 
-static void match_all(exec_warp *x, const exec_instr *i) {
+static void match_any(exec_warp *x, const exec_instr *i) { by_group(x, i, match_any_group); }
+
+static void match_all_group(exec_warp *x, const exec_instr *i) {
   core_warp *w = (core_warp *)x;
   const exec_sync *sync = i->side;
   uint32_t among = w->active & exec_u32(x, i->src[3])[__builtin_ctz(w->active)];
@@ -132,6 +162,8 @@ static void match_all(exec_warp *x, const exec_instr *i) {
   lanes_fill32(exec_u32(x, i->dst), all ? among : 0, w->active);
   if (sync->has_predicate) set_predicate(w, i->dst2, all ? UINT32_MAX : 0);
 }
+
+static void match_all(exec_warp *x, const exec_instr *i) { by_group(x, i, match_all_group); }
 
 /* ---- redux, elect ---- */
 
@@ -161,7 +193,7 @@ INLINE uint32_t redux_float(const exec_sync *sync, uint32_t a, uint32_t b) {
   return less == (sync->mode == EXEC_REDUX_FMIN) ? a : b;
 }
 
-static void redux(exec_warp *x, const exec_instr *i) {
+static void redux_group(exec_warp *x, const exec_instr *i) {
   core_warp *w = (core_warp *)x;
   const exec_sync *sync = i->side;
   const uint32_t *value = exec_u32(x, i->src[0]);
@@ -179,7 +211,9 @@ static void redux(exec_warp *x, const exec_instr *i) {
   lanes_fill32(exec_u32(x, i->dst), result, w->active);
 }
 
-static void elect(exec_warp *x, const exec_instr *i) {
+static void redux(exec_warp *x, const exec_instr *i) { by_group(x, i, redux_group); }
+
+static void elect_group(exec_warp *x, const exec_instr *i) {
   core_warp *w = (core_warp *)x;
   const exec_sync *sync = i->side;
   uint32_t among = w->active & exec_u32(x, i->src[3])[__builtin_ctz(w->active)];
@@ -187,6 +221,8 @@ static void elect(exec_warp *x, const exec_instr *i) {
   lanes_fill32(exec_u32(x, i->dst), leader, w->active);
   if (sync->has_predicate) set_predicate(w, i->dst2, 1u << leader);
 }
+
+static void elect(exec_warp *x, const exec_instr *i) { by_group(x, i, elect_group); }
 
 static void warp_barrier(exec_warp *x, const exec_instr *i) { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
 

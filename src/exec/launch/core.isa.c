@@ -90,6 +90,34 @@ INLINE void diverge(core_warp *w, step *at, uint32_t taken) {
   enter(w, at);
 }
 
+/* All lanes that the running ones wait for at an instruction with a membermask are there, or have exited. */
+INLINE bool all_came(const core_warp *w, const exec_instr *i) {
+  const exec_sync *sync = i->side;
+  uint32_t absent = w->live & ~w->active, wanted = 0;
+  if (LIKELY(!absent) || sync->legacy) return true;
+  const uint32_t *member = exec_u32(&w->x, i->src[3]);
+  EACH_LANE(w->active) wanted |= member[l];
+  return !(wanted & absent);
+}
+
+/* Only the lanes with the membermask of the first one run; the others come to the instruction later. True: they wait
+ * for lanes that are not there yet. */
+static bool split_group(core_warp *w, step *at) {
+  const exec_instr *i = at->i;
+  const uint32_t *member = exec_u32(&w->x, i->src[3]);
+  uint32_t first = member[__builtin_ctz(w->active)], group = 0;
+  EACH_LANE(w->active) group |= (uint32_t)(member[l] == first) << l;
+  if (group != w->active) {
+    core_count(w, i->index);
+    core_add_ready(w, w->active & ~group, i, w->frame);
+    w->active = group;
+    w->active_count = (uint32_t)__builtin_popcount(group);
+    w->pc = i;
+    enter(w, at);
+  }
+  return first & w->live & ~group;
+}
+
 /* brx.idx: lanes by their index into the list of targets. */
 static void branch_indexed(core_warp *w, step *at) {
   const exec_instr *i = at->i;
@@ -308,17 +336,16 @@ warp_turn ISA(core_run)(core_warp *w) {
         at.i++;
         break;
       }
-      const exec_sync *sync = i->side;
-      uint32_t member = sync->legacy ? w->active : exec_u32(&w->x, i->src[3])[__builtin_ctz(w->active)];
-      if (LIKELY(!(member & w->live & ~w->active))) {
-        i->run[at.form](&w->x, i);
-        if (i->guard != EXEC_NO_GUARD) rejoin(w, &at, i + 1);
-        else at.i++;
+      bool apart = UNLIKELY(!all_came(w, i));
+      if (apart && split_group(w, &at)) {
+        core_sync_wait(w, i, exec_u32(&w->x, i->src[3])[__builtin_ctz(w->active)]);
+        if (!core_pick(w)) return TURN_BLOCKED;
+        enter(w, &at);
         break;
       }
-      core_sync_wait(w, i, member);
-      if (!core_pick(w)) return TURN_BLOCKED;
-      enter(w, &at);
+      i->run[at.form](&w->x, i);
+      if (i->guard != EXEC_NO_GUARD || apart) rejoin(w, &at, i + 1);
+      else at.i++;
       break;
     }
     case EXEC_FLOW_YIELD:

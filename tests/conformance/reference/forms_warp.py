@@ -183,6 +183,42 @@ def votes():
         "@%q vote.sync.ballot.b32 %d, %p, 0xff0;",
     ]
     yield case("vote", "vote.sync.ballot.b32.some", "lanes 4 to 11 only", arrays, body, registers)
+    yield from vote_groups(a, bits, take, registers)
+
+
+# The membermask of the lane's group: eight lanes.
+GROUP = "mov.u32 %x, %laneid; and.b32 %x, %x, 24; shl.b32 %m, 0xff, %x;"
+
+
+def by_group(function, v):
+    """Applies a function of a list of values and the number of the first lane to each group of eight lanes."""
+    return [function(v[lane & 24 : (lane & 24) + 8], lane & 24) for lane in range(LANES)]
+
+
+def vote_groups(a, bits, take, registers):
+    a = [1] * 12 + a[12:]  # a whole group that agrees
+    d = by_warp(lambda v: by_group(lambda g, first: bits(g) << first, v), a)
+    arrays = [Array("in", "a", "u32", a), Array("out", "d", "b32", d)]
+    ballot = "vote.sync.ballot.b32 %d, %p, %m;"
+    registers = registers + ["b32 %m"]
+    title = "groups of eight lanes, each with its membermask"
+    yield case("vote", "vote.sync.ballot.b32.groups", title, arrays, take + [GROUP, ballot], registers)
+    apart = [
+        "mov.u32 %x, %laneid; add.u32 %x, %x, 5; and.b32 %x, %x, 15; setp.lt.u32 %q, %x, 8;",
+        "@%q bra other;",
+        ballot,
+        "bra.uni done;",
+        "other:",
+        ballot,
+        "done:",
+    ]
+    later = title + ", which come in parts"
+    yield case("vote", "vote.sync.ballot.b32.groups.apart", later, arrays, take + [GROUP] + apart, registers)
+    for mode, function in {"all": lambda b: b == 255, "any": lambda b: b != 0, "uni": lambda b: b in (0, 255)}.items():
+        d = by_warp(lambda v, f=function: by_group(lambda g, first: int(f(bits(g))), v), a)
+        arrays = [Array("in", "a", "u32", a), Array("out", "d", "u32", d)]
+        body = take + [GROUP, f"vote.sync.{mode}.pred %p, %p, %m;", "selp.u32 %d, 1, 0, %p;"]
+        yield case("vote", f"vote.sync.{mode}.pred.groups", title, arrays, body, registers)
 
 
 def matches():
@@ -211,9 +247,28 @@ def matches():
         ]
         body = [f"match.all.sync.b{bits} %d|%p, %a, -1;", "selp.u32 %e, 1, 0, %p;"]
         yield case("match", f"match.all.sync.b{bits}", "all lanes if all are alike, else 0", arrays, body, ["pred %p"])
+    title = "groups of eight lanes, each with its membermask"
+    values = [3] * 11 + small[11:]
+    same = lambda v: by_group(lambda g, first: [sum((y == x) << i for i, y in enumerate(g)) << first for x in g], v)
+    arrays = [
+        Array("in", "a", "b32", values),
+        Array("out", "d", "b32", by_warp(lambda v: [g[lane & 7] for lane, g in enumerate(same(v))], values)),
+        Array("out", "e", "b32", by_warp(lambda v: by_group(lambda g, first: alike(g) * 255 << first, v), values)),
+    ]
+    body = [GROUP, "match.any.sync.b32 %d, %a, %m;", "match.all.sync.b32 %e, %a, %m;"]
+    yield case("match", "match.sync.b32.groups", title, arrays, body, ["u32 %x", "b32 %m"])
 
 
 def reductions():
+    values = words("redux.groups", limit=1000)
+    arrays = [
+        Array("in", "a", "u32", values),
+        Array("out", "d", "u32", by_warp(lambda v: by_group(lambda g, first: sum(g), v), values)),
+        Array("out", "e", "u32", by_warp(lambda v: by_group(lambda g, first: max(g), v), values)),
+    ]
+    body = [GROUP, "redux.sync.add.u32 %d, %a, %m;", "redux.sync.max.u32 %e, %a, %m;"]
+    title = "groups of eight lanes, each with its membermask"
+    yield case("redux", "redux.sync.u32.groups", title, arrays, body, ["u32 %x", "b32 %m"])
     forms = (
         [("add", k) for k in ("u32", "s32")]
         + [("min", k) for k in ("u32", "s32")]
@@ -299,6 +354,10 @@ def masks():
     elected = Array("out", "d", "u32", [0 | (int(i == 0)) << 8 for i in lanes] * WARPS)
     body = ["elect.sync %d|%p, 0xffffffff;", "@%p or.b32 %d, %d, 256;"]
     yield case("elect", "elect.sync", "lane 0 leads a whole warp", [elected], body, ["pred %p"], target=(80, 90))
+    elected = Array("out", "d", "u32", [(i & 24) | int(i % 8 == 0) << 8 for i in lanes] * WARPS)
+    body = [GROUP, "elect.sync %d|%p, %m;", "@%p or.b32 %d, %d, 256;"]
+    registers = ["pred %p", "u32 %x", "b32 %m"]
+    yield case("elect", "elect.sync.groups", "a lane of each eight leads", [elected], body, registers, target=(80, 90))
 
 
 def warp_barrier():
