@@ -28,6 +28,14 @@ else()
   add_compile_definitions(FARFAULT_NO_PRIVATE_RUNTIMES)
 endif()
 file(GLOB driver_preload CONFIGURE_DEPENDS ${driver_dir}/injection/preload*.c)
+set(driver_runtime_ptx ${CMAKE_BINARY_DIR}/generated/driver/device_runtime.c) # linked to modules that call it
+file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/generated/driver)
+add_custom_command(OUTPUT ${driver_runtime_ptx}
+                   COMMAND ${CMAKE_COMMAND} -DIN=${driver_dir}/engine/device_runtime.ptx -DOUT=${driver_runtime_ptx} -DNAME=engine_device_runtime_ptx
+                           -P ${CMAKE_SOURCE_DIR}/cmake/embed.cmake
+                   DEPENDS ${driver_dir}/engine/device_runtime.ptx ${CMAKE_SOURCE_DIR}/cmake/embed.cmake VERBATIM)
+add_custom_target(driver-runtime-ptx DEPENDS ${driver_runtime_ptx})
+list(APPEND driver_engine ${driver_runtime_ptx})
 set(driver_tables ${driver_dir}/errors.c ${driver_dir}/properties.c)
 set(driver_linked ${driver_dir}/linked_image.c)
 

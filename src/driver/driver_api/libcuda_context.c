@@ -96,16 +96,19 @@ static void use_current(void) {
   engine_green_use(top ? top->green : NULL);
 }
 
-/* cudaSetDevice makes a primary context current. */
+/* cudaSetDevice makes a primary context current, and so does any call of the runtime by a thread that has none. */
 static void hear_runtime(void) {
   int device;
-  if (engine_device_chosen(&device) && depth) stack[depth - 1] = primary_of(device);
+  bool chosen = engine_device_chosen(&device), called = engine_runtime_called();
+  if (depth && chosen) stack[depth - 1] = primary_of(device);
+  if (depth || !called || !engine_started()) return;
+  stack[depth++] = primary_of(engine_device_current());
+  use_current();
 }
 
 CUcontext libcuda_current(void) {
   hear_runtime();
-  if (depth) return stack[depth - 1];
-  return runtime_is_loaded() && engine_started() ? primary_of(engine_device_current()) : NULL;
+  return depth ? stack[depth - 1] : NULL;
 }
 
 CUcontext libcuda_context_on(int device) {

@@ -40,7 +40,7 @@ int cupti_refuse(const char *call); /* for cupti_stubs.c */
 int cupti_refuse(const char *call) {
   engine_say_once(call, "%s: the virtual GPU has no counters and no records for profilers; it returned 'not supported'",
                   call);
-  return finish(CUPTI_ERROR_NOT_SUPPORTED);
+  return (int)finish(CUPTI_ERROR_NOT_SUPPORTED);
 }
 
 EXPORT(cuptiGetVersion, (uint32_t * version)) {
