@@ -9,6 +9,7 @@
 #   libnvidia-ml.so.1     the management library: what frameworks ask of it
 #   libnvJitLink.so.12    stand-ins for NVIDIA's linker of code that is made at run time
 #   libnvJitLink.so.13
+#   libcupti.so.12, .13   the profiling library: its version, and that there is nothing to profile
 #   libfarfault-preload.so preloaded: PTX from NVRTC, our libraries in the place of those that are loaded by a path
 #   libfarfault-clock.so  preloaded for --virtual-time: the program's clocks
 #   libfarfault-nvtx.so   loaded by NVTX and by the engine: the ranges that the program is in
@@ -29,13 +30,21 @@ else()
   add_compile_definitions(FARFAULT_NO_PRIVATE_RUNTIMES)
 endif()
 file(GLOB driver_preload CONFIGURE_DEPENDS ${driver_dir}/injection/preload*.c)
+set(driver_runtime_ptx ${CMAKE_BINARY_DIR}/generated/driver/device_runtime.c) # linked to modules that call it
+file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/generated/driver)
+add_custom_command(OUTPUT ${driver_runtime_ptx}
+                   COMMAND ${CMAKE_COMMAND} -DIN=${driver_dir}/engine/device_runtime.ptx -DOUT=${driver_runtime_ptx} -DNAME=engine_device_runtime_ptx
+                           -P ${CMAKE_SOURCE_DIR}/cmake/embed.cmake
+                   DEPENDS ${driver_dir}/engine/device_runtime.ptx ${CMAKE_SOURCE_DIR}/cmake/embed.cmake VERBATIM)
+add_custom_target(driver-runtime-ptx DEPENDS ${driver_runtime_ptx})
+list(APPEND driver_engine ${driver_runtime_ptx})
 set(driver_tables ${driver_dir}/errors.c ${driver_dir}/properties.c)
 set(driver_linked ${driver_dir}/linked_image.c)
 set(driver_nvtx ${driver_dir}/injection/nvtx.c ${driver_dir}/injection/nvtx_calls.c ${driver_dir}/injection/nvtx_inject.c)
 
 ff_uses(driver_uses driver)
 add_library(ff_driver STATIC ${driver_engine} ${driver_tables} ${driver_cudart} ${driver_libcuda} ${driver_private} ${driver_linked} ${driver_nvtx}
-  ${driver_dir}/stand_ins/nvjitlink.c ${driver_dir}/stand_ins/nvml.c)
+  ${driver_dir}/stand_ins/nvjitlink.c ${driver_dir}/stand_ins/nvml.c ${driver_dir}/stand_ins/cupti.c ${driver_dir}/stand_ins/cupti_stubs.c)
 target_include_directories(ff_driver PUBLIC ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)
 target_link_libraries(ff_driver PUBLIC ${driver_uses} ${CMAKE_DL_LIBS} Threads::Threads m)
 
@@ -74,10 +83,14 @@ if(driver_engine)
   target_compile_options(cuda-1 PRIVATE -fno-optimize-sibling-calls)
   target_link_libraries(cuda-1 PRIVATE farfault-gpu ff_base ${CMAKE_DL_LIBS} Threads::Threads m)
   configure_file(${driver_dir}/stand_ins/ptxas ${CMAKE_BINARY_DIR}/lib/farfault/ptxas COPYONLY)
+  configure_file(${driver_dir}/stand_ins/driver-version ${CMAKE_BINARY_DIR}/lib/farfault/driver-version COPYONLY)
   foreach(major 12 13)
     driver_shared(nvjitlink-${major} libnvJitLink.so.${major} stand_ins/nvjitlink.map ${driver_dir}/stand_ins/nvjitlink.c ${driver_linked})
     target_compile_definitions(nvjitlink-${major} PRIVATE NVJITLINK_MAJOR=${major})
     target_link_libraries(nvjitlink-${major} PRIVATE ff_base ${CMAKE_DL_LIBS})
+    driver_shared(cupti-${major} libcupti.so.${major} stand_ins/cupti_${major}.map ${driver_dir}/stand_ins/cupti.c ${driver_dir}/stand_ins/cupti_stubs.c)
+    target_compile_definitions(cupti-${major} PRIVATE CUPTI_MAJOR=${major})
+    target_link_libraries(cupti-${major} PRIVATE farfault-gpu)
   endforeach()
   driver_shared(nvml libnvidia-ml.so.1 stand_ins/nvml.map ${driver_dir}/stand_ins/nvml.c ${driver_dir}/stand_ins/nvml_stubs.c ${driver_tables})
   target_link_libraries(nvml PRIVATE farfault-gpu ff_base)

@@ -112,4 +112,94 @@ run "$farfault" run --memory none cat /proc/self/maps
 expect_status 0
 expect_out "/libfarfault-preload.so"
 expect test "$(grep -c 'libfarfault-gpu\|libcudart' out)" = 0
+
+# A program that looks for a driver's files finds them, one for each device, and one that has PTX assembled gets the PTX.
+cat >files.c <<'END'
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+  struct stat info;
+  struct statx more;
+  char text[80] = "";
+  const char *path = argv[1];
+  errno = 0;
+  int found = !access(path, R_OK), error = errno;
+  int same = found == !stat(path, &info) && found == !lstat(path, &info) && found == !faccessat(AT_FDCWD, path, F_OK, 0) &&
+             found == !fstatat(AT_FDCWD, path, &info, 0) && found == !statx(AT_FDCWD, path, 0, STATX_TYPE, &more);
+  int file = open(path, O_RDONLY), other = openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+  same = same && found == (file >= 0) && found == (other >= 0);
+  FILE *stream = fopen(path, "r");
+  if (stream && !fgets(text, sizeof text, stream)) text[0] = '\0';
+  printf("%s, %s, %s: %s\n", found ? "there" : "not there", same ? "by all calls" : "BY SOME CALLS", error ? strerror(error) : "no error", text);
+  file = open("made", O_CREAT | O_WRONLY, 0640);
+  return file < 0 || fstat(file, &info) || (info.st_mode & 0777) != 0640;
+}
+END
+expect cc files.c -o files
+umask 022
+if [[ ! -e /dev/nvidia0 ]]; then
+  run ./files /dev/nvidia0
+  expect_out "not there, by all calls, No such file or directory"
+  for path in /dev/nvidia0 /dev/nvidiactl /dev/nvidia-uvm; do
+    run "$farfault" run --memory none ./files $path
+    expect_status 0
+    expect_out "there, by all calls, no error"
+  done
+  for path in /dev/nvidia1 /dev/nvidia00 /dev/nvidia /dev/nvidia0x /proc/driver/nvidia/versions; do
+    run "$farfault" run --memory none ./files $path
+    expect_status 0
+    expect_out "not there, by all calls, No such file or directory"
+  done
+  run "$farfault" run --memory none --devices 2 ./files /dev/nvidia1
+  expect_out "there, by all calls, no error"
+  run "$farfault" run --memory none ./files /proc/driver/nvidia/version
+  expect_out "there, by all calls, no error: NVRM version: "
+fi
+run "$farfault" run --memory none ./files "$work/files.c"
+expect_out "there, by all calls, no error: #define _GNU_SOURCE"
+
+cat >assembles.c <<'END'
+#define _GNU_SOURCE
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+  char *arguments[] = {"ptxas", "-arch=sm_90a", "a.ptx", "-o", "a.cubin", NULL}, *none[] = {NULL};
+  char path[4096];
+  int status = 1;
+  pid_t child = 0;
+  snprintf(path, sizeof path, "%s/ptxas", argv[2]);
+  if (!strcmp(argv[1], "spawn")) {
+    if (posix_spawn(&child, path, NULL, NULL, arguments, none)) return 2;
+  } else if (!(child = strcmp(argv[1], "vfork") ? fork() : vfork())) {
+    execv(path, arguments);
+    _exit(3);
+  }
+  waitpid(child, &status, 0);
+  return WEXITSTATUS(status);
+}
+END
+expect cc -w assembles.c -o assembles
+printf '#!/bin/sh\necho NVIDIA >a.cubin\n' >other/ptxas
+chmod +x other/ptxas
+printf '.version 8.0' >a.ptx
+printf '.version 8.0\0' >with_nul
+for way in fork vfork spawn; do
+  rm -f a.cubin
+  run ./assembles $way other
+  expect_status 0
+  expect test "$(<a.cubin)" = NVIDIA
+  run "$farfault" run --memory none ./assembles $way other
+  expect_status 0
+  expect cmp a.cubin with_nul
+done
+run "$farfault" run --memory none sh -c "other/ptxas -v" # as nvcc calls it
+expect test "$(<a.cubin)" = NVIDIA
 finish

@@ -43,7 +43,6 @@ static struct CUctx_st primaries[ENGINE_DEVICES_MAX] = {{.id = 1, .primary = tru
 static unsigned long long next_id = 2;
 static atomic_bool initialised;
 static __thread CUcontext stack[STACK_DEPTH];
-static __thread bool chosen; /* by cudaSetDevice, in this thread */
 static __thread unsigned depth;
 
 /* ---- state ---- */
@@ -97,19 +96,19 @@ static void use_current(void) {
   engine_green_use(top ? top->green : NULL);
 }
 
-/* cudaSetDevice makes a primary context current, also that of a runtime whose names are not the process's
- * (RTLD_LOCAL). */
+/* cudaSetDevice makes a primary context current, and so does any call of the runtime by a thread that has none. */
 static void hear_runtime(void) {
   int device;
-  if (!engine_device_chosen(&device)) return;
-  if (depth) stack[depth - 1] = primary_of(device);
-  chosen = true;
+  bool chosen = engine_device_chosen(&device), called = engine_runtime_called();
+  if (depth && chosen) stack[depth - 1] = primary_of(device);
+  if (depth || !called || !engine_started()) return;
+  stack[depth++] = primary_of(engine_device_current());
+  use_current();
 }
 
 CUcontext libcuda_current(void) {
   hear_runtime();
-  if (depth) return stack[depth - 1];
-  return (chosen || runtime_is_loaded()) && engine_started() ? primary_of(engine_device_current()) : NULL;
+  return depth ? stack[depth - 1] : NULL;
 }
 
 CUcontext libcuda_context_on(int device) {

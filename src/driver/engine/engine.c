@@ -39,6 +39,7 @@ engine_state ff_engine = {
 };
 
 static _Thread_local cudaError_t thread_error; /* what cudaGetLastError says */
+static _Thread_local bool thread_called;      /* a call of the runtime */
 static _Thread_local bool thread_in_callback;  /* a host function runs: no CUDA calls */
 static volatile bool sticky_seen;              /* a call has returned the sticky error */
 
@@ -102,12 +103,19 @@ static void note_failure(const char *call, cudaError_t error, const char *name, 
 }
 
 cudaError_t engine_return_from(const char *call, cudaError_t error) {
+  thread_called = true;
   if (error) {
     note_failure(call, error, cuda_error_name((int)error), cuda_error_string((int)error));
     thread_error = error;
     if (error == ff_engine.sticky) sticky_seen = true;
   }
   return error;
+}
+
+bool engine_runtime_called(void) {
+  bool called = thread_called;
+  thread_called = false;
+  return called;
 }
 
 cudaError_t engine_last_error(bool clear) {

@@ -27,6 +27,8 @@
 #define PTX_ADVICE \
   "build it with nvcc's -gencode arch=compute_75,code=compute_75 (or plain -arch=sm_XX), so that it carries PTX"
 
+extern const char engine_device_runtime_ptx[]; /* device_runtime.ptx */
+
 /* ---- reading images ---- */
 
 static void add_source(engine_module *module, char *text, size_t length, uint32_t max_registers) {
@@ -106,8 +108,27 @@ static ff_status read_image(engine_module *module, const void *image, size_t byt
 
 /* ---- loading ---- */
 
+/* A module that calls what NVIDIA's libcudadevrt has for cooperative grids gets ours. */
+static ff_status add_device_runtime(engine_module *module, ff_error *error) {
+  bool wanted = false, defined = false;
+  for (size_t i = 0; i < module->parts.count; i++)
+    for (uint32_t f = 0; f < module->parts.items[i]->func_count; f++) {
+      const ptx_func *func = module->parts.items[i]->funcs[f];
+      bool ours = !strcmp(func->name, "cudaCGGetIntrinsicHandle") || !strcmp(func->name, "cudaCGSynchronize");
+      wanted = wanted || ours;
+      defined = defined || (ours && func->has_body);
+    }
+  if (!wanted || defined) return FF_OK;
+  ptx_module *runtime;
+  ff_status status = ptx_module_parse("the device runtime", engine_device_runtime_ptx,
+                                      strlen(engine_device_runtime_ptx), &runtime, error);
+  if (!status) FF_PUSH(&module->parts, runtime);
+  return status;
+}
+
 static ff_status parse_and_link(engine_module *module, ff_error *error) {
   ff_status status = engine_parts_parse(module, error);
+  if (!status) status = add_device_runtime(module, error);
   if (status || module->parts.count < 2) return status;
   return ptx_link(module->parts.items, (uint32_t)module->parts.count, &module->linked, error);
 }

@@ -48,6 +48,13 @@ static void set_local(core_block *block, const core_launch *launch) {
     block->warps[n].local = block->local ? block->local + n * per_warp : NULL;
 }
 
+/* How far accesses reach: to the end of the widest access, 16 bytes, that begins in what was asked for. A GPU gives out
+ * shared memory in larger units, and compilers load a whole vector where the program reads its first elements. A checker
+ * looks at the bytes that were asked for. */
+static uint32_t shared_reach(const core_launch *launch) {
+  return launch->checker ? launch->shared_bytes : (launch->shared_bytes + 15) & ~15u;
+}
+
 static void set_shape(core_block *block, core_launch *launch) {
   if (block->warps_room < launch->warp_count) {
     free(block->warps);
@@ -63,7 +70,7 @@ static void set_shape(core_block *block, core_launch *launch) {
   block->launch = launch;
   block->warp_count = launch->warp_count;
   block->thread_count = launch->thread_count;
-  block->shared_bytes = launch->shared_bytes;
+  block->shared_bytes = shared_reach(launch);
   for (uint32_t n = 0; n < block->warp_count; n++) {
     core_warp *w = &block->warps[n];
     w->block = block;

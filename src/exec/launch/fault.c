@@ -172,7 +172,8 @@ _Noreturn void core_fault_access(core_warp *w, const exec_instr *i, uint32_t lan
                 space_name(space));
   } else {
     ff_text_add(&text, "illegal %s %s of %u bytes at 0x%" PRIx64, space_name(space), action(a), bytes, address);
-    if (space == PTX_SPACE_SHARED) ff_text_add(&text, "\n  the block has %u bytes of shared memory", w->shared_bytes);
+    if (space == PTX_SPACE_SHARED)
+      ff_text_add(&text, "\n  the block has %u bytes of shared memory", w->launch->shared_bytes);
     else if (space == PTX_SPACE_LOCAL)
       ff_text_add(&text, "\n  the thread has %u bytes of local memory in use", w->frame->stack);
     else add_neighbour(&text, w, address, bytes, a->op != EXEC_OP_LOAD);

@@ -196,6 +196,22 @@ static void test_on_chip_bounds(void **state) {
   }
 }
 
+/* A vector that begins in dynamic shared memory is read whole, as compilers do it; the next one is not there. */
+static void test_end_of_dynamic_shared(void **state) {
+  kernel_test *t = open_body(
+      ".extern .shared .align 16 .b8 sh[];",
+      "st.shared.u32 [sh+24], 7; ld.shared.v4.u32 {%r5,%r6,%r7,%r8}, [sh+16];"
+      "add.u32 %r9, %r7, %r8; st.global.u32 [%out], %r9; setp.eq.u32 %p1, %n, 1; @%p1 ld.shared.u32 %r5, [sh+32];");
+  uint64_t out = buffer(t, 128);
+  t->shared = 28;
+  run(t, "k", 1, 1, out, 0);
+  assert_int_equal(*(uint32_t *)(uintptr_t)out, 7);
+  const exec_fault *fault = run_fault(t, "k", 1, 1, out, 1);
+  expect_text(fault->message, "illegal shared read of 4 bytes at 0x20");
+  expect_text(fault->message, "the block has 28 bytes of shared memory");
+  close_ptx(t);
+}
+
 static void test_freed_and_constant(void **state) {
   kernel_test *t = open_body(
       ".const .align 4 .u32 table[4] = {1, 2, 3, 4};", AT
@@ -376,6 +392,7 @@ static const struct CMUnitTest tests[] = {cmocka_unit_test(test_end_of_allocatio
                                           cmocka_unit_test(test_no_overrun),
                                           cmocka_unit_test(test_misaligned),
                                           cmocka_unit_test(test_on_chip_bounds),
+                                          cmocka_unit_test(test_end_of_dynamic_shared),
                                           cmocka_unit_test(test_freed_and_constant),
                                           cmocka_unit_test(test_trap_and_spaces),
                                           cmocka_unit_test(test_assert),
