@@ -15,9 +15,11 @@ static uint64_t next(void) { /* xorshift64 */
 double next_random(void) { return (double)(next() >> 11) * 0x1p-52 - 1; }
 unsigned next_below(unsigned limit) { return (unsigned)(next() >> 33) % limit; }
 
+number number_of(double real, double imaginary) { return real + imaginary * I; }
+
 static long double complex turn(int64_t k, int64_t n, int sign) {
   long double angle = sign * 2 * 3.141592653589793238462643383279502884L * (long double)(k % n) / (long double)n;
-  return CMPLXL(cosl(angle), sinl(angle));
+  return cosl(angle) + sinl(angle) * I;
 }
 
 number transformed(const number *data, int64_t length, int64_t k, int sign) {
@@ -30,21 +32,40 @@ number transformed(const number *data, int64_t length, int64_t k, int sign) {
   return (number)sum;
 }
 
+enum { FACTOR_MAX = 2048 };
+
+/* By the definition for each prime factor of n: that of the parts, and then of the sums of the parts' elements. */
+static void transform_line(long double complex *to, const long double complex *from, int64_t n, int64_t stride,
+                           int sign) {
+  long double complex parts[FACTOR_MAX], turns[FACTOR_MAX];
+  int64_t factor = 2;
+  while (factor < n && n % factor) factor++;
+  if (n == 1) to[0] = from[0];
+  if (n == 1) return;
+  int64_t rest = n / factor;
+  assert_true(factor <= FACTOR_MAX);
+  for (int64_t r = 0; r < factor; r++) transform_line(to + r * rest, from + r * stride, rest, stride * factor, sign);
+  for (int64_t r = 0; r < factor; r++) turns[r] = turn(r, factor, sign);
+  for (int64_t k = 0; k < rest; k++) {
+    for (int64_t r = 0; r < factor; r++) parts[r] = to[r * rest + k] * turn(r * k, n, sign);
+    for (int64_t q = 0; q < factor; q++) {
+      long double complex sum = 0;
+      for (int64_t r = 0; r < factor; r++) sum += parts[r] * turns[r * q % factor];
+      to[q * rest + k] = sum;
+    }
+  }
+}
+
 /* Lines of n elements that are `stride` apart. */
 static void transform_lines(number *data, int64_t count, int64_t n, int64_t stride, int sign) {
-  long double complex *turns = calloc((size_t)n, sizeof *turns), *line = calloc((size_t)n, sizeof *line);
-  for (int64_t k = 0; k < n; k++) turns[k] = turn(k, n, sign);
+  long double complex *line = calloc((size_t)n, sizeof *line), *out = calloc((size_t)n, sizeof *out);
   for (int64_t at = 0; at < count; at++) {
     number *from = data + at / stride * stride * n + at % stride;
     for (int64_t i = 0; i < n; i++) line[i] = from[i * stride];
-    for (int64_t k = 0; k < n; k++) {
-      long double complex sum = 0;
-      for (int64_t i = 0, angle = 0; i < n; i++, angle = angle + k < n ? angle + k : angle + k - n)
-        sum += line[i] * turns[angle];
-      from[k * stride] = (number)sum;
-    }
+    transform_line(out, line, n, 1, sign);
+    for (int64_t i = 0; i < n; i++) from[i * stride] = (number)out[i];
   }
-  free(turns);
+  free(out);
   free(line);
 }
 

@@ -55,11 +55,12 @@ int cudaStreamDestroy(cudaStream_t);
 int cudaStreamSynchronize(cudaStream_t);
 int cudaStreamBeginCapture(cudaStream_t, int);
 int cudaStreamEndCapture(cudaStream_t, void **);
-int cudaGraphInstantiate(void **, void *, unsigned long long);
+int cudaGraphInstantiate(void **, void *, void *, char *, size_t); /* of CUDA 11; without arguments the later one too */
 int cudaGraphLaunch(void *, cudaStream_t);
 
 typedef double complex number;
 
+number number_of(double real, double imaginary);
 /* Numbers between -1 and 1, the same in every run. */
 double next_random(void);
 unsigned next_below(unsigned limit);

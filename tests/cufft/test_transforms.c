@@ -55,14 +55,14 @@ static void pack(trial *t) {
 }
 
 /* The element with that number in the contiguous array of those lengths. */
-static int64_t place_of(const trial *t, const layout *l, const int64_t *lengths, int64_t number_of) {
+static int64_t place_of(const trial *t, const layout *l, const int64_t *lengths, int64_t element) {
   int64_t at = 0, stride = l->stride;
   for (int i = t->rank - 1; i >= 0; i--) {
-    at += number_of % lengths[i] * stride;
-    number_of /= lengths[i];
+    at += element % lengths[i] * stride;
+    element /= lengths[i];
     stride *= l->embed[i];
   }
-  return at + number_of * l->distance;
+  return at + element * l->distance;
 }
 
 static int64_t count_of(const trial *t, const int64_t *lengths) {
@@ -102,7 +102,7 @@ static void get_array(const trial *t, const void *memory, number *values) {
   count = t->batch * count_of(t, lengths);
   for (int64_t i = 0; i < count; i++) {
     int64_t at = place_of(t, &t->out, lengths, i);
-    values[i] = real_out(t->type) ? get(t, memory, at) : CMPLX(get(t, memory, 2 * at), get(t, memory, 2 * at + 1));
+    values[i] = real_out(t->type) ? get(t, memory, at) : number_of(get(t, memory, 2 * at), get(t, memory, 2 * at + 1));
   }
 }
 
@@ -118,7 +118,7 @@ static void make_arrays(const trial *t, number *in, number *right) {
   int64_t count = count_of(t, t->lengths);
   number *full = calloc((size_t)(t->batch * count), sizeof *full);
   bool real = real_in(t->type) || real_out(t->type);
-  for (int64_t i = 0; i < t->batch * count; i++) full[i] = CMPLX(next_random(), real ? 0 : next_random());
+  for (int64_t i = 0; i < t->batch * count; i++) full[i] = number_of(next_random(), real ? 0 : next_random());
   if (!is_double(t->type))
     for (int64_t i = 0; i < t->batch * count; i++) full[i] = (float complex)full[i];
   memcpy(real_out(t->type) ? right : in, full, (size_t)(t->batch * count) * sizeof *full);
@@ -304,7 +304,7 @@ static void run_long(int64_t n, bool in_double, int direction) {
   void *host = malloc((size_t)n * element), *from, *to;
   cufftHandle plan;
   for (int64_t i = 0; i < n; i++) {
-    in[i] = CMPLX((float)next_random(), (float)next_random());
+    in[i] = number_of((float)next_random(), (float)next_random());
     if (in_double) ((double complex *)host)[i] = in[i];
     else ((float complex *)host)[i] = (float complex)in[i];
   }

@@ -25,7 +25,7 @@ static number turn_of(uint64_t k, uint64_t n) {
   long double c = steep ? sinl(angle) : cosl(angle), s = steep ? cosl(angle) : sinl(angle);
   if (behind) c = -c;
   if (!negative) s = -s;
-  return CMPLX((double)c, (double)s);
+  return (double)c + (double)s * I;
 }
 
 /* exp(-pi i k^2 / n) */
