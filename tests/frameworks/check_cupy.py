@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CuPy, and through it NVRTC, CUB, Thrust, cuBLAS, cuSOLVER, cuSPARSE and cuRAND, against NumPy and SciPy."""
+"""CuPy, and through it NVRTC, CUB, Thrust, cuBLAS, cuSOLVER, cuSPARSE, cuRAND and farfault's cuFFT, against NumPy and SciPy."""
 import cupy as cp
 import cupyx.scipy.sparse as gpu_sparse
 import numpy as np
@@ -74,6 +74,53 @@ for method in (cp.cuda.curand.CURAND_RNG_PSEUDO_XORWOW, cp.cuda.curand.CURAND_RN
     check(f"curand {method} normal", lambda: moments(cp.random.RandomState(5, method).normal(size=20000), 0, 1))
 
 check("cufft 1D", lambda: near(cp.fft.fft(of(A)), np.fft.fft(A)))
+
+
+def same_transforms(names, arrays, **options):
+    """Each function of numpy.fft of each array, in single and in double precision."""
+    return all(
+        relative(getattr(cp.fft, name)(of(array.astype(kind)), **options), getattr(np.fft, name)(array.astype(kind), **options)) < bound
+        for name in names for array in arrays for kind, bound in KINDS[array.dtype.kind])
+
+
+def relative(ours, right):
+    return np.linalg.norm(cp.asnumpy(ours) - right) / np.linalg.norm(right)
+
+
+KINDS = {"c": (("complex64", 1e-6), ("complex128", 1e-14)), "f": (("float32", 1e-6), ("float64", 1e-14))}
+REAL = [random.standard_normal((2, n)) for n in (2, 3, 8, 15, 60, 101, 128, 1000)]
+COMPLEX = [random.standard_normal((2, n)) + 1j * random.standard_normal((2, n)) for n in (1, 2, 3, 8, 15, 60, 101, 128, 1000, 5000)]
+VOLUME = random.standard_normal((3, 10, 12, 7)) + 1j * random.standard_normal((3, 10, 12, 7))
+
+check("cufft fft, ifft", lambda: same_transforms(("fft", "ifft"), COMPLEX))
+check("cufft rfft", lambda: same_transforms(("rfft",), REAL))
+check("cufft irfft", lambda: same_transforms(("irfft",), COMPLEX[1:]))
+check("cufft irfft, odd", lambda: same_transforms(("irfft",), [COMPLEX[3]], n=15))
+check("cufft hfft, ihfft", lambda: same_transforms(("hfft",), COMPLEX[1:]) and same_transforms(("ihfft",), REAL))
+check("cufft other axis", lambda: same_transforms(("fft", "ifft"), [VOLUME], axis=1))
+check("cufft fft2, ifft2", lambda: same_transforms(("fft2", "ifft2"), [VOLUME]))
+check("cufft fftn, ifftn", lambda: same_transforms(("fftn", "ifftn"), [VOLUME], axes=(1, 2, 3)))
+check("cufft fftn of some axes", lambda: same_transforms(("fftn", "ifftn"), [VOLUME], axes=(0, 2)))
+check("cufft rfft2, rfftn", lambda: same_transforms(("rfft2", "rfftn"), [VOLUME.real.copy()], axes=(1, 3)))
+check("cufft irfft2, irfftn", lambda: same_transforms(("irfft2", "irfftn"), [VOLUME], axes=(1, 2)))
+check("cufft padded and cut", lambda: same_transforms(("fft",), COMPLEX[3:], n=37))
+
+
+def overwritten():
+    from cupyx.scipy import fft
+    ours = of(COMPLEX[8])
+    return near(fft.ifft(fft.fft(ours, overwrite_x=True), overwrite_x=True), COMPLEX[8])
+
+
+def planned():
+    from cupyx.scipy import fft
+    ours = of(VOLUME)
+    with fft.get_fft_plan(ours, axes=(1, 2, 3)):
+        return near(cp.fft.fftn(ours, axes=(1, 2, 3)), np.fft.fftn(VOLUME, axes=(1, 2, 3)))
+
+
+check("cufft overwrite_x", overwritten)
+check("cufft plan", planned)
 
 
 def raw_kernel():

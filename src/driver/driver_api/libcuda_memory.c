@@ -204,8 +204,14 @@ static CUresult pointer_attribute(int attribute, CUdeviceptr pointer, pointer_va
   }
 }
 
+/* Addresses mean the same in all contexts, so a thread needs none to ask about them. */
+static CUresult start_engine(void) {
+  LIBCUDA_TRY(libcuda_ready());
+  return libcuda_result(engine_start());
+}
+
 LIBCUDA_CALL(cuPointerGetAttribute, (void *data, int attribute, CUdeviceptr pointer)) {
-  LIBCUDA_TRY(libcuda_enter());
+  LIBCUDA_TRY(start_engine());
   pointer_value value;
   if (!data) return CUDA_ERROR_INVALID_VALUE;
   LIBCUDA_TRY(pointer_attribute(attribute, pointer, &value));
@@ -215,7 +221,7 @@ LIBCUDA_CALL(cuPointerGetAttribute, (void *data, int attribute, CUdeviceptr poin
 
 /* The same of several; what does not apply is zero instead of an error. */
 LIBCUDA_CALL(cuPointerGetAttributes, (unsigned count, const int *attributes, void **data, CUdeviceptr pointer)) {
-  LIBCUDA_TRY(libcuda_enter());
+  LIBCUDA_TRY(start_engine());
   if (!count || !attributes || !data) return CUDA_ERROR_INVALID_VALUE;
   for (unsigned i = 0; i < count; i++) {
     pointer_value value = {0, attributes[i] == POINTER_DEVICE_ORDINAL || attributes[i] == POINTER_MEMORY_TYPE ||
