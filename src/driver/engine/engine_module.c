@@ -24,9 +24,6 @@
 #include "exec/launch/program_sharing.h"
 #include "fatbin/fatbin.h"
 
-#define PTX_ADVICE \
-  "build it with nvcc's -gencode arch=compute_75,code=compute_75 (or plain -arch=sm_XX), so that it carries PTX"
-
 /* ---- reading images ---- */
 
 static void add_source(engine_module *module, char *text, size_t length) {
@@ -45,8 +42,8 @@ static uint32_t capability(void) {
 static ff_status take_image(engine_module *module, const fatbin *image, ff_error *error) {
   const fatbin_entry *entry = fatbin_best_ptx(image, capability(), NULL);
   if (!entry)
-    return ff_fail(error, FF_NOT_FOUND, "module %u of %s holds machine code only, no PTX: %s", module->number,
-                   program_invocation_short_name, PTX_ADVICE);
+    return ff_fail(error, FF_NOT_FOUND, "module %u of %s holds machine code only, no PTX", module->number,
+                   program_invocation_short_name);
   char *text;
   size_t length;
   ff_status status = fatbin_ptx(entry, &text, &length, error);
@@ -72,9 +69,7 @@ static bool looks_like_binary(const void *image, size_t bytes) {
 
 static ff_status read_image(engine_module *module, const void *image, size_t bytes, ff_error *error) {
   if (!looks_like_binary(image, bytes)) {
-    if (!memcmp(image, "\177ELF", 4))
-      return ff_fail(error, FF_NOT_FOUND,
-                     "the image is machine code (ELF), which the virtual GPU cannot run: load PTX instead");
+    if (!memcmp(image, "\177ELF", 4)) return engine_kernels_take(module, NULL, image, bytes, error);
     if (!strncmp(image, "\177TileIR", bytes && bytes < 7 ? bytes : 7))
       return ff_fail(
           error, FF_NOT_FOUND,
@@ -89,6 +84,7 @@ static ff_status read_image(engine_module *module, const void *image, size_t byt
   ff_status status = fatbin_open_registered(image, &set, error);
   if (status) return status;
   status = take_set(module, &set, error);
+  if (status == FF_NOT_FOUND && !module->sources.count) status = engine_kernels_take(module, &set, NULL, 0, error);
   fatbin_set_close(&set);
   return status;
 }
@@ -101,7 +97,7 @@ static ff_status parse_and_link(engine_module *module, ff_error *error) {
   return ptx_link(module->parts.items, (uint32_t)module->parts.count, &module->linked, error);
 }
 
-static const ptx_module *module_code(const engine_module *module) {
+const ptx_module *engine_module_code(const engine_module *module) {
   return module->linked ? module->linked : module->parts.items[0];
 }
 
@@ -119,7 +115,7 @@ static bool loaded_elsewhere(const engine_module *module, int device) {
 /* Tells the access stream about every module variable (or, with `add` false, that it is gone): of managed ones, with
  * the first device (the last). */
 static void note_variables(engine_module *module, int device, bool add) {
-  const ptx_module *code = module_code(module);
+  const ptx_module *code = engine_module_code(module);
   for (uint32_t i = 0; i < code->var_count; i++) {
     const ptx_var *variable = code->vars[i];
     uint64_t address, bytes;
@@ -138,7 +134,8 @@ static void note_variables(engine_module *module, int device, bool add) {
 static void point_managed_variables(engine_module *module, int device) {
   for (engine_variable *v = module->variables; v; v = v->next) {
     uint64_t address, bytes;
-    if (!v->host_pointer || exec_program_variable(module->programs[device], v->name, &address, &bytes, NULL)) continue;
+    const char *name = engine_kernels_name(module, v->name);
+    if (!v->host_pointer || exec_program_variable(module->programs[device], name, &address, &bytes, NULL)) continue;
     *v->host_pointer = (void *)(uintptr_t)address;
     module->managed_known = true;
   }
@@ -148,7 +145,9 @@ static void drop_text(engine_module *module) {
   if (module->linked) ptx_module_free(module->linked);
   for (size_t i = 0; i < module->parts.count; i++) ptx_module_free(module->parts.items[i]);
   free(module->parts.items);
+  free(module->aliases.items);
   memset(&module->parts, 0, sizeof module->parts);
+  memset(&module->aliases, 0, sizeof module->aliases);
   module->linked = NULL;
   module->failed = false;
 }
@@ -198,7 +197,8 @@ cudaError_t engine_module_load_locked(engine_module *module, int device, ff_erro
   ff_status status = read_code(module, error);
   exec_program *made = NULL;
   if (!status)
-    status = exec_program_create_sharing(module_code(module), ff_engine.memory, any_program(module), &made, error);
+    status =
+        exec_program_create_sharing(engine_module_code(module), ff_engine.memory, any_program(module), &made, error);
   if (status && any_program(module)) return engine_status_error(status); /* there it goes on */
   if (status) {
     drop_code(module);
@@ -264,6 +264,7 @@ static void free_module(engine_module *module) {
     free(module->sources.items[i].text);
   }
   free(module->sources.items);
+  free(module->kernels_file);
   free(module->unsaid);
   engine_module **at = &ff_engine.modules;
   while (*at != module) at = &(*at)->next;
@@ -465,12 +466,13 @@ cudaError_t engine_function_find(engine_module *module, const char *name, engine
   engine_function *found = error ? NULL : engine_function_of_locked(module, name);
   if (found) *out = found;
   else if (!error) error = cudaErrorSymbolNotFound;
+  if (error == cudaErrorSymbolNotFound && module->kernels_file) engine_kernels_lacks(module, name);
   engine_leave();
   return error;
 }
 
 engine_function *engine_function_of_locked(engine_module *module, const char *name) {
-  const ptx_func *found = ptx_find_func(module_code(module), name);
+  const ptx_func *found = ptx_find_func(engine_module_code(module), engine_kernels_name(module, name));
   return found && found->entry && found->has_body ? make_function(module, name) : NULL;
 }
 
@@ -483,8 +485,8 @@ bool engine_function_valid(const engine_function *function) {
 
 const char *engine_function_name(const engine_function *function) { return function->name; }
 
-const ptx_func *engine_module_function(const engine_module *module, const char *name) {
-  return ptx_find_func(module_code(module), name);
+const ptx_func *engine_module_function(engine_module *module, const char *name) {
+  return ptx_find_func(engine_module_code(module), engine_kernels_name(module, name));
 }
 
 cudaError_t engine_function_load_locked(engine_function *function, int device) {
@@ -492,8 +494,12 @@ cudaError_t engine_function_load_locked(engine_function *function, int device) {
   cudaError_t error = load_or_say(function->module, device);
   if (error) return error;
   ff_error reason;
-  ff_status status =
-      exec_program_kernel(function->module->programs[device], function->name, &function->on[device].code, &reason);
+  const char *name = engine_kernels_name(function->module, function->name);
+  ff_status status = exec_program_kernel(function->module->programs[device], name, &function->on[device].code, &reason);
+  if (status == FF_NOT_FOUND && function->module->kernels_file) {
+    engine_kernels_lacks(function->module, function->name);
+    return cudaErrorNoKernelImageForDevice;
+  }
   if (status == FF_NOT_FOUND) return cudaErrorInvalidDeviceFunction;
   if (status) {
     engine_say_once(function->name, "%s", reason.message);
@@ -541,7 +547,8 @@ static cudaError_t address_locked(engine_variable *variable, uint64_t *address, 
   int device = module_place(variable->module);
   cudaError_t error = load_or_say(variable->module, device);
   if (error) return error;
-  if (exec_program_variable(variable->module->programs[device], variable->name, address, bytes, NULL))
+  const char *name = engine_kernels_name(variable->module, variable->name);
+  if (exec_program_variable(variable->module->programs[device], name, address, bytes, NULL))
     return cudaErrorInvalidSymbol;
   if (variable->bytes && variable->bytes < *bytes) *bytes = variable->bytes;
   return cudaSuccess;
@@ -564,7 +571,8 @@ cudaError_t engine_variable_find(engine_module *module, const char *name, engine
   if (!error) error = load_or_say(module, module_place(module));
   if (!error) {
     uint64_t address, bytes;
-    bool found = exec_program_variable(module->programs[module_place(module)], name, &address, &bytes, NULL) == FF_OK;
+    const char *own = engine_kernels_name(module, name);
+    bool found = exec_program_variable(module->programs[module_place(module)], own, &address, &bytes, NULL) == FF_OK;
     if (found) *out = make_variable(module, name, 0);
     else error = cudaErrorSymbolNotFound;
   }
