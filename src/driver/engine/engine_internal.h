@@ -18,6 +18,7 @@
 #include "base/text.h"
 #include "check/launch_check.h"
 #include "driver/engine/engine.h"
+#include "driver/engine/kernel_text.h"
 #include "fatbin/fatbin.h"
 #include "session/session.h"
 
@@ -136,6 +137,7 @@ typedef struct engine_host_call {
 typedef struct engine_kernel { /* a function on one device */
   exec_kernel *code;           /* NULL until used */
   bool marked;                 /* engine_function_mark has looked at it */
+  uint32_t promised;           /* threads that an SM has registers for: .maxntid times .minnctapersm; 0: not given */
   int dynamic_shared;          /* as set; -1: not set */
   int carveout;
   unsigned cache;
@@ -144,8 +146,9 @@ typedef struct engine_kernel { /* a function on one device */
 struct engine_function {
   char *name;
   engine_module *module;
-  char *title;    /* demangled */
-  uint32_t index; /* kernel_index of the access stream */
+  engine_module *home; /* whose code has it: `module`, or a part of it; NULL: not loaded yet */
+  char *title;         /* demangled */
+  uint32_t index;      /* kernel_index of the access stream */
   engine_kernel on[ENGINE_DEVICES_MAX];
   engine_function *next; /* in its module */
 };
@@ -181,8 +184,11 @@ struct engine_module {
   FF_VEC(engine_source) sources;
   FF_VEC(ptx_module *) parts;
   ptx_module *linked; /* NULL: the only part stands for itself */
-  char *kernels_file; /* the text that stands for machine code (engine_kernels.c); NULL: the image's own PTX */
-  FF_VEC(engine_alias) aliases; /* of that text: its names by their common form, sorted */
+  /* where a file stands for machine code (engine_kernels.c); NULL: the image's own PTX */
+  char *kernels_file;
+  kernel_text *text;
+  FF_VEC(engine_alias) aliases; /* of the code: its names by their common form, sorted */
+  engine_module *base;          /* this one is a part of that: one of its kernels, on its variables; or NULL */
   /* where it is loaded: variables once per device, managed ones once in all */
   exec_program *programs[ENGINE_DEVICES_MAX];
   engine_function *functions;
@@ -420,6 +426,10 @@ ff_status engine_kernels_take(engine_module *module, const fatbin_set *set, cons
 /* The name in the module's code of what the program knows as `name`: that name itself, or the one that has the same
  * common form. It lives as long as the code or `name`. */
 const char *engine_kernels_name(engine_module *module, const char *name);
+/* Finds the module whose code has the kernel, of a loaded module: that one, or a part of it, which is made. */
+ff_status engine_kernels_home(engine_function *function, ff_error *error);
+/* A part of `module` that has this text, owned by it from now on. */
+engine_module *engine_module_part(engine_module *module, engine_source source);
 /* The module's text from a folder lacks the kernel: says so once, and lists it. */
 void engine_kernels_lacks(const engine_module *module, const char *name);
 
@@ -428,8 +438,8 @@ int engine_module_device(const engine_module *module, int wanted); /* where it i
 /* The module's PTX to the access stream, once. */
 void engine_module_trace(engine_module *module);
 char *engine_demangle(const char *name); /* the C++ name a person reads, or the name; of malloc */
-/* of a loaded module; NULL: it has none */
-const ptx_func *engine_module_function(engine_module *module, const char *name);
+/* of one that is loaded */
+const ptx_func *engine_function_code(const engine_function *function);
 void engine_function_mark(engine_function *function, int device); /* before its kernel's first launch; engine_marks.c */
 /* of a loaded module; NULL: it has no such kernel */
 engine_function *engine_function_of_locked(engine_module *module, const char *name);

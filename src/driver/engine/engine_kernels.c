@@ -115,7 +115,10 @@ static ff_status fail_missing(const engine_module *module, ff_error *error) {
         "%s, and none of its %zu kernels (%.160s) is in a folder of --kernels: compile %s to PTX there (of PyTorch: "
         "scripts/pytorch-kernels.sh%s%s)",
         which.chars, count, title, source ? source : "its source file", source ? " --only " : "", source ? source : "");
-  else ff_fail(error, FF_NOT_FOUND, "%s, and nothing of it is in a folder of --kernels", which.chars);
+  else /* the same for all: a library that tries many images is said once */
+    ff_fail(error, FF_NOT_FOUND,
+            "an image that %s loads holds machine code only, no PTX, and nothing of it is in a folder of --kernels",
+            program_invocation_short_name);
   list_missing(source, kernel);
   free(which.chars);
   free(source);
@@ -125,9 +128,12 @@ static ff_status fail_missing(const engine_module *module, ff_error *error) {
 
 void engine_kernels_lacks(const engine_module *module, const char *name) {
   char *source = source_of(module), *title = engine_demangle(name);
-  engine_say_once(name,
-                  "%s lacks the kernel %.300s: it is not of the same release, or was compiled with other options%s%s",
-                  module->kernels_file, title, source ? " than the program's " : "", source ? source : "");
+  engine_say_once(
+      name,
+      "%s has most of the kernels of module %u (%s), but lacks %.300s: compile %s to PTX, of the same release "
+      "and with its options",
+      module->kernels_file, module->number, source ? source : "of an unknown source file", title,
+      source ? source : "its source file");
   list_missing(source, name);
   free(source);
   free(title);
@@ -140,18 +146,42 @@ ff_status engine_kernels_take(engine_module *module, const fatbin_set *set, cons
   kernel_hashes names = module_names(module, set, image, bytes);
   const char *path = names.count ? kernel_folders_best(open_folders(), names.items, names.count) : NULL;
   free(names.items);
-  if (!path && image && !folder_list())
+  if (!path && image) /* libraries try such, and go on with PTX */
     return ff_fail(error, FF_NOT_FOUND,
                    "the image is machine code (ELF), which the virtual GPU cannot run: load PTX instead");
   if (!path) return fail_missing(module, error);
+  kernel_text_close(module->text);
+  module->text = NULL;
+  ff_status status = kernel_text_open(path, &module->text, error);
+  if (status) return status;
   engine_source source = {.name = ff_strdup(path)};
-  ff_status status = ff_file_read(path, 0, &source.text, &source.length, error);
-  if (status) {
-    free(source.name);
-    return status == FF_NOT_FOUND ? FF_IO : status; /* it was there */
-  }
+  const char *shared = kernel_text_shared(module->text, &source.length);
+  source.text = ff_alloc(source.length + 1);
+  memcpy(source.text, shared, source.length);
   FF_PUSH(&module->sources, source);
+  free(module->kernels_file);
   module->kernels_file = ff_strdup(path);
+  return FF_OK;
+}
+
+/* What all kernels share, and the kernel. Its lines are not the file's. */
+ff_status engine_kernels_home(engine_function *function, ff_error *error) {
+  engine_module *module = function->module;
+  const char *name = module->text ? kernel_text_name(module->text, function->name) : NULL;
+  if (!function->home && !name) function->home = module;
+  if (function->home) return FF_OK;
+  char *statement;
+  size_t length, shared_length;
+  ff_status status = kernel_text_read(module->text, name, &statement, &length, error);
+  if (status) return status == FF_NOT_FOUND ? FF_IO : status;
+  ff_text text = {0}, title = {0};
+  const char *shared = kernel_text_shared(module->text, &shared_length);
+  ff_text_add_bytes(&text, shared, shared_length);
+  ff_text_add_bytes(&text, "\n", 1);
+  ff_text_add_bytes(&text, statement, length);
+  ff_text_add(&title, "%s (%.60s)", module->kernels_file, name);
+  free(statement);
+  function->home = engine_module_part(module, (engine_source){title.chars, text.chars, text.length});
   return FF_OK;
 }
 
@@ -177,7 +207,8 @@ static void make_aliases(engine_module *module) {
 }
 
 const char *engine_kernels_name(engine_module *module, const char *name) {
-  if (!module->kernels_file || !module->parts.count || ptx_find_func(engine_module_code(module), name)) return name;
+  const char *own = module->text ? kernel_text_name(module->text, name) : NULL;
+  if (own || !module->kernels_file || !module->parts.count) return own ? own : name;
   if (!module->aliases.count) make_aliases(module);
   const engine_alias wanted = {.hash = kernel_name_hash(name, strlen(name))};
   const engine_alias *found = NULL;

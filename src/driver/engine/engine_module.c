@@ -116,7 +116,7 @@ static bool loaded_elsewhere(const engine_module *module, int device) {
  * the first device (the last). */
 static void note_variables(engine_module *module, int device, bool add) {
   const ptx_module *code = engine_module_code(module);
-  for (uint32_t i = 0; i < code->var_count; i++) {
+  for (uint32_t i = 0; i < code->var_count && !module->base; i++) { /* a part has none of its own */
     const ptx_var *variable = code->vars[i];
     uint64_t address, bytes;
     if (!in_memory(variable) || exec_program_variable(module->programs[device], variable->name, &address, &bytes, NULL))
@@ -158,11 +158,18 @@ static exec_program *any_program(const engine_module *module) {
   return NULL;
 }
 
+/* Of the module's functions, those whose code `home` has (a module has all of its own). */
+static void forget_code(engine_module *module, const engine_module *home, int device) {
+  for (engine_function *f = module->functions; f; f = f->next)
+    if (home == module || f->home == home) f->on[device].code = NULL, f->on[device].marked = false;
+}
+
 static void drop_program(engine_module *module, int device) {
   exec_program *program = module->programs[device];
   if (!program) return;
   note_variables(module, device, false);
-  for (engine_function *f = module->functions; f; f = f->next) f->on[device].code = NULL, f->on[device].marked = false;
+  forget_code(module, module, device);
+  if (module->base) forget_code(module->base, module, device);
   module->programs[device] = NULL;
   exec_program *other = any_program(module);
   if (other) exec_program_hand_over(program, other);
@@ -196,7 +203,9 @@ cudaError_t engine_module_load_locked(engine_module *module, int device, ff_erro
   }
   ff_status status = read_code(module, error);
   exec_program *made = NULL;
-  if (!status)
+  if (!status && module->base)
+    status = exec_program_create_part(engine_module_code(module), module->base->programs[device], &made, error);
+  else if (!status)
     status =
         exec_program_create_sharing(engine_module_code(module), ff_engine.memory, any_program(module), &made, error);
   if (status && any_program(module)) return engine_status_error(status); /* there it goes on */
@@ -217,7 +226,7 @@ static cudaError_t load_or_say(engine_module *module, int device) {
   ff_error reason;
   bool say = !module->failed || module->unsaid;
   cudaError_t error = engine_module_load_locked(module, device, &reason);
-  if (error && say) engine_say("%s", reason.message);
+  if (error && say) engine_say_once(reason.message, "%s", reason.message);
   free(module->unsaid);
   module->unsaid = NULL;
   return error;
@@ -237,6 +246,14 @@ static engine_module *make_module(const void *binary) {
   return module;
 }
 
+engine_module *engine_module_part(engine_module *module, engine_source source) {
+  engine_module *part = make_module(NULL);
+  part->base = module;
+  part->device = module->device;
+  FF_PUSH(&part->sources, source);
+  return part;
+}
+
 engine_module *engine_module_register(const void *binary) {
   pthread_mutex_lock(&ff_engine.lock); /* not engine_enter: nothing may start yet */
   engine_module *module = make_module(binary);
@@ -244,7 +261,16 @@ engine_module *engine_module_register(const void *binary) {
   return module;
 }
 
+static void free_module(engine_module *module);
+
+static engine_module *first_part(const engine_module *module) {
+  engine_module *part = ff_engine.modules;
+  while (part && part->base != module) part = part->next;
+  return part;
+}
+
 static void free_module(engine_module *module) {
+  for (engine_module *part; module->text && (part = first_part(module));) free_module(part);
   drop_code(module);
   for (engine_function *f = module->functions, *next; f; f = next) {
     next = f->next;
@@ -265,6 +291,7 @@ static void free_module(engine_module *module) {
   }
   free(module->sources.items);
   free(module->kernels_file);
+  kernel_text_close(module->text);
   free(module->unsaid);
   engine_module **at = &ff_engine.modules;
   while (*at != module) at = &(*at)->next;
@@ -472,6 +499,7 @@ cudaError_t engine_function_find(engine_module *module, const char *name, engine
 }
 
 engine_function *engine_function_of_locked(engine_module *module, const char *name) {
+  if (module->text && kernel_text_name(module->text, name)) return make_function(module, name);
   const ptx_func *found = ptx_find_func(engine_module_code(module), engine_kernels_name(module, name));
   return found && found->entry && found->has_body ? make_function(module, name) : NULL;
 }
@@ -485,8 +513,17 @@ bool engine_function_valid(const engine_function *function) {
 
 const char *engine_function_name(const engine_function *function) { return function->name; }
 
-const ptx_func *engine_module_function(engine_module *module, const char *name) {
-  return ptx_find_func(engine_module_code(module), engine_kernels_name(module, name));
+const ptx_func *engine_function_code(const engine_function *function) {
+  return ptx_find_func(engine_module_code(function->home), engine_kernels_name(function->module, function->name));
+}
+
+/* For how many threads of an SM the compiler must leave registers; 0: it was not told. */
+static uint32_t promised_threads(const ptx_func *code) {
+  const uint32_t *given = code && code->reqntid[0] ? code->reqntid : code ? code->maxntid : NULL;
+  if (!given || !given[0]) return 0;
+  uint64_t threads = code->minnctapersm ? code->minnctapersm : 1;
+  for (int i = 0; i < 3; i++) threads *= given[i] ? given[i] : 1;
+  return threads < UINT32_MAX ? (uint32_t)threads : UINT32_MAX;
 }
 
 cudaError_t engine_function_load_locked(engine_function *function, int device) {
@@ -495,7 +532,10 @@ cudaError_t engine_function_load_locked(engine_function *function, int device) {
   if (error) return error;
   ff_error reason;
   const char *name = engine_kernels_name(function->module, function->name);
-  ff_status status = exec_program_kernel(function->module->programs[device], name, &function->on[device].code, &reason);
+  ff_status status = engine_kernels_home(function, &reason);
+  if (!status && (error = load_or_say(function->home, device))) return error;
+  if (!status)
+    status = exec_program_kernel(function->home->programs[device], name, &function->on[device].code, &reason);
   if (status == FF_NOT_FOUND && function->module->kernels_file) {
     engine_kernels_lacks(function->module, function->name);
     return cudaErrorNoKernelImageForDevice;
@@ -505,6 +545,7 @@ cudaError_t engine_function_load_locked(engine_function *function, int device) {
     engine_say_once(function->name, "%s", reason.message);
     return engine_status_error(status);
   }
+  function->on[device].promised = promised_threads(engine_function_code(function));
   if (!function->index) function->index = ++ff_engine.next_kernel;
   if (!function->title) function->title = engine_demangle(function->name);
   return cudaSuccess;

@@ -6,7 +6,6 @@
 #define _GNU_SOURCE
 #include "driver/engine/kernel_folders.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -16,6 +15,7 @@
 
 #include "base/memory.h"
 #include "driver/engine/kernel_name.h"
+#include "driver/engine/kernel_text.h"
 
 #define INDEX_NAME ".farfault-kernels"
 #define INDEX_FORMAT "farfault kernels 1"
@@ -33,84 +33,13 @@ struct kernel_folders {
   void (*say)(const char *message);
 };
 
-/* ---- what a text defines ---- */
-
-typedef struct scan {
-  const char *at, *end;
-  const char *word; /* the last one of the statement; NULL: none */
-  size_t word_length;
-  uint32_t braces, brackets;
-  bool entry, variable, external; /* the statement says so */
-} scan;
-
-static bool in_word(char c) { return isalnum((unsigned char)c) || c == '_' || c == '$' || c == '.' || c == '%'; }
-
-static const char *find(const char *at, const char *end, const char *text) {
-  const char *found = at < end ? memmem(at, (size_t)(end - at), text, strlen(text)) : NULL;
-  return found ? found + strlen(text) : end;
-}
-
-/* Behind the comment or quoted text that begins here; where nothing of the kind does, `at`. */
-static const char *behind_text(const char *at, const char *end) {
-  if (*at == '"') return find(at + 1, end, "\"");
-  if (*at != '/' || end - at < 2) return at;
-  if (at[1] == '/') return find(at + 2, end, "\n");
-  return at[1] == '*' ? find(at + 2, end, "*/") : at;
-}
-
-static bool word_is(const scan *s, const char *text) {
-  return s->word && s->word_length == strlen(text) && !memcmp(s->word, text, s->word_length);
-}
-
-static void take_word(scan *s, kernel_hashes *hashes) {
-  bool names_entry = word_is(s, ".entry");
-  s->word = s->at;
-  while (s->at < s->end && in_word(*s->at)) s->at++;
-  s->word_length = (size_t)(s->at - s->word);
-  if (names_entry && s->word[0] != '.') FF_PUSH(hashes, kernel_name_hash(s->word, s->word_length));
-  if (word_is(s, ".entry") || word_is(s, ".func")) s->entry = true;
-  if (word_is(s, ".global") || word_is(s, ".const")) s->variable = true;
-  if (word_is(s, ".extern")) s->external = true;
-}
-
-static void take_sign(scan *s, kernel_hashes *hashes) {
-  char c = *s->at++;
-  if (c == '(') s->brackets++;
-  if (c == ')' && s->brackets) s->brackets--;
-  if (s->variable && !s->entry && !s->external && s->word && (c == '[' || c == '=' || c == ';') && s->word[0] != '.') {
-    FF_PUSH(hashes, kernel_name_hash(s->word, s->word_length));
-    s->variable = false; /* what follows is its size or its value */
-  }
-  if (c == '{') s->braces++;
-  if (c == '}' && s->braces) s->braces--;
-  if (s->braces || (c != ';' && c != '}')) return;
-  s->word = NULL;
-  s->entry = s->variable = s->external = false;
-}
-
-static bool is_ptx(const char *text, size_t length) {
-  const char *at = text, *end = text + length;
-  while (at < end) {
-    const char *behind = behind_text(at, end);
-    if (behind == at && !isspace((unsigned char)*at)) break;
-    at = behind > at ? behind : at + 1;
-  }
-  return end - at > 8 && !memcmp(at, ".version", 8);
+static void add_hash(void *context, const kernel_definition *found) {
+  kernel_hashes *hashes = context;
+  FF_PUSH(hashes, kernel_name_hash(found->name, found->name_length));
 }
 
 bool kernel_hashes_of(const char *text, size_t length, kernel_hashes *hashes) {
-  if (!is_ptx(text, length) || memchr(text, '\0', length)) return false;
-  scan s = {.at = text, .end = text + length};
-  while (s.at < s.end) {
-    const char *behind = behind_text(s.at, s.end);
-    if (behind != s.at) s.at = behind;
-    else if (s.braces || s.brackets) {
-      if (strchr("(){}", *s.at)) take_sign(&s, hashes);
-      else s.at++;
-    } else if (in_word(*s.at)) take_word(&s, hashes);
-    else take_sign(&s, hashes);
-  }
-  return true;
+  return kernel_text_scan(text, length, add_hash, hashes);
 }
 
 /* ---- files ---- */

@@ -11,6 +11,7 @@
 #include "driver/driver_api/libcuda.h"
 #include "driver/engine/kernel_folders.h"
 #include "driver/engine/kernel_name.h"
+#include "driver/engine/kernel_text.h"
 #include "fatbin/cubin.h"
 
 CUresult cuInit(unsigned), cuModuleLoadData(CUmodule *, const void *);
@@ -220,6 +221,39 @@ static void kernels_come_from_the_folder(void **state) {
   assert_int_equal(result_of(hidden), 9);
   cudaFuncAttributes attributes;
   succeed(cudaFuncGetAttributes(&attributes, plain));
+  succeed(cudaDeviceReset());
+  assert_int_equal(result_of(plain), 1);
+  assert_int_equal(result_of(hidden), 7); /* as when it was loaded */
+  __cudaUnregisterFatBinary(handle);
+  expect(launch(plain, 1, 1, NULL), cudaErrorInvalidDeviceFunction);
+  (void)cudaGetLastError();
+}
+
+/* Kernels are read when they are first used: the file must still be what it was. */
+static void a_file_that_changes_is_refused(void **state) {
+  (void)state;
+  write_text(folders[1], "changing.ptx", PTX_HEAD KERNEL("early_kernel", 30) KERNEL("late_kernel", 31));
+  kernel_text *text;
+  char path[128], *statement;
+  size_t length;
+  ff_error error;
+  snprintf(path, sizeof path, "%s/changing.ptx", folders[1]);
+  assert_int_equal(kernel_text_open(path, &text, &error), FF_OK);
+  assert_int_equal(kernel_text_read(text, "late_kernel", &statement, &length, &error), FF_OK);
+  assert_true(!strncmp(statement, ".visible .entry late_kernel", 27) && statement[length - 1] == '}');
+  free(statement);
+  assert_int_equal(kernel_text_read(text, "no_kernel", &statement, &length, &error), FF_NOT_FOUND);
+  write_text(folders[1], "changing.ptx", PTX_HEAD KERNEL("late_kernel", 32));
+  assert_int_equal(kernel_text_read(text, "late_kernel", &statement, &length, &error), FF_IO);
+  assert_non_null(strstr(error.message, "has changed"));
+  kernel_text_close(text);
+  write_text(folders[1], "launching.ptx",
+             PTX_HEAD ".extern .func cudaGetParameterBuffer();\n" KERNEL("whole_kernel", 1));
+  snprintf(path, sizeof path, "%s/launching.ptx", folders[1]);
+  assert_int_equal(kernel_text_open(path, &text, &error), FF_OK);
+  assert_null(kernel_text_name(text, "whole_kernel")); /* it may name others: not taken apart */
+  assert_non_null(strstr(kernel_text_shared(text, &length), "whole_kernel"));
+  kernel_text_close(text);
 }
 
 /* Both folders have one.ptx and the kernel; the first counts. A file with more of a module's names counts more. */
@@ -257,7 +291,7 @@ static void what_is_missing_is_named(void **state) {
   const char *said = strstr(text, "compile absent.cu to PTX");
   assert_non_null(said);
   assert_null(strstr(said + 1, "compile absent.cu to PTX")); /* once */
-  assert_non_null(strstr(text, "one.ptx lacks the kernel lacking_kernel"));
+  assert_non_null(strstr(text, "but lacks lacking_kernel: compile"));
   char *list = read_missing();
   assert_non_null(strstr(list, "absent.cu\t_ZN41_GLOBAL__N__"));
   assert_non_null(strstr(list, "\tlacking_kernel\n"));
@@ -288,7 +322,7 @@ static void libraries_too(void **state) {
   assert_int_equal(cuModuleGetFunction((CUfunction *)(void *)&kernel, module, functions[0]), CUDA_SUCCESS);
   listen();
   CUresult none = cuModuleGetFunction((CUfunction *)(void *)&kernel, module, "no_such_kernel");
-  assert_non_null(strstr(heard(), "lacks the kernel no_such_kernel"));
+  assert_non_null(strstr(heard(), "but lacks no_such_kernel: compile"));
   assert_int_equal(none, CUDA_ERROR_NOT_FOUND);
   free(code.chars);
 }
@@ -391,6 +425,7 @@ int main(void) {
                                      cmocka_unit_test(what_a_text_defines),
                                      cmocka_unit_test(a_broken_cubin_has_no_names),
                                      cmocka_unit_test(kernels_come_from_the_folder),
+                                     cmocka_unit_test(a_file_that_changes_is_refused),
                                      cmocka_unit_test(the_fitting_file_counts),
                                      cmocka_unit_test(what_is_missing_is_named),
                                      cmocka_unit_test(libraries_too),
