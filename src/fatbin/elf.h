@@ -74,4 +74,8 @@ typedef struct fatbin_ptx_texts {
 ff_status fatbin_extract_ptx(const char *path, fatbin_ptx_texts *texts, ff_error *error);
 void fatbin_ptx_texts_free(fatbin_ptx_texts *texts);
 
+/* The source file ("FillKernel.cu") that the local variable at `address` of the loaded executable or shared object is
+ * from; `base`: where it is loaded. The caller frees it. NULL: its symbol table does not say. */
+char *elf_source_of(const char *path, uint64_t address, uint64_t base);
+
 #endif

@@ -239,6 +239,7 @@ static const struct {
     {"FARFAULT_DEVICES", "how many GPUs the program finds, where --devices is not given"},
     {"FARFAULT_MAX_INSTRUCTIONS", "as --max-instructions, where it is not given"},
     {"FARFAULT_EXECUTE", "interpret, compile or auto, where --execute is not given"},
+    {"FARFAULT_KERNELS", "folders of PTX, separated by colons, where --kernels is not given"},
     {"FARFAULT_COMPILER", "the program farfault-compile to take instead of the installed one"},
     {"XDG_CACHE_HOME", "where native code of kernels is kept, in farfault/native (default: ~/.cache)"},
     {"FARFAULT_ISA", "the host's instruction set, baseline, avx2 or avx512, instead of the best it has"},

@@ -84,7 +84,17 @@ const struct argp cli_simulated_argp = {simulated_options, parse_simulated, NULL
 
 /* ---- how a program is executed ---- */
 
-enum { KEY_MAX = 384, KEY_EXECUTE, KEY_DEVICES, KEY_DEVICE, KEY_VIRTUAL_TIME, KEY_PRIVATE, KEY_LIBRARIES };
+enum {
+  KEY_MAX = 384,
+  KEY_EXECUTE,
+  KEY_DEVICES,
+  KEY_DEVICE,
+  KEY_VIRTUAL_TIME,
+  KEY_PRIVATE,
+  KEY_LIBRARIES,
+  KEY_KERNELS,
+  KEY_MISSING
+};
 
 static const struct argp_option executed_options[] = {
     {NULL, 0, NULL, 0, "How the program is executed:", 2},
@@ -109,11 +119,42 @@ static const struct argp_option executed_options[] = {
      "where cuBLAS, cuDNN and their kin are, as `pip install --target FOLDER nvidia-cublas` puts them; they run unmodified, from their PTX (default: "
      "where the program finds them)",
      2},
+    {"kernels", KEY_KERNELS, "FOLDER", 0,
+     "PTX of kernels that the program has as machine code only, compiled from its sources: each .ptx file in FOLDER is one translation unit; may be "
+     "repeated, the first that has a kernel counts",
+     2},
+    {"missing", KEY_MISSING, "FILE", 0,
+     "write the source files there whose kernels were needed, and are in no folder of --kernels: a line each, a tab, the kernel",
+     2},
     {"private-runtimes", KEY_PRIVATE, "on|off|trace", 0,
      "on: CUDA runtimes that are linked into programs and libraries without symbols get the driver's private tables; off: none; trace: a line for "
      "each table that is asked for (default: on)",
      2},
     {0}};
+
+/* In the environment: of the check of the program, and of the program. A program may change its folder. */
+static void add_kernels(const char *folder, struct argp_state *state) {
+  static bool given; /* what the environment says counts where no option is given */
+  ff_text list = {0};
+  char *whole = realpath(folder, NULL);
+  if (!whole || access(whole, R_OK | X_OK)) cli_refuse(state, "--kernels: %s: %s", folder, strerror(errno));
+  if (strchr(whole, ':')) cli_refuse(state, "--kernels: %s: its path has a colon in it", folder);
+  ff_text_add(&list, "%s%s%s", given ? getenv("FARFAULT_KERNELS") : "", given ? ":" : "", whole);
+  setenv("FARFAULT_KERNELS", list.chars, 1);
+  given = true;
+  free(whole);
+  free(list.chars);
+}
+
+/* An empty file, for the program's processes to add to. */
+static void make_missing(const char *path, struct argp_state *state) {
+  FILE *file = fopen(path, "we");
+  char *whole = file ? realpath(path, NULL) : NULL;
+  if (!whole) cli_refuse(state, "--missing: %s: %s", path, strerror(errno));
+  fclose(file);
+  setenv("FARFAULT_MISSING", whole, 1);
+  free(whole);
+}
 
 static error_t parse_executed(int key, char *value, struct argp_state *state) {
   run_executed *executed = state->input;
@@ -141,6 +182,8 @@ static error_t parse_executed(int key, char *value, struct argp_state *state) {
     if (access(value, R_OK | X_OK)) cli_refuse(state, "--cuda-libraries: %s: %s", value, strerror(errno));
     executed->cuda_libraries = value;
     return 0;
+  case KEY_KERNELS: add_kernels(value, state); return 0;
+  case KEY_MISSING: make_missing(value, state); return 0;
   case KEY_PRIVATE:
     if (strcmp(value, "on") && strcmp(value, "off") && strcmp(value, "trace"))
       argp_error(state, "--private-runtimes: '%s' is none of on, off, trace", value);

@@ -18,6 +18,8 @@
 #include "base/text.h"
 #include "check/launch_check.h"
 #include "driver/engine/engine.h"
+#include "driver/engine/kernel_text.h"
+#include "fatbin/fatbin.h"
 #include "session/session.h"
 
 typedef enum engine_phase {
@@ -136,6 +138,7 @@ typedef struct engine_host_call {
 typedef struct engine_kernel { /* a function on one device */
   exec_kernel *code;           /* NULL until used */
   bool marked;                 /* engine_function_mark has looked at it */
+  uint32_t promised;           /* threads that an SM has registers for: .maxntid times .minnctapersm; 0: not given */
   int dynamic_shared;          /* as set; -1: not set */
   int carveout;
   unsigned cache;
@@ -144,8 +147,9 @@ typedef struct engine_kernel { /* a function on one device */
 struct engine_function {
   char *name;
   engine_module *module;
-  char *title;    /* demangled */
-  uint32_t index; /* kernel_index of the access stream */
+  engine_module *home; /* whose code has it: `module`, or a part of it; NULL: not loaded yet */
+  char *title;         /* demangled */
+  uint32_t index;      /* kernel_index of the access stream */
   engine_kernel on[ENGINE_DEVICES_MAX];
   engine_function *next; /* in its module */
 };
@@ -165,6 +169,11 @@ typedef struct engine_source {
   uint32_t max_registers; /* of a thread of its kernels, as the compiler was told; 0: nothing */
 } engine_source;          /* PTX, owned */
 
+typedef struct engine_alias {
+  uint64_t hash;    /* kernel_name_hash */
+  const char *name; /* borrowed from the code */
+} engine_alias;
+
 struct engine_module {
   uint32_t number;    /* from 1, in order of registration */
   const void *binary; /* registered: read when the module loads; NULL: `sources` are there from the start */
@@ -177,6 +186,11 @@ struct engine_module {
   FF_VEC(engine_source) sources;
   FF_VEC(ptx_module *) parts;
   ptx_module *linked; /* NULL: the only part stands for itself */
+  /* where a file stands for machine code (engine_kernels.c); NULL: the image's own PTX */
+  char *kernels_file;
+  kernel_text *text;
+  FF_VEC(engine_alias) aliases; /* of the code: its names by their common form, sorted */
+  engine_module *base;          /* this one is a part of that: one of its kernels, on its variables; or NULL */
   /* where it is loaded: variables once per device, managed ones once in all */
   exec_program *programs[ENGINE_DEVICES_MAX];
   engine_function *functions;
@@ -411,13 +425,31 @@ bool engine_memory_fits(int device, engine_memory memory, uint64_t bytes);
 /* Parses the module's sources (at least one), as far as they are needed: fills `parts`, in the order of the sources. */
 ff_status engine_parts_parse(engine_module *module, ff_error *error);
 /* On a device that it is for. */
+const ptx_module *engine_module_code(const engine_module *module); /* of one that has its parts */
+/* ---- PTX in the place of machine code (engine_kernels.c) ---- */
+
+/* Adds the text from the folders of --kernels that defines what the module's images do, of which none has PTX. `image`:
+ * the only image, where it is machine code itself; else NULL, and `set` has the images. FF_NOT_FOUND: there is none;
+ * the message names the source file, and the list of missing ones (--missing) has it. */
+ff_status engine_kernels_take(engine_module *module, const fatbin_set *set, const void *image, size_t bytes,
+                              ff_error *error);
+/* The name in the module's code of what the program knows as `name`: that name itself, or the one that has the same
+ * common form. It lives as long as the code or `name`. */
+const char *engine_kernels_name(engine_module *module, const char *name);
+/* Finds the module whose code has the kernel, of a loaded module: that one, or a part of it, which is made. */
+ff_status engine_kernels_home(engine_function *function, ff_error *error);
+/* A part of `module` that has this text, owned by it from now on. */
+engine_module *engine_module_part(engine_module *module, engine_source source);
+/* The module's text from a folder lacks the kernel: says so once, and lists it. */
+void engine_kernels_lacks(const engine_module *module, const char *name);
+
 cudaError_t engine_module_load_locked(engine_module *module, int device, ff_error *error);
 int engine_module_device(const engine_module *module, int wanted); /* where it is used: that one, or its own */
 /* The module's PTX to the access stream, once. */
 void engine_module_trace(engine_module *module);
 char *engine_demangle(const char *name); /* the C++ name a person reads, or the name; of malloc */
-/* of a loaded module; NULL: it has none */
-const ptx_func *engine_module_function(const engine_module *module, const char *name);
+/* of one that is loaded */
+const ptx_func *engine_function_code(const engine_function *function);
 void engine_function_mark(engine_function *function, int device); /* before its kernel's first launch; engine_marks.c */
 /* of a loaded module; NULL: it has no such kernel */
 engine_function *engine_function_of_locked(engine_module *module, const char *name);

@@ -50,7 +50,14 @@ static uint32_t threads_of(const engine_launch *launch) {
 static cudaError_t check_resources(const engine_launch *launch, const engine_function_info *info) {
   uint32_t threads = threads_of(launch);
   if (threads > info->kernel.max_threads) return cudaErrorInvalidValue; /* more than .maxntid promises */
-  if (threads > info->max_threads) return cudaErrorLaunchOutOfResources;
+  if (threads > info->max_threads) {
+    engine_say_once(
+        launch->function->name,
+        "a block of %u threads is too large for %.200s: of its %u registers for each (an estimate) an SM has "
+        "enough for %u threads",
+        threads, launch->function->title, info->kernel.registers, info->max_threads);
+    return cudaErrorLaunchOutOfResources;
+  }
   return launch->dynamic_shared > info->max_dynamic_shared ? cudaErrorInvalidValue : cudaSuccess;
 }
 
@@ -209,9 +216,9 @@ static trace_launch *trace_begin(const engine_launch *launch, const engine_funct
     traced->kernel_index = launch->function->index - 1;
     traced->cooperative = launch->cooperative;
     if (info->kernel.reads_smid) traced->smids = engine_stream_sms(stream);
-    traced->module = launch->function->module->number;
+    traced->module = launch->function->home->number;
     traced->symbol = trace_symbol(launch->function->name);
-    engine_module_trace(launch->function->module);
+    engine_module_trace(launch->function->home);
     note_uses(traced, &info->kernel, params);
     make_canonical(traced, params, info->kernel.param_bytes);
   }

@@ -8,9 +8,11 @@
 
 /* The names of its kernels; they live as long as its code. */
 static const char **kernel_names(const engine_module *module, uint32_t *count) {
-  const ptx_module *code = module->linked ? module->linked : module->parts.items[0];
-  const char **names = ff_alloc((code->func_count + 1) * sizeof *names);
-  *count = 0;
+  const ptx_module *code = engine_module_code(module);
+  size_t apart = 0; /* parts of it, each a kernel */
+  while (module->text && kernel_text_next(module->text, apart)) apart++;
+  const char **names = ff_alloc((code->func_count + apart + 1) * sizeof *names);
+  for (*count = 0; *count < apart; ++*count) names[*count] = kernel_text_next(module->text, *count);
   for (uint32_t i = 0; i < code->func_count; i++)
     if (code->funcs[i]->entry && code->funcs[i]->has_body) names[(*count)++] = code->funcs[i]->name;
   return names;

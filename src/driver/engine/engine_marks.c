@@ -33,7 +33,7 @@ void engine_function_mark(engine_function *function, int device) {
   engine_kernel *own = &function->on[device];
   if (own->marked || !ff_engine.trace || !trace_program_marks(ff_engine.trace)) return;
   own->marked = true;
-  const ptx_func *code = engine_module_function(function->module, function->name);
+  const ptx_func *code = engine_function_code(function);
   if (!code) return;
   offload_kernel *kernel = offload_analyze(code);
   exec_mark *marks = ff_alloc((kernel->chosen_count + (size_t)1) * sizeof *marks);

@@ -24,9 +24,6 @@
 #include "exec/launch/program_sharing.h"
 #include "fatbin/fatbin.h"
 
-#define PTX_ADVICE \
-  "build it with nvcc's -gencode arch=compute_75,code=compute_75 (or plain -arch=sm_XX), so that it carries PTX"
-
 extern const char engine_device_runtime_ptx[]; /* device_runtime.ptx */
 
 /* ---- reading images ---- */
@@ -58,8 +55,8 @@ static uint32_t max_registers(const fatbin_entry *entry) {
 static ff_status take_image(engine_module *module, const fatbin *image, ff_error *error) {
   const fatbin_entry *entry = fatbin_best_ptx(image, capability(), NULL);
   if (!entry)
-    return ff_fail(error, FF_NOT_FOUND, "module %u of %s holds machine code only, no PTX: %s", module->number,
-                   program_invocation_short_name, PTX_ADVICE);
+    return ff_fail(error, FF_NOT_FOUND, "module %u of %s holds machine code only, no PTX", module->number,
+                   program_invocation_short_name);
   char *text;
   size_t length;
   ff_status status = fatbin_ptx(entry, &text, &length, error);
@@ -85,9 +82,7 @@ static bool looks_like_binary(const void *image, size_t bytes) {
 
 static ff_status read_image(engine_module *module, const void *image, size_t bytes, ff_error *error) {
   if (!looks_like_binary(image, bytes)) {
-    if (!memcmp(image, "\177ELF", 4))
-      return ff_fail(error, FF_NOT_FOUND,
-                     "the image is machine code (ELF), which the virtual GPU cannot run: load PTX instead");
+    if (!memcmp(image, "\177ELF", 4)) return engine_kernels_take(module, NULL, image, bytes, error);
     if (!strncmp(image, "\177TileIR", bytes && bytes < 7 ? bytes : 7))
       return ff_fail(
           error, FF_NOT_FOUND,
@@ -102,6 +97,7 @@ static ff_status read_image(engine_module *module, const void *image, size_t byt
   ff_status status = fatbin_open_registered(image, &set, error);
   if (status) return status;
   status = take_set(module, &set, error);
+  if (status == FF_NOT_FOUND && !module->sources.count) status = engine_kernels_take(module, &set, NULL, 0, error);
   fatbin_set_close(&set);
   return status;
 }
@@ -133,7 +129,7 @@ static ff_status parse_and_link(engine_module *module, ff_error *error) {
   return ptx_link(module->parts.items, (uint32_t)module->parts.count, &module->linked, error);
 }
 
-static const ptx_module *module_code(const engine_module *module) {
+const ptx_module *engine_module_code(const engine_module *module) {
   return module->linked ? module->linked : module->parts.items[0];
 }
 
@@ -151,8 +147,8 @@ static bool loaded_elsewhere(const engine_module *module, int device) {
 /* Tells the access stream about every module variable (or, with `add` false, that it is gone): of managed ones, with
  * the first device (the last). */
 static void note_variables(engine_module *module, int device, bool add) {
-  const ptx_module *code = module_code(module);
-  for (uint32_t i = 0; i < code->var_count; i++) {
+  const ptx_module *code = engine_module_code(module);
+  for (uint32_t i = 0; i < code->var_count && !module->base; i++) { /* a part has none of its own */
     const ptx_var *variable = code->vars[i];
     uint64_t address, bytes;
     if (!in_memory(variable) || exec_program_variable(module->programs[device], variable->name, &address, &bytes, NULL))
@@ -170,7 +166,8 @@ static void note_variables(engine_module *module, int device, bool add) {
 static void point_managed_variables(engine_module *module, int device) {
   for (engine_variable *v = module->variables; v; v = v->next) {
     uint64_t address, bytes;
-    if (!v->host_pointer || exec_program_variable(module->programs[device], v->name, &address, &bytes, NULL)) continue;
+    const char *name = engine_kernels_name(module, v->name);
+    if (!v->host_pointer || exec_program_variable(module->programs[device], name, &address, &bytes, NULL)) continue;
     *v->host_pointer = (void *)(uintptr_t)address;
     module->managed_known = true;
   }
@@ -180,7 +177,9 @@ static void drop_text(engine_module *module) {
   if (module->linked) ptx_module_free(module->linked);
   for (size_t i = 0; i < module->parts.count; i++) ptx_module_free(module->parts.items[i]);
   free(module->parts.items);
+  free(module->aliases.items);
   memset(&module->parts, 0, sizeof module->parts);
+  memset(&module->aliases, 0, sizeof module->aliases);
   module->linked = NULL;
   module->failed = false;
 }
@@ -191,11 +190,18 @@ static exec_program *any_program(const engine_module *module) {
   return NULL;
 }
 
+/* Of the module's functions, those whose code `home` has (a module has all of its own). */
+static void forget_code(engine_module *module, const engine_module *home, int device) {
+  for (engine_function *f = module->functions; f; f = f->next)
+    if (home == module || f->home == home) f->on[device].code = NULL, f->on[device].marked = false;
+}
+
 static void drop_program(engine_module *module, int device) {
   exec_program *program = module->programs[device];
   if (!program) return;
   note_variables(module, device, false);
-  for (engine_function *f = module->functions; f; f = f->next) f->on[device].code = NULL, f->on[device].marked = false;
+  forget_code(module, module, device);
+  if (module->base) forget_code(module->base, module, device);
   module->programs[device] = NULL;
   exec_program *other = any_program(module);
   if (other) exec_program_hand_over(program, other);
@@ -229,8 +235,11 @@ cudaError_t engine_module_load_locked(engine_module *module, int device, ff_erro
   }
   ff_status status = read_code(module, error);
   exec_program *made = NULL;
-  if (!status)
-    status = exec_program_create_sharing(module_code(module), ff_engine.memory, any_program(module), &made, error);
+  if (!status && module->base)
+    status = exec_program_create_part(engine_module_code(module), module->base->programs[device], &made, error);
+  else if (!status)
+    status =
+        exec_program_create_sharing(engine_module_code(module), ff_engine.memory, any_program(module), &made, error);
   if (status && any_program(module)) return engine_status_error(status); /* there it goes on */
   if (status) {
     drop_code(module);
@@ -249,7 +258,7 @@ static cudaError_t load_or_say(engine_module *module, int device) {
   ff_error reason;
   bool say = !module->failed || module->unsaid;
   cudaError_t error = engine_module_load_locked(module, device, &reason);
-  if (error && say) engine_say("%s", reason.message);
+  if (error && say) engine_say_once(reason.message, "%s", reason.message);
   free(module->unsaid);
   module->unsaid = NULL;
   return error;
@@ -269,6 +278,14 @@ static engine_module *make_module(const void *binary) {
   return module;
 }
 
+engine_module *engine_module_part(engine_module *module, engine_source source) {
+  engine_module *part = make_module(NULL);
+  part->base = module;
+  part->device = module->device;
+  FF_PUSH(&part->sources, source);
+  return part;
+}
+
 engine_module *engine_module_register(const void *binary) {
   pthread_mutex_lock(&ff_engine.lock); /* not engine_enter: nothing may start yet */
   engine_module *module = make_module(binary);
@@ -276,7 +293,16 @@ engine_module *engine_module_register(const void *binary) {
   return module;
 }
 
+static void free_module(engine_module *module);
+
+static engine_module *first_part(const engine_module *module) {
+  engine_module *part = ff_engine.modules;
+  while (part && part->base != module) part = part->next;
+  return part;
+}
+
 static void free_module(engine_module *module) {
+  for (engine_module *part; module->text && (part = first_part(module));) free_module(part);
   drop_code(module);
   for (engine_function *f = module->functions, *next; f; f = next) {
     next = f->next;
@@ -296,6 +322,8 @@ static void free_module(engine_module *module) {
     free(module->sources.items[i].text);
   }
   free(module->sources.items);
+  free(module->kernels_file);
+  kernel_text_close(module->text);
   free(module->unsaid);
   engine_module **at = &ff_engine.modules;
   while (*at != module) at = &(*at)->next;
@@ -497,12 +525,14 @@ cudaError_t engine_function_find(engine_module *module, const char *name, engine
   engine_function *found = error ? NULL : engine_function_of_locked(module, name);
   if (found) *out = found;
   else if (!error) error = cudaErrorSymbolNotFound;
+  if (error == cudaErrorSymbolNotFound && module->kernels_file) engine_kernels_lacks(module, name);
   engine_leave();
   return error;
 }
 
 engine_function *engine_function_of_locked(engine_module *module, const char *name) {
-  const ptx_func *found = ptx_find_func(module_code(module), name);
+  if (module->text && kernel_text_name(module->text, name)) return make_function(module, name);
+  const ptx_func *found = ptx_find_func(engine_module_code(module), engine_kernels_name(module, name));
   return found && found->entry && found->has_body ? make_function(module, name) : NULL;
 }
 
@@ -515,8 +545,17 @@ bool engine_function_valid(const engine_function *function) {
 
 const char *engine_function_name(const engine_function *function) { return function->name; }
 
-const ptx_func *engine_module_function(const engine_module *module, const char *name) {
-  return ptx_find_func(module_code(module), name);
+const ptx_func *engine_function_code(const engine_function *function) {
+  return ptx_find_func(engine_module_code(function->home), engine_kernels_name(function->module, function->name));
+}
+
+/* For how many threads of an SM the compiler must leave registers; 0: it was not told. */
+static uint32_t promised_threads(const ptx_func *code) {
+  const uint32_t *given = code && code->reqntid[0] ? code->reqntid : code ? code->maxntid : NULL;
+  if (!given || !given[0]) return 0;
+  uint64_t threads = code->minnctapersm ? code->minnctapersm : 1;
+  for (int i = 0; i < 3; i++) threads *= given[i] ? given[i] : 1;
+  return threads < UINT32_MAX ? (uint32_t)threads : UINT32_MAX;
 }
 
 cudaError_t engine_function_load_locked(engine_function *function, int device) {
@@ -524,13 +563,21 @@ cudaError_t engine_function_load_locked(engine_function *function, int device) {
   cudaError_t error = load_or_say(function->module, device);
   if (error) return error;
   ff_error reason;
-  ff_status status =
-      exec_program_kernel(function->module->programs[device], function->name, &function->on[device].code, &reason);
+  const char *name = engine_kernels_name(function->module, function->name);
+  ff_status status = engine_kernels_home(function, &reason);
+  if (!status && (error = load_or_say(function->home, device))) return error;
+  if (!status)
+    status = exec_program_kernel(function->home->programs[device], name, &function->on[device].code, &reason);
+  if (status == FF_NOT_FOUND && function->module->kernels_file) {
+    engine_kernels_lacks(function->module, function->name);
+    return cudaErrorNoKernelImageForDevice;
+  }
   if (status == FF_NOT_FOUND) return cudaErrorInvalidDeviceFunction;
   if (status) {
     engine_say_once(function->name, "%s", reason.message);
     return engine_status_error(status);
   }
+  function->on[device].promised = promised_threads(engine_function_code(function));
   if (!function->index) function->index = ++ff_engine.next_kernel;
   if (!function->title) function->title = engine_demangle(function->name);
   return cudaSuccess;
@@ -573,7 +620,8 @@ static cudaError_t address_locked(engine_variable *variable, uint64_t *address, 
   int device = module_place(variable->module);
   cudaError_t error = load_or_say(variable->module, device);
   if (error) return error;
-  if (exec_program_variable(variable->module->programs[device], variable->name, address, bytes, NULL))
+  const char *name = engine_kernels_name(variable->module, variable->name);
+  if (exec_program_variable(variable->module->programs[device], name, address, bytes, NULL))
     return cudaErrorInvalidSymbol;
   if (variable->bytes && variable->bytes < *bytes) *bytes = variable->bytes;
   return cudaSuccess;
@@ -596,7 +644,8 @@ cudaError_t engine_variable_find(engine_module *module, const char *name, engine
   if (!error) error = load_or_say(module, module_place(module));
   if (!error) {
     uint64_t address, bytes;
-    bool found = exec_program_variable(module->programs[module_place(module)], name, &address, &bytes, NULL) == FF_OK;
+    const char *own = engine_kernels_name(module, name);
+    bool found = exec_program_variable(module->programs[module_place(module)], own, &address, &bytes, NULL) == FF_OK;
     if (found) *out = make_variable(module, name, 0);
     else error = cudaErrorSymbolNotFound;
   }

@@ -5,8 +5,9 @@
  * over the schedulers; shared memory in units of 256 bytes (128 from compute capability 8.0 on, where the system also
  * keeps 1 KiB per block). blocks = min over threads, blocks, registers and shared memory.
  *
- * Registers are an estimate (ptx_register_estimate): a compiler would spill where the estimate exceeds what 1024 (or
- * .maxntid) threads can have, so it is cut there unless it exceeds it by half, where no compiler would. */
+ * Registers are an estimate (ptx_register_estimate): a compiler spills where it exceeds what the threads of .maxntid
+ * and .minnctapersm can have, so it is cut there; without those it would for 1024 threads unless the estimate exceeds
+ * that by half, where no compiler would. */
 #include "driver/engine/engine_internal.h"
 
 #define WARP 32u
@@ -27,11 +28,11 @@ static uint64_t warps_by_registers(uint32_t registers) {
   return m->registers / parts / per_warp * parts;
 }
 
-static uint32_t settle_registers(uint32_t estimate, uint32_t threads) {
+static uint32_t settle_registers(uint32_t estimate, uint32_t threads, bool promised) {
   uint32_t registers = estimate < REGISTERS_MAX ? estimate : REGISTERS_MAX;
   uint32_t warps = (threads + WARP - 1) / WARP, fitting = registers;
   while (fitting > 16 && warps_by_registers(fitting) < warps) fitting--;
-  return registers > fitting + fitting / 2 ? registers : fitting;
+  return !promised && registers > fitting + fitting / 2 ? registers : fitting;
 }
 
 void engine_function_info_locked(engine_function *function, int device, engine_function_info *info) {
@@ -42,7 +43,8 @@ void engine_function_info_locked(engine_function *function, int device, engine_f
   uint32_t threads =
       (uint32_t)least(info->kernel.max_threads ? info->kernel.max_threads : DEVICE_THREADS, DEVICE_THREADS);
   info->kernel.max_threads = threads;
-  info->kernel.registers = settle_registers(info->kernel.registers, threads);
+  uint32_t together = own->promised ? (uint32_t)least(own->promised, m->max_threads) : threads;
+  info->kernel.registers = settle_registers(info->kernel.registers, together, own->promised != 0);
   info->max_threads = (uint32_t)least(threads, warps_by_registers(info->kernel.registers) * WARP);
   uint64_t left =
       m->shared_per_block > info->kernel.static_shared ? m->shared_per_block - info->kernel.static_shared : 0;

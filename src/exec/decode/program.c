@@ -143,6 +143,35 @@ ff_status exec_program_create(const ptx_module *linked, exec_memory *memory, exe
   return exec_program_create_sharing(linked, memory, NULL, program, error);
 }
 
+static ff_status borrow_variable(exec_program *program, const exec_program *base, const ptx_var *var, ff_error *error) {
+  const ptx_var *there = ptx_find_var(base->module, var->name);
+  if (!there || there->size != var->size || !base->vars[there->index])
+    return ff_fail(error, FF_INVALID, "%s: the variable %s is not that of %s", program->module->name, var->name,
+                   base->module->name);
+  program->vars[var->index] = base->vars[there->index];
+  return FF_OK;
+}
+
+ff_status exec_program_create_part(const ptx_module *part, exec_program *base, exec_program **program,
+                                   ff_error *error) {
+  exec_program *made = ff_alloc(sizeof *made);
+  made->module = part;
+  made->memory = base->memory;
+  made->borrows = true;
+  made->vars = ff_alloc((part->var_count + 1) * sizeof *made->vars);
+  pthread_mutex_init(&made->lock, NULL);
+  ff_status status = FF_OK;
+  for (uint32_t v = 0; v < part->var_count && status == FF_OK; v++)
+    if (in_memory(part->vars[v])) status = borrow_variable(made, base, part->vars[v], error);
+  if (status != FF_OK) {
+    exec_program_free(made);
+    return status;
+  }
+  find_taken(made);
+  *program = made;
+  return FF_OK;
+}
+
 void exec_program_hand_over(exec_program *from, exec_program *to) {
   if (from->owns_managed) to->owns_managed = true;
   from->owns_managed = false;
@@ -167,7 +196,7 @@ void exec_program_free(exec_program *program) {
     free_kernel(program->kernels);
     program->kernels = next;
   }
-  for (uint32_t v = 0; v < program->module->var_count; v++) {
+  for (uint32_t v = 0; v < program->module->var_count && !program->borrows; v++) {
     if (!program->vars[v] || (program->module->vars[v]->managed && !program->owns_managed)) continue;
     if (is_opaque(program->module->vars[v])) exec_texture_forget_cells(program->memory, program->vars[v]->address);
     exec_memory_release(program->memory, program->vars[v]->address, NULL);

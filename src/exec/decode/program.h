@@ -52,6 +52,7 @@ struct exec_program {
   /* while it is made: the program whose managed variables it takes; NULL: it makes its own */
   exec_program *managed_from;
   bool owns_managed; /* frees them */
+  bool borrows;      /* all variables are another program's */
   exec_kernel *kernels;
   const ptx_func **taken; /* functions whose address is taken somewhere in the module */
   uint32_t taken_count;

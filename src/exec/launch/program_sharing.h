@@ -15,4 +15,8 @@ ff_status exec_program_create_sharing(const ptx_module *linked, exec_memory *mem
                                       exec_program **program, ff_error *error);
 void exec_program_hand_over(exec_program *from, exec_program *to);
 
+/* A further part of the module of `base`: more kernels, on its variables, which all are there by their names. Free it
+ * before `base`, or together with it. FF_INVALID: it has a variable that `base` has not. */
+ff_status exec_program_create_part(const ptx_module *part, exec_program *base, exec_program **program, ff_error *error);
+
 #endif

@@ -400,6 +400,41 @@ static void unregistered_code_is_refused(void **state) {
   (void)cudaGetLastError();
 }
 
+/* More values at once than 1024 threads have registers for; the compiler that fits 512 threads into an SM four times
+ * spills them. */
+static void promised_threads_have_registers(void **state) {
+  (void)state;
+  STUB(free_kernel);
+  STUB(promised_kernel);
+  ff_text text = {0};
+  ff_text_add(&text, PTX_HEAD);
+  for (int promised = 0; promised < 2; promised++) {
+    ff_text_add(&text, ".visible .entry %s(.param .u64 out) %s\n{\n.reg .b64 %%p;\n.reg .b32 %%v<230>;\n",
+                promised ? "promised" : "free", promised ? ".maxntid 512\n.minnctapersm 2" : "");
+    ff_text_add(&text, "ld.param.u64 %%p, [out];\n");
+    for (int i = 0; i < 200; i++) ff_text_add(&text, "ld.global.u32 %%v%d, [%%p+%d];\n", i, 4 * i);
+    for (int i = 0; i < 200; i++) ff_text_add(&text, "st.global.u32 [%%p+%d], %%v%d;\n", 4 * i, 199 - i);
+    ff_text_add(&text, "ret;\n}\n");
+  }
+  void **handle = register_ptx((const char *const[]){text.chars}, 1);
+  register_kernel(handle, free_kernel, "free");
+  register_kernel(handle, promised_kernel, "promised");
+  void *memory;
+  succeed(cudaMalloc(&memory, 4096));
+  void *arguments[] = {&memory};
+  expect(launch(free_kernel, 1, 512, arguments), cudaErrorLaunchOutOfResources);
+  succeed(launch(promised_kernel, 1, 512, arguments));
+  cudaFuncAttributes attributes;
+  int blocks;
+  succeed(cudaFuncGetAttributes(&attributes, promised_kernel));
+  assert_true(attributes.numRegs <= 64);
+  succeed(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, promised_kernel, 512, 0));
+  assert_int_equal(blocks, 2);
+  succeed(cudaFree(memory));
+  free(text.chars);
+  (void)cudaGetLastError();
+}
+
 static void no_ptx_is_said(void **state) {
   (void)state;
   STUB(machine_only);
@@ -441,6 +476,7 @@ int main(void) {
       cmocka_unit_test(faults_are_sticky),
       cmocka_unit_test(reset_restores_variables),
       cmocka_unit_test(unregistered_code_is_refused),
+      cmocka_unit_test(promised_threads_have_registers),
       cmocka_unit_test(no_ptx_is_said),
   };
   return cmocka_run_group_tests(tests, set_up, NULL);
