@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libnvidia-ml.so.1: what frameworks and monitors ask of NVIDIA's management library (NVML API reference), answered from the machine file and
- * from what this process has allocated. What a simulated GPU has not (temperature, power, clocks, utilisation of the
- * moment) is not supported, as on GPUs without the sensor.
+/* libnvidia-ml.so.1: what frameworks and monitors ask of NVIDIA's management library (NVML API reference), answered
+ * from the machine file and from what this process has allocated. What a simulated GPU has not (temperature, power,
+ * clocks, utilisation of the moment) is not supported, as on GPUs without the sensor.
  *
- * A device handle is the address of an entry of `devices`. Strings are cut to the caller's room: NVML_ERROR_INSUFFICIENT_SIZE. */
+ * A device handle is the address of an entry of `devices`. Strings are cut to the caller's room:
+ * NVML_ERROR_INSUFFICIENT_SIZE. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
