@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # frameworks-check.sh BUILD [PART...]: do the frameworks that people install run on the virtual GPU, unmodified and right? Parts: cupy, numba,
-# torch, llm; all by default. What they need comes from PyPI and npm (some 6 GB for torch) into BUILD/frameworks, and stays there. Prints a table
+# torch, llm, nccl; all by default. What they need comes from PyPI and npm (some 6 GB for torch) into BUILD/frameworks, and stays there. Prints a table
 # with a line per check and writes it to BUILD/frameworks/results.tsv; the last line counts. A part whose packages cannot be installed is skipped
 # by name. Exit status 1: something is wrong that docs/frameworks.md does not list as such (tests/frameworks/expected.txt).
 set -uo pipefail
@@ -8,7 +8,7 @@ set -uo pipefail
 build=$(cd "$1" && pwd) here=$(cd "$(dirname "$0")/.." && pwd)
 shift
 parts=("$@")
-[[ $# -gt 0 ]] || parts=(cupy numba torch llm)
+[[ $# -gt 0 ]] || parts=(cupy numba torch llm nccl)
 work=$build/frameworks
 results=$work/results.tsv
 mkdir -p "$work"
@@ -19,6 +19,7 @@ declare -A packages=(
   [numba]="numba numba-cuda[cu13] numpy nvidia-nvjitlink"
   [torch]="torch numpy"
   [llm]="gguf $cublas"
+  [nccl]="nvidia-nccl-cu13==2.32.3 numpy"
 )
 
 # A virtual environment per part, so that what one needs does not change another.
@@ -51,13 +52,29 @@ run_llm() {
   else printf 'tokens\tWRONG\t%d\n' $((SECONDS - start)); fi
 }
 
+# Results with 4 GPUs, then what one all-reduce moves between 2 and between 4.
+run_nccl() {
+  local python=$work/nccl/bin/python program=$here/tests/frameworks/check_nccl.py
+  PYTHONPATH=$here/tests/frameworks on_gpu --devices 4 "$python" "$program" 2>"$work/nccl.errors" </dev/null
+  [[ $? -eq 0 ]] || printf 'the program\tfail: it did not end well: %s\t0\n' "$work/nccl.errors"
+  local -A ways=([peers]=NCCL_P2P_LEVEL=SYS [host]=NCCL_P2P_DISABLE=1)
+  for ranks in 2 4; do
+    for way in peers host; do
+      rm -f "$work/nccl.json"
+      env "${ways[$way]}" "$build/bin/farfault" run --memory copy --machine h200 --devices $ranks --json "$work/nccl.json" "$python" "$program" \
+        traffic $ranks >>"$work/nccl.errors" 2>&1 </dev/null
+      on_gpu "$python" "$program" compare $ranks $way "$work/nccl.json" 2>>"$work/nccl.errors"
+    done
+  done
+}
+
 for part in "${parts[@]}"; do
-  [[ -n ${packages[$part]:-} ]] || { echo "frameworks-check.sh: no part '$part': there are cupy, numba, torch, llm" >&2; exit 64; }
+  [[ -n ${packages[$part]:-} ]] || { echo "frameworks-check.sh: no part '$part': there are cupy, numba, torch, llm, nccl" >&2; exit 64; }
   if ! install "$part"; then
     echo "skipped: $part: its packages cannot be installed ($work/$part.log)"
     continue
   fi
-  if [[ $part == llm ]]; then run_llm; else run_python "$part"; fi |
+  case $part in llm | nccl) run_"$part" ;; *) run_python "$part" ;; esac |
     while IFS=$'\t' read -r name outcome seconds; do
       printf '%s\t%s\t%s\t%s\n' "$part" "$name" "$outcome" "$seconds" >>"$results"
       printf '%-6s %-34s %6s s  %s\n' "$part" "$name" "$seconds" "$outcome"

@@ -9,7 +9,9 @@
  *
  * A handle is slot + 1 in its low half and the slot's generation in the high one, so that the handle of memory that was
  * given back is not taken for that of the slot's next memory. device_used counts each memory once, however often it is
- * mapped, and not what another process made. `mappings` says what each device may do with a mapping; kernels of the device whose turn it is see that.
+ * mapped, and not what another process made. `mappings` says what each device may do with a mapping; kernels of the
+ * device whose turn it is see that.
+ *
  * Invariants (engine_vmm_check):
  *
  *     mappings of a memory, and of a reservation, are as many as `mappings` has in them; both lists are in order of

@@ -284,7 +284,8 @@ warp_turn ISA(core_run)(core_warp *w) {
       }
       const exec_call *call = i->side;
       w->pc = i;
-      const exec_function *callee = i->flow == EXEC_FLOW_CALL ? core_function(w->launch, call->callee) : core_callee(w, i);
+      const exec_function *callee =
+          i->flow == EXEC_FLOW_CALL ? core_function(w->launch, call->callee) : core_callee(w, i);
       core_call(w, i, callee);
       if (UNLIKELY(w->budget < 0)) return yield(w, w->pc);
       enter(w, &at);

@@ -461,8 +461,45 @@ static void no_ptx_is_said(void **state) {
   (void)cudaGetLastError();
 }
 
+/* The container keeps what nvcc was told: -maxrregcount holds for kernels that say nothing themselves. */
+static void a_register_limit_of_the_compiler(void **state) {
+  (void)state;
+  STUB(many);
+  STUB(own_limit);
+  ff_text text = {0}, bytes = {0};
+  for (int k = 0; k < 2; k++) {
+    ff_text_add(
+        &text, "%s" ENTRY "%s(.param .u64 p)%s\n{\n.reg .b64 %%rd<2>;\n.reg .b32 %%v<100>;\nld.param.u64 %%rd1, [p];\n",
+        k ? "" : PTX_HEAD, k ? "own_limit" : "many", k ? " .maxnreg 64" : "");
+    for (int n = 0; n < 100; n++) ff_text_add(&text, "ld.volatile.global.u32 %%v%d, [%%rd1+%d];\n", n, 4 * n);
+    for (int n = 0; n < 100; n++) ff_text_add(&text, "st.volatile.global.u32 [%%rd1], %%v%d;\n", n);
+    ff_text_add(&text, "ret;\n}\n");
+  }
+  fatbin_item item = {.kind = FATBIN_KIND_PTX,
+                      .arch = 75,
+                      .version_major = 7,
+                      .packing = FATBIN_ZSTD,
+                      .options = "-maxrregcount=40 --compile-only",
+                      .bytes = text.chars,
+                      .size = strlen(text.chars) + 1};
+  assert_int_equal(fatbin_encode(&item, 1, &bytes, NULL), FF_OK);
+  wrapper *made = calloc(1, sizeof *made);
+  *made = (wrapper){.magic = FATBIN_WRAPPER_MAGIC, .version = 1, .data = bytes.chars, .next = registered_wrappers};
+  registered_wrappers = made;
+  void **handle = __cudaRegisterFatBinary(made);
+  register_kernel(handle, many, "many");
+  register_kernel(handle, own_limit, "own_limit");
+  cudaFuncAttributes attributes;
+  succeed(cudaFuncGetAttributes(&attributes, many));
+  assert_int_equal(attributes.numRegs, 40);
+  succeed(cudaFuncGetAttributes(&attributes, own_limit));
+  assert_int_equal(attributes.numRegs, 64);
+  free(text.chars);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_register_limit_of_the_compiler),
       cmocka_unit_test(a_kernel_computes),
       cmocka_unit_test(a_kernel_is_launched_by_its_handle),
       cmocka_unit_test(shapes_are_checked),
