@@ -2,8 +2,8 @@
 /* Handlers of f16 and bf16 arithmetic; the forms stand in ops_half.def.
  *
  * One function per operation works on 16-bit patterns; the packed forms apply it to both halves. f16 sums and products
- * are exact enough in f32 that rounding twice is rounding once (24 >= 2 * 11 + 2); products of bf16 are exact in
- * double, and every fma sums to odd first. */
+ * are exact enough in f32 that rounding twice is rounding once (24 >= 2 * 11 + 2), products of bf16 are exact in
+ * double; every fma sums to odd first. */
 #include "exec/instructions/ops_half.h"
 
 /* --- One half each. --- */
@@ -11,8 +11,19 @@
 OPS_INLINE uint32_t add_f16(uint32_t a, uint32_t b) { return ops_f16_rn(ops_of_f16(a) + ops_of_f16(b)); }
 OPS_INLINE uint32_t sub_f16(uint32_t a, uint32_t b) { return ops_f16_rn(ops_of_f16(a) - ops_of_f16(b)); }
 OPS_INLINE uint32_t mul_f16(uint32_t a, uint32_t b) { return ops_f16_rn(ops_of_f16(a) * ops_of_f16(b)); }
+/* ops_odd_sum in f32. A product of two f16 is exact there (22 bits, multiples of 2^-48), and so is what a sum of it and
+ * an f16 loses: twice as many lanes at a time as in f64. */
+OPS_INLINE float odd_sum_f16(float p, float c) {
+  float s = p + c;
+  float back = s - p;
+  float lost = (p - (s - back)) + (c - back); /* NaN if s is not finite */
+  int32_t step = ((lost > 0.0f) == (s > 0.0f)) ? 1 : -1;
+  uint32_t bits = ops_u32_of(s);
+  int32_t even = (int32_t)(bits & 1) - 1;
+  return ops_f32_of(bits + (uint32_t)((lost > 0.0f || lost < 0.0f) ? step & even : 0));
+}
 OPS_INLINE uint32_t fma_f16(uint32_t a, uint32_t b, uint32_t c) {
-  return ops_f16_rn(ops_odd32(ops_odd_sum((double)ops_of_f16(a) * (double)ops_of_f16(b), (double)ops_of_f16(c))));
+  return ops_f16_rn(odd_sum_f16(ops_of_f16(a) * ops_of_f16(b), ops_of_f16(c)));
 }
 OPS_INLINE uint32_t add_bf16(uint32_t a, uint32_t b) { return ops_bf16_rn(ops_of_bf16(a) + ops_of_bf16(b)); }
 OPS_INLINE uint32_t sub_bf16(uint32_t a, uint32_t b) { return ops_bf16_rn(ops_of_bf16(a) - ops_of_bf16(b)); }
