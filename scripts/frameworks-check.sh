@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # frameworks-check.sh BUILD [PART...]: do the frameworks that people install run on the virtual GPU, unmodified and right? Parts: cupy, numba,
-# torch, llm, nccl; all by default. What they need comes from PyPI and npm (some 6 GB for torch) into BUILD/frameworks, and stays there. Prints a table
-# with a line per check and writes it to BUILD/frameworks/results.tsv; the last line counts. A part whose packages cannot be installed is skipped
-# by name. Exit status 1: something is wrong that docs/frameworks.md does not list as such (tests/frameworks/expected.txt).
+# torch, jax, tensorflow, llm, nccl; all by default; and numba-tests, Numba's own tests of its CUDA target (half an hour and more). What they
+# need comes from PyPI and npm (4 to 6 GB each for torch, jax and tensorflow) into BUILD/frameworks, and stays there. Prints a table with a line per check
+# and writes it to BUILD/frameworks/results.tsv; the last line counts. A part whose packages cannot be installed is skipped by name. Exit status 1:
+# something is wrong that docs/frameworks.md does not list as such (tests/frameworks/expected.txt).
 set -uo pipefail
 [[ $# -ge 1 && -x $1/bin/farfault ]] || { sed -n '2,7s/^# //p' "$0" >&2; exit 64; }
 build=$(cd "$1" && pwd) here=$(cd "$(dirname "$0")/.." && pwd)
 shift
 parts=("$@")
-[[ $# -gt 0 ]] || parts=(cupy numba torch llm nccl)
+[[ $# -gt 0 ]] || parts=(cupy numba torch jax tensorflow llm nccl)
 work=$build/frameworks
 results=$work/results.tsv
 mkdir -p "$work"
@@ -18,9 +19,16 @@ declare -A packages=(
   [cupy]="cupy-cuda13x scipy $cublas nvidia-cuda-nvrtc nvidia-cuda-runtime nvidia-curand nvidia-cusolver nvidia-cusparse nvidia-nvjitlink nvidia-cufft"
   [numba]="numba numba-cuda[cu13] numpy nvidia-nvjitlink"
   [torch]="torch numpy"
+  [jax]="jax[cuda13]"
+  [tensorflow]="tensorflow[and-cuda]"
+  [numba-tests]="numba numba-cuda[cu13] numpy scipy cffi ml_dtypes filecheck pytest psutil nvidia-nvjitlink cupy-cuda13x nvidia-curand $cublas"
   [llm]="gguf $cublas"
   [nccl]="nvidia-nccl-cu13==2.32.3 numpy"
 )
+
+# For compute capability 9.0 XLA makes products of warp groups, and one of Numba's tests a tensor map: the virtual GPU has neither. Numba's tests also
+# allocate more than the GPU's memory.
+declare -A options=([jax]="--machine v100" [tensorflow]="--machine v100" [numba-tests]="--set compute_major=8,compute_minor=6,memory_bytes=2147483648")
 
 # A virtual environment per part, so that what one needs does not change another.
 install() { # install PART
@@ -36,9 +44,28 @@ install() { # install PART
 on_gpu() { "$build/bin/farfault" run --memory none "$@"; }
 
 run_python() { # run_python PART
+  local site=("$work/$1/lib/"python3*/site-packages) more=(${options[$1]:-})
+  [[ $1 != tensorflow ]] || more+=(--cuda-libraries "${site[0]}")
   CUPY_CACHE_DIR=$work/$1/cache TRITON_CACHE_DIR=$work/$1/cache TORCHINDUCTOR_CACHE_DIR=$work/$1/cache PYTHONPATH=$here/tests/frameworks \
-    on_gpu "$work/$1/bin/python" "$here/tests/frameworks/check_$1.py" 2>"$work/$1.errors" </dev/null
+    on_gpu "${more[@]}" "$work/$1/bin/python" "$here/tests/frameworks/check_$1.py" 2>"$work/$1.errors" </dev/null
   [[ $? -eq 0 ]] || printf 'the program\tfail: it did not end well: %s\t0\n' "$work/$1.errors"
+}
+
+# Numba's own tests, a process for each file: one that ends in a fault of the GPU spoils the rest of its file only.
+run_numba_tests() {
+  local python=$work/numba-tests/bin/python folder file name log counts start status
+  folder=$(echo "$work/numba-tests/lib/"python3*/site-packages/numba_cuda/numba/cuda/tests)
+  mkdir -p "$work/numba-tests/logs"
+  for file in "$folder"/{core,cudadrv,cudapy,doc_examples,nrt}/test_*.py; do
+    name=${file#"$folder/"} name=${name%.py} start=$SECONDS
+    log=$work/numba-tests/logs/${name//\//_}.log
+    CUPY_CACHE_DIR=$work/numba-tests/cache timeout -k 5 600 "$build/bin/farfault" run --memory none ${options[numba-tests]} \
+      "$python" -m unittest -v "numba.cuda.tests.${name//\//.}" >"$log" 2>&1 </dev/null
+    status=$?
+    counts=$(sed -n 's/^Ran \([0-9]*\) tests\{0,1\} in.*/\1/p; s/^FAILED //p; s/^OK //p' "$log" | tr '\n' ' ')
+    if [[ $status -eq 0 || $status -eq 5 ]]; then printf '%s\tpass\t%d\n' "$name" $((SECONDS - start)) # 5: there is none in it
+    else printf '%s\tfail: of %s\t%d\n' "$name" "${counts:-(it did not end)}" $((SECONDS - start)); fi
+  done
 }
 
 # The same tokens on the CPU and on the virtual GPU.
@@ -69,12 +96,12 @@ run_nccl() {
 }
 
 for part in "${parts[@]}"; do
-  [[ -n ${packages[$part]:-} ]] || { echo "frameworks-check.sh: no part '$part': there are cupy, numba, torch, llm, nccl" >&2; exit 64; }
+  [[ -n ${packages[$part]:-} ]] || { echo "frameworks-check.sh: no part '$part': there are $(printf '%s\n' "${!packages[@]}" | sort | paste -sd' ')" >&2; exit 64; }
   if ! install "$part"; then
     echo "skipped: $part: its packages cannot be installed ($work/$part.log)"
     continue
   fi
-  case $part in llm | nccl) run_"$part" ;; *) run_python "$part" ;; esac |
+  case $part in llm | nccl) run_"$part" ;; numba-tests) run_numba_tests ;; *) run_python "$part" ;; esac |
     while IFS=$'\t' read -r name outcome seconds; do
       printf '%s\t%s\t%s\t%s\n' "$part" "$name" "$outcome" "$seconds" >>"$results"
       printf '%-6s %-34s %6s s  %s\n' "$part" "$name" "$seconds" "$outcome"

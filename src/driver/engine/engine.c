@@ -39,7 +39,7 @@ engine_state ff_engine = {
 };
 
 static _Thread_local cudaError_t thread_error; /* what cudaGetLastError says */
-static _Thread_local bool thread_called;      /* a call of the runtime */
+static _Thread_local bool thread_called;       /* a call of the runtime */
 static _Thread_local bool thread_in_callback;  /* a host function runs: no CUDA calls */
 static volatile bool sticky_seen;              /* a call has returned the sticky error */
 

@@ -62,7 +62,7 @@ ENGINE_API cudaError_t engine_sticky(void); /* cudaSuccess: none */
 /* remembers a failure as the thread's last error */
 ENGINE_API cudaError_t engine_return_from(const char *call, cudaError_t error);
 #define engine_return(error) engine_return_from(__func__, error)
-ENGINE_API bool engine_runtime_called(void); /* has this thread called the runtime since it asked last? */
+ENGINE_API bool engine_runtime_called(void);          /* has this thread called the runtime since it asked last? */
 ENGINE_API cudaError_t engine_last_error(bool clear); /* cudaGetLastError (clear), cudaPeekAtLastError */
 ENGINE_API int engine_driver_result_from(const char *call, cudaError_t error); /* the CUresult of the same meaning */
 #define engine_driver_result(error) engine_driver_result_from(__func__, error)
