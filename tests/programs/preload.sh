@@ -62,14 +62,19 @@ expect_out "nothing.so: cannot open"
 # A libcuda or libcudart that is loaded by a path is ours, and so is the one that a library is linked with, whatever its RPATH says.
 mkdir other
 echo 'int cudaRuntimeGetVersion(int *version) { return *version = 1, 0; }
-int cuDriverGetVersion(int *version) { return *version = 1, 0; }' >other.c
-for name in libcudart.so.12 libcudart.so.13 libcuda.so.1; do expect cc -shared -fPIC other.c -Wl,-soname,$name -o other/$name; done
+int cuDriverGetVersion(int *version) { return *version = 1, 0; }
+int cufftGetVersion(int *version) { return *version = 1, 0; }' >other.c
+for name in libcudart.so.12 libcudart.so.13 libcuda.so.1 libcufft.so.11; do expect cc -shared -fPIC other.c -Wl,-soname,$name -o other/$name; done
 run ./loads "$work/other/libcudart.so.12" cudaRuntimeGetVersion
 expect_out "version 1"
 run "$farfault" run --memory none ./loads "$work/other/libcudart.so.12" cudaRuntimeGetVersion
 expect_out "version 12"
 run "$farfault" run --memory none ./loads "$work/other/libcuda.so.1" cuDriverGetVersion
 expect_out "version 13"
+if [[ -e $libraries/libcufft.so.11 ]]; then
+  run "$farfault" run --memory none ./loads "$work/other/libcufft.so.11" cufftGetVersion
+  expect_out "version 11"
+fi
 echo 'int cudaRuntimeGetVersion(int *version); int ask(int *version); int ask(int *version) { return cudaRuntimeGetVersion(version); }' >asking.c
 expect cc -shared -fPIC asking.c other/libcudart.so.13 -Wl,--disable-new-dtags,-rpath,"$work/other" -o libasking.so
 run ./loads ./libasking.so ask
