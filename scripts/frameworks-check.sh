@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # frameworks-check.sh BUILD [PART...]: do the frameworks that people install run on the virtual GPU, unmodified and right? Parts: cupy, numba,
-# torch, llm; all by default. What they need comes from PyPI and npm (some 6 GB for torch) into BUILD/frameworks, and stays there. Prints a table
+# torch, pytorch-source, llm; all by default. What they need comes from PyPI and npm (some 6 GB for torch) into BUILD/frameworks, and stays there. Prints a table
 # with a line per check and writes it to BUILD/frameworks/results.tsv; the last line counts. A part whose packages cannot be installed is skipped
 # by name. Exit status 1: something is wrong that docs/frameworks.md does not list as such (tests/frameworks/expected.txt).
 set -uo pipefail
@@ -8,7 +8,7 @@ set -uo pipefail
 build=$(cd "$1" && pwd) here=$(cd "$(dirname "$0")/.." && pwd)
 shift
 parts=("$@")
-[[ $# -gt 0 ]] || parts=(cupy numba torch llm)
+[[ $# -gt 0 ]] || parts=(cupy numba torch pytorch-source llm)
 work=$build/frameworks
 results=$work/results.tsv
 mkdir -p "$work"
@@ -18,6 +18,7 @@ declare -A packages=(
   [cupy]="cupy-cuda13x scipy $cublas nvidia-cuda-nvrtc nvidia-cuda-runtime nvidia-curand nvidia-cusolver nvidia-cusparse nvidia-nvjitlink nvidia-cufft"
   [numba]="numba numba-cuda[cu13] numpy nvidia-nvjitlink"
   [torch]="torch numpy"
+  [pytorch-source]="torch==2.6.0 numpy pyyaml"
   [llm]="gguf $cublas"
 )
 
@@ -40,6 +41,17 @@ run_python() { # run_python PART
   [[ $? -eq 0 ]] || printf 'the program\tfail: it did not end well: %s\t0\n' "$work/$1.errors"
 }
 
+# The wheel's kernels, compiled from FARFAULT_PYTORCH_SOURCE, the sources of the same release: half an hour and more of processor time, once. Other
+# kernels than those that were compiled are in the list of missing ones.
+run_pytorch_source() {
+  local folder=$work/$1/kernels
+  "$here/scripts/pytorch-kernels.sh" --python "$work/$1/bin/python" --source "$FARFAULT_PYTORCH_SOURCE" "$folder" >"$work/$1.compiled" 2>&1 ||
+    echo "not all kernels could be compiled: $work/$1.compiled" >&2
+  PYTHONPATH=$here/tests/frameworks on_gpu --devices 2 --kernels "$folder" --missing "$work/$1.missing" "$work/$1/bin/python" \
+    "$here/tests/frameworks/check_pytorch-source.py" 2>"$work/$1.errors" </dev/null
+  [[ $? -eq 0 ]] || printf 'the program\tfail: it did not end well: %s\t0\n' "$work/$1.errors"
+}
+
 # The same tokens on the CPU and on the virtual GPU.
 run_llm() {
   local node=$work/llm/node right ours start=$SECONDS
@@ -52,12 +64,16 @@ run_llm() {
 }
 
 for part in "${parts[@]}"; do
-  [[ -n ${packages[$part]:-} ]] || { echo "frameworks-check.sh: no part '$part': there are cupy, numba, torch, llm" >&2; exit 64; }
+  [[ -n ${packages[$part]:-} ]] || { echo "frameworks-check.sh: no part '$part': there are cupy, numba, torch, pytorch-source, llm" >&2; exit 64; }
+  if [[ $part == pytorch-source && ! -d ${FARFAULT_PYTORCH_SOURCE:-} ]]; then
+    echo "skipped: $part: FARFAULT_PYTORCH_SOURCE does not name the sources of PyTorch 2.6.0"
+    continue
+  fi
   if ! install "$part"; then
     echo "skipped: $part: its packages cannot be installed ($work/$part.log)"
     continue
   fi
-  if [[ $part == llm ]]; then run_llm; else run_python "$part"; fi |
+  if [[ $part == llm ]]; then run_llm; elif [[ $part == pytorch-source ]]; then run_pytorch_source "$part"; else run_python "$part"; fi |
     while IFS=$'\t' read -r name outcome seconds; do
       printf '%s\t%s\t%s\t%s\n' "$part" "$name" "$outcome" "$seconds" >>"$results"
       printf '%-6s %-34s %6s s  %s\n' "$part" "$name" "$seconds" "$outcome"
