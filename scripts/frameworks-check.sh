@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # frameworks-check.sh BUILD [PART...]: do the frameworks that people install run on the virtual GPU, unmodified and right? Parts: cupy, numba,
-# torch, jax, tensorflow, llm, nccl; all by default; and numba-tests, Numba's own tests of its CUDA target (half an hour and more). What they
+# torch, pytorch-source, jax, tensorflow, llm, nccl; all by default; and numba-tests, Numba's own tests of its CUDA target (half an hour and more). What they
 # need comes from PyPI and npm (4 to 6 GB each for torch, jax and tensorflow) into BUILD/frameworks, and stays there. Prints a table with a line per check
 # and writes it to BUILD/frameworks/results.tsv; the last line counts. A part whose packages cannot be installed is skipped by name. Exit status 1:
 # something is wrong that docs/frameworks.md does not list as such (tests/frameworks/expected.txt).
@@ -9,7 +9,7 @@ set -uo pipefail
 build=$(cd "$1" && pwd) here=$(cd "$(dirname "$0")/.." && pwd)
 shift
 parts=("$@")
-[[ $# -gt 0 ]] || parts=(cupy numba torch jax tensorflow llm nccl)
+[[ $# -gt 0 ]] || parts=(cupy numba torch pytorch-source jax tensorflow llm nccl)
 work=$build/frameworks
 results=$work/results.tsv
 mkdir -p "$work"
@@ -22,6 +22,7 @@ declare -A packages=(
   [jax]="jax[cuda13]"
   [tensorflow]="tensorflow[and-cuda]"
   [numba-tests]="numba numba-cuda[cu13] numpy scipy cffi ml_dtypes filecheck pytest psutil nvidia-nvjitlink cupy-cuda13x nvidia-curand $cublas"
+  [pytorch-source]="torch==2.6.0 numpy pyyaml"
   [llm]="gguf $cublas"
   [nccl]="nvidia-nccl-cu13==2.32.3 numpy"
 )
@@ -68,6 +69,17 @@ run_numba_tests() {
   done
 }
 
+# The wheel's kernels, compiled from FARFAULT_PYTORCH_SOURCE, the sources of the same release: half an hour and more of processor time, once. Other
+# kernels than those that were compiled are in the list of missing ones.
+run_pytorch_source() {
+  local folder=$work/$1/kernels
+  "$here/scripts/pytorch-kernels.sh" --python "$work/$1/bin/python" --source "$FARFAULT_PYTORCH_SOURCE" "$folder" >"$work/$1.compiled" 2>&1 ||
+    echo "not all kernels could be compiled: $work/$1.compiled" >&2
+  PYTHONPATH=$here/tests/frameworks on_gpu --devices 2 --kernels "$folder" --missing "$work/$1.missing" "$work/$1/bin/python" \
+    "$here/tests/frameworks/check_pytorch-source.py" 2>"$work/$1.errors" </dev/null
+  [[ $? -eq 0 ]] || printf 'the program\tfail: it did not end well: %s\t0\n' "$work/$1.errors"
+}
+
 # The same tokens on the CPU and on the virtual GPU.
 run_llm() {
   local node=$work/llm/node right ours start=$SECONDS
@@ -97,11 +109,20 @@ run_nccl() {
 
 for part in "${parts[@]}"; do
   [[ -n ${packages[$part]:-} ]] || { echo "frameworks-check.sh: no part '$part': there are $(printf '%s\n' "${!packages[@]}" | sort | paste -sd' ')" >&2; exit 64; }
+  if [[ $part == pytorch-source && ! -d ${FARFAULT_PYTORCH_SOURCE:-} ]]; then
+    echo "skipped: $part: FARFAULT_PYTORCH_SOURCE does not name the sources of PyTorch 2.6.0"
+    continue
+  fi
   if ! install "$part"; then
     echo "skipped: $part: its packages cannot be installed ($work/$part.log)"
     continue
   fi
-  case $part in llm | nccl) run_"$part" ;; numba-tests) run_numba_tests ;; *) run_python "$part" ;; esac |
+  case $part in
+  llm | nccl) run_"$part" ;;
+  numba-tests) run_numba_tests ;;
+  pytorch-source) run_pytorch_source "$part" ;;
+  *) run_python "$part" ;;
+  esac |
     while IFS=$'\t' read -r name outcome seconds; do
       printf '%s\t%s\t%s\t%s\n' "$part" "$name" "$outcome" "$seconds" >>"$results"
       printf '%-6s %-34s %6s s  %s\n' "$part" "$name" "$seconds" "$outcome"

@@ -23,7 +23,7 @@ common=(
   fused_adam_impl FusedSgdKernel AdaptiveAveragePooling UnaryLogKernels UnarySpecialOpsKernel UnaryGeometricTanhKernel ReduceMinValuesKernel
   ReduceArgMaxKernel ReduceNormKernel DistributionRandomKernel Indexing ScatterGatherKernel TensorFactories Nonzero cub
   BinaryBitwiseOpsKernels BinaryLogicalOpsKernels MaxMinElementwiseKernel ActivationSiluKernel UnaryGeometricSinKernel
-  UnaryGeometricCosKernel Lerp Sort SortStable SortImpl CumsumKernel TensorTopK TensorTransformations TensorShape Repeat
+  UnaryGeometricCosKernel Lerp Sort SortStable SortImpl CumsumKernel LogcumsumexpKernel CumprodKernel UniqueCub TensorTopK TensorTransformations TensorShape Repeat
 )
 
 usage() { sed -n '2,14s/^# //p' "$0" >&2; exit 64; }

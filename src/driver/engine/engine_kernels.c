@@ -119,7 +119,7 @@ static ff_status fail_missing(const engine_module *module, ff_error *error) {
     ff_fail(error, FF_NOT_FOUND,
             "an image that %s loads holds machine code only, no PTX, and nothing of it is in a folder of --kernels",
             program_invocation_short_name);
-  list_missing(source, kernel);
+  if (count) list_missing(source, kernel);
   free(which.chars);
   free(source);
   free(title);
