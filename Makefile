@@ -6,7 +6,7 @@
 #   make demo       deps, the product, a bundled program under four memory managers
 #   make quick      before each commit: all, and the tests that take no longer than two seconds
 #   make test       deps, all, and what must hold: what CI runs
-#   make frameworks-check  CuPy, Numba, PyTorch, llama.cpp: needs PyPI and npm
+#   make frameworks-check  CuPy, Numba, PyTorch, llama.cpp, NVIDIA's libraries: needs PyPI and npm
 #   make check-all  the rest: every test in every build, more fuzzing, the coverage figure
 #   make install PREFIX=/opt/farfault (DESTDIR= too); make package: a Debian package in build/
 BUILD ?= build
@@ -49,7 +49,7 @@ package: product
 bench: all
 	@scripts/bench.sh $(BUILD)
 
-# CuPy, Numba, PyTorch, llama.cpp as PyPI and npm have them (some 6 GB, into build/frameworks): do they run, and right? PARTS="cupy llm" chooses.
+# CuPy, Numba, PyTorch, llama.cpp, NVIDIA's libraries as PyPI and npm have them (some 9 GB, into build/frameworks): do they run, and right? PARTS="cupy llm" chooses.
 frameworks-check: all
 	@scripts/frameworks-check.sh $(BUILD) $(PARTS)
 
