@@ -21,7 +21,7 @@ declare -A packages=(
   [torch]="torch numpy"
   [llm]="gguf $cublas"
   [libraries]="numpy scipy $cublas nvidia-cusolver nvidia-cusparse nvidia-curand nvidia-cudnn-cu13 nvidia-cudnn-frontend nvidia-nvjitlink
-    nvidia-cuda-nvrtc nvidia-cuda-runtime"
+    nvidia-cuda-nvrtc nvidia-cuda-runtime nvidia-cuda-cccl"
 )
 # The environment of a part: its own, or one for all of NVIDIA's libraries.
 environment() {

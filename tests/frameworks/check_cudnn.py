@@ -97,7 +97,8 @@ def filter_gradient(x, dy, shape, pad, stride, dilation):
     each, (rows, columns) = k // groups, dy.shape[2:]
     padded, out = np.pad(x, ((0, 0), (0, 0), (pad, pad), (pad, pad))), np.zeros(shape)
     for i, j, g in itertools.product(range(r), range(s), range(groups)):
-        part = padded[:, g * per_group:(g + 1) * per_group, i * dilation:i * dilation + rows * stride:stride, j * dilation:j * dilation + columns * stride:stride]
+        part = padded[:, g * per_group:(g + 1) * per_group, i * dilation:i * dilation + rows * stride:stride,
+                      j * dilation:j * dilation + columns * stride:stride]
         out[g * each:(g + 1) * each, :, i, j] = np.einsum("nchw,nkhw->kc", part, dy[:, g * each:(g + 1) * each])
     return out
 

@@ -92,7 +92,8 @@ def usual(kind, way):
 
 def as_on_the_cpu(kind, way, **options):
     def case():
-        ours, right = numbers(kind, way, **options) if options else usual(kind, way), numbers(kind, way, True, **{k: v for k, v in options.items() if k != "how"})
+        ours = numbers(kind, way, **options) if options else usual(kind, way)
+        right = numbers(kind, way, True, **{k: v for k, v in options.items() if k != "how"})
         if way in SAME:
             return float((ours != right).mean())
         return compare(ours, right)
