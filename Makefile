@@ -49,7 +49,7 @@ package: product
 bench: all
 	@scripts/bench.sh $(BUILD)
 
-# CuPy, Numba, PyTorch, JAX, TensorFlow, llama.cpp as PyPI and npm have them (some 17 GB, into build/frameworks): do they run, and right? PARTS="cupy llm" chooses.
+# CuPy, Numba, PyTorch, JAX, TensorFlow, llama.cpp, NVIDIA's libraries as PyPI and npm have them (some 20 GB, into build/frameworks): do they run, and right? PARTS="cupy llm" chooses.
 frameworks-check: all
 	@scripts/frameworks-check.sh $(BUILD) $(PARTS)
 

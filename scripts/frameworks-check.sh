@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # frameworks-check.sh BUILD [PART...]: do the frameworks that people install run on the virtual GPU, unmodified and right? Parts: cupy, numba,
-# torch, pytorch-source, jax, tensorflow, llm, nccl; all by default; and numba-tests, Numba's own tests of its CUDA target (half an hour and more). What they
+# torch, pytorch-source, jax, tensorflow, llm, nccl, and of NVIDIA's libraries cublas, cublaslt, cusolver, cusparse, curand, cudnn; all by default; and numba-tests, Numba's own tests of its CUDA target (half an hour and more). What they
 # need comes from PyPI and npm (4 to 6 GB each for torch, jax and tensorflow) into BUILD/frameworks, and stays there. Prints a table with a line per check
-# and writes it to BUILD/frameworks/results.tsv; the last line counts. A part whose packages cannot be installed is skipped by name. Exit status 1:
+# and writes it to BUILD/frameworks/results.tsv; the last lines count. A part whose packages cannot be installed is skipped by name. Exit status 1:
 # something is wrong that docs/frameworks.md does not list as such (tests/frameworks/expected.txt).
 set -uo pipefail
-[[ $# -ge 1 && -x $1/bin/farfault ]] || { sed -n '2,7s/^# //p' "$0" >&2; exit 64; }
+[[ $# -ge 1 && -x $1/bin/farfault ]] || { sed -n '2,6s/^# //p' "$0" >&2; exit 64; }
 build=$(cd "$1" && pwd) here=$(cd "$(dirname "$0")/.." && pwd)
 shift
 parts=("$@")
-[[ $# -gt 0 ]] || parts=(cupy numba torch pytorch-source jax tensorflow llm nccl)
+[[ $# -gt 0 ]] || parts=(cupy numba torch pytorch-source jax tensorflow llm nccl cublas cublaslt cusolver cusparse curand cudnn)
 work=$build/frameworks
 results=$work/results.tsv
 mkdir -p "$work"
@@ -25,7 +25,13 @@ declare -A packages=(
   [pytorch-source]="torch==2.6.0 numpy pyyaml"
   [llm]="gguf $cublas"
   [nccl]="nvidia-nccl-cu13==2.32.3 numpy"
+  [libraries]="numpy scipy $cublas nvidia-cusolver nvidia-cusparse nvidia-curand nvidia-cudnn-cu13 nvidia-cudnn-frontend nvidia-nvjitlink
+    nvidia-cuda-nvrtc nvidia-cuda-runtime nvidia-cuda-cccl"
 )
+# The environment of a part: its own, or one for all of NVIDIA's libraries.
+environment() {
+  case $1 in cublas | cublaslt | cusolver | cusparse | curand | cudnn) echo libraries ;; *) echo "$1" ;; esac
+}
 
 # For compute capability 9.0 XLA makes products of warp groups, and one of Numba's tests a tensor map: the virtual GPU has neither. Numba's tests also
 # allocate more than the GPU's memory.
@@ -48,7 +54,7 @@ run_python() { # run_python PART
   local site=("$work/$1/lib/"python3*/site-packages) more=(${options[$1]:-})
   [[ $1 != tensorflow ]] || more+=(--cuda-libraries "${site[0]}")
   CUPY_CACHE_DIR=$work/$1/cache TRITON_CACHE_DIR=$work/$1/cache TORCHINDUCTOR_CACHE_DIR=$work/$1/cache PYTHONPATH=$here/tests/frameworks \
-    on_gpu "${more[@]}" "$work/$1/bin/python" "$here/tests/frameworks/check_$1.py" 2>"$work/$1.errors" </dev/null
+    on_gpu "${more[@]}" "$work/$(environment "$1")/bin/python" "$here/tests/frameworks/check_$1.py" 2>"$work/$1.errors" </dev/null
   [[ $? -eq 0 ]] || printf 'the program\tfail: it did not end well: %s\t0\n' "$work/$1.errors"
 }
 
@@ -108,13 +114,13 @@ run_nccl() {
 }
 
 for part in "${parts[@]}"; do
-  [[ -n ${packages[$part]:-} ]] || { echo "frameworks-check.sh: no part '$part': there are $(printf '%s\n' "${!packages[@]}" | sort | paste -sd' ')" >&2; exit 64; }
+  [[ -n ${packages[$(environment "$part")]:-} && $part != libraries ]] || { echo "frameworks-check.sh: no part '$part': there are $(printf '%s\n' "${!packages[@]}" cublas cublaslt cusolver cusparse curand cudnn | grep -vx libraries | sort | paste -sd' ')" >&2; exit 64; }
   if [[ $part == pytorch-source && ! -d ${FARFAULT_PYTORCH_SOURCE:-} ]]; then
     echo "skipped: $part: FARFAULT_PYTORCH_SOURCE does not name the sources of PyTorch 2.6.0"
     continue
   fi
-  if ! install "$part"; then
-    echo "skipped: $part: its packages cannot be installed ($work/$part.log)"
+  if ! install "$(environment "$part")"; then
+    echo "skipped: $part: its packages cannot be installed ($work/$(environment "$part").log)"
     continue
   fi
   case $part in
@@ -123,10 +129,13 @@ for part in "${parts[@]}"; do
   pytorch-source) run_pytorch_source "$part" ;;
   *) run_python "$part" ;;
   esac |
-    while IFS=$'\t' read -r name outcome seconds; do
-      printf '%s\t%s\t%s\t%s\n' "$part" "$name" "$outcome" "$seconds" >>"$results"
-      printf '%-6s %-34s %6s s  %s\n' "$part" "$name" "$seconds" "$outcome"
+    while IFS=$'\t' read -r name outcome seconds error tolerance; do
+      printf '%s\t%s\t%s\t%s\t%s\t%s\n' "$part" "$name" "$outcome" "$seconds" "$error" "$tolerance" >>"$results"
+      printf '%-8s %-44s %6s s  %s%s\n' "$part" "$name" "$seconds" "$outcome" "${error:+, error $error of $tolerance}"
     done
+done
+for part in "${parts[@]}"; do
+  awk -F'\t' -v part="$part" '$1 == part { all++; good += $3 == "pass" } END { if (all) printf "%s: %d of %d pass\n", part, good, all }' "$results"
 done
 awk -F'\t' -v expected="$here/tests/frameworks/expected.txt" '
   BEGIN { while ((getline line < expected) > 0) known[line] = 1 }

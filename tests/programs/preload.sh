@@ -82,6 +82,31 @@ expect_out "version 1"
 run "$farfault" run --memory none ./loads ./libasking.so ask
 expect_out "version 13"
 
+# What cuDNN chooses its engines by is 8.9 at the most; another library is told the machine's.
+cat >capability.c <<'END'
+int cuInit(unsigned flags);
+int cuDeviceGetAttribute(int *value, int attribute, int device);
+int capability(void);
+int capability(void) {
+  int major = 0, minor = 0;
+  cuInit(0);
+  cuDeviceGetAttribute(&major, 75, 0);
+  cuDeviceGetAttribute(&minor, 76, 0);
+  return 10 * major + minor;
+}
+END
+echo '#include <stdio.h>
+int capability(void);
+int main(void) { return printf("capability %d\n", capability()) < 0; }' >asks_capability.c
+for name in libcudnn_some.so libother.so; do
+  expect cc -shared -fPIC capability.c -Wl,-soname,$name -o $name
+  expect cc asks_capability.c ./$name -Wl,-rpath,"$work" -Wl,--allow-shlib-undefined -o "asks_$name"
+done
+told() { run env LD_PRELOAD="$libraries/libcuda.so.1" "$farfault" run --memory none --machine "$1" "./asks_$2" && expect_out "capability $3"; }
+told h200 libcudnn_some.so 89
+told v100 libcudnn_some.so 70
+told h200 libother.so 90
+
 # A program with the address sanitizer, which refuses to run behind a preloaded library.
 echo 'int main(void) { return 0; }' >checked.c
 if cc -fsanitize=address checked.c -o checked 2>/dev/null; then

@@ -71,7 +71,8 @@ ENGINE_API int engine_driver_result_from(const char *call, cudaError_t error); /
 ENGINE_API const char *engine_fault_message(void);
 
 /* The compute capability that the caller of a function is told, by an address in it: one of NVIDIA's libraries is told
- * one above all that it has machine code for, so that it takes its PTX; for every other caller the two are left alone.
+ * one above all that it has machine code for, so that it takes its PTX; a part of cuDNN without kernels, which chooses
+ * among engines, 8.9 at the most; for every other caller the two are left alone.
  * Says once per library what it was told. */
 ENGINE_API void engine_capability_tell(const void *caller, int *major, int *minor);
 
