@@ -87,7 +87,7 @@ int main(int argc, char **argv) {
   static machine_spec spec;
   ff_error error;
   if (argc < 2) {
-    printf("bench_trace TRACE... [MANAGER]: reading beside simulating; no trace was given\n");
+    printf("bench_trace TRACE... [MANAGER]: reading, and simulating; no trace was given\n");
     return 0;
   }
   if (machine_spec_load("gtx480", &spec, &error)) fail(&error);

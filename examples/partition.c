@@ -84,7 +84,7 @@ int main(int argc, char **argv) {
   make(&left, "left", "sm=50%,memory=25%", argc > 1 ? argv[1] : NULL);
   make(&right, "right", "sm=25%,memory=50%", argc > 1 ? argv[1] : NULL);
   run(&left);
-  run(&right); /* beside it */
+  run(&right); /* at the same time */
   CHECK(ff_wait(gpu, left.ticket));
   CHECK(ff_wait(gpu, right.ticket));
   uint32_t bad = wrong(&left) + wrong(&right);

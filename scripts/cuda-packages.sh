@@ -23,7 +23,7 @@ missing() {
   exit 77
 }
 python3 -m pip --version >/dev/null 2>&1 || missing "missing: pip (python3 -m pip), which would install $*"
-new=$(mktemp -d "$kept/new.XXXXXX") || exit 1 # beside it: renamed when complete, so that two tests may install at once
+new=$(mktemp -d "$kept/new.XXXXXX") || exit 1 # next to it: renamed when complete, so that two tests may install at once
 trap 'rm -rf "$new"' EXIT
 # --no-deps: what is named and nothing else. PIP_USER=0: a user's settings may say --user, which does not go with --target.
 if ! PIP_USER=0 python3 -m pip install --quiet --disable-pip-version-check --no-input --retries 1 --timeout 15 --only-binary :all: --no-deps \

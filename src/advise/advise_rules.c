@@ -310,7 +310,7 @@ static void conclude_segments(const advise_study *study, advise_advice *advice) 
     ff_text_add(&text, " if what the launches' parameters point to is fetched before they begin and while others run.");
     ff_text_add(&text, " The link is busy for %s, with %s for %s;", time(segments->result.counters.transfer_ps, one),
                 now->memory, time(now->result.counters.transfer_ps, two));
-    ff_text_add(&text, " of that, kernels run beside it for %s, with %s for %s;",
+    ff_text_add(&text, " of that, kernels run meanwhile for %s, with %s for %s;",
                 time(segments->result.counters.overlap_ps, one), now->memory,
                 time(now->result.counters.overlap_ps, two));
     ff_text_add(&text, " the host spends %s in calls, with %s %s.", time(segments->result.counters.host_api_ps, one),

@@ -70,7 +70,7 @@ void managed_table(const managed_report *report, ff_text *out) {
   write_series(report, true, out);
   ff_text_add(out, "\nThe same without touching: us per turn\n");
   write_series(report, false, out);
-  ff_text_add(out, "\nThe mean of %u turns after two. A turn, beside the launch, the wait and the touching:\n",
+  ff_text_add(out, "\nThe mean of %u turns after two. A turn, in addition to the launch, the wait and the touching:\n",
               report->turns);
   for (uint32_t way = 0; way < MANAGED_WAYS; way++)
     if (report->times[way].known) ff_text_add(out, "  %-12s %s\n", managed_ways[way].name, managed_ways[way].help);

@@ -78,8 +78,8 @@ static void report_bad(check *c, const exec_watched *a, uint32_t lane) {
 
 /* ---- the heap of device malloc ---- */
 
-static bool in_heap(const exec_record *record) {
-  return record && record->info.exempt && !strcmp(record->info.name, "device heap");
+static bool in_heap(const exec_span *span) {
+  return span && span->info.exempt && !strcmp(span->info.name, "device heap");
 }
 
 static void report_heap(check *c, const exec_watched *a, uint32_t lane) {
@@ -189,8 +189,8 @@ static void check_written(check *c, const exec_watched *a, uint32_t lane) {
 /* Is it known of these bytes whether they were written? */
 static bool knows(check *c, const exec_watched *a, const exec_reach *at) {
   if (of_block(at)) return a->warp->block->watched != NULL;
-  if (at->space != PTX_SPACE_GLOBAL || !at->record || c->options.initcheck == CHECK_INIT_NONE) return false;
-  const check_allocation *allocation = check_allocation_of(c, &at->record->info);
+  if (at->space != PTX_SPACE_GLOBAL || !at->span || c->options.initcheck == CHECK_INIT_NONE) return false;
+  const check_allocation *allocation = check_allocation_of(c, &at->span->info);
   return allocation && allocation->tracked;
 }
 
@@ -214,8 +214,8 @@ static uint32_t access_memory(exec_checker *checker, const exec_watched *a) {
       else report_bad(c, a, lane);
       continue;
     }
-    if (at->record && at->record->info.exempt && in_heap(at->record) &&
-        !check_shadow_all(&c->heap, at->address, a->bytes) && !c->muted) {
+    if (at->span && at->span->info.exempt && in_heap(at->span) && !check_shadow_all(&c->heap, at->address, a->bytes) &&
+        !c->muted) {
       report_heap(c, a, lane);
       continue;
     }

@@ -60,29 +60,29 @@ void race_block_end(race_block *b) {
 typedef struct current { /* the access that is being done */
   race_block *b;
   uint32_t warp, lane, flags;
-  race_record record;
+  race_visit visit;
   race_found *found;
   uint32_t count, room;
 } current;
 
-static bool is_ordered(const current *now, const race_record *before) {
+static bool is_ordered(const current *now, const race_visit *before) {
   return !before->clock || race_ordered(now->b, now->warp, now->lane, before);
 }
 
 /* Both are made for meeting, in a scope that has both threads. */
-static bool may_meet(const current *now, const race_record *before) {
+static bool may_meet(const current *now, const race_visit *before) {
   if (!(now->flags & RACE_STRONG) || !before->strong) return false;
   return before->block == now->b->number || (!before->block_scope && !(now->flags & RACE_BLOCK_SCOPE));
 }
 
-static bool in_step(const current *now, const race_record *before) {
+static bool in_step(const current *now, const race_visit *before) {
   const race_warp *w = &now->b->warp[now->warp];
   if (before->block != now->b->number || before->thread / RACE_LANES != now->warp) return false;
   return (w->parted <= before->clock && (w->running >> before->thread % RACE_LANES & 1)) ||
          w->together >= before->clock;
 }
 
-static void report(current *now, const race_record *before, race_hazard hazard, uint64_t address) {
+static void report(current *now, const race_visit *before, race_hazard hazard, uint64_t address) {
   for (uint32_t n = 0; n < now->count; n++)
     if (now->found[n].before_pc == before->pc && now->found[n].hazard == hazard) return; /* another byte of the same */
   if (now->count == now->room) return;
@@ -101,7 +101,7 @@ static void report(current *now, const race_record *before, race_hazard hazard, 
 }
 
 /* How far the other thread is from this one. */
-static uint32_t distance(const current *now, const race_record *other) {
+static uint32_t distance(const current *now, const race_visit *other) {
   if (!other->clock) return 0;
   if (other->block != now->b->number) return 3;
   if (other->thread / RACE_LANES != now->warp) return 2;
@@ -109,19 +109,19 @@ static uint32_t distance(const current *now, const race_record *other) {
 }
 
 static void do_read(const current *now, race_cell *cell) {
-  race_record none = {0}, first = is_ordered(now, &cell->read) ? none : cell->read,
-              second = is_ordered(now, &cell->other) ? none : cell->other;
+  race_visit none = {0}, first = is_ordered(now, &cell->read) ? none : cell->read,
+             second = is_ordered(now, &cell->other) ? none : cell->other;
   cell->other = distance(now, &second) >= distance(now, &first) ? second : first;
-  cell->read = now->record;
+  cell->read = now->visit;
 }
 
 static void do_write(const current *now, race_cell *cell) {
-  race_record none = {0};
+  race_visit none = {0};
   if (is_ordered(now, &cell->read)) cell->read = none;
   if (is_ordered(now, &cell->other)) cell->other = none;
   /* that one says more */
   if ((now->flags & RACE_SAME) && cell->write.clock && !cell->write.same && !is_ordered(now, &cell->write)) return;
-  cell->write = now->record;
+  cell->write = now->visit;
 }
 
 static void do_cell(current *now, race_cell *cell, uint64_t address) {
@@ -152,15 +152,15 @@ uint32_t race_access(race_block *b, uint32_t warp, uint32_t lane, bool shared, u
     w->parted = ++w->clock;
   }
   current now = {.b = b, .warp = warp, .lane = lane, .flags = flags, .found = found, .room = room};
-  now.record = (race_record){.block = b->number,
-                             .clock = w->clock,
-                             .pc = pc & 0x3fffff,
-                             .thread = (warp * RACE_LANES + lane) & 0x3ff,
-                             .when = b->race->now & RACE_WHEN_MAX,
-                             .strong = (flags & RACE_STRONG) != 0,
-                             .atomic = (flags & RACE_ATOMIC) != 0,
-                             .same = (flags & RACE_SAME) != 0,
-                             .block_scope = (flags & RACE_BLOCK_SCOPE) != 0};
+  now.visit = (race_visit){.block = b->number,
+                           .clock = w->clock,
+                           .pc = pc & 0x3fffff,
+                           .thread = (warp * RACE_LANES + lane) & 0x3ff,
+                           .when = b->race->now & RACE_WHEN_MAX,
+                           .strong = (flags & RACE_STRONG) != 0,
+                           .atomic = (flags & RACE_ATOMIC) != 0,
+                           .same = (flags & RACE_SAME) != 0,
+                           .block_scope = (flags & RACE_BLOCK_SCOPE) != 0};
   race_cell *cells;
   uint32_t each, count = race_cells_find(b, shared, address, bytes, &cells, &each);
   for (uint32_t n = 0; n < count; n++) do_cell(&now, &cells[n], address + (uint64_t)n * each);

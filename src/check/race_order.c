@@ -108,7 +108,7 @@ static void know_lanes(race_warp *w) {
   if (!w->lane_seen) w->lane_seen = ff_alloc(RACE_LANES * sizeof *w->lane_seen);
 }
 
-bool race_ordered(const race_block *b, uint32_t warp, uint32_t lane, const race_record *access) {
+bool race_ordered(const race_block *b, uint32_t warp, uint32_t lane, const race_visit *access) {
   const race_warp *w = &b->warp[warp];
   uint32_t other = access->thread / RACE_LANES;
   if (access->block != b->number) {

@@ -12,16 +12,16 @@
 enum { RACE_LANES = 32, RACE_WARPS = 32, RACE_BARRIERS = 17 };
 #define RACE_WHEN_MAX ((1u << 26) - 1)
 
-typedef struct race_record { /* an access; clock 0: none */
+typedef struct race_visit { /* an access; clock 0: none */
   uint32_t block, clock;
   uint32_t pc : 22, thread : 10; /* thread: warp * 32 + lane */
   /* when: race.now, rounded down to RACE_WHEN_MAX */
   uint32_t when : 26, strong : 1, atomic : 1, same : 1, block_scope : 1, unused : 2;
-} race_record;
+} race_visit;
 
 /* read: the latest; other: one that is not ordered with it */
 typedef struct race_cell {
-  race_record write, read, other;
+  race_visit write, read, other;
 } race_cell;
 
 typedef struct race_page { /* 4 KiB of global memory, or a block's shared memory */
@@ -93,7 +93,7 @@ struct race {
 void race_view_drop(race_view *view);
 void race_variables_free(race_variables *variables);
 /* Does lane `lane` of the warp know the access? */
-bool race_ordered(const race_block *b, uint32_t warp, uint32_t lane, const race_record *access);
+bool race_ordered(const race_block *b, uint32_t warp, uint32_t lane, const race_visit *access);
 
 /* race_cells.c: the cells of [address, address + bytes), how many; 0: not followed. *cell_bytes: of one. */
 uint32_t race_cells_find(race_block *b, bool shared, uint64_t address, uint32_t bytes, race_cell **cells,

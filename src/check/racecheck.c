@@ -56,7 +56,7 @@ static bool changes_nothing(check *c, const exec_watched *a, uint32_t lane, unsi
   if (memcmp(at->host, data[lane], a->bytes)) return false;
   if (at->space == PTX_SPACE_SHARED) return race_shared_written(a->warp->block->watched, at->address, a->bytes);
   /* bytes that were not written have no value, even if they are 0 here */
-  const check_allocation *allocation = check_allocation_of(c, &at->record->info);
+  const check_allocation *allocation = check_allocation_of(c, &at->span->info);
   return !allocation || !allocation->tracked || check_shadow_all(&c->written, at->address, a->bytes);
 }
 
@@ -142,7 +142,7 @@ static void take_found(check *c, const exec_watched *a, const race_found *found,
 
 static bool followed(const exec_reach *at) {
   return at->fault == EXEC_PLACE_GOOD && at->host &&
-         (at->space == PTX_SPACE_SHARED || (at->space == PTX_SPACE_GLOBAL && !at->record->info.read_only));
+         (at->space == PTX_SPACE_SHARED || (at->space == PTX_SPACE_GLOBAL && !at->span->info.read_only));
 }
 
 static uint32_t access_memory(exec_checker *checker, const exec_watched *a) {

@@ -154,7 +154,7 @@ typedef uint32_t (*exec_atomic_function)(void *const *address, const void *b, co
                                          bool plain);
 
 typedef struct exec_access {   /* side data of ld, st, atom, red */
-  exec_record *hint;           /* the last allocation found here; racy on purpose, verified before it is used */
+  exec_span *hint;             /* the last allocation found here; racy on purpose, verified before it is used */
   uint8_t op, space;           /* exec_op, ptx_space */
   uint8_t wide;                /* the address register has 64 bits */
   uint8_t bytes;               /* of one element in memory: 1, 2, 4, 8, 16 */

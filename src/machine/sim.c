@@ -186,7 +186,7 @@ ff_status sim_create(trace_program *program, const sim_options *options, sim **o
     s->observer.history->keeps_resident = is_paged(s);
     s->observer.next_sample = history_next_sample(s->observer.history);
   }
-  s->record = options->records_future ? options->future : NULL;
+  s->written = options->records_future ? options->future : NULL;
   timing_init(&s->t, s->spec);
   status = take_device(s, options, error);
   if (status) {
@@ -273,7 +273,7 @@ void sim_run(sim *s) {
   link_account(&s->link, s->host.clock > s->streams.end ? s->host.clock : s->streams.end);
   if (ff_check_level >= 2 && end && !device_stopped(s->d, s->tenant)) sim_check(s);
   else if (ff_check_level >= 2 && !device_stopped(s->d, s->tenant)) pager_check_all(s->pager);
-  if (s->record) trace_future_complete(s->record);
+  if (s->written) trace_future_complete(s->written);
   trace_reader_waits(s->reader, true);
   s->answers.over = true;
   answers_progress(&s->answers);

@@ -45,8 +45,8 @@ struct sim {
   stacks *stacks; /* memory stacks; NULL: the machine has none */
   trace_program *program;
   trace_reader *reader;
-  trace_future *future; /* that its policies ask; NULL: they do not */
-  trace_future *record; /* that it writes; NULL: none */
+  trace_future *future;  /* that its policies ask; NULL: they do not */
+  trace_future *written; /* that it writes; NULL: none */
   ff_policy_instance prefetch, evict;
   ps began; /* the device's time when it was made */
   timing t;

@@ -57,7 +57,7 @@ static void wire_sms(sim *s, device *d) {
                               .observer = &s->observer,
                               .controller = s->stacks ? &s->controller : NULL,
                               .learner = &s->learner,
-                              .record = s->record};
+                              .written = s->written};
   s->dispatch = (dispatcher){.d = d,
                              .tenant = s->tenant,
                              .spec = s->spec,
@@ -65,7 +65,7 @@ static void wire_sms(sim *s, device *d) {
                              .agenda = &s->agenda,
                              .reader = s->reader,
                              .answers = &s->answers,
-                             .record = s->record,
+                             .written = s->written,
                              .lent = &s->lent,
                              .link = &s->link,
                              .faults = &s->faults,
@@ -200,7 +200,7 @@ static void wire_host(sim *s, device *d, const sim_options *options) {
                    .label = s->label,
                    .instant = d->shared && d->tenants[s->tenant].given.loops,
                    .reader = s->reader,
-                   .record = s->record,
+                   .written = s->written,
                    .budget = &s->budget,
                    .map = &s->placing,
                    .streams = &s->streams,

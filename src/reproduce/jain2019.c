@@ -123,7 +123,7 @@ static double bent_after(const repro_measured *a, const repro_measured *b) {
     where ": variation %, highest", most, REPRO_HIGHEST, variation, EVERY(way), way " none", NULL, 0, false          \
   }
 #define TIMES(way, program, alone, with)                                                                             \
-  {way ", " program " beside nobody: normalised time",                                                               \
+  {way ", " program " beside none: normalised time",                                                                 \
    alone,                                                                                                            \
    REPRO_ONE,                                                                                                        \
    half_time,                                                                                                        \

@@ -426,7 +426,7 @@ void session_note_clocks(session *session) {
   else
     ff_text_add(
         &note,
-        "the program's clocks showed its processor time and a rough guess of the GPU's: nothing was simulated beside it");
+        "the program's clocks showed its processor time and a rough guess of the GPU's: nothing was simulated with it");
   session_note(session, note.chars);
   free(note.chars);
 }

@@ -123,7 +123,7 @@ static ff_status fail_unknown_value(reader *r, struct fy_node *key, const char *
   const char *names[SPEC_PARAM_COUNT + 1] = {0};
   for (int i = 0; i < SPEC_PARAM_COUNT; i++) names[i] = spec_params[i].name;
   if (find_axis(name, AXIS_CHOICE, AXIS_MEMORY) >= 0)
-    return ff_yaml_fail(&r->yaml, key, "'%s' is no value of a machine: write it beside 'set'", name);
+    return ff_yaml_fail(&r->yaml, key, "'%s' is no value of a machine: write it next to 'set'", name);
   const char *near = ff_closest(name, names);
   return near ? ff_yaml_fail(&r->yaml, key, "a machine has no value '%s': did you mean '%s'?", name, near)
               : ff_yaml_fail(&r->yaml, key, "a machine has no value '%s'", name);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program with annotations, as NVTX 3's header puts them into programs: the library that NVTX_INJECTION64_PATH names is
- * loaded and given two tables of functions, which it fills. Without the variable the functions do nothing. With the
+/* A program with annotations, as NVTX 3's header puts them into programs: the library that NVTX_INJECTION64_PATH names
+ * is loaded and given two tables of functions, which it fills. Without the variable the functions do nothing. With the
  * argument "2" the functions are those of libnvToolsExt.so.1. */
 #include <pthread.h>
 #include <stdint.h>

@@ -24,7 +24,7 @@ export const GLOSSARY = [
   ['batch', "far-faults that the driver takes from the GPU's fault buffer and serves together, as NVIDIA's driver does."],
   [
     'prefetch',
-    'pages that come beside a far-fault because they will probably be wanted soon (their neighbours, the rest of a block of 2 MiB).',
+    'pages that come together with a far-fault because they will probably be wanted soon (their neighbours, the rest of a block of 2 MiB).',
   ],
   ['eviction', 'a page has to leave GPU memory to make room for another one; if it was written to, it is copied back first.'],
   ['refault', 'a far-fault on a page that had been evicted before: it travels a second time. Many of them are called thrashing.'],

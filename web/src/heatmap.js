@@ -324,8 +324,8 @@ export function makeHeatMap(holder, key, notes, zoom) {
     if (hover.hidden) return;
     const row = Math.min(band.map.rows - 1, Math.floor(((at[1] - band.top) / band.height) * band.map.rows));
     hover.replaceChildren(cellTip(band, view, heat, bin, row));
-    const beside = event.offsetX > holder.clientWidth / 2 ? event.offsetX - hover.offsetWidth - 14 : event.offsetX + 14;
-    hover.style.left = `${Math.max(0, Math.min(beside, holder.clientWidth - hover.offsetWidth))}px`;
+    const place = event.offsetX > holder.clientWidth / 2 ? event.offsetX - hover.offsetWidth - 14 : event.offsetX + 14;
+    hover.style.left = `${Math.max(0, Math.min(place, holder.clientWidth - hover.offsetWidth))}px`;
     hover.style.top = `${event.offsetY + 14}px`;
   }
 

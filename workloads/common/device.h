@@ -2,7 +2,7 @@
 /* What a kernel file needs to be CUDA C without a CUDA toolkit.
  *
  * Under clang (-x cuda -nocudainc -nocudalib --cuda-device-only) this header defines the few words of CUDA C that the
- * workloads use, each by the compiler builtin that becomes the PTX instruction named beside it. Under nvcc it defines
+ * workloads use, each by the compiler builtin that becomes the PTX instruction named next to it. Under nvcc it defines
  * nothing: the toolkit's own headers have the same names with the same meaning. So a kernel file may use only what
  * stands here, and every kernel is `extern "C"`, for the host side finds it by its plain name. */
 #ifndef WORKLOADS_COMMON_DEVICE_H

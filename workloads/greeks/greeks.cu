@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Monte Carlo paths of the LIBOR market model with sensitivities: forward, a thread moves a curve of forward rates through time and prices swaptions;
  * backward, the adjoint of each step gives the derivative of the price by every rate of the first curve. The curve L, its adjoint L_b and the curves
- * on the way lie in global memory, path beside path, so that a warp's accesses are side by side; rates and maturities are parameters, so that the
+ * on the way lie in global memory, path next to path, so that a warp's accesses are side by side; rates and maturities are parameters, so that the
  * loops' trips are known before they start, and only then.
  *
  * Each product is an operand of a fused multiply-add or is rounded by itself, in a fixed order: the host compares bit for bit. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Host side of hosttouch: what a launch costs beside managed memory that the CPU uses, after the microbenchmark of Wilt, "Managed
+/* Host side of hosttouch: what a launch costs next to managed memory that the CPU uses, after the microbenchmark of Wilt, "Managed
  * Memory: Belated Comments on Implementation" (2017). So many times: launch a kernel that does nothing, wait for it, read and
  * write one byte in each page of 4 KiB of a managed range of `first` (0: none), ... 1, 2, 4 ... up to `last` pages. With `touch` 0
  * the touching is left out. The time per iteration is measured by CUDA's events around the loop.

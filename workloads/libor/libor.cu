@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Monte Carlo paths of the LIBOR market model: a thread moves a curve of forward rates through time, one normal number
  * per maturity, and prices a book of swaptions at the end. The curve is an array of the thread's own (local memory);
- * normal numbers and resulting curves lie path beside path. */
+ * normal numbers and resulting curves lie path next to path. */
 #include "device.h"
 #include "exact.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ray tracing of spheres over a patterned plane, a launch per reflection: the state of each ray (where it starts, where it goes, how much its light
- * counts) lies in global memory between launches, one array per number, pixel beside pixel. raytrace_start makes the rays, raytrace_bounce moves each
+ * counts) lies in global memory between launches, one array per number, pixel next to pixel. raytrace_start makes the rays, raytrace_bounce moves each
  * on to what it hits and adds the light from there to the picture. The pattern is read where rays come down: scattered. */
 #include "device.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One Jacobi step of a seven-point stencil in three dimensions. A block has a column of 32 x 4 cells and walks up it;
- * the cells below and above stay in registers, the four beside are loaded again from memory. The outermost cells keep
+ * the cells below and above stay in registers, the four next to it are loaded again from memory. The outermost cells keep
  * their values. */
 #include "device.h"
 

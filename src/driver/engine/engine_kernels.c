@@ -181,7 +181,8 @@ ff_status engine_kernels_home(engine_function *function, ff_error *error) {
   ff_text_add_bytes(&text, statement, length);
   ff_text_add(&title, "%s (%.60s)", module->kernels_file, name);
   free(statement);
-  function->home = engine_module_part(module, (engine_source){.name = title.chars, .text = text.chars, .length = text.length});
+  function->home =
+      engine_module_part(module, (engine_source){.name = title.chars, .text = text.chars, .length = text.length});
   return FF_OK;
 }
 

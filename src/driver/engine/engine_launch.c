@@ -126,7 +126,7 @@ static void say_waiting(const char *text) {
       "%s\n  %s", text,
       waits_in_call
           ? "this launch returns when the kernel has finished: it cannot wait for what the same host thread does later"
-          : "the program goes on beside it; calls that come after the kernel wait for it");
+          : "the program goes on meanwhile; calls that come after the kernel wait for it");
 }
 
 static exec_config configuration(const engine_function_info *info, const engine_launch *launch,

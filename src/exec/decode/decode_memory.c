@@ -171,12 +171,12 @@ static bool is_whole(const ptx_instr *instr) {
   return false;
 }
 
-static exec_record no_record; /* no address is inside it: a hint that finds nothing */
+static exec_span no_span; /* no address is inside it: a hint that finds nothing */
 
 exec_access *decode_new_access(decoder *d, exec_op op, ptx_space space, ptx_type type) {
   exec_access *a = ff_arena_alloc(d->arena, sizeof *a);
   const ptx_instr *instr = d->instr;
-  a->hint = &no_record;
+  a->hint = &no_span;
   a->op = (uint8_t)op;
   a->space = (uint8_t)space;
   a->bytes = (uint8_t)(ptx_type_bits(type) / 8);

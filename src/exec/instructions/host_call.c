@@ -81,9 +81,9 @@ typedef struct reader {
 #define PRINT_ARGUMENT_BYTES 512u /* more than 32 conversions with widths and precisions need */
 
 void *core_global_bytes(const core_warp *w, uint64_t address, uint32_t count) {
-  const exec_record *record = exec_memory_record(w->launch->memory, address);
-  uint64_t offset = record ? address - record->info.address : 0;
-  if (!record || offset >= record->readable || record->readable - offset < count) return NULL;
+  const exec_span *span = exec_memory_span(w->launch->memory, address);
+  uint64_t offset = span ? address - span->info.address : 0;
+  if (!span || offset >= span->readable || span->readable - offset < count) return NULL;
   return (void *)(uintptr_t)address;
 }
 
@@ -229,9 +229,9 @@ static void free_called(core_warp *w, const exec_instr *i, uint32_t lane, uint64
 
 /* cudaGraphSetConditional(handle, value): the handle is the address of the word that holds the condition. */
 static void set_condition(core_warp *w, const exec_instr *i, uint64_t handle, uint32_t value, uint32_t lane) {
-  const exec_record *record = exec_memory_record(w->launch->memory, handle);
-  if (!record || !record->info.exempt || record->info.freed || handle != record->info.address ||
-      record->info.bytes != sizeof value)
+  const exec_span *span = exec_memory_span(w->launch->memory, handle);
+  if (!span || !span->info.exempt || span->info.freed || handle != span->info.address ||
+      span->info.bytes != sizeof value)
     core_fault(w, i, lane, EXEC_FAULT_ILLEGAL_ADDRESS, handle,
                "cudaGraphSetConditional of 0x%llx, which is no condition of a graph", (unsigned long long)handle);
   __atomic_store_n((uint32_t *)(uintptr_t)handle, value, __ATOMIC_RELAXED);

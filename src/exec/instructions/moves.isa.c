@@ -199,8 +199,8 @@ INLINE uint32_t constants(const exec_warp *x, const exec_instr *i) {
   const core_warp *w = (const core_warp *)x;
   uint32_t bits = 0;
   EACH_LANE(w->active) {
-    const exec_record *record = exec_memory_record(w->launch->memory, exec_u64(x, i->src[0])[l]);
-    bits |= (uint32_t)(record && record->info.read_only) << l;
+    const exec_span *span = exec_memory_span(w->launch->memory, exec_u64(x, i->src[0])[l]);
+    bits |= (uint32_t)(span && span->info.read_only) << l;
   }
   return bits;
 }

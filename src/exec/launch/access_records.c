@@ -121,8 +121,8 @@ void core_trace_prefetch(core_warp *w, const exec_instr *i) {
   const uint64_t *value = exec_u64(&w->x, i->src[0]);
   uint32_t mask = 0;
   for (uint32_t m = w->active; m; m &= m - 1) {
-    const exec_record *record = exec_memory_record(w->launch->memory, value[__builtin_ctz(m)] + (uint64_t)i->immediate);
-    if (record && record->readable) mask |= m & -m;
+    const exec_span *span = exec_memory_span(w->launch->memory, value[__builtin_ctz(m)] + (uint64_t)i->immediate);
+    if (span && span->readable) mask |= m & -m;
   }
   if (mask) core_trace_gather(w, i, value, (uint64_t)i->immediate, 1, mask);
 }

@@ -49,8 +49,8 @@ static void set_local(core_block *block, const core_launch *launch) {
 }
 
 /* How far accesses reach: to the end of the widest access, 16 bytes, that begins in what was asked for. A GPU gives out
- * shared memory in larger units, and compilers load a whole vector where the program reads its first elements. A checker
- * looks at the bytes that were asked for. */
+ * shared memory in larger units, and compilers load a whole vector where the program reads its first elements. A
+ * checker looks at the bytes that were asked for. */
 static uint32_t shared_reach(const core_launch *launch) {
   return launch->checker ? launch->shared_bytes : (launch->shared_bytes + 15) & ~15u;
 }

@@ -28,15 +28,15 @@ static exec_checker *checker_of(const core_warp *w) { return w->launch->checker;
 static bool in_window(uint64_t address, uint64_t window) { return address - window < EXEC_WINDOW_BYTES; }
 
 static void find_global(const core_warp *w, const exec_access *a, uint32_t bytes, exec_reach *at) {
-  const exec_record *record = exec_memory_record(w->launch->memory, at->address);
+  const exec_span *span = exec_memory_span(w->launch->memory, at->address);
   bool writes = a->op == EXEC_OP_STORE || a->op == EXEC_OP_ATOMIC;
-  uint64_t room = !record ? 0 : writes ? record->writable : record->readable;
-  uint64_t offset = record ? at->address - record->info.address : 0;
+  uint64_t room = !span ? 0 : writes ? span->writable : span->readable;
+  uint64_t offset = span ? at->address - span->info.address : 0;
   if (offset >= room || room - offset < bytes) {
     at->fault = EXEC_PLACE_OUTSIDE;
     return;
   }
-  at->record = record;
+  at->span = span;
   at->host = (unsigned char *)(uintptr_t)at->address;
 }
 

@@ -22,11 +22,11 @@ typedef enum exec_place_fault { /* why the bytes of one lane may not be touched 
                                 EXEC_PLACE_NO_ATOMIC,
 } exec_place_fault;
 
-typedef struct exec_reach {  /* where one lane's bytes are */
-  uint64_t address;          /* as the program sees it; shared, local: the offset */
-  unsigned char *host;       /* NULL: local memory, or not good */
-  const exec_record *record; /* global: the live allocation; NULL otherwise */
-  ptx_space space;           /* GLOBAL, CONST, SHARED, LOCAL */
+typedef struct exec_reach { /* where one lane's bytes are */
+  uint64_t address;         /* as the program sees it; shared, local: the offset */
+  unsigned char *host;      /* NULL: local memory, or not good */
+  const exec_span *span;    /* global: the live allocation; NULL otherwise */
+  ptx_space space;          /* GLOBAL, CONST, SHARED, LOCAL */
   exec_place_fault fault;
 } exec_reach;
 

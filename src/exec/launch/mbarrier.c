@@ -101,12 +101,12 @@ void core_mbarrier(exec_warp *x, const exec_instr *i) {
 
 /* ---- decoding ---- */
 
-static exec_record no_record; /* nothing is inside it */
+static exec_span no_span; /* nothing is inside it */
 
 static exec_mbarrier *new_barrier(decoder *d, exec_atomic_function function) {
   exec_mbarrier *b = ff_arena_alloc(d->arena, sizeof *b);
   ptx_space space = ptx_instr_space(d->instr);
-  b->access.hint = &no_record;
+  b->access.hint = &no_span;
   b->access.op = EXEC_OP_ATOMIC;
   b->access.space = (uint8_t)(space == PTX_SPACE_SHARED ? PTX_SPACE_SHARED : PTX_SPACE_GENERIC);
   b->access.bytes = 8;

@@ -25,10 +25,10 @@ static unsigned char *locate_global(core_warp *w, const exec_instr *i, uint32_t 
                                     uint32_t bytes) {
   const exec_access *a = i->side;
   if (w->block->ranges) core_declared_check_lane(w, i, lane, address, bytes);
-  exec_record *record = exec_memory_record(w->launch->memory, address);
+  exec_span *span = exec_memory_span(w->launch->memory, address);
   bool writes = a->op == EXEC_OP_STORE || a->op == EXEC_OP_ATOMIC;
-  uint64_t room = !record ? 0 : writes ? record->writable : record->readable;
-  uint64_t offset = record ? address - record->info.address : 0;
+  uint64_t room = !span ? 0 : writes ? span->writable : span->readable;
+  uint64_t offset = span ? address - span->info.address : 0;
   if ((offset >= room || room - offset < bytes) && !core_overrun(w, i, lane, address, bytes, writes))
     core_fault_access(w, i, lane, EXEC_FAULT_ILLEGAL_ADDRESS, address, bytes);
   return (unsigned char *)(uintptr_t)address;

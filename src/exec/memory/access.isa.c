@@ -44,9 +44,9 @@ INLINE shape shape_of(const uint64_t *value, uint32_t active, uint32_t bytes) {
   return SHAPE_SCATTER;
 }
 
-/* Is [address, address + bytes) inside what `room` bytes from the record's start hold? */
-INLINE bool inside(const exec_record *record, uint64_t room, uint64_t address, uint64_t bytes) {
-  uint64_t offset = address - record->info.address;
+/* Is [address, address + bytes) inside what `room` bytes from the span's start hold? */
+INLINE bool inside(const exec_span *span, uint64_t room, uint64_t address, uint64_t bytes) {
+  uint64_t offset = address - span->info.address;
   return offset < room && room - offset >= bytes;
 }
 
@@ -56,18 +56,18 @@ INLINE shape locate(core_warp *w, const exec_instr *i, const uint64_t *value, ui
   uint32_t active = w->active, first = first_lane(active);
   uint64_t add = (uint64_t)i->immediate, low = value[first] + add;
   shape found = shape_of(value, active, bytes);
-  exec_record *record = __atomic_load_n(&a->hint, __ATOMIC_RELAXED);
+  exec_span *span = __atomic_load_n(&a->hint, __ATOMIC_RELAXED);
   for (int tries = 0;; tries++) {
-    uint64_t room = write ? record->writable : record->readable;
+    uint64_t room = write ? span->writable : span->readable;
     if (found == SHAPE_SCATTER) {
-      if (room >= bytes && !(lanes_outside64(value, record->info.address - add, room - bytes) & active))
+      if (room >= bytes && !(lanes_outside64(value, span->info.address - add, room - bytes) & active))
         return lanes_with64(value, add, bytes - 1) & active ? SHAPE_NONE : found;
     } else {
-      uint64_t span = found == SHAPE_ROW ? (uint64_t)(last_lane(active) - first + 1) * bytes : bytes;
-      if (inside(record, room, low, span)) return low & (bytes - 1) ? SHAPE_NONE : found;
+      uint64_t reach = found == SHAPE_ROW ? (uint64_t)(last_lane(active) - first + 1) * bytes : bytes;
+      if (inside(span, room, low, reach)) return low & (bytes - 1) ? SHAPE_NONE : found;
     }
-    if (tries || !(record = exec_memory_record(w->launch->memory, low))) return SHAPE_NONE;
-    __atomic_store_n(&a->hint, record, __ATOMIC_RELAXED);
+    if (tries || !(span = exec_memory_span(w->launch->memory, low))) return SHAPE_NONE;
+    __atomic_store_n(&a->hint, span, __ATOMIC_RELAXED);
   }
 }
 

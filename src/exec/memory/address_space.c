@@ -4,19 +4,19 @@
  * The arena is one reserved range. Below `high` it is readable and writable and the host gives it pages when they are
  * touched; above it nothing is mapped. Ranges come from the free list (lowest address first) or from `high` upwards.
  *
- * Lookup. top[address / 2 MiB] is NULL, an exec_record (of an allocation that owns the whole 2 MiB, or of the only one
- * that reaches into it), or, with bit 0 set, a leaf: one exec_record per 4 KiB page.
+ * Lookup. top[address / 2 MiB] is NULL, an exec_span (of an allocation that owns the whole 2 MiB, or of the only one
+ * that reaches into it), or, with bit 0 set, a leaf: one exec_span per 4 KiB page.
  *
  * Canonical addresses: of the arena, offset by offset, those from EXEC_ARENA_CANONICAL on; registered ranges have the
  * first addresses from EXEC_REGISTERED_CANONICAL on that no live one has, in units of 2 MiB, so they follow from the
  * order of registering.
  *
- * A released range is a tombstone: its pages are given back, its exec_record is marked as freed, lookups still find it.
- * The oldest tombstone is forgotten when there are TOMBSTONES of them; only then are its range and its exec_record used
+ * A released range is a tombstone: its pages are given back, its exec_span is marked as freed, lookups still find it.
+ * The oldest tombstone is forgotten when there are TOMBSTONES of them; only then are its range and its exec_span used
  * again.
  *
- * A reservation has an exec_record like an allocation, whose pages the host may not touch; a mapping takes its place in
- * the table page by page and gives it back. A mapping leaves no tombstone: its exec_record is used again at once, so
+ * A reservation has an exec_span like an allocation, whose pages the host may not touch; a mapping takes its place in
+ * the table page by page and gives it back. A mapping leaves no tombstone: its exec_span is used again at once, so
  * that mapping and unmapping may go on for ever.
  *
  * Padding, if a check asks for it: a range has addresses in front of its allocation and behind it that belong to
@@ -62,11 +62,11 @@ struct exec_memory {
   /* offsets into the arena: first byte that was not used yet, first byte that is not writable */
   uint64_t high, writable;
   FF_VEC(free_range) free; /* sorted; neighbours are one */
-  FF_VEC(exec_record *) records;
-  FF_VEC(exec_record *) spare;
-  exec_record *tombstone[TOMBSTONES];
+  FF_VEC(exec_span *) spans;
+  FF_VEC(exec_span *) spare;
+  exec_span *tombstone[TOMBSTONES];
   uint32_t tombstone_first, tombstone_count;
-  exec_record *registered[REGISTERED_LIMIT];
+  exec_span *registered[REGISTERED_LIMIT];
   uint32_t registered_count; /* slots in use or once in use; read without the lock */
   uint64_t live[EXEC_MEMORY_REGISTERED + 1];
   uint32_t next_id;
@@ -78,63 +78,62 @@ struct exec_memory {
 
 /* ---- lookup ---- */
 
-static exec_record *lookup_registered(const exec_memory *memory, uint64_t address) {
+static exec_span *lookup_registered(const exec_memory *memory, uint64_t address) {
   uint32_t count = __atomic_load_n(&memory->registered_count, __ATOMIC_ACQUIRE);
   for (uint32_t i = 0; i < count; i++) {
-    exec_record *record = __atomic_load_n(&memory->registered[i], __ATOMIC_ACQUIRE);
-    if (record && address - record->info.address < record->info.bytes) return record;
+    exec_span *span = __atomic_load_n(&memory->registered[i], __ATOMIC_ACQUIRE);
+    if (span && address - span->info.address < span->info.bytes) return span;
   }
   return NULL;
 }
 
 /* Whose range has that offset into the arena. */
-static inline exec_record *range_owner(const exec_memory *memory, uint64_t offset) {
+static inline exec_span *range_owner(const exec_memory *memory, uint64_t offset) {
   uintptr_t entry = __atomic_load_n(&memory->top[offset / LARGE_BYTES], __ATOMIC_ACQUIRE);
   if (entry & 1) {
-    exec_record **leaf = (exec_record **)(entry - 1);
+    exec_span **leaf = (exec_span **)(entry - 1);
     entry = (uintptr_t)__atomic_load_n(&leaf[offset / EXEC_PAGE_BYTES % LEAF_PAGES], __ATOMIC_ACQUIRE);
   }
-  return (exec_record *)entry;
+  return (exec_span *)entry;
 }
 
-exec_record *exec_memory_record(const exec_memory *memory, uint64_t address) {
+exec_span *exec_memory_span(const exec_memory *memory, uint64_t address) {
   uint64_t offset = address - memory->arena.base;
   if (offset >= EXEC_ARENA_BYTES) return lookup_registered(memory, address);
-  exec_record *record = range_owner(memory, offset);
-  return record && address - record->info.address < record->info.bytes ? record : NULL;
+  exec_span *span = range_owner(memory, offset);
+  return span && address - span->info.address < span->info.bytes ? span : NULL;
 }
 
 const exec_allocation *exec_memory_find(const exec_memory *memory, uint64_t address) {
-  exec_record *record = exec_memory_record(memory, address);
-  return record ? &record->info : NULL;
+  exec_span *span = exec_memory_span(memory, address);
+  return span ? &span->info : NULL;
 }
 
 const exec_allocation *exec_memory_owner(const exec_memory *memory, uint64_t address) {
   uint64_t offset = address - memory->arena.base;
-  const exec_record *record =
-      offset < EXEC_ARENA_BYTES ? range_owner(memory, offset) : lookup_registered(memory, address);
-  return record ? &record->info : NULL;
+  const exec_span *span = offset < EXEC_ARENA_BYTES ? range_owner(memory, offset) : lookup_registered(memory, address);
+  return span ? &span->info : NULL;
 }
 
-/* Enters `record` (or NULL) for all pages of [start, start + bytes), both multiples of a page, offsets into the
+/* Enters `span` (or NULL) for all pages of [start, start + bytes), both multiples of a page, offsets into the
  * arena. */
-static void table_set(exec_memory *memory, uint64_t start, uint64_t bytes, exec_record *record) {
+static void table_set(exec_memory *memory, uint64_t start, uint64_t bytes, exec_span *span) {
   for (uint64_t at = start, end = start + bytes; at < end;) {
     uintptr_t *top = &memory->top[at / LARGE_BYTES];
     uint64_t next = (at / LARGE_BYTES + 1) * LARGE_BYTES;
     if (at % LARGE_BYTES == 0 && next <= end && !(*top & 1)) {
-      __atomic_store_n(top, (uintptr_t)record, __ATOMIC_RELEASE);
+      __atomic_store_n(top, (uintptr_t)span, __ATOMIC_RELEASE);
       at = next;
       continue;
     }
     if (!(*top & 1)) {
-      exec_record **leaf = ff_alloc(LEAF_PAGES * sizeof *leaf);
-      for (uint64_t i = 0; i < LEAF_PAGES; i++) leaf[i] = (exec_record *)*top;
+      exec_span **leaf = ff_alloc(LEAF_PAGES * sizeof *leaf);
+      for (uint64_t i = 0; i < LEAF_PAGES; i++) leaf[i] = (exec_span *)*top;
       __atomic_store_n(top, (uintptr_t)leaf | 1, __ATOMIC_RELEASE);
     }
-    exec_record **leaf = (exec_record **)(*top - 1);
+    exec_span **leaf = (exec_span **)(*top - 1);
     for (; at < end && at < next; at += EXEC_PAGE_BYTES)
-      __atomic_store_n(&leaf[at / EXEC_PAGE_BYTES % LEAF_PAGES], record, __ATOMIC_RELEASE);
+      __atomic_store_n(&leaf[at / EXEC_PAGE_BYTES % LEAF_PAGES], span, __ATOMIC_RELEASE);
   }
 }
 
@@ -230,29 +229,29 @@ static bool take_at(exec_memory *memory, uint64_t start, uint64_t bytes) {
 }
 
 /* Of its range, as an offset into the arena. */
-static uint64_t range_start(const exec_memory *memory, const exec_record *record) {
-  return record->info.address - record->front - memory->arena.base;
+static uint64_t range_start(const exec_memory *memory, const exec_span *span) {
+  return span->info.address - span->front - memory->arena.base;
 }
 
-/* The range and the record of the tombstone `number`, counted from the oldest, may be used again. */
+/* The range and the span of the tombstone `number`, counted from the oldest, may be used again. */
 static void forget_tombstone(exec_memory *memory, uint32_t number) {
-  exec_record **ring = memory->tombstone, *record = ring[(memory->tombstone_first + number) % TOMBSTONES];
+  exec_span **ring = memory->tombstone, *span = ring[(memory->tombstone_first + number) % TOMBSTONES];
   for (uint32_t i = number; i > 0; i--) /* the older ones move up */
     ring[(memory->tombstone_first + i) % TOMBSTONES] = ring[(memory->tombstone_first + i - 1) % TOMBSTONES];
   memory->tombstone_first = (memory->tombstone_first + 1) % TOMBSTONES;
   memory->tombstone_count--;
-  uint64_t start = range_start(memory, record), bytes = record->reserved;
+  uint64_t start = range_start(memory, span), bytes = span->reserved;
   table_set(memory, start, bytes, NULL);
   free_insert(memory, start, bytes);
-  record->info.bytes = 0;
-  FF_PUSH(&memory->spare, record);
+  span->info.bytes = 0;
+  FF_PUSH(&memory->spare, span);
 }
 
-static exec_record *new_record(exec_memory *memory) {
+static exec_span *new_span(exec_memory *memory) {
   if (memory->spare.count) return memory->spare.items[--memory->spare.count];
-  exec_record *record = ff_alloc(sizeof *record);
-  FF_PUSH(&memory->records, record);
-  return record;
+  exec_span *span = ff_alloc(sizeof *span);
+  FF_PUSH(&memory->spans, span);
+  return span;
 }
 
 /* ---- checks ---- */
@@ -272,13 +271,13 @@ static void check_tiling(const exec_memory *memory) {
   uint64_t at = 0;
   bool was_free = false;
   for (size_t i = 0; i < memory->free.count; i++) FF_PUSH(&parts, memory->free.items[i]);
-  for (size_t i = 0; i < memory->records.count; i++) {
-    const exec_record *r = memory->records.items[i];
+  for (size_t i = 0; i < memory->spans.count; i++) {
+    const exec_span *r = memory->spans.items[i];
     FF_ASSERT(!r->info.freed || (!r->readable && !r->writable));
     FF_ASSERT(r->readable <= r->info.bytes && r->writable <= r->info.bytes);
     if (r->info.bytes && !r->info.freed && r->info.range == EXEC_ALLOCATED && r->info.kind != EXEC_MEMORY_REGISTERED)
-      FF_ASSERT(exec_memory_record(memory, r->info.address) == r &&
-                exec_memory_record(memory, r->info.address + r->info.bytes - 1) == r);
+      FF_ASSERT(exec_memory_span(memory, r->info.address) == r &&
+                exec_memory_span(memory, r->info.address + r->info.bytes - 1) == r);
     if (r->info.bytes && r->info.kind != EXEC_MEMORY_REGISTERED && r->info.range != EXEC_MAPPED)
       FF_PUSH(&parts, ((free_range){range_start(memory, r), r->reserved}));
   }
@@ -351,8 +350,8 @@ void exec_memory_free(exec_memory *memory) {
   munmap((void *)memory->arena.base, EXEC_ARENA_BYTES);
   for (uint64_t i = 0; i < TOP_ENTRIES; i++)
     if (memory->top[i] & 1) free((void *)(memory->top[i] - 1));
-  for (size_t i = 0; i < memory->records.count; i++) free(memory->records.items[i]);
-  free(memory->records.items);
+  for (size_t i = 0; i < memory->spans.count; i++) free(memory->spans.items[i]);
+  free(memory->spans.items);
   free(memory->spare.items);
   free(memory->free.items);
   free(memory->top);
@@ -361,7 +360,7 @@ void exec_memory_free(exec_memory *memory) {
 }
 
 void exec_memory_pad(exec_memory *memory, uint64_t bytes) {
-  FF_ASSERT(!memory->records.count && bytes <= EXEC_PADDING_MAX);
+  FF_ASSERT(!memory->spans.count && bytes <= EXEC_PADDING_MAX);
   memory->padding = bytes;
 }
 
@@ -370,19 +369,19 @@ uint64_t exec_memory_padding(const exec_memory *memory) { return memory->padding
 exec_heap **exec_memory_heap(exec_memory *memory) { return &memory->heap; }
 exec_textures **exec_memory_textures(exec_memory *memory) { return &memory->textures; }
 
-static void open_record(exec_memory *memory, exec_record *record, uint64_t address, uint64_t bytes, uint64_t reserved,
-                        exec_memory_kind kind, const char *name) {
-  memset(&record->info, 0, sizeof record->info);
-  record->holder = NULL;
-  record->front = 0;
-  record->info.kind = kind;
-  record->info.id = memory->next_id++;
-  snprintf(record->info.name, sizeof record->info.name, "%s", name ? name : "");
-  record->reserved = reserved;
-  record->info.address = address;
-  record->info.bytes = bytes;
-  __atomic_store_n(&record->writable, bytes, __ATOMIC_RELEASE);
-  __atomic_store_n(&record->readable, bytes, __ATOMIC_RELEASE);
+static void open_span(exec_memory *memory, exec_span *span, uint64_t address, uint64_t bytes, uint64_t reserved,
+                      exec_memory_kind kind, const char *name) {
+  memset(&span->info, 0, sizeof span->info);
+  span->holder = NULL;
+  span->front = 0;
+  span->info.kind = kind;
+  span->info.id = memory->next_id++;
+  snprintf(span->info.name, sizeof span->info.name, "%s", name ? name : "");
+  span->reserved = reserved;
+  span->info.address = address;
+  span->info.bytes = bytes;
+  __atomic_store_n(&span->writable, bytes, __ATOMIC_RELEASE);
+  __atomic_store_n(&span->readable, bytes, __ATOMIC_RELEASE);
   memory->live[kind] += bytes;
 }
 
@@ -415,12 +414,12 @@ ff_status exec_memory_allocate(exec_memory *memory, uint64_t bytes, uint64_t ali
     found = take_free(memory, reserved, alignment, &start);
   }
   if (found) {
-    exec_record *record = new_record(memory);
-    open_record(memory, record, memory->arena.base + start + front, bytes, reserved, kind, name);
-    record->front = front;
-    table_set(memory, start, reserved, record);
+    exec_span *span = new_span(memory);
+    open_span(memory, span, memory->arena.base + start + front, bytes, reserved, kind, name);
+    span->front = front;
+    table_set(memory, start, reserved, span);
     if (bytes >= LARGE_BYTES && kind != EXEC_MEMORY_MANAGED) want_large_pages(memory, start + front, bytes);
-    *allocation = &record->info;
+    *allocation = &span->info;
   }
   check_tiling(memory);
   pthread_mutex_unlock(&memory->lock);
@@ -432,11 +431,11 @@ ff_status exec_memory_allocate(exec_memory *memory, uint64_t bytes, uint64_t ali
   return FF_OK;
 }
 
-static void close_record(exec_memory *memory, exec_record *record) {
-  __atomic_store_n(&record->readable, 0, __ATOMIC_RELEASE);
-  __atomic_store_n(&record->writable, 0, __ATOMIC_RELEASE);
-  record->info.freed = true;
-  if (record->info.range == EXEC_ALLOCATED) memory->live[record->info.kind] -= record->info.bytes;
+static void close_span(exec_memory *memory, exec_span *span) {
+  __atomic_store_n(&span->readable, 0, __ATOMIC_RELEASE);
+  __atomic_store_n(&span->writable, 0, __ATOMIC_RELEASE);
+  span->info.freed = true;
+  if (span->info.range == EXEC_ALLOCATED) memory->live[span->info.kind] -= span->info.bytes;
 }
 
 /* Empty memory of the host's in a part of the arena; with PROT_NONE only its addresses. */
@@ -448,18 +447,18 @@ static bool host_map(uint64_t address, uint64_t bytes, int protection) {
 ff_status exec_memory_release(exec_memory *memory, uint64_t address, ff_error *error) {
   ff_status status = FF_OK;
   pthread_mutex_lock(&memory->lock);
-  exec_record *record = exec_memory_record(memory, address);
-  if (!record || record->info.freed || record->info.address != address || record->info.kind == EXEC_MEMORY_REGISTERED ||
-      record->info.range == EXEC_MAPPED) {
+  exec_span *span = exec_memory_span(memory, address);
+  if (!span || span->info.freed || span->info.address != address || span->info.kind == EXEC_MEMORY_REGISTERED ||
+      span->info.range == EXEC_MAPPED) {
     status = ff_fail(error, FF_NOT_FOUND, "no allocation starts at 0x%" PRIx64 "%s", address,
-                     record && record->info.freed && record->info.address == address ? " (it was freed before)" : "");
+                     span && span->info.freed && span->info.address == address ? " (it was freed before)" : "");
   } else {
-    close_record(memory, record);
-    if (record->info.range == EXEC_RESERVED) host_map(address, record->reserved, PROT_READ | PROT_WRITE);
-    else if (madvise((void *)address, record->reserved - record->front, MADV_DONTNEED))
-      memset((void *)address, 0, record->reserved - record->front);
+    close_span(memory, span);
+    if (span->info.range == EXEC_RESERVED) host_map(address, span->reserved, PROT_READ | PROT_WRITE);
+    else if (madvise((void *)address, span->reserved - span->front, MADV_DONTNEED))
+      memset((void *)address, 0, span->reserved - span->front);
     if (memory->tombstone_count == TOMBSTONES) forget_tombstone(memory, 0);
-    memory->tombstone[(memory->tombstone_first + memory->tombstone_count++) % TOMBSTONES] = record;
+    memory->tombstone[(memory->tombstone_first + memory->tombstone_count++) % TOMBSTONES] = span;
   }
   check_tiling(memory);
   pthread_mutex_unlock(&memory->lock);
@@ -467,23 +466,21 @@ ff_status exec_memory_release(exec_memory *memory, uint64_t address, ff_error *e
 }
 
 void exec_memory_protect(const exec_allocation *allocation) {
-  exec_record *record = (exec_record *)(uintptr_t)allocation; /* info is its first member */
-  record->info.read_only = true;
-  __atomic_store_n(&record->writable, 0, __ATOMIC_RELEASE);
+  exec_span *span = (exec_span *)(uintptr_t)allocation; /* info is its first member */
+  span->info.read_only = true;
+  __atomic_store_n(&span->writable, 0, __ATOMIC_RELEASE);
 }
 
-void exec_memory_exempt(const exec_allocation *allocation) {
-  ((exec_record *)(uintptr_t)allocation)->info.exempt = true;
-}
+void exec_memory_exempt(const exec_allocation *allocation) { ((exec_span *)(uintptr_t)allocation)->info.exempt = true; }
 
 /* ---- reservations and mappings ---- */
 
 /* A tombstone is forgotten where the program asks for its place. */
 static void forget_tombstones_in(exec_memory *memory, uint64_t start, uint64_t bytes) {
   for (uint32_t i = memory->tombstone_count; i-- > 0;) {
-    const exec_record *record = memory->tombstone[(memory->tombstone_first + i) % TOMBSTONES];
-    uint64_t at = range_start(memory, record);
-    if (at < start + bytes && start < at + record->reserved) forget_tombstone(memory, i);
+    const exec_span *span = memory->tombstone[(memory->tombstone_first + i) % TOMBSTONES];
+    uint64_t at = range_start(memory, span);
+    if (at < start + bytes && start < at + span->reserved) forget_tombstone(memory, i);
   }
 }
 
@@ -514,13 +511,13 @@ ff_status exec_memory_reserve(exec_memory *memory, uint64_t bytes, uint64_t alig
     found = false;
   }
   if (found) {
-    exec_record *record = new_record(memory);
-    open_record(memory, record, memory->arena.base + start, bytes, reserved, EXEC_MEMORY_DEVICE, name);
+    exec_span *span = new_span(memory);
+    open_span(memory, span, memory->arena.base + start, bytes, reserved, EXEC_MEMORY_DEVICE, name);
     memory->live[EXEC_MEMORY_DEVICE] -= bytes; /* addresses are no memory */
-    record->info.range = EXEC_RESERVED;
-    record->readable = record->writable = 0;
-    table_set(memory, start, reserved, record);
-    *reservation = &record->info;
+    span->info.range = EXEC_RESERVED;
+    span->readable = span->writable = 0;
+    table_set(memory, start, reserved, span);
+    *reservation = &span->info;
   }
   check_tiling(memory);
   pthread_mutex_unlock(&memory->lock);
@@ -531,13 +528,13 @@ ff_status exec_memory_reserve(exec_memory *memory, uint64_t bytes, uint64_t alig
 }
 
 /* The reservation that has all of the range, with no mapping in it; NULL: there is none. */
-static exec_record *unmapped(const exec_memory *memory, uint64_t address, uint64_t bytes) {
-  exec_record *holder = exec_memory_record(memory, address);
+static exec_span *unmapped(const exec_memory *memory, uint64_t address, uint64_t bytes) {
+  exec_span *holder = exec_memory_span(memory, address);
   if (!holder || holder->info.freed || holder->info.range != EXEC_RESERVED) return NULL;
   if (bytes > holder->info.bytes - (address - holder->info.address)) return NULL;
   for (uint64_t at = address; at - address < bytes; at = (at / LARGE_BYTES + 1) * LARGE_BYTES)
-    if (exec_memory_record(memory, at) != holder) return NULL;
-  return exec_memory_record(memory, address + bytes - 1) == holder ? holder : NULL;
+    if (exec_memory_span(memory, at) != holder) return NULL;
+  return exec_memory_span(memory, address + bytes - 1) == holder ? holder : NULL;
 }
 
 ff_status exec_memory_map(exec_memory *memory, uint64_t address, uint64_t bytes, int file, uint64_t offset,
@@ -546,7 +543,7 @@ ff_status exec_memory_map(exec_memory *memory, uint64_t address, uint64_t bytes,
     return ff_fail(error, FF_INVALID, "a mapping that is not of whole pages of 2 MiB");
   ff_status status = FF_OK;
   pthread_mutex_lock(&memory->lock);
-  exec_record *holder = unmapped(memory, address, bytes);
+  exec_span *holder = unmapped(memory, address, bytes);
   if (!holder) {
     status = ff_fail(error, FF_INVALID, "0x%" PRIx64 ": not reserved, or mapped already", address);
   } else if (mmap((void *)address, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, file,
@@ -554,17 +551,17 @@ ff_status exec_memory_map(exec_memory *memory, uint64_t address, uint64_t bytes,
     status = ff_fail(error, FF_NO_MEMORY, "cannot map %" PRIu64 " bytes: %s", bytes, strerror(errno));
   } else {
     madvise((void *)address, bytes, MADV_DONTFORK); /* a child would share it; on a GPU it could not touch it at all */
-    exec_record *record = new_record(memory);
-    open_record(memory, record, address, bytes, bytes, EXEC_MEMORY_DEVICE, name);
+    exec_span *span = new_span(memory);
+    open_span(memory, span, address, bytes, bytes, EXEC_MEMORY_DEVICE, name);
     memory->live[EXEC_MEMORY_DEVICE] -= bytes;
     memory->next_id--; /* it has the reservation's number */
-    record->info.id = holder->info.id;
-    record->info.range = EXEC_MAPPED;
-    record->info.memory = handle;
-    record->holder = holder;
-    record->readable = record->writable = 0;
-    table_set(memory, address - memory->arena.base, bytes, record);
-    *mapping = &record->info;
+    span->info.id = holder->info.id;
+    span->info.range = EXEC_MAPPED;
+    span->info.memory = handle;
+    span->holder = holder;
+    span->readable = span->writable = 0;
+    table_set(memory, address - memory->arena.base, bytes, span);
+    *mapping = &span->info;
   }
   pthread_mutex_unlock(&memory->lock);
   return status;
@@ -573,35 +570,35 @@ ff_status exec_memory_map(exec_memory *memory, uint64_t address, uint64_t bytes,
 ff_status exec_memory_unmap(exec_memory *memory, uint64_t address, ff_error *error) {
   ff_status status = FF_OK;
   pthread_mutex_lock(&memory->lock);
-  exec_record *record = exec_memory_record(memory, address);
-  if (!record || record->info.range != EXEC_MAPPED || record->info.address != address) {
+  exec_span *span = exec_memory_span(memory, address);
+  if (!span || span->info.range != EXEC_MAPPED || span->info.address != address) {
     status = ff_fail(error, FF_NOT_FOUND, "no mapping starts at 0x%" PRIx64, address);
-  } else if (!host_map(address, record->reserved, PROT_NONE)) {
+  } else if (!host_map(address, span->reserved, PROT_NONE)) {
     status = ff_fail(error, FF_NO_MEMORY, "cannot unmap 0x%" PRIx64 ": %s", address, strerror(errno));
   } else {
-    table_set(memory, address - memory->arena.base, record->reserved, record->holder);
-    close_record(memory, record);
-    record->info.bytes = 0;
-    FF_PUSH(&memory->spare, record);
+    table_set(memory, address - memory->arena.base, span->reserved, span->holder);
+    close_span(memory, span);
+    span->info.bytes = 0;
+    FF_PUSH(&memory->spare, span);
   }
   pthread_mutex_unlock(&memory->lock);
   return status;
 }
 
 void exec_memory_set_access(const exec_allocation *mapping, bool read, bool write) {
-  exec_record *record = (exec_record *)(uintptr_t)mapping; /* info is its first member */
-  __atomic_store_n(&record->writable, write ? mapping->bytes : 0, __ATOMIC_RELEASE);
-  __atomic_store_n(&record->readable, read ? mapping->bytes : 0, __ATOMIC_RELEASE);
+  exec_span *span = (exec_span *)(uintptr_t)mapping; /* info is its first member */
+  __atomic_store_n(&span->writable, write ? mapping->bytes : 0, __ATOMIC_RELEASE);
+  __atomic_store_n(&span->readable, read ? mapping->bytes : 0, __ATOMIC_RELEASE);
 }
 
 const exec_allocation *exec_memory_holder(const exec_allocation *allocation) {
-  const exec_record *record = (const exec_record *)allocation;
-  return record->holder ? &record->holder->info : allocation;
+  const exec_span *span = (const exec_span *)allocation;
+  return span->holder ? &span->holder->info : allocation;
 }
 
 bool exec_memory_may(const exec_allocation *allocation, bool write) {
-  const exec_record *record = (const exec_record *)allocation;
-  return write ? record->writable != 0 : record->readable != 0;
+  const exec_span *span = (const exec_span *)allocation;
+  return write ? span->writable != 0 : span->readable != 0;
 }
 
 /* ---- host memory ---- */
@@ -611,11 +608,11 @@ static bool overlap(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_bytes) 
 }
 
 /* The live registered memory that has some byte of the range; NULL: there is none. */
-static const exec_record *registered_in(const exec_memory *memory, uint64_t address, uint64_t bytes) {
+static const exec_span *registered_in(const exec_memory *memory, uint64_t address, uint64_t bytes) {
   uint32_t count = __atomic_load_n(&memory->registered_count, __ATOMIC_ACQUIRE);
   for (uint32_t i = 0; i < count; i++) {
-    const exec_record *record = __atomic_load_n(&memory->registered[i], __ATOMIC_ACQUIRE);
-    if (record && record->readable && overlap(address, bytes, record->info.address, record->info.bytes)) return record;
+    const exec_span *span = __atomic_load_n(&memory->registered[i], __ATOMIC_ACQUIRE);
+    if (span && span->readable && overlap(address, bytes, span->info.address, span->info.bytes)) return span;
   }
   return NULL;
 }
@@ -627,12 +624,12 @@ static uint64_t canonical_place(const exec_memory *memory, uint64_t address, uin
   for (bool moved = true; moved;) {
     moved = false;
     for (uint32_t i = 0; i < memory->registered_count; i++) {
-      const exec_record *record = memory->registered[i];
-      if (!record || !record->readable ||
-          !overlap(at, units, record->canonical / LARGE_BYTES * LARGE_BYTES,
-                   record->canonical % LARGE_BYTES + record->info.bytes))
+      const exec_span *span = memory->registered[i];
+      if (!span || !span->readable ||
+          !overlap(at, units, span->canonical / LARGE_BYTES * LARGE_BYTES,
+                   span->canonical % LARGE_BYTES + span->info.bytes))
         continue;
-      at = round_up(record->canonical + record->info.bytes, LARGE_BYTES);
+      at = round_up(span->canonical + span->info.bytes, LARGE_BYTES);
       moved = true;
     }
   }
@@ -655,14 +652,14 @@ ff_status exec_memory_register(exec_memory *memory, void *host, uint64_t bytes, 
   } else if (slot == REGISTERED_LIMIT) {
     status = ff_fail(error, FF_LIMIT, "more than %u registered host ranges", REGISTERED_LIMIT);
   } else {
-    exec_record *record = new_record(memory);
-    open_record(memory, record, address, bytes, bytes, EXEC_MEMORY_REGISTERED, "registered host memory");
-    record->canonical = canonical_place(memory, address, bytes);
+    exec_span *span = new_span(memory);
+    open_span(memory, span, address, bytes, bytes, EXEC_MEMORY_REGISTERED, "registered host memory");
+    span->canonical = canonical_place(memory, address, bytes);
     __atomic_store_n(&memory->arena.plain, false, __ATOMIC_RELEASE);
     if (slot < memory->registered_count) FF_PUSH(&memory->spare, memory->registered[slot]);
-    __atomic_store_n(&memory->registered[slot], record, __ATOMIC_RELEASE);
+    __atomic_store_n(&memory->registered[slot], span, __ATOMIC_RELEASE);
     if (slot == memory->registered_count) __atomic_store_n(&memory->registered_count, slot + 1, __ATOMIC_RELEASE);
-    *allocation = &record->info;
+    *allocation = &span->info;
   }
   pthread_mutex_unlock(&memory->lock);
   return status;
@@ -672,9 +669,9 @@ ff_status exec_memory_unregister(exec_memory *memory, void *host, ff_error *erro
   ff_status status = ff_fail(NULL, FF_NOT_FOUND, "-");
   pthread_mutex_lock(&memory->lock);
   for (uint32_t i = 0; i < memory->registered_count; i++) {
-    exec_record *record = memory->registered[i];
-    if (!record || record->info.freed || record->info.address != (uint64_t)(uintptr_t)host) continue;
-    close_record(memory, record);
+    exec_span *span = memory->registered[i];
+    if (!span || span->info.freed || span->info.address != (uint64_t)(uintptr_t)host) continue;
+    close_span(memory, span);
     status = FF_OK;
   }
   pthread_mutex_unlock(&memory->lock);
@@ -690,14 +687,14 @@ bool exec_memory_in_arena(const exec_memory *memory, uint64_t address) {
 
 uint64_t exec_memory_canonical(const exec_memory *memory, uint64_t address) {
   if (exec_memory_in_arena(memory, address)) return address - memory->arena.base + EXEC_ARENA_CANONICAL;
-  const exec_record *record = registered_in(memory, address, 1);
-  return record ? address - record->info.address + record->canonical : 0;
+  const exec_span *span = registered_in(memory, address, 1);
+  return span ? address - span->info.address + span->canonical : 0;
 }
 
 uint64_t exec_memory_canonical_line(const exec_memory *memory, uint64_t line, uint32_t bytes) {
   if (exec_memory_in_arena(memory, line)) return line - memory->arena.base + EXEC_ARENA_CANONICAL;
-  const exec_record *record = registered_in(memory, line, bytes);
-  return record ? line - record->info.address + record->canonical : line;
+  const exec_span *span = registered_in(memory, line, bytes);
+  return span ? line - span->info.address + span->canonical : line;
 }
 
 static uint64_t distance(const exec_allocation *allocation, uint64_t address) {
@@ -710,10 +707,10 @@ const exec_allocation *exec_memory_nearest(const exec_memory *memory, uint64_t a
   exec_memory *unlocked = (exec_memory *)(uintptr_t)memory;
   const exec_allocation *nearest = NULL;
   pthread_mutex_lock(&unlocked->lock);
-  for (size_t i = 0; i < memory->records.count; i++) {
-    const exec_record *record = memory->records.items[i];
-    if (record->info.freed || !record->info.bytes) continue;
-    if (!nearest || distance(&record->info, address) < distance(nearest, address)) nearest = &record->info;
+  for (size_t i = 0; i < memory->spans.count; i++) {
+    const exec_span *span = memory->spans.items[i];
+    if (span->info.freed || !span->info.bytes) continue;
+    if (!nearest || distance(&span->info, address) < distance(nearest, address)) nearest = &span->info;
   }
   pthread_mutex_unlock(&unlocked->lock);
   return nearest;

@@ -77,7 +77,7 @@ uint64_t exec_memory_padding(const exec_memory *memory);
 /* Zero-filled. Thread-safe (a lock); lookups take no lock. *allocation stays valid until exec_memory_free. */
 ff_status exec_memory_allocate(exec_memory *memory, uint64_t bytes, uint64_t alignment, exec_memory_kind kind,
                                const char *name, const exec_allocation **allocation, ff_error *error);
-/* FF_NOT_FOUND: no live allocation starts there. The pages go back to the host; the record stays as a tombstone. */
+/* FF_NOT_FOUND: no live allocation starts there. The pages go back to the host; the span stays as a tombstone. */
 ff_status exec_memory_release(exec_memory *memory, uint64_t address, ff_error *error);
 /* Makes existing host memory visible to kernels (cudaHostRegister), and takes it back. */
 ff_status exec_memory_register(exec_memory *memory, void *host, uint64_t bytes, const exec_allocation **allocation,

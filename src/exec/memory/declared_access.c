@@ -70,8 +70,8 @@ void core_declared_check_lane(core_warp *w, const exec_instr *i, uint32_t lane, 
   exec_access *a = (exec_access *)(uintptr_t)i->side;
   uint32_t need = needed(a);
   if (a->space == PTX_SPACE_CONST || in_one_use(w, a, address, address + bytes, need)) return;
-  const exec_record *record = exec_memory_record(w->launch->memory, address);
-  if (record && record->info.exempt && !record->info.freed) return;
+  const exec_span *span = exec_memory_span(w->launch->memory, address);
+  if (span && span->info.exempt && !span->info.freed) return;
   if (!ptx_use_covers(w->block->ranges, w->launch->request->use_count, address, bytes, need))
     core_fault_undeclared(w, i, lane, address, bytes, need);
 }

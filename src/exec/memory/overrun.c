@@ -57,9 +57,9 @@ bool core_overrun(const core_warp *w, const exec_instr *i, uint32_t lane, uint64
                   bool writes) {
   if (!told || !exec_memory_in_arena(w->launch->memory, address) || address % EXEC_PAGE_BYTES + bytes > EXEC_PAGE_BYTES)
     return false;
-  const exec_record *record = exec_memory_record(w->launch->memory, address - address % EXEC_PAGE_BYTES);
-  if (!record || record->info.range != EXEC_ALLOCATED || record->info.exempt) return false;
-  if ((writes ? record->writable : record->readable) != record->info.bytes) return false; /* freed, closed, read only */
-  tell(w, i, lane, &record->info, address, bytes);
+  const exec_span *span = exec_memory_span(w->launch->memory, address - address % EXEC_PAGE_BYTES);
+  if (!span || span->info.range != EXEC_ALLOCATED || span->info.exempt) return false;
+  if ((writes ? span->writable : span->readable) != span->info.bytes) return false; /* freed, closed, read only */
+  tell(w, i, lane, &span->info, address, bytes);
   return true;
 }

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What address_space.c and the functions that read and write memory share: an allocation as a running warp sees it.
  *
- * An access to [a, a + n) is inside a record when a - address <= readable - n (and n <= readable), unsigned. Records
+ * An access to [a, a + n) is inside a span when a - address <= readable - n (and n <= readable), unsigned. Records
  * are freed with the exec_memory, not before, so an instruction may remember the last one that it used. */
 #ifndef FF_EXEC_SPACE_H
 #define FF_EXEC_SPACE_H
 
 #include "exec/memory/address_space.h"
 
-typedef struct exec_record {
-  exec_allocation info;        /* first: &record->info is the public handle */
+typedef struct exec_span {
+  exec_allocation info;        /* first: &span->info is the public handle */
   uint64_t readable, writable; /* bytes that may be read, written: 0 when freed; writable is 0 for constants */
   /* bytes of its range in the arena, whole pages; those of them in front of the allocation */
   uint64_t reserved, front;
-  struct exec_record *holder; /* a mapping's reservation */
-  uint64_t canonical;         /* registered memory: its canonical address */
-} exec_record;
+  struct exec_span *holder; /* a mapping's reservation */
+  uint64_t canonical;       /* registered memory: its canonical address */
+} exec_span;
 
 /* The beginning of each exec_memory, for what is too hot for a call. */
 typedef struct exec_arena {
@@ -32,8 +32,8 @@ static inline const exec_arena *exec_memory_arena(const exec_memory *memory) {
  * is. */
 uint64_t exec_memory_canonical_line(const exec_memory *memory, uint64_t line, uint32_t bytes);
 
-/* The record (live or freed) that holds `address`, else NULL. No lock. */
-exec_record *exec_memory_record(const exec_memory *memory, uint64_t address);
+/* The span (live or freed) that holds `address`, else NULL. No lock. */
+exec_span *exec_memory_span(const exec_memory *memory, uint64_t address);
 /* Kernels may not store to this allocation from now on. */
 void exec_memory_protect(const exec_allocation *allocation);
 

@@ -150,7 +150,7 @@ static void check_surface(core_warp *w, const exec_instr *i, lane_place *places)
     uint64_t address = (uint64_t)(uintptr_t)places[lane].host;
     at[lane] = (exec_reach){.address = address,
                             .host = places[lane].host,
-                            .record = exec_memory_record(w->launch->memory, address),
+                            .span = exec_memory_span(w->launch->memory, address),
                             .space = PTX_SPACE_GLOBAL};
     bytes = places[lane].bytes;
     lanes |= 1u << lane;

@@ -2,7 +2,7 @@
 /* tex, tld4, txq, istypep, suq for a whole warp (PTX ISA, "Texture Instructions").
  *
  * Lanes may have different handles: they go group by group. In the access stream a fetch is a load of the lines that
- * its texels lie in: first every lane's first texel, then, in further records, texels in sectors that the instruction
+ * its texels lie in: first every lane's first texel, then, in further spans, texels in sectors that the instruction
  * has not touched yet. All sources are read before the first result is written, because they may share slots. */
 #include <inttypes.h>
 #include <string.h>
@@ -18,10 +18,10 @@
 /* Is all of the texture's memory there? Mappings side by side count as one. */
 static bool is_there(const core_warp *w, const exec_texture *t) {
   for (uint64_t at = t->address, left = t->bytes; left;) {
-    const exec_record *record = exec_memory_record(w->launch->memory, at);
-    uint64_t offset = record ? at - record->info.address : 0;
-    if (!record || offset >= record->readable || (t->allocation && record->info.id != t->allocation)) return false;
-    uint64_t piece = record->readable - offset;
+    const exec_span *span = exec_memory_span(w->launch->memory, at);
+    uint64_t offset = span ? at - span->info.address : 0;
+    if (!span || offset >= span->readable || (t->allocation && span->info.id != t->allocation)) return false;
+    uint64_t piece = span->readable - offset;
     if (piece >= left) return true;
     at += piece;
     left -= piece;
@@ -132,7 +132,7 @@ static void check_reads(core_warp *w, const exec_instr *i, const texture_reads *
       uint64_t address = reads[lane].address[n];
       at[lane] = (exec_reach){.address = address,
                               .host = (unsigned char *)(uintptr_t)address,
-                              .record = exec_memory_record(w->launch->memory, address),
+                              .span = exec_memory_span(w->launch->memory, address),
                               .space = PTX_SPACE_GLOBAL};
       lanes |= 1u << lane;
     }

@@ -157,9 +157,8 @@ static bool is_cell(const exec_memory *memory, exec_textures *table, uint64_t ad
   for (size_t n = 0; n < table->cells.count && !cell; n++)
     cell = address - table->cells.items[n].address < table->cells.items[n].bytes && address % 8 == 0;
   pthread_mutex_unlock(&table->lock);
-  const exec_record *record = cell ? exec_memory_record(memory, address) : NULL;
-  return record && address - record->info.address < record->readable &&
-         record->readable - (address - record->info.address) >= 8;
+  const exec_span *span = cell ? exec_memory_span(memory, address) : NULL;
+  return span && address - span->info.address < span->readable && span->readable - (address - span->info.address) >= 8;
 }
 
 bool exec_texture_is_cell(const exec_memory *memory, uint64_t address) {

@@ -201,12 +201,12 @@ static void release(host *h, const trace_op *op) {
 
 /* What the program's future consists of in addition to its blocks. */
 static void record_future(host *h, const trace_op *op) {
-  if (op->kind == TRACE_OP_LAUNCH) trace_future_launch(h->record, op->launch);
+  if (op->kind == TRACE_OP_LAUNCH) trace_future_launch(h->written, op->launch);
   for (uint64_t row = 0; op->kind == TRACE_OP_SET && row < op->set.height; row++)
-    trace_future_range(h->record, op->set.to + row * op->set.pitch, op->set.width);
+    trace_future_range(h->written, op->set.to + row * op->set.pitch, op->set.width);
   for (uint64_t row = 0; op->kind == TRACE_OP_COPY && op->copy.direction == TRACE_D2D && row < op->copy.height; row++) {
-    trace_future_range(h->record, op->copy.from + row * op->copy.from_pitch, op->copy.width);
-    trace_future_range(h->record, op->copy.to + row * op->copy.to_pitch, op->copy.width);
+    trace_future_range(h->written, op->copy.from + row * op->copy.from_pitch, op->copy.width);
+    trace_future_range(h->written, op->copy.to + row * op->copy.to_pitch, op->copy.width);
   }
 }
 
@@ -221,7 +221,7 @@ static void keep_back(host *h, node *n) {
 }
 
 static void enqueue(host *h, const trace_op *op) {
-  if (h->record) record_future(h, op);
+  if (h->written) record_future(h, op);
   if (h->failed) {
     if (op->kind == TRACE_OP_LAUNCH) trace_reader_skip(h->reader, op->launch);
     return;

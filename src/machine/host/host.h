@@ -22,10 +22,10 @@ typedef struct memory_budget {
 typedef struct host {
   const manager *manager;
   const timing *t;
-  const char *label;    /* what results call the simulation */
-  bool instant;         /* what is not a kernel takes no time */
-  trace_reader *reader; /* that passes over what is not simulated */
-  trace_future *record; /* of the program's operations; NULL: none is written */
+  const char *label;     /* what results call the simulation */
+  bool instant;          /* what is not a kernel takes no time */
+  trace_reader *reader;  /* that passes over what is not simulated */
+  trace_future *written; /* of the program's operations; NULL: none is written */
   memory_budget *budget;
   struct pager *pager;
   struct placing *map;

@@ -109,7 +109,7 @@ static void sm_occupy(sm *m, const kernel *k, int sign) {
 /* ---- where the program has come to, for policies that use its future: the first block that is not over ---- */
 
 static void position_begin(dispatcher *q, block *b, uint64_t number) {
-  if (q->record) trace_future_block(q->record, q->reader, b->chunk, b->kernel->launch, number);
+  if (q->written) trace_future_block(q->written, q->reader, b->chunk, b->kernel->launch, number);
   if (!q->future) return;
   b->position = trace_future_position(q->future, b->kernel->launch, number);
   FF_PUSH(&q->positions, b->position);

@@ -26,7 +26,7 @@ typedef struct dispatcher {
   struct answers *answers; /* the lock, given up while a block is waited for */
   struct pager *pager;     /* that is told how far the program has come, where its future is known: */
   trace_future *future;    /* NULL: it is not */
-  trace_future *record;    /* of the program's blocks; NULL: none is written */
+  trace_future *written;   /* of the program's blocks; NULL: none is written */
   struct lent *lent;
   struct link_port *link;
   struct far_faults *faults;

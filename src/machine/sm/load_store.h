@@ -42,7 +42,7 @@ typedef struct access_path {
   struct observer *observer;
   struct controller *controller; /* NULL: the machine has no memory stacks */
   struct learner *learner;
-  trace_future *record; /* of the program's first touches; NULL: none is written */
+  trace_future *written; /* of the program's first touches; NULL: none is written */
 } access_path;
 
 /* The warp's ACCESS in progress. false: the warp sleeps and will be woken; else *time has moved on. */

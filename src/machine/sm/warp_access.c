@@ -111,7 +111,7 @@ static void send_line(progress *p, uint64_t word, uint64_t line, ps ready) {
   }
   ps accepted,
       data = remote ? remote_access(a->memory, p->m, &r, &accepted) : memory_access(a->memory, p->m, &r, &accepted);
-  if (__builtin_expect(a->record != NULL, 0)) trace_future_touch(a->record, trace_line_address(line));
+  if (__builtin_expect(a->written != NULL, 0)) trace_future_touch(a->written, trace_line_address(line));
   if (p->unit->state == PAGER_REMOTE && pager_reached(a->pager, p->unit, trace_line_address(line),
                                                       sector_count(r.sectors) * (uint64_t)TRACE_SECTOR_BYTES))
     fault_reached(a->faults, p->k->counters, trace_line_address(line));

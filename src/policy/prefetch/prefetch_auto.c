@@ -3,9 +3,9 @@
  *
  *     a launch begins          if all that it declares fits: what was not written yet comes at once, for that needs no transfer
  *     the link is idle         all that the launch declares, or the four fifths of it that there is room for, if that comes before a far-fault would be
- *                              served; else a group of it. If all that it declares fits, of the allocation of which the smallest part has been looked at (kernels go
- *                              through their arrays side by side); else of the smallest one. Then what is absent of
- *                              others; while there is room
+ *                              served; else a group of it. If all that it declares fits, of the allocation of which the
+ *                              smallest part has been looked at (kernels go through their arrays side by side); else of
+ *                              the smallest one. Then what is absent of others; while there is room
  *     reached over the link    memory has room: the group comes. It is full: the group comes when it has cost what it is worth (worth()) since its
  *                              count began, and if a group can go that was not used since then; else its count begins
  *                              again

@@ -66,7 +66,7 @@ static void mistakes(void **state) {
       {"grids:\n- {titel: x}\n", "s.yaml:2:4: unknown key 'titel'"},
       {"grids:\n- {points: x}\n", "s.yaml:2:4: unknown key 'points'"},
       {"sm_count: 4\n", "s.yaml:1:1: 'sm_count' is a value of the machine: write 'set: {sm_count: ...}'"},
-      {"set: {prefetch: tbn}\n", "s.yaml:1:7: 'prefetch' is no value of a machine: write it beside 'set'"},
+      {"set: {prefetch: tbn}\n", "s.yaml:1:7: 'prefetch' is no value of a machine: write it next to 'set'"},
       {"set: {sm_cuont: 4}\n", "s.yaml:1:7: a machine has no value 'sm_cuont': did you mean 'sm_count'?"},
       {"set: 4\n", "s.yaml:1:1: 'set' holds values of the machine"},
       {"trace: a\ntrace: b\n", "s.yaml:2:1: 'trace' is given twice"},
