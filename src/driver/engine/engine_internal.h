@@ -147,7 +147,8 @@ typedef struct engine_kernel { /* a function on one device */
 struct engine_function {
   char *name;
   engine_module *module;
-  engine_module *home; /* whose code has it: `module`, or a part of it; NULL: not loaded yet */
+  engine_module *home;   /* whose code has it: `module`, or a part of it or of another file's; NULL: not loaded yet */
+  const char *home_name; /* its name there, the text's; NULL: engine_kernels_name says it */
   char *title;         /* demangled */
   uint32_t index;      /* kernel_index of the access stream */
   engine_kernel on[ENGINE_DEVICES_MAX];
@@ -424,8 +425,8 @@ bool engine_memory_fits(int device, engine_memory memory, uint64_t bytes);
 
 /* Parses the module's sources (at least one), as far as they are needed: fills `parts`, in the order of the sources. */
 ff_status engine_parts_parse(engine_module *module, ff_error *error);
-/* On a device that it is for. */
 const ptx_module *engine_module_code(const engine_module *module); /* of one that has its parts */
+
 /* ---- PTX in the place of machine code (engine_kernels.c) ---- */
 
 /* Adds the text from the folders of --kernels that defines what the module's images do, of which none has PTX. `image`:
@@ -438,11 +439,16 @@ ff_status engine_kernels_take(engine_module *module, const fatbin_set *set, cons
 const char *engine_kernels_name(engine_module *module, const char *name);
 /* Finds the module whose code has the kernel, of a loaded module: that one, or a part of it, which is made. */
 ff_status engine_kernels_home(engine_function *function, ff_error *error);
+const char *engine_kernels_home_name(const engine_function *function); /* the kernel's name there */
+/* Does another file than the module's have the kernel, as it has a template's? */
+bool engine_kernels_elsewhere(const engine_module *module, const char *name);
+engine_module *engine_module_of_text(void); /* one that has no sources yet */
 /* A part of `module` that has this text, owned by it from now on. */
 engine_module *engine_module_part(engine_module *module, engine_source source);
 /* The module's text from a folder lacks the kernel: says so once, and lists it. */
 void engine_kernels_lacks(const engine_module *module, const char *name);
 
+/* On a device that it is for. */
 cudaError_t engine_module_load_locked(engine_module *module, int device, ff_error *error);
 int engine_module_device(const engine_module *module, int wanted); /* where it is used: that one, or its own */
 /* The module's PTX to the access stream, once. */

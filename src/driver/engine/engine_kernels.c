@@ -141,15 +141,7 @@ void engine_kernels_lacks(const engine_module *module, const char *name) {
 
 /* ---- what is there ---- */
 
-ff_status engine_kernels_take(engine_module *module, const fatbin_set *set, const void *image, size_t bytes,
-                              ff_error *error) {
-  kernel_hashes names = module_names(module, set, image, bytes);
-  const char *path = names.count ? kernel_folders_best(open_folders(), names.items, names.count) : NULL;
-  free(names.items);
-  if (!path && image) /* libraries try such, and go on with PTX */
-    return ff_fail(error, FF_NOT_FOUND,
-                   "the image is machine code (ELF), which the virtual GPU cannot run: load PTX instead");
-  if (!path) return fail_missing(module, error);
+static ff_status take_file(engine_module *module, const char *path, ff_error *error) {
   kernel_text_close(module->text);
   module->text = NULL;
   ff_status status = kernel_text_open(path, &module->text, error);
@@ -164,12 +156,55 @@ ff_status engine_kernels_take(engine_module *module, const fatbin_set *set, cons
   return FF_OK;
 }
 
-/* What all kernels share, and the kernel. Its lines are not the file's. */
-ff_status engine_kernels_home(engine_function *function, ff_error *error) {
+ff_status engine_kernels_take(engine_module *module, const fatbin_set *set, const void *image, size_t bytes,
+                              ff_error *error) {
+  kernel_hashes names = module_names(module, set, image, bytes);
+  const char *path = names.count ? kernel_folders_best(open_folders(), names.items, names.count) : NULL;
+  free(names.items);
+  if (!path && image) /* libraries try such, and go on with PTX */
+    return ff_fail(error, FF_NOT_FOUND,
+                   "the image is machine code (ELF), which the virtual GPU cannot run: load PTX instead");
+  return path ? take_file(module, path, error) : fail_missing(module, error);
+}
+
+/* ---- kernels of several translation units ---- */
+
+typedef struct other_file {
+  const char *path; /* the folders' */
+  engine_module *module;
+} other_file;
+
+/* Modules of files as such, for kernels that the file of their own module lacks; they live as long as the process. */
+static FF_VEC(other_file) others;
+
+static engine_module *module_of_file(const char *path) {
+  for (size_t i = 0; i < others.count; i++)
+    if (others.items[i].path == path) return others.items[i].module;
+  other_file one = {path, engine_module_of_text()};
+  ff_error error;
+  if (take_file(one.module, path, &error)) engine_say_once(path, "%s", error.message);
+  FF_PUSH(&others, one);
+  return one.module;
+}
+
+/* A template's kernel is made by each translation unit that uses it, and registered by any one of them: a file that has
+ * it serves, whichever unit's that is. NULL: none has, or only one that is not taken apart. */
+static engine_module *elsewhere(const engine_module *module, const char *name) {
+  if (!module->kernels_file) return NULL;
+  uint64_t hash = kernel_name_hash(name, strlen(name));
+  const char *path = kernel_folders_best(open_folders(), &hash, 1);
+  engine_module *other = path && strcmp(path, module->kernels_file) ? module_of_file(path) : NULL;
+  return other && other->text && kernel_text_name(other->text, name) ? other : NULL;
+}
+
+bool engine_kernels_elsewhere(const engine_module *module, const char *name) { return elsewhere(module, name) != NULL; }
+
+/* ---- the home of a kernel ---- */
+
+/* A part of the module: what all kernels of the file share, and the kernel. Its lines are not the file's. */
+static ff_status make_home(engine_function *function, ff_error *error) {
   engine_module *module = function->module;
-  const char *name = module->text ? kernel_text_name(module->text, function->name) : NULL;
-  if (!function->home && !name) function->home = module;
-  if (function->home) return FF_OK;
+  const char *name = kernel_text_name(module->text, function->name);
   char *statement;
   size_t length, shared_length;
   ff_status status = kernel_text_read(module->text, name, &statement, &length, error);
@@ -181,8 +216,29 @@ ff_status engine_kernels_home(engine_function *function, ff_error *error) {
   ff_text_add_bytes(&text, statement, length);
   ff_text_add(&title, "%s (%.60s)", module->kernels_file, name);
   free(statement);
-  function->home =
-      engine_module_part(module, (engine_source){.name = title.chars, .text = text.chars, .length = text.length});
+  engine_source source = {.name = title.chars, .text = text.chars, .length = text.length};
+  function->home = engine_module_part(module, source);
+  return FF_OK;
+}
+
+/* The home that the kernel has in a module of its own file. */
+static ff_status share_home(engine_function *function, engine_module *other, ff_error *error) {
+  engine_function *there = engine_function_of_locked(other, function->name);
+  ff_status status = there->home ? FF_OK : make_home(there, error);
+  if (status) return status;
+  function->home = there->home;
+  function->home_name = kernel_text_name(other->text, function->name);
+  return FF_OK;
+}
+
+ff_status engine_kernels_home(engine_function *function, ff_error *error) {
+  engine_module *module = function->module;
+  if (function->home) return FF_OK;
+  if (module->text && kernel_text_name(module->text, function->name)) return make_home(function, error);
+  bool own = ptx_find_func(engine_module_code(module), engine_kernels_name(module, function->name)) != NULL;
+  engine_module *other = own ? NULL : elsewhere(module, function->name);
+  if (other) return share_home(function, other, error);
+  function->home = module;
   return FF_OK;
 }
 
@@ -205,6 +261,10 @@ static void make_aliases(engine_module *module) {
   for (uint32_t i = 0; i < code->var_count; i++) add_alias(module, code->vars[i]->name);
   if (module->aliases.count)
     qsort(module->aliases.items, module->aliases.count, sizeof *module->aliases.items, compare_aliases);
+}
+
+const char *engine_kernels_home_name(const engine_function *function) {
+  return function->home_name ? function->home_name : engine_kernels_name(function->module, function->name);
 }
 
 const char *engine_kernels_name(engine_module *module, const char *name) {

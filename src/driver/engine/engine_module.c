@@ -201,7 +201,7 @@ static void drop_program(engine_module *module, int device) {
   if (!program) return;
   note_variables(module, device, false);
   forget_code(module, module, device);
-  if (module->base) forget_code(module->base, module, device);
+  for (engine_module *m = module->base ? ff_engine.modules : NULL; m; m = m->next) forget_code(m, module, device);
   module->programs[device] = NULL;
   exec_program *other = any_program(module);
   if (other) exec_program_hand_over(program, other);
@@ -232,6 +232,10 @@ cudaError_t engine_module_load_locked(engine_module *module, int device, ff_erro
   if (module->failed) {
     ff_fail(error, FF_INVALID, "%s", module->unsaid ? module->unsaid : "the module could not be loaded before");
     return module->error;
+  }
+  if (module->base) {
+    cudaError_t failed = engine_module_load_locked(module->base, device, error);
+    if (failed) return failed;
   }
   ff_status status = read_code(module, error);
   exec_program *made = NULL;
@@ -285,6 +289,8 @@ engine_module *engine_module_part(engine_module *module, engine_source source) {
   FF_PUSH(&part->sources, source);
   return part;
 }
+
+engine_module *engine_module_of_text(void) { return make_module(NULL); }
 
 engine_module *engine_module_register(const void *binary) {
   pthread_mutex_lock(&ff_engine.lock); /* not engine_enter: nothing may start yet */
@@ -533,6 +539,7 @@ cudaError_t engine_function_find(engine_module *module, const char *name, engine
 engine_function *engine_function_of_locked(engine_module *module, const char *name) {
   if (module->text && kernel_text_name(module->text, name)) return make_function(module, name);
   const ptx_func *found = ptx_find_func(engine_module_code(module), engine_kernels_name(module, name));
+  if (!found && engine_kernels_elsewhere(module, name)) return make_function(module, name);
   return found && found->entry && found->has_body ? make_function(module, name) : NULL;
 }
 
@@ -546,7 +553,7 @@ bool engine_function_valid(const engine_function *function) {
 const char *engine_function_name(const engine_function *function) { return function->name; }
 
 const ptx_func *engine_function_code(const engine_function *function) {
-  return ptx_find_func(engine_module_code(function->home), engine_kernels_name(function->module, function->name));
+  return ptx_find_func(engine_module_code(function->home), engine_kernels_home_name(function));
 }
 
 /* For how many threads of an SM the compiler must leave registers; 0: it was not told. */
@@ -563,11 +570,11 @@ cudaError_t engine_function_load_locked(engine_function *function, int device) {
   cudaError_t error = load_or_say(function->module, device);
   if (error) return error;
   ff_error reason;
-  const char *name = engine_kernels_name(function->module, function->name);
   ff_status status = engine_kernels_home(function, &reason);
   if (!status && (error = load_or_say(function->home, device))) return error;
   if (!status)
-    status = exec_program_kernel(function->home->programs[device], name, &function->on[device].code, &reason);
+    status = exec_program_kernel(function->home->programs[device], engine_kernels_home_name(function),
+                                 &function->on[device].code, &reason);
   if (status == FF_NOT_FOUND && function->module->kernels_file) {
     engine_kernels_lacks(function->module, function->name);
     return cudaErrorNoKernelImageForDevice;

@@ -159,6 +159,7 @@ ff_status exec_program_create_part(const ptx_module *part, exec_program *base, e
   made->memory = base->memory;
   made->borrows = true;
   made->vars = ff_alloc((part->var_count + 1) * sizeof *made->vars);
+  made->facts = exec_facts_create(part);
   pthread_mutex_init(&made->lock, NULL);
   ff_status status = FF_OK;
   for (uint32_t v = 0; v < part->var_count && status == FF_OK; v++)

@@ -271,6 +271,35 @@ static void the_fitting_file_counts(void **state) {
   assert_int_equal(result_of(alone), 21);
 }
 
+/* A template's kernel is registered by one of the units that use it, maybe by one whose file lacks it: any file that has
+ * it serves, with its own variables. */
+static void a_kernel_of_several_units(void **state) {
+  (void)state;
+  STUB(plain);
+  STUB(template);
+  void **handle = register_code("plain_kernel");
+  register_kernel(handle, plain, "plain_kernel");
+  register_kernel(handle, template, "_ZN29CUB_200302_500_600_700_800_NS4scanEPj");
+  assert_int_equal(result_of(plain), 1);
+  assert_int_equal(result_of(template), 44);
+  succeed(cudaDeviceReset());
+  assert_int_equal(result_of(template), 44);
+  assert_int_equal(result_of(plain), 1);
+  __cudaUnregisterFatBinary(handle);
+  const char *names[] = {"plain_kernel", "_ZN25CUB_200302_500_600_700_NS4scanEPj"};
+  ff_text code = {0};
+  CUmodule module;
+  CUfunction function;
+  CUcontext context;
+  assert_int_equal(cuInit(0), CUDA_SUCCESS);
+  assert_int_equal(cuDevicePrimaryCtxRetain(&context, 0), CUDA_SUCCESS);
+  assert_int_equal(cuCtxSetCurrent(context), CUDA_SUCCESS);
+  make_cubin(names, 2, &code);
+  assert_int_equal(cuModuleLoadData(&module, code.chars), CUDA_SUCCESS);
+  assert_int_equal(cuModuleGetFunction(&function, module, names[1]), CUDA_SUCCESS);
+  free(code.chars);
+}
+
 static void what_is_missing_is_named(void **state) {
   (void)state;
   STUB(absent);
@@ -404,6 +433,10 @@ static void make_folders(void) {
           "shared_kernel",
           10) ".entry _ZN38_GLOBAL__N__11111111_6_one_cu__Z3runPj6hiddenEPj(.param .u64 out)\n{\n.reg .b64 %p;\n.reg .b32 %v;\n"
               "ld.param.u64 %p, [out];\nld.global.u32 %v, [counter];\nst.global.u32 [%p], %v;\nret;\n}\n");
+  write_text(folders[0], "scan.ptx",
+             PTX_HEAD ".global .align 4 .u32 counter = 44;\n.visible .entry _ZN17CUB_200302_800_NS4scanEPj(.param .u64 "
+                      "out)\n{\n.reg .b64 %p;\n.reg .b32 %v;\nld.param.u64 %p, [out];\n"
+                      "ld.global.u32 %v, [counter];\nst.global.u32 [%p], %v;\nret;\n}\n");
   write_text(folders[0], "broken.ptx", PTX_HEAD KERNEL("broken_kernel", 1) ".global .u32 broken = ;\n");
   write_text(folders[1], "one.ptx", PTX_HEAD KERNEL("shared_kernel", 20) KERNEL("only_in_second", 21));
   snprintf(list, sizeof list, "%s:%s", folders[0], folders[1]);
@@ -427,6 +460,7 @@ int main(void) {
                                      cmocka_unit_test(kernels_come_from_the_folder),
                                      cmocka_unit_test(a_file_that_changes_is_refused),
                                      cmocka_unit_test(the_fitting_file_counts),
+                                     cmocka_unit_test(a_kernel_of_several_units),
                                      cmocka_unit_test(what_is_missing_is_named),
                                      cmocka_unit_test(libraries_too),
                                      cmocka_unit_test(a_broken_text_is_said),
