@@ -230,14 +230,14 @@ static void test_memory(void **state) {
   succeed(cuPointerGetAttributes(2, (int[]){9, 2}, (void *[]){&ordinal, &kind}, (uintptr_t)&type));
   assert_int_equal(ordinal, -2);
   assert_int_equal(kind, 0);
-  CUcontext context;
-  succeed(cuCtxGetCurrent(&context)); /* what memory is can be asked by a thread without a context */
+  CUcontext current;
+  succeed(cuCtxGetCurrent(&current)); /* what memory is can be asked by a thread without a context */
   succeed(cuCtxSetCurrent(NULL));
   succeed(cuPointerGetAttribute(&type, 2, device));
   assert_int_equal(type, CU_MEMORYTYPE_DEVICE);
   succeed(cuPointerGetAttributes(1, (int[]){9}, (void *[]){&ordinal}, device));
   assert_int_equal(ordinal, 0);
-  succeed(cuCtxSetCurrent(context));
+  succeed(cuCtxSetCurrent(current));
   check(cuMemFree_v2((uintptr_t)host), CUDA_ERROR_INVALID_VALUE);
   check(cuMemFree_v2(device + 4), CUDA_ERROR_INVALID_VALUE);
   succeed(cuMemFreeHost(host));
