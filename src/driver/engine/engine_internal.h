@@ -149,8 +149,8 @@ struct engine_function {
   engine_module *module;
   engine_module *home;   /* whose code has it: `module`, or a part of it or of another file's; NULL: not loaded yet */
   const char *home_name; /* its name there, the text's; NULL: engine_kernels_name says it */
-  char *title;         /* demangled */
-  uint32_t index;      /* kernel_index of the access stream */
+  char *title;           /* demangled */
+  uint32_t index;        /* kernel_index of the access stream */
   engine_kernel on[ENGINE_DEVICES_MAX];
   engine_function *next; /* in its module */
 };
@@ -447,6 +447,9 @@ engine_module *engine_module_of_text(void); /* one that has no sources yet */
 engine_module *engine_module_part(engine_module *module, engine_source source);
 /* The module's text from a folder lacks the kernel: says so once, and lists it. */
 void engine_kernels_lacks(const engine_module *module, const char *name);
+/* A registered kernel that is needed is missing, though the user has given folders. Programs ignore the error of the
+ * call that needs it (PyTorch those of CUB), so it is made sticky. */
+void engine_kernels_fault(const engine_function *function, int device);
 
 /* On a device that it is for. */
 cudaError_t engine_module_load_locked(engine_module *module, int device, ff_error *error);

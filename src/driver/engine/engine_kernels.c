@@ -12,6 +12,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -137,6 +138,18 @@ void engine_kernels_lacks(const engine_module *module, const char *name) {
   list_missing(source, name);
   free(source);
   free(title);
+}
+
+void engine_kernels_fault(const engine_function *function, int device) {
+  if (!function->module->binary || !folder_list()) return;
+  char message[512];
+  snprintf(
+      message, sizeof message,
+      "the kernel %.200s is in no folder of --kernels: every later call fails, as after a fault, since the program "
+      "may go on with what is in memory instead of the kernel's results",
+      function->name);
+  engine_say_once("--kernels", "%s", message);
+  engine_fault_locked(cudaErrorNoKernelImageForDevice, device, message);
 }
 
 /* ---- what is there ---- */

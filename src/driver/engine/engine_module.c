@@ -568,6 +568,7 @@ static uint32_t promised_threads(const ptx_func *code) {
 cudaError_t engine_function_load_locked(engine_function *function, int device) {
   if (function->on[device].code) return cudaSuccess;
   cudaError_t error = load_or_say(function->module, device);
+  if (error == cudaErrorNoKernelImageForDevice) engine_kernels_fault(function, device);
   if (error) return error;
   ff_error reason;
   ff_status status = engine_kernels_home(function, &reason);
@@ -577,6 +578,7 @@ cudaError_t engine_function_load_locked(engine_function *function, int device) {
                                  &function->on[device].code, &reason);
   if (status == FF_NOT_FOUND && function->module->kernels_file) {
     engine_kernels_lacks(function->module, function->name);
+    engine_kernels_fault(function, device);
     return cudaErrorNoKernelImageForDevice;
   }
   if (status == FF_NOT_FOUND) return cudaErrorInvalidDeviceFunction;

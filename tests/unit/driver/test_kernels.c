@@ -271,8 +271,8 @@ static void the_fitting_file_counts(void **state) {
   assert_int_equal(result_of(alone), 21);
 }
 
-/* A template's kernel is registered by one of the units that use it, maybe by one whose file lacks it: any file that has
- * it serves, with its own variables. */
+/* A template's kernel is registered by one of the units that use it, maybe by one whose file lacks it: any file that
+ * has it serves, with its own variables. */
 static void a_kernel_of_several_units(void **state) {
   (void)state;
   STUB(plain);
@@ -312,11 +312,19 @@ static void what_is_missing_is_named(void **state) {
   register_kernel(other, NULL, "shared_kernel");
   listen();
   cudaError_t first = launch(absent, 1, 1, NULL), again = launch(absent, 1, 1, NULL);
-  cudaError_t lacks = launch(lacking, 1, 1, NULL);
+  (void)cudaGetLastError();
+  cudaError_t last = cudaGetLastError(), other_call = cudaDeviceSynchronize(); /* it cannot be taken away */
+  cudaError_t over = cudaDeviceReset();
+  cudaError_t lacks = launch(lacking, 1, 1, NULL), afterwards = cudaDeviceSynchronize();
   const char *text = heard();
   expect(first, cudaErrorNoKernelImageForDevice);
   expect(again, cudaErrorNoKernelImageForDevice);
+  expect(last, cudaErrorNoKernelImageForDevice);
+  expect(other_call, cudaErrorNoKernelImageForDevice);
+  succeed(over);
   expect(lacks, cudaErrorNoKernelImageForDevice);
+  expect(afterwards, cudaErrorNoKernelImageForDevice);
+  succeed(cudaDeviceReset());
   const char *said = strstr(text, "compile absent.cu to PTX");
   assert_non_null(said);
   assert_null(strstr(said + 1, "compile absent.cu to PTX")); /* once */
