@@ -150,6 +150,21 @@ def two_devices():
     return near(first + second.to("cuda:0"), X + Y) and near(first.to("cuda:1") * second, X * Y)
 
 
+def data_parallel():
+    """NCCL between the devices: the loss, and the gradients that come back to the first one."""
+    def step(model, x):
+        model.zero_grad()
+        loss = F.mse_loss(model(x), torch.ones(8, 4, device=x.device))
+        loss.backward()
+        return loss, [p.grad.cpu() for p in model.parameters()]
+
+    torch.manual_seed(5)
+    model, x = nn.Sequential(nn.Linear(33, 32), nn.ReLU(), nn.Linear(32, 4)), torch.randn(8, 33)
+    loss, right = step(model, x)
+    there, ours = step(nn.DataParallel(copy.deepcopy(model).cuda(), [0, 1]), x.cuda())
+    return near(there.detach(), loss.detach()) and all(near(a, b) for a, b in zip(ours, right, strict=True))
+
+
 def repeats():
     def numbers():
         torch.manual_seed(3)
@@ -173,3 +188,4 @@ check("streams", streams)
 check("pinned memory", pinned)
 check("memory_stats", statistics)
 check("two devices", two_devices)
+check("DataParallel", data_parallel)

@@ -44,7 +44,8 @@ static uint32_t capability(void) {
 static uint32_t max_registers(const fatbin_entry *entry) {
   static const char option[] = "maxrregcount";
   uint32_t number = 0;
-  const char *at = entry->options ? memmem(entry->options, entry->options_length, option, sizeof option - 1) : NULL;
+  if (!entry->options) return 0;
+  const char *at = memmem(entry->options, entry->options_length, option, sizeof option - 1);
   const char *end = entry->options + entry->options_length;
   if (!at || (at += sizeof option - 1) == end || (*at != '=' && *at != ' ')) return 0;
   for (at++; at < end && *at >= '0' && *at <= '9' && number < 1000; at++) number = 10 * number + (uint32_t)(*at - '0');
