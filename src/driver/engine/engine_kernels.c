@@ -82,6 +82,14 @@ static char *source_of(const engine_module *module) {
   return found;
 }
 
+/* The file that the module is in: a library's, or the program's name. */
+static const char *owner_of(const engine_module *module) {
+  Dl_info object;
+  if (!module->binary || !dladdr(module->binary, &object) || !object.dli_fname) return program_invocation_short_name;
+  const char *slash = strrchr(object.dli_fname, '/');
+  return slash ? slash + 1 : object.dli_fname;
+}
+
 /* One write for the line: processes may share the file. */
 static void list_missing(const char *source, const char *kernel) {
   const char *path = getenv("FARFAULT_MISSING");
@@ -101,7 +109,8 @@ static ff_status fail_missing(const engine_module *module, ff_error *error) {
   size_t count = 0;
   for (const engine_function *f = module->functions; f; f = f->next) count++;
   ff_text which = {0};
-  ff_text_add(&which, "module %u of %s", module->number, program_invocation_short_name);
+  if (count) ff_text_add(&which, "module %u of %s", module->number, owner_of(module));
+  else ff_text_add(&which, "an image of %s", owner_of(module)); /* the same for all: said once */
   if (source) ff_text_add(&which, " (%s)", source);
   ff_text_add(&which, " holds machine code only, no PTX");
   if (!folder_list())
@@ -116,10 +125,7 @@ static ff_status fail_missing(const engine_module *module, ff_error *error) {
         "%s, and none of its %zu kernels (%.160s) is in a folder of --kernels: compile %s to PTX there (of PyTorch: "
         "scripts/pytorch-kernels.sh%s%s)",
         which.chars, count, title, source ? source : "its source file", source ? " --only " : "", source ? source : "");
-  else /* the same for all: a library that tries many images is said once */
-    ff_fail(error, FF_NOT_FOUND,
-            "an image that %s loads holds machine code only, no PTX, and nothing of it is in a folder of --kernels",
-            program_invocation_short_name);
+  else ff_fail(error, FF_NOT_FOUND, "%s, and nothing of it is in a folder of --kernels", which.chars);
   if (count) list_missing(source, kernel);
   free(which.chars);
   free(source);
