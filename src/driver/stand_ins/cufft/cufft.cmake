@@ -15,10 +15,13 @@ add_custom_command(OUTPUT ${cufft_made}/cufft_kernels.c
                    COMMAND ${CMAKE_COMMAND} -DIN=${cufft_made}/cufft_kernels.ptx -DOUT=${cufft_made}/cufft_kernels.c -DNAME=cufft_ptx -P ${CMAKE_SOURCE_DIR}/cmake/embed.cmake
                    DEPENDS ${cufft_made}/cufft_kernels.ptx ${CMAKE_SOURCE_DIR}/cmake/embed.cmake VERBATIM)
 file(GLOB driver_cufft CONFIGURE_DEPENDS ${cufft_dir}/*.c)
-add_custom_target(cufft-kernels DEPENDS ${cufft_made}/cufft_kernels.c) # once, for all libraries
+set(cufft_versions ${cufft_dir}/cufft.c) # the version that a program asks for
+list(REMOVE_ITEM driver_cufft ${cufft_versions})
+add_library(cufft-objects OBJECT ${driver_cufft} ${cufft_made}/cufft_kernels.c) # once, for all libraries
+target_include_directories(cufft-objects PRIVATE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)
+set_target_properties(cufft-objects PROPERTIES POSITION_INDEPENDENT_CODE ON)
 foreach(major 10 11 12)
-  driver_shared(cufft-${major} libcufft.so.${major} stand_ins/cufft/cufft_${major}.map ${driver_cufft} ${cufft_made}/cufft_kernels.c)
-  add_dependencies(cufft-${major} cufft-kernels)
+  driver_shared(cufft-${major} libcufft.so.${major} stand_ins/cufft/cufft_${major}.map ${cufft_versions} $<TARGET_OBJECTS:cufft-objects>)
   target_compile_definitions(cufft-${major} PRIVATE CUFFT_MAJOR=${major})
   target_link_libraries(cufft-${major} PRIVATE ff_base ${CMAKE_DL_LIBS} Threads::Threads m)
 endforeach()
