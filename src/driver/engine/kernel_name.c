@@ -54,8 +54,8 @@ static bool internal_file(text_part identifier, text_part *file) {
   else return false;
   for (; identifier.length; skip(&identifier, 1)) { /* after a hash */
     if (identifier.chars[0] != '_') continue;
-    skip(&identifier, 1);
-    if (!counted_file(identifier, file) || starts(*file, "tmpxft_")) continue; /* there the file comes later */
+    text_part after = {identifier.chars + 1, identifier.length - 1};
+    if (!counted_file(after, file) || starts(*file, "tmpxft_")) continue; /* there the file comes later */
     cut_ending(file, "_cpp1_ii");
     cut_ending(file, "_cu");
     return true;

@@ -142,6 +142,8 @@ static void names_without_what_builds_change(void **state) {
   expect_same("_ZN3cub33CUB_200302_500_600_700_800_900_NS4scanEPf", "_ZN3cub17CUB_200402_750_NS4scanEPf", false);
   expect_same("_ZN6thrust20THRUST_200302_800_NS4scanEPf", "_ZN6thrust20THRUST_200302_900_NS4scanEPf", true);
   expect_same("_Z4scanPf", "_Z4scanPi", false);
+  expect_same("_ZN15_GLOBAL__N__ab_3runv", "_ZN15_GLOBAL__N__ac_3runv", false); /* ends where a file could begin */
+  expect_same("_ZN24_GLOBAL__N__ab__6_cub_cu4scanEPf", "_ZN24_GLOBAL__N__ac__6_cub_cu4scanEPf", true);
   expect_same("_ZN999_GLOBAL__N__", "_ZN998_GLOBAL__N__", false); /* longer than the name */
   expect_same("_ZN99999999999999999999_GLOBAL__N__1", "_ZN99999999999999999999_GLOBAL__N__2", false);
   char file[16];
