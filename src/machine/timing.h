@@ -9,7 +9,7 @@
 typedef struct timing {
   /* picoseconds << 20, per instruction or pass */
   uint64_t cycle_fixed, interval_fixed, sfu_fixed, fp64_fixed, shared_fixed;
-  ps cycle, ahead, launch, block_launch;
+  ps cycle, ahead, launch, block_launch, gpu_block_launch, block_start;
   ps side, l1, l2_there, l2_back, l2_service[5]; /* by sectors */
   ps tlb_port, tlb_there, tlb_back, shared_tlb, walk_cache;
   ps dram_there, dram_back, dram_burst[5], t_rcd, t_rp, t_rc, t_cl, t_wr;

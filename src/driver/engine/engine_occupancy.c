@@ -1,32 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a kernel needs of an SM, and how many of its blocks fit: function attributes and occupancy.
  *
- * CUDA C++ Programming Guide, "Hardware Multithreading": registers are given to a warp in units of 256 and divided
- * over the schedulers; shared memory in units of 256 bytes (128 from compute capability 8.0 on, where the system also
- * keeps 1 KiB per block). blocks = min over threads, blocks, registers and shared memory.
+ * blocks = min over threads, blocks, registers and shared memory, each as the timing model counts it
+ * (machine/spec/allocation.h).
  *
  * Registers are an estimate (ptx_register_estimate): a compiler spills where it exceeds what the threads of .maxntid
  * and .minnctapersm can have, so it is cut there; without those it would for 1024 threads unless the estimate exceeds
  * that by half, where no compiler would. */
 #include "driver/engine/engine_internal.h"
+#include "machine/spec/allocation.h"
 
 #define WARP 32u
-#define REGISTER_UNIT 256u   /* registers of one warp come in these */
 #define REGISTERS_MAX 255u   /* per thread, every device since compute capability 3.5 */
 #define DEVICE_THREADS 1024u /* per block */
 
 static uint64_t round_up(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
-static uint64_t shared_unit(void) { return ff_engine.machine->compute_major >= 8 ? 128 : 256; }
-static uint64_t shared_reserved(void) { return ff_engine.machine->compute_major >= 8 ? 1024 : 0; }
-
 /* Warps of `registers` registers per thread that one SM holds. */
-static uint64_t warps_by_registers(uint32_t registers) {
-  const machine_spec *m = ff_engine.machine;
-  uint64_t per_warp = round_up((uint64_t)(registers ? registers : 1) * WARP, REGISTER_UNIT);
-  uint64_t parts = m->schedulers ? m->schedulers : 1;
-  return m->registers / parts / per_warp * parts;
-}
+static uint64_t warps_by_registers(uint32_t registers) { return allocation_warps(ff_engine.machine, registers); }
 
 static uint32_t settle_registers(uint32_t estimate, uint32_t threads, bool promised) {
   uint32_t registers = estimate < REGISTERS_MAX ? estimate : REGISTERS_MAX;
@@ -60,11 +51,11 @@ void engine_occupancy_of(const engine_function_info *info, uint32_t threads, uin
   const machine_spec *m = ff_engine.machine;
   uint32_t warps = (threads + WARP - 1) / WARP;
   uint64_t used = info->kernel.static_shared + dynamic_shared;
-  uint64_t shared = round_up(used + shared_reserved(), shared_unit());
+  uint64_t shared = allocation_shared(m, used);
   out->limit_threads = quotient(m->max_threads / WARP, warps);
   out->limit_blocks = (uint32_t)m->max_blocks;
   out->limit_registers = quotient(warps_by_registers(info->kernel.registers), warps);
-  out->limit_shared = used || shared_reserved() ? quotient(m->shared_bytes, shared) : UINT32_MAX;
+  out->limit_shared = quotient(m->shared_bytes, shared);
   uint64_t most = m->shared_per_block_optin > m->shared_per_block ? m->shared_per_block_optin : m->shared_per_block;
   if (used > most) out->limit_shared = 0;
   if (threads > info->max_threads) out->limit_registers = 0;
@@ -139,11 +130,9 @@ cudaError_t engine_occupancy_shared(engine_function *function, uint32_t blocks, 
   engine_occupancy_of(&info, threads, 0, &without);
   if (without.blocks < blocks) return cudaErrorInvalidValue;
   const machine_spec *m = ff_engine.machine;
-  uint64_t each = m->shared_bytes / blocks / shared_unit() * shared_unit();
-  uint64_t taken = info.kernel.static_shared + shared_reserved();
+  uint64_t each = allocation_shared_each(m, blocks), taken = info.kernel.static_shared;
   uint64_t most = m->shared_per_block_optin > m->shared_per_block ? m->shared_per_block_optin : m->shared_per_block;
-  each = each > taken ? each - taken : 0;
-  *bytes = least(each, most > info.kernel.static_shared ? most - info.kernel.static_shared : 0);
+  *bytes = least(each > taken ? each - taken : 0, most > taken ? most - taken : 0);
   return cudaSuccess;
 }
 

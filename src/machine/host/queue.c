@@ -23,6 +23,7 @@
 #include "machine/memory/declared_residency.h"
 #include "machine/observe/observer.h"
 #include "machine/sm/dispatch.h"
+#include "machine/spec/allocation.h"
 #include "machine/tenants/device.h"
 
 void streams_begin(streams *q) {
@@ -277,8 +278,8 @@ static void launch_ready(streams *q, node *n, ps time) {
                 .blocks = l->blocks,
                 .warps_per_block = l->warps_per_block,
                 .block_threads = (uint32_t)threads,
-                .block_registers = threads * l->registers,
-                .block_shared = l->shared_bytes};
+                .block_registers = allocation_registers(q->spec, l->warps_per_block, l->registers),
+                .block_shared = allocation_shared(q->spec, l->shared_bytes)};
   n->kernel = k;
   if (q->observer->history) record_arguments(q->observer, l, k->counters);
   time = transfer_managed_in(q->transfers, time);

@@ -131,6 +131,16 @@ static void position_end(dispatcher *q, const block *b) {
 
 /* ---- blocks ---- */
 
+/* When a block that may start at `time` does: the GPU starts one after the other, and so does each SM. What an SM makes
+ * wait does not hold up the others. */
+static ps place_taken(device *d, sm *m, ps time, const timing *t) {
+  ps turn = d->next_block > time ? d->next_block : time;
+  d->next_block = turn + t->gpu_block_launch;
+  ps start = m->next_block > turn ? m->next_block : turn;
+  m->next_block = start + t->block_launch;
+  return start;
+}
+
 static void block_start(dispatcher *q, sm *m, kernel *k, ps time) {
   block *b = q->free_blocks;
   if (b) {
@@ -151,9 +161,8 @@ static void block_start(dispatcher *q, sm *m, kernel *k, ps time) {
   position_begin(q, b, number);
   sm_occupy(m, k, 1);
   if (q->d->borrow) idle_sharing_block_start(q->lent, m, time);
-  ps start = m->next_block > time ? m->next_block : time;
+  ps start = place_taken(q->d, m, time, q->t);
   b->began = start;
-  m->next_block = start + q->t->block_launch;
   k->counters->blocks++;
   for (uint32_t i = 0; i < k->warps_per_block; i++) {
     warp *w = warp_take(&q->d->warps, &q->d->arena);
@@ -164,7 +173,7 @@ static void block_start(dispatcher *q, sm *m, kernel *k, ps time) {
                 .counters = k->counters,
                 .scheduler = &m->schedulers[m->next_scheduler++ % q->spec->schedulers]};
     trace_cursor_open(q->reader, chunk, i, &w->cursor);
-    event_push(q->agenda->heap, start, EVENT_WARP, index);
+    event_push(q->agenda->heap, start + q->t->block_start, EVENT_WARP, index);
   }
 }
 

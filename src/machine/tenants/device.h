@@ -52,6 +52,7 @@ typedef struct device {
   host_link link;
   warp_table warps;
   warp_list *blocked_warps; /* per SM */
+  ps next_block;            /* the first time at which the GPU could start one more block */
   /* where physical memory lies: NULL where the machine file says nothing of it */
   address_hash *hash;
   frames *frames;

@@ -77,6 +77,7 @@ static inline machine_spec rig_spec(void) {
                     .shared_per_block_optin = 49152,
                     .launch_latency_us = 0,
                     .block_launch_cycles = 0,
+                    .exact_allocation = 1,
                     .l1_bytes = 16384,
                     .l1_ways = 4,
                     .l1_latency = 20,

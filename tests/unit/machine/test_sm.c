@@ -151,13 +151,14 @@ static void wait_often(trace_writer *w, uint64_t b, uint32_t i, const void *cont
     trace_put_wait(w, 0);
   }
 }
-static uint64_t waves(rig_kernel k) {
+static uint64_t waves_on(void (*machine)(machine_spec *), rig_kernel k) {
   k.warp = wait_often;
   rig_kernel one = k;
   one.blocks = 1;
-  ps single = rig_run(one_sm, one).kernel_ps;
-  return (rig_run(one_sm, k).kernel_ps + single / 2) / single;
+  ps single = rig_run(machine, one).kernel_ps;
+  return (rig_run(machine, k).kernel_ps + single / 2) / single;
 }
+static uint64_t waves(rig_kernel k) { return waves_on(one_sm, k); }
 
 static void test_occupancy(void **state) {
   assert_int_equal(waves((rig_kernel){.blocks = 8, .warps = 1}), 1); /* max_blocks = 8 */
@@ -169,6 +170,31 @@ static void test_occupancy(void **state) {
   assert_int_equal(waves((rig_kernel){.blocks = 4, .warps = 1, .shared_bytes = 12288}), 1); /* 48 KiB */
   assert_int_equal(waves((rig_kernel){.blocks = 4, .warps = 1, .shared_bytes = 12289}), 2);
   assert_int_equal(waves((rig_kernel){.blocks = 2, .warps = 32, .registers = 255}), 2); /* fits nowhere: alone */
+}
+
+/* Compute capability 7.5: a warp takes registers in 256, of a scheduler's 16384; shared memory in 256 bytes. */
+static void volta(machine_spec *s) {
+  s->exact_allocation = 0;
+  s->compute_major = 7;
+  s->registers = 32768;
+  s->sm_count = 1;
+}
+/* 8.0: 128 bytes, and 1 KiB of each block is the system's */
+static void ampere(machine_spec *s) {
+  volta(s);
+  s->compute_major = 8;
+  s->compute_minor = 0;
+}
+static void test_allocation_units(void **state) {
+  /* 40 registers: 1280 of a warp, 12 warps of a scheduler, 24 of the SM, where 25 would have enough in all */
+  assert_int_equal(waves_on(volta, (rig_kernel){.blocks = 6, .warps = 4, .registers = 40}), 1);
+  assert_int_equal(waves_on(volta, (rig_kernel){.blocks = 5, .warps = 5, .registers = 40}), 2);
+  assert_int_equal(waves_on(volta, (rig_kernel){.blocks = 6, .warps = 4, .registers = 33}), 1); /* as 40 */
+  assert_int_equal(waves_on(volta, (rig_kernel){.blocks = 6, .warps = 4, .registers = 41}), 2);
+  assert_int_equal(waves_on(volta, (rig_kernel){.blocks = 6, .warps = 1, .shared_bytes = 8192}), 1);
+  assert_int_equal(waves_on(volta, (rig_kernel){.blocks = 6, .warps = 1, .shared_bytes = 8193}), 2); /* as 8448 */
+  assert_int_equal(waves_on(ampere, (rig_kernel){.blocks = 6, .warps = 1, .shared_bytes = 8192 - 1024}), 1);
+  assert_int_equal(waves_on(ampere, (rig_kernel){.blocks = 6, .warps = 1, .shared_bytes = 8192 - 1023}), 2);
 }
 
 static void test_blocks_go_round_the_sms(void **state) {
@@ -183,6 +209,34 @@ static void slow_start(machine_spec *s) {
   s->block_launch_cycles = 100;
   s->sm_count = 1;
 }
+static void slow_gpu(machine_spec *s) {
+  s->gpu_block_launch_cycles = 10;
+  s->block_launch_cycles = 100;
+  s->sm_count = 4;
+}
+/* Round the SMs, a block every 10 ns; an SM's second one waits until 100 ns after its first. */
+static void test_the_gpu_starts_one_block_after_the_other(void **state) {
+  uint32_t n = 1;
+  rig_kernel k = {.warps = 1, .warp = issue, .context = &n};
+  for (k.blocks = 1; k.blocks <= 4; k.blocks++)
+    assert_int_equal(rig_run(slow_gpu, k).kernel_ps, ((k.blocks - 1) * 10 + 4) * NS);
+  for (k.blocks = 5; k.blocks <= 8; k.blocks++)
+    assert_int_equal(rig_run(slow_gpu, k).kernel_ps, (100 + (k.blocks - 5) * 10 + 4) * NS);
+}
+
+static void slow_place(machine_spec *s) {
+  s->block_start_cycles = 360;
+  s->max_blocks = 2;
+  s->sm_count = 1;
+}
+/* Two places: each block that follows another begins 360 ns after it. */
+static void test_a_place_is_taken_before_the_first_instruction(void **state) {
+  uint32_t n = 10;
+  rig_kernel k = {.warps = 1, .warp = issue, .context = &n};
+  for (k.blocks = 1; k.blocks <= 6; k.blocks++)
+    assert_int_equal(rig_run(slow_place, k).kernel_ps, (k.blocks + 1) / 2 * (360 + 40) * NS);
+}
+
 static void slow_kernel(machine_spec *s) { s->launch_latency_us = 7; }
 static void test_launch_latencies(void **state) {
   uint32_t n = 1;
@@ -217,8 +271,11 @@ int main(void) {
       cmocka_unit_test(test_arrive_does_not_wait),
       cmocka_unit_test(test_unmet_barrier_does_not_stop_the_simulation),
       cmocka_unit_test(test_occupancy),
+      cmocka_unit_test(test_allocation_units),
       cmocka_unit_test(test_blocks_go_round_the_sms),
       cmocka_unit_test(test_launch_latencies),
+      cmocka_unit_test(test_the_gpu_starts_one_block_after_the_other),
+      cmocka_unit_test(test_a_place_is_taken_before_the_first_instruction),
       cmocka_unit_test(test_idle_time_costs_no_events),
   };
   return cmocka_run_group_tests_name("sm", tests, NULL, NULL);
