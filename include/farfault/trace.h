@@ -260,6 +260,7 @@ typedef struct ff_trace_launch {
   uint32_t use_count;       /* up to FF_TRACE_USES_MAX */
   /* its code reads %smid: block b was told the (b % smids)-th of its stream's SMs; 0: it does not */
   uint32_t smids;
+  uint32_t carve_out; /* 1 + percent of shared memory that the program prefers an SM to have; 0: it does not say */
   /* When read; not looked at when written. A warp has 32 threads in the order of CUDA's (x, then y, then z). */
   uint64_t number; /* launches from 0 */
   uint64_t blocks; /* the grid's: block x + grid[0] * (y + grid[1] * z) */

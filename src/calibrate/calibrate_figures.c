@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "calibrate/calibrate.h"
+#include "machine/spec/allocation.h"
 
 const figure_info figure_infos[FIGURE_COUNT] = {
 #define X(name, unit, kind, expression, help) {#name, unit, help, FIGURE_##kind},

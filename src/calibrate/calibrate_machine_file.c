@@ -12,6 +12,7 @@
 
 #include "base/memory.h"
 #include "calibrate/calibrate.h"
+#include "machine/spec/allocation.h"
 #include "machine/spec/spec_table.h"
 
 typedef struct writer {
@@ -123,6 +124,9 @@ static uint64_t whole_multiple(uint64_t value, uint64_t unit) {
 /* Caches are whole sets of the base's ways; a cache of fewer lines than the base has ways has fewer ways. */
 static void fit_caches(writer *w) {
   machine_spec *m = &w->made;
+  uint64_t l1 = allocation_l1_from_small_blocks(m, m->l1_bytes);
+  if (l1 != m->l1_bytes) set_source(w, SPEC_l1_bytes, "measured: %" PRIu64 " bytes beside a carve-out", m->l1_bytes);
+  m->l1_bytes = l1;
   if (m->l1_bytes < m->l1_ways * 128) {
     m->l1_ways = m->l1_bytes / 128 ? m->l1_bytes / 128 : 1;
     set_source(w, SPEC_l1_ways, "all lines of l1_bytes: fewer than the ways of %s", w->base_name);

@@ -30,7 +30,7 @@ struct trace_file_writer {
   uint64_t open_launch;          /* its number */
   uint64_t launch_blocks, block; /* of the open launch: how many, and the one that comes; equal: none is open */
   uint32_t warps, warp;
-  bool marked, ranges;      /* the file's version says so */
+  bool marked, notes;       /* the file's version says so */
   trace_file_written *told; /* filled in at the end; NULL: not wanted */
 };
 
@@ -66,11 +66,10 @@ static void write_about(trace_file_writer *w, const trace_file_about *about) {
 
 enum { VERSION_AT = 8 };
 
-static uint8_t version_of(const trace_file_writer *w) {
-  return (uint8_t)(TRACE_FILE_PLAIN + w->marked + 2 * w->ranges);
-}
+static uint8_t version_of(const trace_file_writer *w) { return (uint8_t)(TRACE_FILE_PLAIN + w->marked + 2 * w->notes); }
 
-/* The first mark, or range, of a file that was to have none. What is before it looks the same in every version. */
+/* The first mark, range or carve-out of a file that was to have none. What is before it looks the same in every
+ * version. */
 static void write_version(trace_file_writer *w) {
   const uint8_t version = version_of(w);
   ff_output_change(w->output, VERSION_AT, &version, 1);
@@ -92,9 +91,9 @@ static ff_status create(const char *path, ff_output_kind kind, const trace_file_
   w->coder = pack_coder_create();
   pack_mirror_open(&w->mirror);
   uint8_t start[FILE_HEADER_BYTES] = FILE_MAGIC;
-  /* what has gone into a pipe cannot be changed when a mark or a range comes */
-  w->ranges = !ff_output_is_file(output);
-  w->marked = about->marks || w->ranges;
+  /* what has gone into a pipe cannot be changed when one of them comes */
+  w->notes = !ff_output_is_file(output);
+  w->marked = about->marks || w->notes;
   start[VERSION_AT] = version_of(w);
   write_bytes(w, start, sizeof start);
   write_about(w, about);
@@ -184,8 +183,8 @@ void trace_file_put_operation(trace_file_writer *w, const trace_op *op) {
   bool large = op->kind == TRACE_OP_MODULE && op->module.bytes > FRAME_COLUMN_BYTES;
   if (!frame_is_empty(w) && (large || is_full(w))) end_frame(w);
   if (frame_is_empty(w)) begin_frame(w);
-  if (!w->ranges && op->kind == TRACE_OP_LAUNCH && op->launch->range[0]) {
-    w->ranges = true;
+  if (!w->notes && op->kind == TRACE_OP_LAUNCH && (op->launch->range[0] || op->launch->carve_out)) {
+    w->notes = true;
     write_version(w);
   }
   trace_op cut = *op;

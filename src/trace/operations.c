@@ -95,9 +95,11 @@ static void put_launch(pack_bytes *to, const trace_launch *launch, operation_nam
   char **name = name_of(names, launch->kernel_index);
   bool named = *name && !strcmp(*name, launch->kernel) && symbol_of(*name) == launch->symbol;
   pack_number(to, launch->kernel_index);
-  pack_byte(to, (uint8_t)(launch->cooperative | !named << 1 | (launch->smids != 0) << 2 |
-                          (!named && launch->symbol) << 3 | (launch->range[0] != '\0') << 4));
+  pack_byte(to,
+            (uint8_t)(launch->cooperative | !named << 1 | (launch->smids != 0) << 2 | (!named && launch->symbol) << 3 |
+                      (launch->range[0] != '\0') << 4 | (launch->carve_out != 0) << 5));
   if (launch->smids) pack_number(to, launch->smids);
+  if (launch->carve_out) pack_byte(to, launch->carve_out);
   if (launch->range[0]) put_text(to, launch->range, strnlen(launch->range, sizeof launch->range));
   for (int i = 0; !named && launch->symbol && i < 8; i++) pack_byte(to, (uint8_t)(launch->symbol >> 8 * i));
   if (!named) {
@@ -305,9 +307,10 @@ static void take_shape(taker *t, trace_launch *launch) {
 
 static void take_launch(taker *t, trace_launch *launch, operation_names *names) {
   launch->kernel_index = (uint32_t)take(t, OPERATION_KERNELS_MAX - 1);
-  uint8_t flags = take_flags(t, 31);
+  uint8_t flags = take_flags(t, 63);
   launch->cooperative = flags & 1;
   launch->smids = flags & 4 ? take32(t) : 0;
+  launch->carve_out = flags & 32 ? take_flags(t, TRACE_CARVE_OUT_MAX) : 0;
   if (flags & 16) take_range(t, launch);
   if ((flags & 10) == 8) refuse(t, "a symbol without a name");
   for (int i = 0; flags & 8 && i < 8; i++) launch->symbol |= (uint64_t)take_flags(t, UINT8_MAX) << 8 * i;

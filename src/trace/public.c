@@ -255,9 +255,11 @@ static const char *take_launch(trace_launch *launch, const ff_trace_launch *from
                            .registers = from->registers,
                            .cooperative = from->cooperative,
                            .smids = from->smids,
+                           .carve_out = (uint8_t)from->carve_out,
                            .module = from->module};
   if (!from->kernel || strnlen(from->kernel, sizeof launch->kernel) == sizeof launch->kernel)
     return "no name, or one of more than 255 bytes";
+  if (from->carve_out > TRACE_CARVE_OUT_MAX) return "a carve-out of more than 100 percent";
   if (from->parameter_bytes > OPERATION_PARAMETERS_MAX || (from->parameter_bytes && !from->parameters))
     return "more than 65536 bytes of parameters, or none";
   if (from->use_count > TRACE_USES_MAX || (from->use_count && !from->uses)) return "more than 64 uses, or none";
@@ -465,6 +467,7 @@ static void give_launch(ff_trace_reader *r, const trace_launch *from) {
                                 .registers = from->registers,
                                 .cooperative = from->cooperative,
                                 .smids = from->smids,
+                                .carve_out = from->carve_out,
                                 .module = from->module,
                                 .parameters = from->parameters,
                                 .parameter_bytes = from->parameter_bytes,

@@ -239,6 +239,7 @@ static inline uint64_t trace_symbol(const char *name) {
 }
 
 #define TRACE_RANGE_BYTES 128u
+#define TRACE_CARVE_OUT_MAX 101u
 
 struct trace_launch { /* immutable once appended, but for the chunk table behind it */
   char kernel[256];   /* demangled where possible */
@@ -251,6 +252,7 @@ struct trace_launch { /* immutable once appended, but for the chunk table behind
   uint32_t shared_bytes; /* static + dynamic, per block */
   uint32_t registers;    /* per thread */
   uint32_t kernel_index; /* the same number for the same kernel */
+  uint8_t carve_out;     /* 1 + percent of shared memory that the program prefers the SM to have; 0: it does not say */
   bool cooperative;
   /* its code reads %smid, and block b was told the (b % smids)-th of the SMs that its stream may use; 0: it does not */
   uint32_t smids;

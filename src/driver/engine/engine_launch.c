@@ -199,6 +199,15 @@ static void make_canonical(trace_launch *traced, const void *params, uint32_t by
     traced->uses[i].address = exec_memory_canonical(memory, traced->uses[i].address);
 }
 
+/* Of shared memory, in percent; -1: none. The older attribute is asked where the program has not set the newer one. */
+static int preferred_carve_out(const engine_function_info *info) {
+  static const int older[] = {[cudaFuncCachePreferNone] = -1,
+                              [cudaFuncCachePreferShared] = 100,
+                              [cudaFuncCachePreferL1] = 0,
+                              [cudaFuncCachePreferEqual] = 50};
+  return info->carveout >= 0 ? info->carveout : older[info->cache_preference];
+}
+
 static trace_launch *trace_begin(const engine_launch *launch, const engine_function_info *info, engine_stream *stream,
                                  const void *params) {
   trace_launch *traced = NULL;
@@ -214,6 +223,7 @@ static trace_launch *trace_begin(const engine_launch *launch, const engine_funct
     traced->shared_bytes = (uint32_t)(info->kernel.static_shared + launch->dynamic_shared);
     traced->registers = info->kernel.registers;
     traced->kernel_index = launch->function->index - 1;
+    traced->carve_out = (uint8_t)(1 + preferred_carve_out(info));
     traced->cooperative = launch->cooperative;
     if (info->kernel.reads_smid) traced->smids = engine_stream_sms(stream);
     traced->module = launch->function->home->number;

@@ -268,6 +268,8 @@ static void launch_ready(streams *q, node *n, ps time) {
   const trace_launch *l = n->op.launch;
   kernel *k = ff_alloc(sizeof *k);
   uint64_t threads = (uint64_t)l->warps_per_block * 32;
+  uint64_t registers = allocation_registers(q->spec, l->warps_per_block, l->registers);
+  uint64_t shared = allocation_shared(q->spec, l->shared_bytes);
   *k = (kernel){.dispatch = q->dispatch,
                 .sms = n->sms,
                 .launch = n->op.launch,
@@ -278,8 +280,9 @@ static void launch_ready(streams *q, node *n, ps time) {
                 .blocks = l->blocks,
                 .warps_per_block = l->warps_per_block,
                 .block_threads = (uint32_t)threads,
-                .block_registers = allocation_registers(q->spec, l->warps_per_block, l->registers),
-                .block_shared = allocation_shared(q->spec, l->shared_bytes)};
+                .block_registers = registers,
+                .block_shared = shared,
+                .carve_out = allocation_carve_out(q->spec, threads, registers, shared, l->carve_out - 1)};
   n->kernel = k;
   if (q->observer->history) record_arguments(q->observer, l, k->counters);
   time = transfer_managed_in(q->transfers, time);

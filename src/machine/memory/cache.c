@@ -6,20 +6,20 @@
  * line: the least recently used one, empty lines first. */
 #include "machine/memory/cache.h"
 
+#include <string.h>
+
 #include "trace/stream.h"
 
 enum { MANY_WAYS = 33 };
 
-static void rings_init(cache *c, arena *a, uint64_t lines) {
-  uint32_t buckets = 1;
-  while (buckets < 2 * lines) buckets *= 2;
-  c->bucket_mask = buckets - 1;
-  c->buckets = arena_alloc(a, buckets * sizeof *c->buckets);
-  c->rings = arena_alloc(a, (lines + c->sets.by) * sizeof *c->rings); /* behind the lines: a head per set */
+static uint64_t lines_of(const cache *c) { return c->sets.by * c->stride; }
+
+/* Each set's ring has its first `ways` lines, all empty. */
+static void rings_close(cache *c) {
   for (uint64_t set = 0; set < c->sets.by; set++) {
-    uint32_t head = (uint32_t)(lines + set), last = head;
+    uint32_t head = (uint32_t)(lines_of(c) + set), last = head;
     for (uint32_t w = 0; w < c->ways; w++) {
-      uint32_t line = (uint32_t)(set * c->ways + w);
+      uint32_t line = (uint32_t)(set * c->stride + w);
       c->rings[last].newer = line;
       c->rings[line].older = last;
       last = line;
@@ -29,14 +29,24 @@ static void rings_init(cache *c, arena *a, uint64_t lines) {
   }
 }
 
+static void rings_init(cache *c, arena *a) {
+  uint64_t lines = lines_of(c);
+  uint32_t buckets = 1;
+  while (buckets < 2 * lines) buckets *= 2;
+  c->bucket_mask = buckets - 1;
+  c->buckets = arena_alloc(a, buckets * sizeof *c->buckets);
+  c->rings = arena_alloc(a, (lines + c->sets.by) * sizeof *c->rings); /* behind the lines: a head per set */
+  rings_close(c);
+}
+
 void cache_init(cache *c, arena *a, uint64_t bytes, uint64_t ways) {
   uint64_t lines = bytes / TRACE_LINE_BYTES ? bytes / TRACE_LINE_BYTES : 1;
-  c->ways = (uint32_t)(ways < lines ? ways : lines);
+  c->ways = c->stride = (uint32_t)(ways < lines ? ways : lines);
   c->sets = divider_make(lines / c->ways);
   lines = c->sets.by * c->ways;
   c->tags = arena_alloc(a, lines * sizeof *c->tags);
   c->lines = arena_alloc(a, lines * sizeof *c->lines);
-  if (c->ways >= MANY_WAYS) rings_init(c, a, lines);
+  if (c->ways >= MANY_WAYS) rings_init(c, a);
   else c->used = arena_alloc(a, lines * sizeof *c->used);
 }
 
@@ -47,7 +57,7 @@ static uint32_t *bucket_of(const cache *c, uint64_t tag) {
   return &c->buckets[hash >> 32 & c->bucket_mask];
 }
 
-static uint32_t head_of(const cache *c, uint32_t set) { return (uint32_t)(c->sets.by * c->ways) + set; }
+static uint32_t head_of(const cache *c, uint32_t set) { return (uint32_t)lines_of(c) + set; }
 
 static void make_youngest(cache *c, uint32_t index, uint32_t set) {
   cache_ring *r = &c->rings[index];
@@ -85,11 +95,11 @@ static void rehash(cache *c, uint32_t index, uint64_t tag) {
 
 cache_line *cache_find(cache *c, uint32_t set, uint64_t tag) {
   if (c->rings) return find_hashed(c, set, tag);
-  const uint64_t *tags = &c->tags[(uint64_t)set * c->ways];
+  const uint64_t *tags = &c->tags[(uint64_t)set * c->stride];
   for (uint32_t w = 0; w < c->ways; w++)
     if (tags[w] == tag) {
-      c->used[(uint64_t)set * c->ways + w] = ++c->clock;
-      return &c->lines[(uint64_t)set * c->ways + w];
+      c->used[(uint64_t)set * c->stride + w] = ++c->clock;
+      return &c->lines[(uint64_t)set * c->stride + w];
     }
   return NULL;
 }
@@ -99,7 +109,7 @@ void cache_prefetch_far(const cache *c, uint32_t set, uint64_t tag) {
     __builtin_prefetch(bucket_of(c, tag));
     return;
   }
-  const char *tags = (const char *)&c->tags[(uint64_t)set * c->ways];
+  const char *tags = (const char *)&c->tags[(uint64_t)set * c->stride];
   for (uint32_t byte = 0; byte < c->ways * sizeof *c->tags; byte += 64) __builtin_prefetch(tags + byte);
 }
 
@@ -112,7 +122,7 @@ void cache_prefetch_near(const cache *c, uint64_t tag) {
 }
 
 cache_line *cache_victim(cache *c, uint32_t set, uint64_t *old_tag) {
-  uint64_t base = (uint64_t)set * c->ways, victim = base;
+  uint64_t base = (uint64_t)set * c->stride, victim = base;
   uint32_t oldest = 0;
   if (c->rings) {
     victim = c->rings[head_of(c, set)].newer;
@@ -149,8 +159,8 @@ void cache_retag(cache *c, cache_line *line, uint64_t tag) {
   uint32_t index = (uint32_t)(line - c->lines);
   if (c->rings) {
     rehash(c, index, tag);
-    if (tag) make_youngest(c, index, index / c->ways);
-    else make_oldest(c, index, index / c->ways);
+    if (tag) make_youngest(c, index, index / c->stride);
+    else make_oldest(c, index, index / c->stride);
   } else {
     c->used[index] = ++c->clock;
   }
@@ -159,6 +169,15 @@ void cache_retag(cache *c, cache_line *line, uint64_t tag) {
 }
 
 void cache_clear(cache *c) {
-  for (uint64_t l = 0; l < c->sets.by * c->ways; l++)
+  for (uint64_t l = 0; l < lines_of(c); l++)
     if (c->tags[l]) cache_retag(c, &c->lines[l], 0);
+}
+
+void cache_resize(cache *c, uint64_t bytes) {
+  uint64_t ways = bytes / TRACE_LINE_BYTES / c->sets.by;
+  memset(c->tags, 0, lines_of(c) * sizeof *c->tags);
+  if (c->rings) memset(c->buckets, 0, ((uint64_t)c->bucket_mask + 1) * sizeof *c->buckets);
+  c->ways = ways < c->stride ? (uint32_t)ways : c->stride;
+  if (!c->ways) c->ways = 1;
+  if (c->rings) rings_close(c);
 }

@@ -28,9 +28,13 @@ typedef struct cache {
   cache_ring *rings; /* many ways: each set's lines in order of use, and what hangs behind them in a bucket */
   uint32_t *buckets; /* many ways: line + 1 by hash of the tag */
   divider sets;
-  uint32_t ways, clock, bucket_mask;
+  uint32_t ways;   /* of each set, that lines may be in; the first of */
+  uint32_t stride; /* those there is room for */
+  uint32_t clock, bucket_mask;
 } cache;
 void cache_init(cache *c, arena *a, uint64_t bytes, uint64_t ways);
+/* From now on it has as many ways as `bytes` hold, at least one and no more than it began with; it is empty then. */
+void cache_resize(cache *c, uint64_t bytes);
 cache_line *cache_find(cache *c, uint32_t set, uint64_t tag); /* NULL: absent */
 /* The line to replace (an empty one, else the least recently used); its old tag in *tag. */
 cache_line *cache_victim(cache *c, uint32_t set, uint64_t *old_tag);

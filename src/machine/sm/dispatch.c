@@ -7,7 +7,9 @@
  * A block whose code read %smid starts only on the SM that it was told: those behind it wait for it.
  *
  *     a block fits if   threads + its <= max_threads,  blocks + 1 <= max_blocks,
- *                       registers + its <= registers,  shared + its <= shared_bytes   - or the SM is empty
+ *                       registers + its <= registers,  shared + its <= its carve-out   - or the SM is empty
+ *
+ * Where the L1 and shared memory are one, an empty SM divides it as its next block's kernel wants; that empties the L1.
  *
  * A block that has exited gives its place back at once; the kernel is over when its last access is.
  *
@@ -25,6 +27,7 @@
 #include "machine/host/link.h"
 #include "machine/memory/far_fault.h"
 #include "machine/observe/observer.h"
+#include "machine/spec/allocation.h"
 #include "machine/stacks/learn.h"
 #include "machine/tenants/device.h"
 #include "machine/tenants/idle_sharing.h"
@@ -93,8 +96,13 @@ static bool block_fits(dispatcher *q, const sm *m, kernel *k) {
   if (!smid_allows(q, m, k)) return false;
   if (!m->blocks) return true; /* the functional half has accepted it: an estimate of registers must not refuse it */
   return m->blocks < spec->max_blocks && m->threads + k->block_threads <= spec->max_threads &&
-         m->registers + k->block_registers <= spec->registers &&
-         m->shared_bytes + k->block_shared <= spec->shared_bytes;
+         m->registers + k->block_registers <= spec->registers && m->shared_bytes + k->block_shared <= m->carve_out;
+}
+
+static void sm_divide(sm *m, const machine_spec *spec, const kernel *k) {
+  if (m->blocks || m->carve_out == k->carve_out) return;
+  m->carve_out = k->carve_out;
+  cache_resize(&m->l1, allocation_l1(spec, k->carve_out));
 }
 
 static void sm_occupy(sm *m, const kernel *k, int sign) {
@@ -159,6 +167,7 @@ static void block_start(dispatcher *q, sm *m, kernel *k, ps time) {
   }
   *b = (block){.kernel = k, .chunk = chunk, .sm = m, .live = k->warps_per_block, .serial = ++q->blocks_begun};
   position_begin(q, b, number);
+  sm_divide(m, q->spec, k);
   sm_occupy(m, k, 1);
   if (q->d->borrow) idle_sharing_block_start(q->lent, m, time);
   ps start = place_taken(q->d, m, time, q->t);

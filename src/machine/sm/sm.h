@@ -79,6 +79,7 @@ typedef struct sm {
   lru tlb;
   uint32_t threads, blocks, next_scheduler;
   uint64_t registers, shared_bytes; /* in use */
+  uint64_t carve_out;               /* shared memory that it has now */
   bool tlb_blocked;
   warp_list *blocked_warps; /* in the device's array */
 } sm;
@@ -102,6 +103,7 @@ typedef struct kernel {
   uint32_t bound_to;  /* where it must start then; UINT32_MAX: anywhere */
   uint32_t warps_per_block, block_threads;
   uint64_t block_registers, block_shared;
+  uint64_t carve_out;             /* shared memory of an SM on which its blocks find no others */
   ps began, ended, longest_block; /* longest_block: of those that are over */
   struct kernel *next;            /* in the dispatcher's queue, or among the running ones */
 } kernel;

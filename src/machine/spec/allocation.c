@@ -2,7 +2,9 @@
 /* What blocks take of an SM (allocation.h). */
 #include "machine/spec/allocation.h"
 
-enum { WARP = 32, CARVE_OUTS = 16 };
+#include <stdbool.h>
+
+enum { WARP = 32, CARVE_OUTS = 16, KIB = 1024 };
 
 typedef struct allocation_row {
   uint32_t major, minor, registers, shared, reserved, unified, carve_outs[CARVE_OUTS];
@@ -43,6 +45,52 @@ uint64_t allocation_shared(const machine_spec *spec, uint64_t bytes) {
   if (spec->exact_allocation) return bytes;
   const allocation_row *row = row_of(spec);
   return round_up(bytes + row->reserved, row->shared);
+}
+
+static bool shares_memory(const machine_spec *spec) {
+  return !spec->exact_allocation && row_of(spec)->unified && row_of(spec)->unified * KIB == spec->l1_bytes;
+}
+
+static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+/* What all blocks take that the SM holds at once, were there shared memory enough. */
+static uint64_t shared_of_all(const machine_spec *spec, uint64_t threads, uint64_t registers, uint64_t shared) {
+  uint64_t blocks = least(spec->max_blocks, spec->max_threads / threads);
+  if (registers) blocks = least(blocks, spec->registers / registers);
+  return blocks * shared;
+}
+
+uint64_t allocation_carve_out(const machine_spec *spec, uint64_t threads, uint64_t registers, uint64_t shared,
+                              int preferred) {
+  if (!shares_memory(spec)) return spec->shared_bytes;
+  const allocation_row *row = row_of(spec);
+  uint64_t wanted =
+      preferred < 0 ? shared_of_all(spec, threads, registers, shared) : spec->shared_bytes * (uint64_t)preferred / 100;
+  if (wanted < shared) wanted = shared;
+  uint64_t found = row->carve_outs[0] * KIB;
+  for (uint32_t i = 1; i < CARVE_OUTS; i++) {
+    uint64_t bytes = least(row->carve_outs[i] * KIB, spec->shared_bytes);
+    if (bytes > found && found < wanted) found = bytes;
+  }
+  return found;
+}
+
+uint64_t allocation_l1(const machine_spec *spec, uint64_t carve_out) {
+  return shares_memory(spec) ? spec->l1_bytes - least(carve_out, spec->l1_bytes) : spec->l1_bytes;
+}
+
+uint64_t allocation_l1_of_small_blocks(const machine_spec *spec) {
+  uint64_t carve_out =
+      allocation_carve_out(spec, WARP, allocation_registers(spec, 1, 1), allocation_shared(spec, 0), -1);
+  return allocation_l1(spec, carve_out);
+}
+
+uint64_t allocation_l1_from_small_blocks(const machine_spec *spec, uint64_t measured) {
+  machine_spec whole = *spec;
+  whole.l1_bytes = row_of(spec)->unified * KIB;
+  if (!shares_memory(&whole)) return measured;
+  uint64_t expected = allocation_l1_of_small_blocks(&whole);
+  return measured > expected - expected / 10 && measured < expected + expected / 10 ? whole.l1_bytes : measured;
 }
 
 uint64_t allocation_shared_each(const machine_spec *spec, uint64_t blocks) {

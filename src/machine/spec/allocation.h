@@ -20,6 +20,23 @@ uint64_t allocation_registers(const machine_spec *spec, uint64_t warps, uint64_t
 /* Bytes of spec->shared_bytes that a block takes which uses `bytes` itself, static and dynamic. */
 uint64_t allocation_shared(const machine_spec *spec, uint64_t bytes);
 
+/* How much of the memory that the L1 and shared memory have together is shared memory while blocks of a kernel run, in
+ * bytes: one of the carve-outs of the compute capability. preferred: percent of the largest one, or -1; then the
+ * smallest one that holds as many blocks as threads and registers allow. One block always fits. A machine whose
+ * l1_bytes is not that whole memory has spec->shared_bytes. `registers`, `shared`: what one block takes. */
+uint64_t allocation_carve_out(const machine_spec *spec, uint64_t threads, uint64_t registers, uint64_t shared,
+                              int preferred);
+
+/* What the L1 has beside so much shared memory. */
+uint64_t allocation_l1(const machine_spec *spec, uint64_t carve_out);
+
+/* The same while blocks of one warp run that use no shared memory and prefer nothing. */
+uint64_t allocation_l1_of_small_blocks(const machine_spec *spec);
+
+/* l1_bytes of a machine that is `spec` but for an L1 of which such blocks found `measured` bytes: that of the compute
+ * capability, if so much is left of it within a tenth; else it shares nothing. */
+uint64_t allocation_l1_from_small_blocks(const machine_spec *spec, uint64_t measured);
+
 /* The most that each of `blocks` blocks can use itself; 0: not even what is reserved for it fits. */
 uint64_t allocation_shared_each(const machine_spec *spec, uint64_t blocks);
 

@@ -23,6 +23,7 @@
 #include "base/check.h"
 #include "machine/event_loop.h"
 #include "machine/sm/dispatch.h"
+#include "machine/spec/allocation.h"
 
 /* ---- making ---- */
 
@@ -38,6 +39,8 @@ static void sms_make(device *d) {
     m->index = i;
     m->schedulers = arena_alloc(a, spec->schedulers * sizeof *m->schedulers);
     cache_init(&m->l1, a, spec->l1_bytes, spec->l1_ways);
+    m->carve_out = spec->shared_bytes; /* until a kernel wants another */
+    cache_resize(&m->l1, allocation_l1(spec, m->carve_out));
     slots_init(&m->l1_mshrs, a, spec->l1_mshrs);
     slots_init(&m->stores, a, spec->l1_mshrs);
     lru_init(&m->tlb, a, spec->tlb_entries);

@@ -48,7 +48,7 @@ typedef struct rig {
 
 typedef struct rig_kernel {
   uint64_t blocks;
-  uint32_t warps, stream, registers, shared_bytes;
+  uint32_t warps, stream, registers, shared_bytes, carve_out;
   void (*warp)(trace_writer *w, uint64_t block, uint32_t warp, const void *context);
   const void *context;
   const char *name;
@@ -199,6 +199,7 @@ static inline trace_launch *rig_launch_begin(rig *r, rig_kernel k) {
   l->block[0] = k.warps * 32;
   l->registers = k.registers;
   l->shared_bytes = k.shared_bytes;
+  l->carve_out = (uint8_t)k.carve_out;
   l->use_count = k.use_count;
   memcpy(l->uses, k.uses, sizeof k.uses);
   rig_op(r, (trace_op){.kind = TRACE_OP_LAUNCH, .stream = k.stream, .launch = l});

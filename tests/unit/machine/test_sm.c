@@ -197,6 +197,45 @@ static void test_allocation_units(void **state) {
   assert_int_equal(waves_on(ampere, (rig_kernel){.blocks = 6, .warps = 1, .shared_bytes = 8192 - 1023}), 2);
 }
 
+/* The L1 of volta() has 96 KiB with shared memory: 64 or 32 KiB are left to it. */
+static void unified(machine_spec *s) {
+  volta(s);
+  s->shared_bytes = 64 << 10;
+  s->l1_bytes = 96 << 10;
+  s->l1_ways = 64;
+}
+enum { TOUCHED = 48 << 10 };
+static void read_twice(trace_writer *w, uint64_t b, uint32_t i, const void *context) {
+  for (int round = 0; round < 2; round++)
+    for (uint64_t line = 0; line < TOUCHED / TRACE_LINE_BYTES; line++) {
+      rig_access(w, TRACE_LOAD, 0, RIG_BASE + line * TRACE_LINE_BYTES, 1);
+      trace_put_wait(w, 0);
+    }
+}
+static bool l1_keeps_all(rig_kernel k) {
+  k.blocks = 1;
+  k.warps = 1;
+  k.warp = read_twice;
+  sim_counters c = rig_run(unified, k);
+  assert_int_equal(c.l1_hits + c.l1_misses, 2 * TOUCHED / TRACE_LINE_BYTES);
+  assert_true(c.l1_hits == 0 || c.l1_hits == c.l1_misses); /* round and round through too small an LRU cache: never */
+  return c.l1_hits > 0;
+}
+static void test_shared_memory_takes_from_the_l1(void **state) {
+  assert_true(l1_keeps_all((rig_kernel){.shared_bytes = 0}));
+  assert_true(l1_keeps_all((rig_kernel){.shared_bytes = 4 << 10})); /* eight blocks of 4 KiB have 32 */
+  assert_false(l1_keeps_all((rig_kernel){.shared_bytes = (4 << 10) + 1}));
+  assert_false(l1_keeps_all((rig_kernel){.carve_out = 101}));
+  assert_false(l1_keeps_all((rig_kernel){.carve_out = 52})); /* 51 % of 64 KiB: more than 32 */
+  assert_true(l1_keeps_all((rig_kernel){.carve_out = 51}));
+  assert_true(l1_keeps_all((rig_kernel){.carve_out = 1, .shared_bytes = 32 << 10}));
+  assert_false(l1_keeps_all((rig_kernel){.carve_out = 1, .shared_bytes = (32 << 10) + 1})); /* one block must fit */
+  /* and what a kernel prefers is what its blocks have */
+  assert_int_equal(waves_on(unified, (rig_kernel){.blocks = 4, .warps = 1, .shared_bytes = 16 << 10}), 1);
+  assert_int_equal(waves_on(unified, (rig_kernel){.blocks = 4, .warps = 1, .shared_bytes = 16 << 10, .carve_out = 1}),
+                   2);
+}
+
 static void test_blocks_go_round_the_sms(void **state) {
   uint32_t n = 400;
   ps one = issue_time(1, n);
@@ -272,6 +311,7 @@ int main(void) {
       cmocka_unit_test(test_unmet_barrier_does_not_stop_the_simulation),
       cmocka_unit_test(test_occupancy),
       cmocka_unit_test(test_allocation_units),
+      cmocka_unit_test(test_shared_memory_takes_from_the_l1),
       cmocka_unit_test(test_blocks_go_round_the_sms),
       cmocka_unit_test(test_launch_latencies),
       cmocka_unit_test(test_the_gpu_starts_one_block_after_the_other),

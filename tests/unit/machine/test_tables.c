@@ -127,7 +127,8 @@ static void test_lru(void **state) {
 
 /* ---- cache ---- */
 
-static void random_cache(uint64_t sets, uint64_t ways) {
+static void random_cache(uint64_t sets, uint64_t most_ways) {
+  uint64_t ways = most_ways; /* in use */
   cache c;
   memset(&c, 0, sizeof c);
   arena a = {0};
@@ -135,9 +136,9 @@ static void random_cache(uint64_t sets, uint64_t ways) {
   assert_int_equal(c.sets.by, sets);
   uint64_t *order = ff_alloc(sets * ways * sizeof *order); /* per set, the youngest first; 0: empty */
   for (int step = 0; step < 30000; step++) {
-    uint64_t tag = 1 + random_below(sets * ways * 3 / 2);
+    uint64_t tag = 1 + random_below(sets * ways * 3 / 2 + 1);
     uint32_t set = (uint32_t)(tag % sets);
-    uint64_t *tags = &order[set * ways], at = 0;
+    uint64_t *tags = &order[set * most_ways], at = 0;
     while (at < ways && tags[at] != tag) at++;
     cache_line *line = cache_find(&c, set, tag);
     assert_int_equal(line != NULL, at < ways);
@@ -160,7 +161,14 @@ static void random_cache(uint64_t sets, uint64_t ways) {
     }
     if (step == 15000) {
       cache_clear(&c);
-      memset(order, 0, sets * ways * sizeof *order);
+      memset(order, 0, sets * most_ways * sizeof *order);
+    }
+    /* the bytes of a line more than a whole number of ways change nothing; no ways are one */
+    if (step % 5000 == 2500) {
+      ways = random_below(most_ways + 2);
+      cache_resize(&c, (sets * ways + random_below(sets)) * TRACE_LINE_BYTES);
+      ways = ways > most_ways ? most_ways : ways < 1 ? 1 : ways;
+      memset(order, 0, sets * most_ways * sizeof *order);
     }
   }
   free(order);

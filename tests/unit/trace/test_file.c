@@ -63,6 +63,7 @@ static void make_launch(const shape *s, uint64_t op, uint64_t id, trace_launch *
                            .symbol = s->marks ? trace_symbol("_Z6kernel") + op % 2 : 0,
                            .smids = op % 3 ? 0 : 80,
                            .module = 7,
+                           .carve_out = op % 5 == 2 ? (uint8_t)(1 + op % 101) : 0,
                            .use_count = 2,
                            .uses = {{op << 21, 4096}, {op << 22, 1}},
                            .parameters = parameters,

@@ -70,6 +70,7 @@ static const ff_trace_launch full = {.kernel = "void f<int>(int*)",
                                      .registers = 40,
                                      .cooperative = true,
                                      .smids = 5,
+                                     .carve_out = 101,
                                      .module = 7,
                                      .parameters = "abcd",
                                      .parameter_bytes = 4,
@@ -171,7 +172,7 @@ static void test_operations(void **state) {
     assert_memory_equal(l->grid, full.grid, sizeof l->grid);
     assert_memory_equal(l->block, full.block, sizeof l->block);
     assert_true(l->shared_bytes == 99 && l->registers == 40 && l->cooperative && l->smids == 5 && l->module == 7 &&
-                l->blocks == 6 && l->warps_per_block == 2);
+                l->carve_out == 101 && l->blocks == 6 && l->warps_per_block == 2);
     assert_memory_equal(l->parameters, "abcd", 4);
     assert_memory_equal(l->uses, uses, sizeof uses);
     for (int i = 0; i < 12; i++) { /* warps that got nothing only end */
