@@ -124,6 +124,8 @@ static uint64_t whole_multiple(uint64_t value, uint64_t unit) {
 /* Caches are whole sets of the base's ways; a cache of fewer lines than the base has ways has fewer ways. */
 static void fit_caches(writer *w) {
   machine_spec *m = &w->made;
+  if (w->result->figures[FIGURE_dram_gbs].count) /* the best that was seen is what the shares leave of the peak */
+    m->dram_gbs /= fmax(spec_read_share(m), spec_copy_share(m));
   uint64_t l1 = allocation_l1_from_small_blocks(m, m->l1_bytes);
   if (l1 != m->l1_bytes) set_source(w, SPEC_l1_bytes, "measured: %" PRIu64 " bytes beside a carve-out", m->l1_bytes);
   m->l1_bytes = l1;

@@ -12,6 +12,10 @@ static ps microseconds(double us) { return (ps)llround(us * 1e6); }
 
 static ps mapping_time(const machine_spec *spec, double us) { return microseconds(us > 0 ? us : spec->malloc_us); }
 
+static ps port_time(uint32_t sectors, double bytes_per_cycle, double cycle) {
+  return bytes_per_cycle > 0 ? (ps)llround(sectors * TRACE_SECTOR_BYTES / bytes_per_cycle * cycle) : 0;
+}
+
 void timing_init(timing *t, const machine_spec *spec) {
   double cycle = 1e6 / spec->clock_mhz, dram_cycle = 1e6 / spec->dram_clock_mhz;
   ps l2 = (ps)llround(spec->l2_latency * cycle), tlb = (ps)llround(spec->tlb_miss_latency * cycle);
@@ -64,9 +68,18 @@ void timing_init(timing *t, const machine_spec *spec) {
                 .h2d_per_byte = 1000 / spec->link_h2d_gbs,
                 .d2h_per_byte = 1000 / spec->link_d2h_gbs,
                 .host_per_byte = 1000 / spec->host_gbs,
-                .dram_per_byte = 1000 / spec->dram_gbs};
+                .dram_per_byte = 1000 / spec->dram_gbs / spec_copy_share(spec)};
+  double channel_byte = 1000 / spec->dram_gbs * (double)spec->channels; /* at the peak */
+  double read = 1 / spec_read_share(spec), write = 2 / spec_copy_share(spec) - read;
+  const double ports[2][2] = {{spec->sm_read_bytes, spec->cluster_read_bytes},
+                              {spec->sm_write_bytes, spec->cluster_write_bytes}};
   for (uint32_t n = 0; n <= 4; n++) {
+    for (int way = 0; way < 2; way++) {
+      t->sm_port[way][n] = port_time(n, ports[way][0], cycle);
+      t->cluster_port[way][n] = port_time(n, ports[way][1], cycle);
+    }
     t->l2_service[n] = (ps)llround(n * TRACE_SECTOR_BYTES / spec->l2_bytes_per_cycle * cycle);
-    t->dram_burst[n] = (ps)llround(n * TRACE_SECTOR_BYTES * t->dram_per_byte * (double)spec->channels);
+    t->dram_read[n] = (ps)llround(n * TRACE_SECTOR_BYTES * channel_byte * read);
+    t->dram_write[n] = (ps)llround(n * TRACE_SECTOR_BYTES * channel_byte * write);
   }
 }

@@ -15,6 +15,7 @@ static void wire_memory(sim *s, device *d) {
                        .stacks = s->stacks,
                        .lent = d->borrow ? &s->lent : NULL,
                        .link = &s->link,
+                       .network = d->limits_network ? &d->network : NULL,
                        .slices = d->slices,
                        .channels = d->channels,
                        .slices_per_channel = (spec->l2_slices + spec->channels - 1) / spec->channels,

@@ -8,6 +8,7 @@
 
 #include "machine/host/link.h"
 #include "machine/memory/address_map.h"
+#include "machine/memory/network.h"
 #include "machine/stacks/stacks.h"
 #include "machine/stacks/versions.h"
 #include "machine/tenants/idle_sharing.h"
@@ -49,7 +50,7 @@ static ps dram_access(memory *y, const place *p, uint32_t sectors, bool write, p
   int64_t row = p->row;
   dram_bank *bank = p->bank;
   dram_channel *channel = p->slice->channel;
-  ps burst = t->dram_burst[sectors];
+  ps burst = write ? t->dram_write[sectors] : t->dram_read[sectors];
   if (__builtin_expect(y->lent != NULL, 0))
     idle_sharing_count(y->lent, (uint32_t)(p->slice - y->slices), (uint64_t)sectors * TRACE_SECTOR_BYTES);
   ask += t->dram_there;
@@ -165,7 +166,7 @@ void l2_discard(memory *y, uint64_t address, uint64_t bytes) {
 
 ps channel_take(memory *y, uint64_t physical, ps at) {
   place p = l2_place(y, physical);
-  return server_take(&p.slice->channel->bus, at, at, y->t->dram_burst[4]) + y->t->dram_burst[4];
+  return server_take(&p.slice->channel->bus, at, at, y->t->dram_read[4]) + y->t->dram_read[4];
 }
 
 /* A range that is larger than the L2 is looked for by its lines. */
@@ -218,9 +219,22 @@ bool l1_drop(sm *m, uint64_t address) {
   return line != NULL;
 }
 
+/* Data comes back through the ports of loads; that of stores and atomics goes out through the others. */
+static ps through_network(memory *y, const request *r) {
+  uint32_t sectors = sector_count(r->sectors);
+  if (r->op == TRACE_LOAD) {
+    ps ask = r->ask + y->t->l2_there + y->t->l2_back, data = l2_access(y, r);
+    return network_pass(y->network, y->t, r->sm, NETWORK_TO_SM, sectors, ask, data);
+  }
+  request out = *r;
+  out.at = network_pass(y->network, y->t, r->sm, NETWORK_FROM_SM, sectors, r->ask, r->at);
+  return l2_access(y, &out);
+}
+
 /* What an L1 asks: the L2, or for an SM in a memory stack the stacks. */
 static ps below_l1(memory *y, const sm *m, const request *r) {
-  return __builtin_expect(m->stack, 0) ? stacks_below(y->stacks, m, r) : l2_access(y, r);
+  if (__builtin_expect(m->stack, 0)) return stacks_below(y->stacks, m, r);
+  return y->network ? through_network(y, r) : l2_access(y, r);
 }
 
 static ps l1_load(memory *y, sm *m, const request *r, ps *accepted) {

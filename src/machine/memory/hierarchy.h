@@ -32,9 +32,10 @@ typedef struct memory {
   const timing *t;
   const address_hash *hash; /* NULL: the machine file says nothing of which address is where */
   struct placing *map;
-  struct stacks *stacks;  /* that stand in the channels' place; NULL: none */
-  struct lent *lent;      /* whose bytes in others' memory are counted; NULL: nothing is lent */
-  struct link_port *link; /* to pinned host memory */
+  struct stacks *stacks;         /* that stand in the channels' place; NULL: none */
+  struct lent *lent;             /* whose bytes in others' memory are counted; NULL: nothing is lent */
+  struct link_port *link;        /* to pinned host memory */
+  const struct network *network; /* NULL: its ports have no limits */
   l2_slice *slices;
   dram_channel *channels;
   uint64_t slices_per_channel;

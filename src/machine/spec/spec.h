@@ -37,6 +37,14 @@ typedef struct machine_spec {
   char title[160]; /* one line for `farfault list machines` */
 } machine_spec;
 
+/* Of dram_gbs, for long streams: reads alone, and as many reads as writes. */
+static inline double spec_read_share(const machine_spec *spec) {
+  return spec->dram_read_share > 0 ? spec->dram_read_share : 1;
+}
+static inline double spec_copy_share(const machine_spec *spec) {
+  return spec->dram_copy_share > 0 ? spec->dram_copy_share : 1;
+}
+
 /* The machine's address hash, as src/partition/hash.h takes it; a machine without `address_map` interleaves.
  * FF_INVALID: there is no such map. */
 struct hash_spec;

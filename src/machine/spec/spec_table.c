@@ -245,6 +245,8 @@ ff_status spec_check(const machine_spec *spec, ff_error *error) {
     return ff_fail(
         error, FF_INVALID,
         "a slice of the L2 (l2_bytes / l2_slices) must hold at least one line of 128 bytes per way (l2_ways)");
+  if (spec_copy_share(spec) >= 2 * spec_read_share(spec))
+    return ff_fail(error, FF_INVALID, "dram_copy_share must be below twice dram_read_share: writes take time, too");
   if (spec->memory_bytes < spec->fault_page_bytes)
     return ff_fail(error, FF_INVALID, "memory_bytes must hold at least one page of fault_page_bytes");
   ff_status status = check_stacks(spec, error);

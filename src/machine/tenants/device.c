@@ -47,6 +47,18 @@ static void sms_make(device *d) {
   }
 }
 
+static void network_make(device *d) {
+  const machine_spec *spec = &d->spec;
+  bool clustered = spec->cluster_sms && (spec->cluster_read_bytes > 0 || spec->cluster_write_bytes > 0);
+  d->limits_network = clustered || spec->sm_read_bytes > 0 || spec->sm_write_bytes > 0;
+  if (!d->limits_network) return;
+  d->network.sms = arena_alloc(&d->arena, d->sm_total * sizeof *d->network.sms);
+  if (!clustered) return;
+  d->network.cluster_sms = (uint32_t)spec->cluster_sms;
+  uint64_t clusters = (d->sm_total + spec->cluster_sms - 1) / spec->cluster_sms;
+  d->network.clusters = arena_alloc(&d->arena, clusters * sizeof *d->network.clusters);
+}
+
 static void memory_make(device *d) {
   const machine_spec *spec = &d->spec;
   arena *a = &d->arena;
@@ -96,6 +108,7 @@ device *device_create(const machine_spec *spec, uint32_t near, bool shared) {
   d->slice_owner = d->running = TENANTS;
   sms_make(d);
   memory_make(d);
+  network_make(d);
   physical_make(d);
   FF_PUSH(&d->warps, NULL);
   pthread_mutex_init(&d->work, NULL);

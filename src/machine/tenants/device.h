@@ -9,6 +9,7 @@
 #include "machine/host/link.h"
 #include "machine/host/streams.h"
 #include "machine/memory/hierarchy.h"
+#include "machine/memory/network.h"
 #include "machine/sm/sm.h"
 #include "partition/frames.h"
 #include "partition/hash.h"
@@ -49,6 +50,8 @@ typedef struct device {
   slots walkers;
   lru *shared_tlb; /* its sets; NULL: there is none */
   divider shared_sets;
+  network network;
+  bool limits_network; /* the machine file gives a limit of the network's ports */
   host_link link;
   warp_table warps;
   warp_list *blocked_warps; /* per SM */

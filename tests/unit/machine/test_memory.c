@@ -253,6 +253,30 @@ static void test_dram_bandwidth(void **state) {
   assert_true(reached <= bound && reached > 0.8 * bound);
 }
 
+static void three_quarters(machine_spec *s) {
+  wide(s);
+  s->dram_read_share = 0.75;
+  s->dram_copy_share = 0.5; /* a write takes 2 / 0.5 - 1 / 0.75 times the peak's time */
+}
+static void stream_copy(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
+  for (uint64_t l = 0; l < 16; l++) {
+    uint64_t line = (b * 8 + i) * 16 + l;
+    rig_load(w, LINE(line));
+    trace_put_wait(w, 0);
+    rig_access(w, TRACE_STORE, 0, LINE(line + (1 << 17)), 15);
+  }
+}
+/* Reads alone, and reads with as many writes, get their share of the peak. */
+static void test_dram_shares(void **state) {
+  sim_counters c = rig_run(three_quarters, (rig_kernel){.blocks = 1024, .warps = 8, .warp = stream_loads});
+  double reached = gbs(c.dram_read_bytes, c.kernel_ps);
+  assert_true(reached <= 0.75 * 384 && reached > 0.95 * 0.75 * 384);
+  c = rig_run(three_quarters, (rig_kernel){.blocks = 1024, .warps = 8, .warp = stream_copy});
+  assert_true(c.dram_write_bytes * 10 > c.dram_read_bytes * 9); /* the L2 keeps the others */
+  double least = ((double)c.dram_read_bytes / 0.75 + (double)c.dram_write_bytes * (4 - 1 / 0.75)) / 384; /* ns */
+  assert_true((double)c.kernel_ps >= least * NS && (double)c.kernel_ps < 1.1 * least * NS);
+}
+
 static void reread(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
   for (uint64_t n = 0; n < 8; n++)
     for (uint64_t l = 0; l < 32; l++) rig_access(w, TRACE_LOAD, TRACE_BYPASS_L1, LINE((l * 8 + i) % 256), 15);
@@ -263,6 +287,40 @@ static void test_l2_bandwidth(void **state) {
   double reached = gbs(c.sectors * 32, c.kernel_ps); /* 12 slices of 32 bytes per cycle at 1 GHz */
   assert_true(reached <= 384 && reached > 0.9 * 384);
   assert_true((double)c.l2_hits > 0.98 * (double)c.sectors);
+}
+
+static void one_sm_port(machine_spec *s) {
+  wide(s);
+  s->sm_count = 1;
+  s->sm_read_bytes = 16;
+}
+static void clusters(machine_spec *s) { /* 0 to 3, and 4 */
+  wide(s);
+  s->sm_count = 5;
+  s->sm_read_bytes = 16;
+  s->cluster_sms = 4;
+  s->cluster_read_bytes = 40;
+}
+static void write_ports(machine_spec *s) {
+  wide(s);
+  s->sm_count = 2;
+  s->sm_read_bytes = 1;
+  s->sm_write_bytes = 8;
+}
+static void rewrite(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
+  for (uint64_t n = 0; n < 256; n++) rig_access(w, TRACE_STORE, 0, LINE((n * 8 + i) % 256), 15);
+}
+/* Bytes per ns that the ports let through, per SM, cluster and direction. */
+static void test_network_ports(void **state) {
+  sim_counters c = rig_run(one_sm_port, (rig_kernel){.blocks = 4, .warps = 8, .warp = reread});
+  double reached = gbs(c.sectors * 32, c.kernel_ps);
+  assert_true(reached <= 16 && reached > 0.95 * 16);
+  c = rig_run(clusters, (rig_kernel){.blocks = 100, .warps = 8, .warp = reread});
+  reached = gbs(c.sectors * 32, c.kernel_ps); /* 40 of the cluster and 16 of the SM that is alone in its own */
+  assert_true(reached <= 56 && reached > 0.9 * 56);
+  c = rig_run(write_ports, (rig_kernel){.blocks = 8, .warps = 8, .warp = rewrite});
+  reached = gbs(c.sectors * 32, c.kernel_ps);
+  assert_true(reached <= 16 && reached > 0.9 * 16);
 }
 
 static void test_stores_are_held_back(void **state) {
@@ -283,7 +341,9 @@ int main(void) {
       cmocka_unit_test(test_l1_epochs_wrap),
       cmocka_unit_test(test_atomics),
       cmocka_unit_test(test_dram_bandwidth),
+      cmocka_unit_test(test_dram_shares),
       cmocka_unit_test(test_l2_bandwidth),
+      cmocka_unit_test(test_network_ports),
       cmocka_unit_test(test_stores_are_held_back),
   };
   return cmocka_run_group_tests_name("memory", tests, NULL, NULL);
