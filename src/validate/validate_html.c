@@ -54,7 +54,7 @@ static void settle(range *r) {
 static void add_tick(const range *r, double value, bool across, double end, ff_text *out) {
   char label[32];
   double at = place(r, value);
-  snprintf(label, sizeof label, "%.6g", value);
+  snprintf(label, sizeof label, "%.8g", value);
   if (across) {
     svg_line(out, at, TOP, at, end, "stroke=\"#ddd\"");
     svg_text(out, at, end + 16, "text-anchor=\"middle\" font-size=\"11\"", label);

@@ -23,7 +23,7 @@ enum {
   KEY_LIST,
   KEY_JSON,
   KEY_HTML,
-  KEY_CHECK,
+  KEY_LIMITS,
   KEY_TABLE,
   KEY_SET,
   FILE_LIMIT = 16 << 20,
@@ -34,13 +34,13 @@ enum {
 
 typedef struct arguments {
   validate_choice choice;
-  const char *json, *html, *document, *check;
+  const char *json, *html, *document, *limits;
   const char *machine_file; /* NULL: the bundled ones */
   char *machine_name;       /* of that file, owned */
   FF_VEC(const char *) tables;
   ff_text set; /* the user's settings, separated by commas */
   uint32_t jobs;
-  bool list, verbose, checks;
+  bool list, verbose, limited;
 } arguments;
 
 typedef struct part { /* of a run */
@@ -67,7 +67,7 @@ static const struct argp_option options[] = {
     {"json", KEY_JSON, "FILE", 0, "write rows and scores as JSON; -: to stdout instead of the table", 0},
     {"html", KEY_HTML, "FILE", 0, "write a page with scatter plots and curves", 0},
     {"output", 'o', "FILE", 0, "write the tables as a document (Markdown)", 0},
-    {"check", KEY_CHECK, "FILE", OPTION_ARG_OPTIONAL,
+    {"limits", KEY_LIMITS, "FILE", OPTION_ARG_OPTIONAL,
      "fail if a group's error is above its limit in FILE (default: the bundled limits)", 0},
     {"jobs", 'j', "N", 0, "programs that run at once (default: as many as there are processors)", 0},
     {"verbose", 'v', NULL, 0, "add the rows", 0},
@@ -103,9 +103,9 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   case KEY_JSON: a->json = cli_output(value, "--json", true, state); return 0;
   case KEY_HTML: a->html = cli_output(value, "--html", false, state); return 0;
   case 'o': a->document = cli_output(value, "--output", false, state); return 0;
-  case KEY_CHECK:
-    a->checks = true;
-    a->check = value;
+  case KEY_LIMITS:
+    a->limited = true;
+    a->limits = value;
     return 0;
   case 'j':
     a->jobs = (uint32_t)strtoul(value, &end, 10);
@@ -351,12 +351,12 @@ static char *command_line(const arguments *a) {
   return out.chars;
 }
 
-/* The limits that --check goes by: its file's, or those next to the bundled tables. */
+/* The limits that --limits goes by: its file's, or those next to the bundled tables. */
 static ff_status read_limits(const arguments *a, validate_limits *limits, ff_error *error) {
   ff_text path = {0};
-  char *folder = a->check ? NULL : tables_folder(), *text = NULL;
+  char *folder = a->limits ? NULL : tables_folder(), *text = NULL;
   size_t size;
-  if (a->check) ff_text_add(&path, "%s", a->check);
+  if (a->limits) ff_text_add(&path, "%s", a->limits);
   else ff_text_add(&path, "%s/%s", folder ? folder : ".", LIMITS_FILE);
   ff_status status = ff_file_read(path.chars, FILE_LIMIT, &text, &size, error);
   if (!status) status = validate_limits_read(path.chars, text, size, limits, error);
@@ -366,7 +366,7 @@ static ff_status read_limits(const arguments *a, validate_limits *limits, ff_err
   return status;
 }
 
-/* The exit status of --check. */
+/* The exit status of --limits. */
 static int check_limits(const arguments *a, const validate_scores *scores, const validate_limits *limits) {
   ff_text said = {0};
   char *rest = NULL;
@@ -402,7 +402,7 @@ static int conclude(const work *w, const validate_limits *limits, int signal) {
     cli_fail(0, "incomplete: the numbers are over what there is%s",
              a->json || a->html || a->document ? ", and no file was written" : "");
   else if (write_files(w, &scores, &page, &error)) status = cli_fail(CLI_FAILED, "%s", error.message);
-  if (!status && !w->failed && !signal && a->checks) status = check_limits(a, &scores, limits);
+  if (!status && !w->failed && !signal && a->limited) status = check_limits(a, &scores, limits);
   free(scores.list.items);
   free(command);
   return signal ? 128 + signal : w->failed ? CLI_FAILED : status;
@@ -470,7 +470,7 @@ static int validate_with(arguments *a) {
   validate_limits limits = {0};
   ff_error error;
   ff_status bad = read_tables(a, &w.table, &error);
-  if (!bad && a->checks) bad = read_limits(a, &limits, &error);
+  if (!bad && a->limited) bad = read_limits(a, &limits, &error);
   int status = bad ? cli_fail(CLI_BAD_FILE, "%s", error.message) : choose(a, &w.table);
   if (!status) status = validate_rows(&w, &limits);
   validate_table_free(&w.table);
@@ -484,7 +484,7 @@ static const char help[] =
     "  farfault validate --group latency --set l2_latency=210 -v\n\n"
     "ours/silicon is the geometric mean over a group's rows, error the mean of |ours/silicon - 1|, correlation that of the "
     "logarithms. Rows whose value was in view when a value of a machine file was chosen (fitted, input) are not counted.\n\n"
-    "Exit status: 0 if every run was made, and with --check no error is above its limit; 128 + N if signal N stopped it.";
+    "Exit status: 0 if every run was made, and with --limits no error is above its limit; 128 + N if signal N stopped it.";
 
 static uint32_t processors(void) {
   long count = sysconf(_SC_NPROCESSORS_ONLN);
