@@ -279,11 +279,12 @@ void validate_html(const validate_table *table, const validate_scores *scores, c
               style);
   add_escaped(page->command, out);
   ff_text_add(out, "</code></p>\n<table><tr><th>group</th><th>GPU</th><th>machine</th><th class=\"n\">rows</th><th "
-                   "class=\"n\">ours/silicon</th><th class=\"n\">error</th><th class=\"n\">correlation</th></tr>\n");
+                   "class=\"n\">ratio</th><th class=\"n\">error</th><th class=\"n\">correlation</th></tr>\n");
   for (size_t i = 0; i < scores->list.count; i++) add_score(&scores->list.items[i], out);
   ff_text_add(
       out,
-      "</table>\n<p>A dot is a row, and names it. Rows that are not scored have empty dots. On the dashed diagonal ours is "
+      "</table>\n<p>ratio: the geometric mean of ours/silicon; error: the mean of |ours/silicon - 1|; correlation: of the logarithms. A "
+      "dot is a row, and names it. Rows that are not scored have empty dots. On the dashed diagonal ours is "
       "silicon's.</p>\n");
   for (size_t i = 0; i < scores->list.count; i++) {
     const validate_score *score = &scores->list.items[i];

@@ -30,7 +30,7 @@ static const char *two_places(double value, char *buffer, size_t size) {
 /* ---- tables ---- */
 
 static void write_scores(const validate_scores *scores, ff_text *out) {
-  static const char *const names[] = {"group", "GPU", "machine", "rows", "ours/silicon", "error", "correlation", NULL};
+  static const char *const names[] = {"group", "GPU", "machine", "rows", "ratio", "error", "correlation", NULL};
   char text[32];
   table t;
   table_start(&t, "lllrrrr");
@@ -169,7 +169,7 @@ static const char head[] =
     "their sources are in\n`validation/`; its README says how rows were chosen, and what the microbenchmarks do.\n\n";
 
 static const char words[] =
-    "`ours/silicon` is the geometric mean over the rows of a group on one GPU, `error` the mean of |ours/silicon - 1|, "
+    "`ratio` is the geometric mean of ours/silicon over the rows of a group on one GPU, `error` the mean of |ours/silicon - 1|, "
     "`correlation` that of the logarithms.\nOf bandwidths a ratio above 1 says that the simulation is too fast, of times and cycles that it "
     "is too slow. Only rows of the role `held` are counted:\nno value of a machine file was chosen with them in view.\n\n";
 
@@ -204,8 +204,7 @@ void validate_markdown(const validate_table *table, const validate_scores *score
   ff_text_add(out, "%s", head);
   add_command(page, out);
   ff_text_add(out, "%s", words);
-  ff_text_add(out,
-              "| group | GPU | machine | rows | ours/silicon | error | correlation |\n|---|---|---|---|---|---|---|\n");
+  ff_text_add(out, "| group | GPU | machine | rows | ratio | error | correlation |\n|---|---|---|---|---|---|---|\n");
   for (size_t i = 0; i < scores->list.count; i++) {
     const validate_score *s = &scores->list.items[i];
     ff_text_add(out, "| %s | %s | %s | %u | %s | %s | %s |\n", s->group, s->gpu, s->machine, s->scored,

@@ -37,10 +37,11 @@ static int triad_arrays(uint64_t bytes, long launches) {
   double us;
   for (int i = 0; i < 3; i++) arrays[i] = gpu_allocate_managed(count * sizeof(double));
   GPU_LAUNCH(triad, shape, arrays[0], arrays[1], arrays[2], count);
-  MICRO_TIME(us, for (long i = 0; i < launches; i++) {
-    GPU_LAUNCH(triad, shape, arrays[0], arrays[1], arrays[2], count);
-    gpu_wait();
-  });
+  MICRO_TIME(
+      us, for (long i = 0; i < launches; i++) {
+        GPU_LAUNCH(triad, shape, arrays[0], arrays[1], arrays[2], count);
+        gpu_wait();
+      });
   micro_print("bandwidth", (double)bytes * (double)launches / us / 1000, "GB/s");
   return 0;
 }

@@ -21,12 +21,12 @@ static inline void micro_print(const char *quantity, double value, const char *u
 }
 
 /* Microseconds that the launches of `body` take, as events around them see it. */
-#define MICRO_TIME(us, body)                                                                                           \
-  do {                                                                                                                 \
-    gpu_wait();                                                                                                        \
-    gpu_time micro_begin = gpu_record();                                                                               \
-    body;                                                                                                              \
-    (us) = gpu_microseconds(micro_begin, gpu_record());                                                                \
+#define MICRO_TIME(us, body)                            \
+  do {                                                  \
+    gpu_wait();                                         \
+    gpu_time micro_begin = gpu_record();                \
+    body;                                               \
+    (us) = gpu_microseconds(micro_begin, gpu_record()); \
   } while (0)
 
 /* Cycles of the device's clock in that time. */

@@ -4,7 +4,8 @@
 #include "micro.h"
 
 int main(int argc, char **argv) {
-  workload_argument arguments[] = {{"doubles", 106831, 1, 1 << 28}, {"block", 256, 1, 1024}, {"launches", 20, 2, 30000}};
+  workload_argument arguments[] = {
+      {"doubles", 106831, 1, 1 << 28}, {"block", 256, 1, 1024}, {"launches", 20, 2, 30000}};
   workload_arguments(argc, argv, "small", "bandwidth of small kernels, launched one after the other", arguments, 3);
   int count = (int)arguments[0].value, launches = (int)arguments[2].value;
   unsigned block = (unsigned)arguments[1].value;
@@ -17,10 +18,11 @@ int main(int argc, char **argv) {
     GPU_LAUNCH(scale, shape, a, b, count);
     gpu_swap(&a, &b);
   }
-  MICRO_TIME(us, for (int i = 0; i < launches; i++) {
-    GPU_LAUNCH(scale, shape, a, b, count);
-    gpu_swap(&a, &b);
-  });
+  MICRO_TIME(
+      us, for (int i = 0; i < launches; i++) {
+        GPU_LAUNCH(scale, shape, a, b, count);
+        gpu_swap(&a, &b);
+      });
   micro_print("bandwidth", (double)count * 16 * launches / us / 1000, "GB/s");
   gpu_close();
   return 0;

@@ -7,7 +7,7 @@
 static const struct {
   const char *kernel, *prints;
   int streams; /* doubles moved per element */
-} kinds[] = {{"init", "init", 1},   {"read", "read", 1},  {"scale", "scale", 2},
+} kinds[] = {{"init", "init", 1},   {"read", "read", 1},   {"scale", "scale", 2},
              {"triad", "triad", 4}, {"points3", "3pt", 2}, {"points5", "5pt", 2}};
 
 /* So many bytes that an SM takes `blocks` blocks and no more. */
