@@ -19,6 +19,7 @@ typedef struct CUstream_st *stream;
   X(Init, "cuInit", (unsigned flags))                                                                                  \
   X(GetErrorName, "cuGetErrorName", (result error, const char **text))                                                 \
   X(DeviceGet, "cuDeviceGet", (int *device, int ordinal))                                                              \
+  X(DeviceGetAttribute, "cuDeviceGetAttribute", (int *value, int attribute, int device))                               \
   X(DevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", (context * out, int device))                                   \
   X(DevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2", (int device))                                             \
   X(CtxSetCurrent, "cuCtxSetCurrent", (context current))                                                               \
@@ -32,6 +33,8 @@ typedef struct CUstream_st *stream;
   X(MemFree, "cuMemFree_v2", (gpu_pointer address))                                                                    \
   X(MemcpyHtoD, "cuMemcpyHtoD_v2", (gpu_pointer to, const void *from, size_t bytes))                                   \
   X(MemcpyDtoH, "cuMemcpyDtoH_v2", (void *to, gpu_pointer from, size_t bytes))                                         \
+  X(MemPrefetchAsync, "cuMemPrefetchAsync", (gpu_pointer address, size_t bytes, int to, stream on))                    \
+  X(FuncSetAttribute, "cuFuncSetAttribute", (gpu_kernel kernel, int attribute, int value))                             \
   X(MemsetD32, "cuMemsetD32_v2", (gpu_pointer to, unsigned word, size_t words))                                        \
   X(EventCreate, "cuEventCreate", (gpu_time * out, unsigned flags))                                                    \
   X(EventRecord, "cuEventRecord", (gpu_time event, stream on))                                                         \
@@ -151,12 +154,29 @@ gpu_pointer gpu_upload(const void *from, size_t bytes) {
   return address;
 }
 
-void gpu_launch(gpu_kernel kernel, gpu_shape shape, void **arguments) {
+void gpu_launch(gpu_kernel kernel, gpu_shape shape, void **arguments) { gpu_launch_shared(kernel, shape, 0, arguments); }
+
+void gpu_launch_shared(gpu_kernel kernel, gpu_shape shape, unsigned shared_bytes, void **arguments) {
   workload_kernels_begin();
-  check(driver.LaunchKernel(kernel, shape.grid_x, shape.grid_y, 1, shape.block_x, shape.block_y, 1, 0, NULL, arguments,
-                            NULL),
+  check(driver.LaunchKernel(kernel, shape.grid_x, shape.grid_y, 1, shape.block_x, shape.block_y, 1, shared_bytes, NULL,
+                            arguments, NULL),
         "cuLaunchKernel", "kernel");
   workload_kernels_end();
+}
+
+void gpu_allow_shared(gpu_kernel kernel, unsigned bytes) {
+  check_bytes(driver.FuncSetAttribute(kernel, 8 /* CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES */, (int)bytes),
+              "cuFuncSetAttribute", bytes);
+}
+
+int gpu_attribute(int attribute) {
+  int value;
+  check(driver.DeviceGetAttribute(&value, attribute, device), "cuDeviceGetAttribute", "device 0");
+  return value;
+}
+
+void gpu_prefetch(const void *address, size_t bytes) {
+  check_bytes(driver.MemPrefetchAsync((gpu_pointer)(uintptr_t)address, bytes, device, NULL), "cuMemPrefetchAsync", bytes);
 }
 
 void gpu_wait(void) {

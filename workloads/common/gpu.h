@@ -37,7 +37,23 @@ typedef struct gpu_shape { /* of a launch: blocks in the grid, threads in a bloc
 
 /* arguments[i] points at the kernel's i-th argument, as in cuLaunchKernel. Does not wait. */
 void gpu_launch(gpu_kernel kernel, gpu_shape shape, void **arguments);
+/* The same with so many bytes of dynamic shared memory; more than 48 KiB have to be allowed for the kernel first. */
+void gpu_launch_shared(gpu_kernel kernel, gpu_shape shape, unsigned shared_bytes, void **arguments);
+void gpu_allow_shared(gpu_kernel kernel, unsigned bytes);
 void gpu_wait(void);
+
+/* Of device 0. */
+enum {
+  GPU_CLOCK_KHZ = 13,         /* CU_DEVICE_ATTRIBUTE_CLOCK_RATE */
+  GPU_SMS = 16,               /* ..._MULTIPROCESSOR_COUNT */
+  GPU_L2_BYTES = 38,          /* ..._L2_CACHE_SIZE */
+  GPU_SM_THREADS = 39,        /* ..._MAX_THREADS_PER_MULTIPROCESSOR */
+  GPU_SM_SHARED_BYTES = 81,   /* ..._MAX_SHARED_MEMORY_PER_MULTIPROCESSOR */
+  GPU_BLOCK_SHARED_BYTES = 97 /* ..._MAX_SHARED_MEMORY_PER_BLOCK_OPTIN */
+};
+int gpu_attribute(int attribute);
+/* Managed memory goes to device 0 (cuMemPrefetchAsync). Does not wait. */
+void gpu_prefetch(const void *address, size_t bytes);
 
 /* A point in the default stream, and how long it took from one to another. gpu_microseconds waits for the second and gives both
  * up. */

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tables of measurements: what is read of them and where each mistake is shown; values, scores and limits by hand. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "validate/validate.h"
+
+#define HEADER "group\trow\tx\tgpu\tmachine\tset\tmemory\tprogram\tquantity\tunit\tsilicon\trole\truns\tsource\n"
+
+/* A row of group g on GPU. */
+#define ROW(name, x, program, quantity, silicon, role, runs) \
+  "g\t" name "\t" x "\tGPU\tv100\t-\tcopy\t" program "\t" quantity "\tus\t" silicon "\t" role "\t" runs "\ta paper\n"
+
+static ff_status read_text(const char *text, validate_table *table, ff_error *error) {
+  return validate_table_read("t.tsv", text, strlen(text), table, error);
+}
+
+static void rows_and_runs(void **state) {
+  validate_table t = {0};
+  assert_int_equal(read_text(HEADER ROW("a", "1.5", "p 1", "q", "2", "held", "quick")
+                                 ROW("b", "-", "p 1", "r", "4e3", "fitted", "full")
+                                     ROW("c", "-", "p 2", "q", "0.5", "input", "full"),
+                             &t, NULL),
+                   FF_OK);
+  assert_int_equal(t.rows.count, 3);
+  assert_int_equal(t.runs.count, 2); /* a and b are of one run */
+  assert_string_equal(t.rows.items[0].row, "a");
+  assert_true(t.rows.items[0].at == 1.5 && isnan(t.rows.items[1].at) && t.rows.items[1].measured == 4000);
+  assert_int_equal(t.rows.items[0].is, VALIDATE_HELD);
+  assert_int_equal(t.rows.items[1].is, VALIDATE_FITTED);
+  assert_int_equal(t.rows.items[2].is, VALIDATE_INPUT);
+  assert_true(t.rows.items[0].is_quick && !t.rows.items[1].is_quick && isnan(t.rows.items[0].ours));
+  assert_int_equal(t.rows.items[1].run, 0);
+  assert_int_equal(t.rows.items[2].run, 1);
+  assert_string_equal(t.runs.items[1].program, "p 2");
+  /* a second file */
+  assert_int_equal(read_text(HEADER "\n" ROW("d", "0", "p 2", "q", "1", "held", "full"), &t, NULL), FF_OK);
+  assert_int_equal(t.rows.count, 4);
+  assert_int_equal(t.rows.items[3].run, 1);
+  validate_choose(&t, &(validate_choice){.group = "g", .quick = true});
+  assert_int_equal(t.rows.count, 1);
+  assert_int_equal(t.runs.count, 1);
+  validate_choose(&t, &(validate_choice){.machine = "h200"});
+  assert_int_equal(t.rows.count + t.runs.count, 0);
+  validate_table_free(&t);
+}
+
+/* The message has the place, the line that is wrong and a caret. */
+static void refuses(const char *text, const char *place, const char *what) {
+  validate_table t = {0};
+  ff_error error = {0};
+  assert_int_equal(read_text(text, &t, &error), FF_PARSE);
+  if (!strstr(error.message, place) || !strstr(error.message, what)) fail_msg("%s", error.message);
+  validate_table_free(&t);
+}
+
+static void mistakes(void **state) {
+  refuses("", "t.tsv", "is empty");
+  refuses("group\trow\n", "t.tsv:1:1", "2 fields, where the header has 14");
+  refuses("grp" HEADER, "t.tsv:1:1", "column 1 must be called group");
+  refuses(HEADER "a\tb\n", "t.tsv:2:1", "2 fields");
+  refuses(HEADER ROW("a", "1", "p", "q", "2", "held", "quick") "x", "t.tsv:3:1", "1 fields");
+  refuses(HEADER ROW("a", "one", "p", "q", "2", "held", "quick"), "t.tsv:2:5", "'one' is neither a number nor -");
+  refuses(HEADER ROW("", "1", "p", "q", "2", "held", "quick"), "t.tsv:2:3", "row is empty");
+  refuses(HEADER ROW("a\x01", "1", "p", "q", "2", "held", "quick"), "t.tsv:2:4", "not printable");
+  refuses(HEADER ROW("a\r", "1", "p", "q", "2", "held", "quick"), "t.tsv:2:4", "not printable");
+  static const char *const bad[] = {"0", "-1", "nan", "inf", "1e999", "2x", "-"};
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    char text[512];
+    snprintf(text, sizeof text, HEADER ROW("a", "1", "p", "q", "%s", "held", "quick"), bad[i]);
+    refuses(text, "t.tsv:2:", "is no number above 0");
+  }
+  refuses(HEADER ROW("a", "1", "p", "q", "2", "hold", "quick"), "t.tsv:2:", "'hold' is neither held, fitted nor input");
+  refuses(HEADER ROW("a", "1", "p", "q", "2", "held", "fast"), "t.tsv:2:", "'fast' is neither quick nor full");
+  refuses(HEADER ROW("a", "1", "p", "q", "2", "held", "full") ROW("a", "2", "p", "q", "3", "held", "full"), "t.tsv:3:3",
+          "g of GPU has a row 'a' already");
+}
+
+static void printed(void **state) {
+  static const char text[] =
+      "latency = 27.9 cycles\nband = 3 GB/s\nband = 4 GB/s\nfarfault: latency = 1 cycles\nx = 5 us";
+  assert_true(validate_printed(text, "latency", "cycles") == 27.9);
+  assert_true(validate_printed(text, "x", "us") == 5); /* without a line end */
+  assert_true(isnan(validate_printed(text, "latency", "us")));
+  assert_true(isnan(validate_printed(text, "lat", "cycles")));
+  assert_true(isnan(validate_printed(text, "band", "GB/s"))); /* which one? */
+  assert_true(isnan(validate_printed("", "x", "us")) &&
+              isnan(validate_printed("x = us\nx = nan us\nx =  us\n", "x", "us")));
+}
+
+static void counted(void **state) {
+  sim_kernel_result kernels[2] = {{.name = "add"}, {.name = "add_again"}};
+  sim_result r = {.kernels = kernels, .kernel_count = 2};
+  r.counters.h2d_bytes = 3 << 20;
+  kernels[0].counters.launches = 1, kernels[0].counters.time_ps = 5000000;
+  kernels[1].counters.launches = 4, kernels[1].counters.time_ps = 8000000;
+  assert_true(validate_counted(&r, "h2d_bytes", "MiB") == 3);
+  assert_true(validate_counted(&r, "h2d_bytes", "bytes") == 3 << 20);
+  assert_true(validate_counted(&r, "time_ps of add", "us") == 5);
+  assert_true(validate_counted(&r, "time_ps of add_again", "us") == 2); /* of one launch */
+  assert_true(isnan(validate_counted(&r, "time_ps of sub", "us")) && isnan(validate_counted(&r, "time of add", "us")));
+  validate_row row = {.quantity = "h2d_bytes", .unit = "MiB"};
+  assert_true(validate_value(&row, "h2d_bytes = 7 MiB\n", &r) == 7); /* what it says itself goes before */
+  assert_true(validate_value(&row, "", &r) == 3 && isnan(validate_value(&row, "", NULL)));
+}
+
+static void near(double a, double b) { assert_true(fabs(a - b) < 1e-12); }
+
+/* Three held rows with 2, 4 and 1/2 of silicon's value; one that is an input; one without a value. */
+static void scores(void **state) {
+  validate_table t = {0};
+  validate_scores s = {0};
+  assert_int_equal(
+      read_text(HEADER ROW("a", "1", "p", "q", "1", "held", "full") ROW("b", "2", "p", "q", "10", "held", "full")
+                    ROW("c", "3", "p", "q", "100", "held", "full") ROW("d", "4", "p", "q", "100", "input", "full")
+                        ROW("e", "5", "p", "q", "100", "held", "full"),
+                &t, NULL),
+      FF_OK);
+  static const double ours[] = {2, 40, 50, 7};
+  for (int i = 0; i < 4; i++) t.rows.items[i].ours = ours[i];
+  validate_score_all(&t, &s);
+  assert_int_equal(s.list.count, 1);
+  assert_int_equal(s.list.items[0].rows, 5);
+  assert_int_equal(s.list.items[0].held, 4);
+  assert_int_equal(s.list.items[0].scored, 3);
+  near(s.list.items[0].ratio, cbrt(4.0));
+  near(s.list.items[0].error, (1 + 3 + 0.5) / 3);
+  /* of x = 0, 1, 2 and y = lg 2, lg 40, lg 50 */
+  double y[] = {log10(2), log10(40), log10(50)}, mean = (y[0] + y[1] + y[2]) / 3, yy = 0;
+  for (int i = 0; i < 3; i++) yy += (y[i] - mean) * (y[i] - mean);
+  near(s.list.items[0].correlation, (y[2] - y[0]) / sqrt(2 * yy));
+  free(s.list.items);
+  memset(&s, 0, sizeof s);
+  for (int i = 0; i < 5; i++) t.rows.items[i].ours = VALIDATE_NONE;
+  validate_score_all(&t, &s);
+  assert_true(isnan(s.list.items[0].ratio) && isnan(s.list.items[0].error) && isnan(s.list.items[0].correlation));
+  free(s.list.items);
+  validate_table_free(&t);
+}
+
+static uint32_t exceeded(double error, uint32_t held, uint32_t scored, const char *limits_text, bool quick,
+                         ff_text *out) {
+  validate_score score = {.group = "g", .gpu = "GPU", .rows = held, .held = held, .scored = scored, .error = error};
+  validate_scores s = {.list = {.items = &score, .count = 1}};
+  validate_limits limits = {0};
+  assert_int_equal(validate_limits_read("l.tsv", limits_text, strlen(limits_text), &limits, NULL), FF_OK);
+  uint32_t count = validate_exceeded(&s, &limits, quick, out);
+  free(limits.list.items);
+  return count;
+}
+
+/* Both sides of the edge. */
+static void limits(void **state) {
+  static const char text[] = "group\tgpu\tquick\tfull\ng\tGPU\t10\t20\n",
+                    other[] = "group\tgpu\tquick\tfull\ng\tother\t10\t20\n";
+  ff_text out = {0};
+  assert_int_equal(exceeded(0.1, 3, 3, text, true, &out), 0);
+  assert_int_equal(exceeded(0.2, 3, 3, text, false, &out), 0);
+  assert_null(out.chars);
+  assert_int_equal(exceeded(0.101, 3, 3, text, true, &out), 1);
+  assert_non_null(strstr(out.chars, "g of GPU: its mean error is 10.1 %, above its limit of 10.0 %"));
+  assert_int_equal(exceeded(0.201, 3, 3, text, false, &out), 1);
+  assert_int_equal(exceeded(0.1, 3, 2, text, true, &out), 1); /* a row without a value */
+  assert_non_null(strstr(out.chars, "1 of 3 rows have no value"));
+  assert_int_equal(exceeded(VALIDATE_NONE, 3, 0, text, true, &out), 1);
+  assert_int_equal(exceeded(0, 3, 3, other, true, &out), 1);
+  assert_non_null(strstr(out.chars, "g of GPU has no limit"));
+  assert_int_equal(exceeded(VALIDATE_NONE, 0, 0, other, true, &out), 0); /* nothing to hold */
+  free(out.chars);
+  static const char *const bad[] = {"", "group\tgpu\n", "group\tgpu\tquick\tfull\ng\tGPU\tx\t1\n",
+                                    "group\tgpu\tquick\tfull\ng\tGPU\t1\t-1\n", "group\tgpu\tquick\tfull\ng\tGPU\t1\n"};
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    validate_limits l = {0};
+    ff_error error = {0};
+    assert_int_equal(validate_limits_read("l.tsv", bad[i], strlen(bad[i]), &l, &error), FF_PARSE);
+    assert_non_null(strstr(error.message, "l.tsv"));
+    free(l.list.items);
+  }
+}
+
+/* Names from a table cannot become markup, and the same rows give the same bytes. */
+static void outputs(void **state) {
+  validate_table t = {0};
+  validate_scores s = {0};
+  validate_page page = {.command = "farfault validate --group '<b>'", .set = ""};
+  assert_int_equal(read_text(HEADER ROW("<script>|: 1", "0", "p", "q", "1", "held", "full")
+                                 ROW("b: 2", "2", "p", "q", "10", "held", "full")
+                                     ROW("b: 3", "3", "p", "q", "9", "input", "full"),
+                             &t, NULL),
+                   FF_OK);
+  t.rows.items[0].ours = 2;
+  t.rows.items[1].ours = 5;
+  validate_score_all(&t, &s);
+  ff_text html[2] = {0}, json = {0}, document = {0}, table = {0}, list = {0};
+  for (int i = 0; i < 2; i++) validate_html(&t, &s, &page, &html[i]);
+  assert_string_equal(html[0].chars, html[1].chars);
+  assert_null(strstr(html[0].chars, "<script"));
+  assert_null(strstr(html[0].chars, "<b>"));
+  assert_non_null(strstr(html[0].chars, "&lt;script&gt;|: 1, GPU: silicon 1, ours 2 us</title>"));
+  validate_json(&t, &s, &page, &json);
+  assert_non_null(strstr(json.chars, "\"ours\": null"));
+  validate_markdown(&t, &s, &page, &document);
+  assert_non_null(strstr(document.chars, "| <script>\\|: 1 | us | 1 | 2 | 2.00 | held |"));
+  validate_table_text(&t, &s, true, &table);
+  assert_non_null(strstr(table.chars, "2 of 3"));
+  validate_list_text(&t, true, &list);
+  assert_non_null(strstr(list.chars, "b: 3"));
+  for (int i = 0; i < 2; i++) free(html[i].chars);
+  free(json.chars), free(document.chars), free(table.chars), free(list.chars);
+  free(s.list.items);
+  validate_table_free(&t);
+}
+
+/* The bundled tables: each file can be read together with the others. */
+static void bundled(void **state) {
+  static const char *const names[] = {"cache", "l2cache", "latency", "launches", "managed", "stream", "strides"};
+  validate_table t = {0};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    char path[512], *text;
+    size_t size, before = t.rows.count;
+    ff_error error = {0};
+    snprintf(path, sizeof path, FF_SOURCE_DIR "/validation/%s.tsv", names[i]);
+    assert_int_equal(ff_file_read(path, 0, &text, &size, NULL), FF_OK);
+    if (validate_table_read(path, text, size, &t, &error)) fail_msg("%s", error.message);
+    assert_true(t.rows.count > before + 5);
+    free(text);
+  }
+  validate_table_free(&t);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(rows_and_runs), cmocka_unit_test(mistakes),
+                                     cmocka_unit_test(printed),       cmocka_unit_test(counted),
+                                     cmocka_unit_test(scores),        cmocka_unit_test(limits),
+                                     cmocka_unit_test(outputs),       cmocka_unit_test(bundled)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
