@@ -23,6 +23,7 @@
 #include "driver/engine/engine_clock.h"
 #include "driver/engine/engine_graph.h"
 #include "driver/engine/engine_internal.h"
+#include "driver/engine/engine_ipc.h"
 #include "driver/engine/engine_peer.h"
 #include "driver/errors.h"
 #include "exec/memory/overrun.h"
@@ -301,6 +302,7 @@ cudaError_t engine_reset(int device) {
   engine_arrays_reset(device);
   engine_vmm_reset(device);
   engine_pools_reset(device);
+  engine_ipc_reset(device);
   engine_memory_reset(device);
   engine_streams_reset(device);
   engine_peers_reset(device);

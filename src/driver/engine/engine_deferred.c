@@ -29,6 +29,7 @@
 
 #include "driver/engine/engine_graph.h"
 #include "driver/engine/engine_internal.h"
+#include "driver/engine/engine_ipc.h"
 
 #define MAX_APPENDED \
   32768u /* operations that the access stream takes while it cannot move on: half of what it has room for */
@@ -52,7 +53,8 @@ typedef struct later { /* an operation that is queued */
     uint64_t address, bytes;
     int device;
   } hint;
-  uint64_t recordings; /* of WAIT: how many queued ones of the event must be over */
+  uint64_t recordings;     /* of WAIT: how many queued ones of the event must be over */
+  engine_ipc_wait *others; /* of WAIT: what other processes have queued to record; NULL: nothing */
   unsigned char *packed;
   engine_declared *declared;
   struct later *next;
@@ -162,8 +164,20 @@ cudaError_t engine_deferred_take(engine_stream *stream, const engine_node_params
   op->params = *params;
   engine_event *event = params->event ? engine_event_find(params->event) : NULL;
   if (params->kind == ENGINE_NODE_RECORD) event->behind++;
+  if (params->kind == ENGINE_NODE_RECORD && event->ipc) engine_ipc_event_begin(event->ipc);
   if (params->kind == ENGINE_NODE_WAIT) op->recordings = event->behind_over + event->behind;
+  if (params->kind == ENGINE_NODE_WAIT) op->others = engine_ipc_wait_begin(event);
   return cudaSuccess;
+}
+
+cudaError_t engine_deferred_begin_wait(engine_stream *stream, const engine_event *event) {
+  engine_ipc_wait *others = engine_ipc_wait_begin(event);
+  if (!others) return cudaSuccess;
+  bool queued = queues[stream->device].active || activate(stream->device);
+  if (queued) stream->behind = true;
+  cudaError_t error = queued ? cudaSuccess : engine_ipc_wait_for(others);
+  engine_ipc_wait_free(others);
+  return error;
 }
 
 bool engine_deferred_prefetch(engine_stream *stream, uint64_t address, uint64_t bytes, int device) {
@@ -201,7 +215,16 @@ static engine_event *wait_for_recording(const later *op) {
 static void over(engine_event *event) {
   event->behind--;
   event->behind_over++;
+  if (event->ipc) engine_ipc_event_end(event->ipc);
   pthread_cond_broadcast(&ff_engine.behind_done);
+}
+
+static cudaError_t wait_in_stream(const later *op) {
+  engine_event *event = wait_for_recording(op);
+  cudaError_t error = op->others ? engine_ipc_wait_for(op->others) : cudaSuccess;
+  if (op->others) event = engine_event_find(op->params.event);
+  if (!error && event && event->recorded) engine_stream_wait_event_locked(op->stream, event);
+  return error;
 }
 
 static cudaError_t carry_out(later *op) {
@@ -220,10 +243,7 @@ static cudaError_t carry_out(later *op) {
     if (event) engine_event_record_locked(event, op->stream);
     if (event) over(event);
     return cudaSuccess;
-  case ENGINE_NODE_WAIT:
-    event = wait_for_recording(op);
-    if (event && event->recorded) engine_stream_wait_event_locked(op->stream, event);
-    return cudaSuccess;
+  case ENGINE_NODE_WAIT: return wait_in_stream(op);
   default: return cudaErrorNotSupported;
   }
 }
@@ -249,6 +269,7 @@ static void carry_out_all(int device) {
     q->first = op->next;
     free(op->packed);
     engine_declared_free(op->declared);
+    engine_ipc_wait_free(op->others);
     free(op);
   }
 }

@@ -109,6 +109,8 @@ struct engine_green {
   struct engine_green *next;
 };
 
+typedef struct engine_ipc_event engine_ipc_event;
+
 typedef struct engine_event {
   int device; /* whose streams may record it */
   unsigned flags;
@@ -120,6 +122,7 @@ typedef struct engine_event {
   uint32_t stream_number;
   uint32_t behind;                   /* recordings of it that are queued: engine_deferred.c; */
   uint64_t behind_over;              /* that were, and were carried out */
+  engine_ipc_event *ipc;             /* other processes may have it, too; NULL: none can */
   uint64_t capture;                  /* last recorded in the capture of this id; 0: in none */
   FF_VEC(struct engine_node *) tips; /* then: what the stream had done */
   FF_VEC(engine_known) known;        /* else: what its stream knew */
@@ -201,7 +204,13 @@ struct engine_module {
 
 /* ---- everything ---- */
 
-typedef enum engine_owner { ENGINE_OWNER_NONE, ENGINE_OWNER_PROGRAM, ENGINE_OWNER_MODULE } engine_owner;
+/* IMPORT: another process's program (engine_ipc.c) */
+typedef enum engine_owner {
+  ENGINE_OWNER_NONE,
+  ENGINE_OWNER_PROGRAM,
+  ENGINE_OWNER_MODULE,
+  ENGINE_OWNER_IMPORT
+} engine_owner;
 typedef struct engine_note { /* on an exec_allocation, by its id */
   const exec_allocation *allocation;
   unsigned flags;
@@ -289,6 +298,7 @@ uint32_t engine_stream_record(engine_stream *stream); /* appends an event's reco
 void engine_stream_wait_for(engine_stream *stream, uint32_t number, uint64_t time_ps);
 uint64_t engine_stream_ready(const engine_stream *stream); /* local clock */
 engine_event *engine_event_find(cudaEvent_t event);
+engine_event *engine_event_make(unsigned flags); /* of the thread's device */
 void engine_event_record_locked(engine_event *event, engine_stream *stream);
 /* a new stream of it: waits for what engine_green_wait said */
 void engine_green_admit(engine_green *green, engine_stream *stream);
@@ -346,6 +356,9 @@ void engine_deferred_rest(void);
 /* cudaSuccess and *taken: it is queued. Else it is to be carried out now; `async`: the call need not wait for it. */
 cudaError_t engine_deferred_take(engine_stream *stream, const struct engine_node_params *params, bool async,
                                  bool *taken);
+/* Before a stream waits for the event: if another process has queued its recording, so is the wait; or it is over when
+ * this returns. */
+cudaError_t engine_deferred_begin_wait(engine_stream *stream, const engine_event *event);
 bool engine_deferred_prefetch(engine_stream *stream, uint64_t address, uint64_t bytes, int device); /* it is queued */
 /* Launches: on the engine's own thread if the kernel may wait, or queued, or here. Takes *declared over where it has
  * to. */
