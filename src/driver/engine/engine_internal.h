@@ -89,8 +89,9 @@ typedef struct engine_stream {
   uint32_t pending;    /* host functions that have not returned */
   engine_green *green; /* whose SMs its kernels have; NULL: all */
   bool orphan;         /* its green context was destroyed */
-  /* operations of it are queued behind a kernel that has given way, or it is that kernel's: engine_deferred.c */
-  bool behind;
+  /* operations of it are queued behind a kernel that has given way, or it is that kernel's: engine_deferred.c; else
+   * NULL */
+  struct engine_lane *lane;
   struct engine_capture *capture;    /* into which it is captured; NULL: none */
   FF_VEC(struct engine_node *) tips; /* then: what its next node comes after */
   FF_VEC(engine_known) known;        /* how far of other streams it has waited for */
@@ -249,7 +250,7 @@ typedef struct engine_state {
   uint64_t device_used[ENGINE_DEVICES_MAX];
   /* the launches that exec works on, or that have given way; none without a simulation */
   FF_VEC(trace_launch *) running;
-  /* devices with a kernel that has given way, on a thread of the engine's own, or with a queue: engine_deferred.c */
+  /* streams with a kernel that has given way, on a thread of the engine's own, or with a queue: engine_deferred.c */
   uint32_t given;
   pthread_cond_t behind_done; /* one of them has finished, or an event that was queued is recorded */
   volatile bool stop;         /* the process ends: a running kernel is to stop */
@@ -350,14 +351,15 @@ void engine_deferred_wait(void);
 void engine_deferred_wait_device(int device);
 engine_stream *engine_deferred_wait_stream(engine_stream *stream);
 engine_event *engine_deferred_wait_event(cudaEvent_t handle);
-bool engine_deferred_full(void); /* no more can be appended until then */
+bool engine_deferred_is_active(int device); /* has it such a kernel, or a queue? */
+bool engine_deferred_full(void);            /* no more can be appended until then */
 /* without the lock, after a query of queued operations: the kernel needs the lock */
 void engine_deferred_rest(void);
 /* cudaSuccess and *taken: it is queued. Else it is to be carried out now; `async`: the call need not wait for it. */
 cudaError_t engine_deferred_take(engine_stream *stream, const struct engine_node_params *params, bool async,
                                  bool *taken);
-/* Before a stream waits for the event: if another process has queued its recording, so is the wait; or it is over when
- * this returns. */
+/* Before a stream waits for the event: if its recording is queued, also by another process, so will be the wait; or it
+ * is over when this returns. */
 cudaError_t engine_deferred_begin_wait(engine_stream *stream, const engine_event *event);
 bool engine_deferred_prefetch(engine_stream *stream, uint64_t address, uint64_t bytes, int device); /* it is queued */
 /* Launches: on the engine's own thread if the kernel may wait, or queued, or here. Takes *declared over where it has

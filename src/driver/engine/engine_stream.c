@@ -381,8 +381,10 @@ cudaError_t engine_stream_wait(cudaStream_t stream_handle, cudaEvent_t handle) {
   bool taken = false;
   error = event && stream ? engine_capture_wait(stream, event, &taken) : engine_stream_error(stream_handle);
   engine_node_params node = {.kind = ENGINE_NODE_WAIT, .event = handle};
-  if (!error && !taken && event->behind) stream->behind = true;
   if (!error && !taken) error = engine_deferred_begin_wait(stream, event);
+  event = engine_event_find(handle); /* that may have given the lock away */
+  stream = engine_stream_find(stream_handle);
+  if (!error && !(event && stream)) error = cudaErrorInvalidResourceHandle;
   if (!error && !taken) error = engine_deferred_take(stream, &node, true, &taken);
   if (!error && !taken && event->recorded) engine_stream_wait_event_locked(stream, event);
   engine_leave();
