@@ -95,7 +95,8 @@ ENGINE_API cudaError_t engine_library_load(const void *image, size_t bytes, engi
 ENGINE_API cudaError_t engine_module_bind(engine_module *module); /* to the thread's device: it is that one's alone */
 /* Several PTX texts or fat binaries linked into one module (cuLink*). */
 ENGINE_API cudaError_t engine_module_link(const void *const *images, const size_t *bytes, const char *const *names,
-                                          uint32_t count, engine_module **module, ff_error *error);
+                                          uint32_t count, uint32_t max_registers, engine_module **module,
+                                          ff_error *error);
 ENGINE_API cudaError_t engine_module_unload(engine_module *module); /* functions and variables die with it */
 ENGINE_API bool engine_module_valid(const engine_module *module);
 /* From now on its managed variables stay where they are, when the device is reset too. */

@@ -340,7 +340,7 @@ static void free_module(engine_module *module) {
 }
 
 cudaError_t engine_module_link(const void *const *images, const size_t *bytes, const char *const *names, uint32_t count,
-                               engine_module **out, ff_error *reason) {
+                               uint32_t max_registers, engine_module **out, ff_error *reason) {
   cudaError_t error = engine_enter();
   if (error) {
     ff_fail(reason, FF_INVALID, "the virtual GPU is not available");
@@ -356,6 +356,8 @@ cudaError_t engine_module_link(const void *const *images, const size_t *bytes, c
       module->sources.items[before].name = ff_strdup(names[i]);
     }
   }
+  for (size_t i = 0; i < module->sources.count; i++)
+    if (!module->sources.items[i].max_registers) module->sources.items[i].max_registers = max_registers;
   error = status == FF_NOT_FOUND ? cudaErrorNoKernelImageForDevice : status ? cudaErrorInvalidKernelImage : cudaSuccess;
   if (!error) error = engine_module_load_locked(module, engine_device_of(NULL), reason);
   if (error) free_module(module);
@@ -411,7 +413,7 @@ void engine_module_keep_managed(engine_module *module) {
 }
 
 cudaError_t engine_module_load(const void *image, size_t bytes, engine_module **module, ff_error *error) {
-  return engine_module_link(&image, &bytes, NULL, 1, module, error);
+  return engine_module_link(&image, &bytes, NULL, 1, 0, module, error);
 }
 
 /* Also at the end of the process, when the engine may not have started, or be broken: it is not started for this, and
