@@ -39,6 +39,7 @@ typedef enum cudaError {
   cudaErrorInvalidDevice = 101,
   cudaErrorInvalidKernelImage = 200,
   cudaErrorDeviceUninitialized = 201,
+  cudaErrorMapBufferObjectFailed = 205,
   cudaErrorNoKernelImageForDevice = 209,
   cudaErrorUnsupportedLimit = 215,
   cudaErrorPeerAccessUnsupported = 217,

@@ -8,12 +8,14 @@
 #define MAGIC "\177farfault linked" /* 16 bytes without its NUL */
 #define HEADER_BYTES 32u
 
-void linked_image_write(const link_part *parts, size_t count, ff_text *out) {
-  uint64_t whole = 0, number = count;
+void linked_image_write(const link_part *parts, size_t count, uint32_t max_registers, ff_text *out) {
+  uint64_t whole = 0;
+  uint32_t number = (uint32_t)count;
   size_t start = out->length;
   ff_text_add_bytes(out, MAGIC, 16);
   ff_text_add_bytes(out, &whole, 8);
-  ff_text_add_bytes(out, &number, 8);
+  ff_text_add_bytes(out, &number, 4);
+  ff_text_add_bytes(out, &max_registers, 4);
   for (size_t i = 0; i < count; i++) {
     uint64_t sizes[2] = {strlen(parts[i].name) + 1, parts[i].size};
     ff_text_add_bytes(out, sizes, sizeof sizes);
@@ -39,11 +41,13 @@ static uint64_t read_part(const char *at, uint64_t left, link_part *part) {
   return sizeof sizes + sizes[0] + sizes[1];
 }
 
-size_t linked_image_read(const void *image, size_t bytes, link_part parts[LINKED_PARTS_MAX]) {
+size_t linked_image_read(const void *image, size_t bytes, link_part parts[LINKED_PARTS_MAX], uint32_t *max_registers) {
   const char *start = image;
-  uint64_t whole, count, used;
+  uint64_t whole, used;
+  uint32_t count;
   memcpy(&whole, start + 16, 8);
-  memcpy(&count, start + 24, 8);
+  memcpy(&count, start + 24, 4);
+  memcpy(max_registers, start + 28, 4);
   if (whole < HEADER_BYTES || (bytes && whole > bytes) || !count || count > LINKED_PARTS_MAX) return 0;
   uint64_t at = HEADER_BYTES;
   for (uint64_t i = 0; i < count; i++, at += used) {

@@ -109,6 +109,8 @@ typedef struct exec_stats {
   uint64_t warp_instructions, thread_instructions, warp_accesses, sectors, blocks, divergent_branches, barriers;
 } exec_stats;
 
+#define EXEC_GIVEN_MAX 64u /* launches that have given way at a time */
+
 typedef struct exec_config {
   exec_memory *memory;
   uint32_t threads;          /* worker threads; 0: all cores of the host */

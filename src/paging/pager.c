@@ -185,7 +185,8 @@ static void unit_detach(pager *p, pager_unit *unit, uint32_t index, uint64_t add
     p->config.hooks.left(p->config.hooks.context, address, unit);
     pager_tell(p, address, false);
   }
-  p->remote_freed |= unit->state == PAGER_REMOTE;
+  if (unit->state == PAGER_REMOTE && p->config.manager->placement == MANAGER_PAGED)
+    p->config.hooks.left(p->config.hooks.context, address, unit);
   uint32_t sibling = unit->sibling;
   if (!before && sibling) {
     *unit = *p->siblings[sibling];

@@ -263,8 +263,6 @@ typedef struct pager {
   bool idles, blank_skipped;
   /* of what is proposed now only that comes which has no bytes yet */
   bool blank_only;
-  /* what the GPU reached over the link was freed: translations of it are left, which the next page there may have */
-  bool remote_freed;
   bool ahead; /* what is evicted now goes before its room is wanted */
   /* When the room that was made for what comes next is free; 0: it is. An eviction cannot name the transfer that takes
    * its room: room for a unit is made before the run of units before it starts (bring_range), which may wait for it. */

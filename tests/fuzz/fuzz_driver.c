@@ -33,6 +33,11 @@ static const struct {
 #undef X
 };
 
+typedef struct ipc_handle {
+  uint64_t words[8];
+} ipc_handle;
+int cuIpcOpenMemHandle_v2(uint64_t *, ipc_handle, unsigned), cuIpcOpenEventHandle(uint64_t *, ipc_handle);
+
 enum { CALLS = sizeof calls / sizeof *calls, KNOWN = 64, ROOM = 512, CALLS_OF_AN_INPUT = 60 };
 
 static const char kernels[] =
@@ -133,8 +138,22 @@ static void do_launch(input *in) {
                  arguments, NULL);
 }
 
+/* A handle of our own memory or event with some bytes changed; none opens anything in this process. */
+static void do_ipc(input *in) {
+  ipc_handle handle = {{0}};
+  uint64_t got;
+  if (byte(in) & 1) cuIpcGetMemHandle(&handle, any_known(in, true), 0, 0, 0, 0);
+  else cuIpcGetEventHandle(&handle, any_known(in, false), 0, 0, 0, 0);
+  for (uint32_t n = byte(in) % 8; n; n--) ((uint8_t *)&handle)[byte(in) % sizeof handle] ^= (uint8_t)byte(in);
+  FF_ASSERT(cuIpcOpenMemHandle_v2(&got, handle, byte(in) % 2) && cuIpcOpenEventHandle(&got, handle));
+}
+
 static void do_call(input *in) {
   uint32_t which = byte(in);
+  if (which == 254) {
+    do_ipc(in);
+    return;
+  }
   if (which == 255) {
     do_launch(in);
     return;

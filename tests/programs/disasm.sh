@@ -12,6 +12,11 @@ expect_out "// fill: kernel,"
 expect_out "8 bytes of parameters, 64 bytes of shared memory"
 expect_out "//   5 instructions: 1 integer, 1 move, 1 global access, 1 parameter access, 1 control flow"
 cp out first.ptx
+cp "$fixtures/with_ptx" large # more than a GiB
+truncate -s +1100M large
+run "$farfault" disasm large
+expect_status 0
+expect_out ".visible .entry fill"
 run "$farfault" disasm first.ptx
 expect_status 0
 expect cmp <(grep -v '^//' out) <(grep -v '^//' first.ptx)

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A small program on the driver API that ends in the way its argument names, for the tests of `farfault run`: it copies
- * 4 MiB to the GPU, then: exit, abort, quick (quick_exit), exec (becomes itself with "exit"), wait (until a signal
- * comes), handled (as wait, but SIGTERM is its own), room (asks for more memory than any GPU has), idle (no operation
- * at all). "runtime": instead, it asks the driver API for the context after a call of the runtime's, and before. */
+ * 4 MiB to the GPU, then: exit, abort, quick (quick_exit), at-once (_exit), forked (_exit of a child; the parent has no
+ * GPU), exec (becomes itself with "exit"), wait (until a signal comes), handled (as wait, but SIGTERM is its own), room
+ * (asks for more memory than any GPU has), idle (no operation at all). "runtime": instead, it asks the driver API for
+ * the context after a call of the runtime's, and before. */
 #include <dlfcn.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { BYTES = 4 << 20 };
@@ -27,6 +29,7 @@ static void end(const char *way, void *library, char **argv) {
   static void *too_much;
   if (!strcmp(way, "abort")) abort();
   if (!strcmp(way, "quick")) quick_exit(3);
+  if (!strcmp(way, "at-once")) _exit(4);
   if (!strcmp(way, "exec")) execl(argv[0], argv[0], "exit", NULL);
   if (!strcmp(way, "room"))
     for (int i = 0; i < 2; i++) printf("%d\n", call(library, "cuMemAlloc_v2", &too_much, (void *)(1UL << 42), NULL));
@@ -47,12 +50,21 @@ static int after_runtime(void *library) {
   return 0;
 }
 
+/* As Python's multiprocessing does it. The child goes on as "at-once". */
+static void become_child(char **argv) {
+  int status;
+  pid_t child = fork();
+  if (child) exit(waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+  argv[1] = "at-once";
+}
+
 int main(int argc, char **argv) {
   static char data[BYTES];
   void *library = dlopen("libcuda.so.1", RTLD_NOW), *context, *memory;
   if (!library || argc != 2) return 9;
   if (!strcmp(argv[1], "runtime")) return after_runtime(library);
   if (!strcmp(argv[1], "handled")) signal(SIGTERM, on_term);
+  if (!strcmp(argv[1], "forked")) become_child(argv);
   if (call(library, "cuInit", NULL, NULL, NULL) || call(library, "cuCtxCreate_v2", &context, NULL, NULL)) return 8;
   if (!strcmp(argv[1], "idle")) return 0;
   if (call(library, "cuMemAlloc_v2", &memory, (void *)(long)BYTES, NULL)) return 7;

@@ -17,6 +17,11 @@ expect_err "note: the program launched no kernel"
 run "$farfault" run --memory copy --json quick.json "$program" quick
 expect_status 3
 expect_copied quick.json true
+for way in at-once forked; do
+  run "$farfault" run --memory copy --json $way.json "$program" $way
+  expect_status 4
+  expect_copied $way.json true
+done
 run "$farfault" run --memory copy,demand --json abort.json "$program" abort
 expect_status 134
 expect_err "was ended by signal 6 (Aborted)"
@@ -40,6 +45,7 @@ for way in wait handled; do
 done
 expect_status 5
 expect_out taken
+expect_copied handled.json true
 
 # A program that becomes another one: both are reported.
 run "$farfault" run --memory copy --json exec.json "$program" exec

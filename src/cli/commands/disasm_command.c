@@ -4,8 +4,10 @@
  *
  * The PTX printed parses back to the same module; the summary is PTX comments, so that the whole
  * output stays PTX. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/memory.h"
 #include "cli/cli.h"
@@ -160,14 +162,28 @@ static ff_status write_executable(const char *path, search *search, ff_text *out
   return status;
 }
 
+static bool is_binary(const char *first, size_t bytes) {
+  return bytes >= 4 && (!memcmp(first, "\177ELF", 4) || !memcmp(first, "\x50\xed\x55\xba", 4));
+}
+
+/* An ELF file or a fat binary, of any size: it is not read whole. A pipe is read once, by the caller. */
+static bool is_binary_file(const char *path) {
+  char first[4];
+  struct stat there;
+  FILE *file = !stat(path, &there) && S_ISREG(there.st_mode) ? fopen(path, "re") : NULL;
+  size_t bytes = file ? fread(first, 1, sizeof first, file) : 0;
+  if (file) fclose(file);
+  return is_binary(first, bytes);
+}
+
 /* What is no ELF file and no fat binary is taken for PTX text. */
 static ff_status write_file(const char *path, search *search, ff_text *out, ff_error *error) {
   char *text;
   size_t size;
+  if (is_binary_file(path)) return write_executable(path, search, out, error);
   ff_status status = ff_file_read(path, 0, &text, &size, error);
   if (status) return status;
-  bool binary = size >= 4 && (!memcmp(text, "\177ELF", 4) || !memcmp(text, "\x50\xed\x55\xba", 4));
-  if (binary) status = write_executable(path, search, out, error);
+  if (is_binary(text, size)) status = write_executable(path, search, out, error);
   else status = write_module(path, text, size, search, out, error);
   free(text);
   return status;

@@ -115,7 +115,8 @@ typedef struct CUdevprop {
       regsPerBlock, clockRate, textureAlign;
 } CUdevprop;
 
-enum { /* CUjit_option: those that give something back */
+enum { /* CUjit_option: a limit, and those that give something back */
+       CU_JIT_MAX_REGISTERS = 0,
        CU_JIT_WALL_TIME = 2,
        CU_JIT_INFO_LOG_BUFFER = 3,
        CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES = 4,

@@ -195,7 +195,7 @@ static CUresult pointer_attribute(int attribute, CUdeviceptr pointer, pointer_va
   case POINTER_RANGE_START: *out = (pointer_value){found.address, 8}; return CUDA_SUCCESS;
   case POINTER_RANGE_SIZE: *out = (pointer_value){found.bytes, 8}; return CUDA_SUCCESS;
   case POINTER_MAPPED: *out = (pointer_value){1, 4}; return CUDA_SUCCESS;
-  case POINTER_IPC_CAPABLE:
+  case POINTER_IPC_CAPABLE: *out = (pointer_value){engine_ipc_capable(pointer), 4}; return CUDA_SUCCESS;
   case POINTER_RDMA_CAPABLE: *out = (pointer_value){0, 4}; return CUDA_SUCCESS;
   case POINTER_HANDLE_TYPES: *out = (pointer_value){0, 8}; return CUDA_SUCCESS;
   case POINTER_ACCESS_FLAGS: *out = (pointer_value){found.writable ? 3 : found.readable, 4}; return CUDA_SUCCESS;

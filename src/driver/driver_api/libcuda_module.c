@@ -50,6 +50,13 @@ void libcuda_jit_report(unsigned count, const int *options, void **values, const
   fill_log(count, options, values, CU_JIT_ERROR_LOG_BUFFER, message);
 }
 
+/* CU_JIT_MAX_REGISTERS; 0: it is not there. */
+static uint32_t jit_registers(unsigned count, const int *options, void **values) {
+  for (unsigned i = 0; options && values && i < count; i++)
+    if (options[i] == CU_JIT_MAX_REGISTERS) return (uint32_t)(uintptr_t)values[i];
+  return 0;
+}
+
 /* ---- the linker's result ---- */
 
 struct CUlinkState_st {
@@ -60,7 +67,8 @@ struct CUlinkState_st {
   void **values;
 };
 
-static cudaError_t link_parts(const link_part *parts, size_t count, engine_module **module, ff_error *error) {
+static cudaError_t link_parts(const link_part *parts, size_t count, uint32_t max_registers, engine_module **module,
+                              ff_error *error) {
   const void *images[LINKED_PARTS_MAX];
   size_t sizes[LINKED_PARTS_MAX];
   const char *names[LINKED_PARTS_MAX];
@@ -69,13 +77,14 @@ static cudaError_t link_parts(const link_part *parts, size_t count, engine_modul
     sizes[i] = parts[i].size;
     names[i] = parts[i].name;
   }
-  return engine_module_link(images, sizes, names, (uint32_t)count, module, error);
+  return engine_module_link(images, sizes, names, (uint32_t)count, max_registers, module, error);
 }
 
 static cudaError_t load_linked(const void *image, size_t bytes, engine_module **module, ff_error *error) {
   link_part parts[LINKED_PARTS_MAX];
-  size_t count = linked_image_read(image, bytes, parts);
-  if (count) return link_parts(parts, count, module, error);
+  uint32_t max_registers;
+  size_t count = linked_image_read(image, bytes, parts, &max_registers);
+  if (count) return link_parts(parts, count, max_registers, module, error);
   ff_fail(error, FF_PARSE, "the linked image is damaged");
   return cudaErrorInvalidKernelImage;
 }
@@ -93,7 +102,9 @@ static CUresult load_as(bool library, CUmodule *module, const void *image, size_
   ff_error error = {.message = ""};
   cudaError_t failed;
   if (!module || !image) return CUDA_ERROR_INVALID_VALUE;
+  uint32_t max_registers = jit_registers(count, options, values);
   if (linked_image_is(image, bytes)) failed = load_linked(image, bytes, module, &error);
+  else if (max_registers) failed = engine_module_link(&image, &bytes, NULL, 1, max_registers, module, &error);
   else if (library && is_lazy()) failed = engine_library_load(image, bytes, module, &error);
   else failed = engine_module_load(image, bytes, module, &error);
   libcuda_jit_report(count, options, values, failed ? error.message : "");
@@ -327,11 +338,12 @@ LIBCUDA_CALL(cuLinkComplete, (CUlinkState state, void **cubin, size_t *size)) {
   if (!cubin || !state->parts.count) return CUDA_ERROR_INVALID_VALUE;
   engine_module *module;
   ff_error error = {.message = ""};
-  cudaError_t failed = link_parts(state->parts.items, state->parts.count, &module, &error);
+  uint32_t most = jit_registers(state->option_count, state->options, state->values);
+  cudaError_t failed = link_parts(state->parts.items, state->parts.count, most, &module, &error);
   libcuda_jit_report(state->option_count, state->options, state->values, failed ? error.message : "");
   if (failed) return libcuda_result(failed);
   LIBCUDA_TRY(libcuda_result(engine_module_unload(module)));
-  if (!state->cubin.chars) linked_image_write(state->parts.items, state->parts.count, &state->cubin);
+  if (!state->cubin.chars) linked_image_write(state->parts.items, state->parts.count, most, &state->cubin);
   *cubin = state->cubin.chars;
   if (size) *size = state->cubin.length;
   return CUDA_SUCCESS;

@@ -12,14 +12,6 @@ static CUresult refuse(const char *call, const char *reason) {
 #define REFUSED(NAME, REASON) \
   LIBCUDA_CALL(NAME, (void)) { return refuse(#NAME, REASON); }
 
-#define PROCESSES "the memory and events of the virtual GPU are of one process; they cannot be shared with another"
-REFUSED(cuIpcGetMemHandle, PROCESSES)
-REFUSED(cuIpcOpenMemHandle, PROCESSES)
-REFUSED(cuIpcOpenMemHandle_v2, PROCESSES)
-REFUSED(cuIpcCloseMemHandle, PROCESSES)
-REFUSED(cuIpcGetEventHandle, PROCESSES)
-REFUSED(cuIpcOpenEventHandle, PROCESSES)
-
 #define OUTSIDE "there is no graphics driver or other device whose memory the virtual GPU could use"
 REFUSED(cuImportExternalMemory, OUTSIDE)
 REFUSED(cuExternalMemoryGetMappedBuffer, OUTSIDE)

@@ -10,6 +10,7 @@
  * In FAILED and FORKED every call is cudaErrorInitializationError, in FINISHED cudaErrorCudartUnloading. A child that
  * was forked before the parent used the GPU starts its own engine. */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -23,6 +24,7 @@
 #include "driver/engine/engine_clock.h"
 #include "driver/engine/engine_graph.h"
 #include "driver/engine/engine_internal.h"
+#include "driver/engine/engine_ipc.h"
 #include "driver/engine/engine_peer.h"
 #include "driver/errors.h"
 #include "exec/memory/overrun.h"
@@ -204,6 +206,12 @@ static void say_overrun(const char *text) {
   else engine_say("accesses over the ends of further allocations are not said any more");
 }
 
+/* Also when the program ends by _exit, which runs no destructor: the preloaded library sees it. */
+static void finish_before_exit(void) {
+  void (*tell)(void (*)(void)) = (void (*)(void (*)(void)))dlsym(RTLD_DEFAULT, "farfault_preload_before_exit");
+  if (tell) tell(engine_finish);
+}
+
 static ff_status make(ff_error *error) {
   static bool fork_watched;
   if (!fork_watched) pthread_atfork(NULL, NULL, after_fork);
@@ -232,6 +240,7 @@ static ff_status make(ff_error *error) {
     engine_streams_reset((int)d);
   }
   engine_clock_attach();
+  finish_before_exit();
   return FF_OK;
 }
 
@@ -301,6 +310,7 @@ cudaError_t engine_reset(int device) {
   engine_arrays_reset(device);
   engine_vmm_reset(device);
   engine_pools_reset(device);
+  engine_ipc_reset(device);
   engine_memory_reset(device);
   engine_streams_reset(device);
   engine_peers_reset(device);

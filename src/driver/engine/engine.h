@@ -95,7 +95,8 @@ ENGINE_API cudaError_t engine_library_load(const void *image, size_t bytes, engi
 ENGINE_API cudaError_t engine_module_bind(engine_module *module); /* to the thread's device: it is that one's alone */
 /* Several PTX texts or fat binaries linked into one module (cuLink*). */
 ENGINE_API cudaError_t engine_module_link(const void *const *images, const size_t *bytes, const char *const *names,
-                                          uint32_t count, engine_module **module, ff_error *error);
+                                          uint32_t count, uint32_t max_registers, engine_module **module,
+                                          ff_error *error);
 ENGINE_API cudaError_t engine_module_unload(engine_module *module); /* functions and variables die with it */
 ENGINE_API bool engine_module_valid(const engine_module *module);
 /* From now on its managed variables stay where they are, when the device is reset too. */
@@ -202,6 +203,23 @@ ENGINE_API cudaError_t engine_unmap(uint64_t address, uint64_t bytes);
 /* of whole mappings, without gaps */
 ENGINE_API cudaError_t engine_set_access(int device, uint64_t address, uint64_t bytes, unsigned access);
 ENGINE_API cudaError_t engine_get_access(int device, uint64_t address, unsigned *access);
+
+/* ---- memory and events of other processes (cudaIpc) ---- */
+
+#define ENGINE_IPC_HANDLE_BYTES 64u
+/* May memory of that address be given to other processes by handle? Device memory that is no pool's and not mapped. */
+ENGINE_API bool engine_ipc_capable(uint64_t address);
+/* A handle of the whole allocation that has the address, ENGINE_IPC_HANDLE_BYTES. cudaErrorInvalidValue: not
+ * capable. */
+ENGINE_API cudaError_t engine_ipc_export(uint64_t address, void *handle);
+/* Where it begins here; opened again: the same place. cudaErrorInvalidValue: no handle; cudaErrorDeviceUninitialized:
+ * of this process; cudaErrorMapBufferObjectFailed: freed, or its process is gone or another user's. */
+ENGINE_API cudaError_t engine_ipc_import(const void *handle, uint64_t *address);
+/* As often as it was opened. cudaErrorInvalidValue: not opened. Synchronises with the device, as engine_free does. */
+ENGINE_API cudaError_t engine_ipc_close(uint64_t address);
+/* Likewise of events. cudaErrorInvalidResourceHandle: not an event that was made with cudaEventInterprocess. */
+ENGINE_API cudaError_t engine_ipc_event_export(cudaEvent_t event, void *handle);
+ENGINE_API cudaError_t engine_ipc_event_import(const void *handle, cudaEvent_t *event);
 
 /* ---- copies ---- */
 

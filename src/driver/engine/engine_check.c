@@ -74,7 +74,7 @@ static void check_memory(void) {
   for (int d = 0; d < (int)ENGINE_DEVICES_MAX; d++) used[d] = engine_vmm_check(d);
   for (size_t id = 0; id < ff_engine.notes.count; id++) {
     const engine_note *note = &ff_engine.notes.items[id];
-    if (note->owner == ENGINE_OWNER_NONE) continue;
+    if (note->owner == ENGINE_OWNER_NONE || note->owner == ENGINE_OWNER_IMPORT) continue;
     FF_ASSERT(note->allocation->id == id);
     if (note->allocation->kind == EXEC_MEMORY_DEVICE) used[note->device] += engine_whole_pages(note->allocation->bytes);
   }

@@ -1,40 +1,51 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels that wait for something that their launching thread does later, and the operations behind them. The kernel
- * may also wait for one on another device, or of another process: of each device one kernel may have given way, and
- * they take turns.
+/* Kernels that wait for something that their launching thread does later, and the operations behind them. A kernel may
+ * also wait for another one: of another stream, on another device, or of another process. They take turns.
  *
  * A launch returns when its kernel has finished, with one exception. A kernel that looks at memory in a way that may
- * wait for another thread (exec_kernel_info.may_wait) runs on a thread of the engine's own, for the launching thread,
- * which holds the engine's lock meanwhile. If all its blocks have only polled for a while, it *gives way*: the launch
- * returns, and the kernel goes on whenever it gets the lock.
+ * wait for another thread (exec_kernel_info.may_wait) runs on a thread of the engine's own, a *lane*, for the launching
+ * thread, which holds the engine's lock meanwhile. If all its blocks have only polled for a while, it *gives way*: the
+ * launch returns, and the kernel goes on whenever it gets the lock.
  *
- *              engine_deferred_launch               give_way                 end, when the device's queue is empty
+ *              engine_deferred_launch               give_way                 end, when the lane's queue is empty
  *     (nothing) -------------------> (for the launching thread) ---> active -----------------------------> (nothing)
  *                                        \___ it ends: as if it had run on that thread ___________________/
  *
- * While a device is active
+ * An active lane is a stream's. While a stream has one
  *   - nothing of its kernel runs while another thread has the lock, so that every other file sees a device that does
  *     its work at once;
- *   - operations that CUDA orders after it are put into the device's queue, in the order of the host's calls, and their
- *     streams are `behind`; the queue is carried out when the kernel is over, on the same thread, and kernels in it may
+ *   - operations that CUDA orders after what its lane has to do are put into a lane's queue: those of the stream itself
+ *     into its own, those of streams that wait for it (the legacy stream's rule, an event that is queued) into a lane
+ *     of theirs. A queue is carried out in the order of the host's calls, on the lane's thread, and kernels in it may
  *     give way, too;
- *   - a stream of another device that waits for an event which is in the queue makes its device active as well;
  *   - operations of other streams are carried out at once, as are allocations and what only asks; every other call
- *     waits until its device, or what it names, is over. It does not wait for other devices: their kernels may wait for
- *     what this thread does next;
- *   - the first simulation cannot get past it: queries ask the local clock (engine_happened). */
+ *     waits until the lanes of its device, or of what it names, are over. It does not wait for other devices: their
+ *     kernels may wait for what this thread does next;
+ *   - the first simulation cannot get past it: queries ask the local clock (engine_happened).
+ *
+ * No set of lanes can wait for each other, unless the program's kernels do. Each kernel that begins on a lane and each
+ * operation that is queued has a ticket, in the order of the host's calls. What is at the head of a queue waits for
+ * operations with smaller tickets only: those of other lanes that `after` names, and recordings that were queued before
+ * it; and for recordings of other processes, which end with those. So the head with the smallest ticket waits for no
+ * lane: it is carried out. If it is a kernel, it holds the lock only while it does more than poll; then all others get
+ * their turn, again and again. What is left is a kernel that polls for what nothing in front of it, and no kernel that
+ * runs, will write. It waits for the host, or for ever on a GPU, too. (A GPU may not have room for all kernels that
+ * wait here; LANES is how many can.) */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "driver/engine/engine_graph.h"
 #include "driver/engine/engine_internal.h"
+#include "driver/engine/engine_ipc.h"
 
 #define MAX_APPENDED \
   32768u /* operations that the access stream takes while it cannot move on: half of what it has room for */
 #define REST_NANOSECONDS 100000
 
-typedef struct job { /* a launch on a thread of the engine's own; without a function: only what is queued */
+#define LANES EXEC_GIVEN_MAX
+
+typedef struct job { /* a launch on a lane's thread; without a function: only what is queued */
   engine_launch launch;
   engine_function_info info;
   engine_stream *stream;
@@ -42,7 +53,15 @@ typedef struct job { /* a launch on a thread of the engine's own; without a func
   engine_declared *declared;
   cudaError_t result;
   bool done, gave_way;
+  uint64_t number; /* its ticket, once it has given way */
 } job;
+
+typedef struct engine_lane engine_lane;
+
+typedef struct ticket { /* a lane has come so far when `over` has */
+  const engine_lane *lane;
+  uint64_t number;
+} ticket;
 
 typedef struct later { /* an operation that is queued */
   engine_stream *stream;
@@ -52,43 +71,51 @@ typedef struct later { /* an operation that is queued */
     uint64_t address, bytes;
     int device;
   } hint;
-  uint64_t recordings; /* of WAIT: how many queued ones of the event must be over */
+  uint64_t recordings;     /* of WAIT: how many queued ones of the event must be over */
+  engine_ipc_wait *others; /* of WAIT: what other processes have queued to record; NULL: nothing */
   unsigned char *packed;
   engine_declared *declared;
+  uint64_t number;      /* its ticket */
+  FF_VEC(ticket) after; /* of other lanes */
   struct later *next;
 } later;
 
-typedef struct own_thread { /* of a device */
-  pthread_mutex_t lock;     /* of `job` and what it says */
+struct engine_lane {
+  pthread_mutex_t lock; /* of `job` and what it says */
   pthread_cond_t wanted, changed;
   job *job;
-  bool there;
-} own_thread;
+  bool there; /* it has a thread */
+  /* under the engine's lock */
+  engine_stream *stream; /* whose it is, while it is active: ff_engine.given counts these */
+  int device;
+  uint64_t since;       /* ff_engine.last_sequence when what it is at began */
+  uint64_t asked, over; /* the latest ticket of its own; the latest that is over */
+  later *first, *last;  /* `last` only while there is a first */
+};
 
-static own_thread threads[ENGINE_DEVICES_MAX] = {
-    [0 ... ENGINE_DEVICES_MAX -
-     1] = {.lock = PTHREAD_MUTEX_INITIALIZER, .wanted = PTHREAD_COND_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER}};
+static engine_lane lanes[LANES] = {[0 ... LANES - 1] = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                                                        .wanted = PTHREAD_COND_INITIALIZER,
+                                                        .changed = PTHREAD_COND_INITIALIZER}};
+static uint64_t tickets; /* so far */
 
-typedef struct device_queue { /* under the engine's lock */
-  bool active;                /* ff_engine.given counts these */
-  uint64_t since;             /* ff_engine.last_sequence when what it is at began */
-  later *first, *last;        /* `last` only while there is a first */
-} device_queue;
-static device_queue queues[ENGINE_DEVICES_MAX];
+static _Thread_local job *mine; /* on a lane's thread: the launch it runs, and */
+static _Thread_local engine_lane *own;
 
-static _Thread_local job *mine; /* on such a thread: the launch it runs */
-
-static bool activate(int device);
+static bool have_lane(engine_stream *stream);
 
 /* ---- what is behind ---- */
 
+static bool waits_for_default(const engine_stream *stream) {
+  return !(stream->flags & cudaStreamNonBlocking) && !engine_stream_is_legacy(stream);
+}
+
 bool engine_deferred(const engine_stream *stream) {
   if (!ff_engine.given || mine) return false;
-  if (stream->behind) return true;
-  if (stream->flags & cudaStreamNonBlocking) return false;
-  if (!engine_stream_is_legacy(stream)) return ff_engine.legacy[stream->device].behind;
+  if (stream->lane) return true;
+  if (waits_for_default(stream)) return ff_engine.legacy[stream->device].lane != NULL;
+  if (!engine_stream_is_legacy(stream)) return false;
   for (const engine_stream *s = ff_engine.streams; s; s = s->next)
-    if (s->behind && s->device == stream->device && !(s->flags & cudaStreamNonBlocking)) return true;
+    if (s->lane && s->device == stream->device && waits_for_default(s)) return true;
   return false;
 }
 
@@ -100,8 +127,14 @@ void engine_deferred_wait(void) {
   while (goes_on()) wait_for_change();
 }
 
+bool engine_deferred_is_active(int device) {
+  for (uint32_t i = 0; i < LANES; i++)
+    if (lanes[i].stream && lanes[i].device == device) return true;
+  return false;
+}
+
 void engine_deferred_wait_device(int device) {
-  while (goes_on() && queues[device].active) wait_for_change();
+  while (goes_on() && engine_deferred_is_active(device)) wait_for_change();
 }
 
 engine_stream *engine_deferred_wait_stream(engine_stream *stream) {
@@ -119,21 +152,30 @@ engine_event *engine_deferred_wait_event(cudaEvent_t handle) {
 }
 
 bool engine_deferred_full(void) {
-  for (uint32_t d = 0; ff_engine.given && d < ENGINE_DEVICES_MAX; d++)
-    if (queues[d].active && ff_engine.last_sequence - queues[d].since > MAX_APPENDED) return true;
+  for (uint32_t i = 0; ff_engine.given && i < LANES; i++)
+    if (lanes[i].stream && ff_engine.last_sequence - lanes[i].since > MAX_APPENDED) return true;
   return false;
 }
 
 void engine_deferred_rest(void) { nanosleep(&(struct timespec){.tv_nsec = REST_NANOSECONDS}, NULL); }
 
+/* The legacy stream's rule: what is queued on `stream` now comes after all that `other` has queued. */
+static void come_after(later *op, const engine_stream *other) {
+  if (other->lane) FF_PUSH(&op->after, ((ticket){other->lane, other->lane->asked}));
+}
+
+/* On a stream that has a lane. */
 static later *queue(engine_stream *stream) {
+  engine_lane *lane = stream->lane;
   later *op = ff_alloc(sizeof *op);
-  *op = (later){.stream = stream};
-  device_queue *q = &queues[stream->device];
-  if (q->first) q->last->next = op;
-  else q->first = op;
-  q->last = op;
-  stream->behind = true;
+  *op = (later){.stream = stream, .number = ++tickets};
+  if (waits_for_default(stream)) come_after(op, &ff_engine.legacy[stream->device]);
+  for (const engine_stream *s = ff_engine.streams; s && engine_stream_is_legacy(stream); s = s->next)
+    if (s->device == stream->device && waits_for_default(s)) come_after(op, s);
+  lane->asked = op->number;
+  if (lane->first) lane->last->next = op;
+  else lane->first = op;
+  lane->last = op;
   return op;
 }
 
@@ -143,16 +185,10 @@ static bool is_pageable(uint64_t address) { return engine_pointer_find_locked(ad
 cudaError_t engine_deferred_take(engine_stream *stream, const engine_node_params *params, bool async, bool *taken) {
   *taken = false;
   if (!engine_deferred(stream)) return cudaSuccess;
-  if (!queues[stream->device].active && !activate(stream->device)) { /* it was to wait for an event of another's */
-    engine_deferred_wait();
-    stream->behind = false;
-    return ff_engine.sticky;
-  }
   if (params->kind == ENGINE_NODE_COPY) async &= !is_pageable(params->copy.to) && !is_pageable(params->copy.from);
   if (params->kind == ENGINE_NODE_SET) async |= !is_pageable(params->set.to);
-  if (!async) {
+  if (!async || !have_lane(stream))
     return engine_deferred_wait_stream(stream) ? ff_engine.sticky : cudaErrorInvalidResourceHandle;
-  }
   cudaError_t error = params->kind == ENGINE_NODE_COPY  ? engine_copy_check_locked(&params->copy)
                       : params->kind == ENGINE_NODE_SET ? engine_set_check_locked(&params->set)
                                                         : cudaSuccess;
@@ -162,12 +198,31 @@ cudaError_t engine_deferred_take(engine_stream *stream, const engine_node_params
   op->params = *params;
   engine_event *event = params->event ? engine_event_find(params->event) : NULL;
   if (params->kind == ENGINE_NODE_RECORD) event->behind++;
+  if (params->kind == ENGINE_NODE_RECORD && event->ipc) engine_ipc_event_begin(event->ipc);
   if (params->kind == ENGINE_NODE_WAIT) op->recordings = event->behind_over + event->behind;
+  if (params->kind == ENGINE_NODE_WAIT) op->others = engine_ipc_wait_begin(event);
   return cudaSuccess;
+}
+
+/* A recording of this process is over when the lane that has it says so; without a lane for the waiting stream its
+ * thread waits. */
+cudaError_t engine_deferred_begin_wait(engine_stream *stream, const engine_event *event) {
+  cudaError_t error = cudaSuccess;
+  engine_ipc_wait *others = engine_ipc_wait_begin(event);
+  if ((others || event->behind) && !have_lane(stream)) {
+    engine_deferred_wait_event((cudaEvent_t)event);
+    if (others) error = engine_ipc_wait_for(others);
+  }
+  engine_ipc_wait_free(others);
+  return error;
 }
 
 bool engine_deferred_prefetch(engine_stream *stream, uint64_t address, uint64_t bytes, int device) {
   if (!engine_deferred(stream)) return false;
+  if (!have_lane(stream)) {
+    engine_deferred_wait_stream(stream);
+    return false;
+  }
   later *op = queue(stream);
   op->is_hint = true;
   op->hint.address = address;
@@ -177,6 +232,11 @@ bool engine_deferred_prefetch(engine_stream *stream, uint64_t address, uint64_t 
 }
 
 /* ---- its turn has come ---- */
+
+static void wait_for_others(const later *op) {
+  for (size_t i = 0; i < op->after.count; i++)
+    while (op->after.items[i].lane->over < op->after.items[i].number && !ff_engine.stop) wait_for_change();
+}
 
 static cudaError_t launch_later(later *op) {
   engine_function_info info;
@@ -201,7 +261,16 @@ static engine_event *wait_for_recording(const later *op) {
 static void over(engine_event *event) {
   event->behind--;
   event->behind_over++;
+  if (event->ipc) engine_ipc_event_end(event->ipc);
   pthread_cond_broadcast(&ff_engine.behind_done);
+}
+
+static cudaError_t wait_in_stream(const later *op) {
+  engine_event *event = wait_for_recording(op);
+  cudaError_t error = op->others ? engine_ipc_wait_for(op->others) : cudaSuccess;
+  if (op->others) event = engine_event_find(op->params.event);
+  if (!error && event && event->recorded) engine_stream_wait_event_locked(op->stream, event);
+  return error;
 }
 
 static cudaError_t carry_out(later *op) {
@@ -220,10 +289,7 @@ static cudaError_t carry_out(later *op) {
     if (event) engine_event_record_locked(event, op->stream);
     if (event) over(event);
     return cudaSuccess;
-  case ENGINE_NODE_WAIT:
-    event = wait_for_recording(op);
-    if (event && event->recorded) engine_stream_wait_event_locked(op->stream, event);
-    return cudaSuccess;
+  case ENGINE_NODE_WAIT: return wait_in_stream(op);
   default: return cudaErrorNotSupported;
   }
 }
@@ -234,35 +300,43 @@ static void pass_over(const later *op) {
   if (event) over(event);
 }
 
+static void finish(later *op) {
+  free(op->packed);
+  free(op->after.items);
+  engine_declared_free(op->declared);
+  engine_ipc_wait_free(op->others);
+  free(op);
+}
+
+static void come_to(engine_lane *lane, uint64_t number) {
+  lane->over = number;
+  pthread_cond_broadcast(&ff_engine.behind_done);
+}
+
 /* What fails now fails as a kernel does: for all calls that come. An operation is in the queue until it is over. */
-static void carry_out_all(int device) {
-  device_queue *q = &queues[device];
-  while (q->first) {
-    later *op = q->first;
-    q->since = ff_engine.last_sequence;
+static void carry_out_all(engine_lane *lane) {
+  while (lane->first) {
+    later *op = lane->first;
+    wait_for_others(op);
+    lane->since = ff_engine.last_sequence;
     bool passed = ff_engine.stop || ff_engine.sticky;
     if (passed) pass_over(op);
     cudaError_t error = passed ? cudaSuccess : carry_out(op);
     if (error && !ff_engine.stop)
-      engine_fault_locked(error, device,
+      engine_fault_locked(error, lane->device,
                           "an operation behind a kernel that had been waiting for the host could not be carried out");
-    q->first = op->next;
-    free(op->packed);
-    engine_declared_free(op->declared);
-    free(op);
+    lane->first = op->next;
+    come_to(lane, op->number);
+    finish(op);
   }
 }
 
-static void none_behind(int device) {
-  ff_engine.legacy[device].behind = false;
-  for (engine_stream *s = ff_engine.streams; s; s = s->next)
-    if (s->device == device) s->behind = false;
-}
-
-static void begin(int device) {
-  if (queues[device].active) return;
-  queues[device].active = true;
-  queues[device].since = ff_engine.last_sequence;
+static void begin(engine_lane *lane, engine_stream *stream) {
+  lane->stream = stream;
+  lane->device = stream->device;
+  lane->since = ff_engine.last_sequence;
+  lane->asked = ++tickets;
+  stream->lane = lane;
   ff_engine.given++;
 }
 
@@ -276,10 +350,9 @@ void engine_deferred_give_way(void *unused) {
     pthread_mutex_unlock(&ff_engine.lock);
     engine_deferred_rest();
   } else {
-    own_thread *own = &threads[mine->stream->device];
     pthread_mutex_lock(&own->lock);
-    begin(mine->stream->device);
-    mine->stream->behind = true;
+    begin(own, mine->stream);
+    mine->number = own->asked;
     mine->gave_way = true;
     pthread_cond_signal(&own->changed);
     pthread_mutex_unlock(&own->lock);
@@ -298,41 +371,42 @@ static void free_job(job *j) {
 }
 
 /* Under the engine's lock, which it gives back. */
-static void end(own_thread *own, int device) {
-  carry_out_all(device);
-  none_behind(device);
-  queues[device].active = false;
+static void end(engine_lane *lane) {
+  carry_out_all(lane);
+  lane->stream->lane = NULL;
+  lane->stream = NULL;
+  lane->job = NULL;
   mine = NULL;
-  own->job = NULL;
   ff_engine.given--;
   pthread_cond_broadcast(&ff_engine.behind_done);
   pthread_mutex_unlock(&ff_engine.lock);
 }
 
-static void run(own_thread *own, job *j) {
+static void run(engine_lane *lane, job *j) {
   mine = j;
   if (j->launch.function) {
     j->result = engine_launch_packed(&j->launch, &j->info, j->stream, j->params, j->declared);
     if (!j->gave_way) {
       mine = NULL;
-      pthread_mutex_lock(&own->lock);
-      own->job = NULL;
+      pthread_mutex_lock(&lane->lock);
+      lane->job = NULL;
       j->done = true;
-      pthread_cond_signal(&own->changed);
-      pthread_mutex_unlock(&own->lock);
+      pthread_cond_signal(&lane->changed);
+      pthread_mutex_unlock(&lane->lock);
       return;
     }
   } else {
     pthread_mutex_lock(&ff_engine.lock);
   }
   if (j->result && !ff_engine.stop)
-    engine_fault_locked(j->result, j->stream->device, "a kernel that had been waiting for the host could not go on");
-  end(own, j->stream->device);
+    engine_fault_locked(j->result, lane->device, "a kernel that had been waiting for the host could not go on");
+  come_to(lane, j->number);
+  end(lane);
   free_job(j);
 }
 
 static void *thread_main(void *context) {
-  own_thread *own = context;
+  own = context;
   for (;;) {
     pthread_mutex_lock(&own->lock);
     while (!own->job) pthread_cond_wait(&own->wanted, &own->lock);
@@ -344,46 +418,48 @@ static void *thread_main(void *context) {
 }
 
 void engine_deferred_forget(void) {
-  for (uint32_t d = 0; d < ENGINE_DEVICES_MAX; d++) {
-    pthread_mutex_init(&threads[d].lock, NULL);
-    pthread_cond_init(&threads[d].wanted, NULL);
-    pthread_cond_init(&threads[d].changed, NULL);
-    threads[d].job = NULL;
-    threads[d].there = false;
-    queues[d] = (device_queue){0}; /* what the parent had queued is lost to the child, once */
-  }
+  static const engine_lane fresh = {
+      .lock = PTHREAD_MUTEX_INITIALIZER, .wanted = PTHREAD_COND_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+  for (uint32_t i = 0; i < LANES; i++) lanes[i] = fresh; /* what the parent had queued is lost to the child, once */
 }
 
-static bool have_thread(own_thread *own) {
+static bool have_thread(engine_lane *lane) {
   pthread_t thread;
-  if (!own->there) own->there = !pthread_create(&thread, NULL, thread_main, own) && !pthread_detach(thread);
-  return own->there;
+  if (!lane->there) lane->there = !pthread_create(&thread, NULL, thread_main, lane) && !pthread_detach(thread);
+  return lane->there;
 }
 
-static void hand_over(own_thread *own, job *j) {
-  pthread_mutex_lock(&own->lock);
-  own->job = j;
-  pthread_cond_signal(&own->wanted);
-  pthread_mutex_unlock(&own->lock);
+/* NULL: all are at work, or the host has no more threads. */
+static engine_lane *free_lane(void) {
+  for (uint32_t i = 0; i < LANES; i++)
+    if (!lanes[i].job) return have_thread(&lanes[i]) ? &lanes[i] : NULL;
+  return NULL;
 }
 
-/* For a device without such a kernel, whose queue begins with waiting for another's. */
-static bool activate(int device) {
-  own_thread *own = &threads[device];
-  if (mine || own->job || !have_thread(own)) return false;
+static void hand_over(engine_lane *lane, job *j) {
+  pthread_mutex_lock(&lane->lock);
+  lane->job = j;
+  pthread_cond_signal(&lane->wanted);
+  pthread_mutex_unlock(&lane->lock);
+}
+
+/* The stream has a lane now, if it had none with an empty queue. */
+static bool have_lane(engine_stream *stream) {
+  if (stream->lane) return true;
+  engine_lane *lane = mine ? NULL : free_lane();
+  if (!lane) return false;
   job *j = ff_alloc(sizeof *j);
-  *j = (job){.stream = &ff_engine.legacy[device], .gave_way = true};
-  begin(device);
-  hand_over(own, j);
+  begin(lane, stream);
+  *j = (job){.stream = stream, .gave_way = true, .number = lane->asked};
+  hand_over(lane, j);
   return true;
 }
 
 /* ---- launches ---- */
 
-/* One of a device that waits is enough; a checked program's kernels are seen by the checker on the thread that
- * launches. */
-static bool may_give_way(const engine_function_info *info, own_thread *own) {
-  return info->kernel.may_wait && !own->job && !mine && !ff_engine.check && have_thread(own);
+/* A checked program's kernels are seen by the checker on the thread that launches. */
+static bool may_give_way(const engine_function_info *info) {
+  return info->kernel.may_wait && !mine && !ff_engine.check;
 }
 
 static cudaError_t queue_launch(const engine_launch *launch, engine_stream *stream, size_t bytes, unsigned char *params,
@@ -399,30 +475,43 @@ static cudaError_t queue_launch(const engine_launch *launch, engine_stream *stre
   return cudaSuccess;
 }
 
+/* On a lane, for this thread. */
+static cudaError_t run_on(engine_lane *lane, job *j) {
+  hand_over(lane, j);
+  pthread_mutex_lock(&lane->lock);
+  while (!j->done && !j->gave_way) pthread_cond_wait(&lane->changed, &lane->lock);
+  bool done = j->done;
+  pthread_mutex_unlock(&lane->lock);
+  if (!done) return cudaSuccess;
+  cudaError_t error = j->result;
+  free_job(j);
+  return error;
+}
+
+static cudaError_t too_many(const engine_launch *launch) {
+  engine_say("%u kernels wait for memory to change already, and %s may wait, too: that many run at once at most", LANES,
+             launch->function->title);
+  return cudaErrorLaunchOutOfResources;
+}
+
 cudaError_t engine_deferred_launch(const engine_launch *launch, engine_stream *stream, engine_declared **declared) {
   engine_function_info info;
   unsigned char *params;
   cudaError_t error = engine_launch_pack_locked(launch, stream->device, &info, &params);
   if (error) return error;
-  if (engine_deferred(stream) && (queues[stream->device].active || activate(stream->device)))
+  if (engine_deferred(stream) && have_lane(stream))
     return queue_launch(launch, stream, info.kernel.param_bytes, params, declared);
-  if (engine_deferred(stream)) engine_deferred_wait();
-  own_thread *own = &threads[stream->device];
-  if (!may_give_way(&info, own)) {
-    error = engine_launch_packed(launch, &info, stream, params, *declared);
-    free(params);
-    return error;
+  if (engine_deferred(stream)) stream = engine_deferred_wait_stream(stream);
+  engine_lane *lane = stream && may_give_way(&info) ? free_lane() : NULL;
+  if (lane) {
+    job *j = ff_alloc(sizeof *j);
+    *j = (job){.launch = *launch, .info = info, .stream = stream, .params = params, .declared = *declared};
+    *declared = NULL;
+    return run_on(lane, j);
   }
-  job *j = ff_alloc(sizeof *j);
-  *j = (job){.launch = *launch, .info = info, .stream = stream, .params = params, .declared = *declared};
-  *declared = NULL;
-  hand_over(own, j);
-  pthread_mutex_lock(&own->lock);
-  while (!j->done && !j->gave_way) pthread_cond_wait(&own->changed, &own->lock);
-  bool done = j->done;
-  pthread_mutex_unlock(&own->lock);
-  if (!done) return cudaSuccess;
-  error = j->result;
-  free_job(j);
+  if (!stream) error = cudaErrorInvalidResourceHandle;
+  else if (may_give_way(&info) && ff_engine.given == LANES) error = too_many(launch);
+  else error = engine_launch_packed(launch, &info, stream, params, *declared);
+  free(params);
   return error;
 }

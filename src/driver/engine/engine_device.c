@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "driver/engine/engine_internal.h"
+#include "driver/engine/engine_ipc.h"
 #include "driver/engine/engine_peer.h"
 #include "exec/memory/visibility.h"
 #include "trace/origin.h"
@@ -108,7 +109,9 @@ int engine_memory_device(const exec_allocation *allocation) {
 
 bool engine_peer_may(int device, const exec_allocation *allocation, bool write) {
   int owner = engine_memory_device(allocation), access;
+  bool may;
   if (allocation->kind != EXEC_MEMORY_DEVICE || owner == device) return true;
+  if (engine_ipc_allows(allocation, device, &may)) return may;
   if (engine_pool_allows(allocation, device, &access))
     return access == ENGINE_ACCESS_READ_WRITE || (access == ENGINE_ACCESS_READ && !write);
   return peers[device] >> owner & 1;

@@ -89,8 +89,9 @@ typedef struct engine_stream {
   uint32_t pending;    /* host functions that have not returned */
   engine_green *green; /* whose SMs its kernels have; NULL: all */
   bool orphan;         /* its green context was destroyed */
-  /* operations of it are queued behind a kernel that has given way, or it is that kernel's: engine_deferred.c */
-  bool behind;
+  /* operations of it are queued behind a kernel that has given way, or it is that kernel's: engine_deferred.c; else
+   * NULL */
+  struct engine_lane *lane;
   struct engine_capture *capture;    /* into which it is captured; NULL: none */
   FF_VEC(struct engine_node *) tips; /* then: what its next node comes after */
   FF_VEC(engine_known) known;        /* how far of other streams it has waited for */
@@ -109,6 +110,8 @@ struct engine_green {
   struct engine_green *next;
 };
 
+typedef struct engine_ipc_event engine_ipc_event;
+
 typedef struct engine_event {
   int device; /* whose streams may record it */
   unsigned flags;
@@ -120,6 +123,7 @@ typedef struct engine_event {
   uint32_t stream_number;
   uint32_t behind;                   /* recordings of it that are queued: engine_deferred.c; */
   uint64_t behind_over;              /* that were, and were carried out */
+  engine_ipc_event *ipc;             /* other processes may have it, too; NULL: none can */
   uint64_t capture;                  /* last recorded in the capture of this id; 0: in none */
   FF_VEC(struct engine_node *) tips; /* then: what the stream had done */
   FF_VEC(engine_known) known;        /* else: what its stream knew */
@@ -201,7 +205,13 @@ struct engine_module {
 
 /* ---- everything ---- */
 
-typedef enum engine_owner { ENGINE_OWNER_NONE, ENGINE_OWNER_PROGRAM, ENGINE_OWNER_MODULE } engine_owner;
+/* IMPORT: another process's program (engine_ipc.c) */
+typedef enum engine_owner {
+  ENGINE_OWNER_NONE,
+  ENGINE_OWNER_PROGRAM,
+  ENGINE_OWNER_MODULE,
+  ENGINE_OWNER_IMPORT
+} engine_owner;
 typedef struct engine_note { /* on an exec_allocation, by its id */
   const exec_allocation *allocation;
   unsigned flags;
@@ -240,7 +250,7 @@ typedef struct engine_state {
   uint64_t device_used[ENGINE_DEVICES_MAX];
   /* the launches that exec works on, or that have given way; none without a simulation */
   FF_VEC(trace_launch *) running;
-  /* devices with a kernel that has given way, on a thread of the engine's own, or with a queue: engine_deferred.c */
+  /* streams with a kernel that has given way, on a thread of the engine's own, or with a queue: engine_deferred.c */
   uint32_t given;
   pthread_cond_t behind_done; /* one of them has finished, or an event that was queued is recorded */
   volatile bool stop;         /* the process ends: a running kernel is to stop */
@@ -289,6 +299,7 @@ uint32_t engine_stream_record(engine_stream *stream); /* appends an event's reco
 void engine_stream_wait_for(engine_stream *stream, uint32_t number, uint64_t time_ps);
 uint64_t engine_stream_ready(const engine_stream *stream); /* local clock */
 engine_event *engine_event_find(cudaEvent_t event);
+engine_event *engine_event_make(unsigned flags); /* of the thread's device */
 void engine_event_record_locked(engine_event *event, engine_stream *stream);
 /* a new stream of it: waits for what engine_green_wait said */
 void engine_green_admit(engine_green *green, engine_stream *stream);
@@ -340,12 +351,16 @@ void engine_deferred_wait(void);
 void engine_deferred_wait_device(int device);
 engine_stream *engine_deferred_wait_stream(engine_stream *stream);
 engine_event *engine_deferred_wait_event(cudaEvent_t handle);
-bool engine_deferred_full(void); /* no more can be appended until then */
+bool engine_deferred_is_active(int device); /* has it such a kernel, or a queue? */
+bool engine_deferred_full(void);            /* no more can be appended until then */
 /* without the lock, after a query of queued operations: the kernel needs the lock */
 void engine_deferred_rest(void);
 /* cudaSuccess and *taken: it is queued. Else it is to be carried out now; `async`: the call need not wait for it. */
 cudaError_t engine_deferred_take(engine_stream *stream, const struct engine_node_params *params, bool async,
                                  bool *taken);
+/* Before a stream waits for the event: if its recording is queued, also by another process, so will be the wait; or it
+ * is over when this returns. */
+cudaError_t engine_deferred_begin_wait(engine_stream *stream, const engine_event *event);
 bool engine_deferred_prefetch(engine_stream *stream, uint64_t address, uint64_t bytes, int device); /* it is queued */
 /* Launches: on the engine's own thread if the kernel may wait, or queued, or here. Takes *declared over where it has
  * to. */

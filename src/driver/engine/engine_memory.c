@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "driver/engine/engine_internal.h"
+#include "driver/engine/engine_ipc.h"
 #include "driver/engine/engine_range.h"
 #include "driver/injection/nvtx.h"
 #include "exec/memory/space.h"
@@ -50,28 +51,33 @@ void engine_name_allocation(char name[64], const char *title) {
   snprintf(name, 64, "%s (%s)", range + cut, title);
 }
 
+static engine_note note_of(const exec_allocation *allocation) {
+  return allocation->id < ff_engine.notes.count ? ff_engine.notes.items[allocation->id] : (engine_note){0};
+}
+
+/* In device_used. */
+static bool counts(const exec_allocation *allocation) {
+  return allocation->kind == EXEC_MEMORY_DEVICE && note_of(allocation).owner != ENGINE_OWNER_IMPORT;
+}
+
 void engine_note_allocation(int device, const exec_allocation *allocation, unsigned flags, engine_owner owner,
                             const char *name, trace_memory_kind memory) {
   while (ff_engine.notes.count <= allocation->id) FF_PUSH(&ff_engine.notes, (engine_note){0});
   ff_engine.notes.items[allocation->id] =
       (engine_note){.allocation = allocation, .flags = flags, .device = device, .owner = owner};
-  if (allocation->kind == EXEC_MEMORY_DEVICE) ff_engine.device_used[device] += engine_whole_pages(allocation->bytes);
+  if (counts(allocation)) ff_engine.device_used[device] += engine_whole_pages(allocation->bytes);
   engine_peers_changed();
   trace_op op = {.kind = TRACE_OP_ALLOC, .stream = engine_origin(device)};
   op.alloc.address = allocation->address;
   op.alloc.bytes = allocation->bytes;
   op.alloc.memory = memory;
   op.alloc.id = allocation->id;
-  op.alloc.initialised = owner == ENGINE_OWNER_MODULE;
+  op.alloc.initialised = owner != ENGINE_OWNER_PROGRAM;
   if (owner == ENGINE_OWNER_PROGRAM) engine_name_allocation(op.alloc.name, name);
   else snprintf(op.alloc.name, sizeof op.alloc.name, "%s", name);
   engine_append(&op);
   engine_time_host(ff_engine.machine->malloc_us);
   if (memory == TRACE_MEMORY_MANAGED) engine_host_access_track(allocation, owner == ENGINE_OWNER_MODULE);
-}
-
-static engine_note note_of(const exec_allocation *allocation) {
-  return allocation->id < ff_engine.notes.count ? ff_engine.notes.items[allocation->id] : (engine_note){0};
 }
 
 void engine_forget_allocation(const exec_allocation *allocation) {
@@ -82,7 +88,8 @@ void engine_forget_allocation(const exec_allocation *allocation) {
   op.free.id = allocation->id;
   engine_append(&op);
   engine_time_host(ff_engine.machine->malloc_us);
-  if (allocation->kind == EXEC_MEMORY_DEVICE) ff_engine.device_used[device] -= engine_whole_pages(allocation->bytes);
+  engine_ipc_forget(allocation);
+  if (counts(allocation)) ff_engine.device_used[device] -= engine_whole_pages(allocation->bytes);
   if (allocation->id < ff_engine.notes.count) ff_engine.notes.items[allocation->id].owner = ENGINE_OWNER_NONE;
 }
 

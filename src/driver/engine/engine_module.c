@@ -340,7 +340,7 @@ static void free_module(engine_module *module) {
 }
 
 cudaError_t engine_module_link(const void *const *images, const size_t *bytes, const char *const *names, uint32_t count,
-                               engine_module **out, ff_error *reason) {
+                               uint32_t max_registers, engine_module **out, ff_error *reason) {
   cudaError_t error = engine_enter();
   if (error) {
     ff_fail(reason, FF_INVALID, "the virtual GPU is not available");
@@ -356,6 +356,8 @@ cudaError_t engine_module_link(const void *const *images, const size_t *bytes, c
       module->sources.items[before].name = ff_strdup(names[i]);
     }
   }
+  for (size_t i = 0; i < module->sources.count; i++)
+    if (!module->sources.items[i].max_registers) module->sources.items[i].max_registers = max_registers;
   error = status == FF_NOT_FOUND ? cudaErrorNoKernelImageForDevice : status ? cudaErrorInvalidKernelImage : cudaSuccess;
   if (!error) error = engine_module_load_locked(module, engine_device_of(NULL), reason);
   if (error) free_module(module);
@@ -411,18 +413,34 @@ void engine_module_keep_managed(engine_module *module) {
 }
 
 cudaError_t engine_module_load(const void *image, size_t bytes, engine_module **module, ff_error *error) {
-  return engine_module_link(&image, &bytes, NULL, 1, module, error);
+  return engine_module_link(&image, &bytes, NULL, 1, 0, module, error);
 }
 
 /* Also at the end of the process, when the engine may not have started, or be broken: it is not started for this, and
  * a finished one is left as it is. */
+static bool is_at_work(const engine_module *module) {
+  for (int d = 0; d < (int)ENGINE_DEVICES_MAX; d++)
+    if (module->programs[d] && engine_deferred_is_active(d)) return true;
+  return false;
+}
+
+/* Kernels of it that have given way, and launches of it that are queued, are over then, with all else of their devices.
+ * Not those of a registered one: it goes when its library does, or the process, which stops its kernels; if some are
+ * still at work, it stays. False: it is none, or none any more. */
+static bool wait_for_kernels_of(engine_module *module) {
+  for (int d = 0; d < (int)ENGINE_DEVICES_MAX; d++) {
+    if (!engine_handles_have(&ff_engine.handles, module, ENGINE_HANDLE_MODULE)) return false;
+    if (module->programs[d] && !module->binary) engine_deferred_wait_device(d);
+  }
+  return engine_handles_have(&ff_engine.handles, module, ENGINE_HANDLE_MODULE);
+}
+
 cudaError_t engine_module_unload(engine_module *module) {
   if (pthread_mutex_lock(&ff_engine.lock)) return cudaErrorCudartUnloading;
   cudaError_t error = cudaSuccess;
   if (ff_engine.phase == ENGINE_FINISHED) error = cudaErrorCudartUnloading;
-  else if (!engine_handles_have(&ff_engine.handles, module, ENGINE_HANDLE_MODULE))
-    error = cudaErrorInvalidResourceHandle;
-  else {
+  else if (!wait_for_kernels_of(module)) error = cudaErrorInvalidResourceHandle;
+  else if (!is_at_work(module)) {
     if (!module->binary) engine_print_flush(); /* cuModuleUnload does that; the end of the process does not */
     free_module(module);
   }

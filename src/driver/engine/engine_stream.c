@@ -12,6 +12,7 @@
 
 #include "driver/engine/engine_graph.h"
 #include "driver/engine/engine_internal.h"
+#include "driver/engine/engine_ipc.h"
 
 static _Thread_local struct {
   engine_stream *stream; /* this thread's default stream of the device */
@@ -139,6 +140,7 @@ static void free_event(engine_event *event) {
   while (*at != event) at = &(*at)->next;
   *at = event->next;
   engine_handles_remove(&ff_engine.handles, event);
+  engine_ipc_event_free(event->ipc);
   free(event->tips.items);
   free(event->known.items);
   free(event);
@@ -301,17 +303,21 @@ engine_event *engine_event_find(cudaEvent_t handle) {
   return engine_handles_have(&ff_engine.handles, handle, ENGINE_HANDLE_EVENT) ? (engine_event *)handle : NULL;
 }
 
+engine_event *engine_event_make(unsigned flags) {
+  engine_event *event = ff_alloc(sizeof *event);
+  *event = (engine_event){.device = engine_device_of(NULL), .flags = flags, .next = ff_engine.events};
+  ff_engine.events = event;
+  engine_handles_add(&ff_engine.handles, event, ENGINE_HANDLE_EVENT);
+  return event;
+}
+
 cudaError_t engine_event_create(unsigned flags, cudaEvent_t *out) {
   const unsigned known = cudaEventBlockingSync | cudaEventDisableTiming | cudaEventInterprocess;
   if (!out || (flags & ~known)) return cudaErrorInvalidValue;
   if ((flags & cudaEventInterprocess) && !(flags & cudaEventDisableTiming)) return cudaErrorInvalidValue;
   cudaError_t error = engine_enter_during_kernel();
   if (error) return error;
-  engine_event *event = ff_alloc(sizeof *event);
-  *event = (engine_event){.device = engine_device_of(NULL), .flags = flags, .next = ff_engine.events};
-  ff_engine.events = event;
-  engine_handles_add(&ff_engine.handles, event, ENGINE_HANDLE_EVENT);
-  *out = (cudaEvent_t)event;
+  *out = (cudaEvent_t)engine_event_make(flags);
   engine_leave();
   return cudaSuccess;
 }
@@ -375,16 +381,37 @@ cudaError_t engine_stream_wait(cudaStream_t stream_handle, cudaEvent_t handle) {
   bool taken = false;
   error = event && stream ? engine_capture_wait(stream, event, &taken) : engine_stream_error(stream_handle);
   engine_node_params node = {.kind = ENGINE_NODE_WAIT, .event = handle};
-  if (!error && !taken && event->behind) stream->behind = true;
+  if (!error && !taken) error = engine_deferred_begin_wait(stream, event);
+  event = engine_event_find(handle); /* that may have given the lock away */
+  stream = engine_stream_find(stream_handle);
+  if (!error && !(event && stream)) error = cudaErrorInvalidResourceHandle;
   if (!error && !taken) error = engine_deferred_take(stream, &node, true, &taken);
   if (!error && !taken && event->recorded) engine_stream_wait_event_locked(stream, event);
   engine_leave();
   return error;
 }
 
+/* For what other processes have queued to record. */
+static cudaError_t wait_for_others(cudaEvent_t handle) {
+  const engine_event *event = engine_event_find(handle);
+  engine_ipc_wait *wait = event ? engine_ipc_wait_begin(event) : NULL;
+  cudaError_t error = wait ? engine_ipc_wait_for(wait) : cudaSuccess;
+  engine_ipc_wait_free(wait);
+  return error;
+}
+
+/* Have they? */
+static cudaError_t ask_others(const engine_event *event) {
+  engine_ipc_wait *wait = engine_ipc_wait_begin(event);
+  cudaError_t error = wait ? engine_ipc_wait_ask(wait) : cudaSuccess;
+  engine_ipc_wait_free(wait);
+  return error;
+}
+
 cudaError_t engine_event_synchronize(cudaEvent_t handle) {
   cudaError_t error = engine_enter_during_kernel();
   if (error) return error;
+  error = wait_for_others(handle);
   engine_event *event = engine_deferred_wait_event(handle);
   if (ff_engine.sticky) error = ff_engine.sticky;
   if (error) event = NULL;
@@ -411,7 +438,8 @@ cudaError_t engine_event_query(cudaEvent_t handle) {
   if (!event) error = cudaErrorInvalidResourceHandle;
   else if (event->capture) error = cudaErrorCapturedEvent;
   else if (event->behind) error = cudaErrorNotReady;
-  else if (event->recorded) {
+  else error = ask_others(event);
+  if (!error && event->recorded) {
     bool done = !(event->stream && event->stream->pending) && happened(event->device, event->sequence, event->time_ps);
     if (!done) error = cudaErrorNotReady;
   }

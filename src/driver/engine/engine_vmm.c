@@ -257,7 +257,8 @@ cudaError_t engine_memory_import(int descriptor, uint64_t *handle) {
   engine_shared file;
   cudaError_t error = engine_enter();
   if (error) return error;
-  if (!engine_shared_take(&file, descriptor, &head) || !is_whole(head.bytes)) error = cudaErrorInvalidValue;
+  if (!engine_shared_take(&file, descriptor, ENGINE_SHARED_CREATED, &head) || !is_whole(head.bytes))
+    error = cudaErrorInvalidValue;
   else {
     physical *p = new_physical(engine_device_exists(head.device) ? head.device : 0, head.bytes);
     p->shared = file;

@@ -118,6 +118,16 @@ cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t keep);
 cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc *list, size_t count);
 cudaError_t cudaMemPoolGetAccess(int *flags, cudaMemPool_t pool, cudaMemLocation *location);
 
+/* cudart_ipc.c */
+typedef struct cudaIpcHandle { /* cudaIpcMemHandle_t and cudaIpcEventHandle_t */
+  char reserved[ENGINE_IPC_HANDLE_BYTES];
+} cudaIpcHandle;
+cudaError_t cudaIpcGetMemHandle(cudaIpcHandle *handle, void *pointer);
+cudaError_t cudaIpcOpenMemHandle(void **pointer, cudaIpcHandle handle, unsigned flags);
+cudaError_t cudaIpcCloseMemHandle(void *pointer);
+cudaError_t cudaIpcGetEventHandle(cudaIpcHandle *handle, cudaEvent_t event);
+cudaError_t cudaIpcOpenEventHandle(cudaEvent_t *event, cudaIpcHandle handle);
+
 /* cudart_copy.c */
 cudaError_t cudart_copy_params(const cudaMemcpy3DParms *p, engine_copy *copy); /* checked; without a stream */
 /* of a range in a variable */

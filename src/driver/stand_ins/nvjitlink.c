@@ -49,7 +49,8 @@ typedef struct nvJitLink {
   part_list ltoir;
   FF_VEC(char *) options;
   ff_text image; /* after nvJitLinkComplete */
-  bool text;     /* it is one PTX text, with its NUL */
+  bool text;     /* it is of one PTX text, which is */
+  ff_text ptx;   /* with its NUL */
   ff_text log;   /* errors */
 } * nvJitLinkHandle;
 
@@ -86,6 +87,7 @@ nvJitLinkResult nvJitLinkDestroy(nvJitLinkHandle *handle) {
   for (size_t i = 0; i < link->options.count; i++) free(link->options.items[i]);
   free(link->options.items);
   free(link->image.chars);
+  free(link->ptx.chars);
   free(link->log.chars);
   free(link);
   *handle = NULL;
@@ -235,6 +237,15 @@ static nvJitLinkResult link_ltoir(nvJitLinkHandle link) {
 
 /* ---- the result ---- */
 
+/* -maxrregcount=N; 0: it is not there. */
+static uint32_t max_registers(const nvJitLinkHandle link) {
+  static const char option[] = "-maxrregcount=";
+  for (size_t i = 0; i < link->options.count; i++)
+    if (!strncmp(link->options.items[i], option, sizeof option - 1))
+      return (uint32_t)strtoul(link->options.items[i] + sizeof option - 1, NULL, 10);
+  return 0;
+}
+
 EXPORT nvJitLinkResult nvJitLinkComplete(nvJitLinkHandle link);
 nvJitLinkResult nvJitLinkComplete(nvJitLinkHandle link) {
   if (!link) return NVJITLINK_ERROR_NULL_INPUT;
@@ -246,8 +257,10 @@ nvJitLinkResult nvJitLinkComplete(nvJitLinkHandle link) {
   if (!link->parts.count) return fail(link, NVJITLINK_ERROR_INVALID_INPUT, "nothing was added", "nvJitLinkComplete");
   const link_part *first = &link->parts.items[0];
   link->text = link->parts.count == 1 && !is_fatbin(first->bytes, first->size);
-  if (link->text) ff_text_add_bytes(&link->image, first->bytes, first->size + 1); /* keep() put a NUL behind it */
-  else linked_image_write(link->parts.items, link->parts.count, &link->image);
+  uint32_t most = max_registers(link);
+  if (link->text) ff_text_add_bytes(&link->ptx, first->bytes, first->size + 1); /* keep() put a NUL behind it */
+  if (link->text && !most) ff_text_add_bytes(&link->image, first->bytes, first->size + 1);
+  else linked_image_write(link->parts.items, link->parts.count, most, &link->image);
   return NVJITLINK_SUCCESS;
 }
 
@@ -273,11 +286,11 @@ nvJitLinkResult nvJitLinkGetLinkedCubin(nvJitLinkHandle link, void *cubin) {
 }
 EXPORT nvJitLinkResult nvJitLinkGetLinkedPtxSize(nvJitLinkHandle link, size_t *size);
 nvJitLinkResult nvJitLinkGetLinkedPtxSize(nvJitLinkHandle link, size_t *size) {
-  return link && link->text ? give_size(&link->image, size) : NVJITLINK_ERROR_INVALID_INPUT;
+  return link && link->text ? give_size(&link->ptx, size) : NVJITLINK_ERROR_INVALID_INPUT;
 }
 EXPORT nvJitLinkResult nvJitLinkGetLinkedPtx(nvJitLinkHandle link, char *ptx);
 nvJitLinkResult nvJitLinkGetLinkedPtx(nvJitLinkHandle link, char *ptx) {
-  return link && link->text ? give(&link->image, ptx) : NVJITLINK_ERROR_INVALID_INPUT;
+  return link && link->text ? give(&link->ptx, ptx) : NVJITLINK_ERROR_INVALID_INPUT;
 }
 EXPORT nvJitLinkResult nvJitLinkGetLinkedLTOIRSize(nvJitLinkHandle link, size_t *size);
 nvJitLinkResult nvJitLinkGetLinkedLTOIRSize(nvJitLinkHandle link, size_t *size) {

@@ -69,7 +69,7 @@ struct worker_pool {
     .launching = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER, .wanted = PTHREAD_COND_INITIALIZER, \
     .left = PTHREAD_COND_INITIALIZER, .go_on = PTHREAD_COND_INITIALIZER                                            \
   }
-#define MAX_POOLS 17 /* launches that have given way at a time, and the one that runs */
+#define MAX_POOLS (EXEC_GIVEN_MAX + 1) /* launches that have given way, and the one that runs */
 static worker_pool pools[MAX_POOLS] = {[0 ... MAX_POOLS - 1] = POOL};
 
 static uint64_t clock_total; /* warp instructions of all launches so far */
@@ -257,17 +257,27 @@ static void resume_others(worker_pool *pool) {
   pthread_mutex_unlock(&pool->lock);
 }
 
+/* A kernel has one place each for parameters whose address is taken and for the grid's barrier: another launch of it
+ * may have used them meanwhile. */
+static void give_way_now(worker_pool *pool, core_launch *launch) {
+  unsigned char workspace[EXEC_PAGE_BYTES];
+  const exec_kernel *kernel = launch->kernel;
+  if (launch->workspace) memcpy(workspace, (const void *)(uintptr_t)launch->workspace, sizeof workspace);
+  pool->given = true;
+  launch->config->give_way(launch->config->give_way_context);
+  pool->given = false;
+  if (launch->workspace) memcpy((void *)(uintptr_t)launch->workspace, workspace, sizeof workspace);
+  if (kernel->params_memory)
+    memcpy((void *)(uintptr_t)kernel->params_memory->address, launch->params, kernel->info.param_bytes);
+  pool->gave_at = milliseconds();
+}
+
 /* By worker 0, between two turns. The others may have been in the middle of one that did more than poll: asks again
  * when all have stopped. */
 static void give_way(worker_pool *pool, core_launch *launch, bool own) {
   if (!launch->config->give_way || !all_poll(pool, launch, own)) return;
   stop_others(pool);
-  if (all_poll(pool, launch, own)) {
-    pool->given = true;
-    launch->config->give_way(launch->config->give_way_context);
-    pool->given = false;
-    pool->gave_at = milliseconds();
-  }
+  if (all_poll(pool, launch, own)) give_way_now(pool, launch);
   resume_others(pool);
 }
 

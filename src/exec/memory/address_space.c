@@ -374,6 +374,7 @@ static void open_span(exec_memory *memory, exec_span *span, uint64_t address, ui
   memset(&span->info, 0, sizeof span->info);
   span->holder = NULL;
   span->front = 0;
+  span->shared = false;
   span->info.kind = kind;
   span->info.id = memory->next_id++;
   snprintf(span->info.name, sizeof span->info.name, "%s", name ? name : "");
@@ -444,6 +445,14 @@ static bool host_map(uint64_t address, uint64_t bytes, int protection) {
          MAP_FAILED;
 }
 
+/* What was released holds nothing any more. False: other processes have its pages, and the host cannot give others. */
+static bool empty_pages(const exec_span *span) {
+  uint64_t address = span->info.address, bytes = span->reserved - span->front;
+  if (span->shared || span->info.range == EXEC_RESERVED) return host_map(address, bytes, PROT_READ | PROT_WRITE);
+  if (madvise((void *)address, bytes, MADV_DONTNEED)) memset((void *)address, 0, bytes);
+  return true;
+}
+
 ff_status exec_memory_release(exec_memory *memory, uint64_t address, ff_error *error) {
   ff_status status = FF_OK;
   pthread_mutex_lock(&memory->lock);
@@ -454,13 +463,43 @@ ff_status exec_memory_release(exec_memory *memory, uint64_t address, ff_error *e
                      span && span->info.freed && span->info.address == address ? " (it was freed before)" : "");
   } else {
     close_span(memory, span);
-    if (span->info.range == EXEC_RESERVED) host_map(address, span->reserved, PROT_READ | PROT_WRITE);
-    else if (madvise((void *)address, span->reserved - span->front, MADV_DONTNEED))
-      memset((void *)address, 0, span->reserved - span->front);
-    if (memory->tombstone_count == TOMBSTONES) forget_tombstone(memory, 0);
-    memory->tombstone[(memory->tombstone_first + memory->tombstone_count++) % TOMBSTONES] = span;
+    bool again = empty_pages(span); /* else its range is never used again */
+    if (again && memory->tombstone_count == TOMBSTONES) forget_tombstone(memory, 0);
+    if (again) memory->tombstone[(memory->tombstone_first + memory->tombstone_count++) % TOMBSTONES] = span;
   }
   check_tiling(memory);
+  pthread_mutex_unlock(&memory->lock);
+  return status;
+}
+
+/* ---- memory that other processes have, too ---- */
+
+/* Pages that hold nothing stay holes in the file. */
+static ff_status write_pages(uint64_t address, uint64_t bytes, int file, ff_error *error) {
+  static const unsigned char zero[EXEC_PAGE_BYTES];
+  for (uint64_t at = 0; at < bytes; at += EXEC_PAGE_BYTES) {
+    const void *page = (const void *)(address + at);
+    if (memcmp(page, zero, sizeof zero) == 0) continue;
+    if (pwrite(file, page, sizeof zero, (off_t)at) != (ssize_t)sizeof zero)
+      return ff_fail(error, FF_NO_MEMORY, "cannot share %" PRIu64 " bytes: %s", bytes, strerror(errno));
+  }
+  return FF_OK;
+}
+
+ff_status exec_memory_share(exec_memory *memory, const exec_allocation *allocation, int file, bool keep,
+                            ff_error *error) {
+  exec_span *span = (exec_span *)(uintptr_t)allocation; /* info is its first member */
+  uint64_t address = allocation->address, bytes = round_up(allocation->bytes, EXEC_PAGE_BYTES);
+  FF_ASSERT(allocation->range == EXEC_ALLOCATED && allocation->kind == EXEC_MEMORY_DEVICE && !allocation->freed);
+  pthread_mutex_lock(&memory->lock);
+  ff_status status = keep ? write_pages(address, bytes, file, error) : FF_OK;
+  if (!status && mmap((void *)address, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, file,
+                      0) == MAP_FAILED)
+    status = ff_fail(error, FF_NO_MEMORY, "cannot share %" PRIu64 " bytes: %s", bytes, strerror(errno));
+  if (!status) {
+    madvise((void *)address, bytes, MADV_DONTFORK); /* as what exec_memory_map maps */
+    span->shared = true;
+  }
   pthread_mutex_unlock(&memory->lock);
   return status;
 }

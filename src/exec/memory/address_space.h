@@ -79,6 +79,11 @@ ff_status exec_memory_allocate(exec_memory *memory, uint64_t bytes, uint64_t ali
                                const char *name, const exec_allocation **allocation, ff_error *error);
 /* FF_NOT_FOUND: no live allocation starts there. The pages go back to the host; the span stays as a tombstone. */
 ff_status exec_memory_release(exec_memory *memory, uint64_t address, ff_error *error);
+/* From now on the allocation's pages are the first ones of `file`, which other processes may have mapped, too; what
+ * they hold is written there first if `keep`. Its address stays, and the file may be closed. FF_NO_MEMORY: the host
+ * cannot, and nothing has changed. Nothing may run on the device meanwhile. */
+ff_status exec_memory_share(exec_memory *memory, const exec_allocation *allocation, int file, bool keep,
+                            ff_error *error);
 /* Makes existing host memory visible to kernels (cudaHostRegister), and takes it back. */
 ff_status exec_memory_register(exec_memory *memory, void *host, uint64_t bytes, const exec_allocation **allocation,
                                ff_error *error);

@@ -15,6 +15,7 @@ typedef struct exec_span {
   uint64_t reserved, front;
   struct exec_span *holder; /* a mapping's reservation */
   uint64_t canonical;       /* registered memory: its canonical address */
+  bool shared;              /* its pages are a file's: exec_memory_share */
 } exec_span;
 
 /* The beginning of each exec_memory, for what is too hot for a call. */

@@ -7,8 +7,7 @@
  * same walk. It maps one page of the page table (pager_leaf). What of that page is resident is recorded separately: a
  * page larger than the unit that moves has one entry, whatever part of it is there (Zhang et al., 2019). tlb_forget
  * removes the entry from all TLBs when the page or a part of it leaves, tlb_remap when the page table maps the place by
- * a larger page or by smaller ones, so that no entry outlives its page (tlb_check). Only
- * what the GPU reaches over the link leaves its entries behind when it is freed. */
+ * a larger page or by smaller ones, so that no entry outlives its page (tlb_check). */
 #include "machine/memory/tlb.h"
 
 #include "machine/memory/address_map.h"
@@ -274,7 +273,7 @@ static void check_table(const gmmu *g, const lru *table) {
     if ((address & ~((UINT64_C(1) << SPACE_SHIFT) - 1)) != g->space) continue; /* another tenant's */
     address &= ~g->space;
     FF_ASSERT(!g->leaves_grow || pager_leaf_of(g->pager, address) == leaf);
-    FF_ASSERT(g->pager->remote_freed || is_there(g, address, UINT64_C(1) << g->leaf_shift[leaf]));
+    FF_ASSERT(is_there(g, address, UINT64_C(1) << g->leaf_shift[leaf]));
   }
 }
 

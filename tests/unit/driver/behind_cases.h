@@ -8,7 +8,8 @@
 #include "program.h"
 
 /* wait_for: until *latch == round, then *answer = round, for rounds 1 to `rounds`; with rounds == 0 for ever, with
- * `wrong` an access to nowhere then. put: *to = value. */
+ * `wrong` an access to nowhere then. put: *to = value. meet: *own counts to 5, each time until *other has come as far;
+ * through its parameters' addresses, so that they lie in memory. */
 static const char text[] = PTX_HEAD
     ".visible .entry wait_for(.param .u64 latch, .param .u64 answer, .param .u32 rounds, .param .u64 wrong)\n{\n"
     ".reg .b32 %r<5>;\n.reg .b64 %rd<4>;\n.reg .pred %p;\n"
@@ -17,9 +18,15 @@ static const char text[] = PTX_HEAD
     "st.volatile.global.u32 [%rd2], %r2;\nsetp.eq.u64 %p, %rd3, 0;\n@%p bra right;\nst.global.u32 [%rd3], %r2;\n"
     "right:\nadd.u32 %r2, %r2, 1;\nsetp.le.u32 %p, %r2, %r1;\n@%p bra again;\nret;\n}\n"
     ".visible .entry put(.param .u64 to, .param .u32 value)\n{\n.reg .b32 %r<2>;\n.reg .b64 %rd<2>;\n"
-    "ld.param.u64 %rd1, [to];\nld.param.u32 %r1, [value];\nst.global.u32 [%rd1], %r1;\nret;\n}\n";
+    "ld.param.u64 %rd1, [to];\nld.param.u32 %r1, [value];\nst.global.u32 [%rd1], %r1;\nret;\n}\n"
+    ".visible .entry meet(.param .u64 own, .param .u64 other)\n{\n.reg .b32 %r<4>;\n.reg .b64 %rd<5>;\n.reg .pred %p;\n"
+    "mov.b64 %rd3, own;\ncvta.param.u64 %rd4, %rd3;\nmov.u32 %r1, 0;\n"
+    "again:\nld.u64 %rd1, [%rd4];\nld.param.u64 %rd2, [other];\nadd.u32 %r1, %r1, 1;\nst.volatile.global.u32 [%rd1], %r1;\n"
+    "wait:\nld.volatile.global.u32 %r2, [%rd2];\nsetp.lt.u32 %p, %r2, %r1;\n@%p bra wait;\n"
+    "setp.lt.u32 %p, %r1, 5;\n@%p bra again;\nret;\n}\n";
 STUB(wait_for);
 STUB(put);
+STUB(meet);
 
 static cudaStream_t blocking, apart;              /* `apart` does not wait for the default stream */
 static volatile uint32_t *latch, *answer, *words; /* pinned */
@@ -30,6 +37,7 @@ static void prepare(void) {
   void **handle = register_ptx((const char *const[]){text}, 1);
   register_kernel(handle, wait_for, "wait_for");
   register_kernel(handle, put, "put");
+  register_kernel(handle, meet, "meet");
 }
 
 static int make(void **state) {
@@ -239,6 +247,113 @@ static void calls_that_wait(void **state) {
   pthread_join(thread, NULL);
 }
 
+/* ---- several kernels of one device ---- */
+
+static void start_meeting(cudaStream_t stream, uint32_t self, uint32_t with) {
+  volatile uint32_t *one = words + self, *other = words + with;
+  void *arguments[] = {&one, &other};
+  succeed(cudaLaunchKernel(meet, (dim3){1, 1, 1}, (dim3){1, 1, 1}, arguments, 0, stream));
+}
+
+/* Each waits for the next one, the last one for the first; of `count` streams all but the last one begin at once. */
+static void meet_in_a_ring(uint32_t count) {
+  cudaStream_t streams[8];
+  for (uint32_t i = 0; i < count; i++) succeed(cudaStreamCreateWithFlags(&streams[i], cudaStreamNonBlocking));
+  for (uint32_t i = 0; i < count; i++) start_meeting(streams[i], i, (i + 1) % count);
+  for (uint32_t i = 0; i < count; i++) succeed(cudaStreamSynchronize(streams[i]));
+  for (uint32_t i = 0; i < count; i++) assert_int_equal(words[i], 5);
+  for (uint32_t i = 0; i < count; i++) succeed(cudaStreamDestroy(streams[i]));
+}
+static void two_kernels_meet(void **state) {
+  (void)state;
+  meet_in_a_ring(2);
+}
+static void eight_kernels_meet(void **state) {
+  (void)state;
+  meet_in_a_ring(8);
+}
+
+/* The second one's queue has what the first one waits for; the default stream comes after both, and what comes after
+ * that after it. */
+static void queues_do_not_wait_for_each_other(void **state) {
+  (void)state;
+  cudaStream_t third;
+  succeed(cudaStreamCreate(&third));
+  start_waiting(blocking, words, 1, 0);
+  start_waiting(third, latch, 1, 0);
+  start_put(third, words, 1);
+  start_put(NULL, words + 1, 2);
+  succeed(cudaEventRecord(event, NULL));
+  start_put(blocking, words + 1, 3);
+  succeed(cudaStreamWaitEvent(apart, event, 0));
+  start_put(apart, words + 2, 4);
+  pause_ms(20);
+  assert_int_equal(words[0] | words[1] | words[2], 0);
+  *latch = 1;
+  succeed(cudaDeviceSynchronize());
+  assert_int_equal(words[0], 1);
+  assert_int_equal(words[1], 3);
+  assert_int_equal(words[2], 4);
+}
+
+/* Two kernels of different streams polled; one is let go, and what is behind it is carried out while the other
+ * waits. */
+static void one_of_two_ends(void **state) {
+  (void)state;
+  start_waiting(blocking, latch, 1, 0);
+  start_waiting(apart, latch + 1, 1, 0);
+  start_put(apart, words, 1);
+  latch[1] = 1;
+  succeed(cudaStreamSynchronize(apart));
+  assert_int_equal(words[0], 1);
+  expect(cudaStreamQuery(blocking), cudaErrorNotReady);
+  *latch = 1;
+  succeed(cudaStreamSynchronize(blocking));
+  latch[1] = 0;
+}
+
+int cuInit(unsigned), cuModuleLoadData(void **, const void *), cuModuleUnload(void *), cuModuleGetFunction(void **, void *, const char *);
+int cuLaunchKernel(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **,
+                   void **);
+
+/* A module goes when its kernels are over, also one that is queued. */
+static void a_module_stays_until_then(void **state) {
+  (void)state;
+  void *module, *waits, *puts, *to = (void *)(uintptr_t)words;
+  uint32_t rounds = 1, value = 6;
+  uint64_t wrong = 0;
+  pthread_t thread;
+  assert_int_equal(cuInit(0), 0);
+  assert_int_equal(cuModuleLoadData(&module, text), 0);
+  assert_int_equal(cuModuleGetFunction(&waits, module, "wait_for"), 0);
+  assert_int_equal(cuModuleGetFunction(&puts, module, "put"), 0);
+  assert_int_equal(
+      cuLaunchKernel(waits, 1, 1, 1, 1, 1, 1, 0, apart, (void *[]){&latch, &answer, &rounds, &wrong}, NULL), 0);
+  assert_int_equal(cuLaunchKernel(puts, 1, 1, 1, 1, 1, 1, 0, apart, (void *[]){&to, &value}, NULL), 0);
+  assert_int_equal(pthread_create(&thread, NULL, release_later, NULL), 0);
+  assert_int_equal(cuModuleUnload(module), 0);
+  assert_int_equal(*answer, 1);
+  assert_int_equal(words[0], 6);
+  pthread_join(thread, NULL);
+}
+
+/* So many can wait, and no more: an error, and not a hang. */
+static void too_many_kernels(void **state) {
+  (void)state;
+  cudaStream_t streams[EXEC_GIVEN_MAX + 1];
+  void *arguments[] = {&latch, &answer, &(uint32_t){1}, &(uint64_t){0}};
+  for (uint32_t i = 0; i <= EXEC_GIVEN_MAX; i++) {
+    succeed(cudaStreamCreateWithFlags(&streams[i], cudaStreamNonBlocking));
+    cudaError_t error = cudaLaunchKernel(wait_for, (dim3){1, 1, 1}, (dim3){1, 1, 1}, arguments, 0, streams[i]);
+    if (i < EXEC_GIVEN_MAX) succeed(error);
+    else expect(error, cudaErrorLaunchOutOfResources);
+  }
+  *latch = 1;
+  succeed(cudaDeviceSynchronize());
+  start_waiting(apart, latch, 1, 0); /* all lanes are free again */
+  succeed(cudaDeviceSynchronize());
+}
+
 static void faults_are_met_later(void **state) {
   (void)state;
   start_waiting(blocking, latch, 1, 16);
@@ -267,10 +382,23 @@ static int run_behind_cases(void) {
   prepare();
 #define CASE(name) cmocka_unit_test_setup_teardown(name, make, unmake)
   const struct CMUnitTest tests[] = {
-      CASE(launch_returns),       CASE(host_and_kernel_take_turns), CASE(what_is_behind_keeps_its_order),
-      CASE(other_streams_go_on),  CASE(memory_and_questions),       CASE(one_kernel_waits_for_another),
-      CASE(default_stream_waits), CASE(events_carry_it_on),         CASE(many_blocks),
-      CASE(calls_that_wait),      CASE(faults_are_met_later),
+      CASE(launch_returns),
+      CASE(host_and_kernel_take_turns),
+      CASE(what_is_behind_keeps_its_order),
+      CASE(other_streams_go_on),
+      CASE(memory_and_questions),
+      CASE(one_kernel_waits_for_another),
+      CASE(default_stream_waits),
+      CASE(events_carry_it_on),
+      CASE(many_blocks),
+      CASE(calls_that_wait),
+      CASE(faults_are_met_later),
+      CASE(two_kernels_meet),
+      CASE(eight_kernels_meet),
+      CASE(queues_do_not_wait_for_each_other),
+      CASE(one_of_two_ends),
+      CASE(a_module_stays_until_then),
+      CASE(too_many_kernels),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

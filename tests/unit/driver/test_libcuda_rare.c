@@ -51,7 +51,7 @@ CUresult cuDeviceGetP2PAttribute(int *, int, CUdevice, CUdevice),
     cuDeviceGetHostAtomicCapabilities(unsigned *, const int *, unsigned, CUdevice);
 CUresult cuStreamGetAttribute(CUstream, int, cudaLaunchAttributeValue *),
     cuLogsDumpToMemory(unsigned *, char *, size_t *, unsigned);
-CUresult cuGetExportTable(const void **, const CUuuid *), cuIpcGetMemHandle(void), cuImportExternalMemory(void);
+CUresult cuGetExportTable(const void **, const CUuuid *), cuImportExternalMemory(void);
 
 static const char text[] =
     ".version 7.0\n.target sm_75\n.address_size 64\n"
@@ -326,7 +326,6 @@ static void test_questions(void **state) {
   check(cuStreamGetAttribute(NULL, 77, &attribute), CUDA_ERROR_INVALID_VALUE);
   succeed(cuLogsDumpToMemory(NULL, log, &size, 0));
   assert_string_equal(log, "");
-  check(cuIpcGetMemHandle(), CUDA_ERROR_NOT_SUPPORTED);
   check(cuImportExternalMemory(), CUDA_ERROR_NOT_SUPPORTED);
 }
 

@@ -35,6 +35,11 @@ CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsi
                         void **, void **);
 CUresult cuMemAllocManaged(CUdeviceptr *, size_t, unsigned);
 CUresult cuCtxSynchronize(void);
+CUresult cuFuncGetAttribute(int *, int, CUfunction);
+CUresult cuModuleLoadDataEx(CUmodule *, const void *, unsigned, const int *, void **);
+CUresult cuLinkCreate_v2(unsigned, const int *, void **, CUlinkState *), cuLinkDestroy(CUlinkState),
+    cuLinkAddData_v2(CUlinkState, int, void *, size_t, const char *, unsigned, const int *, void **),
+    cuLinkComplete(CUlinkState, void **, size_t *);
 
 enum { CUBIN = 1, PTX, LTOIR, FATBIN, LIBRARY = 6, ANY = 10 };
 #define HEAD ".version 7.5\n.target sm_75\n.address_size 64\n"
@@ -137,19 +142,80 @@ static void test_wrong(void **state) {
   assert_int_equal(major, 13);
 }
 
+/* ---- a limit of registers ---- */
+
+static int registers_of(CUmodule module) {
+  CUfunction function;
+  int count;
+  assert_int_equal(cuModuleGetFunction(&function, module, "many"), CUDA_SUCCESS);
+  assert_int_equal(cuFuncGetAttribute(&count, 4, function), CUDA_SUCCESS);
+  assert_int_equal(cuModuleUnload(module), CUDA_SUCCESS);
+  return count;
+}
+
+/* All 60 values are loaded before the first is stored. */
+static void write_many(ff_text *text) {
+  ff_text_add(text, "%s.visible .entry many(.param .u64 to)\n{\n.reg .b64 %%rd<2>;\n.reg .b32 %%r<60>;\n", HEAD);
+  ff_text_add(text, "ld.param.u64 %%rd1, [to];\n");
+  for (int i = 0; i < 60; i++) ff_text_add(text, "ld.global.u32 %%r%d, [%%rd1 + %d];\n", i, 4 * i);
+  for (int i = 0; i < 60; i++) ff_text_add(text, "st.global.u32 [%%rd1 + %d], %%r%d;\n", 4 * i + 4, i);
+  ff_text_add(text, "ret;\n}\n");
+}
+
+static CUmodule link_limited(const ff_text *text, uint32_t count, const char **options) {
+  nvJitLinkHandle link;
+  size_t size;
+  CUmodule module;
+  assert_int_equal(nvJitLinkCreate(&link, count, options), 0);
+  assert_int_equal(nvJitLinkAddData(link, PTX, text->chars, text->length + 1, "many"), 0);
+  assert_int_equal(nvJitLinkComplete(link), 0);
+  assert_int_equal(nvJitLinkGetLinkedCubinSize(link, &size), 0);
+  char *image = malloc(size);
+  assert_int_equal(nvJitLinkGetLinkedCubin(link, image), 0);
+  assert_int_equal(cuModuleLoadData(&module, image), CUDA_SUCCESS);
+  free(image);
+  assert_int_equal(nvJitLinkGetLinkedPtxSize(link, &size), 0); /* as it was */
+  assert_int_equal(size, text->length + 1);
+  assert_int_equal(nvJitLinkDestroy(&link), 0);
+  return module;
+}
+
+static void test_registers(void **state) {
+  ff_text text = {0};
+  CUmodule module;
+  CUlinkState link;
+  const int limit = 0; /* CU_JIT_MAX_REGISTERS */
+  void *image, *values[] = {(void *)40};
+  write_many(&text);
+  assert_true(registers_of(link_limited(&text, 1, (const char *[]){"-arch=sm_90"})) > 57);
+  assert_int_equal(registers_of(link_limited(&text, 2, (const char *[]){"-arch=sm_90", "-maxrregcount=38"})), 38);
+  assert_int_equal(cuModuleLoadDataEx(&module, text.chars, 1, &limit, values), CUDA_SUCCESS);
+  assert_int_equal(registers_of(module), 40);
+  assert_int_equal(cuLinkCreate_v2(1, &limit, values, &link), CUDA_SUCCESS);
+  assert_int_equal(cuLinkAddData_v2(link, 1, text.chars, text.length + 1, "many", 0, NULL, NULL), CUDA_SUCCESS);
+  assert_int_equal(cuLinkComplete(link, &image, NULL), CUDA_SUCCESS);
+  assert_int_equal(cuModuleLoadData(&module, image), CUDA_SUCCESS);
+  assert_int_equal(registers_of(module), 40);
+  assert_int_equal(cuLinkDestroy(link), CUDA_SUCCESS);
+  free(text.chars);
+}
+
 /* A damaged image is refused, wherever it is cut. */
 static void test_damaged(void **state) {
   link_part part = {.bytes = (char *)alone, .name = "alone", .size = sizeof alone}, parts[LINKED_PARTS_MAX];
   ff_text image = {0};
-  linked_image_write(&part, 1, &image);
+  uint32_t most;
+  linked_image_write(&part, 1, 38, &image);
   assert_true(linked_image_is(image.chars, image.length));
-  assert_int_equal(linked_image_read(image.chars, image.length, parts), 1);
+  assert_int_equal(linked_image_read(image.chars, image.length, parts, &most), 1);
+  assert_int_equal(most, 38);
   assert_string_equal(parts[0].name, "alone");
   assert_int_equal(parts[0].size, sizeof alone);
-  for (size_t cut = 32; cut < image.length; cut++) assert_int_equal(linked_image_read(image.chars, cut, parts), 0);
+  for (size_t cut = 32; cut < image.length; cut++)
+    assert_int_equal(linked_image_read(image.chars, cut, parts, &most), 0);
   for (size_t at = 16; at < 48; at++) { /* sizes and counts */
     image.chars[at] ^= 0x40;
-    if (linked_image_read(image.chars, image.length, parts) == 1) assert_true(parts[0].size <= image.length);
+    if (linked_image_read(image.chars, image.length, parts, &most) == 1) assert_true(parts[0].size <= image.length);
     image.chars[at] ^= 0x40;
   }
   free(image.chars);
@@ -162,10 +228,8 @@ static int open_device(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_one),
-      cmocka_unit_test(test_two),
-      cmocka_unit_test(test_wrong),
-      cmocka_unit_test(test_damaged),
+      cmocka_unit_test(test_one),     cmocka_unit_test(test_two),       cmocka_unit_test(test_wrong),
+      cmocka_unit_test(test_damaged), cmocka_unit_test(test_registers),
   };
   return cmocka_run_group_tests(tests, open_device, NULL);
 }

@@ -94,6 +94,26 @@ static void test_the_machine_has_a_largest_page(void **state) {
   }
 }
 
+/* What comes where pinned memory was is translated anew. */
+static void test_pinned_memory_leaves_no_entry(void **state) {
+  static const char *const pages[] = {NULL, "4K"};
+  uint64_t misses[] = {1, 512}; /* of what comes; pinned memory is mapped by pages of 4 KiB */
+  for (int i = 0; i < 2; i++) {
+    rig r;
+    open_paged(&r, "replay", pages[i]);
+    rig_start(&r);
+    rig_alloc(&r, RIG_BASE, 2 * MIB, TRACE_MEMORY_PINNED);
+    launch(&r, (visit){.count = 512, .step = 1});
+    rig_op(&r, (trace_op){.kind = TRACE_OP_FREE, .free = {.address = RIG_BASE}});
+    rig_alloc(&r, RIG_BASE, 2 * MIB, TRACE_MEMORY_DEVICE);
+    rig_set(&r, RIG_BASE, 2 * MIB);
+    launch(&r, (visit){.count = 512, .step = 1});
+    sim_counters c = finish(&r);
+    assert_int_equal(c.tlb_misses, 512 + misses[i]);
+    assert_int_equal(c.tlb_shootdowns, 128); /* as many entries as a TLB has */
+  }
+}
+
 /* Allocations that fill a block together are mapped by one page; where nothing is allocated there is none. */
 static void test_two_allocations_in_a_block(void **state) {
   uint64_t second[] = {MIB, MIB - 4096, 4096, 0}; /* bytes of it */
@@ -394,6 +414,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_pages_grow),
       cmocka_unit_test(test_the_machine_has_a_largest_page),
+      cmocka_unit_test(test_pinned_memory_leaves_no_entry),
       cmocka_unit_test(test_two_allocations_in_a_block),
       cmocka_unit_test(test_two_allocations_in_a_page),
       cmocka_unit_test(test_pages_over_the_link_grow),
