@@ -55,7 +55,9 @@ bool access_one_shared(const access *a, value base) {
 
 /* A piece of the warp is what one register holds: 16 lanes, without AVX-512 8. */
 static uint32_t piece_lanes(const access *a) { return a->g->wide_vectors ? 16 : 8; }
-static uint32_t window_bytes(const access *a) { return 4 * piece_lanes(a); }
+/* Of one register. A piece's window is one for each element: as much as a row of the piece has. */
+static uint32_t register_bytes(const access *a) { return 4 * piece_lanes(a); }
+static uint32_t window_bytes(const access *a) { return register_bytes(a) * a->n->elements; }
 
 static value piece_of(const access *a, value lanes, uint32_t piece) {
   value pick[EXEC_LANES];
@@ -101,8 +103,8 @@ value access_ask_conflicts(const access *a, value lanes) {
 static value without_conflict(const access *a, value x, value y) {
   generator *g = a->g;
   value apart = LLVMBuildSub(a->b, y, x, ""), banks = LLVMBuildAnd(a->b, apart, gen_i32(g, 4 * EXEC_LANES - 1), "");
-  value from_first = LLVMBuildSub(a->b, banks, gen_i32(g, window_bytes(a)), "");
-  value different = LLVMBuildICmp(a->b, LLVMIntULE, from_first, gen_i32(g, 4 * EXEC_LANES - 2 * window_bytes(a)), "");
+  value from_first = LLVMBuildSub(a->b, banks, gen_i32(g, register_bytes(a)), "");
+  value different = LLVMBuildICmp(a->b, LLVMIntULE, from_first, gen_i32(g, 4 * EXEC_LANES - 2 * register_bytes(a)), "");
   return LLVMBuildOr(a->b, LLVMBuildICmp(a->b, LLVMIntEQ, apart, gen_i32(g, 0), ""), different, "");
 }
 
@@ -135,10 +137,11 @@ value access_narrow(const access *a, value lanes, value *beyond) {
   return LLVMBuildTrunc(a->b, lanes, type, "");
 }
 
-bool access_has_windows(const native_instr *n) {
-  bool words = n->elements == 1 && n->bytes == 4 && n->slot_bytes == 4 && n->immediate >= 0 && n->immediate % 4 == 0 &&
+bool access_has_windows(const generator *g, const native_instr *n) {
+  bool shape = n->elements == 1 || ((n->elements == 2 || n->elements == 4) && !g->traced); /* whose cycles are known */
+  bool words = n->bytes == 4 && n->slot_bytes == 4 && n->immediate >= 0 && n->immediate % (4 * n->elements) == 0 &&
                n->immediate < INT32_MAX;
-  return n->op == NATIVE_ACCESS && n->space == NATIVE_SHARED && !n->store && n->guard == NATIVE_NONE && words;
+  return n->op == NATIVE_ACCESS && n->space == NATIVE_SHARED && !n->store && n->guard == NATIVE_NONE && shape && words;
 }
 
 static value offset_beyond(const access *a, const struct gen_shape *shape, int64_t add) {
@@ -153,7 +156,9 @@ static int64_t furthest_offset(const access *a) {
   int64_t furthest = a->n->immediate;
   for (uint32_t n = a->g->now; n < end; n++) {
     const native_instr *i = &p->code[n];
-    if (access_has_windows(i) && p->slot_of[i->operands] == slot && i->immediate > furthest) furthest = i->immediate;
+    if (access_has_windows(a->g, i) && i->elements == a->n->elements && p->slot_of[i->operands] == slot &&
+        i->immediate > furthest)
+      furthest = i->immediate;
     for (uint32_t w = 0; w < i->write_count; w++)
       if (p->slot_of[i->operands + i->read_count + w] == slot) return furthest;
   }
@@ -161,22 +166,23 @@ static int64_t furthest_offset(const access *a) {
 }
 
 /* What the addresses of a warp look like, found once per block: where each piece's window begins, and which of its
- * words each lane takes. good: also with all offsets up to `furthest`. */
+ * words each lane takes first. good: also with all offsets up to `furthest`. */
 static const struct gen_shape *shape_of(const access *a, value lanes) {
   generator *g = a->g;
   for (uint32_t s = 0; s < g->shape_count; s++)
-    if (g->shapes[s].address == lanes) return &g->shapes[s];
+    if (g->shapes[s].address == lanes && g->shapes[s].elements == a->n->elements) return &g->shapes[s];
   if (g->shape_count == sizeof g->shapes / sizeof *g->shapes) g->shape_count = 0;
   struct gen_shape *shape = &g->shapes[g->shape_count++];
   value bad = NULL, low = NULL, beyond;
   shape->address = lanes;
+  shape->elements = a->n->elements;
   lanes = access_narrow(a, lanes, &beyond);
   for (uint32_t p = 0; p < EXEC_LANES / piece_lanes(a); p++) {
     value piece = piece_of(a, lanes, p),
           first = LLVMBuildExtractElement(a->b, lanes, gen_i32(g, p * piece_lanes(a)), "");
     value apart = LLVMBuildSub(a->b, piece, splat_piece(a, first), "");
-    /* a multiple of 4 inside the window: no bit but those of its last word's place is set */
-    value odd = LLVMBuildAnd(a->b, apart, all_piece(a, ~(window_bytes(a) - 4)), "");
+    /* a multiple of the lane's bytes inside the window: no bit but those of its last lane's place is set */
+    value odd = LLVMBuildAnd(a->b, apart, all_piece(a, ~(window_bytes(a) - a->total)), "");
     if (beyond) odd = LLVMBuildOr(a->b, odd, piece_of(a, beyond, p), "");
     bad = bad ? LLVMBuildOr(a->b, bad, odd, "") : odd;
     low = low ? LLVMBuildOr(a->b, low, first, "") : first;
@@ -186,11 +192,12 @@ static const struct gen_shape *shape_of(const access *a, value lanes) {
   LLVMTypeRef together = LLVMIntTypeInContext(g->context, piece_lanes(a)), type = gen_vector_type(g->i32);
   value bits =
       LLVMBuildBitCast(a->b, LLVMBuildICmp(a->b, LLVMIntNE, bad, LLVMConstNull(LLVMTypeOf(bad)), ""), together, "");
-  value aligned4 = LLVMBuildICmp(a->b, LLVMIntEQ, LLVMBuildAnd(a->b, low, gen_i32(g, 3), ""), gen_i32(g, 0), "");
+  value low_bits = LLVMBuildAnd(a->b, low, gen_i32(g, a->total - 1), "");
+  value all_aligned = LLVMBuildICmp(a->b, LLVMIntEQ, low_bits, gen_i32(g, 0), "");
   shape->furthest = furthest_offset(a);
-  shape->good = access_both(a, LLVMBuildICmp(a->b, LLVMIntEQ, bits, LLVMConstInt(together, 0, false), ""), aligned4);
+  shape->good = access_both(a, LLVMBuildICmp(a->b, LLVMIntEQ, bits, LLVMConstInt(together, 0, false), ""), all_aligned);
   shape->largest = LLVMBuildZExt(a->b, gen_intrinsic(g, "llvm.vector.reduce.umax", &type, 1, &lanes, 1), g->i64, "");
-  shape->good = access_both(a, shape->good, in_shared(a, offset_beyond(a, shape, shape->furthest), 4));
+  shape->good = access_both(a, shape->good, in_shared(a, offset_beyond(a, shape, shape->furthest), a->total));
   shape->passes = g->traced ? window_passes(a, lanes, shape) : NULL;
   for (uint32_t p = 0; p < EXEC_LANES / piece_lanes(a); p++) {
     value offset = LLVMBuildZExt(a->b, shape->base[p], g->i64, "");
@@ -199,7 +206,7 @@ static const struct gen_shape *shape_of(const access *a, value lanes) {
   return shape;
 }
 
-/* Lane l: words[index[l]]; of an index the low bits count. */
+/* Lane l: words[index[l]]; of an index the bits count that number the lanes of `words`. */
 static value permuted(const access *a, value words, value index) {
   generator *g = a->g;
   value arguments[2] = {words, index};
@@ -215,22 +222,47 @@ static value permuted(const access *a, value words, value index) {
   return result;
 }
 
+/* x where that bit of the index is 0, else y. `base`: an index with the same bit, so that it is looked at once. */
+static value chosen(const access *a, value base, uint32_t bit, value x, value y) {
+  value set = LLVMBuildAnd(a->b, base, all_piece(a, bit), "");
+  return LLVMBuildSelect(a->b, LLVMBuildICmp(a->b, LLVMIntEQ, set, all_piece(a, 0), ""), x, y, "");
+}
+
+/* The same of two registers of words. */
+static value permuted2(const access *a, const value *words, value index, value base) {
+  generator *g = a->g;
+  value arguments[3] = {words[0], index, words[1]};
+  if (g->wide_vectors && !g->emulated)
+    return gen_intrinsic(g, "llvm.x86.avx512.vpermi2var.d.512", NULL, 0, arguments, 3);
+  return chosen(a, base, piece_lanes(a), permuted(a, words[0], index), permuted(a, words[1], index));
+}
+
+/* Element e of a piece's lanes: of the window's words those at base + e. */
+static value of_window(const access *a, const value *words, value base, uint32_t e) {
+  value index = e ? LLVMBuildAdd(a->b, base, all_piece(a, e), "") : base;
+  if (a->n->elements == 1) return permuted(a, words[0], index);
+  if (a->n->elements == 2) return permuted2(a, words, index, base);
+  return chosen(a, base, 2 * piece_lanes(a), permuted2(a, words, index, base), permuted2(a, words + 2, index, base));
+}
+
 bool access_windows_of_shared(const access *a, value lanes) {
   generator *g = a->g;
   const struct gen_shape *shape = shape_of(a, lanes);
-  uint32_t pieces = EXEC_LANES / piece_lanes(a);
-  value good = shape->good, parts[4];
+  uint32_t pieces = EXEC_LANES / piece_lanes(a), elements = a->n->elements;
+  value good = shape->good, parts[4][4], results[4];
   /* a copy of the address */
   if (a->n->immediate > shape->furthest)
-    good = access_both(a, good, in_shared(a, offset_beyond(a, shape, a->n->immediate), 4));
+    good = access_both(a, good, in_shared(a, offset_beyond(a, shape, a->n->immediate), a->total));
   fork f = access_begin_fast(a, good);
   if (g->traced) access_tell_passes(a, shape->passes);
   for (uint32_t piece = 0; piece < pieces; piece++) {
-    value p = gen_at(g, shape->place[piece], (uint64_t)a->n->immediate);
-    parts[piece] = permuted(a, gen_load(g, LLVMVectorType(g->i32, piece_lanes(a)), p, 4), shape->index[piece]);
+    value words[4], p = gen_at(g, shape->place[piece], (uint64_t)a->n->immediate);
+    for (uint32_t r = 0; r < elements; r++)
+      words[r] = gen_load(g, LLVMVectorType(g->i32, piece_lanes(a)), gen_at(g, p, r * register_bytes(a)), 4);
+    for (uint32_t e = 0; e < elements; e++) parts[e][piece] = of_window(a, words, shape->index[piece], e);
   }
-  value result = join(a, parts, pieces, piece_lanes(a));
-  access_end_fast(a, f, &result, false);
+  for (uint32_t e = 0; e < elements; e++) results[e] = join(a, parts[e], pieces, piece_lanes(a));
+  access_end_fast(a, f, results, false);
   return true;
 }
 
