@@ -55,9 +55,10 @@ bool access_one_shared(const access *a, value base) {
 
 /* A piece of the warp is what one register holds: 16 lanes, without AVX-512 8. */
 static uint32_t piece_lanes(const access *a) { return a->g->wide_vectors ? 16 : 8; }
-/* Of one register. A piece's window is one for each element: as much as a row of the piece has. */
 static uint32_t register_bytes(const access *a) { return 4 * piece_lanes(a); }
-static uint32_t window_bytes(const access *a) { return register_bytes(a) * a->n->elements; }
+/* A piece's window is one register for each word of a lane: as much as a row of the piece has. */
+static uint32_t lane_words(const native_instr *n) { return (uint32_t)n->bytes * n->elements / 4; }
+static uint32_t window_bytes(const access *a) { return register_bytes(a) * lane_words(a->n); }
 
 static value piece_of(const access *a, value lanes, uint32_t piece) {
   value pick[EXEC_LANES];
@@ -82,7 +83,7 @@ static value all_piece(const access *a, uint32_t v) {
 /* Two pieces one behind the other, until it is the whole warp. */
 static value join(const access *a, value *parts, uint32_t count, uint32_t lanes) {
   for (; count > 1; count /= 2, lanes *= 2) {
-    value pick[EXEC_LANES];
+    value pick[2 * EXEC_LANES];
     for (uint32_t l = 0; l < 2 * lanes; l++) pick[l] = gen_i32(a->g, l);
     for (uint32_t p = 0; p < count / 2; p++)
       parts[p] = LLVMBuildShuffleVector(a->b, parts[2 * p], parts[2 * p + 1], LLVMConstVector(pick, 2 * lanes), "");
@@ -138,10 +139,11 @@ value access_narrow(const access *a, value lanes, value *beyond) {
 }
 
 bool access_has_windows(const generator *g, const native_instr *n) {
-  bool shape = n->elements == 1 || ((n->elements == 2 || n->elements == 4) && !g->traced); /* whose cycles are known */
-  bool words = n->bytes == 4 && n->slot_bytes == 4 && n->immediate >= 0 && n->immediate % (4 * n->elements) == 0 &&
-               n->immediate < INT32_MAX;
-  return n->op == NATIVE_ACCESS && n->space == NATIVE_SHARED && !n->store && n->guard == NATIVE_NONE && shape && words;
+  if (n->op != NATIVE_ACCESS || n->space != NATIVE_SHARED || n->store || n->guard != NATIVE_NONE) return false;
+  bool cells = (n->bytes == 4 && !n->to16) || n->bytes == 8;
+  uint32_t words = lane_words(n);
+  bool shape = words == 1 || ((words == 2 || words == 4) && !g->traced); /* whose cycles are known */
+  return cells && shape && n->immediate >= 0 && n->immediate < INT32_MAX && n->immediate % (4 * words) == 0;
 }
 
 static value offset_beyond(const access *a, const struct gen_shape *shape, int64_t add) {
@@ -156,7 +158,7 @@ static int64_t furthest_offset(const access *a) {
   int64_t furthest = a->n->immediate;
   for (uint32_t n = a->g->now; n < end; n++) {
     const native_instr *i = &p->code[n];
-    if (access_has_windows(a->g, i) && i->elements == a->n->elements && p->slot_of[i->operands] == slot &&
+    if (access_has_windows(a->g, i) && lane_words(i) == lane_words(a->n) && p->slot_of[i->operands] == slot &&
         i->immediate > furthest)
       furthest = i->immediate;
     for (uint32_t w = 0; w < i->write_count; w++)
@@ -170,12 +172,12 @@ static int64_t furthest_offset(const access *a) {
 static const struct gen_shape *shape_of(const access *a, value lanes) {
   generator *g = a->g;
   for (uint32_t s = 0; s < g->shape_count; s++)
-    if (g->shapes[s].address == lanes && g->shapes[s].elements == a->n->elements) return &g->shapes[s];
+    if (g->shapes[s].address == lanes && g->shapes[s].words == lane_words(a->n)) return &g->shapes[s];
   if (g->shape_count == sizeof g->shapes / sizeof *g->shapes) g->shape_count = 0;
   struct gen_shape *shape = &g->shapes[g->shape_count++];
   value bad = NULL, low = NULL, beyond;
   shape->address = lanes;
-  shape->elements = a->n->elements;
+  shape->words = lane_words(a->n);
   lanes = access_narrow(a, lanes, &beyond);
   for (uint32_t p = 0; p < EXEC_LANES / piece_lanes(a); p++) {
     value piece = piece_of(a, lanes, p),
@@ -237,31 +239,59 @@ static value permuted2(const access *a, const value *words, value index, value b
   return chosen(a, base, piece_lanes(a), permuted(a, words[0], index), permuted(a, words[1], index));
 }
 
-/* Element e of a piece's lanes: of the window's words those at base + e. */
-static value of_window(const access *a, const value *words, value base, uint32_t e) {
-  value index = e ? LLVMBuildAdd(a->b, base, all_piece(a, e), "") : base;
-  if (a->n->elements == 1) return permuted(a, words[0], index);
-  if (a->n->elements == 2) return permuted2(a, words, index, base);
-  return chosen(a, base, 2 * piece_lanes(a), permuted2(a, words, index, base), permuted2(a, words + 2, index, base));
+/* Lane l: of the window's words that at index[l], which is no more than three behind base[l]. */
+static value of_window(const access *a, const value *words, value base, value index) {
+  uint32_t count = lane_words(a->n);
+  if (count == 1) return permuted(a, words[0], index);
+  value low = permuted2(a, words, index, base);
+  return count == 2 ? low : chosen(a, base, 2 * piece_lanes(a), low, permuted2(a, words + 2, index, base));
+}
+
+/* Element e, of one word, of a piece's lanes. */
+static value word_of_window(const access *a, const value *words, value base, uint32_t e) {
+  return of_window(a, words, base, e ? LLVMBuildAdd(a->b, base, all_piece(a, e), "") : base);
+}
+
+/* Element e, of two words, of one half of a piece's lanes: word by word. */
+static value pair_of_window(const access *a, const value *words, value base, uint32_t e, uint32_t half) {
+  value pick[EXEC_LANES], add[EXEC_LANES];
+  uint32_t lanes = piece_lanes(a);
+  for (uint32_t l = 0; l < lanes; l++) {
+    pick[l] = gen_i32(a->g, half * lanes / 2 + l / 2);
+    add[l] = gen_i32(a->g, 2 * e + l % 2);
+  }
+  value twice = LLVMBuildShuffleVector(a->b, base, LLVMGetUndef(LLVMTypeOf(base)), LLVMConstVector(pick, lanes), "");
+  return of_window(a, words, twice, LLVMBuildAdd(a->b, twice, LLVMConstVector(add, lanes), ""));
+}
+
+/* Element e of all lanes; words: of each piece's window. */
+static value element_of_windows(const access *a, value words[4][4], const struct gen_shape *shape, uint32_t e) {
+  value parts[8];
+  uint32_t pieces = EXEC_LANES / piece_lanes(a), halves = a->n->bytes / 4;
+  for (uint32_t p = 0; p < pieces; p++)
+    for (uint32_t half = 0; half < halves; half++)
+      parts[p * halves + half] = halves == 1 ? word_of_window(a, words[p], shape->index[p], e)
+                                             : pair_of_window(a, words[p], shape->index[p], e, half);
+  value whole = join(a, parts, pieces * halves, piece_lanes(a));
+  if (halves == 2) return LLVMBuildBitCast(a->b, whole, gen_vector_type(a->g->i64), "");
+  return access_extended(a, whole, gen_vector_type(a->slot));
 }
 
 bool access_windows_of_shared(const access *a, value lanes) {
   generator *g = a->g;
   const struct gen_shape *shape = shape_of(a, lanes);
-  uint32_t pieces = EXEC_LANES / piece_lanes(a), elements = a->n->elements;
-  value good = shape->good, parts[4][4], results[4];
+  value good = shape->good, words[4][4], results[4];
   /* a copy of the address */
   if (a->n->immediate > shape->furthest)
     good = access_both(a, good, in_shared(a, offset_beyond(a, shape, a->n->immediate), a->total));
   fork f = access_begin_fast(a, good);
   if (g->traced) access_tell_passes(a, shape->passes);
-  for (uint32_t piece = 0; piece < pieces; piece++) {
-    value words[4], p = gen_at(g, shape->place[piece], (uint64_t)a->n->immediate);
-    for (uint32_t r = 0; r < elements; r++)
-      words[r] = gen_load(g, LLVMVectorType(g->i32, piece_lanes(a)), gen_at(g, p, r * register_bytes(a)), 4);
-    for (uint32_t e = 0; e < elements; e++) parts[e][piece] = of_window(a, words, shape->index[piece], e);
+  for (uint32_t piece = 0; piece < EXEC_LANES / piece_lanes(a); piece++) {
+    value p = gen_at(g, shape->place[piece], (uint64_t)a->n->immediate);
+    for (uint32_t r = 0; r < lane_words(a->n); r++)
+      words[piece][r] = gen_load(g, LLVMVectorType(g->i32, piece_lanes(a)), gen_at(g, p, r * register_bytes(a)), 4);
   }
-  for (uint32_t e = 0; e < elements; e++) results[e] = join(a, parts[e], pieces, piece_lanes(a));
+  for (uint32_t e = 0; e < a->n->elements; e++) results[e] = element_of_windows(a, words, shape, e);
   access_end_fast(a, f, results, false);
   return true;
 }
