@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # frameworks-check.sh BUILD [PART...]: do the frameworks that people install run on the virtual GPU, unmodified and right? Parts: cupy, numba,
-# torch, pytorch-source, jax, tensorflow, llm, nccl, and of NVIDIA's libraries cublas, cublaslt, cusolver, cusparse, curand, cudnn; all by default; and numba-tests, Numba's own tests of its CUDA target (half an hour and more). What they
+# torch, pytorch-source, jax, tensorflow, llm, nccl, and of NVIDIA's libraries cublas, cublaslt, cusolver, cusparse, curand, cudnn, cutlass, cccl; all by default; and numba-tests, Numba's own tests of its CUDA target (half an hour and more). What they
 # need comes from PyPI and npm (4 to 6 GB each for torch, jax and tensorflow) into BUILD/frameworks, and stays there. Prints a table with a line per check
 # and writes it to BUILD/frameworks/results.tsv; the last lines count. A part whose packages cannot be installed is skipped by name. Exit status 1:
 # something is wrong that docs/frameworks.md does not list as such (tests/frameworks/expected.txt).
@@ -9,7 +9,7 @@ set -uo pipefail
 build=$(cd "$1" && pwd) here=$(cd "$(dirname "$0")/.." && pwd)
 shift
 parts=("$@")
-[[ $# -gt 0 ]] || parts=(cupy numba torch pytorch-source jax tensorflow llm nccl cublas cublaslt cusolver cusparse curand cudnn)
+[[ $# -gt 0 ]] || parts=(cupy numba torch pytorch-source jax tensorflow llm nccl cublas cublaslt cusolver cusparse curand cudnn cutlass cccl)
 work=$build/frameworks
 results=$work/results.tsv
 mkdir -p "$work"
@@ -28,6 +28,8 @@ declare -A packages=(
   [libraries]="numpy scipy $cublas nvidia-cusolver nvidia-cusparse nvidia-curand nvidia-cudnn-cu13 nvidia-cudnn-frontend nvidia-nvjitlink
     nvidia-cuda-nvrtc nvidia-cuda-runtime nvidia-cuda-cccl"
 )
+# Parts whose programs are compiled, from the sources that a variable names; it is in compiled-check.sh.
+declare -A sources=([cutlass]=FARFAULT_CUTLASS_SOURCE [cccl]=FARFAULT_CCCL_SOURCE)
 # The environment of a part: its own, or one for all of NVIDIA's libraries.
 environment() {
   case $1 in cublas | cublaslt | cusolver | cusparse | curand | cudnn) echo libraries ;; *) echo "$1" ;; esac
@@ -113,13 +115,20 @@ run_nccl() {
   done
 }
 
+# Their programs with their own checks. cccl also needs Catch2's sources (FARFAULT_CATCH2_SOURCE).
+run_compiled() { "$here/scripts/compiled-check.sh" "$build" "$1" "${!sources[$1]}" "${FARFAULT_CATCH2_SOURCE:-}" 2>"$work/$1.errors"; }
+
 for part in "${parts[@]}"; do
-  [[ -n ${packages[$(environment "$part")]:-} && $part != libraries ]] || { echo "frameworks-check.sh: no part '$part': there are $(printf '%s\n' "${!packages[@]}" cublas cublaslt cusolver cusparse curand cudnn | grep -vx libraries | sort | paste -sd' ')" >&2; exit 64; }
+  if [[ -n ${sources[$part]:-} && ! -d ${!sources[$part]:-} ]]; then
+    echo "skipped: $part: ${sources[$part]} does not name the sources"
+    continue
+  fi
+  [[ -n ${sources[$part]:-} ]] || [[ -n ${packages[$(environment "$part")]:-} && $part != libraries ]] || { echo "frameworks-check.sh: no part '$part': there are $(printf '%s\n' "${!packages[@]}" cublas cublaslt cusolver cusparse curand cudnn cutlass cccl | grep -vx libraries | sort | paste -sd' ')" >&2; exit 64; }
   if [[ $part == pytorch-source && ! -d ${FARFAULT_PYTORCH_SOURCE:-} ]]; then
     echo "skipped: $part: FARFAULT_PYTORCH_SOURCE does not name the sources of PyTorch 2.6.0"
     continue
   fi
-  if ! install "$(environment "$part")"; then
+  if [[ -z ${sources[$part]:-} ]] && ! install "$(environment "$part")"; then
     echo "skipped: $part: its packages cannot be installed ($work/$(environment "$part").log)"
     continue
   fi
@@ -127,6 +136,7 @@ for part in "${parts[@]}"; do
   llm | nccl) run_"$part" ;;
   numba-tests) run_numba_tests ;;
   pytorch-source) run_pytorch_source "$part" ;;
+  cutlass | cccl) run_compiled "$part" ;;
   *) run_python "$part" ;;
   esac |
     while IFS=$'\t' read -r name outcome seconds error tolerance; do

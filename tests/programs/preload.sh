@@ -82,7 +82,8 @@ expect_out "version 1"
 run "$farfault" run --memory none ./loads ./libasking.so ask
 expect_out "version 13"
 
-# What cuDNN chooses its engines by is 8.9 at the most; another library is told the machine's.
+# What cuDNN chooses its engines by is above all machine code of the library with them (9.0 here), next to it, and 8.9 at the most without that library;
+# a device before 8.0, and another library, are told the machine's.
 cat >capability.c <<'END'
 int cuInit(unsigned flags);
 int cuDeviceGetAttribute(int *value, int attribute, int device);
@@ -106,6 +107,13 @@ told() { run env LD_PRELOAD="$libraries/libcuda.so.1" "$farfault" run --memory n
 told h200 libcudnn_some.so 89
 told v100 libcudnn_some.so 70
 told h200 libother.so 90
+if [[ -e $fixtures/both.fatbin ]]; then
+  echo "__asm__(\".section .nv_fatbin, \\\"a\\\"\\n.incbin \\\"$fixtures/both.fatbin\\\"\\n.previous\");" >engines.c
+  expect cc -shared -fPIC engines.c -o libcudnn_engines_precompiled.so
+  told h200 libcudnn_some.so 100
+  expect_err "libcudnn_some.so: is told compute capability 10.0"
+  told v100 libcudnn_some.so 70
+fi
 
 # A program with the address sanitizer, which refuses to run behind a preloaded library.
 echo 'int main(void) { return 0; }' >checked.c

@@ -44,7 +44,7 @@ void access_tell_passes_of(const access *a, value instr, value more);
 value access_shared_base(const access *a);
 value access_narrow(const access *a, value lanes, value *beyond);
 value access_ask_conflicts(const access *a, value lanes);
-bool access_has_windows(const native_instr *n); /* may it be done window by window? */
+bool access_has_windows(const generator *g, const native_instr *n); /* may it be done window by window? */
 bool access_one_shared(const access *a, value base);
 bool access_windows_of_shared(const access *a, value lanes);
 bool access_row_of_shared(const access *a, value lanes);

@@ -4,7 +4,8 @@
  *   parameters           one value for all lanes
  *   one address          global and shared loads: one cell, checked like every lane's
  *   a row (full warps)   global: consecutive cells in lane order, checked as one piece
- *   windows (full warps) shared: each piece of the warp inside one register's bytes: a load and a permutation for each
+ *   windows (full warps) shared, cells of 4 and 8 bytes and vectors of them: each piece of the warp inside what its own row would take:
+ *                        loads of it and permutations
  *   cells (some lanes)   global and shared: each lane's by itself; with AVX-512 loads of words are gathers
  *
  * A check here is never weaker than the handler's (exec/memory/access.isa.c); where it fails, the
@@ -234,6 +235,6 @@ bool gen_access(generator *g, const native_instr *n) {
     return access_cells(&a, global);
   }
   if (global) return row_of_global(&a, gen_vector(g, n->operands));
-  if (access_has_windows(n)) return access_windows_of_shared(&a, gen_vector(g, n->operands));
+  if (access_has_windows(g, n)) return access_windows_of_shared(&a, gen_vector(g, n->operands));
   return access_row_of_shared(&a, gen_vector(g, n->operands));
 }

@@ -63,6 +63,7 @@ typedef struct generator {
   struct gen_shape {
     value address, base[4], place[4], index[4], largest, good, passes;
     int64_t furthest;
+    uint32_t words; /* of a lane */
   } shapes[8];
   uint32_t shape_count;
 } generator;

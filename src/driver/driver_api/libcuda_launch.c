@@ -57,7 +57,10 @@ static CUresult function_set(CUfunction function, int attribute, int value) {
   if (attribute == FUNCTION_MAX_DYNAMIC_SHARED)
     return libcuda_result(engine_function_set_dynamic_shared(function, value));
   if (attribute == FUNCTION_CARVEOUT) return libcuda_result(engine_function_set_carveout(function, value));
-  if (attribute >= FUNCTION_CLUSTER_WIDTH && attribute <= FUNCTION_CLUSTER_POLICY) return CUDA_ERROR_NOT_SUPPORTED;
+  if (attribute >= FUNCTION_CLUSTER_WIDTH && attribute <= FUNCTION_CLUSTER_DEPTH)
+    return value <= 1 ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+  if (attribute == FUNCTION_NON_PORTABLE_CLUSTER || attribute == FUNCTION_CLUSTER_POLICY)
+    return CUDA_SUCCESS; /* a cluster has one block: they change nothing */
   return CUDA_ERROR_INVALID_VALUE;
 }
 

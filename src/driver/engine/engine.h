@@ -72,7 +72,8 @@ ENGINE_API const char *engine_fault_message(void);
 
 /* The compute capability that the caller of a function is told, by an address in it: one of NVIDIA's libraries is told
  * one above all that it has machine code for, so that it takes its PTX; a part of cuDNN without kernels, which chooses
- * among engines, 8.9 at the most; for every other caller the two are left alone.
+ * among engines, what the library with their kernels is told, on a device of 8.0 and later, and 8.9 at the most where
+ * that library is not found; for every other caller the two are left alone.
  * Says once per library what it was told. */
 ENGINE_API void engine_capability_tell(const void *caller, int *major, int *minor);
 

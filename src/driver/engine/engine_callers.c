@@ -2,8 +2,11 @@
 /* The compute capability that NVIDIA's libraries are told. Such a library takes machine code where it has some for the
  * device, and PTX, which is what can run here, for a device that is newer than all its machine code.
  *
- * cuDNN has parts without kernels that choose which engine computes. Engines for 9.0 and later need what is not there
- * (clusters of several blocks, tensor memory access): those parts are told 8.9 at the most. */
+ * cuDNN has parts without kernels that choose which engine computes. They are told what the library with the kernels
+ * is told, which lies in the same folder: most engines for a device that they know have machine code only, and those
+ * that are left for an unknown one have PTX. Where that library is not found, they are told 8.9 at the most: engines for
+ * 9.0 and later need clusters of several blocks and tensor memory access. A device before 8.0 stays what it is, as
+ * engines for it do without the tensor cores' later formats. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -11,6 +14,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "driver/engine/engine.h"
 #include "fatbin/elf.h"
 
@@ -23,6 +27,7 @@ typedef struct library {
   char *path;       /* another library may be in its place later */
   int major;        /* 0: not one of them, or without machine code */
   bool chooses;     /* a part of cuDNN without kernels */
+  int chosen_major; /* of its engines' kernels; 0: not known */
 } library;
 
 static FF_VEC(library) libraries;
@@ -36,24 +41,53 @@ static bool chooses(const char *name) {
   return false;
 }
 
+/* The first compute capability above all machine code; 0: there is none. */
+static int major_above(const fatbin_report *report) {
+  return report->machine_code ? (int)report->code_highest / 10 + 1 : 0;
+}
+
+/* libcudnn_graph.so.9 chooses among the kernels of libcudnn_engines_precompiled.so.9, which is next to it. */
+static int major_of_engines(const char *path) {
+  const char *name = file_name(path), *suffix = strstr(name, ".so");
+  ff_text engines = {0};
+  fatbin_report report;
+  ff_text_add(&engines, "%.*slibcudnn_engines_precompiled%s", (int)(name - path), path, suffix ? suffix : ".so");
+  ff_status status = fatbin_check_executable(engines.chars, &report, NULL);
+  free(engines.chars);
+  int major = status ? 0 : major_above(&report);
+  if (!status) fatbin_report_free(&report);
+  return major;
+}
+
+static void say_what_chooser(const library *found) {
+  const char *name = file_name(found->path);
+  if (engine_machine()->compute_major >= 8 && found->chosen_major)
+    engine_say_once(
+        name, "%s: is told compute capability %d.0, above all that cuDNN has machine code for, so that it chooses PTX",
+        name, found->chosen_major);
+  else if (engine_machine()->compute_major >= 9)
+    engine_say_once(
+        name, "%s: is told compute capability 8.9, as cuDNN's engines for 9.0 and later need clusters of blocks", name);
+}
+
 static void look_at(library *found) {
   fatbin_report report;
   const char *name = file_name(found->path);
   if (!chooses(name) || fatbin_check_executable(found->path, &report, NULL)) return;
   found->chooses = !report.images && !strncmp(name, "libcudnn", 8);
-  if (found->chooses && engine_machine()->compute_major >= 9)
-    engine_say_once(
-        name, "%s: is told compute capability 8.9, as cuDNN's engines for 9.0 and later need clusters of blocks", name);
-  int major = report.machine_code ? (int)report.code_highest / 10 + 1 : 0;
-  if (major)
+  if (found->chooses) {
+    found->chosen_major = major_of_engines(found->path);
+    say_what_chooser(found);
+  }
+  found->major = major_above(&report);
+  if (found->major)
     engine_say_once(
         name,
         "%s: is told compute capability %d.0, above all that it has machine code for (up to %u.%u), so that "
         "it takes its PTX%s",
-        name, major, report.code_highest / 10, report.code_highest % 10,
+        name, found->major, report.code_highest / 10, report.code_highest % 10,
         report.ptx ? "" : "; it has none, so that its kernels cannot run");
   fatbin_report_free(&report);
-  found->major = major;
 }
 
 /* The entry of the object that is there, under the lock. */
@@ -77,8 +111,13 @@ void engine_capability_tell(const void *caller, int *major, int *minor) {
   pthread_mutex_lock(&lock);
   library asking = *find_library(&info);
   pthread_mutex_unlock(&lock);
-  bool lower = asking.chooses && engine_machine()->compute_major >= 9;
-  if (!asking.major && !lower) return;
-  *major = lower ? 8 : asking.major;
-  *minor = lower ? 9 : 0;
+  if (asking.chooses && engine_machine()->compute_major >= 8) {
+    bool lower = !asking.chosen_major && engine_machine()->compute_major >= 9;
+    if (!asking.chosen_major && !lower) return;
+    *major = lower ? 8 : asking.chosen_major;
+    *minor = lower ? 9 : 0;
+  } else if (asking.major) {
+    *major = asking.major;
+    *minor = 0;
+  }
 }

@@ -462,6 +462,8 @@ engine_module *engine_module_of_text(void); /* one that has no sources yet */
 engine_module *engine_module_part(engine_module *module, engine_source source);
 /* The module's text from a folder lacks the kernel: says so once, and lists it. */
 void engine_kernels_lacks(const engine_module *module, const char *name);
+/* The kernel is asked for of a module without PTX: says its name once. */
+void engine_kernels_no_text(const engine_module *module, const char *name);
 /* A registered kernel that is needed is missing, though the user has given folders. Programs ignore the error of the
  * call that needs it (PyTorch those of CUB), so it is made sticky. */
 void engine_kernels_fault(const engine_function *function, int device);

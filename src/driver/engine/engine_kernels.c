@@ -146,6 +146,12 @@ void engine_kernels_lacks(const engine_module *module, const char *name) {
   free(title);
 }
 
+void engine_kernels_no_text(const engine_module *module, const char *name) {
+  char *title = engine_demangle(name);
+  engine_say_once(name, "%s has no PTX of the kernel %.300s", owner_of(module), title);
+  free(title);
+}
+
 void engine_kernels_fault(const engine_function *function, int device) {
   if (!function->module->binary || !folder_list()) return;
   char message[512];

@@ -551,6 +551,7 @@ cudaError_t engine_function_find(engine_module *module, const char *name, engine
   if (found) *out = found;
   else if (!error) error = cudaErrorSymbolNotFound;
   if (error == cudaErrorSymbolNotFound && module->kernels_file) engine_kernels_lacks(module, name);
+  if (error == cudaErrorNoKernelImageForDevice) engine_kernels_no_text(module, name);
   engine_leave();
   return error;
 }

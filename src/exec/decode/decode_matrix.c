@@ -264,25 +264,43 @@ static void describe_quad(exec_matrix *m, const ptx_type type[4]) {
   }
 }
 
+/* mma.sp d, a, b, c, e, f: where the metadata of A's chunks are (e), and whose of a group of four lanes (f). */
+static bool describe_sparse(decoder *d, exec_matrix *m, const shape *s, ptx_type type) {
+  const ptx_instr *instr = d->instr;
+  uint32_t bits = ptx_type_bits(type), chunk = type == PTX_TF32 ? 2 : bits == 4 ? 8 : 4, chunks = s->k / chunk;
+  bool large = bits >= 16, small = bits == 8 || bits == 4;
+  uint32_t fewest = is_short_real(type) && bits == 8 ? 16 : large ? 4 : 8, most = large ? 8 : 16;
+  if ((!large && !small) || type == PTX_F64 || s->m != 16 || s->n != 8 || s->k % chunk ||
+      (chunks != fewest && chunks != most))
+    return decode_fail(d, "this sparse shape with .%s", ptx_type_text(type));
+  uint32_t lanes = chunks == 4 ? 1 : chunks == 8 ? 2 : 4; /* of four that hold metadata */
+  const ptx_operand *selector = &instr->operands[5];
+  if (selector->kind != PTX_OPERAND_INT || selector->bits >= 4 / lanes)
+    return decode_fail(d, "a sparsity selector that is no constant below %u", 4 / lanes);
+  m->chunks = (uint8_t)chunks;
+  m->selector = (uint8_t)selector->bits;
+  return decode_source(d, &instr->operands[4], PTX_B32, &m->metadata);
+}
+
 static bool decode_mma(decoder *d) {
   const ptx_instr *instr = d->instr;
   bool wmma = instr->opcode == PTX_OP_WMMA;
   exec_matrix *m = ff_arena_alloc(d->arena, sizeof *m);
   shape s;
   ptx_type type[4];
-  if (ptx_has(instr, PTX_MOD_SP) || ptx_has(instr, PTX_MOD_SP__ORDERED_METADATA))
-    return decode_fail(d, "sparse forms of mma");
+  bool sparse = ptx_has(instr, PTX_MOD_SP) || ptx_has(instr, PTX_MOD_SP__ORDERED_METADATA);
   if (ptx_has(instr, PTX_MOD_BLOCK_SCALE)) return decode_fail(d, "mma with block scales");
-  if (instr->operand_count != 4) return decode_fail(d, "%u operands", instr->operand_count);
+  if (instr->operand_count != (sparse ? 6 : 4)) return decode_fail(d, "%u operands", instr->operand_count);
   if (!shape_of(d, &s) || !types_of(d, type) || !check_types(d, type)) return false;
   if (type[1] == PTX_F64 && (ptx_has(instr, PTX_MOD_RZ) || ptx_has(instr, PTX_MOD_RM) || ptx_has(instr, PTX_MOD_RP)))
     return decode_fail(d, "a rounding mode other than .rn");
+  if (sparse && !describe_sparse(d, m, &s, type[1])) return false;
   bool quad = !wmma && type[1] == PTX_F16 && s.m == 8 && s.k == 4;
   if (quad) {
     describe_quad(m, type);
     m->a_column = is_column(instr, 0);
     m->b_column = is_column(instr, 1);
-  } else if (!describe(d, &m->a, type[1], s.m, s.k, false, wmma) ||
+  } else if (!describe(d, &m->a, type[1], s.m, sparse ? s.k / 2 : s.k, false, wmma) ||
              !describe(d, &m->b, type[2], s.n, s.k, false, wmma) ||
              !describe(d, &m->c, type[3], s.m, s.n, true, false) ||
              !describe(d, &m->d, type[0], s.m, s.n, true, false)) {

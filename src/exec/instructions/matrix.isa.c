@@ -110,6 +110,38 @@ INLINE void write_integers(const core_warp *w, const exec_fragment *f, const int
   }
 }
 
+/* ---- which columns A has ---- */
+
+/* The four bits of a chunk of a row. Elements of 16 and 32 bits: a word has four chunks of row g, then four of row
+ * g + 8; smaller ones: eight of one row, and the next lane those of row g + 8. */
+INLINE uint32_t chunk_bits(const uint32_t *metadata, const exec_matrix *mma, uint32_t row, uint32_t chunk) {
+  bool large = mma->a.packed <= 2;
+  uint32_t lane = row % 8 * 4, high = row / 8;
+  if (large) {
+    lane += mma->chunks == 4 ? mma->selector : mma->selector * 2u + chunk / 4;
+    return metadata[lane] >> (high * 16 + chunk % 4 * 4) & 15;
+  }
+  lane += (mma->chunks == 8 ? mma->selector * 2u : chunk / 8 * 2) + high;
+  return metadata[lane] >> (chunk % 8 * 4) & 15;
+}
+
+/* Of element k of a row of the packed A. tf32: one of two columns, whose index is 0b1110 for the second; four bits: two
+ * pairs of columns of eight; the others: two columns of four. */
+INLINE uint32_t column_of(const uint32_t *metadata, const exec_matrix *mma, uint32_t row, uint32_t k) {
+  if (mma->a.packed == 1) return k * 2 + (chunk_bits(metadata, mma, row, k) >> 1 & 1);
+  uint32_t pair = mma->a.packed == 8 ? 2 : 1, chunk = k / (2 * pair), nth = k / pair % 2;
+  uint32_t place = chunk_bits(metadata, mma, row, chunk) >> (2 * nth) & 3;
+  return (chunk * 4 + place) * pair + k % pair;
+}
+
+/* For every element of the packed A its column; of a dense one its own. */
+static void matrix_columns(const exec_warp *x, const exec_matrix *mma, uint8_t *column) {
+  const uint32_t *metadata = mma->chunks ? exec_u32(x, mma->metadata) : NULL;
+  for (uint32_t m = 0; m < mma->a.rows; m++)
+    for (uint32_t k = 0; k < mma->a.columns; k++)
+      column[m * mma->a.columns + k] = (uint8_t)(metadata ? column_of(metadata, mma, m, k) : k);
+}
+
 /* ---- D = A * B + C: a is M x K, b is N x K, c is M x N ---- */
 
 typedef struct sizes {
@@ -133,18 +165,52 @@ static void multiply_reals(sizes s, const double *a, const double *b, double *c,
   }
 }
 
+/* a is M x K / 2; element k of a row stands in that column. */
+static void multiply_sparse_reals(const exec_matrix *mma, const uint8_t *column, const double *a, const double *b,
+                                  double *c) {
+  uint32_t held = mma->a.columns, depth = mma->b.columns;
+  for (uint32_t m = 0; m < mma->a.rows; m++)
+    for (uint32_t n = 0; n < mma->b.rows; n++) {
+      double *sum = &c[m * mma->b.rows + n];
+      for (uint32_t k = 0; k < held; k++) *sum += a[m * held + k] * b[n * depth + column[m * held + k]];
+    }
+}
+
 static void real_mma(core_warp *w, const exec_matrix *mma) {
   double a[MATRIX_ELEMENTS], b[MATRIX_ELEMENTS], c[MATRIX_ELEMENTS];
   read_reals(&w->x, &mma->a, a);
   read_reals(&w->x, &mma->b, b);
   read_reals(&w->x, &mma->c, c);
-  multiply_reals((sizes){mma->a.rows, mma->b.rows, mma->a.columns}, a, b, c, mma->a.type == PTX_F64);
+  if (mma->chunks) {
+    uint8_t column[MATRIX_ELEMENTS];
+    matrix_columns(&w->x, mma, column);
+    multiply_sparse_reals(mma, column, a, b, c);
+  } else {
+    multiply_reals((sizes){mma->a.rows, mma->b.rows, mma->a.columns}, a, b, c, mma->a.type == PTX_F64);
+  }
   write_reals(w, &mma->d, c);
 }
 
 INLINE int32_t accumulated(int64_t sum, bool saturates) {
   if (saturates) sum = sum > INT32_MAX ? INT32_MAX : sum < INT32_MIN ? INT32_MIN : sum;
   return (int32_t)(uint32_t)(uint64_t)sum;
+}
+
+static void sparse_integer_mma(core_warp *w, const exec_matrix *mma) {
+  int32_t a[MATRIX_ELEMENTS], b[MATRIX_ELEMENTS], c[MATRIX_ELEMENTS];
+  uint8_t column[MATRIX_ELEMENTS];
+  read_integers(&w->x, &mma->a, a);
+  read_integers(&w->x, &mma->b, b);
+  read_integers(&w->x, &mma->c, c);
+  matrix_columns(&w->x, mma, column);
+  uint32_t held = mma->a.columns, depth = mma->b.columns;
+  for (uint32_t m = 0; m < mma->a.rows; m++)
+    for (uint32_t n = 0; n < mma->b.rows; n++) {
+      int32_t sum = 0; /* at most 64 products of 16 bits */
+      for (uint32_t k = 0; k < held; k++) sum += a[m * held + k] * b[n * depth + column[m * held + k]];
+      c[m * mma->b.rows + n] = accumulated((int64_t)c[m * mma->b.rows + n] + sum, mma->saturates);
+    }
+  write_integers(w, &mma->d, c);
 }
 
 static void integer_mma(core_warp *w, const exec_matrix *mma) {
@@ -169,7 +235,8 @@ static void integer_mma(core_warp *w, const exec_matrix *mma) {
 
 void ISA(core_mma)(exec_warp *x, const exec_instr *i) {
   const exec_matrix *matrix = i->side;
-  if (matrix->c.type == PTX_S32) integer_mma((core_warp *)x, matrix);
+  if (matrix->chunks && matrix->c.type == PTX_S32) sparse_integer_mma((core_warp *)x, matrix);
+  else if (matrix->c.type == PTX_S32) integer_mma((core_warp *)x, matrix);
   else real_mma((core_warp *)x, matrix);
 }
 

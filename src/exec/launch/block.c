@@ -55,13 +55,16 @@ static uint32_t shared_reach(const core_launch *launch) {
   return launch->checker ? launch->shared_bytes : (launch->shared_bytes + 15) & ~15u;
 }
 
+/* Native code loads windows of up to 256 bytes that begin in the shared memory (compile/generator/shared.c). */
+#define WINDOW_ROOM 256u
+
 static void set_shape(core_block *block, core_launch *launch) {
   if (block->warps_room < launch->warp_count) {
     free(block->warps);
     block->warps = ff_alloc_aligned(64, launch->warp_count * sizeof *block->warps);
     block->warps_room = launch->warp_count;
   }
-  uint32_t wanted = (launch->shared_bytes + 127) & ~63u;
+  uint32_t wanted = ((launch->shared_bytes + 63) & ~63u) + WINDOW_ROOM;
   if (block->shared_room < wanted) {
     free(block->shared);
     block->shared = ff_alloc_aligned(64, wanted);

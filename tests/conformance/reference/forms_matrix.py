@@ -319,6 +319,91 @@ def mma_files():
     yield quad_file("row", "col", "f16", "f16")
 
 
+# ---- mma.sp: A has only half of its elements, and the metadata says which ----
+
+
+def kept_columns(kind, random):
+    """Of one chunk of a row, as "Sparse matrix storage" has them: its columns, which of them are kept, the chunk's bits in the metadata."""
+    if kind == "tf32":
+        second = random.below(2)
+        return 2, [second], 0b1110 if second else 0b0100
+    low = random.below(3)
+    high = low + 1 + random.below(3 - low)
+    each = 2 if width(kind) == 4 else 1  # of 4 bits two neighbours are kept or not
+    return 4 * each, [each * part + i for part in (low, high) for i in range(each)], low | high << 2
+
+
+def metadata_place(kind, chunks, row, chunk, selector):
+    """The lane and the bit of a chunk's four bits. 16 chunks a row: all lanes of four hold some; fewer: those that the selector names."""
+    group = row % 8 * 4
+    if width(kind) >= 16:
+        return group + (selector if chunks == 4 else 2 * selector + chunk // 4), (16 if row >= 8 else 0) + chunk % 4 * 4
+    return group + (2 * selector if chunks == 8 else chunk // 8 * 2) + (row >= 8), chunk % 8 * 4
+
+
+def sparse_file(k, kinds, selector, word="sp::ordered_metadata", saturate=False):
+    m, n = 16, 8
+    instruction = f"mma.{word}.sync.aligned.m{m}n{n}k{k}.row.col{'.satfinite' if saturate else ''}.{'.'.join(kinds)}"
+    random = Random(instruction + str(selector))
+    a, b, c = matrix(kinds[1], m, k // 2, random), matrix(kinds[2], k, n, random), matrix(kinds[3], m, n, random)
+    whole = [[0] * k for _ in range(m)]
+    metadata = [random.bits(32) for _ in range(LANES)]  # lanes that are not selected hold anything
+    for row in range(m):
+        at, column, chunk = 0, 0, 0
+        while column < k:
+            columns, kept, bits = kept_columns(kinds[1], random)
+            lane, bit = metadata_place(kinds[1], k // columns, row, chunk, selector)
+            metadata[lane] = metadata[lane] & ~(15 << bit) | bits << bit
+            for one in kept:
+                whole[row][column + one] = a[row][at]
+                at += 1
+            column, chunk = column + columns, chunk + 1
+    if saturate:
+        c = [[(0x7FFFFFF0, 0x80000010)[(i + j) % 2] for j in range(n)] for i in range(m)]
+    d = product(kinds, whole, b, c, None, saturate)
+    places = [accumulator((m, n, k), kinds[0]), multiplicand_a((m, n, k // 2), kinds[1]), sparse_b(kinds[2]), accumulator((m, n, k), kinds[3])]
+    counts = [registers(kind, size, False) for kind, size in zip(kinds, (m * n, m * k // 2, k * n, m * n))]
+    words = []
+    for kind, count, place, held in zip(kinds, counts, places, (d, a, b, c)):
+
+        def at_lane(lane, i, place=place, held=held):
+            row, column = place(lane // 4, lane % 4, i)
+            return held[row][column]
+
+        words.append(fragment(kind, count, at_lane))
+    arrays = [Array("in", x, "b32", w) for x, w in zip("abce", words[1:] + [metadata])] + [Array("out", "d", "b32", words[0])]
+    text = mma_kernel(instruction, kinds, counts).replace(".param .u64 d)", ".param .u64 e, .param .u64 d)", 1)
+    closing = names("c", counts[3]) + ";"
+    load = "  .reg .b32 %e; ld.param.u64 %at, [e]; mad.wide.u32 %at, %t, 4, %at; ld.global.b32 %e, [%at];\n"
+    text = text.replace(closing, closing[:-1] + f", %e, {selector};").replace(f"  {instruction}", load + f"  {instruction}")
+    name = instruction.replace(".sync.aligned", "") + f".{selector}"
+    title = "d = a * b + c; a: the kept elements, e: which they are, by the lanes that the selector names"
+    return Case("mma.sp", name, title, arrays, text, ["launch: grid 1 block 32"])
+
+
+def sparse_b(kind):
+    """Four rows of lanes' elements after one another, as for dense shapes."""
+    side = 32 // width(kind) if width(kind) < 32 else 1
+    return lambda g, t, i: (t * side + i % side + i // side * 4 * side, g)
+
+
+def sparse_files():
+    for selector in range(4):
+        yield sparse_file(16, ("f32", "f16", "f16", "f32"), selector)
+        yield sparse_file(8, ("f32", "tf32", "tf32", "f32"), selector)
+    for selector in range(2):
+        yield sparse_file(32, ("f16", "f16", "f16", "f16"), selector)
+        yield sparse_file(32, ("f32", "bf16", "bf16", "f32"), selector, "sp")
+        yield sparse_file(16, ("f32", "tf32", "tf32", "f32"), selector)
+        yield sparse_file(32, ("s32", "s8", "u8", "s32"), selector)
+        yield sparse_file(64, ("s32", "u4", "s4", "s32"), selector)
+    yield sparse_file(16, ("f32", "bf16", "bf16", "f32"), 1)
+    yield sparse_file(64, ("s32", "u8", "s8", "s32"), 0, saturate=True)
+    yield sparse_file(128, ("s32", "s4", "s4", "s32"), 0, saturate=True)
+    yield sparse_file(64, ("f32", "e4m3", "e5m2", "f32"), 0)
+    yield sparse_file(64, ("f32", "e5m2", "e5m2", "f32"), 0, "sp")
+
+
 # ---- ldmatrix, stmatrix, movmatrix ----
 
 
@@ -383,6 +468,7 @@ def transpose_file():
 def cases():
     yield from wmma_files()
     yield from mma_files()
+    yield from sparse_files()
     for load in (True, False):
         for count in (1, 2, 4):
             for transposed in (False, True):

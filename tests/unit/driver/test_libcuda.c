@@ -435,6 +435,12 @@ static void test_launch(void **state) {
   succeed(cuFuncGetAttribute(&number, 0, bounded));
   assert_int_equal(number, 64);
   check(cuFuncGetAttribute(&number, 99, bounded), CUDA_ERROR_INVALID_VALUE);
+  for (int shape = 11; shape <= 13; shape++) { /* a cluster's width, height and depth: one block is what there is */
+    succeed(cuFuncSetAttribute(bounded, shape, 1));
+    check(cuFuncSetAttribute(bounded, shape, 2), CUDA_ERROR_NOT_SUPPORTED);
+  }
+  succeed(cuFuncSetAttribute(bounded, 14, 1)); /* clusters that are not portable are allowed */
+  check(cuFuncSetAttribute(bounded, 99, 1), CUDA_ERROR_INVALID_VALUE);
   succeed(cuOccupancyMaxPotentialBlockSize(&number, &block, bounded, NULL, 0, 0));
   assert_int_equal(block, 64);
   assert_true(number >= (int)engine_machine()->sm_count);
