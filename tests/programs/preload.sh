@@ -59,7 +59,8 @@ run "$farfault" run --memory none ./loads ./nothing.so none
 expect_status 2
 expect_out "nothing.so: cannot open"
 
-# A libcuda or libcudart that is loaded by a path is ours, and so is the one that a library is linked with, whatever its RPATH says.
+# A libcuda or libcudart that is loaded by a path is ours, and so is the one that a library is linked with, or
+# a library that that one is linked with, whatever their RPATHs say.
 mkdir other
 echo 'int cudaRuntimeGetVersion(int *version) { return *version = 1, 0; }
 int cuDriverGetVersion(int *version) { return *version = 1, 0; }
@@ -80,6 +81,14 @@ expect cc -shared -fPIC asking.c other/libcudart.so.13 -Wl,--disable-new-dtags,-
 run ./loads ./libasking.so ask
 expect_out "version 1"
 run "$farfault" run --memory none ./loads ./libasking.so ask
+expect_out "version 13"
+echo 'int ask(int *version); int ask_deep(int *version); int ask_deep(int *version) { return ask(version); }' >deep.c
+echo 'int ask_deep(int *version); int ask_deeper(int *version); int ask_deeper(int *version) { return ask_deep(version); }' >deeper.c
+expect cc -shared -fPIC deep.c -L. -lasking -Wl,--disable-new-dtags,-rpath,'$ORIGIN' -o libdeep.so
+expect cc -shared -fPIC deeper.c -L. -ldeep -Wl,--disable-new-dtags,-rpath,'$ORIGIN' -o libdeeper.so
+run ./loads ./libdeeper.so ask_deeper
+expect_out "version 1"
+run "$farfault" run --memory none ./loads ./libdeeper.so ask_deeper
 expect_out "version 13"
 
 # What cuDNN chooses its engines by is 8.9 at the most; another library is told the machine's.
