@@ -91,6 +91,12 @@ expect_out "version 1"
 run "$farfault" run --memory none ./loads ./libdeeper.so ask_deeper
 expect_out "version 13"
 
+# Triton compiles a module with -lcuda while the program runs, in a folder where it has found libcuda.so.1.
+echo 'int cuDriverGetVersion(int *version); int ask_driver(int *version); int ask_driver(int *version) { return cuDriverGetVersion(version); }' >driver.c
+expect cc -shared -fPIC driver.c -L"$libraries" -lcuda -o libdriver.so
+run "$farfault" run --memory none ./loads ./libdriver.so ask_driver
+expect_out "version 13"
+
 # What cuDNN chooses its engines by is 8.9 at the most; another library is told the machine's.
 cat >capability.c <<'END'
 int cuInit(unsigned flags);
