@@ -247,4 +247,32 @@ for way in fork vfork spawn; do
 done
 run "$farfault" run --memory none sh -c "other/ptxas -v" # as nvcc calls it
 expect test "$(<a.cubin)" = NVIDIA
+
+# The version that the stand-in says is Triton's, where Triton asks.
+cat >version.c <<'END'
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+  int status = 1;
+  if (argc > 1 && !dlopen(argv[1], RTLD_NOW)) return 2;
+  if (!fork()) {
+    execl(getenv("TRITON_PTXAS_PATH"), "ptxas", "--version", (char *)0);
+    _exit(3);
+  }
+  wait(&status);
+  return WEXITSTATUS(status);
+}
+END
+expect cc -w version.c -o version
+mkdir -p triton/_C triton/backends/nvidia/bin
+echo 'int nothing;' >nothing.c
+expect cc -shared -fPIC nothing.c -o triton/_C/libtriton.so
+printf '#!/bin/sh\necho "Cuda compilation tools, release 12.4, V12.4.99"\n' >triton/backends/nvidia/bin/ptxas
+chmod +x triton/backends/nvidia/bin/ptxas
+run "$farfault" run --memory none ./version
+expect_out "release 13.0"
+run "$farfault" run --memory none ./version ./triton/_C/libtriton.so
+expect_out "release 12.4"
 finish
