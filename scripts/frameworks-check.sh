@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # frameworks-check.sh BUILD [PART...]: do the frameworks that people install run on the virtual GPU, unmodified and right? Parts: cupy, numba,
-# torch, pytorch-source, jax, tensorflow, llm, nccl, and of NVIDIA's libraries cublas, cublaslt, cusolver, cusparse, curand, cudnn, cutlass, cccl; all by default; and numba-tests, Numba's own tests of its CUDA target (half an hour and more). What they
+# torch, pytorch-source, jax, tensorflow, ort, llm, nccl, and of NVIDIA's libraries cublas, cublaslt, cusolver, cusparse, curand, cudnn, cutlass, cccl; all by default; and numba-tests, Numba's own tests of its CUDA target, and opinfo, PyTorch's samples of its operators (half an hour and more each). What they
 # need comes from PyPI and npm (4 to 6 GB each for torch, jax and tensorflow) into BUILD/frameworks, and stays there. Prints a table with a line per check
 # and writes it to BUILD/frameworks/results.tsv; the last lines count. A part whose packages cannot be installed is skipped by name. Exit status 1:
 # something is wrong that docs/frameworks.md does not list as such (tests/frameworks/expected.txt).
@@ -9,7 +9,7 @@ set -uo pipefail
 build=$(cd "$1" && pwd) here=$(cd "$(dirname "$0")/.." && pwd)
 shift
 parts=("$@")
-[[ $# -gt 0 ]] || parts=(cupy numba torch pytorch-source jax tensorflow llm nccl cublas cublaslt cusolver cusparse curand cudnn cutlass cccl)
+[[ $# -gt 0 ]] || parts=(cupy numba torch pytorch-source jax tensorflow ort llm nccl cublas cublaslt cusolver cusparse curand cudnn cutlass cccl)
 work=$build/frameworks
 results=$work/results.tsv
 mkdir -p "$work"
@@ -23,6 +23,7 @@ declare -A packages=(
   [tensorflow]="tensorflow[and-cuda]"
   [numba-tests]="numba numba-cuda[cu13] numpy scipy cffi ml_dtypes filecheck pytest psutil nvidia-nvjitlink cupy-cuda13x nvidia-curand $cublas"
   [pytorch-source]="torch==2.6.0 numpy pyyaml"
+  [ort]="onnxruntime-gpu[cuda,cudnn]==1.23.2 onnx numpy" # the last that was found to have PTX
   [llm]="gguf $cublas"
   [nccl]="nvidia-nccl-cu13==2.32.3 numpy"
   [libraries]="numpy scipy $cublas nvidia-cusolver nvidia-cusparse nvidia-curand nvidia-cudnn-cu13 nvidia-cudnn-frontend nvidia-nvjitlink
@@ -32,12 +33,12 @@ declare -A packages=(
 declare -A sources=([cutlass]=FARFAULT_CUTLASS_SOURCE [cccl]=FARFAULT_CCCL_SOURCE)
 # The environment of a part: its own, or one for all of NVIDIA's libraries.
 environment() {
-  case $1 in cublas | cublaslt | cusolver | cusparse | curand | cudnn) echo libraries ;; *) echo "$1" ;; esac
+  case $1 in cublas | cublaslt | cusolver | cusparse | curand | cudnn) echo libraries ;; opinfo) echo pytorch-source ;; *) echo "$1" ;; esac
 }
 
-# For compute capability 9.0 XLA makes products of warp groups, and one of Numba's tests a tensor map: the virtual GPU has neither. Numba's tests also
+# For compute capability 9.0 XLA makes products of warp groups, cuDNN prefers engines that ONNX Runtime then cannot run, and one of Numba's tests a tensor map: the virtual GPU has neither. Numba's tests also
 # allocate more than the GPU's memory.
-declare -A options=([jax]="--machine v100" [tensorflow]="--machine v100" [numba-tests]="--set compute_major=8,compute_minor=6,memory_bytes=2147483648")
+declare -A options=([jax]="--machine v100" [tensorflow]="--machine v100" [ort]="--machine v100" [numba-tests]="--set compute_major=8,compute_minor=6,memory_bytes=2147483648")
 
 # A virtual environment per part, so that what one needs does not change another.
 install() { # install PART
@@ -78,14 +79,25 @@ run_numba_tests() {
 }
 
 # The wheel's kernels, compiled from FARFAULT_PYTORCH_SOURCE, the sources of the same release: half an hour and more of processor time, once. Other
-# kernels than those that were compiled are in the list of missing ones.
-run_pytorch_source() {
-  local folder=$work/$1/kernels
-  "$here/scripts/pytorch-kernels.sh" --python "$work/$1/bin/python" --source "$FARFAULT_PYTORCH_SOURCE" "$folder" >"$work/$1.compiled" 2>&1 ||
-    echo "not all kernels could be compiled: $work/$1.compiled" >&2
-  PYTHONPATH=$here/tests/frameworks on_gpu --devices 2 --kernels "$folder" --missing "$work/$1.missing" "$work/$1/bin/python" \
-    "$here/tests/frameworks/check_pytorch-source.py" 2>"$work/$1.errors" </dev/null
-  [[ $? -eq 0 ]] || printf 'the program\tfail: it did not end well: %s\t0\n' "$work/$1.errors"
+# kernels than those that were compiled are in the list of missing ones. opinfo compiles more files, unless FARFAULT_PYTORCH_KERNELS names a folder.
+run_pytorch_source() { # run_pytorch_source PART [OPTION...]
+  local part=$1 environment folder=${FARFAULT_PYTORCH_KERNELS:-$work/pytorch-source/kernels} more=()
+  environment=$work/$(environment "$part")
+  shift
+  [[ $part != opinfo ]] || more=(--operators)
+  if [[ -z ${FARFAULT_PYTORCH_KERNELS:-} ]]; then
+    "$here/scripts/pytorch-kernels.sh" --python "$environment/bin/python" --source "$FARFAULT_PYTORCH_SOURCE" "${more[@]}" "$folder" \
+      >"$work/$part.compiled" 2>&1 || echo "not all kernels could be compiled: $work/$part.compiled" >&2
+  fi
+  PYTHONPATH=$here/tests/frameworks on_gpu --devices 2 --kernels "$folder" --missing "$work/$part.missing" "$environment/bin/python" \
+    "$here/tests/frameworks/check_$part.py" "$@" 2>"$work/$part.errors" </dev/null
+  [[ $? -eq 0 ]] || printf 'the program\tfail: it did not end well: %s\t0\n' "$work/$part.errors"
+}
+
+# Operators: a line for each, and each sample's outcome in opinfo.tsv.
+run_opinfo() {
+  run_pytorch_source opinfo --details "$work/opinfo.tsv"
+  grep -E '^(samples|gradients): ' "$work/opinfo.errors" >&2
 }
 
 # The same tokens on the CPU and on the virtual GPU.
@@ -123,8 +135,8 @@ for part in "${parts[@]}"; do
     echo "skipped: $part: ${sources[$part]} does not name the sources"
     continue
   fi
-  [[ -n ${sources[$part]:-} ]] || [[ -n ${packages[$(environment "$part")]:-} && $part != libraries ]] || { echo "frameworks-check.sh: no part '$part': there are $(printf '%s\n' "${!packages[@]}" cublas cublaslt cusolver cusparse curand cudnn cutlass cccl | grep -vx libraries | sort | paste -sd' ')" >&2; exit 64; }
-  if [[ $part == pytorch-source && ! -d ${FARFAULT_PYTORCH_SOURCE:-} ]]; then
+  [[ -n ${sources[$part]:-} ]] || [[ -n ${packages[$(environment "$part")]:-} && $part != libraries ]] || { echo "frameworks-check.sh: no part '$part': there are $(printf '%s\n' "${!packages[@]}" opinfo cublas cublaslt cusolver cusparse curand cudnn cutlass cccl | grep -vx libraries | sort | paste -sd' ')" >&2; exit 64; }
+  if [[ $part =~ ^(pytorch-source|opinfo)$ && ! -d ${FARFAULT_PYTORCH_SOURCE:-} ]]; then
     echo "skipped: $part: FARFAULT_PYTORCH_SOURCE does not name the sources of PyTorch 2.6.0"
     continue
   fi
@@ -133,7 +145,7 @@ for part in "${parts[@]}"; do
     continue
   fi
   case $part in
-  llm | nccl) run_"$part" ;;
+  llm | nccl | opinfo) run_"$part" ;;
   numba-tests) run_numba_tests ;;
   pytorch-source) run_pytorch_source "$part" ;;
   cutlass | cccl) run_compiled "$part" ;;
@@ -150,9 +162,10 @@ done
 awk -F'\t' -v expected="$here/tests/frameworks/expected.txt" '
   BEGIN { while ((getline line < expected) > 0) known[line] = 1 }
   $3 == "pass" { passed++; next }
+  $3 ~ /^not run/ { unrun++; next }
   ($1 "\t" $2) in known { listed++; next }
   { others++ }
   END {
-    printf "%d passed, %d failed as docs/frameworks.md says, %d failed otherwise\n", passed, listed, others
+    printf "%d passed, %d failed as docs/frameworks.md says, %d failed otherwise%s\n", passed, listed, others, unrun ? ", " unrun " not run" : ""
     exit others > 0
   }' "$results"

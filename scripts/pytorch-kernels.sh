@@ -4,6 +4,7 @@
 #   --python PYTHON    the Python that imports this PyTorch (default: python3)
 #   --source DIR       PyTorch's sources of the same release (default: the release's archive from GitHub, kept in FOLDER/build)
 #   --only NAME,...    these source files: FillKernel, sparse/cuda/SoftMax (default: what common training needs)
+#   --operators        also what PyTorch's own samples of its operators need
 #   --all              every source file with kernels; attention by CUTLASS is left out
 #   --missing FILE     what `farfault run --missing FILE` has written
 #   --list             say which files would be compiled, and whether they are up to date
@@ -23,10 +24,24 @@ common=(
   fused_adam_impl FusedSgdKernel AdaptiveAveragePooling UnaryLogKernels UnarySpecialOpsKernel UnaryGeometricTanhKernel ReduceMinValuesKernel
   ReduceArgMaxKernel ReduceNormKernel DistributionRandomKernel Indexing ScatterGatherKernel TensorFactories Nonzero cub
   BinaryBitwiseOpsKernels BinaryLogicalOpsKernels MaxMinElementwiseKernel ActivationSiluKernel UnaryGeometricSinKernel
-  UnaryGeometricCosKernel Lerp Sort SortStable SortImpl CumsumKernel LogcumsumexpKernel CumprodKernel UniqueCub TensorTopK TensorTransformations TensorShape Repeat
+  UnaryGeometricCosKernel Lerp Sort SortStable SortImpl CumsumKernel LogcumsumexpKernel CumprodKernel UniqueCub TensorTopK TensorTransformations
+  TensorShape Repeat cub-RadixSortPairs cub-RadixSortKeys
+)
+operators=(
+  ActivationEluKernel ActivationGluKernel ActivationHardshrinkKernel ActivationHardsigmoidKernel ActivationHardswishKernel ActivationHardtanhKernel
+  ActivationLeakyReluKernel ActivationLogSigmoidKernel ActivationMishKernel ActivationPreluKernel ActivationSoftplusKernel
+  ActivationSoftshrinkKernel AdaptiveAveragePooling3d AdaptiveMaxPooling2d AdaptiveMaxPooling3d AveragePool2d AveragePool3d BinaryDivFloorKernel
+  BinaryDivTruncKernel BinaryGeometricKernels BinaryRemainderKernel BinaryShiftOpsKernels Bucketization Col2Im ComplexKernel CopysignKernel CrossKernel
+  CumminmaxKernel DilatedMaxPool3d DistanceKernel EmbeddingBag FunctionOfAMatrixUtilsKernel GcdLcmKernel GridSampler IGammaKernel Im2Col
+  LinearAlgebra LogAddExpKernel LossCTC MaxUnpooling MultiLabelMarginCriterion MultiMarginLoss NaiveDilatedConvolution ReduceAMinMaxKernel
+  ReduceArgMinKernel ReflectionPad RenormKernel ReplicationPadding SegmentReduce Sorting SpectralOps StepKernel SummaryOps TensorModeKernel
+  UnaryComplexKernels UnaryGammaKernels UnaryGeometricAcosKernel UnaryGeometricAcoshKernel UnaryGeometricAsinKernel UnaryGeometricAsinhKernel
+  UnaryGeometricAtanKernel UnaryGeometricAtanhKernel UnaryGeometricCoshKernel UnaryGeometricSinhKernel UnaryGeometricTanKernel UnfoldBackwardKernel
+  Unique UpSampleBicubic2d UpSampleBilinear2d UpSampleLinear1d UpSampleNearest1d UpSampleNearest2d UpSampleNearest3d UpSampleTrilinear3d
+  WeightNorm ZetaKernel group_norm_kernel sparse/cuda/SparseCUDATensor sparse/cuda/SparseCUDATensorMath sparse/cuda/SparseCsrTensorMath
 )
 
-usage() { sed -n '2,14s/^# //p' "$0" >&2; exit 64; }
+usage() { sed -n '2,15s/^# //p' "$0" >&2; exit 64; }
 missing() { echo "pytorch-kernels.sh: $*" >&2; exit 77; }
 
 python=python3 source='' only='' all='' wanted='' list='' arch=80 jobs=$(nproc) folder=''
@@ -45,6 +60,7 @@ while [[ $# -gt 0 ]]; do
       shift 2
       ;;
     --all) all=1; shift ;;
+    --operators) common+=("${operators[@]}"); shift ;;
     --list) list=1; shift ;;
     -*) usage ;;
     *) [[ -z $folder ]] || usage; folder=$1; shift ;;
@@ -152,7 +168,7 @@ else
   [[ -z $only ]] || IFS=, read -ra common <<<"$only"
   for name in "${common[@]}"; do
     found=$(named "$name") || { [[ -n $only ]] && exit 64; continue; }
-    [[ -n $only ]] || found=$(grep -E '/native/cuda/|/generated|/ATen/cuda/' <<<"$found")
+    [[ -n $only || $name == */* ]] || found=$(grep -E '/native/cuda/|/generated|/ATen/cuda/' <<<"$found")
     mapfile -t -O ${#files[@]} files <<<"$found"
   done
 fi

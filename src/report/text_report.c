@@ -10,6 +10,7 @@
 #include "report/text_stacks.h"
 #include "report/report.h"
 #include "report/table.h"
+#include "report/text_ranges.h"
 
 static void manager_row(const report_run *run, const sim_result *result, table *t) {
   const sim_counters *c = &result->counters;
@@ -207,6 +208,7 @@ static void details_write(const sim_result *result, ff_text *out) {
   ff_text_add(out, "\n");
   if (result->stacks.count) text_links_write(result, out);
   if (result->stacks.count && (result->kernel_count || result->allocation_count)) ff_text_add(out, "\n");
+  if (text_ranges_write(result, out)) ff_text_add(out, "\n");
   if (result->kernel_count) kernels_write(result, out);
   if (result->kernel_count && result->allocation_count) ff_text_add(out, "\n");
   if (result->allocation_count) allocations_write(result, out);

@@ -59,7 +59,8 @@ run "$farfault" run --memory none ./loads ./nothing.so none
 expect_status 2
 expect_out "nothing.so: cannot open"
 
-# A libcuda or libcudart that is loaded by a path is ours, and so is the one that a library is linked with, whatever its RPATH says.
+# A libcuda or libcudart that is loaded by a path is ours, and so is the one that a library is linked with, or
+# a library that that one is linked with, whatever their RPATHs say.
 mkdir other
 echo 'int cudaRuntimeGetVersion(int *version) { return *version = 1, 0; }
 int cuDriverGetVersion(int *version) { return *version = 1, 0; }
@@ -80,6 +81,20 @@ expect cc -shared -fPIC asking.c other/libcudart.so.13 -Wl,--disable-new-dtags,-
 run ./loads ./libasking.so ask
 expect_out "version 1"
 run "$farfault" run --memory none ./loads ./libasking.so ask
+expect_out "version 13"
+echo 'int ask(int *version); int ask_deep(int *version); int ask_deep(int *version) { return ask(version); }' >deep.c
+echo 'int ask_deep(int *version); int ask_deeper(int *version); int ask_deeper(int *version) { return ask_deep(version); }' >deeper.c
+expect cc -shared -fPIC deep.c -L. -lasking -Wl,--disable-new-dtags,-rpath,'$ORIGIN' -o libdeep.so
+expect cc -shared -fPIC deeper.c -L. -ldeep -Wl,--disable-new-dtags,-rpath,'$ORIGIN' -o libdeeper.so
+run ./loads ./libdeeper.so ask_deeper
+expect_out "version 1"
+run "$farfault" run --memory none ./loads ./libdeeper.so ask_deeper
+expect_out "version 13"
+
+# Triton compiles a module with -lcuda while the program runs, in a folder where it has found libcuda.so.1.
+echo 'int cuDriverGetVersion(int *version); int ask_driver(int *version); int ask_driver(int *version) { return cuDriverGetVersion(version); }' >driver.c
+expect cc -shared -fPIC driver.c -L"$libraries" -lcuda -o libdriver.so
+run "$farfault" run --memory none ./loads ./libdriver.so ask_driver
 expect_out "version 13"
 
 # What cuDNN chooses its engines by is above all machine code of the library with them (9.0 here), next to it, and 8.9 at the most without that library;
@@ -240,4 +255,32 @@ for way in fork vfork spawn; do
 done
 run "$farfault" run --memory none sh -c "other/ptxas -v" # as nvcc calls it
 expect test "$(<a.cubin)" = NVIDIA
+
+# The version that the stand-in says is Triton's, where Triton asks.
+cat >version.c <<'END'
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+  int status = 1;
+  if (argc > 1 && !dlopen(argv[1], RTLD_NOW)) return 2;
+  if (!fork()) {
+    execl(getenv("TRITON_PTXAS_PATH"), "ptxas", "--version", (char *)0);
+    _exit(3);
+  }
+  wait(&status);
+  return WEXITSTATUS(status);
+}
+END
+expect cc -w version.c -o version
+mkdir -p triton/_C triton/backends/nvidia/bin
+echo 'int nothing;' >nothing.c
+expect cc -shared -fPIC nothing.c -o triton/_C/libtriton.so
+printf '#!/bin/sh\necho "Cuda compilation tools, release 12.4, V12.4.99"\n' >triton/backends/nvidia/bin/ptxas
+chmod +x triton/backends/nvidia/bin/ptxas
+run "$farfault" run --memory none ./version
+expect_out "release 13.0"
+run "$farfault" run --memory none ./version ./triton/_C/libtriton.so
+expect_out "release 12.4"
 finish

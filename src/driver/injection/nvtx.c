@@ -99,6 +99,22 @@ static void copy_name(char *to, size_t size, const char *from) {
   to[length] = '\0';
 }
 
+/* Leaves out ", KEY = NUMBER" wherever a comma or the end follows. */
+static void leave_out_number(char *name, const char *key) {
+  for (char *at = name; (at = strstr(at, key));) {
+    char *number = at + strlen(key);
+    size_t digits = strspn(number, "0123456789");
+    if (digits && (!number[digits] || number[digits] == ',')) memmove(at, number + digits, strlen(number + digits) + 1);
+    else at = number;
+  }
+}
+
+/* The numbers that PyTorch's emit_nvtx gives to each operator: with them no two ranges would be the same. */
+static void leave_out_numbers(char *name) {
+  leave_out_number(name, ", seq = ");
+  leave_out_number(name, ", op_id = ");
+}
+
 static const char *kept_in(ff_map *map, const char *text) {
   char *kept = ff_map_get(map, text);
   if (kept) return kept;
@@ -140,6 +156,7 @@ static bool open_range_in(thread_ranges *mine, const nvtx_domain *domain, const 
   if (!mine || mine->open.count == DEPTH_MAX) return false;
   open_range range = {.domain = domain, .number = number};
   copy_name(range.name, sizeof range.name, name);
+  leave_out_numbers(range.name);
   FF_PUSH(&mine->open, range);
   mine->path = NULL;
   return true;

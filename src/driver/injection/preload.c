@@ -20,7 +20,7 @@
 
 #include "base/memory.h"
 #include "driver/injection/preload.h"
-#include "fatbin/elf.h"
+#include "fatbin/needed.h"
 
 #define JUMP_BYTES 14u
 
@@ -141,14 +141,34 @@ static bool find_ours(const char *name, char path[PRELOAD_PATH_MAX]) {
   return length < PRELOAD_PATH_MAX && !access(path, R_OK);
 }
 
+/* Of a file's libraries ours are to be loaded by their paths, others are looked into. */
+static bool note_ours(void *ours, const fatbin_report *file, const char *name) {
+  char path[PRELOAD_PATH_MAX];
+  (void)file;
+  if (!is_cuda(name) || !find_ours(name, path)) return true;
+  needed_files_add(ours, path);
+  return false;
+}
+
+/* Adds all of `from` to `to`. */
+static void add_files(needed_files *to, const needed_files *from) {
+  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the list of all threads */
+  pthread_mutex_lock(&lock);
+  for (size_t i = 0; i < from->count; i++) needed_files_add(to, from->items[i]);
+  pthread_mutex_unlock(&lock);
+}
+
 /* The loader takes a library that is there already for every file that needs one of that name, whatever RPATH says. It
- * stays for the life of the process. */
-static void load_needed(const char *name, char path[PRELOAD_PATH_MAX]) {
-  fatbin_report file;
-  if (fatbin_check_links(name, &file, NULL)) return;
-  for (uint32_t i = 0; i < file.needed_count; i++)
-    if (is_cuda(file.needed[i]) && find_ours(file.needed[i], path)) dlopen(path, RTLD_NOW);
-  fatbin_report_free(&file);
+ * stays for the life of the process, so what was looked at is left out; no lock is held while something is loaded. */
+static void load_needed(const char *name) {
+  static needed_files done;
+  needed_files files = {0}, ours = {0};
+  add_files(&files, &done);
+  needed_walk(name, &files, note_ours, &ours);
+  for (size_t i = 0; i < ours.count; i++) dlopen(ours.items[i], RTLD_NOW);
+  add_files(&done, &files);
+  needed_files_free(&files);
+  needed_files_free(&ours);
 }
 
 const char *preload_choose(const char *name, char path[PRELOAD_PATH_MAX]) {
@@ -157,7 +177,7 @@ const char *preload_choose(const char *name, char path[PRELOAD_PATH_MAX]) {
   if (is_cuda(file_name(name)) && find_ours(file_name(name), path)) {
     chosen = path;
     if (!strncmp(file_name(name), "libnvJitLink", 12)) setenv("FARFAULT_NVJITLINK", name, 0); /* for the stand-in */
-  } else load_needed(name, path);
+  } else load_needed(name);
   errno = before;
   return chosen;
 }

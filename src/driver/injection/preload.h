@@ -8,8 +8,8 @@
 void preload_look(void);
 
 /* Before the file `name` is loaded (a path): which file is to be loaded in its place: `name`, or ours if it is NVIDIA's
- * libcuda or libcudart; in `path`. A libcudart that the file is linked with is loaded first, so that the loader takes
- * ours. */
+ * libcuda or libcudart; in `path`. A libcudart that the file, or a library that it needs, is linked with is loaded
+ * first, so that the loader takes ours. */
 enum { PRELOAD_PATH_MAX = 4096 };
 const char *preload_choose(const char *name, char path[PRELOAD_PATH_MAX]);
 

@@ -162,6 +162,33 @@ static void stacks_are_as_documented(void **state) {
   report_free(&run);
 }
 
+/* A range has what is in the ranges inside of it, too. */
+static void ranges_are_summed_as_a_tree(void **state) {
+  report_run run = sample();
+  sim_result *result = &run.results[1];
+  ff_text table = {0};
+  strcpy(result->kernels[0].range, "step/layer1");
+  strcpy(result->kernels[1].range, "step/layer10/dense");
+  result->kernels[0].counters.launches = 2, result->kernels[1].counters.launches = 5;
+  result->kernels[0].counters.faults = 40, result->kernels[1].counters.faults = 2;
+  report_table_write(&run, &(report_style){.verbose = true}, &table);
+  const char *row = strstr(table.chars, "  range      launches ");
+  static const char *const names[] = {"  step ", "    layer1 ", "    layer10 ", "      dense "};
+  static const unsigned launches[] = {7, 2, 5, 5}, faults[] = {42, 40, 2, 2};
+  assert_non_null(row);
+  for (int i = 0; i < 4; i++) {
+    unsigned found[2] = {0};
+    row = strchr(row, '\n') + 1;
+    assert_int_equal(strncmp(row, names[i], strlen(names[i])), 0);
+    assert_int_equal(sscanf(row + strlen(names[i]), "%u %*s %*s %*s %*s %u", &found[0], &found[1]), 2);
+    assert_int_equal(found[0], launches[i]);
+    assert_int_equal(found[1], faults[i]);
+  }
+  assert_int_equal(row[strcspn(row, "\n") + 1], '\n');
+  free(table.chars);
+  report_free(&run);
+}
+
 /* A row's fields, quotes respected. */
 static unsigned fields_of(const char *row) {
   unsigned count = 1;
@@ -530,6 +557,7 @@ int main(void) {
                                      cmocka_unit_test(the_widest_table_fits),
                                      cmocka_unit_test(a_run_without_kernels_says_so),
                                      cmocka_unit_test(ranges_are_shown_where_there_are_some),
+                                     cmocka_unit_test(ranges_are_summed_as_a_tree),
                                      cmocka_unit_test(many_unused_allocations_are_one_row),
                                      cmocka_unit_test(small_ratios_keep_their_digits),
                                      cmocka_unit_test(nothing_in_a_table_commands_the_terminal),
