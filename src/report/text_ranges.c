@@ -4,6 +4,7 @@
  * inside of each. */
 #include "report/text_ranges.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "report/table.h"

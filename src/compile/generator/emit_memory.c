@@ -4,7 +4,8 @@
  *   parameters           one value for all lanes
  *   one address          global and shared loads: one cell, checked like every lane's
  *   a row (full warps)   global: consecutive cells in lane order, checked as one piece
- *   windows (full warps) shared, cells of 4 and 8 bytes and vectors of them: each piece of the warp inside what its own row would take:
+ *   windows (full warps) shared, cells of 4 and 8 bytes and vectors of them: each piece of the warp inside what its own
+ *   row would take:
  *                        loads of it and permutations
  *   cells (some lanes)   global and shared: each lane's by itself; with AVX-512 loads of words are gathers
  *

@@ -4,8 +4,8 @@
  *
  * cuDNN has parts without kernels that choose which engine computes. They are told what the library with the kernels
  * is told, which lies in the same folder: most engines for a device that they know have machine code only, and those
- * that are left for an unknown one have PTX. Where that library is not found, they are told 8.9 at the most: engines for
- * 9.0 and later need clusters of several blocks and tensor memory access. A device before 8.0 stays what it is, as
+ * that are left for an unknown one have PTX. Where that library is not found, they are told 8.9 at the most: engines
+ * for 9.0 and later need clusters of several blocks and tensor memory access. A device before 8.0 stays what it is, as
  * engines for it do without the tensor cores' later formats. */
 #define _GNU_SOURCE
 #include <dlfcn.h>

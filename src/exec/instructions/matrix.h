@@ -30,8 +30,8 @@ typedef struct exec_matrix { /* side data of mma, wmma.mma and movmatrix */
   uint8_t saturates;          /* .satfinite */
   uint8_t ands;               /* b1: and.popc, else xor.popc */
   uint8_t a_column, b_column; /* m8n8k4 with f16: .col */
-  /* mma.sp ("Sparse matrix storage"): `a` has K / 2 columns; of each chunk of a row of A four bits of metadata say which
-   * of its columns these are. 0: dense. */
+  /* mma.sp ("Sparse matrix storage"): `a` has K / 2 columns; of each chunk of a row of A four bits of metadata say
+   * which of its columns these are. 0: dense. */
   uint8_t chunks;    /* in a row of A */
   uint8_t selector;  /* which lanes of a group of four hold the metadata */
   uint32_t metadata; /* slot */

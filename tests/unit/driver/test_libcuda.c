@@ -51,7 +51,7 @@ CUresult cuModuleGetFunction(CUfunction *, CUmodule, const char *),
 CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream,
                         void **, void **);
 CUresult cuLaunchKernelEx(const CUlaunchConfig *, CUfunction, void **, void **),
-    cuFuncGetAttribute(int *, int, CUfunction);
+    cuFuncGetAttribute(int *, int, CUfunction), cuFuncSetAttribute(CUfunction, int, int);
 CUresult cuOccupancyMaxPotentialBlockSize(int *, int *, CUfunction, size_t (*)(int), size_t, int);
 CUresult cuLinkCreate_v2(unsigned, const int *, void **, CUlinkState *), cuLinkComplete(CUlinkState, void **, size_t *),
     cuLinkDestroy(CUlinkState);
