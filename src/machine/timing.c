@@ -80,6 +80,7 @@ void timing_init(timing *t, const machine_spec *spec) {
     }
     t->l2_service[n] = (ps)llround(n * TRACE_SECTOR_BYTES / spec->l2_bytes_per_cycle * cycle);
     t->dram_read[n] = (ps)llround(n * TRACE_SECTOR_BYTES * channel_byte * read);
-    t->dram_write[n] = (ps)llround(n * TRACE_SECTOR_BYTES * channel_byte * write);
+    t->dram_write[n] = (ps)llround(n * TRACE_SECTOR_BYTES * channel_byte);
+    t->dram_mixed_write[n] = (ps)llround(n * TRACE_SECTOR_BYTES * channel_byte * write);
   }
 }

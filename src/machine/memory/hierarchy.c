@@ -50,7 +50,7 @@ static ps dram_access(memory *y, const place *p, uint32_t sectors, bool write, p
   int64_t row = p->row;
   dram_bank *bank = p->bank;
   dram_channel *channel = p->slice->channel;
-  ps burst = write ? t->dram_write[sectors] : t->dram_read[sectors];
+  ps burst = bus_time(t, channel, sectors, write);
   if (__builtin_expect(y->lent != NULL, 0))
     idle_sharing_count(y->lent, (uint32_t)(p->slice - y->slices), (uint64_t)sectors * TRACE_SECTOR_BYTES);
   ask += t->dram_there;
