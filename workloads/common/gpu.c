@@ -30,6 +30,9 @@ typedef struct CUstream_st *stream;
   X(ModuleGetGlobal, "cuModuleGetGlobal_v2", (gpu_pointer * out, size_t * bytes, module from, const char *name))       \
   X(MemAlloc, "cuMemAlloc_v2", (gpu_pointer * out, size_t bytes))                                                      \
   X(MemAllocManaged, "cuMemAllocManaged", (gpu_pointer * out, size_t bytes, unsigned flags))                           \
+  X(MemAllocHost, "cuMemAllocHost_v2", (void **out, size_t bytes))                                                     \
+  X(MemFreeHost, "cuMemFreeHost", (void *memory))                                                                      \
+  X(MemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2", (gpu_pointer to, const void *from, size_t bytes, stream on))              \
   X(MemFree, "cuMemFree_v2", (gpu_pointer address))                                                                    \
   X(MemcpyHtoD, "cuMemcpyHtoD_v2", (gpu_pointer to, const void *from, size_t bytes))                                   \
   X(MemcpyDtoH, "cuMemcpyDtoH_v2", (void *to, gpu_pointer from, size_t bytes))                                         \
@@ -132,6 +135,18 @@ void *gpu_allocate_managed(size_t bytes) {
   gpu_pointer address;
   check_bytes(driver.MemAllocManaged(&address, bytes, 1 /* CU_MEM_ATTACH_GLOBAL */), "cuMemAllocManaged", bytes);
   return (void *)(uintptr_t)address;
+}
+
+void *gpu_allocate_pinned(size_t bytes) {
+  void *memory;
+  check_bytes(driver.MemAllocHost(&memory, bytes), "cuMemAllocHost", bytes);
+  return memory;
+}
+
+void gpu_free_pinned(void *memory) { check(driver.MemFreeHost(memory), "cuMemFreeHost", "memory"); }
+
+void gpu_copy_pinned(gpu_pointer to, const void *from, size_t bytes) {
+  check_bytes(driver.MemcpyHtoDAsync(to, from, bytes, NULL), "cuMemcpyHtoDAsync", bytes);
 }
 
 void gpu_free(gpu_pointer address) { check(driver.MemFree(address), "cuMemFree", "address"); }

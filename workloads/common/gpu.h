@@ -28,6 +28,10 @@ void gpu_copy_to_host(void *to, gpu_pointer from, size_t bytes);
 void gpu_set_words(gpu_pointer to, uint32_t word, size_t words);
 /* Managed memory, attached to the whole device; freed by gpu_free. */
 void *gpu_allocate_managed(size_t bytes);
+/* Host memory that the GPU can reach; a copy from there to the device, which does not wait. */
+void *gpu_allocate_pinned(size_t bytes);
+void gpu_free_pinned(void *memory);
+void gpu_copy_pinned(gpu_pointer to, const void *from, size_t bytes);
 /* gpu_allocate and gpu_copy_to_device at once. */
 gpu_pointer gpu_upload(const void *from, size_t bytes);
 

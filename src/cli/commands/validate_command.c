@@ -210,12 +210,8 @@ static void add_word(char ***argv, size_t *count, const char *word) {
 }
 
 static void add_settings(char ***argv, size_t *count, const char *list) {
-  char *words = ff_strdup(list), *rest = NULL;
-  for (char *word = strtok_r(words, ",", &rest); word; word = strtok_r(NULL, ",", &rest)) {
-    add_word(argv, count, "--set");
-    add_word(argv, count, word);
-  }
-  free(words);
+  add_word(argv, count, "--set");
+  add_word(argv, count, list);
 }
 
 /* The first word is a microbenchmark of ours, or a path. */
@@ -343,10 +339,7 @@ static char *command_line(const arguments *a) {
   if (a->choice.quick) ff_text_add(&out, " --quick");
   for (size_t i = 0; i < a->tables.count; i++)
     ff_text_add(&out, " --table "), ff_text_add_quoted(&out, a->tables.items[i]);
-  char *settings = ff_strdup(a->set.length ? a->set.chars : ""), *rest = NULL;
-  for (char *word = strtok_r(settings, ",", &rest); word; word = strtok_r(NULL, ",", &rest))
-    ff_text_add(&out, " --set "), ff_text_add_quoted(&out, word);
-  free(settings);
+  if (a->set.length) ff_text_add(&out, " --set "), ff_text_add_quoted(&out, a->set.chars);
   if (a->document) ff_text_add(&out, " -o "), ff_text_add_quoted(&out, a->document);
   return out.chars;
 }

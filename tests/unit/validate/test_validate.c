@@ -220,7 +220,8 @@ static void outputs(void **state) {
 
 /* The bundled tables: each file can be read together with the others. */
 static void bundled(void **state) {
-  static const char *const names[] = {"cache", "l2cache", "latency", "launches", "managed", "stream", "strides"};
+  static const char *const names[] = {"cache",    "copies",  "l2cache", "latency",
+                                      "launches", "managed", "stream",  "strides"};
   validate_table t = {0};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     char path[512], *text;
