@@ -312,7 +312,8 @@ static void one_of_two_ends(void **state) {
   latch[1] = 0;
 }
 
-int cuInit(unsigned), cuModuleLoadData(void **, const void *), cuModuleUnload(void *), cuModuleGetFunction(void **, void *, const char *);
+int cuInit(unsigned), cuModuleLoadData(void **, const void *), cuModuleUnload(void *),
+    cuModuleGetFunction(void **, void *, const char *);
 int cuLaunchKernel(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **,
                    void **);
 
