@@ -121,11 +121,18 @@ static void name_lane(const svg_plot *p, double y, const char *name, ff_text *ou
   svg_text(out, p->left - 8, y + LANE / 2.0 + 4, "text-anchor=\"end\" font-size=\"12\"", name);
 }
 
-static void add_stream(const svg_plot *p, double y, const sim_result *r, uint32_t stream, const shades *s,
-                       ff_text *out) {
-  char name[32];
-  snprintf(name, sizeof name, stream ? "stream %u" : "default stream", stream);
+/* What the program calls it, as far as there is room. */
+static void name_stream(const report_run *run, const svg_plot *p, double y, uint32_t stream, ff_text *out) {
+  char name[REPORT_STREAM_BYTES];
+  report_stream_name(run, stream, name);
+  for (uint32_t i = 0; i < run->stream_count; i++)
+    if (run->streams[i].stream == stream) report_cut_name(name, 20, run->streams[i].name);
   name_lane(p, y, name, out);
+}
+
+static void add_stream(const report_run *run, const svg_plot *p, double y, const sim_result *r, uint32_t stream,
+                       const shades *s, ff_text *out) {
+  name_stream(run, p, y, stream, out);
   lane copies = {.plot = p, .y = y, .out = out}, kernels = copies;
   const sim_history *h = r->history;
   for (size_t i = 0; i < h->copies.count; i++)
@@ -241,7 +248,8 @@ void figure_timeline(const report_run *run, const sim_result *result, ff_text *o
   double lane_height = rows * (LANE + GAP) - GAP, strips = 1 + faults;
   svg_plot all = {LEFT, TOP, WIDTH - LEFT - RIGHT, lane_height + strips * (STRIP + STRIP_GAP), figure_end(result)};
   double y = TOP;
-  for (uint32_t i = 0; i < lanes.count; i++, y += LANE + GAP) add_stream(&all, y, result, lanes.number[i], &s, &body);
+  for (uint32_t i = 0; i < lanes.count; i++, y += LANE + GAP)
+    add_stream(run, &all, y, result, lanes.number[i], &s, &body);
   add_link(&all, y, h, true, &body);
   add_link(&all, y += LANE + GAP, h, false, &body);
   if (h->batches.count) add_batches(&all, y += LANE + GAP, h, &body);

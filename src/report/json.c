@@ -106,6 +106,17 @@ static int add_chunk(const char *bytes, size_t size, void *out) {
   return 0;
 }
 
+static json_t *streams_value(const report_run *run) {
+  json_t *list = json_array();
+  for (uint32_t i = 0; i < run->stream_count; i++) {
+    json_t *one = json_object();
+    json_put_count(one, "stream", run->streams[i].stream);
+    json_put(one, "name", text_value(run->streams[i].name));
+    json_array_append_new(list, one);
+  }
+  return list;
+}
+
 static json_t *run_value(const report_run *run, bool history) {
   json_t *root = json_object(), *notes = json_array(), *runs = json_array();
   json_put_count(root, "schema", REPORT_SCHEMA);
@@ -114,6 +125,7 @@ static json_t *run_value(const report_run *run, bool history) {
   json_put(root, "complete", json_boolean(run->complete));
   for (uint32_t i = 0; i < run->note_count; i++) json_array_append_new(notes, text_value(run->notes[i]));
   json_put(root, "notes", notes);
+  if (run->stream_count) json_put(root, "streams", streams_value(run));
   for (uint32_t i = 0; i < run->result_count; i++)
     json_array_append_new(runs, result_value(run, &run->results[i], history));
   json_put(root, "runs", runs);
@@ -295,6 +307,25 @@ static ff_status get_notes(reader *r, const json_t *root, report_run *run) {
   return FF_OK;
 }
 
+static ff_status get_streams(reader *r, const json_t *root, report_run *run) {
+  const json_t *list;
+  uint32_t count;
+  if (!json_object_get(root, "streams")) return FF_OK;
+  if (get_list(r, root, "streams", &list, &count)) return FF_PARSE;
+  if (count > NOTE_LIMIT) return json_fail(r, "streams", "a list of acceptable length");
+  for (uint32_t i = 0; i < count; i++) {
+    const json_t *from = json_array_get(list, i);
+    uint64_t stream = 0;
+    char name[64];
+    if (!json_is_object(from)) return json_fail(r, "streams", "a list of objects");
+    if (json_get_count(r, from, "stream", &stream) || json_get_text(r, from, "name", true, name, sizeof name))
+      return FF_PARSE;
+    if (stream > UINT32_MAX) return json_fail(r, "stream", "a whole number of 32 bits");
+    report_name_stream(run, (uint32_t)stream, name);
+  }
+  return FF_OK;
+}
+
 static ff_status get_run(reader *r, const json_t *root, report_run *run) {
   if (!json_is_object(root))
     return ff_fail(r->error, FF_PARSE, "%s: is not a farfault run: an object is expected", r->file);
@@ -307,7 +338,7 @@ static ff_status get_run(reader *r, const json_t *root, report_run *run) {
   if (command && !json_is_string(command)) return json_fail(r, "command", "a text");
   if (command) run->command = ff_strdup(json_string_value(command));
   if (json_get_text(r, root, "version", false, run->version, sizeof run->version) ||
-      get_flag(r, root, "complete", &run->complete) || get_notes(r, root, run))
+      get_flag(r, root, "complete", &run->complete) || get_notes(r, root, run) || get_streams(r, root, run))
     return FF_PARSE;
   uint32_t count;
   if (!json_object_get(root, "runs")) return json_fail(r, "runs", "a list");

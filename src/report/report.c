@@ -15,6 +15,7 @@ void report_free(report_run *run) {
   free(run->command);
   for (uint32_t i = 0; i < run->note_count; i++) free(run->notes[i]);
   free(run->notes);
+  free(run->streams);
   for (uint32_t i = 0; i < run->result_count; i++) sim_result_free(&run->results[i]);
   free(run->results);
   *run = (report_run){0};
@@ -25,6 +26,43 @@ void report_note(report_run *run, const char *text) {
     if (!strcmp(run->notes[i], text)) return;
   run->notes = ff_realloc(run->notes, (run->note_count + 1) * sizeof *run->notes);
   run->notes[run->note_count++] = ff_strdup(text);
+}
+
+void report_cut_name(char *to, size_t size, const char *name) {
+  size_t length = strlen(name);
+  if (length >= size)
+    for (length = size - 1; length && ((unsigned char)name[length] & 0xc0) == 0x80;) length--;
+  memcpy(to, name, length);
+  to[length] = '\0';
+}
+
+void report_name_stream(report_run *run, uint32_t stream, const char *name) {
+  uint32_t at = 0;
+  while (at < run->stream_count && run->streams[at].stream < stream) at++;
+  bool known = at < run->stream_count && run->streams[at].stream == stream;
+  if (known && !name[0]) {
+    memmove(&run->streams[at], &run->streams[at + 1], (--run->stream_count - at) * sizeof *run->streams);
+    return;
+  }
+  if (!name[0]) return;
+  if (!known) {
+    run->streams = ff_realloc(run->streams, (run->stream_count + 1) * sizeof *run->streams);
+    memmove(&run->streams[at + 1], &run->streams[at], (run->stream_count++ - at) * sizeof *run->streams);
+  }
+  run->streams[at].stream = stream;
+  report_cut_name(run->streams[at].name, sizeof run->streams[at].name, name);
+}
+
+const char *report_stream_name(const report_run *run, uint32_t stream, char buffer[REPORT_STREAM_BYTES]) {
+  char number[32];
+  snprintf(number, sizeof number, stream ? "stream %u" : "default stream", stream);
+  for (uint32_t i = 0; i < run->stream_count; i++) {
+    if (run->streams[i].stream != stream) continue;
+    snprintf(buffer, REPORT_STREAM_BYTES, "%.63s (%s)", run->streams[i].name, number);
+    return buffer;
+  }
+  snprintf(buffer, REPORT_STREAM_BYTES, "%s", number);
+  return buffer;
 }
 
 static bool has_time(const sim_result *result) { return !result->error[0] && result->counters.time_ps; }

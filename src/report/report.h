@@ -29,12 +29,19 @@ typedef struct report_host {
 #undef X
 } report_host;
 
+typedef struct report_stream { /* that the program has named */
+  uint32_t stream;             /* as in the history: with its device */
+  char name[64];
+} report_stream;
+
 typedef struct report_run { /* all pointers are owned: report_free */
   char version[32];         /* of farfault */
   char *command;            /* the program and its arguments, quoted for a shell; NULL: unknown */
   bool complete;            /* the program ended and every simulation with it */
   char **notes;             /* lines for the reader ("values depend on %clock") */
   uint32_t note_count;
+  report_stream *streams; /* by number */
+  uint32_t stream_count;
   sim_result *results; /* one per manager, in the order asked for; may be none (functional only) */
   uint32_t result_count;
   report_host host;
@@ -42,6 +49,14 @@ typedef struct report_run { /* all pointers are owned: report_free */
 
 void report_free(report_run *run);
 void report_note(report_run *run, const char *text); /* copies the text; a text that is there already is not repeated */
+
+/* A later name goes before an earlier one; an empty one takes it back. */
+void report_name_stream(report_run *run, uint32_t stream, const char *name);
+/* As much of the name as there is room for; no part of a character. */
+void report_cut_name(char *to, size_t size, const char *name);
+enum { REPORT_STREAM_BYTES = 112 };
+/* "default stream", "stream 3", "upload (stream 3)". Returns buffer. */
+const char *report_stream_name(const report_run *run, uint32_t stream, char buffer[REPORT_STREAM_BYTES]);
 
 /* A note that the manager thrashes, with what was seen of it; none if it does not. */
 void report_note_thrashing(report_run *run, const sim_result *result);

@@ -143,7 +143,7 @@ static bool uses_link(const sim_history *h, bool in) {
   return false;
 }
 
-static void add_process(const process *p, ff_text *out) {
+static void add_process(const report_run *run, const process *p, ff_text *out) {
   char number[16], *name = quoted(p->result->memory), *machine = quoted(p->result->machine);
   uint32_t order = 0;
   snprintf(number, sizeof number, "%u", p->pid);
@@ -151,9 +151,8 @@ static void add_process(const process *p, ff_text *out) {
   add_meta(out, p->pid, 0, "process_labels", "labels", machine);
   add_meta(out, p->pid, 0, "process_sort_index", "sort_index", number);
   for (uint32_t i = 0; i < p->streams.count; i++) {
-    char track[32];
-    snprintf(track, sizeof track, p->streams.items[i] ? "stream %u" : "default stream", p->streams.items[i]);
-    add_track(out, p->pid, TRACK_STREAMS + i, order++, track);
+    char track[REPORT_STREAM_BYTES];
+    add_track(out, p->pid, TRACK_STREAMS + i, order++, report_stream_name(run, p->streams.items[i], track));
   }
   if (uses_link(p->history, true)) add_track(out, p->pid, TRACK_TO_GPU, order++, "link to GPU");
   if (uses_link(p->history, false)) add_track(out, p->pid, TRACK_TO_CPU, order++, "link to CPU");
@@ -273,7 +272,7 @@ uint32_t report_timeline_write(const report_run *run, ff_text *out) {
         out,
         "{\"displayTimeUnit\":\"ns\",\n\"otherData\":{\"command\":%s,\"version\":\"farfault %s\"},\n\"traceEvents\":[\n",
         command, FARFAULT_VERSION);
-    for (uint32_t i = 0; i < count; i++) add_process(&t.processes[i], out);
+    for (uint32_t i = 0; i < count; i++) add_process(run, &t.processes[i], out);
     for (size_t i = 0; i < t.events.count; i++) {
       add_event(out, &t.processes[t.events.items[i].run], &t.events.items[i]);
       ff_text_add(out, i + 1 < t.events.count ? ",\n" : "\n");

@@ -431,6 +431,12 @@ void session_note_clocks(session *session) {
   free(note.chars);
 }
 
+void session_name_stream(session *session, uint32_t stream, const char *name) {
+  pthread_mutex_lock(&session->lock);
+  report_name_stream(&session->notes, stream, name);
+  pthread_mutex_unlock(&session->lock);
+}
+
 void session_note_no_room(session *session, const char *call, uint64_t bytes, uint64_t used) {
   char wanted[32], taken[32], all[32];
   if (atomic_exchange(&session->no_room_noted, true)) return;

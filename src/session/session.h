@@ -81,6 +81,8 @@ void session_add_exec(session *session, const exec_stats *stats); /* adds to the
 /* so far, of them with native code; the same section */
 void session_count_launches(session *session, uint64_t compiled, uint64_t all);
 void session_note(session *session, const char *text); /* a line for the report ("values depend on %clock", ...) */
+/* The program calls the stream so; its number in the access stream. */
+void session_name_stream(session *session, uint32_t stream, const char *name);
 /* Notes whose time the program's clocks show. */
 void session_note_clocks(session *session);
 /* A note that `call` ("cudaMalloc") asked for `bytes` that do not fit, as `used` bytes of the GPU's memory are taken.

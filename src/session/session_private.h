@@ -48,7 +48,7 @@ struct session {
   pthread_mutex_t lock; /* guards stats and notes */
   exec_stats stats;
   uint64_t launches, compiled_launches;
-  report_run notes;   /* only its notes are used */
+  report_run notes;   /* only its notes and streams are used */
   uint32_t own_notes; /* how many of them say what the session was told; the others are the program's */
   char *command;      /* of the program that was recorded; NULL: this process's own */
   pthread_t writer;

@@ -93,6 +93,8 @@ static void note_spill(session *session, report_run *run) {
 static void collect_notes(session *session, report_run *run) {
   pthread_mutex_lock(&session->lock);
   for (uint32_t i = 0; i < session->notes.note_count; i++) report_note(run, session->notes.notes[i]);
+  for (uint32_t i = 0; i < session->notes.stream_count; i++)
+    report_name_stream(run, session->notes.streams[i].stream, session->notes.streams[i].name);
   pthread_mutex_unlock(&session->lock);
   note_spill(session, run);
 }

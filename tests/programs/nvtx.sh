@@ -35,6 +35,17 @@ expect test "$(od -An -tu1 -j8 -N1 none.fft | tr -d ' ')" = 2
 run "$farfault" sim --machine v100 --memory copy -v none.fft
 expect test "$(grep -c 'step\|launches .* range' out)" = 0
 
+# Streams that the program has named.
+run "$farfault" run --machine v100 --memory copy --json streams.json -o streams.ffr "$program" streams
+expect_status 0
+expect test "$(grep -c '"name": "upload"\|"name": "dépôt"' streams.json)" -eq 2
+expect test "$(grep -c 'no stream' streams.json)" -eq 0
+run "$farfault" timeline streams.ffr -o streams.timeline
+expect test "$(grep -c 'upload (stream 1)\|dépôt (stream 2)' streams.timeline)" -eq 2
+expect grep -q '"stream 3"' streams.timeline
+run "$farfault" report streams.ffr --svg pictures
+expect grep -q '>upload<' pictures/timeline-copy.svg
+
 # The timeline.
 run "$farfault" sim --machine v100 --memory copy -o run.ffr ranges.fft
 run "$farfault" timeline run.ffr -o timeline.json

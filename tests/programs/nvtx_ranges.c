@@ -10,7 +10,7 @@
 #include "driver_call.h"
 
 typedef void (*any)(void);
-enum { CORE = 1, CORE2 = 5, CORE_SIZE = 16, CORE2_SIZE = 16 };
+enum { CORE = 1, CUDA, CUDART = 4, CORE2, CORE_SIZE = 16, CORE2_SIZE = 16 };
 
 typedef struct event { /* nvtxEventAttributes_t */
   uint16_t version, size;
@@ -29,12 +29,16 @@ static const char code[] =
     "ld.param.u64 %rd1, [to];\nmov.u32 %r2, %tid.x;\nmul.wide.u32 %rd2, %r2, 4;\nadd.u64 %rd3, %rd1, %rd2;\n"
     "ld.global.u32 %r5, [%rd3];\nadd.u32 %r5, %r5, 1;\nst.global.u32 [%rd3], %r5;\nret;\n}\n";
 
-static any core[CORE_SIZE], core2[CORE2_SIZE];
-static any *core_places[CORE_SIZE + 1], *core2_places[CORE2_SIZE + 1];
+static any core[CORE_SIZE], core2[CORE2_SIZE], cuda[CORE_SIZE], runtime[CORE_SIZE];
+static any *core_places[CORE_SIZE + 1], *core2_places[CORE2_SIZE + 1], *cuda_places[CORE_SIZE + 1],
+    *runtime_places[CORE_SIZE + 1];
 
 static int module_table(int module, any ***table, unsigned *size) {
-  if (module != CORE && module != CORE2) return 0;
-  *table = module == CORE ? core_places : core2_places;
+  if (module != CORE && module != CORE2 && module != CUDA && module != CUDART) return 0;
+  *table = module == CORE    ? core_places
+           : module == CORE2 ? core2_places
+           : module == CUDA  ? cuda_places
+                             : runtime_places;
   *size = module == CORE ? CORE_SIZE : CORE2_SIZE;
   return 1;
 }
@@ -49,7 +53,10 @@ static const void *export_table(uint32_t number) {
 
 static void inject(void) {
   const char *path = getenv("NVTX_INJECTION64_PATH");
-  for (int i = 1; i < CORE_SIZE; i++) core_places[i] = &core[i], core2_places[i] = &core2[i];
+  for (int i = 1; i < CORE_SIZE; i++) {
+    core_places[i] = &core[i], core2_places[i] = &core2[i];
+    cuda_places[i] = &cuda[i], runtime_places[i] = &runtime[i];
+  }
   void *tool = path ? dlopen(path, RTLD_LAZY) : NULL;
   int (*start)(const void *(*)(uint32_t)) =
       tool ? (int (*)(const void *(*)(uint32_t)))dlsym(tool, "InitializeInjectionNvtx2") : NULL;
@@ -101,6 +108,20 @@ static void registered_in_a_domain(uint64_t memory) {
   ((int (*)(void *))core2[5])(domain);
 }
 
+/* Three streams, two with names, and a copy on each. */
+static void named_streams(void) {
+  static char data[4096];
+  void *streams[3];
+  uint64_t memory = allocate();
+  for (int i = 0; i < 3; i++) {
+    CALL(cuStreamCreate, (void **, unsigned), &streams[i], 1);
+    if (i == 0 && cuda[5]) ((void (*)(void *, const char *))cuda[5])(streams[i], "upload");
+    if (i == 1 && runtime[4]) ((void (*)(void *, const wchar_t *))runtime[4])(streams[i], L"d\u00e9p\u00f4t");
+    CALL(cuMemcpyHtoDAsync_v2, (uint64_t, const void *, size_t, void *), memory, data, sizeof data, streams[i]);
+  }
+  if (runtime[3]) ((void (*)(void *, const char *))runtime[3])((void *)(uintptr_t)0x1234, "no stream");
+}
+
 int main(int count, char **arguments) {
   pthread_t thread;
   if (count > 1 && !strcmp(arguments[1], "2")) take_old();
@@ -108,6 +129,7 @@ int main(int count, char **arguments) {
   void *module = driver_open(code);
   CALL(cuModuleGetFunction, (void **, void *, const char *), &kernel, module, "add");
   CALL(cuCtxGetCurrent, (void **), &context);
+  if (count > 1 && !strcmp(arguments[1], "streams")) named_streams();
   uint64_t plain = allocate();
   launch(plain);
   int outer = push("step"), inner = push("layer1");

@@ -27,6 +27,7 @@
 #include "driver/engine/engine_ipc.h"
 #include "driver/engine/engine_peer.h"
 #include "driver/errors.h"
+#include "driver/injection/nvtx.h"
 #include "exec/memory/overrun.h"
 #include "trace/origin.h"
 
@@ -240,6 +241,7 @@ static ff_status make(ff_error *error) {
     engine_streams_reset((int)d);
   }
   engine_clock_attach();
+  farfault_nvtx_tell_streams(engine_stream_named);
   finish_before_exit();
   return FF_OK;
 }

@@ -285,8 +285,9 @@ void engine_fault_locked(cudaError_t error, int device, const char *message); /*
 uint64_t engine_append(const trace_op *op);
 void engine_append_host(void); /* a call that only costs host time */
 
-engine_stream *engine_stream_find(cudaStream_t stream); /* NULL: not a stream, or not one any more: */
-cudaError_t engine_stream_error(cudaStream_t stream);   /* why */
+engine_stream *engine_stream_find(cudaStream_t stream);   /* NULL: not a stream, or not one any more: */
+cudaError_t engine_stream_error(cudaStream_t stream);     /* why */
+void engine_stream_named(void *stream, const char *name); /* by the program, to a tool; without the lock */
 engine_stream *engine_stream_make(int device, unsigned flags, int priority, engine_green *green);
 bool engine_stream_is_legacy(const engine_stream *stream);
 bool engine_stream_lives(const engine_stream *stream); /* what the pointer pointed to may be gone */

@@ -114,6 +114,13 @@ cudaError_t engine_stream_error(cudaStream_t handle) {
   return orphan ? cudaErrorContextIsDestroyed : cudaErrorInvalidResourceHandle;
 }
 
+void engine_stream_named(void *handle, const char *name) {
+  if (engine_enter_now()) return;
+  const engine_stream *stream = engine_stream_find((cudaStream_t)handle);
+  if (stream) session_name_stream(ff_engine.session, stream->number, name);
+  engine_leave();
+}
+
 uint32_t engine_stream_sms(const engine_stream *stream) {
   return stream->green ? stream->green->count : (uint32_t)ff_engine.machine->sm_count;
 }

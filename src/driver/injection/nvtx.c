@@ -253,3 +253,14 @@ const char *farfault_nvtx_range(void) {
   leave();
   return path;
 }
+
+/* ---- streams ---- */
+
+static void (*_Atomic stream_named)(void *stream, const char *name);
+
+void farfault_nvtx_tell_streams(void (*function)(void *stream, const char *name)) { stream_named = function; }
+
+void farfault_nvtx_name_stream(void *stream, const char *name) {
+  void (*function)(void *stream, const char *name) = stream_named;
+  if (function) function(stream, name ? name : "");
+}

@@ -26,6 +26,10 @@ enum { NVTX_PATH_BYTES = 128 }; /* of farfault_nvtx_range, with its end */
  * "domain:range". The text lives as long as the process, and is the same one for the same path. */
 NVTX_SHOWN const char *farfault_nvtx_range(void);
 
+/* From now on, when the program names a stream: its handle, and the name in UTF-8. The names that came before are lost:
+ * without an engine there is no stream. */
+NVTX_SHOWN void farfault_nvtx_tell_streams(void (*function)(void *stream, const char *name));
+
 /* ---- what nvtx_calls.c needs; names are UTF-8, NULL is an empty one ---- */
 
 typedef struct nvtx_domain nvtx_domain;                         /* NULL: the default domain */
@@ -37,6 +41,7 @@ NVTX_SHOWN int farfault_nvtx_pop(const nvtx_domain *domain);
 /* A range that any thread may close; until then it is one of this thread's. Its number, not 0. */
 NVTX_SHOWN uint64_t farfault_nvtx_start(const nvtx_domain *domain, const char *name);
 NVTX_SHOWN void farfault_nvtx_end(uint64_t number);
+NVTX_SHOWN void farfault_nvtx_name_stream(void *stream, const char *name);
 /* A copy of the text that lives as long as the process. */
 NVTX_SHOWN const char *farfault_nvtx_keep(const char *text);
 

@@ -43,6 +43,10 @@ NVTX_SHOWN const void *nvtxDomainRegisterStringA(nvtx_domain *domain, const char
 NVTX_SHOWN const void *nvtxDomainRegisterStringW(nvtx_domain *domain, const wchar_t *string);
 NVTX_SHOWN nvtx_domain *nvtxDomainCreateA(const char *name);
 NVTX_SHOWN nvtx_domain *nvtxDomainCreateW(const wchar_t *name);
+NVTX_SHOWN void nvtxNameCuStreamA(void *stream, const char *name);
+NVTX_SHOWN void nvtxNameCuStreamW(void *stream, const wchar_t *name);
+NVTX_SHOWN void nvtxNameCudaStreamA(void *stream, const char *name);
+NVTX_SHOWN void nvtxNameCudaStreamW(void *stream, const wchar_t *name);
 
 /* ---- names ---- */
 
@@ -140,9 +144,20 @@ nvtx_domain *nvtxDomainCreateW(const wchar_t *name) {
   return farfault_nvtx_domain(narrow(name, room));
 }
 
+/* ---- streams: the driver's and the runtime's are the same ---- */
+
+void nvtxNameCuStreamA(void *stream, const char *name) { farfault_nvtx_name_stream(stream, name); }
+void nvtxNameCudaStreamA(void *stream, const char *name) { farfault_nvtx_name_stream(stream, name); }
+
+void nvtxNameCuStreamW(void *stream, const wchar_t *name) {
+  char room[TEXT_BYTES];
+  farfault_nvtx_name_stream(stream, narrow(name, room));
+}
+void nvtxNameCudaStreamW(void *stream, const wchar_t *name) { nvtxNameCuStreamW(stream, name); }
+
 /* ---- by number ---- */
 
-enum { NVTX_CORE = 1, NVTX_CORE2 = 5 }; /* NvtxCallbackModule */
+enum { NVTX_CORE = 1, NVTX_CUDA, NVTX_CUDART = 4, NVTX_CORE2 }; /* NvtxCallbackModule */
 
 void (*ff_nvtx_function(unsigned module, unsigned number))(void) {
   static const struct {

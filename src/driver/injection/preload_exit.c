@@ -7,6 +7,7 @@
  * child of vfork has its parent's memory and another process number: nothing is done for it. */
 #define _GNU_SOURCE
 #include <signal.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -15,7 +16,7 @@
 #define EXPORT __attribute__((visibility("default")))
 #define PATIENCE_SECONDS 20
 
-static void (*_Atomic finish)(void); /* NULL: there is nothing to do, or it is being done */
+static _Atomic(void (*)(void)) finish; /* NULL: there is nothing to do, or it is being done */
 static pid_t owner;
 static volatile int status_wanted;
 
@@ -38,7 +39,7 @@ static void give_up(int number) {
 
 static _Noreturn void end(int status) {
   void (*function)(void) = NULL;
-  if (finish && getpid() == owner) function = __atomic_exchange_n(&finish, NULL, __ATOMIC_ACQ_REL);
+  if (finish && getpid() == owner) function = atomic_exchange(&finish, NULL);
   if (function) {
     struct sigaction action = {.sa_handler = give_up};
     sigset_t alarms;
