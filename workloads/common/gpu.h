@@ -53,7 +53,8 @@ enum {
   GPU_L2_BYTES = 38,          /* ..._L2_CACHE_SIZE */
   GPU_SM_THREADS = 39,        /* ..._MAX_THREADS_PER_MULTIPROCESSOR */
   GPU_SM_SHARED_BYTES = 81,   /* ..._MAX_SHARED_MEMORY_PER_MULTIPROCESSOR */
-  GPU_BLOCK_SHARED_BYTES = 97 /* ..._MAX_SHARED_MEMORY_PER_BLOCK_OPTIN */
+  GPU_BLOCK_SHARED_BYTES = 97, /* ..._MAX_SHARED_MEMORY_PER_BLOCK_OPTIN */
+  GPU_RESERVED_BYTES = 111     /* ..._RESERVED_SHARED_MEMORY_PER_BLOCK */
 };
 int gpu_attribute(int attribute);
 /* Managed memory goes to device 0 (cuMemPrefetchAsync). Does not wait. */

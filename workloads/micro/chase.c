@@ -24,7 +24,7 @@ static void shuffle(uint32_t *order, size_t count, size_t used) {
 
 int main(int argc, char **argv) {
   workload_argument arguments[] = {
-      {"KiB", 16, 1, 4 << 20}, {"loads", 100000, 32, 1 << 24}, {"lines", 1 << 20, 16, 1 << 24}};
+      {"KiB", 16, 1, 4 << 20}, {"loads", 500000, 32, 1 << 24}, {"lines", 1 << 20, 16, 1 << 24}};
   workload_arguments(argc, argv, "chase", "latency of dependent loads in a working set of so many KiB", arguments, 3);
   size_t count = (size_t)arguments[0].value * 1024 / LINE;
   uint32_t used = (uint32_t)(count < (size_t)arguments[2].value ? count : (size_t)arguments[2].value);

@@ -13,6 +13,7 @@ static const struct {
 /* So many bytes that an SM takes `blocks` blocks and no more. */
 static unsigned spoiler_bytes(int blocks) {
   unsigned bytes = (unsigned)gpu_attribute(GPU_SM_SHARED_BYTES) / (unsigned)blocks / 256 * 256;
+  bytes -= (unsigned)gpu_attribute(GPU_RESERVED_BYTES);
   unsigned most = (unsigned)gpu_attribute(GPU_BLOCK_SHARED_BYTES);
   return bytes < most ? bytes : most;
 }
