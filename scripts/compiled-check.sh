@@ -56,11 +56,11 @@ make_program() { # make_program NAME FILE CAPABILITY EDIT OPTIONS
 }
 
 check() { # check NAME FILE CAPABILITY EDIT OPTIONS EXPECTED ARGUMENTS
-  local start status
+  local start status words=()
+  [[ -z $7 ]] || mapfile -d '' -t words < <(xargs printf '%s\0' <<<"$7") # words, some in quotes
   make_program "$1" "$2" "$3" "$4" "$5" || { printf '%s\tfail: it was not compiled: %s\t0\n' "$1" "$work/$1.log"; return; }
   start=$SECONDS
-  # shellcheck disable=SC2086 # arguments are words
-  timeout -k 5 600 "$build/bin/farfault" run --memory none --set "compute_major=${3%?},compute_minor=${3#?}" "$work/$1" $7 >"$work/$1.out" 2>"$work/$1.errors" </dev/null
+  timeout -k 5 600 "$build/bin/farfault" run --memory none --set "compute_major=${3%?},compute_minor=${3#?}" "$work/$1" "${words[@]}" >"$work/$1.out" 2>"$work/$1.errors" </dev/null
   status=$?
   if [[ $status -ne 0 ]]; then printf '%s\tfail: exit status %d: %s\t%d\n' "$1" $status "$(grep -hv '^farfault: /' "$work/$1.errors" | head -1 | cut -c1-150)" $((SECONDS - start))
   elif ! grep -Eq "$6" "$work/$1.out"; then printf '%s\tfail: it does not print that it passed: %s\t%d\n' "$1" "$work/$1.out" $((SECONDS - start))
