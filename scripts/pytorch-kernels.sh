@@ -108,33 +108,7 @@ source_release=$(head -c 32 "$source/version.txt" 2>/dev/null)
 # ---- the compiler, with the headers of PyTorch's CUDA ----
 
 compiler=$build/cuda-$cuda
-install_compiler() {
-  local new=$build/cuda.new suffix="-cu${cuda%%.*}" nvcc=13.0.88
-  local packages=(--no-deps)
-  rm -rf "$new" && mkdir -p "$new/bin" "$new/include" || return 1
-  [[ ${cuda%%.*} -lt 13 ]] || { suffix=''; nvcc="$cuda.*"; }
-  echo "installing nvcc $nvcc and the headers of CUDA $cuda" >&2
-  "$python" -m pip install -q --disable-pip-version-check "${packages[@]}" --target "$new/tools" \
-    "nvidia-cuda-nvcc==$nvcc" "nvidia-cuda-crt==$nvcc" "nvidia-nvvm==$nvcc" || return 1
-  "$python" -m pip install -q --disable-pip-version-check "${packages[@]}" --target "$new/headers" \
-    "nvidia-cuda-runtime$suffix==$cuda.*" "nvidia-cuda-cccl$suffix==$cuda.*" || return 1
-  if [[ -n $suffix ]]; then # the headers that belong to the compiler, as that CUDA has them
-    "$python" -m pip install -q --disable-pip-version-check "${packages[@]}" --target "$new/crt" "nvidia-cuda-nvcc$suffix==$cuda.*" || return 1
-  fi
-  cp -r "$new"/tools/nvidia/cu13/{bin,nvvm} "$new/" || return 1
-  local from
-  for from in "$new"/crt/nvidia/*/include "$new"/headers/nvidia/*/include "$new"/headers/nvidia/*/include/cccl; do
-    [[ ! -d $from ]] || cp -r "$from/." "$new/include/"
-  done
-  [[ -n $suffix ]] || cp -r "$new"/tools/nvidia/cu13/include/. "$new/include/"
-  if [[ ! -e $new/include/nv/target ]]; then # some packages of CUDA 12 lack the headers without an extension
-    "$python" -m pip install -q --disable-pip-version-check "${packages[@]}" --target "$new/cccl" "nvidia-cuda-cccl$suffix==12.6.77" || return 1
-    cp -r "$new"/cccl/nvidia/cuda_cccl/include/{nv,cuda} "$new/include/" || return 1
-  fi
-  sed -i -e "s#^INCLUDES .*#INCLUDES += \"-I\$(TOP)/include\" \$(_SPACE_)#" -e '/^SYSTEM_INCLUDES/d' "$new/bin/nvcc.profile"
-  rm -rf "$new"/{tools,headers,crt,cccl} "$compiler" && mv -T "$new" "$compiler"
-}
-[[ -n $list || -x $compiler/bin/nvcc ]] || install_compiler || missing "missing: nvcc and the headers of CUDA $cuda: pip cannot install them from PyPI"
+[[ -n $list || -x $compiler/bin/nvcc ]] || "$(dirname "$0")/install-nvcc.sh" "$python" "$cuda" "$compiler" || missing "missing: nvcc and the headers of CUDA $cuda: pip cannot install them from PyPI"
 command -v g++ >/dev/null || missing "missing: g++"
 
 # ---- what torchgen writes ----
