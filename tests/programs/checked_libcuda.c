@@ -29,6 +29,7 @@ enum { MOST_KERNELS = 16, MOST_USES = 32 };
   X(cuInit, (unsigned a), (a))                                                             \
   X(cuGetErrorName, (int a, const char **b), (a, b))                                       \
   X(cuDeviceGet, (int *a, int b), (a, b))                                                  \
+  X(cuDeviceGetAttribute, (int *a, int b, int c), (a, b, c))                               \
   X(cuDevicePrimaryCtxRetain, (void **a, int b), (a, b))                                   \
   X(cuDevicePrimaryCtxRelease_v2, (int a), (a))                                            \
   X(cuCtxSetCurrent, (void *a), (a))                                                       \
@@ -37,9 +38,13 @@ enum { MOST_KERNELS = 16, MOST_USES = 32 };
   X(cuModuleGetGlobal_v2, (address * a, size_t * b, void *c, const char *d), (a, b, c, d)) \
   X(cuMemAlloc_v2, (address * a, size_t b), (a, b))                                        \
   X(cuMemAllocManaged, (address * a, size_t b, unsigned c), (a, b, c))                     \
+  X(cuMemAllocHost_v2, (void **a, size_t b), (a, b))                                       \
+  X(cuMemFreeHost, (void *a), (a))                                                         \
   X(cuMemFree_v2, (address a), (a))                                                        \
   X(cuMemcpyHtoD_v2, (address a, const void *b, size_t c), (a, b, c))                      \
   X(cuMemcpyDtoH_v2, (void *a, address b, size_t c), (a, b, c))                            \
+  X(cuMemcpyHtoDAsync_v2, (address a, const void *b, size_t c, void *d), (a, b, c, d))     \
+  X(cuMemPrefetchAsync, (address a, size_t b, int c, void *d), (a, b, c, d))               \
   X(cuMemsetD32_v2, (address a, unsigned b, size_t c), (a, b, c))                          \
   X(cuEventCreate, (void **a, unsigned b), (a, b))                                         \
   X(cuEventRecord, (void *a, void *b), (a, b))                                             \
@@ -131,6 +136,11 @@ int cuModuleGetFunction(void **function, void *module, const char *name) {
   if (k->window && k->window->window_name) name = k->window->window_name;
   *function = k;
   return CALL("cuModuleGetFunction", (void **, void *, const char *), &k->function, module, name);
+}
+
+int cuFuncSetAttribute(void *function, int attribute, int value);
+int cuFuncSetAttribute(void *function, int attribute, int value) {
+  return CALL("cuFuncSetAttribute", (void *, int, int), ((const kernel *)function)->function, attribute, value);
 }
 
 /* ---- launches ---- */
