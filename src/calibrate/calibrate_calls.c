@@ -36,17 +36,30 @@ static ff_status launches(lab *l) {
   for (int i = 0; i < CALLS; i++) LAB_TRY(lab_launch(l, KERNEL_nothing, 1, 1, NULL));
   LAB_CALL(l, EventRecord, l->end, l->stream);
   LAB_TRY(lab_elapsed(l, l->begin, l->end, &us));
-  lab_record(l, FIGURE_launch_latency_us, us / CALLS);
+  lab_record(l, FIGURE_launch_interval_us, us / CALLS);
   return FF_OK;
 }
 
-/* Empty blocks of one warp, so many more per SM. */
-static ff_status blocks(lab *l) {
+/* Empty blocks of one warp, each with so many bytes of shared memory: cycles from one to the next on an SM. */
+static ff_status block_interval(lab *l, uint32_t shared, double *cycles) {
   uint32_t sms = (uint32_t)l->result->device.sm_count, few = 8 * sms, many = 40 * sms;
   double short_us, long_us;
-  LAB_TRY(lab_time_kernel(l, KERNEL_nothing, few, 32, NULL, &short_us));
-  LAB_TRY(lab_time_kernel(l, KERNEL_nothing, many, 32, NULL, &long_us));
-  lab_record(l, FIGURE_block_launch_cycles, lab_cycles(l, long_us - short_us) / 32);
+  LAB_TRY(lab_time_blocks(l, KERNEL_nothing, few, shared, &short_us));
+  LAB_TRY(lab_time_blocks(l, KERNEL_nothing, many, shared, &long_us));
+  *cycles = lab_cycles(l, long_us - short_us) / 32;
+  return FF_OK;
+}
+
+static ff_status blocks(lab *l) {
+  const calibrate_device *d = &l->result->device;
+  double cycles;
+  LAB_TRY(block_interval(l, 0, &cycles));
+  lab_record(l, FIGURE_block_interval_cycles, cycles);
+  int shared = d->shared_per_block_optin ? d->shared_per_block_optin : d->shared_per_block;
+  if (2 * shared <= d->shared_bytes) return FF_OK; /* there would be room for two */
+  LAB_CALL(l, FuncSetAttribute, l->kernels[KERNEL_nothing], CUDA_FUNCTION_DYNAMIC_SHARED, shared);
+  LAB_TRY(block_interval(l, (uint32_t)shared, &cycles));
+  lab_record(l, FIGURE_place_interval_cycles, cycles);
   return FF_OK;
 }
 

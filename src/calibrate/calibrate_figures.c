@@ -54,6 +54,17 @@ static double copy_ns(const machine_spec *m, double bytes, double peak) {
   return bytes / (a->gbs + x * (b->gbs - a->gbs));
 }
 
+/* An SM's turn to start a block comes by its own limit or by the GPU's. */
+static double block_interval(const machine_spec *m) {
+  return fmax(m->block_launch_cycles, (double)m->sm_count * m->gpu_block_launch_cycles);
+}
+
+/* A block with most shared memory has the SM to itself, or there is no such block; it issues its return and ends. */
+static double place_interval(const machine_spec *m) {
+  if (2 * m->shared_per_block_optin <= m->shared_bytes) return NAN;
+  return fmax(block_interval(m), m->block_start_cycles + m->issue_interval);
+}
+
 static double l2_gbs(const machine_spec *m) {
   return m->l2_bytes_per_cycle * (double)m->l2_slices * m->clock_mhz / 1e3;
 }

@@ -119,6 +119,13 @@ ff_status lab_time_kernel(lab *l, lab_kernel kernel, uint32_t blocks, uint32_t t
   return lab_elapsed(l, l->begin, l->end, us);
 }
 
+ff_status lab_time_blocks(lab *l, lab_kernel kernel, uint32_t blocks, uint32_t shared, double *us) {
+  LAB_CALL(l, EventRecord, l->begin, l->stream);
+  LAB_CALL(l, LaunchKernel, l->kernels[kernel], blocks, 1, 1, 32, 1, 1, shared, l->stream, NULL, NULL);
+  LAB_CALL(l, EventRecord, l->end, l->stream);
+  return lab_elapsed(l, l->begin, l->end, us);
+}
+
 ff_status lab_burn(lab *l, double us) {
   double round =
       (COMPUTE_ROUND + LOOP_INSTRUCTIONS) * lab_figure(l, FIGURE_issue_interval) / lab_figure(l, FIGURE_clock_mhz);

@@ -61,6 +61,8 @@ uint64_t lab_random(lab *l, uint64_t below);
 ff_status lab_launch(lab *l, lab_kernel kernel, uint32_t blocks, uint32_t threads, void **arguments);
 /* Launches and waits; the time from an event before to one after. */
 ff_status lab_time_kernel(lab *l, lab_kernel kernel, uint32_t blocks, uint32_t threads, void **arguments, double *us);
+/* The same with blocks of 32 threads and so many bytes of dynamic shared memory. */
+ff_status lab_time_blocks(lab *l, lab_kernel kernel, uint32_t blocks, uint32_t shared, double *us);
 /* Keeps the GPU busy for about so long, asynchronously, so that what is queued behind it follows without gaps. */
 ff_status lab_burn(lab *l, double us);
 ff_status lab_allocate(lab *l, size_t bytes, cuda_address *address); /* FF_NO_MEMORY: there is no room for it */

@@ -5,7 +5,10 @@
  *     tlb_near  = tlb_miss_latency + walk_levels x walk_cache_latency
  *     dram_hit  = l2_latency + dram_latency + t_cl + burst of a sector
  *     pipe      = cycles of an instruction / schedulers
- *     l2_gbs    = l2_bytes_per_cycle x l2_slices x clock */
+ *     l2_gbs    = l2_bytes_per_cycle x l2_slices x clock
+ *     launch_interval = launch_latency + block_start
+ *     block_interval  = the larger of block_launch and SMs x gpu_block_launch
+ *     place_interval  = the larger of block_interval and block_start + issue_interval */
 #include <math.h>
 
 #include "calibrate/calibrate.h"
@@ -24,12 +27,26 @@ static void solve(calibrate_result *r, figure_id to, figure_id from, double fact
   }
 }
 
+/* A GPU that starts blocks in turn is not told from SMs that do; what an SM alone needs is the base's, if it can be. */
+static void solve_blocks(calibrate_result *r, const machine_spec *base) {
+  double clock = median(r, FIGURE_clock_mhz), interval = median(r, FIGURE_block_interval_cycles),
+         place = median(r, FIGURE_place_interval_cycles),
+         start = place > 1.02 * interval ? place - median(r, FIGURE_issue_interval) : 0;
+  double sms = r->device.sm_count > 0 ? (double)r->device.sm_count : (double)base->sm_count;
+  solve(r, FIGURE_block_launch_cycles, FIGURE_block_interval_cycles,
+        interval > base->block_launch_cycles ? base->block_launch_cycles / interval : 1, 0);
+  solve(r, FIGURE_gpu_block_launch_cycles, FIGURE_block_interval_cycles, 1 / sms, 0);
+  solve(r, FIGURE_block_start_cycles, FIGURE_place_interval_cycles, start / place, 0);
+  solve(r, FIGURE_launch_latency_us, FIGURE_launch_interval_us, 1, isfinite(place) ? -start / clock : 0);
+}
+
 void calibrate_solve(calibrate_result *r, const machine_spec *base) {
   double clock = median(r, FIGURE_clock_mhz), walk_cache = median(r, FIGURE_walk_cache_latency),
          schedulers = (double)base->schedulers;
   if (!isfinite(walk_cache)) walk_cache = base->walk_cache_latency;
   double burst = 32 * (double)base->channels /
                  (isfinite(median(r, FIGURE_dram_gbs)) ? median(r, FIGURE_dram_gbs) : base->dram_gbs);
+  solve_blocks(r, base);
   solve(r, FIGURE_tlb_miss_latency, FIGURE_tlb_near_cycles, 1, -(double)base->walk_levels * walk_cache);
   solve(r, FIGURE_dram_latency, FIGURE_dram_hit_cycles, 1,
         -median(r, FIGURE_l2_latency) - clock / 1e3 * (base->t_cl * 1e3 / base->dram_clock_mhz + burst));
