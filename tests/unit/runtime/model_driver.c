@@ -560,6 +560,12 @@ CALL int cuModuleGetFunction(cuda_function *function, cuda_module module, const 
     }
   return leave(MODEL_NOT_FOUND);
 }
+CALL int cuFuncSetAttribute(cuda_function function, int attribute, int value) {
+  ENTER_CONTEXT(FuncSetAttribute);
+  (void)attribute, (void)value;
+  return function ? leave(MODEL_OK)
+                  : leave(invalid(MODEL_INVALID_HANDLE, "cuFuncSetAttribute", "there is no such function"));
+}
 static void copy_arguments(operation *op, const struct cuda_function_ *function, void **arguments) {
   size_t total = 0, at = 0;
   for (uint32_t i = 0; i < function->count; i++) total += (function->size[i] + 7) & ~7u;
