@@ -99,10 +99,10 @@ static void copy_name(char *to, size_t size, const char *from) {
   to[length] = '\0';
 }
 
-/* Leaves out ", KEY = NUMBER" wherever a comma or the end follows. */
-static void leave_out_number(char *name, const char *key) {
-  for (char *at = name; (at = strstr(at, key));) {
-    char *number = at + strlen(key);
+/* Leaves out the label and a number behind it wherever a comma or the end follows. */
+static void leave_out_number(char *name, const char *label) {
+  for (char *at = name; (at = strstr(at, label));) {
+    char *number = at + strlen(label);
     size_t digits = strspn(number, "0123456789");
     if (digits && (!number[digits] || number[digits] == ',')) memmove(at, number + digits, strlen(number + digits) + 1);
     else at = number;
