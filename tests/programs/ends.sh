@@ -17,7 +17,10 @@ expect_err "note: the program launched no kernel"
 run "$farfault" run --memory copy --json quick.json "$program" quick
 expect_status 3
 expect_copied quick.json true
-for way in at-once forked; do
+# The preloaded library knows of _exit; builds with a sanitizer have none.
+ways=(at-once forked)
+[[ -e $(dirname "$farfault")/../lib/farfault/libfarfault-preload.so ]] || ways=()
+for way in "${ways[@]}"; do
   run "$farfault" run --memory copy --json $way.json "$program" $way
   expect_status 4
   expect_copied $way.json true
@@ -45,7 +48,7 @@ for way in wait handled; do
 done
 expect_status 5
 expect_out taken
-expect_copied handled.json true
+[[ ${#ways[@]} -eq 0 ]] || expect_copied handled.json true
 
 # A program that becomes another one: both are reported.
 run "$farfault" run --memory copy --json exec.json "$program" exec
