@@ -64,10 +64,11 @@ typedef struct ff_trace_error {
  *           A burst of n warp instructions, of which sfu go to the special function unit and fp64 to that for double
  *           precision; `memory` are cycles that accesses to shared, local and constant memory take beyond their first.
  *           The instruction of an ACCESS is counted in an ISSUE before it.
- *   ACCESS  op:2 at 4 | log2 of the bytes per lane:3 at 6 | flags:7 at 9 | lines:8 at 16 | pc:32 at 32
+ *   ACCESS  op:2 at 4 | log2 of the bytes per lane:3 at 6 | flags:7 at 9 | lines:8 at 16 | passes:8 at 24 | pc:32 at 32
  *           An access to global memory. Then a word with the mask of the lanes that take part, and `lines` (1 to 64)
  *           words, one per line of 128 bytes: address / 128 at bit 10 | lanes:6 at 4 | sectors:4 at 0 (of 32 bytes, bit
- *           0 the first).
+ *           0 the first). passes: cycles in which 32 banks of 4 bytes serve the lanes; 0: fewer than the lines take,
+ *           eight looked up in a cycle. ff_trace_put_access finds it.
  *   WAIT    k:32 at 32
  *           The warp needs the value of its k-th youngest load (0: the youngest). Loads are the ACCESS records with op
  *           LOAD, or ATOMIC with the flag RETURNS.

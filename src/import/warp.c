@@ -109,7 +109,7 @@ static void put_access(warp_state *w, const sass_instr *i, uint32_t mask, kernel
   flush(w, words);
   put(words, TRACE_ACCESS | (uint64_t)op << 4 | (uint64_t)__builtin_ctz(bytes) << 6 |
                  (uint64_t)(i->flags | (returns ? TRACE_RETURNS : 0)) << 9 | (uint64_t)set.count << 16 |
-                 (uint64_t)i->pc << 32);
+                 trace_passes_bits(set.passes, set.count) | (uint64_t)i->pc << 32);
   put(words, mask);
   for (uint32_t n = 0; n < set.count; n++) {
     put(words, trace_line(set.line[n] * TRACE_LINE_BYTES, set.lanes[n], set.sectors[n]));

@@ -26,6 +26,7 @@ void timing_init(timing *t, const machine_spec *spec) {
                 .sfu_fixed = (uint64_t)llround(spec->sfu_cycles * fixed),
                 .fp64_fixed = (uint64_t)llround(spec->fp64_cycles * fixed),
                 .shared_fixed = (uint64_t)llround(spec->shared_latency * fixed),
+                .lookup = spec->l1_lookups ? (ps)llround(cycle / (double)spec->l1_lookups) : 0,
                 .cycle = (ps)llround(cycle),
                 .ahead = (ps)llround(cycle * AHEAD_CYCLES),
                 .launch = microseconds(spec->launch_latency_us),

@@ -9,6 +9,7 @@
 typedef struct timing {
   /* picoseconds << 20, per instruction or pass */
   uint64_t cycle_fixed, interval_fixed, sfu_fixed, fp64_fixed, shared_fixed;
+  ps lookup; /* from line to line of an access in the load/store unit; 0: a cycle, whatever the banks need */
   ps cycle, ahead, launch, block_launch, gpu_block_launch, block_start;
   ps side, l1, l2_there, l2_back, l2_service[5];       /* by sectors */
   ps dram_read[5], dram_write[5], dram_mixed_write[5]; /* of a channel, by sectors */

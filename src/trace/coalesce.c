@@ -23,9 +23,60 @@ static bool is_line_set(const trace_line_set *set, uint32_t mask) {
   return lanes == (uint32_t)__builtin_popcount(mask);
 }
 
+/* The lanes that are served together: all, or half or quarter warps if each has more bytes than a bank. */
+static uint32_t group_lanes(uint32_t bytes) { return TRACE_LANES * 4 / (bytes <= 4 ? 4 : bytes <= 8 ? 8 : 16); }
+
+static uint32_t group_mask(uint32_t mask, uint32_t first, uint32_t lanes) {
+  return lanes == TRACE_LANES ? mask : mask & (((1u << lanes) - 1) << first);
+}
+
+static uint32_t with_wide_lanes(uint32_t passes, uint32_t bytes) { return bytes > 16 ? passes * (bytes / 16) : passes; }
+
+/* How many of these masks have the bit that most of them have: their bits are added up in six planes. */
+static uint32_t most_common(const uint32_t *masks, uint32_t count) {
+  uint32_t plane[6] = {0}, candidates = UINT32_MAX, most = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    uint32_t carry = masks[i];
+    for (int p = 0; carry; p++) {
+      uint32_t sum = plane[p] ^ carry;
+      carry &= plane[p];
+      plane[p] = sum;
+    }
+  }
+  for (int p = 5; p >= 0; p--) {
+    most *= 2;
+    if (!(candidates & plane[p])) continue;
+    candidates &= plane[p];
+    most++;
+  }
+  return most;
+}
+
+/* Each line has one word in a bank, so a bank serves as many words as there are lines that lanes want from it. */
+static uint32_t line_passes(const trace_line_set *set, const uint8_t *line_of, const uint64_t *address, uint64_t add,
+                            uint32_t bytes, uint32_t mask) {
+  uint32_t lanes = group_lanes(bytes), passes = 0, banks[TRACE_LANES],
+           width = bytes < 4    ? 4
+                   : bytes < 16 ? bytes
+                                : 16,
+           word = (1u << width / 4) - 1;
+  if (set->count == 1) return trace_plain_passes(bytes, mask);
+  for (uint32_t first = 0; first < TRACE_LANES; first += lanes) {
+    uint32_t group = group_mask(mask, first, lanes);
+    if (!group) continue;
+    memset(banks, 0, set->count * sizeof *banks);
+    for (uint32_t m = group; m; m &= m - 1) {
+      uint32_t lane = (uint32_t)__builtin_ctz(m);
+      banks[line_of[lane]] |= word << ((address[lane] + add) % TRACE_LINE_BYTES & ~(width - 1)) / 4;
+    }
+    passes += most_common(banks, set->count);
+  }
+  return with_wide_lanes(passes, bytes);
+}
+
 void trace_lines_collect(trace_line_set *set, const uint64_t address[TRACE_LANES], uint64_t add, uint32_t bytes,
                          uint32_t mask) {
-  uint8_t table[TABLE];
+  uint8_t table[TABLE], line_of[TRACE_LANES];
   uint32_t n = 0;
   uint64_t last = UINT64_MAX;
   memset(table, 0xff, sizeof table);
@@ -43,9 +94,11 @@ void trace_lines_collect(trace_line_set *set, const uint64_t address[TRACE_LANES
       }
       last = line;
     }
+    line_of[__builtin_ctz(m)] = (uint8_t)n;
     set->lanes[n]++;
     set->sectors[n] |= (2u << (offset + bytes - 1) / TRACE_SECTOR_BYTES) - (1u << offset / TRACE_SECTOR_BYTES);
   }
+  set->passes = line_passes(set, line_of, address, add, bytes, mask);
   FF_CHECK_DEEP(is_line_set(set, mask));
 }
 
@@ -70,12 +123,16 @@ static uint32_t bank_rounds(const uint32_t *offset, uint32_t mask, uint32_t shif
 }
 
 uint32_t trace_shared_passes(const uint32_t offset[TRACE_LANES], uint32_t bytes, uint32_t mask) {
-  uint32_t shift = bytes <= 4 ? 2 : bytes <= 8 ? 3 : 4, lanes = (TRACE_LANES * 4) >> shift, rounds = 0;
-  for (uint32_t first = 0; first < TRACE_LANES; first += lanes) {
-    uint32_t group = lanes == 32 ? mask : mask & (((1u << lanes) - 1) << first);
-    rounds += bank_rounds(offset, group, shift, lanes);
-  }
-  return bytes > 16 ? rounds * (bytes / 16) : rounds;
+  uint32_t shift = bytes <= 4 ? 2 : bytes <= 8 ? 3 : 4, lanes = group_lanes(bytes), rounds = 0;
+  for (uint32_t first = 0; first < TRACE_LANES; first += lanes)
+    rounds += bank_rounds(offset, group_mask(mask, first, lanes), shift, lanes);
+  return with_wide_lanes(rounds, bytes);
+}
+
+uint32_t trace_plain_passes(uint32_t bytes, uint32_t mask) {
+  uint32_t lanes = group_lanes(bytes), passes = 0;
+  for (uint32_t first = 0; first < TRACE_LANES; first += lanes) passes += group_mask(mask, first, lanes) != 0;
+  return with_wide_lanes(passes, bytes);
 }
 
 uint32_t trace_local_passes(const uint32_t offset[TRACE_LANES], uint32_t bytes, uint32_t mask) {

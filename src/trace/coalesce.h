@@ -16,6 +16,7 @@ typedef struct trace_line_set {
   uint64_t line[TRACE_LANES]; /* address / TRACE_LINE_BYTES */
   uint32_t lanes[TRACE_LANES], sectors[TRACE_LANES];
   uint32_t count;
+  uint32_t passes; /* as trace_shared_passes of these addresses; 0: no lane */
 } trace_line_set;
 
 /* The lines of address[lane] + add for the lanes of `mask`, `bytes` each (a power of two up to TRACE_LINE_BYTES),
@@ -26,6 +27,8 @@ void trace_lines_collect(trace_line_set *set, const uint64_t address[TRACE_LANES
 /* Cycles in which shared memory serves the lanes of `mask`, `bytes` each at these offsets: 32 banks of 4 bytes, each
  * serving one word a cycle to any number of lanes; wider accesses go by half and quarter warps. 0: no lane. */
 uint32_t trace_shared_passes(const uint32_t offset[TRACE_LANES], uint32_t bytes, uint32_t mask);
+/* The same for lanes of which no two need the same bank: all at one place, or one after the other. */
+uint32_t trace_plain_passes(uint32_t bytes, uint32_t mask);
 /* The same for local memory, which lies interleaved by words: lanes at one offset share a row; each other offset is
  * another pass. */
 uint32_t trace_local_passes(const uint32_t offset[TRACE_LANES], uint32_t bytes, uint32_t mask);

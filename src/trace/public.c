@@ -389,7 +389,8 @@ ff_trace_status ff_trace_put_access(ff_trace_writer *w, ff_trace_access_op op, u
   trace_line_set set;
   uint64_t words[FF_TRACE_RECORD_WORDS];
   trace_lines_collect(&set, address, 0, bytes, mask);
-  words[0] = ff_trace_access(op, (uint32_t)__builtin_ctz(bytes), flags, pc, set.count);
+  words[0] = ff_trace_access(op, (uint32_t)__builtin_ctz(bytes), flags, pc, set.count) |
+             trace_passes_bits(set.passes, set.count);
   words[1] = mask;
   for (uint32_t i = 0; i < set.count; i++)
     words[2 + i] = trace_line(set.line[i] * TRACE_LINE_BYTES, set.lanes[i], set.sectors[i]);

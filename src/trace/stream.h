@@ -23,8 +23,10 @@
  *   ISSUE   kind:4 | n:16 warp instructions | memory:16 extra cycles of shared/local/constant passes | sfu:14 | fp64:14
  *           n counts all instructions of the burst, sfu and fp64 say how many of them go to those units. The
  *           instruction that makes an ACCESS is counted in an ISSUE too (before the ACCESS).
- *   ACCESS  kind:4 | op:2 | log2 bytes per lane:3 | flags:7 | lines:8 | unused:8 | pc:32, then a word with the active
+ *   ACCESS  kind:4 | op:2 | log2 bytes per lane:3 | flags:7 | lines:8 | passes:8 | pc:32, then a word with the active
  *           mask in the low 32 bits, then `lines` words: line number (address / 128) << 10 | lanes:6 << 4 | sectors:4.
+ *           passes: cycles in which the L1's banks serve the lanes, as they do shared memory (coalesce.h); 0: no more
+ *           than looking up the lines takes, TRACE_LOOKUPS_MAX in a cycle.
  *   WAIT    kind:4 | unused:28 | k:32: the k-th youngest load (0: the youngest) of this warp must have arrived.
  *           Loads are the ACCESS records with op load, or atomic with flag RETURNS, numbered as they appear.
  *   BARRIER kind:4 | id:8 | flags:4 (1: arrive only, does not wait) | expected:16 arrivals | unused:32
@@ -69,6 +71,7 @@ enum {                      /* ACCESS flags */
        TRACE_STREAMING = 8, /* .cs .lu */
 };
 
+#define TRACE_LOOKUPS_MAX 8u
 #define TRACE_LINE_BYTES 128u
 #define TRACE_SECTOR_BYTES 32u
 #define TRACE_TRIPS_MAX ((1u << 28) - 1)
@@ -89,6 +92,7 @@ static inline trace_access_op trace_access_operation(uint64_t w) { return (trace
 static inline uint32_t trace_access_bytes(uint64_t w) { return 1u << (w >> 6 & 7); }
 static inline uint32_t trace_access_flags(uint64_t w) { return w >> 9 & 0x7f; }
 static inline uint32_t trace_access_lines(uint64_t w) { return w >> 16 & 0xff; }
+static inline uint32_t trace_access_passes(uint64_t w) { return w >> 24 & 0xff; }
 static inline uint32_t trace_access_pc(uint64_t w) { return (uint32_t)(w >> 32); }
 static inline uint64_t trace_line_address(uint64_t l) { return (l >> 10) * TRACE_LINE_BYTES; }
 static inline uint32_t trace_line_lanes(uint64_t l) { return l >> 4 & 0x3f; }
@@ -356,6 +360,11 @@ static inline uint64_t *trace_put_access(trace_writer *w, trace_access_op op, ui
           (uint64_t)pc << 32;
   at[1] = mask;
   return at + 2;
+}
+/* The passes of an ACCESS as they stand in its word; more than fit count as the most. */
+static inline uint64_t trace_passes_bits(uint32_t passes, uint32_t lines) {
+  if (TRACE_LOOKUPS_MAX * passes < lines + TRACE_LOOKUPS_MAX) return 0;
+  return (uint64_t)(passes < 0xff ? passes : 0xff) << 24;
 }
 static inline uint64_t trace_line(uint64_t address, uint32_t lanes, uint32_t sectors) {
   return address / TRACE_LINE_BYTES << 10 | (uint64_t)lanes << 4 | sectors;

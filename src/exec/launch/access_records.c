@@ -41,11 +41,12 @@ static trace_access_op operation(const exec_access *a) {
 }
 
 /* The ACCESS of instruction i: returns where its line words go. */
-static uint64_t *begin_access(core_warp *w, const exec_instr *i, uint32_t mask, uint32_t lines) {
+static uint64_t *begin_access(core_warp *w, const exec_instr *i, uint32_t mask, uint32_t lines, uint32_t passes) {
   const exec_access *a = i->side;
   core_trace_issue(w, i->index + 1);
   uint64_t *at = trace_put_access(w->trace, operation(a), a->log2_total, a->trace_flags,
                                   w->function->pc_base + i->index, mask, lines);
+  at[-2] |= trace_passes_bits(passes, lines);
   if (a->op != EXEC_OP_LOAD && !(a->op == EXEC_OP_ATOMIC && a->returns)) return at;
   w->loads++;
   uint32_t *newest = (uint32_t *)(void *)(w->frame->registers + w->function->loads_offset);
@@ -84,7 +85,7 @@ void core_trace_row(core_warp *w, const exec_instr *i, uint64_t address, uint32_
   uint64_t high = address + (uint64_t)__builtin_popcount(mask) * bytes,
            line = address & ~(uint64_t)(TRACE_LINE_BYTES - 1);
   uint32_t lines = (uint32_t)((high - 1 - line) / TRACE_LINE_BYTES) + 1;
-  uint64_t *at = begin_access(w, i, mask, lines);
+  uint64_t *at = begin_access(w, i, mask, lines, trace_plain_passes(bytes, mask));
   for (uint32_t n = 0; n < lines; n++, line += TRACE_LINE_BYTES) {
     uint64_t low = address > line ? address : line,
              end = high < line + TRACE_LINE_BYTES ? high : line + TRACE_LINE_BYTES;
@@ -98,7 +99,7 @@ void core_trace_row(core_warp *w, const exec_instr *i, uint64_t address, uint32_
 void core_trace_one(core_warp *w, const exec_instr *i, uint64_t address, uint32_t bytes, uint32_t mask) {
   uint64_t line = address & ~(uint64_t)(TRACE_LINE_BYTES - 1);
   uint32_t sectors = sectors_of(address, address + bytes, line);
-  uint64_t *at = begin_access(w, i, mask, 1);
+  uint64_t *at = begin_access(w, i, mask, 1, trace_plain_passes(bytes, mask));
   *at = trace_line(line, (uint32_t)__builtin_popcount(mask), sectors);
   w->sectors += trace_sector_count(sectors);
   make_canonical(w, at, 1);
@@ -108,7 +109,7 @@ void core_trace_gather(core_warp *w, const exec_instr *i, const uint64_t *value,
                        uint32_t mask) {
   trace_line_set set;
   trace_lines_collect(&set, value, add, bytes, mask);
-  uint64_t *at = begin_access(w, i, mask, set.count);
+  uint64_t *at = begin_access(w, i, mask, set.count, set.passes);
   for (uint32_t n = 0; n < set.count; n++) {
     at[n] = trace_line(set.line[n] * TRACE_LINE_BYTES, set.lanes[n], set.sectors[n]);
     w->sectors += trace_sector_count(set.sectors[n]);

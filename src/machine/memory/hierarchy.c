@@ -188,7 +188,13 @@ void l2_discard_frames(memory *y, uint64_t physical, uint64_t bytes) {
 
 /* ---- L1 ---- */
 
-static uint32_t l1_set(const sm *m, uint64_t address) { return (uint32_t)modulo(address >> 7, &m->l1.sets); }
+/* Hashed sets: as many lines in a row as there are sets have one each, but each such group begins with another. */
+static uint32_t l1_set(const sm *m, uint64_t address) {
+  uint64_t line = address / TRACE_LINE_BYTES, sets = m->l1.sets.by, group = divide(line, &m->l1.sets),
+           set = line - group * sets;
+  if (m->l1_hashed) set += (group * UINT64_C(0x9e3779b97f4a7c15) >> 32) * sets >> 32;
+  return (uint32_t)(set < sets ? set : set - sets);
+}
 static uint64_t l1_tag(const sm *m, uint64_t address) { return ((address >> 7) + 1) | m->l1_epoch << 48; }
 
 /* Where an address lies, if that is known: looking ahead places nothing. */

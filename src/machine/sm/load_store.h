@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The SM's load/store unit: one warp's access at a time, a line per cycle (warp_access.c). */
+/* The SM's load/store unit: one warp's access at a time, a line or several per cycle (warp_access.c). */
 #ifndef FF_MACHINE_SM_LOAD_STORE_H
 #define FF_MACHINE_SM_LOAD_STORE_H
 

@@ -74,6 +74,7 @@ typedef struct sm {
   load_store lsu;
   ps next_block;
   cache l1;
+  bool l1_hashed;
   uint64_t l1_epoch; /* part of its tags: a kernel's begin empties it */
   slots l1_mshrs, stores;
   lru tlb;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One warp's access: its lines go through the SM's load/store unit, one per cycle, in the order in which the accesses
- * came; each page is translated once, and each translated line goes down (hierarchy.c). Lines whose page is absent stay
- * in `todo`; the warp sleeps and tries those again when it is woken (hits under misses: the others have gone).
+/* One warp's access: its lines go through the SM's load/store unit, one per cycle or as many as the L1 looks up and its
+ * banks serve, in the order in which the accesses came; each page is translated once, and each translated line goes
+ * down (hierarchy.c). Lines whose page is absent stay in `todo`; the warp sleeps and tries those again when it is woken
+ * (hits under misses: the others have gone).
  *
  * A line that waits for an MSHR holds the unit up. What is below may be asked only nearly in order of time, so a line
  * goes no further than `ahead` beyond the next event: an access that is held up longer keeps the unit and comes back,
@@ -22,6 +23,7 @@ typedef struct progress { /* of one call of access_continue */
   warp *w;
   kernel *k;
   ps at;           /* when the unit takes the next line */
+  ps step, hold;   /* from line to line; what the last one takes more */
   uint64_t window; /* unit of memory that `unit` and `tally` belong to */
   pager_unit *unit;
   tally tally;
@@ -115,8 +117,8 @@ static void send_line(progress *p, uint64_t word, uint64_t line, ps ready) {
   if (p->unit->state == PAGER_REMOTE && pager_reached(a->pager, p->unit, trace_line_address(line),
                                                       sector_count(r.sectors) * (uint64_t)TRACE_SECTOR_BYTES))
     fault_reached(a->faults, p->k->counters, trace_line_address(line));
-  p->at = accepted + a->t->cycle;
-  if (data > p->w->arrival) p->w->arrival = data;
+  p->at = accepted + p->step;
+  if (data + p->hold > p->w->arrival) p->w->arrival = data + p->hold;
 }
 
 static void one_line(progress *p, uint64_t word, uint64_t line, uint64_t bit) {
@@ -200,18 +202,30 @@ static bool send_lines(progress *p, uint64_t limit) {
   return true;
 }
 
+/* An access of n lines and k passes has the unit for 1 + (n - 1) / l1_lookups cycles, or for k if that is longer; its
+ * lines go evenly. The last holds it for a whole cycle, or for all passes if it is the only one. */
+static void set_pace(progress *p, const timing *t, uint64_t word) {
+  uint32_t lines = trace_access_lines(word), passes = trace_access_passes(word);
+  p->step = t->lookup;
+  if (passes > 1 && lines > 1 && (passes - 1) * t->cycle / (lines - 1) > p->step)
+    p->step = (passes - 1) * t->cycle / (lines - 1);
+  if (passes > 1 && lines == 1) p->hold = (passes - 1) * t->cycle;
+}
+
 bool access_continue(access_path *a, warp *w, ps *time) {
   sm *m = w->sm;
   if (!lsu_enter(a, m, w)) return false;
-  progress p = {.path = a, .m = m, .w = w, .k = w->block->kernel, .window = 1};
+  progress p = {.path = a, .m = m, .w = w, .k = w->block->kernel, .window = 1, .step = a->t->cycle};
+  if (a->t->lookup) set_pace(&p, a->t, *w->record);
   p.at = server_take(&m->lsu.port, *time, *time, 0);
-  ps next = a->heap->next_time, limit = next < UINT64_MAX - a->t->ahead ? next + a->t->ahead : UINT64_MAX;
+  ps begun = p.at, next = a->heap->next_time, limit = next < UINT64_MAX - a->t->ahead ? next + a->t->ahead : UINT64_MAX;
   bool sent = send_lines(&p, limit);
   while (sent && !w->todo && w->first_line + 64 < trace_access_lines(*w->record)) {
     w->first_line += 64;
     w->todo = lines_from(w->record, w->first_line);
     sent = send_lines(&p, limit);
   }
+  if (sent && p.at > begun) p.at += a->t->cycle + p.hold - p.step; /* its last line */
   m->lsu.port.free = p.at;
   if (!sent) {
     event_push(a->heap, p.at, EVENT_WARP, w->index);

@@ -39,6 +39,7 @@ static void sms_make(device *d) {
     m->index = i;
     m->schedulers = arena_alloc(a, spec->schedulers * sizeof *m->schedulers);
     cache_init(&m->l1, a, spec->l1_bytes, spec->l1_ways);
+    m->l1_hashed = spec->l1_hash;
     m->carve_out = spec->shared_bytes; /* until a kernel wants another */
     cache_resize(&m->l1, allocation_l1(spec, m->carve_out));
     slots_init(&m->l1_mshrs, a, spec->l1_mshrs);

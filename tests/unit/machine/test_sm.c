@@ -97,6 +97,48 @@ static void test_outstanding_loads_are_bounded(void **state) {
   assert_true(more.warp_stall_ps > few.warp_stall_ps + 100 * NS); /* one more than fit: the warp waits for the first */
 }
 
+/* ---- the load/store unit ---- */
+
+typedef struct pace_case {
+  uint32_t lines, passes, times;
+} pace_case;
+
+/* All lines are in the L1 once; then hits. */
+static void hits(trace_writer *w, uint64_t b, uint32_t warp, const void *context) {
+  const pace_case *c = context;
+  for (uint32_t l = 0; l < c->lines; l++) rig_load_wait(w, RIG_BASE + l * 128);
+  for (uint32_t n = 0; n < c->times; n++) {
+    uint64_t *at = trace_put_access(w, TRACE_LOAD, 2, 0, 0, UINT32_MAX, c->lines);
+    at[-2] |= trace_passes_bits(c->passes, c->lines);
+    for (uint32_t l = 0; l < c->lines; l++) at[l] = trace_line(RIG_BASE + l * 128, 32 / c->lines, 15);
+  }
+  rig_issue(w, 1);
+}
+
+static void four_lookups(machine_spec *spec) { spec->l1_lookups = 4; }
+
+/* Picoseconds of one more access in the unit, of as many lines and passes. */
+static ps pace(rig_tweak tweak, uint32_t lines, uint32_t passes) {
+  pace_case few = {lines, passes, 8}, many = {lines, passes, 24};
+  ps a = rig_run(tweak, (rig_kernel){.blocks = 1, .warps = 1, .warp = hits, .context = &few}).kernel_ps;
+  ps b = rig_run(tweak, (rig_kernel){.blocks = 1, .warps = 1, .warp = hits, .context = &many}).kernel_ps;
+  return (b - a) / 16;
+}
+
+static void test_lines_and_passes_take_the_load_unit(void **state) {
+  assert_int_equal(pace(NULL, 1, 1), NS); /* a line per cycle, whatever its words */
+  assert_int_equal(pace(NULL, 32, 1), 32 * NS);
+  assert_int_equal(pace(NULL, 2, 16), 2 * NS);
+  assert_int_equal(pace(four_lookups, 1, 1), NS);
+  assert_int_equal(pace(four_lookups, 5, 1), 2 * NS); /* 1 + (lines - 1) / 4 */
+  assert_int_equal(pace(four_lookups, 3, 1), NS + NS / 2);
+  assert_int_equal(pace(four_lookups, 32, 1), 8750);
+  assert_int_equal(pace(four_lookups, 4, 4), 4 * NS); /* the banks take longer */
+  assert_int_equal(pace(four_lookups, 2, 16), 16 * NS);
+  assert_int_equal(pace(four_lookups, 1, 2), 2 * NS);
+  assert_int_equal(pace(four_lookups, 32, 32), 32 * NS);
+}
+
 /* ---- barriers ---- */
 
 typedef struct barrier_case {
@@ -306,6 +348,7 @@ int main(void) {
       cmocka_unit_test(test_work_hides_latency),
       cmocka_unit_test(test_wait_names_one_load),
       cmocka_unit_test(test_outstanding_loads_are_bounded),
+      cmocka_unit_test(test_lines_and_passes_take_the_load_unit),
       cmocka_unit_test(test_barrier),
       cmocka_unit_test(test_arrive_does_not_wait),
       cmocka_unit_test(test_unmet_barrier_does_not_stop_the_simulation),

@@ -53,7 +53,50 @@ static void shared_memory_takes_a_pass_for_each_word_of_its_busiest_bank(void **
   assert_int_equal(trace_shared_passes((uint32_t[TRACE_LANES]){0}, 4, 0), 0);
 }
 
+/* A line set has the passes of the same words in shared memory. */
+static void lines_take_passes_as_shared_memory_does(void **unused) {
+  for (int round = 0; round < 20000; round++) {
+    uint32_t bytes = 1u << next_random() % 8, offset[TRACE_LANES],
+             mask = round % 3 ? next_random() << 1 ^ next_random() : UINT32_MAX;
+    uint32_t range = 1u << next_random() % 10, stride = next_random() % 70, form = next_random() % 3;
+    uint64_t address[TRACE_LANES], add = (uint64_t)next_random() * bytes;
+    trace_line_set set;
+    for (uint32_t l = 0; l < TRACE_LANES; l++) {
+      address[l] = bytes * (form == 0 ? l * stride : form == 1 ? next_random() % range : (next_random() % range) * 32);
+      offset[l] = (uint32_t)(address[l] + add);
+    }
+    trace_lines_collect(&set, address, add, bytes, mask);
+    assert_int_equal(set.passes, trace_shared_passes(offset, bytes, mask));
+  }
+}
+
+static void plain_passes_are_of_groups_without_conflicts(void **unused) {
+  for (int round = 0; round < 1000; round++) {
+    uint32_t bytes = 1u << next_random() % 8, row[TRACE_LANES], one[TRACE_LANES],
+             mask = next_random() << 1 ^ next_random();
+    for (uint32_t l = 0; l < TRACE_LANES; l++) {
+      row[l] = l * bytes;
+      one[l] = 128;
+    }
+    if (bytes <= 16) assert_int_equal(trace_plain_passes(bytes, mask), trace_shared_passes(row, bytes, mask));
+    assert_int_equal(trace_plain_passes(bytes, mask), trace_shared_passes(one, bytes, mask));
+  }
+}
+
+/* Passes stand in an ACCESS only where they are longer than looking its lines up can be. */
+static void passes_in_a_word(void **unused) {
+  assert_int_equal(trace_access_passes(trace_passes_bits(1, 1)), 0);
+  assert_int_equal(trace_access_passes(trace_passes_bits(2, 1)), 2);
+  assert_int_equal(trace_access_passes(trace_passes_bits(2, 9)), 0);
+  assert_int_equal(trace_access_passes(trace_passes_bits(3, 9)), 3);
+  assert_int_equal(trace_access_passes(trace_passes_bits(32, 32)), 32);
+  assert_int_equal(trace_access_passes(trace_passes_bits(300, 32)), 255);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(shared_memory_takes_a_pass_for_each_word_of_its_busiest_bank)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(shared_memory_takes_a_pass_for_each_word_of_its_busiest_bank),
+                                     cmocka_unit_test(lines_take_passes_as_shared_memory_does),
+                                     cmocka_unit_test(plain_passes_are_of_groups_without_conflicts),
+                                     cmocka_unit_test(passes_in_a_word)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
