@@ -13,12 +13,18 @@ BUILD ?= build
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 WERROR ?= OFF
+ISAS ?= all
+
+# A build folder that `make demo` has made holds the interpreter for this machine only: it becomes one for all.
+all-isas = [ "$(ISAS)" != all ] || ! grep -qs FARFAULT_ISAS:STRING=native $(BUILD)/CMakeCache.txt || cmake -DFARFAULT_ISAS=all $(BUILD) >/dev/null
 
 .PHONY: product all demo quick test check-all bench frameworks-check gpu-check deps install package clean
 product: $(BUILD)/build.ninja
+	@$(all-isas)
 	@cmake --build $(BUILD) -j $(JOBS) --target product
 
 all: $(BUILD)/build.ninja
+	@$(all-isas)
 	@cmake --build $(BUILD) -j $(JOBS)
 
 # What has been installed is looked for anew.
@@ -26,10 +32,10 @@ deps:
 	@[ -z "$$(scripts/install-deps.sh --missing)" ] || { scripts/install-deps.sh && rm -f $(BUILD)/build.ninja; }
 
 $(BUILD)/build.ninja:
-	@cmake -S . -B $(BUILD) -G Ninja -DFARFAULT_WERROR=$(WERROR) || { scripts/install-deps.sh --hint; exit 1; }
+	@cmake -S . -B $(BUILD) -G Ninja -DFARFAULT_WERROR=$(WERROR) -DFARFAULT_ISAS=$(ISAS) || { scripts/install-deps.sh --hint; exit 1; }
 
 demo: deps
-	@$(MAKE) --no-print-directory product
+	@$(MAKE) --no-print-directory product ISAS=native
 	@scripts/demo.sh $(BUILD)
 
 # In a build folder that they make themselves, a warning is an error; with another compiler than CI has, WERROR=OFF turns that off.

@@ -2,6 +2,18 @@
 # with the libraries of the folders that src/layers.txt lets it use. Files *.isa.c are compiled once per instruction set, with EXEC_ISA set to its name.
 # Folders of programs (PROGRAM_FOLDERS) are left out.
 set(FF_ISAS baseline avx2 avx512)
+# native: baseline and the best that this machine runs, a sixth less to compile. What is installed or tested has all.
+set(FARFAULT_ISAS all CACHE STRING "instruction sets that the interpreter is compiled for: all, or native")
+if(FARFAULT_ISAS STREQUAL native AND EXISTS /proc/cpuinfo)
+  file(READ /proc/cpuinfo processor)
+  if(processor MATCHES "avx512f" AND processor MATCHES "avx512bw" AND processor MATCHES "avx512dq" AND processor MATCHES "avx512vl")
+    set(left_out avx2)
+  else()
+    set(left_out avx512)
+  endif()
+  list(REMOVE_ITEM FF_ISAS ${left_out})
+  add_compile_definitions(EXEC_WITHOUT_${left_out}=1)
+endif()
 # These handlers are half of all that is compiled. Those of instructions that no kernel spends its time in have the vectors and not the rest
 # of -O3; the form for processors before 2013 has little more than the vectors.
 set(FF_ISA_RARE ops_convert_float ops_convert_fp8 ops_video)

@@ -72,7 +72,15 @@ static void fill_table(handler_table *t, ops_set *set) {
 }
 
 static const handler_table *table_of(uint32_t isa) {
-  static ops_set *const sets[EXEC_ISAS] = {&ops_set_avx512, &ops_set_avx2, &ops_set_baseline};
+  static ops_set *const sets[EXEC_ISAS] = {
+#if !EXEC_WITHOUT_avx512
+    [0] = &ops_set_avx512,
+#endif
+#if !EXEC_WITHOUT_avx2
+    [1] = &ops_set_avx2,
+#endif
+    [2] = &ops_set_baseline
+  };
   pthread_mutex_lock(&table_lock);
   if (!tables[isa].slots) fill_table(&tables[isa], sets[isa]);
   pthread_mutex_unlock(&table_lock);

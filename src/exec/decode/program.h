@@ -70,7 +70,7 @@ ff_status exec_kernel_code(exec_kernel *kernel, const exec_isa_table *isa, const
 /* functions[f] of that code, which is decoded now if it has not been. Thread-safe. */
 const exec_function *exec_kernel_decode_later(exec_kernel *kernel, const exec_isa_table *isa, uint32_t f);
 uint32_t exec_isa_index(const exec_isa_table *isa); /* below 2 * EXEC_ISAS; from EXEC_ISAS on: exec_isa_checked's */
-const exec_isa_table *exec_isa_numbered(uint32_t index); /* below EXEC_ISAS */
+const exec_isa_table *exec_isa_numbered(uint32_t index); /* below EXEC_ISAS; NULL: the build does without it */
 const char *exec_isa_name(const exec_isa_table *isa);
 
 /* decode.c: one function; everything it makes is on `arena`. An instruction that cannot be decoded becomes one that

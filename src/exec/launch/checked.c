@@ -240,7 +240,8 @@ static void make_table(uint32_t n) {
 }
 
 static void make_tables(void) {
-  for (uint32_t n = 0; n < EXEC_ISAS; n++) make_table(n);
+  for (uint32_t n = 0; n < EXEC_ISAS; n++)
+    if (exec_isa_numbered(n)) make_table(n);
 }
 
 const exec_isa_table *exec_isa_checked(const exec_isa_table *isa) {

@@ -23,14 +23,21 @@ static bool has_f16c(void) {
 #define CAN_AVX512 false
 #endif
 
-static const exec_isa_table *const tables[EXEC_ISAS] = {&exec_isa_avx512, &exec_isa_avx2, &exec_isa_baseline};
+static const exec_isa_table *const tables[EXEC_ISAS] = {/* NULL: the build does without it (FARFAULT_ISAS) */
+#if !EXEC_WITHOUT_avx512
+                                                        [0] = &exec_isa_avx512,
+#endif
+#if !EXEC_WITHOUT_avx2
+                                                        [1] = &exec_isa_avx2,
+#endif
+                                                        [2] = &exec_isa_baseline};
 static const char *const names[EXEC_ISAS] = {"avx512", "avx2", "baseline"};
 
 /* Asked once: in a virtual machine `cpuid` takes microseconds. */
 static bool runs[EXEC_ISAS];
 static void ask_processor(void) {
-  runs[0] = CAN_AVX512;
-  runs[1] = CAN_AVX2;
+  runs[0] = tables[0] && CAN_AVX512;
+  runs[1] = tables[1] && CAN_AVX2;
   runs[2] = true;
 }
 static bool can_run(uint32_t index) {
