@@ -12,7 +12,7 @@ if(FARFAULT_ISAS STREQUAL native AND EXISTS /proc/cpuinfo)
     set(left_out avx512)
   endif()
   list(REMOVE_ITEM FF_ISAS ${left_out})
-  add_compile_definitions(EXEC_WITHOUT_${left_out}=1)
+  set_source_files_properties(src/exec/launch/isa.c src/compile/kernel_describe.c PROPERTIES COMPILE_DEFINITIONS EXEC_WITHOUT_${left_out}=1)
 endif()
 # These handlers are half of all that is compiled. Those of instructions that no kernel spends its time in have the vectors and not the rest
 # of -O3; the form for processors before 2013 has little more than the vectors.
