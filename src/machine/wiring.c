@@ -40,7 +40,7 @@ static void wire_memory(sim *s, device *d) {
 }
 
 /* The dispatcher, the SMs' front end and load/store units. */
-static void wire_sms(sim *s, device *d) {
+static void wire_sms(sim *s, device *d, const sim_options *options) {
   s->front = (front_end){.heap = &d->heap,
                          .t = &s->t,
                          .warps = &d->warps,
@@ -71,7 +71,8 @@ static void wire_sms(sim *s, device *d) {
                              .link = &s->link,
                              .faults = &s->faults,
                              .observer = &s->observer,
-                             .learner = &s->learner};
+                             .learner = &s->learner,
+                             .flushed = options->l2_flush ? &s->memory : NULL};
 }
 
 /* Near-data processing. Without memory stacks the controller is not asked, and the learner learns nothing. */
@@ -227,7 +228,7 @@ static void wire_tenant(sim *s, const device *d, const tenant *own) {
 void sim_wire(sim *s, const sim_options *options) {
   device *d = s->d;
   wire_host(s, d, options);
-  wire_sms(s, d);
+  wire_sms(s, d, options);
   wire_stacks(s, d);
   wire_memory(s, d);
   wire_link(s, d);

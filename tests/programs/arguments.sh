@@ -41,6 +41,7 @@ usage "'0%' is nothing" run --gpu-memory 0% ./program
 usage "did you mean 'density'" run --prefetch densty ./program
 usage "no-such.so" run --evict ./no-such.so ./program
 usage "is not a power of two from 128 to 2M" run --unit 5000 ./program
+usage "is neither 'keep' nor 'flush'" run --l2 cold ./program
 usage "is neither 'serial' nor 'overlapped'" run --write-back never ./program
 usage "HIGH is less than LOW" run --watermark 10%:5% ./program
 usage "at most half" run --watermark 60% ./program

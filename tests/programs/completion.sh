@@ -105,7 +105,7 @@ for command in $(sed -n 's/^  \([a-z]*\)  .*/\1/p' out); do
   includes "$command" -- farfault "$command"
   run "$farfault" "$command" --help
   complete_words farfault "$command" --
-  for option in $(grep -oE -- '^ +(-., +)?--[a-z-]+' out | grep -oE -- '--[a-z-]+'); do
+  for option in $(grep -oE -- '^ +(-., +)?--[a-z0-9-]+' out | grep -oE -- '--[a-z0-9-]+'); do
     expect grep -qE -- "^$option=?$" offered
     for shell in zsh fish; do expect grep -qE -- "(--| -l )${option#--}\b" $shell.script; done
   done

@@ -26,7 +26,7 @@ end
 
 # "copy,uvm+evict=l": managers with commas between them, parts behind "+".
 function __farfault_managers
-    set -l word (commandline -ct | string replace -r '^--?[a-zA-Z]+=' '')
+    set -l word (commandline -ct | string replace -r '^--?[a-zA-Z0-9-]+=' '')
     set -l before (string replace -r '[^,]*$' '' -- $word)
     set -l item (string replace -r '^.*,' '' -- $word)
     if string match -qr '\+(evict|prefetch)=[^+]*$' -- $item

@@ -26,6 +26,7 @@ _farfault_managers() {
   if compset -P '*+'; then
     if compset -P '(evict|prefetch)='; then compadd -q -S , -a _farfault_policies
     elif compset -P 'faults='; then compadd -q -S , block replay batch
+    elif compset -P 'l2='; then compadd -q -S , keep flush
     elif compset -P 'write-back='; then compadd -q -S , serial overlapped
     elif ! compset -P '*='; then compadd -S '' -a _farfault_settings
     fi

@@ -186,6 +186,10 @@ void l2_discard_frames(memory *y, uint64_t physical, uint64_t bytes) {
   for (uint64_t a = physical; a < physical + bytes; a += TRACE_LINE_BYTES) l2_drop(y, a);
 }
 
+void l2_flush(memory *y) {
+  for (uint64_t i = 0; i < y->spec->l2_slices; i++) cache_clear(&y->slices[i].cache);
+}
+
 /* ---- L1 ---- */
 
 /* Hashed sets: as many lines in a row as there are sets have one each, but each such group begins with another. */

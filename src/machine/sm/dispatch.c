@@ -26,6 +26,7 @@
 #include "machine/answers.h"
 #include "machine/host/link.h"
 #include "machine/memory/far_fault.h"
+#include "machine/memory/hierarchy.h"
 #include "machine/observe/observer.h"
 #include "machine/spec/allocation.h"
 #include "machine/stacks/learn.h"
@@ -345,6 +346,7 @@ void kernel_begin(dispatcher *q, kernel *k, ps time) {
   q->kernels.running++;
   if (q->d->borrow) idle_sharing_kernel_begin(q->lent, time);
   clear_caches(q, k);
+  if (q->flushed) l2_flush(q->flushed);
   if (q->learner->learns) learner_kernel(q->learner, k->launch, time);
   k->next = NULL;
   if (q->queue_last) q->queue_last->next = k;

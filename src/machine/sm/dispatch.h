@@ -32,6 +32,7 @@ typedef struct dispatcher {
   struct far_faults *faults;
   struct observer *observer;
   struct learner *learner;
+  struct memory *flushed; /* whose L2 is empty when a kernel begins; NULL: kernels find what was there */
   /* its own state */
   kernel *queue_first, *queue_last; /* kernels with blocks to start */
   kernel *running;                  /* all that have begun and not ended */

@@ -195,6 +195,9 @@ ff_status sim_choice_check(sim_choice_id id, const char *text, const machine_spe
   case SIM_CHOICE_WRITE_BACK:
     if (!strcmp(text, "serial") || !strcmp(text, "overlapped")) return FF_OK;
     return ff_fail(error, FF_INVALID, "'%s' is neither 'serial' nor 'overlapped'", text);
+  case SIM_CHOICE_L2:
+    if (!strcmp(text, "keep") || !strcmp(text, "flush")) return FF_OK;
+    return ff_fail(error, FF_INVALID, "'%s' is neither 'keep' nor 'flush'", text);
   case SIM_CHOICE_WATERMARK: return sim_watermark_read(text, &marks, error);
   case SIM_CHOICE_PAGE: return sim_page_read(text, &bytes, error);
   case SIM_CHOICE_ADVISE: return sim_hints_read(text, &(sim_hints){0}, error);
@@ -315,6 +318,7 @@ static ff_status make_options(reading *r) {
                      .advise = text_or_null(c, SIM_CHOICE_ADVISE),
                      .prefetch = text_or_null(c, SIM_CHOICE_PREFETCH),
                      .evict = text_or_null(c, SIM_CHOICE_EVICT),
+                     .l2_flush = !strcmp(c->text[SIM_CHOICE_L2], "flush"),
                      .write_back_overlaps = !strcmp(c->text[SIM_CHOICE_WRITE_BACK], "overlapped")};
   if (chosen(c, SIM_CHOICE_UNIT) && ff_parse_bytes(c->text[SIM_CHOICE_UNIT], 0, &o->unit_bytes, r->error))
     return r->error->status;

@@ -32,7 +32,7 @@ typedef struct rig {
   const char *manager;
   uint64_t gpu_memory, unit_bytes;
   const char *prefetch, *evict, *page, *faults, *advise;
-  bool write_back_overlaps, history;
+  bool write_back_overlaps, history, l2_flush;
   watermarks watermarks;
   double gpu_memory_share;
   sim_offload offload;
@@ -141,6 +141,7 @@ static inline void rig_start(rig *r) {
                          .unit_bytes = r->unit_bytes,
                          .write_back_overlaps = r->write_back_overlaps,
                          .history = r->history,
+                         .l2_flush = r->l2_flush,
                          .offload = r->offload,
                          .map = r->map,
                          .offloading = r->offloading,

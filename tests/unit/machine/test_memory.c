@@ -328,6 +328,32 @@ static void test_stores_are_held_back(void **state) {
   assert_true(gbs(c.sectors * 32, c.kernel_ps) <= 384);
 }
 
+/* ---- what a kernel finds ---- */
+
+static void store_line(trace_writer *w, uint64_t b, uint32_t i, const void *c) { rig_store(w, LINE(0)); }
+static void load_line(trace_writer *w, uint64_t b, uint32_t i, const void *c) { rig_load_wait(w, LINE(0)); }
+
+static sim_counters after_a_store(bool flush) {
+  rig r;
+  rig_open(&r, "ideal");
+  r.l2_flush = flush;
+  rig_start(&r);
+  rig_alloc(&r, RIG_BASE, 1 << 20, TRACE_MEMORY_DEVICE);
+  rig_launch(&r, (rig_kernel){.blocks = 1, .warps = 1, .warp = store_line});
+  rig_launch(&r, (rig_kernel){.blocks = 1, .warps = 1, .warp = load_line});
+  sim_counters c = rig_finish(&r)->counters;
+  rig_close(&r);
+  return c;
+}
+
+static void test_a_kernel_finds_the_l2_as_it_is_or_empty(void **state) {
+  sim_counters keep = after_a_store(false), flush = after_a_store(true);
+  assert_int_equal(keep.l2_hits, 4);
+  assert_int_equal(flush.l2_hits, 0);
+  assert_int_equal(flush.dram_read_bytes - keep.dram_read_bytes, 128); /* less a page walk's, in both */
+  assert_int_equal(flush.dram_write_bytes, 0); /* what the flush writes back is not the program's */
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_latencies),
@@ -345,6 +371,7 @@ int main(void) {
       cmocka_unit_test(test_l2_bandwidth),
       cmocka_unit_test(test_network_ports),
       cmocka_unit_test(test_stores_are_held_back),
+      cmocka_unit_test(test_a_kernel_finds_the_l2_as_it_is_or_empty),
   };
   return cmocka_run_group_tests_name("memory", tests, NULL, NULL);
 }
