@@ -2,8 +2,8 @@
 /* What all measurements share: an open driver, a context, kernels, a stream, two events, and where figures go. Private
  * to calibrate/; it lives in a child process (calibrate_session.c).
  *
- * Units: times are microseconds of the GPU's or the host's clock (time.c: virtual ones on the virtual GPU), latencies
- * are SM cycles. A measurement that fails returns a status and leaves the figures found before
+ * Units: times are microseconds of the GPU's or the host's clock (lab_time.c: virtual ones on the virtual GPU),
+ * latencies are SM cycles. A measurement that fails returns a status and leaves the figures found before
  * it. */
 #ifndef FF_CALIBRATE_LAB_H
 #define FF_CALIBRATE_LAB_H
@@ -48,7 +48,7 @@ typedef struct lab {
     if (status_) return status_; \
   } while (0)
 
-/* ---- time.c ---- */
+/* ---- lab_time.c ---- */
 double lab_host_now(const lab *l); /* microseconds */
 ff_status lab_elapsed(lab *l, cuda_event begin, cuda_event end, double *us);
 

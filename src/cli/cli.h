@@ -100,7 +100,7 @@ ff_status cli_setup_check(cli_setup *setup, ff_error *error);
 /* The folder of this executable ("/opt/farfault/bin"); the caller frees it. */
 char *cli_own_folder(void);
 
-/* ---- installed.c ---- */
+/* ---- find_installed.c ---- */
 
 /* The first of these paths (NULL-ended) under this executable's folder that exists, absolute; the caller frees it.
  * NULL: none. */

@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "exec/launch/program_sharing.h"
 #include "exec/instructions/host_call.h"
-#include "exec/decode/facts.h"
+#include "exec/decode/function_facts.h"
 #include "exec/decode/program.h"
 #include "exec/texture/texture_table.h"
 #include "ptx/rewrite/persistent.h"

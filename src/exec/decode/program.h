@@ -56,7 +56,7 @@ struct exec_program {
   exec_kernel *kernels;
   const ptx_func **taken; /* functions whose address is taken somewhere in the module */
   uint32_t taken_count;
-  struct exec_facts_table *facts; /* of the module's functions (facts.h) */
+  struct exec_facts_table *facts; /* of the module's functions (function_facts.h) */
   pthread_mutex_t lock;
 };
 

@@ -2,8 +2,8 @@
 /* What the kernels of a module ask of each function that they reach, found once per function: a module with hundreds of
  * kernels, each of which may call thousands of functions by a table, would be read as often as it has kernels. Programs
  * of one module on several devices share them. */
-#ifndef FF_EXEC_FACTS_H
-#define FF_EXEC_FACTS_H
+#ifndef FF_EXEC_DECODE_FUNCTION_FACTS_H
+#define FF_EXEC_DECODE_FUNCTION_FACTS_H
 
 #include "exec/core.h"
 

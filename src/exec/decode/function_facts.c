@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is known of each function of a module: found when it is first asked for, then kept. */
-#include "exec/decode/facts.h"
+#include "exec/decode/function_facts.h"
 
 #include <stdlib.h>
 
