@@ -52,13 +52,11 @@ static uint32_t most_common(const uint32_t *masks, uint32_t count) {
   return most;
 }
 
-/* Each line has one word in a bank, so a bank serves as many words as there are lines that lanes want from it. */
-static uint32_t line_passes(const trace_line_set *set, const uint8_t *line_of, const uint64_t *address, uint64_t add,
+/* Each line has one word in a bank, so a bank serves as many words as there are lines that lanes want from it. These
+ * are lanes of more than four bytes, which go by groups. */
+static uint32_t wide_passes(const trace_line_set *set, const uint8_t *line_of, const uint64_t *address, uint64_t add,
                             uint32_t bytes, uint32_t mask) {
-  uint32_t lanes = group_lanes(bytes), passes = 0, banks[TRACE_LANES],
-           width = bytes < 4    ? 4
-                   : bytes < 16 ? bytes
-                                : 16,
+  uint32_t lanes = group_lanes(bytes), passes = 0, banks[TRACE_LANES], width = bytes < 16 ? bytes : 16,
            word = (1u << width / 4) - 1;
   if (set->count == 1) return trace_plain_passes(bytes, mask);
   for (uint32_t first = 0; first < TRACE_LANES; first += lanes) {
@@ -77,7 +75,7 @@ static uint32_t line_passes(const trace_line_set *set, const uint8_t *line_of, c
 void trace_lines_collect(trace_line_set *set, const uint64_t address[TRACE_LANES], uint64_t add, uint32_t bytes,
                          uint32_t mask) {
   uint8_t table[TABLE], line_of[TRACE_LANES];
-  uint32_t n = 0;
+  uint32_t n = 0, banks[TRACE_LANES]; /* that lanes of up to four bytes want of each line */
   uint64_t last = UINT64_MAX;
   memset(table, 0xff, sizeof table);
   set->count = 0;
@@ -90,15 +88,16 @@ void trace_lines_collect(trace_line_set *set, const uint64_t address[TRACE_LANES
       if (n == 0xff) {
         n = table[slot] = (uint8_t)set->count++;
         set->line[n] = line;
-        set->lanes[n] = set->sectors[n] = 0;
+        set->lanes[n] = set->sectors[n] = banks[n] = 0;
       }
       last = line;
     }
     line_of[__builtin_ctz(m)] = (uint8_t)n;
+    banks[n] |= 1u << offset / 4;
     set->lanes[n]++;
     set->sectors[n] |= (2u << (offset + bytes - 1) / TRACE_SECTOR_BYTES) - (1u << offset / TRACE_SECTOR_BYTES);
   }
-  set->passes = line_passes(set, line_of, address, add, bytes, mask);
+  set->passes = bytes <= 4 ? most_common(banks, set->count) : wide_passes(set, line_of, address, add, bytes, mask);
   FF_CHECK_DEEP(is_line_set(set, mask));
 }
 
