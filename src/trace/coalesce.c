@@ -24,7 +24,7 @@ static bool is_line_set(const trace_line_set *set, uint32_t mask) {
 }
 
 /* The lanes that are served together: all, or half or quarter warps if each has more bytes than a bank. */
-static uint32_t group_lanes(uint32_t bytes) { return TRACE_LANES * 4 / (bytes <= 4 ? 4 : bytes <= 8 ? 8 : 16); }
+static uint32_t group_lanes(uint32_t bytes) { return TRACE_LANES * 4 >> (bytes <= 4 ? 2 : bytes <= 8 ? 3 : 4); }
 
 static uint32_t group_mask(uint32_t mask, uint32_t first, uint32_t lanes) {
   return lanes == TRACE_LANES ? mask : mask & (((1u << lanes) - 1) << first);
@@ -32,22 +32,32 @@ static uint32_t group_mask(uint32_t mask, uint32_t first, uint32_t lanes) {
 
 static uint32_t with_wide_lanes(uint32_t passes, uint32_t bytes) { return bytes > 16 ? passes * (bytes / 16) : passes; }
 
-/* How many of these masks have the bit that most of them have: their bits are added up in six planes. */
+/* Adds three bits to a sum and a carry, in all 32 places. */
+static inline uint32_t add_three(uint32_t *sum, uint32_t a, uint32_t b) {
+  uint32_t both = *sum ^ a, carry = (*sum & a) | (both & b);
+  *sum = both ^ b;
+  return carry;
+}
+
+static inline uint32_t add_two(uint32_t *sum, uint32_t a) {
+  uint32_t carry = *sum & a;
+  *sum ^= a;
+  return carry;
+}
+
+/* How many of the masks have the bit that most of them have; behind the last stand three zeros. The
+ * bits of each place are added up in six planes. */
 static uint32_t most_common(const uint32_t *masks, uint32_t count) {
-  uint32_t plane[6] = {0}, candidates = UINT32_MAX, most = 0;
-  for (uint32_t i = 0; i < count; i++) {
-    uint32_t carry = masks[i];
-    for (int p = 0; carry; p++) {
-      uint32_t sum = plane[p] ^ carry;
-      carry &= plane[p];
-      plane[p] = sum;
-    }
+  uint32_t ones = 0, twos = 0, fours = 0, eights = 0, sixteens = 0, all = 0, candidates = UINT32_MAX, most = 0;
+  for (uint32_t i = 0; i < count; i += 4) {
+    uint32_t a = add_three(&ones, masks[i], masks[i + 1]), b = add_three(&ones, masks[i + 2], masks[i + 3]);
+    all |= add_two(&sixteens, add_two(&eights, add_two(&fours, add_three(&twos, a, b))));
   }
-  for (int p = 5; p >= 0; p--) {
-    most *= 2;
-    if (!(candidates & plane[p])) continue;
-    candidates &= plane[p];
-    most++;
+  const uint32_t planes[] = {all, sixteens, eights, fours, twos, ones};
+  for (uint32_t p = 0; p < sizeof planes / sizeof *planes; p++) {
+    uint32_t left = candidates & planes[p];
+    candidates = left ? left : candidates;
+    most = 2 * most + (left != 0);
   }
   return most;
 }
@@ -56,7 +66,7 @@ static uint32_t most_common(const uint32_t *masks, uint32_t count) {
  * are lanes of more than four bytes, which go by groups. */
 static uint32_t wide_passes(const trace_line_set *set, const uint8_t *line_of, const uint64_t *address, uint64_t add,
                             uint32_t bytes, uint32_t mask) {
-  uint32_t lanes = group_lanes(bytes), passes = 0, banks[TRACE_LANES], width = bytes < 16 ? bytes : 16,
+  uint32_t lanes = group_lanes(bytes), passes = 0, banks[TRACE_LANES + 3] = {0}, width = bytes < 16 ? bytes : 16,
            word = (1u << width / 4) - 1;
   if (set->count == 1) return trace_plain_passes(bytes, mask);
   for (uint32_t first = 0; first < TRACE_LANES; first += lanes) {
@@ -72,32 +82,67 @@ static uint32_t wide_passes(const trace_line_set *set, const uint8_t *line_of, c
   return with_wide_lanes(passes, bytes);
 }
 
-void trace_lines_collect(trace_line_set *set, const uint64_t address[TRACE_LANES], uint64_t add, uint32_t bytes,
-                         uint32_t mask) {
-  uint8_t table[TABLE], line_of[TRACE_LANES];
-  uint32_t n = 0, banks[TRACE_LANES]; /* that lanes of up to four bytes want of each line */
+/* The line's number in the set, where it comes in if it is new. */
+static inline uint32_t number_of(uint8_t table[TABLE], trace_line_set *set, uint64_t line) {
+  uint32_t slot = (uint32_t)(line * UINT64_C(0x9E3779B97F4A7C15) >> 58), n;
+  while ((n = table[slot]) != 0xff && set->line[n] != line) slot = (slot + 1) % TABLE;
+  if (n == 0xff) {
+    n = table[slot] = (uint8_t)set->count++;
+    set->line[n] = line;
+  }
+  return n;
+}
+
+/* Lanes of up to four bytes are in one bank each. What is known of a line: lanes:24 | sectors:8 | banks:32. */
+static void collect_narrow(trace_line_set *set, uint8_t table[TABLE], const uint64_t *address, uint64_t add,
+                           uint32_t mask) {
+  uint64_t last = UINT64_MAX, now = 0, seen[TRACE_LANES + 1]; /* the last one is of no line */
+  uint32_t n = TRACE_LANES, banks[TRACE_LANES + 3];
+  for (uint32_t m = mask; m; m &= m - 1) {
+    uint64_t own = address[__builtin_ctz(m)] + add, line = own / TRACE_LINE_BYTES, bank = own % TRACE_LINE_BYTES / 4;
+    if (line != last) {
+      uint32_t before = set->count;
+      seen[n] = now;
+      n = number_of(table, set, last = line);
+      now = set->count == before ? seen[n] : 0;
+    }
+    now = (now + (UINT64_C(1) << 40)) | (UINT64_C(1) << 32) << bank / 8 | UINT64_C(1) << bank;
+  }
+  seen[n] = now;
+  for (n = 0; n < set->count; n++) {
+    set->lanes[n] = (uint32_t)(seen[n] >> 40);
+    set->sectors[n] = (uint32_t)(seen[n] >> 32) & 15;
+    banks[n] = (uint32_t)seen[n];
+  }
+  banks[n] = banks[n + 1] = banks[n + 2] = 0;
+  set->passes = most_common(banks, set->count);
+}
+
+static void collect_wide(trace_line_set *set, uint8_t table[TABLE], const uint64_t *address, uint64_t add,
+                         uint32_t bytes, uint32_t mask) {
+  uint8_t line_of[TRACE_LANES];
   uint64_t last = UINT64_MAX;
-  memset(table, 0xff, sizeof table);
-  set->count = 0;
+  uint32_t n = 0;
+  memset(set->lanes, 0, sizeof set->lanes);
+  memset(set->sectors, 0, sizeof set->sectors);
   for (uint32_t m = mask; m; m &= m - 1) {
     uint64_t own = address[__builtin_ctz(m)] + add, line = own / TRACE_LINE_BYTES;
     uint32_t offset = (uint32_t)(own % TRACE_LINE_BYTES);
-    if (line != last) {
-      uint32_t slot = (uint32_t)(line * UINT64_C(0x9E3779B97F4A7C15) >> 58);
-      while ((n = table[slot]) != 0xff && set->line[n] != line) slot = (slot + 1) % TABLE;
-      if (n == 0xff) {
-        n = table[slot] = (uint8_t)set->count++;
-        set->line[n] = line;
-        set->lanes[n] = set->sectors[n] = banks[n] = 0;
-      }
-      last = line;
-    }
+    if (line != last) n = number_of(table, set, last = line);
     line_of[__builtin_ctz(m)] = (uint8_t)n;
-    banks[n] |= 1u << offset / 4;
     set->lanes[n]++;
     set->sectors[n] |= (2u << (offset + bytes - 1) / TRACE_SECTOR_BYTES) - (1u << offset / TRACE_SECTOR_BYTES);
   }
-  set->passes = bytes <= 4 ? most_common(banks, set->count) : wide_passes(set, line_of, address, add, bytes, mask);
+  set->passes = wide_passes(set, line_of, address, add, bytes, mask);
+}
+
+void trace_lines_collect(trace_line_set *set, const uint64_t address[TRACE_LANES], uint64_t add, uint32_t bytes,
+                         uint32_t mask) {
+  uint8_t table[TABLE];
+  memset(table, 0xff, sizeof table);
+  set->count = 0;
+  if (bytes <= 4) collect_narrow(set, table, address, add, mask);
+  else collect_wide(set, table, address, add, bytes, mask);
   FF_CHECK_DEEP(is_line_set(set, mask));
 }
 
@@ -128,7 +173,7 @@ uint32_t trace_shared_passes(const uint32_t offset[TRACE_LANES], uint32_t bytes,
   return with_wide_lanes(rounds, bytes);
 }
 
-uint32_t trace_plain_passes(uint32_t bytes, uint32_t mask) {
+uint32_t trace_plain_group_passes(uint32_t bytes, uint32_t mask) {
   uint32_t lanes = group_lanes(bytes), passes = 0;
   for (uint32_t first = 0; first < TRACE_LANES; first += lanes) passes += group_mask(mask, first, lanes) != 0;
   return with_wide_lanes(passes, bytes);

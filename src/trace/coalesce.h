@@ -28,7 +28,10 @@ void trace_lines_collect(trace_line_set *set, const uint64_t address[TRACE_LANES
  * serving one word a cycle to any number of lanes; wider accesses go by half and quarter warps. 0: no lane. */
 uint32_t trace_shared_passes(const uint32_t offset[TRACE_LANES], uint32_t bytes, uint32_t mask);
 /* The same for lanes of which no two need the same bank: all at one place, or one after the other. */
-uint32_t trace_plain_passes(uint32_t bytes, uint32_t mask);
+uint32_t trace_plain_group_passes(uint32_t bytes, uint32_t mask); /* of more than four bytes */
+static inline uint32_t trace_plain_passes(uint32_t bytes, uint32_t mask) {
+  return bytes <= 4 ? mask != 0 : trace_plain_group_passes(bytes, mask);
+}
 /* The same for local memory, which lies interleaved by words: lanes at one offset share a row; each other offset is
  * another pass. */
 uint32_t trace_local_passes(const uint32_t offset[TRACE_LANES], uint32_t bytes, uint32_t mask);

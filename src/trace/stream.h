@@ -351,20 +351,26 @@ static inline void trace_put_issue(trace_writer *w, uint32_t n, uint32_t memory,
   w->sfu += sfu;
   w->fp64 += fp64;
 }
-/* Returns where the caller writes the `lines` line words (trace_line). lines is 1 to 64. */
-static inline uint64_t *trace_put_access(trace_writer *w, trace_access_op op, uint32_t log2_bytes, uint32_t flags,
-                                         uint32_t pc, uint32_t mask, uint32_t lines) {
-  trace_flush_issue(w);
-  uint64_t *at = trace_room(w, 2 + lines);
-  at[0] = TRACE_ACCESS | (uint64_t)op << 4 | (uint64_t)log2_bytes << 6 | (uint64_t)flags << 9 | (uint64_t)lines << 16 |
-          (uint64_t)pc << 32;
-  at[1] = mask;
-  return at + 2;
-}
 /* The passes of an ACCESS as they stand in its word; more than fit count as the most. */
 static inline uint64_t trace_passes_bits(uint32_t passes, uint32_t lines) {
   if (TRACE_LOOKUPS_MAX * passes < lines + TRACE_LOOKUPS_MAX) return 0;
   return (uint64_t)(passes < 0xff ? passes : 0xff) << 24;
+}
+/* Returns where the caller writes the `lines` line words (trace_line). lines is 1 to 64; passes as
+ * trace_shared_passes. */
+static inline uint64_t *trace_put_banked(trace_writer *w, trace_access_op op, uint32_t log2_bytes, uint32_t flags,
+                                         uint32_t pc, uint32_t mask, uint32_t lines, uint32_t passes) {
+  trace_flush_issue(w);
+  uint64_t *at = trace_room(w, 2 + lines);
+  at[0] = TRACE_ACCESS | (uint64_t)op << 4 | (uint64_t)log2_bytes << 6 | (uint64_t)flags << 9 | (uint64_t)lines << 16 |
+          trace_passes_bits(passes, lines) | (uint64_t)pc << 32;
+  at[1] = mask;
+  return at + 2;
+}
+/* The same without bank conflicts. */
+static inline uint64_t *trace_put_access(trace_writer *w, trace_access_op op, uint32_t log2_bytes, uint32_t flags,
+                                         uint32_t pc, uint32_t mask, uint32_t lines) {
+  return trace_put_banked(w, op, log2_bytes, flags, pc, mask, lines, 0);
 }
 static inline uint64_t trace_line(uint64_t address, uint32_t lanes, uint32_t sectors) {
   return address / TRACE_LINE_BYTES << 10 | (uint64_t)lanes << 4 | sectors;

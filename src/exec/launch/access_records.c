@@ -44,9 +44,8 @@ static trace_access_op operation(const exec_access *a) {
 static uint64_t *begin_access(core_warp *w, const exec_instr *i, uint32_t mask, uint32_t lines, uint32_t passes) {
   const exec_access *a = i->side;
   core_trace_issue(w, i->index + 1);
-  uint64_t *at = trace_put_access(w->trace, operation(a), a->log2_total, a->trace_flags,
-                                  w->function->pc_base + i->index, mask, lines);
-  at[-2] |= trace_passes_bits(passes, lines);
+  uint64_t *at = trace_put_banked(w->trace, operation(a), a->log2_total, a->trace_flags,
+                                  w->function->pc_base + i->index, mask, lines, passes);
   if (a->op != EXEC_OP_LOAD && !(a->op == EXEC_OP_ATOMIC && a->returns)) return at;
   w->loads++;
   uint32_t *newest = (uint32_t *)(void *)(w->frame->registers + w->function->loads_offset);

@@ -108,8 +108,7 @@ static void hits(trace_writer *w, uint64_t b, uint32_t warp, const void *context
   const pace_case *c = context;
   for (uint32_t l = 0; l < c->lines; l++) rig_load_wait(w, RIG_BASE + l * 128);
   for (uint32_t n = 0; n < c->times; n++) {
-    uint64_t *at = trace_put_access(w, TRACE_LOAD, 2, 0, 0, UINT32_MAX, c->lines);
-    at[-2] |= trace_passes_bits(c->passes, c->lines);
+    uint64_t *at = trace_put_banked(w, TRACE_LOAD, 2, 0, 0, UINT32_MAX, c->lines, c->passes);
     for (uint32_t l = 0; l < c->lines; l++) at[l] = trace_line(RIG_BASE + l * 128, 32 / c->lines, 15);
   }
   rig_issue(w, 1);
