@@ -130,9 +130,10 @@ static void boards_have_the_bandwidth_of_their_bus(void **state) {
   static const struct {
     const char *name;
     uint64_t bus, channel; /* bits */
-  } rows[] = {{"v100", 4096, 128}, {"a100", 5120, 128},    {"h100-pcie", 5120, 128}, {"h100", 5120, 64},
-              {"gh200", 6144, 64}, {"rtx2080ti", 352, 16}, {"a40", 384, 16},         {"rtx3090", 384, 16},
-              {"l40", 384, 16},    {"l40s", 384, 16},      {"rtx4090", 384, 16},     {"rtx5090", 512, 8}};
+  } rows[] = {{"v100", 4096, 128},  {"a100", 5120, 128}, {"h100-pcie", 5120, 128}, {"h100", 5120, 64},
+              {"gh200", 6144, 64},  {"h200", 6144, 64},  {"rtx2080ti", 352, 16},   {"a40", 384, 16},
+              {"rtx3090", 384, 16}, {"l40", 384, 16},    {"l40s", 384, 16},        {"rtx4090", 384, 16},
+              {"rtx5090", 512, 8}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     machine_spec spec;
     assert_int_equal(machine_spec_load(rows[i].name, &spec, NULL), FF_OK);
