@@ -30,7 +30,7 @@ static const char *two_places(double value, char *buffer, size_t size) {
 /* ---- tables ---- */
 
 static void write_scores(const validate_scores *scores, ff_text *out) {
-  static const char *const names[] = {"group", "GPU", "machine", "rows", "ratio", "error", "correlation", NULL};
+  static const char *const names[] = {"group", "GPU", "machine", "rows", "ratio", "error", "corr.", NULL};
   char text[32];
   table t;
   table_start(&t, "lllrrrr");

@@ -38,7 +38,7 @@ MANAGERS = ("copy demand replay random sequential locality oracle sl tbn uvm aut
 UNPAGED = {"copy", "cuda6", "gm200", "gp100", "zero-copy", "ideal"}  # managers without parts
 PARTS = ["", "", "", "+gpu-memory=50%", "+gpu-memory=75%", "+evict=lru:64K", "+evict=fifo", "+evict=random:64K", "+prefetch=tbn", "+prefetch=none", "+faults=block",
          "+faults=replay:1", "+faults=batch:16", "+write-back=overlapped", "+watermark=5%:10%", "+page=2M", "+page=4K", "+unit=64K", "+link=8"]
-MACHINES = "gtx480 gtx1080ti gm200 gp100 v100 h200".split()
+MACHINES = "gtx480 gtx1080ti gm200 gp100 v100 rtx2080ti a40 l40 h100 h200 rtx5090".split()
 KINDS = {"program": 8, "kill": 5, "fail": 8, "full": 2}
 CALLS = {"alloc": 20000, "mmap": 300, "write": 300, "open": 60, "ftruncate": 12, "thread": 12, "rename": 3, "fork": 4, "pipe": 4, "folder": 8}
 

@@ -475,7 +475,7 @@ static const char help[] =
     "Runs microbenchmarks on the virtual GPU and compares with measurements on real GPUs.\v"
     "Example:\n  farfault validate --machine v100 --html v100.html\n"
     "  farfault validate --group latency --set l2_latency=210 -v\n\n"
-    "ratio is the geometric mean of ours/silicon over a group's rows, error the mean of |ours/silicon - 1|, correlation that of the "
+    "ratio is the geometric mean of ours/silicon over a group's rows, error the mean of |ours/silicon - 1|, corr. the correlation of the "
     "logarithms. Rows whose value was in view when a value of a machine file was chosen (fitted, input) are not counted.\n\n"
     "Exit status: 0 if every run was made, and with --limits no error is above its limit; 128 + N if signal N stopped it.";
 

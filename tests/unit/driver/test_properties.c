@@ -118,6 +118,46 @@ static void test_structs(void **state) {
   free(p13);
 }
 
+/* What deviceQuery prints on boards of each compute capability. */
+static void test_boards(void **state) {
+  static const struct {
+    const char *name;
+    int major, minor, sms, threads, blocks, shared, optin, reserved, bus, memory_mhz, l2, ratio, ecc;
+  } rows[] = {
+      {"rtx2080ti", 7, 5, 68, 1024, 16, 65536, 65536, 0, 352, 7000, 5767168, 32, 0},
+      {"a40", 8, 6, 84, 1536, 16, 102400, 101376, 1024, 384, 7251, 6291456, 64, 0},
+      {"rtx3090", 8, 6, 82, 1536, 16, 102400, 101376, 1024, 384, 9751, 6291456, 64, 0},
+      {"l40s", 8, 9, 142, 1536, 24, 102400, 101376, 1024, 384, 9001, 100663296, 64, 0},
+      {"rtx4090", 8, 9, 128, 1536, 24, 102400, 101376, 1024, 384, 10501, 75497472, 64, 0},
+      {"h100", 9, 0, 132, 2048, 32, 233472, 232448, 1024, 5120, 2619, 52428800, 2, 1},
+      {"h100-pcie", 9, 0, 114, 2048, 32, 233472, 232448, 1024, 5120, 1593, 52428800, 2, 1},
+      {"gh200", 9, 0, 132, 2048, 32, 233472, 232448, 1024, 6144, 2619, 62914560, 2, 1},
+      {"h200", 9, 0, 132, 2048, 32, 233472, 232448, 1024, 6144, 3125, 62914560, 2, 1},
+      {"rtx5090", 12, 0, 170, 1536, 24, 102400, 101376, 1024, 512, 14001, 100663296, 64, 0},
+  };
+  const machine_spec before = machine;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    assert_int_equal(machine_spec_load(rows[i].name, &machine, NULL), FF_OK);
+    assert_int_equal(attribute(cudaDevAttrComputeCapabilityMajor), rows[i].major);
+    assert_int_equal(attribute(cudaDevAttrComputeCapabilityMinor), rows[i].minor);
+    assert_int_equal(attribute(cudaDevAttrMultiProcessorCount), rows[i].sms);
+    assert_int_equal(attribute(cudaDevAttrMaxThreadsPerMultiProcessor), rows[i].threads);
+    assert_int_equal(attribute(cudaDevAttrMaxBlocksPerMultiprocessor), rows[i].blocks);
+    assert_int_equal(attribute(cudaDevAttrMaxRegistersPerMultiprocessor), 65536);
+    assert_int_equal(attribute(cudaDevAttrMaxRegistersPerBlock), 65536);
+    assert_int_equal(attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor), rows[i].shared);
+    assert_int_equal(attribute(cudaDevAttrMaxSharedMemoryPerBlock), 49152);
+    assert_int_equal(attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin), rows[i].optin);
+    assert_int_equal(attribute(cudaDevAttrReservedSharedMemoryPerBlock), rows[i].reserved);
+    assert_int_equal(attribute(cudaDevAttrGlobalMemoryBusWidth), rows[i].bus);
+    assert_int_equal(attribute(cudaDevAttrMemoryClockRate), rows[i].memory_mhz * 1000);
+    assert_int_equal(attribute(cudaDevAttrL2CacheSize), rows[i].l2);
+    assert_int_equal(attribute(cudaDevAttrSingleToDoublePrecisionPerfRatio), rows[i].ratio);
+    assert_int_equal(attribute(cudaDevAttrEccEnabled), rows[i].ecc);
+  }
+  machine = before;
+}
+
 /* Values beyond an int are cut to the largest one, not wrapped. */
 static void test_large(void **state) {
   machine_spec large = machine;
@@ -130,7 +170,7 @@ static void test_large(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_layout),  cmocka_unit_test(test_attributes), cmocka_unit_test(test_bandwidth),
-      cmocka_unit_test(test_structs), cmocka_unit_test(test_large),
+      cmocka_unit_test(test_structs), cmocka_unit_test(test_boards),     cmocka_unit_test(test_large),
   };
   return cmocka_run_group_tests(tests, load, NULL);
 }

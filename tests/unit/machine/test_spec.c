@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "machine/spec/allocation.h"
 #include "machine/spec/spec.h"
 
 static char *good; /* the text of gtx480.yaml */
@@ -73,7 +74,9 @@ static void refused(const char *from, const char *to, const char *place, const c
 }
 
 static void the_bundled_machines_load(void **state) {
-  static const char *const expected[] = {"gm200", "gp100", "gtx480", "h200", "v100"};
+  static const char *const expected[] = {"a100",    "a40",       "gh200",   "gm200", "gp100", "gtx480",
+                                         "h100",    "h100-pcie", "h200",    "l40",   "l40s",  "rtx2080ti",
+                                         "rtx3090", "rtx4090",   "rtx5090", "v100"};
   char **names = machine_spec_list();
   size_t found = 0;
   for (char **name = names; *name; name++) {
@@ -87,6 +90,59 @@ static void the_bundled_machines_load(void **state) {
   }
   free(names);
   assert_int_equal(found, sizeof expected / sizeof *expected);
+}
+
+/* "Technical specifications per compute capability": what an SM of a board of NVIDIA's has. l1_kib: its L1 and shared
+ * memory together. */
+static void boards_have_their_capabilitys_limits(void **state) {
+  static const struct {
+    uint64_t major, minor, threads, blocks, shared_kib, optin_kib, l1_kib;
+  } rows[] = {{7, 0, 2048, 32, 96, 96, 128},  {7, 5, 1024, 16, 64, 64, 96},   {8, 0, 2048, 32, 164, 163, 192},
+              {8, 6, 1536, 16, 100, 99, 128}, {8, 9, 1536, 24, 100, 99, 128}, {9, 0, 2048, 32, 228, 227, 256},
+              {12, 0, 1536, 24, 100, 99, 128}};
+  enum { ROWS = sizeof rows / sizeof *rows, KIB = 1024 };
+  bool seen[ROWS] = {false};
+  char **names = machine_spec_list();
+  for (char **name = names; *name; name++) {
+    machine_spec spec;
+    assert_int_equal(machine_spec_load(*name, &spec, NULL), FF_OK);
+    for (size_t i = 0; i < ROWS; i++) {
+      if (spec.compute_major != rows[i].major || spec.compute_minor != rows[i].minor) continue;
+      seen[i] = true;
+      if (spec.max_threads != rows[i].threads || spec.max_blocks != rows[i].blocks || spec.registers != 65536 ||
+          spec.shared_bytes != rows[i].shared_kib * KIB || spec.shared_per_block != 48 * KIB ||
+          spec.shared_per_block_optin != rows[i].optin_kib * KIB || spec.l1_bytes != rows[i].l1_kib * KIB)
+        fail_msg("%s is not as compute capability %llu.%llu says", *name, (unsigned long long)rows[i].major,
+                 (unsigned long long)rows[i].minor);
+      /* the tables of allocation.def and of the machine file agree: all shared memory leaves the rest to the L1 */
+      assert_int_equal(allocation_carve_out(&spec, 32, 0, 0, 100), spec.shared_bytes);
+      assert_int_equal(allocation_l1(&spec, spec.shared_bytes), spec.l1_bytes - spec.shared_bytes);
+    }
+    free(*name);
+  }
+  free(names);
+  for (size_t i = 0; i < ROWS; i++)
+    if (!seen[i]) fail_msg("no machine of row %zu", i);
+}
+
+/* Bandwidth is two transfers per memory clock over the bus, and the channels make up the bus. */
+static void boards_have_the_bandwidth_of_their_bus(void **state) {
+  static const struct {
+    const char *name;
+    uint64_t bus, channel; /* bits */
+  } rows[] = {{"v100", 4096, 128},  {"a100", 5120, 128}, {"h100-pcie", 5120, 128}, {"h100", 5120, 64},
+              {"gh200", 6144, 64},  {"h200", 6144, 64},  {"rtx2080ti", 352, 16},   {"a40", 384, 16},
+              {"rtx3090", 384, 16}, {"l40", 384, 16},    {"l40s", 384, 16},        {"rtx4090", 384, 16},
+              {"rtx5090", 512, 8}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    machine_spec spec;
+    assert_int_equal(machine_spec_load(rows[i].name, &spec, NULL), FF_OK);
+    double gbs = 2 * spec.dram_clock_mhz * (double)rows[i].bus / 8 / 1000;
+    if (spec.dram_gbs < gbs * 0.998 || spec.dram_gbs > gbs * 1.002)
+      fail_msg("%s: %g GB/s, its bus has %g", rows[i].name, spec.dram_gbs, gbs);
+    assert_int_equal(spec.channels * rows[i].channel, rows[i].bus);
+    assert_true(spec.link_d2h_gbs == spec.link_h2d_gbs); /* PCIe and NVLink-C2C are as fast both ways */
+  }
 }
 
 /* Zheng et al., HPCA 2016, Table 1. */
@@ -359,6 +415,8 @@ static void folders_of_the_variable_come_first(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(the_bundled_machines_load),
+                                     cmocka_unit_test(boards_have_their_capabilitys_limits),
+                                     cmocka_unit_test(boards_have_the_bandwidth_of_their_bus),
                                      cmocka_unit_test(gtx480_is_the_papers_table),
                                      cmocka_unit_test(a_file_is_found_by_its_path_too),
                                      cmocka_unit_test(an_unknown_machine_is_told_what_there_is),
