@@ -561,9 +561,11 @@ void pager_moved(pager *pager, const pager_unit *unit, bool in);
 
 /* The host reads or writes some of each page from *address to `end`: what lies in GPU memory is brought back first, so
  * a page that is written in part keeps the rest. -> moves out, faults. *until > 0: it must wait until then for the page
- * that *address is now in, and goes on there; else *address is `end`. `now`: the host's time. Partial pages: none may
- * be in flight. */
+ * that *address is now in, and goes on there; else *address is `end`, or where the next page begins if the prefetcher
+ * adds to the host's faults: then it ends behind each. `now`: the host's time. Partial pages: none may be in flight. */
 pager_moves pager_host_touch(pager *pager, uint64_t *address, uint64_t end, bool write, uint64_t now, uint64_t *until);
+/* The unit, which is in GPU memory, is the host's; `keeps`: the GPU has it too, both may read it. */
+void pager_host_takes(pager *pager, pager_unit *unit, bool keeps, uint64_t address, uint64_t now, pager_moves *moves);
 /* cudaMemPrefetchAsync to the CPU (-> moves out) and to the GPU (-> moves in); nothing may be in flight in the
  * range. */
 pager_moves pager_prefetch_out(pager *pager, uint64_t address, uint64_t bytes);
@@ -579,6 +581,12 @@ bool pager_may_come(const pager_unit *unit);
 pager_flight_kind pager_flight_kind_of(const pager *pager, const pager_unit *unit, uint32_t warp);
 
 void pager_remap(pager *pager, pager_unit *unit, uint64_t address); /* its hints have changed */
+
+/* ---- host_prefetch.c: what goes to the host with its faults ---- */
+
+bool pager_host_prefetches(const pager *pager);      /* the prefetcher adds to them */
+void pager_host_ask(pager *pager, uint64_t address); /* for a fault on this page; what is proposed stands in to_evict */
+void pager_host_prefetch(pager *pager, uint64_t now, pager_moves *moves); /* that goes */
 
 /* ---- thrashing: thrash.c ---- */
 

@@ -171,13 +171,18 @@ pager_moves pager_prefetch_in(pager *p, uint64_t address, uint64_t bytes) {
 
 /* ---- the host's loads and stores ---- */
 
+void pager_host_takes(pager *p, pager_unit *unit, bool keeps, uint64_t address, uint64_t now, pager_moves *moves) {
+  if (!(unit->hints & (PAGER_READ_MOSTLY | PAGER_PINNED))) pager_thrash_event(p, address, PAGER_CPU, now);
+  copy_out(p, unit, !keeps, address, moves);
+}
+
 static void touch_unit(pager *p, pager_unit *unit, bool write, uint64_t address, uint64_t now, pager_moves *moves) {
   if (unit->state == PAGER_RESIDENT && !(unit->duplicate && !write)) {
-    bool keeps = !write && unit->hints & PAGER_READ_MOSTLY;
     moves->faults++;
     moves->faulted += unit->bytes;
-    if (!(unit->hints & (PAGER_READ_MOSTLY | PAGER_PINNED))) pager_thrash_event(p, address, PAGER_CPU, now);
-    copy_out(p, unit, !keeps, address, moves);
+    if (pager_host_prefetches(p)) pager_host_ask(p, address);
+    pager_host_takes(p, unit, !write && unit->hints & PAGER_READ_MOSTLY, address, now, moves);
+    if (pager_host_prefetches(p)) pager_host_prefetch(p, now, moves);
   }
   if (write && (pager_may_come(unit) || unit->departs)) unit->cpu_version = ++unit->version;
 }
@@ -205,6 +210,10 @@ pager_moves pager_host_touch(pager *p, uint64_t *address, uint64_t end, bool wri
       p->view.by_host = true;
       touch_unit(p, unit, write, w.address, now, &moves);
       p->view.by_host = false;
+      if (!moves.faults || !pager_host_prefetches(p)) continue;
+      *address = w.at; /* a fault and what goes with it: one transfer */
+      pager_check(p);
+      return moves;
     }
     pager_check(p);
   }
