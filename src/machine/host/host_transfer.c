@@ -352,6 +352,7 @@ static ps paged_touch(transfers *x, const trace_op *op, ps time) {
     uint64_t pieces = (moves.faulted + x->spec->fault_page_bytes - 1) / x->spec->fault_page_bytes;
     uint64_t faults = moves.faults < pieces || pager_host_prefetches(x->pager) ? moves.faults : pieces;
     x->observer->counters.host_faults += faults;
+    x->observer->counters.host_first_touches += moves.first_touches;
     history_add(x->observer->history, HISTORY_host_faults, time, faults);
     if (moves.bytes) time = link_copy(x->link, HISTORY_CAUSE_TOUCH, false, moves.bytes, false, time);
     time += faults * x->t->host_fault;

@@ -402,6 +402,7 @@ static sim_counters random_program(const manager *m, uint64_t seed, uint64_t mem
   rig_open(r, m->name);
   r->gpu_memory = memory;
   r->spec.fault_batch_us = 1;
+  r->spec.first_touch_moves = seed % 2;
   rig_start(r);
   for (int a = 0; a < 4; a++)
     rig_alloc(r, PAGE(a * 200), 150 * 4096, a == 3 ? TRACE_MEMORY_DEVICE : TRACE_MEMORY_MANAGED);
