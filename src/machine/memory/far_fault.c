@@ -212,6 +212,7 @@ void fault_batch(far_faults *f) {
     f->batch = BATCH_SERVED;
     f->batch_at = f->batch_began = f->agenda->now;
     f->batch_bytes = 0;
+    f->observer->counters.fault_batches++;
     pager_batch_begin(f->pager, f->spec->fault_batch ? (uint32_t)f->spec->fault_batch : 256);
     /* all was left alone */
     if (f->batch_at == f->agenda->now) f->batch_at += f->t->fault_block ? f->t->fault_block : MIN_BATCH;

@@ -160,6 +160,7 @@ static void test_time_of_batches(void **state) {
                moves = run("uvm", "none", 0, true, PAGES * 4096, gpu_reads);
   assert_int_equal(zeros.fault_wait_ps - moves.fault_wait_ps, 4 * (1000 - 256) * NS);
   assert_int_equal(zeros.h2d_bytes, 0);
+  assert_true(zeros.fault_batches == 4 && moves.fault_batches == 4); /* a page at a time */
 }
 
 static void gpu_reads_all(void) { gpu("r", 0, PAGES); }
