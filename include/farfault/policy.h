@@ -150,6 +150,10 @@ typedef struct ff_policy {
    * GPU has read and written so many bytes of it so. Called with each further FF_REACHED_BYTES. What is proposed comes
    * as with a far-fault: after its service, even if others must go. */
   void (*reached)(void *state, ff_view *view, uint64_t group, uint64_t bytes);
+  /* Since version 3, of a prefetcher, optional: the program's own load or store of managed memory has faulted on the
+   * page around `address`, which the host does not have. `there`: the pages of its block that the host has. What is
+   * proposed goes to the host with the page, by the same fault, as far as it is in GPU memory and can go. */
+  void (*host_faulted)(void *state, ff_view *view, uint64_t address, const ff_pages *there);
 } ff_policy;
 
 /* What a plug-in defines. */

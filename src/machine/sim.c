@@ -146,6 +146,7 @@ static ff_status pager_init(sim *s, const sim_options *options, ff_error *error)
                          .watermarks = options->watermarks_chosen ? options->watermarks : m->watermarks,
                          .future = s->future,
                          .copy_clean = m->copy_clean,
+                         .zeroes = !s->spec->first_touch_moves,
                          .whole_blocks = m->whole_blocks,
                          .flight_limit = m->ranges ? 128 * (uint32_t)s->spec->channels : 0,
                          .ranges = m->ranges,

@@ -262,9 +262,14 @@ static void unit_arrives(pager *p, pager_unit *unit, uint64_t address) {
   if (!p->allocations.items[unit->allocation].users) p->no_unused = false;
   p->in_flight -= unit->bytes;
   p->resident += unit->bytes;
-  p->moved_in += unit->bytes;
-  *(unit->evicted ? &p->came_back : &p->came_first) += unit->bytes;
-  p->config.hooks.moved(p->config.hooks.context, p->allocations.items[unit->allocation].owner, true, unit->bytes);
+  if (unit->flight_kind == PAGER_FLIGHT_ZEROED) {
+    p->filled += unit->bytes;
+    pager_zeroed(p, unit);
+  } else {
+    p->moved_in += unit->bytes;
+    *(unit->evicted ? &p->came_back : &p->came_first) += unit->bytes;
+    pager_moved(p, unit, true);
+  }
   pager_mark(p, address, unit);
   pager_end_tracked(p, unit);
 }

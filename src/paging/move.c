@@ -104,6 +104,11 @@ void pager_moved(pager *p, const pager_unit *unit, bool in) {
   p->config.hooks.moved(p->config.hooks.context, p->allocations.items[unit->allocation].owner, in, unit->bytes);
 }
 
+void pager_zeroed(pager *p, const pager_unit *unit) {
+  if (p->config.hooks.zeroed)
+    p->config.hooks.zeroed(p->config.hooks.context, p->allocations.items[unit->allocation].owner, unit->bytes);
+}
+
 static bool is_paged(const pager *p) { return p->config.manager->placement == MANAGER_PAGED; }
 
 /* Nothing is in flight when memory is short (the machine waits for that), so there is always something to evict. */
@@ -127,6 +132,7 @@ void pager_unit_appears(pager *p, pager_unit *unit, uint64_t address) {
   unit_enters(p, unit, address);
   unit->gpu_version = unit->cpu_version;
   p->filled += unit->bytes;
+  pager_zeroed(p, unit);
 }
 
 void pager_unit_leaves(pager *p, pager_unit *unit, uint64_t address) {
@@ -207,7 +213,10 @@ pager_moves pager_host_write(pager *p, uint64_t address, uint64_t bytes) {
   pager_walk w = pager_walk_begin(p, address, bytes);
   for (pager_unit *unit; (unit = pager_walk_next(&w));) {
     FF_ASSERT(unit->state != PAGER_IN_FLIGHT || unit->departs);
-    if (unit->state == PAGER_REMOTE && !pager_may_come(unit)) continue;
+    if (unit->state == PAGER_REMOTE && !pager_may_come(unit)) {
+      unit->cpu_version = ++unit->version;
+      continue;
+    }
     if (!w.covered) bring_back(p, unit, w.address, &moves);
     if (unit->state == PAGER_RESIDENT) {
       pager_unit_leaves(p, unit, w.address);
@@ -221,6 +230,10 @@ pager_moves pager_host_write(pager *p, uint64_t address, uint64_t bytes) {
 
 void pager_bring_in(pager *p, pager_unit *unit, uint64_t address, pager_moves *moves) {
   FF_CHECK(unit->cpu_version == unit->version);
+  if (p->config.zeroes && pager_blank(p, unit)) {
+    pager_unit_appears(p, unit, address);
+    return;
+  }
   unit_enters(p, unit, address);
   unit->gpu_version = unit->cpu_version;
   p->moved_in += unit->bytes;
@@ -236,7 +249,10 @@ pager_moves pager_gpu_fill(pager *p, uint64_t address, uint64_t bytes) {
   pager_walk w = pager_walk_begin(p, address, bytes);
   for (pager_unit *unit; (unit = pager_walk_next(&w));) {
     FF_ASSERT(unit->state != PAGER_IN_FLIGHT);
-    if (unit->state == PAGER_REMOTE && !pager_may_come(unit)) continue;
+    if (unit->state == PAGER_REMOTE && !pager_may_come(unit)) {
+      unit->cpu_version = ++unit->version;
+      continue;
+    }
     if (pager_may_come(unit) && w.covered) {
       unit_enters(p, unit, w.address);
       p->filled += unit->bytes;

@@ -357,6 +357,11 @@ uint32_t pager_map(pager *p, uint64_t address, uint64_t bytes, trace_memory_kind
   return index;
 }
 
+void pager_map_blank(pager *p, uint32_t allocation) {
+  const manager *m = p->config.manager;
+  p->allocations.items[allocation].blank = m->placement == MANAGER_PAGED && (m->segments || p->config.zeroes);
+}
+
 uint32_t pager_allocation_at(const pager *p, uint64_t address) {
   for (size_t at = pager_first_behind(p, address); at < p->by_address.count; at++) {
     const pager_allocation *a = &p->allocations.items[p->by_address.items[at]];

@@ -18,7 +18,7 @@
  *     resident + in_flight + free == memory; if memory is handed out in whole blocks (the real driver's root chunks):
  *     blocks that hold anything x 2 MiB + free == memory, and resident + in_flight <= what they make
  *     moved_in + filled - moved_out - dropped == resident
- *     a unit's newest version is in the CPU's copy or in the GPU's copy, or both
+ *     a unit's newest version is in the CPU's copy or in the GPU's copy, or both; a blank one's is version 1, of zeros
  *     an SM's tracked NACKs <= its allotment, unless faults are served in batches
  * What is cleaned is copied to the CPU and stays: it is in none of these sums, and dirty again when the GPU writes to
  * it. */
@@ -51,11 +51,12 @@ enum {
   PAGER_REACHED =
       32 /* not the program, but the manager (manager.h: reaches): while it is the CPU's the GPU has it mapped; it may come */
 };
-/* What a flight does: brings the page; brings a copy that may only be read; maps the CPU's page, without a byte; makes
- * a copy that may only be read writable, without a byte. */
+/* What a flight does: brings the page; brings a copy that may only be read; takes a frame of zeros, without a byte;
+ * maps the CPU's page, without a byte; makes a copy that may only be read writable, without a byte. */
 typedef enum pager_flight_kind {
   PAGER_FLIGHT_MOVED,
   PAGER_FLIGHT_COPIED,
+  PAGER_FLIGHT_ZEROED,
   PAGER_FLIGHT_MAPPED,
   PAGER_FLIGHT_WRITABLE
 } pager_flight_kind;
@@ -82,6 +83,9 @@ typedef struct pager_unit {
   bool duplicate; /* resident, and the CPU has the same bytes mapped: both may read it, neither write */
   /* resident, written back ahead and not written to since: the host takes it back with what is dirty */
   bool cleaned;
+  /* of a blank allocation: it holds data though it was never written, as zeros were copied, or the host has touched it
+   * under a manager that keeps no account of writes (copy_clean) */
+  bool populated;
   uint8_t hints;       /* what the program has said of it */
   uint8_t flight_kind; /* IN_FLIGHT: pager_flight_kind */
   uint64_t last_use;   /* by the GPU, since it came; 0: never */
@@ -98,7 +102,7 @@ typedef struct pager_allocation {
   bool on_gpu, on_cpu; /* MANAGER_PROGRAM, managed: whose copy is the newest */
   bool host_wrote;     /* MANAGER_PROGRAM, managed: the host may have written it since it went to the GPU */
   uint32_t mapped;     /* managed pages: pager.unmappings when it was made */
-  /* segments: it came without bytes, and every write to it is seen: units of version 1 need not move */
+  /* it came without bytes, and every write to it is seen: units of version 1 hold nothing that must move */
   bool blank;
   uint32_t users; /* segments: launches, queued or running, that have declared it: evicted last */
 } pager_allocation;
@@ -151,6 +155,7 @@ typedef struct pager_hooks {
   void (*unblock)(void *context, uint32_t sm);                           /* MANAGER_BLOCK: its far-fault is over */
   void (*left)(void *context, uint64_t address, const pager_unit *unit); /* no longer in GPU memory: TLBs, caches */
   void (*moved)(void *context, uint32_t owner, bool in, uint64_t bytes); /* over the link */
+  void (*zeroed)(void *context, uint32_t owner, uint64_t bytes);         /* came as zeros instead. NULL: not told */
   /* The unit is resident and no longer dirty; what has its page as written to must ask again. NULL: nothing is
    * cleaned. */
   void (*cleaned)(void *context, uint64_t address, const pager_unit *unit);
@@ -165,6 +170,7 @@ typedef struct pager_config {
   bool evict_shares;          /* both are one, with one state: it is told once */
   const trace_future *future; /* complete before the first fault; NULL: it is not known */
   bool copy_clean;            /* evicted pages are written back even if the host's copy is the newest */
+  bool zeroes; /* blank pages come as zeros to whatever brings them; else only what declares them takes them so */
   /* of valid bytes that a page of 2 MiB may have: partial pages; 0: none, all units on their own */
   uint32_t ranges;
   uint64_t gap_bytes;    /* partial pages with several ranges: a smaller gap between two is moved and closed */
@@ -323,6 +329,8 @@ void pager_grow(pager *pager, uint64_t bytes); /* GPU memory becomes larger; who
 /* Returns the allocation's index; 0: it is empty or overlaps another one, and stays unknown. Its data is on the CPU
  * (PAGED, and managed memory everywhere) or undefined on the GPU. */
 uint32_t pager_map(pager *pager, uint64_t address, uint64_t bytes, trace_memory_kind kind, uint32_t owner);
+/* The allocation came without bytes, and all that writes to it will be seen: blank, if the manager can use that. */
+void pager_map_blank(pager *pager, uint32_t allocation);
 /* Nothing may be in flight in it. Returns its index (gone after this), 0 if no live allocation starts there. */
 uint32_t pager_unmap(pager *pager, uint64_t address);
 uint32_t pager_allocation_at(const pager *pager, uint64_t address); /* that starts there; 0: none */
@@ -355,6 +363,11 @@ static inline pager_leaf pager_leaf_of(pager *pager, uint64_t address) {
   return chunk->whole_groups >> (address / FF_GROUP_BYTES % 32) & 1 ? PAGER_LEAF_GROUP : PAGER_LEAF_MIN;
 }
 
+/* It holds no data: neither written nor copied since it was allocated. O(1). */
+static inline bool pager_blank(const pager *pager, const pager_unit *unit) {
+  return unit->version == 1 && !unit->populated && pager->allocations.items[unit->allocation].blank;
+}
+
 /* ---- what the GPU does to a unit of which `address` is any address: the version oracle ---- */
 
 /* room.c: it has become dirty, clean or used: what policies see of it */
@@ -385,7 +398,7 @@ static inline void pager_gpu_read(pager *pager, pager_unit *unit, uint64_t addre
 
 static inline void pager_gpu_write(pager *pager, pager_unit *unit, uint64_t address) {
   pager_gpu_read(pager, unit, address); /* most stores leave part of the page: it must be the newest */
-  if (pager_over_link(unit) && unit->hints & PAGER_REACHED) unit->cpu_version = ++unit->version;
+  if (pager_over_link(unit)) unit->cpu_version = ++unit->version;
   if (unit->state != PAGER_RESIDENT) return;
   bool clean = unit->cpu_version == unit->version;
   unit->gpu_version = ++unit->version;
@@ -540,6 +553,7 @@ uint32_t pager_page_ranges(pager *pager, uint64_t address); /* that the page has
 typedef struct pager_moves {
   uint64_t units, bytes;    /* what the machine must carry over the link */
   uint64_t faults, faulted; /* units that the host's accesses faulted on, and their bytes */
+  uint64_t first_touches;   /* and on which they faulted as on any memory that holds nothing yet */
 } pager_moves;
 
 pager_moves pager_host_read(pager *pager, uint64_t address, uint64_t bytes); /* -> moves out */
@@ -556,14 +570,17 @@ void pager_unit_leaves(pager *pager, pager_unit *unit, uint64_t address);
 void pager_bring_in(pager *pager, pager_unit *unit, uint64_t address, pager_moves *moves);
 void pager_whole_pages_back(pager *pager, uint64_t address, uint64_t bytes, pager_moves *moves);
 void pager_moved(pager *pager, const pager_unit *unit, bool in);
+void pager_zeroed(pager *pager, const pager_unit *unit);
 
 /* ---- hints and the host's loads and stores: paging_hints.c (MANAGER_PAGED, managed allocations) ---- */
 
 /* The host reads or writes some of each page from *address to `end`: what lies in GPU memory is brought back first, so
  * a page that is written in part keeps the rest. -> moves out, faults. *until > 0: it must wait until then for the page
- * that *address is now in, and goes on there; else *address is `end`. `now`: the host's time. Partial pages: none may
- * be in flight. */
+ * that *address is now in, and goes on there; else *address is `end`, or where the next page begins if the prefetcher
+ * adds to the host's faults: then it ends behind each. `now`: the host's time. Partial pages: none may be in flight. */
 pager_moves pager_host_touch(pager *pager, uint64_t *address, uint64_t end, bool write, uint64_t now, uint64_t *until);
+/* The unit, which is in GPU memory, is the host's; `keeps`: the GPU has it too, both may read it. */
+void pager_host_takes(pager *pager, pager_unit *unit, bool keeps, uint64_t address, uint64_t now, pager_moves *moves);
 /* cudaMemPrefetchAsync to the CPU (-> moves out) and to the GPU (-> moves in); nothing may be in flight in the
  * range. */
 pager_moves pager_prefetch_out(pager *pager, uint64_t address, uint64_t bytes);
@@ -579,6 +596,12 @@ bool pager_may_come(const pager_unit *unit);
 pager_flight_kind pager_flight_kind_of(const pager *pager, const pager_unit *unit, uint32_t warp);
 
 void pager_remap(pager *pager, pager_unit *unit, uint64_t address); /* its hints have changed */
+
+/* ---- host_prefetch.c: what goes to the host with its faults ---- */
+
+bool pager_host_prefetches(const pager *pager);      /* the prefetcher adds to them */
+void pager_host_ask(pager *pager, uint64_t address); /* for a fault on this page; what is proposed stands in to_evict */
+void pager_host_prefetch(pager *pager, uint64_t now, pager_moves *moves); /* that goes */
 
 /* ---- thrashing: thrash.c ---- */
 

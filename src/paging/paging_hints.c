@@ -44,6 +44,7 @@ pager_flight_kind pager_flight_kind_of(const pager *p, const pager_unit *unit, u
   bool writes = p->config.hooks.writes && p->config.hooks.writes(p->config.hooks.context, warp);
   if (unit->state == PAGER_RESIDENT) return PAGER_FLIGHT_WRITABLE;
   if (pager_stays(unit)) return PAGER_FLIGHT_MAPPED;
+  if (p->config.zeroes && pager_blank(p, unit)) return PAGER_FLIGHT_ZEROED;
   return unit->hints & PAGER_READ_MOSTLY && !writes ? PAGER_FLIGHT_COPIED : PAGER_FLIGHT_MOVED;
 }
 
@@ -122,6 +123,7 @@ static void copy_out(pager *p, pager_unit *unit, bool leaves, uint64_t address, 
   bool copied = unit->cpu_version != unit->version || (p->config.copy_clean && !unit->duplicate);
   FF_CHECK(unit->cpu_version == unit->version || unit->gpu_version == unit->version);
   unit->cpu_version = unit->version;
+  unit->populated |= copied;
   if (leaves) pager_unit_leaves(p, unit, address);
   else {
     unit->duplicate = true;
@@ -162,8 +164,9 @@ pager_moves pager_prefetch_in(pager *p, uint64_t address, uint64_t bytes) {
     /* it is mapped elsewhere now */
     if (unit->state == PAGER_REMOTE) p->config.hooks.left(p->config.hooks.context, w.address, unit);
     unit->state = PAGER_ABSENT;
+    bool blank = pager_blank(p, unit);
     pager_bring_in(p, unit, w.address, &moves);
-    unit->duplicate = unit->hints & PAGER_READ_MOSTLY;
+    unit->duplicate = unit->hints & PAGER_READ_MOSTLY && !blank;
   }
   pager_check(p);
   return moves;
@@ -171,15 +174,31 @@ pager_moves pager_prefetch_in(pager *p, uint64_t address, uint64_t bytes) {
 
 /* ---- the host's loads and stores ---- */
 
+void pager_host_takes(pager *p, pager_unit *unit, bool keeps, uint64_t address, uint64_t now, pager_moves *moves) {
+  if (!(unit->hints & (PAGER_READ_MOSTLY | PAGER_PINNED))) pager_thrash_event(p, address, PAGER_CPU, now);
+  copy_out(p, unit, !keeps, address, moves);
+}
+
+/* The host's memory for the page is made. What comes along may lie in GPU memory: then it is a fault like others. */
+static void first_touch(pager *p, pager_unit *unit, uint64_t address, uint64_t now, pager_moves *moves) {
+  uint64_t before = moves->bytes;
+  if (pager_host_prefetches(p)) pager_host_ask(p, address);
+  unit->populated = p->config.copy_clean;
+  if (pager_host_prefetches(p)) pager_host_prefetch(p, now, moves);
+  *(moves->bytes > before ? &moves->faults : &moves->first_touches) += 1;
+}
+
 static void touch_unit(pager *p, pager_unit *unit, bool write, uint64_t address, uint64_t now, pager_moves *moves) {
   if (unit->state == PAGER_RESIDENT && !(unit->duplicate && !write)) {
-    bool keeps = !write && unit->hints & PAGER_READ_MOSTLY;
     moves->faults++;
     moves->faulted += unit->bytes;
-    if (!(unit->hints & (PAGER_READ_MOSTLY | PAGER_PINNED))) pager_thrash_event(p, address, PAGER_CPU, now);
-    copy_out(p, unit, !keeps, address, moves);
+    if (pager_host_prefetches(p)) pager_host_ask(p, address);
+    pager_host_takes(p, unit, !write && unit->hints & PAGER_READ_MOSTLY, address, now, moves);
+    if (pager_host_prefetches(p)) pager_host_prefetch(p, now, moves);
+  } else if (pager_blank(p, unit) && (write || p->config.copy_clean)) {
+    first_touch(p, unit, address, now, moves);
   }
-  if (write && (pager_may_come(unit) || unit->departs)) unit->cpu_version = ++unit->version;
+  if (write) unit->cpu_version = ++unit->version;
 }
 
 /* When the host may touch the unit: when it has landed; when a period of throttling is over; 0: now. */
@@ -205,6 +224,10 @@ pager_moves pager_host_touch(pager *p, uint64_t *address, uint64_t end, bool wri
       p->view.by_host = true;
       touch_unit(p, unit, write, w.address, now, &moves);
       p->view.by_host = false;
+      if (!moves.faults || !pager_host_prefetches(p)) continue;
+      *address = w.at; /* a fault and what goes with it: one transfer */
+      pager_check(p);
+      return moves;
     }
     pager_check(p);
   }

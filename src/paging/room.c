@@ -439,6 +439,7 @@ static void evict(pager *p, const fault_request *request, pager_unit *unit, uint
   unit->cpu_version = unit->version;
   unit->state = (uint8_t)pager_away(unit);
   unit->duplicate = unit->cleaned = false;
+  unit->populated |= write_back;
   unit->evicted = true;
   p->resident -= unit->bytes;
   pager_room_give(p, address, unit);
@@ -648,7 +649,7 @@ static void bring_range(pager *p, const fault_request *request, uint64_t address
     if (pager_stays(unit) ||
         (!unit->nacks && pager_thrashes(p, pager_chunk_find(p, w.address >> PAGER_CHUNK_SHIFT), w.address)))
       continue;
-    bool blank = p->allocations.items[unit->allocation].blank && unit->version == 1 && !unit->nacks;
+    bool blank = pager_blank(p, unit) && !unit->nacks, zeroes = p->config.zeroes && pager_blank(p, unit);
     if (p->blank_only && !blank) continue;
     if (p->idles && blank && p->config.manager->reaches && !p->allocations.items[unit->allocation].users) {
       p->blank_skipped = true; /* the host may write it before any launch does */
@@ -656,13 +657,13 @@ static void bring_range(pager *p, const fault_request *request, uint64_t address
     }
     uint64_t wanted = pager_room_wanted(p, w.address, unit);
     if (p->free < wanted && !(may_evict && pager_make_room(p, request, wanted))) return;
-    if (blank && (p->spare_used || p->config.manager->reaches)) {
+    if (blank && (p->spare_used || p->config.manager->reaches || (zeroes && p->idles))) {
       pager_unit_appears(p, unit, w.address);
       continue;
     }
     uint64_t begin = w.first & ~(p->grain - 1);
-    bool joins = r->flight && begin <= r->end && begin >= r->address &&
-                 begin >> PAGER_CHUNK_SHIFT == r->address >> PAGER_CHUNK_SHIFT &&
+    bool joins = r->flight && zeroes == (r->first->flight_kind == PAGER_FLIGHT_ZEROED) && begin <= r->end &&
+                 begin >= r->address && begin >> PAGER_CHUNK_SHIFT == r->address >> PAGER_CHUNK_SHIFT &&
                  /* what is reached meanwhile waits for its group only */
                  !(p->config.manager->reaches && begin % FF_GROUP_BYTES == 0);
     if (!joins) {
@@ -675,6 +676,7 @@ static void bring_range(pager *p, const fault_request *request, uint64_t address
     unit->state = PAGER_IN_FLIGHT;
     unit->flight = r->flight;
     unit->flight_kind = unit->hints & PAGER_READ_MOSTLY ? PAGER_FLIGHT_COPIED : PAGER_FLIGHT_MOVED;
+    if (zeroes) unit->flight_kind = PAGER_FLIGHT_ZEROED;
     unit->prefetched = !unit->nacks;
     if (p->serving && unit->flight_kind == PAGER_FLIGHT_MOVED) pager_thrash_event(p, w.address, PAGER_GPU, p->now);
     pager_room_take(p, w.address, unit);

@@ -12,7 +12,8 @@
 #include "report/table.h"
 #include "report/text_ranges.h"
 
-static void manager_row(const report_run *run, const sim_result *result, table *t) {
+/* zeros: with what came as zeros. */
+static void manager_row(const report_run *run, const sim_result *result, bool zeros, table *t) {
   const sim_counters *c = &result->counters;
   double ratio = report_ratio(run, result);
   table_cell(t, "%s", result->memory);
@@ -23,6 +24,7 @@ static void manager_row(const report_run *run, const sim_result *result, table *
   table_time(t, c->transfer_ps);
   table_count(t, c->faults);
   table_bytes(t, c->h2d_bytes);
+  if (zeros) table_bytes(t, c->zero_filled_bytes);
   table_bytes(t, c->d2h_bytes);
   table_cell(t, "%.1f %%", 100 * sim_link_utilisation(c));
   table_cell(t, "%.1f %%", 100 * sim_tlb_miss_rate(c));
@@ -44,16 +46,24 @@ static void error_write(const sim_result *result, ff_text *out) {
   ff_text_add(out, "\n");
 }
 
+static bool has_zeros(const report_run *run, uint32_t device) {
+  for (uint32_t i = 0; i < run->result_count; i++)
+    if (run->results[i].device == device && run->results[i].counters.zero_filled_bytes) return true;
+  return false;
+}
+
 /* The table of one of the program's devices. */
 static void device_write(const report_run *run, uint32_t device, ff_text *out) {
-  static const char *const names[] = {"memory", "time",   "ratio",     "kernels",  "transfers", "far-faults",
-                                      "to GPU", "to CPU", "link used", "TLB miss", NULL};
+  static const char *const names[] = {"memory", "time",  "ratio",  "kernels",   "transfers", "far-faults",
+                                      "to GPU", "zeros", "to CPU", "link used", "TLB miss",  NULL};
+  bool zeros = has_zeros(run, device);
   table t;
-  table_start(&t, "lrrrrrrrrr");
-  t.spare = (const char *const[]){"TLB miss", "link used", "transfers", "kernels", NULL};
-  table_names(&t, names);
+  table_start(&t, zeros ? "lrrrrrrrrrr" : "lrrrrrrrrr");
+  t.spare = (const char *const[]){"zeros", "TLB miss", "link used", "transfers", "kernels", NULL};
+  for (size_t i = 0; names[i]; i++)
+    if (i != 7 || zeros) table_cell(&t, "%s", names[i]);
   for (uint32_t i = 0; i < run->result_count; i++)
-    if (run->results[i].device == device && !run->results[i].error[0]) manager_row(run, &run->results[i], &t);
+    if (run->results[i].device == device && !run->results[i].error[0]) manager_row(run, &run->results[i], zeros, &t);
   table_write(&t, 0, out);
   table_free(&t);
   for (uint32_t i = 0; i < run->result_count; i++)

@@ -320,10 +320,12 @@ static void arm(uint64_t begin, uint64_t end) {
 
 /* ---- allocations come and go ---- */
 
+void engine_host_access_begin(void) {
+  if (ff_engine.trace && !touches.started) start();
+}
+
 void engine_host_access_track(const exec_allocation *allocation, bool filled) {
-  if (!ff_engine.trace) return;
-  if (!touches.started) start();
-  if (!touches.level) return;
+  if (!ff_engine.trace || !touches.level) return;
   if (touches.regions.count >= REGION_LIMIT) {
     if (!touches.limit_noted)
       session_note(ff_engine.session,

@@ -499,6 +499,7 @@ typedef enum engine_host_access_level {
   ENGINE_TOUCH_EXACT
 } engine_host_access_level;
 engine_host_access_level engine_host_access_level_now(void);
+void engine_host_access_begin(void); /* before the first managed allocation is put into the access stream */
 void engine_host_access_track(const exec_allocation *allocation, bool filled);
 void engine_host_access_forget(const exec_allocation *allocation);
 void engine_host_access_collect(bool launch);

@@ -75,6 +75,7 @@ void engine_note_allocation(int device, const exec_allocation *allocation, unsig
   op.alloc.initialised = owner != ENGINE_OWNER_PROGRAM;
   if (owner == ENGINE_OWNER_PROGRAM) engine_name_allocation(op.alloc.name, name);
   else snprintf(op.alloc.name, sizeof op.alloc.name, "%s", name);
+  if (memory == TRACE_MEMORY_MANAGED) engine_host_access_begin();
   engine_append(&op);
   engine_time_host(ff_engine.machine->malloc_us);
   if (memory == TRACE_MEMORY_MANAGED) engine_host_access_track(allocation, owner == ENGINE_OWNER_MODULE);

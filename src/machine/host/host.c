@@ -178,7 +178,7 @@ static void allocate(host *h, const trace_op *op) {
   if (!index || !counted) return;
   address_map_allocated(h->map, op->alloc.address, op->alloc.bytes);
   bool writes_seen = op->alloc.memory == TRACE_MEMORY_DEVICE || h->touches_recorded;
-  h->pager->allocations.items[index].blank = h->manager->segments && !op->alloc.initialised && writes_seen;
+  if (!op->alloc.initialised && writes_seen) pager_map_blank(h->pager, index);
   hints_allocated(h->hints, op);
 }
 

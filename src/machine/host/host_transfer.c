@@ -339,8 +339,9 @@ static ps whole_pages_land(transfers *x, uint64_t address, uint64_t bytes, ps ti
   return time;
 }
 
-/* The host's faults on pages in GPU memory: one per unit, but for neighbours no more than one per fault_page_bytes.
- * Before a page that is on its way, or that thrashes, the host waits; the device goes on meanwhile. */
+/* The host's faults on pages in GPU memory: one per unit, but for neighbours no more than one per fault_page_bytes,
+ * unless the prefetcher says what comes with each. Before a page that is on its way, or that thrashes, the host waits;
+ * the device goes on meanwhile. */
 static ps paged_touch(transfers *x, const trace_op *op, ps time) {
   uint64_t at = op->touch.address, end = at + op->touch.bytes < at ? UINT64_MAX : at + op->touch.bytes, until;
   while (at < end && !loop_stopped(x->loop)) {
@@ -349,8 +350,9 @@ static ps paged_touch(transfers *x, const trace_op *op, ps time) {
     if (x->pager->pins_due <= time) pager_unpin(x->pager, time);
     pager_moves moves = pager_host_touch(x->pager, &at, end, op->touch.write, time, &until);
     uint64_t pieces = (moves.faulted + x->spec->fault_page_bytes - 1) / x->spec->fault_page_bytes;
-    uint64_t faults = moves.faults < pieces ? moves.faults : pieces;
+    uint64_t faults = moves.faults < pieces || pager_host_prefetches(x->pager) ? moves.faults : pieces;
     x->observer->counters.host_faults += faults;
+    x->observer->counters.host_first_touches += moves.first_touches;
     history_add(x->observer->history, HISTORY_host_faults, time, faults);
     if (moves.bytes) time = link_copy(x->link, HISTORY_CAUSE_TOUCH, false, moves.bytes, false, time);
     time += faults * x->t->host_fault;

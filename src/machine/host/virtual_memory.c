@@ -144,7 +144,7 @@ static void map(mappings *v, const trace_op *op) {
   address_map_allocated(v->map, a->address, a->bytes);
   a->mapping = true;
   a->memory = m ? m->id : NO_MEMORY;
-  a->blank = v->manager->segments && !made.alloc.initialised;
+  if (!made.alloc.initialised) pager_map_blank(v->pager, index);
   if (m) {
     m->mappings++;
     m->used = true;

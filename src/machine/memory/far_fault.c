@@ -61,6 +61,13 @@ static ps carry_in(far_faults *f, history_cause cause, uint64_t bytes, ps from, 
   return lands < not_before ? not_before : lands;
 }
 
+/* Zeros take memory, but nothing of the link. */
+static ps zero_in(far_faults *f, const tally *t, uint64_t bytes, ps from, ps not_before, ps room) {
+  ps ready = room_ready(f, bytes, from, room);
+  t->kernel->zero_filled_bytes += bytes; /* the allocation's and the run's: `zeroed` */
+  return ready < not_before ? not_before : ready;
+}
+
 static uint64_t flight_start(void *context, fault_request *request, uint64_t address, uint32_t flight,
                              const pager_unit *unit, uint64_t room) {
   far_faults *f = context;
@@ -72,8 +79,10 @@ static uint64_t flight_start(void *context, fault_request *request, uint64_t add
     from = gmmu_walk(f->gmmu, &f->sms[request->sm], address,
                      f->gmmu->leaves_grow ? pager_leaf_of(f->pager, address) : PAGER_LEAF_MIN, at, at, &t);
   }
-  uint64_t bytes = unit->flight_kind < PAGER_FLIGHT_MAPPED ? unit->bytes : 0; /* a mapping moves nothing */
-  ps lands = bytes ? carry_in(f, HISTORY_CAUSE_FAULT, bytes, from, from + f->t->fault, room) : from + f->t->fault;
+  uint64_t bytes = unit->flight_kind < PAGER_FLIGHT_ZEROED ? unit->bytes : 0; /* zeros and mappings move nothing */
+  ps lands = from + f->t->fault;
+  if (bytes) lands = carry_in(f, HISTORY_CAUSE_FAULT, bytes, from, lands, room);
+  else if (unit->flight_kind == PAGER_FLIGHT_ZEROED) lands = zero_in(f, &t, unit->bytes, from, lands, room);
   if (f->observer->history) record_fault(f->observer, unit, address, from);
   COUNT(&t, faults, 1);
   if (unit->evicted) COUNT(&t, refaults, 1);
@@ -88,10 +97,12 @@ static uint64_t flight_start(void *context, fault_request *request, uint64_t add
 }
 
 /* One piece of a batch, by the copy engine, one after the other. */
-static uint64_t batch_fetch(far_faults *f, uint64_t address, uint64_t bytes, uint32_t flight, ps room) {
-  ps from = f->batch_at;
-  f->batch_at = link_copy(f->link, HISTORY_CAUSE_FAULT, true, bytes, false, room_ready(f, bytes, from, room));
-  f->batch_bytes += bytes;
+static uint64_t batch_fetch(far_faults *f, uint64_t address, uint64_t bytes, uint32_t flight, const pager_unit *first,
+                            ps room) {
+  ps from = f->batch_at, ready = room_ready(f, bytes, from, room);
+  bool zeroes = first->flight_kind == PAGER_FLIGHT_ZEROED;
+  f->batch_at = zeroes ? ready : link_copy(f->link, HISTORY_CAUSE_FAULT, true, bytes, false, ready);
+  if (!zeroes) f->batch_bytes += bytes;
   pager_walk w = pager_walk_begin(f->pager, address, bytes);
   for (const pager_unit *unit; (unit = pager_walk_next(&w));) {
     if (unit->flight != flight) continue;
@@ -99,6 +110,10 @@ static uint64_t batch_fetch(far_faults *f, uint64_t address, uint64_t bytes, uin
                &f->observer->allocations.items[f->pager->allocations.items[unit->allocation].owner]->counters};
     if (unit->prefetched) COUNT(&t, prefetched_bytes, unit->bytes);
     if (unit->prefetched) history_add(f->observer->history, HISTORY_prefetched_bytes, from, unit->bytes);
+    if (zeroes) {
+      t.kernel->zero_filled_bytes += unit->bytes;
+      continue;
+    }
     t.kernel->h2d_bytes += unit->bytes;
     t.kernel->pages_moved_in += (unit->bytes + FF_PAGE_BYTES - 1) / FF_PAGE_BYTES;
   }
@@ -110,16 +125,19 @@ static uint64_t fetch(void *context, const fault_request *request, uint64_t addr
                       const pager_unit *first, uint64_t room) {
   far_faults *f = context;
   if (request && request->declared) return segments_fetch(f->segments, request->counters, bytes, flight, first, room);
-  if (f->batch == BATCH_SERVED) return batch_fetch(f, address, bytes, flight, room);
+  if (f->batch == BATCH_SERVED) return batch_fetch(f, address, bytes, flight, first, room);
   bool with_fault = request && request->served;
+  bool zeroes = first->flight_kind == PAGER_FLIGHT_ZEROED;
   ps from = with_fault ? request->served : f->agenda->now;
-  ps lands =
-      carry_in(f, HISTORY_CAUSE_PREFETCH, bytes, from, from + (with_fault ? f->t->fault : f->t->link_latency), room);
+  ps served = from + (with_fault ? f->t->fault : f->t->link_latency);
+  sim_counters none = {0};
   tally t = {with_fault ? request->counters : &f->observer->counters,
              &f->observer->allocations.items[f->pager->allocations.items[first->allocation].owner]->counters};
+  ps lands = zeroes ? zero_in(f, with_fault ? &t : &(tally){&none, &none}, bytes, from, served, room)
+                    : carry_in(f, HISTORY_CAUSE_PREFETCH, bytes, from, served, room);
   COUNT(&t, prefetched_bytes, bytes);
   history_add(f->observer->history, HISTORY_prefetched_bytes, from, bytes);
-  if (with_fault) {
+  if (with_fault && !zeroes) {
     t.kernel->h2d_bytes += bytes;
     t.kernel->pages_moved_in += bytes / FF_PAGE_BYTES;
   }
@@ -194,6 +212,7 @@ void fault_batch(far_faults *f) {
     f->batch = BATCH_SERVED;
     f->batch_at = f->batch_began = f->agenda->now;
     f->batch_bytes = 0;
+    f->observer->counters.fault_batches++;
     pager_batch_begin(f->pager, f->spec->fault_batch ? (uint32_t)f->spec->fault_batch : 256);
     /* all was left alone */
     if (f->batch_at == f->agenda->now) f->batch_at += f->t->fault_block ? f->t->fault_block : MIN_BATCH;
@@ -256,6 +275,12 @@ static void moved(void *context, uint32_t owner, bool in, uint64_t bytes) {
   *(in ? &a->pages_moved_in : &a->pages_moved_out) += pages;
   *(in ? &f->observer->counters.h2d_bytes : &f->observer->counters.d2h_bytes) += bytes;
   *(in ? &f->observer->counters.pages_moved_in : &f->observer->counters.pages_moved_out) += pages;
+}
+
+static void zeroed(void *context, uint32_t owner, uint64_t bytes) {
+  far_faults *f = context;
+  f->observer->allocations.items[owner]->counters.zero_filled_bytes += bytes;
+  f->observer->counters.zero_filled_bytes += bytes;
 }
 
 static void cleaned(void *context, uint64_t address, const pager_unit *unit) {
@@ -339,6 +364,7 @@ void fault_hooks(far_faults *f, pager_hooks *hooks) {
                          .unblock = unblock,
                          .left = left,
                          .moved = moved,
+                         .zeroed = zeroed,
                          .remapped = remapped,
                          .cleaned = cleaned};
 }

@@ -7,7 +7,9 @@
  *
  * is brought. All faults of a call see the same counts: the tree is not updated in between. The part's first
  * page is where the tree begins, moved down to a group's boundary so that groups are nodes. With threshold 100 nothing
- * is ever brought in addition to the faults; 51 is the driver's default. */
+ * is ever brought in addition to the faults; 51 is the driver's default.
+ *
+ * Faults of the CPU have the same tree, with what is resident in host memory. */
 #include <stdlib.h>
 
 #include "base/memory.h"
@@ -74,16 +76,14 @@ static void add_node(const tree *t, uint32_t threshold, uint32_t page, ff_pages 
   pages_add(wanted, first > t->piece.first ? first : t->piece.first, end);
 }
 
-static void serve_piece(const density *d, ff_view *view, const pages_piece *piece, const ff_fault *faults,
-                        size_t count) {
-  ff_block block;
-  view->block(view, piece->block, &block);
+/* there: what is resident of the block where the pages go. */
+static void serve_piece(const density *d, ff_view *view, const pages_piece *piece, const ff_pages *there,
+                        const ff_fault *faults, size_t count) {
   ff_pages own = pages_between(piece->first, piece->end);
-  tree t = {.piece = *piece,
-            .origin = piece->first / FF_GROUP_PAGES * FF_GROUP_PAGES,
-            .counted = pages_and(&block.valid, &own)};
+  tree t = {
+      .piece = *piece, .origin = piece->first / FF_GROUP_PAGES * FF_GROUP_PAGES, .counted = pages_and(there, &own)};
   count_faults(&t, view, faults, count);
-  ff_pages wanted = {0}, known = block.valid;
+  ff_pages wanted = {0}, known = *there;
   uint32_t near = FF_BLOCK_PAGES; /* the first fault's page */
   for (size_t i = 0; i < count; i++) {
     pages_piece other;
@@ -103,8 +103,17 @@ static void faulted(void *state, ff_view *view, const ff_fault *faults, size_t c
     bool served = false; /* with an earlier fault of the same piece */
     for (size_t j = 0; j < i && !served; j++)
       served = pages_piece_at(view, faults[j].address, &earlier) && same_piece(&earlier, &piece);
-    if (!served) serve_piece(state, view, &piece, faults, count);
+    if (served) continue;
+    ff_block block;
+    view->block(view, piece.block, &block);
+    serve_piece(state, view, &piece, &block.valid, faults, count);
   }
+}
+
+static void host_faulted(void *state, ff_view *view, uint64_t address, const ff_pages *there) {
+  pages_piece piece;
+  if (pages_piece_at(view, address, &piece))
+    serve_piece(state, view, &piece, there, &(ff_fault){.address = address}, 1);
 }
 
 const ff_policy policy_prefetch_density = {
@@ -114,4 +123,5 @@ const ff_policy policy_prefetch_density = {
     .create = create,
     .destroy = destroy,
     .faulted = faulted,
+    .host_faulted = host_faulted,
 };

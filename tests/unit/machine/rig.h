@@ -115,6 +115,7 @@ static inline machine_spec rig_spec(void) {
                     .fault_us = 20,
                     .fault_mshrs = 4,
                     .host_fault_us = 0,
+                    .first_touch_moves = 1,
                     .fault_page_bytes = 4096,
                     .host_gbs = 1000};
   return s;

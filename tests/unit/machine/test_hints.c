@@ -300,6 +300,88 @@ static void test_time_of_host_faults(void **state) {
   }
 }
 
+/* ---- what the driver's prefetcher adds to faults of the host ---- */
+
+enum { BLOCK = 512, BLOCKS = 2, LEAF = 16 };
+
+static void start_density(uint64_t bytes) {
+  static rig made;
+  r = &made;
+  kept_count = 0;
+  rig_open(r, "uvm");
+  r->spec.host_fault_us = 7;
+  r->spec.fault_page_bytes = 65536;
+  rig_start(r);
+  rig_alloc(r, RIG_BASE, bytes, TRACE_MEMORY_MANAGED);
+}
+
+/* Each leaf of 64 KiB is touched in order: 0, 1, 2, 4, 8 and 16 fault, and bring 1, 1, 2, 4, 8 and 16 of them. Each
+ * fault is a transfer and host_fault_us. */
+static void test_host_prefetch(void **state) {
+  ps times[2];
+  for (int touched = 0; touched < 2; touched++) {
+    start_density(BLOCKS * BLOCK * 4096);
+    gpu("w", 0, BLOCKS * BLOCK);
+    if (touched) cpu("r", 0, BLOCKS * BLOCK);
+    const sim_counters *c = &rig_finish(r)->counters;
+    assert_int_equal(c->host_faults, touched * BLOCKS * 6);
+    assert_int_equal(c->d2h_bytes, (uint64_t)touched * BLOCKS * BLOCK * 4096);
+    times[touched] = c->host_wait_ps;
+    rig_close(r);
+  }
+  assert_int_equal(times[1] - times[0], (uint64_t)BLOCKS * (BLOCK * 256 * NS + 6 * 7 * US));
+}
+
+/* The CPU has 28 leaves of 32, so its fault on one of the others brings all four. */
+static void test_host_prefetch_of_the_rest(void **state) {
+  start_density(BLOCK * 4096);
+  cpu("w", 0, BLOCK);
+  gpu("w", 8 * LEAF, 4 * LEAF);
+  cpu("r", 9 * LEAF + 5, 1);
+  cpu("r", 0, BLOCK);
+  const sim_counters *c = &rig_finish(r)->counters;
+  assert_int_equal(c->d2h_bytes, 4 * LEAF * 4096);
+  assert_int_equal(c->host_faults, 1);
+  rig_close(r);
+}
+
+/* What a fault of the CPU on the page brings, by the words of the rule: of all aligned ranges of 2^n leaves around it
+ * the largest of which the CPU has more than 51 %, the leaf itself counted. */
+static void naive_host_fault(bool *host, uint32_t page) {
+  uint32_t leaf = page / LEAF, best = 1;
+  for (uint32_t size = 1; size <= BLOCK / LEAF; size *= 2) {
+    uint32_t first = leaf / size * size * LEAF, count = 0;
+    for (uint32_t i = first; i < first + size * LEAF; i++) count += host[i] || i / LEAF == leaf;
+    if (count * 100 > size * LEAF * 51) best = size;
+  }
+  for (uint32_t i = leaf / best * best * LEAF; i < (leaf / best + 1) * best * LEAF; i++) host[i] = true;
+}
+
+/* The CPU touches random pages of a block that the GPU has written: as the naive model. */
+static void test_random_host_prefetch(void **state) {
+  for (uint64_t seed = 1; seed <= 8; seed++) {
+    bool host[BLOCK] = {false};
+    uint64_t faults = 0, bytes = 0, random = seed;
+    start_density(BLOCK * 4096);
+    gpu("w", 0, BLOCK);
+    for (int i = 0; i < 40; i++) {
+      random = random * UINT64_C(6364136223846793005) + 1442695040888963407u;
+      uint32_t first = (uint32_t)(random >> 40) % BLOCK, count = 1 + (uint32_t)(random >> 33) % 24;
+      if (count > BLOCK - first) count = BLOCK - first;
+      cpu(random >> 63 ? "r" : "w", first, count);
+      for (uint32_t page = first; page < first + count; page++) {
+        if (!host[page]) faults++;
+        if (!host[page]) naive_host_fault(host, page);
+      }
+    }
+    for (uint32_t i = 0; i < BLOCK; i++) bytes += host[i] * UINT64_C(4096);
+    const sim_counters *c = &rig_finish(r)->counters;
+    assert_int_equal(c->host_faults, faults);
+    assert_int_equal(c->d2h_bytes, bytes);
+    rig_close(r);
+  }
+}
+
 /* ---- anything at all ---- */
 
 static uint64_t random_state;
@@ -320,6 +402,7 @@ static sim_counters random_program(const manager *m, uint64_t seed, uint64_t mem
   rig_open(r, m->name);
   r->gpu_memory = memory;
   r->spec.fault_batch_us = 1;
+  r->spec.first_touch_moves = seed % 2;
   rig_start(r);
   for (int a = 0; a < 4; a++)
     rig_alloc(r, PAGE(a * 200), 150 * 4096, a == 3 ? TRACE_MEMORY_DEVICE : TRACE_MEMORY_MANAGED);
@@ -374,10 +457,17 @@ static void test_random_programs(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_no_advice),         cmocka_unit_test(test_clean_pages),
-      cmocka_unit_test(test_read_mostly),       cmocka_unit_test(test_preferred_location),
-      cmocka_unit_test(test_accessed_by),       cmocka_unit_test(test_prefetch),
-      cmocka_unit_test(test_whole_allocations), cmocka_unit_test(test_time_of_host_faults),
+      cmocka_unit_test(test_no_advice),
+      cmocka_unit_test(test_clean_pages),
+      cmocka_unit_test(test_read_mostly),
+      cmocka_unit_test(test_preferred_location),
+      cmocka_unit_test(test_accessed_by),
+      cmocka_unit_test(test_prefetch),
+      cmocka_unit_test(test_whole_allocations),
+      cmocka_unit_test(test_time_of_host_faults),
+      cmocka_unit_test(test_host_prefetch),
+      cmocka_unit_test(test_host_prefetch_of_the_rest),
+      cmocka_unit_test(test_random_host_prefetch),
       cmocka_unit_test(test_random_programs),
   };
   return cmocka_run_group_tests_name("hints", tests, NULL, NULL);

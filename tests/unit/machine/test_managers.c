@@ -450,11 +450,17 @@ static void test_totals_are_the_sum_of_their_parts(void **state) {
   }
 }
 
-/* The host and a kernel take a page from each other: throttled, at last pinned. */
+/* The host and a kernel take a page from each other: throttled, at last pinned. The kernel is the first to touch it,
+ * the host that of another one. */
 static sim_result run_ping_pong(void) {
   rig r;
-  begin(&r, "uvm");
+  rig_open(&r, "uvm");
+  r.spec.first_touch_moves = 0;
+  rig_start(&r);
+  rig_op(&r, (trace_op){.kind = TRACE_OP_HOST_TOUCH}); /* of nothing: touches are recorded */
   rig_alloc(&r, MANAGED, 4096, TRACE_MEMORY_MANAGED);
+  rig_alloc(&r, MANAGED + 4096, 4096, TRACE_MEMORY_MANAGED);
+  host_touch(&r, MANAGED + 4096, 4096, true);
   for (int i = 0; i < 40; i++) {
     launch_touch(&r, (touch){MANAGED, 1, true});
     rig_sync(&r);

@@ -16,6 +16,7 @@ enum { PAGES = 300, SMS = 3, WARPS = 40, ALLOCATIONS = 6 };
 
 typedef struct naive_page {
   bool gpu, cpu, flying;
+  bool data; /* not zeros that nobody wrote; they do not move */
   int allocation;
 } naive_page; /* where the newest bytes are */
 typedef struct testbed {
@@ -33,7 +34,7 @@ typedef struct testbed {
   uint64_t started, woken, moved_in, moved_out, left;
   uint64_t room; /* when the room of what comes next is free */
   int shift;     /* pages per unit, as a shift */
-  uint64_t fetched, evicted, written_back, cleaned;
+  uint64_t fetched, evicted, written_back, cleaned, zeroed;
   bool scarce;    /* not everything fits */
   uint64_t hand;  /* the pager's, before what it does now */
   uint64_t swept; /* victims that were checked */
@@ -60,6 +61,8 @@ static uint64_t on_start(void *context, fault_request *request, uint64_t address
   for (uint32_t i = first; i < first + n; i++) {
     assert_false(t->pages[i].gpu || t->pages[i].flying);
     assert_true(t->pages[i].cpu);
+    assert_int_equal(unit->flight_kind,
+                     t->pages[i].data || !t->p->config.zeroes ? PAGER_FLIGHT_MOVED : PAGER_FLIGHT_ZEROED);
     t->pages[i].flying = true;
     t->flights[i] = flight;
   }
@@ -76,6 +79,7 @@ static uint64_t on_fetch(void *context, const fault_request *request, uint64_t a
   for (uint64_t a = address; a < address + bytes; a += 4096) {
     naive_page *page = &t->pages[(a - base) / 4096];
     assert_true(page->allocation >= 0 && page->cpu && !page->gpu && !page->flying);
+    assert_int_equal(first->flight_kind, page->data || !t->p->config.zeroes ? PAGER_FLIGHT_MOVED : PAGER_FLIGHT_ZEROED);
     page->flying = true;
     t->flights[(a - base) / 4096] = flight;
   }
@@ -114,7 +118,7 @@ static uint64_t on_evicted(void *context, const fault_request *request, uint64_t
   check_sweep(t, address, unit);
   uint32_t first, n = pages_of(t, (uint32_t)((address - base) / 4096), &first);
   for (uint32_t i = first; i < first + n; i++) {
-    assert_true(t->pages[i].gpu && !t->pages[i].flying);
+    assert_true((t->pages[i].gpu || !t->pages[i].data) && !t->pages[i].flying); /* zeros come without a word */
     assert_true(t->pages[i].cpu == !write_back);
     t->pages[i].gpu = false;
     t->pages[i].cpu = true;
@@ -149,11 +153,12 @@ static void on_moved(void *context, uint32_t owner, bool in, uint64_t bytes) {
   testbed *t = context;
   *(in ? &t->moved_in : &t->moved_out) += bytes;
 }
+static void on_zeroed(void *context, uint32_t owner, uint64_t bytes) { ((testbed *)context)->zeroed += bytes; }
 
 #define HOOKS(testbed)                                                                                            \
   {                                                                                                               \
     testbed, .wake = on_wake, .start = on_start, .fetch = on_fetch, .evicted = on_evicted, .unblock = on_unblock, \
-             .left = on_left, .moved = on_moved, .cleaned = on_cleaned                                            \
+             .left = on_left, .moved = on_moved, .cleaned = on_cleaned, .zeroed = on_zeroed                       \
   }
 
 static uint64_t random_state;
@@ -221,7 +226,22 @@ static void do_write_by_gpu(testbed *t) {
   if (t->pages[page].allocation < 0 || !t->pages[page].gpu) return;
   pager_gpu_write(t->p, pager_find(t->p, base + page * 4096ull), base + page * 4096ull);
   uint32_t n = pages_of(t, page, &first);
-  for (uint32_t i = first; i < first + n; i++) t->pages[i].cpu = false;
+  for (uint32_t i = first; i < first + n; i++) {
+    t->pages[i].cpu = false;
+    t->pages[i].data = true;
+  }
+}
+
+/* The link has nothing to do: what the prefetcher proposes that is zeros is there at once. */
+static void do_idle(testbed *t) {
+  pager_idle(t->p);
+  for (uint32_t i = 0; i < PAGES; i++) {
+    naive_page *page = &t->pages[i];
+    if (page->allocation < 0 || page->data || page->flying) continue;
+    bool here = pager_find(t->p, base + i * 4096ull)->state == PAGER_RESIDENT;
+    assert_true(here || !page->gpu || t->p->low);
+    page->gpu = here;
+  }
 }
 
 /* A piece is carried, or what the evictor proposes becomes the next one. */
@@ -282,16 +302,16 @@ static void do_range(testbed *t) {
     }
     if (touched && kind == 1) {
       moved = !whole && !u->cpu;
-      now.cpu = true;
+      now.cpu = now.data = true;
       now.gpu = false;
     }
     if (touched && kind == 2) {
-      moved = !whole && !u->gpu;
-      now.gpu = true;
+      moved = !whole && !u->gpu && u->data;
+      now.gpu = now.data = true;
       now.cpu = false;
     }
     if (touched && kind == 3) {
-      moved = !u->gpu;
+      moved = !u->gpu && u->data;
       now.gpu = true;
     }
     if (touched && t->scarce) {
@@ -303,6 +323,7 @@ static void do_range(testbed *t) {
     for (uint32_t i = first; i < first + n; i++) {
       t->pages[i].gpu = now.gpu;
       t->pages[i].cpu = now.cpu;
+      t->pages[i].data = now.data;
     }
     expected.units += moved;
     expected.bytes += moved * n * 4096ull;
@@ -328,9 +349,12 @@ static void do_allocation(testbed *t) {
   t->allocations[a].count = 1 + (int)random_below(40);
   t->allocations[a].live = true;
   for (int i = 0; i < t->allocations[a].count; i++)
-    t->pages[t->allocations[a].first + i] = (naive_page){.cpu = true, .allocation = a};
-  pager_map(t->p, base + (uint64_t)t->allocations[a].first * 4096, (uint64_t)t->allocations[a].count * 4096,
-            a % 2 ? TRACE_MEMORY_DEVICE : TRACE_MEMORY_MANAGED, (uint32_t)a);
+    t->pages[t->allocations[a].first + i] =
+        (naive_page){.cpu = true, .data = !t->p->config.zeroes || a == 0, .allocation = a};
+  uint32_t index =
+      pager_map(t->p, base + (uint64_t)t->allocations[a].first * 4096, (uint64_t)t->allocations[a].count * 4096,
+                a % 2 ? TRACE_MEMORY_DEVICE : TRACE_MEMORY_MANAGED, (uint32_t)a);
+  if (a) pager_map_blank(t->p, index); /* the first one has data from the beginning */
 }
 
 static void compare(const testbed *t) {
@@ -411,6 +435,7 @@ static const ff_policy anything = {.version = FF_POLICY_VERSION,
                                    .settled = anything_settled};
 
 static watermarks marks; /* for the next random_run */
+static bool zeroes;
 
 static void random_run(int shift, uint32_t allotment, uint64_t seed, uint64_t memory, const ff_policy *policy,
                        bool whole) {
@@ -428,6 +453,7 @@ static void random_run(int shift, uint32_t allotment, uint64_t seed, uint64_t me
                          .gap_bytes = partial.gap_bytes,
                          .flight_limit = partial.flight_limit,
                          .watermarks = marks,
+                         .zeroes = zeroes,
                          .hooks = HOOKS(&t)};
   base = RIG_BASE + (whole ? (2 << 20) - 160 * 4096 : 0); /* in two blocks */
   t.p = pager_create(&config);
@@ -441,7 +467,7 @@ static void random_run(int shift, uint32_t allotment, uint64_t seed, uint64_t me
     if (dice < 60) do_fault(&t);
     else if (dice < 82) do_landing(&t);
     else if (dice < 91) do_write_by_gpu(&t);
-    else if (dice < 92) pager_idle(t.p);
+    else if (dice < 92) do_idle(&t);
     else if (dice < 94) do_clean(&t);
     else if (dice < 98) do_range(&t);
     else do_allocation(&t);
@@ -454,6 +480,7 @@ static void random_run(int shift, uint32_t allotment, uint64_t seed, uint64_t me
   assert_int_equal(t.moved_out, t.p->moved_out + t.p->cleaned);
   assert_int_equal(t.cleaned, t.p->cleaned);
   assert_int_equal(t.cleaned > 0, policy != NULL && !partial.ranges);
+  assert_int_equal(t.zeroed > 0, zeroes);
   assert_int_equal(t.left, t.p->moved_out + t.p->dropped);
   assert_int_equal(told_arrived > 0, policy != NULL);
   assert_int_equal(told_settled > 0, policy != NULL);
@@ -554,6 +581,26 @@ static void test_random_operations_on_partial_pages(void **state) {
   partial.ranges = 1;
   random_run(0, 4, 19, 60 * 4096, NULL, false);
   partial.ranges = partial.flight_limit = 0;
+}
+
+/* What was never written is zeros, and comes so. */
+static void test_random_operations_on_blank_memory(void **state) {
+  zeroes = true;
+  random_run(0, 4, 30, 4 << 20, NULL, false);
+  random_run(4, 2, 31, 4 << 20, NULL, false); /* windows shared by allocations */
+  random_run(0, 4, 32, 4 << 20, &anything, false);
+  random_run(0, 4, 33, 40 * 4096, &anything, false);
+  random_run(4, 4, 34, 60 * 4096, &anything, false);
+  random_run(0, 4, 35, 2 << 20, &anything, true);
+  random_run(0, 16, 36, 2 * 4096, NULL, false);
+  partial.ranges = 3;
+  partial.gap_bytes = 3 * 4096;
+  random_run(0, 4, 37, 40 * 4096, &anything, false);
+  partial.ranges = 0;
+  marks = (watermarks){.low = 4096, .high = 3 * 4096};
+  random_run(0, 4, 38, 30 * 4096, &anything, false);
+  marks = (watermarks){0};
+  zeroes = false;
 }
 
 /* ---- the oracle and the equations notice what is wrong ---- */
@@ -691,6 +738,7 @@ int main(void) {
       cmocka_unit_test(test_random_operations_with_watermarks),
       cmocka_unit_test(test_random_operations_in_little_memory),
       cmocka_unit_test(test_random_operations_on_partial_pages),
+      cmocka_unit_test(test_random_operations_on_blank_memory),
       cmocka_unit_test(test_broken_pages_are_noticed),
       cmocka_unit_test(test_unwilling_manager),
       cmocka_unit_test(test_lookups),

@@ -201,6 +201,49 @@ static void test_units_larger_than_a_page(void **state) {
   mini_close(&m);
 }
 
+/* ---- faults of the CPU ---- */
+
+/* The CPU touches the pages in this order, all of which the GPU has. Returns the KiB of each fault as text. */
+static const char *taken_back(const char *policy, const uint32_t *order, uint32_t count) {
+  static char text[8192];
+  mini m;
+  ff_pages there = {0};
+  text[0] = '\0';
+  mini_open(&m, 1, MINI_ALL);
+  mini_prefetcher(&m, policy);
+  mini_allocate(&m, MINI_BASE, FF_BLOCK_BYTES);
+  for (uint32_t i = 0; i < PAGES; i++) mini_arrive(&m, i); /* what the GPU has does not matter */
+  for (uint32_t i = 0; i < count; i++) {
+    if (there.word[order[i] / 64] >> order[i] % 64 & 1) continue;
+    m.proposals.count = 0;
+    m.prefetch.policy->host_faulted(m.prefetch.state, &m.view, mini_address(order[i]), &there);
+    uint64_t bytes = FF_PAGE_BYTES, first, end;
+    there.word[order[i] / 64] |= UINT64_C(1) << order[i] % 64;
+    for (size_t p = 0; p < m.proposals.count; p++) {
+      mini_range_pages(&m, m.proposals.items[p].address, m.proposals.items[p].bytes, &first, &end);
+      for (uint64_t page = first; page < end; page++) {
+        assert_false(there.word[page / 64] >> page % 64 & 1); /* nothing that the host has, nor the fault's own */
+        there.word[page / 64] |= UINT64_C(1) << page % 64;
+        bytes += FF_PAGE_BYTES;
+      }
+    }
+    snprintf(text + strlen(text), sizeof text - strlen(text), "%s%d", *text ? " " : "", (int)(bytes / KB));
+  }
+  mini_close(&m);
+  return text;
+}
+
+/* As those of the GPU: 6 for a block in order. */
+static void test_host_faults(void **state) {
+  uint32_t order[PAGES];
+  ascending(order);
+  assert_string_equal(taken_back("density", order, PAGES), "64 64 128 256 512 1024");
+  assert_string_equal(taken_back("density:25", order, PAGES), "128 384 1536");
+  assert_int_equal(strlen(taken_back("density:100", order, PAGES)), 2 * PAGES - 1);
+  descending(order);
+  assert_string_equal(taken_back("density", order, PAGES), "64 64 128 256 512 1024");
+}
+
 /* ---- sl ---- */
 
 static void test_sl(void **state) {
@@ -243,6 +286,7 @@ int main(void) {
       cmocka_unit_test(test_allocations_that_share_a_block),
       cmocka_unit_test(test_fault_in_no_allocation),
       cmocka_unit_test(test_units_larger_than_a_page),
+      cmocka_unit_test(test_host_faults),
       cmocka_unit_test(test_sl),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
