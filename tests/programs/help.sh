@@ -8,7 +8,7 @@ check_lines() {
   expect test "$(awk 'length($0) > 79' out)" = ""
   expect grep -qE -- '^  -\?, --help {17}print this help$' out
   sed '/^Example/,$d' out | sed -n '/^  \(-[^-],\|   \) --/,/-V, --version/p' >options
-  expect test "$(grep -vE -- '^$|^ [A-Z].*:$|^ {29}[^ ]|^  (-[^-],|   ) --[^ ]+$|^  (-[^-],|   ) --[a-z-]+[^ ]* +[^ ]' options)" = ""
+  expect test "$(grep -vE -- '^$|^ [A-Z].*:$|^ {29}[^ ]|^  (-[^-],|   ) --[^ ]+$|^  (-[^-],|   ) --[a-z0-9-]+[^ ]* +[^ ]' options)" = ""
   expect test "$(grep -E -- '^  (-[^-],|   ) --' options | grep -vE -- '^.{28} [^ ]|^ +(-., )?--[^ ]+$')" = ""
   sed -n '/^Example/,/^$/p' out | sed 1d >shell
   expect test -s shell

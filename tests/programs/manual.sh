@@ -36,7 +36,7 @@ for command in $commands; do
   check "$command" "$command.1"
   for section in NAME SYNOPSIS DESCRIPTION OPTIONS EXAMPLES "SEE ALSO"; do expect grep -qx "\.SH $section" "$command.1"; done
   run "$farfault" "$command" --help
-  for option in $(grep -oE -- '--[a-z][a-z-]+' out | sort -u); do expect grep -qF -- "${option//-/\\-}" "$command.1"; done
+  for option in $(grep -oE -- '--[a-z][a-z0-9-]+' out | sort -u); do expect grep -qF -- "${option//-/\\-}" "$command.1"; done
   command -v mandoc >/dev/null || continue
   # Each word of the help's example, as a reader of the page sees it.
   sed -n '/^Example:/,/^$/p' out | tr -s ' ' '\n' | sed '/^$/d' | sort -u >words

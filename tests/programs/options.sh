@@ -34,11 +34,11 @@ for letter, names in sorted(letters.items()):
 # What several commands share has one meaning, which the manual says once, with the same letter.
 section = open(sys.argv[2]).read().split("### Options are one language")[1].split("\n**Tables")[0]
 rows = [line.split(" | ")[0] for line in section.splitlines() if line.startswith("| `-")]
-said = collections.Counter(name for row in rows for name in re.findall(r"--([a-z-]+)", row))
+said = collections.Counter(name for row in rows for name in re.findall(r"--([a-z0-9-]+)", row))
 for name in sorted(options):
     if len(owners[name]) > 1 and said[name] != 1: print(f"--{name} of {sorted(owners[name])} is {said[name]} times in the manual's table")
 for row in rows:
-    pair = re.match(r"\| `-(\w)`, `--([a-z-]+)", row)
+    pair = re.match(r"\| `-(\w)`, `--([a-z0-9-]+)", row)
     if pair and letters.get(pair[1], {pair[2]}) != {pair[2]}: print(f"the manual's table has -{pair[1]} for --{pair[2]}")
 for name in sorted(said):
     if name not in options: print(f"the manual's table has --{name}, which there is not")

@@ -18,7 +18,7 @@ for command in $commands; do
   sed -n "/^## farfault $command\$/,/^## /p" options.md >section
   expect test -s section
   run "$farfault" help "$command"
-  for option in $(grep -oE -- '^ +(-[a-zA-Z], )?--[a-z][a-z-]+' out | grep -oE -- "--[a-z-]*[a-z]" | grep -vxE -- '--(help|usage|version)'); do
+  for option in $(grep -oE -- '^ +(-[a-zA-Z], )?--[a-z][a-z0-9-]+' out | grep -oE -- "--[a-z0-9-]*[a-z0-9]" | grep -vxE -- '--(help|usage|version)'); do
     expect grep -qE -- "^\| .*\`$option[\`=[]" section
   done
 done
