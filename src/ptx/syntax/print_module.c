@@ -392,8 +392,10 @@ void ptx_print_module(const ptx_module *module, ff_text *out) {
   for (uint32_t i = 0; i < module->func_count; i++) {
     const ptx_func *func = module->funcs[i];
     if (func->entry && func->has_body) continue;
+    if (func->has_body) name_everything(&w, func); /* parameters are called as in the definition that follows */
     put_header(&w, func, false);
     put(&w, ";\n");
+    if (func->has_body) forget_names(&w);
   }
   for (uint32_t i = 0; i < module->var_count; i++) put_module_variable(&w, module->vars[i]);
   for (uint32_t i = 0; i < module->func_count; i++)
