@@ -39,7 +39,7 @@ extern "C" {
  * ff_trace_library_version(). */
 #define FF_TRACE_VERSION 1u
 /* Of the files that this library writes. */
-#define FF_TRACE_FORMAT 4u
+#define FF_TRACE_FORMAT 8u
 
 FF_TRACE_API uint32_t ff_trace_library_version(void);
 
@@ -69,9 +69,10 @@ typedef struct ff_trace_error {
  *           words, one per line of 128 bytes: address / 128 at bit 10 | lanes:6 at 4 | sectors:4 at 0 (of 32 bytes, bit
  *           0 the first). passes: cycles in which 32 banks of 4 bytes serve the lanes; 0: fewer than the lines take,
  *           eight looked up in a cycle. ff_trace_put_access finds it.
- *   WAIT    k:32 at 32
+ *   WAIT    early:1 at 4 | k:32 at 32
  *           The warp needs the value of its k-th youngest load (0: the youngest). Loads are the ACCESS records with op
- *           LOAD, or ATOMIC with the flag RETURNS.
+ *           LOAD, or ATOMIC with the flag RETURNS. early: in the order of the PTX; machines on which a compiler moves
+ *           loads up go on, to a later WAIT for the same load.
  *   BARRIER id:8 at 4 | arrive only:1 at 12 | expected:16 at 16
  *           It arrives at a barrier of its block, and waits there unless it only arrives; `expected` arrivals open it.
  *   ENTER   trips:28 at 4 | pc:32 at 32
@@ -80,7 +81,10 @@ typedef struct ff_trace_error {
  *   LEAVE   pc:32 at 32
  *           It has left that block. Pairs do not nest, and have no BARRIER and no EXIT in them. Simulations without
  *           offloading run as if neither were there.
- *   EXIT    the warp's last record. */
+ *   EXIT    the warp's last record.
+ *   UNITS   nine counts of 6 bits at 4, 10 ... 52 (ff_trace_unit)
+ *           Only behind an ISSUE; several add up: what a compiler makes of its instructions for the machine. A trace in
+ *           which any ISSUE has them has them for all: one without takes no time on machines with execution pipes. */
 typedef enum ff_trace_record_kind {
   FF_TRACE_ISSUE = 1,
   FF_TRACE_ACCESS,
@@ -88,8 +92,22 @@ typedef enum ff_trace_record_kind {
   FF_TRACE_BARRIER,
   FF_TRACE_ENTER,
   FF_TRACE_LEAVE,
-  FF_TRACE_EXIT
+  FF_TRACE_EXIT,
+  FF_TRACE_UNITS
 } ff_trace_record_kind;
+
+typedef enum ff_trace_unit {
+  FF_TRACE_SLOTS,  /* machine instructions, each a cycle of its scheduler; of them, on each pipe: */
+  FF_TRACE_FMA,    /* fp32, integer products */
+  FF_TRACE_ALU,    /* other integers, logic, comparisons; operands of memory instructions */
+  FF_TRACE_XU,     /* special functions, conversions */
+  FF_TRACE_FP64,   /* double precision */
+  FF_TRACE_LSU,    /* shared and local memory */
+  FF_TRACE_TENSOR, /* in 512 multiply-adds of half precision */
+  FF_TRACE_CHAIN,  /* longest chain of dependences: cycles, where an addition takes four */
+  FF_TRACE_LOADS,  /* loads from shared memory in it */
+  FF_TRACE_UNIT_COUNT
+} ff_trace_unit;
 
 typedef enum ff_trace_access_op {
   FF_TRACE_LOAD,
@@ -127,6 +145,12 @@ static inline uint64_t ff_trace_line(uint64_t address, uint32_t lanes, uint32_t 
   return address / FF_TRACE_LINE_BYTES << 10 | (uint64_t)(lanes & 0x3fu) << 4 | (sectors & 0xfu);
 }
 static inline uint64_t ff_trace_wait(uint32_t k) { return (uint64_t)FF_TRACE_WAIT | (uint64_t)k << 32; }
+static inline uint64_t ff_trace_early_wait(uint32_t k) { return ff_trace_wait(k) | UINT64_C(16); }
+static inline uint64_t ff_trace_units(const uint32_t counts[FF_TRACE_UNIT_COUNT]) { /* up to 63 each */
+  uint64_t word = (uint64_t)FF_TRACE_UNITS;
+  for (uint32_t u = 0; u < FF_TRACE_UNIT_COUNT; u++) word |= (uint64_t)(counts[u] & 63u) << (4 + 6 * u);
+  return word;
+}
 static inline uint64_t ff_trace_barrier(uint32_t id, bool arrive_only, uint32_t expected) {
   return (uint64_t)FF_TRACE_BARRIER | (uint64_t)(id & 0xffu) << 4 | (uint64_t)arrive_only << 12 |
          (uint64_t)(expected & 0xffffu) << 16;
@@ -156,6 +180,10 @@ static inline uint64_t ff_trace_line_address(uint64_t line) { return (line >> 10
 static inline uint32_t ff_trace_line_lanes(uint64_t line) { return (uint32_t)(line >> 4 & 0x3fu); }
 static inline uint32_t ff_trace_line_sectors(uint64_t line) { return (uint32_t)(line & 0xfu); }
 static inline uint32_t ff_trace_wait_k(uint64_t word) { return (uint32_t)(word >> 32); }
+static inline bool ff_trace_wait_early(uint64_t word) { return (word >> 4 & 1u) != 0; }
+static inline uint32_t ff_trace_units_count(uint64_t word, ff_trace_unit unit) {
+  return (uint32_t)(word >> (4 + 6 * (uint32_t)unit) & 63u);
+}
 static inline uint32_t ff_trace_barrier_id(uint64_t word) { return (uint32_t)(word >> 4 & 0xffu); }
 static inline bool ff_trace_barrier_arrive_only(uint64_t word) { return (word >> 12 & 1u) != 0; }
 static inline uint32_t ff_trace_barrier_expected(uint64_t word) { return (uint32_t)(word >> 16 & 0xffffu); }

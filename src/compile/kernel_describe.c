@@ -384,7 +384,8 @@ static void describe_waits(describer *d, const exec_instr *i) {
   const uint32_t *list = d->function->waits + i->wait - 1;
   d->now.wait = (uint32_t)d->waits.count;
   d->now.wait_count = list[0];
-  for (uint32_t n = 1; n <= list[0]; n++) FF_PUSH(&d->waits, d->function->loads_offset + 4 * list[n]);
+  for (uint32_t n = 1; n <= list[0]; n++)
+    FF_PUSH(&d->waits, d->function->loads_offset + 4 * (list[n] & ~EXEC_WAIT_EARLY));
 }
 
 /* Where a marked region is entered, how many trips its loop will make is told from registers. */
@@ -470,6 +471,7 @@ static const native_layout layout = {
     AT(function_code, exec_function, code),
     AT(function_sfu, exec_function, sfu_before),
     AT(function_fp64, exec_function, fp64_before),
+    AT(function_units, exec_function, units_before),
     AT(frame_depth, exec_frame, depth),
     AT(frame_stack, exec_frame, stack),
     AT(instr_run, exec_instr, run),
@@ -484,6 +486,7 @@ static const native_layout layout = {
     AT(writer_issue, core_warp, writer.issue),
     AT(writer_sfu, core_warp, writer.sfu),
     AT(writer_fp64, core_warp, writer.fp64),
+    AT(writer_units, core_warp, writer.units),
     AT(api_guarded, exec_native_api, guarded),
     AT(api_collect, exec_native_api, collect),
     AT(api_spread, exec_native_api, spread),

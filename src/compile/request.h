@@ -93,10 +93,10 @@ typedef struct native_layout {
   uint32_t warp_block, warp_launch, warp_shared, warp_shared_bytes, warp_local, warp_params, warp_next_key,
       warp_ready_count, warp_executed;
   uint32_t warp_accesses, warp_starting, warp_tid, warp_index, warp_diverged, warp_rotation;
-  uint32_t function_code, function_sfu, function_fp64, frame_depth, frame_stack, instr_bytes, instr_run, instr_side,
-      access_hint;
+  uint32_t function_code, function_sfu, function_fp64, function_units, frame_depth, frame_stack, instr_bytes, instr_run,
+      instr_side, access_hint;
   uint32_t record_address, record_readable, record_writable, launch_grid, launch_block, block_ctaid;
-  uint32_t writer_issue, writer_sfu, writer_fp64; /* of the warp's trace_writer */
+  uint32_t writer_issue, writer_sfu, writer_fp64, writer_units; /* of the warp's trace_writer */
   uint32_t api_guarded, api_collect, api_spread, api_count, api_waits, api_mark, api_row, api_one, api_scattered,
       api_conflicts, api_passes, api_diverge, api_meet, api_masked;
 } native_layout;

@@ -83,6 +83,8 @@ enum {
 
 typedef struct exec_function exec_function;
 
+#define EXEC_WAIT_EARLY 0x80000000u /* in a list of waits: a wait for the same follows (decode_waits.c) */
+
 typedef struct exec_place { /* a .param variable: `words` slots of 32-bit words in the frame, or local memory */
   uint32_t offset;          /* bytes from the frame's registers */
   uint32_t words;
@@ -107,14 +109,15 @@ struct exec_function {
   uint32_t stack_bytes;     /* what one activation takes of the thread's stack */
   const exec_place *params, *results;
   uint32_t param_count, result_count;
-  const uint32_t *sfu_before, *fp64_before; /* per PTX instruction: how many of them stand before it */
+  const uint32_t *sfu_before, *fp64_before; /* per PTX instruction: how many of them stand before it, */
+  const trace_counts *units_before;         /* and what a compiler makes of those (ptx/analysis/machine_code.h) */
   const uint32_t *first_of;                 /* PTX instruction -> decoded instruction */
   uint32_t pc_base;                         /* trace pc of PTX instruction 0 */
   uint32_t loads_offset; /* frame offset of uint32_t[load_count]: number of the newest load into a register */
   uint32_t load_count;
   const exec_region *regions; /* by entry */
   uint32_t region_count;
-  const uint32_t *waits; /* lists for exec_instr.wait: count, then indices into those numbers */
+  const uint32_t *waits; /* lists for exec_instr.wait: count, then indices into those numbers, some EARLY */
   uint32_t number;       /* among its kernel's functions */
 };
 
@@ -320,7 +323,7 @@ struct core_warp {
   /* trace: lanes that are in `region`, among them all of the running split; 0: no region is entered */
   uint32_t inside;
   const exec_region *region;
-  uint32_t loads, waited; /* trace: loads so far; the one last waited for */
+  uint32_t loads, waited, waited_early; /* trace: loads so far; those last waited for, and early */
   /* compiled code for full warps left it at this barrier, and has found it since; else NULL (native.h) */
   const exec_instr *known;
   bool started;  /* it has a frame */

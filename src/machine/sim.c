@@ -257,6 +257,8 @@ void sim_run(sim *s) {
   if (s->future) trace_future_wait(s->future);
   device_enter(s->d, s->tenant, s->host.clock);
   answers_lock(&s->answers);
+  s->front.hoists_loads = s->spec->hoists_loads;
+  s->front.pipes = trace_program_has_units(s->program) && s->spec->alu_latency > 0;
   s->front.joins_issues = trace_program_marks(s->program) && !(s->stacks && s->stacks->offloading);
   while (!end && !device_stopped(s->d, s->tenant)) {
     while (!trace_reader_has_op(s->reader)) {

@@ -9,6 +9,8 @@
 typedef struct timing {
   /* picoseconds << 20, per instruction or pass */
   uint64_t cycle_fixed, interval_fixed, sfu_fixed, fp64_fixed, shared_fixed;
+  uint64_t alu_fixed, shared_load_fixed, pipe_fixed[5]; /* of the execution pipes, in the order of sm.h */
+  uint32_t l1_lanes;
   ps lookup; /* from line to line of an access in the load/store unit; 0: a cycle, whatever the banks need */
   ps cycle, ahead, launch, block_launch, gpu_block_launch, block_start;
   ps side, l1, l2_there, l2_back, l2_service[5];       /* by sectors */

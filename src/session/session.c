@@ -165,6 +165,7 @@ static ff_status add_managers(session *session, ff_error *error) {
     if (!session->program) {
       session->program = trace_program_create(session->options.stream_bytes);
       trace_program_mark(session->program, session->options.marks);
+      trace_program_units(session->program, true);
     }
     if (session->device_count > 1 && session->peers_count < SESSION_MANAGER_LIMIT)
       session->peers[session->peers_count++] = sim_peers_create(session->device_first, session->device_count);
@@ -295,6 +296,7 @@ static ff_status add_recording(session *session, ff_error *error) {
   if (!session->options.record[0]) return FF_OK;
   if (!session->program) session->program = trace_program_create(session->options.stream_bytes);
   trace_program_mark(session->program, true);
+  trace_program_units(session->program, true);
   return recording_create(session, &session->recording, error);
 }
 

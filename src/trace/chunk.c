@@ -227,25 +227,53 @@ void trace_writer_grow(trace_writer *writer, uint32_t words) {
   writer->end = page->words + PAGE_WORDS(size_class) - 1;
 }
 
+static uint64_t least_of(uint64_t three, uint64_t *left) { /* of three counts, up to 63 of each */
+  uint64_t taken = 0, bits = 0;
+  for (int i = 0; i < 3; i++) {
+    uint64_t count = three >> i * TRACE_UNIT_BITS & ((1u << TRACE_UNIT_BITS) - 1), part = count < 63 ? count : 63;
+    taken |= part << i * TRACE_UNIT_BITS;
+    bits |= part << 6 * i;
+  }
+  *left = three - taken;
+  return bits;
+}
+
+bool trace_writer_has_units(const trace_writer *w) { return w->chunk->launch->chunks->program->units; }
+
+void trace_put_units(trace_writer *w) {
+  trace_counts *u = &w->units;
+  if (!trace_writer_has_units(w)) *u = (trace_counts){{0}};
+  while (u->word[0] | u->word[1] | u->word[2]) {
+    uint64_t word = TRACE_UNITS;
+    for (int i = 0; i < TRACE_UNIT_WORDS; i++) word |= least_of(u->word[i], &u->word[i]) << (4 + 18 * i);
+    *trace_room(w, 1) = word;
+  }
+}
+
 void trace_flush_cut(trace_writer *w) {
   uint32_t issue = w->issue - w->cut_issue, memory = w->memory - w->cut_memory, sfu = w->sfu - w->cut_sfu,
            fp64 = w->fp64 - w->cut_fp64;
+  for (int i = 0; i < TRACE_UNIT_WORDS; i++) w->units.word[i] -= w->cut_units.word[i];
+  w->cut_units = (trace_counts){{0}};
   w->issue = w->memory = w->sfu = w->fp64 = w->cut_issue = w->cut_memory = w->cut_sfu = w->cut_fp64 = 0;
   if (!issue && !memory) return;
   *trace_room(w, 1) =
       TRACE_ISSUE | (uint64_t)issue << 4 | (uint64_t)memory << 20 | (uint64_t)sfu << 36 | (uint64_t)fp64 << 50;
+  trace_put_units(w);
 }
 
 /* What is pending is written, but goes on counting, so that the ISSUE behind the mark ends where it would have ended
  * without. */
 void trace_put_mark(trace_writer *w, uint64_t word) {
   uint32_t issue = w->issue, memory = w->memory, sfu = w->sfu, fp64 = w->fp64;
+  trace_counts units = w->units;
   trace_flush_issue(w);
   *trace_room(w, 1) = word;
   w->issue = w->cut_issue = issue;
   w->memory = w->cut_memory = memory;
   w->sfu = w->cut_sfu = sfu;
   w->fp64 = w->cut_fp64 = fp64;
+  w->units = w->cut_units = units;
 }
 
 void trace_writer_close(trace_writer *writer) {
@@ -494,18 +522,25 @@ const uint64_t *trace_cursor_turn(trace_reader *reader, trace_cursor *cursor) {
   return cursor->at;
 }
 
-uint64_t trace_cursor_join(trace_reader *reader, trace_cursor *cursor, uint64_t issue) {
-  bool joins = false;
+uint64_t trace_cursor_issue(trace_reader *reader, trace_cursor *cursor, uint64_t issue, bool joins,
+                            trace_counts *units) {
+  bool marked = false;
   for (;; cursor->at++) {
     uint64_t next = trace_word_kind(*cursor->at) == TRACE_END ? *trace_cursor_turn(reader, cursor) : *cursor->at;
-    trace_kind kind = trace_word_kind(next);
-    if (kind == TRACE_ENTER || kind == TRACE_LEAVE) {
-      joins = true;
+    switch (trace_word_kind(next)) {
+    case TRACE_UNITS: trace_add_units(units, next); continue;
+    case TRACE_ENTER:
+    case TRACE_LEAVE:
+      if (!joins) return issue;
+      marked = true;
       continue;
+    case TRACE_ISSUE:
+      if (!marked || !trace_issues_fit(issue, next)) return issue;
+      issue += (next >> 4) << 4; /* no field overflows: sfu and fp64 are at most the instructions */
+      marked = false;
+      continue;
+    default: return issue;
     }
-    if (kind != TRACE_ISSUE || !joins || !trace_issues_fit(issue, next)) return issue;
-    issue += (next >> 4) << 4; /* no field overflows: sfu and fp64 are at most the instructions */
-    joins = false;
   }
 }
 

@@ -131,6 +131,7 @@ trace_feed *trace_feed_create(trace_file *file, trace_program *program, const tr
   f->file = file;
   f->program = program;
   f->marks = trace_program_marks(program);
+  trace_program_units(program, trace_file_information(file)->about.units);
   f->watch = watch;
   trace_file_rewind(file);
   return f;

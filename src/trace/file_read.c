@@ -238,6 +238,7 @@ static ff_status check_start(trace_file *f, ff_error *error) {
     return ff_fail(error, FF_PARSE, "%s: a trace of version %" PRIu32 "; this farfault reads versions up to %u",
                    f->path, version, TRACE_FILE_VERSION);
   f->info.about.marks = (version - TRACE_FILE_PLAIN) & 1;
+  f->info.about.units = (version - TRACE_FILE_PLAIN) & 4;
   if (!f->info.about.marks) pack_coder_plain(f->coder);
   return FF_OK;
 }

@@ -30,8 +30,8 @@ struct trace_file_writer {
   uint64_t open_launch;          /* its number */
   uint64_t launch_blocks, block; /* of the open launch: how many, and the one that comes; equal: none is open */
   uint32_t warps, warp;
-  bool marked, notes;       /* the file's version says so */
-  trace_file_written *told; /* filled in at the end; NULL: not wanted */
+  bool marked, notes, units; /* the file's version says so */
+  trace_file_written *told;  /* filled in at the end; NULL: not wanted */
 };
 
 /* ---- bytes to the disk ---- */
@@ -66,7 +66,9 @@ static void write_about(trace_file_writer *w, const trace_file_about *about) {
 
 enum { VERSION_AT = 8 };
 
-static uint8_t version_of(const trace_file_writer *w) { return (uint8_t)(TRACE_FILE_PLAIN + w->marked + 2 * w->notes); }
+static uint8_t version_of(const trace_file_writer *w) {
+  return (uint8_t)(TRACE_FILE_PLAIN + w->marked + 2 * w->notes + 4 * w->units);
+}
 
 /* The first mark, range or carve-out of a file that was to have none. What is before it looks the same in every
  * version. */
@@ -94,6 +96,7 @@ static ff_status create(const char *path, ff_output_kind kind, const trace_file_
   /* what has gone into a pipe cannot be changed when one of them comes */
   w->notes = !ff_output_is_file(output);
   w->marked = about->marks || w->notes;
+  w->units = about->units;
   start[VERSION_AT] = version_of(w);
   write_bytes(w, start, sizeof start);
   write_about(w, about);
@@ -212,6 +215,10 @@ void trace_file_put_record(trace_file_writer *w, const uint64_t *words) {
   bool access = kind == TRACE_ACCESS;
   if (!w->marked && (kind == TRACE_ENTER || kind == TRACE_LEAVE)) {
     w->marked = true;
+    write_version(w);
+  }
+  if (!w->units && kind == TRACE_UNITS) {
+    w->units = true;
     write_version(w);
   }
   if (frame_is_empty(w)) begin_frame(w);

@@ -341,7 +341,8 @@ static bool allowed(uint64_t word) {
   case TRACE_BARRIER:
   case TRACE_ENTER:
   case TRACE_LEAVE:
-  case TRACE_EXIT: return true;
+  case TRACE_EXIT:
+  case TRACE_UNITS: return true;
   case TRACE_ACCESS: return trace_access_lines(word) >= 1 && trace_access_lines(word) <= PACK_LINES_MAX;
   case TRACE_END: break;
   }

@@ -16,7 +16,9 @@
 #include "trace/operations.h"
 
 /* Kinds and limits are the same numbers on both sides. */
-_Static_assert(FF_TRACE_ISSUE == (int)TRACE_ISSUE && FF_TRACE_EXIT == (int)TRACE_EXIT, "records");
+_Static_assert(FF_TRACE_ISSUE == (int)TRACE_ISSUE && FF_TRACE_UNITS == (int)TRACE_UNITS &&
+                   FF_TRACE_UNIT_COUNT == (int)TRACE_UNIT_COUNT && FF_TRACE_LOADS == (int)TRACE_LOADS,
+               "records");
 _Static_assert(FF_TRACE_PREFETCH == (int)TRACE_PREFETCH && FF_TRACE_RETURNS == TRACE_RETURNS &&
                    FF_TRACE_STREAMING == TRACE_STREAMING,
                "accesses");
@@ -63,7 +65,7 @@ struct ff_trace_writer {
   bool in_launch, in_warp, begun; /* begun: a warp of the launch has */
   uint64_t block;                 /* the last warp that began */
   uint32_t warp, loads;           /* loads: of it, so far */
-  bool marked;                    /* it is between ENTER and LEAVE */
+  bool marked, issued;            /* it is between ENTER and LEAVE; behind an ISSUE and its UNITS */
   uint32_t mark;                  /* of this pc */
   trace_file_totals totals;
 };
@@ -339,6 +341,7 @@ static const char *check_record(const ff_trace_writer *w, const uint64_t *words,
                                          : NULL;
   case TRACE_ENTER: return w->marked ? "an ENTER between ENTER and LEAVE" : NULL;
   case TRACE_LEAVE: return !w->marked || w->mark != trace_mark_pc(word) ? "a LEAVE without its ENTER" : NULL;
+  case TRACE_UNITS: return w->issued ? NULL : "an UNITS that is not behind an ISSUE";
   case TRACE_EXIT: return w->marked ? "an EXIT between ENTER and LEAVE" : NULL;
   case TRACE_END: break;
   }
@@ -347,6 +350,7 @@ static const char *check_record(const ff_trace_writer *w, const uint64_t *words,
 
 static void count_record(ff_trace_writer *w, const uint64_t *words) {
   trace_kind kind = trace_word_kind(words[0]);
+  w->issued = kind == TRACE_ISSUE || kind == TRACE_UNITS;
   if (kind == TRACE_ENTER) w->mark = trace_mark_pc(words[0]);
   if (kind == TRACE_ENTER || kind == TRACE_LEAVE) w->marked = kind == TRACE_ENTER;
   if (trace_word_kind(words[0]) == TRACE_ISSUE) w->totals.warp_instructions += trace_issue_count(words[0]);

@@ -74,6 +74,8 @@ void trace_program_free(trace_program *program) {
 }
 
 void trace_program_mark(trace_program *program, bool marks) { program->marks = marks; }
+void trace_program_units(trace_program *program, bool units) { program->units = units; }
+bool trace_program_has_units(const trace_program *program) { return program->units; }
 
 bool trace_program_marks(const trace_program *program) { return program->marks; }
 

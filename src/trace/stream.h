@@ -27,7 +27,9 @@
  *           mask in the low 32 bits, then `lines` words: line number (address / 128) << 10 | lanes:6 << 4 | sectors:4.
  *           passes: cycles in which the L1's banks serve the lanes, as they do shared memory (coalesce.h); 0: no more
  *           than looking up the lines takes, TRACE_LOOKUPS_MAX in a cycle.
- *   WAIT    kind:4 | unused:28 | k:32: the k-th youngest load (0: the youngest) of this warp must have arrived.
+ *   WAIT    kind:4 | early:1 | unused:27 | k:32: the k-th youngest load (0: the youngest) of this warp must have arrived.
+ *           early: in the order of the PTX; a compiler would let the warp go on, up to another WAIT for the same load.
+ *           Only in streams that have UNITS.
  *           Loads are the ACCESS records with op load, or atomic with flag RETURNS, numbered as they appear.
  *   BARRIER kind:4 | id:8 | flags:4 (1: arrive only, does not wait) | expected:16 arrivals | unused:32
  *           written for each warp when the barrier completed; `expected` is how many BARRIER records, over the whole
@@ -42,7 +44,10 @@
  * cuts one in two, but where one is full does not depend on marks: two ISSUEs with nothing but marks between them are
  * one ISSUE without the marks exactly if both fit into one (trace_copy_word). So a stream whose marks are left out is,
  * word by word, that of a program that is not asked for marks.
- *   EXIT    the last record of every warp. */
+ *   EXIT    the last record of every warp.
+ *   UNITS   kind:4 | nine counts of 6 bits (trace_unit) | unused:6, behind an ISSUE: what a compiler makes of its
+ *           instructions for the machine (ptx/analysis/machine_code.h). Several behind one ISSUE add up. Only in
+ *           streams that have them (trace_program_units); there, an ISSUE without one takes no time. */
 #ifndef FF_TRACE_STREAM_H
 #define FF_TRACE_STREAM_H
 
@@ -61,7 +66,27 @@ typedef enum trace_kind {
   TRACE_ENTER,
   TRACE_LEAVE,
   TRACE_EXIT,
+  TRACE_UNITS,
 } trace_kind;
+
+typedef enum trace_unit { /* of machine instructions, as ptx_pipe says */
+                          TRACE_SLOTS,
+                          TRACE_FMA,
+                          TRACE_ALU,
+                          TRACE_XU,
+                          TRACE_FP64,
+                          TRACE_LSU,
+                          TRACE_TENSOR,
+                          TRACE_CHAIN,
+                          TRACE_LOADS,
+                          TRACE_UNIT_COUNT,
+} trace_unit;
+
+/* Counts while they are added up: three to a word, of 21 bits each, which is room for what one ISSUE can have. */
+enum { TRACE_UNIT_WORDS = 3, TRACE_UNIT_BITS = 21 };
+typedef struct trace_counts {
+  uint64_t word[TRACE_UNIT_WORDS];
+} trace_counts;
 
 typedef enum trace_access_op { TRACE_LOAD, TRACE_STORE, TRACE_ATOMIC, TRACE_PREFETCH } trace_access_op;
 enum {                      /* ACCESS flags */
@@ -71,6 +96,7 @@ enum {                      /* ACCESS flags */
        TRACE_STREAMING = 8, /* .cs .lu */
 };
 
+#define TRACE_EARLY 16u /* of a WAIT */
 #define TRACE_LOOKUPS_MAX 8u
 #define TRACE_LINE_BYTES 128u
 #define TRACE_SECTOR_BYTES 32u
@@ -84,6 +110,15 @@ static inline uint32_t trace_issue_count(uint64_t w) { return w >> 4 & 0xffff; }
 static inline uint32_t trace_issue_memory(uint64_t w) { return w >> 20 & 0xffff; }
 static inline uint32_t trace_issue_sfu(uint64_t w) { return w >> 36 & 0x3fff; }
 static inline uint32_t trace_issue_fp64(uint64_t w) { return (uint32_t)(w >> 50 & 0x3fff); }
+static inline uint32_t trace_count(const trace_counts *counts, trace_unit unit) {
+  return (uint32_t)(counts->word[unit / 3] >> unit % 3 * TRACE_UNIT_BITS) & ((1u << TRACE_UNIT_BITS) - 1);
+}
+static inline void trace_add_units(trace_counts *to, uint64_t w) { /* the counts of an UNITS */
+  for (int i = 0; i < TRACE_UNIT_WORDS; i++) {
+    uint64_t three = w >> (4 + 18 * i);
+    to->word[i] += (three & 63) | (three >> 6 & 63) << TRACE_UNIT_BITS | (three >> 12 & 63) << 2 * TRACE_UNIT_BITS;
+  }
+}
 static inline bool trace_issues_fit(uint64_t a, uint64_t b) { /* into one */
   return trace_issue_count(a) + trace_issue_count(b) <= TRACE_ISSUE_MAX &&
          trace_issue_memory(a) + trace_issue_memory(b) <= TRACE_ISSUE_MAX;
@@ -98,6 +133,7 @@ static inline uint64_t trace_line_address(uint64_t l) { return (l >> 10) * TRACE
 static inline uint32_t trace_line_lanes(uint64_t l) { return l >> 4 & 0x3f; }
 static inline uint32_t trace_line_sectors(uint64_t l) { return l & 15; }
 static inline uint32_t trace_wait_k(uint64_t w) { return (uint32_t)(w >> 32); }
+static inline bool trace_wait_early(uint64_t w) { return w & TRACE_EARLY; }
 static inline uint32_t trace_enter_trips(uint64_t w) { return (uint32_t)(w >> 4) & TRACE_TRIPS_MAX; }
 static inline uint32_t trace_mark_pc(uint64_t w) { return (uint32_t)(w >> 32); } /* of ENTER and LEAVE */
 static inline uint32_t trace_barrier_id(uint64_t w) { return w >> 4 & 0xff; }
@@ -290,6 +326,9 @@ void trace_program_pull(trace_program *program, void (*pull)(void *context), voi
  * records are those of a program without regions. */
 void trace_program_mark(trace_program *program, bool marks);
 bool trace_program_marks(const trace_program *program);
+/* Whether streams have UNITS; from the start they do not. Before the first operation. */
+void trace_program_units(trace_program *program, bool units);
+bool trace_program_has_units(const trace_program *program);
 void trace_program_free(trace_program *program); /* after all readers are gone */
 
 /* Host side. Thread-safe. Copies *op, gives it its sequence number and returns that. For TRACE_OP_LAUNCH give a
@@ -314,6 +353,7 @@ typedef struct trace_writer { /* one per warp; the fields are for the inline fun
   uint32_t warp;
   uint32_t issue, memory, sfu, fp64;                 /* pending ISSUE, not written yet, */
   uint32_t cut_issue, cut_memory, cut_sfu, cut_fp64; /* but for these, which were written before a mark */
+  trace_counts units, cut_units;                     /* of it: UNITS to come, but for those already written */
   bool joins;                                        /* trace_copy_word: a mark was left out behind the pending ISSUE */
 } trace_writer;
 
@@ -333,6 +373,8 @@ static inline uint64_t *trace_room(trace_writer *w, uint32_t words) {
   w->at += words;
   return at;
 }
+bool trace_writer_has_units(const trace_writer *writer); /* its stream has UNITS */
+void trace_put_units(trace_writer *writer);              /* of a pending ISSUE that was just written */
 static inline void trace_flush_issue(trace_writer *w) {
   if (!w->issue && !w->memory) return;
   if (__builtin_expect(w->cut_issue || w->cut_memory, 0)) {
@@ -342,6 +384,7 @@ static inline void trace_flush_issue(trace_writer *w) {
   *trace_room(w, 1) = TRACE_ISSUE | (uint64_t)w->issue << 4 | (uint64_t)w->memory << 20 | (uint64_t)w->sfu << 36 |
                       (uint64_t)w->fp64 << 50;
   w->issue = w->memory = w->sfu = w->fp64 = 0;
+  if (w->units.word[0] | w->units.word[1] | w->units.word[2]) trace_put_units(w);
 }
 /* n instructions, of which sfu and fp64 go to those units, and extra memory-pass cycles. n, memory < 8192 each call. */
 static inline void trace_put_issue(trace_writer *w, uint32_t n, uint32_t memory, uint32_t sfu, uint32_t fp64) {
@@ -350,6 +393,10 @@ static inline void trace_put_issue(trace_writer *w, uint32_t n, uint32_t memory,
   w->memory += memory;
   w->sfu += sfu;
   w->fp64 += fp64;
+}
+/* Units of what the last trace_put_issue counted. */
+static inline void trace_count_units(trace_writer *w, const trace_counts *end, const trace_counts *begin) {
+  for (int i = 0; i < TRACE_UNIT_WORDS; i++) w->units.word[i] += end->word[i] - begin->word[i];
 }
 /* The passes of an ACCESS as they stand in its word; more than fit count as the most. */
 static inline uint64_t trace_passes_bits(uint32_t passes, uint32_t lines) {
@@ -379,6 +426,10 @@ static inline void trace_put_wait(trace_writer *w, uint32_t k) {
   trace_flush_issue(w);
   *trace_room(w, 1) = TRACE_WAIT | (uint64_t)k << 32;
 }
+static inline void trace_put_early_wait(trace_writer *w, uint32_t k) {
+  trace_flush_issue(w);
+  *trace_room(w, 1) = TRACE_WAIT | TRACE_EARLY | (uint64_t)k << 32;
+}
 static inline void trace_put_barrier(trace_writer *w, uint32_t id, bool arrive_only, uint32_t expected) {
   trace_flush_issue(w);
   *trace_room(w, 1) = TRACE_BARRIER | (uint64_t)id << 4 | (uint64_t)arrive_only << 12 | (uint64_t)expected << 16;
@@ -407,6 +458,7 @@ static inline void trace_copy_word(trace_writer *w, uint64_t word) {
     w->fp64 += trace_issue_fp64(word);
     w->joins = false;
     return;
+  case TRACE_UNITS: trace_add_units(&w->units, word); return;
   default: trace_flush_issue(w); *trace_room(w, 1) = word;
   }
 }
@@ -460,9 +512,11 @@ static inline const uint64_t *trace_cursor_next(trace_reader *reader, trace_curs
   cursor->at = record + (trace_word_kind(*record) == TRACE_ACCESS ? 2 + trace_access_lines(*record) : 1);
   return record;
 }
-/* For readers of a stream with marks that want none: the whole of an ISSUE that was just read; skips the marks behind
- * it. */
-uint64_t trace_cursor_join(trace_reader *reader, trace_cursor *cursor, uint64_t issue);
+/* Behind an ISSUE that was just read: the UNITS that belong to it are read, too, and added up in *units. With `joins`,
+ * for readers of a stream with marks that want none: the marks behind it are skipped, and what they cut from it is
+ * joined to it. Returns the whole ISSUE. */
+uint64_t trace_cursor_issue(trace_reader *reader, trace_cursor *cursor, uint64_t issue, bool joins,
+                            trace_counts *units);
 void trace_cursor_close(trace_reader *reader, trace_cursor *cursor); /* gives its buffer back; before the release */
 /* The reader is done with the chunk (all its warps reached EXIT). */
 void trace_reader_release(trace_reader *reader, trace_chunk *chunk);

@@ -170,7 +170,8 @@ struct trace_reader {
 struct trace_program {
   uint64_t budget; /* beyond it pages are spilled */
   uint64_t ahead;  /* beyond it blocks wait for readers: the budget, or less */
-  bool marks;      /* streams have ENTER and LEAVE */
+  bool marks;      /* streams have ENTER and LEAVE, */
+  bool units;      /* and UNITS */
   uint64_t window; /* blocks beyond the slowest reader's next that may start whatever the budget */
   pthread_mutex_t mutex;
   pthread_cond_t appended, consumed, room;

@@ -116,6 +116,7 @@ typedef struct stream {
 
 static stream open_stream(const struct shape *shape) {
   stream s = {.program = trace_program_create(0)};
+  trace_program_units(s.program, true);
   s.reader = trace_reader_create(s.program);
   s.launch = trace_launch_create(s.program, shape->grid,
                                  (shape->block[0] * shape->block[1] * shape->block[2] + EXEC_LANES - 1) / EXEC_LANES);

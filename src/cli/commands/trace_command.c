@@ -398,6 +398,16 @@ static void dump_access(const uint64_t *words, ff_text *out) {
                 trace_line_sectors(words[2 + i]));
 }
 
+static void add_units(ff_text *out, uint64_t word) {
+  static const char *const names[TRACE_UNIT_COUNT] = {"slots", "fma",    "alu",   "xu",   "fp64",
+                                                      "lsu",   "tensor", "chain", "loads"};
+  trace_counts counts = {{0}};
+  trace_add_units(&counts, word);
+  ff_text_add(out, "units");
+  for (uint32_t u = 0; u < TRACE_UNIT_COUNT; u++)
+    if (trace_count(&counts, (trace_unit)u)) ff_text_add(out, " %s %u", names[u], trace_count(&counts, (trace_unit)u));
+}
+
 static void dump_record(const trace_item *item, ff_text *out) {
   uint64_t word = item->record[0];
   ff_text_add(out, "\t%" PRIu64 ".%u\t", item->block, item->warp);
@@ -407,7 +417,7 @@ static void dump_record(const trace_item *item, ff_text *out) {
                 trace_issue_sfu(word), trace_issue_fp64(word));
     break;
   case TRACE_ACCESS: dump_access(item->record, out); break;
-  case TRACE_WAIT: ff_text_add(out, "wait %u", trace_wait_k(word)); break;
+  case TRACE_WAIT: ff_text_add(out, "%swait %u", trace_wait_early(word) ? "early " : "", trace_wait_k(word)); break;
   case TRACE_BARRIER:
     ff_text_add(out, "barrier %u, %u expected%s", trace_barrier_id(word), trace_barrier_expected(word),
                 trace_barrier_arrive_only(word) ? ", arrives" : "");
@@ -417,6 +427,7 @@ static void dump_record(const trace_item *item, ff_text *out) {
     if (trace_enter_trips(word)) ff_text_add(out, ", trips %u", trace_enter_trips(word));
     break;
   case TRACE_LEAVE: ff_text_add(out, "leave pc %u", trace_mark_pc(word)); break;
+  case TRACE_UNITS: add_units(out, word); break;
   default: ff_text_add(out, "exit"); break;
   }
   ff_text_add(out, "\n");

@@ -10,6 +10,19 @@
 #include "exec/core.h"
 #include "trace/stream.h"
 
+/* The machine instructions of those from segment to end (trace_count_units). */
+static void add_units(generator *g, value segment, uint32_t end) {
+  const native_layout *at = g->at;
+  value table = gen_field(g, g->pointer, gen_field(g, g->pointer, g->warp, at->warp_function), at->function_units);
+  value first = LLVMBuildMul(g->b, LLVMBuildZExt(g->b, segment, g->i64, ""), gen_i64(g, sizeof(trace_counts)), "");
+  value before = LLVMBuildGEP2(g->b, g->i8, table, &first, 1, "");
+  for (uint32_t w = 0; w < TRACE_UNIT_WORDS; w++) {
+    value behind = gen_load(g, g->i64, gen_at(g, table, sizeof(trace_counts) * (uint64_t)end + 8 * w), 8);
+    gen_add_to(g, at->writer_units + 8 * w, g->i64,
+               LLVMBuildSub(g->b, behind, gen_load(g, g->i64, gen_at(g, before, 8 * w), 8), ""));
+  }
+}
+
 /* What the access stream's pending ISSUE gets of the instructions from segment to end (trace_put_issue), if they fit;
  * else core_trace_issue does it. Returns how many are then still to be counted in the warp. */
 value gen_issue(generator *g, uint32_t end) {
@@ -33,6 +46,7 @@ value gen_issue(generator *g, uint32_t end) {
     gen_add_to(g, units[u].counter, g->i32,
                LLVMBuildSub(g->b, gen_load(g, g->i32, gen_at(g, table, 4 * (uint64_t)end), 4), before, ""));
   }
+  add_units(g, segment, end);
   LLVMBuildBr(g->b, on);
   LLVMPositionBuilderAtEnd(g->b, full);
   value last = gen_i32(g, end);

@@ -11,6 +11,7 @@
 
 #include "base/check.h"
 #include "exec/launch/spin.h"
+#include "ptx/analysis/machine_code.h"
 #include "ptx/syntax/pending.h"
 #include "ptx/rewrite/persistent.h"
 
@@ -468,7 +469,23 @@ static void count_units(decoder *d, uint32_t *sfu, uint32_t *fp64) {
   }
 }
 
-/* Registers that loads write get numbers; instructions that may meet them outstanding get lists of those. */
+/* Counts up to each instruction; where one has no room any more, it stays as it is. */
+static const trace_counts *count_machine_code(decoder *d) {
+  uint32_t count = d->func->instr_count, sum[TRACE_UNIT_COUNT] = {0};
+  trace_counts *before = ff_arena_alloc(d->arena, (count + (size_t)2) * sizeof *before);
+  memset(before, 0, (count + (size_t)2) * sizeof *before);
+  ptx_cost *costs = ptx_machine_code(d->func, d->cfg);
+  for (uint32_t i = 0; i < count; i++)
+    for (uint32_t u = 0; u < TRACE_UNIT_COUNT; u++) {
+      if (sum[u] < (1u << TRACE_UNIT_BITS) - PTX_COST_MAX) sum[u] += costs[i].count[u];
+      before[i + 1].word[u / 3] |= (uint64_t)sum[u] << u % 3 * TRACE_UNIT_BITS;
+    }
+  before[count + 1] = before[count]; /* the end of the text */
+  free(costs);
+  return before;
+}
+
+/* Registers that loads write get numbers. */
 static void number_loads(decoder *d) {
   uint32_t regs[64];
   for (uint32_t r = 0; r < d->func->reg_count; r++) d->load_number[r] = EXEC_NO_OFFSET;
@@ -479,38 +496,6 @@ static void number_loads(decoder *d) {
     for (uint32_t k = 0; k < count && k < 64; k++)
       if (d->load_number[regs[k]] == EXEC_NO_OFFSET) d->load_number[regs[k]] = d->out->load_count++;
   }
-}
-
-static void make_waits(decoder *d, const uint32_t *first_of) {
-  bool *pending = ptx_pending_loads(d->func, d->cfg);
-  FF_VEC(uint32_t) waits = {0};
-  uint32_t *regs = NULL, room = 0;
-  for (uint32_t n = 0; n < d->func->instr_count; n++) {
-    if (!pending[n]) continue;
-    const ptx_instr *instr = &d->func->instrs[n];
-    uint32_t reads = ptx_instr_reads(instr, NULL, 0), writes = ptx_instr_writes(instr, NULL, 0);
-    if (reads + writes > room) regs = ff_realloc(regs, (room = reads + writes) * sizeof *regs);
-    ptx_instr_reads(instr, regs, reads);
-    ptx_instr_writes(instr, regs + reads, writes);
-    size_t start = waits.count;
-    FF_PUSH(&waits, 0);
-    for (uint32_t k = 0; k < reads + writes; k++)
-      if (d->load_number[regs[k]] != EXEC_NO_OFFSET) FF_PUSH(&waits, d->load_number[regs[k]]);
-    waits.items[start] = (uint32_t)(waits.count - start - 1);
-    if (!waits.items[start]) {
-      waits.count = start;
-      continue;
-    }
-    exec_instr *i = &d->code.items[first_of[n]];
-    i->wait = (uint32_t)start + 1;
-    i->attention |= EXEC_ATTEND_WAIT;
-  }
-  uint32_t *kept = ff_arena_alloc(d->arena, (waits.count + 1) * sizeof *kept);
-  if (waits.count) memcpy(kept, waits.items, waits.count * sizeof *kept);
-  d->out->waits = kept;
-  free(waits.items);
-  free(regs);
-  free(pending);
 }
 
 static bool own_param(const ptx_func *func, const ptx_var *var) {
@@ -613,13 +598,14 @@ static void finish(decoder *d, uint32_t *first_of) {
   set_starts(d, first_of);
   set_marks(d, first_of);
   set_entries(d);
-  make_waits(d, first_of);
+  decode_waits(d, first_of);
   exec_spin_find(d);
   uint32_t *sfu = ff_arena_alloc(d->arena, (d->func->instr_count + 2) * sizeof *sfu);
   uint32_t *fp64 = ff_arena_alloc(d->arena, (d->func->instr_count + 2) * sizeof *fp64);
   count_units(d, sfu, fp64);
   out->sfu_before = sfu;
   out->fp64_before = fp64;
+  out->units_before = count_machine_code(d);
   out->first_of = first_of;
   out->count = (uint32_t)d->code.count;
   out->code = keep(d->arena, d->code.items, d->code.count * sizeof *d->code.items);

@@ -66,6 +66,8 @@ bool decode_prefetch(decoder *d);
 bool decode_async_copy(decoder *d);
 bool decode_mbarrier(decoder *d); /* mbarrier.c */
 bool decode_texture(decoder *d);  /* decode_texture.c: tex, tld4, txq, istypep, suld, sust, sured, suq */
+/* When all code is there: the lists of waits. first_of: PTX instruction -> decoded instruction. */
+void decode_waits(decoder *d, const uint32_t *first_of); /* decode_waits.c */
 bool decode_mov(decoder *d);
 bool decode_cvta(decoder *d);
 bool decode_isspacep(decoder *d);

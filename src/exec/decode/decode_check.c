@@ -27,7 +27,8 @@ static void check_instruction(const exec_function *f, const exec_instr *i) {
   if (i->flow == EXEC_FLOW_BRA || i->flow == EXEC_FLOW_BRA_IF)
     FF_ASSERT(i->target < f->count && f->first_of[f->code[i->target].index] == i->target);
   FF_ASSERT(!i->wait == !(i->attention & EXEC_ATTEND_WAIT));
-  for (uint32_t n = 1; i->wait && n <= f->waits[i->wait - 1]; n++) FF_ASSERT(f->waits[i->wait - 1 + n] < f->load_count);
+  for (uint32_t n = 1; i->wait && n <= f->waits[i->wait - 1]; n++)
+    FF_ASSERT((f->waits[i->wait - 1 + n] & ~EXEC_WAIT_EARLY) < f->load_count);
 }
 
 static void check_units(const exec_function *f) {

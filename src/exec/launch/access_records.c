@@ -28,6 +28,7 @@ void core_trace_issue(core_warp *w, uint32_t end) {
     piece = n < room ? n : room;
     trace_put_issue(w->trace, piece, 0, f->sfu_before[at + piece] - f->sfu_before[at],
                     f->fp64_before[at + piece] - f->fp64_before[at]);
+    trace_count_units(w->trace, &f->units_before[at + piece], &f->units_before[at]);
   }
 }
 
@@ -182,13 +183,26 @@ void core_trace_lanes(core_warp *w, const exec_instr *i, const core_target *at) 
 
 /* ---- waits ---- */
 
+/* A wait that a compiler would have moved down (decode_waits.c) is recorded in both places. */
+static void wait_early(core_warp *w, const exec_instr *i, uint32_t number) {
+  if (number == w->waited_early) return;
+  w->waited_early = number;
+  core_trace_issue(w, i->index);
+  trace_put_early_wait(w->trace, w->loads - number);
+}
+
 void core_trace_waits(core_warp *w, const exec_instr *i) {
   const uint32_t *list = w->function->waits + i->wait - 1;
   uint32_t *newest = (uint32_t *)(void *)(w->frame->registers + w->function->loads_offset);
   for (uint32_t n = 1; n <= list[0]; n++) {
-    uint32_t number = newest[list[n]];
+    bool early = list[n] & EXEC_WAIT_EARLY && trace_writer_has_units(w->trace);
+    uint32_t *last = &newest[list[n] & ~EXEC_WAIT_EARLY], number = *last;
     if (!number) continue;
-    newest[list[n]] = 0;
+    if (early) {
+      wait_early(w, i, number);
+      continue;
+    }
+    *last = 0;
     if (number == w->waited) continue; /* another register of the same load */
     w->waited = number;
     core_trace_issue(w, i->index);

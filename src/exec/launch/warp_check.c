@@ -89,7 +89,7 @@ static void check_places(const core_warp *w, const part *parts, uint32_t count) 
 void core_warp_check(const core_warp *w) {
   part parts[EXEC_LANES + 1];
   if (!w->started) return;
-  FF_ASSERT(!(w->live & ~w->present) && w->waited <= w->loads);
+  FF_ASSERT(!(w->live & ~w->present) && w->waited <= w->loads && w->waited_early <= w->loads);
   uint32_t count = parts_of(w, parts);
   check_lanes(w, parts, count);
   check_ready(w);

@@ -53,7 +53,7 @@ static bool is_idle(dispatcher *q, const kernel *k, trace_chunk *chunk) {
     trace_cursor_open(q->reader, chunk, w, &cursor);
     trace_kind kind;
     do kind = trace_word_kind(*trace_cursor_next(q->reader, &cursor));
-    while (kind == TRACE_ISSUE);
+    while (kind == TRACE_ISSUE || kind == TRACE_UNITS);
     idle = kind == TRACE_EXIT;
     trace_cursor_close(q->reader, &cursor);
   }

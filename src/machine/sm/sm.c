@@ -6,6 +6,11 @@
  *       scheduler: begin = max(free, t); free = begin + (n - x - y) + x * sfu_cycles + y * fp64_cycles
  *       warp:      t' = max(t + n * issue_interval + m * shared_latency, free, the SM's shared memory's free)
  *
+ * With execution pipes (alu_latency), of s machine instructions, a chain of c cycles and l loads from shared memory:
+ *
+ *       scheduler: free = max(free, t) + s;  each pipe, and the SM's shared memory: the same with what it gets
+ *       warp:      t' = max(t + c * alu_latency / 4 + l * shared_load_latency + m * shared_latency, all of these)
+ *
  * Long bursts are issued in pieces of BURST instructions, so that warps share a scheduler. */
 #include "machine/sm/sm.h"
 
@@ -34,6 +39,12 @@ static bool gives_way(front_end *f, warp *w, ps time) {
   return true;
 }
 
+static ps burst_over(front_end *f, warp *w, uint32_t n, ps end) {
+  w->counters->warp_instructions += n;
+  if (__builtin_expect(w->sm->stack, 0)) f->controller->stacks->result.offloaded_instructions += n;
+  return end;
+}
+
 static ps burst_issue(front_end *f, warp *w, ps time) {
   const timing *t = f->t;
   sm *m = w->sm;
@@ -51,15 +62,46 @@ static ps burst_issue(front_end *f, warp *w, ps time) {
   ps work = fixed_ps(n - (sfu + fp64 < n ? sfu + fp64 : n), t->cycle_fixed) + fixed_ps(sfu, t->sfu_fixed) +
             fixed_ps(fp64, t->fp64_fixed);
   ps end = time + fixed_ps(n, t->interval_fixed) + fixed_ps(passes, t->shared_fixed);
-  server_take(w->scheduler, time, time, work);
-  if (end < w->scheduler->free) end = w->scheduler->free;
+  server_take(&w->scheduler->issue, time, time, work);
+  if (end < w->scheduler->issue.free) end = w->scheduler->issue.free;
   if (passes) {
     server_take(&m->shared, time, time, fixed_ps(passes, t->cycle_fixed));
     if (end < m->shared.free) end = m->shared.free;
   }
-  w->counters->warp_instructions += n;
-  if (__builtin_expect(m->stack, 0)) f->controller->stacks->result.offloaded_instructions += n;
-  return end;
+  return burst_over(f, w, n, end);
+}
+
+/* The same with execution pipes: the piece goes to each of them at once, and the warp goes on when the last has taken
+ * its part and the chain of dependences is over. */
+static ps pipes_issue(front_end *f, warp *w, ps time) {
+  static const uint8_t unit_of[PIPES] = {TRACE_FMA, TRACE_ALU, TRACE_XU, TRACE_FP64, TRACE_TENSOR};
+  const timing *t = f->t;
+  sm *m = w->sm;
+  uint32_t n = w->burst, passes = w->passes, units[TRACE_UNIT_COUNT];
+  for (int u = 0; u < TRACE_UNIT_COUNT; u++) units[u] = w->units[u];
+  if (n > BURST) { /* its share of everything */
+    passes = (uint32_t)((uint64_t)passes * BURST / n);
+    for (int u = 0; u < TRACE_UNIT_COUNT; u++) units[u] = (uint32_t)((uint64_t)units[u] * BURST / n);
+    n = BURST;
+  }
+  w->burst -= n;
+  w->passes -= passes;
+  for (int u = 0; u < TRACE_UNIT_COUNT; u++) w->units[u] -= units[u];
+  ps end = time + fixed_ps(units[TRACE_CHAIN], t->alu_fixed) + fixed_ps(units[TRACE_LOADS], t->shared_load_fixed) +
+           fixed_ps(passes, t->shared_fixed);
+  server_take(&w->scheduler->issue, time, time, fixed_ps(units[TRACE_SLOTS], t->cycle_fixed));
+  if (end < w->scheduler->issue.free) end = w->scheduler->issue.free;
+  for (int p = 0; p < PIPES; p++) {
+    if (!units[unit_of[p]]) continue;
+    server *pipe = &w->scheduler->pipes[p];
+    server_take(pipe, time, time, fixed_ps(units[unit_of[p]], t->pipe_fixed[p]));
+    if (end < pipe->free) end = pipe->free;
+  }
+  if (passes + units[TRACE_LSU]) {
+    server_take(&m->shared, time, time, fixed_ps(passes + units[TRACE_LSU] * (32 / t->l1_lanes), t->cycle_fixed));
+    if (end < m->shared.free) end = m->shared.free;
+  }
+  return burst_over(f, w, n, end);
 }
 
 static void wait_for_load(front_end *f, warp *w, uint32_t k, ps *time) {
@@ -137,12 +179,16 @@ static void warp_exit(front_end *f, warp *w, ps time) {
 
 /* ---- one wake ---- */
 
-static void issue_begin(warp *w, uint64_t word) {
+static void issue_begin(front_end *f, warp *w, uint64_t word) {
+  trace_counts units = {{0}};
+  if (f->joins_issues || f->pipes) word = trace_cursor_issue(f->reader, &w->cursor, word, f->joins_issues, &units);
   w->burst = trace_issue_count(word);
   w->passes = trace_issue_memory(word);
   w->sfu = trace_issue_sfu(word);
   w->fp64 = trace_issue_fp64(word);
   if (!w->burst && w->passes) w->burst = 1;
+  if (!f->pipes) return;
+  for (uint32_t u = 0; u < TRACE_UNIT_COUNT; u++) w->units[u] = trace_count(&units, (trace_unit)u);
 }
 
 void warp_wake(front_end *f, warp *w, ps time) {
@@ -157,7 +203,7 @@ void warp_wake(front_end *f, warp *w, ps time) {
   for (;;) {
     if (w->burst) {
       if (gives_way(f, w, time)) return;
-      time = burst_issue(f, w, time);
+      time = f->pipes ? pipes_issue(f, w, time) : burst_issue(f, w, time);
       continue;
     }
     if (w->record) {
@@ -168,12 +214,12 @@ void warp_wake(front_end *f, warp *w, ps time) {
     }
     const uint64_t *record = trace_cursor_next(f->reader, &w->cursor);
     switch (trace_word_kind(*record)) {
-    case TRACE_ISSUE:
-      issue_begin(w,
-                  __builtin_expect(f->joins_issues, 0) ? trace_cursor_join(f->reader, &w->cursor, *record) : *record);
-      break;
+    case TRACE_ISSUE: issue_begin(f, w, *record); break;
     case TRACE_ACCESS: access_begin(f->accesses, w, record, &time); break;
-    case TRACE_WAIT: wait_for_load(f, w, trace_wait_k(*record), &time); break;
+    case TRACE_WAIT:
+      if (trace_wait_early(*record) && f->hoists_loads) break;
+      wait_for_load(f, w, trace_wait_k(*record), &time);
+      break;
     case TRACE_BARRIER:
       if (barrier_arrive(f, w, *record, &time)) return;
       break;

@@ -19,11 +19,17 @@
 
 enum { LOAD_RING = 32, BURST = 32, BARRIERS = 16 };
 
+enum { PIPES = 5 }; /* of arithmetic: FMA, ALU, XU, FP64, TENSOR */
+typedef struct scheduler {
+  server issue, pipes[PIPES];
+} scheduler;
+
 typedef struct warp {
-  uint32_t burst, passes, sfu, fp64; /* what is left of an ISSUE */
+  uint32_t burst, passes, sfu, fp64; /* what is left of an ISSUE, */
+  uint32_t units[TRACE_UNIT_COUNT];  /* and of its UNITS */
   const uint64_t *record;            /* the ACCESS in progress; NULL: none */
   struct sm *sm;
-  server *scheduler;
+  struct scheduler *scheduler;
   sim_counters *counters; /* of its kernel */
   uint32_t index;
   uint32_t loads; /* issued so far; load i arrives at ring[i % LOAD_RING] */
@@ -69,7 +75,7 @@ typedef struct sm {
   uint32_t index;
   uint32_t stack;         /* 1 + the memory stack whose logic layer it is in; 0: it is on the GPU */
   uint32_t began_version; /* in a stack: versions_now when the last instance came */
-  server *schedulers;
+  scheduler *schedulers;
   server shared, tlb_port;
   load_store lsu;
   ps next_block;
@@ -119,6 +125,8 @@ typedef struct front_end {
   struct dispatcher *dispatch;   /* that is told when a block is over */
   struct controller *controller; /* NULL: the machine has no memory stacks */
   bool joins_issues;             /* the stream has marks, which mean nothing here */
+  bool hoists_loads;             /* early WAITs mean nothing */
+  bool pipes;                    /* the machine has execution pipes, and the stream says what goes to them */
   /* its own state */
   ps stopped; /* no warp goes on before that */
 } front_end;

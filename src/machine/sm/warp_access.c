@@ -202,10 +202,13 @@ static bool send_lines(progress *p, uint64_t limit) {
   return true;
 }
 
-/* An access of n lines and k passes has the unit for 1 + (n - 1) / l1_lookups cycles, or for k if that is longer; its
- * lines go evenly. The last holds it for a whole cycle, or for all passes if it is the only one. */
-static void set_pace(progress *p, const timing *t, uint64_t word) {
-  uint32_t lines = trace_access_lines(word), passes = trace_access_passes(word);
+/* An access of n lines, k passes and m lanes has the unit for 1 + (n - 1) / l1_lookups cycles, or for k or m / l1_lanes
+ * if that is longer; its lines go evenly. The last holds it for a whole cycle, or for all of them if it is the only
+ * one. */
+static void set_pace(progress *p, const timing *t, const uint64_t *record) {
+  uint32_t lines = trace_access_lines(*record), passes = trace_access_passes(*record);
+  uint32_t turns = ((uint32_t)__builtin_popcount((uint32_t)record[1]) + t->l1_lanes - 1) / t->l1_lanes;
+  if (passes < turns) passes = turns;
   p->step = t->lookup;
   if (passes > 1 && lines > 1 && (passes - 1) * t->cycle / (lines - 1) > p->step)
     p->step = (passes - 1) * t->cycle / (lines - 1);
@@ -216,7 +219,7 @@ bool access_continue(access_path *a, warp *w, ps *time) {
   sm *m = w->sm;
   if (!lsu_enter(a, m, w)) return false;
   progress p = {.path = a, .m = m, .w = w, .k = w->block->kernel, .window = 1, .step = a->t->cycle};
-  if (a->t->lookup) set_pace(&p, a->t, *w->record);
+  if (a->t->lookup) set_pace(&p, a->t, w->record);
   p.at = server_take(&m->lsu.port, *time, *time, 0);
   ps begun = p.at, next = a->heap->next_time, limit = next < UINT64_MAX - a->t->ahead ? next + a->t->ahead : UINT64_MAX;
   bool sent = send_lines(&p, limit);

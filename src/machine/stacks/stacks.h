@@ -65,7 +65,7 @@ typedef struct stack_instance {     /* of a warp, from ENTER to LEAVE */
   uint64_t *stayed;         /* counter of the reason why it stayed; NULL: it was not decided yet */
   uint32_t accesses_before; /* the decision */
   sm *own;                  /* away: the SM that it comes back to, and its scheduler there */
-  server *own_scheduler;
+  struct scheduler *own_scheduler;
   uint32_t began_version; /* away: of all writes that it must see the last one, when it was sent (versions.c) */
   uint32_t pace;          /* index of its candidate's */
   ps left;                /* when it was decided */

@@ -38,6 +38,7 @@ static words record(kernel_test *t, const exec_mark *marks, uint32_t count, cons
   uint32_t warps = (block[0] * block[1] * block[2] + 31) / 32;
   trace_program *program = trace_program_create(0);
   trace_program_mark(program, count != 0);
+  trace_program_units(program, true);
   trace_reader *reader = trace_reader_create(program);
   t->trace = trace_launch_create(program, blocks, warps);
   trace_op_append(program, &(trace_op){.kind = TRACE_OP_LAUNCH, .launch = t->trace});
@@ -62,6 +63,7 @@ static words record(kernel_test *t, const exec_mark *marks, uint32_t count, cons
 /* The words without marks, by the writer that leaves them out. */
 static words without_marks(const words *from) {
   trace_program *program = trace_program_create(0);
+  trace_program_units(program, true);
   trace_reader *reader = trace_reader_create(program);
   uint32_t warps = 0;
   for (size_t n = 0; n < from->count;
@@ -157,6 +159,7 @@ static char *shape(const words *w) {
       n += 1 + trace_access_lines(word);
       break;
     case TRACE_WAIT: ff_text_add(&out, "w "); break;
+    case TRACE_UNITS: break;
     case TRACE_BARRIER: ff_text_add(&out, "b "); break;
     default: ff_text_add(&out, "x");
     }

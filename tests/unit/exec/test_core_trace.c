@@ -8,8 +8,11 @@ typedef struct stream {
   trace_launch *launch;
 } stream;
 
+static bool with_units; /* of streams that begin */
+
 static stream begin_within(kernel_test *t, uint64_t budget, uint64_t blocks, uint32_t warps) {
   stream s = {.program = trace_program_create(budget)};
+  trace_program_units(s.program, with_units);
   s.reader = trace_reader_create(s.program);
   s.launch = trace_launch_create(s.program, blocks, warps);
   trace_op op = {.kind = TRACE_OP_LAUNCH, .launch = s.launch};
@@ -36,6 +39,14 @@ static void add_access(ff_text *text, const uint64_t *word) {
 
 /* "run n[+memory][ sfu][ fp64]", "load bytes pc mask: line/lanes/sectors ...", "wait k", "barrier id[ arrive] of n",
  * "exit" */
+static void add_units(ff_text *text, uint64_t word) {
+  trace_counts counts = {{0}};
+  trace_add_units(&counts, word);
+  ff_text_add(text, "units");
+  for (uint32_t u = 0; u < TRACE_UNIT_COUNT; u++) ff_text_add(text, " %u", trace_count(&counts, (trace_unit)u));
+  ff_text_add(text, "\n");
+}
+
 static void add_record(ff_text *text, const uint64_t *word) {
   switch (trace_word_kind(*word)) {
   case TRACE_ISSUE:
@@ -46,7 +57,10 @@ static void add_record(ff_text *text, const uint64_t *word) {
     ff_text_add(text, "\n");
     break;
   case TRACE_ACCESS: add_access(text, word); break;
-  case TRACE_WAIT: ff_text_add(text, "wait %u\n", trace_wait_k(*word)); break;
+  case TRACE_UNITS: add_units(text, *word); break;
+  case TRACE_WAIT:
+    ff_text_add(text, "%swait %u\n", trace_wait_early(*word) ? "early " : "", trace_wait_k(*word));
+    break;
   case TRACE_BARRIER:
     ff_text_add(text, "barrier %u%s of %u\n", trace_barrier_id(*word),
                 trace_barrier_arrive_only(*word) ? " arrive" : "", trace_barrier_expected(*word));
@@ -105,6 +119,37 @@ static void compare(const char *functions, const char *body, uint32_t threads, u
 
 #define AT \
   "mov.u32 %r3, %tid.x; mul.wide.u32 %rd1, %r3, 4; add.s64 %rd2, %out, %rd1;\n" /* 5 instructions with the parameters */
+
+static void compare_units(const char *body, const char *want) {
+  with_units = true;
+  compare("", body, 32, 0, want);
+  with_units = false;
+}
+
+/* Two loads and their sum: a compiler would move both up, before what needs the first. */
+static void test_waits_move_down(void **state) {
+  const char *loads = "ld.global.u32 %r1, [%out]; add.s32 %r2, %r1, 1; ld.global.u32 %r4, [%out+128];\n"
+                      "add.s32 %r5, %r2, %r4; st.global.u32 [%out+256], %r5;";
+  compare_units(
+      loads,
+      "run 3\nunits 1 0 1 0 0 0 0 0 0\nload 4 pc 2 mask ffffffff: 0/32/1\nearly wait 0\n"
+      "run 2\nunits 1 0 1 0 0 0 0 0 0\nload 4 pc 4 mask ffffffff: 80/32/1\nwait 0\n"
+      "run 1\nunits 1 0 1 0 0 0 0 4 0\nwait 1\nrun 1\nunits 1 0 1 0 0 0 0 0 0\nstore 4 pc 6 mask ffffffff: 100/32/1\nrun 1\n"
+      "units 1 0 0 0 0 0 0 1 0\nexit\n");
+  compare("", loads, 32, 0, /* a stream without them has the order of the PTX */
+          "run 3\nload 4 pc 2 mask ffffffff: 0/32/1\nwait 0\nrun 2\nload 4 pc 4 mask ffffffff: 80/32/1\nwait 0\n"
+          "run 2\nstore 4 pc 6 mask ffffffff: 100/32/1\nrun 1\nexit\n");
+}
+
+/* Not past what shows: a store of the value, and an address that needs it. */
+static void test_waits_stay_before_what_needs_the_value(void **state) {
+  compare_units("ld.global.u32 %r1, [%out]; st.global.u32 [%out+256], %r1; ld.global.u32 %r2, [%out+128];\n"
+                "add.s32 %r4, %r2, 1;",
+                "run 3\nunits 1 0 1 0 0 0 0 0 0\nload 4 pc 2 mask ffffffff: 0/32/1\nwait 0\n"
+                "run 1\nunits 1 0 1 0 0 0 0 0 0\nstore 4 pc 3 mask ffffffff: 100/32/1\n"
+                "run 1\nunits 1 0 1 0 0 0 0 0 0\nload 4 pc 4 mask ffffffff: 80/32/1\nwait 0\n"
+                "run 2\nunits 2 0 1 0 0 0 0 5 0\nexit\n");
+}
 
 static void test_rows(void **state) {
   compare(
@@ -319,7 +364,9 @@ static void test_full_stream(void **state) {
   close_ptx(t);
 }
 
-static const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows),
+static const struct CMUnitTest tests[] = {cmocka_unit_test(test_waits_move_down),
+                                          cmocka_unit_test(test_waits_stay_before_what_needs_the_value),
+                                          cmocka_unit_test(test_rows),
                                           cmocka_unit_test(test_masks),
                                           cmocka_unit_test(test_gathers),
                                           cmocka_unit_test(test_waits),

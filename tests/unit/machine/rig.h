@@ -131,6 +131,7 @@ static inline void rig_start(rig *r) {
   ff_error error = {0};
   r->program = trace_program_create(r->budget);
   trace_program_mark(r->program, true);
+  trace_program_units(r->program, true);
   sim_options options = {.spec = &r->spec,
                          .manager = r->manager,
                          .gpu_memory = r->gpu_memory,
@@ -246,6 +247,13 @@ static inline void rig_close(rig *r) {
 /* ---- what kernels do ---- */
 
 static inline void rig_issue(trace_writer *w, uint32_t n) { trace_put_issue(w, n, 0, 0, 0); }
+/* ... of which a compiler makes these machine instructions. */
+static inline void rig_units(trace_writer *w, uint32_t n, const uint32_t units[TRACE_UNIT_COUNT]) {
+  trace_counts none = {{0}}, counts = none;
+  for (uint32_t u = 0; u < TRACE_UNIT_COUNT; u++) counts.word[u / 3] += (uint64_t)units[u] << u % 3 * TRACE_UNIT_BITS;
+  trace_put_issue(w, n, 0, 0, 0);
+  trace_count_units(w, &counts, &none);
+}
 /* One coalesced access of a whole line, or of the sectors in `sectors` only. */
 static inline void rig_access(trace_writer *w, trace_access_op op, uint32_t flags, uint64_t address, uint32_t sectors) {
   *trace_put_access(w, op, 2, flags, 0, ~0u, 1) = trace_line(address, 32, sectors);

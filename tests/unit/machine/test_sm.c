@@ -46,6 +46,74 @@ static void test_shared_memory_passes(void **state) {
   assert_int_equal(unit_time(32, (uint32_t[]){10, 40, 0, 0}), 32 * 40 * NS);
 }
 
+/* ---- execution pipes: fma and alu two cycles, special functions eight, tensor four; chains of four; loads 20 ---- */
+
+static void with_pipes(machine_spec *spec) {
+  spec->alu_latency = 4;
+  spec->fma_cycles = spec->alu_cycles = 2;
+  spec->tensor_cycles = 4;
+  spec->shared_load_latency = 20;
+}
+static void at_half_latency(machine_spec *spec) {
+  with_pipes(spec);
+  spec->alu_latency = 2;
+}
+
+typedef struct piped {
+  uint32_t n, units[TRACE_UNIT_COUNT];
+} piped;
+static void piped_work(trace_writer *w, uint64_t b, uint32_t i, const void *context) {
+  const piped *p = context;
+  rig_units(w, p->n, p->units);
+}
+static ps pipe_time(rig_tweak tweak, uint32_t warps, piped p) {
+  return rig_run(tweak, (rig_kernel){.blocks = 1, .warps = warps, .warp = piped_work, .context = &p}).kernel_ps;
+}
+
+static void test_pipes_overlap(void **state) {
+  piped fma = {32, {[TRACE_SLOTS] = 32, [TRACE_FMA] = 32}}, both = {32, {32, 16, 16}};
+  assert_int_equal(pipe_time(with_pipes, 8, fma), 4 * 64 * NS);  /* four warps of a scheduler, one after the other */
+  assert_int_equal(pipe_time(with_pipes, 8, both), 4 * 32 * NS); /* half in each pipe: the scheduler is the limit */
+  piped xu = {32, {[TRACE_SLOTS] = 32, [TRACE_FMA] = 28, [TRACE_XU] = 4}};
+  assert_int_equal(pipe_time(with_pipes, 8, xu), 4 * 56 * NS); /* the special functions are done meanwhile */
+  piped tensor = {4, {[TRACE_SLOTS] = 4, [TRACE_TENSOR] = 16}};
+  assert_int_equal(pipe_time(with_pipes, 2, tensor), 64 * NS);
+}
+
+static void test_chains_bind_one_warp(void **state) {
+  piped chain = {10, {[TRACE_SLOTS] = 10, [TRACE_FMA] = 10, [TRACE_CHAIN] = 40}};
+  assert_int_equal(pipe_time(with_pipes, 1, chain), 40 * NS);
+  assert_int_equal(pipe_time(at_half_latency, 1, chain), 20 * NS); /* is as long as the pipe has it */
+  assert_int_equal(pipe_time(with_pipes, 8, chain), 80 * NS);      /* with four warps the pipe is the limit */
+  piped load = {3, {[TRACE_SLOTS] = 3, [TRACE_LSU] = 1, [TRACE_CHAIN] = 8, [TRACE_LOADS] = 1}};
+  assert_int_equal(pipe_time(with_pipes, 1, load), 28 * NS);
+}
+
+static void test_an_sm_takes_a_shared_access_per_cycle(void **state) {
+  piped shared = {30, {[TRACE_SLOTS] = 30, [TRACE_LSU] = 30}};
+  assert_int_equal(pipe_time(with_pipes, 32, shared), 32 * 30 * NS);
+}
+
+static void test_what_has_no_units_takes_no_time(void **state) {
+  assert_int_equal(pipe_time(with_pipes, 1, (piped){.n = 10}), 0); /* moves that a compiler leaves out */
+  assert_int_equal(pipe_time(NULL, 1, (piped){.n = 10}), 40 * NS); /* without pipes: instructions of the PTX */
+}
+
+static void early_wait(trace_writer *w, uint64_t b, uint32_t i, const void *context) {
+  rig_load_wait(w, RIG_BASE);
+  rig_load(w, RIG_BASE + 1024 * 128);
+  trace_put_early_wait(w, 0);
+  rig_load(w, RIG_BASE + 2048 * 128);
+  trace_put_wait(w, 1);
+  trace_put_wait(w, 0);
+}
+static void hoisting(machine_spec *spec) { spec->hoists_loads = 1; }
+static void test_early_waits_are_for_machines_that_do_not_hoist(void **state) {
+  rig_kernel k = {.blocks = 1, .warps = 1, .warp = early_wait};
+  ps in_order = rig_run(NULL, k).kernel_ps, hoisted = rig_run(hoisting, k).kernel_ps;
+  assert_true(in_order > hoisted + 100 * NS); /* the two misses overlap */
+}
+
 /* ---- loads and waits ---- */
 
 static void load_work_wait(trace_writer *w, uint64_t b, uint32_t i, const void *context) {
@@ -115,6 +183,10 @@ static void hits(trace_writer *w, uint64_t b, uint32_t warp, const void *context
 }
 
 static void four_lookups(machine_spec *spec) { spec->l1_lookups = 4; }
+static void half_the_lanes(machine_spec *spec) {
+  spec->l1_lookups = 4;
+  spec->l1_lanes = 16;
+}
 
 /* Picoseconds of one more access in the unit, of as many lines and passes. */
 static ps pace(rig_tweak tweak, uint32_t lines, uint32_t passes) {
@@ -136,6 +208,8 @@ static void test_lines_and_passes_take_the_load_unit(void **state) {
   assert_int_equal(pace(four_lookups, 2, 16), 16 * NS);
   assert_int_equal(pace(four_lookups, 1, 2), 2 * NS);
   assert_int_equal(pace(four_lookups, 32, 32), 32 * NS);
+  assert_int_equal(pace(half_the_lanes, 1, 1), 2 * NS); /* 32 lanes, 16 per cycle */
+  assert_int_equal(pace(half_the_lanes, 4, 4), 4 * NS);
 }
 
 /* ---- barriers ---- */
@@ -344,6 +418,11 @@ int main(void) {
       cmocka_unit_test(test_many_warps_are_bound_by_the_schedulers),
       cmocka_unit_test(test_slow_units),
       cmocka_unit_test(test_shared_memory_passes),
+      cmocka_unit_test(test_pipes_overlap),
+      cmocka_unit_test(test_chains_bind_one_warp),
+      cmocka_unit_test(test_an_sm_takes_a_shared_access_per_cycle),
+      cmocka_unit_test(test_what_has_no_units_takes_no_time),
+      cmocka_unit_test(test_early_waits_are_for_machines_that_do_not_hoist),
       cmocka_unit_test(test_work_hides_latency),
       cmocka_unit_test(test_wait_names_one_load),
       cmocka_unit_test(test_outstanding_loads_are_bounded),

@@ -206,6 +206,10 @@ static void test_words(void **state) {
               ff_trace_barrier_arrive_only(w) && ff_trace_barrier_expected(w) == 65535);
   assert_true(ff_trace_wait_k(ff_trace_wait(70000)) == 70000 && ff_trace_mark(ff_trace_leave(5)) == 5 &&
               ff_trace_kind(ff_trace_enter(5)) == FF_TRACE_ENTER);
+  w = ff_trace_units((uint32_t[]){1, 2, 3, 4, 5, 6, 7, 8, 63});
+  assert_true(ff_trace_kind(w) == FF_TRACE_UNITS && ff_trace_units_count(w, FF_TRACE_SLOTS) == 1 &&
+              ff_trace_units_count(w, FF_TRACE_LOADS) == 63);
+  assert_true(ff_trace_wait_early(ff_trace_early_wait(3)) && ff_trace_wait_k(ff_trace_early_wait(3)) == 3);
   w = ff_trace_enter_trips(0xfedcba98, 77);
   assert_true(ff_trace_kind(w) == FF_TRACE_ENTER && ff_trace_mark(w) == 0xfedcba98 && ff_trace_trips(w) == 77 &&
               ff_trace_trips(ff_trace_enter(5)) == 0);
@@ -230,6 +234,11 @@ static void test_same_words(void **state) {
     assert_true(ff_trace_wait_k(w) == trace_wait_k(w) && ff_trace_barrier_id(w) == trace_barrier_id(w) &&
                 ff_trace_barrier_arrive_only(w) == trace_barrier_arrive_only(w) &&
                 ff_trace_barrier_expected(w) == trace_barrier_expected(w));
+    trace_counts counts = {{0}};
+    trace_add_units(&counts, w);
+    assert_true(ff_trace_wait_early(w) == trace_wait_early(w));
+    for (int u = 0; u < FF_TRACE_UNIT_COUNT; u++)
+      assert_int_equal(ff_trace_units_count(w, (ff_trace_unit)u), trace_count(&counts, (trace_unit)u));
     assert_true(ff_trace_line(w >> 8, (uint32_t)w & 63, (uint32_t)(w >> 32) & 15) ==
                 trace_line(w >> 8, (uint32_t)w & 63, (uint32_t)(w >> 32) & 15));
   }
@@ -502,7 +511,7 @@ static void test_damage(void **state) {
   good(ff_trace_open(path, &r, &error));
   assert_false(ff_trace_information(r)->whole);
   ff_trace_close(r);
-  spill("FFTRACE\n\5\0\0\0\0\0\0\0", 16);
+  spill("FFTRACE\n\11\0\0\0\0\0\0\0", 16);
   assert_int_equal(ff_trace_open(path, &r, &error), FF_TRACE_NO_TRACE);
   spill("no trace", 8);
   assert_int_equal(ff_trace_open(path, &r, &error), FF_TRACE_NO_TRACE);

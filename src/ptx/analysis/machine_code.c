@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See machine_code.h. Each PTX instruction has a cost of its own (`single`), from which what a compiler folds into a
+ * neighbour is taken (`fold_...`); then each basic block's longest chain is divided among its instructions. */
+#include "ptx/analysis/machine_code.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "ptx/analysis/dataflow.h"
+
+enum { /* latencies in cycles, where that of an addition is four */
+       ADD = 4,
+       CROSS = 1,      /* more from one pipe to another */
+       PREDICATE = 12, /* from a comparison to what its predicate guards */
+       BRANCH = 5,
+       SPECIAL = 18, /* of the XU */
+       DOUBLE = 8,
+       SREG = 20,
+       MATRIX = 32
+};
+
+typedef struct sequence { /* the machine instructions that a PTX instruction becomes, and its latency */
+  uint8_t fma, alu, xu, fp64, other, cycles;
+} sequence;
+
+static ptx_cost cost_of(sequence s) {
+  ptx_cost cost = {{0}};
+  cost.count[PTX_PIPE_SLOTS] = (uint8_t)(s.fma + s.alu + s.xu + s.fp64 + s.other);
+  cost.count[PTX_PIPE_FMA] = s.fma;
+  cost.count[PTX_PIPE_ALU] = s.alu;
+  cost.count[PTX_PIPE_XU] = s.xu;
+  cost.count[PTX_PIPE_FP64] = s.fp64;
+  cost.count[PTX_PIPE_CHAIN] = s.cycles;
+  return cost;
+}
+
+#define NOTHING ((sequence){0})
+#define ALU(n) ((sequence){.alu = (n), .cycles = (n)*ADD})
+#define FMA(n) ((sequence){.fma = (n), .cycles = (n)*ADD})
+
+static ptx_type type_of(const ptx_instr *instr) { return instr->type_count ? instr->types[0] : PTX_TYPE_NONE; }
+static bool is_float(ptx_type type) { return ptx_type_class(type) == 'F'; }
+static bool is_long(ptx_type type) { return ptx_type_bits(type) == 64; }
+
+/* ---- integers ---- */
+
+static sequence product(const ptx_instr *instr) {
+  bool adds = instr->opcode == PTX_OP_MAD || instr->opcode == PTX_OP_MADC;
+  if (!is_long(type_of(instr))) return FMA(1);
+  if (ptx_has(instr, PTX_MOD_HI)) return (sequence){.fma = 7, .alu = (uint8_t)(5 + 2 * adds), .cycles = 6 * ADD};
+  return (sequence){.fma = 4, .alu = 1, .cycles = 3 * ADD};
+}
+
+static sequence quotient(ptx_type type) {
+  if (is_long(type)) return (sequence){.fma = 22, .alu = 36, .xu = 3, .other = 2, .cycles = 127};
+  return (sequence){.fma = 6, .alu = 10, .xu = 3, .cycles = 3 * SPECIAL + 9 * ADD};
+}
+
+static sequence integer(const ptx_instr *instr) {
+  ptx_type type = type_of(instr);
+  bool wide = is_long(type);
+  switch (instr->opcode) {
+  case PTX_OP_MUL:
+  case PTX_OP_MAD:
+  case PTX_OP_MADC: return product(instr);
+  case PTX_OP_MUL24:
+  case PTX_OP_MAD24: return (sequence){.fma = 1, .alu = 1, .cycles = 2 * ADD};
+  case PTX_OP_DIV:
+  case PTX_OP_REM: return quotient(type);
+  case PTX_OP_DP2A:
+  case PTX_OP_DP4A: return FMA(1);
+  case PTX_OP_MIN:
+  case PTX_OP_MAX: return wide ? (sequence){.alu = 4, .cycles = 3 * ADD} : ALU(1);
+  case PTX_OP_ABS: return wide ? ALU(3) : ALU(1);
+  case PTX_OP_POPC:
+  case PTX_OP_BREV: return (sequence){.xu = wide ? 2 : 1, .cycles = SPECIAL};
+  case PTX_OP_CLZ:
+  case PTX_OP_BFIND:
+  case PTX_OP_FNS: return (sequence){.xu = wide ? 2 : 1, .alu = 1, .cycles = SPECIAL + ADD};
+  case PTX_OP_BFE: return wide ? ALU(4) : ALU(2);
+  case PTX_OP_BFI: return wide ? ALU(4) : ALU(2);
+  case PTX_OP_NEG:
+  case PTX_OP_NOT:
+    if (type == PTX_PRED) return NOTHING;
+    break;
+  default: break;
+  }
+  return wide ? (sequence){.alu = 2, .cycles = 2 * ADD} : ALU(1);
+}
+
+/* ---- floats ---- */
+
+static sequence doubles(ptx_opcode opcode) {
+  switch (opcode) {
+  case PTX_OP_DIV:
+    return (sequence){.fp64 = 8, .fma = 1, .alu = 3, .xu = 1, .other = 1, .cycles = SPECIAL + 9 * DOUBLE};
+  case PTX_OP_SQRT:
+  case PTX_OP_RSQRT: return (sequence){.fp64 = 8, .alu = 4, .xu = 1, .other = 1, .cycles = SPECIAL + 9 * DOUBLE};
+  case PTX_OP_RCP: return (sequence){.fp64 = 5, .alu = 4, .xu = 1, .other = 1, .cycles = SPECIAL + 6 * DOUBLE};
+  case PTX_OP_MIN:
+  case PTX_OP_MAX: return (sequence){.fp64 = 1, .alu = 4, .cycles = 4 * ADD};
+  case PTX_OP_NEG:
+  case PTX_OP_ABS: return NOTHING;
+  default: return (sequence){.fp64 = 1, .cycles = DOUBLE};
+  }
+}
+
+/* With subnormal numbers, what goes to the XU is scaled before and behind it. */
+static sequence special(const ptx_instr *instr) {
+  bool flushes = ptx_has(instr, PTX_MOD_FTZ), exact = !ptx_has(instr, PTX_MOD_APPROX) && !ptx_has(instr, PTX_MOD_FULL);
+  switch (instr->opcode) {
+  case PTX_OP_DIV:
+    if (exact) return (sequence){.fma = 5, .xu = 2, .other = 2, .cycles = SPECIAL + 5 * ADD + PREDICATE};
+    return (sequence){.fma = flushes ? 1 : 2,
+                      .alu = flushes ? 0 : 2,
+                      .xu = 1,
+                      .cycles = flushes ? SPECIAL + ADD : SPECIAL + 2 * ADD + PREDICATE};
+  case PTX_OP_SQRT:
+    if (exact) return (sequence){.fma = 4, .alu = 2, .xu = 1, .other = 1, .cycles = SPECIAL + 3 * ADD + PREDICATE};
+    break;
+  case PTX_OP_RCP:
+    if (exact) return (sequence){.fma = 3, .alu = 3, .xu = 1, .other = 1, .cycles = SPECIAL + 3 * ADD + PREDICATE};
+    break;
+  case PTX_OP_SIN:
+  case PTX_OP_COS: return (sequence){.fma = 1, .xu = 1, .cycles = SPECIAL + ADD};
+  case PTX_OP_EX2:
+  case PTX_OP_TANH: return (sequence){.xu = 1, .cycles = SPECIAL};
+  default: break;
+  }
+  return flushes ? (sequence){.xu = 1, .cycles = SPECIAL}
+                 : (sequence){.fma = 2, .alu = 1, .xu = 1, .cycles = SPECIAL + ADD + PREDICATE};
+}
+
+static sequence floats(const ptx_instr *instr) {
+  ptx_type type = type_of(instr);
+  if (type == PTX_F64) return doubles(instr->opcode);
+  switch (instr->opcode) {
+  case PTX_OP_NEG:
+  case PTX_OP_ABS: return NOTHING;
+  case PTX_OP_MIN:
+  case PTX_OP_MAX:
+  case PTX_OP_COPYSIGN:
+  case PTX_OP_TESTP: return ALU(1);
+  case PTX_OP_DIV:
+  case PTX_OP_SQRT:
+  case PTX_OP_RSQRT:
+  case PTX_OP_RCP:
+  case PTX_OP_SIN:
+  case PTX_OP_COS:
+  case PTX_OP_LG2:
+  case PTX_OP_EX2:
+  case PTX_OP_TANH: return special(instr);
+  default: return type == PTX_F32X2 ? (sequence){.fma = 2, .cycles = ADD} : FMA(1);
+  }
+}
+
+static sequence comparison(const ptx_instr *instr) {
+  for (uint32_t i = 0; i < instr->type_count; i++)
+    if (instr->types[i] == PTX_F64) return (sequence){.fp64 = 1, .cycles = DOUBLE + ADD};
+  return is_long(instr->types[instr->type_count ? instr->type_count - 1 : 0]) ? ALU(2) : ALU(1); /* and PREDICATE */
+}
+
+static sequence conversion(const ptx_instr *instr) {
+  if (instr->type_count < 2) return ALU(1);
+  ptx_type to = instr->types[0], from = instr->types[1];
+  if (is_float(to) != is_float(from) || to == PTX_F64 || from == PTX_F64) return (sequence){.xu = 1, .cycles = SPECIAL};
+  uint32_t to_bits = ptx_type_bits(to), from_bits = ptx_type_bits(from);
+  if (is_float(to)) {
+    if (to_bits == from_bits && !ptx_has(instr, PTX_MOD_SAT)) return (sequence){.xu = 1, .cycles = SPECIAL};
+    return to_bits > from_bits ? FMA(1) : ALU(1);
+  }
+  if (ptx_has(instr, PTX_MOD_SAT)) return ALU(2);
+  bool extends = to_bits > from_bits && (ptx_type_class(from) == 'S' || from_bits < 32);
+  return extends ? ALU(1) : NOTHING;
+}
+
+/* ---- memory, matrices, control ---- */
+
+static ptx_cost on_chip(uint32_t slots, bool waits) {
+  ptx_cost cost = cost_of((sequence){.other = (uint8_t)slots});
+  cost.count[PTX_PIPE_LSU] = (uint8_t)slots;
+  cost.count[PTX_PIPE_LOADS] = waits;
+  return cost;
+}
+
+static ptx_cost memory(const ptx_instr *instr) {
+  bool store = instr->opcode == PTX_OP_ST || instr->opcode == PTX_OP_RED;
+  switch (ptx_instr_space(instr)) {
+  case PTX_SPACE_PARAM: return cost_of(NOTHING);
+  case PTX_SPACE_CONST:
+    return instr->operand_count > 1 && instr->operands[1].kind == PTX_OPERAND_ADDRESS &&
+                   instr->operands[1].reg == PTX_NO_REG
+               ? cost_of(NOTHING)
+               : on_chip(1, true);
+  case PTX_SPACE_SHARED: return on_chip(1, !store);
+  case PTX_SPACE_LOCAL: return on_chip(1, false); /* its load is waited for as those from global memory */
+  default: return cost_of((sequence){.alu = 1});
+  }
+}
+
+/* Several loads or stores; how long they have the banks is counted as passes when it runs. */
+static ptx_cost fragments(const ptx_instr *instr) {
+  if (ptx_instr_space(instr) != PTX_SPACE_SHARED) return cost_of((sequence){.alu = 4});
+  ptx_cost cost = on_chip(1, ptx_has(instr, PTX_MOD_LOAD));
+  cost.count[PTX_PIPE_SLOTS] = 4;
+  return cost;
+}
+
+/* Multiply-adds of the shape in the instruction's name; 0: it has none. */
+static uint64_t multiply_adds(const ptx_instr *instr) {
+  for (uint32_t i = 0; i < instr->mod_count; i++) {
+    unsigned m, n, k;
+    if (sscanf(ptx_mod_text(instr->mods[i]), "m%un%uk%u", &m, &n, &k) == 3) return (uint64_t)m * n * k;
+  }
+  return 0;
+}
+
+/* wgmma is of four warps. Eight-bit types go at twice the rate of 16-bit ones, tf32 at half. */
+static ptx_cost matrix(const ptx_instr *instr) {
+  bool group = instr->opcode == PTX_OP_WGMMA;
+  uint32_t bits = 16;
+  for (uint32_t i = 0; i < instr->type_count; i++)
+    if (instr->types[i] == PTX_TF32 || instr->types[i] == PTX_F64 || ptx_type_bits(instr->types[i]) < 16)
+      bits = ptx_type_bits(instr->types[i]);
+  uint64_t work = multiply_adds(instr) * (bits < 4 ? 4 : bits) / 16 / (group ? 4 : 1), units = (work + 511) / 512;
+  if (units > PTX_COST_MAX) units = PTX_COST_MAX;
+  ptx_cost cost = cost_of((sequence){.other = (uint8_t)((units + 3) / 4), .cycles = group ? 0 : MATRIX});
+  cost.count[PTX_PIPE_TENSOR] = (uint8_t)units;
+  return cost;
+}
+
+static ptx_cost wide_product(void) { /* one instruction that has its pipe twice as long */
+  ptx_cost cost = cost_of((sequence){.fma = 2, .cycles = ADD});
+  cost.count[PTX_PIPE_SLOTS] = 1;
+  return cost;
+}
+
+static ptx_cost single(const ptx_instr *instr) {
+  switch (instr->opcode) {
+  case PTX_OP_MOV:
+    for (uint32_t i = 1; i < instr->operand_count; i++)
+      if (instr->operands[i].kind == PTX_OPERAND_SREG) return cost_of((sequence){.other = 1, .cycles = SREG});
+    return cost_of(NOTHING);
+  case PTX_OP_CVTA:
+  case PTX_OP_ALLOCA:
+  case PTX_OP_STACKSAVE:
+  case PTX_OP_STACKRESTORE:
+  case PTX_OP_PMEVENT: return cost_of(NOTHING);
+  case PTX_OP_LD:
+  case PTX_OP_LDU:
+  case PTX_OP_ST:
+  case PTX_OP_ATOM:
+  case PTX_OP_RED: return memory(instr);
+  case PTX_OP_SHFL:
+  case PTX_OP_REDUX:
+  case PTX_OP_LDMATRIX:
+  case PTX_OP_MBARRIER: return on_chip(1, true);
+  case PTX_OP_STMATRIX: return on_chip(1, false);
+  case PTX_OP_MATCH: return on_chip(2, true);
+  case PTX_OP_MOVMATRIX: return on_chip(2, true);
+  case PTX_OP_WMMA:
+    if (ptx_has(instr, PTX_MOD_MMA)) return matrix(instr);
+    return fragments(instr);
+  case PTX_OP_MMA:
+  case PTX_OP_WGMMA: return matrix(instr);
+  case PTX_OP_SET:
+  case PTX_OP_SETP: return cost_of(comparison(instr));
+  case PTX_OP_SELP:
+  case PTX_OP_SLCT: return cost_of(is_long(type_of(instr)) ? (sequence){.alu = 2, .cycles = ADD} : ALU(1));
+  case PTX_OP_CVT: return cost_of(conversion(instr));
+  case PTX_OP_CALL: return cost_of((sequence){.other = 4, .cycles = 4 * BRANCH});
+  case PTX_OP_BRA:
+  case PTX_OP_BRX:
+  case PTX_OP_RET: return cost_of((sequence){.other = 1, .cycles = BRANCH});
+  case PTX_OP_EXIT:
+  case PTX_OP_BAR:
+  case PTX_OP_BARRIER:
+  case PTX_OP_FENCE:
+  case PTX_OP_MEMBAR:
+  case PTX_OP_NANOSLEEP: return cost_of((sequence){.other = 1});
+  default: break;
+  }
+  if (ptx_has(instr, PTX_MOD_WIDE)) return wide_product();
+  return cost_of(is_float(type_of(instr)) ? floats(instr) : integer(instr));
+}
+
+/* ---- what a compiler folds ---- */
+
+typedef struct folding {
+  const ptx_func *func;
+  ptx_cost *costs;
+  uint32_t *uses;    /* per register: how many operands read it */
+  uint32_t *defined; /* per register: 1 + the instruction of this block that writes it; 0: none */
+  bool *folded;      /* per instruction: it is part of another machine instruction */
+  touched t;
+} folding;
+
+static bool is_logic(ptx_opcode opcode) { return opcode == PTX_OP_AND || opcode == PTX_OP_OR || opcode == PTX_OP_XOR; }
+static bool is_sum(ptx_opcode opcode) { return opcode == PTX_OP_ADD || opcode == PTX_OP_SUB; }
+
+/* The instruction that makes the operand, if it is in this block and not folded yet; NULL: none. */
+static const ptx_instr *maker(const folding *f, const ptx_operand *operand, uint32_t *number) {
+  if (operand->kind != PTX_OPERAND_REG || !f->defined[operand->reg]) return NULL;
+  *number = f->defined[operand->reg] - 1;
+  return f->folded[*number] || f->func->instrs[*number].guard != PTX_NO_REG ? NULL : &f->func->instrs[*number];
+}
+
+/* Two sums or logic operations in one instruction of three operands (IADD3, LOP3), a shift in a sum (LEA), a product
+ * of 64 bits in a sum (IMAD.WIDE). */
+static void fold_instruction(folding *f, uint32_t n) {
+  const ptx_instr *instr = &f->func->instrs[n];
+  ptx_type type = type_of(instr);
+  if (is_float(type) || type == PTX_PRED || (!is_sum(instr->opcode) && !is_logic(instr->opcode))) return;
+  for (uint32_t i = 1; i < instr->operand_count; i++) {
+    uint32_t other;
+    const ptx_instr *from = maker(f, &instr->operands[i], &other);
+    if (!from) continue;
+    bool once = f->uses[instr->operands[i].reg] == 1;
+    bool pair = once && ((is_sum(instr->opcode) && is_sum(from->opcode)) ||
+                         (is_logic(instr->opcode) && is_logic(from->opcode)));
+    bool shift = once && is_sum(instr->opcode) && from->opcode == PTX_OP_SHL;
+    bool product = is_sum(instr->opcode) && is_long(type) && from->opcode == PTX_OP_MUL && ptx_has(from, PTX_MOD_WIDE);
+    if (product) {
+      f->costs[n] = wide_product();
+      f->costs[other] = cost_of(NOTHING);
+      return;
+    }
+    if (!pair && !shift) continue;
+    f->costs[other] = cost_of(NOTHING);
+    f->folded[other] = f->folded[n] = true;
+    return;
+  }
+}
+
+static void fold_block(folding *f, const ptx_block *block) {
+  for (uint32_t n = block->first; n < block->end; n++) {
+    fold_instruction(f, n);
+    ptx_touched(&f->func->instrs[n], &f->t);
+    for (uint32_t k = 0; k < f->t.writes; k++) f->defined[f->t.regs[f->t.reads + k]] = n + 1;
+  }
+  for (uint32_t n = block->first; n < block->end; n++) {
+    ptx_touched(&f->func->instrs[n], &f->t);
+    for (uint32_t k = 0; k < f->t.writes; k++) f->defined[f->t.regs[f->t.reads + k]] = 0;
+  }
+}
+
+static void count_uses(folding *f) {
+  for (uint32_t n = 0; n < f->func->instr_count; n++) {
+    ptx_touched(&f->func->instrs[n], &f->t);
+    for (uint32_t k = 0; k < f->t.reads; k++) f->uses[f->t.regs[k]]++;
+  }
+}
+
+/* ---- chains ---- */
+
+typedef struct chain {
+  uint32_t cycles, loads;
+  ptx_pipe pipe; /* of its last instruction */
+} chain;
+
+enum { LOAD = 24 }; /* to find the longest chain: about what a load from shared memory takes */
+
+static uint32_t length(chain c) { return c.cycles + LOAD * c.loads; }
+
+static ptx_pipe pipe_of(const uint8_t *count) {
+  return count[PTX_PIPE_XU]    ? PTX_PIPE_XU
+         : count[PTX_PIPE_ALU] ? PTX_PIPE_ALU
+         : count[PTX_PIPE_FMA] ? PTX_PIPE_FMA
+                               : PTX_PIPE_SLOTS;
+}
+
+/* The longest chain that leads to the instruction: what it waits for. */
+static chain awaited(const folding *f, const chain *ready, ptx_pipe pipe) {
+  chain longest = {0};
+  for (uint32_t k = 0; k < f->t.reads; k++) {
+    uint32_t reg = f->t.regs[k];
+    chain at = ready[reg];
+    if (!length(at)) continue;
+    if (f->func->regs[reg].type == PTX_PRED) at.cycles += PREDICATE - ADD;
+    else if (pipe != PTX_PIPE_SLOTS && at.pipe != PTX_PIPE_SLOTS && at.pipe != pipe) at.cycles += CROSS;
+    if (length(at) > length(longest)) longest = at;
+  }
+  return longest;
+}
+static uint8_t grown(uint32_t before, uint32_t now) {
+  return (uint8_t)(now <= before ? 0 : now - before > PTX_COST_MAX ? PTX_COST_MAX : now - before);
+}
+
+/* Gives each instruction of the block by how much the longest chain up to it grows. */
+static void chain_block(folding *f, chain *ready, const ptx_block *block) {
+  chain longest = {0};
+  for (uint32_t n = block->first; n < block->end; n++) {
+    const ptx_instr *instr = &f->func->instrs[n];
+    uint8_t *count = f->costs[n].count;
+    ptx_touched(instr, &f->t);
+    ptx_pipe pipe = pipe_of(count);
+    chain at = awaited(f, ready, pipe);
+    at.cycles += count[PTX_PIPE_CHAIN];
+    at.loads += count[PTX_PIPE_LOADS];
+    if (count[PTX_PIPE_SLOTS]) at.pipe = pipe;
+    for (uint32_t k = 0; k < f->t.writes; k++) ready[f->t.regs[f->t.reads + k]] = at;
+    chain before = longest;
+    if (length(at) > length(longest)) {
+      longest.cycles = at.cycles > longest.cycles ? at.cycles : longest.cycles;
+      longest.loads = at.loads > longest.loads ? at.loads : longest.loads;
+    }
+    count[PTX_PIPE_CHAIN] = grown(before.cycles, longest.cycles);
+    count[PTX_PIPE_LOADS] = grown(before.loads, longest.loads);
+  }
+  for (uint32_t n = block->first; n < block->end; n++) {
+    ptx_touched(&f->func->instrs[n], &f->t);
+    for (uint32_t k = 0; k < f->t.reads + f->t.writes; k++) ready[f->t.regs[k]] = (chain){0};
+  }
+}
+
+ptx_cost *ptx_machine_code(const ptx_func *func, const ptx_cfg *cfg) {
+  folding f = {.func = func};
+  size_t regs = func->reg_count + (size_t)1, instrs = func->instr_count + (size_t)1;
+  f.costs = ff_alloc(instrs * sizeof *f.costs);
+  f.uses = ff_alloc(regs * sizeof *f.uses);
+  f.defined = ff_alloc(regs * sizeof *f.defined);
+  f.folded = ff_alloc(instrs * sizeof *f.folded);
+  chain *ready = ff_alloc(regs * sizeof *ready);
+  for (uint32_t n = 0; n < func->instr_count; n++) f.costs[n] = single(&func->instrs[n]);
+  count_uses(&f);
+  for (uint32_t b = 0; b < cfg->block_count; b++) fold_block(&f, &cfg->blocks[b]);
+  for (uint32_t b = 0; b < cfg->block_count; b++) chain_block(&f, ready, &cfg->blocks[b]);
+  free(f.uses);
+  free(f.defined);
+  free(f.folded);
+  free(f.t.regs);
+  free(ready);
+  return f.costs;
+}

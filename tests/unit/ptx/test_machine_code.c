@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What PTX becomes for the machine: counts that ptxas's code for compute capability 7.5 has, and chains. */
+#include "ptx_test.h"
+
+#include "ptx/analysis/machine_code.h"
+
+/* Sums over a kernel of these instructions, without its ret. */
+static void sum_costs(const char *body, uint32_t sum[PTX_PIPES]) {
+  char text[4096];
+  snprintf(text, sizeof text,
+           ".version 7.8 .target sm_75 .address_size 64\n.visible .entry k(.param .u64 p) {\n"
+           ".reg .b32 %%r<20>; .reg .b64 %%d<20>; .reg .f32 %%f<20>; .reg .f64 %%e<20>; .reg .pred %%p<4>;\n"
+           ".shared .align 4 .b8 s[64];\n%s\nret;\n}\n",
+           body);
+  ptx_module *module = parse(text);
+  ptx_cfg *cfg = ptx_cfg_build(module->funcs[0]);
+  ptx_cost *costs = ptx_machine_code(module->funcs[0], cfg);
+  memset(sum, 0, PTX_PIPES * sizeof *sum);
+  for (uint32_t n = 0; n + 1 < module->funcs[0]->instr_count; n++)
+    for (uint32_t u = 0; u < PTX_PIPES; u++) sum[u] += costs[n].count[u];
+  free(costs);
+  ptx_cfg_free(cfg);
+  ptx_module_free(module);
+}
+
+static void check(const char *body, uint32_t slots, uint32_t fma, uint32_t alu, uint32_t xu, uint32_t fp64,
+                  uint32_t lsu) {
+  uint32_t sum[PTX_PIPES];
+  sum_costs(body, sum);
+  uint32_t want[] = {slots, fma, alu, xu, fp64, lsu};
+  for (int u = 0; u < 6; u++)
+    if (sum[u] != want[u]) fail_msg("%s: count %d is %u, not %u", body, u, sum[u], want[u]);
+}
+
+static void test_pipes_of_instructions(void **state) {
+  check("fma.rn.f32 %f1, %f2, %f3, %f4;", 1, 1, 0, 0, 0, 0);
+  check("add.s32 %r1, %r2, %r3;", 1, 0, 1, 0, 0, 0);
+  check("mad.lo.s32 %r1, %r2, %r3, %r4;", 1, 1, 0, 0, 0, 0);
+  check("fma.rn.f64 %e1, %e2, %e3, %e4;", 1, 0, 0, 0, 1, 0);
+  check("ex2.approx.ftz.f32 %f1, %f2;", 1, 0, 0, 1, 0, 0);
+  check("cvt.rn.f32.s32 %f1, %r1;", 1, 0, 0, 1, 0, 0);
+  check("setp.lt.f32 %p1, %f1, %f2;", 1, 0, 1, 0, 0, 0);
+  check("ld.shared.f32 %f1, [s];", 1, 0, 0, 0, 0, 1);
+  check("ld.global.f32 %f1, [%d1];", 1, 0, 1, 0, 0, 0);
+}
+
+static void test_what_takes_no_instruction(void **state) {
+  check("mov.u32 %r1, %r2;", 0, 0, 0, 0, 0, 0);
+  check("mov.f32 %f1, 0f3F800000;", 0, 0, 0, 0, 0, 0);
+  check("ld.param.u64 %d1, [p];", 0, 0, 0, 0, 0, 0);
+  check("cvta.to.global.u64 %d1, %d2;", 0, 0, 0, 0, 0, 0);
+  check("neg.f32 %f1, %f2;", 0, 0, 0, 0, 0, 0);
+  check("cvt.u64.u32 %d1, %r1;", 0, 0, 0, 0, 0, 0);
+}
+
+static void test_sequences(void **state) {
+  check("add.s64 %d1, %d2, %d3;", 2, 0, 2, 0, 0, 0);
+  check("min.s64 %d1, %d2, %d3;", 4, 0, 4, 0, 0, 0);
+  check("mul.wide.s32 %d1, %r2, %r3;", 1, 2, 0, 0, 0, 0);
+  check("bfe.u32 %r1, %r2, %r3, %r4;", 2, 0, 2, 0, 0, 0);
+  check("sin.approx.f32 %f1, %f2;", 2, 1, 0, 1, 0, 0);
+  check("lg2.approx.f32 %f1, %f2;", 4, 2, 1, 1, 0, 0);
+}
+
+static void test_what_is_folded(void **state) {
+  check("mul.wide.s32 %d1, %r2, 4; add.s64 %d2, %d3, %d1;", 1, 2, 0, 0, 0, 0); /* IMAD.WIDE */
+  check("add.s32 %r1, %r2, %r3; add.s32 %r4, %r1, %r5;", 1, 0, 1, 0, 0, 0);    /* IADD3 */
+  check("add.s32 %r1, %r2, %r3; add.s32 %r4, %r1, %r5; add.s32 %r6, %r4, 1;", 2, 0, 2, 0, 0, 0);
+  check("add.s32 %r1, %r2, %r3; add.s32 %r4, %r1, %r1;", 2, 0, 2, 0, 0, 0); /* used twice */
+  check("xor.b32 %r1, %r2, %r3; and.b32 %r4, %r1, %r5;", 1, 0, 1, 0, 0, 0); /* LOP3 */
+  check("shl.b32 %r1, %r2, 2; add.s32 %r4, %r1, %r5;", 1, 0, 1, 0, 0, 0);   /* LEA */
+}
+
+static uint32_t chain(const char *body, uint32_t *loads) {
+  uint32_t sum[PTX_PIPES];
+  sum_costs(body, sum);
+  if (loads) *loads = sum[PTX_PIPE_LOADS];
+  return sum[PTX_PIPE_CHAIN];
+}
+
+static void test_chains(void **state) {
+  assert_int_equal(chain("add.f32 %f1, %f2, %f3; add.f32 %f4, %f1, %f1; add.f32 %f5, %f4, %f4;", NULL), 12);
+  assert_int_equal(chain("add.f32 %f1, %f2, %f3; add.f32 %f4, %f2, %f2; add.f32 %f5, %f3, %f3;", NULL), 4);
+  assert_int_equal(chain("add.s32 %r1, %r2, %r3; mul.lo.s32 %r4, %r1, %r1;", NULL), 9); /* from pipe to pipe */
+  assert_int_equal(chain("setp.lt.s32 %p1, %r1, %r2; @%p1 add.s32 %r3, %r3, 1;", NULL), 16);
+  uint32_t loads;
+  assert_int_equal(chain("ld.shared.f32 %f1, [s]; add.f32 %f2, %f1, %f1; ld.shared.f32 %f3, [s+4];", &loads), 4);
+  assert_int_equal(loads, 1);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_pipes_of_instructions),
+      cmocka_unit_test(test_what_takes_no_instruction),
+      cmocka_unit_test(test_sequences),
+      cmocka_unit_test(test_what_is_folded),
+      cmocka_unit_test(test_chains),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
