@@ -44,6 +44,8 @@ void timing_init(timing *t, const machine_spec *spec) {
                 .shared_tlb = (ps)llround(spec->l2_tlb_latency * cycle),
                 .dram_there = dram / 2,
                 .dram_back = dram - dram / 2,
+                .dram_turn = (ps)llround(spec->t_turn * dram_cycle),
+                .t_rrd = (ps)llround(spec->t_rrd * dram_cycle),
                 .t_rcd = (ps)llround(spec->t_rcd * dram_cycle),
                 .t_rp = (ps)llround(spec->t_rp * dram_cycle),
                 .t_rc = (ps)llround(spec->t_rc * dram_cycle),
@@ -79,6 +81,7 @@ void timing_init(timing *t, const machine_spec *spec) {
       t->sm_port[way][n] = port_time(n, ports[way][0], cycle);
       t->cluster_port[way][n] = port_time(n, ports[way][1], cycle);
     }
+    t->crossing[n] = port_time(n, spec->side_bytes, cycle);
     t->l2_service[n] = (ps)llround(n * TRACE_SECTOR_BYTES / spec->l2_bytes_per_cycle * cycle);
     t->dram_read[n] = (ps)llround(n * TRACE_SECTOR_BYTES * channel_byte * read);
     t->dram_write[n] = (ps)llround(n * TRACE_SECTOR_BYTES * channel_byte);
