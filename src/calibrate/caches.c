@@ -58,6 +58,8 @@ static ff_status sector(lab *l, cuda_address base) {
   uint64_t bytes = SECTOR_RANGE, few = 2048 / 8 / CHASE_STEPS, all = bytes / 8 / CHASE_STEPS;
   double short_us, long_us, l1 = lab_figure(l, FIGURE_l1_latency), l2 = lab_figure(l, FIGURE_l2_latency);
   LAB_TRY(footprint(l, base, bytes, 8, false));
+  for (int i = 0; i < 2; i++)
+    LAB_TRY(lab_chase(l, KERNEL_chase, base, all, &long_us)); /* on SMs of both sides of the L2 */
   LAB_TRY(lab_chase(l, KERNEL_chase, base, few, &short_us));
   LAB_TRY(lab_chase(l, KERNEL_chase, base, all, &long_us));
   double missing =

@@ -65,8 +65,20 @@ static double place_interval(const machine_spec *m) {
   return fmax(block_interval(m), m->block_start_cycles + m->issue_interval);
 }
 
+/* What an L2 of two sides gives and keeps depends on which SMs read what: no closed form. */
+static double one_side(const machine_spec *m, double value) { return m->l2_copies ? NAN : value; }
+
 static double l2_gbs(const machine_spec *m) {
-  return m->l2_bytes_per_cycle * (double)m->l2_slices * m->clock_mhz / 1e3;
+  return one_side(m, m->l2_bytes_per_cycle * (double)m->l2_slices * m->clock_mhz / 1e3);
+}
+
+/* Half of the lines are the other side's. */
+static double side_cycles(const machine_spec *m) { return m->l2_copies ? m->side_latency / 2 : 0; }
+
+/* Of what all SMs read half comes from the other side, half of that each way. */
+static double dram_read_gbs(const machine_spec *m) {
+  double memory = m->dram_gbs * spec_read_share(m), crossing = 4 * m->side_bytes * m->clock_mhz / 1e3;
+  return m->l2_copies && m->side_bytes > 0 && crossing < memory ? crossing : memory;
 }
 
 double figure_expected(figure_id id, const machine_spec *m) {

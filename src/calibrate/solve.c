@@ -3,7 +3,7 @@
  * which.
  *
  *     tlb_near  = tlb_miss_latency + walk_levels x walk_cache_latency
- *     dram_hit  = l2_latency + dram_latency + t_cl + burst of a sector
+ *     dram_hit  = l2_latency + half of side_latency, if the L2 has two sides + dram_latency + t_cl + burst of a sector
  *     pipe      = cycles of an instruction / schedulers
  *     l2_gbs    = l2_bytes_per_cycle x l2_slices x clock
  *     launch_interval = launch_latency + block_start
@@ -42,14 +42,14 @@ static void solve_blocks(calibrate_result *r, const machine_spec *base) {
 
 void calibrate_solve(calibrate_result *r, const machine_spec *base) {
   double clock = median(r, FIGURE_clock_mhz), walk_cache = median(r, FIGURE_walk_cache_latency),
-         schedulers = (double)base->schedulers;
+         schedulers = (double)base->schedulers, side = base->l2_copies ? base->side_latency / 2 : 0;
   if (!isfinite(walk_cache)) walk_cache = base->walk_cache_latency;
   double burst = 32 * (double)base->channels /
                  (isfinite(median(r, FIGURE_dram_gbs)) ? median(r, FIGURE_dram_gbs) : base->dram_gbs);
   solve_blocks(r, base);
   solve(r, FIGURE_tlb_miss_latency, FIGURE_tlb_near_cycles, 1, -(double)base->walk_levels * walk_cache);
   solve(r, FIGURE_dram_latency, FIGURE_dram_hit_cycles, 1,
-        -median(r, FIGURE_l2_latency) - clock / 1e3 * (base->t_cl * 1e3 / base->dram_clock_mhz + burst));
+        -median(r, FIGURE_l2_latency) - side - clock / 1e3 * (base->t_cl * 1e3 / base->dram_clock_mhz + burst));
   solve(r, FIGURE_sfu_cycles, FIGURE_sfu_pipe, schedulers, -3. / 64);
   solve(r, FIGURE_fp64_cycles, FIGURE_fp64_pipe, schedulers, -3. / 64);
   solve(r, FIGURE_l2_bytes_per_cycle, FIGURE_l2_gbs, 1e3 / clock / (double)base->l2_slices, 0);

@@ -9,15 +9,15 @@
 typedef struct timing {
   /* picoseconds << 20, per instruction or pass */
   uint64_t cycle_fixed, interval_fixed, sfu_fixed, fp64_fixed, shared_fixed;
-  uint64_t alu_fixed, shared_load_fixed, pipe_fixed[5]; /* of the execution pipes, in the order of sm.h */
+  uint64_t chain_fixed, shared_load_fixed, pipe_fixed[5]; /* of the execution pipes, in the order of sm.h */
   uint32_t l1_lanes;
   ps lookup; /* from line to line of an access in the load/store unit; 0: a cycle, whatever the banks need */
   ps cycle, ahead, launch, block_launch, gpu_block_launch, block_start;
-  ps side, l1, l2_there, l2_back, l2_service[5];       /* by sectors */
-  ps dram_read[5], dram_write[5], dram_mixed_write[5]; /* of a channel, by sectors */
-  ps sm_port[2][5], cluster_port[2][5];                /* to the SM and from it, by sectors */
+  ps side, l1, l2_there, l2_back, l2_service[5], crossing[5]; /* by sectors */
+  ps dram_read[5], dram_write[5], dram_mixed_write[5];        /* of a channel, by sectors */
+  ps sm_port[2][5], cluster_port[2][5];                       /* to the SM and from it, by sectors */
   ps tlb_port, tlb_there, tlb_back, shared_tlb, walk_cache;
-  ps dram_there, dram_back, t_rcd, t_rp, t_rc, t_cl, t_wr;
+  ps dram_there, dram_back, dram_turn, t_rrd, t_rcd, t_rp, t_rc, t_cl, t_wr;
   ps link_latency, link_copy, fault, fault_batch, fault_block, host_fault, managed_launch, api, launch_call, sync,
       malloc;
   ps reserve, create, release, map, unmap, set_access;

@@ -17,6 +17,7 @@ static void wire_memory(sim *s, device *d) {
                        .link = &s->link,
                        .network = d->limits_network ? &d->network : NULL,
                        .slices = d->slices,
+                       .crossing = spec->l2_copies ? d->crossing : NULL,
                        .channels = d->channels,
                        .slices_per_channel = (spec->l2_slices + spec->channels - 1) / spec->channels,
                        .by_slices = divider_make(spec->l2_slices),

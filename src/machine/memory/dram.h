@@ -8,19 +8,27 @@
 #include "machine/timing.h"
 
 typedef struct dram_bank {
-  int64_t row;
-  ps ready, activated, written;
+  int64_t row, before; /* open; that was open until `closed`. -1: none */
+  ps ready, activated, written, closed;
 } dram_bank;
+typedef struct dram_write { /* that a channel has taken over and not done yet */
+  dram_bank *bank;
+  int64_t row;
+  uint32_t sectors;
+} dram_write;
 typedef struct dram_channel {
-  server bus;
+  server bus, activations;
   dram_bank *banks;
-  uint32_t reads; /* that no write has paired with yet, at most DRAM_READS_KEPT */
+  uint32_t reads;     /* that no write has paired with yet, at most DRAM_READS_KEPT */
+  uint32_t queued;    /* of `writes` */
+  ps drained;         /* the end of the last batch of them */
+  dram_write *writes; /* dram_write_batch of them, by bank and row; NULL: each goes at its turn */
 } dram_channel;
 
 enum { DRAM_READS_KEPT = 64 };
 
 /* How long so many sectors hold the channel's bus. A write that comes among reads has it turned round: it pays for one
- * read before it. Writes alone go at the peak. */
+ * read before it. Writes alone go at the peak, as those of a batch do. */
 static inline ps bus_time(const timing *t, dram_channel *channel, uint32_t sectors, bool write) {
   if (!write) {
     channel->reads += channel->reads < DRAM_READS_KEPT;
@@ -31,22 +39,67 @@ static inline ps bus_time(const timing *t, dram_channel *channel, uint32_t secto
   return t->dram_mixed_write[sectors];
 }
 
-/* When the bank can take a column of the row, which is open from then on. */
-static inline ps bank_column(const timing *t, dram_bank *bank, int64_t row, ps at, const tally *tally) {
+/* When the bank can take a column of the row, which is open from then on. A row that is still open when the request
+ * comes, because its bank has not got to the next one yet, takes it first: row hits go before those that wait. NULL: a
+ * vault of a memory stack, which has neither. */
+static inline ps bank_column(const timing *t, dram_channel *channel, dram_bank *bank, int64_t row, ps ask, ps at,
+                             const tally *tally) {
   ps column = at > bank->ready ? at : bank->ready;
   if (bank->row == row) {
     COUNT(tally, dram_row_hits, 1);
     return column;
   }
+  if (channel && channel->writes && bank->before == row && at < bank->closed) {
+    COUNT(tally, dram_row_hits, 1);
+    return at;
+  }
   COUNT(tally, dram_row_misses, 1);
   if (bank->row >= 0) {
     if (column < bank->written) column = bank->written;
+    bank->closed = column;
     column += t->t_rp;
-    if (column < bank->activated + t->t_rc) column = bank->activated + t->t_rc;
+    if (column < bank->activated + t->t_rc) {
+      column = bank->activated + t->t_rc;
+      bank->closed = column - t->t_rp;
+    }
   }
+  if (channel && t->t_rrd) column = server_take(&channel->activations, ask, column, t->t_rrd);
   bank->activated = column;
+  bank->before = bank->row;
   bank->row = row;
   return column + t->t_rcd;
+}
+
+/* All writes that were taken over: if there were reads before, the bus is turned round, and back later; it carries the
+ * writes row by row. Returns when that is over. */
+static inline ps write_batch(const timing *t, dram_channel *channel, ps ask, ps at, const tally *tally) {
+  ps bursts = channel->reads ? t->dram_turn : 0, last = 0;
+  for (uint32_t i = 0; i < channel->queued; i++) {
+    dram_write *w = &channel->writes[i];
+    ps burst = t->dram_write[w->sectors], column = bank_column(t, channel, w->bank, w->row, ask, at, tally);
+    w->bank->ready = column + burst;
+    w->bank->written = column + t->t_cl + burst + t->t_wr;
+    bursts += burst;
+    if (last < column + t->t_cl + burst) last = column + t->t_cl + burst;
+  }
+  channel->queued = channel->reads = 0;
+  ps end = server_take(&channel->bus, ask, ask, bursts) + bursts;
+  channel->drained = end > last ? end : last;
+  return channel->drained;
+}
+
+/* The channel takes a write over, once the batch before is done; the one that makes a batch full is over when that is. */
+static inline ps write_later(const timing *t, dram_channel *channel, uint32_t batch, dram_write write, ps ask, ps at,
+                             const tally *tally) {
+  uint32_t i = channel->queued++;
+  for (; i > 0; i--) {
+    const dram_write *earlier = &channel->writes[i - 1];
+    if (earlier->bank < write.bank || (earlier->bank == write.bank && earlier->row <= write.row)) break;
+    channel->writes[i] = *earlier;
+  }
+  channel->writes[i] = write;
+  if (channel->queued == batch) return write_batch(t, channel, ask, at, tally);
+  return at > channel->drained ? at : channel->drained;
 }
 
 #endif

@@ -24,10 +24,12 @@ typedef struct place { /* of a physical address */
 } place;
 
 /* 256-byte pieces go round the slices; each slice sees its pieces as one dense range, and so does each channel, whose
- * rows go round its banks. */
+ * rows go round its banks. Where the L2 has two sides, slices 2 i and 2 i + 1 are each other's: two neighbours go to
+ * them in an order that no stride of addresses keeps to. */
 static inline place place_interleaved(const memory *y, uint64_t address) {
-  uint64_t piece = address >> 8, inside = divide(piece, &y->by_slices);
-  l2_slice *slice = &y->slices[piece - inside * y->by_slices.by];
+  uint64_t piece = address >> 8, inside = divide(piece, &y->by_slices), number = piece - inside * y->by_slices.by;
+  if (y->crossing) number = (number & ~UINT64_C(1)) | (uint64_t)__builtin_parityll(piece);
+  l2_slice *slice = &y->slices[number];
   uint64_t line = inside << 1 | (address >> 7 & 1);
   uint64_t local = (inside * y->slices_per_channel + slice->part) << 8 | (address & 255);
   uint64_t row_number = divide(local, &y->by_row), row = divide(row_number, &y->by_banks);
@@ -50,12 +52,16 @@ static ps dram_access(memory *y, const place *p, uint32_t sectors, bool write, p
   int64_t row = p->row;
   dram_bank *bank = p->bank;
   dram_channel *channel = p->slice->channel;
-  ps burst = bus_time(t, channel, sectors, write);
   if (__builtin_expect(y->lent != NULL, 0))
     idle_sharing_count(y->lent, (uint32_t)(p->slice - y->slices), (uint64_t)sectors * TRACE_SECTOR_BYTES);
   ask += t->dram_there;
   at += t->dram_there;
-  ps column = bank_column(t, bank, row, at, tally);
+  if (write && channel->writes) {
+    COUNT(tally, dram_write_bytes, sectors * TRACE_SECTOR_BYTES);
+    return write_later(t, channel, (uint32_t)y->spec->dram_write_batch, (dram_write){bank, row, sectors}, ask, at,
+                       tally);
+  }
+  ps burst = bus_time(t, channel, sectors, write), column = bank_column(t, channel, bank, row, ask, at, tally);
   bank->ready = column + burst;
   ps end = column + t->t_cl + burst;
   ps begin = server_take(&channel->bus, ask, ask, burst);
@@ -118,16 +124,15 @@ static ps side_latency(const memory *y, const request *r) {
   return !mask || (__builtin_popcountll(r->address & mask) & 1) == (int)(r->sm & 1) ? 0 : y->t->side;
 }
 
-ps l2_access(memory *y, const request *r) {
-  place p = l2_place(y, r->address);
-  l2_slice *slice = p.slice;
-  ps side = side_latency(y, r), ask = r->ask + y->t->l2_there + side / 2, at = r->at + y->t->l2_there + side / 2,
-     back = y->t->l2_back + side - side / 2, service = y->t->l2_service[sector_count(r->sectors)];
+/* At the slice that the address belongs to, which the request reaches at `at`. Returns when its data leaves. */
+static ps l2_home(memory *y, const place *p, const request *r, ps ask, ps at) {
+  l2_slice *slice = p->slice;
+  ps service = y->t->l2_service[sector_count(r->sectors)];
   /* one lane per cycle */
   if (r->op == TRACE_ATOMIC && r->lanes * y->t->cycle > service) service = r->lanes * y->t->cycle;
   ps data = server_take(&slice->port, ask, at, service);
-  cache_line *line = cache_find(&slice->cache, p.set, p.tag);
-  if (!line) data = l2_replace(y, &p, r, ask, data, &line);
+  cache_line *line = cache_find(&slice->cache, p->set, p->tag);
+  if (!line) data = l2_replace(y, p, r, ask, data, &line);
   if (line->ready <= data) line->pending = 0;
   uint8_t wanted = (uint8_t)r->sectors, have = line->valid & wanted, missing = wanted & (uint8_t)~have;
   if (y->stacks && have && r->op == TRACE_LOAD) versions_l2_hit(y->stacks, r->address, line->filled);
@@ -135,29 +140,93 @@ ps l2_access(memory *y, const request *r) {
   COUNT(r->tally, l2_misses, sector_count(missing));
   if (r->op == TRACE_STORE) {
     line->valid |= missing;
-    if (y->spec->l2_write_through) return l2_write(y, &p, r, ask, data) + back;
+    if (y->spec->l2_write_through) return l2_write(y, p, r, ask, data);
     line->dirty |= wanted;
-    return data + back;
+    return data;
   }
   ps begin = data;
   if (have & line->pending) data = line->ready;
   if (missing) {
-    ps filled = l2_fetch(y, &p, sector_count(missing), ask, begin, r->tally);
+    ps filled = l2_fetch(y, p, sector_count(missing), ask, begin, r->tally);
     if (!line->pending || line->ready < filled) line->ready = filled;
     line->valid |= missing;
     line->pending |= missing;
     if (data < filled) data = filled;
   }
-  if (r->op == TRACE_ATOMIC && y->spec->l2_write_through) l2_write(y, &p, r, ask, data);
+  if (r->op == TRACE_ATOMIC && y->spec->l2_write_through) l2_write(y, p, r, ask, data);
   else if (r->op == TRACE_ATOMIC) line->dirty |= wanted;
-  return data + back;
+  return data;
+}
+
+/* ---- an L2 of two sides ---- */
+
+/* The slice of the other side that keeps copies of this one's lines, in the set with the same number. */
+static l2_slice *twin(const memory *y, const l2_slice *slice) { return &y->slices[(uint64_t)(slice - y->slices) ^ 1]; }
+
+/* Over to the other side, with so many sectors; `there`: to the side of the slices with odd numbers. */
+static ps cross(memory *y, uint32_t there, uint32_t sectors, ps ask, ps at) {
+  return server_take(&y->crossing[there & 1], ask, at, y->t->crossing[sectors]) + y->t->crossing[sectors];
+}
+
+/* A load of a line of the other side: its copy on this side, with an MSHR while that comes from over there. */
+static ps l2_copy(memory *y, const place *home, const request *r, ps ask, ps at) {
+  place p = *home;
+  l2_slice *slice = p.slice = twin(y, home->slice);
+  ps data = server_take(&slice->port, ask, at, y->t->l2_service[sector_count(r->sectors)]), half = y->t->side / 2;
+  cache_line *line = cache_find(&slice->cache, p.set, p.tag);
+  if (!line) data = l2_replace(y, &p, r, ask, data, &line);
+  if (line->ready <= data) line->pending = 0;
+  uint8_t wanted = (uint8_t)r->sectors, have = line->valid & wanted, missing = wanted & (uint8_t)~have;
+  COUNT(r->tally, l2_hits, sector_count(have));
+  ps begin = data;
+  if (have & line->pending) data = line->ready;
+  if (!missing) return data;
+  begin = slots_wait(&slice->mshrs, begin);
+  request rest = *r;
+  rest.sectors = missing;
+  ps over = l2_home(y, home, &rest, ask + half, begin + half);
+  ps filled = cross(y, r->sm, sector_count(missing), ask + y->t->side, over + y->t->side - half);
+  slots_hold(&slice->mshrs, filled);
+  if (!line->pending || line->ready < filled) line->ready = filled;
+  line->valid |= missing;
+  line->pending |= missing;
+  return data < filled ? filled : data;
+}
+
+/* What was written is no longer in the copy. */
+static void l2_uncopy(memory *y, const place *home, uint32_t sectors) {
+  cache_line *line = cache_find(&twin(y, home->slice)->cache, home->set, home->tag);
+  if (line) line->valid &= (uint8_t)~sectors, line->pending &= (uint8_t)~sectors;
+}
+
+/* Loads are served by the SM's side, with copies of the other's lines; stores and atomics by the line's own. */
+static ps l2_two_sides(memory *y, const place *p, const request *r, ps ask, ps at) {
+  bool far = ((uint64_t)(p->slice - y->slices) & 1) != (r->sm & 1);
+  if (r->op == TRACE_LOAD) return far ? l2_copy(y, p, r, ask, at) : l2_home(y, p, r, ask, at);
+  l2_uncopy(y, p, r->sectors);
+  if (!far) return l2_home(y, p, r, ask, at);
+  ps half = y->t->side / 2, over = cross(y, r->sm ^ 1, sector_count(r->sectors), ask, at);
+  return l2_home(y, p, r, ask + half, over + half) + y->t->side - half;
+}
+
+ps l2_access(memory *y, const request *r) {
+  place p = l2_place(y, r->address);
+  if (y->crossing) return l2_two_sides(y, &p, r, r->ask + y->t->l2_there, r->at + y->t->l2_there) + y->t->l2_back;
+  ps side = side_latency(y, r);
+  return l2_home(y, &p, r, r->ask + y->t->l2_there + side / 2, r->at + y->t->l2_there + side / 2) + y->t->l2_back +
+         side - side / 2;
+}
+
+static bool drop_from(l2_slice *slice, const place *p) {
+  cache_line *line = cache_find(&slice->cache, p->set, p->tag);
+  if (line) cache_retag(&slice->cache, line, 0);
+  return line != NULL;
 }
 
 bool l2_drop(memory *y, uint64_t physical) {
   place p = l2_place(y, physical);
-  cache_line *line = cache_find(&p.slice->cache, p.set, p.tag);
-  if (line) cache_retag(&p.slice->cache, line, 0);
-  return line != NULL;
+  if (y->crossing) drop_from(twin(y, p.slice), &p);
+  return drop_from(p.slice, &p);
 }
 
 void l2_discard(memory *y, uint64_t address, uint64_t bytes) {

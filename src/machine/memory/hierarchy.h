@@ -37,6 +37,8 @@ typedef struct memory {
   struct link_port *link;        /* to pinned host memory */
   const struct network *network; /* NULL: its ports have no limits */
   l2_slice *slices;
+  server
+      *crossing; /* from one side of the L2 to the other: to that of the even slices, of the odd ones; NULL: one side */
   dram_channel *channels;
   uint64_t slices_per_channel;
   divider by_slices, by_row, by_banks;

@@ -87,7 +87,7 @@ static ps pipes_issue(front_end *f, warp *w, ps time) {
   w->burst -= n;
   w->passes -= passes;
   for (int u = 0; u < TRACE_UNIT_COUNT; u++) w->units[u] -= units[u];
-  ps end = time + fixed_ps(units[TRACE_CHAIN], t->alu_fixed) + fixed_ps(units[TRACE_LOADS], t->shared_load_fixed) +
+  ps end = time + fixed_ps(units[TRACE_CHAIN], t->chain_fixed) + fixed_ps(units[TRACE_LOADS], t->shared_load_fixed) +
            fixed_ps(passes, t->shared_fixed);
   server_take(&w->scheduler->issue, time, time, fixed_ps(units[TRACE_SLOTS], t->cycle_fixed));
   if (end < w->scheduler->issue.free) end = w->scheduler->issue.free;

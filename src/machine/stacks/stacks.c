@@ -106,7 +106,7 @@ static ps vault_access(const stacks *k, memory_stack *stack, uint64_t local, uin
   vault_place p = place_in(k, stack, local);
   dram_bank *bank = p.bank;
   ps burst = k->burst[sectors], begin_turn = ask > bank->ready ? ask : bank->ready,
-     turn = bank_column(t, bank, p.row, ask, tally), column = at + (turn - begin_turn);
+     turn = bank_column(t, NULL, bank, p.row, ask, ask, tally), column = at + (turn - begin_turn);
   if (column < turn) column = turn;
   bank->ready = turn + burst;
   ps end = column + t->t_cl + burst, begin = server_take(&p.vault->bus, ask, ask, burst);

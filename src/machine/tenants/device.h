@@ -45,6 +45,7 @@ typedef struct device {
   sm *sms;
   uint32_t sm_total; /* with those in memory stacks, which come last */
   l2_slice *slices;
+  server crossing[2]; /* between the sides of the L2 */
   dram_channel *channels;
   lru walk_cache;
   slots walkers;

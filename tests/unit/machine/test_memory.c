@@ -277,6 +277,82 @@ static void test_dram_shares(void **state) {
   assert_true((double)c.kernel_ps >= least * NS && (double)c.kernel_ps < 1.1 * least * NS);
 }
 
+/* ---- writes in batches ---- */
+
+static void batches(machine_spec *s) { /* of 16 lines; to turn the bus takes as long as these */
+  wide(s);
+  s->dram_write_batch = 16;
+  s->t_turn = 16 * BURST_LINE_NS;
+}
+
+static void test_batches_turn_the_bus_once(void **state) {
+  sim_counters c = rig_run(batches, (rig_kernel){.blocks = 1024, .warps = 8, .warp = stream_copy});
+  assert_true(c.dram_write_bytes * 10 > c.dram_read_bytes * 9);
+  double least = ((double)c.dram_read_bytes + 2 * (double)c.dram_write_bytes) / 384; /* ns */
+  assert_true((double)c.kernel_ps >= 0.99 * least * NS && (double)c.kernel_ps < 1.1 * least * NS);
+  /* Writes alone turn nothing, and no more of them are taken over than memory can do. */
+  sim_counters together = rig_run(batches, (rig_kernel){.blocks = 64, .warps = 16, .warp = write_much}),
+               alone = rig_run(wide, (rig_kernel){.blocks = 64, .warps = 16, .warp = write_much});
+  assert_true(gbs(together.dram_write_bytes, together.kernel_ps) <= 384);
+  assert_true((double)together.kernel_ps < 1.05 * (double)alone.kernel_ps);
+  assert_true((double)together.kernel_ps > 0.9 * (double)alone.kernel_ps);
+}
+
+static void written_through(machine_spec *s) {
+  big_pages(s);
+  s->l2_write_through = 1;
+}
+static void written_later(machine_spec *s) {
+  written_through(s);
+  s->dram_write_batch = 2;
+}
+static void a_write_between(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
+  warm(w);
+  rig_load_wait(w, CHANNEL_PIECE(0));
+  rig_store(w, CHANNEL_PIECE(8 * 16)); /* the same bank, another row */
+  rig_issue(w, 25);
+  rig_load_wait(w, CHANNEL_PIECE(1)); /* the first row */
+}
+/* A write that waits for others leaves the bank's row open. */
+static void test_reads_go_before_writes(void **state) {
+  ps first = beyond_warm(written_later, one_miss) + 25 * 4 * NS, hit = (DRAM_PATH + COLUMN_NS + BURST_LINE_NS) * NS;
+  assert_int_equal(beyond_warm(written_later, a_write_between), first + hit);
+  assert_int_equal(beyond_warm(written_through, a_write_between), first + hit + (PRECHARGE_NS + OPEN_NS) * NS);
+}
+
+static void slow_rows(machine_spec *s) {
+  written_later(s);
+  s->t_rc = 1000;
+}
+static void two_writes_between(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
+  warm(w);
+  rig_load_wait(w, CHANNEL_PIECE(0));
+  rig_store(w, CHANNEL_PIECE(8 * 16));
+  rig_store(w, CHANNEL_PIECE(8 * 16 + 1)); /* both are to be done now, when the bank may open another row: in 1 us */
+  rig_issue(w, 25);
+  rig_load_wait(w, CHANNEL_PIECE(1));
+}
+/* A row takes what comes for it until it is closed. */
+static void test_an_open_row_is_used(void **state) {
+  ps first = beyond_warm(slow_rows, one_miss) + (25 * 4 + 1) * NS, hit = (DRAM_PATH + COLUMN_NS + BURST_LINE_NS) * NS;
+  assert_int_equal(beyond_warm(slow_rows, two_writes_between), first + hit);
+}
+
+static void paced_rows(machine_spec *s) {
+  big_pages(s);
+  s->t_rrd = 20;
+}
+static void many_rows(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
+  warm(w);
+  for (uint32_t n = 0; n < 8; n++) rig_load(w, CHANNEL_PIECE(8 * n)); /* a bank each */
+  for (uint32_t n = 0; n < 8; n++) trace_put_wait(w, n);
+}
+static void test_rows_are_opened_one_by_one(void **state) {
+  ps first = beyond_warm(paced_rows, one_miss);
+  assert_int_equal(beyond_warm(paced_rows, many_rows), first + 7 * 20 * NS);
+  assert_true(beyond_warm(big_pages, many_rows) < first + 7 * 5 * NS);
+}
+
 static void reread(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
   for (uint64_t n = 0; n < 8; n++)
     for (uint64_t l = 0; l < 32; l++) rig_access(w, TRACE_LOAD, TRACE_BYPASS_L1, LINE((l * 8 + i) % 256), 15);
@@ -368,6 +444,10 @@ int main(void) {
       cmocka_unit_test(test_atomics),
       cmocka_unit_test(test_dram_bandwidth),
       cmocka_unit_test(test_dram_shares),
+      cmocka_unit_test(test_batches_turn_the_bus_once),
+      cmocka_unit_test(test_reads_go_before_writes),
+      cmocka_unit_test(test_an_open_row_is_used),
+      cmocka_unit_test(test_rows_are_opened_one_by_one),
       cmocka_unit_test(test_l2_bandwidth),
       cmocka_unit_test(test_network_ports),
       cmocka_unit_test(test_stores_are_held_back),
