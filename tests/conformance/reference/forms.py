@@ -7,6 +7,7 @@ that a group makes; TOGETHER puts several small mnemonics into one file, `part` 
 from . import (
     forms_atomic,
     forms_block,
+    forms_cluster,
     forms_compare,
     forms_control,
     forms_convert,
@@ -34,6 +35,7 @@ GROUPS = {
     "space": forms_space,
     "fault": forms_fault,
     "random": forms_random,
+    "cluster": forms_cluster,
 }
 
 TOGETHER = {
@@ -60,6 +62,13 @@ TOGETHER = {
     "space": {"ld": "ld"},
     "fault": {"faults": "fault"},
     "random": {"programs": "random"},
+    "cluster": {
+        "bulk": "cp",
+        "barrier": "barrier",
+        "memory": "mapa getctarank isspacep atom red",
+        "registers": "mov",
+        "remote": "mbarrier st",
+    },
 }
 SPACES = ("global", "shared", "local", "const", "param")
 INTEGERS = {f"{sign}{bits}" for sign in "usb" for bits in (8, 16, 32, 64)}
