@@ -235,6 +235,7 @@ typedef enum exec_sync_kind {
   EXEC_SYNC_MMA,
   EXEC_SYNC_QUAD_MMA,
   EXEC_SYNC_MOVMATRIX, /* matrix.h; all lanes at one place */
+  EXEC_SYNC_WGMMA,     /* wgmma.h; likewise */
   EXEC_SYNC_BARRIER,
 } exec_sync_kind;
 

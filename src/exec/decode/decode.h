@@ -70,6 +70,7 @@ bool decode_complete_tx(decoder *d, const ptx_operand *barrier, uint32_t bytes);
 bool decode_bulk(decoder *d);         /* decode_bulk.c: cp.async.bulk, cp.reduce.async.bulk */
 bool decode_tensormap(decoder *d);    /* decode_bulk.c */
 bool decode_async_access(decoder *d); /* decode_bulk.c: st.async, red.async */
+bool decode_wgmma(decoder *d);        /* decode_wgmma.c */
 bool decode_texture(decoder *d);      /* decode_texture.c: tex, tld4, txq, istypep, suld, sust, sured, suq */
 bool decode_mov(decoder *d);
 bool decode_mapa(decoder *d);

@@ -19,6 +19,7 @@ from . import (
     forms_random,
     forms_space,
     forms_warp,
+    forms_wgmma,
 )
 
 GROUPS = {
@@ -36,6 +37,7 @@ GROUPS = {
     "fault": forms_fault,
     "random": forms_random,
     "cluster": forms_cluster,
+    "wgmma": forms_wgmma,
 }
 
 TOGETHER = {
@@ -84,7 +86,7 @@ def part(case):
         return "_to_".join("integer" if t in INTEGERS else "float" for t in reversed(types[:2]))
     if case.mnemonic in ("setp", "set"):
         return "integer" if types[-1] in INTEGERS else "float"
-    if case.mnemonic in ("mma", "wmma"):
+    if case.mnemonic in ("mma", "wmma", "wgmma"):
         return "integer" if "s32" in types else "float"
     return ""
 
