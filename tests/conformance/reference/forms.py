@@ -18,6 +18,7 @@ from . import (
     forms_memory,
     forms_random,
     forms_space,
+    forms_tensor,
     forms_warp,
     forms_wgmma,
 )
@@ -38,6 +39,7 @@ GROUPS = {
     "random": forms_random,
     "cluster": forms_cluster,
     "wgmma": forms_wgmma,
+    "tensor": forms_tensor,
 }
 
 TOGETHER = {
