@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "check/race.h"
 
-enum { RACE_LANES = 32, RACE_WARPS = 32, RACE_BARRIERS = 17 };
+enum { RACE_LANES = 32, RACE_WARPS = 32, RACE_BARRIERS = 25 };
 #define RACE_WHEN_MAX ((1u << 26) - 1)
 
 typedef struct race_visit { /* an access; clock 0: none */

@@ -243,6 +243,14 @@ static void describe_move(describer *d, const exec_instr *i, exec_move move) {
     add_read(d, i->src[0], 4);
     add_write(d, i->dst, 4);
     break;
+  case EXEC_MOVE_MAPA32:
+  case EXEC_MOVE_MAPA64:
+    SIMPLE(NATIVE_HANDLER, move == EXEC_MOVE_MAPA64 ? 8 : 4, move == EXEC_MOVE_MAPA64 ? 8 : 4);
+    add_read(d, i->src[1], 4);
+    break;
+  case EXEC_MOVE_CTARANK32: SIMPLE(NATIVE_HANDLER, 4, 4); break;
+  case EXEC_MOVE_CTARANK64: SIMPLE(NATIVE_HANDLER, 4, 8); break;
+  case EXEC_MOVE_IS_CLUSTER:
   case EXEC_MOVE_IS_SHARED:
   case EXEC_MOVE_IS_LOCAL:
   case EXEC_MOVE_IS_GLOBAL:
@@ -250,6 +258,7 @@ static void describe_move(describer *d, const exec_instr *i, exec_move move) {
     add_read(d, i->src[0], 8);
     add_write(d, i->dst, 0);
     break;
+  case EXEC_MOVE_IS_NOT_ZERO: SIMPLE(NATIVE_HANDLER, 0, 4); break;
   case EXEC_MOVE_IS_FALSE: add_write(d, i->dst, 0); break;
   case EXEC_MOVE_NOT_PREDICATE:
     SIMPLE(NATIVE_PRED_NOT, 0, 0);
@@ -357,7 +366,9 @@ static void describe_flow(describer *d, const exec_instr *i) {
 
 static bool is_access(const exec_function *f, const exec_instr *i) {
   if (i->unit != EXEC_UNIT_MEMORY || !i->side || i->index >= f->source->instr_count) return false;
-  ptx_opcode op = f->source->instrs[i->index].opcode;
+  const ptx_instr *instr = &f->source->instrs[i->index];
+  ptx_opcode op = instr->opcode;
+  if (ptx_has(instr, PTX_MOD_ASYNC)) return false; /* an access and an mbarrier: the interpreter's */
   return op == PTX_OP_LD || op == PTX_OP_LDU || op == PTX_OP_ST || op == PTX_OP_ATOM || op == PTX_OP_RED;
 }
 

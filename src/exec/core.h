@@ -3,6 +3,7 @@
  *
  *   launch    one exec_launch; shared by the workers, freed when they are done
  *   worker    a host thread; owns pools of frames and of block contexts, kept from launch to launch
+ *   cluster   blocks that run together, on one worker, and reach each other's shared memory (cluster.c); mostly one
  *   block     a thread block in progress: shared memory, barriers, warps
  *   warp      32 lanes: one *running split*, and the other splits
  *   split     lanes of a warp that are at the same instruction of the same frame: {lanes, pc, frame}
@@ -40,8 +41,10 @@
 #define EXEC_LANES 32u
 #define EXEC_ALL_LANES UINT32_MAX
 #define EXEC_SLOT 128u    /* bytes of a 32-bit register */
-#define EXEC_BARRIERS 17u /* 0 to 15 are PTX's own; the last one is a cluster's */
+#define EXEC_BARRIERS 25u /* 0 to 15 are PTX's own; then the cluster's, and one for each group of four warps (wgmma) */
 #define EXEC_CLUSTER_BARRIER 16u
+#define EXEC_GROUP_BARRIER 17u
+#define EXEC_CLUSTER_MAX 16u /* blocks in a cluster */
 #define EXEC_MAX_THREADS 1024u
 #define EXEC_MAX_WARPS (EXEC_MAX_THREADS / EXEC_LANES)
 #define EXEC_DEFAULT_STACK 1024u
@@ -191,7 +194,8 @@ typedef struct exec_sync {
   uint8_t wide;          /* match: 64-bit values */
   uint8_t legacy;        /* no membermask: the active lanes */
   uint8_t is_signed;
-  uint8_t cluster;  /* barrier: of the cluster, which is this block */
+  uint8_t cluster;  /* barrier: of the cluster */
+  uint8_t group;    /* barrier: of four warps */
   uint8_t absolute; /* redux.f32 .abs */
   uint8_t nan;      /* redux.f32 .NaN */
   uint8_t constant; /* shfl: b and c are constants: `lane` and `valid` hold */
@@ -234,6 +238,7 @@ typedef enum exec_sync_kind {
   EXEC_SYNC_MMA,
   EXEC_SYNC_QUAD_MMA,
   EXEC_SYNC_MOVMATRIX, /* matrix.h; all lanes at one place */
+  EXEC_SYNC_WGMMA,     /* wgmma.h; likewise */
   EXEC_SYNC_BARRIER,
 } exec_sync_kind;
 
@@ -243,6 +248,7 @@ typedef struct core_warp core_warp;
 typedef struct core_block core_block;
 typedef struct core_worker core_worker;
 typedef struct core_launch core_launch;
+typedef struct core_cluster core_cluster;
 
 typedef struct exec_frame {
   struct exec_frame *parent; /* the caller's; NULL in the kernel; next free one in the pool */
@@ -324,6 +330,9 @@ struct core_warp {
   uint32_t inside;
   const exec_region *region;
   uint32_t loads, waited, waited_early; /* trace: loads so far; those last waited for, and early */
+  /* lanes that have arrived at the cluster's barrier, and it has not opened since */
+  uint32_t cluster_arrived;
+  bool cluster_owes; /* trace: it has opened for this warp, whose BARRIER is not yet written */
   /* compiled code for full warps left it at this barrier, and has found it since; else NULL (native.h) */
   const exec_instr *known;
   bool started;  /* it has a frame */
@@ -342,10 +351,24 @@ typedef struct core_barrier {
   uint32_t arrive_records; /* arrive-only BARRIER records written since the last completion */
 } core_barrier;
 
+/* The blocks of a cluster, by rank. Its barrier opens when all threads that have not exited have arrived:
+ *
+ *     arrived == sum over its warps of lanes in cluster_arrived,  live == sum of its blocks' live_threads */
+struct core_cluster {
+  core_block *blocks[EXEC_CLUSTER_MAX];
+  uint32_t count;
+  uint32_t live, arrived; /* threads */
+};
+
 struct core_block {
   core_launch *launch;
   core_worker *worker;
-  core_block *next; /* in one of the worker's lists */
+  core_cluster *cluster, own_cluster; /* own_cluster: that of the block of rank 0 */
+  uint32_t rank;
+  bool done;                 /* all its threads have exited, others of its cluster have not */
+  bool moved;                /* in this turn it did more than look at memory */
+  uint32_t cluster_expected; /* warps that were alive when the cluster's barrier last opened */
+  core_block *next;          /* in one of the worker's lists */
   uint64_t index;
   uint32_t ctaid[3];
   uint32_t warp_count, thread_count;
@@ -411,6 +434,8 @@ struct core_launch {
   uint32_t threads; /* workers */
   uint32_t resident_limit;
   uint32_t grid[3], block[3];
+  uint32_t cluster[3], cluster_blocks; /* cluster_blocks: their product */
+  bool has_clusters;                   /* the launch or the kernel says how large they are */
   uint64_t blocks;
   uint32_t warp_count, thread_count;
   uint32_t shared_bytes, dynamic_shared;
@@ -522,6 +547,13 @@ void core_sync_recheck(core_warp *w);
 /* True: the running split goes on after the barrier at once. False: it waits (parked). */
 bool core_barrier_arrive(core_warp *w, const exec_instr *i);
 void core_barrier_recheck(core_block *block); /* threads have exited */
+/* barrier.cluster.arrive and .wait, likewise. */
+bool core_cluster_barrier(core_warp *w, const exec_instr *i);
+void core_cluster_exit(core_warp *w, uint32_t lanes); /* these lanes have exited */
+/* The cluster's barrier opens for this block: those that wait at it go on. */
+void core_barrier_open_cluster(core_block *block);
+/* trace: what the warp owes of the cluster's barrier. */
+void core_cluster_trace(core_warp *w, bool arrive_only);
 
 /* ---- blocks (block.c) ---- */
 typedef enum block_result { BLOCK_DONE, BLOCK_YIELD, BLOCK_PULLED } block_result;
@@ -530,6 +562,17 @@ block_result core_block_run(core_block *block);
 void core_block_end(core_block *block); /* finished: statistics, chunk, context back to the pool */
 void core_block_abort(core_block *block);
 void core_block_destroy(core_block *block);
+/* ---- clusters (cluster.c) ---- */
+/* Where `bytes` bytes at an offset of the window of shared memory are: the block's own, or those of another block of
+ * its cluster. NULL: nowhere. */
+unsigned char *core_shared_at(const core_warp *w, uint64_t offset, uint32_t bytes);
+/* The address of offset `from` of block `rank`, and the rank that an address belongs to. */
+uint32_t core_shared_map(const core_warp *w, uint32_t from, uint32_t rank);
+uint32_t core_shared_rank(const core_warp *w, uint64_t offset);
+/* The coordinates of block `index` of the launch, in the order in which blocks start: cluster by cluster. */
+void core_cluster_place(const core_launch *launch, uint64_t index, uint32_t ctaid[3]);
+/* Runs the blocks of a cluster in turn until all are done, or none does more than wait. */
+block_result core_cluster_run(core_cluster *cluster);
 /* warp_check.c: assert the invariants between two turns, and those of a block that has finished. */
 void core_warp_check(const core_warp *w);
 void core_block_check(const core_block *block);

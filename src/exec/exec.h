@@ -31,6 +31,7 @@ typedef struct exec_kernel_info {
   uint32_t registers;                /* per thread: an estimate */
   uint32_t const_bytes;
   uint32_t max_threads;      /* from .maxntid/.reqntid, else 1024 */
+  uint32_t cluster[3];       /* .reqnctapercluster; 0: not given */
   const uint64_t *variables; /* addresses of the module's .global and .const variables that its code names */
   uint32_t variable_count;
   uint32_t ptx_version, target; /* 75 for sm_75; ptx_version 87 for 8.7 */
@@ -157,6 +158,8 @@ typedef struct exec_children {
 typedef struct exec_launch_request {
   exec_kernel *kernel;
   uint32_t grid[3], block[3];
+  /* blocks of a cluster, which divide the grid, 16 at most; 0: as the kernel says, else 1 */
+  uint32_t cluster[3];
   uint32_t dynamic_shared;
   const void *params; /* param_bytes bytes, laid out by exec_param */
   bool cooperative;

@@ -133,16 +133,17 @@ static const char *read_shape(const char *text, unsigned shape[3]) {
   return text;
 }
 
-/* "grid X Y Z block X Y Z shared BYTES cooperative", each part optional */
+/* "grid X Y Z block X Y Z cluster X Y Z shared BYTES cooperative", each part optional */
 static ff_status read_launch(reader *r, const char *rest) {
   conformance_case *c = r->out;
   c->has_launch = true;
   while (*(rest += strspn(rest, " "))) {
     if (!strncmp(rest, "grid ", 5)) rest = read_shape(rest + 5, c->grid);
     else if (!strncmp(rest, "block ", 6)) rest = read_shape(rest + 6, c->block);
+    else if (!strncmp(rest, "cluster ", 8)) rest = read_shape(rest + 8, c->cluster);
     else if (!strncmp(rest, "shared ", 7)) c->shared = (unsigned)strtoul(rest + 7, (char **)&rest, 10);
     else if (!strncmp(rest, "cooperative", 11)) c->cooperative = true, rest += 11;
-    else return bad(r, "expected grid, block, shared or cooperative", rest);
+    else return bad(r, "expected grid, block, cluster, shared or cooperative", rest);
   }
   return FF_OK;
 }

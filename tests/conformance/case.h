@@ -26,7 +26,7 @@ typedef struct conformance_case {
   case_array arrays[CASE_ARRAYS];
   unsigned array_count;
   bool has_launch; /* else: one thread per value */
-  unsigned grid[3], block[3], shared;
+  unsigned grid[3], block[3], cluster[3], shared;
   bool cooperative;
   char fault[32];      /* the name of the fault that is expected; "" for none */
   unsigned fault_line; /* the line of the text with "// faults here"; 0: any */

@@ -242,6 +242,7 @@ static ff_status launch(run *r, exec_program *program, exec_fault *fault, ff_err
                                  .launch_id = 1};
   memcpy(request.grid, r->shape.grid, sizeof request.grid);
   memcpy(request.block, r->shape.block, sizeof request.block);
+  memcpy(request.cluster, r->c->cluster, sizeof request.cluster);
   if (r->persistent && (status = make_queue(r, params, request.grid, error))) return status;
   exec_stats stats = {0};
   status = exec_launch(&config, &request, &stats, fault, error);

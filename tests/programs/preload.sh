@@ -256,6 +256,14 @@ done
 run "$farfault" run --memory none sh -c "other/ptxas -v" # as nvcc calls it
 expect test "$(<a.cubin)" = NVIDIA
 
+# JAX learns the newest version of PTX from what is said of one that there is not.
+run "$libraries/ptxas" --input-as-string ".version 99.99 .target sm_90a" -o newest.cubin
+expect_status 255
+expect_err "ptxas fatal   : Unsupported .version 99.99; current version is '9.0'"
+run "$libraries/ptxas" --input-as-string ".version 8.0" -o given.cubin
+expect_status 0
+expect cmp given.cubin with_nul
+
 # The version that the stand-in says is Triton's, where Triton asks.
 cat >version.c <<'END'
 #include <dlfcn.h>

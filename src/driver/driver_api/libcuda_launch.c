@@ -43,11 +43,11 @@ static CUresult function_attribute(int *value, int attribute, CUfunction functio
   case FUNCTION_CARVEOUT: *value = info.carveout; return CUDA_SUCCESS;
   case FUNCTION_CACHE_CA:
   case FUNCTION_CLUSTER_MUST_BE_SET:
+  case FUNCTION_CLUSTER_POLICY: *value = 0; return CUDA_SUCCESS;
   case FUNCTION_CLUSTER_WIDTH:
   case FUNCTION_CLUSTER_HEIGHT:
-  case FUNCTION_CLUSTER_DEPTH:
-  case FUNCTION_NON_PORTABLE_CLUSTER:
-  case FUNCTION_CLUSTER_POLICY: *value = 0; return CUDA_SUCCESS;
+  case FUNCTION_CLUSTER_DEPTH: *value = (int)info.cluster[attribute - FUNCTION_CLUSTER_WIDTH]; return CUDA_SUCCESS;
+  case FUNCTION_NON_PORTABLE_CLUSTER: *value = info.non_portable; return CUDA_SUCCESS;
   default: return CUDA_ERROR_INVALID_VALUE;
   }
 }
@@ -58,9 +58,10 @@ static CUresult function_set(CUfunction function, int attribute, int value) {
     return libcuda_result(engine_function_set_dynamic_shared(function, value));
   if (attribute == FUNCTION_CARVEOUT) return libcuda_result(engine_function_set_carveout(function, value));
   if (attribute >= FUNCTION_CLUSTER_WIDTH && attribute <= FUNCTION_CLUSTER_DEPTH)
-    return value <= 1 ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
-  if (attribute == FUNCTION_NON_PORTABLE_CLUSTER || attribute == FUNCTION_CLUSTER_POLICY)
-    return CUDA_SUCCESS; /* a cluster has one block: they change nothing */
+    return libcuda_result(engine_function_set_cluster(function, (unsigned)(attribute - FUNCTION_CLUSTER_WIDTH), value));
+  if (attribute == FUNCTION_NON_PORTABLE_CLUSTER)
+    return libcuda_result(engine_function_set_non_portable(function, value));
+  if (attribute == FUNCTION_CLUSTER_POLICY) return CUDA_SUCCESS; /* it changes nothing here */
   return CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -187,23 +188,29 @@ static CUresult launch(CUfunction function, const unsigned *grid, const unsigned
   return run(&request, extra, caller);
 }
 
-/* Of the attributes, cooperative and a cluster of one block mean something here; larger clusters are not there. */
-static CUresult launch_config(const CUlaunchConfig *config, CUfunction function, void **arguments, void **extra,
-                              bool own, const void *caller) {
-  bool cooperative = false;
+/* Of the attributes those change what happens here: cooperative, and the size of clusters. */
+static CUresult read_config(const CUlaunchConfig *config, CUfunction function, engine_launch *request) {
   if (!config || (config->numAttrs && !config->attrs)) return CUDA_ERROR_INVALID_VALUE;
+  *request = (engine_launch){.function = function,
+                             .grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
+                             .block = {config->blockDimX, config->blockDimY, config->blockDimZ},
+                             .dynamic_shared = config->sharedMemBytes};
   for (unsigned i = 0; i < config->numAttrs; i++) {
     const cudaLaunchAttribute *attribute = &config->attrs[i];
-    if (attribute->id == cudaLaunchAttributeCooperative) cooperative = attribute->val.cooperative != 0;
-    if (attribute->id == cudaLaunchAttributeClusterDimension &&
-        (uint64_t)attribute->val.clusterDim.x * attribute->val.clusterDim.y * attribute->val.clusterDim.z > 1) {
-      engine_say_once("cluster", "thread block clusters are not implemented by the virtual GPU");
-      return CUDA_ERROR_NOT_SUPPORTED;
-    }
+    if (attribute->id == cudaLaunchAttributeCooperative) request->cooperative = attribute->val.cooperative != 0;
+    if (attribute->id == cudaLaunchAttributeClusterDimension)
+      memcpy(request->cluster, &attribute->val.clusterDim, sizeof request->cluster);
   }
-  return launch(function, (unsigned[3]){config->gridDimX, config->gridDimY, config->gridDimZ},
-                (unsigned[3]){config->blockDimX, config->blockDimY, config->blockDimZ}, config->sharedMemBytes,
-                config->hStream, own, arguments, extra, cooperative, caller);
+  return CUDA_SUCCESS;
+}
+
+static CUresult launch_config(const CUlaunchConfig *config, CUfunction function, void **arguments, void **extra,
+                              bool own, const void *caller) {
+  engine_launch request;
+  LIBCUDA_TRY(read_config(config, function, &request));
+  request.arguments = arguments;
+  request.stream = engine_stream_handle(config->hStream, own);
+  return run(&request, extra, caller);
 }
 
 #define GRID_PARAMETERS                                                                                       \
@@ -274,4 +281,21 @@ LIBCUDA_CALL(cuOccupancyAvailableDynamicSMemPerBlock, (size_t * bytes, CUfunctio
   LIBCUDA_TRY(libcuda_result(engine_occupancy_shared(function, (uint32_t)blocks, (uint32_t)threads, &found)));
   *bytes = found;
   return CUDA_SUCCESS;
+}
+
+static CUresult clusters_of(int *out, CUfunction function, const CUlaunchConfig *config,
+                            cudaError_t (*find)(const engine_launch *launch, int *out)) {
+  engine_launch request;
+  LIBCUDA_TRY(libcuda_enter());
+  if (!out) return CUDA_ERROR_INVALID_VALUE;
+  if (!engine_function_valid(function)) return CUDA_ERROR_INVALID_HANDLE;
+  LIBCUDA_TRY(read_config(config, function, &request));
+  return libcuda_result(find(&request, out));
+}
+
+LIBCUDA_CALL(cuOccupancyMaxActiveClusters, (int *clusters, CUfunction function, const CUlaunchConfig *config)) {
+  return clusters_of(clusters, function, config, engine_occupancy_clusters);
+}
+LIBCUDA_CALL(cuOccupancyMaxPotentialClusterSize, (int *blocks, CUfunction function, const CUlaunchConfig *config)) {
+  return clusters_of(blocks, function, config, engine_occupancy_cluster_size);
 }

@@ -25,10 +25,6 @@ REFUSED(cuWaitExternalSemaphoresAsync, OUTSIDE)
 REFUSED(cuWaitExternalSemaphoresAsync_ptsz, OUTSIDE)
 REFUSED(cuMemGetHandleForAddressRange, OUTSIDE)
 
-#define CLUSTERS "thread block clusters are not implemented by the virtual GPU"
-REFUSED(cuOccupancyMaxActiveClusters, CLUSTERS)
-REFUSED(cuOccupancyMaxPotentialClusterSize, CLUSTERS)
-
 #define PEERS "a multicast object needs several GPUs with a switch between them"
 REFUSED(cuMulticastCreate, PEERS)
 REFUSED(cuMulticastAddDevice, PEERS)

@@ -118,6 +118,8 @@ typedef struct engine_function_info {
   uint32_t max_dynamic_shared; /* as set, else what is left of the device's default limit */
   int32_t carveout;            /* preferred shared memory in percent, -1: default */
   uint32_t cache_preference;
+  uint32_t cluster[3]; /* blocks of a cluster, as compiled or set; 0: the launch says it */
+  bool non_portable;   /* clusters of more than 8 blocks are allowed */
 } engine_function_info;
 /* Loads and decodes the kernel. cudaErrorInvalidDeviceFunction: the module has no such kernel;
  * cudaErrorNoKernelImageForDevice: the program has no PTX; cudaErrorInvalidPtx, cudaErrorNotSupported: said on
@@ -126,6 +128,9 @@ ENGINE_API cudaError_t engine_function_describe(engine_function *function, engin
 ENGINE_API cudaError_t engine_function_set_dynamic_shared(engine_function *function, int bytes);
 ENGINE_API cudaError_t engine_function_set_carveout(engine_function *function, int percent);
 ENGINE_API cudaError_t engine_function_set_cache(engine_function *function, unsigned preference);
+/* cudaErrorInvalidValue: the kernel is compiled for a size; cudaErrorNotSupported: the device has no clusters. */
+ENGINE_API cudaError_t engine_function_set_cluster(engine_function *function, unsigned axis, int blocks);
+ENGINE_API cudaError_t engine_function_set_non_portable(engine_function *function, int allowed);
 
 ENGINE_API engine_variable *engine_variable_declare(engine_module *module, const char *name, size_t bytes);
 ENGINE_API cudaError_t engine_variable_find(engine_module *module, const char *name, engine_variable **variable);
@@ -315,6 +320,7 @@ ENGINE_API cudaError_t engine_physical(uint64_t address, uint64_t *physical);
 typedef struct engine_launch {
   engine_function *function;
   uint32_t grid[3], block[3];
+  uint32_t cluster[3]; /* blocks of a cluster; 0: as the function says */
   uint64_t dynamic_shared;
   cudaStream_t stream;
   void **arguments;   /* one pointer per parameter; NULL only without parameters or with `packed` */
@@ -323,7 +329,8 @@ typedef struct engine_launch {
   bool cooperative;
   const char *range; /* of NVTX, in which it was made (injection/nvtx.h); NULL: that of the thread that runs it */
 } engine_launch;
-/* cudaErrorInvalidConfiguration: grid or block beyond the device; cudaErrorInvalidValue: shared memory beyond what the
+/* cudaErrorInvalidClusterSize: clusters that do not divide the grid, are too large, or not those that the kernel is
+ * compiled for; cudaErrorInvalidConfiguration: grid or block beyond the device; cudaErrorInvalidValue: shared memory beyond what the
  * function allows, or its .maxntid; cudaErrorLaunchOutOfResources: registers; cudaErrorCooperativeLaunchTooLarge. */
 ENGINE_API cudaError_t engine_launch_run(const engine_launch *launch);
 
@@ -338,6 +345,10 @@ typedef struct engine_occupancy {                                      /* of one
 } engine_occupancy;
 ENGINE_API cudaError_t engine_occupancy_find(engine_function *function, uint32_t threads, uint64_t dynamic_shared,
                                              engine_occupancy *out);
+/* Clusters that are resident at once, and the largest cluster, of a launch whose stream and arguments are not looked
+ * at. */
+ENGINE_API cudaError_t engine_occupancy_clusters(const engine_launch *launch, int *clusters);
+ENGINE_API cudaError_t engine_occupancy_cluster_size(const engine_launch *launch, int *blocks);
 /* The largest dynamic shared memory with which `blocks` blocks of `threads` threads are resident. */
 ENGINE_API cudaError_t engine_occupancy_shared(engine_function *function, uint32_t blocks, uint32_t threads,
                                                uint64_t *bytes);

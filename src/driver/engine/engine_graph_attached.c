@@ -10,6 +10,8 @@
 
 static void attribute_set(engine_node *node, int id, const cudaLaunchAttributeValue *value) {
   if (id == cudaLaunchAttributeCooperative) node->params.launch.cooperative = value->cooperative != 0;
+  if (id == cudaLaunchAttributeClusterDimension)
+    memcpy(node->params.launch.cluster, &value->clusterDim, sizeof node->params.launch.cluster);
   for (size_t i = 0; i < node->attributes.count; i++)
     if (node->attributes.items[i].id == id) {
       node->attributes.items[i].value = *value;
@@ -31,17 +33,14 @@ cudaError_t engine_node_attribute(engine_node *node, int attribute, cudaLaunchAt
   for (size_t i = 0; !error && i < node->attributes.count; i++)
     if (node->attributes.items[i].id == attribute) *value = node->attributes.items[i].value;
   if (!error && attribute == cudaLaunchAttributeCooperative) value->cooperative = node->params.launch.cooperative;
+  if (!error && attribute == cudaLaunchAttributeClusterDimension)
+    memcpy(&value->clusterDim, node->params.launch.cluster, sizeof node->params.launch.cluster);
   engine_leave();
   return error;
 }
 
 cudaError_t engine_node_set_attribute(engine_node *node, int attribute, const cudaLaunchAttributeValue *value) {
   if (!value || attribute <= 0 || attribute > 16) return cudaErrorInvalidValue;
-  if (attribute == cudaLaunchAttributeClusterDimension &&
-      (uint64_t)value->clusterDim.x * value->clusterDim.y * value->clusterDim.z > 1) {
-    engine_say_once("clusters", "thread block clusters are not implemented by the virtual GPU");
-    return cudaErrorNotSupported;
-  }
   cudaError_t error = engine_enter();
   if (error) return error;
   if (takes_attributes(node)) attribute_set(node, attribute, value);
@@ -57,6 +56,7 @@ cudaError_t engine_node_copy_attributes(engine_node *to, engine_node *from) {
   for (size_t i = 0; !error && to != from && i < from->attributes.count; i++)
     attribute_set(to, from->attributes.items[i].id, &from->attributes.items[i].value);
   if (!error) to->params.launch.cooperative = from->params.launch.cooperative;
+  if (!error) memcpy(to->params.launch.cluster, from->params.launch.cluster, sizeof to->params.launch.cluster);
   engine_leave();
   return error;
 }

@@ -287,7 +287,11 @@ static int parameter_change(const engine_node *ours, const engine_node *theirs) 
                    a->conditional.handle == b->conditional.handle
                ? 0
                : ENGINE_UPDATE_PARAMETERS;
-  case ENGINE_NODE_KERNEL: return a->launch.cooperative == b->launch.cooperative ? 0 : ENGINE_UPDATE_PARAMETERS;
+  case ENGINE_NODE_KERNEL:
+    return a->launch.cooperative == b->launch.cooperative &&
+                   !memcmp(a->launch.cluster, b->launch.cluster, sizeof a->launch.cluster)
+               ? 0
+               : ENGINE_UPDATE_PARAMETERS;
   case ENGINE_NODE_SET:
     return a->set.height == b->set.height || (a->set.height == 1) == (b->set.height == 1) ? 0
                                                                                           : ENGINE_UPDATE_PARAMETERS;

@@ -156,8 +156,12 @@ struct engine_function {
   char *title;           /* demangled */
   uint32_t index;        /* kernel_index of the access stream */
   engine_kernel on[ENGINE_DEVICES_MAX];
+  uint32_t cluster[3]; /* as set by attributes; 0: not set */
+  bool non_portable;
   engine_function *next; /* in its module */
 };
+/* engine_cluster.c: the blocks of a launch's clusters along each axis; 0: not said. */
+cudaError_t engine_cluster_find(const engine_launch *launch, const engine_function_info *info, uint32_t shape[3]);
 
 struct engine_variable {
   char *name;

@@ -48,7 +48,9 @@ static uint32_t threads_of(const engine_launch *launch) {
 }
 
 static cudaError_t check_resources(const engine_launch *launch, const engine_function_info *info) {
-  uint32_t threads = threads_of(launch);
+  uint32_t threads = threads_of(launch), cluster[3];
+  cudaError_t error = engine_cluster_find(launch, info, cluster);
+  if (error) return error;
   if (threads > info->kernel.max_threads) return cudaErrorInvalidValue; /* more than .maxntid promises */
   if (threads > info->max_threads) {
     engine_say_once(
@@ -289,6 +291,7 @@ static cudaError_t run(const engine_launch *launch, const engine_function_info *
   }
   memcpy(request.grid, launch->grid, sizeof request.grid);
   memcpy(request.block, launch->block, sizeof request.block);
+  engine_cluster_find(launch, info, request.cluster);
   ff_engine.launches++;
   bool outer_waits = waits_in_call;
   if (request.trace) FF_PUSH(&ff_engine.running, request.trace);

@@ -31,6 +31,9 @@ void engine_function_info_locked(engine_function *function, int device, engine_f
   const engine_kernel *own = &function->on[device];
   *info = (engine_function_info){
       .kernel = *exec_kernel_describe(own->code), .carveout = own->carveout, .cache_preference = own->cache};
+  info->non_portable = function->non_portable;
+  for (int axis = 0; axis < 3; axis++)
+    info->cluster[axis] = info->kernel.cluster[axis] ? info->kernel.cluster[axis] : function->cluster[axis];
   uint32_t threads =
       (uint32_t)least(info->kernel.max_threads ? info->kernel.max_threads : DEVICE_THREADS, DEVICE_THREADS);
   info->kernel.max_threads = threads;

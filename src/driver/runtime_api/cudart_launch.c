@@ -8,20 +8,21 @@
 
 #include "driver/runtime_api/cudart.h"
 
-static cudaError_t launch(const void *named, dim3 grid, dim3 block, void **arguments, size_t shared,
-                          cudaStream_t stream, bool cooperative) {
-  engine_function *function = cudart_function(named);
+static cudaError_t launch_request(const void *named, engine_launch *request) {
+  request->function = cudart_function(named);
   cudaError_t error = engine_start();
   if (error) return error;
-  if (!function) return cudaErrorInvalidDeviceFunction;
-  engine_launch request = {.function = function,
-                           .grid = {grid.x, grid.y, grid.z},
-                           .block = {block.x, block.y, block.z},
-                           .dynamic_shared = shared,
-                           .stream = stream,
-                           .arguments = arguments,
-                           .cooperative = cooperative};
-  return engine_launch_run(&request);
+  return request->function ? engine_launch_run(request) : cudaErrorInvalidDeviceFunction;
+}
+
+static cudaError_t launch(const void *named, dim3 grid, dim3 block, void **arguments, size_t shared,
+                          cudaStream_t stream, bool cooperative) {
+  return launch_request(named, &(engine_launch){.grid = {grid.x, grid.y, grid.z},
+                                                .block = {block.x, block.y, block.z},
+                                                .dynamic_shared = shared,
+                                                .stream = stream,
+                                                .arguments = arguments,
+                                                .cooperative = cooperative});
 }
 
 CUDART_PAIR(cudaLaunchKernel, _ptsz,
@@ -36,28 +37,29 @@ CUDART_PAIR(cudaLaunchCooperativeKernel, _ptsz,
             (const void *function, dim3 grid, dim3 block, void **arguments, size_t shared, cudaStream_t stream),
             launch(function, grid, block, arguments, shared, engine_stream_handle(stream, own), true))
 
-/* Of the attributes only the cooperative one changes what happens here; clusters have one block. */
-static cudaError_t read_attributes(const cudaLaunchConfig_t *config, bool *cooperative) {
+/* Of the attributes those change what happens here: cooperative, and the size of clusters. */
+static cudaError_t read_config(const cudaLaunchConfig_t *config, engine_launch *request) {
   if (config->numAttrs && !config->attrs) return cudaErrorInvalidValue;
+  *request = (engine_launch){.grid = {config->gridDim.x, config->gridDim.y, config->gridDim.z},
+                             .block = {config->blockDim.x, config->blockDim.y, config->blockDim.z},
+                             .dynamic_shared = config->dynamicSmemBytes};
   for (unsigned i = 0; i < config->numAttrs; i++) {
     const cudaLaunchAttribute *attribute = &config->attrs[i];
-    if (attribute->id == cudaLaunchAttributeCooperative) *cooperative = attribute->val.cooperative != 0;
-    if (attribute->id != cudaLaunchAttributeClusterDimension) continue;
-    if (attribute->val.clusterDim.x == 1 && attribute->val.clusterDim.y == 1 && attribute->val.clusterDim.z == 1)
-      continue;
-    engine_say_once("clusters", "thread block clusters are not implemented by the virtual GPU");
-    return cudaErrorNotSupported;
+    if (attribute->id == cudaLaunchAttributeCooperative) request->cooperative = attribute->val.cooperative != 0;
+    if (attribute->id == cudaLaunchAttributeClusterDimension)
+      memcpy(request->cluster, &attribute->val.clusterDim, sizeof request->cluster);
   }
   return cudaSuccess;
 }
 
 static cudaError_t launch_config(const cudaLaunchConfig_t *config, const void *function, void **arguments, bool own) {
-  bool cooperative = false;
+  engine_launch request;
   if (!config) return cudaErrorInvalidConfiguration;
-  cudaError_t error = read_attributes(config, &cooperative);
+  cudaError_t error = read_config(config, &request);
   if (error) return error;
-  return launch(function, config->gridDim, config->blockDim, arguments, config->dynamicSmemBytes,
-                engine_stream_handle(config->stream, own), cooperative);
+  request.arguments = arguments;
+  request.stream = engine_stream_handle(config->stream, own);
+  return launch_request(function, &request);
 }
 CUDART_PAIR(cudaLaunchKernelExC, _ptsz, (const cudaLaunchConfig_t *config, const void *function, void **arguments),
             launch_config(config, function, arguments, own))
@@ -90,6 +92,10 @@ static cudaError_t get_attributes(cudaFuncAttributes *out, const void *function)
   out->binaryVersion = (int)(machine->compute_major * 10 + machine->compute_minor);
   out->maxDynamicSharedSizeBytes = (int)info.max_dynamic_shared;
   out->preferredShmemCarveout = info.carveout;
+  out->requiredClusterWidth = (int)info.cluster[0];
+  out->requiredClusterHeight = (int)info.cluster[1];
+  out->requiredClusterDepth = (int)info.cluster[2];
+  out->nonPortableClusterSizeAllowed = info.non_portable;
   return cudaSuccess;
 }
 
@@ -106,11 +112,12 @@ static cudaError_t set_attribute(const void *named, cudaFuncAttribute attribute,
   case cudaFuncAttributeMaxDynamicSharedMemorySize: return engine_function_set_dynamic_shared(function, value);
   case cudaFuncAttributePreferredSharedMemoryCarveout: return engine_function_set_carveout(function, value);
   case cudaFuncAttributeClusterDimMustBeSet:
-  case cudaFuncAttributeNonPortableClusterSizeAllowed:
   case cudaFuncAttributeClusterSchedulingPolicyPreference: return cudaSuccess;
+  case cudaFuncAttributeNonPortableClusterSizeAllowed: return engine_function_set_non_portable(function, value);
   case cudaFuncAttributeRequiredClusterWidth:
   case cudaFuncAttributeRequiredClusterHeight:
-  case cudaFuncAttributeRequiredClusterDepth: return value <= 1 ? cudaSuccess : cudaErrorNotSupported;
+  case cudaFuncAttributeRequiredClusterDepth:
+    return engine_function_set_cluster(function, attribute - cudaFuncAttributeRequiredClusterWidth, value);
   }
   return cudaErrorInvalidValue;
 }
@@ -182,6 +189,27 @@ CUDART_API cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(in
 CUDART_API cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *function, int threads,
                                                                      size_t shared) {
   return engine_return(active_blocks(blocks, function, threads, shared, cudaOccupancyDefault));
+}
+
+static cudaError_t clusters_of(int *out, const void *named, const cudaLaunchConfig_t *config,
+                               cudaError_t (*find)(const engine_launch *launch, int *out)) {
+  engine_launch request;
+  if (!out || !config) return cudaErrorInvalidValue;
+  cudaError_t error = engine_start();
+  if (!error) error = read_config(config, &request);
+  if (error) return error;
+  request.function = cudart_function(named);
+  return request.function ? find(&request, out) : cudaErrorInvalidDeviceFunction;
+}
+
+CUDART_API cudaError_t cudaOccupancyMaxActiveClusters(int *clusters, const void *function,
+                                                      const cudaLaunchConfig_t *config) {
+  return engine_return(clusters_of(clusters, function, config, engine_occupancy_clusters));
+}
+
+CUDART_API cudaError_t cudaOccupancyMaxPotentialClusterSize(int *blocks, const void *function,
+                                                            const cudaLaunchConfig_t *config) {
+  return engine_return(clusters_of(blocks, function, config, engine_occupancy_cluster_size));
 }
 
 static cudaError_t available_shared(size_t *bytes, const void *named, int blocks, int threads) {

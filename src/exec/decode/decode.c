@@ -154,6 +154,12 @@ static bool special_source(decoder *d, const ptx_operand *operand, ptx_type type
   exec_instr *i = decode_move(d, EXEC_MOVE_SREG);
   i->dst = temp;
   i->aux = operand->sreg;
+  if (type == PTX_PRED && operand->sreg == PTX_SREG_IS_EXPLICIT_CLUSTER) {
+    i = decode_move(d, EXEC_MOVE_IS_NOT_ZERO);
+    i->src[0] = temp;
+    i->dst = *offset = decode_temp(d);
+    return true;
+  }
   if (want != 4 && want != 8)
     return decode_fail(d, "special register %s as a .%s", ptx_sreg_text(operand->sreg), ptx_type_text(type));
   *offset = temp;
@@ -302,8 +308,7 @@ static bool decode_createpolicy(decoder *d) {
 }
 
 static bool decode_cp(decoder *d) {
-  if (ptx_has(d->instr, PTX_MOD_BULK) || ptx_has(d->instr, PTX_MOD_TENSOR))
-    return decode_fail(d, "bulk forms of cp.async");
+  if (ptx_has(d->instr, PTX_MOD_BULK)) return decode_bulk(d);
   if (ptx_has(d->instr, PTX_MOD_MBARRIER)) return decode_mbarrier(d);
   if (ptx_has(d->instr, PTX_MOD_COMMIT_GROUP) || ptx_has(d->instr, PTX_MOD_WAIT_GROUP) ||
       ptx_has(d->instr, PTX_MOD_WAIT_ALL))
@@ -321,12 +326,15 @@ static bool decode_one(decoder *d) {
   case PTX_OP_TRAP: return decode_return(d);
   case PTX_OP_LD:
   case PTX_OP_LDU:
-  case PTX_OP_ST: return decode_memory(d);
+  case PTX_OP_ST: return ptx_has(d->instr, PTX_MOD_ASYNC) ? decode_async_access(d) : decode_memory(d);
   case PTX_OP_ATOM:
   case PTX_OP_RED:
+    if (ptx_has(d->instr, PTX_MOD_ASYNC)) return decode_async_access(d);
     return decode_atomic(d) && (!ptx_persistent_pulls(d->func, d->instr) || decode_emit(d, EXEC_FLOW_PULL));
   case PTX_OP_CP: return decode_cp(d);
   case PTX_OP_MBARRIER: return decode_mbarrier(d);
+  case PTX_OP_TENSORMAP: return decode_tensormap(d);
+  case PTX_OP_WGMMA: return decode_wgmma(d);
   case PTX_OP_TEX:
   case PTX_OP_TLD4:
   case PTX_OP_TXQ:
@@ -337,6 +345,8 @@ static bool decode_one(decoder *d) {
   case PTX_OP_SUQ: return decode_texture(d);
   case PTX_OP_MOV: return decode_mov(d) || (d->error->status == FF_OK && decode_compute(d));
   case PTX_OP_CVTA: return decode_cvta(d);
+  case PTX_OP_MAPA: return decode_mapa(d);
+  case PTX_OP_GETCTARANK: return decode_getctarank(d);
   case PTX_OP_ISSPACEP: return decode_isspacep(d);
   case PTX_OP_BAR:
   case PTX_OP_BARRIER: return decode_barrier(d);

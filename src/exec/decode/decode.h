@@ -65,10 +65,18 @@ bool decode_atomic(decoder *d);
 bool decode_prefetch(decoder *d);
 bool decode_async_copy(decoder *d);
 bool decode_mbarrier(decoder *d); /* mbarrier.c */
-bool decode_texture(decoder *d);  /* decode_texture.c: tex, tld4, txq, istypep, suld, sust, sured, suq */
+/* An mbarrier is told that so many bytes have come. (mbarrier.c) */
+bool decode_complete_tx(decoder *d, const ptx_operand *barrier, uint32_t bytes);
+bool decode_bulk(decoder *d);         /* decode_bulk.c: cp.async.bulk, cp.reduce.async.bulk */
+bool decode_tensormap(decoder *d);    /* decode_bulk.c */
+bool decode_async_access(decoder *d); /* decode_bulk.c: st.async, red.async */
+bool decode_wgmma(decoder *d);        /* decode_wgmma.c */
+bool decode_texture(decoder *d);      /* decode_texture.c: tex, tld4, txq, istypep, suld, sust, sured, suq */
 /* When all code is there: the lists of waits. first_of: PTX instruction -> decoded instruction. */
 void decode_waits(decoder *d, const uint32_t *first_of); /* decode_waits.c */
 bool decode_mov(decoder *d);
+bool decode_mapa(decoder *d);
+bool decode_getctarank(decoder *d);
 bool decode_cvta(decoder *d);
 bool decode_isspacep(decoder *d);
 bool decode_branch(decoder *d);

@@ -175,11 +175,11 @@ static bool warp_barrier(decoder *d) {
   return emit_sync(d, new_sync(d, EXEC_SYNC_WARP, EXEC_BARRIER_SYNC), src, 0, 0) != NULL;
 }
 
-/* A cluster is one block here: its barrier is a barrier of the block, where `wait` waits. */
+/* barrier.cluster.arrive, barrier.cluster.wait */
 static bool cluster_barrier(decoder *d) {
-  if (!ptx_has(d->instr, PTX_MOD_WAIT)) return decode_move(d, EXEC_MOVE_FENCE) != NULL;
   uint32_t src[4] = {decode_constant(d, EXEC_CLUSTER_BARRIER, 4), EXEC_NO_OFFSET, 0, 0};
-  exec_sync *sync = new_sync(d, EXEC_SYNC_BARRIER, EXEC_BARRIER_SYNC);
+  exec_sync *sync =
+      new_sync(d, EXEC_SYNC_BARRIER, ptx_has(d->instr, PTX_MOD_WAIT) ? EXEC_BARRIER_SYNC : EXEC_BARRIER_ARRIVE);
   sync->cluster = 1;
   return emit_sync(d, sync, src, 0, 0) != NULL;
 }

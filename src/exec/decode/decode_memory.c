@@ -338,7 +338,7 @@ bool decode_atomic(decoder *d) {
   ptx_mod op = PTX_MODS;
   for (size_t n = 0; n < sizeof atomic_ops / sizeof *atomic_ops; n++)
     if (ptx_has(instr, atomic_ops[n])) op = atomic_ops[n];
-  if (!instr->type_count || instr->vector != 1 || ptx_has(instr, PTX_MOD_ASYNC) || instr->operand_count < next + 2)
+  if (!instr->type_count || instr->vector != 1 || instr->operand_count < next + 2)
     return decode_fail(d, "this form of atom or red");
   ptx_type type = instr->types[instr->type_count - 1];
   exec_atomic_function function = op == PTX_MODS ? NULL : exec_atomic_find(op, type, true);
@@ -493,6 +493,43 @@ bool decode_mov(decoder *d) {
   return true;
 }
 
+/* ---- mapa, getctarank ---- */
+
+/* mapa{.shared::cluster}.type d, a, b: the address in the shared memory of the block of rank b; a generic one without a
+ * space. */
+bool decode_mapa(decoder *d) {
+  const ptx_instr *instr = d->instr;
+  ptx_type type = instr->type_count ? instr->types[0] : PTX_U64;
+  bool wide = exec_type_slot(type) == 8;
+  uint32_t from, rank, dst;
+  if (!decode_source(d, &instr->operands[1], type, &from) || !decode_source(d, &instr->operands[2], PTX_U32, &rank) ||
+      !decode_destination(d, &instr->operands[0], type, &dst))
+    return false;
+  bool generic = ptx_instr_space(instr) == PTX_SPACE_GENERIC;
+  exec_instr *i = decode_move(d, wide ? EXEC_MOVE_MAPA64 : EXEC_MOVE_MAPA32);
+  i->dst = dst;
+  i->src[0] = from;
+  i->src[1] = rank;
+  i->immediate = generic ? (int64_t)EXEC_SHARED_WINDOW : 0;
+  return true;
+}
+
+/* getctarank{.shared::cluster}.type d, a */
+bool decode_getctarank(decoder *d) {
+  const ptx_instr *instr = d->instr;
+  ptx_type type = instr->type_count ? instr->types[0] : PTX_U64;
+  bool wide = exec_type_slot(type) == 8;
+  uint32_t from, dst;
+  if (!decode_source(d, &instr->operands[1], type, &from) || !decode_destination(d, &instr->operands[0], PTX_U32, &dst))
+    return false;
+  bool generic = ptx_instr_space(instr) == PTX_SPACE_GENERIC;
+  exec_instr *i = decode_move(d, wide ? EXEC_MOVE_CTARANK64 : EXEC_MOVE_CTARANK32);
+  i->dst = dst;
+  i->src[0] = from;
+  i->immediate = generic ? (int64_t)EXEC_SHARED_WINDOW : 0;
+  return true;
+}
+
 /* ---- cvta, isspacep ---- */
 
 bool decode_cvta(decoder *d) {
@@ -520,7 +557,9 @@ bool decode_isspacep(decoder *d) {
   if (!decode_destination(d, &instr->operands[0], PTX_PRED, &dst)) return false;
   exec_move move;
   switch (ptx_instr_space(instr)) {
-  case PTX_SPACE_SHARED: move = EXEC_MOVE_IS_SHARED; break;
+  case PTX_SPACE_SHARED:
+    move = ptx_has(instr, PTX_MOD_SHARED__CLUSTER) ? EXEC_MOVE_IS_CLUSTER : EXEC_MOVE_IS_SHARED;
+    break;
   case PTX_SPACE_LOCAL: move = EXEC_MOVE_IS_LOCAL; break;
   case PTX_SPACE_GLOBAL: move = EXEC_MOVE_IS_GLOBAL; break;
   case PTX_SPACE_CONST: move = EXEC_MOVE_IS_CONST; break;

@@ -446,6 +446,7 @@ static ff_status describe(exec_kernel *kernel, ff_error *error) {
   const ptx_module *module = kernel->func->source; /* programs ask for what the kernel itself was compiled for */
   info->name = kernel->func->name;
   info->max_threads = thread_limit(kernel->func);
+  memcpy(info->cluster, kernel->func->cluster, sizeof info->cluster);
   info->ptx_version = module->version_major * 10 + module->version_minor;
   info->target = module->target;
   layout_params(kernel);

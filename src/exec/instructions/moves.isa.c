@@ -193,6 +193,43 @@ INLINE void set_predicate(exec_warp *x, const exec_instr *i, uint32_t bits) {
 INLINE uint32_t in_window(const exec_warp *x, const exec_instr *i, uint64_t window) {
   return ~lanes_outside64(exec_u64(x, i->src[0]), window, EXEC_WINDOW_BYTES - 1);
 }
+MOVE(MAPA32) {
+  const core_warp *w = (const core_warp *)x;
+  D32;
+  S32(0);
+  S32(1);
+  FOR_LANES(d[l] = core_shared_map(w, s0[l], s1[l]));
+}
+MOVE(MAPA64) {
+  const core_warp *w = (const core_warp *)x;
+  uint64_t window = (uint64_t)i->immediate;
+  D64;
+  S64(0);
+  S32(1);
+  FOR_LANES(d[l] = window + core_shared_map(w, (uint32_t)(s0[l] - window), s1[l]));
+}
+MOVE(CTARANK32) {
+  const core_warp *w = (const core_warp *)x;
+  D32;
+  S32(0);
+  FOR_LANES(d[l] = core_shared_rank(w, s0[l]));
+}
+MOVE(CTARANK64) {
+  const core_warp *w = (const core_warp *)x;
+  uint64_t window = (uint64_t)i->immediate;
+  D32;
+  S64(0);
+  FOR_LANES(d[l] = core_shared_rank(w, s0[l] - window));
+}
+MOVE(IS_NOT_ZERO) {
+  S32(0);
+  uint32_t bits = 0;
+  for (uint32_t l = 0; l < 32; l++) bits |= (uint32_t)(s0[l] != 0) << l;
+  set_predicate(x, i, bits);
+}
+MOVE(IS_CLUSTER) {
+  set_predicate(x, i, ~lanes_outside64(exec_u64(x, i->src[0]), EXEC_SHARED_WINDOW, EXEC_CLUSTER_BYTES - 1));
+}
 MOVE(IS_SHARED) { set_predicate(x, i, in_window(x, i, EXEC_SHARED_WINDOW)); }
 MOVE(IS_LOCAL) { set_predicate(x, i, in_window(x, i, EXEC_LOCAL_WINDOW)); }
 INLINE uint32_t constants(const exec_warp *x, const exec_instr *i) {

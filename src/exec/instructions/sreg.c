@@ -30,23 +30,37 @@ static uint64_t uniform(const core_warp *w, const exec_instr *i) {
   case PTX_SREG_NTID_X: return launch->block[0];
   case PTX_SREG_NTID_Y: return launch->block[1];
   case PTX_SREG_NTID_Z: return launch->block[2];
-  case PTX_SREG_CTAID_X:
-  case PTX_SREG_CLUSTERID_X: return block->ctaid[0];
-  case PTX_SREG_CTAID_Y:
-  case PTX_SREG_CLUSTERID_Y: return block->ctaid[1];
-  case PTX_SREG_CTAID_Z:
-  case PTX_SREG_CLUSTERID_Z: return block->ctaid[2];
-  case PTX_SREG_NCTAID_X:
-  case PTX_SREG_NCLUSTERID_X: return launch->grid[0];
-  case PTX_SREG_NCTAID_Y:
-  case PTX_SREG_NCLUSTERID_Y: return launch->grid[1];
-  case PTX_SREG_NCTAID_Z:
-  case PTX_SREG_NCLUSTERID_Z: return launch->grid[2];
+  case PTX_SREG_CTAID_X: return block->ctaid[0];
+  case PTX_SREG_CTAID_Y: return block->ctaid[1];
+  case PTX_SREG_CTAID_Z: return block->ctaid[2];
+  case PTX_SREG_NCTAID_X: return launch->grid[0];
+  case PTX_SREG_NCTAID_Y: return launch->grid[1];
+  case PTX_SREG_NCTAID_Z: return launch->grid[2];
+  case PTX_SREG_CLUSTERID_X:
+  case PTX_SREG_CLUSTERID_Y:
+  case PTX_SREG_CLUSTERID_Z: {
+    uint32_t axis = sreg - PTX_SREG_CLUSTERID_X;
+    return block->ctaid[axis] / launch->cluster[axis];
+  }
+  case PTX_SREG_NCLUSTERID_X:
+  case PTX_SREG_NCLUSTERID_Y:
+  case PTX_SREG_NCLUSTERID_Z: {
+    uint32_t axis = sreg - PTX_SREG_NCLUSTERID_X;
+    return launch->grid[axis] / launch->cluster[axis];
+  }
+  case PTX_SREG_CLUSTER_CTAID_X:
+  case PTX_SREG_CLUSTER_CTAID_Y:
+  case PTX_SREG_CLUSTER_CTAID_Z: {
+    uint32_t axis = sreg - PTX_SREG_CLUSTER_CTAID_X;
+    return block->ctaid[axis] % launch->cluster[axis];
+  }
   case PTX_SREG_CLUSTER_NCTAID_X:
   case PTX_SREG_CLUSTER_NCTAID_Y:
-  case PTX_SREG_CLUSTER_NCTAID_Z:
-  case PTX_SREG_CLUSTER_NCTARANK:
-  case PTX_SREG_WARP_SZ: return sreg == PTX_SREG_WARP_SZ ? EXEC_LANES : 1;
+  case PTX_SREG_CLUSTER_NCTAID_Z: return launch->cluster[sreg - PTX_SREG_CLUSTER_NCTAID_X];
+  case PTX_SREG_CLUSTER_CTARANK: return block->rank;
+  case PTX_SREG_CLUSTER_NCTARANK: return launch->cluster_blocks;
+  case PTX_SREG_IS_EXPLICIT_CLUSTER: return launch->has_clusters;
+  case PTX_SREG_WARP_SZ: return EXEC_LANES;
   case PTX_SREG_WARPID: return w->index;
   case PTX_SREG_NWARPID: return EXEC_MAX_WARPS;
   case PTX_SREG_SMID:

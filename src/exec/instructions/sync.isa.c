@@ -229,6 +229,7 @@ static void warp_barrier(exec_warp *x, const exec_instr *i) { __atomic_signal_fe
 void ISA(core_mma)(exec_warp *x, const exec_instr *i);
 void ISA(core_quad_mma)(exec_warp *x, const exec_instr *i);
 void ISA(core_movmatrix)(exec_warp *x, const exec_instr *i);
+void ISA(core_wgmma)(exec_warp *x, const exec_instr *i);
 
 extern const exec_handler ISA(exec_sync_handlers)[EXEC_SYNC_BARRIER];
 const exec_handler ISA(exec_sync_handlers)[EXEC_SYNC_BARRIER] = {
@@ -242,4 +243,5 @@ const exec_handler ISA(exec_sync_handlers)[EXEC_SYNC_BARRIER] = {
     [EXEC_SYNC_MMA] = ISA(core_mma),
     [EXEC_SYNC_QUAD_MMA] = ISA(core_quad_mma),
     [EXEC_SYNC_MOVMATRIX] = ISA(core_movmatrix),
+    [EXEC_SYNC_WGMMA] = ISA(core_wgmma),
 };

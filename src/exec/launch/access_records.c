@@ -169,7 +169,7 @@ void core_trace_lanes(core_warp *w, const exec_instr *i, const core_target *at) 
     address[lane] = (uint64_t)(uintptr_t)at[lane].host;
     if (at[lane].space == PTX_SPACE_SHARED) {
       shared |= bit;
-      offset[lane] = (uint32_t)(at[lane].host - w->shared);
+      offset[lane] = at[lane].offset;
     } else if (at[lane].space == PTX_SPACE_LOCAL) {
       local |= bit;
       offset[lane] = at[lane].offset;

@@ -72,11 +72,12 @@ static bool release_alone(core_warp *w, uint32_t id, const core_barrier *done) {
 static void release(core_block *block, uint32_t id) {
   core_barrier *barrier = &block->barriers[id], done = *barrier;
   exec_checker *checker = block->launch->checker;
-  if (block->launch->trace) trace_completion(block, id, done.arrive_records);
+  if (block->launch->trace && id < EXEC_CLUSTER_BARRIER) trace_completion(block, id, done.arrive_records);
   if (checker) checker->release(checker, block, id, done.expected);
   *barrier = (core_barrier){0};
   block->barriers_waiting &= ~(1u << id);
   block->barrier_count++;
+  block->moved = true;
   block->idle_turns = block->busy_turns = 0;
   for (uint32_t n = 0; n < block->warp_count; n++) {
     core_warp *w = &block->warps[n];
@@ -96,10 +97,18 @@ static void release(core_block *block, uint32_t id) {
   }
 }
 
+void core_barrier_open_cluster(core_block *block) {
+  if (block->launch->trace)
+    for (uint32_t n = 0; n < block->warp_count; n++)
+      if (waits_at(&block->warps[n], EXEC_CLUSTER_BARRIER)) core_cluster_trace(&block->warps[n], false);
+  release(block, EXEC_CLUSTER_BARRIER);
+}
+
 void core_barrier_recheck(core_block *block) {
   if (!block->barriers_waiting) return;
   for (uint32_t id = 0; id < EXEC_BARRIERS; id++)
-    if ((block->barriers_waiting >> id & 1) && complete(block, &block->barriers[id])) release(block, id);
+    if (id != EXEC_CLUSTER_BARRIER && (block->barriers_waiting >> id & 1) && complete(block, &block->barriers[id]))
+      release(block, id);
 }
 
 static uint32_t operand_value(const core_warp *w, uint32_t operand) {
@@ -126,8 +135,10 @@ static bool passes(const core_warp *w, const core_barrier *barrier, uint32_t mod
 bool core_barrier_arrive(core_warp *w, const exec_instr *i) {
   const exec_sync *sync = i->side;
   core_block *block = w->block;
+  if (sync->cluster) return core_cluster_barrier(w, i);
   uint32_t id = operand_value(w, i->src[0]);
-  if (id >= EXEC_CLUSTER_BARRIER && !sync->cluster)
+  if (sync->group) id = EXEC_GROUP_BARRIER + w->index / 4;
+  else if (id >= EXEC_CLUSTER_BARRIER)
     core_fault(w, i, (uint32_t)__builtin_ctz(w->active), EXEC_FAULT_ILLEGAL_INSTRUCTION, 0, "barrier %u: there are 16",
                id);
   core_barrier *barrier = &block->barriers[id];

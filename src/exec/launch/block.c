@@ -99,7 +99,8 @@ static void start_warp(core_block *block, core_warp *w) {
   w->live = w->present;
   w->other_count = w->ready_count = 0;
   w->executed = w->thread_executed = w->accesses = w->sectors = w->diverged = w->mark = 0;
-  w->loads = w->waited = w->waited_early = w->inside = 0;
+  w->loads = w->waited = w->waited_early = w->inside = w->cluster_arrived = 0;
+  w->cluster_owes = false;
   w->clock = 0;
   w->x.carry = 0;
   if (block->chunk) trace_chunk_writer(block->chunk, w->index, &w->writer);
@@ -113,9 +114,11 @@ core_block *core_block_start(core_worker *worker, core_launch *launch, uint64_t 
   block->next = NULL;
   block->index = index;
   if (block->shape != launch->shape) set_shape(block, launch);
-  block->ctaid[0] = (uint32_t)(index % launch->grid[0]);
-  block->ctaid[1] = (uint32_t)(index / launch->grid[0] % launch->grid[1]);
-  block->ctaid[2] = (uint32_t)(index / launch->grid[0] / launch->grid[1]);
+  core_cluster_place(launch, index, block->ctaid);
+  block->cluster = &block->own_cluster;
+  block->own_cluster = (core_cluster){.blocks = {block}, .count = 1, .live = launch->thread_count};
+  block->rank = 0;
+  block->done = false;
   block->work = 0;
   core_declared_start(block);
   block->live_threads = block->thread_count;
@@ -182,6 +185,7 @@ static uint32_t next_ready(const core_block *block) {
 static void warp_done(core_block *block, core_warp *w) {
   block->ready &= ~(UINT64_C(1) << w->index);
   if (w->inside) core_mark_leave(w);
+  if (w->cluster_owes) core_cluster_trace(w, true);
   if (w->trace) trace_put_exit(w->trace);
 }
 
@@ -203,8 +207,10 @@ static block_result pulled(core_block *block) {
 block_result core_block_run(core_block *block) {
   core_launch *launch = block->launch;
   block->idle_turns = block->busy_turns = 0;
+  block->moved = false;
   check_start(block);
   while (block->live_threads) {
+    if (!block->ready && block->cluster->count > 1) return BLOCK_YIELD;
     if (!block->ready) core_fault_deadlock(block);
     if (!(block->ready >> block->at & 1)) block->at = next_ready(block);
     core_warp *w = &block->warps[block->at];
@@ -215,6 +221,7 @@ block_result core_block_run(core_block *block) {
     if (ff_check_level >= 2) core_block_check(block);
     warp_turn turn = launch->isa->run(w);
     w->starting = false;
+    if (turn != TURN_YIELD) block->moved = true;
     if (turn == TURN_DONE) {
       warp_done(block, w);
     } else if (turn == TURN_BLOCKED) {
@@ -225,6 +232,7 @@ block_result core_block_run(core_block *block) {
       if (block->pulled) return pulled(block);
       if (first) continue;
       bool waits = w->polls >= EXEC_SPIN_POLLS || ++block->busy_turns > BUSY_TURNS;
+      block->moved |= w->polls < EXEC_SPIN_POLLS;
       block->idle_turns = waits ? block->idle_turns + 1 : 0;
       block->polled = block->busy_turns <= BUSY_TURNS;
       if (block->idle_turns >= (uint32_t)__builtin_popcountll(block->ready)) return BLOCK_YIELD;

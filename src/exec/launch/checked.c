@@ -19,7 +19,7 @@ static const uint32_t moves_count = MOVES
 );
 #undef X
 #undef MOVES
-enum { MOVES_ROOM = 128, SYNCS = 8 };
+enum { MOVES_ROOM = 128, SYNCS = EXEC_SYNC_BARRIER };
 
 static exec_checker *checker_of(const core_warp *w) { return w->launch->checker; }
 
@@ -45,7 +45,7 @@ void exec_reach_find(const core_warp *w, const exec_access *a, uint32_t bytes, u
   *at = (exec_reach){.address = address, .space = (ptx_space)a->space};
   if (a->space == PTX_SPACE_GENERIC) {
     at->space = PTX_SPACE_GLOBAL;
-    if (in_window(address, EXEC_SHARED_WINDOW)) {
+    if (address - EXEC_SHARED_WINDOW < EXEC_CLUSTER_BYTES) {
       at->space = PTX_SPACE_SHARED;
       at->address = address - EXEC_SHARED_WINDOW;
     }
@@ -57,6 +57,10 @@ void exec_reach_find(const core_warp *w, const exec_access *a, uint32_t bytes, u
   uint64_t offset = at->address;
   if (address & (bytes - 1)) {
     at->fault = EXEC_PLACE_MISALIGNED;
+  } else if (at->space == PTX_SPACE_SHARED && offset >= EXEC_WINDOW_BYTES) {
+    at->host = core_shared_at(w, offset, bytes);
+    at->elsewhere = at->host != NULL;
+    if (!at->host) at->fault = EXEC_PLACE_OUTSIDE;
   } else if (at->space == PTX_SPACE_SHARED) {
     if (offset >= w->shared_bytes || w->shared_bytes - offset < bytes) at->fault = EXEC_PLACE_OUTSIDE;
     else at->host = w->shared + offset;
@@ -124,14 +128,21 @@ static void find_all(const core_warp *w, const exec_instr *i, const exec_access 
   }
 }
 
+/* Asks the checker for these lanes; those that reach other blocks' memory go through. */
+static uint32_t ask(core_warp *w, exec_watched access, uint32_t lanes) {
+  uint32_t elsewhere = 0;
+  EACH_LANE(lanes) elsewhere |= (uint32_t)access.at[l].elsewhere << l;
+  access.lanes = lanes & ~elsewhere;
+  return elsewhere | (access.lanes ? checker_of(w)->access(checker_of(w), &access) : 0);
+}
+
 static void access_checked(exec_warp *x, const exec_instr *i) {
   core_warp *w = (core_warp *)x;
   const exec_access *a = i->side;
   uint32_t bytes = (uint32_t)a->bytes * a->elements, active = w->active;
   exec_reach at[EXEC_LANES];
   find_all(w, i, a, bytes, at);
-  uint32_t lanes = checker_of(w)->access(
-      checker_of(w), &(exec_watched){.warp = w, .instr = i, .access = a, .lanes = active, .bytes = bytes, .at = at});
+  uint32_t lanes = ask(w, (exec_watched){.warp = w, .instr = i, .access = a, .bytes = bytes, .at = at}, active);
   if (active & ~lanes) give_zero(w, i, a, active & ~lanes);
   run_plain(w, a->plain, i, lanes);
 }
@@ -179,10 +190,9 @@ static void mbarrier_checked(exec_warp *x, const exec_instr *i) {
   const exec_access *a = i->side; /* the first member of its side data */
   exec_reach at[EXEC_LANES];
   find_all(w, i, a, a->bytes, at);
-  uint32_t lanes = checker_of(w)->access(
-      checker_of(w),
-      &(exec_watched){
-          .warp = w, .instr = i, .access = a, .lanes = w->active, .bytes = a->bytes, .at = at, .synchronises = true});
+  uint32_t lanes =
+      ask(w, (exec_watched){.warp = w, .instr = i, .access = a, .bytes = a->bytes, .at = at, .synchronises = true},
+          w->active);
   run_plain(w, core_mbarrier, i, lanes);
 }
 

@@ -160,7 +160,7 @@ _Noreturn void core_fault_access(core_warp *w, const exec_instr *i, uint32_t lan
   const exec_access *a = i->side;
   ff_text text = {0};
   ptx_space space = (ptx_space)a->space;
-  bool generic_shared = space == PTX_SPACE_GENERIC && address - EXEC_SHARED_WINDOW < EXEC_WINDOW_BYTES;
+  bool generic_shared = space == PTX_SPACE_GENERIC && address - EXEC_SHARED_WINDOW < EXEC_CLUSTER_BYTES;
   bool generic_local = space == PTX_SPACE_GENERIC && address - EXEC_LOCAL_WINDOW < EXEC_WINDOW_BYTES;
   if (generic_shared) space = PTX_SPACE_SHARED;
   if (generic_local) space = PTX_SPACE_LOCAL;

@@ -10,6 +10,8 @@
  * first one took all of them: each gives way when it has taken one, and the one that has done least goes on. One worker
  * runs such a launch, so that the same blocks take the same virtual blocks on every run.
  *
+ * The blocks of a cluster are started together and stay with their worker, which runs them in turn (cluster.c).
+ *
  * The access stream may delay the start of a block, but not a block that runs. When all blocks in progress only wait,
  * the next one starts regardless: they may wait for it.
  *
@@ -129,15 +131,29 @@ static core_block *take_queued(core_worker *worker) {
   return first;
 }
 
-/* The next block of the launch, if one may start now. */
+/* All blocks of a cluster, of which `index` is the first; returns that one. */
+static core_block *start_cluster(core_worker *worker, core_launch *launch, uint64_t index) {
+  core_block *first = core_block_start(worker, launch, index);
+  core_cluster *cluster = &first->own_cluster;
+  for (uint32_t rank = 1; rank < launch->cluster_blocks; rank++) {
+    core_block *block = core_block_start(worker, launch, index + rank);
+    block->cluster = cluster;
+    block->rank = rank;
+    cluster->blocks[cluster->count++] = block;
+    cluster->live += block->live_threads;
+  }
+  return first;
+}
+
+/* The next block of the launch, if one may start now; the first of the next cluster. */
 static core_block *start_next(core_worker *worker, core_launch *launch) {
   uint64_t index = __atomic_load_n(&launch->next_block, __ATOMIC_RELAXED);
   do {
     if (index >= launch->blocks || stopped(launch, index)) return NULL;
-  } while (
-      !__atomic_compare_exchange_n(&launch->next_block, &index, index + 1, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+  } while (!__atomic_compare_exchange_n(&launch->next_block, &index, index + launch->cluster_blocks, true,
+                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED));
   if (launch->native_job) exec_native_ask(launch);
-  return core_block_start(worker, launch, index);
+  return start_cluster(worker, launch, index);
 }
 
 static bool any_left(const core_launch *launch) {
@@ -145,23 +161,25 @@ static bool any_left(const core_launch *launch) {
   return next < launch->blocks && !stopped(launch, next);
 }
 
-/* Takes a place among the resident blocks. */
+/* Takes a place among the resident blocks; one for each of a cluster. */
 static bool take_place(core_launch *launch) {
-  uint32_t resident = __atomic_load_n(&launch->resident, __ATOMIC_RELAXED);
+  uint32_t resident = __atomic_load_n(&launch->resident, __ATOMIC_RELAXED), wanted = launch->cluster_blocks;
   do {
-    if (resident >= launch->resident_limit) return false;
-  } while (!__atomic_compare_exchange_n(&launch->resident, &resident, resident + 1, true, __ATOMIC_RELAXED,
+    if (resident + wanted > launch->resident_limit) return false;
+  } while (!__atomic_compare_exchange_n(&launch->resident, &resident, resident + wanted, true, __ATOMIC_RELAXED,
                                         __ATOMIC_RELAXED));
   return true;
 }
 
-static void leave_place(core_launch *launch) { __atomic_sub_fetch(&launch->resident, 1, __ATOMIC_RELAXED); }
+static void leave_place(core_launch *launch) {
+  __atomic_sub_fetch(&launch->resident, launch->cluster_blocks, __ATOMIC_RELAXED);
+}
 
 /* For the only worker: which block is next must not depend on how fast the stream is read. So a new one comes
  * first if there is a place for it; it waits for its turn, but not for ever while readers may wait for what is in
  * progress. */
 static bool only_worker_ready(const core_worker *worker, core_launch *launch, uint64_t index) {
-  if (launch->resident >= launch->resident_limit) return false;
+  if (launch->resident + launch->cluster_blocks > launch->resident_limit) return false;
   bool ready = false;
   for (int round = 0; round < (worker->running ? STUCK_ROUNDS : 1) && !ready; round++)
     ready = trace_block_wait(launch->trace, index, WAIT_MILLISECONDS);
@@ -291,22 +309,32 @@ static void stop_here(worker_pool *pool) {
   pthread_mutex_unlock(&pool->lock);
 }
 
-/* Blocks behind one that has faulted stop at once; those before it may go on until they wait. */
+/* Of all blocks of its cluster; they are not in use any more. */
+static void end_blocks(core_launch *launch, const core_block *first, bool aborted) {
+  core_cluster cluster = *first->cluster;
+  leave_place(launch);
+  for (uint32_t n = 0; n < cluster.count; n++) {
+    if (aborted && !cluster.blocks[n]->done) core_block_abort(cluster.blocks[n]);
+    else core_block_end(cluster.blocks[n]);
+  }
+}
+
+/* Blocks behind one that has faulted stop at once; those before it may go on until they wait. `block`: the first of its
+ * cluster. */
 static void run_one(core_worker *worker, core_launch *launch, core_block *block) {
   core_block *volatile kept = block;
   if (setjmp(worker->escape)) { /* core_fault */
-    leave_place(launch);
-    core_block_abort(kept);
+    end_blocks(launch, kept, true);
     return;
   }
-  block_result result = stopped(launch, block->index) ? BLOCK_YIELD : core_block_run(block);
+  block_result result = stopped(launch, block->index) ? BLOCK_YIELD
+                        : launch->cluster_blocks > 1  ? core_cluster_run(block->cluster)
+                                                      : core_block_run(block);
   bool stopping = __atomic_load_n(&launch->stop_above, __ATOMIC_ACQUIRE) != UINT64_MAX;
   if (result == BLOCK_DONE) {
-    leave_place(launch);
-    core_block_end(block);
+    end_blocks(launch, block, false);
   } else if (stopping) {
-    leave_place(launch);
-    core_block_abort(block);
+    end_blocks(launch, block, true);
   } else {
     if (result == BLOCK_PULLED) {
       queue_block(worker, block);
@@ -483,6 +511,34 @@ static void run_blocks(worker_pool *pool, core_launch *launch, exec_stats *stats
 
 /* ---- one launch ---- */
 
+/* Blocks of a cluster along each axis. */
+static void cluster_shape(const exec_launch_request *request, uint32_t shape[3]) {
+  const exec_kernel_info *info = &request->kernel->info;
+  for (uint32_t axis = 0; axis < 3; axis++) {
+    shape[axis] = request->cluster[axis] ? request->cluster[axis] : info->cluster[axis];
+    if (!shape[axis]) shape[axis] = 1;
+  }
+}
+
+static ff_status check_cluster(const exec_launch_request *request, ff_error *error) {
+  const exec_kernel_info *info = &request->kernel->info;
+  uint32_t shape[3];
+  uint64_t blocks = 1;
+  cluster_shape(request, shape);
+  for (uint32_t axis = 0; axis < 3; axis++) {
+    blocks = blocks > EXEC_CLUSTER_MAX ? blocks : blocks * shape[axis];
+    if (info->cluster[axis] && shape[axis] != info->cluster[axis])
+      return ff_fail(error, FF_INVALID, "kernel %s: clusters of %u blocks along axis %u, it is compiled for %u",
+                     info->name, shape[axis], axis, info->cluster[axis]);
+    if (request->grid[axis] % shape[axis])
+      return ff_fail(error, FF_INVALID, "kernel %s: a grid of %u blocks in clusters of %u", info->name,
+                     request->grid[axis], shape[axis]);
+  }
+  if (blocks > EXEC_CLUSTER_MAX)
+    return ff_fail(error, FF_INVALID, "kernel %s: a cluster of more than %u blocks", info->name, EXEC_CLUSTER_MAX);
+  return FF_OK;
+}
+
 static ff_status check_request(const exec_config *config, const exec_launch_request *request, ff_error *error) {
   const exec_kernel_info *info = &request->kernel->info;
   uint64_t threads = (uint64_t)request->block[0] * request->block[1] * request->block[2];
@@ -505,7 +561,7 @@ static ff_status check_request(const exec_config *config, const exec_launch_requ
     return ff_fail(error, FF_INVALID, "kernel %s: a cooperative grid of %llu blocks, %u can be resident", info->name,
                    (unsigned long long)(blocks * request->grid[2]), config->resident_blocks);
   if (info->param_bytes && !request->params) return ff_fail(error, FF_INVALID, "kernel %s: no parameters", info->name);
-  return FF_OK;
+  return check_cluster(request, error);
 }
 
 static uint32_t worker_count(const exec_config *config, uint64_t blocks) {
@@ -559,6 +615,9 @@ static void set_up(core_launch *launch, const exec_config *config, const exec_la
   launch->function_count = kernel->reach_count;
   memcpy(launch->grid, request->grid, sizeof launch->grid);
   memcpy(launch->block, request->block, sizeof launch->block);
+  cluster_shape(request, launch->cluster);
+  launch->cluster_blocks = launch->cluster[0] * launch->cluster[1] * launch->cluster[2];
+  launch->has_clusters = request->cluster[0] || kernel->info.cluster[0];
   launch->blocks = (uint64_t)request->grid[0] * request->grid[1] * request->grid[2];
   launch->thread_count = request->block[0] * request->block[1] * request->block[2];
   launch->warp_count = (launch->thread_count + EXEC_LANES - 1) / EXEC_LANES;
@@ -621,9 +680,11 @@ ff_status exec_launch_checked(const exec_config *config, const exec_launch_reque
   launch->checker = checker;
   launch->functions = code->functions;
   launch->shape = ++shape;
-  launch->threads = have_workers(
-      pool, request->kernel->pulls || request->kernel->launches ? 1 : worker_count(config, launch->blocks));
-  if (launch->resident_limit < launch->threads) launch->resident_limit = launch->threads;
+  launch->threads = have_workers(pool, request->kernel->pulls || request->kernel->launches
+                                           ? 1
+                                           : worker_count(config, launch->blocks / launch->cluster_blocks));
+  if (launch->resident_limit < launch->threads * launch->cluster_blocks)
+    launch->resident_limit = launch->threads * launch->cluster_blocks;
   pthread_mutex_init(&launch->lock, NULL);
   exec_native_begin(launch, code);
   if (request->kernel->prints) launch->output = core_output_create(config);

@@ -8,10 +8,11 @@
  * The instruction that brings pending and bytes both to zero ends the phase: it flips `phase` and sets pending to
  * expected. The state that an arrival returns is the object before it.
  *
- * Copies by cp.async are over when they are issued, so cp.async.mbarrier.arrive is an arrival with .noinc and nothing
- * without (it would count itself up and down again). Waits do not block: after a test that fails the warp's turn ends
+ * Bulk copies (memory/bulk.c) tell the object of their bytes by core_mbarrier_complete. Copies by cp.async are over
+ * when they are issued, so cp.async.mbarrier.arrive is an arrival with .noinc and nothing without (it would count
+ * itself up and down again). Waits do not block: after a test that fails the warp's turn ends
  * at the next backward branch, for only other warps can change the outcome. */
-#include "exec/memory/access.h"
+#include "exec/memory/bulk.h"
 #include "exec/decode/decode.h"
 
 #define COUNT_BITS 20
@@ -88,6 +89,7 @@ void core_mbarrier(exec_warp *x, const exec_instr *i) {
   core_warp *w = (core_warp *)x;
   if (!barrier->waits) {
     w->block->idle_turns = 0; /* an arrival may be what the others wait for */
+    w->block->moved = true;
     return;
   }
   const uint32_t *over = exec_u32(x, i->src[1]);
@@ -97,6 +99,13 @@ void core_mbarrier(exec_warp *x, const exec_instr *i) {
   if (!(mask & ~bits)) return;
   w->budget = -1;
   w->polls = EXEC_SPIN_POLLS;
+}
+
+void core_mbarrier_complete(core_warp *w, const exec_instr *i, uint32_t lane, uint64_t address, uint32_t bytes) {
+  uint64_t *object = (uint64_t *)(void *)core_bytes_at(w, i, lane, address, sizeof *object, sizeof *object);
+  *object = close_phase(add_bytes(*object, 0u - bytes));
+  w->block->idle_turns = 0;
+  w->block->moved = true;
 }
 
 /* ---- decoding ---- */
@@ -173,6 +182,12 @@ static bool decode_wait(decoder *d) {
   b->waits = true;
   b->access.returns = 1;
   return emit_barrier(d, b, &operands[1], 0, predicate);
+}
+
+bool decode_complete_tx(decoder *d, const ptx_operand *barrier, uint32_t bytes) {
+  exec_mbarrier *b = new_barrier(d, do_complete_tx);
+  b->access.data[0] = decode_constant(d, bytes, 4);
+  return emit_barrier(d, b, barrier, 0, 0);
 }
 
 /* mbarrier.pending_count count, state */

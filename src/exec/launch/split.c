@@ -155,4 +155,5 @@ void core_exit(core_warp *w, const exec_instr *i) {
   w->block->idle_turns = w->block->busy_turns = 0;
   if (w->other_count) core_sync_recheck(w);
   core_barrier_recheck(w->block);
+  core_cluster_exit(w, mask);
 }

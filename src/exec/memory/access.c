@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "exec/memory/access.h"
+#include "exec/memory/bulk.h"
 #include "exec/launch/fault.h"
 #include "exec/memory/overrun.h"
 
@@ -46,7 +46,7 @@ static void locate(core_warp *w, const exec_instr *i, uint32_t lane, core_target
   uint64_t offset = address;
   if (a->space == PTX_SPACE_GENERIC) {
     at->space = PTX_SPACE_GLOBAL;
-    if (in_window(address, EXEC_SHARED_WINDOW)) {
+    if (address - EXEC_SHARED_WINDOW < EXEC_CLUSTER_BYTES) {
       at->space = PTX_SPACE_SHARED;
       offset = address - EXEC_SHARED_WINDOW;
     }
@@ -56,9 +56,9 @@ static void locate(core_warp *w, const exec_instr *i, uint32_t lane, core_target
     }
   }
   if (at->space == PTX_SPACE_SHARED) {
-    if (offset >= w->shared_bytes || w->shared_bytes - offset < bytes)
-      core_fault_access(w, i, lane, EXEC_FAULT_ILLEGAL_ADDRESS, address, bytes);
-    at->host = w->shared + offset;
+    at->host = core_shared_at(w, offset, bytes);
+    if (!at->host) core_fault_access(w, i, lane, EXEC_FAULT_ILLEGAL_ADDRESS, address, bytes);
+    at->offset = (uint32_t)(offset & (EXEC_WINDOW_BYTES - 1));
   } else if (at->space == PTX_SPACE_LOCAL) {
     if (a->op == EXEC_OP_ATOMIC) core_fault_access(w, i, lane, EXEC_FAULT_INVALID_SPACE, address, bytes);
     if (offset >= w->frame->stack || w->frame->stack - offset < bytes)
@@ -67,6 +67,20 @@ static void locate(core_warp *w, const exec_instr *i, uint32_t lane, core_target
   } else {
     at->host = locate_global(w, i, lane, address, bytes);
   }
+}
+
+unsigned char *core_bytes_at(core_warp *w, const exec_instr *i, uint32_t lane, uint64_t address, uint32_t bytes,
+                             uint32_t align) {
+  const exec_access *a = i->side;
+  bool shared = a->space == PTX_SPACE_SHARED, generic = a->space == PTX_SPACE_GENERIC;
+  if (address & (align - 1)) core_fault_access(w, i, lane, EXEC_FAULT_MISALIGNED, address, align);
+  if (generic && in_window(address, EXEC_LOCAL_WINDOW))
+    core_fault_access(w, i, lane, EXEC_FAULT_INVALID_SPACE, address, bytes);
+  bool window = generic && address - EXEC_SHARED_WINDOW < EXEC_CLUSTER_BYTES;
+  if (!shared && !window) return locate_global(w, i, lane, address, bytes);
+  unsigned char *at = core_shared_at(w, window ? address - EXEC_SHARED_WINDOW : address, bytes);
+  if (!at) core_fault_access(w, i, lane, EXEC_FAULT_ILLEGAL_ADDRESS, address, bytes);
+  return at;
 }
 
 /* ---- moving the bytes ---- */

@@ -7,8 +7,8 @@
 
 typedef struct core_target { /* where one lane's bytes are */
   unsigned char *host;       /* NULL: in local memory at `offset` */
-  uint32_t offset;
-  ptx_space space; /* GLOBAL, CONST, SHARED, LOCAL */
+  uint32_t offset;           /* in local memory, or in the shared memory of some block of the cluster */
+  ptx_space space;           /* GLOBAL, CONST, SHARED, LOCAL */
 } core_target;
 
 /* ld, st, atom, red, any space but .param, lane by lane. A handler. Faults leave through core_fault. */

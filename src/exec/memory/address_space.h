@@ -7,7 +7,8 @@
  * page of the arena finds the allocation of any address in O(1).
  *
  *   exec_memory_base ....... device, managed and pinned allocations ........ + EXEC_ARENA_BYTES
- *   EXEC_SHARED_WINDOW ..... generic addresses of the running block's shared memory (16 MiB, unmapped)
+ *   EXEC_SHARED_WINDOW ..... generic addresses of the running block's shared memory (16 MiB, unmapped), and behind it
+ *                            16 MiB for each block of its cluster, by rank
  *   EXEC_LOCAL_WINDOW ...... generic addresses of the running thread's local memory (16 MiB, unmapped)
  *   other host memory ...... known only if registered (cudaHostRegister)
  *
@@ -32,6 +33,7 @@
 #define EXEC_SHARED_WINDOW UINT64_C(0x1fff00000000)
 #define EXEC_LOCAL_WINDOW UINT64_C(0x1fff80000000)
 #define EXEC_WINDOW_BYTES (UINT64_C(1) << 24)
+#define EXEC_CLUSTER_BYTES (17 * EXEC_WINDOW_BYTES) /* of the shared memory of a cluster */
 #define EXEC_PAGE_BYTES 4096u
 #define EXEC_PADDING_MAX (1u << 30)
 

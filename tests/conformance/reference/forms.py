@@ -7,6 +7,7 @@ that a group makes; TOGETHER puts several small mnemonics into one file, `part` 
 from . import (
     forms_atomic,
     forms_block,
+    forms_cluster,
     forms_compare,
     forms_control,
     forms_convert,
@@ -17,7 +18,9 @@ from . import (
     forms_memory,
     forms_random,
     forms_space,
+    forms_tensor,
     forms_warp,
+    forms_wgmma,
 )
 
 GROUPS = {
@@ -34,6 +37,9 @@ GROUPS = {
     "space": forms_space,
     "fault": forms_fault,
     "random": forms_random,
+    "cluster": forms_cluster,
+    "wgmma": forms_wgmma,
+    "tensor": forms_tensor,
 }
 
 TOGETHER = {
@@ -60,6 +66,13 @@ TOGETHER = {
     "space": {"ld": "ld"},
     "fault": {"faults": "fault"},
     "random": {"programs": "random"},
+    "cluster": {
+        "bulk": "cp",
+        "barrier": "barrier",
+        "memory": "mapa getctarank isspacep atom red",
+        "registers": "mov",
+        "remote": "mbarrier st",
+    },
 }
 SPACES = ("global", "shared", "local", "const", "param")
 INTEGERS = {f"{sign}{bits}" for sign in "usb" for bits in (8, 16, 32, 64)}
@@ -75,7 +88,7 @@ def part(case):
         return "_to_".join("integer" if t in INTEGERS else "float" for t in reversed(types[:2]))
     if case.mnemonic in ("setp", "set"):
         return "integer" if types[-1] in INTEGERS else "float"
-    if case.mnemonic in ("mma", "wmma"):
+    if case.mnemonic in ("mma", "wmma", "wgmma"):
         return "integer" if "s32" in types else "float"
     return ""
 

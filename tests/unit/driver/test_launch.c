@@ -193,7 +193,9 @@ static void extended_launches(void **state) {
          cudaErrorCooperativeLaunchTooLarge);
   config.gridDim.x = 2;
   attributes[1].val.clusterDim.x = 2;
-  expect(cudaLaunchKernelExC(&config, count, NULL), cudaErrorNotSupported);
+  succeed(cudaLaunchKernelExC(&config, count, NULL));
+  attributes[1].val.clusterDim.x = 3; /* does not divide the grid */
+  expect(cudaLaunchKernelExC(&config, count, NULL), cudaErrorInvalidClusterSize);
   config.attrs = NULL;
   expect(cudaLaunchKernelExC(&config, count, NULL), cudaErrorInvalidValue);
   (void)cudaGetLastError();

@@ -431,13 +431,16 @@ static void test_launch(void **state) {
   cudaLaunchAttribute cluster = {.id = cudaLaunchAttributeClusterDimension, .val.clusterDim = {2, 1, 1}};
   config.attrs = &cluster;
   config.numAttrs = 1;
-  check(cuLaunchKernelEx(&config, add, (void *[]){&data, &value}, NULL), CUDA_ERROR_NOT_SUPPORTED);
+  check(cuLaunchKernelEx(&config, add, (void *[]){&data, &value}, NULL), 912); /* CUDA_ERROR_INVALID_CLUSTER_SIZE */
   succeed(cuFuncGetAttribute(&number, 0, bounded));
   assert_int_equal(number, 64);
   check(cuFuncGetAttribute(&number, 99, bounded), CUDA_ERROR_INVALID_VALUE);
-  for (int shape = 11; shape <= 13; shape++) { /* a cluster's width, height and depth: one block is what there is */
-    succeed(cuFuncSetAttribute(bounded, shape, 1));
+  for (int shape = 11; shape <= 13; shape++) { /* a cluster's width, height and depth: this device has none */
     check(cuFuncSetAttribute(bounded, shape, 2), CUDA_ERROR_NOT_SUPPORTED);
+    succeed(cuFuncSetAttribute(bounded, shape, 1));
+    succeed(cuFuncGetAttribute(&number, shape, bounded));
+    assert_int_equal(number, 1);
+    check(cuFuncSetAttribute(bounded, shape, -1), CUDA_ERROR_INVALID_VALUE);
   }
   succeed(cuFuncSetAttribute(bounded, 14, 1)); /* clusters that are not portable are allowed */
   check(cuFuncSetAttribute(bounded, 99, 1), CUDA_ERROR_INVALID_VALUE);

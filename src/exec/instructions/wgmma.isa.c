@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* wgmma.mma_async for one of its four warps. It is asynchronous; here it is over when it is issued: a program may
+ * neither read D nor change A and B before it has waited, and wgmma.wait_group waits for all four warps.
+ *
+ * Sums are taken as those of mma (matrix.isa.c): in double precision, k ascending from D's element on, rounded once.
+ *
+ * Shared memory (PTX ISA, "Shared Memory Matrix Layout"): rows of 16 bytes are its units, "chunks" here. A row of the
+ * matrix has two of them along K. Where the elements of a row are neighbours, eight rows are `pitch` bytes apart from
+ * one to the next, groups of eight the stride offset, the two chunks 16 bytes, or without swizzling the leading offset.
+ * Where those of a column are, each k has pitch / 16 neighbouring chunks; groups of these are the leading offset apart,
+ * eight k the stride offset; without swizzling the two offsets change places. */
+#include "exec/instructions/wgmma.h"
+
+#include "exec/instructions/lanes.h"
+#include "exec/instructions/ops_half.h"
+#include "exec/launch/fault.h"
+#include "exec/memory/tensor_map.h"
+
+void ISA(core_wgmma)(exec_warp *x, const exec_instr *i);
+
+#define CHUNK 16u
+
+/* ---- matrices in shared memory ---- */
+
+typedef struct shared_matrix {
+  uint32_t start, leading, stride, base; /* bytes, but base */
+  uint32_t swizzle;                      /* tensor_map_swizzle */
+  uint32_t pitch;
+} shared_matrix;
+
+static shared_matrix describe(uint64_t descriptor) {
+  uint32_t mode = (uint32_t)(descriptor >> 62);
+  shared_matrix m = {.start = (uint32_t)(descriptor & 0x3fff) << 4,
+                     .leading = (uint32_t)(descriptor >> 16 & 0x3fff) << 4,
+                     .stride = (uint32_t)(descriptor >> 32 & 0x3fff) << 4,
+                     .base = (uint32_t)(descriptor >> 49 & 7),
+                     .swizzle = mode ? 4 - mode : TENSOR_MAP_SWIZZLE_NONE};
+  m.pitch = CHUNK << m.swizzle;
+  return m;
+}
+
+INLINE const unsigned char *chunk_at(core_warp *w, const exec_instr *i, const shared_matrix *m, uint32_t offset) {
+  uint32_t at = tensor_map_swizzled((m->start + offset) & 0x3ffff, m->swizzle, m->base);
+  if (UNLIKELY(at >= w->shared_bytes || w->shared_bytes - at < CHUNK))
+    core_fault(w, i, 0, EXEC_FAULT_ILLEGAL_ADDRESS, at,
+               "the matrix descriptor reaches byte 0x%x of shared memory; the block has %u bytes", at, w->shared_bytes);
+  return w->shared + at;
+}
+
+/* Rows from `first` on, WGMMA_DEPTH_BYTES each. */
+static void read_rows(core_warp *w, const exec_instr *i, const shared_matrix *m, uint32_t first, uint32_t rows,
+                      unsigned char *to) {
+  uint32_t apart = m->swizzle ? CHUNK : m->leading;
+  for (uint32_t n = 0; n < rows; n++) {
+    uint32_t row = first + n, at = row % 8 * m->pitch + row / 8 * m->stride;
+    memcpy(to + n * WGMMA_DEPTH_BYTES, chunk_at(w, i, m, at), CHUNK);
+    memcpy(to + n * WGMMA_DEPTH_BYTES + CHUNK, chunk_at(w, i, m, at + apart), CHUNK);
+  }
+}
+
+/* The same of a matrix of 16-bit elements whose columns' elements are neighbours. */
+static void read_columns(core_warp *w, const exec_instr *i, const shared_matrix *m, uint32_t first, uint32_t rows,
+                         unsigned char *to) {
+  uint32_t in_row = m->pitch / CHUNK, groups = m->swizzle ? m->leading : m->stride,
+           eights = m->swizzle ? m->stride : m->leading;
+  for (uint32_t n = 0; n < rows; n += 8)
+    for (uint32_t k = 0; k < WGMMA_DEPTH_BYTES / 2; k++) {
+      uint32_t chunk = (first + n) / 8;
+      const unsigned char *from =
+          chunk_at(w, i, m, chunk % in_row * CHUNK + chunk / in_row * groups + k % 8 * m->pitch + k / 8 * eights);
+      for (uint32_t e = 0; e < 8; e++) memcpy(to + (n + e) * WGMMA_DEPTH_BYTES + 2 * k, from + 2 * e, 2);
+    }
+}
+
+static void read_shared(core_warp *w, const exec_instr *i, uint64_t descriptor, bool across, uint32_t first,
+                        uint32_t rows, unsigned char *to) {
+  shared_matrix m = describe(descriptor);
+  if (across) read_columns(w, i, &m, first, rows, to);
+  else read_rows(w, i, &m, first, rows, to);
+}
+
+/* A in registers: as the A of mma.m16n8k. */
+static void read_registers(const exec_warp *x, const exec_wgmma *g, unsigned char *to) {
+  for (uint32_t r = 0; r < 4; r++) {
+    const uint32_t *word = exec_u32(x, g->a[r]);
+    for (uint32_t l = 0; l < 32; l++)
+      memcpy(to + (l / 4 + r % 2 * 8) * WGMMA_DEPTH_BYTES + r / 2 * CHUNK + l % 4 * 4, &word[l], 4);
+  }
+}
+
+static void read_a(core_warp *w, const exec_instr *i, unsigned char *to) {
+  const exec_wgmma *g = i->side;
+  if (g->a_shared)
+    read_shared(w, i, exec_u64(&w->x, g->a_descriptor)[0], g->a_across, w->index % 4 * WGMMA_ROWS, WGMMA_ROWS, to);
+  else read_registers(&w->x, g, to);
+}
+
+/* ---- elements ---- */
+
+INLINE double small_float(uint32_t bits, uint32_t fraction_bits, int32_t bias, bool infinite) {
+  uint32_t magnitude = bits & 0x7f, exponent = magnitude >> fraction_bits,
+           fraction = magnitude & ((1u << fraction_bits) - 1), highest = 0x7f >> fraction_bits;
+  double sign = bits & 0x80 ? -1 : 1;
+  if (infinite && exponent == highest) return fraction ? __builtin_nan("") : sign * __builtin_inf();
+  if (!infinite && magnitude == 0x7f) return __builtin_nan("");
+  if (!exponent) return sign * ldexp(fraction, 1 - bias - (int32_t)fraction_bits);
+  return sign * ldexp((1u << fraction_bits) | fraction, (int32_t)exponent - bias - (int32_t)fraction_bits);
+}
+
+/* Element k of `rows` rows, `step` apart in `to`. */
+static void reals_of(ptx_type type, const unsigned char *from, uint32_t rows, uint32_t k, double *to, uint32_t step) {
+  static double e4m3[256], e5m2[256];
+  static bool made;
+  if (UNLIKELY(!__atomic_load_n(&made, __ATOMIC_ACQUIRE))) { /* the same values, whoever comes first */
+    for (uint32_t b = 0; b < 256; b++) {
+      e4m3[b] = small_float(b, 3, 7, false);
+      e5m2[b] = small_float(b, 2, 15, true);
+    }
+    __atomic_store_n(&made, true, __ATOMIC_RELEASE);
+  }
+  for (uint32_t n = 0; n < rows; n++, from += WGMMA_DEPTH_BYTES) {
+    uint16_t half;
+    uint32_t word;
+    switch (type) {
+    case PTX_F16:
+      memcpy(&half, from + 2 * k, 2);
+      to[n * step] = ops_of_f16(half);
+      break;
+    case PTX_BF16:
+      memcpy(&half, from + 2 * k, 2);
+      to[n * step] = ops_of_bf16(half);
+      break;
+    case PTX_TF32:
+      memcpy(&word, from + 4 * k, 4);
+      to[n * step] = ops_f32_of(word & 0xffffe000u);
+      break;
+    case PTX_E4M3: to[n * step] = e4m3[from[k]]; break;
+    default: to[n * step] = e5m2[from[k]]; break;
+    }
+  }
+}
+
+static void integers_of(ptx_type type, const unsigned char *from, uint32_t rows, uint32_t k, int32_t *to,
+                        uint32_t step) {
+  for (uint32_t n = 0; n < rows; n++, from += WGMMA_DEPTH_BYTES) {
+    if (type == PTX_B1) memcpy(&to[n * step], from + 4 * k, 4);
+    else to[n * step] = type == PTX_S8 ? (int8_t)from[k] : from[k];
+  }
+}
+
+/* ---- D: registers of f32 and s32 hold one element, those of f16 two ---- */
+
+/* Of register r in lane l: its row; the column of its first element. */
+INLINE uint32_t row_of(uint32_t l, uint32_t r, bool half) { return l / 4 + (half ? r % 2 : r / 2 % 2) * 8; }
+INLINE uint32_t column_of(uint32_t l, uint32_t r, bool half) {
+  return (half ? r / 2 : r / 4) * 8 + l % 4 * 2 + (half ? 0 : r % 2);
+}
+
+INLINE uint32_t register_count(const exec_wgmma *g) { return g->columns / (g->d_type == PTX_F16 ? 4u : 2u); }
+
+static void read_sums(const exec_warp *x, const exec_wgmma *g, double *c) {
+  bool half = g->d_type == PTX_F16;
+  for (uint32_t r = 0; r < register_count(g); r++) {
+    const uint32_t *word = exec_u32(x, g->d[r]);
+    for (uint32_t l = 0; l < 32; l++) {
+      double *at = &c[row_of(l, r, half) * g->columns + column_of(l, r, half)];
+      at[0] = half ? ops_of_f16(word[l] & 0xffff) : ops_f32_of(word[l]);
+      if (half) at[1] = ops_of_f16(word[l] >> 16);
+    }
+  }
+}
+
+static void write_sums(const exec_warp *x, const exec_wgmma *g, const double *c) {
+  bool half = g->d_type == PTX_F16;
+  for (uint32_t r = 0; r < register_count(g); r++) {
+    uint32_t *word = exec_u32(x, g->d[r]);
+    for (uint32_t l = 0; l < 32; l++) {
+      const double *at = &c[row_of(l, r, half) * g->columns + column_of(l, r, half)];
+      float single = (float)at[0];
+      if (half) word[l] = ops_f16_rn(ops_odd32(at[0])) | ops_f16_rn(ops_odd32(at[1])) << 16;
+      else word[l] = single != single ? 0x7fffffffu : ops_u32_of(single);
+    }
+  }
+}
+
+/* ---- products ---- */
+
+static bool keeps(const exec_warp *x, const exec_wgmma *g) {
+  uint32_t predicate = *exec_pred(x, g->keeps);
+  return ((g->keeps_negated ? ~predicate : predicate) & 1) != 0;
+}
+
+static void multiply_reals(core_warp *w, const exec_instr *i, const unsigned char *a_bytes,
+                           const unsigned char *b_bytes) {
+  const exec_wgmma *g = i->side;
+  uint32_t columns = g->columns, depth = g->depth;
+  double a[WGMMA_ROWS * WGMMA_DEPTH_BYTES], b[WGMMA_DEPTH_BYTES * WGMMA_COLUMNS], c[WGMMA_ROWS * WGMMA_COLUMNS];
+  bool negated = g->a_negated != g->b_negated;
+  for (uint32_t k = 0; k < depth; k++) {
+    reals_of((ptx_type)g->a_type, a_bytes, WGMMA_ROWS, k, a + k, depth);
+    reals_of((ptx_type)g->b_type, b_bytes, columns, k, b + k * columns, 1);
+  }
+  if (keeps(&w->x, g)) read_sums(&w->x, g, c);
+  else memset(c, 0, WGMMA_ROWS * columns * sizeof *c);
+  for (uint32_t m = 0; m < WGMMA_ROWS; m++) {
+    double *row = c + m * columns;
+    for (uint32_t k = 0; k < depth; k++) {
+      double left = negated ? -a[m * depth + k] : a[m * depth + k];
+      const double *right = b + k * columns;
+      for (uint32_t n = 0; n < columns; n++) row[n] += left * right[n];
+    }
+  }
+  write_sums(&w->x, g, c);
+}
+
+INLINE int32_t limited(int64_t sum, bool saturates) {
+  if (saturates) sum = sum > INT32_MAX ? INT32_MAX : sum < INT32_MIN ? INT32_MIN : sum;
+  return (int32_t)(uint32_t)(uint64_t)sum;
+}
+
+static void multiply_integers(core_warp *w, const exec_instr *i, const unsigned char *a_bytes,
+                              const unsigned char *b_bytes) {
+  const exec_wgmma *g = i->side;
+  uint32_t columns = g->columns, depth = g->depth;
+  int32_t a[WGMMA_ROWS * WGMMA_DEPTH_BYTES], b[WGMMA_DEPTH_BYTES * WGMMA_COLUMNS], c[WGMMA_ROWS * WGMMA_COLUMNS];
+  for (uint32_t k = 0; k < depth; k++) {
+    integers_of((ptx_type)g->a_type, a_bytes, WGMMA_ROWS, k, a + k, depth);
+    integers_of((ptx_type)g->b_type, b_bytes, columns, k, b + k * columns, 1);
+  }
+  memset(c, 0, WGMMA_ROWS * columns * sizeof *c);
+  for (uint32_t m = 0; m < WGMMA_ROWS; m++)
+    for (uint32_t k = 0; k < depth; k++) {
+      int32_t left = a[m * depth + k], *row = c + m * columns;
+      const int32_t *right = b + k * columns;
+      if (g->a_type == PTX_B1)
+        for (uint32_t n = 0; n < columns; n++) row[n] += __builtin_popcount((uint32_t)(left & right[n]));
+      else
+        for (uint32_t n = 0; n < columns; n++) row[n] += left * right[n]; /* 32 products of 16 bits */
+    }
+  bool add = keeps(&w->x, g);
+  for (uint32_t r = 0; r < register_count(g); r++) {
+    uint32_t *word = exec_u32(&w->x, g->d[r]);
+    for (uint32_t l = 0; l < 32; l++) {
+      int64_t old = add ? (int32_t)word[l] : 0;
+      word[l] = (uint32_t)limited(old + c[row_of(l, r, false) * columns + column_of(l, r, false)], g->saturates);
+    }
+  }
+}
+
+void ISA(core_wgmma)(exec_warp *x, const exec_instr *i) {
+  core_warp *w = (core_warp *)x;
+  const exec_wgmma *g = i->side;
+  unsigned char a[WGMMA_ROWS * WGMMA_DEPTH_BYTES], b[WGMMA_COLUMNS * WGMMA_DEPTH_BYTES];
+  read_a(w, i, a);
+  read_shared(w, i, exec_u64(x, g->b_descriptor)[0], g->b_across, 0, g->columns, b);
+  if (g->d_type == PTX_S32) multiply_integers(w, i, a, b);
+  else multiply_reals(w, i, a, b);
+}
