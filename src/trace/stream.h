@@ -351,6 +351,12 @@ static inline void trace_put_issue(trace_writer *w, uint32_t n, uint32_t memory,
   w->sfu += sfu;
   w->fp64 += fp64;
 }
+/* The pending ISSUE, but for what was written before a mark, is forgotten: its instructions. */
+static inline uint32_t trace_drop_issue(trace_writer *w) {
+  uint32_t dropped = w->issue - w->cut_issue;
+  w->issue = w->cut_issue, w->memory = w->cut_memory, w->sfu = w->cut_sfu, w->fp64 = w->cut_fp64;
+  return dropped;
+}
 /* The passes of an ACCESS as they stand in its word; more than fit count as the most. */
 static inline uint64_t trace_passes_bits(uint32_t passes, uint32_t lines) {
   if (TRACE_LOOKUPS_MAX * passes < lines + TRACE_LOOKUPS_MAX) return 0;

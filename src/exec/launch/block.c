@@ -99,7 +99,8 @@ static void start_warp(core_block *block, core_warp *w) {
   w->live = w->present;
   w->other_count = w->ready_count = 0;
   w->executed = w->thread_executed = w->accesses = w->sectors = w->diverged = w->mark = 0;
-  w->loads = w->waited = w->inside = 0;
+  w->loads = w->waited = w->inside = w->looks = 0;
+  w->unrecorded = 0;
   w->clock = 0;
   w->x.carry = 0;
   if (block->chunk) trace_chunk_writer(block->chunk, w->index, &w->writer);
