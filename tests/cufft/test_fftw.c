@@ -28,7 +28,7 @@ static const scalar_type scalar_types[] = {{"float", CUDA_R_32F, CUDA_C_32F, 23,
                                            {"bfloat16", CUDA_R_16BF, CUDA_C_16BF, 7, -126, 2}};
 enum { FLOAT, DOUBLE, HALF, BFLOAT };
 
-typedef enum kind { C2C, R2C, C2R, KINDS } kind;
+typedef enum domain { C2C, R2C, C2R, KINDS } domain;
 
 /* One side of a transform, as both libraries take it. */
 typedef struct side {
@@ -39,7 +39,7 @@ typedef struct side {
 
 typedef struct trial {
   const scalar_type *type;
-  kind kind;
+  domain kind;
   int rank, lengths[RANKS], batch, direction;
   bool in_place;
   side in, out;
@@ -277,7 +277,7 @@ static void run(trial *t) {
   array_free(&out);
 }
 
-static trial trial_of(int type, kind kind, int rank, const int *lengths, int batch) {
+static trial trial_of(int type, domain kind, int rank, const int *lengths, int batch) {
   trial t = {.type = &scalar_types[type], .kind = kind, .rank = rank, .batch = batch};
   for (int i = 0; i < RANKS; i++) t.lengths[i] = i < rank ? lengths[i] : 1;
   t.direction = kind == R2C || (kind == C2C && next_below(2)) ? CUFFT_FORWARD : CUFFT_INVERSE;
@@ -285,7 +285,7 @@ static trial trial_of(int type, kind kind, int rank, const int *lengths, int bat
   return t;
 }
 
-static void run_packed(int type, kind kind, int rank, const int *lengths, int batch, bool in_place) {
+static void run_packed(int type, domain kind, int rank, const int *lengths, int batch, bool in_place) {
   trial t = trial_of(type, kind, rank, lengths, batch);
   t.in_place = in_place;
   pack(&t, &t.in);
@@ -297,8 +297,8 @@ static void run_packed(int type, kind kind, int rank, const int *lengths, int ba
 
 static void test_every_length(void **s) {
   for (int n = 1; n <= 700; n++) {
-    run_packed(FLOAT, (kind)(n % KINDS), 1, &n, 1 + n % 3, n / KINDS % 2);
-    run_packed(DOUBLE, (kind)((n + 1) % KINDS), 1, &n, 1 + (n + 1) % 3, n / KINDS % 2);
+    run_packed(FLOAT, (domain)(n % KINDS), 1, &n, 1 + n % 3, n / KINDS % 2);
+    run_packed(DOUBLE, (domain)((n + 1) % KINDS), 1, &n, 1 + (n + 1) % 3, n / KINDS % 2);
   }
 }
 
@@ -306,12 +306,12 @@ static void test_powers(void **s) {
   static const int radices[] = {2, 3, 5, 7, 6, 10, 12, 15, 21, 35}, most = 1 << 17;
   for (size_t i = 0; i < sizeof radices / sizeof *radices; i++)
     for (int n = radices[i]; n <= most; n *= radices[i]) {
-      kind kind = (enum kind)next_below(KINDS);
+      domain kind = (domain)next_below(KINDS);
       if (n <= 700) continue;
       run_packed(FLOAT, kind, 1, &n, 1, next_below(2));
-      run_packed(DOUBLE, (enum kind)((kind + 1) % KINDS), 1, &n, 1, next_below(2));
+      run_packed(DOUBLE, (domain)((kind + 1) % KINDS), 1, &n, 1, next_below(2));
     }
-  for (int kind = C2C; kind < KINDS; kind++) run_packed(kind % 2, (enum kind)kind, 1, (int[]){1 << 20}, 1, false);
+  for (int kind = C2C; kind < KINDS; kind++) run_packed(kind % 2, (domain)kind, 1, (int[]){1 << 20}, 1, false);
 }
 
 /* Primes, their doubles and products: convolutions of one, two and more passes. */
@@ -320,8 +320,8 @@ static void test_primes(void **s) {
                                 8191,      8209,         9973,      16381,    32771,     65537,  99991,
                                 2 * 10007, 3 * 3 * 1013, 101 * 103, 4 * 7919, 127 * 129, 104729, 131071};
   for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
-    run_packed(FLOAT, (kind)(i % KINDS), 1, &lengths[i], 1, i / KINDS % 2);
-    run_packed(DOUBLE, (kind)((i + 1) % KINDS), 1, &lengths[i], 1, i / KINDS % 2);
+    run_packed(FLOAT, (domain)(i % KINDS), 1, &lengths[i], 1, i / KINDS % 2);
+    run_packed(DOUBLE, (domain)((i + 1) % KINDS), 1, &lengths[i], 1, i / KINDS % 2);
   }
   run_packed(DOUBLE, C2C, 1, (int[]){524287}, 1, true);
 }
@@ -331,10 +331,10 @@ static void test_planes(void **s) {
                                   {61, 67}, {128, 96}, {243, 125}, {512, 512}};
   for (size_t i = 0; i < sizeof planes / sizeof *planes; i++)
     for (int kind = C2C; kind < KINDS; kind++)
-      run_packed((int)(i + (unsigned)kind) % 2, (enum kind)kind, 2, planes[i], 1 + (int)i % 2, next_below(2));
+      run_packed((int)(i + (unsigned)kind) % 2, (domain)kind, 2, planes[i], 1 + (int)i % 2, next_below(2));
   for (int i = 0; i < 60; i++) {
     int lengths[] = {1 + (int)next_below(70), 1 + (int)next_below(70)};
-    run_packed(i % 2, (kind)(i / 2 % KINDS), 2, lengths, 1 + (int)next_below(3), next_below(2));
+    run_packed(i % 2, (domain)(i / 2 % KINDS), 2, lengths, 1 + (int)next_below(3), next_below(2));
   }
 }
 
@@ -342,10 +342,10 @@ static void test_boxes(void **s) {
   static const int boxes[][3] = {{2, 2, 1031}, {1031, 2, 2}, {3, 1031, 2}, {32, 32, 32}, {7, 11, 13}, {1, 1, 64}};
   for (size_t i = 0; i < sizeof boxes / sizeof *boxes; i++)
     for (int kind = C2C; kind < KINDS; kind++)
-      run_packed((int)(i + (unsigned)kind) % 2, (enum kind)kind, 3, boxes[i], 1, next_below(2));
+      run_packed((int)(i + (unsigned)kind) % 2, (domain)kind, 3, boxes[i], 1, next_below(2));
   for (int i = 0; i < 60; i++) {
     int lengths[] = {1 + (int)next_below(20), 1 + (int)next_below(20), 1 + (int)next_below(20)};
-    run_packed(i % 2, (kind)(i / 2 % KINDS), 3, lengths, 1 + (int)next_below(3), next_below(2));
+    run_packed(i % 2, (domain)(i / 2 % KINDS), 3, lengths, 1 + (int)next_below(3), next_below(2));
   }
 }
 
@@ -353,7 +353,7 @@ static void test_layouts(void **s) {
   for (int i = 0; i < 400; i++) {
     int rank = 1 + (int)next_below(3), lengths[RANKS];
     for (int k = 0; k < rank; k++) lengths[k] = 1 + (int)next_below(rank == 1 ? 500 : rank == 2 ? 40 : 14);
-    trial t = trial_of(i % 2, (kind)next_below(KINDS), rank, lengths, 1 + (int)next_below(4));
+    trial t = trial_of(i % 2, (domain)next_below(KINDS), rank, lengths, 1 + (int)next_below(4));
     spread(&t, &t.in);
     spread(&t, &t.out);
     if (t.kind == C2C && next_below(2)) t.out = t.in, t.in_place = next_below(2);
@@ -366,7 +366,7 @@ static void test_halves(void **s) {
   for (int i = 0; i < 120; i++) {
     int rank = 1 + (int)next_below(3), lengths[RANKS];
     for (int k = 0; k < rank; k++) lengths[k] = 1 << next_below(rank == 1 ? 12 : rank == 2 ? 6 : 4);
-    trial t = trial_of(i % 2 ? HALF : BFLOAT, (kind)(i / 2 % KINDS), rank, lengths, 1 + (int)next_below(3));
+    trial t = trial_of(i % 2 ? HALF : BFLOAT, (domain)(i / 2 % KINDS), rank, lengths, 1 + (int)next_below(3));
     t.in_place = next_below(3) == 0;
     pack(&t, &t.in);
     pack(&t, &t.out);
