@@ -169,6 +169,7 @@ typedef struct exec_access {   /* side data of ld, st, atom, red */
   uint8_t to16;                /* load: the register has 16 bits: the extension is cut to 16 */
   uint8_t slot_bytes;          /* of the data registers: 4, 8 or 16 per lane */
   uint8_t poll;                /* volatile, relaxed, acquire: a loop of these waits for another thread */
+  uint8_t awaits;              /* load: the loop around it is left when what it reads has changed (wait_loop.c) */
   uint8_t whole;               /* a vector that other blocks must not see in part */
   uint8_t returns;             /* atomic: the old value is wanted */
   uint8_t trace_flags;         /* TRACE_* */
@@ -295,6 +296,14 @@ const exec_isa_table *exec_isa_find(const char *name);
 #define EXEC_SPIN_POLLS 32u        /* polls in one turn from which on the warp counts as waiting */
 #define EXEC_NO_KEY UINT64_MAX
 
+enum { CORE_LOOKS = 16 }; /* kept: NCCL looks at eight cells in turn */
+
+typedef struct core_look { /* by a load that awaits */
+  const exec_instr *instr;
+  uint64_t address; /* of its first lane, or a number for all */
+  uint32_t mask;
+} core_look;
+
 struct core_warp {
   exec_warp x;           /* first: what computing handlers see */
   uint32_t active;       /* lanes of the running split; 0: none is running */
@@ -333,6 +342,11 @@ struct core_warp {
   /* lanes that have arrived at the cluster's barrier, and it has not opened since */
   uint32_t cluster_arrived;
   bool cluster_owes; /* trace: it has opened for this warp, whose BARRIER is not yet written */
+  /* trace: what has been looked at since the last record of another kind, and the instructions of looks that came
+   * again, which are in no ISSUE */
+  core_look look[CORE_LOOKS];
+  uint32_t looks;
+  uint64_t unrecorded;
   /* compiled code for full warps left it at this barrier, and has found it since; else NULL (native.h) */
   const exec_instr *known;
   bool started;  /* it has a frame */

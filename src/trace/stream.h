@@ -398,6 +398,13 @@ static inline void trace_put_issue(trace_writer *w, uint32_t n, uint32_t memory,
 static inline void trace_count_units(trace_writer *w, const trace_counts *end, const trace_counts *begin) {
   for (int i = 0; i < TRACE_UNIT_WORDS; i++) w->units.word[i] += end->word[i] - begin->word[i];
 }
+/* The pending ISSUE, but for what was written before a mark, is forgotten: its instructions. */
+static inline uint32_t trace_drop_issue(trace_writer *w) {
+  uint32_t dropped = w->issue - w->cut_issue;
+  w->issue = w->cut_issue, w->memory = w->cut_memory, w->sfu = w->cut_sfu, w->fp64 = w->cut_fp64;
+  w->units = w->cut_units;
+  return dropped;
+}
 /* The passes of an ACCESS as they stand in its word; more than fit count as the most. */
 static inline uint64_t trace_passes_bits(uint32_t passes, uint32_t lines) {
   if (TRACE_LOOKUPS_MAX * passes < lines + TRACE_LOOKUPS_MAX) return 0;

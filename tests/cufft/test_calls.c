@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The calls of the stand-in for cuFFT: errors, work areas, streams, captured graphs, types of 16 bits, versions,
  * refusals. */
+#include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "reference.h"
 
@@ -269,6 +271,40 @@ static void test_library(void **s) {
   assert_int_equal(cufftDestroy(plan), CUFFT_SUCCESS);
 }
 
+#define X(name, why) #name,
+static const char *const refused[] = {
+#include "driver/stand_ins/cufft/cufft_refused.def"
+};
+
+static unsigned count_of(const char *text, const char *part) {
+  unsigned count = 0;
+  while ((text = strstr(text, part))) count++, text++;
+  return count;
+}
+
+/* Each refused call says its name on stderr the first time, and gives its error every time. First of all tests. */
+static void test_refused_by_name(void **s) {
+  FILE *said = tmpfile();
+  int before = dup(STDERR_FILENO);
+  char text[1 << 14] = "", sentence[128];
+  assert_true(said && before >= 0 && dup2(fileno(said), STDERR_FILENO) >= 0);
+  unsigned wrong = 0;
+  for (size_t i = 0; i < 2 * (sizeof refused / sizeof *refused); i++) {
+    cufftResult (*call)(void) = (cufftResult(*)(void))dlsym(RTLD_DEFAULT, refused[i / 2]);
+    wrong += !call || call() != CUFFT_NOT_IMPLEMENTED;
+  }
+  dup2(before, STDERR_FILENO);
+  close(before);
+  rewind(said);
+  assert_true(fread(text, 1, sizeof text - 1, said) > 0);
+  fclose(said);
+  assert_int_equal(wrong, 0);
+  for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+    snprintf(sentence, sizeof sentence, "cuFFT: %s is not supported", refused[i]);
+    assert_int_equal(count_of(text, sentence), 1);
+  }
+}
+
 /* A length that would take one pass, as a convolution. */
 static void test_bluestein_only(void **s) {
   cufftHandle plan;
@@ -288,9 +324,14 @@ static void test_bluestein_only(void **s) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_plans_refused), cmocka_unit_test(test_executions_refused),
-                                     cmocka_unit_test(test_work_area),     cmocka_unit_test(test_streams),
-                                     cmocka_unit_test(test_graph),         cmocka_unit_test(test_halves),
-                                     cmocka_unit_test(test_library),       cmocka_unit_test(test_bluestein_only)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_refused_by_name),
+                                     cmocka_unit_test(test_plans_refused),
+                                     cmocka_unit_test(test_executions_refused),
+                                     cmocka_unit_test(test_work_area),
+                                     cmocka_unit_test(test_streams),
+                                     cmocka_unit_test(test_graph),
+                                     cmocka_unit_test(test_halves),
+                                     cmocka_unit_test(test_library),
+                                     cmocka_unit_test(test_bluestein_only)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -63,6 +63,8 @@ exec_instr *decode_emit_access(decoder *d, exec_access *a, uint32_t address, boo
 bool decode_memory(decoder *d);
 bool decode_atomic(decoder *d);
 bool decode_prefetch(decoder *d);
+/* wait_loop.c: does a loop wait for what the load that is being decoded reads? */
+bool decode_waits_by(const decoder *d);
 bool decode_async_copy(decoder *d);
 bool decode_mbarrier(decoder *d); /* mbarrier.c */
 /* An mbarrier is told that so many bytes have come. (mbarrier.c) */

@@ -182,6 +182,7 @@ exec_access *decode_new_access(decoder *d, exec_op op, ptx_space space, ptx_type
   a->bytes = (uint8_t)(ptx_type_bits(type) / 8);
   a->elements = instr->vector;
   a->poll = ptx_has(instr, PTX_MOD_VOLATILE) || ptx_has(instr, PTX_MOD_RELAXED) || ptx_has(instr, PTX_MOD_ACQUIRE);
+  a->awaits = a->poll && op == EXEC_OP_LOAD && space != PTX_SPACE_SHARED && decode_waits_by(d);
   a->whole = a->elements > 1 && is_whole(instr);
   a->trace_flags = trace_flags(instr);
   uint32_t total = a->bytes * a->elements;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The records that a running warp writes into the access stream (trace/stream.h).
  *
- * Every executed instruction is counted in exactly one ISSUE: their sum over a block's chunk is what its warps have
- * executed (core_block_check_end). The instruction that makes an ACCESS is counted before it; a WAIT stands before the
+ * Every executed instruction is counted in exactly one ISSUE, or is one of a round of waiting that is left out: the sum
+ * over a block's chunk is what its warps have executed otherwise (core_block_check_end). The instruction that makes an ACCESS is counted before it; a WAIT stands before the
  * ISSUE that counts the instruction which reads the value.
  *
  * Loads are numbered per warp from 1. The frame remembers for each register that loads write the number of the newest
@@ -30,6 +30,36 @@ void core_trace_issue(core_warp *w, uint32_t end) {
                     f->fp64_before[at + piece] - f->fp64_before[at]);
     trace_count_units(w->trace, &f->units_before[at + piece], &f->units_before[at]);
   }
+}
+
+/* ---- looks ---- */
+
+/* A warp that waits for another thread looks again and again, as often as it takes on the host on this day. One look at
+ * each cell is recorded: it stands for the one that finds what the warp waits for. So when a warp comes to a look that
+ * it has recorded already, and has recorded nothing but looks since, what it did since its last look is left out of the
+ * stream, and this look, too. True: it was left out. */
+static bool looked_already(core_warp *w, const exec_instr *i, uint64_t address, uint32_t mask) {
+  const exec_access *a = i->side;
+  if (__builtin_expect(!a->awaits, true)) {
+    w->looks = 0;
+    return false;
+  }
+  for (uint32_t n = 0; n < w->looks; n++) {
+    const core_look *look = &w->look[n];
+    if (look->instr != i || look->address != address || look->mask != mask) continue;
+    core_trace_issue(w, i->index + 1);
+    w->unrecorded += trace_drop_issue(w->trace);
+    return true;
+  }
+  if (w->looks < CORE_LOOKS) w->look[w->looks++] = (core_look){i, address, mask};
+  return false;
+}
+
+/* Of scattered lanes: one number for all their addresses. */
+static uint64_t all_addresses(const uint64_t *value, uint64_t add, uint32_t mask) {
+  uint64_t all = 0;
+  for (; mask; mask &= mask - 1) all = (all ^ (value[__builtin_ctz(mask)] + add)) * UINT64_C(0x9e3779b97f4a7c15);
+  return all;
 }
 
 /* ---- accesses ---- */
@@ -82,6 +112,7 @@ void core_trace_row(core_warp *w, const exec_instr *i, uint64_t address, uint32_
     core_trace_gather(w, i, value, 0, bytes, mask);
     return;
   }
+  if (looked_already(w, i, address, mask)) return;
   uint64_t high = address + (uint64_t)__builtin_popcount(mask) * bytes,
            line = address & ~(uint64_t)(TRACE_LINE_BYTES - 1);
   uint32_t lines = (uint32_t)((high - 1 - line) / TRACE_LINE_BYTES) + 1;
@@ -97,6 +128,7 @@ void core_trace_row(core_warp *w, const exec_instr *i, uint64_t address, uint32_
 }
 
 void core_trace_one(core_warp *w, const exec_instr *i, uint64_t address, uint32_t bytes, uint32_t mask) {
+  if (looked_already(w, i, address, mask)) return;
   uint64_t line = address & ~(uint64_t)(TRACE_LINE_BYTES - 1);
   uint32_t sectors = sectors_of(address, address + bytes, line);
   uint64_t *at = begin_access(w, i, mask, 1, trace_plain_passes(bytes, mask));
@@ -107,7 +139,9 @@ void core_trace_one(core_warp *w, const exec_instr *i, uint64_t address, uint32_
 
 void core_trace_gather(core_warp *w, const exec_instr *i, const uint64_t *value, uint64_t add, uint32_t bytes,
                        uint32_t mask) {
+  const exec_access *a = i->side;
   trace_line_set set;
+  if (looked_already(w, i, a->awaits ? all_addresses(value, add, mask) : 0, mask)) return;
   trace_lines_collect(&set, value, add, bytes, mask);
   uint64_t *at = begin_access(w, i, mask, set.count, set.passes);
   for (uint32_t n = 0; n < set.count; n++) {

@@ -46,6 +46,7 @@ static bool waits_at(const core_warp *w, uint32_t id) {
 
 static void trace_barrier(core_warp *w, uint32_t id, bool arrive_only, uint32_t expected) {
   if (w->inside) core_mark_leave(w);
+  w->looks = 0;
   trace_put_barrier(w->trace, id, arrive_only, expected);
 }
 

@@ -99,7 +99,8 @@ static void start_warp(core_block *block, core_warp *w) {
   w->live = w->present;
   w->other_count = w->ready_count = 0;
   w->executed = w->thread_executed = w->accesses = w->sectors = w->diverged = w->mark = 0;
-  w->loads = w->waited = w->waited_early = w->inside = w->cluster_arrived = 0;
+  w->loads = w->waited = w->waited_early = w->inside = w->looks = w->cluster_arrived = 0;
+  w->unrecorded = 0;
   w->cluster_owes = false;
   w->clock = 0;
   w->x.carry = 0;

@@ -36,6 +36,7 @@ static void run_split(core_warp *w, uint32_t index) {
   w->active_count = core_lane_count(split->mask);
   w->pc = split->pc;
   w->frame = split->frame;
+  w->looks = 0;
   w->segment = split->pc->index;
   core_drop_split(w, index);
   core_mark_check(w);

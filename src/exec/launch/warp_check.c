@@ -125,12 +125,12 @@ void core_block_check(const core_block *block) {
   check_barriers(block);
 }
 
-/* Every executed instruction is counted in exactly one ISSUE of the access stream. */
+/* Every executed instruction is counted in exactly one ISSUE of the access stream, or in a round of waiting. */
 void core_block_check_end(const core_block *block) {
   uint64_t executed = 0;
   for (uint32_t n = 0; n < block->warp_count; n++) {
     FF_ASSERT(!block->warps[n].live && !block->warps[n].inside);
-    executed += block->warps[n].executed;
+    executed += block->warps[n].executed - block->warps[n].unrecorded;
   }
   FF_ASSERT(!block->live_threads && !block->ready);
   FF_ASSERT(!block->chunk || trace_chunk_instructions(block->chunk) == executed);

@@ -364,6 +364,41 @@ static void test_full_stream(void **state) {
   close_ptx(t);
 }
 
+/* Rounds of waiting are recorded once, as if the first look found what the warp waits for. The loops are left after n
+ * rounds, as nothing writes what they wait for. */
+#define COUNTED(round) "mov.u32 %r4, 0; L: " round " add.u32 %r4, %r4, 1; setp.lt.u32 %p2, %r4, %n; @%p2 bra L; E:"
+#define LOOK "ld.volatile.global.u32 %r5, [%out]; setp.eq.u32 %p1, %r5, 9; @%p1 bra E;"
+static void test_looks(void **state) {
+  for (uint32_t n = 1; n <= 1000; n += 111) {
+    compare("", COUNTED(LOOK), 32, n, "run 4\nload bypass 4 pc 3 mask ffffffff: 0/32/1\nwait 0\nrun 6\nexit\n");
+    compare(
+        "", COUNTED(LOOK "ld.relaxed.gpu.global.v2.u32 {%r6,%r7}, [%out+128]; setp.gt.u32 %p1, %r7, 9; @%p1 bra E;"),
+        32, n,
+        "run 4\nload bypass 4 pc 3 mask ffffffff: 0/32/1\nwait 0\nrun 3\nload bypass 8 pc 6 mask ffffffff: 80/32/1\n"
+        "wait 0\nrun 6\nexit\n");
+  }
+}
+
+/* What is no waiting has a record for every round: another access between two looks, a cell that is another one, a loop
+ * whose end does not depend on what is read. */
+static void test_no_looks(void **state) {
+  static const char look[] = "load bypass 4 pc 3 mask ffffffff: 0/32/1\nwait 0\n";
+  ff_text want = {0};
+  ff_text_add(&want, "run 4\n%srun 3\nstore 4 pc 6 mask ffffffff: 80/32/1\n", look);
+  ff_text_add(&want, "run 4\n%srun 3\nstore 4 pc 6 mask ffffffff: 80/32/1\nrun 4\nexit\n", look);
+  compare("", COUNTED(LOOK "st.global.u32 [%out+128], %r4;"), 32, 2, want.chars);
+  free(want.chars);
+  compare("",
+          "mov.u64 %rd1, %out; " COUNTED(
+              "ld.volatile.global.u32 %r5, [%rd1]; setp.eq.u32 %p1, %r5, 9; @%p1 bra E; add.s64 %rd1, %rd1, 128;"),
+          32, 2,
+          "run 5\nload bypass 4 pc 4 mask ffffffff: 0/32/1\nwait 0\nrun 7\n"
+          "load bypass 4 pc 4 mask ffffffff: 80/32/1\nwait 0\nrun 7\nexit\n");
+  compare("", COUNTED("ld.volatile.global.u32 %r5, [%out]; add.u32 %r6, %r5, 1;"), 32, 2,
+          "run 4\nload bypass 4 pc 3 mask ffffffff: 0/32/1\nwait 0\nrun 5\n"
+          "load bypass 4 pc 3 mask ffffffff: 0/32/1\nwait 0\nrun 5\nexit\n");
+}
+
 static const struct CMUnitTest tests[] = {cmocka_unit_test(test_waits_move_down),
                                           cmocka_unit_test(test_waits_stay_before_what_needs_the_value),
                                           cmocka_unit_test(test_rows),
@@ -379,5 +414,7 @@ static const struct CMUnitTest tests[] = {cmocka_unit_test(test_waits_move_down)
                                           cmocka_unit_test(test_divergence_and_calls),
                                           cmocka_unit_test(test_generic),
                                           cmocka_unit_test(test_many_blocks),
-                                          cmocka_unit_test(test_full_stream)};
+                                          cmocka_unit_test(test_full_stream),
+                                          cmocka_unit_test(test_looks),
+                                          cmocka_unit_test(test_no_looks)};
 RUN_ON_EVERY_ISA(tests)
