@@ -43,6 +43,31 @@ static uint64_t absent_bytes(const ff_view *view, const auto_allocation *a, uint
 
 static bool has_room(const ff_view *view, uint64_t group) { return absent_of(view, group) <= view->free_bytes(view); }
 
+/* What is absent of the group and must cross the link to come. */
+static uint64_t written_of(const ff_view *view, uint64_t group) {
+  return absent_of(view, group) - view->blank_bytes(view, group, FF_GROUP_BYTES);
+}
+
+/* Of the allocation's groups what must cross the link to come, counted up to more than `most` bytes. */
+static uint64_t written_bytes(const ff_view *view, const auto_allocation *a, uint64_t most) {
+  uint64_t end = a->address + a->bytes, bytes = 0;
+  for (uint64_t page = a->address; bytes <= most && (page = pages_next_absent(view, page)) < end;
+       page = group_of(page) + FF_GROUP_BYTES)
+    bytes += written_of(view, group_of(page));
+  return bytes;
+}
+
+/* Not all that was declared fits: but does all of it that must cross the link, and come before a far-fault would be
+ * served? */
+static bool written_fits(auto_state *s, const ff_view *view) {
+  uint64_t room = view->free_bytes(view), most = room < view->service_bytes ? room : view->service_bytes, bytes = 0;
+  for (size_t i = 0; i < s->declared.count && bytes <= most; i++) {
+    const auto_allocation *a = auto_allocation_at(s, view, s->declared.items[i]);
+    if (a) bytes += written_bytes(view, a, most);
+  }
+  return bytes <= most;
+}
+
 /* The smallest declared size above `size`; FF_NEVER: there is none. */
 static uint64_t next_size(auto_state *s, const ff_view *view, uint64_t size) {
   uint64_t next = FF_NEVER;
@@ -53,8 +78,8 @@ static uint64_t next_size(auto_state *s, const ff_view *view, uint64_t size) {
   return next;
 }
 
-/* Not all that is declared fits: the smaller allocations are filled first (least_filled), so of those that fit together
- * what was not written yet may come now. More would take the room of what is read. */
+/* Little of what is declared is in use (written_fits): of the smaller allocations that fit together what was not
+ * written yet comes now. Elsewhere it would take the room of what is read. */
 static void offer_smaller(auto_state *s, ff_view *view) {
   uint64_t room = view->free_bytes(view), size = 0;
   while ((size = next_size(s, view, size)) <= room) {
@@ -90,7 +115,7 @@ static void launching(void *state, ff_view *view, const ff_allocation *declared,
     view->propose(view, a->address, a->bytes);
     a->offered = true;
   }
-  if (!s->fits) offer_smaller(s, view);
+  if (!s->fits && written_fits(s, view)) offer_smaller(s, view);
 }
 
 /* ---- reached over the link ---- */
@@ -210,20 +235,6 @@ static bool comes_at_once(auto_state *s, const ff_view *view) {
   return bytes && bytes <= most;
 }
 
-/* What is absent of the group and must cross the link to come. */
-static uint64_t written_of(const ff_view *view, uint64_t group) {
-  return absent_of(view, group) - view->blank_bytes(view, group, FF_GROUP_BYTES);
-}
-
-/* Of the allocation's groups what must cross the link to come, counted up to more than `most` bytes. */
-static uint64_t written_bytes(const ff_view *view, const auto_allocation *a, uint64_t most) {
-  uint64_t end = a->address + a->bytes, bytes = 0;
-  for (uint64_t page = a->address; bytes <= most && (page = pages_next_absent(view, page)) < end;
-       page = group_of(page) + FF_GROUP_BYTES)
-    bytes += written_of(view, group_of(page));
-  return bytes;
-}
-
 /* Proposes the absent pages of the group that must cross the link. */
 static void propose_written(ff_view *view, uint64_t group) {
   for (uint64_t page = group, end; page < group + FF_GROUP_BYTES; page = end + FF_PAGE_BYTES) {
@@ -233,15 +244,8 @@ static void propose_written(ff_view *view, uint64_t group) {
   }
 }
 
-/* Not all that was declared fits, but all of it that must cross the link, and that comes before a far-fault would be
- * served: it comes at once, before blank pages take its room. */
+/* What must cross the link of all that was declared comes at once, before blank pages take its room. */
 static void bring_written(auto_state *s, ff_view *view) {
-  uint64_t room = view->free_bytes(view), most = room < view->service_bytes ? room : view->service_bytes, bytes = 0;
-  for (size_t i = 0; i < s->declared.count && bytes <= most; i++) {
-    const auto_allocation *a = auto_allocation_at(s, view, s->declared.items[i]);
-    if (a) bytes += written_bytes(view, a, most);
-  }
-  if (bytes > most) return;
   for (size_t i = 0; i < s->declared.count; i++) {
     const auto_allocation *a = auto_allocation_at(s, view, s->declared.items[i]);
     if (!a) continue;
@@ -280,7 +284,7 @@ static void idle(void *state, ff_view *view) {
   auto_state *s = state;
   if (s->rests || !view->free_bytes(view)) return;
   bool all = s->begins && comes_at_once(s, view), some = false;
-  if (s->begins && !all && !s->fits) bring_written(s, view);
+  if (s->begins && !all && !s->fits && written_fits(s, view)) bring_written(s, view);
   s->begins = false;
   for (auto_allocation *a; !(some && !all) && (a = least_filled(s, view));) some |= fill(s, view, a);
   if (!some) fill_rest(s, view);

@@ -347,18 +347,23 @@ static void test_room_is_filled_at_once(void **state) {
   }
 }
 
-/* If not all fits that a launch declares, what is blank of the smaller ones that fit together is asked for when it
- * begins. */
+/* If not all fits that a launch declares, but all that must cross the link, and that within a far-fault's service: what
+ * is blank of the smaller allocations that fit together is asked for when it begins. */
 static void test_launch_asks_for_smaller(void **state) {
   mini m;
   open_auto(&m, 3, 20 * GROUP_PAGES);
+  m.view.service_bytes = 8 * KB;
   mini_allocate(&m, MINI_BASE, 1 << 20);
   mini_allocate(&m, mini_address(512), 256 * KB);
   mini_allocate(&m, mini_address(1024), 512 * KB);
+  for (uint64_t page = 0; page < 1536; page++) m.pages[page].blank = page != 3 && page != 200;
   launch(&m);
   assert_int_equal(m.proposals.count, 2);
   assert_int_equal(m.proposals.items[0].address, mini_address(512));
   assert_int_equal(m.proposals.items[1].address, mini_address(1024));
+  m.pages[100].blank = false; /* a page more than the link carries meanwhile */
+  launch(&m);
+  assert_int_equal(m.proposals.count, 0);
   for (uint64_t page = 0; page < 160; page++) mini_arrive(&m, page); /* now there is room for the smallest only */
   launch(&m);
   assert_int_equal(m.proposals.count, 1);
