@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Host side of probes: nothing of the table comes from the host. */
+/* Host side of probes: the keys come from the host, nothing of the table does. */
 #include "gpu.h"
 #include "workload.h"
 
@@ -13,20 +13,21 @@ static uint64_t mixed(uint64_t x) { /* same as in probes.cu */
   return x ^ x >> 33;
 }
 
-static void probe_on_cpu(uint64_t words, unsigned threads, unsigned each, uint64_t *sums) {
+static void probe_on_cpu(const unsigned *keys, uint64_t words, unsigned threads, unsigned each, uint64_t *sums) {
   for (unsigned thread = 0; thread < threads; thread++)
-    for (unsigned i = 0; i < each; i++) sums[thread] += mixed(~(mixed(i * threads + thread) % words));
+    for (unsigned i = 0; i < each; i++) sums[thread] += mixed(~(mixed(keys[i * threads + thread]) % words));
 }
 
-static void probe_on_gpu(uint64_t words, unsigned threads, unsigned each, uint64_t *sums) {
+static void probe_on_gpu(const unsigned *keys, uint64_t words, unsigned threads, unsigned each, uint64_t *sums) {
   unsigned probes = threads * each;
   gpu_open(workload_ptx);
+  gpu_pointer device_keys = gpu_upload(keys, probes * sizeof *keys);
   gpu_pointer table = gpu_allocate(words * sizeof(uint64_t)), out = gpu_allocate(threads * sizeof(uint64_t));
   gpu_shape all = {gpu_divide_up(probes, 128), 1, 128, 1}, shape = {gpu_divide_up(threads, 128), 1, 128, 1};
-  GPU_LAUNCH(gpu_find_kernel("insert"), all, table, words, probes);
-  GPU_LAUNCH(gpu_find_kernel("probe"), shape, table, words, threads, each, out);
+  GPU_LAUNCH(gpu_find_kernel("insert"), all, device_keys, table, words, probes);
+  GPU_LAUNCH(gpu_find_kernel("probe"), shape, device_keys, table, words, threads, each, out);
   gpu_copy_to_host(sums, out, threads * sizeof(uint64_t));
-  gpu_free(table), gpu_free(out);
+  gpu_free(device_keys), gpu_free(table), gpu_free(out);
   gpu_close();
 }
 
@@ -36,12 +37,15 @@ int main(int argc, char **argv) {
   uint64_t words = ((uint64_t)arguments[0].value << 20) / sizeof(uint64_t);
   unsigned threads = (unsigned)arguments[1].value, each = (unsigned)arguments[2].value;
   uint64_t *expected = workload_memory(threads, sizeof *expected), *got = workload_memory(threads, sizeof *got);
+  workload_random random = {47};
+  unsigned *keys = workload_memory((size_t)threads * each, sizeof *keys);
+  for (size_t i = 0; i < (size_t)threads * each; i++) keys[i] = workload_random_u32(&random);
   workload_cpu_begins();
-  probe_on_cpu(words, threads, each, expected);
+  probe_on_cpu(keys, words, threads, each, expected);
   workload_cpu_ends();
-  probe_on_gpu(words, threads, each, got);
+  probe_on_gpu(keys, words, threads, each, got);
   size_t wrong = 0;
   for (unsigned i = 0; i < threads; i++) wrong += got[i] != expected[i];
-  free(expected), free(got);
+  free(keys), free(expected), free(got);
   return workload_verdict_exact("probes", threads, wrong);
 }
