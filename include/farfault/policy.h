@@ -96,6 +96,9 @@ struct ff_view {
   uint64_t group_time, service_bytes;
   /* since version 3; in `left`: the host has touched these pages of managed memory, and has them back */
   bool by_host;
+  /* Since version 3. Of what is absent of the range, the bytes that need no transfer to come: not written to since they
+   * were allocated. */
+  uint64_t (*blank_bytes)(const ff_view *view, uint64_t address, uint64_t bytes);
 };
 
 typedef struct ff_policy {

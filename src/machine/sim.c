@@ -151,8 +151,8 @@ static ff_status pager_init(sim *s, const sim_options *options, ff_error *error)
                          .zeroes = !s->spec->first_touch_moves,
                          .whole_blocks = m->whole_blocks,
                          .flight_limit = m->ranges ? 128 * (uint32_t)s->spec->channels : 0,
-                         .ranges = m->ranges,
-                         .gap_bytes = m->gap_bytes};
+                         .ranges = m->ranges && options->ranges ? options->ranges : m->ranges,
+                         .gap_bytes = options->gap_chosen ? options->gap_bytes : m->gap_bytes};
   fault_hooks(&s->faults, &config.hooks);
   tlb_init(&s->gmmu, unit);
   if (s->gmmu.leaves_grow) config.largest_leaf = s->spec->page_bytes;

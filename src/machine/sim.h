@@ -96,7 +96,10 @@ typedef struct sim_options { /* texts are borrowed until sim_create returns */
   const char *faults; /* a name of manager_fault_ways, or "NAME:N" (policy/manager.h) */
   const char *prefetch, *evict; /* policies: policy/policies.h */
   uint64_t unit_bytes;          /* what a far-fault moves: a power of two, 4 KiB to 2 MiB */
-  watermarks watermarks;        /* of what is kept free, if they were chosen; else as the manager says */
+  uint32_t ranges;              /* partial pages: valid ranges that each may have; 0: as the manager says */
+  uint64_t gap_bytes;           /* partial pages: a smaller gap between two ranges closes; only if gap_chosen */
+  bool gap_chosen;
+  watermarks watermarks; /* of what is kept free, if they were chosen; else as the manager says */
   bool watermarks_chosen;
   bool write_back_overlaps; /* an eviction's write-back does not hold up what comes in its place */
   /* borrowed until sim_free: waited for by a simulation whose policies ask for the future; or */

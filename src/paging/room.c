@@ -288,6 +288,15 @@ static void view_block(const ff_view *view, uint64_t address, ff_block *block) {
                       .dirty = chunk->dirty};
 }
 
+static uint64_t view_blank_bytes(const ff_view *view, uint64_t address, uint64_t bytes) {
+  pager *p = pager_of(view);
+  uint64_t blank = 0;
+  pager_walk w = pager_walk_begin(p, address, bytes);
+  for (const pager_unit *unit; (unit = pager_walk_next(&w));)
+    if (pager_may_come(unit) && pager_blank(p, unit)) blank += unit->bytes;
+  return blank;
+}
+
 static bool moves(const pager_allocation *a) {
   return a->kind == TRACE_MEMORY_DEVICE || a->kind == TRACE_MEMORY_MANAGED;
 }
@@ -391,7 +400,8 @@ void pager_view_init(pager *p) {
                       .first_touch = view_first_touch,
                       .random = view_random,
                       .propose = view_propose,
-                      .next_position = view_next_position};
+                      .next_position = view_next_position,
+                      .blank_bytes = view_blank_bytes};
 }
 
 /* ---- memory ---- */

@@ -145,6 +145,8 @@ static double all_fixed(const repro_measured *a, const repro_measured *b) {
       OF("CFD", setting, REPRO_NONE), OF("HW", setting, REPRO_NONE), OF("RAY", setting, REPRO_NONE), \
       OF("FWT", setting, REPRO_NONE), OF("SP", setting, REPRO_NONE), OF("RD", setting, REPRO_NONE)
 
+static const repro_quantity gains[] = {speed, traffic, energy, energy_in_use, NULL};
+
 static const repro_row rows[] = {
     /* section 3.2.1 */
     {"candidates with accesses at fixed offsets (arithmetic mean)", 0.85, REPRO_ARITHMETIC, some_fixed, "offsets", NULL,
@@ -332,6 +334,7 @@ const repro_paper repro_hsieh2016 = {
     .recorded = true,
     .rows = rows,
     .panels = panels,
+    .gains = gains,
     .program_count = REPRO_COUNT(programs),
     .setting_count = REPRO_COUNT(settings),
     .row_count = REPRO_COUNT(rows),

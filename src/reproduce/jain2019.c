@@ -175,6 +175,10 @@ static const repro_row rows[] = {
     TIMES("1080 CMP", "CFD", 0.96, 1.19),
 };
 
+#define FIGURE_8 "machines/gtx1080.yaml has figure 8's 470 and 92 cycles and 16 MSHRs"
+static const repro_note notes[] = {{"DM, n", true, FIGURE_8}, {"SCSB", true, FIGURE_8}, {"DCSB", true, FIGURE_8},
+                                   {"SCDB", true, FIGURE_8},  {"DCDB", true, FIGURE_8}, {NULL, false, NULL}};
+
 #define FOUR(label, way, alone)                                                                                   \
   {label ", nobody", way " none", alone}, {label ", MM", way " MM", alone}, {label ", FWT", way " FWT", alone}, { \
     label ", VA", way " VA", alone                                                                                \
@@ -290,6 +294,7 @@ const repro_paper repro_jain2019 = {
     .applies = applies,
     .rows = rows,
     .panels = panels,
+    .notes = notes,
     .program_count = REPRO_COUNT(programs),
     .setting_count = REPRO_COUNT(settings),
     .row_count = REPRO_COUNT(rows),

@@ -53,3 +53,8 @@ double repro_overlap_gain(const repro_measured *a, const repro_measured *b) {
 double repro_transfer_share(const repro_measured *a, const repro_measured *b) {
   return over((double)a->counters.transfer_ps, (double)a->counters.kernel_ps + (double)a->counters.transfer_ps);
 }
+
+bool repro_is_gain(repro_quantity quantity) {
+  return quantity == repro_time_ratio || quantity == repro_speedup || quantity == repro_kernel_time_ratio ||
+         quantity == repro_kernel_speedup;
+}

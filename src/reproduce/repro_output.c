@@ -19,16 +19,33 @@ static const char *number(double value, const char *absent, char *buffer, size_t
   return buffer;
 }
 
+/* "yes", "no", "fitted"; "": there is nothing to compare. */
+static const char *within(const repro_paper *paper, const repro_row *row, double score) {
+  const repro_note *note = repro_note_of(paper, row);
+  if (isnan(score)) return "";
+  if (note && note->fitted) return "fitted";
+  return repro_near(paper, row, score) ? "yes" : "no";
+}
+
+static void csv_word(const char *word, ff_text *out) { /* words hold no quotes */
+  bool quoted = strchr(word, ',') != NULL;
+  ff_text_add(out, "%s%s%s", quoted ? "\"" : "", word, quoted ? "\"" : "");
+}
+
 void repro_csv(const repro_data *data, ff_text *out) {
-  ff_text_add(out, "row,paper,ours,ratio\n");
+  ff_text_add(out, "row,paper,ours,ratio,claim,score,within,note\n");
   for (uint32_t i = 0; i < data->paper->row_count; i++) {
     const repro_row *row = &data->paper->rows[i];
-    char paper[32], ours[32], ratio[32];
-    double value = repro_value(data, row, NULL);
-    bool quoted = strchr(row->name, ',') != NULL; /* names hold no quotes */
-    ff_text_add(out, "%s%s%s,%s,%s,%s\n", quoted ? "\"" : "", row->name, quoted ? "\"" : "",
-                number(row->paper, "", paper, sizeof paper), number(value, "", ours, sizeof ours),
-                number(repro_ratio(row->paper, value), "", ratio, sizeof ratio));
+    const repro_note *note = repro_note_of(data->paper, row);
+    char paper[32], ours[32], ratio[32], scored[32];
+    double value = repro_value(data, row, NULL), score = repro_score(data->paper, row, value);
+    csv_word(row->name, out);
+    ff_text_add(out, ",%s,%s,%s,%s,%s,%s,", number(row->paper, "", paper, sizeof paper),
+                number(value, "", ours, sizeof ours), number(repro_ratio(row->paper, value), "", ratio, sizeof ratio),
+                isnan(row->paper) ? "" : repro_claim_names[repro_claim_of(data->paper, row)],
+                number(score, "", scored, sizeof scored), within(data->paper, row, score));
+    if (note) csv_word(note->text, out);
+    ff_text_add(out, "\n");
   }
 }
 
@@ -45,6 +62,12 @@ static json_t *rows_value(const repro_data *data) {
     json_object_set_new(row, "paper", real_or_null(from->paper));
     json_object_set_new(row, "ours", real_or_null(value));
     json_object_set_new(row, "ratio", real_or_null(repro_ratio(from->paper, value)));
+    json_object_set_new(row, "claim", json_string(repro_claim_names[repro_claim_of(data->paper, from)]));
+    double score = repro_score(data->paper, from, value);
+    const repro_note *note = repro_note_of(data->paper, from);
+    json_object_set_new(row, "score", real_or_null(score));
+    json_object_set_new(row, "within", json_string(within(data->paper, from, score)));
+    json_object_set_new(row, "note", note ? json_string(note->text) : json_null());
     json_object_set_new(row, "programs", json_integer(programs));
     json_array_append_new(rows, row);
   }
@@ -160,22 +183,29 @@ static void write_panel(const repro_data *data, const repro_panel *panel, ff_tex
 
 void repro_table(const repro_data *data, bool verbose, ff_text *out) {
   const repro_paper *paper = data->paper;
+  repro_tally tally = repro_count(data);
   char text[32];
   table t;
-  table_start(&t, "wrrr");
+  table_start(&t, "wrrrl");
   table_cell(&t, "row");
   table_cell(&t, "paper");
   table_cell(&t, "ours");
-  table_cell(&t, "ratio");
+  table_cell(&t, "score");
+  table_cell(&t, "within");
   for (uint32_t i = 0; i < paper->row_count; i++) {
-    double value = repro_value(data, &paper->rows[i], NULL);
+    double value = repro_value(data, &paper->rows[i], NULL), score = repro_score(paper, &paper->rows[i], value);
     table_cell(&t, "%s", paper->rows[i].name);
     table_cell(&t, "%s", rounded(paper->rows[i].paper, text, sizeof text));
     table_cell(&t, "%s", rounded(value, text, sizeof text));
-    table_cell(&t, "%s", rounded(repro_ratio(paper->rows[i].paper, value), text, sizeof text));
+    table_cell(&t, "%s", rounded(score, text, sizeof text));
+    table_cell(&t, "%s", within(paper, &paper->rows[i], score));
   }
   table_write(&t, 0, out);
   table_free(&t);
+  ff_text_add(out, "%s: %u of %u rows with a number of the paper's are within 25 %% of what they claim", paper->name,
+              tally.near, tally.rows);
+  if (tally.fitted) ff_text_add(out, "; %u more have what was put in, and do not count", tally.fitted);
+  ff_text_add(out, "\n");
   for (uint32_t i = 0; verbose && i < paper->panel_count; i++) write_panel(data, &paper->panels[i], out);
 }
 

@@ -131,10 +131,34 @@ static double value_with(const repro_data *data, const repro_row *row, const cha
   return conclude(row, sum, count);
 }
 
+/* The share of neighbours in `a` of which the first has the lower mean. */
+static double ordered(const repro_data *data, const repro_row *row, uint32_t *programs) {
+  repro_row one = *row;
+  char keys[KEYS], *rest = NULL;
+  double before = REPRO_NONE;
+  uint32_t pairs = 0, in_order = 0;
+  FF_ASSERT(strlen(row->a) < sizeof keys);
+  strcpy(keys, row->a);
+  one.mean = repro_is_gain(row->quantity) ? REPRO_GEOMETRIC : REPRO_ARITHMETIC;
+  for (char *key = strtok_r(keys, "|", &rest); key; key = strtok_r(NULL, "|", &rest)) {
+    double value = value_with(data, &one, key, programs);
+    if (isnan(value)) return REPRO_NONE;
+    if (!isnan(before)) pairs++;
+    in_order += before < value; /* false while there is none before */
+    before = value;
+  }
+  return pairs ? (double)in_order / pairs : REPRO_NONE;
+}
+
 double repro_value(const repro_data *data, const repro_row *row, uint32_t *programs) {
   char keys[KEYS], *rest = NULL;
   double best = REPRO_NONE;
   uint32_t counted = 0;
+  if (row->mean == REPRO_ORDERED) {
+    best = ordered(data, row, &counted);
+    if (programs) *programs = counted;
+    return best;
+  }
   FF_ASSERT(strlen(row->a) < sizeof keys);
   strcpy(keys, row->a);
   for (char *key = strtok_r(keys, "|", &rest); key; key = strtok_r(NULL, "|", &rest)) {
@@ -150,4 +174,48 @@ double repro_value(const repro_data *data, const repro_row *row, uint32_t *progr
 
 double repro_ratio(double paper, double ours) {
   return isnan(paper) || isnan(ours) || paper == 0 ? REPRO_NONE : ours / paper;
+}
+
+/* ---- how near ours is ---- */
+
+const char *const repro_claim_names[REPRO_CLAIMS] = {"value", "gain", "order"};
+
+repro_claim repro_claim_of(const repro_paper *paper, const repro_row *row) {
+  if (row->mean == REPRO_ORDERED) return REPRO_ORDER;
+  if (row->mean == REPRO_SHARE) return REPRO_VALUE;
+  bool gain = repro_is_gain(row->quantity);
+  for (const repro_quantity *own = paper->gains; own && *own; own++) gain = gain || *own == row->quantity;
+  return gain ? REPRO_GAIN : REPRO_VALUE;
+}
+
+double repro_score(const repro_paper *paper, const repro_row *row, double ours) {
+  return repro_claim_of(paper, row) == REPRO_GAIN ? repro_ratio(row->paper - 1, ours - 1)
+                                                  : repro_ratio(row->paper, ours);
+}
+
+bool repro_near(const repro_paper *paper, const repro_row *row, double score) {
+  return repro_claim_of(paper, row) == REPRO_ORDER ? score == 1 : score >= 0.75 && score <= 1.25;
+}
+
+const repro_note *repro_note_of(const repro_paper *paper, const repro_row *row) {
+  for (const repro_note *note = paper->notes; note && note->start; note++)
+    if (!strncmp(row->name, note->start, strlen(note->start))) return note;
+  return NULL;
+}
+
+repro_tally repro_count(const repro_data *data) {
+  repro_tally tally = {0};
+  for (uint32_t i = 0; i < data->paper->row_count; i++) {
+    const repro_row *row = &data->paper->rows[i];
+    double score = repro_score(data->paper, row, repro_value(data, row, NULL));
+    const repro_note *note = repro_note_of(data->paper, row);
+    if (isnan(score)) continue;
+    if (note && note->fitted) {
+      tally.fitted++;
+      continue;
+    }
+    tally.rows++;
+    tally.near += repro_near(data->paper, row, score);
+  }
+  return tally;
 }

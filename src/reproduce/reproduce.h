@@ -8,6 +8,7 @@
  *             of a GPU next to other programs, of which it takes recordings
  *   row       one number of the paper, and the formula over the measured counters that gives ours
  *   quantity  what such a formula takes from the two settings that it compares, for one program
+ *   score     ours over the paper's in what the row claims: of a ratio to something else what differs from 1, the gain or the loss
  *
  * Every program is executed once and feeds all settings (several times if they are too many for one run).
  * A row is computed from measured counters only, over the programs that ran under all settings that it needs;
@@ -87,6 +88,8 @@ typedef enum repro_mean {
   REPRO_LOWEST,
   REPRO_SHARE, /* of the programs whose quantity is at least `bound` */
   REPRO_ONE,   /* the row's program only */
+  /* `a` is "x|y|z": the share of its neighbours of which the first one's mean is lower; 1: they are in this order */
+  REPRO_ORDERED,
 } repro_mean;
 
 typedef struct repro_row {
@@ -101,6 +104,24 @@ typedef struct repro_row {
   double bound;        /* REPRO_SHARE */
   bool highest;        /* of several settings in `a` the one with the highest value counts */
 } repro_row;
+
+/* What a row claims, and so what of it is compared. */
+typedef enum repro_claim {
+  REPRO_VALUE, /* a number: ours over the paper's */
+  /* how much more or less than something else: ours less one over the paper's less one. Of 1.30 against 1.21 so 0.7 */
+  REPRO_GAIN,
+  REPRO_ORDER, /* that several things are in one order: the share of neighbours that are */
+  REPRO_CLAIMS
+} repro_claim;
+extern const char *const repro_claim_names[REPRO_CLAIMS]; /* "value", "gain", "order" */
+
+/* What is to be known of the rows whose names begin so. */
+typedef struct repro_note {
+  const char *start;
+  /* the row's value went into the machine file: that ours is near it shows nothing, and the row does not count */
+  bool fitted;
+  const char *text; /* no quotes */
+} repro_note;
 
 typedef struct repro_series {
   const char *label, *a, *b;
@@ -131,6 +152,9 @@ typedef struct repro_paper {
   bool (*applies)(uint32_t program, uint32_t setting); /* which programs are run under which settings; NULL: all */
   const repro_row *rows;
   const repro_panel *panels;
+  /* ratios of its own whose rows claim gains, in addition to those of quantities.c; NULL-ended. NULL: none */
+  const repro_quantity *gains;
+  const repro_note *notes; /* ended by one without a start; NULL: none. The first that fits a row is its note */
   uint32_t program_count, setting_count, row_count, panel_count;
 } repro_paper;
 
@@ -161,7 +185,24 @@ double repro_value(const repro_data *data, const repro_row *row, uint32_t *progr
 /* Ours over the paper's; REPRO_NONE: one of them is missing, or the paper's is zero. */
 double repro_ratio(double paper, double ours);
 
-/* "row,paper,ours,ratio" and a line per row; an absent number is empty. Six significant digits. */
+/* ---- how near ours is ---- */
+
+repro_claim repro_claim_of(const repro_paper *paper, const repro_row *row);
+/* Ours over the paper's in what the row claims; REPRO_NONE: one of them is missing, or the paper's is nothing. */
+double repro_score(const repro_paper *paper, const repro_row *row, double ours);
+/* Is a score within 25 %: from 0.75 to 1.25; of an order: 1? */
+bool repro_near(const repro_paper *paper, const repro_row *row, double score);
+const repro_note *repro_note_of(const repro_paper *paper, const repro_row *row); /* NULL: there is none */
+
+/* Rows with a number of the paper's and one of ours. */
+typedef struct repro_tally {
+  uint32_t rows, near; /* that count; of these within 25 % */
+  uint32_t fitted;     /* that do not */
+} repro_tally;
+repro_tally repro_count(const repro_data *data);
+
+/* "row,paper,ours,ratio,claim,score,within,note" and a line per row; what is absent is empty. `within`: yes, no, or
+ * fitted. Six significant digits. */
 void repro_csv(const repro_data *data, ff_text *out);
 /* An object with the rows, their numbers (null: none) and how many programs each is over, and every program's
  * counters. */
@@ -195,6 +236,8 @@ ff_status repro_cells_read(repro_data *data, uint32_t program, uint32_t first, u
                            ff_error *error);
 
 /* ---- quantities ---- */
+/* Is the quantity a ratio to something else, of which the gain or the loss is what counts? Of those below. */
+bool repro_is_gain(repro_quantity quantity);
 double repro_time_ratio(const repro_measured *a, const repro_measured *b); /* a's time over b's */
 double repro_speedup(const repro_measured *a, const repro_measured *b);    /* b's time over a's */
 /* the share of the speed that a loses against b */

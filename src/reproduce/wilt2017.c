@@ -70,6 +70,18 @@ static const repro_row rows[] = {
      "16384 KB", 0, false},
 };
 
+#define IN_FILE(board, value) "machines/" board ".yaml: " value " is derived from it"
+static const repro_note notes[] = {
+    {"null launch", true, IN_FILE("gm200", "sync_us")},
+    {"GM200, 0 KB", true, IN_FILE("gm200", "sync_us")},
+    {"GM200, 4 KB", true, IN_FILE("gm200", "managed_launch_us")},
+    {"GM200, 16384 KB", true, IN_FILE("gm200", "host_fault_us")},
+    {"GP100, 0 KB", true, IN_FILE("gp100", "sync_us")},
+    {"GP100, 4 KB", true, IN_FILE("gp100", "host_fault_us")},
+    {"first managed memory", true, "a page of it costs what the one of GM200 does: machines/gm200.yaml: host_fault_us"},
+    {NULL, false, NULL},
+};
+
 static const repro_panel panels[] = {
     {"A null kernel, a synchronisation, and a byte written in each page of a managed range",
      "us per turn",
@@ -101,6 +113,7 @@ const repro_paper repro_wilt2017 = {
     .settings = settings,
     .rows = rows,
     .panels = panels,
+    .notes = notes,
     .program_count = REPRO_COUNT(programs),
     .setting_count = REPRO_COUNT(settings),
     .row_count = REPRO_COUNT(rows),

@@ -44,6 +44,7 @@ enum { MOST_KERNELS = 16, MOST_USES = 32 };
   X(cuMemcpyHtoD_v2, (address a, const void *b, size_t c), (a, b, c))                      \
   X(cuMemcpyDtoH_v2, (void *a, address b, size_t c), (a, b, c))                            \
   X(cuMemcpyHtoDAsync_v2, (address a, const void *b, size_t c, void *d), (a, b, c, d))     \
+  X(cuMemcpy3D_v2, (const void *a), (a))                                                   \
   X(cuMemPrefetchAsync, (address a, size_t b, int c, void *d), (a, b, c, d))               \
   X(cuMemsetD32_v2, (address a, unsigned b, size_t c), (a, b, c))                          \
   X(cuEventCreate, (void **a, unsigned b), (a, b))                                         \

@@ -14,6 +14,21 @@ typedef struct CUctx_st *context;
 typedef struct CUmod_st *module;
 typedef struct CUstream_st *stream;
 
+/* CUDA_MEMCPY3D, and of CUmemorytype the two that are used. */
+typedef struct copy_side {
+  size_t x, y, z, level;
+  unsigned type;
+  const void *host;
+  gpu_pointer device;
+  void *array, *reserved;
+  size_t pitch, height;
+} copy_side;
+typedef struct copy_3d {
+  copy_side from, to;
+  size_t width, height, depth;
+} copy_3d;
+enum { ON_HOST = 1, ON_DEVICE = 2 };
+
 /* X(name without cu, exported symbol, parameters) */
 #define DRIVER_CALLS(X)                                                                                                \
   X(Init, "cuInit", (unsigned flags))                                                                                  \
@@ -36,6 +51,7 @@ typedef struct CUstream_st *stream;
   X(MemFree, "cuMemFree_v2", (gpu_pointer address))                                                                    \
   X(MemcpyHtoD, "cuMemcpyHtoD_v2", (gpu_pointer to, const void *from, size_t bytes))                                   \
   X(MemcpyDtoH, "cuMemcpyDtoH_v2", (void *to, gpu_pointer from, size_t bytes))                                         \
+  X(Memcpy3D, "cuMemcpy3D_v2", (const copy_3d *copy))                                                                  \
   X(MemPrefetchAsync, "cuMemPrefetchAsync", (gpu_pointer address, size_t bytes, int to, stream on))                    \
   X(FuncSetAttribute, "cuFuncSetAttribute", (gpu_kernel kernel, int attribute, int value))                             \
   X(MemsetD32, "cuMemsetD32_v2", (gpu_pointer to, unsigned word, size_t words))                                        \
@@ -161,6 +177,15 @@ void gpu_copy_to_host(void *to, gpu_pointer from, size_t bytes) {
 
 void gpu_set_words(gpu_pointer to, uint32_t word, size_t words) {
   check_bytes(driver.MemsetD32(to, word, words), "cuMemsetD32", 4 * words);
+}
+
+void gpu_copy_box(gpu_pointer to, const void *from, gpu_box box) {
+  copy_3d copy = {.from = {.type = ON_HOST, .host = from, .pitch = box.width, .height = box.rows},
+                  .to = {.type = ON_DEVICE, .device = to, .pitch = box.pitch, .height = box.plane_rows},
+                  .width = box.width,
+                  .height = box.rows,
+                  .depth = box.planes};
+  check_bytes(driver.Memcpy3D(&copy), "cuMemcpy3D", box.width * box.rows * box.planes);
 }
 
 gpu_pointer gpu_upload(const void *from, size_t bytes) {

@@ -32,6 +32,13 @@ void *gpu_allocate_managed(size_t bytes);
 void *gpu_allocate_pinned(size_t bytes);
 void gpu_free_pinned(void *memory);
 void gpu_copy_pinned(gpu_pointer to, const void *from, size_t bytes);
+/* Rows of so many bytes in planes, which lie close together at `from`, to where rows lie `pitch` bytes apart and planes
+ * `plane_rows` rows. */
+typedef struct gpu_box {
+  size_t width, rows, planes; /* width: bytes */
+  size_t pitch, plane_rows;
+} gpu_box;
+void gpu_copy_box(gpu_pointer to, const void *from, gpu_box box);
 /* gpu_allocate and gpu_copy_to_device at once. */
 gpu_pointer gpu_upload(const void *from, size_t bytes);
 

@@ -41,8 +41,8 @@ static double row_error(const matrix *m, const float *x, float got, unsigned row
 }
 
 int main(int argc, char **argv) {
-  workload_argument arguments[] = {{"rows", 16384, 1, 1 << 24}, {"mean-entries", 16, 1, 64}};
-  workload_arguments(argc, argv, "spmv", "sparse matrix times vector, a warp per row", arguments, 2);
+  workload_argument arguments[] = {{"rows", 16384, 1, 1 << 24}, {"mean-entries", 16, 1, 64}, {"products", 1, 1, 1000}};
+  workload_arguments(argc, argv, "spmv", "sparse matrix times vector, a warp per row", arguments, 3);
   workload_random random = {10};
   matrix m = random_matrix((unsigned)arguments[0].value, (unsigned)arguments[1].value, &random);
   float *x = workload_memory(m.rows, sizeof *x), *y = workload_memory(m.rows, sizeof *y);
@@ -56,7 +56,9 @@ int main(int argc, char **argv) {
   if (m.entries) gpu_copy_to_device(column, m.column, m.entries * sizeof *m.column);
   if (m.entries) gpu_copy_to_device(value, m.value, m.entries * sizeof *m.value);
   gpu_shape shape = {gpu_divide_up(m.rows, 8), 1, 256, 1};
-  GPU_LAUNCH(gpu_find_kernel("spmv"), shape, first, column, value, device_x, device_y, m.rows);
+  gpu_kernel kernel = gpu_find_kernel("spmv");
+  for (long i = 0; i < arguments[2].value; i++)
+    GPU_LAUNCH(kernel, shape, first, column, value, device_x, device_y, m.rows);
   gpu_copy_to_host(y, device_y, row_bytes);
   gpu_free(first), gpu_free(column), gpu_free(value), gpu_free(device_x), gpu_free(device_y);
   gpu_close();

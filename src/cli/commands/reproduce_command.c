@@ -62,7 +62,7 @@ typedef struct work {
 } work;
 
 static const struct argp_option options[] = {
-    {"csv", KEY_CSV, "FILE", 0, "write the rows as CSV: row,paper,ours,ratio", 0},
+    {"csv", KEY_CSV, "FILE", 0, "write the rows as CSV: row,paper,ours,ratio,claim,score,within,note", 0},
     {"svg", KEY_SVG, "FILE|FOLDER", 0, "write the picture; in a folder as PAPER.svg", 0},
     {"size", KEY_SIZE, "small|normal|full", 0,
      "of the programs: small (seconds, for tests), normal (minutes; default), full (near the paper's, an hour)", 0},
@@ -214,12 +214,14 @@ static char *recording_of(const work *w, uint32_t program) {
 }
 
 /* What the run of a part simulates, each thing once: two settings may come to the same when their maps are known.
- * result: of each of the part's settings, which of the run's results is its own. Returns their number. */
+ * result: of each of the part's settings that apply to the program, which of the run's results is its own. Returns
+ * their number. */
 static uint32_t part_memory(const work *w, const part *part, uint32_t result[SETTINGS_PER_RUN], ff_text *out) {
   ff_text one[SETTINGS_PER_RUN] = {0};
   uint32_t count = 0;
   for (uint32_t i = 0; i < part->count; i++) {
     uint32_t same = 0;
+    if (!repro_applies(w->data.paper, part->program, part->first + i)) continue; /* its text stays empty */
     /* the cells that it names are known: they were made before */
     repro_memory(&w->data, part->program, part->first + i, &one[i]);
     while (same < i && strcmp(one[same].chars ? one[same].chars : "", one[i].chars ? one[i].chars : "")) same++;
@@ -373,6 +375,7 @@ static bool take(work *w, const part *part, bool quiet) {
   bool good = run.complete && run.result_count == part_memory(w, part, own, &memory);
   free(memory.chars);
   for (uint32_t i = 0; i < part->count && good; i++) {
+    if (!repro_applies(paper, part->program, part->first + i)) continue;
     const repro_setting *setting = &paper->settings[part->first + i];
     const sim_result *result = &run.results[own[i]];
     if (result->error[0] && !quiet)

@@ -179,6 +179,25 @@ static ff_status check_unit(const char *text, ff_error *error) {
   return status;
 }
 
+ff_status sim_ranges_read(const char *text, uint32_t *ranges, ff_error *error) {
+  char *end;
+  *ranges = UINT32_MAX;
+  if (!strcmp(text, "unlimited")) return FF_OK;
+  unsigned long count = strtoul(text, &end, 10);
+  *ranges = (uint32_t)count;
+  if (*text >= '1' && *text <= '9' && !*end && count <= SIM_RANGES_MAX) return FF_OK;
+  return ff_fail(error, FF_INVALID, "'%s' is neither a number from 1 to %d nor unlimited", text, SIM_RANGES_MAX);
+}
+
+ff_status sim_gap_read(const char *text, uint64_t *bytes, ff_error *error) {
+  *bytes = 0;
+  if (!strcmp(text, "none")) return FF_OK;
+  ff_status status = ff_parse_bytes(text, 0, bytes, error);
+  if (!status && (*bytes < 128 || *bytes > FF_BLOCK_BYTES))
+    return ff_fail(error, FF_INVALID, "'%s' is not a gap from 128 to 2M, nor none", text);
+  return status;
+}
+
 ff_status sim_choice_check(sim_choice_id id, const char *text, const machine_spec *machine, ff_error *error) {
   char set[SIM_SET_LENGTH];
   machine_spec changed = *machine;
@@ -187,11 +206,14 @@ ff_status sim_choice_check(sim_choice_id id, const char *text, const machine_spe
   sim_offload offload;
   sim_map_choice map;
   uint64_t bytes;
+  uint32_t ranges;
   double share;
   switch (id) {
   case SIM_CHOICE_GPU_MEMORY: return sim_memory_read(text, machine, &bytes, &share, error);
   case SIM_CHOICE_FAULTS: return sim_faults_read(text, &changed, &ways, error);
   case SIM_CHOICE_UNIT: return check_unit(text, error);
+  case SIM_CHOICE_RANGES: return sim_ranges_read(text, &ranges, error);
+  case SIM_CHOICE_GAP: return sim_gap_read(text, &bytes, error);
   case SIM_CHOICE_WRITE_BACK:
     if (!strcmp(text, "serial") || !strcmp(text, "overlapped")) return FF_OK;
     return ff_fail(error, FF_INVALID, "'%s' is neither 'serial' nor 'overlapped'", text);
@@ -267,6 +289,9 @@ static ff_status read_part(reading *r, const char *part) {
   else if (r->own[id]) status = ff_fail(r->error, FF_INVALID, "'%s' is given twice", name);
   else if (sim_choice_infos[id].pages && r->manager->placement != MANAGER_PAGED)
     status = ff_fail(r->error, FF_INVALID, "'%s' says nothing to %s, which does not page", name, r->manager->name);
+  else if ((id == SIM_CHOICE_RANGES || id == SIM_CHOICE_GAP) && !r->manager->ranges)
+    status =
+        ff_fail(r->error, FF_INVALID, "'%s' says nothing to %s, which has no partial pages", name, r->manager->name);
   else {
     r->own[id] = true;
     r->choice->choices.text[id][0] = '\0';
@@ -322,6 +347,10 @@ static ff_status make_options(reading *r) {
                      .write_back_overlaps = !strcmp(c->text[SIM_CHOICE_WRITE_BACK], "overlapped")};
   if (chosen(c, SIM_CHOICE_UNIT) && ff_parse_bytes(c->text[SIM_CHOICE_UNIT], 0, &o->unit_bytes, r->error))
     return r->error->status;
+  if (chosen(c, SIM_CHOICE_RANGES) && sim_ranges_read(c->text[SIM_CHOICE_RANGES], &o->ranges, r->error))
+    return r->error->status;
+  o->gap_chosen = chosen(c, SIM_CHOICE_GAP);
+  if (o->gap_chosen && sim_gap_read(c->text[SIM_CHOICE_GAP], &o->gap_bytes, r->error)) return r->error->status;
   o->map = text_or_null(c, SIM_CHOICE_MAP);
   if (chosen(c, SIM_CHOICE_OFFLOAD) && sim_offload_read(c->text[SIM_CHOICE_OFFLOAD], &o->offload, r->error))
     return r->error->status;

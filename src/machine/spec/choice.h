@@ -24,7 +24,7 @@ typedef struct sim_choice_info {
 } sim_choice_info;
 extern const sim_choice_info sim_choice_infos[SIM_CHOICE_COUNT];
 
-enum { SIM_CHOICE_LENGTH = 512, SIM_SET_LENGTH = 1024 };
+enum { SIM_CHOICE_LENGTH = 512, SIM_SET_LENGTH = 1024, SIM_RANGES_MAX = 8192 };
 
 typedef struct sim_choices {
   char text[SIM_CHOICE_COUNT][SIM_CHOICE_LENGTH]; /* empty: not chosen */
@@ -57,5 +57,10 @@ ff_status sim_faults_read(const char *text, machine_spec *machine, const manager
 ff_status sim_watermark_read(const char *text, watermarks *marks, ff_error *error);
 /* "4K", "64K", "2M", "auto": the largest of these. */
 ff_status sim_page_read(const char *text, uint64_t *bytes, ff_error *error);
+
+/* "8", "unlimited" (more than a page can have): the valid ranges that a partial page may have. */
+ff_status sim_ranges_read(const char *text, uint32_t *ranges, ff_error *error);
+/* "4K", "none" (0): the gap between two of them below which it moves. */
+ff_status sim_gap_read(const char *text, uint64_t *bytes, ff_error *error);
 
 #endif

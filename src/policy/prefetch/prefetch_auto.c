@@ -32,7 +32,70 @@ static uint64_t absent_of(const ff_view *view, uint64_t group) {
   return pages_count(&absent, pages_index(group), pages_index(group) + FF_GROUP_PAGES) * FF_PAGE_BYTES;
 }
 
+/* What is absent of the allocation's groups, counted up to more than `most` bytes. */
+static uint64_t absent_bytes(const ff_view *view, const auto_allocation *a, uint64_t most) {
+  uint64_t end = a->address + a->bytes, bytes = 0;
+  for (uint64_t page = a->address; bytes <= most && (page = pages_next_absent(view, page)) < end;
+       page = group_of(page) + FF_GROUP_BYTES)
+    bytes += absent_of(view, group_of(page));
+  return bytes;
+}
+
 static bool has_room(const ff_view *view, uint64_t group) { return absent_of(view, group) <= view->free_bytes(view); }
+
+/* What is absent of the group and must cross the link to come. */
+static uint64_t written_of(const ff_view *view, uint64_t group) {
+  return absent_of(view, group) - view->blank_bytes(view, group, FF_GROUP_BYTES);
+}
+
+/* Of the allocation's groups what must cross the link to come, counted up to more than `most` bytes. */
+static uint64_t written_bytes(const ff_view *view, const auto_allocation *a, uint64_t most) {
+  uint64_t end = a->address + a->bytes, bytes = 0;
+  for (uint64_t page = a->address; bytes <= most && (page = pages_next_absent(view, page)) < end;
+       page = group_of(page) + FF_GROUP_BYTES)
+    bytes += written_of(view, group_of(page));
+  return bytes;
+}
+
+/* Not all that was declared fits: but does all of it that must cross the link, and come before a far-fault would be
+ * served? */
+static bool written_fits(auto_state *s, const ff_view *view) {
+  uint64_t room = view->free_bytes(view), most = room < view->service_bytes ? room : view->service_bytes, bytes = 0;
+  for (size_t i = 0; i < s->declared.count && bytes <= most; i++) {
+    const auto_allocation *a = auto_allocation_at(s, view, s->declared.items[i]);
+    if (a) bytes += written_bytes(view, a, most);
+  }
+  return bytes <= most;
+}
+
+/* The smallest declared size above `size`; FF_NEVER: there is none. */
+static uint64_t next_size(auto_state *s, const ff_view *view, uint64_t size) {
+  uint64_t next = FF_NEVER;
+  for (size_t i = 0; i < s->declared.count; i++) {
+    const auto_allocation *a = auto_allocation_at(s, view, s->declared.items[i]);
+    if (a && a->bytes > size && a->bytes < next) next = a->bytes;
+  }
+  return next;
+}
+
+/* Little of what is declared is in use (written_fits): of the smaller allocations that fit together what was not
+ * written yet comes now. Elsewhere it would take the room of what is read. */
+static void offer_smaller(auto_state *s, ff_view *view) {
+  uint64_t room = view->free_bytes(view), size = 0;
+  while ((size = next_size(s, view, size)) <= room) {
+    uint64_t absent = 0;
+    for (size_t i = 0; i < s->declared.count; i++) {
+      const auto_allocation *a = auto_allocation_at(s, view, s->declared.items[i]);
+      if (a && a->bytes == size) absent += absent_bytes(view, a, room);
+    }
+    if (absent > room) return;
+    room -= absent;
+    for (size_t i = 0; i < s->declared.count; i++) {
+      const auto_allocation *a = auto_allocation_at(s, view, s->declared.items[i]);
+      if (a && a->bytes == size) view->propose(view, a->address, a->bytes);
+    }
+  }
+}
 
 /* Any launch may use what others left, so all is looked at again; but what had not been written is asked for once. */
 static void launching(void *state, ff_view *view, const ff_allocation *declared, size_t count) {
@@ -52,6 +115,7 @@ static void launching(void *state, ff_view *view, const ff_allocation *declared,
     view->propose(view, a->address, a->bytes);
     a->offered = true;
   }
+  if (!s->fits && written_fits(s, view)) offer_smaller(s, view);
 }
 
 /* ---- reached over the link ---- */
@@ -65,9 +129,11 @@ static uint64_t worth(const auto_state *s) {
   return MIN_WORTH + more * (regrets + DOUBT) / (s->swaps + DOUBT);
 }
 
-/* What the host took back it may well touch again: the way there and back is what the group must have cost at least. */
-static uint64_t price(const auto_state *s, const auto_group *g) {
-  uint64_t swap = worth(s), back = 2 * FF_GROUP_BYTES;
+/* What was never written comes without a transfer, so only the rest of the group has a price. What the host took back
+ * it may well touch again: the way there and back is what that must have cost at least. */
+static uint64_t price(const auto_state *s, const ff_view *view, const auto_group *g, uint64_t group) {
+  uint64_t blank = view->blank_bytes(view, group, FF_GROUP_BYTES), swap = worth(s), back = 2 * FF_GROUP_BYTES;
+  swap -= swap * blank / FF_GROUP_BYTES;
   return g->taken && back > swap ? back : swap;
 }
 
@@ -99,7 +165,7 @@ static void reached(void *state, ff_view *view, uint64_t group, uint64_t bytes) 
   if (!g->since) begin_count(s, view, g);
   bool room = has_room(view, group);
   if (!room || g->taken) {
-    if (bytes - g->from < price(s, g)) return;
+    if (bytes - g->from < price(s, view, g, group)) return;
     uint64_t since = g->since;
     g->since = view->now;
     g->from = bytes;
@@ -157,15 +223,6 @@ static auto_allocation *least_filled(auto_state *s, ff_view *view) {
   return best == FF_NEVER ? NULL : auto_allocation_at(s, view, best);
 }
 
-/* What is absent of the allocation's groups, counted up to more than `most` bytes. */
-static uint64_t absent_bytes(const ff_view *view, const auto_allocation *a, uint64_t most) {
-  uint64_t end = a->address + a->bytes, bytes = 0;
-  for (uint64_t page = a->address; bytes <= most && (page = pages_next_absent(view, page)) < end;
-       page = group_of(page) + FF_GROUP_BYTES)
-    bytes += absent_of(view, group_of(page));
-  return bytes;
-}
-
 /* Does what is absent of all that was declared come before a far-fault would be served, all of it or the four fifths of
  * it that there is room for? Then it need not wait for an idle link. */
 static bool comes_at_once(auto_state *s, const ff_view *view) {
@@ -176,6 +233,27 @@ static bool comes_at_once(auto_state *s, const ff_view *view) {
     if (a) bytes += absent_bytes(view, a, most);
   }
   return bytes && bytes <= most;
+}
+
+/* Proposes the absent pages of the group that must cross the link. */
+static void propose_written(ff_view *view, uint64_t group) {
+  for (uint64_t page = group, end; page < group + FF_GROUP_BYTES; page = end + FF_PAGE_BYTES) {
+    for (end = page; end < group + FF_GROUP_BYTES && !view->blank_bytes(view, end, FF_PAGE_BYTES);)
+      end += FF_PAGE_BYTES;
+    if (end > page) view->propose(view, page, end - page);
+  }
+}
+
+/* What must cross the link of all that was declared comes at once, before blank pages take its room. */
+static void bring_written(auto_state *s, ff_view *view) {
+  for (size_t i = 0; i < s->declared.count; i++) {
+    const auto_allocation *a = auto_allocation_at(s, view, s->declared.items[i]);
+    if (!a) continue;
+    uint64_t end = a->address + a->bytes;
+    for (uint64_t page = a->address; (page = pages_next_absent(view, page)) < end;
+         page = group_of(page) + FF_GROUP_BYTES)
+      if (written_of(view, group_of(page))) propose_written(view, group_of(page));
+  }
 }
 
 /* What no launch has declared lately, from the lowest address to the highest and round again, but of no allocation that
@@ -206,6 +284,7 @@ static void idle(void *state, ff_view *view) {
   auto_state *s = state;
   if (s->rests || !view->free_bytes(view)) return;
   bool all = s->begins && comes_at_once(s, view), some = false;
+  if (s->begins && !all && !s->fits && written_fits(s, view)) bring_written(s, view);
   s->begins = false;
   for (auto_allocation *a; !(some && !all) && (a = least_filled(s, view));) some |= fill(s, view, a);
   if (!some) fill_rest(s, view);

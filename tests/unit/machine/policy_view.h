@@ -30,6 +30,7 @@
 
 typedef struct mini_page {
   bool mapped, valid, moving, dirty;
+  bool blank; /* nothing has been written to it; not set by mini_allocate */
   uint64_t used;
 } mini_page;
 typedef struct mini_range {
@@ -119,6 +120,16 @@ static inline uint64_t mini_last_use(const ff_view *view, uint64_t address, uint
   return latest;
 }
 
+static inline uint64_t mini_blank_bytes(const ff_view *view, uint64_t address, uint64_t bytes) {
+  uint64_t first, end, blank = 0;
+  mini_range_pages(mini_of(view), address, bytes, &first, &end);
+  for (uint64_t i = first; i < end; i++) {
+    const mini_page *page = &mini_of(view)->pages[i];
+    if (page->mapped && !page->valid && page->blank) blank += FF_PAGE_BYTES;
+  }
+  return blank;
+}
+
 static inline uint64_t mini_next_use(const ff_view *view, uint64_t address, uint64_t bytes) {
   const mini *m = mini_of(view);
   uint64_t first, end;
@@ -169,7 +180,8 @@ static inline void mini_open(mini *m, uint64_t blocks, uint64_t capacity_pages) 
                       .first_touch = mini_first_touch,
                       .random = mini_random,
                       .propose = mini_propose,
-                      .next_position = mini_next_use};
+                      .next_position = mini_next_use,
+                      .blank_bytes = mini_blank_bytes};
 }
 
 static inline void mini_close(mini *m) {

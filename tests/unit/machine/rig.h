@@ -30,7 +30,9 @@
 typedef struct rig {
   machine_spec spec;
   const char *manager;
-  uint64_t gpu_memory, unit_bytes;
+  uint64_t gpu_memory, unit_bytes, gap_bytes; /* gap_bytes: if `gap` */
+  uint32_t ranges;
+  bool gap;
   const char *prefetch, *evict, *page, *faults, *advise;
   bool write_back_overlaps, history, l2_flush;
   watermarks watermarks;
@@ -141,6 +143,9 @@ static inline void rig_start(rig *r) {
                          .faults = r->faults,
                          .advise = r->advise,
                          .unit_bytes = r->unit_bytes,
+                         .ranges = r->ranges,
+                         .gap_bytes = r->gap_bytes,
+                         .gap_chosen = r->gap,
                          .write_back_overlaps = r->write_back_overlaps,
                          .history = r->history,
                          .l2_flush = r->l2_flush,

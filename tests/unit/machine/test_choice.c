@@ -27,6 +27,12 @@ static void test_parts(void **state) {
   assert_int_equal(c.options.gpu_memory, 0);
   assert_true(c.options.gpu_memory_share == 0.5 && c.options.write_back_overlaps);
   assert_null(c.options.prefetch);
+  read_good("partial-multi+ranges=unlimited+gap=none", &none);
+  assert_true(c.options.ranges == UINT32_MAX && c.options.gap_chosen && !c.options.gap_bytes);
+  read_good("partial-multi+ranges=4+gap=16K", &none);
+  assert_true(c.options.ranges == 4 && c.options.gap_bytes == 16384);
+  read_good("partial-multi", &none);
+  assert_true(!c.options.ranges && !c.options.gap_chosen);
   read_good("replay+gpu-memory=8M+evict=/far/away/mine.so:3", &none);
   assert_int_equal(c.options.gpu_memory, 8 << 20);
   assert_string_equal(c.label, "replay+gpu-memory=8M+evict=mine.so:3"); /* without the folders */
@@ -61,6 +67,13 @@ static void test_refused(void **state) {
               {"replay+faults=replay:3,fault_us=3", "is not NAME=VALUE"},
               {"replay+faults=batch:x", "fault_batch: 'x' is not a whole number"},
               {"replay+write-back=no", "neither 'serial' nor"},
+              {"partial-multi+ranges=0", "neither a number from 1 to 8192 nor unlimited"},
+              {"partial-multi+ranges=8193", "neither a number"},
+              {"partial-multi+ranges=2x", "neither a number"},
+              {"partial-multi+gap=64", "not a gap from 128 to 2M"},
+              {"partial-multi+gap=3M", "not a gap from"},
+              {"replay+ranges=2", "says nothing to replay, which has no partial pages"},
+              {"copy+gap=4K", "does not page"},
               {"replay+watermark=8M:4M", "HIGH is less than LOW"},
               {"replay+watermark=51%", "at most half"},
               {"replay+watermark=", "not NAME=VALUE"},

@@ -3,6 +3,8 @@
  * 256 ns. */
 #include "rig.h"
 
+#include "machine/spec/choice.h"
+
 #define PAGE(n) (RIG_BASE + (uint64_t)(n)*4096)
 #define PAGE_PS (256 * NS)
 
@@ -401,9 +403,13 @@ static void touch_units(trace_writer *w, uint64_t b, uint32_t i, const void *con
   }
 }
 
-/* Bytes moved in, and the ranges left, after these touches. */
-static void partial(const char *manager, const steps *s, uint64_t faults, uint64_t units, uint32_t page_ranges) {
+/* Bytes moved in, and the ranges left, after these touches. `ranges`, `gap`: chosen; 0, NULL: the manager's. */
+static void partial_with(const char *manager, uint32_t ranges, const char *gap, const steps *s, uint64_t faults,
+                         uint64_t units, uint32_t page_ranges) {
   rig r = begin(manager, 0);
+  r.ranges = ranges;
+  r.gap = gap != NULL;
+  if (gap) assert_int_equal(sim_gap_read(gap, &r.gap_bytes, NULL), FF_OK);
   rig_start(&r);
   rig_alloc(&r, RIG_BASE, 4 << 20, TRACE_MEMORY_DEVICE);
   rig_launch(&r, (rig_kernel){.blocks = 1, .warps = 1, .warp = touch_units, .context = s});
@@ -412,6 +418,42 @@ static void partial(const char *manager, const steps *s, uint64_t faults, uint64
   assert_int_equal(c->h2d_bytes, units * 1024);
   assert_int_equal(pager_page_ranges(r.sim->pager, RIG_BASE), page_ranges);
   rig_close(&r);
+}
+
+static void partial(const char *manager, const steps *s, uint64_t faults, uint64_t units, uint32_t page_ranges) {
+  partial_with(manager, 0, NULL, s, faults, units, page_ranges);
+}
+
+/* The number of ranges and the gap that closes are values. */
+static void test_ranges_and_gap(void **state) {
+  const steps *apart = TOUCH(9, 0, 10, 21, 33, 46, 60, 75, 91, 200);
+  partial_with("partial-multi", UINT32_MAX, NULL, apart, 9, 9, 9);
+  partial_with("partial-multi", 9, NULL, apart, 9, 9, 9);
+  partial_with("partial-multi", 2, NULL, TOUCH(3, 0, 10, 200), 3, 3 + 9, 2);
+  partial_with("partial-multi", 1, NULL, TOUCH(3, 0, 10, 200), 3, 201, 1); /* as partial-single */
+  partial_with("partial-single", 2, NULL, TOUCH(3, 0, 10, 200), 3, 3 + 9, 2);
+  partial_with("partial-multi", 0, "none", TOUCH(2, 0, 2), 2, 2, 2);
+  partial_with("partial-multi", 0, "2K", TOUCH(2, 0, 2), 2, 3, 1);
+  partial_with("partial-multi", 0, "2K", TOUCH(2, 0, 3), 2, 2, 2);
+  partial_with("partial-multi", 0, "16K", TOUCH(2, 0, 16), 2, 17, 1);
+}
+
+/* A page of 2 MiB moves whole, with all that lies in it: two allocations by one far-fault, if the prefetcher is
+ * `window`. */
+static void test_whole_window(void **state) {
+  for (int window = 0; window < 2; window++) {
+    rig r = begin("replay", 0);
+    r.unit_bytes = 2 << 20;
+    if (window) r.prefetch = "window";
+    rig_start(&r);
+    rig_alloc(&r, RIG_BASE, 1 << 20, TRACE_MEMORY_DEVICE);
+    rig_alloc(&r, RIG_BASE + (1 << 20), 1 << 20, TRACE_MEMORY_DEVICE);
+    rig_launch(&r, (rig_kernel){.blocks = 1, .warps = 1, .warp = touch_units, .context = TOUCH(2, 0, 1500)});
+    const sim_counters *c = &rig_finish(&r)->counters;
+    assert_int_equal(c->faults, window ? 1 : 2);
+    assert_int_equal(c->h2d_bytes, 2 << 20);
+    rig_close(&r);
+  }
 }
 
 static void test_hull_rule(void **state) {
@@ -704,6 +746,8 @@ int main(void) {
                                      cmocka_unit_test(test_batch_time),
                                      cmocka_unit_test(test_whole_blocks),
                                      cmocka_unit_test(test_hull_rule),
+                                     cmocka_unit_test(test_whole_window),
+                                     cmocka_unit_test(test_ranges_and_gap),
                                      cmocka_unit_test(test_gap_rule),
                                      cmocka_unit_test(test_cpu_takes_the_page_back),
                                      cmocka_unit_test(test_every_transition),

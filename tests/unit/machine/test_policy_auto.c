@@ -209,6 +209,18 @@ static void test_price(void **state) {
   mini_close(&r.m);
 }
 
+/* What was never written comes without a transfer: only the rest of a group has a price. */
+static void test_blank_is_cheap(void **state) {
+  reached_memory r;
+  open_full(&r, 256, 64);
+  assert_int_equal(price(&r, 64), 48);
+  for (uint64_t page = 4; page < GROUP_PAGES; page++) r.m.pages[65 * GROUP_PAGES + page].blank = true;
+  assert_int_equal(price(&r, 65), 12); /* a quarter of it was written */
+  for (uint64_t page = 0; page < GROUP_PAGES; page++) r.m.pages[66 * GROUP_PAGES + page].blank = true;
+  assert_int_equal(price(&r, 66), 1);
+  mini_close(&r.m);
+}
+
 /* ---- what a decision costs ---- */
 
 static uint64_t looks;
@@ -335,6 +347,46 @@ static void test_room_is_filled_at_once(void **state) {
   }
 }
 
+/* If not all fits that a launch declares, but all that must cross the link, and that within a far-fault's service: what
+ * is blank of the smaller allocations that fit together is asked for when it begins. */
+static void test_launch_asks_for_smaller(void **state) {
+  mini m;
+  open_auto(&m, 3, 20 * GROUP_PAGES);
+  m.view.service_bytes = 8 * KB;
+  mini_allocate(&m, MINI_BASE, 1 << 20);
+  mini_allocate(&m, mini_address(512), 256 * KB);
+  mini_allocate(&m, mini_address(1024), 512 * KB);
+  for (uint64_t page = 0; page < 1536; page++) m.pages[page].blank = page != 3 && page != 200;
+  launch(&m);
+  assert_int_equal(m.proposals.count, 2);
+  assert_int_equal(m.proposals.items[0].address, mini_address(512));
+  assert_int_equal(m.proposals.items[1].address, mini_address(1024));
+  m.pages[100].blank = false; /* a page more than the link carries meanwhile */
+  launch(&m);
+  assert_int_equal(m.proposals.count, 0);
+  for (uint64_t page = 0; page < 160; page++) mini_arrive(&m, page); /* now there is room for the smallest only */
+  launch(&m);
+  assert_int_equal(m.proposals.count, 1);
+  assert_int_equal(m.proposals.items[0].address, mini_address(512));
+  mini_close(&m);
+}
+
+/* And what was written comes at once before what is blank, if all of it fits and comes within a far-fault's service. */
+static void test_written_before_blank(void **state) {
+  for (int less = 0; less < 2; less++) {
+    mini m;
+    open_auto(&m, 1, 16 * GROUP_PAGES);
+    m.view.service_bytes = (less ? 11 : 12) * KB;
+    mini_allocate(&m, MINI_BASE, 2 << 20);
+    for (uint64_t page = 0; page < 512; page++) m.pages[page].blank = page != 5 && page != 100 && page != 511;
+    launch(&m);
+    uint64_t first = idle(&m);
+    assert_int_equal(first, less ? 64 * KB : 12 * KB + 60 * KB); /* and the first group's blank ones, as always */
+    assert_true(m.pages[5].valid && m.pages[511].valid == !less);
+    mini_close(&m);
+  }
+}
+
 /* If not all fits that a launch declares, the smaller allocations come first; those of one size side by side. */
 static void test_smaller_first(void **state) {
   mini m;
@@ -394,11 +446,14 @@ int main(void) {
                                      cmocka_unit_test(test_other_phase),
                                      cmocka_unit_test(test_frontier),
                                      cmocka_unit_test(test_price),
+                                     cmocka_unit_test(test_blank_is_cheap),
                                      cmocka_unit_test(test_cost_of_a_decision),
                                      cmocka_unit_test(test_odd_allocations),
                                      cmocka_unit_test(test_cleaning),
                                      cmocka_unit_test(test_comes_at_once),
                                      cmocka_unit_test(test_room_is_filled_at_once),
+                                     cmocka_unit_test(test_launch_asks_for_smaller),
+                                     cmocka_unit_test(test_written_before_blank),
                                      cmocka_unit_test(test_smaller_first),
                                      cmocka_unit_test(test_last_pages),
                                      cmocka_unit_test(test_taken_back)};

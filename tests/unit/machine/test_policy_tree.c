@@ -295,6 +295,21 @@ static void test_tbn_fit(void **state) {
 }
 
 /* One page of the fault's block and allocation along with each fault, any of them, none twice. */
+/* Two allocations of a window come with a far-fault of either; nothing of the next window. */
+static void test_window(void **state) {
+  mini m;
+  mini_open(&m, 4, MINI_ALL);
+  mini_prefetcher(&m, "window");
+  m.view.unit_bytes = FF_BLOCK_BYTES;
+  mini_allocate(&m, mini_address(10), 20 * 4096);
+  mini_allocate(&m, mini_address(100), 500 * 4096); /* to page 599: 88 pages of it in the next block */
+  mini_touch(&m, 12);
+  assert_int_equal(m.moved, (20 + 412) * 4096);
+  mini_touch(&m, 550);
+  assert_int_equal(m.moved, 88 * 4096);
+  mini_close(&m);
+}
+
 static void test_anypage(void **state) {
   mini m;
   uint64_t first = FF_BLOCK_PAGES - 40, end = FF_BLOCK_PAGES + 100, pairs = 0;
@@ -340,6 +355,7 @@ int main(void) {
       cmocka_unit_test(test_tbn_with_tree),
       cmocka_unit_test(test_tbn_fit),
       cmocka_unit_test(test_anypage),
+      cmocka_unit_test(test_window),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

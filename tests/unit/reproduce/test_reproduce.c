@@ -25,6 +25,7 @@ static const repro_program programs[] = {
     {"three", "vectoradd", {"1", "2", "3"}, {1, 1, 1}},
 };
 static const repro_setting settings[] = {{"copy", "copy", NULL}, {"slow", "demand", NULL}, {"quick", "replay", NULL}};
+static double own(const repro_measured *a, const repro_measured *b) { return repro_time_ratio(a, b) + 1; }
 static const repro_row rows[] = {
     {"geometric", 2, REPRO_GEOMETRIC, repro_time_ratio, "slow", "copy", NULL, 0, false},
     {"arithmetic, with a comma", REPRO_NONE, REPRO_ARITHMETIC, repro_time_ratio, "slow", "copy", NULL, 0, false},
@@ -35,7 +36,13 @@ static const repro_row rows[] = {
     {"best", 1, REPRO_GEOMETRIC, repro_time_ratio, "slow|quick", "copy", NULL, 0, false},
     {"best, the other way", 1, REPRO_ARITHMETIC, repro_time_ratio, "slow|quick", "copy", NULL, 0, true},
     {"worst of each", 1, REPRO_ARITHMETIC, repro_speedup, "slow+quick", "copy", NULL, 0, false},
+    {"faults", 7, REPRO_ARITHMETIC, repro_faults, "slow", NULL, NULL, 0, false},
+    {"in order", 1, REPRO_ORDERED, repro_time_ratio, "copy|quick|slow", "copy", NULL, 0, false},
+    {"not in order", 1, REPRO_ORDERED, repro_time_ratio, "slow|copy|quick", "copy", NULL, 0, false},
+    {"own", 1.5, REPRO_ONE, own, "quick", "copy", "one", 0, false},
 };
+static const repro_quantity gains[] = {own, NULL};
+static const repro_note notes[] = {{"high", true, "made so"}, {"lo", false, "half the size"}, {NULL, false, NULL}};
 static const repro_panel panels[] = {{"Title",
                                       "axis",
                                       "geometric mean",
@@ -53,13 +60,15 @@ static const repro_paper paper = {.name = "made-up",
                                   .settings = settings,
                                   .rows = rows,
                                   .panels = panels,
+                                  .gains = gains,
+                                  .notes = notes,
                                   .program_count = COUNT(programs),
                                   .setting_count = COUNT(settings),
                                   .row_count = COUNT(rows),
                                   .panel_count = COUNT(panels)};
 
 static void put_time(repro_data *data, uint32_t program, uint32_t setting, double seconds) {
-  repro_measured measured = {.counters = {.time_ps = (uint64_t)(seconds * 1e12)}};
+  repro_measured measured = {.counters = {.time_ps = (uint64_t)(seconds * 1e12), .faults = 6}};
   repro_put(data, program, setting, &measured);
 }
 
@@ -159,18 +168,40 @@ static void test_csv(void **state) {
   ff_text out = {0};
   fill(&data);
   repro_csv(&data, &out);
-  assert_string_equal(out.chars, "row,paper,ours,ratio\n"
-                                 "geometric,2,4,2\n"
-                                 "\"arithmetic, with a comma\",,4.66667,\n"
-                                 "highest,16,8,0.5\n"
-                                 "lowest,1,2,2\n"
-                                 "share,1,0.666667,0.666667\n"
-                                 "one,1,2,2\n"
-                                 "best,1,1.25992,1.25992\n"
-                                 "\"best, the other way\",1,4.66667,4.66667\n"
-                                 "worst of each,1,1.08333,1.08333\n");
+  assert_string_equal(out.chars, "row,paper,ours,ratio,claim,score,within,note\n"
+                                 "geometric,2,4,2,gain,3,no,\n"
+                                 "\"arithmetic, with a comma\",,4.66667,,,,,\n"
+                                 "highest,16,8,0.5,gain,0.466667,fitted,made so\n"
+                                 "lowest,1,2,2,gain,,,half the size\n"
+                                 "share,1,0.666667,0.666667,value,0.666667,no,\n"
+                                 "one,1,2,2,gain,,,\n"
+                                 "best,1,1.25992,1.25992,gain,,,\n"
+                                 "\"best, the other way\",1,4.66667,4.66667,gain,,,\n"
+                                 "worst of each,1,1.08333,1.08333,gain,,,\n"
+                                 "faults,7,6,0.857143,value,0.857143,yes,\n"
+                                 "in order,1,1,1,order,1,yes,\n"
+                                 "not in order,1,0.5,0.5,order,0.5,no,\n"
+                                 "own,1.5,1.5,1,gain,1,yes,\n");
+  repro_tally tally = repro_count(&data);
+  assert_int_equal(tally.rows, 6);
+  assert_int_equal(tally.near, 3);
+  assert_int_equal(tally.fitted, 1);
   free(out.chars);
   repro_data_free(&data);
+}
+
+/* 1.30 against 1.21 is 0.7 of the gain, and 0.9 against 0.8 half of what was saved. An edge belongs to it. */
+static void test_scores(void **state) {
+  static const repro_row gain = {"x", 1.3, REPRO_GEOMETRIC, repro_speedup, "slow", "copy", NULL, 0, false},
+                         saved = {"x", 0.8, REPRO_GEOMETRIC, repro_time_ratio, "slow", "copy", NULL, 0, false},
+                         plain = {"x", 4, REPRO_GEOMETRIC, repro_faults, "slow", NULL, NULL, 0, false};
+  assert_within(repro_score(&paper, &gain, 1.21), 0.7, 1e-12);
+  assert_within(repro_score(&paper, &gain, 0.94), -0.2, 1e-12);
+  assert_within(repro_score(&paper, &saved, 0.9), 0.5, 1e-12);
+  assert_within(repro_score(&paper, &plain, 3), 0.75, 0);
+  assert_true(isnan(repro_score(&paper, &plain, REPRO_NONE)));
+  assert_true(repro_near(&paper, &plain, 0.75) && repro_near(&paper, &plain, 1.25));
+  assert_false(repro_near(&paper, &plain, 0.7499) || repro_near(&paper, &plain, 1.2501));
 }
 
 /* The table and the JSON say the same; the picture has ours as bars and the paper's as marks. */
@@ -179,7 +210,7 @@ static void test_texts(void **state) {
   ff_text table = {0}, json = {0}, svg = {0}, again = {0};
   fill(&data);
   repro_table(&data, true, &table);
-  assert_non_null(strstr(table.chars, "\ngeometric                     2      4      2\n"));
+  assert_non_null(strstr(table.chars, "\ngeometric                     2      4      3  no\n"));
   assert_non_null(strstr(table.chars, "\narithmetic, with a comma      -   4.67      -\n"));
   assert_non_null(
       strstr(table.chars,
@@ -218,6 +249,8 @@ static void check_rows(const repro_paper *p) {
     if (row->b) check_key(p, row->b);
     if (row->mean == REPRO_ONE && repro_program_index(p, row->program) < 0)
       fail_msg("%s: no program '%s'", p->name, row->program);
+    if (row->paper == 1 && repro_claim_of(p, row) == REPRO_GAIN)
+      fail_msg("%s: '%s': gains nothing", p->name, row->name);
     if (!isnan(row->paper) && row->paper <= 0) fail_msg("%s: '%s': the paper's number", p->name, row->name);
     if (strpbrk(row->name, "\"\n\r")) fail_msg("%s: '%s' cannot be written as it is", p->name, row->name);
     for (uint32_t j = 0; j < i; j++)
@@ -236,6 +269,16 @@ static void check_programs(const repro_paper *p, const char *workloads) {
       assert_non_null(p->programs[i].arguments[size]);
       assert_true(p->programs[i].seconds[size] > 0);
     }
+  }
+}
+
+/* Each note is of some row, and can stand at the end of a line of CSV. */
+static void check_notes(const repro_paper *p) {
+  for (const repro_note *note = p->notes; note && note->start; note++) {
+    bool any = false;
+    for (uint32_t i = 0; i < p->row_count; i++) any = any || repro_note_of(p, &p->rows[i]) == note;
+    if (!any) fail_msg("%s: no row begins with '%s'", p->name, note->start);
+    if (strpbrk(note->text, ",\"\n")) fail_msg("%s: the note '%s'", p->name, note->text);
   }
 }
 
@@ -407,6 +450,7 @@ static void test_papers(void **state) {
     assert_ptr_equal(repro_find(p->name), p);
     assert_true(p->program_count <= REPRO_PROGRAMS && p->setting_count <= REPRO_SETTINGS);
     check_rows(p);
+    check_notes(p);
     check_programs(p, workloads);
     check_shares(p);
     for (uint32_t j = 0; j < p->setting_count; j++) assert_int_equal(repro_setting_index(p, p->settings[j].key), j);
@@ -420,47 +464,73 @@ static void test_papers(void **state) {
   free(workloads);
 }
 
-/* docs/results/PAPER.csv has the rows that the code has, with the paper's numbers, and none without ours. */
+/* The length of a row's name and the paper's number, with their commas. */
+static size_t name_and_number(const char *line) {
+  const char *end = *line == '"' ? strchr(line + 1, '"') + 1 : strchr(line, ',');
+  return (size_t)(strchr(end + 1, ',') + 1 - line);
+}
+
+/* A field counted from the line's end, 1 the last: the first characters of it. */
+static const char *field_from_end(const char *line, int which) {
+  const char *at = line + strlen(line);
+  while (at > line && which) which -= *--at == ',';
+  return at + 1;
+}
+
+static void check_results(const repro_paper *p, char *text, const char *readme) {
+  repro_data data;
+  ff_text empty = {0}, row = {0}, cell = {0};
+  char *rest = NULL, *now_rest = NULL;
+  repro_tally tally = {0};
+  repro_data_start(&data, p);
+  repro_csv(&data, &empty);
+  char *line = strtok_r(text, "\n", &rest), *now = strtok_r(empty.chars, "\n", &now_rest);
+  assert_string_equal(line, now); /* the header row */
+  while ((now = strtok_r(NULL, "\n", &now_rest))) {
+    line = strtok_r(NULL, "\n", &rest);
+    size_t length = name_and_number(now);
+    if (!line || strncmp(line, now, length) || line[length] == ',' || !line[length] ||
+        strcmp(field_from_end(line, 1), field_from_end(now, 1)))
+      fail_msg("%s.csv: '%s' instead of '%s'", p->name, line ? line : "", now);
+    const char *within = field_from_end(line, 2);
+    tally.near += *within == 'y';
+    tally.rows += *within == 'y' || *within == 'n';
+    tally.fitted += *within == 'f';
+  }
+  assert_null(strtok_r(NULL, "\n", &rest));
+  ff_text_add(&row, " | %u | %u | %u |\n", tally.rows, tally.near, tally.fitted);
+  ff_text_add(&cell, "| [%s](", p->name);
+  const char *start = strstr(readme, cell.chars), *found = start ? strstr(start, row.chars) : NULL;
+  if (!found || found > strchr(start, '\n')) fail_msg("docs/results/README.md: not '%s' of %s", row.chars, p->name);
+  free(empty.chars);
+  free(row.chars);
+  free(cell.chars);
+  repro_data_free(&data);
+}
+
+/* docs/results/PAPER.csv has the rows that the code has, with the paper's numbers and notes, and none without ours; the
+ * table in README.md next to it counts them. */
 static void test_committed_results(void **state) {
+  char *readme, *text;
+  size_t size;
+  assert_int_equal(ff_file_read(FF_SOURCE_DIR "/docs/results/README.md", 0, &readme, &size, NULL), FF_OK);
   for (int i = 0; repro_papers[i]; i++) {
-    const repro_paper *p = repro_papers[i];
-    repro_data data;
-    ff_text path = {0}, empty = {0};
-    char *text, *rest = NULL, *now_rest = NULL;
-    size_t size;
-    repro_data_start(&data, p);
-    repro_csv(&data, &empty);
-    ff_text_add(&path, "%s/docs/results/%s.csv", FF_SOURCE_DIR, p->name);
+    ff_text path = {0};
+    ff_text_add(&path, "%s/docs/results/%s.csv", FF_SOURCE_DIR, repro_papers[i]->name);
     if (ff_file_read(path.chars, 0, &text, &size, NULL)) fail_msg("%s is missing", path.chars);
-    char *line = strtok_r(text, "\n", &rest), *now = strtok_r(empty.chars, "\n", &now_rest);
-    assert_string_equal(line, now); /* the header row */
-    while ((now = strtok_r(NULL, "\n", &now_rest))) {
-      line = strtok_r(NULL, "\n", &rest);
-      size_t length = strlen(now) - 1; /* "name,paper," and no numbers of ours, which are two commas */
-      if (!line || strncmp(line, now, length) || line[length] == ',' || !line[length])
-        fail_msg("%s: '%s' instead of '%s'", path.chars, line ? line : "", now);
-    }
-    assert_null(strtok_r(NULL, "\n", &rest));
+    check_results(repro_papers[i], text, readme);
     free(text);
     free(path.chars);
-    free(empty.chars);
-    repro_data_free(&data);
   }
+  free(readme);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_means),
-      cmocka_unit_test(test_missing),
-      cmocka_unit_test(test_quantities),
-      cmocka_unit_test(test_csv),
-      cmocka_unit_test(test_texts),
-      cmocka_unit_test(test_clock),
-      cmocka_unit_test(test_memory),
-      cmocka_unit_test(test_cells),
-      cmocka_unit_test(test_chains),
-      cmocka_unit_test(test_papers),
-      cmocka_unit_test(test_committed_results),
+      cmocka_unit_test(test_means),  cmocka_unit_test(test_missing), cmocka_unit_test(test_quantities),
+      cmocka_unit_test(test_csv),    cmocka_unit_test(test_scores),  cmocka_unit_test(test_texts),
+      cmocka_unit_test(test_clock),  cmocka_unit_test(test_memory),  cmocka_unit_test(test_cells),
+      cmocka_unit_test(test_chains), cmocka_unit_test(test_papers),  cmocka_unit_test(test_committed_results),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
