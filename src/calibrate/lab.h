@@ -76,8 +76,8 @@ enum { CHASE_STEPS = 32 }; /* loads of a round */
  * KERNEL_chase_l2. */
 ff_status lab_chase(lab *l, lab_kernel kernel, cuda_address start, uint64_t rounds, double *us);
 /* Cycles per step on a chain of `count`, once it has been gone through: what `rounds` more take. Issue is not
- * subtracted. It is gone through three times: each kernel runs on another SM, and an L2 of two sides keeps a copy of it on
- * the side of each. */
+ * subtracted. It is gone through three times: each kernel runs on another SM, and an L2 of two sides keeps a copy of it
+ * on the side of each. */
 ff_status lab_chase_hot(lab *l, lab_kernel kernel, cuda_address start, size_t count, uint64_t rounds, double *cycles);
 /* less the instructions of a step: what a machine file calls latency */
 double lab_latency(const lab *l, double step_cycles);

@@ -17,7 +17,8 @@ static ps port_time(uint32_t sectors, double bytes_per_cycle, double cycle) {
 }
 
 static void pipes_init(timing *t, const machine_spec *spec, double fixed) {
-  const double cycles[] = {spec->fma_cycles, spec->alu_cycles, spec->sfu_cycles, spec->fp64_cycles, spec->tensor_cycles};
+  const double cycles[] = {spec->fma_cycles, spec->alu_cycles, spec->sfu_cycles, spec->fp64_cycles,
+                           spec->tensor_cycles};
   for (size_t p = 0; p < sizeof cycles / sizeof *cycles; p++) t->pipe_fixed[p] = (uint64_t)llround(cycles[p] * fixed);
   t->chain_fixed = (uint64_t)llround(spec->alu_latency / 4 * fixed);
   t->shared_load_fixed = (uint64_t)llround(spec->shared_load_latency * fixed);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The stand-in for cuFFT next to FFTW, whose advanced interface describes arrays with the same numbers: both get the same
- * bytes, FFTW in double precision. Every length up to 700, powers of all radices, large primes, planes, boxes, layouts
- * with gaps, and types of 16 bits.
+/* The stand-in for cuFFT next to FFTW, whose advanced interface describes arrays with the same numbers: both get the
+ * same bytes, FFTW in double precision. Every length up to 700, powers of all radices, large primes, planes, boxes,
+ * layouts with gaps, and types of 16 bits.
  *
  *   what lies between the elements of the result is as it was; the input is, too, where the result lies elsewhere */
 #include <fftw3.h>

@@ -330,8 +330,9 @@ typedef struct engine_launch {
   const char *range; /* of NVTX, in which it was made (injection/nvtx.h); NULL: that of the thread that runs it */
 } engine_launch;
 /* cudaErrorInvalidClusterSize: clusters that do not divide the grid, are too large, or not those that the kernel is
- * compiled for; cudaErrorInvalidConfiguration: grid or block beyond the device; cudaErrorInvalidValue: shared memory beyond what the
- * function allows, or its .maxntid; cudaErrorLaunchOutOfResources: registers; cudaErrorCooperativeLaunchTooLarge. */
+ * compiled for; cudaErrorInvalidConfiguration: grid or block beyond the device; cudaErrorInvalidValue: shared memory
+ * beyond what the function allows, or its .maxntid; cudaErrorLaunchOutOfResources: registers;
+ * cudaErrorCooperativeLaunchTooLarge. */
 ENGINE_API cudaError_t engine_launch_run(const engine_launch *launch);
 
 /* ---- device ---- */

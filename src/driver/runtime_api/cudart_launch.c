@@ -92,10 +92,12 @@ static cudaError_t get_attributes(cudaFuncAttributes *out, const void *function)
   out->binaryVersion = (int)(machine->compute_major * 10 + machine->compute_minor);
   out->maxDynamicSharedSizeBytes = (int)info.max_dynamic_shared;
   out->preferredShmemCarveout = info.carveout;
+#if CUDART_MAJOR >= 12
   out->requiredClusterWidth = (int)info.cluster[0];
   out->requiredClusterHeight = (int)info.cluster[1];
   out->requiredClusterDepth = (int)info.cluster[2];
   out->nonPortableClusterSizeAllowed = info.non_portable;
+#endif
   return cudaSuccess;
 }
 

@@ -2,8 +2,8 @@
 /* The records that a running warp writes into the access stream (trace/stream.h).
  *
  * Every executed instruction is counted in exactly one ISSUE, or is one of a round of waiting that is left out: the sum
- * over a block's chunk is what its warps have executed otherwise (core_block_check_end). The instruction that makes an ACCESS is counted before it; a WAIT stands before the
- * ISSUE that counts the instruction which reads the value.
+ * over a block's chunk is what its warps have executed otherwise (core_block_check_end). The instruction that makes an
+ * ACCESS is counted before it; a WAIT stands before the ISSUE that counts the instruction which reads the value.
  *
  * Loads are numbered per warp from 1. The frame remembers for each register that loads write the number of the newest
  * one that has not been waited for (0: none). As in the hardware's scoreboard, that is per warp, not per lane. */

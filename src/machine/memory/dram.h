@@ -88,7 +88,8 @@ static inline ps write_batch(const timing *t, dram_channel *channel, ps ask, ps 
   return channel->drained;
 }
 
-/* The channel takes a write over, once the batch before is done; the one that makes a batch full is over when that is. */
+/* The channel takes a write over, once the batch before is done; the one that makes a batch full is over when that
+ * is. */
 static inline ps write_later(const timing *t, dram_channel *channel, uint32_t batch, dram_write write, ps ask, ps at,
                              const tally *tally) {
   uint32_t i = channel->queued++;
