@@ -77,7 +77,10 @@ if [[ $(ctest --test-dir "$build" -N -L '^gpu$' 2>/dev/null | sed -n 's/^Total T
   step "library's tests" ctest --test-dir "$build" -L '^gpu$' --output-on-failure
 fi
 if [[ -x $build/bench/bench_launch ]] && step "bench_launch" "$build/bench/bench_launch"; then
-  sed -nE 's/^cuLaunchKernel ([0-9.]+) us, (ff_launch.*) ([0-9.]+) us: .*/"host: cuLaunchKernel",\1,us,,,bench_launch\n"host: \2",\3,us,,,bench_launch/p' \
+  awk '$1 ~ /^[0-9]+$/ && NF == 6 {
+      printf "\"host: cuLaunchKernel with %d pointers\",%.3f,us,,,bench_launch\n", $1, $2 / 1000
+      printf "\"host: ff_launch with %d uses\",%.3f,us,,,bench_launch\n", $1, $4 / 1000
+    }' \
     "$work/log" >>"$work/result.csv"
 fi
 

@@ -69,10 +69,10 @@ typedef struct ff_trace_error {
  *           words, one per line of 128 bytes: address / 128 at bit 10 | lanes:6 at 4 | sectors:4 at 0 (of 32 bytes, bit
  *           0 the first). passes: cycles in which 32 banks of 4 bytes serve the lanes; 0: fewer than the lines take,
  *           eight looked up in a cycle. ff_trace_put_access finds it.
- *   WAIT    early:1 at 4 | k:32 at 32
+ *   WAIT    early:1 at 4 | late:1 at 5 | k:32 at 32
  *           The warp needs the value of its k-th youngest load (0: the youngest). Loads are the ACCESS records with op
  *           LOAD, or ATOMIC with the flag RETURNS. early: in the order of the PTX; machines on which a compiler moves
- *           loads up go on, to a later WAIT for the same load.
+ *           loads up go on, to a late WAIT for the same load, which is nothing to the others.
  *   BARRIER id:8 at 4 | arrive only:1 at 12 | expected:16 at 16
  *           It arrives at a barrier of its block, and waits there unless it only arrives; `expected` arrivals open it.
  *   ENTER   trips:28 at 4 | pc:32 at 32
@@ -146,6 +146,7 @@ static inline uint64_t ff_trace_line(uint64_t address, uint32_t lanes, uint32_t 
 }
 static inline uint64_t ff_trace_wait(uint32_t k) { return (uint64_t)FF_TRACE_WAIT | (uint64_t)k << 32; }
 static inline uint64_t ff_trace_early_wait(uint32_t k) { return ff_trace_wait(k) | UINT64_C(16); }
+static inline uint64_t ff_trace_late_wait(uint32_t k) { return ff_trace_wait(k) | UINT64_C(32); }
 static inline uint64_t ff_trace_units(const uint32_t counts[FF_TRACE_UNIT_COUNT]) { /* up to 63 each */
   uint64_t word = (uint64_t)FF_TRACE_UNITS;
   for (uint32_t u = 0; u < FF_TRACE_UNIT_COUNT; u++) word |= (uint64_t)(counts[u] & 63u) << (4 + 6 * u);
@@ -181,6 +182,7 @@ static inline uint32_t ff_trace_line_lanes(uint64_t line) { return (uint32_t)(li
 static inline uint32_t ff_trace_line_sectors(uint64_t line) { return (uint32_t)(line & 0xfu); }
 static inline uint32_t ff_trace_wait_k(uint64_t word) { return (uint32_t)(word >> 32); }
 static inline bool ff_trace_wait_early(uint64_t word) { return (word >> 4 & 1u) != 0; }
+static inline bool ff_trace_wait_late(uint64_t word) { return (word >> 5 & 1u) != 0; }
 static inline uint32_t ff_trace_units_count(uint64_t word, ff_trace_unit unit) {
   return (uint32_t)(word >> (4 + 6 * (uint32_t)unit) & 63u);
 }

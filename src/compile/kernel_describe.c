@@ -396,7 +396,7 @@ static void describe_waits(describer *d, const exec_instr *i) {
   d->now.wait = (uint32_t)d->waits.count;
   d->now.wait_count = list[0];
   for (uint32_t n = 1; n <= list[0]; n++)
-    FF_PUSH(&d->waits, d->function->loads_offset + 4 * (list[n] & ~EXEC_WAIT_EARLY));
+    FF_PUSH(&d->waits, d->function->loads_offset + 4 * (list[n] & EXEC_WAIT_NUMBER));
 }
 
 /* Where a marked region is entered, how many trips its loop will make is told from registers. */

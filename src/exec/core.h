@@ -86,7 +86,10 @@ enum {
 
 typedef struct exec_function exec_function;
 
-#define EXEC_WAIT_EARLY 0x80000000u /* in a list of waits: a wait for the same follows (decode_waits.c) */
+/* In a list of waits: one of two for the same load (decode_waits.c). */
+#define EXEC_WAIT_EARLY 0x80000000u
+#define EXEC_WAIT_LATE 0x40000000u
+#define EXEC_WAIT_NUMBER 0x3fffffffu
 
 typedef struct exec_place { /* a .param variable: `words` slots of 32-bit words in the frame, or local memory */
   uint32_t offset;          /* bytes from the frame's registers */

@@ -261,7 +261,10 @@ void sim_run(sim *s) {
   answers_lock(&s->answers);
   s->front.hoists_loads = s->spec->hoists_loads;
   s->front.pipes = trace_program_has_units(s->program) && s->spec->alu_latency > 0;
-  s->front.joins_issues = trace_program_marks(s->program) && !(s->stacks && s->stacks->offloading);
+  bool marks = trace_program_marks(s->program) && !(s->stacks && s->stacks->offloading);
+  bool late = trace_program_has_units(s->program) && !s->spec->hoists_loads;
+  s->front.left_out = (marks ? TRACE_NO_MARKS : 0) | (late ? TRACE_NO_LATE_WAITS : 0);
+  s->front.joins_issues = s->front.left_out || s->front.pipes;
   while (!end && !device_stopped(s->d, s->tenant)) {
     while (!trace_reader_has_op(s->reader)) {
       answer_questions(s);

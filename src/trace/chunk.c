@@ -522,22 +522,26 @@ const uint64_t *trace_cursor_turn(trace_reader *reader, trace_cursor *cursor) {
   return cursor->at;
 }
 
-uint64_t trace_cursor_issue(trace_reader *reader, trace_cursor *cursor, uint64_t issue, bool joins,
+uint64_t trace_cursor_issue(trace_reader *reader, trace_cursor *cursor, uint64_t issue, uint32_t left_out,
                             trace_counts *units) {
-  bool marked = false;
+  bool cut = false;
   for (;; cursor->at++) {
     uint64_t next = trace_word_kind(*cursor->at) == TRACE_END ? *trace_cursor_turn(reader, cursor) : *cursor->at;
     switch (trace_word_kind(next)) {
     case TRACE_UNITS: trace_add_units(units, next); continue;
     case TRACE_ENTER:
     case TRACE_LEAVE:
-      if (!joins) return issue;
-      marked = true;
+      if (!(left_out & TRACE_NO_MARKS)) return issue;
+      cut = true;
+      continue;
+    case TRACE_WAIT:
+      if (!(left_out & TRACE_NO_LATE_WAITS) || !trace_wait_late(next)) return issue;
+      cut = true;
       continue;
     case TRACE_ISSUE:
-      if (!marked || !trace_issues_fit(issue, next)) return issue;
+      if (!cut || !trace_issues_fit(issue, next)) return issue;
       issue += (next >> 4) << 4; /* no field overflows: sfu and fp64 are at most the instructions */
-      marked = false;
+      cut = false;
       continue;
     default: return issue;
     }

@@ -27,9 +27,10 @@
  *           mask in the low 32 bits, then `lines` words: line number (address / 128) << 10 | lanes:6 << 4 | sectors:4.
  *           passes: cycles in which the L1's banks serve the lanes, as they do shared memory (coalesce.h); 0: no more
  *           than looking up the lines takes, TRACE_LOOKUPS_MAX in a cycle.
- *   WAIT    kind:4 | early:1 | unused:27 | k:32: the k-th youngest load (0: the youngest) of this warp must have arrived.
- *           early: in the order of the PTX; a compiler would let the warp go on, up to another WAIT for the same load.
- *           Only in streams that have UNITS.
+ *   WAIT    kind:4 | early:1 | late:1 | unused:26 | k:32: the k-th youngest load (0: the youngest) of this warp must have
+ *           arrived. early: in the order of the PTX; a compiler would let the warp go on, to a late WAIT for the same
+ *           load. Both are only in streams that have UNITS. For readers in the order of the PTX a late WAIT is nothing,
+ *           and what it cuts from an ISSUE belongs to it.
  *           Loads are the ACCESS records with op load, or atomic with flag RETURNS, numbered as they appear.
  *   BARRIER kind:4 | id:8 | flags:4 (1: arrive only, does not wait) | expected:16 arrivals | unused:32
  *           written for each warp when the barrier completed; `expected` is how many BARRIER records, over the whole
@@ -96,7 +97,8 @@ enum {                      /* ACCESS flags */
        TRACE_STREAMING = 8, /* .cs .lu */
 };
 
-#define TRACE_EARLY 16u /* of a WAIT */
+#define TRACE_EARLY 16u /* of a WAIT: one of a pair for the same load */
+#define TRACE_LATE 32u
 #define TRACE_LOOKUPS_MAX 8u
 #define TRACE_LINE_BYTES 128u
 #define TRACE_SECTOR_BYTES 32u
@@ -134,6 +136,7 @@ static inline uint32_t trace_line_lanes(uint64_t l) { return l >> 4 & 0x3f; }
 static inline uint32_t trace_line_sectors(uint64_t l) { return l & 15; }
 static inline uint32_t trace_wait_k(uint64_t w) { return (uint32_t)(w >> 32); }
 static inline bool trace_wait_early(uint64_t w) { return w & TRACE_EARLY; }
+static inline bool trace_wait_late(uint64_t w) { return w & TRACE_LATE; }
 static inline uint32_t trace_enter_trips(uint64_t w) { return (uint32_t)(w >> 4) & TRACE_TRIPS_MAX; }
 static inline uint32_t trace_mark_pc(uint64_t w) { return (uint32_t)(w >> 32); } /* of ENTER and LEAVE */
 static inline uint32_t trace_barrier_id(uint64_t w) { return w >> 4 & 0xff; }
@@ -433,9 +436,10 @@ static inline void trace_put_wait(trace_writer *w, uint32_t k) {
   trace_flush_issue(w);
   *trace_room(w, 1) = TRACE_WAIT | (uint64_t)k << 32;
 }
-static inline void trace_put_early_wait(trace_writer *w, uint32_t k) {
+/* pair: TRACE_EARLY or TRACE_LATE; 0: a WAIT of its own */
+static inline void trace_put_paired_wait(trace_writer *w, uint32_t k, uint32_t pair) {
   trace_flush_issue(w);
-  *trace_room(w, 1) = TRACE_WAIT | TRACE_EARLY | (uint64_t)k << 32;
+  *trace_room(w, 1) = TRACE_WAIT | pair | (uint64_t)k << 32;
 }
 static inline void trace_put_barrier(trace_writer *w, uint32_t id, bool arrive_only, uint32_t expected) {
   trace_flush_issue(w);
@@ -519,10 +523,11 @@ static inline const uint64_t *trace_cursor_next(trace_reader *reader, trace_curs
   cursor->at = record + (trace_word_kind(*record) == TRACE_ACCESS ? 2 + trace_access_lines(*record) : 1);
   return record;
 }
-/* Behind an ISSUE that was just read: the UNITS that belong to it are read, too, and added up in *units. With `joins`,
- * for readers of a stream with marks that want none: the marks behind it are skipped, and what they cut from it is
- * joined to it. Returns the whole ISSUE. */
-uint64_t trace_cursor_issue(trace_reader *reader, trace_cursor *cursor, uint64_t issue, bool joins,
+/* What a reader leaves out of a stream: an ISSUE that it cuts in two is one again. */
+enum { TRACE_NO_MARKS = 1, TRACE_NO_LATE_WAITS = 2 };
+/* Behind an ISSUE that was just read: the UNITS that belong to it are read, too, and added up in *units, and what is
+ * left out is skipped. Returns the whole ISSUE. */
+uint64_t trace_cursor_issue(trace_reader *reader, trace_cursor *cursor, uint64_t issue, uint32_t left_out,
                             trace_counts *units);
 void trace_cursor_close(trace_reader *reader, trace_cursor *cursor); /* gives its buffer back; before the release */
 /* The reader is done with the chunk (all its warps reached EXIT). */

@@ -19,7 +19,7 @@ expect_out "step/layer1/library:inner"
 # A recording has them, and says so by its version; without ranges it is what it was.
 run "$farfault" record --machine v100 -o ranges.fft "$program"
 expect_status 0
-expect test "$(od -An -tu1 -j8 -N1 ranges.fft | tr -d ' ')" = 4
+expect test "$(od -An -tu1 -j8 -N1 ranges.fft | tr -d ' ')" = 8
 run "$farfault" sim --machine v100 --memory copy,uvm --json sim.json ranges.fft
 expect_status 0
 expect diff <(sed '/^ "host": {/,$d' run.json) <(sed '/^ "host": {/,$d' sim.json)
@@ -31,7 +31,7 @@ expect_out "<<<1x1x1, 64x1x1, 0>>> in step/layer1/library:inner"
 run env NVTX_INJECTION64_PATH=/nonexistent "$farfault" record --machine v100 -o none.fft "$program"
 expect_status 0
 expect_out "levels -2 -2 -2 -2"
-expect test "$(od -An -tu1 -j8 -N1 none.fft | tr -d ' ')" = 2
+expect test "$(od -An -tu1 -j8 -N1 none.fft | tr -d ' ')" = 6
 run "$farfault" sim --machine v100 --memory copy -v none.fft
 expect test "$(grep -c 'step\|launches .* range' out)" = 0
 

@@ -28,7 +28,7 @@ static void check_instruction(const exec_function *f, const exec_instr *i) {
     FF_ASSERT(i->target < f->count && f->first_of[f->code[i->target].index] == i->target);
   FF_ASSERT(!i->wait == !(i->attention & EXEC_ATTEND_WAIT));
   for (uint32_t n = 1; i->wait && n <= f->waits[i->wait - 1]; n++)
-    FF_ASSERT((f->waits[i->wait - 1 + n] & ~EXEC_WAIT_EARLY) < f->load_count);
+    FF_ASSERT((f->waits[i->wait - 1 + n] & EXEC_WAIT_NUMBER) < f->load_count);
 }
 
 static void check_units(const exec_function *f) {

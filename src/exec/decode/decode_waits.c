@@ -193,7 +193,7 @@ static void make_lists(mover *m, const uint32_t *first_of) {
     const wait_place *place = &m->done.items[i];
     uint32_t number = d->load_number[place->reg];
     uint32_t *late = lists + d->code.items[first_of[place->late]].wait - 1;
-    late[++late[0]] = number;
+    late[++late[0]] = number | (place->early == place->late ? 0 : EXEC_WAIT_LATE);
     if (place->early == place->late) continue;
     uint32_t *early = lists + d->code.items[first_of[place->early]].wait - 1;
     early[++early[0]] = number | EXEC_WAIT_EARLY;

@@ -222,17 +222,17 @@ static void wait_early(core_warp *w, const exec_instr *i, uint32_t number) {
   if (number == w->waited_early) return;
   w->waited_early = number;
   core_trace_issue(w, i->index);
-  trace_put_early_wait(w->trace, w->loads - number);
+  trace_put_paired_wait(w->trace, w->loads - number, TRACE_EARLY);
 }
 
 void core_trace_waits(core_warp *w, const exec_instr *i) {
   const uint32_t *list = w->function->waits + i->wait - 1;
   uint32_t *newest = (uint32_t *)(void *)(w->frame->registers + w->function->loads_offset);
   for (uint32_t n = 1; n <= list[0]; n++) {
-    bool early = list[n] & EXEC_WAIT_EARLY && trace_writer_has_units(w->trace);
-    uint32_t *last = &newest[list[n] & ~EXEC_WAIT_EARLY], number = *last;
+    bool paired = list[n] & (EXEC_WAIT_EARLY | EXEC_WAIT_LATE) && trace_writer_has_units(w->trace);
+    uint32_t *last = &newest[list[n] & EXEC_WAIT_NUMBER], number = *last;
     if (!number) continue;
-    if (early) {
+    if (paired && list[n] & EXEC_WAIT_EARLY) {
       wait_early(w, i, number);
       continue;
     }
@@ -240,6 +240,6 @@ void core_trace_waits(core_warp *w, const exec_instr *i) {
     if (number == w->waited) continue; /* another register of the same load */
     w->waited = number;
     core_trace_issue(w, i->index);
-    trace_put_wait(w->trace, w->loads - number);
+    trace_put_paired_wait(w->trace, w->loads - number, paired ? TRACE_LATE : 0);
   }
 }

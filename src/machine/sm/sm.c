@@ -181,7 +181,7 @@ static void warp_exit(front_end *f, warp *w, ps time) {
 
 static void issue_begin(front_end *f, warp *w, uint64_t word) {
   trace_counts units = {{0}};
-  if (f->joins_issues || f->pipes) word = trace_cursor_issue(f->reader, &w->cursor, word, f->joins_issues, &units);
+  if (f->joins_issues) word = trace_cursor_issue(f->reader, &w->cursor, word, f->left_out, &units);
   w->burst = trace_issue_count(word);
   w->passes = trace_issue_memory(word);
   w->sfu = trace_issue_sfu(word);
@@ -217,7 +217,7 @@ void warp_wake(front_end *f, warp *w, ps time) {
     case TRACE_ISSUE: issue_begin(f, w, *record); break;
     case TRACE_ACCESS: access_begin(f->accesses, w, record, &time); break;
     case TRACE_WAIT:
-      if (trace_wait_early(*record) && f->hoists_loads) break;
+      if (f->hoists_loads ? trace_wait_early(*record) : trace_wait_late(*record)) break;
       wait_for_load(f, w, trace_wait_k(*record), &time);
       break;
     case TRACE_BARRIER:

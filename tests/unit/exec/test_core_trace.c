@@ -59,7 +59,7 @@ static void add_record(ff_text *text, const uint64_t *word) {
   case TRACE_ACCESS: add_access(text, word); break;
   case TRACE_UNITS: add_units(text, *word); break;
   case TRACE_WAIT:
-    ff_text_add(text, "%swait %u\n", trace_wait_early(*word) ? "early " : "", trace_wait_k(*word));
+    ff_text_add(text, "%swait %u\n", trace_wait_early(*word) ? "early " : trace_wait_late(*word) ? "late " : "", trace_wait_k(*word));
     break;
   case TRACE_BARRIER:
     ff_text_add(text, "barrier %u%s of %u\n", trace_barrier_id(*word),
@@ -134,7 +134,7 @@ static void test_waits_move_down(void **state) {
       loads,
       "run 3\nunits 1 0 1 0 0 0 0 0 0\nload 4 pc 2 mask ffffffff: 0/32/1\nearly wait 0\n"
       "run 2\nunits 1 0 1 0 0 0 0 0 0\nload 4 pc 4 mask ffffffff: 80/32/1\nwait 0\n"
-      "run 1\nunits 1 0 1 0 0 0 0 4 0\nwait 1\nrun 1\nunits 1 0 1 0 0 0 0 0 0\nstore 4 pc 6 mask ffffffff: 100/32/1\nrun 1\n"
+      "run 1\nunits 1 0 1 0 0 0 0 4 0\nlate wait 1\nrun 1\nunits 1 0 1 0 0 0 0 0 0\nstore 4 pc 6 mask ffffffff: 100/32/1\nrun 1\n"
       "units 1 0 0 0 0 0 0 1 0\nexit\n");
   compare("", loads, 32, 0, /* a stream without them has the order of the PTX */
           "run 3\nload 4 pc 2 mask ffffffff: 0/32/1\nwait 0\nrun 2\nload 4 pc 4 mask ffffffff: 80/32/1\nwait 0\n"

@@ -102,9 +102,9 @@ static void test_what_has_no_units_takes_no_time(void **state) {
 static void early_wait(trace_writer *w, uint64_t b, uint32_t i, const void *context) {
   rig_load_wait(w, RIG_BASE);
   rig_load(w, RIG_BASE + 1024 * 128);
-  trace_put_early_wait(w, 0);
+  trace_put_paired_wait(w, 0, TRACE_EARLY);
   rig_load(w, RIG_BASE + 2048 * 128);
-  trace_put_wait(w, 1);
+  trace_put_paired_wait(w, 1, TRACE_LATE);
   trace_put_wait(w, 0);
 }
 static void hoisting(machine_spec *spec) { spec->hoists_loads = 1; }

@@ -209,7 +209,8 @@ static void test_words(void **state) {
   w = ff_trace_units((uint32_t[]){1, 2, 3, 4, 5, 6, 7, 8, 63});
   assert_true(ff_trace_kind(w) == FF_TRACE_UNITS && ff_trace_units_count(w, FF_TRACE_SLOTS) == 1 &&
               ff_trace_units_count(w, FF_TRACE_LOADS) == 63);
-  assert_true(ff_trace_wait_early(ff_trace_early_wait(3)) && ff_trace_wait_k(ff_trace_early_wait(3)) == 3);
+  assert_true(ff_trace_wait_early(ff_trace_early_wait(3)) && ff_trace_wait_k(ff_trace_early_wait(3)) == 3 &&
+              ff_trace_wait_late(ff_trace_late_wait(3)));
   w = ff_trace_enter_trips(0xfedcba98, 77);
   assert_true(ff_trace_kind(w) == FF_TRACE_ENTER && ff_trace_mark(w) == 0xfedcba98 && ff_trace_trips(w) == 77 &&
               ff_trace_trips(ff_trace_enter(5)) == 0);
@@ -236,7 +237,7 @@ static void test_same_words(void **state) {
                 ff_trace_barrier_expected(w) == trace_barrier_expected(w));
     trace_counts counts = {{0}};
     trace_add_units(&counts, w);
-    assert_true(ff_trace_wait_early(w) == trace_wait_early(w));
+    assert_true(ff_trace_wait_early(w) == trace_wait_early(w) && ff_trace_wait_late(w) == trace_wait_late(w));
     for (int u = 0; u < FF_TRACE_UNIT_COUNT; u++)
       assert_int_equal(ff_trace_units_count(w, (ff_trace_unit)u), trace_count(&counts, (trace_unit)u));
     assert_true(ff_trace_line(w >> 8, (uint32_t)w & 63, (uint32_t)(w >> 32) & 15) ==
