@@ -417,7 +417,13 @@ static void dump_record(const trace_item *item, ff_text *out) {
                 trace_issue_sfu(word), trace_issue_fp64(word));
     break;
   case TRACE_ACCESS: dump_access(item->record, out); break;
-  case TRACE_WAIT: ff_text_add(out, "%swait %u", trace_wait_early(word) ? "early " : trace_wait_late(word) ? "late " : "", trace_wait_k(word)); break;
+  case TRACE_WAIT:
+    ff_text_add(out, "%swait %u",
+                trace_wait_early(word)  ? "early "
+                : trace_wait_late(word) ? "late "
+                                        : "",
+                trace_wait_k(word));
+    break;
   case TRACE_BARRIER:
     ff_text_add(out, "barrier %u, %u expected%s", trace_barrier_id(word), trace_barrier_expected(word),
                 trace_barrier_arrive_only(word) ? ", arrives" : "");

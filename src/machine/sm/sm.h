@@ -124,9 +124,9 @@ typedef struct front_end {
   struct access_path *accesses;  /* below it */
   struct dispatcher *dispatch;   /* that is told when a block is over */
   struct controller *controller; /* NULL: the machine has no memory stacks */
-  uint32_t left_out; /* TRACE_NO_...: what of the stream means nothing here */
-  bool joins_issues; /* for that, or as UNITS are wanted */
-  bool hoists_loads; /* early WAITs mean nothing, else late ones */
+  uint32_t left_out;             /* TRACE_NO_...: what of the stream means nothing here */
+  bool joins_issues;             /* for that, or as UNITS are wanted */
+  bool hoists_loads;             /* early WAITs mean nothing, else late ones */
   bool pipes;                    /* the machine has execution pipes, and the stream says what goes to them */
   /* its own state */
   ps stopped; /* no warp goes on before that */

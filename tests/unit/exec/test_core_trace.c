@@ -59,7 +59,11 @@ static void add_record(ff_text *text, const uint64_t *word) {
   case TRACE_ACCESS: add_access(text, word); break;
   case TRACE_UNITS: add_units(text, *word); break;
   case TRACE_WAIT:
-    ff_text_add(text, "%swait %u\n", trace_wait_early(*word) ? "early " : trace_wait_late(*word) ? "late " : "", trace_wait_k(*word));
+    ff_text_add(text, "%swait %u\n",
+                trace_wait_early(*word)  ? "early "
+                : trace_wait_late(*word) ? "late "
+                                         : "",
+                trace_wait_k(*word));
     break;
   case TRACE_BARRIER:
     ff_text_add(text, "barrier %u%s of %u\n", trace_barrier_id(*word),

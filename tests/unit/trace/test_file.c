@@ -783,7 +783,8 @@ static void *read_unmarked(void *argument) {
           uint64_t word = *record;
           if (u->joins && kind == TRACE_ISSUE && !trace_issue_count(word) && !trace_issue_memory(word)) continue;
           trace_counts units = {{0}};
-          if (u->joins && kind == TRACE_ISSUE) word = trace_cursor_issue(u->reader, &cursor, word, TRACE_NO_MARKS, &units);
+          if (u->joins && kind == TRACE_ISSUE)
+            word = trace_cursor_issue(u->reader, &cursor, word, TRACE_NO_MARKS, &units);
           if (u->joins && (kind == TRACE_ENTER || kind == TRACE_LEAVE)) continue;
           assert_int_equal(word, want[at]);
           uint32_t length = kind == TRACE_ACCESS ? 2 + trace_access_lines(word) : 1;
