@@ -234,7 +234,7 @@ static uint64_t least_of(uint64_t three, uint64_t *left) { /* of three counts, u
     taken |= part << i * TRACE_UNIT_BITS;
     bits |= part << 6 * i;
   }
-  *left = three - taken;
+  *left = (three - taken) & ((UINT64_C(1) << 3 * TRACE_UNIT_BITS) - 1); /* above: counts of a bad file ran over */
   return bits;
 }
 

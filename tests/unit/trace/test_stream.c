@@ -201,6 +201,55 @@ static void test_abandoned_launch(void **state) {
   trace_program_free(program);
 }
 
+/* A stream of 5 instructions with `words` UNITS of 63 each, a late wait, and 2 instructions. */
+static trace_chunk *paired(trace_program *program, trace_reader *reader, uint32_t words) {
+  trace_launch *launch = append_launch(program, 1, 1);
+  trace_chunk *chunk = trace_chunk_begin(launch, 0);
+  trace_writer w;
+  trace_chunk_writer(chunk, 0, &w);
+  trace_put_issue(&w, 5, 0, 0, 0);
+  for (uint32_t i = 0; i < words; i++) trace_copy_word(&w, (UINT64_C(1) << 58) - 16 + TRACE_UNITS);
+  trace_put_paired_wait(&w, 0, TRACE_LATE);
+  trace_put_issue(&w, 2, 0, 0, 0);
+  trace_put_exit(&w);
+  trace_chunk_publish(chunk);
+  trace_launch_finish(launch);
+  append_end(program);
+  return trace_reader_chunk(reader, trace_reader_next_op(reader)->launch, 0);
+}
+
+static void test_late_waits_can_be_left_out(void **state) {
+  for (uint32_t left_out = 0; left_out <= TRACE_NO_LATE_WAITS; left_out += TRACE_NO_LATE_WAITS) {
+    trace_program *program = trace_program_create(0);
+    trace_program_units(program, true);
+    trace_reader *reader = trace_reader_create(program);
+    trace_chunk *chunk = paired(program, reader, 3);
+    trace_cursor cursor;
+    trace_counts units = {{0}};
+    trace_cursor_open(reader, chunk, 0, &cursor);
+    uint64_t issue = *trace_cursor_next(reader, &cursor);
+    issue = trace_cursor_issue(reader, &cursor, issue, left_out, &units);
+    assert_int_equal(trace_issue_count(issue), left_out ? 7 : 5);
+    for (uint32_t u = 0; u < TRACE_UNIT_COUNT; u++) assert_int_equal(trace_count(&units, (trace_unit)u), 3 * 63);
+    assert_int_equal(trace_word_kind(*trace_cursor_next(reader, &cursor)), left_out ? TRACE_EXIT : TRACE_WAIT);
+    trace_cursor_close(reader, &cursor);
+    trace_reader_release(reader, chunk);
+    trace_reader_free(reader);
+    trace_program_free(program);
+  }
+}
+
+/* More UNITS than an ISSUE can have, as a bad file may say: the counts run over, and writing them ends. */
+static void test_too_many_units_end(void **state) {
+  trace_program *program = trace_program_create(0);
+  trace_program_units(program, true);
+  trace_reader *reader = trace_reader_create(program);
+  trace_chunk *chunk = paired(program, reader, 100000);
+  trace_reader_release(reader, chunk);
+  trace_reader_free(reader);
+  trace_program_free(program);
+}
+
 static void test_no_readers(void **state) {
   trace_program *program = trace_program_create(0);
   for (int i = 0; i < 70000; i++) assert_int_equal(trace_op_append(program, &(trace_op){.kind = TRACE_OP_HOST}), i);
@@ -561,6 +610,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_round_trip),
       cmocka_unit_test(test_out_of_order_publishing),
+      cmocka_unit_test(test_late_waits_can_be_left_out),
+      cmocka_unit_test(test_too_many_units_end),
       cmocka_unit_test(test_abandoned_launch),
       cmocka_unit_test(test_no_readers),
       cmocka_unit_test(test_warp_without_writer),
