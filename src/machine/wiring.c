@@ -122,6 +122,7 @@ static void wire_paging(sim *s, device *d, const sim_options *options) {
                    .walkers = &d->walkers,
                    .walk_cache = &d->walk_cache,
                    .shared_tlb = d->shared_tlb,
+                   .tlb_census = &d->tlb_census,
                    .shared_sets = d->shared_sets,
                    .walk_shift = s->gmmu.walk_shift,
                    .page_fixed = s->gmmu.page_fixed, /* take_choices */

@@ -147,6 +147,7 @@ static void chunk_attach(pager *p, pager_chunk *chunk, uint32_t index) {
   uint64_t base = chunk->number << PAGER_CHUNK_SHIFT;
   uint64_t begin = a->address > base ? a->address : base;
   uint64_t end = a->address + a->bytes < base + CHUNK_BYTES ? a->address + a->bytes : base + CHUNK_BYTES;
+  uint64_t unmarked = 0, first = 0; /* windows that end here are to be marked, from `first` on */
   for (uint64_t w = round_down(begin, p->config.unit_bytes); w < end; w += p->config.unit_bytes) {
     pager_unit *unit = &chunk->units[(w - base) >> p->unit_shift], fresh = unit_fresh(p, index, w);
     chunk->used++;
@@ -166,8 +167,13 @@ static void chunk_attach(pager *p, pager_chunk *chunk, uint32_t index) {
       unit->sibling = sibling;
       *p->siblings[sibling] = fresh;
     }
-    pager_mark_window(p, chunk, w);
+    if (unmarked != w) {
+      if (unmarked) pager_mark_windows(p, chunk, first, unmarked);
+      first = w;
+    }
+    unmarked = w + p->config.unit_bytes;
   }
+  if (unmarked) pager_mark_windows(p, chunk, first, unmarked);
 }
 
 /* Forgets an allocation's unit; its window's other units move up. Its frame, if it has one, is dropped. */

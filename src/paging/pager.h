@@ -504,6 +504,7 @@ void pager_ask_prefetcher(pager *pager, const ff_fault *faults, size_t count); /
 void pager_mark(pager *pager, uint64_t address, const pager_unit *unit);
 void pager_tell(pager *pager, uint64_t address, bool arrived); /* the policies: a unit has come or gone */
 void pager_mark_window(pager *pager, pager_chunk *chunk, uint64_t window);
+void pager_mark_windows(pager *pager, pager_chunk *chunk, uint64_t first, uint64_t end); /* all from `first` to `end` */
 uint32_t pager_flight_take(pager *pager);
 void pager_flight_set(pager *pager, uint32_t flight, uint64_t address, uint64_t bytes, uint64_t lands);
 

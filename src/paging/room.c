@@ -176,7 +176,6 @@ static void mark_pages(pager *p, pager_chunk *chunk, uint64_t window) {
   const pager_unit *only = &chunk->units[(page - base) >> p->unit_shift];
   if (p->config.unit_bytes == FF_PAGE_BYTES && !only->sibling) {
     mark_page(chunk, from, only);
-    if (p->config.largest_leaf) mark_leaves(p, chunk, from / GROUP_PAGES, from / GROUP_PAGES);
     return;
   }
   set_pages(&chunk->mapped, from, to, false);
@@ -189,15 +188,24 @@ static void mark_pages(pager *p, pager_chunk *chunk, uint64_t window) {
         mark_unit(p, chunk, at, u, absent);
         if (!u->sibling) break;
       }
-  if (p->config.largest_leaf) mark_leaves(p, chunk, from / GROUP_PAGES, (to - 1) / GROUP_PAGES);
+}
+
+void pager_mark_windows(pager *p, pager_chunk *chunk, uint64_t first, uint64_t end) {
+  if (chunk == p->zero_chunk) return;
+  bool turned = false;
+  for (uint64_t window = first; window < end; window += p->config.unit_bytes) {
+    turned |= mark_sets(p, chunk, window);
+    mark_use(p, chunk, window);
+    mark_pages(p, chunk, window);
+  }
+  uint64_t base = chunk->number << PAGER_CHUNK_SHIFT;
+  if (p->config.largest_leaf)
+    mark_leaves(p, chunk, (uint32_t)((first - base) / FF_GROUP_BYTES), (uint32_t)((end - 1 - base) / FF_GROUP_BYTES));
+  if (turned || p->config.whole_blocks) list_chunk(p, chunk);
 }
 
 void pager_mark_window(pager *p, pager_chunk *chunk, uint64_t window) {
-  if (chunk == p->zero_chunk) return;
-  bool turned = mark_sets(p, chunk, window);
-  mark_use(p, chunk, window);
-  mark_pages(p, chunk, window);
-  if (turned || p->config.whole_blocks) list_chunk(p, chunk);
+  pager_mark_windows(p, chunk, window, window + p->config.unit_bytes);
 }
 
 /* ---- what policies are told ---- */

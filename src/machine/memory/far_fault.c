@@ -252,15 +252,25 @@ static void unblock(void *context, uint32_t sm_index) {
   m->blocked_warps->count = 0;
 }
 
+/* The bytes of the unit's own allocation, without what the page holds of others. */
+static bool in_l2(far_faults *f, uint64_t window, const pager_unit *unit) {
+  const pager_allocation *a = &f->pager->allocations.items[unit->allocation];
+  uint64_t end = window + f->pager->config.unit_bytes, begin = a->address > window ? a->address : window;
+  if (a->address + a->bytes < end) end = a->address + a->bytes;
+  return l2_has_any(f->memory, begin, end - begin);
+}
+
 static void left(void *context, uint64_t address, const pager_unit *unit) {
   far_faults *f = context;
   uint64_t window = address & ~(f->pager->config.unit_bytes - 1);
   uint64_t begin = f->pager->allocations.items[unit->allocation].address & ~(FF_PAGE_BYTES - 1);
+  if (begin < window) begin = window;
   tlb_forget(f->gmmu, address, unit);
   /* an access that was held up asks again */
   for (uint32_t i = 0; i < f->gmmu->sm_total; i++) load_store_forget(&f->sms[i].lsu);
-  l2_discard(f->memory, begin > window ? begin : window, unit->bytes);
-  address_map_give(f->map, begin > window ? begin : window, unit->bytes);
+  if (unit->last_use) l2_discard(f->memory, begin, unit->bytes);
+  else if (ff_check_level >= 2) FF_ASSERT(!in_l2(f, window, unit)); /* what was not used since it came */
+  address_map_give(f->map, begin, unit->bytes);
 }
 
 static void remapped(void *context, uint64_t address, uint64_t bytes, bool whole) {

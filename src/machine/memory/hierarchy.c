@@ -233,6 +233,16 @@ void l2_discard(memory *y, uint64_t address, uint64_t bytes) {
   for (uint64_t a = address; a < address + bytes; a += TRACE_LINE_BYTES) l2_drop(y, physical_address(y->map, a));
 }
 
+bool l2_has_any(memory *y, uint64_t address, uint64_t bytes) {
+  bool any = false;
+  for (uint64_t a = address; a < address + bytes && !any; a += TRACE_LINE_BYTES) {
+    place p = l2_place(y, physical_address(y->map, a));
+    any = cache_find(&p.slice->cache, p.set, p.tag) ||
+          (y->crossing && cache_find(&twin(y, p.slice)->cache, p.set, p.tag));
+  }
+  return any;
+}
+
 ps channel_take(memory *y, uint64_t physical, ps at) {
   place p = l2_place(y, physical);
   return server_take(&p.slice->channel->bus, at, at, y->t->dram_read[4]) + y->t->dram_read[4];

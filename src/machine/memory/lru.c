@@ -3,6 +3,8 @@
  * head: its `older` is the youngest entry, its `newer` the oldest. */
 #include "machine/memory/lru.h"
 
+#include "base/check.h"
+
 void lru_init(lru *t, arena *a, uint64_t capacity) {
   uint32_t buckets = 4;
   t->capacity = (uint32_t)capacity;
@@ -11,6 +13,35 @@ void lru_init(lru *t, arena *a, uint64_t capacity) {
   t->entries = arena_alloc(a, (t->capacity + 1) * sizeof *t->entries);
   t->buckets = arena_alloc(a, buckets * sizeof *t->buckets);
 }
+
+/* ---- the census ---- */
+
+void lru_census_init(lru_census *c, arena *a, uint64_t entries) {
+  uint32_t slots = 1024;
+  while (slots < entries * 4 && slots < UINT32_C(1) << 24) slots *= 2;
+  c->mask = slots - 1;
+  c->counts = arena_alloc(a, slots * sizeof *c->counts);
+}
+
+static uint32_t *census_slot(const lru_census *c, uint64_t key) {
+  uint64_t hash = key * UINT64_C(0x9e3779b97f4a7c15);
+  return &c->counts[(hash >> 40) & c->mask]; /* its upper bits depend on all of the key */
+}
+
+bool lru_census_lacks(const lru_census *c, uint64_t key) { return *census_slot(c, key) == 0; }
+
+static void count_in(const lru *t, uint64_t key) {
+  if (t->census) ++*census_slot(t->census, key);
+}
+
+static void count_out(const lru *t, uint64_t key) {
+  if (!t->census) return;
+  uint32_t *slot = census_slot(t->census, key);
+  FF_ASSERT(*slot);
+  --*slot;
+}
+
+/* ---- one table ---- */
 
 static uint32_t *bucket_of(lru *t, uint64_t key) {
   uint64_t hash = key * UINT64_C(0x9e3779b97f4a7c15);
@@ -56,7 +87,9 @@ lru_entry *lru_insert(lru *t, uint64_t key, ps ready) {
     index = t->entries[0].newer;
     ring_remove(t, &t->entries[index]);
     unhash(t, index);
+    count_out(t, t->entries[index].key);
   }
+  count_in(t, key);
   uint32_t *bucket = bucket_of(t, key);
   t->entries[index].key = key;
   t->entries[index].ready = ready;
@@ -70,6 +103,7 @@ bool lru_remove(lru *t, uint64_t key) {
   uint32_t index = *bucket_of(t, key);
   while (index && t->entries[index].key != key) index = t->entries[index].next;
   if (!index) return false;
+  count_out(t, key);
   ring_remove(t, &t->entries[index]);
   unhash(t, index);
   uint32_t last = t->count--;

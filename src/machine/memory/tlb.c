@@ -204,7 +204,8 @@ static void shoot(gmmu *g, lru *table, uint64_t key) {
 
 /* From all TLBs. */
 static void shoot_down(gmmu *g, uint64_t key) {
-  for (uint32_t i = 0; i < g->sm_total; i++) shoot(g, &g->sms[i].tlb, key);
+  bool none = lru_census_lacks(g->tlb_census, key);
+  for (uint32_t i = 0; !none && i < g->sm_total; i++) shoot(g, &g->sms[i].tlb, key);
   if (g->shared_tlb) shoot(g, shared_set(g, key), key);
 }
 

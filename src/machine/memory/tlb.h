@@ -30,8 +30,9 @@ typedef struct gmmu {
   uint8_t alias_mask;                /* 0: units share the entries of a page */
   uint32_t leaf_shift[PAGER_LEAVES]; /* of these pages */
   uint32_t walk_shift;               /* of the machine's page_bytes, whatever is mapped: see gmmu_walk */
-  uint32_t seen_shift; /* of what a translation answers for: the smallest page, or a unit if that is smaller */
-  lru *shared_tlb;     /* its sets; NULL: there is none */
+  uint32_t seen_shift;    /* of what a translation answers for: the smallest page, or a unit if that is smaller */
+  lru *shared_tlb;        /* its sets; NULL: there is none */
+  lru_census *tlb_census; /* of all SMs' TLBs */
   divider shared_sets;
 } gmmu;
 

@@ -190,6 +190,7 @@ static void prefetch_ahead(const progress *p, const uint64_t *lines, uint32_t co
 /* Sends what can be sent of `todo`. false: held up too long, the warp comes back later. */
 static bool send_lines(progress *p, uint64_t limit) {
   warp *w = p->w;
+  if (p->blocked) return !w->todo || p->at <= limit;
   const uint64_t *lines = w->record + 2 + w->first_line;
   uint32_t count = trace_access_lines(*w->record) - w->first_line;
   prefetch_first(p, lines, count);
@@ -222,6 +223,7 @@ bool access_continue(access_path *a, warp *w, ps *time) {
   if (a->t->lookup) set_pace(&p, a->t, w->record);
   p.at = server_take(&m->lsu.port, *time, *time, 0);
   ps begun = p.at, next = a->heap->next_time, limit = next < UINT64_MAX - a->t->ahead ? next + a->t->ahead : UINT64_MAX;
+  p.blocked = m->tlb_blocked && !m->lsu.seen_count; /* no line of it can be translated */
   bool sent = send_lines(&p, limit);
   while (sent && !w->todo && w->first_line + 64 < trace_access_lines(*w->record)) {
     w->first_line += 64;

@@ -31,6 +31,7 @@ static void sms_make(device *d) {
   const machine_spec *spec = &d->spec;
   arena *a = &d->arena;
   d->sms = arena_alloc(a, d->sm_total * sizeof *d->sms);
+  lru_census_init(&d->tlb_census, a, d->sm_total * spec->tlb_entries);
   d->blocked_warps = ff_alloc(d->sm_total * sizeof *d->blocked_warps);
   for (uint32_t i = 0; i < d->sm_total; i++) {
     sm *m = &d->sms[i];
@@ -45,6 +46,7 @@ static void sms_make(device *d) {
     slots_init(&m->l1_mshrs, a, spec->l1_mshrs);
     slots_init(&m->stores, a, spec->l1_mshrs);
     lru_init(&m->tlb, a, spec->tlb_entries);
+    m->tlb.census = &d->tlb_census;
   }
 }
 

@@ -49,7 +49,8 @@ typedef struct device {
   dram_channel *channels;
   lru walk_cache;
   slots walkers;
-  lru *shared_tlb; /* its sets; NULL: there is none */
+  lru *shared_tlb;       /* its sets; NULL: there is none */
+  lru_census tlb_census; /* of all SMs' TLBs */
   divider shared_sets;
   network network;
   bool limits_network; /* the machine file gives a limit of the network's ports */

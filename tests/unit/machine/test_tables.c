@@ -125,6 +125,40 @@ static void test_lru(void **state) {
   }
 }
 
+/* The census of several tables lacks no key that one of them has, and when they are empty it lacks all. */
+static void test_lru_census(void **state) {
+  enum { TABLES = 3, KEYS = 100 };
+  arena a = {0};
+  lru tables[TABLES] = {0};
+  lru_census census;
+  lru_census_init(&census, &a, TABLES * 8);
+  for (int i = 0; i < TABLES; i++) {
+    lru_init(&tables[i], &a, 8);
+    tables[i].census = &census;
+  }
+  uint64_t lacked = 0;
+  for (int step = 0; step < 20000; step++) {
+    lru *t = &tables[random_below(TABLES)];
+    uint64_t key = random_below(KEYS) << 40 | random_below(2);
+    switch (random_below(10)) {
+    case 0: lru_remove(t, key); break;
+    case 1: lru_remove_range(t, key, key + (UINT64_C(2) << 40)); break;
+    default:
+      if (!lru_find(t, key)) lru_insert(t, key, 0);
+    }
+    for (uint64_t k = 0; k < KEYS; k++) {
+      bool there = false;
+      for (int i = 0; i < TABLES; i++) there = there || lru_find(&tables[i], k << 40);
+      assert_false(there && lru_census_lacks(&census, k << 40));
+      lacked += lru_census_lacks(&census, k << 40);
+    }
+  }
+  assert_true(lacked > 20000 * (KEYS - TABLES * 8) / 2); /* it spares most looks */
+  for (int i = 0; i < TABLES; i++) lru_remove_range(&tables[i], 0, UINT64_MAX);
+  for (uint64_t k = 0; k < KEYS; k++) assert_true(lru_census_lacks(&census, k << 40));
+  arena_free(&a);
+}
+
 /* ---- cache ---- */
 
 static void random_cache(uint64_t sets, uint64_t most_ways) {
@@ -200,8 +234,8 @@ static void test_division(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_event_heap), cmocka_unit_test(test_slots),    cmocka_unit_test(test_lru),
-      cmocka_unit_test(test_cache),      cmocka_unit_test(test_division),
+      cmocka_unit_test(test_event_heap), cmocka_unit_test(test_slots), cmocka_unit_test(test_lru),
+      cmocka_unit_test(test_lru_census), cmocka_unit_test(test_cache), cmocka_unit_test(test_division),
   };
   return cmocka_run_group_tests_name("tables", tests, NULL, NULL);
 }
