@@ -183,10 +183,12 @@ pager_moves pager_host_read(pager *p, uint64_t address, uint64_t bytes) {
   pager_moves moves = {0};
   if (!is_paged(p)) return moves;
   pager_whole_pages_back(p, address, bytes, &moves);
-  pager_walk w = pager_walk_begin(p, address, bytes);
-  for (pager_unit *unit; (unit = pager_walk_next(&w));) {
-    FF_ASSERT(unit->state != PAGER_IN_FLIGHT || unit->departs);
-    bring_back(p, unit, w.address, &moves);
+  uint64_t end = address + bytes < address ? UINT64_MAX : address + bytes, number = address >> PAGER_CHUNK_SHIFT;
+  for (; ff_numbers_next(&p->dirty_chunks, number, &number) && number << PAGER_CHUNK_SHIFT < end; number++) {
+    uint64_t base = number << PAGER_CHUNK_SHIFT, from = base > address ? base : address,
+             to = end - base < UINT64_C(1) << PAGER_CHUNK_SHIFT ? end : base + (UINT64_C(1) << PAGER_CHUNK_SHIFT);
+    pager_walk w = pager_walk_begin(p, from, to - from);
+    for (pager_unit *unit; (unit = pager_walk_next(&w));) bring_back(p, unit, w.address, &moves);
   }
   pager_check(p);
   return moves;
@@ -194,10 +196,10 @@ pager_moves pager_host_read(pager *p, uint64_t address, uint64_t bytes) {
 
 pager_moves pager_host_take(pager *p, uint64_t address, uint64_t bytes) {
   pager_moves moves = pager_host_read(p, address, bytes);
-  pager_walk w = pager_walk_begin(p, address, bytes);
-  for (pager_unit *unit; (unit = pager_walk_next(&w));) {
+  pager_held h = pager_held_begin(p, address, p->cleaned ? bytes : 0);
+  for (pager_unit *unit; (unit = pager_held_next(&h));) {
     if (!unit->cleaned) continue;
-    pager_unit_leaves(p, unit, w.address);
+    pager_unit_leaves(p, unit, h.address);
     p->dropped += unit->bytes;
     moves.faults = 1;
   }
@@ -284,8 +286,8 @@ static uint64_t busy_until(pager *p, uint64_t address, uint64_t bytes, bool host
   uint64_t latest = pager_cleaning(p, address, bytes);
   if (!p->flight_count) return latest;
   widen(p, &address, &bytes);
-  pager_walk w = pager_walk_begin(p, address, bytes);
-  for (pager_unit *unit; (unit = pager_walk_next(&w));)
+  pager_held h = pager_held_begin(p, address, bytes);
+  for (const pager_unit *unit; (unit = pager_held_next(&h));)
     if (unit->state == PAGER_IN_FLIGHT && !(host && unit->departs) && p->flights.items[unit->flight].lands > latest)
       latest = p->flights.items[unit->flight].lands;
   return latest;
@@ -374,8 +376,12 @@ void pager_check(const pager *p) {
 static void sets_check(pager *p, pager_chunk *chunk) {
   uint32_t units = 1u << (PAGER_CHUNK_SHIFT - p->unit_shift);
   uint64_t base = chunk->number << PAGER_CHUNK_SHIFT;
-  bool moving = false;
-  for (size_t w = 0; w < FF_BLOCK_PAGES / 64; w++) moving |= chunk->moving.word[w] != 0;
+  bool moving = false, dirty = false;
+  for (size_t w = 0; w < FF_BLOCK_PAGES / 64; w++) {
+    moving |= chunk->moving.word[w] != 0;
+    dirty |= chunk->dirty.word[w] != 0;
+  }
+  FF_ASSERT(chunk->dirty_listed == dirty && ff_numbers_has(&p->dirty_chunks, chunk->number) == dirty);
   for (int s = 0; s < PAGER_SETS; s++) {
     uint32_t count = 0;
     for (uint32_t u = 0; u < units; u++) {

@@ -203,6 +203,7 @@ typedef struct pager_chunk {
   uint64_t *windows[PAGER_SETS]; /* a bit per window of units: one of them is in the set */
   uint32_t counts[PAGER_SETS];   /* of these bits */
   bool listed[PAGER_SETS];       /* its number is in pager.chunks */
+  bool dirty_listed;             /* its number is in pager.dirty_chunks: a page of it is in `dirty` */
   /* per group: the latest use of what is resident, unless stale (units of a group or less) */
   uint64_t group_use[FF_BLOCK_BYTES / FF_GROUP_BYTES];
   /* a bit per group: what was used last has left, so the latest use of the rest must be looked for */
@@ -277,6 +278,7 @@ typedef struct pager {
   uint64_t held_blocks; /* whole_blocks: that hold anything */
   /* that have something in the set; whole_blocks: loose only where all of the block is */
   ff_numbers chunks[PAGER_SETS];
+  ff_numbers dirty_chunks;   /* a unit of them is newer in GPU memory */
   uint64_t hand_address;     /* where the fallback evictor has come to */
   uint32_t used_allocations; /* that have users */
   bool spare_used;           /* nothing of these goes, for now */

@@ -58,6 +58,19 @@ static void list_chunk(pager *p, pager_chunk *chunk) {
   }
 }
 
+static bool any_page(const ff_pages *pages) {
+  uint64_t any = 0;
+  for (size_t w = 0; w < sizeof pages->word / sizeof *pages->word; w++) any |= pages->word[w];
+  return any != 0;
+}
+
+static void list_dirty(pager *p, pager_chunk *chunk) {
+  bool dirty = any_page(&chunk->dirty);
+  if (dirty == chunk->dirty_listed) return;
+  chunk->dirty_listed = dirty;
+  (dirty ? ff_numbers_add : ff_numbers_remove)(&p->dirty_chunks, chunk->number);
+}
+
 /* The window's bits in the chunk's sets. (Of partial pages, a page counts as valid for policies as soon as any of it is
  * held.) Returns whether the chunk has come to have the first of a set, or has lost the last. */
 static bool mark_sets(const pager *p, pager_chunk *chunk, uint64_t window) {
@@ -202,6 +215,7 @@ void pager_mark_windows(pager *p, pager_chunk *chunk, uint64_t first, uint64_t e
   if (p->config.largest_leaf)
     mark_leaves(p, chunk, (uint32_t)((first - base) / FF_GROUP_BYTES), (uint32_t)((end - 1 - base) / FF_GROUP_BYTES));
   if (turned || p->config.whole_blocks) list_chunk(p, chunk);
+  list_dirty(p, chunk);
 }
 
 void pager_mark_window(pager *p, pager_chunk *chunk, uint64_t window) {
@@ -240,12 +254,6 @@ static void tell_settled(pager *p, uint64_t address, uint64_t bytes) {
   for (int i = 0; i < 2; i++)
     if (policies[i] && policies[i]->settled && !(i == 1 && p->config.evict_shares))
       policies[i]->settled(states[i], &p->view, address, bytes);
-}
-
-static bool any_page(const ff_pages *pages) {
-  uint64_t any = 0;
-  for (size_t w = 0; w < sizeof pages->word / sizeof *pages->word; w++) any |= pages->word[w];
-  return any != 0;
 }
 
 void pager_tell_settled(pager *p, pager_chunk *chunk, const ff_pages *before) {
