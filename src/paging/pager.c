@@ -98,8 +98,7 @@ void pager_grow(pager *p, uint64_t bytes) {
 
 /* ---- units ---- */
 
-/* How a unit looks before anyone has touched it. */
-static pager_unit unit_fresh(const pager *p, uint32_t index, uint64_t window) {
+pager_unit pager_unit_fresh(const pager *p, uint32_t index, uint64_t window) {
   const pager_allocation *a = &p->allocations.items[index];
   uint64_t begin = a->address > window ? a->address : window;
   uint64_t end = window + p->config.unit_bytes;
@@ -150,7 +149,7 @@ static void chunk_attach(pager *p, pager_chunk *chunk, uint32_t index) {
   uint64_t end = a->address + a->bytes < base + CHUNK_BYTES ? a->address + a->bytes : base + CHUNK_BYTES;
   uint64_t unmarked = 0, first = 0; /* windows that end here are to be marked, from `first` on */
   for (uint64_t w = round_down(begin, p->config.unit_bytes); w < end; w += p->config.unit_bytes) {
-    pager_unit *unit = &chunk->units[(w - base) >> p->unit_shift], fresh = unit_fresh(p, index, w);
+    pager_unit *unit = &chunk->units[(w - base) >> p->unit_shift], fresh = pager_unit_fresh(p, index, w);
     chunk->used++;
     /* most are: they only exist */
     if (!unit->allocation && fresh.state == PAGER_ABSENT && p->config.unit_bytes == FF_PAGE_BYTES) {

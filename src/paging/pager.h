@@ -341,6 +341,8 @@ uint32_t pager_allocation_at(const pager *pager, uint64_t address); /* that star
 size_t pager_first_behind(const pager *pager, uint64_t address);
 pager_chunk *pager_chunk_find(pager *pager, uint64_t number); /* slow path of pager_find */
 bool pager_chunk_made(const pager *pager, uint64_t number);   /* an address in it has been looked up */
+/* How an allocation's unit looks before anything has touched it. */
+pager_unit pager_unit_fresh(const pager *pager, uint32_t allocation, uint64_t window);
 pager_unit *pager_sibling_find(pager *pager, pager_unit *unit, uint64_t address);
 
 /* The chunk of an address: `zero_chunk` if no allocation overlaps it. O(1). */

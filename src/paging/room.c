@@ -295,7 +295,28 @@ static pager *pager_of(const ff_view *view) { return (pager *)((char *)(uintptr_
 
 static uint64_t view_free(const ff_view *view) { return pager_of(view)->free; }
 
+/* Of a piece of the page table that was never looked up and that one allocation fills, all units are as they begin:
+ * *unit. It is not made only to be shown to a policy, which may look at all of memory. false: it was, or several
+ * allocations share it. */
+static bool never_touched(const pager *p, uint64_t block, pager_unit *unit) {
+  if (pager_chunk_made(p, block >> PAGER_CHUNK_SHIFT)) return false;
+  size_t at = pager_first_behind(p, block);
+  if (at == p->by_address.count) return false;
+  uint32_t index = p->by_address.items[at];
+  const pager_allocation *a = &p->allocations.items[index];
+  if (a->address > block || a->address + a->bytes - block < FF_BLOCK_BYTES) return false;
+  *unit = pager_unit_fresh(p, index, block);
+  return true;
+}
+
 static void view_block(const ff_view *view, uint64_t address, ff_block *block) {
+  pager_unit unit;
+  if (never_touched(pager_of(view), address & ~(FF_BLOCK_BYTES - 1), &unit)) {
+    *block = (ff_block){.address = address & ~(FF_BLOCK_BYTES - 1)};
+    if (unit.state != PAGER_REMOTE || pager_may_come(&unit)) set_pages(&block->mapped, 0, FF_BLOCK_PAGES, true);
+    if (unit.state == PAGER_RESIDENT) set_pages(&block->valid, 0, FF_BLOCK_PAGES, true);
+    return;
+  }
   const pager_chunk *chunk = pager_chunk_at(pager_of(view), address); /* of `zero_chunk` all sets are empty */
   *block = (ff_block){.address = address & ~(FF_BLOCK_BYTES - 1),
                       .mapped = chunk->mapped,
@@ -307,6 +328,9 @@ static void view_block(const ff_view *view, uint64_t address, ff_block *block) {
 static uint64_t view_blank_bytes(const ff_view *view, uint64_t address, uint64_t bytes) {
   pager *p = pager_of(view);
   uint64_t blank = 0;
+  pager_unit fresh;
+  if (bytes == FF_BLOCK_BYTES && !(address % FF_BLOCK_BYTES) && never_touched(p, address, &fresh))
+    return pager_may_come(&fresh) && pager_blank(p, &fresh) ? FF_BLOCK_BYTES : 0;
   pager_walk w = pager_walk_begin(p, address, bytes);
   for (const pager_unit *unit; (unit = pager_walk_next(&w));)
     if (pager_may_come(unit) && pager_blank(p, unit)) blank += unit->bytes;

@@ -48,12 +48,38 @@ static uint64_t written_of(const ff_view *view, uint64_t group) {
   return absent_of(view, group) - view->blank_bytes(view, group, FF_GROUP_BYTES);
 }
 
+/* All that is absent of the block needs no transfer to come. */
+static bool is_blank(const ff_view *view, uint64_t block_address) {
+  ff_block block;
+  view->block(view, block_address, &block);
+  ff_pages absent = pages_absent(&block);
+  return view->blank_bytes(view, block_address, FF_BLOCK_BYTES) ==
+         pages_count(&absent, 0, FF_BLOCK_PAGES) * (uint64_t)FF_PAGE_BYTES;
+}
+
+/* The next group, from the one of `from` on and before `end`, of which something is absent that must cross the link to
+ * come; FF_NEVER: there is none. Blocks that are blank are passed as a whole: they can be most of memory. */
+static uint64_t next_written(const ff_view *view, uint64_t from, uint64_t end) {
+  uint64_t looked_at = FF_NEVER;
+  for (uint64_t page = from; (page = pages_next_absent(view, page)) < end;) {
+    uint64_t block = page & ~(FF_BLOCK_BYTES - 1);
+    if (block != looked_at && is_blank(view, block)) {
+      page = block + FF_BLOCK_BYTES;
+      continue;
+    }
+    looked_at = block;
+    if (written_of(view, group_of(page))) return group_of(page);
+    page = group_of(page) + FF_GROUP_BYTES;
+  }
+  return FF_NEVER;
+}
+
 /* Of the allocation's groups what must cross the link to come, counted up to more than `most` bytes. */
 static uint64_t written_bytes(const ff_view *view, const auto_allocation *a, uint64_t most) {
   uint64_t end = a->address + a->bytes, bytes = 0;
-  for (uint64_t page = a->address; bytes <= most && (page = pages_next_absent(view, page)) < end;
-       page = group_of(page) + FF_GROUP_BYTES)
-    bytes += written_of(view, group_of(page));
+  for (uint64_t at = a->address, group; bytes <= most && (group = next_written(view, at, end)) != FF_NEVER;
+       at = group + FF_GROUP_BYTES)
+    bytes += written_of(view, group);
   return bytes;
 }
 
@@ -250,9 +276,9 @@ static void bring_written(auto_state *s, ff_view *view) {
     const auto_allocation *a = auto_allocation_at(s, view, s->declared.items[i]);
     if (!a) continue;
     uint64_t end = a->address + a->bytes;
-    for (uint64_t page = a->address; (page = pages_next_absent(view, page)) < end;
-         page = group_of(page) + FF_GROUP_BYTES)
-      if (written_of(view, group_of(page))) propose_written(view, group_of(page));
+    for (uint64_t at = a->address, group; (group = next_written(view, at, end)) != FF_NEVER;
+         at = group + FF_GROUP_BYTES)
+      propose_written(view, group);
   }
 }
 
