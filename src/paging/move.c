@@ -179,16 +179,38 @@ void pager_whole_pages_back(pager *p, uint64_t address, uint64_t bytes, pager_mo
   }
 }
 
+/* The next unit in the range that the host may want back: it is newer in GPU memory, or was cleaned; and others of the
+ * same pieces of the page table. */
+typedef struct owed_walk {
+  pager_walk in; /* the piece */
+  uint64_t number, begin, end;
+} owed_walk;
+
+static owed_walk owed_begin(pager *p, uint64_t address, uint64_t bytes) {
+  uint64_t end = address + bytes < address ? UINT64_MAX : address + bytes;
+  return (owed_walk){.in = {.p = p}, .number = address >> PAGER_CHUNK_SHIFT, .begin = address, .end = end};
+}
+
+static pager_unit *owed_next(owed_walk *w) {
+  for (pager_unit *unit;;) {
+    if ((unit = pager_walk_next(&w->in))) return unit;
+    if (!ff_numbers_next(&w->in.p->owed, w->number, &w->number)) return NULL;
+    uint64_t base = w->number << PAGER_CHUNK_SHIFT, from = base > w->begin ? base : w->begin;
+    if (from >= w->end) return NULL;
+    uint64_t left = (UINT64_C(1) << PAGER_CHUNK_SHIFT) - (from - base);
+    w->in = pager_walk_begin(w->in.p, from, left < w->end - from ? left : w->end - from);
+    w->number++;
+  }
+}
+
 pager_moves pager_host_read(pager *p, uint64_t address, uint64_t bytes) {
   pager_moves moves = {0};
   if (!is_paged(p)) return moves;
   pager_whole_pages_back(p, address, bytes, &moves);
-  uint64_t end = address + bytes < address ? UINT64_MAX : address + bytes, number = address >> PAGER_CHUNK_SHIFT;
-  for (; ff_numbers_next(&p->dirty_chunks, number, &number) && number << PAGER_CHUNK_SHIFT < end; number++) {
-    uint64_t base = number << PAGER_CHUNK_SHIFT, from = base > address ? base : address,
-             to = end - base < UINT64_C(1) << PAGER_CHUNK_SHIFT ? end : base + (UINT64_C(1) << PAGER_CHUNK_SHIFT);
-    pager_walk w = pager_walk_begin(p, from, to - from);
-    for (pager_unit *unit; (unit = pager_walk_next(&w));) bring_back(p, unit, w.address, &moves);
+  owed_walk w = owed_begin(p, address, bytes);
+  for (pager_unit *unit; (unit = owed_next(&w));) {
+    FF_ASSERT(unit->state != PAGER_IN_FLIGHT || unit->departs);
+    bring_back(p, unit, w.in.address, &moves);
   }
   pager_check(p);
   return moves;
@@ -196,10 +218,10 @@ pager_moves pager_host_read(pager *p, uint64_t address, uint64_t bytes) {
 
 pager_moves pager_host_take(pager *p, uint64_t address, uint64_t bytes) {
   pager_moves moves = pager_host_read(p, address, bytes);
-  pager_held h = pager_held_begin(p, address, p->cleaned ? bytes : 0);
-  for (pager_unit *unit; (unit = pager_held_next(&h));) {
+  owed_walk w = owed_begin(p, address, bytes);
+  for (pager_unit *unit; (unit = owed_next(&w));) {
     if (!unit->cleaned) continue;
-    pager_unit_leaves(p, unit, h.address);
+    pager_unit_leaves(p, unit, w.in.address);
     p->dropped += unit->bytes;
     moves.faults = 1;
   }
@@ -376,12 +398,12 @@ void pager_check(const pager *p) {
 static void sets_check(pager *p, pager_chunk *chunk) {
   uint32_t units = 1u << (PAGER_CHUNK_SHIFT - p->unit_shift);
   uint64_t base = chunk->number << PAGER_CHUNK_SHIFT;
-  bool moving = false, dirty = false;
+  bool moving = false, owed = false;
   for (size_t w = 0; w < FF_BLOCK_PAGES / 64; w++) {
     moving |= chunk->moving.word[w] != 0;
-    dirty |= chunk->dirty.word[w] != 0;
+    owed |= chunk->dirty.word[w] || chunk->cleaned.word[w];
   }
-  FF_ASSERT(chunk->dirty_listed == dirty && ff_numbers_has(&p->dirty_chunks, chunk->number) == dirty);
+  FF_ASSERT(chunk->owed_listed == owed && ff_numbers_has(&p->owed, chunk->number) == owed);
   for (int s = 0; s < PAGER_SETS; s++) {
     uint32_t count = 0;
     for (uint32_t u = 0; u < units; u++) {

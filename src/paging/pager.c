@@ -67,7 +67,7 @@ void pager_free(pager *p) {
     }
   chunk_free(p->zero_chunk);
   for (int s = 0; s < PAGER_SETS; s++) ff_numbers_free(&p->chunks[s]);
-  ff_numbers_free(&p->dirty_chunks);
+  ff_numbers_free(&p->owed);
   for (uint32_t i = 1; i < p->sibling_count; i++) free(p->siblings[i]);
   free(p->siblings);
   free(p->buckets);
@@ -315,7 +315,7 @@ static void chunk_drop(pager *p, pager_chunk *chunk) {
   if (p->cache[chunk->number % PAGER_CACHE].number == chunk->number)
     p->cache[chunk->number % PAGER_CACHE].number = UINT64_MAX;
   for (int s = 0; s < PAGER_SETS; s++) FF_ASSERT(!chunk->listed[s]);
-  FF_ASSERT(!chunk->dirty_listed);
+  FF_ASSERT(!chunk->owed_listed);
   chunk_free(chunk);
 }
 

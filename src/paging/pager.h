@@ -203,7 +203,7 @@ typedef struct pager_chunk {
   uint64_t *windows[PAGER_SETS]; /* a bit per window of units: one of them is in the set */
   uint32_t counts[PAGER_SETS];   /* of these bits */
   bool listed[PAGER_SETS];       /* its number is in pager.chunks */
-  bool dirty_listed;             /* its number is in pager.dirty_chunks: a page of it is in `dirty` */
+  bool owed_listed;              /* its number is in pager.owed */
   /* per group: the latest use of what is resident, unless stale (units of a group or less) */
   uint64_t group_use[FF_BLOCK_BYTES / FF_GROUP_BYTES];
   /* a bit per group: what was used last has left, so the latest use of the rest must be looked for */
@@ -214,6 +214,7 @@ typedef struct pager_chunk {
   bool whole_block;      /* one page maps the block */
   /* as policies see them; a page that several units share is valid when all are */
   ff_pages mapped, valid, moving, dirty;
+  ff_pages cleaned; /* pages with a unit that is `cleaned`; not for policies */
   pager_unit units[];
 } pager_chunk;
 
@@ -278,7 +279,7 @@ typedef struct pager {
   uint64_t held_blocks; /* whole_blocks: that hold anything */
   /* that have something in the set; whole_blocks: loose only where all of the block is */
   ff_numbers chunks[PAGER_SETS];
-  ff_numbers dirty_chunks;   /* a unit of them is newer in GPU memory */
+  ff_numbers owed;           /* chunks with a unit that is newer in GPU memory, or was cleaned */
   uint64_t hand_address;     /* where the fallback evictor has come to */
   uint32_t used_allocations; /* that have users */
   bool spare_used;           /* nothing of these goes, for now */

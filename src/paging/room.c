@@ -64,11 +64,12 @@ static bool any_page(const ff_pages *pages) {
   return any != 0;
 }
 
-static void list_dirty(pager *p, pager_chunk *chunk) {
-  bool dirty = any_page(&chunk->dirty);
-  if (dirty == chunk->dirty_listed) return;
-  chunk->dirty_listed = dirty;
-  (dirty ? ff_numbers_add : ff_numbers_remove)(&p->dirty_chunks, chunk->number);
+/* What the host may want back is found without looking at every page. */
+static void list_owed(pager *p, pager_chunk *chunk) {
+  bool owed = any_page(&chunk->dirty) || any_page(&chunk->cleaned);
+  if (owed == chunk->owed_listed) return;
+  chunk->owed_listed = owed;
+  (owed ? ff_numbers_add : ff_numbers_remove)(&p->owed, chunk->number);
 }
 
 /* The window's bits in the chunk's sets. (Of partial pages, a page counts as valid for policies as soon as any of it is
@@ -109,12 +110,13 @@ static void mark_use(pager *p, pager_chunk *chunk, uint64_t window) {
 
 /* A unit that is a page, and alone in it: one bit in each set. */
 static void mark_page(pager_chunk *chunk, uint32_t page, const pager_unit *u) {
-  ff_pages *sets[4] = {&chunk->mapped, &chunk->valid, &chunk->moving, &chunk->dirty};
+  ff_pages *sets[5] = {&chunk->mapped, &chunk->valid, &chunk->moving, &chunk->dirty, &chunk->cleaned};
   bool mapped = u->allocation && (u->state != PAGER_REMOTE || pager_may_come(u)),
        resident = mapped && u->state == PAGER_RESIDENT;
   bool flies = mapped && u->state == PAGER_IN_FLIGHT;
-  bool on[4] = {mapped, resident || flies, flies || (resident && u->fresh), resident && u->cpu_version != u->version};
-  for (int i = 0; i < 4; i++)
+  bool on[5] = {mapped, resident || flies, flies || (resident && u->fresh), resident && u->cpu_version != u->version,
+                resident && u->cleaned};
+  for (int i = 0; i < 5; i++)
     sets[i]->word[page / 64] = (sets[i]->word[page / 64] & ~(UINT64_C(1) << page % 64)) | (uint64_t)on[i] << page % 64;
 }
 
@@ -195,6 +197,7 @@ static void mark_pages(pager *p, pager_chunk *chunk, uint64_t window) {
   set_pages(&chunk->valid, from, to, false);
   set_pages(&chunk->moving, from, to, false);
   set_pages(&chunk->dirty, from, to, false);
+  set_pages(&chunk->cleaned, from, to, false);
   for (int absent = 0; absent < 2; absent++)
     for (uint64_t at = page; at < end; at += p->config.unit_bytes)
       for (const pager_unit *u = &chunk->units[(at - base) >> p->unit_shift];; u = p->siblings[u->sibling]) {
@@ -215,7 +218,7 @@ void pager_mark_windows(pager *p, pager_chunk *chunk, uint64_t first, uint64_t e
   if (p->config.largest_leaf)
     mark_leaves(p, chunk, (uint32_t)((first - base) / FF_GROUP_BYTES), (uint32_t)((end - 1 - base) / FF_GROUP_BYTES));
   if (turned || p->config.whole_blocks) list_chunk(p, chunk);
-  list_dirty(p, chunk);
+  list_owed(p, chunk);
 }
 
 void pager_mark_window(pager *p, pager_chunk *chunk, uint64_t window) {
