@@ -89,6 +89,8 @@ typedef struct pager_unit {
   uint8_t hints;       /* what the program has said of it */
   uint8_t flight_kind; /* IN_FLIGHT: pager_flight_kind */
   uint64_t last_use;   /* by the GPU, since it came; 0: never */
+  /* a bit per 64th of its window: the GPU has used it since the unit left last, so lines of it may be in caches */
+  uint64_t used;
 } pager_unit;
 
 typedef struct pager_allocation {
@@ -153,7 +155,7 @@ typedef struct pager_hooks {
   void (*buffered)(void *context, const fault_request *request);
   void (*serve)(void *context, const pager_buffered *fault, bool block);
   void (*unblock)(void *context, uint32_t sm);                           /* MANAGER_BLOCK: its far-fault is over */
-  void (*left)(void *context, uint64_t address, const pager_unit *unit); /* no longer in GPU memory: TLBs, caches */
+  void (*left)(void *context, uint64_t address, pager_unit *unit);       /* no longer in GPU memory: TLBs, caches */
   void (*moved)(void *context, uint32_t owner, bool in, uint64_t bytes); /* over the link */
   void (*zeroed)(void *context, uint32_t owner, uint64_t bytes);         /* came as zeros instead. NULL: not told */
   /* The unit is resident and no longer dirty; what has its page as written to must ask again. NULL: nothing is
@@ -378,6 +380,11 @@ static inline bool pager_blank(const pager *pager, const pager_unit *unit) {
 /* room.c: it has become dirty, clean or used: what policies see of it */
 void pager_remark(pager *pager, uint64_t address);
 
+/* The bit of pager_unit.used for an address of the unit. */
+static inline uint64_t pager_used_bit(const pager *pager, uint64_t address) {
+  return UINT64_C(1) << (address >> (pager->unit_shift - 6) & 63);
+}
+
 static inline void pager_note_use(pager *pager, pager_unit *unit, uint64_t address) {
   if (pager->config.evict && unit->state == PAGER_RESIDENT) { /* else no policy asks */
     pager_chunk *chunk = pager_chunk_at(pager, address);
@@ -386,6 +393,7 @@ static inline void pager_note_use(pager *pager, pager_unit *unit, uint64_t addre
     if (chunk->group_use[group] < pager->now) chunk->group_use[group] = pager->now;
   }
   unit->last_use = pager->now;
+  unit->used |= pager_used_bit(pager, address);
 }
 
 /* The GPU can read and write the CPU's copy over the link. */

@@ -260,7 +260,14 @@ static bool in_l2(far_faults *f, uint64_t window, const pager_unit *unit) {
   return l2_has_any(f->memory, begin, end - begin);
 }
 
-static void left(void *context, uint64_t address, const pager_unit *unit) {
+/* Only lines that were used can be in the L2. */
+static void discard(far_faults *f, uint64_t begin, pager_unit *unit) {
+  for (uint64_t line = begin; unit->used && line < begin + unit->bytes; line += TRACE_LINE_BYTES)
+    if (unit->used & pager_used_bit(f->pager, line)) l2_discard(f->memory, line, TRACE_LINE_BYTES);
+  unit->used = 0;
+}
+
+static void left(void *context, uint64_t address, pager_unit *unit) {
   far_faults *f = context;
   uint64_t window = address & ~(f->pager->config.unit_bytes - 1);
   uint64_t begin = f->pager->allocations.items[unit->allocation].address & ~(FF_PAGE_BYTES - 1);
@@ -268,8 +275,8 @@ static void left(void *context, uint64_t address, const pager_unit *unit) {
   tlb_forget(f->gmmu, address, unit);
   /* an access that was held up asks again */
   for (uint32_t i = 0; i < f->gmmu->sm_total; i++) load_store_forget(&f->sms[i].lsu);
-  if (unit->last_use) l2_discard(f->memory, begin, unit->bytes);
-  else if (ff_check_level >= 2) FF_ASSERT(!in_l2(f, window, unit)); /* what was not used since it came */
+  discard(f, begin, unit);
+  if (ff_check_level >= 2) FF_ASSERT(!in_l2(f, window, unit));
   address_map_give(f->map, begin, unit->bytes);
 }
 

@@ -9,7 +9,7 @@
 #define ADDRESS (RIG_BASE + 5 * 4096)
 
 static uint64_t left_count;
-static void on_left(void *context, uint64_t address, const pager_unit *unit) { left_count++; }
+static void on_left(void *context, uint64_t address, pager_unit *unit) { left_count++; }
 static void on_moved(void *context, uint32_t owner, bool in, uint64_t bytes) {}
 static uint64_t on_evicted(void *context, const fault_request *request, uint64_t address, const pager_unit *unit,
                            bool write_back) {
