@@ -42,6 +42,7 @@ void timing_init(timing *t, const machine_spec *spec) {
                 .block_launch = (ps)llround(spec->block_launch_cycles * cycle),
                 .gpu_block_launch = (ps)llround(spec->gpu_block_launch_cycles * cycle),
                 .block_start = (ps)llround(spec->block_start_cycles * cycle),
+                .barrier = (ps)llround(spec->barrier_latency * cycle),
                 .side = (ps)llround(spec->side_latency * cycle),
                 .l1 = (ps)llround(spec->l1_latency * cycle),
                 .l2_there = l2 / 2,

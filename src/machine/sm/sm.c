@@ -114,8 +114,11 @@ static void wait_for_load(front_end *f, warp *w, uint32_t k, ps *time) {
 
 /* ---- barriers ---- */
 
+/* When those who wait at the barrier go on, if the latest arrival so far is the last. */
+static ps barrier_opens(const front_end *f, const block *b, uint32_t id) { return b->barrier_time[id] + f->t->barrier; }
+
 static void barrier_release(front_end *f, block *b, uint32_t id) {
-  ps time = b->barrier_time[id];
+  ps time = barrier_opens(f, b, id);
   for (uint32_t i = b->first_waiting[id]; i;) {
     warp *w = f->warps->items[i];
     i = w->next;
@@ -138,13 +141,13 @@ static void barriers_unmet(front_end *f, block *b, ps time) {
 }
 
 /* true: the warp waits. A warp may run ahead of the heap until its next burst or access, so the last to come here
- * need not be the latest: the barrier opens at the latest arrival. */
+ * need not be the latest: the barrier opens barrier_latency after the latest arrival. */
 static bool barrier_arrive(front_end *f, warp *w, uint64_t word, ps *time) {
   block *b = w->block;
   uint32_t id = trace_barrier_id(word) % BARRIERS;
   if (b->barrier_time[id] < *time) b->barrier_time[id] = *time;
   if (++b->arrived[id] >= trace_barrier_expected(word)) {
-    if (!trace_barrier_arrive_only(word)) *time = b->barrier_time[id];
+    if (!trace_barrier_arrive_only(word)) *time = barrier_opens(f, b, id);
     barrier_release(f, b, id);
     return false;
   }

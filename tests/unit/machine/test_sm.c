@@ -247,6 +247,26 @@ static void test_arrive_does_not_wait(void **state) {
   assert_int_equal(c.kernel_ps, 205 * 4 * NS);
 }
 
+static void wait_last(trace_writer *w, uint64_t b, uint32_t warp, const void *context) {
+  rig_issue(w, warp == 0 ? 5 : 50);
+  trace_put_barrier(w, 1, warp == 0, 2);
+  rig_issue(w, 1);
+}
+static void slow_barriers(machine_spec *s) { s->barrier_latency = 28; }
+/* Warp 0 comes after `late` instructions, the others after one; all go on 28 cycles after it. */
+static void test_barrier_latency(void **state) {
+  barrier_case c = {100, true}, none = {100, false};
+  rig_kernel met = {.blocks = 1, .warps = 4, .warp = meet, .context = &c};
+  assert_int_equal(rig_run(slow_barriers, met).kernel_ps, (400 + 28 + 40) * NS);
+  met.context = &none;
+  assert_int_equal(rig_run(slow_barriers, met).kernel_ps, (400 + 4) * NS); /* no barrier, no latency */
+  /* who only arrives is not held; who waits for it is, though it came last */
+  sim_counters produced = rig_run(slow_barriers, (rig_kernel){.blocks = 1, .warps = 2, .warp = produce});
+  assert_int_equal(produced.kernel_ps, 205 * 4 * NS);
+  sim_counters lone = rig_run(slow_barriers, (rig_kernel){.blocks = 1, .warps = 2, .warp = wait_last});
+  assert_int_equal(lone.kernel_ps, (200 + 28 + 4) * NS);
+}
+
 static void lonely(trace_writer *w, uint64_t b, uint32_t warp, const void *context) {
   if (warp) trace_put_barrier(w, 0, false, 4); /* warp 0 exits without having arrived */
   rig_issue(w, 10);
@@ -428,6 +448,7 @@ int main(void) {
       cmocka_unit_test(test_outstanding_loads_are_bounded),
       cmocka_unit_test(test_lines_and_passes_take_the_load_unit),
       cmocka_unit_test(test_barrier),
+      cmocka_unit_test(test_barrier_latency),
       cmocka_unit_test(test_arrive_does_not_wait),
       cmocka_unit_test(test_unmet_barrier_does_not_stop_the_simulation),
       cmocka_unit_test(test_occupancy),
