@@ -126,6 +126,8 @@ static void leave(pass *p) {
   if (m->candidate && !sim_condition(m->candidate, sim_trips_of(m->candidate, p->trips))) return;
   m->may_go++;
   p->out->follows |= m->candidate && m->candidate->follows;
+  p->out->lines += p->line_count;
+  p->out->by_lines[31 - __builtin_clz(p->line_count)]++; /* at most OFFLOAD_PROFILE_LINES */
   colocate_instance(p->colocate, p->lines, p->line_count);
 }
 
@@ -271,7 +273,9 @@ static void finish_ranges(pass *p) {
   uint32_t count = out->range_count = colocate_range_count(p->colocate);
   stack_map *maps = ff_alloc(count * sizeof *maps + 1),
             pair = out->best_worth ? stack_map_pair(out->best_lowest, out->bits) : stack_map_baseline(out->bits);
+  stack_map other = stack_map_baseline(out->bits);
   out->linear = colocate_linear(p->colocate, maps);
+  out->linear_beside = colocate_beside(p->colocate, maps, &other);
   out->ranges = ff_alloc(count * sizeof *out->ranges + 1);
   out->oracle = ff_alloc(count * sizeof *out->oracle + 1);
   out->oracle_linear = ff_alloc(count * sizeof *out->oracle_linear + 1);
@@ -292,9 +296,11 @@ static void finish(pass *p) {
   colocate_complete(p->colocate);
   out->instances = colocate_instances(p->colocate);
   out->baseline = colocate_baseline_share(p->colocate);
+  out->baseline_beside = colocate_baseline_beside(p->colocate);
   for (uint32_t i = 0; i < STACK_MAP_PAIRS; i++) {
     out->pairs[i] = colocate_pair_share(p->colocate, i);
     out->uneven[i] = colocate_pair_uneven(p->colocate, i);
+    out->pairs_beside[i] = colocate_pair_beside(p->colocate, i);
   }
   if (p->options->spec) {
     uint32_t highest =

@@ -33,6 +33,7 @@ enum {
   OFFLOAD_PROFILE_LINES = 1 << 16,   /* of an instance, as touched, that count for its colocation */
   OFFLOAD_PROFILE_POSITIONS = 64,    /* accesses of an instance whose distance to the first is looked at */
   OFFLOAD_PROFILE_EARLY = 3,
+  OFFLOAD_PROFILE_SIZES = 17, /* of instances: by powers of two of their lines */
 };
 
 typedef enum offload_offsets {
@@ -85,6 +86,10 @@ typedef struct offload_profile {
   uint32_t range_count;
   /* shares of instances; uneven: lines of the busiest stack over its fair share */
   double baseline, pairs[STACK_MAP_PAIRS], uneven[STACK_MAP_PAIRS], best, linear;
+  /* shares of the instances' lines in the stack of their instance's first one */
+  double baseline_beside, pairs_beside[STACK_MAP_PAIRS], linear_beside;
+  /* of the same instances: the lines that they touched, without repeats in a row; of 2^i to 2^(i+1) - 1 lines */
+  uint64_t lines, by_lines[OFFLOAD_PROFILE_SIZES];
   uint32_t best_lowest;
   bool follows;    /* instances that may go follow indices that they load: sim_offloading */
   bool best_worth; /* else the baseline's map is kept: colocate_worth */

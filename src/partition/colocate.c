@@ -140,7 +140,10 @@ void colocate_instance(colocate *c, const uint64_t *lines, uint32_t count) {
   bool baseline = true;
   for (uint32_t i = 0; i < count; i++) {
     uint64_t line = lines[i], d = line ^ first;
-    if (baseline && d && stack_of(&c->baseline, line) != home) baseline = false;
+    bool beside = !d || stack_of(&c->baseline, line) == home;
+    baseline &= beside;
+    c->baseline_beside += beside;
+    for (uint32_t k = 0; k < STACK_MAP_PAIRS; k++) c->pair_beside[k] += !(d >> (STACK_MAP_LOWEST + k) & wanted);
     different |= d;
     c->lines_by_bits[line >> STACK_MAP_LOWEST & mask]++;
     touch(c, line);
@@ -148,12 +151,14 @@ void colocate_instance(colocate *c, const uint64_t *lines, uint32_t count) {
   for (uint32_t i = 0; i < STACK_MAP_PAIRS; i++)
     c->pair_colocated[i] += !(different >> (STACK_MAP_LOWEST + i) & wanted);
   c->baseline_colocated += baseline;
+  c->lines += count;
   uint64_t slot = c->instances < COLOCATE_KEPT ? c->instances : colocate_random(&c->random) % (c->instances + 1);
   c->instances++;
   if (c->instances == c->next_early) {
     colocate_early early = {.instances = c->instances};
-    memcpy(early.pair_colocated, c->pair_colocated, sizeof early.pair_colocated);
-    early.baseline_colocated = c->baseline_colocated;
+    memcpy(early.pair_beside, c->pair_beside, sizeof early.pair_beside);
+    early.lines = c->lines;
+    early.baseline_beside = c->baseline_beside;
     FF_PUSH(&c->early, early);
     c->next_early += 1 + (c->instances >= EARLY_ALL ? c->instances / 100 : 0);
   }
@@ -170,6 +175,9 @@ bool colocate_touched(const colocate *c, uint32_t i) { return c->touched[i] != 0
 static double share(uint64_t part, uint64_t whole) { return whole ? (double)part / (double)whole : 0; }
 double colocate_pair_share(const colocate *c, uint32_t i) { return share(c->pair_colocated[i], c->instances); }
 double colocate_baseline_share(const colocate *c) { return share(c->baseline_colocated, c->instances); }
+
+double colocate_pair_beside(const colocate *c, uint32_t i) { return share(c->pair_beside[i], c->lines); }
+double colocate_baseline_beside(const colocate *c) { return share(c->baseline_beside, c->lines); }
 
 static double uneven(const uint64_t *stacks, uint32_t count) {
   uint64_t all = 0, most = 0;
@@ -218,18 +226,22 @@ void colocate_bound(colocate *c, uint32_t highest) {
 
 void colocate_lean(colocate *c, uint32_t to) { c->lean = to < STACK_MAP_LOWEST ? 0 : to - STACK_MAP_LOWEST + 1; }
 
-bool colocate_worth(const colocate *c, uint32_t lowest) {
-  return colocate_pair_share(c, lowest - STACK_MAP_LOWEST) >= colocate_baseline_share(c) + COLOCATE_WORTH;
+static bool is_worth(uint64_t pair, uint64_t baseline, uint64_t lines) {
+  return (double)pair >= (double)baseline + COLOCATE_WORTH * (double)lines;
 }
 
-static uint32_t best_pair(const uint64_t *colocated, const double *unevens, uint32_t pairs, uint32_t lean) {
+bool colocate_worth(const colocate *c, uint32_t lowest) {
+  return is_worth(c->pair_beside[lowest - STACK_MAP_LOWEST], c->baseline_beside, c->lines);
+}
+
+static uint32_t best_pair(const uint64_t *beside, const double *unevens, uint32_t pairs, uint32_t lean) {
   double least = unevens[0];
   uint32_t best = STACK_MAP_PAIRS;
   for (uint32_t i = 1; i < pairs; i++)
     if (unevens[i] < least) least = unevens[i];
   for (uint32_t i = 0; i < pairs; i++)
     if (unevens[i] <= least * COLOCATE_UNEVEN &&
-        (best == STACK_MAP_PAIRS || colocated[i] > colocated[best] || (i < lean && colocated[i] == colocated[best])))
+        (best == STACK_MAP_PAIRS || beside[i] > beside[best] || (i < lean && beside[i] == beside[best])))
       best = i;
   return STACK_MAP_LOWEST + best;
 }
@@ -240,11 +252,7 @@ uint32_t colocate_best_pair(const colocate *c) {
   for (uint32_t r = 0; r < c->range_count; r++) any |= c->touched[r] != 0;
   for (uint32_t i = 0; i < STACK_MAP_PAIRS; i++)
     unevens[i] = c->complete || !any ? colocate_pair_uneven(c, i) : colocate_pair_uneven_bytes(c, i);
-  return best_pair(c->pair_colocated, unevens, c->pairs, c->complete ? 0 : c->lean);
-}
-
-static bool is_worth(uint64_t pair, uint64_t baseline, uint64_t instances) {
-  return (double)pair >= (double)baseline + COLOCATE_WORTH * (double)instances;
+  return best_pair(c->pair_beside, unevens, c->pairs, c->complete ? 0 : c->lean);
 }
 
 uint32_t colocate_early_pair(const colocate *c, double share, uint64_t *instances, bool *worth) {
@@ -258,25 +266,36 @@ uint32_t colocate_early_pair(const colocate *c, double share, uint64_t *instance
   if (!early) return STACK_MAP_LOWEST;
   *instances = early->instances;
   for (uint32_t i = 0; i < STACK_MAP_PAIRS; i++) unevens[i] = uneven_bytes(c, i, early->instances);
-  uint32_t lowest = best_pair(early->pair_colocated, unevens, c->pairs, c->lean);
-  *worth = is_worth(early->pair_colocated[lowest - STACK_MAP_LOWEST], early->baseline_colocated, early->instances);
+  uint32_t lowest = best_pair(early->pair_beside, unevens, c->pairs, c->lean);
+  *worth = is_worth(early->pair_beside[lowest - STACK_MAP_LOWEST], early->baseline_beside, early->lines);
   return lowest;
 }
 
-static bool is_colocated(const colocate *c, const colocate_kept *instance, const stack_map *maps,
-                         const stack_map *other) {
-  uint32_t home = 0;
+/* Lines of the instance that lie in the stack of its first one. */
+static uint32_t lines_beside(const colocate *c, const colocate_kept *instance, const stack_map *maps,
+                             const stack_map *other) {
+  uint32_t home = 0, count = 0;
   for (uint32_t i = 0; i < instance->count; i++) {
     uint32_t range = colocate_range_of(c, instance->lines[i]);
     uint32_t stack = stack_of(range == COLOCATE_NO_RANGE ? other : &maps[range], instance->lines[i]);
-    if (i && stack != home) return false;
-    home = stack;
+    if (!i) home = stack;
+    count += stack == home;
   }
-  return true;
+  return count;
 }
 
 double colocate_share(const colocate *c, const stack_map *maps, const stack_map *other) {
   uint64_t colocated = 0;
-  for (uint32_t i = 0; i < c->kept_count; i++) colocated += is_colocated(c, &c->kept[i], maps, other);
+  for (uint32_t i = 0; i < c->kept_count; i++)
+    colocated += lines_beside(c, &c->kept[i], maps, other) == c->kept[i].count;
   return share(colocated, c->kept_count);
+}
+
+double colocate_beside(const colocate *c, const stack_map *maps, const stack_map *other) {
+  uint64_t beside = 0, lines = 0;
+  for (uint32_t i = 0; i < c->kept_count; i++) {
+    beside += lines_beside(c, &c->kept[i], maps, other);
+    lines += c->kept[i].count;
+  }
+  return share(beside, lines);
 }

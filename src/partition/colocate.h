@@ -3,7 +3,10 @@
  * through a candidate block touches), the best two neighbouring bits (Hsieh et al., ISCA 2016, section 3.2), and the
  * best linear map of each range.
  *
- * An instance is colocated under a map if all its lines are in one stack. Maps under which the data does not spread
+ * An instance is colocated under a map if all its lines are in one stack. What it accesses is near it, where it is sent
+ * to the stack of its first line, as far as its lines are *beside* that one: instances of tens of lines that follow
+ * indices are never colocated, and yet one map puts more of them beside it than another. So pairs are chosen by lines
+ * beside. Maps under which the data does not spread
  * over the stacks are no use, however well they colocate: the paper's machine has data that is larger than its highest
  * bit many times, small runs do not. So a pair counts only if its busiest stack has at most COLOCATE_UNEVEN times the
  * share that it has under the pair that spreads best (our choice). A share of what: of the lines of instances once all
@@ -24,7 +27,7 @@
 
 #define COLOCATE_UNEVEN 1.5
 #define COLOCATE_WORTH \
-  0.1 /* share of instances that a map must colocate beyond the baseline's to be worth its less even spread (our choice) */
+  0.1 /* share of the lines that a map must have beside beyond the baseline's to be worth its less even spread (our choice) */
 
 typedef struct colocate colocate;
 /* an allocation; none overlaps another, sorted by address. A line that two have counts for the first */
@@ -48,6 +51,11 @@ uint64_t colocate_instances(const colocate *c);
  * baseline's map. */
 double colocate_pair_share(const colocate *c, uint32_t i);
 double colocate_baseline_share(const colocate *c);
+/* Share of the lines of instances that lie in the stack of their instance's first one, where it is sent: by that pair,
+ * by the baseline's map, and by a map of each range (of the kept sample, as colocate_share). */
+double colocate_pair_beside(const colocate *c, uint32_t i);
+double colocate_baseline_beside(const colocate *c);
+double colocate_beside(const colocate *c, const stack_map *maps, const stack_map *other);
 /* Lines of instances in the busiest stack by that pair over its fair share of them: 1 to the number of stacks. The same
  * of the bytes of touched ranges. */
 double colocate_pair_uneven(const colocate *c, uint32_t i);
@@ -58,9 +66,9 @@ void colocate_bound(colocate *c, uint32_t highest);
  * up to the lowest bit `to`: what later instances touch together may not lie at the distances that these had, and is
  * rather near than far. (Else the lowest, which spreads best.) */
 void colocate_lean(colocate *c, uint32_t to);
-/* Does that pair colocate enough more than the baseline's map? */
+/* Does that pair put enough more lines beside than the baseline's map? */
 bool colocate_worth(const colocate *c, uint32_t lowest);
-/* The lowest bit of the pair that colocates most instances, of those that spread (see above); the lower of equals, but
+/* The lowest bit of the pair that has most lines beside, of those that spread (see above); the lower of equals, but
  * for colocate_lean. */
 uint32_t colocate_best_pair(const colocate *c);
 /* What the first instances would have chosen, as many as make that share of all so far (rounded up, and then by up to 1

@@ -22,7 +22,7 @@ typedef struct colocate_kept {
 } colocate_kept;
 
 typedef struct colocate_early {
-  uint64_t instances, pair_colocated[STACK_MAP_PAIRS], baseline_colocated;
+  uint64_t instances, lines, pair_beside[STACK_MAP_PAIRS], baseline_beside;
 } colocate_early;
 
 struct colocate {
@@ -35,6 +35,8 @@ struct colocate {
   uint32_t last;  /* the range found last */
   uint64_t instances;
   uint64_t pair_colocated[STACK_MAP_PAIRS], baseline_colocated;
+  /* of `lines`, those in the stack of their instance's first one */
+  uint64_t lines, pair_beside[STACK_MAP_PAIRS], baseline_beside;
   stack_map baseline;
   /* lines by the address bits that the pairs have among them: what the stacks' shares are made of */
   uint64_t *lines_by_bits;

@@ -56,7 +56,7 @@ static unit choose_unit(double most, const unit *units, size_t count) {
 
 /* The values of a panel, one group after another. */
 typedef struct values {
-  double numbers[4 * BARS_GROUPS], most;
+  double numbers[5 * BARS_GROUPS], most;
 } values;
 
 static void put(values *v, uint32_t at, double number) {
@@ -75,7 +75,7 @@ typedef struct numbers {
 
 static void add_numbers(const report_run *run, const sim_result *r, numbers *v) {
   const sim_stacks *s = &r->stacks;
-  const double joule[] = {s->link_joule, s->idle_joule, s->activation_joule, s->read_joule};
+  const double joule[] = {s->link_joule, s->idle_joule, s->activation_joule, s->read_joule, s->sm_joule};
   const uint64_t bytes[] = {stacks_sum(s, s->tx), stacks_sum(s, s->rx), stacks_cross(s)};
   const double parts[] = {sim_stacks_colocation(s), stacks_ratio(s->offloaded, s->instances),
                           stacks_ratio(s->offloaded_instructions, r->counters.warp_instructions)};
@@ -86,13 +86,13 @@ static void add_numbers(const report_run *run, const sim_result *r, numbers *v) 
     put(&v->traffic, 3 * n + k, (double)bytes[k]);
     put(&v->shares, 3 * n + k, 100 * parts[k]);
   }
-  for (uint32_t k = 0; k < 4; k++) put(&v->energy, 4 * n + k, joule[k]);
+  for (uint32_t k = 0; k < 5; k++) put(&v->energy, 5 * n + k, joule[k]);
 }
 
 void figure_stacks(const report_run *run, ff_text *out) {
   static const char *speed_of[] = {"speed of the kernels, the first simulation's is 1"},
                     *traffic_of[] = {"from the GPU (TX)", "to the GPU (RX)", "between stacks"};
-  static const char *energy_of[] = {"links that carry", "idle links", "rows opened", "bits read and written"},
+  static const char *energy_of[] = {"links that carry", "idle links", "rows opened", "bits read and written", "SMs"},
                     *share_of[] = {"instances colocated", "instances offloaded", "instructions in stacks"};
   static const unit bytes[] = {
       {1, "bytes"}, {1024, "KiB"}, {1 << 20, "MiB"}, {1 << 30, "GiB"}, {1099511627776.0, "TiB"}};
@@ -111,8 +111,8 @@ void figure_stacks(const report_run *run, ff_text *out) {
   unit b = choose_unit(v.traffic.most, bytes, sizeof bytes / sizeof *bytes),
        j = choose_unit(v.energy.most, joules, sizeof joules / sizeof *joules);
   scale(&v.traffic, 3 * v.count, b.size);
-  scale(&v.energy, 4 * v.count, j.size);
-  for (uint32_t i = 0; i < 4 * BARS_GROUPS; i++) v.none.numbers[i] = NAN;
+  scale(&v.energy, 5 * v.count, j.size);
+  for (uint32_t i = 0; i < 5 * BARS_GROUPS; i++) v.none.numbers[i] = NAN;
   const bars_panel panels[PANELS] = {{.title = "Speed",
                                       .axis = "times",
                                       .groups = groups,

@@ -31,6 +31,7 @@ json_t *json_stacks_value(const sim_stacks *stacks, const sim_counters *c) {
   s->idle_joule = as_written(s->idle_joule);
   s->activation_joule = as_written(s->activation_joule);
   s->read_joule = as_written(s->read_joule);
+  s->sm_joule = as_written(s->sm_joule);
   json_t *object = json_object(), *cross = json_array();
   json_put_count(object, "count", s->count);
   json_put(object, "offload", json_string(sim_offload_name(s->offload)));
@@ -102,7 +103,8 @@ ff_status json_stacks_read(json_reader *r, const json_t *from, sim_stacks *s) {
 #undef X
   if (read_joule(r, from, "link_joule", &s->link_joule) || read_joule(r, from, "idle_joule", &s->idle_joule) ||
       read_joule(r, from, "activation_joule", &s->activation_joule) ||
-      read_joule(r, from, "read_joule", &s->read_joule))
+      read_joule(r, from, "read_joule", &s->read_joule) ||
+      (json_object_get(from, "sm_joule") && read_joule(r, from, "sm_joule", &s->sm_joule))) /* not in older files */
     return FF_PARSE;
   if (read_numbers(r, json_object_get(from, "tx_bytes"), "tx_bytes", s->tx, s->count) ||
       read_numbers(r, json_object_get(from, "rx_bytes"), "rx_bytes", s->rx, s->count) ||

@@ -35,7 +35,8 @@ static inline double stacks_ratio(uint64_t part, uint64_t whole) { return whole 
   X(idle_joule, "J", s->idle_joule, "of the links while they do not")                                       \
   X(activation_joule, "J", s->activation_joule, "of opening rows in the stacks")                            \
   X(read_joule, "J", s->read_joule, "of bits read from and written to open rows")                           \
-  X(joule, "J", sim_stacks_joule(s), "of links and memory together")                                        \
+  X(sm_joule, "J", s->sm_joule, "of the SMs, on the GPU and in the stacks")                                 \
+  X(joule, "J", sim_stacks_joule(s), "of links, memory and SMs together")                                   \
   X(colocation, "", sim_stacks_colocation(s), "share of the instances whose accesses all lie in one stack") \
   X(offloaded_share, "", stacks_ratio(s->offloaded_instructions, c->warp_instructions),                     \
     "share of the warp instructions that SMs in stacks issued")

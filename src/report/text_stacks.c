@@ -51,6 +51,7 @@ static void traffic_row(const report_run *run, const sim_result *result, table *
   joule_cell(t, s->idle_joule);
   joule_cell(t, s->activation_joule);
   joule_cell(t, s->read_joule);
+  joule_cell(t, s->sm_joule);
 }
 
 static void instances_row(const sim_result *result, table *t) {
@@ -76,17 +77,18 @@ static bool any_instances(const report_run *run) {
 }
 
 void text_stacks_write(const report_run *run, ff_text *out) {
-  static const char *const traffic[] = {"memory stacks", "speed",  "learning", "off-chip", "TX",   "RX",    "between",
-                                        "inside",        "energy", "links",    "idle",     "rows", "reads", NULL};
+  static const char *const traffic[] = {"memory stacks", "speed",  "learning", "off-chip", "TX",   "RX",
+                                        "between",       "inside", "energy",   "links",    "idle", "rows",
+                                        "reads",         "SMs",    NULL};
   static const char *const instances[] = {"candidates",   "instances", "colocated", "offloaded", "learning",
                                           "too few",      "TX busy",   "RX busy",   "slow",      "full",
                                           "instructions", "map",       NULL};
   table t;
   if (!report_has_stacks(run)) return;
   ff_text_add(out, "\n");
-  table_start(&t, "lrrrrrrrrrrrr");
-  t.spare = (const char *const[]){"reads",   "rows",   "idle", "links", "learning", "inside",
-                                  "between", "energy", "RX",   "TX",    NULL};
+  table_start(&t, "lrrrrrrrrrrrrr");
+  t.spare = (const char *const[]){"SMs",    "reads",   "rows",   "idle", "links", "learning",
+                                  "inside", "between", "energy", "RX",   "TX",    NULL};
   table_names(&t, traffic);
   for (uint32_t i = 0; i < run->result_count; i++)
     if (shown(&run->results[i])) traffic_row(run, &run->results[i], &t);

@@ -11,8 +11,10 @@
 #include "reproduce/repro_private.h"
 
 /* What is not of machine/observe/counters.def. */
-#define EACH_OTHER(X) \
-  X(offsets.candidates) X(offsets.some_fixed) X(offsets.all_fixed) X(stacks.instances) X(stacks.colocated) X(lowest_bit)
+#define EACH_OTHER(X)   \
+  X(offsets.candidates) \
+  X(offsets.some_fixed) \
+  X(offsets.all_fixed) X(offsets.lines) X(offsets.lines_beside) X(stacks.instances) X(stacks.colocated) X(lowest_bit)
 
 static int add_chunk(const char *bytes, size_t size, void *out) {
   ff_text_add_bytes(out, bytes, size);

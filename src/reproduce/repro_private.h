@@ -27,7 +27,7 @@ typedef struct chain_request {
 ff_status chain_write(const address_hash *hash, const chain_request *request, const char *path, ff_error *error);
 uint64_t chain_bytes(const chain_request *request);
 
-enum { REPRO_TOM_LINK_GBS = 80 };  /* each way between the GPU and a stack in machines/tom.yaml, for shares of it */
+enum { REPRO_TOM_LINK_GBS = 40 };  /* each way between the GPU and a stack in machines/tom.yaml, for shares of it */
 enum { REPRO_GTX1080_MHZ = 1733 }; /* core clock in machines/gtx1080.yaml, for figures in cycles */
 
 #define REPRO_COUNT(array) (sizeof(array) / sizeof((array)[0]))

@@ -6,7 +6,8 @@
  * What such a cell measures is in its setting's key:
  *   offsets            numbers of candidates with fixed offsets
  *   by baseline, by oracle, by linear, by 7:8 ... 16:17, by learned 0.1%, by learned 0.5%, by learned 1%
- *                      instances and, of these, those in one stack; and the pair of bits that it is
+ *                      instances and, of these, those in one stack; their lines and, of these, those in the stack of
+ *                      their instance's first one; and the pair of bits that it is
  *
  * A candidate whose instances make one access does not count for offsets, as it has no distance. */
 #include <stdio.h>
@@ -29,39 +30,46 @@ static repro_offsets offsets_of(const offload_profile *profile) {
   return out;
 }
 
-/* Share of the instances in one stack, and the lowest bit of the pair that says which (0: no pair does). false: no such
+/* Share of the instances in one stack, of their lines beside them (offload_profile), and the lowest bit of the pair that says which (0: no pair does). false: no such
  * map. */
-static bool share_by(const offload_profile *profile, const char *map, double *share, uint32_t *lowest) {
+static bool share_by(const offload_profile *profile, const char *map, double *share, double *beside, uint32_t *lowest) {
   char name[32];
   *lowest = 0;
-  if (!strcmp(map, "baseline")) return *share = profile->baseline, true;
-  if (!strcmp(map, "linear")) return *share = profile->linear, true;
-  if (!strcmp(map, "oracle") && !profile->best_worth) return *share = profile->baseline, true;
-  if (!strcmp(map, "oracle")) return *share = profile->best, *lowest = profile->best_lowest, true;
+  *share = profile->baseline;
+  *beside = profile->baseline_beside;
+  if (!strcmp(map, "baseline")) return true;
+  if (!strcmp(map, "linear")) return *share = profile->linear, *beside = profile->linear_beside, true;
+  if (!strcmp(map, "oracle")) *lowest = profile->best_worth ? profile->best_lowest : 0;
+  bool known = !strcmp(map, "oracle");
   for (uint32_t i = 0; i < OFFLOAD_PROFILE_EARLY; i++) {
     snprintf(name, sizeof name, "learned %g%%", 100 * profile->early[i].share);
     if (strcmp(map, name)) continue;
-    if (!profile->early[i].worth) return *share = profile->baseline, true; /* and the baseline's map */
-    return *share = profile->early[i].colocation, *lowest = profile->early[i].lowest, true;
+    known = true;
+    *lowest = profile->early[i].worth ? profile->early[i].lowest : 0;
   }
   for (uint32_t i = 0; i < STACK_MAP_PAIRS; i++) {
     snprintf(name, sizeof name, "%u:%u", STACK_MAP_LOWEST + i, STACK_MAP_LOWEST + i + profile->bits - 1);
-    if (!strcmp(map, name)) return *share = profile->pairs[i], *lowest = STACK_MAP_LOWEST + i, true;
+    if (!strcmp(map, name)) known = true, *lowest = STACK_MAP_LOWEST + i;
   }
-  return false;
+  if (!*lowest) return known; /* no pair is worth it: the baseline's map */
+  *share = profile->pairs[*lowest - STACK_MAP_LOWEST];
+  *beside = profile->pairs_beside[*lowest - STACK_MAP_LOWEST];
+  return true;
 }
 
 static ff_status put_cells(const offload_profile *profile, uint32_t program, repro_data *data, ff_error *error) {
   for (uint32_t i = 0; i < data->paper->setting_count; i++) {
     const repro_setting *setting = &data->paper->settings[i];
     repro_measured measured = {.offsets = offsets_of(profile)};
-    double share = 0;
+    double share = 0, beside = 0;
     if (setting->memory || !repro_applies(data->paper, program, i)) continue;
     if (!strncmp(setting->key, "by ", 3)) {
-      if (!share_by(profile, setting->key + 3, &share, &measured.lowest_bit))
+      if (!share_by(profile, setting->key + 3, &share, &beside, &measured.lowest_bit))
         return ff_fail(error, FF_INVALID, "no map is '%s'", setting->key + 3);
       measured.stacks.instances = profile->instances;
       measured.stacks.colocated = (uint64_t)llround(share * (double)profile->instances);
+      measured.offsets.lines = profile->lines;
+      measured.offsets.lines_beside = (uint64_t)llround(beside * (double)profile->lines);
     }
     repro_put(data, program, i, &measured);
   }

@@ -66,6 +66,8 @@ typedef struct repro_offsets {
    * launch */
   uint64_t some_fixed;
   uint64_t all_fixed; /* those in which all accesses are so */
+  /* of instances that may go: lines that they touch, and those that a map puts into the stack of their first one */
+  uint64_t lines, lines_beside;
 } repro_offsets;
 
 /* What was measured of a program under one setting. */

@@ -29,7 +29,7 @@ refused() { # STATUS MESSAGE ARGUMENT...
   expect_err "$message"
   expect_no_out
 }
-refused 64 "'bad' is no way of offloading: there are none, always, controlled, ideal" va.fft --machine tom --offload none,bad
+refused 64 "'bad' is no way of offloading: there are none, always, controlled, ideal, paper" va.fft --machine tom --offload none,bad
 refused 64 "'12:14' is no map" va.fft --machine tom --map baseline,12:14
 refused 64 "'2' is no share of the instances" va.fft --machine tom --map learned:2
 refused 64 "the oracle knows all instances" va.fft --machine tom --map oracle:1%
@@ -91,7 +91,7 @@ for name, run in runs.items():
     holds(name, "sums", [s[k + "_total_bytes"] for k in ("tx", "rx", "internal")] == [sum(s[k + "_bytes"]) for k in ("tx", "rx", "internal")])
     holds(name, "cross", s["cross_total_bytes"] == sum(map(sum, s["cross_bytes"])) and all(s["cross_bytes"][i][i] == 0 for i in range(n)))
     holds(name, "off chip", s["off_chip_bytes"] == s["tx_total_bytes"] + s["rx_total_bytes"] + s["cross_total_bytes"])
-    holds(name, "joule", abs(s["joule"] - s["link_joule"] - s["idle_joule"] - s["activation_joule"] - s["read_joule"]) <= 1e-9 * s["joule"])
+    holds(name, "joule", abs(s["joule"] - s["link_joule"] - s["idle_joule"] - s["activation_joule"] - s["read_joule"] - s["sm_joule"]) <= 1e-9 * s["joule"])
     holds(name, "instructions", run["warp_instructions"] == next(iter(runs.values()))["warp_instructions"] >= s["offloaded_instructions"])
     holds(name, "inside", s["internal_total_bytes"] == run["dram_read_bytes"] + run["dram_write_bytes"])
     holds(name, "the same instances", s["instances"] == next(iter(runs.values()))["stacks"]["instances"])

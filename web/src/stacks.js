@@ -55,6 +55,7 @@ const MEASURES = {
       ['idle links', 's2', ({ stacks }) => stacks.idle_joule],
       ['rows opened', 's3', ({ stacks }) => stacks.activation_joule],
       ['bits read and written', 's4', ({ stacks }) => stacks.read_joule],
+      ['SMs', 's5', ({ stacks }) => stacks.sm_joule ?? 0],
     ],
     axis: (largest) => {
       const [name, size] = joulesOf(largest);

@@ -85,10 +85,11 @@ static void candidates_text(const offload_profile *p, ff_text *out) {
 
 static void share_cell(table *t, double share) { table_cell(t, "%.1f %%", 100 * share); }
 
-static void map_row(table *t, const char *name, const char *map, double share, const char *spread) {
+static void map_row(table *t, const char *name, const char *map, double share, double beside, const char *spread) {
   table_cell(t, "%s", name);
   table_cell(t, "%s", map);
   share_cell(t, share);
+  share_cell(t, beside);
   table_cell(t, "%s", spread);
 }
 
@@ -98,26 +99,43 @@ static const char *pair_text(const offload_profile *p, uint32_t lowest, char *te
 }
 
 static void maps_text(const offload_profile *p, ff_text *out) {
-  static const char *const names[] = {"map", "bits", "instances in one stack", "busiest stack", NULL};
+  static const char *const names[] = {"map", "bits", "instances in one stack", "lines beside", "busiest stack", NULL};
   char text[64], name[64], spread[32];
   table t;
-  table_start(&t, "llrr");
+  table_start(&t, "llrrr");
   table_names(&t, names);
-  map_row(&t, "baseline", "", p->baseline, "");
+  map_row(&t, "baseline", "", p->baseline, p->baseline_beside, "");
   for (uint32_t i = 0; i < STACK_MAP_PAIRS; i++) {
     snprintf(spread, sizeof spread, "%.2f x its share", p->uneven[i]);
-    map_row(&t, "pair", pair_text(p, STACK_MAP_LOWEST + i, text, sizeof text), p->pairs[i], spread);
+    map_row(&t, "pair", pair_text(p, STACK_MAP_LOWEST + i, text, sizeof text), p->pairs[i], p->pairs_beside[i], spread);
   }
-  map_row(&t, "oracle: the best pair", pair_text(p, p->best_lowest, text, sizeof text), p->best, "");
+  map_row(&t, "oracle: the best pair", pair_text(p, p->best_lowest, text, sizeof text), p->best,
+          p->pairs_beside[p->best_lowest - STACK_MAP_LOWEST], "");
   for (uint32_t i = 0; i < OFFLOAD_PROFILE_EARLY; i++) {
     const offload_early *e = &p->early[i];
     snprintf(name, sizeof name, "learned from %g %%, %" PRIu64 " instance%s", 100 * e->share, e->instances,
              e->instances == 1 ? "" : "s");
-    map_row(&t, name, pair_text(p, e->lowest, text, sizeof text), e->colocation, "");
+    map_row(&t, name, pair_text(p, e->lowest, text, sizeof text), e->colocation,
+            p->pairs_beside[e->lowest - STACK_MAP_LOWEST], "");
   }
-  map_row(&t, "linear, each allocation its own", "", p->linear, "");
+  map_row(&t, "linear, each allocation its own", "", p->linear, p->linear_beside, "");
   table_write(&t, 0, out);
   table_free(&t);
+}
+
+/* How many lines instances touch: "1: 5.0 %, 2-3: 10.0 %, ..." of those that may go. */
+static void sizes_text(const offload_profile *p, ff_text *out) {
+  const char *between = " ";
+  if (!p->instances) return;
+  ff_text_add(out, "lines of an instance, %.1f in the mean:", each(p->lines, p->instances));
+  for (uint32_t i = 0; i < OFFLOAD_PROFILE_SIZES; i++) {
+    if (!p->by_lines[i]) continue;
+    if (!i) ff_text_add(out, "%s1", between);
+    else ff_text_add(out, "%s%" PRIu32 "-%" PRIu32, between, UINT32_C(1) << i, (UINT32_C(2) << i) - 1);
+    ff_text_add(out, " %.1f %%", 100 * each(p->by_lines[i], p->instances));
+    between = ", ";
+  }
+  ff_text_add(out, "\n\n");
 }
 
 static void ranges_text(const offload_profile *p, ff_text *out) {
@@ -145,6 +163,7 @@ void offload_profile_text(const offload_profile *p, ff_text *out) {
       100 * each(p->candidate_instructions, p->warp_instructions), 100 * each(p->candidate_accesses, p->accesses));
   candidates_text(p, out);
   ff_text_add(out, "\n");
+  sizes_text(p, out);
   maps_text(p, out);
   ff_text_add(out, "\n");
   ranges_text(p, out);
@@ -184,16 +203,16 @@ static json_t *maps_json(const offload_profile *p) {
   json_t *pairs = json_array(), *learned = json_array();
   for (uint32_t i = 0; i < STACK_MAP_PAIRS; i++)
     json_array_append_new(pairs,
-                          json_pack("{s:s s:f s:f}", "bits", pair_text(p, STACK_MAP_LOWEST + i, text, sizeof text),
-                                    "colocation", p->pairs[i], "uneven", p->uneven[i]));
+                          json_pack("{s:s s:f s:f s:f}", "bits", pair_text(p, STACK_MAP_LOWEST + i, text, sizeof text),
+                                    "colocation", p->pairs[i], "beside", p->pairs_beside[i], "uneven", p->uneven[i]));
   for (uint32_t i = 0; i < OFFLOAD_PROFILE_EARLY; i++)
     json_array_append_new(learned, json_pack("{s:f s:I s:s s:f}", "share", p->early[i].share, "instances",
                                              (json_int_t)p->early[i].instances, "bits",
                                              pair_text(p, p->early[i].lowest, text, sizeof text), "colocation",
                                              p->early[i].colocation));
-  return json_pack("{s:f s:o s:s s:f s:o s:f}", "baseline", p->baseline, "pairs", pairs, "oracle_bits",
-                   pair_text(p, p->best_lowest, text, sizeof text), "oracle", p->best, "learned", learned, "linear",
-                   p->linear);
+  return json_pack("{s:f s:f s:o s:s s:f s:o s:f s:f}", "baseline", p->baseline, "baseline_beside", p->baseline_beside,
+                   "pairs", pairs, "oracle_bits", pair_text(p, p->best_lowest, text, sizeof text), "oracle", p->best,
+                   "learned", learned, "linear", p->linear, "linear_beside", p->linear_beside);
 }
 
 json_t *offload_profile_json(const offload_profile *p) {
@@ -201,11 +220,17 @@ json_t *offload_profile_json(const offload_profile *p) {
   for (uint32_t i = 0; i < p->candidate_count; i++)
     json_array_append_new(candidates, candidate_json(&p->candidates[i]));
   for (uint32_t i = 0; i < p->range_count; i++) json_array_append_new(ranges, range_json(&p->ranges[i]));
-  return json_pack("{s:I s:b s:I s:I s:I s:I s:I s:o s:o s:o}", "stacks", (json_int_t)1 << p->bits, "cut", p->cut,
-                   "warp_instructions", (json_int_t)p->warp_instructions, "candidate_instructions",
+  json_t *sizes = json_array();
+  for (uint32_t i = 0; i < OFFLOAD_PROFILE_SIZES; i++)
+    if (p->by_lines[i])
+      json_array_append_new(
+          sizes, json_pack("{s:I s:I}", "lines", (json_int_t)1 << i, "instances", (json_int_t)p->by_lines[i]));
+  return json_pack("{s:I s:b s:I s:I s:I s:I s:I s:I s:o s:o s:o s:o}", "stacks", (json_int_t)1 << p->bits, "cut",
+                   p->cut, "warp_instructions", (json_int_t)p->warp_instructions, "candidate_instructions",
                    (json_int_t)p->candidate_instructions, "accesses", (json_int_t)p->accesses, "candidate_accesses",
-                   (json_int_t)p->candidate_accesses, "instances", (json_int_t)p->instances, "candidates", candidates,
-                   "colocation", maps_json(p), "allocations", ranges);
+                   (json_int_t)p->candidate_accesses, "instances", (json_int_t)p->instances, "lines",
+                   (json_int_t)p->lines, "instances_by_lines", sizes, "candidates", candidates, "colocation",
+                   maps_json(p), "allocations", ranges);
 }
 
 /* ---- the command ---- */

@@ -40,8 +40,8 @@ static inline ps bus_time(const timing *t, dram_channel *channel, uint32_t secto
 }
 
 /* When the bank can take a column of the row, which is open from then on. A row that is still open when the request
- * comes, because its bank has not got to the next one yet, takes it first: row hits go before those that wait. NULL: a
- * vault of a memory stack, which has neither. */
+ * comes, because its bank has not got to the next one yet, takes it first: row hits go before those that wait. channel
+ * NULL: a vault of a memory stack, which looks further back itself (stacks.c). */
 static inline ps bank_column(const timing *t, dram_channel *channel, dram_bank *bank, int64_t row, ps ask, ps at,
                              const tally *tally) {
   ps column = at > bank->ready ? at : bank->ready;

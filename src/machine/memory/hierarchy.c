@@ -3,7 +3,7 @@
  *
  * Policies (our choices where a machine's documents say nothing): the L1 is write-through without allocation and empty
  * at a kernel's begin; the L2 is write-back and takes written sectors without reading them first; a miss fetches the
- * sectors asked for; a second miss on a pending sector waits for the first (that is what an MSHR merges). */
+ * sectors asked for (with l1_line_fills, the whole line); a second miss on a pending sector waits for the first (that is what an MSHR merges). */
 #include "machine/memory/hierarchy.h"
 
 #include "machine/host/link.h"
@@ -337,7 +337,8 @@ static ps l1_load(memory *y, sm *m, const request *r, ps *accepted) {
     if (y->stacks) line->filled = versions_now(y->stacks);
   }
   if (line->ready <= r->at) line->pending = 0;
-  uint8_t wanted = (uint8_t)r->sectors, have = line->valid & wanted, missing = wanted & (uint8_t)~have;
+  uint8_t wanted = y->spec->l1_line_fills ? 15 : (uint8_t)r->sectors, have = line->valid & wanted,
+          missing = wanted & (uint8_t)~have;
   ps data = r->at + y->t->l1;
   if ((have & line->pending) && data < line->ready) data = line->ready;
   if (y->stacks && have) versions_l1_hit(y->stacks, m, r->address, line->filled);

@@ -7,7 +7,8 @@
  *   2. channels    the one to (from) the destination is busy, and the block does not save there: it stays
  *   3. pace        no channel is above the threshold, instances of the block that went lately took longer, access by access, than those that stayed, and one is pending there: it stays
  *   4. room        as many instances are pending at the destination as its SMs hold warps: it stays
- * The destination is the stack of that access. `always` looks at the condition only. An instance that stays is decided
+ * The destination is the stack of that access. `always` looks at the condition only. `paper` is what the paper has: the
+ * condition, channels above the threshold, and as many pending as the stack's SMs have warps; it asks once. An instance that stays is decided
  * again at each further trip of its loop, where all trips begin with the same access (sim_candidate): its trips are
  * those that are left then, the registers those that are live there, and it does not go while its thread block's writes
  * are on the way. With fewer trips left than its threshold it goes if that relieves the one channel that is busy and
@@ -121,7 +122,8 @@ static bool saves(double fixed, double trip, uint32_t trips) { return fixed + tr
 /* Above the threshold; or the busier one of the two, and more than half of the time: what saves on one channel at the
  * cost of the other is no use then. */
 static bool is_busy(const controller *c, double load, double other) {
-  return load >= c->spec->stack_busy || (load > other && load > 0.5);
+  bool ours = c->stacks->offload != SIM_OFFLOAD_PAPER;
+  return load >= c->spec->stack_busy || (ours && load > other && load > 0.5);
 }
 
 /* Of a warp in a stack: what its block of code takes, no more than its kernel does. */
@@ -183,6 +185,7 @@ static uint64_t *reason_to_stay(controller *c, const warp *w, const stack_instan
   if (k->offload == SIM_OFFLOAD_ALWAYS) return NULL;
   if (tx && !saves(sent.tx_fixed, candidate->tx_trip, trips)) return &r->refused_tx;
   if (rx && !saves(sent.rx_fixed, candidate->rx_trip, trips)) return &r->refused_rx;
+  if (k->offload == SIM_OFFLOAD_PAPER) return to->pending < k->warps ? NULL : &r->refused_full;
   const stack_pace *pace = &c->paces.items[i->pace];
   if (pace->home && pace->away > pace->home && to->pending && tx_load < c->spec->stack_busy &&
       rx_load < c->spec->stack_busy)
@@ -223,7 +226,8 @@ static bool goes(controller *c, warp *w, stack_instance *i, ps time) {
   uint64_t *reason = reason_to_stay(c, w, i, time);
   i->ask = 0;
   /* too few trips from the start: it stays for good */
-  i->asks = reason && (i->stayed || reason != &c->stacks->result.refused_condition);
+  i->asks = reason && c->stacks->offload != SIM_OFFLOAD_PAPER &&
+            (i->stayed || reason != &c->stacks->result.refused_condition);
   if (!i->stayed) i->left = time;
   if (reason) {
     if (!i->stayed) ++*(i->stayed = reason);

@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 
-static const char *const offload_names[] = {"none", "always", "controlled", "ideal", NULL};
+static const char *const offload_names[] = {"none", "always", "controlled", "ideal", "paper", NULL};
 
 const char *sim_offload_name(sim_offload offload) { return offload_names[offload]; }
 
@@ -16,7 +16,8 @@ ff_status sim_offload_read(const char *text, sim_offload *offload, ff_error *err
       *offload = (sim_offload)i;
       return FF_OK;
     }
-  return ff_fail(error, FF_INVALID, "'%.40s' is no way of offloading: there are none, always, controlled, ideal", text);
+  return ff_fail(error, FF_INVALID, "'%.40s' is no way of offloading: there are none, always, controlled, ideal, paper",
+                 text);
 }
 
 enum { WHOLE = 1000000000 };

@@ -21,6 +21,9 @@ typedef enum sim_offload {
   SIM_OFFLOAD_CONTROLLED, /* as the controller decides: condition, channels, room at the stack (section 3.3) */
   /* controlled, but sending costs nothing, and all that an instance accesses lies in its stack */
   SIM_OFFLOAD_IDEAL,
+  /* the controller of the paper alone: condition, channels above their threshold, warps that the stack holds (sections
+   * 3.3 and 4.2); each instance is decided once */
+  SIM_OFFLOAD_PAPER,
 } sim_offload;
 
 /* What it takes to send a warp. */
@@ -90,7 +93,7 @@ ff_status sim_map_read(const char *text, uint64_t stacks, sim_map_choice *choice
 /* The lowest bit of two neighbouring ones that a map may have at most: lines of all warps that the machine holds at
  * once reach each stack twice. */
 uint32_t sim_highest_pair(uint64_t sms, uint64_t threads, uint64_t stacks);
-/* "none", "always", "controlled", "ideal". */
+/* "none", "always", "controlled", "ideal", "paper". */
 ff_status sim_offload_read(const char *text, sim_offload *offload, ff_error *error);
 const char *sim_offload_name(sim_offload offload);
 /* May a simulation on a machine of so many stacks (0: none) do that? map: NULL for baseline. FF_INVALID: the machine
@@ -115,6 +118,7 @@ typedef struct sim_stacks {
   uint64_t internal[SIM_STACKS];           /* bytes on the stack's own buses */
   /* of links while they carry, and while they do not; of the DRAM */
   double link_joule, idle_joule, activation_joule, read_joule;
+  double sm_joule; /* of the SMs, those in stacks too: sm_static_w while kernels run, and their warp instructions */
 } sim_stacks;
 
 /* Ratios that the reports show; 0 where the denominator is 0. */
@@ -127,7 +131,7 @@ static inline uint64_t sim_stacks_traffic(const sim_stacks *s) { /* off-chip: al
   return sum;
 }
 static inline double sim_stacks_joule(const sim_stacks *s) {
-  return s->link_joule + s->idle_joule + s->activation_joule + s->read_joule;
+  return s->link_joule + s->idle_joule + s->activation_joule + s->read_joule + s->sm_joule;
 }
 static inline double sim_stacks_colocation(const sim_stacks *s) {
   return s->instances ? (double)s->colocated / (double)s->instances : 0;

@@ -84,7 +84,7 @@ uint32_t stacks_find(stacks *k, uint64_t address) { return stack_of(map_of(k, ad
 
 typedef struct vault_place {
   stack_vault *vault;
-  dram_bank *bank;
+  vault_bank *bank;
   int64_t row;
 } vault_place;
 
@@ -97,21 +97,40 @@ static vault_place place_in(const stacks *k, memory_stack *stack, uint64_t local
   return (vault_place){vault, &vault->banks[modulo(row_number ^ row, &k->by_banks)], (int64_t)row};
 }
 
-/* A bank and its vault's bus: returns when the last byte is on it. Both are taken in the order of asking, as all
+/* First ready, first come first served: a request whose row is open when it comes, or will be by then that requests
+ * before it have it opened, joins them, and goes before those that wait for other rows. Else its bank opens its row
+ * after all others. Returns when the bank takes the column. */
+static ps vault_column(const timing *t, vault_bank *v, int64_t row, ps ask, const tally *tally) {
+  dram_bank *bank = &v->bank;
+  for (uint32_t i = 1; i <= VAULT_ROWS && bank->row != row; i++) {
+    vault_row *r = &v->rows[(v->next + VAULT_ROWS - i) % VAULT_ROWS];
+    if (r->closed <= ask) break;
+    if (r->row != row) continue;
+    COUNT(tally, dram_row_hits, 1);
+    return ask > r->open ? ask : r->open;
+  }
+  bool opens = bank->row != row;
+  int64_t before = bank->row;
+  ps open = bank->activated + t->t_rcd, column = bank_column(t, NULL, bank, row, ask, ask, tally);
+  if (opens && before >= 0) v->rows[v->next++ % VAULT_ROWS] = (vault_row){before, open, bank->closed};
+  return column;
+}
+
+/* A bank and its vault's bus: returns when the last byte is on it. The bus is taken in the order of asking, as all
  * servers are: the GPU's requests wait for MSHRs and links before they come, and what an SM of the stack asks for
  * meanwhile need not stand behind them. A row is opened once its request has come. */
 static ps vault_access(const stacks *k, memory_stack *stack, uint64_t local, uint32_t sectors, bool write, ps ask,
                        ps at, const tally *tally) {
   const timing *t = k->t;
   vault_place p = place_in(k, stack, local);
-  dram_bank *bank = p.bank;
+  dram_bank *bank = &p.bank->bank;
   ps burst = k->burst[sectors], begin_turn = ask > bank->ready ? ask : bank->ready,
-     turn = bank_column(t, NULL, bank, p.row, ask, ask, tally), column = at + (turn - begin_turn);
+     turn = vault_column(t, p.bank, p.row, ask, tally), column = at + (turn > begin_turn ? turn - begin_turn : 0);
   if (column < turn) column = turn;
-  bank->ready = turn + burst;
+  if (bank->ready < turn + burst) bank->ready = turn + burst;
   ps end = column + t->t_cl + burst, begin = server_take(&p.vault->bus, ask, ask, burst);
   if (end < begin + burst) end = begin + burst;
-  if (write) bank->written = turn + t->t_cl + burst + t->t_wr;
+  if (write && bank->written < turn + t->t_cl + burst + t->t_wr) bank->written = turn + t->t_cl + burst + t->t_wr;
   uint64_t bytes = (uint64_t)sectors * TRACE_SECTOR_BYTES;
   stack->internal += bytes;
   if (write) COUNT(tally, dram_write_bytes, bytes);
@@ -166,7 +185,7 @@ static void stack_make(const machine_spec *spec, arena *a, memory_stack *stack) 
   stack->vaults = arena_alloc(a, spec->stack_vaults * sizeof *stack->vaults);
   for (uint64_t v = 0; v < spec->stack_vaults; v++) {
     stack->vaults[v].banks = arena_alloc(a, spec->banks * sizeof *stack->vaults[v].banks);
-    for (uint64_t b = 0; b < spec->banks; b++) stack->vaults[v].banks[b].row = -1;
+    for (uint64_t b = 0; b < spec->banks; b++) stack->vaults[v].banks[b].bank.row = -1;
   }
   slots_init(&stack->walkers, a, spec->walkers);
   lru_init(&stack->walk_cache, a, spec->walk_cache_bytes / 8);
@@ -239,7 +258,8 @@ void stacks_free(stacks *k) {
   free(k);
 }
 
-/* Energy of one channel: of its bits, and of those that it could have carried while kernels ran. */
+/* Energy of one channel: of its bits, and of those that it could have carried while kernels ran (but for the time that
+ * they stood still in, for copies that a map is waited for with: these are the program's). */
 static void add_channel(const machine_spec *spec, const stack_channel *c, double gbs, ps kernels, sim_stacks *out) {
   double idle = kernels > c->carried ? (double)(kernels - c->carried) * 1e-12 : 0,
          bits_per_cycle = gbs * 8e9 / (spec->clock_mhz * 1e6);
@@ -254,18 +274,23 @@ void stacks_result(const stacks *k, const sim_counters *total, sim_stacks *out) 
   out->count = k->count;
   out->offload = k->offload;
   const machine_spec *spec = k->spec;
+  ps kernels = total->kernel_ps - out->stopped_ps;
   for (uint32_t i = 0; i < k->count; i++) {
     const memory_stack *stack = &k->items[i];
     out->tx[i] = stack->tx.bytes;
     out->rx[i] = stack->rx.bytes;
     out->internal[i] = stack->internal;
-    add_channel(spec, &stack->tx, spec->stack_tx_gbs, total->kernel_ps, out);
-    add_channel(spec, &stack->rx, spec->stack_rx_gbs, total->kernel_ps, out);
+    add_channel(spec, &stack->tx, spec->stack_tx_gbs, kernels, out);
+    add_channel(spec, &stack->rx, spec->stack_rx_gbs, kernels, out);
     for (uint32_t n = 0; n < k->count; n++) {
       out->cross[i][n] = stack->cross[n].bytes;
-      if (n != i && k->offload) add_channel(spec, &stack->cross[n], spec->stack_cross_gbs, total->kernel_ps, out);
+      if (n != i && k->offload) add_channel(spec, &stack->cross[n], spec->stack_cross_gbs, kernels, out);
     }
   }
   out->activation_joule = (double)total->dram_row_misses * spec->activate_nj * 1e-9;
   out->read_joule = (double)(total->dram_read_bytes + total->dram_write_bytes) * 8 * spec->read_pj_per_bit * 1e-12;
+  /* of a GPU that offloads nothing, sm_count has the SMs that it has instead of the stacks' */
+  double sms = (double)(spec->sm_count + (k->offload ? spec->stack_count * spec->stack_sms : 0));
+  out->sm_joule = sms * spec->sm_static_w * (double)kernels * 1e-12 +
+                  (double)total->warp_instructions * spec->warp_instruction_nj * 1e-9;
 }

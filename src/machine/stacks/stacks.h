@@ -30,9 +30,21 @@ typedef struct stack_channel { /* one direction of a link */
   ps in_window, before; /* how long it carried in it, and in the one before */
 } stack_channel;
 
+/* A row that a bank has open, or will have: from `open` on, when it can take columns, until `closed`. Those of a bank
+ * are in the order of time; the last one is not closed yet, its bank has it open. */
+typedef struct vault_row {
+  int64_t row;
+  ps open, closed;
+} vault_row;
+enum { VAULT_ROWS = 8 }; /* of a bank that requests can still join */
+typedef struct vault_bank {
+  dram_bank bank;
+  vault_row rows[VAULT_ROWS]; /* a ring */
+  uint32_t next;              /* of it: is overwritten next */
+} vault_bank;
 typedef struct stack_vault {
   server bus;
-  dram_bank *banks;
+  vault_bank *banks;
 } stack_vault;
 
 typedef struct memory_stack {

@@ -37,6 +37,8 @@ static inline void four_stacks(machine_spec *s) {
   s->link_idle_pj = 1.5;
   s->activate_nj = 11.8;
   s->read_pj_per_bit = 4;
+  s->sm_static_w = 1.5;
+  s->warp_instruction_nj = 2.5;
 }
 
 /* ---- candidates: pc 10 saves on both channels, 20 on the one from the stack only, 30 from four trips on, 40 as well,

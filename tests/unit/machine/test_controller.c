@@ -296,6 +296,41 @@ static void test_the_busier_channel(void **state) {
   assert_int_equal(run_mix((mix){0, 1, 80, 20}, never_above).offloaded, 1);
 }
 
+/* ---- the paper's controller alone ---- */
+
+static sim_stacks run_paper(uint64_t blocks, uint32_t warps, uint32_t registers, rig_tweak tweak, body warp,
+                            const void *context) {
+  rig r;
+  sim_counters c;
+  return run_stacks(
+      &r, "ideal", SIM_OFFLOAD_PAPER, "12:13", tweak,
+      (rig_kernel){.blocks = blocks, .warps = warps, .registers = registers, .warp = warp, .context = context}, &c);
+}
+static void five_warps(machine_spec *s) { s->stack_warps = 5; }
+
+/* What a test above says of ours, on the same kernels: neither registers nor crowding nor pace keeps an instance, none
+ * is asked again, and a channel is busy above the threshold only. */
+static void test_paper(void **state) {
+  assert_int_equal(run_paper(1, 8, 255, NULL, long_instance, NULL).offloaded, 8);
+  assert_int_equal(run_paper(8, 1, 0, NULL, long_instance, NULL).offloaded, 8);
+  sim_stacks full = run_paper(8, 1, 0, five_warps, long_instance, NULL);
+  assert_int_equal(full.offloaded, 5);
+  assert_int_equal(full.refused_full, 3);
+  static const uint32_t hit = HIT;
+  sim_stacks home = run_paper(1, 2, 0, NULL, paced, &hit);
+  assert_int_equal(home.offloaded, 4);
+  assert_int_equal(home.refused_condition, 1);
+  again late = {40, 10, 2500, false, 0, 0, 0, 0};
+  sim_stacks once = run_paper(2, 1, 0, one_warp, loop_of_trips, &late);
+  assert_int_equal(once.offloaded, 2);
+  assert_int_equal(once.refused_full, 1);
+  mix busier = {0, 1, 0, 20};
+  assert_int_equal(run_paper(1, 4, 0, never_above, mixed, &busier).offloaded, 1);
+  sim_stacks above = run_paper(1, 4, 0, NULL, mixed, &busier);
+  assert_int_equal(above.offloaded, 0);
+  assert_int_equal(above.refused_tx, 1);
+}
+
 /* ---- packets that go first ---- */
 
 static void test_first_packets(void **state) {
@@ -471,8 +506,8 @@ static void test_highest_pair(void **state) {
   sim_counters c;
   offloading.instances = 16;
   rig_kernel k = {.blocks = 1, .warps = 1, .warp = spread_low};
-  /* 15 SMs: at most 13:14 */
-  assert_string_equal(run_stacks(&r, "copy", SIM_OFFLOAD_CONTROLLED, "learned:100%", NULL, k, &c).found, "baseline");
+  /* 15 SMs: at most 13:14, which has seven of eight lines beside */
+  assert_string_equal(run_stacks(&r, "copy", SIM_OFFLOAD_CONTROLLED, "learned:100%", NULL, k, &c).found, "13:14");
   assert_string_equal(run_stacks(&r, "copy", SIM_OFFLOAD_CONTROLLED, "learned:100%", sixty_sms, k, &c).found, "14:15");
   offloading.instances = 8;
 }
@@ -509,6 +544,7 @@ int main(void) {
       cmocka_unit_test(test_what_is_sent_at_a_later_trip),
       cmocka_unit_test(test_relieves_the_busy_channel),
       cmocka_unit_test(test_the_busier_channel),
+      cmocka_unit_test(test_paper),
       cmocka_unit_test(test_first_packets),
       cmocka_unit_test(test_requests_go_first),
       cmocka_unit_test(test_blocks_are_told_apart),

@@ -30,6 +30,8 @@ static void test_load_from_gpu(void **state) {
   assert_int_equal(one.count, 4);
 }
 
+static void no_walks(machine_spec *s) { s->tlb_miss_latency = s->walk_cache_latency = 0; }
+
 static void one_store(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
   warm(w);
   rig_access(w, TRACE_STORE, 0, OF_STACK(2), 3); /* two sectors */
@@ -44,6 +46,76 @@ static void test_store_from_gpu(void **state) {
   assert_int_equal(one.internal[2] - none.internal[2], 64);
 }
 
+/* Neighbouring lines of a vault's row are in one row of one bank. Row 1 is asked for while row 0 is open still, and
+ * then row 0 again: first ready, first come first served, so that two rows are opened; in order it would be three.
+ * Addresses of stack 1: a line of a vault is 16 lines of the stack on, its row 32 of its lines; rows of one bank are
+ * those whose number r and r / 16 have the same exclusive or. */
+static uint64_t of_vault(uint64_t row, uint64_t column) {
+  uint64_t inside = row * 32 + column, vault = (inside ^ inside / 16) & 15, line = inside * 16 + vault;
+  return RIG_BASE + (line / 32 << 14 | 1 << 12 | line % 32 << 7); /* the stack's lines are 4 KiB of each 16 */
+}
+static void two_rows(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
+  const uint64_t *rows = c;
+  warm(w);
+  for (int n = 0; n < 4; n++) rig_load(w, of_vault(rows[n], (uint64_t)n));
+  trace_put_wait(w, 0);
+}
+
+static void one_page(machine_spec *s) { s->page_bytes = 32 << 20; }
+
+static uint64_t rows_opened(const uint64_t *rows) {
+  rig r;
+  sim_counters c, before;
+  rig_kernel k = {.blocks = 1, .warps = 1, .warp = two_rows, .context = rows},
+             none = {.blocks = 1, .warps = 1, .warp = only_warm};
+  run_stacks(&r, "ideal", SIM_OFFLOAD_NONE, "12:13", one_page, none, &before);
+  run_stacks(&r, "ideal", SIM_OFFLOAD_NONE, "12:13", one_page, k, &c);
+  return c.dram_row_misses - before.dram_row_misses;
+}
+
+static void test_rows_of_a_vault(void **state) {
+  /* 17 ^ 17 / 16 == 0 ^ 0: the same bank */
+  assert_int_equal(rows_opened((uint64_t[]){0, 0, 0, 0}), 1);
+  assert_int_equal(rows_opened((uint64_t[]){0, 17, 0, 17}), 2);
+  assert_int_equal(rows_opened((uint64_t[]){0, 17, 0, 0}), 2);
+  assert_int_equal(rows_opened((uint64_t[]){0, 17, 34, 0}), 3);
+}
+
+/* ---- whole lines ---- */
+
+static void one_sector(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
+  warm(w);
+  rig_access(w, TRACE_LOAD, 0, OF_STACK(1), 1);
+  trace_put_wait(w, 0);
+  rig_access(w, TRACE_LOAD, 0, OF_STACK(1), 2); /* a hit if the line came */
+  trace_put_wait(w, 0);
+}
+static void one_sector_in_block(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
+  warm(w);
+  trace_put_enter(w, 10, 0);
+  rig_access(w, TRACE_LOAD, 0, OF_STACK(1), 1);
+  trace_put_wait(w, 0);
+  trace_put_leave(w, 10);
+}
+static void line_fills(machine_spec *s) {
+  no_walks(s);
+  s->l1_line_fills = 1;
+}
+
+static void test_line_fills(void **state) {
+  ps time;
+  sim_stacks before = run_one(SIM_OFFLOAD_NONE, no_walks, only_warm, &time),
+             sectors = run_one(SIM_OFFLOAD_NONE, no_walks, one_sector, &time),
+             lines = run_one(SIM_OFFLOAD_NONE, line_fills, one_sector, &time);
+  assert_int_equal(sectors.rx[1] - before.rx[1], 2 * 32);
+  assert_int_equal(sectors.tx[1] - before.tx[1], 2 * 4);
+  assert_int_equal(lines.rx[1] - before.rx[1], 128);
+  assert_int_equal(lines.tx[1] - before.tx[1], 4);
+  sim_stacks away = run_one(SIM_OFFLOAD_CONTROLLED, line_fills, one_sector_in_block, &time); /* a stack's SM, too */
+  assert_int_equal(away.offloaded, 1);
+  assert_int_equal(away.internal[1] - before.internal[1], 128);
+}
+
 /* ---- an instance in a stack ---- */
 
 static void local_twice(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
@@ -53,7 +125,6 @@ static void remote_second(trace_writer *w, uint64_t b, uint32_t i, const void *c
   load_in_block(w, 10, 0, OF_STACK(1), OF_STACK(6));
 }
 
-static void no_walks(machine_spec *s) { s->tlb_miss_latency = s->walk_cache_latency = 0; }
 
 static void test_instance(void **state) {
   ps before, local, twice, remote;
@@ -286,12 +357,33 @@ static void test_energy(void **state) {
   assert_near(s.idle_joule, idle_bits * 1.5e-12, 1e-6);
   assert_near(s.activation_joule, (double)c.dram_row_misses * 11.8e-9, 1e-9);
   assert_near(s.read_joule, (double)c.dram_read_bytes * 8 * 4e-12, 1e-9);
+  /* 15 SMs, and the four that the stacks would have; with blocks in the stacks these are there */
+  assert_near(s.sm_joule, 19 * 1.5 * seconds + (double)c.warp_instructions * 2.5e-9, 1e-9);
+  s = run_stacks(&r, "ideal", SIM_OFFLOAD_CONTROLLED, "12:13", NULL,
+                 (rig_kernel){.blocks = 1, .warps = 1, .warp = local_load}, &c);
+  assert_near(s.sm_joule, 19 * 1.5 * (double)c.kernel_ps * 1e-12 + (double)c.warp_instructions * 2.5e-9, 1e-9);
+  assert_near(sim_stacks_joule(&s), s.link_joule + s.idle_joule + s.activation_joule + s.read_joule + s.sm_joule, 1e-9);
+}
+
+/* Links and SMs idle while SMs stand still for the copies that waited for a map; that is the program's copying. */
+static void test_energy_without_copies(void **state) {
+  rig r;
+  sim_counters c;
+  offloading.instances = 256;
+  sim_stacks s = run_stacks(&r, "copy", SIM_OFFLOAD_CONTROLLED, "learned:20%", NULL,
+                            (rig_kernel){.blocks = 8, .warps = 8, .warp = learnable}, &c);
+  offloading.instances = 8;
+  assert_true(s.stopped_ps > 0);
+  assert_near(s.sm_joule,
+              19 * 1.5 * (double)(c.kernel_ps - s.stopped_ps) * 1e-12 + (double)c.warp_instructions * 2.5e-9, 1e-9);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_load_from_gpu),
       cmocka_unit_test(test_store_from_gpu),
+      cmocka_unit_test(test_rows_of_a_vault),
+      cmocka_unit_test(test_line_fills),
       cmocka_unit_test(test_instance),
       cmocka_unit_test(test_written_lines),
       cmocka_unit_test(test_the_oracle_sees_stale_lines),
@@ -301,6 +393,7 @@ int main(void) {
       cmocka_unit_test(test_ideal),
       cmocka_unit_test(test_learned),
       cmocka_unit_test(test_energy),
+      cmocka_unit_test(test_energy_without_copies),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

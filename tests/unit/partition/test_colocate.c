@@ -24,6 +24,12 @@ static bool together(const stack_map *map, const uint64_t *lines, uint32_t count
   return true;
 }
 
+static uint32_t lines_beside(const stack_map *map, const uint64_t *lines, uint32_t count) {
+  uint32_t beside = 0;
+  for (uint32_t i = 0; i < count; i++) beside += stack_of(map, lines[i]) == stack_of(map, lines[0]);
+  return beside;
+}
+
 /* Lines that differ in few bits, so that each choice has instances of both kinds. */
 static uint32_t random_instance(uint64_t *lines) {
   uint32_t count = 1 + (uint32_t)(random_bits() % 9);
@@ -36,25 +42,29 @@ static uint32_t random_instance(uint64_t *lines) {
 static void test_against_definition(void **state) {
   for (uint32_t bits = 0; bits <= STACK_MAP_BITS; bits++) {
     colocate *c = colocate_create(bits, NULL, 0);
-    uint64_t expected[STACK_MAP_PAIRS] = {0}, baseline_expected = 0, lines[9],
-             stacks[STACK_MAP_PAIRS][1 << STACK_MAP_BITS] = {{0}}, all = 0;
+    uint64_t expected[STACK_MAP_PAIRS] = {0}, baseline_expected = 0, lines[9], beside[STACK_MAP_PAIRS] = {0},
+             baseline_beside = 0, stacks[STACK_MAP_PAIRS][1 << STACK_MAP_BITS] = {{0}}, all = 0;
     stack_map baseline = stack_map_baseline(bits);
     enum { INSTANCES = 3000 };
     for (uint32_t n = 0; n < INSTANCES; n++) {
       uint32_t count = random_instance(lines);
       colocate_instance(c, lines, count);
       baseline_expected += together(&baseline, lines, count);
+      baseline_beside += lines_beside(&baseline, lines, count);
       all += count;
       for (uint32_t i = 0; i < STACK_MAP_PAIRS; i++) {
         stack_map map = stack_map_pair(STACK_MAP_LOWEST + i, bits);
         expected[i] += together(&map, lines, count);
+        beside[i] += lines_beside(&map, lines, count);
         for (uint32_t k = 0; k < count; k++) stacks[i][stack_of(&map, lines[k])]++;
       }
     }
     assert_int_equal(colocate_instances(c), INSTANCES);
     assert_within(colocate_baseline_share(c), (double)baseline_expected / INSTANCES, 1e-12);
+    assert_within(colocate_baseline_beside(c), (double)baseline_beside / (double)all, 1e-12);
     for (uint32_t i = 0; i < STACK_MAP_PAIRS; i++) {
       assert_within(colocate_pair_share(c, i), (double)expected[i] / INSTANCES, 1e-12);
+      assert_within(colocate_pair_beside(c, i), (double)beside[i] / (double)all, 1e-12);
       uint64_t most = 0;
       for (uint32_t s = 0; s < 1u << bits; s++) most = stacks[i][s] > most ? stacks[i][s] : most;
       assert_within(colocate_pair_uneven(c, i), (double)(most << bits) / (double)all, 1e-12);
@@ -127,12 +137,33 @@ static void test_first_of_many(void **state) {
   colocate_free(c);
   c = colocate_create(2, ranges, 2);
   for (uint64_t i = 0; i < 4096; i++) {
-    uint64_t lines[] = {5 << 24, (1 << 24) + 4096 + (i & ~UINT64_C(63)) * 128, (1 << 24) + 4096 + i * 128};
+    uint64_t lines[] = {(1 << 24) + 4096 + (i & ~UINT64_C(63)) * 128, 5 << 24, (1 << 24) + 4096 + i * 128};
     colocate_instance(c, lines, 3);
   }
   colocate_complete(c);
   assert_true(colocate_pair_uneven(c, 0) > 2);
   assert_int_equal(colocate_best_pair(c), 16); /* fewest blocks lie across its boundaries */
+  colocate_free(c);
+}
+
+/* Instances of 32 lines: 24 that are 16 KiB apart, and 8 that follow an index and lie anywhere. No map has one of them in
+ * one stack, and yet pairs below bit 14 have a quarter of the 8 and all of the 24 beside: (24 + 2) / 32. */
+static void test_never_all_together(void **state) {
+  colocate_range ranges[] = {{1 << 24, 1 << 20}, {5 << 24, 1 << 20}};
+  colocate *c = colocate_create(2, ranges, 2);
+  for (uint64_t i = 0; i < 4096; i++) {
+    uint64_t lines[32];
+    for (uint64_t n = 0; n < 24; n++) lines[n] = (1 << 24) + i % 128 * 128 + n * 16384;
+    for (uint64_t n = 24; n < 32; n++) lines[n] = (5 << 24) + (random_bits() >> 20 & ((1 << 20) - 1) & ~UINT64_C(127));
+    colocate_instance(c, lines, 32);
+  }
+  colocate_complete(c);
+  assert_true(colocate_pair_share(c, 0) < 0.01 && colocate_baseline_share(c) < 0.01);
+  assert_within(colocate_pair_beside(c, 0), 26.0 / 32, 0.01);
+  assert_true(colocate_baseline_beside(c) < 0.35);
+  uint32_t best = colocate_best_pair(c);
+  assert_in_range(best, 7, 12);
+  assert_true(colocate_worth(c, best));
   colocate_free(c);
 }
 
@@ -253,10 +284,15 @@ static void test_sample(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_lean),          cmocka_unit_test(test_against_definition),
-      cmocka_unit_test(test_fixed_offset),  cmocka_unit_test(test_uneven_is_no_choice),
-      cmocka_unit_test(test_first_of_many), cmocka_unit_test(test_ranges_are_lines),
-      cmocka_unit_test(test_ranges_come),   cmocka_unit_test(test_early),
+      cmocka_unit_test(test_lean),
+      cmocka_unit_test(test_against_definition),
+      cmocka_unit_test(test_fixed_offset),
+      cmocka_unit_test(test_uneven_is_no_choice),
+      cmocka_unit_test(test_first_of_many),
+      cmocka_unit_test(test_never_all_together),
+      cmocka_unit_test(test_ranges_are_lines),
+      cmocka_unit_test(test_ranges_come),
+      cmocka_unit_test(test_early),
       cmocka_unit_test(test_sample),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -78,7 +78,8 @@ static void fill_stacks(sim_stacks *s, sim_offload offload, const char *map, con
                     .link_joule = 1.5e-3 * (double)start,
                     .idle_joule = 2.25e-6,
                     .activation_joule = 7e-10,
-                    .read_joule = 1.0 / 3};
+                    .read_joule = 1.0 / 3,
+                    .sm_joule = 0.125};
   strcpy(s->map, map);
   strcpy(s->found, found);
 #define X(name, unit, help) s->name = start++;
