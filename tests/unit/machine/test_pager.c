@@ -146,9 +146,7 @@ static void on_wake(void *context, uint32_t sm, uint32_t warp) {
   t->woken++;
 }
 static void on_unblock(void *context, uint32_t sm) {}
-static void on_left(void *context, uint64_t address, pager_unit *unit) {
-  ((testbed *)context)->left += unit->bytes;
-}
+static void on_left(void *context, uint64_t address, pager_unit *unit) { ((testbed *)context)->left += unit->bytes; }
 static void on_moved(void *context, uint32_t owner, bool in, uint64_t bytes) {
   testbed *t = context;
   *(in ? &t->moved_in : &t->moved_out) += bytes;
