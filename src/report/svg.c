@@ -11,7 +11,7 @@ const char *const svg_colours[SVG_COLOURS] = {"#0072b2", "#e69f00", "#009e73", "
 
 static const double LETTER = 6.4; /* about as wide as a letter of the legend is */
 
-static void add_escaped(ff_text *out, const char *text) {
+void svg_add_escaped(ff_text *out, const char *text) {
   for (; *text; text++) {
     if (*text == '<') ff_text_add(out, "&lt;");
     else if (*text == '>') ff_text_add(out, "&gt;");
@@ -26,7 +26,7 @@ void svg_begin(double width, double height, const char *title, ff_text *out) {
       out,
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" font-family=\"sans-serif\" fill=\"#222\" role=\"img\" aria-label=\"",
       width, height, width, height);
-  add_escaped(out, title);
+  svg_add_escaped(out, title);
   ff_text_add(out, "\">\n");
   ff_text_add(out, "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n");
   svg_text(out, width / 2, 22, "text-anchor=\"middle\" font-size=\"14\"", title);
@@ -37,7 +37,7 @@ void svg_end(ff_text *out) { ff_text_add(out, "</svg>\n"); }
 void svg_text(ff_text *out, double x, double y, const char *style, const char *text) {
   if (!*text) return;
   ff_text_add(out, "<text x=\"%.1f\" y=\"%.1f\" %s>", x, y, style);
-  add_escaped(out, text);
+  svg_add_escaped(out, text);
   ff_text_add(out, "</text>\n");
 }
 

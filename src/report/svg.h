@@ -18,6 +18,9 @@ extern const char *const svg_colours[SVG_COLOURS];
 void svg_begin(double width, double height, const char *title, ff_text *out);
 void svg_end(ff_text *out);
 
+/* A text as it stands in SVG and HTML; control characters are left out. */
+void svg_add_escaped(ff_text *out, const char *text);
+
 /* `style`: further attributes, as text-anchor="end". Control characters are left out. */
 void svg_text(ff_text *out, double x, double y, const char *style, const char *text);
 void svg_text_turned(ff_text *out, double x, double y, double degrees, const char *style, const char *text);

@@ -19,8 +19,7 @@ static const char *number(double value, const char *absent, char *buffer, size_t
   return buffer;
 }
 
-/* "yes", "no", "fitted"; "": there is nothing to compare. */
-static const char *within(const repro_paper *paper, const repro_row *row, double score) {
+const char *repro_within(const repro_paper *paper, const repro_row *row, double score) {
   const repro_note *note = repro_note_of(paper, row);
   if (isnan(score)) return "";
   if (note && note->fitted) return "fitted";
@@ -43,7 +42,7 @@ void repro_csv(const repro_data *data, ff_text *out) {
     ff_text_add(out, ",%s,%s,%s,%s,%s,%s,", number(row->paper, "", paper, sizeof paper),
                 number(value, "", ours, sizeof ours), number(repro_ratio(row->paper, value), "", ratio, sizeof ratio),
                 isnan(row->paper) ? "" : repro_claim_names[repro_claim_of(data->paper, row)],
-                number(score, "", scored, sizeof scored), within(data->paper, row, score));
+                number(score, "", scored, sizeof scored), repro_within(data->paper, row, score));
     if (note) csv_word(note->text, out);
     ff_text_add(out, "\n");
   }
@@ -66,7 +65,7 @@ static json_t *rows_value(const repro_data *data) {
     double score = repro_score(data->paper, from, value);
     const repro_note *note = repro_note_of(data->paper, from);
     json_object_set_new(row, "score", real_or_null(score));
-    json_object_set_new(row, "within", json_string(within(data->paper, from, score)));
+    json_object_set_new(row, "within", json_string(repro_within(data->paper, from, score)));
     json_object_set_new(row, "note", note ? json_string(note->text) : json_null());
     json_object_set_new(row, "programs", json_integer(programs));
     json_array_append_new(rows, row);
@@ -198,7 +197,7 @@ void repro_table(const repro_data *data, bool verbose, ff_text *out) {
     table_cell(&t, "%s", rounded(paper->rows[i].paper, text, sizeof text));
     table_cell(&t, "%s", rounded(value, text, sizeof text));
     table_cell(&t, "%s", rounded(score, text, sizeof text));
-    table_cell(&t, "%s", within(paper, &paper->rows[i], score));
+    table_cell(&t, "%s", repro_within(paper, &paper->rows[i], score));
   }
   table_write(&t, 0, out);
   table_free(&t);

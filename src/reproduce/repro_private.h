@@ -10,6 +10,9 @@
 double repro_program_value(const repro_data *data, uint32_t program, repro_quantity quantity, const char *a,
                            const char *b);
 
+/* "yes", "no", "fitted"; "": there is nothing to compare. */
+const char *repro_within(const repro_paper *paper, const repro_row *row, double score);
+
 /* Chains of dependent loads (Jain 2019, section V-F). */
 typedef struct chain_place {
   uint32_t module, bank, set;

@@ -214,6 +214,14 @@ void repro_table(const repro_data *data, bool verbose, ff_text *out);
 /* The paper's pictures, in one SVG. */
 void repro_svg(const repro_data *data, repro_size size, ff_text *out);
 
+/* A page of several reproductions: zero it, add each, write it, free it. */
+typedef struct repro_page {
+  ff_text summary, sections;
+} repro_page;
+void repro_page_add(repro_page *page, const repro_data *data, repro_size size);
+void repro_page_write(const repro_page *page, ff_text *out); /* HTML without scripts */
+void repro_page_free(repro_page *page);
+
 /* ---- shares ---- */
 
 /* Where the recording of a program is, in that folder. The caller frees it. */

@@ -10,16 +10,6 @@
 
 enum { SIDE = 420, WIDE = 640, LEFT = 76, TOP = 36, RIGHT = 16, BOTTOM = 56, SERIES = 16 };
 
-static void add_escaped(const char *text, ff_text *out) {
-  for (; *text; text++) {
-    if (*text == '<') ff_text_add(out, "&lt;");
-    else if (*text == '>') ff_text_add(out, "&gt;");
-    else if (*text == '&') ff_text_add(out, "&amp;");
-    else if (*text == '"') ff_text_add(out, "&quot;");
-    else ff_text_add(out, "%c", *text);
-  }
-}
-
 /* ---- axes ---- */
 
 typedef struct range { /* of a logarithmic axis, or of a linear one */
@@ -81,7 +71,7 @@ static void add_axis(const range *r, bool across, double end, ff_text *out) {
 static void add_dot(double x, double y, bool filled, const char *colour, const validate_row *row, ff_text *out) {
   ff_text_add(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"4\" stroke=\"%s\" fill=\"%s\"><title>", x, y, colour,
               filled ? colour : "none");
-  add_escaped(row->row, out);
+  svg_add_escaped(out, row->row);
   ff_text_add(out, ", %s: silicon %.4g, ours %.4g %s%s%s</title></circle>\n", row->gpu, row->measured, row->ours,
               row->unit, row->is == VALIDATE_HELD ? "" : ", ", row->is == VALIDATE_HELD ? "" : row->role);
 }
@@ -251,11 +241,11 @@ static void add_number_cell(const char *format, double value, ff_text *out) {
 
 static void add_score(const validate_score *score, ff_text *out) {
   ff_text_add(out, "<tr><td>");
-  add_escaped(score->group, out);
+  svg_add_escaped(out, score->group);
   ff_text_add(out, "</td><td>");
-  add_escaped(score->gpu, out);
+  svg_add_escaped(out, score->gpu);
   ff_text_add(out, "</td><td>");
-  add_escaped(score->machine, out);
+  svg_add_escaped(out, score->machine);
   ff_text_add(out, "</td>");
   add_number_cell("%.0f", score->scored, out);
   add_number_cell("%.2f", score->ratio, out);
@@ -277,7 +267,7 @@ void validate_html(const validate_table *table, const validate_scores *scores, c
               "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>farfault validate</title>\n%s"
               "</head><body>\n<h1>Simulated numbers and measured ones</h1>\n<p><code>",
               style);
-  add_escaped(page->command, out);
+  svg_add_escaped(out, page->command);
   ff_text_add(out, "</code></p>\n<table><tr><th>group</th><th>GPU</th><th>machine</th><th class=\"n\">rows</th><th "
                    "class=\"n\">ratio</th><th class=\"n\">error</th><th class=\"n\">correlation</th></tr>\n");
   for (size_t i = 0; i < scores->list.count; i++) add_score(&scores->list.items[i], out);
@@ -290,7 +280,7 @@ void validate_html(const validate_table *table, const validate_scores *scores, c
     const validate_score *score = &scores->list.items[i];
     if (!opens_group(scores, i)) continue;
     ff_text_add(out, "<h2>");
-    add_escaped(score->group, out);
+    svg_add_escaped(out, score->group);
     ff_text_add(out, "</h2>\n");
     add_scatter(table, scores, score->group, out);
     for (size_t k = i; k < scores->list.count; k++)

@@ -27,11 +27,26 @@ run "$farfault" reproduce zheng2016 --csv same --svg same
 expect_status 64
 expect_no_out
 
+for wrong in "all --json x" "all --csv x" "all --svg x" "all wilt2017" "wilt2017 all"; do
+  run "$farfault" reproduce $wrong
+  expect_status 64
+  expect_no_out
+done
+run "$farfault" reproduce wilt2017 --html nowhere/x.html
+expect_status 1
+expect_err "nowhere/x.html: cannot write there"
+
 mkdir pictures
+run "$farfault" reproduce all --size small --jobs 2 --csv . --svg pictures --html all.html
+expect_status 0
+expect_no_err
+cp out tables
+expect test "$(grep -c '<svg' all.html)" = 6
+expect test "$(grep -c '<tr class' all.html)" = "$(cat *2016.csv *2017.csv *2019.csv | grep -vc '^row,')"
+for tag in section table svg; do expect test "$(grep -o "<$tag" all.html | wc -l)" = "$(grep -o "</$tag>" all.html | wc -l)"; done
 for paper in zheng2016 zhang2019 ganguly2019 jain2019 hsieh2016 wilt2017; do
-  run "$farfault" reproduce $paper --size small --jobs 2 --csv $paper.csv --svg pictures
-  expect_status 0
-  expect_no_err
+  expect grep -q "href=\"#$paper\"" all.html
+  expect grep -q "id=\"$paper\"" all.html
   expect test "$(head -1 $paper.csv)" = row,paper,ours,ratio,claim,score,within,note
   # Eight fields, of which only the first may hold commas; ours is always there; the ratio is ours over the paper's, the score that of what is claimed.
   expect awk -F, 'function far(a, b) { return a - b > 1e-4 * (a < 0 ? -a : a) + 1e-5 || b - a > 1e-4 * (a < 0 ? -a : a) + 1e-5 }
@@ -48,7 +63,6 @@ for paper in zheng2016 zhang2019 ganguly2019 jain2019 hsieh2016 wilt2017; do
   expect grep -q "the paper's value" pictures/$paper.svg
   expect test "$(grep -o '<[a-z]*' pictures/$paper.svg | sort | uniq -c | awk '$2 == "<g" { print $1 }')" = "$(grep -o '</g>' pictures/$paper.svg | wc -l)"
 done
-cp out table
 
 # Shares: what the chains of figure 8 show is where they lie, so they lie there. No chain disturbs one in another module.
 number() { grep "$1" jain2019.csv | head -1 | awk -F, '{ print $(NF - 5) }'; }
@@ -88,6 +102,7 @@ expect test ! -e x
 # Once more, by one process at a time, and with the finished runs kept: the same bytes.
 run "$farfault" reproduce wilt2017 --size small --csv again.csv --svg again.svg --keep kept
 expect_status 0
+sed -n '/^Wilt: /,/^wilt2017: /p' tables | tail -n +2 >table
 expect cmp table out
 expect cmp wilt2017.csv again.csv
 expect cmp pictures/wilt2017.svg again.svg

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `farfault reproduce PAPER`: runs a paper's experiments on the bundled workloads, and prints its numbers next to ours.
+/* `farfault reproduce PAPER`: runs a paper's experiments on the bundled workloads, and prints its numbers next to ours;
+ * `all`: of every paper, one after the other.
  *
  *   tables of reproduce/ -> a `farfault run --json` per program and group of settings (jobs.c) -> counters -> rows,
  *   picture recorded programs:  a `farfault record` per program, then a `farfault sim --json` of that per group of
@@ -25,6 +26,7 @@
 enum {
   KEY_CSV = 256,
   KEY_SVG,
+  KEY_HTML,
   KEY_SIZE,
   KEY_KEEP,
   KEY_JSON,
@@ -36,10 +38,11 @@ enum {
 
 typedef struct arguments {
   const repro_paper *paper;
+  bool all; /* instead of one paper: each in turn */
   repro_size size;
   uint32_t jobs;
-  const char *csv, *keep;
-  char *svg;        /* owned: a folder is completed by the picture's name */
+  const char *csv, *svg, *html, *keep;
+  repro_page *page; /* --html: each paper is added to it */
   const char *json; /* "-": instead of the table */
   bool verbose;
   uint32_t program, first, count; /* --cells: of one process of many; count 0: not such a one */
@@ -62,8 +65,10 @@ typedef struct work {
 } work;
 
 static const struct argp_option options[] = {
-    {"csv", KEY_CSV, "FILE", 0, "write the rows as CSV: row,paper,ours,ratio,claim,score,within,note", 0},
+    {"csv", KEY_CSV, "FILE|FOLDER", 0,
+     "write the rows as CSV: row,paper,ours,ratio,claim,score,within,note; in a folder as PAPER.csv", 0},
     {"svg", KEY_SVG, "FILE|FOLDER", 0, "write the picture; in a folder as PAPER.svg", 0},
+    {"html", KEY_HTML, "FILE", 0, "write a page with the picture and all rows; of `all`, of every paper", 0},
     {"size", KEY_SIZE, "small|normal|full", 0,
      "of the programs: small (seconds, for tests), normal (minutes; default), full (near the paper's, an hour)", 0},
     {"jobs", 'j', "N", 0, "programs that run at once (default: 1; each uses several cores)", 0},
@@ -92,11 +97,16 @@ static void parse_paper(arguments *a, const char *value, struct argp_state *stat
     names[i] = repro_papers[i]->name;
     ff_text_add(&known, "%s%s", i ? ", " : "", names[i]);
   }
-  if (a->paper) cli_refuse(state, "one paper at a time");
+  if (a->paper || a->all) cli_refuse(state, "one paper, or all");
+  if (!strcmp(value, "all")) {
+    a->all = true;
+    free(known.chars);
+    return;
+  }
   a->paper = repro_find(value);
   const char *near = cli_closest(value, names);
   if (!a->paper && near) cli_refuse(state, "no paper '%s': did you mean '%s'?", value, near);
-  if (!a->paper) cli_refuse(state, "no paper '%s': there are %s", value, known.chars);
+  if (!a->paper) cli_refuse(state, "no paper '%s': there are %s, and all", value, known.chars);
   free(known.chars);
 }
 
@@ -130,14 +140,10 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   switch (key) {
   case KEY_CSV:
   case KEY_SVG:
+  case KEY_HTML:
   case KEY_KEEP:
     if (!*value) cli_refuse(state, "the file's name is empty");
-    if (key == KEY_CSV) a->csv = value;
-    if (key == KEY_KEEP) a->keep = value;
-    if (key == KEY_SVG) {
-      free(a->svg);
-      a->svg = ff_strdup(value);
-    }
+    *(key == KEY_CSV ? &a->csv : key == KEY_SVG ? &a->svg : key == KEY_HTML ? &a->html : &a->keep) = value;
     return 0;
   case KEY_SIZE: parse_size(a, value, state); return 0;
   case 'j':
@@ -151,9 +157,10 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   case KEY_RECORDINGS: a->recordings = value; return 0;
   case ARGP_KEY_ARG: parse_paper(a, value, state); return 0;
   case ARGP_KEY_END: {
-    const char *old = a->paper ? NULL : cli_old_argument("--json", &a->json, state);
+    const char *old = a->paper || a->all ? NULL : cli_old_argument("--json", &a->json, state);
     if (old) parse_paper(a, old, state);
-    if (!a->paper) cli_refuse(state, "which paper? (farfault reproduce --help lists them)");
+    if (!a->paper && !a->all) cli_refuse(state, "which paper? (farfault reproduce --help lists them)");
+    if (a->all && (a->json || a->count)) cli_refuse(state, "--json: one paper at a time");
     if (a->count) check_cells(a, state);
     return 0;
   }
@@ -485,6 +492,7 @@ static ff_status write_files(const work *w, ff_error *error) {
   ff_status status = a->csv ? ff_file_write(a->csv, csv.chars, csv.length, error) : FF_OK;
   if (!status && a->svg) status = ff_file_write(a->svg, svg.chars, svg.length, error);
   if (!status && a->json && strcmp(a->json, "-")) status = ff_file_write(a->json, json.chars, json.length, error);
+  if (!status && a->page) repro_page_add(a->page, &w->data, a->size);
   free(json.chars);
   free(csv.chars);
   free(svg.chars);
@@ -516,7 +524,7 @@ static int conclude(const work *w, int signal) {
   if (!all)
     cli_fail(0, "incomplete: %u of %u programs have all their runs; the numbers are over what there is%s",
              whole_programs(w), a->paper->program_count,
-             a->csv || a->svg || a->json ? ", and no file was written" : "");
+             a->csv || a->svg || a->json || a->html ? ", and no file was written" : "");
   else if (write_files(w, &error)) status = cli_fail(CLI_FAILED, "%s", error.message);
   return signal ? 128 + signal : w->failed ? CLI_FAILED : status;
 }
@@ -580,21 +588,30 @@ static int simulate_cells(const arguments *a) {
   return status ? CLI_FAILED : CLI_DONE;
 }
 
-/* Refuses what cannot be written before anything runs. */
-static int check_outputs(arguments *a) {
+static bool is_folder(const char *path) {
   struct stat info;
+  return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+/* The name of a paper's file: a folder is completed by the paper's. NULL: none is wanted. The caller frees it. */
+static char *output_of(const char *path, const repro_paper *paper, const char *ending) {
+  ff_text out = {0};
+  if (!path) return NULL;
+  ff_text_add(&out, "%s", path);
+  if (is_folder(path)) ff_text_add(&out, "/%s.%s", paper->name, ending);
+  return out.chars;
+}
+
+/* Refuses what cannot be written before anything runs. */
+static int check_outputs(const arguments *a) {
   ff_error error;
-  if (a->svg && stat(a->svg, &info) == 0 && S_ISDIR(info.st_mode)) {
-    ff_text path = {0};
-    ff_text_add(&path, "%s/%s.svg", a->svg, a->paper->name);
-    free(a->svg);
-    a->svg = path.chars;
-  }
   if (a->keep && mkdir(a->keep, 0777) && errno != EEXIST)
     return cli_fail(CLI_FAILED, "%s: cannot make the folder: %s", a->keep, strerror(errno));
-  if (run_outputs_check(
-          &(run_outputs){.csv = a->csv, .json = a->svg, .output = a->json && strcmp(a->json, "-") ? a->json : NULL}, "",
-          "", "", &error))
+  if (run_outputs_check(&(run_outputs){.csv = a->csv,
+                                       .json = a->svg,
+                                       .record = a->html,
+                                       .output = a->json && strcmp(a->json, "-") ? a->json : NULL},
+                        "", "", "", &error))
     return cli_fail(error.status == FF_INVALID ? CLI_USAGE : CLI_FAILED, "%s", error.message);
   return CLI_DONE;
 }
@@ -606,7 +623,7 @@ static char *own_path(void) {
   return ff_strdup(path);
 }
 
-static int reproduce_with(arguments *a) {
+static int reproduce_with(const arguments *a) {
   if (a->count) return simulate_cells(a);
   int status = check_outputs(a);
   if (status) return status;
@@ -623,12 +640,51 @@ static int reproduce_with(arguments *a) {
   return status;
 }
 
+static int reproduce_one(const arguments *all, const repro_paper *paper, repro_page *page) {
+  arguments a = *all;
+  char *csv = output_of(a.csv, paper, "csv"), *svg = output_of(a.svg, paper, "svg");
+  a.paper = paper;
+  a.csv = csv;
+  a.svg = svg;
+  a.page = a.html ? page : NULL;
+  int status = reproduce_with(&a);
+  free(csv);
+  free(svg);
+  return status;
+}
+
+static int reproduce_all(const arguments *a, repro_page *page) {
+  const char *files[] = {a->csv, a->svg}, *names[] = {"csv", "svg"};
+  for (int i = 0; i < 2; i++)
+    if (files[i] && !is_folder(files[i]))
+      return cli_fail(CLI_USAGE, "--%s: %s is no folder, and all papers have a file each", names[i], files[i]);
+  for (int i = 0; repro_papers[i]; i++) {
+    ff_text title = {0};
+    ff_text_add(&title, "%s%s\n", i ? "\n" : "", repro_papers[i]->title);
+    int status = cli_print(&title);
+    free(title.chars);
+    if (!status) status = reproduce_one(a, repro_papers[i], page);
+    if (status) return status;
+  }
+  return CLI_DONE;
+}
+
+static int write_page(const arguments *a, const repro_page *page) {
+  ff_text out = {0};
+  ff_error error;
+  repro_page_write(page, &out);
+  ff_status status = ff_file_write(a->html, out.chars, out.length, &error);
+  free(out.chars);
+  return status ? cli_fail(CLI_FAILED, "%s", error.message) : CLI_DONE;
+}
+
 static const char help_head[] =
     "Runs a paper's experiments on the bundled workloads, and prints each number that the paper gives next to ours.\v"
     "Papers:\n";
 static const char help_tail[] =
+    "  all          each of them in turn\n"
     "\nExample:\n  farfault reproduce zheng2016 --csv zheng2016.csv --svg zheng2016.svg\n"
-    "  farfault reproduce ganguly2019 --size small -v\n\n"
+    "  farfault reproduce ganguly2019 --size small -v\n  farfault reproduce all --html papers.html\n\n"
     "A row without the paper's number is ours alone. The programs are of the paper's kinds, not its own: docs/results says "
     "why numbers differ.\n\nExit status: 0 if every run was made; 128 + N if signal N stopped it: the table is then over what "
     "was finished.";
@@ -650,8 +706,10 @@ static int reproduce(int argc, char **argv) {
   const struct argp argp = {options, parse, "PAPER", text, NULL, NULL, NULL};
   cli_old_flag("--json", &argc, &argv);
   cli_parse_tabular(&argp, argc, argv, &a, STDOUT_FILENO);
-  int status = reproduce_with(&a);
-  free(a.svg);
+  repro_page page = {0};
+  int status = a.all ? reproduce_all(&a, &page) : reproduce_one(&a, a.paper, &page);
+  if (!status && a.html) status = write_page(&a, &page);
+  repro_page_free(&page);
   return status;
 }
 
