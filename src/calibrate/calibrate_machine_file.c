@@ -141,6 +141,18 @@ static void fit_caches(writer *w) {
   m->l2_bytes = whole_multiple(m->l2_bytes, m->l2_ways * m->l2_slices * 128);
 }
 
+/* The ports of the on-chip network are the base's as long as they let through what was measured: they are not measured
+ * themselves, and may be another GPU's. */
+static void fit_ports(writer *w) {
+  machine_spec *m = &w->made;
+  const figure *read = &w->result->figures[FIGURE_l2_gbs];
+  double gbs = read->count ? figure_summarise(read).median : 0,
+         lets = (double)m->sm_count * m->sm_read_bytes * m->clock_mhz / 1000;
+  if (m->sm_read_bytes <= 0 || gbs <= lets * 1.01) return;
+  m->sm_read_bytes = m->sm_write_bytes = m->cluster_read_bytes = m->cluster_write_bytes = 0;
+  m->cluster_sms = 0;
+}
+
 /* The address hash of the base stands only while it fits what was measured: it is another GPU's then. (`farfault probe`
  * measures it.) */
 static void fit_hash(machine_spec *m) {
@@ -236,6 +248,7 @@ ff_status calibrate_write_machine(const calibrate_result *result, const machine_
   for (int i = 0; i < FIGURE_COUNT; i++) take_figure(&w, (figure_id)i);
   take_table(&w);
   fit_caches(&w);
+  fit_ports(&w);
   fit_hash(&w.made);
   write_text(&w, date, out);
   for (int i = 0; i < SPEC_PARAM_COUNT; i++) free(w.sources[i]);
