@@ -68,8 +68,10 @@ static double place_interval(const machine_spec *m) {
 /* What an L2 of two sides gives and keeps depends on which SMs read what: no closed form. */
 static double one_side(const machine_spec *m, double value) { return m->l2_copies ? NAN : value; }
 
+/* The slices of the L2 give it, and the SMs' ports of the on-chip network let it through. */
 static double l2_gbs(const machine_spec *m) {
-  return one_side(m, m->l2_bytes_per_cycle * (double)m->l2_slices * m->clock_mhz / 1e3);
+  double slices = m->l2_bytes_per_cycle * (double)m->l2_slices, ports = m->sm_read_bytes * (double)m->sm_count;
+  return one_side(m, (ports > 0 && ports < slices ? ports : slices) * m->clock_mhz / 1e3);
 }
 
 /* Half of the lines are the other side's. */
