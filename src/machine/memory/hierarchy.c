@@ -3,7 +3,8 @@
  *
  * Policies (our choices where a machine's documents say nothing): the L1 is write-through without allocation and empty
  * at a kernel's begin; the L2 is write-back and takes written sectors without reading them first; a miss fetches the
- * sectors asked for (with l1_line_fills, the whole line); a second miss on a pending sector waits for the first (that is what an MSHR merges). */
+ * sectors asked for (with l1_line_fills, the whole line); a second miss on a pending sector waits for the first (that
+ * is what an MSHR merges). */
 #include "machine/memory/hierarchy.h"
 
 #include "machine/host/link.h"
