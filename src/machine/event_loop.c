@@ -34,7 +34,7 @@ void loop_run_event(event_loop *l, event e) {
   ps time = event_time(e);
   /* else it follows from an operation that the host put late: event_back */
   if (l->agenda->now < time) l->agenda->now = time;
-  l->pager->now = l->agenda->now ? l->agenda->now : 1; /* a use at 0 would read as none */
+  l->pager->now = l->agenda->now;
   if (__builtin_expect(time >= l->observer->next_sample, 0)) record_sample(l->observer, time);
   prefetch_next(l);
   if (event_kind_of(e) != EVENT_WARP) l->agenda->pending--;

@@ -697,6 +697,46 @@ static void test_unwilling_manager(void **state) {
 
 /* ---- the page table ---- */
 
+/* What a policy sees of a block is the same before and after its piece of the page table is made, and looking does not
+ * make it where one allocation fills the block. */
+static void look_at_untouched(const char *manager_name, trace_memory_kind kind, bool blank) {
+  testbed t = {0};
+  pager_config config = {.manager = manager_find(manager_name),
+                         .zeroes = true,
+                         .unit_bytes = 4096,
+                         .memory_bytes = UINT64_C(1) << 30,
+                         .sms = 1,
+                         .hooks = HOOKS(&t)};
+  pager *p = pager_create(&config);
+  /* fills two blocks, and half of the ones before and behind, which it shares */
+  const uint64_t begin = base + FF_BLOCK_BYTES / 2, bytes = 3 * FF_BLOCK_BYTES;
+  uint32_t large = pager_map(p, begin, bytes, kind, 1);
+  if (blank) pager_map_blank(p, large);
+  assert_true(pager_map(p, begin + bytes, FF_BLOCK_BYTES / 4, TRACE_MEMORY_DEVICE, 2));
+  for (uint64_t at = base; at < base + 5 * FF_BLOCK_BYTES; at += FF_BLOCK_BYTES) {
+    bool filled = at == base + FF_BLOCK_BYTES || at == base + 2 * FF_BLOCK_BYTES;
+    ff_block before, after;
+    p->view.block(&p->view, at, &before);
+    uint64_t blank_before = p->view.blank_bytes(&p->view, at, FF_BLOCK_BYTES);
+    if (filled) assert_false(pager_chunk_made(p, at / FF_BLOCK_BYTES));
+    pager_find(p, at);
+    p->view.block(&p->view, at, &after);
+    assert_memory_equal(&before, &after, sizeof before);
+    assert_int_equal(blank_before, p->view.blank_bytes(&p->view, at, FF_BLOCK_BYTES));
+    if (filled) assert_int_equal(blank_before, blank && kind == TRACE_MEMORY_DEVICE ? FF_BLOCK_BYTES : 0);
+  }
+  pager_free(p);
+}
+
+static void test_untouched_blocks(void **state) {
+  static const char *const managers[] = {"demand", "auto", "segments", "uvm"};
+  for (size_t i = 0; i < sizeof managers / sizeof *managers; i++)
+    for (int blank = 0; blank < 2; blank++) {
+      look_at_untouched(managers[i], TRACE_MEMORY_DEVICE, blank);
+      look_at_untouched(managers[i], TRACE_MEMORY_PINNED, blank);
+    }
+}
+
 static void test_lookups(void **state) {
   testbed t = {0};
   pager_config config = {.manager = manager_find("copy"),
@@ -739,6 +779,7 @@ int main(void) {
       cmocka_unit_test(test_random_operations_on_blank_memory),
       cmocka_unit_test(test_broken_pages_are_noticed),
       cmocka_unit_test(test_unwilling_manager),
+      cmocka_unit_test(test_untouched_blocks),
       cmocka_unit_test(test_lookups),
   };
   return cmocka_run_group_tests_name("pager", tests, NULL, NULL);
