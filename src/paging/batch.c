@@ -1,20 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Far-faults served in batches by the host's driver, as NVIDIA's managed memory does it (release 595.45.04): the driver
  * takes what is in the fault buffer, up to a limit; sorts it by address; serves one 2 MiB block after the other; and
- * then lets the GPU replay everything, flushing the buffer: a fault that came meanwhile is forgotten and comes again.
+ * then flushes the buffer and lets the GPU replay everything: an access whose page is still absent faults once more.
  *
- *     pager_fault --> buffer --pager_batch_begin--> batch: IN_FLIGHT units --pager_batch_end--> RESIDENT, all woken
- *                        '------------------------- flushed at pager_batch_end: woken, they fault again
+ *     pager_fault --> buffer --pager_batch_begin--> taken: IN_FLIGHT units --pager_batch_end--> RESIDENT, woken
+ *                     |  ^                            '-- no room, or left alone --.
+ *                     |  '-------------------------pager_batch_end-----------------'
+ *                     '--> over before a batch took it: another's batch has brought its unit (pager_buffer_drop)
  *
- * A unit of the batch that found no room stays absent; its warps fault again when the batch has landed, and what has
- * landed can be evicted then. */
+ * On the GPU each replay repeats each access that waits. Here those whose page is still absent stay asleep, and their
+ * far-faults stay in the buffer: repeating them would only put them back there, at a cost that grows with the lanes
+ * that wait. A warp is woken when any of its pages has come, and goes on with what is there: a page that it must wait
+ * for longer may be evicted before the last of its others has come.
+ *
+ *     live entries of the buffer = tracked NACKs with a place in it, each entry its NACK's */
 #include <stdlib.h>
+#include <string.h>
 
 #include "paging/pager.h"
 
-void pager_buffer_add(pager *p, const fault_request *request, const pager_buffered *fault) {
+static void put(pager *p, const pager_buffered *fault) {
   FF_PUSH(&p->buffer, *fault);
-  p->config.hooks.buffered(p->config.hooks.context, request);
+  p->buffer_live++;
+  p->nacks.items[fault->nack].buffered = p->buffer_gone + p->buffer.count;
+}
+
+void pager_buffer_add(pager *p, const fault_request *request, const pager_buffered *fault) {
+  put(p, fault);
+  p->config.hooks.buffered(p->config.hooks.context, request, fault->address);
+}
+
+void pager_buffer_drop(pager *p, const pager_nack *nack) {
+  pager_buffered *fault = &p->buffer.items[nack->buffered - 1 - p->buffer_gone];
+  FF_ASSERT(fault->unit == nack->unit && fault->sm == nack->sm);
+  fault->unit = NULL;
+  p->buffer_live--;
+}
+
+/* Gives back the places that batches have emptied, once they are as many as the others. */
+static void close_ranks(pager *p) {
+  if (2 * p->buffer_first < p->buffer.count) return;
+  p->buffer.count -= p->buffer_first;
+  if (p->buffer.count)
+    memmove(p->buffer.items, p->buffer.items + p->buffer_first, p->buffer.count * sizeof *p->buffer.items);
+  p->buffer_gone += p->buffer_first;
+  p->buffer_first = 0;
 }
 
 static int by_unit(const void *a, const void *b) {
@@ -25,13 +55,19 @@ static int by_unit(const void *a, const void *b) {
   return (x->sm > y->sm) - (x->sm < y->sm);
 }
 
-/* Moves the oldest faults to the batch, the first of each unit only. */
+/* Moves the oldest faults to `taken`, and the first of each unit to the batch. */
 static void take(pager *p, uint32_t limit) {
-  size_t count = p->buffer.count < limit ? p->buffer.count : limit, kept = 0;
-  p->batch.count = 0;
-  for (size_t i = 0; i < count; i++) FF_PUSH(&p->batch, p->buffer.items[i]);
-  for (size_t i = count; i < p->buffer.count; i++) p->buffer.items[i - count] = p->buffer.items[i];
-  p->buffer.count -= count;
+  p->taken.count = p->batch.count = 0;
+  for (; p->buffer_first < p->buffer.count && p->taken.count < limit; p->buffer_first++) {
+    pager_buffered *fault = &p->buffer.items[p->buffer_first];
+    if (!fault->unit) continue;
+    p->nacks.items[fault->nack].buffered = 0;
+    p->buffer_live--;
+    FF_PUSH(&p->taken, *fault);
+    FF_PUSH(&p->batch, *fault);
+  }
+  close_ranks(p);
+  size_t kept = 0;
   if (p->batch.count) qsort(p->batch.items, p->batch.count, sizeof *p->batch.items, by_unit);
   for (size_t i = 0; i < p->batch.count; i++) {
     bool again = false; /* another address of the same unit */
@@ -120,13 +156,44 @@ void pager_batch_lands(pager *p, uint64_t time) {
   if (p->lands_last < time) p->lands_last = time;
 }
 
+static void check_buffer(const pager *p) {
+  uint64_t live = 0;
+  for (size_t i = p->buffer_first; i < p->buffer.count; i++) {
+    const pager_buffered *fault = &p->buffer.items[i];
+    if (!fault->unit) continue;
+    live++;
+    const pager_nack *nack = &p->nacks.items[fault->nack];
+    FF_ASSERT(nack->tracked && nack->unit == fault->unit && nack->sm == fault->sm &&
+              nack->buffered == p->buffer_gone + i + 1);
+  }
+  FF_ASSERT(live == p->buffer_live);
+}
+
+/* What the batch took of a unit that is neither here nor on its way waits for another batch, if its NACK is not
+ * over. */
+static void put_back(pager *p, const pager_buffered *fault) {
+  const pager_nack *nack = &p->nacks.items[fault->nack];
+  if (fault->unit->state != PAGER_ABSENT || nack->unit != fault->unit || nack->sm != fault->sm || nack->buffered)
+    return;
+  put(p, fault);
+}
+
 void pager_batch_end(pager *p) {
   p->serving = false;
   for (size_t i = 0; i < p->batch_flights.count; i++) pager_complete(p, p->batch_flights.items[i]);
   p->batch_flights.count = 0;
-  size_t flushed = p->buffer.count;
-  for (size_t i = 0; i < p->batch.count; i++) pager_end_tracked(p, p->batch.items[i].unit);
-  for (size_t i = 0; i < flushed; i++) pager_end_tracked(p, p->buffer.items[i].unit);
-  FF_ASSERT(p->buffer.count == flushed); /* warps try again only later */
-  p->batch.count = p->buffer.count = 0;
+  for (size_t i = 0; i < p->batch.count; i++) {
+    pager_unit *unit = p->batch.items[i].unit;
+    if (unit->state == PAGER_RESIDENT || unit->state == PAGER_REMOTE) pager_end_tracked(p, unit);
+  }
+  for (size_t i = 0; i < p->taken.count; i++) put_back(p, &p->taken.items[i]);
+  p->taken.count = p->batch.count = 0;
+  if (ff_check_level >= 2) check_buffer(p);
+  for (size_t i = p->buffer_first; i < p->buffer.count; i++) {
+    const pager_buffered *first = &p->buffer.items[i];
+    if (!first->unit) continue;
+    p->config.hooks.buffered(p->config.hooks.context, &(fault_request){.sm = first->sm, .warp = first->warp},
+                             first->address);
+    break;
+  }
 }

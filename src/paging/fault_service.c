@@ -64,6 +64,12 @@ static uint32_t nack_find(const pager *p, uint32_t sm, const pager_unit *unit) {
 
 bool pager_waits(const pager *p, uint32_t sm, const pager_unit *unit) { return nack_find(p, sm, unit) != 0; }
 
+bool pager_warp_waits(const pager *p, uint32_t sm, uint32_t warp, const pager_unit *unit) {
+  uint32_t nack = nack_find(p, sm, unit), waiter = nack ? p->nacks.items[nack].first_waiter : 0;
+  while (waiter && p->waiters.items[waiter].warp != warp) waiter = p->waiters.items[waiter].next;
+  return waiter != 0;
+}
+
 static manager_answer decide(const pager *p, uint32_t sm) {
   manager_nack nack = {.pending = p->sms[sm].pending, .allotment = p->config.allotment};
   manager_answer answer = p->config.manager->decide(&nack);
@@ -155,8 +161,9 @@ pager_outcome pager_fault(pager *p, fault_request *request, uint64_t address, pa
     p->nacks.items[nack].tracked = p->nacks.items[nack].counted = true;
     p->sms[sm].pending++;
     if (unit->state == PAGER_IN_FLIGHT) return PAGER_MERGED;
-    pager_buffer_add(p, request,
-                     &(pager_buffered){.address = address, .time = p->now, .unit = unit, .sm = sm, .warp = warp});
+    pager_buffer_add(
+        p, request,
+        &(pager_buffered){.address = address, .time = p->now, .unit = unit, .sm = sm, .warp = warp, .nack = nack});
     return PAGER_BUFFERED;
   }
   if (answer != MANAGER_THROTTLE) {
@@ -173,6 +180,7 @@ pager_outcome pager_fault(pager *p, fault_request *request, uint64_t address, pa
 static void nack_end(pager *p, uint32_t nack) {
   pager_nack n = p->nacks.items[nack];
   p->sms[n.sm].pending -= n.counted;
+  if (n.buffered) pager_buffer_drop(p, &n);
   p->nacks.items[nack].next_of_sm = p->free_nack;
   p->free_nack = nack;
   for (uint32_t w = n.first_waiter; w;) {

@@ -77,6 +77,7 @@ void pager_free(pager *p) {
   free(p->nacks.items);
   free(p->waiters.items);
   free(p->buffer.items);
+  free(p->taken.items);
   free(p->batch.items);
   free(p->batch_flights.items);
   free(p->to_bring.items);

@@ -111,8 +111,8 @@ typedef struct pager_allocation {
 
 typedef struct pager_buffered { /* a far-fault in the buffer, or in the batch that is being served */
   uint64_t address, time;
-  pager_unit *unit;
-  uint32_t sm, warp;
+  pager_unit *unit; /* NULL: over before a batch took it */
+  uint32_t sm, warp, nack;
 } pager_buffered;
 
 /* The page of the page table that maps an address. Where pages may grow, 64 KiB or 2 MiB are one page if they are in
@@ -152,7 +152,7 @@ typedef struct pager_hooks {
   uint64_t (*evicted)(void *context, const fault_request *request, uint64_t address, const pager_unit *unit,
                       bool write_back);
   /* MANAGER_BUFFER: a far-fault has come into the buffer. And: it is served now; `block`: the first of its 2 MiB. */
-  void (*buffered)(void *context, const fault_request *request);
+  void (*buffered)(void *context, const fault_request *request, uint64_t address);
   void (*serve)(void *context, const pager_buffered *fault, bool block);
   void (*unblock)(void *context, uint32_t sm);                           /* MANAGER_BLOCK: its far-fault is over */
   void (*left)(void *context, uint64_t address, pager_unit *unit);       /* no longer in GPU memory: TLBs, caches */
@@ -229,6 +229,7 @@ typedef struct pager_nack {
   uint64_t address;
   uint32_t sm, next_of_unit, next_of_sm; /* next_of_sm: in the throttle queue, or in the free list */
   uint32_t first_waiter, last_waiter;
+  uint64_t buffered; /* 1 + its place in the buffer, counted from the first far-fault of all; 0: it is not there */
   bool tracked, counted, blocking; /* counted: it takes one of the SM's MSHRs */
 } pager_nack;
 typedef struct pager_waiter {
@@ -310,8 +311,11 @@ typedef struct pager {
   uint64_t lands_last; /* the latest landing so far */
   FF_VEC(pager_nack) nacks;
   FF_VEC(pager_waiter) waiters;
-  FF_VEC(pager_buffered) buffer; /* in the order in which they came */
-  FF_VEC(pager_buffered) batch;  /* what is being served */
+  FF_VEC(pager_buffered) buffer; /* in the order in which they came; from buffer_first on */
+  size_t buffer_first;
+  uint64_t buffer_gone, buffer_live; /* those before items[0]; those that are not over */
+  FF_VEC(pager_buffered) taken;      /* by the batch that is being served, in the order in which they came */
+  FF_VEC(pager_buffered) batch;      /* the first of each unit, in order of address */
   FF_VEC(uint32_t) batch_flights;
   bool serving;
   FF_VEC(pager_pin) pins; /* in order of deadline, from pins_first on */
@@ -439,6 +443,8 @@ typedef enum pager_outcome {
 pager_outcome pager_fault(pager *pager, fault_request *request, uint64_t address, pager_unit *unit, bool *blocks);
 /* Is the SM waiting for this unit already? Then the TLB merges the request without asking the GMMU. */
 bool pager_waits(const pager *pager, uint32_t sm, const pager_unit *unit);
+/* Is it this warp that waits? Takes time with the warps of the SM that wait for the unit. */
+bool pager_warp_waits(const pager *pager, uint32_t sm, uint32_t warp, const pager_unit *unit);
 /* The flight's bytes begin to move: what is accessed from now on waits until it has landed. */
 void pager_depart(pager *pager, uint32_t flight);
 /* The flight has landed: the unit is resident, all warps that wait for it are woken, throttled requests are
@@ -450,8 +456,10 @@ void pager_complete(pager *pager, uint32_t flight);
  * to move (hooks.serve, hooks.fetch). The batch is over when the machine says so: pager_batch_end. */
 void pager_batch_begin(pager *pager, uint32_t limit);
 void pager_batch_lands(pager *pager, uint64_t time); /* of everything in the batch */
-/* All that the batch moves has landed; the buffer is flushed and every warp that waits tries again. */
+/* All that the batch moves has landed; the buffer is flushed and the GPU replays: what is still absent is in the buffer
+ * again, what the batch took and did not serve behind the rest. */
 void pager_batch_end(pager *pager);
+void pager_buffer_drop(pager *pager, const pager_nack *nack); /* is over: no batch takes it */
 void pager_buffer_add(pager *pager, const fault_request *request, const pager_buffered *fault);
 void pager_end_tracked(pager *pager, pager_unit *unit); /* wakes all whose tracked NACKs are on the unit */
 /* the starved unit is on its way: its NACK waits for that only */

@@ -68,17 +68,20 @@ static ps zero_in(far_faults *f, const tally *t, uint64_t bytes, ps from, ps not
   return ready < not_before ? not_before : ready;
 }
 
+/* When an access that is replayed has reached the GMMU once more, and that has walked. */
+static ps replayed(far_faults *f, const fault_request *request, uint64_t address, const tally *t) {
+  ps at = f->agenda->now + f->t->tlb_there;
+  return gmmu_walk(f->gmmu, &f->sms[request->sm], address,
+                   f->gmmu->leaves_grow ? pager_leaf_of(f->pager, address) : PAGER_LEAF_MIN, at, at, t);
+}
+
 static uint64_t flight_start(void *context, fault_request *request, uint64_t address, uint32_t flight,
                              const pager_unit *unit, uint64_t room) {
   far_faults *f = context;
   kernel *k = f->warps->items[request->warp]->block->kernel;
   tally t = tally_of(f->observer, k, unit);
   ps from = request->from;
-  if (!from) {
-    ps at = f->agenda->now + f->t->tlb_there; /* replayed: from the TLB to the GMMU once more */
-    from = gmmu_walk(f->gmmu, &f->sms[request->sm], address,
-                     f->gmmu->leaves_grow ? pager_leaf_of(f->pager, address) : PAGER_LEAF_MIN, at, at, &t);
-  }
+  if (!from) from = replayed(f, request, address, &t);
   uint64_t bytes = unit->flight_kind < PAGER_FLIGHT_ZEROED ? unit->bytes : 0; /* zeros and mappings move nothing */
   ps lands = from + f->t->fault;
   if (bytes) lands = carry_in(f, HISTORY_CAUSE_FAULT, bytes, from, lands, room);
@@ -190,11 +193,16 @@ static uint64_t evicted(void *context, const fault_request *request, uint64_t ad
 
 /* ---- batches ---- */
 
-static void buffered(void *context, const fault_request *request) {
+static void buffered(void *context, const fault_request *request, uint64_t address) {
   far_faults *f = context;
   if (f->batch != BATCH_NONE) return;
   f->batch = BATCH_CALLED;
-  agenda_add(f->agenda, (request->from ? request->from : f->agenda->now) + f->t->fault_batch, EVENT_BATCH, 0);
+  ps from = request->from;
+  if (!from) {
+    tally t = tally_of(f->observer, f->warps->items[request->warp]->block->kernel, pager_find(f->pager, address));
+    from = replayed(f, request, address, &t);
+  }
+  agenda_add(f->agenda, from + f->t->fault_batch, EVENT_BATCH, 0);
 }
 
 static void serve(void *context, const pager_buffered *fault, bool block) {
@@ -229,11 +237,15 @@ void fault_batch(far_faults *f) {
   pager_batch_end(f->pager);
 }
 
+/* With batches a warp goes on with each page that has come, once for all that come at the same time. */
 static void wake(void *context, uint32_t sm_index, uint32_t warp_index) {
   far_faults *f = context;
   warp *w = f->warps->items[warp_index];
   FF_ASSERT(w->waiting_units);
-  if (--w->waiting_units == 0 && w->asleep) event_push(f->agenda->heap, f->agenda->now, EVENT_WARP, warp_index);
+  w->waiting_units--;
+  if (w->woken || (w->waiting_units && !f->manager->batches)) return;
+  w->woken = f->manager->batches;
+  if (w->asleep) event_push(f->agenda->heap, f->agenda->now, EVENT_WARP, warp_index);
 }
 
 static bool writes(void *context, uint32_t warp_index) {

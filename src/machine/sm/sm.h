@@ -34,14 +34,19 @@ typedef struct warp {
   uint32_t index;
   uint32_t loads; /* issued so far; load i arrives at ring[i % LOAD_RING] */
   bool asleep;
+  bool woken;  /* batches: a page that it waited for has come since it last looked, */
+  bool verify; /* and: `waiting` may be too much */
   bool marked; /* between ENTER and LEAVE, on a machine with stacks: stacks.h */
   trace_cursor cursor;
   struct block *block;
   uint64_t todo; /* of the access's lines from first_line on, those not accepted yet */
-  ps arrival;    /* when the data of those that were accepted has arrived */
-  ps slept;      /* asleep: since when */
+  /* batches: of these, those whose page it waits for, once per page; and those whose page has come and gone since it
+   * last looked. More than waiting_units: there are some of these. */
+  uint64_t waiting;
+  ps arrival; /* when the data of those that were accepted has arrived */
+  ps slept;   /* asleep: since when */
   uint32_t first_line;
-  uint32_t waiting_units; /* far-faults it sleeps on */
+  uint32_t waiting_units; /* far-faults it waits for */
   uint32_t next;          /* in a barrier's list, or in the load/store unit's */
   ps ring[LOAD_RING];
 } warp;

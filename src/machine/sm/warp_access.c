@@ -28,6 +28,7 @@ typedef struct progress { /* of one call of access_continue */
   pager_unit *unit;
   tally tally;
   bool blocked;
+  bool batches; /* far-faults are served in batches: the warp goes on with each page that has come */
 } progress;
 
 static void count_access(access_path *a, warp *w, const uint64_t *record, ps time) {
@@ -68,9 +69,28 @@ void access_begin(access_path *a, warp *w, const uint64_t *record, ps *time) {
   if (__builtin_expect(w->marked, 0)) controller_access(a->controller, w, record, *time);
 }
 
+static void see(progress *p, uint64_t page, ps ready, bool here) {
+  load_store *lsu = &p->m->lsu;
+  if (lsu->seen_count == SEEN_PAGES) lsu->seen_count = 0; /* the TLB is only asked again */
+  lsu->seen[lsu->seen_count++] = (seen_page){page, ready, p->unit->alias_tag, here};
+}
+
+/* Pages that it waited for have come, the line's has not. The pager is asked only where the warp does not know. */
+static bool waits_still(const progress *p, uint64_t bit) {
+  warp *w = p->w;
+  if (!w->waiting_units) w->waiting = 0;
+  if (!p->batches || !w->waiting_units) return false;
+  bool absent = p->unit->state == PAGER_ABSENT || p->unit->state == PAGER_IN_FLIGHT;
+  if (w->waiting & bit && absent) return true;
+  w->waiting &= ~bit;
+  if (!pager_warp_waits(p->path->pager, p->m->index, w->index, p->unit)) return false;
+  w->waiting |= bit;
+  return true;
+}
+
 /* Translates the line's page, unless that was done for this access. false: the line must wait. *ready: when it may
  * go. */
-static bool translate(progress *p, uint64_t address, ps *ready) {
+static bool translate(progress *p, uint64_t address, uint64_t bit, ps *ready) {
   sm *m = p->m;
   uint64_t page = address >> p->path->gmmu->seen_shift;
   for (uint32_t i = m->lsu.seen_count; i-- > 0;)
@@ -78,12 +98,16 @@ static bool translate(progress *p, uint64_t address, ps *ready) {
       *ready = m->lsu.seen[i].ready;
       return m->lsu.seen[i].here;
     }
+  if (waits_still(p, bit)) {
+    see(p, page, 0, false);
+    return false;
+  }
   translation result = tlb_translate(p->path->gmmu, m, p->w, address, p->unit, p->at, p->at, ready, &p->tally);
   if (result == TRANSLATION_ABSENT) p->w->waiting_units++;
+  if (result == TRANSLATION_ABSENT && p->batches) p->w->waiting |= bit;
   p->blocked = m->tlb_blocked;
   if (result == TRANSLATION_BLOCKED) return false;
-  if (m->lsu.seen_count == SEEN_PAGES) m->lsu.seen_count = 0; /* the TLB is only asked again */
-  m->lsu.seen[m->lsu.seen_count++] = (seen_page){page, *ready, p->unit->alias_tag, result == TRANSLATION_DONE};
+  see(p, page, *ready, result == TRANSLATION_DONE);
   return result == TRANSLATION_DONE;
 }
 
@@ -129,7 +153,7 @@ static void one_line(progress *p, uint64_t word, uint64_t line, uint64_t bit) {
     p->tally = tally_of(p->path->observer, p->k, p->unit);
   }
   ps ready;
-  if (!translate(p, address, &ready)) return;
+  if (!translate(p, address, bit, &ready)) return;
   COUNT(&p->tally, lines, 1);
   COUNT(&p->tally, sectors, sector_count(trace_line_sectors(line)));
   send_line(p, word, line, ready);
@@ -137,6 +161,7 @@ static void one_line(progress *p, uint64_t word, uint64_t line, uint64_t bit) {
 }
 
 static void access_over(access_path *a, warp *w) {
+  FF_ASSERT(!w->waiting_units && !w->waiting);
   uint64_t word = *w->record;
   if (__builtin_expect(w->marked, 0)) controller_accessed(a->controller, w);
   w->record = NULL;
@@ -219,7 +244,9 @@ static void set_pace(progress *p, const timing *t, const uint64_t *record) {
 bool access_continue(access_path *a, warp *w, ps *time) {
   sm *m = w->sm;
   if (!lsu_enter(a, m, w)) return false;
+  w->woken = false;
   progress p = {.path = a, .m = m, .w = w, .k = w->block->kernel, .window = 1, .step = a->t->cycle};
+  p.batches = a->pager->config.manager->batches;
   if (a->t->lookup) set_pace(&p, a->t, w->record);
   p.at = server_take(&m->lsu.port, *time, *time, 0);
   ps begun = p.at, next = a->heap->next_time, limit = next < UINT64_MAX - a->t->ahead ? next + a->t->ahead : UINT64_MAX;
@@ -242,7 +269,10 @@ bool access_continue(access_path *a, warp *w, ps *time) {
     access_over(a, w);
     return true;
   }
-  if (!w->waiting_units && !p.blocked) { /* what it waited for came while it was held up */
+  bool verified = w->verify;
+  w->verify = p.batches && !verified && (uint32_t)__builtin_popcountll(w->waiting) > w->waiting_units;
+  if (w->verify) w->waiting = 0;
+  if ((!w->waiting_units && !p.blocked) || w->woken || w->verify) { /* what it waited for came while it was held up */
     event_push(a->heap, *time, EVENT_WARP, w->index);
     return false;
   }
