@@ -11,3 +11,10 @@ configure_file(cmake/farfault-simulate.pc.in lib/pkgconfig/farfault-simulate.pc 
 install(TARGETS farfault-simulate LIBRARY DESTINATION lib COMPONENT simulate)
 install(FILES include/farfault/simulate.h DESTINATION include/farfault COMPONENT simulate)
 install(FILES ${CMAKE_BINARY_DIR}/lib/pkgconfig/farfault-simulate.pc DESTINATION lib/pkgconfig COMPONENT simulate)
+
+# The Python package, where Debian's Python looks if the prefix is /usr, and the plug-in by which policies are written in Python.
+add_library(policy-bridge MODULE src/bridge/policy_bridge.c)
+target_include_directories(policy-bridge PRIVATE include)
+set_target_properties(policy-bridge PROPERTIES PREFIX "" OUTPUT_NAME python LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/farfault/policies)
+install(TARGETS policy-bridge DESTINATION lib/farfault/policies COMPONENT simulate)
+install(DIRECTORY python/farfault DESTINATION lib/python3/dist-packages COMPONENT simulate PATTERN __pycache__ EXCLUDE)
