@@ -108,9 +108,9 @@ _FUNCTIONS = {
 
 def _places() -> List[Path]:
     """Where the library may be, the first that is there is taken."""
-    package = Path(__file__).resolve().parent
-    places = [folder / NAME for folder in package.parents[1:4]]  # PREFIX/lib/python3/dist-packages/farfault
-    places.append(package.parents[1] / "build" / "lib" / NAME)  # the source tree: python/farfault
+    above = list(Path(__file__).resolve().parents)  # [0] is the package
+    places = [folder / NAME for folder in above[2:4]]  # PREFIX/lib/python3/dist-packages/farfault
+    places += [folder / "build" / "lib" / NAME for folder in above[2:3]]  # the source tree: python/farfault
     program = shutil.which("farfault")
     if program:
         places.append(Path(program).resolve().parent.parent / "lib" / NAME)
