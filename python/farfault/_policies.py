@@ -34,6 +34,7 @@ _METHODS = {_FAULTED: "faulted", _IDLE: "idle", _EVICT: "evict", _CLEAN: "clean"
             _LAUNCHING: "launching", _REACHED: "reached", _HOST_FAULTED: "host_faulted"}
 _VIEW_WORDS = 10
 _WORDS_MAX = 1 << 20
+_PATIENCE = 2.0  # seconds
 
 
 class Fault(NamedTuple):
@@ -280,7 +281,7 @@ class PolicyServer:
         except OSError:
             pass
         for thread in list(self._threads):
-            thread.join()
+            thread.join(_PATIENCE)  # a policy that never returns is left behind
         self._listener.close()
 
     def _start(self, target: Callable[..., None], *arguments: Any) -> None:

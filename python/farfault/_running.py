@@ -152,7 +152,7 @@ def run(program: Union[Path, Sequence[Path]], *, memory: Optional[Memory] = None
     or a machine file. history: also what happened when (Simulation.series, Simulation.events). show: the program writes where this process does,
     else its output is in the result. environment: variables in addition to this process's. All other keyword arguments are options of `farfault
     run` without their dashes: gpu_memory="50%", prefetch="tbn", threads=2, virtual_time=True, set={"fault_us": 20}. prefetch and evict may be a
-    class made from farfault.Policy.
+    class made from farfault.Policy. The program's stdin is empty.
 
     The program's own failure is no error: Result.exit_status. Raises InvalidError, BadFileError, NoProgramError, NoResultsError, FailedError.
     """

@@ -73,6 +73,16 @@ class Failing(farfault.Policy):
         raise RuntimeError("an idea that fails")
 
 
+class Endless(farfault.Policy):
+    """Never returns, until the test has ended."""
+
+    begun, over = threading.Event(), threading.Event()
+
+    def faulted(self, view, faults):
+        self.begun.set()
+        self.over.wait()
+
+
 class Idle(farfault.Policy):
     """Says nothing that the pager does not do by itself."""
 
@@ -250,6 +260,14 @@ class Interrupted(Case):
         os.unlink(mark)
         with self.assertRaises(ProcessLookupError):
             os.kill(process, 0)
+
+    def test_interrupt_of_an_endless_policy(self):
+        threading.Thread(target=lambda: (Endless.begun.wait(), os.kill(os.getpid(), signal.SIGINT))).start()
+        begun = time.monotonic()
+        with self.assertRaises(KeyboardInterrupt):
+            farfault.simulate(self.trace, memory="replay", prefetch=Endless)
+        Endless.over.set()
+        self.assertLess(time.monotonic() - begun, 20)
 
     def interrupt_when(self, mark):
         while not os.path.exists(mark) or not Path(mark).read_text():
