@@ -18,7 +18,7 @@
  *   - nothing is kept between calls: any function may be called from any thread, and calls at the same time do not know
  *     of each other. A result is read by any number of threads, and freed by one when no other reads it;
  *   - what a call has started has ended when it returns, and its temporary files are gone. A caller that is killed
- *     leaves them in $TMPDIR (/tmp), in a folder farfault-api-*.
+ *     leaves them in $TMPDIR (/tmp), in a folder farfault-api-*, and the child goes on to its end.
  * A host without memory for the library's own lists ends the process (exit 70). Signals: the caller's handlers and mask
  * stay as they are; the child starts with no signal blocked. The caller must not reap the library's children
  * (waitpid(-1)) while a call is running. */
