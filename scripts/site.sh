@@ -15,7 +15,7 @@ export SITE_SOURCE=$build/site-source SITE_FOLDER=$build/site
 rm -rf "$SITE_SOURCE"
 mkdir -p "$SITE_SOURCE"
 find . \( -path ./build\* -o -path ./.git -o -path ./.github -o -name node_modules -o -path ./tests/fuzz/corpus \) -prune -o -type f \
-  \( -name '*.md' -o -path './docs/*' -o -path './machines/*' -o -path './examples/*.c' -o -path './include/farfault/*' -o -path './src/*.h' -o -path './src/*.txt' \
+  \( -name '*.md' -o -path './docs/*' -o -path './machines/*' -o -path './examples/*.c' -o -path './examples/*.ipynb' -o -path './include/farfault/*' -o -path './python/farfault/*.py' -o -path './src/*.h' -o -path './src/*.txt' \
   -o -path ./LICENSE -o -path ./CITATION.cff \) -print0 | xargs -0 cp --parents -t "$SITE_SOURCE"
 "$tools/bin/mkdocs" build --strict >"$build/site.log" 2>&1 || { grep -E 'WARNING|ERROR|Aborted' "$build/site.log" >&2; exit 1; }
 echo "$SITE_FOLDER/index.html"

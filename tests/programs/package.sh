@@ -24,6 +24,7 @@ expect test "$(grep '^ Depends: ' out | grep -c 'libcuda\|libfarfault')" -eq 0 #
 run dpkg-deb -c "$package"
 expect_status 0
 for file in bin/farfault lib/farfault/libfarfault-gpu.so lib/farfault/libcudart.so.12 lib/farfault/libcuda.so.1 include/farfault/policy.h \
+  lib/pkgconfig/farfault-simulate.pc include/farfault/simulate.h lib/libfarfault-simulate.so.1 lib/farfault/policies/python.so lib/python3/dist-packages/farfault/__init__.py \
   lib/pkgconfig/farfault.pc include/farfault/farfault.h lib/libfarfault.so.1 lib/libfarfault.a lib/cmake/farfault/farfaultConfig.cmake share/farfault/machines/h200.yaml share/farfault/workloads.tsv share/man/man1/farfault.1.gz share/man/man1/farfault-run.1.gz \
   share/bash-completion/completions/farfault share/zsh/vendor-completions/_farfault share/fish/vendor_completions.d/farfault.fish \
   share/doc/farfault/docs/usage.md share/doc/farfault/copyright share/doc/farfault/changelog.gz; do expect_out " ./usr/$file"; done
@@ -48,6 +49,13 @@ if [[ -x $work/root/usr/lib/farfault/workloads/vectoradd ]]; then
   expect_out PASSED
   expect_err "on h200"
   expect_err "uvm "
+fi
+if command -v python3 >/dev/null && [[ -x $work/root/usr/lib/farfault/workloads/vectoradd ]]; then # the package finds what it is installed with
+  code='import farfault as f; print(f.library_file()); print(f.run([f.workload("vectoradd"), "1000"], memory=["copy", f.manager("replay", prefetch=f.Policy)]))'
+  run env -u FARFAULT_LIBRARY PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$work/root/usr/lib/python3/dist-packages" python3 -c "$code"
+  expect_status 0
+  expect_out "$(realpath "$work/root")/usr/lib/libfarfault-simulate.so.1"
+  expect_out "python.so:Policy"
 fi
 if command -v man >/dev/null && man --version >/dev/null 2>&1; then
   run man --warnings -M "$work/root/usr/share/man" farfault-sim

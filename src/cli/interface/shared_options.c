@@ -201,11 +201,12 @@ const struct argp run_executed_argp = {executed_options, parse_executed, NULL, N
 
 /* ---- what is reported ---- */
 
-enum { KEY_CSV = 448, KEY_JSON };
+enum { KEY_CSV = 448, KEY_JSON, KEY_QUIET };
 
 static const struct argp_option reported_options[] = {
     {NULL, 0, NULL, 0, "What is reported:", 3},
     {"verbose", 'v', NULL, 0, "add tables per kernel and per allocation, and what the run cost the host", 3},
+    {"quiet", KEY_QUIET, NULL, 0, "print no table (what goes wrong is still said)", 3},
     {"output", 'o', "FILE", 0,
      "save the run with its history as JSON, for `farfault report`, `farfault timeline` and others (run.ffr)", 3},
     {"json", KEY_JSON, "FILE", 0, "write the run as JSON, without the history", 3},
@@ -219,6 +220,7 @@ static error_t parse_reported(int key, char *value, struct argp_state *state) {
   case 'o': outputs->output = value; return 0;
   case KEY_CSV: outputs->csv = value; return 0;
   case KEY_JSON: outputs->json = value; return 0;
+  case KEY_QUIET: outputs->quiet = true; return 0;
   default: return ARGP_ERR_UNKNOWN;
   }
 }

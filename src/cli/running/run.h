@@ -115,6 +115,7 @@ void run_children_mask(sigset_t *mask);
 typedef struct run_outputs { /* paths, NULL: not wanted */
   const char *output, *json, *csv, *record;
   bool verbose; /* the table has all */
+  bool quiet;   /* there is no table */
   int rank;     /* of mpirun's ranks that each run farfault, this one's from 1; 0: it runs alone */
 } run_outputs;
 /* The outputs of this process, owned: what the user asked for, but rank K of mpirun (from 0) writes FILE.(K+1), and

@@ -68,6 +68,7 @@ void run_outputs_of_rank(const run_outputs *outputs, run_outputs *own) {
                        .csv = of_rank(outputs->csv, rank),
                        .record = of_rank(outputs->record, rank),
                        .verbose = outputs->verbose,
+                       .quiet = outputs->quiet,
                        .rank = rank + 1};
 }
 

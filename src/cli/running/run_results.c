@@ -118,6 +118,7 @@ void run_results_read(const char *folder, run_results *results) {
 }
 
 void run_results_print(const run_job *job, const run_results *results, FILE *to) {
+  if (job->outputs->quiet) return;
   ff_text text = {0};
   for (uint32_t i = 0; i < results->count; i++) {
     if (i) ff_text_add(&text, "\n");
