@@ -109,6 +109,7 @@ int main(int argc, char **argv) {
   unsigned tokens = (unsigned)arguments[2].value, prompt = (unsigned)arguments[5].value,
            wanted = (unsigned)arguments[6].value;
   unsigned layers = (unsigned)arguments[0].value, resident = (unsigned)arguments[7].value;
+  tokens -= tokens % TILE_UNITS;
   model m = make_model(layers, HEAD * (unsigned)arguments[1].value, tokens, &random);
   service s = {.count = (unsigned)arguments[3].value,
                .slots = (unsigned)arguments[4].value,
@@ -123,15 +124,17 @@ int main(int argc, char **argv) {
   unsigned steps = llm_on_gpu(&m, &s);
   llm_on_cpu(&m, &s);
 
-  size_t checked = 0, wrong = 0;
+  size_t checked = 0, wrong = 0, given = 0;
   for (unsigned i = 0; i < s.count; i++) {
     request *r = &s.requests[i];
     checked += r->wanted;
+    given += r->prompt;
     wrong += wrong_tokens(r);
     free(r->token);
     for (int side = 0; side < 2; side++) free(r->made[side]), free(r->score[side]);
   }
-  printf("llm: %zu tokens in %u steps, %zu bytes of weights\n", checked, steps, weight_bytes(&m));
+  printf("llm: %zu tokens behind %zu of prompts, %u steps, %zu bytes of weights\n", checked, given, steps,
+         weight_bytes(&m));
   free(s.requests);
   free_model(&m);
   return workload_verdict_exact("llm", checked, wrong);

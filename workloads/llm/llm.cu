@@ -72,28 +72,37 @@ extern "C" __global__ void llm_norm(const float *x, const unsigned *from, float 
   for (unsigned i = lane; i < width; i += WARP_LANES) to[row * width + i] = rounded(read[i] / root);
 }
 
-/* to = weights x from, for TILE_ROWS rows at a time (blockIdx.y). A warp per unit, whose lanes take every 32nd chunk. */
+/* to = weights x from, for TILE_ROWS rows at a time (blockIdx.y). A warp per TILE_UNITS units, whose lanes take every 32nd chunk. */
 extern "C" __global__ void llm_dense(const float *from, const half_bits *weights, float *to, unsigned inputs, unsigned units,
                                      unsigned rows, unsigned how) {
-  unsigned unit = (blockIdx.x * blockDim.x + threadIdx.x) / WARP_LANES, lane = threadIdx.x % WARP_LANES;
+  unsigned unit = (blockIdx.x * blockDim.x + threadIdx.x) / WARP_LANES * TILE_UNITS, lane = threadIdx.x % WARP_LANES;
   unsigned first = blockIdx.y * TILE_ROWS, count = rows - first < TILE_ROWS ? rows - first : TILE_ROWS;
   if (unit >= units) return;
-  float sum[TILE_ROWS] = {0};
+  float sum[TILE_ROWS][TILE_UNITS] = {{0}};
   for (unsigned i = lane * CHUNK; i < inputs; i += WARP_LANES * CHUNK) {
-    float weight[CHUNK], value[CHUNK];
-    load_chunk(weights + (unsigned long long)unit * inputs + i, weight);
+    float weight[TILE_UNITS][CHUNK], value[CHUNK];
+#pragma unroll
+    for (unsigned u = 0; u < TILE_UNITS; u++) load_chunk(weights + (unsigned long long)(unit + u) * inputs + i, weight[u]);
 #pragma unroll
     for (unsigned row = 0; row < TILE_ROWS; row++) {
       if (row >= count) continue;
       load_floats(from + (first + row) * inputs + i, value);
-      for (unsigned k = 0; k < CHUNK; k++) sum[row] = fmaf(weight[k], value[k], sum[row]);
+#pragma unroll
+      for (unsigned u = 0; u < TILE_UNITS; u++)
+#pragma unroll
+        for (unsigned k = 0; k < CHUNK; k++) sum[row][u] = fmaf(weight[u][k], value[k], sum[row][u]);
     }
   }
 #pragma unroll
   for (unsigned row = 0; row < TILE_ROWS; row++) {
     if (row >= count) continue;
-    float total = warp_sum(sum[row]), *at = to + (first + row) * units + unit;
-    if (lane == 0) *at = how == DENSE_ADDS ? *at + total : how == DENSE_ROUNDS ? rounded(total) : total;
+    float own = 0, *at = to + (first + row) * units + unit + lane;
+#pragma unroll
+    for (unsigned u = 0; u < TILE_UNITS; u++) {
+      float total = warp_sum(sum[row][u]);
+      own = lane == u ? total : own;
+    }
+    if (lane < TILE_UNITS) *at = how == DENSE_ADDS ? *at + own : how == DENSE_ROUNDS ? rounded(own) : own;
   }
 }
 

@@ -165,7 +165,7 @@ static gpu_pointer part(const gpu *g, size_t word) { return g->on_gpu + word * s
 
 static void dense(const gpu *g, gpu_pointer from, gpu_pointer weights, gpu_pointer to, unsigned inputs, unsigned units,
                   unsigned rows, unsigned how) {
-  gpu_shape shape = {gpu_divide_up(units, 4), gpu_divide_up(rows, TILE_ROWS), 128, 1};
+  gpu_shape shape = {gpu_divide_up(units, 4 * TILE_UNITS), gpu_divide_up(rows, TILE_ROWS), 128, 1};
   GPU_LAUNCH(g->dense, shape, from, weights, to, inputs, units, rows, how);
 }
 
