@@ -9,7 +9,7 @@
 # as many layers stay resident as fit that share, and the others are copied in for each step. "-": it does not fit, or the manager needs more.
 set -euo pipefail
 
-managers=(copy uvm auto segments zero-copy) # one more is one word more
+managers=(copy uvm auto segments segments+evict=lifo:2M zero-copy) # one more is one word more
 shares=(25 50 75 100)
 machine=rtx3090
 build=build size=normal jobs=1 csv=
@@ -51,25 +51,29 @@ results() { "$farfault" results "$1.db" --columns memory,gpu_memory,state,time_u
 words() { local IFS=,; echo "[${*// /}]"; }
 
 study() { # study PHASE TOKENS-PATTERN ARGUMENTS...: lines of the CSV
-  local phase=$1 pattern=$2 tokens whole share bytes resident i
+  local phase=$1 pattern=$2 tokens whole least layer share bytes resident
   shift 2
   record "$phase" "$@" "$layers" 0
   tokens=$(sed -n "s/^llm: $pattern/\1/p" "$phase.log")
   printf 'trace: %s.fft\nmachine: %s\nmemory: %s\ngpu-memory: %s\n' "$phase" "$machine" "$(words "${managers[@]}")" "$(words "${shares[@]/%/%}")" >"$phase.yaml"
   sweep "$phase"
   results "$phase" >rows
-  # By hand: what each number of resident layers needs is the footprint of that program.
+  # By hand: with no layer resident the program has two buffers of a layer's size instead of all layers.
   alone "$phase"
-  whole=$(footprint <"$phase.csv")
-  for ((i = 0; i < layers; i++)); do
-    record "hand$i" "$@" "$i" 0
-    alone "hand$i"
-  done
+  record hand0 "$@" 0 0
+  alone hand0
+  whole=$(footprint <"$phase.csv") least=$(footprint <hand0.csv)
+  layer=$(((whole - least) / (layers - 2)))
   for share in "${shares[@]}"; do
-    bytes=$((whole * share / 100)) resident=
-    for ((i = 0; i < layers; i++)); do [[ $(footprint <"hand$i.csv") -gt $bytes ]] || resident=$i; done
-    if [[ $share -eq 100 || -z $resident ]]; then echo "by-hand,$share%,refused,,,,"
-    else awk -F, -v share="$share%" 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i } NR == 2 { print "by-hand," share ",done," $at["time_us"] "," $at["h2d_bytes"] "," $at["d2h_bytes"] "," $at["faults"] }' "hand$resident.csv"; fi
+    bytes=$((whole * share / 100))
+    resident=$(((bytes - least) / layer))
+    if [[ $share -eq 100 || $bytes -lt $least ]]; then echo "by-hand,$share%,refused,,,,"
+      continue
+    fi
+    record "hand$resident" "$@" "$resident" 0
+    alone "hand$resident"
+    [[ $(footprint <"hand$resident.csv") -le $bytes ]] || { echo "llm-memory.sh: $resident resident layers do not fit $share %" >&2; exit 1; }
+    awk -F, -v share="$share%" 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i } NR == 2 { print "by-hand," share ",done," $at["time_us"] "," $at["h2d_bytes"] "," $at["d2h_bytes"] "," $at["faults"] }' "hand$resident.csv"
   done >>rows
   awk -F, -v phase="$phase" -v tokens="$tokens" '{ printf "%s,%s,%s,%s", phase, $1, $2, $3
     if ($3 == "done") printf ",%.6g,%s,%s,%s,%s\n", tokens * 1e6 / $4, $4, $5, $6, $7; else print ",,,,," }' rows
