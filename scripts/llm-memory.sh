@@ -25,7 +25,7 @@ while getopts b:s:j:o: option; do
 done
 [[ $# -lt $OPTIND ]] || usage
 case $size in # layers, heads, vocabulary, requests, slots, prompt, tokens
-normal) layers=6 decode="6 8 1024 5 4 16 12" prefill="6 8 1024 4 4 32 1" ;;
+normal) layers=6 decode="6 8 1024 4 4 12 8" prefill="6 8 1024 3 3 24 1" ;;
 small) layers=3 decode="3 4 256 3 2 12 4" prefill="3 4 256 2 2 24 1" ;;
 *) usage ;;
 esac
@@ -91,11 +91,11 @@ awk -F, -v shares="${shares[*]}" '
   END {
     count = split(shares, share, " ")
     for (i = 1; i <= p; i++) {
-      printf "%s%-10s", (i > 1 ? "\n" : ""), phases[i]
+      printf "%s%-24s", (i > 1 ? "\n" : ""), phases[i]
       for (k = 1; k <= count; k++) printf " %9s", share[k] "%"
       print ""
       for (j = 1; j <= n; j++) {
-        printf "%-10s", names[j]
+        printf "%-24s", names[j]
         for (k = 1; k <= count; k++) { v = value[phases[i], names[j], share[k] "%"]; if (v == "") printf " %9s", "-"; else printf " %9.0f", v }
         print ""
       }
