@@ -47,6 +47,9 @@ enum { MOST_KERNELS = 16, MOST_USES = 32 };
   X(cuMemcpy3D_v2, (const void *a), (a))                                                   \
   X(cuMemPrefetchAsync, (address a, size_t b, int c, void *d), (a, b, c, d))               \
   X(cuMemsetD32_v2, (address a, unsigned b, size_t c), (a, b, c))                          \
+  X(cuStreamCreate, (void **a, unsigned b), (a, b))                                        \
+  X(cuStreamDestroy_v2, (void *a), (a))                                                    \
+  X(cuStreamWaitEvent, (void *a, void *b, unsigned c), (a, b, c))                          \
   X(cuEventCreate, (void **a, unsigned b), (a, b))                                         \
   X(cuEventRecord, (void *a, void *b), (a, b))                                             \
   X(cuEventSynchronize, (void *a), (a))                                                    \

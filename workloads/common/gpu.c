@@ -55,6 +55,9 @@ enum { ON_HOST = 1, ON_DEVICE = 2 };
   X(MemPrefetchAsync, "cuMemPrefetchAsync", (gpu_pointer address, size_t bytes, int to, stream on))                    \
   X(FuncSetAttribute, "cuFuncSetAttribute", (gpu_kernel kernel, int attribute, int value))                             \
   X(MemsetD32, "cuMemsetD32_v2", (gpu_pointer to, unsigned word, size_t words))                                        \
+  X(StreamCreate, "cuStreamCreate", (stream * out, unsigned flags))                                                    \
+  X(StreamDestroy, "cuStreamDestroy_v2", (stream gone))                                                                \
+  X(StreamWaitEvent, "cuStreamWaitEvent", (stream later, gpu_time event, unsigned flags))                              \
   X(EventCreate, "cuEventCreate", (gpu_time * out, unsigned flags))                                                    \
   X(EventRecord, "cuEventRecord", (gpu_time event, stream on))                                                         \
   X(EventSynchronize, "cuEventSynchronize", (gpu_time event))                                                          \
@@ -163,6 +166,26 @@ void gpu_free_pinned(void *memory) { check(driver.MemFreeHost(memory), "cuMemFre
 
 void gpu_copy_pinned(gpu_pointer to, const void *from, size_t bytes) {
   check_bytes(driver.MemcpyHtoDAsync(to, from, bytes, NULL), "cuMemcpyHtoDAsync", bytes);
+}
+
+gpu_stream gpu_open_stream(void) {
+  stream opened;
+  check(driver.StreamCreate(&opened, 1 /* CU_STREAM_NON_BLOCKING */), "cuStreamCreate", "");
+  return opened;
+}
+
+void gpu_close_stream(gpu_stream gone) { check(driver.StreamDestroy(gone), "cuStreamDestroy", ""); }
+
+void gpu_copy_pinned_on(gpu_stream on, gpu_pointer to, const void *from, size_t bytes) {
+  check_bytes(driver.MemcpyHtoDAsync(to, from, bytes, on), "cuMemcpyHtoDAsync", bytes);
+}
+
+void gpu_after(gpu_stream later, gpu_stream earlier) {
+  gpu_time event;
+  check(driver.EventCreate(&event, 2 /* CU_EVENT_DISABLE_TIMING */), "cuEventCreate", "");
+  check(driver.EventRecord(event, earlier), "cuEventRecord", "");
+  check(driver.StreamWaitEvent(later, event, 0), "cuStreamWaitEvent", "");
+  check(driver.EventDestroy(event), "cuEventDestroy", "");
 }
 
 void gpu_free(gpu_pointer address) { check(driver.MemFree(address), "cuMemFree", "address"); }

@@ -32,6 +32,13 @@ void *gpu_allocate_managed(size_t bytes);
 void *gpu_allocate_pinned(size_t bytes);
 void gpu_free_pinned(void *memory);
 void gpu_copy_pinned(gpu_pointer to, const void *from, size_t bytes);
+/* A stream that does not wait for the default one, nor that for it. NULL is the default stream. */
+typedef struct CUstream_st *gpu_stream;
+gpu_stream gpu_open_stream(void);
+void gpu_close_stream(gpu_stream stream);
+void gpu_copy_pinned_on(gpu_stream stream, gpu_pointer to, const void *from, size_t bytes);
+/* What `later` is given from now on waits for all that `earlier` was given so far. */
+void gpu_after(gpu_stream later, gpu_stream earlier);
 /* Rows of so many bytes in planes, which lie close together at `from`, to where rows lie `pitch` bytes apart and planes
  * `plane_rows` rows. */
 typedef struct gpu_box {

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Orders by arrival; uses change nothing in either.
+/* Orders by arrival; uses change nothing in any of them.
  *
  * fifo: the unit that came first goes first. A unit's place is that of the first page of its present stay: pages that
  * come to it later do not change it.
+ *
+ * lifo: the unit that came last goes first, its place being that of its first page, too. Of data that is larger than
+ * memory and swept over again and again a part stays, and the rest goes through what is left; lru and fifo keep nothing
+ * of it until it is wanted again.
  *
  * lrm: least recently migrated, the order in which NVIDIA's managed-memory driver reclaims its 2 MiB chunks. Every
  * arrival of a page makes its unit the youngest; uses do not, because the driver does not see them. So a block that is
@@ -16,23 +20,28 @@
 typedef struct order {
   units set;
   uint64_t arrivals;
-  bool renews; /* a later page's arrival gives its unit a new place */
+  bool renews;   /* a later page's arrival gives its unit a new place */
+  bool youngest; /* the last one goes first */
 } order;
 
-static void *create(const char *argument, uint64_t otherwise, bool renews, const char **problem) {
+static void *create(const char *argument, uint64_t otherwise, bool renews, bool youngest, const char **problem) {
   uint64_t bytes = pages_unit_bytes(argument, otherwise, problem);
   if (!bytes) return NULL;
   order *o = ff_alloc(sizeof *o);
   o->renews = renews;
+  o->youngest = youngest;
   units_init(&o->set, bytes);
   return o;
 }
 
 static void *create_fifo(const char *argument, const char **problem) {
-  return create(argument, FF_PAGE_BYTES, false, problem);
+  return create(argument, FF_PAGE_BYTES, false, false, problem);
+}
+static void *create_lifo(const char *argument, const char **problem) {
+  return create(argument, FF_PAGE_BYTES, false, true, problem);
 }
 static void *create_lrm(const char *argument, const char **problem) {
-  return create(argument, FF_BLOCK_BYTES, true, problem);
+  return create(argument, FF_BLOCK_BYTES, true, false, problem);
 }
 
 static void destroy(void *state) {
@@ -47,8 +56,10 @@ static void evict(void *state, ff_view *view, uint64_t bytes) {
 
 static void unit_arrived(void *context, uint64_t address) {
   order *o = context;
-  if (o->renews || !units_has(&o->set, address)) units_put(&o->set, address, ++o->arrivals);
-  else units_put_back(&o->set, address);
+  if (o->renews || !units_has(&o->set, address)) {
+    uint64_t number = ++o->arrivals;
+    units_put(&o->set, address, o->youngest ? UINT64_MAX - number : number);
+  } else units_put_back(&o->set, address);
 }
 static void arrived(void *state, ff_view *view, uint64_t address, uint64_t bytes) {
   order *o = state;
@@ -68,6 +79,17 @@ const ff_policy policy_evict_fifo = {
     .name = "fifo",
     .summary = "first in, first out: a unit keeps the place of its first page's arrival",
     .create = create_fifo,
+    .destroy = destroy,
+    .evict = evict,
+    .arrived = arrived,
+    .left = left,
+    .settled = settled,
+};
+const ff_policy policy_evict_lifo = {
+    .version = FF_POLICY_VERSION,
+    .name = "lifo",
+    .summary = "last in, first out: of loops over more than memory holds a part stays",
+    .create = create_lifo,
     .destroy = destroy,
     .evict = evict,
     .arrived = arrived,

@@ -8,8 +8,9 @@
 
 enum { BLOCKS = 3, PAGES = BLOCKS * FF_BLOCK_PAGES };
 
-typedef enum rule { LRU, FIFO, LRM, BELADY } rule;
-static const char *const names[] = {[LRU] = "lru", [FIFO] = "fifo", [LRM] = "lrm", [BELADY] = "belady"};
+typedef enum rule { LRU, FIFO, LIFO, LRM, BELADY } rule;
+static const char *const names[] = {
+    [LRU] = "lru", [FIFO] = "fifo", [LIFO] = "lifo", [LRM] = "lrm", [BELADY] = "belady"};
 
 /* What a naive evictor knows. */
 typedef struct naive {
@@ -28,6 +29,7 @@ static uint64_t key_of(const mini *m, const naive *n, rule rule, uint32_t unit, 
   switch (rule) {
   case LRU: return n->recent[unit];
   case FIFO: return n->first[unit];
+  case LIFO: return ~n->first[unit];
   case LRM: return n->latest[unit];
   default: return ~mini_next_use(&m->view, mini_address(unit * pages), pages * FF_PAGE_BYTES);
   }
@@ -119,6 +121,11 @@ static void test_fifo(void **state) {
   random_operations(FIFO, 16, "64K", 20000);
   random_operations(FIFO, 512, "2M", 5000);
 }
+static void test_lifo(void **state) {
+  random_operations(LIFO, 1, "4K", 10000);
+  random_operations(LIFO, 16, "64K", 20000);
+  random_operations(LIFO, 512, "2M", 5000);
+}
 static void test_lrm(void **state) {
   random_operations(LRM, 1, "4K", 10000);
   random_operations(LRM, 16, "64K", 20000);
@@ -172,12 +179,9 @@ static void test_orders_differ_where_they_must(void **state) {
     const char *policy;
     uint32_t block;
   } expected[] = {
-      {"lru:2M", 2},
-      {"fifo:2M", 0},
-      {"lrm", 0},
-      {"lrm:2M", 0},
+      {"lru:2M", 2}, {"fifo:2M", 0}, {"lifo:2M", 2}, {"lrm", 0}, {"lrm:2M", 0},
   };
-  for (int i = 0; i < 4; i++) {
+  for (int i = 0; i < 5; i++) {
     mini m;
     mini_open(&m, BLOCKS, MINI_ALL);
     mini_evictor(&m, expected[i].policy);
@@ -214,7 +218,7 @@ static void test_a_page_that_has_just_come_is_not_the_victim_of_lru(void **state
   mini_close(&m);
 }
 
-/* The classical string 1 2 3 4 1 2 5 1 2 3 4 5 in three frames: FIFO 9 faults, LRU 10, Belady 7. */
+/* The classical string 1 2 3 4 1 2 5 1 2 3 4 5 in three frames: FIFO 9 faults, LRU 10, LIFO 8, Belady 7. */
 static void test_textbook_string(void **state) {
   static const uint32_t uses[] = {1, 2, 3, 4, 1, 2, 5, 1, 2, 3, 4, 5};
   static const struct {
@@ -222,10 +226,10 @@ static void test_textbook_string(void **state) {
     uint32_t frames;
     uint64_t faults;
   } expected[] = {
-      {"fifo", 3, 9},   {"fifo", 4, 10},  {"lru", 3, 10},   {"lru", 4, 8},
-      {"belady", 3, 7}, {"belady", 4, 6}, {"lrm:4K", 3, 9},
+      {"fifo", 3, 9},   {"fifo", 4, 10},  {"lru", 3, 10}, {"lru", 4, 8},  {"belady", 3, 7},
+      {"belady", 4, 6}, {"lrm:4K", 3, 9}, {"lifo", 3, 8}, {"lifo", 4, 7},
   };
-  for (int i = 0; i < 7; i++) {
+  for (int i = 0; i < 9; i++) {
     mini m;
     mini_open(&m, 1, expected[i].frames);
     mini_evictor(&m, expected[i].policy);
@@ -264,9 +268,9 @@ static void counting_block(const ff_view *view, uint64_t address, ff_block *bloc
 /* A thousand pages that cannot go are older than one that can. They are looked at once at most, and again only when
  * they have settled. */
 static void test_what_is_in_the_way_is_not_walked_again(void **state) {
-  static const char *const policies[] = {"lru", "fifo", "lrm:4K", "random", "belady", "tree"};
+  static const char *const policies[] = {"lru", "fifo", "lifo", "lrm:4K", "random", "belady", "tree"};
   static const uint32_t one[] = {BLOCKS * FF_BLOCK_PAGES - 1};
-  for (int i = 0; i < 6; i++) {
+  for (int i = 0; i < 7; i++) {
     mini m;
     mini_open(&m, BLOCKS, MINI_ALL);
     m.view.block = counting_block;
@@ -284,7 +288,8 @@ static void test_what_is_in_the_way_is_not_walked_again(void **state) {
     for (int asked = 0; asked < 100; asked++) assert_int_equal(victim(&m), 1024);
     assert_in_range(looks, 100, 1024 + 100 * 2);
     mini_set_moving(&m, 7, false);
-    if (strcmp(policies[i], "random")) assert_int_equal(victim(&m), 7);
+    if (!strcmp(policies[i], "lifo")) assert_int_equal(victim(&m), 1024);
+    else if (strcmp(policies[i], "random")) assert_int_equal(victim(&m), 7);
     mini_set_moving(&m, 1024, true);
     assert_int_equal(victim(&m), 7);
     mini_close(&m);
@@ -343,6 +348,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_lru),
       cmocka_unit_test(test_fifo),
+      cmocka_unit_test(test_lifo),
       cmocka_unit_test(test_lrm),
       cmocka_unit_test(test_belady),
       cmocka_unit_test(test_proposals_are_sound),
