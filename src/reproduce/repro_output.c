@@ -201,8 +201,10 @@ void repro_table(const repro_data *data, bool verbose, ff_text *out) {
   }
   table_write(&t, 0, out);
   table_free(&t);
-  ff_text_add(out, "%s: %u of %u rows with a number of the paper's are within 25 %% of what they claim", paper->name,
-              tally.near, tally.rows);
+  if (!tally.rows && !tally.fitted) ff_text_add(out, "%s: no paper has such rows", paper->name);
+  else
+    ff_text_add(out, "%s: %u of %u rows with a number of the paper's are within 25 %% of what they claim", paper->name,
+                tally.near, tally.rows);
   if (tally.fitted) ff_text_add(out, "; %u more have what was put in, and do not count", tally.fitted);
   ff_text_add(out, "\n");
   for (uint32_t i = 0; verbose && i < paper->panel_count; i++) write_panel(data, &paper->panels[i], out);
@@ -278,9 +280,11 @@ void repro_svg(const repro_data *data, repro_size size, ff_text *out) {
   const repro_paper *paper = data->paper;
   bars_panel *panels = ff_alloc(paper->panel_count * sizeof *panels);
   ff_text below = {0};
-  ff_text_add(&below, "bars: farfault reproduce %s%s%s, machine %s; black marks: the paper's values", paper->name,
+  bool printed = false;
+  for (uint32_t i = 0; i < paper->row_count; i++) printed = printed || !isnan(paper->rows[i].paper);
+  ff_text_add(&below, "bars: farfault reproduce %s%s%s, machine %s%s", paper->name,
               size == REPRO_NORMAL ? "" : " --size ", size == REPRO_NORMAL ? "" : repro_size_names[size],
-              paper->machine);
+              paper->machine, printed ? "; black marks: the paper's values" : "");
   for (uint32_t i = 0; i < paper->panel_count; i++) fill_panel(data, &paper->panels[i], &panels[i]);
   bars_write(paper->title, below.chars, panels, paper->panel_count, out);
   for (uint32_t i = 0; i < paper->panel_count; i++) {

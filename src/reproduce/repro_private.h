@@ -6,7 +6,8 @@
 #include "partition/hash.h"
 #include "reproduce/reproduce.h"
 
-/* The quantity for one program; REPRO_NONE: not measured. */
+/* The quantity for one program; REPRO_NONE: not measured. "both=x&y" for a: of a speed that of `both` over the product
+ * of x's and y's, each over b; of what is saved that of `both` less the sum of x's and y's. */
 double repro_program_value(const repro_data *data, uint32_t program, repro_quantity quantity, const char *a,
                            const char *b);
 

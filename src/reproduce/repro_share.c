@@ -52,6 +52,7 @@ static ff_status run_programs(const repro_paper *paper, repro_size size, uint32_
     programs[i] = (share_program){.trace = i ? others : first, .sm_share = part, .memory_share = part, .loops = i > 0};
   share_scenario scenario = {.spec = spec,
                              .set = share->kernels_only ? no_copies : paper->set,
+                             .manager = paper->settings[setting].memory,
                              .isolation = share->isolation,
                              .programs = programs,
                              .count = share->partitions};

@@ -15,9 +15,9 @@
 const char *const repro_size_names[REPRO_SIZES] = {"small", "normal", "full"};
 
 extern const repro_paper repro_zheng2016, repro_zhang2019, repro_ganguly2019, repro_wilt2017, repro_jain2019,
-    repro_hsieh2016;
-const repro_paper *const repro_papers[] = {
-    &repro_zheng2016, &repro_zhang2019, &repro_ganguly2019, &repro_wilt2017, &repro_jain2019, &repro_hsieh2016, NULL};
+    repro_hsieh2016, repro_combined;
+const repro_paper *const repro_papers[] = {&repro_zheng2016, &repro_zhang2019, &repro_ganguly2019, &repro_wilt2017,
+                                           &repro_jain2019,  &repro_hsieh2016, &repro_combined,    NULL};
 
 const repro_paper *repro_find(const char *name) {
   for (const repro_paper *const *paper = repro_papers; *paper; paper++)
@@ -80,8 +80,8 @@ bool repro_memory(const repro_data *data, uint32_t program, uint32_t setting, ff
 
 enum { KEYS = 256 }; /* longest list of settings */
 
-double repro_program_value(const repro_data *data, uint32_t program, repro_quantity quantity, const char *a,
-                           const char *b) {
+static double highest_value(const repro_data *data, uint32_t program, repro_quantity quantity, const char *a,
+                            const char *b) {
   char keys[KEYS], *rest = NULL;
   double highest = REPRO_NONE;
   FF_ASSERT(strlen(a) < sizeof keys);
@@ -93,6 +93,22 @@ double repro_program_value(const repro_data *data, uint32_t program, repro_quant
     if (isnan(highest) || value > highest) highest = value;
   }
   return highest;
+}
+
+double repro_program_value(const repro_data *data, uint32_t program, repro_quantity quantity, const char *a,
+                           const char *b) {
+  const char *equals = strchr(a, '='), *names[3] = {a, equals ? equals + 1 : NULL, NULL};
+  double values[3];
+  char key[KEYS];
+  if (!equals) return highest_value(data, program, quantity, a, b);
+  FF_ASSERT(strlen(a) < sizeof key && strchr(equals, '&'));
+  names[2] = strchr(equals, '&') + 1;
+  for (int i = 0; i < 3; i++) {
+    snprintf(key, sizeof key, "%.*s", (int)strcspn(names[i], "=&"), names[i]);
+    values[i] = highest_value(data, program, quantity, key, b);
+  }
+  if (!repro_is_gain(quantity)) return values[0] - values[1] - values[2];
+  return values[1] > 0 && values[2] > 0 ? values[0] / (values[1] * values[2]) : REPRO_NONE;
 }
 
 /* One step of a mean, and its end. */

@@ -10,6 +10,8 @@
  *   quantity  what such a formula takes from the two settings that it compares, for one program
  *   score     ours over the paper's in what the row claims: of a ratio to something else what differs from 1, the gain or the loss
  *
+ * One of them, `combined`, has no paper: the ideas of the others together, whose rows are ours alone.
+ *
  * Every program is executed once and feeds all settings (several times if they are too many for one run).
  * A row is computed from measured counters only, over the programs that ran under all settings that it needs;
  * its name says which mean it is; `paper` is a number that the paper's text or a publication of its authors prints,
@@ -101,7 +103,8 @@ typedef struct repro_row {
   repro_quantity quantity;
   const char *a,
       *b; /* keys of settings. In `a`, "x|y|z": the one of them that gives the lowest value; "x+y+z": for each program the
-                            * highest of its values */
+                            * highest of its values; "both=x&y": what both settings' ideas give together, over what
+                            * they give apart (repro_program_value) */
   const char *program; /* REPRO_ONE: its label */
   double bound;        /* REPRO_SHARE */
   bool highest;        /* of several settings in `a` the one with the highest value counts */
@@ -149,8 +152,8 @@ typedef struct repro_paper {
   const char *set;          /* "NAME=VALUE,...": changed for all settings; NULL: nothing */
   const repro_program *programs;
   const repro_setting *settings;
-  const repro_share *shares;                           /* one per setting; NULL: none is a share */
-  bool recorded;                                       /* programs are recorded first, and their recordings simulated */
+  const repro_share *shares; /* one per setting, of no partitions: that one is no share; NULL: none is */
+  bool recorded;             /* programs are recorded first, and their recordings simulated */
   bool (*applies)(uint32_t program, uint32_t setting); /* which programs are run under which settings; NULL: all */
   const repro_row *rows;
   const repro_panel *panels;

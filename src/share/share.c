@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "machine/spec/choice.h"
 #include "partition/frames.h"
 #include "partition/shares.h"
 #include "trace/file.h"
@@ -59,6 +60,7 @@ typedef struct lane {
   trace_program *stream;
   trace_feed *feed;
   trace_file_watch watch;
+  sim_choice choice;
   sim *sim;
   ff_status status;
   ff_error error;
@@ -82,20 +84,27 @@ static void show(void *context, const trace_file_step *step) {
     l->scenario->progress(l->scenario->context, (double)step->warp_instructions / (double)all);
 }
 
+static ff_status choose(lane *l) {
+  const share_scenario *s = l->scenario;
+  sim_choices given = {0};
+  if (s->set && (size_t)snprintf(given.set, sizeof given.set, "%s", s->set) >= sizeof given.set)
+    return ff_fail(&l->error, FF_LIMIT, "'%.40s...' is too long", s->set);
+  return sim_choice_read(s->manager ? s->manager : "copy", &given, s->spec, &l->choice, &l->error);
+}
+
 static ff_status round_open(lane *l) {
   ff_status status = trace_file_open(l->program->trace, &l->file, &l->error);
   if (status) return status;
   l->stream = trace_program_create(0);
   l->watch = (trace_file_watch){.step = l->program->loops ? NULL : show, .context = l};
   l->feed = trace_feed_create(l->file, l->stream, &l->watch);
-  sim_options options = {.spec = l->scenario->spec,
-                         .set = l->scenario->set,
-                         .manager = l->scenario->manager ? l->scenario->manager : "copy",
-                         .device = l->device,
-                         .tenant = l->number};
+  status = choose(l);
+  sim_options *options = &l->choice.options;
+  options->device = l->device;
+  options->tenant = l->number;
   /* neighbours are of other colours: no large pages. A TLB entry has the 16 entries of a line of the page table */
-  if (l->scenario->isolation == SHARE_SM_MEMORY) options.page = "64K";
-  status = sim_create(l->stream, &options, &l->sim, &l->error);
+  if (l->scenario->isolation == SHARE_SM_MEMORY && !options->page) options->page = "64K";
+  if (!status) status = sim_create(l->stream, options, &l->sim, &l->error);
   if (!status) trace_program_pull(l->stream, pull, l);
   return status;
 }

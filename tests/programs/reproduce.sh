@@ -41,8 +41,8 @@ run "$farfault" reproduce all --size small --jobs 2 --csv . --svg pictures --htm
 expect_status 0
 expect_no_err
 cp out tables
-expect test "$(grep -c '<svg' all.html)" = 6
-expect test "$(grep -c '<tr class' all.html)" = "$(cat *2016.csv *2017.csv *2019.csv | grep -vc '^row,')"
+expect test "$(grep -c '<svg' all.html)" = 7
+expect test "$(grep -c '<tr class' all.html)" = "$(cat *2016.csv *2017.csv *2019.csv combined.csv | grep -vc '^row,')"
 for tag in section table svg; do expect test "$(grep -o "<$tag" all.html | wc -l)" = "$(grep -o "</$tag>" all.html | wc -l)"; done
 for paper in zheng2016 zhang2019 ganguly2019 jain2019 hsieh2016 wilt2017; do
   expect grep -q "href=\"#$paper\"" all.html
@@ -63,6 +63,16 @@ for paper in zheng2016 zhang2019 ganguly2019 jain2019 hsieh2016 wilt2017; do
   expect grep -q "the paper's value" pictures/$paper.svg
   expect test "$(grep -o '<[a-z]*' pictures/$paper.svg | sort | uniq -c | awk '$2 == "<g" { print $1 }')" = "$(grep -o '</g>' pictures/$paper.svg | wc -l)"
 done
+
+# What no paper has: rows of ours alone, the same as the committed ones up to what another compiler makes of the kernels.
+expect grep -q 'id="combined"' all.html
+expect test "$(grep -o "the paper's value" pictures/combined.svg | wc -l)" = 0
+expect test "$(head -1 combined.csv)" = row,paper,ours,ratio,claim,score,within,note
+[[ ${FARFAULT_GOLDEN-} != write ]] || cp combined.csv "$here/combined-small.csv"
+cut -f1 <(sed -E 's/,,(-?[0-9.e+-]*),,,,,$/\t\1/' combined.csv) >names
+expect cmp names <(sed -E 's/,,(-?[0-9.e+-]*),,,,,$/\t\1/' "$here/combined-small.csv" | cut -f1)
+expect awk -F'\t' '{ apart = $2 - $4; size = $4 < 0 ? -$4 : $4; if (apart < 0) apart = -apart; if ($2 == "" || apart > 0.1 * size + 0.1) bad++ }
+  END { exit bad > 0 || NR < 100 }' <(paste <(sed 1d combined.csv | sed -E 's/,,(-?[0-9.e+-]*),,,,,$/\t\1/') <(sed 1d "$here/combined-small.csv" | sed -E 's/,,(-?[0-9.e+-]*),,,,,$/\t\1/'))
 
 # Shares: what the chains of figure 8 show is where they lie, so they lie there. No chain disturbs one in another module.
 number() { grep "$1" jain2019.csv | head -1 | awk -F, '{ print $(NF - 5) }'; }

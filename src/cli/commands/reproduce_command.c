@@ -112,7 +112,7 @@ static void parse_paper(arguments *a, const char *value, struct argp_state *stat
 
 /* Not simulated by `farfault run` or `sim`, but by this command with --cells. */
 static bool is_own(const repro_paper *paper, uint32_t setting) {
-  return paper->shares || !paper->settings[setting].memory;
+  return !paper->settings[setting].memory || (paper->shares && paper->shares[setting].partitions);
 }
 
 static bool needs_recordings(const repro_paper *paper) { return paper->shares || paper->recorded; }
@@ -193,6 +193,7 @@ static const char *machine_of(const repro_paper *paper, uint32_t setting) {
 static uint32_t settings_together(const repro_paper *paper, uint32_t first) {
   uint32_t count = 1;
   while (count < SETTINGS_PER_RUN && first + count < paper->setting_count &&
+         is_own(paper, first) == is_own(paper, first + count) &&
          !paper->settings[first].memory == !paper->settings[first + count].memory &&
          !strcmp(machine_of(paper, first), machine_of(paper, first + count)))
     count++;
@@ -682,7 +683,8 @@ static const char help_head[] =
     "Runs a paper's experiments on the bundled workloads, and prints each number that the paper gives next to ours.\v"
     "Papers:\n";
 static const char help_tail[] =
-    "  all          each of them in turn\n"
+    "  all          each of them in turn\n\n"
+    "`combined` has no paper: what the ideas of the others give together, on the same programs.\n"
     "\nExample:\n  farfault reproduce zheng2016 --csv zheng2016.csv --svg zheng2016.svg\n"
     "  farfault reproduce ganguly2019 --size small -v\n  farfault reproduce all --html papers.html\n\n"
     "A row without the paper's number is ours alone. The programs are of the paper's kinds, not its own: docs/results says "

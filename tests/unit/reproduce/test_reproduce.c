@@ -40,6 +40,8 @@ static const repro_row rows[] = {
     {"in order", 1, REPRO_ORDERED, repro_time_ratio, "copy|quick|slow", "copy", NULL, 0, false},
     {"not in order", 1, REPRO_ORDERED, repro_time_ratio, "slow|copy|quick", "copy", NULL, 0, false},
     {"own", 1.5, REPRO_ONE, own, "quick", "copy", "one", 0, false},
+    {"over the product", REPRO_NONE, REPRO_GEOMETRIC, repro_time_ratio, "quick=slow&slow", "copy", NULL, 0, false},
+    {"less the sum", REPRO_NONE, REPRO_ARITHMETIC, repro_time_saved, "quick=slow&copy", "copy", NULL, 0, false},
 };
 static const repro_quantity gains[] = {own, NULL};
 static const repro_note notes[] = {{"high", true, "made so"}, {"lo", false, "half the size"}, {NULL, false, NULL}};
@@ -101,6 +103,9 @@ static void test_means(void **state) {
   assert_within(value(&data, "best"), cbrt(2), 1e-12);
   assert_within(value(&data, "best, the other way"), 14.0 / 3, 1e-12);
   assert_within(value(&data, "worst of each"), (2 + 0.25 + 1) / 3.0, 1e-12); /* each program's higher one */
+  /* 0.5 / (2 * 2), 4 / (4 * 4), 1 / (8 * 8); 0.5, -3 and 0 are saved, apart -1, -3 and -7 */
+  assert_within(value(&data, "over the product"), cbrt(1.0 / 2048), 1e-12);
+  assert_within(value(&data, "less the sum"), (1.5 + 0 + 7) / 3, 1e-12);
   repro_data_free(&data);
 }
 
@@ -181,7 +186,9 @@ static void test_csv(void **state) {
                                  "faults,7,6,0.857143,value,0.857143,yes,\n"
                                  "in order,1,1,1,order,1,yes,\n"
                                  "not in order,1,0.5,0.5,order,0.5,no,\n"
-                                 "own,1.5,1.5,1,gain,1,yes,\n");
+                                 "own,1.5,1.5,1,gain,1,yes,\n"
+                                 "over the product,,0.0787451,,,,,\n"
+                                 "less the sum,,2.83333,,,,,\n");
   repro_tally tally = repro_count(&data);
   assert_int_equal(tally.rows, 6);
   assert_int_equal(tally.near, 3);
@@ -210,8 +217,8 @@ static void test_texts(void **state) {
   ff_text table = {0}, json = {0}, svg = {0}, again = {0};
   fill(&data);
   repro_table(&data, true, &table);
-  assert_non_null(strstr(table.chars, "\ngeometric                     2      4      3  no\n"));
-  assert_non_null(strstr(table.chars, "\narithmetic, with a comma      -   4.67      -\n"));
+  assert_non_null(strstr(table.chars, "\ngeometric                     2       4      3  no\n"));
+  assert_non_null(strstr(table.chars, "\narithmetic, with a comma      -    4.67      -\n"));
   assert_non_null(
       strstr(table.chars,
              "Title (axis)\n  program  slow & <steady>\n  one                    2\n  two                    4\n"));
@@ -238,7 +245,7 @@ static void check_key(const repro_paper *p, const char *keys) {
   char copy[256], *rest = NULL;
   assert_true(strlen(keys) < sizeof copy);
   strcpy(copy, keys);
-  for (char *key = strtok_r(copy, "|+", &rest); key; key = strtok_r(NULL, "|+", &rest))
+  for (char *key = strtok_r(copy, "|+=&", &rest); key; key = strtok_r(NULL, "|+=&", &rest))
     if (repro_setting_index(p, key) < 0) fail_msg("%s: no setting '%s'", p->name, key);
 }
 
@@ -286,7 +293,7 @@ static void check_notes(const repro_paper *p) {
 static void check_shares(const repro_paper *p) {
   for (uint32_t i = 0; i < p->setting_count && p->shares; i++) {
     const repro_share *share = &p->shares[i];
-    assert_in_range(share->partitions, 1, SHARE_PROGRAMS);
+    assert_in_range(share->partitions, p->recorded ? 0 : 1, SHARE_PROGRAMS);
     if (share->neighbour && strcmp(share->neighbour, "chain") && repro_program_index(p, share->neighbour) < 0)
       fail_msg("%s: no program '%s'", p->name, share->neighbour);
     if (strpbrk(p->settings[i].key, "|+")) fail_msg("%s: '%s' cannot stand in a list", p->name, p->settings[i].key);
