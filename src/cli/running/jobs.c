@@ -60,7 +60,7 @@ static void start(pool *p, job *j) {
   j->process = 0;
   j->ended = true;
   j->status = CLI_NOT_EXECUTABLE;
-  p->jobs->ended(p->jobs->context, j);
+  if (p->jobs->ended) p->jobs->ended(p->jobs->context, j);
 }
 
 static void clear_line(pool *p) {
@@ -80,7 +80,7 @@ static void reap(pool *p) {
     p->running--;
     if (p->stopped && j->status) continue; /* ended with us, not by a fault of its own */
     clear_line(p);
-    p->jobs->ended(p->jobs->context, j);
+    if (p->jobs->ended) p->jobs->ended(p->jobs->context, j);
   }
 }
 
