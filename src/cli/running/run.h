@@ -113,9 +113,10 @@ void run_release_signals(void);
 void run_children_mask(sigset_t *mask);
 
 typedef struct run_outputs { /* paths, NULL: not wanted */
-  const char *output, *json, *csv, *record;
-  bool verbose; /* the table has all */
-  int rank;     /* of mpirun's ranks that each run farfault, this one's from 1; 0: it runs alone */
+  const char *output, *json, *csv, *record, *junit;
+  struct fail_if *conditions; /* fail_if.h; NULL: there can be none */
+  bool verbose;               /* the table has all */
+  int rank;                   /* of mpirun's ranks that each run farfault, this one's from 1; 0: it runs alone */
 } run_outputs;
 /* The outputs of this process, owned: what the user asked for, but rank K of mpirun (from 0) writes FILE.(K+1), and
  * rank 0 FILE. What is written in place (a device, a pipe) has one name for all. */
