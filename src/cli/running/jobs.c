@@ -29,6 +29,7 @@ typedef struct pool {
   uint32_t running;
   int stopped; /* the signal that did */
   double begun;
+  ff_estimate left; /* seconds */
   bool terminal, shown;
 } pool;
 
@@ -98,6 +99,7 @@ static void show(pool *p) {
     } else if (j->process && !*at) at = j->label;
   }
   double left = count ? elapsed * (all - done) / done : all - elapsed;
+  left = ff_estimate_take(&p->left, elapsed, left > 1 ? left : 1);
   fprintf(stderr, "\rfarfault: %s: %zu of %zu runs", p->jobs->title, count, p->jobs->list.count);
   if (p->stopped) fprintf(stderr, ", stopping");
   else if (*at)

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+#include "base/estimate.h"
 #include "cli/cli.h"
 
 typedef struct run_program {
@@ -83,6 +84,8 @@ typedef struct run_progress {
   run_pace executed, simulated;
   uint64_t launch; /* the one shown, and when it was first seen */
   double launch_started;
+  ff_estimate left; /* seconds, of the launch or of the simulations */
+  bool left_of_simulations;
   bool shown;
 } run_progress;
 void run_progress_show(run_progress *progress); /* about five times a second */
