@@ -41,8 +41,11 @@ static void row_write(const compare_change *change, table *t) {
   table_cell(t, "%s", change->presence ? "-" : metric_names[change->metric]);
   table_cell(t, "%s", metric_format(kind, change->before, text, sizeof text));
   table_cell(t, "%s", metric_format(kind, change->after, text, sizeof text));
+  table_tones tone = change->worse > 0 ? TABLE_BAD : change->worse < 0 ? TABLE_GOOD : TABLE_PLAIN;
   table_cell(t, "%s", change_text(change, text, sizeof text));
+  table_tone(t, tone);
   table_cell(t, "%s", change->worse > 0 ? "worse" : change->worse < 0 ? "better" : "");
+  table_tone(t, tone);
 }
 
 static void level_write(const comparison *c, compare_level level, bool all, ff_text *out) {

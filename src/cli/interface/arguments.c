@@ -73,6 +73,12 @@ static size_t terminal_width(int descriptor) {
   return ioctl(descriptor, TIOCGWINSZ, &size) ? 0 : size.ws_col;
 }
 
+/* Colours are for terminals that know them, and for people who want them (no-color.org). */
+static bool terminal_has_colours(int descriptor) {
+  const char *none = getenv("NO_COLOR"), *kind = getenv("TERM");
+  return isatty(descriptor) && !(none && *none) && kind && *kind && strcmp(kind, "dumb") != 0;
+}
+
 static const struct argp_option wide_options[] = {
     {NULL, 0, NULL, 0, "Tables:", 9},
     {"wide", KEY_WIDE, NULL, 0,
@@ -119,7 +125,10 @@ void cli_parse(const struct argp *argp, int argc, char **argv, void *input) {
 }
 
 void cli_parse_tabular(const struct argp *argp, int argc, char **argv, void *input, int descriptor) {
-  if (!cli_describing()) table_fit(terminal_width(descriptor)); /* else another command is being parsed */
+  if (!cli_describing()) { /* else another command is being parsed */
+    table_fit(terminal_width(descriptor));
+    table_colour(terminal_has_colours(descriptor));
+  }
   parse_with(argp, (const struct argp *const[]){&wide_argp, &common_argp, NULL}, argc, argv, input);
 }
 
