@@ -90,8 +90,8 @@ static void good_and_bad_have_colours(void **state) {
     table_write(&t, 0, &out);
     table_colour(false);
     table_free(&t);
-    assert_string_equal(
-        out.chars, on ? "name  change\na       \033[31m+5 %\033[0m  worse\nb       \033[32m-5 %\033[0m\n" : plain);
+    assert_string_equal(out.chars,
+                        on ? "name  change\na       \033[31m+5 %\033[0m  worse\nb       \033[32m-5 %\033[0m\n" : plain);
     free(out.chars);
   }
 }
