@@ -364,14 +364,14 @@ ff_status advise_start(advise_study *study, advise_facts *facts, const char *bas
   *facts = (advise_facts){0};
   if (!baseline) baseline = study->facts.managed ? "uvm" : "copy";
   if (strlen(baseline) > 128 || strpbrk(baseline, ", "))
-    return ff_fail(error, FF_INVALID, "--baseline: '%.60s' is not one manager", baseline);
+    return ff_fail(error, FF_INVALID, "--now: '%.60s' is not one manager", baseline);
   if (strstr(baseline, "gpu-memory="))
-    return ff_fail(error, FF_INVALID, "--baseline: memory is chosen by --gpu-memory, for all managers");
+    return ff_fail(error, FF_INVALID, "--now: memory is chosen by --gpu-memory, for all managers");
   ff_status status = machine_spec_load(SESSION_DEFAULT_MACHINE, &spec, error);
   sim_choice *choice = ff_alloc(sizeof *choice);
   if (!status) status = sim_choice_read(baseline, &(sim_choices){0}, &spec, choice, error);
   free(choice);
-  if (status) return ff_fail_at(error, status, "--baseline");
+  if (status) return ff_fail_at(error, status, "--now");
   snprintf(study->baseline, sizeof study->baseline, "%s", baseline);
   snprintf(study->paged, sizeof study->paged, "%s", pages(baseline) && !strstr(baseline, "advise=") ? baseline : "uvm");
   if (study->facts.left_out)

@@ -9,6 +9,10 @@
 #include "base/check.h"
 #include "report/report.h"
 
+static bool colour;
+
+void table_colour(bool on) { colour = on; }
+
 void table_start(table *t, const char *align) {
   FF_ASSERT(strlen(align) <= TABLE_COLUMNS && align[0]);
   *t = (table){.align = align};
@@ -27,6 +31,12 @@ void table_cell(table *t, const char *format, ...) {
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
   add_clean(t, ff_strdup(text));
+}
+
+void table_tone(table *t, table_tones tone) {
+  FF_ASSERT(t->cells.count);
+  while (t->tones.count + 1 < t->cells.count) FF_PUSH(&t->tones, TABLE_PLAIN);
+  if (t->tones.count < t->cells.count) FF_PUSH(&t->tones, (unsigned char)tone);
 }
 
 void table_cell_cut(table *t, const char *text, size_t width) {
@@ -164,9 +174,19 @@ static void end_line(ff_text *out) {
   ff_text_add_bytes(out, "\n", 1);
 }
 
-/* One line of a row: what is left of its cells, of which only columns of words go on in a further one. True: there is
- * more. */
-static bool write_line(const table *t, const layout *l, const char **rest, size_t indent, ff_text *out) {
+/* Part of a cell, in its colour: its padding has none, so that a line's end can be cut. */
+static void add_toned(const table *t, size_t cell, const char *text, size_t length, ff_text *out) {
+  static const char *const starts[] = {"", "\033[32m", "\033[31m"}; /* SGR of ECMA-48 */
+  table_tones tone = colour && cell < t->tones.count ? (table_tones)t->tones.items[cell] : TABLE_PLAIN;
+  ff_text_add(out, "%s", starts[tone]);
+  ff_text_add_bytes(out, text, length);
+  ff_text_add(out, "%s", tone ? "\033[0m" : "");
+}
+
+/* One line of the row whose cells begin with `first_cell`: what is left of its cells, of which only columns of words go
+ * on in a further one. True: there is more. */
+static bool write_line(const table *t, const layout *l, const char **rest, size_t first_cell, size_t indent,
+                       ff_text *out) {
   bool more = false, first = true;
   add_spaces(out, indent);
   for (size_t i = 0; i < l->columns; i++) {
@@ -176,7 +196,7 @@ static bool write_line(const table *t, const layout *l, const char **rest, size_
            width = characters_in(rest[i], length);
     size_t pad = l->widths[i] > width ? l->widths[i] - width : 0;
     if (t->align[i] == 'r') add_spaces(out, pad);
-    ff_text_add_bytes(out, rest[i], length);
+    add_toned(t, first_cell + i, rest[i], length, out);
     if (t->align[i] != 'r') add_spaces(out, pad);
     rest[i] += length;
     rest[i] += strspn(rest[i], " ");
@@ -190,7 +210,7 @@ static bool write_line(const table *t, const layout *l, const char **rest, size_
 static void write_row(const table *t, const layout *l, size_t first, size_t indent, ff_text *out) {
   const char *rest[TABLE_COLUMNS] = {0};
   for (size_t i = 0; i < l->columns && first + i < t->cells.count; i++) rest[i] = t->cells.items[first + i];
-  while (write_line(t, l, rest, indent, out)) {}
+  while (write_line(t, l, rest, first, indent, out)) {}
 }
 
 /* "(not shown: A, B; --wide shows all)", on as many lines as it takes. */
@@ -232,5 +252,6 @@ void table_write(const table *t, int indent, ff_text *out) {
 void table_free(table *t) {
   for (size_t i = 0; i < t->cells.count; i++) free(t->cells.items[i]);
   free(t->cells.items);
+  free(t->tones.items);
   *t = (table){0};
 }

@@ -7,6 +7,7 @@
 #ifndef FF_REPORT_TABLE_H
 #define FF_REPORT_TABLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/memory.h"
@@ -22,7 +23,8 @@ typedef struct table {
   /* names of columns that a narrow terminal can do without, the first one first, NULL-ended; then come those on the
    * right. NULL: none */
   const char *const *spare;
-  FF_VEC(char *) cells; /* owned, row by row */
+  FF_VEC(char *) cells;        /* owned, row by row */
+  FF_VEC(unsigned char) tones; /* table_tone of the first cells; the others have none */
 } table;
 
 /* How many characters a line of tables may have from now on, of the whole program; 0 (at the start): any number.
@@ -30,11 +32,18 @@ typedef struct table {
  * not said twice. */
 void table_fit(size_t width);
 
+/* Whether cells with a tone are written in colour from now on, of the whole program (at the start: not): green for
+ * good, red for bad. */
+typedef enum table_tones { TABLE_PLAIN, TABLE_GOOD, TABLE_BAD } table_tones;
+void table_colour(bool on);
+
 /* `align` is borrowed until table_free, as names and spare are that are set behind it. */
 void table_start(table *t, const char *align);
 void table_cell(table *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* As table_cell, but a text longer than `width` is cut in its middle ("start...end"). */
 void table_cell_cut(table *t, const char *text, size_t width);
+/* The tone of the cell that was added last. */
+void table_tone(table *t, table_tones tone);
 /* Cells as all tables have them: a time in picoseconds, a count, bytes, a share of a whole in percent ("-" where there
  * is no whole), a header's names (NULL-ended). */
 void table_time(table *t, uint64_t picoseconds);

@@ -12,6 +12,9 @@
 #include "report/table.h"
 #include "report/text_ranges.h"
 
+/* A ratio that is as good as 1 has no colour. */
+static const double RATIO_GOOD = 0.98, RATIO_BAD = 1.02;
+
 /* zeros: with what came as zeros. */
 static void manager_row(const report_run *run, const sim_result *result, bool zeros, table *t) {
   const sim_counters *c = &result->counters;
@@ -20,6 +23,8 @@ static void manager_row(const report_run *run, const sim_result *result, bool ze
   table_time(t, c->time_ps);
   if (ratio > 0) table_cell(t, ratio < 0.0995 ? "%.3fx" : ratio < 99.95 ? "%.2fx" : "%.0fx", ratio);
   else table_cell(t, "-");
+  if (ratio > 0 && result != report_baseline(run, result->device))
+    table_tone(t, ratio < RATIO_GOOD ? TABLE_GOOD : ratio > RATIO_BAD ? TABLE_BAD : TABLE_PLAIN);
   table_time(t, c->kernel_ps);
   table_time(t, c->transfer_ps);
   table_count(t, c->faults);

@@ -48,4 +48,12 @@ typedef enum sweep_format { SWEEP_TABLE, SWEEP_CSV, SWEEP_JSON } sweep_format;
 ff_status sweep_results_read(const char *path, const sweep_query *query, sweep_format format, ff_text *out,
                              ff_error *error);
 
+/* ---- sweep_run.c ---- */
+
+/* All points that were simulated or refused as one run, with their kernels and allocations: a result's `memory` is the
+ * manager, the point's parameters, its machine and its trace in words, `machine` its machine; `device` is 0.
+ * report_free. FF_INVALID: no such database, or one of more than SWEEP_RUN_POINTS points. */
+enum { SWEEP_RUN_POINTS = 20000 };
+ff_status sweep_run_read(const char *path, report_run *run, ff_error *error);
+
 #endif

@@ -3,8 +3,10 @@
  * database that an earlier farfault or another study made gets the columns that it lacks. */
 #include "sweep/schema.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "report/report_stacks.h"
 #include "sweep/sweep_columns.h"
@@ -189,4 +191,16 @@ ff_status schema_make(sqlite3 *db, const char *path, const sweep_plan *plan, ff_
   else status = add_new_counters(db, path, error);
   if (!status) status = add_parameters(db, path, plan, error);
   return status ? status : make_view(db, path, error);
+}
+
+ff_status schema_open(const char *path, sqlite3 **db, ff_error *error) {
+  *db = NULL;
+  if (access(path, R_OK)) return ff_fail(error, FF_IO, "%s: cannot open: %s", path, strerror(errno));
+  if (sqlite3_open_v2(path, db, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK)
+    return ff_fail(error, FF_IO, "%s: cannot open: %s", path, *db ? sqlite3_errmsg(*db) : "no memory");
+  sqlite3_busy_timeout(*db, 10000);
+  sqlite3_db_config(*db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+  sqlite3_db_config(*db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+  sqlite3_limit(*db, SQLITE_LIMIT_ATTACHED, 0);
+  return schema_check(*db, path, false, error);
 }

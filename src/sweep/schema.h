@@ -15,6 +15,8 @@ int64_t schema_number(sqlite3 *db, const char *sql);
 
 /* Is it a database of ours? `writing`: an empty one will be. */
 ff_status schema_check(sqlite3 *db, const char *path, bool writing, ff_error *error);
+/* Opens a database of ours for reading only; *db is closed by the caller, also after a failure (it may be NULL). */
+ff_status schema_open(const char *path, sqlite3 **db, ff_error *error);
 /* Within a transaction: makes what is not there for this plan. */
 ff_status schema_make(sqlite3 *db, const char *path, const sweep_plan *plan, ff_error *error);
 

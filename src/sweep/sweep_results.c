@@ -2,13 +2,11 @@
 /* Reads the database: the view `results` as a table for people, CSV or JSON. The file is opened for reading only, and
  * nothing that stands in it is trusted: a condition may be any SQL expression, but one statement, and it changes
  * nothing. */
-#include <errno.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "report/table.h"
 #include "sweep/sweep_columns.h"
@@ -268,21 +266,10 @@ static ff_status read_rows(reading *r, sweep_format format) {
   return status;
 }
 
-static ff_status open_database(reading *r) {
-  if (access(r->path, R_OK)) return ff_fail(r->error, FF_IO, "%s: cannot open: %s", r->path, strerror(errno));
-  if (sqlite3_open_v2(r->path, &r->db, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK)
-    return ff_fail(r->error, FF_IO, "%s: cannot open: %s", r->path, r->db ? sqlite3_errmsg(r->db) : "no memory");
-  sqlite3_busy_timeout(r->db, 10000);
-  sqlite3_db_config(r->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-  sqlite3_db_config(r->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
-  sqlite3_limit(r->db, SQLITE_LIMIT_ATTACHED, 0);
-  return schema_check(r->db, r->path, false, r->error);
-}
-
 ff_status sweep_results_read(const char *path, const sweep_query *query, sweep_format format, ff_text *out,
                              ff_error *error) {
   reading r = {.path = path, .query = query, .error = error};
-  ff_status status = open_database(&r);
+  ff_status status = schema_open(path, &r.db, error);
   if (!status) status = read_rows(&r, format);
   sqlite3_close(r.db);
   if (!status) ff_text_add_bytes(out, r.out.chars ? r.out.chars : "", r.out.length);

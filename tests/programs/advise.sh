@@ -30,10 +30,10 @@ expect_out "farfault advise saxpy.fft --gpu-memory 8G --quick -o advice.md"
 record pin.fft vectoradd 100000
 run "$farfault" advise pin.fft --machine nonsense
 expect_status 64
-run "$farfault" advise pin.fft --baseline uvn
+run "$farfault" advise pin.fft --now uvn
 expect_status 64
 expect_err "did you mean 'uvm'?"
-run "$farfault" advise pin.fft --baseline copy,uvm
+run "$farfault" advise pin.fft --now copy,uvm
 expect_status 64
 expect_err "is not one manager"
 run "$farfault" advise pin.fft --gpu-memory x
@@ -80,7 +80,7 @@ expect test "$(grep -c '"stage": "capacity"' out)" -lt 20
 
 # Points that are read whole by every launch: they are to come at once; with managed memory and that hint alone its copies stay faster.
 record prefetch.fft kmeans 16384 8 8 2
-run "$farfault" advise prefetch.fft --quick --baseline uvm
+run "$farfault" advise prefetch.fft --quick --now uvm
 expect_status 0
 expect_out "Now, with uvm:"
 expect grep -Eq '^### 1\. uvm with hints on several allocations: 1:prefetch' out
@@ -99,7 +99,8 @@ expect_out "A driver that paged so would get further: with auto"
 expect_out "- uvm with less than 75 % of the memory: there it takes"
 expect test "$(grep -c '^- uvm with less than 75 %' out)" -eq 1
 record few.fft stringmatch 60000 16 20
-run "$farfault" advise few.fft --quick --baseline uvm --gpu-memory 5M
+run "$farfault" advise few.fft --quick --baseline uvm --gpu-memory 5M # as it was spelled once
+expect_err "--baseline is now --now"
 expect_status 0
 expect grep -Eq '^### [0-9]+\. Pin allocation 1 \(`cuMemAlloc #1`, 2\.97 MiB\) in host memory .* - 9[0-9]\.[0-9] % less time$' out
 expect_out "some of it again and again"

@@ -90,7 +90,7 @@ offers app.fft folder/ "folder with spaces/" tmp/ -- farfault sim "" # no other 
 offers "" -- farfault sim app.fft app
 offers zsh -- farfault completion z
 offers accelsim -- farfault import acc
-offers uvm -- farfault advise --baseline uv
+offers uvm -- farfault advise --now uv
 offers --memory= -- farfault run --memory copy -v --mem
 includes other.txt -- farfault run -m copy ./program --memory othe
 FARFAULT_MACHINES=$work/machines

@@ -38,6 +38,7 @@ for command in sim advise ranges share "trace info" "trace check" "offload profi
   mix app.fft $command
 done
 mix "app.ffr study.db" report
+mix "app.fft app.ffr study.db" compare app.ffr
 mix app.ffr timeline
 mix study.db results
 mix study.yaml sweep

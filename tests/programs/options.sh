@@ -13,7 +13,7 @@ expect grep -q "^offload profile	" options.tsv
 
 python3 - options.tsv "$source/docs/usage.md" >found <<'END'
 import collections, re, sys
-SPELLINGS = {"--json", "--csv", "--html", "--svg", "--machine", "--repeat", "--json -"} # the help of an old spelling is the new one
+SPELLINGS = {"--json", "--csv", "--html", "--svg", "--machine", "--repeat", "--now", "--json -"} # the help of an old spelling is the new one
 
 def kind(value):
     value = value.lstrip("=")

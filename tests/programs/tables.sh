@@ -2,6 +2,7 @@
 # Tables on a terminal: columns that fit, the less important ones left out first, a line that says which; --wide, files and pipes have all.
 source "$(dirname "$0")/common.sh"
 pretender=$here/pretender.sh
+report_sample=$source/tests/unit/report/golden/sample.json
 on() { # on COLUMNS COMMAND...: as run, on a terminal
   shown="on $1 columns: ${*:2}"
   python3 "$here/on_terminal.py" "$@" >out 2>err </dev/null
@@ -42,6 +43,29 @@ COLUMNS=80 run "$farfault" list managers
 cp out managers
 on 400 "$farfault" list managers
 expect cmp out managers
+
+# Colours, on a terminal only, and not where they are not wanted: without them it is the same text.
+colours() { # colours COUNT ENVIRONMENT...: the program on a terminal, whose table has so many coloured cells
+  on 200 env -u NO_COLOR "${@:2}" "$farfault" run --memory "copy,demand,ideal" --machine gtx480 "$pretender"
+  expect test "$(grep -o $'\033\[3[0-9]m' out | wc -l)" -eq "$1"
+  expect test "$(grep -o $'\033\[0m' out | wc -l)" -eq "$1"
+  sed $'s/\033\\[[0-9]*m//g' out >plain
+}
+on 200 "$farfault" run --memory "copy,demand,ideal" --machine gtx480 "$pretender"
+cp out without
+expect test "$(grep -c $'\033' without)" -eq 0 # NO_COLOR is set
+colours 0 NO_COLOR=1 TERM=xterm
+colours 0 TERM=dumb
+colours 0 -u TERM
+colours "$(awk '/^[a-z]+ +[0-9.]+ [a-z]+ +[0-9.]+x/ && ($4 + 0 < 0.98 || $4 + 0 > 1.02)' without | wc -l)" TERM=xterm
+expect cmp plain without
+colours "$(awk '/^[a-z]+ +[0-9.]+ [a-z]+ +[0-9.]+x/ && ($4 + 0 < 0.98 || $4 + 0 > 1.02)' without | wc -l)" NO_COLOR= TERM=xterm
+run env -u NO_COLOR TERM=xterm "$farfault" run --memory "copy,demand,ideal" --machine gtx480 "$pretender"
+expect test "$(grep -c $'\033' err)" -eq 0 # a pipe
+sed 's/"time_ps": [0-9]*/"time_ps": 9/' "$report_sample" >slower.json
+on 200 env -u NO_COLOR TERM=xterm "$farfault" compare "$report_sample" slower.json
+expect grep -q $'\033\[3[12]m' out
+expect grep -q $'\033\[32mbetter\033\[0m$' out
 
 # Every command with a table: it fits, and --wide is what a pipe gets.
 report=$source/tests/unit/report/golden/sample.json

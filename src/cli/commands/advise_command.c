@@ -18,7 +18,7 @@
 #include "advise/advise.h"
 #include "session/session.h"
 
-enum { KEY_BASELINE = 512, KEY_QUICK, KEY_JSON, KEY_SET, KEY_GPU_MEMORY, LOG_LIMIT = 1 << 20 };
+enum { KEY_BASELINE = 512, KEY_NOW, KEY_QUICK, KEY_JSON, KEY_SET, KEY_GPU_MEMORY, LOG_LIMIT = 1 << 20 };
 
 typedef struct arguments {
   cli_setup setup; /* its managers are not used */
@@ -50,12 +50,12 @@ static const struct argp_option options[] = {
      0},
     {"gpu-memory", KEY_GPU_MEMORY, "SIZE", 0,
      "GPU memory that there is: bytes, 8G, or 75% of what the program allocates (default: the machine's)", 0},
-    {"baseline", KEY_BASELINE, "MANAGER", 0,
-     "what the program does now (default: uvm if it has managed memory, else copy)", 0},
+    {"now", KEY_NOW, "MANAGER", 0, "what the program does now (default: uvm if it has managed memory, else copy)", 0},
     {"quick", KEY_QUICK, NULL, 0, "simulate less: fewer managers, hints and capacities; what is skipped is listed", 0},
     {"output", 'o', "FILE", 0, "also write the advice as Markdown", 0},
     {"json", KEY_JSON, "FILE", 0,
      "also write the advice and every setting's counters as JSON; -: to stdout instead of the text", 0},
+    {"baseline", KEY_BASELINE, "MANAGER", OPTION_HIDDEN, "--now", 0}, /* as it was once */
     {0}};
 
 static error_t parse(int key, char *value, struct argp_state *state) {
@@ -67,8 +67,9 @@ static error_t parse(int key, char *value, struct argp_state *state) {
     cli_copy_option(a->setup.choices.text[SIM_CHOICE_GPU_MEMORY], SIM_CHOICE_LENGTH, value, "gpu-memory", state);
     a->gpu_memory = value;
     return 0;
-  case KEY_BASELINE:
-    cli_copy_option(a->setup.managers, sizeof a->setup.managers, value, "baseline", state);
+  case KEY_BASELINE: cli_say_old(state, "--baseline", "--now"); /* fall through */
+  case KEY_NOW:
+    cli_copy_option(a->setup.managers, sizeof a->setup.managers, value, "now", state);
     a->baseline = value;
     return 0;
   case KEY_QUICK: a->quick = true; return 0;

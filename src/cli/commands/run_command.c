@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "cli/running/fail_if.h"
 #include "cli/running/run.h"
 #include "session/session.h"
 
@@ -153,6 +154,7 @@ static int report(const run_job *job, const char *folder, const char *record, co
     cli_fail(0, "%s did not use the virtual GPU: there is nothing to report", job->argv[0]);
   }
   if (!good && !status) status = CLI_FAILED;
+  status = fail_if_settle(job->outputs, &results, job->argv[0], status);
   run_results_free(&results);
   return status;
 }
@@ -234,7 +236,7 @@ static int run(int argc, char **argv) {
       "The program needs the PTX of its kernels inside, which nvcc embeds unless it is told not to. A CUDA runtime that is linked in, "
       "as nvcc does by default, is served as a driver would.\n\n"
       "Exit status: the program's; 128 + N if signal N ended it; 64 wrong arguments, 127 no such program, 126 it cannot be "
-      "executed, 2 a file is of no use (a program without PTX, a broken machine file), 1 something else failed.",
+      "executed, 2 a file is of no use (a program without PTX, a broken machine file), 3 a condition of --fail-if holds or cannot be evaluated, 1 something else failed.",
       children,
       NULL,
       NULL};
@@ -242,6 +244,8 @@ static int run(int argc, char **argv) {
   cli_parse_tabular(&argp, argc, argv, &a, STDERR_FILENO);
   ff_error error;
   if (cli_setup_check(&a.setup, &error) || check_devices(&a.setup, &a.executed, &error))
+    return cli_fail(CLI_SETUP_STATUS(error), "%s", error.message);
+  if (a.outputs.conditions && fail_if_check(a.outputs.conditions, &a.setup, &error))
     return cli_fail(CLI_SETUP_STATUS(error), "%s", error.message);
   return run_job_do(&(run_job){.argv = a.program, .setup = &a.setup, .executed = &a.executed, .outputs = &a.outputs});
 }

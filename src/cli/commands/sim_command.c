@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "cli/running/fail_if.h"
 #include "cli/running/run.h"
 #include "session/replay.h"
 #include "session/session.h"
@@ -75,8 +76,10 @@ static int report(const run_job *job, const char *folder, const run_end *end) {
   bool good = !results.lost && (!results.count || run_outputs_write(job->outputs, &results));
   if (results.count) run_results_print(job, &results, stdout);
   if (fflush(stdout)) good = cli_fail(false, "cannot write the output");
+  int status = end->status ? end->status : good ? CLI_DONE : CLI_FAILED;
+  status = fail_if_settle(job->outputs, &results, job->argv[0], status);
   run_results_free(&results);
-  return end->status ? end->status : good ? CLI_DONE : CLI_FAILED;
+  return status;
 }
 
 static int simulate(const run_job *job, struct job *replayed) {
@@ -123,7 +126,7 @@ static int sim_command(int argc, char **argv) {
       "  farfault sim saxpy.fft --memory copy,uvm,auto --machine v100 --gpu-memory 75%\n"
       "  farfault sim saxpy.fft --machine tom --offload none,controlled --map baseline,learned\n\n"
       "Exit status: 0; 64 wrong arguments, 2 a file is of no use or damaged (what stands before the damage is simulated and reported), "
-      "1 something else failed.",
+      "3 a condition of --fail-if holds or cannot be evaluated, 1 something else failed.",
       children,
       NULL,
       NULL};
@@ -141,9 +144,14 @@ static int sim_command(int argc, char **argv) {
                       replayed.devices == 1 ? "" : "s");
   else if (cli_combine(&a.setup, &error) || cli_setup_check(&a.setup, &error))
     status = cli_fail(CLI_SETUP_STATUS(error), "%s", error.message);
+  else if (a.outputs.conditions && fail_if_check(a.outputs.conditions, &a.setup, &error))
+    status = cli_fail(CLI_SETUP_STATUS(error), "%s", error.message);
   else if (run_outputs_check(&a.outputs, a.file, "the trace", a.setup.machine, &error))
     status = cli_fail(error.status == FF_INVALID ? CLI_USAGE : CLI_FAILED, "%s", error.message);
-  else status = simulate(&(run_job){.setup = &a.setup, .outputs = &a.outputs}, &replayed);
+  else
+    status = simulate(
+        &(run_job){.argv = (char *[]){(char *)(uintptr_t)a.file, NULL}, .setup = &a.setup, .outputs = &a.outputs},
+        &replayed);
   trace_file_close(file);
   return status;
 }

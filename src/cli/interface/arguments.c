@@ -13,6 +13,7 @@
 
 #include "base/memory.h"
 #include "cli/cli.h"
+#include "cli/interface/config.h"
 #include "cli/interface/describe.h"
 #include "compile/compile.h"
 #include "report/table.h"
@@ -72,6 +73,12 @@ static size_t terminal_width(int descriptor) {
   return ioctl(descriptor, TIOCGWINSZ, &size) ? 0 : size.ws_col;
 }
 
+/* Colours are for terminals that know them, and for people who want them (no-color.org). */
+static bool terminal_has_colours(int descriptor) {
+  const char *none = getenv("NO_COLOR"), *kind = getenv("TERM");
+  return isatty(descriptor) && !(none && *none) && kind && *kind && strcmp(kind, "dumb") != 0;
+}
+
 static const struct argp_option wide_options[] = {
     {NULL, 0, NULL, 0, "Tables:", 9},
     {"wide", KEY_WIDE, NULL, 0,
@@ -88,6 +95,17 @@ static const struct argp wide_argp = {wide_options, parse_wide, NULL, NULL, NULL
 
 /* ---- parsing ---- */
 
+/* The command line with what farfault.yaml says; argv[0] is "farfault NAME". */
+static char **with_defaults(const struct argp *argp, int *argc, char **argv) {
+  const char *name = strrchr(argv[0], ' ');
+  cli_description d = {0};
+  if (!name || !strcmp(name, " config")) return argv;
+  cli_describe_tables(argp, &d);
+  argv = configuration_apply(name + 1, &d, argc, argv);
+  cli_description_free(&d);
+  return argv;
+}
+
 static void parse_with(const struct argp *argp, const struct argp *const *more, int argc, char **argv, void *input) {
   struct argp_child children[CHILDREN_MAX + 4] = {{0}};
   struct argp whole = *argp;
@@ -96,6 +114,7 @@ static void parse_with(const struct argp *argp, const struct argp *const *more, 
   for (; *more; more++) children[own++].argp = *more;
   whole.children = children;
   if (cli_describing()) cli_describe_take(&whole);
+  argv = with_defaults(&whole, &argc, argv);
   argp_err_exit_status = CLI_USAGE;
   int failed = argp_parse(&whole, argc, argv, ARGP_IN_ORDER | ARGP_NO_HELP, NULL, input);
   if (failed) exit(cli_fail(CLI_USAGE, "%s", strerror(failed)));
@@ -106,7 +125,10 @@ void cli_parse(const struct argp *argp, int argc, char **argv, void *input) {
 }
 
 void cli_parse_tabular(const struct argp *argp, int argc, char **argv, void *input, int descriptor) {
-  table_fit(terminal_width(descriptor));
+  if (!cli_describing()) { /* else another command is being parsed */
+    table_fit(terminal_width(descriptor));
+    table_colour(terminal_has_colours(descriptor));
+  }
   parse_with(argp, (const struct argp *const[]){&wide_argp, &common_argp, NULL}, argc, argv, input);
 }
 

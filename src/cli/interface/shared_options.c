@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/running/fail_if.h"
 #include "cli/running/run.h"
 #include "session/session.h"
 
@@ -201,7 +202,7 @@ const struct argp run_executed_argp = {executed_options, parse_executed, NULL, N
 
 /* ---- what is reported ---- */
 
-enum { KEY_CSV = 448, KEY_JSON, KEY_QUIET };
+enum { KEY_CSV = 448, KEY_JSON, KEY_QUIET, KEY_FAIL_IF, KEY_BASELINE, KEY_JUNIT };
 
 static const struct argp_option reported_options[] = {
     {NULL, 0, NULL, 0, "What is reported:", 3},
@@ -211,7 +212,18 @@ static const struct argp_option reported_options[] = {
      "save the run with its history as JSON, for `farfault report`, `farfault timeline` and others (run.ffr)", 3},
     {"json", KEY_JSON, "FILE", 0, "write the run as JSON, without the history", 3},
     {"csv", KEY_CSV, "FILE", 0, "write a header row and one row per memory manager", 3},
+    {NULL, 0, NULL, 0, "What must not be:", 4},
+    {"fail-if", KEY_FAIL_IF, "CONDITION", 0,
+     "end with status 3 if this holds of the numbers: 'uvm.faults > 1000', 'copy.time > 1.1 * baseline.copy.time'; may be repeated",
+     4},
+    {"baseline", KEY_BASELINE, "FILE", 0, "the saved run that `baseline` is in conditions", 4},
+    {"junit", KEY_JUNIT, "FILE", 0, "write the conditions and their verdicts as JUnit XML", 4},
     {0}};
+
+static fail_if *conditions(run_outputs *outputs) {
+  if (!outputs->conditions) outputs->conditions = ff_alloc(sizeof *outputs->conditions);
+  return outputs->conditions;
+}
 
 static error_t parse_reported(int key, char *value, struct argp_state *state) {
   run_outputs *outputs = state->input;
@@ -221,6 +233,12 @@ static error_t parse_reported(int key, char *value, struct argp_state *state) {
   case KEY_CSV: outputs->csv = value; return 0;
   case KEY_JSON: outputs->json = value; return 0;
   case KEY_QUIET: outputs->quiet = true; return 0;
+  case KEY_FAIL_IF: fail_if_add(conditions(outputs), value, state); return 0;
+  case KEY_BASELINE: conditions(outputs)->baseline = value; return 0;
+  case KEY_JUNIT:
+    conditions(outputs);
+    outputs->junit = value;
+    return 0;
   default: return ARGP_ERR_UNKNOWN;
   }
 }

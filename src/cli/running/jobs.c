@@ -29,6 +29,7 @@ typedef struct pool {
   uint32_t running;
   int stopped; /* the signal that did */
   double begun;
+  ff_estimate left; /* seconds */
   bool terminal, shown;
 } pool;
 
@@ -60,7 +61,7 @@ static void start(pool *p, job *j) {
   j->process = 0;
   j->ended = true;
   j->status = CLI_NOT_EXECUTABLE;
-  p->jobs->ended(p->jobs->context, j);
+  if (p->jobs->ended) p->jobs->ended(p->jobs->context, j);
 }
 
 static void clear_line(pool *p) {
@@ -80,7 +81,7 @@ static void reap(pool *p) {
     p->running--;
     if (p->stopped && j->status) continue; /* ended with us, not by a fault of its own */
     clear_line(p);
-    p->jobs->ended(p->jobs->context, j);
+    if (p->jobs->ended) p->jobs->ended(p->jobs->context, j);
   }
 }
 
@@ -98,6 +99,7 @@ static void show(pool *p) {
     } else if (j->process && !*at) at = j->label;
   }
   double left = count ? elapsed * (all - done) / done : all - elapsed;
+  left = ff_estimate_take(&p->left, elapsed, left > 1 ? left : 1);
   fprintf(stderr, "\rfarfault: %s: %zu of %zu runs", p->jobs->title, count, p->jobs->list.count);
   if (p->stopped) fprintf(stderr, ", stopping");
   else if (*at)

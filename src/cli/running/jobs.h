@@ -22,7 +22,7 @@ typedef struct jobs {
   FF_VEC(job) list;
   const char *title; /* of the progress line */
   uint32_t at_once;
-  /* After each job that has ended. */
+  /* After each job that has ended. NULL: nothing. */
   void (*ended)(void *context, job *job);
   void *context;
 } jobs;

@@ -87,6 +87,15 @@ static double seconds_left(run_progress *p, double time, bool executed) {
   return elapsed * (double)(total - done) / (double)done;
 }
 
+/* The same as people can look at it: it does not jump from line to line. 0: nothing can be said. */
+static double shown_left(run_progress *p, double time, bool executed) {
+  uint64_t launch = p->launch;
+  double left = seconds_left(p, time, executed);
+  if (executed != p->left_of_simulations || (!executed && launch != p->launch)) ff_estimate_restart(&p->left);
+  p->left_of_simulations = executed;
+  return left > 0 ? ff_estimate_round(ff_estimate_take(&p->left, time, left)) : 0;
+}
+
 /* "farfault: first pass, launch 3 saxpy: 16 % of 1936 blocks, 31.2 M instr./s": the trace is looked at before it is
  * simulated. */
 static void describe_first_pass(run_progress *p, char *line, size_t width) {
@@ -106,7 +115,7 @@ static void describe(run_progress *p, double time, char *line, size_t width) {
   uint64_t done = p->area->blocks_done, total = p->area->blocks_total;
   bool executed = done >= total, lag = simulations_lag(p);
   const run_pace *pace = lag ? &p->simulated : &p->executed;
-  double left = seconds_left(p, time, executed);
+  double left = shown_left(p, time, executed);
   copy_name(p->area, name, sizeof name);
   if (executed)
     add_piece(line, width, "farfault: launch %llu %s: executed", (unsigned long long)p->area->launches, name);
@@ -117,7 +126,7 @@ static void describe(run_progress *p, double time, char *line, size_t width) {
   else if (lag)
     add_piece(line, width, "%.0f %% simulated",
               100 * (double)p->area->simulated_instructions / (double)p->area->warp_instructions);
-  if (left >= 0.5) add_piece(line, width, "%.0f s left", left);
+  if (left > 0) add_piece(line, width, "%.0f s left", left);
   add_thrashing(p, line, width);
   if (pace->per_second >= 1)
     add_piece(line, width, "%s instr./s", report_format_count((uint64_t)pace->per_second, text, sizeof text));

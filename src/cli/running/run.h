@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+#include "base/estimate.h"
 #include "cli/cli.h"
 
 typedef struct run_program {
@@ -83,6 +84,8 @@ typedef struct run_progress {
   run_pace executed, simulated;
   uint64_t launch; /* the one shown, and when it was first seen */
   double launch_started;
+  ff_estimate left; /* seconds, of the launch or of the simulations */
+  bool left_of_simulations;
   bool shown;
 } run_progress;
 void run_progress_show(run_progress *progress); /* about five times a second */
@@ -113,10 +116,11 @@ void run_release_signals(void);
 void run_children_mask(sigset_t *mask);
 
 typedef struct run_outputs { /* paths, NULL: not wanted */
-  const char *output, *json, *csv, *record;
-  bool verbose; /* the table has all */
-  bool quiet;   /* there is no table */
-  int rank;     /* of mpirun's ranks that each run farfault, this one's from 1; 0: it runs alone */
+  const char *output, *json, *csv, *record, *junit;
+  struct fail_if *conditions; /* fail_if.h; NULL: there can be none */
+  bool verbose;               /* the table has all */
+  bool quiet;                 /* there is no table */
+  int rank;                   /* of mpirun's ranks that each run farfault, this one's from 1; 0: it runs alone */
 } run_outputs;
 /* The outputs of this process, owned: what the user asked for, but rank K of mpirun (from 0) writes FILE.(K+1), and
  * rank 0 FILE. What is written in place (a device, a pipe) has one name for all. */

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/output.h"
 #include "base/rank.h"
+#include "cli/running/fail_if.h"
 #include "cli/running/run.h"
 
 static ff_status check_one(const char *option, const char *path, ff_error *error) {
@@ -28,16 +29,22 @@ ff_status run_outputs_check(const run_outputs *outputs, const char *input, const
   ff_status status = check_one("-o", outputs->output, error);
   if (!status) status = check_one("--json", outputs->json, error);
   if (!status) status = check_one("--csv", outputs->csv, error);
+  if (!status) status = check_one("--junit", outputs->junit, error);
   if (!status) status = check_one("the trace", outputs->record, error);
   if (status) return status;
-  const char *paths[] = {outputs->output, outputs->json, outputs->csv, outputs->record};
-  for (int i = 0; i < 4; i++) {
+  const char *paths[] = {outputs->output, outputs->json, outputs->csv, outputs->junit, outputs->record};
+  for (int i = 0; i < 5; i++) {
     if (ff_output_same(paths[i], input)) return fail_same(paths[i], what, error);
+    if (outputs->conditions && ff_output_same(paths[i], outputs->conditions->baseline))
+      return fail_same(paths[i], "the baseline", error);
     if (ff_output_same(paths[i], machine)) return fail_same(paths[i], "the machine's file", error);
   }
   if (ff_output_same(outputs->csv, outputs->output) || ff_output_same(outputs->csv, outputs->json))
     return ff_fail(error, FF_INVALID, "%s: is named twice: CSV and JSON need a file each", outputs->csv);
   for (int i = 0; i < 3; i++)
+    if (ff_output_same(outputs->junit, paths[i]))
+      return ff_fail(error, FF_INVALID, "%s: is named twice: verdicts and a report need a file each", paths[i]);
+  for (int i = 0; i < 4; i++)
     if (ff_output_same(outputs->record, paths[i]))
       return ff_fail(error, FF_INVALID, "%s: is named twice: a trace and a report need a file each", paths[i]);
   return FF_OK;
@@ -67,6 +74,8 @@ void run_outputs_of_rank(const run_outputs *outputs, run_outputs *own) {
                        .json = of_rank(outputs->json, rank),
                        .csv = of_rank(outputs->csv, rank),
                        .record = of_rank(outputs->record, rank),
+                       .junit = of_rank(outputs->junit, rank),
+                       .conditions = outputs->conditions,
                        .verbose = outputs->verbose,
                        .quiet = outputs->quiet,
                        .rank = rank + 1};
@@ -77,6 +86,7 @@ void run_outputs_free(run_outputs *own) {
   free((char *)(uintptr_t)own->json);
   free((char *)(uintptr_t)own->csv);
   free((char *)(uintptr_t)own->record);
+  free((char *)(uintptr_t)own->junit);
 }
 
 /* A file for each process; into a device or a pipe all of them, one behind the other. */

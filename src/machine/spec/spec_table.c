@@ -47,6 +47,11 @@ const spec_param *spec_param_find(const char *name) {
   return NULL;
 }
 
+void spec_param_limits(const spec_param *param, double *low, double *high) {
+  *low = limits[param - spec_params].low;
+  *high = limits[param - spec_params].high;
+}
+
 bool spec_group_exists(const char *group) {
   for (int i = 0; i < SPEC_PARAM_COUNT; i++)
     if (!strcmp(spec_params[i].group, group)) return true;

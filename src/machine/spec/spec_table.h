@@ -31,6 +31,9 @@ const spec_param *spec_param_find(const char *name);
 /* Whether any parameter is of that group. */
 bool spec_group_exists(const char *group);
 
+/* The least and the most that the parameter may be; of type s, how many bytes; of type m, how many masks. */
+void spec_param_limits(const spec_param *param, double *low, double *high);
+
 /* Checks and stores one value of type u, f or s given as text. The message names neither place nor parameter. */
 ff_status spec_value_parse(const spec_param *param, const char *text, machine_spec *spec, ff_error *error);
 /* Checks and stores one point of a size table: sizes must grow, bandwidths be above zero. */

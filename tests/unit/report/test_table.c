@@ -74,9 +74,32 @@ static void two_columns_stay(void **state) {
                " shows all)\n");
 }
 
+/* The colour is around the words, not around what fills the column, and takes no place. */
+static void good_and_bad_have_colours(void **state) {
+  static const char plain[] = "name  change\na       +5 %  worse\nb       -5 %\n";
+  for (int on = 0; on < 2; on++) {
+    ff_text out = {0};
+    table t;
+    table_start(&t, "lrl");
+    table_names(&t, (const char *const[]){"name", "change", "", "a", "+5 %", NULL});
+    table_tone(&t, TABLE_BAD);
+    table_names(&t, (const char *const[]){"worse", "b", "-5 %", NULL});
+    table_tone(&t, TABLE_GOOD);
+    table_cell(&t, "%s", "");
+    table_colour(on);
+    table_write(&t, 0, &out);
+    table_colour(false);
+    table_free(&t);
+    assert_string_equal(out.chars,
+                        on ? "name  change\na       \033[31m+5 %\033[0m  worse\nb       \033[32m-5 %\033[0m\n" : plain);
+    free(out.chars);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(any_width_has_all),
                                      cmocka_unit_test(sentences_go_on_before_columns_go),
-                                     cmocka_unit_test(columns_go_in_their_order), cmocka_unit_test(two_columns_stay)};
+                                     cmocka_unit_test(columns_go_in_their_order), cmocka_unit_test(two_columns_stay),
+                                     cmocka_unit_test(good_and_bad_have_colours)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

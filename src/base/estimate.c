@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See estimate.h. The weight of a new estimate grows with the time since the last one, so that it hardly matters how
+ * often there is one: after TIME_CONSTANT seconds, or a third of what is left if that is less, some 60 % of a jump are
+ * seen. */
+#include "base/estimate.h"
+
+static const double TIME_CONSTANT = 5, SHORTEST = 0.1;
+
+double ff_estimate_take(ff_estimate *e, double now, double left) {
+  double passed = e->known && now > e->at ? now - e->at : 0;
+  double constant = left / 3 < TIME_CONSTANT ? left / 3 : TIME_CONSTANT;
+  if (constant < SHORTEST) constant = SHORTEST;
+  double shown = e->known && e->left > passed ? e->left - passed : e->known ? 0 : left;
+  e->left = shown + passed / (passed + constant) * (left - shown);
+  e->at = now;
+  e->known = true;
+  return e->left;
+}
+
+void ff_estimate_restart(ff_estimate *e) { *e = (ff_estimate){0}; }
+
+double ff_estimate_round(double left) {
+  double step = left < 10 ? 1 : left < 60 ? 5 : left < 120 ? 10 : left < 600 ? 30 : 60;
+  return left < 1e15 ? step * (double)(long)(left / step + 0.5) : left;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How long something will still take, as a number that people can look at: new estimates draw it to themselves slowly,
+ * and between them it runs down like a clock. */
+#ifndef FF_BASE_ESTIMATE_H
+#define FF_BASE_ESTIMATE_H
+
+#include <stdbool.h>
+
+typedef struct ff_estimate {
+  double left, at; /* seconds, and the moment (of any clock) that they are from */
+  bool known;
+} ff_estimate; /* all zero: nothing is known yet */
+
+/* Takes a new estimate of `left` seconds (above 0) at `now`; returns what to show. */
+double ff_estimate_take(ff_estimate *e, double now, double left);
+/* Something else is estimated from now on. */
+void ff_estimate_restart(ff_estimate *e);
+/* As people say it: whole seconds below 10, then steps of 5, 10, 30 seconds, minutes. */
+double ff_estimate_round(double left);
+
+#endif

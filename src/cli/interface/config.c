@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See config.h. */
+#include "cli/interface/config.h"
+
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/yaml.h"
+
+static const char *const together[] = {"run", "record", "sim", NULL};
+
+/* ---- which options there are ---- */
+
+static const cli_option *find_option(const cli_description *d, const char *name) {
+  for (size_t i = 0; i < d->options.count; i++)
+    if (d->options.items[i].name && !strcmp(d->options.items[i].name, name)) return &d->options.items[i];
+  return NULL;
+}
+
+static bool is_read_file(const char *option) { return !strcmp(option, "machine") || !strcmp(option, "baseline"); }
+
+static bool may_be_given(const cli_option *o) {
+  static const char *const never[] = {"help", "usage", "version", NULL};
+  for (int i = 0; never[i]; i++)
+    if (!strcmp(o->name, never[i])) return false;
+  bool path = o->value && (strstr(o->value, "FILE") || strstr(o->value, "FOLDER") || strstr(o->value, "DATABASE"));
+  return !path || is_read_file(o->name);
+}
+
+/* The option of the command; of those of all of them where `command` is NULL. `copy` and its name live as long as the
+ * program. */
+static bool look_up(const char *command, const char *name, cli_option *copy, const char **near) {
+  const char *one[] = {command, NULL};
+  bool found = false;
+  for (const char *const *each = command ? one : together; *each && !found; each++) {
+    cli_description d = {0};
+    const cli_command *c = cli_command_find(*each);
+    if (!c || !cli_describe(c, NULL, &d)) continue;
+    const cli_option *option = find_option(&d, name);
+    const char **names = ff_alloc((d.options.count + 1) * sizeof *names);
+    size_t count = 0;
+    for (size_t i = 0; i < d.options.count; i++)
+      if (d.options.items[i].name && may_be_given(&d.options.items[i])) names[count++] = d.options.items[i].name;
+    if (!*near) *near = ff_closest(name, names);
+    if (option) *copy = *option;
+    found = option != NULL;
+    free(names);
+    cli_description_free(&d);
+  }
+  return found;
+}
+
+/* ---- reading ---- */
+
+typedef struct reader {
+  configuration *c;
+  ff_yaml yaml;
+  const char *file;
+  bool project;
+  uint32_t lists;
+} reader;
+
+static bool is_true(const char *text) { return !strcmp(text, "true") || !strcmp(text, "yes") || !strcmp(text, "on"); }
+static bool is_false(const char *text) { return !strcmp(text, "false") || !strcmp(text, "no") || !strcmp(text, "off"); }
+
+/* A file relative to the folder of the file that names it; a bare machine's name stays. The caller frees. */
+static char *whole_value(const reader *r, const char *option, const char *value) {
+  bool bare = !strcmp(option, "machine") && !strchr(value, '/') && !strstr(value, ".yaml");
+  const char *slash = strrchr(r->file, '/');
+  ff_text text = {0};
+  if (is_read_file(option) && !bare && value[0] != '/' && slash)
+    ff_text_add(&text, "%.*s/", (int)(slash - r->file), r->file);
+  ff_text_add(&text, "%s", value);
+  return text.chars;
+}
+
+static ff_status add_value(reader *r, const char *command, const cli_option *option, struct fy_node *key,
+                           struct fy_node *node) {
+  char value[FF_YAML_SCALAR + 1];
+  uint32_t line, column;
+  if (!ff_yaml_scalar(node, value) || !value[0])
+    return ff_yaml_fail(&r->yaml, key, "the value of '%s' must be a single one, or a list of such", option->name);
+  if (!option->value && !is_true(value) && !is_false(value))
+    return ff_yaml_fail(&r->yaml, node, "'%s' is true or false", option->name);
+  if (!is_read_file(option->name) && (strchr(value, '/') || strstr(value, ".so")) &&
+      strcmp(option->name, "fail-if") != 0)
+    return ff_yaml_fail(&r->yaml, node, "'%s' from a file cannot name another file: give it on the command line",
+                        option->name);
+  ff_yaml_place(key, &line, &column);
+  config_value made = {.option = ff_strdup(option->name),
+                       .command = command,
+                       .file = r->file,
+                       .line = line,
+                       .project = r->project,
+                       .off = !option->value && is_false(value),
+                       .list = r->lists};
+  if (option->value) made.value = whole_value(r, option->name, value);
+  FF_PUSH(&r->c->values, made);
+  return FF_OK;
+}
+
+static ff_status read_option(reader *r, const char *command, const char *name, struct fy_node *key,
+                             struct fy_node *node) {
+  cli_option option;
+  const char *near = NULL;
+  void *at = NULL;
+  struct fy_node *item;
+  if (!look_up(command, name, &option, &near)) {
+    const char *of = command ? command : "run, record and sim";
+    return near ? ff_yaml_fail(&r->yaml, key, "no option '%s' of %s: did you mean '%s'?", name, of, near)
+                : ff_yaml_fail(&r->yaml, key, "no option '%s' of %s", name, of);
+  }
+  if (!may_be_given(&option))
+    return ff_yaml_fail(&r->yaml, key, "'%s' cannot be given in a file, only on the command line", name);
+  for (size_t i = 0; i < r->c->values.count; i++) {
+    const config_value *v = &r->c->values.items[i];
+    bool same = v->command == command || (v->command && command && !strcmp(v->command, command));
+    if (v->file == r->file && same && !strcmp(v->option, name))
+      return ff_yaml_fail(&r->yaml, key, "'%s' is given twice", name);
+  }
+  r->lists++;
+  if (!fy_node_is_sequence(node)) return add_value(r, command, &option, key, node);
+  ff_status status = FF_OK;
+  while (!status && (item = fy_node_sequence_iterate(node, &at))) status = add_value(r, command, &option, key, item);
+  return status;
+}
+
+static ff_status read_section(reader *r, const cli_command *command, struct fy_node *node) {
+  struct fy_node_pair *pair;
+  void *at = NULL;
+  char name[FF_YAML_SCALAR + 1];
+  ff_status status = FF_OK;
+  while (!status && (pair = fy_node_mapping_iterate(node, &at))) {
+    struct fy_node *key = fy_node_pair_key(pair);
+    if (!ff_yaml_scalar(key, name)) return ff_yaml_fail(&r->yaml, key, "an option's name must be a plain word");
+    status = read_option(r, command->name, name, key, fy_node_pair_value(pair));
+  }
+  return status;
+}
+
+static ff_status read_top(reader *r) {
+  struct fy_node *root = ff_yaml_root(&r->yaml);
+  struct fy_node_pair *pair;
+  void *at = NULL;
+  char name[FF_YAML_SCALAR + 1];
+  ff_status status = FF_OK;
+  if (!root || !fy_node_is_mapping(root)) return ff_yaml_fail(&r->yaml, root, "options are wanted here: NAME: VALUE");
+  while (!status && (pair = fy_node_mapping_iterate(root, &at))) {
+    struct fy_node *key = fy_node_pair_key(pair), *node = fy_node_pair_value(pair);
+    if (!ff_yaml_scalar(key, name)) return ff_yaml_fail(&r->yaml, key, "an option's name must be a plain word");
+    const cli_command *command = fy_node_is_mapping(node) ? cli_command_find(name) : NULL;
+    if (fy_node_is_mapping(node) && !command) return ff_yaml_fail(&r->yaml, key, "no command '%s'", name);
+    status = command ? read_section(r, command, node) : read_option(r, NULL, name, key, node);
+  }
+  return status;
+}
+
+/* Blank lines and comments only. */
+static bool says_nothing(const char *text) {
+  for (;;) {
+    text += strspn(text, " \t\r\n");
+    if (*text != '#') return !*text;
+    text += strcspn(text, "\n");
+  }
+}
+
+static ff_status read_file(configuration *c, const char *file, bool project, ff_error *error) {
+  reader r = {.c = c, .file = file, .project = project};
+  char *text;
+  size_t size;
+  ff_status status = ff_file_read(file, 1 << 16, &text, &size, error);
+  if (status) return status;
+  if (size == strlen(text) && says_nothing(text)) {
+    free(text);
+    return FF_OK;
+  }
+  status = ff_yaml_open(file, text, size, "configuration", &r.yaml, error);
+  if (!status) {
+    status = read_top(&r);
+    ff_yaml_close(&r.yaml);
+  }
+  free(text);
+  return status;
+}
+
+/* NULL: it is not there. */
+static char *project_file(void) {
+  char *folder = getcwd(NULL, 0);
+  ff_text path = {0};
+  ff_text_add(&path, "%s/farfault.yaml", folder ? folder : ".");
+  free(folder);
+  if (access(path.chars, F_OK) == 0) return path.chars;
+  free(path.chars);
+  return NULL;
+}
+
+static char *user_file(void) {
+  const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+  ff_text path = {0};
+  if (config && *config == '/') ff_text_add(&path, "%s/farfault/farfault.yaml", config);
+  else if (home && *home == '/') ff_text_add(&path, "%s/.config/farfault/farfault.yaml", home);
+  if (path.chars && access(path.chars, F_OK) == 0) return path.chars;
+  free(path.chars);
+  return NULL;
+}
+
+ff_status configuration_read(configuration *c, ff_error *error) {
+  const char *wanted = getenv("FARFAULT_CONFIG");
+  *c = (configuration){0};
+  if (wanted && !strcmp(wanted, "none")) return FF_OK;
+  ff_status status = FF_OK;
+  c->files[0] = project_file();
+  c->files[1] = user_file();
+  for (int i = 0; i < 2 && !status; i++)
+    if (c->files[i]) status = read_file(c, c->files[i], i == 0, error);
+  if (status) configuration_free(c);
+  return status;
+}
+
+void configuration_free(configuration *c) {
+  for (size_t i = 0; i < c->values.count; i++) {
+    free(c->values.items[i].option);
+    free(c->values.items[i].value);
+  }
+  free(c->values.items);
+  free(c->files[0]);
+  free(c->files[1]);
+  *c = (configuration){0};
+}
+
+static bool is_together(const char *command) {
+  for (int i = 0; together[i]; i++)
+    if (!strcmp(command, together[i])) return true;
+  return false;
+}
+
+const config_value *configuration_find(const configuration *c, const char *command, const char *option) {
+  for (int project = 1; project >= 0; project--)
+    for (int own = 1; own >= 0; own--)
+      for (size_t i = 0; i < c->values.count; i++) {
+        const config_value *v = &c->values.items[i];
+        bool of = own ? v->command && !strcmp(v->command, command) : !v->command && is_together(command);
+        if (v->project == project && of && !strcmp(v->option, option)) return v;
+      }
+  return NULL;
+}
+
+/* ---- the command line ---- */
+
+/* Which options the command line gives: as getopt_long reads it, up to a program whose own arguments follow. */
+static void find_given(const cli_description *d, int argc, char **argv, bool *given) {
+  struct option *options = ff_alloc((d->options.count + 1) * sizeof *options);
+  ff_text letters = {0};
+  size_t count = 0;
+  bool program = strstr(d->arguments, "PROGRAM") != NULL;
+  ff_text_add(&letters, "-:");
+  for (size_t i = 0; i < d->options.count; i++) {
+    const cli_option *o = &d->options.items[i];
+    int argument = !o->value ? no_argument : o->optional ? optional_argument : required_argument;
+    if (o->letter) ff_text_add(&letters, "%c%s", o->letter, !o->value ? "" : o->optional ? "::" : ":");
+    if (o->name) options[count++] = (struct option){o->name, argument, NULL, 1000 + (int)i};
+  }
+  char **copy = ff_alloc(((size_t)argc + 1) * sizeof *copy);
+  memcpy(copy, argv, (size_t)argc * sizeof *copy);
+  optind = 0;
+  opterr = 0;
+  for (int key; (key = getopt_long(argc, copy, letters.chars, options, NULL)) != -1 && !(key == 1 && program);)
+    for (size_t i = 0; i < d->options.count; i++)
+      if (key == 1000 + (int)i || (key > 1 && key == d->options.items[i].letter)) given[i] = true;
+  free(copy);
+  free(options);
+  free(letters.chars);
+}
+
+typedef FF_VEC(char *) words;
+
+/* The option with the values of one list. */
+static void add_words(const configuration *c, const config_value *first, words *w) {
+  for (size_t i = 0; i < c->values.count; i++) {
+    const config_value *v = &c->values.items[i];
+    if (v->file != first->file || v->list != first->list || v->off) continue;
+    ff_text word = {0};
+    ff_text_add(&word, "--%s%s%s", v->option, v->value ? "=" : "", v->value ? v->value : "");
+    FF_PUSH(w, word.chars);
+  }
+}
+
+char **configuration_apply(const char *name, const cli_description *d, int *argc, char **argv) {
+  configuration c;
+  ff_error error;
+  words w = {0};
+  if (configuration_read(&c, &error)) exit(cli_fail(CLI_BAD_FILE, "%s", error.message));
+  /* what it runs itself gets all by options */
+  if (!strstr(d->arguments, "PROGRAM")) setenv("FARFAULT_CONFIG", "none", 1);
+  if (!c.values.count) {
+    configuration_free(&c);
+    return argv;
+  }
+  bool *given = ff_alloc(d->options.count + 1);
+  find_given(d, *argc, argv, given);
+  FF_PUSH(&w, argv[0]);
+  for (size_t i = 0; i < d->options.count; i++) {
+    const char *option = d->options.items[i].name;
+    const config_value *found = option && !given[i] ? configuration_find(&c, name, option) : NULL;
+    if (found) add_words(&c, found, &w);
+  }
+  for (int i = 1; i < *argc; i++) FF_PUSH(&w, argv[i]);
+  FF_PUSH(&w, NULL);
+  free(given);
+  configuration_free(&c);
+  *argc = (int)w.count - 1;
+  return w.items;
+}
