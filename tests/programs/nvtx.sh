@@ -58,6 +58,14 @@ expect test "$(grep -c ' block ' out)" = 2
 run "$farfault" report -v run.json
 expect test "$(grep -c ' block ' out)" = 0
 
+# Summaries: all launches of a kernel together.
+run "$farfault" report --stats run.ffr
+expect_status 0
+expect grep -Eq '^  100\.0 % .* 7 .* add$' out
+run "$farfault" report --stats run.json
+expect_status 64
+expect_err "holds no history"
+
 # NVTX 2.
 run "$farfault" run --machine v100 --memory copy -v "$program" 2
 expect_status 0
