@@ -66,6 +66,21 @@ run "$farfault" report --stats run.json
 expect_status 64
 expect_err "holds no history"
 
+# The tables of nsys.
+run "$farfault" report run.ffr --export-nsys run.sqlite
+expect_status 0
+expect test "$(sqlite3 run.sqlite 'SELECT count(*), sum(end > start), count(DISTINCT streamId), group_concat(DISTINCT value)
+  FROM CUPTI_ACTIVITY_KIND_KERNEL JOIN StringIds ON id = demangledName')" = "7|7|1|add"
+run "$farfault" sim --machine v100 --memory uvm -o uvm.ffr ranges.fft
+run "$farfault" report uvm.ffr --export-nsys uvm.sqlite
+expect test "$(sqlite3 uvm.sqlite 'SELECT sum(numberOfPageFaults) FROM CUDA_UM_GPU_PAGE_FAULT_EVENTS')" = \
+  "$(python3 -c 'import json; print(json.load(open("uvm.ffr"))["runs"][0]["faults"])')"
+run "$farfault" report uvm.ffr --export-nsys again.sqlite
+expect cmp uvm.sqlite again.sqlite
+run "$farfault" report run.json --export-nsys no.sqlite
+expect_err "--export-nsys: run.json has several memory managers"
+expect test ! -e no.sqlite
+
 # NVTX 2.
 run "$farfault" run --machine v100 --memory copy -v "$program" 2
 expect_status 0
