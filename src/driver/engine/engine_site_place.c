@@ -2,8 +2,7 @@
 /* An address of the program's code as file:line, symbol+offset or object+offset (engine_site_place.h).
  *
  * Lines and symbols come from libbacktrace, which GCC brings; without it (FARFAULT_NO_BACKTRACE) symbols are those that
- * an object exports. It knows the objects that were loaded when it was asked first, and is asked anew, a few times, when
- * an address is in an object that came later. */
+ * an object exports. Each object is read when the first address in it is asked for, and no other is. */
 #define _GNU_SOURCE /* dladdr */
 #include "driver/engine/engine_site_place.h"
 
@@ -128,32 +127,50 @@ static void ignore(void *to, const char *message, int number) {
   (void)number;
 }
 
-static int count_loads(struct dl_phdr_info *info, size_t size, void *to) {
-  (void)size;
-  *(unsigned long long *)to = info->dlpi_adds;
-  return 1;
+/* What libbacktrace calls instead of dl_iterate_phdr (driver.cmake): it would read all of the process, which takes a
+ * third of a second. It gets the object that has the address. */
+static uintptr_t wanted;
+typedef int object_function(struct dl_phdr_info *info, size_t size, void *context);
+typedef struct object_call {
+  object_function *function;
+  void *context;
+} object_call;
+int site_iterate_objects(object_function *function, void *context);
+
+static int pass_wanted(struct dl_phdr_info *info, size_t size, void *context) {
+  const object_call *call = context;
+  for (int n = 0; n < info->dlpi_phnum; n++) {
+    const ElfW(Phdr) *part = &info->dlpi_phdr[n];
+    if (part->p_type == PT_LOAD && wanted - (info->dlpi_addr + part->p_vaddr) < part->p_memsz)
+      return call->function(info, size, call->context);
+  }
+  return 0;
 }
 
-static void look_up(uintptr_t address, found *f) {
-  enum { STATES = 8 };
-  static struct backtrace_state *state;
-  static unsigned long long loads;
-  static int states;
-  unsigned long long now = 0;
-  for (int tries = 0; tries < 2; tries++) {
-    if (state) backtrace_pcinfo(state, address, add_line, ignore, f);
-    if (state && !f->lines) backtrace_syminfo(state, address, add_symbol, ignore, f);
-    if (f->lines || f->function) return;
-    dl_iterate_phdr(count_loads, &now);
-    if ((state && now == loads) || states == STATES) return;
-    loads = now;
-    states++;
-    state = backtrace_create_state(NULL, 1, ignore, NULL);
-  }
+int site_iterate_objects(object_function *function, void *context) {
+  return dl_iterate_phdr(pass_wanted, &(object_call){function, context});
+}
+
+static void look_up(uintptr_t address, const void *object, found *f) {
+  enum { OBJECTS = 32 }; /* of further ones only what they export is known */
+  static struct {
+    const void *object;
+    struct backtrace_state *state;
+  } objects[OBJECTS];
+  int at = 0;
+  while (at < OBJECTS && objects[at].object && objects[at].object != object) at++;
+  if (at == OBJECTS) return;
+  wanted = address;
+  if (!objects[at].object) objects[at].state = backtrace_create_state(NULL, 1, ignore, NULL);
+  objects[at].object = object;
+  if (!objects[at].state) return;
+  backtrace_pcinfo(objects[at].state, address, add_line, ignore, f);
+  if (!f->lines) backtrace_syminfo(objects[at].state, address, add_symbol, ignore, f);
 }
 #else
-static void look_up(uintptr_t address, found *f) {
+static void look_up(uintptr_t address, const void *object, found *f) {
   (void)address;
+  (void)object;
   (void)f;
 }
 #endif
@@ -165,7 +182,7 @@ const char *site_place(uintptr_t address, const char *kernel) {
   if (is_ours(object)) return NULL;
   char rest[32];
   found f = {.kernel = kernel};
-  look_up(address, &f);
+  look_up(address, info.dli_fbase, &f);
   if (!f.function && info.dli_sname) {
     f.function = ff_strdup(info.dli_sname);
     f.begin = (uintptr_t)info.dli_saddr;
