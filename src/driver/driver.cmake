@@ -45,11 +45,30 @@ set(driver_tables ${driver_dir}/errors.c ${driver_dir}/properties.c)
 set(driver_linked ${driver_dir}/linked_image.c)
 set(driver_nvtx ${driver_dir}/injection/nvtx.c ${driver_dir}/injection/nvtx_calls.c ${driver_dir}/injection/nvtx_inject.c)
 
+# libbacktrace, which GCC brings: lines of the program's sources
+include(CheckCSourceCompiles)
+set(CMAKE_REQUIRED_LIBRARIES backtrace)
+check_c_source_compiles("#include <backtrace.h>
+int main(void) { return backtrace_create_state(0, 1, 0, 0) == 0; }" FARFAULT_HAS_BACKTRACE)
+unset(CMAKE_REQUIRED_LIBRARIES)
+if(FARFAULT_HAS_BACKTRACE AND CMAKE_OBJCOPY)
+  # it asks engine_site_place.c which objects of the process it is to read
+  execute_process(COMMAND ${CMAKE_C_COMPILER} -print-file-name=libbacktrace.a OUTPUT_VARIABLE backtrace_archive OUTPUT_STRIP_TRAILING_WHITESPACE)
+  if(NOT EXISTS "${backtrace_archive}")
+    file(GLOB backtrace_archive /usr/lib/gcc/${CMAKE_SYSTEM_PROCESSOR}-linux-gnu/*/libbacktrace.a)
+    list(GET backtrace_archive -1 backtrace_archive)
+  endif()
+  set(driver_backtrace ${CMAKE_BINARY_DIR}/generated/driver/libbacktrace.a)
+  execute_process(COMMAND ${CMAKE_OBJCOPY} --redefine-sym dl_iterate_phdr=site_iterate_objects ${backtrace_archive} ${driver_backtrace} COMMAND_ERROR_IS_FATAL ANY)
+else()
+  set_source_files_properties(${driver_dir}/engine/engine_site_place.c PROPERTIES COMPILE_DEFINITIONS FARFAULT_NO_BACKTRACE)
+endif()
+
 ff_uses(driver_uses driver)
 add_library(ff_driver STATIC ${driver_engine} ${driver_tables} ${driver_cudart} ${driver_libcuda} ${driver_private} ${driver_linked} ${driver_nvtx}
   ${driver_dir}/stand_ins/nvjitlink.c ${driver_dir}/stand_ins/nvml.c ${driver_dir}/stand_ins/cupti.c ${driver_dir}/stand_ins/cupti_stubs.c)
 target_include_directories(ff_driver PUBLIC ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)
-target_link_libraries(ff_driver PUBLIC ${driver_uses} ${CMAKE_DL_LIBS} Threads::Threads m)
+target_link_libraries(ff_driver PUBLIC ${driver_uses} ${driver_backtrace} ${CMAKE_DL_LIBS} Threads::Threads m)
 
 # driver_shared(TARGET FILE MAP source...): the shared object FILE, whose soname is FILE too.
 function(driver_shared target file map)
@@ -73,7 +92,7 @@ if(driver_engine)
   driver_shared(nvtoolsext libnvToolsExt.so.1 stand_ins/nvtoolsext.map ${driver_dir}/stand_ins/nvtoolsext.c ${driver_dir}/injection/nvtx_calls.c)
   target_link_libraries(nvtoolsext PRIVATE nvtx)
   driver_shared(farfault-gpu libfarfault-gpu.so engine/engine.map ${driver_engine} ${driver_tables})
-  target_link_libraries(farfault-gpu PRIVATE nvtx ${driver_uses} ${CMAKE_DL_LIBS} Threads::Threads m)
+  target_link_libraries(farfault-gpu PRIVATE nvtx ${driver_uses} ${driver_backtrace} ${CMAKE_DL_LIBS} Threads::Threads m)
   foreach(version 11.0 12 13)
     string(REGEX REPLACE "\\..*" "" major ${version})
     driver_shared(cudart-${major} libcudart.so.${version} runtime_api/cudart_${major}.map

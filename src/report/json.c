@@ -48,6 +48,7 @@ static json_t *kernels_value(const sim_result *result) {
     json_t *kernel = json_object();
     json_put(kernel, "name", text_value(result->kernels[i].name));
     if (result->kernels[i].range[0]) json_put(kernel, "range", text_value(result->kernels[i].range));
+    if (result->kernels[i].site[0]) json_put(kernel, "site", text_value(result->kernels[i].site));
     put_counters(kernel, &result->kernels[i].counters, false);
     json_array_append_new(list, kernel);
   }
@@ -232,6 +233,7 @@ static ff_status get_kernels(reader *r, const json_t *object, sim_result *result
     sim_kernel_result *kernel = &result->kernels[i];
     if (json_get_text(r, from, "name", true, kernel->name, sizeof kernel->name) ||
         json_get_text(r, from, "range", false, kernel->range, sizeof kernel->range) ||
+        json_get_text(r, from, "site", false, kernel->site, sizeof kernel->site) ||
         get_counters(r, from, &kernel->counters))
       return FF_PARSE;
   }

@@ -90,6 +90,12 @@ static void managers_write(const report_run *run, ff_text *out) {
   text_stacks_write(run, out);
 }
 
+static bool has_sites(const sim_result *result) {
+  for (uint32_t i = 0; i < result->kernel_count; i++)
+    if (result->kernels[i].site[0]) return true;
+  return false;
+}
+
 static bool has_ranges(const sim_result *result) {
   for (uint32_t i = 0; i < result->kernel_count; i++)
     if (result->kernels[i].range[0]) return true;
@@ -97,19 +103,21 @@ static bool has_ranges(const sim_result *result) {
 }
 
 static void kernels_write(const sim_result *result, ff_text *out) {
-  static const char *const names[] = {"kernel",      "range",      "launches", "blocks", "time",
-                                      "warp instr.", "accesses",   "sectors",  "L1 hit", "L2 hit",
-                                      "TLB miss",    "far-faults", "to GPU",   NULL};
-  bool ranges = has_ranges(result);
+  static const char *const names[] = {"kernel", "range",       "launched at", "launches", "blocks",
+                                      "time",   "warp instr.", "accesses",    "sectors",  "L1 hit",
+                                      "L2 hit", "TLB miss",    "far-faults",  "to GPU",   NULL};
+  bool ranges = has_ranges(result), sites = has_sites(result);
   table t;
-  table_start(&t, ranges ? "llrrrrrrrrrrr" : "lrrrrrrrrrrr");
-  t.spare = (const char *const[]){"sectors", "accesses", "L1 hit", "L2 hit", "TLB miss", "blocks", "warp instr.", NULL};
+  table_start(&t, ranges && sites ? "lllrrrrrrrrrrr" : ranges || sites ? "llrrrrrrrrrrr" : "lrrrrrrrrrrr");
+  t.spare = (const char *const[]){"sectors", "accesses",    "L1 hit",      "L2 hit", "TLB miss",
+                                  "blocks",  "warp instr.", "launched at", NULL};
   for (size_t i = 0; names[i]; i++)
-    if (i != 1 || ranges) table_cell(&t, "%s", names[i]);
+    if ((i != 1 || ranges) && (i != 2 || sites)) table_cell(&t, "%s", names[i]);
   for (uint32_t i = 0; i < result->kernel_count; i++) {
     const sim_counters *c = &result->kernels[i].counters;
     table_cell_cut(&t, result->kernels[i].name, 40);
     if (ranges) table_cell_cut(&t, result->kernels[i].range[0] ? result->kernels[i].range : "-", 40);
+    if (sites) table_cell_cut(&t, result->kernels[i].site[0] ? result->kernels[i].site : "-", 40);
     table_count(&t, c->launches);
     table_count(&t, c->blocks);
     table_time(&t, c->time_ps);
@@ -196,7 +204,7 @@ static void allocations_write(const sim_result *result, ff_text *out) {
     const sim_allocation_result *allocation = &result->allocations[i];
     const sim_counters *c = &allocation->counters;
     if (unused > UNUSED_SHOWN && !is_used(allocation)) continue;
-    table_cell_cut(&t, allocation->name, 40);
+    table_cell_cut(&t, allocation->name, 48);
     table_cell(&t, "%s", kind_of(allocation));
     table_bytes(&t, allocation->bytes);
     table_count(&t, c->accesses);

@@ -177,6 +177,10 @@ static void add_kernel(ff_text *out, const process *p, const event *e) {
   const char *range = p->result->kernels[k->kernel].range;
   char *text = range[0] ? quoted(range) : NULL;
   if (text) ff_text_add(out, ",\"range\":%s", text);
+  const char *site = p->result->kernels[k->kernel].site;
+  char *place = site[0] ? quoted(site) : NULL;
+  if (place) ff_text_add(out, ",\"site\":%s", place);
+  free(place);
   ff_text_add(out, "}}");
   free(text);
 }

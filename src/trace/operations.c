@@ -97,10 +97,11 @@ static void put_launch(pack_bytes *to, const trace_launch *launch, operation_nam
   pack_number(to, launch->kernel_index);
   pack_byte(to,
             (uint8_t)(launch->cooperative | !named << 1 | (launch->smids != 0) << 2 | (!named && launch->symbol) << 3 |
-                      (launch->range[0] != '\0') << 4 | (launch->carve_out != 0) << 5));
+                      (launch->range[0] != '\0') << 4 | (launch->carve_out != 0) << 5 | (launch->site[0] != '\0') << 6));
   if (launch->smids) pack_number(to, launch->smids);
   if (launch->carve_out) pack_byte(to, launch->carve_out);
   if (launch->range[0]) put_text(to, launch->range, strnlen(launch->range, sizeof launch->range));
+  if (launch->site[0]) put_text(to, launch->site, strnlen(launch->site, sizeof launch->site));
   for (int i = 0; !named && launch->symbol && i < 8; i++) pack_byte(to, (uint8_t)(launch->symbol >> 8 * i));
   if (!named) {
     free(*name);
@@ -283,10 +284,10 @@ static void take_name(taker *t, trace_launch *launch, operation_names *names, bo
   launch->symbol = symbol_of(*name);
 }
 
-static void take_range(taker *t, trace_launch *launch) {
+static void take_note(taker *t, char *note, size_t size) {
   uint64_t length;
-  const char *text = take_text(t, sizeof launch->range - 1, &length);
-  memcpy(launch->range, text, length);
+  const char *text = take_text(t, size - 1, &length);
+  memcpy(note, text, length);
 }
 
 /* The grid's blocks and the block's warps are computed, not believed. */
@@ -307,11 +308,12 @@ static void take_shape(taker *t, trace_launch *launch) {
 
 static void take_launch(taker *t, trace_launch *launch, operation_names *names) {
   launch->kernel_index = (uint32_t)take(t, OPERATION_KERNELS_MAX - 1);
-  uint8_t flags = take_flags(t, 63);
+  uint8_t flags = take_flags(t, 127);
   launch->cooperative = flags & 1;
   launch->smids = flags & 4 ? take32(t) : 0;
   launch->carve_out = flags & 32 ? take_flags(t, TRACE_CARVE_OUT_MAX) : 0;
-  if (flags & 16) take_range(t, launch);
+  if (flags & 16) take_note(t, launch->range, sizeof launch->range);
+  if (flags & 64) take_note(t, launch->site, sizeof launch->site);
   if ((flags & 10) == 8) refuse(t, "a symbol without a name");
   for (int i = 0; flags & 8 && i < 8; i++) launch->symbol |= (uint64_t)take_flags(t, UINT8_MAX) << 8 * i;
   if (!t->wrong) take_name(t, launch, names, flags & 2);

@@ -282,12 +282,14 @@ static inline uint64_t trace_symbol(const char *name) {
 }
 
 #define TRACE_RANGE_BYTES 128u
+#define TRACE_SITE_BYTES 40u
 #define TRACE_CARVE_OUT_MAX 101u
 
 struct trace_launch { /* immutable once appended, but for the chunk table behind it */
   char kernel[256];   /* demangled where possible */
   /* of the program (NVTX), in which it launched; outer ones first, with a / between them; "": none */
   char range[TRACE_RANGE_BYTES];
+  char site[TRACE_SITE_BYTES]; /* in the program, where it was made: "saxpy.cu:41"; "": not known */
   uint64_t id; /* launches from 0 */
   uint32_t grid[3], block[3];
   uint64_t blocks; /* grid product */

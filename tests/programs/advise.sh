@@ -51,7 +51,7 @@ expect_out "# Advice for $workloads/vectoradd 100000 on gtx480"
 expect_out "Now, with copy:"
 expect_out "uvm with hints on several allocations:"
 for id in 1 2 3; do expect grep -Eq "^### [0-9]+\. .*[ /]$id:pin" out; done
-expect grep -Eq '^### [0-9]+\. Pin allocation [123] \(`cuMemAlloc #[123]`, 390.62 KiB\) in host memory' out
+expect grep -Eq '^### [0-9]+\. Pin allocation [123] \(`[a-z_]+\.c:[0-9]+ cuMemAlloc #[123]`, 390.62 KiB\) in host memory' out
 expect_out "Today's GPUs and drivers have copy, uvm and zero-copy; the others are models."
 # Every command that it prints can be run, and gives the time that stands in the table above it.
 command=$(grep -m1 '^    farfault sim' out)
@@ -102,7 +102,7 @@ record few.fft stringmatch 60000 16 20
 run "$farfault" advise few.fft --quick --baseline uvm --gpu-memory 5M # as it was spelled once
 expect_err "--baseline is now --now"
 expect_status 0
-expect grep -Eq '^### [0-9]+\. Pin allocation 1 \(`cuMemAlloc #1`, 2\.97 MiB\) in host memory .* - 9[0-9]\.[0-9] % less time$' out
+expect grep -Eq '^### [0-9]+\. Pin allocation 1 \(`gpu.c:146 cuMemAlloc #1`, 2\.97 MiB\) in host memory .* - 9[0-9]\.[0-9] % less time$' out
 expect_out "some of it again and again"
 expect_out "Less memory is viable"
 expect_out "--gpu-memory 5M"
@@ -123,7 +123,7 @@ expect_out "A parameter of \`vectoradd\` points to it, and none of its launches 
 record large.fft vectoradd 500000
 run "$farfault" advise large.fft --quick --gpu-memory 4M
 expect_status 0
-expect_out "copy cannot run here: with cuMemAlloc #3 the program has"
+expect_out "copy cannot run here: with gpu.c:146 cuMemAlloc #3 the program has"
 expect_out "copy cannot run with this memory, so the program would have to use managed memory"
 expect grep -Eq '^    copy +cannot run ' out
 

@@ -30,11 +30,14 @@ both() {
     "$nvcc" -cudart shared "${toolkit_libraries[@]}" "$name"/*.o ${linked:-} -o "$name.shared" 2>>log &&
     strip "$name.static" -o "$name.stripped" && pass || wrong "nvcc $*: $(cat log)"
 }
-# The JSON without what is of the host and of the program's name.
+# The JSON without what is of the host, of the program's name, and of where code lies in each build.
 plain() { python3 -c '
 import json, sys
 run = json.load(open(sys.argv[1]))
 del run["host"], run["command"]
+for result in run["runs"]:
+  for kernel in result.get("kernels", []): kernel.pop("site", None)
+  for allocation in result.get("allocations", []): allocation["name"] = allocation["name"].split("+0x")[-1].split(" ", 1)[-1]
 print(json.dumps(run, indent=1))' "$1"; }
 
 cat >parts.cu <<'CU'

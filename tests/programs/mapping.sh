@@ -14,7 +14,7 @@ expect test "$(grep -c 'could not run' err)" -eq 0
 # copy: four pieces were created, however often they were mapped; elsewhere two are mapped at a time.
 run "$farfault" run --machine v100 --gpu-memory 7M --memory copy "$program"
 expect_out good
-expect_err "copy: could not run it: with cuMemCreate #4 the program has 8.00 MiB in use"
+expect_err "copy: could not run it: with mapping.c:43 cuMemCreate #4 the program has 8.00 MiB in use"
 
 run "$farfault" record --machine v100 -o mapping.fft "$program"
 expect_status 0
@@ -22,7 +22,7 @@ run "$farfault" sim --machine v100 --gpu-memory 8M --memory "$managers" --json s
 expect_status 0
 expect diff <(sed '/^ "host": {/,$d' run.json) <(sed '/^ "host": {/,$d' sim.json)
 run "$farfault" sim --machine v100 --gpu-memory 7M --memory copy mapping.fft
-expect_out "with cuMemCreate #4 the program has 8.00 MiB in use"
+expect_out "with mapping.c:43 cuMemCreate #4 the program has 8.00 MiB in use"
 
 run "$farfault" trace info -v mapping.fft
 expect_out "cuMemCreate #4"

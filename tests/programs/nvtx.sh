@@ -6,32 +6,33 @@ program=$3/nvtx_ranges
 run "$farfault" run --machine v100 --memory copy,uvm --json run.json -v "$program"
 expect_status 0
 expect_out "levels 0 1 0 -1"
-expect_err "step/layer1 (cuMemAlloc #2)"
-expect_err "step/layer² (cuMemAlloc #3)"
-expect test "$(grep -c '^  add  *-  *3 ' err)" -eq 2
-expect test "$(grep -c '^  add  *step/layer1  *1 ' err)" -eq 2
-expect test "$(grep -c '^  add  *step/layer1/library:inner  *1 ' err)" -eq 2
-expect test "$(grep -c '^  add  *step/layer²  *2 ' err)" -eq 2
+expect_err "step/layer1 (nvtx_ranges.c:91 cuMemAlloc #2)"
+expect_err "step/layer² (nvtx_ranges.c:91 cuMemAlloc #3)"
+expect test "$(grep -c '^  add  *-  *nvtx_ranges.c:84  *3 ' err)" -eq 2
+expect test "$(grep -c '^  add  *step/layer1  *nvtx_ranges.c:84  *1 ' err)" -eq 2
+expect test "$(grep -c '^  add  *step/layer1/library:inner  *nvtx_ranges.c:84  *1 ' err)" -eq 2
+expect test "$(grep -c '^  add  *step/layer²  *nvtx_ranges.c:84  *2 ' err)" -eq 2
 expect test "$(grep -c '"range": "step/layer1/library:inner"' run.json)" -eq 2
+expect grep -q '"site": "nvtx_ranges.c:84"' run.json
 run "$farfault" report -v run.json
 expect_out "step/layer1/library:inner"
 
 # A recording has them, and says so by its version; without ranges it is what it was.
 run "$farfault" record --machine v100 -o ranges.fft "$program"
 expect_status 0
-expect test "$(od -An -tu1 -j8 -N1 ranges.fft | tr -d ' ')" = 8
+expect test "$(od -An -tu1 -j8 -N1 ranges.fft | tr -d ' ')" = 16
 run "$farfault" sim --machine v100 --memory copy,uvm --json sim.json ranges.fft
 expect_status 0
 expect diff <(sed '/^ "host": {/,$d' run.json) <(sed '/^ "host": {/,$d' sim.json)
 run "$farfault" trace dump ranges.fft
-expect_out "<<<1x1x1, 64x1x1, 0>>> in step/layer²"
+expect_out "<<<1x1x1, 64x1x1, 0>>> in step/layer² at nvtx_ranges.c:84"
 run "$farfault" trace cut --kernel add -o cut.fft ranges.fft
 run "$farfault" trace dump cut.fft
 expect_out "<<<1x1x1, 64x1x1, 0>>> in step/layer1/library:inner"
 run env NVTX_INJECTION64_PATH=/nonexistent "$farfault" record --machine v100 -o none.fft "$program"
 expect_status 0
 expect_out "levels -2 -2 -2 -2"
-expect test "$(od -An -tu1 -j8 -N1 none.fft | tr -d ' ')" = 6
+expect test "$(od -An -tu1 -j8 -N1 none.fft | tr -d ' ')" = 14
 run "$farfault" sim --machine v100 --memory copy -v none.fft
 expect test "$(grep -c 'step\|launches .* range' out)" = 0
 
@@ -49,17 +50,40 @@ expect grep -q '>upload<' pictures/timeline-copy.svg
 # The timeline.
 run "$farfault" sim --machine v100 --memory copy -o run.ffr ranges.fft
 run "$farfault" timeline run.ffr -o timeline.json
-expect grep -q '"range":"step/layer1"' timeline.json
+expect grep -q '"range":"step/layer1","site":"nvtx_ranges.c:84"' timeline.json
 run "$farfault" report -v run.ffr
-expect test "$(grep -A 2 'layer1 (cuMemAlloc #2)' out | sed 's/  */ /g' | cut -d ' ' -f 2-8 | tail -2 | paste -sd '|')" = \
+expect test "$(grep -A 2 'layer1 (nvtx_ranges.c:91 cuMemAlloc #2)' out | sed 's/  */ /g' | cut -d ' ' -f 2-8 | tail -2 | paste -sd '|')" = \
   "+0 B: step/layer1 block 8.00 KiB 12|+8.00 KiB: step/layer1/library:inner block 56.00 KiB 4"
 expect test "$(grep -c ' block ' out)" = 2
 run "$farfault" report -v run.json
 expect test "$(grep -c ' block ' out)" = 0
 
+# Summaries: all launches of a kernel together.
+run "$farfault" report --stats run.ffr
+expect_status 0
+expect grep -Eq '^  100\.0 % .* 7 .* add$' out
+run "$farfault" report --stats run.json
+expect_status 64
+expect_err "holds no history"
+
+# The tables of nsys.
+run "$farfault" report run.ffr --export-nsys run.sqlite
+expect_status 0
+expect test "$(sqlite3 run.sqlite 'SELECT count(*), sum(end > start), count(DISTINCT streamId), group_concat(DISTINCT value)
+  FROM CUPTI_ACTIVITY_KIND_KERNEL JOIN StringIds ON id = demangledName')" = "7|7|1|add"
+run "$farfault" sim --machine v100 --memory uvm -o uvm.ffr ranges.fft
+run "$farfault" report uvm.ffr --export-nsys uvm.sqlite
+expect test "$(sqlite3 uvm.sqlite 'SELECT sum(numberOfPageFaults) FROM CUDA_UM_GPU_PAGE_FAULT_EVENTS')" = \
+  "$(python3 -c 'import json; print(json.load(open("uvm.ffr"))["runs"][0]["faults"])')"
+run "$farfault" report uvm.ffr --export-nsys again.sqlite
+expect cmp uvm.sqlite again.sqlite
+run "$farfault" report run.json --export-nsys no.sqlite
+expect_err "--export-nsys: run.json has several memory managers"
+expect test ! -e no.sqlite
+
 # NVTX 2.
 run "$farfault" run --machine v100 --memory copy -v "$program" 2
 expect_status 0
 expect_out "levels 0 1 0 -1"
-expect_err "step/layer1 (cuMemAlloc #2)"
+expect_err "step/layer1 (nvtx_ranges.c:91 cuMemAlloc #2)"
 finish

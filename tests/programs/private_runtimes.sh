@@ -36,6 +36,9 @@ plain() { python3 -c '
 import json, sys
 run = json.load(open(sys.argv[1]))
 del run["host"], run["command"]
+for result in run["runs"]: # where code lies differs between runtimes
+  for kernel in result.get("kernels", []): kernel.pop("site", None)
+  for allocation in result.get("allocations", []): allocation["name"] = allocation["name"].split(" ", 1)[-1] if ":" in allocation["name"] or "+0x" in allocation["name"] else allocation["name"]
 print(json.dumps(run, indent=1))' "$1.json" >"$1.plain"; }
 # alone NAME FOLDERS PROGRAM: without `farfault run`, and with a line on stderr for each table that is asked for
 alone() {

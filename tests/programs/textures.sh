@@ -18,7 +18,7 @@ expect diff <(sed '/^ "host": {/,$d' run.json) <(sed '/^ "host": {/,$d' sim.json
 run "$farfault" trace info -v textures.fft
 expect_out "cuArray3DCreate #1"
 expect_out "cuArray3DCreate #2"
-expect grep -qE '8.00 KiB +device +cuArray3DCreate #5' out # 32 by 32 blocks of 8 bytes
+expect grep -qE '8.00 KiB +device +textures\.c:[0-9]+ cuArray3DCreate #5' out # 32 by 32 blocks of 8 bytes
 run "$farfault" trace check textures.fft
 expect_status 0
 # 512 warps: the second kernel fetches an array's row and the table, the first one two rows of an array (but for the uppermost).

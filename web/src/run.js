@@ -207,6 +207,9 @@ function kernelColumns(counters, rows) {
           },
         ]
       : []),
+    ...(rows.some(({ site }) => site)
+      ? [{ key: 'site', title: 'launched at', help: 'where in the program', text: true, value: ({ site }) => site ?? '' }]
+      : []),
     ...some,
     ...counterColumns(
       counters,

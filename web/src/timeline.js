@@ -56,6 +56,7 @@ function lanesOf(run) {
         [
           ['launch', String(kernels.launch[i] + 1)],
           ...(run.kernels?.[kernels.kernel[i]]?.range ? [['range', run.kernels[kernels.kernel[i]].range]] : []),
+          ...(run.kernels?.[kernels.kernel[i]]?.site ? [['launched at', run.kernels[kernels.kernel[i]].site]] : []),
           ['stream', String(kernels.stream[i])],
           ...span(kernels, i),
           ['thread blocks', count(kernels.blocks[i])],

@@ -7,16 +7,23 @@
 #include "cli/commands/report_command.h"
 #include "report/figures.h"
 #include "report/html.h"
+#include "report/stats.h"
 
 typedef struct arguments {
-  const char *file, *csv, *html, *svg;
-  bool verbose;
+  const char *file, *csv, *html, *svg, *nsys;
+  bool verbose, stats;
 } arguments;
 
-enum { KEY_CSV = 256, KEY_HTML, KEY_SVG };
+enum { KEY_CSV = 256, KEY_HTML, KEY_SVG, KEY_STATS, KEY_NSYS };
 
 static const struct argp_option options[] = {
     {"verbose", 'v', NULL, 0, "add tables per kernel and per allocation, and the host's numbers", 0},
+    {"stats", KEY_STATS, NULL, 0,
+     "add summaries as `nsys stats` has them: kernels, memory operations by time and by size, batches of far-faults",
+     0},
+    {"export-nsys", KEY_NSYS, "FILE", 0,
+     "also write it as an SQLite database with the tables of `nsys export`: kernels, copies, what managed memory moved, far-faults; of one memory manager",
+     0},
     {"csv", KEY_CSV, "FILE", 0, "also write it as CSV, one row per memory manager", 0},
     {"html", KEY_HTML, "FILE", 0, "also write it as a page with charts: one file, to be opened in a browser", 0},
     {"svg", KEY_SVG, "FOLDER", 0,
@@ -32,6 +39,8 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   arguments *a = state->input;
   switch (key) {
   case 'v': a->verbose = true; return 0;
+  case KEY_NSYS: a->nsys = cli_output(value, "--export-nsys", false, state); return 0;
+  case KEY_STATS: a->stats = true; return 0;
   case 'C': cli_say_old(state, "-C", "--csv"); /* fall through */
   case KEY_CSV: a->csv = cli_output(value, "--csv", false, state); return 0;
   case 'H': cli_say_old(state, "-H", "--html"); /* fall through */
@@ -74,6 +83,9 @@ static int report(int argc, char **argv) {
   arguments a = {0};
   cli_parse_tabular(&argp, argc, argv, &a, STDOUT_FILENO);
   if (kind_of_file(a.file) == KIND_DATABASE) {
+    if (a.stats || a.nsys)
+      return cli_fail(CLI_USAGE, "%s: %s is the database of a sweep; this is of a run",
+                      a.stats ? "--stats" : "--export-nsys", a.file);
     if (a.svg)
       return cli_fail(CLI_USAGE,
                       "--svg: %s is the database of a sweep; pictures are of a run (--html makes a page of either)",
@@ -91,10 +103,14 @@ static int report(int argc, char **argv) {
   }
   ff_text table = {0}, csv = {0};
   report_table_write(&run, &(report_style){.verbose = a.verbose}, &table);
+  bool known = !a.stats || report_stats_write(&run, &table);
   int status = cli_print(&table);
+  if (!known)
+    status = cli_fail(CLI_USAGE, "--stats: %s holds no history; one is saved by `farfault run -o FILE`", a.file);
   report_csv_write(&run, true, report_has_stacks(&run), &csv);
   if (a.csv && ff_file_write(a.csv, csv.chars, csv.length, &error)) status = cli_fail(CLI_FAILED, "%s", error.message);
   if (a.html && report_page("run", a.file, text, size, a.html)) status = CLI_FAILED;
+  if (a.nsys && report_nsys(&run, a.file, a.nsys, &error)) status = cli_fail(CLI_FAILED, "%s", error.message);
   if (a.svg && write_pictures(&a, &run)) status = CLI_FAILED;
   free(text);
   free(table.chars);

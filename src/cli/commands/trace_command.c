@@ -367,6 +367,7 @@ static void dump_operation(const trace_op *op, ff_text *out) {
                 op->launch->grid[0], op->launch->grid[1], op->launch->grid[2], op->launch->block[0],
                 op->launch->block[1], op->launch->block[2], op->launch->shared_bytes);
     if (op->launch->range[0]) ff_text_add(out, " in %s", op->launch->range);
+    if (op->launch->site[0]) ff_text_add(out, " at %s", op->launch->site);
     if (op->launch->carve_out) ff_text_add(out, " preferring %u %% shared memory", op->launch->carve_out - 1u);
     break;
   case TRACE_OP_EVENT_RECORD:

@@ -328,6 +328,7 @@ typedef struct engine_launch {
   size_t packed_bytes;
   bool cooperative;
   const char *range; /* of NVTX, in which it was made (injection/nvtx.h); NULL: that of the thread that runs it */
+  const char *site;  /* in the program, where it was made (engine_site.h); NULL: not known */
 } engine_launch;
 /* cudaErrorInvalidClusterSize: clusters that do not divide the grid, are too large, or not those that the kernel is
  * compiled for; cudaErrorInvalidConfiguration: grid or block beyond the device; cudaErrorInvalidValue: shared memory

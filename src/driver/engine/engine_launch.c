@@ -11,6 +11,7 @@
 #include "driver/engine/engine_graph.h"
 #include "driver/engine/engine_internal.h"
 #include "driver/errors.h"
+#include "driver/engine/engine_site.h"
 #include "driver/injection/nvtx.h"
 #include "exec/launch/native.h"
 
@@ -220,6 +221,7 @@ static trace_launch *trace_begin(const engine_launch *launch, const engine_funct
     traced->id = ff_engine.launches;
     const char *range = launch->range ? launch->range : farfault_nvtx_range();
     snprintf(traced->range, sizeof traced->range, "%s", range ? range : "");
+    snprintf(traced->site, sizeof traced->site, "%s", launch->site ? launch->site : "");
     memcpy(traced->grid, launch->grid, sizeof traced->grid);
     memcpy(traced->block, launch->block, sizeof traced->block);
     traced->shared_bytes = (uint32_t)(info->kernel.static_shared + launch->dynamic_shared);
@@ -438,6 +440,7 @@ cudaError_t engine_launch_run(const engine_launch *launch) {
   engine_declared *declared = engine_declared_take();
   engine_launch own = *launch;
   own.range = farfault_nvtx_range(); /* it may run later, on another thread */
+  own.site = ff_engine.trace ? engine_site(launch->function->name) : NULL;
   cudaError_t error = engine_enter_during_kernel();
   if (!error) {
     error = launch_locked(&own, &declared);

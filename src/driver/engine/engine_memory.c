@@ -11,6 +11,7 @@
 #include "driver/engine/engine_internal.h"
 #include "driver/engine/engine_ipc.h"
 #include "driver/engine/engine_range.h"
+#include "driver/engine/engine_site.h"
 #include "driver/injection/nvtx.h"
 #include "exec/memory/space.h"
 
@@ -39,16 +40,18 @@ uint64_t engine_whole_pages(uint64_t bytes) {
   return (bytes + EXEC_PAGE_BYTES - 1) / EXEC_PAGE_BYTES * EXEC_PAGE_BYTES;
 }
 
-void engine_name_allocation(char name[64], const char *title) {
-  const char *range = farfault_nvtx_range();
+void engine_name_allocation(char name[64], const char *call) {
+  const char *range = farfault_nvtx_range(), *site = ff_engine.trace ? engine_site(NULL) : "";
+  char title[128];
+  snprintf(title, sizeof title, "%s%s%.63s", site, site[0] ? " " : "", call);
   size_t whole = range ? strlen(range) : 0, other = strlen(title) + sizeof " ()";
   if (!range || other >= 64) {
-    snprintf(name, 64, "%s", title);
+    snprintf(name, 64, "%.63s", title);
     return;
   }
   size_t left = 64 - other, cut = whole > left ? whole - left : 0;
   while (cut && ((unsigned char)range[cut] & 0xc0) == 0x80) cut++; /* not within a character */
-  snprintf(name, 64, "%s (%s)", range + cut, title);
+  snprintf(name, 64, "%s (%.60s)", range + cut, title);
 }
 
 static engine_note note_of(const exec_allocation *allocation) {

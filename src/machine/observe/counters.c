@@ -14,20 +14,30 @@ static sim_kernel_result *find_kernel(const observer *o, const char *name, const
   return NULL;
 }
 
+static sim_counters *launched_at(sim_kernel_result *k, const char *site) {
+  bool first = !k->site[0];
+  if (first) snprintf(k->site, sizeof k->site, "%s", site);
+  if (first || !site[0] || k->others || !strcmp(k->site, site)) return &k->counters;
+  size_t length = strlen(k->site);
+  snprintf(k->site + length, sizeof k->site - length, " and others");
+  k->others = true;
+  return &k->counters;
+}
+
 sim_counters *counters_of_kernel(observer *o, const trace_launch *launch) {
   sim_kernel_result *same = find_kernel(o, launch->kernel, launch->range);
-  if (same) return &same->counters;
+  if (same) return launched_at(same, launch->site);
   const char *range = launch->range;
   if (range[0] && o->kernels.count >= KERNELS_SHOWN) {
     range = "(further ranges)";
     same = find_kernel(o, launch->kernel, range);
   }
-  if (same) return &same->counters;
+  if (same) return launched_at(same, launch->site);
   sim_kernel_result *k = ff_alloc(sizeof *k);
   snprintf(k->name, sizeof k->name, "%s", launch->kernel);
   snprintf(k->range, sizeof k->range, "%s", range);
   FF_PUSH(&o->kernels, k);
-  return &k->counters;
+  return launched_at(k, launch->site);
 }
 
 uint32_t counters_of_allocation(observer *o, const trace_op *op) {

@@ -70,6 +70,7 @@ static void make_launch(const shape *s, uint64_t op, uint64_t id, trace_launch *
                            .parameter_bytes = sizeof parameters};
   snprintf(launch->kernel, sizeof launch->kernel, "kernel%u(float*, int)", launch->kernel_index);
   if (op % 4 == 1) snprintf(launch->range, sizeof launch->range, "step/layer%u", (unsigned)(op % 3));
+  if (op % 4 == 1) snprintf(launch->site, sizeof launch->site, "main.cu:%u", (unsigned)(op % 3));
 }
 
 /* The program's op-th operation; a launch goes to *launch. */
@@ -515,9 +516,9 @@ static void what_is_no_trace_is_refused(void **state) {
   write_bytes(path, "something else, and long enough", 31);
   assert_int_equal(trace_file_open(path, &file, &error), FF_PARSE);
   assert_non_null(strstr(error.message, "no trace"));
-  write_bytes(path, "FFTRACE\n\11\0\0\0\0\0\0\0", 16);
+  write_bytes(path, "FFTRACE\n\21\0\0\0\0\0\0\0", 16);
   assert_int_equal(trace_file_open(path, &file, &error), FF_PARSE);
-  assert_non_null(strstr(error.message, "version 9"));
+  assert_non_null(strstr(error.message, "version 17"));
   unlink(path);
   assert_int_equal(trace_file_open(path, &file, &error), FF_IO);
   assert_int_equal(trace_file_open(folder, &file, &error), FF_IO);
@@ -713,17 +714,17 @@ static void marks_come_back(void **state) {
   for (int i = 0; i < 2; i++) {
     write_file(path, i ? &late : &marked);
     check_file(path, &marked);
-    expect_version(path, 4); /* launches have ranges, too */
+    expect_version(path, 12); /* launches have ranges and sites, too */
     assert_int_equal(trace_file_open(path, &file, NULL), FF_OK);
     assert_true(trace_file_information(file)->about.marks);
     unlink(part);
     assert_int_equal(trace_file_copy(file, part, &all, NULL, &copied, &error), FF_OK);
     trace_file_close(file);
     check_file(part, &marked);
-    expect_version(part, 4);
+    expect_version(part, 12);
   }
   write_file(path, &small);
-  expect_version(path, 3);
+  expect_version(path, 11);
   none.operations = 0;
   write_file(path, &none);
   expect_version(path, 2); /* it was told that there are to be some */
