@@ -98,6 +98,7 @@ typedef struct pager_allocation {
   trace_memory_kind kind;
   uint32_t owner; /* the machine's number for its counters */
   bool live;
+  bool system;  /* the program's own memory: no call allocated it */
   bool mapping; /* of memory that has a number of its own: */
   uint32_t memory;
   uint8_t hints;       /* of all of it */

@@ -29,6 +29,7 @@ static engine_memory memory_of(exec_memory_kind kind) {
   case EXEC_MEMORY_MANAGED: return ENGINE_MANAGED;
   case EXEC_MEMORY_PINNED: return ENGINE_PINNED;
   case EXEC_MEMORY_REGISTERED: return ENGINE_REGISTERED;
+  case EXEC_MEMORY_SYSTEM: return ENGINE_PAGEABLE;
   }
   return ENGINE_PAGEABLE;
 }
@@ -207,6 +208,7 @@ static bool overlaps_known(uint64_t address, uint64_t bytes) {
 }
 
 static cudaError_t register_locked(void *host, uint64_t bytes, unsigned flags) {
+  engine_system_hide((uint64_t)(uintptr_t)host, bytes);
   if (overlaps_known((uint64_t)(uintptr_t)host, bytes)) return cudaErrorHostMemoryAlreadyRegistered;
   const exec_allocation *allocation;
   ff_status status = exec_memory_register(ff_engine.memory, host, bytes, &allocation, NULL);
@@ -246,7 +248,8 @@ cudaError_t engine_host_unregister(void *host) {
 
 engine_pointer engine_pointer_find_locked(uint64_t address) {
   const exec_allocation *allocation = exec_memory_find(ff_engine.memory, address);
-  if (!allocation || allocation->freed) return (engine_pointer){.memory = ENGINE_PAGEABLE};
+  if (!allocation || allocation->freed || allocation->kind == EXEC_MEMORY_SYSTEM)
+    return (engine_pointer){.memory = ENGINE_PAGEABLE};
   if (allocation->range == EXEC_RESERVED)
     return (engine_pointer){
         .memory = ENGINE_PAGEABLE, .address = allocation->address, .bytes = allocation->bytes, .range = EXEC_RESERVED};
