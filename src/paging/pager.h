@@ -520,8 +520,9 @@ bool pager_wants_clean(const pager *pager); /* the evictor may propose something
 /* The link to the CPU has nothing to do. What the evictor proposes first and is dirty becomes clean, at most 64 KiB of
  * it; returns how much that is, at *address, which the machine must carry. One piece at a time. */
 uint64_t pager_clean(pager *pager, uint64_t *address);
-void pager_clean_until(pager *pager, uint64_t time); /* the piece will have been carried then */
-void pager_clean_end(pager *pager);                  /* it has */
+void pager_clean_unit(pager *pager, pager_unit *unit, uint64_t address); /* the dirty unit's bytes are the CPU's, too */
+void pager_clean_until(pager *pager, uint64_t time);                     /* the piece will have been carried then */
+void pager_clean_end(pager *pager);                                      /* it has */
 /* When the bytes of the range that are being copied will be the CPU's; 0: none are. */
 uint64_t pager_cleaning(const pager *pager, uint64_t address, uint64_t bytes);
 /* Lets the prefetcher propose what to bring along with these faults, and starts it. */

@@ -72,6 +72,8 @@ typedef struct manager {
   bool segments;
   /* what is not in GPU memory the GPU reaches over the link: nothing faults, and only the prefetcher brings pages */
   bool reaches;
+  /* the host reaches GPU memory, too: nothing leaves it because the host reads or writes there, and nothing faults */
+  bool coherent;
   manager_counters counters;
   bool copy_clean;                    /* evicted pages are written back even if the host has the same bytes */
   bool batches;                       /* decide answers MANAGER_BUFFER always */

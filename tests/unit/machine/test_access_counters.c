@@ -172,10 +172,34 @@ static void test_uvm(void **state) {
   }
 }
 
+/* What came stays when the host reads and writes it: the host has its bytes once over the link, without a fault, and
+ * the GPU goes on reading it at home. */
+static void store_and_wait(trace_writer *w, uint64_t b, uint32_t i, const void *context) {
+  for (uint32_t n = 0; n < 4; n++) rig_load_wait(w, RIG_BASE);
+  for (uint32_t n = 0; n < LONG; n += 1000) rig_issue(w, 1000);
+  rig_store(w, RIG_BASE);
+}
+
+static void test_host(void **state) {
+  begin("ats", "4:64K");
+  rig_op(&r, (trace_op){.kind = TRACE_OP_HOST_TOUCH});
+  rig_launch(&r, (rig_kernel){.blocks = 1, .warps = 1, .warp = store_and_wait});
+  rig_sync(&r);
+  for (uint32_t i = 0; i < 3; i++) /* read, read again, write */
+    rig_op(&r, (trace_op){.kind = TRACE_OP_HOST_TOUCH, .touch = {RIG_BASE, 4096, i == 2}});
+  script s = {.first = 10};
+  sim_counters c = end(&s);
+  assert_int_equal(c.remote_bytes, 4 * 128);
+  assert_int_equal(c.h2d_bytes, 65536);
+  assert_int_equal(c.d2h_bytes, 65536);
+  assert_int_equal(c.host_faults, 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_stream),  cmocka_unit_test(test_threshold), cmocka_unit_test(test_granules),
       cmocka_unit_test(test_arrival), cmocka_unit_test(test_room),      cmocka_unit_test(test_uvm),
+      cmocka_unit_test(test_host),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
