@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A program on the driver API whose kernels touch memory that only the host knows: an array of malloc's, a variable, the
  * stack, and a list whose nodes were allocated one by one. Argument "array": only the array, whose addresses do not
- * depend on what else is allocated; "freed": at last a kernel reads memory that was given back to the host. It says what the device answers of such memory, and what the kernels computed. */
+ * depend on what else is allocated; "hints": the array is
+ * prefetched before; "freed": at last a kernel reads memory that was given back to the host. It says what the device answers of such memory, and what the kernels computed. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,6 +55,15 @@ static void show_attributes(void) {
   puts("");
 }
 
+/* It prefers the GPU, and goes there; what the driver answers. */
+static int hint(void *array, size_t bytes) {
+  int (*advise)(uint64_t, size_t, int, int) = (int (*)(uint64_t, size_t, int, int))dlsym(library, "cuMemAdvise");
+  int (*prefetch)(uint64_t, size_t, int, void *) =
+      (int (*)(uint64_t, size_t, int, void *))dlsym(library, "cuMemPrefetchAsync");
+  int advised = advise((uint64_t)(uintptr_t)array, bytes, 3, 0);
+  return advised ? advised : prefetch((uint64_t)(uintptr_t)array, bytes, 0, NULL);
+}
+
 static int add_to_array(uint32_t *array) {
   for (uint32_t i = 0; i < COUNT; i++) array[i] = i;
   launch("add", COUNT / 256, 256, (void *[]){&array});
@@ -88,12 +98,16 @@ int main(int count, char **arguments) {
   module = driver_open(code);
   show_attributes();
   uint32_t *array = malloc(COUNT * sizeof *array);
+  if (!strcmp(mode, "hints")) {
+    memset(array, 1, COUNT * sizeof *array);
+    printf("hints: %d\n", hint(array, COUNT * sizeof *array));
+  }
   int answer = add_to_array(array);
   if (answer == ILLEGAL_ADDRESS) {
     puts("illegal");
     return 0;
   }
-  if (!answer && strcmp(mode, "array")) answer = walk_list();
+  if (!answer && strcmp(mode, "array") && strcmp(mode, "hints")) answer = walk_list();
   printf("computed: %d\n", answer);
   CALL(cuMemHostRegister_v2, (void *, size_t, unsigned), array, COUNT * sizeof *array, 0);
   CALL(cuMemHostUnregister, (void *), array);

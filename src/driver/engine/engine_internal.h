@@ -498,6 +498,9 @@ void engine_system_begin(void); /* when the machine is known */
 /* Before a launch's operation: what its parameters point at, and what was shown before and is there no more. */
 void engine_system_show(const void *params, uint32_t bytes, int device);
 void engine_system_settle(int device); /* behind a launch: what the kernel found by itself */
+/* How much of the bytes at `address` is in one piece, which is made known; 0: the host has no such memory there, or the
+ * machine lets no kernel touch it. */
+uint64_t engine_system_part(uint64_t address, uint64_t bytes, int device);
 /* The program registers these pages: they are shown no more. */
 void engine_system_hide(uint64_t address, uint64_t bytes);
 

@@ -15,6 +15,7 @@
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <inttypes.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,8 @@
 #define SMALL_WINDOWS 1024u
 #define LOWEST_ADDRESS (UINT64_C(1) << 16) /* below it the host maps nothing */
 #define HIGHEST_ADDRESS (UINT64_C(1) << 47)
+#define MAPPED_ALONE_BYTES (128 << 10)  /* as glibc begins */
+#define CHUNK_PAGES (UINT64_C(1) << 14) /* below an address in which the begin of its allocation is looked for */
 #define CHUNK_MAPPED 2u /* of the lowest three bits of an allocation's size, as glibc keeps it: it was mapped alone */
 
 typedef struct host_range { /* one mapping of the host's; its whole pages */
@@ -88,19 +91,19 @@ static const host_range *range_at(const host_ranges *ranges, uint64_t address) {
 
 /* ---- pieces ---- */
 
-/* Of allocations that malloc has mapped on their own and that lie one behind the other from the range's begin on, the
- * one with the address: glibc keeps the size in the second word. The words are read as a file: a page may be one that
- * the host guards. */
+/* The allocation that malloc has mapped on its own and that has the address: glibc begins it with two words, 0 and its
+ * size, at a page's begin. The page nearest below that looks like that and holds the address is taken. The words are
+ * read as a file: a page may be one that the host guards. */
 static bool find_mapped_chunk(const host_range *range, uint64_t address, uint64_t *begin, uint64_t *end) {
   int file = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+  uint64_t words[2], page = address / EXEC_PAGE_BYTES * EXEC_PAGE_BYTES, steps = 0;
   bool found = false;
-  for (uint64_t at = range->begin, word; file >= 0 && !found && at <= address;) {
-    if (pread(file, &word, sizeof word, (off_t)(at + sizeof word)) != sizeof word) break;
-    uint64_t bytes = word & ~UINT64_C(7);
-    if ((word & 7) != CHUNK_MAPPED || !bytes || bytes % EXEC_PAGE_BYTES || bytes > range->end - at) break;
-    found = address - at < bytes;
-    if (found) *begin = at, *end = at + bytes;
-    at += bytes;
+  for (; file >= 0 && !found && page >= range->begin && steps < CHUNK_PAGES; page -= EXEC_PAGE_BYTES, steps++) {
+    if (pread(file, words, sizeof words, (off_t)page) != sizeof words) break;
+    uint64_t bytes = words[1] & ~UINT64_C(7);
+    found = !words[0] && (words[1] & 7) == CHUNK_MAPPED && bytes && bytes % EXEC_PAGE_BYTES == 0 &&
+            bytes <= range->end - page && address - page < bytes;
+    if (found) *begin = page, *end = page + bytes;
   }
   if (file >= 0) close(file);
   return found;
@@ -147,7 +150,13 @@ static bool show_accessed(uint64_t address) {
   return visible;
 }
 
-void engine_system_begin(void) { exec_system_memory_use(ff_engine.machine->system_memory ? show_accessed : NULL); }
+/* glibc maps larger blocks on their own, but no longer up to a size of which one has been freed: simulations' threads
+ * would decide that. */
+void engine_system_begin(void) {
+  bool has = ff_engine.machine->system_memory != 0;
+  if (has) mallopt(M_MMAP_THRESHOLD, MAPPED_ALONE_BYTES);
+  exec_system_memory_use(has ? show_accessed : NULL);
+}
 
 /* ---- the access stream ---- */
 
@@ -243,6 +252,17 @@ void engine_system_settle(int device) {
   }
   append_pieces(device);
   pthread_mutex_unlock(&shown.lock);
+}
+
+uint64_t engine_system_part(uint64_t address, uint64_t bytes, int device) {
+  if (!ff_engine.machine->system_memory || !(is_visible(address) || show_accessed(address))) return 0;
+  const exec_allocation *a = exec_memory_find(ff_engine.memory, address);
+  if (a->kind != EXEC_MEMORY_SYSTEM) return 0;
+  pthread_mutex_lock(&shown.lock);
+  append_pieces(device);
+  pthread_mutex_unlock(&shown.lock);
+  uint64_t left = a->address + a->bytes - address;
+  return bytes < left ? bytes : left;
 }
 
 void engine_system_hide(uint64_t address, uint64_t bytes) {
