@@ -2,7 +2,7 @@
 /* A program on the driver API whose kernels touch memory that only the host knows: an array of malloc's, a variable, the
  * stack, and a list whose nodes were allocated one by one. Argument "array": only the array, whose addresses do not
  * depend on what else is allocated; "hints": the array is
- * prefetched before; "freed": at last a kernel reads memory that was given back to the host. It says what the device answers of such memory, and what the kernels computed. */
+ * prefetched before; "discard": managed memory is discarded, and nothing else happens; "freed": at last a kernel reads memory that was given back to the host. It says what the device answers of such memory, and what the kernels computed. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,6 +64,28 @@ static int hint(void *array, size_t bytes) {
   return advised ? advised : prefetch((uint64_t)(uintptr_t)array, bytes, 0, NULL);
 }
 
+/* The runtime's calls that discard managed memory; what they answer of that, and of the array. */
+static void discard(void *array, size_t bytes) {
+  typedef struct location {
+    int type, id;
+  } location;
+  library = dlopen("libcudart.so.13", RTLD_NOW);
+  if (!library) exit(3);
+  int (*discards)(void **, size_t *, size_t, unsigned long long, void *) =
+      (int (*)(void **, size_t *, size_t, unsigned long long, void *))dlsym(library, "cudaMemDiscardBatchAsync");
+  void *managed;
+  location gpu = {1, 0};
+  size_t first = 0;
+  CALL(cudaMallocManaged, (void **, size_t, unsigned), &managed, bytes, 1);
+  CALL(cudaMemDiscardBatchAsync, (void **, size_t *, size_t, unsigned long long, void *), &managed, &bytes, 1, 0, NULL);
+  CALL(cudaMemDiscardAndPrefetchBatchAsync,
+       (void **, size_t *, size_t, location *, size_t *, size_t, unsigned long long, void *), &managed, &bytes, 1, &gpu,
+       &first, 1, 0, NULL);
+  size_t more = bytes + 1;
+  printf("discard: %d %d\n", discards(&array, &bytes, 1, 0, NULL), discards(&managed, &more, 1, 0, NULL));
+  CALL(cudaFree, (void *), managed);
+}
+
 static int add_to_array(uint32_t *array) {
   for (uint32_t i = 0; i < COUNT; i++) array[i] = i;
   launch("add", COUNT / 256, 256, (void *[]){&array});
@@ -98,6 +120,11 @@ int main(int count, char **arguments) {
   module = driver_open(code);
   show_attributes();
   uint32_t *array = malloc(COUNT * sizeof *array);
+  if (!strcmp(mode, "discard")) {
+    discard(array, COUNT * sizeof *array);
+    free(array);
+    return 0;
+  }
   if (!strcmp(mode, "hints")) {
     memset(array, 1, COUNT * sizeof *array);
     printf("hints: %d\n", hint(array, COUNT * sizeof *array));

@@ -48,6 +48,11 @@ expect test "$(faults plain.json)" = "65 266240"
 run "$farfault" run --machine h200 --memory copy "$program" hints
 expect_out "hints: 1"
 
+# What is discarded must be managed memory, whole.
+run "$farfault" run --machine h200 --memory uvm "$program" discard
+expect_status 0
+expect_out "discard: 1 1"
+
 run "$farfault" record --machine gh200 -o program.fft "$program" array
 expect_out "computed: 0"
 run "$farfault" run --machine gh200 --memory "$managers" --json run.json "$program" array
