@@ -59,6 +59,10 @@ static ff_status take_choices(sim *s, const manager *m, const sim_options *optio
     s->own_manager.decide = ways->decide;
     s->own_manager.batches = ways->batches;
   }
+  if (!status && options->access_counters && is_paged(s))
+    status = sim_counters_read(options->access_counters, &s->own_manager.counters, error);
+  if (!status && s->own_manager.counters.threshold && m->ranges)
+    status = ff_fail(error, FF_UNSUPPORTED, "%s: access counters bring no partial pages", m->name);
   if (!status)
     status = sim_offload_check(s->spec->name, s->spec->stack_count, options->offload, options->map, options->offloading,
                                error);
@@ -147,6 +151,7 @@ static ff_status pager_init(sim *s, const sim_options *options, ff_error *error)
                          .evict_shares = s->evict.borrowed,
                          .watermarks = options->watermarks_chosen ? options->watermarks : m->watermarks,
                          .future = s->future,
+                         .counters = m->counters,
                          .copy_clean = m->copy_clean,
                          .zeroes = !s->spec->first_touch_moves,
                          .whole_blocks = m->whole_blocks,

@@ -95,6 +95,7 @@ typedef struct sim_options { /* texts are borrowed until sim_create returns */
   const char *advise; /* hints on allocations (machine/host/given_hints.h); only paged managers look at them */
   const char *faults; /* a name of manager_fault_ways, or "NAME:N" (policy/manager.h) */
   const char *prefetch, *evict; /* policies: policy/policies.h */
+  const char *access_counters;  /* "256:2M" (sim_counters_read) */
   uint64_t unit_bytes;          /* what a far-fault moves: a power of two, 4 KiB to 2 MiB */
   uint32_t ranges;              /* partial pages: valid ranges that each may have; 0: as the manager says */
   uint64_t gap_bytes;           /* partial pages: a smaller gap between two ranges closes; only if gap_chosen */

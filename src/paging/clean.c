@@ -17,7 +17,7 @@ static bool is_dirty(const pager_unit *unit) {
   return unit->state == PAGER_RESIDENT && !unit->fresh && unit->cpu_version != unit->version;
 }
 
-static void clean(pager *p, pager_unit *unit, uint64_t address) {
+void pager_clean_unit(pager *p, pager_unit *unit, uint64_t address) {
   FF_CHECK(unit->gpu_version == unit->version);
   unit->cpu_version = unit->version;
   unit->cleaned = true;
@@ -35,7 +35,7 @@ static uint64_t clean_range(pager *p, const pager_range *range, uint64_t *addres
     if (bytes && (!is_dirty(unit) || h.address != end || h.address / limit != *address / limit)) break;
     if (!is_dirty(unit)) continue;
     if (!bytes) *address = h.address;
-    clean(p, unit, h.address);
+    pager_clean_unit(p, unit, h.address);
     bytes += unit->bytes;
     end = h.address + unit->bytes;
   }

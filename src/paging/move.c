@@ -149,11 +149,15 @@ void pager_unit_leaves(pager *p, pager_unit *unit, uint64_t address) {
 static void bring_back(pager *p, pager_unit *unit, uint64_t address, pager_moves *moves) {
   if (unit->state != PAGER_RESIDENT || unit->cpu_version == unit->version) return;
   FF_CHECK(unit->gpu_version == unit->version);
+  moves->units++;
+  moves->bytes += unit->bytes;
+  if (p->config.manager->coherent) {
+    pager_clean_unit(p, unit, address);
+    return;
+  }
   unit->cpu_version = unit->gpu_version;
   pager_unit_leaves(p, unit, address);
   p->moved_out += unit->bytes;
-  moves->units++;
-  moves->bytes += unit->bytes;
   pager_moved(p, unit, false);
 }
 

@@ -98,6 +98,7 @@ typedef struct pager_allocation {
   trace_memory_kind kind;
   uint32_t owner; /* the machine's number for its counters */
   bool live;
+  bool system;  /* the program's own memory: no call allocated it */
   bool mapping; /* of memory that has a number of its own: */
   uint32_t memory;
   uint8_t hints;       /* of all of it */
@@ -171,6 +172,7 @@ typedef struct pager_config {
   void *prefetch_state, *evict_state;
   bool evict_shares;          /* both are one, with one state: it is told once */
   const trace_future *future; /* complete before the first fault; NULL: it is not known */
+  manager_counters counters;  /* of the manager, or chosen instead */
   bool copy_clean;            /* evicted pages are written back even if the host's copy is the newest */
   bool zeroes; /* blank pages come as zeros to whatever brings them; else only what declares them takes them so */
   /* of valid bytes that a page of 2 MiB may have: partial pages; 0: none, all units on their own */
@@ -212,6 +214,8 @@ typedef struct pager_chunk {
   uint32_t group_stale;
   /* by group: bytes that the GPU read and wrote over the link since a page of it last came */
   uint32_t reached[FF_BLOCK_BYTES / FF_GROUP_BYTES];
+  /* access counters: by granule, at its first group */
+  uint32_t accesses[FF_BLOCK_BYTES / FF_GROUP_BYTES];
   uint32_t whole_groups; /* pages that grow: a bit per group that one page maps */
   bool whole_block;      /* one page maps the block */
   /* as policies see them; a page that several units share is valid when all are */
@@ -274,7 +278,8 @@ typedef struct pager {
   bool idles, blank_skipped;
   /* of what is proposed now only that comes which has no bytes yet */
   bool blank_only;
-  bool ahead; /* what is evicted now goes before its room is wanted */
+  bool counting; /* what is proposed now comes for its access counter */
+  bool ahead;    /* what is evicted now goes before its room is wanted */
   /* When the room that was made for what comes next is free; 0: it is. An eviction cannot name the transfer that takes
    * its room: room for a unit is made before the run of units before it starts (bring_range), which may wait for it. */
   uint64_t room_at;
@@ -484,6 +489,15 @@ void pager_launching(pager *pager, const uint32_t *allocations, size_t count);
 /* queued: bytes that wait for the link */
 void pager_reached_tell(pager *pager, const fault_request *request, uint64_t address, uint64_t queued);
 
+/* ---- access counters: access_counters.c ---- */
+
+/* Accesses of the unit are counted, and it comes with its granule. */
+bool pager_counted(const pager_unit *unit);
+/* One line of an access over the link; true: the count has come to the threshold (pager_count_reached). */
+bool pager_count_access(pager *pager, const pager_unit *unit, uint64_t address);
+/* Brings the granule around the address, and counts its accesses from 0 again. */
+void pager_count_reached(pager *pager, const fault_request *request, uint64_t address);
+
 /* ---- room: room.c ---- */
 
 /* Bytes that must be free for the unit to come. */
@@ -514,8 +528,9 @@ bool pager_wants_clean(const pager *pager); /* the evictor may propose something
 /* The link to the CPU has nothing to do. What the evictor proposes first and is dirty becomes clean, at most 64 KiB of
  * it; returns how much that is, at *address, which the machine must carry. One piece at a time. */
 uint64_t pager_clean(pager *pager, uint64_t *address);
-void pager_clean_until(pager *pager, uint64_t time); /* the piece will have been carried then */
-void pager_clean_end(pager *pager);                  /* it has */
+void pager_clean_unit(pager *pager, pager_unit *unit, uint64_t address); /* the dirty unit's bytes are the CPU's, too */
+void pager_clean_until(pager *pager, uint64_t time);                     /* the piece will have been carried then */
+void pager_clean_end(pager *pager);                                      /* it has */
 /* When the bytes of the range that are being copied will be the CPU's; 0: none are. */
 uint64_t pager_cleaning(const pager *pager, uint64_t address, uint64_t bytes);
 /* Lets the prefetcher propose what to bring along with these faults, and starts it. */

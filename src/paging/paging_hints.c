@@ -188,7 +188,21 @@ static void first_touch(pager *p, pager_unit *unit, uint64_t address, uint64_t n
   *(moves->bytes > before ? &moves->faults : &moves->first_touches) += 1;
 }
 
+/* The host reads what is newer in GPU memory over the link, once; what it writes is there at once, for both. */
+static void touch_coherent(pager *p, pager_unit *unit, bool write, uint64_t address, pager_moves *moves) {
+  if (unit->cpu_version != unit->version) {
+    pager_clean_unit(p, unit, address);
+    moves->units++;
+    moves->bytes += unit->bytes;
+  }
+  if (write) unit->gpu_version = unit->cpu_version = ++unit->version;
+}
+
 static void touch_unit(pager *p, pager_unit *unit, bool write, uint64_t address, uint64_t now, pager_moves *moves) {
+  if (p->config.manager->coherent && unit->state == PAGER_RESIDENT && !unit->duplicate) {
+    touch_coherent(p, unit, write, address, moves);
+    return;
+  }
   if (unit->state == PAGER_RESIDENT && !(unit->duplicate && !write)) {
     moves->faults++;
     moves->faulted += unit->bytes;

@@ -688,7 +688,7 @@ static void run_start(pager *p, const fault_request *request, run *r) {
   pager_flight_set(p, r->flight, r->address, r->end - r->address, lands);
   const pager_hooks *hooks = &p->config.hooks;
   bool later = hooks->departs && hooks->departs(hooks->context, request, r->end - r->address, r->flight, lands);
-  if (p->config.manager->reaches && !later) pager_depart(p, r->flight);
+  if (manager_departs(p->config.manager) && !later) pager_depart(p, r->flight);
   if (p->serving && !p->spare_used) FF_PUSH(&p->batch_flights, r->flight);
   *r = (run){0};
 }
@@ -698,7 +698,9 @@ static void bring_range(pager *p, const fault_request *request, uint64_t address
   pager_walk w = pager_walk_begin(p, address, bytes);
   for (pager_unit *unit; (unit = pager_walk_next(&w));) {
     /* a throttled request brings it by itself */
-    if (!pager_may_come(unit) || (unit->nacks && !p->serving && !p->config.ranges)) continue;
+    if (!(p->counting ? pager_counted(unit) : pager_may_come(unit)) ||
+        (unit->nacks && !p->serving && !p->config.ranges))
+      continue;
     if (pager_stays(unit) ||
         (!unit->nacks && pager_thrashes(p, pager_chunk_find(p, w.address >> PAGER_CHUNK_SHIFT), w.address)))
       continue;
@@ -765,6 +767,7 @@ void pager_prefetch(pager *p, const fault_request *request, const ff_fault *faul
 /* ---- what the GPU reaches over the link ---- */
 
 bool pager_reached(pager *p, const pager_unit *unit, uint64_t address, uint64_t bytes) {
+  if (p->config.counters.threshold) return pager_count_access(p, unit, address);
   if (!p->config.prefetch || !p->config.prefetch->reached || !pager_may_come(unit)) return false;
   uint32_t *reached = reached_of(pager_chunk_find(p, address >> PAGER_CHUNK_SHIFT), address), before = *reached;
   if (*reached < UINT32_MAX / 2) *reached += (uint32_t)bytes;
@@ -791,6 +794,10 @@ void pager_launching(pager *p, const uint32_t *allocations, size_t count) {
 }
 
 void pager_reached_tell(pager *p, const fault_request *request, uint64_t address, uint64_t queued) {
+  if (p->config.counters.threshold) {
+    pager_count_reached(p, request, address);
+    return;
+  }
   p->view.queued = queued;
   view_update(p);
   p->to_bring.count = 0;

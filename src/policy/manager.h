@@ -46,6 +46,13 @@ typedef struct watermarks {
   double low_share, high_share; /* of GPU memory, below 1; where it is not 0 it counts instead */
 } watermarks;
 
+/* Access counters (paging/access_counters.c): when the GPU has accessed an aligned granule of so many bytes, 64 KiB or
+ * 2 MiB, so often over the link, the granule comes. threshold 0: nothing is counted. */
+typedef struct manager_counters {
+  uint32_t threshold;
+  uint64_t granule;
+} manager_counters;
+
 typedef struct manager {
   const char *name;
   const char *summary; /* one line, for `farfault list managers` */
@@ -65,6 +72,9 @@ typedef struct manager {
   bool segments;
   /* what is not in GPU memory the GPU reaches over the link: nothing faults, and only the prefetcher brings pages */
   bool reaches;
+  /* the host reaches GPU memory, too: nothing leaves it because the host reads or writes there, and nothing faults */
+  bool coherent;
+  manager_counters counters;
   bool copy_clean;                    /* evicted pages are written back even if the host has the same bytes */
   bool batches;                       /* decide answers MANAGER_BUFFER always */
   const manager_thrashing *thrashing; /* with batches; NULL: pages go back and forth for ever */
@@ -74,6 +84,9 @@ typedef struct manager {
 
 /* Do far-faults move pages? */
 static inline bool manager_pages(const manager *m) { return m->placement == MANAGER_PAGED; }
+
+/* Do pages come that the GPU reaches over the link until their bytes begin to move? */
+static inline bool manager_departs(const manager *m) { return m->reaches || m->counters.threshold; }
 
 #define X(name) extern const manager manager_##name;
 #include "policy/managers.def"

@@ -130,7 +130,7 @@ void operation_put(pack_bytes *to, const trace_op *op, operation_names *names) {
   case TRACE_OP_CREATE:
     pack_number(to, op->alloc.address);
     pack_number(to, op->alloc.bytes);
-    pack_byte(to, (uint8_t)(op->alloc.memory | op->alloc.initialised << 2));
+    pack_byte(to, (uint8_t)(op->alloc.memory | op->alloc.initialised << 2 | op->alloc.system << 3));
     pack_number(to, op->alloc.id);
     put_text(to, op->alloc.name, strnlen(op->alloc.name, sizeof op->alloc.name));
     break;
@@ -334,9 +334,10 @@ static void take_launch(taker *t, trace_launch *launch, operation_names *names) 
 static void take_alloc(taker *t, trace_op *op) {
   op->alloc.address = take_address(t);
   op->alloc.bytes = take_bytes(t, op->alloc.address);
-  uint8_t flags = take_flags(t, 7);
+  uint8_t flags = take_flags(t, 15);
   op->alloc.memory = (trace_memory_kind)(flags & 3);
-  op->alloc.initialised = flags >> 2;
+  op->alloc.initialised = flags >> 2 & 1;
+  op->alloc.system = flags >> 3;
   op->alloc.id = take32(t);
   uint64_t length;
   const char *name = take_text(t, sizeof op->alloc.name - 1, &length);

@@ -214,13 +214,14 @@ typedef struct trace_op {
   uint64_t sequence; /* position in the program, from 0; set by trace_op_append */
   bool blocking;     /* the host call returns only when the operation is over (cudaMemcpy) */
   union {
-    /* initialised: a module variable; name: "cudaMalloc #3" or a variable's */
+    /* initialised: a module variable; name: "cudaMalloc #3" or a variable's; system: memory of the program's own, which
+     * kernels may touch as if it were managed: it was allocated by no call */
     struct {
       uint64_t address, bytes;
       trace_memory_kind memory;
       uint32_t id;
       char name[64];
-      bool initialised;
+      bool initialised, system;
     } alloc;
     /* RESERVE has `alloc`, too; CREATE without address, and with an id of its own kind */
     struct {

@@ -230,6 +230,7 @@ static ff_status make(ff_error *error) {
   status = compile_use(mode, error);
   if (status) return status;
   ff_engine.machine = session_machine(ff_engine.session);
+  engine_system_begin();
   ff_engine.gpu_memory = session_gpu_memory(ff_engine.session);
   ff_engine.trace = session_program(ff_engine.session);
   ff_engine.progress = session_progress_area(ff_engine.session);

@@ -492,6 +492,18 @@ cudaError_t engine_status_error(ff_status status);
 void engine_occupancy_of(const engine_function_info *info, uint32_t threads, uint64_t dynamic_shared,
                          engine_occupancy *out);
 
+/* ---- the program's own memory, where the machine lets kernels touch it: engine_system.c ---- */
+
+void engine_system_begin(void); /* when the machine is known */
+/* Before a launch's operation: what its parameters point at, and what was shown before and is there no more. */
+void engine_system_show(const void *params, uint32_t bytes, int device);
+void engine_system_settle(int device); /* behind a launch: what the kernel found by itself */
+/* How much of the bytes at `address` is in one piece, which is made known; 0: the host has no such memory there, or the
+ * machine lets no kernel touch it. */
+uint64_t engine_system_part(uint64_t address, uint64_t bytes, int device);
+/* The program registers these pages: they are shown no more. */
+void engine_system_hide(uint64_t address, uint64_t bytes);
+
 /* What the program does with managed memory between its calls: engine_host_access.c. `filled`: it has contents already.
  * collect: before an operation of the device, or one that says how far the host is; appends what was touched since. The
  * device's own accesses lie between a collect and a settle. `launch`: a settle_all follows, so nothing need be

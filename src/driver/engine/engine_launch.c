@@ -160,7 +160,10 @@ static exec_config configuration(const engine_function_info *info, const engine_
 
 static void add_use(trace_launch *traced, uint64_t address) {
   engine_pointer pointer = engine_pointer_find_locked(address);
-  if (pointer.range != EXEC_ALLOCATED) { /* somewhere in a reservation: all that is mapped in it */
+  const exec_allocation *own = exec_memory_find(ff_engine.memory, address);
+  if (own && own->kind == EXEC_MEMORY_SYSTEM && !own->freed)
+    pointer = (engine_pointer){.memory = ENGINE_MANAGED, .address = own->address, .bytes = own->bytes};
+  else if (pointer.range != EXEC_ALLOCATED) { /* somewhere in a reservation: all that is mapped in it */
     const exec_allocation *holder = exec_memory_holder(exec_memory_find(ff_engine.memory, address));
     pointer = (engine_pointer){.memory = ENGINE_DEVICE, .address = holder->address, .bytes = holder->bytes};
   }
@@ -280,6 +283,7 @@ static cudaError_t run(const engine_launch *launch, const engine_function_info *
   engine_function_mark(launch->function, stream->device);
   engine_host_access_collect(true);
   engine_peers_show(stream->device);
+  engine_system_show(params, info->kernel.param_bytes, stream->device);
   exec_launch_request request = {.kernel = launch->function->on[stream->device].code,
                                  .dynamic_shared = (uint32_t)launch->dynamic_shared,
                                  .params = params,
@@ -304,6 +308,7 @@ static cudaError_t run(const engine_launch *launch, const engine_function_info *
   runs_no_more(request.trace);
   waits_in_call = outer_waits;
   engine_host_access_settle_all();
+  engine_system_settle(stream->device);
   if (request.trace) trace_launch_finish(request.trace);
   ff_engine.progress->warp_instructions += stats.warp_instructions;
   session_add_exec(ff_engine.session, &stats);

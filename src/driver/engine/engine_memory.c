@@ -30,6 +30,7 @@ static engine_memory memory_of(exec_memory_kind kind) {
   case EXEC_MEMORY_MANAGED: return ENGINE_MANAGED;
   case EXEC_MEMORY_PINNED: return ENGINE_PINNED;
   case EXEC_MEMORY_REGISTERED: return ENGINE_REGISTERED;
+  case EXEC_MEMORY_SYSTEM: return ENGINE_PAGEABLE;
   }
   return ENGINE_PAGEABLE;
 }
@@ -210,6 +211,7 @@ static bool overlaps_known(uint64_t address, uint64_t bytes) {
 }
 
 static cudaError_t register_locked(void *host, uint64_t bytes, unsigned flags) {
+  engine_system_hide((uint64_t)(uintptr_t)host, bytes);
   if (overlaps_known((uint64_t)(uintptr_t)host, bytes)) return cudaErrorHostMemoryAlreadyRegistered;
   const exec_allocation *allocation;
   ff_status status = exec_memory_register(ff_engine.memory, host, bytes, &allocation, NULL);
@@ -249,7 +251,8 @@ cudaError_t engine_host_unregister(void *host) {
 
 engine_pointer engine_pointer_find_locked(uint64_t address) {
   const exec_allocation *allocation = exec_memory_find(ff_engine.memory, address);
-  if (!allocation || allocation->freed) return (engine_pointer){.memory = ENGINE_PAGEABLE};
+  if (!allocation || allocation->freed || allocation->kind == EXEC_MEMORY_SYSTEM)
+    return (engine_pointer){.memory = ENGINE_PAGEABLE};
   if (allocation->range == EXEC_RESERVED)
     return (engine_pointer){
         .memory = ENGINE_PAGEABLE, .address = allocation->address, .bytes = allocation->bytes, .range = EXEC_RESERVED};
@@ -294,21 +297,41 @@ static bool managed_range(uint64_t address, uint64_t bytes) {
   return pointer.memory == ENGINE_MANAGED && bytes && bytes <= pointer.bytes - (address - pointer.address);
 }
 
+/* Is all of it the program's own memory, which kernels may touch? All of it is known then. */
+static bool system_range(uint64_t address, uint64_t bytes) {
+  uint64_t done = 0, part = 1;
+  if (address + bytes < address) return false;
+  for (; part && done < bytes; done += part)
+    part = engine_system_part(address + done, bytes - done, engine_device_of(NULL));
+  return bytes && part;
+}
+
+static void advise_part(uint64_t address, uint64_t bytes, int advice, int device) {
+  trace_op op = {.kind = TRACE_OP_ADVISE};
+  op.hint.address = address;
+  op.hint.bytes = bytes;
+  op.hint.advice = advice;
+  op.hint.device = device;
+  engine_append(&op);
+}
+
 cudaError_t engine_advise(uint64_t address, uint64_t bytes, int advice, int device) {
   if (advice < cudaMemAdviseSetReadMostly || advice > cudaMemAdviseUnsetAccessedBy) return cudaErrorInvalidValue;
   cudaError_t error = engine_enter();
   if (error) return error;
-  if (!managed_range(address, bytes)) error = cudaErrorInvalidValue;
-  else {
+  if (managed_range(address, bytes)) {
     engine_host_access_collect(false);
-    trace_op op = {.kind = TRACE_OP_ADVISE};
-    op.hint.address = address;
-    op.hint.bytes = bytes;
-    op.hint.advice = advice;
-    op.hint.device = device;
-    engine_append(&op);
+    advise_part(address, bytes, advice, device);
     engine_range_advise(address, bytes, advice, device);
     engine_time_host(ff_engine.machine->api_us);
+  } else if (system_range(address, bytes)) {
+    for (uint64_t done = 0, part; done < bytes; done += part) {
+      part = engine_system_part(address + done, bytes - done, engine_device_of(NULL));
+      advise_part(address + done, part, advice, device);
+    }
+    engine_time_host(ff_engine.machine->api_us);
+  } else {
+    error = cudaErrorInvalidValue;
   }
   engine_leave();
   return error;
@@ -321,8 +344,17 @@ void engine_prefetch_on(engine_stream *stream, uint64_t address, uint64_t bytes,
   op.hint.bytes = bytes;
   op.hint.device = device;
   engine_append(&op);
-  engine_range_prefetch(address, bytes, device);
+  if (managed_range(address, bytes)) engine_range_prefetch(address, bytes, device);
   engine_time_spend(stream, engine_time_transfer(bytes, device < 0 ? TRACE_D2H : TRACE_H2D), false, false);
+}
+
+/* Each piece is a prefetch of its own. */
+static void prefetch_system(engine_stream *stream, uint64_t address, uint64_t bytes, int device) {
+  for (uint64_t done = 0, part; done < bytes; done += part) {
+    part = engine_system_part(address + done, bytes - done, stream->device);
+    if (!engine_deferred_prefetch(stream, address + done, part, device))
+      engine_prefetch_on(stream, address + done, part, device);
+  }
 }
 
 cudaError_t engine_prefetch(uint64_t address, uint64_t bytes, int device, cudaStream_t handle) {
@@ -330,7 +362,8 @@ cudaError_t engine_prefetch(uint64_t address, uint64_t bytes, int device, cudaSt
   if (error) return error;
   engine_stream *stream = engine_stream_find(handle);
   if (!stream) error = engine_stream_error(handle);
-  else if (!managed_range(address, bytes)) error = cudaErrorInvalidValue;
+  else if (!managed_range(address, bytes) && !system_range(address, bytes)) error = cudaErrorInvalidValue;
+  else if (!managed_range(address, bytes)) prefetch_system(stream, address, bytes, device);
   else if (!engine_deferred_prefetch(stream, address, bytes, device))
     engine_prefetch_on(stream, address, bytes, device);
   engine_leave();

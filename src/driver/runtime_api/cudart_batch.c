@@ -67,4 +67,30 @@ CUDART_DECLARE(cudaMemPrefetchBatchAsync, _ptsz, (PREFETCH_PARAMETERS))
 CUDART_PAIR(cudaMemPrefetchBatchAsync, _ptsz, (PREFETCH_PARAMETERS),
             prefetch_all(pointers, sizes, count, places, indices, place_count, flags,
                          engine_stream_handle(stream, own)))
+
+/* What is discarded has any contents from then on: what it had will do. */
+static cudaError_t discard_all(void **pointers, const size_t *sizes, size_t count, unsigned long long flags) {
+  if (!count || !pointers || !sizes || flags) return cudaErrorInvalidValue;
+  for (size_t i = 0; i < count; i++) {
+    uint64_t address = (uint64_t)(uintptr_t)pointers[i];
+    engine_pointer found = engine_pointer_find(address);
+    if (found.memory != ENGINE_MANAGED || !sizes[i] || sizes[i] > found.bytes - (address - found.address))
+      return cudaErrorInvalidValue;
+  }
+  return cudaSuccess;
+}
+#define DISCARD_PARAMETERS void **pointers, size_t *sizes, size_t count, unsigned long long flags, cudaStream_t stream
+CUDART_DECLARE(cudaMemDiscardBatchAsync, _ptsz, (DISCARD_PARAMETERS))
+CUDART_PAIR(cudaMemDiscardBatchAsync, _ptsz, (DISCARD_PARAMETERS), discard_all(pointers, sizes, count, flags))
+
+static cudaError_t discard_and_prefetch(void **pointers, const size_t *sizes, size_t count,
+                                        const cudaMemLocation *places, const size_t *indices, size_t place_count,
+                                        unsigned long long flags, cudaStream_t stream) {
+  cudaError_t error = discard_all(pointers, sizes, count, flags);
+  return error ? error : prefetch_all(pointers, sizes, count, places, indices, place_count, flags, stream);
+}
+CUDART_DECLARE(cudaMemDiscardAndPrefetchBatchAsync, _ptsz, (PREFETCH_PARAMETERS))
+CUDART_PAIR(cudaMemDiscardAndPrefetchBatchAsync, _ptsz, (PREFETCH_PARAMETERS),
+            discard_and_prefetch(pointers, sizes, count, places, indices, place_count, flags,
+                                 engine_stream_handle(stream, own)))
 #endif

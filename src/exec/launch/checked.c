@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "exec/memory/access.h"
+#include "exec/memory/system_memory.h"
 #include "exec/launch/checker.h"
 #include "exec/instructions/lanes.h"
 #include "exec/instructions/moves.h"
@@ -28,7 +29,7 @@ static exec_checker *checker_of(const core_warp *w) { return w->launch->checker;
 static bool in_window(uint64_t address, uint64_t window) { return address - window < EXEC_WINDOW_BYTES; }
 
 static void find_global(const core_warp *w, const exec_access *a, uint32_t bytes, exec_reach *at) {
-  const exec_span *span = exec_memory_span(w->launch->memory, at->address);
+  const exec_span *span = exec_system_memory_span(w->launch->memory, at->address);
   bool writes = a->op == EXEC_OP_STORE || a->op == EXEC_OP_ATOMIC;
   uint64_t room = !span ? 0 : writes ? span->writable : span->readable;
   uint64_t offset = span ? at->address - span->info.address : 0;

@@ -10,6 +10,7 @@
 #include "exec/memory/bulk.h"
 #include "exec/launch/fault.h"
 #include "exec/memory/overrun.h"
+#include "exec/memory/system_memory.h"
 
 static uint64_t lane_address(const core_warp *w, const exec_instr *i, uint32_t lane) {
   const exec_access *a = i->side;
@@ -25,7 +26,7 @@ static unsigned char *locate_global(core_warp *w, const exec_instr *i, uint32_t 
                                     uint32_t bytes) {
   const exec_access *a = i->side;
   if (w->block->ranges) core_declared_check_lane(w, i, lane, address, bytes);
-  exec_span *span = exec_memory_span(w->launch->memory, address);
+  exec_span *span = exec_system_memory_span(w->launch->memory, address);
   bool writes = a->op == EXEC_OP_STORE || a->op == EXEC_OP_ATOMIC;
   uint64_t room = !span ? 0 : writes ? span->writable : span->readable;
   uint64_t offset = span ? address - span->info.address : 0;

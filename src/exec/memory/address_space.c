@@ -68,7 +68,7 @@ struct exec_memory {
   uint32_t tombstone_first, tombstone_count;
   exec_span *registered[REGISTERED_LIMIT];
   uint32_t registered_count; /* slots in use or once in use; read without the lock */
-  uint64_t live[EXEC_MEMORY_REGISTERED + 1];
+  uint64_t live[EXEC_MEMORY_SYSTEM + 1];
   uint32_t next_id;
   uint64_t padding;     /* bytes on both sides of each allocation, at least */
   uint32_t large_pages; /* allocations that were asked for in large pages */
@@ -254,6 +254,9 @@ static exec_span *new_span(exec_memory *memory) {
   return span;
 }
 
+/* Memory of the host's own, outside of the arena. */
+static bool is_host(exec_memory_kind kind) { return kind == EXEC_MEMORY_REGISTERED || kind == EXEC_MEMORY_SYSTEM; }
+
 /* ---- checks ---- */
 
 enum { CHECK_EVERY = 64 };
@@ -275,10 +278,10 @@ static void check_tiling(const exec_memory *memory) {
     const exec_span *r = memory->spans.items[i];
     FF_ASSERT(!r->info.freed || (!r->readable && !r->writable));
     FF_ASSERT(r->readable <= r->info.bytes && r->writable <= r->info.bytes);
-    if (r->info.bytes && !r->info.freed && r->info.range == EXEC_ALLOCATED && r->info.kind != EXEC_MEMORY_REGISTERED)
+    if (r->info.bytes && !r->info.freed && r->info.range == EXEC_ALLOCATED && !is_host(r->info.kind))
       FF_ASSERT(exec_memory_span(memory, r->info.address) == r &&
                 exec_memory_span(memory, r->info.address + r->info.bytes - 1) == r);
-    if (r->info.bytes && r->info.kind != EXEC_MEMORY_REGISTERED && r->info.range != EXEC_MAPPED)
+    if (r->info.bytes && !is_host(r->info.kind) && r->info.range != EXEC_MAPPED)
       FF_PUSH(&parts, ((free_range){range_start(memory, r), r->reserved}));
   }
   qsort(parts.items, parts.count, sizeof *parts.items, by_start);
@@ -457,7 +460,7 @@ ff_status exec_memory_release(exec_memory *memory, uint64_t address, ff_error *e
   ff_status status = FF_OK;
   pthread_mutex_lock(&memory->lock);
   exec_span *span = exec_memory_span(memory, address);
-  if (!span || span->info.freed || span->info.address != address || span->info.kind == EXEC_MEMORY_REGISTERED ||
+  if (!span || span->info.freed || span->info.address != address || is_host(span->info.kind) ||
       span->info.range == EXEC_MAPPED) {
     status = ff_fail(error, FF_NOT_FOUND, "no allocation starts at 0x%" PRIx64 "%s", address,
                      span && span->info.freed && span->info.address == address ? " (it was freed before)" : "");
@@ -675,31 +678,58 @@ static uint64_t canonical_place(const exec_memory *memory, uint64_t address, uin
   return at + in_page;
 }
 
+static bool is_ours(const exec_memory *memory, uint64_t address, uint64_t bytes) {
+  return overlap(address, bytes, memory->arena.base, EXEC_ARENA_BYTES) ||
+         overlap(address, bytes, EXEC_SHARED_WINDOW, EXEC_LOCAL_WINDOW + EXEC_WINDOW_BYTES - EXEC_SHARED_WINDOW);
+}
+
+/* Enters host memory that is not visible yet. With the lock. */
+static ff_status add_host(exec_memory *memory, uint64_t address, uint64_t bytes, exec_memory_kind kind,
+                          const char *name, const exec_allocation **allocation, ff_error *error) {
+  uint32_t slot = 0;
+  while (slot < memory->registered_count && memory->registered[slot] && !memory->registered[slot]->info.freed) slot++;
+  if (slot == REGISTERED_LIMIT)
+    return ff_fail(error, FF_LIMIT, "more than %u registered host ranges", REGISTERED_LIMIT);
+  exec_span *span = new_span(memory);
+  open_span(memory, span, address, bytes, bytes, kind, name);
+  span->canonical = canonical_place(memory, address, bytes);
+  __atomic_store_n(&memory->arena.plain, false, __ATOMIC_RELEASE);
+  if (slot < memory->registered_count) FF_PUSH(&memory->spare, memory->registered[slot]);
+  __atomic_store_n(&memory->registered[slot], span, __ATOMIC_RELEASE);
+  if (slot == memory->registered_count) __atomic_store_n(&memory->registered_count, slot + 1, __ATOMIC_RELEASE);
+  *allocation = &span->info;
+  return FF_OK;
+}
+
 ff_status exec_memory_register(exec_memory *memory, void *host, uint64_t bytes, const exec_allocation **allocation,
                                ff_error *error) {
   uint64_t address = (uint64_t)(uintptr_t)host;
   if (!host || !bytes || address + bytes < address) return ff_fail(error, FF_INVALID, "no host memory to register");
-  if (overlap(address, bytes, memory->arena.base, EXEC_ARENA_BYTES) ||
-      overlap(address, bytes, EXEC_SHARED_WINDOW, EXEC_LOCAL_WINDOW + EXEC_WINDOW_BYTES - EXEC_SHARED_WINDOW))
+  if (is_ours(memory, address, bytes))
     return ff_fail(error, FF_INVALID, "host memory at %p belongs to the virtual GPU already", host);
-  ff_status status = FF_OK;
   pthread_mutex_lock(&memory->lock);
-  uint32_t slot = 0;
-  while (slot < memory->registered_count && memory->registered[slot] && !memory->registered[slot]->info.freed) slot++;
-  if (registered_in(memory, address, bytes)) {
-    status = ff_fail(error, FF_INVALID, "host memory at %p is registered already", host);
-  } else if (slot == REGISTERED_LIMIT) {
-    status = ff_fail(error, FF_LIMIT, "more than %u registered host ranges", REGISTERED_LIMIT);
-  } else {
-    exec_span *span = new_span(memory);
-    open_span(memory, span, address, bytes, bytes, EXEC_MEMORY_REGISTERED, "registered host memory");
-    span->canonical = canonical_place(memory, address, bytes);
-    __atomic_store_n(&memory->arena.plain, false, __ATOMIC_RELEASE);
-    if (slot < memory->registered_count) FF_PUSH(&memory->spare, memory->registered[slot]);
-    __atomic_store_n(&memory->registered[slot], span, __ATOMIC_RELEASE);
-    if (slot == memory->registered_count) __atomic_store_n(&memory->registered_count, slot + 1, __ATOMIC_RELEASE);
-    *allocation = &span->info;
+  ff_status status =
+      registered_in(memory, address, bytes)
+          ? ff_fail(error, FF_INVALID, "host memory at %p is registered already", host)
+          : add_host(memory, address, bytes, EXEC_MEMORY_REGISTERED, "registered host memory", allocation, error);
+  pthread_mutex_unlock(&memory->lock);
+  return status;
+}
+
+ff_status exec_memory_show(exec_memory *memory, uint64_t address, uint64_t begin, uint64_t end, bool writable,
+                           const char *name, const exec_allocation **allocation, ff_error *error) {
+  FF_ASSERT(begin <= address && address < end);
+  pthread_mutex_lock(&memory->lock);
+  for (uint32_t i = 0; i < memory->registered_count; i++) {
+    const exec_span *span = memory->registered[i];
+    if (!span || !span->readable || !overlap(begin, end - begin, span->info.address, span->info.bytes)) continue;
+    if (span->info.address > address) end = span->info.address;
+    else begin = span->info.address + span->info.bytes;
   }
+  ff_status status = begin > address || is_ours(memory, begin, end - begin)
+                         ? ff_fail(error, FF_INVALID, "host memory at 0x%" PRIx64 " is visible already", address)
+                         : add_host(memory, begin, end - begin, EXEC_MEMORY_SYSTEM, name, allocation, error);
+  if (!status && !writable) exec_memory_protect(*allocation);
   pthread_mutex_unlock(&memory->lock);
   return status;
 }

@@ -10,7 +10,7 @@
  *   EXEC_SHARED_WINDOW ..... generic addresses of the running block's shared memory (16 MiB, unmapped), and behind it
  *                            16 MiB for each block of its cluster, by rank
  *   EXEC_LOCAL_WINDOW ...... generic addresses of the running thread's local memory (16 MiB, unmapped)
- *   other host memory ...... known only if registered (cudaHostRegister)
+ *   other host memory ...... known if registered (cudaHostRegister), or if it was shown (exec_memory_show)
  *
  * What leaves the process has *canonical* addresses (exec_memory_canonical), which are the same in every run, wherever
  * the arena is and however the host places its memory: the access stream, and with it simulations and recordings.
@@ -41,7 +41,8 @@ typedef enum exec_memory_kind {
   EXEC_MEMORY_DEVICE,
   EXEC_MEMORY_MANAGED,
   EXEC_MEMORY_PINNED,
-  EXEC_MEMORY_REGISTERED
+  EXEC_MEMORY_REGISTERED,
+  EXEC_MEMORY_SYSTEM /* host memory that kernels may touch without its being registered */
 } exec_memory_kind;
 
 typedef enum exec_range { EXEC_ALLOCATED, EXEC_RESERVED, EXEC_MAPPED } exec_range;
@@ -89,7 +90,12 @@ ff_status exec_memory_share(exec_memory *memory, const exec_allocation *allocati
 /* Makes existing host memory visible to kernels (cudaHostRegister), and takes it back. */
 ff_status exec_memory_register(exec_memory *memory, void *host, uint64_t bytes, const exec_allocation **allocation,
                                ff_error *error);
-ff_status exec_memory_unregister(exec_memory *memory, void *host, ff_error *error);
+ff_status exec_memory_unregister(exec_memory *memory, void *host, ff_error *error); /* of both */
+/* Makes host memory visible to kernels that is not registered: of [begin, end), which the host may read, and write
+ * if `writable`, the part around `address` that is not visible yet. FF_INVALID: `address` is visible, or the virtual
+ * GPU's; FF_LIMIT: too many ranges are visible. Thread-safe, also while kernels run. */
+ff_status exec_memory_show(exec_memory *memory, uint64_t address, uint64_t begin, uint64_t end, bool writable,
+                           const char *name, const exec_allocation **allocation, ff_error *error);
 
 /* Addresses without memory, multiples of 2 MiB; from `wanted` on if that is not 0 and free. Released by
  * exec_memory_release. */

@@ -166,15 +166,17 @@ void host_give_memory(host *h, host_memory memory) {
 }
 
 static void allocate(host *h, const trace_op *op) {
-  host_spend(h, h->t->malloc);
+  if (!op->alloc.system) host_spend(h, h->t->malloc);
   if (h->failed) return;
   record_sample(h->observer, h->clock);
   bool counted = lives_on_gpu(op->alloc.memory);
+  if (op->alloc.system) mappings_show(h->mappings, op->alloc.address, op->alloc.bytes);
   host_memory memory = host_memory_for(h, op->alloc.address, op->alloc.bytes);
   if (counted && !host_take_memory(h, memory, op->alloc.name)) return;
   uint32_t index = pager_map(h->pager, op->alloc.address, op->alloc.bytes, hints_memory(h->hints, op),
                              counters_of_allocation(h->observer, op));
   if (!index && counted) host_give_memory(h, memory);
+  if (index) h->pager->allocations.items[index].system = op->alloc.system;
   if (!index || !counted) return;
   address_map_allocated(h->map, op->alloc.address, op->alloc.bytes);
   bool writes_seen = op->alloc.memory == TRACE_MEMORY_DEVICE || h->touches_recorded;
@@ -185,8 +187,8 @@ static void allocate(host *h, const trace_op *op) {
 /* As cudaFree, it waits for the device. */
 static void release(host *h, const trace_op *op) {
   host_wait_for_device(h);
-  host_spend(h, h->t->malloc);
   uint32_t index = h->failed ? 0 : pager_allocation_at(h->pager, op->free.address);
+  if (!index || !h->pager->allocations.items[index].system) host_spend(h, h->t->malloc);
   if (!index || h->pager->allocations.items[index].mapping) return;
   pager_allocation a = h->pager->allocations.items[index];
   record_released(h->observer, a.owner, h->clock);

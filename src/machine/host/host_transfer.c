@@ -61,14 +61,14 @@ static ps host_copy(const transfers *x, uint64_t bytes, ps time) {
 
 /* Pages over the link in one transfer. What the host asked for costs it host_fault_us per fault_page_bytes, whatever
  * the unit of the GPU's far-faults is; under segments it is known what is where: their copies are copies, and a touch
- * is one fault. */
+ * is one fault. Over a coherent link nothing faults. */
 static ps carry_moves(transfers *x, bool in, pager_moves moves, ps time) {
   if (!moves.units) return time;
   ps end = link_copy(x->link, HISTORY_CAUSE_COPY, in, moves.bytes, false, time);
   if (in) return end;
   uint64_t pages = (moves.bytes + x->spec->fault_page_bytes - 1) / x->spec->fault_page_bytes;
   uint64_t faults = moves.units < pages ? moves.units : pages;
-  if (x->manager->segments) faults = 0;
+  if (x->manager->segments || x->manager->coherent) faults = 0;
   x->observer->counters.host_faults += faults;
   history_add(x->observer->history, HISTORY_host_faults, time, faults);
   return end + faults * x->t->host_fault;

@@ -162,6 +162,13 @@ static void forget_cached(mappings *v, uint64_t address, uint64_t bytes) {
     if (pager_chunk_made(v->pager, chunk)) l2_discard(v->memory, chunk << PAGER_CHUNK_SHIFT, FF_BLOCK_BYTES);
 }
 
+void mappings_show(mappings *v, uint64_t address, uint64_t bytes) {
+  bool touched = v->observer->allocations.items[0]->counters.accesses; /* of no allocation's memory */
+  if (!touched || !manager_pages(v->manager)) return;
+  tlb_forget_range(v->gmmu, address, bytes);
+  l2_discard(v->memory, address & ~(uint64_t)(TRACE_LINE_BYTES - 1), bytes + TRACE_LINE_BYTES);
+}
+
 static void drop_mapping(mappings *v, pager_allocation a) {
   forget_cached(v, a.address, a.bytes);
   if (!manager_pages(v->manager)) address_map_give(v->map, a.address, a.bytes);

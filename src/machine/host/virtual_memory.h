@@ -35,6 +35,9 @@ typedef struct mappings {
 
 void mappings_free(mappings *v);
 void mapping_process(mappings *v, const trace_op *op);
+/* Memory of the program's own becomes known, which kernels may have touched already: so far as memory that is always in
+ * the GPU. Where pages move, nothing of that may be left. */
+void mappings_show(mappings *v, uint64_t address, uint64_t bytes);
 void mapping_foreign(mappings *v, const trace_op *op); /* the same of other devices' memory */
 
 #endif

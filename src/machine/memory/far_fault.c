@@ -153,7 +153,8 @@ static uint64_t fetch(void *context, const fault_request *request, uint64_t addr
 static bool departs(void *context, const fault_request *request, uint64_t bytes, uint32_t flight, uint64_t lands) {
   far_faults *f = context;
   ps moves = link_transfer(f->link, bytes);
-  if (!f->manager->reaches || (request && request->declared) || !moves || lands <= f->agenda->now + moves) return false;
+  if (!manager_departs(f->manager) || (request && request->declared) || !moves || lands <= f->agenda->now + moves)
+    return false;
   agenda_add(f->agenda, lands - moves, EVENT_DEPART, flight);
   return true;
 }
@@ -162,6 +163,7 @@ static bool departs(void *context, const fault_request *request, uint64_t bytes,
  * come, so only a link with nothing to do is used for that; later it pays if it takes less than half as long as to wait
  * for the page. */
 bool fault_reaches(const far_faults *f, const pager_unit *unit, ps at) {
+  if (f->manager->counters.threshold) return true; /* nothing decides: the page stays mapped */
   const link_direction *link = &f->link->wire->h2d;
   ps queue = link->bus.free > at ? link->bus.free - at : 0, lands = f->pager->flights.items[unit->flight].lands;
   if (f->pager->free >= FF_GROUP_BYTES && queue) return false;
@@ -334,12 +336,13 @@ void fault_clean(far_faults *f) {
   agenda_add(f->agenda, next, EVENT_CLEAN, 0);
 }
 
-void fault_reached(far_faults *f, sim_counters *kernel, uint64_t address) {
+void fault_reached(far_faults *f, sim_counters *kernel, uint64_t address, ps at) {
   const link_direction *link = &f->link->wire->h2d;
   uint64_t queued = link->bus.free > f->agenda->now && link->per_byte > 0
                         ? (uint64_t)((double)(link->bus.free - f->agenda->now) / link->per_byte)
                         : 0;
-  pager_reached_tell(f->pager, &(fault_request){.served = f->agenda->now, .counters = kernel}, address, queued);
+  if (!f->manager->counters.threshold) at = f->agenda->now;
+  pager_reached_tell(f->pager, &(fault_request){.served = at, .counters = kernel}, address, queued);
 }
 
 void fault_clean_over(far_faults *f) {

@@ -53,8 +53,9 @@ void fault_batch(far_faults *f);                     /* the driver begins or end
 void fault_clean(far_faults *f); /* lets the evictor use a link to the host that has nothing to do while kernels run */
 /* the GPU reaches the unit, which departs later, over the link rather than wait for it */
 bool fault_reaches(const far_faults *f, const pager_unit *unit, ps at);
-/* the GPU has read or written so much over the link that the prefetcher is told */
-void fault_reached(far_faults *f, sim_counters *kernel, uint64_t address);
+/* the GPU has read or written so much over the link that the prefetcher is told, or so often, `at` last, that an access
+ * counter brings it */
+void fault_reached(far_faults *f, sim_counters *kernel, uint64_t address, ps at);
 void fault_idle(far_faults *f); /* lets the prefetcher use a link that has nothing to do while kernels run */
 void fault_idle_at(far_faults *f, ps time); /* the same at that time; an EVENT_LINK_IDLE is not in the queue yet */
 /* The events. */

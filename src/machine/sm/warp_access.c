@@ -140,7 +140,7 @@ static void send_line(progress *p, uint64_t word, uint64_t line, ps ready) {
   if (__builtin_expect(a->written != NULL, 0)) trace_future_touch(a->written, trace_line_address(line));
   if (p->unit->state == PAGER_REMOTE && pager_reached(a->pager, p->unit, trace_line_address(line),
                                                       sector_count(r.sectors) * (uint64_t)TRACE_SECTOR_BYTES))
-    fault_reached(a->faults, p->k->counters, trace_line_address(line));
+    fault_reached(a->faults, p->k->counters, trace_line_address(line), accepted);
   p->at = accepted + p->step;
   if (data + p->hold > p->w->arrival) p->w->arrival = data + p->hold;
 }

@@ -166,6 +166,21 @@ ff_status sim_watermark_read(const char *text, watermarks *marks, ff_error *erro
   return status;
 }
 
+ff_status sim_counters_read(const char *text, manager_counters *counters, ff_error *error) {
+  *counters = (manager_counters){.granule = FF_BLOCK_BYTES};
+  if (!strcmp(text, "none")) return FF_OK;
+  char *end;
+  unsigned long threshold = strtoul(text, &end, 10);
+  if (*text < '1' || *text > '9' || (*end && *end != ':') || threshold > SIM_COUNTERS_MAX)
+    return ff_fail(error, FF_INVALID, "'%s' is neither a number of accesses from 1 to %d, as 256 or 256:2M, nor none",
+                   text, SIM_COUNTERS_MAX);
+  counters->threshold = (uint32_t)threshold;
+  if (!*end || !strcmp(end, ":2M")) return FF_OK;
+  counters->granule = FF_GROUP_BYTES;
+  if (!strcmp(end, ":64K")) return FF_OK;
+  return ff_fail(error, FF_INVALID, "'%s': access counters are of 64K or 2M", text);
+}
+
 static ff_status check_settings(const char *set, const machine_spec *machine, ff_error *error) {
   machine_spec changed = *machine;
   return machine_spec_set_all(&changed, set, error);
@@ -211,6 +226,7 @@ ff_status sim_choice_check(sim_choice_id id, const char *text, const machine_spe
   switch (id) {
   case SIM_CHOICE_GPU_MEMORY: return sim_memory_read(text, machine, &bytes, &share, error);
   case SIM_CHOICE_FAULTS: return sim_faults_read(text, &changed, &ways, error);
+  case SIM_CHOICE_ACCESS_COUNTERS: return sim_counters_read(text, &(manager_counters){0}, error);
   case SIM_CHOICE_UNIT: return check_unit(text, error);
   case SIM_CHOICE_RANGES: return sim_ranges_read(text, &ranges, error);
   case SIM_CHOICE_GAP: return sim_gap_read(text, &bytes, error);
@@ -343,6 +359,7 @@ static ff_status make_options(reading *r) {
                      .advise = text_or_null(c, SIM_CHOICE_ADVISE),
                      .prefetch = text_or_null(c, SIM_CHOICE_PREFETCH),
                      .evict = text_or_null(c, SIM_CHOICE_EVICT),
+                     .access_counters = text_or_null(c, SIM_CHOICE_ACCESS_COUNTERS),
                      .l2_flush = !strcmp(c->text[SIM_CHOICE_L2], "flush"),
                      .write_back_overlaps = !strcmp(c->text[SIM_CHOICE_WRITE_BACK], "overlapped")};
   if (chosen(c, SIM_CHOICE_UNIT) && ff_parse_bytes(c->text[SIM_CHOICE_UNIT], 0, &o->unit_bytes, r->error))

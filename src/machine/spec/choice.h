@@ -24,7 +24,7 @@ typedef struct sim_choice_info {
 } sim_choice_info;
 extern const sim_choice_info sim_choice_infos[SIM_CHOICE_COUNT];
 
-enum { SIM_CHOICE_LENGTH = 512, SIM_SET_LENGTH = 1024, SIM_RANGES_MAX = 8192 };
+enum { SIM_CHOICE_LENGTH = 512, SIM_SET_LENGTH = 1024, SIM_RANGES_MAX = 8192, SIM_COUNTERS_MAX = 65535 };
 
 typedef struct sim_choices {
   char text[SIM_CHOICE_COUNT][SIM_CHOICE_LENGTH]; /* empty: not chosen */
@@ -55,6 +55,8 @@ ff_status sim_memory_read(const char *text, const machine_spec *machine, uint64_
 ff_status sim_faults_read(const char *text, machine_spec *machine, const manager_faults **ways, ff_error *error);
 /* "5%:10%", "1M", "none": without HIGH it is LOW. */
 ff_status sim_watermark_read(const char *text, watermarks *marks, ff_error *error);
+/* "256:2M", "256", "none": the threshold of access counters, and their granule. */
+ff_status sim_counters_read(const char *text, manager_counters *counters, ff_error *error);
 /* "4K", "64K", "2M", "auto": the largest of these. */
 ff_status sim_page_read(const char *text, uint64_t *bytes, ff_error *error);
 

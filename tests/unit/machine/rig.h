@@ -33,7 +33,7 @@ typedef struct rig {
   uint64_t gpu_memory, unit_bytes, gap_bytes; /* gap_bytes: if `gap` */
   uint32_t ranges;
   bool gap;
-  const char *prefetch, *evict, *page, *faults, *advise;
+  const char *prefetch, *evict, *page, *faults, *access_counters, *advise;
   bool write_back_overlaps, history, l2_flush;
   watermarks watermarks;
   double gpu_memory_share;
@@ -141,6 +141,7 @@ static inline void rig_start(rig *r) {
                          .evict = r->evict,
                          .page = r->page,
                          .faults = r->faults,
+                         .access_counters = r->access_counters,
                          .advise = r->advise,
                          .unit_bytes = r->unit_bytes,
                          .ranges = r->ranges,

@@ -27,6 +27,8 @@ static void test_parts(void **state) {
   assert_int_equal(c.options.gpu_memory, 0);
   assert_true(c.options.gpu_memory_share == 0.5 && c.options.write_back_overlaps);
   assert_null(c.options.prefetch);
+  read_good("uvm+access-counters=128:64K", &none);
+  assert_string_equal(c.options.access_counters, "128:64K");
   read_good("partial-multi+ranges=unlimited+gap=none", &none);
   assert_true(c.options.ranges == UINT32_MAX && c.options.gap_chosen && !c.options.gap_bytes);
   read_good("partial-multi+ranges=4+gap=16K", &none);
@@ -74,6 +76,12 @@ static void test_refused(void **state) {
               {"partial-multi+gap=3M", "not a gap from"},
               {"replay+ranges=2", "says nothing to replay, which has no partial pages"},
               {"copy+gap=4K", "does not page"},
+              {"uvm+access-counters=0", "neither a number of accesses from 1 to 65535"},
+              {"uvm+access-counters=65536", "neither a number of accesses"},
+              {"uvm+access-counters=4x", "neither a number of accesses"},
+              {"ats+access-counters=4:", "are of 64K or 2M"},
+              {"ats+access-counters=4:4K", "are of 64K or 2M"},
+              {"copy+access-counters=4", "does not page"},
               {"replay+watermark=8M:4M", "HIGH is less than LOW"},
               {"replay+watermark=51%", "at most half"},
               {"replay+watermark=", "not NAME=VALUE"},

@@ -141,7 +141,8 @@ static void boards_have_the_bandwidth_of_their_bus(void **state) {
     if (spec.dram_gbs < gbs * 0.998 || spec.dram_gbs > gbs * 1.002)
       fail_msg("%s: %g GB/s, its bus has %g", rows[i].name, spec.dram_gbs, gbs);
     assert_int_equal(spec.channels * rows[i].channel, rows[i].bus);
-    assert_true(spec.link_d2h_gbs == spec.link_h2d_gbs); /* PCIe and NVLink-C2C are as fast both ways */
+    /* PCIe is as fast both ways; NVLink-C2C, as it was measured, is not */
+    if (strcmp(rows[i].name, "gh200")) assert_true(spec.link_d2h_gbs == spec.link_h2d_gbs);
   }
 }
 
