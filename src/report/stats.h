@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Summaries of a run as `nsys stats` has them (cuda_gpu_kern_sum, cuda_gpu_mem_time_sum, cuda_gpu_mem_size_sum, um_sum),
- * for each manager, from the history that `farfault run -o` saves. */
+/* Summaries of a run as `nsys stats` has them (cuda_gpu_kern_sum, cuda_gpu_mem_time_sum, cuda_gpu_mem_size_sum,
+ * um_sum), for each manager, from the history that `farfault run -o` saves. */
 #ifndef FF_REPORT_STATS_H
 #define FF_REPORT_STATS_H
 

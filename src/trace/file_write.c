@@ -31,7 +31,7 @@ struct trace_file_writer {
   uint64_t launch_blocks, block; /* of the open launch: how many, and the one that comes; equal: none is open */
   uint32_t warps, warp;
   bool marked, notes, units, sites; /* the file's version says so */
-  trace_file_written *told;  /* filled in at the end; NULL: not wanted */
+  trace_file_written *told;         /* filled in at the end; NULL: not wanted */
 };
 
 /* ---- bytes to the disk ---- */

@@ -95,9 +95,9 @@ static void put_launch(pack_bytes *to, const trace_launch *launch, operation_nam
   char **name = name_of(names, launch->kernel_index);
   bool named = *name && !strcmp(*name, launch->kernel) && symbol_of(*name) == launch->symbol;
   pack_number(to, launch->kernel_index);
-  pack_byte(to,
-            (uint8_t)(launch->cooperative | !named << 1 | (launch->smids != 0) << 2 | (!named && launch->symbol) << 3 |
-                      (launch->range[0] != '\0') << 4 | (launch->carve_out != 0) << 5 | (launch->site[0] != '\0') << 6));
+  pack_byte(to, (uint8_t)(launch->cooperative | !named << 1 | (launch->smids != 0) << 2 |
+                          (!named && launch->symbol) << 3 | (launch->range[0] != '\0') << 4 |
+                          (launch->carve_out != 0) << 5 | (launch->site[0] != '\0') << 6));
   if (launch->smids) pack_number(to, launch->smids);
   if (launch->carve_out) pack_byte(to, launch->carve_out);
   if (launch->range[0]) put_text(to, launch->range, strnlen(launch->range, sizeof launch->range));

@@ -291,7 +291,7 @@ struct trace_launch { /* immutable once appended, but for the chunk table behind
   /* of the program (NVTX), in which it launched; outer ones first, with a / between them; "": none */
   char range[TRACE_RANGE_BYTES];
   char site[TRACE_SITE_BYTES]; /* in the program, where it was made: "saxpy.cu:41"; "": not known */
-  uint64_t id; /* launches from 0 */
+  uint64_t id;                 /* launches from 0 */
   uint32_t grid[3], block[3];
   uint64_t blocks; /* grid product */
   uint32_t warps_per_block;

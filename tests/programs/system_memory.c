@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program on the driver API whose kernels touch memory that only the host knows: an array of malloc's, a variable, the
- * stack, and a list whose nodes were allocated one by one. Argument "array": only the array, whose addresses do not
+/* A program on the driver API whose kernels touch memory that only the host knows: an array of malloc's, a variable,
+ * the stack, and a list whose nodes were allocated one by one. Argument "array": only the array, whose addresses do not
  * depend on what else is allocated; "hints": the array is
- * prefetched before; "discard": managed memory is discarded, and nothing else happens; "freed": at last a kernel reads memory that was given back to the host. It says what the device answers of such memory, and what the kernels computed. */
+ * prefetched before; "discard": managed memory is discarded, and nothing else happens; "freed": at last a kernel reads
+ * memory that was given back to the host. It says what the device answers of such memory, and what the kernels
+ * computed. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

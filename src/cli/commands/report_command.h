@@ -14,8 +14,8 @@ int report_page(const char *kind, const char *file, const char *json, size_t siz
  * Returns the exit status. */
 int report_sweep(const char *file, const char *csv, const char *html);
 
-/* Writes the run as a database with the tables of `nsys export` to `path`. FF_UNSUPPORTED: it has several memory managers, or no history; `file`
- * is its name for messages. */
+/* Writes the run as a database with the tables of `nsys export` to `path`. FF_UNSUPPORTED: it has several memory
+ * managers, or no history; `file` is its name for messages. */
 ff_status report_nsys(const report_run *run, const char *file, const char *path, ff_error *error);
 
 #endif

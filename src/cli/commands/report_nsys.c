@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `farfault report --export-nsys`: a run in the tables that `nsys export --type sqlite` makes, for scripts that read these.
- * Names and meanings of columns are those of the "SQLite Export Schema Reference" of Nsight Systems. What a run does not
- * know is NULL.
+/* `farfault report --export-nsys`: a run in the tables that `nsys export --type sqlite` makes, for scripts that read
+ * these. Names and meanings of columns are those of the "SQLite Export Schema Reference" of Nsight Systems. What a run
+ * does not know is NULL.
  *
  * The database is made in memory and written as any other output is: whole or not at all. Times are nanoseconds. */
 #include <inttypes.h>

@@ -9,7 +9,8 @@
  *
  * What was unwound goes into the tree only if each return address lies where its frame says, and less than FRAME_MAX
  * from the one before: what is read is then within the stack. A frame of another size (alloca) than it had makes its
- * path one that is always unwound. An object that is unloaded, with another one loaded in its place, keeps its sites. */
+ * path one that is always unwound. An object that is unloaded, with another one loaded in its place, keeps its
+ * sites. */
 #define _GNU_SOURCE /* dladdr */
 #include "driver/engine/engine_site.h"
 

@@ -3,8 +3,8 @@
  * Programming Guide, "Unified Memory on devices with full CUDA Unified Memory support").
  *
  * It is shown to kernels piece by piece (exec_memory_show), and counts as managed memory in the access stream. A piece
- * is what malloc has mapped on its own, whole, or else what lies around the address in its 64 KiB (2 MiB, when there are
- * many pieces), cut to the host's mapping. Pieces come to be in two ways:
+ * is what malloc has mapped on its own, whole, or else what lies around the address in its 64 KiB (2 MiB, when there
+ * are many pieces), cut to the host's mapping. Pieces come to be in two ways:
  *
  *   - before a launch, where a word of its parameters points into writable memory of the host: the operation that makes
  *     the piece known comes before the launch's;
@@ -216,7 +216,8 @@ static bool any_points(const unsigned char *params, uint32_t bytes) {
   return false;
 }
 
-/* Read-only memory is shown when a kernel reads it: a parameter that points there is more often a function's address. */
+/* Read-only memory is shown when a kernel reads it: a parameter that points there is more often a function's
+ * address. */
 static void show_pointed(const host_ranges *ranges, const unsigned char *params, uint32_t bytes) {
   uint64_t word;
   for (uint32_t at = 0; at + sizeof word <= bytes; at += sizeof word) {

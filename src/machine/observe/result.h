@@ -18,8 +18,9 @@ typedef struct sim_counters {
 
 typedef struct sim_kernel_result { /* all launches of one kernel in one range of the program's */
   char name[256];
-  char range[128];       /* "": in none */
-  char site[64];         /* where in the program it was launched; "": not known; from several, the first and " and others" */
+  char range[128]; /* "": in none */
+  /* where in the program it was launched; "": not known; from several, the first and " and others" */
+  char site[64];
   bool others;           /* the site says so. Not in files */
   sim_counters counters; /* time_ps: summed duration of its launches; launches; ... */
 } sim_kernel_result;
