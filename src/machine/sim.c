@@ -402,7 +402,7 @@ void sim_snapshot(sim *s, sim_result *result) {
   }
   counters_total(s, &result->counters);
   if (s->pager) result->came_back = s->pager->came_back;
-  if (s->pager) result->came_first = s->pager->came_first;
+  if (s->pager) result->came_first = s->pager->came_first + s->pager->zeroed_first;
   stacks_result(s->stacks, &result->counters, &result->stacks);
   result->kernels = ff_alloc(s->observer.kernels.count * sizeof *result->kernels);
   result->kernel_count = (uint32_t)s->observer.kernels.count;

@@ -272,6 +272,7 @@ static void unit_arrives(pager *p, pager_unit *unit, uint64_t address) {
   p->resident += unit->bytes;
   if (unit->flight_kind == PAGER_FLIGHT_ZEROED) {
     p->filled += unit->bytes;
+    if (!unit->evicted) p->zeroed_first += unit->bytes;
     pager_zeroed(p, unit);
   } else {
     p->moved_in += unit->bytes;

@@ -269,6 +269,7 @@ typedef struct pager {
   uint64_t cleaned; /* copied to the CPU ahead; stayed */
   /* of moved_in: after it had been evicted to make room; the rest */
   uint64_t came_back, came_first;
+  uint64_t zeroed_first; /* came as zeros, before it had been evicted */
   struct {
     uint64_t address, bytes, until;
   } cleaning; /* what is being copied so; bytes 0: nothing */

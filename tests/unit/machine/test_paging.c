@@ -364,6 +364,47 @@ static void test_batch_time(void **state) {
   assert_true(kernel_ps[2] >= two && kernel_ps[2] < two + 3 * US);
 }
 
+/* Of 64 warps that wait for a block each, batches of one far-fault wake one after the other: the others are not asked
+ * again. */
+static void own_block(trace_writer *w, uint64_t b, uint32_t i, const void *context) {
+  rig_load_wait(w, PAGE(512 * ((uint64_t)b * 8 + i)));
+}
+
+static void test_replay_asks_only_for_what_has_come(void **state) {
+  rig r = begin("uvm", 0);
+  r.prefetch = "none";
+  r.spec.fault_batch = 1;
+  rig_start(&r);
+  rig_alloc(&r, RIG_BASE, 128 << 20, TRACE_MEMORY_DEVICE);
+  rig_launch(&r, (rig_kernel){.blocks = 8, .warps = 8, .warp = own_block});
+  const sim_counters *c = &rig_finish(&r)->counters;
+  assert_int_equal(c->faults, 64);
+  assert_int_equal(c->fault_batches, 64);
+  assert_int_equal(c->tlb_lookups, 128); /* when it faults, and when its page has come */
+  rig_close(&r);
+}
+
+/* One access of 32 blocks, of which memory holds two: it takes each page when it has come, so each comes once. */
+static void many_blocks(trace_writer *w, uint64_t b, uint32_t i, const void *context) {
+  uint64_t *at = trace_put_access(w, TRACE_LOAD, 2, 0, 0, ~0u, 32);
+  for (uint64_t n = 0; n < 32; n++) at[n] = trace_line(PAGE(512 * n), 1, 1);
+  trace_put_wait(w, 0);
+}
+
+static void test_replay_takes_each_page_that_has_come(void **state) {
+  rig r = begin("uvm", 4 << 20);
+  r.prefetch = "none";
+  r.spec.fault_batch = 1;
+  rig_start(&r);
+  rig_alloc(&r, RIG_BASE, 64 << 20, TRACE_MEMORY_DEVICE);
+  rig_launch(&r, (rig_kernel){.blocks = 1, .warps = 1, .warp = many_blocks});
+  const sim_counters *c = &rig_finish(&r)->counters;
+  assert_int_equal(c->faults, 32);
+  assert_int_equal(c->refaults, 0);
+  assert_int_equal(c->lines, 32);
+  rig_close(&r);
+}
+
 /* One page costs a block of GPU memory under uvm; clean pages are copied back. */
 static void test_whole_blocks(void **state) {
   rig r = begin("uvm", 4 << 20);
@@ -744,6 +785,8 @@ int main(void) {
                                      cmocka_unit_test(test_idle_prefetch_fills_the_link),
                                      cmocka_unit_test(test_density_through_the_pager),
                                      cmocka_unit_test(test_batch_time),
+                                     cmocka_unit_test(test_replay_asks_only_for_what_has_come),
+                                     cmocka_unit_test(test_replay_takes_each_page_that_has_come),
                                      cmocka_unit_test(test_whole_blocks),
                                      cmocka_unit_test(test_hull_rule),
                                      cmocka_unit_test(test_whole_window),

@@ -39,7 +39,32 @@ static void test_sweeps(void **state) {
   }
 }
 
+static void fill(trace_writer *w, uint64_t block, uint32_t warp, const void *context) {
+  for (uint64_t page = 0; page < 64; page++) rig_store(w, RIG_BASE + page * 4096);
+}
+
+/* What was first filled with zeros has come once, too: it comes back in the second sweep and in the third. */
+static void test_zeros(void **state) {
+  rig r;
+  rig_open(&r, "replay");
+  r.gpu_memory = 32 * 4096;
+  r.prefetch = "none";
+  r.spec.first_touch_moves = 0;
+  rig_start(&r);
+  rig_op(&r, (trace_op){.kind = TRACE_OP_HOST_TOUCH}); /* of nothing: the host's touches are recorded */
+  rig_alloc(&r, RIG_BASE, 64 * 4096, TRACE_MEMORY_MANAGED);
+  rig_launch(&r, (rig_kernel){.blocks = 1, .warps = 1, .warp = fill});
+  for (int i = 0; i < 8; i++) rig_launch(&r, (rig_kernel){.blocks = 1, .warps = 1, .warp = sweep});
+  const sim_result *result = rig_finish(&r);
+  assert_int_equal(result->counters.zero_filled_bytes, 64 * 4096);
+  assert_int_equal(result->came_first, 64 * 4096);
+  assert_int_equal(result->came_back, 8 * 64 * 4096);
+  assert_int_equal((int)sim_thrashes(result), 9);
+  rig_close(&r);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_edges), cmocka_unit_test(test_sweeps)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_edges), cmocka_unit_test(test_sweeps),
+                                     cmocka_unit_test(test_zeros)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
