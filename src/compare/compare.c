@@ -118,10 +118,19 @@ static void add_alone(comparing *k, const part *alone, bool is_new) {
                           .effect = effect_of(k, METRIC_time, 0, time)});
 }
 
+/* A name without the place in the source that may stand before it: "saxpy.cu:41 cudaMalloc #2" and "saxpy.cu:43
+ * cudaMalloc #2" are the same allocation of a program that was edited. */
+static const char *without_site(const char *name) {
+  const char *number = strrchr(name, ' '), *call = number;
+  if (!number || number[1] != '#') return name;
+  while (call > name && call[-1] != ' ') call--;
+  return call;
+}
+
 /* A key of the map: name and range, and which one of several. */
 static char *key_of(const part *parts, const uint32_t *numbers, size_t i) {
   ff_text key = {0};
-  ff_text_add(&key, "%u\n%s\n%s", numbers[i], parts[i].range, parts[i].name);
+  ff_text_add(&key, "%u\n%s\n%s", numbers[i], parts[i].range, without_site(parts[i].name));
   return key.chars;
 }
 

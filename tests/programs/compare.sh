@@ -22,7 +22,7 @@ run "$farfault" compare a.json b.json
 expect_status 1
 expect grep -qE '^uvm +h2d_bytes .* worse$' out
 expect grep -qE '^copy +vectoradd +time ' out
-expect grep -qE '^uvm +cuMemAlloc #1 +h2d_bytes ' out
+expect grep -qE '^uvm +gpu\.c:[0-9]+ cuMemAlloc #1 +h2d_bytes ' out
 expect_out "note: the programs differ"
 cp out table
 run "$farfault" compare --threshold 1000% a.json b.json
@@ -36,6 +36,12 @@ run "$farfault" compare a.json a.ffr b.json # any of them
 expect_status 1
 expect test "$(grep -c '(before)' out)" -eq 2
 run "$farfault" compare --metric launches a.json b.json
+expect_status 0
+
+# ---- a program that was edited: its allocations stand in other lines ----
+sed 's/gpu\.c:[0-9]*/gpu.c:7/' a.json >moved.json
+expect grep -q 'gpu.c:7 cuMemAlloc #1' moved.json
+run "$farfault" compare a.json moved.json
 expect_status 0
 
 # ---- recordings are simulated ----

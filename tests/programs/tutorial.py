@@ -27,7 +27,7 @@ def blocks(text):
 
 
 def number(word):
-    match = re.fullmatch(r"([(<]?)(-?\d+(?:\.\d+)?)([x%,;:)]*)", word)
+    match = re.fullmatch(r"([(<]?|[\w.]+\.cu?:)(-?\d+(?:\.\d+)?)([x%,;:)]*)", word)
     return (match[1], float(match[2]), match[3]) if match else None
 
 
