@@ -45,21 +45,22 @@ set(driver_tables ${driver_dir}/errors.c ${driver_dir}/properties.c)
 set(driver_linked ${driver_dir}/linked_image.c)
 set(driver_nvtx ${driver_dir}/injection/nvtx.c ${driver_dir}/injection/nvtx_calls.c ${driver_dir}/injection/nvtx_inject.c)
 
-# libbacktrace, which GCC brings: lines of the program's sources
-include(CheckCSourceCompiles)
-set(CMAKE_REQUIRED_LIBRARIES backtrace)
-check_c_source_compiles("#include <backtrace.h>
-int main(void) { return backtrace_create_state(0, 1, 0, 0) == 0; }" FARFAULT_HAS_BACKTRACE)
-unset(CMAKE_REQUIRED_LIBRARIES)
-if(FARFAULT_HAS_BACKTRACE AND CMAKE_OBJCOPY)
-  # it asks engine_site_place.c which objects of the process it is to read
-  execute_process(COMMAND ${CMAKE_C_COMPILER} -print-file-name=libbacktrace.a OUTPUT_VARIABLE backtrace_archive OUTPUT_STRIP_TRAILING_WHITESPACE)
-  if(NOT EXISTS "${backtrace_archive}")
-    file(GLOB backtrace_archive /usr/lib/gcc/${CMAKE_SYSTEM_PROCESSOR}-linux-gnu/*/libbacktrace.a)
-    list(GET backtrace_archive -1 backtrace_archive)
-  endif()
+# libbacktrace, which GCC brings, also for another compiler: lines of the program's sources
+execute_process(COMMAND ${CMAKE_C_COMPILER} -print-file-name=libbacktrace.a OUTPUT_VARIABLE backtrace_archive OUTPUT_STRIP_TRAILING_WHITESPACE)
+if(NOT EXISTS "${backtrace_archive}") # the compiler found none, and gives back the name
+  file(GLOB backtrace_archives /usr/lib/gcc/${CMAKE_SYSTEM_PROCESSOR}-linux-gnu/*/libbacktrace.a)
+  set(backtrace_archive "")
+  foreach(archive ${backtrace_archives})
+    set(backtrace_archive ${archive})
+  endforeach()
+endif()
+get_filename_component(backtrace_folder "${backtrace_archive}" DIRECTORY)
+if(backtrace_archive AND EXISTS ${backtrace_folder}/include/backtrace.h AND CMAKE_OBJCOPY)
+  # it asks engine_site_place.c which objects of the process it is to read; its folder has headers that belong to GCC alone
   set(driver_backtrace ${CMAKE_BINARY_DIR}/generated/driver/libbacktrace.a)
   execute_process(COMMAND ${CMAKE_OBJCOPY} --redefine-sym dl_iterate_phdr=site_iterate_objects ${backtrace_archive} ${driver_backtrace} COMMAND_ERROR_IS_FATAL ANY)
+  configure_file(${backtrace_folder}/include/backtrace.h ${CMAKE_BINARY_DIR}/generated/driver/backtrace.h COPYONLY)
+  set_source_files_properties(${driver_dir}/engine/engine_site_place.c PROPERTIES INCLUDE_DIRECTORIES ${CMAKE_BINARY_DIR}/generated/driver)
 else()
   set_source_files_properties(${driver_dir}/engine/engine_site_place.c PROPERTIES COMPILE_DEFINITIONS FARFAULT_NO_BACKTRACE)
 endif()

@@ -40,14 +40,14 @@ static ff_status check_baseline(const fail_if *f, bool used, ff_error *error) {
 
 ff_status fail_if_check(const fail_if *f, const cli_setup *setup, ff_error *error) {
   char *words;
-  const char **managers = list_managers(setup, &words);
+  const char **names = list_managers(setup, &words);
   ff_status status = FF_OK;
   bool baseline = false;
   for (size_t i = 0; i < f->conditions.count && !status; i++) {
-    status = condition_check_managers(f->conditions.items[i], managers, error);
+    status = condition_check_managers(f->conditions.items[i], names, error);
     baseline = baseline || condition_uses_baseline(f->conditions.items[i]);
   }
-  free(managers);
+  free(names);
   free(words);
   if (status) ff_fail_at(error, status, "--fail-if");
   return status ? status : check_baseline(f, baseline, error);

@@ -65,12 +65,6 @@ static bool is_passed(const char *function, const char *kernel) {
   return runtime || (kernel && same_name(function, kernel));
 }
 
-static bool is_header(const char *file) {
-  const char *name = file_name(file);
-  return starts(name, "cuda_runtime") || starts(name, "crt1") || starts(name, "host_runtime.h") ||
-         strstr(file, "/crt/") || strstr(file, ".cudafe1.stub.c");
-}
-
 static const char *keep(const char *text) {
   static FF_VEC(char *) kept;
   for (size_t n = 0; n < kept.count; n++)
@@ -101,6 +95,12 @@ typedef struct found {
 } found;
 
 #ifndef FARFAULT_NO_BACKTRACE
+static bool is_header(const char *file) {
+  const char *name = file_name(file);
+  return starts(name, "cuda_runtime") || starts(name, "crt1") || starts(name, "host_runtime.h") ||
+         strstr(file, "/crt/") || strstr(file, ".cudafe1.stub.c");
+}
+
 static int add_line(void *to, uintptr_t address, const char *file, int line, const char *function) {
   (void)address;
   found *f = to;

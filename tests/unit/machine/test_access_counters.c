@@ -42,7 +42,7 @@ static void test_stream(void **state) {
     assert_int_equal(c.h2d_bytes, 0);
     assert_int_equal(c.remote_bytes, bytes);
     /* the first line leaves after its walk; a block is over when its lines have arrived */
-    assert_between(c.kernel_ps, transfer + 1e6, transfer + 1e6 + 2e6);
+    assert_between((double)c.kernel_ps, transfer + 1e6, transfer + 1e6 + 2e6);
   }
 }
 
