@@ -30,6 +30,21 @@ static uint32_t read_devices(session_options *options) {
   return 1;
 }
 
+uint32_t session_driver_version(const char *text) {
+  unsigned major = 0;
+  const char *at = text;
+  for (; isdigit((unsigned char)*at) && major < 100; at++) major = 10 * major + (unsigned)(*at - '0');
+  if (major < 11 || major > 99 || at[0] != '.' || !isdigit((unsigned char)at[1]) || at[2]) return 0;
+  return 1000 * major + 10 * (unsigned)(at[1] - '0');
+}
+
+static void check_driver_version(session_options *options) {
+  const char *value = getenv("FARFAULT_DRIVER_VERSION");
+  if (!value || !*value || session_driver_version(value)) return;
+  snprintf(options->problem, sizeof options->problem,
+           "FARFAULT_DRIVER_VERSION is not a version of CUDA from 11.0 on, as 12.4: '%.60s'", value);
+}
+
 static uint64_t read_number(session_options *options, const char *name, uint64_t limit) {
   const char *value = getenv(name);
   if (!value || !*value) return 0;
@@ -66,5 +81,6 @@ void session_options_from_environment(session_options *options) {
   options->history = read_number(options, "FARFAULT_HISTORY", 1) == 1;
   options->max_instructions = read_number(options, "FARFAULT_MAX_INSTRUCTIONS", UINT64_MAX);
   options->devices = read_devices(options);
+  check_driver_version(options);
   options->threads = (uint32_t)read_number(options, "FARFAULT_THREADS", 4096);
 }

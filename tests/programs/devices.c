@@ -52,7 +52,7 @@ static void begin(device *d, int number) {
 int main(int argc, char **argv) {
   static uint32_t words[WORDS];
   const char *how = argc > 1 ? argv[1] : "copy";
-  int count = 0;
+  int count = 0, version = 0;
   device devices[2];
   uint64_t other;
   void *event;
@@ -60,7 +60,8 @@ int main(int argc, char **argv) {
   if (!library) return 3;
   CALL(cuInit, (unsigned), 0);
   CALL(cuDeviceGetCount, (int *), &count);
-  printf("%d devices\n", count);
+  CALL(cuDriverGetVersion, (int *), &version);
+  printf("%d devices, driver %d\n", count, version);
   fflush(stdout);
   if (count < 2) return 4;
   for (int i = 0; i < 2; i++) begin(&devices[i], i);

@@ -17,6 +17,19 @@ run "$farfault" run --memory none "$program"
 expect_status 4
 expect_out "1 devices"
 
+# The version that the driver says it is.
+for wrong in 12 10.2 12.4.1 12.x ""; do
+  run "$farfault" run --driver-version "$wrong" --memory none "$program"
+  expect_status 64
+  expect_err "--driver-version: '$wrong' is not a version of CUDA from 11.0 on, as 12.4"
+done
+run env FARFAULT_DRIVER_VERSION=12.x "$farfault" run --memory none "$program"
+expect_err "FARFAULT_DRIVER_VERSION is not a version of CUDA from 11.0 on, as 12.4: '12.x'"
+run "$farfault" run --driver-version 12.4 --memory none "$program" copy
+expect_out "driver 12040"
+run "$farfault" run --memory none "$program" copy
+expect_out "driver 13000"
+
 # Without peer access: both devices are named, and the allocation.
 run "$farfault" run --devices 2 --memory none "$program" forbidden
 expect_status 2

@@ -85,6 +85,15 @@ for name in 12 13 newest; do
   expect_status 1
   expect_err "$name.nvidia has a CUDA runtime inside that needs private tables of the driver, which are switched off here"
 done
+# Runtimes check that the driver's answer fits its version: to theirs and to later ones.
+for name in 12 13; do
+  export FARFAULT_DRIVER_VERSION=$name.9
+  alone later_$name "$libraries" ./$name.nvidia
+  unset FARFAULT_DRIVER_VERSION
+  expect grep -qw ${name}090 later_$name.out
+  sed -i "s/\b${name}090\b/13000/" later_$name.out
+  same $name later_$name
+done
 with_run run_11 ./11.ours
 same 11 run_11
 finish

@@ -92,6 +92,7 @@ enum {
   KEY_DEVICE,
   KEY_VIRTUAL_TIME,
   KEY_PRIVATE,
+  KEY_DRIVER_VERSION,
   KEY_LIBRARIES,
   KEY_KERNELS,
   KEY_MISSING
@@ -130,6 +131,10 @@ static const struct argp_option executed_options[] = {
     {"private-runtimes", KEY_PRIVATE, "on|off|trace", 0,
      "on: CUDA runtimes that are linked into programs and libraries without symbols get the driver's private tables; off: none; trace: a line for "
      "each table that is asked for (default: on)",
+     2},
+    {"driver-version", KEY_DRIVER_VERSION, "VERSION", 0,
+     "the version of CUDA that the driver says it is, such as 12.4, for programs that refuse others; what is executed stays the same (default: "
+     "13.0, the last whose PTX is read in full)",
      2},
     {0}};
 
@@ -189,6 +194,11 @@ static error_t parse_executed(int key, char *value, struct argp_state *state) {
     if (strcmp(value, "on") && strcmp(value, "off") && strcmp(value, "trace"))
       argp_error(state, "--private-runtimes: '%s' is none of on, off, trace", value);
     snprintf(executed->private_runtimes, sizeof executed->private_runtimes, "%s", value);
+    return 0;
+  case KEY_DRIVER_VERSION:
+    if (!session_driver_version(value))
+      argp_error(state, "--driver-version: '%s' is not a version of CUDA from 11.0 on, as 12.4", value);
+    snprintf(executed->driver_version, sizeof executed->driver_version, "%s", value);
     return 0;
   case KEY_MAX:
     parse_count(executed->max_instructions, sizeof executed->max_instructions, value, "max-instructions", INT64_MAX,

@@ -21,7 +21,6 @@
 #include "driver/engine/engine.h"
 
 #define LIBCUDA __attribute__((visibility("default")))
-#define LIBCUDA_VERSION 13000 /* cuDriverGetVersion: 1000 * major + 10 * minor */
 
 typedef enum cudaResult { /* the numbers that are returned here by name; errors.def has them all */
                           CUDA_SUCCESS = 0,

@@ -46,7 +46,8 @@ static const entry_point *find_entry(const char *name, int version, bool per_thr
 static CUresult get_address(const char *name, void **address, int version, uint64_t flags, int *status) {
   bool known = false;
   bool both = flags == (FLAG_LEGACY | FLAG_PER_THREAD);
-  if (!name || !*name || !address || version > LIBCUDA_VERSION || flags > FLAG_PER_THREAD + FLAG_LEGACY || both)
+  if (!name || !*name || !address || version > (int)engine_driver_version() || flags > FLAG_PER_THREAD + FLAG_LEGACY ||
+      both)
     return CUDA_ERROR_INVALID_VALUE;
   const entry_point *entry = flags & FLAG_PER_THREAD ? find_entry(name, version, true, &known) : NULL;
   if (!entry) entry = find_entry(name, version, false, &known);

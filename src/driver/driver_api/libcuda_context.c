@@ -157,7 +157,7 @@ LIBCUDA_CALL(cuInit, (unsigned flags)) {
 
 LIBCUDA_CALL(cuDriverGetVersion, (int *version)) {
   if (!version) return CUDA_ERROR_INVALID_VALUE;
-  *version = LIBCUDA_VERSION;
+  *version = (int)engine_driver_version();
   return CUDA_SUCCESS;
 }
 

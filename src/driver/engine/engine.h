@@ -173,7 +173,8 @@ ENGINE_API cudaError_t engine_host_register(void *host, uint64_t bytes, unsigned
 ENGINE_API cudaError_t engine_host_unregister(void *host);
 /* The memory that the address belongs to. Needs no engine (then everything is pageable). */
 ENGINE_API engine_pointer engine_pointer_find(uint64_t address);
-ENGINE_API cudaError_t engine_memory_info(uint64_t *free_bytes, uint64_t *total_bytes);
+/* device -1: the calling thread's. */
+ENGINE_API cudaError_t engine_memory_info(int device, uint64_t *free_bytes, uint64_t *total_bytes);
 /* cudaMemAdvise, cudaMemPrefetchAsync; device -1: the CPU. The range must lie in one managed allocation. */
 ENGINE_API cudaError_t engine_advise(uint64_t address, uint64_t bytes, int advice, int device);
 ENGINE_API cudaError_t engine_prefetch(uint64_t address, uint64_t bytes, int device, cudaStream_t stream);
@@ -339,6 +340,8 @@ ENGINE_API cudaError_t engine_launch_run(const engine_launch *launch);
 /* ---- device ---- */
 
 #define ENGINE_DEVICES_MAX 16u
+/* What cuDriverGetVersion says: FARFAULT_DRIVER_VERSION, or the last CUDA whose PTX is read in full. Needs no engine. */
+ENGINE_API uint32_t engine_driver_version(void);
 ENGINE_API uint32_t engine_devices(void); /* how many there are, numbered from 0; after engine_start */
 
 typedef struct engine_occupancy {                                      /* of one SM; see occupancy.c */

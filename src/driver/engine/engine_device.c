@@ -29,6 +29,14 @@ static bool changed;                       /* since then */
 
 /* ---- which ---- */
 
+enum { PTX_READ_IN_FULL = 13000 }; /* PTX 9.0 */
+
+uint32_t engine_driver_version(void) {
+  const char *wanted = getenv("FARFAULT_DRIVER_VERSION");
+  uint32_t version = wanted ? session_driver_version(wanted) : 0;
+  return version ? version : PTX_READ_IN_FULL;
+}
+
 uint32_t engine_devices(void) { return ff_engine.session ? session_devices(ff_engine.session) : 1; }
 
 bool engine_device_exists(int device) { return device >= 0 && (uint32_t)device < engine_devices(); }

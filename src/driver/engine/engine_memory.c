@@ -279,10 +279,10 @@ engine_pointer engine_pointer_find(uint64_t address) {
   return pointer;
 }
 
-cudaError_t engine_memory_info(uint64_t *free_bytes, uint64_t *total_bytes) {
+cudaError_t engine_memory_info(int device, uint64_t *free_bytes, uint64_t *total_bytes) {
   cudaError_t error = engine_enter_during_kernel();
   if (error) return error;
-  uint64_t used = ff_engine.device_used[engine_device_of(NULL)];
+  uint64_t used = ff_engine.device_used[device < 0 ? engine_device_of(NULL) : device];
   *total_bytes = ff_engine.gpu_memory;
   *free_bytes = used < ff_engine.gpu_memory ? ff_engine.gpu_memory - used : 0;
   engine_append_host();

@@ -191,7 +191,7 @@ static CUresult private_integrity_answer(uint32_t version, uint64_t unix_seconds
                                   .pci_device = attribute_of((int)i, ATTRIBUTE_PCI_DEVICE)};
     properties_uuid(engine_machine(), (int)i, devices[i].uuid);
   }
-  private_question question = {.driver_version = LIBCUDA_VERSION,
+  private_question question = {.driver_version = engine_driver_version(),
                                .version = version,
                                .process = (uint32_t)getpid(),
                                .thread = (uint32_t)(uintptr_t)pthread_self(),

@@ -13,8 +13,6 @@
 #include "driver/errors.h"
 #include "driver/properties.h"
 
-#define DRIVER_VERSION 13000 /* what cuDriverGetVersion says: any runtime up to CUDA 13.0 runs on it */
-
 static unsigned device_flags[ENGINE_DEVICES_MAX];
 static cudaFuncCache cache_config[ENGINE_DEVICES_MAX];
 
@@ -245,7 +243,7 @@ CUDART_API cudaError_t cudaDeviceGetP2PAttribute(int *value, int attribute, int 
 
 CUDART_API cudaError_t cudaDriverGetVersion(int *version) {
   if (!version) return engine_return(cudaErrorInvalidValue);
-  *version = DRIVER_VERSION;
+  *version = (int)engine_driver_version();
   return cudaSuccess;
 }
 
@@ -287,7 +285,7 @@ static cudaError_t entry_point(const char *symbol, void **function, int version,
 
 CUDART_PAIR(cudaGetDriverEntryPoint, _ptsz,
             (const char *symbol, void **function, unsigned long long flags, int *status),
-            entry_point(symbol, function, DRIVER_VERSION, flags | (own ? 2 : 0), status))
+            entry_point(symbol, function, (int)engine_driver_version(), flags | (own ? 2 : 0), status))
 CUDART_PAIR(cudaGetDriverEntryPointByVersion, _ptsz,
             (const char *symbol, void **function, unsigned version, unsigned long long flags, int *status),
             entry_point(symbol, function, (int)version, flags | (own ? 2 : 0), status))

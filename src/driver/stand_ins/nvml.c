@@ -17,7 +17,6 @@
   __attribute__((visibility("default"))) nvmlReturn name parameters; \
   nvmlReturn name parameters
 #define DRIVER_VERSION "580.00"
-#define CUDA_VERSION 13000
 
 typedef enum nvmlReturn {
   NVML_SUCCESS = 0,
@@ -92,7 +91,7 @@ EXPORT(nvmlSystemGetDriverVersion, (char *version, unsigned room)) { return give
 EXPORT(nvmlSystemGetNVMLVersion, (char *version, unsigned room)) { return give(version, room, "13." DRIVER_VERSION); }
 static nvmlReturn cuda_version(int *version) {
   if (!version) return NVML_ERROR_INVALID_ARGUMENT;
-  *version = CUDA_VERSION;
+  *version = (int)engine_driver_version();
   return NVML_SUCCESS;
 }
 EXPORT(nvmlSystemGetCudaDriverVersion, (int *version)) { return cuda_version(version); }
@@ -243,7 +242,7 @@ static nvmlReturn memory_of(nvmlDevice device, nvmlMemory *memory) {
   uint64_t free_bytes, total;
   nvmlReturn error = number_of(device, &number);
   if (error) return error;
-  if (engine_memory_info(&free_bytes, &total)) return NVML_ERROR_NOT_SUPPORTED;
+  if (engine_memory_info(number, &free_bytes, &total)) return NVML_ERROR_NOT_SUPPORTED;
   *memory = (nvmlMemory){total, free_bytes, total - free_bytes};
   return NVML_SUCCESS;
 }

@@ -34,7 +34,10 @@ int nvmlDeviceGetPciInfo_v3(nvmlDevice, pci_info *);
 int nvmlDeviceGetMemoryInfo(nvmlDevice, memory_info *);
 int nvmlDeviceGetCudaComputeCapability(nvmlDevice, int *, int *);
 int nvmlDeviceGetArchitecture(nvmlDevice, unsigned *);
+int nvmlSystemGetCudaDriverVersion_v2(int *);
 CUresult cuInit(unsigned);
+CUresult cuDriverGetVersion(int *);
+CUresult cuGetProcAddress_v2(const char *, void **, int, uint64_t, int *);
 CUresult cuCtxCreate_v2(CUcontext *, unsigned, CUdevice);
 CUresult cuDeviceGetName(char *, int, CUdevice);
 CUresult cuMemAlloc_v2(CUdeviceptr *, size_t);
@@ -93,7 +96,30 @@ static void test_what(void **state) {
   assert_int_equal(nvmlDeviceGetMemoryInfo(device, &after), 0);
   assert_int_equal(after.used - before.used, 1 << 20);
   assert_int_equal(after.total, after.free + after.used);
+  assert_int_equal(nvmlDeviceGetHandleByIndex_v2(1, &device), 0); /* which is not the current one */
+  assert_int_equal(nvmlDeviceGetMemoryInfo(device, &after), 0);
+  assert_int_equal(after.used, 0);
   assert_int_equal(cuMemFree_v2(memory), CUDA_SUCCESS);
+}
+
+/* All libraries say the same version of CUDA, and the driver's functions of later ones are refused. */
+static void test_version(void **state) {
+  static const struct {
+    const char *text;
+    int version;
+  } rows[] = {{NULL, 13000}, {"12.4", 12040}, {"13.5", 13050}, {"11.0", 11000}, {"12", 13000}, {"12.4x", 13000}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    int driver = 0, nvml = 0, status;
+    void *function;
+    if (rows[i].text) setenv("FARFAULT_DRIVER_VERSION", rows[i].text, 1);
+    assert_int_equal(cuDriverGetVersion(&driver), CUDA_SUCCESS);
+    assert_int_equal(nvmlSystemGetCudaDriverVersion_v2(&nvml), 0);
+    assert_int_equal(driver, rows[i].version);
+    assert_int_equal(nvml, rows[i].version);
+    assert_int_equal(cuGetProcAddress_v2("cuInit", &function, driver, 0, &status), CUDA_SUCCESS);
+    assert_int_equal(cuGetProcAddress_v2("cuInit", &function, driver + 10, 0, &status), CUDA_ERROR_INVALID_VALUE);
+  }
+  unsetenv("FARFAULT_DRIVER_VERSION");
 }
 
 static void test_pairs(void **state) {
@@ -132,8 +158,8 @@ static int open_devices(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_before), cmocka_unit_test(test_devices), cmocka_unit_test(test_what),
-      cmocka_unit_test(test_pairs),  cmocka_unit_test(test_wrong),
+      cmocka_unit_test(test_before),  cmocka_unit_test(test_devices), cmocka_unit_test(test_what),
+      cmocka_unit_test(test_version), cmocka_unit_test(test_pairs),   cmocka_unit_test(test_wrong),
   };
   return cmocka_run_group_tests(tests, open_devices, NULL);
 }
