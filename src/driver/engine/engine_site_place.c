@@ -106,6 +106,7 @@ static int add_line(void *to, uintptr_t address, const char *file, int line, con
   found *f = to;
   if (!file || line <= 0) return 0;
   f->lines = true;
+  if (!function) function = f->function; /* line tables only, as -g1 of clang gives */
   if (is_header(file) || (function && is_passed(function, f->kernel))) return 0;
   f->file = file;
   f->line = line;
@@ -164,8 +165,8 @@ static void look_up(uintptr_t address, const void *object, found *f) {
   if (!objects[at].object) objects[at].state = backtrace_create_state(NULL, 1, ignore, NULL);
   objects[at].object = object;
   if (!objects[at].state) return;
+  backtrace_syminfo(objects[at].state, address, add_symbol, ignore, f);
   backtrace_pcinfo(objects[at].state, address, add_line, ignore, f);
-  if (!f->lines) backtrace_syminfo(objects[at].state, address, add_symbol, ignore, f);
 }
 #else
 static void look_up(uintptr_t address, const void *object, found *f) {

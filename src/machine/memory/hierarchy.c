@@ -234,10 +234,19 @@ void l2_discard(memory *y, uint64_t address, uint64_t bytes) {
   for (uint64_t a = address; a < address + bytes; a += TRACE_LINE_BYTES) l2_drop(y, physical_address(y->map, a));
 }
 
+/* Where an address lies, if that is known: looking ahead places nothing. */
+static bool peek(const memory *y, uint64_t *address) {
+  if (__builtin_expect(y->hash != NULL, 0)) return address_map_peek(y->map, *address, address);
+  *address |= y->map->space;
+  return true;
+}
+
 bool l2_has_any(memory *y, uint64_t address, uint64_t bytes) {
   bool any = false;
   for (uint64_t a = address; a < address + bytes && !any; a += TRACE_LINE_BYTES) {
-    place p = l2_place(y, physical_address(y->map, a));
+    uint64_t physical = a;
+    if (!peek(y, &physical)) continue; /* not placed yet: no line of it can be there */
+    place p = l2_place(y, physical);
     any = cache_find(&p.slice->cache, p.set, p.tag) ||
           (y->crossing && cache_find(&twin(y, p.slice)->cache, p.set, p.tag));
   }
@@ -280,13 +289,6 @@ static uint32_t l1_set(const sm *m, uint64_t address) {
   return (uint32_t)(set < sets ? set : set - sets);
 }
 static uint64_t l1_tag(const sm *m, uint64_t address) { return ((address >> 7) + 1) | m->l1_epoch << 48; }
-
-/* Where an address lies, if that is known: looking ahead places nothing. */
-static bool peek(const memory *y, uint64_t *address) {
-  if (__builtin_expect(y->hash != NULL, 0)) return address_map_peek(y->map, *address, address);
-  *address |= y->map->space;
-  return true;
-}
 
 void memory_prefetch_far(const memory *y, const sm *m, uint64_t address) {
   if (!peek(y, &address)) return;

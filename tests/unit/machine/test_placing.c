@@ -77,12 +77,13 @@ static void assert_own(const world *w, const model *own, uint64_t page, uint64_t
         fail_msg("the frame at %llx is page %u of tenant %u, too", (unsigned long long)physical, p, i);
 }
 
-/* Looking ahead, for the host's caches: places nothing, and knows what is placed. */
+/* Looking ahead, for the host's caches, and into the L2, for checks: places nothing, and knows what is placed. */
 static void look(world *w, model *m, uint64_t page) {
   uint64_t address = RIG_BASE + page * FRAME_BYTES + 1234, taken = frames_taken(w->device->frames, UINT64_MAX),
            physical;
   memory_prefetch_far(&m->s->memory, &w->device->sms[0], address);
   memory_prefetch_near(&m->s->memory, &w->device->sms[0], address);
+  l2_has_any(&m->s->memory, RIG_BASE + page * FRAME_BYTES, FRAME_BYTES);
   bool known = address_map_peek(&m->s->placing, address, &physical);
   assert_int_equal(frames_taken(w->device->frames, UINT64_MAX), taken);
   if (m->frame[page] != NONE) assert_true(known);
