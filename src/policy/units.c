@@ -168,6 +168,11 @@ void units_check(const units *set) {
 
 /* ---- evictors ---- */
 
+void units_fit(units *set, const ff_view *view) {
+  if (set->block_capacity || view->unit_bytes <= set->unit_bytes) return;
+  set->unit_bytes = view->unit_bytes < FF_BLOCK_BYTES ? view->unit_bytes : FF_BLOCK_BYTES;
+}
+
 void units_each(uint64_t unit_bytes, uint64_t address, uint64_t bytes, void (*each)(void *context, uint64_t unit),
                 void *context) {
   uint64_t last = address + (bytes - 1);

@@ -43,6 +43,9 @@ static inline const unit *units_first(const units *set) { return set->heap.count
 
 /* ---- for evictors that are made of such a set ---- */
 
+/* What comes and goes as one is one unit: raises the set's unit to what a far-fault moves at least, before its first
+ * unit is put into it. What an evictor's `arrived` begins with. */
+void units_fit(units *set, const ff_view *view);
 /* Calls `each` for every unit that the range touches. */
 void units_each(uint64_t unit_bytes, uint64_t address, uint64_t bytes, void (*each)(void *context, uint64_t unit),
                 void *context);

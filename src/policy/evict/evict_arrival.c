@@ -63,6 +63,7 @@ static void unit_arrived(void *context, uint64_t address) {
 }
 static void arrived(void *state, ff_view *view, uint64_t address, uint64_t bytes) {
   order *o = state;
+  units_fit(&o->set, view);
   units_each(o->set.unit_bytes, address, bytes, unit_arrived, o);
 }
 

@@ -83,6 +83,9 @@ static void unit_arrived(void *context, uint64_t address) {
 }
 static void arrived(void *state, ff_view *view, uint64_t address, uint64_t bytes) {
   belady *b = state;
+  units_fit(&b->soonest, view);
+  units_fit(&b->farthest, view);
+  units_fit(&b->oldest, view);
   units_each(b->soonest.unit_bytes, address, bytes, unit_arrived, &(arrival){b, view});
 }
 

@@ -38,7 +38,8 @@ static void unit_arrived(void *context, uint64_t address) {
   units_put(a->set, address, a->now);
 }
 static void arrived(void *state, ff_view *view, uint64_t address, uint64_t bytes) {
-  const units *set = state;
+  units *set = state;
+  units_fit(set, view);
   units_each(set->unit_bytes, address, bytes, unit_arrived, &(arrival){state, view->now});
 }
 

@@ -41,7 +41,8 @@ static void evict(void *state, ff_view *view, uint64_t bytes) {
 
 static void unit_arrived(void *context, uint64_t address) { units_put(context, address, 0); }
 static void arrived(void *state, ff_view *view, uint64_t address, uint64_t bytes) {
-  const units *set = state;
+  units *set = state;
+  units_fit(set, view);
   units_each(set->unit_bytes, address, bytes, unit_arrived, state);
 }
 

@@ -76,14 +76,16 @@ static void check_eviction(mini *m, const naive *n, rule rule, uint32_t pages, u
 
 static uint64_t below(mini *m, uint64_t n) { return mini_random(&m->view) % n; }
 
-/* Thousands of arrivals, uses, evictions, pages that leave for other reasons, pages on their way. */
-static void random_operations(rule rule, uint32_t pages, const char *unit_name, int steps) {
+/* Thousands of arrivals, uses, evictions, pages that leave for other reasons, pages on their way. A far-fault moves
+ * `moved` bytes. */
+static void operations_that_move(uint64_t moved, rule rule, uint32_t pages, const char *unit_name, int steps) {
   static naive n;
   static uint32_t future[6000];
   char text[32];
   mini m;
   memset(&n, 0, sizeof n);
   mini_open(&m, BLOCKS, MINI_ALL);
+  m.view.unit_bytes = moved;
   for (size_t i = 0; i < 6000; i++) future[i] = (uint32_t)below(&m, PAGES - 200); /* the last 200 are never used */
   m.future = future;
   m.future_count = 6000;
@@ -111,6 +113,10 @@ static void random_operations(rule rule, uint32_t pages, const char *unit_name, 
   mini_close(&m);
 }
 
+static void random_operations(rule rule, uint32_t pages, const char *unit_name, int steps) {
+  operations_that_move(FF_PAGE_BYTES, rule, pages, unit_name, steps);
+}
+
 static void test_lru(void **state) {
   random_operations(LRU, 1, "4K", 10000);
   random_operations(LRU, 16, "64K", 20000);
@@ -135,6 +141,15 @@ static void test_belady(void **state) {
   random_operations(BELADY, 1, "4K", 3000);
   random_operations(BELADY, 16, "64K", 8000);
   random_operations(BELADY, 512, "2M", 5000);
+}
+
+/* A smaller unit than what moves as one would name each piece of it apart. */
+static void test_what_moves_as_one_is_one_unit(void **state) {
+  for (rule rule = LRU; rule <= BELADY; rule++) {
+    operations_that_move(FF_GROUP_BYTES, rule, 16, "4K", 8000);
+    operations_that_move(FF_BLOCK_BYTES, rule, 512, "64K", 3000);
+    operations_that_move(FF_GROUP_BYTES, rule, 512, "2M", 3000);
+  }
 }
 
 /* The random and the tree evictor: whatever they propose is there and can go, it is enough, and nothing is named
@@ -351,6 +366,7 @@ int main(void) {
       cmocka_unit_test(test_lifo),
       cmocka_unit_test(test_lrm),
       cmocka_unit_test(test_belady),
+      cmocka_unit_test(test_what_moves_as_one_is_one_unit),
       cmocka_unit_test(test_proposals_are_sound),
       cmocka_unit_test(test_orders_differ_where_they_must),
       cmocka_unit_test(test_a_page_that_has_just_come_is_not_the_victim_of_lru),
