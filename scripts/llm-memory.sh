@@ -2,8 +2,9 @@
 # Tokens per simulated second of the workload llm against GPU memory, under several managers: records the program once for each phase, simulates
 # every point by `farfault sweep`, and prints a table.
 #
-#   scripts/llm-memory.sh [-b BUILD] [-s normal|small] [-j JOBS] [-o FILE.csv]
+#   scripts/llm-memory.sh [-b BUILD] [-s normal|small] [-j JOBS] [-M MACHINE] [-o FILE.csv]
 #
+# -M: rtx3090 if it is not given. ats is among the managers where the machine's GPU reaches all memory of the host by lines.
 # decode: tokens made, prompts being short. prefill: tokens of prompts, one token being made of each. A share of GPU memory is of what the
 # program allocates with all weights in it, so all rows of a phase have the same bytes. `by-hand` is the program's own streaming under `copy`:
 # as many layers stay resident as fit that share, and the others are copied in for each step. "-": it does not fit, or the manager needs more.
@@ -13,12 +14,13 @@ managers=(copy uvm auto segments segments+evict=lifo:2M zero-copy) # one more is
 shares=(25 50 75 100)
 machine=rtx3090
 build=build size=normal jobs=1 csv=
-usage() { sed -n '2,9s/^# \{0,1\}//p' "$0" >&2; exit 64; }
-while getopts b:s:j:o: option; do
+usage() { sed -n '2,10s/^# \{0,1\}//p' "$0" >&2; exit 64; }
+while getopts b:s:j:M:o: option; do
   case $option in
   b) build=$OPTARG ;;
   s) size=$OPTARG ;;
   j) jobs=$OPTARG ;;
+  M) machine=$OPTARG ;;
   o) csv=$OPTARG ;;
   *) usage ;;
   esac
@@ -31,6 +33,8 @@ small) layers=3 decode="3 4 256 3 2 12 4" prefill="3 4 256 2 2 24 1" ;;
 esac
 build=$(realpath "$build")
 farfault=$build/bin/farfault
+values=$("$farfault" machine show "$machine")
+if grep -q ' system_memory *2 ' <<<"$values"; then managers+=(ats); fi
 if [[ -n $csv ]]; then : >>"$csv"; csv=$(realpath "$csv"); fi # before all the work: can it be written?
 
 folder=$(mktemp -d)
