@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""wrap-comments.py FILE...: wraps prose over 120 columns in C comments that begin a line, and moves a comment behind code that makes a line too
+"""wrap-comments.py [--check] FILE...: wraps prose over 120 columns in C comments that begin a line, and moves a comment behind code that makes a line too
 long above that line. Tables and drawings (three spaces in a row, arrows) stay as they are. scripts/format.sh calls it before clang-format, whose own
-wrapping of comments would join the lines of tables."""
+wrapping of comments would join the lines of tables. --check changes nothing and prints the names of the files that it would change."""
 
 import re
 import sys
@@ -80,11 +80,14 @@ def format_text(text):
 
 
 def main():
-    for name in sys.argv[1:]:
+    check = sys.argv[1:2] == ["--check"]
+    for name in sys.argv[1 + check:]:
         with open(name, encoding="utf-8") as file:
             old = file.read()
         new = format_text(old)
-        if new != old:
+        if new != old and check:
+            print(name)
+        elif new != old:
             with open(name, "w", encoding="utf-8") as file:
                 file.write(new)
 

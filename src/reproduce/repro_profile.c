@@ -30,8 +30,8 @@ static repro_offsets offsets_of(const offload_profile *profile) {
   return out;
 }
 
-/* Share of the instances in one stack, of their lines beside them (offload_profile), and the lowest bit of the pair that says which (0: no pair does). false: no such
- * map. */
+/* Share of the instances in one stack, of their lines beside them (offload_profile), and the lowest bit of the pair
+ * that says which (0: no pair does). false: no such map. */
 static bool share_by(const offload_profile *profile, const char *map, double *share, double *beside, uint32_t *lowest) {
   char name[32];
   *lowest = 0;

@@ -63,7 +63,8 @@ extern const char *const session_other_folders[];
 char *session_elsewhere(const char *results, const char *other);
 
 void session_options_from_environment(session_options *options);
-/* "12.4" as cuDriverGetVersion says it: 1000 * major + 10 * minor, from CUDA 11.0 on. 0: the text is no such version. */
+/* "12.4" as cuDriverGetVersion says it: 1000 * major + 10 * minor, from CUDA 11.0 on. 0: the text is no such
+ * version. */
 uint32_t session_driver_version(const char *text);
 ff_status session_create(const session_options *options, session **out, ff_error *error);
 const machine_spec *session_machine(const session *session);

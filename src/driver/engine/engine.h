@@ -340,7 +340,8 @@ ENGINE_API cudaError_t engine_launch_run(const engine_launch *launch);
 /* ---- device ---- */
 
 #define ENGINE_DEVICES_MAX 16u
-/* What cuDriverGetVersion says: FARFAULT_DRIVER_VERSION, or the last CUDA whose PTX is read in full. Needs no engine. */
+/* What cuDriverGetVersion says: FARFAULT_DRIVER_VERSION, or the last CUDA whose PTX is read in full. Needs no
+ * engine. */
 ENGINE_API uint32_t engine_driver_version(void);
 ENGINE_API uint32_t engine_devices(void); /* how many there are, numbered from 0; after engine_start */
 

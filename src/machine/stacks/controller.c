@@ -9,10 +9,10 @@
  *   4. room        as many instances are pending at the destination as its SMs hold warps: it stays
  * The destination is the stack of that access. `always` looks at the condition only. `paper` is what the paper has: the
  * condition, channels above the threshold, and as many pending as the stack's SMs have warps; it asks once. An instance
- * that stays is decided again at each further trip of its loop, where all trips begin with the same access (sim_candidate): its trips are
- * those that are left then, the registers those that are live there, and it does not go while its thread block's writes
- * are on the way. With fewer trips left than its threshold it goes if that relieves the one channel that is busy and
- * the stack has places free.
+ * that stays is decided again at each further trip of its loop, where all trips begin with the same access
+ * (sim_candidate): its trips are those that are left then, the registers those that are live there, and it does not go
+ * while its thread block's writes are on the way. With fewer trips left than its threshold it goes if that relieves the
+ * one channel that is busy and the stack has places free.
  *
  * Past the paper, whose kernels fill the GPU: asking again; a channel is also busy if it carries for more than half of
  * the time and more than the other one; a warp that waits for one that is away keeps its block's place on the GPU, so

@@ -146,8 +146,8 @@ static void test_first_of_many(void **state) {
   colocate_free(c);
 }
 
-/* Instances of 32 lines: 24 that are 16 KiB apart, and 8 that follow an index and lie anywhere. No map has one of them in
- * one stack, and yet pairs below bit 14 have a quarter of the 8 and all of the 24 beside: (24 + 2) / 32. */
+/* Instances of 32 lines: 24 that are 16 KiB apart, and 8 that follow an index and lie anywhere. No map has one of them
+ * in one stack, and yet pairs below bit 14 have a quarter of the 8 and all of the 24 beside: (24 + 2) / 32. */
 static void test_never_all_together(void **state) {
   colocate_range ranges[] = {{1 << 24, 1 << 20}, {5 << 24, 1 << 20}};
   colocate *c = colocate_create(2, ranges, 2);

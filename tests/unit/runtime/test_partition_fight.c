@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Three processes that fight for shares of one GPU, two of which fit at a time: no SM is ever two processes', each share
- * is what was asked for, and each process gets its turns, as the broker serves them in the order in which they ask.
- * The processes are forked before any has opened the virtual GPU. */
+/* Three processes that fight for shares of one GPU, two of which fit at a time: no SM is ever two processes', each
+ * share is what was asked for, and each process gets its turns, as the broker serves them in the order in which they
+ * ask. The processes are forked before any has opened the virtual GPU. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
