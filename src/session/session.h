@@ -22,6 +22,7 @@ typedef struct session_options { /* what `farfault run` passes through the envir
   char record[PATH_MAX]; /* FARFAULT_RECORD: trace file to write; "%p" likewise; empty: none */
   char progress[512];    /* FARFAULT_PROGRESS: file mapped for session_progress; empty: none */
   bool history;          /* FARFAULT_HISTORY: "1": the final results have each simulation's history */
+  bool lines;            /* FARFAULT_LINES: "1": they also have accesses and far-faults by line of the code */
   uint64_t max_instructions; /* FARFAULT_MAX_INSTRUCTIONS */
   uint32_t devices;          /* FARFAULT_DEVICES: how many GPUs there are, all the same machine; 1 to 16, 0: 1 */
   uint32_t device;           /* of a recorded program only this one is simulated, its number from 1; 0: all */
@@ -63,7 +64,8 @@ extern const char *const session_other_folders[];
 char *session_elsewhere(const char *results, const char *other);
 
 void session_options_from_environment(session_options *options);
-/* "12.4" as cuDriverGetVersion says it: 1000 * major + 10 * minor, from CUDA 11.0 on. 0: the text is no such version. */
+/* "12.4" as cuDriverGetVersion says it: 1000 * major + 10 * minor, from CUDA 11.0 on. 0: the text is no such
+ * version. */
 uint32_t session_driver_version(const char *text);
 ff_status session_create(const session_options *options, session **out, ff_error *error);
 const machine_spec *session_machine(const session *session);
