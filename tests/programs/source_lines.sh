@@ -75,6 +75,17 @@ a, b = ([one["by_line"] for one in json.load(open(f))["runs"]] for f in ("run.ff
 assert a == b'
 expect_status 0
 
+# The page has the text of the source, of named lines and two around each, but of nothing that is not a source.
+mkdir src && for ((i = 1; i <= 30; i++)); do echo "text $i </script>"; done >src/lines.cu && cp src/lines.cu src/secret
+for file in lines.cu secret; do
+  sed "s|/src/lines.cu|$work/src/$file|" run.ffr >here.ffr
+  run "$farfault" report here.ffr --html $file.html
+  [[ $status -eq 0 || $(cat err) != *"built without the page"* ]] || break
+  expect_status 0
+  expect test "$(grep -c 'text 22 \\u003c/script' $file.html)" -eq "$([[ $file == secret ]] && echo 0 || echo 1)"
+  expect test "$(grep -c 'text 25 ' $file.html)" -eq 0
+done
+
 # Two GPUs: each has its own.
 run "$farfault" run --devices 2 --lines --memory demand,uvm --machine gtx480 -o two.ffr "$program"
 expect_status 0

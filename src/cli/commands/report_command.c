@@ -55,12 +55,13 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   }
 }
 
-int report_page(const char *kind, const char *file, const char *json, size_t size, const char *html) {
+int report_page(const char *kind, const char *file, const char *sources, const char *json, size_t size,
+                const char *html) {
   ff_error error;
   char *page = cli_find_installed((const char *const[]){"../share/farfault/report.html", NULL});
   if (!page)
     return cli_fail(CLI_FAILED, "--html: this farfault was built without the page (cmake found no node or no npm)");
-  ff_status status = report_html_file(page, kind, file, json, size, html, &error);
+  ff_status status = report_html_file(page, kind, file, sources, json, size, html, &error);
   free(page);
   return status ? cli_fail(CLI_FAILED, "%s", error.message) : CLI_DONE;
 }
@@ -114,7 +115,7 @@ static int report(int argc, char **argv) {
     free(text);
     return cli_fail(CLI_BAD_FILE, "%s", error.message);
   }
-  ff_text table = {0}, csv = {0};
+  ff_text table = {0}, csv = {0}, sources = {0};
   report_table_write(&run, &(report_style){.verbose = a.verbose, .lines = a.lines}, &table);
   bool known = !a.stats || report_stats_write(&run, &table);
   int status = cli_print(&table);
@@ -127,12 +128,14 @@ static int report(int argc, char **argv) {
         a.file);
   report_csv_write(&run, true, report_has_stacks(&run), &csv);
   if (a.csv && ff_file_write(a.csv, csv.chars, csv.length, &error)) status = cli_fail(CLI_FAILED, "%s", error.message);
-  if (a.html && report_page("run", a.file, text, size, a.html)) status = CLI_FAILED;
+  if (a.html && has_lines(&run)) report_html_sources(&run, &sources);
+  if (a.html && report_page("run", a.file, sources.chars, text, size, a.html)) status = CLI_FAILED;
   if (a.nsys && report_nsys(&run, a.file, a.nsys, &error)) status = cli_fail(CLI_FAILED, "%s", error.message);
   if (a.svg && write_pictures(&a, &run)) status = CLI_FAILED;
   free(text);
   free(table.chars);
   free(csv.chars);
+  free(sources.chars);
   report_free(&run);
   return status;
 }
