@@ -73,6 +73,9 @@ typedef struct exec_mark {
  * out of it. */
 ff_status exec_kernel_mark(exec_kernel *kernel, const exec_mark *marks, uint32_t count, ff_error *error);
 const exec_kernel_info *exec_kernel_describe(const exec_kernel *kernel);
+/* The functions whose instructions an access's number counts (`pc` of an ACCESS), one behind the other: the kernel
+ * `func` of the module, then all that it can call. The caller frees the list; returns how many. */
+uint32_t exec_functions_of(const ptx_module *linked, const ptx_func *func, const ptx_func ***reach);
 /* FF_NOT_FOUND if there is no such .global/.const variable. */
 ff_status exec_program_variable(exec_program *program, const char *name, uint64_t *address, uint64_t *bytes,
                                 ff_error *error);

@@ -194,6 +194,8 @@ ff_status sim_create(trace_program *program, const sim_options *options, sim **o
     s->observer.history->keeps_resident = is_paged(s);
     s->observer.next_sample = history_next_sample(s->observer.history);
   }
+  if (options->lines) s->observer.lines = lines_create();
+  s->observer.watched = options->history || options->lines;
   s->written = options->records_future ? options->future : NULL;
   timing_init(&s->t, s->spec);
   status = take_device(s, options, error);
@@ -406,11 +408,20 @@ void sim_snapshot(sim *s, sim_result *result) {
   stacks_result(s->stacks, &result->counters, &result->stacks);
   result->kernels = ff_alloc(s->observer.kernels.count * sizeof *result->kernels);
   result->kernel_count = (uint32_t)s->observer.kernels.count;
-  for (size_t i = 0; i < s->observer.kernels.count; i++) result->kernels[i] = *s->observer.kernels.items[i];
+  for (uint32_t i = 0; i < result->kernel_count; i++) {
+    result->kernels[i] = *s->observer.kernels.items[i];
+    counters_of_all(&s->observer, i, &result->kernels[i].counters);
+  }
   result->allocations = ff_alloc(s->observer.allocations.count * sizeof *result->allocations);
   for (size_t i = 0; i < s->observer.allocations.count; i++)
     if (i || s->observer.allocations.items[i]->counters.accesses)
       result->allocations[result->allocation_count++] = *s->observer.allocations.items[i];
+  answers_unlock(&s->answers);
+}
+
+void sim_lines_take(sim *s, sim_result *result) {
+  answers_ask(&s->answers);
+  if (s->observer.lines && !s->budget.left_out) lines_copy(s->observer.lines, result);
   answers_unlock(&s->answers);
 }
 

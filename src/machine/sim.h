@@ -112,6 +112,7 @@ typedef struct sim_options { /* texts are borrowed until sim_create returns */
   sim_device *device;  /* that it shares with others, borrowed; NULL: one of its own */
   uint32_t tenant;     /* its number there */
   bool history;        /* is kept: sim_history_take */
+  bool lines;          /* accesses are counted by instruction, too: sim_lines_take */
   bool records_future; /* written by this simulation: its order of first touches, and which blocks use what */
 } sim_options;
 
@@ -143,6 +144,9 @@ void sim_snapshot(sim *sim, sim_result *result);
 /* A copy of the history so far, for sim_result.history; NULL: none is kept. Its kernels are numbered as those of a
  * snapshot. */
 sim_history *sim_history_take(sim *sim);
+/* What has been counted by instruction so far: result->lines and result->codes, whose kernels are numbered as those of
+ * a later snapshot; the caller frees it with sim_result_free. Nothing, if it is not asked for. */
+void sim_lines_take(sim *sim, sim_result *result);
 void sim_free(sim *sim);
 
 typedef struct sim_manager {

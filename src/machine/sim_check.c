@@ -5,6 +5,7 @@
  *         operations, events, flights, far-faults, places in memory stacks
  *     every frame of physical memory belongs to one page; every TLB entry to a page that is there
  *     what the history has over time and by address adds up to the counters
+ *     of accesses that are counted by instruction, all are: none is left with its kernel
  *     the bytes that the link carried are the bytes that were counted as moved, each way, and those of copies between
  *         other devices (no more than these, where allocations share pages) */
 #include "machine/simulation.h"
@@ -103,6 +104,15 @@ static void check_history(const sim *s) {
     if (h->maps.items[i]) check_map(h->maps.items[i], &s->observer.allocations.items[i]->counters);
 }
 
+static void check_lines(const sim *s) {
+  if (s->observer.lines->item_count == LINES_SHOWN) return;
+  for (size_t i = 0; i < s->observer.kernels.count; i++) {
+    const sim_counters *own = &s->observer.kernels.items[i]->counters;
+    FF_ASSERT(!own->accesses && !own->sectors && !own->faults && !own->refaults && !own->fault_wait_ps &&
+              !own->dram_read_bytes);
+  }
+}
+
 void sim_check(const sim *s) {
   pager_check_all(s->pager);
   check_dispatcher(&s->dispatch);
@@ -115,5 +125,6 @@ void sim_check(const sim *s) {
   idle_sharing_check(&s->lent);
   tlb_check(&s->gmmu);
   if (s->observer.history) check_history(s);
+  if (s->observer.lines) check_lines(s);
   FF_ASSERT(!s->agenda.pending && !s->segments.ahead.count);
 }

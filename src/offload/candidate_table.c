@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Candidates by launch and pc (candidate_table.h): modules as texts, linked when the first kernel of one is asked for;
- * kernels in a hash table whose lists only grow at their heads, so that they are read without a lock.
+/* Candidates by launch and pc (candidate_table.h): the code (recorded_code.h), and kernels in a hash table whose lists
+ * only grow at their heads, so that they are read without a lock.
  *
  * A thread takes the lock to add a kernel or to look at modules. An entry is complete before its list's head points to
  * it. */
@@ -8,20 +8,13 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "offload/recorded_code.h"
 
 enum { BUCKETS = 256 };
-
-typedef struct module {
-  uint32_t id;
-  bool linked_tried;
-  FF_VEC(ptx_module *) parts;
-  ptx_module *linked; /* NULL: the first part is all there is, or they cannot be linked */
-} module;
 
 typedef struct entry { /* a kernel that was asked for */
   struct entry *next;
@@ -36,14 +29,14 @@ typedef struct entry { /* a kernel that was asked for */
 
 struct offload_table {
   pthread_mutex_t lock;
-  FF_VEC(module *) modules;
+  recorded_code *code;
   _Atomic(entry *) buckets[BUCKETS];
-  char *problem;
 };
 
 offload_table *offload_table_create(void) {
   offload_table *t = ff_alloc(sizeof *t);
   pthread_mutex_init(&t->lock, NULL);
+  t->code = recorded_code_create();
   return t;
 }
 
@@ -55,13 +48,6 @@ static void entry_free(entry *e) {
   free(e);
 }
 
-static void module_free(module *m) {
-  if (m->linked) ptx_module_free(m->linked);
-  for (size_t i = 0; i < m->parts.count; i++) ptx_module_free(m->parts.items[i]);
-  free(m->parts.items);
-  free(m);
-}
-
 void offload_table_free(offload_table *t) {
   if (!t) return;
   for (uint32_t b = 0; b < BUCKETS; b++)
@@ -69,88 +55,17 @@ void offload_table_free(offload_table *t) {
       next = e->next;
       entry_free(e);
     }
-  for (size_t i = 0; i < t->modules.count; i++) module_free(t->modules.items[i]);
-  free(t->modules.items);
-  free(t->problem);
+  recorded_code_free(t->code);
   pthread_mutex_destroy(&t->lock);
   free(t);
 }
 
-/* ---- modules ---- */
-
-static void note_problem(offload_table *t, const char *problem) {
-  if (!t->problem) t->problem = ff_strdup(problem);
-}
-
-static module *module_of(offload_table *t, uint32_t id, bool make) {
-  for (size_t i = 0; i < t->modules.count; i++)
-    if (t->modules.items[i]->id == id) return t->modules.items[i];
-  if (!make) return NULL;
-  module *m = ff_alloc(sizeof *m);
-  m->id = id;
-  FF_PUSH(&t->modules, m);
-  return m;
-}
-
 void offload_table_operation(void *table, const trace_op *op) {
   offload_table *t = table;
-  ptx_module *part;
-  ff_error error;
-  if (op->kind != TRACE_OP_MODULE || !op->module.bytes) return;
+  if (op->kind != TRACE_OP_MODULE) return;
   pthread_mutex_lock(&t->lock);
-  module *m = module_of(t, op->module.id, true);
-  if (m->linked_tried) note_problem(t, "a module's code comes behind its kernels' launches");
-  else if (ptx_module_parse("the recorded PTX", op->module.ptx, op->module.bytes, &part, &error))
-    note_problem(t, error.message);
-  else FF_PUSH(&m->parts, part);
+  recorded_code_add(t->code, op->module.id, op->module.ptx, op->module.bytes);
   pthread_mutex_unlock(&t->lock);
-}
-
-static void link_module(offload_table *t, module *m) {
-  ff_error error;
-  if (m->linked_tried) return;
-  m->linked_tried = true;
-  if (m->parts.count < 2 || !ptx_link(m->parts.items, (uint32_t)m->parts.count, &m->linked, &error)) return;
-  m->linked = NULL;
-  note_problem(t, error.message);
-}
-
-/* ---- which function it is ---- */
-
-static bool is_kernel(const ptx_func *func) { return func->entry && func->has_body; }
-
-/* `saxpy(int, float*)` is _Z5saxpyiPf, whose name is in there with its length. NULL: none, or more than one. */
-static const ptx_func *by_name(const ptx_module *code, const char *name) {
-  const ptx_func *found = ptx_find_func(code, name);
-  if (found) return is_kernel(found) ? found : NULL;
-  char mangled[300];
-  size_t length = strcspn(name, "(<");
-  snprintf(mangled, sizeof mangled, "_Z%zu%.*s", length, (int)length, name);
-  for (uint32_t i = 0; i < code->func_count; i++) {
-    if (!is_kernel(code->funcs[i]) || strncmp(code->funcs[i]->name, mangled, strlen(mangled))) continue;
-    if (found) return NULL;
-    found = code->funcs[i];
-  }
-  return found;
-}
-
-static const ptx_func *in_code(const ptx_module *code, const trace_launch *launch) {
-  if (!launch->symbol) return by_name(code, launch->kernel);
-  for (uint32_t i = 0; i < code->func_count; i++)
-    if (is_kernel(code->funcs[i]) && trace_symbol(code->funcs[i]->name) == launch->symbol) return code->funcs[i];
-  return NULL;
-}
-
-static const ptx_func *function_of(offload_table *t, const trace_launch *launch) {
-  module *m = module_of(t, launch->module, false);
-  if (!m) return NULL;
-  link_module(t, m);
-  if (m->linked) return in_code(m->linked, launch);
-  for (size_t i = 0; i < m->parts.count; i++) {
-    const ptx_func *found = in_code(m->parts.items[i], launch);
-    if (found) return found;
-  }
-  return NULL;
 }
 
 /* ---- kernels ---- */
@@ -166,7 +81,7 @@ static entry *entry_make(offload_table *t, const trace_launch *launch) {
                .module = launch->module,
                .symbol = launch->symbol,
                .name = ff_strdup(launch->kernel)};
-  const ptx_func *func = function_of(t, launch);
+  const ptx_func *func = recorded_code_find(t->code, launch->module, launch->symbol, launch->kernel);
   if (!func) return e;
   e->kernel = offload_analyze(func);
   e->regions = ff_alloc((e->kernel->chosen_count + (size_t)1) * sizeof *e->regions);
@@ -231,7 +146,7 @@ const offload_kernel *offload_table_kernel(offload_table *t, const trace_launch 
 
 const char *offload_table_problem(offload_table *t) {
   pthread_mutex_lock(&t->lock);
-  const char *problem = t->problem;
+  const char *problem = recorded_code_problem(t->code);
   pthread_mutex_unlock(&t->lock);
   return problem;
 }

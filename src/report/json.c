@@ -17,7 +17,7 @@ enum { LIST_LIMIT = 100000, NOTE_LIMIT = 1000, FILE_LIMIT = 1 << 30 };
 /* ---- writing ---- */
 
 /* Text from a program's names may not be UTF-8: bytes that are not become '?'. */
-static json_t *text_value(const char *text) {
+json_t *json_text_value(const char *text) {
   json_t *value = json_string(text);
   if (value) return value;
   char *clean = ff_strdup(text);
@@ -35,7 +35,7 @@ void json_put_count(json_t *object, const char *key, uint64_t value) {
 /* json_real refuses what JSON cannot say (infinity); no number of ours is. */
 void json_put_real(json_t *object, const char *key, double value) { json_put(object, key, json_real(value)); }
 
-static void put_counters(json_t *object, const sim_counters *c, bool zeros) {
+void json_put_counters(json_t *object, const sim_counters *c, bool zeros) {
 #define X(name, unit, help) \
   if (zeros || c->name) json_put_count(object, #name, c->name);
 #include "machine/observe/counters.def"
@@ -46,10 +46,10 @@ static json_t *kernels_value(const sim_result *result) {
   json_t *list = json_array();
   for (uint32_t i = 0; i < result->kernel_count; i++) {
     json_t *kernel = json_object();
-    json_put(kernel, "name", text_value(result->kernels[i].name));
-    if (result->kernels[i].range[0]) json_put(kernel, "range", text_value(result->kernels[i].range));
-    if (result->kernels[i].site[0]) json_put(kernel, "site", text_value(result->kernels[i].site));
-    put_counters(kernel, &result->kernels[i].counters, false);
+    json_put(kernel, "name", json_text_value(result->kernels[i].name));
+    if (result->kernels[i].range[0]) json_put(kernel, "range", json_text_value(result->kernels[i].range));
+    if (result->kernels[i].site[0]) json_put(kernel, "site", json_text_value(result->kernels[i].site));
+    json_put_counters(kernel, &result->kernels[i].counters, false);
     json_array_append_new(list, kernel);
   }
   return list;
@@ -60,13 +60,13 @@ static json_t *allocations_value(const sim_result *result) {
   for (uint32_t i = 0; i < result->allocation_count; i++) {
     const sim_allocation_result *from = &result->allocations[i];
     json_t *allocation = json_object();
-    json_put(allocation, "name", text_value(from->name));
+    json_put(allocation, "name", json_text_value(from->name));
     json_put_count(allocation, "id", from->id);
     json_put_count(allocation, "address", from->address);
     json_put_count(allocation, "bytes", from->bytes);
     json_put(allocation, "managed", json_boolean(from->managed));
     json_put(allocation, "pinned", json_boolean(from->pinned));
-    put_counters(allocation, &from->counters, false);
+    json_put_counters(allocation, &from->counters, false);
     json_array_append_new(list, allocation);
   }
   return list;
@@ -76,18 +76,19 @@ static json_t *allocations_value(const sim_result *result) {
 static json_t *result_value(const report_run *run, const sim_result *result, bool history) {
   const sim_counters *c = &result->counters;
   json_t *object = json_object();
-  json_put(object, "memory", text_value(result->memory));
-  json_put(object, "machine", text_value(result->machine));
+  json_put(object, "memory", json_text_value(result->memory));
+  json_put(object, "machine", json_text_value(result->machine));
   if (result->device) json_put_count(object, "device", result->device - 1);
   json_put(object, "complete", json_boolean(result->complete));
-  if (result->error[0]) json_put(object, "error", text_value(result->error));
+  if (result->error[0]) json_put(object, "error", json_text_value(result->error));
 #define X(key, value) json_put_real(object, #key, value);
   REPORT_DERIVED(X)
 #undef X
-  put_counters(object, c, true);
+  json_put_counters(object, c, true);
   if (result->stacks.count) json_put(object, "stacks", json_stacks_value(&result->stacks, c));
   json_put(object, "kernels", kernels_value(result));
   json_put(object, "allocations", allocations_value(result));
+  if (result->lines_kept) json_put(object, "by_line", json_lines_value(result));
   if (history && result->history) json_put(object, "history", json_null());
   return object;
 }
@@ -112,7 +113,7 @@ static json_t *streams_value(const report_run *run) {
   for (uint32_t i = 0; i < run->stream_count; i++) {
     json_t *one = json_object();
     json_put_count(one, "stream", run->streams[i].stream);
-    json_put(one, "name", text_value(run->streams[i].name));
+    json_put(one, "name", json_text_value(run->streams[i].name));
     json_array_append_new(list, one);
   }
   return list;
@@ -121,10 +122,10 @@ static json_t *streams_value(const report_run *run) {
 static json_t *run_value(const report_run *run, bool history) {
   json_t *root = json_object(), *notes = json_array(), *runs = json_array();
   json_put_count(root, "schema", REPORT_SCHEMA);
-  json_put(root, "version", text_value(run->version));
-  if (run->command) json_put(root, "command", text_value(run->command));
+  json_put(root, "version", json_text_value(run->version));
+  if (run->command) json_put(root, "command", json_text_value(run->command));
   json_put(root, "complete", json_boolean(run->complete));
-  for (uint32_t i = 0; i < run->note_count; i++) json_array_append_new(notes, text_value(run->notes[i]));
+  for (uint32_t i = 0; i < run->note_count; i++) json_array_append_new(notes, json_text_value(run->notes[i]));
   json_put(root, "notes", notes);
   if (run->stream_count) json_put(root, "streams", streams_value(run));
   for (uint32_t i = 0; i < run->result_count; i++)
@@ -214,7 +215,7 @@ static ff_status get_list(reader *r, const json_t *object, const char *key, cons
   return FF_OK;
 }
 
-static ff_status get_counters(reader *r, const json_t *object, sim_counters *c) {
+ff_status json_get_counters(reader *r, const json_t *object, sim_counters *c) {
 #define X(name, unit, help) \
   if (json_get_count(r, object, #name, &c->name)) return FF_PARSE;
 #include "machine/observe/counters.def"
@@ -234,7 +235,7 @@ static ff_status get_kernels(reader *r, const json_t *object, sim_result *result
     if (json_get_text(r, from, "name", true, kernel->name, sizeof kernel->name) ||
         json_get_text(r, from, "range", false, kernel->range, sizeof kernel->range) ||
         json_get_text(r, from, "site", false, kernel->site, sizeof kernel->site) ||
-        get_counters(r, from, &kernel->counters))
+        json_get_counters(r, from, &kernel->counters))
       return FF_PARSE;
   }
   return FF_OK;
@@ -253,7 +254,7 @@ static ff_status get_allocations(reader *r, const json_t *object, sim_result *re
     if (json_get_text(r, from, "name", true, to->name, sizeof to->name) || json_get_count(r, from, "id", &id) ||
         json_get_count(r, from, "address", &to->address) || json_get_count(r, from, "bytes", &to->bytes) ||
         get_flag(r, from, "managed", &to->managed) || get_flag(r, from, "pinned", &to->pinned) ||
-        get_counters(r, from, &to->counters))
+        json_get_counters(r, from, &to->counters))
       return FF_PARSE;
     if (id > UINT32_MAX) return json_fail(r, "id", "a whole number of 32 bits");
     to->id = (uint32_t)id;
@@ -276,11 +277,13 @@ static ff_status get_result(reader *r, const json_t *from, sim_result *result) {
   if (json_get_text(r, from, "memory", true, result->memory, sizeof result->memory) ||
       json_get_text(r, from, "machine", true, result->machine, sizeof result->machine) ||
       json_get_text(r, from, "error", false, result->error, sizeof result->error) ||
-      get_flag(r, from, "complete", &result->complete) || get_counters(r, from, &result->counters) ||
+      get_flag(r, from, "complete", &result->complete) || json_get_counters(r, from, &result->counters) ||
       get_kernels(r, from, result) || get_allocations(r, from, result))
     return FF_PARSE;
-  const json_t *stacks = json_object_get(from, "stacks"), *history = json_object_get(from, "history");
+  const json_t *stacks = json_object_get(from, "stacks"), *history = json_object_get(from, "history"),
+               *lines = json_object_get(from, "by_line");
   if (stacks && json_stacks_read(r, stacks, &result->stacks)) return FF_PARSE;
+  if (lines && json_lines_read(r, lines, result)) return FF_PARSE;
   return history && !json_is_null(history) ? json_history_read(r, history, result) : FF_OK;
 }
 

@@ -88,7 +88,8 @@ void report_csv_write(const report_run *run, bool header, bool stacks, ff_text *
 bool report_has_stacks(const report_run *run); /* a machine of it has memory stacks */
 
 typedef struct report_style {
-  bool verbose; /* tables per kernel and per allocation, and the host's numbers */
+  bool verbose;   /* tables per kernel and per allocation, and the host's numbers */
+  uint32_t lines; /* of each simulation's table of lines, where they were kept; 0: no such tables */
 } report_style;
 /* The table, for a monospaced terminal of about 110 columns; plain text without escapes. */
 void report_table_write(const report_run *run, const report_style *style, ff_text *out);

@@ -10,6 +10,7 @@
 #include "report/text_stacks.h"
 #include "report/report.h"
 #include "report/table.h"
+#include "report/text_lines.h"
 #include "report/text_ranges.h"
 
 /* A ratio that is as good as 1 has no colour. */
@@ -289,6 +290,7 @@ void report_table_write(const report_run *run, const report_style *style, ff_tex
     ff_text_add(out, "\n");
   }
   for (uint32_t i = 0; style->verbose && i < run->result_count; i++) details_write(&run->results[i], out);
+  if (style->lines) text_lines_write(run, style->lines, out);
   if (style->verbose && run->result_count) ff_text_add(out, "\n");
   if (style->verbose || !run->result_count) host_write(&run->host, out);
 }

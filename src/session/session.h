@@ -22,6 +22,7 @@ typedef struct session_options { /* what `farfault run` passes through the envir
   char record[PATH_MAX]; /* FARFAULT_RECORD: trace file to write; "%p" likewise; empty: none */
   char progress[512];    /* FARFAULT_PROGRESS: file mapped for session_progress; empty: none */
   bool history;          /* FARFAULT_HISTORY: "1": the final results have each simulation's history */
+  bool lines;            /* FARFAULT_LINES: "1": they also have accesses and far-faults by line of the code */
   uint64_t max_instructions; /* FARFAULT_MAX_INSTRUCTIONS */
   uint32_t devices;          /* FARFAULT_DEVICES: how many GPUs there are, all the same machine; 1 to 16, 0: 1 */
   uint32_t device;           /* of a recorded program only this one is simulated, its number from 1; 0: all */

@@ -59,12 +59,12 @@ struct session {
   bool finished;
 };
 
-/* Collects everything into *run (report_free) as of now, with the histories or without. */
-void session_collect(session *session, bool complete, bool history, report_run *run);
+/* Collects everything into *run (report_free) as of now; whole: with histories and lines, if they are kept. */
+void session_collect(session *session, bool complete, bool whole, report_run *run);
 /* Writes the results file, if one is wanted, and what the progress area says of simulated time. Errors are ignored: the
  * reader finds the last file that could be written. */
 void session_write_results(session *session, bool complete);
-/* The last time: with the histories, if they are kept. */
+/* The last time: with histories and lines, if they are kept. */
 void session_write_final_results(session *session, bool complete);
 /* The thread that does so, more often at first, then twice a second; `argument` is the session. */
 void *session_writer(void *argument);

@@ -18,6 +18,7 @@
 #include "base/memory.h"
 #include "base/output.h"
 #include "session/session_private.h"
+#include "session/source_lines.h"
 
 enum { FIRST_PERIOD_MS = 20, PERIOD_MS = 500, COMMAND_LIMIT = 4096 };
 
@@ -99,20 +100,32 @@ static void collect_notes(session *session, report_run *run) {
   note_spill(session, run);
 }
 
-void session_collect(session *session, bool complete, bool history, report_run *run) {
+/* First the history and the lines: their kernels are among the snapshot's. */
+static void collect_result(sim *sim, bool whole, sim_result *result) {
+  sim_result lines = {0};
+  sim_history *kept = whole ? sim_history_take(sim) : NULL;
+  if (whole) sim_lines_take(sim, &lines);
+  sim_snapshot(sim, result);
+  result->history = kept;
+  result->lines_kept = lines.lines_kept;
+  result->lines = lines.lines;
+  result->line_count = lines.line_count;
+  result->codes = lines.codes;
+  result->code_count = lines.code_count;
+}
+
+void session_collect(session *session, bool complete, bool whole, report_run *run) {
   *run = (report_run){.complete = complete, .command = session_command(session)};
   snprintf(run->version, sizeof run->version, "%s", FARFAULT_VERSION);
   run->results = ff_alloc(session->manager_count * sizeof *run->results);
   run->result_count = session->manager_count;
   for (uint32_t i = 0; i < session->manager_count; i++) {
-    /* first: its kernels are among the snapshot's */
-    sim_history *kept = history ? sim_history_take(session->managers[i].sim) : NULL;
-    sim_snapshot(session->managers[i].sim, &run->results[i]);
-    run->results[i].history = kept;
+    collect_result(session->managers[i].sim, whole, &run->results[i]);
     run->results[i].device = session->device_count > 1 ? session->managers[i].choice.options.device_index + 1 : 0;
     snprintf(run->results[i].machine, sizeof run->results[i].machine, "%s", session->machine);
     if (!run->results[i].complete && !run->results[i].error[0]) run->complete = false;
   }
+  if (whole) source_lines_fill(run->results, run->result_count);
   collect_notes(session, run);
   for (uint32_t i = 0; i < run->result_count; i++) report_note_thrashing(run, &run->results[i]);
   collect_host(session, &run->host);

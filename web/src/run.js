@@ -3,6 +3,7 @@
 import { drawBars, SCALES } from './bars.js';
 import { baseline, bytes, byUnit, count, isNumber, ratio, reason, share, time } from './format.js';
 import { makeHistory } from './history.js';
+import { makeLines } from './lines.js';
 import { byId, element } from './page.js';
 import { makeStacks } from './stacks.js';
 import { makeTable } from './table.js';
@@ -324,14 +325,14 @@ export function showRun(data) {
   byId('facts').replaceChildren(...facts({ ...data, run: { ...run, runs } }));
   byId('run-page').hidden = false;
   if (!runs.length) {
-    for (const id of ['managers', 'stacks', 'selector', 'history', 'pages', 'kernels', 'allocations', 'numbers']) byId(id).hidden = true;
+    for (const id of ['managers', 'stacks', 'selector', 'history', 'pages', 'kernels', 'lines', 'allocations', 'numbers']) byId(id).hidden = true;
     return;
   }
-  showManagers(runs, counters);
+  showManagers(runs, counters, data.sources);
 }
 
 // The sections of several managers, and those of the chosen one.
-function showManagers(runs, counters) {
+function showManagers(runs, counters, sources) {
   let chosen = Math.max(0, startingManager(runs));
   const bars = drawBars(
     byId('bars'),
@@ -364,6 +365,7 @@ function showManagers(runs, counters) {
   counterTable(counters, runs);
   const stacks = makeStacks(runs);
   const history = makeHistory();
+  const lines = makeLines(sources);
   const select = byId('manager');
   select.replaceChildren(...runs.map(({ memory }, i) => element('option', { value: i }, memory)));
   select.addEventListener('change', () => choose(Number(select.value), false));
@@ -393,6 +395,7 @@ function showManagers(runs, counters) {
     history.show(run);
     kernels.show(run.kernels ?? []);
     allocations.show(run.allocations ?? []);
+    lines.show(run);
   }
 
   function choose(i) {

@@ -5,6 +5,7 @@
 
 #include "cli/cli.h"
 #include "cli/commands/report_command.h"
+#include "cli/running/run.h"
 #include "report/figures.h"
 #include "report/html.h"
 #include "report/stats.h"
@@ -12,15 +13,17 @@
 typedef struct arguments {
   const char *file, *csv, *html, *svg, *nsys;
   bool verbose, stats;
+  uint32_t lines; /* that are shown; 0: no table of lines */
 } arguments;
 
-enum { KEY_CSV = 256, KEY_HTML, KEY_SVG, KEY_STATS, KEY_NSYS };
+enum { KEY_CSV = 256, KEY_HTML, KEY_SVG, KEY_STATS, KEY_NSYS, KEY_LINES };
 
 static const struct argp_option options[] = {
     {"verbose", 'v', NULL, 0, "add tables per kernel and per allocation, and the host's numbers", 0},
     {"stats", KEY_STATS, NULL, 0,
      "add summaries as `nsys stats` has them: kernels, memory operations by time and by size, batches of far-faults",
      0},
+    {"lines", KEY_LINES, "N", OPTION_ARG_OPTIONAL, CLI_LINES_HELP "; of a run that was made with --lines", 0},
     {"export-nsys", KEY_NSYS, "FILE", 0,
      "also write it as an SQLite database with the tables of `nsys export`: kernels, copies, what managed memory moved, far-faults; of one memory manager",
      0},
@@ -40,6 +43,7 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   switch (key) {
   case 'v': a->verbose = true; return 0;
   case KEY_NSYS: a->nsys = cli_output(value, "--export-nsys", false, state); return 0;
+  case KEY_LINES: a->lines = cli_lines(value, state); return 0;
   case KEY_STATS: a->stats = true; return 0;
   case 'C': cli_say_old(state, "-C", "--csv"); /* fall through */
   case KEY_CSV: a->csv = cli_output(value, "--csv", false, state); return 0;
@@ -51,12 +55,13 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   }
 }
 
-int report_page(const char *kind, const char *file, const char *json, size_t size, const char *html) {
+int report_page(const char *kind, const char *file, const char *sources, const char *json, size_t size,
+                const char *html) {
   ff_error error;
   char *page = cli_find_installed((const char *const[]){"../share/farfault/report.html", NULL});
   if (!page)
     return cli_fail(CLI_FAILED, "--html: this farfault was built without the page (cmake found no node or no npm)");
-  ff_status status = report_html_file(page, kind, file, json, size, html, &error);
+  ff_status status = report_html_file(page, kind, file, sources, json, size, html, &error);
   free(page);
   return status ? cli_fail(CLI_FAILED, "%s", error.message) : CLI_DONE;
 }
@@ -68,6 +73,12 @@ static int write_pictures(const arguments *a, const report_run *run) {
   if (count == 1)
     cli_fail(0, "%s: holds no history, so only times.svg was written; one is saved by `farfault run -o FILE`", a->file);
   return CLI_DONE;
+}
+
+static bool has_lines(const report_run *run) {
+  for (uint32_t i = 0; i < run->result_count; i++)
+    if (run->results[i].lines_kept) return true;
+  return false;
 }
 
 static int report(int argc, char **argv) {
@@ -83,9 +94,12 @@ static int report(int argc, char **argv) {
   arguments a = {0};
   cli_parse_tabular(&argp, argc, argv, &a, STDOUT_FILENO);
   if (kind_of_file(a.file) == KIND_DATABASE) {
-    if (a.stats || a.nsys)
+    if (a.stats || a.nsys || a.lines)
       return cli_fail(CLI_USAGE, "%s: %s is the database of a sweep; this is of a run",
-                      a.stats ? "--stats" : "--export-nsys", a.file);
+                      a.stats   ? "--stats"
+                      : a.lines ? "--lines"
+                                : "--export-nsys",
+                      a.file);
     if (a.svg)
       return cli_fail(CLI_USAGE,
                       "--svg: %s is the database of a sweep; pictures are of a run (--html makes a page of either)",
@@ -101,20 +115,27 @@ static int report(int argc, char **argv) {
     free(text);
     return cli_fail(CLI_BAD_FILE, "%s", error.message);
   }
-  ff_text table = {0}, csv = {0};
-  report_table_write(&run, &(report_style){.verbose = a.verbose}, &table);
+  ff_text table = {0}, csv = {0}, sources = {0};
+  report_table_write(&run, &(report_style){.verbose = a.verbose, .lines = a.lines}, &table);
   bool known = !a.stats || report_stats_write(&run, &table);
   int status = cli_print(&table);
   if (!known)
     status = cli_fail(CLI_USAGE, "--stats: %s holds no history; one is saved by `farfault run -o FILE`", a.file);
+  if (a.lines && !has_lines(&run))
+    status = cli_fail(
+        CLI_USAGE,
+        "--lines: %s has no lines; `farfault run --lines -o FILE` and `farfault sim --lines -o FILE` keep them",
+        a.file);
   report_csv_write(&run, true, report_has_stacks(&run), &csv);
   if (a.csv && ff_file_write(a.csv, csv.chars, csv.length, &error)) status = cli_fail(CLI_FAILED, "%s", error.message);
-  if (a.html && report_page("run", a.file, text, size, a.html)) status = CLI_FAILED;
+  if (a.html && has_lines(&run)) report_html_sources(&run, &sources);
+  if (a.html && report_page("run", a.file, sources.chars, text, size, a.html)) status = CLI_FAILED;
   if (a.nsys && report_nsys(&run, a.file, a.nsys, &error)) status = cli_fail(CLI_FAILED, "%s", error.message);
   if (a.svg && write_pictures(&a, &run)) status = CLI_FAILED;
   free(text);
   free(table.chars);
   free(csv.chars);
+  free(sources.chars);
   report_free(&run);
   return status;
 }

@@ -45,7 +45,7 @@ static int write_page(const char *file, const char *html) {
   ff_text json = {0};
   ff_error error;
   int status = page_data(file, &json, &error) ? cli_fail(CLI_BAD_FILE, "%s", error.message)
-                                              : report_page("results", file, json.chars, json.length, html);
+                                              : report_page("results", file, NULL, json.chars, json.length, html);
   free(json.chars);
   return status;
 }

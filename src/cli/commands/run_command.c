@@ -168,7 +168,8 @@ static int run_in(const run_job *job, const run_program *program, const char *li
                      .setup = job->setup,
                      .executed = job->executed,
                      .record = record,
-                     .history = job->outputs->output != NULL};
+                     .history = job->outputs->output != NULL,
+                     .lines = job->outputs->lines != 0};
   run_end end;
   ff_error error;
   int status;

@@ -89,7 +89,8 @@ static int simulate(const run_job *job, struct job *replayed) {
                      .setup = job->setup,
                      .body = replay,
                      .context = replayed,
-                     .history = job->outputs->output != NULL};
+                     .history = job->outputs->output != NULL,
+                     .lines = job->outputs->lines != 0};
   run_end end;
   ff_error error;
   int status;

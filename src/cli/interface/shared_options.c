@@ -212,11 +212,12 @@ const struct argp run_executed_argp = {executed_options, parse_executed, NULL, N
 
 /* ---- what is reported ---- */
 
-enum { KEY_CSV = 448, KEY_JSON, KEY_QUIET, KEY_FAIL_IF, KEY_BASELINE, KEY_JUNIT };
+enum { KEY_CSV = 448, KEY_JSON, KEY_QUIET, KEY_FAIL_IF, KEY_BASELINE, KEY_JUNIT, KEY_LINES };
 
 static const struct argp_option reported_options[] = {
     {NULL, 0, NULL, 0, "What is reported:", 3},
     {"verbose", 'v', NULL, 0, "add tables per kernel and per allocation, and what the run cost the host", 3},
+    {"lines", KEY_LINES, "N", OPTION_ARG_OPTIONAL, CLI_LINES_HELP, 3},
     {"quiet", KEY_QUIET, NULL, 0, "print no table (what goes wrong is still said)", 3},
     {"output", 'o', "FILE", 0,
      "save the run with its history as JSON, for `farfault report`, `farfault timeline` and others (run.ffr)", 3},
@@ -230,6 +231,14 @@ static const struct argp_option reported_options[] = {
     {"junit", KEY_JUNIT, "FILE", 0, "write the conditions and their verdicts as JUnit XML", 4},
     {0}};
 
+uint32_t cli_lines(const char *value, struct argp_state *state) {
+  char number[8];
+  if (!value) return CLI_LINES_SHOWN;
+  parse_count(number, sizeof number, value, "lines", CLI_LINES_MAX, state);
+  if (atoi(number) == 0) cli_refuse(state, "--lines: '%s' is not a number from 1 to %d", value, CLI_LINES_MAX);
+  return (uint32_t)atoi(number);
+}
+
 static fail_if *conditions(run_outputs *outputs) {
   if (!outputs->conditions) outputs->conditions = ff_alloc(sizeof *outputs->conditions);
   return outputs->conditions;
@@ -240,6 +249,7 @@ static error_t parse_reported(int key, char *value, struct argp_state *state) {
   switch (key) {
   case 'v': outputs->verbose = true; return 0;
   case 'o': outputs->output = value; return 0;
+  case KEY_LINES: outputs->lines = cli_lines(value, state); return 0;
   case KEY_CSV: outputs->csv = value; return 0;
   case KEY_JSON: outputs->json = value; return 0;
   case KEY_QUIET: outputs->quiet = true; return 0;

@@ -54,6 +54,7 @@ typedef struct run_child {
   const cli_setup *setup;
   const run_executed *executed;
   bool history;       /* is to be kept */
+  bool lines;         /* what accesses memory is to be counted by line */
   const char *record; /* where each process writes its trace (run_record_pattern); NULL: none is wanted */
   /* what the child does instead of becoming the program; returns its exit status; NULL: exec */
   int (*body)(void *context);
@@ -121,6 +122,7 @@ typedef struct run_outputs { /* paths, NULL: not wanted */
   struct fail_if *conditions; /* fail_if.h; NULL: there can be none */
   bool verbose;               /* the table has all */
   bool quiet;                 /* there is no table */
+  uint32_t lines;             /* of the code that the table shows; 0: they are not asked for */
   int rank;                   /* of mpirun's ranks that each run farfault, this one's from 1; 0: it runs alone */
 } run_outputs;
 /* The outputs of this process, owned: what the user asked for, but rank K of mpirun (from 0) writes FILE.(K+1), and
@@ -136,6 +138,12 @@ ff_status run_outputs_check(const run_outputs *outputs, const char *input, const
                             ff_error *error);
 /* Writes the reports; what fails is told to the user. True: all was written. */
 bool run_outputs_write(const run_outputs *outputs, const run_results *results);
+
+/* --lines[=N], of several commands: N, or the default. */
+enum { CLI_LINES_SHOWN = 10, CLI_LINES_MAX = 10000 };
+#define CLI_LINES_HELP \
+  "show the N lines of the kernels' code that cause the most far-faults, by memory manager (default 10): of the source if nvcc had -lineinfo, and of the PTX"
+uint32_t cli_lines(const char *value, struct argp_state *state);
 
 /* Argp children: their inputs are a cli_setup, a run_executed, a run_outputs. */
 extern const struct argp cli_simulated_argp, run_executed_argp, run_reported_argp;

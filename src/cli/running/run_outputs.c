@@ -78,6 +78,7 @@ void run_outputs_of_rank(const run_outputs *outputs, run_outputs *own) {
                        .conditions = outputs->conditions,
                        .verbose = outputs->verbose,
                        .quiet = outputs->quiet,
+                       .lines = outputs->lines,
                        .rank = rank + 1};
 }
 

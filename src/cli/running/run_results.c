@@ -122,7 +122,8 @@ void run_results_print(const run_job *job, const run_results *results, FILE *to)
   ff_text text = {0};
   for (uint32_t i = 0; i < results->count; i++) {
     if (i) ff_text_add(&text, "\n");
-    report_table_write(&results->runs[i], &(report_style){.verbose = job->outputs->verbose}, &text);
+    report_table_write(&results->runs[i],
+                       &(report_style){.verbose = job->outputs->verbose, .lines = job->outputs->lines}, &text);
   }
   if (!job->setup->machine_chosen)
     ff_text_add(&text, "(" SESSION_DEFAULT_MACHINE " is the default machine; --machine chooses another)\n");

@@ -254,6 +254,18 @@ static void find_reach(exec_kernel *kernel) {
   }
 }
 
+uint32_t exec_functions_of(const ptx_module *linked, const ptx_func *func, const ptx_func ***reach) {
+  exec_program program = {.module = linked, .facts = exec_facts_create(linked)};
+  exec_kernel kernel = {.program = &program, .func = func};
+  find_taken(&program);
+  find_reach(&kernel);
+  exec_facts_free(program.facts);
+  free(program.taken);
+  free(kernel.reach_at);
+  *reach = kernel.reach;
+  return kernel.reach_count;
+}
+
 #define DEEPEST_CHAIN 2000 /* of functions that call each other; beyond it the stack counts as unknown */
 
 /* The deepest stack below reach[f], without going around a cycle: marks recursion. depth[]: 0 unknown, 1 on the way. */

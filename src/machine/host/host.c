@@ -341,6 +341,8 @@ static void process_foreign(host *h, const trace_op *op) {
   case TRACE_OP_HOST_TOUCH: touch(h, op); break;
   case TRACE_OP_ADVISE: advise(h, op); break;
   case TRACE_OP_MODULE:
+    if (h->observer->lines) lines_take_module(h->observer->lines, op);
+    break;
   case TRACE_OP_STREAM_SMS:
   case TRACE_OP_END: break;
   case TRACE_OP_RESERVE:
@@ -434,7 +436,9 @@ static void process_own(host *h, const trace_op *op) {
   case TRACE_OP_HOST: host_spend(h, h->t->api); break;
   case TRACE_OP_ADVISE: advise(h, op); break;
   case TRACE_OP_STREAM_SMS: stream_bind(h->streams, op->stream, &op->sms); break;
-  case TRACE_OP_MODULE: break;
+  case TRACE_OP_MODULE:
+    if (h->observer->lines) lines_take_module(h->observer->lines, op);
+    break;
   case TRACE_OP_RESERVE:
   case TRACE_OP_UNRESERVE:
   case TRACE_OP_CREATE:

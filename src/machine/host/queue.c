@@ -284,6 +284,7 @@ static void launch_ready(streams *q, node *n, ps time) {
                 .block_shared = shared,
                 .carve_out = allocation_carve_out(q->spec, threads, registers, shared, l->carve_out - 1)};
   n->kernel = k;
+  k->lines = lines_of_kernel(q->observer, l, k->counters);
   if (q->observer->history) record_arguments(q->observer, l, k->counters);
   time = transfer_managed_in(q->transfers, time);
   agenda_add(q->agenda, time + q->t->launch, EVENT_KERNEL_BEGIN, n->index);

@@ -78,8 +78,8 @@ static ps replayed(far_faults *f, const fault_request *request, uint64_t address
 static uint64_t flight_start(void *context, fault_request *request, uint64_t address, uint32_t flight,
                              const pager_unit *unit, uint64_t room) {
   far_faults *f = context;
-  kernel *k = f->warps->items[request->warp]->block->kernel;
-  tally t = tally_of(f->observer, k, unit);
+  const warp *w = f->warps->items[request->warp];
+  tally t = tally_of(f->observer, w, unit);
   ps from = request->from;
   if (!from) from = replayed(f, request, address, &t);
   uint64_t bytes = unit->flight_kind < PAGER_FLIGHT_ZEROED ? unit->bytes : 0; /* zeros and mappings move nothing */
@@ -89,12 +89,13 @@ static uint64_t flight_start(void *context, fault_request *request, uint64_t add
   if (f->observer->history) record_fault(f->observer, unit, address, from);
   COUNT(&t, faults, 1);
   if (unit->evicted) COUNT(&t, refaults, 1);
-  if (f->manager->segments && !segments_declared(f->segments, k, unit->allocation)) COUNT(&t, undeclared_faults, 1);
+  if (f->manager->segments && !segments_declared(f->segments, w->block->kernel, unit->allocation))
+    COUNT(&t, undeclared_faults, 1);
   COUNT(&t, fault_wait_ps, lands - from);
-  k->counters->h2d_bytes += bytes;
-  k->counters->pages_moved_in += (bytes + FF_PAGE_BYTES - 1) / FF_PAGE_BYTES;
+  t.kernel->h2d_bytes += bytes;
+  t.kernel->pages_moved_in += (bytes + FF_PAGE_BYTES - 1) / FF_PAGE_BYTES;
   request->served = from;
-  request->counters = k->counters;
+  request->counters = t.kernel;
   agenda_add(f->agenda, lands, EVENT_FLIGHT, flight);
   return lands;
 }
@@ -201,7 +202,7 @@ static void buffered(void *context, const fault_request *request, uint64_t addre
   f->batch = BATCH_CALLED;
   ps from = request->from;
   if (!from) {
-    tally t = tally_of(f->observer, f->warps->items[request->warp]->block->kernel, pager_find(f->pager, address));
+    tally t = tally_of(f->observer, f->warps->items[request->warp], pager_find(f->pager, address));
     from = replayed(f, request, address, &t);
   }
   agenda_add(f->agenda, from + f->t->fault_batch, EVENT_BATCH, 0);
@@ -209,7 +210,7 @@ static void buffered(void *context, const fault_request *request, uint64_t addre
 
 static void serve(void *context, const pager_buffered *fault, bool block) {
   far_faults *f = context;
-  tally t = tally_of(f->observer, f->warps->items[fault->warp]->block->kernel, fault->unit);
+  tally t = tally_of(f->observer, f->warps->items[fault->warp], fault->unit);
   COUNT(&t, faults, 1);
   if (fault->unit->evicted) COUNT(&t, refaults, 1);
   if (f->observer->history) record_fault(f->observer, fault->unit, fault->address, fault->time);

@@ -59,6 +59,22 @@ uint32_t counters_of_allocation(observer *o, const trace_op *op) {
   return (uint32_t)o->allocations.count - 1;
 }
 
+/* The latest first: it was asked for a moment ago. */
+static uint32_t number_of(const observer *o, const sim_counters *counters) {
+  uint32_t i = (uint32_t)o->kernels.count - 1;
+  while (&o->kernels.items[i]->counters != counters) i--;
+  return i;
+}
+
+kernel_lines *lines_of_kernel(observer *o, const trace_launch *launch, sim_counters *counters) {
+  return o->lines ? lines_of_launch(o->lines, launch, number_of(o, counters), counters) : NULL;
+}
+
+void counters_of_all(const observer *o, uint32_t number, sim_counters *total) {
+  *total = o->kernels.items[number]->counters;
+  if (o->lines) lines_add(o->lines, number, total);
+}
+
 /* Counted per kernel only; everything else in the run's counters is counted there directly. */
 static void add_kernel(sim_counters *total, const sim_counters *k) {
 #define ADD(name) total->name += k->name;
@@ -75,7 +91,11 @@ static void add_kernel(sim_counters *total, const sim_counters *k) {
 
 void counters_of_run(const observer *o, sim_counters *total) {
   *total = o->counters;
-  for (size_t i = 0; i < o->kernels.count; i++) add_kernel(total, &o->kernels.items[i]->counters);
+  for (uint32_t i = 0; i < o->kernels.count; i++) {
+    sim_counters kernel;
+    counters_of_all(o, i, &kernel);
+    add_kernel(total, &kernel);
+  }
 }
 
 void observer_free(observer *o) {
@@ -84,4 +104,5 @@ void observer_free(observer *o) {
   free(o->kernels.items);
   free(o->allocations.items);
   history_free(o->history);
+  lines_free(o->lines);
 }

@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "machine/observe/history.h"
+#include "machine/observe/lines.h"
 #include "machine/sm/sm.h"
 #include "paging/pager.h"
 
@@ -16,6 +17,8 @@ typedef struct observer {
   bool paged;   /* what the pager says; else all that is mapped */
   const uint64_t *mapped;
   sim_history *history;  /* NULL: none is kept */
+  line_table *lines;     /* NULL: nothing is counted by instruction */
+  bool watched;          /* there is a history, or there are lines */
   ps next_sample;        /* of what is resident, for the history; UINT64_MAX: none */
   sim_counters counters; /* of the run; the kernels' are added when asked for */
   FF_VEC(sim_kernel_result *) kernels;
@@ -39,12 +42,17 @@ sim_history *record_copy(observer *o, ps end); /* history_copy_of; there must be
  * (counters.c). */
 void observer_free(observer *o);
 sim_counters *counters_of_kernel(observer *o, const trace_launch *launch);
+/* Of a launch with these counters; NULL: nothing is counted by instruction. */
+kernel_lines *lines_of_kernel(observer *o, const trace_launch *launch, sim_counters *counters);
+/* Kernel `number`, with what its instructions have counted. */
+void counters_of_all(const observer *o, uint32_t number, sim_counters *total);
 uint32_t counters_of_allocation(observer *o, const trace_op *op); /* the index */
 /* Of the run, without what is made from other parts' state: times, the link's busy time, what the pager has counted. */
 void counters_of_run(const observer *o, sim_counters *total);
 
-static inline tally tally_of(const observer *o, const kernel *k, const pager_unit *unit) {
-  return (tally){k->counters, &o->allocations.items[o->pager->allocations.items[unit->allocation].owner]->counters};
+/* Of the access that the warp is at. */
+static inline tally tally_of(const observer *o, const warp *w, const pager_unit *unit) {
+  return (tally){w->counted, &o->allocations.items[o->pager->allocations.items[unit->allocation].owner]->counters};
 }
 
 #endif

@@ -10,6 +10,15 @@ void sim_result_free(sim_result *result) {
   if (!result) return;
   free(result->kernels);
   free(result->allocations);
+  for (uint32_t i = 0; i < result->line_count; i++) {
+    free(result->lines[i].file);
+    free(result->lines[i].text);
+  }
+  free(result->lines);
+  free(result->codes);
+  result->lines = NULL;
+  result->codes = NULL;
+  result->line_count = result->code_count = 0;
   history_free(result->history);
   result->history = NULL;
   result->kernels = NULL;

@@ -33,6 +33,27 @@ typedef struct sim_allocation_result {
   sim_counters counters; /* accesses, sectors, faults, h2d_bytes, d2h_bytes, ... */
 } sim_allocation_result;
 
+/* One instruction of a kernel's code that has accessed memory, where that is counted (sim_options.lines). What is in
+ * its counters is its accesses': launches, time, instructions and waiting are the kernel's alone. */
+typedef struct sim_line_result {
+  uint32_t kernel; /* index in `kernels` */
+  uint32_t pc;     /* its number in the kernel's code, functions that it calls behind it */
+  uint32_t place;  /* its line in the PTX, from 1; 0: not known */
+  uint32_t source; /* its line in `file`, from 1; 0: not known */
+  char *file;      /* of the source (.file of the PTX); owned; NULL: not known */
+  char *text;      /* the instruction; owned; NULL: not known */
+  uint32_t code;   /* which of the kernel's codes; not in files, as */
+  uint32_t module; /* these two: trace_launch */
+  uint64_t symbol;
+  sim_counters counters;
+} sim_line_result;
+
+typedef struct sim_code { /* a TRACE_OP_MODULE */
+  uint32_t module;
+  const char *ptx; /* the access stream's */
+  uint64_t bytes;
+} sim_code;
+
 typedef struct sim_result { /* one manager on one machine */
   char memory[256];         /* the manager's name, or what the user called it */
   char machine[64];
@@ -47,6 +68,11 @@ typedef struct sim_result { /* one manager on one machine */
   uint32_t kernel_count;
   sim_allocation_result *allocations;
   uint32_t allocation_count;
+  bool lines_kept;        /* counted by instruction; `lines` may be empty then */
+  sim_line_result *lines; /* by kernel, code and pc; owned with their texts */
+  uint32_t line_count;
+  sim_code *codes; /* owned, their texts are not. Not in files */
+  uint32_t code_count;
   struct sim_history *history; /* owned; machine/observe/history.h. NULL: none was kept */
 } sim_result;
 

@@ -181,6 +181,7 @@ static void block_start(dispatcher *q, sm *m, kernel *k, ps time) {
                 .index = index,
                 .sm = m,
                 .counters = k->counters,
+                .counted = k->counters,
                 .scheduler = &m->schedulers[m->next_scheduler++ % q->spec->schedulers]};
     trace_cursor_open(q->reader, chunk, i, &w->cursor);
     event_push(q->agenda->heap, start + q->t->block_start, EVENT_WARP, index);

@@ -31,6 +31,7 @@ typedef struct warp {
   struct sm *sm;
   struct scheduler *scheduler;
   sim_counters *counters; /* of its kernel */
+  sim_counters *counted;  /* where its access is: the same, or its instruction's (observe/lines.h) */
   uint32_t index;
   uint32_t loads; /* issued so far; load i arrives at ring[i % LOAD_RING] */
   bool asleep;
@@ -109,7 +110,8 @@ typedef struct kernel {
   trace_launch *launch;        /* until the last block is over */
   uint64_t number;             /* the launch's */
   sim_counters *counters;
-  uint32_t node, stream; /* its operation, and that one's stream */
+  struct kernel_lines *lines; /* NULL: nothing is counted by instruction */
+  uint32_t node, stream;      /* its operation, and that one's stream */
   uint64_t blocks, next_block, done_blocks;
   trace_chunk *ahead; /* of next_block, if that was looked at to find its SM */
   uint32_t bound_to;  /* where it must start then; UINT32_MAX: anywhere */

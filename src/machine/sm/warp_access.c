@@ -31,11 +31,18 @@ typedef struct progress { /* of one call of access_continue */
   bool batches; /* far-faults are served in batches: the warp goes on with each page that has come */
 } progress;
 
+/* What is not counted for kernel and allocation alone. */
+static void watch(access_path *a, warp *w, const uint64_t *record, const pager_unit *unit, ps time) {
+  kernel_lines *lines = w->block->kernel->lines;
+  if (a->observer->history) record_access(a->observer, unit, trace_line_address(record[2]), time);
+  if (lines) w->counted = lines_at(lines, trace_access_pc(*record));
+}
+
 static void count_access(access_path *a, warp *w, const uint64_t *record, ps time) {
   trace_access_op op = trace_access_operation(*record);
   const pager_unit *unit = pager_find(a->pager, trace_line_address(record[2]));
-  tally t = tally_of(a->observer, w->block->kernel, unit);
-  if (a->observer->history) record_access(a->observer, unit, trace_line_address(record[2]), time);
+  if (a->observer->watched) watch(a, w, record, unit, time);
+  tally t = tally_of(a->observer, w, unit);
   COUNT(&t, accesses, 1);
   if (op == TRACE_LOAD) COUNT(&t, load_accesses, 1);
   if (op == TRACE_STORE) COUNT(&t, store_accesses, 1);
@@ -140,7 +147,7 @@ static void send_line(progress *p, uint64_t word, uint64_t line, ps ready) {
   if (__builtin_expect(a->written != NULL, 0)) trace_future_touch(a->written, trace_line_address(line));
   if (p->unit->state == PAGER_REMOTE && pager_reached(a->pager, p->unit, trace_line_address(line),
                                                       sector_count(r.sectors) * (uint64_t)TRACE_SECTOR_BYTES))
-    fault_reached(a->faults, p->k->counters, trace_line_address(line), accepted);
+    fault_reached(a->faults, p->w->counted, trace_line_address(line), accepted);
   p->at = accepted + p->step;
   if (data + p->hold > p->w->arrival) p->w->arrival = data + p->hold;
 }
@@ -150,7 +157,7 @@ static void one_line(progress *p, uint64_t word, uint64_t line, uint64_t bit) {
   if (window != p->window || p->unit->sibling || p->unit->alias_tag) {
     p->window = window;
     p->unit = pager_find(p->path->pager, address);
-    p->tally = tally_of(p->path->observer, p->k, p->unit);
+    p->tally = tally_of(p->path->observer, p->w, p->unit);
   }
   ps ready;
   if (!translate(p, address, bit, &ready)) return;

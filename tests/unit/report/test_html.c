@@ -48,7 +48,8 @@ static void test_data_comes_back(void **state) {
   ff_text out = {0};
   ff_error error;
   assert_int_equal(
-      report_html_write("page", PAGE, strlen(PAGE), "run", "a/b/run.json", json, strlen(json), &out, &error), FF_OK);
+      report_html_write("page", PAGE, strlen(PAGE), "run", "a/b/run.json", NULL, json, strlen(json), &out, &error),
+      FF_OK);
   const char *begin = "<p>{}</p><script type=\"application/json\">", *end = "</script><b>end</b>";
   assert_memory_equal(out.chars, begin, strlen(begin));
   assert_string_equal(out.chars + out.length - strlen(end), end);
@@ -73,7 +74,7 @@ static void test_pages_without_one_place(void **state) {
   for (size_t i = 0; i < sizeof pages / sizeof *pages; i++) {
     ff_text out = {0};
     ff_error error;
-    assert_int_equal(report_html_write("the/page", pages[i], strlen(pages[i]), "run", "f", "{}", 2, &out, &error),
+    assert_int_equal(report_html_write("the/page", pages[i], strlen(pages[i]), "run", "f", NULL, "{}", 2, &out, &error),
                      FF_PARSE);
     assert_non_null(strstr(error.message, "the/page: is not farfault's page"));
     assert_null(out.chars);
@@ -83,7 +84,7 @@ static void test_pages_without_one_place(void **state) {
 static void test_name_that_is_no_utf8(void **state) {
   ff_text out = {0};
   ff_error error;
-  assert_int_equal(report_html_write("p", PAGE, strlen(PAGE), "run", "\xff.json", "{}", 2, &out, &error), FF_OK);
+  assert_int_equal(report_html_write("p", PAGE, strlen(PAGE), "run", "\xff.json", NULL, "{}", 2, &out, &error), FF_OK);
   assert_non_null(strstr(out.chars, "\"file\":\"\""));
   free(out.chars);
 }
