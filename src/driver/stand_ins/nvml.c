@@ -5,30 +5,14 @@
  *
  * A device handle is the address of an entry of `devices`. Strings are cut to the caller's room:
  * NVML_ERROR_INSUFFICIENT_SIZE. */
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "driver/engine/engine.h"
 #include "driver/properties.h"
+#include "driver/stand_ins/nvml.h"
 
-#define EXPORT(name, parameters)                                     \
-  __attribute__((visibility("default"))) nvmlReturn name parameters; \
-  nvmlReturn name parameters
 #define DRIVER_VERSION "580.00"
 
-typedef enum nvmlReturn {
-  NVML_SUCCESS = 0,
-  NVML_ERROR_UNINITIALIZED = 1,
-  NVML_ERROR_INVALID_ARGUMENT = 2,
-  NVML_ERROR_NOT_SUPPORTED = 3,
-  NVML_ERROR_NOT_FOUND = 6,
-  NVML_ERROR_INSUFFICIENT_SIZE = 7,
-  NVML_ERROR_DRIVER_NOT_LOADED = 9,
-} nvmlReturn;
-
-typedef char *nvmlDevice; /* points into `devices` */
 static char devices[ENGINE_DEVICES_MAX];
 static bool initialised;
 
@@ -38,23 +22,32 @@ typedef struct nvmlPciInfo {
   char busId[32];
 } nvmlPciInfo;
 
-typedef struct nvmlMemory {
-  unsigned long long total, free, used;
-} nvmlMemory;
-
 typedef struct nvmlMemory_v2 {
   unsigned version;
   unsigned long long total, reserved, free, used;
 } nvmlMemory_v2;
 
-static nvmlReturn number_of(nvmlDevice device, int *number) {
+nvmlReturn nvml_ready(void) { return initialised ? NVML_SUCCESS : NVML_ERROR_UNINITIALIZED; }
+
+nvmlReturn nvml_device_number(nvmlDevice device, int *number) {
   if (!initialised) return NVML_ERROR_UNINITIALIZED;
   if (!device || device < devices || device >= devices + engine_devices()) return NVML_ERROR_INVALID_ARGUMENT;
   *number = (int)(device - devices);
   return NVML_SUCCESS;
 }
 
-static nvmlReturn give(char *to, unsigned room, const char *text) {
+nvmlDevice nvml_device(unsigned number) { return devices + number; }
+
+nvmlReturn nvml_attribute(nvmlDevice device, int attribute, unsigned *value) {
+  int number, found;
+  nvmlReturn error = value ? nvml_device_number(device, &number) : NVML_ERROR_INVALID_ARGUMENT;
+  if (error) return error;
+  if (!properties_attribute(engine_machine(), number, attribute, &found)) return NVML_ERROR_NOT_SUPPORTED;
+  *value = (unsigned)found;
+  return NVML_SUCCESS;
+}
+
+nvmlReturn nvml_text(char *to, unsigned room, const char *text) {
   if (!to) return NVML_ERROR_INVALID_ARGUMENT;
   if (strlen(text) >= room) return NVML_ERROR_INSUFFICIENT_SIZE;
   strcpy(to, text);
@@ -80,15 +73,23 @@ const char *nvmlErrorString(nvmlReturn error) {
   case NVML_ERROR_UNINITIALIZED: return "Uninitialized";
   case NVML_ERROR_INVALID_ARGUMENT: return "Invalid Argument";
   case NVML_ERROR_NOT_SUPPORTED: return "Not Supported";
+  case NVML_ERROR_NO_PERMISSION: return "Insufficient Permissions";
+  case NVML_ERROR_ALREADY_INITIALIZED: return "Already Initialized";
   case NVML_ERROR_NOT_FOUND: return "Not Found";
   case NVML_ERROR_INSUFFICIENT_SIZE: return "Insufficient Size";
+  case NVML_ERROR_INSUFFICIENT_POWER: return "Insufficient External Power";
   case NVML_ERROR_DRIVER_NOT_LOADED: return "Driver Not Loaded";
+  case NVML_ERROR_TIMEOUT: return "Timeout";
+  case NVML_ERROR_MEMORY: return "Insufficient Memory";
+  case NVML_ERROR_ARGUMENT_VERSION_MISMATCH: return "Argument Version Mismatch";
   default: return "Unknown Error";
   }
 }
 
-EXPORT(nvmlSystemGetDriverVersion, (char *version, unsigned room)) { return give(version, room, DRIVER_VERSION); }
-EXPORT(nvmlSystemGetNVMLVersion, (char *version, unsigned room)) { return give(version, room, "13." DRIVER_VERSION); }
+EXPORT(nvmlSystemGetDriverVersion, (char *version, unsigned room)) { return nvml_text(version, room, DRIVER_VERSION); }
+EXPORT(nvmlSystemGetNVMLVersion, (char *version, unsigned room)) {
+  return nvml_text(version, room, "13." DRIVER_VERSION);
+}
 static nvmlReturn cuda_version(int *version) {
   if (!version) return NVML_ERROR_INVALID_ARGUMENT;
   *version = (int)engine_driver_version();
@@ -147,24 +148,53 @@ EXPORT(nvmlDeviceGetHandleByUUID, (const char *uuid, nvmlDevice *device)) {
   return NVML_ERROR_NOT_FOUND;
 }
 
+/* 1: the text of nvmlDeviceGetUUID; 2: its 16 bytes */
+typedef struct nvmlUUID {
+  unsigned version, type;
+  union {
+    char text[41];
+    unsigned char bytes[16];
+  } value;
+} nvmlUUID;
+EXPORT(nvmlDeviceGetHandleByUUIDV, (const nvmlUUID *uuid, nvmlDevice *device)) {
+  if (!initialised) return NVML_ERROR_UNINITIALIZED;
+  if (!uuid || !device) return NVML_ERROR_INVALID_ARGUMENT;
+  if (uuid->version != NVML_STRUCT_VERSION(nvmlUUID, 1)) return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+  if (uuid->type != 1 && uuid->type != 2) return NVML_ERROR_INVALID_ARGUMENT;
+  for (unsigned i = 0; i < engine_devices(); i++) {
+    char text[41];
+    unsigned char id[16];
+    write_uuid((int)i, text);
+    properties_uuid(engine_machine(), (int)i, (char *)id);
+    if (uuid->type == 1 ? !strncmp(text, uuid->value.text, sizeof text) : !memcmp(id, uuid->value.bytes, sizeof id))
+      return by_index(i, device);
+  }
+  return NVML_ERROR_NOT_FOUND;
+}
+/* No device has a serial number: nvmlDeviceGetSerial is not supported, as on boards that have none. */
+EXPORT(nvmlDeviceGetHandleBySerial, (const char *serial, nvmlDevice *device)) {
+  if (!initialised) return NVML_ERROR_UNINITIALIZED;
+  return serial && device ? NVML_ERROR_NOT_FOUND : NVML_ERROR_INVALID_ARGUMENT;
+}
+
 /* ---- what a device is ---- */
 
 EXPORT(nvmlDeviceGetName, (nvmlDevice device, char *name, unsigned room)) {
   int number;
-  nvmlReturn error = number_of(device, &number);
-  return error ? error : give(name, room, engine_machine()->name);
+  nvmlReturn error = nvml_device_number(device, &number);
+  return error ? error : nvml_text(name, room, engine_machine()->name);
 }
 EXPORT(nvmlDeviceGetUUID, (nvmlDevice device, char *uuid, unsigned room)) {
   int number;
   char text[41];
-  nvmlReturn error = number_of(device, &number);
+  nvmlReturn error = nvml_device_number(device, &number);
   if (error) return error;
   write_uuid(number, text);
-  return give(uuid, room, text);
+  return nvml_text(uuid, room, text);
 }
 EXPORT(nvmlDeviceGetIndex, (nvmlDevice device, unsigned *index)) {
   int number;
-  nvmlReturn error = index ? number_of(device, &number) : NVML_ERROR_INVALID_ARGUMENT;
+  nvmlReturn error = index ? nvml_device_number(device, &number) : NVML_ERROR_INVALID_ARGUMENT;
   if (!error) *index = (unsigned)number;
   return error;
 }
@@ -173,7 +203,7 @@ EXPORT(nvmlDeviceGetMinorNumber, (nvmlDevice device, unsigned *minor)) { return 
 static nvmlReturn pci_info(nvmlDevice device, nvmlPciInfo *info) {
   int number;
   char text[16];
-  nvmlReturn error = info ? number_of(device, &number) : NVML_ERROR_INVALID_ARGUMENT;
+  nvmlReturn error = info ? nvml_device_number(device, &number) : NVML_ERROR_INVALID_ARGUMENT;
   if (error) return error;
   *info = (nvmlPciInfo){.bus = (unsigned)number + 1};
   properties_bus_write(number, text);
@@ -187,7 +217,7 @@ EXPORT(nvmlDeviceGetPciInfo_v3, (nvmlDevice device, nvmlPciInfo *info)) { return
 
 EXPORT(nvmlDeviceGetCudaComputeCapability, (nvmlDevice device, int *major, int *minor)) {
   int number;
-  nvmlReturn error = major && minor ? number_of(device, &number) : NVML_ERROR_INVALID_ARGUMENT;
+  nvmlReturn error = major && minor ? nvml_device_number(device, &number) : NVML_ERROR_INVALID_ARGUMENT;
   if (error) return error;
   *major = (int)engine_machine()->compute_major;
   *minor = (int)engine_machine()->compute_minor;
@@ -200,7 +230,7 @@ EXPORT(nvmlDeviceGetArchitecture, (nvmlDevice device, unsigned *architecture)) {
     unsigned capability, number;
   } list[] = {{100, 10}, {90, 9}, {89, 8}, {80, 7}, {75, 6}, {70, 5}, {60, 4}, {50, 3}, {30, 2}};
   int number, major, minor;
-  nvmlReturn error = architecture ? number_of(device, &number) : NVML_ERROR_INVALID_ARGUMENT;
+  nvmlReturn error = architecture ? nvml_device_number(device, &number) : NVML_ERROR_INVALID_ARGUMENT;
   if (!error) error = nvmlDeviceGetCudaComputeCapability(device, &major, &minor);
   if (error) return error;
   *architecture = 0xffffffffu; /* unknown: older than all of these */
@@ -212,47 +242,25 @@ EXPORT(nvmlDeviceGetArchitecture, (nvmlDevice device, unsigned *architecture)) {
   return NVML_SUCCESS;
 }
 
-/* ---- pairs of devices ---- */
-
-typedef enum nvmlP2PStatus { NVML_P2P_STATUS_OK = 0, NVML_P2P_STATUS_NOT_SUPPORTED = 5 } nvmlP2PStatus;
-typedef enum nvmlP2PCaps { /* what a pair of devices may be able to do */
-                           NVML_P2P_CAPS_INDEX_READ,
-                           NVML_P2P_CAPS_INDEX_WRITE,
-                           NVML_P2P_CAPS_INDEX_NVLINK,
-                           NVML_P2P_CAPS_INDEX_ATOMICS,
-                           NVML_P2P_CAPS_INDEX_PCI,
-                           NVML_P2P_CAPS_INDEX_UNKNOWN,
-} nvmlP2PCaps;
-
-/* Each device reaches each by PCIe; there is no NVLink. */
-EXPORT(nvmlDeviceGetP2PStatus, (nvmlDevice device, nvmlDevice peer, nvmlP2PCaps index, nvmlP2PStatus *status)) {
-  int number;
-  nvmlReturn error = number_of(device, &number);
-  if (!error) error = number_of(peer, &number);
-  if (error) return error;
-  if (!status || (unsigned)index >= NVML_P2P_CAPS_INDEX_UNKNOWN) return NVML_ERROR_INVALID_ARGUMENT;
-  *status = index == NVML_P2P_CAPS_INDEX_NVLINK ? NVML_P2P_STATUS_NOT_SUPPORTED : NVML_P2P_STATUS_OK;
-  return NVML_SUCCESS;
-}
-
 /* ---- memory: this process's ---- */
 
-static nvmlReturn memory_of(nvmlDevice device, nvmlMemory *memory) {
+nvmlReturn nvml_memory(nvmlDevice device, nvmlMemory *memory) {
   int number;
   uint64_t free_bytes, total;
-  nvmlReturn error = number_of(device, &number);
+  nvmlReturn error = nvml_device_number(device, &number);
   if (error) return error;
   if (engine_memory_info(number, &free_bytes, &total)) return NVML_ERROR_NOT_SUPPORTED;
   *memory = (nvmlMemory){total, free_bytes, total - free_bytes};
   return NVML_SUCCESS;
 }
 EXPORT(nvmlDeviceGetMemoryInfo, (nvmlDevice device, nvmlMemory *memory)) {
-  return memory ? memory_of(device, memory) : NVML_ERROR_INVALID_ARGUMENT;
+  return memory ? nvml_memory(device, memory) : NVML_ERROR_INVALID_ARGUMENT;
 }
 EXPORT(nvmlDeviceGetMemoryInfo_v2, (nvmlDevice device, nvmlMemory_v2 *memory)) {
   nvmlMemory found;
-  nvmlReturn error = memory ? memory_of(device, &found) : NVML_ERROR_INVALID_ARGUMENT;
+  nvmlReturn error = memory ? nvml_memory(device, &found) : NVML_ERROR_INVALID_ARGUMENT;
   if (error) return error;
+  if (memory->version != NVML_STRUCT_VERSION(nvmlMemory_v2, 2)) return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
   *memory = (nvmlMemory_v2){.version = memory->version, .total = found.total, .free = found.free, .used = found.used};
   return NVML_SUCCESS;
 }
