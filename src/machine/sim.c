@@ -151,6 +151,8 @@ static ff_status pager_init(sim *s, const sim_options *options, ff_error *error)
                          .evict_shares = s->evict.borrowed,
                          .watermarks = options->watermarks_chosen ? options->watermarks : m->watermarks,
                          .future = s->future,
+                         .owners = s->peers.owners,
+                         .device = s->peers.device,
                          .counters = m->counters,
                          .copy_clean = m->copy_clean,
                          .zeroes = !s->spec->first_touch_moves,

@@ -24,6 +24,7 @@
 #include "machine/event_loop.h"
 #include "machine/host/hints.h"
 #include "machine/host/host_transfer.h"
+#include "machine/host/peer_link.h"
 #include "machine/host/peers.h"
 #include "machine/host/streams.h"
 #include "machine/host/virtual_memory.h"
@@ -369,14 +370,23 @@ static bool host_may_wait(const trace_op *op) {
   }
 }
 
-/* Meanwhile the others' questions can be answered. */
+/* Meanwhile the others' questions can be answered. Behind it all know what the others have had of managed memory. */
 static ps meet(host *h, const trace_op *op, ps time) {
+  peer_say_busy(h->peer_link);
   answers_unlock(h->answers);
   trace_reader_waits(h->reader, true);
   time = peers_meet(h->peers, h->device_index, op->sequence, time);
   trace_reader_waits(h->reader, false);
   answers_lock(h->answers);
+  pager_owners_changed(h->pager);
+  peer_charge(h->peer_link);
   return time;
+}
+
+/* A launch may use managed memory that kernels before it have had on other devices. */
+static bool shares_pages(host *h, const trace_op *op) {
+  if (op->kind == TRACE_OP_ALLOC) h->managed |= op->alloc.memory == TRACE_MEMORY_MANAGED;
+  return h->managed && manager_pages(h->manager) && (op->kind == TRACE_OP_LAUNCH || op->kind == TRACE_OP_PREFETCH);
 }
 
 /* When the event of this device happened for which a stream of another one's is to wait: the device goes on until it
@@ -460,6 +470,7 @@ void host_process(host *h, const trace_op *op) {
   }
   if (h->peers && op->kind == TRACE_OP_STREAM_WAIT)
     h->not_before = meet(h, op, foreign ? happened_for_others(h, op) : 0);
+  if (h->peers && shares_pages(h, op)) meet(h, op, 0);
   if (foreign) process_foreign(h, op);
   else process_own(h, op);
   if (h->peers && host_may_wait(op)) wait_until(h, meet(h, op, h->clock));

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Managed memory that other devices of the program use, too: what a pager tells the owner map (owners.h), what it asks
+ * it, and what it does when the map has changed.
+ *
+ * To a pager "the CPU's copy" (cpu_version) is the copy elsewhere: the host's, or that of the device that the map
+ * names. A page that has come from another device, which gave it up, is newer than the host's copy, whatever that was:
+ * it is written back when it goes.
+ *
+ *     RESIDENT --another device TAKES it--> away        RESIDENT --another device COPIES it--> RESIDENT, duplicate
+ *
+ * After every meeting, for units that are not on their way: a unit that is resident is in this device's set (asserted
+ * at the deep check level). */
+#include "paging/pager.h"
+
+static bool is_shared(const pager *p, const pager_unit *unit) {
+  return p->config.owners && p->config.manager->placement == MANAGER_PAGED && unit->allocation &&
+         p->allocations.items[unit->allocation].kind == TRACE_MEMORY_MANAGED;
+}
+
+/* The unit's first byte: what the map knows it by. */
+static uint64_t key_of(const pager *p, const pager_unit *unit, uint64_t address) {
+  uint64_t window = address & ~(p->config.unit_bytes - 1), begin = p->allocations.items[unit->allocation].address;
+  return begin > window ? begin : window;
+}
+
+static owners_set own_bit(const pager *p) { return (owners_set)(1u << p->config.device); }
+
+uint8_t pager_source(pager *p, const pager_unit *unit, uint64_t address) {
+  if (!is_shared(p, unit)) return 0;
+  owners_set others = owners_of(p->config.owners, key_of(p, unit, address)) & (owners_set)~own_bit(p);
+  return others ? (uint8_t)(1 + __builtin_ctz(others)) : 0;
+}
+
+void pager_note(pager *p, const pager_unit *unit, uint64_t address, owners_kind kind, uint8_t source) {
+  if (!is_shared(p, unit)) return;
+  owners_note(p->config.owners, p->config.device,
+              (owners_event){.address = key_of(p, unit, address),
+                             .time = p->now,
+                             .from = source ? source - 1 : OWNERS_HOST,
+                             .kind = (uint8_t)kind});
+}
+
+void pager_came_from_device(pager *p, pager_unit *unit) {
+  FF_CHECK(is_shared(p, unit));
+  unit->gpu_version = ++unit->version;
+  unit->populated = true;
+}
+
+uint64_t pager_from_device(pager *p, uint32_t device) {
+  uint64_t bytes = p->from_devices[device];
+  p->from_devices[device] = 0;
+  return bytes;
+}
+
+/* What another device has noted of the unit. */
+static void changed(pager *p, pager_unit *unit, const owners_event *event) {
+  owners_set set = owners_of(p->config.owners, event->address);
+  bool carried = event->from == (int32_t)p->config.device, here = set & own_bit(p);
+  if (event->kind != OWNERS_GIVES) unit->populated = true; /* it need not be zeros any more */
+  if (carried) pager_moved(p, unit, false);
+  if (unit->state != PAGER_RESIDENT) return;
+  if (here) {
+    if (event->kind != OWNERS_COPIES || unit->duplicate || set == own_bit(p)) return;
+    unit->duplicate = true;
+    pager_remark(p, event->address);
+    return;
+  }
+  unit->cpu_version = unit->version;
+  pager_unit_leaves(p, unit, event->address);
+  *(carried ? &p->moved_out : &p->dropped) += unit->bytes;
+}
+
+void pager_owners_changed(pager *p) {
+  size_t count;
+  const owners_event *events = owners_events(p->config.owners, &count);
+  if (p->config.manager->placement != MANAGER_PAGED) return;
+  for (size_t i = 0; i < count; i++) {
+    pager_unit *unit = pager_find(p, events[i].address);
+    if (is_shared(p, unit) && events[i].device != p->config.device) changed(p, unit, &events[i]);
+    FF_CHECK_DEEP(!is_shared(p, unit) || unit->state != PAGER_RESIDENT ||
+                  owners_of(p->config.owners, events[i].address) & own_bit(p) || events[i].device == p->config.device);
+  }
+  pager_check(p);
+}

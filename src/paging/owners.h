@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which devices of a program hold which unit of managed memory: the owner map that the simulations of one manager on
+ * all devices share.
+ *
+ * Each device notes what comes to its memory and what leaves it. Where all devices meet (machine/host/peers.h) the
+ * notes become the map: in order of time, of equal times the lower device's first, each device's own in their order.
+ * Between two meetings the map stands still, so that what a device reads there depends on no thread's speed.
+ *
+ *   TAKES    the unit is the device's alone: it leaves all others
+ *   COPIES   the device has it, too (read mostly)
+ *   GIVES    the device has it no longer; if nobody has it, it is the host's
+ *
+ * owners_note, owners_carried and owners_say_busy are called by the device's own thread between two meetings,
+ * owners_merge once per meeting while all devices wait, and the rest by any thread between two meetings. */
+#ifndef FF_PAGING_OWNERS_H
+#define FF_PAGING_OWNERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { OWNERS_DEVICES = 16 };
+typedef uint16_t owners_set; /* a bit per device */
+
+typedef enum owners_kind { OWNERS_TAKES, OWNERS_COPIES, OWNERS_GIVES } owners_kind;
+
+#define OWNERS_HOST (-1) /* it came from the host, or without bytes */
+
+typedef struct owners_event {
+  uint64_t address; /* the unit's first byte */
+  uint64_t time;    /* ps; raised to that of the device's note before */
+  int32_t from;     /* the device whose bytes came; OWNERS_HOST: none */
+  uint8_t kind, device;
+} owners_event;
+
+typedef struct owners_transfer { /* bytes that one device's link carried out to another one's memory */
+  uint64_t bytes, begins, ends;  /* ps */
+  uint32_t from, to;
+} owners_transfer;
+
+typedef struct owners owners;
+owners *owners_create(void);
+void owners_free(owners *owners);
+
+void owners_note(owners *owners, uint32_t device, owners_event event); /* sets event.device */
+void owners_carried(owners *owners, uint32_t device, owners_transfer transfer);
+/* Until when the device's links to others carry what they have been given (ps): what others are told after the next
+ * meeting. */
+void owners_say_busy(owners *owners, uint32_t device, uint64_t until);
+
+void owners_merge(owners *owners);
+
+/* After a meeting: all that was noted before it, in the map's order, and what was carried. They live until the next. */
+const owners_event *owners_events(const owners *owners, size_t *count);
+const owners_transfer *owners_transfers(const owners *owners, size_t *count);
+owners_set owners_of(const owners *owners, uint64_t address); /* of the unit that begins there */
+uint64_t owners_busy(const owners *owners, uint32_t device);
+
+#endif
