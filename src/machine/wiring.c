@@ -16,6 +16,7 @@ static void wire_memory(sim *s, device *d) {
                        .stacks = s->stacks,
                        .lent = d->borrow ? &s->lent : NULL,
                        .link = &s->link,
+                       .peers = &s->peers,
                        .network = d->limits_network ? &d->network : NULL,
                        .slices = d->slices,
                        .crossing = spec->l2_copies ? d->crossing : NULL,
@@ -111,8 +112,10 @@ static void wire_link(sim *s, device *d, const sim_options *options) {
                         .two_engines = s->spec->copy_engines > 1,
                         .instant = s->host.instant};
   s->peers = (peer_link){.device = options->device_index,
+                         .spec = s->spec,
                          .port = &s->link,
                          .owners = options->peers ? peers_owners(options->peers) : NULL};
+  peer_link_begin(&s->peers);
 }
 
 /* Translation, far-faults, and what launches declare. The pager comes later: sim_wire_pager. */

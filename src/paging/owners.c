@@ -4,6 +4,7 @@
 #include "paging/owners.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/check.h"
 #include "base/memory.h"
@@ -20,7 +21,8 @@ struct owners {
     FF_VEC(owners_event) events;
     FF_VEC(owners_transfer) transfers;
     size_t next; /* while they are merged */
-    uint64_t said, busy;
+    owners_load said_load[2], load[2];
+    uint64_t said[OWNERS_OUTS], busy[OWNERS_OUTS];
   } each[OWNERS_DEVICES];
   FF_VEC(owners_event) events;
   FF_VEC(owners_transfer) transfers;
@@ -88,8 +90,11 @@ void owners_carried(owners *o, uint32_t device, owners_transfer transfer) {
   FF_PUSH(&o->each[device].transfers, transfer);
 }
 
-void owners_say_busy(owners *o, uint32_t device, uint64_t until) { o->each[device].said = until; }
-uint64_t owners_busy(const owners *o, uint32_t device) { return o->each[device].busy; }
+void owners_say_busy(owners *o, uint32_t device, owners_out out, uint64_t until) { o->each[device].said[out] = until; }
+uint64_t owners_busy(const owners *o, uint32_t device, owners_out out) { return o->each[device].busy[out]; }
+
+void owners_say_load(owners *o, uint32_t device, bool in, owners_load load) { o->each[device].said_load[in] = load; }
+owners_load owners_load_of(const owners *o, uint32_t device, bool in) { return o->each[device].load[in]; }
 
 /* The device whose next note is the earliest; OWNERS_DEVICES: none is left. */
 static uint32_t earliest(const owners *o) {
@@ -124,7 +129,8 @@ void owners_merge(owners *o) {
   for (uint32_t d = 0; d < OWNERS_DEVICES; d++) {
     for (size_t i = 0; i < o->each[d].transfers.count; i++) FF_PUSH(&o->transfers, o->each[d].transfers.items[i]);
     o->each[d].events.count = o->each[d].transfers.count = o->each[d].next = 0;
-    o->each[d].busy = o->each[d].said;
+    memcpy(o->each[d].load, o->each[d].said_load, sizeof o->each[d].load);
+    memcpy(o->each[d].busy, o->each[d].said, sizeof o->each[d].busy);
   }
 }
 

@@ -10,7 +10,7 @@
  *   COPIES   the device has it, too (read mostly)
  *   GIVES    the device has it no longer; if nobody has it, it is the host's
  *
- * owners_note, owners_carried and owners_say_busy are called by the device's own thread between two meetings,
+ * owners_note, owners_carried and what a device says are called by the device's own thread between two meetings,
  * owners_merge once per meeting while all devices wait, and the rest by any thread between two meetings. */
 #ifndef FF_PAGING_OWNERS_H
 #define FF_PAGING_OWNERS_H
@@ -34,9 +34,14 @@ typedef struct owners_event {
 } owners_event;
 
 typedef struct owners_transfer { /* bytes that one device's link carried out to another one's memory */
-  uint64_t bytes, begins, ends;  /* ps */
-  uint32_t from, to;
+  uint64_t bytes, begins;        /* ps */
+  uint32_t from, to, by;         /* by: the device that has simulated it: one of the two */
+  bool reached;                  /* by lines, without moving: not counted as moved */
 } owners_transfer;
+
+typedef struct owners_load { /* what a device's link has carried over the host's port, one way: ps */
+  uint64_t bytes, first, last;
+} owners_load;
 
 typedef struct owners owners;
 owners *owners_create(void);
@@ -44,16 +49,20 @@ void owners_free(owners *owners);
 
 void owners_note(owners *owners, uint32_t device, owners_event event); /* sets event.device */
 void owners_carried(owners *owners, uint32_t device, owners_transfer transfer);
-/* Until when the device's links to others carry what they have been given (ps): what others are told after the next
+/* Until when the device's ways out to others carry what they have been given (ps): what others are told after the next
  * meeting. */
-void owners_say_busy(owners *owners, uint32_t device, uint64_t until);
+typedef enum owners_out { OWNERS_OUT_BUS, OWNERS_OUT_SWITCH, OWNERS_OUTS } owners_out;
+void owners_say_busy(owners *owners, uint32_t device, owners_out out, uint64_t until);
+
+void owners_say_load(owners *owners, uint32_t device, bool in, owners_load load);
 
 void owners_merge(owners *owners);
 
 /* After a meeting: all that was noted before it, in the map's order, and what was carried. They live until the next. */
 const owners_event *owners_events(const owners *owners, size_t *count);
 const owners_transfer *owners_transfers(const owners *owners, size_t *count);
-owners_set owners_of(const owners *owners, uint64_t address); /* of the unit that begins there */
-uint64_t owners_busy(const owners *owners, uint32_t device);
+owners_set owners_of(const owners *owners, uint64_t address);               /* of the unit that begins there */
+owners_load owners_load_of(const owners *owners, uint32_t device, bool in); /* that it said before the meeting */
+uint64_t owners_busy(const owners *owners, uint32_t device, owners_out out);
 
 #endif

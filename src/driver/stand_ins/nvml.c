@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "driver/engine/engine.h"
+#include "driver/engine/engine_peer.h"
 #include "driver/properties.h"
 
 #define EXPORT(name, parameters)                                     \
@@ -224,14 +225,16 @@ typedef enum nvmlP2PCaps { /* what a pair of devices may be able to do */
                            NVML_P2P_CAPS_INDEX_UNKNOWN,
 } nvmlP2PCaps;
 
-/* Each device reaches each by PCIe; there is no NVLink. */
+/* By the machine's links; without any, each device reaches each by PCIe. */
 EXPORT(nvmlDeviceGetP2PStatus, (nvmlDevice device, nvmlDevice peer, nvmlP2PCaps index, nvmlP2PStatus *status)) {
-  int number;
+  int number, other;
   nvmlReturn error = number_of(device, &number);
-  if (!error) error = number_of(peer, &number);
+  if (!error) error = number_of(peer, &other);
   if (error) return error;
   if (!status || (unsigned)index >= NVML_P2P_CAPS_INDEX_UNKNOWN) return NVML_ERROR_INVALID_ARGUMENT;
-  *status = index == NVML_P2P_CAPS_INDEX_NVLINK ? NVML_P2P_STATUS_NOT_SUPPORTED : NVML_P2P_STATUS_OK;
+  bool there = index == NVML_P2P_CAPS_INDEX_NVLINK ? engine_peer_has_nvlink(number, other)
+                                                   : number == other || engine_peer_possible(number, other);
+  *status = there ? NVML_P2P_STATUS_OK : NVML_P2P_STATUS_NOT_SUPPORTED;
   return NVML_SUCCESS;
 }
 

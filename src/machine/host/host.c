@@ -281,7 +281,8 @@ static void prefetch_hinted(host *h, const trace_op *launch) {
 
 /* ---- several devices ---- */
 
-#define ELSEWHERE (TRACE_STREAM_NUMBERS - 1) /* the stream of what others' streams do with this device's memory */
+/* the stream of what streams of that device do with this one's memory */
+#define ELSEWHERE(device) (TRACE_STREAM_NUMBERS - 1 - (device))
 
 static ps copy_call(const host *h) { return h->manager->placement == MANAGER_PROGRAM ? h->t->link_copy : h->t->api; }
 
@@ -305,9 +306,15 @@ static void prefetch(host *h, const trace_op *op) {
  * made. */
 static void process_elsewhere(host *h, const trace_op *op) {
   trace_op own = *op;
-  own.stream = ELSEWHERE;
-  stream_find(h->streams, ELSEWHERE)->non_blocking = true;
+  own.stream = ELSEWHERE(h->op_device);
+  stream_find(h->streams, own.stream)->non_blocking = true;
   enqueue(h, &own);
+}
+
+/* The memory there is another device's. */
+static void set_device(host *h, uint64_t address) {
+  uint32_t index = h->failed ? 0 : pager_allocation_at(h->pager, address);
+  if (index) h->pager->allocations.items[index].device = (uint8_t)(1 + h->op_device);
 }
 
 /* Of the other devices a simulation has their memory, which its kernels reach over the link, what calls for them cost
@@ -318,6 +325,7 @@ static void process_foreign(host *h, const trace_op *op) {
   case TRACE_OP_ALLOC:
     if (op->alloc.memory == TRACE_MEMORY_DEVICE) remote.alloc.memory = TRACE_MEMORY_PINNED;
     allocate(h, &remote);
+    if (op->alloc.memory == TRACE_MEMORY_DEVICE) set_device(h, op->alloc.address);
     break;
   case TRACE_OP_FREE: release(h, op); break;
   case TRACE_OP_LAUNCH:
@@ -371,16 +379,15 @@ static bool host_may_wait(const trace_op *op) {
 }
 
 /* Meanwhile the others' questions can be answered. Behind it all know what the others have had of managed memory. */
-static ps meet(host *h, const trace_op *op, ps time) {
-  peer_say_busy(h->peer_link);
+static ps meet(host *h, const trace_op *op, bool waits, ps time) {
+  peer_tell(h->peer_link, waits);
   answers_unlock(h->answers);
   trace_reader_waits(h->reader, true);
   time = peers_meet(h->peers, h->device_index, op->sequence, time);
   trace_reader_waits(h->reader, false);
   answers_lock(h->answers);
   pager_owners_changed(h->pager);
-  peer_charge(h->peer_link);
-  return time;
+  return time + peer_charge(h->peer_link, waits);
 }
 
 /* A launch may use managed memory that kernels before it have had on other devices. */
@@ -462,18 +469,19 @@ static void process_own(host *h, const trace_op *op) {
 void host_process(host *h, const trace_op *op) {
   trace_op own;
   h->paid = trace_is_paid(op->stream);
-  bool foreign = trace_device(op->stream) != h->device_index && op->kind != TRACE_OP_END;
+  h->op_device = trace_device(op->stream);
+  bool foreign = h->op_device != h->device_index && op->kind != TRACE_OP_END;
   if (op->stream >= TRACE_STREAM_NUMBERS) {
     own = *op;
     own.stream = trace_stream_number(op->stream);
     op = &own;
   }
   if (h->peers && op->kind == TRACE_OP_STREAM_WAIT)
-    h->not_before = meet(h, op, foreign ? happened_for_others(h, op) : 0);
-  if (h->peers && shares_pages(h, op)) meet(h, op, 0);
+    h->not_before = meet(h, op, false, foreign ? happened_for_others(h, op) : 0);
+  if (h->peers && shares_pages(h, op)) meet(h, op, false, 0);
   if (foreign) process_foreign(h, op);
   else process_own(h, op);
-  if (h->peers && host_may_wait(op)) wait_until(h, meet(h, op, h->clock));
+  if (h->peers && host_may_wait(op)) wait_until(h, meet(h, op, true, h->clock));
   h->times[op->sequence % HOST_TIMES] = h->clock;
   h->processed = op->sequence + 1;
   answers_progress(h->answers);

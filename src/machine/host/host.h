@@ -46,6 +46,7 @@ typedef struct host {
   ps not_before;         /* the operation that is processed waits for another device's event: it happened then */
   bool paid;             /* the operation was put by a call that the host has paid for (trace/origin.h) */
   bool touches_recorded; /* the program says when the host touches managed memory */
+  uint32_t op_device;    /* whose stream the operation is of that is processed */
   bool managed;          /* the program has had managed memory */
   bool failed;
   char error[512];

@@ -243,6 +243,12 @@ static bool is_peer_copy(const transfers *x, const trace_op *op) {
   return (to && is_far(x, op->copy.to)) || (from && is_far(x, op->copy.from));
 }
 
+/* In whose memory the other end of a copy is; -1: in none's. */
+static int other_device(const transfers *x, uint64_t address) {
+  if (!is_far(x, address) || !x->peers->owners) return -1;
+  return (int)x->pager->allocations.items[pager_find(x->pager, address)->allocation].device - 1;
+}
+
 /* Over this device's link: in, if it is to its memory, else out; the other one's simulation has it on its own. */
 static ps copy_between(transfers *x, const trace_op *op, ps time) {
   uint64_t width = op->copy.width, height = op->copy.height, bytes = width * height;
@@ -258,7 +264,8 @@ static ps copy_between(transfers *x, const trace_op *op, ps time) {
   bool over_in = op->copy.direction == TRACE_D2D ? in : op->copy.direction == TRACE_H2D;
   if (near) count_copied(x, near, in, bytes);
   else x->foreign[over_in] += bytes;
-  return link_copy(x->link, HISTORY_CAUSE_COPY, over_in, bytes, !op->copy.pinned, time);
+  return peer_copies(x->peers, over_in, near ? other_device(x, in ? op->copy.from : op->copy.to) : -1, bytes,
+                     !op->copy.pinned, time);
 }
 
 static ps copy_begin(transfers *x, const trace_op *op, ps time) {

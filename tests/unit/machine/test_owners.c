@@ -61,11 +61,12 @@ static void test_order(void **state) {
 static void test_what_was_carried(void **state) {
   owners *o = owners_create();
   size_t count;
-  owners_carried(o, 2, (owners_transfer){.bytes = 7, .begins = 1, .ends = 3, .from = 1, .to = 2});
-  owners_say_busy(o, 1, 99);
-  assert_int_equal(owners_busy(o, 1), 0);
+  owners_carried(o, 2, (owners_transfer){.bytes = 7, .begins = 1, .from = 1, .to = 2});
+  owners_say_busy(o, 1, OWNERS_OUT_SWITCH, 99);
+  assert_int_equal(owners_busy(o, 1, OWNERS_OUT_SWITCH), 0);
   owners_merge(o);
-  assert_int_equal(owners_busy(o, 1), 99);
+  assert_int_equal(owners_busy(o, 1, OWNERS_OUT_SWITCH), 99);
+  assert_int_equal(owners_busy(o, 1, OWNERS_OUT_BUS), 0);
   const owners_transfer *transfers = owners_transfers(o, &count);
   assert_int_equal(count, 1);
   assert_int_equal(transfers[0].bytes, 7);
