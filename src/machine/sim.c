@@ -153,6 +153,7 @@ static ff_status pager_init(sim *s, const sim_options *options, ff_error *error)
                          .future = s->future,
                          .owners = s->peers.owners,
                          .device = s->peers.device,
+                         .peers = peer_link_peers(&s->peers),
                          .counters = m->counters,
                          .copy_clean = m->copy_clean,
                          .zeroes = !s->spec->first_touch_moves,

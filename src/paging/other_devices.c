@@ -7,6 +7,10 @@
  * it is written back when it goes.
  *
  *     RESIDENT --another device TAKES it--> away        RESIDENT --another device COPIES it--> RESIDENT, duplicate
+ *     RESIDENT --another device WRITES it--> RESIDENT, newer than the host's copy
+ *
+ * What hints map where it is (REMOTE) is mapped also in another device's memory, if that is a peer; else the unit is
+ * ABSENT while that device has it, and a far-fault brings it.
  *
  * After every meeting, for units that are not on their way: a unit that is resident is in this device's set (asserted
  * at the deep check level). */
@@ -47,6 +51,12 @@ void pager_note(pager *p, const pager_unit *unit, uint64_t address, owners_kind 
                              .kind = (uint8_t)kind});
 }
 
+void pager_wrote_far(pager *p, pager_unit *unit, uint64_t address) {
+  if (unit->wrote_far || !is_shared(p, unit) || !pager_source(p, unit, address)) return;
+  unit->wrote_far = true;
+  pager_note(p, unit, address, OWNERS_WRITES, 0);
+}
+
 void pager_came_from_device(pager *p, pager_unit *unit) {
   FF_CHECK(is_shared(p, unit));
   unit->gpu_version = ++unit->version;
@@ -59,13 +69,40 @@ uint64_t pager_from_device(pager *p, uint32_t device) {
   return bytes;
 }
 
+/* A unit that is not here is mapped, or not, as its hints and the way to where it is say. */
+static void map_again(pager *p, pager_unit *unit, uint64_t address, owners_set set) {
+  owners_set others = set & (owners_set)~own_bit(p);
+  if (!others || others & p->config.peers) {
+    pager_remap(p, unit, address);
+  } else if (unit->state == PAGER_REMOTE) {
+    p->config.hooks.left(p->config.hooks.context, address, unit);
+    unit->state = PAGER_ABSENT;
+    pager_remark(p, address);
+  }
+}
+
+static void written_by_other(pager *p, pager_unit *unit, uint64_t address) {
+  if (unit->state != PAGER_RESIDENT || unit->cpu_version != unit->version) return;
+  unit->gpu_version = ++unit->version;
+  unit->cleaned = false;
+  pager_remark(p, address);
+}
+
 /* What another device has noted of the unit. */
 static void changed(pager *p, pager_unit *unit, const owners_event *event) {
   owners_set set = owners_of(p->config.owners, event->address);
   bool carried = event->from == (int32_t)p->config.device, here = set & own_bit(p);
   if (event->kind != OWNERS_GIVES) unit->populated = true; /* it need not be zeros any more */
   if (carried) pager_moved(p, unit, false);
-  if (unit->state != PAGER_RESIDENT) return;
+  if (event->kind == OWNERS_WRITES) {
+    written_by_other(p, unit, event->address);
+    return;
+  }
+  unit->wrote_far = false;
+  if (unit->state != PAGER_RESIDENT) {
+    map_again(p, unit, event->address, set);
+    return;
+  }
   if (here) {
     if (event->kind != OWNERS_COPIES || unit->duplicate || set == own_bit(p)) return;
     unit->duplicate = true;
@@ -75,6 +112,7 @@ static void changed(pager *p, pager_unit *unit, const owners_event *event) {
   unit->cpu_version = unit->version;
   pager_unit_leaves(p, unit, event->address);
   *(carried ? &p->moved_out : &p->dropped) += unit->bytes;
+  map_again(p, unit, event->address, set);
 }
 
 void pager_owners_changed(pager *p) {

@@ -116,6 +116,7 @@ static void apply(owners *o, const owners_event *event) {
   case OWNERS_TAKES: *set = own; break;
   case OWNERS_COPIES: *set |= own; break;
   case OWNERS_GIVES: *set &= (owners_set)~own; break;
+  case OWNERS_WRITES: break;
   }
 }
 

@@ -9,6 +9,7 @@
  *   TAKES    the unit is the device's alone: it leaves all others
  *   COPIES   the device has it, too (read mostly)
  *   GIVES    the device has it no longer; if nobody has it, it is the host's
+ *   WRITES   the device has written it where it is, in another one's memory, for the first time since it is there
  *
  * owners_note, owners_carried and what a device says are called by the device's own thread between two meetings,
  * owners_merge once per meeting while all devices wait, and the rest by any thread between two meetings. */
@@ -22,7 +23,7 @@
 enum { OWNERS_DEVICES = 16 };
 typedef uint16_t owners_set; /* a bit per device */
 
-typedef enum owners_kind { OWNERS_TAKES, OWNERS_COPIES, OWNERS_GIVES } owners_kind;
+typedef enum owners_kind { OWNERS_TAKES, OWNERS_COPIES, OWNERS_GIVES, OWNERS_WRITES } owners_kind;
 
 #define OWNERS_HOST (-1) /* it came from the host, or without bytes */
 

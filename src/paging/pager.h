@@ -87,6 +87,7 @@ typedef struct pager_unit {
   /* of a blank allocation: it holds data though it was never written, as zeros were copied, or the host has touched it
    * under a manager that keeps no account of writes (copy_clean) */
   bool populated;
+  bool wrote_far;      /* written over the link since another device has it: noted */
   uint8_t hints;       /* what the program has said of it */
   uint8_t flight_kind; /* IN_FLIGHT: pager_flight_kind */
   uint8_t source;      /* IN_FLIGHT: 1 + the device whose bytes come; 0: the host's, or none */
@@ -177,6 +178,7 @@ typedef struct pager_config {
   const trace_future *future; /* complete before the first fault; NULL: it is not known */
   owners *owners;             /* the other devices' simulations have it, too; NULL: there is one device */
   uint32_t device;            /* the number of this one */
+  owners_set peers;           /* devices whose memory this one's kernels can reach */
   manager_counters counters;  /* of the manager, or chosen instead */
   bool copy_clean;            /* evicted pages are written back even if the host's copy is the newest */
   bool zeroes; /* blank pages come as zeros to whatever brings them; else only what declares them takes them so */
@@ -412,6 +414,8 @@ static inline void pager_note_use(pager *pager, pager_unit *unit, uint64_t addre
   unit->used |= pager_used_bit(pager, address);
 }
 
+void pager_wrote_far(pager *pager, pager_unit *unit, uint64_t address); /* other_devices.c */
+
 /* The GPU can read and write the CPU's copy over the link. */
 static inline bool pager_over_link(const pager_unit *unit) { return unit->state == PAGER_REMOTE || unit->departs; }
 
@@ -427,7 +431,10 @@ static inline void pager_gpu_read(pager *pager, pager_unit *unit, uint64_t addre
 
 static inline void pager_gpu_write(pager *pager, pager_unit *unit, uint64_t address) {
   pager_gpu_read(pager, unit, address); /* most stores leave part of the page: it must be the newest */
-  if (pager_over_link(unit)) unit->cpu_version = ++unit->version;
+  if (pager_over_link(unit)) {
+    unit->cpu_version = ++unit->version;
+    if (__builtin_expect(pager->config.owners != NULL, 0)) pager_wrote_far(pager, unit, address);
+  }
   if (unit->state != PAGER_RESIDENT) return;
   bool clean = unit->cpu_version == unit->version;
   unit->gpu_version = ++unit->version;

@@ -286,19 +286,24 @@ static void prefetch_hinted(host *h, const trace_op *launch) {
 
 static ps copy_call(const host *h) { return h->manager->placement == MANAGER_PROGRAM ? h->t->link_copy : h->t->api; }
 
-/* A hint that names another device says of this one only that the data is to be elsewhere. */
+/* What is to be in another device's memory: this one's kernels reach it there, as they do the host's, if they can. A
+ * hint that another device accesses it says nothing of this one. */
 static void advise(host *h, const trace_op *op) {
   host_spend(h, h->t->api);
   bool others = op->hint.device >= 0 && (uint32_t)op->hint.device != h->device_index;
-  if (!h->failed)
-    pager_advise(h->pager, op->hint.address, op->hint.bytes, (trace_advice)op->hint.advice,
-                 others ? -1 : op->hint.device);
+  trace_advice advice = (trace_advice)op->hint.advice;
+  if (others && advice == TRACE_ADVICE_SET_PREFERRED_LOCATION && !(h->pager->config.peers >> op->hint.device & 1))
+    advice = TRACE_ADVICE_UNSET_PREFERRED_LOCATION;
+  if (!h->failed) pager_advise(h->pager, op->hint.address, op->hint.bytes, advice, others ? -1 : op->hint.device);
 }
 
+/* To another device's memory: that one takes the pages, these leave when it has. */
 static void prefetch(host *h, const trace_op *op) {
-  trace_op own = *op;
-  if (op->hint.device >= 0 && (uint32_t)op->hint.device != h->device_index) own.hint.device = -1;
   spend_queueing(h, h->t->api);
+  bool others = op->hint.device >= 0 && (uint32_t)op->hint.device != h->device_index;
+  trace_op own = *op;
+  if (others && h->peers) own.hint.bytes = 0;
+  else if (others) own.hint.device = -1;
   enqueue(h, &own);
 }
 
@@ -330,6 +335,7 @@ static void process_foreign(host *h, const trace_op *op) {
   case TRACE_OP_FREE: release(h, op); break;
   case TRACE_OP_LAUNCH:
     trace_reader_skip(h->reader, op->launch);
+    transfer_managed_elsewhere(h->transfers);
     spend(h, h->paid ? 0 : h->t->launch_call);
     break;
   case TRACE_OP_COPY:
@@ -342,7 +348,7 @@ static void process_foreign(host *h, const trace_op *op) {
     break;
   case TRACE_OP_PREFETCH:
     spend_queueing(h, h->t->api);
-    if ((uint32_t)op->hint.device == h->device_index) process_elsewhere(h, op);
+    if (op->hint.device < 0 || (uint32_t)op->hint.device == h->device_index) process_elsewhere(h, op);
     break;
   case TRACE_OP_SYNC_STREAM:
   case TRACE_OP_SYNC_EVENT:

@@ -125,6 +125,14 @@ ps transfer_managed_out(transfers *x, bool touches, ps time) {
   return end;
 }
 
+void transfer_managed_elsewhere(transfers *x) {
+  if (x->manager->placement != MANAGER_PROGRAM || x->manager->cpu_fault_bytes) return;
+  for (uint32_t i = 1; i < x->pager->allocations.count; i++) {
+    pager_allocation *a = &x->pager->allocations.items[i];
+    if (a->live && a->kind == TRACE_MEMORY_MANAGED && a->on_cpu) a->host_wrote = true;
+  }
+}
+
 /* The managed allocation at `address`; 0: it is in none. */
 static uint32_t managed_at(const transfers *x, uint64_t address) {
   uint32_t index = pager_find(x->pager, address)->allocation;

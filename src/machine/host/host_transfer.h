@@ -34,6 +34,8 @@ ps transfer_managed_in(transfers *x, ps time); /* copy: managed allocations to t
 /* copy: written ones back, when the host waits. touches: the program says what the host touches; else it may touch
  * all */
 ps transfer_managed_out(transfers *x, bool touches, ps time);
+/* A launch on another device: where the newest bytes are the host's, it may have written them. */
+void transfer_managed_elsewhere(transfers *x);
 ps transfer_touch(transfers *x, const trace_op *op, ps time); /* the host's own access to managed memory */
 
 #endif

@@ -24,6 +24,13 @@ void peer_link_begin(peer_link *l) {
   }
 }
 
+owners_set peer_link_peers(const peer_link *l) {
+  owners_set peers = 0;
+  for (uint32_t d = 0; d < OWNERS_DEVICES; d++)
+    if (machine_are_peers(l->spec, l->device, d)) peers |= (owners_set)(1u << d);
+  return peers;
+}
+
 static bool own_wires(const peer_way *w) { return w->way == MACHINE_WAY_JOINED || w->way == MACHINE_WAY_SWITCH; }
 
 static server *server_of(peer_link *l, peer_way *w, bool in) {

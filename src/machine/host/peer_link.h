@@ -31,7 +31,8 @@ typedef struct peer_link {
   server ports[2]; /* SWITCH: this device's, out and in */
 } peer_link;
 
-void peer_link_begin(peer_link *l); /* of spec */
+void peer_link_begin(peer_link *l);             /* of spec */
+owners_set peer_link_peers(const peer_link *l); /* whose memory kernels can reach */
 
 /* A page, or pages that move in one piece, from the device's memory; returns when the last byte is here. No earlier
  * than `from`, and than the other end has carried what it was given before the last meeting. */

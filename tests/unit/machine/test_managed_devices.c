@@ -138,6 +138,25 @@ static void test_ping_pong(void **state) {
   }
 }
 
+/* Under a manager that copies managed memory for each launch, and back when the host waits, it goes through the host:
+ * what another device's kernel may have written comes again. */
+static void test_ping_pong_of_copies(void **state) {
+  devices d;
+  begin(&d, "copy", 2, 0);
+  managed(&d, ARRAY_BYTES);
+  host_touches(&d, ARRAY_BYTES, true);
+  for (uint32_t turn = 0; turn < 5; turn++) {
+    launch(&d, turn % 2, ARRAY_BYTES, true);
+    sync(&d, turn % 2);
+  }
+  finish(&d);
+  for (uint32_t device = 0; device < 2; device++) {
+    assert_int_equal(of(&d, device)->h2d_bytes, (3 - device) * ARRAY_BYTES);
+    assert_int_equal(of(&d, device)->d2h_bytes, (3 - device) * ARRAY_BYTES);
+  }
+  end(&d);
+}
+
 /* What the host reads after that comes from the GPU that has it, once, and nothing from the other. */
 static void test_the_host_reads_where_it_is(void **state) {
   const char *name;
@@ -325,6 +344,83 @@ static void test_the_host_reads_copies(void **state) {
   end(&d);
 }
 
+/* ---- hints that name another device ---- */
+
+/* Pages of GPU 0 that GPU 1 accesses by a hint stay there: no far-fault, line by line over both links. */
+static void test_accessed_by(void **state) {
+  const char *name;
+  FOR_PAGED(name) {
+    devices d;
+    begin(&d, name, 2, 0);
+    managed(&d, ARRAY_BYTES);
+    host_touches(&d, ARRAY_BYTES, true);
+    advise(&d, TRACE_ADVICE_SET_ACCESSED_BY, 1);
+    launch(&d, 0, ARRAY_BYTES, false);
+    sync(&d, 0);
+    launch(&d, 1, ARRAY_BYTES, true); /* newer than the host's copy from now on, in GPU 0's memory */
+    sync(&d, 1);
+    host_touches(&d, ARRAY_BYTES, false);
+    finish(&d);
+    assert_int_equal(of(&d, 1)->faults, 0);
+    assert_int_equal(of(&d, 1)->h2d_bytes, 0);
+    assert_int_equal(of(&d, 1)->remote_bytes, ARRAY_BYTES);
+    assert_int_equal(of(&d, 0)->h2d_busy_ps, 2 * ARRAY_BYTES * 1000 / 16); /* brought, and written */
+    assert_int_equal(of(&d, 0)->d2h_bytes, ARRAY_BYTES);                   /* for the host */
+    end(&d);
+  }
+}
+
+/* What is to be in GPU 0's memory and is there is mapped by GPU 1's far-fault; a GPU that is no peer takes it. */
+static void test_preferred_elsewhere(void **state) {
+  for (uint32_t far = 0; far < 2; far++) {
+    ff_error error = {0};
+    devices d = {.count = 2, .peers = sim_peers_create(0, 2)};
+    rig_open(&d.r, "demand");
+    if (far && machine_spec_set_all(&d.r.spec, "gpus=2,roots=0 1", &error)) fail_msg("%s", error.message);
+    d.r.program = trace_program_create(0);
+    for (uint32_t i = 0; i < 2; i++) {
+      sim_options options = {.device_index = i, .peers = d.peers, .spec = &d.r.spec, .manager = "demand"};
+      if (sim_create(d.r.program, &options, &d.sims[i], &error)) fail_msg("%s", error.message);
+    }
+    managed(&d, ARRAY_BYTES);
+    host_touches(&d, ARRAY_BYTES, true);
+    advise(&d, TRACE_ADVICE_SET_PREFERRED_LOCATION, 0);
+    launch(&d, 0, ARRAY_BYTES, true);
+    sync(&d, 0);
+    launch(&d, 1, ARRAY_BYTES, false);
+    sync(&d, 1);
+    finish(&d);
+    assert_int_equal(of(&d, 1)->faults, ARRAY_BYTES / 4096);
+    assert_int_equal(of(&d, 1)->h2d_bytes, far ? ARRAY_BYTES : 0);
+    assert_int_equal(of(&d, 0)->d2h_bytes, far ? ARRAY_BYTES : 0);
+    assert_int_equal(of(&d, 1)->remote_bytes, far ? 0 : ARRAY_BYTES);
+    end(&d);
+  }
+}
+
+/* Put by a stream of GPU 0: GPU 1 takes them from it, once; then to the host, by a stream of GPU 0, too. */
+static void test_prefetch_by_another_stream(void **state) {
+  devices d;
+  begin(&d, "demand", 2, 0);
+  managed(&d, ARRAY_BYTES);
+  host_touches(&d, ARRAY_BYTES, true);
+  launch(&d, 0, ARRAY_BYTES, true);
+  sync(&d, 0);
+  for (int32_t to = 1; to >= -1; to -= 2) {
+    rig_op(&d.r, (trace_op){.kind = TRACE_OP_PREFETCH,
+                            .stream = on(0),
+                            .hint = {.address = RIG_BASE, .bytes = ARRAY_BYTES, .device = to}});
+    sync(&d, 0);
+    sync(&d, 1);
+  }
+  finish(&d);
+  assert_int_equal(of(&d, 0)->h2d_bytes, ARRAY_BYTES);
+  assert_int_equal(of(&d, 0)->d2h_bytes, ARRAY_BYTES);
+  assert_int_equal(of(&d, 1)->h2d_bytes, ARRAY_BYTES);
+  assert_int_equal(of(&d, 1)->d2h_bytes, ARRAY_BYTES);
+  end(&d);
+}
+
 /* ---- random programs ---- */
 
 enum { PAGES = 64, STEPS = 60 };
@@ -398,10 +494,14 @@ static void test_random_steps(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_ping_pong),
+                                     cmocka_unit_test(test_ping_pong_of_copies),
                                      cmocka_unit_test(test_the_host_reads_where_it_is),
                                      cmocka_unit_test(test_the_time_of_one_page),
                                      cmocka_unit_test(test_the_time_of_a_prefetch),
                                      cmocka_unit_test(test_random_steps),
+                                     cmocka_unit_test(test_accessed_by),
+                                     cmocka_unit_test(test_preferred_elsewhere),
+                                     cmocka_unit_test(test_prefetch_by_another_stream),
                                      cmocka_unit_test(test_without_a_wait_between_them),
                                      cmocka_unit_test(test_eviction_goes_to_the_host),
                                      cmocka_unit_test(test_copies_for_readers),
