@@ -47,6 +47,7 @@ void pager_note(pager *p, const pager_unit *unit, uint64_t address, owners_kind 
   owners_note(p->config.owners, p->config.device,
               (owners_event){.address = key_of(p, unit, address),
                              .time = p->now,
+                             .bytes = unit->bytes,
                              .from = source ? source - 1 : OWNERS_HOST,
                              .kind = (uint8_t)kind});
 }
@@ -93,7 +94,6 @@ static void changed(pager *p, pager_unit *unit, const owners_event *event) {
   owners_set set = owners_of(p->config.owners, event->address);
   bool carried = event->from == (int32_t)p->config.device, here = set & own_bit(p);
   if (event->kind != OWNERS_GIVES) unit->populated = true; /* it need not be zeros any more */
-  if (carried) pager_moved(p, unit, false);
   if (event->kind == OWNERS_WRITES) {
     written_by_other(p, unit, event->address);
     return;
@@ -121,9 +121,16 @@ void pager_owners_changed(pager *p) {
   if (p->config.manager->placement != MANAGER_PAGED) return;
   for (size_t i = 0; i < count; i++) {
     pager_unit *unit = pager_find(p, events[i].address);
+    if (events[i].from == (int32_t)p->config.device) /* what was freed since counts, too */
+      p->config.hooks.moved(p->config.hooks.context,
+                            is_shared(p, unit) ? p->allocations.items[unit->allocation].owner : 0, false,
+                            events[i].bytes);
     if (is_shared(p, unit) && events[i].device != p->config.device) changed(p, unit, &events[i]);
-    FF_CHECK_DEEP(!is_shared(p, unit) || unit->state != PAGER_RESIDENT ||
-                  owners_of(p->config.owners, events[i].address) & own_bit(p) || events[i].device == p->config.device);
+  }
+  for (size_t i = 0; ff_check_level >= 2 && i < count; i++) {
+    const pager_unit *unit = pager_find(p, events[i].address);
+    FF_ASSERT(!is_shared(p, unit) || unit->state != PAGER_RESIDENT ||
+              owners_of(p->config.owners, events[i].address) & own_bit(p));
   }
   pager_check(p);
 }

@@ -30,6 +30,7 @@ typedef enum owners_kind { OWNERS_TAKES, OWNERS_COPIES, OWNERS_GIVES, OWNERS_WRI
 typedef struct owners_event {
   uint64_t address; /* the unit's first byte */
   uint64_t time;    /* ps; raised to that of the device's note before */
+  uint32_t bytes;   /* of the unit */
   int32_t from;     /* the device whose bytes came; OWNERS_HOST: none */
   uint8_t kind, device;
 } owners_event;

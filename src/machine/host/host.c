@@ -487,6 +487,7 @@ void host_process(host *h, const trace_op *op) {
   if (h->peers && shares_pages(h, op)) meet(h, op, false, 0);
   if (foreign) process_foreign(h, op);
   else process_own(h, op);
+  if (h->peers && op->kind == TRACE_OP_END) meet(h, op, false, 0); /* what has landed since the last wait */
   if (h->peers && host_may_wait(op)) wait_until(h, meet(h, op, true, h->clock));
   h->times[op->sequence % HOST_TIMES] = h->clock;
   h->processed = op->sequence + 1;

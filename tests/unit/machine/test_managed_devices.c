@@ -492,6 +492,108 @@ static void test_random_steps(void **state) {
   }
 }
 
+/* ---- anything at once ---- */
+
+/* Launches, prefetches, hints and the host's accesses in any order, mostly without a wait, with room for a quarter: no
+ * check fails at any level, and the same program gives the same numbers, whichever thread is faster. */
+static void random_operation(devices *d, uint32_t count, piece *own) {
+  uint32_t device = (uint32_t)draw(count), other = (uint32_t)draw(count + 1);
+  *own = (piece){.first = draw(PAGES), .write = draw(2)};
+  own->count = 1 + draw(PAGES - own->first);
+  trace_op op = {.stream = on(device)};
+  switch (draw(8)) {
+  case 0:
+    op.kind = TRACE_OP_HOST_TOUCH;
+    op.touch.address = RIG_BASE + own->first * 4096;
+    op.touch.bytes = own->count * 4096;
+    op.touch.write = own->write;
+    break;
+  case 1:
+    op.kind = TRACE_OP_PREFETCH;
+    op.hint.address = RIG_BASE + own->first * 4096;
+    op.hint.bytes = own->count * 4096;
+    op.hint.device = (int32_t)other - 1;
+    break;
+  case 2:
+    op.kind = TRACE_OP_ADVISE;
+    op.hint.address = RIG_BASE + own->first * 4096;
+    op.hint.bytes = own->count * 4096;
+    op.hint.advice = (uint8_t)draw(TRACE_ADVICE_UNSET_ACCESSED_BY + 1);
+    op.hint.device = (int32_t)other - 1;
+    break;
+  case 3: op.kind = TRACE_OP_SYNC_DEVICE; break;
+  case 4:
+    rig_copy(&d->r, own->write ? TRACE_H2D : TRACE_D2H, own->write ? RIG_BASE + own->first * 4096 : 0x1000,
+             own->write ? 0x1000 : RIG_BASE + own->first * 4096, own->count * 4096, draw(2), on(device));
+    return;
+  default:
+    rig_launch(&d->r, (rig_kernel){.blocks = 1 + draw(3),
+                                   .warps = 2,
+                                   .warp = use_pages,
+                                   .context = own,
+                                   .stream = on(device),
+                                   .use_count = 1,
+                                   .uses = {{RIG_BASE, PAGES * 4096}}});
+    return;
+  }
+  rig_op(&d->r, op);
+}
+
+static void random_program(devices *d, const char *manager, uint32_t round, uint64_t random) {
+  ff_error error = {0};
+  const struct manager *m = manager_find(manager);
+  uint64_t least = m->whole_blocks ? UINT64_C(4) << 20 : 16 * (m->unit_bytes ? m->unit_bytes : 4096);
+  *d = (devices){.count = 2 + round % 3, .peers = sim_peers_create(0, 2 + round % 3)};
+  rig_open(&d->r, manager);
+  d->r.spec.first_touch_moves = round & 1;
+  d->r.spec.fault_batch_us = 10;
+  d->r.spec.fault_block_us = 5;
+  const char *links[] = {"gpus=0", "gpus=4,joins=0-1:64:2 1-2:16:0", "gpus=4,switch_gbs=32,switch_latency_us=1",
+                         "gpus=4,roots=0.1 2.3,root_gbs=10", "gpus=4,roots=0.1 2.3,root_peers=1"};
+  if (machine_spec_set_all(&d->r.spec, links[round % 5], &error)) fail_msg("%s", error.message);
+  d->r.program = trace_program_create(0);
+  for (uint32_t i = 0; i < d->count; i++) {
+    sim_options options = {.device_index = i,
+                           .peers = d->peers,
+                           .spec = &d->r.spec,
+                           .manager = manager,
+                           .gpu_memory = round % 2 || !manager_pages(m) ? 0 : least,
+                           .history = true};
+    if (sim_create(d->r.program, &options, &d->sims[i], &error)) fail_msg("%s", error.message);
+  }
+  seed = random;
+  managed(d, PAGES * 4096);
+  host_touches(d, 0, false); /* touches are recorded */
+  for (uint32_t step = 0; step < STEPS; step++) {
+    piece own;
+    random_operation(d, d->count, &own);
+  }
+  rig_op(&d->r, (trace_op){.kind = TRACE_OP_FREE, .stream = on(0), .free = {.address = RIG_BASE, .id = 1}});
+  managed(d, PAGES * 4096); /* at the same place */
+  for (uint32_t step = 0; step < STEPS / 4; step++) {
+    piece own;
+    random_operation(d, d->count, &own);
+  }
+  finish(d);
+}
+
+static void test_anything_at_once(void **state) {
+  uint32_t count;
+  const sim_manager *list = sim_managers(&count);
+  for (uint32_t m = 0; m < count; m++) {
+    if (!strcmp(list[m].name, "oracle")) continue; /* needs the future */
+    for (uint32_t round = 0; round < 10; round++) {
+      devices first, again;
+      random_program(&first, list[m].name, round, 100 * m + round);
+      random_program(&again, list[m].name, round, 100 * m + round);
+      for (uint32_t i = 0; i < first.count; i++)
+        assert_memory_equal(of(&first, i), of(&again, i), sizeof *of(&first, i));
+      end(&first);
+      end(&again);
+    }
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_ping_pong),
                                      cmocka_unit_test(test_ping_pong_of_copies),
@@ -499,6 +601,7 @@ int main(void) {
                                      cmocka_unit_test(test_the_time_of_one_page),
                                      cmocka_unit_test(test_the_time_of_a_prefetch),
                                      cmocka_unit_test(test_random_steps),
+                                     cmocka_unit_test(test_anything_at_once),
                                      cmocka_unit_test(test_accessed_by),
                                      cmocka_unit_test(test_preferred_elsewhere),
                                      cmocka_unit_test(test_prefetch_by_another_stream),
