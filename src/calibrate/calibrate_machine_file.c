@@ -180,6 +180,13 @@ static void write_masks(const machine_mask_table *table, ff_text *out) {
   ff_text_add(out, "]");
 }
 
+static void write_joins(const machine_join_table *table, ff_text *out) {
+  for (uint64_t i = 0; i < table->count; i++)
+    ff_text_add(out, "%s[%u, %u, %.6g, %.6g]", i ? ", " : "[", table->joins[i].gpus[0], table->joins[i].gpus[1],
+                table->joins[i].gbs, table->joins[i].latency_us);
+  ff_text_add(out, "]");
+}
+
 static void write_value(const spec_param *p, const machine_spec *m, ff_text *out) {
   const void *at = (const char *)m + p->offset;
   uint64_t whole;
@@ -197,6 +204,7 @@ static void write_value(const spec_param *p, const machine_spec *m, ff_text *out
     return;
   case 's': quote(at, out); return;
   case 'm': write_masks(at, out); return;
+  case 'j': write_joins(at, out); return;
   default: {
     const machine_size_table *t = at;
     for (uint32_t i = 0; i < t->count; i++)

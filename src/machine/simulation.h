@@ -15,6 +15,7 @@
 #include "machine/host/host.h"
 #include "machine/host/host_transfer.h"
 #include "machine/host/link.h"
+#include "machine/host/peer_link.h"
 #include "machine/host/streams.h"
 #include "machine/host/virtual_memory.h"
 #include "machine/memory/address_map.h"
@@ -57,6 +58,7 @@ struct sim {
   memory memory;
   gmmu gmmu;
   link_port link;
+  peer_link peers;
   far_faults faults;
   dispatcher dispatch;
   controller controller;

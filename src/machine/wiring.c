@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which part of a simulation asks which others: each is given that once, here. A part's header says what it is
  * given. */
+#include "machine/host/peers.h"
 #include "machine/simulation.h"
 
 /* L1s, L2 and DRAM, and where in physical memory an address is. */
@@ -15,6 +16,7 @@ static void wire_memory(sim *s, device *d) {
                        .stacks = s->stacks,
                        .lent = d->borrow ? &s->lent : NULL,
                        .link = &s->link,
+                       .peers = &s->peers,
                        .network = d->limits_network ? &d->network : NULL,
                        .slices = d->slices,
                        .crossing = spec->l2_copies ? d->crossing : NULL,
@@ -96,7 +98,7 @@ static void wire_stacks(sim *s, device *d) {
   learner_begin(&s->learner);
 }
 
-static void wire_link(sim *s, device *d) {
+static void wire_link(sim *s, device *d, const sim_options *options) {
   d->link.h2d.per_byte = s->t.h2d_per_byte;
   d->link.d2h.per_byte = s->t.d2h_per_byte;
   s->link = (link_port){.wire = &d->link,
@@ -109,6 +111,11 @@ static void wire_link(sim *s, device *d) {
                         .dram_per_byte = s->t.dram_per_byte,
                         .two_engines = s->spec->copy_engines > 1,
                         .instant = s->host.instant};
+  s->peers = (peer_link){.device = options->device_index,
+                         .spec = s->spec,
+                         .port = &s->link,
+                         .owners = options->peers ? peers_owners(options->peers) : NULL};
+  peer_link_begin(&s->peers);
 }
 
 /* Translation, far-faults, and what launches declare. The pager comes later: sim_wire_pager. */
@@ -137,6 +144,7 @@ static void wire_paging(sim *s, device *d, const sim_options *options) {
                            .t = &s->t,
                            .write_back_overlaps = options->write_back_overlaps,
                            .link = &s->link,
+                           .peers = &s->peers,
                            .gmmu = &s->gmmu,
                            .memory = &s->memory,
                            .map = &s->placing,
@@ -184,6 +192,7 @@ static void wire_host(sim *s, device *d, const sim_options *options) {
                              .manager = s->manager,
                              .t = &s->t,
                              .link = &s->link,
+                             .peers = &s->peers,
                              .observer = &s->observer,
                              .learner = &s->learner,
                              .loop = &s->loop,
@@ -199,6 +208,7 @@ static void wire_host(sim *s, device *d, const sim_options *options) {
                            .observer = &s->observer};
   s->host = (host){.device_index = options->device_index,
                    .peers = options->peers,
+                   .peer_link = &s->peers,
                    .manager = s->manager,
                    .t = &s->t,
                    .label = s->label,
@@ -233,7 +243,7 @@ void sim_wire(sim *s, const sim_options *options) {
   wire_sms(s, d, options);
   wire_stacks(s, d);
   wire_memory(s, d);
-  wire_link(s, d);
+  wire_link(s, d, options);
   wire_paging(s, d, options);
   if (d->shared) wire_tenant(s, d, &d->tenants[s->tenant]);
 }

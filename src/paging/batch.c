@@ -92,6 +92,7 @@ static bool served_in_place(pager *p, const pager_buffered *fault) {
   pager_flight_kind kind = pager_flight_kind_of(p, unit, fault->warp);
   if (unit->state == PAGER_RESIDENT && unit->duplicate && kind == PAGER_FLIGHT_WRITABLE) {
     unit->duplicate = false;
+    pager_note(p, unit, fault->address, OWNERS_TAKES, 0);
     return true;
   }
   if (unit->state != PAGER_ABSENT || kind != PAGER_FLIGHT_MAPPED) return false;

@@ -111,6 +111,7 @@ static bool nack_start(pager *p, fault_request *request, uint32_t nack) {
   unit->flight_kind = (uint8_t)kind;
   unit->flight = pager_flight_take(p);
   unit->prefetched = false;
+  unit->source = kind <= PAGER_FLIGHT_COPIED ? pager_source(p, unit, n->address) : 0;
   uint32_t flight = unit->flight;
   uint64_t address = n->address, window = address & ~(p->config.unit_bytes - 1);
   pager_mark(p, address, unit);
@@ -250,6 +251,7 @@ static void unit_permitted(pager *p, pager_unit *unit, uint64_t address) {
     p->in_flight -= unit->bytes;
     p->resident += unit->bytes;
     p->filled += unit->bytes;
+    pager_note(p, unit, address, OWNERS_TAKES, 0);
   }
   pager_remark(p, address);
   pager_end_tracked(p, unit);
@@ -264,7 +266,9 @@ static void unit_arrives(pager *p, pager_unit *unit, uint64_t address) {
   unit->state = PAGER_RESIDENT;
   unit->gpu_version = unit->cpu_version;
   unit->duplicate = unit->flight_kind == PAGER_FLIGHT_COPIED;
-  unit->flight = 0;
+  pager_note(p, unit, address, unit->duplicate ? OWNERS_COPIES : OWNERS_TAKES, unit->source);
+  if (unit->source && !unit->duplicate) pager_came_from_device(p, unit);
+  unit->flight = unit->source = 0;
   unit->last_use = 0;
   unit->fresh = unit->nacks != 0;
   if (!p->allocations.items[unit->allocation].users) p->no_unused = false;

@@ -132,11 +132,13 @@ void pager_unit_appears(pager *p, pager_unit *unit, uint64_t address) {
   unit_enters(p, unit, address);
   unit->gpu_version = unit->cpu_version;
   p->filled += unit->bytes;
+  pager_note(p, unit, address, OWNERS_TAKES, 0);
   pager_zeroed(p, unit);
 }
 
 void pager_unit_leaves(pager *p, pager_unit *unit, uint64_t address) {
   FF_ASSERT(unit->state == PAGER_RESIDENT);
+  pager_note(p, unit, address, OWNERS_GIVES, 0);
   unit->state = (uint8_t)pager_away(unit);
   unit->duplicate = unit->cleaned = false;
   p->resident -= unit->bytes;
@@ -256,18 +258,29 @@ pager_moves pager_host_write(pager *p, uint64_t address, uint64_t bytes) {
   return moves;
 }
 
-void pager_bring_in(pager *p, pager_unit *unit, uint64_t address, pager_moves *moves) {
+void pager_bring_in(pager *p, pager_unit *unit, bool keeps, uint64_t address, pager_moves *moves) {
   FF_CHECK(unit->cpu_version == unit->version);
   if (p->config.zeroes && pager_blank(p, unit)) {
     pager_unit_appears(p, unit, address);
     return;
   }
+  uint8_t source = pager_source(p, unit, address);
+  bool copies = keeps && unit->hints & PAGER_READ_MOSTLY;
   unit_enters(p, unit, address);
   unit->gpu_version = unit->cpu_version;
   p->moved_in += unit->bytes;
   *(unit->evicted ? &p->came_back : &p->came_first) += unit->bytes;
-  moves->units++;
-  moves->bytes += unit->bytes;
+  pager_note(p, unit, address, copies ? OWNERS_COPIES : OWNERS_TAKES, source);
+  if (source && !copies) {
+    pager_came_from_device(p, unit);
+    pager_remark(p, address);
+  }
+  if (source) {
+    p->from_devices[source - 1] += unit->bytes;
+  } else {
+    moves->units++;
+    moves->bytes += unit->bytes;
+  }
   pager_moved(p, unit, true);
 }
 
@@ -284,9 +297,11 @@ pager_moves pager_gpu_fill(pager *p, uint64_t address, uint64_t bytes) {
     if (pager_may_come(unit) && w.covered) {
       unit_enters(p, unit, w.address);
       p->filled += unit->bytes;
+      pager_note(p, unit, w.address, OWNERS_TAKES, 0);
     } else if (pager_may_come(unit)) {
-      pager_bring_in(p, unit, w.address, &moves);
+      pager_bring_in(p, unit, false, w.address, &moves);
     }
+    if (unit->duplicate) pager_note(p, unit, w.address, OWNERS_TAKES, 0);
     unit->gpu_version = ++unit->version;
     unit->duplicate = false;
     pager_remark(p, w.address);
@@ -301,7 +316,7 @@ pager_moves pager_gpu_fetch(pager *p, uint64_t address, uint64_t bytes) {
   pager_walk w = pager_walk_begin(p, address, bytes);
   for (pager_unit *unit; (unit = pager_walk_next(&w));) {
     FF_ASSERT(unit->state != PAGER_IN_FLIGHT);
-    if (pager_may_come(unit)) pager_bring_in(p, unit, w.address, &moves);
+    if (pager_may_come(unit)) pager_bring_in(p, unit, false, w.address, &moves);
     pager_gpu_read(p, unit, w.address);
   }
   pager_check(p);
@@ -440,7 +455,7 @@ static void unit_check(const pager *p, const pager_unit *unit, uint64_t *residen
   FF_ASSERT(p->allocations.items[unit->allocation].live);
   if (unit->state == PAGER_RESIDENT) *resident += unit->bytes;
   if (unit->state == PAGER_IN_FLIGHT && unit->flight_kind != PAGER_FLIGHT_MAPPED) *in_flight += unit->bytes;
-  FF_ASSERT(!unit->duplicate || unit->cpu_version == unit->version);
+  FF_ASSERT(!unit->duplicate || unit->cpu_version == unit->version || p->config.owners);
   FF_ASSERT(unit->cpu_version == unit->version ||
             (unit->state == PAGER_RESIDENT && unit->gpu_version == unit->version));
   FF_ASSERT((unit->state == PAGER_IN_FLIGHT) == (unit->flight != 0) && (!unit->departs || unit->flight));

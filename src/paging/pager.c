@@ -189,6 +189,7 @@ static void unit_detach(pager *p, pager_unit *unit, uint32_t index, uint64_t add
     p->resident -= unit->bytes;
     pager_room_give(p, address, unit);
     p->dropped += unit->bytes;
+    pager_note(p, unit, address, OWNERS_GIVES, 0);
     p->config.hooks.left(p->config.hooks.context, address, unit);
     pager_tell(p, address, false);
   }

@@ -32,6 +32,7 @@
 #include "base/memory.h"
 #include "base/numbers.h"
 #include "farfault/policy.h"
+#include "paging/owners.h"
 #include "policy/manager.h"
 #include "trace/future.h"
 #include "trace/stream.h"
@@ -86,8 +87,10 @@ typedef struct pager_unit {
   /* of a blank allocation: it holds data though it was never written, as zeros were copied, or the host has touched it
    * under a manager that keeps no account of writes (copy_clean) */
   bool populated;
+  bool wrote_far;      /* written over the link since another device has it: noted */
   uint8_t hints;       /* what the program has said of it */
   uint8_t flight_kind; /* IN_FLIGHT: pager_flight_kind */
+  uint8_t source;      /* IN_FLIGHT: 1 + the device whose bytes come; 0: the host's, or none */
   uint64_t last_use;   /* by the GPU, since it came; 0: never */
   /* a bit per 64th of its window: the GPU has used it since the unit left last, so lines of it may be in caches */
   uint64_t used;
@@ -98,8 +101,9 @@ typedef struct pager_allocation {
   trace_memory_kind kind;
   uint32_t owner; /* the machine's number for its counters */
   bool live;
-  bool system;  /* the program's own memory: no call allocated it */
-  bool mapping; /* of memory that has a number of its own: */
+  bool system;    /* the program's own memory: no call allocated it */
+  uint8_t device; /* PINNED, and 1 + the device in whose memory it is; 0: it is the host's */
+  bool mapping;   /* of memory that has a number of its own: */
   uint32_t memory;
   uint8_t hints;       /* of all of it */
   bool on_gpu, on_cpu; /* MANAGER_PROGRAM, managed: whose copy is the newest */
@@ -172,6 +176,9 @@ typedef struct pager_config {
   void *prefetch_state, *evict_state;
   bool evict_shares;          /* both are one, with one state: it is told once */
   const trace_future *future; /* complete before the first fault; NULL: it is not known */
+  owners *owners;             /* the other devices' simulations have it, too; NULL: there is one device */
+  uint32_t device;            /* the number of this one */
+  owners_set peers;           /* devices whose memory this one's kernels can reach */
   manager_counters counters;  /* of the manager, or chosen instead */
   bool copy_clean;            /* evicted pages are written back even if the host's copy is the newest */
   bool zeroes; /* blank pages come as zeros to whatever brings them; else only what declares them takes them so */
@@ -326,8 +333,9 @@ typedef struct pager {
   bool serving;
   FF_VEC(pager_pin) pins; /* in order of deadline, from pins_first on */
   size_t pins_first;
-  uint64_t pins_due;          /* the first deadline; UINT64_MAX: none */
-  uint64_t throttled, pinned; /* how often, so far */
+  uint64_t pins_due;                     /* the first deadline; UINT64_MAX: none */
+  uint64_t throttled, pinned;            /* how often, so far */
+  uint64_t from_devices[OWNERS_DEVICES]; /* what bring_in has brought from them, to be carried: pager_from_device */
   uint32_t free_flight, free_nack, free_waiter;
   uint32_t starved_first, starved_last; /* NACKs that found no room: everything is on its way */
   struct {
@@ -406,6 +414,8 @@ static inline void pager_note_use(pager *pager, pager_unit *unit, uint64_t addre
   unit->used |= pager_used_bit(pager, address);
 }
 
+void pager_wrote_far(pager *pager, pager_unit *unit, uint64_t address); /* other_devices.c */
+
 /* The GPU can read and write the CPU's copy over the link. */
 static inline bool pager_over_link(const pager_unit *unit) { return unit->state == PAGER_REMOTE || unit->departs; }
 
@@ -421,7 +431,10 @@ static inline void pager_gpu_read(pager *pager, pager_unit *unit, uint64_t addre
 
 static inline void pager_gpu_write(pager *pager, pager_unit *unit, uint64_t address) {
   pager_gpu_read(pager, unit, address); /* most stores leave part of the page: it must be the newest */
-  if (pager_over_link(unit)) unit->cpu_version = ++unit->version;
+  if (pager_over_link(unit)) {
+    unit->cpu_version = ++unit->version;
+    if (__builtin_expect(pager->config.owners != NULL, 0)) pager_wrote_far(pager, unit, address);
+  }
   if (unit->state != PAGER_RESIDENT) return;
   bool clean = unit->cpu_version == unit->version;
   unit->gpu_version = ++unit->version;
@@ -605,7 +618,8 @@ pager_moves pager_gpu_fill(pager *pager, uint64_t address, uint64_t bytes);  /* 
 pager_moves pager_gpu_fetch(pager *pager, uint64_t address, uint64_t bytes); /* to be read by the GPU -> moves in */
 /* Parts of these, for the pager's own files. Partial pages: whole pages go back to the CPU before part of one does. */
 void pager_unit_leaves(pager *pager, pager_unit *unit, uint64_t address);
-void pager_bring_in(pager *pager, pager_unit *unit, uint64_t address, pager_moves *moves);
+/* keeps: who has it now keeps it, if the program has said that it is mostly read */
+void pager_bring_in(pager *pager, pager_unit *unit, bool keeps, uint64_t address, pager_moves *moves);
 void pager_whole_pages_back(pager *pager, uint64_t address, uint64_t bytes, pager_moves *moves);
 void pager_moved(pager *pager, const pager_unit *unit, bool in);
 void pager_zeroed(pager *pager, const pager_unit *unit);
@@ -685,6 +699,21 @@ void pager_managed_dirty(pager *pager, uint64_t address, uint64_t bytes);
 /* A copy of the program reads or writes; returns the bytes that lie in GPU memory, the others are the CPU's. */
 pager_moves pager_managed_read(pager *pager, uint64_t address, uint64_t bytes);
 pager_moves pager_managed_write(pager *pager, uint64_t address, uint64_t bytes);
+
+/* ---- several devices: other_devices.c (MANAGER_PAGED, managed allocations) ---- */
+
+/* Where the bytes of a unit come from that is not in this GPU's memory: 1 + the device that holds it; 0: the host. */
+uint8_t pager_source(pager *pager, const pager_unit *unit, uint64_t address);
+/* For the owner map: the unit has come (from a source), to be shared or alone; or it has left. */
+void pager_note(pager *pager, const pager_unit *unit, uint64_t address, owners_kind kind, uint8_t source);
+/* The device in whose memory a unit is that the GPU reaches where it is; -1: the host's. */
+int pager_remote_device(pager *pager, const pager_unit *unit, uint64_t address);
+/* It has come from another device, which has it no longer: the host's copy is old. */
+void pager_came_from_device(pager *pager, pager_unit *unit);
+/* After a meeting: what other devices have taken leaves, what they have copied may only be read. */
+void pager_owners_changed(pager *pager);
+/* Bytes that bring_in has brought from this device since the last call. */
+uint64_t pager_from_device(pager *pager, uint32_t device);
 
 /* ---- checks ---- */
 

@@ -66,7 +66,11 @@ void pager_remap(pager *p, pager_unit *unit, uint64_t address) {
 static void collapse(pager *p, pager_unit *unit, uint64_t address) {
   if (unit->state != PAGER_RESIDENT || !unit->duplicate) return;
   unit->duplicate = false;
-  if (unit->hints & PAGER_PREFERS_GPU) return;
+  if (unit->hints & PAGER_PREFERS_GPU || unit->cpu_version != unit->version) { /* the host's copy is old: another device
+                                                                                 has copied it */
+    pager_note(p, unit, address, OWNERS_TAKES, 0);
+    return;
+  }
   pager_unit_leaves(p, unit, address);
   p->dropped += unit->bytes;
 }
@@ -165,7 +169,7 @@ pager_moves pager_prefetch_in(pager *p, uint64_t address, uint64_t bytes) {
     if (unit->state == PAGER_REMOTE) p->config.hooks.left(p->config.hooks.context, w.address, unit);
     unit->state = PAGER_ABSENT;
     bool blank = pager_blank(p, unit);
-    pager_bring_in(p, unit, w.address, &moves);
+    pager_bring_in(p, unit, true, w.address, &moves);
     unit->duplicate = unit->hints & PAGER_READ_MOSTLY && !blank;
   }
   pager_check(p);
@@ -203,7 +207,7 @@ static void touch_unit(pager *p, pager_unit *unit, bool write, uint64_t address,
     touch_coherent(p, unit, write, address, moves);
     return;
   }
-  if (unit->state == PAGER_RESIDENT && !(unit->duplicate && !write)) {
+  if (unit->state == PAGER_RESIDENT && !(unit->duplicate && !write && unit->cpu_version == unit->version)) {
     moves->faults++;
     moves->faulted += unit->bytes;
     if (pager_host_prefetches(p)) pager_host_ask(p, address);

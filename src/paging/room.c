@@ -502,6 +502,7 @@ static void evict(pager *p, const fault_request *request, pager_unit *unit, uint
   } else {
     p->dropped += unit->bytes;
   }
+  pager_note(p, unit, address, OWNERS_GIVES, 0);
   p->config.hooks.left(p->config.hooks.context, address, unit);
   pager_mark(p, address, unit);
 }
@@ -717,8 +718,10 @@ static void bring_range(pager *p, const fault_request *request, uint64_t address
       continue;
     }
     uint64_t begin = w.first & ~(p->grain - 1);
-    bool joins = r->flight && zeroes == (r->first->flight_kind == PAGER_FLIGHT_ZEROED) && begin <= r->end &&
-                 begin >= r->address && begin >> PAGER_CHUNK_SHIFT == r->address >> PAGER_CHUNK_SHIFT &&
+    uint8_t source = zeroes ? 0 : pager_source(p, unit, w.address);
+    bool joins = r->flight && source == r->first->source && zeroes == (r->first->flight_kind == PAGER_FLIGHT_ZEROED) &&
+                 begin <= r->end && begin >= r->address &&
+                 begin >> PAGER_CHUNK_SHIFT == r->address >> PAGER_CHUNK_SHIFT &&
                  /* what is reached meanwhile waits for its group only */
                  !(p->config.manager->reaches && begin % FF_GROUP_BYTES == 0);
     if (!joins) {
@@ -730,6 +733,7 @@ static void bring_range(pager *p, const fault_request *request, uint64_t address
     if (unit->starved) pager_starved_drop(p, unit); /* a gap that closes holds one whose far-fault waits for room */
     unit->state = PAGER_IN_FLIGHT;
     unit->flight = r->flight;
+    unit->source = source;
     unit->flight_kind = unit->hints & PAGER_READ_MOSTLY ? PAGER_FLIGHT_COPIED : PAGER_FLIGHT_MOVED;
     if (zeroes) unit->flight_kind = PAGER_FLIGHT_ZEROED;
     unit->prefetched = !unit->nacks;

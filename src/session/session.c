@@ -97,6 +97,9 @@ static ff_status load_machine(session *session, ff_error *error) {
   ff_status status = machine_spec_load(session->options.machine, &session->spec, error);
   if (status) return status;
   set_short_name(session);
+  if (session->spec.gpus && session->options.devices > session->spec.gpus)
+    return ff_fail(error, FF_INVALID, "%s has %u GPUs, not %u", session->machine, (unsigned)session->spec.gpus,
+                   session->options.devices);
   if ((status = apply_settings(session, error))) return status;
   if ((status = parse_memory(session, error))) return status;
   return check_choices(session, error);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Two GPUs by the driver API: half of a vector on each, whose sums meet on the first one, by a copy or by reaching for
  * the other's memory. devices copy|reach|forbidden: "forbidden" reaches without having asked for it. Exit status 0: the
- * sum is right. */
+ * sum is right. devices peers: which devices are peers, of how many there are. devices pages: 4 MiB of managed memory
+ * are written by the first, and then four times by the other one of the two. */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -10,7 +11,7 @@
 
 #include "driver_call.h"
 
-enum { WORDS = 1 << 16, BYTES = WORDS * 4 };
+enum { WORDS = 1 << 16, BYTES = WORDS * 4, MANAGED_WORDS = 1 << 20 };
 
 static const char code[] =
     ".version 7.0\n.target sm_50\n.address_size 64\n.visible .global .align 4 .u32 step = 1;\n"
@@ -27,12 +28,44 @@ typedef struct device {
   uint64_t memory;
 } device;
 
-static void launch(const device *on, const char *name, void **arguments) {
+static void launch_words(const device *on, const char *name, void **arguments, uint32_t words) {
   void *kernel;
   CALL(cuModuleGetFunction, (void **, void *, const char *), &kernel, on->module, name);
   CALL(cuLaunchKernel,
        (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **), kernel,
-       WORDS / 256, 1, 1, 256, 1, 1, 0, on->stream, arguments, NULL);
+       words / 256, 1, 1, 256, 1, 1, 0, on->stream, arguments, NULL);
+}
+
+static void launch(const device *on, const char *name, void **arguments) { launch_words(on, name, arguments, WORDS); }
+
+/* A row for each two: who, may they, rank of the link, access, atomics. */
+static int peers(int count) {
+  for (int a = 0; a < count; a++)
+    for (int b = 0; b < a; b++) {
+      int can = 0, other = 0, values[3];
+      CALL(cuDeviceCanAccessPeer, (int *, int, int), &can, a, b);
+      CALL(cuDeviceCanAccessPeer, (int *, int, int), &other, b, a);
+      for (int i = 0; i < 3; i++) CALL(cuDeviceGetP2PAttribute, (int *, int, int, int), &values[i], i + 1, a, b);
+      if (can != other || can != values[1]) return 1;
+      printf("%d-%d %d %d %d\n", b, a, can, values[0], values[2]);
+    }
+  return 0;
+}
+
+static int pages(const device *devices) {
+  uint64_t managed;
+  CALL(cuMemAllocManaged, (uint64_t *, size_t, unsigned), &managed, MANAGED_WORDS * 4, 1);
+  memset((void *)managed, 7, MANAGED_WORDS * 4); /* NOLINT: the host's address, too */
+  for (int turn = 0; turn < 5; turn++) {
+    const device *on = &devices[turn % 2];
+    CALL(cuCtxSetCurrent, (void *), on->context);
+    launch_words(on, "fill", (void *[]){&managed}, MANAGED_WORDS);
+    CALL(cuStreamSynchronize, (void *), on->stream);
+  }
+  for (int i = 0; i < MANAGED_WORDS; i++)
+    if (((const uint32_t *)managed)[i] != 1) return 1;
+  puts("good");
+  return 0;
 }
 
 /* The word that is stored everywhere is a variable of the device's own. */
@@ -63,8 +96,10 @@ int main(int argc, char **argv) {
   CALL(cuDriverGetVersion, (int *), &version);
   printf("%d devices, driver %d\n", count, version);
   fflush(stdout);
+  if (!strcmp(how, "peers")) return peers(count);
   if (count < 2) return 4;
   for (int i = 0; i < 2; i++) begin(&devices[i], i);
+  if (!strcmp(how, "pages")) return pages(devices);
   CALL(cuEventCreate, (void **, unsigned), &event, 2);
   CALL(cuEventRecord, (void *, void *), event, devices[1].stream);
   CALL(cuCtxSetCurrent, (void *), devices[0].context);

@@ -77,6 +77,32 @@ expect test "$(field reach.csv copy@1 d2h_bytes)" -eq 0
 expect test "$(field reach.csv copy@0 remote_bytes)" -ge 262144
 expect test "$(field copy.csv copy@0 remote_bytes)" -eq 0
 
+# 4 MiB of managed memory, written by device 0, then by the other one four times: 16 MiB go from GPU to GPU, once each; the host reads 4 MiB at last.
+mib=1048576
+run "$farfault" run --devices 2 --machine v100 --memory demand,uvm --csv pages.csv "$program" pages
+expect_out good
+for manager in demand uvm; do
+  expect test "$(field pages.csv $manager@0 d2h_bytes)" -eq $((2 * 4 * mib + 4 * mib))
+  expect test "$(field pages.csv $manager@1 d2h_bytes)" -eq $((2 * 4 * mib))
+  expect test "$(($(field pages.csv $manager@0 h2d_bytes) + $(field pages.csv $manager@1 h2d_bytes)))" -eq $((16 * mib + 4 * mib + 2 * 4096)) # and a page of variables on each
+done
+# Who are peers is what the machine's links say.
+run "$farfault" run --devices 2 --machine v100 --memory none "$program" peers
+expect_out "0-1 1 0 0"
+run "$farfault" run --devices 8 --machine dgx-v100 --memory none "$program" peers
+expect_status 0
+expect_out "0-4 1 0 1"
+expect_out "0-5 0 1 0"
+expect test "$(grep -c ' 1 0 1$' out)" -eq 16
+run "$farfault" run --devices 8 --machine dgx-h100 --memory none "$program" peers
+expect test "$(grep -c ' 1 0 1$' out)" -eq 28
+run "$farfault" run --devices 8 --machine pcie-8 --memory none "$program" peers
+expect test "$(grep -c ' 1 0 0$' out)" -eq 28
+run "$farfault" run --devices 9 --machine dgx-v100 --memory none "$program" peers
+expect_err "dgx-v100 has 8 GPUs, not 9"
+run "$farfault" run --devices 2 --machine v100 --set gpus=2,roots="0 1" --memory none "$program" reach
+expect_err "cuCtxEnablePeerAccess: 217"
+
 run "$farfault" sim --machine v100 --memory copy --device 1 copy.fft
 expect_status 0
 expect_out "copy  "

@@ -132,6 +132,13 @@ conforms() {
   "$flat" "$1" >flat.tsv && python3 conforms.py schema.json flat.tsv
 }
 for machine in "$source"/machines/*.yaml; do expect conforms "$machine"; done
+# Systems of several GPUs are the machine of one of them, and links.
+for pair in v100:dgx-v100 h100:dgx-h100 a40:pcie-8; do
+  run "$farfault" machine diff ${pair%:*} ${pair#*:} --json -
+  expect_status 1
+  expect test "$(grep -c '"group"' out)" -eq "$(grep -c '"group": "links"' out)"
+  expect_out '"name": "gpus"'
+done
 changed() { # changed SED: a machine that neither reading nor the schema takes
   sed "$1" "$source/machines/gm200.yaml" >changed.yaml
   expect test "$(cmp -s changed.yaml "$source/machines/gm200.yaml" && echo same)" = ""

@@ -42,10 +42,19 @@ static json_t *table_schema(void) {
                    number_schema("number", 0.001, 1e6));
 }
 
-static json_t *masks_schema(double most) {
+static json_t *joins_schema(double most) {
+  return json_pack("{s:s, s:i, s:o, s:{s:s, s:i, s:i, s:[o, o, o, o]}}", "type", "array", "minItems", 1, "maxItems",
+                   limit(most), "items", "type", "array", "minItems", 4, "maxItems", 4, "items",
+                   number_schema("integer", 0, MACHINE_GPUS - 1), number_schema("integer", 0, MACHINE_GPUS - 1),
+                   number_schema("number", 0.001, 1e6), number_schema("number", 0, 1e6));
+}
+
+static json_t *masks_schema(const spec_param *param, double most) {
+  uint32_t low, high;
+  spec_mask_bits(param, &low, &high);
   return json_pack("{s:s, s:i, s:o, s:{s:s, s:i, s:b, s:o}}", "type", "array", "minItems", 1, "maxItems", limit(most),
                    "items", "type", "array", "minItems", 1, "uniqueItems", 1, "items",
-                   number_schema("integer", SPEC_LOWEST_BIT, SPEC_HIGHEST_BIT));
+                   number_schema("integer", low, high));
 }
 
 static json_t *value_schema(const spec_param *param) {
@@ -56,7 +65,8 @@ static json_t *value_schema(const spec_param *param) {
   case 'f': return number_schema("number", low, high);
   case 's': return string_schema((size_t)high);
   case 't': return table_schema();
-  default: return masks_schema(high);
+  case 'j': return joins_schema(high);
+  default: return masks_schema(param, high);
   }
 }
 

@@ -271,7 +271,7 @@ LIBCUDA_CALL(cuDeviceCanAccessPeer, (int *can, CUdevice device, CUdevice peer)) 
   LIBCUDA_TRY(libcuda_device(device));
   LIBCUDA_TRY(libcuda_device(peer));
   if (!can) return CUDA_ERROR_INVALID_VALUE;
-  *can = device != peer;
+  *can = engine_peer_possible(device, peer);
   return CUDA_SUCCESS;
 }
 

@@ -24,7 +24,7 @@ LIBCUDA_CALL(cuDeviceGetP2PAttribute, (int *value, int attribute, CUdevice devic
   LIBCUDA_TRY(libcuda_device(peer));
   if (!value || attribute < 1 || attribute > 5) return CUDA_ERROR_INVALID_VALUE;
   if (device == peer) return CUDA_ERROR_INVALID_DEVICE;
-  *value = engine_peer_attribute(attribute);
+  *value = engine_peer_attribute(attribute, device, peer);
   return CUDA_SUCCESS;
 }
 

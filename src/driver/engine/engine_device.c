@@ -15,6 +15,7 @@
 #include "driver/engine/engine_ipc.h"
 #include "driver/engine/engine_peer.h"
 #include "exec/memory/visibility.h"
+#include "machine/spec/links.h"
 #include "trace/origin.h"
 
 _Static_assert(ENGINE_DEVICES_MAX == TRACE_DEVICES_MAX, "each has a number in the access stream");
@@ -73,11 +74,46 @@ static cudaError_t check_peer(int device, int peer) {
   return engine_device_exists(device) && engine_device_exists(peer) ? cudaSuccess : cudaErrorInvalidDevice;
 }
 
+/* The machine's links; before there is a session, and with one device, there is nothing to ask. */
+static machine_path path_between(int device, int peer) {
+  const machine_spec *machine = ff_engine.session ? session_machine(ff_engine.session) : NULL;
+  return machine ? machine_path_between(machine, (uint32_t)device, (uint32_t)peer)
+                 : (machine_path){.way = MACHINE_WAY_BUS};
+}
+
+bool engine_peer_possible(int device, int peer) {
+  return device != peer && path_between(device, peer).way != MACHINE_WAY_HOST;
+}
+
+bool engine_peer_has_nvlink(int device, int peer) {
+  machine_way way = path_between(device, peer).way;
+  return way == MACHINE_WAY_JOINED || way == MACHINE_WAY_SWITCH;
+}
+
+static bool any_nvlink(void) {
+  for (int a = 0; a < (int)engine_devices(); a++)
+    for (int b = 0; b < a; b++)
+      if (engine_peer_has_nvlink(a, b)) return true;
+  return false;
+}
+
+enum { P2P_RANK = 1, P2P_ACCESS = 2, P2P_ATOMICS = 3 };
+
+int engine_peer_attribute(int attribute, int device, int peer) {
+  switch (attribute) {
+  case P2P_RANK: return any_nvlink() && !engine_peer_has_nvlink(device, peer);
+  case P2P_ACCESS: return engine_peer_possible(device, peer);
+  case P2P_ATOMICS: return engine_peer_has_nvlink(device, peer);
+  default: return 0;
+  }
+}
+
 cudaError_t engine_peer_enable(int device, int peer) {
   cudaError_t error = engine_enter();
   if (error) return error;
   error = check_peer(device, peer);
   if (!error && device == peer) error = cudaErrorInvalidDevice;
+  if (!error && !engine_peer_possible(device, peer)) error = cudaErrorPeerAccessUnsupported;
   if (!error && peers[device] >> peer & 1) error = cudaErrorPeerAccessAlreadyEnabled;
   if (!error) {
     peers[device] |= UINT32_C(1) << peer;

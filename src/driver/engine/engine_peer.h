@@ -17,12 +17,15 @@ ENGINE_API void engine_device_prefer(int device);  /* of threads that have chose
 /* ---- peers ---- */
 
 /* Kernels of `device` may use memory of `peer`. cudaErrorPeerAccessAlreadyEnabled, cudaErrorPeerAccessNotEnabled; to
- * itself: cudaErrorInvalidDevice. */
+ * itself: cudaErrorInvalidDevice; cudaErrorPeerAccessUnsupported: the machine's links say that they are no peers. */
 ENGINE_API cudaError_t engine_peer_enable(int device, int peer);
 ENGINE_API cudaError_t engine_peer_disable(int device, int peer);
-/* cudaDeviceP2PAttr, CUdevice_P2PAttribute, 1 to 5, between any two devices: they may use each other's memory; the link
- * between them has no atomics and carries no arrays. */
-static inline int engine_peer_attribute(int attribute) { return attribute == 2; }
+/* cudaDeviceP2PAttr, CUdevice_P2PAttribute, 1 to 5, between two devices: the rank of the link between them is 0 for the
+ * best of the machine, else 1; peers may use each other's memory; a link that is not PCIe has atomics; none carries
+ * arrays. */
+ENGINE_API int engine_peer_attribute(int attribute, int device, int peer);
+ENGINE_API bool engine_peer_possible(int device, int peer); /* of two devices of the process */
+ENGINE_API bool engine_peer_has_nvlink(int device, int peer);
 
 void engine_peers_reset(int device); /* with the lock: none to or from it */
 

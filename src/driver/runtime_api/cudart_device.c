@@ -211,13 +211,13 @@ CUDART_API cudaError_t cudaThreadGetCacheConfig(cudaFuncCache *config);
 CUDART_API cudaError_t cudaThreadGetCacheConfig(cudaFuncCache *config) { return cudaDeviceGetCacheConfig(config); }
 #endif
 
-/* ---- peers: every device may be every other one's ---- */
+/* ---- peers: by the machine's links ---- */
 
 CUDART_API cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer) {
   if (!can) return engine_return(cudaErrorInvalidValue);
   cudaError_t error = check_device(device);
   if (!error) error = check_device(peer);
-  if (!error) *can = device != peer;
+  if (!error) *can = engine_peer_possible(device, peer);
   return engine_return(error);
 }
 
@@ -235,7 +235,7 @@ CUDART_API cudaError_t cudaDeviceGetP2PAttribute(int *value, int attribute, int 
   cudaError_t error = check_device(device);
   if (!error) error = check_device(peer);
   if (!error && device == peer) error = cudaErrorInvalidDevice;
-  if (!error) *value = engine_peer_attribute(attribute);
+  if (!error) *value = engine_peer_attribute(attribute, device, peer);
   return engine_return(error);
 }
 

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "driver/engine/engine_peer.h"
 #include "driver/stand_ins/nvml.h"
 
 /* ---- processes ---- */
@@ -270,13 +271,15 @@ typedef enum nvmlP2PCaps { /* what a pair of devices may be able to do */
                            NVML_P2P_CAPS_INDEX_UNKNOWN,
 } nvmlP2PCaps;
 
-/* Each device reaches each by PCIe. */
+/* By the machine's links; without any, each device reaches each by PCIe. */
 EXPORT(nvmlDeviceGetP2PStatus, (nvmlDevice device, nvmlDevice peer, nvmlP2PCaps index, nvmlP2PStatus *status)) {
-  int number;
+  int number, other;
   nvmlReturn error = nvml_device_number(device, &number);
-  if (!error) error = nvml_device_number(peer, &number);
+  if (!error) error = nvml_device_number(peer, &other);
   if (error) return error;
   if (!status || (unsigned)index >= NVML_P2P_CAPS_INDEX_UNKNOWN) return NVML_ERROR_INVALID_ARGUMENT;
-  *status = index == NVML_P2P_CAPS_INDEX_NVLINK ? NVML_P2P_STATUS_NOT_SUPPORTED : NVML_P2P_STATUS_OK;
+  bool there = index == NVML_P2P_CAPS_INDEX_NVLINK ? engine_peer_has_nvlink(number, other)
+                                                   : number == other || engine_peer_possible(number, other);
+  *status = there ? NVML_P2P_STATUS_OK : NVML_P2P_STATUS_NOT_SUPPORTED;
   return NVML_SUCCESS;
 }

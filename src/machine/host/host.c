@@ -24,6 +24,7 @@
 #include "machine/event_loop.h"
 #include "machine/host/hints.h"
 #include "machine/host/host_transfer.h"
+#include "machine/host/peer_link.h"
 #include "machine/host/peers.h"
 #include "machine/host/streams.h"
 #include "machine/host/virtual_memory.h"
@@ -280,23 +281,29 @@ static void prefetch_hinted(host *h, const trace_op *launch) {
 
 /* ---- several devices ---- */
 
-#define ELSEWHERE (TRACE_STREAM_NUMBERS - 1) /* the stream of what others' streams do with this device's memory */
+/* the stream of what streams of that device do with this one's memory */
+#define ELSEWHERE(device) (TRACE_STREAM_NUMBERS - 1 - (device))
 
 static ps copy_call(const host *h) { return h->manager->placement == MANAGER_PROGRAM ? h->t->link_copy : h->t->api; }
 
-/* A hint that names another device says of this one only that the data is to be elsewhere. */
+/* What is to be in another device's memory: this one's kernels reach it there, as they do the host's, if they can. A
+ * hint that another device accesses it says nothing of this one. */
 static void advise(host *h, const trace_op *op) {
   host_spend(h, h->t->api);
   bool others = op->hint.device >= 0 && (uint32_t)op->hint.device != h->device_index;
-  if (!h->failed)
-    pager_advise(h->pager, op->hint.address, op->hint.bytes, (trace_advice)op->hint.advice,
-                 others ? -1 : op->hint.device);
+  trace_advice advice = (trace_advice)op->hint.advice;
+  if (others && advice == TRACE_ADVICE_SET_PREFERRED_LOCATION && !(h->pager->config.peers >> op->hint.device & 1))
+    advice = TRACE_ADVICE_UNSET_PREFERRED_LOCATION;
+  if (!h->failed) pager_advise(h->pager, op->hint.address, op->hint.bytes, advice, others ? -1 : op->hint.device);
 }
 
+/* To another device's memory: that one takes the pages, these leave when it has. */
 static void prefetch(host *h, const trace_op *op) {
-  trace_op own = *op;
-  if (op->hint.device >= 0 && (uint32_t)op->hint.device != h->device_index) own.hint.device = -1;
   spend_queueing(h, h->t->api);
+  bool others = op->hint.device >= 0 && (uint32_t)op->hint.device != h->device_index;
+  trace_op own = *op;
+  if (others && h->peers) own.hint.bytes = 0;
+  else if (others) own.hint.device = -1;
   enqueue(h, &own);
 }
 
@@ -304,9 +311,15 @@ static void prefetch(host *h, const trace_op *op) {
  * made. */
 static void process_elsewhere(host *h, const trace_op *op) {
   trace_op own = *op;
-  own.stream = ELSEWHERE;
-  stream_find(h->streams, ELSEWHERE)->non_blocking = true;
+  own.stream = ELSEWHERE(h->op_device);
+  stream_find(h->streams, own.stream)->non_blocking = true;
   enqueue(h, &own);
+}
+
+/* The memory there is another device's. */
+static void set_device(host *h, uint64_t address) {
+  uint32_t index = h->failed ? 0 : pager_allocation_at(h->pager, address);
+  if (index) h->pager->allocations.items[index].device = (uint8_t)(1 + h->op_device);
 }
 
 /* Of the other devices a simulation has their memory, which its kernels reach over the link, what calls for them cost
@@ -317,10 +330,12 @@ static void process_foreign(host *h, const trace_op *op) {
   case TRACE_OP_ALLOC:
     if (op->alloc.memory == TRACE_MEMORY_DEVICE) remote.alloc.memory = TRACE_MEMORY_PINNED;
     allocate(h, &remote);
+    if (op->alloc.memory == TRACE_MEMORY_DEVICE) set_device(h, op->alloc.address);
     break;
   case TRACE_OP_FREE: release(h, op); break;
   case TRACE_OP_LAUNCH:
     trace_reader_skip(h->reader, op->launch);
+    transfer_managed_elsewhere(h->transfers);
     spend(h, h->paid ? 0 : h->t->launch_call);
     break;
   case TRACE_OP_COPY:
@@ -333,7 +348,7 @@ static void process_foreign(host *h, const trace_op *op) {
     break;
   case TRACE_OP_PREFETCH:
     spend_queueing(h, h->t->api);
-    if ((uint32_t)op->hint.device == h->device_index) process_elsewhere(h, op);
+    if (op->hint.device < 0 || (uint32_t)op->hint.device == h->device_index) process_elsewhere(h, op);
     break;
   case TRACE_OP_SYNC_STREAM:
   case TRACE_OP_SYNC_EVENT:
@@ -371,14 +386,22 @@ static bool host_may_wait(const trace_op *op) {
   }
 }
 
-/* Meanwhile the others' questions can be answered. */
-static ps meet(host *h, const trace_op *op, ps time) {
+/* Meanwhile the others' questions can be answered. Behind it all know what the others have had of managed memory. */
+static ps meet(host *h, const trace_op *op, bool waits, ps time) {
+  peer_tell(h->peer_link, waits);
   answers_unlock(h->answers);
   trace_reader_waits(h->reader, true);
   time = peers_meet(h->peers, h->device_index, op->sequence, time);
   trace_reader_waits(h->reader, false);
   answers_lock(h->answers);
-  return time;
+  pager_owners_changed(h->pager);
+  return time + peer_charge(h->peer_link, waits);
+}
+
+/* A launch may use managed memory that kernels before it have had on other devices. */
+static bool shares_pages(host *h, const trace_op *op) {
+  if (op->kind == TRACE_OP_ALLOC) h->managed |= op->alloc.memory == TRACE_MEMORY_MANAGED;
+  return h->managed && manager_pages(h->manager) && (op->kind == TRACE_OP_LAUNCH || op->kind == TRACE_OP_PREFETCH);
 }
 
 /* When the event of this device happened for which a stream of another one's is to wait: the device goes on until it
@@ -456,17 +479,20 @@ static void process_own(host *h, const trace_op *op) {
 void host_process(host *h, const trace_op *op) {
   trace_op own;
   h->paid = trace_is_paid(op->stream);
-  bool foreign = trace_device(op->stream) != h->device_index && op->kind != TRACE_OP_END;
+  h->op_device = trace_device(op->stream);
+  bool foreign = h->op_device != h->device_index && op->kind != TRACE_OP_END;
   if (op->stream >= TRACE_STREAM_NUMBERS) {
     own = *op;
     own.stream = trace_stream_number(op->stream);
     op = &own;
   }
   if (h->peers && op->kind == TRACE_OP_STREAM_WAIT)
-    h->not_before = meet(h, op, foreign ? happened_for_others(h, op) : 0);
+    h->not_before = meet(h, op, false, foreign ? happened_for_others(h, op) : 0);
+  if (h->peers && shares_pages(h, op)) meet(h, op, false, 0);
   if (foreign) process_foreign(h, op);
   else process_own(h, op);
-  if (h->peers && host_may_wait(op)) wait_until(h, meet(h, op, h->clock));
+  if (h->peers && op->kind == TRACE_OP_END) meet(h, op, false, 0); /* what has landed since the last wait */
+  if (h->peers && host_may_wait(op)) wait_until(h, meet(h, op, true, h->clock));
   h->times[op->sequence % HOST_TIMES] = h->clock;
   h->processed = op->sequence + 1;
   answers_progress(h->answers);

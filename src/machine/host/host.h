@@ -40,11 +40,14 @@ typedef struct host {
   /* of the program's devices, the one that is simulated; of the others it has what they cost the host */
   uint32_t device_index;
   sim_peers *peers; /* where it meets the others' simulations; NULL: it is alone */
+  struct peer_link *peer_link;
   /* its own state */
   ps clock;
   ps not_before;         /* the operation that is processed waits for another device's event: it happened then */
   bool paid;             /* the operation was put by a call that the host has paid for (trace/origin.h) */
   bool touches_recorded; /* the program says when the host touches managed memory */
+  uint32_t op_device;    /* whose stream the operation is of that is processed */
+  bool managed;          /* the program has had managed memory */
   bool failed;
   char error[512];
   uint64_t processed; /* operations */

@@ -21,6 +21,7 @@
 #include "machine/event_loop.h"
 #include "machine/host/host.h"
 #include "machine/host/link.h"
+#include "machine/host/peer_link.h"
 #include "machine/stacks/learn.h"
 
 typedef pager_moves (*range_function)(pager *p, uint64_t address, uint64_t bytes);
@@ -59,13 +60,25 @@ static ps host_copy(const transfers *x, uint64_t bytes, ps time) {
   return time + (ps)llround(x->t->host_per_byte * (double)bytes);
 }
 
+/* What has been brought from other devices' memory: one transfer from each, side by side. */
+static ps carry_from_devices(transfers *x, history_cause cause, ps time, ps end) {
+  for (uint32_t device = 0; x->peers->owners && device < OWNERS_DEVICES; device++) {
+    uint64_t bytes = pager_from_device(x->pager, device);
+    ps over = bytes ? peer_bring(x->peers, cause, device, bytes, time) : 0;
+    if (over > end) end = over;
+  }
+  return end;
+}
+
 /* Pages over the link in one transfer. What the host asked for costs it host_fault_us per fault_page_bytes, whatever
  * the unit of the GPU's far-faults is; under segments it is known what is where: their copies are copies, and a touch
  * is one fault. Over a coherent link nothing faults. */
 static ps carry_moves(transfers *x, bool in, pager_moves moves, ps time) {
+  ps begin = time;
+  if (in) time = carry_from_devices(x, HISTORY_CAUSE_COPY, begin, time);
   if (!moves.units) return time;
-  ps end = link_copy(x->link, HISTORY_CAUSE_COPY, in, moves.bytes, false, time);
-  if (in) return end;
+  ps end = link_copy(x->link, HISTORY_CAUSE_COPY, in, moves.bytes, false, begin);
+  if (in) return end > time ? end : time;
   uint64_t pages = (moves.bytes + x->spec->fault_page_bytes - 1) / x->spec->fault_page_bytes;
   uint64_t faults = moves.units < pages ? moves.units : pages;
   if (x->manager->segments || x->manager->coherent) faults = 0;
@@ -110,6 +123,14 @@ ps transfer_managed_out(transfers *x, bool touches, ps time) {
     if (!touches) x->pager->allocations.items[i].host_wrote = true; /* it may have */
   }
   return end;
+}
+
+void transfer_managed_elsewhere(transfers *x) {
+  if (x->manager->placement != MANAGER_PROGRAM || x->manager->cpu_fault_bytes) return;
+  for (uint32_t i = 1; i < x->pager->allocations.count; i++) {
+    pager_allocation *a = &x->pager->allocations.items[i];
+    if (a->live && a->kind == TRACE_MEMORY_MANAGED && a->on_cpu) a->host_wrote = true;
+  }
 }
 
 /* The managed allocation at `address`; 0: it is in none. */
@@ -230,8 +251,14 @@ static bool is_peer_copy(const transfers *x, const trace_op *op) {
   return (to && is_far(x, op->copy.to)) || (from && is_far(x, op->copy.from));
 }
 
+/* In whose memory the other end of a copy is; -1: in none's. */
+static int other_device(const transfers *x, uint64_t address) {
+  if (!is_far(x, address) || !x->peers->owners) return -1;
+  return (int)x->pager->allocations.items[pager_find(x->pager, address)->allocation].device - 1;
+}
+
 /* Over this device's link: in, if it is to its memory, else out; the other one's simulation has it on its own. */
-static ps peer_copy(transfers *x, const trace_op *op, ps time) {
+static ps copy_between(transfers *x, const trace_op *op, ps time) {
   uint64_t width = op->copy.width, height = op->copy.height, bytes = width * height;
   bool in = op->copy.direction != TRACE_D2H && !is_far(x, op->copy.to) && op->copy.direction == TRACE_D2D;
   uint64_t near = in ? op->copy.to : op->copy.from, pitch = in ? op->copy.to_pitch : op->copy.from_pitch;
@@ -245,12 +272,13 @@ static ps peer_copy(transfers *x, const trace_op *op, ps time) {
   bool over_in = op->copy.direction == TRACE_D2D ? in : op->copy.direction == TRACE_H2D;
   if (near) count_copied(x, near, in, bytes);
   else x->foreign[over_in] += bytes;
-  return link_copy(x->link, HISTORY_CAUSE_COPY, over_in, bytes, !op->copy.pinned, time);
+  return peer_copies(x->peers, over_in, near ? other_device(x, in ? op->copy.from : op->copy.to) : -1, bytes,
+                     !op->copy.pinned, time);
 }
 
 static ps copy_begin(transfers *x, const trace_op *op, ps time) {
   x->observer->counters.copies++;
-  if (is_peer_copy(x, op)) return peer_copy(x, op, time);
+  if (is_peer_copy(x, op)) return copy_between(x, op, time);
   if (op->copy.direction == TRACE_D2D) x->observer->counters.d2d_bytes += op->copy.width * op->copy.height;
   if (manager_pages(x->manager)) return paged_copy(x, op, time);
   if (x->manager->placement == MANAGER_REMOTE) return remote_copy(x, op, time);
@@ -278,7 +306,8 @@ static ps prefetch_begin(transfers *x, const trace_op *op, ps time) {
   bool in = op->hint.device >= 0;
   if (!manager_pages(x->manager)) return time;
   pager_moves moves = (in ? pager_prefetch_in : pager_prefetch_out)(x->pager, op->hint.address, op->hint.bytes);
-  return moves.bytes ? link_copy(x->link, HISTORY_CAUSE_HINT, in, moves.bytes, false, time) : time;
+  ps end = moves.bytes ? link_copy(x->link, HISTORY_CAUSE_HINT, in, moves.bytes, false, time) : time;
+  return in ? carry_from_devices(x, HISTORY_CAUSE_HINT, time, end) : end;
 }
 
 /* Does it write to GPU memory, or read it, as the GPU does? A copy between host and device reads and writes the host's

@@ -13,6 +13,7 @@ typedef struct transfers {
   const timing *t;
   pager *pager;
   struct link_port *link;
+  struct peer_link *peers; /* the way to other devices */
   struct observer *observer;
   struct learner *learner; /* that lets copies wait */
   struct event_loop *loop; /* of a device that goes on while the host waits for pages */
@@ -33,6 +34,8 @@ ps transfer_managed_in(transfers *x, ps time); /* copy: managed allocations to t
 /* copy: written ones back, when the host waits. touches: the program says what the host touches; else it may touch
  * all */
 ps transfer_managed_out(transfers *x, bool touches, ps time);
+/* A launch on another device: where the newest bytes are the host's, it may have written them. */
+void transfer_managed_elsewhere(transfers *x);
 ps transfer_touch(transfers *x, const trace_op *op, ps time); /* the host's own access to managed memory */
 
 #endif

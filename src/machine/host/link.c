@@ -39,6 +39,10 @@ static ps direction_take(link_port *p, const load *what, ps ask, ps at) {
   if (what->cause < HISTORY_CAUSE_REMOTE) p->moved[what->in] += what->bytes;
   d->busy += what->service;
   ps served = server_take(&d->bus, ask, at, what->service);
+  link_crossed *crossed = &p->crossed[what->in];
+  if (!crossed->bytes) crossed->first = d->bus.free - what->service;
+  crossed->last = d->bus.free;
+  crossed->bytes += what->bytes;
   if (p->history) record_link(p->history, what->cause, what->in, what->bytes, d->bus.free - what->service, d->bus.free);
   return served;
 }

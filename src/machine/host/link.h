@@ -13,6 +13,10 @@ typedef struct link_direction {
   double per_byte;
   uint64_t busy;
 } link_direction;
+typedef struct link_crossed { /* one way, since someone has looked: bytes, begin of the first, end of the last */
+  uint64_t bytes;
+  ps first, last;
+} link_crossed;
 typedef struct host_link {
   link_direction h2d, d2h;
   server engines[2];        /* one engine: [0] carries both directions */
@@ -33,7 +37,8 @@ typedef struct link_port {
   bool two_engines;
   bool instant; /* copies take no time */
   /* its own state */
-  uint64_t moved[2]; /* bytes from the GPU, to it, but for what kernels and copies reach in host memory */
+  link_crossed crossed[2]; /* from the GPU, to it: all that may pass the host's port */
+  uint64_t moved[2];       /* bytes from the GPU, to it, but for what kernels and copies reach in host memory */
 } link_port;
 
 void link_account(link_port *p, ps now);              /* brings the busy time up to `now` */

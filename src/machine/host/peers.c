@@ -14,6 +14,8 @@ struct sim_peers {
   pthread_mutex_t lock;
   pthread_cond_t changed;
   uint32_t first, count;
+  owners *owners;  /* of managed pages, under this manager */
+  uint64_t merged; /* meetings whose notes are in it */
   struct {
     uint64_t meetings, said[2], operation[2];
     bool gone;
@@ -25,6 +27,7 @@ sim_peers *sim_peers_create(uint32_t first, uint32_t count) {
   sim_peers *peers = ff_alloc(sizeof *peers);
   peers->first = first;
   peers->count = count;
+  peers->owners = owners_create();
   pthread_mutex_init(&peers->lock, NULL);
   pthread_cond_init(&peers->changed, NULL);
   return peers;
@@ -34,6 +37,7 @@ void sim_peers_free(sim_peers *peers) {
   if (!peers) return;
   pthread_cond_destroy(&peers->changed);
   pthread_mutex_destroy(&peers->lock);
+  owners_free(peers->owners);
   free(peers);
 }
 
@@ -50,9 +54,16 @@ uint64_t peers_meet(sim_peers *peers, uint32_t device, uint64_t operation, uint6
     FF_CHECK_DEEP(!was_there || peers->each[d].operation[number % 2] == operation);
     if (was_there && peers->each[d].said[number % 2] > latest) latest = peers->each[d].said[number % 2];
   }
+  /* the first that goes on: all others wait here still */
+  if (peers->merged == number) {
+    owners_merge(peers->owners);
+    peers->merged++;
+  }
   pthread_mutex_unlock(&peers->lock);
   return latest;
 }
+
+owners *peers_owners(sim_peers *peers) { return peers->owners; }
 
 void peers_leave(sim_peers *peers, uint32_t device) {
   pthread_mutex_lock(&peers->lock);

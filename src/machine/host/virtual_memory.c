@@ -217,7 +217,9 @@ static void unmap(mappings *v, const trace_op *op) {
 static void map_foreign(mappings *v, const trace_op *op) {
   host_spend(v->host, v->t->map);
   const reserved_range *range = v->host->failed ? NULL : reserved_find(v, op->map.address);
-  if (range) pager_map(v->pager, op->map.address, op->map.bytes, TRACE_MEMORY_PINNED, range->owner);
+  if (!range) return;
+  uint32_t index = pager_map(v->pager, op->map.address, op->map.bytes, TRACE_MEMORY_PINNED, range->owner);
+  if (index) v->pager->allocations.items[index].device = (uint8_t)(1 + v->host->op_device);
 }
 
 /* A range may have mappings of several devices' memory: its unmapping is for all devices. */

@@ -18,6 +18,7 @@
 #include "machine/host/hints.h"
 #include "machine/host/host.h"
 #include "machine/host/link.h"
+#include "machine/host/peer_link.h"
 #include "machine/memory/far_fault.h"
 #include "machine/observe/observer.h"
 
@@ -85,7 +86,8 @@ static uint64_t fetch_range(segments *g, const node *n, uint64_t address, uint64
 ps segments_fetch(segments *g, sim_counters *kernel, uint64_t bytes, uint32_t flight, const pager_unit *first,
                   ps room) {
   ps from = room > g->agenda->now ? room : g->agenda->now;
-  ps lands = link_copy(g->link, HISTORY_CAUSE_DECLARED, true, bytes, false, from);
+  ps lands = first->source ? peer_bring(g->faults->peers, HISTORY_CAUSE_DECLARED, first->source - 1u, bytes, from)
+                           : link_copy(g->link, HISTORY_CAUSE_DECLARED, true, bytes, false, from);
   tally t = {kernel, &g->observer->allocations.items[g->pager->allocations.items[first->allocation].owner]->counters};
   COUNT(&t, prefetched_bytes, bytes);
   history_add(g->observer->history, HISTORY_prefetched_bytes, from, bytes);

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "machine/host/link.h"
+#include "machine/host/peer_link.h"
 #include "machine/memory/address_map.h"
 #include "machine/memory/declared_residency.h"
 #include "machine/memory/hierarchy.h"
@@ -56,8 +57,11 @@ static ps room_ready(far_faults *f, uint64_t bytes, ps from, ps room) {
 
 /* resolve = max(from + fault_us, the link's backlog + this unit's transfer); a transfer into memory that is being
  * written back begins when that is over, unless both directions overlap (write_back_overlaps). */
-static ps carry_in(far_faults *f, history_cause cause, uint64_t bytes, ps from, ps not_before, ps room) {
-  ps lands = link_carry(f->link, cause, true, bytes, room_ready(f, bytes, from, room));
+static ps carry_in(far_faults *f, history_cause cause, uint8_t source, uint64_t bytes, ps from, ps not_before,
+                   ps room) {
+  ps begin = room_ready(f, bytes, from, room);
+  ps lands =
+      source ? peer_carry(f->peers, cause, source - 1u, bytes, begin) : link_carry(f->link, cause, true, bytes, begin);
   return lands < not_before ? not_before : lands;
 }
 
@@ -84,7 +88,7 @@ static uint64_t flight_start(void *context, fault_request *request, uint64_t add
   if (!from) from = replayed(f, request, address, &t);
   uint64_t bytes = unit->flight_kind < PAGER_FLIGHT_ZEROED ? unit->bytes : 0; /* zeros and mappings move nothing */
   ps lands = from + f->t->fault;
-  if (bytes) lands = carry_in(f, HISTORY_CAUSE_FAULT, bytes, from, lands, room);
+  if (bytes) lands = carry_in(f, HISTORY_CAUSE_FAULT, unit->source, bytes, from, lands, room);
   else if (unit->flight_kind == PAGER_FLIGHT_ZEROED) lands = zero_in(f, &t, unit->bytes, from, lands, room);
   if (f->observer->history) record_fault(f->observer, unit, address, from);
   COUNT(&t, faults, 1);
@@ -105,7 +109,9 @@ static uint64_t batch_fetch(far_faults *f, uint64_t address, uint64_t bytes, uin
                             ps room) {
   ps from = f->batch_at, ready = room_ready(f, bytes, from, room);
   bool zeroes = first->flight_kind == PAGER_FLIGHT_ZEROED;
-  f->batch_at = zeroes ? ready : link_copy(f->link, HISTORY_CAUSE_FAULT, true, bytes, false, ready);
+  if (zeroes) f->batch_at = ready;
+  else if (first->source) f->batch_at = peer_bring(f->peers, HISTORY_CAUSE_FAULT, first->source - 1u, bytes, ready);
+  else f->batch_at = link_copy(f->link, HISTORY_CAUSE_FAULT, true, bytes, false, ready);
   if (!zeroes) f->batch_bytes += bytes;
   pager_walk w = pager_walk_begin(f->pager, address, bytes);
   for (const pager_unit *unit; (unit = pager_walk_next(&w));) {
@@ -138,7 +144,7 @@ static uint64_t fetch(void *context, const fault_request *request, uint64_t addr
   tally t = {with_fault ? request->counters : &f->observer->counters,
              &f->observer->allocations.items[f->pager->allocations.items[first->allocation].owner]->counters};
   ps lands = zeroes ? zero_in(f, with_fault ? &t : &(tally){&none, &none}, bytes, from, served, room)
-                    : carry_in(f, HISTORY_CAUSE_PREFETCH, bytes, from, served, room);
+                    : carry_in(f, HISTORY_CAUSE_PREFETCH, first->source, bytes, from, served, room);
   COUNT(&t, prefetched_bytes, bytes);
   history_add(f->observer->history, HISTORY_prefetched_bytes, from, bytes);
   if (with_fault && !zeroes) {

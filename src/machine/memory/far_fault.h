@@ -24,6 +24,7 @@ typedef struct far_faults {
   const timing *t;
   pager *pager;
   struct link_port *link;
+  struct peer_link *peers; /* the way to other devices */
   struct gmmu *gmmu;
   struct memory *memory;
   struct placing *map;

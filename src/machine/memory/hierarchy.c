@@ -8,6 +8,7 @@
 #include "machine/memory/hierarchy.h"
 
 #include "machine/host/link.h"
+#include "machine/host/peer_link.h"
 #include "machine/memory/address_map.h"
 #include "machine/memory/network.h"
 #include "machine/stacks/stacks.h"
@@ -378,12 +379,13 @@ ps memory_access(memory *y, sm *m, const request *r, ps *accepted) {
 }
 
 /* Pinned host memory: over the link, sector by sector, in no cache of the GPU. It holds an MSHR as any other miss. */
-ps remote_access(memory *y, sm *m, const request *r, ps *accepted) {
+ps remote_access(memory *y, sm *m, int device, const request *r, ps *accepted) {
   uint64_t bytes = (uint64_t)sector_count(r->sectors) * TRACE_SECTOR_BYTES;
   ps at = slots_wait(&m->l1_mshrs, r->at);
   *accepted = r->ask + (at - r->at);
   COUNT(r->tally, remote_bytes, bytes);
-  ps done = link_remote(y->link, r->op == TRACE_STORE, bytes, r->ask, at);
+  ps done = device < 0 ? link_remote(y->link, r->op == TRACE_STORE, bytes, r->ask, at)
+                       : peer_reach(y->peers, (uint32_t)device, r->op == TRACE_STORE, bytes, r->ask, at);
   slots_hold(&m->l1_mshrs, done);
   return done;
 }

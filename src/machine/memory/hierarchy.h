@@ -35,6 +35,7 @@ typedef struct memory {
   struct stacks *stacks;         /* that stand in the channels' place; NULL: none */
   struct lent *lent;             /* whose bytes in others' memory are counted; NULL: nothing is lent */
   struct link_port *link;        /* to pinned host memory */
+  struct peer_link *peers;       /* to the memory of other devices */
   const struct network *network; /* NULL: its ports have no limits */
   l2_slice *slices;
   server
@@ -62,7 +63,7 @@ ps memory_access(memory *y, sm *m, const request *r, ps *accepted);
  * `near`. */
 void memory_prefetch_far(const memory *y, const sm *m, uint64_t address);
 void memory_prefetch_near(const memory *y, const sm *m, uint64_t address);
-ps remote_access(memory *y, sm *m, const request *r, ps *accepted);
+ps remote_access(memory *y, sm *m, int device, const request *r, ps *accepted);
 ps l2_access(memory *y, const request *r);
 /* the page has left: its lines are no longer valid */
 void l2_discard(memory *y, uint64_t address, uint64_t bytes);

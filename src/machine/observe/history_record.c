@@ -72,6 +72,10 @@ void record_link(sim_history *h, history_cause cause, bool in, uint64_t bytes, p
     history_spread(h, HISTORY_remote_bytes, begin, end, bytes);
     return;
   }
+  record_peer(h, cause, in, bytes, begin, end);
+}
+
+void record_peer(sim_history *h, history_cause cause, bool in, uint64_t bytes, ps begin, ps end) {
   if (cause != HISTORY_CAUSE_REMOTE) history_spread(h, in ? HISTORY_h2d_bytes : HISTORY_d2h_bytes, begin, end, bytes);
   history_note_transfer(
       h, (history_transfer){.begin = begin, .end = end, .bytes = bytes, .pieces = 1, .cause = cause, .in = in});

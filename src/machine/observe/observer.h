@@ -30,6 +30,8 @@ void record_access(observer *o, const pager_unit *unit, uint64_t address, ps tim
 void record_fault(observer *o, const pager_unit *unit, uint64_t address, ps time); /* a far-fault that is served */
 void record_evicted(observer *o, const pager_unit *unit, uint64_t address, bool write_back, ps time);
 void record_link(sim_history *h, history_cause cause, bool in, uint64_t bytes, ps begin, ps end);
+/* The same of a link that is not the one to the host. */
+void record_peer(sim_history *h, history_cause cause, bool in, uint64_t bytes, ps begin, ps end);
 void record_operation(observer *o, const trace_op *op, ps begin, ps end); /* a copy, a set, a prefetch of the program */
 void record_arguments(observer *o, const trace_launch *launch, const sim_counters *counters); /* before it begins */
 void record_kernel(observer *o, const kernel *k, uint32_t stream);

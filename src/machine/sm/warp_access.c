@@ -143,7 +143,9 @@ static void send_line(progress *p, uint64_t word, uint64_t line, ps ready) {
       learner_wrote(a->learner, r.address);
   }
   ps accepted,
-      data = remote ? remote_access(a->memory, p->m, &r, &accepted) : memory_access(a->memory, p->m, &r, &accepted);
+      data = remote ? remote_access(a->memory, p->m, pager_remote_device(a->pager, p->unit, trace_line_address(line)),
+                                    &r, &accepted)
+                    : memory_access(a->memory, p->m, &r, &accepted);
   if (__builtin_expect(a->written != NULL, 0)) trace_future_touch(a->written, trace_line_address(line));
   if (p->unit->state == PAGER_REMOTE && pager_reached(a->pager, p->unit, trace_line_address(line),
                                                       sector_count(r.sectors) * (uint64_t)TRACE_SECTOR_BYTES))

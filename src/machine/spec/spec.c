@@ -179,6 +179,24 @@ static ff_status set_masks(const spec_param *param, machine_mask_table *table, c
                                 "no masks: write 10.12.16 11.12 (bits with dots, masks with spaces between), or none");
 }
 
+/* "0-1:25:0.7 0-2:50:0.7": GPUs, GB/s and us of each join; "none": no joins. */
+static ff_status set_joins(machine_join_table *table, char *text, ff_error *error) {
+  *table = (machine_join_table){0};
+  if (!strcmp(text, "none")) return FF_OK;
+  char *rest = NULL;
+  for (char *join = strtok_r(text, " ", &rest); join; join = strtok_r(NULL, " ", &rest)) {
+    char *dash = strchr(join, '-'), *colon = strchr(join, ':'), *second = colon ? strchr(colon + 1, ':') : NULL;
+    if (!dash || !second || dash > colon)
+      return ff_fail(error, FF_INVALID, "'%s' is not a join: write GPU-GPU:GB/s:us, with spaces between, or none",
+                     join);
+    *dash = *colon = *second = '\0';
+    ff_status status = spec_join_add(table, (const char *const[]){join, dash + 1, colon + 1, second + 1}, error);
+    if (status) return status;
+  }
+  return table->count ? FF_OK
+                      : ff_fail(error, FF_INVALID, "no joins: write GPU-GPU:GB/s:us, with spaces between, or none");
+}
+
 static ff_status fail_no_param(const char *name, ff_error *error) {
   const char *names[SPEC_PARAM_COUNT + 1] = {0};
   for (int i = 0; i < SPEC_PARAM_COUNT; i++) names[i] = spec_params[i].name;
@@ -201,6 +219,7 @@ static ff_status set_value(machine_spec *spec, const char *assignment, ff_error 
     goto out;
   }
   if (param->type == 't') status = set_table((machine_size_table *)((char *)spec + param->offset), value, error);
+  else if (param->type == 'j') status = set_joins((machine_join_table *)((char *)spec + param->offset), value, error);
   else if (param->type == 'm')
     status = set_masks(param, (machine_mask_table *)((char *)spec + param->offset), value, error);
   else status = spec_value_parse(param, value, spec, error);

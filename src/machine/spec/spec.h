@@ -23,11 +23,22 @@ typedef struct machine_mask_table {
   uint32_t count;
 } machine_mask_table;
 
+enum { MACHINE_GPUS = 16, MACHINE_JOINS = MACHINE_GPUS * (MACHINE_GPUS - 1) / 2 };
+typedef struct machine_join { /* two GPUs' own link, both ways at once */
+  uint32_t gpus[2];
+  double gbs, latency_us;
+} machine_join;
+typedef struct machine_join_table {
+  machine_join joins[MACHINE_JOINS];
+  uint64_t count;
+} machine_join_table;
+
 typedef uint64_t machine_type_u;
 typedef double machine_type_f;
 typedef char machine_type_s[64];
 typedef machine_size_table machine_type_t;
 typedef machine_mask_table machine_type_m;
+typedef machine_join_table machine_type_j;
 
 typedef struct machine_spec {
 #define X(group, name, type, unit, required, help) machine_type_##type name;

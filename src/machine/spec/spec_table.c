@@ -137,19 +137,60 @@ ff_status spec_point_add(machine_size_table *table, const char *bytes, const cha
   return FF_OK;
 }
 
+void spec_mask_bits(const spec_param *param, uint32_t *low, uint32_t *high) {
+  bool gpus = param - spec_params == SPEC_roots;
+  *low = gpus ? 0 : SPEC_LOWEST_BIT;
+  *high = gpus ? MACHINE_GPUS - 1 : SPEC_HIGHEST_BIT;
+}
+
+static ff_status gpu_parse(const char *text, uint32_t *gpu, ff_error *error) {
+  if (!isdigit((unsigned char)text[0]) || strlen(text) > 2 || (text[1] && !isdigit((unsigned char)text[1])) ||
+      strtoul(text, NULL, 10) >= MACHINE_GPUS)
+    return ff_fail(error, FF_INVALID, "'%s' is not a GPU: 0 to %d", text, MACHINE_GPUS - 1);
+  *gpu = (uint32_t)strtoul(text, NULL, 10);
+  return FF_OK;
+}
+
+ff_status spec_join_add(machine_join_table *table, const char *const texts[4], ff_error *error) {
+  machine_join join;
+  if (table->count == MACHINE_JOINS) return ff_fail(error, FF_INVALID, "more than %d joins", MACHINE_JOINS);
+  ff_status status = gpu_parse(texts[0], &join.gpus[0], error);
+  if (!status) status = gpu_parse(texts[1], &join.gpus[1], error);
+  if (status) return status;
+  if (!number_parse(texts[2], &join.gbs)) return ff_fail(error, FF_INVALID, "'%s' is not a number", texts[2]);
+  if (!number_parse(texts[3], &join.latency_us)) return ff_fail(error, FF_INVALID, "'%s' is not a number", texts[3]);
+  if (!(join.gbs >= 0.001 && join.gbs <= 1e6))
+    return ff_fail(error, FF_INVALID, "%.16g is out of range: 0.001 to 1000000 GB/s", join.gbs);
+  if (!(join.latency_us >= 0 && join.latency_us <= 1e6))
+    return ff_fail(error, FF_INVALID, "%.16g is out of range: 0 to 1000000 us", join.latency_us);
+  if (join.gpus[0] == join.gpus[1]) return ff_fail(error, FF_INVALID, "GPU %u is joined with itself", join.gpus[0]);
+  for (uint64_t i = 0; i < table->count; i++) {
+    const uint32_t *other = table->joins[i].gpus;
+    if ((other[0] == join.gpus[0] && other[1] == join.gpus[1]) ||
+        (other[0] == join.gpus[1] && other[1] == join.gpus[0]))
+      return ff_fail(error, FF_INVALID, "GPUs %u and %u are joined twice: give one join what all their links carry",
+                     join.gpus[0], join.gpus[1]);
+  }
+  table->joins[table->count++] = join;
+  return FF_OK;
+}
+
 ff_status spec_mask_bit_add(const spec_param *param, machine_mask_table *table, const char *bit, bool first,
                             ff_error *error) {
+  bool gpus = param - spec_params == SPEC_roots;
   uint32_t most = (uint32_t)limits[param - spec_params].high;
   if (first && table->count == most)
-    return ff_fail(error, FF_INVALID, "more than %u mask%s", most, most > 1 ? "s" : "");
+    return ff_fail(error, FF_INVALID, "more than %u %s%s", most, gpus ? "root" : "mask", most > 1 ? "s" : "");
   if (!isdigit((unsigned char)bit[0]) || strlen(bit) > 2 || (bit[1] && !isdigit((unsigned char)bit[1])))
-    return ff_fail(error, FF_INVALID, "'%s' is not a bit of an address", bit);
-  uint32_t number = (uint32_t)strtoul(bit, NULL, 10);
-  if (number < SPEC_LOWEST_BIT || number > SPEC_HIGHEST_BIT)
-    return ff_fail(error, FF_INVALID, "bit %u is out of range: %d to %d", number, SPEC_LOWEST_BIT, SPEC_HIGHEST_BIT);
+    return ff_fail(error, FF_INVALID, "'%s' is not a %s", bit, gpus ? "GPU" : "bit of an address");
+  uint32_t number = (uint32_t)strtoul(bit, NULL, 10), low, high;
+  spec_mask_bits(param, &low, &high);
+  if (number < low || number > high)
+    return ff_fail(error, FF_INVALID, "%s %u is out of range: %u to %u", gpus ? "GPU" : "bit", number, low, high);
   table->count += first;
   uint64_t *mask = &table->masks[table->count - 1];
-  if (*mask >> number & 1) return ff_fail(error, FF_INVALID, "bit %u is twice in one mask", number);
+  if (*mask >> number & 1)
+    return ff_fail(error, FF_INVALID, gpus ? "GPU %u is twice below one root" : "bit %u is twice in one mask", number);
   *mask |= UINT64_C(1) << number;
   return FF_OK;
 }
@@ -225,6 +266,34 @@ static ff_status check_stacks(const machine_spec *spec, ff_error *error) {
   return FF_OK;
 }
 
+/* ---- several GPUs ---- */
+
+static ff_status check_links(const machine_spec *spec, ff_error *error) {
+  const machine_join_table *joins = &spec->joins;
+  uint64_t below = 0, all = (UINT64_C(1) << spec->gpus) - 1;
+  bool any = joins->count || spec->switch_gbs > 0 || spec->roots.count;
+  if (any && !spec->gpus) return ff_fail(error, FF_INVALID, "links without a number of GPUs: gpus is missing");
+  for (uint64_t i = 0; i < joins->count; i++)
+    for (int end = 0; end < 2; end++)
+      if (joins->joins[i].gpus[end] >= spec->gpus)
+        return ff_fail(error, FF_INVALID, "joins: there is no GPU %u: gpus is %u", joins->joins[i].gpus[end],
+                       (unsigned)spec->gpus);
+  for (uint32_t r = 0; r < spec->roots.count; r++) {
+    uint64_t own = spec->roots.masks[r];
+    if (own & ~all)
+      return ff_fail(error, FF_INVALID, "roots: there is no GPU %d: gpus is %u", 63 - __builtin_clzll(own & ~all),
+                     (unsigned)spec->gpus);
+    if (own & below)
+      return ff_fail(error, FF_INVALID, "roots: GPU %d is below two of them", __builtin_ctzll(own & below));
+    below |= own;
+  }
+  if (spec->roots.count && below != all)
+    return ff_fail(error, FF_INVALID, "roots: GPU %d is below none of them", __builtin_ctzll(all & ~below));
+  if (!spec->roots.count && (spec->root_gbs > 0 || spec->root_peers))
+    return ff_fail(error, FF_INVALID, "root_gbs and root_peers need roots");
+  return FF_OK;
+}
+
 ff_status spec_check(const machine_spec *spec, ff_error *error) {
   if (!power_of_two(spec->page_bytes)) return ff_fail(error, FF_INVALID, "page_bytes must be a power of two");
   if (!power_of_two(spec->row_bytes)) return ff_fail(error, FF_INVALID, "row_bytes must be a power of two");
@@ -255,5 +324,6 @@ ff_status spec_check(const machine_spec *spec, ff_error *error) {
   if (spec->memory_bytes < spec->fault_page_bytes)
     return ff_fail(error, FF_INVALID, "memory_bytes must hold at least one page of fault_page_bytes");
   ff_status status = check_stacks(spec, error);
+  if (!status) status = check_links(spec, error);
   return status ? status : check_hash(spec, error);
 }

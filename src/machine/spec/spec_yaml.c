@@ -81,7 +81,36 @@ static ff_status read_masks(reader *r, const spec_param *param, struct fy_node *
   return FF_OK;
 }
 
+#define JOIN_FORM "each join is [GPU, GPU, GB/s, us]"
+
+static ff_status read_join(reader *r, struct fy_node *key, struct fy_node *join, machine_join_table *table) {
+  char texts[4][SCALAR_LIMIT + 1];
+  if (!fy_node_is_sequence(join) || fy_node_sequence_item_count(join) != 4)
+    return ff_yaml_fail(&r->yaml, fy_node_is_scalar(join) ? join : key, JOIN_FORM);
+  for (int i = 0; i < 4; i++)
+    if (!ff_yaml_scalar(fy_node_sequence_get_by_index(join, i), texts[i]))
+      return ff_yaml_fail(&r->yaml, key, JOIN_FORM);
+  ff_error why;
+  if (spec_join_add(table, (const char *const[]){texts[0], texts[1], texts[2], texts[3]}, &why))
+    return ff_yaml_fail(&r->yaml, fy_node_sequence_get_by_index(join, 0), "%s", why.message);
+  return FF_OK;
+}
+
+static ff_status read_joins(reader *r, const spec_param *param, struct fy_node *key, struct fy_node *value) {
+  if (!fy_node_is_sequence(value) || fy_node_sequence_is_empty(value))
+    return ff_yaml_fail(&r->yaml, fy_node_is_scalar(value) ? value : key, "'%s' is a list: [[GPU, GPU, GB/s, us], ...]",
+                        param->name);
+  void *at = NULL;
+  struct fy_node *join;
+  while ((join = fy_node_sequence_iterate(value, &at))) {
+    ff_status status = read_join(r, key, join, (machine_join_table *)((char *)r->spec + param->offset));
+    if (status) return status;
+  }
+  return FF_OK;
+}
+
 static ff_status read_value(reader *r, const spec_param *param, struct fy_node *key, struct fy_node *value) {
+  if (param->type == 'j') return read_joins(r, param, key, value);
   if (param->type == 't') return read_table(r, param, key, value);
   if (param->type == 'm') return read_masks(r, param, key, value);
   char text[SCALAR_LIMIT + 1];

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How GPUs are joined: ways between two, and the time of copies, pages and accesses by line over each. The PCIe link
+ * carries 16 GB/s, a join of GPUs 0 and 1 64 GB/s with 2 us, a switch 32 GB/s with 1 us; the host's calls take
+ * nothing. */
+#include "rig.h"
+
+#include <pthread.h>
+
+#include "machine/spec/links.h"
+#include "trace/origin.h"
+
+#define COPY_BYTES UINT64_C(1600000)
+#define MEMORY(device) (RIG_BASE + (uint64_t)(device) * (16 << 20))
+
+typedef struct devices {
+  rig r;
+  uint32_t count;
+  sim_peers *peers;
+  sim *sims[TRACE_DEVICES_MAX];
+  sim_result results[TRACE_DEVICES_MAX];
+} devices;
+
+typedef void (*tweak)(machine_spec *spec);
+
+static uint32_t on(uint32_t device) { return trace_origin(1, device, false); }
+
+static void begin(devices *d, const char *manager, uint32_t count, tweak links) {
+  ff_error error = {0};
+  *d = (devices){.count = count, .peers = sim_peers_create(0, count)};
+  rig_open(&d->r, manager);
+  if (links) links(&d->r.spec);
+  d->r.program = trace_program_create(0);
+  for (uint32_t i = 0; i < count; i++) {
+    sim_options options = {
+        .device_index = i, .peers = d->peers, .spec = &d->r.spec, .manager = manager, .history = true};
+    if (sim_create(d->r.program, &options, &d->sims[i], &error)) fail_msg("%s", error.message);
+  }
+  for (uint32_t i = 0; i < count; i++) {
+    rig_op(
+        &d->r,
+        (trace_op){
+            .kind = TRACE_OP_ALLOC,
+            .stream = trace_origin(0, i, false),
+            .alloc = {
+                .address = MEMORY(i), .bytes = 8 << 20, .memory = TRACE_MEMORY_DEVICE, .id = i + 1, .name = "array"}});
+    rig_op(&d->r,
+           (trace_op){.kind = TRACE_OP_STREAM_CREATE, .stream = on(i), .stream_create = {TRACE_STREAM_NON_BLOCKING}});
+  }
+}
+
+static void *run(void *of) {
+  sim_run(of);
+  return NULL;
+}
+
+static void finish(devices *d) {
+  pthread_t threads[TRACE_DEVICES_MAX];
+  rig_op(&d->r, (trace_op){.kind = TRACE_OP_END});
+  for (uint32_t i = 0; i < d->count; i++) assert_int_equal(pthread_create(&threads[i], NULL, run, d->sims[i]), 0);
+  for (uint32_t i = 0; i < d->count; i++) pthread_join(threads[i], NULL);
+  for (uint32_t i = 0; i < d->count; i++) {
+    sim_snapshot(d->sims[i], &d->results[i]);
+    assert_string_equal(d->results[i].error, "");
+  }
+}
+
+static void end(devices *d) {
+  for (uint32_t i = 0; i < d->count; i++) {
+    sim_result_free(&d->results[i]);
+    sim_free(d->sims[i]);
+  }
+  sim_peers_free(d->peers);
+  trace_program_free(d->r.program);
+}
+
+static const sim_counters *of(const devices *d, uint32_t device) { return &d->results[device].counters; }
+
+static void sync(devices *d, uint32_t device) {
+  rig_op(&d->r, (trace_op){.kind = TRACE_OP_SYNC_DEVICE, .stream = trace_origin(0, device, false)});
+}
+
+static void copy(devices *d, uint32_t stream, uint32_t to, uint32_t from) {
+  rig_copy(&d->r, TRACE_D2D, MEMORY(to), MEMORY(from), COPY_BYTES, false, on(stream));
+}
+
+/* ---- the machines ---- */
+
+static void with_join(machine_spec *s) {
+  s->gpus = 4;
+  s->joins = (machine_join_table){.joins = {{{0, 1}, 64, 2}, {{2, 0}, 16, 0}}, .count = 2};
+}
+static void with_switch(machine_spec *s) {
+  s->gpus = 4;
+  s->switch_gbs = 32;
+  s->switch_latency_us = 1;
+}
+static void with_roots(machine_spec *s) {
+  s->gpus = 4;
+  s->roots = (machine_mask_table){.masks = {3, 12}, .count = 2};
+  s->root_gbs = 16;
+}
+static void with_root_peers(machine_spec *s) {
+  with_roots(s);
+  s->root_peers = 1;
+}
+
+/* ---- ways ---- */
+
+static void test_ways(void **state) {
+  machine_spec s = rig_spec();
+  assert_int_equal(machine_path_between(&s, 0, 5).way, MACHINE_WAY_BUS);
+  assert_true(machine_are_peers(&s, 0, 5));
+  assert_false(machine_are_peers(&s, 5, 5));
+  with_join(&s);
+  assert_int_equal(machine_path_between(&s, 1, 0).way, MACHINE_WAY_JOINED);
+  assert_true(machine_path_between(&s, 1, 0).gbs == 64 && machine_path_between(&s, 0, 2).gbs == 16);
+  assert_int_equal(machine_path_between(&s, 1, 2).way, MACHINE_WAY_BUS);
+  with_roots(&s);
+  assert_int_equal(machine_path_between(&s, 2, 0).way, MACHINE_WAY_JOINED);
+  assert_int_equal(machine_path_between(&s, 2, 3).way, MACHINE_WAY_BUS);
+  assert_int_equal(machine_path_between(&s, 1, 3).way, MACHINE_WAY_HOST);
+  assert_false(machine_are_peers(&s, 1, 3));
+  assert_int_equal(machine_root_of(&s, 3), 1);
+  with_root_peers(&s);
+  assert_int_equal(machine_path_between(&s, 1, 3).way, MACHINE_WAY_BUS);
+  with_switch(&s);
+  assert_int_equal(machine_path_between(&s, 1, 3).way, MACHINE_WAY_SWITCH);
+  assert_int_equal(machine_path_between(&s, 0, 1).way, MACHINE_WAY_JOINED);
+}
+
+/* ---- copies ---- */
+
+static void expect_copy(tweak links, uint32_t to, uint32_t from, ps time, bool over_pcie) {
+  devices d;
+  begin(&d, "copy", 4, links);
+  copy(&d, to, to, from);
+  sync(&d, to);
+  finish(&d);
+  assert_int_equal(of(&d, 3)->time_ps, time);
+  assert_int_equal(of(&d, to)->h2d_bytes, COPY_BYTES);
+  assert_int_equal(of(&d, from)->d2h_bytes, COPY_BYTES);
+  assert_int_equal(of(&d, to)->h2d_busy_ps, over_pcie ? 100 * US : 0);
+  assert_int_equal(of(&d, from)->d2h_busy_ps, over_pcie ? 100 * US : 0);
+  end(&d);
+}
+
+static void test_copies(void **state) {
+  expect_copy(NULL, 0, 1, 100 * US, true);
+  expect_copy(with_join, 0, 1, 27 * US, false); /* 25 us and the latency */
+  expect_copy(with_join, 1, 0, 27 * US, false);
+  expect_copy(with_join, 1, 2, 100 * US, true);
+  expect_copy(with_switch, 2, 1, 51 * US, false);
+  expect_copy(with_roots, 2, 1, 100 * US, true);
+}
+
+/* A join is its two GPUs' alone; a port of a switch is its GPU's for all others. */
+static void test_what_copies_share(void **state) {
+  for (uint32_t switched = 0; switched < 2; switched++) {
+    devices d;
+    begin(&d, "copy", 4, switched ? with_switch : with_join);
+    copy(&d, 1, 1, 0);
+    copy(&d, 2, 2, 0);
+    copy(&d, 0, 0, 1); /* the other way */
+    sync(&d, 0);
+    sync(&d, 1);
+    sync(&d, 2);
+    finish(&d);
+    /* joins: 25 us and 2, 100 us; ports: device 0's way out carries both, one after the other */
+    assert_int_equal(of(&d, 0)->time_ps, switched ? 101 * US : 100 * US);
+    end(&d);
+  }
+}
+
+/* ---- pages ---- */
+
+static void managed(devices *d, uint64_t bytes) {
+  rig_op(
+      &d->r,
+      (trace_op){
+          .kind = TRACE_OP_ALLOC,
+          .stream = on(0),
+          .alloc = {.address = MEMORY(8), .bytes = bytes, .memory = TRACE_MEMORY_MANAGED, .id = 9, .name = "managed"}});
+  rig_op(&d->r, (trace_op){.kind = TRACE_OP_HOST_TOUCH,
+                           .stream = on(0),
+                           .touch = {.address = MEMORY(8), .bytes = bytes, .write = true}});
+}
+
+static void prefetch(devices *d, uint32_t device, uint64_t bytes) {
+  rig_op(&d->r, (trace_op){.kind = TRACE_OP_PREFETCH,
+                           .stream = on(device),
+                           .hint = {.address = MEMORY(8), .bytes = bytes, .device = (int32_t)device}});
+  sync(d, device);
+}
+
+/* 4 MiB come to GPU 0 over PCIe in 262.144 us, and go on to another one. */
+static void expect_pages(tweak links, uint32_t to, ps more, bool over_pcie) {
+  const uint64_t bytes = UINT64_C(4) << 20;
+  const ps whole = bytes * 1000 / 16;
+  devices d;
+  begin(&d, "demand", 4, links);
+  managed(&d, bytes);
+  prefetch(&d, 0, bytes);
+  prefetch(&d, to, bytes);
+  finish(&d);
+  assert_int_equal(of(&d, to)->time_ps, whole + more);
+  assert_int_equal(of(&d, to)->h2d_bytes, bytes);
+  assert_int_equal(of(&d, 0)->d2h_bytes, bytes);
+  assert_int_equal(of(&d, to)->h2d_busy_ps, over_pcie ? whole : 0);
+  assert_int_equal(of(&d, 0)->d2h_busy_ps, over_pcie ? whole : 0);
+  end(&d);
+}
+
+static void test_pages(void **state) {
+  const ps whole = (UINT64_C(4) << 20) * 1000 / 16;
+  expect_pages(NULL, 1, whole, true);
+  expect_pages(with_join, 1, whole / 4 + 2 * US, false);
+  expect_pages(with_join, 3, whole, true);
+  expect_pages(with_switch, 3, whole / 2 + 1 * US, false);
+  expect_pages(with_roots, 1, whole, true);
+  expect_pages(with_roots, 3, 2 * whole, true); /* into host memory, and out of it */
+  expect_pages(with_root_peers, 3, whole, true);
+}
+
+/* ---- lines ---- */
+
+static void read_lines(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
+  for (uint32_t n = 0; n < 100; n++) rig_load_wait(w, MEMORY(1) + n * TRACE_LINE_BYTES);
+}
+
+static ps lines_time(tweak links, uint32_t device, bool busy_other) {
+  devices d;
+  begin(&d, "copy", 4, links);
+  rig_launch(&d.r, (rig_kernel){.blocks = 1, .warps = 1, .warp = read_lines, .stream = on(device)});
+  sync(&d, device);
+  finish(&d);
+  ps time = of(&d, device)->kernel_ps;
+  assert_int_equal(of(&d, device)->remote_bytes, 100 * TRACE_LINE_BYTES);
+  assert_int_equal(of(&d, 1)->d2h_busy_ps, busy_other ? 100 * 8 * NS : 0); /* at the other end, too */
+  assert_int_equal(of(&d, 1)->d2h_bytes, 0);                               /* but nothing has moved */
+  end(&d);
+  return time;
+}
+
+static void test_lines(void **state) {
+  ps bus = lines_time(NULL, 0, true), join = lines_time(with_join, 0, false), port = lines_time(with_switch, 3, false);
+  assert_int_equal(join, bus + 100 * (2 * US - 6 * NS)); /* 128 bytes: 8 ns of the bus, 2 of the join */
+  assert_int_equal(port, bus + 100 * (1 * US - 4 * NS));
+}
+
+/* ---- shared ports of the host ---- */
+
+static void from_host(devices *d, uint32_t device) {
+  rig_copy(&d->r, TRACE_H2D, MEMORY(device), 0x1000, COPY_BYTES, false, on(device));
+}
+
+static void expect_shared(tweak links, uint32_t a, uint32_t b, ps time) {
+  devices d;
+  begin(&d, "copy", 4, links);
+  from_host(&d, a);
+  from_host(&d, b);
+  sync(&d, a);
+  sync(&d, b);
+  finish(&d);
+  for (uint32_t i = 0; i < 4; i++) assert_int_equal(of(&d, i)->time_ps, time);
+  end(&d);
+}
+
+static void test_roots(void **state) {
+  expect_shared(NULL, 0, 1, 100 * US);
+  expect_shared(with_roots, 0, 1, 200 * US);
+  expect_shared(with_roots, 2, 3, 200 * US);
+  expect_shared(with_roots, 1, 2, 100 * US);
+  devices d; /* one after the other they share nothing, nor do both directions */
+  begin(&d, "copy", 4, with_roots);
+  from_host(&d, 0);
+  sync(&d, 0);
+  from_host(&d, 1);
+  rig_copy(&d.r, TRACE_D2H, 0x1000, MEMORY(0), COPY_BYTES, false, on(0));
+  sync(&d, 0);
+  sync(&d, 1);
+  copy(&d, 0, 0, 1); /* below the port */
+  copy(&d, 1, 1, 0);
+  sync(&d, 0);
+  sync(&d, 1);
+  finish(&d);
+  assert_int_equal(of(&d, 0)->time_ps, 300 * US);
+  end(&d);
+}
+
+/* ---- what is refused ---- */
+
+static void expect_refused(const char *set, const char *message) {
+  machine_spec s = rig_spec();
+  ff_error error = {0};
+  assert_int_not_equal(machine_spec_set_all(&s, set, &error), FF_OK);
+  if (!strstr(error.message, message)) fail_msg("%s: \"%s\" has no \"%s\"", set, error.message, message);
+}
+
+static void test_refusals(void **state) {
+  machine_spec s = rig_spec();
+  ff_error error = {0};
+  s.max_threads = 1536;
+  if (machine_spec_set_all(&s, "gpus=4,joins=0-1:25:0.7 3-2:50:0,switch_gbs=3,roots=0.1 2.3,root_gbs=1", &error))
+    fail_msg("%s", error.message);
+  assert_int_equal(s.joins.count, 2);
+  assert_int_equal(s.joins.joins[1].gpus[0], 3);
+  assert_true(s.joins.joins[0].latency_us == 0.7);
+  assert_int_equal(s.roots.masks[1], 12);
+  expect_refused("joins=0-1:25:0.7", "gpus is missing");
+  expect_refused("gpus=2,joins=0-2:25:0.7", "there is no GPU 2: gpus is 2");
+  expect_refused("gpus=4,joins=1-1:25:0.7", "GPU 1 is joined with itself");
+  expect_refused("gpus=4,joins=0-1:25:0.7 1-0:25:0.7", "GPUs 1 and 0 are joined twice");
+  expect_refused("gpus=4,joins=0-16:25:0.7", "'16' is not a GPU: 0 to 15");
+  expect_refused("gpus=4,joins=0-1:0:0.7", "0 is out of range: 0.001 to 1000000 GB/s");
+  expect_refused("gpus=4,joins=0-1:nan:0.7", "'nan' is not a number");
+  expect_refused("gpus=4,joins=0-1:25:-1", "-1 is out of range: 0 to 1000000 us");
+  expect_refused("gpus=4,joins=0-1:25", "is not a join: write GPU-GPU:GB/s:us");
+  expect_refused("gpus=4,roots=0.1 1.2.3", "GPU 1 is below two of them");
+  expect_refused("gpus=4,roots=0.1 2", "GPU 3 is below none of them");
+  expect_refused("gpus=4,roots=0.1 2.3.4", "there is no GPU 4: gpus is 4");
+  expect_refused("gpus=4,roots=0.1.1 2.3", "GPU 1 is twice below one root");
+  expect_refused("gpus=4,root_gbs=3", "need roots");
+  expect_refused("gpus=17", "17 is out of range: 0 to 16");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_ways),    cmocka_unit_test(test_copies), cmocka_unit_test(test_what_copies_share),
+      cmocka_unit_test(test_pages),   cmocka_unit_test(test_lines),  cmocka_unit_test(test_roots),
+      cmocka_unit_test(test_refusals)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
