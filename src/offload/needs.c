@@ -46,7 +46,9 @@ static void note(needs *n, uint32_t instr, uint32_t width) {
 
 /* From what is live behind the instruction to what is live before it. */
 static void step_back(needs *n, uint32_t instr) {
-  const touch *first = n->a->touches + n->a->touch_first[instr], *end = n->a->touches + n->a->touch_first[instr + 1];
+  const touch *all = n->a->touches; /* NULL: the function has no register at all */
+  const touch *first = all ? all + n->a->touch_first[instr] : NULL,
+              *end = all ? all + n->a->touch_first[instr + 1] : NULL;
   uint32_t here = n->width;
   for (const touch *t = first; t < end; t++)
     if (t->flags & TOUCH_WRITE && !n->live[t->reg] && n->mine[t->reg]) here += width_of(n->a, t->reg);

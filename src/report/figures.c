@@ -105,14 +105,17 @@ static void add_use(const svg_plot *p, const sim_history *h, const uint64_t *bus
   ff_text_add(out, "H%.1fV%.1fZ\"/>\n", svg_time_x(p, (uint64_t)h->bins << h->shift), p->top + p->height);
 }
 
+/* In tenths; a file may claim more than the whole bin. */
+static int shade_of(uint64_t busy, double width) { return (int)round(fmin(10 * (double)busy / width, 10)); }
+
 /* Where kernels run, behind the curves: lighter the less of the bin they fill. */
 static void add_kernels(const svg_plot *p, const sim_history *h, ff_text *out) {
   const uint64_t *kernels = h->series[HISTORY_kernel_ps];
   double width = (double)(UINT64_C(1) << h->shift);
   for (uint32_t bin = 0, end; bin < h->bins; bin = end) {
     end = bin + 1;
-    int shade = (int)round(10 * (double)kernels[bin] / width);
-    while (end < h->bins && (int)round(10 * (double)kernels[end] / width) == shade) end++;
+    int shade = shade_of(kernels[bin], width);
+    while (end < h->bins && shade_of(kernels[end], width) == shade) end++;
     double x = svg_time_x(p, (uint64_t)bin << h->shift), style_end = svg_time_x(p, (uint64_t)end << h->shift);
     char style[64];
     snprintf(style, sizeof style, "fill=\"#e4e4e4\" fill-opacity=\"%.1f\"", shade / 10.0);
