@@ -80,7 +80,9 @@ int main(int argc, char **argv) {
   if (!library) return 3;
   CALL(cuInit, (unsigned), 0);
   CALL(cuDeviceGetCount, (int *), &count);
-  for (int i = 0; i < count; i++)
-    if (!good_on(i, argc > 1 && !strcmp(argv[1], "plain") ? plain_code() : code)) return 1;
-  return 0;
+  char *plain = argc > 1 && !strcmp(argv[1], "plain") ? plain_code() : NULL;
+  bool good = true;
+  for (int i = 0; i < count && good; i++) good = good_on(i, plain ? plain : code);
+  free(plain);
+  return good ? 0 : 1;
 }
