@@ -30,6 +30,15 @@ static bool begins_line(const ff_yaml *y, size_t at) {
   return !at || y->text[at - 1] == '\n' || y->text[at - 1] == '\r' || (at == 3 && !memcmp(y->text, "\xef\xbb\xbf", 3));
 }
 
+/* A `?` that begins a line's text, alone or behind the dashes of a list, and stands by itself: the next is a key that
+ * may be a mapping. */
+static bool begins_complex_key(const ff_yaml *y, size_t at) {
+  if (y->text[at] != '?' || (at + 1 < y->size && !strchr(" \t\r\n", y->text[at + 1]))) return false;
+  if (!begins_line(y, at) && !strchr(" \t", y->text[at - 1])) return false;
+  while (!begins_line(y, at) && strchr(" \t-", y->text[at - 1])) at--;
+  return begins_line(y, at);
+}
+
 static ff_status check_text(const ff_yaml *y, const char *kind) {
   uint32_t line = 1, column = 1;
   for (size_t at = 0, length; at < y->size; at += length) {
@@ -40,6 +49,9 @@ static ff_status check_text(const ff_yaml *y, const char *kind) {
     if (y->text[at] == '%' && begins_line(y, at))
       return ff_fail_in_text(y->error, FF_PARSE, y->file, y->text, y->size, line, column,
                              "YAML directives are not used in %s files", kind);
+    if (begins_complex_key(y, at))
+      return ff_fail_in_text(y->error, FF_PARSE, y->file, y->text, y->size, line, column,
+                             "keys behind a '?' are not used in %s files: write \"key: value\"", kind);
     column += (uint32_t)length;
     if (y->text[at] == '\n') {
       line++;

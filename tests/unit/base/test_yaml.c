@@ -131,6 +131,31 @@ static void directives_and_what_is_no_text_are_refused(void **state) {
   }
 }
 
+/* libfyaml 0.7.12 reads foreign memory when it closes some refused documents with such a key. */
+static void keys_behind_a_question_mark_are_refused(void **state) {
+  static const struct {
+    const char *text, *expected;
+  } rows[] = {{"? a:\t:", "t:1:1: keys behind a '?'"},
+              {"? 'l2''I\n\t ':\t:", "t:1:1: keys"},
+              {"a: 1\n  ? ::\t?", "t:2:3: keys"},
+              {"- - ? ::\t?", "t:1:5: keys"},
+              {"? {a:}:\t?? ", "t:1:1: keys"},
+              {"a:\r?\tb", "keys"},
+              {"a:\n?", "t:2:1: keys"}};
+  static const char *const fine[] = {"a: why ?", "a: ?b", "?b: c", "- -?", "a: # so\n ?x"};
+  ff_yaml yaml;
+  ff_error error;
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    assert_int_equal(ff_yaml_open("t", rows[i].text, strlen(rows[i].text), "test", &yaml, &error), FF_PARSE);
+    if (!strstr(error.message, rows[i].expected))
+      fail_msg("%s: expected %s in %s", rows[i].text, rows[i].expected, error.message);
+  }
+  for (size_t i = 0; i < sizeof fine / sizeof fine[0]; i++) {
+    if (ff_yaml_open("t", fine[i], strlen(fine[i]), "test", &yaml, &error)) fail_msg("%s: %s", fine[i], error.message);
+    ff_yaml_close(&yaml);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(scalars_are_what_the_file_says),
@@ -138,6 +163,7 @@ int main(void) {
       cmocka_unit_test(a_value_left_out_is_empty),
       cmocka_unit_test(quotes_lose_no_memory),
       cmocka_unit_test(directives_and_what_is_no_text_are_refused),
+      cmocka_unit_test(keys_behind_a_question_mark_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
