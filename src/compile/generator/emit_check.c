@@ -124,8 +124,11 @@ static bool good_access(const checker *c, const native_instr *n) {
   return widths(c, n, reads, writes);
 }
 
-/* The decoder's own moves. */
+/* The decoder's own moves: bits, read and written as no kind says. */
 static bool good_move(const checker *c, const native_instr *n) {
+  if (n->dst_kind != NATIVE_K_none) return false;
+  for (int k = 0; k < 4; k++)
+    if (n->src_kind[k] != NATIVE_K_none) return false;
 #define WIDTHS(...) ((const uint8_t[]){__VA_ARGS__, 0xff})
   static const uint8_t none[] = {0xff};
   switch (n->op) {
