@@ -13,6 +13,9 @@ static uint64_t round_down(uint64_t x, uint64_t unit) { return x & ~(unit - 1); 
 static uint64_t round_up(uint64_t x, uint64_t unit) { return (x + unit - 1) & ~(unit - 1); }
 static uint32_t units_per_chunk(const pager *p) { return 1u << (PAGER_CHUNK_SHIFT - p->unit_shift); }
 
+/* Belongs to no allocation. */
+static const pager_unit unowned = {.state = PAGER_RESIDENT, .cpu_newest = true, .gpu_newest = true};
+
 static void cache_clear(pager *p) {
   for (int i = 0; i < PAGER_CACHE; i++) p->cache[i].number = UINT64_MAX;
 }
@@ -22,7 +25,7 @@ static pager_chunk *chunk_allocate(const pager *p, uint64_t number) {
   pager_chunk *chunk = ff_alloc(sizeof *chunk + units * sizeof chunk->units[0]);
   chunk->number = number;
   for (int s = 0; s < PAGER_SETS; s++) chunk->windows[s] = ff_alloc((units + 63) / 64 * sizeof *chunk->windows[s]);
-  for (uint32_t u = 0; u < units; u++) chunk->units[u].state = PAGER_RESIDENT;
+  for (uint32_t u = 0; u < units; u++) chunk->units[u] = unowned;
   return chunk;
 }
 
@@ -104,21 +107,25 @@ pager_unit pager_unit_fresh(const pager *p, uint32_t index, uint64_t window) {
   uint64_t begin = a->address > window ? a->address : window;
   uint64_t end = window + p->config.unit_bytes;
   if (a->address + a->bytes < end) end = a->address + a->bytes;
-  pager_unit unit = {.allocation = index, .version = 1, .cpu_version = 1, .gpu_version = 1, .state = PAGER_RESIDENT};
-  unit.bytes = (uint32_t)(round_up(end, p->grain) - round_down(begin, p->grain));
+  uint32_t pieces = (uint32_t)((round_up(end, p->grain) - round_down(begin, p->grain)) / p->grain);
+  pager_unit unit = {.allocation = index & PAGER_INDEX_MAX,
+                     .pieces = pieces & 1023,
+                     .cpu_newest = true,
+                     .gpu_newest = true,
+                     .state = PAGER_RESIDENT};
   if (p->config.manager->placement == MANAGER_EVERYWHERE) return unit;
   if (a->kind == TRACE_MEMORY_PINNED || a->kind == TRACE_MEMORY_HOST ||
       p->config.manager->placement == MANAGER_REMOTE) {
     unit.state = PAGER_REMOTE;
   } else if (p->config.manager->placement == MANAGER_PAGED) {
     unit.hints = a->hints | (p->config.manager->reaches ? PAGER_REACHED : 0);
-    unit.state = (uint8_t)pager_away(&unit);
-    unit.gpu_version = 0;
+    unit.state = pager_away(&unit);
+    unit.gpu_newest = false;
   } else if (a->kind == TRACE_MEMORY_MANAGED && pager_managed_pages(p)) {
-    unit.mapped = a->mapped;
+    unit.mapped = a->mapped & PAGER_INDEX_MAX;
   } else if (a->kind == TRACE_MEMORY_MANAGED) {
-    unit.gpu_version = a->on_gpu;
-    unit.cpu_version = a->on_cpu;
+    unit.gpu_newest = a->on_gpu;
+    unit.cpu_newest = a->on_cpu;
   }
   return unit;
 }
@@ -133,12 +140,13 @@ static uint32_t sibling_take(pager *p) {
     p->sibling_capacity = p->sibling_capacity ? p->sibling_capacity * 2 : 64;
     p->siblings = ff_realloc(p->siblings, p->sibling_capacity * sizeof *p->siblings);
   }
+  FF_ASSERT(p->sibling_count < PAGER_INDEX_MAX);
   p->siblings[p->sibling_count] = ff_alloc(sizeof(pager_unit));
   return p->sibling_count++;
 }
 
 static void sibling_give(pager *p, uint32_t index) {
-  p->siblings[index]->sibling = p->sibling_free;
+  p->siblings[index]->sibling = p->sibling_free & PAGER_INDEX_MAX;
   p->sibling_free = index;
 }
 
@@ -165,7 +173,7 @@ static void chunk_attach(pager *p, pager_chunk *chunk, uint32_t index) {
       uint32_t sibling = sibling_take(p);
       while (unit->sibling) unit = p->siblings[unit->sibling];
       fresh.alias_tag = unit->alias_tag + 1;
-      unit->sibling = sibling;
+      unit->sibling = sibling & PAGER_INDEX_MAX;
       *p->siblings[sibling] = fresh;
     }
     if (unmarked != w) {
@@ -184,11 +192,11 @@ static void unit_detach(pager *p, pager_unit *unit, uint32_t index, uint64_t add
     FF_ASSERT(unit->sibling);
     before = unit;
   }
-  FF_ASSERT(!unit->nacks && !unit->flight);
+  FF_ASSERT(!unit->nacks && unit->state != PAGER_IN_FLIGHT);
   if (unit->state == PAGER_RESIDENT && p->config.manager->placement == MANAGER_PAGED) {
-    p->resident -= unit->bytes;
+    p->resident -= pager_bytes(p, unit);
     pager_room_give(p, address, unit);
-    p->dropped += unit->bytes;
+    p->dropped += pager_bytes(p, unit);
     pager_note(p, unit, address, OWNERS_GIVES, 0);
     p->config.hooks.left(p->config.hooks.context, address, unit);
     pager_tell(p, address, false);
@@ -200,10 +208,10 @@ static void unit_detach(pager *p, pager_unit *unit, uint32_t index, uint64_t add
     *unit = *p->siblings[sibling];
     sibling_give(p, sibling);
   } else if (!before) {
-    *unit = (pager_unit){.state = PAGER_RESIDENT};
+    *unit = unowned;
   } else {
     uint32_t own = before->sibling;
-    before->sibling = sibling;
+    before->sibling = sibling & PAGER_INDEX_MAX;
     sibling_give(p, own);
   }
 }
@@ -329,6 +337,7 @@ static uint32_t allocation_take(pager *p) {
     p->free_allocation = p->allocations.items[index].owner;
     return index;
   }
+  FF_ASSERT(p->allocations.count < PAGER_INDEX_MAX);
   FF_PUSH(&p->allocations, ((pager_allocation){0}));
   return (uint32_t)p->allocations.count - 1;
 }

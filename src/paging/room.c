@@ -114,7 +114,7 @@ static void mark_page(pager_chunk *chunk, uint32_t page, const pager_unit *u) {
   bool mapped = u->allocation && (u->state != PAGER_REMOTE || pager_may_come(u)),
        resident = mapped && u->state == PAGER_RESIDENT;
   bool flies = mapped && u->state == PAGER_IN_FLIGHT;
-  bool on[5] = {mapped, resident || flies, flies || (resident && u->fresh), resident && u->cpu_version != u->version,
+  bool on[5] = {mapped, resident || flies, flies || (resident && u->fresh), resident && !u->cpu_newest,
                 resident && u->cleaned};
   for (int i = 0; i < 5; i++)
     sets[i]->word[page / 64] = (sets[i]->word[page / 64] & ~(UINT64_C(1) << page % 64)) | (uint64_t)on[i] << page % 64;
@@ -130,7 +130,7 @@ static void mark_unit(const pager *p, pager_chunk *chunk, uint64_t window, const
   if (!absent || p->config.unit_bytes >= FF_PAGE_BYTES) set_pages(&chunk->valid, first, last, !absent);
   if (u->state == PAGER_IN_FLIGHT || (u->state == PAGER_RESIDENT && u->fresh))
     set_pages(&chunk->moving, first, last, true);
-  if (u->state == PAGER_RESIDENT && u->cpu_version != u->version) set_pages(&chunk->dirty, first, last, true);
+  if (u->state == PAGER_RESIDENT && !u->cpu_newest) set_pages(&chunk->dirty, first, last, true);
 }
 
 /* The place of all of the window at the offset: PAGER_RESIDENT, or PAGER_REMOTE; PAGER_ABSENT: of neither is it all. */
@@ -336,7 +336,7 @@ static uint64_t view_blank_bytes(const ff_view *view, uint64_t address, uint64_t
     return pager_may_come(&fresh) && pager_blank(p, &fresh) ? FF_BLOCK_BYTES : 0;
   pager_walk w = pager_walk_begin(p, address, bytes);
   for (const pager_unit *unit; (unit = pager_walk_next(&w));)
-    if (pager_may_come(unit) && pager_blank(p, unit)) blank += unit->bytes;
+    if (pager_may_come(unit) && pager_blank(p, unit)) blank += pager_bytes(p, unit);
   return blank;
 }
 
@@ -450,7 +450,7 @@ void pager_view_init(pager *p) {
 /* ---- memory ---- */
 
 uint64_t pager_room_wanted(pager *p, uint64_t address, const pager_unit *unit) {
-  if (!p->config.whole_blocks) return unit->bytes;
+  if (!p->config.whole_blocks) return pager_bytes(p, unit);
   return pager_chunk_at(p, address)->holding ? 0 : FF_BLOCK_BYTES;
 }
 
@@ -469,7 +469,7 @@ void pager_room_give(pager *p, uint64_t address, const pager_unit *unit) {
   FF_ASSERT(chunk->holding);
   chunk->holding--;
   if (!p->config.whole_blocks) {
-    p->free += unit->bytes;
+    p->free += pager_bytes(p, unit);
   } else if (!chunk->holding) {
     p->free += FF_BLOCK_BYTES;
     p->held_blocks--;
@@ -485,22 +485,23 @@ uint64_t pager_room_ready(pager *p) {
 /* ---- eviction ---- */
 
 static void evict(pager *p, const fault_request *request, pager_unit *unit, uint64_t address) {
-  bool dirty = unit->cpu_version != unit->version, write_back = dirty || (p->config.copy_clean && !unit->duplicate);
-  FF_CHECK(!dirty || unit->gpu_version == unit->version);
+  bool dirty = !unit->cpu_newest, write_back = dirty || (p->config.copy_clean && !unit->duplicate);
+  FF_CHECK(!dirty || unit->gpu_newest);
   uint64_t free_at = p->config.hooks.evicted(p->config.hooks.context, request, address, unit, write_back);
   if (p->room_at < free_at) p->room_at = free_at;
-  unit->cpu_version = unit->version;
-  unit->state = (uint8_t)pager_away(unit);
+  unit->cpu_newest = true;
+  unit->state = pager_away(unit);
   unit->duplicate = unit->cleaned = false;
   unit->populated |= write_back;
   unit->evicted = true;
-  p->resident -= unit->bytes;
+  p->resident -= pager_bytes(p, unit);
   pager_room_give(p, address, unit);
   if (write_back) {
-    p->moved_out += unit->bytes;
-    p->config.hooks.moved(p->config.hooks.context, p->allocations.items[unit->allocation].owner, false, unit->bytes);
+    p->moved_out += pager_bytes(p, unit);
+    p->config.hooks.moved(p->config.hooks.context, p->allocations.items[unit->allocation].owner, false,
+                          pager_bytes(p, unit));
   } else {
-    p->dropped += unit->bytes;
+    p->dropped += pager_bytes(p, unit);
   }
   pager_note(p, unit, address, OWNERS_GIVES, 0);
   p->config.hooks.left(p->config.hooks.context, address, unit);
@@ -732,14 +733,14 @@ static void bring_range(pager *p, const fault_request *request, uint64_t address
     unit->departs = unit->state == PAGER_REMOTE;
     if (unit->starved) pager_starved_drop(p, unit); /* a gap that closes holds one whose far-fault waits for room */
     unit->state = PAGER_IN_FLIGHT;
-    unit->flight = r->flight;
-    unit->source = source;
+    unit->flight = r->flight & PAGER_INDEX_MAX;
+    unit->source = source & 31u;
     unit->flight_kind = unit->hints & PAGER_READ_MOSTLY ? PAGER_FLIGHT_COPIED : PAGER_FLIGHT_MOVED;
     if (zeroes) unit->flight_kind = PAGER_FLIGHT_ZEROED;
     unit->prefetched = !unit->nacks;
     if (p->serving && unit->flight_kind == PAGER_FLIGHT_MOVED) pager_thrash_event(p, w.address, PAGER_GPU, p->now);
     pager_room_take(p, w.address, unit);
-    p->in_flight += unit->bytes;
+    p->in_flight += pager_bytes(p, unit);
     *reached_of(pager_chunk_find(p, w.address >> PAGER_CHUNK_SHIFT), w.address) = 0;
     pager_mark(p, w.address, unit);
   }
