@@ -199,7 +199,7 @@ static void nack_end(pager *p, uint32_t nack) {
     pager_waiter waiter = p->waiters.items[w];
     p->waiters.items[w].next = p->free_waiter;
     p->free_waiter = w;
-    p->config.hooks.wake(p->config.hooks.context, n.sm, waiter.warp);
+    p->config.hooks.wake(p->config.hooks.context, n.sm, waiter.warp, n.address);
     w = waiter.next;
   }
   if (n.blocking) p->config.hooks.unblock(p->config.hooks.context, n.sm);

@@ -55,7 +55,7 @@ static bool held_turn(pager_held *h) {
     return false;
   if (number != h->number) h->window = 0;
   h->number = number;
-  h->chunk = pager_chunk_find(h->p, number);
+  h->chunk = pager_chunk_at(h->p, number << PAGER_CHUNK_SHIFT);
   return true;
 }
 
@@ -461,22 +461,26 @@ static void unit_check(const pager *p, const pager_unit *unit, uint64_t *residen
   FF_ASSERT((unit->state == PAGER_IN_FLIGHT) == (unit->flight != 0) && (!unit->departs || unit->flight));
 }
 
+static void chunk_check(pager *p, pager_chunk *chunk, uint64_t *resident, uint64_t *in_flight) {
+  uint32_t units = 1u << (PAGER_CHUNK_SHIFT - p->unit_shift);
+  sets_check(p, chunk);
+  pages_check(p, chunk);
+  for (uint32_t u = 0; u < units; u++)
+    for (const pager_unit *unit = &chunk->units[u];; unit = p->siblings[unit->sibling]) {
+      unit_check(p, unit, resident, in_flight);
+      if (!unit->sibling) break;
+    }
+}
+
 void pager_check_all(pager *p) {
   pager_check(p);
   if (pager_managed_pages(p)) pager_managed_check(p);
   if (!is_paged(p)) return;
   uint64_t resident = 0, in_flight = 0;
-  uint32_t units = 1u << (PAGER_CHUNK_SHIFT - p->unit_shift);
   for (uint32_t b = 0; b < p->bucket_count; b++)
-    for (pager_chunk *chunk = p->buckets[b]; chunk; chunk = chunk->next) {
-      sets_check(p, chunk);
-      pages_check(p, chunk);
-      for (uint32_t u = 0; u < units; u++)
-        for (const pager_unit *unit = &chunk->units[u];; unit = p->siblings[unit->sibling]) {
-          unit_check(p, unit, &resident, &in_flight);
-          if (!unit->sibling) break;
-        }
-    }
+    for (const pager_region *region = p->buckets[b]; region; region = region->next)
+      for (uint32_t c = 0; c < PAGER_REGION_CHUNKS; c++)
+        if (region->chunks[c]) chunk_check(p, region->chunks[c], &resident, &in_flight);
   FF_ASSERT(resident == p->resident && in_flight == p->in_flight);
   if (!p->config.manager->batches)
     for (uint32_t sm = 0; sm < p->config.sms; sm++) FF_ASSERT(p->sms[sm].pending <= p->config.allotment);

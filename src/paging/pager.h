@@ -153,8 +153,9 @@ typedef struct fault_request {
 
 typedef struct pager_hooks {
   void *context;
-  void (*wake)(void *context, uint32_t sm, uint32_t warp); /* the warp tries its access again */
-  bool (*writes)(void *context, uint32_t warp);            /* the access that the warp is at; NULL: all read */
+  /* The warp tries its access again: its far-fault on the unit of the address is over. */
+  void (*wake)(void *context, uint32_t sm, uint32_t warp, uint64_t address);
+  bool (*writes)(void *context, uint32_t warp); /* the access that the warp is at; NULL: all read */
   /* A far-fault begins; returns when the unit will have arrived (pager_complete is then called). `room`: when the
    * memory that it takes is free, what was there having been written back; 0: it is free, or nothing moves. */
   uint64_t (*start)(void *context, fault_request *request, uint64_t address, uint32_t flight, const pager_unit *unit,
@@ -220,7 +221,6 @@ typedef enum pager_set {
 
 typedef struct pager_chunk {
   uint64_t number;               /* address >> PAGER_CHUNK_SHIFT */
-  struct pager_chunk *next;      /* in its bucket */
   struct pager_thrash *thrash;   /* thrash.c; NULL: nothing has happened here */
   uint32_t used;                 /* units that belong to an allocation, siblings included */
   uint32_t holding;              /* units that are resident or in flight */
@@ -260,7 +260,14 @@ typedef struct pager_waiter {
   uint32_t warp, next;
 } pager_waiter;
 
-enum { PAGER_CACHE = 256 };
+enum { PAGER_CACHE = 256, PAGER_REGION_CHUNKS = 512 };
+
+typedef struct pager_region { /* a GiB of addresses */
+  uint64_t number;            /* address >> PAGER_CHUNK_SHIFT, / PAGER_REGION_CHUNKS */
+  struct pager_region *next;  /* in its bucket */
+  uint32_t made;              /* chunks that are not NULL; 0: it is freed */
+  pager_chunk *chunks[PAGER_REGION_CHUNKS];
+} pager_region;
 
 typedef struct pager_range {
   uint64_t address, bytes;
@@ -321,14 +328,15 @@ typedef struct pager {
   FF_VEC(pager_allocation) allocations; /* [0]: what belongs to none */
   FF_VEC(uint32_t) by_address;          /* live allocations, by address */
   uint32_t free_allocation;             /* list of dead ones, linked by owner */
-  pager_chunk **buckets;
-  pager_chunk *zero_chunk; /* stands for every piece that no allocation overlaps */
-  uint32_t bucket_count, chunk_count;
+  pager_region **buckets;               /* by hash of their numbers */
+  pager_chunk *zero_chunk;              /* stands for every piece that no allocation overlaps */
+  uint32_t bucket_count, region_count, chunk_count;
   struct {
     uint64_t number;
-    pager_chunk *chunk;
+    pager_region *region;
   } cache[PAGER_CACHE];
-  pager_unit **siblings; /* [0] unused */
+  uint64_t unowned[PAGER_CACHE]; /* numbers of chunks that no allocation overlaps; UINT64_MAX: none */
+  pager_unit **siblings;         /* [0] unused */
   uint32_t sibling_count, sibling_capacity, sibling_free;
   FF_VEC(pager_flight) flights; /* [0] unused */
   uint32_t flight_count;        /* in use */
@@ -381,9 +389,11 @@ pager_unit *pager_sibling_find(pager *pager, pager_unit *unit, uint64_t address)
 
 /* The chunk of an address: `zero_chunk` if no allocation overlaps it. O(1). */
 static inline pager_chunk *pager_chunk_at(pager *pager, uint64_t address) {
-  uint64_t number = address >> PAGER_CHUNK_SHIFT;
-  uint32_t slot = number % PAGER_CACHE;
-  return pager->cache[slot].number == number ? pager->cache[slot].chunk : pager_chunk_find(pager, number);
+  uint64_t number = address >> PAGER_CHUNK_SHIFT, region = number / PAGER_REGION_CHUNKS;
+  uint32_t slot = region % PAGER_CACHE;
+  bool known = pager->cache[slot].number == region;
+  pager_chunk *chunk = known ? pager->cache[slot].region->chunks[number % PAGER_REGION_CHUNKS] : NULL;
+  return __builtin_expect(chunk != NULL, 1) ? chunk : pager_chunk_find(pager, number);
 }
 
 /* The unit of an address: never NULL. O(1). The pointer lives until an allocation is mapped or unmapped. */

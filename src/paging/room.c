@@ -544,7 +544,7 @@ static uint32_t last_held(const pager_chunk *chunk, uint32_t first, uint32_t end
 static uint64_t behind_last_held(pager *p, uint64_t begin, uint64_t end) {
   uint64_t number;
   if (begin >= end || !ff_numbers_previous(&p->chunks[PAGER_HELD], (end - 1) >> PAGER_CHUNK_SHIFT, &number)) return 0;
-  const pager_chunk *chunk = pager_chunk_find(p, number);
+  const pager_chunk *chunk = pager_chunk_at(p, number << PAGER_CHUNK_SHIFT);
   uint64_t base = number << PAGER_CHUNK_SHIFT;
   uint32_t windows = 1u << (PAGER_CHUNK_SHIFT - p->unit_shift),
            first = begin > base ? (uint32_t)((begin - base) >> p->unit_shift) : 0;
@@ -703,9 +703,7 @@ static void bring_range(pager *p, const fault_request *request, uint64_t address
     if (!(p->counting ? pager_counted(unit) : pager_may_come(unit)) ||
         (unit->nacks && !p->serving && !p->config.ranges))
       continue;
-    if (pager_stays(unit) ||
-        (!unit->nacks && pager_thrashes(p, pager_chunk_find(p, w.address >> PAGER_CHUNK_SHIFT), w.address)))
-      continue;
+    if (pager_stays(unit) || (!unit->nacks && pager_thrashes(p, pager_chunk_at(p, w.address), w.address))) continue;
     bool blank = pager_blank(p, unit) && !unit->nacks, zeroes = p->config.zeroes && pager_blank(p, unit);
     if (p->blank_only && !blank) continue;
     if (p->idles && blank && p->config.manager->reaches && !p->allocations.items[unit->allocation].users) {
@@ -741,7 +739,7 @@ static void bring_range(pager *p, const fault_request *request, uint64_t address
     if (p->serving && unit->flight_kind == PAGER_FLIGHT_MOVED) pager_thrash_event(p, w.address, PAGER_GPU, p->now);
     pager_room_take(p, w.address, unit);
     p->in_flight += pager_bytes(p, unit);
-    *reached_of(pager_chunk_find(p, w.address >> PAGER_CHUNK_SHIFT), w.address) = 0;
+    *reached_of(pager_chunk_at(p, w.address), w.address) = 0;
     pager_mark(p, w.address, unit);
   }
 }
@@ -774,7 +772,7 @@ void pager_prefetch(pager *p, const fault_request *request, const ff_fault *faul
 bool pager_reached(pager *p, const pager_unit *unit, uint64_t address, uint64_t bytes) {
   if (p->config.counters.threshold) return pager_count_access(p, unit, address);
   if (!p->config.prefetch || !p->config.prefetch->reached || !pager_may_come(unit)) return false;
-  uint32_t *reached = reached_of(pager_chunk_find(p, address >> PAGER_CHUNK_SHIFT), address), before = *reached;
+  uint32_t *reached = reached_of(pager_chunk_at(p, address), address), before = *reached;
   if (*reached < UINT32_MAX / 2) *reached += (uint32_t)bytes;
   return before / FF_REACHED_BYTES != *reached / FF_REACHED_BYTES;
 }
@@ -808,7 +806,7 @@ void pager_reached_tell(pager *p, const fault_request *request, uint64_t address
   p->to_bring.count = 0;
   p->proposals = &p->to_bring;
   p->config.prefetch->reached(p->config.prefetch_state, &p->view, address & ~(FF_GROUP_BYTES - 1),
-                              *reached_of(pager_chunk_find(p, address >> PAGER_CHUNK_SHIFT), address));
+                              *reached_of(pager_chunk_at(p, address), address));
   p->proposals = NULL;
   pager_bring(p, request, true);
   pager_keep_free(p, request);

@@ -249,12 +249,24 @@ void fault_batch(far_faults *f) {
   pager_batch_end(f->pager);
 }
 
+/* Of the lines of the warp's access that wait for a far-fault, those that it is not over for. */
+static uint64_t unserved_but(const far_faults *f, const warp *w, uint64_t address) {
+  const uint64_t *lines = w->record + 2 + w->first_line;
+  uint64_t still = 0;
+  for (uint64_t left = w->unserved; left; left &= left - 1) {
+    bool other = (trace_line_address(lines[__builtin_ctzll(left)]) ^ address) >> f->pager->unit_shift;
+    if (other) still |= left & -left;
+  }
+  return still;
+}
+
 /* With batches a warp goes on with each page that has come, once for all that come at the same time. */
-static void wake(void *context, uint32_t sm_index, uint32_t warp_index) {
+static void wake(void *context, uint32_t sm_index, uint32_t warp_index, uint64_t address) {
   far_faults *f = context;
   warp *w = f->warps->items[warp_index];
   FF_ASSERT(w->waiting_units);
   w->waiting_units--;
+  if (w->unserved) w->unserved = unserved_but(f, w, address);
   if (w->woken || (w->waiting_units && !f->manager->batches)) return;
   w->woken = f->manager->batches;
   if (w->asleep) event_push(f->agenda->heap, f->agenda->now, EVENT_WARP, warp_index);
@@ -297,8 +309,7 @@ static void left(void *context, uint64_t address, pager_unit *unit) {
   uint64_t begin = f->pager->allocations.items[unit->allocation].address & ~(FF_PAGE_BYTES - 1);
   if (begin < window) begin = window;
   tlb_forget(f->gmmu, address, unit);
-  /* an access that was held up asks again */
-  for (uint32_t i = 0; i < f->gmmu->sm_total; i++) load_store_forget(&f->sms[i].lsu);
+  ++*f->gmmu->removals; /* an access that was held up asks again */
   discard(f, begin, unit);
   if (ff_check_level >= 2) FF_ASSERT(!in_l2(f, window, unit));
   address_map_give(f->map, begin, pager_bytes(f->pager, unit));

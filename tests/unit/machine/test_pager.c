@@ -138,10 +138,11 @@ static void on_cleaned(void *context, uint64_t address, const pager_unit *unit) 
   }
   t->cleaned += pager_bytes(t->p, unit);
 }
-static void on_wake(void *context, uint32_t sm, uint32_t warp) {
+static void on_wake(void *context, uint32_t sm, uint32_t warp, uint64_t address) {
   testbed *t = context;
   assert_true(t->warps[sm][warp].waits);
   assert_true(t->scarce || t->pages[t->warps[sm][warp].page].gpu); /* its page is there, or was and had to go again */
+  assert_int_equal(address >> t->p->unit_shift, (base + t->warps[sm][warp].page * UINT64_C(4096)) >> t->p->unit_shift);
   t->warps[sm][warp].waits = false;
   t->woken++;
 }
@@ -515,6 +516,7 @@ static void test_watermarks(void **state) {
       bool blocks;
       pager_unit *unit = pager_find(t.p, base + n * 4096);
       t.warps[0][0].waits = true;
+      t.warps[0][0].page = (uint32_t)n;
       assert_int_equal(t.evicted, 0);
       if (n == 12) assert_int_equal(t.p->free, 4 * 4096); /* as much as `low`: nothing has gone */
       assert_int_equal(pager_fault(t.p, &(fault_request){0}, base + n * 4096, unit, &blocks), PAGER_STARTED);
