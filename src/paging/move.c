@@ -423,6 +423,7 @@ static void sets_check(pager *p, pager_chunk *chunk) {
     moving |= chunk->moving.word[w] != 0;
     owed |= chunk->dirty.word[w] || chunk->cleaned.word[w];
   }
+  FF_ASSERT(chunk->moves == moving);
   FF_ASSERT(chunk->owed_listed == owed && ff_numbers_has(&p->owed, chunk->number) == owed);
   for (int s = 0; s < PAGER_SETS; s++) {
     uint32_t count = 0;

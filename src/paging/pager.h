@@ -228,6 +228,7 @@ typedef struct pager_chunk {
   uint32_t counts[PAGER_SETS];   /* of these bits */
   bool listed[PAGER_SETS];       /* its number is in pager.chunks */
   bool owed_listed;              /* its number is in pager.owed */
+  bool moves;                    /* it has a page that is `moving` */
   /* per group: the latest use of what is resident, unless stale (units of a group or less) */
   uint64_t group_use[FF_BLOCK_BYTES / FF_GROUP_BYTES];
   /* a bit per group: what was used last has left, so the latest use of the rest must be looked for */

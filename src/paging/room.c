@@ -41,12 +41,7 @@ static void pages_of(const pager *p, const pager_chunk *chunk, uint64_t window, 
 
 /* A block of memory that is handed out whole gives nothing back while it must keep one of its pages: then it keeps
  * all. */
-static bool block_stays(const pager *p, const pager_chunk *chunk) {
-  uint64_t moving = 0;
-  if (!p->config.whole_blocks) return false;
-  for (size_t w = 0; w < sizeof chunk->moving.word / sizeof *chunk->moving.word; w++) moving |= chunk->moving.word[w];
-  return moving != 0;
-}
+static bool block_stays(const pager *p, const pager_chunk *chunk) { return p->config.whole_blocks && chunk->moves; }
 
 /* The chunk is listed in the pager's sets as its windows say. */
 static void list_chunk(pager *p, pager_chunk *chunk) {
@@ -143,7 +138,9 @@ static pager_state place_of(const pager *p, const pager_chunk *chunk, uint64_t o
 
 /* Does one page map the group: is all of it in GPU memory, or all of it where the GPU reaches it over the link? */
 static bool group_is_whole(const pager *p, const pager_chunk *chunk, uint32_t group) {
-  if ((chunk->mapped.word[group / 4] >> group % 4 * 16 & 0xffff) != 0xffff) return false;
+  uint64_t mapped = chunk->mapped.word[group / 4] >> group % 4 * 16 & 0xffff,
+           valid = chunk->valid.word[group / 4] >> group % 4 * 16 & 0xffff;
+  if (mapped != 0xffff || (valid && valid != 0xffff)) return false;
   uint64_t begin = group * FF_GROUP_BYTES;
   pager_state place = place_of(p, chunk, begin); /* what is valid may be on its way still */
   bool whole = place != PAGER_ABSENT;
@@ -208,7 +205,9 @@ static void mark_pages(pager *p, pager_chunk *chunk, uint64_t window) {
 
 void pager_mark_windows(pager *p, pager_chunk *chunk, uint64_t first, uint64_t end) {
   if (chunk == p->zero_chunk) return;
-  bool turned = false;
+  uint32_t word = (uint32_t)(first % FF_BLOCK_BYTES / FF_PAGE_BYTES / 64);
+  bool turned = false, within = (end - 1) % FF_BLOCK_BYTES / FF_PAGE_BYTES / 64 == word;
+  uint64_t moving = chunk->moving.word[word], owed = chunk->dirty.word[word] | chunk->cleaned.word[word];
   for (uint64_t window = first; window < end; window += p->config.unit_bytes) {
     turned |= mark_sets(p, chunk, window);
     mark_use(p, chunk, window);
@@ -217,8 +216,12 @@ void pager_mark_windows(pager *p, pager_chunk *chunk, uint64_t first, uint64_t e
   uint64_t base = chunk->number << PAGER_CHUNK_SHIFT;
   if (p->config.largest_leaf)
     mark_leaves(p, chunk, (uint32_t)((first - base) / FF_GROUP_BYTES), (uint32_t)((end - 1 - base) / FF_GROUP_BYTES));
-  if (turned || p->config.whole_blocks) list_chunk(p, chunk);
-  list_owed(p, chunk);
+  if (!within || moving != chunk->moving.word[word] || owed != (chunk->dirty.word[word] | chunk->cleaned.word[word])) {
+    chunk->moves = any_page(&chunk->moving);
+    list_owed(p, chunk);
+    turned |= p->config.whole_blocks;
+  }
+  if (turned) list_chunk(p, chunk);
 }
 
 void pager_mark_window(pager *p, pager_chunk *chunk, uint64_t window) {

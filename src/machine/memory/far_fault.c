@@ -308,7 +308,8 @@ static void left(void *context, uint64_t address, pager_unit *unit) {
   uint64_t window = address & ~(f->pager->config.unit_bytes - 1);
   uint64_t begin = f->pager->allocations.items[unit->allocation].address & ~(FF_PAGE_BYTES - 1);
   if (begin < window) begin = window;
-  tlb_forget(f->gmmu, address, unit);
+  /* what is translated is used at once; but an entry of a larger page may be of others */
+  if (unit->used || f->gmmu->leaf_shift[PAGER_LEAF_MIN] > f->pager->unit_shift) tlb_forget(f->gmmu, address, unit);
   ++*f->gmmu->removals; /* an access that was held up asks again */
   discard(f, begin, unit);
   if (ff_check_level >= 2) FF_ASSERT(!in_l2(f, window, unit));
