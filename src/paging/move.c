@@ -63,9 +63,8 @@ static bool held_turn(pager_held *h) {
 static bool held_advance(pager_held *h) {
   uint32_t windows = 1u << (PAGER_CHUNK_SHIFT - h->p->unit_shift);
   while (h->chunk || held_turn(h)) {
-    const uint64_t *bits = h->chunk->windows[h->set];
     while (h->window < windows) {
-      uint64_t word = bits[h->window / 64] >> h->window % 64;
+      uint64_t word = h->chunk->windows[h->window / 64].in[h->set] >> h->window % 64;
       if (word) h->window += (uint32_t)__builtin_ctzll(word);
       else h->window = (h->window / 64 + 1) * 64;
       if (word) return (h->number << PAGER_CHUNK_SHIFT) + ((uint64_t)h->window << h->p->unit_shift) < h->end;
@@ -430,7 +429,7 @@ static void sets_check(pager *p, pager_chunk *chunk) {
     for (uint32_t u = 0; u < units; u++) {
       const pager_unit *unit = &chunk->units[u];
       while (!pager_in_set(p, unit, s) && unit->sibling) unit = p->siblings[unit->sibling];
-      FF_ASSERT((chunk->windows[s][u / 64] >> u % 64 & 1) == pager_in_set(p, unit, s));
+      FF_ASSERT((chunk->windows[u / 64].in[s] >> u % 64 & 1) == pager_in_set(p, unit, s));
       count += pager_in_set(p, unit, s);
     }
     bool stays = s != PAGER_HELD && p->config.whole_blocks && moving;

@@ -24,13 +24,13 @@ static pager_chunk *chunk_allocate(const pager *p, uint64_t number) {
   uint32_t units = units_per_chunk(p);
   pager_chunk *chunk = ff_alloc(sizeof *chunk + units * sizeof chunk->units[0]);
   chunk->number = number;
-  for (int s = 0; s < PAGER_SETS; s++) chunk->windows[s] = ff_alloc((units + 63) / 64 * sizeof *chunk->windows[s]);
+  chunk->windows = ff_alloc((units + 63) / 64 * sizeof *chunk->windows);
   for (uint32_t u = 0; u < units; u++) chunk->units[u] = unowned;
   return chunk;
 }
 
 static void chunk_free(pager_chunk *chunk) {
-  for (int s = 0; s < PAGER_SETS; s++) free(chunk->windows[s]);
+  free(chunk->windows);
   pager_thrash_free(chunk);
   free(chunk);
 }
@@ -346,7 +346,7 @@ pager_chunk *pager_chunk_find(pager *p, uint64_t number) {
 uint32_t pager_chunk_next(const pager *p, const pager_chunk *chunk, uint32_t at, bool held) {
   uint32_t windows = units_per_chunk(p);
   while (at < windows) {
-    uint64_t word = (held ? chunk->windows[PAGER_HELD][at / 64] : ~chunk->windows[PAGER_HELD][at / 64]) >> (at % 64);
+    uint64_t bits = chunk->windows[at / 64].in[PAGER_HELD], word = (held ? bits : ~bits) >> (at % 64);
     if (word) return at + (uint32_t)__builtin_ctzll(word) < windows ? at + (uint32_t)__builtin_ctzll(word) : windows;
     at = (at / 64 + 1) * 64;
   }

@@ -219,16 +219,20 @@ typedef enum pager_set {
   PAGER_SETS
 } pager_set;
 
+typedef struct pager_windows { /* a bit per window of units: one of them is in the set */
+  uint64_t in[PAGER_SETS];
+} pager_windows;
+
 typedef struct pager_chunk {
-  uint64_t number;               /* address >> PAGER_CHUNK_SHIFT */
-  struct pager_thrash *thrash;   /* thrash.c; NULL: nothing has happened here */
-  uint32_t used;                 /* units that belong to an allocation, siblings included */
-  uint32_t holding;              /* units that are resident or in flight */
-  uint64_t *windows[PAGER_SETS]; /* a bit per window of units: one of them is in the set */
-  uint32_t counts[PAGER_SETS];   /* of these bits */
-  bool listed[PAGER_SETS];       /* its number is in pager.chunks */
-  bool owed_listed;              /* its number is in pager.owed */
-  bool moves;                    /* it has a page that is `moving` */
+  uint64_t number;             /* address >> PAGER_CHUNK_SHIFT */
+  struct pager_thrash *thrash; /* thrash.c; NULL: nothing has happened here */
+  uint32_t used;               /* units that belong to an allocation, siblings included */
+  uint32_t holding;            /* units that are resident or in flight */
+  pager_windows *windows;      /* 64 of the chunk's each */
+  uint32_t counts[PAGER_SETS]; /* of these bits */
+  bool listed[PAGER_SETS];     /* its number is in pager.chunks */
+  bool owed_listed;            /* its number is in pager.owed */
+  bool moves;                  /* it has a page that is `moving` */
   /* per group: the latest use of what is resident, unless stale (units of a group or less) */
   uint64_t group_use[FF_BLOCK_BYTES / FF_GROUP_BYTES];
   /* a bit per group: what was used last has left, so the latest use of the rest must be looked for */

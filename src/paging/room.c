@@ -80,7 +80,7 @@ static bool mark_sets(const pager *p, pager_chunk *chunk, uint64_t window) {
   }
   bool turned = false;
   for (int s = 0; s < PAGER_SETS; s++) {
-    uint64_t bit = UINT64_C(1) << (u % 64), *word = &chunk->windows[s][u / 64];
+    uint64_t bit = UINT64_C(1) << (u % 64), *word = &chunk->windows[u / 64].in[s];
     bool in = s < sets;
     if (((*word & bit) != 0) == in) continue;
     *word ^= bit;
@@ -144,7 +144,9 @@ static bool group_is_whole(const pager *p, const pager_chunk *chunk, uint32_t gr
   uint64_t begin = group * FF_GROUP_BYTES;
   pager_state place = place_of(p, chunk, begin); /* what is valid may be on its way still */
   bool whole = place != PAGER_ABSENT;
-  for (uint64_t at = begin; whole && at < begin + FF_GROUP_BYTES; at += p->config.unit_bytes)
+  uint64_t step = p->config.unit_bytes < FF_GROUP_BYTES ? p->config.unit_bytes : FF_GROUP_BYTES;
+  /* from the end: what comes in order of address is not whole before its last unit has come */
+  for (uint64_t at = begin + FF_GROUP_BYTES - step; whole && at > begin; at -= step)
     whole = place_of(p, chunk, at) == place;
   return whole;
 }
@@ -532,9 +534,8 @@ static void sweep_window(pager *p, const fault_request *request, uint64_t window
 
 /* Of the chunk's windows the last one in [first, end) that holds anything, plus 1; 0: there is none. */
 static uint32_t last_held(const pager_chunk *chunk, uint32_t first, uint32_t end) {
-  const uint64_t *bits = chunk->windows[PAGER_HELD];
   while (first < end) {
-    uint64_t word = bits[(end - 1) / 64] & UINT64_MAX >> (63 - (end - 1) % 64);
+    uint64_t word = chunk->windows[(end - 1) / 64].in[PAGER_HELD] & UINT64_MAX >> (63 - (end - 1) % 64);
     uint32_t found = word ? (end - 1) / 64 * 64 + 64 - (uint32_t)__builtin_clzll(word) : 0;
     if (word) return found > first ? found : 0;
     end = (end - 1) / 64 * 64;
