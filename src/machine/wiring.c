@@ -130,6 +130,7 @@ static void wire_paging(sim *s, device *d, const sim_options *options) {
                    .walk_cache = &d->walk_cache,
                    .shared_tlb = d->shared_tlb,
                    .tlb_census = &d->tlb_census,
+                   .removals = &d->removals,
                    .shared_sets = d->shared_sets,
                    .walk_shift = s->gmmu.walk_shift,
                    .page_fixed = s->gmmu.page_fixed, /* take_choices */

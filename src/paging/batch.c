@@ -135,7 +135,7 @@ static void serve_block(pager *p, const pager_buffered *faults, size_t count) {
   }
   for (size_t i = 0; i < count; i++)
     if (faults[i].unit->state == PAGER_IN_FLIGHT)
-      faults[i].unit->flight_kind = (uint8_t)pager_flight_kind_of(p, faults[i].unit, faults[i].warp);
+      faults[i].unit->flight_kind = pager_flight_kind_of(p, faults[i].unit, faults[i].warp);
   free(shown);
 }
 

@@ -14,14 +14,14 @@ bool pager_wants_clean(const pager *p) {
 }
 
 static bool is_dirty(const pager_unit *unit) {
-  return unit->state == PAGER_RESIDENT && !unit->fresh && unit->cpu_version != unit->version;
+  return unit->state == PAGER_RESIDENT && !unit->fresh && !unit->cpu_newest;
 }
 
 void pager_clean_unit(pager *p, pager_unit *unit, uint64_t address) {
-  FF_CHECK(unit->gpu_version == unit->version);
-  unit->cpu_version = unit->version;
+  FF_CHECK(unit->gpu_newest);
+  unit->cpu_newest = true;
   unit->cleaned = true;
-  p->cleaned += unit->bytes;
+  p->cleaned += pager_bytes(p, unit);
   pager_moved(p, unit, false);
   p->config.hooks.cleaned(p->config.hooks.context, address, unit);
   pager_remark(p, address);
@@ -36,8 +36,8 @@ static uint64_t clean_range(pager *p, const pager_range *range, uint64_t *addres
     if (!is_dirty(unit)) continue;
     if (!bytes) *address = h.address;
     pager_clean_unit(p, unit, h.address);
-    bytes += unit->bytes;
-    end = h.address + unit->bytes;
+    bytes += pager_bytes(p, unit);
+    end = h.address + pager_bytes(p, unit);
   }
   return bytes;
 }

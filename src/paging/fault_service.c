@@ -22,6 +22,7 @@ uint32_t pager_flight_take(pager *p) {
     p->free_flight = p->flights.items[index].next_free;
     return index;
   }
+  FF_ASSERT(p->flights.count < PAGER_INDEX_MAX);
   FF_PUSH(&p->flights, ((pager_flight){0}));
   return (uint32_t)p->flights.count - 1;
 }
@@ -37,6 +38,7 @@ static uint32_t nack_take(pager *p) {
     p->free_nack = p->nacks.items[index].next_of_sm;
     return index;
   }
+  FF_ASSERT(p->nacks.count < PAGER_INDEX_MAX);
   FF_PUSH(&p->nacks, ((pager_nack){0}));
   return (uint32_t)p->nacks.count - 1;
 }
@@ -82,13 +84,13 @@ static bool flight_room(pager *p, const fault_request *request, pager_unit *unit
   if (kind == PAGER_FLIGHT_MAPPED) return true;
   /* its frame stays; for the equations the read-only copy goes and another one comes */
   if (kind == PAGER_FLIGHT_WRITABLE) {
-    p->resident -= unit->bytes;
-    p->dropped += unit->bytes;
+    p->resident -= pager_bytes(p, unit);
+    p->dropped += pager_bytes(p, unit);
   } else {
     if (!pager_make_room(p, request, pager_room_wanted(p, address, unit))) return false;
     pager_room_take(p, address, unit);
   }
-  p->in_flight += unit->bytes;
+  p->in_flight += pager_bytes(p, unit);
   return true;
 }
 
@@ -108,10 +110,10 @@ static bool nack_start(pager *p, fault_request *request, uint32_t nack) {
   pager_flight_kind kind = pager_flight_kind_of(p, unit, request->warp);
   if (!flight_room(p, request, unit, n->address, kind)) return false;
   unit->state = PAGER_IN_FLIGHT;
-  unit->flight_kind = (uint8_t)kind;
-  unit->flight = pager_flight_take(p);
+  unit->flight_kind = kind;
+  unit->flight = pager_flight_take(p) & PAGER_INDEX_MAX;
   unit->prefetched = false;
-  unit->source = kind <= PAGER_FLIGHT_COPIED ? pager_source(p, unit, n->address) : 0;
+  unit->source = (kind <= PAGER_FLIGHT_COPIED ? pager_source(p, unit, n->address) : 0u) & 31u;
   uint32_t flight = unit->flight;
   uint64_t address = n->address, window = address & ~(p->config.unit_bytes - 1);
   pager_mark(p, address, unit);
@@ -142,6 +144,17 @@ static pager_outcome nack_track(pager *p, fault_request *request, uint32_t nack)
   return PAGER_STARVED;
 }
 
+/* Behind the unit's others: they are woken in the order in which they asked. */
+static void nack_append(pager *p, pager_unit *unit, uint32_t nack) {
+  uint32_t last = unit->nacks;
+  if (!last) {
+    unit->nacks = nack & PAGER_INDEX_MAX;
+    return;
+  }
+  while (p->nacks.items[last].next_of_unit) last = p->nacks.items[last].next_of_unit;
+  p->nacks.items[last].next_of_unit = nack;
+}
+
 pager_outcome pager_fault(pager *p, fault_request *request, uint64_t address, pager_unit *unit, bool *blocks) {
   uint32_t sm = request->sm, warp = request->warp;
   *blocks = false;
@@ -152,9 +165,7 @@ pager_outcome pager_fault(pager *p, fault_request *request, uint64_t address, pa
   }
   nack = nack_take(p);
   p->nacks.items[nack] = (pager_nack){.unit = unit, .address = address, .sm = sm};
-  uint32_t *link = &unit->nacks; /* behind the others: woken in the order in which they asked */
-  while (*link) link = &p->nacks.items[*link].next_of_unit;
-  *link = nack;
+  nack_append(p, unit, nack);
   waiter_add(p, nack, warp);
   manager_answer answer = decide(p, sm);
   if (answer == MANAGER_THROTTLE && joins_free(p, unit)) answer = MANAGER_TRACK;
@@ -188,16 +199,21 @@ static void nack_end(pager *p, uint32_t nack) {
     pager_waiter waiter = p->waiters.items[w];
     p->waiters.items[w].next = p->free_waiter;
     p->free_waiter = w;
-    p->config.hooks.wake(p->config.hooks.context, n.sm, waiter.warp);
+    p->config.hooks.wake(p->config.hooks.context, n.sm, waiter.warp, n.address);
     w = waiter.next;
   }
   if (n.blocking) p->config.hooks.unblock(p->config.hooks.context, n.sm);
 }
 
 static void nack_unlink(pager *p, uint32_t nack) {
-  uint32_t *link = &p->nacks.items[nack].unit->nacks;
-  while (*link != nack) link = &p->nacks.items[*link].next_of_unit;
-  *link = p->nacks.items[nack].next_of_unit;
+  pager_unit *unit = p->nacks.items[nack].unit;
+  uint32_t before = unit->nacks, next = p->nacks.items[nack].next_of_unit;
+  if (before == nack) {
+    unit->nacks = next & PAGER_INDEX_MAX;
+    return;
+  }
+  while (p->nacks.items[before].next_of_unit != nack) before = p->nacks.items[before].next_of_unit;
+  p->nacks.items[before].next_of_unit = next;
 }
 
 /* The SM's TLB replays what was throttled, oldest first, until its allotment is full again. */
@@ -219,18 +235,15 @@ static void replay(pager *p, uint32_t sm) {
 
 /* The unit is there: its tracked NACKs are over, in order; throttled ones stay for their SM's replay. */
 void pager_end_tracked(pager *p, pager_unit *unit) {
-  uint32_t done = 0, *done_link = &done;
-  for (uint32_t *link = &unit->nacks; *link;) {
-    uint32_t nack = *link;
-    if (!p->nacks.items[nack].tracked) {
-      link = &p->nacks.items[nack].next_of_unit;
-      continue;
-    }
-    *link = p->nacks.items[nack].next_of_unit;
+  uint32_t done = 0, kept = 0, *done_link = &done, *kept_link = &kept;
+  for (uint32_t nack = unit->nacks, next; nack; nack = next) {
+    uint32_t **link = p->nacks.items[nack].tracked ? &done_link : &kept_link;
+    next = p->nacks.items[nack].next_of_unit;
     p->nacks.items[nack].next_of_unit = 0;
-    *done_link = nack;
-    done_link = &p->nacks.items[nack].next_of_unit;
+    **link = nack;
+    *link = &p->nacks.items[nack].next_of_unit;
   }
+  unit->nacks = kept & PAGER_INDEX_MAX;
   while (done) {
     uint32_t sm = p->nacks.items[done].sm, next = p->nacks.items[done].next_of_unit;
     nack_end(p, done);
@@ -248,9 +261,9 @@ static void unit_permitted(pager *p, pager_unit *unit, uint64_t address) {
     unit->state = PAGER_RESIDENT;
     unit->duplicate = false;
     unit->fresh = unit->nacks != 0;
-    p->in_flight -= unit->bytes;
-    p->resident += unit->bytes;
-    p->filled += unit->bytes;
+    p->in_flight -= pager_bytes(p, unit);
+    p->resident += pager_bytes(p, unit);
+    p->filled += pager_bytes(p, unit);
     pager_note(p, unit, address, OWNERS_TAKES, 0);
   }
   pager_remark(p, address);
@@ -264,7 +277,7 @@ static void unit_arrives(pager *p, pager_unit *unit, uint64_t address) {
   }
   FF_ASSERT(!unit->departs);
   unit->state = PAGER_RESIDENT;
-  unit->gpu_version = unit->cpu_version;
+  unit->gpu_newest = unit->cpu_newest;
   unit->duplicate = unit->flight_kind == PAGER_FLIGHT_COPIED;
   pager_note(p, unit, address, unit->duplicate ? OWNERS_COPIES : OWNERS_TAKES, unit->source);
   if (unit->source && !unit->duplicate) pager_came_from_device(p, unit);
@@ -272,15 +285,15 @@ static void unit_arrives(pager *p, pager_unit *unit, uint64_t address) {
   unit->last_use = 0;
   unit->fresh = unit->nacks != 0;
   if (!p->allocations.items[unit->allocation].users) p->no_unused = false;
-  p->in_flight -= unit->bytes;
-  p->resident += unit->bytes;
+  p->in_flight -= pager_bytes(p, unit);
+  p->resident += pager_bytes(p, unit);
   if (unit->flight_kind == PAGER_FLIGHT_ZEROED) {
-    p->filled += unit->bytes;
-    if (!unit->evicted) p->zeroed_first += unit->bytes;
+    p->filled += pager_bytes(p, unit);
+    if (!unit->evicted) p->zeroed_first += pager_bytes(p, unit);
     pager_zeroed(p, unit);
   } else {
-    p->moved_in += unit->bytes;
-    *(unit->evicted ? &p->came_back : &p->came_first) += unit->bytes;
+    p->moved_in += pager_bytes(p, unit);
+    *(unit->evicted ? &p->came_back : &p->came_first) += pager_bytes(p, unit);
     pager_moved(p, unit, true);
   }
   pager_mark(p, address, unit);

@@ -34,7 +34,8 @@ void pager_host_ask(pager *p, uint64_t address) {
 static bool can_go(pager *p, const pager_unit *unit, uint64_t address, uint64_t now) {
   return unit->state == PAGER_RESIDENT && !unit->fresh && !unit->duplicate &&
          p->allocations.items[unit->allocation].kind == TRACE_MEMORY_MANAGED &&
-         pager_cleaning(p, address, unit->bytes) <= now && !pager_thrashes(p, pager_chunk_at(p, address), address);
+         pager_cleaning(p, address, pager_bytes(p, unit)) <= now &&
+         !pager_thrashes(p, pager_chunk_at(p, address), address);
 }
 
 void pager_host_prefetch(pager *p, uint64_t now, pager_moves *moves) {

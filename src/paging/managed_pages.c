@@ -23,12 +23,13 @@ static bool is_managed(const pager *p, const pager_unit *unit) {
 
 static bool is_mapped(const pager *p, const pager_unit *unit) {
   bool mapped = unit->mapped == p->unmappings;
-  FF_CHECK((mapped ? unit->cpu_version : unit->gpu_version) == unit->version);
+  FF_CHECK(mapped ? unit->cpu_newest : unit->gpu_newest);
   return mapped;
 }
 
 static void moved(pager *p, const pager_unit *unit, bool in) {
-  p->config.hooks.moved(p->config.hooks.context, p->allocations.items[unit->allocation].owner, in, unit->bytes);
+  p->config.hooks.moved(p->config.hooks.context, p->allocations.items[unit->allocation].owner, in,
+                        pager_bytes(p, unit));
 }
 
 /* ---- launches ---- */
@@ -52,24 +53,24 @@ bool pager_managed_unmap(pager *p) {
   for (size_t i = 0; i < p->dirty.count; i++) {
     pager_unit *unit = pager_find(p, p->dirty.items[i]);
     /* freed, or twice in the list */
-    if (!is_managed(p, unit) || !is_mapped(p, unit) || unit->gpu_version == unit->version) continue;
-    unit->gpu_version = unit->version;
-    add_page(p, p->dirty.items[i] & ~(FF_PAGE_BYTES - 1), unit->bytes);
+    if (!is_managed(p, unit) || !is_mapped(p, unit) || unit->gpu_newest) continue;
+    unit->gpu_newest = true;
+    add_page(p, p->dirty.items[i] & ~(FF_PAGE_BYTES - 1), pager_bytes(p, unit));
     moved(p, unit, true);
   }
   p->dirty.count = 0;
   p->touched = false;
-  p->unmappings++;
+  p->unmappings = (p->unmappings + 1) & PAGER_INDEX_MAX;
   return touched;
 }
 
 /* ---- the CPU's accesses ---- */
 
 static void map(pager *p, pager_unit *unit, pager_moves *moves) {
-  unit->cpu_version = unit->gpu_version;
-  unit->mapped = p->unmappings;
+  unit->cpu_newest = unit->gpu_newest;
+  unit->mapped = p->unmappings & PAGER_INDEX_MAX;
   moves->units++;
-  moves->bytes += unit->bytes;
+  moves->bytes += pager_bytes(p, unit);
   moved(p, unit, false);
 }
 
@@ -87,8 +88,8 @@ pager_moves pager_managed_fault(pager *p, uint64_t address) {
 }
 
 static void write_unit(pager *p, pager_unit *unit, uint64_t address) {
-  if (unit->gpu_version == unit->version) FF_PUSH(&p->dirty, address);
-  unit->cpu_version = ++unit->version;
+  if (unit->gpu_newest) FF_PUSH(&p->dirty, address);
+  pager_written(unit, PAGER_CPU);
 }
 
 void pager_managed_dirty(pager *p, uint64_t address, uint64_t bytes) {
@@ -122,7 +123,7 @@ pager_moves pager_managed_write(pager *p, uint64_t address, uint64_t bytes) {
       write_unit(p, unit, w.address);
       continue;
     }
-    unit->gpu_version = ++unit->version;
+    pager_written(unit, PAGER_GPU);
     moves.units++;
     moves.bytes += copied_bytes(&w);
   }
@@ -132,7 +133,7 @@ pager_moves pager_managed_write(pager *p, uint64_t address, uint64_t bytes) {
 /* ---- checks ---- */
 
 static bool is_dirty(const pager *p, const pager_unit *unit) {
-  return is_managed(p, unit) && is_mapped(p, unit) && unit->gpu_version != unit->version;
+  return is_managed(p, unit) && is_mapped(p, unit) && !unit->gpu_newest;
 }
 
 static int by_place(const void *a, const void *b) {

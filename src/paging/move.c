@@ -55,7 +55,7 @@ static bool held_turn(pager_held *h) {
     return false;
   if (number != h->number) h->window = 0;
   h->number = number;
-  h->chunk = pager_chunk_find(h->p, number);
+  h->chunk = pager_chunk_at(h->p, number << PAGER_CHUNK_SHIFT);
   return true;
 }
 
@@ -63,9 +63,8 @@ static bool held_turn(pager_held *h) {
 static bool held_advance(pager_held *h) {
   uint32_t windows = 1u << (PAGER_CHUNK_SHIFT - h->p->unit_shift);
   while (h->chunk || held_turn(h)) {
-    const uint64_t *bits = h->chunk->windows[h->set];
     while (h->window < windows) {
-      uint64_t word = bits[h->window / 64] >> h->window % 64;
+      uint64_t word = h->chunk->windows[h->window / 64].in[h->set] >> h->window % 64;
       if (word) h->window += (uint32_t)__builtin_ctzll(word);
       else h->window = (h->window / 64 + 1) * 64;
       if (word) return (h->number << PAGER_CHUNK_SHIFT) + ((uint64_t)h->window << h->p->unit_shift) < h->end;
@@ -101,12 +100,13 @@ pager_unit *pager_held_next(pager_held *h) {
 }
 
 void pager_moved(pager *p, const pager_unit *unit, bool in) {
-  p->config.hooks.moved(p->config.hooks.context, p->allocations.items[unit->allocation].owner, in, unit->bytes);
+  p->config.hooks.moved(p->config.hooks.context, p->allocations.items[unit->allocation].owner, in,
+                        pager_bytes(p, unit));
 }
 
 void pager_zeroed(pager *p, const pager_unit *unit) {
   if (p->config.hooks.zeroed)
-    p->config.hooks.zeroed(p->config.hooks.context, p->allocations.items[unit->allocation].owner, unit->bytes);
+    p->config.hooks.zeroed(p->config.hooks.context, p->allocations.items[unit->allocation].owner, pager_bytes(p, unit));
 }
 
 static bool is_paged(const pager *p) { return p->config.manager->placement == MANAGER_PAGED; }
@@ -124,14 +124,14 @@ static void unit_enters(pager *p, pager_unit *unit, uint64_t address) {
   unit->last_use = p->now;
   if (!p->allocations.items[unit->allocation].users) p->no_unused = false;
   pager_room_take(p, address, unit);
-  p->resident += unit->bytes;
+  p->resident += pager_bytes(p, unit);
   pager_mark(p, address, unit);
 }
 
 void pager_unit_appears(pager *p, pager_unit *unit, uint64_t address) {
   unit_enters(p, unit, address);
-  unit->gpu_version = unit->cpu_version;
-  p->filled += unit->bytes;
+  unit->gpu_newest = unit->cpu_newest;
+  p->filled += pager_bytes(p, unit);
   pager_note(p, unit, address, OWNERS_TAKES, 0);
   pager_zeroed(p, unit);
 }
@@ -139,9 +139,9 @@ void pager_unit_appears(pager *p, pager_unit *unit, uint64_t address) {
 void pager_unit_leaves(pager *p, pager_unit *unit, uint64_t address) {
   FF_ASSERT(unit->state == PAGER_RESIDENT);
   pager_note(p, unit, address, OWNERS_GIVES, 0);
-  unit->state = (uint8_t)pager_away(unit);
+  unit->state = pager_away(unit);
   unit->duplicate = unit->cleaned = false;
-  p->resident -= unit->bytes;
+  p->resident -= pager_bytes(p, unit);
   pager_room_give(p, address, unit);
   p->config.hooks.left(p->config.hooks.context, address, unit);
   pager_mark(p, address, unit);
@@ -149,17 +149,17 @@ void pager_unit_leaves(pager *p, pager_unit *unit, uint64_t address) {
 
 /* The CPU's copy is made the newest; the page leaves the GPU if that takes a transfer. */
 static void bring_back(pager *p, pager_unit *unit, uint64_t address, pager_moves *moves) {
-  if (unit->state != PAGER_RESIDENT || unit->cpu_version == unit->version) return;
-  FF_CHECK(unit->gpu_version == unit->version);
+  if (unit->state != PAGER_RESIDENT || unit->cpu_newest) return;
+  FF_CHECK(unit->gpu_newest);
   moves->units++;
-  moves->bytes += unit->bytes;
+  moves->bytes += pager_bytes(p, unit);
   if (p->config.manager->coherent) {
     pager_clean_unit(p, unit, address);
     return;
   }
-  unit->cpu_version = unit->gpu_version;
+  unit->cpu_newest = unit->gpu_newest;
   pager_unit_leaves(p, unit, address);
-  p->moved_out += unit->bytes;
+  p->moved_out += pager_bytes(p, unit);
   pager_moved(p, unit, false);
 }
 
@@ -181,7 +181,7 @@ void pager_whole_pages_back(pager *p, uint64_t address, uint64_t bytes, pager_mo
     bring_back(p, unit, w.address, moves);
     if (unit->state != PAGER_RESIDENT) continue;
     pager_unit_leaves(p, unit, w.address);
-    p->dropped += unit->bytes;
+    p->dropped += pager_bytes(p, unit);
   }
 }
 
@@ -228,7 +228,7 @@ pager_moves pager_host_take(pager *p, uint64_t address, uint64_t bytes) {
   for (pager_unit *unit; (unit = owed_next(&w));) {
     if (!unit->cleaned) continue;
     pager_unit_leaves(p, unit, w.in.address);
-    p->dropped += unit->bytes;
+    p->dropped += pager_bytes(p, unit);
     moves.faults = 1;
   }
   if (moves.units) moves.faults = 1;
@@ -244,22 +244,22 @@ pager_moves pager_host_write(pager *p, uint64_t address, uint64_t bytes) {
   for (pager_unit *unit; (unit = pager_walk_next(&w));) {
     FF_ASSERT(unit->state != PAGER_IN_FLIGHT || unit->departs);
     if (unit->state == PAGER_REMOTE && !pager_may_come(unit)) {
-      unit->cpu_version = ++unit->version;
+      pager_written(unit, PAGER_CPU);
       continue;
     }
     if (!w.covered) bring_back(p, unit, w.address, &moves);
     if (unit->state == PAGER_RESIDENT) {
       pager_unit_leaves(p, unit, w.address);
-      p->dropped += unit->bytes;
+      p->dropped += pager_bytes(p, unit);
     }
-    unit->cpu_version = ++unit->version;
+    pager_written(unit, PAGER_CPU);
   }
   pager_check(p);
   return moves;
 }
 
 void pager_bring_in(pager *p, pager_unit *unit, bool keeps, uint64_t address, pager_moves *moves) {
-  FF_CHECK(unit->cpu_version == unit->version);
+  FF_CHECK(unit->cpu_newest);
   if (p->config.zeroes && pager_blank(p, unit)) {
     pager_unit_appears(p, unit, address);
     return;
@@ -267,19 +267,19 @@ void pager_bring_in(pager *p, pager_unit *unit, bool keeps, uint64_t address, pa
   uint8_t source = pager_source(p, unit, address);
   bool copies = keeps && unit->hints & PAGER_READ_MOSTLY;
   unit_enters(p, unit, address);
-  unit->gpu_version = unit->cpu_version;
-  p->moved_in += unit->bytes;
-  *(unit->evicted ? &p->came_back : &p->came_first) += unit->bytes;
+  unit->gpu_newest = unit->cpu_newest;
+  p->moved_in += pager_bytes(p, unit);
+  *(unit->evicted ? &p->came_back : &p->came_first) += pager_bytes(p, unit);
   pager_note(p, unit, address, copies ? OWNERS_COPIES : OWNERS_TAKES, source);
   if (source && !copies) {
     pager_came_from_device(p, unit);
     pager_remark(p, address);
   }
   if (source) {
-    p->from_devices[source - 1] += unit->bytes;
+    p->from_devices[source - 1] += pager_bytes(p, unit);
   } else {
     moves->units++;
-    moves->bytes += unit->bytes;
+    moves->bytes += pager_bytes(p, unit);
   }
   pager_moved(p, unit, true);
 }
@@ -291,18 +291,18 @@ pager_moves pager_gpu_fill(pager *p, uint64_t address, uint64_t bytes) {
   for (pager_unit *unit; (unit = pager_walk_next(&w));) {
     FF_ASSERT(unit->state != PAGER_IN_FLIGHT);
     if (unit->state == PAGER_REMOTE && !pager_may_come(unit)) {
-      unit->cpu_version = ++unit->version;
+      pager_written(unit, PAGER_CPU);
       continue;
     }
     if (pager_may_come(unit) && w.covered) {
       unit_enters(p, unit, w.address);
-      p->filled += unit->bytes;
+      p->filled += pager_bytes(p, unit);
       pager_note(p, unit, w.address, OWNERS_TAKES, 0);
     } else if (pager_may_come(unit)) {
       pager_bring_in(p, unit, false, w.address, &moves);
     }
     if (unit->duplicate) pager_note(p, unit, w.address, OWNERS_TAKES, 0);
-    unit->gpu_version = ++unit->version;
+    pager_written(unit, PAGER_GPU);
     unit->duplicate = false;
     pager_remark(p, w.address);
   }
@@ -352,7 +352,7 @@ void pager_copy_write(pager *p, uint64_t address, uint64_t bytes) {
   pager_walk w = pager_walk_begin(p, address, bytes);
   for (pager_unit *unit; (unit = pager_walk_next(&w));)
     if (unit->state == PAGER_RESIDENT) {
-      unit->gpu_version = ++unit->version;
+      pager_written(unit, PAGER_GPU);
       p->allocations.items[unit->allocation].on_cpu = false;
     }
 }
@@ -363,9 +363,9 @@ static void managed_copy(pager *p, uint32_t index, bool to_gpu) {
   pager_walk w = pager_walk_begin(p, a->address, a->bytes);
   for (pager_unit *unit; (unit = pager_walk_next(&w));) {
     if (unit->allocation != index) continue;
-    FF_CHECK((to_gpu ? unit->cpu_version : unit->gpu_version) == unit->version);
-    if (to_gpu) unit->gpu_version = unit->cpu_version;
-    else unit->cpu_version = unit->gpu_version;
+    FF_CHECK(to_gpu ? unit->cpu_newest : unit->gpu_newest);
+    if (to_gpu) unit->gpu_newest = unit->cpu_newest;
+    else unit->cpu_newest = unit->gpu_newest;
   }
 }
 
@@ -396,8 +396,8 @@ void pager_managed_host_write(pager *p, uint64_t address, uint64_t bytes) {
   for (pager_unit *unit; (unit = pager_walk_next(&w));) {
     pager_allocation *a = &p->allocations.items[unit->allocation];
     if (a->kind != TRACE_MEMORY_MANAGED) continue;
-    FF_CHECK(unit->cpu_version == unit->version || w.covered);
-    unit->cpu_version = ++unit->version;
+    FF_CHECK(unit->cpu_newest || w.covered);
+    pager_written(unit, PAGER_CPU);
     a->host_wrote = true;
     a->on_gpu = false;
   }
@@ -422,13 +422,14 @@ static void sets_check(pager *p, pager_chunk *chunk) {
     moving |= chunk->moving.word[w] != 0;
     owed |= chunk->dirty.word[w] || chunk->cleaned.word[w];
   }
+  FF_ASSERT(chunk->moves == moving);
   FF_ASSERT(chunk->owed_listed == owed && ff_numbers_has(&p->owed, chunk->number) == owed);
   for (int s = 0; s < PAGER_SETS; s++) {
     uint32_t count = 0;
     for (uint32_t u = 0; u < units; u++) {
       const pager_unit *unit = &chunk->units[u];
       while (!pager_in_set(p, unit, s) && unit->sibling) unit = p->siblings[unit->sibling];
-      FF_ASSERT((chunk->windows[s][u / 64] >> u % 64 & 1) == pager_in_set(p, unit, s));
+      FF_ASSERT((chunk->windows[u / 64].in[s] >> u % 64 & 1) == pager_in_set(p, unit, s));
       count += pager_in_set(p, unit, s);
     }
     bool stays = s != PAGER_HELD && p->config.whole_blocks && moving;
@@ -453,12 +454,22 @@ static void pages_check(pager *p, pager_chunk *chunk) {
 static void unit_check(const pager *p, const pager_unit *unit, uint64_t *resident, uint64_t *in_flight) {
   if (!unit->allocation) return;
   FF_ASSERT(p->allocations.items[unit->allocation].live);
-  if (unit->state == PAGER_RESIDENT) *resident += unit->bytes;
-  if (unit->state == PAGER_IN_FLIGHT && unit->flight_kind != PAGER_FLIGHT_MAPPED) *in_flight += unit->bytes;
-  FF_ASSERT(!unit->duplicate || unit->cpu_version == unit->version || p->config.owners);
-  FF_ASSERT(unit->cpu_version == unit->version ||
-            (unit->state == PAGER_RESIDENT && unit->gpu_version == unit->version));
+  if (unit->state == PAGER_RESIDENT) *resident += pager_bytes(p, unit);
+  if (unit->state == PAGER_IN_FLIGHT && unit->flight_kind != PAGER_FLIGHT_MAPPED) *in_flight += pager_bytes(p, unit);
+  FF_ASSERT(!unit->duplicate || unit->cpu_newest || p->config.owners);
+  FF_ASSERT(unit->cpu_newest || (unit->state == PAGER_RESIDENT && unit->gpu_newest));
   FF_ASSERT((unit->state == PAGER_IN_FLIGHT) == (unit->flight != 0) && (!unit->departs || unit->flight));
+}
+
+static void chunk_check(pager *p, pager_chunk *chunk, uint64_t *resident, uint64_t *in_flight) {
+  uint32_t units = 1u << (PAGER_CHUNK_SHIFT - p->unit_shift);
+  sets_check(p, chunk);
+  pages_check(p, chunk);
+  for (uint32_t u = 0; u < units; u++)
+    for (const pager_unit *unit = &chunk->units[u];; unit = p->siblings[unit->sibling]) {
+      unit_check(p, unit, resident, in_flight);
+      if (!unit->sibling) break;
+    }
 }
 
 void pager_check_all(pager *p) {
@@ -466,20 +477,13 @@ void pager_check_all(pager *p) {
   if (pager_managed_pages(p)) pager_managed_check(p);
   if (!is_paged(p)) return;
   uint64_t resident = 0, in_flight = 0;
-  uint32_t units = 1u << (PAGER_CHUNK_SHIFT - p->unit_shift);
   for (uint32_t b = 0; b < p->bucket_count; b++)
-    for (pager_chunk *chunk = p->buckets[b]; chunk; chunk = chunk->next) {
-      sets_check(p, chunk);
-      pages_check(p, chunk);
-      for (uint32_t u = 0; u < units; u++)
-        for (const pager_unit *unit = &chunk->units[u];; unit = p->siblings[unit->sibling]) {
-          unit_check(p, unit, &resident, &in_flight);
-          if (!unit->sibling) break;
-        }
-    }
+    for (const pager_region *region = p->buckets[b]; region; region = region->next)
+      for (uint32_t c = 0; c < PAGER_REGION_CHUNKS; c++)
+        if (region->chunks[c]) chunk_check(p, region->chunks[c], &resident, &in_flight);
   FF_ASSERT(resident == p->resident && in_flight == p->in_flight);
   if (!p->config.manager->batches)
     for (uint32_t sm = 0; sm < p->config.sms; sm++) FF_ASSERT(p->sms[sm].pending <= p->config.allotment);
 }
 
-void pager_break_for_test(pager *p, uint64_t address) { pager_find(p, address)->version++; }
+void pager_break_for_test(pager *p, uint64_t address) { pager_written(pager_find(p, address), 0); }

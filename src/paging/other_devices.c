@@ -2,7 +2,7 @@
 /* Managed memory that other devices of the program use, too: what a pager tells the owner map (owners.h), what it asks
  * it, and what it does when the map has changed.
  *
- * To a pager "the CPU's copy" (cpu_version) is the copy elsewhere: the host's, or that of the device that the map
+ * To a pager "the CPU's copy" (cpu_newest) is the copy elsewhere: the host's, or that of the device that the map
  * names. A page that has come from another device, which gave it up, is newer than the host's copy, whatever that was:
  * it is written back when it goes.
  *
@@ -47,7 +47,7 @@ void pager_note(pager *p, const pager_unit *unit, uint64_t address, owners_kind 
   owners_note(p->config.owners, p->config.device,
               (owners_event){.address = key_of(p, unit, address),
                              .time = p->now,
-                             .bytes = unit->bytes,
+                             .bytes = pager_bytes(p, unit),
                              .from = source ? source - 1 : OWNERS_HOST,
                              .kind = (uint8_t)kind});
 }
@@ -60,7 +60,7 @@ void pager_wrote_far(pager *p, pager_unit *unit, uint64_t address) {
 
 void pager_came_from_device(pager *p, pager_unit *unit) {
   FF_CHECK(is_shared(p, unit));
-  unit->gpu_version = ++unit->version;
+  pager_written(unit, PAGER_GPU);
   unit->populated = true;
 }
 
@@ -83,8 +83,8 @@ static void map_again(pager *p, pager_unit *unit, uint64_t address, owners_set s
 }
 
 static void written_by_other(pager *p, pager_unit *unit, uint64_t address) {
-  if (unit->state != PAGER_RESIDENT || unit->cpu_version != unit->version) return;
-  unit->gpu_version = ++unit->version;
+  if (unit->state != PAGER_RESIDENT || !unit->cpu_newest) return;
+  pager_written(unit, PAGER_GPU);
   unit->cleaned = false;
   pager_remark(p, address);
 }
@@ -109,9 +109,9 @@ static void changed(pager *p, pager_unit *unit, const owners_event *event) {
     pager_remark(p, event->address);
     return;
   }
-  unit->cpu_version = unit->version;
+  unit->cpu_newest = true;
   pager_unit_leaves(p, unit, event->address);
-  *(carried ? &p->moved_out : &p->dropped) += unit->bytes;
+  *(carried ? &p->moved_out : &p->dropped) += pager_bytes(p, unit);
   map_again(p, unit, event->address, set);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Allocations and the page table. The table is a hash of 2 MiB pieces (chunks), made when an address in them is first
- * looked up; a piece has the allocations that overlap it, so nothing here is linear in the size of an allocation.
- * Small allocations that share a window of unit_bytes hang behind each other as siblings. */
+ * looked up; a table of pieces for each GiB; a piece has the allocations that overlap it, so nothing here is linear in
+ * the size of an allocation. Small allocations that share a window of unit_bytes hang behind each other as siblings. */
 #include "paging/pager.h"
 
 #include <stdlib.h>
@@ -13,21 +13,24 @@ static uint64_t round_down(uint64_t x, uint64_t unit) { return x & ~(unit - 1); 
 static uint64_t round_up(uint64_t x, uint64_t unit) { return (x + unit - 1) & ~(unit - 1); }
 static uint32_t units_per_chunk(const pager *p) { return 1u << (PAGER_CHUNK_SHIFT - p->unit_shift); }
 
-static void cache_clear(pager *p) {
-  for (int i = 0; i < PAGER_CACHE; i++) p->cache[i].number = UINT64_MAX;
+/* Belongs to no allocation. */
+static const pager_unit unowned = {.state = PAGER_RESIDENT, .cpu_newest = true, .gpu_newest = true};
+
+static void unowned_clear(pager *p) {
+  for (int i = 0; i < PAGER_CACHE; i++) p->unowned[i] = UINT64_MAX;
 }
 
 static pager_chunk *chunk_allocate(const pager *p, uint64_t number) {
   uint32_t units = units_per_chunk(p);
   pager_chunk *chunk = ff_alloc(sizeof *chunk + units * sizeof chunk->units[0]);
   chunk->number = number;
-  for (int s = 0; s < PAGER_SETS; s++) chunk->windows[s] = ff_alloc((units + 63) / 64 * sizeof *chunk->windows[s]);
-  for (uint32_t u = 0; u < units; u++) chunk->units[u].state = PAGER_RESIDENT;
+  chunk->windows = ff_alloc((units + 63) / 64 * sizeof *chunk->windows);
+  for (uint32_t u = 0; u < units; u++) chunk->units[u] = unowned;
   return chunk;
 }
 
 static void chunk_free(pager_chunk *chunk) {
-  for (int s = 0; s < PAGER_SETS; s++) free(chunk->windows[s]);
+  free(chunk->windows);
   pager_thrash_free(chunk);
   free(chunk);
 }
@@ -43,7 +46,8 @@ pager *pager_create(const pager_config *config) {
   p->memory = p->free = config->memory_bytes / FF_PAGE_BYTES * FF_PAGE_BYTES;
   p->bucket_count = 64;
   p->buckets = ff_alloc(p->bucket_count * sizeof *p->buckets);
-  cache_clear(p);
+  unowned_clear(p);
+  for (int i = 0; i < PAGER_CACHE; i++) p->cache[i].number = UINT64_MAX;
   p->zero_chunk = chunk_allocate(p, UINT64_MAX);
   FF_PUSH(&p->allocations, ((pager_allocation){.live = false}));
   FF_PUSH(&p->flights, ((pager_flight){0}));
@@ -61,9 +65,11 @@ void pager_free(pager *p) {
   if (!p) return;
   for (uint32_t b = 0; b < p->bucket_count; b++)
     while (p->buckets[b]) {
-      pager_chunk *next = p->buckets[b]->next;
-      chunk_free(p->buckets[b]);
-      p->buckets[b] = next;
+      pager_region *region = p->buckets[b];
+      p->buckets[b] = region->next;
+      for (uint32_t c = 0; c < PAGER_REGION_CHUNKS; c++)
+        if (region->chunks[c]) chunk_free(region->chunks[c]);
+      free(region);
     }
   chunk_free(p->zero_chunk);
   for (int s = 0; s < PAGER_SETS; s++) ff_numbers_free(&p->chunks[s]);
@@ -104,21 +110,25 @@ pager_unit pager_unit_fresh(const pager *p, uint32_t index, uint64_t window) {
   uint64_t begin = a->address > window ? a->address : window;
   uint64_t end = window + p->config.unit_bytes;
   if (a->address + a->bytes < end) end = a->address + a->bytes;
-  pager_unit unit = {.allocation = index, .version = 1, .cpu_version = 1, .gpu_version = 1, .state = PAGER_RESIDENT};
-  unit.bytes = (uint32_t)(round_up(end, p->grain) - round_down(begin, p->grain));
+  uint32_t pieces = (uint32_t)((round_up(end, p->grain) - round_down(begin, p->grain)) / p->grain);
+  pager_unit unit = {.allocation = index & PAGER_INDEX_MAX,
+                     .pieces = pieces & 1023,
+                     .cpu_newest = true,
+                     .gpu_newest = true,
+                     .state = PAGER_RESIDENT};
   if (p->config.manager->placement == MANAGER_EVERYWHERE) return unit;
   if (a->kind == TRACE_MEMORY_PINNED || a->kind == TRACE_MEMORY_HOST ||
       p->config.manager->placement == MANAGER_REMOTE) {
     unit.state = PAGER_REMOTE;
   } else if (p->config.manager->placement == MANAGER_PAGED) {
     unit.hints = a->hints | (p->config.manager->reaches ? PAGER_REACHED : 0);
-    unit.state = (uint8_t)pager_away(&unit);
-    unit.gpu_version = 0;
+    unit.state = pager_away(&unit);
+    unit.gpu_newest = false;
   } else if (a->kind == TRACE_MEMORY_MANAGED && pager_managed_pages(p)) {
-    unit.mapped = a->mapped;
+    unit.mapped = a->mapped & PAGER_INDEX_MAX;
   } else if (a->kind == TRACE_MEMORY_MANAGED) {
-    unit.gpu_version = a->on_gpu;
-    unit.cpu_version = a->on_cpu;
+    unit.gpu_newest = a->on_gpu;
+    unit.cpu_newest = a->on_cpu;
   }
   return unit;
 }
@@ -133,12 +143,13 @@ static uint32_t sibling_take(pager *p) {
     p->sibling_capacity = p->sibling_capacity ? p->sibling_capacity * 2 : 64;
     p->siblings = ff_realloc(p->siblings, p->sibling_capacity * sizeof *p->siblings);
   }
+  FF_ASSERT(p->sibling_count < PAGER_INDEX_MAX);
   p->siblings[p->sibling_count] = ff_alloc(sizeof(pager_unit));
   return p->sibling_count++;
 }
 
 static void sibling_give(pager *p, uint32_t index) {
-  p->siblings[index]->sibling = p->sibling_free;
+  p->siblings[index]->sibling = p->sibling_free & PAGER_INDEX_MAX;
   p->sibling_free = index;
 }
 
@@ -165,7 +176,7 @@ static void chunk_attach(pager *p, pager_chunk *chunk, uint32_t index) {
       uint32_t sibling = sibling_take(p);
       while (unit->sibling) unit = p->siblings[unit->sibling];
       fresh.alias_tag = unit->alias_tag + 1;
-      unit->sibling = sibling;
+      unit->sibling = sibling & PAGER_INDEX_MAX;
       *p->siblings[sibling] = fresh;
     }
     if (unmarked != w) {
@@ -184,11 +195,11 @@ static void unit_detach(pager *p, pager_unit *unit, uint32_t index, uint64_t add
     FF_ASSERT(unit->sibling);
     before = unit;
   }
-  FF_ASSERT(!unit->nacks && !unit->flight);
+  FF_ASSERT(!unit->nacks && unit->state != PAGER_IN_FLIGHT);
   if (unit->state == PAGER_RESIDENT && p->config.manager->placement == MANAGER_PAGED) {
-    p->resident -= unit->bytes;
+    p->resident -= pager_bytes(p, unit);
     pager_room_give(p, address, unit);
-    p->dropped += unit->bytes;
+    p->dropped += pager_bytes(p, unit);
     pager_note(p, unit, address, OWNERS_GIVES, 0);
     p->config.hooks.left(p->config.hooks.context, address, unit);
     pager_tell(p, address, false);
@@ -200,10 +211,10 @@ static void unit_detach(pager *p, pager_unit *unit, uint32_t index, uint64_t add
     *unit = *p->siblings[sibling];
     sibling_give(p, sibling);
   } else if (!before) {
-    *unit = (pager_unit){.state = PAGER_RESIDENT};
+    *unit = unowned;
   } else {
     uint32_t own = before->sibling;
-    before->sibling = sibling;
+    before->sibling = sibling & PAGER_INDEX_MAX;
     sibling_give(p, own);
   }
 }
@@ -234,32 +245,59 @@ pager_unit *pager_sibling_find(pager *p, pager_unit *unit, uint64_t address) {
 
 /* ---- chunks ---- */
 
-static pager_chunk **bucket_of(const pager *p, uint64_t number) {
-  uint64_t hash = number * UINT64_C(0x9e3779b97f4a7c15);
+static pager_region **bucket_of(const pager *p, uint64_t region) {
+  uint64_t hash = region * UINT64_C(0x9e3779b97f4a7c15);
   return &p->buckets[(hash >> 32) & (p->bucket_count - 1)];
 }
 
+static pager_region *region_lookup(const pager *p, uint64_t number) {
+  pager_region *region = *bucket_of(p, number);
+  while (region && region->number != number) region = region->next;
+  return region;
+}
+
 static pager_chunk *chunk_lookup(const pager *p, uint64_t number) {
-  pager_chunk *chunk = *bucket_of(p, number);
-  while (chunk && chunk->number != number) chunk = chunk->next;
-  return chunk;
+  const pager_region *region = region_lookup(p, number / PAGER_REGION_CHUNKS);
+  return region ? region->chunks[number % PAGER_REGION_CHUNKS] : NULL;
 }
 
 bool pager_chunk_made(const pager *p, uint64_t number) { return chunk_lookup(p, number) != NULL; }
 
 static void buckets_grow(pager *p) {
   uint32_t old_count = p->bucket_count;
-  pager_chunk **old = p->buckets;
+  pager_region **old = p->buckets;
   p->bucket_count *= 2;
   p->buckets = ff_alloc(p->bucket_count * sizeof *p->buckets);
   for (uint32_t b = 0; b < old_count; b++)
     while (old[b]) {
-      pager_chunk *chunk = old[b], **bucket = bucket_of(p, chunk->number);
-      old[b] = chunk->next;
-      chunk->next = *bucket;
-      *bucket = chunk;
+      pager_region *region = old[b], **bucket = bucket_of(p, region->number);
+      old[b] = region->next;
+      region->next = *bucket;
+      *bucket = region;
     }
   free(old);
+}
+
+static pager_region *region_make(pager *p, uint64_t number) {
+  pager_region *region = region_lookup(p, number);
+  if (region) return region;
+  if (++p->region_count > p->bucket_count) buckets_grow(p);
+  pager_region **bucket = bucket_of(p, number);
+  region = ff_alloc(sizeof *region);
+  region->number = number;
+  region->next = *bucket;
+  *bucket = region;
+  return region;
+}
+
+static void region_drop(pager *p, pager_region *region) {
+  pager_region **link = bucket_of(p, region->number);
+  while (*link != region) link = &(*link)->next;
+  *link = region->next;
+  p->region_count--;
+  if (p->cache[region->number % PAGER_CACHE].number == region->number)
+    p->cache[region->number % PAGER_CACHE].number = UINT64_MAX;
+  free(region);
 }
 
 size_t pager_first_behind(const pager *p, uint64_t address) {
@@ -280,10 +318,10 @@ static pager_chunk *chunk_make(pager *p, uint64_t number) {
   if (first == p->by_address.count || p->allocations.items[p->by_address.items[first]].address >= base + CHUNK_BYTES)
     return p->zero_chunk;
   pager_chunk *chunk = chunk_allocate(p, number);
-  if (++p->chunk_count > p->bucket_count) buckets_grow(p);
-  pager_chunk **bucket = bucket_of(p, number);
-  chunk->next = *bucket;
-  *bucket = chunk;
+  pager_region *region = region_make(p, number / PAGER_REGION_CHUNKS);
+  region->chunks[number % PAGER_REGION_CHUNKS] = chunk;
+  region->made++;
+  p->chunk_count++;
   for (size_t i = first; i < p->by_address.count; i++) {
     if (p->allocations.items[p->by_address.items[i]].address >= base + CHUNK_BYTES) break;
     chunk_attach(p, chunk, p->by_address.items[i]);
@@ -292,17 +330,23 @@ static pager_chunk *chunk_make(pager *p, uint64_t number) {
 }
 
 pager_chunk *pager_chunk_find(pager *p, uint64_t number) {
+  if (p->unowned[number % PAGER_CACHE] == number) return p->zero_chunk;
   pager_chunk *chunk = chunk_lookup(p, number);
   if (!chunk) chunk = chunk_make(p, number);
-  p->cache[number % PAGER_CACHE].number = number;
-  p->cache[number % PAGER_CACHE].chunk = chunk;
+  uint64_t region = number / PAGER_REGION_CHUNKS;
+  if (chunk == p->zero_chunk) {
+    p->unowned[number % PAGER_CACHE] = number;
+  } else {
+    p->cache[region % PAGER_CACHE].number = region;
+    p->cache[region % PAGER_CACHE].region = region_lookup(p, region);
+  }
   return chunk;
 }
 
 uint32_t pager_chunk_next(const pager *p, const pager_chunk *chunk, uint32_t at, bool held) {
   uint32_t windows = units_per_chunk(p);
   while (at < windows) {
-    uint64_t word = (held ? chunk->windows[PAGER_HELD][at / 64] : ~chunk->windows[PAGER_HELD][at / 64]) >> (at % 64);
+    uint64_t bits = chunk->windows[at / 64].in[PAGER_HELD], word = (held ? bits : ~bits) >> (at % 64);
     if (word) return at + (uint32_t)__builtin_ctzll(word) < windows ? at + (uint32_t)__builtin_ctzll(word) : windows;
     at = (at / 64 + 1) * 64;
   }
@@ -310,12 +354,10 @@ uint32_t pager_chunk_next(const pager *p, const pager_chunk *chunk, uint32_t at,
 }
 
 static void chunk_drop(pager *p, pager_chunk *chunk) {
-  pager_chunk **link = bucket_of(p, chunk->number);
-  while (*link != chunk) link = &(*link)->next;
-  *link = chunk->next;
+  pager_region *region = region_lookup(p, chunk->number / PAGER_REGION_CHUNKS);
+  region->chunks[chunk->number % PAGER_REGION_CHUNKS] = NULL;
   p->chunk_count--;
-  if (p->cache[chunk->number % PAGER_CACHE].number == chunk->number)
-    p->cache[chunk->number % PAGER_CACHE].number = UINT64_MAX;
+  if (!--region->made) region_drop(p, region);
   for (int s = 0; s < PAGER_SETS; s++) FF_ASSERT(!chunk->listed[s]);
   FF_ASSERT(!chunk->owed_listed);
   chunk_free(chunk);
@@ -329,6 +371,7 @@ static uint32_t allocation_take(pager *p) {
     p->free_allocation = p->allocations.items[index].owner;
     return index;
   }
+  FF_ASSERT(p->allocations.count < PAGER_INDEX_MAX);
   FF_PUSH(&p->allocations, ((pager_allocation){0}));
   return (uint32_t)p->allocations.count - 1;
 }
@@ -355,7 +398,7 @@ uint32_t pager_map(pager *p, uint64_t address, uint64_t bytes, trace_memory_kind
                                                    .on_cpu = kind == TRACE_MEMORY_MANAGED,
                                                    .host_wrote = kind == TRACE_MEMORY_MANAGED};
   p->mapped += allocation_room(p, &p->allocations.items[index]);
-  cache_clear(p); /* it may hold `zero_chunk` for the new addresses */
+  unowned_clear(p);
   FF_PUSH(&p->by_address, 0);
   memmove(&p->by_address.items[at + 1], &p->by_address.items[at], (p->by_address.count - 1 - at) * sizeof(uint32_t));
   p->by_address.items[at] = index;

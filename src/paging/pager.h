@@ -18,8 +18,8 @@
  *     resident + in_flight + free == memory; if memory is handed out in whole blocks (the real driver's root chunks):
  *     blocks that hold anything x 2 MiB + free == memory, and resident + in_flight <= what they make
  *     moved_in + filled - moved_out - dropped == resident
- *     a unit's newest version is in the CPU's copy or in the GPU's copy, or both; a blank one's is version 1, of zeros
- *     an SM's tracked NACKs <= its allotment, unless faults are served in batches
+ *     a unit's newest version is in the CPU's copy or in the GPU's copy, or both; a blank one's was never written:
+ *     zeros an SM's tracked NACKs <= its allotment, unless faults are served in batches
  * What is cleaned is copied to the CPU and stays: it is in none of these sums, and dirty again when the GPU writes to
  * it. */
 #ifndef FF_PAGING_PAGER_H
@@ -62,39 +62,52 @@ typedef enum pager_flight_kind {
   PAGER_FLIGHT_WRITABLE
 } pager_flight_kind;
 
+enum { PAGER_INDEX_BITS = 28 };
+#define PAGER_INDEX_MAX ((UINT32_C(1) << PAGER_INDEX_BITS) - 1) /* allocations, NACKs, flights and siblings at a time */
+
+/* What there is most of, one for each page that was ever looked at: half a line of the host's caches. Of the versions
+ * of its content only which copy has the newest is kept: a write makes a newer one, a transfer gives what the other
+ * has. */
 typedef struct pager_unit {
-  uint32_t version;     /* of the newest content, by the CPU or the GPU */
-  uint32_t gpu_version; /* of the copy in GPU memory */
-  uint32_t cpu_version; /* of the copy in host memory */
-  uint32_t allocation;  /* index; 0: belongs to none, counts as resident */
-  uint32_t flight;      /* IN_FLIGHT: its index */
-  uint32_t nacks;       /* first NACK on it; 0: none */
-  uint32_t bytes;       /* that it covers: whole 4 KiB pages, or whole units if those are smaller */
-  uint32_t sibling;     /* the next unit of the same window (index into siblings); 0: none */
-  uint32_t mapped;      /* managed pages: the CPU may touch it if no launch was made since: == pager.unmappings */
-  uint8_t state;        /* pager_state */
-  uint8_t alias_tag;    /* tells units of one window apart, for TLB tags */
-  bool fresh;           /* came for a far-fault whose access has not been made yet: not evicted if it can be helped */
-  bool prefetched;      /* came along with a far-fault */
-  bool evicted;         /* has been evicted before: its next far-fault is a refault */
-  bool starved;         /* a far-fault on it waits for room */
-  /* IN_FLIGHT, but its bytes do not move yet: the GPU goes on reaching the CPU's copy, and may write it (manager.h:
-   * reaches) */
-  bool departs;
-  bool duplicate; /* resident, and the CPU has the same bytes mapped: both may read it, neither write */
-  /* resident, written back ahead and not written to since: the host takes it back with what is dirty */
-  bool cleaned;
+  uint64_t last_use; /* by the GPU, since it came; 0: never */
+  /* a bit per 32nd of its window: the GPU has used it since the unit left last, so lines of it may be in caches */
+  uint32_t used;
+  uint32_t allocation : PAGER_INDEX_BITS; /* index; 0: belongs to none, counts as resident */
+  pager_state state : 2;
+  /* came for a far-fault whose access has not been made yet: not evicted if it can be helped */
+  bool fresh : 1;
+  bool prefetched : 1;               /* came along with a far-fault */
+  uint32_t nacks : PAGER_INDEX_BITS; /* first NACK on it; 0: none */
+  pager_flight_kind flight_kind : 3; /* IN_FLIGHT */
+  bool evicted : 1;                  /* has been evicted before: its next far-fault is a refault */
+  union {
+    struct {
+      uint32_t flight : PAGER_INDEX_BITS; /* IN_FLIGHT: its index */
+      bool starved : 1;                   /* a far-fault on it waits for room */
+      /* IN_FLIGHT, but its bytes do not move yet: the GPU goes on reaching the CPU's copy, and may write it (manager.h:
+       * reaches) */
+      bool departs : 1;
+      bool duplicate : 1; /* resident, and the CPU has the same bytes mapped: both may read it, neither write */
+      /* resident, written back ahead and not written to since: the host takes it back with what is dirty */
+      bool cleaned : 1;
+    };
+    /* managed pages, which never fly: the CPU may touch it if no launch was made since: == pager.unmappings */
+    uint32_t mapped : PAGER_INDEX_BITS;
+  };
+  uint32_t sibling : PAGER_INDEX_BITS; /* the next unit of the same window (index into siblings); 0: none */
   /* of a blank allocation: it holds data though it was never written, as zeros were copied, or the host has touched it
    * under a manager that keeps no account of writes (copy_clean) */
-  bool populated;
-  bool wrote_far;      /* written over the link since another device has it: noted */
-  uint8_t hints;       /* what the program has said of it */
-  uint8_t flight_kind; /* IN_FLIGHT: pager_flight_kind */
-  uint8_t source;      /* IN_FLIGHT: 1 + the device whose bytes come; 0: the host's, or none */
-  uint64_t last_use;   /* by the GPU, since it came; 0: never */
-  /* a bit per 64th of its window: the GPU has used it since the unit left last, so lines of it may be in caches */
-  uint64_t used;
+  bool populated : 1;
+  bool wrote_far : 1;   /* written over the link since another device has it: noted */
+  bool written : 1;     /* since it was allocated */
+  bool cpu_newest : 1;  /* the copy in host memory is the newest, */
+  uint32_t pieces : 10; /* that it covers, of pager.grain: whole 4 KiB pages, or whole units if those are smaller */
+  uint32_t source : 5;  /* IN_FLIGHT: 1 + the device whose bytes come; 0: the host's, or none */
+  bool gpu_newest : 1;  /* and that in GPU memory is. Of none it is: only before the program's first copy to it */
+  uint8_t alias_tag;    /* tells units of one window apart, for TLB tags */
+  uint8_t hints;        /* what the program has said of it */
 } pager_unit;
+_Static_assert(sizeof(pager_unit) == 32, "16 million of them are 512 MiB");
 
 typedef struct pager_allocation {
   uint64_t address, bytes;
@@ -140,8 +153,9 @@ typedef struct fault_request {
 
 typedef struct pager_hooks {
   void *context;
-  void (*wake)(void *context, uint32_t sm, uint32_t warp); /* the warp tries its access again */
-  bool (*writes)(void *context, uint32_t warp);            /* the access that the warp is at; NULL: all read */
+  /* The warp tries its access again: its far-fault on the unit of the address is over. */
+  void (*wake)(void *context, uint32_t sm, uint32_t warp, uint64_t address);
+  bool (*writes)(void *context, uint32_t warp); /* the access that the warp is at; NULL: all read */
   /* A far-fault begins; returns when the unit will have arrived (pager_complete is then called). `room`: when the
    * memory that it takes is free, what was there having been written back; 0: it is free, or nothing moves. */
   uint64_t (*start)(void *context, fault_request *request, uint64_t address, uint32_t flight, const pager_unit *unit,
@@ -205,16 +219,20 @@ typedef enum pager_set {
   PAGER_SETS
 } pager_set;
 
+typedef struct pager_windows { /* a bit per window of units: one of them is in the set */
+  uint64_t in[PAGER_SETS];
+} pager_windows;
+
 typedef struct pager_chunk {
-  uint64_t number;               /* address >> PAGER_CHUNK_SHIFT */
-  struct pager_chunk *next;      /* in its bucket */
-  struct pager_thrash *thrash;   /* thrash.c; NULL: nothing has happened here */
-  uint32_t used;                 /* units that belong to an allocation, siblings included */
-  uint32_t holding;              /* units that are resident or in flight */
-  uint64_t *windows[PAGER_SETS]; /* a bit per window of units: one of them is in the set */
-  uint32_t counts[PAGER_SETS];   /* of these bits */
-  bool listed[PAGER_SETS];       /* its number is in pager.chunks */
-  bool owed_listed;              /* its number is in pager.owed */
+  uint64_t number;             /* address >> PAGER_CHUNK_SHIFT */
+  struct pager_thrash *thrash; /* thrash.c; NULL: nothing has happened here */
+  uint32_t used;               /* units that belong to an allocation, siblings included */
+  uint32_t holding;            /* units that are resident or in flight */
+  pager_windows *windows;      /* 64 of the chunk's each */
+  uint32_t counts[PAGER_SETS]; /* of these bits */
+  bool listed[PAGER_SETS];     /* its number is in pager.chunks */
+  bool owed_listed;            /* its number is in pager.owed */
+  bool moves;                  /* it has a page that is `moving` */
   /* per group: the latest use of what is resident, unless stale (units of a group or less) */
   uint64_t group_use[FF_BLOCK_BYTES / FF_GROUP_BYTES];
   /* a bit per group: what was used last has left, so the latest use of the rest must be looked for */
@@ -247,7 +265,14 @@ typedef struct pager_waiter {
   uint32_t warp, next;
 } pager_waiter;
 
-enum { PAGER_CACHE = 256 };
+enum { PAGER_CACHE = 256, PAGER_REGION_CHUNKS = 512 };
+
+typedef struct pager_region { /* a GiB of addresses */
+  uint64_t number;            /* address >> PAGER_CHUNK_SHIFT, / PAGER_REGION_CHUNKS */
+  struct pager_region *next;  /* in its bucket */
+  uint32_t made;              /* chunks that are not NULL; 0: it is freed */
+  pager_chunk *chunks[PAGER_REGION_CHUNKS];
+} pager_region;
 
 typedef struct pager_range {
   uint64_t address, bytes;
@@ -308,14 +333,15 @@ typedef struct pager {
   FF_VEC(pager_allocation) allocations; /* [0]: what belongs to none */
   FF_VEC(uint32_t) by_address;          /* live allocations, by address */
   uint32_t free_allocation;             /* list of dead ones, linked by owner */
-  pager_chunk **buckets;
-  pager_chunk *zero_chunk; /* stands for every piece that no allocation overlaps */
-  uint32_t bucket_count, chunk_count;
+  pager_region **buckets;               /* by hash of their numbers */
+  pager_chunk *zero_chunk;              /* stands for every piece that no allocation overlaps */
+  uint32_t bucket_count, region_count, chunk_count;
   struct {
     uint64_t number;
-    pager_chunk *chunk;
+    pager_region *region;
   } cache[PAGER_CACHE];
-  pager_unit **siblings; /* [0] unused */
+  uint64_t unowned[PAGER_CACHE]; /* numbers of chunks that no allocation overlaps; UINT64_MAX: none */
+  pager_unit **siblings;         /* [0] unused */
   uint32_t sibling_count, sibling_capacity, sibling_free;
   FF_VEC(pager_flight) flights; /* [0] unused */
   uint32_t flight_count;        /* in use */
@@ -368,9 +394,11 @@ pager_unit *pager_sibling_find(pager *pager, pager_unit *unit, uint64_t address)
 
 /* The chunk of an address: `zero_chunk` if no allocation overlaps it. O(1). */
 static inline pager_chunk *pager_chunk_at(pager *pager, uint64_t address) {
-  uint64_t number = address >> PAGER_CHUNK_SHIFT;
-  uint32_t slot = number % PAGER_CACHE;
-  return pager->cache[slot].number == number ? pager->cache[slot].chunk : pager_chunk_find(pager, number);
+  uint64_t number = address >> PAGER_CHUNK_SHIFT, region = number / PAGER_REGION_CHUNKS;
+  uint32_t slot = region % PAGER_CACHE;
+  bool known = pager->cache[slot].number == region;
+  pager_chunk *chunk = known ? pager->cache[slot].region->chunks[number % PAGER_REGION_CHUNKS] : NULL;
+  return __builtin_expect(chunk != NULL, 1) ? chunk : pager_chunk_find(pager, number);
 }
 
 /* The unit of an address: never NULL. O(1). The pointer lives until an allocation is mapped or unmapped. */
@@ -388,9 +416,14 @@ static inline pager_leaf pager_leaf_of(pager *pager, uint64_t address) {
   return chunk->whole_groups >> (address / FF_GROUP_BYTES % 32) & 1 ? PAGER_LEAF_GROUP : PAGER_LEAF_MIN;
 }
 
+/* Bytes that it covers. */
+static inline uint32_t pager_bytes(const pager *pager, const pager_unit *unit) {
+  return unit->pieces * (uint32_t)pager->grain;
+}
+
 /* It holds no data: neither written nor copied since it was allocated. O(1). */
 static inline bool pager_blank(const pager *pager, const pager_unit *unit) {
-  return unit->version == 1 && !unit->populated && pager->allocations.items[unit->allocation].blank;
+  return !unit->written && !unit->populated && pager->allocations.items[unit->allocation].blank;
 }
 
 /* ---- what the GPU does to a unit of which `address` is any address: the version oracle ---- */
@@ -398,9 +431,17 @@ static inline bool pager_blank(const pager *pager, const pager_unit *unit) {
 /* room.c: it has become dirty, clean or used: what policies see of it */
 void pager_remark(pager *pager, uint64_t address);
 
+typedef enum pager_processor { PAGER_CPU = 1, PAGER_GPU = 2 } pager_processor;
+/* There is a newer version, in the copies of these (a set of processors). */
+static inline void pager_written(pager_unit *unit, unsigned processors) {
+  unit->written = true;
+  unit->cpu_newest = processors & PAGER_CPU;
+  unit->gpu_newest = processors & PAGER_GPU;
+}
+
 /* The bit of pager_unit.used for an address of the unit. */
-static inline uint64_t pager_used_bit(const pager *pager, uint64_t address) {
-  return UINT64_C(1) << (address >> (pager->unit_shift - 6) & 63);
+static inline uint32_t pager_used_bit(const pager *pager, uint64_t address) {
+  return UINT32_C(1) << (address >> (pager->unit_shift - 5) & 31);
 }
 
 static inline void pager_note_use(pager *pager, pager_unit *unit, uint64_t address) {
@@ -426,18 +467,18 @@ static inline void pager_gpu_read(pager *pager, pager_unit *unit, uint64_t addre
     unit->fresh = false;
     pager_remark(pager, address);
   }
-  FF_CHECK(pager_over_link(unit) || (unit->state == PAGER_RESIDENT && unit->gpu_version == unit->version));
+  FF_CHECK(pager_over_link(unit) || (unit->state == PAGER_RESIDENT && unit->gpu_newest));
 }
 
 static inline void pager_gpu_write(pager *pager, pager_unit *unit, uint64_t address) {
   pager_gpu_read(pager, unit, address); /* most stores leave part of the page: it must be the newest */
   if (pager_over_link(unit)) {
-    unit->cpu_version = ++unit->version;
+    pager_written(unit, PAGER_CPU);
     if (__builtin_expect(pager->config.owners != NULL, 0)) pager_wrote_far(pager, unit, address);
   }
   if (unit->state != PAGER_RESIDENT) return;
-  bool clean = unit->cpu_version == unit->version;
-  unit->gpu_version = ++unit->version;
+  bool clean = unit->cpu_newest;
+  pager_written(unit, PAGER_GPU);
   unit->duplicate = false;
   if (__builtin_expect(clean, 0)) {
     unit->cleaned = false;
@@ -657,7 +698,6 @@ void pager_host_prefetch(pager *pager, uint64_t now, pager_moves *moves); /* tha
 
 /* ---- thrashing: thrash.c ---- */
 
-typedef enum pager_processor { PAGER_CPU = 1, PAGER_GPU = 2 } pager_processor;
 typedef enum pager_thrash_answer {
   PAGER_THRASH_NONE,
   PAGER_THRASH_THROTTLE,

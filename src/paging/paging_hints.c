@@ -58,7 +58,7 @@ void pager_remap(pager *p, pager_unit *unit, uint64_t address) {
   if (unit->state == PAGER_REMOTE && pager_stays(unit)) return; /* was mapped by a fault */
   if (unit->state == wanted) return;
   if (unit->state == PAGER_REMOTE) p->config.hooks.left(p->config.hooks.context, address, unit);
-  unit->state = (uint8_t)wanted;
+  unit->state = wanted;
   pager_remark(p, address);
 }
 
@@ -66,13 +66,13 @@ void pager_remap(pager *p, pager_unit *unit, uint64_t address) {
 static void collapse(pager *p, pager_unit *unit, uint64_t address) {
   if (unit->state != PAGER_RESIDENT || !unit->duplicate) return;
   unit->duplicate = false;
-  if (unit->hints & PAGER_PREFERS_GPU || unit->cpu_version != unit->version) { /* the host's copy is old: another device
+  if (unit->hints & PAGER_PREFERS_GPU || !unit->cpu_newest) { /* the host's copy is old: another device
                                                                                  has copied it */
     pager_note(p, unit, address, OWNERS_TAKES, 0);
     return;
   }
   pager_unit_leaves(p, unit, address);
-  p->dropped += unit->bytes;
+  p->dropped += pager_bytes(p, unit);
 }
 
 static uint8_t with_advice(uint8_t hints, trace_advice advice, bool gpu) {
@@ -124,9 +124,9 @@ void pager_advise(pager *p, uint64_t address, uint64_t bytes, trace_advice advic
 
 /* The CPU gets the newest bytes. Copied if they are newer than its own, or if no account is kept of that. */
 static void copy_out(pager *p, pager_unit *unit, bool leaves, uint64_t address, pager_moves *moves) {
-  bool copied = unit->cpu_version != unit->version || (p->config.copy_clean && !unit->duplicate);
-  FF_CHECK(unit->cpu_version == unit->version || unit->gpu_version == unit->version);
-  unit->cpu_version = unit->version;
+  bool copied = !unit->cpu_newest || (p->config.copy_clean && !unit->duplicate);
+  FF_CHECK(unit->cpu_newest || unit->gpu_newest);
+  unit->cpu_newest = true;
   unit->populated |= copied;
   if (leaves) pager_unit_leaves(p, unit, address);
   else {
@@ -135,11 +135,11 @@ static void copy_out(pager *p, pager_unit *unit, bool leaves, uint64_t address, 
   }
   if (copied) {
     moves->units++;
-    moves->bytes += unit->bytes;
+    moves->bytes += pager_bytes(p, unit);
     pager_moved(p, unit, false);
   }
-  if (leaves && copied) p->moved_out += unit->bytes;
-  else if (leaves) p->dropped += unit->bytes;
+  if (leaves && copied) p->moved_out += pager_bytes(p, unit);
+  else if (leaves) p->dropped += pager_bytes(p, unit);
 }
 
 pager_moves pager_prefetch_out(pager *p, uint64_t address, uint64_t bytes) {
@@ -194,12 +194,12 @@ static void first_touch(pager *p, pager_unit *unit, uint64_t address, uint64_t n
 
 /* The host reads what is newer in GPU memory over the link, once; what it writes is there at once, for both. */
 static void touch_coherent(pager *p, pager_unit *unit, bool write, uint64_t address, pager_moves *moves) {
-  if (unit->cpu_version != unit->version) {
+  if (!unit->cpu_newest) {
     pager_clean_unit(p, unit, address);
     moves->units++;
-    moves->bytes += unit->bytes;
+    moves->bytes += pager_bytes(p, unit);
   }
-  if (write) unit->gpu_version = unit->cpu_version = ++unit->version;
+  if (write) pager_written(unit, PAGER_CPU | PAGER_GPU);
 }
 
 static void touch_unit(pager *p, pager_unit *unit, bool write, uint64_t address, uint64_t now, pager_moves *moves) {
@@ -207,23 +207,23 @@ static void touch_unit(pager *p, pager_unit *unit, bool write, uint64_t address,
     touch_coherent(p, unit, write, address, moves);
     return;
   }
-  if (unit->state == PAGER_RESIDENT && !(unit->duplicate && !write && unit->cpu_version == unit->version)) {
+  if (unit->state == PAGER_RESIDENT && !(unit->duplicate && !write && unit->cpu_newest)) {
     moves->faults++;
-    moves->faulted += unit->bytes;
+    moves->faulted += pager_bytes(p, unit);
     if (pager_host_prefetches(p)) pager_host_ask(p, address);
     pager_host_takes(p, unit, !write && unit->hints & PAGER_READ_MOSTLY, address, now, moves);
     if (pager_host_prefetches(p)) pager_host_prefetch(p, now, moves);
   } else if (pager_blank(p, unit) && (write || p->config.copy_clean)) {
     first_touch(p, unit, address, now, moves);
   }
-  if (write) unit->cpu_version = ++unit->version;
+  if (write) pager_written(unit, PAGER_CPU);
 }
 
 /* When the host may touch the unit: when it has landed; when a period of throttling is over; 0: now. */
 static uint64_t host_waits(pager *p, const pager_unit *unit, uint64_t address, uint64_t now) {
   uint64_t until;
   if (unit->state == PAGER_IN_FLIGHT && !unit->departs) return p->flights.items[unit->flight].lands;
-  if (pager_cleaning(p, address, unit->bytes) > now) return pager_cleaning(p, address, unit->bytes);
+  if (pager_cleaning(p, address, pager_bytes(p, unit)) > now) return pager_cleaning(p, address, pager_bytes(p, unit));
   if (unit->state != PAGER_RESIDENT || unit->hints & PAGER_READ_MOSTLY) return 0;
   return pager_thrash_ask(p, address, PAGER_CPU, now, &until) == PAGER_THRASH_THROTTLE ? until : 0;
 }

@@ -60,7 +60,7 @@ static void close_gaps(pager *p, const pager_chunk *chunk, gap *gaps, uint32_t c
 }
 
 void pager_partial(pager *p, const fault_request *request, uint64_t address) {
-  const pager_chunk *chunk = pager_chunk_find(p, address >> PAGER_CHUNK_SHIFT);
+  const pager_chunk *chunk = pager_chunk_at(p, address);
   uint32_t room = units_of(p) / 2 + 1;
   gap *gaps = ff_alloc(room * sizeof *gaps);
   uint32_t count = find_gaps(p, chunk, gaps, room);
@@ -71,7 +71,7 @@ void pager_partial(pager *p, const fault_request *request, uint64_t address) {
 }
 
 uint32_t pager_page_ranges(pager *p, uint64_t address) {
-  const pager_chunk *chunk = pager_chunk_find(p, address >> PAGER_CHUNK_SHIFT);
+  const pager_chunk *chunk = pager_chunk_at(p, address);
   if (!p->config.ranges) return 0;
   uint32_t units = units_of(p), count = 0;
   for (uint32_t at = pager_chunk_next(p, chunk, 0, true); at < units; count++)

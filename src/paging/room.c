@@ -41,12 +41,7 @@ static void pages_of(const pager *p, const pager_chunk *chunk, uint64_t window, 
 
 /* A block of memory that is handed out whole gives nothing back while it must keep one of its pages: then it keeps
  * all. */
-static bool block_stays(const pager *p, const pager_chunk *chunk) {
-  uint64_t moving = 0;
-  if (!p->config.whole_blocks) return false;
-  for (size_t w = 0; w < sizeof chunk->moving.word / sizeof *chunk->moving.word; w++) moving |= chunk->moving.word[w];
-  return moving != 0;
-}
+static bool block_stays(const pager *p, const pager_chunk *chunk) { return p->config.whole_blocks && chunk->moves; }
 
 /* The chunk is listed in the pager's sets as its windows say. */
 static void list_chunk(pager *p, pager_chunk *chunk) {
@@ -85,7 +80,7 @@ static bool mark_sets(const pager *p, pager_chunk *chunk, uint64_t window) {
   }
   bool turned = false;
   for (int s = 0; s < PAGER_SETS; s++) {
-    uint64_t bit = UINT64_C(1) << (u % 64), *word = &chunk->windows[s][u / 64];
+    uint64_t bit = UINT64_C(1) << (u % 64), *word = &chunk->windows[u / 64].in[s];
     bool in = s < sets;
     if (((*word & bit) != 0) == in) continue;
     *word ^= bit;
@@ -114,7 +109,7 @@ static void mark_page(pager_chunk *chunk, uint32_t page, const pager_unit *u) {
   bool mapped = u->allocation && (u->state != PAGER_REMOTE || pager_may_come(u)),
        resident = mapped && u->state == PAGER_RESIDENT;
   bool flies = mapped && u->state == PAGER_IN_FLIGHT;
-  bool on[5] = {mapped, resident || flies, flies || (resident && u->fresh), resident && u->cpu_version != u->version,
+  bool on[5] = {mapped, resident || flies, flies || (resident && u->fresh), resident && !u->cpu_newest,
                 resident && u->cleaned};
   for (int i = 0; i < 5; i++)
     sets[i]->word[page / 64] = (sets[i]->word[page / 64] & ~(UINT64_C(1) << page % 64)) | (uint64_t)on[i] << page % 64;
@@ -130,7 +125,7 @@ static void mark_unit(const pager *p, pager_chunk *chunk, uint64_t window, const
   if (!absent || p->config.unit_bytes >= FF_PAGE_BYTES) set_pages(&chunk->valid, first, last, !absent);
   if (u->state == PAGER_IN_FLIGHT || (u->state == PAGER_RESIDENT && u->fresh))
     set_pages(&chunk->moving, first, last, true);
-  if (u->state == PAGER_RESIDENT && u->cpu_version != u->version) set_pages(&chunk->dirty, first, last, true);
+  if (u->state == PAGER_RESIDENT && !u->cpu_newest) set_pages(&chunk->dirty, first, last, true);
 }
 
 /* The place of all of the window at the offset: PAGER_RESIDENT, or PAGER_REMOTE; PAGER_ABSENT: of neither is it all. */
@@ -143,11 +138,15 @@ static pager_state place_of(const pager *p, const pager_chunk *chunk, uint64_t o
 
 /* Does one page map the group: is all of it in GPU memory, or all of it where the GPU reaches it over the link? */
 static bool group_is_whole(const pager *p, const pager_chunk *chunk, uint32_t group) {
-  if ((chunk->mapped.word[group / 4] >> group % 4 * 16 & 0xffff) != 0xffff) return false;
+  uint64_t mapped = chunk->mapped.word[group / 4] >> group % 4 * 16 & 0xffff,
+           valid = chunk->valid.word[group / 4] >> group % 4 * 16 & 0xffff;
+  if (mapped != 0xffff || (valid && valid != 0xffff)) return false;
   uint64_t begin = group * FF_GROUP_BYTES;
   pager_state place = place_of(p, chunk, begin); /* what is valid may be on its way still */
   bool whole = place != PAGER_ABSENT;
-  for (uint64_t at = begin; whole && at < begin + FF_GROUP_BYTES; at += p->config.unit_bytes)
+  uint64_t step = p->config.unit_bytes < FF_GROUP_BYTES ? p->config.unit_bytes : FF_GROUP_BYTES;
+  /* from the end: what comes in order of address is not whole before its last unit has come */
+  for (uint64_t at = begin + FF_GROUP_BYTES - step; whole && at > begin; at -= step)
     whole = place_of(p, chunk, at) == place;
   return whole;
 }
@@ -208,7 +207,9 @@ static void mark_pages(pager *p, pager_chunk *chunk, uint64_t window) {
 
 void pager_mark_windows(pager *p, pager_chunk *chunk, uint64_t first, uint64_t end) {
   if (chunk == p->zero_chunk) return;
-  bool turned = false;
+  uint32_t word = (uint32_t)(first % FF_BLOCK_BYTES / FF_PAGE_BYTES / 64);
+  bool turned = false, within = (end - 1) % FF_BLOCK_BYTES / FF_PAGE_BYTES / 64 == word;
+  uint64_t moving = chunk->moving.word[word], owed = chunk->dirty.word[word] | chunk->cleaned.word[word];
   for (uint64_t window = first; window < end; window += p->config.unit_bytes) {
     turned |= mark_sets(p, chunk, window);
     mark_use(p, chunk, window);
@@ -217,8 +218,12 @@ void pager_mark_windows(pager *p, pager_chunk *chunk, uint64_t first, uint64_t e
   uint64_t base = chunk->number << PAGER_CHUNK_SHIFT;
   if (p->config.largest_leaf)
     mark_leaves(p, chunk, (uint32_t)((first - base) / FF_GROUP_BYTES), (uint32_t)((end - 1 - base) / FF_GROUP_BYTES));
-  if (turned || p->config.whole_blocks) list_chunk(p, chunk);
-  list_owed(p, chunk);
+  if (!within || moving != chunk->moving.word[word] || owed != (chunk->dirty.word[word] | chunk->cleaned.word[word])) {
+    chunk->moves = any_page(&chunk->moving);
+    list_owed(p, chunk);
+    turned |= p->config.whole_blocks;
+  }
+  if (turned) list_chunk(p, chunk);
 }
 
 void pager_mark_window(pager *p, pager_chunk *chunk, uint64_t window) {
@@ -336,7 +341,7 @@ static uint64_t view_blank_bytes(const ff_view *view, uint64_t address, uint64_t
     return pager_may_come(&fresh) && pager_blank(p, &fresh) ? FF_BLOCK_BYTES : 0;
   pager_walk w = pager_walk_begin(p, address, bytes);
   for (const pager_unit *unit; (unit = pager_walk_next(&w));)
-    if (pager_may_come(unit) && pager_blank(p, unit)) blank += unit->bytes;
+    if (pager_may_come(unit) && pager_blank(p, unit)) blank += pager_bytes(p, unit);
   return blank;
 }
 
@@ -450,7 +455,7 @@ void pager_view_init(pager *p) {
 /* ---- memory ---- */
 
 uint64_t pager_room_wanted(pager *p, uint64_t address, const pager_unit *unit) {
-  if (!p->config.whole_blocks) return unit->bytes;
+  if (!p->config.whole_blocks) return pager_bytes(p, unit);
   return pager_chunk_at(p, address)->holding ? 0 : FF_BLOCK_BYTES;
 }
 
@@ -469,7 +474,7 @@ void pager_room_give(pager *p, uint64_t address, const pager_unit *unit) {
   FF_ASSERT(chunk->holding);
   chunk->holding--;
   if (!p->config.whole_blocks) {
-    p->free += unit->bytes;
+    p->free += pager_bytes(p, unit);
   } else if (!chunk->holding) {
     p->free += FF_BLOCK_BYTES;
     p->held_blocks--;
@@ -485,22 +490,23 @@ uint64_t pager_room_ready(pager *p) {
 /* ---- eviction ---- */
 
 static void evict(pager *p, const fault_request *request, pager_unit *unit, uint64_t address) {
-  bool dirty = unit->cpu_version != unit->version, write_back = dirty || (p->config.copy_clean && !unit->duplicate);
-  FF_CHECK(!dirty || unit->gpu_version == unit->version);
+  bool dirty = !unit->cpu_newest, write_back = dirty || (p->config.copy_clean && !unit->duplicate);
+  FF_CHECK(!dirty || unit->gpu_newest);
   uint64_t free_at = p->config.hooks.evicted(p->config.hooks.context, request, address, unit, write_back);
   if (p->room_at < free_at) p->room_at = free_at;
-  unit->cpu_version = unit->version;
-  unit->state = (uint8_t)pager_away(unit);
+  unit->cpu_newest = true;
+  unit->state = pager_away(unit);
   unit->duplicate = unit->cleaned = false;
   unit->populated |= write_back;
   unit->evicted = true;
-  p->resident -= unit->bytes;
+  p->resident -= pager_bytes(p, unit);
   pager_room_give(p, address, unit);
   if (write_back) {
-    p->moved_out += unit->bytes;
-    p->config.hooks.moved(p->config.hooks.context, p->allocations.items[unit->allocation].owner, false, unit->bytes);
+    p->moved_out += pager_bytes(p, unit);
+    p->config.hooks.moved(p->config.hooks.context, p->allocations.items[unit->allocation].owner, false,
+                          pager_bytes(p, unit));
   } else {
-    p->dropped += unit->bytes;
+    p->dropped += pager_bytes(p, unit);
   }
   pager_note(p, unit, address, OWNERS_GIVES, 0);
   p->config.hooks.left(p->config.hooks.context, address, unit);
@@ -528,9 +534,8 @@ static void sweep_window(pager *p, const fault_request *request, uint64_t window
 
 /* Of the chunk's windows the last one in [first, end) that holds anything, plus 1; 0: there is none. */
 static uint32_t last_held(const pager_chunk *chunk, uint32_t first, uint32_t end) {
-  const uint64_t *bits = chunk->windows[PAGER_HELD];
   while (first < end) {
-    uint64_t word = bits[(end - 1) / 64] & UINT64_MAX >> (63 - (end - 1) % 64);
+    uint64_t word = chunk->windows[(end - 1) / 64].in[PAGER_HELD] & UINT64_MAX >> (63 - (end - 1) % 64);
     uint32_t found = word ? (end - 1) / 64 * 64 + 64 - (uint32_t)__builtin_clzll(word) : 0;
     if (word) return found > first ? found : 0;
     end = (end - 1) / 64 * 64;
@@ -543,7 +548,7 @@ static uint32_t last_held(const pager_chunk *chunk, uint32_t first, uint32_t end
 static uint64_t behind_last_held(pager *p, uint64_t begin, uint64_t end) {
   uint64_t number;
   if (begin >= end || !ff_numbers_previous(&p->chunks[PAGER_HELD], (end - 1) >> PAGER_CHUNK_SHIFT, &number)) return 0;
-  const pager_chunk *chunk = pager_chunk_find(p, number);
+  const pager_chunk *chunk = pager_chunk_at(p, number << PAGER_CHUNK_SHIFT);
   uint64_t base = number << PAGER_CHUNK_SHIFT;
   uint32_t windows = 1u << (PAGER_CHUNK_SHIFT - p->unit_shift),
            first = begin > base ? (uint32_t)((begin - base) >> p->unit_shift) : 0;
@@ -702,9 +707,7 @@ static void bring_range(pager *p, const fault_request *request, uint64_t address
     if (!(p->counting ? pager_counted(unit) : pager_may_come(unit)) ||
         (unit->nacks && !p->serving && !p->config.ranges))
       continue;
-    if (pager_stays(unit) ||
-        (!unit->nacks && pager_thrashes(p, pager_chunk_find(p, w.address >> PAGER_CHUNK_SHIFT), w.address)))
-      continue;
+    if (pager_stays(unit) || (!unit->nacks && pager_thrashes(p, pager_chunk_at(p, w.address), w.address))) continue;
     bool blank = pager_blank(p, unit) && !unit->nacks, zeroes = p->config.zeroes && pager_blank(p, unit);
     if (p->blank_only && !blank) continue;
     if (p->idles && blank && p->config.manager->reaches && !p->allocations.items[unit->allocation].users) {
@@ -732,15 +735,15 @@ static void bring_range(pager *p, const fault_request *request, uint64_t address
     unit->departs = unit->state == PAGER_REMOTE;
     if (unit->starved) pager_starved_drop(p, unit); /* a gap that closes holds one whose far-fault waits for room */
     unit->state = PAGER_IN_FLIGHT;
-    unit->flight = r->flight;
-    unit->source = source;
+    unit->flight = r->flight & PAGER_INDEX_MAX;
+    unit->source = source & 31u;
     unit->flight_kind = unit->hints & PAGER_READ_MOSTLY ? PAGER_FLIGHT_COPIED : PAGER_FLIGHT_MOVED;
     if (zeroes) unit->flight_kind = PAGER_FLIGHT_ZEROED;
     unit->prefetched = !unit->nacks;
     if (p->serving && unit->flight_kind == PAGER_FLIGHT_MOVED) pager_thrash_event(p, w.address, PAGER_GPU, p->now);
     pager_room_take(p, w.address, unit);
-    p->in_flight += unit->bytes;
-    *reached_of(pager_chunk_find(p, w.address >> PAGER_CHUNK_SHIFT), w.address) = 0;
+    p->in_flight += pager_bytes(p, unit);
+    *reached_of(pager_chunk_at(p, w.address), w.address) = 0;
     pager_mark(p, w.address, unit);
   }
 }
@@ -773,7 +776,7 @@ void pager_prefetch(pager *p, const fault_request *request, const ff_fault *faul
 bool pager_reached(pager *p, const pager_unit *unit, uint64_t address, uint64_t bytes) {
   if (p->config.counters.threshold) return pager_count_access(p, unit, address);
   if (!p->config.prefetch || !p->config.prefetch->reached || !pager_may_come(unit)) return false;
-  uint32_t *reached = reached_of(pager_chunk_find(p, address >> PAGER_CHUNK_SHIFT), address), before = *reached;
+  uint32_t *reached = reached_of(pager_chunk_at(p, address), address), before = *reached;
   if (*reached < UINT32_MAX / 2) *reached += (uint32_t)bytes;
   return before / FF_REACHED_BYTES != *reached / FF_REACHED_BYTES;
 }
@@ -807,7 +810,7 @@ void pager_reached_tell(pager *p, const fault_request *request, uint64_t address
   p->to_bring.count = 0;
   p->proposals = &p->to_bring;
   p->config.prefetch->reached(p->config.prefetch_state, &p->view, address & ~(FF_GROUP_BYTES - 1),
-                              *reached_of(pager_chunk_find(p, address >> PAGER_CHUNK_SHIFT), address));
+                              *reached_of(pager_chunk_at(p, address), address));
   p->proposals = NULL;
   pager_bring(p, request, true);
   pager_keep_free(p, request);

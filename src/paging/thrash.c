@@ -86,7 +86,7 @@ static void page_event(const pager *p, struct pager_thrash *block, thrash_page *
 
 void pager_thrash_event(pager *p, uint64_t address, pager_processor processor, uint64_t now) {
   if (!limits(p)) return;
-  pager_chunk *chunk = pager_chunk_find(p, address >> PAGER_CHUNK_SHIFT);
+  pager_chunk *chunk = pager_chunk_at(p, address);
   struct pager_thrash *block = chunk->thrash;
   if (!block) {
     block = chunk->thrash = ff_alloc(sizeof *block);
@@ -121,7 +121,7 @@ static void pin(pager *p, struct pager_thrash *block, thrash_page *page, uint64_
 }
 
 void pager_thrash_forget(pager *p, uint64_t address) {
-  pager_chunk *chunk = pager_chunk_find(p, address >> PAGER_CHUNK_SHIFT);
+  pager_chunk *chunk = pager_chunk_at(p, address);
   thrash_page *page = page_of(p, chunk, address);
   if (!page) return;
   forget(page);
@@ -134,7 +134,7 @@ void pager_thrash_forget(pager *p, uint64_t address) {
 void pager_unpin(pager *p, uint64_t now) {
   while (p->pins_first < p->pins.count && p->pins.items[p->pins_first].deadline <= now) {
     uint64_t address = p->pins.items[p->pins_first++].address;
-    thrash_page *page = page_of(p, pager_chunk_find(p, address >> PAGER_CHUNK_SHIFT), address);
+    thrash_page *page = page_of(p, pager_chunk_at(p, address), address);
     if (page && page->pinned) pager_thrash_forget(p, address); /* else it was freed, or the program moved it */
   }
   p->pins_due = p->pins_first < p->pins.count ? p->pins.items[p->pins_first].deadline : NEVER;
@@ -196,7 +196,7 @@ static void throttle(pager *p, thrash_page *page, pager_processor asks) {
 
 pager_thrash_answer pager_thrash_ask(pager *p, uint64_t address, pager_processor asks, uint64_t now, uint64_t *until) {
   if (!limits(p)) return PAGER_THRASH_NONE;
-  pager_chunk *chunk = pager_chunk_find(p, address >> PAGER_CHUNK_SHIFT);
+  pager_chunk *chunk = pager_chunk_at(p, address);
   thrash_page *page = page_of(p, chunk, address);
   if (!page || epoch_over(p, chunk->thrash, now) || !thrashes(p, page)) return PAGER_THRASH_NONE;
   *until = page->nap_end;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An ordered set of units: see units.h.
  *
- *     place of a unit: 1 + its index in the heap, or ASIDE + 1 + its index among those put aside; 0: it is not in the
- *     set heap[(i - 1) / 4] comes before heap[i]; *heap[i].place is its place */
+ *     place of a unit: 1 + its index in the heap, or ASIDE + 1 + its index among those put aside; 0: it is in neither
+ *     heap[(i - 1) / 4] comes before heap[i]; the place of heap[i]'s unit is i + 1 */
 #include "policy/units.h"
 
 #include <stdlib.h>
@@ -13,164 +13,191 @@
 #define ASIDE (UINT32_C(1) << 31)
 enum { CHECK_EVERY = 64, BRANCHES = 4 };
 
-typedef struct units_block {
-  uint64_t address; /* of the block; UINT64_MAX: an empty slot */
-  uint32_t *places; /* one per unit of the block */
-} units_block;
+static void set_unit(units *set, uint64_t unit_bytes) {
+  set->unit_bytes = unit_bytes;
+  set->unit_shift = (uint32_t)__builtin_ctzll(unit_bytes);
+  set->block_shift = (uint32_t)__builtin_ctzll(FF_BLOCK_BYTES / unit_bytes);
+}
 
-void units_init(units *set, uint64_t unit_bytes) { *set = (units){.unit_bytes = unit_bytes}; }
+void units_init(units *set, uint64_t unit_bytes) {
+  *set = (units){0};
+  set_unit(set, unit_bytes);
+}
 
 void units_free(units *set) {
-  for (size_t i = 0; i < set->block_capacity; i++) free(set->blocks[i].places);
-  free(set->blocks);
+  for (size_t i = 0; i < set->blocks.count; i++) free(set->blocks.items[i].places);
+  free(set->blocks.items);
+  free(set->slots);
   free(set->heap.items);
   free(set->aside.items);
   *set = (units){0};
 }
 
-/* ---- places ---- */
+/* ---- units and their places ---- */
 
-static units_block *slot_of(units_block *blocks, size_t capacity, uint64_t block) {
-  size_t slot = (block / FF_BLOCK_BYTES * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (capacity - 1);
-  while (blocks[slot].address != block && blocks[slot].address != UINT64_MAX) slot = (slot + 1) & (capacity - 1);
-  return &blocks[slot];
+static uint32_t *slot_of(const units *set, uint64_t block) {
+  size_t mask = set->slot_count - 1, slot = (block / FF_BLOCK_BYTES * UINT64_C(0x9e3779b97f4a7c15) >> 32) & mask;
+  while (set->slots[slot] && set->blocks.items[set->slots[slot] - 1].address != block) slot = (slot + 1) & mask;
+  return &set->slots[slot];
 }
 
 static void grow(units *set) {
-  size_t capacity = set->block_capacity ? set->block_capacity * 2 : 64;
-  units_block *blocks = ff_alloc(capacity * sizeof *blocks);
-  for (size_t i = 0; i < capacity; i++) blocks[i].address = UINT64_MAX;
-  for (size_t i = 0; i < set->block_capacity; i++)
-    if (set->blocks[i].address != UINT64_MAX) *slot_of(blocks, capacity, set->blocks[i].address) = set->blocks[i];
-  free(set->blocks);
-  set->blocks = blocks;
-  set->block_capacity = capacity;
+  free(set->slots);
+  set->slot_count = set->slot_count ? set->slot_count * 2 : 64;
+  set->slots = ff_alloc(set->slot_count * sizeof *set->slots);
+  for (uint32_t b = 0; b < set->blocks.count; b++) *slot_of(set, set->blocks.items[b].address) = b + 1;
 }
 
-/* Where the unit's place is kept; NULL: nothing of its block has ever been in the set. */
-static uint32_t *place_find(const units *set, uint64_t address) {
-  if (!set->block_capacity) return NULL;
-  const units_block *block = slot_of(set->blocks, set->block_capacity, pages_block_of(address));
-  return block->places ? &block->places[address % FF_BLOCK_BYTES / set->unit_bytes] : NULL;
+static uint32_t number_in(const units *set, uint32_t block, uint64_t address) {
+  return block << set->block_shift | (uint32_t)(address % FF_BLOCK_BYTES >> set->unit_shift);
 }
 
-static uint32_t *place_make(units *set, uint64_t address) {
-  if (set->block_count * 4 >= set->block_capacity * 3) grow(set);
-  units_block *block = slot_of(set->blocks, set->block_capacity, pages_block_of(address));
-  if (!block->places) {
-    block->address = pages_block_of(address);
-    block->places = ff_alloc(FF_BLOCK_BYTES / set->unit_bytes * sizeof *block->places);
-    set->block_count++;
+/* The unit's number; false: nothing of its block has ever been in the set. */
+static bool number_find(const units *set, uint64_t address, uint32_t *number) {
+  if (!set->slot_count) return false;
+  uint32_t slot = *slot_of(set, pages_block_of(address));
+  if (slot) *number = number_in(set, slot - 1, address);
+  return slot != 0;
+}
+
+static uint32_t number_make(units *set, uint64_t address) {
+  if (set->blocks.count * 4 >= set->slot_count * 3) grow(set);
+  uint32_t *slot = slot_of(set, pages_block_of(address));
+  if (!*slot) {
+    FF_ASSERT(set->blocks.count < UINT32_MAX >> set->block_shift); /* 16 TiB of units of 4 KiB */
+    uint32_t *places = ff_alloc((FF_BLOCK_BYTES / set->unit_bytes) * sizeof *places);
+    FF_PUSH(&set->blocks, ((units_block){.address = pages_block_of(address), .places = places}));
+    *slot = (uint32_t)set->blocks.count;
   }
-  return &block->places[address % FF_BLOCK_BYTES / set->unit_bytes];
+  return number_in(set, *slot - 1, address);
+}
+
+static uint32_t *place_of(const units *set, uint32_t number) {
+  const units_block *block = &set->blocks.items[number >> set->block_shift];
+  return &block->places[number & ((UINT32_C(1) << set->block_shift) - 1)];
+}
+
+static uint64_t address_of(const units *set, uint32_t number) {
+  uint64_t within = number & ((UINT32_C(1) << set->block_shift) - 1);
+  return set->blocks.items[number >> set->block_shift].address + (within << set->unit_shift);
+}
+
+/* Where the unit's place is kept; NULL: it is not in the set. */
+static uint32_t *place_find(const units *set, uint64_t address) {
+  uint32_t number, *place = number_find(set, address, &number) ? place_of(set, number) : NULL;
+  return place && *place ? place : NULL;
 }
 
 /* ---- the heap ---- */
 
-static bool before(const unit *a, const unit *b) {
-  return a->key < b->key || (a->key == b->key && a->address < b->address);
+static bool before(const units *set, const units_entry *a, const units_entry *b) {
+  return a->key < b->key || (a->key == b->key && address_of(set, a->number) < address_of(set, b->number));
 }
 
-static void settle(units *set, size_t index, unit u) {
-  set->heap.items[index] = u;
-  *u.place = (uint32_t)index + 1;
+static void settle(units *set, size_t index, units_entry e) {
+  set->heap.items[index] = e;
+  *place_of(set, e.number) = (uint32_t)index + 1;
 }
 
-/* Puts `u` at `index` or, if it does not belong there, above or below. */
-static void sift(units *set, size_t index, unit u) {
-  const unit *heap = set->heap.items;
-  for (size_t parent; index && before(&u, &heap[parent = (index - 1) / BRANCHES]); index = parent)
+/* Puts `e` at `index` or, if it does not belong there, above or below. */
+static void sift(units *set, size_t index, units_entry e) {
+  const units_entry *heap = set->heap.items;
+  for (size_t parent; index && before(set, &e, &heap[parent = (index - 1) / BRANCHES]); index = parent)
     settle(set, index, heap[parent]);
   for (size_t first = index * BRANCHES + 1; first < set->heap.count; first = index * BRANCHES + 1) {
     size_t child = first;
     for (size_t other = first + 1; other < first + BRANCHES && other < set->heap.count; other++)
-      if (before(&heap[other], &heap[child])) child = other;
-    if (!before(&heap[child], &u)) break;
+      if (before(set, &heap[other], &heap[child])) child = other;
+    if (!before(set, &heap[child], &e)) break;
     settle(set, index, heap[child]);
     index = child;
   }
-  settle(set, index, u);
+  settle(set, index, e);
 }
 
-bool units_has(const units *set, uint64_t address) {
-  const uint32_t *place = place_find(set, address);
-  return place && *place;
+unit units_at(const units *set, size_t index) {
+  units_entry e = set->heap.items[index];
+  return (unit){.key = e.key, .address = address_of(set, e.number)};
+}
+
+bool units_has(const units *set, uint64_t address) { return place_find(set, address) != NULL; }
+
+static uint64_t key_at(const units *set, uint32_t place) {
+  return place & ASIDE ? set->aside.items[(place & ~ASIDE) - 1].key : set->heap.items[place - 1].key;
 }
 
 uint64_t units_key(const units *set, uint64_t address) {
   const uint32_t *place = place_find(set, address);
-  if (!place || !*place) return 0;
-  return *place & ASIDE ? set->aside.items[(*place & ~ASIDE) - 1].key : set->heap.items[*place - 1].key;
+  return place ? key_at(set, *place) : 0;
 }
 
 /* Takes it from those put aside; the last of them gets its index. */
 static void aside_drop(units *set, uint32_t *place) {
   uint32_t index = (*place & ~ASIDE) - 1;
   *place = 0;
-  unit last = set->aside.items[--set->aside.count];
+  units_entry last = set->aside.items[--set->aside.count];
   if (index == set->aside.count) return;
   set->aside.items[index] = last;
-  *last.place = ASIDE | (index + 1);
+  *place_of(set, last.number) = ASIDE | (index + 1);
 }
 
 void units_put(units *set, uint64_t address, uint64_t key) {
-  uint32_t *place = place_make(set, address);
-  unit u = {.key = key, .address = address & ~(set->unit_bytes - 1), .place = place};
+  units_entry e = {.key = key, .number = number_make(set, address)};
+  uint32_t *place = place_of(set, e.number);
   if (*place & ASIDE) aside_drop(set, place);
   if (!*place) {
-    FF_PUSH(&set->heap, u);
+    FF_PUSH(&set->heap, e);
     *place = (uint32_t)set->heap.count;
   }
-  sift(set, *place - 1, u);
+  sift(set, *place - 1, e);
 }
 
 void units_drop(units *set, uint64_t address) {
   uint32_t *place = place_find(set, address);
-  if (!place || !*place) return;
+  if (!place) return;
   if (*place & ASIDE) {
     aside_drop(set, place);
     return;
   }
   size_t index = *place - 1;
   *place = 0;
-  unit last = set->heap.items[--set->heap.count];
+  units_entry last = set->heap.items[--set->heap.count];
   if (index < set->heap.count) sift(set, index, last);
 }
 
 void units_put_aside(units *set, uint64_t address) {
   FF_ASSERT(units_has(set, address));
-  unit u = {
-      .key = units_key(set, address), .address = address & ~(set->unit_bytes - 1), .place = place_find(set, address)};
+  units_entry e = {.key = units_key(set, address), .number = number_make(set, address)};
   units_drop(set, address);
-  FF_PUSH(&set->aside, u);
-  *u.place = ASIDE | (uint32_t)set->aside.count;
+  FF_PUSH(&set->aside, e);
+  *place_of(set, e.number) = ASIDE | (uint32_t)set->aside.count;
 }
 
 void units_put_back(units *set, uint64_t address) {
   const uint32_t *place = place_find(set, address);
-  if (place && *place & ASIDE) units_put(set, address, units_key(set, address));
+  if (place && *place & ASIDE) units_put(set, address, key_at(set, *place));
 }
 
 void units_check(const units *set) {
   for (size_t i = 0; i < set->heap.count; i++) {
-    FF_ASSERT(place_find(set, set->heap.items[i].address) == set->heap.items[i].place &&
-              *set->heap.items[i].place == i + 1);
-    FF_ASSERT(i == 0 || before(&set->heap.items[(i - 1) / BRANCHES], &set->heap.items[i]));
+    FF_ASSERT(*place_of(set, set->heap.items[i].number) == i + 1);
+    FF_ASSERT(i == 0 || before(set, &set->heap.items[(i - 1) / BRANCHES], &set->heap.items[i]));
   }
   for (size_t i = 0; i < set->aside.count; i++)
-    FF_ASSERT(*place_find(set, set->aside.items[i].address) == (ASIDE | (i + 1)));
+    FF_ASSERT(*place_of(set, set->aside.items[i].number) == (ASIDE | (i + 1)));
   size_t places = 0;
-  for (size_t b = 0; b < set->block_capacity; b++)
-    for (size_t u = 0; set->blocks[b].places && u < FF_BLOCK_BYTES / set->unit_bytes; u++)
-      places += set->blocks[b].places[u] != 0;
+  for (size_t b = 0; b < set->blocks.count; b++) {
+    FF_ASSERT(*slot_of(set, set->blocks.items[b].address) == b + 1);
+    for (size_t u = 0; u < FF_BLOCK_BYTES / set->unit_bytes; u++) places += set->blocks.items[b].places[u] != 0;
+  }
   FF_ASSERT(places == set->heap.count + set->aside.count);
 }
 
 /* ---- evictors ---- */
 
 void units_fit(units *set, const ff_view *view) {
-  if (set->block_capacity || view->unit_bytes <= set->unit_bytes) return;
-  set->unit_bytes = view->unit_bytes < FF_BLOCK_BYTES ? view->unit_bytes : FF_BLOCK_BYTES;
+  if (set->blocks.count || view->unit_bytes <= set->unit_bytes) return;
+  set_unit(set, view->unit_bytes < FF_BLOCK_BYTES ? view->unit_bytes : FF_BLOCK_BYTES);
 }
 
 void units_each(uint64_t unit_bytes, uint64_t address, uint64_t bytes, void (*each)(void *context, uint64_t unit),
@@ -197,8 +224,8 @@ void units_evict(units *set, ff_view *view, uint64_t bytes,
                  uint64_t (*refresh)(ff_view *view, const units *set, const unit *unit)) {
   FF_VEC(unit) taken = {0};
   if (ff_check_level >= 2 && set->asked++ % CHECK_EVERY == 0) units_check(set);
-  for (uint64_t proposed = 0; proposed < bytes && set->heap.count;) {
-    unit first = *units_first(set);
+  for (uint64_t proposed = 0; proposed < bytes && units_count(set);) {
+    unit first = units_at(set, 0);
     uint64_t key = refresh ? refresh(view, set, &first) : first.key;
     if (key != first.key) {
       units_put(set, first.address, key);

@@ -3,8 +3,9 @@
  * equal keys the lowest address. What most evictors keep.
  *
  * A heap of four branches, and for every unit its place in it, so that a unit can leave from the middle: every
- * operation is O(log n). About 28 bytes for each unit that is in the set; 2 KiB for each block that ever had a page in
- * it.
+ * operation is O(log n). 12 bytes for each unit that is in the set, and 4 for each of each block that ever had a page
+ * in it: 16 for a unit of 4 KiB. A unit is known by its *number*: its block's, which are numbered as they come, times
+ * the units in a block, and its place in the block.
  *
  * Units of which nothing can go are put aside when an evictor comes upon them, with their keys, and are back in the
  * order when one of their pages settles or arrives. So a choice costs O(log n) for each unit that goes, that was used
@@ -17,15 +18,26 @@
 
 typedef struct unit {
   uint64_t key, address;
-  uint32_t *place;
-} unit; /* place: the set's, of this unit */
+} unit;
+
+typedef struct units_entry {
+  uint64_t key;
+  uint32_t number; /* of the unit */
+} __attribute__((packed, aligned(4))) units_entry;
+
+typedef struct units_block {
+  uint64_t address;
+  uint32_t *places; /* one per unit of the block */
+} units_block;
 
 typedef struct units {
   uint64_t unit_bytes;
-  FF_VEC(unit) heap;
-  FF_VEC(unit) aside;         /* in no order */
-  struct units_block *blocks; /* open addressing */
-  size_t block_count, block_capacity;
+  uint32_t unit_shift, block_shift; /* a unit has 1 << unit_shift bytes, a block 1 << block_shift units */
+  FF_VEC(units_entry) heap;
+  FF_VEC(units_entry) aside;  /* in no order */
+  FF_VEC(units_block) blocks; /* by number */
+  uint32_t *slots;            /* 1 + a block's number, by hash of its address; open addressing */
+  size_t slot_count;
   uint64_t asked; /* deep checks are made at some of the calls */
 } units;
 
@@ -39,7 +51,8 @@ void units_drop(units *set, uint64_t address);              /* nothing if it is 
 void units_put_aside(units *set, uint64_t address);         /* one of the set */
 void units_put_back(units *set, uint64_t address);          /* nothing if it is not aside */
 void units_check(const units *set);                         /* asserts what always holds; walks all */
-static inline const unit *units_first(const units *set) { return set->heap.count ? set->heap.items : NULL; }
+unit units_at(const units *set, size_t index);              /* of the heap; [0] is the first of the order */
+static inline size_t units_count(const units *set) { return set->heap.count; } /* in the order */
 
 /* ---- for evictors that are made of such a set ---- */
 

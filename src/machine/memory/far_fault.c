@@ -86,10 +86,12 @@ static uint64_t flight_start(void *context, fault_request *request, uint64_t add
   tally t = tally_of(f->observer, w, unit);
   ps from = request->from;
   if (!from) from = replayed(f, request, address, &t);
-  uint64_t bytes = unit->flight_kind < PAGER_FLIGHT_ZEROED ? unit->bytes : 0; /* zeros and mappings move nothing */
+  /* zeros and mappings move nothing */
+  uint64_t bytes = unit->flight_kind < PAGER_FLIGHT_ZEROED ? pager_bytes(f->pager, unit) : 0;
   ps lands = from + f->t->fault;
   if (bytes) lands = carry_in(f, HISTORY_CAUSE_FAULT, unit->source, bytes, from, lands, room);
-  else if (unit->flight_kind == PAGER_FLIGHT_ZEROED) lands = zero_in(f, &t, unit->bytes, from, lands, room);
+  else if (unit->flight_kind == PAGER_FLIGHT_ZEROED)
+    lands = zero_in(f, &t, pager_bytes(f->pager, unit), from, lands, room);
   if (f->observer->history) record_fault(f->observer, unit, address, from);
   COUNT(&t, faults, 1);
   if (unit->evicted) COUNT(&t, refaults, 1);
@@ -118,14 +120,15 @@ static uint64_t batch_fetch(far_faults *f, uint64_t address, uint64_t bytes, uin
     if (unit->flight != flight) continue;
     tally t = {f->batch_faults.items[f->batch_faults.count - 1].tally.kernel,
                &f->observer->allocations.items[f->pager->allocations.items[unit->allocation].owner]->counters};
-    if (unit->prefetched) COUNT(&t, prefetched_bytes, unit->bytes);
-    if (unit->prefetched) history_add(f->observer->history, HISTORY_prefetched_bytes, from, unit->bytes);
+    if (unit->prefetched) COUNT(&t, prefetched_bytes, pager_bytes(f->pager, unit));
+    if (unit->prefetched)
+      history_add(f->observer->history, HISTORY_prefetched_bytes, from, pager_bytes(f->pager, unit));
     if (zeroes) {
-      t.kernel->zero_filled_bytes += unit->bytes;
+      t.kernel->zero_filled_bytes += pager_bytes(f->pager, unit);
       continue;
     }
-    t.kernel->h2d_bytes += unit->bytes;
-    t.kernel->pages_moved_in += (unit->bytes + FF_PAGE_BYTES - 1) / FF_PAGE_BYTES;
+    t.kernel->h2d_bytes += pager_bytes(f->pager, unit);
+    t.kernel->pages_moved_in += (pager_bytes(f->pager, unit) + FF_PAGE_BYTES - 1) / FF_PAGE_BYTES;
   }
   return f->batch_at;
 }
@@ -182,21 +185,21 @@ static uint64_t evicted(void *context, const fault_request *request, uint64_t ad
   far_faults *f = context;
   sim_counters *a = &f->observer->allocations.items[f->pager->allocations.items[unit->allocation].owner]->counters;
   tally t = {&f->observer->counters, a};
-  COUNT(&t, evicted_bytes, unit->bytes);
-  if (unit->prefetched && !unit->last_use) COUNT(&t, prefetched_unused_bytes, unit->bytes);
-  ps from = f->agenda->now, end = pager_cleaning(f->pager, address, unit->bytes);
+  COUNT(&t, evicted_bytes, pager_bytes(f->pager, unit));
+  if (unit->prefetched && !unit->last_use) COUNT(&t, prefetched_unused_bytes, pager_bytes(f->pager, unit));
+  ps from = f->agenda->now, end = pager_cleaning(f->pager, address, pager_bytes(f->pager, unit));
   if (f->batch == BATCH_SERVED) from = f->batch_at;
   else if (request && request->from) from = request->from;
   /* as what is resident: its room is free from now on */
   if (f->observer->history) record_evicted(f->observer, unit, address, write_back, f->agenda->now);
   if (write_back) {
-    COUNT(&t, written_back_bytes, unit->bytes);
-    end = link_carry(f->link, HISTORY_CAUSE_WRITE_BACK, false, unit->bytes, from);
+    COUNT(&t, written_back_bytes, pager_bytes(f->pager, unit));
+    end = link_carry(f->link, HISTORY_CAUSE_WRITE_BACK, false, pager_bytes(f->pager, unit), from);
   }
   if (f->write_back_overlaps || end <= from) return 0;
   if (!f->pager->ahead) return end;
-  FF_PUSH(&f->freed, ((freed_ahead){unit->bytes, end}));
-  f->freed_bytes += unit->bytes;
+  FF_PUSH(&f->freed, ((freed_ahead){pager_bytes(f->pager, unit), end}));
+  f->freed_bytes += pager_bytes(f->pager, unit);
   return 0;
 }
 
@@ -246,12 +249,24 @@ void fault_batch(far_faults *f) {
   pager_batch_end(f->pager);
 }
 
+/* Of the lines of the warp's access that wait for a far-fault, those that it is not over for. */
+static uint64_t unserved_but(const far_faults *f, const warp *w, uint64_t address) {
+  const uint64_t *lines = w->record + 2 + w->first_line;
+  uint64_t still = 0;
+  for (uint64_t left = w->unserved; left; left &= left - 1) {
+    bool other = (trace_line_address(lines[__builtin_ctzll(left)]) ^ address) >> f->pager->unit_shift;
+    if (other) still |= left & -left;
+  }
+  return still;
+}
+
 /* With batches a warp goes on with each page that has come, once for all that come at the same time. */
-static void wake(void *context, uint32_t sm_index, uint32_t warp_index) {
+static void wake(void *context, uint32_t sm_index, uint32_t warp_index, uint64_t address) {
   far_faults *f = context;
   warp *w = f->warps->items[warp_index];
   FF_ASSERT(w->waiting_units);
   w->waiting_units--;
+  if (w->unserved) w->unserved = unserved_but(f, w, address);
   if (w->woken || (w->waiting_units && !f->manager->batches)) return;
   w->woken = f->manager->batches;
   if (w->asleep) event_push(f->agenda->heap, f->agenda->now, EVENT_WARP, warp_index);
@@ -283,7 +298,7 @@ static bool in_l2(far_faults *f, uint64_t window, const pager_unit *unit) {
 
 /* Only lines that were used can be in the L2. */
 static void discard(far_faults *f, uint64_t begin, pager_unit *unit) {
-  for (uint64_t line = begin; unit->used && line < begin + unit->bytes; line += TRACE_LINE_BYTES)
+  for (uint64_t line = begin; unit->used && line < begin + pager_bytes(f->pager, unit); line += TRACE_LINE_BYTES)
     if (unit->used & pager_used_bit(f->pager, line)) l2_discard(f->memory, line, TRACE_LINE_BYTES);
   unit->used = 0;
 }
@@ -293,12 +308,12 @@ static void left(void *context, uint64_t address, pager_unit *unit) {
   uint64_t window = address & ~(f->pager->config.unit_bytes - 1);
   uint64_t begin = f->pager->allocations.items[unit->allocation].address & ~(FF_PAGE_BYTES - 1);
   if (begin < window) begin = window;
-  tlb_forget(f->gmmu, address, unit);
-  /* an access that was held up asks again */
-  for (uint32_t i = 0; i < f->gmmu->sm_total; i++) load_store_forget(&f->sms[i].lsu);
+  /* what is translated is used at once; but an entry of a larger page may be of others */
+  if (unit->used || f->gmmu->leaf_shift[PAGER_LEAF_MIN] > f->pager->unit_shift) tlb_forget(f->gmmu, address, unit);
+  ++*f->gmmu->removals; /* an access that was held up asks again */
   discard(f, begin, unit);
   if (ff_check_level >= 2) FF_ASSERT(!in_l2(f, window, unit));
-  address_map_give(f->map, begin, unit->bytes);
+  address_map_give(f->map, begin, pager_bytes(f->pager, unit));
 }
 
 static void remapped(void *context, uint64_t address, uint64_t bytes, bool whole) {

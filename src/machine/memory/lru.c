@@ -20,25 +20,28 @@ void lru_census_init(lru_census *c, arena *a, uint64_t entries) {
   uint32_t slots = 1024;
   while (slots < entries * 4 && slots < UINT32_C(1) << 24) slots *= 2;
   c->mask = slots - 1;
-  c->counts = arena_alloc(a, slots * sizeof *c->counts);
+  c->slots = arena_alloc(a, slots * sizeof *c->slots);
 }
 
-static uint32_t *census_slot(const lru_census *c, uint64_t key) {
+static lru_census_slot *census_slot(const lru_census *c, uint64_t key) {
   uint64_t hash = key * UINT64_C(0x9e3779b97f4a7c15);
-  return &c->counts[(hash >> 40) & c->mask]; /* its upper bits depend on all of the key */
+  return &c->slots[(hash >> 40) & c->mask]; /* its upper bits depend on all of the key */
 }
 
-bool lru_census_lacks(const lru_census *c, uint64_t key) { return *census_slot(c, key) == 0; }
+uint32_t lru_census_holders(const lru_census *c, uint64_t key) { return census_slot(c, key)->holders; }
 
 static void count_in(const lru *t, uint64_t key) {
-  if (t->census) ++*census_slot(t->census, key);
+  if (!t->census) return;
+  lru_census_slot *slot = census_slot(t->census, key);
+  slot->count++;
+  slot->holders |= t->bit;
 }
 
 static void count_out(const lru *t, uint64_t key) {
   if (!t->census) return;
-  uint32_t *slot = census_slot(t->census, key);
-  FF_ASSERT(*slot);
-  --*slot;
+  lru_census_slot *slot = census_slot(t->census, key);
+  FF_ASSERT(slot->count);
+  if (!--slot->count) slot->holders = 0;
 }
 
 /* ---- one table ---- */

@@ -13,22 +13,28 @@ typedef struct lru_entry {
   ps ready;
   uint32_t newer, older, next;
 } lru_entry;
-/* What several tables hold, by a hash of the keys: the entries of all of them whose keys share a slot. Where a slot has
- * none, none of the tables needs to be looked into. */
+/* What several tables hold, by a hash of the keys: how many entries of all of them have keys of a slot, and in which
+ * tables they may be: only these need to be looked into. */
+typedef struct lru_census_slot {
+  uint32_t count;
+  uint32_t holders; /* the `bit` of each table that had one since there were none */
+} lru_census_slot;
 typedef struct lru_census {
-  uint32_t *counts, mask;
+  lru_census_slot *slots;
+  uint32_t mask;
 } lru_census;
 typedef struct lru {
   lru_entry *entries; /* [0] is the list's head: newer/older make a ring */
   uint32_t *buckets;
   uint32_t count, capacity, mask;
   lru_census *census; /* NULL: its entries are not counted */
+  uint32_t bit;       /* the table's in the census, perhaps with others */
 } lru;
 void lru_init(lru *table, arena *a, uint64_t capacity);
 void lru_census_init(lru_census *census, arena *a,
                      uint64_t entries); /* entries: of all its tables, when they are full */
-/* No table of the census has the key. false: one may have it. */
-bool lru_census_lacks(const lru_census *census, uint64_t key);
+/* The bits of the tables of the census that may have the key. */
+uint32_t lru_census_holders(const lru_census *census, uint64_t key);
 lru_entry *lru_find(lru *table, uint64_t key); /* and makes it the youngest; NULL: absent */
 /* key must be absent; the oldest goes if it is full. NULL: it has no entries */
 lru_entry *lru_insert(lru *table, uint64_t key, ps ready);

@@ -204,8 +204,8 @@ static void shoot(gmmu *g, lru *table, uint64_t key) {
 
 /* From all TLBs. */
 static void shoot_down(gmmu *g, uint64_t key) {
-  bool none = lru_census_lacks(g->tlb_census, key);
-  for (uint32_t i = 0; !none && i < g->sm_total; i++) shoot(g, &g->sms[i].tlb, key);
+  for (uint32_t holders = lru_census_holders(g->tlb_census, key); holders; holders &= holders - 1)
+    for (uint32_t i = (uint32_t)__builtin_ctz(holders); i < g->sm_total; i += 32) shoot(g, &g->sms[i].tlb, key);
   if (g->shared_tlb) shoot(g, shared_set(g, key), key);
 }
 
@@ -219,10 +219,9 @@ void tlb_forget_range(gmmu *g, uint64_t address, uint64_t bytes) {
   address |= g->space;
   uint32_t shift = g->leaf_shift[PAGER_LEAF_MIN];
   uint64_t first = address >> shift, last = (address + bytes - 1) >> shift;
-  for (uint32_t i = 0; i < g->sm_total; i++) {
+  for (uint32_t i = 0; i < g->sm_total; i++)
     g->observer->counters.tlb_shootdowns += lru_remove_range(&g->sms[i].tlb, first, last);
-    load_store_forget(&g->sms[i].lsu); /* an access that was held up asks again */
-  }
+  ++*g->removals; /* an access that was held up asks again */
   for (uint64_t i = 0; g->shared_tlb && i < g->shared_sets.by; i++)
     g->observer->counters.tlb_shootdowns += lru_remove_range(&g->shared_tlb[i], first, last);
   walk_level from = level_of(g, shift >= BLOCK_SHIFT, shift, address),

@@ -33,6 +33,7 @@ typedef struct gmmu {
   uint32_t seen_shift;    /* of what a translation answers for: the smallest page, or a unit if that is smaller */
   lru *shared_tlb;        /* its sets; NULL: there is none */
   lru_census *tlb_census; /* of all SMs' TLBs */
+  uint64_t *removals;     /* the device's */
   divider shared_sets;
 } gmmu;
 

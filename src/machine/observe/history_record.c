@@ -49,15 +49,16 @@ void record_fault(observer *o, const pager_unit *unit, uint64_t address, ps time
 /* A unit may cover several rows: each gets its bytes. */
 void record_evicted(observer *o, const pager_unit *unit, uint64_t address, bool write_back, ps time) {
   sim_history *h = o->history;
-  history_add(h, HISTORY_evicted_bytes, time, unit->bytes);
-  if (write_back) history_add(h, HISTORY_written_back_bytes, time, unit->bytes);
-  if (unit->prefetched && !unit->last_use) history_add(h, HISTORY_prefetched_unused_bytes, time, unit->bytes);
+  history_add(h, HISTORY_evicted_bytes, time, pager_bytes(o->pager, unit));
+  if (write_back) history_add(h, HISTORY_written_back_bytes, time, pager_bytes(o->pager, unit));
+  if (unit->prefetched && !unit->last_use)
+    history_add(h, HISTORY_prefetched_unused_bytes, time, pager_bytes(o->pager, unit));
   history_map *map = map_of(o, unit);
   if (!map) return;
   uint64_t at = address & ~(o->pager->config.unit_bytes - 1);
   if (at < map->address) at = map->address;
   uint64_t row_bytes = UINT64_C(1) << map->row_shift;
-  for (uint64_t left = unit->bytes; left;) {
+  for (uint64_t left = pager_bytes(o->pager, unit); left;) {
     uint64_t to_edge = row_bytes - (at - map->address) % row_bytes, bytes = left < to_edge ? left : to_edge;
     history_cell_at(h, map, time, at)->evicted_bytes += bytes;
     at += bytes;

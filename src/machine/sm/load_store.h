@@ -23,11 +23,23 @@ typedef struct load_store {
   server port;                 /* when it can take the next line */
   uint32_t owner, first, last; /* the warp whose access it works on; those that wait, by warp.next */
   uint32_t seen_count;
+  uint64_t seen_filter;       /* a bit for each page among them, by a hash */
+  uint64_t seen_at;           /* what *removals was then; */
+  const uint64_t *removals;   /* the device's: how often a page has left, or has come to lie elsewhere */
   seen_page seen[SEEN_PAGES]; /* of the owner's access */
 } load_store;
 
-/* A page has left, or lies elsewhere: an access that was held up asks for its translations again. */
-static inline void load_store_forget(load_store *u) { u->seen_count = 0; }
+static inline void load_store_forget(load_store *u) {
+  u->seen_count = 0;
+  u->seen_filter = 0;
+}
+
+/* Where a page has left, or lies elsewhere, an access that was held up asks for its translations again. Before any look
+ * at what it has seen. */
+static inline void load_store_refresh(load_store *u) {
+  if (u->seen_at != *u->removals) load_store_forget(u);
+  u->seen_at = *u->removals;
+}
 
 /* Where the accesses of one simulation go from the load/store units. */
 typedef struct access_path {

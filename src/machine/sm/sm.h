@@ -44,6 +44,8 @@ typedef struct warp {
   /* batches: of these, those whose page it waits for, once per page; and those whose page has come and gone since it
    * last looked. More than waiting_units: there are some of these. */
   uint64_t waiting;
+  /* batches: lines whose page it waits for, and has since they were looked at last */
+  uint64_t unserved;
   ps arrival; /* when the data of those that were accepted has arrived */
   ps slept;   /* asleep: since when */
   uint32_t first_line;

@@ -76,10 +76,30 @@ void access_begin(access_path *a, warp *w, const uint64_t *record, ps *time) {
   if (__builtin_expect(w->marked, 0)) controller_access(a->controller, w, record, *time);
 }
 
-static void see(progress *p, uint64_t page, ps ready, bool here) {
+static uint64_t seen_bit(uint64_t page) { return UINT64_C(1) << (page * UINT64_C(0x9e3779b97f4a7c15) >> 58); }
+
+static void see(progress *p, uint64_t page, uint8_t alias_tag, ps ready, bool here) {
   load_store *lsu = &p->m->lsu;
-  if (lsu->seen_count == SEEN_PAGES) lsu->seen_count = 0; /* the TLB is only asked again */
-  lsu->seen[lsu->seen_count++] = (seen_page){page, ready, p->unit->alias_tag, here};
+  load_store_refresh(lsu);
+  if (lsu->seen_count == SEEN_PAGES) load_store_forget(lsu); /* the TLB is only asked again */
+  lsu->seen[lsu->seen_count++] = (seen_page){page, ready, alias_tag, here};
+  lsu->seen_filter |= seen_bit(page);
+}
+
+/* NULL: the access has not asked for it. */
+static const seen_page *seen_find(progress *p, uint64_t page, uint8_t alias_tag) {
+  load_store *lsu = &p->m->lsu;
+  load_store_refresh(lsu);
+  if (!(lsu->seen_filter & seen_bit(page))) return NULL;
+  for (uint32_t i = lsu->seen_count; i-- > 0;)
+    if (lsu->seen[i].page == page && lsu->seen[i].alias_tag == alias_tag) return &lsu->seen[i];
+  return NULL;
+}
+
+/* The line's page has not come, and the warp will be told. Units that share a window with others are asked after. */
+static void wait_for(const progress *p, uint64_t bit) {
+  p->w->waiting |= bit;
+  if (!p->unit->alias_tag) p->w->unserved |= bit;
 }
 
 /* Pages that it waited for have come, the line's has not. The pager is asked only where the warp does not know. */
@@ -91,7 +111,17 @@ static bool waits_still(const progress *p, uint64_t bit) {
   if (w->waiting & bit && absent) return true;
   w->waiting &= ~bit;
   if (!pager_warp_waits(p->path->pager, p->m->index, w->index, p->unit)) return false;
-  w->waiting |= bit;
+  wait_for(p, bit);
+  return true;
+}
+
+/* The same for a line of which the warp knows that its far-fault is not over, without a look at the page. false: its
+ * page was asked for by another line. */
+static bool waits_unserved(progress *p, uint64_t line, uint64_t bit) {
+  uint64_t page = trace_line_address(line) >> p->path->gmmu->seen_shift;
+  if (seen_find(p, page, 0)) return false;
+  p->w->waiting |= bit;
+  see(p, page, 0, 0, false);
   return true;
 }
 
@@ -100,21 +130,21 @@ static bool waits_still(const progress *p, uint64_t bit) {
 static bool translate(progress *p, uint64_t address, uint64_t bit, ps *ready) {
   sm *m = p->m;
   uint64_t page = address >> p->path->gmmu->seen_shift;
-  for (uint32_t i = m->lsu.seen_count; i-- > 0;)
-    if (m->lsu.seen[i].page == page && m->lsu.seen[i].alias_tag == p->unit->alias_tag) {
-      *ready = m->lsu.seen[i].ready;
-      return m->lsu.seen[i].here;
-    }
+  const seen_page *seen = seen_find(p, page, p->unit->alias_tag);
+  if (seen) {
+    *ready = seen->ready;
+    return seen->here;
+  }
   if (waits_still(p, bit)) {
-    see(p, page, 0, false);
+    see(p, page, p->unit->alias_tag, 0, false);
     return false;
   }
   translation result = tlb_translate(p->path->gmmu, m, p->w, address, p->unit, p->at, p->at, ready, &p->tally);
   if (result == TRANSLATION_ABSENT) p->w->waiting_units++;
-  if (result == TRANSLATION_ABSENT && p->batches) p->w->waiting |= bit;
+  if (result == TRANSLATION_ABSENT && p->batches) wait_for(p, bit);
   p->blocked = m->tlb_blocked;
   if (result == TRANSLATION_BLOCKED) return false;
-  see(p, page, *ready, result == TRANSLATION_DONE);
+  see(p, page, p->unit->alias_tag, *ready, result == TRANSLATION_DONE);
   return result == TRANSLATION_DONE;
 }
 
@@ -170,7 +200,7 @@ static void one_line(progress *p, uint64_t word, uint64_t line, uint64_t bit) {
 }
 
 static void access_over(access_path *a, warp *w) {
-  FF_ASSERT(!w->waiting_units && !w->waiting);
+  FF_ASSERT(!w->waiting_units && !w->waiting && !w->unserved);
   uint64_t word = *w->record;
   if (__builtin_expect(w->marked, 0)) controller_accessed(a->controller, w);
   w->record = NULL;
@@ -184,7 +214,7 @@ static void access_over(access_path *a, warp *w) {
 static bool lsu_enter(access_path *a, sm *m, warp *w) {
   if (!m->lsu.owner) {
     m->lsu.owner = w->index;
-    m->lsu.seen_count = 0;
+    load_store_forget(&m->lsu);
   }
   if (m->lsu.owner == w->index) return true;
   w->next = 0;
@@ -197,7 +227,7 @@ static bool lsu_enter(access_path *a, sm *m, warp *w) {
 static void lsu_leave(access_path *a, sm *m) {
   uint32_t next = m->lsu.first;
   m->lsu.owner = next;
-  m->lsu.seen_count = 0;
+  load_store_forget(&m->lsu);
   if (!next) return;
   m->lsu.first = a->warps->items[next]->next;
   if (!m->lsu.first) m->lsu.last = 0;
@@ -231,6 +261,7 @@ static bool send_lines(progress *p, uint64_t limit) {
   for (uint64_t left = w->todo; left && !p->blocked; left &= left - 1) {
     if (p->at > limit) return false;
     uint32_t i = (uint32_t)__builtin_ctzll(left);
+    if (w->unserved & left & -left && waits_unserved(p, lines[i], left & -left)) continue;
     prefetch_ahead(p, lines, count, i);
     one_line(p, *w->record, lines[i], UINT64_C(1) << i);
   }
@@ -259,6 +290,7 @@ bool access_continue(access_path *a, warp *w, ps *time) {
   if (a->t->lookup) set_pace(&p, a->t, w->record);
   p.at = server_take(&m->lsu.port, *time, *time, 0);
   ps begun = p.at, next = a->heap->next_time, limit = next < UINT64_MAX - a->t->ahead ? next + a->t->ahead : UINT64_MAX;
+  load_store_refresh(&m->lsu);
   p.blocked = m->tlb_blocked && !m->lsu.seen_count; /* no line of it can be translated */
   bool sent = send_lines(&p, limit);
   while (sent && !w->todo && w->first_line + 64 < trace_access_lines(*w->record)) {

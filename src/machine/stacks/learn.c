@@ -183,7 +183,7 @@ static uint64_t resident_in(learner *l, const sim_range_map *r) {
   uint64_t bytes = 0;
   pager_held held = pager_held_begin(l->pager, r->address, r->bytes);
   for (const pager_unit *unit; (unit = pager_held_next(&held));)
-    bytes += unit->state == PAGER_RESIDENT ? unit->bytes : 0;
+    bytes += unit->state == PAGER_RESIDENT ? pager_bytes(l->pager, unit) : 0;
   return bytes;
 }
 

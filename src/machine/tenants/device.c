@@ -47,6 +47,8 @@ static void sms_make(device *d) {
     slots_init(&m->stores, a, spec->l1_mshrs);
     lru_init(&m->tlb, a, spec->tlb_entries);
     m->tlb.census = &d->tlb_census;
+    m->tlb.bit = UINT32_C(1) << i % 32;
+    m->lsu.removals = &d->removals;
   }
 }
 

@@ -52,6 +52,7 @@ typedef struct device {
   lru *shared_tlb;       /* its sets; NULL: there is none */
   lru_census tlb_census; /* of all SMs' TLBs */
   divider shared_sets;
+  uint64_t removals; /* how often a page has left, or has come to lie elsewhere: load_store.h */
   network network;
   bool limits_network; /* the machine file gives a limit of the network's ports */
   host_link link;

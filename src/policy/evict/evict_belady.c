@@ -55,19 +55,18 @@ static void put(belady *b, const ff_view *view, uint64_t address) {
 /* Asks again for every unit whose use has passed, or is now and was not: twice per use of it at most. */
 static void refresh(belady *b, const ff_view *view) {
   uint64_t passed = soon_key(view->running_first, true);
-  for (const unit *first; (first = units_first(&b->soonest)) && first->key < passed;) {
-    uint64_t before = first->key, address = first->address;
-    put(b, view, address);
-    if (units_key(&b->soonest, address) == before) return; /* nothing runs that is as far as that */
+  for (unit first; units_count(&b->soonest) && (first = units_at(&b->soonest, 0)).key < passed;) {
+    put(b, view, first.address);
+    if (units_key(&b->soonest, first.address) == first.key) return; /* nothing runs that is as far as that */
   }
 }
 
 static void evict(void *state, ff_view *view, uint64_t bytes) {
   belady *b = state;
   refresh(b, view);
-  const unit *victim = units_first(&b->farthest), *soonest = units_first(&b->soonest);
-  if (!victim) return;
-  bool all_equal = victim->key == NOW || soonest->key == soon_key(~victim->key, false);
+  if (!units_count(&b->farthest)) return;
+  uint64_t farthest = units_at(&b->farthest, 0).key, soonest = units_at(&b->soonest, 0).key;
+  bool all_equal = farthest == NOW || soonest == soon_key(~farthest, false);
   if (all_equal) units_evict(&b->oldest, view, bytes, units_last_used);
   else units_evict(&b->farthest, view, bytes, NULL);
 }

@@ -23,8 +23,8 @@ static void destroy(void *state) {
 static void evict(void *state, ff_view *view, uint64_t bytes) {
   units *set = state;
   FF_VEC(uint64_t) taken = {0};
-  for (uint64_t proposed = 0; proposed < bytes && set->heap.count;) {
-    uint64_t address = set->heap.items[view->random(view) % set->heap.count].address;
+  for (uint64_t proposed = 0; proposed < bytes && units_count(set);) {
+    uint64_t address = units_at(set, view->random(view) % units_count(set)).address;
     bool gone;
     uint64_t goes = units_propose(view, set->unit_bytes, address, &gone);
     proposed += goes;

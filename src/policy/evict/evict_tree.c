@@ -117,8 +117,8 @@ static uint64_t evict_block(const tree_order *o, ff_view *view, uint64_t address
 static void evict(void *state, ff_view *view, uint64_t bytes) {
   tree_order *o = state;
   FF_VEC(unit) taken = {0};
-  for (uint64_t proposed = 0; proposed < bytes && o->blocks.heap.count;) {
-    unit first = *units_first(&o->blocks);
+  for (uint64_t proposed = 0; proposed < bytes && units_count(&o->blocks);) {
+    unit first = units_at(&o->blocks, 0);
     uint64_t use = recency(view, &o->blocks, &first);
     if (use != first.key) {
       units_put(&o->blocks, first.address, use);

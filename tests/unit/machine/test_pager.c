@@ -56,7 +56,7 @@ static uint64_t on_start(void *context, fault_request *request, uint64_t address
   if (unit->flight_kind < PAGER_FLIGHT_MAPPED) t->room = 0;
   uint32_t page = (uint32_t)((address - base) / 4096), first;
   uint32_t n = pages_of(t, page, &first);
-  assert_int_equal(unit->bytes, n * 4096);
+  assert_int_equal(pager_bytes(t->p, unit), n * 4096);
   assert_true(request->sm < SMS && request->warp < WARPS);
   for (uint32_t i = first; i < first + n; i++) {
     assert_false(t->pages[i].gpu || t->pages[i].flying);
@@ -136,17 +136,21 @@ static void on_cleaned(void *context, uint64_t address, const pager_unit *unit) 
     assert_true(t->pages[i].gpu && !t->pages[i].cpu);
     t->pages[i].cpu = true; /* and stays in GPU memory */
   }
-  t->cleaned += unit->bytes;
+  t->cleaned += pager_bytes(t->p, unit);
 }
-static void on_wake(void *context, uint32_t sm, uint32_t warp) {
+static void on_wake(void *context, uint32_t sm, uint32_t warp, uint64_t address) {
   testbed *t = context;
   assert_true(t->warps[sm][warp].waits);
   assert_true(t->scarce || t->pages[t->warps[sm][warp].page].gpu); /* its page is there, or was and had to go again */
+  assert_int_equal(address >> t->p->unit_shift, (base + t->warps[sm][warp].page * UINT64_C(4096)) >> t->p->unit_shift);
   t->warps[sm][warp].waits = false;
   t->woken++;
 }
 static void on_unblock(void *context, uint32_t sm) {}
-static void on_left(void *context, uint64_t address, pager_unit *unit) { ((testbed *)context)->left += unit->bytes; }
+static void on_left(void *context, uint64_t address, pager_unit *unit) {
+  testbed *t = context;
+  t->left += pager_bytes(t->p, unit);
+}
 static void on_moved(void *context, uint32_t owner, bool in, uint64_t bytes) {
   testbed *t = context;
   *(in ? &t->moved_in : &t->moved_out) += bytes;
@@ -371,8 +375,8 @@ static void compare(const testbed *t) {
     assert_int_equal(unit->state, t->pages[i].flying ? PAGER_IN_FLIGHT
                                   : t->pages[i].gpu  ? PAGER_RESIDENT
                                                      : PAGER_ABSENT);
-    assert_int_equal(unit->cpu_version == unit->version, t->pages[i].cpu);
-    if (t->pages[i].gpu) assert_int_equal(unit->gpu_version, unit->version);
+    assert_int_equal(unit->cpu_newest, t->pages[i].cpu);
+    if (t->pages[i].gpu) assert_true(unit->gpu_newest);
   }
   assert_int_equal(t->p->resident, resident * 4096);
   assert_int_equal(t->p->in_flight, in_flight * 4096);
@@ -512,6 +516,7 @@ static void test_watermarks(void **state) {
       bool blocks;
       pager_unit *unit = pager_find(t.p, base + n * 4096);
       t.warps[0][0].waits = true;
+      t.warps[0][0].page = (uint32_t)n;
       assert_int_equal(t.evicted, 0);
       if (n == 12) assert_int_equal(t.p->free, 4 * 4096); /* as much as `low`: nothing has gone */
       assert_int_equal(pager_fault(t.p, &(fault_request){0}, base + n * 4096, unit, &blocks), PAGER_STARTED);
@@ -628,7 +633,7 @@ static void miscount(pager *p) {
   pager_check_all(p);
 }
 static void forget_newest(pager *p) {
-  pager_find(p, base)->version += 5;
+  pager_written(pager_find(p, base), 0);
   pager_check_all(p);
 }
 static void nothing(pager *p) {
@@ -652,7 +657,7 @@ static void test_broken_pages_are_noticed(void **state) {
                          .sms = 1,
                          .allotment = 1,
                          .hooks = HOOKS(&t)};
-  pager *p = pager_create(&config);
+  pager *p = t.p = pager_create(&config);
   pager_map(p, base, 8192, TRACE_MEMORY_DEVICE, 0);
   assert_true(aborts(read_page, p)); /* absent */
   pager_gpu_fill(p, base, 8192);
