@@ -197,6 +197,27 @@ static ff_status set_joins(machine_join_table *table, char *text, ff_error *erro
                       : ff_fail(error, FF_INVALID, "no joins: write GPU-GPU:GB/s:us, with spaces between, or none");
 }
 
+/* "1g.10gb:16:1:1 2g.20gb:32:2:2": name, SMs, memory slices and L2 slices of each profile; "none": no profiles. */
+static ff_status set_profiles(machine_profile_table *table, char *text, ff_error *error) {
+  *table = (machine_profile_table){0};
+  if (!strcmp(text, "none")) return FF_OK;
+  char *rest = NULL, *inner = NULL;
+  for (char *profile = strtok_r(text, " ", &rest); profile; profile = strtok_r(NULL, " ", &rest)) {
+    const char *texts[4] = {0};
+    size_t count = 0;
+    for (char *part = strtok_r(profile, ":", &inner); part && count < 5; part = strtok_r(NULL, ":", &inner), count++)
+      if (count < 4) texts[count] = part;
+    if (count != 4)
+      return ff_fail(error, FF_INVALID, "'%s' is not a profile: write NAME:SMS:MEMORY:L2, with spaces between, or none",
+                     profile);
+    ff_status status = spec_profile_add(table, texts, error);
+    if (status) return status;
+  }
+  return table->count
+             ? FF_OK
+             : ff_fail(error, FF_INVALID, "no profiles: write NAME:SMS:MEMORY:L2, with spaces between, or none");
+}
+
 static ff_status fail_no_param(const char *name, ff_error *error) {
   const char *names[SPEC_PARAM_COUNT + 1] = {0};
   for (int i = 0; i < SPEC_PARAM_COUNT; i++) names[i] = spec_params[i].name;
@@ -220,6 +241,8 @@ static ff_status set_value(machine_spec *spec, const char *assignment, ff_error 
   }
   if (param->type == 't') status = set_table((machine_size_table *)((char *)spec + param->offset), value, error);
   else if (param->type == 'j') status = set_joins((machine_join_table *)((char *)spec + param->offset), value, error);
+  else if (param->type == 'p')
+    status = set_profiles((machine_profile_table *)((char *)spec + param->offset), value, error);
   else if (param->type == 'm')
     status = set_masks(param, (machine_mask_table *)((char *)spec + param->offset), value, error);
   else status = spec_value_parse(param, value, spec, error);
