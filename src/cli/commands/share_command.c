@@ -201,19 +201,18 @@ static int choose_slices(const share_arguments *a, share_matrix *m) {
   machine_spec *slice = ff_alloc(sizeof *slice);
   ff_error error;
   uint32_t count = m->part_count;
-  ff_status status = FF_OK;
-  if (a->mig) status = mig_read(&a->spec, "--mig", a->mig, SHARE_PROGRAMS, m->profiles, &count, &error);
+  ff_status status = FF_OK, unread = FF_OK;
+  if (a->mig) unread = mig_read(&a->spec, "--mig", a->mig, SHARE_PROGRAMS, m->profiles, &count, &error);
   else status = mig_largest(&a->spec, count, &m->profiles[0], &error);
   for (uint32_t i = 1; i < count && !a->mig && !status; i++) m->profiles[i] = m->profiles[0];
-  if (!status && count != m->part_count)
+  if (!status && !unread && count != m->part_count)
     status = ff_fail(&error, FF_INVALID, "%u profiles, but %u partitions", count, m->part_count);
-  if (!status) status = mig_fit(&a->spec, m->profiles, count, &error);
-  for (uint32_t i = 0; i < count && !status; i++) status = mig_slice(&a->spec, m->profiles[i], slice, &error);
+  if (!status && !unread) status = mig_fit(&a->spec, m->profiles, count, &error);
+  for (uint32_t i = 0; i < count && !status && !unread; i++)
+    status = mig_slice(&a->spec, m->profiles[i], slice, &error);
   free(slice);
-  return status ? cli_fail(CLI_USAGE,
-                           a->mig && status != FF_NOT_FOUND && status != FF_PARSE ? "--mig: %s" : "--isolate mig: %s",
-                           error.message)
-                : CLI_DONE;
+  if (unread) return cli_fail(CLI_USAGE, "%s", error.message); /* it names the option */
+  return status ? cli_fail(CLI_USAGE, "%s: %s", a->mig ? "--mig" : "--isolate mig", error.message) : CLI_DONE;
 }
 
 /* Slices stand beside the other isolations if the partitions are equal: there are none of 25 %. */

@@ -201,16 +201,19 @@ static ff_status set_joins(machine_join_table *table, char *text, ff_error *erro
 static ff_status set_profiles(machine_profile_table *table, char *text, ff_error *error) {
   *table = (machine_profile_table){0};
   if (!strcmp(text, "none")) return FF_OK;
-  char *rest = NULL, *inner = NULL;
+  char *rest = NULL;
   for (char *profile = strtok_r(text, " ", &rest); profile; profile = strtok_r(NULL, " ", &rest)) {
-    const char *texts[4] = {0};
-    size_t count = 0;
-    for (char *part = strtok_r(profile, ":", &inner); part && count < 5; part = strtok_r(NULL, ":", &inner), count++)
-      if (count < 4) texts[count] = part;
+    char *texts[4] = {profile};
+    size_t count = 1;
+    for (const char *c = profile; *c; c++) count += *c == ':';
     if (count != 4)
       return ff_fail(error, FF_INVALID, "'%s' is not a profile: write NAME:SMS:MEMORY:L2, with spaces between, or none",
                      profile);
-    ff_status status = spec_profile_add(table, texts, error);
+    for (int i = 1; i < 4; i++) {
+      texts[i] = strchr(texts[i - 1], ':');
+      *texts[i]++ = '\0';
+    }
+    ff_status status = spec_profile_add(table, (const char *const[]){texts[0], texts[1], texts[2], texts[3]}, error);
     if (status) return status;
   }
   return table->count

@@ -6,7 +6,9 @@
  * each of seven compute slices. */
 #include <stdlib.h>
 
+#include "base/text.h"
 #include "machine/spec/mig.h"
+#include "machine/spec/spec_table.h"
 #include "tenants.h"
 
 static void gpu(machine_spec *s) {
@@ -108,6 +110,66 @@ static void test_the_largest_that_fits(void **state) {
   assert_int_equal(mig_largest(&s, 8, &profile, &error), FF_LIMIT);
   assert_int_equal(mig_largest(&s, 65, &profile, &error), FF_LIMIT);
   assert_int_equal(mig_largest(&none, 2, &profile, &error), FF_UNSUPPORTED);
+}
+
+/* ---- the text of a machine file ---- */
+
+static void not_set(const char *assignment, const char *message) {
+  machine_spec s = gpu_spec();
+  ff_error error = {0};
+  assert_int_not_equal(machine_spec_set_all(&s, assignment, &error), FF_OK);
+  if (!strstr(error.message, message)) fail_msg("\"%s\" is not in \"%s\"", message, error.message);
+}
+
+static void test_profiles_on_the_command_line(void **state) {
+  machine_spec s = gpu_spec();
+  assert_int_equal(machine_spec_set_all(&s, "mig_profiles=3g.4gb:6:4:3", NULL), FF_OK);
+  assert_int_equal(s.mig_profiles.count, 1);
+  assert_int_equal(s.mig_profiles.profiles[0].l2, 3);
+  assert_int_equal(mig_compute(&s.mig_profiles.profiles[0]), 3);
+  assert_int_equal(machine_spec_set_all(&s, "mig_profiles=none,mig_compute_slices=0,mig_memory_slices=0", NULL), FF_OK);
+  not_set("mig_profiles=3g.4gb:6:4", "'3g.4gb:6:4' is not a profile");
+  not_set("mig_profiles=3g.4gb:6:4:4:4", "'3g.4gb:6:4:4:4' is not a profile");
+  not_set("mig_profiles=g.4gb:6:4:4", "'g.4gb' is not a profile: they are like 3g.40gb");
+  not_set("mig_profiles=3g4gb:6:4:4", "'3g4gb' is not a profile");
+  not_set("mig_profiles=3g.4gb-4gb:6:4:4", "'3g.4gb-4gb' is not a profile");
+  not_set("mig_profiles=3g.44444444444gb:6:4:4", "is not a profile");
+  not_set("mig_profiles=3g.4gb:0:4:4", "'0' is not a number of SMs: 1 to 4096");
+  not_set("mig_profiles=3g.4gb:6:-4:4", "'-4' is not a number of memory slices: 1 to 64");
+  not_set("mig_profiles=3g.4gb:6:4:", "'' is not a number of L2 slices");
+  not_set("mig_profiles=3g.4gb:6:4:4 3g.4gb:6:4:4", "profile 3g.4gb is given twice");
+  not_set("mig_profiles=8g.4gb:6:4:4", "8g.4gb has 8 compute slices of 7");
+  not_set("mig_profiles=3g.4gb:6:9:4", "3g.4gb has 9 memory and 4 L2 slices of 8");
+  not_set("mig_profiles=none", "go together");
+  not_set("mig_memory_slices=0", "go together");
+}
+
+/* h100's file with another list of profiles. */
+static void not_loaded(const char *list, const char *message) {
+  machine_spec s;
+  char *text;
+  size_t size;
+  ff_error error = {0};
+  ff_text changed = {0};
+  assert_int_equal(machine_spec_load("h100", &s, &error), FF_OK);
+  assert_int_equal(ff_file_read(s.file, 1 << 20, &text, &size, &error), FF_OK);
+  char *begin = strstr(text, "mig_profiles: {value: ") + strlen("mig_profiles: {value: "),
+       *end = strstr(begin, "]]") + 2;
+  ff_text_add(&changed, "%.*s%s%s", (int)(begin - text), text, list, end);
+  assert_int_not_equal(spec_text_load("file", changed.chars, changed.length, &s, &error), FF_OK);
+  if (!strstr(error.message, message)) fail_msg("\"%s\" is not in \"%s\"", message, error.message);
+  free(changed.chars);
+  free(text);
+}
+
+static void test_profiles_in_a_file(void **state) {
+  not_loaded("3g.40gb", "'mig_profiles' is a list: [[name, SMs, memory slices, L2 slices], ...]");
+  not_loaded("[]", "'mig_profiles' is a list");
+  not_loaded("[3g.40gb]", "each profile is [name, SMs, memory slices, L2 slices]");
+  not_loaded("[[3g.40gb, 60, 4]]", "each profile is [name, SMs, memory slices, L2 slices]");
+  not_loaded("[[3g.40gb, 60, 4, [4]]]", "each profile is [name, SMs, memory slices, L2 slices]");
+  not_loaded("[[3g.40gb, 60, 4, 65]]", "'65' is not a number of L2 slices: 1 to 64");
+  not_loaded("[[3g.40gb, 60, 4, 9]]", "3g.40gb has 4 memory and 9 L2 slices of 8");
 }
 
 /* ---- a slice ---- */
@@ -434,6 +496,8 @@ int main(void) {
                                      cmocka_unit_test(test_profiles_that_are_none),
                                      cmocka_unit_test(test_what_fits),
                                      cmocka_unit_test(test_the_largest_that_fits),
+                                     cmocka_unit_test(test_profiles_on_the_command_line),
+                                     cmocka_unit_test(test_profiles_in_a_file),
                                      cmocka_unit_test(test_what_a_slice_has),
                                      cmocka_unit_test(test_sides),
                                      cmocka_unit_test(test_what_cannot_be_divided),
