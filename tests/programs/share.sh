@@ -2,7 +2,7 @@
 # farfault share: arguments that are refused; matrix, deadlines, failures and interruption with simulations of known outcome in place of ours; then ours.
 source "$(dirname "$0")/common.sh"
 workloads=$3
-golden=$(dirname "$0")/share-mig.csv
+golden=$here/share-mig.csv
 
 run "$farfault" record -o a.fft "$workloads/vectoradd" 5000
 expect_status 0
