@@ -96,7 +96,7 @@ expect_out "variation: 150.0 % on average, 150.0 % at most (a beside b)"
 expect_out "variation: 5.0 % on average, 5.0 % at most (a beside a)"
 expect_out "sm+memory      5.0 %    5.0 %             1.000  1.050  160.0 GB/s"
 expect test "$(wc -l <s.csv)" -eq 15 # a heading, 2 alone, 2 isolations x 2 programs x 3
-expect grep -q '^sm,a,b,2.5,2.5,500,1,4,0,10,0,50.5' s.csv
+expect grep -q '^sm,a,b,2.5,2.5,500,1,4,0,10,0,0,50.5' s.csv
 expect grep -q '^alone,b,,,,300,' s.csv
 expect python3 -c 'import json; c = json.load(open("s.json"))["isolations"][1]["rows"][1]["beside"][2]; assert (c["interferer"], c["partitions"][1]["program"], c["normalised"]) == ("b", "b", 1.05)'
 expect python3 -c 'import xml.dom.minidom as m; m.parse("s.svg")'
