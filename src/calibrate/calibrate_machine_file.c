@@ -187,6 +187,14 @@ static void write_joins(const machine_join_table *table, ff_text *out) {
   ff_text_add(out, "]");
 }
 
+static void write_profiles(const machine_profile_table *table, ff_text *out) {
+  for (uint64_t i = 0; i < table->count; i++) {
+    const machine_profile *p = &table->profiles[i];
+    ff_text_add(out, "%s[%s, %u, %u, %u]", i ? ", " : "[", p->name, p->sms, p->memory, p->l2);
+  }
+  ff_text_add(out, "]");
+}
+
 static void write_value(const spec_param *p, const machine_spec *m, ff_text *out) {
   const void *at = (const char *)m + p->offset;
   uint64_t whole;
@@ -205,6 +213,7 @@ static void write_value(const spec_param *p, const machine_spec *m, ff_text *out
   case 's': quote(at, out); return;
   case 'm': write_masks(at, out); return;
   case 'j': write_joins(at, out); return;
+  case 'p': write_profiles(at, out); return;
   default: {
     const machine_size_table *t = at;
     for (uint32_t i = 0; i < t->count; i++)

@@ -59,7 +59,7 @@ void loop_run_event(event_loop *l, event e) {
 bool loop_stopped(const event_loop *l) { return device_stopped(l->d, l->tenant); }
 
 void run_until(event_loop *l, ps limit) {
-  if (l->d->shared) {
+  if (l->d->whole->shared) {
     device_wait(l->d, l->tenant, WAIT_TIME, limit, NULL);
   } else {
     while (l->agenda->heap->next_time <= limit) loop_run_event(l, event_pop(l->agenda->heap));
@@ -68,7 +68,7 @@ void run_until(event_loop *l, ps limit) {
 }
 
 void run_until_done(event_loop *l, node *n) {
-  if (l->d->shared) {
+  if (l->d->whole->shared) {
     if (!n->done) device_wait(l->d, l->tenant, WAIT_NODE, 0, n);
     return;
   }
@@ -79,7 +79,7 @@ void run_until_done(event_loop *l, node *n) {
 }
 
 void run_all(event_loop *l) {
-  if (l->d->shared) {
+  if (l->d->whole->shared) {
     device_wait(l->d, l->tenant, WAIT_ALL, 0, NULL);
     return;
   }

@@ -45,19 +45,19 @@ static int by_key(const void *a, const void *b) {
   return earlier(y, x) - earlier(x, y);
 }
 
-/* Orders of insertion from 0 on, in the order that the events have. A sorted array is a heap. */
+/* Orders of insertion from 1 on, in the order that the events have. A sorted array is a heap. */
 static void renumber(event_heap *heap) {
   const unsigned __int128 order = (unsigned __int128)UINT32_MAX << 32;
   if (heap->hole) fill_hole(heap);
   if (heap->count) qsort(heap->items, heap->count, sizeof *heap->items, by_key);
-  for (uint32_t i = 0; i < heap->count; i++) heap->items[i].key = (heap->items[i].key & ~order) | (uint64_t)i << 32;
+  for (uint32_t i = 0; i < heap->count; i++)
+    heap->items[i].key = (heap->items[i].key & ~order) | (uint64_t)(i + 1) << 32;
   heap->order = heap->count;
 }
 
-void event_push(event_heap *heap, ps time, event_kind kind, uint32_t index) {
+static inline void push(event_heap *heap, ps time, uint32_t order, event_kind kind, uint32_t index) {
   FF_ASSERT(time >= heap->now);
-  if (__builtin_expect(heap->order == UINT32_MAX, 0)) renumber(heap);
-  event fresh = {.key = (unsigned __int128)time << 64 | (uint64_t)heap->order++ << 32 | (uint32_t)kind << 28 | index};
+  event fresh = {.key = (unsigned __int128)time << 64 | (uint64_t)order << 32 | (uint32_t)kind << 28 | index};
   if (heap->hole) {
     heap->hole = false;
     sink(heap, fresh);
@@ -77,6 +77,13 @@ void event_push(event_heap *heap, ps time, event_kind kind, uint32_t index) {
   ps next = event_time(heap->items[0]);
   heap->next_time = next < heap->horizon ? next : heap->horizon;
 }
+
+void event_push(event_heap *heap, ps time, event_kind kind, uint32_t index) {
+  if (__builtin_expect(heap->order == UINT32_MAX, 0)) renumber(heap);
+  push(heap, time, ++heap->order, kind, index);
+}
+
+void event_push_first(event_heap *heap, ps time, event_kind kind, uint32_t index) { push(heap, time, 0, kind, index); }
 
 void event_back(event_heap *heap, ps time) {
   if (heap->now > time) heap->now = time;

@@ -2,7 +2,7 @@
 /* The event queue: what happens next, in order of time, ties in order of insertion.
  *
  * Order of insertion is a number of 32 bits, so that a key is 128 bits and one comparison orders two events. Before it
- * would wrap, all events that are in the queue are numbered anew from 0, in the order that they have: once in 2^32
+ * would wrap, all events that are in the queue are numbered anew from 1, in the order that they have: once in 2^32
  * insertions, in which a queue of some thousand events is sorted.
  *
  * Time does not go back: an event is put no earlier than the latest one that was taken; that is asserted. There is one
@@ -49,12 +49,24 @@ typedef struct event_heap {
   ps next_time; /* of the next event, or `horizon` if that is earlier; UINT64_MAX: there is none */
   /* when a tenant that waits for a time goes on (device.c): no warp runs past it; UINT64_MAX: never */
   ps horizon;
+  /* Of a slice of a GPU, which has a queue of its own (device.c), the horizon may be another slice's next event, too: a
+   * warp that stops there goes on as if it had not. `own_horizon` is the horizon without that. */
+  bool slice;
+  ps own_horizon;
 } event_heap;
 /* time >= heap->now */
 void event_push(event_heap *heap, ps time, event_kind kind, uint32_t index);
+/* The same, before all that is in the queue for that time. */
+void event_push_first(event_heap *heap, ps time, event_kind kind, uint32_t index);
 event event_pop(event_heap *heap);
 void event_back(event_heap *heap, ps time); /* the queue goes back to `time`, if it is past that */
 ps event_next(const event_heap *heap);      /* time of the next event itself; UINT64_MAX: there is none */
+/* next_time, without what other slices of the GPU have. */
+static inline ps event_own_next(const event_heap *heap) {
+  if (__builtin_expect(!heap->slice, 1)) return heap->next_time;
+  ps next = event_next(heap);
+  return next < heap->own_horizon ? next : heap->own_horizon;
+}
 static inline bool event_any(const event_heap *heap) { return heap->count > heap->hole; }
 
 /* What one simulation has in the event queue, which several may share: its time, and how many of the events are its

@@ -82,17 +82,17 @@ static ff_status take_device(sim *s, const sim_options *options, ff_error *error
   device *d = options->device;
   if (d && options->tenant >= d->tenant_count)
     return ff_fail(error, FF_INVALID, "there is no tenant %u", options->tenant);
-  if (d) d->uses++;
+  if (d) device_keep(d = d->tenants[options->tenant].part);
   else d = device_create(s->spec, options->offload ? (uint32_t)(s->spec->stack_count * s->spec->stack_sms) : 0, false);
-  tenant *own = &d->tenants[options->tenant];
+  tenant *own = &d->whole->tenants[options->tenant];
   own->loop = &s->loop;
   own->dispatch = &s->dispatch;
   own->lent = &s->lent;
   s->d = d;
   s->tenant = options->tenant;
-  s->space = (uint64_t)s->tenant << SPACE_SHIFT;
+  s->space = d->whole == d ? (uint64_t)s->tenant << SPACE_SHIFT : 0; /* a slice has no other tenants */
   s->sms = d->sms;
-  s->answers.mutex = &d->work;
+  s->answers.mutex = &d->whole->work;
   s->agenda = (agenda){.heap = &d->heap, .tenant = s->tenant};
   s->observer.paged = is_paged(s);
   s->observer.mapped = &s->budget.mapped_raw;
@@ -237,7 +237,7 @@ void sim_free(sim *s) {
   host_free(&s->host);
   observer_free(&s->observer);
   pthread_cond_destroy(&s->answers.progress);
-  tenant *own = &s->d->tenants[s->tenant];
+  tenant *own = &s->d->whole->tenants[s->tenant];
   if (own->loop == &s->loop) {
     own->loop = NULL;
     own->dispatch = NULL;

@@ -28,14 +28,17 @@ typedef enum sim_isolation {
   SIM_ISOLATION_MPS,       /* all at once, on any SM; each within its share of the GPU's threads */
   SIM_ISOLATION_SM,        /* each on SMs of its own */
   SIM_ISOLATION_SM_MEMORY, /* and in memory of its own colours */
+  SIM_ISOLATION_MIG,       /* each in a slice of the GPU: nothing is common but the link to the host */
 } sim_isolation;
 
 typedef struct sim_tenant {
-  uint32_t sm_first, sm_count; /* its SMs, in a row; the tenants' follow each other */
+  uint32_t sm_first, sm_count; /* SIM_ISOLATION_SM, SM_MEMORY: its SMs, in a row; the tenants' follow each other */
   /* SIM_ISOLATION_SM_MEMORY: a bit for each colour of pages of 4 KiB (partition/colours.h) */
   uint64_t colours;
   uint64_t memory_bytes; /* that it may have; 0: all */
   double thread_share;   /* SIM_ISOLATION_MPS: of the GPU's threads */
+  /* SIM_ISOLATION_MIG: the machine that it is (spec/mig.h); its simulations are to have it */
+  const machine_spec *slice;
   /* simulation after simulation, until those that do not loop are over; but for its kernels nothing takes it time */
   bool loops;
   bool idle; /* nothing runs here */

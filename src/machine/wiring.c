@@ -7,7 +7,7 @@
 /* L1s, L2 and DRAM, and where in physical memory an address is. */
 static void wire_memory(sim *s, device *d) {
   const machine_spec *spec = s->spec;
-  const tenant *own = &d->tenants[s->tenant];
+  const tenant *own = &d->whole->tenants[s->tenant];
   bool divided = d->isolation == SIM_ISOLATION_SM_MEMORY;
   s->memory = (memory){.spec = spec,
                        .t = &s->t,
@@ -99,9 +99,11 @@ static void wire_stacks(sim *s, device *d) {
 }
 
 static void wire_link(sim *s, device *d, const sim_options *options) {
-  d->link.h2d.per_byte = s->t.h2d_per_byte;
-  d->link.d2h.per_byte = s->t.d2h_per_byte;
-  s->link = (link_port){.wire = &d->link,
+  host_link *wire = &d->whole->link;
+  wire->h2d.per_byte = s->t.h2d_per_byte;
+  wire->d2h.per_byte = s->t.d2h_per_byte;
+  s->link = (link_port){.wire = wire,
+                        .engines = &d->engines,
                         .kernels = &s->dispatch.kernels,
                         .history = s->observer.history,
                         .table = &s->spec->link_table,
@@ -213,7 +215,7 @@ static void wire_host(sim *s, device *d, const sim_options *options) {
                    .manager = s->manager,
                    .t = &s->t,
                    .label = s->label,
-                   .instant = d->shared && d->tenants[s->tenant].given.loops,
+                   .instant = d->whole->shared && d->whole->tenants[s->tenant].given.loops,
                    .reader = s->reader,
                    .written = s->written,
                    .budget = &s->budget,
@@ -235,7 +237,8 @@ static void wire_tenant(sim *s, const device *d, const tenant *own) {
   if (own->given.memory_bytes && own->given.memory_bytes < s->budget.bytes) s->budget.bytes = own->given.memory_bytes;
   if (d->isolation == SIM_ISOLATION_MPS)
     s->dispatch.thread_limit = (uint64_t)(own->given.thread_share * (double)(s->spec->sm_count * s->spec->max_threads));
-  if (d->isolation >= SIM_ISOLATION_SM) s->dispatch.next_sm = own->given.sm_first;
+  if (d->isolation == SIM_ISOLATION_SM || d->isolation == SIM_ISOLATION_SM_MEMORY)
+    s->dispatch.next_sm = own->given.sm_first;
 }
 
 void sim_wire(sim *s, const sim_options *options) {
@@ -246,7 +249,7 @@ void sim_wire(sim *s, const sim_options *options) {
   wire_memory(s, d);
   wire_link(s, d, options);
   wire_paging(s, d, options);
-  if (d->shared) wire_tenant(s, d, &d->tenants[s->tenant]);
+  if (d->whole->shared) wire_tenant(s, d->whole, &d->whole->tenants[s->tenant]);
 }
 
 void sim_wire_pager(sim *s) {

@@ -13,11 +13,12 @@
 
 #include "base/memory.h"
 #include "machine/spec/choice.h"
+#include "machine/spec/mig.h"
 #include "partition/frames.h"
 #include "partition/shares.h"
 #include "trace/file.h"
 
-static const char *const names[] = {"none", "mps", "sm", "sm+memory"};
+static const char *const names[] = {"none", "mps", "sm", "sm+memory", "mig"};
 
 const char *share_isolation_name(share_isolation isolation) {
   return isolation < sizeof names / sizeof names[0] ? names[isolation] : NULL;
@@ -53,6 +54,7 @@ uint32_t share_machine_colours(const machine_spec *spec) {
 typedef struct lane {
   const share_scenario *scenario;
   const share_program *program;
+  const machine_spec *slice; /* SHARE_MIG: the machine that it runs on, with what `set` says; else NULL */
   sim_device *device;
   uint32_t number;
   pthread_t thread;
@@ -87,6 +89,7 @@ static void show(void *context, const trace_file_step *step) {
 static ff_status choose(lane *l) {
   const share_scenario *s = l->scenario;
   sim_choices given = {0};
+  if (l->slice) return sim_choice_read(s->manager ? s->manager : "copy", &given, l->slice, &l->choice, &l->error);
   if (s->set && (size_t)snprintf(given.set, sizeof given.set, "%s", s->set) >= sizeof given.set)
     return ff_fail(&l->error, FF_LIMIT, "'%.40s...' is too long", s->set);
   return sim_choice_read(s->manager ? s->manager : "copy", &given, s->spec, &l->choice, &l->error);
@@ -163,10 +166,11 @@ static ff_status check(const share_scenario *s, ff_error *error) {
     return ff_fail(error, FF_LIMIT, "1 to %d programs can be side by side, not %u", SHARE_PROGRAMS, s->count);
   for (uint32_t i = 0; i < s->count; i++) {
     const share_program *p = &s->programs[i];
+    measured += p->trace && !p->loops;
+    if (s->isolation == SHARE_MIG) continue;
     if (!(p->sm_share > 0) || !(p->memory_share > 0)) return ff_fail(error, FF_INVALID, "partition %u has no share", i);
     sms += p->sm_share;
     memory += p->memory_share;
-    measured += p->trace && !p->loops;
   }
   if (sms > 1 + 1e-9 || memory > 1 + 1e-9)
     return ff_fail(error, FF_INVALID, "the shares are %.4g of the SMs and %.4g of the memory together", sms, memory);
@@ -177,6 +181,7 @@ typedef struct division {
   sm_range sms[SHARE_PROGRAMS];
   uint64_t colours[SHARE_PROGRAMS];
   uint32_t modules[SHARE_PROGRAMS];
+  machine_spec *slices; /* SHARE_MIG: the machine of each; else NULL. Owned */
 } division;
 
 static ff_status divide_memory(const share_scenario *s, const partition_share *shares, const machine_spec *spec,
@@ -195,8 +200,26 @@ static ff_status divide_memory(const share_scenario *s, const partition_share *s
   return status;
 }
 
+static ff_status divide_slices(const share_scenario *s, const machine_spec *spec, division *d, ff_error *error) {
+  uint32_t profiles[SHARE_PROGRAMS];
+  for (uint32_t i = 0; i < s->count; i++) {
+    profiles[i] = s->programs[i].profile;
+    if (profiles[i] >= spec->mig_profiles.count)
+      return ff_fail(error, FF_INVALID, "partition %u: %s has no profile %u", i, spec->name, profiles[i]);
+  }
+  ff_status status = mig_fit(spec, profiles, s->count, error);
+  d->slices = ff_alloc(s->count * sizeof *d->slices);
+  for (uint32_t i = 0; i < s->count && !status; i++) {
+    status = mig_slice(spec, profiles[i], &d->slices[i], error);
+    d->sms[i] = (sm_range){0, (uint32_t)d->slices[i].sm_count};
+    d->modules[i] = (uint32_t)d->slices[i].channels;
+  }
+  return status;
+}
+
 static ff_status divide(const share_scenario *s, const machine_spec *spec, division *d, ff_error *error) {
   partition_share shares[SHARE_PROGRAMS];
+  if (s->isolation == SHARE_MIG) return divide_slices(s, spec, d, error);
   for (uint32_t i = 0; i < s->count; i++) {
     shares[i] = (partition_share){s->programs[i].sm_share, s->programs[i].memory_share};
     d->modules[i] = (uint32_t)spec->channels;
@@ -212,11 +235,12 @@ static ff_status device_make(const share_scenario *s, const machine_spec *spec, 
   sim_tenant tenants[SHARE_PROGRAMS];
   for (uint32_t i = 0; i < s->count; i++) {
     const share_program *p = &s->programs[i];
-    bool own = s->isolation >= SHARE_SM;
+    bool own = share_lends(s->isolation);
     tenants[i] = (sim_tenant){.sm_first = own ? d->sms[i].first : 0,
                               .sm_count = own ? d->sms[i].count : 0,
                               .colours = d->colours[i],
-                              .memory_bytes = (uint64_t)(p->memory_share * (double)spec->memory_bytes),
+                              .memory_bytes = d->slices ? 0 : (uint64_t)(p->memory_share * (double)spec->memory_bytes),
+                              .slice = d->slices ? &d->slices[i] : NULL,
                               .thread_share = p->sm_share,
                               .loops = p->loops,
                               .idle = !p->trace};
@@ -242,12 +266,13 @@ static void outcome(const lane *l, const share_scenario *s, const machine_spec *
                          .passes = l->passes,
                          .sms = d->sms[i].count,
                          .colours = (uint32_t)__builtin_popcountll(d->colours[i]),
+                         .memory_slices = d->slices ? spec->mig_profiles.profiles[l->program->profile].memory : 0,
                          .borrowed_us = (double)tenant.borrowed_ps / 1e6,
                          .take_back_us = (double)tenant.take_back_ps / 1e6};
   double bytes = (double)(l->sum.dram_read_bytes + l->sum.dram_write_bytes);
   if (l->kernel_us > 0) out->dram_gbs = bytes / l->kernel_us / 1e3;
   out->dram_share = out->dram_gbs / (module_gbs(spec) * d->modules[i]);
-  for (uint32_t n = 0; n < s->count && s->isolation == SHARE_SM_MEMORY; n++)
+  for (uint32_t n = 0; n < s->count && s->isolation >= SHARE_SM_MEMORY; n++)
     if (!s->programs[n].trace) out->dram_unused_gbs += module_gbs(spec) * d->modules[n];
   double lent = l->kernel_us > 0 ? (double)tenant.lent_bytes / l->kernel_us / 1e3 : 0;
   out->dram_unused_gbs = out->dram_unused_gbs > lent ? out->dram_unused_gbs - lent : 0;
@@ -280,9 +305,16 @@ ff_status share_run(const share_scenario *s, share_outcome *results, ff_error *e
   if (!status && s->set) status = machine_spec_set_all(&spec, s->set, error);
   if (!status) status = divide(s, &spec, &d, error);
   if (!status) status = device_make(s, &spec, &d, &device, error);
-  if (status) return status;
+  if (status) {
+    free(d.slices);
+    return status;
+  }
   for (uint32_t i = 0; i < s->count; i++)
-    lanes[i] = (lane){.scenario = s, .program = &s->programs[i], .device = device, .number = i};
+    lanes[i] = (lane){.scenario = s,
+                      .program = &s->programs[i],
+                      .slice = d.slices ? &d.slices[i] : NULL,
+                      .device = device,
+                      .number = i};
   status = lanes_run(lanes, s->count, error);
   for (uint32_t i = 0; i < s->count; i++) {
     if (lanes[i].sim && !status) round_count(&lanes[i]);
@@ -290,5 +322,6 @@ ff_status share_run(const share_scenario *s, share_outcome *results, ff_error *e
     if (!status) outcome(&lanes[i], s, &spec, &d, &results[i]);
   }
   sim_device_free(device);
+  free(d.slices);
   return status;
 }

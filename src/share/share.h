@@ -14,11 +14,19 @@ typedef enum share_isolation {
   SHARE_MPS,       /* all at once; each may fill its share of the GPU's threads, on any SM */
   SHARE_SM,        /* each has SMs of its own (FGPU: compute partitioning) */
   SHARE_SM_MEMORY, /* and memory modules of its own, by page colouring (FGPU: compute and memory partitioning) */
+  /* each has a slice of the GPU (NVIDIA's MIG): SMs, L2, memory and its channels as its profile says */
+  SHARE_MIG,
 } share_isolation;
+
+/* Can an idle partition lend what it has? */
+static inline bool share_lends(share_isolation isolation) {
+  return isolation == SHARE_SM || isolation == SHARE_SM_MEMORY;
+}
 
 typedef struct share_program {
   const char *trace;             /* a recording's path; NULL: this partition is idle */
-  double sm_share, memory_share; /* of the device: above 0, all together at most 1 */
+  double sm_share, memory_share; /* of the device: above 0, all together at most 1; SHARE_MIG: not looked at */
+  uint32_t profile;              /* SHARE_MIG: which of the machine's mig_profiles */
   bool loops; /* an interferer: its kernels again and again until all that do not loop are over; what is not a
                                      * kernel takes it no time */
 } share_program;
@@ -39,7 +47,8 @@ typedef struct share_outcome { /* of one program */
   double kernel_us;            /* its kernels' times from begin to end, added */
   double total_us;             /* from its first operation to its last (looping: to when it was stopped) */
   uint64_t launches, passes;   /* kernels that ended; looping: whole rounds */
-  uint32_t sms, colours;       /* that it had; colours: 0 where memory is not divided */
+  uint32_t sms, colours;       /* that it had; colours: 0 where memory is not divided by them */
+  uint32_t memory_slices;      /* SHARE_MIG: of the GPU's memory; else 0 */
   double dram_gbs;             /* what its kernels read and wrote of GPU memory per time of theirs */
   double dram_share;           /* of what its modules could have moved in that time */
   double dram_unused_gbs;      /* what the modules of partitions that were idle could have moved in that time */
@@ -56,6 +65,6 @@ enum { SHARE_PAGE = 4096 /* bytes: what is coloured */ };
 /* How many colours pages of SHARE_PAGE have, so many partitions can have memory of their own; 1 where the machine's
  * file has no address hash: what is not known is not divided. */
 uint32_t share_machine_colours(const machine_spec *spec);
-const char *share_isolation_name(share_isolation isolation); /* none, mps, sm, sm+memory; NULL behind the last */
+const char *share_isolation_name(share_isolation isolation); /* none, mps, sm, sm+memory, mig; NULL behind the last */
 
 #endif

@@ -103,10 +103,11 @@ void share_matrix_request(const share_matrix *m, uint32_t cell, share_request *r
       (share_request){.isolation = SHARE_NONE, .count = 1, .parts = {{1, 1}}, .programs = {(int32_t)m->measured[at.a]}};
   if (at.alone) return;
   request->isolation = m->isolations[at.isolation];
-  request->borrow = m->borrow && request->isolation >= SHARE_SM;
+  request->borrow = m->borrow && share_lends(request->isolation);
   request->count = m->part_count;
   for (uint32_t i = 0; i < m->part_count; i++) {
     request->parts[i] = m->parts[i];
+    request->profiles[i] = m->profiles[i];
     if (i) request->programs[i] = at.column ? (int32_t)m->interferers[at.column - 1] : -1;
   }
 }
@@ -163,8 +164,14 @@ double share_over_none(const share_matrix *m, uint32_t isolation, uint32_t a, ui
   return share_time_us(m, isolation, a, column) / share_time_us(m, isolation, a, 0);
 }
 
+/* The measured program's share of the SMs. */
+static double sm_share(const share_matrix *m, uint32_t isolation) {
+  if (m->isolations[isolation] != SHARE_MIG) return m->parts[0].sm;
+  return m->spec->mig_profiles.profiles[m->profiles[0]].sms / (double)m->spec->sm_count;
+}
+
 double share_normalised(const share_matrix *m, uint32_t isolation, uint32_t a, uint32_t column) {
-  return share_time_us(m, isolation, a, column) * m->parts[0].sm / share_alone_us(m, a);
+  return share_time_us(m, isolation, a, column) * sm_share(m, isolation) / share_alone_us(m, a);
 }
 
 double share_variation(const share_matrix *m, uint32_t isolation, uint32_t a, uint32_t *worst) {

@@ -11,7 +11,7 @@
  *
  *   over none    T(A,B) / T(A,none)
  *   variation    of A: (the largest of these - 1) x 100, per cent
- *   normalised   T(A,B) x share / T(A,alone), share: of the SMs; with n equal shares T(A,B) / (n x T(A,alone)): 1 is what a share promises
+ *   normalised   T(A,B) x share / T(A,alone), share: of the SMs (SHARE_MIG: as the profile says); with n equal shares T(A,B) / (n x T(A,alone)): 1 is what a share promises
  *
  * A number that has not all it is made of is NAN; the same outcomes give the same bytes, whatever
  * order they came in. */
@@ -22,7 +22,7 @@
 #include "base/text.h"
 #include "share/share.h"
 
-enum { SHARE_ISOLATIONS = SHARE_SM_MEMORY + 1, SHARE_RECORDINGS = 64 };
+enum { SHARE_ISOLATIONS = SHARE_MIG + 1, SHARE_RECORDINGS = 64 };
 
 typedef struct share_part {
   double sm, memory;
@@ -33,7 +33,8 @@ typedef struct share_request { /* a simulation */
   bool borrow;
   uint32_t count;
   share_part parts[SHARE_PROGRAMS];
-  int32_t programs[SHARE_PROGRAMS]; /* of share_matrix.programs; below 0: idle. [0] is measured, the others loop */
+  uint32_t profiles[SHARE_PROGRAMS]; /* SHARE_MIG */
+  int32_t programs[SHARE_PROGRAMS];  /* of share_matrix.programs; below 0: idle. [0] is measured, the others loop */
 } share_request;
 
 typedef struct share_cell {
@@ -50,6 +51,7 @@ typedef struct share_matrix {
   const char *machine, *set, *manager, *partitions; /* as they were given; set: NULL without */
   bool borrow;
   share_part parts[SHARE_PROGRAMS];
+  uint32_t profiles[SHARE_PROGRAMS]; /* of each partition under SHARE_MIG: which of the machine's mig_profiles */
   uint32_t part_count;
   share_isolation isolations[SHARE_ISOLATIONS];
   uint32_t isolation_count;

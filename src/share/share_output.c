@@ -74,6 +74,11 @@ json_t *share_setup_value(const share_matrix *m) {
     json_array_append_new(parts, part);
   }
   json_object_set_new(root, "partitions", parts);
+  json_t *profiles = json_array();
+  for (uint32_t i = 0; i < m->isolation_count; i++)
+    for (uint32_t p = 0; p < m->part_count && m->isolations[i] == SHARE_MIG; p++)
+      json_array_append_new(profiles, json_string(m->spec->mig_profiles.profiles[m->profiles[p]].name));
+  json_object_set_new(root, "mig", profiles);
   return root;
 }
 
@@ -168,10 +173,14 @@ static void write_title(const share_matrix *m, uint32_t isolation, ff_text *out)
   for (uint32_t i = 0; i < m->measured_count * (m->interferer_count + 1) && !any; i++)
     any = m->cells[share_matrix_cell(m, isolation, 0, i)].outcomes;
   ff_text_add(out, "\n%s", share_isolation_name(m->isolations[isolation]));
+  for (uint32_t i = 0; i < m->part_count && m->isolations[isolation] == SHARE_MIG; i++)
+    ff_text_add(out, "%s%s", i ? "," : " ", m->spec->mig_profiles.profiles[m->profiles[i]].name);
   if (any) {
     ff_text_add(out, ": ");
     share_what(m->spec, any->sms, any->colours, out);
   }
+  if (any && any->memory_slices)
+    ff_text_add(out, ", %u of %u memory slices", any->memory_slices, (uint32_t)m->spec->mig_memory_slices);
   ff_text_add(out, "\n");
 }
 

@@ -90,6 +90,10 @@ ff_status share_slo_start(share_slo *slo, uint32_t colours, ff_error *error) {
     for (uint32_t i = 0; i < m->isolation_count; i++) {
       share_row row = {
           .deadline = (uint32_t)d, .isolation = m->isolations[i], .most = (uint32_t)m->spec->sm_count - others};
+      if (row.isolation == SHARE_MIG)
+        return ff_fail(
+            error, FF_INVALID,
+            "slices of MIG have a few sizes only: a deadline needs mps, sm or sm+memory (--mig tries profiles)");
       if (row.isolation == SHARE_NONE)
         return ff_fail(error, FF_INVALID, "time slices have no shares: a deadline needs mps, sm or sm+memory");
       if (row.isolation != SHARE_SM_MEMORY) FF_PUSH(&slo->rows, row);
@@ -213,7 +217,7 @@ void share_slo_request(const share_slo *slo, uint32_t index, share_request *requ
   double sm = (double)row->wanted / (double)m->spec->sm_count, memory = sm;
   if (row->colours) memory = (double)row->colours / share_machine_colours(m->spec);
   *request = (share_request){
-      .isolation = row->isolation, .borrow = m->borrow && row->isolation >= SHARE_SM, .count = m->part_count};
+      .isolation = row->isolation, .borrow = m->borrow && share_lends(row->isolation), .count = m->part_count};
   for (uint32_t i = 0; i < m->part_count; i++) {
     uint32_t others = m->part_count - 1;
     request->parts[i] = i ? (share_part){(1 - sm) / others, (1 - memory) / others} : (share_part){sm, memory};
@@ -225,7 +229,7 @@ void share_slo_request(const share_slo *slo, uint32_t index, share_request *requ
 void share_slo_put(share_slo *slo, uint32_t index, const share_outcome *outcome, const char *why) {
   share_row *row = &slo->rows.items[slo->open[index / slo->m->interferer_count]];
   ff_text text = {0};
-  if (outcome && row->isolation >= SHARE_SM && (outcome->sms != row->wanted || outcome->colours != row->colours))
+  if (outcome && share_lends(row->isolation) && (outcome->sms != row->wanted || outcome->colours != row->colours))
     ff_text_add(&text, "the simulation had %u SMs and %u colours, not %u and %u", outcome->sms, outcome->colours,
                 row->wanted, row->colours);
   else if (outcome && !(outcome->kernel_us > 0)) ff_text_add(&text, "the program runs no kernel");

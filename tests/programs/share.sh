@@ -2,6 +2,7 @@
 # farfault share: arguments that are refused; matrix, deadlines, failures and interruption with simulations of known outcome in place of ours; then ours.
 source "$(dirname "$0")/common.sh"
 workloads=$3
+golden=$here/share-mig.csv
 
 run "$farfault" record -o a.fft "$workloads/vectoradd" 5000
 expect_status 0
@@ -29,7 +30,23 @@ refused 64 "--partitions" --machine gtx1080 --partitions 1:1:1:1:1:1:1:1:1 a.fft
 refused 64 "no 'smm': did you mean 'sm'?" --machine gtx1080 --isolate smm a.fft
 refused 64 "the address hash of gp100 is not known" --machine gp100 --isolate sm+memory a.fft
 refused 64 "3 partitions, but gtx1080 has 2 colours of pages of 4 KiB" --machine gtx1080 --partitions 1:1:1 --isolate sm+memory a.fft
-refused 64 "--borrow: with none and mps no program has anything to lend" --machine gtx1080 --isolate mps --borrow a.fft
+refused 64 "--borrow: with none and mps no program has anything to lend, with mig none may" --machine gtx1080 --isolate mps --borrow a.fft
+refused 64 "--borrow" --machine a100 --isolate mig --borrow a.fft
+for machine in v100 l40 rtx4090 gtx1080; do
+  refused 64 "has no MIG: there are no mig_profiles in its machine file" --machine $machine --isolate mig a.fft
+  refused 64 "has no MIG" --machine $machine --isolate mig --mig 3g,3g a.fft
+done
+refused 64 "--mig:1:4: no profile '5g': NVIDIA A100-SXM4-80GB has 1g.10gb, 1g.20gb, 2g.20gb" --machine a100 --mig 3g,5g a.fft
+refused 64 "--mig:1:4: a profile is missing" --machine a100 --mig 3g, a.fft
+refused 64 "--mig: these profiles have 8 compute slices together: there are 7" --machine a100 --mig 4g,4g a.fft
+refused 64 "--mig: these profiles have 9 memory slices together: there are 8" --machine h100 --mig 3g,3g,1g a.fft
+refused 64 "--mig: these profiles have 120 SMs together: there are 100" --machine h100 --set sm_count=100 --mig 3g,3g a.fft
+refused 64 "--mig: 2 profiles, but 3 partitions" --machine a100 --partitions 1:1:1 --isolate mig --mig 3g,3g a.fft
+refused 64 "--mig is for --isolate mig" --machine a100 --isolate sm --mig 3g,3g a.fft
+refused 64 "has no profile of which 8 fit" --machine a100 --isolate mig --partitions 1:1:1:1:1:1:1:1 a.fft
+refused 64 "cannot be divided into 8" --machine a100 --set channels=20 --isolate mig a.fft
+refused 64 "with one partition there is no neighbour" --machine a100 --mig 7g a.fft
+refused 64 "slices of MIG have a few sizes only" --machine a100 --isolate mig --slo a.fft=1ms a.fft
 refused 64 "--slo:1:1: no program 'c.fft' here" --machine gtx1080 --slo c.fft=1ms a.fft
 refused 64 "--slo:1:11: 'soon' is no deadline" --machine gtx1080 --slo a.fft=1ms,b=soon a.fft b.fft
 refused 64 "time slices have no shares" --machine gtx1080 --isolate none --slo a.fft=1ms a.fft
@@ -62,7 +79,7 @@ awk -v isolate="$isolate" -v partitions="$partitions" -v programs="$*" 'BEGIN {
     split(part[i], share, /sm=|%,memory=|%/)
     sm = share[2] / 100; base = program[i] == "a.fft" ? 100 : 300; slow = 1
     if (n > 1 && program[2] != "-") slow = isolate == "sm+memory" ? 1.05 : program[2] == "b.fft" ? 2.5 : 1.5
-    printf "{\"kernel_us\": %.3f, \"total_us\": 1, \"launches\": 4, \"passes\": 0, \"sms\": %d, \"colours\": %d, \"dram_gbs\": 50.5, \"dram_share\": 0.25,", base / sm * slow, int(sm * 20 + 0.5), isolate == "sm+memory" ? int(share[3] / 50 + 0.5) : 0
+    printf "{\"kernel_us\": %.3f, \"total_us\": 1, \"launches\": 4, \"passes\": 0, \"sms\": %d, \"colours\": %d, \"memory_slices\": %d, \"dram_gbs\": 50.5, \"dram_share\": 0.25,", base / sm * slow, int(sm * 20 + 0.5), isolate == "sm+memory" ? int(share[3] / 50 + 0.5) : 0, isolate == "mig" ? 4 : 0
     printf "\"dram_unused_gbs\": %d, \"borrowed_us\": 0, \"take_back_us\": 0, \"error\": \"\"}%s\n", program[2] == "-" ? 160 : 0, i < n ? "," : ""
   }
   print "]}" }' >"$json"
@@ -79,7 +96,7 @@ expect_out "variation: 150.0 % on average, 150.0 % at most (a beside b)"
 expect_out "variation: 5.0 % on average, 5.0 % at most (a beside a)"
 expect_out "sm+memory      5.0 %    5.0 %             1.000  1.050  160.0 GB/s"
 expect test "$(wc -l <s.csv)" -eq 15 # a heading, 2 alone, 2 isolations x 2 programs x 3
-expect grep -q '^sm,a,b,2.5,2.5,500,1,4,0,10,0,50.5' s.csv
+expect grep -q '^sm,a,b,2.5,2.5,500,1,4,0,10,0,0,50.5' s.csv
 expect grep -q '^alone,b,,,,300,' s.csv
 expect python3 -c 'import json; c = json.load(open("s.json"))["isolations"][1]["rows"][1]["beside"][2]; assert (c["interferer"], c["partitions"][1]["program"], c["normalised"]) == ("b", "b", 1.05)'
 expect python3 -c 'import xml.dom.minidom as m; m.parse("s.svg")'
@@ -99,6 +116,16 @@ expect test "$(grep -c '^[a-z+]*: 10 of 20 SMs' out)" -eq 4
 run "$farfault" share --machine gp100 a.fft --partitions 1:3
 expect_status 0
 expect_err "sm+memory is left out: gp100 has too few colours"
+
+# Slices stand beside the others where the machine has them and the partitions are equal, or where profiles are named.
+run "$farfault" share --machine h100 a.fft --csv s.csv
+expect_out "mig 3g.40gb,3g.40gb: 10 of 132 SMs, 4 of 8 memory slices"
+expect grep -q '^mig,a,a,1.5,1.36363636,300,' s.csv # 300 us x 60 / 132 over 100 us
+run "$farfault" share --machine h100 a.fft --partitions 1:3
+expect test "$(grep -c mig out)" -eq 0
+run "$farfault" share --machine h100 a.fft --mig 4g,2g,1g --jobs 1
+expect_out "mig 4g.40gb,2g.20gb,1g.10gb"
+expect_out "partitions 1:1:1,"
 
 # A simulation that fails is named, the others are kept, no file is written.
 rm s.json
@@ -174,6 +201,32 @@ expect_status 0
 expect_out "taken back"
 expect python3 -c 'import csv; assert all(float(r["take_back_us"]) < 100 for r in csv.DictReader(open("s.csv")))'
 expect python3 -c 'import csv; assert any(float(r["borrowed_us"]) > 1 for r in csv.DictReader(open("s.csv")))'
+# Slices: the same time to the picosecond beside anything, which is that of a machine of the slice's size.
+run "$farfault" share --machine a100 --isolate sm,mig va.fft --interferers mm.fft,va.fft --csv mig.csv
+expect_status 0
+expect_no_err
+expect_out "mig 3g.40gb,3g.40gb: 42 of 108 SMs, 4 of 8 memory slices"
+[[ ${FARFAULT_GOLDEN-} != write ]] || cp mig.csv "$golden"
+expect diff "$golden" mig.csv
+half=sm_count=42,channels=20,l2_slices=40,l2_bytes=20M,dram_gbs=1019.5,memory_bytes=40G,walkers=32,walk_cache_bytes=32K,l2_copies=0,side_latency=0,copy_engines=3,gpu_block_launch_cycles=4.2942857142857145
+run "$farfault" sim va.fft --machine a100 --set $half --memory copy --csv half.csv
+cat >slices.py <<'X'
+import csv
+rows = [r for r in csv.DictReader(open("mig.csv")) if r["isolation"] == "mig"]
+assert len(rows) == 3
+assert all(r["over_none"] == "1" and r["memory_slices"] == "4" for r in rows)
+half = next(csv.DictReader(open("half.csv")))
+assert {float(r["kernel_us"]) for r in rows} == {float(half["kernel_us"])}, half["kernel_us"]
+assert {float(r["dram_unused_gbs"]) for r in rows} == {0, 1019.5}
+X
+expect python3 slices.py
+# The memory of a slice is what its program has: 3 MiB of arrays do not fit 2 MiB.
+run "$farfault" share --one --machine a100 --set memory_bytes=16M --mig 1g,1g va.fft -
+expect_status 1
+expect_err "but the GPU has 2.00 MiB of memory"
+run "$farfault" share --one --machine a100 --set memory_bytes=16M --mig 3g,1g va.fft -
+expect_status 0
+
 # A recording that is cut off is said to be, and simulated as far as it goes.
 head -c $(($(stat -c %s va.fft) - 60)) va.fft >end.fft
 run "$farfault" share --machine gtx1080 --isolate sm end.fft

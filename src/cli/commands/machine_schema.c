@@ -49,6 +49,13 @@ static json_t *joins_schema(double most) {
                    number_schema("number", 0.001, 1e6), number_schema("number", 0, 1e6));
 }
 
+static json_t *profiles_schema(double most) {
+  return json_pack("{s:s, s:i, s:o, s:{s:s, s:i, s:i, s:[o, o, o, o]}}", "type", "array", "minItems", 1, "maxItems",
+                   limit(most), "items", "type", "array", "minItems", 4, "maxItems", 4, "items",
+                   string_schema(sizeof((machine_profile *)0)->name - 1), number_schema("integer", 1, 4096),
+                   number_schema("integer", 1, 64), number_schema("integer", 1, 64));
+}
+
 static json_t *masks_schema(const spec_param *param, double most) {
   uint32_t low, high;
   spec_mask_bits(param, &low, &high);
@@ -66,6 +73,7 @@ static json_t *value_schema(const spec_param *param) {
   case 's': return string_schema((size_t)high);
   case 't': return table_schema();
   case 'j': return joins_schema(high);
+  case 'p': return profiles_schema(high);
   default: return masks_schema(param, high);
   }
 }

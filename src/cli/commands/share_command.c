@@ -15,6 +15,7 @@
 
 #include "cli/running/run.h"
 #include "cli/commands/share_command.h"
+#include "machine/spec/mig.h"
 #include "partition/shares.h"
 #include "share/share_slo.h"
 #include "trace/file.h"
@@ -22,6 +23,7 @@
 enum {
   KEY_PARTITIONS = 256,
   KEY_ISOLATE,
+  KEY_MIG,
   KEY_BORROW,
   KEY_INTERFERERS,
   KEY_SLO,
@@ -40,8 +42,11 @@ static const struct argp_option options[] = {
     {"partitions", KEY_PARTITIONS, "SHARES", 0,
      "shares of the GPU: 50:50 (default), 1:2:1, 25%:50%, or sm=25%,memory=50%:sm=75%,memory=50%; the measured program has the first",
      1},
-    {"isolate", KEY_ISOLATE, "none|mps|sm|sm+memory,...", 0,
-     "how programs are kept apart: time slices, threads on any SM, SMs of their own, these and memory modules of their own (default: all that the machine has)",
+    {"isolate", KEY_ISOLATE, "none|mps|sm|sm+memory|mig,...", 0,
+     "how programs are kept apart: time slices, threads on any SM, SMs of their own, these and memory modules of their own, slices of the GPU (default: all that the machine has)",
+     1},
+    {"mig", KEY_MIG, "PROFILE,...", 0,
+     "mig: a profile for each partition, as 3g.40gb,3g.40gb or 3g,4g (default: for all of them the largest of which so many fit)",
      1},
     {"borrow", KEY_BORROW, NULL, 0,
      "sm, sm+memory: what an idle partition has is lent, and taken back when its program goes on", 1},
@@ -78,6 +83,7 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   case KEY_SET: cli_add_option(a->setup.choices.set, sizeof a->setup.choices.set, value, "set", state); return 0;
   case KEY_PARTITIONS: a->partitions = value; return 0;
   case KEY_ISOLATE: a->isolate = value; return 0;
+  case KEY_MIG: a->mig = value; return 0;
   case KEY_BORROW: a->borrow = true; return 0;
   case KEY_INTERFERERS: FF_PUSH(&a->interferers, value); return 0;
   case KEY_SLO: FF_PUSH(&a->deadlines, value); return 0;
@@ -171,7 +177,7 @@ static int find_isolation(const char *word, share_isolation *isolation) {
   }
   const char *near = cli_closest(word, names);
   if (near) return cli_fail(CLI_USAGE, "--isolate: no '%s': did you mean '%s'?", word, near);
-  return cli_fail(CLI_USAGE, "--isolate: no '%s': there are none, mps, sm and sm+memory", word);
+  return cli_fail(CLI_USAGE, "--isolate: no '%s': there are none, mps, sm, sm+memory and mig", word);
 }
 
 /* Memory modules of their own: the machine's address hash must leave so many sets of pages that share none. */
@@ -190,17 +196,50 @@ static int check_colours(const share_arguments *a, const share_matrix *m) {
   return CLI_DONE;
 }
 
-/* Without --isolate. divides: the machine's colours can be divided among the partitions. */
-static const char *usual_isolations(const share_arguments *a, bool divides) {
-  if (a->one) return "sm";
-  if (a->deadlines.count) return divides ? "mps,sm,sm+memory" : "mps,sm";
-  return divides ? "none,mps,sm,sm+memory" : "none,mps,sm";
+/* The profile of each partition's slice: they fit the machine together. */
+static int choose_slices(const share_arguments *a, share_matrix *m) {
+  machine_spec *slice = ff_alloc(sizeof *slice);
+  ff_error error;
+  uint32_t count = m->part_count;
+  ff_status status = FF_OK, unread = FF_OK;
+  if (a->mig) unread = mig_read(&a->spec, "--mig", a->mig, SHARE_PROGRAMS, m->profiles, &count, &error);
+  else status = mig_largest(&a->spec, count, &m->profiles[0], &error);
+  for (uint32_t i = 1; i < count && !a->mig && !status; i++) m->profiles[i] = m->profiles[0];
+  if (!status && !unread && count != m->part_count)
+    status = ff_fail(&error, FF_INVALID, "%u profiles, but %u partitions", count, m->part_count);
+  if (!status && !unread) status = mig_fit(&a->spec, m->profiles, count, &error);
+  for (uint32_t i = 0; i < count && !status && !unread; i++)
+    status = mig_slice(&a->spec, m->profiles[i], slice, &error);
+  free(slice);
+  if (unread) return cli_fail(CLI_USAGE, "%s", error.message); /* it names the option */
+  return status ? cli_fail(CLI_USAGE, "%s: %s", a->mig ? "--mig" : "--isolate mig", error.message) : CLI_DONE;
+}
+
+/* Slices stand beside the other isolations if the partitions are equal: there are none of 25 %. */
+static bool has_slices(const share_arguments *a, const share_matrix *m) {
+  uint32_t profile;
+  ff_error none;
+  if (a->mig) return true;
+  for (uint32_t i = 1; i < m->part_count; i++)
+    if (m->parts[i].sm != m->parts[0].sm || m->parts[i].memory != m->parts[0].memory) return false;
+  return !mig_largest(&a->spec, m->part_count, &profile, &none);
+}
+
+/* Without --isolate. divides: the machine's colours can be divided among the partitions. The caller frees it. */
+static char *usual_isolations(const share_arguments *a, const share_matrix *m, bool divides) {
+  if (a->one) return ff_strdup(a->mig ? "mig" : "sm");
+  ff_text list = {0};
+  ff_text_add(&list, a->deadlines.count ? "mps,sm" : "none,mps,sm");
+  if (divides) ff_text_add(&list, ",sm+memory");
+  if (!a->deadlines.count && has_slices(a, m)) ff_text_add(&list, ",mig");
+  return list.chars;
 }
 
 static int add_isolations(const share_arguments *a, share_matrix *m) {
   bool all = !a->isolate, divides = share_machine_colours(&a->spec) >= m->part_count;
-  char *list = ff_strdup(all ? usual_isolations(a, divides) : a->isolate), *rest = NULL;
+  char *list = all ? usual_isolations(a, m, divides) : ff_strdup(a->isolate), *rest = NULL;
   int status = CLI_DONE;
+  bool lends = false, slices = false;
   for (char *each = strtok_r(list, ", ", &rest); each && !status; each = strtok_r(NULL, ", ", &rest)) {
     share_isolation isolation;
     bool twice = false;
@@ -208,6 +247,9 @@ static int add_isolations(const share_arguments *a, share_matrix *m) {
     for (uint32_t i = 0; i < m->isolation_count; i++) twice = twice || m->isolations[i] == isolation;
     if (!twice) m->isolations[m->isolation_count++] = isolation;
     if (isolation == SHARE_SM_MEMORY) status = check_colours(a, m);
+    if (isolation == SHARE_MIG) status = choose_slices(a, m);
+    lends = lends || share_lends(isolation);
+    slices = slices || isolation == SHARE_MIG;
   }
   free(list);
   if (!status && !m->isolation_count) return cli_fail(CLI_USAGE, "--isolate names none");
@@ -215,19 +257,31 @@ static int add_isolations(const share_arguments *a, share_matrix *m) {
     return cli_fail(CLI_USAGE, "--one is one simulation: --isolate names several");
   if (!status && all && !divides && !a->one)
     cli_fail(0, "sm+memory is left out: %s has too few colours of pages for %u partitions", m->machine, m->part_count);
-  bool lends = false;
-  for (uint32_t i = 0; i < m->isolation_count; i++) lends = lends || m->isolations[i] >= SHARE_SM;
+  if (!status && a->mig && !slices) return cli_fail(CLI_USAGE, "--mig is for --isolate mig");
   if (!status && a->borrow && !lends)
-    return cli_fail(CLI_USAGE,
-                    "--borrow: with none and mps no program has anything to lend; it is for sm and sm+memory");
+    return cli_fail(
+        CLI_USAGE,
+        "--borrow: with none and mps no program has anything to lend, with mig none may; it is for sm and sm+memory");
   return status;
 }
 
+/* Without --partitions: as many equal ones as --mig names profiles. */
+static const char *usual_partitions(const share_arguments *a) {
+  static const char *const equal[] = {"1",         "50:50",       "1:1:1",         "1:1:1:1",
+                                      "1:1:1:1:1", "1:1:1:1:1:1", "1:1:1:1:1:1:1", "1:1:1:1:1:1:1:1"};
+  size_t commas = 0;
+  for (const char *c = a->mig; c && *c; c++) commas += *c == ',';
+  if (!a->mig) return equal[1];
+  return equal[commas < SHARE_PROGRAMS ? commas : SHARE_PROGRAMS - 1];
+}
+
 /* The partitions fit the machine. Counts that are not what was asked for are told (SMs and colours are whole). */
-static int add_partitions(const share_arguments *a, share_matrix *m) {
+static int add_partitions(share_arguments *a, share_matrix *m) {
   partition_share shares[SHARE_PROGRAMS];
   sm_range ranges[SHARE_PROGRAMS];
   ff_error error;
+  if (!a->partitions) a->partitions = usual_partitions(a);
+  m->partitions = a->partitions;
   if (shares_parse("--partitions", a->partitions, SHARE_PROGRAMS, shares, &m->part_count, &error))
     return cli_fail(CLI_USAGE, "%s", error.message);
   for (uint32_t i = 0; i < m->part_count; i++) m->parts[i] = (share_part){shares[i].sm_share, shares[i].memory_share};
@@ -283,7 +337,6 @@ static int prepare(share_arguments *a, share_matrix *m) {
   m->spec = &a->spec;
   m->set = a->setup.choices.set[0] ? a->setup.choices.set : NULL;
   m->manager = a->setup.managers;
-  m->partitions = a->partitions;
   m->borrow = a->borrow;
   status = add_partitions(a, m);
   if (!status) status = add_isolations(a, m);
@@ -432,12 +485,13 @@ static int share(int argc, char **argv) {
       "interferer, which loops in the others. Prints each one's kernel time alone, shared and normalised, and how much interferers change it (docs/share.md).\v"
       "Example:\n  farfault record -o mm.fft ./matmul 256\n  farfault record -o va.fft ./vectoradd 1000000\n"
       "  farfault share --machine gtx1080 --partitions 50:50 --isolate sm,sm+memory mm.fft va.fft --svg share.svg\n"
+      "  farfault share --machine a100 --mig 3g,3g mm.fft va.fft\n"
       "  farfault share --machine gtx1080 --isolate sm+memory --slo mm.fft=2.5ms mm.fft va.fft\n\n"
       "Exit status: 0; 1 if a simulation failed, 2 a file is of no use, 64 wrong arguments, 128 + N stopped by signal N (what is there is printed).",
       NULL,
       NULL,
       NULL};
-  share_arguments a = {.partitions = "50:50"};
+  share_arguments a = {0};
   share_matrix m = {0};
   char *words[argc + 1]; /* argp moves argv's words about; on the stack, as cli_parse does not always return */
   memcpy(words, argv, (size_t)argc * sizeof *words);

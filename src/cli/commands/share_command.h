@@ -11,7 +11,8 @@
 typedef struct share_arguments {
   cli_setup setup;
   machine_spec spec;                /* the machine, with what --set says */
-  const char *partitions;           /* texts are argv's, but for `command` */
+  const char *partitions;           /* texts are argv's, but for `command`; NULL: not given */
+  const char *mig;                  /* profiles; NULL: the largest of which so many fit */
   const char *isolate;              /* the list; NULL: all that the machine has */
   FF_VEC(const char *) files;       /* as given; "-": idle (--one) */
   FF_VEC(const char *) interferers; /* lists with commas, as are deadlines */

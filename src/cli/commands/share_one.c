@@ -65,6 +65,7 @@ static void make_request(const share_arguments *a, const share_matrix *m, share_
   *request = (share_request){.isolation = m->isolations[0], .borrow = a->borrow, .count = m->part_count};
   for (uint32_t i = 0; i < m->part_count; i++) {
     request->parts[i] = m->parts[i];
+    request->profiles[i] = m->profiles[i];
     request->programs[i] = -1;
     for (uint32_t j = 0; i < a->files.count && j < m->programs.count; j++)
       if (!strcmp(m->programs.items[j].path, a->files.items[i])) request->programs[i] = (int32_t)j;
@@ -88,6 +89,7 @@ static ff_status simulate(const share_arguments *a, const share_matrix *m, const
         (share_program){.trace = request->programs[i] < 0 ? NULL : m->programs.items[request->programs[i]].path,
                         .sm_share = request->parts[i].sm,
                         .memory_share = request->parts[i].memory,
+                        .profile = request->profiles[i],
                         .loops = i > 0};
   ff_status status = share_run(&scenario, outcomes, error);
   if (shown) fprintf(stderr, "\r\033[K");

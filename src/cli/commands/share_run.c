@@ -45,10 +45,12 @@ static void add(words *w, const char *word) { FF_PUSH(w, word ? ff_strdup(word) 
 static char **child_command(const running *r, uint32_t task) {
   const share_arguments *a = r->pool->arguments;
   share_request request;
-  ff_text parts = {0};
+  ff_text parts = {0}, profiles = {0};
   words w = {0};
   r->pool->request(r->pool->context, task, &request);
   share_request_text(&request, &parts);
+  for (uint32_t i = 0; i < request.count; i++)
+    ff_text_add(&profiles, "%s%s", i ? "," : "", a->spec.mig_profiles.profiles[request.profiles[i]].name);
   const char *const head[] = {r->program,        "share",          "--one",
                               "--machine",       a->setup.machine, "--memory",
                               a->setup.managers, "--isolate",      share_isolation_name(request.isolation),
@@ -60,11 +62,16 @@ static char **child_command(const running *r, uint32_t task) {
     add(&w, a->setup.choices.set);
   }
   if (request.borrow) add(&w, "--borrow");
+  if (request.isolation == SHARE_MIG) {
+    add(&w, "--mig");
+    add(&w, profiles.chars);
+  }
   add(&w, "--");
   for (uint32_t i = 0; i < request.count; i++)
     add(&w, request.programs[i] < 0 ? "-" : r->pool->m->programs.items[request.programs[i]].path);
   add(&w, NULL);
   free(parts.chars);
+  free(profiles.chars);
   return w.items;
 }
 

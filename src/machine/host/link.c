@@ -78,7 +78,7 @@ static double table_ps(const machine_size_table *table, uint64_t bytes, double p
 ps link_copy(link_port *p, history_cause cause, bool in, uint64_t bytes, bool pageable, ps from) {
   host_link *l = p->wire;
   const link_direction *d = in ? &l->h2d : &l->d2h;
-  server *engine = &l->engines[p->two_engines && !in];
+  server *engine = &p->engines->link[p->two_engines && !in];
   if (!bytes || p->instant) return from;
   double measured = table_ps(p->table, bytes, d->per_byte), staged = pageable ? p->host_per_byte * (double)bytes : 0;
   double own = measured > 0 ? measured : d->per_byte * (double)bytes;
@@ -93,7 +93,7 @@ ps link_copy(link_port *p, history_cause cause, bool in, uint64_t bytes, bool pa
 
 ps link_device_copy(link_port *p, uint64_t bytes, ps from) {
   if (p->instant) return from;
-  ps begin = server_take(&p->wire->device, from, from, 0) + p->device_latency;
-  p->wire->device.free = begin + duration(p->dram_per_byte, bytes);
-  return p->wire->device.free;
+  ps begin = server_take(&p->engines->device, from, from, 0) + p->device_latency;
+  p->engines->device.free = begin + duration(p->dram_per_byte, bytes);
+  return p->engines->device.free;
 }

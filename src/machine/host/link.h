@@ -17,10 +17,12 @@ typedef struct link_crossed { /* one way, since someone has looked: bytes, begin
   uint64_t bytes;
   ps first, last;
 } link_crossed;
+typedef struct copy_engines {
+  server link[2]; /* one engine: [0] carries both directions */
+  server device;  /* copies within GPU memory */
+} copy_engines;
 typedef struct host_link {
   link_direction h2d, d2h;
-  server engines[2];        /* one engine: [0] carries both directions */
-  server device;            /* copies within GPU memory */
   ps accounted, union_busy; /* busy in at least one direction, until `accounted` */
   ps during_kernels;        /* of union_busy, while a kernel ran */
 } host_link;
@@ -28,7 +30,8 @@ typedef struct host_link {
 /* What one simulation has of the link: how long things take as it is told, whose kernels run in parallel with its
  * transfers, and what of it has moved. */
 typedef struct link_port {
-  host_link *wire; /* the device's */
+  host_link *wire;       /* the device's */
+  copy_engines *engines; /* the device's, or its slice's */
   const kernel_time *kernels;
   sim_history *history;                /* NULL: none is kept */
   const machine_size_table *table;     /* measured bandwidths by size */

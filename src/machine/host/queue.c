@@ -86,7 +86,7 @@ void stream_bind(streams *q, uint32_t number, const trace_sms *wanted) {
   sm_set set = possible_sms(q, wanted);
   bool none = !memcmp(&set, &nothing, sizeof set);
   own->sms = NULL;
-  if (!memcmp(wanted, &all, sizeof all) || (none && q->d->shared)) return;
+  if (!memcmp(wanted, &all, sizeof all) || (none && q->d->whole->shared)) return;
   if (none) {
     host_fail(q->host, "stream %u is bound to SMs that %s does not have: it has %u", number, q->spec->name,
               (unsigned)q->spec->sm_count);

@@ -289,7 +289,8 @@ bool access_continue(access_path *a, warp *w, ps *time) {
   p.batches = a->pager->config.manager->batches;
   if (a->t->lookup) set_pace(&p, a->t, w->record);
   p.at = server_take(&m->lsu.port, *time, *time, 0);
-  ps begun = p.at, next = a->heap->next_time, limit = next < UINT64_MAX - a->t->ahead ? next + a->t->ahead : UINT64_MAX;
+  ps begun = p.at, next = event_own_next(a->heap),
+     limit = next < UINT64_MAX - a->t->ahead ? next + a->t->ahead : UINT64_MAX;
   load_store_refresh(&m->lsu);
   p.blocked = m->tlb_blocked && !m->lsu.seen_count; /* no line of it can be translated */
   bool sent = send_lines(&p, limit);

@@ -197,6 +197,30 @@ static ff_status set_joins(machine_join_table *table, char *text, ff_error *erro
                       : ff_fail(error, FF_INVALID, "no joins: write GPU-GPU:GB/s:us, with spaces between, or none");
 }
 
+/* "1g.10gb:16:1:1 2g.20gb:32:2:2": name, SMs, memory slices and L2 slices of each profile; "none": no profiles. */
+static ff_status set_profiles(machine_profile_table *table, char *text, ff_error *error) {
+  *table = (machine_profile_table){0};
+  if (!strcmp(text, "none")) return FF_OK;
+  char *rest = NULL;
+  for (char *profile = strtok_r(text, " ", &rest); profile; profile = strtok_r(NULL, " ", &rest)) {
+    char *texts[4] = {profile};
+    size_t count = 1;
+    for (const char *c = profile; *c; c++) count += *c == ':';
+    if (count != 4)
+      return ff_fail(error, FF_INVALID, "'%s' is not a profile: write NAME:SMS:MEMORY:L2, with spaces between, or none",
+                     profile);
+    for (int i = 1; i < 4; i++) {
+      texts[i] = strchr(texts[i - 1], ':');
+      *texts[i]++ = '\0';
+    }
+    ff_status status = spec_profile_add(table, (const char *const[]){texts[0], texts[1], texts[2], texts[3]}, error);
+    if (status) return status;
+  }
+  return table->count
+             ? FF_OK
+             : ff_fail(error, FF_INVALID, "no profiles: write NAME:SMS:MEMORY:L2, with spaces between, or none");
+}
+
 static ff_status fail_no_param(const char *name, ff_error *error) {
   const char *names[SPEC_PARAM_COUNT + 1] = {0};
   for (int i = 0; i < SPEC_PARAM_COUNT; i++) names[i] = spec_params[i].name;
@@ -220,6 +244,8 @@ static ff_status set_value(machine_spec *spec, const char *assignment, ff_error 
   }
   if (param->type == 't') status = set_table((machine_size_table *)((char *)spec + param->offset), value, error);
   else if (param->type == 'j') status = set_joins((machine_join_table *)((char *)spec + param->offset), value, error);
+  else if (param->type == 'p')
+    status = set_profiles((machine_profile_table *)((char *)spec + param->offset), value, error);
   else if (param->type == 'm')
     status = set_masks(param, (machine_mask_table *)((char *)spec + param->offset), value, error);
   else status = spec_value_parse(param, value, spec, error);

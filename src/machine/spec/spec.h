@@ -33,12 +33,24 @@ typedef struct machine_join_table {
   uint64_t count;
 } machine_join_table;
 
+enum { MACHINE_PROFILES = 12 };
+typedef struct machine_profile { /* of MIG: what a GPU can be divided into */
+  char name[16];                 /* "3g.40gb": of 3 compute slices; zeros behind it */
+  uint32_t sms;
+  uint32_t memory, l2; /* of mig_memory_slices: of the memory with its channels, of the L2's bytes */
+} machine_profile;
+typedef struct machine_profile_table {
+  machine_profile profiles[MACHINE_PROFILES];
+  uint64_t count;
+} machine_profile_table;
+
 typedef uint64_t machine_type_u;
 typedef double machine_type_f;
 typedef char machine_type_s[64];
 typedef machine_size_table machine_type_t;
 typedef machine_mask_table machine_type_m;
 typedef machine_join_table machine_type_j;
+typedef machine_profile_table machine_type_p;
 
 typedef struct machine_spec {
 #define X(group, name, type, unit, required, help) machine_type_##type name;

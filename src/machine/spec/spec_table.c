@@ -175,6 +175,40 @@ ff_status spec_join_add(machine_join_table *table, const char *const texts[4], f
   return FF_OK;
 }
 
+/* "3g.40gb": 3; 0: not such a name. */
+static uint32_t compute_slices_of(const char *name) {
+  char *end;
+  unsigned long slices = isdigit((unsigned char)name[0]) ? strtoul(name, &end, 10) : 0;
+  bool good = slices && slices <= 64 && end[0] == 'g' && end[1] == '.' && isdigit((unsigned char)end[2]);
+  return good && strspn(name, "0123456789abcdefghijklmnopqrstuvwxyz.+") == strlen(name) ? (uint32_t)slices : 0;
+}
+
+static ff_status count_parse(const char *what, const char *text, uint32_t most, uint32_t *count, ff_error *error) {
+  uint64_t number = 0;
+  if (strspn(text, "0123456789") == strlen(text) && strlen(text) <= 6) number = strtoull(text, NULL, 10);
+  if (!number || number > most)
+    return ff_fail(error, FF_INVALID, "'%s' is not a number of %s: 1 to %u", text, what, most);
+  *count = (uint32_t)number;
+  return FF_OK;
+}
+
+ff_status spec_profile_add(machine_profile_table *table, const char *const texts[4], ff_error *error) {
+  machine_profile profile = {.sms = 0};
+  if (table->count == MACHINE_PROFILES) return ff_fail(error, FF_INVALID, "more than %d profiles", MACHINE_PROFILES);
+  if (!compute_slices_of(texts[0]) || strlen(texts[0]) >= sizeof profile.name)
+    return ff_fail(error, FF_INVALID, "'%s' is not a profile: they are like 3g.40gb", texts[0]);
+  strcpy(profile.name, texts[0]);
+  ff_status status = count_parse("SMs", texts[1], 4096, &profile.sms, error);
+  if (!status) status = count_parse("memory slices", texts[2], 64, &profile.memory, error);
+  if (!status) status = count_parse("L2 slices", texts[3], 64, &profile.l2, error);
+  if (status) return status;
+  for (uint64_t i = 0; i < table->count; i++)
+    if (!strcmp(table->profiles[i].name, profile.name))
+      return ff_fail(error, FF_INVALID, "profile %s is given twice", profile.name);
+  table->profiles[table->count++] = profile;
+  return FF_OK;
+}
+
 ff_status spec_mask_bit_add(const spec_param *param, machine_mask_table *table, const char *bit, bool first,
                             ff_error *error) {
   bool gpus = param - spec_params == SPEC_roots;
@@ -294,6 +328,27 @@ static ff_status check_links(const machine_spec *spec, ff_error *error) {
   return FF_OK;
 }
 
+/* ---- MIG ---- */
+
+/* That the profiles fit what else the machine says is looked at where one is taken (mig.c): a machine whose sm_count is
+ * changed is a machine still. */
+static ff_status check_mig(const machine_spec *spec, ff_error *error) {
+  const machine_profile_table *table = &spec->mig_profiles;
+  if (!table->count && !spec->mig_compute_slices && !spec->mig_memory_slices) return FF_OK;
+  if (!table->count || !spec->mig_compute_slices || !spec->mig_memory_slices)
+    return ff_fail(error, FF_INVALID, "mig_compute_slices, mig_memory_slices and mig_profiles go together");
+  for (uint64_t i = 0; i < table->count; i++) {
+    const machine_profile *p = &table->profiles[i];
+    if (compute_slices_of(p->name) > spec->mig_compute_slices)
+      return ff_fail(error, FF_INVALID, "mig_profiles: %s has %u compute slices of %u", p->name,
+                     compute_slices_of(p->name), (unsigned)spec->mig_compute_slices);
+    if (p->memory > spec->mig_memory_slices || p->l2 > spec->mig_memory_slices)
+      return ff_fail(error, FF_INVALID, "mig_profiles: %s has %u memory and %u L2 slices of %u", p->name, p->memory,
+                     p->l2, (unsigned)spec->mig_memory_slices);
+  }
+  return FF_OK;
+}
+
 ff_status spec_check(const machine_spec *spec, ff_error *error) {
   if (!power_of_two(spec->page_bytes)) return ff_fail(error, FF_INVALID, "page_bytes must be a power of two");
   if (!power_of_two(spec->row_bytes)) return ff_fail(error, FF_INVALID, "row_bytes must be a power of two");
@@ -325,5 +380,6 @@ ff_status spec_check(const machine_spec *spec, ff_error *error) {
     return ff_fail(error, FF_INVALID, "memory_bytes must hold at least one page of fault_page_bytes");
   ff_status status = check_stacks(spec, error);
   if (!status) status = check_links(spec, error);
+  if (!status) status = check_mig(spec, error);
   return status ? status : check_hash(spec, error);
 }

@@ -18,7 +18,7 @@ typedef enum spec_param_id {
 
 typedef struct spec_param {
   const char *group, *name;
-  char type; /* u, f, s, t, m or j, as in params.def */
+  char type; /* u, f, s, t, m, j or p, as in params.def */
   const char *unit;
   bool required;
   size_t offset; /* of the value in machine_spec */
@@ -45,6 +45,8 @@ enum { SPEC_LOWEST_BIT = 7, SPEC_HIGHEST_BIT = 36 };
 void spec_mask_bits(const spec_param *param, uint32_t *low, uint32_t *high);
 /* Checks and stores one join, of four texts: two GPUs, GB/s, us. */
 ff_status spec_join_add(machine_join_table *table, const char *const texts[4], ff_error *error);
+/* Checks and stores one profile of MIG, of four texts: its name, SMs, memory slices, L2 slices. */
+ff_status spec_profile_add(machine_profile_table *table, const char *const texts[4], ff_error *error);
 /* Adds one bit to the last mask of the table (`first`: to a new one). */
 ff_status spec_mask_bit_add(const spec_param *param, machine_mask_table *table, const char *bit, bool first,
                             ff_error *error);

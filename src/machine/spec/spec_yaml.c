@@ -109,7 +109,36 @@ static ff_status read_joins(reader *r, const spec_param *param, struct fy_node *
   return FF_OK;
 }
 
+#define PROFILE_FORM "each profile is [name, SMs, memory slices, L2 slices]"
+
+static ff_status read_profile(reader *r, struct fy_node *key, struct fy_node *profile, machine_profile_table *table) {
+  char texts[4][SCALAR_LIMIT + 1];
+  if (!fy_node_is_sequence(profile) || fy_node_sequence_item_count(profile) != 4)
+    return ff_yaml_fail(&r->yaml, fy_node_is_scalar(profile) ? profile : key, PROFILE_FORM);
+  for (int i = 0; i < 4; i++)
+    if (!ff_yaml_scalar(fy_node_sequence_get_by_index(profile, i), texts[i]))
+      return ff_yaml_fail(&r->yaml, key, PROFILE_FORM);
+  ff_error why;
+  if (spec_profile_add(table, (const char *const[]){texts[0], texts[1], texts[2], texts[3]}, &why))
+    return ff_yaml_fail(&r->yaml, fy_node_sequence_get_by_index(profile, 0), "%s", why.message);
+  return FF_OK;
+}
+
+static ff_status read_profiles(reader *r, const spec_param *param, struct fy_node *key, struct fy_node *value) {
+  if (!fy_node_is_sequence(value) || fy_node_sequence_is_empty(value))
+    return ff_yaml_fail(&r->yaml, fy_node_is_scalar(value) ? value : key,
+                        "'%s' is a list: [[name, SMs, memory slices, L2 slices], ...]", param->name);
+  void *at = NULL;
+  struct fy_node *profile;
+  while ((profile = fy_node_sequence_iterate(value, &at))) {
+    ff_status status = read_profile(r, key, profile, (machine_profile_table *)((char *)r->spec + param->offset));
+    if (status) return status;
+  }
+  return FF_OK;
+}
+
 static ff_status read_value(reader *r, const spec_param *param, struct fy_node *key, struct fy_node *value) {
+  if (param->type == 'p') return read_profiles(r, param, key, value);
   if (param->type == 'j') return read_joins(r, param, key, value);
   if (param->type == 't') return read_table(r, param, key, value);
   if (param->type == 'm') return read_masks(r, param, key, value);

@@ -12,6 +12,11 @@
  *
  *     device_enter --> works --device_wait--> waits --> works ... --device_leave--> WAIT_GONE
  *
+ * A slice (MIG) has a queue of events of its own, so that nothing in it depends on what the others do but its use of
+ * the link: the next event is the earliest of all slices' (of events at one time the first tenant's), and a warp runs
+ * past the next event of no other slice, as the link is to be asked in order of time. It stops there only, and goes on
+ * as it would have: the slice's own order of events stays what it is alone (events.h).
+ *
  * When a tenant has waited for a time, no event up to then is left (asserted by run_until, event_loop.c), and the
  * thread that begins to wait is the one that worked (asserted here); both at the deep check level. It works for all, so
  * that there is one mutex (`work`) for what all their simulations guard; to begin to wait is to let it go. */
@@ -108,6 +113,7 @@ static void physical_make(device *d) {
 device *device_create(const machine_spec *spec, uint32_t near, bool shared) {
   device *d = ff_alloc(sizeof *d);
   d->uses = 1;
+  d->whole = d;
   d->spec = *spec;
   d->shared = shared;
   d->sm_total = (uint32_t)spec->sm_count + near;
@@ -120,12 +126,14 @@ device *device_create(const machine_spec *spec, uint32_t near, bool shared) {
   FF_PUSH(&d->warps, NULL);
   pthread_mutex_init(&d->work, NULL);
   pthread_mutex_init(&d->mutex, NULL);
-  for (uint32_t i = 0; i < TENANTS; i++) pthread_cond_init(&d->tenants[i].turn, NULL);
+  for (uint32_t i = 0; i < TENANTS; i++) {
+    pthread_cond_init(&d->tenants[i].turn, NULL);
+    d->tenants[i].part = d;
+  }
   return d;
 }
 
-void device_release(device *d) {
-  if (--d->uses) return;
+static void device_free(device *d) {
   if (ff_check_level >= 2 && d->frames) frames_check(d->frames);
   for (uint32_t i = 0; i < d->sm_total; i++) free(d->blocked_warps[i].items);
   free(d->blocked_warps);
@@ -141,11 +149,29 @@ void device_release(device *d) {
   free(d);
 }
 
+void device_keep(device *d) {
+  d->uses++;
+  if (d->whole != d) d->whole->uses++;
+}
+
+void device_release(device *d) {
+  device *whole = d->whole;
+  if (!--d->uses) device_free(d);
+  if (whole != d) device_release(whole);
+}
+
 /* ---- a device for several ---- */
+
+static ff_status check_slices(const sim_device_options *o, ff_error *error) {
+  for (uint32_t i = 0; i < o->count; i++)
+    if (!o->tenants[i].slice) return ff_fail(error, FF_INVALID, "tenant %u has no slice of the GPU", i);
+  return o->borrow ? ff_fail(error, FF_INVALID, "slices of a GPU are not lent") : FF_OK;
+}
 
 static ff_status check_tenants(const sim_device_options *o, ff_error *error) {
   if (!o->count || o->count > TENANTS)
     return ff_fail(error, FF_LIMIT, "1 to %d programs can share a GPU, not %u", TENANTS, o->count);
+  if (o->isolation == SIM_ISOLATION_MIG) return check_slices(o, error);
   uint32_t end = 0;
   for (uint32_t i = 0; i < o->count && o->isolation >= SIM_ISOLATION_SM; i++) {
     const sim_tenant *t = &o->tenants[i];
@@ -155,6 +181,16 @@ static ff_status check_tenants(const sim_device_options *o, ff_error *error) {
     end = t->sm_first + t->sm_count;
   }
   return FF_OK;
+}
+
+/* A tenant's slice of the device. */
+static device *slice_create(device *whole, const machine_spec *spec) {
+  device *slice = device_create(spec, 0, false);
+  slice->whole = whole;
+  slice->heap.slice = true;
+  slice->heap.own_horizon = UINT64_MAX;
+  whole->uses++;
+  return slice;
 }
 
 ff_status sim_device_create(const sim_device_options *o, sim_device **out, ff_error *error) {
@@ -179,6 +215,8 @@ ff_status sim_device_create(const sim_device_options *o, sim_device **out, ff_er
     tenant *t = &d->tenants[i];
     t->given = o->tenants[i];
     if (t->given.idle) t->waits = WAIT_GONE;
+    if (d->isolation == SIM_ISOLATION_MIG) t->part = slice_create(d, t->given.slice);
+    t->given.slice = NULL;
     for (uint32_t n = 0; n < t->given.sm_count; n++)
       t->sms.bits[(t->given.sm_first + n) / 64] |= UINT64_C(1) << ((t->given.sm_first + n) % 64);
   }
@@ -187,7 +225,10 @@ ff_status sim_device_create(const sim_device_options *o, sim_device **out, ff_er
 }
 
 void sim_device_free(sim_device *d) {
-  if (d) device_release(d);
+  if (!d) return;
+  for (uint32_t i = 0; i < d->tenant_count; i++)
+    if (d->tenants[i].part != d) device_release(d->tenants[i].part);
+  device_release(d);
 }
 
 bool sim_device_stopped(const sim_device *d) { return d->stop; }
@@ -214,6 +255,57 @@ static ps resumes(const tenant *t) {
   }
 }
 
+/* ---- slices ---- */
+
+/* Whose slice has the next event; TENANTS: none has any. */
+static uint32_t slice_first(const device *d) {
+  uint32_t best = TENANTS;
+  ps first = UINT64_MAX;
+  for (uint32_t i = 0; i < d->tenant_count; i++) {
+    ps at = event_next(&d->tenants[i].part->heap);
+    if (at < first) {
+      first = at;
+      best = i;
+    }
+  }
+  return best;
+}
+
+/* No warp of the slice runs past its own host's time (`until`), nor past another slice's next event. */
+static void slice_bound(const device *d, uint32_t number, ps until) {
+  event_heap *heap = &d->tenants[number].part->heap;
+  heap->own_horizon = heap->horizon = until;
+  for (uint32_t i = 0; i < d->tenant_count; i++) {
+    ps next = i == number ? UINT64_MAX : event_next(&d->tenants[i].part->heap);
+    if (next < heap->horizon) heap->horizon = next;
+  }
+}
+
+static ps next_event_time(const device *d) {
+  if (d->isolation != SIM_ISOLATION_MIG) return event_next(&d->heap);
+  uint32_t number = slice_first(d);
+  return number < TENANTS ? event_next(&d->tenants[number].part->heap) : UINT64_MAX;
+}
+
+/* ---- the next event ---- */
+
+/* `first`: when the first tenant that waits for a time can go on. */
+static void run_next_event(device *d, ps first) {
+  uint32_t number = d->isolation == SIM_ISOLATION_MIG ? slice_first(d) : TENANTS;
+  event_heap *heap = &d->heap;
+  if (number < TENANTS) {
+    heap = &d->tenants[number].part->heap;
+    slice_bound(d, number, resumes(&d->tenants[number]));
+  } else {
+    heap->horizon = first;
+  }
+  event e = event_pop(heap);
+  if (d->now < event_time(e)) d->now = event_time(e);
+  if (number < TENANTS) loop_run_event(d->tenants[number].loop, e);
+  else if (event_kind_of(e) == EVENT_SLICE) dispatch_slice(d, event_time(e));
+  else loop_run_event(owner_of(d, e), e);
+}
+
 /* The device goes on until a tenant can. TENANTS: none is left. */
 static uint32_t next_tenant(device *d) {
   for (;;) {
@@ -229,14 +321,11 @@ static uint32_t next_tenant(device *d) {
         best = i;
       }
     }
-    if (best < TENANTS && first < event_next(&d->heap)) return best;
+    ps next = next_event_time(d);
+    if (best < TENANTS && first < next) return best;
     if (!left) return TENANTS;
-    FF_ASSERT(event_any(&d->heap)); /* all wait, and nothing will ever happen */
-    d->heap.horizon = first;
-    event e = event_pop(&d->heap);
-    if (d->now < event_time(e)) d->now = event_time(e);
-    if (event_kind_of(e) == EVENT_SLICE) dispatch_slice(d, event_time(e));
-    else loop_run_event(owner_of(d, e), e);
+    FF_ASSERT(next < UINT64_MAX); /* all wait, and nothing will ever happen */
+    run_next_event(d, first);
   }
 }
 
@@ -262,7 +351,8 @@ static void pass_on(device *d) {
   hand_over(d, next);
 }
 
-void device_enter(device *d, uint32_t tenant, ps clock) {
+void device_enter(device *part, uint32_t tenant, ps clock) {
+  device *d = part->whole;
   if (!d->shared || d->running == tenant) return; /* another round of a program that loops */
   pthread_mutex_lock(&d->mutex);
   uint32_t wanted = 0;
@@ -287,12 +377,14 @@ void sim_device_leave(sim_device *d, uint32_t number) {
   pass_on(d);
 }
 
-void device_leave(device *d, uint32_t tenant) {
+void device_leave(device *part, uint32_t tenant) {
+  device *d = part->whole;
   if (d->shared && (!d->tenants[tenant].given.loops || d->stop)) sim_device_leave(d, tenant);
 }
 
 /* In the simulation's thread, which works: `work` is held. */
-void device_wait(device *d, uint32_t number, tenant_wait what, ps until, node *n) {
+void device_wait(device *part, uint32_t number, tenant_wait what, ps until, node *n) {
+  device *d = part->whole;
   tenant *t = &d->tenants[number];
   if (device_stopped(d, number)) return;
   FF_CHECK_DEEP(d->running == number);
@@ -310,4 +402,7 @@ void device_wait(device *d, uint32_t number, tenant_wait what, ps until, node *n
   pthread_mutex_lock(&d->work);
 }
 
-bool device_stopped(const device *d, uint32_t tenant) { return d->stop && d->tenants[tenant].given.loops; }
+bool device_stopped(const device *part, uint32_t tenant) {
+  const device *d = part->whole;
+  return d->stop && d->tenants[tenant].given.loops;
+}

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The device. Several simulations (tenants) may be on one: each has its program, its host, its streams and its pager;
- * SMs, caches, TLBs, DRAM and the link are the device's. */
+ * SMs, caches, TLBs, DRAM and the link are the device's.
+ *
+ * With MIG each tenant has a slice, which is a device without tenants: its events, SMs, caches, TLBs, DRAM and copy
+ * engines are its own; the link, the tenants and whose turn it is are the whole device's. */
 #ifndef FF_MACHINE_TENANTS_DEVICE_H
 #define FF_MACHINE_TENANTS_DEVICE_H
 
@@ -24,10 +27,11 @@ typedef struct tenant {
   struct dispatcher *dispatch;
   struct lent *lent;
   sim_tenant given;
-  sm_set sms;        /* its own */
-  tenant_wait waits; /* its thread, while another one's runs: for what */
-  ps until;          /* WAIT_TIME: its host's clock has come there */
-  node *node;        /* WAIT_NODE */
+  struct device *part; /* what its simulation runs on: its slice of the device, or the device itself */
+  sm_set sms;          /* its own */
+  tenant_wait waits;   /* its thread, while another one's runs: for what */
+  ps until;            /* WAIT_TIME: its host's clock has come there */
+  node *node;          /* WAIT_NODE */
   pthread_cond_t turn;
   uint32_t foreign_blocks; /* of others, on its SMs */
   uint32_t lent_blocks;    /* its own, on SMs of others */
@@ -38,7 +42,8 @@ typedef struct tenant {
 } tenant;
 
 typedef struct device {
-  uint32_t uses; /* simulations and, if there may be several, its maker */
+  struct device *whole; /* what it is a slice of; a device that is none: itself */
+  uint32_t uses;        /* simulations, slices and, if there may be several, its maker */
   machine_spec spec;
   event_heap heap;
   arena arena;
@@ -56,6 +61,7 @@ typedef struct device {
   network network;
   bool limits_network; /* the machine file gives a limit of the network's ports */
   host_link link;
+  copy_engines engines;
   warp_table warps;
   warp_list *blocked_warps; /* per SM */
   ps next_block;            /* the first time at which the GPU could start one more block */
@@ -80,12 +86,15 @@ typedef struct device {
 
 /* device.c: which tenants are on the device, and which of them works next. */
 device *device_create(const machine_spec *spec, uint32_t near, bool shared); /* near: SMs in memory stacks */
+void device_keep(device *d);                                                 /* one more use */
 void device_release(device *d);
-/* its thread begins: returns when it is its turn */
-void device_enter(device *d, uint32_t tenant, ps clock); /* clock: its host's */
-void device_leave(device *d, uint32_t tenant);
+/* Of the tenant of a device, or of the slice that is its part: its thread begins, and this returns when it is its
+ * turn. */
+void device_enter(device *part, uint32_t tenant, ps clock); /* clock: its host's */
+void device_leave(device *part, uint32_t tenant);
 /* the device and the others go on until then; `work` is held */
-void device_wait(device *d, uint32_t tenant, tenant_wait what, ps until, node *n);
-bool device_stopped(const device *d, uint32_t tenant); /* it loops, and no other one is measured in parallel any more */
+void device_wait(device *part, uint32_t tenant, tenant_wait what, ps until, node *n);
+/* it loops, and no other one is measured in parallel any more */
+bool device_stopped(const device *part, uint32_t tenant);
 
 #endif

@@ -64,6 +64,18 @@ static void test_event_heap(void **state) {
   assert_int_equal(heap.next_time, 500);
   assert_int_equal(event_next(&heap), UINT64_MAX);
   assert_false(event_any(&heap));
+  /* what is put first comes before all of its time, and what is another slice's does not count as its own */
+  heap.slice = true;
+  heap.own_horizon = 3000;
+  heap.horizon = 1500;
+  event_push(&heap, 2000, EVENT_WARP, 2);
+  event_push_first(&heap, 2000, EVENT_WARP, 3);
+  assert_int_equal(heap.next_time, 1500);
+  assert_int_equal(event_own_next(&heap), 2000);
+  assert_int_equal(event_index(event_pop(&heap)), 3);
+  assert_int_equal(event_own_next(&heap), 2000);
+  assert_int_equal(event_index(event_pop(&heap)), 2);
+  assert_int_equal(event_own_next(&heap), 3000);
   free(heap.items);
 }
 
