@@ -5,8 +5,11 @@ import { baseline, bytes, byUnit, count, isNumber, ratio, reason, share, time } 
 import { makeHistory } from './history.js';
 import { makeLines } from './lines.js';
 import { byId, element } from './page.js';
+import { hasHistory, makeSideBySide } from './sidebyside.js';
 import { makeStacks } from './stacks.js';
 import { makeTable } from './table.js';
+import { whenChanged } from './theme.js';
+import { link, makeZoom } from './zoom.js';
 
 const paragraph = (...content) => element('p', {}, ...content);
 const code = (text) => element('code', {}, text);
@@ -325,7 +328,8 @@ export function showRun(data) {
   byId('facts').replaceChildren(...facts({ ...data, run: { ...run, runs } }));
   byId('run-page').hidden = false;
   if (!runs.length) {
-    for (const id of ['managers', 'stacks', 'selector', 'history', 'pages', 'kernels', 'lines', 'allocations', 'numbers']) byId(id).hidden = true;
+    for (const id of ['managers', 'side', 'stacks', 'selector', 'history', 'pages', 'kernels', 'lines', 'allocations', 'numbers'])
+      byId(id).hidden = true;
     return;
   }
   showManagers(runs, counters, data.sources);
@@ -364,12 +368,35 @@ function showManagers(runs, counters, sources) {
   );
   counterTable(counters, runs);
   const stacks = makeStacks(runs);
-  const history = makeHistory();
+  const zoom = runs.filter(hasHistory).length > 1 ? makeZoom() : null; // of all managers
+  const history = makeHistory(zoom);
+  const side = zoom && makeSide();
   const lines = makeLines(sources);
   const select = byId('manager');
   select.replaceChildren(...runs.map(({ memory }, i) => element('option', { value: i }, memory)));
   select.addEventListener('change', () => choose(Number(select.value), false));
   setScale('time');
+
+  function makeSide() {
+    byId('side').hidden = false;
+    link(zoom, history.zoom);
+    for (const [id, action] of [
+      ['side-whole', () => zoom.set(0, zoom.whole)],
+      ['side-in', () => zoom.scale(2)],
+      ['side-out', () => zoom.scale(0.5)],
+    ])
+      byId(id).addEventListener('click', action);
+    const figure = makeSideBySide(runs, {
+      holder: byId('side-figure'),
+      key: byId('side-key'),
+      notes: byId('side-notes'),
+      zoom,
+      onChoose: (i) => choose(i),
+      isChosen: (i) => i === chosen,
+    });
+    whenChanged(figure.redrawKey);
+    return figure;
+  }
 
   function setScale(chosenScale) {
     bars.setScale(chosenScale);
@@ -401,6 +428,7 @@ function showManagers(runs, counters, sources) {
   function choose(i) {
     chosen = i;
     bars.redraw();
+    side?.redraw();
     managers.refresh();
     show();
   }
