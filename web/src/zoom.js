@@ -70,7 +70,20 @@ export function followZoom(made, zoom) {
     if (startValue === undefined) zoom.set((start / 100) * zoom.whole, (end / 100) * zoom.whole, made);
     else zoom.set(startValue, endValue, made);
   });
+  const { chart } = made;
+  const show = () => chart.dispatchAction({ type: 'dataZoom', dataZoomIndex: 0, startValue: zoom.start, endValue: zoom.end });
+  let [inSight, late] = [true, false]; // out of sight nothing is drawn: it would only make the others slower
+  const catchUp = () => {
+    if (late) show();
+    late = false;
+  };
+  new IntersectionObserver((entries) => {
+    inSight = entries[entries.length - 1].isIntersecting;
+    if (inSight) catchUp();
+  }).observe(chart.getDom());
+  window.addEventListener('beforeprint', catchUp);
   zoom.whenChanged((by) => {
-    if (by !== made) made.chart.dispatchAction({ type: 'dataZoom', dataZoomIndex: 0, startValue: zoom.start, endValue: zoom.end });
+    late = by !== made;
+    if (inSight) catchUp();
   });
 }
