@@ -5,6 +5,7 @@ import { baseline, bytes, byUnit, count, isNumber, ratio, reason, share, time } 
 import { makeHistory } from './history.js';
 import { makeLines } from './lines.js';
 import { byId, element } from './page.js';
+import { makeSearch } from './search.js';
 import { hasHistory, makeSideBySide } from './sidebyside.js';
 import { makeStacks } from './stacks.js';
 import { makeTable } from './table.js';
@@ -372,6 +373,7 @@ function showManagers(runs, counters, sources) {
   const history = makeHistory(zoom);
   const side = zoom && makeSide();
   const lines = makeLines(sources);
+  const search = makeSearch(byId('search'), byId('search-found'), searchGroups, launchOf);
   const select = byId('manager');
   select.replaceChildren(...runs.map(({ memory }, i) => element('option', { value: i }, memory)));
   select.addEventListener('change', () => choose(Number(select.value), false));
@@ -396,6 +398,58 @@ function showManagers(runs, counters, sources) {
     });
     whenChanged(figure.redrawKey);
     return figure;
+  }
+
+  // What the search finds, and where it leads.
+  function searchGroups() {
+    const run = runs[chosen];
+    const show = (id) => byId(id).scrollIntoView({ block: 'start' });
+    const inTable = (id, table) => (row) => {
+      table.reveal(row);
+      show(id);
+    };
+    return [
+      {
+        title: 'Kernels',
+        rows: run.kernels ?? [],
+        text: ({ name, site, range }) => [name, site, range].filter(Boolean).join('  '),
+        note: (row) => `${count(row.launches)} launches, ${time(row.time_ps ?? 0)}`,
+        go: inTable('kernels', kernels),
+      },
+      {
+        title: 'Allocations',
+        rows: run.allocations ?? [],
+        text: ({ name }) => name,
+        note: (row) => `${kindOf(row)}, ${bytes(row.bytes)}`,
+        go: inTable('allocations', allocations),
+      },
+      {
+        title: 'Lines',
+        rows: lines.rows,
+        text: lines.textOf,
+        note: (row) => `${count(row.faults ?? 0)} far-faults`,
+        go: inTable('lines', lines),
+      },
+    ];
+  }
+
+  // A number is that of a launch too.
+  function launchOf(typed) {
+    const number = /^(?:launch )?#?(\d+)$/.exec(typed)?.[1];
+    const run = runs[chosen];
+    const list = run.history?.kernels;
+    if (!number || !list || Number(number) < 1 || Number(number) > run.launches) return null;
+    const i = list.launch.indexOf(Number(number) - 1);
+    if (i < 0) return { text: `launch ${number}`, note: `not among the ${count(list.count)} launches that this file has with their times` };
+    const room = (list.end_ps[i] - list.begin_ps[i]) * 0.05;
+    return {
+      text: `launch ${number}: ${run.kernels?.[list.kernel[i]]?.name ?? ''}`,
+      note: `at ${time(list.begin_ps[i])}, for ${time(list.end_ps[i] - list.begin_ps[i])}`,
+      go: () => {
+        byId('history').scrollIntoView({ block: 'start' });
+        history.zoom.set(list.begin_ps[i] - room, list.end_ps[i] + room);
+      },
+    };
   }
 
   function setScale(chosenScale) {
@@ -423,6 +477,7 @@ function showManagers(runs, counters, sources) {
     kernels.show(run.kernels ?? []);
     allocations.show(run.allocations ?? []);
     lines.show(run);
+    search.reset();
   }
 
   function choose(i) {
