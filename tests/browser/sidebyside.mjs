@@ -140,6 +140,8 @@ await page.click('#side-whole');
 await page.mouse.move(5, 5);
 expect('all again', [(await picture('#side-figure')) === whole, (await picture('#timeline')) === one], [true, true]);
 const lanes = await page.locator('#timeline canvas').first().boundingBox();
+await page.mouse.move(lanes.x + 150 + ((lanes.width - 174) * 2) / 8, lanes.y + 52);
+expect('a launch under the others', /under copy500 us \(6\.00x\)/.test(await page.textContent('#timeline .hover')));
 await page.mouse.click(lanes.x + 150 + ((lanes.width - 174) * 2) / 8, lanes.y + 52);
 expect('a kernel alone', await shown(), [0.85, 4.15]);
 await page.mouse.move(plot.x + 300, top(0));

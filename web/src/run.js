@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page of one run: fills page.html's sections from the run's JSON (docs/json.md). Sections of one manager follow the selector.
+import { showAdvice } from './advice.js';
 import { drawBars, SCALES } from './bars.js';
 import { baseline, bytes, byUnit, count, isNumber, ratio, reason, share, time } from './format.js';
 import { makeHistory } from './history.js';
 import { makeLines } from './lines.js';
 import { byId, element } from './page.js';
+import { makeRoofline } from './roofline.js';
 import { makeSearch } from './search.js';
 import { hasHistory, makeSideBySide } from './sidebyside.js';
 import { makeStacks } from './stacks.js';
@@ -327,9 +329,22 @@ export function showRun(data) {
   byId('warnings').replaceChildren(...warnings({ ...run, runs }));
   byId('notes').replaceChildren(...(run.notes ?? []).map((note) => element('p', { class: 'note' }, note)));
   byId('facts').replaceChildren(...facts({ ...data, run: { ...run, runs } }));
+  showAdvice(data.advice, { ...run, runs });
   byId('run-page').hidden = false;
   if (!runs.length) {
-    for (const id of ['managers', 'side', 'stacks', 'selector', 'history', 'pages', 'kernels', 'lines', 'allocations', 'numbers'])
+    for (const id of [
+      'managers',
+      'side',
+      'stacks',
+      'selector',
+      'history',
+      'pages',
+      'kernels',
+      'roofline',
+      'lines',
+      'allocations',
+      'numbers',
+    ])
       byId(id).hidden = true;
     return;
   }
@@ -370,8 +385,9 @@ function showManagers(runs, counters, sources) {
   counterTable(counters, runs);
   const stacks = makeStacks(runs);
   const zoom = runs.filter(hasHistory).length > 1 ? makeZoom() : null; // of all managers
-  const history = makeHistory(zoom);
+  const history = makeHistory(zoom, runs);
   const side = zoom && makeSide();
+  const roofline = makeRoofline();
   const lines = makeLines(sources);
   const search = makeSearch(byId('search'), byId('search-found'), searchGroups, launchOf);
   const select = byId('manager');
@@ -476,6 +492,7 @@ function showManagers(runs, counters, sources) {
     history.show(run);
     kernels.show(run.kernels ?? []);
     allocations.show(run.allocations ?? []);
+    roofline.show(run);
     lines.show(run);
     search.reset();
   }

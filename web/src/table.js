@@ -34,7 +34,8 @@ function wordTest(word, columns) {
 }
 
 /* columns: {key, title, help, value(row), format(value), text: whether it is text, hidden: not shown until chosen}.
- * options: rows, sort: {key, down}, filter: an example for the field, or null for no field; onRow(row); isMarked(row); empty: a sentence;
+ * options: rows, sort: {key, down}, filter: an example for the field, or null for no field; onRow(row); isMarked(row); toneOf(row): a class of the row, or
+ * null; empty: a sentence;
  * cell(row, value): how numbers are written, where it depends on the row.
  * Returns {show(rows), refresh(), reveal(row)}: the last one puts a row of them first, marked, whatever the filter says. */
 export function makeTable(holder, columns, options) {
@@ -128,7 +129,7 @@ export function makeTable(holder, columns, options) {
   function rowElement(row, cells) {
     const made = element(
       'tr',
-      { class: row === state.found || options.isMarked?.(row) ? 'marked' : null },
+      { class: row === state.found || options.isMarked?.(row) ? 'marked' : (options.toneOf?.(row) ?? null) },
       cells.map((column, i) => {
         const value = column.value(row);
         const text = isAbsent(value)

@@ -21,6 +21,16 @@ export function start(button) {
     button.title = `Show this page ${isDark() ? 'light' : 'dark'}`;
   };
   listeners.push(label);
+  let before = null; // what is printed is light
+  window.addEventListener('beforeprint', () => {
+    before = chosen;
+    chosen = 'light';
+    apply();
+  });
+  window.addEventListener('afterprint', () => {
+    chosen = before;
+    apply();
+  });
   system.addEventListener('change', apply);
   button.addEventListener('click', () => {
     chosen = isDark() ? 'light' : 'dark';

@@ -2,7 +2,7 @@
 // A run over time: above, lanes with a mark for each kernel, copy, batch and transfer; below, curves of the bins of its history
 // (docs/json.md): far-faults, evictions, how busy the link was, how much was in GPU memory. All share one axis of time.
 import { axisLook, cutMiddle, legend, makeChart, tooltip } from './charts.js';
-import { axisOf, bytes, count, share, time } from './format.js';
+import { axisOf, bytes, count, ratio, share, time } from './format.js';
 import { element, placeBeside, tip } from './page.js';
 import { addSpan, itemAt, makeSpans, rectangles } from './spans.js';
 import { colour } from './theme.js';
@@ -12,6 +12,7 @@ const LANE = 24;
 const CURVE = 62;
 const GAP = 36;
 const TOP = 40;
+const MOST_OTHERS = 8; // managers in a tip
 
 // Why something was on the link, in the words of the page.
 const CAUSES = {
@@ -37,7 +38,28 @@ const span = (list, i) => [
   ['for', time(list.end_ps[i] - list.begin_ps[i])],
 ];
 
-function kernelGroup(run, isOf) {
+// How long each listed launch of a run took, by its number.
+const durations = new WeakMap();
+function durationsOf(run) {
+  const list = run.history?.kernels;
+  if (!durations.has(run))
+    durations.set(run, new Map((list?.launch ?? []).map((launch, i) => [launch, list.end_ps[i] - list.begin_ps[i]])));
+  return durations.get(run);
+}
+
+// The same launch under the other managers on the same device, with how many times as long it took here.
+function elsewhere(run, runs, launch) {
+  const own = durationsOf(run).get(launch);
+  return runs
+    .filter((other) => other !== run && other.device === run.device && durationsOf(other).get(launch) > 0)
+    .slice(0, MOST_OTHERS)
+    .map((other) => {
+      const took = durationsOf(other).get(launch);
+      return [`under ${other.memory}`, `${time(took)} (${ratio(own / took)})`];
+    });
+}
+
+function kernelGroup(run, runs, isOf) {
   const { kernels } = run.history;
   const kernelOf = (i) => run.kernels?.[kernels.kernel[i]];
   const name = (i) => kernelOf(i)?.name ?? `kernel ${kernels.kernel[i]}`;
@@ -57,6 +79,7 @@ function kernelGroup(run, isOf) {
           ['stream', String(kernels.stream[i])],
           ...span(kernels, i),
           ['thread blocks', count(kernels.blocks[i])],
+          ...elsewhere(run, runs, kernels.launch[i]),
         ],
         'Click: look at it alone.',
       ),
@@ -103,13 +126,13 @@ function transferGroups(run, direction) {
 }
 
 // {name, groups: [{legend, colour, spans, label(item), tip(item)}]} of each lane that has any.
-function lanesOf(run) {
+function lanesOf(run, runs) {
   const { kernels, copies, batches, transfers } = run.history;
   const streams = [...new Set(kernels?.stream ?? [])].sort((a, b) => a - b);
   const each = streams.length > 1 && streams.length <= 8;
   const lanes = (each ? streams : streams.slice(0, 1)).map((stream) => ({
     name: each ? `kernels, stream ${stream}` : 'kernels',
-    groups: [kernelGroup(run, each ? (i) => kernels.stream[i] === stream : null)],
+    groups: [kernelGroup(run, runs, each ? (i) => kernels.stream[i] === stream : null)],
   }));
   lanes.push({
     name: "program's copies",
@@ -433,8 +456,9 @@ function leftOut(history) {
     .join(' ');
 }
 
-// Returns {show(run)}: draws a run that has a history; zoom as zoom.js makes it; notes: an element for what has to be said.
-export function makeTimeline(holder, notes, zoom) {
+// Returns {show(run)}: draws a run that has a history; zoom as zoom.js makes it; notes: an element for what has to be said;
+// runs: of all managers.
+export function makeTimeline(holder, notes, zoom, runs) {
   let made = null;
   let [run, lanes, plots] = [null, [], []];
   const hidden = new Set(); // entries of the legend
@@ -496,7 +520,7 @@ export function makeTimeline(holder, notes, zoom) {
   return {
     show(next) {
       run = next;
-      lanes = lanesOf(run);
+      lanes = lanesOf(run, runs);
       plots = curvesOf(run);
       const marks = lanes.flatMap(({ groups }) => groups).reduce((total, { spans }) => total + spans.begin.length, 0);
       holder.dataset.marks = String(marks);
