@@ -67,6 +67,10 @@ expect(
   ],
 );
 expect('the change', await of('change'), ['+50.0 %', '+50.0 %']);
+expect(
+  'the effect',
+  (await of('effect')).every((text) => / %$/.test(text)),
+);
 expect('the verdict', await of('verdict'), ['worse', 'worse']);
 await page.fill('#compare-table input', 'tbn');
 expect('a manager that fails', await of('change'), ['could not run it after']);

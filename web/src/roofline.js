@@ -15,8 +15,8 @@ const SECTOR = 32;
 const LEVELS = [
   { key: 'l1', name: 'L1', shade: 's3', bytes: (k) => SECTOR * (k.sectors ?? 0) },
   { key: 'l2', name: 'L2', shade: 's1', bytes: (k) => SECTOR * ((k.l2_hits ?? 0) + (k.l2_misses ?? 0)) },
-  { key: 'dram', name: 'GPU memory', shade: 's2', bytes: (k) => (k.dram_read_bytes ?? 0) + (k.dram_write_bytes ?? 0) },
-  { key: 'link', name: 'link, to GPU', shade: 's5', bytes: (k) => (k.h2d_bytes ?? 0) + (k.remote_bytes ?? 0) },
+  { key: 'dram', name: 'GPU memory', short: 'memory', shade: 's2', bytes: (k) => (k.dram_read_bytes ?? 0) + (k.dram_write_bytes ?? 0) },
+  { key: 'link', name: 'link, to GPU', short: 'link', shade: 's5', bytes: (k) => (k.h2d_bytes ?? 0) + (k.remote_bytes ?? 0) },
 ];
 
 /* What a kernel does per second and per byte: {kernel, speed: 10^9 warp instructions per second, levels: {key: {bytes, intensity, most}}: of those that
@@ -45,10 +45,10 @@ function columns() {
     { key: 'time_ps', title: 'time', help: 'of all its launches', value: ({ kernel }) => kernel.time_ps, format: time },
     { key: 'near', title: 'nearest limit', help: 'the one that it uses most of', text: true, value: ({ near }) => near.name },
     { key: 'share', title: 'of it', help: 'how much of that limit it uses', value: ({ near }) => near.share, format: share },
-    { key: 'speed', title: 'warp instructions', help: 'per second', value: ({ speed }) => speed, format: perSecond },
-    ...LEVELS.map(({ key, name }) => ({
+    { key: 'speed', title: 'instructions', help: 'of warps, per second', value: ({ speed }) => speed, format: perSecond },
+    ...LEVELS.map(({ key, name, short }) => ({
       key,
-      title: `per byte, ${name}`,
+      title: `per byte, ${short ?? name}`,
       help: `warp instructions per byte that it takes through the level: ${name}`,
       value: ({ levels }) => levels[key]?.intensity ?? null,
       format: perByte,

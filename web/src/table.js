@@ -134,11 +134,9 @@ export function makeTable(holder, columns, options) {
         const value = column.value(row);
         const text = isAbsent(value)
           ? '-'
-          : options.cell && isNumber(value)
-            ? options.cell(row, value)
-            : column.format && isNumber(value)
-              ? column.format(value)
-              : String(value);
+          : isNumber(value)
+            ? (column.format ?? (options.cell ? (n) => options.cell(row, n) : String))(value)
+            : String(value);
         const exact = isNumber(value) && text !== String(value) ? String(value) : column.text ? text : null;
         return element(i ? 'td' : 'th', { scope: i ? null : 'row', class: column.text ? 'text' : null, title: exact }, text);
       }),
