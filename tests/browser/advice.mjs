@@ -12,7 +12,7 @@ const item = (gain, more) => ({
   kind: 'hint',
   conditional: false,
   title: `Pin x ${HOSTILE}`,
-  text: 'It is read once.',
+  text: 'It, `x`, is read once.',
   now: 'uvm',
   then: 'uvm+advise=1:pin',
   time_now_ps: 4e9,
@@ -43,6 +43,7 @@ const page = await open('with.html');
 const texts = (selector) => page.locator(selector).allTextContents();
 expect('what it gains', await texts('#advice-list .gain strong'), ['saves 25.0 %', 'saves 2.50 %']);
 expect('the title is text', (await texts('#advice-list h3'))[0], `Pin x ${HOSTILE}`);
+expect('a name in the text', (await texts('#advice-list p code'))[0], 'x');
 expect('the times', (await texts('#advice-list .detail'))[0], '4.00 ms under uvm, 3.00 ms under uvm+advise=1:pin.');
 expect('how to see it', await texts('#advice-list pre'), ['farfault sim x.fft\n']);
 expect('for another program', await texts('#advice-later-list h3'), ['Declare what kernels use']);

@@ -5,6 +5,8 @@ import { digits, time } from './format.js';
 import { byId, element } from './page.js';
 
 const code = (text) => element('code', {}, text);
+// `names` between backticks, as advice is Markdown too
+const withNames = (text) => text.split('`').map((part, i) => (i % 2 ? code(part) : part));
 
 function itemElement(item) {
   const share = Math.max(0, Math.min(100, item.gain_percent));
@@ -17,8 +19,8 @@ function itemElement(item) {
     element(
       'div',
       {},
-      element('h3', {}, item.title),
-      element('p', {}, item.text),
+      element('h3', {}, withNames(item.title)),
+      element('p', {}, withNames(item.text)),
       element(
         'p',
         { class: 'detail' },
