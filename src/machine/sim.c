@@ -399,6 +399,7 @@ void sim_snapshot(sim *s, sim_result *result) {
   answers_ask(&s->answers);
   snprintf(result->memory, sizeof result->memory, "%s", s->label);
   machine_name(s->spec, result->machine, sizeof result->machine);
+  result->peaks = machine_peaks_of(s->spec);
   snprintf(result->error, sizeof result->error, "%s", s->host.error);
   result->complete = s->answers.over;
   if (s->budget.left_out) {

@@ -57,7 +57,7 @@ static json_t *counters_value(void) {
 }
 
 /* The data up to the value of its last key. */
-static void add_head(const char *kind, const char *file, const char *sources, ff_text *out) {
+static void add_head(const char *kind, const char *file, const char *more, ff_text *out) {
   json_t *head = json_object();
   json_object_set_new(head, "kind", text_value(kind));
   const char *slash = strrchr(file, '/');
@@ -65,9 +65,9 @@ static void add_head(const char *kind, const char *file, const char *sources, ff
   json_object_set_new(head, "counters", counters_value());
   char *text = json_dumps(head, JSON_COMPACT);
   report_html_embed(text, strlen(text) - 1, out); /* without the last brace */
-  if (sources) {
-    ff_text_add(out, ",\"sources\":");
-    report_html_embed(sources, strlen(sources), out);
+  if (more) {
+    ff_text_add(out, ",");
+    report_html_embed(more, strlen(more), out);
   }
   ff_text_add(out, ",\"%s\":", kind);
   free(text);
@@ -75,7 +75,7 @@ static void add_head(const char *kind, const char *file, const char *sources, ff
 }
 
 ff_status report_html_write(const char *page_name, const char *page, size_t page_size, const char *kind,
-                            const char *file, const char *sources, const char *json, size_t size, ff_text *out,
+                            const char *file, const char *more, const char *json, size_t size, ff_text *out,
                             ff_error *error) {
   size_t length = strlen(REPORT_HTML_PLACE);
   const char *end = page + page_size, *place = memmem(page, page_size, REPORT_HTML_PLACE, length);
@@ -83,21 +83,21 @@ ff_status report_html_write(const char *page_name, const char *page, size_t page
     return ff_fail(error, FF_PARSE, "%s: is not farfault's page: it must have one place for data, %s", page_name,
                    REPORT_HTML_PLACE);
   ff_text_add_bytes(out, page, (size_t)(place - page));
-  add_head(kind, file, sources, out);
+  add_head(kind, file, more, out);
   report_html_embed(json, size, out);
   ff_text_add(out, "}");
   ff_text_add_bytes(out, place + length, (size_t)(end - place) - length);
   return FF_OK;
 }
 
-ff_status report_html_file(const char *page_path, const char *kind, const char *file, const char *sources,
+ff_status report_html_file(const char *page_path, const char *kind, const char *file, const char *more,
                            const char *json, size_t size, const char *html_path, ff_error *error) {
   char *page;
   size_t page_size;
   ff_status status = ff_file_read(page_path, PAGE_LIMIT, &page, &page_size, error);
   if (status) return status;
   ff_text out = {0};
-  status = report_html_write(page_path, page, page_size, kind, file, sources, json, size, &out, error);
+  status = report_html_write(page_path, page, page_size, kind, file, more, json, size, &out, error);
   if (!status) status = ff_file_write(html_path, out.chars, out.length, error);
   free(out.chars);
   free(page);

@@ -21,19 +21,23 @@
 void report_html_embed(const char *json, size_t size, ff_text *out);
 
 /* The page `page` (its whole text) with the data {"kind": kind, "file": file, "counters": [[name, unit, meaning], ...],
- * "sources": sources, kind: json} in its place, added to *out. `kind` is a plain word; of the path `file` the reader
- * sees the name; `json` must be valid JSON, and so must `sources` (NULL: without that key). FF_PARSE with `page_name`
- * in the message: the page has no place for data, or several. */
+ * more, kind: json} in its place, added to *out. `kind` is a plain word; of the path `file` the reader sees the name;
+ * `json` must be valid JSON, and `more` further members of such an object ("sources": {...}; NULL: there are none).
+ * FF_PARSE with `page_name` in the message: the page has no place for data, or several. */
 ff_status report_html_write(const char *page_name, const char *page, size_t page_size, const char *kind,
-                            const char *file, const char *sources, const char *json, size_t size, ff_text *out,
+                            const char *file, const char *more, const char *json, size_t size, ff_text *out,
                             ff_error *error);
 
 /* The same from the page in the file `page_path`, written to `html_path`. */
-ff_status report_html_file(const char *page_path, const char *kind, const char *file, const char *sources,
+ff_status report_html_file(const char *page_path, const char *kind, const char *file, const char *more,
                            const char *json, size_t size, const char *html_path, ff_error *error);
 
 /* The text of the source's lines that the run names, and of those around them, as JSON: {file: {number: text}}; what
  * cannot be read, or is not named as a source, is not there. Added to *out. */
 void report_html_sources(const report_run *run, ff_text *out);
+
+/* The advice that `farfault advise --json` wrote to this file, as JSON, added to *out. FF_PARSE: it is something else.
+ */
+ff_status report_html_advice(const char *path, ff_text *out, ff_error *error);
 
 #endif

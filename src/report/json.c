@@ -72,6 +72,14 @@ static json_t *allocations_value(const sim_result *result) {
   return list;
 }
 
+static json_t *peaks_value(const machine_peaks *peaks) {
+  json_t *object = json_object();
+#define X(name, help) json_put_real(object, #name, peaks->name);
+#include "machine/spec/peaks.def"
+#undef X
+  return object;
+}
+
 /* A history stands as null here: its lists are written by report_json_add_history, each in one line. */
 static json_t *result_value(const report_run *run, const sim_result *result, bool history) {
   const sim_counters *c = &result->counters;
@@ -79,6 +87,7 @@ static json_t *result_value(const report_run *run, const sim_result *result, boo
   json_put(object, "memory", json_text_value(result->memory));
   json_put(object, "machine", json_text_value(result->machine));
   if (result->device) json_put_count(object, "device", result->device - 1);
+  if (result->peaks.warp_instructions > 0) json_put(object, "peaks", peaks_value(&result->peaks));
   json_put(object, "complete", json_boolean(result->complete));
   if (result->error[0]) json_put(object, "error", json_text_value(result->error));
 #define X(key, value) json_put_real(object, #key, value);
@@ -271,9 +280,21 @@ static ff_status get_device(reader *r, const json_t *from, uint32_t *device) {
   return FF_OK;
 }
 
+static ff_status get_peaks(reader *r, const json_t *from, machine_peaks *peaks) {
+  const json_t *object = json_object_get(from, "peaks");
+  if (!object) return FF_OK;
+  if (!json_is_object(object)) return json_fail(r, "peaks", "an object");
+#define X(name, help)                                                 \
+  if (json_get_real(r, object, #name, &peaks->name)) return FF_PARSE; \
+  if (!(peaks->name > 0)) return json_fail(r, #name, "a number above 0");
+#include "machine/spec/peaks.def"
+#undef X
+  return FF_OK;
+}
+
 static ff_status get_result(reader *r, const json_t *from, sim_result *result) {
   if (!json_is_object(from)) return json_fail(r, "runs", "a list of objects");
-  if (get_device(r, from, &result->device)) return FF_PARSE;
+  if (get_device(r, from, &result->device) || get_peaks(r, from, &result->peaks)) return FF_PARSE;
   if (json_get_text(r, from, "memory", true, result->memory, sizeof result->memory) ||
       json_get_text(r, from, "machine", true, result->machine, sizeof result->machine) ||
       json_get_text(r, from, "error", false, result->error, sizeof result->error) ||

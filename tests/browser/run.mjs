@@ -205,6 +205,10 @@ const first = await other.locator('#bars canvas').first().boundingBox();
 await other.mouse.move(first.x + 260, first.y + 40 + 32 + 12);
 await other.waitForSelector('#bars .tip');
 expect("what the bar's tip compares with", (await other.textContent('#bars .tip')).includes('ratio to demand'));
-expect('what the column compares with', (await other.getAttribute('#manager-table th[data-key=ratio] button', 'title')) ?? '', 'time over that of demand');
+expect(
+  'what the column compares with',
+  (await other.getAttribute('#manager-table th[data-key=ratio] button', 'title')) ?? '',
+  'time over that of demand',
+);
 
 await finish();

@@ -88,6 +88,19 @@ run "$farfault" compare a.json b.json --json /dev/full
 expect_status 2
 expect_err "/dev/full"
 
+# ---- the page ----
+if [[ -e ${farfault%/*}/../share/farfault/report.html ]]; then
+  run "$farfault" compare a.json b.json --html page.html
+  expect_status 1
+  expect cmp out table
+  expect grep -q '^<script type="application/json" id="data">{"kind":"comparison","file":"a.json",' page.html
+  run "$farfault" compare a.json a.ffr --html page.html
+  expect_status 0
+  run "$farfault" compare a.json a.ffr --html no/such/page.html
+  expect_status 2
+  expect_err "no/such/page.html"
+fi
+
 # ---- what is refused ----
 run "$farfault" compare a.json
 expect_status 64

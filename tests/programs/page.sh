@@ -25,6 +25,36 @@ expect_err "--html: the file's name is empty"
 run "$farfault" report "$sample" --html /dev/stdout
 expect_status 0
 expect_out "</html>"
+
+# ---- advice ----
+item='{"title":"t","text":"x","now":"uvm","then":"auto","time_now_ps":2000,"time_then_ps":1000,"gain_percent":50.0,"commands":["c"]}'
+advice() { printf '{"schema":1,"program":"p","machine":"m","baseline":"uvm","summary":"s","verdict":"v","advice":[%s],"settings":[1]}' "$1" >"$2"; }
+advice "$item" advice.json
+run "$farfault" report "$sample" --html page.html --advice advice.json
+expect_status 0
+expect grep -q '"advice":{"program":"p",.*"gain_percent":50.0,.*},"run":{' page.html
+expect test "$(grep -c '"settings"' page.html)" -eq 0
+advice "${item/50.0/\"x\"}" wrong.json
+run "$farfault" report "$sample" --html never.html --advice wrong.json
+expect_status 2
+expect_err 'wrong.json: is no advice of `farfault advise --json`: "gain_percent" is not as it writes it'
+advice "${item/\"c\"/3}" wrong.json
+run "$farfault" report "$sample" --html never.html --advice wrong.json
+expect_err '"commands" is not'
+advice 5 wrong.json
+run "$farfault" report "$sample" --html never.html --advice wrong.json
+expect_err '"title" is not'
+run "$farfault" report "$sample" --html never.html --advice "$sample"
+expect_err '"program" is not'
+printf '{"schema":1,' >wrong.json
+run "$farfault" report "$sample" --html never.html --advice wrong.json
+expect_err "wrong.json:1:"
+run "$farfault" report "$sample" --html never.html --advice no.json
+expect_err "no.json: cannot open"
+expect test ! -e never.html
+run "$farfault" report "$sample" --advice advice.json
+expect_status 64
+expect_err "--advice: it is for the page of a run (--html)"
 mkdir alone
 cp "$farfault" alone/farfault
 run alone/farfault report "$sample" --html page2.html

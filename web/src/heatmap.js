@@ -3,7 +3,7 @@
 // was in GPU memory, with far-faults and evictions upon it, or how often something happened there. Data: `heat` of a run's history.
 import { axisLook, cutMiddle, echarts, makeChart } from './charts.js';
 import { axisOf, bytes, count, share, time } from './format.js';
-import { element, tip } from './page.js';
+import { element, placeBeside, tip } from './page.js';
 import { colour } from './theme.js';
 import { margins } from './timeline.js';
 import { followZoom, zoomOptions } from './zoom.js';
@@ -324,9 +324,7 @@ export function makeHeatMap(holder, key, notes, zoom) {
     if (hover.hidden) return;
     const row = Math.min(band.map.rows - 1, Math.floor(((at[1] - band.top) / band.height) * band.map.rows));
     hover.replaceChildren(cellTip(band, view, heat, bin, row));
-    const place = event.offsetX > holder.clientWidth / 2 ? event.offsetX - hover.offsetWidth - 14 : event.offsetX + 14;
-    hover.style.left = `${Math.max(0, Math.min(place, holder.clientWidth - hover.offsetWidth))}px`;
-    hover.style.top = `${event.offsetY + 14}px`;
+    placeBeside(hover, event, holder);
   }
 
   function draw() {
@@ -390,7 +388,7 @@ export function makeHeatMap(holder, key, notes, zoom) {
   }
 
   return {
-    views: ({ history }) => VIEWS.filter(({ list }) => history.heat.maps.some((map) => (map[list ?? 'resident_bytes']?.length ?? 0) > 0)),
+    views: ({ history }) => VIEWS.filter(({ list }) => history.heat?.maps.some((map) => (map[list ?? 'resident_bytes']?.length ?? 0) > 0)),
     show(next, chosen) {
       [run, view] = [next, chosen];
       draw();

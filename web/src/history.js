@@ -7,9 +7,10 @@ import { whenChanged } from './theme.js';
 import { makeTimeline } from './timeline.js';
 import { makeZoom } from './zoom.js';
 
-export function makeHistory() {
+/* runs: all of them, for what is said of a launch. all: the zoom of all managers, which is kept from one to the other; null: there is none. Returns {zoom, show(run)}. */
+export function makeHistory(all, runs) {
   const zoom = makeZoom();
-  const timeline = makeTimeline(byId('timeline'), byId('timeline-notes'), zoom);
+  const timeline = makeTimeline(byId('timeline'), byId('timeline-notes'), zoom, runs);
   const map = makeHeatMap(byId('heatmap'), byId('map-key'), byId('map-notes'), zoom);
   let run = null;
   let wanted = VIEWS[0].key;
@@ -49,6 +50,7 @@ export function makeHistory() {
   }
 
   return {
+    zoom,
     show(next) {
       run = next;
       const there = Boolean(run.history?.bins) && run.time_ps > 0;
@@ -56,7 +58,7 @@ export function makeHistory() {
       byId('no-history').hidden = there;
       byId('pages').hidden = !there;
       if (!there) return;
-      zoom.reset(run.time_ps);
+      zoom.reset(run.time_ps, all);
       timeline.show(run);
       showMap();
     },

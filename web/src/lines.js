@@ -21,7 +21,8 @@ function excerpt(texts, { file, line }) {
   return [element('p', { class: 'detail' }, file), element('pre', {}, ...rows)];
 }
 
-/* sources: {file: {number of line: text}}. Returns {show(run)}; the section is hidden where a run has no lines. */
+/* sources: {file: {number of line: text}}. Returns {show(run), rows, textOf(row),
+ * reveal(row)}; the section is hidden where a run has no lines. */
 export function makeLines(sources) {
   let faults = 0;
   const textOf = ({ file, line }) => sources?.[file]?.[line]?.trim() ?? '';
@@ -33,7 +34,13 @@ export function makeLines(sources) {
     { key: 'ptx', title: 'PTX line', value: ({ ptx }) => ptx ?? null, format: String },
     { key: 'instruction', title: 'instruction', text: true, value: ({ instruction }) => instruction ?? '' },
     number('faults', 'far-faults', count),
-    { key: 'share', title: 'share', help: "of the run's far-faults", value: (row) => (faults ? (row.faults ?? 0) / faults : null), format: share },
+    {
+      key: 'share',
+      title: 'share',
+      help: "of the run's far-faults",
+      value: (row) => (faults ? (row.faults ?? 0) / faults : null),
+      format: share,
+    },
     number('h2d_bytes', 'to GPU', bytes, 'what its far-faults moved'),
     number('remote_bytes', 'remote', bytes, 'reached over the link'),
     number('sectors', 'sectors', count, '32 bytes each'),
@@ -45,14 +52,27 @@ export function makeLines(sources) {
     sort: { key: 'faults', down: true },
     filter: 'filter: part of a line, faults>0 ...',
     empty: 'No kernel has accessed global memory.',
-    onRow: (row) => shown.replaceChildren(...(sources?.[row.file] ? excerpt(sources[row.file], row) : [])),
+    onRow: showSource,
   });
+  let rows = [];
+  function showSource(row) {
+    shown.replaceChildren(...(sources?.[row.file] ? excerpt(sources[row.file], row) : []));
+  }
   return {
+    get rows() {
+      return rows;
+    },
+    textOf: (row) => `${placeOf(row)}  ${textOf(row) || (row.instruction ?? '')}`,
+    reveal(row) {
+      table.reveal(row);
+      showSource(row);
+    },
     show(run) {
       byId('lines').hidden = !run.by_line;
       shown.replaceChildren();
       faults = run.faults;
-      table.show((run.by_line ?? []).map((line) => ({ ...line, name: run.kernels[line.kernel].name })));
+      rows = (run.by_line ?? []).map((line) => ({ ...line, name: run.kernels[line.kernel].name }));
+      table.show(rows);
     },
   };
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the page starts: reads its data, which `farfault report` put into the element #data, and shows it.
+import { showComparison } from './compare.js';
 import { GLOSSARY } from './glossary.js';
 import { byId, element } from './page.js';
 import { showResults } from './results.js';
@@ -13,6 +14,7 @@ byId('glossary').replaceChildren(
 try {
   const data = JSON.parse(byId('data').textContent);
   if (data.kind === 'results') showResults(data);
+  else if (data.kind === 'comparison') showComparison(data);
   else showRun(data);
   const parts = [...document.querySelectorAll('main:not([hidden]) > section:not([hidden]), body > section')];
   byId('contents').replaceChildren(

@@ -33,3 +33,10 @@ export function tip(title, rows, note) {
     note ? element('p', {}, note) : null,
   );
 }
+
+// Puts what is shown of the mark under the pointer beside it, within the figure's width.
+export function placeBeside(hover, { offsetX, offsetY }, holder) {
+  const left = offsetX > holder.clientWidth / 2 ? offsetX - hover.offsetWidth - 14 : offsetX + 14;
+  hover.style.left = `${Math.max(0, Math.min(left, holder.clientWidth - hover.offsetWidth))}px`;
+  hover.style.top = `${offsetY + 14}px`;
+}

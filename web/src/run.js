@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page of one run: fills page.html's sections from the run's JSON (docs/json.md). Sections of one manager follow the selector.
+import { showAdvice } from './advice.js';
 import { drawBars, SCALES } from './bars.js';
 import { baseline, bytes, byUnit, count, isNumber, ratio, reason, share, time } from './format.js';
 import { makeHistory } from './history.js';
 import { makeLines } from './lines.js';
 import { byId, element } from './page.js';
+import { makeRoofline } from './roofline.js';
+import { makeSearch } from './search.js';
+import { hasHistory, makeSideBySide } from './sidebyside.js';
 import { makeStacks } from './stacks.js';
 import { makeTable } from './table.js';
+import { whenChanged } from './theme.js';
+import { link, makeZoom } from './zoom.js';
 
 const paragraph = (...content) => element('p', {}, ...content);
 const code = (text) => element('code', {}, text);
@@ -323,9 +329,23 @@ export function showRun(data) {
   byId('warnings').replaceChildren(...warnings({ ...run, runs }));
   byId('notes').replaceChildren(...(run.notes ?? []).map((note) => element('p', { class: 'note' }, note)));
   byId('facts').replaceChildren(...facts({ ...data, run: { ...run, runs } }));
+  showAdvice(data.advice, { ...run, runs });
   byId('run-page').hidden = false;
   if (!runs.length) {
-    for (const id of ['managers', 'stacks', 'selector', 'history', 'pages', 'kernels', 'lines', 'allocations', 'numbers']) byId(id).hidden = true;
+    for (const id of [
+      'managers',
+      'side',
+      'stacks',
+      'selector',
+      'history',
+      'pages',
+      'kernels',
+      'roofline',
+      'lines',
+      'allocations',
+      'numbers',
+    ])
+      byId(id).hidden = true;
     return;
   }
   showManagers(runs, counters, data.sources);
@@ -364,12 +384,89 @@ function showManagers(runs, counters, sources) {
   );
   counterTable(counters, runs);
   const stacks = makeStacks(runs);
-  const history = makeHistory();
+  const zoom = runs.filter(hasHistory).length > 1 ? makeZoom() : null; // of all managers
+  const history = makeHistory(zoom, runs);
+  const side = zoom && makeSide();
+  const roofline = makeRoofline();
   const lines = makeLines(sources);
+  const search = makeSearch(byId('search'), byId('search-found'), searchGroups, launchOf);
   const select = byId('manager');
   select.replaceChildren(...runs.map(({ memory }, i) => element('option', { value: i }, memory)));
   select.addEventListener('change', () => choose(Number(select.value), false));
   setScale('time');
+
+  function makeSide() {
+    byId('side').hidden = false;
+    link(zoom, history.zoom);
+    for (const [id, action] of [
+      ['side-whole', () => zoom.set(0, zoom.whole)],
+      ['side-in', () => zoom.scale(2)],
+      ['side-out', () => zoom.scale(0.5)],
+    ])
+      byId(id).addEventListener('click', action);
+    const figure = makeSideBySide(runs, {
+      holder: byId('side-figure'),
+      key: byId('side-key'),
+      notes: byId('side-notes'),
+      zoom,
+      onChoose: (i) => choose(i),
+      isChosen: (i) => i === chosen,
+    });
+    whenChanged(figure.redrawKey);
+    return figure;
+  }
+
+  // What the search finds, and where it leads.
+  function searchGroups() {
+    const run = runs[chosen];
+    const show = (id) => byId(id).scrollIntoView({ block: 'start' });
+    const inTable = (id, table) => (row) => {
+      table.reveal(row);
+      show(id);
+    };
+    return [
+      {
+        title: 'Kernels',
+        rows: run.kernels ?? [],
+        text: ({ name, site, range }) => [name, site, range].filter(Boolean).join('  '),
+        note: (row) => `${count(row.launches)} launches, ${time(row.time_ps ?? 0)}`,
+        go: inTable('kernels', kernels),
+      },
+      {
+        title: 'Allocations',
+        rows: run.allocations ?? [],
+        text: ({ name }) => name,
+        note: (row) => `${kindOf(row)}, ${bytes(row.bytes)}`,
+        go: inTable('allocations', allocations),
+      },
+      {
+        title: 'Lines',
+        rows: lines.rows,
+        text: lines.textOf,
+        note: (row) => `${count(row.faults ?? 0)} far-faults`,
+        go: inTable('lines', lines),
+      },
+    ];
+  }
+
+  // A number is that of a launch too.
+  function launchOf(typed) {
+    const number = /^(?:launch )?#?(\d+)$/.exec(typed)?.[1];
+    const run = runs[chosen];
+    const list = run.history?.kernels;
+    if (!number || !list || Number(number) < 1 || Number(number) > run.launches) return null;
+    const i = list.launch.indexOf(Number(number) - 1);
+    if (i < 0) return { text: `launch ${number}`, note: `not among the ${count(list.count)} launches that this file has with their times` };
+    const room = (list.end_ps[i] - list.begin_ps[i]) * 0.05;
+    return {
+      text: `launch ${number}: ${run.kernels?.[list.kernel[i]]?.name ?? ''}`,
+      note: `at ${time(list.begin_ps[i])}, for ${time(list.end_ps[i] - list.begin_ps[i])}`,
+      go: () => {
+        byId('history').scrollIntoView({ block: 'start' });
+        history.zoom.set(list.begin_ps[i] - room, list.end_ps[i] + room);
+      },
+    };
+  }
 
   function setScale(chosenScale) {
     bars.setScale(chosenScale);
@@ -395,12 +492,15 @@ function showManagers(runs, counters, sources) {
     history.show(run);
     kernels.show(run.kernels ?? []);
     allocations.show(run.allocations ?? []);
+    roofline.show(run);
     lines.show(run);
+    search.reset();
   }
 
   function choose(i) {
     chosen = i;
     bars.redraw();
+    side?.redraw();
     managers.refresh();
     show();
   }

@@ -34,15 +34,24 @@ function wordTest(word, columns) {
 }
 
 /* columns: {key, title, help, value(row), format(value), text: whether it is text, hidden: not shown until chosen}.
- * options: rows, sort: {key, down}, filter: an example for the field, or null for no field; onRow(row); isMarked(row); empty: a sentence;
+ * options: rows, sort: {key, down}, filter: an example for the field, or null for no field; onRow(row); isMarked(row); toneOf(row): a class of the row, or
+ * null; empty: a sentence;
  * cell(row, value): how numbers are written, where it depends on the row.
- * Returns {show(rows), refresh()}. */
+ * Returns {show(rows), refresh(), reveal(row)}: the last one puts a row of them first, marked, whatever the filter says. */
 export function makeTable(holder, columns, options) {
-  const state = { rows: options.rows ?? [], key: options.sort?.key ?? null, down: options.sort?.down ?? false, words: [], all: false };
+  const state = {
+    rows: options.rows ?? [],
+    key: options.sort?.key ?? null,
+    down: options.sort?.down ?? false,
+    words: [],
+    all: false,
+    found: null,
+  };
   const visible = new Set(columns.filter(({ hidden }) => !hidden).map(({ key }) => key));
   const head = element('thead');
   const body = element('tbody');
   const status = element('p', { class: 'table-status', role: 'status' });
+  let field = null;
   const tools = element('div', { class: 'table-tools' });
   if (options.filter !== null) tools.append(filterField());
   if (columns.some(({ hidden }) => hidden)) tools.append(columnChooser());
@@ -53,9 +62,10 @@ export function makeTable(holder, columns, options) {
   );
 
   function filterField() {
-    const field = element('input', { type: 'search', placeholder: options.filter ?? 'filter', 'aria-label': 'keep rows with these words' });
+    field = element('input', { type: 'search', placeholder: options.filter ?? 'filter', 'aria-label': 'keep rows with these words' });
     field.addEventListener('input', () => {
       state.words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
+      state.found = null;
       fill();
     });
     return field;
@@ -119,16 +129,14 @@ export function makeTable(holder, columns, options) {
   function rowElement(row, cells) {
     const made = element(
       'tr',
-      { class: options.isMarked?.(row) ? 'marked' : null },
+      { class: row === state.found || options.isMarked?.(row) ? 'marked' : (options.toneOf?.(row) ?? null) },
       cells.map((column, i) => {
         const value = column.value(row);
         const text = isAbsent(value)
           ? '-'
-          : options.cell && isNumber(value)
-            ? options.cell(row, value)
-            : column.format && isNumber(value)
-              ? column.format(value)
-              : String(value);
+          : isNumber(value)
+            ? (column.format ?? (options.cell ? (n) => options.cell(row, n) : String))(value)
+            : String(value);
         const exact = isNumber(value) && text !== String(value) ? String(value) : column.text ? text : null;
         return element(i ? 'td' : 'th', { scope: i ? null : 'row', class: column.text ? 'text' : null, title: exact }, text);
       }),
@@ -141,7 +149,8 @@ export function makeTable(holder, columns, options) {
   }
 
   function fill() {
-    const rows = kept();
+    const sorted = kept();
+    const rows = state.found ? [state.found, ...sorted.filter((row) => row !== state.found)] : sorted;
     const cells = shown();
     const some = state.all ? rows : rows.slice(0, FIRST_ROWS);
     body.replaceChildren(...some.map((row) => rowElement(row, cells)));
@@ -171,8 +180,16 @@ export function makeTable(holder, columns, options) {
     show(rows) {
       state.rows = rows;
       state.all = false;
+      state.found = null;
       fill();
     },
     refresh,
+    reveal(row) {
+      state.words = [];
+      if (field) field.value = '';
+      state.found = row;
+      fill();
+      holder.querySelector('.table-scroll').scrollTop = 0;
+    },
   };
 }

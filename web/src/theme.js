@@ -4,11 +4,13 @@
 
 const system = window.matchMedia('(prefers-color-scheme: dark)');
 const listeners = [];
+const known = new Map(); // colours; asking the style for each mark would take longer than to draw it
 let chosen = null;
 
 const isDark = () => (chosen ?? (system.matches ? 'dark' : 'light')) === 'dark';
 
 function apply() {
+  known.clear();
   document.documentElement.dataset.theme = isDark() ? 'dark' : 'light';
   for (const listener of listeners) listener();
 }
@@ -19,6 +21,16 @@ export function start(button) {
     button.title = `Show this page ${isDark() ? 'light' : 'dark'}`;
   };
   listeners.push(label);
+  let before = null; // what is printed is light
+  window.addEventListener('beforeprint', () => {
+    before = chosen;
+    chosen = 'light';
+    apply();
+  });
+  window.addEventListener('afterprint', () => {
+    chosen = before;
+    apply();
+  });
   system.addEventListener('change', apply);
   button.addEventListener('click', () => {
     chosen = isDark() ? 'light' : 'dark';
@@ -30,4 +42,7 @@ export function start(button) {
 export const whenChanged = (listener) => listeners.push(listener);
 
 // The value of the style's variable --NAME.
-export const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+export function colour(name) {
+  if (!known.has(name)) known.set(name, getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim());
+  return known.get(name);
+}

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A run over time: above, lanes with a mark for each kernel, copy, batch and transfer; below, curves of the bins of its history
 // (docs/json.md): far-faults, evictions, how busy the link was, how much was in GPU memory. All share one axis of time.
-import { axisLook, cutMiddle, echarts, legend, makeChart, tooltip } from './charts.js';
-import { axisOf, bytes, count, share, time } from './format.js';
-import { tip } from './page.js';
+import { axisLook, cutMiddle, legend, makeChart, tooltip } from './charts.js';
+import { axisOf, bytes, count, ratio, share, time } from './format.js';
+import { element, placeBeside, tip } from './page.js';
+import { addSpan, itemAt, makeSpans, rectangles } from './spans.js';
 import { colour } from './theme.js';
 import { followZoom, zoomOptions } from './zoom.js';
 
@@ -11,6 +12,7 @@ const LANE = 24;
 const CURVE = 62;
 const GAP = 36;
 const TOP = 40;
+const MOST_OTHERS = 8; // managers in a tip
 
 // Why something was on the link, in the words of the page.
 const CAUSES = {
@@ -31,185 +33,203 @@ export const margins = (width) => ({ left: width < 600 ? 104 : 150, right: width
 
 /* ---- lanes ---- */
 
-const rowsOf = (list) => (list ? Array.from({ length: list.count }, (_, i) => i) : []);
+const span = (list, i) => [
+  ['from', time(list.begin_ps[i])],
+  ['for', time(list.end_ps[i] - list.begin_ps[i])],
+];
 
-// {name, marks: [{begin, end, colour, label, legend, tip()}]} of each lane that has any.
-function lanesOf(run) {
-  const { kernels, copies, batches, transfers } = run.history;
-  const kernelName = (index) => run.kernels?.[index]?.name ?? `kernel ${index}`;
-  const span = (list, i) => [
-    ['from', time(list.begin_ps[i])],
-    ['for', time(list.end_ps[i] - list.begin_ps[i])],
-  ];
-  const lanes = [];
-  const streams = [...new Set(kernels?.stream ?? [])].sort((a, b) => a - b);
-  const kernelMark = (i) => ({
-    begin: kernels.begin_ps[i],
-    end: kernels.end_ps[i],
-    colour: 'kernel',
-    label: kernelName(kernels.kernel[i]),
+// How long each listed launch of a run took, by its number.
+const durations = new WeakMap();
+function durationsOf(run) {
+  const list = run.history?.kernels;
+  if (!durations.has(run))
+    durations.set(run, new Map((list?.launch ?? []).map((launch, i) => [launch, list.end_ps[i] - list.begin_ps[i]])));
+  return durations.get(run);
+}
+
+// The same launch under the other managers on the same device, with how many times as long it took here.
+function elsewhere(run, runs, launch) {
+  const own = durationsOf(run).get(launch);
+  return runs
+    .filter((other) => other !== run && other.device === run.device && durationsOf(other).get(launch) > 0)
+    .slice(0, MOST_OTHERS)
+    .map((other) => {
+      const took = durationsOf(other).get(launch);
+      return [`under ${other.memory}`, `${time(took)} (${ratio(own / took)})`];
+    });
+}
+
+function kernelGroup(run, runs, isOf) {
+  const { kernels } = run.history;
+  const kernelOf = (i) => run.kernels?.[kernels.kernel[i]];
+  const name = (i) => kernelOf(i)?.name ?? `kernel ${kernels.kernel[i]}`;
+  return {
     legend: 'kernel',
+    colour: 'kernel',
+    spans: makeSpans(kernels, isOf),
+    label: name,
     kernel: true,
-    tip: () =>
+    tip: (i) =>
       tip(
-        kernelName(kernels.kernel[i]),
+        name(i),
         [
           ['launch', String(kernels.launch[i] + 1)],
-          ...(run.kernels?.[kernels.kernel[i]]?.range ? [['range', run.kernels[kernels.kernel[i]].range]] : []),
-          ...(run.kernels?.[kernels.kernel[i]]?.site ? [['launched at', run.kernels[kernels.kernel[i]].site]] : []),
+          ...(kernelOf(i)?.range ? [['range', kernelOf(i).range]] : []),
+          ...(kernelOf(i)?.site ? [['launched at', kernelOf(i).site]] : []),
           ['stream', String(kernels.stream[i])],
           ...span(kernels, i),
           ['thread blocks', count(kernels.blocks[i])],
+          ...elsewhere(run, runs, kernels.launch[i]),
         ],
         'Click: look at it alone.',
       ),
+  };
+}
+
+// What moved in one direction: a group per cause, and what is not listed.
+function transferGroups(run, direction) {
+  const { transfers } = run.history;
+  const causes = [...new Set(transfers.cause)];
+  const groups = causes.map((cause) => ({
+    legend: causeOf(cause)[0],
+    colour: causeOf(cause)[1],
+    spans: makeSpans(transfers, (i) => transfers.direction[i] === direction && transfers.cause[i] === cause),
+    tip: (i) =>
+      tip(`${direction === 'h2d' ? 'to the GPU' : 'to the CPU'}: ${causeOf(cause)[0]}`, [
+        ['bytes', bytes(transfers.bytes[i])],
+        ['pieces', count(transfers.pieces[i])],
+        ...span(transfers, i),
+      ]),
+  }));
+  const end = Math.max(0, ...groups.map(({ spans }) => spans.latest[spans.latest.length - 1] ?? 0));
+  if (!transfers.left_out || !end) return groups;
+  const rest = makeSpans(null);
+  addSpan(rest, end, run.time_ps, 0);
+  groups.push({
+    legend: 'not listed',
+    colour: 'rest',
+    spans: rest,
+    label: () => 'too many to list: see the curves',
+    outline: true,
+    ink: 'text',
+    tip: () =>
+      tip(
+        'not listed',
+        [
+          ['from', time(end)],
+          ['transfers, both ways', count(transfers.left_out)],
+        ],
+        'The curves below count them.',
+      ),
   });
+  return groups;
+}
+
+// {name, groups: [{legend, colour, spans, label(item), tip(item)}]} of each lane that has any.
+function lanesOf(run, runs) {
+  const { kernels, copies, batches, transfers } = run.history;
+  const streams = [...new Set(kernels?.stream ?? [])].sort((a, b) => a - b);
   const each = streams.length > 1 && streams.length <= 8;
-  for (const stream of each ? streams : streams.slice(0, 1)) {
-    lanes.push({
-      name: each ? `kernels, stream ${stream}` : 'kernels',
-      marks: rowsOf(kernels)
-        .filter((i) => !each || kernels.stream[i] === stream)
-        .map(kernelMark),
-    });
-  }
+  const lanes = (each ? streams : streams.slice(0, 1)).map((stream) => ({
+    name: each ? `kernels, stream ${stream}` : 'kernels',
+    groups: [kernelGroup(run, runs, each ? (i) => kernels.stream[i] === stream : null)],
+  }));
   lanes.push({
     name: "program's copies",
-    marks: rowsOf(copies).map((i) => ({
-      begin: copies.begin_ps[i],
-      end: copies.end_ps[i],
-      colour: 'host',
-      legend: "the program's copy",
-      tip: () =>
-        tip(
-          `the program asks: ${copies.kind[i]}`,
-          [['bytes', bytes(copies.bytes[i])], ...span(copies, i), ['stream', String(copies.stream[i])]],
-          'From its turn in its stream to its end; what the link carried for it is below.',
-        ),
-    })),
+    groups: [
+      {
+        legend: "the program's copy",
+        colour: 'host',
+        spans: makeSpans(copies),
+        tip: (i) =>
+          tip(
+            `the program asks: ${copies.kind[i]}`,
+            [['bytes', bytes(copies.bytes[i])], ...span(copies, i), ['stream', String(copies.stream[i])]],
+            'From its turn in its stream to its end; what the link carried for it is below.',
+          ),
+      },
+    ],
   });
   lanes.push({
     name: 'fault batches',
-    marks: rowsOf(batches).map((i) => ({
-      begin: batches.begin_ps[i],
-      end: batches.end_ps[i],
-      colour: 'fault',
-      legend: 'batch',
-      outline: true,
-      tip: () =>
-        tip('a batch of far-faults is served', [
-          ['far-faults', count(batches.faults[i])],
-          ['moved in', bytes(batches.bytes[i])],
-          ...span(batches, i),
-        ]),
-    })),
-  });
-  for (const [direction, name] of [
-    ['h2d', 'moved to GPU'],
-    ['d2h', 'moved to CPU'],
-  ]) {
-    lanes.push({
-      name,
-      marks: rowsOf(transfers)
-        .filter((i) => transfers.direction[i] === direction)
-        .map((i) => {
-          const [cause, shade] = causeOf(transfers.cause[i]);
-          return {
-            begin: transfers.begin_ps[i],
-            end: transfers.end_ps[i],
-            colour: shade,
-            legend: cause,
-            tip: () =>
-              tip(`${direction === 'h2d' ? 'to the GPU' : 'to the CPU'}: ${cause}`, [
-                ['bytes', bytes(transfers.bytes[i])],
-                ['pieces', count(transfers.pieces[i])],
-                ...span(transfers, i),
-              ]),
-          };
-        }),
-    });
-  }
-  if (transfers?.left_out) {
-    for (const lane of lanes.filter(({ name }) => name.startsWith('moved'))) {
-      const end = lane.marks.reduce((latest, mark) => Math.max(latest, mark.end), 0);
-      lane.marks.push({
-        begin: end,
-        end: run.time_ps,
-        colour: 'rest',
-        label: 'too many to list: see the curves',
-        legend: 'not listed',
+    groups: [
+      {
+        legend: 'batch',
+        colour: 'fault',
         outline: true,
-        ink: 'text',
-        tip: () =>
-          tip(
-            'not listed',
-            [
-              ['from', time(end)],
-              ['transfers, both ways', count(transfers.left_out)],
-            ],
-            'The curves below count them.',
-          ),
-      });
-    }
-  }
-  return lanes.filter(({ marks }) => marks.length);
+        spans: makeSpans(batches),
+        tip: (i) =>
+          tip('a batch of far-faults is served', [
+            ['far-faults', count(batches.faults[i])],
+            ['moved in', bytes(batches.bytes[i])],
+            ...span(batches, i),
+          ]),
+      },
+    ],
+  });
+  if (transfers)
+    lanes.push({ name: 'moved to GPU', groups: transferGroups(run, 'h2d') }, { name: 'moved to CPU', groups: transferGroups(run, 'd2h') });
+  for (const lane of lanes) lane.groups = lane.groups.filter(({ spans }) => spans.begin.length);
+  return lanes.filter(({ groups }) => groups.length);
 }
 
-// The rectangle of a mark, at least 1.5 pixels wide; nothing where it is out of sight.
-function markShape(mark, params, api) {
-  const [left, top] = api.coord([mark.begin, mark.lane]);
-  const [right] = api.coord([mark.end, mark.lane]);
+// The marks of a group that are in sight, as one path, with the names of those that have room for one.
+function groupShape(group, zoom, params, api) {
+  const [, middle] = api.coord([zoom.start, group.lane]);
   const plot = params.coordSys;
-  if (right < plot.x - 1 || left > plot.x + plot.width + 1) return null;
-  const shape = echarts.graphic.clipRectByRect(
-    { x: left, y: top - LANE * 0.36, width: Math.max(1.5, right - left), height: LANE * 0.72 },
-    plot,
-  );
-  if (!shape) return null;
-  const fill = colour(mark.colour);
+  const [y, high] = [middle - LANE * 0.36, LANE * 0.72];
+  const list = rectangles(group.spans, zoom.start, zoom.end, plot.x, plot.width / (zoom.end - zoom.start));
+  const fill = colour(group.colour);
+  const named = group.label ? list.filter(([, width, item]) => width > 44 && item >= 0) : [];
   return {
-    type: 'rect',
-    shape: { ...shape, r: shape.width > 6 ? 2 : 0 },
-    style: mark.outline ? { fill, fillOpacity: 0.35, stroke: fill, lineWidth: 1 } : { fill },
-    textContent: mark.label
-      ? {
-          style: {
-            text: shape.width > 44 ? mark.label : '',
-            fill: colour(mark.ink ?? 'on-kernel'),
-            fontSize: 12,
-            width: Math.max(1, shape.width - 10),
-            overflow: 'truncate',
-            ellipsis: '…',
-          },
-        }
-      : undefined, // an element that had a text keeps it until it gets another
-    textConfig: { position: 'inside' },
+    type: 'group',
+    children: [
+      {
+        type: 'strips',
+        shape: { rectangles: list, y, height: high },
+        style: group.outline ? { fill, fillOpacity: 0.35, stroke: fill, lineWidth: 1 } : { fill },
+      },
+      ...named.map(([x, width, item]) => ({
+        type: 'text',
+        style: {
+          x: x + width / 2,
+          y: middle,
+          text: group.label(item),
+          align: 'center',
+          verticalAlign: 'middle',
+          fill: colour(group.ink ?? 'on-kernel'),
+          fontSize: 12,
+          width: width - 10,
+          overflow: 'truncate',
+          ellipsis: '…',
+        },
+      })),
+    ],
   };
 }
 
 // One series per entry of the legend, so that it can be switched off.
-function laneSeries(lanes) {
-  const groups = new Map();
+function laneSeries(lanes, zoom) {
+  const byLegend = new Map();
   lanes.forEach((lane, row) =>
-    lane.marks.forEach((mark) => {
-      mark.lane = row;
-      if (!groups.has(mark.legend)) groups.set(mark.legend, []);
-      groups.get(mark.legend).push(mark);
+    lane.groups.forEach((group) => {
+      group.lane = row;
+      if (!byLegend.has(group.legend)) byLegend.set(group.legend, []);
+      byLegend.get(group.legend).push(group);
     }),
   );
-  return [...groups].map(([name, marks]) => ({
+  return [...byLegend].map(([name, groups]) => ({
     type: 'custom',
     id: name,
     name,
     xAxisIndex: 0,
     yAxisIndex: 0,
     clip: true,
-    itemStyle: { color: colour(marks[0].colour) },
-    encode: { x: [0, 1], y: 2 },
-    data: marks.map((mark) => [mark.begin, mark.end, mark.lane]),
-    renderItem: (params, api) => markShape(marks[params.dataIndex], params, api),
-    tooltip: { formatter: ({ dataIndex }) => marks[dataIndex].tip() },
-    marks,
+    silent: true,
+    itemStyle: { color: colour(groups[0].colour) },
+    encode: { x: -1, y: -1 },
+    data: groups.map((group) => [0, group.lane]),
+    renderItem: (params, api) => groupShape(groups[params.dataIndex], zoom, params, api),
   }));
 }
 
@@ -331,9 +351,9 @@ function figureOptions(run, lanes, plots, zoom, width) {
   const axis = axisOf(zoom.whole, 'time');
   const lanesHeight = lanes.length * LANE;
   const tops = plots.map((_, i) => TOP + lanesHeight + GAP + i * (CURVE + GAP));
-  const names = laneSeries(lanes);
+  const names = laneSeries(lanes, zoom);
   const grids = [
-    { left, right, top: TOP, height: lanesHeight, outerBoundsMode: 'none', tooltip: { trigger: 'item' } },
+    { left, right, top: TOP, height: lanesHeight, outerBoundsMode: 'none', tooltip: { show: false } },
     ...tops.map((top) => ({ left, right, top, height: CURVE, outerBoundsMode: 'none', tooltip: { trigger: 'axis' } })),
   ];
   const last = grids.length - 1;
@@ -436,31 +456,74 @@ function leftOut(history) {
     .join(' ');
 }
 
-// Returns {show(run)}: draws a run that has a history; zoom as zoom.js makes it; notes: an element for what has to be said.
-export function makeTimeline(holder, notes, zoom) {
+// Returns {show(run)}: draws a run that has a history; zoom as zoom.js makes it; notes: an element for what has to be said;
+// runs: of all managers.
+export function makeTimeline(holder, notes, zoom, runs) {
   let made = null;
   let [run, lanes, plots] = [null, [], []];
+  const hidden = new Set(); // entries of the legend
+  const hover = element('div', { class: 'hover', hidden: true });
   const height = () => TOP + lanes.length * LANE + plots.length * (CURVE + GAP) + 84;
+
+  // The mark under the pointer, or at most 2 pixels beside it: {group, item}.
+  function markAt({ offsetX, offsetY }) {
+    const lane = lanes[Math.floor((offsetY - TOP) / LANE)];
+    const { left, right } = margins(holder.clientWidth);
+    const width = holder.clientWidth - left - right;
+    if (!lane || offsetX < left || offsetX > left + width) return null;
+    const pixel = (zoom.end - zoom.start) / width;
+    const at = zoom.start + (offsetX - left) * pixel;
+    for (const group of [...lane.groups].reverse().filter(({ legend: name }) => !hidden.has(name))) {
+      const exact = itemAt(group.spans, at);
+      const item = exact >= 0 ? exact : itemAt(group.spans, at, 2 * pixel);
+      if (item >= 0) return { group, item };
+    }
+    return null;
+  }
+
+  function showHover(event) {
+    const mark = markAt(event);
+    hover.hidden = !mark;
+    hover.replaceChildren(...(mark ? [mark.group.tip(mark.item)] : []));
+    if (mark) placeBeside(hover, event, holder);
+  }
+
+  function look(event) {
+    const mark = markAt(event);
+    if (!mark?.group.kernel) return;
+    const { begin_ps: begin, end_ps: end } = run.history.kernels;
+    const room = (end[mark.item] - begin[mark.item]) * 0.05;
+    zoom.set(begin[mark.item] - room, end[mark.item] + room);
+  }
+
+  function options(width) {
+    hidden.clear();
+    return figureOptions(run, lanes, plots, zoom, width);
+  }
 
   function draw() {
     if (made) return made.redraw();
-    made = makeChart(holder, (width) => figureOptions(run, lanes, plots, zoom, width), height);
+    made = makeChart(holder, options, height);
+    holder.append(hover);
     followZoom(made, zoom);
-    made.chart.on('click', { seriesType: 'custom' }, ({ dataIndex, seriesName }) => {
-      const mark = lanes.flatMap(({ marks }) => marks).filter((one) => one.legend === seriesName)[dataIndex];
-      if (!mark?.kernel) return;
-      const room = (mark.end - mark.begin) * 0.05;
-      zoom.set(mark.begin - room, mark.end + room);
+    made.chart.on('legendselectchanged', ({ selected }) => {
+      hidden.clear();
+      for (const name of Object.keys(selected)) if (!selected[name]) hidden.add(name);
     });
+    const pointer = made.chart.getZr();
+    pointer.on('mousemove', showHover);
+    pointer.on('click', look);
+    pointer.on('globalout', () => showHover({}));
     return undefined;
   }
 
   return {
     show(next) {
       run = next;
-      lanes = lanesOf(run);
+      lanes = lanesOf(run, runs);
       plots = curvesOf(run);
-      holder.dataset.marks = String(lanes.reduce((total, { marks }) => total + marks.length, 0));
+      const marks = lanes.flatMap(({ groups }) => groups).reduce((total, { spans }) => total + spans.begin.length, 0);
+      holder.dataset.marks = String(marks);
       holder.dataset.lanes = lanes.map(({ name }) => name).join('|');
       holder.dataset.plots = plots.map(({ title }) => title).join('|');
       notes.textContent = leftOut(run.history);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of the run's time that the figures over time show: one for all of them, from `start` to `end` in picoseconds.
+// The part of a run's time that figures over time show, from `start` to `end` in picoseconds: one for all figures of a manager, and one for the
+// figure of all managers, whose whole is the longest run's time.
 
 export function makeZoom() {
   const listeners = [];
@@ -17,9 +18,10 @@ export function makeZoom() {
       return end;
     },
     whenChanged: (listener) => listeners.push(listener),
-    // A run of `time`; all of it is shown.
-    reset(time) {
-      [whole, start, end] = [Math.max(1, time), 0, Math.max(1, time)];
+    // A run of `time`; all of it is shown, or as much as it has of what `like` shows.
+    reset(time, like) {
+      whole = Math.max(1, time);
+      [start, end] = like && like.start < whole ? [like.start, Math.min(whole, like.end)] : [0, whole];
     },
     // by: who changes it, so that it need not be told.
     set(from, to, by) {
@@ -38,6 +40,21 @@ export function makeZoom() {
   };
 }
 
+// Two zooms show the same time, as far as both have it.
+export function link(one, other) {
+  let busy = false;
+  for (const [from, to] of [
+    [one, other],
+    [other, one],
+  ])
+    from.whenChanged(() => {
+      if (busy) return;
+      busy = true;
+      to.set(from.start, from.end);
+      busy = false;
+    });
+}
+
 // A chart's dataZoom over these axes, and the chart's side of keeping it at `zoom`.
 export function zoomOptions(zoom, axes, slider) {
   const range = { xAxisIndex: axes, startValue: zoom.start, endValue: zoom.end, filterMode: 'none' };
@@ -48,11 +65,25 @@ export function zoomOptions(zoom, axes, slider) {
 }
 
 export function followZoom(made, zoom) {
-  made.chart.on('datazoom', () => {
-    const [{ startValue, endValue }] = made.chart.getOption().dataZoom;
-    zoom.set(startValue, endValue, made);
+  made.chart.on('datazoom', (event) => {
+    const { start, end, startValue, endValue } = event.batch?.[0] ?? event; // in percent, if a reader did it
+    if (startValue === undefined) zoom.set((start / 100) * zoom.whole, (end / 100) * zoom.whole, made);
+    else zoom.set(startValue, endValue, made);
   });
+  const { chart } = made;
+  const show = () => chart.dispatchAction({ type: 'dataZoom', dataZoomIndex: 0, startValue: zoom.start, endValue: zoom.end });
+  let [inSight, late] = [true, false]; // out of sight nothing is drawn: it would only make the others slower
+  const catchUp = () => {
+    if (late) show();
+    late = false;
+  };
+  new IntersectionObserver((entries) => {
+    inSight = entries[entries.length - 1].isIntersecting;
+    if (inSight) catchUp();
+  }).observe(chart.getDom());
+  window.addEventListener('beforeprint', catchUp);
   zoom.whenChanged((by) => {
-    if (by !== made) made.chart.dispatchAction({ type: 'dataZoom', dataZoomIndex: 0, startValue: zoom.start, endValue: zoom.end });
+    late = by !== made;
+    if (inSight) catchUp();
   });
 }

@@ -10,18 +10,19 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "cli/commands/report_command.h"
 #include "cli/running/jobs.h"
 #include "cli/running/run.h"
 #include "compare/compare.h"
 #include "sweep/database.h"
 
-enum { KEY_THRESHOLD = 256, KEY_METRIC, KEY_JSON, KEY_WORSE };
+enum { KEY_THRESHOLD = 256, KEY_METRIC, KEY_JSON, KEY_WORSE, KEY_HTML };
 enum { COMPARE_SAME = 0, COMPARE_CHANGED = 1, COMPARE_TROUBLE = 2, FILES = KIND_RUN | KIND_DATABASE | KIND_TRACE };
 
 typedef struct arguments {
   FF_VEC(const char *) files;
   compare_options options;
-  const char *json, *memory, *machine;
+  const char *json, *html, *memory, *machine;
   bool all, only_worse;
 } arguments;
 
@@ -35,6 +36,7 @@ static const struct argp_option options[] = {
     {"worse", KEY_WORSE, NULL, 0, "only what got worse makes the exit status 1", 0},
     {"verbose", 'v', NULL, 0, "show all changes (default: the 20 of most effect of each table)", 0},
     {"json", KEY_JSON, "FILE", 0, "write the changes as JSON; -: to stdout instead of the tables", 0},
+    {"html", KEY_HTML, "FILE", 0, "also write them as a page with charts: one file, to be opened in a browser", 0},
     {NULL, 0, NULL, 0, "Of recordings, which are simulated first:", 1},
     {"memory", 'm', "MANAGER,...", 0, "memory managers, as of `farfault sim`", 1},
     {"machine", 'M', "NAME|FILE", 0, "the GPU, as of `farfault sim`", 1},
@@ -54,6 +56,7 @@ static error_t parse(int key, char *value, struct argp_state *state) {
     return 0;
   case KEY_WORSE: a->only_worse = true; return 0;
   case KEY_JSON: a->json = cli_output(value, "--json", true, state); return 0;
+  case KEY_HTML: a->html = cli_output(value, "--html", false, state); return 0;
   case 'v': a->all = true; return 0;
   case 'm': a->memory = value; return 0;
   case 'M': a->machine = value; return 0;
@@ -148,6 +151,21 @@ static bool read_files(comparing *k) {
 
 /* ---- comparing ---- */
 
+/* The comparisons with the runs that they are of. */
+static bool write_page(const comparing *k, const ff_text *comparisons) {
+  const arguments *a = k->arguments;
+  ff_text page = {0};
+  ff_text_add(&page, "{\"version\":\"%s\",\"comparisons\":%s,\"runs\":[", FARFAULT_VERSION, comparisons->chars);
+  for (size_t i = 0; i < a->files.count; i++) {
+    ff_text_add(&page, i ? "," : "");
+    report_json_write(&k->runs[i], &page);
+  }
+  ff_text_add(&page, "]}");
+  bool good = !report_page("comparison", a->files.items[0], NULL, page.chars, page.length, a->html);
+  free(page.chars);
+  return good;
+}
+
 static int compare_all(const comparing *k) {
   const arguments *a = k->arguments;
   ff_text table = {0}, json = {0};
@@ -167,6 +185,7 @@ static int compare_all(const comparing *k) {
   ff_text_add(&json, "\n]\n");
   if (!to_stdout(a) && cli_print(&table)) status = COMPARE_TROUBLE;
   if (a->json && cli_write_or_print(a->json, &json)) status = COMPARE_TROUBLE;
+  if (a->html && !write_page(k, &json)) status = COMPARE_TROUBLE;
   free(table.chars);
   free(json.chars);
   return status;

@@ -11,12 +11,12 @@
 #include "report/stats.h"
 
 typedef struct arguments {
-  const char *file, *csv, *html, *svg, *nsys;
+  const char *file, *csv, *html, *svg, *nsys, *advice;
   bool verbose, stats;
   uint32_t lines; /* that are shown; 0: no table of lines */
 } arguments;
 
-enum { KEY_CSV = 256, KEY_HTML, KEY_SVG, KEY_STATS, KEY_NSYS, KEY_LINES };
+enum { KEY_CSV = 256, KEY_HTML, KEY_SVG, KEY_STATS, KEY_NSYS, KEY_LINES, KEY_ADVICE };
 
 static const struct argp_option options[] = {
     {"verbose", 'v', NULL, 0, "add tables per kernel and per allocation, and the host's numbers", 0},
@@ -29,6 +29,7 @@ static const struct argp_option options[] = {
      0},
     {"csv", KEY_CSV, "FILE", 0, "also write it as CSV, one row per memory manager", 0},
     {"html", KEY_HTML, "FILE", 0, "also write it as a page with charts: one file, to be opened in a browser", 0},
+    {"advice", KEY_ADVICE, "FILE", 0, "show this advice in the page: what `farfault advise --json FILE` wrote", 0},
     {"svg", KEY_SVG, "FOLDER", 0,
      "also write pictures for papers into this folder: times, what memory stacks gain and cost, and per manager timeline, use of the link, memory over time, bytes by the stacks' links",
      0},
@@ -49,19 +50,22 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   case KEY_CSV: a->csv = cli_output(value, "--csv", false, state); return 0;
   case 'H': cli_say_old(state, "-H", "--html"); /* fall through */
   case KEY_HTML: a->html = cli_output(value, "--html", false, state); return 0;
+  case KEY_ADVICE:
+    if (!*value) cli_refuse(state, "--advice: the file's name is empty");
+    a->advice = value;
+    return 0;
   case 'S': cli_say_old(state, "-S", "--svg"); /* fall through */
   case KEY_SVG: a->svg = cli_output(value, "--svg", false, state); return 0;
   default: return cli_take_file(key, value, &a->file, KIND_RUN | KIND_DATABASE, state);
   }
 }
 
-int report_page(const char *kind, const char *file, const char *sources, const char *json, size_t size,
-                const char *html) {
+int report_page(const char *kind, const char *file, const char *more, const char *json, size_t size, const char *html) {
   ff_error error;
   char *page = cli_find_installed((const char *const[]){"../share/farfault/report.html", NULL});
   if (!page)
     return cli_fail(CLI_FAILED, "--html: this farfault was built without the page (cmake found no node or no npm)");
-  ff_status status = report_html_file(page, kind, file, sources, json, size, html, &error);
+  ff_status status = report_html_file(page, kind, file, more, json, size, html, &error);
   free(page);
   return status ? cli_fail(CLI_FAILED, "%s", error.message) : CLI_DONE;
 }
@@ -73,6 +77,18 @@ static int write_pictures(const arguments *a, const report_run *run) {
   if (count == 1)
     cli_fail(0, "%s: holds no history, so only times.svg was written; one is saved by `farfault run -o FILE`", a->file);
   return CLI_DONE;
+}
+
+/* What the page has besides the run: members of its data. */
+static int add_more(const arguments *a, const report_run *run, bool lines, ff_text *more) {
+  ff_error error;
+  if (lines) {
+    ff_text_add(more, "\"sources\":");
+    report_html_sources(run, more);
+  }
+  if (!a->advice) return CLI_DONE;
+  ff_text_add(more, lines ? ",\"advice\":" : "\"advice\":");
+  return report_html_advice(a->advice, more, &error) ? cli_fail(CLI_BAD_FILE, "--advice: %s", error.message) : CLI_DONE;
 }
 
 static bool has_lines(const report_run *run) {
@@ -93,6 +109,8 @@ static int report(int argc, char **argv) {
       NULL};
   arguments a = {0};
   cli_parse_tabular(&argp, argc, argv, &a, STDOUT_FILENO);
+  if (a.advice && (!a.html || kind_of_file(a.file) == KIND_DATABASE))
+    return cli_fail(CLI_USAGE, "--advice: it is for the page of a run (--html)");
   if (kind_of_file(a.file) == KIND_DATABASE) {
     if (a.stats || a.nsys || a.lines)
       return cli_fail(CLI_USAGE, "%s: %s is the database of a sweep; this is of a run",
@@ -115,7 +133,14 @@ static int report(int argc, char **argv) {
     free(text);
     return cli_fail(CLI_BAD_FILE, "%s", error.message);
   }
-  ff_text table = {0}, csv = {0}, sources = {0};
+  ff_text table = {0}, csv = {0}, more = {0};
+  int page = a.html ? add_more(&a, &run, has_lines(&run), &more) : CLI_DONE;
+  if (page) {
+    free(more.chars);
+    free(text);
+    report_free(&run);
+    return page;
+  }
   report_table_write(&run, &(report_style){.verbose = a.verbose, .lines = a.lines}, &table);
   bool known = !a.stats || report_stats_write(&run, &table);
   int status = cli_print(&table);
@@ -128,14 +153,13 @@ static int report(int argc, char **argv) {
         a.file);
   report_csv_write(&run, true, report_has_stacks(&run), &csv);
   if (a.csv && ff_file_write(a.csv, csv.chars, csv.length, &error)) status = cli_fail(CLI_FAILED, "%s", error.message);
-  if (a.html && has_lines(&run)) report_html_sources(&run, &sources);
-  if (a.html && report_page("run", a.file, sources.chars, text, size, a.html)) status = CLI_FAILED;
+  if (a.html && report_page("run", a.file, more.chars, text, size, a.html)) status = CLI_FAILED;
   if (a.nsys && report_nsys(&run, a.file, a.nsys, &error)) status = cli_fail(CLI_FAILED, "%s", error.message);
   if (a.svg && write_pictures(&a, &run)) status = CLI_FAILED;
   free(text);
   free(table.chars);
   free(csv.chars);
-  free(sources.chars);
+  free(more.chars);
   report_free(&run);
   return status;
 }

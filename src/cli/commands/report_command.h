@@ -8,8 +8,7 @@
 #include "report/report.h"
 
 /* Writes the page of this JSON (report/html.h) to the file `html`; returns the exit status, after a message. */
-int report_page(const char *kind, const char *file, const char *sources, const char *json, size_t size,
-                const char *html);
+int report_page(const char *kind, const char *file, const char *more, const char *json, size_t size, const char *html);
 
 /* Prints the database's points as `farfault results` does, writes them as CSV and as a page where asked (NULL: not).
  * Returns the exit status. */

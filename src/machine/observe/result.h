@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "machine/spec/peaks.h"
 #include "machine/stacks/offload_choice.h"
 
 struct sim_history;
@@ -58,6 +59,7 @@ typedef struct sim_result { /* one manager on one machine */
   char memory[256];         /* the manager's name, or what the user called it */
   char machine[64];
   uint32_t device; /* its number of several, from 1; 0: the program has one */
+  machine_peaks peaks;
   bool complete;   /* false: a snapshot of a run that has not ended */
   char error[512]; /* nonempty: the manager could not run the program, and why */
   sim_counters counters;

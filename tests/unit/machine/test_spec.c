@@ -16,6 +16,7 @@
 
 #include "base/text.h"
 #include "machine/spec/allocation.h"
+#include "machine/spec/peaks.h"
 #include "machine/spec/spec.h"
 
 static char *good; /* the text of gtx480.yaml */
@@ -165,6 +166,32 @@ static void gtx480_is_the_papers_table(void **state) {
   assert_true(spec.link_h2d_gbs == 16 && spec.link_d2h_gbs == 16);
   assert_true(spec.fault_us == 20);
   assert_int_equal(spec.fault_page_bytes, 4096);
+}
+
+static void near(double value, double wanted) {
+  if (!(value > wanted * 0.999999 && value < wanted * 1.000001)) fail_msg("%.12g, expected %.12g", value, wanted);
+}
+
+static void peaks_are_what_the_file_makes(void **state) {
+  machine_spec spec;
+  assert_int_equal(machine_spec_load("gtx480", &spec, NULL), FF_OK);
+  machine_peaks peaks = machine_peaks_of(&spec);
+  near(peaks.warp_instructions, 15 * 2 * 1.4); /* SMs, schedulers, GHz */
+  near(peaks.l1, 15 * 128 * 1.4);
+  near(peaks.l2, 12 * 32 * 1.4);
+  near(peaks.dram, 384);
+  near(peaks.link, 16);
+  spec.dram_read_share = 0.75;
+  near(machine_peaks_of(&spec).dram, 288);
+  spec.sm_read_bytes = 16;
+  near(machine_peaks_of(&spec).l2, 15 * 16 * 1.4);
+  spec.cluster_sms = 4; /* four clusters, the last one of three SMs */
+  spec.cluster_read_bytes = 40;
+  near(machine_peaks_of(&spec).l2, 4 * 40 * 1.4);
+  spec.cluster_read_bytes = 4000;
+  near(machine_peaks_of(&spec).l2, 15 * 16 * 1.4);
+  spec.stack_count = 4;
+  assert_true(machine_peaks_of(&spec).warp_instructions == 0);
 }
 
 static void a_file_is_found_by_its_path_too(void **state) {
@@ -419,6 +446,7 @@ int main(void) {
                                      cmocka_unit_test(boards_have_their_capabilitys_limits),
                                      cmocka_unit_test(boards_have_the_bandwidth_of_their_bus),
                                      cmocka_unit_test(gtx480_is_the_papers_table),
+                                     cmocka_unit_test(peaks_are_what_the_file_makes),
                                      cmocka_unit_test(a_file_is_found_by_its_path_too),
                                      cmocka_unit_test(an_unknown_machine_is_told_what_there_is),
                                      cmocka_unit_test(unknown_names_are_refused),

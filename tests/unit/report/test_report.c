@@ -59,6 +59,7 @@ static report_run sample(void) {
   run.result_count = 3;
   fill_result(&run.results[0], "demand", 3000000007);
   fill_result(&run.results[1], "copy", 2000000000);
+  run.results[1].peaks = (machine_peaks){42, 2688, 537.6, 384, 16};
   add_details(&run.results[1]);
   strcpy(run.results[2].memory, "ideal");
   strcpy(run.results[2].machine, "gtx480");
@@ -275,6 +276,7 @@ static void what_is_written_is_read_back(void **state) {
   assert_memory_equal(&back.results[1].kernels[0].counters, &run.results[1].kernels[0].counters, sizeof(sim_counters));
   assert_int_equal(back.results[1].allocations[1].address, UINT64_C(0x200000400000));
   assert_true(back.results[1].allocations[1].managed);
+  assert_memory_equal(&back.results[1].peaks, &run.results[1].peaks, sizeof(machine_peaks));
   assert_string_equal(back.results[2].error, run.results[2].error);
   assert_memory_equal(&back.host, &run.host, sizeof run.host);
   report_json_write(&back, &again);
@@ -514,6 +516,9 @@ static void broken_files_are_refused(void **state) {
       {STACKS(LISTS), "\"cross_bytes\" is not"},
       {STACKS(LISTS ",\"cross_bytes\":[[1,2]]"), "\"cross_bytes\" is not"},
       {STACKS(LISTS ",\"cross_bytes\":[[0.5]]"), "\"cross_bytes\" is not"},
+      {RUN(",\"peaks\":3"), "\"peaks\" is not"},
+      {RUN(",\"peaks\":{}"), "\"warp_instructions\" is not a number above 0"},
+      {RUN(",\"peaks\":{\"warp_instructions\":1,\"l1\":-1}"), "\"l1\" is not a number above 0"},
       {RUN(",\"faults\":-1"), "\"faults\" is not"},
       {RUN(",\"faults\":1.5"), "\"faults\" is not"},
       {RUN(",\"complete\":1"), "\"complete\" is not"},
