@@ -262,23 +262,12 @@ static void test_numbers(void **state) {
     int (*query)(nvmlDevice, unsigned *);
     unsigned value;
   } rows[] = {
-      {nvmlDeviceGetNumGpuCores, 80 * 64},
-      {nvmlDeviceGetMemoryBusWidth, 4103}, /* what cudaDevAttrGlobalMemoryBusWidth says: bandwidth over clock */
-      {nvmlDeviceGetBrand, 2},             /* Tesla */
-      {nvmlDeviceGetBoardId, 0x200},
-      {nvmlDeviceGetMultiGpuBoard, 0},
-      {nvmlDeviceGetBusType, 2}, /* PCIe */
-      {nvmlDeviceGetPerformanceState, 0},
-      {nvmlDeviceGetPowerState, 0},
-      {nvmlDeviceGetComputeMode, 0},
-      {nvmlDeviceGetPersistenceMode, 0},
-      {nvmlDeviceGetDisplayMode, 0},
-      {nvmlDeviceGetDisplayActive, 0},
-      {nvmlDeviceGetAccountingMode, 0},
-      {nvmlDeviceGetVirtualizationMode, 0},
-      {nvmlDeviceIsMigDeviceHandle, 0},
-      {nvmlDeviceGetMaxMigDeviceCount, 0},
-      {nvmlDeviceGetDefaultEccMode, 1},
+      {nvmlDeviceGetNumGpuCores, 80 * 64}, {nvmlDeviceGetMemoryBusWidth, 4096},  {nvmlDeviceGetBrand, 2},   /* Tesla */
+      {nvmlDeviceGetBoardId, 0x200},       {nvmlDeviceGetMultiGpuBoard, 0},      {nvmlDeviceGetBusType, 2}, /* PCIe */
+      {nvmlDeviceGetPerformanceState, 0},  {nvmlDeviceGetPowerState, 0},         {nvmlDeviceGetComputeMode, 0},
+      {nvmlDeviceGetPersistenceMode, 0},   {nvmlDeviceGetDisplayMode, 0},        {nvmlDeviceGetDisplayActive, 0},
+      {nvmlDeviceGetAccountingMode, 0},    {nvmlDeviceGetVirtualizationMode, 0}, {nvmlDeviceIsMigDeviceHandle, 0},
+      {nvmlDeviceGetMaxMigDeviceCount, 0}, {nvmlDeviceGetDefaultEccMode, 1},
   };
   nvmlDevice device;
   assert_int_equal(nvmlDeviceGetHandleByIndex_v2(1, &device), 0);
