@@ -190,6 +190,7 @@ static void test_devices(void **state) {
 static void test_what(void **state) {
   nvmlDevice device;
   memory_info before, after;
+  memory_info_v2 second = {.version = sizeof second | 2 << 24};
   CUdeviceptr memory;
   int major, minor;
   unsigned architecture;
@@ -203,6 +204,9 @@ static void test_what(void **state) {
   assert_int_equal(nvmlDeviceGetMemoryInfo(device, &after), 0);
   assert_int_equal(after.used - before.used, 1 << 20);
   assert_int_equal(after.total, after.free + after.used);
+  assert_int_equal(nvmlDeviceGetMemoryInfo_v2(device, &second), 0);
+  assert_int_equal(second.used, after.used);
+  assert_int_equal(second.free, after.free);
   assert_int_equal(nvmlDeviceGetHandleByIndex_v2(1, &device), 0); /* which is not the current one */
   assert_int_equal(nvmlDeviceGetMemoryInfo(device, &after), 0);
   assert_int_equal(after.used, 0);
