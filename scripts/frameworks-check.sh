@@ -36,9 +36,8 @@ environment() {
   case $1 in cublas | cublaslt | cusolver | cusparse | curand | cudnn) echo libraries ;; opinfo) echo pytorch-source ;; *) echo "$1" ;; esac
 }
 
-# For compute capability 9.0 XLA makes products of warp groups, cuDNN prefers engines that ONNX Runtime then cannot run, and one of Numba's tests a tensor map: the virtual GPU has neither. Numba's tests also
-# allocate more than the GPU's memory.
-declare -A options=([jax]="--machine v100" [tensorflow]="--machine v100" [ort]="--machine v100" [numba-tests]="--set compute_major=8,compute_minor=6,memory_bytes=2147483648")
+# Numba's tests allocate more than the GPU's memory, and one of them a tensor map of compute capability 9.0.
+declare -A options=([numba-tests]="--set compute_major=8,compute_minor=6,memory_bytes=2147483648")
 
 # A virtual environment per part, so that what one needs does not change another.
 install() { # install PART

@@ -23,6 +23,18 @@ static int single_to_double(int cc) {
   return ratio;
 }
 
+static uint64_t nearest(double value) { return (uint64_t)(value + 0.5); }
+
+double properties_memory_clock_mhz(const machine_spec *s) {
+  if (!s->dram_bus_bits) return s->dram_clock_mhz;
+  uint64_t times = nearest(s->dram_gbs * 8e3 / (2 * s->dram_clock_mhz * (double)s->dram_bus_bits));
+  return s->dram_clock_mhz * (double)(times ? times : 1);
+}
+
+uint64_t properties_bus_bits(const machine_spec *s) {
+  return s->dram_bus_bits ? s->dram_bus_bits : 32 * nearest(s->dram_gbs * 8e3 / (2 * 32 * s->dram_clock_mhz));
+}
+
 static int clamp(double value) { return value > INT_MAX ? INT_MAX : (int)value; }
 
 bool properties_attribute(const machine_spec *s, int device, int attribute, int *value) {

@@ -55,6 +55,12 @@ typedef struct cudaDeviceProp_13 { /* cudaGetDeviceProperties of libcudart.so.13
  * are the same machine. */
 bool properties_attribute(const machine_spec *machine, int device, int attribute, int *value);
 
+/* The memory's clock as drivers count it, half the data rate of a pin: dram_clock_mhz, or a multiple where that is a
+ * command clock of more than two transfers (GDDR5). Times 2 and the bus it is dram_gbs, within rounding, unless
+ * dram_gbs alone was set. */
+double properties_memory_clock_mhz(const machine_spec *machine);
+uint64_t properties_bus_bits(const machine_spec *machine); /* the machine's, or what dram_gbs needs in whole 32 bits */
+
 /* Fill the whole struct. gpu_memory: bytes that the program sees as the device's. */
 void properties_fill_11(const machine_spec *machine, int device, uint64_t gpu_memory, cudaDeviceProp_11 *out);
 void properties_fill_12(const machine_spec *machine, int device, uint64_t gpu_memory, cudaDeviceProp_12 *out);

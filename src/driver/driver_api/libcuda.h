@@ -105,9 +105,7 @@ typedef struct CUlaunchConfig {
   unsigned numAttrs;
 } CUlaunchConfig;
 
-typedef struct CUmemLocation {
-  int type, id;
-} CUmemLocation; /* type: cudaMemLocationType */
+typedef cudaMemLocation CUmemLocation;
 
 typedef struct CUdevprop {
   int maxThreadsPerBlock, maxThreadsDim[3], maxGridSize[3], sharedMemPerBlock, totalConstantMemory, SIMDWidth, memPitch,

@@ -2,6 +2,7 @@
 /* Device, host and managed memory, and what is known of an address (Driver API: "Memory Management", "Unified
  * Addressing", "Stream Ordered Memory Allocator"). Copies and sets are in libcuda_copy.c. */
 #include "driver/driver_api/libcuda.h"
+#include "driver/engine/engine_pool.h"
 #include "driver/private_runtimes/private_runtimes.h"
 
 #include <string.h>
@@ -172,6 +173,13 @@ static CUresult reserved_attribute(int attribute, const engine_pointer *range, p
   }
 }
 
+static CUresult pool_of(CUdeviceptr pointer, pointer_value *out) {
+  engine_pool *pool;
+  LIBCUDA_TRY(libcuda_result(engine_pool_of(pointer, &pool)));
+  *out = (pointer_value){(uintptr_t)pool, 8};
+  return CUDA_SUCCESS;
+}
+
 static CUresult pointer_attribute(int attribute, CUdeviceptr pointer, pointer_value *out) {
   engine_pointer found = engine_pointer_find(pointer);
   bool host = found.memory == ENGINE_PINNED || found.memory == ENGINE_REGISTERED,
@@ -199,7 +207,7 @@ static CUresult pointer_attribute(int attribute, CUdeviceptr pointer, pointer_va
   case POINTER_RDMA_CAPABLE: *out = (pointer_value){0, 4}; return CUDA_SUCCESS;
   case POINTER_HANDLE_TYPES: *out = (pointer_value){0, 8}; return CUDA_SUCCESS;
   case POINTER_ACCESS_FLAGS: *out = (pointer_value){found.writable ? 3 : found.readable, 4}; return CUDA_SUCCESS;
-  case POINTER_MEMPOOL: *out = (pointer_value){0, 8}; return CUDA_SUCCESS;
+  case POINTER_MEMPOOL: return pool_of(pointer, out);
   default: return CUDA_ERROR_INVALID_VALUE;
   }
 }

@@ -7,31 +7,47 @@
 
 typedef engine_pool *CUmemoryPool;
 
+static cudaMemLocation on_device(CUdevice device) { return (cudaMemLocation){cudaMemLocationTypeDevice, device}; }
+
 LIBCUDA_CALL(cuDeviceGetDefaultMemPool, (CUmemoryPool * pool, CUdevice device)) {
   LIBCUDA_TRY(libcuda_device(device));
-  return libcuda_result(engine_pool_default(device, pool));
+  return libcuda_result(engine_pool_default(ENGINE_POOL_PINNED, on_device(device), pool));
 }
 LIBCUDA_CALL(cuDeviceGetMemPool, (CUmemoryPool * pool, CUdevice device)) {
   LIBCUDA_TRY(libcuda_device(device));
-  return libcuda_result(engine_pool_current(device, pool));
+  return libcuda_result(engine_pool_current(ENGINE_POOL_PINNED, on_device(device), pool));
 }
 LIBCUDA_CALL(cuDeviceSetMemPool, (CUdevice device, CUmemoryPool pool)) {
   LIBCUDA_TRY(libcuda_device(device));
-  return libcuda_result(engine_pool_set_current(device, pool));
+  return libcuda_result(engine_pool_set_current(ENGINE_POOL_PINNED, on_device(device), pool));
+}
+
+/* CUDA 13: by location and type of memory */
+LIBCUDA_CALL(cuMemGetDefaultMemPool, (CUmemoryPool * pool, CUmemLocation *location, int type)) {
+  LIBCUDA_TRY(libcuda_ready());
+  return location ? libcuda_result(engine_pool_default((engine_pool_type)type, *location, pool))
+                  : CUDA_ERROR_INVALID_VALUE;
+}
+LIBCUDA_CALL(cuMemGetMemPool, (CUmemoryPool * pool, CUmemLocation *location, int type)) {
+  LIBCUDA_TRY(libcuda_ready());
+  return location ? libcuda_result(engine_pool_current((engine_pool_type)type, *location, pool))
+                  : CUDA_ERROR_INVALID_VALUE;
+}
+LIBCUDA_CALL(cuMemSetMemPool, (CUmemLocation * location, int type, CUmemoryPool pool)) {
+  LIBCUDA_TRY(libcuda_ready());
+  return location ? libcuda_result(engine_pool_set_current((engine_pool_type)type, *location, pool))
+                  : CUDA_ERROR_INVALID_VALUE;
 }
 
 LIBCUDA_CALL(cuMemPoolCreate, (CUmemoryPool * pool, const cudaMemPoolProps *properties)) {
   LIBCUDA_TRY(libcuda_ready());
-  /* 1: CU_MEM_ALLOCATION_TYPE_PINNED */
-  if (!pool || !properties || properties->allocType != 1) return CUDA_ERROR_INVALID_VALUE;
+  if (!properties) return CUDA_ERROR_INVALID_VALUE;
   if (properties->handleTypes) {
     engine_say_once("pool handles", "memory pools that other processes may use are not implemented by the virtual GPU");
     return CUDA_ERROR_NOT_SUPPORTED;
   }
-  if (properties->location.type != cudaMemLocationTypeDevice)
-    return properties->location.type == cudaMemLocationTypeInvalid ? CUDA_ERROR_INVALID_VALUE
-                                                                   : CUDA_ERROR_NOT_SUPPORTED;
-  return libcuda_result(engine_pool_create(properties->location.id, properties->maxSize, pool));
+  return libcuda_result(
+      engine_pool_create((engine_pool_type)properties->allocType, properties->location, properties->maxSize, pool));
 }
 LIBCUDA_CALL(cuMemPoolDestroy, (CUmemoryPool pool)) {
   LIBCUDA_TRY(libcuda_ready());

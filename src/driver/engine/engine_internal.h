@@ -402,6 +402,8 @@ bool engine_pool_allows(const exec_allocation *allocation, int device, int *acce
 cudaError_t engine_allocate_locked(int device, engine_memory memory, uint64_t bytes, unsigned flags, const char *call,
                                    uint64_t *address);
 cudaError_t engine_free_locked(uint64_t address, unsigned allowed);
+/* cudaMemAdvise on a range of one managed allocation */
+void engine_advise_managed(uint64_t address, uint64_t bytes, int advice, int device);
 
 #define ENGINE_ANY_DEVICE (-1)
 int engine_device_of(const engine_stream *stream); /* NULL: the calling thread's */

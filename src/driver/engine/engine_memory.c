@@ -315,15 +315,19 @@ static void advise_part(uint64_t address, uint64_t bytes, int advice, int device
   engine_append(&op);
 }
 
+void engine_advise_managed(uint64_t address, uint64_t bytes, int advice, int device) {
+  engine_host_access_collect(false);
+  advise_part(address, bytes, advice, device);
+  engine_range_advise(address, bytes, advice, device);
+  engine_time_host(ff_engine.machine->api_us);
+}
+
 cudaError_t engine_advise(uint64_t address, uint64_t bytes, int advice, int device) {
   if (advice < cudaMemAdviseSetReadMostly || advice > cudaMemAdviseUnsetAccessedBy) return cudaErrorInvalidValue;
   cudaError_t error = engine_enter();
   if (error) return error;
   if (managed_range(address, bytes)) {
-    engine_host_access_collect(false);
-    advise_part(address, bytes, advice, device);
-    engine_range_advise(address, bytes, advice, device);
-    engine_time_host(ff_engine.machine->api_us);
+    engine_advise_managed(address, bytes, advice, device);
   } else if (system_range(address, bytes)) {
     for (uint64_t done = 0, part; done < bytes; done += part) {
       part = engine_system_part(address + done, bytes - done, engine_device_of(NULL));

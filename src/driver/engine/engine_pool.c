@@ -13,18 +13,22 @@
  * stream's or event's synchronisation on it does not count as reserved. Invariants
  * (engine_pools_check):
  *
- *     used == bytes of the pool's pieces in use;  reserved == bytes of those that are not surrendered;  used <= reserved */
+ *     used == bytes of the pool's pieces in use;  reserved == bytes of those that are not surrendered;  used <= reserved
+ *
+ * A *place* is a kind of memory and a location, as one number (place_of). Each place has a default pool and a current
+ * one. A piece is a device's: its pool's, or if that has none, that of the stream it was first allocated in. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "driver/engine/engine_graph.h"
 #include "driver/engine/engine_internal.h"
 #include "driver/engine/engine_pool.h"
+#include "driver/engine/engine_range.h"
 #include "exec/memory/visibility.h"
 
 struct engine_pool {
   bool live;
-  int device;
+  int place;
   int reuse[3]; /* the first three attributes */
   int access[ENGINE_DEVICES_MAX];
   uint64_t threshold, most, used, used_high, reserved, reserved_high;
@@ -34,14 +38,23 @@ typedef struct piece {
   const exec_allocation *allocation; /* NULL: none */
   engine_pool *pool;
   bool used, surrendered;     /* surrendered: free, and no longer counted as reserved */
+  bool hinted;                /* managed memory with hints of its last owner's, which nobody else may get */
   int device;                 /* whose stream it was freed in: */
   uint32_t stream, event;     /* this one, by this recording, */
   uint64_t sequence, time_ps; /* which is this operation; 0: the host has waited for it */
 } piece;
 
+enum {                                     /* places: device memory of device n is n; managed memory that prefers it */
+       PLACE_MANAGED = ENGINE_DEVICES_MAX, /* + n */
+       PLACE_MANAGED_ANYWHERE = 2 * ENGINE_DEVICES_MAX,
+       PLACE_MANAGED_HOST,
+       PLACE_MANAGED_NODE, /* the host's one NUMA node */
+       PLACES
+};
+
 static struct {
   FF_VEC(engine_pool *) pools; /* all that ever were */
-  engine_pool *first[ENGINE_DEVICES_MAX], *current[ENGINE_DEVICES_MAX];
+  engine_pool *first[PLACES], *current[PLACES];
   FF_VEC(piece) pieces;
   FF_VEC(uint32_t) of; /* by allocation id: place in `pieces` + 1; 0: none */
 } all;
@@ -76,17 +89,58 @@ static bool knows(const engine_stream *stream, const piece *p) {
 
 /* ---- pools ---- */
 
-static engine_pool *pool_make(int device, uint64_t most) {
+static piece *piece_of(const exec_allocation *allocation) {
+  uint32_t at = allocation && allocation->id < all.of.count ? all.of.items[allocation->id] : 0;
+  return at ? &all.pieces.items[at - 1] : NULL;
+}
+
+static cudaError_t device_place(int device, int first, int *place) {
+  *place = first + device;
+  return engine_device_exists(device) ? cudaSuccess : cudaErrorInvalidDevice;
+}
+
+/* "Gets the current memory pool for a memory location", CUDA Driver API: which types go with which locations. */
+static cudaError_t place_of(engine_pool_type type, cudaMemLocation location, int *place) {
+  bool managed = type == ENGINE_POOL_MANAGED;
+  if (type != ENGINE_POOL_PINNED && !managed) return cudaErrorInvalidValue;
+  switch (location.type) {
+  case cudaMemLocationTypeDevice: return device_place(location.id, managed ? PLACE_MANAGED : 0, place);
+  case cudaMemLocationTypeInvalid:
+    *place = PLACE_MANAGED_ANYWHERE;
+    return managed ? cudaSuccess : cudaErrorInvalidValue;
+  case cudaMemLocationTypeHost: *place = PLACE_MANAGED_HOST; break;
+  case cudaMemLocationTypeHostNuma: *place = PLACE_MANAGED_NODE; break;
+  default: return cudaErrorInvalidValue;
+  }
+  if (location.type == cudaMemLocationTypeHostNuma && location.id) return cudaErrorInvalidValue;
+  return managed ? cudaSuccess : cudaErrorNotSupported; /* HostMemoryPoolsSupported is 0 */
+}
+
+static bool is_managed(const engine_pool *pool) { return pool->place >= PLACE_MANAGED; }
+
+/* -1: none */
+static int device_of(const engine_pool *pool) {
+  return pool->place >= PLACE_MANAGED_ANYWHERE ? -1 : pool->place % (int)ENGINE_DEVICES_MAX;
+}
+
+/* Where managed memory should be: a device, cudaCpuDeviceId, or cudaInvalidDeviceId. */
+static int preferred_of(const engine_pool *pool) {
+  if (!is_managed(pool) || pool->place == PLACE_MANAGED_ANYWHERE) return cudaInvalidDeviceId;
+  return pool->place < PLACE_MANAGED_ANYWHERE ? device_of(pool) : cudaCpuDeviceId;
+}
+
+static engine_pool *pool_make(int place, uint64_t most) {
   engine_pool *pool = ff_alloc(sizeof *pool);
-  *pool = (engine_pool){.live = true, .device = device, .reuse = {1, 1, 1}, .most = most};
-  pool->access[device] = ENGINE_ACCESS_READ_WRITE;
+  *pool = (engine_pool){.live = true, .place = place, .reuse = {1, 1, 1}, .most = most};
+  for (int device = 0; device < (int)ENGINE_DEVICES_MAX; device++)
+    if (is_managed(pool) || device == place) pool->access[device] = ENGINE_ACCESS_READ_WRITE;
   FF_PUSH(&all.pools, pool);
   return pool;
 }
 
-static engine_pool *default_of(int device) {
-  if (!all.first[device]) all.first[device] = all.current[device] = pool_make(device, 0);
-  return all.first[device];
+static engine_pool *default_of(int place) {
+  if (!all.first[place]) all.first[place] = all.current[place] = pool_make(place, 0);
+  return all.first[place];
 }
 
 static bool is_live(const engine_pool *pool) {
@@ -95,52 +149,62 @@ static bool is_live(const engine_pool *pool) {
   return false;
 }
 
-cudaError_t engine_pool_create(int device, uint64_t most, engine_pool **pool) {
+cudaError_t engine_pool_create(engine_pool_type type, cudaMemLocation location, uint64_t most, engine_pool **pool) {
   if (!pool) return cudaErrorInvalidValue;
   cudaError_t error = engine_enter();
   if (error) return error;
-  if (engine_device_exists(device)) *pool = pool_make(device, most);
-  else error = cudaErrorInvalidDevice;
+  int place;
+  error = place_of(type, location, &place);
+  if (!error) *pool = pool_make(place, most);
   engine_leave();
   return error;
 }
 
-static cudaError_t get_pool(int device, bool first, engine_pool **pool) {
+static cudaError_t get_pool(engine_pool_type type, cudaMemLocation location, bool first, engine_pool **pool) {
   if (!pool) return cudaErrorInvalidValue;
   cudaError_t error = engine_enter();
   if (error) return error;
-  if (engine_device_exists(device)) {
-    engine_pool *the_default = default_of(device);
-    *pool = first ? the_default : all.current[device];
-  } else {
-    error = cudaErrorInvalidDevice;
+  int place;
+  error = place_of(type, location, &place);
+  if (!error) {
+    engine_pool *the_default = default_of(place);
+    *pool = first ? the_default : all.current[place];
   }
   engine_leave();
   return error;
 }
 
-cudaError_t engine_pool_default(int device, engine_pool **pool) { return get_pool(device, true, pool); }
-cudaError_t engine_pool_current(int device, engine_pool **pool) { return get_pool(device, false, pool); }
+cudaError_t engine_pool_default(engine_pool_type type, cudaMemLocation location, engine_pool **pool) {
+  return get_pool(type, location, true, pool);
+}
+cudaError_t engine_pool_current(engine_pool_type type, cudaMemLocation location, engine_pool **pool) {
+  return get_pool(type, location, false, pool);
+}
 
-cudaError_t engine_pool_set_current(int device, engine_pool *pool) {
+cudaError_t engine_pool_set_current(engine_pool_type type, cudaMemLocation location, engine_pool *pool) {
   cudaError_t error = engine_enter();
   if (error) return error;
-  if (!engine_device_exists(device)) error = cudaErrorInvalidDevice;
-  else if (!is_live(pool) || pool->device != device) error = cudaErrorInvalidValue;
-  else {
-    default_of(device);
-    all.current[device] = pool;
+  int place;
+  error = place_of(type, location, &place);
+  if (!error && (!is_live(pool) || pool->place != place)) error = cudaErrorInvalidValue;
+  if (!error) {
+    default_of(place);
+    all.current[place] = pool;
   }
+  engine_leave();
+  return error;
+}
+
+cudaError_t engine_pool_of(uint64_t address, engine_pool **pool) {
+  cudaError_t error = engine_enter();
+  if (error) return error;
+  const piece *p = piece_of(exec_memory_find(ff_engine.memory, address));
+  *pool = p && p->used ? p->pool : NULL;
   engine_leave();
   return error;
 }
 
 /* ---- pieces ---- */
-
-static piece *piece_of(const exec_allocation *allocation) {
-  uint32_t at = allocation && allocation->id < all.of.count ? all.of.items[allocation->id] : 0;
-  return at ? &all.pieces.items[at - 1] : NULL;
-}
 
 static uint64_t bytes_of(const piece *p) { return p->allocation->bytes; }
 
@@ -190,10 +254,10 @@ static void give_back_all(void) { /* room is needed */
 cudaError_t engine_pool_destroy(engine_pool *pool) {
   cudaError_t error = engine_enter();
   if (error) return error;
-  if (!is_live(pool) || pool == default_of(pool->device)) error = cudaErrorInvalidValue;
+  if (!is_live(pool) || pool == default_of(pool->place)) error = cudaErrorInvalidValue;
   else {
     pool->live = false;
-    if (all.current[pool->device] == pool) all.current[pool->device] = default_of(pool->device);
+    if (all.current[pool->place] == pool) all.current[pool->place] = default_of(pool->place);
     give_back(pool, 0, false);
   }
   engine_leave();
@@ -213,17 +277,19 @@ cudaError_t engine_pool_trim(engine_pool *pool, uint64_t keep) {
 void engine_pools_reset(int device) {
   for (size_t i = 0; i < all.pieces.count; i++) {
     piece *p = &all.pieces.items[i];
-    if (!p->allocation || p->pool->device != device) continue;
-    if (!p->used) exec_memory_park(p->allocation, false);
+    if (!p->allocation || engine_memory_device(p->allocation) != device) continue;
+    if (p->used) p->pool->used -= bytes_of(p);
+    else exec_memory_park(p->allocation, false);
+    if (!p->surrendered) p->pool->reserved -= bytes_of(p);
     all.of.items[p->allocation->id] = 0;
     *p = (piece){0};
   }
   for (size_t i = 0; i < all.pools.count; i++) {
     engine_pool *pool = all.pools.items[i];
-    if (pool->device != device) continue;
-    pool->used = pool->used_high = pool->reserved = pool->reserved_high = 0;
-    if (pool != all.first[pool->device]) pool->live = false;
-    all.current[pool->device] = all.first[pool->device];
+    if (device_of(pool) != device) continue;
+    pool->used_high = pool->reserved_high = 0;
+    if (pool != all.first[pool->place]) pool->live = false;
+    all.current[pool->place] = all.first[pool->place];
   }
 }
 
@@ -247,7 +313,7 @@ static piece *find_piece(const engine_pool *pool, uint64_t bytes, const engine_s
   fit best_fit = FIT_NONE;
   for (size_t i = 0; i < all.pieces.count && best_fit < FIT_STREAM; i++) {
     piece *p = &all.pieces.items[i];
-    if (!p->allocation || p->used || p->pool != pool || bytes_of(p) != bytes) continue;
+    if (!p->allocation || p->used || p->hinted || p->pool != pool || bytes_of(p) != bytes) continue;
     fit its = fit_of(p, pool, stream);
     if (its > best_fit) {
       best = p;
@@ -261,20 +327,29 @@ static void reuse(piece *p, engine_stream *stream) {
   if (fit_of(p, p->pool, stream) == FIT_WAIT) engine_stream_wait_for(stream, p->event, p->time_ps);
   exec_memory_park(p->allocation, false);
   engine_peers_changed();
+  if (is_managed(p->pool)) engine_range_prefetch(p->allocation->address, bytes_of(p), cudaInvalidDeviceId);
   p->used = true;
   if (p->surrendered) p->pool->reserved += bytes_of(p);
   p->surrendered = false;
   engine_append_host();
 }
 
-static cudaError_t make_piece(engine_pool *pool, uint64_t bytes, const char *call, piece **out) {
+/* of cudaMallocManaged */
+static unsigned flags_of(const engine_pool *pool) { return is_managed(pool) ? cudaMemAttachGlobal : 0; }
+
+static cudaError_t make_piece(engine_pool *pool, uint64_t bytes, const engine_stream *stream, const char *call,
+                              piece **out) {
+  engine_memory memory = is_managed(pool) ? ENGINE_MANAGED : ENGINE_DEVICE;
+  int device = device_of(pool) < 0 ? stream->device : device_of(pool);
   uint64_t address;
   if (pool->most && (bytes > pool->most || pool->reserved > pool->most - bytes))
     give_back(pool, pool->most > bytes ? pool->most - bytes : 0, false);
   if (pool->most && (bytes > pool->most || pool->reserved > pool->most - bytes)) return cudaErrorMemoryAllocation;
-  if (!engine_memory_fits(pool->device, ENGINE_DEVICE, bytes)) give_back_all();
-  cudaError_t error = engine_allocate_locked(pool->device, ENGINE_DEVICE, bytes, 0, call, &address);
+  if (!engine_memory_fits(device, memory, bytes)) give_back_all();
+  cudaError_t error = engine_allocate_locked(device, memory, bytes, flags_of(pool), call, &address);
   if (error) return error;
+  if (preferred_of(pool) != cudaInvalidDeviceId)
+    engine_advise_managed(address, bytes, cudaMemAdviseSetPreferredLocation, preferred_of(pool));
   const exec_allocation *allocation = exec_memory_find(ff_engine.memory, address);
   size_t at = 0;
   while (at < all.pieces.count && all.pieces.items[at].allocation) at++;
@@ -292,7 +367,7 @@ static cudaError_t allocate_locked(engine_pool *pool, uint64_t bytes, engine_str
   piece *p = find_piece(pool, bytes, stream);
   cudaError_t error = cudaSuccess;
   if (p) reuse(p, stream);
-  else error = make_piece(pool, bytes, call, &p);
+  else error = make_piece(pool, bytes, stream, call, &p);
   if (error) return error;
   pool->used += bytes;
   raise(&pool->used_high, pool->used);
@@ -301,12 +376,12 @@ static cudaError_t allocate_locked(engine_pool *pool, uint64_t bytes, engine_str
   return cudaSuccess;
 }
 
-/* The devices that may use a captured allocation: those that may use the pool now. */
+/* The devices that may use a captured allocation: those that may use the pool, of device memory, now. */
 static void note_access(const engine_pool *pool, cudaMemAccessDesc *list, engine_node_params *node) {
-  node->memory.device = pool->device;
+  node->memory.device = pool->place;
   node->memory.access = list;
   for (int device = 0; engine_device_exists(device); device++)
-    if (device != pool->device && pool->access[device] != ENGINE_ACCESS_NONE)
+    if (device != pool->place && pool->access[device] != ENGINE_ACCESS_NONE)
       list[node->memory.access_count++] =
           (cudaMemAccessDesc){.location = {cudaMemLocationTypeDevice, device}, .flags = pool->access[device]};
 }
@@ -321,11 +396,12 @@ cudaError_t engine_pool_allocate(engine_pool *pool, uint64_t bytes, cudaStream_t
   cudaMemAccessDesc list[ENGINE_DEVICES_MAX];
   *address = 0;
   if (!pool) {
-    default_of(engine_device_of(stream));
+    default_of(engine_device_of(stream)); /* whose place is its number */
     pool = all.current[engine_device_of(stream)];
   }
   if (!stream) error = engine_stream_error(handle);
   else if (!is_live(pool)) error = cudaErrorInvalidValue;
+  else if (is_managed(pool)) error = engine_capture_refuse(stream); /* an alloc node is of device memory */
   else if (bytes) {
     note_access(pool, list, &node);
     error = engine_capture_take(stream, &node, true, &taken);
@@ -345,6 +421,7 @@ bool engine_pool_take_back(uint64_t address, engine_stream *stream) {
   if (!p || !p->used) return false;
   engine_host_access_collect(false);
   p->used = false;
+  p->hinted = is_managed(p->pool) && engine_range_hinted(address, bytes_of(p), preferred_of(p->pool));
   p->pool->used -= bytes_of(p);
   p->sequence = 0;
   if (stream) {
@@ -436,7 +513,8 @@ cudaError_t engine_pool_set_access(engine_pool *pool, int device, int access) {
   if (error) return error;
   if (!is_live(pool)) error = cudaErrorInvalidValue;
   else if (!engine_device_exists(device)) error = cudaErrorInvalidDevice;
-  else if (device == pool->device && access != ENGINE_ACCESS_READ_WRITE) error = cudaErrorInvalidValue;
+  else if ((is_managed(pool) || device == pool->place) && access != ENGINE_ACCESS_READ_WRITE)
+    error = cudaErrorInvalidValue; /* its own device, and every one of managed memory, keeps it */
   else pool->access[device] = access;
   if (!error) engine_peers_changed();
   engine_leave();

@@ -19,23 +19,36 @@ enum { /* cudaMemPoolAttr, CUmemPool_attribute; the first three are int, the oth
        ENGINE_POOL_USED_HIGH,
 };
 
+/* cudaMemAllocationType */
+typedef enum engine_pool_type { ENGINE_POOL_PINNED = 1, ENGINE_POOL_MANAGED } engine_pool_type;
+
+/* Where a pool's memory is: a type and a location. PINNED: on a device. MANAGED: anywhere, and the location (a device,
+ * the host, its NUMA node 0) is the preferred one, or none (cudaMemLocationTypeInvalid, CU_MEM_LOCATION_TYPE_NONE);
+ * every device may use it. cudaErrorInvalidDevice: no such device; cudaErrorNotSupported: pinned memory of the host;
+ * cudaErrorInvalidValue: anything else. */
+
 /* most: bytes; 0: no limit of its own */
-ENGINE_API cudaError_t engine_pool_create(int device, uint64_t most, engine_pool **pool);
+ENGINE_API cudaError_t engine_pool_create(engine_pool_type type, cudaMemLocation location, uint64_t most,
+                                          engine_pool **pool);
 /* Not a default pool. What was allocated from it stays until it is freed. */
 ENGINE_API cudaError_t engine_pool_destroy(engine_pool *pool);
-ENGINE_API cudaError_t engine_pool_default(int device, engine_pool **pool);
-/* what engine_pool_allocate means by NULL */
-ENGINE_API cudaError_t engine_pool_current(int device, engine_pool **pool);
-ENGINE_API cudaError_t engine_pool_set_current(int device, engine_pool *pool);
+ENGINE_API cudaError_t engine_pool_default(engine_pool_type type, cudaMemLocation location, engine_pool **pool);
+/* of device memory: what engine_pool_allocate means by NULL */
+ENGINE_API cudaError_t engine_pool_current(engine_pool_type type, cudaMemLocation location, engine_pool **pool);
+/* cudaErrorInvalidValue: the pool is of another type or location */
+ENGINE_API cudaError_t engine_pool_set_current(engine_pool_type type, cudaMemLocation location, engine_pool *pool);
+/* The pool that memory in use came from; NULL: from none. */
+ENGINE_API cudaError_t engine_pool_of(uint64_t address, engine_pool **pool);
 ENGINE_API cudaError_t engine_pool_get(engine_pool *pool, int attribute, void *value);
 ENGINE_API cudaError_t engine_pool_set(engine_pool *pool, int attribute, const void *value);
 /* gives unused pieces back, down to `keep` bytes */
 ENGINE_API cudaError_t engine_pool_trim(engine_pool *pool, uint64_t keep);
-/* Which devices may use its memory: 0 none, 1 to read, 3. Its own may in any case. */
+/* Which devices may use its memory: 0 none, 1 to read, 3. Its own, and all of managed memory, may in any case. */
 ENGINE_API cudaError_t engine_pool_set_access(engine_pool *pool, int device, int access);
 ENGINE_API cudaError_t engine_pool_access(engine_pool *pool, int device, int *access);
 
-/* In the stream's order, and in a captured stream a node. bytes 0: *address is 0. */
+/* In the stream's order, and in a captured stream a node (of managed memory: cudaErrorStreamCaptureUnsupported). bytes
+ * 0: *address is 0. */
 ENGINE_API cudaError_t engine_pool_allocate(engine_pool *pool, uint64_t bytes, cudaStream_t stream, const char *call,
                                             uint64_t *address);
 /* also of memory that is from no pool */

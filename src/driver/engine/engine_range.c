@@ -121,6 +121,16 @@ void engine_range_prefetch(uint64_t address, uint64_t bytes, int device) {
   engine_range_advise(address, bytes, 0, device);
 }
 
+bool engine_range_hinted(uint64_t address, uint64_t bytes, int preferred) {
+  uint32_t allocation = engine_pointer_find_locked(address).id;
+  for (size_t at = first_ending_after(address); at < spans.count && spans.items[at].start < address + bytes; at++) {
+    const hints *of = &spans.items[at].hints;
+    if (spans.items[at].allocation == allocation && (of->read_mostly || of->accessed || of->preferred != preferred))
+      return true;
+  }
+  return false;
+}
+
 /* What the whole range has: a hint that only a part has is none. */
 static hints common(uint64_t start, uint64_t end, uint32_t allocation) {
   hints all = none;

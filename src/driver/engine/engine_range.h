@@ -13,6 +13,10 @@
 void engine_range_advise(uint64_t address, uint64_t bytes, int advice, int device);
 void engine_range_prefetch(uint64_t address, uint64_t bytes, int device);
 
+/* Has a page of the allocation at `address` a hint, but for this preferred location (cudaInvalidDeviceId: none) and
+ * prefetches? With the lock held. */
+bool engine_range_hinted(uint64_t address, uint64_t bytes, int preferred);
+
 /* The numbers of cudaMemRangeAttribute and CUmem_range_attribute, 1 to 8. `data`: `bytes` bytes, 4, or of AccessedBy a
  * multiple of it. A hint counts if the whole range has it. cudaErrorInvalidValue: not managed memory, or no such
  * attribute, or wrong sizes. */

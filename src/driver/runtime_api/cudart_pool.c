@@ -8,27 +8,27 @@
 
 static engine_pool *pool_of(cudaMemPool_t handle) { return (engine_pool *)handle; }
 
+static cudaMemLocation on_device(int device) { return (cudaMemLocation){cudaMemLocationTypeDevice, device}; }
+
 CUDART_API cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *out, int device) {
-  return engine_return(engine_pool_default(device, (engine_pool **)out));
+  return engine_return(engine_pool_default(ENGINE_POOL_PINNED, on_device(device), (engine_pool **)out));
 }
 CUDART_API cudaError_t cudaDeviceGetMemPool(cudaMemPool_t *out, int device) {
-  return engine_return(engine_pool_current(device, (engine_pool **)out));
+  return engine_return(engine_pool_current(ENGINE_POOL_PINNED, on_device(device), (engine_pool **)out));
 }
 CUDART_API cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool) {
-  return engine_return(engine_pool_set_current(device, pool_of(pool)));
+  return engine_return(engine_pool_set_current(ENGINE_POOL_PINNED, on_device(device), pool_of(pool)));
 }
 
-/* Pools that other processes may use, or that lie elsewhere than on a device, are not there. */
+/* Pools that other processes may use are not there. */
 static cudaError_t create(cudaMemPool_t *out, const cudaMemPoolProps *properties) {
-  /* 1: cudaMemAllocationTypePinned */
-  if (!out || !properties || properties->allocType != 1) return cudaErrorInvalidValue;
+  if (!properties) return cudaErrorInvalidValue;
   if (properties->handleTypes) {
     engine_say_once("pool handles", "memory pools that other processes may use are not implemented by the virtual GPU");
     return cudaErrorNotSupported;
   }
-  if (properties->location.type != cudaMemLocationTypeDevice)
-    return properties->location.type == cudaMemLocationTypeInvalid ? cudaErrorInvalidValue : cudaErrorNotSupported;
-  return engine_pool_create(properties->location.id, properties->maxSize, (engine_pool **)out);
+  return engine_pool_create((engine_pool_type)properties->allocType, properties->location, properties->maxSize,
+                            (engine_pool **)out);
 }
 CUDART_API cudaError_t cudaMemPoolCreate(cudaMemPool_t *out, const void *properties) {
   return engine_return(create(out, properties));
@@ -83,23 +83,19 @@ CUDART_PAIR(cudaFreeAsync, _ptsz, (void *pointer, cudaStream_t stream),
 /* ---- CUDA 13: pools by location and kind of memory ---- */
 
 #if CUDART_MAJOR >= 13
-static cudaError_t by_location(const cudaMemLocation *location, int type) {
-  if (!location || type < 1 || type > 2) return cudaErrorInvalidValue; /* pinned, managed */
-  return type == 1 && location->type == cudaMemLocationTypeDevice ? cudaSuccess : cudaErrorNotSupported;
-}
 cudaError_t cudaMemGetDefaultMemPool(cudaMemPool_t *out, cudaMemLocation *location, int type);
 CUDART_API cudaError_t cudaMemGetDefaultMemPool(cudaMemPool_t *out, cudaMemLocation *location, int type) {
-  cudaError_t error = by_location(location, type);
-  return engine_return(error ? error : engine_pool_default(location->id, (engine_pool **)out));
+  return engine_return(location ? engine_pool_default((engine_pool_type)type, *location, (engine_pool **)out)
+                                : cudaErrorInvalidValue);
 }
 cudaError_t cudaMemGetMemPool(cudaMemPool_t *out, cudaMemLocation *location, int type);
 CUDART_API cudaError_t cudaMemGetMemPool(cudaMemPool_t *out, cudaMemLocation *location, int type) {
-  cudaError_t error = by_location(location, type);
-  return engine_return(error ? error : engine_pool_current(location->id, (engine_pool **)out));
+  return engine_return(location ? engine_pool_current((engine_pool_type)type, *location, (engine_pool **)out)
+                                : cudaErrorInvalidValue);
 }
 cudaError_t cudaMemSetMemPool(cudaMemLocation *location, int type, cudaMemPool_t pool);
 CUDART_API cudaError_t cudaMemSetMemPool(cudaMemLocation *location, int type, cudaMemPool_t pool) {
-  cudaError_t error = by_location(location, type);
-  return engine_return(error ? error : engine_pool_set_current(location->id, pool_of(pool)));
+  return engine_return(location ? engine_pool_set_current((engine_pool_type)type, *location, pool_of(pool))
+                                : cudaErrorInvalidValue);
 }
 #endif

@@ -7,7 +7,14 @@
 
 #include "driver/stand_ins/nvml.h"
 
-enum { ATTRIBUTE_SM_COUNT = 16, ATTRIBUTE_COMPUTE_MODE = 20, ATTRIBUTE_ECC = 32, ATTRIBUTE_BUS_WIDTH = 37 };
+enum {
+  ATTRIBUTE_CLOCK = 13,
+  ATTRIBUTE_SM_COUNT = 16,
+  ATTRIBUTE_COMPUTE_MODE = 20,
+  ATTRIBUTE_ECC = 32,
+  ATTRIBUTE_MEMORY_CLOCK = 36,
+  ATTRIBUTE_BUS_WIDTH = 37
+};
 enum { OFF, ON }; /* nvmlEnableState */
 
 static unsigned capability(void) {
@@ -90,12 +97,12 @@ enum { NVML_CLOCK_GRAPHICS, NVML_CLOCK_SM, NVML_CLOCK_MEM, NVML_CLOCK_VIDEO, NVM
 
 static nvmlReturn clock_of(nvmlDevice device, unsigned type, unsigned *mhz) {
   if (type >= NVML_CLOCK_COUNT) return NVML_ERROR_INVALID_ARGUMENT;
-  const machine_spec *machine = engine_machine();
   nvmlReturn error = constant(device, 0, mhz);
   if (error) return error;
   if (type == NVML_CLOCK_VIDEO) return NVML_ERROR_NOT_SUPPORTED;
-  *mhz = (unsigned)(type == NVML_CLOCK_MEM ? machine->dram_clock_mhz : machine->clock_mhz); /* whole ones, as NVML */
-  return *mhz ? NVML_SUCCESS : NVML_ERROR_NOT_SUPPORTED;
+  error = nvml_attribute(device, type == NVML_CLOCK_MEM ? ATTRIBUTE_MEMORY_CLOCK : ATTRIBUTE_CLOCK, mhz);
+  *mhz /= 1000; /* of kHz: the 877.5 MHz of a V100 are 877 there, too */
+  return error || *mhz ? error : NVML_ERROR_NOT_SUPPORTED;
 }
 EXPORT(nvmlDeviceGetClockInfo, (nvmlDevice device, unsigned type, unsigned *mhz)) {
   return clock_of(device, type, mhz);

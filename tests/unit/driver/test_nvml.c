@@ -190,6 +190,7 @@ static void test_devices(void **state) {
 static void test_what(void **state) {
   nvmlDevice device;
   memory_info before, after;
+  memory_info_v2 second = {.version = sizeof second | 2 << 24};
   CUdeviceptr memory;
   int major, minor;
   unsigned architecture;
@@ -203,6 +204,9 @@ static void test_what(void **state) {
   assert_int_equal(nvmlDeviceGetMemoryInfo(device, &after), 0);
   assert_int_equal(after.used - before.used, 1 << 20);
   assert_int_equal(after.total, after.free + after.used);
+  assert_int_equal(nvmlDeviceGetMemoryInfo_v2(device, &second), 0);
+  assert_int_equal(second.used, after.used);
+  assert_int_equal(second.free, after.free);
   assert_int_equal(nvmlDeviceGetHandleByIndex_v2(1, &device), 0); /* which is not the current one */
   assert_int_equal(nvmlDeviceGetMemoryInfo(device, &after), 0);
   assert_int_equal(after.used, 0);
@@ -262,23 +266,12 @@ static void test_numbers(void **state) {
     int (*query)(nvmlDevice, unsigned *);
     unsigned value;
   } rows[] = {
-      {nvmlDeviceGetNumGpuCores, 80 * 64},
-      {nvmlDeviceGetMemoryBusWidth, 4103}, /* what cudaDevAttrGlobalMemoryBusWidth says: bandwidth over clock */
-      {nvmlDeviceGetBrand, 2},             /* Tesla */
-      {nvmlDeviceGetBoardId, 0x200},
-      {nvmlDeviceGetMultiGpuBoard, 0},
-      {nvmlDeviceGetBusType, 2}, /* PCIe */
-      {nvmlDeviceGetPerformanceState, 0},
-      {nvmlDeviceGetPowerState, 0},
-      {nvmlDeviceGetComputeMode, 0},
-      {nvmlDeviceGetPersistenceMode, 0},
-      {nvmlDeviceGetDisplayMode, 0},
-      {nvmlDeviceGetDisplayActive, 0},
-      {nvmlDeviceGetAccountingMode, 0},
-      {nvmlDeviceGetVirtualizationMode, 0},
-      {nvmlDeviceIsMigDeviceHandle, 0},
-      {nvmlDeviceGetMaxMigDeviceCount, 0},
-      {nvmlDeviceGetDefaultEccMode, 1},
+      {nvmlDeviceGetNumGpuCores, 80 * 64}, {nvmlDeviceGetMemoryBusWidth, 4096},  {nvmlDeviceGetBrand, 2},   /* Tesla */
+      {nvmlDeviceGetBoardId, 0x200},       {nvmlDeviceGetMultiGpuBoard, 0},      {nvmlDeviceGetBusType, 2}, /* PCIe */
+      {nvmlDeviceGetPerformanceState, 0},  {nvmlDeviceGetPowerState, 0},         {nvmlDeviceGetComputeMode, 0},
+      {nvmlDeviceGetPersistenceMode, 0},   {nvmlDeviceGetDisplayMode, 0},        {nvmlDeviceGetDisplayActive, 0},
+      {nvmlDeviceGetAccountingMode, 0},    {nvmlDeviceGetVirtualizationMode, 0}, {nvmlDeviceIsMigDeviceHandle, 0},
+      {nvmlDeviceGetMaxMigDeviceCount, 0}, {nvmlDeviceGetDefaultEccMode, 1},
   };
   nvmlDevice device;
   assert_int_equal(nvmlDeviceGetHandleByIndex_v2(1, &device), 0);
