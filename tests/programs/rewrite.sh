@@ -105,6 +105,12 @@ expect_err "note: scan is not bound to SMs: scan polls memory in a loop"
 run "$farfault" run --machine v100 --memory ideal --bind-sms 70-80 "$workloads/nbody" 300
 expect_err "kernels cannot be bound to SMs 70 to 80: v100 has 80, numbered from 0"
 
+# Block b is told that it is on SM b modulo 80: only those of the range store results.
+run "$farfault" record --machine v100 --bind-sms 3-7 -o bound.fft "$workloads/vectoradd" 10000 1
+expect_status 0
+"$farfault" trace dump --records bound.fft | sed -n 's/^\t\([0-9]*\)\.[0-9]*\tstore pc [0-9]*, 4 bytes.*/\1/p' >blocks
+expect test "$(awk '{ print $1 % 80 }' blocks | sort -nu | tr '\n' ' ')" = "3 4 5 6 7 "
+
 # A recording of ten SMs is what a partition of ten runs: as long as where there are twenty.
 run "$farfault" record --machine gtx1080 --bind-sms 0-9 -o bound.fft "$workloads/nbody" 2560
 expect_status 0
