@@ -92,6 +92,20 @@ static ff_status check_choices(session *session, ff_error *error) {
   return FF_OK;
 }
 
+/* The SMs that kernels are bound to must be there. */
+static ff_status check_sm_range(session *session, ff_error *error) {
+  uint32_t first = session->options.sm_first, count = session->options.sm_count, sms = (uint32_t)session->spec.sm_count;
+  ff_text note = {0};
+  if (!count) return FF_OK;
+  if (first + count > sms)
+    return ff_fail(error, FF_INVALID, "kernels cannot be bound to SMs %u to %u: %s has %u, numbered from 0", first,
+                   first + count - 1, session->machine, sms);
+  ff_text_add(&note, "kernels are bound to SMs %u to %u of %u, by persistent blocks", first, first + count - 1, sms);
+  report_note(&session->notes, note.chars);
+  free(note.chars);
+  return FF_OK;
+}
+
 static ff_status load_machine(session *session, ff_error *error) {
   if (!session->options.machine[0]) strcpy(session->options.machine, SESSION_DEFAULT_MACHINE);
   ff_status status = machine_spec_load(session->options.machine, &session->spec, error);
@@ -101,6 +115,7 @@ static ff_status load_machine(session *session, ff_error *error) {
     return ff_fail(error, FF_INVALID, "%s has %u GPUs, not %u", session->machine, (unsigned)session->spec.gpus,
                    session->options.devices);
   if ((status = apply_settings(session, error))) return status;
+  if ((status = check_sm_range(session, error))) return status;
   if ((status = parse_memory(session, error))) return status;
   return check_choices(session, error);
 }

@@ -24,11 +24,13 @@ typedef struct session_options { /* what `farfault run` passes through the envir
   bool history;          /* FARFAULT_HISTORY: "1": the final results have each simulation's history */
   bool lines;            /* FARFAULT_LINES: "1": they also have accesses and far-faults by line of the code */
   uint64_t max_instructions; /* FARFAULT_MAX_INSTRUCTIONS */
-  uint32_t devices;          /* FARFAULT_DEVICES: how many GPUs there are, all the same machine; 1 to 16, 0: 1 */
-  uint32_t device;           /* of a recorded program only this one is simulated, its number from 1; 0: all */
-  uint32_t threads;          /* FARFAULT_THREADS: exec threads; 0: not chosen (session_threads) */
-  char isa[32];              /* FARFAULT_ISA */
-  char execute[16];          /* FARFAULT_EXECUTE: "interpret", "compile", "auto"; empty: interpret */
+  /* FARFAULT_BIND_SMS, "0-9": kernels are bound to these SMs by persistent blocks; sm_count 0: they are not */
+  uint32_t sm_first, sm_count;
+  uint32_t devices; /* FARFAULT_DEVICES: how many GPUs there are, all the same machine; 1 to 16, 0: 1 */
+  uint32_t device;  /* of a recorded program only this one is simulated, its number from 1; 0: all */
+  uint32_t threads; /* FARFAULT_THREADS: exec threads; 0: not chosen (session_threads) */
+  char isa[32];     /* FARFAULT_ISA */
+  char execute[16]; /* FARFAULT_EXECUTE: "interpret", "compile", "auto"; empty: interpret */
   /* what is known of a recorded program (near_data.h), borrowed until session_free; NULL: nothing */
   const sim_offloading *offloading;
   bool marks;            /* the stream is to have ENTER and LEAVE */
@@ -64,6 +66,8 @@ extern const char *const session_other_folders[];
 char *session_elsewhere(const char *results, const char *other);
 
 void session_options_from_environment(session_options *options);
+/* "0-9" or "4": SMs from the first to the last; false: it is no such range. */
+bool session_sm_range(const char *text, uint32_t *first, uint32_t *count);
 /* "12.4" as cuDriverGetVersion says it: 1000 * major + 10 * minor, from CUDA 11.0 on. 0: the text is no such
  * version. */
 uint32_t session_driver_version(const char *text);

@@ -45,6 +45,24 @@ static void check_driver_version(session_options *options) {
            "FARFAULT_DRIVER_VERSION is not a version of CUDA from 11.0 on, as 12.4: '%.60s'", value);
 }
 
+bool session_sm_range(const char *text, uint32_t *first, uint32_t *count) {
+  unsigned from = 0, to = 0;
+  int length = 0, one = 0;
+  if (!isdigit((unsigned char)text[0]) || strlen(text) > 9) return false;
+  if (sscanf(text, "%4u%n-%4u%n", &from, &one, &to, &length) < 2) to = from, length = one;
+  if (text[length] || to < from || (length > one && !isdigit((unsigned char)text[one + 1]))) return false;
+  *first = from;
+  *count = to - from + 1;
+  return true;
+}
+
+static void read_sm_range(session_options *options) {
+  const char *value = getenv("FARFAULT_BIND_SMS");
+  if (!value || !*value || session_sm_range(value, &options->sm_first, &options->sm_count)) return;
+  snprintf(options->problem, sizeof options->problem, "FARFAULT_BIND_SMS is not a range of SMs, as 0-9: '%.60s'",
+           value);
+}
+
 static uint64_t read_number(session_options *options, const char *name, uint64_t limit) {
   const char *value = getenv(name);
   if (!value || !*value) return 0;
@@ -83,5 +101,6 @@ void session_options_from_environment(session_options *options) {
   options->max_instructions = read_number(options, "FARFAULT_MAX_INSTRUCTIONS", UINT64_MAX);
   options->devices = read_devices(options);
   check_driver_version(options);
+  read_sm_range(options);
   options->threads = (uint32_t)read_number(options, "FARFAULT_THREADS", 4096);
 }

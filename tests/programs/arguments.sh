@@ -76,6 +76,7 @@ usage "--threads: '0' is not a number from 1" run --threads 0 ./program
 usage "--threads: 'x' is not a number" run --threads x ./program
 usage "--threads: '99999' is not a number" run --threads 99999 ./program
 usage "--max-instructions: '1e6' is not a number from 1 to 9223372036854775807 (also 500k, 20M, 3G)" run --max-instructions 1e6 ./program
+usage "--bind-sms: '9-3' is not a range of SMs, as 0-9" run --bind-sms 9-3 ./program
 usage "--max-instructions: '-5' is not a number" run --max-instructions -5 ./program
 usage "--max-instructions: '99999999999G' is not a number" run --max-instructions 99999999999G ./program
 usage "--machine is longer than" run --machine "$(printf 'x%.0s' {1..300})" ./program

@@ -117,8 +117,10 @@ expect cmp table out
 expect cmp wilt2017.csv again.csv
 expect cmp pictures/wilt2017.svg again.svg
 sleep 1.1
+ls -i kept/*.json >before
 run "$farfault" reproduce wilt2017 --size small --csv kept.csv --json - --keep kept
 expect_status 0
+expect cmp before <(ls -i kept/*.json) # none was made again
 expect_err "28 of 28 runs are in kept already"
 expect cmp wilt2017.csv kept.csv
 expect_out '"size": "small"'

@@ -82,5 +82,42 @@ while IFS=$'\t' read -r name _ _ small _; do
     if cmp -s out expected; then pass; else wrong "$name on SMs $range: $(diff out expected | head -5)"; fi
     expect_no_err
   done
+  # The virtual GPU does it by itself.
+  run "$farfault" run --machine v100 --memory none --quiet --bind-sms 3-7 "$workloads/$name" "${arguments[@]}"
+  expect_status 0
+  if cmp -s out expected; then pass; else wrong "$name with --bind-sms: $(diff out expected | head -5)"; fi
 done <"$source/workloads/workloads.tsv"
+
+# Bound kernels are on their SMs alone, which takes as much longer as there are fewer of them; what cannot be bound is named, with the reason.
+kernel() { jq ".runs[0].kernels[0].$1" run.json; }
+run "$farfault" run --machine v100 --memory ideal --bind-sms 0-79 --json run.json "$workloads/nbody" 2560
+expect_status 0
+expect_err "note: kernels are bound to SMs 0 to 79 of 80, by persistent blocks"
+all=$(kernel time_ps)
+expect test "$(kernel name)" = '"nbody"'
+run "$farfault" run --machine v100 --memory ideal --bind-sms 79 --json run.json "$workloads/nbody" 2560
+expect_status 0
+one=$(kernel time_ps)
+expect test "$one" -gt $((5 * all))
+run "$farfault" run --machine v100 --memory ideal --bind-sms 0-9 "$workloads/scan" 50000
+expect_status 0
+expect_err "note: scan is not bound to SMs: scan polls memory in a loop"
+run "$farfault" run --machine v100 --memory ideal --bind-sms 70-80 "$workloads/nbody" 300
+expect_err "kernels cannot be bound to SMs 70 to 80: v100 has 80, numbered from 0"
+
+# Block b is told that it is on SM b modulo 80: only those of the range store results.
+run "$farfault" record --machine v100 --bind-sms 3-7 -o bound.fft "$workloads/vectoradd" 10000 1
+expect_status 0
+"$farfault" trace dump --records bound.fft | sed -n 's/^\t\([0-9]*\)\.[0-9]*\tstore pc [0-9]*, 4 bytes.*/\1/p' >blocks
+expect test "$(awk '{ print $1 % 80 }' blocks | sort -nu | tr '\n' ' ')" = "3 4 5 6 7 "
+
+# A recording of ten SMs is what a partition of ten runs: as long as where there are twenty.
+run "$farfault" record --machine gtx1080 --bind-sms 0-9 -o bound.fft "$workloads/nbody" 2560
+expect_status 0
+expect_err "kernels are bound to SMs 0 to 9 of 20"
+run "$farfault" sim --memory ideal --json run.json bound.fft
+expect_status 0
+run "$farfault" share --one --machine gtx1080 --isolate sm --partitions 50:50 --json share.json bound.fft -
+expect_status 0
+expect awk -v whole="$(kernel time_ps)" -v part="$(jq '[.. | .kernel_us? | numbers][0]' share.json)" 'BEGIN { exit !(part > 0.98e-6 * whole && part < 1.02e-6 * whole) }'
 finish

@@ -33,7 +33,7 @@ expect_err "did not use the virtual GPU"
 
 # The environment of the program.
 run "$farfault" run --memory copy,demand --machine gtx480 --set fault_us=50 --set sm_count=4 --gpu-memory 75% --threads 2 \
-  --max-instructions 20M /usr/bin/env
+  --max-instructions 20M --bind-sms 2-3 /usr/bin/env
 expect_status 0
 expect_out "FARFAULT_MEMORY=copy,demand"
 expect_out "FARFAULT_MACHINE=gtx480"
@@ -41,6 +41,7 @@ expect_out "FARFAULT_SET=fault_us=50,sm_count=4"
 expect_out "FARFAULT_GPU_MEMORY=75%"
 expect_out "FARFAULT_THREADS=2"
 expect_out "FARFAULT_MAX_INSTRUCTIONS=20000000"
+expect_out "FARFAULT_BIND_SMS=2-3"
 libraries=$(cd "$(dirname "$farfault")/../lib/farfault" && pwd -P)
 [[ $libraries == *[\ :\;\$]* ]] && libraries=$(realpath "$TMPDIR")/farfault- # a link stands for it
 expect_out "LD_LIBRARY_PATH=$libraries"

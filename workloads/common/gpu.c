@@ -202,13 +202,23 @@ void gpu_set_words(gpu_pointer to, uint32_t word, size_t words) {
   check_bytes(driver.MemsetD32(to, word, words), "cuMemsetD32", 4 * words);
 }
 
-void gpu_copy_box(gpu_pointer to, const void *from, gpu_box box) {
-  copy_3d copy = {.from = {.type = ON_HOST, .host = from, .pitch = box.width, .height = box.rows},
-                  .to = {.type = ON_DEVICE, .device = to, .pitch = box.pitch, .height = box.plane_rows},
-                  .width = box.width,
-                  .height = box.rows,
-                  .depth = box.planes};
+static copy_side near_side(const void *memory, gpu_box box) {
+  return (copy_side){.type = ON_HOST, .host = memory, .pitch = box.width, .height = box.rows};
+}
+
+static copy_side far_side(gpu_pointer memory, gpu_box box) {
+  return (copy_side){.type = ON_DEVICE, .device = memory, .pitch = box.pitch, .height = box.plane_rows};
+}
+
+static void copy_box(copy_side from, copy_side to, gpu_box box) {
+  copy_3d copy = {.from = from, .to = to, .width = box.width, .height = box.rows, .depth = box.planes};
   check_bytes(driver.Memcpy3D(&copy), "cuMemcpy3D", box.width * box.rows * box.planes);
+}
+
+void gpu_copy_box(gpu_pointer to, const void *from, gpu_box box) { copy_box(near_side(from, box), far_side(to, box), box); }
+
+void gpu_copy_box_to_host(void *to, gpu_pointer from, gpu_box box) {
+  copy_box(far_side(from, box), near_side(to, box), box);
 }
 
 gpu_pointer gpu_upload(const void *from, size_t bytes) {

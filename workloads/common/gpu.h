@@ -46,6 +46,7 @@ typedef struct gpu_box {
   size_t pitch, plane_rows;
 } gpu_box;
 void gpu_copy_box(gpu_pointer to, const void *from, gpu_box box);
+void gpu_copy_box_to_host(void *to, gpu_pointer from, gpu_box box); /* and back */
 /* gpu_allocate and gpu_copy_to_device at once. */
 gpu_pointer gpu_upload(const void *from, size_t bytes);
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Host side of laplace: a box with a hot floor, random inside, a number of steps between two buffers. The CPU does the
+/* Host side of laplace: a box with a hot floor, random inside, a number of steps between two buffers. The box may be a
+ * part of a larger grid, with the cells around it as its outermost ones: then only it is copied, row by row. The CPU does the
  * same arithmetic in the same order: the result is compared bit for bit. */
 #include "gpu.h"
 #include "workload.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +15,7 @@
 extern const char workload_ptx[];
 
 typedef struct laplace_box { /* same as in laplace.cu */
-  int width, height, depth;
+  int width, height, depth, pitch, plane;
 } laplace_box;
 
 static void step_on_cpu(const float *from, float *to, laplace_box box) {
@@ -28,26 +30,38 @@ static void step_on_cpu(const float *from, float *to, laplace_box box) {
       }
 }
 
-static void steps_on_gpu(float *cells, size_t bytes, laplace_box box, long steps) {
+static void steps_on_gpu(float *cells, laplace_box box, long steps) {
   gpu_open(workload_ptx);
   gpu_kernel kernel = gpu_find_kernel("laplace_step");
-  gpu_pointer from = gpu_upload(cells, bytes), to = gpu_allocate(bytes);
+  size_t bytes = (size_t)box.plane * (size_t)box.depth * sizeof(float), row = (size_t)box.width * sizeof(float);
+  gpu_box part = {row, (size_t)box.height, (size_t)box.depth, (size_t)box.pitch * sizeof(float),
+                  (size_t)(box.plane / box.pitch)};
+  bool whole = row * (size_t)box.height * (size_t)box.depth == bytes;
+  gpu_pointer from = gpu_allocate(bytes), to;
+  if (whole) gpu_copy_to_device(from, cells, bytes);
+  else gpu_copy_box(from, cells, part);
+  to = gpu_allocate(bytes);
   gpu_shape shape = {gpu_divide_up((uint64_t)box.width, BLOCK_X), gpu_divide_up((uint64_t)box.height, BLOCK_Y), BLOCK_X,
                      BLOCK_Y};
   for (long step = 0; step < steps; step++) {
     GPU_LAUNCH(kernel, shape, from, to, box);
     gpu_swap(&from, &to);
   }
-  gpu_copy_to_host(cells, from, bytes);
+  if (whole) gpu_copy_to_host(cells, from, bytes);
+  else gpu_copy_box_to_host(cells, from, part);
   gpu_free(from), gpu_free(to);
   gpu_close();
 }
 
 int main(int argc, char **argv) {
   workload_argument arguments[] = {
-      {"width", 100, 1, 1024}, {"height", 100, 1, 1024}, {"depth", 100, 1, 1024}, {"steps", 2, 0, 100000}};
-  workload_arguments(argc, argv, "laplace", "Laplace's equation in a box, planes in shared memory", arguments, 4);
-  laplace_box box = {(int)arguments[0].value, (int)arguments[1].value, (int)arguments[2].value};
+      {"width", 100, 1, 1024},     {"height", 100, 1, 1024}, {"depth", 100, 1, 1024},
+      {"steps", 2, 0, 100000},     {"pitch", 0, 0, 1 << 16}, {"plane-rows", 0, 0, 1024}};
+  workload_arguments(argc, argv, "laplace", "Laplace's equation in a box, planes in shared memory", arguments, 6);
+  laplace_box box = {
+      .width = (int)arguments[0].value, .height = (int)arguments[1].value, .depth = (int)arguments[2].value};
+  box.pitch = arguments[4].value > box.width ? (int)arguments[4].value : box.width; /* 0: the box is all there is */
+  box.plane = box.pitch * (arguments[5].value > box.height ? (int)arguments[5].value : box.height);
   size_t plane = (size_t)box.width * (size_t)box.height, count = plane * (size_t)box.depth;
   workload_random random = {20};
   float *cells = workload_random_floats(&random, count, 0, 1);
@@ -61,7 +75,7 @@ int main(int argc, char **argv) {
     workload_cpu_ends();
     workload_swap(&expected, &next);
   }
-  steps_on_gpu(cells, count * sizeof *cells, box, arguments[3].value);
+  steps_on_gpu(cells, box, arguments[3].value);
 
   size_t wrong = workload_floats_differ(cells, expected, count);
   free(cells), free(expected), free(next);

@@ -11,6 +11,7 @@
 
 struct laplace_box { /* same as in laplace.c */
   int width, height, depth;
+  int pitch, plane; /* from a row, a plane to the next, in cells: of the grid that the box is a part of */
 };
 
 /* The tile's part of plane z, if there is such a plane. */
@@ -19,7 +20,7 @@ static __device__ __forceinline__ void load_plane(float (*tile)[TILE_X], const f
   for (int i = (int)(threadIdx.y * BLOCK_X + threadIdx.x); i < TILE_X * TILE_Y; i += BLOCK_X * BLOCK_Y) {
     int x = (int)blockIdx.x * BLOCK_X + i % TILE_X - 1, y = (int)blockIdx.y * BLOCK_Y + i / TILE_X - 1;
     if (x >= 0 && x < box.width && y >= 0 && y < box.height)
-      tile[i / TILE_X][i % TILE_X] = from[(z * box.height + y) * box.width + x];
+      tile[i / TILE_X][i % TILE_X] = from[(long long)z * box.plane + y * box.pitch + x];
   }
 }
 
@@ -41,7 +42,7 @@ extern "C" __global__ void laplace_step(const float *from, float *to, laplace_bo
         value = value + planes[here][ty + 1][tx] + planes[below][ty][tx] + planes[above][ty][tx];
         value = __fmul_rn(value, 1.0f / 6);
       }
-      to[(z * box.height + y) * box.width + x] = value;
+      to[(long long)z * box.plane + y * box.pitch + x] = value;
     }
     __syncthreads();
     here = above;

@@ -239,6 +239,7 @@ static const struct {
     {"FARFAULT_DEVICES", "how many GPUs the program finds, where --devices is not given"},
     {"FARFAULT_DRIVER_VERSION", "the version of CUDA that the driver says it is, where --driver-version is not given"},
     {"FARFAULT_MAX_INSTRUCTIONS", "as --max-instructions, where it is not given"},
+    {"FARFAULT_BIND_SMS", "as --bind-sms, where it is not given"},
     {"FARFAULT_EXECUTE", "interpret, compile or auto, where --execute is not given"},
     {"FARFAULT_KERNELS", "folders of PTX, separated by colons, where --kernels is not given"},
     {"FARFAULT_COMPILER", "the program farfault-compile to take instead of the installed one"},

@@ -87,6 +87,7 @@ const struct argp cli_simulated_argp = {simulated_options, parse_simulated, NULL
 
 enum {
   KEY_MAX = 384,
+  KEY_BIND_SMS,
   KEY_EXECUTE,
   KEY_DEVICES,
   KEY_DEVICE,
@@ -108,6 +109,10 @@ static const struct argp_option executed_options[] = {
     {"max-instructions", KEY_MAX, "N", 0,
      "stop a kernel launch soon after its warps together have executed N warp instructions (20M); the program gets "
      "cudaErrorLaunchTimeout. Each launch counts from 0 (default: no limit)",
+     2},
+    {"bind-sms", KEY_BIND_SMS, "FIRST-LAST", 0,
+     "run kernels on these SMs only (0-9), each as persistent blocks that take the blocks of its grid from a queue, as `farfault rewrite --sm-affinity` makes them. "
+     "A kernel that cannot be rewritten runs on all SMs, and a note says why",
      2},
     {"execute", KEY_EXECUTE, "HOW", 0,
      "interpret: every instruction by itself; compile: kernels become native code before they run; auto: those that run for long do, "
@@ -162,6 +167,13 @@ static void make_missing(const char *path, struct argp_state *state) {
   free(whole);
 }
 
+static void parse_bind_sms(run_executed *executed, const char *value, struct argp_state *state) {
+  uint32_t first, count;
+  if (!session_sm_range(value, &first, &count))
+    cli_refuse(state, "--bind-sms: '%s' is not a range of SMs, as 0-9", value);
+  snprintf(executed->bind_sms, sizeof executed->bind_sms, "%s", value);
+}
+
 static error_t parse_executed(int key, char *value, struct argp_state *state) {
   run_executed *executed = state->input;
   switch (key) {
@@ -183,6 +195,7 @@ static error_t parse_executed(int key, char *value, struct argp_state *state) {
       argp_error(state, "--execute: '%s' is none of interpret, compile, auto", value);
     snprintf(executed->execute, sizeof executed->execute, "%s", value);
     return 0;
+  case KEY_BIND_SMS: parse_bind_sms(executed, value, state); return 0;
   case KEY_VIRTUAL_TIME: executed->virtual_time = true; return 0;
   case KEY_LIBRARIES:
     if (access(value, R_OK | X_OK)) cli_refuse(state, "--cuda-libraries: %s: %s", value, strerror(errno));

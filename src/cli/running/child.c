@@ -114,6 +114,7 @@ static void set_environment(const run_child *child) {
   if (executed->threads[0]) set_variable("FARFAULT_THREADS", executed->threads);
   if (executed->execute[0]) set_variable("FARFAULT_EXECUTE", executed->execute);
   if (executed->devices[0]) set_variable("FARFAULT_DEVICES", executed->devices);
+  if (executed->bind_sms[0]) set_variable("FARFAULT_BIND_SMS", executed->bind_sms);
   if (executed->driver_version[0]) set_variable("FARFAULT_DRIVER_VERSION", executed->driver_version);
   if (executed->private_runtimes[0]) set_variable("FARFAULT_PRIVATE_RUNTIMES", executed->private_runtimes);
   set_variable("FARFAULT_HISTORY", child->history ? "1" : NULL);

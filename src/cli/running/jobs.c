@@ -129,7 +129,8 @@ int jobs_run(jobs *jobs) {
   sigprocmask(SIG_BLOCK, &p.watched, &p.old);
   setenv("FARFAULT_RANK", "none", 1); /* the jobs' files are ours, whichever of mpirun's ranks we are */
   while (p.running || (p.next < jobs->list.count && !p.stopped)) {
-    while (p.running < jobs->at_once && p.next < jobs->list.count && !p.stopped) start(&p, &jobs->list.items[p.next++]);
+    for (; p.running < jobs->at_once && p.next < jobs->list.count && !p.stopped; p.next++)
+      if (!jobs->list.items[p.next].started) start(&p, &jobs->list.items[p.next]);
     siginfo_t info;
     int signal = p.running ? sigtimedwait(&p.watched, &info, p.terminal ? &tick : &quiet) : 0;
     if (signal > 0 && signal != SIGCHLD) stop(&p, &info);

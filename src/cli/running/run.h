@@ -41,6 +41,7 @@ char *run_needed_libraries(const char *program, const char *libraries);
 
 typedef struct run_executed {
   char max_instructions[32], threads[32], execute[16], devices[8], private_runtimes[8];
+  char bind_sms[16];
   char driver_version[8];     /* empty: not given, as all of these */
   const char *cuda_libraries; /* a folder with NVIDIA's libraries; NULL: not given */
   bool virtual_time;

@@ -20,6 +20,7 @@
 #include "driver/engine/engine.h"
 #include "driver/engine/kernel_text.h"
 #include "fatbin/fatbin.h"
+#include "ptx/rewrite/persistent.h"
 #include "session/session.h"
 
 typedef enum engine_phase {
@@ -87,6 +88,8 @@ typedef struct engine_stream {
   bool marked;
   uint64_t marker;     /* sequence of the event record that stands behind its last operation */
   uint32_t pending;    /* host functions that have not returned */
+  uint64_t queue;      /* of engine_bound.c, in device memory; 0: not needed yet */
+  uint32_t turn;       /* of its next launch on that queue */
   engine_green *green; /* whose SMs its kernels have; NULL: all */
   bool orphan;         /* its green context was destroyed */
   /* operations of it are queued behind a kernel that has given way, or it is that kernel's: engine_deferred.c; else
@@ -194,7 +197,8 @@ struct engine_module {
   cudaError_t error;  /* why it failed */
   FF_VEC(engine_source) sources;
   FF_VEC(ptx_module *) parts;
-  ptx_module *linked; /* NULL: the only part stands for itself */
+  ptx_module *linked;     /* NULL: the only part stands for itself */
+  ptx_persistents *bound; /* --bind-sms: from whose text `linked` is; NULL */
   /* where a file stands for machine code (engine_kernels.c); NULL: the image's own PTX */
   char *kernels_file;
   kernel_text *text;
@@ -344,6 +348,21 @@ cudaError_t engine_launch_packed(const engine_launch *launch, const engine_funct
                                  unsigned char *params,
                                  /* what engine_launch_pack_locked gave; declared: NULL or borrowed */
                                  const engine_declared *declared);
+
+/* ---- kernels bound to SMs: engine_bound.c ---- */
+
+/* The module's code gets its kernels' persistent forms, if that was asked for. */
+ff_status engine_bound_module(engine_module *module, ff_error *error);
+typedef struct engine_bound { /* what a launch becomes */
+  engine_launch launch;
+  engine_function_info info;
+  unsigned char *params; /* of malloc */
+} engine_bound;
+/* `params`: as engine_launch_pack_locked gave them. false: the launch stays as it is. */
+bool engine_bound_launch(const engine_launch *launch, const engine_function_info *info, engine_stream *stream,
+                         const unsigned char *params, engine_bound *out);
+void engine_bound_forget(engine_stream *stream); /* it ends: its queue goes */
+
 void engine_prefetch_on(engine_stream *stream, uint64_t address, uint64_t bytes, int device);
 void engine_stream_wait_event_locked(engine_stream *stream, engine_event *event);
 

@@ -411,10 +411,14 @@ cudaError_t engine_launch_pack_locked(const engine_launch *launch, int device, e
 cudaError_t engine_launch_packed(const engine_launch *launch, const engine_function_info *info, engine_stream *stream,
                                  unsigned char *params, const engine_declared *declared) {
   exec_children children = {0};
+  engine_bound bound;
   if (launch->cooperative && grid_blocks(launch) > resident_blocks(info, launch, stream))
     return cudaErrorCooperativeLaunchTooLarge;
   engine_print_flush(); /* the manual: at the start of a launch */
-  cudaError_t error = run(launch, info, stream, params, declared, &children);
+  bool is_bound = engine_bound_launch(launch, info, stream, params, &bound);
+  cudaError_t error = is_bound ? run(&bound.launch, &bound.info, stream, bound.params, declared, &children)
+                               : run(launch, info, stream, params, declared, &children);
+  if (is_bound) free(bound.params);
   if (children.count && !error) error = run_children(&children, launch->function->module, stream);
   exec_children_free(&children);
   return error;

@@ -126,8 +126,9 @@ static ff_status add_device_runtime(engine_module *module, ff_error *error) {
 static ff_status parse_and_link(engine_module *module, ff_error *error) {
   ff_status status = engine_parts_parse(module, error);
   if (!status) status = add_device_runtime(module, error);
-  if (status || module->parts.count < 2) return status;
-  return ptx_link(module->parts.items, (uint32_t)module->parts.count, &module->linked, error);
+  if (!status && module->parts.count > 1)
+    status = ptx_link(module->parts.items, (uint32_t)module->parts.count, &module->linked, error);
+  return status ? status : engine_bound_module(module, error);
 }
 
 const ptx_module *engine_module_code(const engine_module *module) {
@@ -181,7 +182,9 @@ static void drop_text(engine_module *module) {
   free(module->aliases.items);
   memset(&module->parts, 0, sizeof module->parts);
   memset(&module->aliases, 0, sizeof module->aliases);
+  ptx_persistent_free(module->bound);
   module->linked = NULL;
+  module->bound = NULL;
   module->failed = false;
 }
 
@@ -484,17 +487,18 @@ void engine_modules_reset(int device) {
   }
 }
 
+static void trace_text(const engine_module *module, const char *text, size_t length) {
+  trace_op op = {.kind = TRACE_OP_MODULE,
+                 .module = {.ptx = trace_keep(ff_engine.trace, text, length), .bytes = length, .id = module->number}};
+  engine_append(&op);
+}
+
 void engine_module_trace(engine_module *module) {
   if (module->traced || !ff_engine.trace) return;
   module->traced = true;
-  for (size_t i = 0; i < module->sources.count; i++) {
-    const engine_source *source = &module->sources.items[i];
-    trace_op op = {.kind = TRACE_OP_MODULE,
-                   .module = {.ptx = trace_keep(ff_engine.trace, source->text, source->length),
-                              .bytes = source->length,
-                              .id = module->number}};
-    engine_append(&op);
-  }
+  if (module->bound) trace_text(module, module->bound->text.chars, module->bound->text.length);
+  for (size_t i = 0; i < module->sources.count && !module->bound; i++)
+    trace_text(module, module->sources.items[i].text, module->sources.items[i].length);
 }
 
 /* ---- functions ---- */

@@ -136,6 +136,7 @@ void engine_stream_free(engine_stream *stream) {
   for (engine_host_call *c = ff_engine.host_first; c; c = c->next)
     if (c->stream == stream) c->stream = NULL;
   engine_handles_remove(&ff_engine.handles, stream);
+  engine_bound_forget(stream);
   engine_append(&(trace_op){.kind = TRACE_OP_STREAM_DESTROY, .stream = stream->number});
   free(stream->tips.items);
   free(stream->known.items);
@@ -166,6 +167,7 @@ void engine_streams_reset(int device) {
     if (e->device == device) free_event(e);
   }
   uint64_t end = legacy->end_ps;
+  engine_bound_forget(legacy);
   free(legacy->known.items);
   *legacy = (engine_stream){.number = engine_origin(device), .device = device, .end_ps = end};
   ff_engine.generation[device]++;

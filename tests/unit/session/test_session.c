@@ -66,6 +66,7 @@ static void the_environment_becomes_options(void **state) {
                                           {"FARFAULT_PROGRESS", "p"},
                                           {"FARFAULT_MAX_INSTRUCTIONS", "123456789012"},
                                           {"FARFAULT_THREADS", "3"},
+                                          {"FARFAULT_BIND_SMS", "10-19"},
                                           {"FARFAULT_ISA", "baseline"}};
   for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) setenv(values[i][0], values[i][1], 1);
   session_options options;
@@ -80,6 +81,8 @@ static void the_environment_becomes_options(void **state) {
   assert_string_equal(options.isa, "baseline");
   assert_true(options.max_instructions == UINT64_C(123456789012));
   assert_int_equal(options.threads, 3);
+  assert_int_equal(options.sm_first, 10);
+  assert_int_equal(options.sm_count, 10);
   assert_string_equal(options.problem, "");
   session_options_from_environment(&options);
   assert_string_equal(options.managers, "");
@@ -93,6 +96,12 @@ static void what_the_environment_gets_wrong_is_refused(void **state) {
                                  {"FARFAULT_THREADS", "-1", "is not a number"},
                                  {"FARFAULT_THREADS", "99999", "from 0 to 4096"},
                                  {"FARFAULT_MAX_INSTRUCTIONS", "1e9", "is not a number"},
+                                 {"FARFAULT_BIND_SMS", "9-3", "is not a range of SMs, as 0-9: '9-3'"},
+                                 {"FARFAULT_BIND_SMS", "3-", "is not a range"},
+                                 {"FARFAULT_BIND_SMS", "-3", "is not a range"},
+                                 {"FARFAULT_BIND_SMS", "3- 5", "is not a range"},
+                                 {"FARFAULT_BIND_SMS", "0-9x", "is not a range"},
+                                 {"FARFAULT_BIND_SMS", "100-9999", "cannot be bound to SMs 100 to 9999: h200 has 132"},
                                  {"FARFAULT_MEMORY", long_text, "FARFAULT_MEMORY is longer than"},
                                  {"FARFAULT_SET", long_text, "FARFAULT_SET is longer"}};
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
