@@ -3,10 +3,10 @@
  * file, the line and the column, with a caret.
  *
  * Libfyaml is given only UTF-8 text without directives (lines that begin with %; one of them with
- * bytes that are no text keeps its scanner busy for ever) and without keys behind a `?` (its version 0.7.12 reads memory
- * that is not its own when it gives up a document that begins so); a file is one document; anchors' aliases are no scalars, so
- * that a file cannot be larger than it looks; a key may come twice: the caller looks for that, since the message is
- * its own. */
+ * bytes that are no text keeps its scanner busy for ever) and without keys behind a `?` (its version 0.7.12 reads
+ * memory that is not its own when it gives up a document that begins so); a file is one document; anchors' aliases are
+ * no scalars, so that a file cannot be larger than it looks; a key may come twice: the caller looks for that, since the
+ * message is its own. */
 #ifndef FF_BASE_YAML_H
 #define FF_BASE_YAML_H
 

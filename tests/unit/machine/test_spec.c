@@ -295,7 +295,7 @@ static void what_is_no_machine_file_is_refused(void **state) {
               {"a: \033[2J", ":1:4: not text: this byte is 0x1b"},
               {"'a''''b': c", "unknown group 'a''b'"},
               {"a: &x 1\nb: *x", "unknown group"},
-              {"? [a]\n: b", "plain word"},
+              {"[a]: b", "plain word"},
               {"title: *nothing", "title"},
               {"title: \"\"", "the title must be"}};
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
