@@ -34,6 +34,9 @@ export function run(...args) {
   return execFileSync(farfault, args, { cwd: work, encoding: 'utf8', timeout: 60000 });
 }
 
+// A saved run of these managers, as a program './app' leaves it.
+export const savedRun = (runs) => ({ schema: 1, version: '0.1.0', command: './app', complete: true, notes: [], host: {}, runs });
+
 const browser = await engine.launch({ executablePath: chromium, args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'] });
 
 // (The browser's advice about reading canvases is about these tests' own reading.)

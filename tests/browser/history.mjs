@@ -3,7 +3,7 @@
 // zoom is one for both figures, and a run without a history says how to get one.
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { column, expect, finish, hasColour, open, run, work, workloads } from './common.mjs';
+import { column, expect, finish, hasColour, open, run, savedRun, work, workloads } from './common.mjs';
 
 const BIN = 2 ** 30; // of the map: 1.07 ms; the curves' bins are a quarter of it
 const MARKUP = '<img src=x onerror="window.hurt = 1">';
@@ -91,19 +91,11 @@ function sample() {
     ],
     ...more,
   });
-  return {
-    schema: 1,
-    version: '0.1.0',
-    command: './app',
-    complete: true,
-    notes: [],
-    host: {},
-    runs: [
-      manager('with', { history: history() }),
-      manager('without', {}),
-      manager('nothing happened', { history: { bin_ps: 4096, bins: 0, series: {} } }),
-    ],
-  };
+  return savedRun([
+    manager('with', { history: history() }),
+    manager('without', {}),
+    manager('nothing happened', { history: { bin_ps: 4096, bins: 0, series: {} } }),
+  ]);
 }
 
 writeFileSync(join(work, 'run.ffr'), JSON.stringify(sample()));

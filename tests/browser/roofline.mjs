@@ -3,7 +3,7 @@
 // does not know what the machine does.
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { column, expect, finish, hasColour, open, run, work, workloads } from './common.mjs';
+import { column, expect, finish, hasColour, open, run, savedRun, work, workloads } from './common.mjs';
 
 const kernel = (name, us, more) => ({ name, launches: 1, time_ps: us * 1e6, warp_instructions: 1000, ...more });
 const manager = (memory, more) => ({
@@ -26,21 +26,13 @@ const manager = (memory, more) => ({
   allocations: [],
   ...more,
 });
-const sample = {
-  schema: 1,
-  version: '0.1.0',
-  command: './app',
-  complete: true,
-  notes: [],
-  host: {},
-  runs: [
-    manager('copy', {}),
-    manager('older', { peaks: undefined }),
-    manager('big', { error: 'big: it does not fit' }),
-    manager('many', { kernels: Array.from({ length: 50 }, (_, i) => kernel(`k${i}`, i + 1, { sectors: 100 })) }),
-    manager('idle', { kernels: [] }),
-  ],
-};
+const sample = savedRun([
+  manager('copy', {}),
+  manager('older', { peaks: undefined }),
+  manager('big', { error: 'big: it does not fit' }),
+  manager('many', { kernels: Array.from({ length: 50 }, (_, i) => kernel(`k${i}`, i + 1, { sectors: 100 })) }),
+  manager('idle', { kernels: [] }),
+]);
 writeFileSync(join(work, 'run.json'), JSON.stringify(sample));
 run('report', 'run.json', '--html', 'run.html');
 const page = await open('run.html', { viewport: { width: 1200, height: 3200 } });

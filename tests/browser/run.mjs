@@ -211,4 +211,12 @@ expect(
   'time over that of demand',
 );
 
+// ---- where no manager pages, the page begins with the first that could run the program ----
+const kept = sample();
+kept.runs = [kept.runs[3], kept.runs[0]];
+writeFileSync(join(work, 'kept.json'), JSON.stringify(kept));
+run('report', 'kept.json', '--html', 'kept.html');
+const begins = await open('kept.html');
+expect('the first that could run', await begins.inputValue('#manager'), '1');
+
 await finish();

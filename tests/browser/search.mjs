@@ -3,7 +3,7 @@
 // by the pointer and by the keyboard, and finding takes no time that a reader would notice. And the section of lines itself.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { column, expect, finish, open, run, work } from './common.mjs';
+import { column, expect, finish, open, run, savedRun, work } from './common.mjs';
 
 const LAUNCHES = 100000;
 const LISTED = 20000;
@@ -54,15 +54,12 @@ const one = {
 };
 writeFileSync(
   join(work, 'run.ffr'),
-  JSON.stringify({
-    schema: 1,
-    version: '0.1.0',
-    command: './app',
-    complete: true,
-    notes: [],
-    host: {},
-    runs: [one, { ...one, memory: 'copy', faults: 0, kernels: [{ name: 'other', launches: 5 }], by_line: undefined, history: undefined }],
-  }),
+  JSON.stringify(
+    savedRun([
+      one,
+      { ...one, memory: 'copy', faults: 0, kernels: [{ name: 'other', launches: 5 }], by_line: undefined, history: undefined },
+    ]),
+  ),
 );
 run('report', 'run.ffr', '--html', 'run.html');
 const page = await open('run.html');

@@ -3,7 +3,7 @@
 // manager show the same part of the time, whichever is moved.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, finish, hasColour, open, run, work } from './common.mjs';
+import { expect, finish, hasColour, open, run, savedRun, work } from './common.mjs';
 
 const MS = 1e9;
 const BIN = 2 ** 28; // 268 us
@@ -48,36 +48,28 @@ const manager = (memory, ms, more) => ({
   ...more,
 });
 
-const sample = {
-  schema: 1,
-  version: '0.1.0',
-  command: './app',
-  complete: true,
-  notes: [],
-  host: {},
-  runs: [
-    manager('copy', 2, {
-      history: history(BIN / 4, 30, [
-        [0.5, 1],
-        [1, 1.5],
-      ]),
-    }),
-    manager('demand', 8, {
-      faults: 12,
-      history: history(
-        BIN,
-        30,
-        [
-          [1, 4],
-          [5, 7],
-        ],
-        { 4: 12 },
-      ),
-    }),
-    manager('nothing', 1, {}),
-    { ...manager('big', 0), error: 'big: it does not fit' },
-  ],
-};
+const sample = savedRun([
+  manager('copy', 2, {
+    history: history(BIN / 4, 30, [
+      [0.5, 1],
+      [1, 1.5],
+    ]),
+  }),
+  manager('demand', 8, {
+    faults: 12,
+    history: history(
+      BIN,
+      30,
+      [
+        [1, 4],
+        [5, 7],
+      ],
+      { 4: 12 },
+    ),
+  }),
+  manager('nothing', 1, {}),
+  { ...manager('big', 0), error: 'big: it does not fit' },
+]);
 writeFileSync(join(work, 'run.ffr'), JSON.stringify(sample));
 run('report', 'run.ffr', '--html', 'run.html');
 const page = await open('run.html', { viewport: { width: 1200, height: 3200 } });

@@ -353,7 +353,7 @@ export function showRun(data) {
 
 // The sections of several managers, and those of the chosen one.
 function showManagers(runs, counters, sources) {
-  let chosen = Math.max(0, startingManager(runs));
+  let chosen = startingManager(runs);
   const bars = drawBars(
     byId('bars'),
     runs,
@@ -507,5 +507,8 @@ function showManagers(runs, counters, sources) {
   show();
 }
 
-// The first manager that pages, as its figures tell most; else the first.
-const startingManager = (runs) => runs.findIndex((run) => hasTime(run) && run.faults > 0);
+// The first manager that pages, as its figures tell most; else the first that could run the program, else the first.
+function startingManager(runs) {
+  const paging = runs.findIndex((run) => hasTime(run) && run.faults > 0);
+  return paging >= 0 ? paging : Math.max(0, runs.findIndex(hasTime));
+}
