@@ -18,8 +18,9 @@
  *     resident + in_flight + free == memory; if memory is handed out in whole blocks (the real driver's root chunks):
  *     blocks that hold anything x 2 MiB + free == memory, and resident + in_flight <= what they make
  *     moved_in + filled - moved_out - dropped == resident
- *     a unit's newest version is in the CPU's copy or in the GPU's copy, or both; a blank one's was never written:
- *     zeros an SM's tracked NACKs <= its allotment, unless faults are served in batches
+ *     a unit's newest version is in the CPU's copy or in the GPU's copy, or both; a blank one was never written
+ *     and is zeros
+ *     an SM's tracked NACKs <= its allotment, unless faults are served in batches
  * What is cleaned is copied to the CPU and stays: it is in none of these sums, and dirty again when the GPU writes to
  * it. */
 #ifndef FF_PAGING_PAGER_H

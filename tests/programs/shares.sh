@@ -21,6 +21,7 @@ has() { [[ -s $1 ]]; }
 hold() { # hold FILE ARGUMENTS...: a holder in the background, its pid in $pid
   local file=$1
   shift
+  rm -f "$file" # what a holder before it wrote must not count
   "$holder" "$@" >"$file" 2>"$file.err" </dev/null &
   pid=$!
 }
@@ -170,6 +171,7 @@ kill "$first"
 expect until_so no_broker
 
 # A broker that may not have as many descriptors as it would need.
+rm -f a
 (ulimit -n 64 && exec "$holder" gpu0 5 2 -1 60) >a 2>a.err </dev/null &
 first=$!
 expect until_so has a
