@@ -62,7 +62,8 @@ static const repro_program programs[] = {
   X("isolated copy", "copy", "gtx1080", SHARE_SM_MEMORY, 2, "VA")
 
 #define AS_SETTING(key, memory, machine, isolation, partitions, neighbour) {key, memory, machine},
-#define AS_SHARE(key, memory, machine, isolation, partitions, neighbour) {isolation, partitions, neighbour, false},
+#define AS_SHARE(key, memory, machine, isolation, partitions, neighbour) \
+  {isolation, partitions, neighbour, false, false},
 static const repro_setting settings[] = {SETTINGS(AS_SETTING)};
 static const repro_share shares[] = {SETTINGS(AS_SHARE)};
 

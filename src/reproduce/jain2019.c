@@ -25,11 +25,11 @@
 static const repro_program programs[] = {
     {"MM", "matmul", {"80 2", "256 1", "640 10"}, {1, 8, 400}},
     {"SN", "sort", {"12 1", "16 1", "20 2"}, {1, 8, 400}},
-    {"VA", "vectoradd", {"20000 2", "524288 1", "4194304 10"}, {1, 8, 400}},
-    {"SP", "scalarproduct", {"20 1500 2", "128 4096 1", "1024 4096 10"}, {1, 8, 400}},
-    {"FWT", "walsh", {"13 1", "19 0", "22 2"}, {1, 8, 400}}, /* 19 0: one transform */
+    {"VA", "vectoradd", {"20000 2", "1048576 1", "4194304 10"}, {1, 30, 400}},
+    {"SP", "scalarproduct", {"20 1500 2", "256 4096 1", "1024 4096 10"}, {1, 30, 400}},
+    {"FWT", "walsh", {"13 1", "21 0", "22 2"}, {1, 60, 400}}, /* 21 0: one transform */
     {"CFD", "cfd", {"40 30 1", "128 128 1", "400 243 3"}, {1, 8, 400}},
-    {"AlexNet", "alexnet", {"67 8 1", "227 8 1", "227 1 1"}, {1, 8, 200}},
+    {"AlexNet", "alexnet", {"67 8 1", "227 8 8", "227 1 8"}, {1, 60, 400}},
     CHAIN(1),
     CHAIN(2),
     CHAIN(3),
@@ -76,7 +76,8 @@ static const repro_program programs[] = {
 
 #define AS_SETTING(key, machine, isolation, partitions, neighbour) {key, "copy", machine},
 /* AlexNet's (IC) whole time is measured */
-#define AS_SHARE(key, machine, isolation, partitions, neighbour) {isolation, partitions, neighbour, (key)[0] != 'I'},
+#define AS_SHARE(key, machine, isolation, partitions, neighbour) \
+  {isolation, partitions, neighbour, (key)[0] != 'I', (isolation) >= SHARE_SM && (partitions) > 1},
 static const repro_setting settings[] = {SETTINGS(AS_SETTING)};
 static const repro_share shares[] = {SETTINGS(AS_SHARE)};
 

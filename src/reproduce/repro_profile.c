@@ -96,7 +96,7 @@ static ff_status read_recording(const char *recording, const machine_spec *spec,
 }
 
 ff_status repro_profile_run(repro_data *data, repro_size size, uint32_t program, const char *folder, ff_error *error) {
-  char *recording = repro_recording(data->paper, size, program, folder);
+  char *recording = repro_recording(data->paper, size, program, 0, folder);
   machine_spec *spec = ff_alloc(sizeof *spec);
   ff_status status = machine_spec_load(data->paper->machine, spec, error);
   if (!status) status = read_recording(recording, spec, program, data, error);

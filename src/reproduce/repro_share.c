@@ -14,9 +14,26 @@
 #include "base/memory.h"
 #include "reproduce/repro_private.h"
 
-char *repro_recording(const repro_paper *paper, repro_size size, uint32_t program, const char *folder) {
+static const char *machine_of(const repro_paper *paper, uint32_t setting) {
+  return paper->settings[setting].machine ? paper->settings[setting].machine : paper->machine;
+}
+
+bool repro_bound(const repro_paper *paper, uint32_t setting) { return paper->shares && paper->shares[setting].bound; }
+
+bool repro_takes(const repro_paper *paper, uint32_t program, uint32_t setting) {
+  const char *neighbour = paper->shares ? paper->shares[setting].neighbour : NULL;
+  return paper->programs[program].workload &&
+         (repro_applies(paper, program, setting) || (neighbour && !strcmp(neighbour, paper->programs[program].label)));
+}
+
+/* Bound kernels are others on each machine, and for each number of SMs. */
+char *repro_recording(const repro_paper *paper, repro_size size, uint32_t program, uint32_t setting,
+                      const char *folder) {
   ff_text path = {0};
-  ff_text_add(&path, "%s/%s-%s-%s.fft", folder, paper->name, repro_size_names[size], paper->programs[program].label);
+  ff_text_add(&path, "%s/%s-%s-%s", folder, paper->name, repro_size_names[size], paper->programs[program].label);
+  if (repro_bound(paper, setting))
+    ff_text_add(&path, "-%s-1of%u", machine_of(paper, setting), paper->shares[setting].partitions);
+  ff_text_add(&path, ".fft");
   return path.chars;
 }
 
@@ -46,8 +63,8 @@ static ff_status run_programs(const repro_paper *paper, repro_size size, uint32_
   double part = 1.0 / share->partitions;
   int neighbour = share->neighbour ? repro_program_index(paper, share->neighbour) : -1;
   FF_ASSERT(share->partitions <= SHARE_PROGRAMS && (!share->neighbour || neighbour >= 0));
-  char *first = repro_recording(paper, size, program, folder),
-       *others = neighbour < 0 ? NULL : repro_recording(paper, size, (uint32_t)neighbour, folder);
+  char *first = repro_recording(paper, size, program, setting, folder),
+       *others = neighbour < 0 ? NULL : repro_recording(paper, size, (uint32_t)neighbour, setting, folder);
   for (uint32_t i = 0; i < share->partitions; i++)
     programs[i] = (share_program){.trace = i ? others : first, .sm_share = part, .memory_share = part, .loops = i > 0};
   share_scenario scenario = {.spec = spec,
@@ -131,10 +148,9 @@ static ff_status run_chains(const repro_paper *paper, repro_size size, uint32_t 
 
 ff_status repro_share_run(const repro_paper *paper, repro_size size, uint32_t program, uint32_t setting,
                           const char *folder, sim_counters *out, ff_error *error) {
-  const char *machine = paper->settings[setting].machine ? paper->settings[setting].machine : paper->machine;
   machine_spec *spec = ff_alloc(sizeof *spec);
   *out = (sim_counters){0};
-  ff_status status = machine_spec_load(machine, spec, error);
+  ff_status status = machine_spec_load(machine_of(paper, setting), spec, error);
   if (!status)
     status = paper->programs[program].workload ? run_programs(paper, size, program, setting, spec, folder, out, error)
                                                : run_chains(paper, size, program, setting, spec, folder, out, error);

@@ -58,6 +58,9 @@ typedef struct repro_share {
   const char *neighbour;
   /* kernel times are what is wanted: its copies take no time, the paper's `set` is not heeded */
   bool kernels_only;
+  /* all programs' kernels are persistent blocks that are bound to their partition's SMs (`farfault record --bind-sms`),
+   * as a GPU without partitions of its own needs it; chains are as they are */
+  bool bound;
 } repro_share;
 
 /* What the accesses in candidate blocks (machine/stacks/offload_choice.h) keep between them (Hsieh et al., ISCA 2016,
@@ -227,8 +230,12 @@ void repro_page_free(repro_page *page);
 
 /* ---- shares ---- */
 
-/* Where the recording of a program is, in that folder. The caller frees it. */
-char *repro_recording(const repro_paper *paper, repro_size size, uint32_t program, const char *folder);
+/* Where the recording of a program is that a setting takes, in that folder. The caller frees it. */
+char *repro_recording(const repro_paper *paper, repro_size size, uint32_t program, uint32_t setting,
+                      const char *folder);
+bool repro_bound(const repro_paper *paper, uint32_t setting); /* are its programs recorded with bound kernels? */
+/* Does a setting take that program's recording, of the program or of its neighbours? */
+bool repro_takes(const repro_paper *paper, uint32_t program, uint32_t setting);
 /* Simulates one cell of a paper of shares. Of the counters, these are of the program: kernel_ps (its kernels' times,
  * added), time_ps (from its first operation to its last), launches; of chains: accesses (of the first chain), blocks
  * (the chains). The errors of share_run. */

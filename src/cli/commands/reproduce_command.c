@@ -5,7 +5,8 @@
  *   tables of reproduce/ -> a `farfault run --json` per program and group of settings (jobs.c) -> counters -> rows,
  *   picture recorded programs:  a `farfault record` per program, then a `farfault sim --json` of that per group of
  *   settings
- *   shares of a GPU:    a `farfault record` per program, then this command with --cells per program and group of settings
+ *   shares of a GPU:    a `farfault record` per program (and per number of SMs to which its kernels are bound), then this
+ *   command with --cells per program and group of settings
  *
  * Programs are executed by one thread, so that even floating-point atomics come in one order and the
  * same command gives the same bytes; files are written only when all runs were made; a run that failed is named, with
@@ -216,9 +217,9 @@ static void add_program(const work *w, const repro_program *program, char ***arg
 }
 
 /* The caller frees it. */
-static char *recording_of(const work *w, uint32_t program) {
+static char *recording_of(const work *w, uint32_t program, uint32_t setting) {
   const arguments *a = w->arguments;
-  return repro_recording(a->paper, a->size, program, a->keep ? a->keep : w->folder);
+  return repro_recording(a->paper, a->size, program, setting, a->keep ? a->keep : w->folder);
 }
 
 /* What the run of a part simulates, each thing once: two settings may come to the same when their maps are known.
@@ -258,7 +259,7 @@ static char **run_command(const work *w, const part *part) {
     add_word(&argv, &count, paper->set);
   }
   if (paper->recorded) {
-    char *recording = recording_of(w, part->program);
+    char *recording = recording_of(w, part->program, part->first);
     add_word(&argv, &count, recording);
     free(recording);
   } else add_program(w, program, &argv, &count);
@@ -287,12 +288,29 @@ static char **share_command(const work *w, const part *part) {
   return argv;
 }
 
+/* The SMs of a partition, as --bind-sms takes them: as many whichever partition it is. */
+static void add_bound(const repro_paper *paper, uint32_t setting, char ***argv, size_t *count) {
+  machine_spec *spec = ff_alloc(sizeof *spec);
+  ff_text sms = {0};
+  ff_error error;
+  if (machine_spec_load(machine_of(paper, setting), spec, &error)) cli_fail(0, "%s", error.message);
+  else ff_text_add(&sms, "0-%u", (unsigned)spec->sm_count / paper->shares[setting].partitions - 1);
+  add_word(argv, count, "--bind-sms");
+  add_word(argv, count, sms.chars ? sms.chars : "");
+  free(sms.chars);
+  free(spec);
+}
+
 static char **record_command(const work *w, const part *part) {
   const repro_paper *paper = w->data.paper;
-  const char *head[] = {w->self, "record", "--threads", "1", "--machine", paper->machine, "-o", part->file};
+  bool bound = repro_bound(paper, part->first);
+  const char *head[] = {w->self, "record",    "--threads",
+                        "1",     "--machine", bound ? machine_of(paper, part->first) : paper->machine,
+                        "-o",    part->file};
   char **argv = NULL;
   size_t count = 0;
   for (size_t i = 0; i < sizeof head / sizeof head[0]; i++) add_word(&argv, &count, head[i]);
+  if (bound) add_bound(paper, part->first, &argv, &count);
   add_program(w, &paper->programs[part->program], &argv, &count);
   return argv;
 }
@@ -303,7 +321,7 @@ static void add_part(work *w, part part, const char *name, double seconds) {
                 : is_own(w->data.paper, part.first) ? share_command(w, &part)
                                                     : run_command(w, &part);
   job job = {.argv = argv,
-             .log = file_in(w->folder, "%s-%u.log", name, part.count ? part.first + 1 : 0),
+             .log = file_in(w->folder, "%s-%u.log", name, part.first + 1),
              .label = of->label,
              .seconds = seconds};
   FF_PUSH(&w->parts, part);
@@ -336,14 +354,22 @@ static void plan(work *w, bool own) {
   for (uint32_t program = 0; program < w->data.paper->program_count; program++) plan_program(w, program, own);
 }
 
-/* Of the programs whose recordings the shares will take. */
+static bool is_planned(const work *w, const char *file) {
+  for (size_t i = 0; i < w->parts.count; i++)
+    if (!strcmp(w->parts.items[i].file, file)) return true;
+  return false;
+}
+
+/* Of the programs whose recordings the settings will take, each once. */
 static void plan_recordings(work *w) {
-  const arguments *a = w->arguments;
-  for (uint32_t program = 0; program < a->paper->program_count; program++) {
-    if (!a->paper->programs[program].workload) continue;
-    part part = {program, 0, 0, recording_of(w, program)};
-    add_part(w, part, a->paper->programs[program].label, 1);
-  }
+  const repro_paper *paper = w->arguments->paper;
+  for (uint32_t program = 0; program < paper->program_count; program++)
+    for (uint32_t setting = 0; setting < paper->setting_count; setting++) {
+      if (!repro_takes(paper, program, setting)) continue;
+      part part = {program, setting, 0, recording_of(w, program, setting)};
+      if (is_planned(w, part.file)) free(part.file);
+      else add_part(w, part, paper->programs[program].label, 1);
+    }
 }
 
 /* ---- what they found ---- */
@@ -431,6 +457,20 @@ static bool is_older(const char *path, const struct stat *than) {
                                                      : info.st_mtim.tv_nsec < than->st_mtim.tv_nsec;
 }
 
+/* Are all recordings that the part takes older than that? */
+static bool recordings_older(const work *w, const part *part, const struct stat *than) {
+  const repro_paper *paper = w->data.paper;
+  bool older = true;
+  for (uint32_t i = 0; i < paper->program_count && older; i++)
+    for (uint32_t setting = part->first; setting < part->first + part->count && older; setting++) {
+      if (!repro_takes(paper, i, setting) || (i != part->program && !paper->shares)) continue;
+      char *recording = recording_of(w, i, setting);
+      older = is_older(recording, than);
+      free(recording);
+    }
+  return older;
+}
+
 /* Newer than everything that it was made by, so that a run of an older build is not taken for one of this. Cells of
  * shares: newer than any of the recordings. */
 static bool is_fresh(const work *w, const part *part) {
@@ -439,13 +479,11 @@ static bool is_fresh(const work *w, const part *part) {
   struct stat kept;
   ff_text_add(&library, "%.*s/../lib/farfault/libfarfault-gpu.so", (int)(strrchr(w->self, '/') - w->self), w->self);
   bool fresh = stat(part->file, &kept) == 0 && is_older(w->self, &kept) && is_older(library.chars, &kept);
-  for (uint32_t i = 0; i < paper->program_count && fresh; i++) {
-    bool recorded = needs_recordings(paper) && part->count;
-    if (!paper->programs[i].workload || (!(paper->shares && part->count) && i != part->program)) continue;
-    char *maker = recorded ? recording_of(w, i) : workload_path(w, &paper->programs[i]);
-    fresh = is_older(maker, &kept);
+  if (!part->count || !needs_recordings(paper)) {
+    char *maker = paper->programs[part->program].workload ? workload_path(w, &paper->programs[part->program]) : NULL;
+    fresh = fresh && (!maker || is_older(maker, &kept));
     free(maker);
-  }
+  } else fresh = fresh && recordings_older(w, part, &kept);
   free(library.chars);
   return fresh;
 }

@@ -296,6 +296,7 @@ static void check_shares(const repro_paper *p) {
     assert_in_range(share->partitions, p->recorded ? 0 : 1, SHARE_PROGRAMS);
     if (share->neighbour && strcmp(share->neighbour, "chain") && repro_program_index(p, share->neighbour) < 0)
       fail_msg("%s: no program '%s'", p->name, share->neighbour);
+    if (share->bound) assert_true(share->isolation >= SHARE_SM && share->partitions > 1);
     if (strpbrk(p->settings[i].key, "|+")) fail_msg("%s: '%s' cannot stand in a list", p->name, p->settings[i].key);
   }
   for (uint32_t i = 0; i < p->program_count; i++) {
@@ -303,6 +304,34 @@ static void check_shares(const repro_paper *p) {
     for (uint32_t j = 0; j < p->setting_count; j++) any = any || repro_applies(p, i, j);
     assert_true(any);
   }
+}
+
+static char *jain_recording(const char *setting) {
+  const repro_paper *p = repro_find("jain2019");
+  return repro_recording(p, REPRO_SMALL, (uint32_t)repro_program_index(p, "VA"),
+                         (uint32_t)repro_setting_index(p, setting), "kept");
+}
+
+/* Kernels that are bound are recorded for each number of SMs; the others once. A neighbour's recording is taken,
+ * too. */
+static void test_bound(void **state) {
+  static const char *const settings[][2] = {{"1080 alone", "kept/jain2019-small-VA.fft"},
+                                            {"V100/4 MPS VA", "kept/jain2019-small-VA.fft"},
+                                            {"1080 CP none", "kept/jain2019-small-VA-gtx1080-1of2.fft"},
+                                            {"1080 CMP VA", "kept/jain2019-small-VA-gtx1080-1of2.fft"},
+                                            {"V100 CP MM", "kept/jain2019-small-VA-v100-1of2.fft"},
+                                            {"V100/4 CMP VA", "kept/jain2019-small-VA-v100-1of4.fft"}};
+  const repro_paper *p = repro_find("jain2019");
+  for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
+    char *path = jain_recording(settings[i][0]);
+    assert_string_equal(path, settings[i][1]);
+    free(path);
+  }
+  uint32_t va = (uint32_t)repro_program_index(p, "VA"), chain = (uint32_t)repro_program_index(p, "n=2");
+  assert_true(repro_takes(p, va, (uint32_t)repro_setting_index(p, "1080 CP none")));
+  assert_true(repro_takes(p, va, (uint32_t)repro_setting_index(p, "IC CP VA"))); /* as AlexNet's neighbour */
+  assert_false(repro_takes(p, va, (uint32_t)repro_setting_index(p, "IC CP MM")));
+  assert_false(repro_takes(p, chain, (uint32_t)repro_setting_index(p, "SCSB"))); /* chains are not recorded */
 }
 
 /* Figure 8's cycles are those of the machine's clock. */
@@ -534,10 +563,19 @@ static void test_committed_results(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_means),  cmocka_unit_test(test_missing), cmocka_unit_test(test_quantities),
-      cmocka_unit_test(test_csv),    cmocka_unit_test(test_scores),  cmocka_unit_test(test_texts),
-      cmocka_unit_test(test_clock),  cmocka_unit_test(test_memory),  cmocka_unit_test(test_cells),
-      cmocka_unit_test(test_chains), cmocka_unit_test(test_papers),  cmocka_unit_test(test_committed_results),
+      cmocka_unit_test(test_means),
+      cmocka_unit_test(test_missing),
+      cmocka_unit_test(test_quantities),
+      cmocka_unit_test(test_csv),
+      cmocka_unit_test(test_scores),
+      cmocka_unit_test(test_texts),
+      cmocka_unit_test(test_bound),
+      cmocka_unit_test(test_clock),
+      cmocka_unit_test(test_memory),
+      cmocka_unit_test(test_cells),
+      cmocka_unit_test(test_chains),
+      cmocka_unit_test(test_papers),
+      cmocka_unit_test(test_committed_results),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
