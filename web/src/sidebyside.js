@@ -149,21 +149,7 @@ export function makeSideBySide(runs, { holder, key, notes, zoom, onChoose, isCho
         axisLabel: { ...look.axisLabel, showMinLabel: false, showMaxLabel: false, hideOverlap: true, formatter: axis.format },
       },
       yAxis: { type: 'value', min: 0, max: height(), inverse: true, show: false },
-      dataZoom: zoomOptions(zoom, [0], {
-        bottom: 6,
-        height: 22,
-        left,
-        right,
-        showDetail: false,
-        brushSelect: false,
-        borderColor: colour('line'),
-        fillerColor: `${colour('accent')}2e`,
-        backgroundColor: colour('page'),
-        handleStyle: { color: colour('card'), borderColor: colour('accent') },
-        moveHandleStyle: { color: colour('faint') },
-        dataBackground: { lineStyle: { opacity: 0 }, areaStyle: { opacity: 0 } },
-        selectedDataBackground: { lineStyle: { opacity: 0 }, areaStyle: { opacity: 0 } },
-      }),
+      dataZoom: zoomOptions(zoom, [0], { left, right }),
       series: [series(rowShapes, { clip: true, z: 2 }), series(label, { clip: false, z: 3 })],
     };
   }

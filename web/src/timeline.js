@@ -425,21 +425,7 @@ function figureOptions(run, lanes, plots, zoom, width) {
     dataZoom: zoomOptions(
       zoom,
       grids.map((_, i) => i),
-      {
-        bottom: 6,
-        height: 22,
-        left,
-        right,
-        showDetail: false,
-        brushSelect: false,
-        borderColor: colour('line'),
-        fillerColor: `${colour('accent')}2e`,
-        backgroundColor: colour('page'),
-        handleStyle: { color: colour('card'), borderColor: colour('accent') },
-        moveHandleStyle: { color: colour('faint') },
-        dataBackground: { lineStyle: { opacity: 0 }, areaStyle: { opacity: 0 } },
-        selectedDataBackground: { lineStyle: { opacity: 0 }, areaStyle: { opacity: 0 } },
-      },
+      { left, right },
     ),
     series: [...names, ...plots.flatMap((plot, i) => plot.curves.map((curve) => curveSeries(curve, plot, i + 1, run)))],
   };

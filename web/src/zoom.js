@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The part of a run's time that figures over time show, from `start` to `end` in picoseconds: one for all figures of a manager, and one for the
 // figure of all managers, whose whole is the longest run's time.
+import { colour } from './theme.js';
 
 export function makeZoom() {
   const listeners = [];
@@ -55,12 +56,29 @@ export function link(one, other) {
     });
 }
 
-// A chart's dataZoom over these axes, and the chart's side of keeping it at `zoom`.
-export function zoomOptions(zoom, axes, slider) {
+// The bar below a chart, between these distances from its sides.
+const slider = ({ left, right }) => ({
+  bottom: 6,
+  height: 22,
+  left,
+  right,
+  showDetail: false,
+  brushSelect: false,
+  borderColor: colour('line'),
+  fillerColor: `${colour('accent')}2e`,
+  backgroundColor: colour('page'),
+  handleStyle: { color: colour('card'), borderColor: colour('accent') },
+  moveHandleStyle: { color: colour('faint') },
+  dataBackground: { lineStyle: { opacity: 0 }, areaStyle: { opacity: 0 } },
+  selectedDataBackground: { lineStyle: { opacity: 0 }, areaStyle: { opacity: 0 } },
+});
+
+// A chart's dataZoom over these axes, and the chart's side of keeping it at `zoom`. sides: {left, right} of the bar below it; null: it has none.
+export function zoomOptions(zoom, axes, sides) {
   const range = { xAxisIndex: axes, startValue: zoom.start, endValue: zoom.end, filterMode: 'none' };
   return [
     { type: 'inside', ...range, zoomOnMouseWheel: 'ctrl', moveOnMouseWheel: 'shift', preventDefaultMouseMove: false },
-    ...(slider ? [{ type: 'slider', ...range, ...slider }] : []),
+    ...(sides ? [{ type: 'slider', ...range, ...slider(sides) }] : []),
   ];
 }
 
