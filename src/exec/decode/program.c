@@ -98,7 +98,16 @@ static void add_taken(exec_program *program, bool *known, const ptx_symbol *symb
   program->taken[program->taken_count++] = symbol->func;
 }
 
-/* Functions whose address is taken, once a kernel with an indirect call wants to know: it may reach them. */
+/* Kernels of the module that were only noticed so far (ptx_module_parse_later). */
+static ff_status read_all(const exec_program *program, ff_error *error) {
+  ff_status status = FF_OK;
+  for (uint32_t f = 0; f < program->module->func_count && status == FF_OK; f++)
+    status = ptx_func_read(program->module->funcs[f], error);
+  return status;
+}
+
+/* Functions whose address is taken, once a kernel with an indirect call wants to know: it may reach them. All are read.
+ */
 static void find_taken(exec_program *program) {
   const ptx_module *module = program->module;
   if (program->taken) return;
@@ -253,11 +262,12 @@ static void add_reach(exec_kernel *kernel, const ptx_func *func) {
   *reach_slot(kernel, func) = kernel->reach_count;
 }
 
-static void find_reach(exec_kernel *kernel) {
+static ff_status find_reach(exec_kernel *kernel, ff_error *error) {
   exec_program *program = kernel->program;
+  ff_status status = FF_OK;
   grow_reach(kernel);
   add_reach(kernel, kernel->func);
-  for (uint32_t f = 0; f < kernel->reach_count; f++) {
+  for (uint32_t f = 0; f < kernel->reach_count && status == FF_OK; f++) {
     const exec_facts *facts = exec_facts_of(program->facts, kernel->reach[f]);
     kernel->info.may_wait |= f ? facts->waits_in_loop : facts->waits;
     kernel->info.reads_smid |= facts->reads_smid;
@@ -266,18 +276,22 @@ static void find_reach(exec_kernel *kernel) {
     kernel->launches |= facts->launches;
     kernel->recursive |= facts->calls_indirect; /* the depth is unknown */
     for (uint32_t n = 0; n < facts->callee_count; n++) add_reach(kernel, facts->callees[n]);
-    if (!facts->calls_indirect || kernel->reaches_taken) continue;
+    if (facts->launches || facts->calls_indirect) status = read_all(program, error); /* it may ask for any of them */
+    if (!facts->calls_indirect || kernel->reaches_taken || status != FF_OK) continue;
     kernel->reaches_taken = true;
     find_taken(program);
     for (uint32_t t = 0; t < program->taken_count; t++)
       if (!program->taken[t]->entry) add_reach(kernel, program->taken[t]);
   }
+  return status;
 }
 
 uint32_t exec_functions_of(const ptx_module *linked, const ptx_func *func, const ptx_func ***reach) {
   exec_program program = {.module = linked, .facts = exec_facts_create(linked)};
   exec_kernel kernel = {.program = &program, .func = func};
-  find_reach(&kernel);
+  ff_status found = find_reach(&kernel, NULL);
+  FF_ASSERT(found == FF_OK); /* the module is whole */
+  (void)found;
   exec_facts_free(program.facts);
   free(program.taken);
   free(kernel.reach_at);
@@ -473,7 +487,8 @@ static ff_status describe(exec_kernel *kernel, ff_error *error) {
   info->ptx_version = module->version_major * 10 + module->version_minor;
   info->target = module->target;
   layout_params(kernel);
-  find_reach(kernel);
+  ff_status status = find_reach(kernel, error);
+  if (status != FF_OK) return status;
   for (uint32_t f = 0; f < kernel->reach_count; f++) {
     if (exec_facts_of(kernel->program->facts, kernel->reach[f])->local_bytes > EXEC_MAX_LOCAL)
       return ff_fail(error, FF_LIMIT, "%s: more local memory than the %u KiB that a thread can have",
@@ -488,7 +503,7 @@ static ff_status describe(exec_kernel *kernel, ff_error *error) {
   info->local_bytes = (uint32_t)local;
   info->registers = register_count(kernel);
   info->const_bytes = kernel->program->const_bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)kernel->program->const_bytes;
-  ff_status status = layout_shared(kernel, error);
+  status = layout_shared(kernel, error);
   if (status == FF_OK && takes_param_address(kernel->func)) {
     status = exec_memory_allocate(kernel->program->memory, info->param_bytes ? info->param_bytes : 1, 0,
                                   EXEC_MEMORY_DEVICE, "kernel parameters", &kernel->params_memory, error);
@@ -498,11 +513,13 @@ static ff_status describe(exec_kernel *kernel, ff_error *error) {
   return status;
 }
 
-static ff_status make_kernel(exec_program *program, const ptx_func *func, exec_kernel **kernel, ff_error *error) {
+static ff_status make_kernel(exec_program *program, ptx_func *func, exec_kernel **kernel, ff_error *error) {
+  ff_status status = ptx_func_read(func, error);
+  if (status != FF_OK) return status;
   exec_kernel *made = ff_alloc(sizeof *made);
   made->program = program;
   made->func = func;
-  ff_status status = describe(made, error);
+  status = describe(made, error);
   if (status != FF_OK) {
     free_kernel(made);
     return status;
@@ -515,7 +532,7 @@ static ff_status make_kernel(exec_program *program, const ptx_func *func, exec_k
 ff_status exec_program_kernel(exec_program *program, const char *name, exec_kernel **kernel, ff_error *error) {
   pthread_mutex_lock(&program->lock);
   ff_status status = FF_OK;
-  const ptx_func *func = ptx_find_func(program->module, name);
+  ptx_func *func = ptx_find_func(program->module, name);
   exec_kernel *found = func ? program->kernels[func->index] : NULL;
   if (!func || !func->entry || !func->has_body)
     status = ff_fail(error, FF_NOT_FOUND, "%s: no kernel '%s'", program->module->name, name);
