@@ -504,17 +504,22 @@ void engine_module_trace(engine_module *module) {
 
 /* ---- functions ---- */
 
+/* A library that is found once stays loaded; what the program has itself may go. NULL: there is none. */
+static void *demangler_symbol(void) {
+  static _Atomic(void *) library;
+  void *symbol = dlsym(RTLD_DEFAULT, "__cxa_demangle");
+  if (symbol) return symbol;
+  if (!library) library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL);
+  return library ? dlsym(library, "__cxa_demangle") : NULL;
+}
+
 /* The C++ name a person reads. The demangler belongs to the program's C++ library; without one the name stays. It is
  * only asked of mangled names: loading the library takes longer than many a kernel, and it would make `int` of one that
  * is called `i`. */
 char *engine_demangle(const char *name) {
   if (strncmp(name, "_Z", 2)) return ff_strdup(name);
   char *(*demangler)(const char *, char *, size_t *, int *) = NULL;
-  void *symbol = dlsym(RTLD_DEFAULT, "__cxa_demangle");
-  if (!symbol) {
-    void *library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL);
-    if (library) symbol = dlsym(library, "__cxa_demangle");
-  }
+  void *symbol = demangler_symbol();
   memcpy(&demangler, &symbol, sizeof demangler);
   int status = -1;
   char *text = demangler ? demangler(name, NULL, NULL, &status) : NULL;
