@@ -63,11 +63,19 @@ struct ff_arena_block {
   _Alignas(16) unsigned char data[];
 };
 
+enum { FIRST_BLOCK = 1024, LARGEST_BLOCK = 65536 }; /* each twice as large as the one before: many arenas stay small */
+
+static size_t next_block(const struct ff_arena_block *last) {
+  size_t size = last ? 2 * last->size : FIRST_BLOCK;
+  return size < LARGEST_BLOCK ? size : LARGEST_BLOCK;
+}
+
 void *ff_arena_alloc(ff_arena *arena, size_t bytes) {
   bytes = (bytes + 15) & ~(size_t)15;
   struct ff_arena_block *block = arena->blocks;
   if (!block || block->size - block->used < bytes) {
-    size_t size = bytes > 65536 ? bytes : 65536;
+    size_t size = next_block(block);
+    if (size < bytes) size = bytes;
     block = ff_alloc(sizeof *block + size);
     block->size = size;
     block->next = arena->blocks;

@@ -26,7 +26,8 @@
 typedef enum state { IDLE, RUNNING, READY, FAILED } state;
 
 typedef struct entry {
-  struct entry *next;
+  struct entry *next;      /* of all */
+  struct entry *same_slot; /* of those with its slot */
   compile_key key;
   void *request;
   uint32_t request_bytes, function_count;
@@ -37,10 +38,13 @@ typedef struct entry {
   uint32_t wishes;
 } entry;
 
+#define SLOTS 8192u /* a power of two */
+
 static struct {
   pthread_mutex_t lock;
   pthread_cond_t done;
   entry *entries;
+  entry *slots[SLOTS]; /* by key; each the first of its list */
   compile_mode mode;
   compile_stats stats;
   uint32_t makers, most_makers; /* threads that wait for the compiler while the program goes on */
@@ -163,9 +167,15 @@ static uint32_t watch_of(const core_launch *launch) {
   return (launch->trace ? NATIVE_TRACED : 0) | (launch->request->uses ? NATIVE_USES : 0);
 }
 
+static entry **slot_of(const compile_key *key) {
+  uint32_t bits;
+  memcpy(&bits, key, sizeof bits);
+  return &all.slots[bits % SLOTS];
+}
+
 static entry *find_entry(const compile_key *key) {
-  entry *e = all.entries;
-  while (e && memcmp(&e->key, key, sizeof *key)) e = e->next;
+  entry *e = *slot_of(key);
+  while (e && memcmp(&e->key, key, sizeof *key)) e = e->same_slot;
   return e;
 }
 
@@ -194,14 +204,16 @@ static entry *entry_of(const core_launch *launch, const exec_code *code, entry *
   entry *e = find_entry(&key);
   if (!e) {
     e = ff_alloc(sizeof *e);
+    entry **slot = slot_of(&key);
     *e = (entry){.next = all.entries,
+                 .same_slot = *slot,
                  .key = key,
                  .request = request,
                  .request_bytes = bytes,
                  .function_count = launch->function_count,
                  .state = RUNNING,
                  .full = full};
-    all.entries = e;
+    all.entries = *slot = e;
     request = NULL;
     pthread_mutex_unlock(&all.lock);
     uint32_t image_bytes;

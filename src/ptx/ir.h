@@ -211,6 +211,7 @@ typedef struct ptx_func {
   uint32_t index;                  /* in module->funcs */
   struct ptx_module *module;
   const struct ptx_module *source; /* whose text the places are in: == module, but for linked functions */
+  struct ptx_unread *unread;       /* a kernel that has only a name so far (ptx_func_read); NULL: it is whole */
   struct ptx_func *alias;          /* .alias name, target: symbol.func is the target then, and there is no body */
   ptx_symbol symbol;
 } ptx_func;
@@ -231,12 +232,22 @@ typedef struct ptx_module {
   uint32_t file_count;
   const char *text; /* the source, NUL-terminated, for carets and `disasm`; length text_length */
   size_t text_length;
+  struct ptx_parser *parser; /* of ptx_module_parse_later, for what is unread; else NULL */
 } ptx_module;
 
 /* Parses `length` bytes of PTX. `name` stands in messages ("name:line:column: message", the line, and a caret).
  * On success *module is the caller's (ptx_module_free). Reads no byte past the end, whatever the bytes are. */
 ff_status ptx_module_parse(const char *name, const char *text, size_t length, ptx_module **module, ff_error *error);
 void ptx_module_free(ptx_module *module);
+/* The same for a module of which few kernels are used: a kernel with a body is only noticed, and has nothing but its
+ * name, entry, has_body and index until ptx_func_read has parsed it. Errors within one are that call's. A kernel that
+ * needs more than its own text (variables of the module in its body, two declarations) is whole at once. text[length]
+ * must be NUL, and the text outlive the module. */
+ff_status ptx_module_parse_later(const char *name, const char *text, size_t length, ptx_module **module,
+                                 ff_error *error);
+/* Does nothing to a function that is whole. No thread may use the module's unread kernels meanwhile. */
+ff_status ptx_func_read(ptx_func *func, ff_error *error);
+ff_status ptx_module_read(ptx_module *module, ff_error *error); /* all of them; the first error */
 
 /* Links modules (relocatable device code): externs meet definitions by name, weak and common ones merge, statics of
  * different modules may share a name. The result borrows from the inputs, which must outlive it; free it with

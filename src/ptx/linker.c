@@ -324,6 +324,10 @@ static void describe(linker *l) {
 ff_status ptx_link(ptx_module *const *modules, uint32_t count, ptx_module **linked, ff_error *error) {
   *linked = NULL;
   if (!count) return ff_fail(error, FF_INVALID, "there is no module to link");
+  for (uint32_t m = 0; m < count; m++) {
+    ff_status read = ptx_module_read(modules[m], error);
+    if (read != FF_OK) return read;
+  }
   linker l = {.modules = modules, .count = count, .linked = ff_alloc(sizeof *l.linked), .error = error};
   l.vars = ff_arena_alloc(&l.scratch, count * sizeof *l.vars);
   l.funcs = ff_arena_alloc(&l.scratch, count * sizeof *l.funcs);

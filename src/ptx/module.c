@@ -22,6 +22,7 @@ ptx_var *ptx_find_var(const ptx_module *module, const char *name) { return ff_ma
 
 void ptx_module_free(ptx_module *module) {
   if (!module) return;
+  ptx_parser_free(module);
   ff_arena arena = module->arena;
   ff_map_free(&module->func_names);
   ff_map_free(&module->var_names);

@@ -52,6 +52,8 @@ static void check_func(const ptx_module *m, const ptx_func *func, uint32_t index
   }
 }
 
+void ptx_func_check(const ptx_func *func) { check_func(func->module, func, func->index); }
+
 void ptx_module_check(const ptx_module *m) {
   for (uint32_t v = 0; v < m->var_count; v++) {
     check_var(m, NULL, m->vars[v], v);

@@ -143,6 +143,25 @@ static void check_persistent(const ptx_module *module, const ptx_persistent_opti
   ptx_persistent_free(made);
 }
 
+/* Kernels that are read later, the last one first: the same module, unless the text is one of those that say so. */
+static void check_later(const ptx_module *module) {
+  ff_error error;
+  ff_text first = {0}, second = {0};
+  ptx_module *later;
+  ff_status status = ptx_module_parse_later("fuzz", module->text, module->text_length, &later, &error);
+  for (uint32_t i = status ? 0 : later->func_count; i-- > 0 && !status;)
+    status = ptx_func_read(later->funcs[i], &error);
+  if (status == FF_OK) {
+    ptx_print_module(module, &first);
+    ptx_print_module(later, &second);
+    FF_ASSERT(!strcmp(first.chars, second.chars));
+  }
+  FF_ASSERT(status == FF_OK || (status == FF_UNSUPPORTED && strstr(error.message, "read alone")));
+  ptx_module_free(later);
+  free(first.chars);
+  free(second.chars);
+}
+
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
   ff_error error = {0};
   ptx_module *module, *linked;
@@ -154,6 +173,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
   }
   for (uint32_t i = 0; i < module->func_count; i++) check_func(module->funcs[i]);
   check_printed(module);
+  check_later(module);
   check_offload(module);
   check_instrumented(module);
   check_persistent(module, &(ptx_persistent_options){0});

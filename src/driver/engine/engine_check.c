@@ -37,6 +37,7 @@ static size_t check_modules(void) {
   CHECK_LIST(engine_module, ff_engine.modules, ENGINE_HANDLE_MODULE);
   for (const engine_module *m = ff_engine.modules; m; m = m->next) {
     check_loaded(m);
+    FF_ASSERT((m->next ? m->next->before : ff_engine.last_module) == m);
     CHECK_LIST(engine_function, m->functions, ENGINE_HANDLE_FUNCTION);
     CHECK_LIST(engine_variable, m->variables, ENGINE_HANDLE_VARIABLE);
   }

@@ -208,7 +208,8 @@ struct engine_module {
   exec_program *programs[ENGINE_DEVICES_MAX];
   engine_function *functions;
   engine_variable *variables;
-  engine_module *next;
+  ff_map function_names, variable_names; /* both lists, by name */
+  engine_module *next, *before;
 };
 
 /* ---- everything ---- */
@@ -249,7 +250,7 @@ typedef struct engine_state {
   engine_green *greens;
   uint64_t next_green;
   engine_event *events;
-  engine_module *modules;
+  engine_module *modules, *last_module; /* in order of registration */
   FF_VEC(engine_note) notes;
   uint32_t next_stream[ENGINE_DEVICES_MAX], generation[ENGINE_DEVICES_MAX];
   uint32_t next_event, next_module, next_kernel;

@@ -279,9 +279,9 @@ static engine_module *make_module(const void *binary) {
   module->binary = binary;
   module->device = ENGINE_ANY_DEVICE;
   module->number = ++ff_engine.next_module;
-  engine_module **tail = &ff_engine.modules;
-  while (*tail) tail = &(*tail)->next;
-  *tail = module;
+  module->before = ff_engine.last_module;
+  *(module->before ? &module->before->next : &ff_engine.modules) = module;
+  ff_engine.last_module = module;
   engine_handles_add(&ff_engine.handles, module, ENGINE_HANDLE_MODULE);
   return module;
 }
@@ -335,9 +335,10 @@ static void free_module(engine_module *module) {
   free(module->kernels_file);
   kernel_text_close(module->text);
   free(module->unsaid);
-  engine_module **at = &ff_engine.modules;
-  while (*at != module) at = &(*at)->next;
-  *at = module->next;
+  *(module->before ? &module->before->next : &ff_engine.modules) = module->next;
+  *(module->next ? &module->next->before : &ff_engine.last_module) = module->before;
+  ff_map_free(&module->function_names);
+  ff_map_free(&module->variable_names);
   engine_handles_remove(&ff_engine.handles, module);
   free(module);
 }
@@ -503,36 +504,36 @@ void engine_module_trace(engine_module *module) {
 
 /* ---- functions ---- */
 
+/* A library that is found once stays loaded; what the program has itself may go. NULL: there is none. */
+static void *demangler_symbol(void) {
+  static _Atomic(void *) library;
+  void *symbol = dlsym(RTLD_DEFAULT, "__cxa_demangle");
+  if (symbol) return symbol;
+  if (!library) library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL);
+  return library ? dlsym(library, "__cxa_demangle") : NULL;
+}
+
 /* The C++ name a person reads. The demangler belongs to the program's C++ library; without one the name stays. It is
  * only asked of mangled names: loading the library takes longer than many a kernel, and it would make `int` of one that
  * is called `i`. */
 char *engine_demangle(const char *name) {
   if (strncmp(name, "_Z", 2)) return ff_strdup(name);
   char *(*demangler)(const char *, char *, size_t *, int *) = NULL;
-  void *symbol = dlsym(RTLD_DEFAULT, "__cxa_demangle");
-  if (!symbol) {
-    void *library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL);
-    if (library) symbol = dlsym(library, "__cxa_demangle");
-  }
+  void *symbol = demangler_symbol();
   memcpy(&demangler, &symbol, sizeof demangler);
   int status = -1;
   char *text = demangler ? demangler(name, NULL, NULL, &status) : NULL;
   return text && status == 0 ? text : ff_strdup(name);
 }
 
-static engine_function *named_function(engine_module *module, const char *name) {
-  for (engine_function *f = module->functions; f; f = f->next)
-    if (!strcmp(f->name, name)) return f;
-  return NULL;
-}
-
 static engine_function *make_function(engine_module *module, const char *name) {
-  engine_function *function = named_function(module, name);
+  engine_function *function = ff_map_get(&module->function_names, name);
   if (function) return function;
   function = ff_alloc(sizeof *function);
   *function = (engine_function){.name = ff_strdup(name), .module = module, .next = module->functions};
   for (uint32_t d = 0; d < ENGINE_DEVICES_MAX; d++) function->on[d].dynamic_shared = function->on[d].carveout = -1;
   module->functions = function;
+  ff_map_set(&module->function_names, function->name, function);
   engine_handles_add(&ff_engine.handles, function, ENGINE_HANDLE_FUNCTION);
   return function;
 }
@@ -619,12 +620,12 @@ cudaError_t engine_function_load_locked(engine_function *function, int device) {
 /* ---- variables ---- */
 
 static engine_variable *make_variable(engine_module *module, const char *name, size_t bytes) {
-  engine_variable *variable = module->variables;
-  while (variable && strcmp(variable->name, name)) variable = variable->next;
+  engine_variable *variable = ff_map_get(&module->variable_names, name);
   if (variable) return variable;
   variable = ff_alloc(sizeof *variable);
   *variable = (engine_variable){.name = ff_strdup(name), .module = module, .bytes = bytes, .next = module->variables};
   module->variables = variable;
+  ff_map_set(&module->variable_names, variable->name, variable);
   engine_handles_add(&ff_engine.handles, variable, ENGINE_HANDLE_VARIABLE);
   return variable;
 }

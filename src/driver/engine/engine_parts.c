@@ -116,6 +116,19 @@ static void limit_registers(ptx_module *part, uint32_t most) {
     if (part->funcs[f]->entry && !part->funcs[f]->maxnreg) part->funcs[f]->maxnreg = most;
 }
 
+/* Kernels of a program's own only text are read when they are wanted; one that the program loads is right or wrong as a
+ * whole when it does. What is done to all kernels of a module needs all of them. */
+static bool may_read_later(const engine_module *module) {
+  const engine_source *only = module->sources.items;
+  return module->binary && module->sources.count == 1 && !only->max_registers && !ff_engine.options.sm_count;
+}
+
+static ff_status parse_source(const engine_module *module, const engine_source *source, ptx_module **parsed,
+                              ff_error *error) {
+  if (may_read_later(module)) return ptx_module_parse_later(source->name, source->text, source->length, parsed, error);
+  return ptx_module_parse(source->name, source->text, source->length, parsed, error);
+}
+
 /* Parses until nothing more is needed: parsed[i] belongs to source i. */
 static ff_status parse_needed(part_choice *choice, ptx_module **parsed, ff_error *error) {
   const engine_module *module = choice->module;
@@ -125,7 +138,7 @@ static ff_status parse_needed(part_choice *choice, ptx_module **parsed, ff_error
     for (size_t i = 0; i < module->sources.count; i++) {
       const engine_source *source = &module->sources.items[i];
       if (!choice->needed[i] || parsed[i]) continue;
-      ff_status status = ptx_module_parse(source->name, source->text, source->length, &parsed[i], error);
+      ff_status status = parse_source(module, source, &parsed[i], error);
       if (status) return status;
       limit_registers(parsed[i], source->max_registers);
       need_externals(choice, parsed[i]);

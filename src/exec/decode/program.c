@@ -92,39 +92,61 @@ void exec_program_restart(exec_program *program) {
   }
 }
 
-static void add_taken(exec_program *program, const ptx_symbol *symbol) {
-  if (!symbol || !symbol->func) return;
-  for (uint32_t n = 0; n < program->taken_count; n++)
-    if (program->taken[n] == symbol->func) return;
+static void add_taken(exec_program *program, bool *known, const ptx_symbol *symbol) {
+  if (!symbol || !symbol->func || known[symbol->func->index]) return;
+  known[symbol->func->index] = true;
   program->taken[program->taken_count++] = symbol->func;
 }
 
-/* Functions whose address is taken: an indirect call may reach them. */
+/* Kernels of the module that were only noticed so far (ptx_module_parse_later). */
+static ff_status read_all(const exec_program *program, ff_error *error) {
+  ff_status status = FF_OK;
+  for (uint32_t f = 0; f < program->module->func_count && status == FF_OK; f++)
+    status = ptx_func_read(program->module->funcs[f], error);
+  return status;
+}
+
+/* Functions whose address is taken, once a kernel with an indirect call wants to know: it may reach them. All are read.
+ */
 static void find_taken(exec_program *program) {
   const ptx_module *module = program->module;
+  if (program->taken) return;
   program->taken = ff_alloc((module->func_count + 1) * sizeof *program->taken);
+  bool *known = ff_alloc(module->func_count + 1);
   for (uint32_t v = 0; v < module->var_count; v++)
-    for (uint32_t n = 0; n < module->vars[v]->init_count; n++) add_taken(program, module->vars[v]->inits[n].symbol);
+    for (uint32_t n = 0; n < module->vars[v]->init_count; n++)
+      add_taken(program, known, module->vars[v]->inits[n].symbol);
   for (uint32_t f = 0; f < module->func_count; f++) {
     const ptx_func *func = module->funcs[f];
     for (uint32_t n = 0; n < func->instr_count; n++)
       for (uint32_t k = 0; func->instrs[n].opcode != PTX_OP_CALL && k < func->instrs[n].operand_count; k++)
-        add_taken(program, func->instrs[n].operands[k].symbol);
+        add_taken(program, known, func->instrs[n].operands[k].symbol);
   }
+  free(known);
+}
+
+/* Variables are handed to it by the caller; the rest is empty. */
+static exec_program *make_program(const ptx_module *module, exec_memory *memory, struct exec_facts_table *facts) {
+  exec_program *made = ff_alloc(sizeof *made);
+  made->module = module;
+  made->memory = memory;
+  made->facts = facts;
+  made->vars = ff_alloc((module->var_count + 1) * sizeof *made->vars);
+  made->kernels = ff_alloc((module->func_count + 1) * sizeof(exec_kernel *));
+  for (uint32_t v = 0; v < module->var_count; v++)
+    if (module->vars[v]->space == PTX_SPACE_CONST) made->const_bytes += module->vars[v]->size;
+  pthread_mutex_init(&made->lock, NULL);
+  return made;
 }
 
 ff_status exec_program_create_sharing(const ptx_module *linked, exec_memory *memory, exec_program *managed_from,
                                       exec_program **program, ff_error *error) {
   if (linked->address_size != 64) return ff_fail(error, FF_UNSUPPORTED, "%s: .address_size 32", linked->name);
-  exec_program *made = ff_alloc(sizeof *made);
-  made->module = linked;
-  made->memory = memory;
+  bool same = managed_from && managed_from->module == linked;
+  exec_program *made =
+      make_program(linked, memory, same ? exec_facts_share(managed_from->facts) : exec_facts_create(linked));
   made->managed_from = managed_from;
   made->owns_managed = !managed_from;
-  made->vars = ff_alloc((linked->var_count + 1) * sizeof *made->vars);
-  made->facts = managed_from && managed_from->module == linked ? exec_facts_share(managed_from->facts)
-                                                               : exec_facts_create(linked);
-  pthread_mutex_init(&made->lock, NULL);
   ff_status status = FF_OK;
   for (uint32_t v = 0; v < linked->var_count && status == FF_OK; v++)
     if (in_memory(linked->vars[v])) status = place_variable(made, linked->vars[v], error);
@@ -133,7 +155,6 @@ ff_status exec_program_create_sharing(const ptx_module *linked, exec_memory *mem
     exec_program_free(made);
     return status;
   }
-  find_taken(made);
   made->managed_from = NULL;
   *program = made;
   return FF_OK;
@@ -154,13 +175,8 @@ static ff_status borrow_variable(exec_program *program, const exec_program *base
 
 ff_status exec_program_create_part(const ptx_module *part, exec_program *base, exec_program **program,
                                    ff_error *error) {
-  exec_program *made = ff_alloc(sizeof *made);
-  made->module = part;
-  made->memory = base->memory;
+  exec_program *made = make_program(part, base->memory, exec_facts_create(part));
   made->borrows = true;
-  made->vars = ff_alloc((part->var_count + 1) * sizeof *made->vars);
-  made->facts = exec_facts_create(part);
-  pthread_mutex_init(&made->lock, NULL);
   ff_status status = FF_OK;
   for (uint32_t v = 0; v < part->var_count && status == FF_OK; v++)
     if (in_memory(part->vars[v])) status = borrow_variable(made, base, part->vars[v], error);
@@ -168,7 +184,6 @@ ff_status exec_program_create_part(const ptx_module *part, exec_program *base, e
     exec_program_free(made);
     return status;
   }
-  find_taken(made);
   *program = made;
   return FF_OK;
 }
@@ -179,6 +194,7 @@ void exec_program_hand_over(exec_program *from, exec_program *to) {
 }
 
 static void free_kernel(exec_kernel *kernel) {
+  if (!kernel) return;
   for (uint32_t n = 0; n < 2 * EXEC_ISAS; n++) ff_arena_free(&kernel->code[n].arena);
   if (kernel->params_memory) exec_memory_release(kernel->program->memory, kernel->params_memory->address, NULL);
   if (kernel->workspace) exec_memory_release(kernel->program->memory, kernel->workspace->address, NULL);
@@ -192,11 +208,8 @@ static void free_kernel(exec_kernel *kernel) {
 
 void exec_program_free(exec_program *program) {
   if (!program) return;
-  while (program->kernels) {
-    exec_kernel *next = program->kernels->next;
-    free_kernel(program->kernels);
-    program->kernels = next;
-  }
+  for (uint32_t f = 0; f < program->module->func_count; f++) free_kernel(program->kernels[f]);
+  free(program->kernels);
   for (uint32_t v = 0; v < program->module->var_count && !program->borrows; v++) {
     if (!program->vars[v] || (program->module->vars[v]->managed && !program->owns_managed)) continue;
     if (is_opaque(program->module->vars[v])) exec_texture_forget_cells(program->memory, program->vars[v]->address);
@@ -221,24 +234,40 @@ ff_status exec_program_variable(exec_program *program, const char *name, uint64_
 
 /* ---- what a kernel reaches ---- */
 
+/* The function's slot of reach_at, or the empty one where it would be. */
+static uint32_t *reach_slot(const exec_kernel *kernel, const ptx_func *func) {
+  uint32_t at = func->index & (kernel->reach_slots - 1);
+  while (kernel->reach_at[at] && kernel->reach[kernel->reach_at[at] - 1] != func)
+    at = (at + 1) & (kernel->reach_slots - 1);
+  return &kernel->reach_at[at];
+}
+
 uint32_t exec_kernel_function(const exec_kernel *kernel, const ptx_func *func) {
-  uint32_t at = func->index < kernel->program->module->func_count ? kernel->reach_at[func->index] : 0;
-  return at && kernel->reach[at - 1] == func ? at - 1 : EXEC_NO_OFFSET;
+  uint32_t at = *reach_slot(kernel, func);
+  return at ? at - 1 : EXEC_NO_OFFSET;
+}
+
+static void grow_reach(exec_kernel *kernel) {
+  kernel->reach_slots = kernel->reach_slots ? 2 * kernel->reach_slots : 4;
+  kernel->reach = ff_realloc(kernel->reach, kernel->reach_slots / 2 * sizeof *kernel->reach);
+  free(kernel->reach_at);
+  kernel->reach_at = ff_alloc(kernel->reach_slots * sizeof *kernel->reach_at);
+  for (uint32_t n = 0; n < kernel->reach_count; n++) *reach_slot(kernel, kernel->reach[n]) = n + 1;
 }
 
 static void add_reach(exec_kernel *kernel, const ptx_func *func) {
   if (!func->has_body || exec_kernel_function(kernel, func) != EXEC_NO_OFFSET) return;
+  if (2 * (kernel->reach_count + 1) > kernel->reach_slots) grow_reach(kernel);
   kernel->reach[kernel->reach_count++] = func;
-  kernel->reach_at[func->index] = kernel->reach_count;
+  *reach_slot(kernel, func) = kernel->reach_count;
 }
 
-static void find_reach(exec_kernel *kernel) {
-  const exec_program *program = kernel->program;
-  uint32_t functions = program->module->func_count;
-  kernel->reach = ff_alloc((functions + 2) * sizeof *kernel->reach);
-  kernel->reach_at = ff_alloc((functions + 1) * sizeof *kernel->reach_at);
+static ff_status find_reach(exec_kernel *kernel, ff_error *error) {
+  exec_program *program = kernel->program;
+  ff_status status = FF_OK;
+  grow_reach(kernel);
   add_reach(kernel, kernel->func);
-  for (uint32_t f = 0; f < kernel->reach_count; f++) {
+  for (uint32_t f = 0; f < kernel->reach_count && status == FF_OK; f++) {
     const exec_facts *facts = exec_facts_of(program->facts, kernel->reach[f]);
     kernel->info.may_wait |= f ? facts->waits_in_loop : facts->waits;
     kernel->info.reads_smid |= facts->reads_smid;
@@ -247,18 +276,22 @@ static void find_reach(exec_kernel *kernel) {
     kernel->launches |= facts->launches;
     kernel->recursive |= facts->calls_indirect; /* the depth is unknown */
     for (uint32_t n = 0; n < facts->callee_count; n++) add_reach(kernel, facts->callees[n]);
-    if (!facts->calls_indirect || kernel->reaches_taken) continue;
+    if (facts->launches || facts->calls_indirect) status = read_all(program, error); /* it may ask for any of them */
+    if (!facts->calls_indirect || kernel->reaches_taken || status != FF_OK) continue;
     kernel->reaches_taken = true;
+    find_taken(program);
     for (uint32_t t = 0; t < program->taken_count; t++)
       if (!program->taken[t]->entry) add_reach(kernel, program->taken[t]);
   }
+  return status;
 }
 
 uint32_t exec_functions_of(const ptx_module *linked, const ptx_func *func, const ptx_func ***reach) {
   exec_program program = {.module = linked, .facts = exec_facts_create(linked)};
   exec_kernel kernel = {.program = &program, .func = func};
-  find_taken(&program);
-  find_reach(&kernel);
+  ff_status found = find_reach(&kernel, NULL);
+  FF_ASSERT(found == FF_OK); /* the module is whole */
+  (void)found;
   exec_facts_free(program.facts);
   free(program.taken);
   free(kernel.reach_at);
@@ -445,14 +478,6 @@ static uint32_t register_count(const exec_kernel *kernel) {
   return limit && most > limit ? limit : most;
 }
 
-static uint32_t const_bytes(const exec_kernel *kernel) {
-  uint64_t total = 0;
-  const ptx_module *module = kernel->program->module;
-  for (uint32_t v = 0; v < module->var_count; v++)
-    if (module->vars[v]->space == PTX_SPACE_CONST) total += module->vars[v]->size;
-  return total > UINT32_MAX ? UINT32_MAX : (uint32_t)total;
-}
-
 static ff_status describe(exec_kernel *kernel, ff_error *error) {
   exec_kernel_info *info = &kernel->info;
   const ptx_module *module = kernel->func->source; /* programs ask for what the kernel itself was compiled for */
@@ -462,7 +487,8 @@ static ff_status describe(exec_kernel *kernel, ff_error *error) {
   info->ptx_version = module->version_major * 10 + module->version_minor;
   info->target = module->target;
   layout_params(kernel);
-  find_reach(kernel);
+  ff_status status = find_reach(kernel, error);
+  if (status != FF_OK) return status;
   for (uint32_t f = 0; f < kernel->reach_count; f++) {
     if (exec_facts_of(kernel->program->facts, kernel->reach[f])->local_bytes > EXEC_MAX_LOCAL)
       return ff_fail(error, FF_LIMIT, "%s: more local memory than the %u KiB that a thread can have",
@@ -476,8 +502,8 @@ static ff_status describe(exec_kernel *kernel, ff_error *error) {
     return ff_fail(error, FF_LIMIT, "kernel %s: %" PRIu64 " bytes of stack per thread", info->name, local);
   info->local_bytes = (uint32_t)local;
   info->registers = register_count(kernel);
-  info->const_bytes = const_bytes(kernel);
-  ff_status status = layout_shared(kernel, error);
+  info->const_bytes = kernel->program->const_bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)kernel->program->const_bytes;
+  status = layout_shared(kernel, error);
   if (status == FF_OK && takes_param_address(kernel->func)) {
     status = exec_memory_allocate(kernel->program->memory, info->param_bytes ? info->param_bytes : 1, 0,
                                   EXEC_MEMORY_DEVICE, "kernel parameters", &kernel->params_memory, error);
@@ -487,17 +513,18 @@ static ff_status describe(exec_kernel *kernel, ff_error *error) {
   return status;
 }
 
-static ff_status make_kernel(exec_program *program, const ptx_func *func, exec_kernel **kernel, ff_error *error) {
+static ff_status make_kernel(exec_program *program, ptx_func *func, exec_kernel **kernel, ff_error *error) {
+  ff_status status = ptx_func_read(func, error);
+  if (status != FF_OK) return status;
   exec_kernel *made = ff_alloc(sizeof *made);
   made->program = program;
   made->func = func;
-  ff_status status = describe(made, error);
+  status = describe(made, error);
   if (status != FF_OK) {
     free_kernel(made);
     return status;
   }
-  made->next = program->kernels;
-  program->kernels = made;
+  program->kernels[func->index] = made;
   *kernel = made;
   return FF_OK;
 }
@@ -505,14 +532,11 @@ static ff_status make_kernel(exec_program *program, const ptx_func *func, exec_k
 ff_status exec_program_kernel(exec_program *program, const char *name, exec_kernel **kernel, ff_error *error) {
   pthread_mutex_lock(&program->lock);
   ff_status status = FF_OK;
-  exec_kernel *found = program->kernels;
-  while (found && strcmp(found->info.name, name)) found = found->next;
-  if (!found) {
-    const ptx_func *func = ptx_find_func(program->module, name);
-    if (!func || !func->entry || !func->has_body)
-      status = ff_fail(error, FF_NOT_FOUND, "%s: no kernel '%s'", program->module->name, name);
-    else status = make_kernel(program, func, &found, error);
-  }
+  ptx_func *func = ptx_find_func(program->module, name);
+  exec_kernel *found = func ? program->kernels[func->index] : NULL;
+  if (!func || !func->entry || !func->has_body)
+    status = ff_fail(error, FF_NOT_FOUND, "%s: no kernel '%s'", program->module->name, name);
+  else if (!found) status = make_kernel(program, func, &found, error);
   pthread_mutex_unlock(&program->lock);
   if (status == FF_OK) *kernel = found;
   return status;

@@ -26,13 +26,14 @@ struct exec_kernel {
   exec_program *program;
   const ptx_func *func;
   const ptx_func **reach; /* every function it can call, itself first */
-  uint32_t *reach_at;     /* by ptx_func.index: its index there + 1; 0: it is not reached */
   uint32_t reach_count;
-  bool reaches_taken;                   /* every function whose address is taken */
-  bool recursive;                       /* or with indirect calls: the stack is not known beforehand */
-  bool prints;                          /* calls vprintf */
-  bool launches;                        /* calls for kernels of its own: children.c */
-  bool pulls;                           /* its blocks take their work from a queue (ptx/rewrite/persistent.h) */
+  uint32_t *reach_at;   /* where a function is in `reach`, + 1; 0: none: a hash table by ptx_func.index, */
+  uint32_t reach_slots; /* with a power of two of slots, at least half of them empty */
+  bool reaches_taken;   /* every function whose address is taken */
+  bool recursive;       /* or with indirect calls: the stack is not known beforehand */
+  bool prints;          /* calls vprintf */
+  bool launches;        /* calls for kernels of its own: children.c */
+  bool pulls;           /* its blocks take their work from a queue (ptx/rewrite/persistent.h) */
   const exec_allocation *params_memory; /* a parameter's address is taken: they stand there; else NULL */
   const exec_allocation *workspace;     /* of its cooperative launches; NULL: there was none */
   FF_VEC(exec_shared_var) shared;
@@ -42,7 +43,6 @@ struct exec_kernel {
   uint32_t mark_count;
   exec_code code[2 * EXEC_ISAS]; /* decoded on demand; the second half is for launches that are checked */
   ff_arena arena;
-  exec_kernel *next;
 };
 
 struct exec_program {
@@ -51,10 +51,11 @@ struct exec_program {
   const exec_allocation **vars; /* per module variable; NULL: not in global or constant memory */
   /* while it is made: the program whose managed variables it takes; NULL: it makes its own */
   exec_program *managed_from;
-  bool owns_managed; /* frees them */
-  bool borrows;      /* all variables are another program's */
-  exec_kernel *kernels;
-  const ptx_func **taken; /* functions whose address is taken somewhere in the module */
+  bool owns_managed;      /* frees them */
+  bool borrows;           /* all variables are another program's */
+  exec_kernel **kernels;  /* by ptx_func.index; NULL: not asked for yet */
+  uint64_t const_bytes;   /* of all its .const variables */
+  const ptx_func **taken; /* functions whose address is taken somewhere in the module; NULL: not asked for yet */
   uint32_t taken_count;
   struct exec_facts_table *facts; /* of the module's functions (function_facts.h) */
   pthread_mutex_t lock;

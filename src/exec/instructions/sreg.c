@@ -109,6 +109,15 @@ static bool is_wide(ptx_sreg sreg) {
          sreg == PTX_SREG_CURRENT_GRAPH_EXEC;
 }
 
+static void fill(core_warp *w, const exec_instr *i, uint64_t value, bool wide) {
+  uint64_t *pairs = exec_u64(&w->x, i->dst);
+  uint32_t *words = exec_u32(&w->x, i->dst);
+  if (wide)
+    for (uint32_t lane = 0; lane < EXEC_LANES; lane++) pairs[lane] = value;
+  else
+    for (uint32_t lane = 0; lane < EXEC_LANES; lane++) words[lane] = (uint32_t)value;
+}
+
 void core_read_sreg(core_warp *w, const exec_instr *i) {
   ptx_sreg sreg = (ptx_sreg)i->aux;
   uint32_t mask = w->x.mask;
@@ -123,6 +132,10 @@ void core_read_sreg(core_warp *w, const exec_instr *i) {
     return;
   }
   uint64_t value = uniform(w, i);
+  if (mask == EXEC_ALL_LANES) {
+    fill(w, i, value, is_wide(sreg));
+    return;
+  }
   for (uint32_t lane = 0; lane < EXEC_LANES; lane++) {
     if (!(mask >> lane & 1)) continue;
     if (is_wide(sreg)) exec_u64(&w->x, i->dst)[lane] = value;

@@ -190,9 +190,10 @@ const exec_function *core_callee(core_warp *w, const exec_instr *i) {
     if ((w->active >> lane & 1) && address[lane] == address[first]) same |= 1u << lane;
   uint64_t distance = address[first] - EXEC_CODE_WINDOW, index = distance / 16 - 1;
   const exec_kernel *kernel = w->launch->kernel;
-  bool is_function = distance % 16 == 0 && distance && index < kernel->program->module->func_count;
-  uint32_t f = is_function ? kernel->reach_at[index] : 0; /* one more than the function's; the kernel itself is 1 */
-  if (f < 2)
+  const ptx_module *module = kernel->program->module;
+  bool is_function = distance % 16 == 0 && distance && index < module->func_count;
+  uint32_t f = is_function ? exec_kernel_function(kernel, module->funcs[index]) : EXEC_NO_OFFSET;
+  if (f == EXEC_NO_OFFSET || !f) /* 0 is the kernel itself */
     core_fault(w, i, first, EXEC_FAULT_INVALID_PC, address[first], "indirect call to 0x%llx, where no function is",
                (unsigned long long)address[first]);
   if (same != w->active) {
@@ -200,5 +201,5 @@ const exec_function *core_callee(core_warp *w, const exec_instr *i) {
     w->active = same;
     w->active_count = core_lane_count(same);
   }
-  return core_function(w->launch, f - 1);
+  return core_function(w->launch, f);
 }

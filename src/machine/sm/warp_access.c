@@ -115,14 +115,11 @@ static bool waits_still(const progress *p, uint64_t bit) {
   return true;
 }
 
-/* The same for a line of which the warp knows that its far-fault is not over, without a look at the page. false: its
- * page was asked for by another line. */
-static bool waits_unserved(progress *p, uint64_t line, uint64_t bit) {
-  uint64_t page = trace_line_address(line) >> p->path->gmmu->seen_shift;
-  if (seen_find(p, page, 0)) return false;
+/* The line waits on: its far-fault is not over, as the warp knows without a look at the page. After a pause of the
+ * access the page may be among the seen ones twice: nothing comes of that. */
+static void wait_unserved(progress *p, uint64_t line, uint64_t bit) {
   p->w->waiting |= bit;
-  see(p, page, 0, 0, false);
-  return true;
+  see(p, trace_line_address(line) >> p->path->gmmu->seen_shift, 0, 0, false);
 }
 
 /* Translates the line's page, unless that was done for this access. false: the line must wait. *ready: when it may
@@ -261,7 +258,10 @@ static bool send_lines(progress *p, uint64_t limit) {
   for (uint64_t left = w->todo; left && !p->blocked; left &= left - 1) {
     if (p->at > limit) return false;
     uint32_t i = (uint32_t)__builtin_ctzll(left);
-    if (w->unserved & left & -left && waits_unserved(p, lines[i], left & -left)) continue;
+    if (w->unserved & left & -left) {
+      wait_unserved(p, lines[i], left & -left);
+      continue;
+    }
     prefetch_ahead(p, lines, count, i);
     one_line(p, *w->record, lines[i], UINT64_C(1) << i);
   }
@@ -279,6 +279,17 @@ static void set_pace(progress *p, const timing *t, const uint64_t *record) {
   if (passes > 1 && lines > 1 && (passes - 1) * t->cycle / (lines - 1) > p->step)
     p->step = (passes - 1) * t->cycle / (lines - 1);
   if (passes > 1 && lines == 1) p->hold = (passes - 1) * t->cycle;
+}
+
+/* Of the lines that wait, of which the warp knows that they do, each has a page of its own: a page's first line asked
+ * for it. */
+static void check_waiting(const access_path *a, const warp *w) {
+  uint32_t shift = a->gmmu->seen_shift;
+  const uint64_t *lines = w->record + 2 + w->first_line;
+  for (uint64_t left = w->waiting & w->unserved; left; left &= left - 1)
+    for (uint64_t others = left & (left - 1); others; others &= others - 1)
+      FF_ASSERT(trace_line_address(lines[__builtin_ctzll(left)]) >> shift !=
+                trace_line_address(lines[__builtin_ctzll(others)]) >> shift);
 }
 
 bool access_continue(access_path *a, warp *w, ps *time) {
@@ -312,6 +323,7 @@ bool access_continue(access_path *a, warp *w, ps *time) {
     return true;
   }
   bool verified = w->verify;
+  if (verified && ff_check_level >= 2) check_waiting(a, w);
   w->verify = p.batches && !verified && (uint32_t)__builtin_popcountll(w->waiting) > w->waiting_units;
   if (w->verify) w->waiting = 0;
   if ((!w->waiting_units && !p.blocked) || w->woken || w->verify) { /* what it waited for came while it was held up */

@@ -297,7 +297,9 @@ static void parse_item(ptx_parser *parser) {
   case PTX_DIR_SECTION: ptx_parse_section(parser); return;
   case PTX_DIR_PRAGMA: ptx_parse_pragma(parser); return;
   case PTX_DIR_ALIAS: parse_alias(parser); return;
-  case PTX_DIR_ENTRY: ptx_parse_function(parser, linkage, true); return;
+  case PTX_DIR_ENTRY:
+    if (!ptx_notice_kernel(parser, linkage)) ptx_parse_function(parser, linkage, true);
+    return;
   case PTX_DIR_FUNC: ptx_parse_function(parser, linkage, false); return;
   case PTX_DIR_GLOBAL:
   case PTX_DIR_CONST:
@@ -310,13 +312,10 @@ static void parse_item(ptx_parser *parser) {
 }
 
 /* .file may stand behind the .loc that uses it: only now is it known whether a file number means anything. */
-static void check_files(ptx_parser *parser) {
-  for (size_t f = 0; f < parser->funcs.count; f++) {
-    ptx_func *func = parser->funcs.items[f];
-    for (uint32_t i = 0; i < func->instr_count; i++)
-      if (func->instrs[i].source_file >= parser->files.count)
-        func->instrs[i].source_file = func->instrs[i].source_line = 0;
-  }
+void ptx_check_files(ptx_parser *parser, ptx_func *func) {
+  for (uint32_t i = 0; i < func->instr_count; i++)
+    if (func->instrs[i].source_file >= parser->files.count)
+      func->instrs[i].source_file = func->instrs[i].source_line = 0;
 }
 
 static void finish(ptx_parser *parser) {
@@ -327,7 +326,7 @@ static void finish(ptx_parser *parser) {
     return;
   }
   if (!ptx_resolve_forwards(parser)) return;
-  check_files(parser);
+  for (size_t f = 0; f < parser->funcs.count; f++) ptx_check_files(parser, parser->funcs.items[f]);
   module->vars = ptx_keep_items(parser, parser->module_vars.items, parser->module_vars.count, sizeof(ptx_var *));
   module->var_count = (uint32_t)parser->module_vars.count;
   module->funcs = ptx_keep_items(parser, parser->funcs.items, parser->funcs.count, sizeof(ptx_func *));
@@ -337,7 +336,9 @@ static void finish(ptx_parser *parser) {
   ptx_module_index(module);
 }
 
-static void free_parser(ptx_parser *parser) {
+void ptx_parser_free(ptx_module *module) {
+  ptx_parser *parser = module->parser;
+  if (!parser) return;
   ptx_names_free(&parser->names);
   free(parser->module_vars.items);
   free(parser->funcs.items);
@@ -348,31 +349,46 @@ static void free_parser(ptx_parser *parser) {
   free(parser->instrs.items);
   free(parser->labels.items);
   free(parser->pendings.items);
+  free(parser);
+  module->parser = NULL;
 }
 
-/* The module with its copy of the text. Fat binaries may pad PTX with NULs: they are cut off. */
-static ptx_module *new_module(const char *name, const char *text, size_t length) {
+/* The module with its copy of the text, or, of one that is read later, the caller's. Fat binaries may pad PTX with
+ * NULs: they are cut off. */
+static ptx_module *new_module(const char *name, const char *text, size_t length, bool later) {
   ptx_module *module = ff_alloc(sizeof *module);
   while (length && !text[length - 1]) length--;
   module->name = ff_arena_strndup(&module->arena, name, strlen(name));
-  module->text = ff_arena_strndup(&module->arena, text, length);
+  module->text = later ? text : ff_arena_strndup(&module->arena, text, length);
   module->text_length = length;
   module->address_size = 64;
   return module;
 }
 
-ff_status ptx_module_parse(const char *name, const char *text, size_t length, ptx_module **module, ff_error *error) {
-  *module = NULL;
+static ff_status parse(const char *name, const char *text, size_t length, bool later, ptx_module **out,
+                       ff_error *error) {
+  *out = NULL;
   if (length > PTX_LIMIT_TEXT) return ff_fail(error, FF_LIMIT, "%s: more than %zu bytes of PTX", name, PTX_LIMIT_TEXT);
-  ptx_parser parser = {.module = new_module(name, text, length), .error = error};
-  const char *start = parser.module->text;
-  parser.lexer = (ptx_lexer){start, start + parser.module->text_length, start, 1};
-  ptx_next(&parser);
-  while (parser.status == FF_OK && parser.token.kind != PTX_TOKEN_END) parse_item(&parser);
-  if (parser.status == FF_OK) finish(&parser);
-  if (parser.status == FF_OK && ff_check_level >= 2) ptx_module_check(parser.module);
-  if (parser.status == FF_OK) *module = parser.module;
-  else ptx_module_free(parser.module);
-  free_parser(&parser);
-  return parser.status;
+  ptx_module *module = new_module(name, text, length, later);
+  ptx_parser *parser = module->parser = ff_alloc(sizeof *parser);
+  *parser = (ptx_parser){.module = module, .error = error, .later = later};
+  parser->lexer = (ptx_lexer){module->text, module->text + module->text_length, module->text, 1};
+  ptx_next(parser);
+  while (parser->status == FF_OK && parser->token.kind != PTX_TOKEN_END) parse_item(parser);
+  if (parser->status == FF_OK) finish(parser);
+  if (parser->status == FF_OK && ff_check_level >= 2) ptx_module_check(module);
+  ff_status status = parser->status;
+  if (status == FF_OK) *out = module;
+  if (status != FF_OK) ptx_module_free(module);
+  else if (!later) ptx_parser_free(module);
+  return status;
+}
+
+ff_status ptx_module_parse(const char *name, const char *text, size_t length, ptx_module **module, ff_error *error) {
+  return parse(name, text, length, false, module, error);
+}
+
+ff_status ptx_module_parse_later(const char *name, const char *text, size_t length, ptx_module **module,
+                                 ff_error *error) {
+  return parse(name, text, length, true, module, error);
 }

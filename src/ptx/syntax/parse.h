@@ -77,7 +77,9 @@ typedef struct ptx_parser {
   FF_VEC(const char *) files;
   FF_VEC(ptx_forward) forwards;
 
-  ptx_func *func; /* the function whose header or body is being parsed, or NULL */
+  ptx_func *func;    /* the function whose header or body is being parsed, or NULL */
+  bool later;        /* kernels are only noticed (parse_later.c) */
+  ptx_func *reading; /* one that was noticed before; or NULL */
   uint32_t source_file, source_line;
   FF_VEC(ptx_var *) vars;
   FF_VEC(ptx_reg) regs;
@@ -142,6 +144,11 @@ void ptx_parse_function(ptx_parser *parser, ptx_linkage linkage, bool entry);
 uint32_t ptx_add_registers(ptx_parser *parser, const ptx_token *name, ptx_type type, uint32_t vector, uint32_t count,
                            bool range);
 ptx_prototype *ptx_parse_prototype(ptx_parser *parser);
+
+/* parse_later.c: the `.entry` in hand; true: the kernel is noted, and the token behind it in hand. */
+bool ptx_notice_kernel(ptx_parser *parser, ptx_linkage linkage);
+/* parse.c: once it is known which numbers of files there are. */
+void ptx_check_files(ptx_parser *parser, ptx_func *func);
 
 /* parse_instr.c */
 void ptx_parse_instruction(ptx_parser *parser); /* from @ or the mnemonic to the ';' */

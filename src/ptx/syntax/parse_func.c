@@ -456,8 +456,9 @@ static ptx_func *declare(ptx_parser *parser, ptx_func *func, const ptx_token *na
     return func;
   }
   ptx_func *earlier = old->symbol ? old->symbol->func : NULL;
-  bool body = parser->token.kind == '{', taken = earlier && (earlier->has_body || earlier->alias);
-  if (!earlier || !same_signature(earlier, func) || (body && taken)) {
+  bool noticed = earlier && earlier == parser->reading;
+  bool body = parser->token.kind == '{', taken = earlier && !noticed && (earlier->has_body || earlier->alias);
+  if (!earlier || (!noticed && !same_signature(earlier, func)) || (body && taken)) {
     ptx_error_at(parser, name->place, FF_PARSE, "'%s' is declared %s", func->name,
                  taken && body ? "already" : "differently above");
     return NULL;
