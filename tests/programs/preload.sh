@@ -336,4 +336,13 @@ expect_out "result 0, PTX: .version 7.0 of code"
 expect test "$(grep -c "no version information" err)" -eq 0
 run env LD_LIBRARY_PATH="$PWD/jit/empty" "$farfault" run --memory none jit/links
 expect_out "result 5, PTX: "
+
+# pip adds nothing to a folder `nvidia` that exists, and records the package all the same.
+mkdir -p wheels/nvidia/cu13/lib wheels/nvidia_cublas-13.1.dist-info wheels/nvidia_cusparse-12.9.dist-info
+echo 'nvidia/cu13/lib/libcublas.so.13,sha256=0,1' >wheels/nvidia_cublas-13.1.dist-info/RECORD
+echo 'nvidia/cu13/lib/libcusparse.so.12,sha256=0,1' >wheels/nvidia_cusparse-12.9.dist-info/RECORD
+touch wheels/nvidia/cu13/lib/libcublas.so.13
+run "$farfault" run --memory none --cuda-libraries wheels jit/links
+expect_err "wheels: pip has recorded nvidia_cusparse, but its files are not there"
+expect test "$(grep -c 'pip has recorded' err)" -eq 1
 finish
