@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory and an event of two processes (cudaIpc): this program starts itself again, unrelated but for two pipes, which
- * doubles what the first one has filled. Exit status 0: every word is what it must be. */
+/* Memory and an event of two processes (cudaIpc), and memory of a pool: this program starts itself again, unrelated but
+ * for two pipes, which doubles what the first one has filled. Exit status 0: every word is what it must be. */
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,16 @@ enum { WORDS = 65536, THREADS = 256 };
 typedef struct handle {
   char bytes[64];
 } handle;
+
+typedef struct pool_properties { /* cudaMemPoolProps */
+  int type, handles, location[2];
+  char rest[72];
+} pool_properties;
+typedef struct sent {
+  handle memory, event, pooled;
+  int process, pool; /* the pool is this descriptor of that process */
+} sent;
+enum { PINNED = 1, DEVICE = 1, DESCRIPTOR = 1 };
 
 static const char code[] =
     ".version 7.0\n.target sm_50\n.address_size 64\n"
@@ -44,19 +55,58 @@ static void launch(void *kernel, uint64_t at) {
        WORDS / THREADS, 1, 1, THREADS, 1, 1, 0, NULL, arguments, NULL);
 }
 
-static int second(void) {
-  handle handles[2];
-  void *kernel = open_kernel(), *event;
+static uint64_t import_pooled(const sent *s) {
+  char path[64];
   uint64_t at;
-  is_there(sizeof handles, read(0, handles, sizeof handles));
-  CALL(cuIpcOpenMemHandle_v2, (uint64_t *, handle, unsigned), &at, handles[0], 1);
-  CALL(cuIpcOpenEventHandle, (void **, handle), &event, handles[1]);
+  void *pool;
+  snprintf(path, sizeof path, "/proc/%d/fd/%d", s->process, s->pool);
+  int file = open(path, O_RDWR);
+  CALL(cuMemPoolImportFromShareableHandle, (void **, void *, int, unsigned long long), &pool, (void *)(intptr_t)file,
+       DESCRIPTOR, 0);
+  close(file);
+  CALL(cuMemPoolImportPointer, (uint64_t *, void *, const handle *), &at, pool, &s->pooled);
+  return at;
+}
+
+static int second(void) {
+  sent s;
+  void *kernel = open_kernel(), *event;
+  uint64_t at, pooled;
+  is_there(sizeof s, read(0, &s, sizeof s));
+  CALL(cuIpcOpenMemHandle_v2, (uint64_t *, handle, unsigned), &at, s.memory, 1);
+  CALL(cuIpcOpenEventHandle, (void **, handle), &event, s.event);
+  pooled = import_pooled(&s);
   launch(kernel, at);
+  launch(kernel, pooled);
   CALL(cuEventRecord, (void *, void *), event, NULL);
+  CALL(cuMemFreeAsync, (uint64_t, void *), pooled, NULL);
+  CALL(cuCtxSynchronize, (void));
   is_there(1, write(1, "d", 1));
-  is_there(1, read(0, handles, 1));
+  is_there(1, read(0, &s, 1));
   CALL(cuIpcCloseMemHandle, (uint64_t), at);
   return 0;
+}
+
+/* Of `bytes`, with what is in `words`. */
+static uint64_t export_pooled(sent *s, size_t bytes) {
+  pool_properties properties = {.type = PINNED, .handles = DESCRIPTOR, .location = {DEVICE, 0}};
+  uint64_t at;
+  void *pool;
+  CALL(cuMemPoolCreate, (void **, const pool_properties *), &pool, &properties);
+  CALL(cuMemPoolExportToShareableHandle, (int *, void *, int, unsigned long long), &s->pool, pool, DESCRIPTOR, 0);
+  CALL(cuMemAllocFromPoolAsync, (uint64_t *, size_t, void *, void *), &at, bytes, pool, NULL);
+  CALL(cuMemcpyHtoD_v2, (uint64_t, const void *, size_t), at, words, bytes);
+  CALL(cuMemPoolExportPointer, (handle *, uint64_t), &s->pooled, at);
+  s->process = (int)getpid();
+  return at;
+}
+
+/* How many words there are not what they were, that often. */
+static int wrong_at(uint64_t at, uint32_t times) {
+  int wrong = 0;
+  CALL(cuMemcpyDtoH_v2, (void *, uint64_t, size_t), words, at, sizeof words);
+  for (uint32_t i = 0; i < WORDS; i++) wrong += words[i] != times * i * 2654435761u;
+  return wrong;
 }
 
 static int first(char *program) {
@@ -74,23 +124,23 @@ static int first(char *program) {
   close(down[0]);
   close(up[1]);
   void *kernel = open_kernel(), *event;
-  handle handles[2];
-  uint64_t at;
+  sent s;
+  uint64_t at, pooled;
   char done;
   CALL(cuMemAlloc_v2, (uint64_t *, size_t), &at, sizeof words);
   CALL(cuEventCreate, (void **, unsigned), &event, 6);
   for (uint32_t i = 0; i < WORDS; i++) words[i] = i * 2654435761u;
   CALL(cuMemcpyHtoD_v2, (uint64_t, const void *, size_t), at, words, sizeof words);
-  CALL(cuIpcGetMemHandle, (handle *, uint64_t), &handles[0], at);
-  CALL(cuIpcGetEventHandle, (handle *, void *), &handles[1], event);
-  is_there(sizeof handles, write(down[1], handles, sizeof handles));
+  CALL(cuIpcGetMemHandle, (handle *, uint64_t), &s.memory, at);
+  CALL(cuIpcGetEventHandle, (handle *, void *), &s.event, event);
+  pooled = export_pooled(&s, sizeof words);
+  is_there(sizeof s, write(down[1], &s, sizeof s));
   is_there(1, read(up[0], &done, 1));
   CALL(cuStreamWaitEvent, (void *, void *, unsigned), NULL, event, 0);
   launch(kernel, at);
-  CALL(cuMemcpyDtoH_v2, (void *, uint64_t, size_t), words, at, sizeof words);
+  int wrong = wrong_at(at, 4) + wrong_at(pooled, 2);
   is_there(1, write(down[1], "g", 1));
-  for (uint32_t i = 0; i < WORDS; i++)
-    if (words[i] != 4 * i * 2654435761u) return 1;
+  if (wrong) return 1;
   CALL(cuMemFree_v2, (uint64_t), at);
   if (waitpid(child, &status, 0) != child || status) return 7;
   puts("good");

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Memory and an event of two processes, cudaIpc handles. $3: the folder of fixtures.
+# Memory and an event of two processes, cudaIpc handles, and memory of a pool. $3: the folder of fixtures.
 source "$(dirname "$0")/common.sh"
 program=$3/ipc
 
@@ -12,6 +12,7 @@ run "$farfault" run --machine v100 --memory copy,demand,uvm,auto,segments,zero-c
 expect_status 0
 expect_out good
 expect_err "cudaIpcOpenMemHandle #1"
+expect_err "cudaMemPoolImportPointer #2"
 expect test "$(grep -c '"error"' run.json)" -eq 0
 
 run "$farfault" memcheck "$program"

@@ -291,4 +291,58 @@ run "$farfault" run --memory none ./version
 expect_out "release 13.0"
 run "$farfault" run --memory none ./version ./triton/_C/libtriton.so
 expect_out "release 12.4"
+
+# A program that is linked with nvJitLink gets the stand-in, and that finds NVIDIA's library for link-time code behind it.
+mkdir jit jit/empty
+cat >jit/real.c <<'END'
+#include <stdio.h>
+#include <string.h>
+static char text[64] = ".version 7.0";
+int nvJitLinkCreate(void **link, unsigned count, const char **options) {
+  *link = text;
+  return strcmp(options[count - 1], "-ptx") != 0 || strcmp(options[count - 2], "-lto") != 0;
+}
+int nvJitLinkDestroy(void **link) { return 0; }
+int nvJitLinkAddData(void *link, int type, const void *data, size_t size, const char *name) {
+  return snprintf(text + strlen(text), 32, " of %.*s", (int)size, (const char *)data) < 0;
+}
+int nvJitLinkComplete(void *link) { return 0; }
+int nvJitLinkGetLinkedPtxSize(void *link, size_t *size) { *size = strlen(text) + 1; return 0; }
+int nvJitLinkGetLinkedPtx(void *link, char *to) { strcpy(to, text); return 0; }
+int nvJitLinkGetErrorLogSize(void *link, size_t *size) { *size = 1; return 0; }
+int nvJitLinkGetErrorLog(void *link, char *to) { *to = 0; return 0; }
+END
+cat >jit/links.c <<'END'
+#include <stdio.h>
+int nvJitLinkCreate(void **, unsigned, const char **), nvJitLinkAddData(void *, int, const void *, size_t, const char *),
+    nvJitLinkComplete(void *), nvJitLinkGetLinkedPtx(void *, char *), nvJitLinkDestroy(void **);
+int main(void) {
+  const char *options[] = {"-lto", "-arch=sm_90"};
+  char ptx[128] = "";
+  void *link;
+  if (nvJitLinkCreate(&link, 2, options) || nvJitLinkAddData(link, 3, "code", 4, "a")) return 1;
+  int result = nvJitLinkComplete(link);
+  if (!result) result = nvJitLinkGetLinkedPtx(link, ptx);
+  printf("result %d, PTX: %s\n", result, ptx);
+  return nvJitLinkDestroy(&link);
+}
+END
+echo 'libnvJitLink.so.13 { global: *; };' >jit/map
+expect cc -w -shared -fPIC -Wl,-soname,libnvJitLink.so.13 -Wl,--version-script=jit/map jit/real.c -o jit/libnvJitLink.so.13
+expect cc -w jit/links.c jit/libnvJitLink.so.13 -o jit/links
+run env LD_LIBRARY_PATH="$PWD/jit/empty:$PWD/jit" "$farfault" run --memory none jit/links
+expect_status 0
+expect_out "result 0, PTX: .version 7.0 of code"
+expect test "$(grep -c "no version information" err)" -eq 0
+run env LD_LIBRARY_PATH="$PWD/jit/empty" "$farfault" run --memory none jit/links
+expect_out "result 5, PTX: "
+
+# pip adds nothing to a folder `nvidia` that exists, and records the package all the same.
+mkdir -p wheels/nvidia/cu13/lib wheels/nvidia_cublas-13.1.dist-info wheels/nvidia_cusparse-12.9.dist-info
+echo 'nvidia/cu13/lib/libcublas.so.13,sha256=0,1' >wheels/nvidia_cublas-13.1.dist-info/RECORD
+echo 'nvidia/cu13/lib/libcusparse.so.12,sha256=0,1' >wheels/nvidia_cusparse-12.9.dist-info/RECORD
+touch wheels/nvidia/cu13/lib/libcublas.so.13
+run "$farfault" run --memory none --cuda-libraries wheels jit/links
+expect_err "wheels: pip has recorded nvidia_cusparse, but its files are not there"
+expect test "$(grep -c 'pip has recorded' err)" -eq 1
 finish

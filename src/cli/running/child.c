@@ -92,7 +92,10 @@ static void set_compiler(void) { setenv("CUDNN_NVRTC_RUNTIME_LINKING", "1", 0); 
 static void set_environment(const run_child *child) {
   const cli_setup *setup = child->setup;
   const run_executed none = {0}, *executed = child->executed ? child->executed : &none;
-  if (executed->cuda_libraries) add_cuda_libraries(executed->cuda_libraries);
+  if (executed->cuda_libraries) {
+    run_name_dropped_packages(executed->cuda_libraries);
+    add_cuda_libraries(executed->cuda_libraries);
+  }
   if (child->libraries) set_in_front("LD_LIBRARY_PATH", child->libraries, ':'); /* before NVIDIA's libcudart */
   if (child->libraries) set_assembler(child->libraries);
   if (child->libraries) set_annotations(child->libraries);

@@ -168,6 +168,11 @@ typedef struct run_job { /* a program and what is wanted of it; the setup has be
 int run_job_do(const run_job *job);
 void run_results_print(const run_job *job, const run_results *results, FILE *to);
 
+/* ---- dropped_packages.c ---- */
+
+/* Names on stderr each of NVIDIA's packages that pip has recorded in the folder without its files. */
+void run_name_dropped_packages(const char *folder);
+
 /* ---- record_command.c ---- */
 
 /* Where a process of the program writes its trace until the program has ended: next to the file, or, if that is no

@@ -42,12 +42,8 @@ LIBCUDA_CALL(cuMemSetMemPool, (CUmemLocation * location, int type, CUmemoryPool 
 LIBCUDA_CALL(cuMemPoolCreate, (CUmemoryPool * pool, const cudaMemPoolProps *properties)) {
   LIBCUDA_TRY(libcuda_ready());
   if (!properties) return CUDA_ERROR_INVALID_VALUE;
-  if (properties->handleTypes) {
-    engine_say_once("pool handles", "memory pools that other processes may use are not implemented by the virtual GPU");
-    return CUDA_ERROR_NOT_SUPPORTED;
-  }
-  return libcuda_result(
-      engine_pool_create((engine_pool_type)properties->allocType, properties->location, properties->maxSize, pool));
+  return libcuda_result(engine_pool_create((engine_pool_type)properties->allocType, properties->location,
+                                           properties->maxSize, properties->handleTypes, pool));
 }
 LIBCUDA_CALL(cuMemPoolDestroy, (CUmemoryPool pool)) {
   LIBCUDA_TRY(libcuda_ready());
@@ -79,6 +75,37 @@ LIBCUDA_CALL(cuMemPoolGetAccess, (int *flags, CUmemoryPool pool, CUmemLocation *
   if (!flags || !location || location->type != cudaMemLocationTypeDevice) return CUDA_ERROR_INVALID_VALUE;
   return libcuda_result(engine_pool_access(pool, location->id, flags));
 }
+
+/* ---- other processes ---- */
+
+LIBCUDA_CALL(cuMemPoolExportToShareableHandle,
+             (void *shareable, CUmemoryPool pool, int type, unsigned long long flags)) {
+  LIBCUDA_TRY(libcuda_ready());
+  if (type != ENGINE_POOL_FILE_DESCRIPTOR || flags) return CUDA_ERROR_INVALID_VALUE;
+  return libcuda_result(engine_pool_export(pool, shareable));
+}
+/* `shareable` is the descriptor itself. */
+LIBCUDA_CALL(cuMemPoolImportFromShareableHandle,
+             (CUmemoryPool * pool, void *shareable, int type, unsigned long long flags)) {
+  LIBCUDA_TRY(libcuda_ready());
+  if (type != ENGINE_POOL_FILE_DESCRIPTOR || flags) return CUDA_ERROR_INVALID_VALUE;
+  return libcuda_result(engine_pool_import((int)(intptr_t)shareable, pool));
+}
+/* `data` is a CUmemPoolPtrExportData, ENGINE_IPC_HANDLE_BYTES. */
+LIBCUDA_CALL(cuMemPoolExportPointer, (void *data, CUdeviceptr pointer)) {
+  LIBCUDA_TRY(libcuda_ready());
+  return libcuda_result(engine_pool_export_pointer(pointer, data));
+}
+LIBCUDA_CALL(cuMemPoolImportPointer, (CUdeviceptr * pointer, CUmemoryPool pool, const void *data)) {
+  LIBCUDA_TRY(libcuda_ready());
+  uint64_t address;
+  if (!pointer) return CUDA_ERROR_INVALID_VALUE;
+  LIBCUDA_TRY(libcuda_result_from("cuMemPoolImportPointer", engine_pool_import_pointer(pool, data, &address)));
+  *pointer = address;
+  return CUDA_SUCCESS;
+}
+
+/* ---- allocating ---- */
 
 static CUresult allocate(CUdeviceptr *out, size_t bytes, CUmemoryPool pool, CUstream stream, const char *call) {
   uint64_t address;

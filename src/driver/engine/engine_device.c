@@ -161,24 +161,35 @@ bool engine_peer_may(int device, const exec_allocation *allocation, bool write) 
   return peers[device] >> owner & 1;
 }
 
+/* Pinned memory is every device's, but for that of a pool on the host. */
+static bool kernel_may(int device, const exec_allocation *allocation, bool write) {
+  int access;
+  if (allocation->kind != EXEC_MEMORY_PINNED || !engine_pool_allows(allocation, device, &access))
+    return engine_peer_may(device, allocation, write);
+  return access == ENGINE_ACCESS_READ_WRITE || (access == ENGINE_ACCESS_READ && !write);
+}
+
 /* Of a kernel on the device that is shown; it runs under the lock, but on several threads. */
 static const char *why_closed(const exec_allocation *allocation) {
-  static _Thread_local char text[96];
+  static _Thread_local char text[112];
   int owner = engine_memory_device(allocation);
   if (allocation->range == EXEC_MAPPED)
     snprintf(text, sizeof text, "mapped %s for device %d (cuMemSetAccess says who may use it)",
              engine_mapped_may(allocation, shown, false) ? "for reading only" : "without access", shown);
+  else if (allocation->kind == EXEC_MEMORY_PINNED)
+    snprintf(text, sizeof text, "of a pool on the host, which device %d may %s (cudaMemPoolSetAccess says who may)",
+             shown, kernel_may(shown, allocation, false) ? "only read" : "not use");
   else snprintf(text, sizeof text, "memory of device %d, to which device %d has no peer access", owner, shown);
   return text;
 }
 
 void engine_peers_show(int device) {
-  if (engine_devices() == 1 || (shown == device && !changed)) return;
+  if ((engine_devices() == 1 && !engine_pools_on_host()) || (shown == device && !changed)) return;
   for (size_t id = 0; id < ff_engine.notes.count; id++) {
     const exec_allocation *allocation =
         ff_engine.notes.items[id].owner == ENGINE_OWNER_NONE ? NULL : ff_engine.notes.items[id].allocation;
-    if (!allocation || allocation->kind != EXEC_MEMORY_DEVICE) continue;
-    exec_memory_open(allocation, engine_peer_may(device, allocation, false), engine_peer_may(device, allocation, true));
+    if (!allocation || (allocation->kind != EXEC_MEMORY_DEVICE && allocation->kind != EXEC_MEMORY_PINNED)) continue;
+    exec_memory_open(allocation, kernel_may(device, allocation, false), kernel_may(device, allocation, true));
   }
   exec_memory_explain(why_closed);
   engine_vmm_show(device);

@@ -419,6 +419,7 @@ void engine_pools_synchronised(int device); /* ENGINE_ANY_DEVICE: a stream or an
 void engine_pools_reset(int device);        /* before all its memory goes */
 bool engine_pool_take_back(uint64_t address, engine_stream *stream);
 bool engine_pool_allows(const exec_allocation *allocation, int device, int *access);
+bool engine_pools_on_host(void); /* is there one whose memory devices may use only when they are told so? */
 cudaError_t engine_allocate_locked(int device, engine_memory memory, uint64_t bytes, unsigned flags, const char *call,
                                    uint64_t *address);
 cudaError_t engine_free_locked(uint64_t address, unsigned allowed);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Device memory that other processes have by a handle (cudaIpc). engine_ipc_event.c has events.
+/* Device memory that other processes have by a handle (cudaIpc), or by what a pool exports. engine_ipc_event.c has
+ * events.
  *
  *   exporter: an allocation's pages are its process's own until the first handle of it is made. Then they go to a file
  *             in memory, at the same addresses (exec_memory_share): a program that makes no handle pays nothing.
@@ -23,9 +24,10 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-static const char magics[][8] = {[IPC_MEMORY] = "ffmemory", [IPC_EVENT] = "ff event"};
+static const char magics[][8] = {[IPC_MEMORY] = "ffmemory", [IPC_EVENT] = "ff event", [IPC_POOLED] = "ffpooled"};
 static const engine_shared_kind shared_kinds[] = {
-    [IPC_MEMORY] = ENGINE_SHARED_BY_HANDLE, [IPC_EVENT] = ENGINE_SHARED_EVENT};
+    [IPC_MEMORY] = ENGINE_SHARED_BY_HANDLE, [IPC_EVENT] = ENGINE_SHARED_EVENT, [IPC_POOLED] = ENGINE_SHARED_POOLED};
+static const uint64_t no_pool[2];
 
 typedef struct export {
   const exec_allocation *allocation;
@@ -53,9 +55,13 @@ bool ipc_token_make(uint64_t token[2]) {
   return getrandom(token, 2 * sizeof *token, GRND_NONBLOCK) == (ssize_t)(2 * sizeof *token);
 }
 
-void ipc_handle_write(void *handle, ipc_kind kind, const uint64_t token[2], const engine_shared *file, uint64_t bytes) {
-  ipc_handle made = {
-      .token = {token[0], token[1]}, .process = (int32_t)getpid(), .descriptor = file->file, .bytes = bytes};
+void ipc_handle_write(void *handle, ipc_kind kind, const uint64_t token[2], const uint64_t pool[2],
+                      const engine_shared *file, uint64_t bytes) {
+  ipc_handle made = {.token = {token[0], token[1]},
+                     .process = (int32_t)getpid(),
+                     .descriptor = file->file,
+                     .bytes = bytes,
+                     .pool = {pool[0], pool[1]}};
   memcpy(made.magic, magics[kind], sizeof made.magic);
   memcpy(handle, &made, sizeof made);
 }
@@ -64,14 +70,17 @@ cudaError_t ipc_handle_read(ipc_handle *out, ipc_kind kind, const void *handle) 
   static const unsigned char zero[sizeof out->zero];
   memcpy(out, handle, sizeof *out);
   bool good = !memcmp(out->magic, magics[kind], sizeof out->magic) && !memcmp(out->zero, zero, sizeof zero) &&
-              out->process > 0 && out->descriptor >= 0 && !out->bytes == (kind == IPC_EVENT);
+              out->process > 0 && out->descriptor >= 0 && !out->bytes == (kind == IPC_EVENT) &&
+              (kind == IPC_POOLED || !memcmp(out->pool, no_pool, sizeof no_pool));
   return good ? cudaSuccess : cudaErrorInvalidValue;
 }
 
 cudaError_t ipc_handle_reach(const ipc_handle *handle, ipc_kind kind, engine_shared *file, engine_shared_head *head) {
   if (!engine_shared_reach(file, handle->process, handle->descriptor, shared_kinds[kind], head))
     return cudaErrorMapBufferObjectFailed;
-  if (!memcmp(head->note, handle->token, sizeof handle->token)) return cudaSuccess;
+  if (!memcmp(head->note, handle->token, sizeof handle->token) &&
+      !memcmp(head->note + sizeof handle->token, handle->pool, sizeof handle->pool))
+    return cudaSuccess;
   engine_shared_close(file);
   return cudaErrorMapBufferObjectFailed;
 }
@@ -100,13 +109,14 @@ static void tell_checker(const exec_allocation *allocation) {
   if (ff_engine.check) check_operation(ff_engine.check, &op);
 }
 
-static cudaError_t share(const exec_allocation *allocation, export **out) {
+static cudaError_t share(const exec_allocation *allocation, ipc_kind kind, const uint64_t pool[2], export **out) {
   export made = {.allocation = allocation};
   engine_shared_head head = {.bytes = engine_whole_pages(allocation->bytes),
                              .device = engine_memory_device(allocation),
-                             .kind = ENGINE_SHARED_BY_HANDLE};
+                             .kind = shared_kinds[kind]};
   if (!ipc_token_make(made.token)) return cudaErrorOperatingSystem;
   memcpy(head.note, made.token, sizeof made.token);
+  memcpy(head.note + sizeof made.token, pool, sizeof made.token);
   if (!engine_shared_make(&made.file, &head)) return cudaErrorMemoryAllocation;
   if (exec_memory_share(ff_engine.memory, allocation, made.file.file, true, NULL)) {
     engine_shared_close(&made.file);
@@ -118,25 +128,32 @@ static cudaError_t share(const exec_allocation *allocation, export **out) {
   return cudaSuccess;
 }
 
+static cudaError_t export_locked(const exec_allocation *allocation, ipc_kind kind, const uint64_t pool[2],
+                                 void *handle) {
+  export *e = exported(allocation);
+  cudaError_t error = e ? cudaSuccess : share(allocation, kind, pool, &e);
+  if (error) return error;
+  if (!engine_shared_lives(&e->file)) {
+    engine_say_once("cudaIpc", "the program has closed a file that memory it shares lies in: no process can open it");
+    return cudaErrorOperatingSystem;
+  }
+  ipc_handle_write(handle, kind, e->token, pool, &e->file, allocation->bytes);
+  engine_append_host();
+  return cudaSuccess;
+}
+
 cudaError_t engine_ipc_export(uint64_t address, void *handle) {
   cudaError_t error = engine_enter_during_kernel();
   if (error) return error;
-  const exec_allocation *allocation = NULL;
-  export *e = NULL;
-  if (engine_ipc_capable_locked(address)) allocation = exec_memory_find(ff_engine.memory, address);
-  if (!allocation) error = cudaErrorInvalidValue;
-  else e = exported(allocation);
-  if (!error && !e) error = share(allocation, &e);
-  if (!error && !engine_shared_lives(&e->file)) {
-    engine_say_once("cudaIpc", "the program has closed a file that memory it shares lies in: no process can open it");
-    error = cudaErrorOperatingSystem;
-  }
-  if (!error) {
-    ipc_handle_write(handle, IPC_MEMORY, e->token, &e->file, allocation->bytes);
-    engine_append_host();
-  }
+  if (engine_ipc_capable_locked(address))
+    error = export_locked(exec_memory_find(ff_engine.memory, address), IPC_MEMORY, no_pool, handle);
+  else error = cudaErrorInvalidValue;
   engine_leave();
   return error;
+}
+
+cudaError_t engine_ipc_export_pooled(const exec_allocation *allocation, const uint64_t pool[2], void *data) {
+  return export_locked(allocation, IPC_POOLED, pool, data);
 }
 
 bool engine_ipc_capable(uint64_t address) {
@@ -169,9 +186,10 @@ static import *opened_before(const ipc_handle *handle) {
 }
 
 /* Addresses of its own, with the file's pages. */
-static cudaError_t map(const engine_shared *file, uint64_t bytes, int device, const exec_allocation **out) {
-  char title[40], name[80];
-  snprintf(title, sizeof title, "cudaIpcOpenMemHandle #%llu", (unsigned long long)ipc.opened + 1);
+static cudaError_t map(const char *call, const engine_shared *file, uint64_t bytes, int device,
+                       const exec_allocation **out) {
+  char title[48], name[80];
+  snprintf(title, sizeof title, "%s #%llu", call, (unsigned long long)ipc.opened + 1);
   snprintf(name, sizeof name, "%s (%llu bytes)", title, (unsigned long long)bytes);
   if (exec_memory_allocate(ff_engine.memory, bytes, 512, EXEC_MEMORY_DEVICE, name, out, NULL))
     return cudaErrorMemoryAllocation;
@@ -184,16 +202,29 @@ static cudaError_t map(const engine_shared *file, uint64_t bytes, int device, co
   return cudaSuccess;
 }
 
-static cudaError_t import_new(const ipc_handle *handle, import **out) {
+/* `call`: whose name the allocation gets. */
+static cudaError_t map_handle(const ipc_handle *handle, ipc_kind kind, const char *call, const exec_allocation **out) {
   engine_shared file;
   engine_shared_head head;
-  cudaError_t error = ipc_handle_reach(handle, IPC_MEMORY, &file, &head);
+  cudaError_t error = ipc_handle_reach(handle, kind, &file, &head);
   if (error) return error;
-import made = {.token = { handle->token[0], handle->token[1] } };
   int device = engine_device_exists(head.device) ? head.device : engine_device_of(NULL);
   if (handle->bytes > head.bytes || head.bytes != engine_whole_pages(handle->bytes)) error = cudaErrorInvalidValue;
-  else error = map(&file, handle->bytes, device, &made.allocation);
+  else error = map(call, &file, handle->bytes, device, out);
   engine_shared_close(&file); /* what is mapped stays */
+  return error;
+}
+
+cudaError_t engine_ipc_import_pooled(const void *data, const uint64_t pool[2], const exec_allocation **out) {
+  ipc_handle read;
+  cudaError_t error = ipc_handle_read(&read, IPC_POOLED, data);
+  if (!error && memcmp(read.pool, pool, sizeof read.pool)) error = cudaErrorInvalidValue;
+  return error ? error : map_handle(&read, IPC_POOLED, "cudaMemPoolImportPointer", out);
+}
+
+static cudaError_t import_new(const ipc_handle *handle, import **out) {
+import made = {.token = { handle->token[0], handle->token[1] } };
+  cudaError_t error = map_handle(handle, IPC_MEMORY, "cudaIpcOpenMemHandle", &made.allocation);
   if (error) return error;
   FF_PUSH(&ipc.imports, made);
   *out = &ipc.imports.items[ipc.imports.count - 1];

@@ -14,15 +14,17 @@ typedef struct ipc_handle { /* what a program sends to the other process */
   uint64_t token[2];           /* at random: a descriptor's number is used again, a process's too */
   int32_t process, descriptor; /* where its file is */
   uint64_t bytes;              /* of memory; of an event 0 */
-  unsigned char zero[24];
+  uint64_t pool[2];            /* the token of the pool that it is from, else 0 */
+  unsigned char zero[8];
 } ipc_handle;
 _Static_assert(sizeof(ipc_handle) == ENGINE_IPC_HANDLE_BYTES, "as in the driver's binary interface");
 
-typedef enum ipc_kind { IPC_MEMORY, IPC_EVENT } ipc_kind;
+typedef enum ipc_kind { IPC_MEMORY, IPC_EVENT, IPC_POOLED } ipc_kind;
 
 /* False: the host has no random numbers. */
 bool ipc_token_make(uint64_t token[2]);
-void ipc_handle_write(void *handle, ipc_kind kind, const uint64_t token[2], const engine_shared *file, uint64_t bytes);
+void ipc_handle_write(void *handle, ipc_kind kind, const uint64_t token[2], const uint64_t pool[2],
+                      const engine_shared *file, uint64_t bytes);
 /* cudaErrorInvalidValue: it is none of that kind. */
 cudaError_t ipc_handle_read(ipc_handle *out, ipc_kind kind, const void *handle);
 /* cudaErrorMapBufferObjectFailed: its process is gone, or another user's, or what it was of is no more. */
@@ -35,6 +37,12 @@ void engine_ipc_forget(const exec_allocation *allocation); /* it is freed: no pr
 void engine_ipc_reset(int device);                         /* what was opened of it is closed */
 /* Was it opened by handle? May the device use it then? */
 bool engine_ipc_allows(const exec_allocation *allocation, int device, bool *may);
+
+/* Of an allocation from a pool with that token: `data` is ENGINE_IPC_HANDLE_BYTES. */
+cudaError_t engine_ipc_export_pooled(const exec_allocation *allocation, const uint64_t pool[2], void *data);
+/* Another allocation with the same bytes, the caller's to forget and release. cudaErrorInvalidValue: the data is none,
+ * or of another pool's. */
+cudaError_t engine_ipc_import_pooled(const void *data, const uint64_t pool[2], const exec_allocation **out);
 
 /* ---- events ---- */
 

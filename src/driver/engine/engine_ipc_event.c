@@ -225,7 +225,7 @@ cudaError_t engine_ipc_event_export(cudaEvent_t handle, void *out) {
   else if (!event->ipc) error = share(event);
   if (!error && !engine_shared_lives(&event->ipc->file)) error = cudaErrorOperatingSystem;
   if (!error) {
-    ipc_handle_write(out, IPC_EVENT, event->ipc->token, &event->ipc->file, 0);
+    ipc_handle_write(out, IPC_EVENT, event->ipc->token, (uint64_t[2]){0}, &event->ipc->file, 0);
     engine_append_host();
   }
   engine_leave();

@@ -16,12 +16,16 @@
  *     used == bytes of the pool's pieces in use;  reserved == bytes of those that are not surrendered;  used <= reserved
  *
  * A *place* is a kind of memory and a location, as one number (place_of). Each place has a default pool and a current
- * one. A piece is a device's: its pool's, or if that has none, that of the stream it was first allocated in. */
+ * one. A piece is a device's: its pool's, or if that has none, that of the stream it was first allocated in.
+ *
+ * Another process has a pool by a file that holds its token only, and each piece by a file of its own (engine_ipc.h).
+ * In an imported pool there are no new pieces; a freed one goes as soon as its freeing is over. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "driver/engine/engine_graph.h"
 #include "driver/engine/engine_internal.h"
+#include "driver/engine/engine_ipc.h"
 #include "driver/engine/engine_pool.h"
 #include "driver/engine/engine_range.h"
 #include "exec/memory/visibility.h"
@@ -32,6 +36,9 @@ struct engine_pool {
   int reuse[3]; /* the first three attributes */
   int access[ENGINE_DEVICES_MAX];
   uint64_t threshold, most, used, used_high, reserved, reserved_high;
+  bool shareable, imported; /* by file descriptors */
+  uint64_t token[2];        /* of a pool that was exported or imported */
+  engine_shared file;       /* once it was exported */
 };
 
 typedef struct piece {
@@ -49,6 +56,8 @@ enum {                                     /* places: device memory of device n 
        PLACE_MANAGED_ANYWHERE = 2 * ENGINE_DEVICES_MAX,
        PLACE_MANAGED_HOST,
        PLACE_MANAGED_NODE, /* the host's one NUMA node */
+       PLACE_HOST,         /* pinned memory */
+       PLACE_NODE,
        PLACES
 };
 
@@ -57,6 +66,7 @@ static struct {
   engine_pool *first[PLACES], *current[PLACES];
   FF_VEC(piece) pieces;
   FF_VEC(uint32_t) of; /* by allocation id: place in `pieces` + 1; 0: none */
+  bool on_host;        /* one of `pools` is, or was */
 } all;
 
 /* ---- what streams have waited for ---- */
@@ -108,15 +118,16 @@ static cudaError_t place_of(engine_pool_type type, cudaMemLocation location, int
   case cudaMemLocationTypeInvalid:
     *place = PLACE_MANAGED_ANYWHERE;
     return managed ? cudaSuccess : cudaErrorInvalidValue;
-  case cudaMemLocationTypeHost: *place = PLACE_MANAGED_HOST; break;
-  case cudaMemLocationTypeHostNuma: *place = PLACE_MANAGED_NODE; break;
+  case cudaMemLocationTypeHost: *place = managed ? PLACE_MANAGED_HOST : PLACE_HOST; return cudaSuccess;
+  case cudaMemLocationTypeHostNuma:
+    *place = managed ? PLACE_MANAGED_NODE : PLACE_NODE;
+    return location.id ? cudaErrorInvalidValue : cudaSuccess;
   default: return cudaErrorInvalidValue;
   }
-  if (location.type == cudaMemLocationTypeHostNuma && location.id) return cudaErrorInvalidValue;
-  return managed ? cudaSuccess : cudaErrorNotSupported; /* HostMemoryPoolsSupported is 0 */
 }
 
-static bool is_managed(const engine_pool *pool) { return pool->place >= PLACE_MANAGED; }
+static bool is_host(const engine_pool *pool) { return pool->place >= PLACE_HOST; }
+static bool is_managed(const engine_pool *pool) { return pool->place >= PLACE_MANAGED && !is_host(pool); }
 
 /* -1: none */
 static int device_of(const engine_pool *pool) {
@@ -135,6 +146,7 @@ static engine_pool *pool_make(int place, uint64_t most) {
   for (int device = 0; device < (int)ENGINE_DEVICES_MAX; device++)
     if (is_managed(pool) || device == place) pool->access[device] = ENGINE_ACCESS_READ_WRITE;
   FF_PUSH(&all.pools, pool);
+  if (is_host(pool)) all.on_host = true;
   return pool;
 }
 
@@ -149,13 +161,24 @@ static bool is_live(const engine_pool *pool) {
   return false;
 }
 
-cudaError_t engine_pool_create(engine_pool_type type, cudaMemLocation location, uint64_t most, engine_pool **pool) {
+static cudaError_t may_share(int place, int handles) {
+  if (!handles) return cudaSuccess;
+  if (place == PLACE_HOST) return cudaErrorInvalidValue; /* the manual: it is not IPC capable */
+  return handles == ENGINE_POOL_FILE_DESCRIPTOR && place < PLACE_MANAGED ? cudaSuccess : cudaErrorNotSupported;
+}
+
+cudaError_t engine_pool_create(engine_pool_type type, cudaMemLocation location, uint64_t most, int handles,
+                               engine_pool **pool) {
   if (!pool) return cudaErrorInvalidValue;
   cudaError_t error = engine_enter();
   if (error) return error;
   int place;
   error = place_of(type, location, &place);
-  if (!error) *pool = pool_make(place, most);
+  if (!error) error = may_share(place, handles);
+  if (!error) {
+    *pool = pool_make(place, most);
+    (*pool)->shareable = handles != 0;
+  }
   engine_leave();
   return error;
 }
@@ -186,7 +209,7 @@ cudaError_t engine_pool_set_current(engine_pool_type type, cudaMemLocation locat
   if (error) return error;
   int place;
   error = place_of(type, location, &place);
-  if (!error && (!is_live(pool) || pool->place != place)) error = cudaErrorInvalidValue;
+  if (!error && (!is_live(pool) || pool->place != place || pool->imported)) error = cudaErrorInvalidValue;
   if (!error) {
     default_of(place);
     all.current[place] = pool;
@@ -257,6 +280,7 @@ cudaError_t engine_pool_destroy(engine_pool *pool) {
   if (!is_live(pool) || pool == default_of(pool->place)) error = cudaErrorInvalidValue;
   else {
     pool->live = false;
+    engine_shared_close(&pool->file);
     if (all.current[pool->place] == pool) all.current[pool->place] = default_of(pool->place);
     give_back(pool, 0, false);
   }
@@ -279,7 +303,11 @@ void engine_pools_reset(int device) {
     piece *p = &all.pieces.items[i];
     if (!p->allocation || engine_memory_device(p->allocation) != device) continue;
     if (p->used) p->pool->used -= bytes_of(p);
-    else exec_memory_park(p->allocation, false);
+    if (p->pool->imported) { /* engine_memory_reset frees only what this process has made */
+      piece_drop(p);
+      continue;
+    }
+    if (!p->used) exec_memory_park(p->allocation, false);
     if (!p->surrendered) p->pool->reserved -= bytes_of(p);
     all.of.items[p->allocation->id] = 0;
     *p = (piece){0};
@@ -289,6 +317,7 @@ void engine_pools_reset(int device) {
     if (device_of(pool) != device) continue;
     pool->used_high = pool->reserved_high = 0;
     if (pool != all.first[pool->place]) pool->live = false;
+    engine_shared_close(&pool->file);
     all.current[pool->place] = all.first[pool->place];
   }
 }
@@ -337,9 +366,31 @@ static void reuse(piece *p, engine_stream *stream) {
 /* of cudaMallocManaged */
 static unsigned flags_of(const engine_pool *pool) { return is_managed(pool) ? cudaMemAttachGlobal : 0; }
 
+static engine_memory memory_of(const engine_pool *pool) {
+  return is_host(pool) ? ENGINE_PINNED : is_managed(pool) ? ENGINE_MANAGED : ENGINE_DEVICE;
+}
+
+/* In use. */
+static piece *add_piece(engine_pool *pool, const exec_allocation *allocation) {
+  size_t at = 0;
+  while (at < all.pieces.count && all.pieces.items[at].allocation) at++;
+  if (at == all.pieces.count) FF_PUSH(&all.pieces, ((piece){0}));
+  all.pieces.items[at] = (piece){.allocation = allocation, .pool = pool, .used = true};
+  while (all.of.count <= allocation->id) FF_PUSH(&all.of, 0);
+  all.of.items[allocation->id] = (uint32_t)at + 1;
+  pool->reserved += allocation->bytes;
+  return &all.pieces.items[at];
+}
+
+static void count_used(engine_pool *pool, uint64_t bytes) {
+  pool->used += bytes;
+  raise(&pool->used_high, pool->used);
+  raise(&pool->reserved_high, pool->reserved);
+}
+
 static cudaError_t make_piece(engine_pool *pool, uint64_t bytes, const engine_stream *stream, const char *call,
                               piece **out) {
-  engine_memory memory = is_managed(pool) ? ENGINE_MANAGED : ENGINE_DEVICE;
+  engine_memory memory = memory_of(pool);
   int device = device_of(pool) < 0 ? stream->device : device_of(pool);
   uint64_t address;
   if (pool->most && (bytes > pool->most || pool->reserved > pool->most - bytes))
@@ -350,15 +401,7 @@ static cudaError_t make_piece(engine_pool *pool, uint64_t bytes, const engine_st
   if (error) return error;
   if (preferred_of(pool) != cudaInvalidDeviceId)
     engine_advise_managed(address, bytes, cudaMemAdviseSetPreferredLocation, preferred_of(pool));
-  const exec_allocation *allocation = exec_memory_find(ff_engine.memory, address);
-  size_t at = 0;
-  while (at < all.pieces.count && all.pieces.items[at].allocation) at++;
-  if (at == all.pieces.count) FF_PUSH(&all.pieces, ((piece){0}));
-  all.pieces.items[at] = (piece){.allocation = allocation, .pool = pool, .used = true};
-  while (all.of.count <= allocation->id) FF_PUSH(&all.of, 0);
-  all.of.items[allocation->id] = (uint32_t)at + 1;
-  pool->reserved += bytes;
-  *out = &all.pieces.items[at];
+  *out = add_piece(pool, exec_memory_find(ff_engine.memory, address));
   return cudaSuccess;
 }
 
@@ -369,9 +412,7 @@ static cudaError_t allocate_locked(engine_pool *pool, uint64_t bytes, engine_str
   if (p) reuse(p, stream);
   else error = make_piece(pool, bytes, stream, call, &p);
   if (error) return error;
-  pool->used += bytes;
-  raise(&pool->used_high, pool->used);
-  raise(&pool->reserved_high, pool->reserved);
+  count_used(pool, bytes);
   *address = p->allocation->address;
   return cudaSuccess;
 }
@@ -400,8 +441,8 @@ cudaError_t engine_pool_allocate(engine_pool *pool, uint64_t bytes, cudaStream_t
     pool = all.current[engine_device_of(stream)];
   }
   if (!stream) error = engine_stream_error(handle);
-  else if (!is_live(pool)) error = cudaErrorInvalidValue;
-  else if (is_managed(pool)) error = engine_capture_refuse(stream); /* an alloc node is of device memory */
+  else if (!is_live(pool) || pool->imported) error = cudaErrorInvalidValue;
+  else if (memory_of(pool) != ENGINE_DEVICE) error = engine_capture_refuse(stream); /* no alloc node is of it */
   else if (bytes) {
     note_access(pool, list, &node);
     error = engine_capture_take(stream, &node, true, &taken);
@@ -420,6 +461,7 @@ bool engine_pool_take_back(uint64_t address, engine_stream *stream) {
   piece *p = allocation && allocation->address == address && !allocation->freed ? piece_of(allocation) : NULL;
   if (!p || !p->used) return false;
   engine_host_access_collect(false);
+  engine_ipc_forget(allocation); /* what was exported of it opens nothing any more */
   p->used = false;
   p->hinted = is_managed(p->pool) && engine_range_hinted(address, bytes_of(p), preferred_of(p->pool));
   p->pool->used -= bytes_of(p);
@@ -451,6 +493,76 @@ cudaError_t engine_pool_free(uint64_t address, cudaStream_t handle) {
   engine_node_params node = {.kind = ENGINE_NODE_FREE, .memory = {.address = address}};
   error = stream ? engine_capture_take(stream, &node, true, &taken) : engine_stream_error(handle);
   if (!error && !taken && address) error = free_in(address, stream);
+  engine_leave();
+  return error;
+}
+
+/* ---- other processes ---- */
+
+static cudaError_t make_file(engine_pool *pool) {
+  engine_shared_head head = {.bytes = EXEC_PAGE_BYTES, .device = device_of(pool), .kind = ENGINE_SHARED_POOL};
+  if (!ipc_token_make(pool->token)) return cudaErrorOperatingSystem;
+  memcpy(head.note, pool->token, sizeof pool->token);
+  return engine_shared_make(&pool->file, &head) ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+
+cudaError_t engine_pool_export(engine_pool *pool, int *descriptor) {
+  if (!descriptor) return cudaErrorInvalidValue;
+  cudaError_t error = engine_enter();
+  if (error) return error;
+  if (!is_live(pool) || !pool->shareable) error = cudaErrorInvalidValue;
+  else if (!pool->file.open) error = make_file(pool);
+  int given = error ? -1 : engine_shared_give(&pool->file);
+  if (!error && given < 0) error = cudaErrorOperatingSystem;
+  if (!error) *descriptor = given;
+  engine_leave();
+  return error;
+}
+
+cudaError_t engine_pool_import(int descriptor, engine_pool **pool) {
+  if (!pool) return cudaErrorInvalidValue;
+  engine_shared file;
+  engine_shared_head head;
+  cudaError_t error = engine_enter();
+  if (error) return error;
+  if (!engine_shared_take(&file, descriptor, ENGINE_SHARED_POOL, &head)) error = cudaErrorInvalidValue;
+  else {
+    engine_shared_close(&file); /* its token is all there is */
+    engine_pool *made = pool_make(engine_device_exists(head.device) ? head.device : engine_device_of(NULL), 0);
+    made->imported = true;
+    memcpy(made->token, head.note, sizeof made->token);
+    *pool = made;
+  }
+  engine_leave();
+  return error;
+}
+
+cudaError_t engine_pool_export_pointer(uint64_t address, void *data) {
+  if (!data) return cudaErrorInvalidValue;
+  cudaError_t error = engine_enter();
+  if (error) return error;
+  const exec_allocation *allocation = exec_memory_find(ff_engine.memory, address);
+  const piece *p = piece_of(allocation);
+  if (!p || !p->used || !p->pool->shareable || allocation->address != address) error = cudaErrorInvalidValue;
+  else if (!p->pool->file.open) error = make_file(p->pool);
+  if (!error) error = engine_ipc_export_pooled(allocation, p->pool->token, data);
+  engine_leave();
+  return error;
+}
+
+cudaError_t engine_pool_import_pointer(engine_pool *pool, const void *data, uint64_t *address) {
+  if (!data || !address) return cudaErrorInvalidValue;
+  cudaError_t error = engine_enter();
+  if (error) return error;
+  const exec_allocation *allocation;
+  if (!is_live(pool) || !pool->imported) error = cudaErrorInvalidValue;
+  else error = engine_ipc_import_pooled(data, pool->token, &allocation);
+  if (!error) {
+    add_piece(pool, allocation);
+    count_used(pool, allocation->bytes);
+    engine_peers_changed();
+    *address = allocation->address;
+  }
   engine_leave();
   return error;
 }
@@ -538,6 +650,8 @@ bool engine_pool_allows(const exec_allocation *allocation, int device, int *acce
   if (p) *access = p->pool->access[device];
   return p != NULL;
 }
+
+bool engine_pools_on_host(void) { return all.on_host; }
 
 /* ---- checks ---- */
 

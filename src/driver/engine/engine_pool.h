@@ -22,13 +22,16 @@ enum { /* cudaMemPoolAttr, CUmemPool_attribute; the first three are int, the oth
 /* cudaMemAllocationType */
 typedef enum engine_pool_type { ENGINE_POOL_PINNED = 1, ENGINE_POOL_MANAGED } engine_pool_type;
 
-/* Where a pool's memory is: a type and a location. PINNED: on a device. MANAGED: anywhere, and the location (a device,
- * the host, its NUMA node 0) is the preferred one, or none (cudaMemLocationTypeInvalid, CU_MEM_LOCATION_TYPE_NONE);
- * every device may use it. cudaErrorInvalidDevice: no such device; cudaErrorNotSupported: pinned memory of the host;
- * cudaErrorInvalidValue: anything else. */
+/* Where a pool's memory is: a type and a location. PINNED: on a device, or on the host (or its NUMA node 0), where
+ * devices may use it only once engine_pool_set_access says so. MANAGED: anywhere, and the location (a device, the host,
+ * its NUMA node 0) is the preferred one, or none (cudaMemLocationTypeInvalid, CU_MEM_LOCATION_TYPE_NONE); every device
+ * may use it. cudaErrorInvalidDevice: no such device; cudaErrorInvalidValue: anything else. */
 
-/* most: bytes; 0: no limit of its own */
-ENGINE_API cudaError_t engine_pool_create(engine_pool_type type, cudaMemLocation location, uint64_t most,
+#define ENGINE_POOL_FILE_DESCRIPTOR 1 /* cudaMemHandleTypePosixFileDescriptor, the only way to another process */
+
+/* most: bytes; 0: no limit of its own. handles: how other processes may have it, ENGINE_POOL_FILE_DESCRIPTOR or 0.
+ * cudaErrorInvalidValue: with handles on the host; cudaErrorNotSupported: with others, or of managed memory. */
+ENGINE_API cudaError_t engine_pool_create(engine_pool_type type, cudaMemLocation location, uint64_t most, int handles,
                                           engine_pool **pool);
 /* Not a default pool. What was allocated from it stays until it is freed. */
 ENGINE_API cudaError_t engine_pool_destroy(engine_pool *pool);
@@ -46,6 +49,16 @@ ENGINE_API cudaError_t engine_pool_trim(engine_pool *pool, uint64_t keep);
 /* Which devices may use its memory: 0 none, 1 to read, 3. Its own, and all of managed memory, may in any case. */
 ENGINE_API cudaError_t engine_pool_set_access(engine_pool *pool, int device, int access);
 ENGINE_API cudaError_t engine_pool_access(engine_pool *pool, int device, int *access);
+
+/* To other processes. *descriptor: a new one, the caller's. cudaErrorInvalidValue: the pool was made without handles.
+ * An imported pool has the access of its device, and nothing is allocated from it. */
+ENGINE_API cudaError_t engine_pool_export(engine_pool *pool, int *descriptor);
+ENGINE_API cudaError_t engine_pool_import(int descriptor, engine_pool **pool);
+/* An allocation of such a pool: `data` is ENGINE_IPC_HANDLE_BYTES of it. What is imported is freed as any other of a
+ * pool, and keeps its bytes until then. cudaErrorInvalidValue: the address is no start of one in use; the data is of
+ * another pool's; cudaErrorMapBufferObjectFailed: its process is gone, or has freed it. */
+ENGINE_API cudaError_t engine_pool_export_pointer(uint64_t address, void *data);
+ENGINE_API cudaError_t engine_pool_import_pointer(engine_pool *pool, const void *data, uint64_t *address);
 
 /* In the stream's order, and in a captured stream a node (of managed memory: cudaErrorStreamCaptureUnsupported). bytes
  * 0: *address is 0. */

@@ -19,13 +19,15 @@ typedef struct engine_shared_head { /* in the file's last page */
   uint64_t bytes;
   int32_t device;         /* of the process that made it */
   uint32_t kind;          /* engine_shared_kind */
-  unsigned char note[32]; /* engine_memory_create's; of what has a handle, the handle's token */
+  unsigned char note[32]; /* engine_memory_create's; of what has a handle, the handle's token, and its pool's */
 } engine_shared_head;
 
 typedef enum engine_shared_kind {
   ENGINE_SHARED_CREATED,
   ENGINE_SHARED_BY_HANDLE,
-  ENGINE_SHARED_EVENT
+  ENGINE_SHARED_EVENT,
+  ENGINE_SHARED_POOL,  /* has no memory, only the pool's token */
+  ENGINE_SHARED_POOLED /* an allocation from such a pool */
 } engine_shared_kind;
 
 /* Zero-filled; head->magic is filled in. Its size never changes. False: the host has no such file. */

@@ -20,15 +20,10 @@ CUDART_API cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool) {
   return engine_return(engine_pool_set_current(ENGINE_POOL_PINNED, on_device(device), pool_of(pool)));
 }
 
-/* Pools that other processes may use are not there. */
 static cudaError_t create(cudaMemPool_t *out, const cudaMemPoolProps *properties) {
   if (!properties) return cudaErrorInvalidValue;
-  if (properties->handleTypes) {
-    engine_say_once("pool handles", "memory pools that other processes may use are not implemented by the virtual GPU");
-    return cudaErrorNotSupported;
-  }
   return engine_pool_create((engine_pool_type)properties->allocType, properties->location, properties->maxSize,
-                            (engine_pool **)out);
+                            properties->handleTypes, (engine_pool **)out);
 }
 CUDART_API cudaError_t cudaMemPoolCreate(cudaMemPool_t *out, const void *properties) {
   return engine_return(create(out, properties));
@@ -64,6 +59,38 @@ CUDART_API cudaError_t cudaMemPoolGetAccess(int *flags, cudaMemPool_t pool, cuda
   if (!flags || !location || location->type != cudaMemLocationTypeDevice) return engine_return(cudaErrorInvalidValue);
   return engine_return(engine_pool_access(pool_of(pool), location->id, flags));
 }
+
+/* ---- other processes ---- */
+
+static bool by_descriptor(int type, unsigned flags) { return type == ENGINE_POOL_FILE_DESCRIPTOR && !flags; }
+
+CUDART_API cudaError_t cudaMemPoolExportToShareableHandle(void *shareable, cudaMemPool_t pool, int type,
+                                                          unsigned flags) {
+  return engine_return(by_descriptor(type, flags) ? engine_pool_export(pool_of(pool), shareable)
+                                                  : cudaErrorInvalidValue);
+}
+/* `shareable` is the descriptor itself. */
+CUDART_API cudaError_t cudaMemPoolImportFromShareableHandle(cudaMemPool_t *pool, void *shareable, int type,
+                                                            unsigned flags) {
+  return engine_return(by_descriptor(type, flags) ? engine_pool_import((int)(intptr_t)shareable, (engine_pool **)pool)
+                                                  : cudaErrorInvalidValue);
+}
+/* `data` is a cudaMemPoolPtrExportData, ENGINE_IPC_HANDLE_BYTES. */
+CUDART_API cudaError_t cudaMemPoolExportPointer(void *data, void *pointer) {
+  return engine_return(engine_pool_export_pointer((uint64_t)(uintptr_t)pointer, data));
+}
+static cudaError_t import_pointer(void **pointer, cudaMemPool_t pool, const void *data) {
+  uint64_t address;
+  if (!pointer) return cudaErrorInvalidValue;
+  cudaError_t error = engine_pool_import_pointer(pool_of(pool), data, &address);
+  if (!error) *pointer = (void *)(uintptr_t)address;
+  return error;
+}
+CUDART_API cudaError_t cudaMemPoolImportPointer(void **pointer, cudaMemPool_t pool, void *data) {
+  return engine_return(import_pointer(pointer, pool, data));
+}
+
+/* ---- allocating ---- */
 
 static cudaError_t allocate(void **out, size_t size, engine_pool *pool, cudaStream_t stream, const char *call) {
   uint64_t address;

@@ -2,7 +2,8 @@
 /* libnvJitLink.so.12 and .13: a stand-in for NVIDIA's linker of code that is made at run time (nvJitLink's manual).
  * NVIDIA's makes machine code, which the virtual GPU cannot run; this one keeps the PTX that it is given, as an image
  * that libcuda's load calls take (linked_image.h). Link-time intermediate code (LTO-IR) is handed to NVIDIA's library,
- * where the program has one (preload.c tells its path), which makes PTX of it.
+ * where the program has one, which makes PTX of it: preload.c tells the path by which a program loads it; of one that
+ * is linked with it, it is in a folder of LD_LIBRARY_PATH, behind ours.
  *
  * Numba, CuPy and cuda.core link by it. Messages are in the link's error log, where programs look for them. */
 #define _GNU_SOURCE
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/memory.h"
 #include "base/text.h"
@@ -21,6 +23,9 @@
 #define NVJITLINK_MAJOR 13
 #endif
 #define VERSION_MINOR 0
+#define TEXT_OF(number) #number
+#define NAME_OF(major) "libnvJitLink.so." TEXT_OF(major)
+#define LIBRARY_NAME NAME_OF(NVJITLINK_MAJOR)
 #define EXPORT __attribute__((visibility("default")))
 
 typedef enum nvJitLinkResult {
@@ -168,9 +173,30 @@ typedef struct real_calls {
   nvJitLinkResult (*log)(void *, char *);
 } real_calls;
 
-static bool find_real(real_calls *calls) {
-  const char *path = getenv("FARFAULT_NVJITLINK");
+/* Is there a library, and not this one, in which __func__ lies? */
+static bool is_other(const char *path) {
+  Dl_info own;
+  struct stat here, there;
+  return !stat(path, &there) && dladdr(__func__, &own) && !stat(own.dli_fname, &here) &&
+         (here.st_dev != there.st_dev || here.st_ino != there.st_ino);
+}
+
+static void *open_real(void) {
+  const char *path = getenv("FARFAULT_NVJITLINK"), *folders = getenv("LD_LIBRARY_PATH");
   void *library = path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+  while (!library && folders && *folders) {
+    size_t length = strcspn(folders, ":;");
+    ff_text file = {0};
+    ff_text_add(&file, "%.*s/" LIBRARY_NAME, (int)length, folders);
+    if (length && is_other(file.chars)) library = dlopen(file.chars, RTLD_NOW | RTLD_LOCAL);
+    free(file.chars);
+    folders += length + (folders[length] != 0);
+  }
+  return library;
+}
+
+static bool find_real(real_calls *calls) {
+  void *library = open_real();
   if (!library) return false;
   *(void **)&calls->create = dlsym(library, "nvJitLinkCreate");
   *(void **)&calls->destroy = dlsym(library, "nvJitLinkDestroy");

@@ -58,7 +58,7 @@ static void pools_of_ones_own(void **state) {
   cudaMemPoolProps properties = {.allocType = 1, .location = {cudaMemLocationTypeDevice, 0}}, shared = properties,
                    nowhere = {.allocType = 1};
   succeed(cudaDeviceGetDefaultMemPool(&first, 0));
-  shared.handleTypes = 1;
+  shared.handleTypes = 8; /* fabric */
   expect(cudaMemPoolCreate(&mine, &shared), cudaErrorNotSupported);
   expect(cudaMemPoolCreate(&mine, &nowhere), cudaErrorInvalidValue);
   succeed(cudaMemPoolCreate(&mine, &properties));
