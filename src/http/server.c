@@ -29,7 +29,7 @@ struct http_server {
   pthread_mutex_t lock;
   document documents[DOCUMENTS];
   uint32_t count;
-  double last; /* request, seconds of the monotonic clock */
+  double last; /* request, seconds of the monotonic clock; 0: there was none */
 };
 
 typedef struct request { /* that is being answered with a document */
@@ -136,7 +136,6 @@ static http_server *start(uint16_t port, uint16_t *bound, char *why, size_t why_
   http_server *server = calloc(1, sizeof *server);
   if (!server) return snprintf(why, why_size, "no memory"), NULL;
   pthread_mutex_init(&server->lock, NULL);
-  server->last = now();
   errno = 0;
   server->daemon = MHD_start_daemon(MHD_USE_AUTO_INTERNAL_THREAD | MHD_USE_ERROR_LOG, port, NULL, NULL, answer, server,
                                     MHD_OPTION_EXTERNAL_LOGGER, say_nothing, NULL, MHD_OPTION_SOCK_ADDR, &address,
@@ -191,7 +190,7 @@ static double quiet(http_server *server) {
   pthread_mutex_lock(&server->lock);
   double last = server->last;
   pthread_mutex_unlock(&server->lock);
-  return now() - last;
+  return last > 0 ? now() - last : -1;
 }
 
 static void end(http_server *server) {

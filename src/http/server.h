@@ -28,7 +28,7 @@ typedef struct http_library {
   bool (*publish)(http_server *server, const char *path, const char *type, const char *bytes, size_t size);
   /* Whether somebody has got the document that is at `path` now, to its last byte. */
   bool (*was_read)(http_server *server, const char *path);
-  /* Seconds since the last request, or since the start. */
+  /* Seconds since the last request; negative: there was none. */
   double (*quiet)(http_server *server);
   /* Ends all connections and frees the server. */
   void (*end)(http_server *server);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """`farfault view`: what its server answers, to whom, and how it ends. Arguments: the program farfault, the source folder, the workloads' folder, whether the
 server was built (1 or 0)."""
-import http.client, os, shutil, signal, socket, subprocess, sys, tempfile, time
+import http.client, json, os, shutil, signal, socket, subprocess, sys, tempfile, time
 
 farfault, source, workloads, built = os.path.abspath(sys.argv[1]), *map(os.path.abspath, sys.argv[2:4]), sys.argv[4] == "1"
 sample = os.path.join(source, "tests/unit/report/golden/sample.json")
@@ -167,12 +167,113 @@ if os.access(f"{workloads}/vectoradd", os.X_OK):
     expect("the page of a sweep", server.ask()[1], open("a.html", "rb").read())
     expect("its end", server.end()[0], 0)
     refused("advice of a sweep", 64, "--advice: it is for the page of a run", "--advice", sample, "a.db")
+
+# ---- --live: a file that another process writes again and again ----
+def until(there, seconds=20):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if there():
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def state(server):
+    return json.loads(server.ask("/state")[1])
+
+
+run_of = json.load(open(sample))
+
+
+def write(name, **changes):
+    with open("aside", "w") as file:
+        json.dump({**run_of, **changes}, file)
+    os.rename("aside", name)
+
+
+writer = subprocess.Popen(["sleep", "60"])
+server = Server("--live", "live.ffr")
+expect("a file that is not there yet", state(server), {"file": "live.ffr", "version": 0, "state": "waiting"})
+expect("the frame", b'fetch(\'/state\')' in server.ask()[1])
+expect("no page yet", b"There is no run yet" in server.ask("/run.html")[1])
+write("live.ffr", command="./of-before")
+expect("a run that has ended is shown, and the next one waited for", until(lambda: state(server)["version"] == 1 and state(server)["state"] == "waiting"))
+write("live.ffr", complete=False, running=writer.pid, command="./first")
+expect("a run that goes on", until(lambda: state(server)["state"] == "running"))
+expect("its page", b"./first" in server.ask("/run.html")[1])
+version = state(server)["version"]
+time.sleep(0.7)
+expect("no news", state(server)["version"], version)
+write("live.ffr", complete=False, running=writer.pid, command="./second")
+expect("news", until(lambda: state(server)["version"] == version + 1))
+expect("and their page", b"./second" in server.ask("/run.html")[1])
+write("live.ffr", command="./third")
+expect("the end", until(lambda: server.process.poll() is not None or state(server)["state"] == "ended"))
+time.sleep(0.7)
+expect("it stays until the last page was read", server.process.poll(), None)
+expect("the last page", b"./third" in server.ask("/run.html")[1])
+expect("then it ends", server.process.wait(20), 0)
+expect("and says so", "live.ffr: the run has ended; `farfault view live.ffr` shows it again" in server.process.stderr.read())
+
+write("live.ffr", complete=False, running=writer.pid)
+server = Server("--live", "live.ffr")
+expect("running when it begins", until(lambda: state(server)["state"] == "running"))
+expect("Ctrl-C while it follows", server.end()[0], 0)
+server = Server("--live", "live.ffr")
+time.sleep(0.7)  # nobody asks
+writer.kill()
+writer.wait()
+expect("a writer that is gone, and no reader", server.process.wait(20), 1)
+expect("is said", "the run has ended without writing its end" in server.process.stderr.read())
+write("live.ffr", complete=False, running=1 << 40)
+server = Server("--live", "live.ffr")
+expect("a process that there cannot be", until(lambda: state(server)["version"] == 1) and state(server)["state"], "waiting")
+open("aside", "w").write('{"schema": 1,')
+os.rename("aside", "live.ffr")
+expect("a file that breaks", server.process.wait(20), 2)
+expect("has its place named", "live.ffr:1:" in server.process.stderr.read())
+write("live.ffr", running="x")
+refused("a process that is no number", 2, '"running"', "live.ffr")
+
+# ---- --live of a run ----
+if os.access(f"{workloads}/vectoradd", os.X_OK):
+    for command in "run", "sim":
+        os.path.exists("r.ffr") and os.unlink("r.ffr")
+        program = ["a.fft"] if command == "sim" else ["sh", "-c", f"{workloads}/vectoradd 1000 && while ! test -e go; do sleep 0.1; done"]
+        os.path.exists("go") and os.unlink("go")
+        server = Server("--live", "r.ffr")
+        process = subprocess.Popen([farfault, command, "--live", "-o", "r.ffr", "--memory", "copy", "--machine", "gtx480", *program], env=environment,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        if command == "run":
+            expect("a run is followed", until(lambda: state(server)["state"] == "running"))
+            expect("its numbers grow", until(lambda: json.load(open("r.ffr"))["runs"][0].get("launches") == 1))  # a first one may be of nothing yet
+            middle = json.load(open("r.ffr"))
+            expect("what it writes meanwhile", middle["running"], process.pid)
+            expect("the page has it", until(lambda: b'"launches": 1' in server.ask("/run.html")[1]))
+            report = run("report", "r.ffr")
+            expect("and what its table says", "incomplete: written while the program ran" in report.stdout or middle["complete"])
+            expect("its page has the data", b"vectoradd" in server.ask("/run.html")[1])
+            open("go", "w")
+            expect("until it ends", until(lambda: state(server)["state"] == "ended"))
+            expect("the last page has the history", b'"history"' in server.ask("/run.html")[1])
+            expect("then view ends", server.process.wait(20), 0)
+        else:
+            process.wait(60)
+            server.end()
+        expect(f"farfault {command}", process.wait(60), 0)
+        last = json.load(open("r.ffr"))
+        expect("the file at the end", ("running" in last, last["complete"], "history" in last["runs"][0]), (False, True, True))
+    for what, arguments, message in (("without a file", [], "--live: into which file? -o FILE says it"),
+                                     ("into a device", ["-o", "/dev/null"], "--live: /dev/null is not a file that can be replaced")):
+        got = run("run", "--live", *arguments, f"{workloads}/vectoradd", "1000")
+        expect(f"--live {what}", (got.returncode, message in got.stderr), (64, True))
+    refused("--live of a sweep", 64, "--live: it is for the page of a run", "--live", "a.db")
 os.makedirs("alone/bin")
 os.makedirs("alone/share/farfault")
 shutil.copy(farfault, "alone/bin/farfault")
 shutil.copy("page.html", "alone/share/farfault/report.html")
-farfault = os.path.abspath("alone/bin/farfault")
+built_at, farfault = farfault, os.path.abspath("alone/bin/farfault")
 refused("a page that is none", 1, "is not farfault's page", sample)
-shutil.copy(os.path.join(os.path.dirname(sys.argv[1]), "../share/farfault/report.html"), "alone/share/farfault/report.html")
+shutil.copy(os.path.join(os.path.dirname(built_at), "../share/farfault/report.html"), "alone/share/farfault/report.html")
 refused("without the server", 1, "built without an HTTP server (libmicrohttpd-dev)", sample)
 finish()

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `farfault view FILE`: the page of a saved run, or of a sweep, in a browser on this machine. The page is what
- * `farfault report --html` writes, made once; a server that is a library of its own (src/http/) hands it out until a
- * signal ends it. */
+ * `farfault report --html` writes; a server that is a library of its own (src/http/) hands it out until a signal ends
+ * it. It is made once; with --live again whenever the file is another one (view_live.c). */
 #define _GNU_SOURCE /* POSIX_SPAWN_SETSID */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -14,21 +14,17 @@
 
 #include "cli/cli.h"
 #include "cli/commands/report_command.h"
-#include "http/server.h"
+#include "cli/commands/view_command.h"
 
 extern char **environ;
 
-typedef struct arguments {
-  const char *file, *advice;
-  uint16_t port; /* 0: any */
-  bool open;
-} arguments;
-
-enum { KEY_PORT = 256, KEY_OPEN, KEY_ADVICE, LAST_PORT = 65535 };
+enum { KEY_PORT = 256, KEY_OPEN, KEY_ADVICE, KEY_LIVE, LAST_PORT = 65535 };
 
 static const struct argp_option options[] = {
     {"port", KEY_PORT, "N", 0, "listen on this port of 127.0.0.1 (default: one that is free)", 0},
     {"open", KEY_OPEN, NULL, 0, "open the page in the browser (by xdg-open)", 0},
+    {"live", KEY_LIVE, NULL, 0,
+     "follow the run that writes this file (`farfault run --live -o FILE`), and end when it has ended", 0},
     {"advice", KEY_ADVICE, "FILE", 0, "show this advice in the page: what `farfault advise --json FILE` wrote", 0},
     {0}};
 
@@ -41,10 +37,11 @@ static uint16_t port_of(const char *value, struct argp_state *state) {
 }
 
 static error_t parse(int key, char *value, struct argp_state *state) {
-  arguments *a = state->input;
+  view_arguments *a = state->input;
   switch (key) {
   case KEY_PORT: a->port = port_of(value, state); return 0;
   case KEY_OPEN: a->open = true; return 0;
+  case KEY_LIVE: a->live = true; return 0;
   case KEY_ADVICE:
     if (!*value) cli_refuse(state, "--advice: the file's name is empty");
     a->advice = value;
@@ -55,7 +52,7 @@ static error_t parse(int key, char *value, struct argp_state *state) {
 
 /* ---- the page ---- */
 
-static int make_run_page(const arguments *a, ff_text *page) {
+int view_run_page(const view_arguments *a, ff_text *page, uint64_t *running) {
   report_run run;
   ff_error error;
   ff_text more = {0};
@@ -65,6 +62,7 @@ static int make_run_page(const arguments *a, ff_text *page) {
   int status =
       report_json_read(a->file, text, size, &run, &error) ? cli_fail(CLI_BAD_FILE, "%s", error.message) : CLI_DONE;
   if (!status) {
+    *running = run.running;
     status = report_page_more(&run, a->advice, &more);
     report_free(&run);
   }
@@ -74,7 +72,7 @@ static int make_run_page(const arguments *a, ff_text *page) {
   return status;
 }
 
-static int make_sweep_page(const arguments *a, ff_text *page) {
+static int make_sweep_page(const view_arguments *a, ff_text *page) {
   ff_text json = {0};
   int status = report_sweep_data("", a->file, &json);
   if (!status) status = report_page_text("", "results", a->file, NULL, json.chars, json.length, page);
@@ -82,8 +80,9 @@ static int make_sweep_page(const arguments *a, ff_text *page) {
   return status;
 }
 
-static int make_page(const arguments *a, ff_text *page) {
-  return kind_of_file(a->file) == KIND_DATABASE ? make_sweep_page(a, page) : make_run_page(a, page);
+static int make_page(const view_arguments *a, ff_text *page) {
+  uint64_t running;
+  return kind_of_file(a->file) == KIND_DATABASE ? make_sweep_page(a, page) : view_run_page(a, page, &running);
 }
 
 /* ---- the server ---- */
@@ -136,27 +135,38 @@ static void open_browser(const char *url, const sigset_t *mask) {
   if (failed) cli_fail(0, "--open: cannot start xdg-open (%s): open the address yourself", strerror(failed));
 }
 
-static int serve(const arguments *a, const ff_text *page) {
+/* Whether there is something to serve; said if not. */
+static bool publish(const view_arguments *a, const ff_text *page, const http_library *http, http_server *server) {
+  if (a->live ? view_live_start(a, http, server) : http->publish(server, "/", VIEW_HTML, page->chars, page->length))
+    return true;
+  return cli_fail(false, "there is no memory for the page");
+}
+
+static int wait_for_signal(const sigset_t *ending) {
+  int ended_by;
+  sigwait(ending, &ended_by);
+  return CLI_DONE;
+}
+
+static int serve(const view_arguments *a, const ff_text *page) {
   const http_library *http = load_library();
   if (!http) return CLI_FAILED;
   signal(SIGPIPE, SIG_IGN); /* of readers that left, and of our stdout */
   char why[256], url[64];
   sigset_t ending, before;
   uint16_t port;
-  int status = CLI_DONE, ended_by;
+  int status = CLI_FAILED;
   hold_signals(&ending, &before);
   http_server *server = http->start(a->port, &port, why, sizeof why);
   if (!server && a->port) return cli_fail(CLI_FAILED, "--port: cannot listen on port %u: %s", a->port, why);
   if (!server) return cli_fail(CLI_FAILED, "cannot listen on 127.0.0.1: %s", why);
   snprintf(url, sizeof url, "http://127.0.0.1:%u/", port);
-  if (!http->publish(server, "/", "text/html; charset=utf-8", page->chars, page->length)) {
-    status = cli_fail(CLI_FAILED, "there is no memory for the page");
-  } else {
+  if (publish(a, page, http, server)) {
     printf("%s\n", url);
     fflush(stdout);
-    cli_fail(0, "%s: its page is at %s until Ctrl-C", a->file, url);
+    cli_fail(0, "%s: its page is at %s until %s", a->file, url, a->live ? "the run has ended" : "Ctrl-C");
     if (a->open) open_browser(url, &before);
-    sigwait(&ending, &ended_by);
+    status = a->live ? view_live_follow(a, http, server, &ending) : wait_for_signal(&ending);
   }
   http->end(server);
   return status;
@@ -169,17 +179,18 @@ static int view(int argc, char **argv) {
       "RUN|DATABASE",
       "Shows the page of a run that `farfault run -o FILE` (or --json FILE) saved, or of a sweep's database, in a browser: "
       "serves it on 127.0.0.1, prints its address, and ends at Ctrl-C. Only this machine can reach it, with all its users.\v"
-      "Example:\n  farfault run -o saxpy.ffr ./saxpy 1000000\n  farfault view --open saxpy.ffr\n\n"
+      "Example:\n  farfault run -o saxpy.ffr ./saxpy 1000000\n  farfault view --open saxpy.ffr\n"
+      "  farfault run --live -o train.ffr ./train & farfault view --live --open train.ffr\n\n"
       "From another machine: ssh -L 8000:127.0.0.1:8000 HOST farfault view --port 8000 saxpy.ffr",
       NULL,
       NULL,
       NULL};
-  arguments a = {0};
+  view_arguments a = {0};
   cli_parse(&argp, argc, argv, &a);
-  if (a.advice && kind_of_file(a.file) == KIND_DATABASE)
-    return cli_fail(CLI_USAGE, "--advice: it is for the page of a run");
+  if ((a.advice || a.live) && kind_of_file(a.file) == KIND_DATABASE)
+    return cli_fail(CLI_USAGE, "--%s: it is for the page of a run", a.live ? "live" : "advice");
   ff_text page = {0};
-  int status = make_page(&a, &page);
+  int status = a.live ? CLI_DONE : make_page(&a, &page);
   if (!status) status = serve(&a, &page);
   free(page.chars);
   return status;
