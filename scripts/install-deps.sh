@@ -8,6 +8,7 @@
 #                libsqlite3-dev (results of sweeps)
 #   compiler     llvm-14-dev (native code of kernels; farfault builds without: they are interpreted)
 #   cluster      libopenmpi-dev openmpi-bin (sweeps by mpirun; farfault builds without)
+#   view         libmicrohttpd-dev (the server of `farfault view`; farfault builds without)
 #   workloads    clang compiles their kernels to PTX
 #   report       nodejs npm bundle the page of `farfault report --html` (any npm that is there already will do)
 #   docs         doxygen (the reference of libfarfault, `ninja -C build docs`)
@@ -18,7 +19,7 @@ mode=${1:-}
 packages=(gcc libc6-dev make cmake ninja-build pkg-config re2c
           llvm-14-dev
           libzstd-dev liblz4-dev libxxhash-dev liblzma-dev zlib1g-dev libfyaml-dev libjansson-dev libsqlite3-dev
-          libopenmpi-dev openmpi-bin
+          libopenmpi-dev openmpi-bin libmicrohttpd-dev
           clang libclang-rt-dev llvm clang-format libcmocka-dev libfftw3-dev sqlite3 python3 chromium
           doxygen dpkg-dev mandoc)
 command -v node >/dev/null && command -v npm >/dev/null || packages+=(nodejs npm)

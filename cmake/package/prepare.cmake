@@ -1,7 +1,7 @@
 # Run by cpack on what it has installed for the package, before it is packed.
 # 1. What Debian asks for: zsh's completion where its zsh looks, manual pages and the changelog compressed (without name and date, so that two
 #    packages are the same), a copyright file that points to the licence instead of its text.
-# 2. Dependencies, by dpkg-shlibdeps: Depends of everything but what only mpirun and the compiler of kernels need, which farfault does without: Recommends. cpack's own
+# 2. Dependencies, by dpkg-shlibdeps: Depends of everything but what only mpirun, the compiler of kernels and `farfault view` need, which farfault does without: Recommends. cpack's own
 #    way makes no difference between them.
 set(root ${CPACK_TEMPORARY_DIRECTORY}/usr)
 file(REMOVE ${root}/share/doc/farfault/LICENSE)
@@ -14,7 +14,7 @@ execute_process(COMMAND gzip -9nf ${pages} ${root}/share/doc/farfault/changelog 
 
 file(GLOB programs ${root}/bin/* ${root}/lib/*.so ${root}/lib/farfault/*.so* ${root}/lib/farfault/workloads/vectoradd) # workloads are alike
 set(optional)
-foreach(file libfarfault-mpi.so farfault-compile)
+foreach(file libfarfault-mpi.so libfarfault-http.so farfault-compile)
   if(EXISTS ${root}/lib/farfault/${file})
     list(APPEND optional ${root}/lib/farfault/${file})
   endif()

@@ -90,16 +90,13 @@ ff_status report_html_write(const char *page_name, const char *page, size_t page
   return FF_OK;
 }
 
-ff_status report_html_file(const char *page_path, const char *kind, const char *file, const char *more,
-                           const char *json, size_t size, const char *html_path, ff_error *error) {
+ff_status report_html_make(const char *page_path, const char *kind, const char *file, const char *more,
+                           const char *json, size_t size, ff_text *out, ff_error *error) {
   char *page;
   size_t page_size;
   ff_status status = ff_file_read(page_path, PAGE_LIMIT, &page, &page_size, error);
   if (status) return status;
-  ff_text out = {0};
-  status = report_html_write(page_path, page, page_size, kind, file, more, json, size, &out, error);
-  if (!status) status = ff_file_write(html_path, out.chars, out.length, error);
-  free(out.chars);
+  status = report_html_write(page_path, page, page_size, kind, file, more, json, size, out, error);
   free(page);
   return status;
 }

@@ -28,9 +28,9 @@ ff_status report_html_write(const char *page_name, const char *page, size_t page
                             const char *file, const char *more, const char *json, size_t size, ff_text *out,
                             ff_error *error);
 
-/* The same from the page in the file `page_path`, written to `html_path`. */
-ff_status report_html_file(const char *page_path, const char *kind, const char *file, const char *more,
-                           const char *json, size_t size, const char *html_path, ff_error *error);
+/* The same from the page in the file `page_path`. */
+ff_status report_html_make(const char *page_path, const char *kind, const char *file, const char *more,
+                           const char *json, size_t size, ff_text *out, ff_error *error);
 
 /* The text of the source's lines that the run names, and of those around them, as JSON: {file: {number: text}}; what
  * cannot be read, or is not named as a source, is not there. Added to *out. */

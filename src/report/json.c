@@ -134,6 +134,7 @@ static json_t *run_value(const report_run *run, bool history) {
   json_put(root, "version", json_text_value(run->version));
   if (run->command) json_put(root, "command", json_text_value(run->command));
   json_put(root, "complete", json_boolean(run->complete));
+  if (run->running) json_put_count(root, "running", run->running);
   for (uint32_t i = 0; i < run->note_count; i++) json_array_append_new(notes, json_text_value(run->notes[i]));
   json_put(root, "notes", notes);
   if (run->stream_count) json_put(root, "streams", streams_value(run));
@@ -364,7 +365,8 @@ static ff_status get_run(reader *r, const json_t *root, report_run *run) {
   if (command && !json_is_string(command)) return json_fail(r, "command", "a text");
   if (command) run->command = ff_strdup(json_string_value(command));
   if (json_get_text(r, root, "version", false, run->version, sizeof run->version) ||
-      get_flag(r, root, "complete", &run->complete) || get_notes(r, root, run) || get_streams(r, root, run))
+      get_flag(r, root, "complete", &run->complete) || json_get_count(r, root, "running", &run->running) ||
+      get_notes(r, root, run) || get_streams(r, root, run))
     return FF_PARSE;
   uint32_t count;
   if (!json_object_get(root, "runs")) return json_fail(r, "runs", "a list");

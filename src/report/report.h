@@ -38,7 +38,9 @@ typedef struct report_run { /* all pointers are owned: report_free */
   char version[32];         /* of farfault */
   char *command;            /* the program and its arguments, quoted for a shell; NULL: unknown */
   bool complete;            /* the program ended and every simulation with it */
-  char **notes;             /* lines for the reader ("values depend on %clock") */
+  /* the process of `farfault run --live` that wrote it while the program ran; 0: it is of a run that has ended */
+  uint64_t running;
+  char **notes; /* lines for the reader ("values depend on %clock") */
   uint32_t note_count;
   report_stream *streams; /* by number */
   uint32_t stream_count;

@@ -257,7 +257,8 @@ static void incomplete_write(const report_run *run, ff_text *out) {
   bool over = true;
   for (uint32_t i = 0; i < run->result_count; i++)
     over = over && (run->results[i].complete || run->results[i].error[0]);
-  ff_text_add(out, "incomplete: the program did not end by itself");
+  ff_text_add(out, run->running ? "incomplete: written while the program ran"
+                                : "incomplete: the program did not end by itself");
   if (run->result_count && over) ff_text_add(out, "; the numbers are of what it did until then");
   else if (run->result_count)
     ff_text_add(out, "; the numbers are as far as each simulation was, so there are no ratios");

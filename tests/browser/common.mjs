@@ -40,12 +40,13 @@ export const savedRun = (runs) => ({ schema: 1, version: '0.1.0', command: './ap
 const browser = await engine.launch({ executablePath: chromium, args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'] });
 
 // (The browser's advice about reading canvases is about these tests' own reading.)
-// Opens a file of the work folder. page.trouble: everything that a page must not do.
+// Opens a file of the work folder, or the address of `farfault view`, which may ask its server. page.trouble: everything that a page must not do.
 export async function open(file, options = {}) {
   const page = await browser.newPage({ viewport: { width: 1200, height: 900 }, ...options });
   page.setDefaultTimeout(30000);
   page.trouble = [];
-  const url = pathToFileURL(join(work, file)).href;
+  const served = file.startsWith('http://127.0.0.1:');
+  const url = served ? file : pathToFileURL(join(work, file)).href;
   page.on('console', (message) => !/willReadFrequently/.test(message.text()) && page.trouble.push(`console: ${message.text()}`));
   page.on('pageerror', (error) => page.trouble.push(`error: ${error.message}`));
   page.on('dialog', (dialog) => {
@@ -53,7 +54,7 @@ export async function open(file, options = {}) {
     dialog.dismiss();
   });
   page.on('request', (request) => {
-    if (request.url() !== url) page.trouble.push(`request: ${request.url().slice(0, 100)}`);
+    if (request.url() !== url && !(served && request.url().startsWith(url))) page.trouble.push(`request: ${request.url().slice(0, 100)}`);
   });
   await page.goto(url);
   return page;

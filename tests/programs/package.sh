@@ -19,6 +19,7 @@ for field in "Package: farfault" "Version: $version" "Section: science" "Maintai
 expect_out triggers
 expect test "$(grep -c '^ Depends: .*mpi' out)" -eq 0 # is opened if it is there
 [[ ! -e $3/lib/farfault/libfarfault-mpi.so ]] || expect grep -q '^ Recommends: .*mpi' out
+[[ ! -e $3/lib/farfault/libfarfault-http.so ]] || expect grep -q '^ Recommends: .*libmicrohttpd12' out
 expect test "$(grep '^ Depends: ' out | grep -c 'libcuda\|libfarfault')" -eq 0 # what it brings itself is no dependency
 
 run dpkg-deb -c "$package"

@@ -50,7 +50,10 @@ refused 64 "slices of MIG have a few sizes only" --machine a100 --isolate mig --
 refused 64 "--slo:1:1: no program 'c.fft' here" --machine gtx1080 --slo c.fft=1ms a.fft
 refused 64 "--slo:1:11: 'soon' is no deadline" --machine gtx1080 --slo a.fft=1ms,b=soon a.fft b.fft
 refused 64 "time slices have no shares" --machine gtx1080 --isolate none --slo a.fft=1ms a.fft
-refused 64 "one manager's name" --machine gtx1080 --memory copy,uvm a.fft
+refused 64 "one manager, for all programs" --machine gtx1080 --memory copy,uvm a.fft
+refused 64 "prefetch=POLICY and evict=POLICY here, not 'gpu-memory=50%'" --machine gtx1080 --memory uvm+prefetch=none+gpu-memory=50% a.fft
+refused 64 "there is no prefetcher 'tree'" --machine gtx1080 --memory replay+prefetch=tree a.fft
+refused 64 "'prefetch' says nothing to copy" --machine gtx1080 --memory copy+prefetch=tbn a.fft
 refused 64 "'a.fft'" --machine gtx1080 --memory a.fft a.fft
 refused 64 "--jobs: '0'" --machine gtx1080 --jobs 0 a.fft
 refused 64 "a.fft: is a recording: the report would take its place" --machine gtx1080 --csv a.fft a.fft
@@ -193,6 +196,14 @@ expect python3 check.py
 run "$farfault" share "${ours[@]}" --isolate sm+memory --interferers va.fft --slo va=25us --csv l.csv
 expect_status 0
 IFS=, read -r _ _ _ _ _ sms us _ < <(grep ',1$' l.csv)
+# ---- a manager with other policies: replay fetches nothing ahead, and nothing is evicted here ----
+for manager in replay replay+prefetch=none+evict=lru replay+prefetch=sequential; do
+  run "$farfault" share --one --machine gtx1080 --isolate sm --memory "$manager" --json "$manager.json" b.fft -
+  expect_status 0
+done
+expect cmp replay.json replay+prefetch=none+evict=lru.json
+expect test "$(cmp replay.json replay+prefetch=sequential.json 2>&1 | wc -l)" -eq 1
+
 run "$farfault" share --machine gtx1080 --isolate sm+memory --one --partitions "sm=$((sms * 5))%,memory=50%:sm=$((100 - sms * 5))%,memory=50%" va.fft va.fft --json one.json
 expect_status 0
 expect python3 -c 'import json, sys; o = json.load(open("one.json"))["programs"][0]; assert abs(o["kernel_us"] - float(sys.argv[1])) < 1e-3 and o["kernel_us"] <= 25, o' "${us:-0}"

@@ -112,7 +112,8 @@ function tiles(runs) {
 
 function warnings(run) {
   const found = [];
-  if (run.complete === false)
+  if (run.running) found.push('Written while the program ran: the numbers are as far as each simulation was, and the figures over time come at its end.');
+  else if (run.complete === false)
     found.push('The program did not end by itself, or its simulations did not: the numbers cover what was done until then.');
   if (!run.runs.length) found.push('No memory manager was simulated (--memory none): there are no times to show.');
   return found.map((text) => element('p', { class: 'warning' }, text));

@@ -60,14 +60,25 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   }
 }
 
-int report_page(const char *kind, const char *file, const char *more, const char *json, size_t size, const char *html) {
+int report_page_text(const char *option, const char *kind, const char *file, const char *more, const char *json,
+                     size_t size, ff_text *out) {
   ff_error error;
   char *page = cli_find_installed((const char *const[]){"../share/farfault/report.html", NULL});
   if (!page)
-    return cli_fail(CLI_FAILED, "--html: this farfault was built without the page (cmake found no node or no npm)");
-  ff_status status = report_html_file(page, kind, file, more, json, size, html, &error);
+    return cli_fail(CLI_FAILED, "%sthis farfault was built without the page (cmake found no node or no npm)", option);
+  ff_status status = report_html_make(page, kind, file, more, json, size, out, &error);
   free(page);
   return status ? cli_fail(CLI_FAILED, "%s", error.message) : CLI_DONE;
+}
+
+int report_page(const char *kind, const char *file, const char *more, const char *json, size_t size, const char *html) {
+  ff_text page = {0};
+  ff_error error;
+  int status = report_page_text("--html: ", kind, file, more, json, size, &page);
+  if (!status && ff_file_write(html, page.chars, page.length, &error))
+    status = cli_fail(CLI_FAILED, "%s", error.message);
+  free(page.chars);
+  return status;
 }
 
 static int write_pictures(const arguments *a, const report_run *run) {
@@ -79,22 +90,22 @@ static int write_pictures(const arguments *a, const report_run *run) {
   return CLI_DONE;
 }
 
-/* What the page has besides the run: members of its data. */
-static int add_more(const arguments *a, const report_run *run, bool lines, ff_text *more) {
-  ff_error error;
-  if (lines) {
-    ff_text_add(more, "\"sources\":");
-    report_html_sources(run, more);
-  }
-  if (!a->advice) return CLI_DONE;
-  ff_text_add(more, lines ? ",\"advice\":" : "\"advice\":");
-  return report_html_advice(a->advice, more, &error) ? cli_fail(CLI_BAD_FILE, "--advice: %s", error.message) : CLI_DONE;
-}
-
 static bool has_lines(const report_run *run) {
   for (uint32_t i = 0; i < run->result_count; i++)
     if (run->results[i].lines_kept) return true;
   return false;
+}
+
+int report_page_more(const report_run *run, const char *advice, ff_text *more) {
+  ff_error error;
+  bool lines = has_lines(run);
+  if (lines) {
+    ff_text_add(more, "\"sources\":");
+    report_html_sources(run, more);
+  }
+  if (!advice) return CLI_DONE;
+  ff_text_add(more, lines ? ",\"advice\":" : "\"advice\":");
+  return report_html_advice(advice, more, &error) ? cli_fail(CLI_BAD_FILE, "--advice: %s", error.message) : CLI_DONE;
 }
 
 static int report(int argc, char **argv) {
@@ -134,7 +145,7 @@ static int report(int argc, char **argv) {
     return cli_fail(CLI_BAD_FILE, "%s", error.message);
   }
   ff_text table = {0}, csv = {0}, more = {0};
-  int page = a.html ? add_more(&a, &run, has_lines(&run), &more) : CLI_DONE;
+  int page = a.html ? report_page_more(&run, a.advice, &more) : CLI_DONE;
   if (page) {
     free(more.chars);
     free(text);

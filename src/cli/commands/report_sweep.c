@@ -24,7 +24,7 @@ static ff_status count_points(const char *file, uint64_t *count, ff_error *error
 }
 
 /* The page's data: {"total": points there are, "points": the first of them}. */
-static ff_status page_data(const char *file, ff_text *json, ff_error *error) {
+static ff_status page_data(const char *option, const char *file, ff_text *json, ff_error *error) {
   char first[96];
   uint64_t total;
   ff_status status = count_points(file, &total, error);
@@ -34,18 +34,21 @@ static ff_status page_data(const char *file, ff_text *json, ff_error *error) {
   status = sweep_results_read(file, &(sweep_query){.where = first}, SWEEP_JSON, json, error);
   ff_text_add(json, "}");
   if (!status && total > PAGE_POINTS)
-    cli_fail(
-        CLI_DONE,
-        "--html: the page holds the first %d of %llu points (`farfault results --where ... --csv -` gives the others)",
-        PAGE_POINTS, (unsigned long long)total);
+    cli_fail(CLI_DONE,
+             "%sthe page holds the first %d of %llu points (`farfault results --where ... --csv -` gives the others)",
+             option, PAGE_POINTS, (unsigned long long)total);
   return status;
+}
+
+int report_sweep_data(const char *option, const char *file, ff_text *json) {
+  ff_error error;
+  return page_data(option, file, json, &error) ? cli_fail(CLI_BAD_FILE, "%s", error.message) : CLI_DONE;
 }
 
 static int write_page(const char *file, const char *html) {
   ff_text json = {0};
-  ff_error error;
-  int status = page_data(file, &json, &error) ? cli_fail(CLI_BAD_FILE, "%s", error.message)
-                                              : report_page("results", file, NULL, json.chars, json.length, html);
+  int status = report_sweep_data("--html: ", file, &json);
+  if (!status) status = report_page("results", file, NULL, json.chars, json.length, html);
   free(json.chars);
   return status;
 }

@@ -169,6 +169,7 @@ static int run_in(const run_job *job, const run_program *program, const char *li
                      .executed = job->executed,
                      .record = record,
                      .history = job->outputs->output != NULL,
+                     .live = job->outputs->live ? job->outputs : NULL,
                      .lines = job->outputs->lines != 0};
   run_end end;
   ff_error error;

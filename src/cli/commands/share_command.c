@@ -50,7 +50,8 @@ static const struct argp_option options[] = {
      1},
     {"borrow", KEY_BORROW, NULL, 0,
      "sm, sm+memory: what an idle partition has is lent, and taken back when its program goes on", 1},
-    {"memory", 'm', "MANAGER", 0, "memory manager (default: copy)", 1},
+    {"memory", 'm', "MANAGER", 0,
+     "memory manager of all programs (default: copy); replay+prefetch=tbn+evict=lru:64K: with other policies", 1},
     {"set", KEY_SET, "NAME=VALUE", 0, "change a value of the machine, as in its file; may be repeated", 1},
     {"interferers", KEY_INTERFERERS, "FILE,...", 0,
      "what runs in parallel with the measured programs (default: each of these)", 2},
@@ -66,6 +67,16 @@ static const struct argp_option options[] = {
     {"svg", KEY_SVG, "FILE", 0, "write the picture", 4},
     {0}};
 
+/* One manager, for all programs; of its parts, policies may be others. What else may stand behind a manager in
+ * `farfault sim` is of the machine or of its memory, which the programs share. */
+static void take_only_policies(const char *value, struct argp_state *state) {
+  if (strpbrk(value, ", ")) cli_refuse(state, "--memory: one manager, for all programs");
+  for (const char *part = strchr(value, '+'); part; part = strchr(part + 1, '+'))
+    if (strncmp(part, "+prefetch=", 10) && strncmp(part, "+evict=", 7))
+      cli_refuse(state, "--memory: behind a manager there may be prefetch=POLICY and evict=POLICY here, not '%s'",
+                 part + 1);
+}
+
 static error_t parse(int key, char *value, struct argp_state *state) {
   share_arguments *a = state->input;
   char *end;
@@ -77,7 +88,7 @@ static error_t parse(int key, char *value, struct argp_state *state) {
     a->setup.machine_chosen = true;
     return 0;
   case 'm':
-    if (strpbrk(value, ",+ ")) cli_refuse(state, "--memory: one manager's name, without parts");
+    take_only_policies(value, state);
     cli_copy_option(a->setup.managers, sizeof a->setup.managers, value, "memory", state);
     return 0;
   case KEY_SET: cli_add_option(a->setup.choices.set, sizeof a->setup.choices.set, value, "set", state); return 0;

@@ -90,6 +90,7 @@ static int simulate(const run_job *job, struct job *replayed) {
                      .body = replay,
                      .context = replayed,
                      .history = job->outputs->output != NULL,
+                     .live = job->outputs->live ? job->outputs : NULL,
                      .lines = job->outputs->lines != 0};
   run_end end;
   ff_error error;

@@ -225,7 +225,7 @@ const struct argp run_executed_argp = {executed_options, parse_executed, NULL, N
 
 /* ---- what is reported ---- */
 
-enum { KEY_CSV = 448, KEY_JSON, KEY_QUIET, KEY_FAIL_IF, KEY_BASELINE, KEY_JUNIT, KEY_LINES };
+enum { KEY_CSV = 448, KEY_JSON, KEY_QUIET, KEY_FAIL_IF, KEY_BASELINE, KEY_JUNIT, KEY_LINES, KEY_LIVE };
 
 static const struct argp_option reported_options[] = {
     {NULL, 0, NULL, 0, "What is reported:", 3},
@@ -234,6 +234,8 @@ static const struct argp_option reported_options[] = {
     {"quiet", KEY_QUIET, NULL, 0, "print no table (what goes wrong is still said)", 3},
     {"output", 'o', "FILE", 0,
      "save the run with its history as JSON, for `farfault report`, `farfault timeline` and others (run.ffr)", 3},
+    {"live", KEY_LIVE, NULL, 0,
+     "write the file of -o about once a second while it runs, too, for `farfault view --live`", 3},
     {"json", KEY_JSON, "FILE", 0, "write the run as JSON, without the history", 3},
     {"csv", KEY_CSV, "FILE", 0, "write a header row and one row per memory manager", 3},
     {NULL, 0, NULL, 0, "What must not be:", 4},
@@ -262,6 +264,7 @@ static error_t parse_reported(int key, char *value, struct argp_state *state) {
   switch (key) {
   case 'v': outputs->verbose = true; return 0;
   case 'o': outputs->output = value; return 0;
+  case KEY_LIVE: outputs->live = true; return 0;
   case KEY_LINES: outputs->lines = cli_lines(value, state); return 0;
   case KEY_CSV: outputs->csv = value; return 0;
   case KEY_JSON: outputs->json = value; return 0;

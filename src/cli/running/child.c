@@ -228,12 +228,13 @@ static bool has_ended(pid_t process, run_end *end) {
   return true;
 }
 
-static void wait_for(pid_t process, const sigset_t *watched, run_progress *progress, run_end *end) {
+static void wait_for(pid_t process, const sigset_t *watched, run_progress *progress, run_live *live, run_end *end) {
   const struct timespec tick = {.tv_nsec = 200 * 1000 * 1000}, quiet = {.tv_sec = 10};
   while (!has_ended(process, end)) {
     siginfo_t info;
-    int signal = sigtimedwait(watched, &info, progress->area ? &tick : &quiet);
+    int signal = sigtimedwait(watched, &info, progress->area || live->outputs ? &tick : &quiet);
     if (signal > 0 && signal != SIGCHLD) forward(process, &info);
+    run_live_write(live);
     if (progress->area) run_progress_show(progress);
   }
   if (progress->area) run_progress_clear(progress);
@@ -266,7 +267,8 @@ ff_status run_child_wait(const run_child *child, run_end *end, ff_error *error) 
   ff_status status =
       early ? ff_fail(error, FF_IO, "stopped by signal %d (%s) before anything ran", early, strsignal(early))
             : start(child, &mask, &process, error);
-  if (!status) wait_for(process, &watched, &progress, end);
+  run_live live = {.outputs = child->live, .folder = child->folder};
+  if (!status) wait_for(process, &watched, &progress, &live, end);
   if (area) munmap(area, sizeof *area);
   const struct timespec now = {0};
   while (!early && sigtimedwait(&watched, NULL, &now) > 0) {} /* what ended the child came to us as well */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The parts of `farfault run`, `record` and `sim`: shared_options.c (what they have in common), program_check.c (may
- * this file be run?), child.c (runs it), progress.c (the line on a terminal), run_results.c (what it left),
- * run_outputs.c (the files it writes), record_command.c. */
+ * this file be run?), child.c (runs it), progress.c (the line on a terminal), live.c (a file while it runs),
+ * run_results.c (what it left), run_outputs.c (the files it writes), record_command.c. */
 #ifndef FF_CLI_RUN_H
 #define FF_CLI_RUN_H
 
@@ -47,6 +47,16 @@ typedef struct run_executed {
   bool virtual_time;
 } run_executed;
 
+typedef struct run_outputs { /* paths, NULL: not wanted */
+  const char *output, *json, *csv, *record, *junit;
+  struct fail_if *conditions; /* fail_if.h; NULL: there can be none */
+  bool verbose;               /* the table has all */
+  bool quiet;                 /* there is no table */
+  bool live;                  /* `output` is written while the program runs, too */
+  uint32_t lines;             /* of the code that the table shows; 0: they are not asked for */
+  int rank;                   /* of mpirun's ranks that each run farfault, this one's from 1; 0: it runs alone */
+} run_outputs;
+
 typedef struct run_child {
   char **argv; /* the program and its arguments */
   const run_program *program;
@@ -54,9 +64,10 @@ typedef struct run_child {
   const char *folder; /* temporary folder for results and progress */
   const cli_setup *setup;
   const run_executed *executed;
-  bool history;       /* is to be kept */
-  bool lines;         /* what accesses memory is to be counted by line */
-  const char *record; /* where each process writes its trace (run_record_pattern); NULL: none is wanted */
+  bool history;            /* is to be kept */
+  bool lines;              /* what accesses memory is to be counted by line */
+  const run_outputs *live; /* their file is written again while the program runs (live.c); NULL: it is not */
+  const char *record;      /* where each process writes its trace (run_record_pattern); NULL: none is wanted */
   /* what the child does instead of becoming the program; returns its exit status; NULL: exec */
   int (*body)(void *context);
   void *context;
@@ -101,6 +112,8 @@ typedef struct run_results {
   uint32_t count, lost;
 } run_results;
 void run_results_read(const char *folder, run_results *results);
+/* The same while they are being written: says nothing of what cannot be read, and removes nothing. */
+void run_results_peek(const char *folder, run_results *results);
 void run_results_free(run_results *results);
 
 /* A new temporary folder, or NULL with a message. As long as it is there, signals that would end this process wait
@@ -118,14 +131,6 @@ void run_hold_signals(void);
 void run_release_signals(void);
 void run_children_mask(sigset_t *mask);
 
-typedef struct run_outputs { /* paths, NULL: not wanted */
-  const char *output, *json, *csv, *record, *junit;
-  struct fail_if *conditions; /* fail_if.h; NULL: there can be none */
-  bool verbose;               /* the table has all */
-  bool quiet;                 /* there is no table */
-  uint32_t lines;             /* of the code that the table shows; 0: they are not asked for */
-  int rank;                   /* of mpirun's ranks that each run farfault, this one's from 1; 0: it runs alone */
-} run_outputs;
 /* The outputs of this process, owned: what the user asked for, but rank K of mpirun (from 0) writes FILE.(K+1), and
  * rank 0 FILE. What is written in place (a device, a pipe) has one name for all. */
 void run_outputs_of_rank(const run_outputs *outputs, run_outputs *own);
@@ -139,6 +144,16 @@ ff_status run_outputs_check(const run_outputs *outputs, const char *input, const
                             ff_error *error);
 /* Writes the reports; what fails is told to the user. True: all was written. */
 bool run_outputs_write(const run_outputs *outputs, const run_results *results);
+/* Of --live: writes `output` only, as of a run that goes on. */
+ff_status run_outputs_write_live(const run_outputs *outputs, run_results *results, ff_error *error);
+
+/* live.c: writes the file of --live from what the program's processes have left in the folder, about once a second. */
+typedef struct run_live {
+  const run_outputs *outputs; /* NULL: nothing is written, as after a failure, which is said once */
+  const char *folder;
+  double next; /* seconds of the monotonic clock */
+} run_live;
+void run_live_write(run_live *live); /* some times a second */
 
 /* --lines[=N], of several commands: N, or the default. */
 enum { CLI_LINES_SHOWN = 10, CLI_LINES_MAX = 10000 };

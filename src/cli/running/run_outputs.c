@@ -5,6 +5,7 @@
  * write, the program itself, two reports in one file; a file is written whole or not at all. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "base/output.h"
@@ -24,6 +25,16 @@ static ff_status fail_same(const char *path, const char *what, ff_error *error) 
   return ff_fail(error, FF_INVALID, "%s: is %s: the report would take its place", path, what);
 }
 
+/* A file that is written again and again has to be one. */
+static ff_status check_live(const run_outputs *outputs, ff_error *error) {
+  if (!outputs->live) return FF_OK;
+  if (!outputs->output) return ff_fail(error, FF_INVALID, "--live: into which file? -o FILE says it");
+  char *target = ff_output_target(outputs->output);
+  bool file = target != NULL;
+  free(target);
+  return file ? FF_OK : ff_fail(error, FF_INVALID, "--live: %s is not a file that can be replaced", outputs->output);
+}
+
 ff_status run_outputs_check(const run_outputs *outputs, const char *input, const char *what, const char *machine,
                             ff_error *error) {
   ff_status status = check_one("-o", outputs->output, error);
@@ -31,6 +42,7 @@ ff_status run_outputs_check(const run_outputs *outputs, const char *input, const
   if (!status) status = check_one("--csv", outputs->csv, error);
   if (!status) status = check_one("--junit", outputs->junit, error);
   if (!status) status = check_one("the trace", outputs->record, error);
+  if (!status) status = check_live(outputs, error);
   if (status) return status;
   const char *paths[] = {outputs->output, outputs->json, outputs->csv, outputs->junit, outputs->record};
   for (int i = 0; i < 5; i++) {
@@ -78,6 +90,7 @@ void run_outputs_of_rank(const run_outputs *outputs, run_outputs *own) {
                        .conditions = outputs->conditions,
                        .verbose = outputs->verbose,
                        .quiet = outputs->quiet,
+                       .live = outputs->live,
                        .lines = outputs->lines,
                        .rank = rank + 1};
 }
@@ -118,6 +131,11 @@ static ff_status write_csv(const char *path, const run_results *results, ff_erro
   ff_status status = ff_file_write(path, text.chars, text.length, error);
   free(text.chars);
   return status;
+}
+
+ff_status run_outputs_write_live(const run_outputs *outputs, run_results *results, ff_error *error) {
+  for (uint32_t i = 0; i < results->count; i++) results->runs[i].running = (uint64_t)getpid();
+  return write_json(outputs, outputs->output, true, results, error);
 }
 
 bool run_outputs_write(const run_outputs *outputs, const run_results *results) {

@@ -64,6 +64,11 @@ static bool take_from_elsewhere(const char *folder, ff_text *path) {
   return true;
 }
 
+static void add_run(run_results *results, const report_run *run) {
+  results->runs = ff_realloc(results->runs, (results->count + 1) * sizeof *results->runs);
+  results->runs[results->count++] = *run;
+}
+
 static void read_one(const char *folder, const char *name, run_results *results) {
   ff_text path = {0};
   ff_text_add(&path, "%s/%s", folder, name);
@@ -80,8 +85,7 @@ static void read_one(const char *folder, const char *name, run_results *results)
     cli_fail(0, "%s", error.message);
     results->lost++;
   } else {
-    results->runs = ff_realloc(results->runs, (results->count + 1) * sizeof *results->runs);
-    results->runs[results->count++] = run;
+    add_run(results, &run);
   }
   if (elsewhere) unlink(path.chars);
   free(path.chars);
@@ -115,6 +119,22 @@ void run_results_read(const char *folder, run_results *results) {
   }
   free(names.items);
   free(prefix.chars);
+}
+
+void run_results_peek(const char *folder, run_results *results) {
+  *results = (run_results){0};
+  file_names names = {0};
+  find_names(folder, "", &names);
+  if (names.count) qsort(names.items, names.count, sizeof *names.items, by_process);
+  for (size_t i = 0; i < names.count; i++) {
+    ff_text path = {0};
+    report_run run;
+    ff_text_add(&path, "%s/%s", folder, names.items[i]);
+    if (!report_file_read(path.chars, &run, NULL)) add_run(results, &run);
+    free(path.chars);
+    free(names.items[i]);
+  }
+  free(names.items);
 }
 
 void run_results_print(const run_job *job, const run_results *results, FILE *to) {
