@@ -68,19 +68,19 @@ static void latest(ps *time, uint32_t *tier, ps other, uint32_t number) {
 }
 
 /* Returns when it has all been read or written. */
-static ps drive_take(tier_store *s, uint32_t number, bool write, uint64_t bytes, ps from) {
+static ps drive_take(tier_store *s, uint32_t number, bool write, uint64_t bytes, ps ask, ps at) {
   tier_drive *d = &s->drives[number];
   uint64_t whole = whole_units(bytes, d->unit);
   ps service = (ps)llround((write ? d->write_per_byte : d->read_per_byte) * (double)whole);
   *(write ? &s->counted.of[number].written_bytes : &s->counted.of[number].read_bytes) += whole;
-  return server_take(write ? &d->write : &d->read, from, from, service) + service + d->latency;
+  return server_take(write ? &d->write : &d->read, ask, at, service) + service + d->latency;
 }
 
 static void read_for_gpu(tier_store *s, uint32_t number, uint64_t bytes, ps from) {
   tier_drive *d = &s->drives[number];
   uint64_t piece = bytes < d->unit ? bytes : d->unit;
   ps rest = (ps)llround(d->read_per_byte * (double)(whole_units(bytes, d->unit) - d->unit)),
-     last = drive_take(s, number, false, bytes, from);
+     last = drive_take(s, number, false, bytes, from, from);
   if (s->gpu_first < last - rest) s->gpu_first = last - rest;
   latest(&s->gpu_last, &s->gpu_tier, last, number);
   s->gpu_bytes += bytes;
@@ -94,11 +94,11 @@ static void settle(tier_store *s, ps from) {
   for (uint32_t i = 0; i < s->counted.count; i++) {
     tier *t = tiers_of(s->places, i);
     if (t->to_gpu) read_for_gpu(s, i, t->to_gpu, from);
-    if (t->to_host) latest(&s->host_ready, &s->host_tier, drive_take(s, i, false, t->to_host, from), i);
+    if (t->to_host) latest(&s->host_ready, &s->host_tier, drive_take(s, i, false, t->to_host, from, from), i);
     s->counted.of[0].written_bytes += t->to_host;
-    if (t->written) latest(&s->host_ready, &s->host_tier, drive_take(s, i, true, t->written, above), i);
+    if (t->written) latest(&s->host_ready, &s->host_tier, drive_take(s, i, true, t->written, above, above), i);
     if (!i) s->counted.of[0].read_bytes += t->down;
-    else if (t->down) above = drive_take(s, i, false, t->down, from);
+    else if (t->down) above = drive_take(s, i, false, t->down, from, from);
     t->to_gpu = t->to_host = t->written = t->down = 0;
   }
   tiers_settled(s->places);
@@ -136,11 +136,7 @@ ps tier_reach(tier_store *s, pager *pager, const pager_unit *unit, bool write, u
   if (!s->places) return at;
   tier_place *place = pager_tier_place(pager, unit, address);
   tier_drive *d = place && place->tier ? &s->drives[place->tier] : NULL;
-  if (d && d->mapped) {
-    uint32_t number = place->tier;
-    ps over = drive_take(s, number, write, bytes, ask);
-    return over > at ? over : at;
-  }
+  if (d && d->mapped) return drive_take(s, place->tier, write, bytes, ask, at);
   pager_tier_host(pager, unit, write, address);
   place = pager_tier_place(pager, unit, address);
   if (place && tiers_waiting(s->places)) place->ready = tier_to_host(s, at, at);

@@ -183,6 +183,26 @@ static void test_reached_in_place_or_brought_up(void **state) {
   }
 }
 
+/* A line of a mapped tier takes that tier's latency and its time, then the link's: a warp that reads one after the
+ * other waits so much longer for each. */
+static void test_lines_of_a_mapped_tier(void **state) {
+  enum { LINES = 4 };
+  ps kernel_ps[2];
+  for (int lower = 0; lower < 2; lower++) {
+    pages p = {0, LINES, false};
+    rig r = begin("replay", true);
+    if (!lower) r.spec.host_memory_bytes = BYTES;
+    r.advise = "all:cpu";
+    rig_start(&r);
+    rig_alloc(&r, RIG_BASE, BYTES, TRACE_MEMORY_MANAGED);
+    rig_h2d(&r, RIG_BASE, BYTES);
+    launch(&r, &p);
+    kernel_ps[lower] = rig_finish(&r)->counters.kernel_ps;
+    rig_close(&r);
+  }
+  assert_int_equal(kernel_ps[1] - kernel_ps[0], LINES * (LATENCY + 128 * NS / 4));
+}
+
 /* Three tiers: what does not fit the second goes on to the third. */
 static void test_a_tier_gives_to_the_next(void **state) {
   rig r = begin("replay", false);
@@ -244,8 +264,8 @@ int main(void) {
       cmocka_unit_test(test_host_writes_more_than_it_holds), cmocka_unit_test(test_far_faults_read_the_tier),
       cmocka_unit_test(test_pieces_follow_each_other),       cmocka_unit_test(test_evicted_pages_send_others_down),
       cmocka_unit_test(test_host_reads_what_went_down),      cmocka_unit_test(test_reached_in_place_or_brought_up),
-      cmocka_unit_test(test_a_tier_gives_to_the_next),       cmocka_unit_test(test_memory_that_no_tier_holds),
-      cmocka_unit_test(test_nothing_changes_where_all_fits),
+      cmocka_unit_test(test_lines_of_a_mapped_tier),         cmocka_unit_test(test_a_tier_gives_to_the_next),
+      cmocka_unit_test(test_memory_that_no_tier_holds),      cmocka_unit_test(test_nothing_changes_where_all_fits),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
