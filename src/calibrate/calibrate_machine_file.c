@@ -195,6 +195,15 @@ static void write_profiles(const machine_profile_table *table, ff_text *out) {
   ff_text_add(out, "]");
 }
 
+static void write_tiers(const machine_tier_table *table, ff_text *out) {
+  for (uint64_t i = 0; i < table->count; i++) {
+    const machine_tier *t = &table->tiers[i];
+    ff_text_add(out, "%s[%s, %" PRIu64 ", %.12g, %.12g, %.12g, %" PRIu64 ", %s]", i ? ", " : "[", t->name, t->bytes,
+                t->read_gbs, t->write_gbs, t->latency_us, t->unit_bytes, t->mapped ? "mapped" : "paged");
+  }
+  ff_text_add(out, "]");
+}
+
 static void write_value(const spec_param *p, const machine_spec *m, ff_text *out) {
   const void *at = (const char *)m + p->offset;
   uint64_t whole;
@@ -214,6 +223,7 @@ static void write_value(const spec_param *p, const machine_spec *m, ff_text *out
   case 'm': write_masks(at, out); return;
   case 'j': write_joins(at, out); return;
   case 'p': write_profiles(at, out); return;
+  case 'l': write_tiers(at, out); return;
   default: {
     const machine_size_table *t = at;
     for (uint32_t i = 0; i < t->count; i++)

@@ -120,6 +120,16 @@ static ff_status open_policies(sim *s, const sim_options *options, ff_error *err
   return FF_OK;
 }
 
+/* Only what pages has pages in tiers. */
+static ff_status take_tiers(sim *s, const sim_options *options, ff_error *error) {
+  if (!is_paged(s)) return FF_OK;
+  ff_status status = tier_store_begin(&s->tiers, s->spec, options->host_memory, options->host_memory_share, error);
+  if (status || !s->tiers.places) return status;
+  if (options->device || (options->peers && peers_owners(options->peers)))
+    return ff_fail(error, FF_UNSUPPORTED, "tiers below the host's memory are those of one program on one GPU");
+  return FF_OK;
+}
+
 static ff_status pager_init(sim *s, const sim_options *options, ff_error *error) {
   const manager *m = s->manager;
   uint64_t unit = m->unit_bytes ? m->unit_bytes : s->spec->fault_page_bytes;
@@ -151,6 +161,7 @@ static ff_status pager_init(sim *s, const sim_options *options, ff_error *error)
                          .evict_shares = s->evict.borrowed,
                          .watermarks = options->watermarks_chosen ? options->watermarks : m->watermarks,
                          .future = s->future,
+                         .tiers = s->tiers.places,
                          .owners = s->peers.owners,
                          .device = s->peers.device,
                          .peers = peer_link_peers(&s->peers),
@@ -208,6 +219,7 @@ ff_status sim_create(trace_program *program, const sim_options *options, sim **o
     return status;
   }
   status = stacks_create(s->spec, &s->t, &s->d->arena, options, &s->stacks, error);
+  if (!status) status = take_tiers(s, options, error);
   sim_wire(s, options);
   counters_of_allocation(&s->observer, &(trace_op){.alloc = {.name = "(no allocation)"}});
   pthread_cond_init(&s->answers.progress, NULL);
@@ -228,6 +240,7 @@ void sim_free(sim *s) {
   controller_free(&s->controller);
   learner_end(&s->learner);
   stacks_free(s->stacks);
+  tier_store_free(&s->tiers);
   dispatcher_free(&s->dispatch);
   streams_free(&s->streams);
   segments_free(&s->segments);
@@ -410,6 +423,7 @@ void sim_snapshot(sim *s, sim_result *result) {
   if (s->pager) result->came_back = s->pager->came_back;
   if (s->pager) result->came_first = s->pager->came_first + s->pager->zeroed_first;
   stacks_result(s->stacks, &result->counters, &result->stacks);
+  tier_store_result(&s->tiers, &result->tiers);
   result->kernels = ff_alloc(s->observer.kernels.count * sizeof *result->kernels);
   result->kernel_count = (uint32_t)s->observer.kernels.count;
   for (uint32_t i = 0; i < result->kernel_count; i++) {

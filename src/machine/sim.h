@@ -91,6 +91,9 @@ typedef struct sim_options { /* texts are borrowed until sim_create returns */
   uint64_t gpu_memory; /* bytes; 0: the spec's */
   /* or of the most that the program has allocated at one time, so far; 0: gpu_memory counts */
   double gpu_memory_share;
+  /* paged managers: of the host's memory that their pages may take, in the same way; 0, 0: the spec's */
+  uint64_t host_memory;
+  double host_memory_share;
   /* what a TLB entry maps: "4K", "64K", "2M", "auto"; NULL: auto, up to the machine's page_bytes */
   const char *page;
   bool l2_flush; /* the L2 is written back and emptied before each kernel, which takes no time and is not counted */

@@ -51,6 +51,7 @@ static void check_faults(const sim *s) {
   const far_faults *f = &s->faults;
   const pager *p = s->pager;
   FF_ASSERT(f->batch == BATCH_NONE && !f->batch_faults.count && !f->idle_pending && !f->clean_pending);
+  FF_ASSERT(!s->tiers.places || !tiers_waiting(s->tiers.places));
   FF_ASSERT(!p->flight_count && !p->in_flight && !p->starved_first && !p->buffer_live && !p->used_allocations);
   for (uint32_t i = 0; i < s->d->sm_total; i++) FF_ASSERT(!p->sms[i].pending && !p->sms[i].queue_first);
 }

@@ -17,6 +17,7 @@
 #include "machine/host/link.h"
 #include "machine/host/peer_link.h"
 #include "machine/host/streams.h"
+#include "machine/host/tier_store.h"
 #include "machine/host/virtual_memory.h"
 #include "machine/memory/address_map.h"
 #include "machine/memory/declared_residency.h"
@@ -59,6 +60,7 @@ struct sim {
   gmmu gmmu;
   link_port link;
   peer_link peers;
+  tier_store tiers;
   far_faults faults;
   dispatcher dispatch;
   controller controller;

@@ -60,6 +60,7 @@ static void wire_sms(sim *s, device *d, const sim_options *options) {
                               .faults = &s->faults,
                               .observer = &s->observer,
                               .controller = s->stacks ? &s->controller : NULL,
+                              .tiers = s->tiers.places ? &s->tiers : NULL,
                               .learner = &s->learner,
                               .written = s->written};
   s->dispatch = (dispatcher){.d = d,
@@ -118,6 +119,7 @@ static void wire_link(sim *s, device *d, const sim_options *options) {
                          .port = &s->link,
                          .owners = options->peers ? peers_owners(options->peers) : NULL};
   peer_link_begin(&s->peers);
+  s->tiers.link = &s->link;
 }
 
 /* Translation, far-faults, and what launches declare. The pager comes later: sim_wire_pager. */
@@ -148,6 +150,7 @@ static void wire_paging(sim *s, device *d, const sim_options *options) {
                            .write_back_overlaps = options->write_back_overlaps,
                            .link = &s->link,
                            .peers = &s->peers,
+                           .tiers = &s->tiers,
                            .gmmu = &s->gmmu,
                            .memory = &s->memory,
                            .map = &s->placing,
@@ -196,6 +199,7 @@ static void wire_host(sim *s, device *d, const sim_options *options) {
                              .t = &s->t,
                              .link = &s->link,
                              .peers = &s->peers,
+                             .tiers = &s->tiers,
                              .observer = &s->observer,
                              .learner = &s->learner,
                              .loop = &s->loop,
@@ -219,6 +223,7 @@ static void wire_host(sim *s, device *d, const sim_options *options) {
                    .reader = s->reader,
                    .written = s->written,
                    .budget = &s->budget,
+                   .tiers = &s->tiers,
                    .map = &s->placing,
                    .streams = &s->streams,
                    .loop = &s->loop,

@@ -21,6 +21,7 @@ void pager_clean_unit(pager *p, pager_unit *unit, uint64_t address) {
   FF_CHECK(unit->gpu_newest);
   unit->cpu_newest = true;
   unit->cleaned = true;
+  pager_tier_arrive(p, unit, address);
   p->cleaned += pager_bytes(p, unit);
   pager_moved(p, unit, false);
   p->config.hooks.cleaned(p->config.hooks.context, address, unit);

@@ -118,6 +118,7 @@ static bool nack_start(pager *p, fault_request *request, uint32_t nack) {
   uint64_t address = n->address, window = address & ~(p->config.unit_bytes - 1);
   pager_mark(p, address, unit);
   uint64_t room = kind < PAGER_FLIGHT_MAPPED ? pager_room_ready(p) : 0; /* a mapping moves nothing */
+  if (kind < PAGER_FLIGHT_ZEROED) pager_tier_gpu(p, unit, address);
   uint64_t lands = p->config.hooks.start(p->config.hooks.context, request, address, flight, unit, room);
   pager_flight_set(p, flight, window, p->config.unit_bytes, lands);
   if (kind >= PAGER_FLIGHT_MAPPED) return true; /* nothing moves, so nothing moves along with it */

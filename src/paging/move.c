@@ -158,6 +158,7 @@ static void bring_back(pager *p, pager_unit *unit, uint64_t address, pager_moves
     return;
   }
   unit->cpu_newest = unit->gpu_newest;
+  pager_tier_arrive(p, unit, address);
   pager_unit_leaves(p, unit, address);
   p->moved_out += pager_bytes(p, unit);
   pager_moved(p, unit, false);
@@ -209,21 +210,30 @@ static pager_unit *owed_next(owed_walk *w) {
   }
 }
 
-pager_moves pager_host_read(pager *p, uint64_t address, uint64_t bytes) {
+/* What is newer in GPU memory comes back. */
+static pager_moves read_back(pager *p, uint64_t address, uint64_t bytes) {
   pager_moves moves = {0};
-  if (!is_paged(p)) return moves;
   pager_whole_pages_back(p, address, bytes, &moves);
   owed_walk w = owed_begin(p, address, bytes);
   for (pager_unit *unit; (unit = owed_next(&w));) {
     FF_ASSERT(unit->state != PAGER_IN_FLIGHT || unit->departs);
     bring_back(p, unit, w.in.address, &moves);
   }
+  return moves;
+}
+
+pager_moves pager_host_read(pager *p, uint64_t address, uint64_t bytes) {
+  if (!is_paged(p)) return (pager_moves){0};
+  pager_moves moves = read_back(p, address, bytes);
+  pager_tier_host_range(p, address, bytes);
   pager_check(p);
   return moves;
 }
 
 pager_moves pager_host_take(pager *p, uint64_t address, uint64_t bytes) {
-  pager_moves moves = pager_host_read(p, address, bytes);
+  pager_moves moves = {0};
+  if (!is_paged(p)) return moves;
+  moves = read_back(p, address, bytes);
   owed_walk w = owed_begin(p, address, bytes);
   for (pager_unit *unit; (unit = owed_next(&w));) {
     if (!unit->cleaned) continue;
@@ -243,11 +253,14 @@ pager_moves pager_host_write(pager *p, uint64_t address, uint64_t bytes) {
   pager_walk w = pager_walk_begin(p, address, bytes);
   for (pager_unit *unit; (unit = pager_walk_next(&w));) {
     FF_ASSERT(unit->state != PAGER_IN_FLIGHT || unit->departs);
+    if (w.covered) pager_tier_arrive(p, unit, w.address);
     if (unit->state == PAGER_REMOTE && !pager_may_come(unit)) {
+      if (!w.covered) pager_tier_host(p, unit, true, w.address);
       pager_written(unit, PAGER_CPU);
       continue;
     }
     if (!w.covered) bring_back(p, unit, w.address, &moves);
+    if (!w.covered) pager_tier_host(p, unit, true, w.address);
     if (unit->state == PAGER_RESIDENT) {
       pager_unit_leaves(p, unit, w.address);
       p->dropped += pager_bytes(p, unit);
@@ -266,6 +279,7 @@ void pager_bring_in(pager *p, pager_unit *unit, bool keeps, uint64_t address, pa
   }
   uint8_t source = pager_source(p, unit, address);
   bool copies = keeps && unit->hints & PAGER_READ_MOSTLY;
+  if (!source) pager_tier_gpu(p, unit, address);
   unit_enters(p, unit, address);
   unit->gpu_newest = unit->cpu_newest;
   p->moved_in += pager_bytes(p, unit);
@@ -291,6 +305,7 @@ pager_moves pager_gpu_fill(pager *p, uint64_t address, uint64_t bytes) {
   for (pager_unit *unit; (unit = pager_walk_next(&w));) {
     FF_ASSERT(unit->state != PAGER_IN_FLIGHT);
     if (unit->state == PAGER_REMOTE && !pager_may_come(unit)) {
+      pager_tier_host(p, unit, true, w.address);
       pager_written(unit, PAGER_CPU);
       continue;
     }
@@ -303,6 +318,7 @@ pager_moves pager_gpu_fill(pager *p, uint64_t address, uint64_t bytes) {
     }
     if (unit->duplicate) pager_note(p, unit, w.address, OWNERS_TAKES, 0);
     pager_written(unit, PAGER_GPU);
+    pager_tier_old(p, unit, w.address);
     unit->duplicate = false;
     pager_remark(p, w.address);
   }
@@ -468,12 +484,14 @@ static void chunk_check(pager *p, pager_chunk *chunk, uint64_t *resident, uint64
   for (uint32_t u = 0; u < units; u++)
     for (const pager_unit *unit = &chunk->units[u];; unit = p->siblings[unit->sibling]) {
       unit_check(p, unit, resident, in_flight);
+      pager_tier_check(p, unit, (chunk->number << PAGER_CHUNK_SHIFT) + ((uint64_t)u << p->unit_shift));
       if (!unit->sibling) break;
     }
 }
 
 void pager_check_all(pager *p) {
   pager_check(p);
+  if (p->config.tiers) tiers_check(p->config.tiers);
   if (pager_managed_pages(p)) pager_managed_check(p);
   if (!is_paged(p)) return;
   uint64_t resident = 0, in_flight = 0;

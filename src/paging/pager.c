@@ -196,6 +196,7 @@ static void unit_detach(pager *p, pager_unit *unit, uint32_t index, uint64_t add
     before = unit;
   }
   FF_ASSERT(!unit->nacks && unit->state != PAGER_IN_FLIGHT);
+  pager_tier_old(p, unit, address);
   if (unit->state == PAGER_RESIDENT && p->config.manager->placement == MANAGER_PAGED) {
     p->resident -= pager_bytes(p, unit);
     pager_room_give(p, address, unit);

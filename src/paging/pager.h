@@ -34,6 +34,7 @@
 #include "base/numbers.h"
 #include "farfault/policy.h"
 #include "paging/owners.h"
+#include "paging/tiers.h"
 #include "policy/manager.h"
 #include "trace/future.h"
 #include "trace/stream.h"
@@ -191,6 +192,7 @@ typedef struct pager_config {
   void *prefetch_state, *evict_state;
   bool evict_shares;          /* both are one, with one state: it is told once */
   const trace_future *future; /* complete before the first fault; NULL: it is not known */
+  tiers *tiers;               /* below GPU memory; borrowed; NULL: the host's memory holds everything */
   owners *owners;             /* the other devices' simulations have it, too; NULL: there is one device */
   uint32_t device;            /* the number of this one */
   owners_set peers;           /* devices whose memory this one's kernels can reach */
@@ -458,6 +460,21 @@ static inline void pager_note_use(pager *pager, pager_unit *unit, uint64_t addre
 
 void pager_wrote_far(pager *pager, pager_unit *unit, uint64_t address); /* other_devices.c */
 
+/* ---- tiers below GPU memory: unit_tiers.c. `address` is any address in the unit ---- */
+
+/* Its bytes have come to the host, or the host has written all of it. */
+void pager_tier_arrive(pager *pager, const pager_unit *unit, uint64_t address);
+/* The host reads or writes some of it, which comes up to the host's memory first; it reads all units of a range. */
+void pager_tier_host(pager *pager, const pager_unit *unit, bool write, uint64_t address);
+void pager_tier_host_range(pager *pager, uint64_t address, uint64_t bytes);
+/* Its bytes go to the GPU; and those of all units of a flight that has any. */
+void pager_tier_gpu(pager *pager, const pager_unit *unit, uint64_t address);
+void pager_tier_flight(pager *pager, uint32_t flight, uint64_t address, uint64_t bytes);
+/* The copy outside GPU memory is no longer its newest. */
+void pager_tier_old(pager *pager, const pager_unit *unit, uint64_t address);
+void pager_tier_check(pager *pager, const pager_unit *unit, uint64_t window);         /* place and copies agree */
+tier_place *pager_tier_place(pager *pager, const pager_unit *unit, uint64_t address); /* NULL: it has none */
+
 /* The GPU can read and write the CPU's copy over the link. */
 static inline bool pager_over_link(const pager_unit *unit) { return unit->state == PAGER_REMOTE || unit->departs; }
 
@@ -483,6 +500,7 @@ static inline void pager_gpu_write(pager *pager, pager_unit *unit, uint64_t addr
   unit->duplicate = false;
   if (__builtin_expect(clean, 0)) {
     unit->cleaned = false;
+    pager_tier_old(pager, unit, address);
     pager_remark(pager, address);
   }
   pager_allocation *allocation = &pager->allocations.items[unit->allocation];

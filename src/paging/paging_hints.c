@@ -128,6 +128,7 @@ static void copy_out(pager *p, pager_unit *unit, bool leaves, uint64_t address, 
   FF_CHECK(unit->cpu_newest || unit->gpu_newest);
   unit->cpu_newest = true;
   unit->populated |= copied;
+  if (copied) pager_tier_arrive(p, unit, address);
   if (leaves) pager_unit_leaves(p, unit, address);
   else {
     unit->duplicate = true;
@@ -151,6 +152,7 @@ pager_moves pager_prefetch_out(pager *p, uint64_t address, uint64_t bytes) {
     pager_thrash_forget(p, w.address);
     if (unit->state == PAGER_RESIDENT && !unit->duplicate)
       copy_out(p, unit, !(unit->hints & PAGER_READ_MOSTLY), w.address, &moves);
+    if (unit->cpu_newest) pager_tier_host(p, unit, false, w.address);
   }
   pager_check(p);
   return moves;
@@ -200,6 +202,7 @@ static void touch_coherent(pager *p, pager_unit *unit, bool write, uint64_t addr
     moves->bytes += pager_bytes(p, unit);
   }
   if (write) pager_written(unit, PAGER_CPU | PAGER_GPU);
+  pager_tier_host(p, unit, write, address);
 }
 
 static void touch_unit(pager *p, pager_unit *unit, bool write, uint64_t address, uint64_t now, pager_moves *moves) {
@@ -217,6 +220,7 @@ static void touch_unit(pager *p, pager_unit *unit, bool write, uint64_t address,
     first_touch(p, unit, address, now, moves);
   }
   if (write) pager_written(unit, PAGER_CPU);
+  pager_tier_host(p, unit, write || unit->populated, address);
 }
 
 /* When the host may touch the unit: when it has landed; when a period of throttling is over; 0: now. */

@@ -492,6 +492,7 @@ uint64_t pager_room_ready(pager *p) {
 static void evict(pager *p, const fault_request *request, pager_unit *unit, uint64_t address) {
   bool dirty = !unit->cpu_newest, write_back = dirty || (p->config.copy_clean && !unit->duplicate);
   FF_CHECK(!dirty || unit->gpu_newest);
+  if (write_back) pager_tier_arrive(p, unit, address);
   uint64_t free_at = p->config.hooks.evicted(p->config.hooks.context, request, address, unit, write_back);
   if (p->room_at < free_at) p->room_at = free_at;
   unit->cpu_newest = true;
@@ -689,6 +690,7 @@ typedef struct run {
 
 static void run_start(pager *p, const fault_request *request, run *r) {
   if (!r->flight) return;
+  pager_tier_flight(p, r->flight, r->address, r->end - r->address);
   uint64_t lands = p->config.hooks.fetch(p->config.hooks.context, request, r->address, r->end - r->address, r->flight,
                                          r->first, pager_room_ready(p));
   pager_flight_set(p, r->flight, r->address, r->end - r->address, lands);

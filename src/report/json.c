@@ -95,6 +95,7 @@ static json_t *result_value(const report_run *run, const sim_result *result, boo
 #undef X
   json_put_counters(object, c, true);
   if (result->stacks.count) json_put(object, "stacks", json_stacks_value(&result->stacks, c));
+  if (result->tiers.count) json_put(object, "tiers", json_tiers_value(&result->tiers));
   json_put(object, "kernels", kernels_value(result));
   json_put(object, "allocations", allocations_value(result));
   if (result->lines_kept) json_put(object, "by_line", json_lines_value(result));
@@ -303,8 +304,9 @@ static ff_status get_result(reader *r, const json_t *from, sim_result *result) {
       get_kernels(r, from, result) || get_allocations(r, from, result))
     return FF_PARSE;
   const json_t *stacks = json_object_get(from, "stacks"), *history = json_object_get(from, "history"),
-               *lines = json_object_get(from, "by_line");
+               *lines = json_object_get(from, "by_line"), *tiers = json_object_get(from, "tiers");
   if (stacks && json_stacks_read(r, stacks, &result->stacks)) return FF_PARSE;
+  if (tiers && json_tiers_read(r, tiers, &result->tiers)) return FF_PARSE;
   if (lines && json_lines_read(r, lines, result)) return FF_PARSE;
   return history && !json_is_null(history) ? json_history_read(r, history, result) : FF_OK;
 }

@@ -41,6 +41,10 @@ ff_status json_lines_read(json_reader *r, const json_t *from, sim_result *result
 json_t *json_stacks_value(const sim_stacks *stacks, const sim_counters *counters);
 ff_status json_stacks_read(json_reader *r, const json_t *from, sim_stacks *stacks);
 
+/* json_tiers.c: the value of the key "tiers", and back. */
+json_t *json_tiers_value(const sim_tiers *tiers);
+ff_status json_tiers_read(json_reader *r, const json_t *from, sim_tiers *tiers);
+
 /* The value of the key "history", without a line end. */
 void json_history_write(const sim_history *history, ff_text *out);
 /* Reads it into result->history, which the caller frees whatever is returned; kernels and allocations have been read

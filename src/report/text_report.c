@@ -12,6 +12,7 @@
 #include "report/table.h"
 #include "report/text_lines.h"
 #include "report/text_ranges.h"
+#include "report/text_tiers.h"
 
 /* A ratio that is as good as 1 has no colour. */
 static const double RATIO_GOOD = 0.98, RATIO_BAD = 1.02;
@@ -89,6 +90,7 @@ static void managers_write(const report_run *run, ff_text *out) {
     device_write(run, device, out);
   }
   text_stacks_write(run, out);
+  text_tiers_write(run, out);
 }
 
 static bool has_sites(const sim_result *result) {

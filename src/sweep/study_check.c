@@ -20,7 +20,7 @@ static ff_status check_set(const spec_param *param, const char *text, const mach
   if (strchr(text, ','))
     return ff_fail(why, FF_INVALID, "'%s': a value has no comma (points of a table stand between spaces: 4K:3.2 1M:11)",
                    text);
-  if (strchr("tmjp", param->type)) return FF_OK; /* the point's check reads it */
+  if (strchr("tmjpl", param->type)) return FF_OK; /* the point's check reads it */
   machine_spec changed = *machine;
   return spec_value_parse(param, text, &changed, why);
 }

@@ -139,6 +139,11 @@ for pair in v100:dgx-v100 h100:dgx-h100 a40:pcie-8; do
   expect test "$(grep -c '"group"' out)" -eq "$(grep -c '"group": "links"' out)"
   expect_out '"name": "gpus"'
 done
+# A machine with tiers is one without, and tiers.
+run "$farfault" machine diff h100-pcie h100-nvme --json -
+expect_status 1
+expect test "$(grep -c '"group"' out)" -eq "$(grep -c '"group": "tiers"' out)"
+expect_out '"name": "below_host"'
 changed() { # changed SED: a machine that neither reading nor the schema takes
   sed "$1" "$source/machines/gm200.yaml" >changed.yaml
   expect test "$(cmp -s changed.yaml "$source/machines/gm200.yaml" && echo same)" = ""

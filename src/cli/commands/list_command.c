@@ -94,6 +94,9 @@ static ff_status list_counters(listing *list, ff_error *error) {
 #define X(name, unit, help) add_row(list, "stacks." #name, unit, help);
 #include "machine/stacks/stacks.def"
 #undef X
+#define X(name, unit, help) add_row(list, "tiers." #name, unit, help);
+#include "machine/observe/tiers.def"
+#undef X
 #define X(name, unit, value, help) add_row(list, "stacks." #name, unit, help);
   REPORT_STACKS_SUMS(X)
   REPORT_STACKS_REALS(X)

@@ -56,6 +56,15 @@ static json_t *profiles_schema(double most) {
                    number_schema("integer", 1, 64), number_schema("integer", 1, 64));
 }
 
+static json_t *tiers_schema(double most) {
+  return json_pack("{s:s, s:i, s:o, s:{s:s, s:i, s:i, s:[o, o, o, o, o, o, {s:s, s:s}]}}", "type", "array", "minItems",
+                   1, "maxItems", limit(most), "items", "type", "array", "minItems", MACHINE_TIER_FIELDS, "maxItems",
+                   MACHINE_TIER_FIELDS, "items", string_schema(sizeof((machine_tier *)0)->name - 1),
+                   bytes_schema(2 << 20, 9e18), number_schema("number", 0.001, 1e6),
+                   number_schema("number", 0.001, 1e6), number_schema("number", 0, 1e6), bytes_schema(64, 1 << 30),
+                   "type", "string", "pattern", "^(paged|mapped)$");
+}
+
 static json_t *masks_schema(const spec_param *param, double most) {
   uint32_t low, high;
   spec_mask_bits(param, &low, &high);
@@ -74,6 +83,7 @@ static json_t *value_schema(const spec_param *param) {
   case 't': return table_schema();
   case 'j': return joins_schema(high);
   case 'p': return profiles_schema(high);
+  case 'l': return tiers_schema(high);
   default: return masks_schema(param, high);
   }
 }

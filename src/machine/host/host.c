@@ -27,6 +27,7 @@
 #include "machine/host/peer_link.h"
 #include "machine/host/peers.h"
 #include "machine/host/streams.h"
+#include "machine/host/tier_store.h"
 #include "machine/host/virtual_memory.h"
 #include "machine/memory/address_map.h"
 #include "machine/memory/declared_residency.h"
@@ -136,8 +137,26 @@ static void check_memory(host *h) {
             ff_format_bytes(h->budget->given, given, sizeof given), h->budget->given);
 }
 
+/* Whatever is not in GPU memory must have a place. */
+static bool fits_below(host *h, host_memory more, const char *name) {
+  char wanted[32], there[32];
+  uint64_t all = h->budget->mapped_pages + more.pages;
+  if (!h->tiers->places) return true;
+  tier_store_grow(h->tiers, all);
+  uint64_t capacity = tier_store_capacity(h->tiers);
+  if (all <= capacity) return true;
+  run_all(h->loop);
+  host_fail(h,
+            "%s: with %s the program has %s of pages, but the host's memory and the tiers below it hold %s: give them "
+            "more (--host-memory, or below_host in the machine file)",
+            h->label, name, ff_format_bytes(all, wanted, sizeof wanted),
+            ff_format_bytes(capacity, there, sizeof there));
+  return false;
+}
+
 bool host_take_memory(host *h, host_memory memory, const char *name) {
   grow_memory(h, memory);
+  if (!fits_below(h, memory, name)) return false;
   if (!(h->budget->share > 0)) check_memory(h);
   if (h->failed) return false;
   if (h->manager->placement == MANAGER_PROGRAM && h->budget->mapped + memory.bytes > h->budget->bytes) {

@@ -27,6 +27,7 @@ typedef struct host {
   trace_reader *reader;  /* that passes over what is not simulated */
   trace_future *written; /* of the program's operations; NULL: none is written */
   memory_budget *budget;
+  struct tier_store *tiers; /* below GPU memory */
   struct pager *pager;
   struct placing *map;
   struct streams *streams;

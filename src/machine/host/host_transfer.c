@@ -22,6 +22,7 @@
 #include "machine/host/host.h"
 #include "machine/host/link.h"
 #include "machine/host/peer_link.h"
+#include "machine/host/tier_store.h"
 #include "machine/stacks/learn.h"
 
 typedef pager_moves (*range_function)(pager *p, uint64_t address, uint64_t bytes);
@@ -76,9 +77,13 @@ static ps carry_from_devices(transfers *x, history_cause cause, ps time, ps end)
 static ps carry_moves(transfers *x, bool in, pager_moves moves, ps time) {
   ps begin = time;
   if (in) time = carry_from_devices(x, HISTORY_CAUSE_COPY, begin, time);
-  if (!moves.units) return time;
-  ps end = link_copy(x->link, HISTORY_CAUSE_COPY, in, moves.bytes, false, begin);
-  if (in) return end > time ? end : time;
+  if (!moves.units) return in ? time : tier_to_host(x->tiers, begin, time);
+  if (in) {
+    ps end = link_copy(x->link, HISTORY_CAUSE_COPY, true, moves.bytes, false,
+                       tier_to_gpu(x->tiers, moves.bytes, begin, begin));
+    return end > time ? end : time;
+  }
+  ps end = tier_to_host(x->tiers, begin, link_copy(x->link, HISTORY_CAUSE_COPY, false, moves.bytes, false, begin));
   uint64_t pages = (moves.bytes + x->spec->fault_page_bytes - 1) / x->spec->fault_page_bytes;
   uint64_t faults = moves.units < pages ? moves.units : pages;
   if (x->manager->segments || x->manager->coherent) faults = 0;
@@ -306,8 +311,9 @@ static ps prefetch_begin(transfers *x, const trace_op *op, ps time) {
   bool in = op->hint.device >= 0;
   if (!manager_pages(x->manager)) return time;
   pager_moves moves = (in ? pager_prefetch_in : pager_prefetch_out)(x->pager, op->hint.address, op->hint.bytes);
-  ps end = moves.bytes ? link_copy(x->link, HISTORY_CAUSE_HINT, in, moves.bytes, false, time) : time;
-  return in ? carry_from_devices(x, HISTORY_CAUSE_HINT, time, end) : end;
+  ps begin = in ? tier_to_gpu(x->tiers, moves.bytes, time, time) : time;
+  ps end = moves.bytes ? link_copy(x->link, HISTORY_CAUSE_HINT, in, moves.bytes, false, begin) : begin;
+  return in ? carry_from_devices(x, HISTORY_CAUSE_HINT, time, end) : tier_to_host(x->tiers, time, end);
 }
 
 /* Does it write to GPU memory, or read it, as the GPU does? A copy between host and device reads and writes the host's
@@ -383,7 +389,9 @@ static ps paged_touch(transfers *x, const trace_op *op, ps time) {
     x->observer->counters.host_faults += faults;
     x->observer->counters.host_first_touches += moves.first_touches;
     history_add(x->observer->history, HISTORY_host_faults, time, faults);
+    ps began = time;
     if (moves.bytes) time = link_copy(x->link, HISTORY_CAUSE_TOUCH, false, moves.bytes, false, time);
+    time = tier_to_host(x->tiers, began, time);
     time += faults * x->t->host_fault;
     if (time < until) time = until;
   }
@@ -403,7 +411,8 @@ static ps segment_touch(transfers *x, const trace_op *op, ps time) {
   if (whole.faults) {
     x->observer->counters.host_faults++;
     history_add(x->observer->history, HISTORY_host_faults, time, 1);
-    time = link_copy(x->link, HISTORY_CAUSE_TOUCH, false, whole.bytes, false, time) + x->t->host_fault;
+    ps end = link_copy(x->link, HISTORY_CAUSE_TOUCH, false, whole.bytes, false, time);
+    time = tier_to_host(x->tiers, time, end) + x->t->host_fault;
   }
   return paged_touch(x, op, time);
 }

@@ -14,6 +14,7 @@ typedef struct transfers {
   pager *pager;
   struct link_port *link;
   struct peer_link *peers; /* the way to other devices */
+  struct tier_store *tiers;
   struct observer *observer;
   struct learner *learner; /* that lets copies wait */
   struct event_loop *loop; /* of a device that goes on while the host waits for pages */

@@ -19,6 +19,7 @@
 #include "machine/host/host.h"
 #include "machine/host/link.h"
 #include "machine/host/peer_link.h"
+#include "machine/host/tier_store.h"
 #include "machine/memory/far_fault.h"
 #include "machine/observe/observer.h"
 
@@ -85,7 +86,7 @@ static uint64_t fetch_range(segments *g, const node *n, uint64_t address, uint64
 
 ps segments_fetch(segments *g, sim_counters *kernel, uint64_t bytes, uint32_t flight, const pager_unit *first,
                   ps room) {
-  ps from = room > g->agenda->now ? room : g->agenda->now;
+  ps from = tier_to_gpu(g->faults->tiers, bytes, g->agenda->now, room > g->agenda->now ? room : g->agenda->now);
   ps lands = first->source ? peer_bring(g->faults->peers, HISTORY_CAUSE_DECLARED, first->source - 1u, bytes, from)
                            : link_copy(g->link, HISTORY_CAUSE_DECLARED, true, bytes, false, from);
   tally t = {kernel, &g->observer->allocations.items[g->pager->allocations.items[first->allocation].owner]->counters};

@@ -15,6 +15,7 @@
 
 #include "machine/host/link.h"
 #include "machine/host/peer_link.h"
+#include "machine/host/tier_store.h"
 #include "machine/memory/address_map.h"
 #include "machine/memory/declared_residency.h"
 #include "machine/memory/hierarchy.h"
@@ -59,7 +60,7 @@ static ps room_ready(far_faults *f, uint64_t bytes, ps from, ps room) {
  * written back begins when that is over, unless both directions overlap (write_back_overlaps). */
 static ps carry_in(far_faults *f, history_cause cause, uint8_t source, uint64_t bytes, ps from, ps not_before,
                    ps room) {
-  ps begin = room_ready(f, bytes, from, room);
+  ps begin = tier_to_gpu(f->tiers, bytes, from, room_ready(f, bytes, from, room));
   ps lands =
       source ? peer_carry(f->peers, cause, source - 1u, bytes, begin) : link_carry(f->link, cause, true, bytes, begin);
   return lands < not_before ? not_before : lands;
@@ -111,6 +112,7 @@ static uint64_t batch_fetch(far_faults *f, uint64_t address, uint64_t bytes, uin
                             ps room) {
   ps from = f->batch_at, ready = room_ready(f, bytes, from, room);
   bool zeroes = first->flight_kind == PAGER_FLIGHT_ZEROED;
+  if (!zeroes) ready = tier_to_gpu(f->tiers, bytes, from, ready);
   if (zeroes) f->batch_at = ready;
   else if (first->source) f->batch_at = peer_bring(f->peers, HISTORY_CAUSE_FAULT, first->source - 1u, bytes, ready);
   else f->batch_at = link_copy(f->link, HISTORY_CAUSE_FAULT, true, bytes, false, ready);
@@ -194,7 +196,8 @@ static uint64_t evicted(void *context, const fault_request *request, uint64_t ad
   if (f->observer->history) record_evicted(f->observer, unit, address, write_back, f->agenda->now);
   if (write_back) {
     COUNT(&t, written_back_bytes, pager_bytes(f->pager, unit));
-    end = link_carry(f->link, HISTORY_CAUSE_WRITE_BACK, false, pager_bytes(f->pager, unit), from);
+    end = tier_to_host(f->tiers, from,
+                       link_carry(f->link, HISTORY_CAUSE_WRITE_BACK, false, pager_bytes(f->pager, unit), from));
   }
   if (f->write_back_overlaps || end <= from) return 0;
   if (!f->pager->ahead) return end;
@@ -352,7 +355,8 @@ void fault_clean(far_faults *f) {
   uint64_t address = 0, bytes = pager_clean(f->pager, &address);
   ps next = f->agenda->now + (f->pager->view.group_time ? f->pager->view.group_time : MIN_BATCH);
   if (bytes) {
-    next = link_carry(f->link, HISTORY_CAUSE_CLEAN, false, bytes, f->agenda->now);
+    next =
+        tier_to_host(f->tiers, f->agenda->now, link_carry(f->link, HISTORY_CAUSE_CLEAN, false, bytes, f->agenda->now));
     pager_clean_until(f->pager, next);
   }
   agenda_add(f->agenda, next, EVENT_CLEAN, 0);

@@ -25,6 +25,7 @@ typedef struct far_faults {
   pager *pager;
   struct link_port *link;
   struct peer_link *peers; /* the way to other devices */
+  struct tier_store *tiers;
   struct gmmu *gmmu;
   struct memory *memory;
   struct placing *map;

@@ -17,6 +17,19 @@ typedef struct sim_counters {
 #undef X
 } sim_counters;
 
+enum { SIM_TIERS = 5 };
+typedef struct sim_tier {
+  char name[16];
+  uint64_t capacity; /* bytes */
+#define X(name, unit, help) uint64_t name;
+#include "machine/observe/tiers.def"
+#undef X
+} sim_tier;
+typedef struct sim_tiers { /* below GPU memory, the host's first */
+  uint32_t count;          /* 0: the host's memory holds everything */
+  sim_tier of[SIM_TIERS];
+} sim_tiers;
+
 typedef struct sim_kernel_result { /* all launches of one kernel in one range of the program's */
   char name[256];
   char range[128]; /* "": in none */
@@ -65,7 +78,8 @@ typedef struct sim_result { /* one manager on one machine */
   sim_counters counters;
   /* bytes that came to the GPU by paging: after they had been evicted to make room; the rest. Not in files */
   uint64_t came_back, came_first;
-  sim_stacks stacks;          /* count 0: the machine has none */
+  sim_stacks stacks; /* count 0: the machine has none */
+  sim_tiers tiers;
   sim_kernel_result *kernels; /* owned; sim_result_free */
   uint32_t kernel_count;
   sim_allocation_result *allocations;

@@ -51,6 +51,7 @@ typedef struct access_path {
   struct memory *memory;
   struct placing *map;
   struct far_faults *faults;
+  struct tier_store *tiers; /* where what is reached over the link may be; NULL: in the host's memory */
   struct observer *observer;
   struct controller *controller; /* NULL: the machine has no memory stacks */
   struct learner *learner;

@@ -7,6 +7,7 @@
  * A line that waits for an MSHR holds the unit up. What is below may be asked only nearly in order of time, so a line
  * goes no further than `ahead` beyond the next event: an access that is held up longer keeps the unit and comes back,
  * and the other warps of the SM wait in the unit's queue. */
+#include "machine/host/tier_store.h"
 #include "machine/memory/address_map.h"
 #include "machine/memory/far_fault.h"
 #include "machine/memory/hierarchy.h"
@@ -169,6 +170,9 @@ static void send_line(progress *p, uint64_t word, uint64_t line, ps ready) {
     if (learner_delays(a->learner) && (r.op == TRACE_STORE || r.op == TRACE_ATOMIC))
       learner_wrote(a->learner, r.address);
   }
+  if (__builtin_expect(a->tiers && remote, 0))
+    r.at = tier_reach(a->tiers, a->pager, p->unit, r.op == TRACE_STORE || r.op == TRACE_ATOMIC,
+                      trace_line_address(line), sector_count(r.sectors) * (uint64_t)TRACE_SECTOR_BYTES, r.ask, r.at);
   ps accepted,
       data = remote ? remote_access(a->memory, p->m, pager_remote_device(a->pager, p->unit, trace_line_address(line)),
                                     &r, &accepted)

@@ -93,6 +93,13 @@ ff_status sim_memory_read(const char *text, const machine_spec *machine, uint64_
   return FF_OK;
 }
 
+ff_status sim_host_memory_read(const char *text, const machine_spec *machine, uint64_t *bytes, double *share,
+                               ff_error *error) {
+  ff_status status = sim_memory_read(text, machine, bytes, share, error);
+  if (status || *share > 0 || *bytes >= FF_BLOCK_BYTES) return status;
+  return ff_fail(error, FF_INVALID, "'%s' is less than 2 MiB, the largest page that moves", text);
+}
+
 ff_status sim_faults_read(const char *text, machine_spec *machine, const manager_faults **ways, ff_error *error) {
   const char *colon = strchr(text, ':');
   *ways = manager_faults_find(text, colon ? (size_t)(colon - text) : strlen(text));
@@ -225,6 +232,7 @@ ff_status sim_choice_check(sim_choice_id id, const char *text, const machine_spe
   double share;
   switch (id) {
   case SIM_CHOICE_GPU_MEMORY: return sim_memory_read(text, machine, &bytes, &share, error);
+  case SIM_CHOICE_HOST_MEMORY: return sim_host_memory_read(text, machine, &bytes, &share, error);
   case SIM_CHOICE_FAULTS: return sim_faults_read(text, &changed, &ways, error);
   case SIM_CHOICE_ACCESS_COUNTERS: return sim_counters_read(text, &(manager_counters){0}, error);
   case SIM_CHOICE_UNIT: return check_unit(text, error);
@@ -373,6 +381,9 @@ static ff_status make_options(reading *r) {
     return r->error->status;
   o->watermarks_chosen = chosen(c, SIM_CHOICE_WATERMARK);
   if (o->watermarks_chosen && sim_watermark_read(c->text[SIM_CHOICE_WATERMARK], &o->watermarks, r->error))
+    return r->error->status;
+  if (chosen(c, SIM_CHOICE_HOST_MEMORY) && sim_host_memory_read(c->text[SIM_CHOICE_HOST_MEMORY], r->machine,
+                                                                &o->host_memory, &o->host_memory_share, r->error))
     return r->error->status;
   if (!chosen(c, SIM_CHOICE_GPU_MEMORY)) return FF_OK;
   return sim_memory_read(c->text[SIM_CHOICE_GPU_MEMORY], r->machine, &o->gpu_memory, &o->gpu_memory_share, r->error);

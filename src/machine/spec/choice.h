@@ -51,6 +51,9 @@ ff_status sim_choice_check(sim_choice_id id, const char *text, const machine_spe
 /* GPU memory as text ("8G", "75%"): bytes, or a share of what the program allocates. */
 ff_status sim_memory_read(const char *text, const machine_spec *machine, uint64_t *bytes, double *share,
                           ff_error *error);
+/* The host's memory, in the same way. */
+ff_status sim_host_memory_read(const char *text, const machine_spec *machine, uint64_t *bytes, double *share,
+                               ff_error *error);
 /* "replay:16": the way of handling far-faults; N becomes a value of the machine. */
 ff_status sim_faults_read(const char *text, machine_spec *machine, const manager_faults **ways, ff_error *error);
 /* "5%:10%", "1M", "none": without HIGH it is LOW. */

@@ -221,6 +221,27 @@ static ff_status set_profiles(machine_profile_table *table, char *text, ff_error
              : ff_fail(error, FF_INVALID, "no profiles: write NAME:SMS:MEMORY:L2, with spaces between, or none");
 }
 
+#define TIER_TEXT "NAME:BYTES:READ:WRITTEN:us:UNIT:paged (or mapped), with spaces between"
+
+/* "nvme:1T:6.8:4:80:128K:paged": the fields of each tier; "none": no tiers. */
+static ff_status set_tiers(machine_tier_table *table, char *text, ff_error *error) {
+  *table = (machine_tier_table){0};
+  if (!strcmp(text, "none")) return FF_OK;
+  char *rest = NULL, *inner = NULL;
+  for (char *tier = strtok_r(text, " ", &rest); tier; tier = strtok_r(NULL, " ", &rest)) {
+    const char *texts[MACHINE_TIER_FIELDS] = {0};
+    int count = 0, wrong;
+    for (char *part = strtok_r(tier, ":", &inner); part && count <= MACHINE_TIER_FIELDS;
+         part = strtok_r(NULL, ":", &inner), count++)
+      if (count < MACHINE_TIER_FIELDS) texts[count] = part;
+    if (count != MACHINE_TIER_FIELDS)
+      return ff_fail(error, FF_INVALID, "'%s' is not a tier: write " TIER_TEXT ", or none", tier);
+    ff_status status = spec_tier_add(table, texts, &wrong, error);
+    if (status) return status;
+  }
+  return table->count ? FF_OK : ff_fail(error, FF_INVALID, "no tiers: write " TIER_TEXT ", or none");
+}
+
 static ff_status fail_no_param(const char *name, ff_error *error) {
   const char *names[SPEC_PARAM_COUNT + 1] = {0};
   for (int i = 0; i < SPEC_PARAM_COUNT; i++) names[i] = spec_params[i].name;
@@ -246,6 +267,7 @@ static ff_status set_value(machine_spec *spec, const char *assignment, ff_error 
   else if (param->type == 'j') status = set_joins((machine_join_table *)((char *)spec + param->offset), value, error);
   else if (param->type == 'p')
     status = set_profiles((machine_profile_table *)((char *)spec + param->offset), value, error);
+  else if (param->type == 'l') status = set_tiers((machine_tier_table *)((char *)spec + param->offset), value, error);
   else if (param->type == 'm')
     status = set_masks(param, (machine_mask_table *)((char *)spec + param->offset), value, error);
   else status = spec_value_parse(param, value, spec, error);

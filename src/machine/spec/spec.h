@@ -44,6 +44,18 @@ typedef struct machine_profile_table {
   uint64_t count;
 } machine_profile_table;
 
+enum { MACHINE_TIERS = 4, MACHINE_TIER_FIELDS = 7 };
+typedef struct machine_tier { /* memory or storage below the host's memory */
+  char name[16];
+  uint64_t bytes, unit_bytes; /* it is read and written in whole units, one behind the other */
+  double read_gbs, write_gbs, latency_us;
+  uint64_t mapped; /* 1: the GPU reads and writes it over the link, as the host's memory; 0: it must be brought up */
+} machine_tier;
+typedef struct machine_tier_table {
+  machine_tier tiers[MACHINE_TIERS]; /* the nearest first */
+  uint64_t count;
+} machine_tier_table;
+
 typedef uint64_t machine_type_u;
 typedef double machine_type_f;
 typedef char machine_type_s[64];
@@ -51,6 +63,7 @@ typedef machine_size_table machine_type_t;
 typedef machine_mask_table machine_type_m;
 typedef machine_join_table machine_type_j;
 typedef machine_profile_table machine_type_p;
+typedef machine_tier_table machine_type_l;
 
 typedef struct machine_spec {
 #define X(group, name, type, unit, required, help) machine_type_##type name;

@@ -209,6 +209,51 @@ ff_status spec_profile_add(machine_profile_table *table, const char *const texts
   return FF_OK;
 }
 
+static ff_status tier_number(const char *text, double low, const char *unit, double *number, ff_error *error) {
+  if (!number_parse(text, number)) return ff_fail(error, FF_INVALID, "'%s' is not a number", text);
+  if (*number >= low && *number <= 1e6) return FF_OK;
+  return ff_fail(error, FF_INVALID, "%.16g is out of range: %.16g to 1000000 %s", *number, low, unit);
+}
+
+static ff_status tier_name(const machine_tier_table *table, const char *text, char name[16], ff_error *error) {
+  if (!text[0] || strlen(text) >= sizeof table->tiers[0].name ||
+      strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-") != strlen(text))
+    return ff_fail(error, FF_INVALID, "'%s' is not the name of a tier: up to 15 of a to z, 0 to 9 and -", text);
+  bool twice = !strcmp(text, "host");
+  for (uint64_t i = 0; i < table->count; i++) twice = twice || !strcmp(table->tiers[i].name, text);
+  if (twice) return ff_fail(error, FF_INVALID, "there are two tiers '%s'", text);
+  strcpy(name, text);
+  return FF_OK;
+}
+
+static ff_status tier_unit(const char *text, uint64_t *bytes, ff_error *error) {
+  ff_status status = ff_parse_bytes(text, 0, bytes, error);
+  if (status || (*bytes >= 64 && *bytes <= UINT64_C(1) << 30 && !(*bytes & (*bytes - 1)))) return status;
+  return ff_fail(error, FF_INVALID, "a unit of '%s' is not a power of two from 64 to 1G", text);
+}
+
+ff_status spec_tier_add(machine_tier_table *table, const char *const texts[MACHINE_TIER_FIELDS], int *wrong,
+                        ff_error *error) {
+  machine_tier tier = {.bytes = 0};
+  *wrong = 0;
+  if (table->count == MACHINE_TIERS) return ff_fail(error, FF_INVALID, "more than %d tiers", MACHINE_TIERS);
+  ff_status status = tier_name(table, texts[0], tier.name, error);
+  if (!status) status = ff_parse_bytes(texts[ *wrong = 1], 0, &tier.bytes, error);
+  if (!status && tier.bytes < UINT64_C(2) << 20)
+    status = ff_fail(error, FF_INVALID, "'%s' is less than 2 MiB, the largest page that moves", texts[1]);
+  if (!status) status = tier_number(texts[ *wrong = 2], 0.001, "GB/s", &tier.read_gbs, error);
+  if (!status) status = tier_number(texts[ *wrong = 3], 0.001, "GB/s", &tier.write_gbs, error);
+  if (!status) status = tier_number(texts[ *wrong = 4], 0, "us", &tier.latency_us, error);
+  if (!status) status = tier_unit(texts[ *wrong = 5], &tier.unit_bytes, error);
+  if (status) return status;
+  *wrong = 6;
+  tier.mapped = !strcmp(texts[6], "mapped");
+  if (!tier.mapped && strcmp(texts[6], "paged"))
+    return ff_fail(error, FF_INVALID, "'%s' is neither 'paged' nor 'mapped'", texts[6]);
+  table->tiers[table->count++] = tier;
+  return FF_OK;
+}
+
 ff_status spec_mask_bit_add(const spec_param *param, machine_mask_table *table, const char *bit, bool first,
                             ff_error *error) {
   bool gpus = param - spec_params == SPEC_roots;
@@ -349,6 +394,14 @@ static ff_status check_mig(const machine_spec *spec, ff_error *error) {
   return FF_OK;
 }
 
+static ff_status check_tiers(const machine_spec *spec, ff_error *error) {
+  if (spec->host_memory_bytes && !spec->below_host.count)
+    return ff_fail(error, FF_INVALID, "host_memory_bytes needs a tier for what does not fit: below_host");
+  if (spec->host_memory_bytes && spec->host_memory_bytes < UINT64_C(2) << 20)
+    return ff_fail(error, FF_INVALID, "host_memory_bytes must hold at least 2 MiB, the largest page that moves");
+  return FF_OK;
+}
+
 ff_status spec_check(const machine_spec *spec, ff_error *error) {
   if (!power_of_two(spec->page_bytes)) return ff_fail(error, FF_INVALID, "page_bytes must be a power of two");
   if (!power_of_two(spec->row_bytes)) return ff_fail(error, FF_INVALID, "row_bytes must be a power of two");
@@ -381,5 +434,6 @@ ff_status spec_check(const machine_spec *spec, ff_error *error) {
   ff_status status = check_stacks(spec, error);
   if (!status) status = check_links(spec, error);
   if (!status) status = check_mig(spec, error);
+  if (!status) status = check_tiers(spec, error);
   return status ? status : check_hash(spec, error);
 }

@@ -18,7 +18,7 @@ typedef enum spec_param_id {
 
 typedef struct spec_param {
   const char *group, *name;
-  char type; /* u, f, s, t, m, j or p, as in params.def */
+  char type; /* u, f, s, t, m, j, p or l, as in params.def */
   const char *unit;
   bool required;
   size_t offset; /* of the value in machine_spec */
@@ -47,6 +47,10 @@ void spec_mask_bits(const spec_param *param, uint32_t *low, uint32_t *high);
 ff_status spec_join_add(machine_join_table *table, const char *const texts[4], ff_error *error);
 /* Checks and stores one profile of MIG, of four texts: its name, SMs, memory slices, L2 slices. */
 ff_status spec_profile_add(machine_profile_table *table, const char *const texts[4], ff_error *error);
+/* Checks and stores one tier, of seven texts: its name, bytes, GB/s read and written, us, bytes of a unit, "paged" or
+ * "mapped". *wrong: which of them the message is about. */
+ff_status spec_tier_add(machine_tier_table *table, const char *const texts[MACHINE_TIER_FIELDS], int *wrong,
+                        ff_error *error);
 /* Adds one bit to the last mask of the table (`first`: to a new one). */
 ff_status spec_mask_bit_add(const spec_param *param, machine_mask_table *table, const char *bit, bool first,
                             ff_error *error);

@@ -217,7 +217,7 @@ static ff_status add_change(changing *c, const char *assignment) {
   if (!param) return FF_OK; /* machine_spec_set_all says what is wrong */
   for (size_t i = 0; i < c->params.count; i++)
     if (c->params.items[i] == param) return ff_fail(c->error, FF_INVALID, "%s is set twice", param->name);
-  if (strchr("tmjp", param->type))
+  if (strchr("tmjpl", param->type))
     return ff_fail(c->error, FF_INVALID, "%s is a table: change it in the file", param->name);
   FF_PUSH(&c->params, param);
   const spec_entry *entry = &c->base->entries[param - spec_params];

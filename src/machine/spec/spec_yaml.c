@@ -137,7 +137,41 @@ static ff_status read_profiles(reader *r, const spec_param *param, struct fy_nod
   return FF_OK;
 }
 
+#define TIER_FORM "each tier is [name, bytes, GB/s read, GB/s written, us, bytes of a unit, paged or mapped]"
+
+static ff_status read_tier(reader *r, struct fy_node *key, struct fy_node *tier, machine_tier_table *table) {
+  char scalars[MACHINE_TIER_FIELDS][SCALAR_LIMIT + 1];
+  const char *texts[MACHINE_TIER_FIELDS];
+  if (!fy_node_is_sequence(tier) || fy_node_sequence_item_count(tier) != MACHINE_TIER_FIELDS)
+    return ff_yaml_fail(&r->yaml, fy_node_is_scalar(tier) ? tier : key, TIER_FORM);
+  for (int i = 0; i < MACHINE_TIER_FIELDS; i++) {
+    if (!ff_yaml_scalar(fy_node_sequence_get_by_index(tier, i), scalars[i]))
+      return ff_yaml_fail(&r->yaml, key, TIER_FORM);
+    texts[i] = scalars[i];
+  }
+  ff_error why;
+  int wrong;
+  if (spec_tier_add(table, texts, &wrong, &why))
+    return ff_yaml_fail(&r->yaml, fy_node_sequence_get_by_index(tier, wrong), "%s", why.message);
+  return FF_OK;
+}
+
+static ff_status read_tiers(reader *r, const spec_param *param, struct fy_node *key, struct fy_node *value) {
+  if (!fy_node_is_sequence(value) || fy_node_sequence_is_empty(value))
+    return ff_yaml_fail(&r->yaml, fy_node_is_scalar(value) ? value : key,
+                        "'%s' is a list: [[name, bytes, GB/s read, GB/s written, us, bytes of a unit, paged], ...]",
+                        param->name);
+  void *at = NULL;
+  struct fy_node *tier;
+  while ((tier = fy_node_sequence_iterate(value, &at))) {
+    ff_status status = read_tier(r, key, tier, (machine_tier_table *)((char *)r->spec + param->offset));
+    if (status) return status;
+  }
+  return FF_OK;
+}
+
 static ff_status read_value(reader *r, const spec_param *param, struct fy_node *key, struct fy_node *value) {
+  if (param->type == 'l') return read_tiers(r, param, key, value);
   if (param->type == 'p') return read_profiles(r, param, key, value);
   if (param->type == 'j') return read_joins(r, param, key, value);
   if (param->type == 't') return read_table(r, param, key, value);

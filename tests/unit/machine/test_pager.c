@@ -456,6 +456,7 @@ static void random_run(int shift, uint32_t allotment, uint64_t seed, uint64_t me
                          .flight_limit = partial.flight_limit,
                          .watermarks = marks,
                          .zeroes = zeroes,
+                         .tiers = tiers_create((const uint64_t[]){2 * 4096 << shift, 4096 << shift, 1 << 30}, 3),
                          .hooks = HOOKS(&t)};
   base = RIG_BASE + (whole ? (2 << 20) - 160 * 4096 : 0); /* in two blocks */
   t.p = pager_create(&config);
@@ -490,7 +491,10 @@ static void random_run(int shift, uint32_t allotment, uint64_t seed, uint64_t me
   if (t.scarce) assert_true(t.evicted > 100 && t.written_back && t.written_back < t.evicted);
   else assert_int_equal(t.evicted, 0);
   assert_int_equal(t.swept > 100, t.scarce && !policy && !whole);
+  assert_true(!t.scarce || (tiers_of(config.tiers, 2)->written && tiers_of(config.tiers, 2)->to_gpu));
+  assert_true(tiers_of(config.tiers, 1)->down == tiers_of(config.tiers, 2)->written);
   pager_free(t.p);
+  tiers_free(config.tiers);
   base = RIG_BASE;
 }
 

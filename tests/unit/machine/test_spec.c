@@ -75,9 +75,9 @@ static void refused(const char *from, const char *to, const char *place, const c
 }
 
 static void the_bundled_machines_load(void **state) {
-  static const char *const expected[] = {"a100",      "a40",       "gh200",   "gm200",   "gp100", "gtx480",
-                                         "h100",      "h100-pcie", "h200",    "l40",     "l40s",  "p100",
-                                         "rtx2080ti", "rtx3090",   "rtx4090", "rtx5090", "v100"};
+  static const char *const expected[] = {"a100", "a40",       "gh200",     "gm200",   "gp100",   "gtx480",
+                                         "h100", "h100-nvme", "h100-pcie", "h200",    "l40",     "l40s",
+                                         "p100", "rtx2080ti", "rtx3090",   "rtx4090", "rtx5090", "v100"};
   char **names = machine_spec_list();
   size_t found = 0;
   for (char **name = names; *name; name++) {
@@ -353,6 +353,74 @@ static void size_tables_are_read(void **state) {
   assert_true(spec.link_table.points[2].gbs == 11.22);
 }
 
+#define TIERS(t) \
+  "\ntiers:\n  host_memory_bytes: {value: 8G, source: \"x\"}\n  below_host: {value: " t ", source: \"x\"}\nhost:"
+#define NVME "[nvme, 1T, 6.8, 4, 80, 128K, paged]"
+
+static void tiers_are_read(void **state) {
+  machine_spec spec;
+  char *text = edited("\nhost:", TIERS("[[cxl, 256G, 30, 28, 0.3, 64, mapped], " NVME "]"));
+  assert_int_equal(load_text(text, &spec, NULL), FF_OK);
+  free(text);
+  const machine_tier *cxl = &spec.below_host.tiers[0], *nvme = &spec.below_host.tiers[1];
+  assert_int_equal(spec.host_memory_bytes, UINT64_C(8) << 30);
+  assert_int_equal(spec.below_host.count, 2);
+  assert_string_equal(cxl->name, "cxl");
+  assert_int_equal(cxl->bytes, UINT64_C(256) << 30);
+  assert_int_equal(cxl->mapped, 1);
+  assert_int_equal(nvme->mapped, 0);
+  assert_int_equal(nvme->unit_bytes, 128 << 10);
+  assert_true(nvme->read_gbs == 6.8 && nvme->write_gbs == 4 && nvme->latency_us == 80);
+  machine_spec again = spec;
+  assert_int_equal(
+      machine_spec_set(&again, "below_host=cxl:256G:30:28:0.3:64:mapped nvme:1T:6.8:4:80:128K:paged", NULL), FF_OK);
+  assert_memory_equal(&again.below_host, &spec.below_host, sizeof spec.below_host);
+  assert_int_equal(machine_spec_set_all(&again, "below_host=none,host_memory_bytes=0", NULL), FF_OK);
+  assert_int_equal(again.below_host.count, 0);
+}
+
+static void broken_tiers_are_refused(void **state) {
+  static const struct {
+    const char *tiers, *message;
+  } files[] = {
+      {"[[nvme, 1T, 6.8, 4, 80, 128K]]", "each tier is [name, bytes, GB/s read"},
+      {"[nvme]", "each tier is [name, bytes, GB/s read"},
+      {"nvme", "'below_host' is a list"},
+      {"[]", "'below_host' is a list"},
+      {"[[NVMe, 1T, 6.8, 4, 80, 128K, paged]]", "'NVMe' is not the name of a tier"},
+      {"[[host, 1T, 6.8, 4, 80, 128K, paged]]", "there are two tiers 'host'"},
+      {"[" NVME ", " NVME "]", "there are two tiers 'nvme'"},
+      {"[[nvme, much, 6.8, 4, 80, 128K, paged]]", "'much' is not a size"},
+      {"[[nvme, 1M, 6.8, 4, 80, 128K, paged]]", "'1M' is less than 2 MiB"},
+      {"[[nvme, 1T, 0, 4, 80, 128K, paged]]", "0 is out of range: 0.001 to 1000000 GB/s"},
+      {"[[nvme, 1T, 6.8, fast, 80, 128K, paged]]", "'fast' is not a number"},
+      {"[[nvme, 1T, 6.8, 4, -1, 128K, paged]]", "-1 is out of range: 0 to 1000000 us"},
+      {"[[nvme, 1T, 6.8, 4, 80, 100K, paged]]", "a unit of '100K' is not a power of two"},
+      {"[[nvme, 1T, 6.8, 4, 80, 128K, near]]", "'near' is neither 'paged' nor 'mapped'"},
+      {"[[a, 1T, 1, 1, 1, 4K, paged], [b, 1T, 1, 1, 1, 4K, paged], [c, 1T, 1, 1, 1, 4K, paged], [d, 1T, 1, 1, 1, 4K, paged], "
+       "[e, 1T, 1, 1, 1, 4K, paged]]",
+       "more than 4 tiers"}};
+  for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+    ff_text to = {0};
+    ff_text_add(&to, "\ntiers:\n  below_host: {value: %s, source: \"x\"}\nhost:", files[i].tiers);
+    refused("\nhost:", to.chars, "below_host", files[i].message);
+    free(to.chars);
+  }
+  refused("\nhost:", "\ntiers:\n  host_memory_bytes: {value: 8G, source: \"x\"}\nhost:", NULL,
+          "host_memory_bytes needs a tier for what does not fit: below_host");
+  refused("\nhost:",
+          "\ntiers:\n  host_memory_bytes: {value: 1M, source: \"x\"}\n  below_host: {value: [" NVME
+          "], source: \"x\"}\nhost:",
+          NULL, "host_memory_bytes must hold at least 2 MiB");
+  machine_spec spec;
+  ff_error error = {0};
+  assert_int_equal(load_text(good, &spec, NULL), FF_OK);
+  assert_int_not_equal(machine_spec_set(&spec, "below_host=nvme:1T:6.8", &error), FF_OK);
+  assert_non_null(strstr(error.message, "'nvme' is not a tier: write NAME:BYTES"));
+  assert_int_not_equal(machine_spec_set(&spec, "below_host= ", &error), FF_OK);
+  assert_non_null(strstr(error.message, "no tiers: write NAME:BYTES"));
+}
+
 static void broken_size_tables_are_refused(void **state) {
   static const struct {
     const char *lines, *expected;
@@ -462,6 +530,8 @@ int main(void) {
                                      cmocka_unit_test(a_nul_in_the_file_is_refused),
                                      cmocka_unit_test(size_tables_are_read),
                                      cmocka_unit_test(broken_size_tables_are_refused),
+                                     cmocka_unit_test(tiers_are_read),
+                                     cmocka_unit_test(broken_tiers_are_refused),
                                      cmocka_unit_test(values_can_be_set),
                                      cmocka_unit_test(a_failed_setting_changes_nothing),
                                      cmocka_unit_test(folders_of_the_variable_come_first)};

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tiers below GPU memory, in time.
+ *
+ * A tier reads and writes at the same time, each way a server: requests are served in order, and each takes
+ *
+ *     latency + whole units / bandwidth            (the server is busy for the second part)
+ *
+ * What the pager has moved since the last call is one request for each tier and way. Of a tier that gives to the one
+ * below, the read comes before that one's write. */
+#include "machine/host/tier_store.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "machine/host/link.h"
+
+static uint64_t whole_units(uint64_t bytes, uint64_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+ff_status tier_store_begin(tier_store *s, const machine_spec *spec, uint64_t host_memory, double share,
+                           ff_error *error) {
+  const machine_tier_table *below = &spec->below_host;
+  uint64_t capacities[TIERS_MAX] = {host_memory ? host_memory : spec->host_memory_bytes};
+  _Static_assert((int)TIERS_MAX == (int)MACHINE_TIERS + 1, "a machine's tiers and the host's memory");
+  if ((host_memory || share > 0) && !below->count)
+    return ff_fail(error, FF_INVALID,
+                   "host-memory: %s has nothing below the host's memory for what does not fit: give it a tier "
+                   "(below_host), or choose a machine that has one",
+                   spec->name);
+  if (share > 0) capacities[0] = FF_BLOCK_BYTES; /* grows */
+  s->share = share;
+  if (!capacities[0]) return FF_OK;
+  s->counted = (sim_tiers){.count = (uint32_t)below->count + 1};
+  snprintf(s->counted.of[0].name, sizeof s->counted.of[0].name, "host");
+  for (uint32_t i = 1; i <= below->count; i++) {
+    const machine_tier *tier = &below->tiers[i - 1];
+    capacities[i] = tier->bytes;
+    snprintf(s->counted.of[i].name, sizeof s->counted.of[i].name, "%s", tier->name);
+    s->drives[i] = (tier_drive){.read_per_byte = 1000 / tier->read_gbs,
+                                .write_per_byte = 1000 / tier->write_gbs,
+                                .latency = (ps)llround(tier->latency_us * 1e6),
+                                .unit = tier->unit_bytes,
+                                .mapped = tier->mapped};
+  }
+  s->places = tiers_create(capacities, s->counted.count);
+  return FF_OK;
+}
+
+void tier_store_free(tier_store *s) { tiers_free(s->places); }
+
+void tier_store_grow(tier_store *s, uint64_t allocated) {
+  if (!(s->share > 0)) return;
+  uint64_t wanted = (uint64_t)llround(s->share * (double)allocated), has = tiers_of(s->places, 0)->capacity;
+  wanted = whole_units(wanted, FF_PAGE_BYTES);
+  if (wanted > has) tiers_grow(s->places, wanted - has);
+}
+
+uint64_t tier_store_capacity(const tier_store *s) {
+  uint64_t sum = 0;
+  if (!s->places) return UINT64_MAX;
+  for (uint32_t i = 0; i < s->counted.count; i++) sum += tiers_of(s->places, i)->capacity;
+  return sum;
+}
+
+static void latest(ps *time, uint32_t *tier, ps other, uint32_t number) {
+  if (*time >= other) return;
+  *time = other;
+  *tier = number;
+}
+
+/* Returns when it has all been read or written. */
+static ps drive_take(tier_store *s, uint32_t number, bool write, uint64_t bytes, ps ask, ps at) {
+  tier_drive *d = &s->drives[number];
+  uint64_t whole = whole_units(bytes, d->unit);
+  ps service = (ps)llround((write ? d->write_per_byte : d->read_per_byte) * (double)whole);
+  *(write ? &s->counted.of[number].written_bytes : &s->counted.of[number].read_bytes) += whole;
+  return server_take(write ? &d->write : &d->read, ask, at, service) + service + d->latency;
+}
+
+static void read_for_gpu(tier_store *s, uint32_t number, uint64_t bytes, ps from) {
+  tier_drive *d = &s->drives[number];
+  uint64_t piece = bytes < d->unit ? bytes : d->unit;
+  ps rest = (ps)llround(d->read_per_byte * (double)(whole_units(bytes, d->unit) - d->unit)),
+     last = drive_take(s, number, false, bytes, from, from);
+  if (s->gpu_first < last - rest) s->gpu_first = last - rest;
+  latest(&s->gpu_last, &s->gpu_tier, last, number);
+  s->gpu_bytes += bytes;
+  if (s->gpu_piece < piece) s->gpu_piece = piece;
+}
+
+/* Carries what the pager has moved. */
+static void settle(tier_store *s, ps from) {
+  ps above = from; /* when what goes down has been read in the tier above */
+  if (!tiers_waiting(s->places)) return;
+  for (uint32_t i = 0; i < s->counted.count; i++) {
+    tier *t = tiers_of(s->places, i);
+    if (t->to_gpu) read_for_gpu(s, i, t->to_gpu, from);
+    if (t->to_host) latest(&s->host_ready, &s->host_tier, drive_take(s, i, false, t->to_host, from, from), i);
+    s->counted.of[0].written_bytes += t->to_host;
+    if (t->written) latest(&s->host_ready, &s->host_tier, drive_take(s, i, true, t->written, above, above), i);
+    if (!i) s->counted.of[0].read_bytes += t->down;
+    else if (t->down) above = drive_take(s, i, false, t->down, from, from);
+    t->to_gpu = t->to_host = t->written = t->down = 0;
+  }
+  tiers_settled(s->places);
+}
+
+static ps held_up(tier_store *s, uint32_t number, ps time, ps until) {
+  if (until <= time) return time;
+  sim_tier *counted = &s->counted.of[number];
+  counted->waits++;
+  counted->wait_ps += until - time;
+  return until;
+}
+
+ps tier_to_gpu(tier_store *s, uint64_t bytes, ps from, ps begin) {
+  if (!s->places) return begin;
+  settle(s, from);
+  if (!s->gpu_bytes) return begin;
+  uint64_t near = bytes > s->gpu_bytes ? bytes - s->gpu_bytes : 0;
+  ps ahead = link_transfer(s->link, near), whole = link_transfer(s->link, bytes) - link_transfer(s->link, s->gpu_piece);
+  ps first = s->gpu_first > ahead ? s->gpu_first - ahead : 0, last = s->gpu_last > whole ? s->gpu_last - whole : 0;
+  s->gpu_bytes = s->gpu_piece = s->gpu_first = s->gpu_last = 0;
+  return held_up(s, s->gpu_tier, begin, first > last ? first : last);
+}
+
+ps tier_to_host(tier_store *s, ps from, ps end) {
+  if (!s->places) return end;
+  settle(s, from);
+  ps ready = s->host_ready;
+  s->host_ready = 0;
+  return held_up(s, s->host_tier, end, ready);
+}
+
+ps tier_reach(tier_store *s, pager *pager, const pager_unit *unit, bool write, uint64_t address, uint64_t bytes, ps ask,
+              ps at) {
+  if (!s->places) return at;
+  tier_place *place = pager_tier_place(pager, unit, address);
+  tier_drive *d = place && place->tier ? &s->drives[place->tier] : NULL;
+  if (d && d->mapped) return drive_take(s, place->tier, write, bytes, ask, at);
+  pager_tier_host(pager, unit, write, address);
+  place = pager_tier_place(pager, unit, address);
+  if (place && tiers_waiting(s->places)) place->ready = tier_to_host(s, at, at);
+  return place && place->ready > at ? place->ready : at;
+}
+
+void tier_store_result(const tier_store *s, sim_tiers *out) {
+  *out = s->counted;
+  for (uint32_t i = 0; s->places && i < out->count; i++) {
+    out->of[i].capacity = tiers_of(s->places, i)->capacity;
+    out->of[i].peak_bytes = tiers_of(s->places, i)->peak;
+  }
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tiers below GPU memory, in time: paging/tiers.h says what moves, here it takes the tier's latency and bandwidth. */
+#ifndef FF_MACHINE_HOST_TIER_STORE_H
+#define FF_MACHINE_HOST_TIER_STORE_H
+
+#include "machine/observe/result.h"
+#include "machine/spec/spec.h"
+#include "machine/time.h"
+#include "paging/pager.h"
+
+typedef struct tier_drive { /* one tier below the host's memory */
+  server read, write;
+  double read_per_byte, write_per_byte; /* picoseconds */
+  ps latency;
+  uint64_t unit;
+  bool mapped;
+} tier_drive;
+
+typedef struct tier_store {
+  tiers *places; /* owned; NULL: the host's memory holds everything */
+  double share;  /* of the most that was allocated so far, for the host's memory; 0: it has its size */
+  const struct link_port *link;
+  /* its own state */
+  tier_drive drives[TIERS_MAX]; /* [0] is not used: the host's memory is as fast as the link */
+  sim_tiers counted;
+  /* of what has been read for the GPU and no transfer has taken yet: its bytes, when the first piece was there and when
+   * the last, which is so large, and the tier that was last */
+  uint64_t gpu_bytes, gpu_piece;
+  ps gpu_first, gpu_last;
+  uint32_t gpu_tier;
+  /* when what the host waits for is there and has room, and the tier that was last */
+  ps host_ready;
+  uint32_t host_tier;
+} tier_store;
+
+/* host_memory: bytes; 0: the machine's. share: of what is allocated, instead; 0: none. FF_INVALID: the machine has no
+ * tier below the host's memory. */
+ff_status tier_store_begin(tier_store *s, const machine_spec *spec, uint64_t host_memory, double share,
+                           ff_error *error);
+void tier_store_free(tier_store *s);
+/* So much is allocated: the host's memory grows if it is a share of that. */
+void tier_store_grow(tier_store *s, uint64_t allocated);
+uint64_t tier_store_capacity(const tier_store *s); /* of all tiers; UINT64_MAX: there are none */
+/* `bytes` are about to go to the GPU, no earlier than `begin`; what must be read for that is asked for at `from`.
+ * Returns when their transfer can begin so that it never waits: what lies in the host's memory goes first, then each
+ * piece when it has been read. */
+ps tier_to_gpu(tier_store *s, uint64_t bytes, ps from, ps begin);
+/* What the host has been given, or touches, from `from` on: a transfer that ends at `end`, or none. Returns when that
+ * is over, room has been made for it, and what had gone down is there. */
+ps tier_to_host(tier_store *s, ps from, ps end);
+/* The GPU reads or writes `bytes` of the unit where it is. Returns when the link can be asked for them: a unit in a
+ * tier that is not mapped comes up first. */
+ps tier_reach(tier_store *s, pager *pager, const pager_unit *unit, bool write, uint64_t address, uint64_t bytes, ps ask,
+              ps at);
+void tier_store_result(const tier_store *s, sim_tiers *out);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tiers below GPU memory for people: docs/usage.md says what each column means. */
+#include "report/text_tiers.h"
+
+#include "report/table.h"
+
+static void tier_row(const sim_result *result, const sim_tier *tier, bool first, table *t) {
+  table_cell(t, "%s", first ? result->memory : "");
+  table_cell(t, "%s", tier->name);
+  table_bytes(t, tier->capacity);
+  table_bytes(t, tier->peak_bytes);
+  table_bytes(t, tier->read_bytes);
+  table_bytes(t, tier->written_bytes);
+  table_count(t, tier->waits);
+  table_time(t, tier->wait_ps);
+}
+
+void text_tiers_write(const report_run *run, ff_text *out) {
+  static const char *const names[] = {"memory", "tier", "holds", "peak", "read", "written", "waits", "waited", NULL};
+  bool any = false;
+  table t;
+  table_start(&t, "llrrrrrr");
+  t.spare = (const char *const[]){"waits", "holds", NULL};
+  table_names(&t, names);
+  for (uint32_t i = 0; i < run->result_count; i++) {
+    const sim_result *result = &run->results[i];
+    for (uint32_t n = 0; n < result->tiers.count && !result->error[0]; n++, any = true)
+      tier_row(result, &result->tiers.of[n], n == 0, &t);
+  }
+  if (any) table_write(&t, 0, out);
+  table_free(&t);
+}

@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# Tiers below the host's memory, from the command line: every manager that pages moves the same bytes to and from the GPU with them, the table and
+# JSON have them, a file gives the table again, and what cannot be is refused. $4: the folder of workloads.
+source "$(dirname "$0")/common.sh"
+export FARFAULT_CHECK=2
+paged=uvm,hmm,segments,auto,demand,tbn,partial-multi
+
+run "$farfault" record -o va.fft "$4/vectoradd" 1000000
+expect_status 0
+run "$farfault" sim va.fft --machine h100-nvme --gpu-memory 50% --memory "copy+gpu-memory=100%,$paged" --json all.json
+expect_status 0
+run "$farfault" sim va.fft --machine h100-nvme --gpu-memory 50% --host-memory 33% --memory "copy+gpu-memory=100%,$paged" --json third.json
+expect_status 0
+expect_out "memory         tier      holds"
+cp out third
+run "$farfault" report third.json
+expect_status 0
+expect test "$(grep -c nvme out)" -eq 7
+expect cmp <(grep nvme out) <(grep nvme third)
+expect python3 - <<'END'
+import json, sys
+def runs(file): return {run['memory']: run for run in json.load(open(file))['runs']}
+whole, third = runs('all.json'), runs('third.json')
+assert 'tiers' not in third['copy+gpu-memory=100%'] and third['copy+gpu-memory=100%']['time_ps'] == whole['copy+gpu-memory=100%']['time_ps']
+del third['copy+gpu-memory=100%']
+for name, run in third.items():
+    host, drive = run['tiers']
+    assert (host['name'], drive['name']) == ('host', 'nvme'), name
+    assert host['peak_bytes'] <= host['capacity_bytes'] < 12000000 * 0.34 + 4096, name
+    assert drive['written_bytes'] >= host['read_bytes'] > 0 and drive['wait_ps'] > 0, name
+    # three arrays of 4 MB: what is not in host memory is on the drive
+    assert 12000000 - host['capacity_bytes'] <= drive['peak_bytes'] < 12000000 - host['capacity_bytes'] + (2 << 20), (name, drive['peak_bytes'])
+    assert run['time_ps'] > whole[name]['time_ps'], name
+    before = whole[name]['tiers']
+    assert before[0]['peak_bytes'] <= 12000000 + 3 * 4096 and before[1]['written_bytes'] == before[1]['waits'] == 0, name
+END
+run "$farfault" sim va.fft --machine h100-nvme --gpu-memory 50% --host-memory 33% --memory "copy+gpu-memory=100%,$paged" --json again.json
+expect cmp <(grep -v '_seconds\|"version"\|"argv"' third.json) <(grep -v '_seconds\|"version"\|"argv"' again.json)
+
+# Without the option and the group nothing is said of tiers.
+run "$farfault" sim va.fft --machine h100-pcie --memory uvm --json plain.json
+expect_status 0
+expect test "$(grep -c '"tiers"' plain.json)" -eq 0
+
+# ---- refused ----
+run "$farfault" sim va.fft --machine h100-pcie --memory uvm --host-memory 33%
+expect_err "has nothing below the host's memory for what does not fit: give it a tier (below_host)"
+run "$farfault" sim va.fft --machine h100-nvme --memory uvm --host-memory 1M
+expect_status 64
+expect_err "'1M' is less than 2 MiB"
+run "$farfault" sim va.fft --machine h100-nvme --memory uvm --host-memory 2M --set below_host=nvme:4M:6:4:80:4K:paged
+expect_out "the host's memory and the tiers below it hold 6.00 MiB"
+sed 's/13, 6.6, 80/13, 0, 80/' "$source/machines/h100-nvme.yaml" >broken.yaml
+run "$farfault" sim va.fft --machine ./broken.yaml --memory uvm
+expect_err "broken.yaml:$(grep -n below_host broken.yaml | cut -d: -f1):"
+expect_err "0 is out of range: 0.001 to 1000000 GB/s"
+run "$farfault" run --devices 2 --machine h100-nvme --memory uvm "$4/vectoradd" 1000
+expect_err "tiers below the host's memory are those of one program on one GPU"
