@@ -26,6 +26,7 @@
 #include "machine/observe/observer.h"
 #include "machine/sim.h"
 #include "machine/sm/dispatch.h"
+#include "machine/sm/sample.h"
 #include "machine/stacks/controller.h"
 #include "machine/stacks/learn.h"
 #include "machine/stacks/stacks.h"
@@ -61,6 +62,7 @@ struct sim {
   peer_link peers;
   far_faults faults;
   dispatcher dispatch;
+  sampler sampler;
   controller controller;
   learner learner;
   placing placing;
