@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# sampling-table.sh BUILD [small]: the table of docs/sampling.md: programs that repeat launches and every bundled workload (small: these in their small
-# size, and no others), with every launch timed and with --sample: error in time, difference in far-faults and bytes that moved, and how much less
-# processor time the simulation of a recording takes (sim) and the whole run of the program (run), under the manager uvm.
+# sampling-table.sh BUILD: the table of docs/sampling.md: some programs that repeat launches, and every bundled workload in its small size, with every
+# launch timed and with --sample: error in time, difference in far-faults and bytes that moved, and how much less processor time the simulation of a
+# recording takes (sim) and the whole run of the program (run), under the manager uvm.
 set -euo pipefail
-build=$1 size=${2:-}
+build=$1
 here=$(cd "$(dirname "$0")/.." && pwd)
 farfault=$build/bin/farfault machine=${MACHINE:-v100} managers=copy,demand,uvm
 work=$(mktemp -d)
@@ -46,11 +46,8 @@ row() {
 
 echo '| program | timed | estimated | copy, % | demand, % | uvm, % | far-faults and bytes | sim, times | run, times |'
 echo '|---|---:|---:|---:|---:|---:|---|---:|---:|'
-if [[ $size != small ]]; then
-  for job in "hotspot 512 512 400" "fdtd 512 512 200" "cfd 256 128 60" "srad 256 256 100" "kmeans 16384 8 8 100 0" "spmv 16384 16 200" "stencil 128 128 32 100" "pathfinder 16384 1000 20" \
-    "sort 16 10" "walsh 16 20" "neural 32" "llm 4 2 512 5 3 20 6 64 0"; do row "$job"; done
-fi
-while IFS=$'\t' read -r name _ default tiny _; do
-  [[ $name != name ]] || continue
-  if [[ $size == small ]]; then row "$name $tiny"; else row "$name $default"; fi
+for job in "hotspot 256 256 100" "fdtd 128 128 80" "cfd 64 64 60" "srad 128 128 60" "kmeans 4096 8 8 60 0" "spmv 2048 16 100" "stencil 64 64 32 60" "pathfinder 4096 800 4" "sort 14 8" \
+  "llm 2 2 256 4 2 20 6 24 0"; do row "$job"; done
+while IFS=$'\t' read -r name _ _ small _; do
+  if [[ $name != name ]]; then row "$name $small"; fi
 done <"$here/workloads/workloads.tsv"

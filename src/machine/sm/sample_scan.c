@@ -16,6 +16,9 @@
 typedef struct place {
   uint64_t window; /* unit of memory that `unit` belongs to; 1: none yet */
   pager_unit *unit;
+  sim_counters *counters; /* of the unit's allocation */
+  uint64_t marked;        /* the piece of a unit, with its own bit of `used`, that was marked last; */
+  bool written;           /* as written, too */
 } place;
 
 static pager_unit *unit_at(pager *p, place *at, uint64_t address) {
@@ -88,7 +91,7 @@ bool sample_read(sampler *s, kernel *k, sample_launch *launch) {
     trace_chunk *chunk = trace_reader_chunk(s->reader, k->launch, b);
     answers_lock(s->answers);
     launch->taken[launch->taken_count++] = chunk;
-    place at = {.window = 1};
+    place at = {.window = 1, .marked = UINT64_MAX};
     for (uint32_t w = 0; w < k->warps_per_block && here; w++) here = read_warp(s, chunk, w, &at, &launch->counts);
   }
   launch->read = here;
@@ -111,6 +114,17 @@ static void count_access(sampler *s, const uint64_t *record, const pager_unit *u
   if (s->observer->history) record_access(s->observer, unit, trace_line_address(record[2]), s->pager->now);
 }
 
+/* Marks the unit, unless the line before was of the same piece and did so. */
+static void mark(sampler *s, place *at, pager_unit *unit, uint64_t address, bool write) {
+  uint64_t piece = address >> (s->pager->unit_shift - 5);
+  if (piece == at->marked && !unit->alias_tag && !unit->sibling && (at->written || !write)) return;
+  at->marked = piece;
+  at->written = write;
+  at->counters = allocation_of(s, unit);
+  if (write) pager_gpu_write(s->pager, unit, address);
+  else pager_gpu_read(s->pager, unit, address);
+}
+
 static void touch_access(sampler *s, const uint64_t *record, place *at) {
   trace_access_op op = trace_access_operation(*record);
   uint32_t lines = trace_access_lines(*record);
@@ -119,12 +133,9 @@ static void touch_access(sampler *s, const uint64_t *record, place *at) {
   for (uint32_t i = 0; i < lines; i++) {
     uint64_t address = trace_line_address(record[2 + i]);
     uint32_t sectors = trace_line_sectors(record[2 + i]);
-    pager_unit *unit = unit_at(s->pager, at, address);
-    sim_counters *c = allocation_of(s, unit);
-    c->lines++;
-    c->sectors += sector_count(sectors);
-    if (write) pager_gpu_write(s->pager, unit, address);
-    else pager_gpu_read(s->pager, unit, address);
+    mark(s, at, unit_at(s->pager, at, address), address, write);
+    at->counters->lines++;
+    at->counters->sectors += sector_count(sectors);
     l2_warm(s->memory, physical_address(s->map, address), sectors, op);
   }
 }
@@ -143,7 +154,7 @@ static void touch_warp(sampler *s, trace_chunk *chunk, uint32_t warp, place *at)
 void sample_touch(sampler *s, kernel *k, sample_launch *launch) {
   ps now = s->pager->now, step = (k->ended - k->began) / k->blocks;
   for (uint64_t b = 0; b < k->blocks; b++) {
-    place at = {.window = 1};
+    place at = {.window = 1, .marked = UINT64_MAX};
     s->pager->now = k->began + (b + 1) * step;
     for (uint32_t w = 0; w < k->warps_per_block; w++) touch_warp(s, launch->taken[b], w, &at);
     trace_reader_release(s->reader, launch->taken[b]);

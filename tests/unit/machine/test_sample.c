@@ -161,6 +161,49 @@ static void skipped_launches_write(void **state) {
   assert_int_equal(counters[0].faults, counters[1].faults);
 }
 
+/* One kernel writes a buffer that the next one reads, and no two launches have the same one: a timed reader finds in
+ * the L2 what a skipped writer has put there. */
+typedef struct part {
+  uint64_t first; /* page */
+  bool reads;
+} part;
+
+static void passes_on(trace_writer *w, uint64_t block, uint32_t warp, const void *context) {
+  const part *p = context;
+  for (uint32_t i = 0; i < 16; i++) {
+    uint64_t address = RIG_BASE + p->first * PAGE + ((block * 4 + warp) * 16 + i) * 128;
+    rig_issue(w, 10);
+    if (p->reads) rig_load_wait(w, address);
+    else rig_store(w, address);
+  }
+}
+
+static void skipped_launches_fill_the_l2(void **state) {
+  enum { PAIRS = 150, PAGES = 40 };
+  static part parts[2 * PAIRS];
+  ps times[2];
+  for (uint32_t s = 0; s < 2; s++) {
+    rig r;
+    rig_open(&r, "ideal");
+    r.sample = 3 * s;
+    r.spec.page_bytes = 2 * MIB; /* a table of few translations, which stay */
+    rig_start(&r);
+    rig_alloc(&r, RIG_BASE, UINT64_C(64) * MIB, TRACE_MEMORY_DEVICE);
+    for (uint32_t i = 0; i < 2 * PAIRS; i++) {
+      parts[i] = (part){.first = i / 2 * PAGES, .reads = i % 2};
+      rig_launch(
+          &r,
+          (rig_kernel){
+              .name = i % 2 ? "reader" : "writer", .blocks = 20, .warps = 4, .warp = passes_on, .context = &parts[i]});
+    }
+    rig_finish(&r);
+    times[s] = r.result.counters.kernel_ps;
+    if (s) assert_true(r.result.sampling.estimated > PAIRS);
+    rig_close(&r);
+  }
+  assert_near(times[1], times[0], 0.01);
+}
+
 /* ---- random programs ---- */
 
 static void random_operation(rig *r, uint64_t *state, const work *works, uint32_t count) {
@@ -261,6 +304,7 @@ int main(void) {
       cmocka_unit_test(unsteady_times_are_not_estimated),
       cmocka_unit_test(what_overlaps_is_timed),
       cmocka_unit_test(skipped_launches_write),
+      cmocka_unit_test(skipped_launches_fill_the_l2),
       cmocka_unit_test(pages_move_as_without),
       cmocka_unit_test(refuses),
   };
