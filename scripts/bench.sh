@@ -21,3 +21,15 @@ for job in "matmul 512" "bfs 262144 8" "vectoradd 4000000" "hotspot 1024 1024 8"
       'BEGIN { printf "%-28s %-8s %10.2f %12d %12.2f M %10.0f\n", job, memory, wall, n, n / wall / 1e6, peak / 1048576 }'
   done
 done
+
+printf '\n== sampling: simulating a recording of launches that repeat\n%-28s %-8s %14s\n' program sample 'processor s'
+trace=$(mktemp)
+trap 'rm -f "$json" "$trace"' EXIT
+for job in "hotspot 256 256 100" "spmv 2048 16 100"; do
+  # shellcheck disable=SC2086 # the job is words
+  "$build/bin/farfault" record -o "$trace" "$build/workloads/"$job >/dev/null 2>&1
+  for sample in none on; do
+    "$build/bin/farfault" sim --memory uvm --sample $sample --json "$json" "$trace" >/dev/null 2>&1
+    awk -v job="$job" -v sample=$sample -v cpu="$(number cpu_s)" 'BEGIN { printf "%-28s %-8s %14.2f\n", job, sample, cpu }'
+  done
+done

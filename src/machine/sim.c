@@ -42,6 +42,16 @@ static ff_status check_spec(const machine_spec *spec, ff_error *error) {
   return FF_OK;
 }
 
+/* What needs every launch timed. */
+static ff_status check_sample(const sim *s, const sim_options *options, ff_error *error) {
+  const char *why = s->spec->stack_count ? "a machine with memory stacks"
+                    : options->device    ? "a GPU that several programs share"
+                    : options->peers     ? "a program with several GPUs"
+                    : options->lines     ? "counting by instruction"
+                                         : NULL;
+  return why ? ff_fail(error, FF_UNSUPPORTED, "sample: %s needs every launch timed", why) : FF_OK;
+}
+
 /* The machine and the manager as this simulation has them. */
 static ff_status take_choices(sim *s, const manager *m, const sim_options *options, ff_error *error) {
   s->own_spec = *options->spec;
@@ -66,6 +76,7 @@ static ff_status take_choices(sim *s, const manager *m, const sim_options *optio
   if (!status)
     status = sim_offload_check(s->spec->name, s->spec->stack_count, options->offload, options->map, options->offloading,
                                error);
+  if (!status && options->sample) status = check_sample(s, options, error);
   if (status) return status;
   if (!options->offload) s->own_spec.sm_count += s->own_spec.stack_saved_sms;
   s->gmmu.walk_shift = (uint32_t)__builtin_ctzll(s->own_spec.page_bytes | UINT64_C(1) << 63);
@@ -114,6 +125,9 @@ static ff_status open_policies(sim *s, const sim_options *options, ff_error *err
   if (!clairvoyant->needs_future) return FF_OK;
   if (!options->future)
     return ff_fail(error, FF_UNSUPPORTED, "%s needs the program's future, and that is not recorded here",
+                   clairvoyant->name);
+  if (options->sample)
+    return ff_fail(error, FF_UNSUPPORTED, "sample: %s, which knows the program's future, needs every launch timed",
                    clairvoyant->name);
   s->future = s->dispatch.future = options->future;
   trace_reader_defer(s->reader);
@@ -242,6 +256,7 @@ void sim_free(sim *s) {
   stacks_free(s->stacks);
   tier_store_free(&s->tiers);
   dispatcher_free(&s->dispatch);
+  sampler_free(&s->sampler);
   streams_free(&s->streams);
   segments_free(&s->segments);
   fault_free(&s->faults);
@@ -420,6 +435,7 @@ void sim_snapshot(sim *s, sim_result *result) {
     return;
   }
   counters_total(s, &result->counters);
+  result->sampling = sampler_result(&s->sampler);
   if (s->pager) result->came_back = s->pager->came_back;
   if (s->pager) result->came_first = s->pager->came_first + s->pager->zeroed_first;
   stacks_result(s->stacks, &result->counters, &result->stacks);

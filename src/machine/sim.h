@@ -96,6 +96,8 @@ typedef struct sim_options { /* texts are borrowed until sim_create returns */
   double host_memory_share;
   /* what a TLB entry maps: "4K", "64K", "2M", "auto"; NULL: auto, up to the machine's page_bytes */
   const char *page;
+  /* launches of a group that are timed before further ones are estimated (sm/sample.h), 2 to 16; 0: all are timed */
+  uint32_t sample;
   bool l2_flush; /* the L2 is written back and emptied before each kernel, which takes no time and is not counted */
   /* Instead of what a paged manager says; NULL, 0: as it says. */
   const char *advise; /* hints on allocations (machine/host/given_hints.h); only paged managers look at them */

@@ -27,6 +27,7 @@
 #include "machine/observe/observer.h"
 #include "machine/sim.h"
 #include "machine/sm/dispatch.h"
+#include "machine/sm/sample.h"
 #include "machine/stacks/controller.h"
 #include "machine/stacks/learn.h"
 #include "machine/stacks/stacks.h"
@@ -63,6 +64,7 @@ struct sim {
   tier_store tiers;
   far_faults faults;
   dispatcher dispatch;
+  sampler sampler;
   controller controller;
   learner learner;
   placing placing;

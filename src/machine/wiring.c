@@ -76,7 +76,19 @@ static void wire_sms(sim *s, device *d, const sim_options *options) {
                              .faults = &s->faults,
                              .observer = &s->observer,
                              .learner = &s->learner,
+                             .sampler = options->sample ? &s->sampler : NULL,
                              .flushed = options->l2_flush ? &s->memory : NULL};
+  s->sampler = (sampler){.needed = options->sample,
+                         .reader = s->reader,
+                         .front = &s->front,
+                         .dispatch = &s->dispatch,
+                         .faults = &s->faults,
+                         .memory = &s->memory,
+                         .map = &s->placing,
+                         .observer = &s->observer,
+                         .answers = &s->answers,
+                         .result.chosen = options->sample != 0};
+  if (options->sample) sampler_init(&s->sampler);
 }
 
 /* Near-data processing. Without memory stacks the controller is not asked, and the learner learns nothing. */
@@ -260,5 +272,6 @@ void sim_wire(sim *s, const sim_options *options) {
 void sim_wire_pager(sim *s) {
   pager *p = s->pager;
   s->segments.pager = s->observer.pager = s->gmmu.pager = s->faults.pager = s->accesses.pager = s->learner.pager = p;
+  s->sampler.pager = p;
   s->dispatch.pager = s->loop.pager = s->transfers.pager = s->hints.pager = s->mappings.pager = s->host.pager = p;
 }

@@ -80,6 +80,15 @@ static json_t *peaks_value(const machine_peaks *peaks) {
   return object;
 }
 
+static json_t *sampling_value(const sim_sampling *sampling) {
+  json_t *object = json_object();
+  json_put_count(object, "timed", sampling->timed);
+  json_put_count(object, "estimated", sampling->estimated);
+  json_put_count(object, "estimated_ps", sampling->estimated_ps);
+  json_put_count(object, "interval_ps", sampling->interval_ps);
+  return object;
+}
+
 /* A history stands as null here: its lists are written by report_json_add_history, each in one line. */
 static json_t *result_value(const report_run *run, const sim_result *result, bool history) {
   const sim_counters *c = &result->counters;
@@ -94,6 +103,7 @@ static json_t *result_value(const report_run *run, const sim_result *result, boo
   REPORT_DERIVED(X)
 #undef X
   json_put_counters(object, c, true);
+  if (result->sampling.chosen) json_put(object, "sampling", sampling_value(&result->sampling));
   if (result->stacks.count) json_put(object, "stacks", json_stacks_value(&result->stacks, c));
   if (result->tiers.count) json_put(object, "tiers", json_tiers_value(&result->tiers));
   json_put(object, "kernels", kernels_value(result));
@@ -294,9 +304,24 @@ static ff_status get_peaks(reader *r, const json_t *from, machine_peaks *peaks) 
   return FF_OK;
 }
 
+static ff_status get_sampling(reader *r, const json_t *from, sim_sampling *sampling) {
+  const json_t *object = json_object_get(from, "sampling");
+  if (!object) return FF_OK;
+  if (!json_is_object(object)) return json_fail(r, "sampling", "an object");
+  sampling->chosen = true;
+  return json_get_count(r, object, "timed", &sampling->timed) ||
+                 json_get_count(r, object, "estimated", &sampling->estimated) ||
+                 json_get_count(r, object, "estimated_ps", &sampling->estimated_ps) ||
+                 json_get_count(r, object, "interval_ps", &sampling->interval_ps)
+             ? FF_PARSE
+             : FF_OK;
+}
+
 static ff_status get_result(reader *r, const json_t *from, sim_result *result) {
   if (!json_is_object(from)) return json_fail(r, "runs", "a list of objects");
-  if (get_device(r, from, &result->device) || get_peaks(r, from, &result->peaks)) return FF_PARSE;
+  if (get_device(r, from, &result->device) || get_peaks(r, from, &result->peaks) ||
+      get_sampling(r, from, &result->sampling))
+    return FF_PARSE;
   if (json_get_text(r, from, "memory", true, result->memory, sizeof result->memory) ||
       json_get_text(r, from, "machine", true, result->machine, sizeof result->machine) ||
       json_get_text(r, from, "error", false, result->error, sizeof result->error) ||

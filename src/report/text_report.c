@@ -255,6 +255,51 @@ static void host_write(const report_host *host, ff_text *out) {
                 report_format_count(host->launches, instructions, sizeof instructions));
 }
 
+/* The same manager on the same device with every launch timed; NULL: it is not in the run. */
+static const sim_result *timed_in_full(const report_run *run, const sim_result *sampled) {
+  const char *sample = strstr(sampled->memory, "+sample=");
+  if (!sample) return NULL;
+  size_t before = (size_t)(sample - sampled->memory);
+  const char *after = sample + 1 + strcspn(sample + 1, "+@");
+  for (uint32_t i = 0; i < run->result_count; i++) {
+    const sim_result *full = &run->results[i];
+    if (full->device == sampled->device && !full->sampling.chosen && !full->error[0] && full->complete &&
+        !strncmp(full->memory, sampled->memory, before) && !strcmp(full->memory + before, after))
+      return full;
+  }
+  return NULL;
+}
+
+static void difference_write(const char *name, uint64_t sampled, uint64_t full, ff_text *out) {
+  if (sampled == full) ff_text_add(out, ", %s equal", name);
+  else ff_text_add(out, ", %s %+.3g %%", name, full ? 100 * ((double)sampled / (double)full - 1) : 100);
+}
+
+/* How wrong it was. */
+static void check_write(const sim_result *sampled, const sim_result *full, ff_text *out) {
+  const sim_counters *a = &sampled->counters, *b = &full->counters;
+  ff_text_add(out, "; beside all timed: time %+.2f %%",
+              b->time_ps ? 100 * ((double)a->time_ps / (double)b->time_ps - 1) : 0);
+  difference_write("far-faults", a->faults, b->faults, out);
+  difference_write("to GPU", a->h2d_bytes, b->h2d_bytes, out);
+  difference_write("to CPU", a->d2h_bytes, b->d2h_bytes, out);
+  difference_write("evicted", a->evicted_bytes, b->evicted_bytes, out);
+}
+
+static void sampling_write(const report_run *run, const sim_result *result, ff_text *out) {
+  const sim_sampling *s = &result->sampling;
+  char timed[32], estimated[32], sum[32], half[32];
+  clean_write(result->memory, out);
+  ff_text_add(out, ": %s launches timed, %s estimated", report_format_count(s->timed, timed, sizeof timed),
+              report_format_count(s->estimated, estimated, sizeof estimated));
+  if (s->estimated)
+    ff_text_add(out, " (%s +- %s)", report_format_time(s->estimated_ps, sum, sizeof sum),
+                report_format_time(s->interval_ps, half, sizeof half));
+  const sim_result *full = result->complete ? timed_in_full(run, result) : NULL;
+  if (full) check_write(result, full, out);
+  ff_text_add(out, "\n");
+}
+
 static void incomplete_write(const report_run *run, ff_text *out) {
   bool over = true;
   for (uint32_t i = 0; i < run->result_count; i++)
@@ -287,6 +332,8 @@ void report_table_write(const report_run *run, const report_style *style, ff_tex
   else ff_text_add(out, "no manager was asked for: the program was executed, not timed\n");
   if (!run->complete) incomplete_write(run, out);
   if (launched_nothing(run)) ff_text_add(out, "note: the program launched no kernel\n");
+  for (uint32_t i = 0; i < run->result_count; i++)
+    if (run->results[i].sampling.chosen && !run->results[i].error[0]) sampling_write(run, &run->results[i], out);
   for (uint32_t i = 0; i < run->note_count; i++) {
     ff_text_add(out, "note: ");
     clean_write(run->notes[i], out);

@@ -125,6 +125,26 @@ static ff_status check_managers(cli_setup *setup, const machine_spec *spec, ff_e
   return status;
 }
 
+/* --sample check: each manager as it is, and once more with sampling. */
+static ff_status pair_managers(cli_setup *setup, ff_error *error) {
+  char *sample = setup->choices.text[SIM_CHOICE_SAMPLE], names[sizeof setup->managers], *rest = NULL;
+  if (strcmp(sample, "check") || !strcmp(setup->managers, "none")) return FF_OK;
+  *sample = '\0';
+  ff_text whole = {0};
+  ff_status status = FF_OK;
+  strcpy(names, setup->managers);
+  for (char *each = strtok_r(names, ", ", &rest); each && !status; each = strtok_r(NULL, ", ", &rest)) {
+    if (strstr(each, "+sample="))
+      status = ff_fail(error, FF_INVALID, "--sample check: '%s' says itself how it samples", each);
+    ff_text_add(&whole, "%s%s,%s+sample=on", whole.length ? "," : "", each, each);
+  }
+  if (!status && whole.length >= sizeof setup->managers)
+    status = ff_fail(error, FF_LIMIT, "--sample check: --memory is too long a text twice");
+  if (!status && whole.length) strcpy(setup->managers, whole.chars);
+  free(whole.chars);
+  return status;
+}
+
 static ff_status check_choices(cli_setup *setup, machine_spec *spec, ff_error *error) {
   ff_status status = machine_spec_set_all(spec, setup->choices.set, error);
   if (status) return ff_fail_at(error, status, "--set");
@@ -149,6 +169,7 @@ ff_status cli_setup_check(cli_setup *setup, ff_error *error) {
   if (status) return status;
   machine_spec spec;
   if ((status = machine_spec_load(setup->machine, &spec, error))) return status;
+  if ((status = pair_managers(setup, error))) return status;
   if ((status = check_choices(setup, &spec, error))) return status;
   return check_managers(setup, &spec, error);
 }

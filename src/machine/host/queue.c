@@ -23,6 +23,7 @@
 #include "machine/memory/declared_residency.h"
 #include "machine/observe/observer.h"
 #include "machine/sm/dispatch.h"
+#include "machine/sm/sample.h"
 #include "machine/spec/allocation.h"
 #include "machine/tenants/device.h"
 
@@ -33,10 +34,16 @@ void streams_begin(streams *q) {
   FF_PUSH(&q->items, ((stream){.number = TRACE_STREAM_LEGACY}));
 }
 
+static void kernel_free(node *n) {
+  if (n->kernel) sample_launch_free(n->kernel->sampled);
+  free(n->kernel);
+  n->kernel = NULL;
+}
+
 static void node_free(node *n) {
   free(n->dependents.items);
   free(n->uses.items);
-  free(n->kernel); /* of a program that loops, stopped in the middle */
+  kernel_free(n); /* of a program that loops, stopped in the middle */
   free(n);
 }
 
@@ -231,8 +238,8 @@ void stream_destroy(streams *q, uint32_t number) {
 }
 
 void node_done(streams *q, node *n, ps time) {
-  free(n->kernel);
-  n->kernel = NULL;
+  if (n->kernel && n->kernel->sampled && n->kernel->sampled->skipped) kernel_skipped(q->dispatch, n->kernel);
+  kernel_free(n);
   segments_over(q->segments, n);
   n->done = true;
   n->done_at = time;

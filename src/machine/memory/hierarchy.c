@@ -259,6 +259,15 @@ ps channel_take(memory *y, uint64_t physical, ps at) {
   return server_take(&p.slice->channel->bus, at, at, y->t->dram_read[4]) + y->t->dram_read[4];
 }
 
+void l2_warm(memory *y, uint64_t physical, uint32_t sectors, trace_access_op op) {
+  place p = l2_place(y, physical);
+  uint64_t old_tag;
+  cache_line *line = cache_find(&p.slice->cache, p.set, p.tag);
+  if (!line) cache_retag(&p.slice->cache, line = cache_victim(&p.slice->cache, p.set, &old_tag), p.tag);
+  line->valid |= (uint8_t)sectors;
+  if ((op == TRACE_STORE || op == TRACE_ATOMIC) && !y->spec->l2_write_through) line->dirty |= (uint8_t)sectors;
+}
+
 /* A range that is larger than the L2 is looked for by its lines. */
 static void discard_large(memory *y, uint64_t physical, uint64_t bytes) {
   for (uint64_t i = 0; i < y->spec->l2_slices; i++) {

@@ -68,8 +68,10 @@ ps l2_access(memory *y, const request *r);
 /* the page has left: its lines are no longer valid */
 void l2_discard(memory *y, uint64_t address, uint64_t bytes);
 bool l2_has_any(memory *y, uint64_t address, uint64_t bytes); /* a line of the range; for checks */
-void l2_flush(memory *y);                                     /* empty; what was dirty is in memory */
-bool l1_drop(sm *m, uint64_t physical);                       /* one line; false: it was not there */
+/* The line is used, at no time and uncounted: what it finds missing is there then, what goes for it is in memory. */
+void l2_warm(memory *y, uint64_t physical, uint32_t sectors, trace_access_op op);
+void l2_flush(memory *y);               /* empty; what was dirty is in memory */
+bool l1_drop(sm *m, uint64_t physical); /* one line; false: it was not there */
 bool l2_drop(memory *y, uint64_t physical);
 /* a line's transfer on the bus of its channel: when it is over */
 ps channel_take(memory *y, uint64_t physical, ps at);

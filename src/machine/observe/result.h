@@ -68,6 +68,14 @@ typedef struct sim_code { /* a TRACE_OP_MODULE */
   uint64_t bytes;
 } sim_code;
 
+/* Of a simulation that times only some launches (sm/sample.h). */
+typedef struct sim_sampling {
+  bool chosen;               /* false: every launch is timed */
+  uint64_t timed, estimated; /* launches that are over */
+  uint64_t estimated_ps;     /* their times, in kernel_ps and in those of their kernels; */
+  uint64_t interval_ps;      /* half of the 95 % interval of this sum, as the spread of the timed ones has it */
+} sim_sampling;
+
 typedef struct sim_result { /* one manager on one machine */
   char memory[256];         /* the manager's name, or what the user called it */
   char machine[64];
@@ -78,6 +86,7 @@ typedef struct sim_result { /* one manager on one machine */
   sim_counters counters;
   /* bytes that came to the GPU by paging: after they had been evicted to make room; the rest. Not in files */
   uint64_t came_back, came_first;
+  sim_sampling sampling;
   sim_stacks stacks; /* count 0: the machine has none */
   sim_tiers tiers;
   sim_kernel_result *kernels; /* owned; sim_result_free */

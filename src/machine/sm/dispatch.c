@@ -28,6 +28,7 @@
 #include "machine/memory/far_fault.h"
 #include "machine/memory/hierarchy.h"
 #include "machine/observe/observer.h"
+#include "machine/sm/sample.h"
 #include "machine/spec/allocation.h"
 #include "machine/stacks/learn.h"
 #include "machine/tenants/device.h"
@@ -161,6 +162,7 @@ static void block_start(dispatcher *q, sm *m, kernel *k, ps time) {
   uint64_t number = k->next_block++;
   trace_chunk *chunk = k->ahead;
   k->ahead = NULL;
+  if (k->sampled && number < k->sampled->taken_count) chunk = k->sampled->taken[number];
   if (!chunk) {
     answers_unlock(q->answers); /* waits until the block has been executed */
     chunk = trace_reader_chunk(q->reader, k->launch, number);
@@ -338,13 +340,24 @@ static void clear_caches(dispatcher *q, const kernel *k) {
   }
 }
 
-void kernel_begin(dispatcher *q, kernel *k, ps time) {
-  k->began = k->ended = time;
+static void kernel_runs(dispatcher *q, kernel *k, ps time) {
   if (!q->kernels.running) {
     link_account(q->link, time);
     q->kernels.since = time;
   }
   q->kernels.running++;
+}
+
+void kernel_begin(dispatcher *q, kernel *k, ps time) {
+  k->began = k->ended = time;
+  bool skipped = q->sampler && sampler_begin(q->sampler, k, time);
+  kernel_runs(q, k, time);
+  if (skipped) {
+    k->next = q->running;
+    q->running = k;
+    agenda_add(q->agenda, k->ended, EVENT_NODE_DONE, k->node);
+    return;
+  }
   if (q->d->borrow) idle_sharing_kernel_begin(q->lent, time);
   clear_caches(q, k);
   if (q->flushed) l2_flush(q->flushed);
@@ -359,7 +372,7 @@ void kernel_begin(dispatcher *q, kernel *k, ps time) {
   fault_idle(q->faults);
 }
 
-static void kernel_end(dispatcher *q, kernel *k) {
+static void kernel_over(dispatcher *q, kernel *k) {
   kernel **link = &q->running;
   while (*link != k) link = &(*link)->next;
   *link = k->next;
@@ -373,6 +386,13 @@ static void kernel_end(dispatcher *q, kernel *k) {
   k->counters->time_ps += k->ended - k->began;
   k->counters->kernel_ps += k->ended - k->began;
   k->counters->launches++;
+}
+
+void kernel_skipped(dispatcher *q, kernel *k) { kernel_over(q, k); }
+
+static void kernel_end(dispatcher *q, kernel *k) {
+  if (q->sampler) sampler_end(q->sampler, k);
+  kernel_over(q, k);
   agenda_add(q->agenda, k->ended, EVENT_NODE_DONE, k->node);
 }
 

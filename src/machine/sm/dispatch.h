@@ -32,7 +32,8 @@ typedef struct dispatcher {
   struct far_faults *faults;
   struct observer *observer;
   struct learner *learner;
-  struct memory *flushed; /* whose L2 is empty when a kernel begins; NULL: kernels find what was there */
+  struct sampler *sampler; /* that launches may be skipped for; NULL: every launch is timed */
+  struct memory *flushed;  /* whose L2 is empty when a kernel begins; NULL: kernels find what was there */
   /* its own state */
   kernel *queue_first, *queue_last; /* kernels with blocks to start */
   kernel *running;                  /* all that have begun and not ended */
@@ -47,6 +48,7 @@ typedef struct dispatcher {
 
 void dispatcher_free(dispatcher *q);
 void kernel_begin(dispatcher *q, kernel *k, ps time);
+void kernel_skipped(dispatcher *q, kernel *k); /* the time of a launch that was not simulated is over */
 void block_end(dispatcher *q, block *b);
 void dispatch_again(dispatcher *q, ps time); /* what held blocks back is over */
 void dispatch_slice(device *d, ps time);     /* a time slice is over */

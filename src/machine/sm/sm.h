@@ -112,8 +112,9 @@ typedef struct kernel {
   trace_launch *launch;        /* until the last block is over */
   uint64_t number;             /* the launch's */
   sim_counters *counters;
-  struct kernel_lines *lines; /* NULL: nothing is counted by instruction */
-  uint32_t node, stream;      /* its operation, and that one's stream */
+  struct sample_launch *sampled; /* NULL: every launch is timed */
+  struct kernel_lines *lines;    /* NULL: nothing is counted by instruction */
+  uint32_t node, stream;         /* its operation, and that one's stream */
   uint64_t blocks, next_block, done_blocks;
   trace_chunk *ahead; /* of next_block, if that was looked at to find its SM */
   uint32_t bound_to;  /* where it must start then; UINT32_MAX: anywhere */

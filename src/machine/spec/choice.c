@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "farfault/policy.h"
 #include "machine/host/given_hints.h"
+#include "machine/sm/sample.h"
 #include "machine/spec/spec_table.h"
 #include "policy/manager.h"
 
@@ -211,6 +212,19 @@ ff_status sim_ranges_read(const char *text, uint32_t *ranges, ff_error *error) {
   return ff_fail(error, FF_INVALID, "'%s' is neither a number from 1 to %d nor unlimited", text, SIM_RANGES_MAX);
 }
 
+ff_status sim_sample_read(const char *text, uint32_t *needed, ff_error *error) {
+  char *end;
+  *needed = 0;
+  if (!strcmp(text, "none")) return FF_OK;
+  *needed = SAMPLE_NEEDED;
+  if (!strcmp(text, "on")) return FF_OK;
+  unsigned long count = strtoul(text, &end, 10);
+  *needed = (uint32_t)count;
+  if (*text >= '1' && *text <= '9' && !*end && count >= 2 && count <= SAMPLE_NEEDED_MAX) return FF_OK;
+  return ff_fail(error, FF_INVALID, "'%s' is neither none, nor on, nor a number of launches from 2 to %d", text,
+                 SAMPLE_NEEDED_MAX);
+}
+
 ff_status sim_gap_read(const char *text, uint64_t *bytes, ff_error *error) {
   *bytes = 0;
   if (!strcmp(text, "none")) return FF_OK;
@@ -244,6 +258,7 @@ ff_status sim_choice_check(sim_choice_id id, const char *text, const machine_spe
   case SIM_CHOICE_L2:
     if (!strcmp(text, "keep") || !strcmp(text, "flush")) return FF_OK;
     return ff_fail(error, FF_INVALID, "'%s' is neither 'keep' nor 'flush'", text);
+  case SIM_CHOICE_SAMPLE: return sim_sample_read(text, &ranges, error);
   case SIM_CHOICE_WATERMARK: return sim_watermark_read(text, &marks, error);
   case SIM_CHOICE_PAGE: return sim_page_read(text, &bytes, error);
   case SIM_CHOICE_ADVISE: return sim_hints_read(text, &(sim_hints){0}, error);
@@ -373,6 +388,8 @@ static ff_status make_options(reading *r) {
   if (chosen(c, SIM_CHOICE_UNIT) && ff_parse_bytes(c->text[SIM_CHOICE_UNIT], 0, &o->unit_bytes, r->error))
     return r->error->status;
   if (chosen(c, SIM_CHOICE_RANGES) && sim_ranges_read(c->text[SIM_CHOICE_RANGES], &o->ranges, r->error))
+    return r->error->status;
+  if (chosen(c, SIM_CHOICE_SAMPLE) && sim_sample_read(c->text[SIM_CHOICE_SAMPLE], &o->sample, r->error))
     return r->error->status;
   o->gap_chosen = chosen(c, SIM_CHOICE_GAP);
   if (o->gap_chosen && sim_gap_read(c->text[SIM_CHOICE_GAP], &o->gap_bytes, r->error)) return r->error->status;

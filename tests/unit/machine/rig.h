@@ -35,6 +35,7 @@ typedef struct rig {
   bool gap;
   const char *prefetch, *evict, *page, *faults, *access_counters, *advise;
   bool write_back_overlaps, history, l2_flush;
+  uint32_t sample;
   watermarks watermarks;
   double gpu_memory_share;
   sim_offload offload;
@@ -150,6 +151,7 @@ static inline void rig_start(rig *r) {
                          .write_back_overlaps = r->write_back_overlaps,
                          .history = r->history,
                          .l2_flush = r->l2_flush,
+                         .sample = r->sample,
                          .offload = r->offload,
                          .map = r->map,
                          .offloading = r->offloading,

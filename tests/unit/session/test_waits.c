@@ -238,6 +238,21 @@ static void launches_kept_back_hold_no_reader_up(void **state) {
   check(&p);
 }
 
+/* A simulation that samples reads a launch whole before it goes on, while others release its blocks one by one. */
+static void launches_read_whole_hold_no_reader_up(void **state) {
+  random_program p = {.seed = 3,
+                      .state = 7,
+                      .devices = 1,
+                      .streams = 1,
+                      .launches = 60,
+                      .blocks = 2000,
+                      .managers = "copy,copy+sample=2,uvm+sample=2,ideal+sample=on"};
+  check(&p);
+  report_run sampled = run_of(p, true);
+  for (uint32_t i = 1; i < sampled.result_count; i++) assert_true(sampled.results[i].sampling.estimated > 0);
+  report_free(&sampled);
+}
+
 /* Simulations of one manager on several devices meet; another manager's do not wait for these. */
 static void devices_that_meet_hold_no_other_up(void **state) {
   random_program p = {.seed = 2, .state = 6, .devices = 3, .streams = 2, .launches = 12, .managers = "segments,uvm"};
@@ -247,8 +262,8 @@ static void devices_that_meet_hold_no_other_up(void **state) {
 int main(void) {
   pthread_t thread;
   pthread_create(&thread, NULL, watchdog, NULL);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(random_programs_end),
-                                     cmocka_unit_test(launches_kept_back_hold_no_reader_up),
-                                     cmocka_unit_test(devices_that_meet_hold_no_other_up)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(random_programs_end), cmocka_unit_test(launches_kept_back_hold_no_reader_up),
+      cmocka_unit_test(launches_read_whole_hold_no_reader_up), cmocka_unit_test(devices_that_meet_hold_no_other_up)};
   return cmocka_run_group_tests_name("waits", tests, make_folder, remove_folder);
 }

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sampling: launches that repeat are skipped, and nothing but times and what caches count is another for it. Random
+ * programs under every manager, with and without. */
+#include "rig.h"
+
+enum { MIB = 1 << 20, PAGE = 4096, LAUNCHES = 60 };
+
+typedef struct work { /* of one launch: every warp loads and stores in pages of its own choice */
+  uint64_t seed, stores_seed, pages;
+  uint32_t loads, stores;
+} work;
+
+static uint64_t next_random(uint64_t *state) {
+  *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+  return *state >> 33;
+}
+
+static void worker(trace_writer *w, uint64_t block, uint32_t warp, const void *context) {
+  const work *k = context;
+  uint64_t state = k->seed ^ (block * 64 + warp) * UINT64_C(0x9e3779b97f4a7c15);
+  for (uint32_t i = 0; i < k->loads; i++) {
+    rig_issue(w, 10);
+    rig_load_wait(w, RIG_BASE + next_random(&state) % k->pages * PAGE + next_random(&state) % 32 * 128);
+  }
+  state ^= k->stores_seed;
+  for (uint32_t i = 0; i < k->stores; i++) {
+    rig_issue(w, 5);
+    rig_store(w, RIG_BASE + next_random(&state) % k->pages * PAGE);
+  }
+  rig_issue(w, 3);
+}
+
+static rig_kernel kernel_of(const work *w) {
+  return (rig_kernel){.blocks = 20, .warps = 4, .warp = worker, .context = w};
+}
+
+/* ---- what repeats ---- */
+
+static void repeat(rig *r, uint32_t sample, const work *w, uint32_t launches) {
+  rig_open(r, "ideal");
+  r->budget = launches == LAUNCHES ? 0 : 4096; /* all but a page of the stream is read from the temporary file */
+  r->sample = sample;
+  rig_start(r);
+  rig_alloc(r, RIG_BASE, 4 * MIB, TRACE_MEMORY_DEVICE);
+  for (uint32_t i = 0; i < launches; i++) rig_launch(r, kernel_of(w));
+  rig_finish(r);
+}
+
+static void only_some_are_timed(void **state) {
+  work w = {.seed = 1, .pages = 256, .loads = 8, .stores = 4};
+  rig full, sampled;
+  repeat(&full, 0, &w, LAUNCHES);
+  repeat(&sampled, 3, &w, LAUNCHES);
+  const sim_counters *a = &full.result.counters, *b = &sampled.result.counters;
+  assert_false(full.result.sampling.chosen);
+  assert_true(sampled.result.sampling.chosen);
+  assert_int_equal(sampled.result.sampling.timed + sampled.result.sampling.estimated, LAUNCHES);
+  /* the first finds an empty L2; three more are alike; then 8, 16, 32 are skipped with one timed between */
+  assert_int_equal(sampled.result.sampling.timed, 4 + 2);
+  assert_near(b->kernel_ps, a->kernel_ps, 0.01);
+  assert_near(b->time_ps, a->time_ps, 0.01);
+  assert_true(sampled.result.sampling.estimated_ps < b->kernel_ps);
+  assert_int_equal(a->launches, b->launches);
+  assert_int_equal(a->blocks, b->blocks);
+#define X(name) assert_int_equal(a->name, b->name);
+  SAMPLE_COUNTS(X)
+#undef X
+  assert_int_equal(full.result.allocation_count, sampled.result.allocation_count);
+  for (uint32_t i = 0; i < full.result.allocation_count; i++) {
+    assert_int_equal(full.result.allocations[i].counters.lines, sampled.result.allocations[i].counters.lines);
+    assert_int_equal(full.result.allocations[i].counters.store_accesses,
+                     sampled.result.allocations[i].counters.store_accesses);
+  }
+  rig_close(&full);
+  rig_close(&sampled);
+}
+
+static void as_many_as_are_asked_for(void **state) {
+  work w = {.seed = 1, .pages = 256, .loads = 8, .stores = 4};
+  rig r;
+  repeat(&r, 16, &w, 20);
+  assert_int_equal(r.result.sampling.timed, 17);
+  rig_close(&r);
+}
+
+/* Twice the work is another group, and is not estimated from the first. */
+static void other_counts_are_another_group(void **state) {
+  work less = {.seed = 1, .pages = 256, .loads = 8, .stores = 4}, more = {.seed = 1, .pages = 256, .loads = 16};
+  rig r;
+  rig_open(&r, "ideal");
+  r.sample = 3;
+  rig_start(&r);
+  rig_alloc(&r, RIG_BASE, 4 * MIB, TRACE_MEMORY_DEVICE);
+  for (int i = 0; i < 6; i++) rig_launch(&r, kernel_of(&less));
+  for (int i = 0; i < 3; i++) rig_launch(&r, kernel_of(&more));
+  rig_finish(&r);
+  assert_int_equal(r.result.sampling.estimated, 2);
+  rig_close(&r);
+}
+
+/* Times that differ by more than 3 % are no group to estimate from: the same counts, in few lines or in many. */
+static void unsteady_times_are_not_estimated(void **state) {
+  work near = {.seed = 1, .pages = 1, .loads = 8, .stores = 4},
+       far = {.seed = 1, .pages = 1024, .loads = 8, .stores = 4};
+  rig r;
+  rig_open(&r, "ideal");
+  r.sample = 3;
+  r.l2_flush = true;
+  rig_start(&r);
+  rig_alloc(&r, RIG_BASE, 4 * MIB, TRACE_MEMORY_DEVICE);
+  for (int i = 0; i < 30; i++) rig_launch(&r, kernel_of(i % 2 ? &near : &far));
+  rig_finish(&r);
+  assert_int_equal(r.result.sampling.estimated, 0);
+  rig_close(&r);
+}
+
+/* Kernels of two streams that run at once are timed, all of them. */
+static void what_overlaps_is_timed(void **state) {
+  work w = {.seed = 1, .pages = 256, .loads = 8, .stores = 4};
+  rig r;
+  rig_open(&r, "ideal");
+  r.sample = 3;
+  rig_start(&r);
+  rig_alloc(&r, RIG_BASE, 4 * MIB, TRACE_MEMORY_DEVICE);
+  for (uint32_t s = 1; s <= 2; s++) rig_op(&r, (trace_op){.kind = TRACE_OP_STREAM_CREATE, .stream = s});
+  for (uint32_t i = 0; i < 40; i++) {
+    rig_kernel k = kernel_of(&w);
+    k.stream = 1 + i % 2;
+    rig_launch(&r, k);
+  }
+  rig_finish(&r);
+  assert_int_equal(r.result.sampling.estimated, 0);
+  rig_close(&r);
+}
+
+/* What a skipped launch wrote must come back to the host. Each launch has the same loads, and writes other pages. */
+static void skipped_launches_write(void **state) {
+  sim_counters counters[2];
+  for (uint32_t s = 0; s < 2; s++) {
+    work w[30];
+    rig r;
+    rig_open(&r, "replay");
+    r.sample = 3 * s;
+    rig_start(&r);
+    rig_alloc(&r, RIG_BASE, 4 * MIB, TRACE_MEMORY_MANAGED);
+    work all = {.seed = 9, .pages = 1024, .loads = 200};
+    rig_launch(&r, kernel_of(&all)); /* everything comes */
+    for (uint32_t i = 0; i < 30; i++) {
+      w[i] = (work){.seed = 5, .stores_seed = i, .pages = 1024, .loads = 20, .stores = 1};
+      rig_launch(&r, kernel_of(&w[i]));
+    }
+    rig_sync(&r);
+    rig_op(&r, (trace_op){.kind = TRACE_OP_HOST_TOUCH, .touch = {RIG_BASE, 1024 * PAGE, false}});
+    rig_finish(&r);
+    if (s) assert_in_range(r.result.sampling.estimated, 15, 27);
+    counters[s] = r.result.counters;
+    rig_close(&r);
+  }
+  assert_true(counters[0].d2h_bytes > 64 * PAGE);
+  assert_int_equal(counters[0].d2h_bytes, counters[1].d2h_bytes);
+  assert_int_equal(counters[0].h2d_bytes, counters[1].h2d_bytes);
+  assert_int_equal(counters[0].faults, counters[1].faults);
+}
+
+/* One kernel writes a buffer that the next one reads, and no two launches have the same one: a timed reader finds in
+ * the L2 what a skipped writer has put there. */
+typedef struct part {
+  uint64_t first; /* page */
+  bool reads;
+} part;
+
+static void passes_on(trace_writer *w, uint64_t block, uint32_t warp, const void *context) {
+  const part *p = context;
+  for (uint32_t i = 0; i < 16; i++) {
+    uint64_t address = RIG_BASE + p->first * PAGE + ((block * 4 + warp) * 16 + i) * 128;
+    rig_issue(w, 10);
+    if (p->reads) rig_load_wait(w, address);
+    else rig_store(w, address);
+  }
+}
+
+static void skipped_launches_fill_the_l2(void **state) {
+  enum { PAIRS = 150, PAGES = 40 };
+  static part parts[2 * PAIRS];
+  ps times[2];
+  for (uint32_t s = 0; s < 2; s++) {
+    rig r;
+    rig_open(&r, "ideal");
+    r.sample = 3 * s;
+    r.spec.page_bytes = 2 * MIB; /* a table of few translations, which stay */
+    rig_start(&r);
+    rig_alloc(&r, RIG_BASE, UINT64_C(64) * MIB, TRACE_MEMORY_DEVICE);
+    for (uint32_t i = 0; i < 2 * PAIRS; i++) {
+      parts[i] = (part){.first = i / 2 * PAGES, .reads = i % 2};
+      rig_launch(
+          &r,
+          (rig_kernel){
+              .name = i % 2 ? "reader" : "writer", .blocks = 20, .warps = 4, .warp = passes_on, .context = &parts[i]});
+    }
+    rig_finish(&r);
+    times[s] = r.result.counters.kernel_ps;
+    if (s) assert_true(r.result.sampling.estimated > PAIRS);
+    rig_close(&r);
+  }
+  assert_near(times[1], times[0], 0.01);
+}
+
+/* ---- random programs ---- */
+
+static void random_operation(rig *r, uint64_t *state, const work *works, uint32_t count) {
+  uint64_t address = RIG_BASE + next_random(state) % 512 * PAGE, bytes = (1 + next_random(state) % 512) * PAGE;
+  switch (next_random(state) % 24) {
+  case 0: rig_h2d(r, address, bytes); break;
+  case 1: rig_d2h(r, address, bytes); break;
+  case 2:
+    rig_sync(r);
+    rig_op(r, (trace_op){.kind = TRACE_OP_HOST_TOUCH, .touch = {address, bytes, next_random(state) % 2}});
+    break;
+  case 3: rig_set(r, address, bytes); break;
+  default: rig_launch(r, kernel_of(&works[next_random(state) % count])); break;
+  }
+}
+
+static void random_program(rig *r, uint64_t seed, const char *manager, uint64_t memory, uint32_t sample) {
+  uint64_t state = seed;
+  work works[3];
+  rig_open(r, manager);
+  r->sample = sample;
+  r->gpu_memory = memory;
+  r->budget = sample && seed % 3 == 0 ? 4096 : 0; /* what is read twice or three times lies in the temporary file */
+  rig_start(r);
+  rig_alloc(r, RIG_BASE, 4 * MIB, TRACE_MEMORY_MANAGED);
+  rig_alloc(r, RIG_BASE + 16 * MIB, 2 * MIB, TRACE_MEMORY_DEVICE);
+  for (uint32_t i = 0; i < 3; i++)
+    works[i] = (work){.seed = next_random(&state),
+                      .pages = 1 + next_random(&state) % 1024,
+                      .loads = (uint32_t)(next_random(&state) % 12),
+                      .stores = (uint32_t)(next_random(&state) % 4)};
+  for (uint32_t i = 0; i < 80; i++) random_operation(r, &state, works, 3);
+  rig_finish(r);
+}
+
+/* Whether what comes depends only on which pages are touched: no prefetcher looks at the order of far-faults. */
+static bool orderless(const manager *m) {
+  return m->placement != MANAGER_PAGED || (!m->prefetch && !m->batches && !m->ranges);
+}
+
+static bool near(uint64_t a, uint64_t b, bool equal) {
+  uint64_t more = a > b ? a : b, less = a > b ? b : a;
+  return equal ? a == b : more - less <= more / 25; /* 4 % */
+}
+
+static void compare(const manager *m, uint64_t seed, const sim_counters *a, const sim_counters *b) {
+#define X(counter)                                                                                                \
+  if (!near(a->counter, b->counter, orderless(m)))                                                                \
+    fail_msg("%s, program %llu: " #counter " is %llu, and %llu with sampling", m->name, (unsigned long long)seed, \
+             (unsigned long long)a->counter, (unsigned long long)b->counter);
+  X(faults)
+  X(h2d_bytes)
+  X(d2h_bytes)
+  X(evicted_bytes)
+  X(written_back_bytes)
+  X(remote_bytes) X(zero_filled_bytes) X(host_faults) X(pages_moved_in) X(pages_moved_out) X(resident_peak_bytes)
+#undef X
+}
+
+static void pages_move_as_without(void **state) {
+  uint64_t estimated = 0;
+  for (uint64_t seed = 1; seed <= 5; seed++)
+    for (const manager *const *m = managers; *m; m++) {
+      if (!strcmp((*m)->name, "oracle")) continue; /* is refused: it knows the future */
+      uint64_t memory = seed % 2 ? 64 * MIB : 5 * MIB;
+      rig full, sampled;
+      random_program(&full, seed, (*m)->name, memory, 0);
+      random_program(&sampled, seed, (*m)->name, memory, 3);
+      compare(*m, seed, &full.result.counters, &sampled.result.counters);
+      estimated += sampled.result.sampling.estimated;
+      rig_close(&full);
+      rig_close(&sampled);
+    }
+  assert_true(estimated > 500);
+}
+
+/* What needs every launch timed is refused, and says so. */
+static void refuses(void **state) {
+  machine_spec spec = rig_spec();
+  trace_program *program = trace_program_create(0);
+  trace_future *future = trace_future_create();
+  sim *made = NULL;
+  ff_error error;
+  sim_options options = {.spec = &spec, .manager = "copy", .sample = 3, .lines = true};
+  assert_int_equal(sim_create(program, &options, &made, &error), FF_UNSUPPORTED);
+  assert_non_null(strstr(error.message, "counting by instruction needs every launch timed"));
+  options = (sim_options){.spec = &spec, .manager = "oracle", .sample = 3, .future = future};
+  assert_int_equal(sim_create(program, &options, &made, &error), FF_UNSUPPORTED);
+  assert_non_null(strstr(error.message, "needs every launch timed"));
+  trace_future_free(future);
+  trace_program_free(program);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(only_some_are_timed),
+      cmocka_unit_test(as_many_as_are_asked_for),
+      cmocka_unit_test(other_counts_are_another_group),
+      cmocka_unit_test(unsteady_times_are_not_estimated),
+      cmocka_unit_test(what_overlaps_is_timed),
+      cmocka_unit_test(skipped_launches_write),
+      cmocka_unit_test(skipped_launches_fill_the_l2),
+      cmocka_unit_test(pages_move_as_without),
+      cmocka_unit_test(refuses),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
