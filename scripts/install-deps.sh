@@ -13,14 +13,14 @@
 #   report       nodejs npm bundle the page of `farfault report --html` (any npm that is there already will do)
 #   docs         doxygen (the reference of libfarfault, `ninja -C build docs`)
 #   package      dpkg-dev (`make package`)
-#   tests        mandoc (manual pages), chromium (that page), libcmocka-dev, libfftw3-dev (what the stand-in for cuFFT is compared with), sqlite3, python3 (conformance), clang with libclang-rt-dev (checks, fuzzing), llvm (coverage), clang-format
+#   tests        lld (links builds with checks faster; farfault builds without), mandoc (manual pages), chromium (that page), libcmocka-dev, libfftw3-dev (what the stand-in for cuFFT is compared with), sqlite3, python3 (conformance), clang with libclang-rt-dev (checks, fuzzing), llvm (coverage), clang-format
 set -euo pipefail
 mode=${1:-}
 packages=(gcc libc6-dev make cmake ninja-build pkg-config re2c
           llvm-14-dev
           libzstd-dev liblz4-dev libxxhash-dev liblzma-dev zlib1g-dev libfyaml-dev libjansson-dev libsqlite3-dev
           libopenmpi-dev openmpi-bin libmicrohttpd-dev
-          clang libclang-rt-dev llvm clang-format libcmocka-dev libfftw3-dev sqlite3 python3 chromium
+          clang libclang-rt-dev lld llvm clang-format libcmocka-dev libfftw3-dev sqlite3 python3 chromium
           doxygen dpkg-dev mandoc)
 command -v node >/dev/null && command -v npm >/dev/null || packages+=(nodejs npm)
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
