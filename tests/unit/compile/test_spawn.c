@@ -296,12 +296,15 @@ static void made_once(void **unused) {
   assert_int_equal(in_process(is_made, real, cache), 0);
   only_image(cache, path, sizeof path);
   snprintf(other, sizeof other, "%s.lock", path);
-  int lock = open(other, O_RDWR | O_CREAT, 0600);
+  int lock = open(other, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   assert_int_equal(flock(lock, LOCK_EX), 0);
   snprintf(other, sizeof other, "%s.aside", path);
   assert_int_equal(rename(path, other), 0);
   pid_t child = fork();
-  if (!child) _exit(in_process(is_made, real, cache));
+  if (!child) {
+    close(lock); /* or this process would hold it, too */
+    _exit(in_process(is_made, real, cache));
+  }
   usleep(500000);
   assert_int_equal(waitpid(child, NULL, WNOHANG), 0);
   assert_int_equal(rename(other, path), 0);
