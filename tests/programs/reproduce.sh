@@ -143,4 +143,21 @@ expect_status 143
 expect_err "incomplete: "
 expect_err "no file was written"
 expect test ! -e stopped.csv
+
+# Killed: its children do not go on.
+"$farfault" reproduce zheng2016 --csv killed.csv >/dev/null 2>&1 </dev/null &
+process=$!
+for ((i = 0; i < 100; i++)); do
+  children=$(pgrep -P $process) && break
+  sleep 0.1
+done
+shown="farfault reproduce, killed, with children $children"
+expect test -n "$children"
+kill -KILL $process
+wait $process 2>/dev/null
+for ((i = 0; i < 100; i++)); do
+  ps -o stat= -p "${children//$'\n'/,}" | grep -qv Z || break # a zombie has ended
+  sleep 0.1
+done
+expect test "$i" -lt 100
 finish

@@ -2,7 +2,8 @@
 /* A small pool of child processes.
  *
  * Signals are blocked while it works and taken one by one, as in child.c; the children start with
- * the mask that we had, no input, and a log for all output; we return only after every child did. */
+ * the mask that we had, no input, and a log for all output; we return only after every child did. A child
+ * is told to end (SIGTERM, by PR_SET_PDEATHSIG) when this process is killed. */
 #define _GNU_SOURCE /* sigtimedwait's siginfo */
 #include "cli/running/jobs.h"
 
@@ -10,10 +11,10 @@
 #include <fcntl.h>
 #include <math.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -39,25 +40,32 @@ static double now(void) {
   return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
+static _Noreturn void become(const pool *p, const job *j, pid_t parent) {
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (getppid() != parent) _exit(CLI_FAILED); /* it ended before the line above */
+  int empty = open("/dev/null", O_RDONLY), log = open(j->log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  if (empty < 0 || log < 0) _exit(CLI_NOT_EXECUTABLE);
+  dup2(empty, STDIN_FILENO);
+  dup2(log, STDOUT_FILENO);
+  dup2(log, STDERR_FILENO);
+  if (empty > STDERR_FILENO) close(empty);
+  if (log > STDERR_FILENO) close(log);
+  sigprocmask(SIG_SETMASK, &p->mask, NULL);
+  execve(j->argv[0], j->argv, environ);
+  dprintf(STDERR_FILENO, "%s: cannot be executed: %s\n", j->argv[0], strerror(errno));
+  _exit(CLI_NOT_EXECUTABLE);
+}
+
 static void start(pool *p, job *j) {
-  posix_spawn_file_actions_t files;
-  posix_spawnattr_t attributes;
-  posix_spawn_file_actions_init(&files);
-  posix_spawnattr_init(&attributes);
-  posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, j->log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO);
-  posix_spawnattr_setsigmask(&attributes, &p->mask);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  pid_t parent = getpid();
   j->started = true;
-  int failed = posix_spawn(&j->process, j->argv[0], &files, &attributes, j->argv, environ);
-  posix_spawn_file_actions_destroy(&files);
-  posix_spawnattr_destroy(&attributes);
-  if (!failed) {
+  j->process = fork();
+  if (j->process == 0) become(p, j, parent);
+  if (j->process > 0) {
     p->running++;
     return;
   }
-  cli_fail(0, "cannot start a process: %s", strerror(failed));
+  cli_fail(0, "cannot start a process: %s", strerror(errno));
   j->process = 0;
   j->ended = true;
   j->status = CLI_NOT_EXECUTABLE;
