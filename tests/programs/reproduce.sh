@@ -144,8 +144,9 @@ expect_err "incomplete: "
 expect_err "no file was written"
 expect test ! -e stopped.csv
 
-# Killed: its children do not go on.
-"$farfault" reproduce zheng2016 --csv killed.csv >/dev/null 2>&1 </dev/null &
+# Killed: its children do not go on. What it leaves lies in a folder of its own.
+mkdir left
+TMPDIR=$PWD/left "$farfault" reproduce zheng2016 --csv killed.csv >/dev/null 2>&1 </dev/null &
 process=$!
 for ((i = 0; i < 100; i++)); do
   children=$(pgrep -P $process) && break
