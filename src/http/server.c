@@ -21,7 +21,7 @@ typedef struct document {
   const char *path;
   struct MHD_Response *response;
   uint64_t number; /* of its contents */
-  uint64_t read;   /* the newest contents that somebody got whole */
+  uint64_t read;   /* the newest contents that a reader got whole */
 } document;
 
 struct http_server {

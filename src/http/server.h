@@ -26,7 +26,7 @@ typedef struct http_library {
   /* From now on the document at `path` ("/", a constant) is these bytes, which are copied; `type` is a constant, too.
    * False: there is no memory, or no place for another path. */
   bool (*publish)(http_server *server, const char *path, const char *type, const char *bytes, size_t size);
-  /* Whether somebody has got the document that is at `path` now, to its last byte. */
+  /* Whether a reader has got the document that is at `path` now, to its last byte. */
   bool (*was_read)(http_server *server, const char *path);
   /* Seconds since the last request; negative: there was none. */
   double (*quiet)(http_server *server);

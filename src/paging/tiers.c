@@ -147,7 +147,7 @@ tier_place *tiers_raise(tiers *t, uint64_t address) {
 void tiers_read(tiers *t, uint64_t address, uint32_t bytes) {
   uint32_t at = find(t, address);
   if (!at) {
-    tiers_put(t, address, bytes); /* that no one has written has been the host's all along */
+    tiers_put(t, address, bytes); /* what was never written has been the host's all along */
     return;
   }
   uint32_t number = t->places.items[at].tier;

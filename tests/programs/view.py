@@ -220,7 +220,7 @@ server = Server("--live", "live.ffr")
 expect("running when it begins", until(lambda: state(server)["state"] == "running"))
 expect("Ctrl-C while it follows", server.end()[0], 0)
 server = Server("--live", "live.ffr")
-time.sleep(0.7)  # nobody asks
+time.sleep(0.7)  # no reader asks
 writer.kill()
 writer.wait()
 expect("a writer that is gone, and no reader", server.process.wait(20), 1)

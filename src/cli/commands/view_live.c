@@ -9,7 +9,7 @@
  *                                                          └──process_is_gone, and the file is as it was──▶ LOST
  *
  * A file that is not there, or whose run has ended before, is shown and waited for. After the end it serves on until
- * the last page was read, as long as somebody asks: a browser's hidden page asks once a minute. */
+ * the last page was read, as long as a reader asks: a browser's hidden page asks once a minute. */
 #include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -105,7 +105,7 @@ static int look(follow *f) {
   return publish_state(f) ? CLI_DONE : cli_fail(CLI_FAILED, "there is no memory for the page");
 }
 
-/* Whether the run has ended, and whoever looked at it has got its end or is gone. */
+/* Whether the run has ended, and its readers have got the end or are gone. */
 static bool is_over(const follow *f) {
   if (f->state != ENDED && f->state != LOST) return false;
   double quiet = f->http->quiet(f->server);

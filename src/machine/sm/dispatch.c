@@ -372,7 +372,7 @@ void kernel_begin(dispatcher *q, kernel *k, ps time) {
   fault_idle(q->faults);
 }
 
-static void kernel_over(dispatcher *q, kernel *k) {
+void kernel_over(dispatcher *q, kernel *k) {
   kernel **link = &q->running;
   while (*link != k) link = &(*link)->next;
   *link = k->next;
@@ -387,8 +387,6 @@ static void kernel_over(dispatcher *q, kernel *k) {
   k->counters->kernel_ps += k->ended - k->began;
   k->counters->launches++;
 }
-
-void kernel_skipped(dispatcher *q, kernel *k) { kernel_over(q, k); }
 
 static void kernel_end(dispatcher *q, kernel *k) {
   if (q->sampler) sampler_end(q->sampler, k);

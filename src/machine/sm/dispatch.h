@@ -48,7 +48,8 @@ typedef struct dispatcher {
 
 void dispatcher_free(dispatcher *q);
 void kernel_begin(dispatcher *q, kernel *k, ps time);
-void kernel_skipped(dispatcher *q, kernel *k); /* the time of a launch that was not simulated is over */
+/* takes it out of those that run and counts its time; of a skipped one, when that is over */
+void kernel_over(dispatcher *q, kernel *k);
 void block_end(dispatcher *q, block *b);
 void dispatch_again(dispatcher *q, ps time); /* what held blocks back is over */
 void dispatch_slice(device *d, ps time);     /* a time slice is over */

@@ -77,7 +77,7 @@ typedef struct sample_launch {
   uint64_t begun; /* sampler.begun when it began */
   sample_counts counts;
   sim_counters before; /* its kernel's */
-  uint64_t moved;      /* sampler_moved when it began */
+  uint64_t moved;      /* what had moved when it began (moved) */
   trace_chunk **taken; /* blocks that were read and are to be simulated */
   uint64_t taken_count;
 } sample_launch;

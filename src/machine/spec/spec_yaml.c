@@ -81,99 +81,82 @@ static ff_status read_masks(reader *r, const spec_param *param, struct fy_node *
   return FF_OK;
 }
 
-#define JOIN_FORM "each join is [GPU, GPU, GB/s, us]"
+/* ---- lists of rows ---- */
 
-static ff_status read_join(reader *r, struct fy_node *key, struct fy_node *join, machine_join_table *table) {
-  char texts[4][SCALAR_LIMIT + 1];
-  if (!fy_node_is_sequence(join) || fy_node_sequence_item_count(join) != 4)
-    return ff_yaml_fail(&r->yaml, fy_node_is_scalar(join) ? join : key, JOIN_FORM);
-  for (int i = 0; i < 4; i++)
-    if (!ff_yaml_scalar(fy_node_sequence_get_by_index(join, i), texts[i]))
-      return ff_yaml_fail(&r->yaml, key, JOIN_FORM);
-  ff_error why;
-  if (spec_join_add(table, (const char *const[]){texts[0], texts[1], texts[2], texts[3]}, &why))
-    return ff_yaml_fail(&r->yaml, fy_node_sequence_get_by_index(join, 0), "%s", why.message);
-  return FF_OK;
+typedef struct row_form {
+  char type;                 /* of spec_param */
+  const char *name, *fields; /* what a row is, and what is in it */
+  int count;                 /* of the fields */
+  /* *wrong: which field was refused */
+  ff_status (*add)(void *table, const char *const *texts, int *wrong, ff_error *error);
+} row_form;
+
+enum { ROW_FIELDS = MACHINE_TIER_FIELDS }; /* the most that a row has */
+
+static ff_status add_join(void *table, const char *const *texts, int *wrong, ff_error *error) {
+  *wrong = 0;
+  return spec_join_add(table, texts, error);
 }
 
-static ff_status read_joins(reader *r, const spec_param *param, struct fy_node *key, struct fy_node *value) {
-  if (!fy_node_is_sequence(value) || fy_node_sequence_is_empty(value))
-    return ff_yaml_fail(&r->yaml, fy_node_is_scalar(value) ? value : key, "'%s' is a list: [[GPU, GPU, GB/s, us], ...]",
-                        param->name);
-  void *at = NULL;
-  struct fy_node *join;
-  while ((join = fy_node_sequence_iterate(value, &at))) {
-    ff_status status = read_join(r, key, join, (machine_join_table *)((char *)r->spec + param->offset));
-    if (status) return status;
-  }
-  return FF_OK;
+static ff_status add_profile(void *table, const char *const *texts, int *wrong, ff_error *error) {
+  *wrong = 0;
+  return spec_profile_add(table, texts, error);
 }
 
-#define PROFILE_FORM "each profile is [name, SMs, memory slices, L2 slices]"
-
-static ff_status read_profile(reader *r, struct fy_node *key, struct fy_node *profile, machine_profile_table *table) {
-  char texts[4][SCALAR_LIMIT + 1];
-  if (!fy_node_is_sequence(profile) || fy_node_sequence_item_count(profile) != 4)
-    return ff_yaml_fail(&r->yaml, fy_node_is_scalar(profile) ? profile : key, PROFILE_FORM);
-  for (int i = 0; i < 4; i++)
-    if (!ff_yaml_scalar(fy_node_sequence_get_by_index(profile, i), texts[i]))
-      return ff_yaml_fail(&r->yaml, key, PROFILE_FORM);
-  ff_error why;
-  if (spec_profile_add(table, (const char *const[]){texts[0], texts[1], texts[2], texts[3]}, &why))
-    return ff_yaml_fail(&r->yaml, fy_node_sequence_get_by_index(profile, 0), "%s", why.message);
-  return FF_OK;
+static ff_status add_tier(void *table, const char *const *texts, int *wrong, ff_error *error) {
+  return spec_tier_add(table, texts, wrong, error);
 }
 
-static ff_status read_profiles(reader *r, const spec_param *param, struct fy_node *key, struct fy_node *value) {
-  if (!fy_node_is_sequence(value) || fy_node_sequence_is_empty(value))
-    return ff_yaml_fail(&r->yaml, fy_node_is_scalar(value) ? value : key,
-                        "'%s' is a list: [[name, SMs, memory slices, L2 slices], ...]", param->name);
-  void *at = NULL;
-  struct fy_node *profile;
-  while ((profile = fy_node_sequence_iterate(value, &at))) {
-    ff_status status = read_profile(r, key, profile, (machine_profile_table *)((char *)r->spec + param->offset));
-    if (status) return status;
-  }
-  return FF_OK;
+static const row_form row_forms[] = {
+    {'j', "join", "GPU, GPU, GB/s, us", 4, add_join},
+    {'p', "profile", "name, SMs, memory slices, L2 slices", 4, add_profile},
+    {'l', "tier", "name, bytes, GB/s read, GB/s written, us, bytes of a unit, paged or mapped", MACHINE_TIER_FIELDS,
+     add_tier},
+};
+
+static const row_form *row_form_of(char type) {
+  for (size_t i = 0; i < sizeof row_forms / sizeof row_forms[0]; i++)
+    if (row_forms[i].type == type) return &row_forms[i];
+  return NULL;
 }
 
-#define TIER_FORM "each tier is [name, bytes, GB/s read, GB/s written, us, bytes of a unit, paged or mapped]"
+static ff_status fail_row(reader *r, const row_form *form, struct fy_node *at) {
+  return ff_yaml_fail(&r->yaml, at, "each %s is [%s]", form->name, form->fields);
+}
 
-static ff_status read_tier(reader *r, struct fy_node *key, struct fy_node *tier, machine_tier_table *table) {
-  char scalars[MACHINE_TIER_FIELDS][SCALAR_LIMIT + 1];
-  const char *texts[MACHINE_TIER_FIELDS];
-  if (!fy_node_is_sequence(tier) || fy_node_sequence_item_count(tier) != MACHINE_TIER_FIELDS)
-    return ff_yaml_fail(&r->yaml, fy_node_is_scalar(tier) ? tier : key, TIER_FORM);
-  for (int i = 0; i < MACHINE_TIER_FIELDS; i++) {
-    if (!ff_yaml_scalar(fy_node_sequence_get_by_index(tier, i), scalars[i]))
-      return ff_yaml_fail(&r->yaml, key, TIER_FORM);
+static ff_status read_row(reader *r, const row_form *form, struct fy_node *key, struct fy_node *row, void *table) {
+  char scalars[ROW_FIELDS][SCALAR_LIMIT + 1];
+  const char *texts[ROW_FIELDS];
+  if (!fy_node_is_sequence(row) || fy_node_sequence_item_count(row) != form->count)
+    return fail_row(r, form, fy_node_is_scalar(row) ? row : key);
+  for (int i = 0; i < form->count; i++) {
+    if (!ff_yaml_scalar(fy_node_sequence_get_by_index(row, i), scalars[i])) return fail_row(r, form, key);
     texts[i] = scalars[i];
   }
   ff_error why;
   int wrong;
-  if (spec_tier_add(table, texts, &wrong, &why))
-    return ff_yaml_fail(&r->yaml, fy_node_sequence_get_by_index(tier, wrong), "%s", why.message);
+  if (form->add(table, texts, &wrong, &why))
+    return ff_yaml_fail(&r->yaml, fy_node_sequence_get_by_index(row, wrong), "%s", why.message);
   return FF_OK;
 }
 
-static ff_status read_tiers(reader *r, const spec_param *param, struct fy_node *key, struct fy_node *value) {
+static ff_status read_rows(reader *r, const spec_param *param, const row_form *form, struct fy_node *key,
+                           struct fy_node *value) {
   if (!fy_node_is_sequence(value) || fy_node_sequence_is_empty(value))
-    return ff_yaml_fail(&r->yaml, fy_node_is_scalar(value) ? value : key,
-                        "'%s' is a list: [[name, bytes, GB/s read, GB/s written, us, bytes of a unit, paged], ...]",
-                        param->name);
+    return ff_yaml_fail(&r->yaml, fy_node_is_scalar(value) ? value : key, "'%s' is a list: [[%s], ...]", param->name,
+                        form->fields);
   void *at = NULL;
-  struct fy_node *tier;
-  while ((tier = fy_node_sequence_iterate(value, &at))) {
-    ff_status status = read_tier(r, key, tier, (machine_tier_table *)((char *)r->spec + param->offset));
+  struct fy_node *row;
+  while ((row = fy_node_sequence_iterate(value, &at))) {
+    ff_status status = read_row(r, form, key, row, (char *)r->spec + param->offset);
     if (status) return status;
   }
   return FF_OK;
 }
 
 static ff_status read_value(reader *r, const spec_param *param, struct fy_node *key, struct fy_node *value) {
-  if (param->type == 'l') return read_tiers(r, param, key, value);
-  if (param->type == 'p') return read_profiles(r, param, key, value);
-  if (param->type == 'j') return read_joins(r, param, key, value);
+  const row_form *form = row_form_of(param->type);
+  if (form) return read_rows(r, param, form, key, value);
   if (param->type == 't') return read_table(r, param, key, value);
   if (param->type == 'm') return read_masks(r, param, key, value);
   char text[SCALAR_LIMIT + 1];

@@ -155,7 +155,7 @@ ff_status ptx_func_read(ptx_func *func, ff_error *error) {
                  func->name);
   ptx_check_files(parser, func);
   ff_status status = parser->status;
-  if (status != FF_OK) { /* the next who wants it is told the same */
+  if (status != FF_OK) { /* the next launch is told the same */
     func->unread = unread;
     func->has_body = true;
     func->instr_count = 0;
