@@ -390,5 +390,8 @@ ff_status ptx_module_parse(const char *name, const char *text, size_t length, pt
 
 ff_status ptx_module_parse_later(const char *name, const char *text, size_t length, ptx_module **module,
                                  ff_error *error) {
-  return parse(name, text, length, true, module, error);
+  if (parse(name, text, length, true, module, error) == FF_OK) return FF_OK;
+  /* Where a kernel ends is known for sure only when it is read: a statement that the parser does not know may have
+   * braces that do not pair. And what is wrong is told as it is of a module that is parsed at once. */
+  return parse(name, text, length, false, module, error);
 }

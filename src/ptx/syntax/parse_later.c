@@ -136,6 +136,14 @@ static size_t parts_of_module(const ptx_parser *parser) {
   return parser->module_vars.count + parser->funcs.count + parser->files.count;
 }
 
+/* Where the first token behind `end` begins. */
+static const char *token_behind(const ptx_parser *parser, const char *end) {
+  ptx_lexer behind = {end, parser->lexer.limit, end, 1};
+  ptx_token token;
+  ptx_lex(&behind, &token);
+  return token.chars;
+}
+
 ff_status ptx_func_read(ptx_func *func, ff_error *error) {
   struct ptx_unread *unread = func->unread;
   if (!unread) return FF_OK;
@@ -149,7 +157,7 @@ ff_status ptx_func_read(ptx_func *func, ff_error *error) {
   parser->reading = func;
   ptx_parse_function(parser, unread->linkage, true);
   parser->reading = NULL;
-  bool whole = parser->token.kind == PTX_TOKEN_END || parser->token.chars >= unread->end;
+  bool whole = parser->token.chars == token_behind(parser, unread->end);
   if (parser->status == FF_OK && (!whole || parts_of_module(parser) != parts))
     ptx_error_at(parser, func->place, FF_UNSUPPORTED, "'%s' is written in a way in which kernels cannot be read alone",
                  func->name);

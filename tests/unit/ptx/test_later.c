@@ -125,6 +125,22 @@ static void whole_module(void **state) {
   ptx_module_free(m);
 }
 
+/* The brace in a statement that the parser keeps without knowing it is not the kernel's: all is parsed at once. Where
+ * what stands behind it might be a function of its own, the kernel is refused when it is read. */
+static void unpaired_braces(void **state) {
+  static const char text[] = HEAD ".entry k() {\n future.thing a}, {b};\n ret;\n}\n.entry w() { ret; }\n";
+  ptx_module *whole = parse(text), *later = parse_later(text);
+  assert_int_equal(later->func_count, 2);
+  for (uint32_t f = 0; f < 2; f++) assert_null(later->funcs[f]->unread);
+  assert_same(whole, later);
+  ptx_module_free(whole);
+  ptx_module_free(later);
+  ff_error error = {0};
+  later = parse_later(HEAD ".entry k() { future.thing } .func f() { ret; }\n");
+  assert_int_equal(ptx_func_read(ptx_find_func(later, "k"), &error), FF_UNSUPPORTED);
+  ptx_module_free(later);
+}
+
 static void linked(void **state) {
   ptx_module *parts[2] = {parse_later(HEAD ".extern .func f();\n.entry k() { call f; ret; }\n"),
                           parse_later(HEAD ".visible .func f() { ret; }\n")};
@@ -137,8 +153,8 @@ static void linked(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(like_at_once), cmocka_unit_test(only_what_is_wanted),
-                                     cmocka_unit_test(wrong_kernel), cmocka_unit_test(whole_module),
-                                     cmocka_unit_test(linked)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(like_at_once),    cmocka_unit_test(only_what_is_wanted),
+                                     cmocka_unit_test(wrong_kernel),    cmocka_unit_test(whole_module),
+                                     cmocka_unit_test(unpaired_braces), cmocka_unit_test(linked)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
