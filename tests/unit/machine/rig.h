@@ -51,7 +51,7 @@ typedef struct rig {
 
 typedef struct rig_kernel {
   uint64_t blocks;
-  uint32_t warps, stream, registers, shared_bytes, carve_out;
+  uint32_t warps, stream, registers, shared_bytes, carve_out, smids;
   void (*warp)(trace_writer *w, uint64_t block, uint32_t warp, const void *context);
   const void *context;
   const char *name;
@@ -211,6 +211,7 @@ static inline trace_launch *rig_launch_begin(rig *r, rig_kernel k) {
   l->registers = k.registers;
   l->shared_bytes = k.shared_bytes;
   l->carve_out = (uint8_t)k.carve_out;
+  l->smids = k.smids;
   l->use_count = k.use_count;
   memcpy(l->uses, k.uses, sizeof k.uses);
   rig_op(r, (trace_op){.kind = TRACE_OP_LAUNCH, .stream = k.stream, .launch = l});

@@ -133,6 +133,25 @@ static void what_overlaps_is_timed(void **state) {
   rig_close(&r);
 }
 
+/* Blocks that were told their SMs run on these: all such launches are timed. */
+static void launches_that_read_smid_are_timed(void **state) {
+  work w = {.seed = 1, .pages = 256, .loads = 8, .stores = 4};
+  rig r;
+  rig_open(&r, "ideal");
+  r.sample = 3;
+  rig_start(&r);
+  rig_alloc(&r, RIG_BASE, 4 * MIB, TRACE_MEMORY_DEVICE);
+  for (uint32_t i = 0; i < 40; i++) {
+    rig_kernel k = kernel_of(&w);
+    k.smids = 2;
+    rig_launch(&r, k);
+  }
+  rig_finish(&r);
+  assert_int_equal(r.result.sampling.timed, 40);
+  assert_int_equal(r.result.sampling.estimated, 0);
+  rig_close(&r);
+}
+
 /* What a skipped launch wrote must come back to the host. Each launch has the same loads, and writes other pages. */
 static void skipped_launches_write(void **state) {
   sim_counters counters[2];
@@ -305,6 +324,7 @@ int main(void) {
       cmocka_unit_test(other_counts_are_another_group),
       cmocka_unit_test(unsteady_times_are_not_estimated),
       cmocka_unit_test(what_overlaps_is_timed),
+      cmocka_unit_test(launches_that_read_smid_are_timed),
       cmocka_unit_test(skipped_launches_write),
       cmocka_unit_test(skipped_launches_fill_the_l2),
       cmocka_unit_test(pages_move_as_without),
