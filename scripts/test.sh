@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # test.sh BUILD [quick|test|check-all]: what must hold. tests/levels.tsv says which tests only a longer one runs.
 #   quick      the fast tests on the build that users get (BUILD)
-#   test       1. the tests on BUILD
+#   test       1. the tests on BUILD, but for unit tests that run with checks
 #              2. a second build by clang (BUILD-check) with address and undefined-behaviour checks, fuzzing and coverage in one:
 #                 unit tests, whole-program tests without workloads, each fuzz target for its share of half a minute, the branch-coverage figure
 #              3. a third, small one (BUILD-threads) with ThreadSanitizer: libfarfault, called from several threads on the model driver
-#   check-all  the same with every test, more random programs, and four minutes of fuzzing
+#   check-all  the same with every test in both, more random programs, and four minutes of fuzzing
 # The last line is "N passed, N failed". JOBS: how many at once; FUZZ_SECONDS: for all targets together.
 # WERROR=OFF: a warning does not end the builds 2 and 3.
 set -uo pipefail
@@ -28,11 +28,21 @@ count() { if [[ $1 -eq 0 ]]; then passed=$((passed + 1)); else failed=$((failed 
 # The names, as a regular expression, of those that this mode leaves out in BUILD (column 2 of the levels) or BUILD-check (column 3).
 left_out() { awk -F'\t' -v column="$1" -v later="^($later|-)\$" '!/^#/ && $column ~ later { printf "%s%s", (n++ ? "|" : ""), $1 }' "$levels"; }
 
+# The names of unit tests that BUILD-check runs, as a regular expression. Those of the interpreter and of the compiler are not among them: what
+# BUILD has of these is made with other options.
+run_with_checks() {
+  local out
+  out=$(left_out 3)
+  ctest --test-dir "$check" -N | sed -n 's/^ *Test *#[0-9]*: //p' | grep -E '^[a-z]+/test_' | grep -vE "^(exec|compile)/|^($out)\$" | paste -sd '|'
+}
+
 # Runs the tests of one build, and adds what ctest counted to the sums. One more at once than there are processors: some of them wait.
-run_tests() { # run_tests BUILD COLUMN
-  local where=$1 line out
+run_tests() { # run_tests BUILD COLUMN [TESTS]: without those that the regular expression TESTS matches
+  local where=$1 line out later=${3-}
   out=$(left_out "$2")
   [[ -z $out ]] || printf 'left out here, by %s: %s\n' tests/levels.tsv "${out//|/ }" | fold -s -w 150
+  [[ -z $later ]] || printf 'left to %s: %d unit tests\n' "$check" "$(tr '|' '\n' <<<"$later" | wc -l)"
+  out=$out${later:+${out:+|}$later}
   ctest --test-dir "$where" -j $((jobs + 1)) --output-on-failure ${out:+-E "^($out)$"} 2>&1 | tee "$where/tests.log" | grep -Ev '^ *Start |Passed +[0-9.]+ sec$'
   line=$(grep -E '^[0-9]+% tests passed, ' "$where/tests.log" | tail -1)
   if [[ $line =~ ([0-9]+)\ tests?\ failed\ out\ of\ ([0-9]+) ]]; then
@@ -50,15 +60,21 @@ finish() {
   exit
 }
 
+once=
+if [[ $mode != quick ]]; then
+  mkdir -p "$check"
+  CC=clang cmake -S . -B "$check" -G Ninja -DFARFAULT_WERROR="$werror" -DFARFAULT_SANITIZE=ON -DFARFAULT_FUZZ=ON -DFARFAULT_COVERAGE=ON -DFARFAULT_WORKLOADS=OFF \
+    -DFARFAULT_ISAS=native -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG="-O1 -g1" >"$check/build.log" 2>&1
+  configured=$?
+  [[ $mode != test || $configured -ne 0 ]] || once=$(run_with_checks)
+fi
+
 say "tests of $build"
-run_tests "$build" 2
+run_tests "$build" 2 "$once"
 [[ $mode != quick ]] || finish
 
 say "build with checks"
-mkdir -p "$check"
-if CC=clang cmake -S . -B "$check" -G Ninja -DFARFAULT_WERROR="$werror" -DFARFAULT_SANITIZE=ON -DFARFAULT_FUZZ=ON -DFARFAULT_COVERAGE=ON -DFARFAULT_WORKLOADS=OFF \
-    -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG="-O1 -g1" >"$check/build.log" 2>&1 &&
-  cmake --build "$check" -j "$jobs" >>"$check/build.log" 2>&1; then
+if [[ $configured -eq 0 ]] && cmake --build "$check" -j "$jobs" >>"$check/build.log" 2>&1; then
   count 0
   # intercept_tls_get_addr=0: clang 14's leak check takes what lies before a library's thread-local block for its bounds, and dies of it now and then.
   export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1:intercept_tls_get_addr=0 UBSAN_OPTIONS=print_stacktrace=1

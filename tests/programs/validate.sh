@@ -97,21 +97,21 @@ expect test "$(grep -c '<svg' quick.html)" -eq "$(grep -c '</svg>' quick.html)"
 expect test "$(grep -c '<svg' quick.html)" -ge 8
 expect test "$(grep -c '<script' quick.html)" -eq 0
 expect grep -q "farfault validate --quick -o quick.md" quick.md
-run "$farfault" validate --quick --group latency --machine v100 --json again.json
+run "$farfault" validate --quick --group strides --machine h200 --json again.json
 expect_status 0
-run "$farfault" validate --quick --group latency --machine v100 --jobs 1 --json third.json
+run "$farfault" validate --quick --group strides --machine h200 --jobs 1 --json third.json
 expect cmp again.json third.json
 expect python3 -c '
 import json
-rows = lambda name: {r["row"]: r["ours"] for r in json.load(open(name))["rows"] if r["group"] == "latency" and r["machine"] == "v100"}
+rows = lambda name: {r["row"]: r["ours"] for r in json.load(open(name))["rows"] if r["group"] == "strides" and r["machine"] == "h200"}
 assert rows("again.json") == rows("quick.json") and len(rows("again.json")) >= 4
 '
-run "$farfault" validate --quick --group latency --machine v100 --set l2_latency=2000 --limits
+run "$farfault" validate --quick --group copies --machine v100 --set link_copy_us=60 --limits
 expect_status 1
-expect_out "with l2_latency=2000"
+expect_out "with link_copy_us=60"
 expect_err "above its limit of"
-sed 's/l2_latency: {value: /&9/' "$source/machines/v100.yaml" >v100.yaml
-run "$farfault" validate --quick --group latency --machine ./v100.yaml --limits
+sed 's/link_copy_us: {value: /&9/' "$source/machines/v100.yaml" >v100.yaml
+run "$farfault" validate --quick --group copies --machine ./v100.yaml --limits
 expect_status 1
-expect_err "latency of V100-PCIE-16GB: its mean error is"
+expect_err "copies of V100-PCIE-16GB: its mean error is"
 finish

@@ -36,11 +36,15 @@ static int isa_count;
 static void find_isas(void) {
   isa_count = 0;
   isas[isa_count++] = (isa){"baseline", &ops_set_baseline, exec_choose_baseline};
+#if !EXEC_WITHOUT_avx2
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2"))
     isas[isa_count++] = (isa){"avx2", &ops_set_avx2, exec_choose_avx2};
+#endif
+#if !EXEC_WITHOUT_avx512
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512vl"))
     isas[isa_count++] = (isa){"avx512", &ops_set_avx512, exec_choose_avx512};
+#endif
 }
 
 /* --- Random numbers: xorshift, the same in every run. --- */
