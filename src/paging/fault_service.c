@@ -271,8 +271,9 @@ static void unit_permitted(pager *p, pager_unit *unit, uint64_t address) {
   pager_end_tracked(p, unit);
 }
 
-static void unit_arrives(pager *p, pager_unit *unit, uint64_t address) {
+static void unit_arrives(pager *p, pager_unit *unit, uint64_t address, pager_marks *marks) {
   if (unit->flight_kind >= PAGER_FLIGHT_MAPPED) {
+    pager_marks_end(p, marks);
     unit_permitted(p, unit, address);
     return;
   }
@@ -297,7 +298,9 @@ static void unit_arrives(pager *p, pager_unit *unit, uint64_t address) {
     *(unit->evicted ? &p->came_back : &p->came_first) += pager_bytes(p, unit);
     pager_moved(p, unit, true);
   }
-  pager_mark(p, address, unit);
+  pager_marks_add(p, marks, address, unit);
+  if (!unit->nacks) return;
+  pager_marks_end(p, marks);
   pager_end_tracked(p, unit);
 }
 
@@ -337,8 +340,10 @@ void pager_complete(pager *p, uint32_t flight) {
   pager_flight f = p->flights.items[flight];
   FF_ASSERT(f.bytes);
   pager_walk w = pager_walk_begin(p, f.address, f.bytes);
+  pager_marks marks = {0};
   for (pager_unit *unit; (unit = pager_walk_next(&w));)
-    if (unit->flight == flight) unit_arrives(p, unit, w.address);
+    if (unit->flight == flight) unit_arrives(p, unit, w.address, &marks);
+  pager_marks_end(p, &marks);
   p->flights.items[flight] = (pager_flight){.next_free = p->free_flight};
   p->free_flight = flight;
   p->flight_count--;

@@ -227,12 +227,13 @@ static void chunk_detach(pager *p, pager_chunk *chunk, uint32_t index) {
   uint64_t end = a->address + a->bytes < base + CHUNK_BYTES ? a->address + a->bytes : base + CHUNK_BYTES;
   ff_pages before = chunk->moving;
   chunk->group_stale = UINT32_MAX;
-  for (uint64_t w = round_down(begin, p->config.unit_bytes); w < end; w += p->config.unit_bytes) {
+  uint64_t first = round_down(begin, p->config.unit_bytes);
+  for (uint64_t w = first; w < end; w += p->config.unit_bytes) {
     if (chunk->thrash) pager_thrash_forget(p, w);
     unit_detach(p, &chunk->units[(w - base) >> p->unit_shift], index, w);
-    pager_mark_window(p, chunk, w);
     chunk->used--;
   }
+  pager_mark_windows(p, chunk, first, round_up(end, p->config.unit_bytes));
   pager_tell_settled(p, chunk, &before);
 }
 

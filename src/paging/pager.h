@@ -431,7 +431,9 @@ static inline bool pager_blank(const pager *pager, const pager_unit *unit) {
 
 /* ---- what the GPU does to a unit of which `address` is any address: the version oracle ---- */
 
-/* room.c: it has become dirty, clean or used: what policies see of it */
+/* marks.c: the unit at the address has become dirty, clean or used, which is to be marked; or else is at another place,
+ * too (pager_remark). */
+void pager_mark_used(pager *pager, uint64_t address);
 void pager_remark(pager *pager, uint64_t address);
 
 typedef enum pager_processor { PAGER_CPU = 1, PAGER_GPU = 2 } pager_processor;
@@ -483,7 +485,7 @@ static inline void pager_gpu_read(pager *pager, pager_unit *unit, uint64_t addre
   pager_note_use(pager, unit, address);
   if (__builtin_expect(unit->fresh, 0)) {
     unit->fresh = false;
-    pager_remark(pager, address);
+    pager_mark_used(pager, address);
   }
   FF_CHECK(pager_over_link(unit) || (unit->state == PAGER_RESIDENT && unit->gpu_newest));
 }
@@ -501,7 +503,7 @@ static inline void pager_gpu_write(pager *pager, pager_unit *unit, uint64_t addr
   if (__builtin_expect(clean, 0)) {
     unit->cleaned = false;
     pager_tier_old(pager, unit, address);
-    pager_remark(pager, address);
+    pager_mark_used(pager, address);
   }
   pager_allocation *allocation = &pager->allocations.items[unit->allocation];
   allocation->on_cpu = false;
@@ -610,13 +612,30 @@ uint64_t pager_cleaning(const pager *pager, uint64_t address, uint64_t bytes);
 /* Lets the prefetcher propose what to bring along with these faults, and starts it. */
 void pager_prefetch(pager *pager, const fault_request *request, const ff_fault *faults, size_t count);
 void pager_ask_prefetcher(pager *pager, const ff_fault *faults, size_t count); /* only adds to to_bring */
-/* A unit's state has changed: what policies see of it. `address` is any address in the unit. */
-void pager_mark(pager *pager, uint64_t address, const pager_unit *unit);
-void pager_tell(pager *pager, uint64_t address, bool arrived); /* the policies: a unit has come or gone */
-void pager_mark_window(pager *pager, pager_chunk *chunk, uint64_t window);
-void pager_mark_windows(pager *pager, pager_chunk *chunk, uint64_t first, uint64_t end); /* all from `first` to `end` */
 uint32_t pager_flight_take(pager *pager);
 void pager_flight_set(pager *pager, uint32_t flight, uint64_t address, uint64_t bytes, uint64_t lands);
+
+/* ---- marks: marks.c ---- */
+
+/* Units of one chunk, one behind the other, whose state has become the same: they are yet to be marked and told of. */
+typedef struct pager_marks {
+  uint64_t first, end; /* windows */
+  pager_chunk *chunk;  /* NULL: there are none */
+  pager_state now;
+} pager_marks;
+/* The unit's state has changed. `address` is any address in the unit. What cannot be marked with it is marked first. */
+void pager_marks_add(pager *pager, pager_marks *marks, uint64_t address, const pager_unit *unit);
+/* To be called before anything looks at sets, views or leaves: policies, evictions, warps that wake. */
+void pager_marks_end(pager *pager, pager_marks *marks);
+void pager_mark(pager *pager, uint64_t address, const pager_unit *unit); /* both, of one unit */
+void pager_tell(pager *pager, uint64_t address, bool arrived);           /* the policies: a unit has come or gone */
+void pager_mark_window(pager *pager, pager_chunk *chunk, uint64_t window);
+void pager_mark_windows(pager *pager, pager_chunk *chunk, uint64_t first, uint64_t end); /* all from `first` to `end` */
+/* A launch has declared the window's allocation, or does no longer: what of it can go is spare no longer, or again. */
+void pager_mark_declared(pager *pager, pager_chunk *chunk, uint64_t window);
+void pager_view_update(pager *pager); /* before a policy is asked or told */
+/* A block that is handed out whole must keep one of its pages, and so all. */
+bool pager_block_stays(const pager *pager, const pager_chunk *chunk);
 
 /* Walks the units of the allocations in [address, address + bytes), whatever lies between them. */
 typedef struct pager_walk {

@@ -18,287 +18,6 @@ enum { MAX_PROPOSALS = 1 << 16, GROUP_PAGES = FF_GROUP_BYTES / FF_PAGE_BYTES, MA
 
 /* ---- what policies see ---- */
 
-static void set_pages(ff_pages *pages, uint32_t first, uint32_t last, bool on) {
-  while (first < last) {
-    uint32_t end = first / 64 * 64 + 64 < last ? first / 64 * 64 + 64 : last;
-    uint64_t bits = UINT64_MAX >> (64 - (end - first)) << first % 64;
-    if (on) pages->word[first / 64] |= bits;
-    else pages->word[first / 64] &= ~bits;
-    first = end;
-  }
-}
-
-/* The pages of the chunk that the unit lies in. */
-static void pages_of(const pager *p, const pager_chunk *chunk, uint64_t window, const pager_unit *unit, uint32_t *first,
-                     uint32_t *last) {
-  const pager_allocation *a = &p->allocations.items[unit->allocation];
-  uint64_t base = chunk->number << PAGER_CHUNK_SHIFT, end = window + p->config.unit_bytes;
-  uint64_t from = a->address > window ? a->address : window,
-           to = a->address + a->bytes < end ? a->address + a->bytes : end;
-  *first = (uint32_t)((from - base) / FF_PAGE_BYTES);
-  *last = (uint32_t)((to - base + FF_PAGE_BYTES - 1) / FF_PAGE_BYTES);
-}
-
-/* A block of memory that is handed out whole gives nothing back while it must keep one of its pages: then it keeps
- * all. */
-static bool block_stays(const pager *p, const pager_chunk *chunk) { return p->config.whole_blocks && chunk->moves; }
-
-/* The chunk is listed in the pager's sets as its windows say. */
-static void list_chunk(pager *p, pager_chunk *chunk) {
-  for (int s = 0; s < PAGER_SETS; s++) {
-    bool listed = chunk->counts[s] && (s == PAGER_HELD || !block_stays(p, chunk));
-    if (listed == chunk->listed[s]) continue;
-    chunk->listed[s] = listed;
-    (listed ? ff_numbers_add : ff_numbers_remove)(&p->chunks[s], chunk->number);
-  }
-}
-
-static bool any_page(const ff_pages *pages) {
-  uint64_t any = 0;
-  for (size_t w = 0; w < sizeof pages->word / sizeof *pages->word; w++) any |= pages->word[w];
-  return any != 0;
-}
-
-/* What the host may want back is found without looking at every page. */
-static void list_owed(pager *p, pager_chunk *chunk) {
-  bool owed = any_page(&chunk->dirty) || any_page(&chunk->cleaned);
-  if (owed == chunk->owed_listed) return;
-  chunk->owed_listed = owed;
-  (owed ? ff_numbers_add : ff_numbers_remove)(&p->owed, chunk->number);
-}
-
-/* The window's bits in the chunk's sets. (Of partial pages, a page counts as valid for policies as soon as any of it is
- * held.) Returns whether the chunk has come to have the first of a set, or has lost the last. */
-static bool mark_sets(const pager *p, pager_chunk *chunk, uint64_t window) {
-  uint32_t u = (uint32_t)((window - (chunk->number << PAGER_CHUNK_SHIFT)) >> p->unit_shift);
-  const pager_unit *unit = &chunk->units[u];
-  int sets = pager_sets_of(p, unit);
-  while (unit->sibling) {
-    unit = p->siblings[unit->sibling];
-    int others = pager_sets_of(p, unit);
-    if (others > sets) sets = others;
-  }
-  bool turned = false;
-  for (int s = 0; s < PAGER_SETS; s++) {
-    uint64_t bit = UINT64_C(1) << (u % 64), *word = &chunk->windows[u / 64].in[s];
-    bool in = s < sets;
-    if (((*word & bit) != 0) == in) continue;
-    *word ^= bit;
-    chunk->counts[s] += in ? 1 : UINT32_MAX;
-    turned |= chunk->counts[s] == in;
-  }
-  return turned;
-}
-
-/* What is known of the latest use in the window's group follows what the window's units have become. */
-static void mark_use(pager *p, pager_chunk *chunk, uint64_t window) {
-  uint64_t offset = window - (chunk->number << PAGER_CHUNK_SHIFT);
-  uint32_t group = (uint32_t)(offset / FF_GROUP_BYTES);
-  for (const pager_unit *unit = &chunk->units[offset >> p->unit_shift];; unit = p->siblings[unit->sibling]) {
-    if (unit->last_use && unit->last_use >= chunk->group_use[group]) {
-      if (unit->state == PAGER_RESIDENT) chunk->group_use[group] = unit->last_use;
-      else chunk->group_stale |= UINT32_C(1) << group;
-    }
-    if (!unit->sibling) break;
-  }
-}
-
-/* A unit that is a page, and alone in it: one bit in each set. */
-static void mark_page(pager_chunk *chunk, uint32_t page, const pager_unit *u) {
-  ff_pages *sets[5] = {&chunk->mapped, &chunk->valid, &chunk->moving, &chunk->dirty, &chunk->cleaned};
-  bool mapped = u->allocation && (u->state != PAGER_REMOTE || pager_may_come(u)),
-       resident = mapped && u->state == PAGER_RESIDENT;
-  bool flies = mapped && u->state == PAGER_IN_FLIGHT;
-  bool on[5] = {mapped, resident || flies, flies || (resident && u->fresh), resident && !u->cpu_newest,
-                resident && u->cleaned};
-  for (int i = 0; i < 5; i++)
-    sets[i]->word[page / 64] = (sets[i]->word[page / 64] & ~(UINT64_C(1) << page % 64)) | (uint64_t)on[i] << page % 64;
-}
-
-/* Adds what one unit is to the sets, which were cleared before: first all that are not absent, then those that are
- * (an absent unit makes its pages invalid, unless it is a part of a page). */
-static void mark_unit(const pager *p, pager_chunk *chunk, uint64_t window, const pager_unit *u, bool absent) {
-  if (!u->allocation || (u->state == PAGER_REMOTE && !pager_may_come(u)) || absent != pager_may_come(u)) return;
-  uint32_t first, last;
-  pages_of(p, chunk, window, u, &first, &last);
-  set_pages(&chunk->mapped, first, last, true);
-  if (!absent || p->config.unit_bytes >= FF_PAGE_BYTES) set_pages(&chunk->valid, first, last, !absent);
-  if (u->state == PAGER_IN_FLIGHT || (u->state == PAGER_RESIDENT && u->fresh))
-    set_pages(&chunk->moving, first, last, true);
-  if (u->state == PAGER_RESIDENT && !u->cpu_newest) set_pages(&chunk->dirty, first, last, true);
-}
-
-/* The place of all of the window at the offset: PAGER_RESIDENT, or PAGER_REMOTE; PAGER_ABSENT: of neither is it all. */
-static pager_state place_of(const pager *p, const pager_chunk *chunk, uint64_t offset) {
-  const pager_unit *unit = &chunk->units[offset >> p->unit_shift];
-  pager_state place = unit->state;
-  for (; unit->sibling && place == unit->state; unit = p->siblings[unit->sibling]) {}
-  return place == unit->state && (place == PAGER_RESIDENT || place == PAGER_REMOTE) ? place : PAGER_ABSENT;
-}
-
-/* Does one page map the group: is all of it in GPU memory, or all of it where the GPU reaches it over the link? */
-static bool group_is_whole(const pager *p, const pager_chunk *chunk, uint32_t group) {
-  uint64_t mapped = chunk->mapped.word[group / 4] >> group % 4 * 16 & 0xffff,
-           valid = chunk->valid.word[group / 4] >> group % 4 * 16 & 0xffff;
-  if (mapped != 0xffff || (valid && valid != 0xffff)) return false;
-  uint64_t begin = group * FF_GROUP_BYTES;
-  pager_state place = place_of(p, chunk, begin); /* what is valid may be on its way still */
-  bool whole = place != PAGER_ABSENT;
-  uint64_t step = p->config.unit_bytes < FF_GROUP_BYTES ? p->config.unit_bytes : FF_GROUP_BYTES;
-  /* from the end: what comes in order of address is not whole before its last unit has come */
-  for (uint64_t at = begin + FF_GROUP_BYTES - step; whole && at > begin; at -= step)
-    whole = place_of(p, chunk, at) == place;
-  return whole;
-}
-
-/* Does one page map the block, of which one maps each group? */
-static bool block_is_whole(const pager *p, const pager_chunk *chunk) {
-  bool whole = chunk->whole_groups == UINT32_MAX && p->config.largest_leaf >= FF_BLOCK_BYTES;
-  pager_state place = whole ? place_of(p, chunk, 0) : PAGER_ABSENT;
-  for (uint64_t at = FF_GROUP_BYTES; whole && at < FF_BLOCK_BYTES; at += FF_GROUP_BYTES)
-    whole = place_of(p, chunk, at) == place;
-  return whole;
-}
-
-static void remap(pager *p, uint64_t address, uint64_t bytes, bool whole) {
-  if (bytes > p->config.least_leaf) p->config.hooks.remapped(p->config.hooks.context, address, bytes, whole);
-}
-
-/* Groups from `first` to `last` have changed: the pages that map them follow. What is split is said before what
- * grows. */
-static void mark_leaves(pager *p, pager_chunk *chunk, uint32_t first, uint32_t last) {
-  uint64_t base = chunk->number << PAGER_CHUNK_SHIFT;
-  uint32_t before = chunk->whole_groups;
-  for (uint32_t g = first; g <= last; g++) {
-    if (group_is_whole(p, chunk, g)) chunk->whole_groups |= UINT32_C(1) << g;
-    else chunk->whole_groups &= ~(UINT32_C(1) << g);
-  }
-  bool block = block_is_whole(p, chunk);
-  if (chunk->whole_block && !block) remap(p, base, FF_BLOCK_BYTES, false);
-  for (uint32_t g = first; g <= last; g++)
-    if ((before ^ chunk->whole_groups) >> g & 1)
-      remap(p, base + g * FF_GROUP_BYTES, FF_GROUP_BYTES, chunk->whole_groups >> g & 1);
-  if (!chunk->whole_block && block) remap(p, base, FF_BLOCK_BYTES, true);
-  chunk->whole_block = block;
-}
-
-/* The pages that this window of units makes up, or the page that it is a part of. */
-static void mark_pages(pager *p, pager_chunk *chunk, uint64_t window) {
-  uint64_t base = chunk->number << PAGER_CHUNK_SHIFT, page = window & ~(FF_PAGE_BYTES - 1);
-  uint64_t end = page + (p->config.unit_bytes > FF_PAGE_BYTES ? p->config.unit_bytes : FF_PAGE_BYTES);
-  uint32_t from = (uint32_t)((page - base) / FF_PAGE_BYTES), to = (uint32_t)((end - base) / FF_PAGE_BYTES);
-  const pager_unit *only = &chunk->units[(page - base) >> p->unit_shift];
-  if (p->config.unit_bytes == FF_PAGE_BYTES && !only->sibling) {
-    mark_page(chunk, from, only);
-    return;
-  }
-  set_pages(&chunk->mapped, from, to, false);
-  set_pages(&chunk->valid, from, to, false);
-  set_pages(&chunk->moving, from, to, false);
-  set_pages(&chunk->dirty, from, to, false);
-  set_pages(&chunk->cleaned, from, to, false);
-  for (int absent = 0; absent < 2; absent++)
-    for (uint64_t at = page; at < end; at += p->config.unit_bytes)
-      for (const pager_unit *u = &chunk->units[(at - base) >> p->unit_shift];; u = p->siblings[u->sibling]) {
-        mark_unit(p, chunk, at, u, absent);
-        if (!u->sibling) break;
-      }
-}
-
-void pager_mark_windows(pager *p, pager_chunk *chunk, uint64_t first, uint64_t end) {
-  if (chunk == p->zero_chunk) return;
-  uint32_t word = (uint32_t)(first % FF_BLOCK_BYTES / FF_PAGE_BYTES / 64);
-  bool turned = false, within = (end - 1) % FF_BLOCK_BYTES / FF_PAGE_BYTES / 64 == word;
-  uint64_t moving = chunk->moving.word[word], owed = chunk->dirty.word[word] | chunk->cleaned.word[word];
-  for (uint64_t window = first; window < end; window += p->config.unit_bytes) {
-    turned |= mark_sets(p, chunk, window);
-    mark_use(p, chunk, window);
-    mark_pages(p, chunk, window);
-  }
-  uint64_t base = chunk->number << PAGER_CHUNK_SHIFT;
-  if (p->config.largest_leaf)
-    mark_leaves(p, chunk, (uint32_t)((first - base) / FF_GROUP_BYTES), (uint32_t)((end - 1 - base) / FF_GROUP_BYTES));
-  if (!within || moving != chunk->moving.word[word] || owed != (chunk->dirty.word[word] | chunk->cleaned.word[word])) {
-    chunk->moves = any_page(&chunk->moving);
-    list_owed(p, chunk);
-    turned |= p->config.whole_blocks;
-  }
-  if (turned) list_chunk(p, chunk);
-}
-
-void pager_mark_window(pager *p, pager_chunk *chunk, uint64_t window) {
-  pager_mark_windows(p, chunk, window, window + p->config.unit_bytes);
-}
-
-/* ---- what policies are told ---- */
-
-static void view_update(pager *p) {
-  p->view.now = p->now;
-  p->view.running_first = p->position;
-  p->view.running_last = p->position_last;
-}
-
-/* Where memory is handed out in whole blocks, a block leaves as one: when its last unit does. */
-void pager_tell(pager *p, uint64_t address, bool arrived) {
-  const ff_policy *policies[] = {p->config.prefetch, p->config.evict};
-  void *states[] = {p->config.prefetch_state, p->config.evict_state};
-  uint64_t bytes = p->config.unit_bytes;
-  if (!arrived && p->config.whole_blocks) {
-    if (pager_chunk_at(p, address)->holding) return;
-    bytes = FF_BLOCK_BYTES;
-  }
-  view_update(p);
-  for (int i = 0; i < 2; i++) {
-    if (!policies[i] || (i == 1 && p->config.evict_shares)) continue;
-    if (arrived && policies[i]->arrived) policies[i]->arrived(states[i], &p->view, address & ~(bytes - 1), bytes);
-    if (!arrived && policies[i]->left) policies[i]->left(states[i], &p->view, address & ~(bytes - 1), bytes);
-  }
-}
-
-static void tell_settled(pager *p, uint64_t address, uint64_t bytes) {
-  const ff_policy *policies[] = {p->config.prefetch, p->config.evict};
-  void *states[] = {p->config.prefetch_state, p->config.evict_state};
-  view_update(p);
-  for (int i = 0; i < 2; i++)
-    if (policies[i] && policies[i]->settled && !(i == 1 && p->config.evict_shares))
-      policies[i]->settled(states[i], &p->view, address, bytes);
-}
-
-void pager_tell_settled(pager *p, pager_chunk *chunk, const ff_pages *before) {
-  bool listens = (p->config.prefetch && p->config.prefetch->settled) || (p->config.evict && p->config.evict->settled);
-  if (!listens || !any_page(before)) return;
-  uint64_t base = chunk->number << PAGER_CHUNK_SHIFT;
-  if (p->config.whole_blocks) {
-    if (!block_stays(p, chunk) && chunk->holding) tell_settled(p, base, FF_BLOCK_BYTES);
-    return;
-  }
-  for (uint32_t w = 0; w < FF_BLOCK_PAGES / 64; w++)
-    for (uint64_t settled = before->word[w] & ~chunk->moving.word[w] & chunk->valid.word[w]; settled;) {
-      uint32_t first = (uint32_t)__builtin_ctzll(settled);
-      uint64_t behind = settled + (UINT64_C(1) << first); /* the bit behind the run; 0: it ends with the word */
-      uint32_t end = behind & ~settled ? (uint32_t)__builtin_ctzll(behind & ~settled) : 64;
-      tell_settled(p, base + (w * 64 + first) * FF_PAGE_BYTES, (end - first) * FF_PAGE_BYTES);
-      settled &= end == 64 ? 0 : UINT64_MAX << end;
-    }
-}
-
-void pager_remark(pager *p, uint64_t address) {
-  pager_chunk *chunk = pager_chunk_at(p, address);
-  ff_pages before = chunk->moving;
-  pager_mark_window(p, chunk, address & ~(p->config.unit_bytes - 1));
-  pager_tell_settled(p, chunk, &before);
-}
-
-/* What arrives is told as that; a block that is handed out whole may also have settled with it, or with what left. */
-void pager_mark(pager *p, uint64_t address, const pager_unit *unit) {
-  pager_chunk *chunk = pager_chunk_at(p, address);
-  bool stayed = block_stays(p, chunk);
-  pager_mark_window(p, chunk, address & ~(p->config.unit_bytes - 1));
-  if (unit->state != PAGER_IN_FLIGHT) pager_tell(p, address, unit->state == PAGER_RESIDENT);
-  if (stayed && !block_stays(p, chunk) && chunk->holding)
-    tell_settled(p, address & ~(FF_BLOCK_BYTES - 1), FF_BLOCK_BYTES);
-}
-
 static pager *pager_of(const ff_view *view) { return (pager *)((char *)(uintptr_t)view - offsetof(pager, view)); }
 
 static uint64_t view_free(const ff_view *view) { return pager_of(view)->free; }
@@ -321,15 +40,15 @@ static void view_block(const ff_view *view, uint64_t address, ff_block *block) {
   pager_unit unit;
   if (never_touched(pager_of(view), address & ~(FF_BLOCK_BYTES - 1), &unit)) {
     *block = (ff_block){.address = address & ~(FF_BLOCK_BYTES - 1)};
-    if (unit.state != PAGER_REMOTE || pager_may_come(&unit)) set_pages(&block->mapped, 0, FF_BLOCK_PAGES, true);
-    if (unit.state == PAGER_RESIDENT) set_pages(&block->valid, 0, FF_BLOCK_PAGES, true);
+    if (unit.state != PAGER_REMOTE || pager_may_come(&unit)) memset(&block->mapped, 0xff, sizeof block->mapped);
+    if (unit.state == PAGER_RESIDENT) memset(&block->valid, 0xff, sizeof block->valid);
     return;
   }
   const pager_chunk *chunk = pager_chunk_at(pager_of(view), address); /* of `zero_chunk` all sets are empty */
   *block = (ff_block){.address = address & ~(FF_BLOCK_BYTES - 1),
                       .mapped = chunk->mapped,
                       .valid = chunk->valid,
-                      .moving = block_stays(pager_of(view), chunk) ? chunk->valid : chunk->moving,
+                      .moving = pager_block_stays(pager_of(view), chunk) ? chunk->valid : chunk->moving,
                       .dirty = chunk->dirty};
 }
 
@@ -489,7 +208,7 @@ uint64_t pager_room_ready(pager *p) {
 
 /* ---- eviction ---- */
 
-static void evict(pager *p, const fault_request *request, pager_unit *unit, uint64_t address) {
+static void evict(pager *p, const fault_request *request, pager_unit *unit, uint64_t address, pager_marks *marks) {
   bool dirty = !unit->cpu_newest, write_back = dirty || (p->config.copy_clean && !unit->duplicate);
   FF_CHECK(!dirty || unit->gpu_newest);
   if (write_back) pager_tier_arrive(p, unit, address);
@@ -511,26 +230,30 @@ static void evict(pager *p, const fault_request *request, pager_unit *unit, uint
   }
   pager_note(p, unit, address, OWNERS_GIVES, 0);
   p->config.hooks.left(p->config.hooks.context, address, unit);
-  pager_mark(p, address, unit);
+  pager_marks_add(p, marks, address, unit);
 }
 
 static pager_set may_go(bool used_too) { return used_too ? PAGER_LOOSE : PAGER_SPARE; }
 
 static void evict_range(pager *p, const fault_request *request, uint64_t address, uint64_t bytes, bool used_too) {
   pager_held h = pager_set_begin(p, may_go(used_too), address, bytes);
-  for (pager_unit *unit; (unit = pager_held_next(&h));) evict(p, request, unit, h.address);
+  pager_marks marks = {0};
+  for (pager_unit *unit; (unit = pager_held_next(&h));) evict(p, request, unit, h.address, &marks);
+  pager_marks_end(p, &marks);
 }
 
 /* Of one window, in order of address: several small allocations may share it. */
 static void sweep_window(pager *p, const fault_request *request, uint64_t window, uint64_t bytes, pager_set set) {
+  pager_marks marks = {0};
   p->hand_address = window + p->config.unit_bytes;
   for (size_t at = pager_first_behind(p, window); p->free < bytes && at < p->by_address.count; at++) {
     const pager_allocation *a = &p->allocations.items[p->by_address.items[at]];
     uint64_t address = a->address > window ? a->address : window;
     if (address - window >= p->config.unit_bytes) break;
     pager_unit *unit = pager_find(p, address);
-    if (unit->state == PAGER_RESIDENT && pager_in_set(p, unit, set)) evict(p, request, unit, address);
+    if (unit->state == PAGER_RESIDENT && pager_in_set(p, unit, set)) evict(p, request, unit, address, &marks);
   }
+  pager_marks_end(p, &marks);
 }
 
 /* Of the chunk's windows the last one in [first, end) that holds anything, plus 1; 0: there is none. */
@@ -587,7 +310,7 @@ static void evict_by_hand(pager *p, const fault_request *request, uint64_t bytes
 static void ask_evictor(pager *p, const fault_request *request, uint64_t bytes, bool used_too) {
   const ff_policy *policy = p->config.evict;
   if (!policy || !policy->evict) return;
-  view_update(p);
+  pager_view_update(p);
   p->to_evict.count = 0;
   p->proposals = &p->to_evict;
   policy->evict(p->config.evict_state, &p->view, p->config.whole_blocks ? 1 : bytes);
@@ -620,13 +343,9 @@ bool pager_make_room(pager *p, const fault_request *request, uint64_t bytes) {
 
 /* ---- segments ---- */
 
-/* What of it can go is spare no longer, or again. */
 static void mark_declared(pager *p, const pager_allocation *a) {
   pager_held h = pager_held_begin(p, a->address, a->bytes);
-  while (pager_held_next(&h)) {
-    pager_chunk *chunk = h.chunk;
-    if (mark_sets(p, chunk, h.address & ~(p->config.unit_bytes - 1))) list_chunk(p, chunk);
-  }
+  while (pager_held_next(&h)) pager_mark_declared(p, h.chunk, h.address & ~(p->config.unit_bytes - 1));
 }
 
 void pager_declare(pager *p, uint32_t allocation, bool declared) {
@@ -686,10 +405,12 @@ typedef struct run {
   uint64_t address, end;
   pager_unit *first;
   uint32_t flight;
+  pager_marks marks; /* of its units */
 } run;
 
 static void run_start(pager *p, const fault_request *request, run *r) {
   if (!r->flight) return;
+  pager_marks_end(p, &r->marks);
   pager_tier_flight(p, r->flight, r->address, r->end - r->address);
   uint64_t lands = p->config.hooks.fetch(p->config.hooks.context, request, r->address, r->end - r->address, r->flight,
                                          r->first, pager_room_ready(p));
@@ -717,8 +438,10 @@ static void bring_range(pager *p, const fault_request *request, uint64_t address
       continue;
     }
     uint64_t wanted = pager_room_wanted(p, w.address, unit);
+    if (p->free < wanted) pager_marks_end(p, &r->marks);
     if (p->free < wanted && !(may_evict && pager_make_room(p, request, wanted))) return;
     if (blank && (p->spare_used || p->config.manager->reaches || (zeroes && p->idles))) {
+      pager_marks_end(p, &r->marks);
       pager_unit_appears(p, unit, w.address);
       continue;
     }
@@ -746,7 +469,7 @@ static void bring_range(pager *p, const fault_request *request, uint64_t address
     pager_room_take(p, w.address, unit);
     p->in_flight += pager_bytes(p, unit);
     *reached_of(pager_chunk_at(p, w.address), w.address) = 0;
-    pager_mark(p, w.address, unit);
+    pager_marks_add(p, &r->marks, w.address, unit);
   }
 }
 
@@ -761,7 +484,7 @@ void pager_bring(pager *p, const fault_request *request, bool may_evict) {
 void pager_ask_prefetcher(pager *p, const ff_fault *faults, size_t count) {
   const ff_policy *policy = p->config.prefetch;
   if (!policy || !policy->faulted) return;
-  view_update(p);
+  pager_view_update(p);
   p->proposals = &p->to_bring;
   policy->faulted(p->config.prefetch_state, &p->view, faults, count);
   p->proposals = NULL;
@@ -791,7 +514,7 @@ void pager_launching(pager *p, const uint32_t *allocations, size_t count) {
     const pager_allocation *a = &p->allocations.items[allocations[i]];
     declared[i] = (ff_allocation){.address = a->address, .bytes = a->bytes, .number = allocations[i]};
   }
-  view_update(p);
+  pager_view_update(p);
   p->to_bring.count = 0;
   p->proposals = &p->to_bring;
   policy->launching(p->config.prefetch_state, &p->view, declared, count);
@@ -808,7 +531,7 @@ void pager_reached_tell(pager *p, const fault_request *request, uint64_t address
     return;
   }
   p->view.queued = queued;
-  view_update(p);
+  pager_view_update(p);
   p->to_bring.count = 0;
   p->proposals = &p->to_bring;
   p->config.prefetch->reached(p->config.prefetch_state, &p->view, address & ~(FF_GROUP_BYTES - 1),
@@ -830,7 +553,7 @@ void pager_idle(pager *p) {
        pager_wants_idle(p) && p->free && before != p->filled && p->flight_count == flights;) {
     before = p->filled;
     p->blank_skipped = false;
-    view_update(p);
+    pager_view_update(p);
     p->to_bring.count = 0;
     p->proposals = &p->to_bring;
     p->config.prefetch->idle(p->config.prefetch_state, &p->view);
