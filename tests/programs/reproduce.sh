@@ -43,7 +43,7 @@ expect_no_err
 cp out tables
 expect test "$(grep -c '<svg' all.html)" = 7
 expect test "$(grep -c '<tr class' all.html)" = "$(cat *2016.csv *2017.csv *2019.csv combined.csv | grep -vc '^row,')"
-for tag in section table svg; do expect test "$(grep -o "<$tag" all.html | wc -l)" = "$(grep -o "</$tag>" all.html | wc -l)"; done
+for tag in section table details svg; do expect test "$(grep -o "<$tag" all.html | wc -l)" = "$(grep -o "</$tag>" all.html | wc -l)"; done
 for paper in zheng2016 zhang2019 ganguly2019 jain2019 hsieh2016 wilt2017; do
   expect grep -q "href=\"#$paper\"" all.html
   expect grep -q "id=\"$paper\"" all.html
@@ -66,6 +66,8 @@ done
 
 # What no paper has: rows of ours alone, the same as the committed ones up to what another compiler makes of the kernels.
 expect grep -q 'id="combined"' all.html
+expect grep -q '<tr><td>tree prefetch and segments</td><td class="n' all.html
+expect test "$(grep -c '<td>geometric mean</td>' all.html)" = 8
 expect test "$(grep -o "the paper's value" pictures/combined.svg | wc -l)" = 0
 expect test "$(head -1 combined.csv)" = row,paper,ours,ratio,claim,score,within,note
 [[ ${FARFAULT_GOLDEN-} != write ]] || cp combined.csv "$here/combined-small.csv"

@@ -239,6 +239,49 @@ static void test_texts(void **state) {
   repro_data_free(&data);
 }
 
+static const repro_row own_rows[] = {
+    {"slow and quick: speed over the product", REPRO_NONE, REPRO_GEOMETRIC, repro_speedup, "quick=slow&copy", "copy",
+     NULL, 0, false},
+    {"quick: speed", REPRO_NONE, REPRO_GEOMETRIC, repro_speedup, "quick", "copy", NULL, 0, false}};
+
+static void write_page(const repro_paper *which, ff_text *out) {
+  repro_page page = {0};
+  repro_data data;
+  fill(&data);
+  data.paper = which;
+  repro_page_add(&page, &data, REPRO_NORMAL);
+  repro_page_write(&page, out);
+  repro_page_free(&page);
+  data.paper = &paper;
+  repro_data_free(&data);
+}
+
+/* Where the paper has numbers ours stand next to them; where none has, ideas apart and together, and each picture's
+ * numbers. */
+static void test_page(void **state) {
+  ff_text page = {0}, own_page = {0};
+  write_page(&paper, &page);
+  assert_non_null(strstr(page.chars, "<tr class=\"no\"><td>geometric</td><td class=\"n\">2</td><td class=\"n\">4</td>"
+                                     "<td class=\"n\">3</td><td class=\"w\">no</td>"));
+  assert_null(strstr(page.chars, "alone"));
+  repro_paper ours = paper;
+  ours.rows = own_rows;
+  ours.row_count = COUNT(own_rows);
+  write_page(&ours, &own_page);
+  /* slow 1/4, copy 1, quick cbrt(1/2) of copy's speed: over the product cbrt(32); 4, 1 and 8 of the programs */
+  assert_non_null(strstr(own_page.chars, "<td>slow and quick</td><td class=\"n less\">0.25</td>"
+                                         "<td class=\"n\">1</td><td class=\"n less\">0.794</td>"
+                                         "<td class=\"n more\">3.17</td><td class=\"n\">1</td>"
+                                         "<td class=\"n more\">8</td></tr>"));
+  assert_non_null(strstr(own_page.chars, "<th class=\"n\">slow &amp; &lt;steady&gt;</th></tr>\n<tr><td>one</td>"
+                                         "<td class=\"n more\">2</td></tr>\n<tr><td>two</td>"));
+  assert_non_null(strstr(own_page.chars, "<tr><td>geometric mean</td><td class=\"n more\">4</td></tr>\n</table>"));
+  assert_non_null(strstr(own_page.chars, "<tr class=\"\"><td>quick: speed</td><td class=\"n\">0.794</td></tr>"));
+  assert_null(strstr(own_page.chars, "<th class=\"n\">paper</th><th class=\"n\">ours"));
+  free(page.chars);
+  free(own_page.chars);
+}
+
 /* ---- the papers' tables ---- */
 
 static void check_key(const repro_paper *p, const char *keys) {
@@ -563,19 +606,13 @@ static void test_committed_results(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_means),
-      cmocka_unit_test(test_missing),
-      cmocka_unit_test(test_quantities),
-      cmocka_unit_test(test_csv),
-      cmocka_unit_test(test_scores),
-      cmocka_unit_test(test_texts),
-      cmocka_unit_test(test_bound),
-      cmocka_unit_test(test_clock),
-      cmocka_unit_test(test_memory),
-      cmocka_unit_test(test_cells),
-      cmocka_unit_test(test_chains),
-      cmocka_unit_test(test_papers),
-      cmocka_unit_test(test_committed_results),
+      cmocka_unit_test(test_means),      cmocka_unit_test(test_missing),
+      cmocka_unit_test(test_quantities), cmocka_unit_test(test_csv),
+      cmocka_unit_test(test_scores),     cmocka_unit_test(test_texts),
+      cmocka_unit_test(test_page),       cmocka_unit_test(test_bound),
+      cmocka_unit_test(test_clock),      cmocka_unit_test(test_memory),
+      cmocka_unit_test(test_cells),      cmocka_unit_test(test_chains),
+      cmocka_unit_test(test_papers),     cmocka_unit_test(test_committed_results),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
