@@ -64,16 +64,13 @@ LIBCUDA_CALL(cuMemPoolGetAttribute, (CUmemoryPool pool, int attribute, void *val
 LIBCUDA_CALL(cuMemPoolSetAccess, (CUmemoryPool pool, const cudaMemAccessDesc *list, size_t count)) {
   LIBCUDA_TRY(libcuda_ready());
   if (count && !list) return CUDA_ERROR_INVALID_VALUE;
-  for (size_t i = 0; i < count; i++) {
-    if (list[i].location.type != cudaMemLocationTypeDevice) return CUDA_ERROR_INVALID_VALUE;
-    LIBCUDA_TRY(libcuda_result(engine_pool_set_access(pool, list[i].location.id, list[i].flags)));
-  }
+  for (size_t i = 0; i < count; i++)
+    LIBCUDA_TRY(libcuda_result(engine_pool_set_access(pool, list[i].location, list[i].flags)));
   return CUDA_SUCCESS;
 }
 LIBCUDA_CALL(cuMemPoolGetAccess, (int *flags, CUmemoryPool pool, CUmemLocation *location)) {
   LIBCUDA_TRY(libcuda_ready());
-  if (!flags || !location || location->type != cudaMemLocationTypeDevice) return CUDA_ERROR_INVALID_VALUE;
-  return libcuda_result(engine_pool_access(pool, location->id, flags));
+  return location ? libcuda_result(engine_pool_access(pool, *location, flags)) : CUDA_ERROR_INVALID_VALUE;
 }
 
 /* ---- other processes ---- */

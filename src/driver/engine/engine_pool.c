@@ -618,28 +618,49 @@ cudaError_t engine_pool_get(engine_pool *pool, int attribute, void *value) {
   return error;
 }
 
-cudaError_t engine_pool_set_access(engine_pool *pool, int device, int access) {
+/* The host is not among `access`: it has all of managed and of its own memory, and none of a device's, whatever is set.
+ */
+static int host_access(const engine_pool *pool) {
+  return pool->place >= PLACE_MANAGED ? ENGINE_ACCESS_READ_WRITE : ENGINE_ACCESS_NONE;
+}
+
+static bool is_host_location(cudaMemLocation location) {
+  return location.type == cudaMemLocationTypeHost || (location.type == cudaMemLocationTypeHostNuma && !location.id);
+}
+
+static cudaError_t access_location(const engine_pool *pool, cudaMemLocation location) {
+  if (!is_live(pool)) return cudaErrorInvalidValue;
+  if (is_host_location(location)) return cudaSuccess;
+  if (location.type != cudaMemLocationTypeDevice) return cudaErrorInvalidValue;
+  return engine_device_exists(location.id) ? cudaSuccess : cudaErrorInvalidDevice;
+}
+
+static cudaError_t set_access(engine_pool *pool, cudaMemLocation location, int access) {
+  if (is_host_location(location)) return access == host_access(pool) ? cudaSuccess : cudaErrorInvalidValue;
+  if ((is_managed(pool) || location.id == pool->place) && access != ENGINE_ACCESS_READ_WRITE)
+    return cudaErrorInvalidValue; /* its own device, and every one of managed memory, keeps it */
+  pool->access[location.id] = access;
+  engine_peers_changed();
+  return cudaSuccess;
+}
+
+cudaError_t engine_pool_set_access(engine_pool *pool, cudaMemLocation location, int access) {
   if (access != ENGINE_ACCESS_NONE && access != ENGINE_ACCESS_READ && access != ENGINE_ACCESS_READ_WRITE)
     return cudaErrorInvalidValue;
   cudaError_t error = engine_enter();
   if (error) return error;
-  if (!is_live(pool)) error = cudaErrorInvalidValue;
-  else if (!engine_device_exists(device)) error = cudaErrorInvalidDevice;
-  else if ((is_managed(pool) || device == pool->place) && access != ENGINE_ACCESS_READ_WRITE)
-    error = cudaErrorInvalidValue; /* its own device, and every one of managed memory, keeps it */
-  else pool->access[device] = access;
-  if (!error) engine_peers_changed();
+  error = access_location(pool, location);
+  if (!error) error = set_access(pool, location, access);
   engine_leave();
   return error;
 }
 
-cudaError_t engine_pool_access(engine_pool *pool, int device, int *access) {
+cudaError_t engine_pool_access(engine_pool *pool, cudaMemLocation location, int *access) {
   if (!access) return cudaErrorInvalidValue;
   cudaError_t error = engine_enter();
   if (error) return error;
-  if (!is_live(pool)) error = cudaErrorInvalidValue;
-  else if (!engine_device_exists(device)) error = cudaErrorInvalidDevice;
-  else *access = pool->access[device];
+  error = access_location(pool, location);
+  if (!error) *access = is_host_location(location) ? host_access(pool) : pool->access[location.id];
   engine_leave();
   return error;
 }

@@ -46,9 +46,11 @@ ENGINE_API cudaError_t engine_pool_get(engine_pool *pool, int attribute, void *v
 ENGINE_API cudaError_t engine_pool_set(engine_pool *pool, int attribute, const void *value);
 /* gives unused pieces back, down to `keep` bytes */
 ENGINE_API cudaError_t engine_pool_trim(engine_pool *pool, uint64_t keep);
-/* Which devices may use its memory: 0 none, 1 to read, 3. Its own, and all of managed memory, may in any case. */
-ENGINE_API cudaError_t engine_pool_set_access(engine_pool *pool, int device, int access);
-ENGINE_API cudaError_t engine_pool_access(engine_pool *pool, int device, int *access);
+/* Who may use its memory: 0 none, 1 to read, 3. Its own device, and all of managed memory, may in any case; so may the
+ * host (or its NUMA node 0) use managed and host memory, and never a device's: cudaErrorInvalidValue for anything
+ * else. */
+ENGINE_API cudaError_t engine_pool_set_access(engine_pool *pool, cudaMemLocation location, int access);
+ENGINE_API cudaError_t engine_pool_access(engine_pool *pool, cudaMemLocation location, int *access);
 
 /* To other processes. *descriptor: a new one, the caller's. cudaErrorInvalidValue: the pool was made without handles.
  * An imported pool has the access of its device, and nothing is allocated from it. */

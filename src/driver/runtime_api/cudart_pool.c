@@ -46,9 +46,7 @@ static cudaError_t set_access(cudaMemPool_t pool, const cudaMemAccessDesc *list,
   if (count && !list) return cudaErrorInvalidValue;
   cudaError_t error = cudaSuccess;
   for (size_t i = 0; i < count && !error; i++)
-    error = list[i].location.type == cudaMemLocationTypeDevice
-                ? engine_pool_set_access(pool_of(pool), list[i].location.id, list[i].flags)
-                : cudaErrorInvalidValue;
+    error = engine_pool_set_access(pool_of(pool), list[i].location, list[i].flags);
   return error;
 }
 CUDART_API cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc *list, size_t count) {
@@ -56,8 +54,7 @@ CUDART_API cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAcc
 }
 
 CUDART_API cudaError_t cudaMemPoolGetAccess(int *flags, cudaMemPool_t pool, cudaMemLocation *location) {
-  if (!flags || !location || location->type != cudaMemLocationTypeDevice) return engine_return(cudaErrorInvalidValue);
-  return engine_return(engine_pool_access(pool_of(pool), location->id, flags));
+  return engine_return(location ? engine_pool_access(pool_of(pool), *location, flags) : cudaErrorInvalidValue);
 }
 
 /* ---- other processes ---- */

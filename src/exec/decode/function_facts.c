@@ -80,10 +80,15 @@ static void look_at_call(finder *f, const ptx_instr *instr) {
   f->facts->launches |= host == EXEC_HOST_PARAMETER_BUFFER;
 }
 
+static void look_at_register(exec_facts *facts, ptx_sreg sreg) {
+  facts->reads_smid |= sreg == PTX_SREG_SMID;
+  facts->reads_reserved |= sreg >= PTX_SREG_RESERVED_SMEM_OFFSET_BEGIN && sreg <= PTX_SREG_RESERVED_SMEM_OFFSET_1;
+}
+
 static void look_at(finder *f, const ptx_func *func, const ptx_instr *instr) {
   f->facts->waits_in_loop |= looks(instr);
-  f->facts->reads_smid |= instr->opcode == PTX_OP_MOV && instr->operand_count > 1 &&
-                          instr->operands[1].kind == PTX_OPERAND_SREG && instr->operands[1].sreg == PTX_SREG_SMID;
+  if (instr->opcode == PTX_OP_MOV && instr->operand_count > 1 && instr->operands[1].kind == PTX_OPERAND_SREG)
+    look_at_register(f->facts, instr->operands[1].sreg);
   f->facts->pulls |= ptx_persistent_pulls(func, instr);
   if (instr->opcode == PTX_OP_CALL) look_at_call(f, instr);
   for (uint32_t k = 0; k < instr->operand_count; k++) look_at_operand(f, &instr->operands[k]);

@@ -14,6 +14,7 @@ typedef struct exec_facts {
   bool waits;           /* it looks in a loop of its own at what other blocks may write; */
   bool waits_in_loop;   /* it looks at all: the loop may be around its call */
   bool reads_smid;      /* it reads %smid */
+  bool reads_reserved;  /* it asks where the reserved shared memory lies (launch/reserved_shared.h) */
   bool pulls;           /* its blocks take their work from a queue (ptx/rewrite/persistent.h) */
   bool prints, launches, calls_indirect;
   const ptx_func **callees; /* called by name, each once, in order */

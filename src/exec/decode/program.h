@@ -33,6 +33,7 @@ struct exec_kernel {
   bool recursive;       /* or with indirect calls: the stack is not known beforehand */
   bool prints;          /* calls vprintf */
   bool launches;        /* calls for kernels of its own: children.c */
+  bool reads_reserved;  /* asks where the reserved shared memory lies (launch/reserved_shared.h) */
   bool pulls;           /* its blocks take their work from a queue (ptx/rewrite/persistent.h) */
   const exec_allocation *params_memory; /* a parameter's address is taken: they stand there; else NULL */
   const exec_allocation *workspace;     /* of its cooperative launches; NULL: there was none */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "exec/core.h"
+#include "exec/launch/reserved_shared.h"
 
 /* One cycle per warp instruction: those of all launches before, then the warp's own. */
 static uint64_t clock_of(const core_warp *w, const exec_instr *i) {
@@ -77,6 +78,11 @@ static uint64_t uniform(const core_warp *w, const exec_instr *i) {
   case PTX_SREG_TOTAL_SMEM_SIZE:
   case PTX_SREG_AGGR_SMEM_SIZE: return launch->shared_bytes;
   case PTX_SREG_DYNAMIC_SMEM_SIZE: return launch->dynamic_shared;
+  case PTX_SREG_RESERVED_SMEM_OFFSET_BEGIN:
+  case PTX_SREG_RESERVED_SMEM_OFFSET_0: return reserved_shared_at(launch);
+  case PTX_SREG_RESERVED_SMEM_OFFSET_1: return reserved_shared_at(launch) + EXEC_RESERVED_SHARED / 2;
+  case PTX_SREG_RESERVED_SMEM_OFFSET_END: return reserved_shared_at(launch) + EXEC_RESERVED_SHARED;
+  case PTX_SREG_RESERVED_SMEM_OFFSET_CAP: return EXEC_RESERVED_SHARED;
   case PTX_SREG_GRIDID: return launch->request->launch_id;
   default:
     if (sreg >= PTX_SREG_ENVREG0 && sreg <= PTX_SREG_ENVREG31)

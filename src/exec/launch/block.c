@@ -15,6 +15,7 @@
 #include "exec/launch/checker.h"
 #include "exec/launch/fault.h"
 #include "exec/launch/print_order.h"
+#include "exec/launch/reserved_shared.h"
 
 #define BUSY_TURNS 64u                 /* turns of computing after which a block counts as waiting */
 #define COUNT_STEP (UINT64_C(1) << 16) /* warp instructions that a block may be ahead of the launch's total */
@@ -52,6 +53,8 @@ static void set_local(core_block *block, const core_launch *launch) {
  * shared memory in larger units, and compilers load a whole vector where the program reads its first elements. A
  * checker looks at the bytes that were asked for. */
 static uint32_t shared_reach(const core_launch *launch) {
+  uint32_t reserved = reserved_shared_bytes(launch);
+  if (reserved) return reserved_shared_at(launch) + reserved;
   return launch->checker ? launch->shared_bytes : (launch->shared_bytes + 15) & ~15u;
 }
 
@@ -64,7 +67,7 @@ static void set_shape(core_block *block, core_launch *launch) {
     block->warps = ff_alloc_aligned(64, launch->warp_count * sizeof *block->warps);
     block->warps_room = launch->warp_count;
   }
-  uint32_t wanted = ((launch->shared_bytes + 63) & ~63u) + WINDOW_ROOM;
+  uint32_t wanted = ((shared_reach(launch) + 63) & ~63u) + WINDOW_ROOM;
   if (block->shared_room < wanted) {
     free(block->shared);
     block->shared = ff_alloc_aligned(64, wanted);

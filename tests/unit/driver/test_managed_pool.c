@@ -232,6 +232,31 @@ static void test_access(void **state) {
   succeed(cuMemPoolDestroy(pool));
 }
 
+/* The host may use managed and its own memory, and never a device's. */
+static void test_host_access(void **state) {
+  struct {
+    CUmemLocation location;
+    int type, flags;
+  } pools[] = {
+      {host, PINNED, 3}, {node, PINNED, 3}, {device1, MANAGED, 3}, {nowhere, MANAGED, 3}, {device0, PINNED, 0}};
+  CUmemLocation hosts[] = {host, node}, far_node = {cudaMemLocationTypeHostNuma, 1};
+  for (size_t i = 0; i < sizeof pools / sizeof *pools; i++) {
+    CUmemoryPool pool;
+    int flags = -1;
+    succeed(cuMemPoolCreate(&pool, &(cudaMemPoolProps){.allocType = pools[i].type, .location = pools[i].location}));
+    for (int h = 0; h < 2; h++) {
+      succeed(cuMemPoolGetAccess(&flags, pool, &hosts[h]));
+      assert_int_equal(flags, pools[i].flags);
+      succeed(cuMemPoolSetAccess(pool, &(cudaMemAccessDesc){hosts[h], pools[i].flags}, 1));
+      check(cuMemPoolSetAccess(pool, &(cudaMemAccessDesc){hosts[h], 3 - pools[i].flags}, 1), CUDA_ERROR_INVALID_VALUE);
+      check(cuMemPoolSetAccess(pool, &(cudaMemAccessDesc){hosts[h], 1}, 1), CUDA_ERROR_INVALID_VALUE);
+    }
+    check(cuMemPoolGetAccess(&flags, pool, &far_node), CUDA_ERROR_INVALID_VALUE);
+    check(cuMemPoolSetAccess(pool, &(cudaMemAccessDesc){far_node, 3}, 1), CUDA_ERROR_INVALID_VALUE);
+    succeed(cuMemPoolDestroy(pool));
+  }
+}
+
 /* An allocation node is of device memory. */
 static void test_capture(void **state) {
   CUmemoryPool pool = create(nowhere);
@@ -284,9 +309,10 @@ static int start(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_places),  cmocka_unit_test(test_wrong_places), cmocka_unit_test(test_current),
-      cmocka_unit_test(test_memory),  cmocka_unit_test(test_hints),        cmocka_unit_test(test_access),
-      cmocka_unit_test(test_capture), cmocka_unit_test(test_size),         cmocka_unit_test(test_reset)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_places),      cmocka_unit_test(test_wrong_places),
+                                     cmocka_unit_test(test_current),     cmocka_unit_test(test_memory),
+                                     cmocka_unit_test(test_hints),       cmocka_unit_test(test_access),
+                                     cmocka_unit_test(test_host_access), cmocka_unit_test(test_capture),
+                                     cmocka_unit_test(test_size),        cmocka_unit_test(test_reset)};
   return cmocka_run_group_tests(tests, start, NULL);
 }

@@ -175,6 +175,8 @@ static void limits(void **state) {
   succeed(cudaFree(q));
   succeed(cudaMemPoolGetAccess(&flags, pool, &properties.location));
   assert_int_equal(flags, 3);
+  succeed(cudaMemPoolGetAccess(&flags, pool, &(cudaMemLocation){cudaMemLocationTypeHost, 0}));
+  assert_int_equal(flags, 0); /* the host may not use a device's memory */
   cudaMemAccessDesc none = {.location = {cudaMemLocationTypeDevice, 0}, .flags = 0},
                     other = {.location = {cudaMemLocationTypeDevice, 1}, .flags = 3};
   expect(cudaMemPoolSetAccess(pool, &none, 1), cudaErrorInvalidValue); /* its own device keeps it */
