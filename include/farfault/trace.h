@@ -39,7 +39,7 @@ extern "C" {
  * ff_trace_library_version(). */
 #define FF_TRACE_VERSION 1u
 /* Of the files that this library writes. */
-#define FF_TRACE_FORMAT 16u
+#define FF_TRACE_FORMAT 32u
 
 FF_TRACE_API uint32_t ff_trace_library_version(void);
 
@@ -222,7 +222,9 @@ typedef enum ff_trace_operation_kind {
   /* mapping.address, .bytes: of one mapping or several whole ones (cuMemUnmap); does not wait for the device */
   FF_TRACE_UNMAP,
   FF_TRACE_SET_ACCESS, /* mapping.address, .bytes: cuMemSetAccess */
-  FF_TRACE_STREAM_SMS /* sms: on which SMs the stream's launches have their blocks from here on (a green context's stream) */
+  /* sms: on which SMs the stream's launches have their blocks from here on (a green context's stream) */
+  FF_TRACE_STREAM_SMS,
+  FF_TRACE_PROFILE /* number: 1 from here on the program is profiled (cudaProfilerStart), 0 it is not any more */
 } ff_trace_operation_kind;
 
 typedef enum ff_trace_memory {

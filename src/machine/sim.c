@@ -48,6 +48,7 @@ static ff_status check_sample(const sim *s, const sim_options *options, ff_error
                     : options->device    ? "a GPU that several programs share"
                     : options->peers     ? "a program with several GPUs"
                     : options->lines     ? "counting by instruction"
+                    : options->profile   ? "counting between cudaProfilerStart and cudaProfilerStop"
                                          : NULL;
   return why ? ff_fail(error, FF_UNSUPPORTED, "sample: %s needs every launch timed", why) : FF_OK;
 }
@@ -77,6 +78,11 @@ static ff_status take_choices(sim *s, const manager *m, const sim_options *optio
     status = sim_offload_check(s->spec->name, s->spec->stack_count, options->offload, options->map, options->offloading,
                                error);
   if (!status && options->sample) status = check_sample(s, options, error);
+  if (!status && options->profile && s->spec->stack_count)
+    status = ff_fail(error, FF_UNSUPPORTED,
+                     "%s: what memory stacks do is counted for the whole program only, not "
+                     "between cudaProfilerStart and cudaProfilerStop",
+                     s->spec->name);
   if (status) return status;
   if (!options->offload) s->own_spec.sm_count += s->own_spec.stack_saved_sms;
   s->gmmu.walk_shift = (uint32_t)__builtin_ctzll(s->own_spec.page_bytes | UINT64_C(1) << 63);
@@ -220,9 +226,13 @@ ff_status sim_create(trace_program *program, const sim_options *options, sim **o
   if (options->history) {
     s->observer.history = history_create();
     s->observer.history->keeps_resident = is_paged(s);
+    s->observer.history->profiled = s->observer.history->paused = options->profile;
     s->observer.next_sample = history_next_sample(s->observer.history);
   }
-  if (options->lines) s->observer.lines = lines_create();
+  if (options->lines) {
+    s->observer.lines = lines_create();
+    s->observer.lines->profiled = options->profile;
+  }
   s->observer.watched = options->history || options->lines;
   s->written = options->records_future ? options->future : NULL;
   timing_init(&s->t, s->spec);
@@ -264,6 +274,7 @@ void sim_free(sim *s) {
   mappings_free(&s->mappings);
   host_free(&s->host);
   observer_free(&s->observer);
+  profile_free(&s->profile);
   pthread_cond_destroy(&s->answers.progress);
   tenant *own = &s->d->whole->tenants[s->tenant];
   if (own->loop == &s->loop) {
@@ -402,11 +413,10 @@ static ps now_of(const sim *s) {
   return s->answers.over || end > s->agenda.now ? end : s->agenda.now;
 }
 
-static void counters_total(sim *s, sim_counters *total) {
-  ps now = now_of(s);
+static void totals_at(sim *s, ps now, ps linked, sim_counters *total) {
   /* looking changes nothing: what comes may still ask for the link at an earlier time */
   const host_link before = *s->link.wire;
-  if (!s->answers.over) link_account(&s->link, now < s->agenda.now ? now : s->agenda.now);
+  if (!s->answers.over) link_account(&s->link, linked);
   counters_of_run(&s->observer, total);
   total->time_ps = now - s->began;
   if (s->dispatch.kernels.running && s->agenda.now > s->dispatch.kernels.since)
@@ -422,6 +432,14 @@ static void counters_total(sim *s, sim_counters *total) {
   total->resident_peak_bytes = is_paged(s) ? s->pager->resident_peak : total->footprint_bytes;
 }
 
+void sim_totals(void *simulation, ps time, sim_counters *total) { totals_at(simulation, time, time, total); }
+
+static void counters_total(sim *s, sim_counters *total) {
+  ps now = now_of(s);
+  totals_at(s, now, now < s->agenda.now ? now : s->agenda.now, total);
+  profile_run(&s->profile, total);
+}
+
 void sim_snapshot(sim *s, sim_result *result) {
   memset(result, 0, sizeof *result);
   answers_ask(&s->answers);
@@ -430,6 +448,8 @@ void sim_snapshot(sim *s, sim_result *result) {
   result->peaks = machine_peaks_of(s->spec);
   snprintf(result->error, sizeof result->error, "%s", s->host.error);
   result->complete = s->answers.over;
+  result->profiled = s->profile.asked;
+  result->profiles = s->profile.ranges;
   if (s->budget.left_out) {
     answers_unlock(&s->answers);
     return;
@@ -438,18 +458,24 @@ void sim_snapshot(sim *s, sim_result *result) {
   result->sampling = sampler_result(&s->sampler);
   if (s->pager) result->came_back = s->pager->came_back;
   if (s->pager) result->came_first = s->pager->came_first + s->pager->zeroed_first;
+  profile_paging(&s->profile, &result->came_back, &result->came_first);
   stacks_result(s->stacks, &result->counters, &result->stacks);
   tier_store_result(&s->tiers, &result->tiers);
+  profile_tiers(&s->profile, &result->tiers);
   result->kernels = ff_alloc(s->observer.kernels.count * sizeof *result->kernels);
   result->kernel_count = (uint32_t)s->observer.kernels.count;
   for (uint32_t i = 0; i < result->kernel_count; i++) {
     result->kernels[i] = *s->observer.kernels.items[i];
     counters_of_all(&s->observer, i, &result->kernels[i].counters);
+    profile_kernel(&s->profile, i, &result->kernels[i].counters);
   }
   result->allocations = ff_alloc(s->observer.allocations.count * sizeof *result->allocations);
-  for (size_t i = 0; i < s->observer.allocations.count; i++)
-    if (i || s->observer.allocations.items[i]->counters.accesses)
-      result->allocations[result->allocation_count++] = *s->observer.allocations.items[i];
+  for (size_t i = 0; i < s->observer.allocations.count; i++) {
+    sim_allocation_result *a = &result->allocations[result->allocation_count];
+    *a = *s->observer.allocations.items[i];
+    profile_allocation(&s->profile, i, &a->counters);
+    result->allocation_count += i || a->counters.accesses;
+  }
   answers_unlock(&s->answers);
 }
 

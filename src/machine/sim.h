@@ -121,6 +121,7 @@ typedef struct sim_options { /* texts are borrowed until sim_create returns */
   uint32_t tenant;     /* its number there */
   bool history;        /* is kept: sim_history_take */
   bool lines;          /* accesses are counted by instruction, too: sim_lines_take */
+  bool profile;        /* only what happens between cudaProfilerStart and ...Stop is reported (observe/profile.h) */
   bool records_future; /* written by this simulation: its order of first touches, and which blocks use what */
 } sim_options;
 

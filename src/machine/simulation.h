@@ -25,6 +25,7 @@
 #include "machine/memory/hierarchy.h"
 #include "machine/memory/tlb.h"
 #include "machine/observe/observer.h"
+#include "machine/observe/profile.h"
 #include "machine/sim.h"
 #include "machine/sm/dispatch.h"
 #include "machine/sm/sample.h"
@@ -78,6 +79,7 @@ struct sim {
   hints hints;
   mappings mappings;
   observer observer;
+  profile profile;
   answers answers;
   /* what was chosen, apart from what is read all over */
   machine_spec own_spec; /* with this simulation's values */
@@ -88,6 +90,9 @@ struct sim {
 /* wiring.c */
 void sim_wire(sim *s, const sim_options *options);
 void sim_wire_pager(sim *s); /* once it is made, with what the other parts say */
+
+/* Of the run, at this time; `simulation` is a sim. For profile.h. */
+void sim_totals(void *simulation, ps time, sim_counters *total);
 
 void sim_check(const sim *s); /* at the program's end: sim_check.c */
 

@@ -196,7 +196,8 @@ static void wire_host(sim *s, device *d, const sim_options *options) {
                          .segments = &s->segments,
                          .observer = &s->observer,
                          .host = &s->host,
-                         .answers = &s->answers};
+                         .answers = &s->answers,
+                         .profile = &s->profile};
   streams_begin(&s->streams);
   s->loop = (event_loop){.d = d,
                          .tenant = s->tenant,
@@ -244,8 +245,16 @@ static void wire_host(sim *s, device *d, const sim_options *options) {
                    .hints = &s->hints,
                    .mappings = &s->mappings,
                    .observer = &s->observer,
-                   .answers = &s->answers};
+                   .answers = &s->answers,
+                   .profile = &s->profile};
   host_begin(&s->host);
+  s->profile = (profile){.asked = options->profile,
+                         .observer = &s->observer,
+                         .streams = &s->streams,
+                         .host = &s->host,
+                         .tiers = &s->tiers,
+                         .totals = sim_totals,
+                         .context = s};
 }
 
 /* On a device that others share: what this tenant may have of it. */
@@ -272,6 +281,6 @@ void sim_wire(sim *s, const sim_options *options) {
 void sim_wire_pager(sim *s) {
   pager *p = s->pager;
   s->segments.pager = s->observer.pager = s->gmmu.pager = s->faults.pager = s->accesses.pager = s->learner.pager = p;
-  s->sampler.pager = p;
+  s->sampler.pager = s->profile.pager = p;
   s->dispatch.pager = s->loop.pager = s->transfers.pager = s->hints.pager = s->mappings.pager = s->host.pager = p;
 }

@@ -168,6 +168,7 @@ static ff_status add_manager(session *session, const char *text, uint32_t device
   choice->options.future = session->recorders[device].future;
   choice->options.history = session->options.history;
   choice->options.lines = session->options.lines;
+  choice->options.profile = session->options.profile;
   choice->options.offloading = session->options.offloading;
   if (!status)
     status = sim_create(session->program, &choice->options, &session->managers[session->manager_count].sim, error);

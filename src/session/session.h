@@ -23,6 +23,8 @@ typedef struct session_options { /* what `farfault run` passes through the envir
   char progress[512];    /* FARFAULT_PROGRESS: file mapped for session_progress; empty: none */
   bool history;          /* FARFAULT_HISTORY: "1": the final results have each simulation's history */
   bool lines;            /* FARFAULT_LINES: "1": they also have accesses and far-faults by line of the code */
+  /* FARFAULT_PROFILE_RANGE: "1": they have only what happens between cudaProfilerStart and cudaProfilerStop */
+  bool profile;
   uint64_t max_instructions; /* FARFAULT_MAX_INSTRUCTIONS */
   /* FARFAULT_BIND_SMS, "0-9": kernels are bound to these SMs by persistent blocks; sm_count 0: they are not */
   uint32_t sm_first, sm_count;

@@ -7,6 +7,7 @@
 #define _GNU_SOURCE /* sem_clockwait */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,6 +113,25 @@ static void collect_result(sim *sim, bool whole, sim_result *result) {
   result->line_count = lines.line_count;
   result->codes = lines.codes;
   result->code_count = lines.code_count;
+  if (result->profiled) sim_result_drop_idle(result);
+}
+
+static void note_profile(report_run *run) {
+  if (!run->result_count || !run->results[0].profiled) return;
+  uint64_t ranges = 0;
+  for (uint32_t i = 0; i < run->result_count; i++)
+    if (run->results[i].profiles > ranges) ranges = run->results[i].profiles;
+  ff_text note = {0};
+  if (ranges)
+    ff_text_add(&note,
+                "only what happened between cudaProfilerStart and cudaProfilerStop is counted: %" PRIu64 " range%s",
+                ranges, ranges == 1 ? "" : "s");
+  else
+    ff_text_add(&note,
+                "nothing is counted: only what happens between cudaProfilerStart and cudaProfilerStop is, and the "
+                "program has not called cudaProfilerStart");
+  report_note(run, note.chars);
+  free(note.chars);
 }
 
 void session_collect(session *session, bool complete, bool whole, report_run *run) {
@@ -126,6 +146,7 @@ void session_collect(session *session, bool complete, bool whole, report_run *ru
     if (!run->results[i].complete && !run->results[i].error[0]) run->complete = false;
   }
   if (whole) source_lines_fill(run->results, run->result_count);
+  note_profile(run);
   collect_notes(session, run);
   for (uint32_t i = 0; i < run->result_count; i++) report_note_thrashing(run, &run->results[i]);
   collect_host(session, &run->host);

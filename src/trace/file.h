@@ -7,7 +7,7 @@
  *   read:   trace_file_open -> trace_file_next ... -> trace_file_close
  *
  * Layout (all numbers little-endian):
- *   file   "FFTRACE\n", version u32 (1, and 1 more if the file has marks, 2 more if launches have ranges or carve-outs, 4 more if it has UNITS or early WAITs, 8 more if launches have sites), 0 u32; the frame ABOUT; frames DATA; the frame INDEX; 24 bytes: offset of INDEX u64,
+ *   file   "FFTRACE\n", version u32 (1, and 1 more if the file has marks, 2 more if launches have ranges or carve-outs, 4 more if it has UNITS or early WAITs, 8 more if launches have sites, 16 more if it has calls of cudaProfilerStart or ...Stop), 0 u32; the frame ABOUT; frames DATA; the frame INDEX; 24 bytes: offset of INDEX u64,
  *          XXH64 of that u64, "FFTREND\n"
  *   frame  FRAME_HEADER_BYTES (trace_frame.h), ended by XXH64 of what stands before; then the payload, with its own
  *   XXH64 in the header
@@ -23,7 +23,7 @@
 
 #include "trace/stream.h"
 
-#define TRACE_FILE_VERSION 16u /* the highest: with marks, ranges or carve-outs, UNITS, and sites */
+#define TRACE_FILE_VERSION 32u /* the highest: with marks, ranges or carve-outs, UNITS, sites, calls of a profiler */
 #define TRACE_FILE_MARKED 2u   /* with marks */
 #define TRACE_FILE_PLAIN 1u    /* with neither */
 
@@ -48,7 +48,8 @@ typedef struct trace_file_about { /* texts owned by the caller that made it */
 typedef struct trace_file_writer trace_file_writer;
 /* Writes the beginning of a trace that will be the output `path` (base/output.h). Copies command and machine. A file
  * that is to have no marks gets them all the same with the first mark that is put into it, and says that launches have
- * ranges or carve-outs with the first that has one; what goes into a pipe or a device says so from the start. */
+ * ranges or carve-outs with the first that has one, as it does of sites and profilers; what goes into a pipe or a
+ * device says so from the start. */
 ff_status trace_file_create(const char *path, const trace_file_about *about, trace_file_writer **out, ff_error *error);
 /* The same for a trace that may be cut off and is to stay as far as it came: a new file, under its name from the
  * beginning. */

@@ -34,6 +34,7 @@ const char *operation_kind_name(trace_op_kind kind) {
                                       [TRACE_OP_UNMAP] = "unmap",
                                       [TRACE_OP_SET_ACCESS] = "set access",
                                       [TRACE_OP_STREAM_SMS] = "SMs of stream",
+                                      [TRACE_OP_PROFILE] = "profile",
                                       [TRACE_OP_END] = "end"};
   return (size_t)kind < sizeof names / sizeof names[0] && names[kind] ? names[kind] : "?";
 }
@@ -179,6 +180,7 @@ void operation_put(pack_bytes *to, const trace_op *op, operation_names *names) {
     pack_number(to, op->module.id);
     put_text(to, op->module.ptx, op->module.bytes);
     break;
+  case TRACE_OP_PROFILE: pack_byte(to, op->profile.start); break;
   case TRACE_OP_STREAM_DESTROY:
   case TRACE_OP_SYNC_STREAM:
   case TRACE_OP_SYNC_DEVICE:
@@ -402,6 +404,7 @@ const char *operation_take(pack_view *from, trace_op *op, trace_launch *launch, 
   case TRACE_OP_ADVISE:
   case TRACE_OP_PREFETCH: take_hint(&t, op); break;
   case TRACE_OP_MODULE: take_module(&t, op); break;
+  case TRACE_OP_PROFILE: op->profile.start = take_flags(&t, 1); break;
   case TRACE_OP_STREAM_DESTROY:
   case TRACE_OP_SYNC_STREAM:
   case TRACE_OP_SYNC_DEVICE:

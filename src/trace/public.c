@@ -23,7 +23,7 @@ _Static_assert(FF_TRACE_PREFETCH == (int)TRACE_PREFETCH && FF_TRACE_RETURNS == T
                    FF_TRACE_STREAMING == TRACE_STREAMING,
                "accesses");
 _Static_assert(FF_TRACE_ALLOCATE == (int)TRACE_OP_ALLOC && FF_TRACE_LAUNCH == (int)TRACE_OP_LAUNCH &&
-                   FF_TRACE_MODULE == (int)TRACE_OP_MODULE && FF_TRACE_STREAM_SMS == (int)TRACE_OP_STREAM_SMS,
+                   FF_TRACE_MODULE == (int)TRACE_OP_MODULE && FF_TRACE_PROFILE == (int)TRACE_OP_PROFILE,
                "operations");
 _Static_assert(FF_TRACE_MEMORY_HOST == (int)TRACE_MEMORY_HOST && FF_TRACE_ON_HOST == (int)TRACE_H2H,
                "kinds of memory, directions");
@@ -190,6 +190,10 @@ static const char *take_operation(trace_op *op, const ff_trace_operation *from) 
     return NULL;
   case FF_TRACE_LAUNCH: return "ff_trace_put_launch writes launches";
   case FF_TRACE_STREAM_CREATE: op->stream_create.flags = from->number; return NULL;
+  case FF_TRACE_PROFILE:
+    if (from->number > 1) return "neither a start (1) nor a stop (0)";
+    op->profile.start = from->number;
+    return NULL;
   case FF_TRACE_STREAM_SMS: memcpy(op->sms.mask, from->as.sms.mask, sizeof op->sms.mask); return NULL;
   case FF_TRACE_EVENT_RECORD:
   case FF_TRACE_STREAM_WAIT:
@@ -530,6 +534,7 @@ static void give_operation(ff_trace_reader *r, const trace_op *from) {
     to->as.launch = &r->launch;
     break;
   case TRACE_OP_STREAM_CREATE: to->number = from->stream_create.flags; break;
+  case TRACE_OP_PROFILE: to->number = from->profile.start; break;
   case TRACE_OP_STREAM_SMS: memcpy(to->as.sms.mask, from->sms.mask, sizeof from->sms.mask); break;
   case TRACE_OP_EVENT_RECORD:
   case TRACE_OP_STREAM_WAIT:

@@ -176,7 +176,8 @@ typedef enum trace_op_kind {
   TRACE_OP_SET_ACCESS, /* cuMemSetAccess */
   /* launches of this stream from here on have blocks only on some SMs (a green context's); takes no time */
   TRACE_OP_STREAM_SMS,
-  TRACE_OP_END, /* the program is over */
+  TRACE_OP_PROFILE, /* cudaProfilerStart, cudaProfilerStop; takes no time */
+  TRACE_OP_END,     /* the program is over */
 } trace_op_kind;
 
 typedef enum trace_memory_kind {
@@ -247,6 +248,9 @@ typedef struct trace_op {
       uint32_t flags;
     } stream_create;
     trace_sms sms; /* STREAM_SMS */
+    struct {
+      bool start;
+    } profile;
     /* EVENT_RECORD, STREAM_WAIT, SYNC_EVENT; a number per *recording*, not reused */
     struct {
       uint32_t event;

@@ -170,7 +170,8 @@ static int run_in(const run_job *job, const run_program *program, const char *li
                      .record = record,
                      .history = job->outputs->output != NULL,
                      .live = job->outputs->live ? job->outputs : NULL,
-                     .lines = job->outputs->lines != 0};
+                     .lines = job->outputs->lines != 0,
+                     .profile_range = job->outputs->profile_range};
   run_end end;
   ff_error error;
   int status;

@@ -91,7 +91,8 @@ static int simulate(const run_job *job, struct job *replayed) {
                      .context = replayed,
                      .history = job->outputs->output != NULL,
                      .live = job->outputs->live ? job->outputs : NULL,
-                     .lines = job->outputs->lines != 0};
+                     .lines = job->outputs->lines != 0,
+                     .profile_range = job->outputs->profile_range};
   run_end end;
   ff_error error;
   int status;

@@ -225,12 +225,24 @@ const struct argp run_executed_argp = {executed_options, parse_executed, NULL, N
 
 /* ---- what is reported ---- */
 
-enum { KEY_CSV = 448, KEY_JSON, KEY_QUIET, KEY_FAIL_IF, KEY_BASELINE, KEY_JUNIT, KEY_LINES, KEY_LIVE };
+enum {
+  KEY_CSV = 448,
+  KEY_JSON,
+  KEY_QUIET,
+  KEY_FAIL_IF,
+  KEY_BASELINE,
+  KEY_JUNIT,
+  KEY_LINES,
+  KEY_LIVE,
+  KEY_PROFILE_RANGE
+};
 
 static const struct argp_option reported_options[] = {
     {NULL, 0, NULL, 0, "What is reported:", 3},
     {"verbose", 'v', NULL, 0, "add tables per kernel and per allocation, and what the run cost the host", 3},
     {"lines", KEY_LINES, "N", OPTION_ARG_OPTIONAL, CLI_LINES_HELP, 3},
+    {"profile-range", KEY_PROFILE_RANGE, NULL, 0,
+     "count only what happens between the program's cudaProfilerStart and cudaProfilerStop", 3},
     {"quiet", KEY_QUIET, NULL, 0, "print no table (what goes wrong is still said)", 3},
     {"output", 'o', "FILE", 0,
      "save the run with its history as JSON, for `farfault report`, `farfault timeline` and others (run.ffr)", 3},
@@ -266,6 +278,7 @@ static error_t parse_reported(int key, char *value, struct argp_state *state) {
   case 'o': outputs->output = value; return 0;
   case KEY_LIVE: outputs->live = true; return 0;
   case KEY_LINES: outputs->lines = cli_lines(value, state); return 0;
+  case KEY_PROFILE_RANGE: outputs->profile_range = true; return 0;
   case KEY_CSV: outputs->csv = value; return 0;
   case KEY_JSON: outputs->json = value; return 0;
   case KEY_QUIET: outputs->quiet = true; return 0;

@@ -54,6 +54,7 @@ typedef struct run_outputs { /* paths, NULL: not wanted */
   bool quiet;                 /* there is no table */
   bool live;                  /* `output` is written while the program runs, too */
   uint32_t lines;             /* of the code that the table shows; 0: they are not asked for */
+  bool profile_range;         /* only what happens between cudaProfilerStart and cudaProfilerStop is counted */
   int rank;                   /* of mpirun's ranks that each run farfault, this one's from 1; 0: it runs alone */
 } run_outputs;
 
@@ -66,6 +67,7 @@ typedef struct run_child {
   const run_executed *executed;
   bool history;            /* is to be kept */
   bool lines;              /* what accesses memory is to be counted by line */
+  bool profile_range;      /* as in run_outputs */
   const run_outputs *live; /* their file is written again while the program runs (live.c); NULL: it is not */
   const char *record;      /* where each process writes its trace (run_record_pattern); NULL: none is wanted */
   /* what the child does instead of becoming the program; returns its exit status; NULL: exec */

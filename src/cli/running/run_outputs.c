@@ -92,6 +92,7 @@ void run_outputs_of_rank(const run_outputs *outputs, run_outputs *own) {
                        .quiet = outputs->quiet,
                        .live = outputs->live,
                        .lines = outputs->lines,
+                       .profile_range = outputs->profile_range,
                        .rank = rank + 1};
 }
 

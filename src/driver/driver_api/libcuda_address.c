@@ -87,5 +87,10 @@ LIBCUDA_CALL(cuGetExportTable, (const void **table, const CUuuid *id)) {
   return CUDA_ERROR_NOT_FOUND;
 }
 
-LIBCUDA_CALL(cuProfilerStart, (void)) { return libcuda_enter(); }
-LIBCUDA_CALL(cuProfilerStop, (void)) { return libcuda_enter(); }
+static CUresult profile(bool start) {
+  LIBCUDA_TRY(libcuda_enter());
+  return libcuda_result(engine_profile(start));
+}
+
+LIBCUDA_CALL(cuProfilerStart, (void)) { return profile(true); }
+LIBCUDA_CALL(cuProfilerStop, (void)) { return profile(false); }

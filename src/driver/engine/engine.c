@@ -461,6 +461,14 @@ void engine_append_host(void) {
   engine_time_host(ff_engine.machine->api_us);
 }
 
+cudaError_t engine_profile(bool start) {
+  cudaError_t error = engine_enter();
+  if (error) return error;
+  engine_append(&(trace_op){.kind = TRACE_OP_PROFILE, .stream = engine_origin(0), .profile.start = start});
+  engine_leave();
+  return cudaSuccess;
+}
+
 /* ---- limits ---- */
 
 cudaError_t engine_limit_get(cudaLimit limit, size_t *value) {

@@ -40,6 +40,8 @@
 /* Makes the engine if need be. cudaErrorInitializationError: it cannot be made (said on stderr), or this process is a
  * fork of one that had it. Returns the sticky error if there is one. */
 ENGINE_API cudaError_t engine_start(void);
+/* cudaProfilerStart, cudaProfilerStop: a mark in the access stream, which costs the host nothing. */
+ENGINE_API cudaError_t engine_profile(bool start);
 ENGINE_API const machine_spec *engine_machine(void); /* after a successful engine_start; else NULL */
 ENGINE_API uint64_t engine_gpu_memory(void);         /* bytes of GPU memory, of each device; 0 before engine_start */
 ENGINE_API bool engine_started(void);                /* has it been made (and not reset since)? */

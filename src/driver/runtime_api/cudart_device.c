@@ -192,8 +192,8 @@ CUDART_API cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig config) 
   return engine_return((unsigned)config <= cudaSharedMemBankSizeEightByte ? engine_start() : cudaErrorInvalidValue);
 }
 
-CUDART_API cudaError_t cudaProfilerStart(void) { return engine_return(engine_start()); }
-CUDART_API cudaError_t cudaProfilerStop(void) { return engine_return(engine_start()); }
+CUDART_API cudaError_t cudaProfilerStart(void) { return engine_return(engine_profile(true)); }
+CUDART_API cudaError_t cudaProfilerStop(void) { return engine_return(engine_profile(false)); }
 CUDART_API cudaError_t cudaCtxResetPersistingL2Cache(void) { return engine_return(engine_start()); }
 
 #if CUDART_MAJOR < 13 /* the names of CUDA 3, which lived until CUDA 12 */

@@ -32,6 +32,7 @@
 #include "machine/memory/address_map.h"
 #include "machine/memory/declared_residency.h"
 #include "machine/observe/observer.h"
+#include "machine/observe/profile.h"
 #include "trace/origin.h"
 
 void host_begin(host *h) { h->times = ff_alloc(HOST_TIMES * sizeof *h->times); }
@@ -377,6 +378,7 @@ static void process_foreign(host *h, const trace_op *op) {
   case TRACE_OP_MODULE:
     if (h->observer->lines) lines_take_module(h->observer->lines, op);
     break;
+  case TRACE_OP_PROFILE: profile_call(h->profile, op->profile.start); break;
   case TRACE_OP_STREAM_SMS:
   case TRACE_OP_END: break;
   case TRACE_OP_RESERVE:
@@ -477,6 +479,7 @@ static void process_own(host *h, const trace_op *op) {
   case TRACE_OP_HOST_TOUCH: touch(h, op); break;
   case TRACE_OP_HOST: host_spend(h, h->t->api); break;
   case TRACE_OP_ADVISE: advise(h, op); break;
+  case TRACE_OP_PROFILE: profile_call(h->profile, op->profile.start); break;
   case TRACE_OP_STREAM_SMS: stream_bind(h->streams, op->stream, &op->sms); break;
   case TRACE_OP_MODULE:
     if (h->observer->lines) lines_take_module(h->observer->lines, op);

@@ -38,6 +38,7 @@ typedef struct host {
   struct mappings *mappings;
   struct observer *observer;
   struct answers *answers;
+  struct profile *profile;
   /* of the program's devices, the one that is simulated; of the others it has what they cost the host */
   uint32_t device_index;
   sim_peers *peers; /* where it meets the others' simulations; NULL: it is alone */

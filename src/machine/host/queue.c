@@ -22,6 +22,7 @@
 #include "machine/host/host_transfer.h"
 #include "machine/memory/declared_residency.h"
 #include "machine/observe/observer.h"
+#include "machine/observe/profile.h"
 #include "machine/sm/dispatch.h"
 #include "machine/sm/sample.h"
 #include "machine/spec/allocation.h"
@@ -119,6 +120,7 @@ static node *node_make(streams *q, const trace_op *op) {
   n->op = *op;
   n->waits = 1;
   n->only_kernels = true;
+  n->profiled = q->profile->made;
   q->unfinished++;
   n->references = 2; /* itself until done, and the caller */
   if (q->free_nodes.count) {
@@ -260,6 +262,7 @@ void node_done(streams *q, node *n, ps time) {
     queue_release(q, n);
   }
   if (own->destroyed && own->tail == n->index) stream_drop(q, own);
+  if (q->profile->pending.count) profile_operation_over(q->profile, n->profiled, time);
   queue_release(q, n);
 }
 

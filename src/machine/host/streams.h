@@ -23,6 +23,7 @@ typedef struct node { /* an operation in a stream */
   const sm_set *sms; /* a launch's; NULL: all */
   bool only_kernels; /* nothing but launches was unfinished before it */
   bool waited;       /* for what it declares */
+  uint32_t profiled; /* calls of cudaProfilerStart and ...Stop before it (profile.h) */
 } node;
 
 typedef struct stream {
@@ -55,6 +56,7 @@ typedef struct streams {
   struct observer *observer;
   struct host *host; /* that a stream which cannot be simulated fails */
   struct answers *answers;
+  struct profile *profile;
   /* its own state */
   FF_VEC(stream) items;
   FF_VEC(node *) nodes; /* [0] unused */

@@ -88,7 +88,7 @@ void history_widen(sim_history *h, uint64_t time) {
 }
 
 void history_spread(sim_history *h, history_series series, uint64_t begin, uint64_t end, uint64_t amount) {
-  if (!h || !amount) return;
+  if (!h || !amount || h->paused) return;
   uint32_t first = history_bin(h, begin), last = end > begin ? history_bin(h, end - 1) : first;
   first = history_bin(h, begin); /* the bins may be wider now */
   uint64_t before = 0;
@@ -111,7 +111,7 @@ void history_level(sim_history *h, history_series series, uint64_t time, uint64_
 
 #define NOTE(h, list, item)                                          \
   do {                                                               \
-    if (!(h)) return;                                                \
+    if (!(h) || (h)->paused) return;                                 \
     if ((h)->list.count < HISTORY_EVENTS) FF_PUSH(&(h)->list, item); \
     else (h)->list##_left_out++;                                     \
   } while (0)
@@ -121,7 +121,7 @@ void history_note_copy(sim_history *h, history_copy copy) { NOTE(h, copies, copy
 void history_note_batch(sim_history *h, history_batch batch) { NOTE(h, batches, batch); }
 
 void history_note_transfer(sim_history *h, history_transfer transfer) {
-  if (!h) return;
+  if (!h || h->paused) return;
   size_t *open = transfer.in ? &h->open_in : &h->open_out;
   history_transfer *last = *open ? &h->transfers.items[*open - 1] : NULL;
   if (last && last->cause == transfer.cause && last->end == transfer.begin) {
@@ -169,6 +169,7 @@ static uint32_t block_index(const history_blocks *blocks, uint64_t offset) {
 }
 
 void history_note_block(sim_history *h, uint32_t owner, uint32_t id, uint64_t offset, uint32_t kernel) {
+  if (h->paused) return;
   offset -= offset % LINE_BYTES;
   while (h->block_sets.count <= owner) FF_PUSH(&h->block_sets, NULL);
   history_blocks *blocks = h->block_sets.items[owner];

@@ -130,6 +130,8 @@ typedef struct sim_history {
   uint32_t sampled;     /* bins before this one have their levels */
   uint32_t map_sampled; /* and a map's before this one */
   bool keeps_resident;  /* maps say what is in GPU memory */
+  bool profiled;        /* it has only ranges of the program (profile.h): */
+  bool paused;          /* nothing is added but levels (profile.h) */
   uint64_t series[HISTORY_SERIES_COUNT][HISTORY_BINS];
   struct {
     history_kernel *items;
@@ -183,7 +185,7 @@ static inline uint32_t history_bin(sim_history *h, uint64_t time) {
 }
 
 static inline void history_add(sim_history *h, history_series series, uint64_t time, uint64_t amount) {
-  if (h && amount) h->series[series][history_bin(h, time)] += amount;
+  if (h && amount && !h->paused) h->series[series][history_bin(h, time)] += amount;
 }
 /* Shares the amount out over [begin, end) in proportion to time. */
 void history_spread(sim_history *h, history_series series, uint64_t begin, uint64_t end, uint64_t amount);

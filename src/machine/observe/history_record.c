@@ -29,6 +29,7 @@ static history_block *block_of(observer *o, const pager_unit *unit, uint64_t add
 }
 
 void record_access(observer *o, const pager_unit *unit, uint64_t address, ps time) {
+  if (o->history->paused) return;
   uint32_t bin = history_bin(o->history, time);
   history_map *map = map_of(o, unit);
   o->history->series[HISTORY_accesses][bin]++;
@@ -38,6 +39,7 @@ void record_access(observer *o, const pager_unit *unit, uint64_t address, ps tim
 }
 
 void record_fault(observer *o, const pager_unit *unit, uint64_t address, ps time) {
+  if (o->history->paused) return;
   history_add(o->history, HISTORY_faults, time, 1);
   history_add(o->history, HISTORY_refaults, time, unit->evicted);
   history_map *map = map_of(o, unit);
@@ -49,6 +51,7 @@ void record_fault(observer *o, const pager_unit *unit, uint64_t address, ps time
 /* A unit may cover several rows: each gets its bytes. */
 void record_evicted(observer *o, const pager_unit *unit, uint64_t address, bool write_back, ps time) {
   sim_history *h = o->history;
+  if (h->paused) return;
   history_add(h, HISTORY_evicted_bytes, time, pager_bytes(o->pager, unit));
   if (write_back) history_add(h, HISTORY_written_back_bytes, time, pager_bytes(o->pager, unit));
   if (unit->prefetched && !unit->last_use)
@@ -217,7 +220,8 @@ static uint64_t used_allocations(const observer *o) {
 
 sim_history *record_copy(observer *o, ps end) {
   sim_history *copy = history_copy_of(o->history, end, resident_bytes(o));
-  copy->maps_left_out = used_allocations(o) - copy->maps.count;
+  /* what was used outside of the ranges has no map, and lacks none */
+  if (!copy->profiled || copy->maps.count == HISTORY_MAPS) copy->maps_left_out = used_allocations(o) - copy->maps.count;
   sample_maps(o, copy, (copy->bins + (1u << HISTORY_MAP_SHIFT) - 1) >> HISTORY_MAP_SHIFT);
   return copy;
 }

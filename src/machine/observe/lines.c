@@ -16,6 +16,7 @@ void lines_free(line_table *table) {
     kernel_lines *k = table->kernels.items[i];
     for (size_t n = 0; n < k->items.count; n++) free(k->items.items[n]);
     free(k->items.items);
+    free(k->offsets.items);
     free(k->buckets);
     free(k->name);
     free(k);
@@ -74,17 +75,31 @@ sim_counters *lines_at(kernel_lines *k, uint32_t pc) {
   return &item->counters;
 }
 
-static void add(sim_counters *to, const sim_counters *more) {
-#define X(name, unit, help) to->name += more->name;
-#include "machine/observe/counters.def"
-#undef X
-}
-
 void lines_add(const line_table *table, uint32_t number, sim_counters *to) {
   for (size_t i = 0; i < table->kernels.count; i++) {
     const kernel_lines *k = table->kernels.items[i];
-    for (size_t n = 0; k->number == number && n < k->items.count; n++) add(to, &k->items.items[n]->counters);
+    for (size_t n = 0; k->number == number && n < k->items.count; n++)
+      sim_counters_add(to, &k->items.items[n]->counters);
   }
+}
+
+void lines_profile(line_table *table, bool start) {
+  table->inside = start;
+  for (size_t i = 0; i < table->kernels.count; i++) {
+    kernel_lines *k = table->kernels.items[i];
+    while (k->offsets.count < k->items.count) FF_PUSH(&k->offsets, (sim_counters){0});
+    for (size_t n = 0; n < k->items.count; n++)
+      if (start) sim_counters_subtract(&k->offsets.items[n], &k->items.items[n]->counters);
+      else sim_counters_add(&k->offsets.items[n], &k->items.items[n]->counters);
+  }
+}
+
+/* Of the n-th instruction. */
+static sim_counters reported(const kernel_lines *k, size_t n) {
+  sim_counters counters = {0};
+  if (!k->table->profiled || k->table->inside) counters = k->items.items[n]->counters;
+  if (n < k->offsets.count) sim_counters_add(&counters, &k->offsets.items[n]);
+  return counters;
 }
 
 /* Codes of one kernel stay in the order in which they were launched first. */
@@ -100,15 +115,18 @@ void lines_copy(const line_table *table, sim_result *result) {
   result->lines_kept = true;
   for (size_t i = 0; i < table->kernels.count; i++) {
     const kernel_lines *k = table->kernels.items[i];
-    for (size_t n = 0; n < k->items.count; n++)
-      result->lines[result->line_count++] = (sim_line_result){.kernel = k->number,
-                                                              .code = (uint32_t)i,
-                                                              .module = k->module,
-                                                              .symbol = k->symbol,
-                                                              .pc = k->items.items[n]->pc,
-                                                              .counters = k->items.items[n]->counters};
+    for (size_t n = 0; n < k->items.count; n++) {
+      sim_line_result *line = &result->lines[result->line_count];
+      *line = (sim_line_result){.kernel = k->number,
+                                .code = (uint32_t)i,
+                                .module = k->module,
+                                .symbol = k->symbol,
+                                .pc = k->items.items[n]->pc,
+                                .counters = reported(k, n)};
+      result->line_count += !table->profiled || line->counters.accesses;
+    }
   }
-  FF_CHECK(result->line_count == table->item_count);
+  FF_CHECK(table->profiled || result->line_count == table->item_count);
   qsort(result->lines, result->line_count, sizeof *result->lines, by_place);
   result->codes = ff_alloc((table->codes.count + 1) * sizeof *result->codes);
   result->code_count = (uint32_t)table->codes.count;

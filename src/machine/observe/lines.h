@@ -29,15 +29,18 @@ typedef struct kernel_lines { /* one code of a kernel, in one range of the progr
   uint32_t module;      /* as in trace_launch: which code it is */
   uint64_t symbol;
   char *name;
-  FF_VEC(line_item *) items; /* in the order of their first accesses; an item stays where it is */
-  uint32_t *buckets;         /* by pc: index in items + 1, 0: free; twice as many as items, or more */
-  uint32_t bucket_count;     /* a power of two; 0: none */
+  FF_VEC(line_item *) items;    /* in the order of their first accesses; an item stays where it is */
+  uint32_t *buckets;            /* by pc: index in items + 1, 0: free; twice as many as items, or more */
+  uint32_t bucket_count;        /* a power of two; 0: none */
+  FF_VEC(sim_counters) offsets; /* of items (profile.h); further items have none yet: 0 */
 } kernel_lines;
 
 typedef struct line_table {
   FF_VEC(kernel_lines *) kernels;
   FF_VEC(sim_code) codes; /* modules of the program so far, in its order; texts are the stream's */
   uint32_t item_count;
+  bool profiled; /* only ranges of the program are reported (profile.h), */
+  bool inside;   /* and it is in one */
 } line_table;
 
 line_table *lines_create(void);
@@ -49,7 +52,10 @@ kernel_lines *lines_of_launch(line_table *table, const trace_launch *launch, uin
 sim_counters *lines_at(kernel_lines *kernel, uint32_t pc);
 /* Adds what the instructions of a kernel (by its number) have counted. */
 void lines_add(const line_table *table, uint32_t number, sim_counters *to);
-/* A copy of all of them, in order of kernel and pc, and of the codes, into result->lines and result->codes. */
+/* A range of the program in which it is profiled starts or stops (profile.h). */
+void lines_profile(line_table *table, bool start);
+/* A copy of all of them, in order of kernel and pc, and of the codes, into result->lines and result->codes. If only
+ * ranges are reported, what is of these; and only instructions of which something is. */
 void lines_copy(const line_table *table, sim_result *result);
 
 #endif

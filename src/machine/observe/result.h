@@ -87,6 +87,8 @@ typedef struct sim_result { /* one manager on one machine */
   /* bytes that came to the GPU by paging: after they had been evicted to make room; the rest. Not in files */
   uint64_t came_back, came_first;
   sim_sampling sampling;
+  bool profiled;     /* only what happened between cudaProfilerStart and cudaProfilerStop is in it; not in files, as */
+  uint64_t profiles; /* how many such ranges have begun */
   sim_stacks stacks; /* count 0: the machine has none */
   sim_tiers tiers;
   sim_kernel_result *kernels; /* owned; sim_result_free */
@@ -102,6 +104,14 @@ typedef struct sim_result { /* one manager on one machine */
 } sim_result;
 
 void sim_result_free(sim_result *result);
+
+/* Each counter, modulo 2^64. */
+void sim_counters_add(sim_counters *to, const sim_counters *more);
+void sim_counters_subtract(sim_counters *to, const sim_counters *less);
+
+/* Of a profiled result with its history and lines: kernels that did nothing in the ranges are left out, and the others
+ * numbered anew. */
+void sim_result_drop_idle(sim_result *result);
 
 /* Ratios that the reports show; 0 where the denominator is 0. */
 double sim_link_utilisation(const sim_counters *c); /* busy time of the busier direction / time */

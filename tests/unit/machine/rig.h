@@ -34,7 +34,7 @@ typedef struct rig {
   uint32_t ranges;
   bool gap;
   const char *prefetch, *evict, *page, *faults, *access_counters, *advise;
-  bool write_back_overlaps, history, l2_flush;
+  bool write_back_overlaps, history, l2_flush, lines, profile;
   uint32_t sample;
   watermarks watermarks;
   double gpu_memory_share;
@@ -150,6 +150,8 @@ static inline void rig_start(rig *r) {
                          .gap_chosen = r->gap,
                          .write_back_overlaps = r->write_back_overlaps,
                          .history = r->history,
+                         .lines = r->lines,
+                         .profile = r->profile,
                          .l2_flush = r->l2_flush,
                          .sample = r->sample,
                          .offload = r->offload,

@@ -125,6 +125,7 @@ static void make_operation(const shape *s, uint64_t op, uint64_t launches, trace
     out->launch = launch;
     break;
   case TRACE_OP_STREAM_CREATE: out->stream_create.flags = 1; break;
+  case TRACE_OP_PROFILE: out->profile.start = r & 1; break;
   case TRACE_OP_STREAM_SMS:
     for (uint32_t i = 0; i < TRACE_SMS_MAX / 64; i++) out->sms.mask[i] = mix(r + i);
     break;
@@ -516,9 +517,9 @@ static void what_is_no_trace_is_refused(void **state) {
   write_bytes(path, "something else, and long enough", 31);
   assert_int_equal(trace_file_open(path, &file, &error), FF_PARSE);
   assert_non_null(strstr(error.message, "no trace"));
-  write_bytes(path, "FFTRACE\n\21\0\0\0\0\0\0\0", 16);
+  write_bytes(path, "FFTRACE\n\41\0\0\0\0\0\0\0", 16);
   assert_int_equal(trace_file_open(path, &file, &error), FF_PARSE);
-  assert_non_null(strstr(error.message, "version 17"));
+  assert_non_null(strstr(error.message, "version 33"));
   unlink(path);
   assert_int_equal(trace_file_open(path, &file, &error), FF_IO);
   assert_int_equal(trace_file_open(folder, &file, &error), FF_IO);

@@ -102,6 +102,8 @@ static const ff_trace_operation operations[] = {
     {.kind = FF_TRACE_FREE_RESERVATION, .as.mapping = {.address = 1 << 21, .bytes = 1 << 24}},
     {.kind = FF_TRACE_STREAM_SMS, .stream = 2, .as.sms = {{1, 0, UINT64_MAX, UINT64_C(1) << 63}}},
     {.kind = FF_TRACE_STREAM_DESTROY, .stream = 2},
+    {.kind = FF_TRACE_PROFILE, .number = 1},
+    {.kind = FF_TRACE_PROFILE, .number = 0},
     {.kind = FF_TRACE_SYNC_DEVICE},
     {.kind = FF_TRACE_FREE, .as.allocation = {.address = 4096, .id = 3}},
 };
@@ -311,7 +313,8 @@ static void test_operations_refused(void **state) {
   bad(ff_trace_put_operation(NULL, OP(.kind = FF_TRACE_HOST_CALL), &error), "no writer");
   bad(ff_trace_put_operation(w, NULL, &error), "no operation");
   bad(ff_trace_put_operation(w, OP(.kind = (ff_trace_operation_kind)99), &error), "an unknown kind");
-  bad(ff_trace_put_operation(w, OP(.kind = FF_TRACE_STREAM_SMS + 1), &error), "an unknown kind");
+  bad(ff_trace_put_operation(w, OP(.kind = FF_TRACE_PROFILE + 1), &error), "an unknown kind");
+  bad(ff_trace_put_operation(w, OP(.kind = FF_TRACE_PROFILE, .number = 2), &error), "neither a start (1) nor a stop");
   bad(ff_trace_put_operation(w, OP(.kind = FF_TRACE_LAUNCH), &error), "ff_trace_put_launch");
   bad(ff_trace_put_operation(w, OP(.kind = FF_TRACE_ALLOCATE, .as.allocation = {.address = 4096, .bytes = UINT64_MAX}),
                              &error),
@@ -512,7 +515,7 @@ static void test_damage(void **state) {
   good(ff_trace_open(path, &r, &error));
   assert_false(ff_trace_information(r)->whole);
   ff_trace_close(r);
-  spill("FFTRACE\n\21\0\0\0\0\0\0\0", 16);
+  spill("FFTRACE\n\41\0\0\0\0\0\0\0", 16);
   assert_int_equal(ff_trace_open(path, &r, &error), FF_TRACE_NO_TRACE);
   spill("no trace", 8);
   assert_int_equal(ff_trace_open(path, &r, &error), FF_TRACE_NO_TRACE);
