@@ -24,7 +24,8 @@ static void wire_memory(sim *s, device *d) {
                        .slices_per_channel = (spec->l2_slices + spec->channels - 1) / spec->channels,
                        .by_slices = divider_make(spec->l2_slices),
                        .by_row = divider_make(spec->row_bytes),
-                       .by_banks = divider_make(spec->banks)};
+                       .by_banks = divider_make(spec->banks),
+                       .bank_bits = spec->bank_permutation ? (uint32_t)__builtin_ctzll(spec->banks) : 0};
   s->placing = (placing){.hash = d->hash,
                          .frames = d->frames,
                          .space = s->space,

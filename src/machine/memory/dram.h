@@ -70,6 +70,12 @@ static inline ps bank_column(const timing *t, dram_channel *channel, dram_bank *
   return column + t->t_rcd;
 }
 
+/* The bank's columns are taken until then. A hit of the row before is over before the next row is open and leaves that
+ * as it is: when a bank is ready never goes back. */
+static inline void bank_take(dram_bank *bank, ps until) {
+  if (bank->ready < until) bank->ready = until;
+}
+
 /* All writes that were taken over: if there were reads before, the bus is turned round, and back later; it carries the
  * writes row by row. Returns when that is over. */
 static inline ps write_batch(const timing *t, dram_channel *channel, ps ask, ps at, const tally *tally) {
@@ -77,8 +83,9 @@ static inline ps write_batch(const timing *t, dram_channel *channel, ps ask, ps 
   for (uint32_t i = 0; i < channel->queued; i++) {
     dram_write *w = &channel->writes[i];
     ps burst = t->dram_write[w->sectors], column = bank_column(t, channel, w->bank, w->row, ask, at, tally);
-    w->bank->ready = column + burst;
-    w->bank->written = column + t->t_cl + burst + t->t_wr;
+    bank_take(w->bank, column + burst);
+    ps written = column + t->t_cl + burst + t->t_wr;
+    if (w->bank->written < written) w->bank->written = written;
     bursts += burst;
     if (last < column + t->t_cl + burst) last = column + t->t_cl + burst;
   }

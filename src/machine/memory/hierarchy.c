@@ -25,6 +25,16 @@ typedef struct place { /* of a physical address */
   uint32_t set;
 } place;
 
+/* Rows go round the banks, in each round in another order: the bank's number XOR those pieces of the row's that are as
+ * long (Zhang, Zhu and Zhang, MICRO 2000, take the lowest such piece of the cache's tag). Streams whose distance is any
+ * power of two lie in different banks so. */
+static inline uint64_t bank_number(const memory *y, uint64_t row_number, uint64_t row) {
+  uint32_t bits = y->bank_bits;
+  uint64_t mixed = row ^ row >> bits;
+  mixed ^= mixed >> 2 * bits;
+  return (row_number - row * y->by_banks.by) ^ (mixed & ((UINT64_C(1) << bits) - 1));
+}
+
 /* 256-byte pieces go round the slices; each slice sees its pieces as one dense range, and so does each channel, whose
  * rows go round its banks. Where the L2 has two sides, slices 2 i and 2 i + 1 are each other's: two neighbours go to
  * them in an order that no stride of addresses keeps to. */
@@ -35,7 +45,7 @@ static inline place place_interleaved(const memory *y, uint64_t address) {
   uint64_t line = inside << 1 | (address >> 7 & 1);
   uint64_t local = (inside * y->slices_per_channel + slice->part) << 8 | (address & 255);
   uint64_t row_number = divide(local, &y->by_row), row = divide(row_number, &y->by_banks);
-  return (place){slice, &slice->channel->banks[row_number - row * y->by_banks.by], (int64_t)row, (address >> 7) + 1,
+  return (place){slice, &slice->channel->banks[bank_number(y, row_number, row)], (int64_t)row, (address >> 7) + 1,
                  (uint32_t)modulo(line, &slice->cache.sets)};
 }
 
@@ -64,7 +74,7 @@ static ps dram_access(memory *y, const place *p, uint32_t sectors, bool write, p
                        tally);
   }
   ps burst = bus_time(t, channel, sectors, write), column = bank_column(t, channel, bank, row, ask, at, tally);
-  bank->ready = column + burst;
+  bank_take(bank, column + burst);
   ps end = column + t->t_cl + burst;
   ps begin = server_take(&channel->bus, ask, ask, burst);
   if (end < begin + burst) end = begin + burst;

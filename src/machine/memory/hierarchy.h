@@ -43,6 +43,7 @@ typedef struct memory {
   dram_channel *channels;
   uint64_t slices_per_channel;
   divider by_slices, by_row, by_banks;
+  uint32_t bank_bits; /* of a bank's number, which those of the row's permute; 0: they do not */
 } memory;
 
 typedef struct request {

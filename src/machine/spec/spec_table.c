@@ -405,6 +405,8 @@ static ff_status check_tiers(const machine_spec *spec, ff_error *error) {
 ff_status spec_check(const machine_spec *spec, ff_error *error) {
   if (!power_of_two(spec->page_bytes)) return ff_fail(error, FF_INVALID, "page_bytes must be a power of two");
   if (!power_of_two(spec->row_bytes)) return ff_fail(error, FF_INVALID, "row_bytes must be a power of two");
+  if (spec->bank_permutation && !power_of_two(spec->banks))
+    return ff_fail(error, FF_INVALID, "banks must be a power of two where bank_permutation is 1");
   if (!power_of_two(spec->fault_page_bytes))
     return ff_fail(error, FF_INVALID, "fault_page_bytes must be a power of two");
   if (spec->piece_bytes && !power_of_two(spec->piece_bytes))

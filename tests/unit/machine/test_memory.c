@@ -65,6 +65,11 @@ static void long_row_cycle(machine_spec *s) {
   s->t_rc = 1000;
 }
 
+static void permuted(machine_spec *s) {
+  big_pages(s);
+  s->bank_permutation = 1;
+}
+
 static void test_rows(void **state) {
   ps first = beyond_warm(big_pages, one_miss);
   assert_int_equal(beyond_warm(big_pages, same_row) - first, (DRAM_PATH + COLUMN_NS + BURST_LINE_NS) * NS);
@@ -75,6 +80,18 @@ static void test_rows(void **state) {
   ps opened = 100 * NS, later = 1000 * NS + opened;
   ps expected = later + (OPEN_NS + COLUMN_NS + BURST_LINE_NS + 100) * NS;
   assert_int_equal(beyond_warm(long_row_cycle, other_row), expected);
+}
+
+static void whole_round(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
+  warm(w);
+  for (uint64_t n = 0; n < 32; n++) rig_load_wait(w, CHANNEL_PIECE(8 * (48 + n)));
+}
+/* With permuted banks the 17th row is in another bank than the first; 32 rows are still two of each bank. */
+static void test_rows_permute_the_banks(void **state) {
+  ps first = beyond_warm(permuted, one_miss), opened = (DRAM_PATH + OPEN_NS + COLUMN_NS + BURST_LINE_NS) * NS;
+  assert_int_equal(beyond_warm(permuted, other_row) - first, opened);
+  assert_int_equal(beyond_warm(permuted, same_row) - first, (DRAM_PATH + COLUMN_NS + BURST_LINE_NS) * NS);
+  assert_int_equal(beyond_warm(permuted, whole_round), beyond_warm(big_pages, whole_round));
 }
 
 /* ---- MSHRs ---- */
@@ -279,8 +296,12 @@ static void test_dram_shares(void **state) {
 
 /* ---- writes in batches ---- */
 
-static void batches(machine_spec *s) { /* of 16 lines; to turn the bus takes as long as these */
+static void apart(machine_spec *s) { /* what is read and what is written would meet in banks */
   wide(s);
+  s->bank_permutation = 1;
+}
+static void batches(machine_spec *s) { /* of 16 lines; to turn the bus takes as long as these */
+  apart(s);
   s->dram_write_batch = 16;
   s->t_turn = 16 * BURST_LINE_NS;
 }
@@ -292,7 +313,7 @@ static void test_batches_turn_the_bus_once(void **state) {
   assert_true((double)c.kernel_ps >= 0.99 * least * NS && (double)c.kernel_ps < 1.1 * least * NS);
   /* Writes alone turn nothing, and no more of them are taken over than memory can do. */
   sim_counters together = rig_run(batches, (rig_kernel){.blocks = 64, .warps = 16, .warp = write_much}),
-               alone = rig_run(wide, (rig_kernel){.blocks = 64, .warps = 16, .warp = write_much});
+               alone = rig_run(apart, (rig_kernel){.blocks = 64, .warps = 16, .warp = write_much});
   assert_true(gbs(together.dram_write_bytes, together.kernel_ps) <= 384);
   assert_true((double)together.kernel_ps < 1.05 * (double)alone.kernel_ps);
   assert_true((double)together.kernel_ps > 0.9 * (double)alone.kernel_ps);
@@ -336,6 +357,17 @@ static void two_writes_between(trace_writer *w, uint64_t b, uint32_t i, const vo
 static void test_an_open_row_is_used(void **state) {
   ps first = beyond_warm(slow_rows, one_miss) + (25 * 4 + 1) * NS, hit = (DRAM_PATH + COLUMN_NS + BURST_LINE_NS) * NS;
   assert_int_equal(beyond_warm(slow_rows, two_writes_between), first + hit);
+}
+
+static void then_the_next_row(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
+  two_writes_between(w, b, i, c);
+  rig_load_wait(w, CHANNEL_PIECE(8 * 16 + 2));
+}
+/* Who used the old row meanwhile has not opened the next one earlier: it opens 1 us after the first one, which did so
+ * 100 ns after its load, and takes the two writes' bursts first. */
+static void test_a_bank_is_never_ready_earlier(void **state) {
+  ps opened = (100 + 1000 + OPEN_NS + 2 * BURST_LINE_NS) * NS;
+  assert_int_equal(beyond_warm(slow_rows, then_the_next_row), opened + (COLUMN_NS + BURST_LINE_NS + 100) * NS);
 }
 
 static void paced_rows(machine_spec *s) {
@@ -434,6 +466,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_latencies),
       cmocka_unit_test(test_rows),
+      cmocka_unit_test(test_rows_permute_the_banks),
       cmocka_unit_test(test_mshrs),
       cmocka_unit_test(test_write_policies),
       cmocka_unit_test(test_dirty_lines_go_to_dram),
@@ -447,6 +480,7 @@ int main(void) {
       cmocka_unit_test(test_batches_turn_the_bus_once),
       cmocka_unit_test(test_reads_go_before_writes),
       cmocka_unit_test(test_an_open_row_is_used),
+      cmocka_unit_test(test_a_bank_is_never_ready_earlier),
       cmocka_unit_test(test_rows_are_opened_one_by_one),
       cmocka_unit_test(test_l2_bandwidth),
       cmocka_unit_test(test_network_ports),

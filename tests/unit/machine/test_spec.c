@@ -272,6 +272,8 @@ static void values_that_contradict_each_other_are_refused(void **state) {
   refused("page_bytes: {value: 4K", "page_bytes: {value: 5000", NULL, "page_bytes must be a power of two");
   refused("shared_per_block: {value: 48K", "shared_per_block: {value: 64K", NULL, "shared_per_block must not be above");
   refused("max_threads: {value: 1536", "max_threads: {value: 1537", NULL, "max_threads must be a multiple");
+  refused("banks: {value: 16", "bank_permutation: {value: 1, source: x}\n  banks: {value: 12", NULL,
+          "banks must be a power of two where bank_permutation is 1");
   refused("l1_ways: {value: 4", "l1_ways: {value: 400", NULL, "l1_bytes must hold");
 }
 
