@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What follows from the states of units and is kept so that nobody has to walk them: the sets of pages that policies
+/* What follows from the states of units and is kept so that none has to be walked: the sets of pages that policies
  * see, the sets of windows that can be evicted, the latest use of each group, the pages of the page table. A unit whose
  * state has changed is *marked*, and policies are *told* if it came or left.
  *
  * Units that change in the same way one behind the other, as those of a transfer do, are marked at once
- * (pager_marks): the change of a unit costs some instructions, that of what is kept of its chunk some hundreds. Nobody
+ * (pager_marks): the change of a unit costs some instructions, that of what is kept of its chunk some hundreds. No one
  * may look at what is kept in between, so they are marked before a policy is asked, before room is made and before a
  * warp is woken. */
 #include "paging/pager.h"
