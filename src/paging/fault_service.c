@@ -109,11 +109,12 @@ static bool nack_start(pager *p, fault_request *request, uint32_t nack) {
   if (p->config.flight_limit && p->flight_count >= p->config.flight_limit) return false;
   pager_flight_kind kind = pager_flight_kind_of(p, unit, request->warp);
   if (!flight_room(p, request, unit, n->address, kind)) return false;
+  uint64_t last_use = kind == PAGER_FLIGHT_WRITABLE ? unit->last_use : 0;
   unit->state = PAGER_IN_FLIGHT;
   unit->flight_kind = kind;
   unit->flight = pager_flight_take(p) & PAGER_INDEX_MAX;
   unit->prefetched = false;
-  unit->source = (kind <= PAGER_FLIGHT_COPIED ? pager_source(p, unit, n->address) : 0u) & 31u;
+  unit->source = kind <= PAGER_FLIGHT_COPIED ? pager_source(p, unit, n->address) : 0;
   uint32_t flight = unit->flight;
   uint64_t address = n->address, window = address & ~(p->config.unit_bytes - 1);
   pager_mark(p, address, unit);
@@ -121,6 +122,7 @@ static bool nack_start(pager *p, fault_request *request, uint32_t nack) {
   if (kind < PAGER_FLIGHT_ZEROED) pager_tier_gpu(p, unit, address);
   uint64_t lands = p->config.hooks.start(p->config.hooks.context, request, address, flight, unit, room);
   pager_flight_set(p, flight, window, p->config.unit_bytes, lands);
+  p->flights.items[flight].last_use = last_use;
   if (kind >= PAGER_FLIGHT_MAPPED) return true; /* nothing moves, so nothing moves along with it */
   if (p->config.ranges) pager_partial(p, request, address);
   pager_prefetch(p, request, &(ff_fault){.address = address, .time = p->now, .sm = request->sm}, 1);
@@ -255,8 +257,9 @@ void pager_end_tracked(pager *p, pager_unit *unit) {
 
 /* A flight that brought no bytes. Policies are told nothing: what lies in GPU memory is the same as before. */
 static void unit_permitted(pager *p, pager_unit *unit, uint64_t address) {
-  unit->flight = 0;
-  if (unit->flight_kind == PAGER_FLIGHT_MAPPED) {
+  bool mapped = unit->flight_kind == PAGER_FLIGHT_MAPPED;
+  unit->last_use = p->flights.items[unit->flight].last_use;
+  if (mapped) {
     unit->state = PAGER_REMOTE;
   } else {
     unit->state = PAGER_RESIDENT;
@@ -278,18 +281,19 @@ static void unit_arrives(pager *p, pager_unit *unit, uint64_t address, pager_mar
     return;
   }
   FF_ASSERT(!unit->departs);
+  pager_flight_kind kind = unit->flight_kind;
+  uint8_t source = unit->source;
   unit->state = PAGER_RESIDENT;
-  unit->gpu_newest = unit->cpu_newest;
-  unit->duplicate = unit->flight_kind == PAGER_FLIGHT_COPIED;
-  pager_note(p, unit, address, unit->duplicate ? OWNERS_COPIES : OWNERS_TAKES, unit->source);
-  if (unit->source && !unit->duplicate) pager_came_from_device(p, unit);
-  unit->flight = unit->source = 0;
   unit->last_use = 0;
+  unit->gpu_newest = unit->cpu_newest;
+  unit->duplicate = kind == PAGER_FLIGHT_COPIED;
+  pager_note(p, unit, address, unit->duplicate ? OWNERS_COPIES : OWNERS_TAKES, source);
+  if (source && !unit->duplicate) pager_came_from_device(p, unit);
   unit->fresh = unit->nacks != 0;
   if (!p->allocations.items[unit->allocation].users) p->no_unused = false;
   p->in_flight -= pager_bytes(p, unit);
   p->resident += pager_bytes(p, unit);
-  if (unit->flight_kind == PAGER_FLIGHT_ZEROED) {
+  if (kind == PAGER_FLIGHT_ZEROED) {
     p->filled += pager_bytes(p, unit);
     if (!unit->evicted) p->zeroed_first += pager_bytes(p, unit);
     pager_zeroed(p, unit);
@@ -330,7 +334,7 @@ void pager_depart(pager *p, uint32_t flight) {
   pager_flight f = p->flights.items[flight];
   pager_walk w = pager_walk_begin(p, f.address, f.bytes);
   for (pager_unit *unit; (unit = pager_walk_next(&w));) {
-    if (unit->flight != flight || !unit->departs) continue;
+    if (!pager_flies(unit, flight) || !unit->departs) continue;
     unit->departs = false;
     p->config.hooks.left(p->config.hooks.context, w.address, unit); /* it is mapped nowhere until it has landed */
   }
@@ -342,7 +346,7 @@ void pager_complete(pager *p, uint32_t flight) {
   pager_walk w = pager_walk_begin(p, f.address, f.bytes);
   pager_marks marks = {0};
   for (pager_unit *unit; (unit = pager_walk_next(&w));)
-    if (unit->flight == flight) unit_arrives(p, unit, w.address, &marks);
+    if (pager_flies(unit, flight)) unit_arrives(p, unit, w.address, &marks);
   pager_marks_end(p, &marks);
   p->flights.items[flight] = (pager_flight){.next_free = p->free_flight};
   p->free_flight = flight;

@@ -66,8 +66,7 @@ static bool mark_sets(const pager *p, pager_chunk *chunk, uint64_t window) {
   uint32_t u = (uint32_t)((window - (chunk->number << PAGER_CHUNK_SHIFT)) >> p->unit_shift);
   const pager_unit *unit = &chunk->units[u];
   int sets = pager_sets_of(p, unit);
-  while (unit->sibling) {
-    unit = p->siblings[unit->sibling];
+  while ((unit = pager_unit_next(p, chunk, unit))) {
     int others = pager_sets_of(p, unit);
     if (others > sets) sets = others;
   }
@@ -87,12 +86,13 @@ static bool mark_sets(const pager *p, pager_chunk *chunk, uint64_t window) {
 static void mark_use(pager *p, pager_chunk *chunk, uint64_t window) {
   uint64_t offset = window - (chunk->number << PAGER_CHUNK_SHIFT);
   uint32_t group = (uint32_t)(offset / FF_GROUP_BYTES);
-  for (const pager_unit *unit = &chunk->units[offset >> p->unit_shift];; unit = p->siblings[unit->sibling]) {
-    if (unit->last_use && unit->last_use >= chunk->group_use[group]) {
+  for (const pager_unit *unit = &chunk->units[offset >> p->unit_shift]; unit; unit = pager_unit_next(p, chunk, unit)) {
+    if (unit->state == PAGER_IN_FLIGHT) { /* one that becomes writable was there before */
+      if (unit->flight_kind == PAGER_FLIGHT_WRITABLE) chunk->group_stale |= UINT32_C(1) << group;
+    } else if (unit->last_use && unit->last_use >= chunk->group_use[group]) {
       if (unit->state == PAGER_RESIDENT) chunk->group_use[group] = unit->last_use;
       else chunk->group_stale |= UINT32_C(1) << group;
     }
-    if (!unit->sibling) break;
   }
 }
 
@@ -138,7 +138,7 @@ static void mark_unit(const pager *p, pager_chunk *chunk, uint64_t window, const
 /* Are all units of the window there? */
 static bool is_at(const pager *p, const pager_chunk *chunk, uint32_t window, pager_state place) {
   const pager_unit *unit = &chunk->units[window];
-  while (unit->sibling && unit->state == place) unit = p->siblings[unit->sibling];
+  while (unit->shared && unit->state == place) unit = pager_unit_next(p, chunk, unit);
   return unit->state == place;
 }
 
@@ -192,7 +192,7 @@ static void mark_pages(pager *p, pager_chunk *chunk, uint64_t window) {
   uint64_t end = page + (p->config.unit_bytes > FF_PAGE_BYTES ? p->config.unit_bytes : FF_PAGE_BYTES);
   uint32_t from = (uint32_t)((page - base) / FF_PAGE_BYTES), to = (uint32_t)((end - base) / FF_PAGE_BYTES);
   const pager_unit *only = &chunk->units[(page - base) >> p->unit_shift];
-  if (p->config.unit_bytes >= FF_PAGE_BYTES && to - from <= 64 && !only->sibling &&
+  if (p->config.unit_bytes >= FF_PAGE_BYTES && to - from <= 64 && !only->shared &&
       pager_bytes(p, only) == p->config.unit_bytes) {
     mark_pages_of(chunk, from / 64, UINT64_MAX >> (64 - (to - from)) << from % 64, marks_of(only));
     return;
@@ -204,10 +204,8 @@ static void mark_pages(pager *p, pager_chunk *chunk, uint64_t window) {
   set_pages(&chunk->cleaned, from, to, false);
   for (int absent = 0; absent < 2; absent++)
     for (uint64_t at = page; at < end; at += p->config.unit_bytes)
-      for (const pager_unit *u = &chunk->units[(at - base) >> p->unit_shift];; u = p->siblings[u->sibling]) {
+      for (const pager_unit *u = &chunk->units[(at - base) >> p->unit_shift]; u; u = pager_unit_next(p, chunk, u))
         mark_unit(p, chunk, at, u, absent);
-        if (!u->sibling) break;
-      }
 }
 
 /* The chunk has some windows more and others less in a set. *turned: as of mark_sets. */
@@ -227,7 +225,7 @@ static bool mark_word(const pager *p, pager_chunk *chunk, uint32_t first, uint32
   for (uint32_t u = first; u < end; u++) {
     const pager_unit *unit = &chunk->units[u];
     uint64_t bit = UINT64_C(1) << u % 64;
-    if (unit->sibling) return false;
+    if (unit->shared) return false;
     if (!unit->allocation) continue;
     if (unit->state == PAGER_RESIDENT) {
       valid |= bit;

@@ -87,10 +87,10 @@ bool pager_in_set(const pager *p, const pager_unit *unit, pager_set set) { retur
 pager_unit *pager_held_next(pager_held *h) {
   pager *p = h->p;
   while (h->sibling || held_advance(h)) {
-    pager_unit *unit = h->sibling ? p->siblings[h->sibling] : &h->chunk->units[h->window];
+    pager_unit *unit = h->sibling ? h->sibling : &h->chunk->units[h->window];
     uint64_t window = (h->number << PAGER_CHUNK_SHIFT) + ((uint64_t)h->window << p->unit_shift);
     const pager_allocation *a = &p->allocations.items[unit->allocation];
-    h->sibling = unit->sibling;
+    h->sibling = pager_unit_next(p, h->chunk, unit);
     if (!h->sibling) h->window++;
     h->address = a->address > window ? a->address : window;
     bool within = h->address < h->end && a->address + a->bytes > h->begin;
@@ -444,7 +444,7 @@ static void sets_check(pager *p, pager_chunk *chunk) {
     uint32_t count = 0;
     for (uint32_t u = 0; u < units; u++) {
       const pager_unit *unit = &chunk->units[u];
-      while (!pager_in_set(p, unit, s) && unit->sibling) unit = p->siblings[unit->sibling];
+      while (!pager_in_set(p, unit, s) && unit->shared) unit = pager_unit_next(p, chunk, unit);
       FF_ASSERT((chunk->windows[u / 64].in[s] >> u % 64 & 1) == pager_in_set(p, unit, s));
       count += pager_in_set(p, unit, s);
     }
@@ -474,7 +474,8 @@ static void unit_check(const pager *p, const pager_unit *unit, uint64_t *residen
   if (unit->state == PAGER_IN_FLIGHT && unit->flight_kind != PAGER_FLIGHT_MAPPED) *in_flight += pager_bytes(p, unit);
   FF_ASSERT(!unit->duplicate || unit->cpu_newest || p->config.owners);
   FF_ASSERT(unit->cpu_newest || (unit->state == PAGER_RESIDENT && unit->gpu_newest));
-  FF_ASSERT((unit->state == PAGER_IN_FLIGHT) == (unit->flight != 0) && (!unit->departs || unit->flight));
+  FF_ASSERT(unit->state != PAGER_IN_FLIGHT || p->flights.items[unit->flight].bytes);
+  FF_ASSERT(unit->state == PAGER_IN_FLIGHT || !unit->departs);
 }
 
 static void chunk_check(pager *p, pager_chunk *chunk, uint64_t *resident, uint64_t *in_flight) {
@@ -482,10 +483,9 @@ static void chunk_check(pager *p, pager_chunk *chunk, uint64_t *resident, uint64
   sets_check(p, chunk);
   pages_check(p, chunk);
   for (uint32_t u = 0; u < units; u++)
-    for (const pager_unit *unit = &chunk->units[u];; unit = p->siblings[unit->sibling]) {
+    for (const pager_unit *unit = &chunk->units[u]; unit; unit = pager_unit_next(p, chunk, unit)) {
       unit_check(p, unit, resident, in_flight);
       pager_tier_check(p, unit, (chunk->number << PAGER_CHUNK_SHIFT) + ((uint64_t)u << p->unit_shift));
-      if (!unit->sibling) break;
     }
 }
 

@@ -31,6 +31,7 @@ static pager_chunk *chunk_allocate(const pager *p, uint64_t number) {
 
 static void chunk_free(pager_chunk *chunk) {
   free(chunk->windows);
+  free(chunk->next);
   pager_thrash_free(chunk);
   free(chunk);
 }
@@ -121,7 +122,7 @@ pager_unit pager_unit_fresh(const pager *p, uint32_t index, uint64_t window) {
       p->config.manager->placement == MANAGER_REMOTE) {
     unit.state = PAGER_REMOTE;
   } else if (p->config.manager->placement == MANAGER_PAGED) {
-    unit.hints = a->hints | (p->config.manager->reaches ? PAGER_REACHED : 0);
+    unit.hints = (a->hints | (p->config.manager->reaches ? PAGER_REACHED : 0)) & PAGER_HINTS;
     unit.state = pager_away(&unit);
     unit.gpu_newest = false;
   } else if (a->kind == TRACE_MEMORY_MANAGED && pager_managed_pages(p)) {
@@ -136,7 +137,7 @@ pager_unit pager_unit_fresh(const pager *p, uint32_t index, uint64_t window) {
 static uint32_t sibling_take(pager *p) {
   if (p->sibling_free) {
     uint32_t index = p->sibling_free;
-    p->sibling_free = p->siblings[index]->sibling;
+    p->sibling_free = p->siblings[index]->next;
     return index;
   }
   if (p->sibling_count >= p->sibling_capacity) {
@@ -144,13 +145,34 @@ static uint32_t sibling_take(pager *p) {
     p->siblings = ff_realloc(p->siblings, p->sibling_capacity * sizeof *p->siblings);
   }
   FF_ASSERT(p->sibling_count < PAGER_INDEX_MAX);
-  p->siblings[p->sibling_count] = ff_alloc(sizeof(pager_unit));
+  p->siblings[p->sibling_count] = ff_alloc(sizeof(pager_sibling));
   return p->sibling_count++;
 }
 
 static void sibling_give(pager *p, uint32_t index) {
-  p->siblings[index]->sibling = p->sibling_free & PAGER_INDEX_MAX;
+  p->siblings[index]->next = p->sibling_free;
   p->sibling_free = index;
+}
+
+/* Where the index of the unit behind this one is kept. */
+static uint32_t *next_of(const pager *p, const pager_chunk *chunk, const pager_unit *unit) {
+  uintptr_t place = ((uintptr_t)unit - (uintptr_t)chunk->units) / sizeof *unit; /* before them: huge */
+  return place < units_per_chunk(p) ? &chunk->next[place] : &((pager_sibling *)(uintptr_t)unit)->next;
+}
+
+pager_unit *pager_sibling_behind(const pager *p, const pager_chunk *chunk, const pager_unit *unit) {
+  return &p->siblings[*next_of(p, chunk, unit)]->unit;
+}
+
+/* Adds the unit behind the last one of the window. */
+static void sibling_append(pager *p, pager_chunk *chunk, pager_unit *unit, pager_unit fresh) {
+  uint32_t sibling = sibling_take(p);
+  if (!chunk->next) chunk->next = ff_alloc(units_per_chunk(p) * sizeof *chunk->next);
+  for (pager_unit *next; (next = pager_unit_next(p, chunk, unit));) unit = next;
+  fresh.alias_tag = unit->alias_tag + 1;
+  unit->shared = true;
+  *next_of(p, chunk, unit) = sibling;
+  p->siblings[sibling]->unit = fresh;
 }
 
 /* Adds the allocation's units to a chunk that it overlaps. */
@@ -173,11 +195,7 @@ static void chunk_attach(pager *p, pager_chunk *chunk, uint32_t index) {
     if (!unit->allocation) {
       *unit = fresh;
     } else {
-      uint32_t sibling = sibling_take(p);
-      while (unit->sibling) unit = p->siblings[unit->sibling];
-      fresh.alias_tag = unit->alias_tag + 1;
-      unit->sibling = sibling & PAGER_INDEX_MAX;
-      *p->siblings[sibling] = fresh;
+      sibling_append(p, chunk, unit, fresh);
     }
     if (unmarked != w) {
       if (unmarked) pager_mark_windows(p, chunk, first, unmarked);
@@ -189,10 +207,10 @@ static void chunk_attach(pager *p, pager_chunk *chunk, uint32_t index) {
 }
 
 /* Forgets an allocation's unit; its window's other units move up. Its frame, if it has one, is dropped. */
-static void unit_detach(pager *p, pager_unit *unit, uint32_t index, uint64_t address) {
+static void unit_detach(pager *p, pager_chunk *chunk, pager_unit *unit, uint32_t index, uint64_t address) {
   pager_unit *before = NULL;
-  for (; unit->allocation != index; unit = p->siblings[unit->sibling]) {
-    FF_ASSERT(unit->sibling);
+  for (; unit->allocation != index; unit = pager_unit_next(p, chunk, unit)) {
+    FF_ASSERT(unit->shared);
     before = unit;
   }
   FF_ASSERT(!unit->nacks && unit->state != PAGER_IN_FLIGHT);
@@ -207,17 +225,17 @@ static void unit_detach(pager *p, pager_unit *unit, uint32_t index, uint64_t add
   }
   if (unit->state == PAGER_REMOTE && p->config.manager->placement == MANAGER_PAGED)
     p->config.hooks.left(p->config.hooks.context, address, unit);
-  uint32_t sibling = unit->sibling;
-  if (!before && sibling) {
-    *unit = *p->siblings[sibling];
-    sibling_give(p, sibling);
-  } else if (!before) {
+  if (!before && !unit->shared) {
     *unit = unowned;
-  } else {
-    uint32_t own = before->sibling;
-    before->sibling = sibling & PAGER_INDEX_MAX;
-    sibling_give(p, own);
+    return;
   }
+  /* the place of a sibling becomes free: its own, or that of the one that moves into the chunk */
+  uint32_t *link = next_of(p, chunk, before ? before : unit), freed = *link;
+  pager_sibling *gone = p->siblings[freed];
+  if (before) before->shared = gone->unit.shared;
+  else *unit = gone->unit;
+  *link = gone->next;
+  sibling_give(p, freed);
 }
 
 static void chunk_detach(pager *p, pager_chunk *chunk, uint32_t index) {
@@ -230,19 +248,19 @@ static void chunk_detach(pager *p, pager_chunk *chunk, uint32_t index) {
   uint64_t first = round_down(begin, p->config.unit_bytes);
   for (uint64_t w = first; w < end; w += p->config.unit_bytes) {
     if (chunk->thrash) pager_thrash_forget(p, w);
-    unit_detach(p, &chunk->units[(w - base) >> p->unit_shift], index, w);
+    unit_detach(p, chunk, &chunk->units[(w - base) >> p->unit_shift], index, w);
     chunk->used--;
   }
   pager_mark_windows(p, chunk, first, round_up(end, p->config.unit_bytes));
   pager_tell_settled(p, chunk, &before);
 }
 
-pager_unit *pager_sibling_find(pager *p, pager_unit *unit, uint64_t address) {
-  for (pager_unit *u = unit;; u = p->siblings[u->sibling]) {
+pager_unit *pager_sibling_find(pager *p, pager_chunk *chunk, pager_unit *unit, uint64_t address) {
+  for (pager_unit *u = unit; u; u = pager_unit_next(p, chunk, u)) {
     const pager_allocation *a = &p->allocations.items[u->allocation];
     if (address >= a->address && address - a->address < a->bytes) return u;
-    if (!u->sibling) return unit;
   }
+  return unit;
 }
 
 /* ---- chunks ---- */

@@ -54,6 +54,7 @@ enum {
   PAGER_REACHED =
       32 /* not the program, but the manager (manager.h: reaches): while it is the CPU's the GPU has it mapped; it may come */
 };
+#define PAGER_HINTS 63u /* all of them */
 /* What a flight does: brings the page; brings a copy that may only be read; takes a frame of zeros, without a byte;
  * maps the CPU's page, without a byte; makes a copy that may only be read writable, without a byte. */
 typedef enum pager_flight_kind {
@@ -67,25 +68,28 @@ typedef enum pager_flight_kind {
 enum { PAGER_INDEX_BITS = 28 };
 #define PAGER_INDEX_MAX ((UINT32_C(1) << PAGER_INDEX_BITS) - 1) /* allocations, NACKs, flights and siblings at a time */
 
-/* What there is most of, one for each page that was ever looked at: half a line of the host's caches. Of the versions
- * of its content only which copy has the newest is kept: a write makes a newer one, a transfer gives what the other
- * has. */
+/* What there is most of, one for each page that was ever looked at. Of the versions of its content only which copy has
+ * the newest is kept: a write makes a newer one, a transfer gives what the other has. */
 typedef struct pager_unit {
-  uint64_t last_use; /* by the GPU, since it came; 0: never */
+  union {
+    uint64_t last_use; /* not IN_FLIGHT: by the GPU, since it came; 0: never */
+    struct {           /* IN_FLIGHT */
+      uint32_t flight : PAGER_INDEX_BITS; /* its index */
+      pager_flight_kind flight_kind : 3;
+      uint8_t source; /* 1 + the device whose bytes come; 0: the host's, or none */
+    };
+  };
   /* a bit per 32nd of its window: the GPU has used it since the unit left last, so lines of it may be in caches */
   uint32_t used;
   uint32_t allocation : PAGER_INDEX_BITS; /* index; 0: belongs to none, counts as resident */
   pager_state state : 2;
   /* came for a far-fault whose access has not been made yet: not evicted if it can be helped */
   bool fresh : 1;
-  bool prefetched : 1;               /* came along with a far-fault */
-  uint32_t nacks : PAGER_INDEX_BITS; /* first NACK on it; 0: none */
-  pager_flight_kind flight_kind : 3; /* IN_FLIGHT */
-  bool evicted : 1;                  /* has been evicted before: its next far-fault is a refault */
+  bool prefetched : 1; /* came along with a far-fault */
   union {
     struct {
-      uint32_t flight : PAGER_INDEX_BITS; /* IN_FLIGHT: its index */
-      bool starved : 1;                   /* a far-fault on it waits for room */
+      uint32_t nacks : PAGER_INDEX_BITS; /* first NACK on it; 0: none */
+      bool starved : 1;                  /* a far-fault on it waits for room */
       /* IN_FLIGHT, but its bytes do not move yet: the GPU goes on reaching the CPU's copy, and may write it (manager.h:
        * reaches) */
       bool departs : 1;
@@ -96,20 +100,25 @@ typedef struct pager_unit {
     /* managed pages, which never fly: the CPU may touch it if no launch was made since: == pager.unmappings */
     uint32_t mapped : PAGER_INDEX_BITS;
   };
-  uint32_t sibling : PAGER_INDEX_BITS; /* the next unit of the same window (index into siblings); 0: none */
+  uint16_t pieces : 10; /* that it covers, of pager.grain: whole 4 KiB pages, or whole units if those are smaller */
+  uint16_t hints : 6;   /* what the program has said of it */
+  uint8_t alias_tag;    /* tells units of one window apart, for TLB tags */
+  bool shared : 1;      /* another unit of its window comes behind it: pager_unit_next */
+  bool evicted : 1;     /* has been evicted before: its next far-fault is a refault */
   /* of a blank allocation: it holds data though it was never written, as zeros were copied, or the host has touched it
    * under a manager that keeps no account of writes (copy_clean) */
   bool populated : 1;
-  bool wrote_far : 1;   /* written over the link since another device has it: noted */
-  bool written : 1;     /* since it was allocated */
-  bool cpu_newest : 1;  /* the copy in host memory is the newest, */
-  uint32_t pieces : 10; /* that it covers, of pager.grain: whole 4 KiB pages, or whole units if those are smaller */
-  uint32_t source : 5;  /* IN_FLIGHT: 1 + the device whose bytes come; 0: the host's, or none */
-  bool gpu_newest : 1;  /* and that in GPU memory is. Of none it is: only before the program's first copy to it */
-  uint8_t alias_tag;    /* tells units of one window apart, for TLB tags */
-  uint8_t hints;        /* what the program has said of it */
+  bool wrote_far : 1;  /* written over the link since another device has it: noted */
+  bool written : 1;    /* since it was allocated */
+  bool cpu_newest : 1; /* the copy in host memory is the newest, */
+  bool gpu_newest : 1; /* and that in GPU memory is. Of none it is: only before the program's first copy to it */
 } pager_unit;
-_Static_assert(sizeof(pager_unit) == 32, "16 million of them are 512 MiB");
+_Static_assert(sizeof(pager_unit) == 24, "16 million of them are 384 MiB");
+
+typedef struct pager_sibling { /* a unit that shares its window with those before it */
+  pager_unit unit;             /* the first field: what a pointer to the unit points to */
+  uint32_t next;               /* index into siblings of the one behind it, if unit.shared; or in the list of free ones */
+} pager_sibling;
 
 typedef struct pager_allocation {
   uint64_t address, bytes;
@@ -249,11 +258,14 @@ typedef struct pager_chunk {
   /* as policies see them; a page that several units share is valid when all are */
   ff_pages mapped, valid, moving, dirty;
   ff_pages cleaned; /* pages with a unit that is `cleaned`; not for policies */
+  /* by window: index into siblings of the unit behind its first one, if that is `shared`. NULL: no window is */
+  uint32_t *next;
   pager_unit units[];
 } pager_chunk;
 
 typedef struct pager_flight { /* the units in the range that say so are on their way */
   uint64_t address, bytes, lands;
+  uint64_t last_use; /* of a unit that becomes writable, which was there before */
   uint32_t next_free;
 } pager_flight;
 typedef struct pager_nack {
@@ -344,7 +356,7 @@ typedef struct pager {
     pager_region *region;
   } cache[PAGER_CACHE];
   uint64_t unowned[PAGER_CACHE]; /* numbers of chunks that no allocation overlaps; UINT64_MAX: none */
-  pager_unit **siblings;         /* [0] unused */
+  pager_sibling **siblings;      /* [0] unused */
   uint32_t sibling_count, sibling_capacity, sibling_free;
   FF_VEC(pager_flight) flights; /* [0] unused */
   uint32_t flight_count;        /* in use */
@@ -393,7 +405,13 @@ pager_chunk *pager_chunk_find(pager *pager, uint64_t number); /* slow path of pa
 bool pager_chunk_made(const pager *pager, uint64_t number);   /* an address in it has been looked up */
 /* How an allocation's unit looks before anything has touched it. */
 pager_unit pager_unit_fresh(const pager *pager, uint32_t allocation, uint64_t window);
-pager_unit *pager_sibling_find(pager *pager, pager_unit *unit, uint64_t address);
+pager_unit *pager_sibling_find(pager *pager, pager_chunk *chunk, pager_unit *unit, uint64_t address);
+pager_unit *pager_sibling_behind(const pager *pager, const pager_chunk *chunk, const pager_unit *unit);
+
+/* The unit behind this one of the chunk's in its window; NULL: there is none. */
+static inline pager_unit *pager_unit_next(const pager *pager, const pager_chunk *chunk, const pager_unit *unit) {
+  return __builtin_expect(unit->shared, 0) ? pager_sibling_behind(pager, chunk, unit) : NULL;
+}
 
 /* The chunk of an address: `zero_chunk` if no allocation overlaps it. O(1). */
 static inline pager_chunk *pager_chunk_at(pager *pager, uint64_t address) {
@@ -408,7 +426,7 @@ static inline pager_chunk *pager_chunk_at(pager *pager, uint64_t address) {
 static inline pager_unit *pager_find(pager *pager, uint64_t address) {
   pager_chunk *chunk = pager_chunk_at(pager, address);
   pager_unit *unit = &chunk->units[(address & ((UINT64_C(1) << PAGER_CHUNK_SHIFT) - 1)) >> pager->unit_shift];
-  return __builtin_expect(unit->sibling != 0, 0) ? pager_sibling_find(pager, unit, address) : unit;
+  return __builtin_expect(unit->shared, 0) ? pager_sibling_find(pager, chunk, unit, address) : unit;
 }
 
 /* The page that maps the address. O(1). */
@@ -417,6 +435,11 @@ static inline pager_leaf pager_leaf_of(pager *pager, uint64_t address) {
   if (chunk->whole_block) return PAGER_LEAF_BLOCK;
   if (pager->config.least_leaf >= FF_GROUP_BYTES) return PAGER_LEAF_MIN;
   return chunk->whole_groups >> (address / FF_GROUP_BYTES % 32) & 1 ? PAGER_LEAF_GROUP : PAGER_LEAF_MIN;
+}
+
+/* It is on its way with this flight. */
+static inline bool pager_flies(const pager_unit *unit, uint32_t flight) {
+  return unit->state == PAGER_IN_FLIGHT && unit->flight == flight;
 }
 
 /* Bytes that it covers. */
@@ -456,7 +479,7 @@ static inline void pager_note_use(pager *pager, pager_unit *unit, uint64_t addre
     if (__builtin_expect(unit->last_use > pager->now, 0)) chunk->group_stale |= UINT32_C(1) << group;
     if (chunk->group_use[group] < pager->now) chunk->group_use[group] = pager->now;
   }
-  unit->last_use = pager->now;
+  if (unit->state != PAGER_IN_FLIGHT) unit->last_use = pager->now;
   unit->used |= pager_used_bit(pager, address);
 }
 
@@ -655,7 +678,8 @@ typedef struct pager_held {
   pager_set set;
   uint64_t begin, end;
   uint64_t number; /* of the current chunk; its windows from `window` on are still to come */
-  uint32_t window, sibling;
+  uint32_t window;
+  pager_unit *sibling; /* the next one of the same window; NULL: there is none */
   pager_chunk *chunk;
   uint64_t address; /* of the current unit's first byte */
 } pager_held;

@@ -93,7 +93,7 @@ static uint8_t with_advice(uint8_t hints, trace_advice advice, bool gpu) {
 static void advise_units(pager *p, uint64_t address, uint64_t bytes, trace_advice advice, bool gpu) {
   pager_walk w = pager_walk_begin(p, address, bytes);
   for (pager_unit *unit; (unit = pager_walk_next(&w));) {
-    unit->hints = with_advice(unit->hints, advice, gpu);
+    unit->hints = with_advice(unit->hints, advice, gpu) & PAGER_HINTS;
     if (advice == TRACE_ADVICE_UNSET_READ_MOSTLY) collapse(p, unit, w.address);
     pager_remap(p, unit, w.address);
   }

@@ -461,7 +461,7 @@ static void bring_range(pager *p, const fault_request *request, uint64_t address
     if (unit->starved) pager_starved_drop(p, unit); /* a gap that closes holds one whose far-fault waits for room */
     unit->state = PAGER_IN_FLIGHT;
     unit->flight = r->flight & PAGER_INDEX_MAX;
-    unit->source = source & 31u;
+    unit->source = source;
     unit->flight_kind = unit->hints & PAGER_READ_MOSTLY ? PAGER_FLIGHT_COPIED : PAGER_FLIGHT_MOVED;
     if (zeroes) unit->flight_kind = PAGER_FLIGHT_ZEROED;
     unit->prefetched = !unit->nacks;

@@ -117,7 +117,7 @@ static void pin(pager *p, struct pager_thrash *block, thrash_page *page, uint64_
   page->pinned = (uint8_t)where;
   pager_unit *unit = pager_find(p, address);
   if (where == PAGER_CPU) unit->hints |= PAGER_PINNED;
-  else unit->hints &= (uint8_t)~PAGER_PINNED;
+  else unit->hints &= PAGER_HINTS & ~PAGER_PINNED;
 }
 
 void pager_thrash_forget(pager *p, uint64_t address) {
@@ -127,7 +127,7 @@ void pager_thrash_forget(pager *p, uint64_t address) {
   forget(page);
   pager_unit *unit = pager_find(p, address);
   if (!(unit->hints & PAGER_PINNED)) return;
-  unit->hints &= (uint8_t)~PAGER_PINNED;
+  unit->hints &= PAGER_HINTS & ~PAGER_PINNED;
   pager_remap(p, unit, address);
 }
 

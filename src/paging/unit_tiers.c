@@ -32,7 +32,7 @@ void pager_tier_flight(pager *p, uint32_t flight, uint64_t address, uint64_t byt
   if (!p->config.tiers) return;
   pager_walk w = pager_walk_begin(p, address, bytes);
   for (const pager_unit *unit; (unit = pager_walk_next(&w));)
-    if (unit->flight == flight && unit->flight_kind < PAGER_FLIGHT_ZEROED) pager_tier_gpu(p, unit, w.address);
+    if (pager_flies(unit, flight) && unit->flight_kind < PAGER_FLIGHT_ZEROED) pager_tier_gpu(p, unit, w.address);
 }
 
 void pager_tier_old(pager *p, const pager_unit *unit, uint64_t address) {

@@ -119,7 +119,7 @@ static uint64_t batch_fetch(far_faults *f, uint64_t address, uint64_t bytes, uin
   if (!zeroes) f->batch_bytes += bytes;
   pager_walk w = pager_walk_begin(f->pager, address, bytes);
   for (const pager_unit *unit; (unit = pager_walk_next(&w));) {
-    if (unit->flight != flight) continue;
+    if (!pager_flies(unit, flight)) continue;
     tally t = {f->batch_faults.items[f->batch_faults.count - 1].tally.kernel,
                &f->observer->allocations.items[f->pager->allocations.items[unit->allocation].owner]->counters};
     if (unit->prefetched) COUNT(&t, prefetched_bytes, pager_bytes(f->pager, unit));

@@ -258,10 +258,9 @@ void tlb_remap(gmmu *g, uint64_t address, uint64_t bytes, bool whole) {
 /* Is anything of what the entry maps in GPU memory, or reached from there? */
 static bool is_there(const gmmu *g, uint64_t base, uint64_t bytes) {
   for (uint64_t at = base; at < base + bytes; at += g->pager->config.unit_bytes)
-    for (const pager_unit *unit = pager_find(g->pager, at);; unit = g->pager->siblings[unit->sibling]) {
+    for (const pager_unit *unit = pager_find(g->pager, at); unit;
+         unit = pager_unit_next(g->pager, pager_chunk_at(g->pager, at), unit))
       if (unit->state != PAGER_ABSENT) return true;
-      if (!unit->sibling) break;
-    }
   return false;
 }
 

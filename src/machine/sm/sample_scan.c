@@ -23,7 +23,7 @@ typedef struct place {
 
 static pager_unit *unit_at(pager *p, place *at, uint64_t address) {
   uint64_t window = address & ~(p->config.unit_bytes - 1);
-  if (window != at->window || at->unit->sibling || at->unit->alias_tag) {
+  if (window != at->window || at->unit->shared || at->unit->alias_tag) {
     at->window = window;
     at->unit = pager_find(p, address);
   }
@@ -117,7 +117,7 @@ static void count_access(sampler *s, const uint64_t *record, const pager_unit *u
 /* Marks the unit, unless the line before was of the same piece and did so. */
 static void mark(sampler *s, place *at, pager_unit *unit, uint64_t address, bool write) {
   uint64_t piece = address >> (s->pager->unit_shift - 5);
-  if (piece == at->marked && !unit->alias_tag && !unit->sibling && (at->written || !write)) return;
+  if (piece == at->marked && !unit->alias_tag && !unit->shared && (at->written || !write)) return;
   at->marked = piece;
   at->written = write;
   at->counters = allocation_of(s, unit);

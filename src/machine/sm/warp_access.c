@@ -187,7 +187,7 @@ static void send_line(progress *p, uint64_t word, uint64_t line, ps ready) {
 
 static void one_line(progress *p, uint64_t word, uint64_t line, uint64_t bit) {
   uint64_t address = trace_line_address(line), window = address & ~(p->path->pager->config.unit_bytes - 1);
-  if (window != p->window || p->unit->sibling || p->unit->alias_tag) {
+  if (window != p->window || p->unit->shared || p->unit->alias_tag) {
     p->window = window;
     p->unit = pager_find(p->path->pager, address);
     p->tally = tally_of(p->path->observer, p->w, p->unit);

@@ -3,8 +3,6 @@
  * told, is as if each had been marked by itself. */
 #include "rig.h"
 
-#include "policy/policies.h"
-
 enum { PAGES = FF_GROUP_BYTES / FF_PAGE_BYTES, MAX_NOTES = 64 };
 
 typedef struct note {
@@ -20,6 +18,8 @@ typedef struct notes {
 typedef struct bed {
   notes remapped, told;
   uint64_t fetched;
+  uint32_t flight; /* the far-fault's */
+  bool writes;     /* the access that asks */
 } bed;
 
 static bed *told_bed; /* of the policy, which gets no context */
@@ -41,6 +41,13 @@ static uint64_t on_fetch(void *context, const fault_request *request, uint64_t a
   ((bed *)context)->fetched += bytes;
   return 1;
 }
+static uint64_t on_start(void *context, fault_request *request, uint64_t address, uint32_t flight,
+                         const pager_unit *unit, uint64_t room) {
+  ((bed *)context)->flight = flight;
+  return 1;
+}
+static void on_wake(void *context, uint32_t sm, uint32_t warp, uint64_t address) {}
+static bool on_writes(void *context, uint32_t warp) { return ((bed *)context)->writes; }
 static uint64_t on_evicted(void *context, const fault_request *request, uint64_t address, const pager_unit *unit,
                            bool write_back) {
   return 0;
@@ -78,6 +85,9 @@ static pager *make(bed *b, const char *manager_name) {
                          .sms = 1,
                          .allotment = 1,
                          .hooks = {.context = b,
+                                   .start = on_start,
+                                   .wake = on_wake,
+                                   .writes = on_writes,
                                    .fetch = on_fetch,
                                    .evicted = on_evicted,
                                    .left = on_left,
@@ -147,8 +157,57 @@ static void test_one_page_or_none(void **state) {
   pager_free(p);
 }
 
+static void fault(bed *b, pager *p, bool writes) {
+  bool blocks;
+  b->writes = writes;
+  assert_int_equal(pager_fault(p, &(fault_request){0}, RIG_BASE, pager_find(p, RIG_BASE), &blocks), PAGER_STARTED);
+  pager_complete(p, b->flight);
+  pager_check_all(p);
+}
+
+/* A page that becomes writable was there before: what it was used for last is known still. */
+static void test_writable(void **state) {
+  bed b;
+  pager *p = make(&b, "replay");
+  pager_advise(p, RIG_BASE, FF_GROUP_BYTES, TRACE_ADVICE_SET_READ_MOSTLY, 0);
+  fault(&b, p, false);
+  pager_unit *unit = pager_find(p, RIG_BASE);
+  assert_true(unit->state == PAGER_RESIDENT && unit->duplicate);
+  p->now = 5;
+  pager_gpu_read(p, unit, RIG_BASE);
+  p->now = 9;
+  assert_int_equal(p->view.last_use(&p->view, RIG_BASE, FF_GROUP_BYTES), 5);
+  fault(&b, p, true);
+  assert_true(unit->state == PAGER_RESIDENT && !unit->duplicate);
+  assert_int_equal(unit->last_use, 5);
+  assert_int_equal(p->view.last_use(&p->view, RIG_BASE, FF_GROUP_BYTES), 5);
+  pager_free(p);
+}
+
+/* Three allocations in one page: each has a unit, whichever goes and comes. */
+static void test_shared_window(void **state) {
+  bed b;
+  pager *p = make(&b, "replay");
+  uint64_t window = RIG_BASE + 2 * FF_GROUP_BYTES;
+  for (uint64_t i = 0; i < 3; i++) assert_true(pager_map(p, window + i * 1024, 1024, TRACE_MEMORY_DEVICE, 0));
+  for (int gone = 0; gone < 3; gone++) {
+    pager_unit *units[3];
+    for (uint64_t i = 0; i < 3; i++) {
+      units[i] = pager_find(p, window + i * 1024 + 512);
+      assert_int_equal(p->allocations.items[units[i]->allocation].address, window + i * 1024);
+    }
+    assert_true(units[0] != units[1] && units[1] != units[2] && units[0] != units[2]);
+    assert_true(pager_unmap(p, window + (uint64_t)gone * 1024));
+    pager_check_all(p);
+    assert_true(pager_map(p, window + (uint64_t)gone * 1024, 1024, TRACE_MEMORY_DEVICE, 0));
+    pager_check_all(p);
+  }
+  pager_free(p);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_told_of_each), cmocka_unit_test(test_one_page_elsewhere),
-                                     cmocka_unit_test(test_one_page_or_none)};
+                                     cmocka_unit_test(test_one_page_or_none), cmocka_unit_test(test_writable),
+                                     cmocka_unit_test(test_shared_window)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
