@@ -25,6 +25,13 @@ typedef struct pointer_facts {
   long more[8];
 } pointer_facts;
 
+typedef struct kernel_node {
+  const void *function;
+  dim3 grid, block;
+  unsigned shared;
+  void **arguments, **extra;
+} kernel_node;
+
 void **__cudaRegisterFatBinary(void *);
 void __cudaRegisterFatBinaryEnd(void **), __cudaUnregisterFatBinary(void **);
 void __cudaRegisterFunction(void **, const char *, char *, const char *, int, void *, void *, void *, void *, int *);
@@ -67,7 +74,8 @@ error cudaEventCreate(void *), cudaEventCreateWithFlags(void *, unsigned), cudaE
     cudaEventDestroy(void *);
 error cudaStreamBeginCapture(void *, int), cudaStreamEndCapture(void *, void *),
     cudaGraphInstantiateWithFlags(void *, void *, unsigned long long), cudaGraphLaunch(void *, void *),
-    cudaGraphExecDestroy(void *), cudaGraphDestroy(void *), cudaGraphGetNodes(void *, void *, size_t *);
+    cudaGraphExecDestroy(void *), cudaGraphDestroy(void *), cudaGraphGetNodes(void *, void *, size_t *),
+    cudaGraphNodeGetType(void *, int *), cudaGraphKernelNodeGetParams(void *, kernel_node *);
 
 enum { N = 1000, BYTES = 4 * N, TO_DEVICE = 1, TO_HOST = 2, PER_THREAD = 2 };
 
@@ -204,6 +212,22 @@ static void streams(void) {
   CHECK(cudaFreeHost(host));
 }
 
+/* A kernel's node names the function that the program launched. */
+static void tell_kernels(void *graph) {
+  void *nodes[8];
+  size_t count = 8;
+  CHECK(cudaGraphGetNodes(graph, nodes, &count));
+  for (size_t n = 0; n < count; n++) {
+    kernel_node kernel = {0};
+    int type = -1;
+    CHECK(cudaGraphNodeGetType(nodes[n], &type));
+    if (type) continue;
+    CHECK(cudaGraphKernelNodeGetParams(nodes[n], &kernel));
+    printf("kernel node: combine %d, grid %u, block %u\n", kernel.function == (const void *)combine, kernel.grid.x,
+           kernel.block.x);
+  }
+}
+
 static void graphs(void) {
   float *a, *b, *host = numbers(2);
   void *stream, *graph, *executable;
@@ -223,6 +247,7 @@ static void graphs(void) {
   float back[N];
   CHECK(cudaMemcpy(back, b, BYTES, TO_HOST));
   printf("graph: %zu nodes\n", nodes);
+  tell_kernels(graph);
   tell_sum("by a graph", back);
   CHECK(cudaGraphExecDestroy(executable));
   CHECK(cudaGraphDestroy(graph));

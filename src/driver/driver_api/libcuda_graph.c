@@ -227,7 +227,8 @@ LIBCUDA_CALL(cuGraphNodeSetParams, (CUgraphNode node, CUgraphNodeParams *params)
                                            .blockDimY = p.launch.block[1],                                      \
                                            .blockDimZ = p.launch.block[2],                                      \
                                            .sharedMemBytes = (unsigned)p.launch.dynamic_shared,                 \
-                                           .kernelParams = p.launch.arguments};                                 \
+                                           .kernelParams = p.launch.arguments,                                  \
+                                           .kern = p.launch.function};                                          \
     memcpy(out, &found, V2 ? sizeof found : offsetof(CUDA_KERNEL_NODE_PARAMS, kern));                           \
     return CUDA_SUCCESS;                                                                                        \
   }

@@ -26,7 +26,8 @@ CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsi
 CUresult cuGraphCreate(CUgraph *, unsigned), cuGraphDestroy(CUgraph), cuGraphGetNodes(CUgraph, CUgraphNode *, size_t *);
 CUresult cuGraphAddKernelNode(CUgraphNode *, CUgraph, const CUgraphNode *, size_t, const CUDA_KERNEL_NODE_PARAMS *);
 CUresult cuGraphAddKernelNode_v2(CUgraphNode *, CUgraph, const CUgraphNode *, size_t, const CUDA_KERNEL_NODE_PARAMS *);
-CUresult cuGraphKernelNodeGetParams(CUgraphNode, CUDA_KERNEL_NODE_PARAMS *);
+CUresult cuGraphKernelNodeGetParams(CUgraphNode, CUDA_KERNEL_NODE_PARAMS *),
+    cuGraphKernelNodeGetParams_v2(CUgraphNode, CUDA_KERNEL_NODE_PARAMS *);
 CUresult cuGraphAddMemsetNode(CUgraphNode *, CUgraph, const CUgraphNode *, size_t, const cudaMemsetParams *, CUcontext);
 CUresult cuGraphAddMemcpyNode(CUgraphNode *, CUgraph, const CUgraphNode *, size_t, const CUDA_MEMCPY3D *, CUcontext);
 CUresult cuGraphAddNode_v2(CUgraphNode *, CUgraph, const CUgraphNode *, const engine_edge *, size_t,
@@ -135,6 +136,8 @@ static void built(void **state) {
   succeed(cuGraphKernelNodeGetParams(kernel, &old.params)); /* the old form ends earlier */
   assert_true(old.params.func == add && *(unsigned *)old.params.kernelParams[1] == 5 &&
               (uintptr_t)old.params.kern == 0x5555555555555555u);
+  succeed(cuGraphKernelNodeGetParams_v2(kernel, &old.params));
+  assert_ptr_equal(old.params.kern, add); /* by which CUDA's runtimes find the program's function */
   CUgraphNodeParams any = {.type = ENGINE_NODE_KERNEL};
   any.kernel = params;
   any.kernel.func = NULL;
