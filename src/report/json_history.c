@@ -37,12 +37,15 @@ static const column transfer_columns[] = {WORD(history_transfer, "direction", in
                                           SPAN(history_transfer), NUMBER(history_transfer, "bytes", bytes),
                                           NUMBER(history_transfer, "pieces", pieces)};
 
+static const column host_fault_columns[] = {
+    NUMBER(history_host_faults, "begin_ps", begin), NUMBER(history_host_faults, "address", address),
+    NUMBER(history_host_faults, "step_bytes", step), NUMBER(history_host_faults, "faults", faults)};
 static const column block_columns[] = {NUMBER(history_block, "allocation", allocation),
                                        NUMBER(history_block, "offset", offset), NUMBER(history_block, "kernel", kernel),
                                        NUMBER(history_block, "accesses", accesses),
                                        NUMBER(history_block, "faults", faults)};
 
-typedef struct list { /* one of a history's five */
+typedef struct list { /* one of a history's six */
   const char *name;
   const column *columns;
   uint32_t column_count;
@@ -53,9 +56,11 @@ typedef struct list { /* one of a history's five */
 #name, columns, sizeof columns / sizeof *columns, sizeof(type), offsetof(sim_history, name.items), \
         offsetof(sim_history, name.count), offsetof(sim_history, name##_left_out)                      \
   }
-static const list lists[] = {LIST(kernels, kernel_columns, history_kernel), LIST(copies, copy_columns, history_copy),
+static const list lists[] = {LIST(kernels, kernel_columns, history_kernel),
+                             LIST(copies, copy_columns, history_copy),
                              LIST(batches, batch_columns, history_batch),
                              LIST(transfers, transfer_columns, history_transfer),
+                             LIST(host_faults, host_fault_columns, history_host_faults),
                              LIST(blocks, block_columns, history_block)};
 enum { LISTS = sizeof lists / sizeof *lists };
 

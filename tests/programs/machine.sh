@@ -87,6 +87,48 @@ refused 64 "is the machine that it would be like" new --like ./own.yaml --set sm
 expect cmp own.yaml "$source/machines/h100.yaml"
 refused 1 "nowhere/x.yaml" new --like h100 -o nowhere/x.yaml
 
+# ---- like another machine ----
+mkdir boards
+sed 's/^  sm_count: {value: [0-9]*/  sm_count: {value: 77/' "$source/machines/a40.yaml" >boards/board.yaml
+printf 'title: mine\nlike: boards/board.yaml\nl2:\n  l2_bytes: {value: 3M, source: "a guess"}\nlink:\n  link_table: {value: [[4K, 1], [1M, 2]], source: "a guess"}\n' >mine.yaml
+run "$farfault" machine diff boards/board.yaml mine.yaml --json -
+expect_status 1
+expect test "$(grep -c '"group"' out)" -eq 2
+expect test "$(grep -cE '"name": "(l2_bytes|link_table)"' out)" -eq 2
+run "$farfault" machine show mine.yaml
+expect_status 0
+expect_out "mine.yaml, like boards/board.yaml"
+expect grep -qE '^core +sm_count +77 ' out
+expect grep -qE '^l2 +l2_bytes +3M +bytes +a guess$' out
+expect grep -qE '^link +link_table +\[\[4K, 1\], \[1M, 2\]\]' out
+run "$farfault" machine new --like mine.yaml --set l2_bytes=6M,sm_count=70 -o boards/new.yaml # from another folder
+expect_status 0
+expect test "$(wc -l <boards/new.yaml)" -eq 9
+expect grep -qF 'sm_count: {value: 70, source: "set by hand; was 77 (' boards/new.yaml
+run "$farfault" machine diff mine.yaml boards/new.yaml
+expect_status 1
+expect test "$(grep -cE '^(l2_bytes|sm_count) ' out)" -eq 2
+expect test "$(wc -l <out)" -eq 3
+like() { # like MESSAGE LINE...: a machine that is like another in a way that is refused
+  printf 'title: t\n' >wrong.yaml
+  printf '%s\n' "${@:2}" >>wrong.yaml
+  run "$farfault" machine show ./wrong.yaml
+  expect_status 2
+  expect_err "$1"
+}
+like "wrong.yaml:2:7: no machine 'v10': did you mean 'v100'?" "like: v10"
+like "wrong.yaml:2:7: no file 'boards/none.yaml' beside this one" "like: boards/none.yaml"
+like "wrong.yaml:3:1: 'like' is given twice" "like: v100" "like: a100"
+like "wrong.yaml:2:1: 'like' is the name of a machine" "like: [v100]"
+like "unknown group 'likes': did you mean 'like'?" "likes: v100"
+like "wrong.yaml:2:7: a machine would be like itself: ./wrong.yaml is like ./wrong.yaml" "like: wrong.yaml"
+printf 'title: other\nlike: wrong.yaml\n' >other.yaml
+like "other.yaml:2:7: a machine would be like itself: ./wrong.yaml is like ./other.yaml, which is like ./wrong.yaml" "like: other.yaml"
+sed 's/^  sm_count: {value: [0-9]*/  sm_count: {value: x/' "$source/machines/a40.yaml" >boards/board.yaml
+like "boards/board.yaml:15:21: sm_count" "like: boards/board.yaml"
+expect_err "wrong.yaml is like it"
+like "wrong.yaml: " "like: a40" "core:" "  max_threads: {value: 33, source: x}"
+
 # ---- the schema ----
 run "$farfault" machine schema
 expect_status 0
@@ -97,7 +139,7 @@ cat >conforms.py <<'END'
 # conforms.py SCHEMA FLAT: whether what yaml_flat printed conforms; of JSON Schema what is in the schema, and an error for any other word of it.
 import json, re, sys
 KNOWN = {"$schema", "title", "description", "type", "properties", "required", "additionalProperties", "minLength", "maxLength", "minimum", "maximum", "pattern", "anyOf",
-         "minItems", "maxItems", "items", "uniqueItems"}
+         "minItems", "maxItems", "items", "uniqueItems", "if", "else"}
 def tree(lines):
     top = {}
     for line in lines:
@@ -114,13 +156,17 @@ def lists(node):
 def good(s, v):
     if set(s) - KNOWN: sys.exit(f"unknown words {set(s) - KNOWN}")
     if "anyOf" in s: return any(good(other, v) for other in s["anyOf"])
+    if "if" in s and not all(name in v for name in s["if"]["required"]):
+        more = s["else"]
+        if not all(name in v for name in more["required"]): return False
+        if not all(inner in v[name] for name, group in more["properties"].items() for inner in group["required"]): return False
     kind = s["type"]
     if kind in ("integer", "number"):
         if not isinstance(v, str) or not re.fullmatch(r"-?\d+" if kind == "integer" else r"-?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", v): return False
         return s["minimum"] <= float(v) <= s["maximum"]
     if kind == "string": return isinstance(v, str) and s.get("minLength", 0) <= len(v) <= s.get("maxLength", 1e9) and re.search(s.get("pattern", ""), v) is not None
     if kind == "object":
-        return isinstance(v, dict) and all(name in v for name in s["required"]) and all(name in s["properties"] and good(s["properties"][name], value) for name, value in v.items())
+        return isinstance(v, dict) and all(name in v for name in s.get("required", [])) and all(name in s["properties"] and good(s["properties"][name], value) for name, value in v.items())
     if kind == "array":
         if not isinstance(v, list) or not s["minItems"] <= len(v) <= s["maxItems" if "maxItems" in s else "minItems"] and "maxItems" in s: return False
         if s.get("uniqueItems") and len(set(v)) < len(v): return False
@@ -156,6 +202,7 @@ changed 's/^  sm_count: {value: [0-9]*/  sm_count: {value: 2.5/'
 changed 's/^  sm_count:/  sm_cuont:/'
 changed '/^  sm_count:/d'
 changed 's/^title:/titel:/'
+changed '/^link:/,/^$/d'
 changed 's/^  memory_bytes: {value: [0-9]*/  memory_bytes: {value: x/'
 changed 's/^\(  sm_count: {value: [0-9]*\),.*/\1}/'
 changed 's/^  link_table: {value: \[\[4K, /  link_table: {value: [[4K, x/'

@@ -75,6 +75,19 @@ run "$farfault" sim --machine v100 --memory uvm -o uvm.ffr ranges.fft
 run "$farfault" report uvm.ffr --export-nsys uvm.sqlite
 expect test "$(sqlite3 uvm.sqlite 'SELECT sum(numberOfPageFaults) FROM CUDA_UM_GPU_PAGE_FAULT_EVENTS')" = \
   "$(python3 -c 'import json; print(json.load(open("uvm.ffr"))["runs"][0]["faults"])')"
+# A row for each fault of the host, with its page: those that the history has over time.
+cpu_faults="SELECT count(*), count(DISTINCT address), min(start) > 0, sum(address % 4096) FROM CUDA_UM_CPU_PAGE_FAULT_EVENTS"
+expect test "$(sqlite3 uvm.sqlite "$cpu_faults")" = "0|0||"
+run "$farfault" run --machine v100 --memory demand -o touched.ffr "$3/profiled" awtaw
+run "$farfault" report touched.ffr --export-nsys touched.sqlite
+expect_status 0
+host_faults=$(python3 -c 'import json; r = json.load(open("touched.ffr"))["runs"][0]; print(r["host_faults"], sum(r["history"]["host_faults"]["faults"]))')
+expect test "$host_faults" = "16 16"
+expect test "$(sqlite3 touched.sqlite "$cpu_faults")" = "16|16|1|0"
+expect test "$(sqlite3 touched.sqlite 'SELECT max(address) - min(address) FROM CUDA_UM_CPU_PAGE_FAULT_EVENTS')" = $((15 * 65536))
+sed 's/\("faults": \[\)[0-9]*\(\]},\)/\19000000000\2/' touched.ffr >many.ffr
+run "$farfault" report many.ffr --export-nsys many.sqlite
+expect_err "more than 4194304 faults of the CPU"
 run "$farfault" report uvm.ffr --export-nsys again.sqlite
 expect cmp uvm.sqlite again.sqlite
 run "$farfault" report run.json --export-nsys no.sqlite

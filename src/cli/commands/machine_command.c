@@ -159,11 +159,12 @@ static int show(const arguments *a) {
     table_cell(&t, "%s", entry->source ? entry->source : "not in the file");
     json_array_append_new(values, entry_json(&spec_params[i], entry));
   }
-  ff_text_add(&out, "%s\n%s\n\n", text->spec.title, text->path);
+  ff_text_add(&out, "%s\n%s%s%s\n\n", text->spec.title, text->path, text->like ? ", like " : "",
+              text->like ? text->like : "");
   table_write(&t, 0, &out);
   status = put(a, &out,
-               json_pack("{s:o, s:o, s:o}", "title", text_json(text->spec.title), "file", text_json(text->path),
-                         "values", values));
+               json_pack("{s:o, s:o, s:o, s:o}", "title", text_json(text->spec.title), "file", text_json(text->path),
+                         "like", text_json(text->like), "values", values));
   table_free(&t);
   free(out.chars);
   spec_text_free(text);

@@ -99,20 +99,17 @@ static json_t *param_schema(const spec_param *param) {
   return schema;
 }
 
-/* Of the group that begins with the parameter `first`. */
-static json_t *group_schema(int first, bool *needed) {
-  json_t *properties = json_object(), *required = json_array();
-  *needed = false;
+/* Of the group that begins with the parameter `first`; in *required what it needs in a machine that is like no
+ * other. */
+static json_t *group_schema(int first, json_t *required) {
+  json_t *properties = json_object();
   for (int i = 0; i < SPEC_PARAM_COUNT; i++) {
     const spec_param *param = &spec_params[i];
     if (strcmp(param->group, spec_params[first].group)) continue;
     json_object_set_new(properties, param->name, param_schema(param));
-    if (!param->required) continue;
-    json_array_append_new(required, json_string(param->name));
-    *needed = true;
+    if (param->required) json_array_append_new(required, json_string(param->name));
   }
-  return json_pack("{s:s, s:o, s:o, s:b}", "type", "object", "properties", properties, "required", required,
-                   "additionalProperties", 0);
+  return json_pack("{s:s, s:o, s:b}", "type", "object", "properties", properties, "additionalProperties", 0);
 }
 
 static int add_chunk(const char *bytes, size_t size, void *out) {
@@ -121,20 +118,30 @@ static int add_chunk(const char *bytes, size_t size, void *out) {
 }
 
 void machine_schema_write(ff_text *out) {
-  json_t *properties = json_object(), *required = json_array();
+  json_t *properties = json_object(), *required = json_array(), *whole = json_object();
   json_object_set_new(properties, "title", string_schema(sizeof((machine_spec *)0)->title - 1));
-  json_array_append_new(required, json_string("title"));
+  json_object_set_new(properties, "like",
+                      json_pack("{s:s, s:s, s:i}", "description",
+                                "the machine whose values are those that are not given here: a name of `farfault list "
+                                "machines`, or a file, relative to this one",
+                                "type", "string", "minLength", 1));
   for (int i = 0; i < SPEC_PARAM_COUNT; i++) {
-    bool needed;
-    if (json_object_get(properties, spec_params[i].group)) continue;
-    json_object_set_new(properties, spec_params[i].group, group_schema(i, &needed));
-    if (needed) json_array_append_new(required, json_string(spec_params[i].group));
+    const char *group = spec_params[i].group;
+    if (json_object_get(properties, group)) continue;
+    json_t *needed = json_array();
+    json_object_set_new(properties, group, group_schema(i, needed));
+    if (!json_array_size(needed)) {
+      json_decref(needed);
+      continue;
+    }
+    json_array_append_new(required, json_string(group));
+    json_object_set_new(whole, group, json_pack("{s:o}", "required", needed));
   }
-  json_t *schema =
-      json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:b}", "$schema", "http://json-schema.org/draft-07/schema#", "title",
-                "A machine file of farfault", "description",
-                "made by `farfault machine schema`; each value says where it is from", "type", "object", "properties",
-                properties, "required", required, "additionalProperties", 0);
+  json_t *schema = json_pack("{s:s, s:s, s:s, s:s, s:o, s:[s], s:{s:[s]}, s:{s:o, s:o}, s:b}", "$schema",
+                             "http://json-schema.org/draft-07/schema#", "title", "A machine file of farfault",
+                             "description", "made by `farfault machine schema`; each value says where it is from",
+                             "type", "object", "properties", properties, "required", "title", "if", "required", "like",
+                             "else", "required", required, "properties", whole, "additionalProperties", 0);
   json_dump_callback(schema, add_chunk, out, JSON_INDENT(1) | JSON_REAL_PRECISION(12));
   ff_text_add(out, "\n");
   json_decref(schema);

@@ -25,7 +25,11 @@ static const char schema[] =
     "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMSET (start INT NOT NULL, end INT NOT NULL, deviceId INT NOT NULL, contextId INT"
     " NOT NULL, streamId INT, correlationId INT, globalPid INT, value INT, bytes INT NOT NULL, memKind INT);"
     "CREATE TABLE CUDA_UM_GPU_PAGE_FAULT_EVENTS (start INT NOT NULL, end INT NOT NULL, globalPid INT, deviceId INT NOT"
-    " NULL, address INT, numberOfPageFaults INT NOT NULL, faultAccessType INT);";
+    " NULL, address INT, numberOfPageFaults INT NOT NULL, faultAccessType INT);"
+    "CREATE TABLE CUDA_UM_CPU_PAGE_FAULT_EVENTS (start INT NOT NULL, globalPid INT, address INT NOT NULL,"
+    " originalFaultPc INT, CpuInstruction INT, module INT, unresolvedFaultPc INT, sourceFile INT, sourceLine INT);";
+
+enum { HOST_FAULTS_MAX = 4 << 20 }; /* rows: some 30 bytes each */
 
 typedef struct writer {
   sqlite3 *db;
@@ -96,16 +100,39 @@ static void put_transfer(writer *w, const history_transfer *t) {
                           nanoseconds(t->begin), nanoseconds(t->end), w->device, (int64_t)t->bytes, t->in ? 11 : 12));
 }
 
+/* A row for each fault, as scripts count rows. */
+static void put_host_faults(writer *w, const history_host_faults *f) {
+  for (uint64_t i = 0; i < f->faults && !w->failed; i++)
+    run_sql(w, sqlite3_mprintf("INSERT INTO CUDA_UM_CPU_PAGE_FAULT_EVENTS (start, address) VALUES(%lld, %lld)",
+                               nanoseconds(f->begin), (int64_t)(f->address + i * f->step)));
+}
+
 static void put_all(writer *w, const sim_result *result) {
   const sim_history *h = result->history;
   put_kernels(w, result);
   for (size_t i = 0; i < h->copies.count; i++) put_copy(w, &h->copies.items[i]);
   for (size_t i = 0; i < h->transfers.count; i++) put_transfer(w, &h->transfers.items[i]);
+  for (size_t i = 0; i < h->host_faults.count; i++) put_host_faults(w, &h->host_faults.items[i]);
   for (size_t i = 0; i < h->batches.count; i++)
     run_sql(w, sqlite3_mprintf("INSERT INTO CUDA_UM_GPU_PAGE_FAULT_EVENTS (start, end, deviceId, numberOfPageFaults)"
                                " VALUES(%lld, %lld, %lld, %lld)",
                                nanoseconds(h->batches.items[i].begin), nanoseconds(h->batches.items[i].end), w->device,
                                (int64_t)h->batches.items[i].faults));
+}
+
+static ff_status check_host_faults(const report_run *run, const char *file, ff_error *error) {
+  uint64_t left = HOST_FAULTS_MAX;
+  for (uint32_t i = 0; i < run->result_count; i++) {
+    const sim_history *h = run->results[i].history;
+    for (size_t k = 0; h && k < h->host_faults.count; k++) {
+      if (h->host_faults.items[k].faults > left)
+        return ff_fail(error, FF_LIMIT,
+                       "--export-nsys: %s has more than %d faults of the CPU, and each of them would be a row", file,
+                       HOST_FAULTS_MAX);
+      left -= h->host_faults.items[k].faults;
+    }
+  }
+  return FF_OK;
 }
 
 ff_status report_nsys(const report_run *run, const char *file, const char *path, ff_error *error) {
@@ -122,6 +149,8 @@ ff_status report_nsys(const report_run *run, const char *file, const char *path,
   if (!devices)
     return ff_fail(error, FF_UNSUPPORTED, "--export-nsys: %s holds no history; one is saved by `farfault run -o FILE`",
                    file);
+  ff_status limited = check_host_faults(run, file, error);
+  if (limited) return limited;
   writer w = {0};
   w.failed = sqlite3_open(":memory:", &w.db) != SQLITE_OK;
   run_sql(&w, sqlite3_mprintf("%s BEGIN", schema));

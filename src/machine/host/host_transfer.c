@@ -71,10 +71,19 @@ static ps carry_from_devices(transfers *x, history_cause cause, ps time, ps end)
   return end;
 }
 
+/* The host's faults, at `address` and each `step` bytes behind it. */
+static void count_host_faults(transfers *x, uint64_t address, uint64_t step, uint64_t faults, ps time) {
+  if (!faults) return;
+  x->observer->counters.host_faults += faults;
+  history_add(x->observer->history, HISTORY_host_faults, time, faults);
+  history_note_host_faults(x->observer->history,
+                           (history_host_faults){.begin = time, .address = address, .step = step, .faults = faults});
+}
+
 /* Pages over the link in one transfer. What the host asked for costs it host_fault_us per fault_page_bytes, whatever
  * the unit of the GPU's far-faults is; under segments it is known what is where: their copies are copies, and a touch
  * is one fault. Over a coherent link nothing faults. */
-static ps carry_moves(transfers *x, bool in, pager_moves moves, ps time) {
+static ps carry_moves(transfers *x, bool in, uint64_t address, pager_moves moves, ps time) {
   ps begin = time;
   if (in) time = carry_from_devices(x, HISTORY_CAUSE_COPY, begin, time);
   if (!moves.units) return in ? time : tier_to_host(x->tiers, begin, time);
@@ -87,8 +96,7 @@ static ps carry_moves(transfers *x, bool in, pager_moves moves, ps time) {
   uint64_t pages = (moves.bytes + x->spec->fault_page_bytes - 1) / x->spec->fault_page_bytes;
   uint64_t faults = moves.units < pages ? moves.units : pages;
   if (x->manager->segments || x->manager->coherent) faults = 0;
-  x->observer->counters.host_faults += faults;
-  history_add(x->observer->history, HISTORY_host_faults, time, faults);
+  count_host_faults(x, address, x->spec->fault_page_bytes, faults, time);
   return end + faults * x->t->host_fault;
 }
 
@@ -212,13 +220,15 @@ static ps paged_copy(transfers *x, const trace_op *op, ps time) {
   uint64_t width = op->copy.width, height = op->copy.height;
   switch (op->copy.direction) {
   case TRACE_H2D:
-    return carry_moves(x, false, over_rows(x, pager_host_write, op->copy.to, width, height, op->copy.to_pitch), time);
+    return carry_moves(x, false, op->copy.to,
+                       over_rows(x, pager_host_write, op->copy.to, width, height, op->copy.to_pitch), time);
   case TRACE_D2H:
-    return carry_moves(x, false, over_rows(x, pager_host_read, op->copy.from, width, height, op->copy.from_pitch),
-                       time);
+    return carry_moves(x, false, op->copy.from,
+                       over_rows(x, pager_host_read, op->copy.from, width, height, op->copy.from_pitch), time);
   case TRACE_D2D:
-    time = carry_moves(x, true, over_rows(x, pager_gpu_fetch, op->copy.from, width, height, op->copy.from_pitch), time);
-    time = carry_moves(x, true, over_rows(x, pager_gpu_fill, op->copy.to, width, height, op->copy.to_pitch), time);
+    time =
+        carry_moves(x, true, 0, over_rows(x, pager_gpu_fetch, op->copy.from, width, height, op->copy.from_pitch), time);
+    time = carry_moves(x, true, 0, over_rows(x, pager_gpu_fill, op->copy.to, width, height, op->copy.to_pitch), time);
     return link_device_copy(x->link, 2 * width * height, time);
   default: return host_copy(x, width * height, time);
   }
@@ -272,7 +282,8 @@ static ps copy_between(transfers *x, const trace_op *op, ps time) {
   if (x->manager->placement == MANAGER_EVERYWHERE || x->manager->placement == MANAGER_REMOTE) return time;
   if (near && x->manager->placement == MANAGER_PROGRAM) time = managed_ready(x, near, time);
   if (near && manager_pages(x->manager))
-    time = carry_moves(x, true, over_rows(x, in ? pager_gpu_fill : pager_gpu_fetch, near, width, height, pitch), time);
+    time =
+        carry_moves(x, true, 0, over_rows(x, in ? pager_gpu_fill : pager_gpu_fetch, near, width, height, pitch), time);
   else if (near && in) over_rows(x, copy_write, near, width, height, pitch);
   bool over_in = op->copy.direction == TRACE_D2D ? in : op->copy.direction == TRACE_H2D;
   if (near) count_copied(x, near, in, bytes);
@@ -296,8 +307,8 @@ static ps set_begin(transfers *x, const trace_op *op, ps time) {
   x->observer->counters.copies++;
   if (is_far(x, op->set.to)) return time; /* the other device does it */
   if (manager_pages(x->manager)) {
-    time = carry_moves(x, true, over_rows(x, pager_gpu_fill, op->set.to, op->set.width, op->set.height, op->set.pitch),
-                       time);
+    time = carry_moves(x, true, 0,
+                       over_rows(x, pager_gpu_fill, op->set.to, op->set.width, op->set.height, op->set.pitch), time);
   } else if (x->manager->placement == MANAGER_PROGRAM) {
     time = managed_ready(x, op->set.to, time);
     over_rows(x, copy_write, op->set.to, op->set.width, op->set.height, op->set.pitch);
@@ -359,8 +370,7 @@ static ps pages_touch(transfers *x, const trace_op *op, ps time) {
     pager_moves moves = pager_managed_fault(x->pager, w.address);
     if (!moves.units) continue;
     time = link_copy(x->link, HISTORY_CAUSE_TOUCH, false, moves.bytes, false, time) + x->t->host_fault;
-    x->observer->counters.host_faults++;
-    history_add(x->observer->history, HISTORY_host_faults, time, 1);
+    count_host_faults(x, w.address, moves.bytes, 1, time);
   }
   if (op->touch.write) pager_managed_dirty(x->pager, op->touch.address, op->touch.bytes);
   return time;
@@ -383,12 +393,12 @@ static ps paged_touch(transfers *x, const trace_op *op, ps time) {
     run_until(x->loop, time);
     if (x->pager->config.ranges) time = whole_pages_land(x, at, end - at, time);
     if (x->pager->pins_due <= time) pager_unpin(x->pager, time);
+    const uint64_t first = at;
     pager_moves moves = pager_host_touch(x->pager, &at, end, op->touch.write, time, &until);
     uint64_t pieces = (moves.faulted + x->spec->fault_page_bytes - 1) / x->spec->fault_page_bytes;
     uint64_t faults = moves.faults < pieces || pager_host_prefetches(x->pager) ? moves.faults : pieces;
-    x->observer->counters.host_faults += faults;
     x->observer->counters.host_first_touches += moves.first_touches;
-    history_add(x->observer->history, HISTORY_host_faults, time, faults);
+    count_host_faults(x, first, faults ? moves.faulted / faults : 0, faults, time);
     ps began = time;
     if (moves.bytes) time = link_copy(x->link, HISTORY_CAUSE_TOUCH, false, moves.bytes, false, time);
     time = tier_to_host(x->tiers, began, time);
@@ -409,8 +419,7 @@ static ps segment_touch(transfers *x, const trace_op *op, ps time) {
     whole = pager_host_take(x->pager, a.address, a.bytes);
   x->pager->view.by_host = false;
   if (whole.faults) {
-    x->observer->counters.host_faults++;
-    history_add(x->observer->history, HISTORY_host_faults, time, 1);
+    count_host_faults(x, a.address, a.bytes, 1, time);
     ps end = link_copy(x->link, HISTORY_CAUSE_TOUCH, false, whole.bytes, false, time);
     time = tier_to_host(x->tiers, time, end) + x->t->host_fault;
   }

@@ -45,6 +45,7 @@ void history_free(sim_history *h) {
   free(h->copies.items);
   free(h->batches.items);
   free(h->transfers.items);
+  free(h->host_faults.items);
   free(h->blocks.items);
   for (size_t i = 0; i < h->block_sets.count; i++) free(h->block_sets.items[i]);
   free(h->block_sets.items);
@@ -119,6 +120,7 @@ void history_level(sim_history *h, history_series series, uint64_t time, uint64_
 void history_note_kernel(sim_history *h, history_kernel kernel) { NOTE(h, kernels, kernel); }
 void history_note_copy(sim_history *h, history_copy copy) { NOTE(h, copies, copy); }
 void history_note_batch(sim_history *h, history_batch batch) { NOTE(h, batches, batch); }
+void history_note_host_faults(sim_history *h, history_host_faults faults) { NOTE(h, host_faults, faults); }
 
 void history_note_transfer(sim_history *h, history_transfer transfer) {
   if (!h || h->paused) return;
@@ -240,6 +242,7 @@ sim_history *history_copy_of(const sim_history *h, uint64_t end, uint64_t reside
   COPY_LIST(c, h, copies);
   COPY_LIST(c, h, batches);
   COPY_LIST(c, h, transfers);
+  COPY_LIST(c, h, host_faults);
   copy_blocks(c, h);
   c->maps.items = NULL;
   c->maps.count = c->maps.capacity = 0;
@@ -249,6 +252,7 @@ sim_history *history_copy_of(const sim_history *h, uint64_t end, uint64_t reside
   for (; c->sampled < c->bins; c->sampled++) c->series[HISTORY_resident_bytes][c->sampled] = resident;
   SORT(&c->kernels, history_kernel, (c->kernels.items[at - 1].begin > item.begin));
   SORT(&c->copies, history_copy, (c->copies.items[at - 1].begin > item.begin));
+  SORT(&c->host_faults, history_host_faults, (c->host_faults.items[at - 1].begin > item.begin));
   SORT(&c->transfers, history_transfer, (c->transfers.items[at - 1].begin > item.begin));
   return c;
 }

@@ -6,7 +6,7 @@
  *           unit.
  *   maps    per allocation, rows of equal ranges of addresses by bins four times as wide: where accesses, far-faults, evictions were
  *   blocks  parts of allocations, as launches' arguments point into them: what a framework's own allocator handed out
- *   lists   kernels, copies, batches of far-faults, transfers over the link: the first HISTORY_EVENTS of each, and how many more
+ *   lists   kernels, copies, batches of far-faults, transfers over the link, the host's faults: the first HISTORY_EVENTS of each, and how many more
  *
  * The sum of a series is the counter of the same name, and a map's sums are its allocation's counters: sim_check
  * asserts that when a program has ended. bins << shift is beyond the times that were noted.
@@ -94,6 +94,10 @@ typedef struct history_copy {
 typedef struct history_batch {
   uint64_t begin, end, faults, bytes;
 } history_batch;
+/* The host's faults that were served in one go: at `address`, and each `step` bytes behind it. */
+typedef struct history_host_faults {
+  uint64_t begin, address, step, faults;
+} history_host_faults;
 /* pieces that followed without a gap */
 typedef struct history_transfer {
   uint64_t begin, end, bytes, pieces;
@@ -150,10 +154,15 @@ typedef struct sim_history {
     size_t count, capacity;
   } transfers;
   struct {
+    history_host_faults *items;
+    size_t count, capacity;
+  } host_faults;
+  struct {
     history_block *items;
     size_t count, capacity;
   } blocks; /* once it is written: of the allocations that have several */
-  uint64_t kernels_left_out, copies_left_out, batches_left_out, transfers_left_out, blocks_left_out;
+  uint64_t kernels_left_out, copies_left_out, batches_left_out, transfers_left_out, host_faults_left_out,
+      blocks_left_out;
   struct {
     history_blocks **items;
     size_t count, capacity;
@@ -197,6 +206,7 @@ static inline uint64_t history_next_sample(const sim_history *h) { return ((uint
 void history_note_kernel(sim_history *h, history_kernel kernel);
 void history_note_copy(sim_history *h, history_copy copy);
 void history_note_batch(sim_history *h, history_batch batch);
+void history_note_host_faults(sim_history *h, history_host_faults faults);
 /* Consecutive pieces of one cause and direction without a gap between them are one transfer. */
 void history_note_transfer(sim_history *h, history_transfer transfer);
 

@@ -20,7 +20,7 @@
 #include "base/text.h"
 #include "machine/spec/spec_table.h"
 
-enum { FILE_LIMIT = 1 << 20, FOLDER_LIMIT = 16 };
+enum { FILE_LIMIT = 1 << 20, FOLDER_LIMIT = 16, LIKE_LIMIT = 8 };
 
 typedef struct folders {
   char *paths[FOLDER_LIMIT];
@@ -140,6 +140,64 @@ ff_status machine_spec_load(const char *name, machine_spec *spec, ff_error *erro
   ff_status status = ff_file_read(path, FILE_LIMIT, &text, &size, error);
   if (!status) status = spec_text_load(path, text, size, spec, error);
   if (!status) snprintf(spec->file, sizeof spec->file, "%s", path);
+  free(text);
+  free(path);
+  return status;
+}
+
+/* ---- machines that are like others ---- */
+
+char *spec_like_path(const char *name, const char *file) {
+  bool is_file = strchr(name, '/') || ends_with(name, ".yaml");
+  const char *slash = strrchr(file, '/');
+  ff_text path = {0};
+  if (!is_file) return find_bundled(name);
+  if (name[0] != '/' && slash) ff_text_add_bytes(&path, file, (size_t)(slash + 1 - file));
+  ff_text_add(&path, "%s", name);
+  if (access(path.chars, R_OK) == 0) return path.chars;
+  free(path.chars);
+  return NULL;
+}
+
+static bool same_file(const char *a, const char *b) {
+  char real_a[PATH_MAX], real_b[PATH_MAX];
+  return realpath(a, real_a) && realpath(b, real_b) && !strcmp(real_a, real_b);
+}
+
+/* "a.yaml, which is like b.yaml, which is like a.yaml" */
+static void add_chain(const spec_chain *chain, const char *first, const char *path, ff_text *out) {
+  if (chain->from && !same_file(chain->file, first)) {
+    add_chain(chain->from, first, chain->file, out);
+    ff_text_add(out, ", which is like %s", path);
+  } else {
+    ff_text_add(out, "%s is like %s", chain->file, path);
+  }
+}
+
+static ff_status check_chain(const spec_chain *chain, const char *path, ff_error *error) {
+  int length = 0;
+  for (const spec_chain *at = chain; at; at = at->from) {
+    length++;
+    if (!same_file(at->file, path)) continue;
+    ff_text text = {0};
+    add_chain(chain, path, path, &text);
+    ff_status status = ff_fail(error, FF_INVALID, "a machine would be like itself: %s", text.chars);
+    free(text.chars);
+    return status;
+  }
+  return length <= LIKE_LIMIT ? FF_OK
+                              : ff_fail(error, FF_INVALID, "more than %d machines are like one another", LIKE_LIMIT);
+}
+
+ff_status spec_load_like(const char *name, const spec_chain *chain, machine_spec *spec, ff_error *error) {
+  char *path = spec_like_path(name, chain->file), *text = NULL;
+  size_t size = 0;
+  if (!path && (strchr(name, '/') || ends_with(name, ".yaml")))
+    return ff_fail(error, FF_NOT_FOUND, "no file '%s' beside this one", name);
+  if (!path) return fail_no_machine(name, error);
+  ff_status status = check_chain(chain, path, error);
+  if (!status && ff_file_read(path, FILE_LIMIT, &text, &size, error)) status = FF_NOT_FOUND;
+  if (!status) status = spec_text_load_like(&(spec_chain){path, chain}, text, size, spec, error);
   free(text);
   free(path);
   return status;

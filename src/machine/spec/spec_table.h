@@ -58,7 +58,22 @@ ff_status spec_mask_bit_add(const spec_param *param, machine_mask_table *table, 
 /* What must hold between values (powers of two, multiples, shared memory per block <= per SM). */
 ff_status spec_check(const machine_spec *spec, ff_error *error);
 
-/* Reads the text of a machine file. `file` is the name for messages. */
+/* Reads the text of a machine file. `file` is the name for messages, and what a path behind `like` is relative to. */
 ff_status spec_text_load(const char *file, const char *text, size_t size, machine_spec *spec, ff_error *error);
+
+/* A file that is being read, because the one before it is like it. */
+typedef struct spec_chain {
+  const char *file;
+  const struct spec_chain *from; /* NULL: nothing is like it */
+} spec_chain;
+/* As spec_text_load, of chain->file. */
+ff_status spec_text_load_like(const spec_chain *chain, const char *text, size_t size, machine_spec *spec,
+                              ff_error *error);
+/* The file of the machine `name` that `file` is like: a bundled machine, or a path relative to the folder of `file`.
+ * NULL: there is none. The caller frees it. */
+char *spec_like_path(const char *name, const char *file);
+/* Reads that machine; the message does not say where it is named. FF_NOT_FOUND: there is none. FF_INVALID: it is one of
+ * the chain itself, or the chain is too long. Else the error is in its file, and the message has the place. */
+ff_status spec_load_like(const char *name, const spec_chain *chain, machine_spec *spec, ff_error *error);
 
 #endif

@@ -82,6 +82,29 @@ static void read_group(spec_text *t, const char *group, struct fy_node *body) {
     if (!strcmp(spec_params[i].group, group)) t->group_line[i] = line;
 }
 
+static void read_like(spec_text *t, struct fy_node *node) {
+  char name[FF_YAML_SCALAR + 1];
+  if (!ff_yaml_scalar(node, name)) return;
+  t->like = ff_strdup(name);
+  t->like_span = span_of(t, node);
+  t->like_path = spec_like_path(name, t->path);
+}
+
+/* What the file does not give, but the one that it is like. */
+static ff_status inherit(spec_text *t, ff_error *error) {
+  spec_text *base = ff_alloc(sizeof *base);
+  ff_status status = spec_text_read(t->like_path, base, error);
+  for (int i = 0; i < SPEC_PARAM_COUNT && !status; i++) {
+    spec_entry *entry = &t->entries[i], *from = &base->entries[i];
+    if (entry->value || !from->value) continue;
+    *entry = (spec_entry){.value = from->value, .source = from->source, .inherited = true};
+    *from = (spec_entry){0};
+  }
+  if (!status) spec_text_free(base);
+  free(base);
+  return status;
+}
+
 static ff_status read_places(spec_text *t, ff_error *error) {
   ff_yaml yaml;
   struct fy_node_pair *pair;
@@ -92,6 +115,7 @@ static ff_status read_places(spec_text *t, ff_error *error) {
   while ((pair = fy_node_mapping_iterate(ff_yaml_root(&yaml), &at))) {
     if (!ff_yaml_scalar(fy_node_pair_key(pair), name)) continue;
     if (!strcmp(name, "title")) t->title = span_of(t, fy_node_pair_value(pair));
+    else if (!strcmp(name, "like")) read_like(t, fy_node_pair_value(pair));
     else read_group(t, name, fy_node_pair_value(pair));
   }
   ff_yaml_close(&yaml);
@@ -106,6 +130,7 @@ ff_status spec_text_read(const char *name, spec_text *t, ff_error *error) {
   status = ff_file_read(t->path, 1 << 20, &t->text, &t->size, error);
   if (!status) status = spec_text_load(t->path, t->text, t->size, &t->spec, error);
   if (!status) status = read_places(t, error);
+  if (!status && t->like_path) status = inherit(t, error);
   if (status) spec_text_free(t);
   return status;
 }
@@ -116,6 +141,8 @@ void spec_text_free(spec_text *t) {
     free(t->entries[i].source);
   }
   free(t->text);
+  free(t->like);
+  free(t->like_path);
   *t = (spec_text){0};
 }
 
@@ -224,7 +251,7 @@ static ff_status add_change(changing *c, const char *assignment) {
   ff_text value = {0}, source = {0};
   if (param->type == 's') quote(equals + 1, &value);
   else ff_text_add(&value, "%s", equals + 1);
-  if (!entry->value) {
+  if (!entry->value || entry->inherited) {
     add_entry(c, param, &value);
     free(value.chars);
     return FF_OK;
@@ -244,6 +271,19 @@ static void add_title(changing *c, const char *title) {
   add_edit(c, c->base->title, &quoted);
   free(text.chars);
   free(cut.chars);
+}
+
+/* A path beside the file would lead elsewhere from another folder. */
+static void keep_like(changing *c) {
+  const spec_text *base = c->base;
+  char *real = base->like_path && base->like[0] != '/' && (strchr(base->like, '/') || strstr(base->like, ".yaml"))
+                   ? realpath(base->like_path, NULL)
+                   : NULL;
+  ff_text text = {0};
+  if (!real) return;
+  quote(real, &text);
+  add_edit(c, base->like_span, &text);
+  free(real);
 }
 
 static int by_place(const void *a, const void *b) {
@@ -275,7 +315,7 @@ static ff_status apply(changing *c, ff_text *out) {
 static ff_status check(const changing *c, const machine_spec *wanted, const ff_text *out) {
   machine_spec *made = ff_alloc(sizeof *made);
   ff_error why;
-  ff_status status = spec_text_load("the new machine", out->chars, out->length, made, &why);
+  ff_status status = spec_text_load(c->base->path, out->chars, out->length, made, &why);
   if (status)
     status = ff_fail(c->error, FF_UNSUPPORTED, "%s: cannot be edited, as what comes out is no machine: %s",
                      c->base->path, why.message);
@@ -305,6 +345,7 @@ ff_status spec_text_change(const spec_text *base, const char *const *assignments
   for (size_t i = 0; i < count && !status; i++) status = add_change(&c, assignments[i]);
   if (!status && c.list.length) status = machine_spec_set_all(wanted, c.list.chars, error);
   if (!status && (count || title)) add_title(&c, title);
+  if (!status) keep_like(&c);
   if (!status) status = apply(&c, out);
   if (!status) status = check(&c, wanted, out);
   for (size_t i = 0; i < c.edits.count; i++) free(c.edits.items[i].text);

@@ -14,6 +14,7 @@ typedef struct spec_span { /* of bytes of the text, with quotes */
 typedef struct spec_entry {
   char *value, *source; /* as written; of tables in one line: "[[4K, 3.22], [8K, 4.87]]". NULL: not in the file */
   spec_span value_span, source_span; /* of single values */
+  bool inherited;                    /* it stands in the file of the machine that this one is like */
 } spec_entry;
 
 typedef struct spec_text {
@@ -22,7 +23,8 @@ typedef struct spec_text {
   size_t size;
   machine_spec spec;
   spec_entry entries[SPEC_PARAM_COUNT];
-  spec_span title;
+  spec_span title, like_span;
+  char *like, *like_path; /* the machine that it is like, as written, and its file; NULL: none */
   /* of the value's group: where the line of its first value begins; 0: not in the file */
   size_t group_line[SPEC_PARAM_COUNT];
 } spec_text;

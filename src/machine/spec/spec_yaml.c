@@ -2,6 +2,8 @@
 /* Reads the text of a machine file (YAML, by libfyaml) into a machine_spec:
  *
  *   title: one line for `farfault list machines`
+ *   like: MACHINE                             optional: a bundled machine or a file, whose values are those that are not
+ *                                             given here
  *   GROUP:                                    as in params.def
  *     NAME: {value: V, source: "where V is from"}
  *
@@ -19,6 +21,8 @@ enum { SCALAR_LIMIT = FF_YAML_SCALAR };
 typedef struct reader {
   ff_yaml yaml;
   machine_spec *spec;
+  const spec_chain *chain;
+  bool liked;                      /* *spec has the values of another machine */
   uint32_t seen[SPEC_PARAM_COUNT]; /* the line of each value, 0: not given yet */
   const char *groups[SPEC_PARAM_COUNT];
   uint32_t group_count;
@@ -154,7 +158,15 @@ static ff_status read_rows(reader *r, const spec_param *param, const row_form *f
   return FF_OK;
 }
 
+/* Of the machine that it is like. */
+static void forget_value(reader *r, const spec_param *param) {
+  const spec_param *next = param + 1;
+  size_t end = next < spec_params + SPEC_PARAM_COUNT ? next->offset : offsetof(machine_spec, file);
+  memset((char *)r->spec + param->offset, 0, end - param->offset);
+}
+
 static ff_status read_value(reader *r, const spec_param *param, struct fy_node *key, struct fy_node *value) {
+  forget_value(r, param);
   const row_form *form = row_form_of(param->type);
   if (form) return read_rows(r, param, form, key, value);
   if (param->type == 't') return read_table(r, param, key, value);
@@ -246,9 +258,31 @@ static ff_status read_title(reader *r, struct fy_node *key, struct fy_node *valu
   return FF_OK;
 }
 
+/* Before everything else, wherever it stands. */
+static ff_status read_like(reader *r, struct fy_node *root) {
+  char name[SCALAR_LIMIT + 1];
+  void *at = NULL;
+  struct fy_node_pair *pair;
+  while ((pair = fy_node_mapping_iterate(root, &at))) {
+    struct fy_node *key = fy_node_pair_key(pair), *value = fy_node_pair_value(pair);
+    if (!ff_yaml_scalar(key, name) || strcmp(name, "like")) continue;
+    if (r->liked) return ff_yaml_fail(&r->yaml, key, "'like' is given twice");
+    if (!ff_yaml_scalar(value, name) || !name[0] || strpbrk(name, "\n\t\r\033"))
+      return ff_yaml_fail(&r->yaml, key, "'like' is the name of a machine, or the path of its file");
+    ff_error why;
+    ff_status status = spec_load_like(name, r->chain, r->spec, &why);
+    if (status == FF_NOT_FOUND || (status == FF_INVALID && !strchr(why.message, '\n')))
+      return ff_yaml_fail(&r->yaml, value, "%s", why.message);
+    if (status) return ff_fail(r->yaml.error, status, "%s\n  %s is like it", why.message, r->yaml.file);
+    r->liked = true;
+    r->spec->title[0] = r->spec->file[0] = '\0';
+  }
+  return FF_OK;
+}
+
 static ff_status unknown_group(reader *r, struct fy_node *key, const char *name) {
-  const char *names[SPEC_PARAM_COUNT + 2] = {"title"};
-  for (int i = 0; i < SPEC_PARAM_COUNT; i++) names[i + 1] = spec_params[i].group;
+  const char *names[SPEC_PARAM_COUNT + 3] = {"title", "like"};
+  for (int i = 0; i < SPEC_PARAM_COUNT; i++) names[i + 2] = spec_params[i].group;
   const char *near = ff_closest(name, names);
   return near ? ff_yaml_fail(&r->yaml, key, "unknown group '%s': did you mean '%s'?", name, near)
               : ff_yaml_fail(&r->yaml, key, "unknown group '%s'", name);
@@ -258,6 +292,7 @@ static ff_status read_top(reader *r, struct fy_node *key, struct fy_node *body) 
   char name[SCALAR_LIMIT + 1];
   if (!ff_yaml_scalar(key, name)) return ff_yaml_fail(&r->yaml, key, "a group's name must be a plain word");
   if (!strcmp(name, "title")) return read_title(r, key, body);
+  if (!strcmp(name, "like")) return FF_OK;
   if (!spec_group_exists(name)) return unknown_group(r, key, name);
   for (uint32_t i = 0; i < r->group_count; i++)
     if (!strcmp(r->groups[i], name)) return ff_yaml_fail(&r->yaml, key, "group '%s' is given twice", name);
@@ -273,7 +308,7 @@ static ff_status check_whole(reader *r) {
   if (!r->spec->title[0])
     return ff_fail(r->yaml.error, FF_PARSE, "%s: has no title: add a line 'title: ...'", r->yaml.file);
   for (int i = 0; i < SPEC_PARAM_COUNT; i++)
-    if (spec_params[i].required && !r->seen[i])
+    if (spec_params[i].required && !r->seen[i] && !r->liked)
       return ff_fail(r->yaml.error, FF_PARSE, "%s: the value '%s' is missing from group '%s'", r->yaml.file,
                      spec_params[i].name, spec_params[i].group);
   ff_error why;
@@ -286,6 +321,8 @@ static ff_status read_root(reader *r, struct fy_node *root) {
     return ff_fail(r->yaml.error, FF_PARSE, "%s: is not a machine file: groups of values are expected", r->yaml.file);
   void *at = NULL;
   struct fy_node_pair *pair;
+  ff_status like = read_like(r, root);
+  if (like) return like;
   while ((pair = fy_node_mapping_iterate(root, &at))) {
     ff_status status = read_top(r, fy_node_pair_key(pair), fy_node_pair_value(pair));
     if (status) return status;
@@ -293,12 +330,17 @@ static ff_status read_root(reader *r, struct fy_node *root) {
   return check_whole(r);
 }
 
-ff_status spec_text_load(const char *file, const char *text, size_t size, machine_spec *spec, ff_error *error) {
-  reader r = {.spec = spec};
+ff_status spec_text_load_like(const spec_chain *chain, const char *text, size_t size, machine_spec *spec,
+                              ff_error *error) {
+  reader r = {.spec = spec, .chain = chain};
   *spec = (machine_spec){0};
-  ff_status status = ff_yaml_open(file, text, size, "machine", &r.yaml, error);
+  ff_status status = ff_yaml_open(chain->file, text, size, "machine", &r.yaml, error);
   if (status) return status;
   status = read_root(&r, ff_yaml_root(&r.yaml));
   ff_yaml_close(&r.yaml);
   return status;
+}
+
+ff_status spec_text_load(const char *file, const char *text, size_t size, machine_spec *spec, ff_error *error) {
+  return spec_text_load_like(&(spec_chain){.file = file}, text, size, spec, error);
 }
