@@ -179,6 +179,7 @@ static ff_status pager_init(sim *s, const sim_options *options, ff_error *error)
                          .evict = s->evict.policy,
                          .evict_state = s->evict.state,
                          .evict_shares = s->evict.borrowed,
+                         .tells_runs = !s->prefetch.library && !s->evict.library,
                          .watermarks = options->watermarks_chosen ? options->watermarks : m->watermarks,
                          .future = s->future,
                          .tiers = s->tiers.places,

@@ -307,20 +307,24 @@ void pager_view_update(pager *p) {
 }
 
 /* Where memory is handed out in whole blocks, a block leaves as one: when its last unit does. */
-void pager_tell(pager *p, uint64_t address, bool arrived) {
+static void tell(pager *p, uint64_t address, uint64_t bytes, bool arrived) {
   const ff_policy *policies[] = {p->config.prefetch, p->config.evict};
   void *states[] = {p->config.prefetch_state, p->config.evict_state};
-  uint64_t bytes = p->config.unit_bytes;
   if (!arrived && p->config.whole_blocks) {
     if (pager_chunk_at(p, address)->holding) return;
+    address &= ~(FF_BLOCK_BYTES - 1);
     bytes = FF_BLOCK_BYTES;
   }
   pager_view_update(p);
   for (int i = 0; i < 2; i++) {
     if (!policies[i] || (i == 1 && p->config.evict_shares)) continue;
-    if (arrived && policies[i]->arrived) policies[i]->arrived(states[i], &p->view, address & ~(bytes - 1), bytes);
-    if (!arrived && policies[i]->left) policies[i]->left(states[i], &p->view, address & ~(bytes - 1), bytes);
+    if (arrived && policies[i]->arrived) policies[i]->arrived(states[i], &p->view, address, bytes);
+    if (!arrived && policies[i]->left) policies[i]->left(states[i], &p->view, address, bytes);
   }
+}
+
+void pager_tell(pager *p, uint64_t address, bool arrived) {
+  tell(p, address & ~(p->config.unit_bytes - 1), p->config.unit_bytes, arrived);
 }
 
 static void tell_settled(pager *p, uint64_t address, uint64_t bytes) {
@@ -372,10 +376,9 @@ void pager_marks_end(pager *p, pager_marks *m) {
   if (!chunk) return;
   bool stayed = pager_block_stays(p, chunk);
   pager_mark_windows(p, chunk, m->first, m->end);
-  bool whole = p->config.whole_blocks && m->now != PAGER_RESIDENT; /* leaves as one */
-  for (uint64_t at = m->first; m->now != PAGER_IN_FLIGHT && at < (whole ? m->first + 1 : m->end);
-       at += p->config.unit_bytes)
-    pager_tell(p, at, m->now == PAGER_RESIDENT);
+  bool arrived = m->now == PAGER_RESIDENT, at_once = p->config.tells_runs || (p->config.whole_blocks && !arrived);
+  uint64_t step = at_once ? m->end - m->first : p->config.unit_bytes;
+  for (uint64_t at = m->first; m->now != PAGER_IN_FLIGHT && at < m->end; at += step) tell(p, at, step, arrived);
   if (stayed && !pager_block_stays(p, chunk) && chunk->holding)
     tell_settled(p, m->first & ~(FF_BLOCK_BYTES - 1), FF_BLOCK_BYTES);
   m->chunk = NULL;

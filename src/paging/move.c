@@ -27,7 +27,10 @@ pager_unit *pager_walk_next(pager_walk *w) {
   uint64_t allocation_end = w->in->address + w->in->bytes;
   uint64_t first = w->in->address > window ? w->in->address : window;
   uint64_t last = allocation_end < next ? allocation_end : next;
-  pager_unit *unit = pager_find(w->p, w->at);
+  bool same = w->chunk && w->chunk->number == window >> PAGER_CHUNK_SHIFT;
+  if (!same) w->chunk = pager_chunk_at(w->p, w->at);
+  pager_unit *unit = &w->chunk->units[window % FF_BLOCK_BYTES >> w->p->unit_shift];
+  if (__builtin_expect(unit->shared, 0)) unit = pager_sibling_find(w->p, w->chunk, unit, w->at);
   w->covered = first >= w->begin && last <= w->end;
   w->address = w->at;
   w->first = first;

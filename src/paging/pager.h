@@ -72,8 +72,8 @@ enum { PAGER_INDEX_BITS = 28 };
  * the newest is kept: a write makes a newer one, a transfer gives what the other has. */
 typedef struct pager_unit {
   union {
-    uint64_t last_use; /* not IN_FLIGHT: by the GPU, since it came; 0: never */
-    struct {           /* IN_FLIGHT */
+    uint64_t last_use;                    /* not IN_FLIGHT: by the GPU, since it came; 0: never */
+    struct {                              /* IN_FLIGHT */
       uint32_t flight : PAGER_INDEX_BITS; /* its index */
       pager_flight_kind flight_kind : 3;
       uint8_t source; /* 1 + the device whose bytes come; 0: the host's, or none */
@@ -117,7 +117,7 @@ _Static_assert(sizeof(pager_unit) == 24, "16 million of them are 384 MiB");
 
 typedef struct pager_sibling { /* a unit that shares its window with those before it */
   pager_unit unit;             /* the first field: what a pointer to the unit points to */
-  uint32_t next;               /* index into siblings of the one behind it, if unit.shared; or in the list of free ones */
+  uint32_t next; /* index into siblings of the one behind it, if unit.shared; or in the list of free ones */
 } pager_sibling;
 
 typedef struct pager_allocation {
@@ -200,6 +200,7 @@ typedef struct pager_config {
   const ff_policy *prefetch, *evict; /* NULL: nothing is prefetched; whatever comes first is evicted */
   void *prefetch_state, *evict_state;
   bool evict_shares;          /* both are one, with one state: it is told once */
+  bool tells_runs;            /* what arrives or leaves together is told as one range; else, to plug-ins, by units */
   const trace_future *future; /* complete before the first fault; NULL: it is not known */
   tiers *tiers;               /* below GPU memory; borrowed; NULL: the host's memory holds everything */
   owners *owners;             /* the other devices' simulations have it, too; NULL: there is one device */
@@ -667,6 +668,7 @@ typedef struct pager_walk {
   uint64_t address;           /* of the current unit's first byte in the range */
   uint64_t first, last;       /* the current unit's first byte, and its end */
   const pager_allocation *in; /* the allocation that holds `at`; NULL: to be found */
+  pager_chunk *chunk;         /* of the current unit */
   bool covered;               /* the range holds all of the current unit */
 } pager_walk;
 pager_walk pager_walk_begin(pager *pager, uint64_t address, uint64_t bytes);

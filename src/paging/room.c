@@ -430,7 +430,7 @@ static void bring_range(pager *p, const fault_request *request, uint64_t address
     if (!(p->counting ? pager_counted(unit) : pager_may_come(unit)) ||
         (unit->nacks && !p->serving && !p->config.ranges))
       continue;
-    if (pager_stays(unit) || (!unit->nacks && pager_thrashes(p, pager_chunk_at(p, w.address), w.address))) continue;
+    if (pager_stays(unit) || (!unit->nacks && pager_thrashes(p, w.chunk, w.address))) continue;
     bool blank = pager_blank(p, unit) && !unit->nacks, zeroes = p->config.zeroes && pager_blank(p, unit);
     if (p->blank_only && !blank) continue;
     if (p->idles && blank && p->config.manager->reaches && !p->allocations.items[unit->allocation].users) {
@@ -468,7 +468,7 @@ static void bring_range(pager *p, const fault_request *request, uint64_t address
     if (p->serving && unit->flight_kind == PAGER_FLIGHT_MOVED) pager_thrash_event(p, w.address, PAGER_GPU, p->now);
     pager_room_take(p, w.address, unit);
     p->in_flight += pager_bytes(p, unit);
-    *reached_of(pager_chunk_at(p, w.address), w.address) = 0;
+    *reached_of(w.chunk, w.address) = 0;
     pager_marks_add(p, &r->marks, w.address, unit);
   }
 }

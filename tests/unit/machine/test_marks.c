@@ -111,7 +111,7 @@ static void bring(bed *b, pager *p, uint64_t group) {
   pager_check_all(p);
 }
 
-/* Each page by itself, in order of address, when all of them had come or gone. */
+/* To plug-ins each page by itself, in order of address, when all of them had come or gone. */
 static void test_told_of_each(void **state) {
   bed b;
   pager *p = make(&b, "replay");
@@ -122,6 +122,20 @@ static void test_told_of_each(void **state) {
   assert_true(pager_make_room(p, NULL, FF_PAGE_BYTES));
   assert_int_equal(b.told.count, PAGES);
   for (size_t i = 0; i < PAGES; i++) assert_note(&b.told, i, RIG_BASE + i * FF_PAGE_BYTES, FF_PAGE_BYTES, false);
+  pager_free(p);
+}
+
+/* To policies of this program all at once. */
+static void test_told_of_all(void **state) {
+  bed b;
+  pager *p = make(&b, "replay");
+  p->config.tells_runs = true;
+  bring(&b, p, RIG_BASE);
+  assert_int_equal(b.told.count, 1);
+  assert_note(&b.told, 0, RIG_BASE, FF_GROUP_BYTES, true);
+  assert_true(pager_make_room(p, NULL, FF_PAGE_BYTES));
+  assert_int_equal(b.told.count, 2);
+  assert_note(&b.told, 1, RIG_BASE, FF_GROUP_BYTES, false);
   pager_free(p);
 }
 
@@ -206,8 +220,8 @@ static void test_shared_window(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_told_of_each), cmocka_unit_test(test_one_page_elsewhere),
-                                     cmocka_unit_test(test_one_page_or_none), cmocka_unit_test(test_writable),
-                                     cmocka_unit_test(test_shared_window)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_told_of_each),       cmocka_unit_test(test_told_of_all),
+                                     cmocka_unit_test(test_one_page_elsewhere), cmocka_unit_test(test_one_page_or_none),
+                                     cmocka_unit_test(test_writable),           cmocka_unit_test(test_shared_window)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
