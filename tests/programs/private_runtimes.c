@@ -149,6 +149,17 @@ static void symbols(void) {
   CHECK(cudaFree(out));
 }
 
+/* Allocations of no bytes. */
+static void nothing(void) {
+  void *pointer = &pointer;
+  TELL(cudaMallocManaged(&pointer, 0, 1));
+  printf("nothing: %d\n", !pointer);
+  pointer = &pointer;
+  TELL(cudaMallocAsync(&pointer, 0, NULL));
+  printf("nothing: %d\n", !pointer);
+  TELL(cudaFreeAsync(NULL, NULL));
+}
+
 static void managed(void) {
   int by = 4;
   void *arguments[] = {&by};
@@ -408,6 +419,7 @@ int main(void) {
   setvbuf(stdout, NULL, _IOLBF, 0);
   symbols();
   managed();
+  nothing();
   streams();
   graphs();
   memory();
@@ -419,6 +431,7 @@ int main(void) {
   CHECK(cudaDeviceReset());
   symbols(); /* a new device: the variables have their first values again */
   managed();
+  nothing();
   CHECK(cudaMalloc(&held, 4));
   atexit(at_exit);
   return 0;

@@ -104,20 +104,25 @@ LIBCUDA_CALL(cuMemPoolImportPointer, (CUdeviceptr * pointer, CUmemoryPool pool, 
 
 /* ---- allocating ---- */
 
-static CUresult allocate(CUdeviceptr *out, size_t bytes, CUmemoryPool pool, CUstream stream, const char *call) {
+/* NVIDIA's runtimes hand on what they are given: from them no bytes are NULL, and NULL is freed, as with our own
+ * runtime. To a program that calls the driver, both are invalid values. */
+#define BY_RUNTIME private_is_runtime(__builtin_return_address(0))
+
+static CUresult allocate(CUdeviceptr *out, size_t bytes, CUmemoryPool pool, CUstream stream, const char *call,
+                         bool by_runtime) {
   uint64_t address;
-  if (!out || !bytes) return CUDA_ERROR_INVALID_VALUE;
+  if (!out || (!bytes && !by_runtime)) return CUDA_ERROR_INVALID_VALUE;
   LIBCUDA_TRY(libcuda_result(engine_pool_allocate(pool, bytes, stream, call, &address)));
   *out = address;
   return CUDA_SUCCESS;
 }
 LIBCUDA_PAIR(cuMemAllocAsync, _ptsz, (CUdeviceptr * address, size_t bytes, CUstream stream),
              allocate(address, bytes, NULL, engine_stream_handle(stream, own),
-                      private_call_name("cuMemAllocAsync", "cudaMallocAsync")))
+                      private_call_name("cuMemAllocAsync", "cudaMallocAsync"), BY_RUNTIME))
 LIBCUDA_PAIR(cuMemAllocFromPoolAsync, _ptsz, (CUdeviceptr * address, size_t bytes, CUmemoryPool pool, CUstream stream),
              pool ? allocate(address, bytes, pool, engine_stream_handle(stream, own),
-                             private_call_name("cuMemAllocFromPoolAsync", "cudaMallocFromPoolAsync"))
+                             private_call_name("cuMemAllocFromPoolAsync", "cudaMallocFromPoolAsync"), BY_RUNTIME)
                   : CUDA_ERROR_INVALID_VALUE)
 LIBCUDA_PAIR(cuMemFreeAsync, _ptsz, (CUdeviceptr address, CUstream stream),
-             address ? libcuda_result(engine_pool_free(address, engine_stream_handle(stream, own)))
-                     : CUDA_ERROR_INVALID_VALUE)
+             address || BY_RUNTIME ? libcuda_result(engine_pool_free(address, engine_stream_handle(stream, own)))
+                                   : CUDA_ERROR_INVALID_VALUE)

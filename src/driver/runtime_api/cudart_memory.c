@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory management of the CUDA runtime (CUDA Runtime API, "Memory Management" and "Unified Addressing"), but copies.
  *
- * Zero sizes: cudaMalloc, cudaMallocHost, cudaHostAlloc and the pitched forms succeed and give NULL; cudaMallocManaged
- * refuses. Freeing NULL succeeds. A pointer given to the wrong kind of free, or freed twice, is
- * cudaErrorInvalidValue. */
+ * Zero sizes: cudaMalloc, cudaMallocHost, cudaHostAlloc, cudaMallocManaged and the pitched forms succeed and give NULL,
+ * as NVIDIA's runtimes do (tests/programs/private_runtimes.c). Freeing NULL succeeds. A pointer given to the wrong kind
+ * of free, or freed twice, is cudaErrorInvalidValue. */
 #include <string.h>
 
 #include "driver/runtime_api/cudart.h"
@@ -38,8 +38,7 @@ CUDART_API cudaError_t cudaHostAlloc(void **pointer, size_t size, unsigned flags
 }
 
 CUDART_API cudaError_t cudaMallocManaged(void **pointer, size_t size, unsigned flags) {
-  if (!size || (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost))
-    return engine_return(cudaErrorInvalidValue);
+  if (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost) return engine_return(cudaErrorInvalidValue);
   return engine_return(allocate(pointer, ENGINE_MANAGED, size, flags, "cudaMallocManaged"));
 }
 
