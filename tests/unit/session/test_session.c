@@ -297,6 +297,7 @@ static _Noreturn void end_by(ending how, const session_options *options) {
   pthread_t thread;
   if (how == HANDLED) signal(SIGTERM, take_it);
   if (how == IGNORED) signal(SIGTERM, SIG_IGN);
+  if (how == IN_A_LAUNCH || how == TWICE) signal(SIGINT, SIG_DFL); /* a shell ignores it for what it runs behind */
   session *session = created(options);
   append_copy(session_program(session));
   if (how == IN_A_LAUNCH || how == TWICE) {
