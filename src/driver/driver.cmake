@@ -13,6 +13,7 @@
 #   libcufft.so.10        a stand-in for cuFFT, as of CUDA 11, 12 and 13, with kernels of our own (needs clang)
 #   libcufft.so.11
 #   libcufft.so.12
+#   libcufile.so.0        a stand-in for GPUDirect Storage: files to and from the memory of the GPU
 #   libfarfault-preload.so preloaded: PTX from NVRTC, our libraries in the place of those that are loaded by a path
 #   libfarfault-clock.so  preloaded for --virtual-time: the program's clocks
 #   libfarfault-nvtx.so   loaded by NVTX and by the engine: the ranges that the program is in
@@ -120,6 +121,8 @@ if(driver_engine)
     target_link_libraries(cupti-${major} PRIVATE farfault-gpu)
   endforeach()
   include(${driver_dir}/stand_ins/cufft/cufft.cmake)
+  driver_shared(cufile libcufile.so.0 stand_ins/cufile.map ${driver_dir}/stand_ins/cufile.c)
+  target_link_libraries(cufile PRIVATE ff_base ${CMAKE_DL_LIBS} Threads::Threads)
   driver_shared(nvml libnvidia-ml.so.1 stand_ins/nvml.map ${driver_dir}/stand_ins/nvml.c ${driver_dir}/stand_ins/nvml_board.c ${driver_dir}/stand_ins/nvml_activity.c ${driver_dir}/stand_ins/nvml_stubs.c ${driver_tables})
   target_link_libraries(nvml PRIVATE farfault-gpu ff_base)
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND NOT FARFAULT_SANITIZE) # it writes machine code; a sanitizer would have to come before it

@@ -30,7 +30,7 @@ static bool starts(const char *text, const char *with) { return !strncmp(text, w
 
 static bool is_ours(const char *file) {
   return starts(file, "libfarfault") || starts(file, "libcudart.so") || starts(file, "libcuda.so") ||
-         starts(file, "libnvJitLink.so") || starts(file, "libcufft.so");
+         starts(file, "libnvJitLink.so") || starts(file, "libcufft.so") || starts(file, "libcufile.so");
 }
 
 /* The last part of a function's name as a person reads it: no result, no namespace, no template arguments, no

@@ -125,7 +125,8 @@ __attribute__((constructor)) static void begin(void) { preload_look(); }
 static bool is_cuda(const char *name) {
   static const char *const names[] = {"libcuda.so.1",    "libcuda.so",         "libcudart.so.11.0",  "libcudart.so.12",
                                       "libcudart.so.13", "libnvJitLink.so.12", "libnvJitLink.so.13", "libcupti.so.12",
-                                      "libcupti.so.13",  "libcufft.so.10",     "libcufft.so.11",     "libcufft.so.12"};
+                                      "libcupti.so.13",  "libcufft.so.10",     "libcufft.so.11",     "libcufft.so.12",
+                                      "libcufile.so.0"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     if (!strcmp(name, names[i])) return true;
   return false;
