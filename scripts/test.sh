@@ -38,11 +38,11 @@ run_with_checks() {
 
 # Runs the tests of one build, and adds what ctest counted to the sums. One more at once than there are processors: some of them wait.
 run_tests() { # run_tests BUILD COLUMN [TESTS]: without those that the regular expression TESTS matches
-  local where=$1 line out later=${3-}
+  local where=$1 line out elsewhere=${3-}
   out=$(left_out "$2")
   [[ -z $out ]] || printf 'left out here, by %s: %s\n' tests/levels.tsv "${out//|/ }" | fold -s -w 150
-  [[ -z $later ]] || printf 'left to %s: %d unit tests\n' "$check" "$(tr '|' '\n' <<<"$later" | wc -l)"
-  out=$out${later:+${out:+|}$later}
+  [[ -z $elsewhere ]] || printf 'left to %s: %d unit tests\n' "$check" "$(tr '|' '\n' <<<"$elsewhere" | wc -l)"
+  out=$out${elsewhere:+${out:+|}$elsewhere}
   ctest --test-dir "$where" -j $((jobs + 1)) --output-on-failure ${out:+-E "^($out)$"} 2>&1 | tee "$where/tests.log" | grep -Ev '^ *Start |Passed +[0-9.]+ sec$'
   line=$(grep -E '^[0-9]+% tests passed, ' "$where/tests.log" | tail -1)
   if [[ $line =~ ([0-9]+)\ tests?\ failed\ out\ of\ ([0-9]+) ]]; then

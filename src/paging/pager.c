@@ -213,7 +213,7 @@ static void unit_detach(pager *p, pager_chunk *chunk, pager_unit *unit, uint32_t
     FF_ASSERT(unit->shared);
     before = unit;
   }
-  FF_ASSERT(!unit->nacks && unit->state != PAGER_IN_FLIGHT);
+  FF_ASSERT((pager_managed_pages(p) || !unit->nacks) && unit->state != PAGER_IN_FLIGHT);
   pager_tier_old(p, unit, address);
   if (unit->state == PAGER_RESIDENT && p->config.manager->placement == MANAGER_PAGED) {
     p->resident -= pager_bytes(p, unit);

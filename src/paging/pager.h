@@ -97,7 +97,7 @@ typedef struct pager_unit {
       /* resident, written back ahead and not written to since: the host takes it back with what is dirty */
       bool cleaned : 1;
     };
-    /* managed pages, which never fly: the CPU may touch it if no launch was made since: == pager.unmappings */
+    /* managed pages, for which no warp waits: the CPU may touch it if no launch was made since: == pager.unmappings */
     uint32_t mapped : PAGER_INDEX_BITS;
   };
   uint16_t pieces : 10; /* that it covers, of pager.grain: whole 4 KiB pages, or whole units if those are smaller */

@@ -191,12 +191,24 @@ static void all(const char *folder, void *memory) {
   int version = 0, fd = make_file(folder, "small", SMALL, 0);
   cufile_properties properties;
   EXPECT(cuFileDriverClose().error, CUFILE_DRIVER_NOT_INITIALIZED);
+  EXPECT(cuFileDriverSetPollMode(true, 8).error, 0);
+  EXPECT(cuFileDriverSetMaxDirectIOSize(1024).error, 0);
+  EXPECT(cuFileDriverSetMaxCacheSize(0).error, CUFILE_INVALID_VALUE);
+  EXPECT(cuFileDriverSetMaxCacheSize((size_t)1 << 32).error, CUFILE_UNSUPPORTED_LIMIT);
+  EXPECT(cuFileDriverSetMaxCacheSize(2048).error, 0);
+  EXPECT(cuFileDriverSetMaxPinnedMemSize(4096).error, 0);
   EXPECT(cuFileDriverOpen().error, 0);
+  EXPECT(cuFileDriverSetMaxPinnedMemSize(9).error, 0); /* too late */
   EXPECT(cuFileUseCount(), 1);
   EXPECT(cuFileGetVersion(&version).error, 0);
   EXPECT(version >= 1000, 1);
   EXPECT(cuFileDriverGetProperties(&properties).error, 0);
   EXPECT(properties.max_batch, 128);
+  EXPECT(properties.nvfs.control_flags & 1, 1);
+  EXPECT(properties.nvfs.poll_threshold, 8);
+  EXPECT(properties.nvfs.max_direct_io, 1024);
+  EXPECT(properties.max_device_cache, 2048);
+  EXPECT(properties.max_pinned, 4096);
   void *file = registered(fd);
   synchronous(file, fd, memory);
   bad(file, fd, memory);

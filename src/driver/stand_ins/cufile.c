@@ -161,18 +161,49 @@ CUFILE_API cufile_error cuFileGetVersion(int *version) {
   return result_of(CUFILE_SUCCESS);
 }
 
+/* What programs are told, and may set; nothing here goes by it. */
+enum { NVME = 1 << 4, POLLS = 1 << 0, COMPATIBLE = 1 << 1, BATCHES = 1 << 1, STREAMS = 1 << 2 };
+static cufile_properties told = {
+    .nvfs = {.poll_threshold = 4, .max_direct_io = PIECE_KIB, .status_flags = NVME, .control_flags = COMPATIBLE},
+    .features = BATCHES | STREAMS,
+    .max_device_cache = 131072,
+    .per_buffer_cache = 1024,
+    .max_pinned = 33554432,
+    .max_batch = BATCH_MAX};
+
 CUFILE_API cufile_error cuFileDriverGetProperties(cufile_properties *properties) {
-  enum { NVME = 1 << 4, COMPATIBLE = 1 << 1, BATCHES = 1 << 1, STREAMS = 1 << 2 };
   if (!properties) return result_of(CUFILE_INVALID_VALUE);
-  *properties = (cufile_properties){
-      .nvfs = {.poll_threshold = 4, .max_direct_io = PIECE_KIB, .status_flags = NVME, .control_flags = COMPATIBLE},
-      .features = BATCHES | STREAMS,
-      .max_device_cache = 131072,
-      .per_buffer_cache = 1024,
-      .max_pinned = 33554432,
-      .max_batch = BATCH_MAX};
-  return result_of(CUFILE_SUCCESS);
+  pthread_mutex_lock(&lock);
+  *properties = told;
+  return unlocked(result_of(CUFILE_SUCCESS));
 }
+
+CUFILE_API cufile_error cuFileDriverSetPollMode(bool poll, size_t threshold_kib) {
+  pthread_mutex_lock(&lock);
+  if (!uses) {
+    told.nvfs.control_flags = COMPATIBLE | (poll ? POLLS : 0);
+    told.nvfs.poll_threshold = threshold_kib;
+  }
+  return unlocked(result_of(CUFILE_SUCCESS));
+}
+
+CUFILE_API cufile_error cuFileDriverSetMaxDirectIOSize(size_t kib) {
+  if (!kib) return result_of(CUFILE_INVALID_VALUE);
+  pthread_mutex_lock(&lock);
+  if (!uses) told.nvfs.max_direct_io = kib;
+  return unlocked(result_of(CUFILE_SUCCESS));
+}
+
+static cufile_error set_limit(unsigned *limit, size_t kib) {
+  if (!kib) return result_of(CUFILE_INVALID_VALUE);
+  if (kib > UINT_MAX) return result_of(CUFILE_UNSUPPORTED_LIMIT);
+  pthread_mutex_lock(&lock);
+  if (!uses) *limit = (unsigned)kib;
+  return unlocked(result_of(CUFILE_SUCCESS));
+}
+
+CUFILE_API cufile_error cuFileDriverSetMaxCacheSize(size_t kib) { return set_limit(&told.max_device_cache, kib); }
+CUFILE_API cufile_error cuFileDriverSetMaxPinnedMemSize(size_t kib) { return set_limit(&told.max_pinned, kib); }
 
 /* ---- files ---- */
 

@@ -83,6 +83,11 @@ CUFILE_API cufile_error cuFileDriverClose_v2(void);
 CUFILE_API long cuFileUseCount(void);
 CUFILE_API cufile_error cuFileGetVersion(int *version);
 CUFILE_API cufile_error cuFileDriverGetProperties(cufile_properties *properties);
+/* Sizes in KiB. Without effect while the driver is open. */
+CUFILE_API cufile_error cuFileDriverSetPollMode(bool poll, size_t threshold_kib);
+CUFILE_API cufile_error cuFileDriverSetMaxDirectIOSize(size_t kib);
+CUFILE_API cufile_error cuFileDriverSetMaxCacheSize(size_t kib);
+CUFILE_API cufile_error cuFileDriverSetMaxPinnedMemSize(size_t kib);
 CUFILE_API cufile_error cuFileHandleRegister(void **file, cufile_description *description);
 CUFILE_API void cuFileHandleDeregister(void *file);
 CUFILE_API cufile_error cuFileBufRegister(const void *base, size_t bytes, int flags);

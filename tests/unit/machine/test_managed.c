@@ -146,8 +146,11 @@ static void test_freed_while_dirty(void **state) {
   touch(&r, PAGE(1), 1, true);
   rig_alloc(&r, PAGE(32), 4096, TRACE_MEMORY_DEVICE);
   launch(&r, (span){PAGE(0), 8, true});
+  touch(&r, PAGE(2), 1, true); /* the CPU's again, after a launch */
+  rig_op(&r, (trace_op){.kind = TRACE_OP_FREE, .free = {.address = PAGE(0)}});
   sim_counters c = rig_finish(&r)->counters;
   assert_int_equal(c.h2d_bytes, 4096);
+  assert_int_equal(c.d2h_bytes, 4096);
   rig_close(&r);
 }
 
