@@ -10,7 +10,7 @@
 
 #include "driver_call.h"
 
-enum { BYTES = 1 << 20, THREADS = 256, MANAGED = 1 };
+enum { BYTES = 1 << 19, THREADS = 256, MANAGED = 1 };
 
 #define KERNEL(name, times)                                                                                     \
   ".visible .entry " name "(.param .u64 at)\n{\n.reg .b32 %r<9>;\n.reg .b64 %rd<6>;\n.reg .pred %p<3>;\n"       \
