@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/yaml.h"
+#include "machine/spec/spec.h"
 
 static const char *const together[] = {"run", "record", "sim", NULL};
 
@@ -67,7 +68,7 @@ static bool is_false(const char *text) { return !strcmp(text, "false") || !strcm
 
 /* A file relative to the folder of the file that names it; a bare machine's name stays. The caller frees. */
 static char *whole_value(const reader *r, const char *option, const char *value) {
-  bool bare = !strcmp(option, "machine") && !strchr(value, '/') && !strstr(value, ".yaml");
+  bool bare = !strcmp(option, "machine") && !machine_spec_is_file(value);
   const char *slash = strrchr(r->file, '/');
   ff_text text = {0};
   if (is_read_file(option) && !bare && value[0] != '/' && slash)

@@ -25,7 +25,7 @@ char *cli_own_folder(void) {
 
 /* A machine given as a file gets its absolute path: the program may change its folder before it uses the GPU. */
 static ff_status make_absolute(cli_setup *setup, ff_error *error) {
-  if (!strchr(setup->machine, '/') && !strstr(setup->machine, ".yaml")) return FF_OK;
+  if (!machine_spec_is_file(setup->machine)) return FF_OK;
   char path[PATH_MAX];
   if (!realpath(setup->machine, path)) return FF_OK; /* the loader says why */
   if (kind_check(setup->machine, KIND_MACHINE, error)) return FF_PARSE;

@@ -131,9 +131,10 @@ static ff_status fail_no_machine(const char *name, ff_error *error) {
   return status;
 }
 
+bool machine_spec_is_file(const char *name) { return strchr(name, '/') || ends_with(name, ".yaml"); }
+
 ff_status machine_spec_load(const char *name, machine_spec *spec, ff_error *error) {
-  bool is_file = strchr(name, '/') || ends_with(name, ".yaml");
-  char *path = is_file ? ff_strdup(name) : find_bundled(name);
+  char *path = machine_spec_is_file(name) ? ff_strdup(name) : find_bundled(name);
   if (!path) return fail_no_machine(name, error);
   char *text = NULL;
   size_t size = 0;
@@ -148,10 +149,9 @@ ff_status machine_spec_load(const char *name, machine_spec *spec, ff_error *erro
 /* ---- machines that are like others ---- */
 
 char *spec_like_path(const char *name, const char *file) {
-  bool is_file = strchr(name, '/') || ends_with(name, ".yaml");
   const char *slash = strrchr(file, '/');
   ff_text path = {0};
-  if (!is_file) return find_bundled(name);
+  if (!machine_spec_is_file(name)) return find_bundled(name);
   if (name[0] != '/' && slash) ff_text_add_bytes(&path, file, (size_t)(slash + 1 - file));
   ff_text_add(&path, "%s", name);
   if (access(path.chars, R_OK) == 0) return path.chars;
@@ -192,8 +192,7 @@ static ff_status check_chain(const spec_chain *chain, const char *path, ff_error
 ff_status spec_load_like(const char *name, const spec_chain *chain, machine_spec *spec, ff_error *error) {
   char *path = spec_like_path(name, chain->file), *text = NULL;
   size_t size = 0;
-  if (!path && (strchr(name, '/') || ends_with(name, ".yaml")))
-    return ff_fail(error, FF_NOT_FOUND, "no file '%s' beside this one", name);
+  if (!path && machine_spec_is_file(name)) return ff_fail(error, FF_NOT_FOUND, "no file '%s' beside this one", name);
   if (!path) return fail_no_machine(name, error);
   ff_status status = check_chain(chain, path, error);
   if (!status && ff_file_read(path, FILE_LIMIT, &text, &size, error)) status = FF_NOT_FOUND;

@@ -3,6 +3,7 @@
 #ifndef FF_MACHINE_SPEC_H
 #define FF_MACHINE_SPEC_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/status.h"
@@ -89,6 +90,8 @@ ff_status machine_spec_hash(const machine_spec *spec, struct hash_spec *hash, ff
  * then next to the program, then in the installed data folder). Unknown keys, missing ones, values out of range and a
  * value without a source are errors "file:line:column: ...". */
 ff_status machine_spec_load(const char *name, machine_spec *spec, ff_error *error);
+/* Is that `name` the path of a machine file, and not a bundled machine? */
+bool machine_spec_is_file(const char *name);
 /* The bundled machines, NULL-ended, sorted; the caller frees the list and the strings. */
 char **machine_spec_list(void);
 /* Overrides one value by text ("fault_us=50", "memory_bytes=2G"), as in the file. */

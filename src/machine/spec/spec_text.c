@@ -276,7 +276,7 @@ static void add_title(changing *c, const char *title) {
 /* A path beside the file would lead elsewhere from another folder. */
 static void keep_like(changing *c) {
   const spec_text *base = c->base;
-  char *real = base->like_path && base->like[0] != '/' && (strchr(base->like, '/') || strstr(base->like, ".yaml"))
+  char *real = base->like_path && base->like[0] != '/' && machine_spec_is_file(base->like)
                    ? realpath(base->like_path, NULL)
                    : NULL;
   ff_text text = {0};

@@ -381,6 +381,21 @@ static void tiers_are_read(void **state) {
   assert_int_equal(again.below_host.count, 0);
 }
 
+/* A table takes the place of the one in the machine that this one is like; what is not given stays. */
+static void tables_are_not_joined(void **state) {
+  machine_spec like, spec;
+  assert_int_equal(machine_spec_load("h100-nvme", &like, NULL), FF_OK);
+  assert_int_equal(like.below_host.count, 1);
+  assert_int_equal(load_text("title: own\nlike: h100-nvme\ntiers:\n"
+                             "  below_host: {value: [[cxl, 1T, 30, 28, 0.3, 64, mapped]], source: \"x\"}\n",
+                             &spec, NULL),
+                   FF_OK);
+  assert_int_equal(spec.below_host.count, 1);
+  assert_string_equal(spec.below_host.tiers[0].name, "cxl");
+  assert_int_equal(spec.sm_count, like.sm_count);
+  assert_int_equal(spec.host_memory_bytes, like.host_memory_bytes);
+}
+
 static void broken_tiers_are_refused(void **state) {
   static const struct {
     const char *tiers, *message;
@@ -533,6 +548,7 @@ int main(void) {
                                      cmocka_unit_test(size_tables_are_read),
                                      cmocka_unit_test(broken_size_tables_are_refused),
                                      cmocka_unit_test(tiers_are_read),
+                                     cmocka_unit_test(tables_are_not_joined),
                                      cmocka_unit_test(broken_tiers_are_refused),
                                      cmocka_unit_test(values_can_be_set),
                                      cmocka_unit_test(a_failed_setting_changes_nothing),
