@@ -5,7 +5,7 @@
 #   make deps       installs what is missing (Debian packages)
 #   make demo       deps, the product, a bundled program under four memory managers
 #   make quick      before each commit: all, and the tests that take no longer than two seconds
-#   make test       deps, all, and what must hold: what CI runs
+#   make test       deps, and what must hold: what CI runs; it builds what it tests
 #   make frameworks-check  CuPy, Numba, PyTorch, JAX, TensorFlow, llama.cpp, NCCL, NVIDIA's libraries: needs PyPI and npm
 #   make check-all  the rest: every test in every build, more fuzzing, the coverage figure
 #   make install PREFIX=/opt/farfault (DESTDIR= too); make package: a Debian package in build/
@@ -40,7 +40,8 @@ demo: deps
 
 # In a build folder that they make themselves, a warning is an error; with another compiler than CI has, WERROR=OFF turns that off.
 test check-all: deps
-	@$(MAKE) --no-print-directory all WERROR=$(if $(filter command line environment,$(origin WERROR)),$(WERROR),ON)
+	@$(MAKE) --no-print-directory $(BUILD)/build.ninja WERROR=$(if $(filter command line environment,$(origin WERROR)),$(WERROR),ON)
+	@$(all-isas)
 	@scripts/test.sh $(BUILD) $@
 
 quick: all

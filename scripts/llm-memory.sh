@@ -28,7 +28,7 @@ done
 [[ $# -lt $OPTIND ]] || usage
 case $size in # layers, heads, vocabulary, requests, slots, prompt, tokens
 normal) layers=6 decode="6 8 1024 4 4 12 8" prefill="6 8 1024 3 3 24 1" ;;
-small) layers=3 decode="3 4 256 3 2 12 4" prefill="3 4 256 2 2 24 1" ;;
+small) layers=3 decode="3 4 256 2 2 6 2" prefill="3 4 256 1 1 12 1" ;;
 *) usage ;;
 esac
 build=$(realpath "$build")

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # test.sh BUILD [quick|test|check-all]: what must hold. tests/levels.tsv says which tests only a longer one runs.
 #   quick      the fast tests on the build that users get (BUILD)
-#   test       1. the tests on BUILD, but for unit tests that run with checks
-#              2. a second build by clang (BUILD-check) with address and undefined-behaviour checks, fuzzing and coverage in one:
-#                 unit tests, whole-program tests without workloads, each fuzz target for its share of half a minute, the branch-coverage figure
+#   test       1. the tests on BUILD, which it builds, but for those that run with checks (label `checked`)
+#              2. a second build by clang (BUILD-check) with address and undefined-behaviour checks and fuzzing in one, made beside these:
+#                 unit tests, whole-program tests without workloads, each fuzz target for its share of half a minute
 #              3. a third, small one (BUILD-threads) with ThreadSanitizer: libfarfault, called from several threads on the model driver
-#   check-all  the same with every test in both, more random programs, and four minutes of fuzzing
+#   check-all  the same with every test in both, more random programs, four minutes of fuzzing, and the branch-coverage figure (BUILD-check is made anew)
 # The last line is "N passed, N failed". JOBS: how many at once; FUZZ_SECONDS: for all targets together.
 # WERROR=OFF: a warning does not end the builds 2 and 3.
 set -uo pipefail
@@ -17,8 +17,8 @@ werror=${WERROR:-ON}
 levels=$(dirname "$0")/../tests/levels.tsv
 case $mode in
   quick) later='test|all' ;;
-  test) later=all fuzz_seconds=${FUZZ_SECONDS:-32} random_programs=500 ;;
-  check-all) later=none fuzz_seconds=${FUZZ_SECONDS:-240} random_programs=2000 ;;
+  test) later=all fuzz_seconds=${FUZZ_SECONDS:-32} random_programs=500 coverage=OFF ;;
+  check-all) later=none fuzz_seconds=${FUZZ_SECONDS:-240} random_programs=2000 coverage=ON ;;
   *) sed -n '2,10s/^# //p' "$0" >&2; exit 64 ;;
 esac
 passed=0 failed=0
@@ -28,22 +28,16 @@ count() { if [[ $1 -eq 0 ]]; then passed=$((passed + 1)); else failed=$((failed 
 # The names, as a regular expression, of those that this mode leaves out in BUILD (column 2 of the levels) or BUILD-check (column 3).
 left_out() { awk -F'\t' -v column="$1" -v later="^($later|-)\$" '!/^#/ && $column ~ later { printf "%s%s", (n++ ? "|" : ""), $1 }' "$levels"; }
 
-# The names of unit tests that BUILD-check runs, as a regular expression. Those of the interpreter and of the compiler are not among them: what
-# BUILD has of these is made with other options.
-run_with_checks() {
-  local out
-  out=$(left_out 3)
-  ctest --test-dir "$check" -N | sed -n 's/^ *Test *#[0-9]*: //p' | grep -E '^[a-z]+/test_' | grep -vE "^(exec|compile)/|^($out)\$" | paste -sd '|'
-}
+names() { sed -n 's/^ *Test *#[0-9]*: //p' | sort; }
+labelled() { ctest --test-dir "$1" -N -L "^$2$" | names; }
 
 # Runs the tests of one build, and adds what ctest counted to the sums. One more at once than there are processors: some of them wait.
-run_tests() { # run_tests BUILD COLUMN [TESTS]: without those that the regular expression TESTS matches
-  local where=$1 line out elsewhere=${3-}
+run_tests() { # run_tests BUILD COLUMN [LABEL]: without those that have the label
+  local where=$1 line out label=${3-}
   out=$(left_out "$2")
   [[ -z $out ]] || printf 'left out here, by %s: %s\n' tests/levels.tsv "${out//|/ }" | fold -s -w 150
-  [[ -z $elsewhere ]] || printf 'left to %s: %d unit tests\n' "$check" "$(tr '|' '\n' <<<"$elsewhere" | wc -l)"
-  out=$out${elsewhere:+${out:+|}$elsewhere}
-  ctest --test-dir "$where" -j $((jobs + 1)) --output-on-failure ${out:+-E "^($out)$"} 2>&1 | tee "$where/tests.log" | grep -Ev '^ *Start |Passed +[0-9.]+ sec$'
+  [[ -z $label ]] || printf 'left to %s: %d tests\n' "$check" "$(labelled "$where" "$label" | wc -l)"
+  ctest --test-dir "$where" -j $((jobs + 1)) --output-on-failure ${out:+-E "^($out)$"} ${label:+-LE "^$label$"} 2>&1 | tee "$where/tests.log" | grep -Ev '^ *Start |Passed +[0-9.]+ sec$'
   line=$(grep -E '^[0-9]+% tests passed, ' "$where/tests.log" | tail -1)
   if [[ $line =~ ([0-9]+)\ tests?\ failed\ out\ of\ ([0-9]+) ]]; then
     failed=$((failed + BASH_REMATCH[1]))
@@ -60,33 +54,45 @@ finish() {
   exit
 }
 
-once=
+targets=() label=
 if [[ $mode != quick ]]; then
   mkdir -p "$check"
-  CC=clang cmake -S . -B "$check" -G Ninja -DFARFAULT_WERROR="$werror" -DFARFAULT_SANITIZE=ON -DFARFAULT_FUZZ=ON -DFARFAULT_COVERAGE=ON -DFARFAULT_WORKLOADS=OFF \
+  CC=clang cmake -S . -B "$check" -G Ninja -DFARFAULT_WERROR="$werror" -DFARFAULT_SANITIZE=ON -DFARFAULT_FUZZ=ON -DFARFAULT_COVERAGE=$coverage -DFARFAULT_WORKLOADS=OFF \
     -DFARFAULT_ISAS=native -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG="-O1 -g1" >"$check/build.log" 2>&1
   configured=$?
-  [[ $mode != test || $configured -ne 0 ]] || once=$(run_with_checks)
+  [[ $mode != test || $configured -ne 0 ]] || targets=(--target tested) label=checked
+  say "$build"
+  cmake --build "$build" -j "$jobs" "${targets[@]}" || exit 1
+  if [[ $configured -eq 0 ]]; then # in what time the tests of BUILD leave over: many of them wait
+    nice -n 15 cmake --build "$check" -j "$jobs" "${targets[@]}" >>"$check/build.log" 2>&1 &
+    building=$!
+  fi
 fi
 
 say "tests of $build"
-run_tests "$build" 2 "$once"
+run_tests "$build" 2 ${label:+"$label"}
 [[ $mode != quick ]] || finish
 
 say "build with checks"
-if [[ $configured -eq 0 ]] && cmake --build "$check" -j "$jobs" >>"$check/build.log" 2>&1; then
+if [[ $configured -eq 0 ]] && wait "$building"; then
   count 0
+  if [[ -n $label ]]; then
+    { ctest --test-dir "$check" -N | names; ls "$check/fuzz" | sed 's/^fuzz_/fuzz\//'; } >"$check/tests.txt"
+    missing=$(labelled "$build" "$label" | grep -vxFf "$check/tests.txt" | tr '\n' ' ')
+    [[ -z $missing ]]
+    count $? "left to $check, which does not have them: $missing"
+  fi
   # intercept_tls_get_addr=0: clang 14's leak check takes what lies before a library's thread-local block for its bounds, and dies of it now and then.
   export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1:intercept_tls_get_addr=0 UBSAN_OPTIONS=print_stacktrace=1
   export FARFAULT_PROGRAMS=$random_programs # for libfarfault: fewer than above
-  export LLVM_PROFILE_FILE="$PWD/$check/profiles/%4m.profraw"
+  export LLVM_PROFILE_FILE="$PWD/$check/profiles/%4m.profraw" # of coverage
   rm -rf "$check/profiles"
   say "tests with checks"
   run_tests "$check" 3
 
   say "fuzzing for $fuzz_seconds s"
-  targets=("$check"/fuzz/*)
-  each=$((fuzz_seconds / ((${#targets[@]} + jobs - 1) / jobs)))
+  fuzzers=("$check"/fuzz/*)
+  each=$((fuzz_seconds / ((${#fuzzers[@]} + jobs - 1) / jobs)))
   fuzz() { # fuzz TARGET SECONDS: new inputs go to a folder of their own, crashing ones into BUILD-check
     local name
     name=$(basename "$1")
@@ -97,7 +103,7 @@ if [[ $configured -eq 0 ]] && cmake --build "$check" -j "$jobs" >>"$check/build.
     exit 1
   }
   running=()
-  for target in "${targets[@]}"; do
+  for target in "${fuzzers[@]}"; do
     if [[ ${#running[@]} -ge $jobs ]]; then
       wait "${running[0]%% *}"
       count $? "${running[0]#* }"
@@ -111,9 +117,11 @@ if [[ $configured -eq 0 ]] && cmake --build "$check" -j "$jobs" >>"$check/build.
     count $? "${one#* }"
   done
 
-  say "coverage"
-  scripts/coverage.sh "$check"
-  count $? "the coverage figure"
+  if [[ $coverage == ON ]]; then
+    say "coverage"
+    scripts/coverage.sh "$check"
+    count $? "the coverage figure"
+  fi
 else
   tail -30 "$check/build.log"
   count 1 "the build with checks"

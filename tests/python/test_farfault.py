@@ -94,6 +94,7 @@ class Idle(farfault.Policy):
 class Case(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell without job control has it ignored in what it starts behind it
         cls.before = (os.environ.get("TMPDIR"), tempfile.tempdir)
         cls.folder = tempfile.TemporaryDirectory()
         os.environ["TMPDIR"] = tempfile.tempdir = cls.folder.name

@@ -1,0 +1,43 @@
+# What `make test` runs of test programs in this build, by levels.tsv. The build that users get leaves to the build with checks what runs there
+# (label `checked`), but for the interpreter's and the compiler's tests: their code differs in it (docs/decisions.md, 47). Target `tested` is
+# all that is built, without the programs of tests that are left out.
+set(FF_LEVELS ${CMAKE_CURRENT_SOURCE_DIR}/levels.tsv)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${FF_LEVELS})
+set(later "(all|-)")
+file(STRINGS ${FF_LEVELS} FF_LATER REGEX "^[a-z][^\t]*\t${later}\t")
+file(STRINGS ${FF_LEVELS} FF_LATER_CHECKED REGEX "^[a-z][^\t]*\t[a-z-]+\t${later}\t")
+list(TRANSFORM FF_LATER REPLACE "\t.*" "")
+list(TRANSFORM FF_LATER_CHECKED REPLACE "\t.*" "")
+
+# TARGET is the program of the test TEST, and of no other one. Comes after add_test.
+function(ff_test_program target test)
+  if(FARFAULT_SANITIZE)
+    set(left_out ${FF_LATER_CHECKED})
+  else()
+    set(left_out ${FF_LATER})
+    if(NOT test IN_LIST FF_LATER_CHECKED AND NOT test MATCHES "^(exec|compile)/")
+      set_property(TEST ${test} APPEND PROPERTY LABELS checked)
+      list(APPEND left_out ${test})
+    endif()
+  endif()
+  if(test IN_LIST left_out)
+    set_property(GLOBAL APPEND PROPERTY FF_UNTESTED ${target})
+  endif()
+endfunction()
+
+# ff_built(DIRECTORY): what `all` builds there and below joins `tested`.
+function(ff_built directory)
+  get_property(targets DIRECTORY ${directory} PROPERTY BUILDSYSTEM_TARGETS)
+  get_property(untested GLOBAL PROPERTY FF_UNTESTED)
+  foreach(target ${targets})
+    get_target_property(rest ${target} EXCLUDE_FROM_ALL)
+    get_target_property(type ${target} TYPE)
+    if(NOT rest AND NOT target IN_LIST untested AND NOT type STREQUAL INTERFACE_LIBRARY)
+      add_dependencies(tested ${target})
+    endif()
+  endforeach()
+  get_property(folders DIRECTORY ${directory} PROPERTY SUBDIRECTORIES)
+  foreach(folder ${folders})
+    ff_built(${folder})
+  endforeach()
+endfunction()
