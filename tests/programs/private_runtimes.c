@@ -32,6 +32,18 @@ typedef struct kernel_node {
   void **arguments, **extra;
 } kernel_node;
 
+typedef struct copy_node {
+  void *from_array;
+  size_t from_at[3];
+  void *from;
+  size_t from_shape[3];
+  void *to_array;
+  size_t to_at[3];
+  void *to;
+  size_t to_shape[3], extent[3];
+  int kind;
+} copy_node;
+
 void **__cudaRegisterFatBinary(void *);
 void __cudaRegisterFatBinaryEnd(void **), __cudaUnregisterFatBinary(void **);
 void __cudaRegisterFunction(void **, const char *, char *, const char *, int, void *, void *, void *, void *, int *);
@@ -62,7 +74,7 @@ error cudaMemcpyToSymbol(const void *, const void *, size_t, size_t, int),
     cudaGetSymbolSize(size_t *, const void *);
 error cudaLaunchKernel(const void *, dim3, dim3, void **, size_t, void *),
     cudaLaunchHostFunc(void *, void (*)(void *), void *), cudaFuncGetAttributes(void *, const void *),
-    cudaFuncSetAttribute(const void *, int, int),
+    cudaFuncSetAttribute(const void *, int, int), cudaFuncSetCacheConfig(const void *, int),
     cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *, const void *, int, size_t);
 error cudaStreamCreate(void *), cudaStreamCreateWithFlags(void *, unsigned),
     cudaStreamCreateWithPriority(void *, unsigned, int), cudaStreamDestroy(void *), cudaStreamSynchronize(void *),
@@ -75,7 +87,12 @@ error cudaEventCreate(void *), cudaEventCreateWithFlags(void *, unsigned), cudaE
 error cudaStreamBeginCapture(void *, int), cudaStreamEndCapture(void *, void *),
     cudaGraphInstantiateWithFlags(void *, void *, unsigned long long), cudaGraphLaunch(void *, void *),
     cudaGraphExecDestroy(void *), cudaGraphDestroy(void *), cudaGraphGetNodes(void *, void *, size_t *),
-    cudaGraphNodeGetType(void *, int *), cudaGraphKernelNodeGetParams(void *, kernel_node *);
+    cudaGraphNodeGetType(void *, int *), cudaGraphKernelNodeGetParams(void *, kernel_node *),
+    cudaGraphCreate(void *, unsigned), cudaGraphAddKernelNode(void *, void *, void *, size_t, kernel_node *),
+    cudaGraphKernelNodeSetParams(void *, kernel_node *),
+    cudaGraphExecKernelNodeSetParams(void *, void *, kernel_node *),
+    cudaGraphAddMemcpyNode1D(void *, void *, void *, size_t, void *, const void *, size_t, int),
+    cudaGraphMemcpyNodeGetParams(void *, copy_node *);
 
 enum { N = 1000, BYTES = 4 * N, TO_DEVICE = 1, TO_HOST = 2, PER_THREAD = 2 };
 
@@ -307,7 +324,7 @@ static void questions(void) {
   static unsigned char properties[2048];
   struct {
     size_t shared, constant, local;
-    int threads, registers;
+    int threads, registers, ptx, binary;
     long more[32];
   } attributes = {0};
   CHECK(cudaRuntimeGetVersion(&value));
@@ -316,7 +333,13 @@ static void questions(void) {
   CHECK(cudaDeviceGetPCIBusId(bus, sizeof bus, 0));
   printf("driver %d, bus %s\n", value, bus);
   for (int i = 1; i <= 110; i++) printf(cudaDeviceGetAttribute(&value, i, 0) ? "" : "%d=%d ", i, value);
-  for (int i = 0; i < 4; i++) {
+  for (int length = 0; length < 16; length += 5) {
+    memset(bus, '*', sizeof bus - 1);
+    TELL(cudaDeviceGetPCIBusId(bus, length, 0));
+    printf("bus in %d: %.31s\n", length, bus);
+  }
+  for (int i = 0; i < 10; i++) {
+    if (i == 4 || i == 5) continue;
     error failed = cudaDeviceGetLimit(&limit, i);
     printf("limit %d: %s, %zu\n", i, cudaGetErrorName(failed), failed ? 0 : limit);
   }
@@ -326,23 +349,60 @@ static void questions(void) {
     if (memcmp(properties + i, "\0\0\0", 4)) printf("+%zu=%d ", i, *(int *)(void *)(properties + i));
   CHECK(cudaFuncGetAttributes(&attributes, combine));
   CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, combine, 128, 0));
-  printf("\nfunction: %zu %zu %d, %d blocks\n", attributes.shared, attributes.constant, attributes.threads, blocks);
+  printf("\nfunction: %zu %zu %d, %d blocks, of PTX %d for %d\n", attributes.shared, attributes.constant,
+         attributes.threads, blocks, attributes.ptx, attributes.binary);
 }
 
 static void failures(void) {
   void *much, *arguments[] = {&much};
+  int blocks;
   TELL(cudaLaunchKernel(meet, (dim3){1, 1, 1}, (dim3){2000, 1, 1}, arguments, 0, NULL));
   TELL(cudaPeekAtLastError());
   TELL(cudaGetLastError());
   TELL(cudaGetLastError());
   TELL(cudaLaunchKernel(meet, (dim3){0, 1, 1}, (dim3){32, 1, 1}, arguments, 0, NULL));
-  error failed = cudaLaunchKernel(unknown, (dim3){1, 1, 1}, (dim3){32, 1, 1}, arguments, 0, NULL);
-  printf("unknown: %s\n", failed ? "fails" : "runs"); /* with which error is the driver's choice since CUDA 12 */
+  TELL(cudaLaunchKernel(unknown, (dim3){1, 1, 1}, (dim3){32, 1, 1}, arguments, 0, NULL));
+  TELL(cudaLaunchKernel(NULL, (dim3){1, 1, 1}, (dim3){32, 1, 1}, arguments, 0, NULL));
+  TELL(cudaFuncGetAttributes(arguments, unknown));
+  TELL(cudaFuncSetAttribute(unknown, 8, 0));
+  TELL(cudaFuncSetCacheConfig(unknown, 1));
+  TELL(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, unknown, 128, 0));
   TELL(cudaMemcpyToSymbol(unknown, arguments, 4, 0, TO_DEVICE));
   TELL(cudaMalloc(&much, (size_t)1 << 60));
   TELL(cudaMemcpy(NULL, arguments, 8, TO_DEVICE));
   TELL(cudaSetDevice(7));
   TELL(cudaGetLastError());
+}
+
+static void wrong_nodes(void) {
+  void *graph, *executable, *node, *copy, *device, *more, *arguments[] = {&device};
+  char host[2][64];
+  CHECK(cudaMalloc(&device, sizeof host));
+  CHECK(cudaGraphCreate(&graph, 0));
+  kernel_node meeting_once = {.function = meet, .grid = {1, 1, 1}, .block = {1, 1, 1}, .arguments = arguments};
+  CHECK(cudaGraphAddKernelNode(&node, graph, NULL, 0, &meeting_once));
+  CHECK(cudaGraphInstantiateWithFlags(&executable, graph, 0));
+  kernel_node impossible = meeting_once, nothing_known = meeting_once;
+  impossible.block.x = 2000;
+  nothing_known.function = unknown;
+  TELL(cudaGraphAddKernelNode(&more, graph, NULL, 0, &impossible));
+  TELL(cudaGraphKernelNodeSetParams(node, &impossible));
+  TELL(cudaGraphExecKernelNodeSetParams(executable, node, &impossible));
+  TELL(cudaGraphAddKernelNode(&more, graph, NULL, 0, &nothing_known));
+  TELL(cudaGraphKernelNodeSetParams(node, &nothing_known));
+  TELL(cudaGraphExecKernelNodeSetParams(executable, node, &nothing_known));
+  char *ends[] = {host[0], host[1], device, (char *)device + 64};
+  for (int kind = 0; kind <= 4; kind++) {
+    char *to = ends[kind == 1 || kind == 3 ? 2 : 0], *from = ends[kind >= 2 ? 3 : 1];
+    copy_node found = {.kind = -1};
+    CHECK(cudaGraphAddMemcpyNode1D(&copy, graph, NULL, 0, to, from, 64, kind));
+    CHECK(cudaGraphMemcpyNodeGetParams(copy, &found));
+    printf("a copy of kind %d: %zu bytes of kind %d%s\n", kind, found.extent[0] * found.extent[1] * found.extent[2],
+           found.kind, found.to == to && found.from == from ? "" : " from or to elsewhere");
+  }
+  CHECK(cudaGraphExecDestroy(executable));
+  CHECK(cudaGraphDestroy(graph));
+  CHECK(cudaFree(device));
 }
 
 static void *in_a_thread(void *data) {
@@ -386,6 +446,7 @@ static void devices(void) {
   CHECK(cudaDeviceCanAccessPeer(&can, 1, 0));
   TELL(cudaDeviceEnablePeerAccess(0, 0));
   TELL(cudaDeviceEnablePeerAccess(0, 0));
+  TELL(cudaDeviceEnablePeerAccess(1, 0)); /* itself */
   cudaGetLastError();
   CHECK(launch_combine(here, there, there, NULL));
   CHECK(cudaMemcpy(back, there, BYTES, TO_HOST));
@@ -425,6 +486,7 @@ int main(void) {
   memory();
   questions();
   failures();
+  wrong_nodes();
   threads();
   devices();
   children();

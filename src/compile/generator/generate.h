@@ -15,9 +15,15 @@
 
 #include <llvm-c/Core.h>
 
+#include "base/memory.h"
 #include "compile/generator/emit_plan.h"
 
 typedef LLVMValueRef value;
+
+typedef struct spill_use { /* the address of a spill slot */
+  value place;
+  uint32_t index;
+} spill_use;
 
 typedef struct gen_slot {
   value scalar, vector; /* NULL: not known so */
@@ -46,7 +52,8 @@ typedef struct generator {
   value pending;                     /* on the stack (emit_calls.c); its fields: */
   value count, segment, accesses;    /* what is not yet counted in the warp */
   value lanes, lane_count, below;    /* of `any`: active, active_count, limit */
-  value spill_area, spill_slots;     /* of `full`: on the stack (uniform.c) */
+  value spill_slots;                 /* of `full`: on the stack (uniform.c) */
+  FF_VEC(spill_use) spill_uses;      /* what is computed from it */
   uint32_t *spill_slot, spill_count; /* by slot: which of the spill_slots is its; 0: none yet */
   value *kept;                       /* by slot: its variable, if an innermost loop needs it */
   /* variables: the instruction to go on at, or where lanes part or meet; those that branch there */

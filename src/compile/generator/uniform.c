@@ -6,6 +6,7 @@
  * exec_native_api's functions read it. Only what an innermost loop needs is a variable, which LLVM keeps in a register;
  * its spill_slot has it on the ways in and out. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "compile/generator/generate.h"
@@ -40,13 +41,29 @@ void gen_begin_spill_slots(generator *g) {
   g->spill_slot = ff_alloc((g->plan->slot_count + 1) * sizeof *g->spill_slot);
   g->kept = ff_alloc((g->plan->slot_count + 1) * sizeof *g->kept);
   g->spill_count = 0;
-  g->spill_area = LLVMBuildArrayAlloca(g->b, g->i64, gen_i32(g, 1), "spill_slots");
-  g->spill_slots = LLVMBuildBitCast(g->b, g->spill_area, g->pointer, "");
+  g->spill_slots = LLVMBuildAlloca(g->b, g->i8, ""); /* stands for them until it is known how many there are */
   keep_loops(g);
 }
 
+/* LLVM's InstCombine rewrites addresses in an array that do not have the array's type, and each time looks at all
+ * users of the array: with thousands of them that was half of the time a kernel took. So all of them get the type. */
 void gen_end_spill_slots(generator *g) {
-  LLVMSetOperand(g->spill_area, 0, gen_i32(g, g->spill_count + 1));
+  LLVMTypeRef type = LLVMArrayType(g->i64, g->spill_count + 1);
+  LLVMPositionBuilderBefore(g->b, g->spill_slots);
+  value area = LLVMBuildAlloca(g->b, type, "spill_slots");
+  for (size_t n = 0; n < g->spill_uses.count; n++) {
+    const spill_use *use = &g->spill_uses.items[n];
+    value index[2] = {gen_i64(g, 0), gen_i64(g, use->index)};
+    LLVMPositionBuilderBefore(g->b, use->place);
+    value place = LLVMBuildInBoundsGEP2(g->b, type, area, index, 2, "");
+    LLVMReplaceAllUsesWith(use->place, LLVMBuildBitCast(g->b, place, g->pointer, ""));
+    LLVMInstructionEraseFromParent(use->place);
+  }
+  LLVMPositionBuilderBefore(g->b, g->spill_slots);
+  LLVMReplaceAllUsesWith(g->spill_slots, LLVMBuildBitCast(g->b, area, g->pointer, ""));
+  LLVMInstructionEraseFromParent(g->spill_slots);
+  free(g->spill_uses.items);
+  memset(&g->spill_uses, 0, sizeof g->spill_uses);
   free(g->spill_slot);
   free(g->kept);
 }
@@ -57,7 +74,10 @@ static uint32_t spill_slot_of(generator *g, uint32_t slot) {
 }
 
 static value spill_place(generator *g, uint32_t slot) {
-  return gen_at(g, g->spill_slots, 8 * (uint64_t)spill_slot_of(g, slot));
+  spill_use use = {.index = spill_slot_of(g, slot)};
+  use.place = gen_at(g, g->spill_slots, 8 * (uint64_t)use.index);
+  FF_PUSH(&g->spill_uses, use);
+  return use.place;
 }
 
 value gen_uniform(generator *g, uint32_t slot) {

@@ -23,7 +23,6 @@
 
 #define STACK_DEPTH 64
 #define CONTEXT_FLAGS 0xffu
-enum { LIMIT_GRAPHICS = 7, LIMIT_GRAPHICS_SHARED = 8 }; /* CU_LIMIT_CIG_ENABLED, CU_LIMIT_CIG_SHMEM_FALLBACK_ENABLED */
 
 struct CUctx_st {
   unsigned flags;
@@ -279,9 +278,7 @@ LIBCUDA_CALL(cuCtxEnablePeerAccess, (CUcontext peer, unsigned flags)) {
   LIBCUDA_TRY(libcuda_enter());
   if (flags) return CUDA_ERROR_INVALID_VALUE;
   if (!libcuda_is_live(peer)) return CUDA_ERROR_INVALID_CONTEXT;
-  CUdevice device = libcuda_current()->device;
-  return device == peer->device ? CUDA_ERROR_PEER_ACCESS_UNSUPPORTED
-                                : libcuda_result(engine_peer_enable(device, peer->device));
+  return libcuda_result(engine_peer_enable(libcuda_current()->device, peer->device));
 }
 
 LIBCUDA_CALL(cuCtxDisablePeerAccess, (CUcontext peer)) {
@@ -492,11 +489,6 @@ LIBCUDA_CALL(cuCtxSetLimit, (int limit, size_t value)) {
 
 LIBCUDA_CALL(cuCtxGetLimit, (size_t * value, int limit)) {
   LIBCUDA_TRY(libcuda_enter());
-  if (!value) return CUDA_ERROR_INVALID_VALUE;
-  if (limit == LIMIT_GRAPHICS || limit == LIMIT_GRAPHICS_SHARED) {
-    *value = 0; /* this context is no graphics client's */
-    return CUDA_SUCCESS;
-  }
   return libcuda_result(engine_limit_get((cudaLimit)limit, value));
 }
 

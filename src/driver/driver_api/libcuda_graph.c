@@ -272,6 +272,12 @@ LIBCUDA_CALL(cuGraphExecMemcpyNodeSetParams,
   LIBCUDA_TRY(make_copy(params, &made));
   return libcuda_result(engine_exec_set(exec, node, &made));
 }
+static CUmemorytype type_of(engine_side side) {
+  return side == ENGINE_SIDE_HOST     ? CU_MEMORYTYPE_HOST
+         : side == ENGINE_SIDE_DEVICE ? CU_MEMORYTYPE_DEVICE
+                                      : CU_MEMORYTYPE_UNIFIED;
+}
+
 LIBCUDA_CALL(cuGraphMemcpyNodeGetParams, (CUgraphNode node, CUDA_MEMCPY3D *out)) {
   engine_node_params p;
   LIBCUDA_TRY(libcuda_ready());
@@ -279,12 +285,14 @@ LIBCUDA_CALL(cuGraphMemcpyNodeGetParams, (CUgraphNode node, CUDA_MEMCPY3D *out))
   const engine_copy *c = &p.copy;
   size_t to_row = c->height > 1 || c->depth > 1 ? c->to_pitch : c->width,
          from_row = c->height > 1 || c->depth > 1 ? c->from_pitch : c->width;
-  *out = (CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_UNIFIED,
-                         .srcDevice = c->from,
+  *out = (CUDA_MEMCPY3D){.srcMemoryType = type_of(c->from_side),
+                         .srcHost = c->from_side == ENGINE_SIDE_HOST ? (const void *)(uintptr_t)c->from : NULL,
+                         .srcDevice = c->from_side == ENGINE_SIDE_HOST ? 0 : c->from,
                          .srcPitch = from_row,
                          .srcHeight = c->depth > 1 && from_row ? c->from_slice / from_row : c->height,
-                         .dstMemoryType = CU_MEMORYTYPE_UNIFIED,
-                         .dstDevice = c->to,
+                         .dstMemoryType = type_of(c->to_side),
+                         .dstHost = c->to_side == ENGINE_SIDE_HOST ? (void *)(uintptr_t)c->to : NULL,
+                         .dstDevice = c->to_side == ENGINE_SIDE_HOST ? 0 : c->to,
                          .dstPitch = to_row,
                          .dstHeight = c->depth > 1 && to_row ? c->to_slice / to_row : c->height,
                          .WidthInBytes = c->width,

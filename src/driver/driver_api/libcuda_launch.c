@@ -37,8 +37,10 @@ static CUresult function_attribute(int *value, int attribute, CUfunction functio
   case FUNCTION_CONST: *value = (int)info.kernel.const_bytes; return CUDA_SUCCESS;
   case FUNCTION_LOCAL: *value = (int)info.kernel.local_bytes; return CUDA_SUCCESS;
   case FUNCTION_REGISTERS: *value = (int)info.kernel.registers; return CUDA_SUCCESS;
-  case FUNCTION_PTX_VERSION:
-  case FUNCTION_BINARY_VERSION: *value = (int)info.kernel.target; return CUDA_SUCCESS;
+  case FUNCTION_PTX_VERSION: *value = (int)info.kernel.target; return CUDA_SUCCESS;
+  case FUNCTION_BINARY_VERSION: /* PTX is compiled for the device */
+    *value = (int)(engine_machine()->compute_major * 10 + engine_machine()->compute_minor);
+    return CUDA_SUCCESS;
   case FUNCTION_MAX_DYNAMIC_SHARED: *value = (int)info.max_dynamic_shared; return CUDA_SUCCESS;
   case FUNCTION_CARVEOUT: *value = info.carveout; return CUDA_SUCCESS;
   case FUNCTION_CACHE_CA:

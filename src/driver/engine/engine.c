@@ -471,12 +471,18 @@ cudaError_t engine_profile(bool start) {
 
 /* ---- limits ---- */
 
+enum { /* CU_LIMIT_CIG_ENABLED, CU_LIMIT_CIG_SHMEM_FALLBACK_ENABLED; a runtime hands them on */
+       LIMIT_GRAPHICS = 7,
+       LIMIT_GRAPHICS_SHARED = 8
+};
+
 cudaError_t engine_limit_get(cudaLimit limit, size_t *value) {
   if (!value) return cudaErrorInvalidValue;
-  if ((unsigned)limit >= cudaLimitCount) return cudaErrorUnsupportedLimit;
+  bool graphics = (int)limit == LIMIT_GRAPHICS || (int)limit == LIMIT_GRAPHICS_SHARED;
+  if ((unsigned)limit >= cudaLimitCount && !graphics) return cudaErrorUnsupportedLimit;
   cudaError_t error = engine_enter();
   if (error) return error;
-  *value = ff_engine.limits[engine_device_current()][limit];
+  *value = graphics ? 0 : ff_engine.limits[engine_device_current()][limit]; /* no context is a graphics client's */
   engine_leave();
   return cudaSuccess;
 }

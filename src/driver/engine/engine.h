@@ -363,6 +363,7 @@ ENGINE_API cudaError_t engine_occupancy_shared(engine_function *function, uint32
 /* cuOccupancyMaxPotentialBlockSize: block size of the best occupancy, and the grid that fills the device. */
 ENGINE_API cudaError_t engine_occupancy_best(engine_function *function, size_t (*shared_of)(int threads),
                                              uint64_t dynamic_shared, uint32_t limit, uint32_t *grid, uint32_t *block);
+/* What has to do with graphics is 0. cudaErrorUnsupportedLimit: no such limit. */
 ENGINE_API cudaError_t engine_limit_get(cudaLimit limit, size_t *value);
 ENGINE_API cudaError_t engine_limit_set(cudaLimit limit, size_t value);
 

@@ -14,6 +14,7 @@
  * of a loaded module are in memory, and the access stream has their allocations. Functions keep their identity (and
  * their attributes and kernel numbers) when the module loads again after a reset. */
 #define _GNU_SOURCE
+#include <ctype.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
@@ -81,6 +82,16 @@ static bool looks_like_binary(const void *image, size_t bytes) {
   return magic == FATBIN_WRAPPER_MAGIC || magic == FATBIN_MAGIC;
 }
 
+/* What NVIDIA's driver takes for PTX: white space, then `.version` or a comment. */
+static bool looks_like_text(const char *text, size_t length) {
+  size_t at = 0;
+  while (at < length && isspace((unsigned char)text[at])) at++;
+  const char *const begins[] = {".version", "//", "/*"};
+  for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
+    if (length - at >= strlen(begins[i]) && !memcmp(text + at, begins[i], strlen(begins[i]))) return true;
+  return false;
+}
+
 static ff_status read_image(engine_module *module, const void *image, size_t bytes, ff_error *error) {
   if (!looks_like_binary(image, bytes)) {
     if (!memcmp(image, "\177ELF", 4)) return engine_kernels_take(module, NULL, image, bytes, error);
@@ -89,6 +100,10 @@ static ff_status read_image(engine_module *module, const void *image, size_t byt
           error, FF_NOT_FOUND,
           "the image is Tile IR, which the virtual GPU cannot run: load PTX instead (cuBLAS before 13.5 does)");
     size_t length = bytes ? strnlen(image, bytes) : strlen(image);
+    if (!looks_like_text(image, length))
+      return ff_fail(
+          error, FF_PARSE,
+          "the image is no fat binary, no ELF file and no PTX text, which begins with .version or a comment");
     char *text = ff_alloc(length + 1);
     memcpy(text, image, length);
     add_source(module, text, length, 0);
@@ -218,10 +233,13 @@ static void drop_code(engine_module *module) {
   drop_text(module);
 }
 
-static ff_status read_code(engine_module *module, ff_error *error) {
+/* *broken: the image is, not the code in it. */
+static ff_status read_code(engine_module *module, bool *broken, ff_error *error) {
   ff_status status = FF_OK;
+  *broken = false;
   if (module->parts.count) return FF_OK; /* another device has it */
   if (!module->sources.count && module->binary) status = read_image(module, module->binary, 0, error);
+  *broken = status == FF_PARSE;
   if (!status && !module->sources.count)
     status = ff_fail(error, FF_NOT_FOUND, "module %u of %s is empty", module->number, program_invocation_short_name);
   return status ? status : parse_and_link(module, error);
@@ -241,7 +259,8 @@ cudaError_t engine_module_load_locked(engine_module *module, int device, ff_erro
     cudaError_t failed = engine_module_load_locked(module->base, device, error);
     if (failed) return failed;
   }
-  ff_status status = read_code(module, error);
+  bool broken;
+  ff_status status = read_code(module, &broken, error);
   exec_program *made = NULL;
   if (!status && module->base)
     status = exec_program_create_part(engine_module_code(module), module->base->programs[device], &made, error);
@@ -252,7 +271,9 @@ cudaError_t engine_module_load_locked(engine_module *module, int device, ff_erro
   if (status) {
     drop_code(module);
     module->failed = true;
-    module->error = status == FF_NOT_FOUND ? cudaErrorNoKernelImageForDevice : engine_status_error(status);
+    module->error = status == FF_NOT_FOUND ? cudaErrorNoKernelImageForDevice
+                    : broken               ? cudaErrorInvalidKernelImage
+                                           : engine_status_error(status);
     return module->error;
   }
   module->programs[device] = made;

@@ -47,6 +47,8 @@ unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, void 
 cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, void *stream);
 cudaError_t __cudaGetKernel(cudaKernel_t *kernel, const void *host);
 engine_function *cudart_function(const void *function); /* a host stub's address or a kernel handle; NULL: neither */
+/* cudart_function, with the error of what is neither. */
+cudaError_t cudart_function_find(const void *named, engine_function **function);
 const void *cudart_function_host(const engine_function *function); /* the stub it was registered with; NULL: none */
 engine_variable *cudart_variable(const void *symbol);              /* a host variable's address; NULL: not one */
 bool cudart_is_device(int device);                                 /* is it there? After engine_start */

@@ -135,13 +135,15 @@ CUDART_API cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greates
   return engine_return(error);
 }
 
+/* "the maximum length of the string that may be returned": a longer one is cut off. */
 CUDART_API cudaError_t cudaDeviceGetPCIBusId(char *text, int size, int device) {
   if (!text || size <= 0) return engine_return(cudaErrorInvalidValue);
   cudaError_t error = check_device(device);
   char address[16];
-  if (!error) properties_bus_write(device, address);
-  if (!error && (size_t)size <= strlen(address)) error = cudaErrorInvalidValue;
-  if (!error) strcpy(text, address);
+  if (!error) {
+    properties_bus_write(device, address);
+    snprintf(text, (size_t)size, "%s", address);
+  }
   return engine_return(error);
 }
 

@@ -46,7 +46,7 @@ static cudaError_t add_node(cudaGraphNode_t *node, cudaGraph_t graph, const cuda
   if (!error) error = engine_graph_add(graph, list(before), edges, count, &made, node);
   if (!error && made.kind == ENGINE_NODE_ALLOC) params->alloc.dptr = (void *)(uintptr_t)made.memory.address;
   if (!error && made.kind == ENGINE_NODE_CONDITIONAL) params->conditional.phGraph_out = made.conditional.bodies;
-  return error;
+  return cudart_node_error(error);
 }
 
 #define WITH_EDGES(GET_EDGES, GET_DEPENDENCIES, GET_DEPENDENTS, ADD, REMOVE, ADD_NODE)                                \
@@ -122,7 +122,7 @@ CUDART_API cudaError_t cudaGraphAddNode(cudaGraphNode_t *node, cudaGraph_t graph
 CUDART_API cudaError_t cudaGraphNodeSetParams(cudaGraphNode_t node, cudaGraphNodeParams *params) {
   engine_node_params made;
   cudaError_t error = params ? cudart_node_params(params, &made) : cudaErrorInvalidValue;
-  return engine_return(error ? error : engine_node_set(node, &made));
+  return engine_return(error ? error : cudart_node_error(engine_node_set(node, &made)));
 }
 
 CUDART_API cudaError_t cudaGraphConditionalHandleCreate(cudaGraphConditionalHandle *handle, cudaGraph_t graph,

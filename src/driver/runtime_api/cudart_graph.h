@@ -118,6 +118,7 @@ cudaError_t cudaGraphMemAllocNodeGetParams(cudaGraphNode_t node, cudaMemAllocNod
 cudaError_t cudaGraphAddMemFreeNode(CUDART_ADD, void *pointer);
 cudaError_t cudaGraphMemFreeNodeGetParams(cudaGraphNode_t node, void *pointer);
 cudaError_t cudart_node_params(const cudaGraphNodeParams *from, engine_node_params *to); /* any kind */
+cudaError_t cudart_node_error(cudaError_t error); /* what the runtime makes of the engine's error about a node */
 
 /* cudart_graph_exec.c */
 #if CUDART_MAJOR >= 12

@@ -80,7 +80,7 @@ CUDART_API cudaError_t cudaGraphExecNodeSetParams(cudaGraphExec_t exec, cudaGrap
                                                   cudaGraphNodeParams *params) {
   engine_node_params made;
   cudaError_t error = params ? cudart_node_params(params, &made) : cudaErrorInvalidValue;
-  return engine_return(error ? error : engine_exec_set(exec, node, &made));
+  return engine_return(error ? error : cudart_node_error(engine_exec_set(exec, node, &made)));
 }
 
 CUDART_API cudaError_t cudaGraphNodeSetEnabled(cudaGraphExec_t exec, cudaGraphNode_t node, unsigned enabled) {

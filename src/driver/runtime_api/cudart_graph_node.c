@@ -7,16 +7,21 @@
 
 #include "driver/runtime_api/cudart_graph.h"
 
+/* An impossible grid or block is a launch's own error only where something is launched. */
+cudaError_t cudart_node_error(cudaError_t error) {
+  return error == cudaErrorInvalidConfiguration ? cudaErrorInvalidValue : error;
+}
+
 static cudaError_t add(CUDART_ADD, cudaError_t error, engine_node_params *params) {
-  return engine_return(error ? error
-                             : engine_graph_add(graph, (engine_node *const *)before, NULL, count, params, node));
+  if (!error) error = engine_graph_add(graph, (engine_node *const *)before, NULL, count, params, node);
+  return engine_return(cudart_node_error(error));
 }
 static cudaError_t set(cudaGraphNode_t node, cudaError_t error, const engine_node_params *params) {
-  return engine_return(error ? error : engine_node_set(node, params));
+  return engine_return(error ? error : cudart_node_error(engine_node_set(node, params)));
 }
 static cudaError_t set_exec(cudaGraphExec_t exec, cudaGraphNode_t node, cudaError_t error,
                             const engine_node_params *params) {
-  return engine_return(error ? error : engine_exec_set(exec, node, params));
+  return engine_return(error ? error : cudart_node_error(engine_exec_set(exec, node, params)));
 }
 static cudaError_t get(cudaGraphNode_t node, engine_node_kind kind, const void *out, engine_node_params *params) {
   cudaError_t error = out ? engine_node_get(node, params) : cudaErrorInvalidValue;
@@ -58,8 +63,9 @@ static cudaError_t read_extra(void **extra, engine_launch *launch) {
 
 static cudaError_t make_kernel(const cudaKernelNodeParams *from, engine_node_params *to) {
   if (!from || (from->kernelParams && from->extra)) return cudaErrorInvalidValue;
-  engine_function *function = cudart_function(from->func);
-  if (!function) return cudaErrorInvalidDeviceFunction;
+  engine_function *function;
+  cudaError_t error = cudart_function_find(from->func, &function);
+  if (error) return error;
   *to = (engine_node_params){.kind = ENGINE_NODE_KERNEL,
                              .launch = {.function = function,
                                         .grid = {from->gridDim.x, from->gridDim.y, from->gridDim.z},
@@ -111,7 +117,7 @@ NODE_CALLS(cudaGraphAddMemcpyNode, cudaGraphMemcpyNodeSetParams, cudaGraphExecMe
 
 static cudaPitchedPtr pitched(uint64_t address, uint64_t pitch, uint64_t slice, const engine_copy *copy) {
   size_t row = copy->height > 1 || copy->depth > 1 ? pitch : copy->width;
-  return (cudaPitchedPtr){(void *)(uintptr_t)address, row, copy->width,
+  return (cudaPitchedPtr){(void *)(uintptr_t)address, row, 0, /* the logical width is not kept */
                           copy->depth > 1 && row ? slice / row : copy->height};
 }
 

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Launches, function attributes and occupancy (CUDA Runtime API, "Execution Control" and "Occupancy").
  *
- * A function is named by its host stub's address or by a kernel handle (__cudaGetKernel); anything else is
- * cudaErrorInvalidDeviceFunction. The checks of a launch's shape are the engine's. */
+ * A function is named by its host stub's address or by a kernel handle (__cudaGetKernel); cudart_function_find has the
+ * errors of anything else. The checks of a launch's shape are the engine's. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "driver/runtime_api/cudart.h"
 
 static cudaError_t launch_request(const void *named, engine_launch *request) {
-  request->function = cudart_function(named);
   cudaError_t error = engine_start();
-  if (error) return error;
-  return request->function ? engine_launch_run(request) : cudaErrorInvalidDeviceFunction;
+  if (!error) error = cudart_function_find(named, &request->function);
+  return error ? error : engine_launch_run(request);
 }
 
 static cudaError_t launch(const void *named, dim3 grid, dim3 block, void **arguments, size_t shared,
@@ -70,10 +69,10 @@ CUDART_PAIR(cudaLaunchHostFunc, _ptsz, (cudaStream_t stream, cudaHostFn_t functi
 /* ---- attributes ---- */
 
 static cudaError_t describe(const void *named, engine_function_info *info) {
+  engine_function *function;
   cudaError_t error = engine_start();
-  if (error) return error;
-  engine_function *function = cudart_function(named);
-  return function ? engine_function_describe(function, info) : cudaErrorInvalidDeviceFunction;
+  if (!error) error = cudart_function_find(named, &function);
+  return error ? error : engine_function_describe(function, info);
 }
 
 static cudaError_t get_attributes(cudaFuncAttributes *out, const void *function) {
@@ -106,10 +105,10 @@ CUDART_API cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, con
 }
 
 static cudaError_t set_attribute(const void *named, cudaFuncAttribute attribute, int value) {
+  engine_function *function;
   cudaError_t error = engine_start();
+  if (!error) error = cudart_function_find(named, &function);
   if (error) return error;
-  engine_function *function = cudart_function(named);
-  if (!function) return cudaErrorInvalidDeviceFunction;
   switch (attribute) {
   case cudaFuncAttributeMaxDynamicSharedMemorySize: return engine_function_set_dynamic_shared(function, value);
   case cudaFuncAttributePreferredSharedMemoryCarveout: return engine_function_set_carveout(function, value);
@@ -129,10 +128,11 @@ CUDART_API cudaError_t cudaFuncSetAttribute(const void *function, cudaFuncAttrib
 }
 
 static cudaError_t set_cache(const void *named, cudaFuncCache config) {
+  engine_function *function;
   cudaError_t error = engine_start();
-  if (error) return error;
-  engine_function *function = cudart_function(named);
-  return function ? engine_function_set_cache(function, config) : cudaErrorInvalidDeviceFunction;
+  if (!error) error = cudart_function_find(named, &function);
+  if (CUDART_MAJOR == 12 && error == cudaErrorInvalidResourceHandle) error = cudaErrorInvalidDeviceFunction;
+  return error ? error : engine_function_set_cache(function, config);
 }
 
 CUDART_API cudaError_t cudaFuncSetCacheConfig(const void *function, cudaFuncCache config) {
@@ -146,9 +146,9 @@ CUDART_API cudaError_t cudaFuncSetSharedMemConfig(const void *function, cudaShar
 }
 
 CUDART_API cudaError_t cudaFuncGetName(const char **name, const void *function) {
-  engine_function *found = cudart_function(function);
-  if (!name) return engine_return(cudaErrorInvalidValue);
-  if (!found) return engine_return(cudaErrorInvalidDeviceFunction);
+  engine_function *found;
+  cudaError_t error = name ? cudart_function_find(function, &found) : cudaErrorInvalidValue;
+  if (error) return engine_return(error);
   *name = engine_function_name(found);
   return cudaSuccess;
 }
@@ -172,12 +172,11 @@ CUDART_API cudaError_t cudaFuncGetParamInfo(const void *function, size_t index, 
 
 static cudaError_t active_blocks(int *blocks, const void *named, int threads, size_t shared, unsigned flags) {
   if (!blocks || threads <= 0 || flags > cudaOccupancyDisableCachingOverride) return cudaErrorInvalidValue;
-  cudaError_t error = engine_start();
-  if (error) return error;
-  engine_function *function = cudart_function(named);
+  engine_function *function;
   engine_occupancy occupancy;
-  error = function ? engine_occupancy_find(function, (uint32_t)threads, shared, &occupancy)
-                   : cudaErrorInvalidDeviceFunction;
+  cudaError_t error = engine_start();
+  if (!error) error = cudart_function_find(named, &function);
+  if (!error) error = engine_occupancy_find(function, (uint32_t)threads, shared, &occupancy);
   if (!error) *blocks = (int)occupancy.blocks;
   return error;
 }
@@ -199,9 +198,8 @@ static cudaError_t clusters_of(int *out, const void *named, const cudaLaunchConf
   if (!out || !config) return cudaErrorInvalidValue;
   cudaError_t error = engine_start();
   if (!error) error = read_config(config, &request);
-  if (error) return error;
-  request.function = cudart_function(named);
-  return request.function ? find(&request, out) : cudaErrorInvalidDeviceFunction;
+  if (!error) error = cudart_function_find(named, &request.function);
+  return error ? error : find(&request, out);
 }
 
 CUDART_API cudaError_t cudaOccupancyMaxActiveClusters(int *clusters, const void *function,
@@ -216,12 +214,11 @@ CUDART_API cudaError_t cudaOccupancyMaxPotentialClusterSize(int *blocks, const v
 
 static cudaError_t available_shared(size_t *bytes, const void *named, int blocks, int threads) {
   if (!bytes || blocks <= 0 || threads <= 0) return cudaErrorInvalidValue;
-  cudaError_t error = engine_start();
-  if (error) return error;
-  engine_function *function = cudart_function(named);
+  engine_function *function;
   uint64_t most = 0;
-  error = function ? engine_occupancy_shared(function, (uint32_t)blocks, (uint32_t)threads, &most)
-                   : cudaErrorInvalidDeviceFunction;
+  cudaError_t error = engine_start();
+  if (!error) error = cudart_function_find(named, &function);
+  if (!error) error = engine_occupancy_shared(function, (uint32_t)blocks, (uint32_t)threads, &most);
   if (!error) *bytes = most;
   return error;
 }

@@ -68,6 +68,13 @@ engine_function *cudart_function(const void *function) {
   return engine_function_valid(handle) ? handle : NULL;
 }
 
+/* From CUDA 12 on, what is no function's address is taken for a handle, and is none. */
+cudaError_t cudart_function_find(const void *named, engine_function **function) {
+  *function = cudart_function(named);
+  if (*function) return cudaSuccess;
+  return named && CUDART_MAJOR >= 12 ? cudaErrorInvalidResourceHandle : cudaErrorInvalidDeviceFunction;
+}
+
 const void *cudart_function_host(const engine_function *function) {
   const void *host = NULL;
   pthread_mutex_lock(&lock);

@@ -31,12 +31,42 @@ INLINE bool local_uniform(core_warp *w, const exec_instr *i, uint64_t window, ui
   return true;
 }
 
+/* raw: words whose low bytes are what was loaded. */
+INLINE void local_take(core_warp *w, const exec_access *a, uint32_t *raw, uint32_t operand) {
+  uint32_t unused = 32 - 8u * a->bytes;
+  if (a->sign) EVERY_LANE raw[l] = (uint32_t)((int32_t)(raw[l] << unused) >> unused);
+  else EVERY_LANE raw[l] = raw[l] << unused >> unused;
+  if (a->to16) EVERY_LANE raw[l] &= 0xffff;
+  if (a->slot_bytes == 4) {
+    lanes_copy32(exec_u32(&w->x, operand), raw, w->active);
+    return;
+  }
+  uint64_t *slot = exec_u64(&w->x, operand);
+  if (a->sign) EACH_LANE(w->active) slot[l] = (uint64_t)(int64_t)(int32_t)raw[l];
+  else EACH_LANE(w->active) slot[l] = raw[l];
+}
+
+/* One or two bytes of each word of a row, from bit `at` on. */
+INLINE void local_move_part(core_warp *w, const exec_access *a, uint32_t *row, uint32_t at, uint32_t operand) {
+  uint32_t raw[32], bits = (a->bytes == 1 ? 0xffu : 0xffffu) << at;
+  if (a->op == EXEC_OP_LOAD) {
+    EVERY_LANE raw[l] = row[l] >> at;
+    local_take(w, a, raw, operand);
+    return;
+  }
+  const uint32_t *from = exec_u32(&w->x, operand);
+  EVERY_LANE raw[l] = (row[l] & ~bits) | (from[l] << at & bits);
+  lanes_copy32(row, raw, w->active);
+}
+
 INLINE void local_move(core_warp *w, const exec_instr *i, uint32_t offset) {
   const exec_access *a = i->side;
   uint32_t mask = w->active;
   for (uint32_t e = 0; e < a->elements; e++, offset += a->bytes) {
     uint32_t *row = (uint32_t *)(void *)(w->local + (size_t)(offset & ~3u) * EXEC_LANES);
-    if (a->bytes == 4) {
+    if (a->bytes < 4) {
+      local_move_part(w, a, row, 8 * (offset & 3), a->data[e]);
+    } else if (a->bytes == 4) {
       uint32_t *slot = exec_u32(&w->x, a->data[e]);
       if (a->op == EXEC_OP_LOAD) lanes_copy32(slot, row, mask);
       else lanes_copy32(row, slot, mask);
@@ -79,19 +109,10 @@ INLINE unsigned char *local_word(const core_warp *w, uint32_t offset, uint32_t l
 
 /* One element of at most 4 bytes. */
 INLINE void local_gather(core_warp *w, const exec_access *a, const uint32_t *offset, uint32_t add, uint32_t operand) {
-  uint32_t raw[32] = {0}, unused = 32 - 8u * a->bytes;
+  uint32_t raw[32] = {0};
   EACH_LANE(w->active)
   raw[l] = *(const uint32_t *)(const void *)local_word(w, offset[l] + add, l) >> 8 * ((offset[l] + add) & 3);
-  if (a->sign) EVERY_LANE raw[l] = (uint32_t)((int32_t)(raw[l] << unused) >> unused);
-  else EVERY_LANE raw[l] = raw[l] << unused >> unused;
-  if (a->to16) EVERY_LANE raw[l] &= 0xffff;
-  if (a->slot_bytes == 4) {
-    lanes_copy32(exec_u32(&w->x, operand), raw, w->active);
-    return;
-  }
-  uint64_t *slot = exec_u64(&w->x, operand);
-  if (a->sign) EACH_LANE(w->active) slot[l] = (uint64_t)(int64_t)(int32_t)raw[l];
-  else EACH_LANE(w->active) slot[l] = raw[l];
+  local_take(w, a, raw, operand);
 }
 
 INLINE void local_gather8(core_warp *w, const uint32_t *offset, uint32_t add, uint32_t operand) {
@@ -134,7 +155,7 @@ INLINE bool local_try(core_warp *w, const exec_instr *i, uint64_t window) {
   const exec_access *a = i->side;
   uint32_t offset[32];
   if (a->bytes > 8 || a->slot_bytes > 8 || a->op == EXEC_OP_ATOMIC) return false;
-  bool whole = a->bytes == a->slot_bytes && a->bytes >= 4, one = whole && local_uniform(w, i, window, &offset[0]);
+  bool row = a->slot_bytes == (a->bytes == 8 ? 8 : 4), one = row && local_uniform(w, i, window, &offset[0]);
   if (!one && !local_offsets(w, i, window, offset)) return false;
   if (UNLIKELY(w->trace != NULL)) {
     if (one) EVERY_LANE offset[l] = offset[0];

@@ -157,7 +157,7 @@ static void launches_are_refused(void **state) {
   succeed(launch(bounded, 1, 64, NULL));
   expect(launch(bounded, 1, 65, NULL), cudaErrorInvalidValue);
   expect(launch(NULL, 1, 1, NULL), cudaErrorInvalidDeviceFunction);
-  expect(launch(scale, 1, 1, NULL), cudaErrorInvalidDeviceFunction);
+  expect(launch(scale, 1, 1, NULL), cudaErrorInvalidResourceHandle); /* it could be a kernel's handle, and is none */
   expect(launch(absent, 1, 1, NULL), cudaErrorInvalidDeviceFunction);
   expect(launch(sharing, 1, 1, NULL), cudaErrorInvalidValue);
   expect(launch(sharing, 1, 1, missing), cudaErrorInvalidValue);
@@ -174,7 +174,7 @@ static void launches_are_refused(void **state) {
   expect(cudaFuncSetAttribute(sharing, cudaFuncAttributeMaxDynamicSharedMemorySize, -1), cudaErrorInvalidValue);
   expect(cudaFuncSetAttribute(sharing, (cudaFuncAttribute)3, 1), cudaErrorInvalidValue);
   expect(cudaFuncSetAttribute(scale, cudaFuncAttributePreferredSharedMemoryCarveout, 50),
-         cudaErrorInvalidDeviceFunction);
+         cudaErrorInvalidResourceHandle);
   expect(cudaFuncSetAttribute(sharing, cudaFuncAttributePreferredSharedMemoryCarveout, 101), cudaErrorInvalidValue);
   succeed(cudaFuncSetAttribute(sharing, cudaFuncAttributePreferredSharedMemoryCarveout, 50));
   succeed(cudaFree(out));

@@ -387,6 +387,19 @@ static void test_module(void **state) {
   succeed(cuModuleUnload(module));
 }
 
+static void images_that_are_none(void **state) {
+  (void)state;
+  CUmodule module;
+  static const char *const none[] = {"", "garbage", ".target sm_75\n.version 7.5\n", " ;"};
+  static const char *const wrong[] = {".version 7.5\ngarbage", "\n // a comment\ngarbage", "/* a comment */ garbage"};
+  for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+    check(cuModuleLoadData(&module, none[i]), CUDA_ERROR_INVALID_IMAGE);
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+    check(cuModuleLoadData(&module, wrong[i]), CUDA_ERROR_INVALID_PTX);
+  static const unsigned broken[8] = {0xba55ed50, 16 << 16 | 1, 16}; /* a fat binary that ends in its first header */
+  check(cuModuleLoadData(&module, broken), CUDA_ERROR_INVALID_IMAGE);
+}
+
 static void test_jit_log(void **state) {
   CUmodule module;
   char log[256] = "untouched", small[8];
@@ -435,7 +448,12 @@ static void test_launch(void **state) {
   succeed(cuFuncGetAttribute(&number, 0, bounded));
   assert_int_equal(number, 64);
   check(cuFuncGetAttribute(&number, 99, bounded), CUDA_ERROR_INVALID_VALUE);
-  for (int shape = 11; shape <= 13; shape++) { /* a cluster's width, height and depth: this device has none */
+  int major, minor;
+  succeed(cuDeviceGetAttribute(&major, 75, 0));
+  succeed(cuDeviceGetAttribute(&minor, 76, 0));
+  succeed(cuFuncGetAttribute(&number, 6, bounded));
+  assert_int_equal(number, major * 10 + minor); /* CU_FUNC_ATTRIBUTE_BINARY_VERSION: compiled for the device */
+  for (int shape = 11; shape <= 13; shape++) {  /* a cluster's width, height and depth: this device has none */
     check(cuFuncSetAttribute(bounded, shape, 2), CUDA_ERROR_NOT_SUPPORTED);
     succeed(cuFuncSetAttribute(bounded, shape, 1));
     succeed(cuFuncGetAttribute(&number, shape, bounded));
@@ -551,13 +569,13 @@ static void test_fault(void **state) {
 int main(void) {
   setenv("FARFAULT_MACHINE", "v100", 0);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_layout),  cmocka_unit_test(test_not_initialised),
-      cmocka_unit_test(test_device),  cmocka_unit_test(test_contexts),
-      cmocka_unit_test(test_memory),  cmocka_unit_test(test_copies),
-      cmocka_unit_test(test_streams), cmocka_unit_test(test_module),
-      cmocka_unit_test(test_jit_log), cmocka_unit_test(test_launch),
-      cmocka_unit_test(test_link),    cmocka_unit_test(test_entry_points),
-      cmocka_unit_test(test_fault),
+      cmocka_unit_test(test_layout),          cmocka_unit_test(test_not_initialised),
+      cmocka_unit_test(test_device),          cmocka_unit_test(test_contexts),
+      cmocka_unit_test(test_memory),          cmocka_unit_test(test_copies),
+      cmocka_unit_test(test_streams),         cmocka_unit_test(test_module),
+      cmocka_unit_test(images_that_are_none), cmocka_unit_test(test_jit_log),
+      cmocka_unit_test(test_launch),          cmocka_unit_test(test_link),
+      cmocka_unit_test(test_entry_points),    cmocka_unit_test(test_fault),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
