@@ -9,7 +9,7 @@ run "$farfault" record -o va.fft "$4/vectoradd" 1000000
 expect_status 0
 run "$farfault" sim va.fft --machine h100-nvme --gpu-memory 50% --memory "copy+gpu-memory=100%,$paged" --json all.json
 expect_status 0
-run "$farfault" sim va.fft --machine h100-nvme --gpu-memory 50% --host-memory 33% --memory "copy+gpu-memory=100%,$paged" --json third.json
+run "$farfault" sim va.fft --machine h100-nvme --gpu-memory 50% --host-memory 33% --memory "copy+gpu-memory=100%,$paged" --json third.json --csv third.csv
 expect_status 0
 expect_out "memory         tier      holds"
 cp out third
@@ -37,10 +37,32 @@ END
 run "$farfault" sim va.fft --machine h100-nvme --gpu-memory 50% --host-memory 33% --memory "copy+gpu-memory=100%,$paged" --json again.json
 expect cmp <(grep -v '_seconds\|"version"\|"argv"' third.json) <(grep -v '_seconds\|"version"\|"argv"' again.json)
 
+# ---- the same numbers as CSV, beside another run, in a condition, and on the page ----
+expect python3 - <<'END'
+import csv, json
+def check(table, runs):
+    for row, run in zip(csv.DictReader(open(table)), json.load(open(runs))['runs'], strict=True):
+        for i, tier in enumerate(run.get('tiers', [{}, {}])):
+            for key in 'name', 'capacity_bytes', 'peak_bytes', 'read_bytes', 'written_bytes', 'waits', 'wait_ps':
+                assert row[f'tier{i}_{key}'] == str(tier.get(key, '')), (row['memory'], i, key)
+        assert 'tier2_name' not in row
+check('third.csv', 'third.json')
+END
+run "$farfault" report third.json --csv report.csv --html page.html
+expect cmp report.csv third.csv
+expect grep -q '"tier_counters":\[\["peak_bytes","B",' page.html
+run "$farfault" compare all.json third.json
+expect_status 1
+expect grep -qE '^uvm +nvme +tier_read_bytes +0 B .* worse$' out
+expect grep -qE '^uvm +nvme +tier_wait_ps +0 s .* worse$' out
+run "$farfault" sim va.fft --machine h100-nvme --gpu-memory 50% --host-memory 33% --memory uvm --fail-if 'uvm.tier_read_bytes > 1 MiB and uvm.tier_waits > 0'
+expect_status 3
+
 # Without the option and the group nothing is said of tiers.
-run "$farfault" sim va.fft --machine h100-pcie --memory uvm --json plain.json
+run "$farfault" sim va.fft --machine h100-pcie --memory uvm --json plain.json --csv plain.csv
 expect_status 0
 expect test "$(grep -c '"tiers"' plain.json)" -eq 0
+expect test "$(grep -c tier plain.csv)" -eq 0
 
 # ---- refused ----
 run "$farfault" sim va.fft --machine h100-pcie --memory uvm --host-memory 33%
