@@ -64,6 +64,23 @@ expect_status 0
 expect test "$(grep -c '"tiers"' plain.json)" -eq 0
 expect test "$(grep -c tier plain.csv)" -eq 0
 
+# ---- far memory before the host's: each manager moves the same bytes to and from the GPU; what one tier gives the next one takes ----
+run "$farfault" sim va.fft --machine h100-nvme --gpu-memory 50% --host-memory 33% --set above_host=far:2M:100:90:0.4:64:mapped --memory uvm,auto --json far.json
+expect_status 0
+expect python3 - <<'END'
+import json
+def runs(file): return {run['memory']: run for run in json.load(open(file))['runs']}
+third = runs('third.json')
+for name, run in runs('far.json').items():
+    far, host, drive = run['tiers']
+    assert (far['name'], host['name'], drive['name']) == ('far', 'host', 'nvme')
+    assert far['peak_bytes'] <= far['capacity_bytes'] == 2 << 20 and host['peak_bytes'] <= host['capacity_bytes']
+    assert far['written_bytes'] >= far['peak_bytes'] > 0 and far['waits'] > 0, (name, far)
+    assert host['read_bytes'] == drive['written_bytes'] > 0, (name, host, drive)
+    assert 0 < host['written_bytes'] <= far['read_bytes'] + drive['read_bytes'], name
+    assert drive['peak_bytes'] <= third[name]['tiers'][1]['peak_bytes'], name
+END
+
 # ---- refused ----
 run "$farfault" sim va.fft --machine h100-pcie --memory uvm --host-memory 33%
 expect_err "has nothing below the host's memory for what does not fit: give it a tier (below_host)"
@@ -77,4 +94,4 @@ run "$farfault" sim va.fft --machine ./broken.yaml --memory uvm
 expect_err "broken.yaml:$(grep -n below_host broken.yaml | cut -d: -f1):"
 expect_err "0 is out of range: 0.001 to 1000000 GB/s"
 run "$farfault" run --devices 2 --machine h100-nvme --memory uvm "$4/vectoradd" 1000
-expect_err "tiers below the host's memory are those of one program on one GPU"
+expect_err "tiers below the host's memory are those of one program on one GPU: the simulations of several run ahead of each other"
