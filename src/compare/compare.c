@@ -42,9 +42,10 @@ ff_status compare_threshold(const char *text, compare_options *options, ff_error
 
 /* ---- changes ---- */
 
-typedef struct part {       /* a run's own numbers, or a kernel's, or an allocation's */
+typedef struct part {       /* a run's own numbers, or a tier's, a kernel's, an allocation's */
   const char *name, *range; /* NULL: the run's own */
   const sim_counters *counters;
+  const sim_tier *tier; /* of one: instead of counters */
 } part;
 
 typedef struct comparing {
@@ -65,12 +66,13 @@ static void add(comparing *k, compare_change change) {
 
 static double larger(double a, double b) { return a > b ? a : b; }
 
-/* How much of the run's number is this change? Shares and ratios do not add up: theirs is relative to themselves. */
+/* How much of the run's number is this change? Shares and ratios do not add up: theirs is relative to themselves, as is
+ * a tier's. */
 static double effect_of(const comparing *k, metric_id id, double before, double after) {
   double change = fabs(after - before), whole = larger(before, after);
   metric_kind kind = metric_kind_of(id);
   if (isnan(change)) return 1;
-  if (k->level != COMPARE_RUN && kind != METRIC_SHARE && kind != METRIC_RATIO)
+  if (k->level != COMPARE_RUN && k->level != COMPARE_TIER && kind != METRIC_SHARE && kind != METRIC_RATIO)
     for (int i = 0; i < 2; i++) whole = larger(whole, metric_value(id, &k->whole[i]->counters, NAN));
   return whole > 0 ? change / whole : 0;
 }
@@ -80,11 +82,20 @@ static bool changed(const comparing *k, double before, double after) {
   return fabs(after - before) > k->options->threshold * before;
 }
 
+static bool has_metric(const comparing *k, metric_id id) {
+  if (metric_of_tiers(id) != (k->level == COMPARE_TIER)) return false;
+  return k->level == COMPARE_RUN || !metric_of_runs_only(id);
+}
+
+static double value_of(metric_id id, const part *of) {
+  return of->tier ? metric_tier_value(id, of->tier) : metric_value(id, of->counters, NAN);
+}
+
 static void compare_numbers(comparing *k, const part *before, const part *after) {
   for (int n = 0; n < METRIC_COUNT; n++) {
     metric_id id = (metric_id)n;
-    if (!k->options->metrics[n] || (k->level != COMPARE_RUN && metric_of_runs_only(id))) continue;
-    double values[2] = {metric_value(id, before->counters, NAN), metric_value(id, after->counters, NAN)};
+    if (!k->options->metrics[n] || !has_metric(k, id)) continue;
+    double values[2] = {value_of(id, before), value_of(id, after)};
     k->out->compared++;
     if (!changed(k, values[0], values[1])) continue;
     int more = values[1] > values[0] ? 1 : values[1] < values[0] ? -1 : 0;
@@ -103,9 +114,9 @@ static void compare_numbers(comparing *k, const part *before, const part *after)
   }
 }
 
-/* Of a kernel its time in the run's; of an allocation no number says how much of the run it is. */
+/* Of a kernel its time in the run's; of an allocation and of a tier no number says how much of the run it is. */
 static void add_alone(comparing *k, const part *alone, bool is_new) {
-  double time = metric_value(METRIC_time, alone->counters, NAN);
+  double time = alone->tier ? 0 : metric_value(METRIC_time, alone->counters, NAN);
   compare_presence presence = is_new ? COMPARE_NEW : COMPARE_GONE;
   add(k, (compare_change){.level = k->level,
                           .presence = presence,
@@ -195,7 +206,19 @@ static void compare_kernels(comparing *k) {
   for (int n = 0; n < 2; n++)
     for (uint32_t i = 0; i < k->whole[n]->kernel_count; i++) {
       const sim_kernel_result *kernel = &k->whole[n]->kernels[i];
-      part p = {kernel->name, kernel->range, &kernel->counters};
+      part p = {.name = kernel->name, .range = kernel->range, .counters = &kernel->counters};
+      FF_PUSH(&lists[n].list, p);
+    }
+  compare_parts(k, lists);
+}
+
+static void compare_tiers(comparing *k) {
+  part_list lists[2] = {0};
+  k->level = COMPARE_TIER;
+  for (int n = 0; n < 2; n++)
+    for (uint32_t i = 0; i < k->whole[n]->tiers.count; i++) {
+      const sim_tier *tier = &k->whole[n]->tiers.of[i];
+      part p = {.name = tier->name, .range = "", .tier = tier};
       FF_PUSH(&lists[n].list, p);
     }
   compare_parts(k, lists);
@@ -207,7 +230,7 @@ static void compare_allocations(comparing *k) {
   for (int n = 0; n < 2; n++)
     for (uint32_t i = 0; i < k->whole[n]->allocation_count; i++) {
       const sim_allocation_result *allocation = &k->whole[n]->allocations[i];
-      part p = {allocation->name, "", &allocation->counters};
+      part p = {.name = allocation->name, .range = "", .counters = &allocation->counters};
       FF_PUSH(&lists[n].list, p);
     }
   compare_parts(k, lists);
@@ -237,6 +260,7 @@ static void compare_results(comparing *k, const sim_result *before, const sim_re
     return;
   }
   compare_numbers(k, &(part){.counters = &before->counters}, &(part){.counters = &after->counters});
+  compare_tiers(k);
   compare_kernels(k);
   compare_allocations(k);
 }

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Two runs next to each other: which numbers of which manager, kernel and allocation changed, and by how much.
  *
- * Managers are matched by name (and device), kernels by name and range, allocations by name; of several of one name the
- * first with the first, the second with the second. A number counts as changed if |after - before| > threshold *
- * before. Changes are ordered by their effect: how much of the whole run's number changed. */
+ * Managers are matched by name (and device), tiers by name, kernels by name and range, allocations by name; of several
+ * of one name the first with the first, the second with the second. A number counts as changed if |after - before| >
+ * threshold * before. Changes are ordered by their effect: how much of the whole run's number changed. */
 #ifndef FF_COMPARE_COMPARE_H
 #define FF_COMPARE_COMPARE_H
 
 #include "base/memory.h"
 #include "compare/metrics.h"
 
-typedef enum compare_level { COMPARE_RUN, COMPARE_KERNEL, COMPARE_ALLOCATION } compare_level;
-enum { COMPARE_LEVELS = 3 };
+typedef enum compare_level { COMPARE_RUN, COMPARE_TIER, COMPARE_KERNEL, COMPARE_ALLOCATION } compare_level;
+enum { COMPARE_LEVELS = 4 };
 /* Whether it is in both; else `metric` is METRIC_COUNT and there are no numbers. FAILS, WORKS: the manager could run
  * the program before and cannot now, or the other way round. */
 typedef enum compare_presence {
@@ -25,7 +25,8 @@ typedef enum compare_presence {
 typedef struct compare_change { /* texts belong to the runs */
   compare_level level;
   compare_presence presence;
-  const char *memory, *name, *range; /* of the manager; of the kernel or allocation (NULL: the run), "" in no range */
+  /* of the manager; of the tier, kernel or allocation (NULL: the run), "" in no range */
+  const char *memory, *name, *range;
   metric_id metric;
   double before, after; /* NAN: there is none */
   double effect;        /* 0 to 1 */

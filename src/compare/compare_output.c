@@ -9,7 +9,7 @@
 #include "compare/compare.h"
 #include "report/table.h"
 
-static const char *const level_titles[COMPARE_LEVELS] = {"", "kernel", "allocation"};
+static const char *const level_titles[COMPARE_LEVELS] = {"", "tier", "kernel", "allocation"};
 static const char *const presence_words[] = {"", "only before", "only after", "could not run it after",
                                              "could not run it before"};
 static const char *const presence_keys[] = {"both", "gone", "new", "fails", "works"};
@@ -117,7 +117,7 @@ static json_t *text_json(const char *text) { return json_string(text) ?: json_st
 static json_t *number_json(double value) { return isfinite(value) ? json_real(value) : json_null(); }
 
 static json_t *change_json(const compare_change *change) {
-  static const char *const levels[COMPARE_LEVELS] = {"run", "kernel", "allocation"};
+  static const char *const levels[COMPARE_LEVELS] = {"run", "tier", "kernel", "allocation"};
   json_t *o = json_object();
   json_object_set_new(o, "level", json_string(levels[change->level]));
   json_object_set_new(o, "memory", text_json(change->memory));

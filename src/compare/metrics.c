@@ -12,12 +12,18 @@ const char *const metric_names[METRIC_COUNT + 1] = {
 #define X(name, unit, help) #name,
 #include "machine/observe/counters.def"
 #undef X
+#define X(name, unit, help) "tier_" #name,
+#include "machine/observe/tiers.def"
+#undef X
     NULL};
 
 static const char *const units[METRIC_COUNT] = {
-/* of counters */
+/* of counters and of what is counted of tiers */
 #define X(name, unit, help) [METRIC_##name] = unit,
 #include "machine/observe/counters.def"
+#undef X
+#define X(name, unit, help) [METRIC_tier_##name] = unit,
+#include "machine/observe/tiers.def"
 #undef X
 };
 static const metric_kind derived_kinds[] = {
@@ -78,6 +84,33 @@ double metric_value(metric_id id, const sim_counters *c, double ratio) {
 #undef X
   default: return NAN;
   }
+}
+
+bool metric_of_tiers(metric_id id) {
+  switch (id) {
+#define X(name, unit, help) case METRIC_tier_##name:
+#include "machine/observe/tiers.def"
+#undef X
+    return true;
+  default: return false;
+  }
+}
+
+double metric_tier_value(metric_id id, const sim_tier *tier) {
+  switch (id) {
+#define X(name, unit, help) \
+  case METRIC_tier_##name:  \
+    return (double)tier->name;
+#include "machine/observe/tiers.def"
+#undef X
+  default: return NAN;
+  }
+}
+
+double metric_below_host(metric_id id, const sim_tiers *tiers) {
+  double sum = tiers->count > 1 ? 0 : NAN;
+  for (uint32_t i = 1; i < tiers->count; i++) sum += metric_tier_value(id, &tiers->of[i]);
+  return sum;
 }
 
 const char *metric_unit(metric_id id) {

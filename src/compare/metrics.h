@@ -11,6 +11,9 @@ typedef enum metric_id {
 #define X(name, unit, help) METRIC_##name,
 #include "machine/observe/counters.def"
 #undef X
+#define X(name, unit, help) METRIC_tier_##name,
+#include "machine/observe/tiers.def"
+#undef X
   METRIC_COUNT
 } metric_id;
 
@@ -29,6 +32,10 @@ bool metric_is_shown(metric_id id);     /* compared by default */
 /* The metric of these counters, in picoseconds, bytes, or as it is. NAN: there is none. `ratio` is that of the run;
  * NAN: it has none. */
 double metric_value(metric_id id, const sim_counters *counters, double ratio);
+bool metric_of_tiers(metric_id id); /* the two below have it, and metric_value has not */
+double metric_tier_value(metric_id id, const sim_tier *tier);
+/* The sum over all tiers but the first, the host's memory. NAN: there are none. */
+double metric_below_host(metric_id id, const sim_tiers *tiers);
 /* "ps", "B" or "". */
 const char *metric_unit(metric_id id);
 /* "1.23 ms", "7.63 MiB", "690", "12.1 %", "1.89x", "-" for NAN. Returns buffer. */

@@ -146,7 +146,10 @@ static ff_status take_tiers(sim *s, const sim_options *options, ff_error *error)
   ff_status status = tier_store_begin(&s->tiers, s->spec, options->host_memory, options->host_memory_share, error);
   if (status || !s->tiers.places) return status;
   if (options->device || (options->peers && peers_owners(options->peers)))
-    return ff_fail(error, FF_UNSUPPORTED, "tiers below the host's memory are those of one program on one GPU");
+    return ff_fail(error, FF_UNSUPPORTED,
+                   "tiers below the host's memory are those of one program on one GPU: the simulations of several run "
+                   "ahead of each other between the points at which they meet, and which page has to make room in a "
+                   "memory that they share would depend on that (--machine without tiers, or --devices 1)");
   return FF_OK;
 }
 

@@ -17,11 +17,11 @@ static bool is_dirty(const pager_unit *unit) {
   return unit->state == PAGER_RESIDENT && !unit->fresh && !unit->cpu_newest;
 }
 
-void pager_clean_unit(pager *p, pager_unit *unit, uint64_t address) {
+void pager_clean_unit(pager *p, pager_unit *unit, bool for_host, uint64_t address) {
   FF_CHECK(unit->gpu_newest);
   unit->cpu_newest = true;
   unit->cleaned = true;
-  pager_tier_arrive(p, unit, address);
+  (for_host ? pager_tier_put : pager_tier_arrive)(p, unit, address);
   p->cleaned += pager_bytes(p, unit);
   pager_moved(p, unit, false);
   p->config.hooks.cleaned(p->config.hooks.context, address, unit);
@@ -36,7 +36,7 @@ static uint64_t clean_range(pager *p, const pager_range *range, uint64_t *addres
     if (bytes && (!is_dirty(unit) || h.address != end || h.address / limit != *address / limit)) break;
     if (!is_dirty(unit)) continue;
     if (!bytes) *address = h.address;
-    pager_clean_unit(p, unit, h.address);
+    pager_clean_unit(p, unit, false, h.address);
     bytes += pager_bytes(p, unit);
     end = h.address + pager_bytes(p, unit);
   }

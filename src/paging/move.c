@@ -157,11 +157,11 @@ static void bring_back(pager *p, pager_unit *unit, uint64_t address, pager_moves
   moves->units++;
   moves->bytes += pager_bytes(p, unit);
   if (p->config.manager->coherent) {
-    pager_clean_unit(p, unit, address);
+    pager_clean_unit(p, unit, true, address);
     return;
   }
   unit->cpu_newest = unit->gpu_newest;
-  pager_tier_arrive(p, unit, address);
+  pager_tier_put(p, unit, address);
   pager_unit_leaves(p, unit, address);
   p->moved_out += pager_bytes(p, unit);
   pager_moved(p, unit, false);
@@ -256,7 +256,7 @@ pager_moves pager_host_write(pager *p, uint64_t address, uint64_t bytes) {
   pager_walk w = pager_walk_begin(p, address, bytes);
   for (pager_unit *unit; (unit = pager_walk_next(&w));) {
     FF_ASSERT(unit->state != PAGER_IN_FLIGHT || unit->departs);
-    if (w.covered) pager_tier_arrive(p, unit, w.address);
+    if (w.covered) pager_tier_put(p, unit, w.address);
     if (unit->state == PAGER_REMOTE && !pager_may_come(unit)) {
       if (!w.covered) pager_tier_host(p, unit, true, w.address);
       pager_written(unit, PAGER_CPU);

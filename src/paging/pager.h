@@ -488,9 +488,11 @@ void pager_wrote_far(pager *pager, pager_unit *unit, uint64_t address); /* other
 
 /* ---- tiers below GPU memory: unit_tiers.c. `address` is any address in the unit ---- */
 
-/* Its bytes have come to the host, or the host has written all of it. */
+/* Its bytes have left GPU memory: for the nearest tier. */
 void pager_tier_arrive(pager *pager, const pager_unit *unit, uint64_t address);
-/* The host reads or writes some of it, which comes up to the host's memory first; it reads all units of a range. */
+/* Its bytes have come to the host, which wants them, or has written all of it. */
+void pager_tier_put(pager *pager, const pager_unit *unit, uint64_t address);
+/* The host reads or writes some of it, which comes to the host's memory first; it reads all units of a range. */
 void pager_tier_host(pager *pager, const pager_unit *unit, bool write, uint64_t address);
 void pager_tier_host_range(pager *pager, uint64_t address, uint64_t bytes);
 /* Its bytes go to the GPU; and those of all units of a flight that has any. */
@@ -628,9 +630,10 @@ bool pager_wants_clean(const pager *pager); /* the evictor may propose something
 /* The link to the CPU has nothing to do. What the evictor proposes first and is dirty becomes clean, at most 64 KiB of
  * it; returns how much that is, at *address, which the machine must carry. One piece at a time. */
 uint64_t pager_clean(pager *pager, uint64_t *address);
-void pager_clean_unit(pager *pager, pager_unit *unit, uint64_t address); /* the dirty unit's bytes are the CPU's, too */
-void pager_clean_until(pager *pager, uint64_t time);                     /* the piece will have been carried then */
-void pager_clean_end(pager *pager);                                      /* it has */
+/* The dirty unit's bytes are the CPU's, too; `for_host`: as the host wants them. */
+void pager_clean_unit(pager *pager, pager_unit *unit, bool for_host, uint64_t address);
+void pager_clean_until(pager *pager, uint64_t time); /* the piece will have been carried then */
+void pager_clean_end(pager *pager);                  /* it has */
 /* When the bytes of the range that are being copied will be the CPU's; 0: none are. */
 uint64_t pager_cleaning(const pager *pager, uint64_t address, uint64_t bytes);
 /* Lets the prefetcher propose what to bring along with these faults, and starts it. */

@@ -128,7 +128,7 @@ static void copy_out(pager *p, pager_unit *unit, bool leaves, uint64_t address, 
   FF_CHECK(unit->cpu_newest || unit->gpu_newest);
   unit->cpu_newest = true;
   unit->populated |= copied;
-  if (copied) pager_tier_arrive(p, unit, address);
+  if (copied) pager_tier_put(p, unit, address);
   if (leaves) pager_unit_leaves(p, unit, address);
   else {
     unit->duplicate = true;
@@ -197,7 +197,7 @@ static void first_touch(pager *p, pager_unit *unit, uint64_t address, uint64_t n
 /* The host reads what is newer in GPU memory over the link, once; what it writes is there at once, for both. */
 static void touch_coherent(pager *p, pager_unit *unit, bool write, uint64_t address, pager_moves *moves) {
   if (!unit->cpu_newest) {
-    pager_clean_unit(p, unit, address);
+    pager_clean_unit(p, unit, true, address);
     moves->units++;
     moves->bytes += pager_bytes(p, unit);
   }

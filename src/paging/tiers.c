@@ -9,7 +9,7 @@
 
 struct tiers {
   tier of[TIERS_MAX];
-  uint32_t count;
+  uint32_t count, host;
   FF_VEC(tier_place) places; /* [0]: none */
   uint32_t free_place, used_places;
   uint32_t *buckets;
@@ -17,10 +17,11 @@ struct tiers {
   bool waiting;
 };
 
-tiers *tiers_create(const uint64_t *capacities, uint32_t count) {
+tiers *tiers_create(const uint64_t *capacities, uint32_t count, uint32_t host) {
   tiers *t = ff_alloc(sizeof *t);
-  FF_ASSERT(count && count <= TIERS_MAX);
+  FF_ASSERT(count <= TIERS_MAX && host < count);
   t->count = count;
+  t->host = host;
   for (uint32_t i = 0; i < count; i++) t->of[i].capacity = capacities[i];
   FF_PUSH(&t->places, ((tier_place){0}));
   t->bucket_count = 256;
@@ -35,7 +36,7 @@ void tiers_free(tiers *t) {
   free(t);
 }
 
-void tiers_grow(tiers *t, uint64_t bytes) { t->of[0].capacity += bytes; }
+void tiers_grow(tiers *t, uint64_t bytes) { t->of[t->host].capacity += bytes; }
 uint32_t tiers_count(const tiers *t) { return t->count; }
 tier *tiers_of(tiers *t, uint32_t number) { return &t->of[number]; }
 bool tiers_waiting(const tiers *t) { return t->waiting; }
@@ -121,14 +122,24 @@ static void enter(tiers *t, uint32_t number, uint32_t at) {
 
 /* ---- what moves ---- */
 
-tier_place *tiers_put(tiers *t, uint64_t address, uint32_t bytes) {
+static tier_place *put(tiers *t, uint32_t number, uint64_t address, uint32_t bytes) {
   uint32_t at = find(t, address);
   if (at) leave(t, at);
   else at = make(t, address, bytes);
   FF_ASSERT(t->places.items[at].bytes == bytes);
   t->places.items[at].ready = 0;
-  enter(t, 0, at);
+  enter(t, number, at);
   return &t->places.items[at];
+}
+
+tier_place *tiers_put(tiers *t, uint64_t address, uint32_t bytes) { return put(t, t->host, address, bytes); }
+
+tier_place *tiers_arrive(tiers *t, uint64_t address, uint32_t bytes) {
+  if (t->host) {
+    t->of[0].written += bytes;
+    t->waiting = true;
+  }
+  return put(t, 0, address, bytes);
 }
 
 tier_place *tiers_raise(tiers *t, uint64_t address) {
@@ -136,11 +147,11 @@ tier_place *tiers_raise(tiers *t, uint64_t address) {
   if (!at) return NULL;
   uint32_t from = t->places.items[at].tier, bytes = t->places.items[at].bytes;
   leave(t, at);
-  if (from) {
+  if (from != t->host) {
     t->of[from].to_host += bytes;
     t->waiting = true;
   }
-  enter(t, 0, at);
+  enter(t, t->host, at);
   return &t->places.items[at];
 }
 
@@ -153,7 +164,7 @@ void tiers_read(tiers *t, uint64_t address, uint32_t bytes) {
   uint32_t number = t->places.items[at].tier;
   leave(t, at);
   enter(t, number, at);
-  if (!number) return;
+  if (number == t->host) return;
   t->of[number].to_gpu += bytes;
   t->waiting = true;
 }

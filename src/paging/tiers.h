@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tiers: where below GPU memory the newest bytes of a page are. Tier 0 is the host's memory, each next one is further
- * away (CXL memory, NVMe). It is given no time: it counts what must move, and the machine carries that
- * (machine/host/tier_store.h).
+/* Tiers: where below GPU memory the newest bytes of a page are. Tier 0 is the nearest to the GPU, each next one is
+ * further away; one of them is the host's memory, mostly tier 0, with far memory before it or behind it, and drives
+ * behind it. It is given no time: it counts what must move, and the machine carries that (machine/host/tier_store.h).
  *
  * A *place* is room for one unit's bytes in one tier. A unit has a place exactly while the copy outside GPU memory is
  * its newest (pager_unit.cpu_newest) and has bytes; it has one place at most:
  *
- *                    tiers_put: comes from GPU memory, or the host has written it
- *          no place ------------------------------------------------------------> host
- *             ^  `- tiers_drop: the GPU has written it, or it is freed              | ^
- *             |                                           needed by another unit,  | |  tiers_raise:
- *             |                                          least recently moved first v |  the host wants it
- *             `---------------------------------------------------------------- lower tiers
+ *             tiers_arrive: comes from GPU memory      needed by another unit, least recently moved first
+ *        .------------------------------------> tier 0 --------> tier 1 --------> ... --------> the last tier
+ *        |                                                          |
+ *     no place ---------------------------------> the host's <------'  tiers_raise: the host wants it, from any tier
+ *        ^      tiers_put: the host has written it     |
+ *        `---------------------------------------------'  tiers_drop, of any tier: the GPU has written it, or it is
+ *        freed
  *
  * What the GPU takes (tiers_read) stays where it is until the GPU writes it.
  *
@@ -23,13 +24,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { TIERS_MAX = 5 }; /* the host's memory and those below it */
+enum { TIERS_MAX = 5 }; /* the host's memory and the others */
 
 typedef struct tier_place {
-  uint64_t address;      /* the unit's first byte */
-  uint64_t ready;        /* the machine's: when its bytes will be there that are on their way up */
-  uint32_t bytes;        /* 0: the place is free */
-  uint32_t tier;         /* 0: the host's memory */
+  uint64_t address; /* the unit's first byte */
+  uint64_t ready;   /* the machine's: when its bytes will be there that are on their way up */
+  uint32_t bytes;   /* 0: the place is free */
+  uint32_t tier;
   uint32_t newer, older; /* of its tier; 0: none */
   uint32_t next;         /* in its bucket, or in the list of free places */
 } tier_place;
@@ -44,18 +45,21 @@ typedef struct tier {
 
 typedef struct tiers tiers;
 
-/* Tier 0 first; capacities in bytes, above 0. */
-tiers *tiers_create(const uint64_t *capacities, uint32_t count);
+/* Tier 0 first; capacities in bytes, above 0. host: which of them is the host's memory. */
+tiers *tiers_create(const uint64_t *capacities, uint32_t count, uint32_t host);
 void tiers_free(tiers *t);                 /* NULL: nothing */
 void tiers_grow(tiers *t, uint64_t bytes); /* the host's memory becomes larger */
 uint32_t tiers_count(const tiers *t);
 tier *tiers_of(tiers *t, uint32_t number);
 /* The unit's place; NULL: it has none. Lives until the next call that changes places. */
 tier_place *tiers_find(tiers *t, uint64_t address);
+/* The unit's bytes have come from the GPU: it is in tier 0, and has moved last. Other units go down for it. */
+tier_place *tiers_arrive(tiers *t, uint64_t address, uint32_t bytes);
 /* The unit's bytes are in the host's memory, none of them read from where they were before; it has moved last. Other
  * units go down for it. */
 tier_place *tiers_put(tiers *t, uint64_t address, uint32_t bytes);
-/* The host wants the unit: it comes up if it is in a lower tier, and has moved last. NULL: it has no place. */
+/* The host wants the unit: it comes to the host's memory if it is in another tier, and has moved last. NULL: it has no
+ * place. */
 tier_place *tiers_raise(tiers *t, uint64_t address);
 /* The unit's bytes go to the GPU from where they are, and stay there, too. */
 void tiers_read(tiers *t, uint64_t address, uint32_t bytes);

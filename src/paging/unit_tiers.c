@@ -15,6 +15,10 @@ static bool has_tiers(const pager *p, const pager_unit *unit) {
 }
 
 void pager_tier_arrive(pager *p, const pager_unit *unit, uint64_t address) {
+  if (has_tiers(p, unit)) tiers_arrive(p->config.tiers, first_byte(p, unit, address), pager_bytes(p, unit));
+}
+
+void pager_tier_put(pager *p, const pager_unit *unit, uint64_t address) {
   if (has_tiers(p, unit)) tiers_put(p->config.tiers, first_byte(p, unit, address), pager_bytes(p, unit));
 }
 

@@ -54,7 +54,39 @@ bool report_has_stacks(const report_run *run) {
   return false;
 }
 
-static void add_header(bool stacks, ff_text *out) {
+/* Tiers below GPU memory by their number, as machines may call them differently; empty where a row has fewer. */
+static void add_tiers_header(uint32_t count, ff_text *out) {
+  for (uint32_t i = 0; i < count; i++) {
+    ff_text_add(out, ",tier%u_name,tier%u_capacity_bytes", i, i);
+#define X(name, unit, help) ff_text_add(out, ",tier%u_" #name, i);
+#include "machine/observe/tiers.def"
+#undef X
+  }
+}
+
+static void add_tiers(const sim_tiers *tiers, uint32_t count, ff_text *out) {
+  for (uint32_t i = 0; i < count; i++) {
+    const sim_tier *t = &tiers->of[i];
+    bool there = i < tiers->count;
+    ff_text_add(out, ",");
+    add_field(out, there ? t->name : "");
+    ff_text_add(out, ",");
+    if (there) ff_text_add(out, "%llu", (unsigned long long)t->capacity);
+#define X(field, unit, help) \
+  ff_text_add(out, ",");     \
+  if (there) ff_text_add(out, "%llu", (unsigned long long)t->field);
+#include "machine/observe/tiers.def"
+#undef X
+  }
+}
+
+void report_columns_add(const report_run *run, report_columns *columns) {
+  columns->stacks = columns->stacks || report_has_stacks(run);
+  for (uint32_t i = 0; i < run->result_count; i++)
+    if (columns->tiers < run->results[i].tiers.count) columns->tiers = run->results[i].tiers.count;
+}
+
+static void add_header(const report_columns *columns, ff_text *out) {
   ff_text_add(out, "memory,machine,complete,error");
 #define X(key, value) ff_text_add(out, "," #key);
   REPORT_DERIVED(X)
@@ -62,11 +94,12 @@ static void add_header(bool stacks, ff_text *out) {
 #define X(name, unit, help) ff_text_add(out, "," #name);
 #include "machine/observe/counters.def"
 #undef X
-  if (stacks) add_stacks_header(out);
+  if (columns->stacks) add_stacks_header(out);
+  add_tiers_header(columns->tiers, out);
   ff_text_add(out, "\n");
 }
 
-static void add_row(const report_run *run, const sim_result *result, bool stacks, ff_text *out) {
+static void add_row(const report_run *run, const sim_result *result, const report_columns *columns, ff_text *out) {
   const sim_counters *c = &result->counters;
   add_field(out, result->memory);
   ff_text_add(out, ",");
@@ -79,11 +112,12 @@ static void add_row(const report_run *run, const sim_result *result, bool stacks
 #define X(name, unit, help) ff_text_add(out, ",%llu", (unsigned long long)c->name);
 #include "machine/observe/counters.def"
 #undef X
-  if (stacks) add_stacks(result, out);
+  if (columns->stacks) add_stacks(result, out);
+  add_tiers(&result->tiers, columns->tiers, out);
   ff_text_add(out, "\n");
 }
 
-void report_csv_write(const report_run *run, bool header, bool stacks, ff_text *out) {
-  if (header) add_header(stacks, out);
-  for (uint32_t i = 0; i < run->result_count; i++) add_row(run, &run->results[i], stacks, out);
+void report_csv_write(const report_run *run, bool header, const report_columns *columns, ff_text *out) {
+  if (header) add_header(columns, out);
+  for (uint32_t i = 0; i < run->result_count; i++) add_row(run, &run->results[i], columns, out);
 }

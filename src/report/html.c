@@ -56,6 +56,14 @@ static json_t *counters_value(void) {
   return list;
 }
 
+static json_t *tier_counters_value(void) {
+  json_t *list = json_array();
+#define X(name, unit, help) json_array_append_new(list, json_pack("[sss]", #name, unit, help));
+#include "machine/observe/tiers.def"
+#undef X
+  return list;
+}
+
 /* The data up to the value of its last key. */
 static void add_head(const char *kind, const char *file, const char *more, ff_text *out) {
   json_t *head = json_object();
@@ -63,6 +71,7 @@ static void add_head(const char *kind, const char *file, const char *more, ff_te
   const char *slash = strrchr(file, '/');
   json_object_set_new(head, "file", text_value(slash ? slash + 1 : file));
   json_object_set_new(head, "counters", counters_value());
+  json_object_set_new(head, "tier_counters", tier_counters_value());
   char *text = json_dumps(head, JSON_COMPACT);
   report_html_embed(text, strlen(text) - 1, out); /* without the last brace */
   if (more) {

@@ -84,9 +84,13 @@ ff_status report_json_read(const char *file, const char *text, size_t size, repo
 ff_status report_file_read(const char *path, report_run *run, ff_error *error);
 
 /* CSV by RFC 4180 but with bare newlines: a header row, then one row per manager: memory, machine, complete, error, the
- * derived columns of the JSON, every counter. `header`: whether to write the header row (several runs in one file);
- * `stacks`: whether to write the columns of memory stacks (report_has_stacks, of any run of the file). */
-void report_csv_write(const report_run *run, bool header, bool stacks, ff_text *out);
+ * derived columns of the JSON, every counter. `header`: whether to write the header row (several runs in one file). */
+typedef struct report_columns {
+  bool stacks;    /* those of memory stacks */
+  uint32_t tiers; /* those of so many tiers */
+} report_columns;
+void report_columns_add(const report_run *run, report_columns *columns); /* those that the run has, too */
+void report_csv_write(const report_run *run, bool header, const report_columns *columns, ff_text *out);
 bool report_has_stacks(const report_run *run); /* a machine of it has memory stacks */
 
 typedef struct report_style {

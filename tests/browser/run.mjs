@@ -56,7 +56,13 @@ function sample() {
     notes: [`a note with ${HOSTILE}`],
     runs: [
       manager('copy', 2),
-      manager('demand', 16, { faults: 2930 }),
+      manager('demand', 16, {
+        faults: 2930,
+        tiers: [
+          { name: 'host', capacity_bytes: 1 << 20, peak_bytes: 1 << 20, read_bytes: 5, written_bytes: 6, waits: 0, wait_ps: 0 },
+          { name: 'nvme', capacity_bytes: 1 << 30, peak_bytes: 3 << 20, read_bytes: 3 << 20, written_bytes: 1 << 20, waits: 4, wait_ps: 8e9 },
+        ],
+      }),
       manager(`replay+<i>x</i>`, 4, { faults: 2929 }),
       { ...manager('big', 1), error: 'big: it does not fit' },
     ],
@@ -119,6 +125,9 @@ expect('a manager that could not run', await page.textContent('#manager-facts'),
 
 // ---- the tables ----
 await page.selectOption('#manager', '1');
+expect('tiers, the drive behind the host', await column(page, '#tier-table', 'name'), ['host', 'nvme']);
+expect('read from tiers', await column(page, '#tier-table', 'read_bytes'), ['5 B', '3.00 MiB']);
+expect('waited for tiers', await column(page, '#tier-table', 'wait_ps'), ['0 s', '8.00 ms']);
 expect('kernels by time', await column(page, '#kernel-table', 'time_ps'), ['900 us', '500 us', '200 us']);
 await page.click('#kernel-table th[data-key=faults] button');
 expect('kernels by far-faults', await column(page, '#kernel-table', 'faults'), ['2000', '112', '0']);

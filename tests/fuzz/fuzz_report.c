@@ -34,7 +34,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   report_json_write_whole(&again, &second);
   FF_ASSERT(first.length == second.length && !memcmp(first.chars, second.chars, first.length));
   report_table_write(&run, &(report_style){.verbose = true}, &table);
-  report_csv_write(&run, true, report_has_stacks(&run), &csv);
+  report_columns columns = {0};
+  report_columns_add(&run, &columns);
+  report_csv_write(&run, true, &columns, &csv);
   report_timeline_write(&run, &timeline);
   draw(&run);
   ff_text page = {0};

@@ -9,7 +9,7 @@ run "$farfault" record -o va.fft "$4/vectoradd" 1000000
 expect_status 0
 run "$farfault" sim va.fft --machine h100-nvme --gpu-memory 50% --memory "copy+gpu-memory=100%,$paged" --json all.json
 expect_status 0
-run "$farfault" sim va.fft --machine h100-nvme --gpu-memory 50% --host-memory 33% --memory "copy+gpu-memory=100%,$paged" --json third.json
+run "$farfault" sim va.fft --machine h100-nvme --gpu-memory 50% --host-memory 33% --memory "copy+gpu-memory=100%,$paged" --json third.json --csv third.csv
 expect_status 0
 expect_out "memory         tier      holds"
 cp out third
@@ -37,10 +37,49 @@ END
 run "$farfault" sim va.fft --machine h100-nvme --gpu-memory 50% --host-memory 33% --memory "copy+gpu-memory=100%,$paged" --json again.json
 expect cmp <(grep -v '_seconds\|"version"\|"argv"' third.json) <(grep -v '_seconds\|"version"\|"argv"' again.json)
 
+# ---- the same numbers as CSV, beside another run, in a condition, and on the page ----
+expect python3 - <<'END'
+import csv, json
+def check(table, runs):
+    for row, run in zip(csv.DictReader(open(table)), json.load(open(runs))['runs'], strict=True):
+        for i, tier in enumerate(run.get('tiers', [{}, {}])):
+            for key in 'name', 'capacity_bytes', 'peak_bytes', 'read_bytes', 'written_bytes', 'waits', 'wait_ps':
+                assert row[f'tier{i}_{key}'] == str(tier.get(key, '')), (row['memory'], i, key)
+        assert 'tier2_name' not in row
+check('third.csv', 'third.json')
+END
+run "$farfault" report third.json --csv report.csv --html page.html
+expect cmp report.csv third.csv
+expect grep -q '"tier_counters":\[\["peak_bytes","B",' page.html
+run "$farfault" compare all.json third.json
+expect_status 1
+expect grep -qE '^uvm +nvme +tier_read_bytes +0 B .* worse$' out
+expect grep -qE '^uvm +nvme +tier_wait_ps +0 s .* worse$' out
+run "$farfault" sim va.fft --machine h100-nvme --gpu-memory 50% --host-memory 33% --memory uvm --fail-if 'uvm.tier_read_bytes > 1 MiB and uvm.tier_waits > 0'
+expect_status 3
+
 # Without the option and the group nothing is said of tiers.
-run "$farfault" sim va.fft --machine h100-pcie --memory uvm --json plain.json
+run "$farfault" sim va.fft --machine h100-pcie --memory uvm --json plain.json --csv plain.csv
 expect_status 0
 expect test "$(grep -c '"tiers"' plain.json)" -eq 0
+expect test "$(grep -c tier plain.csv)" -eq 0
+
+# ---- far memory before the host's: each manager moves the same bytes to and from the GPU; what one tier gives the next one takes ----
+run "$farfault" sim va.fft --machine h100-nvme --gpu-memory 50% --host-memory 33% --set above_host=far:2M:100:90:0.4:64:mapped --memory uvm,auto --json far.json
+expect_status 0
+expect python3 - <<'END'
+import json
+def runs(file): return {run['memory']: run for run in json.load(open(file))['runs']}
+third = runs('third.json')
+for name, run in runs('far.json').items():
+    far, host, drive = run['tiers']
+    assert (far['name'], host['name'], drive['name']) == ('far', 'host', 'nvme')
+    assert far['peak_bytes'] <= far['capacity_bytes'] == 2 << 20 and host['peak_bytes'] <= host['capacity_bytes']
+    assert far['written_bytes'] >= far['peak_bytes'] > 0 and far['waits'] > 0, (name, far)
+    assert host['read_bytes'] == drive['written_bytes'] > 0, (name, host, drive)
+    assert 0 < host['written_bytes'] <= far['read_bytes'] + drive['read_bytes'], name
+    assert drive['peak_bytes'] <= third[name]['tiers'][1]['peak_bytes'], name
+END
 
 # ---- refused ----
 run "$farfault" sim va.fft --machine h100-pcie --memory uvm --host-memory 33%
@@ -55,4 +94,4 @@ run "$farfault" sim va.fft --machine ./broken.yaml --memory uvm
 expect_err "broken.yaml:$(grep -n below_host broken.yaml | cut -d: -f1):"
 expect_err "0 is out of range: 0.001 to 1000000 GB/s"
 run "$farfault" run --devices 2 --machine h100-nvme --memory uvm "$4/vectoradd" 1000
-expect_err "tiers below the host's memory are those of one program on one GPU"
+expect_err "tiers below the host's memory are those of one program on one GPU: the simulations of several run ahead of each other"

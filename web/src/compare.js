@@ -14,7 +14,7 @@ const PRESENCE = {
   fails: 'could not run it after',
   works: 'could not run it before',
 };
-const LEVELS = { all: 'all', run: 'managers', kernel: 'kernels', allocation: 'allocations' };
+const LEVELS = { all: 'all', run: 'managers', tier: 'tiers', kernel: 'kernels', allocation: 'allocations' };
 const SHADES = ['rest', 's1', 's3', 's4', 's5', 's6', 's7', 's8'];
 
 // "+12.3 %", "x 14", as the command line has it.
@@ -41,7 +41,7 @@ function changeColumns() {
     {
       key: 'level',
       title: 'of',
-      help: 'the whole run under this manager, a kernel, or an allocation',
+      help: 'the whole run under this manager, a tier below GPU memory, a kernel, or an allocation',
       text: true,
       value: ({ level }) => level,
     },

@@ -11,6 +11,7 @@ import { makeSearch } from './search.js';
 import { hasHistory, makeSideBySide } from './sidebyside.js';
 import { makeStacks } from './stacks.js';
 import { makeTable } from './table.js';
+import { showTiers } from './tiers.js';
 import { whenChanged } from './theme.js';
 import { link, makeZoom } from './zoom.js';
 
@@ -337,6 +338,7 @@ export function showRun(data) {
       'managers',
       'side',
       'stacks',
+      'tiers',
       'selector',
       'history',
       'pages',
@@ -349,11 +351,11 @@ export function showRun(data) {
       byId(id).hidden = true;
     return;
   }
-  showManagers(runs, counters, data.sources);
+  showManagers(runs, data);
 }
 
 // The sections of several managers, and those of the chosen one.
-function showManagers(runs, counters, sources) {
+function showManagers(runs, { counters, tier_counters: tierCounters, sources }) {
   let chosen = startingManager(runs);
   const bars = drawBars(
     byId('bars'),
@@ -385,6 +387,7 @@ function showManagers(runs, counters, sources) {
   );
   counterTable(counters, runs);
   const stacks = makeStacks(runs);
+  showTiers(runs, tierCounters ?? []);
   const zoom = runs.filter(hasHistory).length > 1 ? makeZoom() : null; // of all managers
   const history = makeHistory(zoom, runs);
   const side = zoom && makeSide();

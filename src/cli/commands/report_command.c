@@ -162,7 +162,9 @@ static int report(int argc, char **argv) {
         CLI_USAGE,
         "--lines: %s has no lines; `farfault run --lines -o FILE` and `farfault sim --lines -o FILE` keep them",
         a.file);
-  report_csv_write(&run, true, report_has_stacks(&run), &csv);
+  report_columns columns = {0};
+  report_columns_add(&run, &columns);
+  report_csv_write(&run, true, &columns, &csv);
   if (a.csv && ff_file_write(a.csv, csv.chars, csv.length, &error)) status = cli_fail(CLI_FAILED, "%s", error.message);
   if (a.html && report_page("run", a.file, more.chars, text, size, a.html)) status = CLI_FAILED;
   if (a.nsys && report_nsys(&run, a.file, a.nsys, &error)) status = cli_fail(CLI_FAILED, "%s", error.message);

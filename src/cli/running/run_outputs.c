@@ -126,9 +126,9 @@ static ff_status write_json(const run_outputs *outputs, const char *path, bool h
 static ff_status write_csv(const char *path, const run_results *results, ff_error *error) {
   if (!path) return FF_OK;
   ff_text text = {0};
-  bool stacks = false;
-  for (uint32_t i = 0; i < results->count; i++) stacks = stacks || report_has_stacks(&results->runs[i]);
-  for (uint32_t i = 0; i < results->count; i++) report_csv_write(&results->runs[i], i == 0, stacks, &text);
+  report_columns columns = {0};
+  for (uint32_t i = 0; i < results->count; i++) report_columns_add(&results->runs[i], &columns);
+  for (uint32_t i = 0; i < results->count; i++) report_csv_write(&results->runs[i], i == 0, &columns, &text);
   ff_status status = ff_file_write(path, text.chars, text.length, error);
   free(text.chars);
   return status;

@@ -6,7 +6,7 @@
  *     latency + whole units / bandwidth            (the server is busy for the second part)
  *
  * What the pager has moved since the last call is one request for each tier and way. Of a tier that gives to the one
- * below, the read comes before that one's write. */
+ * below, the read comes before that one's write. The host's memory takes no time of its own. */
 #include "machine/host/tier_store.h"
 
 #include <math.h>
@@ -16,32 +16,37 @@
 
 static uint64_t whole_units(uint64_t bytes, uint64_t unit) { return (bytes + unit - 1) / unit * unit; }
 
+/* The next tier, behind those that are there. */
+static void add_tier(tier_store *s, const machine_tier *tier, uint64_t *capacities) {
+  uint32_t i = s->counted.count++;
+  capacities[i] = tier->bytes;
+  snprintf(s->counted.of[i].name, sizeof s->counted.of[i].name, "%s", tier->name);
+  s->drives[i] = (tier_drive){.read_per_byte = 1000 / tier->read_gbs,
+                              .write_per_byte = 1000 / tier->write_gbs,
+                              .latency = (ps)llround(tier->latency_us * 1e6),
+                              .unit = tier->unit_bytes,
+                              .mapped = tier->mapped};
+}
+
 ff_status tier_store_begin(tier_store *s, const machine_spec *spec, uint64_t host_memory, double share,
                            ff_error *error) {
-  const machine_tier_table *below = &spec->below_host;
-  uint64_t capacities[TIERS_MAX] = {host_memory ? host_memory : spec->host_memory_bytes};
+  const machine_tier_table *above = &spec->above_host, *below = &spec->below_host;
+  uint64_t capacities[TIERS_MAX], of_host = host_memory ? host_memory : spec->host_memory_bytes;
   _Static_assert((int)TIERS_MAX == (int)MACHINE_TIERS + 1, "a machine's tiers and the host's memory");
-  if ((host_memory || share > 0) && !below->count)
+  if ((host_memory || share > 0) && !below->count && !above->count)
     return ff_fail(error, FF_INVALID,
                    "host-memory: %s has nothing below the host's memory for what does not fit: give it a tier "
                    "(below_host), or choose a machine that has one",
                    spec->name);
-  if (share > 0) capacities[0] = FF_BLOCK_BYTES; /* grows */
+  if (share > 0) of_host = FF_BLOCK_BYTES; /* grows */
   s->share = share;
-  if (!capacities[0]) return FF_OK;
-  s->counted = (sim_tiers){.count = (uint32_t)below->count + 1};
-  snprintf(s->counted.of[0].name, sizeof s->counted.of[0].name, "host");
-  for (uint32_t i = 1; i <= below->count; i++) {
-    const machine_tier *tier = &below->tiers[i - 1];
-    capacities[i] = tier->bytes;
-    snprintf(s->counted.of[i].name, sizeof s->counted.of[i].name, "%s", tier->name);
-    s->drives[i] = (tier_drive){.read_per_byte = 1000 / tier->read_gbs,
-                                .write_per_byte = 1000 / tier->write_gbs,
-                                .latency = (ps)llround(tier->latency_us * 1e6),
-                                .unit = tier->unit_bytes,
-                                .mapped = tier->mapped};
-  }
-  s->places = tiers_create(capacities, s->counted.count);
+  if (!of_host) return FF_OK;
+  for (uint32_t i = 0; i < above->count; i++) add_tier(s, &above->tiers[i], capacities);
+  s->host = s->counted.count++;
+  capacities[s->host] = of_host;
+  snprintf(s->counted.of[s->host].name, sizeof s->counted.of[s->host].name, "host");
+  for (uint32_t i = 0; i < below->count; i++) add_tier(s, &below->tiers[i], capacities);
+  s->places = tiers_create(capacities, s->counted.count, s->host);
   return FF_OK;
 }
 
@@ -49,7 +54,7 @@ void tier_store_free(tier_store *s) { tiers_free(s->places); }
 
 void tier_store_grow(tier_store *s, uint64_t allocated) {
   if (!(s->share > 0)) return;
-  uint64_t wanted = (uint64_t)llround(s->share * (double)allocated), has = tiers_of(s->places, 0)->capacity;
+  uint64_t wanted = (uint64_t)llround(s->share * (double)allocated), has = tiers_of(s->places, s->host)->capacity;
   wanted = whole_units(wanted, FF_PAGE_BYTES);
   if (wanted > has) tiers_grow(s->places, wanted - has);
 }
@@ -89,16 +94,23 @@ static void read_for_gpu(tier_store *s, uint32_t number, uint64_t bytes, ps from
 
 /* Carries what the pager has moved. */
 static void settle(tier_store *s, ps from) {
+  sim_tier *host = &s->counted.of[s->host];
   ps above = from; /* when what goes down has been read in the tier above */
   if (!tiers_waiting(s->places)) return;
   for (uint32_t i = 0; i < s->counted.count; i++) {
     tier *t = tiers_of(s->places, i);
     if (t->to_gpu) read_for_gpu(s, i, t->to_gpu, from);
     if (t->to_host) latest(&s->host_ready, &s->host_tier, drive_take(s, i, false, t->to_host, from, from), i);
-    s->counted.of[0].written_bytes += t->to_host;
-    if (t->written) latest(&s->host_ready, &s->host_tier, drive_take(s, i, true, t->written, above, above), i);
-    if (!i) s->counted.of[0].read_bytes += t->down;
-    else if (t->down) above = drive_take(s, i, false, t->down, from, from);
+    host->written_bytes += t->to_host;
+    if (i == s->host) {
+      if (t->written) latest(&s->host_ready, &s->host_tier, above, i - 1);
+      host->written_bytes += t->written;
+      host->read_bytes += t->down;
+      above = from;
+    } else {
+      if (t->written) latest(&s->host_ready, &s->host_tier, drive_take(s, i, true, t->written, above, above), i);
+      if (t->down) above = drive_take(s, i, false, t->down, from, from);
+    }
     t->to_gpu = t->to_host = t->written = t->down = 0;
   }
   tiers_settled(s->places);
@@ -135,7 +147,7 @@ ps tier_reach(tier_store *s, pager *pager, const pager_unit *unit, bool write, u
               ps at) {
   if (!s->places) return at;
   tier_place *place = pager_tier_place(pager, unit, address);
-  tier_drive *d = place && place->tier ? &s->drives[place->tier] : NULL;
+  tier_drive *d = place && place->tier != s->host ? &s->drives[place->tier] : NULL;
   if (d && d->mapped) return drive_take(s, place->tier, write, bytes, ask, at);
   pager_tier_host(pager, unit, write, address);
   place = pager_tier_place(pager, unit, address);

@@ -8,7 +8,7 @@
 #include "machine/time.h"
 #include "paging/pager.h"
 
-typedef struct tier_drive { /* one tier below the host's memory */
+typedef struct tier_drive { /* one tier that is not the host's memory */
   server read, write;
   double read_per_byte, write_per_byte; /* picoseconds */
   ps latency;
@@ -18,10 +18,11 @@ typedef struct tier_drive { /* one tier below the host's memory */
 
 typedef struct tier_store {
   tiers *places; /* owned; NULL: the host's memory holds everything */
+  uint32_t host; /* which of them is the host's memory */
   double share;  /* of the most that was allocated so far, for the host's memory; 0: it has its size */
   const struct link_port *link;
   /* its own state */
-  tier_drive drives[TIERS_MAX]; /* [0] is not used: the host's memory is as fast as the link */
+  tier_drive drives[TIERS_MAX]; /* [host] is not used: it is as fast as the link */
   sim_tiers counted;
   /* of what has been read for the GPU and no transfer has taken yet: its bytes, when the first piece was there and when
    * the last, which is so large, and the tier that was last */
@@ -34,7 +35,7 @@ typedef struct tier_store {
 } tier_store;
 
 /* host_memory: bytes; 0: the machine's. share: of what is allocated, instead; 0: none. FF_INVALID: the machine has no
- * tier below the host's memory. */
+ * tier but the host's memory. */
 ff_status tier_store_begin(tier_store *s, const machine_spec *spec, uint64_t host_memory, double share,
                            ff_error *error);
 void tier_store_free(tier_store *s);

@@ -46,7 +46,7 @@ typedef struct machine_profile_table {
 } machine_profile_table;
 
 enum { MACHINE_TIERS = 4, MACHINE_TIER_FIELDS = 7 };
-typedef struct machine_tier { /* memory or storage below the host's memory */
+typedef struct machine_tier { /* memory or storage above or below the host's memory */
   char name[16];
   uint64_t bytes, unit_bytes; /* it is read and written in whole units, one behind the other */
   double read_gbs, write_gbs, latency_us;

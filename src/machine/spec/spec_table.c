@@ -395,8 +395,17 @@ static ff_status check_mig(const machine_spec *spec, ff_error *error) {
 }
 
 static ff_status check_tiers(const machine_spec *spec, ff_error *error) {
-  if (spec->host_memory_bytes && !spec->below_host.count)
+  const machine_tier_table *above = &spec->above_host, *below = &spec->below_host;
+  if (spec->host_memory_bytes && !below->count && !above->count)
     return ff_fail(error, FF_INVALID, "host_memory_bytes needs a tier for what does not fit: below_host");
+  if (above->count && !spec->host_memory_bytes)
+    return ff_fail(error, FF_INVALID, "above_host needs host_memory_bytes: how much goes on to the host's memory");
+  if (above->count + below->count > MACHINE_TIERS)
+    return ff_fail(error, FF_INVALID, "more than %d tiers in above_host and below_host", MACHINE_TIERS);
+  for (uint64_t i = 0; i < above->count; i++)
+    for (uint64_t j = 0; j < below->count; j++)
+      if (!strcmp(above->tiers[i].name, below->tiers[j].name))
+        return ff_fail(error, FF_INVALID, "there are two tiers '%s'", above->tiers[i].name);
   if (spec->host_memory_bytes && spec->host_memory_bytes < UINT64_C(2) << 20)
     return ff_fail(error, FF_INVALID, "host_memory_bytes must hold at least 2 MiB, the largest page that moves");
   return FF_OK;

@@ -152,6 +152,50 @@ static void test_matching(void **state) {
   report_free(&after);
 }
 
+static void add_tier(report_run *run, const char *name, uint64_t read, uint64_t written) {
+  sim_tiers *tiers = &run->results[run->result_count - 1].tiers;
+  sim_tier *t = &tiers->of[tiers->count++];
+  strcpy(t->name, name);
+  t->read_bytes = read;
+  t->written_bytes = written;
+}
+
+/* Tiers are compared by their names, on a level of their own; a run's own numbers have nothing of them. */
+static void test_tiers(void **state) {
+  report_run before = start("p"), after = start("p");
+  comparison c;
+  choose(NULL, "0");
+  add_result(&before, "uvm", 1000, 5);
+  add_tier(&before, "host", 10, 10);
+  add_tier(&before, "nvme", 100, 50);
+  add_result(&after, "uvm", 1000, 5);
+  add_tier(&after, "host", 10, 10);
+  add_tier(&after, "cxl", 1, 1);
+  add_tier(&after, "nvme", 400, 40);
+  compare_runs(&before, &after, &options, &c);
+  assert_int_equal(c.changes.count, 3);
+  const compare_change *found = c.changes.items;
+  for (int i = 0; i < 3; i++) assert_int_equal(found[i].level, COMPARE_TIER);
+  assert_string_equal(found[0].name, "nvme");
+  assert_int_equal(found[0].metric, METRIC_tier_read_bytes);
+  assert_true(found[0].before == 100 && found[0].after == 400 && found[0].effect == 0.75 && found[0].worse == 1);
+  assert_int_equal(found[1].metric, METRIC_tier_written_bytes);
+  assert_true(found[1].effect == 0.2 && found[1].worse == -1);
+  assert_string_equal(found[2].name, "cxl");
+  assert_int_equal(found[2].presence, COMPARE_NEW);
+  comparison_free(&c);
+  choose("faults", "0");
+  compare_runs(&before, &after, &options, &c);
+  assert_int_equal(c.compared, 1); /* the run's */
+  comparison_free(&c);
+  sim_tiers *tiers = &after.results[0].tiers;
+  assert_true(metric_below_host(METRIC_tier_read_bytes, tiers) == 401);
+  tiers->count = 0;
+  assert_true(isnan(metric_below_host(METRIC_tier_read_bytes, tiers)));
+  report_free(&before);
+  report_free(&after);
+}
+
 static void test_output(void **state) {
   report_run before = start("p 1"), after = start("p\033[2J 2");
   comparison c;
@@ -187,6 +231,7 @@ static void test_output(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_metrics),   cmocka_unit_test(test_documented),
                                      cmocka_unit_test(test_arguments), cmocka_unit_test(test_threshold),
-                                     cmocka_unit_test(test_matching),  cmocka_unit_test(test_output)};
+                                     cmocka_unit_test(test_matching),  cmocka_unit_test(test_tiers),
+                                     cmocka_unit_test(test_output)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,6 +24,7 @@ static int prepare(void **state) {
   }
   results[1].counters.faults = 690;
   results[1].counters.h2d_bytes = 3 << 20;
+  results[1].tiers = (sim_tiers){.count = 3, .of = {{.read_bytes = 5}, {.read_bytes = 30}, {.read_bytes = 400}}};
   strcpy(results[2].error, "zero-copy: no memory");
   strcpy(old[0].memory, "copy");
   old[0].complete = true;
@@ -77,6 +78,7 @@ static void test_true_and_false(void **state) {
       {"1 > 2 and zero-copy.time > 1s", false},
       {"uvm.h2d_bytes / uvm.time > 1 TiB / 1 s", true}, /* 3 MiB in 2 us */
       {"uvm.h2d_bytes / uvm.time > 2 TiB / 1 s", false},
+      {"uvm.tier_read_bytes == 430 B", true}, /* below the host's memory */
       {"uvm.time * uvm.time / uvm.time == 2us\n", true},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
@@ -165,6 +167,7 @@ static void test_no_value(void **state) {
   cannot("baseline.uvm.time > 1us", &baseline, "no numbers of 'uvm' in the baseline");
   cannot("baseline.copy.time > 1us", NULL, "no numbers of 'copy' in the baseline");
   cannot("zero-copy.time > 1us", &baseline, "zero-copy could not run the program: no memory");
+  cannot("copy.tier_read_bytes > 1 B", &baseline, "copy.tier_read_bytes has no value in this run");
   cannot("copy.l1_hit_rate > 1", &baseline, "copy.l1_hit_rate has no value in this run");
   cannot("1 / copy.faults > 1", &baseline, ":1:3: a division by 0");
 }

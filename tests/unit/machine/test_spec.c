@@ -379,6 +379,10 @@ static void tiers_are_read(void **state) {
   assert_memory_equal(&again.below_host, &spec.below_host, sizeof spec.below_host);
   assert_int_equal(machine_spec_set_all(&again, "below_host=none,host_memory_bytes=0", NULL), FF_OK);
   assert_int_equal(again.below_host.count, 0);
+  assert_int_equal(machine_spec_set_all(&spec, "above_host=far:512G:100:90:0.4:64:mapped", NULL), FF_OK);
+  assert_int_equal(spec.above_host.count, 1);
+  assert_string_equal(spec.above_host.tiers[0].name, "far");
+  assert_int_equal(machine_spec_set_all(&spec, "below_host=none", NULL), FF_OK); /* the host's memory is the last */
 }
 
 /* A table takes the place of the one in the machine that this one is like; what is not given stays. */
@@ -429,8 +433,24 @@ static void broken_tiers_are_refused(void **state) {
           "\ntiers:\n  host_memory_bytes: {value: 1M, source: \"x\"}\n  below_host: {value: [" NVME
           "], source: \"x\"}\nhost:",
           NULL, "host_memory_bytes must hold at least 2 MiB");
+  refused("\nhost:", "\ntiers:\n  above_host: {value: [" NVME "], source: \"x\"}\nhost:", NULL,
+          "above_host needs host_memory_bytes");
+  refused("\nhost:",
+          "\ntiers:\n  above_host: {value: [" NVME
+          "], source: \"x\"}\n  host_memory_bytes: {value: 8G, source: \"x\"}\n"
+          "  below_host: {value: [" NVME "], source: \"x\"}\nhost:",
+          NULL, "there are two tiers 'nvme'");
   machine_spec spec;
   ff_error error = {0};
+  assert_int_equal(load_text(good, &spec, NULL), FF_OK);
+  assert_int_not_equal(
+      machine_spec_set_all(
+          &spec,
+          "above_host=a:1T:1:1:1:4K:paged b:1T:1:1:1:4K:paged c:1T:1:1:1:4K:paged,host_memory_bytes=8G,"
+          "below_host=d:1T:1:1:1:4K:paged e:1T:1:1:1:4K:paged",
+          &error),
+      FF_OK);
+  assert_non_null(strstr(error.message, "more than 4 tiers in above_host and below_host"));
   assert_int_equal(load_text(good, &spec, NULL), FF_OK);
   assert_int_not_equal(machine_spec_set(&spec, "below_host=nvme:1T:6.8", &error), FF_OK);
   assert_non_null(strstr(error.message, "'nvme' is not a tier: write NAME:BYTES"));

@@ -223,6 +223,175 @@ static void test_a_tier_gives_to_the_next(void **state) {
   rig_close(&r);
 }
 
+/* ---- far memory between GPU memory and the host's ---- */
+
+#define FAR_READ_PS (512 * NS)
+#define FAR_WRITE_PS (1024 * NS)
+#define FAR_LATENCY (3 * US)
+
+/* "far" reads 8 GB/s and writes 4 GB/s, 3 us after it was asked; GPU memory holds half of the program. */
+static rig begin_far(uint64_t far_bytes, uint64_t host_bytes, bool drive) {
+  rig r = begin("replay", false);
+  r.gpu_memory = BYTES / 2;
+  r.spec.host_memory_bytes = host_bytes;
+  if (!drive) r.spec.below_host = (machine_tier_table){0};
+  r.spec.above_host = (machine_tier_table){
+      .count = 1,
+      .tiers = {
+          {.name = "far", .bytes = far_bytes, .unit_bytes = 4096, .read_gbs = 8, .write_gbs = 4, .latency_us = 3}}};
+  return r;
+}
+
+/* What leaves GPU memory goes to far memory; what the host has written begins in the host's. The host's copy of four
+ * pages brings them there, and waits for far memory's latency and read. */
+static void test_evicted_pages_go_to_far_memory(void **state) {
+  pages all = {0, PAGES, true};
+  ps last_time = 0;
+  for (uint64_t copied = 0; copied <= 4; copied += 4) {
+    rig r = begin_far(1 << 30, BYTES, false);
+    rig_start(&r);
+    rig_alloc(&r, RIG_BASE, BYTES, TRACE_MEMORY_DEVICE);
+    rig_h2d(&r, RIG_BASE, BYTES);
+    launch(&r, &all);
+    rig_sync(&r);
+    if (copied) rig_d2h(&r, RIG_BASE, copied * PAGE);
+    const sim_result *result = rig_finish(&r);
+    const sim_tier *far = &result->tiers.of[0], *host = &result->tiers.of[1];
+    assert_string_equal(result->error, "");
+    assert_int_equal(result->tiers.count, 2);
+    assert_string_equal(far->name, "far");
+    assert_string_equal(host->name, "host");
+    assert_int_equal(result->counters.written_back_bytes, BYTES / 2);
+    assert_int_equal(far->written_bytes, BYTES / 2);
+    assert_int_equal(far->peak_bytes, BYTES / 2);
+    assert_int_equal(far->read_bytes, copied * PAGE);
+    assert_int_equal(host->written_bytes, copied * PAGE);
+    assert_int_equal(host->read_bytes, 0);
+    assert_int_equal(host->peak_bytes, BYTES);
+    if (copied) assert_int_equal(result->counters.time_ps - last_time, FAR_LATENCY + copied * FAR_READ_PS);
+    last_time = result->counters.time_ps;
+    rig_close(&r);
+  }
+}
+
+/* Far memory for 128 pages, the host's for 256, a drive below: 1024 pages that the host writes and the GPU after it,
+ * one after the other, with room for 512. */
+static void test_from_far_memory_to_the_host_to_the_drive(void **state) {
+  pages all = {0, PAGES, true};
+  rig r = begin_far(BYTES / 8, BYTES / 4, true);
+  rig_start(&r);
+  rig_alloc(&r, RIG_BASE, BYTES, TRACE_MEMORY_DEVICE);
+  rig_h2d(&r, RIG_BASE, BYTES);
+  launch(&r, &all);
+  const sim_result *result = rig_finish(&r);
+  const sim_tier *far = &result->tiers.of[0], *host = &result->tiers.of[1], *drive = &result->tiers.of[2];
+  assert_string_equal(result->error, "");
+  assert_int_equal(far->written_bytes, 512 * PAGE); /* evicted */
+  assert_int_equal(far->peak_bytes, 128 * PAGE);
+  assert_int_equal(far->read_bytes, 384 * PAGE); /* for what came after them */
+  assert_int_equal(host->written_bytes, 384 * PAGE);
+  assert_int_equal(host->peak_bytes, 256 * PAGE);
+  /* 768 while the host wrote; then the 256 that had stayed, each before the GPU wanted it; and 128 that came from far
+   * memory */
+  assert_int_equal(host->read_bytes, 1152 * PAGE);
+  assert_int_equal(drive->written_bytes, 1152 * PAGE);
+  assert_int_equal(drive->read_bytes, 1024 * PAGE);
+  rig_close(&r);
+}
+
+/* Far-faults one after the other on what went to far memory, each of which evicts a page that was written: the room is
+ * there when that is in far memory, which takes it while the link carries it; what is read meanwhile is there
+ * sooner. */
+static void test_far_faults_read_far_memory(void **state) {
+  enum { FAULTS = 8 };
+  ps kernel_ps[2];
+  for (int with = 0; with < 2; with++) {
+    pages all = {0, PAGES, true}, again = {0, FAULTS, false};
+    rig r = begin_far(with ? 1 << 30 : 4096, 2 * BYTES, false);
+    if (!with) r.spec.above_host = (machine_tier_table){0}, r.spec.host_memory_bytes = 0;
+    rig_start(&r);
+    rig_alloc(&r, RIG_BASE, BYTES, TRACE_MEMORY_DEVICE);
+    rig_h2d(&r, RIG_BASE, BYTES);
+    launch(&r, &all);
+    rig_sync(&r);
+    launch(&r, &again);
+    const sim_result *result = rig_finish(&r);
+    assert_int_equal(result->counters.faults, PAGES + FAULTS);
+    kernel_ps[with] = result->counters.kernel_ps;
+    if (with) {
+      assert_int_equal(result->tiers.of[0].read_bytes, FAULTS * PAGE);
+      assert_int_equal(result->tiers.of[0].written_bytes, BYTES / 2 + FAULTS * PAGE);
+    }
+    rig_close(&r);
+  }
+  assert_int_equal(kernel_ps[1] - kernel_ps[0], (PAGES / 2 + FAULTS) * (FAR_LATENCY + FAR_WRITE_PS - LINK_PS));
+}
+
+/* ---- places, by a list for each tier ---- */
+
+enum { UNITS = 40, TIERS = 3 };
+
+typedef struct naive {
+  uint32_t units[TIERS][UNITS], counts[TIERS]; /* those that moved longest ago first */
+} naive;
+
+static bool naive_take(naive *n, uint32_t unit, uint32_t *tier) {
+  for (uint32_t t = 0; t < TIERS; t++)
+    for (uint32_t i = 0; i < n->counts[t]; i++)
+      if (n->units[t][i] == unit) {
+        memmove(&n->units[t][i], &n->units[t][i + 1], (--n->counts[t] - i) * sizeof unit);
+        *tier = t;
+        return true;
+      }
+  return false;
+}
+
+/* Each tier but the last holds four units. */
+static void naive_enter(naive *n, uint32_t tier, uint32_t unit) {
+  if (tier + 1 < TIERS && n->counts[tier] == 4) {
+    uint32_t victim = n->units[tier][0];
+    memmove(&n->units[tier][0], &n->units[tier][1], --n->counts[tier] * sizeof victim);
+    naive_enter(n, tier + 1, victim);
+  }
+  n->units[tier][n->counts[tier]++] = unit;
+}
+
+static void test_places_as_a_naive_model_has_them(void **state) {
+  static const uint64_t capacities[] = {4 * PAGE, 4 * PAGE, UNITS * PAGE};
+  for (uint32_t host = 0; host < TIERS; host++) {
+    tiers *t = tiers_create(capacities, TIERS, host);
+    naive n = {0};
+    uint32_t random = 1 + host;
+    for (int step = 0; step < 4000; step++) {
+      random = random * 1664525 + 1013904223;
+      uint32_t unit = random >> 8 & 0xffff, at = 0, what = random >> 24 & 7;
+      unit %= UNITS;
+      uint64_t address = RIG_BASE + unit * PAGE;
+      bool there = naive_take(&n, unit, &at);
+      if (what < 2) {
+        tiers_arrive(t, address, PAGE);
+        naive_enter(&n, 0, unit);
+      } else if (what < 3) {
+        tiers_put(t, address, PAGE);
+        naive_enter(&n, host, unit);
+      } else if (what < 5) {
+        assert_true((tiers_raise(t, address) != NULL) == there);
+        if (there) naive_enter(&n, host, unit);
+      } else if (what < 7) {
+        tiers_read(t, address, PAGE);
+        naive_enter(&n, there ? at : host, unit);
+      } else tiers_drop(t, address);
+      tiers_check(t);
+      for (uint32_t tier = 0; tier < TIERS; tier++) {
+        assert_int_equal(tiers_of(t, tier)->used, n.counts[tier] * PAGE);
+        for (uint32_t i = 0; i < n.counts[tier]; i++)
+          assert_int_equal(tiers_find(t, RIG_BASE + n.units[tier][i] * PAGE)->tier, tier);
+      }
+    }
+    tiers_free(t);
+  }
+}
+
 static void test_memory_that_no_tier_holds(void **state) {
   rig r = begin("replay", false);
   r.spec.below_host.tiers[0].bytes = 2 << 20;
@@ -261,11 +430,20 @@ static void test_nothing_changes_where_all_fits(void **state) {
 int main(void) {
   ff_check_level = 2;
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_host_writes_more_than_it_holds), cmocka_unit_test(test_far_faults_read_the_tier),
-      cmocka_unit_test(test_pieces_follow_each_other),       cmocka_unit_test(test_evicted_pages_send_others_down),
-      cmocka_unit_test(test_host_reads_what_went_down),      cmocka_unit_test(test_reached_in_place_or_brought_up),
-      cmocka_unit_test(test_lines_of_a_mapped_tier),         cmocka_unit_test(test_a_tier_gives_to_the_next),
-      cmocka_unit_test(test_memory_that_no_tier_holds),      cmocka_unit_test(test_nothing_changes_where_all_fits),
+      cmocka_unit_test(test_host_writes_more_than_it_holds),
+      cmocka_unit_test(test_far_faults_read_the_tier),
+      cmocka_unit_test(test_pieces_follow_each_other),
+      cmocka_unit_test(test_evicted_pages_send_others_down),
+      cmocka_unit_test(test_host_reads_what_went_down),
+      cmocka_unit_test(test_reached_in_place_or_brought_up),
+      cmocka_unit_test(test_lines_of_a_mapped_tier),
+      cmocka_unit_test(test_a_tier_gives_to_the_next),
+      cmocka_unit_test(test_evicted_pages_go_to_far_memory),
+      cmocka_unit_test(test_from_far_memory_to_the_host_to_the_drive),
+      cmocka_unit_test(test_far_faults_read_far_memory),
+      cmocka_unit_test(test_places_as_a_naive_model_has_them),
+      cmocka_unit_test(test_memory_that_no_tier_holds),
+      cmocka_unit_test(test_nothing_changes_where_all_fits),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -106,6 +106,20 @@ static report_run stacks_sample(void) {
   return run;
 }
 
+/* The host's memory and a drive, with a number of its own everywhere. */
+static void fill_tiers(sim_result *result) {
+  uint64_t value = 4096;
+  result->tiers.count = 2;
+  for (uint32_t i = 0; i < 2; i++) {
+    sim_tier *t = &result->tiers.of[i];
+    strcpy(t->name, i ? "nvme" : "host");
+    t->capacity = value *= 3;
+#define X(name, unit, help) t->name = value *= 3;
+#include "machine/observe/tiers.def"
+#undef X
+  }
+}
+
 static void compare_golden(const char *name, ff_text *text) {
   char path[512];
   snprintf(path, sizeof path, "%s/tests/unit/report/golden/%s", FF_SOURCE_DIR, name);
@@ -130,8 +144,8 @@ static void json_is_as_documented(void **state) {
 static void csv_is_as_documented(void **state) {
   report_run run = sample();
   ff_text text = {0};
-  report_csv_write(&run, true, false, &text);
-  report_csv_write(&run, false, false, &text);
+  report_csv_write(&run, true, &(report_columns){0}, &text);
+  report_csv_write(&run, false, &(report_columns){0}, &text);
   compare_golden("sample.csv", &text);
   report_free(&run);
 }
@@ -150,7 +164,7 @@ static void stacks_are_as_documented(void **state) {
   report_json_write(&run, &json);
   compare_golden("stacks.json", &json);
   assert_true(report_has_stacks(&run));
-  report_csv_write(&run, true, true, &csv);
+  report_csv_write(&run, true, &(report_columns){.stacks = true}, &csv);
   compare_golden("stacks.csv", &csv);
   report_table_write(&run, &(report_style){.verbose = true}, &table);
   compare_golden("stacks.txt", &table);
@@ -162,6 +176,27 @@ static void stacks_are_as_documented(void **state) {
   assert_true(report_stacks_speed(&run, &run.results[1]) == (double)work[0] / (double)work[1]);
   assert_true(report_stacks_speed(&run, &run.results[2]) == 0);
   report_free(&run);
+}
+
+/* A row without tiers leaves their columns empty. */
+static void tiers_are_as_documented(void **state) {
+  report_run run = sample(), back;
+  ff_text json = {0}, csv = {0}, table = {0};
+  report_columns columns = {0};
+  fill_tiers(&run.results[0]);
+  report_columns_add(&run, &columns);
+  report_csv_write(&run, true, &columns, &csv);
+  compare_golden("tiers.csv", &csv);
+  report_table_write(&run, &(report_style){0}, &table);
+  assert_non_null(strstr(table.chars, "nvme"));
+  report_json_write(&run, &json);
+  assert_int_equal(report_json_read("tiers", json.chars, json.length, &back, NULL), FF_OK);
+  assert_memory_equal(&back.results[0].tiers, &run.results[0].tiers, sizeof run.results[0].tiers);
+  assert_int_equal(back.results[1].tiers.count, 0);
+  free(json.chars);
+  free(table.chars);
+  report_free(&run);
+  report_free(&back);
 }
 
 /* A range has what is in the ranges inside of it, too. */
@@ -206,7 +241,11 @@ static void every_csv_row_has_the_headers_fields(void **state) {
   for (int stacks = 0; stacks <= 1; stacks++) {
     report_run run = stacks ? stacks_sample() : sample();
     ff_text text = {0};
-    report_csv_write(&run, true, stacks, &text);
+    report_columns columns = {0};
+    if (!stacks) fill_tiers(&run.results[1]);
+    report_columns_add(&run, &columns);
+    assert_int_equal(columns.tiers, stacks ? 0 : 2);
+    report_csv_write(&run, true, &columns, &text);
     unsigned header = fields_of(text.chars), rows = 0;
     assert_true(header > (stacks ? 70 : 40));
     for (char *row = text.chars; row && *row; row = strchr(row, '\n') + 1, rows++)
@@ -553,6 +592,7 @@ int main(void) {
                                      cmocka_unit_test(every_csv_row_has_the_headers_fields),
                                      cmocka_unit_test(what_is_written_is_read_back),
                                      cmocka_unit_test(stacks_are_as_documented),
+                                     cmocka_unit_test(tiers_are_as_documented),
                                      cmocka_unit_test(stacks_are_read_back),
                                      cmocka_unit_test(names_that_are_no_utf8_are_written_all_the_same),
                                      cmocka_unit_test(the_ratio_is_to_copy_or_to_the_first),
