@@ -146,6 +146,7 @@ trace_chunk *trace_chunk_begin(trace_launch *launch, uint64_t block) {
   pthread_mutex_lock(&stripe->mutex);
   list_insert(&stripe->begun, chunk);
   pthread_mutex_unlock(&stripe->mutex);
+  launch->chunks->begun++;
   return chunk;
 }
 
@@ -315,6 +316,7 @@ void trace_chunk_publish(trace_chunk *chunk) {
   if (ff_check_level >= 2) trace_chunk_check(chunk);
   pthread_mutex_lock(&stripe->mutex);
   list_remove(chunk);
+  launch->chunks->begun--;
   chunk->pending = launch->chunks->wanting; /* a skip that comes later visits this stripe after us */
   bool wanted = chunk->pending != 0;
   if (wanted) {
@@ -327,9 +329,8 @@ void trace_chunk_publish(trace_chunk *chunk) {
   if (!wanted) chunk_free(program, chunk);
 }
 
-void trace_launch_finish(trace_launch *launch) {
-  trace_program *program = launch->chunks->program;
-  launch->chunks->finished = true;
+/* Frees the chunks that were begun and not published, and wakes the readers that wait for any. */
+static void abandon(trace_program *program, const trace_launch *launch) {
   for (int i = 0; i < STRIPES; i++) {
     chunk_stripe *stripe = &program->stripes[i];
     trace_chunk *abandoned = NULL;
@@ -348,6 +349,13 @@ void trace_launch_finish(trace_launch *launch) {
       chunk_free(program, chunk);
     }
   }
+}
+
+/* A reader that is not seen to wait here sees `finished` before it does: wait_for_chunk. */
+void trace_launch_finish(trace_launch *launch) {
+  trace_program *program = launch->chunks->program;
+  launch->chunks->finished = true;
+  if (launch->chunks->begun || program->waiting_chunk) abandon(program, launch);
   if (ff_check_level >= 2) {
     pthread_mutex_lock(&program->mutex);
     trace_check_sometimes(program);

@@ -18,6 +18,7 @@
 enum { BLOCK_WINDOW = 64 }; /* blocks beyond the slowest reader's next that may start in any case */
 /* the same where they are fed one after the other: little is gained by running ahead */
 enum { FED_WINDOW = 4 };
+enum { SPARE_LAUNCHES = 64 };
 #define DEFAULT_BUDGET (UINT64_C(256) << 20)
 
 trace_program *trace_program_create(uint64_t memory_budget) {
@@ -40,9 +41,41 @@ trace_program *trace_program_create(uint64_t memory_budget) {
 }
 
 static void launch_free(trace_launch *launch) {
+  free(launch->chunks->parameters);
   free(launch->chunks);
-  free((void *)(uintptr_t)launch->parameters);
   free(launch);
+}
+
+/* Many launches are alike and short: their memory, which two threads have in their caches, is used again. */
+static void launch_keep_locked(trace_program *program, trace_launch *launch) {
+  if (program->spare_count == SPARE_LAUNCHES) {
+    launch_free(launch);
+    return;
+  }
+  launch->chunks->next = program->spare;
+  program->spare = launch;
+  program->spare_count++;
+}
+
+/* Cleared but for the texts and uses behind their ends; NULL: there is none for so many readers. */
+static trace_launch *launch_again_locked(trace_program *program, uint32_t readers) {
+  trace_launch *launch = program->spare;
+  if (!launch) return NULL;
+  struct trace_chunks *chunks = launch->chunks;
+  program->spare = chunks->next;
+  program->spare_count--;
+  if (chunks->progress_count != readers) {
+    launch_free(launch);
+    return NULL;
+  }
+  launch->kernel[0] = launch->range[0] = launch->site[0] = '\0';
+  memset(&launch->id, 0, offsetof(trace_launch, uses) - offsetof(trace_launch, id));
+  void *parameters = chunks->parameters;
+  uint32_t room = chunks->parameter_room;
+  memset(chunks, 0, sizeof *chunks + readers * sizeof chunks->progress[0]);
+  chunks->parameters = parameters;
+  chunks->parameter_room = room;
+  return launch;
 }
 
 void trace_program_free(trace_program *program) {
@@ -55,6 +88,11 @@ void trace_program_free(trace_program *program) {
   while (program->launches) {
     trace_launch *launch = program->launches;
     program->launches = launch->chunks->next;
+    launch_free(launch);
+  }
+  while (program->spare) {
+    trace_launch *launch = program->spare;
+    program->spare = launch->chunks->next;
     launch_free(launch);
   }
   for (size_t i = 0; i < program->kept.count; i++) free(program->kept.items[i]);
@@ -105,16 +143,19 @@ trace_usage trace_program_usage(trace_program *program) {
 /* ---- launches ---- */
 
 trace_launch *trace_launch_create(trace_program *program, uint64_t blocks, uint32_t warps_per_block) {
-  trace_launch *launch = ff_alloc(sizeof *launch);
   uint32_t readers = program->reader_count;
-  struct trace_chunks *chunks = ff_alloc(sizeof *chunks + readers * sizeof chunks->progress[0]);
+  pthread_mutex_lock(&program->mutex);
+  trace_launch *launch = launch_again_locked(program, readers);
+  if (!launch) {
+    launch = ff_alloc(sizeof *launch);
+    launch->chunks = ff_alloc(sizeof *launch->chunks + readers * sizeof launch->chunks->progress[0]);
+  }
+  struct trace_chunks *chunks = launch->chunks;
   launch->blocks = blocks;
   launch->warps_per_block = warps_per_block;
-  launch->chunks = chunks;
   chunks->program = program;
   chunks->references = 1;
   chunks->progress_count = readers;
-  pthread_mutex_lock(&program->mutex);
   launch->id = chunks->serial = program->next_launch++;
   chunks->next = program->launches;
   chunks->link = &program->launches;
@@ -125,9 +166,14 @@ trace_launch *trace_launch_create(trace_program *program, uint64_t blocks, uint3
 }
 
 void trace_launch_set_parameters(trace_launch *launch, const void *bytes, uint32_t count) {
-  void *copy = ff_alloc(count + 1);
-  memcpy(copy, bytes, count);
-  launch->parameters = copy;
+  struct trace_chunks *chunks = launch->chunks;
+  if (chunks->parameter_room <= count) {
+    free(chunks->parameters);
+    chunks->parameters = ff_alloc(count + 1);
+    chunks->parameter_room = count + 1;
+  }
+  memcpy(chunks->parameters, bytes, count);
+  launch->parameters = chunks->parameters;
   launch->parameter_bytes = count;
 }
 
@@ -145,7 +191,7 @@ static void launch_unreference_locked(trace_launch *launch) {
   if (atomic_fetch_sub(&chunks->references, 1) != 1) return;
   *chunks->link = chunks->next;
   if (chunks->next) chunks->next->chunks->link = chunks->link;
-  launch_free(launch);
+  launch_keep_locked(chunks->program, launch);
 }
 
 void launch_unreference(trace_launch *launch) {

@@ -134,8 +134,11 @@ struct trace_chunks { /* the private part of a launch */
   uint64_t serial;
   _Atomic uint32_t references; /* the producer, its operation, each reader that wants blocks */
   _Atomic bool finished;
+  _Atomic uint32_t begun;   /* chunks that are being written */
   bool listed;              /* its operation is on the list; only while trace_check runs */
   _Atomic uint64_t wanting; /* readers that want further blocks */
+  void *parameters;         /* memory for trace_launch.parameters, */
+  uint32_t parameter_room;
   uint32_t progress_count;
   struct {
     _Atomic uint64_t taken, released; /* blocks; only the reader's thread counts */
@@ -192,7 +195,9 @@ struct trace_program {
   FF_VEC(char *) kept;                 /* texts; under mutex */
   void (*_Atomic pull)(void *context); /* NULL: others write */
   void *pull_context;
-  trace_launch *launches; /* under mutex */
+  trace_launch *launches; /* under mutex, as: */
+  trace_launch *spare;    /* freed ones, for the next */
+  uint32_t spare_count;
   page_pool pool;
   spill_file spill;
   chunk_stripe stripes[STRIPES];

@@ -205,6 +205,13 @@ static void make_canonical(trace_launch *traced, const void *params, uint32_t by
     traced->uses[i].address = exec_memory_canonical(memory, traced->uses[i].address);
 }
 
+/* As much of it as has room there. */
+static void copy_text(char *to, size_t room, const char *text) {
+  size_t length = strnlen(text, room - 1);
+  memcpy(to, text, length);
+  to[length] = '\0';
+}
+
 /* Of shared memory, in percent; -1: none. The older attribute is asked where the program has not set the newer one. */
 static int preferred_carve_out(const engine_function_info *info) {
   static const int older[] = {[cudaFuncCachePreferNone] = -1,
@@ -220,11 +227,11 @@ static trace_launch *trace_begin(const engine_launch *launch, const engine_funct
   if (ff_engine.trace) {
     uint32_t warps = (threads_of(launch) + 31) / 32;
     traced = trace_launch_create(ff_engine.trace, grid_blocks(launch), warps);
-    snprintf(traced->kernel, sizeof traced->kernel, "%s", launch->function->title);
+    copy_text(traced->kernel, sizeof traced->kernel, launch->function->title);
     traced->id = ff_engine.launches;
     const char *range = launch->range ? launch->range : farfault_nvtx_range();
-    snprintf(traced->range, sizeof traced->range, "%s", range ? range : "");
-    snprintf(traced->site, sizeof traced->site, "%s", launch->site ? launch->site : "");
+    copy_text(traced->range, sizeof traced->range, range ? range : "");
+    copy_text(traced->site, sizeof traced->site, launch->site ? launch->site : "");
     memcpy(traced->grid, launch->grid, sizeof traced->grid);
     memcpy(traced->block, launch->block, sizeof traced->block);
     traced->shared_bytes = (uint32_t)(info->kernel.static_shared + launch->dynamic_shared);
@@ -245,7 +252,7 @@ static trace_launch *trace_begin(const engine_launch *launch, const engine_funct
 
 static void show_progress(const engine_launch *launch) {
   session_progress *progress = ff_engine.progress;
-  snprintf(progress->kernel, sizeof progress->kernel, "%s", launch->function->title);
+  copy_text(progress->kernel, sizeof progress->kernel, launch->function->title);
   progress->launches = ff_engine.launches + 1;
   progress->blocks_done = 0;
   progress->blocks_total = grid_blocks(launch);
@@ -277,7 +284,7 @@ static cudaError_t run(const engine_launch *launch, const engine_function_info *
                        const void *params, const engine_declared *declared, exec_children *children) {
   exec_config config = configuration(info, launch, stream);
   exec_stats stats = {0};
-  exec_fault fault = {.kind = EXEC_FAULT_NONE};
+  exec_fault fault; /* both are written only where something is wrong */
   ff_error reason;
   show_progress(launch);
   engine_function_mark(launch->function, stream->device);

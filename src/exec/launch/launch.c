@@ -63,6 +63,9 @@ struct worker_pool {
   bool stop;        /* they are to stop between two turns; */
   uint32_t stopped; /* how many have */
   bool given;       /* the launch has given way */
+  core_launch *own; /* the memory of its launches, and of their parameters */
+  unsigned char *params;
+  uint32_t param_room;
   uint64_t gave_at; /* and when it last did, in ms; 0: it has not */
 };
 
@@ -638,6 +641,27 @@ static void set_up(core_launch *launch, const exec_config *config, const exec_la
   set_workspace(launch, request);
 }
 
+static void clear_fault(exec_fault *fault) {
+  memset(fault, 0, offsetof(exec_fault, message));
+  fault->message[0] = '\0';
+}
+
+/* The pool's, cleared, as is what lies behind the parameters. */
+static core_launch *clear_launch(worker_pool *pool, uint32_t param_bytes) {
+  if (!pool->own) pool->own = ff_alloc_aligned(64, sizeof *pool->own);
+  size_t behind = offsetof(core_launch, fault) + sizeof pool->own->fault;
+  memset(pool->own, 0, offsetof(core_launch, fault));
+  clear_fault(&pool->own->fault);
+  memset((char *)pool->own + behind, 0, sizeof *pool->own - behind);
+  if (!pool->params || pool->param_room < param_bytes) {
+    free(pool->params);
+    pool->params = ff_alloc(param_bytes + 16u);
+    pool->param_room = param_bytes;
+  }
+  memset(pool->params + param_bytes, 0, 16);
+  return pool->own;
+}
+
 ff_status exec_launch(const exec_config *config, const exec_launch_request *request, exec_stats *stats,
                       exec_fault *fault, ff_error *error) {
   return exec_launch_checked(config, request, NULL, stats, fault, error);
@@ -658,7 +682,7 @@ static bool has_all_functions(const exec_checker *c) {
 ff_status exec_launch_checked(const exec_config *config, const exec_launch_request *request, exec_checker *checker,
                               exec_stats *stats, exec_fault *fault, ff_error *error) {
   static uint64_t shape;
-  if (fault) memset(fault, 0, sizeof *fault);
+  if (fault) clear_fault(fault);
   ff_status status = check_request(config, request, error);
   if (status != FF_OK) return status;
   const exec_isa_table *isa = exec_isa_find(config->isa);
@@ -671,11 +695,10 @@ ff_status exec_launch_checked(const exec_config *config, const exec_launch_reque
   status = exec_kernel_code(request->kernel, isa, &code, error);
   if (status != FF_OK) return status;
   exec_stats unused = {0};
-  core_launch *launch = ff_alloc_aligned(64, sizeof *launch);
-  unsigned char *params = ff_alloc(request->kernel->info.param_bytes + 16u);
   worker_pool *pool = free_pool();
   pthread_mutex_lock(&pool->launching);
-  set_up(launch, config, request, params);
+  core_launch *launch = clear_launch(pool, request->kernel->info.param_bytes);
+  set_up(launch, config, request, pool->params);
   launch->isa = isa;
   launch->checker = checker;
   launch->functions = code->functions;
@@ -703,9 +726,7 @@ ff_status exec_launch_checked(const exec_config *config, const exec_launch_reque
     if (fault) *fault = launch->fault;
   }
   pthread_mutex_destroy(&launch->lock);
-  pthread_mutex_unlock(&pool->launching);
   free(launch->ranges);
-  free(params);
-  free(launch);
+  pthread_mutex_unlock(&pool->launching);
   return status;
 }

@@ -112,8 +112,42 @@ static void sm_occupy(sm *m, const kernel *k, int sign) {
   m->threads += (uint32_t)sign * k->block_threads;
   m->registers += (uint64_t)(int64_t)sign * k->block_registers;
   m->shared_bytes += (uint64_t)(int64_t)sign * k->block_shared;
+  k->dispatch->d->blocks += (uint32_t)sign;
   k->dispatch->running_blocks += (uint32_t)sign;
   k->dispatch->threads += (uint64_t)(int64_t)sign * k->block_threads;
+}
+
+/* ---- L1s, which are empty when a kernel begins ---- */
+
+static void clear_l1(sm *m) {
+  if (++m->l1_epoch < 1 << 16) return;
+  m->l1_epoch = 1;
+  cache_clear(&m->l1);
+}
+
+/* What nothing uses need not be cleared more than once. */
+static void follow_clears(const device *d, sm *m) {
+  if (m->l1_clears == d->l1_clears) return;
+  m->l1_clears = d->l1_clears;
+  clear_l1(m);
+}
+
+/* Of the SMs on which the kernel may run. */
+static void clear_caches(dispatcher *q, const kernel *k) {
+  device *d = q->d;
+  bool own_sms = d->isolation >= SIM_ISOLATION_SM && !d->borrow;
+  if (!k->sms && !own_sms) {
+    uint32_t first = d->blocks ? 0 : (uint32_t)d->spec.sm_count; /* those in stacks, behind, have no blocks */
+    d->l1_clears++;
+    for (uint32_t i = first; i < d->sm_total; i++)
+      if (d->sms[i].blocks || d->sms[i].stack) follow_clears(d, &d->sms[i]);
+    return;
+  }
+  for (uint32_t i = 0; i < d->sm_total; i++) {
+    if (k->sms && !d->sms[i].stack && !sm_set_has(k->sms, i)) continue;
+    if (own_sms && !sm_set_has(&d->tenants[q->tenant].sms, i)) continue;
+    clear_l1(&d->sms[i]);
+  }
 }
 
 /* ---- where the program has come to, for policies that use its future: the first block that is not over ---- */
@@ -170,6 +204,7 @@ static void block_start(dispatcher *q, sm *m, kernel *k, ps time) {
   }
   *b = (block){.kernel = k, .chunk = chunk, .sm = m, .live = k->warps_per_block, .serial = ++q->blocks_begun};
   position_begin(q, b, number);
+  follow_clears(q->d, m);
   sm_divide(m, q->spec, k);
   sm_occupy(m, k, 1);
   if (q->d->borrow) idle_sharing_block_start(q->lent, m, time);
@@ -327,18 +362,6 @@ static void slice_block_over(dispatcher *q, ps time) {
 }
 
 /* ---- kernels ---- */
-
-/* The L1s of the SMs on which it may run are empty when a kernel begins. */
-static void clear_caches(dispatcher *q, const kernel *k) {
-  for (uint32_t i = 0; i < q->d->sm_total; i++) {
-    sm *m = &q->d->sms[i];
-    if (k->sms && !m->stack && !sm_set_has(k->sms, i)) continue;
-    if (q->d->isolation >= SIM_ISOLATION_SM && !q->d->borrow && !sm_set_has(&q->d->tenants[q->tenant].sms, i)) continue;
-    if (++m->l1_epoch < 1 << 16) continue;
-    m->l1_epoch = 1;
-    cache_clear(&m->l1);
-  }
-}
 
 static void kernel_runs(dispatcher *q, kernel *k, ps time) {
   if (!q->kernels.running) {

@@ -89,7 +89,8 @@ typedef struct sm {
   ps next_block;
   cache l1;
   bool l1_hashed;
-  uint64_t l1_epoch; /* part of its tags: a kernel's begin empties it */
+  uint64_t l1_epoch;  /* part of its tags: a kernel's begin empties it */
+  uint64_t l1_clears; /* how many of device.l1_clears it has followed: all, if blocks are on it */
   slots l1_mshrs, stores;
   lru tlb;
   uint32_t threads, blocks, next_scheduler;

@@ -64,6 +64,8 @@ typedef struct device {
   copy_engines engines;
   warp_table warps;
   warp_list *blocked_warps; /* per SM */
+  uint32_t blocks;          /* that run on any of its SMs */
+  uint64_t l1_clears;       /* of the L1s of all SMs: those without blocks follow when their next one starts */
   ps next_block;            /* the first time at which the GPU could start one more block */
   /* where physical memory lies: NULL where the machine file says nothing of it */
   address_hash *hash;

@@ -31,6 +31,7 @@ static void *create(const char *argument, uint64_t otherwise, bool renews, bool 
   o->renews = renews;
   o->youngest = youngest;
   units_init(&o->set, bytes);
+  o->set.apart = true; /* no two have one number */
   return o;
 }
 

@@ -12,6 +12,7 @@ static void *create(const char *argument, const char **problem) {
   if (!bytes) return NULL;
   units *set = ff_alloc(sizeof *set);
   units_init(set, bytes);
+  set->apart = true; /* so that the heap has each unit */
   return set;
 }
 
