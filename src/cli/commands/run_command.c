@@ -171,7 +171,8 @@ static int run_in(const run_job *job, const run_program *program, const char *li
                      .history = job->outputs->output != NULL,
                      .live = job->outputs->live ? job->outputs : NULL,
                      .lines = job->outputs->lines != 0,
-                     .profile_range = job->outputs->profile_range};
+                     .profile_range = job->outputs->profile_range,
+                     .profile_nvtx = job->outputs->profile_nvtx};
   run_end end;
   ff_error error;
   int status;
@@ -179,6 +180,12 @@ static int run_in(const run_job *job, const run_program *program, const char *li
   else status = report(job, folder, record, &end);
   free(record);
   return status;
+}
+
+/* `--profile-range step ./app` takes the name for the program. */
+static void hint_at_name(const run_job *job, const run_program *program) {
+  if (program->status == CLI_NO_PROGRAM && job->outputs->profile_range && !job->outputs->profile_nvtx && job->argv[1])
+    cli_fail(0, "if that is the name of an NVTX range: --profile-range=%s", job->argv[0]);
 }
 
 static int do_job(const run_job *job) {
@@ -194,9 +201,10 @@ static int do_job(const run_job *job) {
   if (!libraries) cli_fail(CLI_FAILED, "%s", error.message);
   else if (job->executed && job->executed->virtual_time && !clock)
     cli_fail(CLI_FAILED, "--virtual-time: this farfault was built without the library that it needs");
-  else if (run_program_find(job->argv[0], libraries, &program, &error))
+  else if (run_program_find(job->argv[0], libraries, &program, &error)) {
     status = cli_fail(program.status, "%s", error.message);
-  else status = run_in(job, &program, libraries, folder);
+    hint_at_name(job, &program);
+  } else status = run_in(job, &program, libraries, folder);
   run_program_free(&program);
   free(clock);
   free(libraries);

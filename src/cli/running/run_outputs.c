@@ -93,6 +93,7 @@ void run_outputs_of_rank(const run_outputs *outputs, run_outputs *own) {
                        .live = outputs->live,
                        .lines = outputs->lines,
                        .profile_range = outputs->profile_range,
+                       .profile_nvtx = outputs->profile_nvtx,
                        .rank = rank + 1};
 }
 
