@@ -88,6 +88,16 @@ expect test "$(grep -c ' block ' out)" = 0
 run "$farfault" report --stats run.ffr
 expect_status 0
 expect grep -Eq '^  100\.0 % .* 7 .* add$' out
+summaries() { sed -n '/^  kernels$/,$p' "$1" | grep -v '^note:'; }
+summaries out >of_file
+run "$farfault" sim --machine v100 --memory copy --stats --json stats.json ranges.fft
+expect diff of_file <(summaries out)
+expect test "$(grep -c '"history"' stats.json)" = 0
+run "$farfault" run --machine v100 --memory copy --stats "$program"
+expect diff of_file <(summaries err)
+run "$farfault" run --lines 5 "$program"
+expect_status 127
+expect_err "--lines=5"
 run "$farfault" report --stats run.json
 expect_status 64
 expect_err "holds no history"

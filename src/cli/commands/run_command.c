@@ -168,7 +168,7 @@ static int run_in(const run_job *job, const run_program *program, const char *li
                      .setup = job->setup,
                      .executed = job->executed,
                      .record = record,
-                     .history = job->outputs->output != NULL,
+                     .history = job->outputs->output || job->outputs->stats,
                      .live = job->outputs->live ? job->outputs : NULL,
                      .lines = job->outputs->lines != 0,
                      .profile_range = job->outputs->profile_range,
@@ -182,10 +182,14 @@ static int run_in(const run_job *job, const run_program *program, const char *li
   return status;
 }
 
-/* `--profile-range step ./app` takes the name for the program. */
-static void hint_at_name(const run_job *job, const run_program *program) {
-  if (program->status == CLI_NO_PROGRAM && job->outputs->profile_range && !job->outputs->profile_nvtx && job->argv[1])
-    cli_fail(0, "if that is the name of an NVTX range: --profile-range=%s", job->argv[0]);
+/* `--profile-range step ./app` and `--lines 5 ./app` take the value for the program. */
+static void hint_at_value(const run_job *job, const run_program *program) {
+  const char *word = job->argv[0];
+  if (program->status != CLI_NO_PROGRAM || !job->argv[1]) return;
+  if (job->outputs->profile_range && !job->outputs->profile_nvtx)
+    cli_fail(0, "if that is the name of an NVTX range: --profile-range=%s", word);
+  if (job->outputs->lines && strspn(word, "0123456789") == strlen(word))
+    cli_fail(0, "if that is how many lines to show: --lines=%s", word);
 }
 
 static int do_job(const run_job *job) {
@@ -203,7 +207,7 @@ static int do_job(const run_job *job) {
     cli_fail(CLI_FAILED, "--virtual-time: this farfault was built without the library that it needs");
   else if (run_program_find(job->argv[0], libraries, &program, &error)) {
     status = cli_fail(program.status, "%s", error.message);
-    hint_at_name(job, &program);
+    hint_at_value(job, &program);
   } else status = run_in(job, &program, libraries, folder);
   run_program_free(&program);
   free(clock);

@@ -89,7 +89,7 @@ static int simulate(const run_job *job, struct job *replayed) {
                      .setup = job->setup,
                      .body = replay,
                      .context = replayed,
-                     .history = job->outputs->output != NULL,
+                     .history = job->outputs->output || job->outputs->stats,
                      .live = job->outputs->live ? job->outputs : NULL,
                      .lines = job->outputs->lines != 0,
                      .profile_range = job->outputs->profile_range};

@@ -234,13 +234,17 @@ enum {
   KEY_JUNIT,
   KEY_LINES,
   KEY_LIVE,
-  KEY_PROFILE_RANGE
+  KEY_PROFILE_RANGE,
+  KEY_STATS
 };
 
 static const struct argp_option reported_options[] = {
     {NULL, 0, NULL, 0, "What is reported:", 3},
     {"verbose", 'v', NULL, 0, "add tables per kernel and per allocation, and what the run cost the host", 3},
     {"lines", KEY_LINES, "N", OPTION_ARG_OPTIONAL, CLI_LINES_HELP, 3},
+    {"stats", KEY_STATS, NULL, 0,
+     "add summaries as `nsys stats` has them: kernels, memory operations by time and by size, batches of far-faults",
+     3},
     {"profile-range", KEY_PROFILE_RANGE, "NAME", OPTION_ARG_OPTIONAL,
      "count only what happens between the program's cudaProfilerStart and cudaProfilerStop; =NAME (of `run`): in its NVTX ranges of that name",
      3},
@@ -287,6 +291,7 @@ static error_t parse_reported(int key, char *value, struct argp_state *state) {
   case 'o': outputs->output = value; return 0;
   case KEY_LIVE: outputs->live = true; return 0;
   case KEY_LINES: outputs->lines = cli_lines(value, state); return 0;
+  case KEY_STATS: outputs->stats = true; return 0;
   case KEY_PROFILE_RANGE:
     outputs->profile_range = true;
     outputs->profile_nvtx = value ? cli_nvtx_range(value, state) : NULL;

@@ -54,6 +54,7 @@ typedef struct run_outputs { /* paths, NULL: not wanted */
   bool quiet;                 /* there is no table */
   bool live;                  /* `output` is written while the program runs, too */
   uint32_t lines;             /* of the code that the table shows; 0: they are not asked for */
+  bool stats;                 /* summaries as `nsys stats` has them follow the table */
   bool profile_range;         /* only what happens between cudaProfilerStart and cudaProfilerStop is counted, */
   const char *profile_nvtx;   /* or in NVTX ranges of this name; NULL: those are no profile ranges */
   int rank;                   /* of mpirun's ranks that each run farfault, this one's from 1; 0: it runs alone */
