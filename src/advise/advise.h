@@ -5,9 +5,9 @@
  *                                             ^------------------ until there are no more ------------------------|
  *                          advise_conclude: items -> advise_markdown, advise_json
  *
- * A gain is of two simulations that were made, never a sum or an estimate; what gains less than
- * ADVISE_WORTH is no advice; the same results give the same items in the same order. docs/advise.md explains the
- * rules. */
+ * A gain is of two simulations that were made, never a sum; where these estimate times (--sample) the advice says so.
+ * What gains less than ADVISE_WORTH is no advice; the same results give the same items in the same order.
+ * docs/advise.md explains the rules. */
 #ifndef FF_STUDY_ADVISE_H
 #define FF_STUDY_ADVISE_H
 

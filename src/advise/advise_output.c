@@ -275,10 +275,37 @@ static void write_allocations(const advise_study *study, ff_text *out) {
     ff_text_add(out, "(%zu further ones)\n\n", study->facts.allocations.count - 64);
 }
 
+/* Launches of all simulations together; false: every launch was timed because it had to be. */
+static bool sampled(const advise_study *study, uint64_t *timed, uint64_t *estimated) {
+  bool chosen = false;
+  *timed = *estimated = 0;
+  for (size_t i = 0; i < study->settings.count; i++) {
+    const advise_setting *s = study->settings.items[i];
+    if (!s->known || !s->result.sampling.chosen) continue;
+    chosen = true;
+    *timed += s->result.sampling.timed;
+    *estimated += s->result.sampling.estimated;
+  }
+  return chosen;
+}
+
+static void write_sampled(const advise_study *study, ff_text *out) {
+  uint64_t timed, estimated;
+  if (!sampled(study, &timed, &estimated)) return;
+  if (!estimated) ff_text_add(out, "No launch repeats often enough for `--sample`: all of them were timed.\n\n");
+  else
+    ff_text_add(out,
+                "Times, and so gains, are estimated (`--sample`): of the %" PRIu64
+                " launches of all simulations %" PRIu64
+                " were timed, and the others have the time that these took. Far-faults and bytes are counted.\n\n",
+                timed + estimated, timed);
+}
+
 void advise_markdown(const advise_study *study, const advise_advice *advice, const advise_context *context,
                      ff_text *out) {
   size_t begin = out->length;
   ff_text_add(out, "# Advice for %s on %s\n\n%s\n\n", context->command, context->machine, advice->summary);
+  write_sampled(study, out);
   write_advice(advice, context, out);
   write_capacities(study, advice, context, out);
   write_managers(study, context, out);
@@ -373,6 +400,7 @@ static json_t *json_allocation(const advise_allocation *a) {
 void advise_json(const advise_study *study, const advise_advice *advice, const advise_context *context, ff_text *out) {
   json_t *o = json_object(), *items = json_array(), *capacities = json_array(), *settings = json_array(),
          *skipped = json_array(), *allocations = json_array();
+  uint64_t timed, estimated;
   for (size_t i = 0; i < advice->items.count; i++)
     json_array_append_new(items, json_item(&advice->items.items[i], context));
   for (size_t i = 0; i < advice->capacities.count; i++)
@@ -391,6 +419,8 @@ void advise_json(const advise_study *study, const advise_advice *advice, const a
   put(o, "footprint_block_bytes", number(study->facts.footprint_blocks));
   put(o, "summary", text(advice->summary));
   put(o, "advice", items);
+  if (sampled(study, &timed, &estimated))
+    put(o, "sampling", json_pack("{s:I, s:I}", "timed", (json_int_t)timed, "estimated", (json_int_t)estimated));
   put(o, "reference_ps", number(advice->reference));
   put(o, "verdict", text(advice->verdict));
   put(o, "capacities", capacities);

@@ -49,11 +49,10 @@ ff_status ff_fail_in_text(ff_error *error, ff_status status, const char *file, c
   va_end(args);
   ff_text_add(&out, "%s", what);
   const char *start = text ? find_line(text, size, line) : NULL;
-  if (start) {
-    size_t left = (size_t)(text + size - start);
-    const char *newline = memchr(start, '\n', left);
-    show_line(&out, start, newline ? (size_t)(newline - start) : left, column);
-  }
+  size_t length = start ? (size_t)(text + size - start) : 0;
+  const char *newline = length ? memchr(start, '\n', length) : NULL;
+  if (newline) length = (size_t)(newline - start);
+  if (length || (start && column)) show_line(&out, start, length, column);
   ff_fail(error, status, "%s", out.chars);
   free(out.chars);
   return status;

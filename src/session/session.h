@@ -25,6 +25,7 @@ typedef struct session_options { /* what `farfault run` passes through the envir
   bool lines;            /* FARFAULT_LINES: "1": they also have accesses and far-faults by line of the code */
   /* FARFAULT_PROFILE_RANGE: "1": they have only what happens between cudaProfilerStart and cudaProfilerStop */
   bool profile;
+  char profile_nvtx[136];    /* FARFAULT_PROFILE_NVTX: a name; what happens in NVTX ranges of that name instead */
   uint64_t max_instructions; /* FARFAULT_MAX_INSTRUCTIONS */
   /* FARFAULT_BIND_SMS, "0-9": kernels are bound to these SMs by persistent blocks; sm_count 0: they are not */
   uint32_t sm_first, sm_count;

@@ -99,6 +99,7 @@ void session_options_from_environment(session_options *options) {
   options->history = read_number(options, "FARFAULT_HISTORY", 1) == 1;
   options->lines = read_number(options, "FARFAULT_LINES", 1) == 1;
   options->profile = read_number(options, "FARFAULT_PROFILE_RANGE", 1) == 1;
+  read_text(options, "FARFAULT_PROFILE_NVTX", options->profile_nvtx, sizeof options->profile_nvtx);
   options->max_instructions = read_number(options, "FARFAULT_MAX_INSTRUCTIONS", UINT64_MAX);
   options->devices = read_devices(options);
   check_driver_version(options);

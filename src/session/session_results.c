@@ -116,20 +116,24 @@ static void collect_result(sim *sim, bool whole, sim_result *result) {
   if (result->profiled) sim_result_drop_idle(result);
 }
 
-static void note_profile(report_run *run) {
+static void note_profile(const session *session, report_run *run) {
   if (!run->result_count || !run->results[0].profiled) return;
-  uint64_t ranges = 0;
-  for (uint32_t i = 0; i < run->result_count; i++)
+  uint64_t ranges = 0, kernels = 0;
+  bool failed = false;
+  for (uint32_t i = 0; i < run->result_count; i++) {
     if (run->results[i].profiles > ranges) ranges = run->results[i].profiles;
+    kernels += run->results[i].kernel_count;
+    failed = failed || run->results[i].error[0];
+  }
   ff_text note = {0};
   if (ranges)
-    ff_text_add(&note,
-                "only what happened between cudaProfilerStart and cudaProfilerStop is counted: %" PRIu64 " range%s",
-                ranges, ranges == 1 ? "" : "s");
+    ff_text_add(&note, "only what happened in profile ranges is counted: %" PRIu64 " range%s%s", ranges,
+                ranges == 1 ? "" : "s", kernels || failed ? "" : ", in which the program launched no kernel");
   else
-    ff_text_add(&note,
-                "nothing is counted: only what happens between cudaProfilerStart and cudaProfilerStop is, and the "
-                "program has not called cudaProfilerStart");
+    ff_text_add(&note, "nothing is counted: only what happens in profile ranges is, and the program began none%s",
+                session->options.profile_nvtx[0]
+                    ? ""
+                    : ": it has not called cudaProfilerStart (--profile-range=NAME is for ranges of NVTX)");
   report_note(run, note.chars);
   free(note.chars);
 }
@@ -146,7 +150,7 @@ void session_collect(session *session, bool complete, bool whole, report_run *ru
     if (!run->results[i].complete && !run->results[i].error[0]) run->complete = false;
   }
   if (whole) source_lines_fill(run->results, run->result_count);
-  note_profile(run);
+  note_profile(session, run);
   collect_notes(session, run);
   for (uint32_t i = 0; i < run->result_count; i++) report_note_thrashing(run, &run->results[i]);
   collect_host(session, &run->host);

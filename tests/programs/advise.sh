@@ -141,6 +141,34 @@ run "$farfault" advise broken.fft
 expect_status 2
 expect_no_out
 
+# With sampling: how many launches were timed is said, and the printed commands have the option, too.
+record repeats.fft hotspot 64 64 30
+run "$farfault" advise repeats.fft --quick --sample on --json sampled.json
+expect_status 0
+expect_out "Times, and so gains, are estimated"
+expect grep -q '^    farfault sim .* --sample on ' out
+expect python3 - <<'END'
+import json, re
+sampling = json.load(open('sampled.json'))['sampling']
+said = re.search(r'of the (\d+) launches of all simulations (\d+) were timed', open('out').read())
+assert int(said[1]) == sampling['timed'] + sampling['estimated'] and int(said[2]) == sampling['timed'], (said, sampling)
+assert sampling['estimated'] > sampling['timed'] > 0, sampling
+END
+cp out sampled.md
+command=$(grep -m1 '^    farfault sim' out)
+eval "run \"\$farfault\" ${command#*farfault} --json one.json"
+expect grep -q '"estimated": [1-9]' one.json
+while read -r memory time; do
+  expect grep -qF "$time" <(grep -E "^    $memory " sampled.md)
+done < <(awk 'NR > 2 && $3 ~ /^[mnu]?s$/ { print $1, $2, $3 }' out)
+run "$farfault" advise pin.fft --quick --sample 2
+expect_out "No launch repeats often enough"
+run "$farfault" advise pin.fft --sample check
+expect_status 64
+expect_err "farfault sim --memory uvm --sample check"
+run "$farfault" advise pin.fft --sample 40
+expect_status 64
+
 # Stopped: it says so, and writes no file.
 record long.fft stringmatch 60000 2000 20
 "$farfault" advise long.fft -o stopped.md >out 2>err </dev/null &

@@ -20,7 +20,10 @@ usage "which program?" run
 usage "which program?" run --
 usage "the program's name is empty" run ""
 usage "the program's name is empty" run -- "" x
-usage "unrecognized option '--memroy'" run --memroy copy ./program
+usage "no option '--memroy': did you mean '--memory'?" run --memroy copy ./program
+usage "no option '--memroy': did you mean '--memory'?" run --gpu-memory 4G -v --memroy=copy ./program
+usage "no option '--wiide': did you mean '--wide'?" report run.ffr --wiide
+usage "unrecognized option '--xyzzyxyz'" run --xyzzyxyz copy ./program
 usage "no memory manager 'cpoy': did you mean 'copy'?" run --memory cpoy ./program
 usage "no memory manager 'xyzzy': there are copy" run --memory copy,xyzzy ./program
 usage "memory manager 'copy' is named twice" run --memory copy,demand,copy ./program

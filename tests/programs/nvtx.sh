@@ -36,6 +36,32 @@ expect test "$(od -An -tu1 -j8 -N1 none.fft | tr -d ' ')" = 14
 run "$farfault" sim --machine v100 --memory copy -v none.fft
 expect test "$(grep -c 'step\|launches .* range' out)" = 0
 
+# Ranges as profile ranges: what runs in them is counted, wherever they are nested; cudaProfilerStart is not asked.
+launches() { python3 -c 'import json, sys; print(sum(k["launches"] for k in json.load(open(sys.argv[1]))["runs"][0]["kernels"]))' "$1"; }
+profile() { run "$farfault" run --machine v100 --memory copy,uvm --json "$1.json" "${@:2}" "$program"; }
+for range in "step 5" "layer1 2" "library:inner 1" "layer² 3"; do
+  profile range "--profile-range=${range% *}"
+  expect_status 0
+  expect test "$(launches range.json)" = "${range##* }"
+  expect_err "profile ranges are the NVTX ranges '${range% *}'"
+  expect_err "only what happened in profile ranges is counted: 1 range"
+  run "$farfault" record --machine v100 --profile-range="${range% *}" -o range.fft "$program"
+  expect_status 0
+  run "$farfault" sim --memory copy,uvm --profile-range --json sim.json range.fft
+  expect diff <(sed '/^ "host": {/,$d' range.json) <(sed '/^ "host": {/,$d' sim.json)
+done
+profile range --profile-range=inner
+expect_err "nothing is counted: only what happens in profile ranges is, and the program began none"
+run "$farfault" sim --profile-range=step range.fft
+expect_status 64
+expect_err "farfault record --profile-range=step"
+run "$farfault" run --profile-range= "$program"
+expect_status 64
+expect_err "which NVTX range?"
+run "$farfault" run --profile-range step "$program"
+expect_status 127
+expect_err "--profile-range=step"
+
 # Streams that the program has named.
 run "$farfault" run --machine v100 --memory copy --json streams.json -o streams.ffr "$program" streams
 expect_status 0
@@ -62,6 +88,16 @@ expect test "$(grep -c ' block ' out)" = 0
 run "$farfault" report --stats run.ffr
 expect_status 0
 expect grep -Eq '^  100\.0 % .* 7 .* add$' out
+summaries() { sed -n '/^  kernels$/,$p' "$1" | grep -v '^note:'; }
+summaries out >of_file
+run "$farfault" sim --machine v100 --memory copy --stats --json stats.json ranges.fft
+expect diff of_file <(summaries out)
+expect test "$(grep -c '"history"' stats.json)" = 0
+run "$farfault" run --machine v100 --memory copy --stats "$program"
+expect diff of_file <(summaries err)
+run "$farfault" run --lines 5 "$program"
+expect_status 127
+expect_err "--lines=5"
 run "$farfault" report --stats run.json
 expect_status 64
 expect_err "holds no history"

@@ -2,11 +2,11 @@
 # --profile-range: what is counted between cudaProfilerStart and cudaProfilerStop, in runs and recordings. $3: the folder of fixtures.
 source "$(dirname "$0")/common.sh"
 expect_not() { if "$@"; then wrong "should not be: $*"; else pass; fi; }
-program=$3/profiled managers=copy,demand,uvm,auto
+program=$3/profiled managers=copy,demand,uvm,auto machine=v100 memory=75% mib=1
 
 # profile NAME LETTERS [OPTION...]: NAME.json of the program that does what the letters say
 profile() {
-  run "$farfault" run --machine v100 --memory "$managers" --gpu-memory 75% --json "$1.json" "${@:3}" "$program" "$2"
+  run "$farfault" run --machine "$machine" --memory "$managers" --gpu-memory "$memory" --json "$1.json" "${@:3}" "$program" "$2" "$mib"
   expect_status 0
 }
 without_host() { sed '/^ "host": {/,$d; /^ "command"/d; /^ "notes"/,/\]/d' "$1"; }
@@ -15,17 +15,21 @@ cat >compare.py <<'PY'
 import json, sys
 # compare.py sum WHOLE PART...: each counter of WHOLE is the sum of those of its parts, but for peaks
 # compare.py kernels FILE: names and launches of the last manager's kernels
+# compare.py tiers FILE: of all managers together what was read from and written to tiers, those that are below the host
 how, whole, *parts = sys.argv[1:]
 load = lambda name: json.load(open(name + ".json"))["runs"]
-PEAKS = ("footprint_bytes", "resident_peak_bytes")
-NOT_COUNTED = ("bytes", "address", "id", "launch", "kernel", "stack")
+PEAKS = ("footprint_bytes", "resident_peak_bytes", "peak_bytes")
+NOT_COUNTED = ("bytes", "capacity_bytes", "address", "id", "launch", "kernel", "stack")
 numbers = lambda d: {k: v for k, v in d.items() if isinstance(v, int) and not isinstance(v, bool) and k not in PEAKS + NOT_COUNTED}
 def rows(run):
     yield "run", numbers(run["counters"] if "counters" in run else run)
-    for kind, key in (("kernels", ("name",)), ("allocations", ("name",))):
-        for row in run[kind]:
+    for kind, key in (("kernels", ("name",)), ("allocations", ("name",)), ("tiers", ("name",))):
+        for row in run.get(kind, []):
             yield (kind, *(row[k] for k in key)), numbers(row.get("counters", row))
-if how == "kernels":
+if how == "tiers":
+    below = [t for run in load(whole) for t in run["tiers"][1:]]
+    print(*(sum(t[n] for t in below) for n in ("read_bytes", "written_bytes", "waits")))
+elif how == "kernels":
     print(*(f'{k["name"]}:{k["launches"]}' for k in load(whole)[-1]["kernels"]))
 else:
     bad = 0
@@ -55,12 +59,11 @@ expect_status 0
 # What is outside is in no row.
 profile one twadwSbwXawc --profile-range
 expect test "$(python3 compare.py kernels one)" = "second:1"
-grep_note() { grep "only what happened between cudaProfilerStart and cudaProfilerStop is counted: $1" err; }
+grep_note() { grep "only what happened in profile ranges is counted: $1\$" err; }
 expect grep_note "1 range"
 profile two twadwSbwXawSawX --profile-range
 expect test "$(python3 compare.py kernels two)" = "first:1 second:1"
 expect grep_note "2 ranges"
-expect_not grep -q "1 ranges" err
 profile runtime twadwRbwPawRawP --profile-range
 expect diff <(without_host two.json) <(without_host runtime.json)
 
@@ -86,6 +89,24 @@ managers=copy,demand,replay,tbn,uvm,auto,segments,ideal,zero-copy
 parts twab dawbc
 parts abab wabncdtb
 parts cdtaabb aabbccd
+# Tiers below GPU memory have parts, too: what goes through a drive in each.
+managers=uvm,demand machine=h100-nvme memory=40% mib=8
+tiers_parts() {
+  local options="--host-memory 2M"
+  profile whole "S$1$2" --profile-range $options
+  profile left "S$1X$2" --profile-range $options
+  profile right "$1S$2" --profile-range $options
+  run python3 compare.py sum whole left right
+  expect_status 0
+  for part in left right; do
+    run python3 compare.py tiers $part
+    expect test "$(tr ' ' '\n' <out | grep -c '^[1-9]')" -eq 3
+  done
+}
+tiers_parts tabw abw
+tiers_parts taba bab
+machine=v100 memory=75% mib=1
+
 # A stop waits for all that was called before it; what is in another stream goes on meanwhile, and is counted.
 managers=demand
 profile left SabXabw --profile-range
@@ -96,6 +117,8 @@ expect test "$(python3 compare.py kernels left)" = "first:1 second:1"
 # Nothing is profiled.
 profile nothing twadXw --profile-range
 expect grep -q "nothing is counted: .* has not called cudaProfilerStart" err
+profile idle twadwSXw --profile-range
+expect grep_note "1 range, in which the program launched no kernel"
 expect test "$(python3 compare.py kernels nothing)" = ""
 run "$farfault" run --machine v100 --memory uvm,copy -v --csv nothing.csv -o nothing.ffr --profile-range "$program" twadXw
 expect_status 0
@@ -124,4 +147,8 @@ expect grep -q "cudaProfilerStart" err
 run "$farfault" sim --profile-range --machine tom --memory copy ranges.fft
 expect_status 2
 expect grep -q "memory stacks" err
+run "$farfault" record --profile-range -o no.fft "$program" twadw
+expect_status 64
+expect grep -q "farfault sim --profile-range" err
+expect test ! -e no.fft
 finish

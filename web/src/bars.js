@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Time per manager: one bar each, split into what the GPU and the link did. The parts never overlap and add up to the run's time:
 // kernels alone, both at once, the link alone, neither.
-import { axisLook, cutMiddle, legend, makeChart, nameRoom, tooltip } from './charts.js';
+import { legend, makeChart, nameRoom, tooltip } from './charts.js';
 import { axisOf, baseline, ratio, reason, share, time } from './format.js';
 import { tip } from './page.js';
+import { rowAxes } from './rows.js';
 import { colour } from './theme.js';
 
 const PARTS = [
@@ -71,16 +72,13 @@ export function drawBars(holder, runs, onChoose, isChosen) {
     return `${scale === 'close' && runs[i].time_ps > close ? '▸ ' : ''}${time(runs[i].time_ps)}  ${ratio(runs[i].ratio)}`;
   };
   const options = (width) => {
-    const room = nameRoom(
-      runs.map(({ memory }) => memory),
-      width,
-    );
+    const names = runs.map(({ memory }) => memory);
+    const room = nameRoom(names, width);
     const shares = scale === 'share';
     const values = runs.map((_, i) => valuesOf(i));
     const axis = shares
       ? { name: '%', format: (v) => String(Math.round(v * 100)) }
       : axisOf(Math.min(largest, scale === 'close' ? close : Infinity), 'time');
-    const look = axisLook();
     return {
       tooltip: tooltip({
         trigger: 'axis',
@@ -89,29 +87,15 @@ export function drawBars(holder, runs, onChoose, isChosen) {
       }),
       legend: legend({ top: 0, left: 0, data: used.map(({ name }) => name) }),
       grid: { left: room, right: width < 600 ? 112 : 130, top: width < 600 ? 72 : 40, bottom: 44, outerBoundsMode: 'none' },
-      xAxis: {
-        ...look,
-        type: 'value',
-        max: shares ? 1 : scale === 'close' ? close : undefined,
-        name: shares ? "share of the run's time (%)" : `time (${axis.name})`,
-        nameLocation: 'middle',
-        nameGap: 28,
-        splitNumber: width < 600 ? 3 : 6,
-        axisLabel: { ...look.axisLabel, formatter: axis.format },
-      },
-      yAxis: {
-        ...look,
-        type: 'category',
-        inverse: true,
-        data: runs.map(({ memory }) => memory),
-        triggerEvent: true,
-        axisLabel: {
-          ...look.axisLabel,
-          fontSize: 13,
-          formatter: (name) => cutMiddle(name, room - 12, 13),
-          color: (name, i) => (isChosen(i) ? colour('accent') : colour('text')),
+      ...rowAxes(
+        names,
+        { width, room, title: shares ? "share of the run's time (%)" : `time (${axis.name})`, format: axis.format },
+        {
+          max: shares ? 1 : scale === 'close' ? close : undefined,
+          names: { triggerEvent: true },
+          nameColour: (name, i) => (isChosen(i) ? colour('accent') : colour('text')),
         },
-      },
+      ),
       series: [
         ...used.map((part) => ({
           type: 'bar',

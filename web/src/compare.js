@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page of `farfault compare --html`: one run beside those that it is compared with. `comparisons` is what `--json` writes, one object per file
 // behind the first; `runs` are the files themselves, in the order given (docs/json.md).
-import { axisLook, cutMiddle, legend, makeChart, nameRoom, tooltip } from './charts.js';
+import { legend, makeChart, nameRoom, tooltip } from './charts.js';
 import { axisOf, byUnit, count, digits, isNumber, reason, share, time } from './format.js';
 import { byId, element, tip } from './page.js';
+import { rowAxes } from './rows.js';
 import { makeTable } from './table.js';
 import { colour } from './theme.js';
 
@@ -81,27 +82,11 @@ function drawTimes(holder, runs, files) {
   const options = (width) => {
     const room = nameRoom(managers, width);
     const axis = axisOf(largest, 'time');
-    const look = axisLook();
     return {
       tooltip: tooltip({ trigger: 'axis', axisPointer: { type: 'shadow' }, formatter: (list) => rowTip(list[0].dataIndex) }),
       legend: legend({ type: 'scroll', top: 0, left: 0, data: files }),
       grid: { left: room, right: 90, top: 40, bottom: 44, outerBoundsMode: 'none' },
-      xAxis: {
-        ...look,
-        type: 'value',
-        name: `time (${axis.name})`,
-        nameLocation: 'middle',
-        nameGap: 28,
-        splitNumber: width < 600 ? 3 : 6,
-        axisLabel: { ...look.axisLabel, formatter: axis.format },
-      },
-      yAxis: {
-        ...look,
-        type: 'category',
-        inverse: true,
-        data: managers,
-        axisLabel: { ...look.axisLabel, fontSize: 13, formatter: (name) => cutMiddle(name, room - 12, 13) },
-      },
+      ...rowAxes(managers, { width, room, title: `time (${axis.name})`, format: axis.format }),
       series: files.map((file, i) => ({
         type: 'bar',
         name: file,

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory stacks: speed, traffic and energy of every simulation as bars, a table with the numbers, and what went over which link under the
 // chosen one, as a matrix whose shades are the same for all.
-import { axisLook, cutMiddle, legend, makeChart, nameRoom, tooltip } from './charts.js';
+import { legend, makeChart, nameRoom, tooltip } from './charts.js';
 import { axisOf, bytes, count, isNumber, ratio, share } from './format.js';
 import { byId, element, tip } from './page.js';
+import { rowAxes } from './rows.js';
 import { makeTable } from './table.js';
 import { colour } from './theme.js';
 
@@ -70,12 +71,8 @@ function drawStackBars(holder, runs, all) {
   const valuesOf = (run) => measure.parts.map(([, , value]) => value(run, all) ?? 0);
   const sumOf = (run) => valuesOf(run).reduce((sum, value) => sum + value, 0);
   const options = (width) => {
-    const room = nameRoom(
-      runs.map(({ memory }) => memory),
-      width,
-      0.4,
-    );
-    const look = axisLook();
+    const names = runs.map(({ memory }) => memory);
+    const room = nameRoom(names, width, 0.4);
     const axis = measure.axis(Math.max(...runs.map(sumOf), 0));
     return {
       tooltip: tooltip({
@@ -89,22 +86,7 @@ function drawStackBars(holder, runs, all) {
       }),
       legend: legend({ top: 0, left: 0, data: measure.parts.map(([name]) => name) }),
       grid: { left: room, right: 110, top: 40, bottom: 44, outerBoundsMode: 'none' },
-      xAxis: {
-        ...look,
-        type: 'value',
-        name: axis.name,
-        nameLocation: 'middle',
-        nameGap: 28,
-        splitNumber: width < 600 ? 3 : 6,
-        axisLabel: { ...look.axisLabel, formatter: axis.format },
-      },
-      yAxis: {
-        ...look,
-        type: 'category',
-        inverse: true,
-        data: runs.map(({ memory }) => memory),
-        axisLabel: { ...look.axisLabel, fontSize: 13, formatter: (name) => cutMiddle(name, room - 12, 13) },
-      },
+      ...rowAxes(names, { width, room, title: axis.name, format: axis.format }),
       series: measure.parts.map(([name, shade], k) => ({
         type: 'bar',
         stack: 'all',

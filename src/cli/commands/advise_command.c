@@ -18,11 +18,11 @@
 #include "advise/advise.h"
 #include "session/session.h"
 
-enum { KEY_BASELINE = 512, KEY_NOW, KEY_QUICK, KEY_JSON, KEY_SET, KEY_GPU_MEMORY, LOG_LIMIT = 1 << 20 };
+enum { KEY_BASELINE = 512, KEY_NOW, KEY_QUICK, KEY_JSON, KEY_SET, KEY_GPU_MEMORY, KEY_SAMPLE, LOG_LIMIT = 1 << 20 };
 
 typedef struct arguments {
   cli_setup setup; /* its managers are not used */
-  const char *file, *baseline, *output, *gpu_memory;
+  const char *file, *baseline, *output, *gpu_memory, *sample;
   const char *json; /* "-": instead of the text */
   bool quick;
 } arguments;
@@ -52,6 +52,9 @@ static const struct argp_option options[] = {
      "GPU memory that there is: bytes, 8G, or 75% of what the program allocates (default: the machine's)", 0},
     {"now", KEY_NOW, "MANAGER", 0, "what the program does now (default: uvm if it has managed memory, else copy)", 0},
     {"quick", KEY_QUICK, NULL, 0, "simulate less: fewer managers, hints and capacities; what is skipped is listed", 0},
+    {"sample", KEY_SAMPLE, "none|on|check|N", 0,
+     "on, N: time only some of the launches that repeat, as `farfault sim --sample` does: sooner, and times are estimates (default: none)",
+     0},
     {"output", 'o', "FILE", 0, "also write the advice as Markdown", 0},
     {"json", KEY_JSON, "FILE", 0,
      "also write the advice and every setting's counters as JSON; -: to stdout instead of the text", 0},
@@ -71,6 +74,14 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   case KEY_NOW:
     cli_copy_option(a->setup.managers, sizeof a->setup.managers, value, "now", state);
     a->baseline = value;
+    return 0;
+  case KEY_SAMPLE:
+    if (!strcmp(value, "check"))
+      cli_refuse(state,
+                 "--sample check: `farfault sim --memory uvm --sample check` says how wrong sampling is; here: on, "
+                 "none, or how many launches are timed");
+    cli_copy_option(a->setup.choices.text[SIM_CHOICE_SAMPLE], SIM_CHOICE_LENGTH, value, "sample", state);
+    a->sample = value;
     return 0;
   case KEY_QUICK: a->quick = true; return 0;
   case KEY_JSON: a->json = cli_output(value, "--json", true, state); return 0;
@@ -112,6 +123,8 @@ static char **command(const work *w, const part *p) {
                          *set ? set : NULL,
                          a->gpu_memory ? "--gpu-memory" : NULL,
                          a->gpu_memory,
+                         a->sample ? "--sample" : NULL,
+                         a->sample,
                          "--",
                          a->file};
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
@@ -233,6 +246,7 @@ static char *options_text(const arguments *a) {
     ff_text_add(&text, " --gpu-memory ");
     ff_text_add_quoted(&text, a->gpu_memory);
   }
+  if (a->sample) ff_text_add(&text, " --sample %s", a->sample);
   return text.chars;
 }
 

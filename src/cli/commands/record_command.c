@@ -164,10 +164,15 @@ typedef struct arguments {
   char **program;
 } arguments;
 
+enum { KEY_PROFILE_RANGE = 512 };
+
 static const struct argp_option options[] = {
     {"output", 'o', "FILE", 0, "the trace file to write (app.fft)", 0},
     {"machine", 'M', "NAME|FILE", 0,
      "the GPU that the program finds (it may ask for its size), and that `farfault sim` takes if none is chosen", 0},
+    {"profile-range", KEY_PROFILE_RANGE, "NAME", OPTION_ARG_OPTIONAL,
+     "NVTX ranges of this name are what `farfault sim --profile-range` counts (default: from cudaProfilerStart to cudaProfilerStop)",
+     0},
     {0}};
 
 static error_t parse(int key, char *value, struct argp_state *state) {
@@ -178,6 +183,14 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   case 'M':
     cli_copy_option(a->setup.machine, sizeof a->setup.machine, value, "machine", state);
     a->setup.machine_chosen = true;
+    return 0;
+  case KEY_PROFILE_RANGE:
+    if (!value)
+      cli_refuse(
+          state,
+          "--profile-range: a recording has the program's calls of cudaProfilerStart and cudaProfilerStop in any "
+          "case; `farfault sim --profile-range` counts between them (--profile-range=NAME: in NVTX ranges)");
+    a->outputs.profile_nvtx = cli_nvtx_range(value, state);
     return 0;
   case ARGP_KEY_ARG:
     if (!*value) cli_refuse(state, "the program's name is empty");

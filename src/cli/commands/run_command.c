@@ -168,10 +168,11 @@ static int run_in(const run_job *job, const run_program *program, const char *li
                      .setup = job->setup,
                      .executed = job->executed,
                      .record = record,
-                     .history = job->outputs->output != NULL,
+                     .history = job->outputs->output || job->outputs->stats,
                      .live = job->outputs->live ? job->outputs : NULL,
                      .lines = job->outputs->lines != 0,
-                     .profile_range = job->outputs->profile_range};
+                     .profile_range = job->outputs->profile_range,
+                     .profile_nvtx = job->outputs->profile_nvtx};
   run_end end;
   ff_error error;
   int status;
@@ -179,6 +180,16 @@ static int run_in(const run_job *job, const run_program *program, const char *li
   else status = report(job, folder, record, &end);
   free(record);
   return status;
+}
+
+/* `--profile-range step ./app` and `--lines 5 ./app` take the value for the program. */
+static void hint_at_value(const run_job *job, const run_program *program) {
+  const char *word = job->argv[0];
+  if (program->status != CLI_NO_PROGRAM || !job->argv[1]) return;
+  if (job->outputs->profile_range && !job->outputs->profile_nvtx)
+    cli_fail(0, "if that is the name of an NVTX range: --profile-range=%s", word);
+  if (job->outputs->lines && strspn(word, "0123456789") == strlen(word))
+    cli_fail(0, "if that is how many lines to show: --lines=%s", word);
 }
 
 static int do_job(const run_job *job) {
@@ -194,9 +205,10 @@ static int do_job(const run_job *job) {
   if (!libraries) cli_fail(CLI_FAILED, "%s", error.message);
   else if (job->executed && job->executed->virtual_time && !clock)
     cli_fail(CLI_FAILED, "--virtual-time: this farfault was built without the library that it needs");
-  else if (run_program_find(job->argv[0], libraries, &program, &error))
+  else if (run_program_find(job->argv[0], libraries, &program, &error)) {
     status = cli_fail(program.status, "%s", error.message);
-  else status = run_in(job, &program, libraries, folder);
+    hint_at_value(job, &program);
+  } else status = run_in(job, &program, libraries, folder);
   run_program_free(&program);
   free(clock);
   free(libraries);

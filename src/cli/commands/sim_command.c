@@ -89,7 +89,7 @@ static int simulate(const run_job *job, struct job *replayed) {
                      .setup = job->setup,
                      .body = replay,
                      .context = replayed,
-                     .history = job->outputs->output != NULL,
+                     .history = job->outputs->output || job->outputs->stats,
                      .live = job->outputs->live ? job->outputs : NULL,
                      .lines = job->outputs->lines != 0,
                      .profile_range = job->outputs->profile_range};
@@ -135,6 +135,11 @@ static int sim_command(int argc, char **argv) {
       NULL};
   arguments a = {.device = -1};
   cli_parse_tabular(&argp, argc, argv, &a, STDOUT_FILENO);
+  if (a.outputs.profile_nvtx)
+    return cli_fail(CLI_USAGE,
+                    "--profile-range=%s: a recording has the profile ranges that it was made with: `farfault record "
+                    "--profile-range=%s`, then `farfault sim --profile-range`",
+                    a.outputs.profile_nvtx, a.outputs.profile_nvtx);
   trace_file *file;
   ff_error error;
   if (trace_file_open(a.file, &file, &error)) return cli_fail(CLI_BAD_FILE, "%s", error.message);

@@ -95,13 +95,39 @@ static const struct argp wide_argp = {wide_options, parse_wide, NULL, NULL, NULL
 
 /* ---- parsing ---- */
 
+/* An option that there is not, and is much like one that there is: says so and ends. The rest is left to argp. */
+static void check_spelling(const struct argp *argp, const cli_description *d, int argc, char **argv) {
+  bool *given = ff_alloc(d->options.count + 1);
+  const char *word = cli_options_given(d, argc, argv, given);
+  free(given);
+  if (!word || strncmp(word, "--", 2)) return;
+  const char **names = ff_alloc((d->options.count + 1) * sizeof *names);
+  char *name = ff_strdup(word + 2);
+  size_t count = 0;
+  name[strcspn(name, "=")] = '\0';
+  bool begins = false; /* it is short for several */
+  for (size_t i = 0; i < d->options.count; i++) {
+    const char *own = d->options.items[i].name;
+    if (own) names[count++] = own;
+    begins = begins || (own && !strncmp(own, name, strlen(name)));
+  }
+  const char *near = begins ? NULL : ff_closest(name, names);
+  if (near) {
+    fprintf(stderr, "%s: no option '--%s': did you mean '--%s'?\n", argv[0], name, near);
+    argp_help(argp, stderr, ARGP_HELP_SEE, argv[0]);
+    exit(CLI_USAGE);
+  }
+  free(names);
+  free(name);
+}
+
 /* The command line with what farfault.yaml says; argv[0] is "farfault NAME". */
 static char **with_defaults(const struct argp *argp, int *argc, char **argv) {
   const char *name = strrchr(argv[0], ' ');
   cli_description d = {0};
-  if (!name || !strcmp(name, " config")) return argv;
   cli_describe_tables(argp, &d);
-  argv = configuration_apply(name + 1, &d, argc, argv);
+  check_spelling(argp, &d, *argc, argv);
+  if (name && strcmp(name, " config")) argv = configuration_apply(name + 1, &d, argc, argv);
   cli_description_free(&d);
   return argv;
 }

@@ -2,7 +2,6 @@
 /* See config.h. */
 #include "cli/interface/config.h"
 
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -250,31 +249,6 @@ const config_value *configuration_find(const configuration *c, const char *comma
 
 /* ---- the command line ---- */
 
-/* Which options the command line gives: as getopt_long reads it, up to a program whose own arguments follow. */
-static void find_given(const cli_description *d, int argc, char **argv, bool *given) {
-  struct option *options = ff_alloc((d->options.count + 1) * sizeof *options);
-  ff_text letters = {0};
-  size_t count = 0;
-  bool program = strstr(d->arguments, "PROGRAM") != NULL;
-  ff_text_add(&letters, "-:");
-  for (size_t i = 0; i < d->options.count; i++) {
-    const cli_option *o = &d->options.items[i];
-    int argument = !o->value ? no_argument : o->optional ? optional_argument : required_argument;
-    if (o->letter) ff_text_add(&letters, "%c%s", o->letter, !o->value ? "" : o->optional ? "::" : ":");
-    if (o->name) options[count++] = (struct option){o->name, argument, NULL, 1000 + (int)i};
-  }
-  char **copy = ff_alloc(((size_t)argc + 1) * sizeof *copy);
-  memcpy(copy, argv, (size_t)argc * sizeof *copy);
-  optind = 0;
-  opterr = 0;
-  for (int key; (key = getopt_long(argc, copy, letters.chars, options, NULL)) != -1 && !(key == 1 && program);)
-    for (size_t i = 0; i < d->options.count; i++)
-      if (key == 1000 + (int)i || (key > 1 && key == d->options.items[i].letter)) given[i] = true;
-  free(copy);
-  free(options);
-  free(letters.chars);
-}
-
 typedef FF_VEC(char *) words;
 
 /* The option with the values of one list. */
@@ -300,7 +274,7 @@ char **configuration_apply(const char *name, const cli_description *d, int *argc
     return argv;
   }
   bool *given = ff_alloc(d->options.count + 1);
-  find_given(d, *argc, argv, given);
+  cli_options_given(d, *argc, argv, given);
   FF_PUSH(&w, argv[0]);
   for (size_t i = 0; i < d->options.count; i++) {
     const char *option = d->options.items[i].name;

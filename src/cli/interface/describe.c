@@ -5,6 +5,7 @@
  * back here with the tables. What a command allocated before that is lost to it, so it should be nothing. */
 #include "cli/interface/describe.h"
 
+#include <getopt.h>
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -190,4 +191,39 @@ int cli_arguments(const char **form, cli_argument arguments[CLI_ARGUMENTS_MAX]) 
   }
   *form = *at ? at + 1 : NULL;
   return count;
+}
+
+/* ---- the command line ---- */
+
+static void add_option(const cli_option *o, int key, struct option *options, size_t *count, ff_text *letters) {
+  int argument = !o->value ? no_argument : o->optional ? optional_argument : required_argument;
+  if (o->letter) ff_text_add(letters, "%c%s", o->letter, !o->value ? "" : o->optional ? "::" : ":");
+  if (o->name) options[(*count)++] = (struct option){o->name, argument, NULL, key};
+}
+
+const char *cli_options_given(const cli_description *d, int argc, char **argv, bool *given) {
+  enum { KEY = 1000 }; /* of options.items[0]; that of hidden ones is KEY - 1 */
+  struct option *options = ff_alloc((d->options.count + d->hidden_options.count + 1) * sizeof *options);
+  ff_text letters = {0};
+  size_t count = 0;
+  const bool program = strstr(d->arguments, "PROGRAM") != NULL;
+  const char *unknown = NULL;
+  ff_text_add(&letters, "-:");
+  for (size_t i = 0; i < d->options.count; i++)
+    add_option(&d->options.items[i], KEY + (int)i, options, &count, &letters);
+  for (size_t i = 0; i < d->hidden_options.count; i++)
+    add_option(&d->hidden_options.items[i], KEY - 1, options, &count, &letters);
+  char **copy = ff_alloc(((size_t)argc + 1) * sizeof *copy);
+  memcpy(copy, argv, (size_t)argc * sizeof *copy);
+  optind = 0;
+  opterr = 0;
+  for (int key; (key = getopt_long(argc, copy, letters.chars, options, NULL)) != -1 && !(key == 1 && program);) {
+    if (key == '?' && !optopt && !unknown) unknown = copy[optind - 1];
+    for (size_t i = 0; i < d->options.count; i++)
+      if (key == KEY + (int)i || (key > 1 && key == d->options.items[i].letter)) given[i] = true;
+  }
+  free(copy);
+  free(options);
+  free(letters.chars);
+  return unknown;
 }

@@ -47,6 +47,11 @@ void cli_description_free(cli_description *description);
 /* As cli_describe, from a table itself; `command` stays NULL. Freed the same way. */
 void cli_describe_tables(const struct argp *argp, cli_description *description);
 
+/* Which options the command line gives: given[i] of options.items[i] becomes true. It is read as getopt_long does, up
+ * to a program whose own arguments follow. Returns the first word that is no option of the command's, as it stands
+ * ("--memroy=uvm"); NULL: there is none. */
+const char *cli_options_given(const cli_description *description, int argc, char **argv, bool *given);
+
 /* ---- help.c ---- */
 
 /* The texts of --help and --usage of "farfault NAME", added to *out. */

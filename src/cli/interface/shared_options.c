@@ -234,15 +234,20 @@ enum {
   KEY_JUNIT,
   KEY_LINES,
   KEY_LIVE,
-  KEY_PROFILE_RANGE
+  KEY_PROFILE_RANGE,
+  KEY_STATS
 };
 
 static const struct argp_option reported_options[] = {
     {NULL, 0, NULL, 0, "What is reported:", 3},
     {"verbose", 'v', NULL, 0, "add tables per kernel and per allocation, and what the run cost the host", 3},
     {"lines", KEY_LINES, "N", OPTION_ARG_OPTIONAL, CLI_LINES_HELP, 3},
-    {"profile-range", KEY_PROFILE_RANGE, NULL, 0,
-     "count only what happens between the program's cudaProfilerStart and cudaProfilerStop", 3},
+    {"stats", KEY_STATS, NULL, 0,
+     "add summaries as `nsys stats` has them: kernels, memory operations by time and by size, batches of far-faults",
+     3},
+    {"profile-range", KEY_PROFILE_RANGE, "NAME", OPTION_ARG_OPTIONAL,
+     "count only what happens between the program's cudaProfilerStart and cudaProfilerStop; =NAME (of `run`): in its NVTX ranges of that name",
+     3},
     {"quiet", KEY_QUIET, NULL, 0, "print no table (what goes wrong is still said)", 3},
     {"output", 'o', "FILE", 0,
      "save the run with its history as JSON, for `farfault report`, `farfault timeline` and others (run.ffr)", 3},
@@ -266,6 +271,14 @@ uint32_t cli_lines(const char *value, struct argp_state *state) {
   return (uint32_t)atoi(number);
 }
 
+const char *cli_nvtx_range(const char *value, struct argp_state *state) {
+  if (!*value) cli_refuse(state, "--profile-range=: which NVTX range?");
+  if (strlen(value) >= sizeof((session_options *)0)->profile_nvtx)
+    cli_refuse(state, "--profile-range: the name is longer than %zu characters",
+               sizeof((session_options *)0)->profile_nvtx - 1);
+  return value;
+}
+
 static fail_if *conditions(run_outputs *outputs) {
   if (!outputs->conditions) outputs->conditions = ff_alloc(sizeof *outputs->conditions);
   return outputs->conditions;
@@ -278,7 +291,11 @@ static error_t parse_reported(int key, char *value, struct argp_state *state) {
   case 'o': outputs->output = value; return 0;
   case KEY_LIVE: outputs->live = true; return 0;
   case KEY_LINES: outputs->lines = cli_lines(value, state); return 0;
-  case KEY_PROFILE_RANGE: outputs->profile_range = true; return 0;
+  case KEY_STATS: outputs->stats = true; return 0;
+  case KEY_PROFILE_RANGE:
+    outputs->profile_range = true;
+    outputs->profile_nvtx = value ? cli_nvtx_range(value, state) : NULL;
+    return 0;
   case KEY_CSV: outputs->csv = value; return 0;
   case KEY_JSON: outputs->json = value; return 0;
   case KEY_QUIET: outputs->quiet = true; return 0;

@@ -123,6 +123,7 @@ static void set_environment(const run_child *child) {
   set_variable("FARFAULT_HISTORY", child->history ? "1" : NULL);
   set_variable("FARFAULT_LINES", child->lines ? "1" : NULL);
   set_variable("FARFAULT_PROFILE_RANGE", child->profile_range ? "1" : NULL);
+  set_variable("FARFAULT_PROFILE_NVTX", child->profile_nvtx);
   set_variable("FARFAULT_RECORD", child->record);
   set_path("FARFAULT_RESULTS", child->folder, "results-%p.json");
   set_path("FARFAULT_PROGRESS", child->folder, "progress");

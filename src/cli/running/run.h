@@ -54,7 +54,9 @@ typedef struct run_outputs { /* paths, NULL: not wanted */
   bool quiet;                 /* there is no table */
   bool live;                  /* `output` is written while the program runs, too */
   uint32_t lines;             /* of the code that the table shows; 0: they are not asked for */
-  bool profile_range;         /* only what happens between cudaProfilerStart and cudaProfilerStop is counted */
+  bool stats;                 /* summaries as `nsys stats` has them follow the table */
+  bool profile_range;         /* only what happens between cudaProfilerStart and cudaProfilerStop is counted, */
+  const char *profile_nvtx;   /* or in NVTX ranges of this name; NULL: those are no profile ranges */
   int rank;                   /* of mpirun's ranks that each run farfault, this one's from 1; 0: it runs alone */
 } run_outputs;
 
@@ -65,9 +67,10 @@ typedef struct run_child {
   const char *folder; /* temporary folder for results and progress */
   const cli_setup *setup;
   const run_executed *executed;
-  bool history;            /* is to be kept */
-  bool lines;              /* what accesses memory is to be counted by line */
-  bool profile_range;      /* as in run_outputs */
+  bool history;       /* is to be kept */
+  bool lines;         /* what accesses memory is to be counted by line */
+  bool profile_range; /* as in run_outputs, */
+  const char *profile_nvtx;
   const run_outputs *live; /* their file is written again while the program runs (live.c); NULL: it is not */
   const char *record;      /* where each process writes its trace (run_record_pattern); NULL: none is wanted */
   /* what the child does instead of becoming the program; returns its exit status; NULL: exec */
@@ -162,6 +165,9 @@ enum { CLI_LINES_SHOWN = 10, CLI_LINES_MAX = 10000 };
 #define CLI_LINES_HELP \
   "show the N lines of the kernels' code that cause the most far-faults, by memory manager (default 10): of the source if nvcc had -lineinfo, and of the PTX"
 uint32_t cli_lines(const char *value, struct argp_state *state);
+
+/* --profile-range=NAME, of several commands: the name, or it is refused. */
+const char *cli_nvtx_range(const char *value, struct argp_state *state);
 
 /* Argp children: their inputs are a cli_setup, a run_executed, a run_outputs. */
 extern const struct argp cli_simulated_argp, run_executed_argp, run_reported_argp;

@@ -92,7 +92,9 @@ void run_outputs_of_rank(const run_outputs *outputs, run_outputs *own) {
                        .quiet = outputs->quiet,
                        .live = outputs->live,
                        .lines = outputs->lines,
+                       .stats = outputs->stats,
                        .profile_range = outputs->profile_range,
+                       .profile_nvtx = outputs->profile_nvtx,
                        .rank = rank + 1};
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/memory.h"
 #include "cli/running/run.h"
+#include "report/stats.h"
 #include "session/session.h"
 
 typedef FF_VEC(char *) file_names; /* owned */
@@ -144,6 +145,7 @@ void run_results_print(const run_job *job, const run_results *results, FILE *to)
     if (i) ff_text_add(&text, "\n");
     report_table_write(&results->runs[i],
                        &(report_style){.verbose = job->outputs->verbose, .lines = job->outputs->lines}, &text);
+    if (job->outputs->stats) report_stats_write(&results->runs[i], &text);
   }
   if (!job->setup->machine_chosen)
     ff_text_add(&text, "(" SESSION_DEFAULT_MACHINE " is the default machine; --machine chooses another)\n");

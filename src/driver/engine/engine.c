@@ -213,6 +213,30 @@ static void finish_before_exit(void) {
   if (tell) tell(engine_finish);
 }
 
+static void mark_profile(bool start) {
+  engine_append(&(trace_op){.kind = TRACE_OP_PROFILE, .stream = engine_origin(0), .profile.start = start});
+  ff_engine.profiled = start;
+}
+
+/* A range of NVTX that is a profile range has begun or ended, in whichever thread; these may overlap. */
+static void range_changed(void) {
+  if (!engine_started() || engine_enter()) return;
+  const bool inside = farfault_nvtx_watched() > 0;
+  if (inside != ff_engine.profiled) mark_profile(inside);
+  engine_leave();
+}
+
+static void watch_ranges(void) {
+  const char *name = ff_engine.options.profile_nvtx;
+  if (!name[0]) return;
+  ff_text note = {0};
+  ff_text_add(&note, "profile ranges are the NVTX ranges '%s'", name);
+  session_note(ff_engine.session, note.chars);
+  free(note.chars);
+  farfault_nvtx_watch(name, range_changed);
+  if (farfault_nvtx_watched()) mark_profile(true);
+}
+
 static ff_status make(ff_error *error) {
   static bool fork_watched;
   if (!fork_watched) pthread_atfork(NULL, NULL, after_fork);
@@ -243,6 +267,7 @@ static ff_status make(ff_error *error) {
   }
   engine_clock_attach();
   farfault_nvtx_tell_streams(engine_stream_named);
+  watch_ranges();
   finish_before_exit();
   return FF_OK;
 }
@@ -464,7 +489,7 @@ void engine_append_host(void) {
 cudaError_t engine_profile(bool start) {
   cudaError_t error = engine_enter();
   if (error) return error;
-  engine_append(&(trace_op){.kind = TRACE_OP_PROFILE, .stream = engine_origin(0), .profile.start = start});
+  if (!ff_engine.options.profile_nvtx[0]) mark_profile(start);
   engine_leave();
   return cudaSuccess;
 }

@@ -238,6 +238,7 @@ typedef struct engine_state {
   trace_program *trace;               /* NULL: no simulation */
   sim *primaries[ENGINE_DEVICES_MAX]; /* by device; NULL likewise */
   session_progress *progress;
+  bool profiled; /* the last TRACE_OP_PROFILE was a start */
   exec_memory *memory;
   check *check; /* of `farfault memcheck` or `racecheck`; NULL: nothing is checked */
 

@@ -24,6 +24,7 @@ struct nvtx_domain {
 typedef struct open_range {
   const nvtx_domain *domain;
   uint64_t number; /* 0: it was pushed */
+  bool watched;
   char name[NAME_BYTES];
 } open_range;
 
@@ -42,17 +43,30 @@ static ff_map domains, texts, paths; /* name -> nvtx_domain; text -> itself; pat
 static uint32_t path_count;
 static uint64_t numbers; /* of started ranges */
 
+static char *watched_name; /* of farfault_nvtx_watch, NULL: none */
+static void (*watcher)(void);
+static uint64_t watched_open; /* open_ranges that are watched */
+
+/* Gives the lock back, and tells the watcher if there are more or fewer watched ranges than before. */
+static void leave_and_tell(uint64_t before) {
+  void (*tell)(void) = watched_open == before ? NULL : watcher;
+  pthread_mutex_unlock(&lock);
+  if (tell) tell();
+}
+
 /* ---- threads ---- */
 
 static void thread_ends(void *context) {
   thread_ranges *mine = context;
   pthread_mutex_lock(&lock);
+  const uint64_t before = watched_open;
+  for (size_t i = 0; i < mine->open.count; i++) watched_open -= mine->open.items[i].watched;
   for (thread_ranges **at = &threads; *at; at = &(*at)->next)
     if (*at == mine) {
       *at = mine->next;
       break;
     }
-  pthread_mutex_unlock(&lock);
+  leave_and_tell(before);
   free(mine->open.items);
   free(mine);
 }
@@ -152,17 +166,33 @@ static int level_of(const thread_ranges *mine, const nvtx_domain *domain, size_t
   return level;
 }
 
+/* "conv" or "domain:conv", as in a path. */
+static void name_range(const open_range *range, char *name, size_t size) {
+  const char *domain = range->domain ? range->domain->name : "";
+  snprintf(name, size, "%s%s%s", domain, domain[0] ? ":" : "", range->name);
+}
+
+static bool is_watched(const open_range *range) {
+  char name[2 * NAME_BYTES];
+  if (!watched_name) return false;
+  name_range(range, name, sizeof name);
+  return !strcmp(name, watched_name);
+}
+
 static bool open_range_in(thread_ranges *mine, const nvtx_domain *domain, const char *name, uint64_t number) {
   if (!mine || mine->open.count == DEPTH_MAX) return false;
   open_range range = {.domain = domain, .number = number};
   copy_name(range.name, sizeof range.name, name);
   leave_out_numbers(range.name);
+  range.watched = is_watched(&range);
+  watched_open += range.watched;
   FF_PUSH(&mine->open, range);
   mine->path = NULL;
   return true;
 }
 
 static void close_range(thread_ranges *mine, size_t at) {
+  watched_open -= mine->open.items[at].watched;
   mine->open.count--;
   memmove(mine->open.items + at, mine->open.items + at + 1, (mine->open.count - at) * sizeof *mine->open.items);
   mine->path = NULL;
@@ -170,16 +200,18 @@ static void close_range(thread_ranges *mine, size_t at) {
 
 int farfault_nvtx_push(const nvtx_domain *domain, const char *name) {
   enter();
+  const uint64_t before = watched_open;
   thread_ranges *mine = ranges_of_thread(true);
   int level = mine ? level_of(mine, domain, mine->open.count) + (int)mine->deeper : -1;
   if (!open_range_in(mine, domain, name, 0) && mine) mine->deeper++;
-  leave();
+  leave_and_tell(before);
   return level;
 }
 
 int farfault_nvtx_pop(const nvtx_domain *domain) {
   int level = -1;
   enter();
+  const uint64_t before = watched_open;
   thread_ranges *mine = ranges_of_thread(false);
   if (mine && mine->deeper) {
     level = level_of(mine, domain, mine->open.count) + (int)--mine->deeper;
@@ -191,25 +223,44 @@ int farfault_nvtx_pop(const nvtx_domain *domain) {
       close_range(mine, at - 1);
     }
   }
-  leave();
+  leave_and_tell(before);
   return level;
 }
 
 uint64_t farfault_nvtx_start(const nvtx_domain *domain, const char *name) {
   enter();
-  uint64_t number = ++numbers;
+  const uint64_t before = watched_open, number = ++numbers;
   open_range_in(ranges_of_thread(true), domain, name, number);
-  leave();
+  leave_and_tell(before);
   return number;
 }
 
 void farfault_nvtx_end(uint64_t number) {
   if (!number) return;
   enter();
+  const uint64_t before = watched_open;
   for (thread_ranges *t = threads; t; t = t->next)
     for (size_t i = t->open.count; i-- > 0;)
       if (t->open.items[i].number == number) close_range(t, i);
+  leave_and_tell(before);
+}
+
+void farfault_nvtx_watch(const char *name, void (*function)(void)) {
+  enter();
+  free(watched_name); /* a process that was forked asks anew */
+  watched_name = ff_strdup(name);
+  watcher = function;
+  watched_open = 0;
+  for (thread_ranges *t = threads; t; t = t->next)
+    for (size_t i = 0; i < t->open.count; i++) watched_open += t->open.items[i].watched = is_watched(&t->open.items[i]);
   leave();
+}
+
+uint64_t farfault_nvtx_watched(void) {
+  enter();
+  const uint64_t open = watched_open;
+  leave();
+  return open;
 }
 
 /* ---- paths ---- */
@@ -228,10 +279,8 @@ static const char *make_path(const thread_ranges *mine) {
   size_t begin = sizeof room - 1;
   room[begin] = '\0';
   for (size_t i = mine->open.count; i-- > 0;) {
-    const open_range *range = &mine->open.items[i];
-    const char *domain = range->domain ? range->domain->name : "";
-    snprintf(one, sizeof one, "%s%s%s%s", domain, domain[0] ? ":" : "", range->name,
-             i + 1 < mine->open.count ? "/" : "");
+    name_range(&mine->open.items[i], one, sizeof one);
+    if (i + 1 < mine->open.count) strcat(one, "/");
     if (!put_in_front(room, &begin, one)) break;
   }
   const char *path = room + begin;

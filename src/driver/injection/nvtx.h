@@ -30,6 +30,13 @@ NVTX_SHOWN const char *farfault_nvtx_range(void);
  * without an engine there is no stream. */
 NVTX_SHOWN void farfault_nvtx_tell_streams(void (*function)(void *stream, const char *name));
 
+/* From now on, whenever a range begins or ends whose name is `name`, as paths have it ("conv", "domain:conv"; the text
+ * is copied): `function` is called, in the thread that opened or closed it and without a lock of ours. The last call
+ * counts. */
+NVTX_SHOWN void farfault_nvtx_watch(const char *name, void (*function)(void));
+/* How many such ranges are open in all threads; those of a thread that has ended are closed. */
+NVTX_SHOWN uint64_t farfault_nvtx_watched(void);
+
 /* ---- what nvtx_calls.c needs; names are UTF-8, NULL is an empty one ---- */
 
 typedef struct nvtx_domain nvtx_domain;                         /* NULL: the default domain */

@@ -72,6 +72,7 @@ static void places_outside_the_text_show_what_there_is(void **state) {
   assert_string_equal(shown(5, 1), "f.x:5:1: bad 7");
   assert_string_equal(shown(4, 6), "f.x:4:6: bad 7\n  last");
   assert_string_equal(shown(1, 0), "f.x:1: bad 7\n  first");
+  assert_string_equal(shown(3, 0), "f.x:3: bad 7"); /* an empty line, and no caret */
   ff_error error;
   ff_fail_in_text(&error, FF_PARSE, "f.x", NULL, 0, 3, 2, "bad");
   assert_string_equal(error.message, "f.x:3:2: bad");

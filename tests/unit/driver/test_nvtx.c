@@ -57,6 +57,56 @@ static void domains_have_levels_of_their_own(void **state) {
   assert_int_equal(farfault_nvtx_pop(library), -1);
 }
 
+static int told;
+static void tell(void) { told++; }
+
+/* farfault_nvtx_watched, and how often the watcher was told since the last call. */
+static void expect_watched(unsigned open, int times) {
+  assert_int_equal(farfault_nvtx_watched(), open);
+  assert_int_equal(told, times);
+  told = 0;
+}
+
+static void *leave_one_open(void *unused) {
+  nvtxRangePushA("watched");
+  return unused;
+}
+
+static void ranges_of_a_name_are_watched(void **state) {
+  (void)state;
+  pthread_t thread;
+  nvtxRangePushA("watched"); /* before it is asked for */
+  farfault_nvtx_watch("watched", tell);
+  expect_watched(1, 0);
+  nvtxRangePushA("other");
+  nvtxRangePushA("watched_too");
+  expect_watched(1, 0);
+  uint64_t started = nvtxRangeStartA("watched");
+  expect_watched(2, 1);
+  nvtxRangePop(); /* watched_too */
+  nvtxRangePop();
+  expect_watched(2, 0);
+  nvtxRangePop();
+  expect_watched(1, 1);
+  nvtxRangeEnd(started);
+  expect_watched(0, 1);
+  assert_int_equal(pthread_create(&thread, NULL, leave_one_open, NULL), 0);
+  assert_int_equal(pthread_join(thread, NULL), 0);
+  expect_watched(0, 2);               /* its range ended with it */
+  nvtxRangePushA("watched, seq = 5"); /* as paths have it: without PyTorch's number */
+  expect_watched(1, 1);
+  nvtxRangePop();
+  farfault_nvtx_watch("library:watched", tell);
+  told = 0;
+  nvtx_domain *library = nvtxDomainCreateA("library");
+  nvtxRangePushA("watched");
+  farfault_nvtx_push(library, "watched");
+  expect_watched(1, 1);
+  farfault_nvtx_pop(library);
+  nvtxRangePop();
+  expect_watched(0, 1);
+}
+
 static void *end_it(void *number) {
   assert_null(farfault_nvtx_range());
   nvtxRangePushA("of this thread");
@@ -146,6 +196,7 @@ int main(void) {
       cmocka_unit_test(long_names_are_cut),
       cmocka_unit_test(numbers_of_operators_are_left_out),
       cmocka_unit_test(deep_nesting_is_counted),
+      cmocka_unit_test(ranges_of_a_name_are_watched),
       cmocka_unit_test(there_is_an_end_of_paths),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -140,6 +140,28 @@ static void test_every_table_has_the_same(void **state) {
   rig_close(&r);
 }
 
+/* Pages that come in a range: for the first time, or again because they had to leave. */
+static void test_what_came_back_is_of_the_ranges(void **state) {
+  rig r;
+  rig_open(&r, "demand");
+  r.profile = true;
+  r.gpu_memory = 64 * 4096;
+  rig_start(&r);
+  rig_alloc(&r, RIG_BASE, 1 << 20, TRACE_MEMORY_DEVICE);
+  rig_launch(&r, (rig_kernel){.blocks = 32, .warps = 1, .warp = loads}); /* 128 pages, twice what there is room for */
+  mark(&r, true);
+  rig_launch(&r, (rig_kernel){.blocks = 48, .warps = 1, .warp = loads}); /* and 64 new ones */
+  mark(&r, false);
+  rig_launch(&r, (rig_kernel){.blocks = 64, .warps = 1, .warp = loads});
+  mark(&r, true);
+  mark(&r, false);
+  const sim_result *result = rig_finish(&r);
+  assert_int_equal(result->came_first, 64 * 4096);
+  assert_int_equal(result->came_back, (result->counters.pages_moved_in - 64) * 4096);
+  assert_true(result->came_back >= 64 * 4096); /* more than 64 of the 128 cannot have stayed */
+  rig_close(&r);
+}
+
 /* The most that was there in a range, from what there is when it begins. */
 static void test_peaks_are_of_the_ranges(void **state) {
   rig r;
@@ -163,6 +185,7 @@ int main(void) {
       cmocka_unit_test(test_without_a_stop_it_ends_with_the_program),
       cmocka_unit_test(test_without_a_start_there_is_nothing),
       cmocka_unit_test(test_every_table_has_the_same),
+      cmocka_unit_test(test_what_came_back_is_of_the_ranges),
       cmocka_unit_test(test_peaks_are_of_the_ranges),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
