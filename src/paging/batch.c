@@ -9,9 +9,10 @@
  *                     '--> over before a batch took it: another's batch has brought its unit (pager_buffer_drop)
  *
  * On the GPU each replay repeats each access that waits. Here those whose page is still absent stay asleep, and their
- * far-faults stay in the buffer: repeating them would only put them back there, at a cost that grows with the lanes
- * that wait. A warp is woken when any of its pages has come, and goes on with what is there: a page that it must wait
- * for longer may be evicted before the last of its others has come.
+ * far-faults stay in the buffer, before all that comes later: repeating them costs the more the more lanes wait. On the
+ * GPU what a warp raises that goes on comes between them; docs/timing.md has what the difference is. A warp is woken
+ * when any of its pages has come, and goes on with what is there: a page that it must wait for longer may be evicted
+ * before the last of its others has come.
  *
  *     live entries of the buffer = tracked NACKs with a place in it, each entry its NACK's */
 #include <stdlib.h>

@@ -384,6 +384,32 @@ static void test_replay_asks_only_for_what_has_come(void **state) {
   rig_close(&r);
 }
 
+/* What a batch left in the buffer is taken before what a warp raises that goes on: of three kernels the one that needs
+ * two blocks is over last. */
+static void test_replay_keeps_the_order(void **state) {
+  static const pages each[] = {{0, 2, 512, false}, {1024, 1, 1, false}, {1536, 1, 1, false}};
+  static const char *const names[] = {"two blocks", "first of one", "last of one"};
+  rig r = begin("uvm", 0);
+  r.prefetch = "none";
+  r.spec.fault_batch = 1;
+  rig_start(&r);
+  rig_alloc(&r, RIG_BASE, 8 << 20, TRACE_MEMORY_DEVICE);
+  for (uint32_t b = 1; b <= 3; b++) rig_op(&r, (trace_op){.kind = TRACE_OP_STREAM_CREATE, .stream = b});
+  for (uint32_t b = 0; b < 3; b++)
+    rig_launch(
+        &r, (rig_kernel){
+                .blocks = 1, .warps = 1, .stream = b + 1, .warp = touch_pages, .context = &each[b], .name = names[b]});
+  const sim_result *result = rig_finish(&r);
+  assert_int_equal(result->counters.fault_batches, 4);
+  assert_int_equal(result->kernel_count, 3);
+  ps over[3];
+  for (int k = 0; k < 3; k++)
+    for (int b = 0; b < 3; b++)
+      if (!strcmp(result->kernels[k].name, names[b])) over[b] = result->kernels[k].counters.time_ps;
+  assert_true(over[1] < over[2] && over[2] < over[0]);
+  rig_close(&r);
+}
+
 /* One access of 32 blocks, of which memory holds two: it takes each page when it has come, so each comes once. */
 static void many_blocks(trace_writer *w, uint64_t b, uint32_t i, const void *context) {
   uint64_t *at = trace_put_access(w, TRACE_LOAD, 2, 0, 0, ~0u, 32);
@@ -786,6 +812,7 @@ int main(void) {
                                      cmocka_unit_test(test_density_through_the_pager),
                                      cmocka_unit_test(test_batch_time),
                                      cmocka_unit_test(test_replay_asks_only_for_what_has_come),
+                                     cmocka_unit_test(test_replay_keeps_the_order),
                                      cmocka_unit_test(test_replay_takes_each_page_that_has_come),
                                      cmocka_unit_test(test_whole_blocks),
                                      cmocka_unit_test(test_hull_rule),
