@@ -50,9 +50,17 @@ struct ff_map_slot {
 };
 
 static size_t hash_string(const char *key) {
-  uint64_t hash = 1469598103934665603u;
-  for (; *key; key++) hash = (hash ^ (unsigned char)*key) * 1099511628211u;
-  return (size_t)(hash ^ hash >> 32);
+  uint64_t hash = 1469598103934665603u, word;
+  size_t length = strlen(key);
+  for (; length; key += sizeof word, length -= sizeof word) {
+    size_t bytes = length < sizeof word ? length : sizeof word;
+    word = 0;
+    memcpy(&word, key, bytes);
+    hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+    hash ^= hash >> 32;
+    if (bytes < sizeof word) break;
+  }
+  return (size_t)hash;
 }
 
 static struct ff_map_slot *find_slot(struct ff_map_slot *slots, size_t capacity, const char *key) {

@@ -67,7 +67,6 @@ static bool parse_attribute(ptx_parser *parser, ptx_declaration *declaration) {
 static bool parse_declaration_word(ptx_parser *parser, ptx_declaration *declaration) {
   ptx_word word = ptx_word_find(parser->token.chars, parser->token.length);
   char buffer[80];
-  const char *text = ptx_token_text(&parser->token, buffer);
   uint32_t ignored;
   if (word.type != PTX_TYPE_NONE) {
     declaration->type = word.type;
@@ -90,7 +89,9 @@ static bool parse_declaration_word(ptx_parser *parser, ptx_declaration *declarat
   case PTX_DIR_SHARED:
     if (declaration->pointer) break;
     /* fall through */
-  default: ptx_error_here(parser, "%s does not belong in a declaration", text); return false;
+  default:
+    ptx_error_here(parser, "%s does not belong in a declaration", ptx_token_text(&parser->token, buffer));
+    return false;
   }
   ptx_next(parser);
   return true;
