@@ -58,7 +58,9 @@ bool core_overrun(const core_warp *w, const exec_instr *i, uint32_t lane, uint64
   if (!told || !exec_memory_in_arena(w->launch->memory, address) || address % EXEC_PAGE_BYTES + bytes > EXEC_PAGE_BYTES)
     return false;
   const exec_span *span = exec_memory_span(w->launch->memory, address - address % EXEC_PAGE_BYTES);
-  if (!span || span->info.range != EXEC_ALLOCATED || span->info.exempt) return false;
+  if (!span || span->info.range != EXEC_ALLOCATED) return false;
+  /* of what is not the program's own only .const variables: they are in a bank of 64 KiB, which may be read */
+  if (span->info.exempt && !span->info.read_only) return false;
   if ((writes ? span->writable : span->readable) != span->info.bytes) return false; /* freed, closed, read only */
   tell(w, i, lane, &span->info, address, bytes);
   return true;
