@@ -59,8 +59,7 @@ bool core_overrun(const core_warp *w, const exec_instr *i, uint32_t lane, uint64
     return false;
   const exec_span *span = exec_memory_span(w->launch->memory, address - address % EXEC_PAGE_BYTES);
   if (!span || span->info.range != EXEC_ALLOCATED) return false;
-  /* of what is not the program's own only .const variables: they are in a bank of 64 KiB, which may be read */
-  if (span->info.exempt && !span->info.read_only) return false;
+  if (span->info.exempt && writes) return false; /* a module's variables lie side by side on a GPU */
   if ((writes ? span->writable : span->readable) != span->info.bytes) return false; /* freed, closed, read only */
   tell(w, i, lane, &span->info, address, bytes);
   return true;
