@@ -58,7 +58,8 @@ bool core_overrun(const core_warp *w, const exec_instr *i, uint32_t lane, uint64
   if (!told || !exec_memory_in_arena(w->launch->memory, address) || address % EXEC_PAGE_BYTES + bytes > EXEC_PAGE_BYTES)
     return false;
   const exec_span *span = exec_memory_span(w->launch->memory, address - address % EXEC_PAGE_BYTES);
-  if (!span || span->info.range != EXEC_ALLOCATED || span->info.exempt) return false;
+  if (!span || span->info.range != EXEC_ALLOCATED) return false;
+  if (span->info.exempt && writes) return false; /* a module's variables lie side by side on a GPU */
   if ((writes ? span->writable : span->readable) != span->info.bytes) return false; /* freed, closed, read only */
   tell(w, i, lane, &span->info, address, bytes);
   return true;
