@@ -36,6 +36,12 @@ typedef int ff_virtual_declare_function(const ff_virtual_use *uses, uint32_t cou
 /** See ff_virtual_declare_function. */
 int farfaultDeclareUses(const ff_virtual_use *uses, uint32_t count);
 
+/** Not 0: what the calling thread copies from now on between the host and the GPU is bytes of files: reports count them
+ *  apart, and each copy takes the time of the machine's drive, too, if it has one. 0: no longer. */
+typedef int ff_virtual_files_function(int files);
+/** See ff_virtual_files_function. */
+int farfaultFiles(int files);
+
 /** The host's virtual time in picoseconds, as the first simulation has it (without one: a local estimate). The call
  *  itself takes none. */
 typedef int ff_virtual_time_function(uint64_t *picoseconds);

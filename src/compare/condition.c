@@ -92,7 +92,7 @@ static double value_of(evaluation *e, const condition_node *n) {
     return fail_name(e, n, what);
   }
   double ratio = report_ratio(run, result), value = metric_value(n->metric, &result->counters, ratio > 0 ? ratio : NAN);
-  if (metric_of_tiers(n->metric)) value = metric_below_host(n->metric, &result->tiers);
+  if (metric_of_tiers(n->metric)) value = metric_of_all_tiers(n->metric, &result->tiers);
   if (isnan(value)) {
     snprintf(what, sizeof what, "%s.%s has no value in %s", n->manager, metric_names[n->metric],
              n->baseline ? "the baseline" : "this run");

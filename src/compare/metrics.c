@@ -107,10 +107,16 @@ double metric_tier_value(metric_id id, const sim_tier *tier) {
   }
 }
 
-double metric_below_host(metric_id id, const sim_tiers *tiers) {
-  double sum = tiers->count > 1 ? 0 : NAN;
-  for (uint32_t i = 1; i < tiers->count; i++) sum += metric_tier_value(id, &tiers->of[i]);
-  return sum;
+double metric_of_all_tiers(metric_id id, const sim_tiers *tiers) {
+  double sum = 0;
+  bool any = false;
+  for (uint32_t i = 0; i < tiers->count; i++) {
+    const sim_tier *t = &tiers->of[i];
+    if (!strcmp(t->name, "host") || !strcmp(t->name, SIM_FILES)) continue;
+    sum += metric_tier_value(id, t);
+    any = true;
+  }
+  return any ? sum : NAN;
 }
 
 const char *metric_unit(metric_id id) {

@@ -34,8 +34,8 @@ bool metric_is_shown(metric_id id);     /* compared by default */
 double metric_value(metric_id id, const sim_counters *counters, double ratio);
 bool metric_of_tiers(metric_id id); /* the two below have it, and metric_value has not */
 double metric_tier_value(metric_id id, const sim_tier *tier);
-/* The sum over all tiers but the first, the host's memory. NAN: there are none. */
-double metric_below_host(metric_id id, const sim_tiers *tiers);
+/* The sum over all tiers but the host's memory and files. NAN: there are none. */
+double metric_of_all_tiers(metric_id id, const sim_tiers *tiers);
 /* "ps", "B" or "". */
 const char *metric_unit(metric_id id);
 /* "1.23 ms", "7.63 MiB", "690", "12.1 %", "1.89x", "-" for NAN. Returns buffer. */

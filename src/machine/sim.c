@@ -142,8 +142,10 @@ static ff_status open_policies(sim *s, const sim_options *options, ff_error *err
 
 /* Only what pages has pages in tiers. */
 static ff_status take_tiers(sim *s, const sim_options *options, ff_error *error) {
-  if (!is_paged(s)) return FF_OK;
-  ff_status status = tier_store_begin(&s->tiers, s->spec, options->host_memory, options->host_memory_share, error);
+  ff_status status = FF_OK;
+  if (is_paged(s))
+    status = tier_store_begin(&s->tiers, s->spec, options->host_memory, options->host_memory_share, error);
+  tier_store_files(&s->tiers, s->spec);
   if (status || !s->tiers.places) return status;
   if (options->device || (options->peers && peers_owners(options->peers)))
     return ff_fail(error, FF_UNSUPPORTED,

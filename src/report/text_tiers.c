@@ -7,7 +7,8 @@
 static void tier_row(const sim_result *result, const sim_tier *tier, bool first, table *t) {
   table_cell(t, "%s", first ? result->memory : "");
   table_cell(t, "%s", tier->name);
-  table_bytes(t, tier->capacity);
+  if (tier->capacity) table_bytes(t, tier->capacity);
+  else table_cell(t, "-");
   table_bytes(t, tier->peak_bytes);
   table_bytes(t, tier->read_bytes);
   table_bytes(t, tier->written_bytes);

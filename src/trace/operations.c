@@ -69,7 +69,7 @@ static void put_text(pack_bytes *to, const char *text, size_t length) {
 
 /* Pageable memory has the address 0 already; managed memory has one on the host's side, too. */
 static void put_copy(pack_bytes *to, const trace_op *op) {
-  pack_byte(to, (uint8_t)(op->copy.direction | op->copy.pinned << 2));
+  pack_byte(to, (uint8_t)(op->copy.direction | op->copy.pinned << 2 | op->copy.file << 3));
   pack_number(to, op->copy.to);
   pack_number(to, op->copy.from);
   pack_number(to, op->copy.width);
@@ -248,9 +248,10 @@ static void check_rows(taker *t, uint64_t address, uint64_t width, uint64_t heig
 #define PITCH_MAX (UINT64_C(1) << 32) /* times OPERATION_ROWS_MAX it is an address */
 
 static void take_copy(taker *t, trace_op *op) {
-  uint8_t flags = take_flags(t, 7);
+  uint8_t flags = take_flags(t, 15);
   op->copy.direction = (trace_direction)(flags & 3);
-  op->copy.pinned = flags >> 2;
+  op->copy.pinned = flags >> 2 & 1;
+  op->copy.file = flags >> 3;
   op->copy.to = take_address(t);
   op->copy.from = take_address(t);
   op->copy.width = take(t, OPERATION_ADDRESS_MAX);

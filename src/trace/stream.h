@@ -239,6 +239,7 @@ typedef struct trace_op {
       uint64_t to, from, width, height, to_pitch, from_pitch;
       trace_direction direction;
       bool pinned;
+      bool file; /* the host's side is a file's bytes (cuFile) */
     } copy;
     struct {
       uint64_t to, width, height, pitch;

@@ -17,6 +17,11 @@ LIBCUDA int farfaultPhysical(uint64_t address, uint64_t *physical) {
   return libcuda_result(engine_physical(address, physical));
 }
 
+LIBCUDA int farfaultFiles(int files) {
+  engine_copies_of_files(files != 0);
+  return CUDA_SUCCESS;
+}
+
 LIBCUDA int farfaultHostTime(uint64_t *picoseconds) {
   LIBCUDA_TRY(libcuda_ready());
   if (!picoseconds) return CUDA_ERROR_INVALID_VALUE;

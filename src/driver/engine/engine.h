@@ -243,10 +243,13 @@ typedef struct engine_copy { /* `depth` slices of `height` rows of `width` bytes
   engine_side to_side, from_side; /* ANY: by address */
   cudaStream_t stream;            /* already resolved: see engine_stream_handle */
   bool async;
+  bool file; /* set by engine_copy_run: engine_copies_of_files */
 } engine_copy;
 /* cudaErrorInvalidValue: NULL, a range that leaves its allocation, a freed one, a side that is not what was said, or
  * rows that overlap (pitch < width: cudaErrorInvalidPitchValue). */
 ENGINE_API cudaError_t engine_copy_run(const engine_copy *copy);
+/* Whether what the calling thread copies from now on between host and device is bytes of files. */
+ENGINE_API void engine_copies_of_files(bool files);
 /* Sets `width` x `height` x `depth` elements of `element` bytes (1, 2, 4) to `value`; width counts elements. */
 typedef struct engine_set {
   uint64_t to, width, height, depth, pitch, slice;

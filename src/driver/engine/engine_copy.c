@@ -108,6 +108,7 @@ static void copy_slices(const engine_copy *copy, engine_stream *stream, trace_di
     op.copy.from_pitch = copy->height > 1 ? copy->from_pitch : copy->width;
     op.copy.direction = direction;
     op.copy.pinned = !pageable;
+    op.copy.file = copy->file && (direction == TRACE_H2D || direction == TRACE_D2H);
     engine_append(&op);
     engine_time_spend(stream, duration(copy, direction), false, op.blocking);
     move_rows(copy, slice);
@@ -154,10 +155,16 @@ static cudaError_t copy_locked(const engine_copy *copy) {
   return error || taken ? error : engine_copy_on(*copy, stream, false);
 }
 
+static _Thread_local bool of_files;
+
+void engine_copies_of_files(bool files) { of_files = files; }
+
 cudaError_t engine_copy_run(const engine_copy *copy) {
   cudaError_t error = engine_enter_during_kernel();
   if (error) return error;
-  error = copy_locked(copy);
+  engine_copy own = *copy;
+  own.file = of_files;
+  error = copy_locked(&own);
   engine_leave();
   return error;
 }

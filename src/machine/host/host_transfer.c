@@ -303,6 +303,16 @@ static ps copy_begin(transfers *x, const trace_op *op, ps time) {
   return op->copy.direction == TRACE_H2H ? host_copy(x, op->copy.width * op->copy.height, time) : time;
 }
 
+/* Bytes of a file: the drive's time, too, but where everything is on the GPU from the start. */
+static ps file_copy(transfers *x, const trace_op *op, ps time) {
+  uint64_t bytes = op->copy.width * op->copy.height;
+  bool in = op->copy.direction == TRACE_H2D;
+  if (x->manager->placement == MANAGER_EVERYWHERE) return copy_begin(x, op, time);
+  if (!in) return tier_file_write(x->tiers, bytes, time, copy_begin(x, op, time));
+  ps read, end = copy_begin(x, op, tier_file_read(x->tiers, bytes, time, &read));
+  return end > read ? end : read;
+}
+
 static ps set_begin(transfers *x, const trace_op *op, ps time) {
   x->observer->counters.copies++;
   if (is_far(x, op->set.to)) return time; /* the other device does it */
@@ -357,7 +367,7 @@ ps transfer_begin(transfers *x, const trace_op *op, ps time, bool *again) {
     *again = true;
     return busy;
   }
-  if (op->kind == TRACE_OP_COPY) return copy_begin(x, op, time);
+  if (op->kind == TRACE_OP_COPY) return (op->copy.file ? file_copy : copy_begin)(x, op, time);
   if (op->kind == TRACE_OP_SET) return set_begin(x, op, time);
   return prefetch_begin(x, op, time);
 }

@@ -16,16 +16,20 @@
 
 static uint64_t whole_units(uint64_t bytes, uint64_t unit) { return (bytes + unit - 1) / unit * unit; }
 
+static tier_drive drive_of(const machine_tier *tier) {
+  return (tier_drive){.read_per_byte = 1000 / tier->read_gbs,
+                      .write_per_byte = 1000 / tier->write_gbs,
+                      .latency = (ps)llround(tier->latency_us * 1e6),
+                      .unit = tier->unit_bytes,
+                      .mapped = tier->mapped};
+}
+
 /* The next tier, behind those that are there. */
 static void add_tier(tier_store *s, const machine_tier *tier, uint64_t *capacities) {
   uint32_t i = s->counted.count++;
   capacities[i] = tier->bytes;
   snprintf(s->counted.of[i].name, sizeof s->counted.of[i].name, "%s", tier->name);
-  s->drives[i] = (tier_drive){.read_per_byte = 1000 / tier->read_gbs,
-                              .write_per_byte = 1000 / tier->write_gbs,
-                              .latency = (ps)llround(tier->latency_us * 1e6),
-                              .unit = tier->unit_bytes,
-                              .mapped = tier->mapped};
+  s->drives[i] = drive_of(tier);
 }
 
 ff_status tier_store_begin(tier_store *s, const machine_spec *spec, uint64_t host_memory, double share,
@@ -48,6 +52,15 @@ ff_status tier_store_begin(tier_store *s, const machine_spec *spec, uint64_t hos
   for (uint32_t i = 0; i < below->count; i++) add_tier(s, &below->tiers[i], capacities);
   s->places = tiers_create(capacities, s->counted.count, s->host);
   return FF_OK;
+}
+
+void tier_store_files(tier_store *s, const machine_spec *spec) {
+  const machine_tier_table *below = &spec->below_host;
+  uint64_t i = below->count;
+  while (i && below->tiers[i - 1].mapped) i--;
+  if (!i) return;
+  s->files = &s->drives[s->host + i];
+  if (!s->places) *s->files = drive_of(&below->tiers[i - 1]);
 }
 
 void tier_store_free(tier_store *s) { tiers_free(s->places); }
@@ -73,12 +86,15 @@ static void latest(ps *time, uint32_t *tier, ps other, uint32_t number) {
 }
 
 /* Returns when it has all been read or written. */
-static ps drive_take(tier_store *s, uint32_t number, bool write, uint64_t bytes, ps ask, ps at) {
-  tier_drive *d = &s->drives[number];
+static ps take(tier_drive *d, sim_tier *counted, bool write, uint64_t bytes, ps ask, ps at) {
   uint64_t whole = whole_units(bytes, d->unit);
   ps service = (ps)llround((write ? d->write_per_byte : d->read_per_byte) * (double)whole);
-  *(write ? &s->counted.of[number].written_bytes : &s->counted.of[number].read_bytes) += whole;
+  *(write ? &counted->written_bytes : &counted->read_bytes) += whole;
   return server_take(write ? &d->write : &d->read, ask, at, service) + service + d->latency;
+}
+
+static ps drive_take(tier_store *s, uint32_t number, bool write, uint64_t bytes, ps ask, ps at) {
+  return take(&s->drives[number], &s->counted.of[number], write, bytes, ask, at);
 }
 
 static void read_for_gpu(tier_store *s, uint32_t number, uint64_t bytes, ps from) {
@@ -116,9 +132,8 @@ static void settle(tier_store *s, ps from) {
   tiers_settled(s->places);
 }
 
-static ps held_up(tier_store *s, uint32_t number, ps time, ps until) {
+static ps held_up(sim_tier *counted, ps time, ps until) {
   if (until <= time) return time;
-  sim_tier *counted = &s->counted.of[number];
   counted->waits++;
   counted->wait_ps += until - time;
   return until;
@@ -132,7 +147,7 @@ ps tier_to_gpu(tier_store *s, uint64_t bytes, ps from, ps begin) {
   ps ahead = link_transfer(s->link, near), whole = link_transfer(s->link, bytes) - link_transfer(s->link, s->gpu_piece);
   ps first = s->gpu_first > ahead ? s->gpu_first - ahead : 0, last = s->gpu_last > whole ? s->gpu_last - whole : 0;
   s->gpu_bytes = s->gpu_piece = s->gpu_first = s->gpu_last = 0;
-  return held_up(s, s->gpu_tier, begin, first > last ? first : last);
+  return held_up(&s->counted.of[s->gpu_tier], begin, first > last ? first : last);
 }
 
 ps tier_to_host(tier_store *s, ps from, ps end) {
@@ -140,7 +155,7 @@ ps tier_to_host(tier_store *s, ps from, ps end) {
   settle(s, from);
   ps ready = s->host_ready;
   s->host_ready = 0;
-  return held_up(s, s->host_tier, end, ready);
+  return held_up(&s->counted.of[s->host_tier], end, ready);
 }
 
 ps tier_reach(tier_store *s, pager *pager, const pager_unit *unit, bool write, uint64_t address, uint64_t bytes, ps ask,
@@ -155,10 +170,33 @@ ps tier_reach(tier_store *s, pager *pager, const pager_unit *unit, bool write, u
   return place && place->ready > at ? place->ready : at;
 }
 
+ps tier_file_read(tier_store *s, uint64_t bytes, ps from, ps *read) {
+  tier_drive *d = s->files;
+  *read = from;
+  if (!d) s->of_files.read_bytes += bytes;
+  if (!d || !bytes) return from;
+  uint64_t whole = whole_units(bytes, d->unit), piece = bytes < d->unit ? bytes : d->unit;
+  ps rest = (ps)llround(d->read_per_byte * (double)(whole - d->unit)),
+     link = link_transfer(s->link, bytes) - link_transfer(s->link, piece);
+  *read = take(d, &s->of_files, false, bytes, from, from);
+  ps first = *read - rest, last = *read > link ? *read - link : 0;
+  return held_up(&s->of_files, from, first > last ? first : last);
+}
+
+ps tier_file_write(tier_store *s, uint64_t bytes, ps from, ps end) {
+  if (!s->files) s->of_files.written_bytes += bytes;
+  if (!s->files || !bytes) return end;
+  return held_up(&s->of_files, end, take(s->files, &s->of_files, true, bytes, from, from));
+}
+
 void tier_store_result(const tier_store *s, sim_tiers *out) {
   *out = s->counted;
   for (uint32_t i = 0; s->places && i < out->count; i++) {
     out->of[i].capacity = tiers_of(s->places, i)->capacity;
     out->of[i].peak_bytes = tiers_of(s->places, i)->peak;
   }
+  if (!s->of_files.read_bytes && !s->of_files.written_bytes) return;
+  out->of[out->count] = s->of_files;
+  snprintf(out->of[out->count].name, sizeof out->of[0].name, SIM_FILES);
+  out->count++;
 }

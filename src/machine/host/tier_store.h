@@ -24,6 +24,8 @@ typedef struct tier_store {
   /* its own state */
   tier_drive drives[TIERS_MAX]; /* [host] is not used: it is as fast as the link */
   sim_tiers counted;
+  tier_drive *files; /* the drive that files are on: one of `drives`; NULL: the machine has none */
+  sim_tier of_files; /* what was copied from and to files */
   /* of what has been read for the GPU and no transfer has taken yet: its bytes, when the first piece was there and when
    * the last, which is so large, and the tier that was last */
   uint64_t gpu_bytes, gpu_piece;
@@ -38,6 +40,8 @@ typedef struct tier_store {
  * tier but the host's memory. */
 ff_status tier_store_begin(tier_store *s, const machine_spec *spec, uint64_t host_memory, double share,
                            ff_error *error);
+/* Where files are: on the machine's last paged tier below the host's memory. After tier_store_begin. */
+void tier_store_files(tier_store *s, const machine_spec *spec);
 void tier_store_free(tier_store *s);
 /* So much is allocated: the host's memory grows if it is a share of that. */
 void tier_store_grow(tier_store *s, uint64_t allocated);
@@ -53,6 +57,12 @@ ps tier_to_host(tier_store *s, ps from, ps end);
  * tier that is not mapped comes up first. */
 ps tier_reach(tier_store *s, pager *pager, const pager_unit *unit, bool write, uint64_t address, uint64_t bytes, ps ask,
               ps at);
+/* `bytes` of a file are to be copied to the GPU, which is asked for at `from`. Returns when that can begin so that the
+ * link never waits for the drive; *read: when the drive has read the last byte. */
+ps tier_file_read(tier_store *s, uint64_t bytes, ps from, ps *read);
+/* A copy from the GPU to a file, from `from` to `end`: returns when the drive, which takes it from the moment on at
+ * which the copy begins, has written it, too. */
+ps tier_file_write(tier_store *s, uint64_t bytes, ps from, ps end);
 void tier_store_result(const tier_store *s, sim_tiers *out);
 
 #endif

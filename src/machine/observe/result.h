@@ -17,7 +17,7 @@ typedef struct sim_counters {
 #undef X
 } sim_counters;
 
-enum { SIM_TIERS = 5 };
+enum { SIM_TIERS = 6 }; /* five, and files */
 typedef struct sim_tier {
   char name[16];
   uint64_t capacity; /* bytes */
@@ -25,7 +25,8 @@ typedef struct sim_tier {
 #include "machine/observe/tiers.def"
 #undef X
 } sim_tier;
-typedef struct sim_tiers { /* below GPU memory, the host's first */
+#define SIM_FILES "files"  /* the name of what counts files (cuFile): the last one, where there were some */
+typedef struct sim_tiers { /* below GPU memory, the nearest first */
   uint32_t count;          /* 0: the host's memory holds everything */
   sim_tier of[SIM_TIERS];
 } sim_tiers;

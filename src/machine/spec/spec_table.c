@@ -219,6 +219,7 @@ static ff_status tier_name(const machine_tier_table *table, const char *text, ch
   if (!text[0] || strlen(text) >= sizeof table->tiers[0].name ||
       strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-") != strlen(text))
     return ff_fail(error, FF_INVALID, "'%s' is not the name of a tier: up to 15 of a to z, 0 to 9 and -", text);
+  if (!strcmp(text, "files")) return ff_fail(error, FF_INVALID, "'files' is what counts files: another name");
   bool twice = !strcmp(text, "host");
   for (uint64_t i = 0; i < table->count; i++) twice = twice || !strcmp(table->tiers[i].name, text);
   if (twice) return ff_fail(error, FF_INVALID, "there are two tiers '%s'", text);

@@ -189,9 +189,9 @@ static void test_tiers(void **state) {
   assert_int_equal(c.compared, 1); /* the run's */
   comparison_free(&c);
   sim_tiers *tiers = &after.results[0].tiers;
-  assert_true(metric_below_host(METRIC_tier_read_bytes, tiers) == 401);
+  assert_true(metric_of_all_tiers(METRIC_tier_read_bytes, tiers) == 401);
   tiers->count = 0;
-  assert_true(isnan(metric_below_host(METRIC_tier_read_bytes, tiers)));
+  assert_true(isnan(metric_of_all_tiers(METRIC_tier_read_bytes, tiers)));
   report_free(&before);
   report_free(&after);
 }

@@ -24,7 +24,11 @@ static int prepare(void **state) {
   }
   results[1].counters.faults = 690;
   results[1].counters.h2d_bytes = 3 << 20;
-  results[1].tiers = (sim_tiers){.count = 3, .of = {{.read_bytes = 5}, {.read_bytes = 30}, {.read_bytes = 400}}};
+  results[1].tiers = (sim_tiers){.count = 4,
+                                 .of = {{.name = "far", .read_bytes = 30},
+                                        {.name = "host", .read_bytes = 5},
+                                        {.name = "nvme", .read_bytes = 400},
+                                        {.name = SIM_FILES, .read_bytes = 7}}};
   strcpy(results[2].error, "zero-copy: no memory");
   strcpy(old[0].memory, "copy");
   old[0].complete = true;
@@ -78,7 +82,7 @@ static void test_true_and_false(void **state) {
       {"1 > 2 and zero-copy.time > 1s", false},
       {"uvm.h2d_bytes / uvm.time > 1 TiB / 1 s", true}, /* 3 MiB in 2 us */
       {"uvm.h2d_bytes / uvm.time > 2 TiB / 1 s", false},
-      {"uvm.tier_read_bytes == 430 B", true}, /* below the host's memory */
+      {"uvm.tier_read_bytes == 430 B", true}, /* but the host's memory, and files */
       {"uvm.time * uvm.time / uvm.time == 2us\n", true},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)

@@ -409,6 +409,7 @@ static void broken_tiers_are_refused(void **state) {
       {"nvme", "'below_host' is a list"},
       {"[]", "'below_host' is a list"},
       {"[[NVMe, 1T, 6.8, 4, 80, 128K, paged]]", "'NVMe' is not the name of a tier"},
+      {"[[files, 1T, 6.8, 4, 80, 128K, paged]]", "'files' is what counts files"},
       {"[[host, 1T, 6.8, 4, 80, 128K, paged]]", "there are two tiers 'host'"},
       {"[" NVME ", " NVME "]", "there are two tiers 'nvme'"},
       {"[[nvme, much, 6.8, 4, 80, 128K, paged]]", "'much' is not a size"},

@@ -327,6 +327,65 @@ static void test_far_faults_read_far_memory(void **state) {
   assert_int_equal(kernel_ps[1] - kernel_ps[0], (PAGES / 2 + FAULTS) * (FAR_LATENCY + FAR_WRITE_PS - LINK_PS));
 }
 
+/* ---- files ---- */
+
+/* Four MiB between the GPU and a file, or pinned memory. */
+static ps copied(const char *manager, bool drive, bool file, trace_direction direction, sim_tiers *tiers) {
+  rig r = begin(manager, false);
+  r.spec.host_memory_bytes = drive ? BYTES : 0;
+  if (!drive) r.spec.below_host = (machine_tier_table){0};
+  rig_start(&r);
+  rig_alloc(&r, RIG_BASE, BYTES, TRACE_MEMORY_DEVICE);
+  trace_op op = {.kind = TRACE_OP_COPY,
+                 .blocking = true,
+                 .copy = {.to = direction == TRACE_H2D ? RIG_BASE : 0x1000,
+                          .from = direction == TRACE_H2D ? 0x1000 : RIG_BASE,
+                          .width = BYTES,
+                          .height = 1,
+                          .to_pitch = BYTES,
+                          .from_pitch = BYTES,
+                          .direction = direction,
+                          .pinned = true,
+                          .file = file}};
+  rig_op(&r, op);
+  const sim_result *result = rig_finish(&r);
+  ps time = result->counters.time_ps;
+  assert_string_equal(result->error, "");
+  *tiers = result->tiers;
+  rig_close(&r);
+  return time;
+}
+
+/* A file that is read: the link carries its last unit when the drive has read that. One that is written: the drive is
+ * the slower one. */
+static void test_files_take_the_drives_time(void **state) {
+  static const struct {
+    const char *manager;
+    bool drive;
+    ps in, out;
+  } cases[] = {
+      {"copy", true, LATENCY + PAGES * READ_PS + LINK_PS - PAGES * LINK_PS, LATENCY + PAGES * (WRITE_PS - LINK_PS)},
+      {"copy", false, 0, 0},
+      {"replay", true, LATENCY + PAGES * READ_PS, LATENCY + PAGES * WRITE_PS},
+      {"ideal", true, 0, 0}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    for (int out = 0; out < 2; out++) {
+      sim_tiers with, without;
+      trace_direction direction = out ? TRACE_D2H : TRACE_H2D;
+      ps file = copied(cases[i].manager, cases[i].drive, true, direction, &with),
+         pinned = copied(cases[i].manager, cases[i].drive, false, direction, &without);
+      assert_int_equal(file - pinned, out ? cases[i].out : cases[i].in);
+      if (!strcmp(cases[i].manager, "ideal")) continue;
+      const sim_tier *files = &with.of[with.count - 1];
+      assert_int_equal(with.count, without.count + 1);
+      assert_string_equal(files->name, SIM_FILES);
+      assert_int_equal(files->read_bytes, out ? 0 : BYTES);
+      assert_int_equal(files->written_bytes, out ? BYTES : 0);
+      assert_int_equal(files->waits, cases[i].drive);
+      assert_int_equal(files->capacity, 0);
+    }
+}
+
 /* ---- places, by a list for each tier ---- */
 
 enum { UNITS = 40, TIERS = 3 };
@@ -442,6 +501,7 @@ int main(void) {
       cmocka_unit_test(test_from_far_memory_to_the_host_to_the_drive),
       cmocka_unit_test(test_far_faults_read_far_memory),
       cmocka_unit_test(test_places_as_a_naive_model_has_them),
+      cmocka_unit_test(test_files_take_the_drives_time),
       cmocka_unit_test(test_memory_that_no_tier_holds),
       cmocka_unit_test(test_nothing_changes_where_all_fits),
   };

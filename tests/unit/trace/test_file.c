@@ -114,6 +114,7 @@ static void make_operation(const shape *s, uint64_t op, uint64_t launches, trace
     out->copy.to_pitch = out->copy.from_pitch = bytes + 512;
     out->copy.direction = (trace_direction)(r >> 50 & 3);
     out->copy.pinned = true;
+    out->copy.file = r >> 54 & 1;
     break;
   case TRACE_OP_SET:
     out->set.to = address;
@@ -517,9 +518,9 @@ static void what_is_no_trace_is_refused(void **state) {
   write_bytes(path, "something else, and long enough", 31);
   assert_int_equal(trace_file_open(path, &file, &error), FF_PARSE);
   assert_non_null(strstr(error.message, "no trace"));
-  write_bytes(path, "FFTRACE\n\41\0\0\0\0\0\0\0", 16);
+  write_bytes(path, "FFTRACE\n\101\0\0\0\0\0\0\0", 16);
   assert_int_equal(trace_file_open(path, &file, &error), FF_PARSE);
-  assert_non_null(strstr(error.message, "version 33"));
+  assert_non_null(strstr(error.message, "version 65"));
   unlink(path);
   assert_int_equal(trace_file_open(path, &file, &error), FF_IO);
   assert_int_equal(trace_file_open(folder, &file, &error), FF_IO);
