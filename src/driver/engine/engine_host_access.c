@@ -62,6 +62,7 @@ typedef struct scan_argument {
 /* maps a page of a file or of a memfd, which may just be moving to another frame */
 #define SCAN_FILE (UINT64_C(1) << 2)
 #define SCAN_RUNS 128u
+#define SCAN_GAP (UINT64_C(1) << 20) /* between regions that one call scans: less to walk over than a call costs */
 
 #define REGION_LIMIT 8192u             /* each may split a mapping of the kernel's in two; the usual limit is 65,530 */
 #define DUMP_BYTES (UINT64_C(1) << 30) /* larger allocations are not in core dumps: a dump would fill their holes */
@@ -367,31 +368,51 @@ static void append_touch(const touch_region *region, uint64_t begin, uint64_t en
   engine_append(&op);
 }
 
-/* Where the kernel's scan tells mapped pages and written ones: it also sees a page that compaction is just moving,
- * which the page map itself does not tell from an armed one. */
-static void region_scan_exactly(const touch_region *region, uint64_t begin, uint64_t end, bool append, bool rearm) {
+static uint64_t region_end(size_t at) {
+  return page_ceiling(touches.regions.items[at].address + touches.regions.items[at].bytes);
+}
+
+/* What of the run of pages is in the regions [from, to). */
+static void run_found(const scan_run *run, size_t from, size_t to, bool append, bool rearm) {
+  for (size_t i = from; i < to && touches.regions.items[i].address < run->end; i++) {
+    const touch_region *region = &touches.regions.items[i];
+    uint64_t begin = run->start > region->address ? run->start : region->address, end = region_end(i);
+    if (end > run->end) end = run->end;
+    if (begin >= end) continue;
+    if (append) append_touch(region, begin, end, run->categories & SCAN_WRITTEN ? USE_WRITE : USE_READ);
+    if (rearm) arm(begin, end);
+  }
+}
+
+/* The regions [from, to) where the kernel's scan tells mapped pages and written ones: it also sees a page that
+ * compaction is just moving, which the page map itself does not tell from an armed one. */
+static void regions_scan_exactly(size_t from, size_t to, uint64_t begin, uint64_t end, bool append, bool rearm) {
   scan_run runs[SCAN_RUNS];
   for (uint64_t at = begin, looked; at < end && touches.level == ENGINE_TOUCH_EXACT; at = looked) {
     int count = scan_mapped(map.file, at, end, runs, &looked);
     if (count < 0) give_up("PAGEMAP_SCAN");
     for (int i = 0; i < count; i++) {
-      if (append)
-        append_touch(region, runs[i].start, runs[i].end, runs[i].categories & SCAN_WRITTEN ? USE_WRITE : USE_READ);
-      if (rearm) arm(runs[i].start, runs[i].end);
+      while (from < to && region_end(from) <= runs[i].start) from++;
+      run_found(&runs[i], from, to, append, rearm);
     }
   }
+}
+
+/* The first region behind `from` that begins at `end` or later, or too far behind the one before it for one call of
+ * the kernel's to scan both. */
+static size_t neighbours_end(size_t from, uint64_t end) {
+  size_t to = from + 1;
+  while (to < touches.regions.count && touches.regions.items[to].address < end &&
+         touches.regions.items[to].address - region_end(to - 1) <= SCAN_GAP)
+    to++;
+  return to;
 }
 
 /* The region's runs of pages of one use within [begin, end), in order: appended, armed. */
 static void region_scan(const touch_region *region, uint64_t begin, uint64_t end, bool append, bool rearm) {
   if (begin < region->address) begin = region->address;
   if (end > region->address + region->bytes) end = region->address + region->bytes;
-  begin = page_floor(begin);
-  if (touches.level == ENGINE_TOUCH_EXACT) {
-    region_scan_exactly(region, begin, page_ceiling(end), append, rearm);
-    return;
-  }
-  for (uint64_t at = begin, next; at < end && touches.level; at = next) {
+  for (uint64_t at = page_floor(begin), next; at < end && touches.level; at = next) {
     touch_use use = use_of(at);
     for (next = at + EXEC_PAGE_BYTES; next < end && use_of(next) == use;) next += EXEC_PAGE_BYTES;
     if (use == USE_NONE) continue;
@@ -404,8 +425,17 @@ static void scan(uint64_t begin, uint64_t end, bool append, bool rearm) {
   size_t first = region_behind(begin);
   if (!touches.level || first == touches.regions.count || touches.regions.items[first].address >= end || !map_open())
     return;
-  for (size_t i = first; i < touches.regions.count && touches.regions.items[i].address < end; i++)
-    region_scan(&touches.regions.items[i], begin, end, append, rearm);
+  for (size_t i = first, next; i < touches.regions.count && touches.regions.items[i].address < end; i = next) {
+    if (touches.level < ENGINE_TOUCH_EXACT) {
+      next = i + 1;
+      region_scan(&touches.regions.items[i], begin, end, append, rearm);
+      continue;
+    }
+    next = neighbours_end(i, end);
+    uint64_t from = touches.regions.items[i].address, to = region_end(next - 1);
+    regions_scan_exactly(i, next, begin > from ? page_floor(begin) : from, end < to ? page_ceiling(end) : to, append,
+                         rearm);
+  }
   close(map.file);
 }
 

@@ -170,6 +170,41 @@ static void copies_are_not_touches(void **state) {
   succeed(cudaFree(device));
 }
 
+/* Allocations side by side, and one far from the others: a touch is of one allocation, and ends where that does. */
+static void neighbours(void **state) {
+  (void)state;
+  NEEDS(ENGINE_TOUCH_PAGES);
+  enum { COUNT = 90 };
+  static const size_t sizes[] = {PAGE, 100, 3 * PAGE};
+  char *all[COUNT];
+  void *between;
+  uint64_t wanted = 0, found = 0;
+  for (unsigned i = 0; i < COUNT; i++) {
+    succeed(cudaMallocManaged((void **)&all[i], sizes[i % 3], cudaMemAttachGlobal));
+    if (i == COUNT / 2) succeed(cudaMalloc(&between, 64u << 20));
+  }
+  operations();
+  for (unsigned i = 0; i < COUNT; i++) {
+    if (i % 4 == 3) continue;
+    all[i][0] = all[i][sizes[i % 3] - 1] = 1;
+    wanted += i % 3 == 2 ? 2 * PAGE : sizes[i % 3];
+  }
+  succeed(cudaDeviceSynchronize());
+  while (trace_reader_has_op(reader)) {
+    const trace_op *op = trace_reader_next_op(reader);
+    if (op->kind != TRACE_OP_HOST_TOUCH) continue;
+    const char *begin = (const char *)(uintptr_t)op->touch.address;
+    unsigned i = 0;
+    while (i < COUNT && !(begin >= all[i] && begin < all[i] + sizes[i % 3])) i++;
+    assert_true(i < COUNT && i % 4 != 3 && op->touch.write);
+    assert_true(begin + op->touch.bytes <= all[i] + sizes[i % 3]);
+    found += op->touch.bytes;
+  }
+  assert_int_equal(found, wanted);
+  succeed(cudaFree(between));
+  for (unsigned i = 0; i < COUNT; i++) succeed(cudaFree(all[i]));
+}
+
 /* Advice and prefetches are operations, behind what was touched before them; they touch nothing. */
 static void hints(void **state) {
   (void)state;
@@ -348,6 +383,7 @@ int main(int count, char **arguments) {
       CASE(without_write_protection_all_are_writes),
       CASE(without_userfaultfd_reads_spread),
       CASE(copies_are_not_touches),
+      CASE(neighbours),
       CASE(hints),
       CASE(pages_that_the_kernel_takes_back),
       CASE(system_calls),
