@@ -456,7 +456,7 @@ static void random_run(int shift, uint32_t allotment, uint64_t seed, uint64_t me
                          .flight_limit = partial.flight_limit,
                          .watermarks = marks,
                          .zeroes = zeroes,
-                         .tiers = tiers_create((const uint64_t[]){2 * 4096 << shift, 4096 << shift, 1 << 30}, 3),
+                         .tiers = tiers_create((const uint64_t[]){2 * 4096 << shift, 4096 << shift, 1 << 30}, 3, 0),
                          .hooks = HOOKS(&t)};
   base = RIG_BASE + (whole ? (2 << 20) - 160 * 4096 : 0); /* in two blocks */
   t.p = pager_create(&config);
