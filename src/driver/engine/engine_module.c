@@ -75,11 +75,14 @@ static ff_status take_set(engine_module *module, const fatbin_set *set, ff_error
   return status;
 }
 
+/* `word` has no byte of 0: a text that is shorter is not read behind its end. bytes is 0 where the caller gave none. */
+static bool begins_with(const void *image, size_t bytes, const void *word) {
+  return !(bytes && bytes < 4) && !strncmp(image, word, 4);
+}
+
 static bool looks_like_binary(const void *image, size_t bytes) {
-  uint32_t magic = 0;
-  if (bytes && bytes < sizeof magic) return false;
-  memcpy(&magic, image, sizeof magic);
-  return magic == FATBIN_WRAPPER_MAGIC || magic == FATBIN_MAGIC;
+  const uint32_t wrapper = FATBIN_WRAPPER_MAGIC, whole = FATBIN_MAGIC;
+  return begins_with(image, bytes, &wrapper) || begins_with(image, bytes, &whole);
 }
 
 /* What NVIDIA's driver takes for PTX: white space, then `.version` or a comment. */
@@ -94,7 +97,7 @@ static bool looks_like_text(const char *text, size_t length) {
 
 static ff_status read_image(engine_module *module, const void *image, size_t bytes, ff_error *error) {
   if (!looks_like_binary(image, bytes)) {
-    if (!memcmp(image, "\177ELF", 4)) return engine_kernels_take(module, NULL, image, bytes, error);
+    if (begins_with(image, bytes, "\177ELF")) return engine_kernels_take(module, NULL, image, bytes, error);
     if (!strncmp(image, "\177TileIR", bytes && bytes < 7 ? bytes : 7))
       return ff_fail(
           error, FF_NOT_FOUND,

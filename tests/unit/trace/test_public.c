@@ -515,7 +515,7 @@ static void test_damage(void **state) {
   good(ff_trace_open(path, &r, &error));
   assert_false(ff_trace_information(r)->whole);
   ff_trace_close(r);
-  spill("FFTRACE\n\41\0\0\0\0\0\0\0", 16);
+  spill("FFTRACE\n\101\0\0\0\0\0\0\0", 16);
   assert_int_equal(ff_trace_open(path, &r, &error), FF_TRACE_NO_TRACE);
   spill("no trace", 8);
   assert_int_equal(ff_trace_open(path, &r, &error), FF_TRACE_NO_TRACE);
