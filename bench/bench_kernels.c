@@ -2,12 +2,14 @@
 /* What a launch costs where a program has many kernels: different small kernels in one module or several, launched one
  * after the other, through the driver API.
  *
- *     bench_kernels [KERNELS [MODULES [LAUNCHES [THREADS]]]]     (FARFAULT_DRIVER as the library's)
+ *     bench_kernels [KERNELS [MODULES [LAUNCHES [THREADS [MANAGED]]]]]     (FARFAULT_DRIVER as the library's)
  *
  * Defaults: 5000 kernels in 1 module, each launched once by 65,536 threads. The launches go round: the first KERNELS of
  * them are first launches. Each kernel adds a constant of its own to an element of an array in each thread, in 14
- * instructions; the sum is checked. Times are of all threads of the process. Run it under `farfault run --memory
+ * instructions; the sum is checked. With MANAGED the array is managed memory, and so are that many allocations of 4 KiB
+ * that nothing touches, side by side (default: none; the driver is libcuda.so.1 then). Times are of all threads of the process. Run it under `farfault run --memory
  * MANAGER` to measure with simulations. */
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -105,6 +107,19 @@ static void check(cuda_address array, unsigned threads, unsigned long kernels, u
   exit(1);
 }
 
+/* The array, behind `count` others. libfarfault allocates no managed memory, so that its table of the driver has no call
+ * for it. */
+static cuda_address allocate_managed(unsigned long count, size_t bytes) {
+  void *library = dlopen("libcuda.so.1", RTLD_LAZY);
+  int (*allocate)(cuda_address *, size_t, unsigned) = NULL;
+  cuda_address address = 0;
+  if (library) *(void **)&allocate = dlsym(library, "cuMemAllocManaged");
+  need(!allocate, "libcuda.so.1 with cuMemAllocManaged");
+  for (unsigned long i = 0; i < count; i++) need(allocate(&address, 4096, 1), "cuMemAllocManaged");
+  need(allocate(&address, bytes, 1), "cuMemAllocManaged");
+  return address;
+}
+
 static void print_launches(const char *which, double seconds, unsigned long launches, unsigned threads) {
   double instructions = (double)launches * ((threads + 31) / 32) * INSTRUCTIONS;
   if (launches)
@@ -116,6 +131,7 @@ int main(int argc, char **argv) {
   unsigned long kernels = argument(argc, argv, 1, 5000), modules = argument(argc, argv, 2, 1);
   unsigned long launches = argument(argc, argv, 3, kernels), once = launches < kernels ? launches : kernels;
   unsigned threads = (unsigned)argument(argc, argv, 4, 65536);
+  unsigned long managed = argument(argc, argv, 5, 0);
   double start = now(), loading = 0;
   cuda_context context;
   cuda_address array;
@@ -126,7 +142,8 @@ int main(int argc, char **argv) {
     return 1;
   }
   need(driver->DevicePrimaryCtxRetain(&context, 0) || driver->CtxSetCurrent(context), "the context");
-  need(driver->MemAlloc(&array, threads * sizeof(unsigned)), "cuMemAlloc");
+  if (managed) array = allocate_managed(managed, threads * sizeof(unsigned));
+  else need(driver->MemAlloc(&array, threads * sizeof(unsigned)), "cuMemAlloc");
   need(driver->MemsetD8Async(array, 0, threads * sizeof(unsigned), NULL), "cuMemsetD8Async");
   double starting = now() - start;
   code c = load(kernels, modules, &loading);
