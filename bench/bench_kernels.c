@@ -7,8 +7,8 @@
  * Defaults: 5000 kernels in 1 module, each launched once by 65,536 threads. The launches go round: the first KERNELS of
  * them are first launches. Each kernel adds a constant of its own to an element of an array in each thread, in 14
  * instructions; the sum is checked. With MANAGED the array is managed memory, and so are that many allocations of 4 KiB
- * that nothing touches, side by side (default: none; the driver is libcuda.so.1 then). Times are of all threads of the process. Run it under `farfault run --memory
- * MANAGER` to measure with simulations. */
+ * that nothing touches, side by side (default: none; the driver is libcuda.so.1 then). Times are of all threads of the
+ * process. Run it under `farfault run --memory MANAGER` to measure with simulations. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,8 +107,8 @@ static void check(cuda_address array, unsigned threads, unsigned long kernels, u
   exit(1);
 }
 
-/* The array, behind `count` others. libfarfault allocates no managed memory, so that its table of the driver has no call
- * for it. */
+/* The array, behind `count` others. libfarfault allocates no managed memory, so that its table of the driver has no
+ * call for it. */
 static cuda_address allocate_managed(unsigned long count, size_t bytes) {
   void *library = dlopen("libcuda.so.1", RTLD_LAZY);
   int (*allocate)(cuda_address *, size_t, unsigned) = NULL;
