@@ -151,6 +151,27 @@ static void test_round_trip(void **state) {
   trace_program_free(program);
 }
 
+/* Launches use the memory of those that are over again, and have nothing of theirs. */
+static void test_memory_is_used_again(void **state) {
+  trace_program *program = trace_program_create(0);
+  trace_reader *reader = trace_reader_create(program);
+  for (uint64_t l = 0; l < 3; l++) {
+    trace_launch *launch = append_launch(program, 3, 2);
+    assert_int_equal(launch->kernel[0] | launch->range[0] | launch->site[0], 0);
+    assert_int_equal(launch->block[0] | launch->shared_bytes | launch->use_count, 0);
+    launch->kernel[0] = launch->range[0] = launch->site[0] = 'k';
+    launch->block[0] = launch->shared_bytes = 7;
+    for (uint64_t b = 0; b < 3; b++) write_block(launch, b, 50);
+    trace_launch_finish(launch);
+    trace_op_append(program, &(trace_op){.kind = TRACE_OP_SYNC_DEVICE});
+    const trace_op *op = trace_reader_next_op(reader);
+    for (uint64_t b = 0; b < 3; b++) check_block(reader, op->launch, b, 50);
+    assert_int_equal(trace_reader_next_op(reader)->kind, TRACE_OP_SYNC_DEVICE);
+  }
+  trace_reader_free(reader);
+  trace_program_free(program);
+}
+
 static void test_out_of_order_publishing(void **state) {
   enum { BLOCKS = 300 };
   trace_program *program = trace_program_create(0);
@@ -609,6 +630,7 @@ static void test_threads_small_budget(void **state) { threads(32 << 10, 300, 400
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_round_trip),
+      cmocka_unit_test(test_memory_is_used_again),
       cmocka_unit_test(test_out_of_order_publishing),
       cmocka_unit_test(test_late_waits_can_be_left_out),
       cmocka_unit_test(test_too_many_units_end),
