@@ -15,7 +15,7 @@ PREFIX ?= /usr/local
 WERROR ?= OFF
 ISAS ?= all
 
-# A build folder that `make demo` has made holds the interpreter for this machine only: it becomes one for all.
+# A build folder that `make demo` or `make test` has made holds the interpreter for this machine only: it becomes one for all.
 all-isas = [ "$(ISAS)" != all ] || ! grep -qs FARFAULT_ISAS:STRING=native $(BUILD)/CMakeCache.txt || cmake -DFARFAULT_ISAS=all $(BUILD) >/dev/null
 
 .PHONY: product all demo quick test check-all bench frameworks-check gpu-check deps install package clean
@@ -39,8 +39,9 @@ demo: deps
 	@scripts/demo.sh $(BUILD)
 
 # In a build folder that they make themselves, a warning is an error; with another compiler than CI has, WERROR=OFF turns that off.
+test: ISAS = native
 test check-all: deps
-	@$(MAKE) --no-print-directory $(BUILD)/build.ninja WERROR=$(if $(filter command line environment,$(origin WERROR)),$(WERROR),ON)
+	@$(MAKE) --no-print-directory $(BUILD)/build.ninja ISAS=$(ISAS) WERROR=$(if $(filter command line environment,$(origin WERROR)),$(WERROR),ON)
 	@$(all-isas)
 	@scripts/test.sh $(BUILD) $@
 

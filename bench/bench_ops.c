@@ -186,17 +186,28 @@ static bool runs_here(const ops_set *set) {
            __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
   return true;
 }
-static ops_set *const sets[] = {&ops_set_baseline, &ops_set_avx2, &ops_set_avx512};
+static ops_set *const sets[] = {
+#if !EXEC_WITHOUT_baseline
+    &ops_set_baseline,
+#endif
+#if !EXEC_WITHOUT_avx2
+    &ops_set_avx2,
+#endif
+#if !EXEC_WITHOUT_avx512
+    &ops_set_avx512,
+#endif
+};
+enum { SETS = sizeof sets / sizeof *sets };
 
 static void print_usual(void) {
   static bench b;
   printf("%-22s", "ns per warp instr.");
-  for (int s = 0; s < 3; s++)
+  for (int s = 0; s < SETS; s++)
     if (runs_here(sets[s])) printf("%10s all  masked", sets[s]->isa);
   printf("\n");
   for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) {
     printf("%-22s", usual[i]);
-    for (int s = 0; s < 3; s++) {
+    for (int s = 0; s < SETS; s++) {
       const ops_entry *entry = runs_here(sets[s]) ? ops_find(sets[s], usual[i]) : NULL;
       if (!entry) continue;
       set_up(&b, entry);
@@ -221,10 +232,10 @@ static int print_all(const char *isa) {
   static figure figures[8192];
   size_t count = 0;
   ops_set *set = NULL;
-  for (int s = 0; s < 3; s++)
+  for (int s = 0; s < SETS; s++)
     if (!strcmp(sets[s]->isa, isa) && runs_here(sets[s])) set = sets[s];
   if (!set) {
-    fprintf(stderr, "bench_ops: this processor does not run '%s'\n", isa);
+    fprintf(stderr, "bench_ops: this build does not have '%s', or this processor does not run it\n", isa);
     return 1;
   }
   for (int t = 0; set->tables[t]; t++)

@@ -79,7 +79,9 @@ static const handler_table *table_of(uint32_t isa) {
 #if !EXEC_WITHOUT_avx2
     [1] = &ops_set_avx2,
 #endif
+#if !EXEC_WITHOUT_baseline
     [2] = &ops_set_baseline
+#endif
   };
   pthread_mutex_lock(&table_lock);
   if (!tables[isa].slots) fill_table(&tables[isa], sets[isa]);

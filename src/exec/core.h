@@ -291,7 +291,7 @@ typedef struct exec_isa_table { /* what core.isa.c and its companions give per i
 } exec_isa_table;
 
 extern const exec_isa_table exec_isa_baseline, exec_isa_avx2, exec_isa_avx512;
-/* NULL name: the best this processor has. NULL: there is no such one, or the processor lacks it. */
+/* NULL name: the best that this build has for this processor. NULL: there is no such one, or the processor lacks it. */
 const exec_isa_table *exec_isa_find(const char *name);
 
 #define EXEC_TURN_BUDGET (1 << 20) /* warp instructions after which a turn ends at the next backward branch */

@@ -138,7 +138,7 @@ typedef struct exec_config {
    * returns. */
   void (*give_way)(void *context);
   void *give_way_context;
-  const char *isa;                    /* "baseline", "avx2", ... or NULL: the best this processor has */
+  const char *isa;                    /* "baseline", "avx2", ... or NULL: the best for this processor */
   volatile const bool *cancel;        /* NULL, or set true to stop (becomes EXEC_FAULT_TIMEOUT) */
   volatile uint64_t *progress_blocks; /* NULL, or counts finished blocks, for a progress display */
 } exec_config;

@@ -80,7 +80,7 @@ static void put_statement(const program_form *form, ff_text *out) {
 static bool is_native(const ops_entry *entry) {
   static compile_form *forms;
   static uint32_t count;
-  if (!forms) forms = compile_forms(&ops_set_baseline, &count);
+  if (!forms) forms = compile_forms(&OPS_SET_ANY, &count);
   for (uint32_t n = 0; n < count; n++)
     if (forms[n].entry->run[0] == entry->run[0]) return true;
   return false;
@@ -99,8 +99,7 @@ static bool works(const program_form *form) {
   ff_text_add(&text, "}\n");
   bool good = ptx_module_parse("form", text.chars, text.length, &module, &error) == FF_OK;
   good = good && module->func_count == 1 && module->funcs[0]->instr_count == 1;
-  good =
-      good && ops_choose(&ops_set_baseline, module->funcs[0], &module->funcs[0]->instrs[0], &choice, &error) == FF_OK;
+  good = good && ops_choose(&OPS_SET_ANY, module->funcs[0], &module->funcs[0]->instrs[0], &choice, &error) == FF_OK;
   ptx_module_free(module);
   free(text.chars);
   return good;
@@ -143,8 +142,8 @@ static void add_name(program_forms *forms, const ops_entry *entry, const char *n
 
 program_forms *program_forms_make(void) {
   program_forms *forms = ff_alloc(sizeof *forms);
-  for (int t = 0; ops_set_baseline.tables[t]; t++)
-    for (const ops_entry *entry = ops_set_baseline.tables[t]; entry->names; entry++)
+  for (int t = 0; OPS_SET_ANY.tables[t]; t++)
+    for (const ops_entry *entry = OPS_SET_ANY.tables[t]; entry->names; entry++)
       for (const char *name = entry->names; *name;) {
         size_t length = strcspn(name, " ");
         add_name(forms, entry, name, length);

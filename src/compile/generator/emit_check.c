@@ -50,7 +50,7 @@ static bool is_form(uint64_t key) {
   static uint64_t *keys;
   static uint32_t count;
   if (!keys) {
-    compile_form *forms = compile_forms(&ops_set_baseline, &count);
+    compile_form *forms = compile_forms(&OPS_SET_ANY, &count);
     keys = ff_alloc(count * sizeof *keys);
     for (uint32_t n = 0; n < count; n++) keys[n] = form_key(forms[n].op, forms[n].kinds);
     qsort(keys, count, sizeof *keys, by_key);

@@ -635,10 +635,10 @@ static void print_instr(ff_text *out, const exec_function *function, const exec_
 void exec_kernel_print(const exec_kernel *kernel, ff_text *out) {
   const exec_code *code;
   exec_kernel *decoded = (exec_kernel *)(uintptr_t)kernel;
-  if (exec_kernel_code(decoded, exec_isa_find(NULL), &code, NULL) != FF_OK) return;
+  const exec_isa_table *isa = exec_isa_find(NULL);
+  if (!isa || exec_kernel_code(decoded, isa, &code, NULL) != FF_OK) return;
   for (uint32_t f = 0; f < kernel->reach_count; f++) {
-    const exec_function *function =
-        code->functions[f] ? code->functions[f] : exec_kernel_decode_later(decoded, exec_isa_find(NULL), f);
+    const exec_function *function = code->functions[f] ? code->functions[f] : exec_kernel_decode_later(decoded, isa, f);
     ff_text_add(out, "%s: %u instructions, frame %u bytes, local %u bytes\n", function->name, function->count,
                 function->frame_bytes, function->local_bytes);
     for (uint32_t n = 0; n < function->count; n++) print_instr(out, function, &function->code[n], n);

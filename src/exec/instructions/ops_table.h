@@ -59,5 +59,14 @@ bool ops_video_aux(const ptx_instr *instr, uint32_t *aux, uint8_t *sources);
 
 /* The sets, for tests and listings. */
 extern ops_set ops_set_baseline, ops_set_avx2, ops_set_avx512;
+/* The set of an instruction set that this build has (EXEC_WITHOUT_...: cmake/farfault.cmake): names and forms are the
+ * same in all. */
+#if !EXEC_WITHOUT_baseline
+#define OPS_SET_ANY ops_set_baseline
+#elif !EXEC_WITHOUT_avx2
+#define OPS_SET_ANY ops_set_avx2
+#else
+#define OPS_SET_ANY ops_set_avx512
+#endif
 
 #endif

@@ -30,7 +30,10 @@ static const exec_isa_table *const tables[EXEC_ISAS] = {/* NULL: the build does 
 #if !EXEC_WITHOUT_avx2
                                                         [1] = &exec_isa_avx2,
 #endif
-                                                        [2] = &exec_isa_baseline};
+#if !EXEC_WITHOUT_baseline
+                                                        [2] = &exec_isa_baseline
+#endif
+};
 static const char *const names[EXEC_ISAS] = {"avx512", "avx2", "baseline"};
 
 /* Asked once: in a virtual machine `cpuid` takes microseconds. */
@@ -38,7 +41,7 @@ static bool runs[EXEC_ISAS];
 static void ask_processor(void) {
   runs[0] = tables[0] && CAN_AVX512;
   runs[1] = tables[1] && CAN_AVX2;
-  runs[2] = true;
+  runs[2] = tables[2];
 }
 static bool can_run(uint32_t index) {
   static pthread_once_t asked = PTHREAD_ONCE_INIT;

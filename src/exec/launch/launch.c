@@ -687,8 +687,10 @@ ff_status exec_launch_checked(const exec_config *config, const exec_launch_reque
   if (status != FF_OK) return status;
   const exec_isa_table *isa = exec_isa_find(config->isa);
   if (!isa)
-    return ff_fail(error, FF_INVALID, "instruction set '%s': not in this build, or this processor lacks it",
-                   config->isa);
+    return config->isa && *config->isa
+               ? ff_fail(error, FF_INVALID, "instruction set '%s': not in this build, or this processor lacks it",
+                         config->isa)
+               : ff_fail(error, FF_INVALID, "built for another processor only: build it with FARFAULT_ISAS=all");
   FF_ASSERT(!checker || has_all_functions(checker));
   if (checker) isa = exec_isa_checked(isa);
   const exec_code *code;

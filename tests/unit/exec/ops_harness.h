@@ -35,7 +35,9 @@ static int isa_count;
 
 static void find_isas(void) {
   isa_count = 0;
+#if !EXEC_WITHOUT_baseline
   isas[isa_count++] = (isa){"baseline", &ops_set_baseline, exec_choose_baseline};
+#endif
 #if !EXEC_WITHOUT_avx2
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2"))
     isas[isa_count++] = (isa){"avx2", &ops_set_avx2, exec_choose_avx2};
@@ -521,8 +523,8 @@ typedef void (*form_fn)(form *f, void *context);
 /* Calls `visit` for every name of every table that `wanted` accepts; says how many there were. */
 static inline int each_form(bool (*wanted)(const form *f), form_fn visit, void *context) {
   int count = 0;
-  for (int t = 0; ops_set_baseline.tables[t]; t++)
-    for (const ops_entry *entry = ops_set_baseline.tables[t]; entry->names; entry++) {
+  for (int t = 0; isas[0].set->tables[t]; t++)
+    for (const ops_entry *entry = isas[0].set->tables[t]; entry->names; entry++) {
       const char *name = entry->names;
       while (*name) {
         size_t length = strcspn(name, " ");

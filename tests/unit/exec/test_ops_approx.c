@@ -133,7 +133,7 @@ static void test_f64(void **state) { assert_int_equal(each_form(is_f64, visit_f6
 
 /* Integers and zeros that programs rely on. */
 static void exact_at(const char *name, uint32_t a, uint32_t wanted) {
-  const ops_entry *entry = ops_find(&ops_set_baseline, name);
+  const ops_entry *entry = ops_find(isas[0].set, name);
   assert_non_null(entry);
   form f;
   sample x;

@@ -528,8 +528,7 @@ static void test_refused(void **state) {
     ptx_module *module = parse(&refused[n], 1);
     exec_choice choice;
     ff_error error = {0};
-    assert_int_equal(exec_choose_baseline(module->funcs[0], &module->funcs[0]->instrs[0], &choice, &error),
-                     FF_UNSUPPORTED);
+    assert_int_equal(isas[0].choose(module->funcs[0], &module->funcs[0]->instrs[0], &choice, &error), FF_UNSUPPORTED);
     assert_true(strlen(error.message) > 10);
     ptx_module_free(module);
   }
@@ -539,7 +538,7 @@ static void test_refused(void **state) {
 static void expect_unit(const char *statement, uint8_t unit) {
   ptx_module *module = parse(&statement, 1);
   exec_choice choice;
-  assert_int_equal(exec_choose_baseline(module->funcs[0], &module->funcs[0]->instrs[0], &choice, NULL), FF_OK);
+  assert_int_equal(isas[0].choose(module->funcs[0], &module->funcs[0]->instrs[0], &choice, NULL), FF_OK);
   assert_int_equal(choice.unit, unit);
   ptx_module_free(module);
 }

@@ -223,7 +223,7 @@ static void refused(ptx_opcode opcode, int mods, const ptx_mod *mod, uint32_t se
   form f;
   exec_choice choice;
   ff_error error;
-  const ops_entry *entry = ops_find(&ops_set_baseline, ptx_opcode_text(opcode));
+  const ops_entry *entry = ops_find(isas[0].set, ptx_opcode_text(opcode));
   assert_non_null(entry);
   form_make(&f, ptx_opcode_text(opcode), strlen(ptx_opcode_text(opcode)), entry);
   f.instr.type_count = 3;
@@ -231,7 +231,7 @@ static void refused(ptx_opcode opcode, int mods, const ptx_mod *mod, uint32_t se
   for (int i = 0; i < mods; i++) set_mod(&f, mod[i]);
   f.operands[0].selector = selector;
   f.instr.operand_count = (uint8_t)operands;
-  assert_int_equal(exec_choose_baseline(&f.func, &f.instr, &choice, &error), FF_UNSUPPORTED);
+  assert_int_equal(isas[0].choose(&f.func, &f.instr, &choice, &error), FF_UNSUPPORTED);
 }
 static void test_refusals(void **state) {
   const ptx_mod both[] = {PTX_MOD_SAT, PTX_MOD_ADD};

@@ -20,7 +20,7 @@
 #include "session/session.h"
 #include "trace/origin.h"
 
-enum { PROGRAMS = 12, WATCHDOG_SECONDS = 120, WRITERS = 3, ARRAY_BYTES = 1 << 20 };
+enum { PROGRAMS = 6, WATCHDOG_SECONDS = 120, WRITERS = 3, ARRAY_BYTES = 1 << 20 };
 #define ARRAY(device) (UINT64_C(0x200000000000) + (uint64_t)(device) * (64 << 20))
 
 static char folder[] = "/tmp/ff-test-waits-XXXXXX";
