@@ -43,6 +43,7 @@ void timing_init(timing *t, const machine_spec *spec) {
                 .gpu_block_launch = (ps)llround(spec->gpu_block_launch_cycles * cycle),
                 .block_start = (ps)llround(spec->block_start_cycles * cycle),
                 .barrier = (ps)llround(spec->barrier_latency * cycle),
+                .barrier_warp = (ps)llround(spec->barrier_warp_cycles * cycle),
                 .side = (ps)llround(spec->side_latency * cycle),
                 .l1 = (ps)llround(spec->l1_latency * cycle),
                 .l2_there = l2 / 2,

@@ -12,7 +12,7 @@ typedef struct timing {
   uint64_t chain_fixed, shared_load_fixed, pipe_fixed[5]; /* of the execution pipes, in the order of sm.h */
   uint32_t l1_lanes;
   ps lookup; /* from line to line of an access in the load/store unit; 0: a cycle, whatever the banks need */
-  ps cycle, ahead, launch, block_launch, gpu_block_launch, block_start, barrier;
+  ps cycle, ahead, launch, block_launch, gpu_block_launch, block_start, barrier, barrier_warp;
   ps side, l1, l2_there, l2_back, l2_service[5], crossing[5]; /* by sectors */
   ps dram_read[5], dram_write[5], dram_mixed_write[5];        /* of a channel, by sectors */
   ps sm_port[2][5], cluster_port[2][5];                       /* to the SM and from it, by sectors */

@@ -184,6 +184,7 @@ void core_trace_local(core_warp *w, const exec_instr *i, const uint32_t *offset,
   add_passes(w, i, trace_local_passes(offset, bytes, mask));
 }
 
+/* On a GPU the load is repeated for each further address: it takes the unit again, not only a pass more. */
 void core_trace_const(core_warp *w, const exec_instr *i, const uint64_t *value, uint32_t mask) {
   uint32_t passes = 0;
   for (uint32_t left = mask; left; passes++) {
@@ -192,6 +193,7 @@ void core_trace_const(core_warp *w, const exec_instr *i, const uint64_t *value, 
       if (value[__builtin_ctz(m)] == word) left &= ~(m & -m);
   }
   add_passes(w, i, passes);
+  if (passes > 1) w->trace->units.word[TRACE_LSU / 3] += (uint64_t)(passes - 1) << TRACE_LSU % 3 * TRACE_UNIT_BITS;
 }
 
 void core_trace_lanes(core_warp *w, const exec_instr *i, const core_target *at) {

@@ -116,7 +116,7 @@ static void wait_for_load(front_end *f, warp *w, uint32_t k, ps *time) {
 
 /* ---- barriers ---- */
 
-/* When those who wait at the barrier go on, if the latest arrival so far is the last. */
+/* When those who wait at the barrier go on, if it has taken the last arrival. */
 static ps barrier_opens(const front_end *f, const block *b, uint32_t id) { return b->barrier_time[id] + f->t->barrier; }
 
 static void barrier_release(front_end *f, block *b, uint32_t id) {
@@ -142,12 +142,14 @@ static void barriers_unmet(front_end *f, block *b, ps time) {
   }
 }
 
-/* true: the warp waits. A warp may run ahead of the heap until its next burst or access, so the last to come here
- * need not be the latest: the barrier opens barrier_latency after the latest arrival. */
+/* true: the warp waits. The barrier takes one arrival after the other, each in barrier_warp_cycles, and opens
+ * barrier_latency after the last. A warp may run ahead of the heap until its next burst or access, so the last to come
+ * here need not be the latest. */
 static bool barrier_arrive(front_end *f, warp *w, uint64_t word, ps *time) {
   block *b = w->block;
   uint32_t id = trace_barrier_id(word) % BARRIERS;
   if (b->barrier_time[id] < *time) b->barrier_time[id] = *time;
+  b->barrier_time[id] += f->t->barrier_warp;
   if (++b->arrived[id] >= trace_barrier_expected(word)) {
     if (!trace_barrier_arrive_only(word)) *time = barrier_opens(f, b, id);
     barrier_release(f, b, id);

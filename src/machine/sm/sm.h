@@ -72,7 +72,7 @@ typedef struct block {
   uint64_t position;      /* in the program's order, if the future is known */
   uint32_t live, waiting; /* warps that have not exited; of these, at a barrier */
   uint32_t arrived[BARRIERS], first_waiting[BARRIERS], last_waiting[BARRIERS];
-  ps barrier_time[BARRIERS]; /* the latest arrival so far */
+  ps barrier_time[BARRIERS]; /* when it has taken all arrivals so far */
   ps began, ended, drained;  /* the latest exit so far; when its last access is over */
   uint64_t serial;           /* no other block of the simulation has the same, whatever memory it lies in */
   ps written;                /* when all that its warps have written is in memory (l2_write_through) */

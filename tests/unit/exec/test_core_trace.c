@@ -272,6 +272,16 @@ static void test_shared_passes(void **state) {
       32, 0, "run 11+3\nexit\n");
 }
 
+/* Each further address of constant memory takes the unit again: of four, one turn and three more. */
+static void test_constants_take_the_unit_again(void **state) {
+  static const char table[] = ".const .align 4 .u32 table[64];";
+  static const char load[] = AT "and.b32 %r4, %r3, 3; mul.wide.u32 %rd3, %r4, 4; mov.u64 %rd4, table;\n"
+                                "add.s64 %rd3, %rd3, %rd4; ld.const.u32 %r5, [%rd3];";
+  with_units = true;
+  compare(table, load, 32, 0, "run 11+3\nunits 6 4 1 0 0 4 0 29 1\nexit\n");
+  with_units = false;
+}
+
 /* Parameters lie in a constant bank, also when they are read through a register: no access to global memory. */
 static void test_parameters(void **state) {
   compare("", "mov.b64 %rd3, p_out; ld.param.u32 %r5, [%rd3+8]; add.u32 %r6, %r5, 1; st.global.u32 [%out], %r6;", 32, 0,
@@ -404,6 +414,7 @@ static void test_no_looks(void **state) {
 }
 
 static const struct CMUnitTest tests[] = {cmocka_unit_test(test_waits_move_down),
+                                          cmocka_unit_test(test_constants_take_the_unit_again),
                                           cmocka_unit_test(test_waits_stay_before_what_needs_the_value),
                                           cmocka_unit_test(test_rows),
                                           cmocka_unit_test(test_masks),

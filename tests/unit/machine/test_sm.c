@@ -94,6 +94,22 @@ static void test_an_sm_takes_a_shared_access_per_cycle(void **state) {
   assert_int_equal(pipe_time(with_pipes, 32, shared), 32 * 30 * NS);
 }
 
+/* A warp's load of 8 words of constant memory: one turn of the unit, and a pass and a turn for each of the seven. */
+static void constants(trace_writer *w, uint64_t b, uint32_t i, const void *context) {
+  static const uint32_t turns[TRACE_UNIT_COUNT] = {[TRACE_LSU] = 1 + 7};
+  rig_units(w, 1, turns);
+  trace_put_issue(w, 0, 7, 0, 0);
+}
+static void with_half_lanes(machine_spec *spec) {
+  with_pipes(spec);
+  spec->l1_lanes = 16;
+}
+static void test_each_further_constant_takes_the_unit_again(void **state) {
+  rig_kernel k = {.blocks = 1, .warps = 32, .warp = constants};
+  assert_int_equal(rig_run(with_pipes, k).kernel_ps, 32 * (1 + 7 * 2) * NS);
+  assert_int_equal(rig_run(with_half_lanes, k).kernel_ps, 32 * (2 + 7 * 3) * NS);
+}
+
 static void test_what_has_no_units_takes_no_time(void **state) {
   assert_int_equal(pipe_time(with_pipes, 1, (piped){.n = 10}), 0); /* moves that a compiler leaves out */
   assert_int_equal(pipe_time(NULL, 1, (piped){.n = 10}), 40 * NS); /* without pipes: instructions of the PTX */
@@ -265,6 +281,23 @@ static void test_barrier_latency(void **state) {
   assert_int_equal(produced.kernel_ps, 205 * 4 * NS);
   sim_counters lone = rig_run(slow_barriers, (rig_kernel){.blocks = 1, .warps = 2, .warp = wait_last});
   assert_int_equal(lone.kernel_ps, (200 + 28 + 4) * NS);
+}
+
+static void meet_at_once(trace_writer *w, uint64_t b, uint32_t warp, const void *context) {
+  trace_put_barrier(w, 0, false, *(const uint32_t *)context);
+}
+static void barriers_by_warp(machine_spec *s) { s->barrier_latency = 20, s->barrier_warp_cycles = 2; }
+/* n warps that come at once go on 20 + 2 n cycles later; those that come one by one, 22 after the last. */
+static void test_a_barrier_takes_one_arrival_after_the_other(void **state) {
+  for (uint32_t n = 1; n <= 32; n *= 2) {
+    rig_kernel k = {.blocks = 1, .warps = n, .warp = meet_at_once, .context = &n};
+    assert_int_equal(rig_run(barriers_by_warp, k).kernel_ps, (20 + 2 * n) * NS);
+    k.blocks = 2; /* each block's barrier takes its own */
+    assert_int_equal(rig_run(barriers_by_warp, k).kernel_ps, (20 + 2 * n) * NS);
+  }
+  barrier_case late = {100, true};
+  rig_kernel met = {.blocks = 1, .warps = 4, .warp = meet, .context = &late};
+  assert_int_equal(rig_run(barriers_by_warp, met).kernel_ps, (400 + 22 + 40) * NS);
 }
 
 static void lonely(trace_writer *w, uint64_t b, uint32_t warp, const void *context) {
@@ -441,6 +474,7 @@ int main(void) {
       cmocka_unit_test(test_pipes_overlap),
       cmocka_unit_test(test_chains_bind_one_warp),
       cmocka_unit_test(test_an_sm_takes_a_shared_access_per_cycle),
+      cmocka_unit_test(test_each_further_constant_takes_the_unit_again),
       cmocka_unit_test(test_what_has_no_units_takes_no_time),
       cmocka_unit_test(test_early_waits_are_for_machines_that_do_not_hoist),
       cmocka_unit_test(test_work_hides_latency),
@@ -449,6 +483,7 @@ int main(void) {
       cmocka_unit_test(test_lines_and_passes_take_the_load_unit),
       cmocka_unit_test(test_barrier),
       cmocka_unit_test(test_barrier_latency),
+      cmocka_unit_test(test_a_barrier_takes_one_arrival_after_the_other),
       cmocka_unit_test(test_arrive_does_not_wait),
       cmocka_unit_test(test_unmet_barrier_does_not_stop_the_simulation),
       cmocka_unit_test(test_occupancy),
