@@ -18,7 +18,10 @@ const browser = await engine.launch({ executablePath: chromium, args: ['--no-san
 const tab = await browser.newPage({ viewport: { width: 1200, height: 900 } });
 const system = await browser.newBrowserCDPSession();
 const processorMs = async () =>
-  (await system.send('SystemInfo.getProcessInfo')).processInfo.reduce((sum, { type, cpuTime }) => sum + (type === 'renderer' ? cpuTime : 0), 0) * 1000;
+  (await system.send('SystemInfo.getProcessInfo')).processInfo.reduce(
+    (sum, { type, cpuTime }) => sum + (type === 'renderer' ? cpuTime : 0),
+    0,
+  ) * 1000;
 
 await tab.goto(pathToFileURL(resolve(page)).href);
 await tab.waitForTimeout(500); // paint entries come late
@@ -26,7 +29,9 @@ const opened = await tab.evaluate(() => ({
   painted: performance.getEntriesByName('first-contentful-paint')[0]?.startTime,
   drawn: performance.getEntriesByType('navigation')[0].loadEventEnd,
 }));
-console.log(`first paint ${Math.round(opened.painted)} ms, all drawn ${Math.round(opened.drawn)} ms, processor ${Math.round(await processorMs())} ms`);
+console.log(
+  `first paint ${Math.round(opened.painted)} ms, all drawn ${Math.round(opened.drawn)} ms, processor ${Math.round(await processorMs())} ms`,
+);
 
 // A step per frame, of wheel and pointer events as a reader makes them. Returns the frames' lengths in ms.
 const interact = (selector) =>
@@ -41,8 +46,8 @@ const interact = (selector) =>
       for (let i = 0; i < steps; i++) {
         if (i < steps / 2) target.dispatchEvent(new WheelEvent('wheel', { ...at(0.5), ctrlKey: true, deltaY: i % 20 < 15 ? -120 : 120 }));
         else {
-          if (i === steps / 2) target.dispatchEvent(new MouseEvent('mousedown', { ...at(0.5), button: 0 }));
-          target.dispatchEvent(new MouseEvent('mousemove', { ...at(0.5 + 0.1 * Math.sin(i / 4)), button: 0 }));
+          if (i === steps / 2) target.dispatchEvent(new MouseEvent('mousedown', { ...at(0.5), button: 0, buttons: 1 }));
+          target.dispatchEvent(new MouseEvent('mousemove', { ...at(0.5 + 0.1 * Math.sin(i / 4)), button: 0, buttons: 1 }));
         }
         const now = await new Promise(requestAnimationFrame);
         frames.push(now - last);

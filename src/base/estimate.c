@@ -4,6 +4,9 @@
  * seen. */
 #include "base/estimate.h"
 
+#include <math.h>
+#include <stdlib.h>
+
 static const double TIME_CONSTANT = 5, SHORTEST = 0.1;
 
 double ff_estimate_take(ff_estimate *e, double now, double left) {
@@ -22,4 +25,12 @@ void ff_estimate_restart(ff_estimate *e) { *e = (ff_estimate){0}; }
 double ff_estimate_round(double left) {
   double step = left < 10 ? 1 : left < 60 ? 5 : left < 120 ? 10 : left < 600 ? 30 : 60;
   return left < 1e15 ? step * (double)(long)(left / step + 0.5) : left;
+}
+
+double ff_progress_period(void) {
+  const char *said = getenv("FARFAULT_PROGRESS_SECONDS");
+  char *end;
+  double seconds = said ? strtod(said, &end) : -1;
+  if (!said || end == said || *end || !(seconds >= 0)) return 30;
+  return seconds > 0 ? seconds : INFINITY;
 }

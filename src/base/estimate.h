@@ -18,4 +18,8 @@ void ff_estimate_restart(ff_estimate *e);
 /* As people say it: whole seconds below 10, then steps of 5, 10, 30 seconds, minutes. */
 double ff_estimate_round(double left);
 
+/* Seconds between two lines that say how far something is, where they go into a file: FARFAULT_PROGRESS_SECONDS, 30 if
+ * that is not a number above 0. "0": INFINITY, none at all. */
+double ff_progress_period(void);
+
 #endif

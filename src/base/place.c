@@ -23,15 +23,30 @@ static const char *find_line(const char *text, size_t size, uint32_t line) {
   return text;
 }
 
+/* Bytes of the UTF-8 character at `text`, of which `length` bytes are left; 0: it is none, or one that moves a
+ * cursor. */
+static size_t character_length(const unsigned char *text, size_t length) {
+  unsigned char c = text[0];
+  size_t wanted = c < 0x80 ? 1 : c >= 0xc2 && c < 0xe0 ? 2 : c >= 0xe0 && c < 0xf0 ? 3 : c >= 0xf0 && c < 0xf5 ? 4 : 0;
+  if (c < 32 || c == 127 || !wanted || wanted > length) return 0;
+  if (c == 0xc2 && text[1] < 0xa0) return 0; /* C1 controls */
+  for (size_t i = 1; i < wanted; i++)
+    if ((text[i] & 0xc0) != 0x80) return 0;
+  return wanted;
+}
+
 /* Adds the line and the caret line below it to `out`. */
 static void show_line(ff_text *out, const char *start, size_t length, uint32_t column) {
   size_t first = column > SHOWN_BEFORE ? column - SHOWN_BEFORE : 0;
   if (first > length) first = length;
   size_t shown = length - first < SHOWN_WIDTH ? length - first : SHOWN_WIDTH;
   ff_text_add(out, "\n  ");
-  for (size_t i = 0; i < shown; i++) {
-    unsigned char c = (unsigned char)start[first + i];
-    ff_text_add(out, "%c", c == '\t' ? ' ' : c < 32 || c == 127 ? '?' : c);
+  for (size_t i = 0; i < shown;) {
+    const char *c = start + first + i;
+    size_t bytes = character_length((const unsigned char *)c, shown - i);
+    if (bytes) ff_text_add(out, "%.*s", (int)bytes, c);
+    else ff_text_add(out, "%c", *c == '\t' ? ' ' : '?');
+    i += bytes ? bytes : 1;
   }
   if (column && column <= length + 1) ff_text_add(out, "\n  %*s^", (int)(column - 1 - first), "");
 }

@@ -6,13 +6,16 @@
  * these are just processes. Of the FARFAULT_ variables the children have only those below and
  * FARFAULT_MACHINES, _DRIVER, _CHECK, _ISA and _THREADS of the caller. */
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/estimate.h"
 #include "calibrate/lab.h"
 
 extern char **environ;
@@ -90,6 +93,29 @@ static void child(const calibrate_options *options, shared *s, int session) {
 
 /* ---- in the parent ---- */
 
+static double now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+/* As waitpid. Says meanwhile what is being measured, where that is no line of a terminal. */
+static pid_t wait_for(pid_t process, const calibrate_options *options, const shared *s, int *status) {
+  const double begun = now(), period = ff_progress_period();
+  double said = begun;
+  if (options->progress || options->info) return waitpid(process, status, 0);
+  for (;;) {
+    pid_t ended = waitpid(process, status, WNOHANG);
+    if (ended) return ended;
+    poll(NULL, 0, 20);
+    if (now() - said < period) continue;
+    said = now();
+    char current[sizeof s->current]; /* the child writes it meanwhile */
+    memcpy(current, s->current, sizeof current);
+    fprintf(stderr, "farfault: calibrate: measuring %.*s, %.0f s\n", (int)sizeof current - 1, current, said - begun);
+  }
+}
+
 static ff_status run_session(const calibrate_options *options, shared *s, int session, ff_error *error) {
   s->opened = false;
   s->error = (ff_error){0};
@@ -99,7 +125,7 @@ static ff_status run_session(const calibrate_options *options, shared *s, int se
   if (process < 0) return ff_fail(error, FF_INTERNAL, "no process to measure in: %s", strerror(errno));
   if (process == 0) child(options, s, session);
   int status;
-  while (waitpid(process, &status, 0) < 0)
+  while (wait_for(process, options, s, &status) < 0)
     if (errno != EINTR) return ff_fail(error, FF_INTERNAL, "the process that measures is lost: %s", strerror(errno));
   if (WIFSIGNALED(status))
     return ff_fail(error, FF_INTERNAL, "the process that measures was ended by signal %d (%s) while it measured: %s",

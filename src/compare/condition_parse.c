@@ -353,6 +353,7 @@ ff_status condition_parse(const char *text, condition **out, ff_error *error) {
   parser p = {.c = c, .at = c->text, .error = error};
   uint32_t whole = parse_or(&p);
   skip_blanks(&p);
+  if (!p.failed && *p.at == '=' && p.at[1] != '=') FAIL(&p, column_of(&p, p.at), "'=' compares nothing: write ==");
   if (!p.failed && *p.at) FAIL(&p, column_of(&p, p.at), "an operator is wanted here (+ - * / < <= > >= == != and or)");
   must_be(&p, whole, true, 1);
   if (p.failed) condition_free(c);

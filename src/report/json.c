@@ -410,9 +410,12 @@ ff_status report_json_read(const char *file, const char *text, size_t size, repo
   *run = (report_run){0};
   json_error_t why;
   json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &why);
+  if (!root && !size) return ff_fail(error, FF_PARSE, "%s: is empty", file);
   if (!root)
-    return ff_fail_in_text(error, FF_PARSE, file, text, size, why.line > 0 ? (uint32_t)why.line : 1,
-                           why.column > 0 ? (uint32_t)why.column : 0, "not JSON: %s", why.text);
+    return ff_fail_in_text(
+        error, FF_PARSE, file, text, size, why.line > 0 ? (uint32_t)why.line : 1,
+        why.column > 0 ? (uint32_t)why.column : 0, "not JSON: %s%s", why.text,
+        json_error_code(&why) == json_error_premature_end_of_input ? ": it is cut off; it has to be made again" : "");
   reader r = {file, error};
   ff_status status = get_run(&r, root, run);
   if (status) report_free(run);

@@ -123,6 +123,19 @@ await page.mouse.move(at(1.1), plot.y + 40 + 5 * 24 + 36 + 30);
 await page.waitForFunction(() => /1\.07 ms to 1\.34 ms/.test(document.querySelector('#timeline .tip')?.textContent));
 expect("a bin's tip", /far-faults on a page for the first time3/.test(await page.textContent('#timeline .tip')));
 
+expect('the time is marked through the curves', await page.isVisible('#timeline .time-line'));
+await page.click('#timeline .legend button:has-text("batch")');
+expect(
+  'a kind of mark that is switched off',
+  await page.getAttribute('#timeline .legend button:has-text("batch")', 'aria-pressed'),
+  'false',
+);
+await page.mouse.move(at(1.5), plot.y + 40 + 2 * 24 + 12);
+expect('it has no tip', await page.isVisible('#timeline .hover'), false);
+await page.click('#timeline .legend button:has-text("batch")');
+await page.mouse.move(at(1.5), plot.y + 40 + 2 * 24 + 13);
+expect('and on again', await page.isVisible('#timeline .hover'));
+
 // ---- the map of pages ----
 const views = () => page.locator('#map-choices button').allTextContents();
 expect('views of the map', await views(), ['pages on the GPU', 'accesses', 'far-faults', 'evictions']);

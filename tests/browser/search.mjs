@@ -133,6 +133,30 @@ expect(
 await type('100001');
 expect('one that never was', await page.textContent('#search-found'), 'Nothing has all of these words.');
 
+// ---- what a frame draws depends on the figure's width, not on the number of launches ----
+await type('launch 12346');
+await page.click('#search-found .found');
+await page.waitForTimeout(200);
+// How many rectangles the next frame has after so many clicks on "wider".
+const rectangles = (clicks) =>
+  page.evaluate(async (times) => {
+    const { prototype } = CanvasRenderingContext2D;
+    const { fillRect } = prototype;
+    let drawn = 0;
+    prototype.fillRect = function counted(...where) {
+      drawn++;
+      return fillRect.apply(this, where);
+    };
+    for (let i = 0; i < times; i++) document.querySelector('#zoom-out').click();
+    await new Promise(requestAnimationFrame);
+    await new Promise(requestAnimationFrame);
+    prototype.fillRect = fillRect;
+    return drawn;
+  }, clicks);
+const [some, all] = [await rectangles(8), await rectangles(8)];
+expect('some hundred launches, a rectangle each, drawn once', some > 200 && some < 400, true);
+expect('20,000 launches as a few', all < 20, true);
+
 // ---- the keyboard, and time ----
 await type('kernel_5');
 await page.keyboard.press('ArrowDown');

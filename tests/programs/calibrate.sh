@@ -20,8 +20,9 @@ if [[ $# -ge 4 ]]; then
   finish
 fi
 
-run "$farfault" calibrate --driver virtual --machine gtx480 --base v100 --quick --compare --date 2026-11-21 -o a.yaml --json a.json --csv a.csv
+run env FARFAULT_PROGRESS_SECONDS=0.1 "$farfault" calibrate --driver virtual --machine gtx480 --base v100 --quick --compare --date 2026-11-21 -o a.yaml --json a.json --csv a.csv
 all
+expect grep -qE '^farfault: calibrate: measuring .*, [0-9]+ s$' err
 expect_no_out
 expect grep -q '^title: "GeForce GTX 480 (Zheng 2016), measured 2026-11-21 (15 SMs)"$' a.yaml
 expect grep -qE 'l2_latency: \{value: (239|240)(\.[0-9]+)?, source: "measured: .*; median of 1, .* to .*"\}' a.yaml

@@ -10,6 +10,7 @@ mkdir "$TMPDIR"
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 export NO_COLOR=1 FARFAULT_CONFIG=none # whatever the user has chosen
+export FARFAULT_PROGRESS_SECONDS=0 # nothing more is printed where a test takes long
 unset FARFAULT_DEVICES FARFAULT_DRIVER_VERSION FARFAULT_MEMORY FARFAULT_MACHINE FARFAULT_SET FARFAULT_GPU_MEMORY FARFAULT_THREADS FARFAULT_EXECUTE FARFAULT_COMPILER FARFAULT_MAX_INSTRUCTIONS FARFAULT_BIND_SMS FARFAULT_PRIVATE_RUNTIMES
 passed=0 failed=0 status=0
 pass() { passed=$((passed + 1)); }

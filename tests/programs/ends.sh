@@ -50,6 +50,19 @@ expect_status 5
 expect_out taken
 [[ ${#ways[@]} -eq 0 ]] || expect_copied handled.json true
 
+# One that nothing can look at: the file says what it has not got.
+: >out
+"$farfault" run --memory copy -o kill.ffr "$program" wait >out 2>err &
+process=$!
+for _ in {1..200}; do grep -q ready out 2>/dev/null && break; sleep 0.05; done
+sleep 1 # a snapshot
+kill -KILL "$(pgrep -P $process)"
+wait $process
+status=$?
+shown="farfault run ends wait, KILL"
+expect_status 137
+expect_err "kill.ffr has no history of what happened when: the program ended before it was written"
+
 # A program that becomes another one: both are reported.
 run "$farfault" run --memory copy --json exec.json "$program" exec
 expect_status 0

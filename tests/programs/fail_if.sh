@@ -70,6 +70,7 @@ refused 64 "farfault run: --fail-if: condition:1:14: the condition ends" --fail-
 expect_err '               ^'
 refused 64 "--fail-if: condition:1:1: 'tbn' is not simulated" --fail-if 'tbn.faults > 1'
 refused 64 "--baseline FILE names one" --fail-if 'uvm.faults > baseline.uvm.faults'
+refused 64 "--baseline main.ffr compares nothing without a condition: add --fail-if" --baseline main.ffr
 refused 2 "nowhere.ffr: cannot open" --baseline nowhere.ffr --fail-if 'uvm.faults > baseline.uvm.faults'
 refused 2 "is a trace of a recorded program" --baseline p.fft --fail-if 'uvm.faults > baseline.uvm.faults'
 refused 64 "is the baseline" --baseline main.ffr -o ./main.ffr --fail-if 'uvm.faults > 1'

@@ -60,7 +60,8 @@ not_run 1 "new/: cannot write there: it is a folder" --json new/ /bin/true
 expect test ! -e new
 # JSON on both of its options, and devices, may be named twice.
 run "$farfault" run -o both --json both --csv /dev/null /bin/true
-expect_status 0
+expect_status 1 # nothing to write, not the names
+expect_err "no file was written"
 
 # What cannot be written is said, by every command.
 if [[ -w /dev/full ]]; then

@@ -147,6 +147,12 @@ expect_out hello
 expect_err "/bin/echo did not use the virtual GPU: there is nothing to report"
 run "$farfault" run echo hello
 expect_out hello
+for option in -o --json --csv; do # a file that was asked for and is not there is a failure
+  run "$farfault" run $option nothing.ffr /bin/true
+  expect_status 1
+  expect_err "there is nothing to report, and no file was written"
+  expect test ! -e nothing.ffr
+done
 
 # No progress line and no escapes where stderr is no terminal.
 run "$farfault" run "$pretender" 'sleep 1.3'

@@ -82,8 +82,10 @@ expect_status 1
 expect_err "no_such_program"
 
 # The quick rows are within their limits; the same bytes again; a value that makes it worse fails.
-run "$farfault" validate --quick --limits --json quick.json --html quick.html -o quick.md
+run env FARFAULT_PROGRESS_SECONDS=2 "$farfault" validate --quick --limits --json quick.json --html quick.html -o quick.md
 expect_status 0
+expect grep -qE '^farfault: validate: [0-9]+ of [0-9]+ runs, at .*left$' err
+sed -i '/^farfault: validate: [0-9]* of /d' err
 expect_no_err
 cp out first
 expect test "$(awk 'length > 80' out | wc -l)" -eq 0

@@ -3,7 +3,7 @@
 // was in GPU memory, with far-faults and evictions upon it, or how often something happened there. Data: `heat` of a run's history.
 import { axisLook, cutMiddle, echarts, makeChart } from './charts.js';
 import { axisOf, bytes, count, share, time } from './format.js';
-import { element, placeBeside, tip } from './page.js';
+import { element, isDrag, placeBeside, tip } from './page.js';
 import { colour } from './theme.js';
 import { margins } from './timeline.js';
 import { followZoom, zoomOptions } from './zoom.js';
@@ -320,7 +320,7 @@ export function makeHeatMap(holder, key, notes, zoom) {
       : null;
     const band = at && bands.find(({ top, height: h }) => at[1] >= top && at[1] < top + h);
     const bin = at && Math.floor(at[0] / heat.bin_ps);
-    hover.hidden = !band || bin < 0 || bin >= heat.bins;
+    hover.hidden = !band || bin < 0 || bin >= heat.bins || isDrag(event);
     if (hover.hidden) return;
     const row = Math.min(band.map.rows - 1, Math.floor(((at[1] - band.top) / band.height) * band.map.rows));
     hover.replaceChildren(cellTip(band, view, heat, bin, row));

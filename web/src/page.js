@@ -34,6 +34,9 @@ export function tip(title, rows, note) {
   );
 }
 
+// Whether an event of a chart's pointer comes while a button is held: what moves under the pointer then needs no tip.
+export const isDrag = ({ event }) => Boolean(event?.buttons);
+
 // Puts what is shown of the mark under the pointer beside it, within the figure's width.
 export function placeBeside(hover, { offsetX, offsetY }, holder) {
   const left = offsetX > holder.clientWidth / 2 ? offsetX - hover.offsetWidth - 14 : offsetX + 14;

@@ -3,7 +3,8 @@
 // history of its own with bins of its own width (docs/json.md), so far-faults are drawn as a rate: one scale holds for all.
 import { axisLook, cutMiddle, makeChart } from './charts.js';
 import { axisOf, bytes, count, share, time } from './format.js';
-import { element, placeBeside, tip } from './page.js';
+import { element, isDrag, placeBeside, tip } from './page.js';
+import { drawStrips, drawText, fillBins } from './sheet.js';
 import { itemAt, makeSpans, rectangles } from './spans.js';
 import { colour } from './theme.js';
 import { margins } from './timeline.js';
@@ -12,6 +13,7 @@ import { followZoom, zoomOptions } from './zoom.js';
 const STRIP = 14; // pixels: of the kernels
 const AREA = 24; // of the link, and of far-faults
 const INNER = 3;
+const TOP = 4;
 const GAP = 14; // between managers
 const FIRST = 12; // managers that are shown before all are asked for
 
@@ -38,21 +40,6 @@ function rowOf(run, index) {
   };
 }
 
-// The outline of a staircase of bins above `base`, as points; `value` 1 is `height` pixels high.
-function staircase(values, row, from, start, end, place) {
-  const { left, scale, base, height } = place;
-  const points = [];
-  const first = Math.max(0, Math.floor(Math.max(from, start) / row.bin));
-  for (let i = first; i < row.bins && i * row.bin < end; i++) {
-    const [begin, until] = [Math.max(from, start, i * row.bin), Math.min(end, row.run.time_ps, (i + 1) * row.bin)];
-    if (until <= begin) continue;
-    const y = base - Math.min(1, values[i]) * height;
-    points.push([left + (begin - start) * scale, y], [left + (until - start) * scale, y]);
-  }
-  if (!points.length) return null;
-  return [[points[0][0], base], ...points, [points[points.length - 1][0], base]];
-}
-
 /* ---- the figure ---- */
 
 /* runs; holder, key, notes: elements; zoom: of the longest run; onChoose(index), isChosen(index).
@@ -66,79 +53,56 @@ export function makeSideBySide(runs, { holder, key, notes, zoom, onChoose, isCho
   const height = () => rows.length * rowHeight;
   const hover = element('div', { class: 'hover', hidden: true });
 
-  function rowShapes(params, api) {
-    const row = rows[params.dataIndex];
-    const plot = params.coordSys;
-    const { start, end } = zoom;
-    const scale = plot.width / (end - start);
-    const [, top] = api.coord([start, params.dataIndex * rowHeight + GAP / 2]);
-    const place = { left: plot.x, scale };
+  const topOf = (index) => TOP + index * rowHeight + GAP / 2;
+
+  function paintRow(pen, row, top, place) {
+    const { run, bin, bins, listed } = row;
+    const scale = place.width / (place.end - place.start);
+    const until = Math.max(0, Math.min(place.width, (run.time_ps - place.start) * scale));
     const bottom = (part) => top + STRIP + (parts.indexOf(part) + 1) * (AREA + INNER);
-    const until = plot.x + Math.max(0, Math.min(plot.width, (row.run.time_ps - start) * scale));
-    const rect = (y, h, fill) => ({ type: 'rect', shape: { x: plot.x, y, width: until - plot.x, height: h }, style: { fill } });
-    const area = (values, from, shade, base, h, opacity) => {
-      const points = values && staircase(values, row, from, start, end, { ...place, base, height: h });
-      return points ? [{ type: 'polygon', shape: { points }, style: { fill: colour(shade), opacity } }] : [];
+    pen.fillStyle = colour('absent');
+    for (const [y, high] of [[top, STRIP], ...parts.map((part) => [bottom(part) - AREA, AREA])]) pen.fillRect(place.left, y, until, high);
+    pen.fillStyle = colour('kernel');
+    drawStrips(pen, rectangles(row.spans, place.start, place.end, place.left, scale), top, STRIP);
+    const area = (values, full, shade, base, high, opacity, from = 0) => {
+      if (!values) return;
+      pen.fillStyle = colour(shade);
+      pen.globalAlpha = opacity;
+      fillBins(pen, { bin, bins, from, until: run.time_ps, above: (i) => Math.min(1, values[i] / full) * high }, place, base);
+      pen.globalAlpha = 1;
     };
-    return {
-      type: 'group',
-      children: [
-        rect(top, STRIP, colour('absent')),
-        ...parts.map((part) => rect(bottom(part) - AREA, AREA, colour('absent'))),
-        {
-          type: 'strips',
-          shape: { rectangles: rectangles(row.spans, start, end, plot.x, scale), y: top, height: STRIP },
-          style: { fill: colour('kernel') },
-        },
-        ...area(row.running, row.listed, 'kernel', top + STRIP, STRIP, 0.6),
-        ...area(row.toGpu, 0, 'in', bottom('link'), AREA, 0.85),
-        ...area(row.toCpu, 0, 'out', bottom('link'), AREA, 0.75),
-        ...(most > 0
-          ? area(
-              row.faults?.map((rate) => rate / most),
-              0,
-              'fault',
-              bottom('faults'),
-              AREA,
-              0.9,
-            )
-          : []),
-      ],
-    };
+    area(row.running, 1, 'kernel', top + STRIP, STRIP, 0.6, listed);
+    area(row.toGpu, 1, 'in', bottom('link'), AREA, 0.85);
+    area(row.toCpu, 1, 'out', bottom('link'), AREA, 0.75);
+    if (most > 0) area(row.faults, most, 'fault', bottom('faults'), AREA, 0.9);
+  }
+
+  function paint(pen, width) {
+    const { left, right } = margins(width);
+    const place = { left, width: width - left - right, start: zoom.start, end: zoom.end };
+    rows.forEach((row, i) => {
+      const top = topOf(i);
+      const chosen = isChosen(row.index);
+      drawText(pen, cutMiddle(row.run.memory, left - 14), left - 8, top, {
+        fill: colour(chosen ? 'accent' : 'text'),
+        weight: chosen ? 700 : 400,
+        align: 'right',
+      });
+      drawText(pen, time(row.run.time_ps), left - 8, top + 17, { fill: colour('faint-text'), align: 'right' });
+      paintRow(pen, row, top, place);
+    });
   }
 
   function options(width) {
     const { left, right } = margins(width);
     const look = axisLook();
     const axis = axisOf(zoom.whole, 'time');
-    const label = (params, api) => {
-      const { run, index } = rows[params.dataIndex];
-      const [, y] = api.coord([zoom.start, params.dataIndex * rowHeight + GAP / 2]);
-      const text = (at, words, style) => ({
-        type: 'text',
-        style: { x: params.coordSys.x - 8, y: y + at, text: cutMiddle(words, left - 14), align: 'right', fontSize: 12, ...style },
-      });
-      return {
-        type: 'group',
-        children: [
-          text(0, run.memory, { fill: colour(isChosen(index) ? 'accent' : 'text'), fontWeight: isChosen(index) ? 700 : 400 }),
-          text(17, time(run.time_ps), { fill: colour('faint-text') }),
-        ],
-      };
-    };
-    const series = (renderItem, extra) => ({
-      type: 'custom',
-      silent: true,
-      data: rows.map((_, i) => [0, i]),
-      encode: { x: -1, y: -1 },
-      renderItem,
-      ...extra,
-    });
     return {
-      grid: { left, right, top: 4, height: height(), outerBoundsMode: 'none' },
+      grid: { left, right, top: TOP, height: height(), outerBoundsMode: 'none' },
       xAxis: {
         ...look,
         type: 'value',
+        axisLine: { ...look.axisLine, onZero: false },
         min: 0,
         max: zoom.whole,
         splitNumber: width < 600 ? 3 : 8,
@@ -150,7 +114,6 @@ export function makeSideBySide(runs, { holder, key, notes, zoom, onChoose, isCho
       },
       yAxis: { type: 'value', min: 0, max: height(), inverse: true, show: false },
       dataZoom: zoomOptions(zoom, [0], { left, right }),
-      series: [series(rowShapes, { clip: true, z: 2 }), series(label, { clip: false, z: 3 })],
     };
   }
 
@@ -182,7 +145,7 @@ export function makeSideBySide(runs, { holder, key, notes, zoom, onChoose, isCho
 
   function showHover(event) {
     const { row, at } = made.chart.containPixel({ gridIndex: 0 }, [event.offsetX, event.offsetY]) ? rowAt(event) : {};
-    hover.hidden = !row || at < 0;
+    hover.hidden = !row || at < 0 || isDrag(event);
     if (hover.hidden) return;
     hover.replaceChildren(rowTip(row, at));
     placeBeside(hover, event, holder);
@@ -231,7 +194,7 @@ export function makeSideBySide(runs, { holder, key, notes, zoom, onChoose, isCho
   zoom.reset(Math.max(1, ...every.map(({ run }) => run.time_ps)));
   say();
   sayZoom();
-  const made = makeChart(holder, options, () => height() + 84);
+  const made = makeChart(holder, options, () => height() + 84, paint);
   holder.append(hover);
   followZoom(made, zoom);
   zoom.whenChanged(sayZoom);

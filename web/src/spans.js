@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Marks from a begin to an end on an axis of time, as many as a run has: only what can be told apart is drawn, as one path, and the mark under
-// the pointer is searched for. So the cost of a redraw depends on the figure's width more than on the number of launches.
-import { echarts } from './charts.js';
+// Marks from a begin to an end on an axis of time, as many as a run has: only what can be told apart is drawn, and the mark under the pointer is
+// searched for. So the cost of a redraw depends on the figure's width more than on the number of launches.
 
 const SMALL = 3; // pixels: what is narrower merges with a neighbour that it touches
 
@@ -32,14 +31,18 @@ export function addSpan(spans, begin, end, item) {
   spans.latest.push(Math.max(before, end));
 }
 
-// The rectangles [x, width, item] of those that meet start to end, where a picosecond is `scale` pixels from `left` on. Each is at least a pixel
-// wide; those that touch and are small, or overlap, are one, whose item is -1.
+/* The rectangles [x, width, item] of those that meet start to end, where a picosecond is `scale` pixels from `left` on. Each is at least a pixel
+ * wide; those that touch and are small, or overlap, are one, whose item is -1. All that begin within half a pixel are looked at as one, so that
+ * there are at most two steps for each pixel, however many marks it has. */
 export function rectangles(spans, start, end, left, scale) {
   const found = [];
-  for (let i = firstAbove(spans.latest, start); i < spans.begin.length && spans.begin[i] < end; i++) {
-    if (spans.end[i] <= start && spans.begin[i] < start) continue;
+  const together = 0.5 / scale;
+  for (let i = firstAbove(spans.latest, start), next; i < spans.begin.length && spans.begin[i] < end; i = next) {
+    next = spans.begin[i + 1] < spans.begin[i] + together ? firstAbove(spans.begin, spans.begin[i] + together) : i + 1;
+    const until = next > i + 1 ? spans.latest[next - 1] : spans.end[i];
+    if (until <= start && spans.begin[i] < start) continue;
     const x = left + (Math.max(start, spans.begin[i]) - start) * scale;
-    const width = Math.max(1, (Math.min(end, spans.end[i]) - Math.max(start, spans.begin[i])) * scale);
+    const width = Math.max(1, (Math.min(end, until) - Math.max(start, spans.begin[i])) * scale);
     const last = found[found.length - 1];
     const room = last ? x - (last[0] + last[1]) : Infinity;
     if (room < -0.5 || (room < 0.5 && (width < SMALL || last[1] < SMALL))) {
@@ -47,7 +50,7 @@ export function rectangles(spans, start, end, left, scale) {
       last[2] = -1;
     } else {
       if (room < 0.5) last[1] -= 0.5; // a line between neighbours
-      found.push([x, width, spans.item[i]]);
+      found.push([x, width, next > i + 1 ? -1 : spans.item[i]]);
     }
   }
   return found;
@@ -59,11 +62,3 @@ export function itemAt(spans, at, slack = 0) {
     if (spans.end[i] >= at - slack) return spans.item[i];
   return -1;
 }
-
-const Strips = echarts.graphic.extendShape({
-  shape: { rectangles: [], y: 0, height: 1 },
-  buildPath(pen, { rectangles: list, y, height }) {
-    for (const [x, width] of list) pen.rect(x, y, width, height);
-  },
-});
-echarts.graphic.registerShape('strips', Strips);

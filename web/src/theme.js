@@ -2,6 +2,9 @@
 // Light and dark: what the system prefers until the reader chooses. The colours are the style's variables, so that the charts and the page
 // have one list of them; whoever draws with them asks again when `whenChanged` tells so.
 
+// What canvases write with, as page.css has it.
+export const FONT = 'system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif';
+
 const system = window.matchMedia('(prefers-color-scheme: dark)');
 const listeners = [];
 const known = new Map(); // colours; asking the style for each mark would take longer than to draw it

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // A run over time: above, lanes with a mark for each kernel, copy, batch and transfer; below, curves of the bins of its history
-// (docs/json.md): far-faults, evictions, how busy the link was, how much was in GPU memory. All share one axis of time.
-import { axisLook, cutMiddle, legend, makeChart, tooltip } from './charts.js';
-import { axisOf, bytes, count, ratio, share, time } from './format.js';
-import { element, placeBeside, tip } from './page.js';
+// (curves.js). All share one axis of time, which is the chart library's; marks and curves are drawn on a sheet.
+import { axisLook, cutEnd, cutMiddle, makeChart } from './charts.js';
+import { curvesOf, curveTip, drawPlots, EACH } from './curves.js';
+import { axisOf, bytes, count, ratio, time } from './format.js';
+import { element, isDrag, placeBeside, tip } from './page.js';
+import { drawStrips, drawText, outlineStrips } from './sheet.js';
 import { addSpan, itemAt, makeSpans, rectangles } from './spans.js';
-import { colour } from './theme.js';
+import { colour, whenChanged } from './theme.js';
 import { followZoom, zoomOptions } from './zoom.js';
 
 const LANE = 24;
-const CURVE = 62;
-const GAP = 36;
 const TOP = 40;
 const MOST_OTHERS = 8; // managers in a tip
 
@@ -173,261 +173,61 @@ function lanesOf(run, runs) {
   return lanes.filter(({ groups }) => groups.length);
 }
 
-// The marks of a group that are in sight, as one path, with the names of those that have room for one.
-function groupShape(group, zoom, params, api) {
-  const [, middle] = api.coord([zoom.start, group.lane]);
-  const plot = params.coordSys;
-  const [y, high] = [middle - LANE * 0.36, LANE * 0.72];
-  const list = rectangles(group.spans, zoom.start, zoom.end, plot.x, plot.width / (zoom.end - zoom.start));
-  const fill = colour(group.colour);
-  const named = group.label ? list.filter(([, width, item]) => width > 44 && item >= 0) : [];
-  return {
-    type: 'group',
-    children: [
-      {
-        type: 'strips',
-        shape: { rectangles: list, y, height: high },
-        style: group.outline ? { fill, fillOpacity: 0.35, stroke: fill, lineWidth: 1 } : { fill },
-      },
-      ...named.map(([x, width, item]) => ({
-        type: 'text',
-        style: {
-          x: x + width / 2,
-          y: middle,
-          text: group.label(item),
-          align: 'center',
-          verticalAlign: 'middle',
-          fill: colour(group.ink ?? 'on-kernel'),
-          fontSize: 12,
-          width: width - 10,
-          overflow: 'truncate',
-          ellipsis: '…',
-        },
-      })),
-    ],
-  };
-}
-
-// One series per entry of the legend, so that it can be switched off.
-function laneSeries(lanes, zoom) {
-  const byLegend = new Map();
-  lanes.forEach((lane, row) =>
-    lane.groups.forEach((group) => {
-      group.lane = row;
-      if (!byLegend.has(group.legend)) byLegend.set(group.legend, []);
-      byLegend.get(group.legend).push(group);
-    }),
-  );
-  return [...byLegend].map(([name, groups]) => ({
-    type: 'custom',
-    id: name,
-    name,
-    xAxisIndex: 0,
-    yAxisIndex: 0,
-    clip: true,
-    silent: true,
-    itemStyle: { color: colour(groups[0].colour) },
-    encode: { x: -1, y: -1 },
-    data: groups.map((group) => [0, group.lane]),
-    renderItem: (params, api) => groupShape(groups[params.dataIndex], zoom, params, api),
-  }));
-}
-
-/* ---- curves ---- */
-
-const sum = (list) => list.reduce((total, value) => total + value, 0);
-
-// {title, kind, curves: [{name, shade, list}], end: of its axis} of each plot that has something to show.
-function curvesOf(run) {
-  const { series, bin_ps: bin, bins } = run.history;
-  const of = (name) => series[name] ?? null;
-  const values = (name, change) => (of(name) ? series[name].map(change ?? ((value) => value)) : null);
-  const per = `per ${time(bin)}`;
-  const first = of('faults') && series.faults.map((value, i) => value - (of('refaults')?.[i] ?? 0));
-  const plots = [
-    {
-      title: `Far-faults ${per}`,
-      kind: 'count',
-      stack: true,
-      curves: [
-        ['on a page for the first time', 'fault', first],
-        ['on a page that was evicted (refaults)', 'evict', values('refaults')],
-      ],
-    },
-    {
-      title: `Evicted ${per}`,
-      kind: 'bytes',
-      curves: [
-        ['evicted', 'evict', values('evicted_bytes')],
-        ['of these copied back', 'out', values('written_back_bytes')],
-      ],
-    },
-    {
-      title: 'Link used',
-      kind: 'share',
-      curves: [
-        ['to GPU', 'in', values('h2d_busy_ps', (v) => v / bin)],
-        ['to CPU', 'out', values('d2h_busy_ps', (v) => v / bin)],
-      ],
-    },
-    { title: 'In GPU memory', kind: 'bytes', curves: [['in GPU memory', 'kernel', values('resident_bytes')]] },
-    { title: 'Thread blocks that run', kind: 'count', curves: [['thread blocks', 'both', values('block_ps', (v) => v / bin)]] },
-  ];
-  for (const plot of plots)
-    plot.curves = plot.curves
-      .filter(([, , list]) => list && sum(list) > 0)
-      .map(([name, shade, list]) => ({ name, shade, list: list.slice(0, bins) }));
-  for (const plot of plots) plot.end = axisEnd(plot.kind, mostOf(plot));
-  return plots.filter(({ curves }) => curves.length);
-}
-
-const formats = { count, bytes, share };
-const axisFormats = { count, bytes: (value) => bytes(value).replace(/\.0+ /, ' '), share: (value) => `${Math.round(value * 100)} %` };
-
-// The end of an axis from 0: at least `most`, and half of it is a round number too (of bytes: in powers of two).
-function axisEnd(kind, most) {
-  if (kind === 'share' || !(most > 0)) return 1;
-  const base = kind === 'bytes' ? 2 : 10;
-  const power = base ** Math.floor(Math.log(most) / Math.log(base));
-  const steps = kind === 'bytes' ? [1, 1.25, 1.5, 1.75, 2] : [1, 2, 4, 6, 8, 10];
-  const end = power * steps.find((step) => step * power >= most * 0.999);
-  return kind === 'count' ? Math.max(2, end) : end;
-}
-
-// The highest point of a plot's curves, which may stand upon each other.
-function mostOf({ curves, stack }) {
-  if (!stack) return Math.max(0, ...curves.map(({ list }) => Math.max(...list)));
-  return Math.max(0, ...(curves[0]?.list ?? []).map((_, i) => curves.reduce((total, { list }) => total + list[i], 0)));
-}
-
-function curveTip(run, plots, at) {
-  const { bin_ps: bin, bins } = run.history;
-  const i = Math.min(bins - 1, Math.max(0, Math.floor(at / bin)));
-  const rows = plots.flatMap(({ kind, curves, title }) =>
-    curves.map(({ name, shade, list }) => [
-      curves.length > 1 && kind === 'share'
-        ? `${title.toLowerCase()}, ${name}`
-        : kind === 'count' && name.startsWith('on a')
-          ? `far-faults ${name}`
-          : name,
-      formats[kind](list[i]),
-      colour(shade),
-    ]),
-  );
-  return tip(`${time(i * bin)} to ${time((i + 1) * bin)}`, rows);
-}
-
-// A staircase: each bin's value holds until the next bin.
-function curveSeries(curve, plot, axis, run) {
-  const { bin_ps: bin } = run.history;
-  const data = curve.list.map((value, i) => [i * bin, value]);
-  data.push([Math.max(run.time_ps, data.length * bin), curve.list[curve.list.length - 1]]);
-  return {
-    type: 'line',
-    name: curve.name,
-    xAxisIndex: axis,
-    yAxisIndex: axis,
-    step: 'end',
-    showSymbol: false,
-    stack: plot.stack ? plot.title : undefined,
-    data,
-    lineStyle: { width: 1.2, color: colour(curve.shade) },
-    itemStyle: { color: colour(curve.shade) },
-    areaStyle: { color: colour(curve.shade), opacity: plot.stack ? 0.75 : 0.28 },
-    emphasis: { disabled: true },
-  };
-}
-
 /* ---- the figure ---- */
 
-const plotTitle = (plot) => {
-  if (plot.curves.length === 1) return plot.title;
-  return `${plot.title}: ${plot.curves.map(({ name, shade }) => `{${shade}|■} ${name}`).join('   ')}`;
-};
+// The marks of a group that are in sight, with the names of those that have room for one; middle: of its lane.
+function drawGroup(pen, group, middle, place) {
+  const { left, width, start, end } = place;
+  const [y, high] = [middle - LANE * 0.36, LANE * 0.72];
+  const list = rectangles(group.spans, start, end, left, width / (end - start));
+  pen.fillStyle = colour(group.colour);
+  pen.globalAlpha = group.outline ? 0.35 : 1;
+  drawStrips(pen, list, y, high);
+  pen.globalAlpha = 1;
+  if (group.outline) outlineStrips(pen, list, y, high, colour(group.colour));
+  for (const [x, wide, item] of list) {
+    if (!group.label || wide <= 44 || item < 0) continue;
+    const look = { fill: colour(group.ink ?? 'on-kernel'), align: 'center', baseline: 'middle' };
+    drawText(pen, cutEnd(group.label(item), wide - 10), x + wide / 2, middle, look);
+  }
+}
 
-function figureOptions(run, lanes, plots, zoom, width) {
+function drawLanes(pen, lanes, hidden, place) {
+  const { left, width } = place;
+  lanes.forEach(({ name, groups }, row) => {
+    const middle = TOP + (row + 0.5) * LANE;
+    pen.fillStyle = colour('grid');
+    pen.fillRect(left, TOP + row * LANE, width, 1);
+    drawText(pen, cutMiddle(name, left - 14), left - 8, middle, { fill: colour('text'), align: 'right', baseline: 'middle' });
+    for (const group of groups) if (!hidden.has(group.legend)) drawGroup(pen, group, middle, place);
+  });
+}
+
+// The axis of time, which stands below the curves, and the bar to zoom with.
+function figureOptions(lanes, plots, zoom, width) {
   const { left, right } = margins(width);
   const look = axisLook();
   const axis = axisOf(zoom.whole, 'time');
-  const lanesHeight = lanes.length * LANE;
-  const tops = plots.map((_, i) => TOP + lanesHeight + GAP + i * (CURVE + GAP));
-  const names = laneSeries(lanes, zoom);
-  const grids = [
-    { left, right, top: TOP, height: lanesHeight, outerBoundsMode: 'none', tooltip: { show: false } },
-    ...tops.map((top) => ({ left, right, top, height: CURVE, outerBoundsMode: 'none', tooltip: { trigger: 'axis' } })),
-  ];
-  const last = grids.length - 1;
-  const pens = Object.fromEntries(
-    ['fault', 'evict', 'in', 'out', 'kernel', 'both'].map((name) => [name, { color: colour(name), fontSize: 14 }]),
-  );
+  const height = lanes.length * LANE;
   return {
-    tooltip: tooltip({ trigger: 'item', formatter: (list) => curveTip(run, plots, (Array.isArray(list) ? list[0] : list).axisValue) }),
-    axisPointer: { link: [{ xAxisIndex: plots.map((_, i) => i + 1) }], lineStyle: { color: colour('faint-text') } },
-    legend: legend({
-      type: 'scroll',
-      top: 0,
-      left: 0,
-      right: 0,
-      data: names.map(({ name }) => name),
-      pageIconColor: colour('accent'),
-      pageTextStyle: { color: colour('text') },
-    }),
-    title: plots.map((plot, i) => ({
-      text: plotTitle(plot),
-      left: left - 5,
-      top: tops[i] - 25,
-      textStyle: { fontSize: 12.5, fontWeight: 600, color: colour('text'), rich: pens, width: width - left - right, overflow: 'truncate' },
-    })),
-    grid: grids,
-    xAxis: grids.map((_, i) => ({
+    grid: { left, right, top: TOP, height, outerBoundsMode: 'none' },
+    xAxis: {
       ...look,
       type: 'value',
-      gridIndex: i,
+      axisLine: { ...look.axisLine, onZero: false },
       min: 0,
       max: zoom.whole,
+      offset: plots.length * EACH,
       splitNumber: width < 600 ? 3 : 8,
-      splitLine: { show: i === 0, lineStyle: { color: colour('grid') } },
-      axisLabel: {
-        ...look.axisLabel,
-        show: i === last,
-        showMinLabel: false,
-        showMaxLabel: false,
-        hideOverlap: true,
-        formatter: axis.format,
-      },
-      axisTick: { show: i === last },
-      name: i === last ? `time (${axis.name})` : '',
+      splitLine: { show: true, lineStyle: { color: colour('grid') } },
+      axisLabel: { ...look.axisLabel, showMinLabel: false, showMaxLabel: false, hideOverlap: true, formatter: axis.format },
+      name: `time (${axis.name})`,
       nameLocation: 'middle',
       nameGap: 26,
-    })),
-    yAxis: grids.map((_, i) =>
-      i === 0
-        ? {
-            ...look,
-            type: 'category',
-            gridIndex: 0,
-            inverse: true,
-            data: lanes.map(({ name }) => name),
-            axisTick: { show: false },
-            splitLine: { show: true, lineStyle: { color: colour('grid') } },
-            axisLabel: { ...look.axisLabel, formatter: (name) => cutMiddle(name, left - 14) },
-          }
-        : {
-            ...look,
-            type: 'value',
-            gridIndex: i,
-            min: 0,
-            max: plots[i - 1].end,
-            interval: plots[i - 1].end / 2,
-            axisLabel: { ...look.axisLabel, formatter: axisFormats[plots[i - 1].kind] },
-          },
-    ),
-    dataZoom: zoomOptions(
-      zoom,
-      grids.map((_, i) => i),
-      { left, right },
-    ),
-    series: [...names, ...plots.flatMap((plot, i) => plot.curves.map((curve) => curveSeries(curve, plot, i + 1, run)))],
+    },
+    yAxis: { type: 'value', min: 0, max: height, inverse: true, show: false },
+    dataZoom: zoomOptions(zoom, [0], { left, right }),
+    series: [],
   };
 }
 
@@ -449,13 +249,24 @@ export function makeTimeline(holder, notes, zoom, runs) {
   let [run, lanes, plots] = [null, [], []];
   const hidden = new Set(); // entries of the legend
   const hover = element('div', { class: 'hover', hidden: true });
-  const height = () => TOP + lanes.length * LANE + plots.length * (CURVE + GAP) + 84;
+  const line = element('div', { class: 'time-line', hidden: true }); // at the pointer's time, through all curves
+  const legend = element('div', { class: 'legend' });
+  const curvesTop = () => TOP + lanes.length * LANE;
+  const height = () => curvesTop() + plots.length * EACH + 84;
+  const placeOf = (width) => {
+    const { left, right } = margins(width);
+    return { left, width: width - left - right, start: zoom.start, end: zoom.end };
+  };
+
+  function paint(pen, width) {
+    drawLanes(pen, lanes, hidden, placeOf(width));
+    drawPlots(pen, plots, curvesTop(), placeOf(width), run);
+  }
 
   // The mark under the pointer, or at most 2 pixels beside it: {group, item}.
   function markAt({ offsetX, offsetY }) {
     const lane = lanes[Math.floor((offsetY - TOP) / LANE)];
-    const { left, right } = margins(holder.clientWidth);
-    const width = holder.clientWidth - left - right;
+    const { left, width } = placeOf(holder.clientWidth);
     if (!lane || offsetX < left || offsetX > left + width) return null;
     const pixel = (zoom.end - zoom.start) / width;
     const at = zoom.start + (offsetX - left) * pixel;
@@ -467,11 +278,24 @@ export function makeTimeline(holder, notes, zoom, runs) {
     return null;
   }
 
+  // What the curves are at the pointer's time, if it is upon them.
+  function curvesAt({ offsetX, offsetY }) {
+    const { left, width } = placeOf(holder.clientWidth);
+    const upon = offsetY >= curvesTop() && offsetY < curvesTop() + plots.length * EACH && offsetX >= left && offsetX <= left + width;
+    if (!upon) return null;
+    return curveTip(run, plots, zoom.start + ((offsetX - left) * (zoom.end - zoom.start)) / width);
+  }
+
   function showHover(event) {
-    const mark = markAt(event);
-    hover.hidden = !mark;
-    hover.replaceChildren(...(mark ? [mark.group.tip(mark.item)] : []));
-    if (mark) placeBeside(hover, event, holder);
+    const mark = isDrag(event) ? null : markAt(event);
+    const curves = mark || isDrag(event) ? null : curvesAt(event);
+    const found = mark ? mark.group.tip(mark.item) : curves;
+    line.hidden = !curves;
+    hover.hidden = !found;
+    if (curves) line.style.cssText = `left: ${event.offsetX}px; top: ${curvesTop()}px; height: ${plots.length * EACH}px`;
+    if (!found) return;
+    hover.replaceChildren(found);
+    placeBeside(hover, event, holder);
   }
 
   function look(event) {
@@ -482,20 +306,31 @@ export function makeTimeline(holder, notes, zoom, runs) {
     zoom.set(begin[mark.item] - room, end[mark.item] + room);
   }
 
-  function options(width) {
-    hidden.clear();
-    return figureOptions(run, lanes, plots, zoom, width);
+  // A switch for each kind of mark.
+  function showLegend() {
+    const kinds = new Map(lanes.flatMap(({ groups }) => groups.map((group) => [group.legend, group.colour])));
+    legend.replaceChildren(
+      ...[...kinds].map(([name, shade]) => {
+        const mark = element('i');
+        mark.style.background = colour(shade);
+        const toggle = () => {
+          if (!hidden.delete(name)) hidden.add(name);
+          button.setAttribute('aria-pressed', String(!hidden.has(name)));
+          made.repaint();
+        };
+        const button = element('button', { type: 'button', 'aria-pressed': String(!hidden.has(name)), onclick: toggle }, mark, name);
+        return button;
+      }),
+    );
   }
 
   function draw() {
+    showLegend();
     if (made) return made.redraw();
-    made = makeChart(holder, options, height);
-    holder.append(hover);
+    made = makeChart(holder, (width) => figureOptions(lanes, plots, zoom, width), height, paint);
+    holder.append(legend, line, hover);
+    whenChanged(showLegend);
     followZoom(made, zoom);
-    made.chart.on('legendselectchanged', ({ selected }) => {
-      hidden.clear();
-      for (const name of Object.keys(selected)) if (!selected[name]) hidden.add(name);
-    });
     const pointer = made.chart.getZr();
     pointer.on('mousemove', showHover);
     pointer.on('click', look);
@@ -506,6 +341,7 @@ export function makeTimeline(holder, notes, zoom, runs) {
   return {
     show(next) {
       run = next;
+      hidden.clear();
       lanes = lanesOf(run, runs);
       plots = curvesOf(run);
       const marks = lanes.flatMap(({ groups }) => groups).reduce((total, { spans }) => total + spans.begin.length, 0);

@@ -93,6 +93,7 @@ export function followZoom(made, zoom) {
   let [inSight, late] = [true, false]; // out of sight nothing is drawn: it would only make the others slower
   const catchUp = () => {
     if (late) show();
+    if (late) made.repaint();
     late = false;
   };
   new IntersectionObserver((entries) => {
@@ -103,5 +104,6 @@ export function followZoom(made, zoom) {
   zoom.whenChanged((by) => {
     late = by !== made;
     if (inSight) catchUp();
+    if (!late) made.repaint();
   });
 }

@@ -32,6 +32,12 @@ static ff_status check_baseline(const fail_if *f, bool used, ff_error *error) {
   if (used && !f->baseline)
     return ff_fail(error, FF_INVALID, "--fail-if speaks of a baseline: --baseline FILE names one");
   if (!f->baseline) return FF_OK;
+  if (!f->conditions.count)
+    return ff_fail(
+        error, FF_INVALID,
+        "--baseline %s compares nothing without a condition: add --fail-if 'copy.time > 1.1 * baseline.copy.time', or "
+        "use farfault compare",
+        f->baseline);
   ff_status status = kind_check(f->baseline, KIND_RUN, error);
   if (!status) status = report_file_read(f->baseline, &run, error);
   if (!status) report_free(&run);

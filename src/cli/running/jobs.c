@@ -28,9 +28,9 @@ typedef struct pool {
   sigset_t watched, old, mask; /* mask: the children's */
   size_t next;                 /* the first job that was not started */
   uint32_t running;
-  int stopped; /* the signal that did */
-  double begun;
-  ff_estimate left; /* seconds */
+  int stopped;        /* the signal that did */
+  double begun, said; /* said: when the last line went into a file */
+  ff_estimate left;   /* seconds */
   bool terminal, shown;
 } pool;
 
@@ -93,8 +93,9 @@ static void reap(pool *p) {
   }
 }
 
-/* "farfault: zheng2016: 5 of 13 runs, at sgemm, about 2 min left" */
+/* "farfault: zheng2016: 5 of 13 runs, at sgemm, about 2 min left": one line of a terminal, else a line now and then. */
 static void show(pool *p) {
+  if (!p->terminal && now() - p->said < ff_progress_period()) return;
   double done = 0, all = 0, elapsed = now() - p->begun;
   size_t count = 0;
   const char *at = "";
@@ -108,14 +109,16 @@ static void show(pool *p) {
   }
   double left = count ? elapsed * (all - done) / done : all - elapsed;
   left = ff_estimate_take(&p->left, elapsed, left > 1 ? left : 1);
-  fprintf(stderr, "\rfarfault: %s: %zu of %zu runs", p->jobs->title, count, p->jobs->list.count);
+  p->said = now();
+  fprintf(stderr, "%sfarfault: %s: %zu of %zu runs", p->terminal ? "\r" : "", p->jobs->title, count,
+          p->jobs->list.count);
   if (p->stopped) fprintf(stderr, ", stopping");
   else if (*at)
     fprintf(stderr, ", at %.20s, about %.0f %s left", at, fmax(1, left < 90 ? left : left / 60),
             left < 90 ? "s" : "min");
-  fprintf(stderr, "\033[K");
+  fprintf(stderr, p->terminal ? "\033[K" : "\n");
   fflush(stderr);
-  p->shown = true;
+  p->shown = p->terminal;
 }
 
 /* The terminal's signals reach the children by themselves (SI_KERNEL). */
@@ -128,9 +131,9 @@ static void stop(pool *p, const siginfo_t *info) {
 }
 
 int jobs_run(jobs *jobs) {
-  pool p = {.jobs = jobs, .begun = now(), .terminal = isatty(STDERR_FILENO)};
+  pool p = {.jobs = jobs, .begun = now(), .said = now(), .terminal = isatty(STDERR_FILENO)};
   const int ends[] = {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-  const struct timespec tick = {.tv_nsec = 250 * 1000 * 1000}, quiet = {.tv_sec = 10};
+  const struct timespec tick = {.tv_nsec = 250 * 1000 * 1000}, quiet = {.tv_sec = 1};
   sigemptyset(&p.watched);
   for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) sigaddset(&p.watched, ends[i]);
   run_children_mask(&p.mask);
@@ -143,7 +146,7 @@ int jobs_run(jobs *jobs) {
     int signal = p.running ? sigtimedwait(&p.watched, &info, p.terminal ? &tick : &quiet) : 0;
     if (signal > 0 && signal != SIGCHLD) stop(&p, &info);
     reap(&p);
-    if (p.terminal) show(&p);
+    if (p.running) show(&p);
   }
   clear_line(&p);
   sigprocmask(SIG_SETMASK, &p.old, NULL);

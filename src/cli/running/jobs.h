@@ -27,7 +27,8 @@ typedef struct jobs {
   void *context;
 } jobs;
 
-/* Runs them all, in order, at most `at_once` at a time; shows progress on stderr if that is a terminal. A signal that
+/* Runs them all, in order, at most `at_once` at a time; shows progress on stderr: a line that changes on a terminal,
+ * else a line now and then (ff_progress_period). A signal that
  * would end us is passed on to the children instead, and no further job is started: its number is returned; 0: there
  * was none. */
 int jobs_run(jobs *jobs);

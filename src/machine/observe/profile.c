@@ -80,9 +80,8 @@ static void take_effect(profile *p, const profile_mark *mark) {
   move_tiers(&p->tier_offsets, &tiers, mark->start);
   move_parts(p, mark->start);
   move_peaks(p, &now, mark->start);
-  const uint64_t sign = mark->start ? UINT64_MAX : 1;
-  p->came_back += sign * p->pager->came_back;
-  p->came_first += sign * (p->pager->came_first + p->pager->zeroed_first);
+  p->came_back += (mark->start ? UINT64_MAX : 1) * p->pager->came_back;
+  if (!mark->start) p->came_first = p->pager->came_first + p->pager->zeroed_first;
   p->inside = mark->start;
   p->ranges += mark->start;
   if (p->observer->history) p->observer->history->paused = !mark->start;
@@ -149,7 +148,7 @@ void profile_allocation(const profile *p, size_t number, sim_counters *allocatio
 void profile_paging(const profile *p, uint64_t *came_back, uint64_t *came_first) {
   if (!p->asked) return;
   *came_back = p->came_back + (p->inside ? *came_back : 0);
-  *came_first = p->came_first + (p->inside ? *came_first : 0);
+  if (!p->inside) *came_first = p->came_first;
 }
 
 void profile_tiers(const profile *p, sim_tiers *tiers) {

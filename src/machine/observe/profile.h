@@ -45,8 +45,8 @@ typedef struct profile {
   uint32_t made;
   uint64_t ranges; /* begun */
   FF_VEC(profile_mark) pending;
-  sim_counters run; /* offsets; and the peaks of the ranges that are over */
-  uint64_t came_back, came_first;
+  sim_counters run;               /* offsets; and the peaks of the ranges that are over */
+  uint64_t came_back, came_first; /* in the ranges; from the beginning to the end of the last one */
   sim_tiers tier_offsets;
   FF_VEC(sim_counters) kernels, allocations; /* by number in the observer; further ones have none yet: 0 */
 } profile;

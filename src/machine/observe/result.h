@@ -85,7 +85,9 @@ typedef struct sim_result { /* one manager on one machine */
   bool complete;   /* false: a snapshot of a run that has not ended */
   char error[512]; /* nonempty: the manager could not run the program, and why */
   sim_counters counters;
-  /* bytes that came to the GPU by paging: after they had been evicted to make room; the rest. Not in files */
+  /* bytes that came to the GPU by paging: after they had been evicted to make room; the rest. Not in files.
+   * Of profile ranges: what came back in them, and the rest from the beginning on: pages that came before a range may
+   * thrash in it */
   uint64_t came_back, came_first;
   sim_sampling sampling;
   bool profiled;     /* only what happened between cudaProfilerStart and cudaProfilerStop is in it; not in files, as */

@@ -304,7 +304,8 @@ static ff_status fail_no_param(const char *name, ff_error *error) {
   for (int i = 0; i < SPEC_PARAM_COUNT; i++) names[i] = spec_params[i].name;
   const char *near = ff_closest(name, names);
   return near ? ff_fail(error, FF_NOT_FOUND, "a machine has no value '%s': did you mean '%s'?", name, near)
-              : ff_fail(error, FF_NOT_FOUND, "a machine has no value '%s'", name);
+              : ff_fail(error, FF_NOT_FOUND,
+                        "a machine has no value '%s' (farfault machine show -v MACHINE lists them)", name);
 }
 
 /* Stores one value, without looking at the others. */

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <math.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -56,9 +57,22 @@ static void test_round(void **state) {
   for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) NEAR(ff_estimate_round(cases[i][0]), cases[i][1], 1e-9);
 }
 
+static void test_period(void **state) {
+  static const struct {
+    const char *said;
+    double seconds;
+  } cases[] = {{"2.5", 2.5}, {"0", INFINITY}, {"", 30}, {"-1", 30}, {"soon", 30}, {"nan", 30}};
+  unsetenv("FARFAULT_PROGRESS_SECONDS");
+  assert_true(ff_progress_period() == 30);
+  for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
+    setenv("FARFAULT_PROGRESS_SECONDS", cases[i].said, 1);
+    assert_true(ff_progress_period() == cases[i].seconds);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_clock), cmocka_unit_test(test_jumps),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_clock),   cmocka_unit_test(test_jumps),
                                      cmocka_unit_test(test_lasting), cmocka_unit_test(test_restart),
-                                     cmocka_unit_test(test_round)};
+                                     cmocka_unit_test(test_round),   cmocka_unit_test(test_period)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -94,6 +94,11 @@ static void control_characters_do_not_reach_the_terminal(void **state) {
   ff_error error;
   ff_fail_in_text(&error, FF_PARSE, "f", "a\033[2Jb\177", 7, 1, 1, "here");
   assert_string_equal(error.message, "f:1:1: here\n  a?[2Jb?\n  ^");
+  /* letters of UTF-8 do; a C1 control, what is no UTF-8 and half a letter do not */
+  static const char bytes[] = "\xc3\xa4\xe2\x82\xac\xf0\x9f\x99\x82\xc2\x9b\xab\xff\xe2\x82z\xc3";
+  ff_fail_in_text(&error, FF_PARSE, "f", bytes, sizeof bytes - 1, 1, 1, "here");
+  assert_string_equal(error.message, "f:1:1: here\n  \xc3\xa4\xe2\x82\xac\xf0\x9f\x99\x82????"
+                                     "??z?\n  ^");
 }
 
 static void the_nearest_word_is_found(void **state) {

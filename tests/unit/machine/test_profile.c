@@ -156,9 +156,28 @@ static void test_what_came_back_is_of_the_ranges(void **state) {
   mark(&r, true);
   mark(&r, false);
   const sim_result *result = rig_finish(&r);
-  assert_int_equal(result->came_first, 64 * 4096);
+  assert_int_equal(result->came_first, 256 * 4096);
   assert_int_equal(result->came_back, (result->counters.pages_moved_in - 64) * 4096);
   assert_true(result->came_back >= 64 * 4096); /* more than 64 of the 128 cannot have stayed */
+  rig_close(&r);
+}
+
+/* All pages came before the range, and again and again in it. */
+static void test_thrashing_of_pages_that_came_before(void **state) {
+  rig r;
+  rig_open(&r, "demand");
+  r.profile = true;
+  r.gpu_memory = 128 * 4096;
+  rig_start(&r);
+  rig_alloc(&r, RIG_BASE, 4 << 20, TRACE_MEMORY_DEVICE);
+  rig_launch(&r, (rig_kernel){.blocks = 128, .warps = 1, .warp = loads}); /* 512 pages */
+  mark(&r, true);
+  for (int i = 0; i < 3; i++) rig_launch(&r, (rig_kernel){.blocks = 128, .warps = 1, .warp = loads});
+  mark(&r, false);
+  const sim_result *result = rig_finish(&r);
+  assert_int_equal(result->came_first, 512 * 4096);
+  assert_int_equal(result->came_back, result->counters.pages_moved_in * 4096);
+  assert_true(sim_thrashes(result) > 2);
   rig_close(&r);
 }
 
@@ -186,6 +205,7 @@ int main(void) {
       cmocka_unit_test(test_without_a_start_there_is_nothing),
       cmocka_unit_test(test_every_table_has_the_same),
       cmocka_unit_test(test_what_came_back_is_of_the_ranges),
+      cmocka_unit_test(test_thrashing_of_pages_that_came_before),
       cmocka_unit_test(test_peaks_are_of_the_ranges),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

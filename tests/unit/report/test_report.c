@@ -528,8 +528,8 @@ static void broken_files_are_refused(void **state) {
   static const struct {
     const char *text, *expected;
   } rows[] = {
-      {"", "r:1"},
-      {"{", "not JSON"},
+      {"", "r: is empty"},
+      {"{", "cut off"},
       {"{\"schema\":1,}", "r:1:"},
       {"[]", "an object is expected"},
       {"{}", "it has no \"schema\""},
