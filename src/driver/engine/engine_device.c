@@ -14,6 +14,7 @@
 #include "driver/engine/engine_internal.h"
 #include "driver/engine/engine_ipc.h"
 #include "driver/engine/engine_peer.h"
+#include "exec/memory/multicast.h"
 #include "exec/memory/visibility.h"
 #include "machine/spec/links.h"
 #include "trace/origin.h"
@@ -172,7 +173,9 @@ static bool kernel_may(int device, const exec_allocation *allocation, bool write
 static const char *why_closed(const exec_allocation *allocation) {
   static _Thread_local char text[112];
   int owner = engine_memory_device(allocation);
-  if (allocation->range == EXEC_MAPPED)
+  if (exec_multicast_find(allocation->address).team)
+    snprintf(text, sizeof text, "multicast memory, which only multimem instructions can use");
+  else if (allocation->range == EXEC_MAPPED)
     snprintf(text, sizeof text, "mapped %s for device %d (cuMemSetAccess says who may use it)",
              engine_mapped_may(allocation, shown, false) ? "for reading only" : "without access", shown);
   else if (allocation->kind == EXEC_MEMORY_PINNED)

@@ -43,7 +43,7 @@ static void locate(core_warp *w, const exec_instr *i, uint32_t lane, cells *c) {
     unsigned char *host = team->host[piece * team->members + m];
     if (!host)
       core_fault(w, i, lane, EXEC_FAULT_ILLEGAL_ADDRESS, address,
-                 "multimem at 0x%llx, where device %u of the %u of the team has bound no memory",
+                 "multimem at 0x%llx, where the device added as number %u of %u has bound no memory",
                  (unsigned long long)address, m + 1, team->members);
     c->at[m][lane] = host + view.offset % team->piece_bytes;
   }
