@@ -91,6 +91,11 @@ bool engine_peer_has_nvlink(int device, int peer) {
   return way == MACHINE_WAY_JOINED || way == MACHINE_WAY_SWITCH;
 }
 
+double engine_peer_joined_gbs(int device, int peer) {
+  machine_path path = path_between(device, peer);
+  return path.way == MACHINE_WAY_JOINED ? path.gbs : 0;
+}
+
 static bool any_nvlink(void) {
   for (int a = 0; a < (int)engine_devices(); a++)
     for (int b = 0; b < a; b++)
