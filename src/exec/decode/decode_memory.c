@@ -416,7 +416,6 @@ bool decode_multimem(decoder *d) {
   exec_multimem *mm = ff_arena_alloc(d->arena, sizeof *mm);
   exec_access *made = decode_new_access(d, op, space, type), *a = &mm->access;
   *a = *made;
-  a->awaits = 0;
   a->trace_flags = TRACE_BYPASS_L1;
   bool wide_sum = ptx_has(instr, PTX_MOD_ACC__F32);
   mm->bf16 = type == PTX_BF16 || type == PTX_BF16X2;

@@ -18,6 +18,8 @@ static struct {
   FF_VEC(range) ranges; /* apart from each other */
 } all = {.lock = PTHREAD_RWLOCK_INITIALIZER};
 
+bool exec_multicast_any(void) { return __atomic_load_n(&all.ranges.count, __ATOMIC_RELAXED) != 0; }
+
 static size_t place_of(uint64_t address) { /* the first that ends behind it */
   size_t low = 0, high = all.ranges.count;
   while (low < high) {

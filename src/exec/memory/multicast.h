@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Multicast memory: mappings at whose addresses the instructions multimem.ld_reduce, multimem.st and multimem.red reach
  * memory of several devices at once (PTX ISA, "multimem addresses"; CUDA Driver API, "Multicast Object Management").
- * Nothing else can use such an address: to loads, stores and copies it is closed. */
+ * A store does what multimem.st does: the manual leaves it open, and NCCL relies on it. Nothing else can use such an
+ * address: to loads, atomics and copies it is closed. */
 #ifndef FF_EXEC_MULTICAST_H
 #define FF_EXEC_MULTICAST_H
 
@@ -26,6 +27,7 @@ typedef struct exec_team_view { /* what a kernel finds at an address */
 ff_status exec_memory_map_multicast(exec_memory *memory, uint64_t address, uint64_t bytes, const exec_multicast *team,
                                     uint64_t handle, const char *name, const exec_allocation **mapping,
                                     ff_error *error);
+bool exec_multicast_any(void); /* is there such memory? */
 /* Thread-safe, also while others map and unmap. */
 exec_team_view exec_multicast_find(uint64_t address);
 

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "exec/launch/fault.h"
-#include "exec/memory/multicast.h"
 
 typedef struct cells { /* of one access: member m's bytes of lane l */
   uint32_t members;
@@ -20,11 +19,9 @@ static uint64_t lane_address(const core_warp *w, const exec_instr *i, uint32_t l
   return exec_u64(&w->x, i->src[0])[lane] + (uint64_t)i->immediate;
 }
 
-/* Fills *c for one lane; does not return if the access is illegal. */
-static void locate(core_warp *w, const exec_instr *i, uint32_t lane, cells *c) {
+uint32_t core_team_locate(core_warp *w, const exec_instr *i, uint32_t lane, uint64_t address, uint32_t bytes,
+                          unsigned char *at[EXEC_TEAM_MAX]) {
   const exec_access *a = i->side;
-  uint32_t bytes = (uint32_t)a->bytes * a->elements;
-  uint64_t address = lane_address(w, i, lane);
   if (address & (bytes - 1)) core_fault_access(w, i, lane, EXEC_FAULT_MISALIGNED, address, bytes);
   if (w->block->ranges) core_declared_check_lane(w, i, lane, address, bytes);
   exec_team_view view = exec_multicast_find(address);
@@ -38,15 +35,23 @@ static void locate(core_warp *w, const exec_instr *i, uint32_t lane, cells *c) {
                "multimem at 0x%llx, in multicast memory that this device may not %s (cuMemSetAccess says who may)",
                (unsigned long long)address, writes ? "write" : "read");
   uint64_t piece = view.offset / team->piece_bytes;
-  c->members = team->members;
   for (uint32_t m = 0; m < team->members; m++) {
     unsigned char *host = team->host[piece * team->members + m];
     if (!host)
       core_fault(w, i, lane, EXEC_FAULT_ILLEGAL_ADDRESS, address,
                  "multimem at 0x%llx, where the device added as number %u of %u has bound no memory",
                  (unsigned long long)address, m + 1, team->members);
-    c->at[m][lane] = host + view.offset % team->piece_bytes;
+    at[m] = host + view.offset % team->piece_bytes;
   }
+  return team->members;
+}
+
+/* Fills *c for one lane. */
+static void locate(core_warp *w, const exec_instr *i, uint32_t lane, cells *c) {
+  const exec_access *a = i->side;
+  unsigned char *at[EXEC_TEAM_MAX];
+  c->members = core_team_locate(w, i, lane, lane_address(w, i, lane), (uint32_t)a->bytes * a->elements, at);
+  for (uint32_t m = 0; m < c->members; m++) c->at[m][lane] = at[m];
 }
 
 /* ---- one element of all lanes ---- */

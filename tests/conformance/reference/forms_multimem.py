@@ -5,7 +5,7 @@ order of the devices, rounded at each step, or once with .acc::f32."""
 from . import arithmetic as A
 from .formats import ANY_NAN, F32, FORMATS, SKIP, pack, unpack
 from .forms_atomic import combine, plain
-from .forms_control import kernel_case
+from .forms_control import kernel_case, words
 from .values import PACKED, Random, bits_of, edges, random_value
 from .writer import Array, memory_kind, register_kind
 
@@ -144,7 +144,6 @@ FAULTS = [
     ("multimem.st", "misaligned", "an address that is not a multiple of 16", "multimem.st.v4.f32 [%at+8], {%f, %f, %f, %f};"),
     ("multimem.red", "ordinary", "memory that is no multicast memory", "multimem.red.add.u32 [%to], %x;"),
     ("multimem.ld_reduce", "ld", "an ordinary load of multicast memory", "ld.global.u32 %x, [%at];"),
-    ("multimem.st", "st", "an ordinary store to multicast memory", "st.u32 [%at], %x;"),
     ("multimem.red", "red", "an ordinary reduction of multicast memory", "red.global.add.u32 [%at], %x;"),
 ]
 
@@ -165,6 +164,31 @@ def faults():
         yield kernel_case(opcode, f"{opcode}.fault.{name}", title, arrays, text, "grid 1 block 1", HOPPER, headers)
 
 
+def ordinary_stores():
+    """What the manual leaves open, and NCCL relies on: a store to a multicast address is one to each device. Odd threads store
+    to memory of their own instead."""
+    values = words("multimem ordinary store", 32)
+    before = [0] * (MEMBERS * 32)
+    part = [v if n % 2 == 0 else 0 for n, v in enumerate(values)]
+    arrays = [
+        Array("inout", "m", "u32", (before, part * MEMBERS)),
+        Array("in", "d", "u32", values),
+        Array("out", "o", "u32", [v if n % 2 else 0 for n, v in enumerate(values)]),
+    ]
+    text = """.visible .entry test(.param .u64 m, .param .u64 d, .param .u64 o)
+{
+  .reg .u32 %i, %x, %z; .reg .u64 %at, %to, %other; .reg .pred %p;
+  mov.u32 %i, %tid.x; ld.param.u64 %at, [m]; mad.wide.u32 %at, %i, 4, %at;
+  ld.param.u64 %to, [d]; mad.wide.u32 %to, %i, 4, %to; ld.global.u32 %x, [%to];
+  ld.param.u64 %other, [o]; mad.wide.u32 %other, %i, 4, %other; mov.u32 %z, 0; st.global.u32 [%other], %z;
+  and.b32 %z, %i, 1; setp.ne.u32 %p, %z, 0; selp.u64 %at, %other, %at, %p;
+  st.relaxed.sys.u32 [%at], %x;
+  ret;
+}"""
+    headers = [f"multicast m: {MEMBERS}"]
+    yield kernel_case("multimem.st", "st.u32.multicast", "of one warp", arrays, text, "grid 1 block 32", HOPPER, headers)
+
+
 def cases():
     for operation, kinds in INTEGERS.items():
         for kind in kinds.split():
@@ -183,4 +207,5 @@ def cases():
                 words = "acquire.sys.global.add.acc::f32"
                 yield ld_reduce(words, kind, count, lambda v: wide_sum(kind, v))
             yield st("release.sys.global", kind, count)
+    yield from ordinary_stores()
     yield from faults()
