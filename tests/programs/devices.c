@@ -24,14 +24,15 @@ static const char code[] =
     "mad.lo.s32 %r2, %r3, %r4, %r2;\nmul.wide.u32 %rd2, %r2, 4;\nadd.u64 %rd3, %rd1, %rd2;\nadd.u64 %rd5, %rd4, %rd2;\n"
     "ld.global.u32 %r5, [%rd3];\nld.global.u32 %r6, [%rd5];\nadd.u32 %r5, %r5, %r6;\nst.global.u32 [%rd3], %r5;\nret;\n}\n";
 
-/* Each thread adds up 4 words of all devices, from its place in the device's part on, and stores the sums to all. */
+/* Each thread adds up 4 words of all devices, from its place in the device's part on, and stores the sums to all, the
+ * first once more as a plain word. */
 static const char multicast_code[] =
     ".version 8.1\n.target sm_90\n.address_size 64\n"
     ".visible .entry reduce(.param .u64 team, .param .u32 first)\n{\n.reg .b32 %r<5>;\n.reg .f32 %f<5>;\n.reg .b64 %rd<3>;\n"
     "ld.param.u64 %rd1, [team];\nld.param.u32 %r1, [first];\nmov.u32 %r2, %tid.x;\nmov.u32 %r3, %ctaid.x;\nmov.u32 %r4, %ntid.x;\n"
     "mad.lo.u32 %r2, %r3, %r4, %r2;\nadd.u32 %r2, %r2, %r1;\nmad.wide.u32 %rd1, %r2, 16, %rd1;\n"
     "multimem.ld_reduce.relaxed.sys.global.add.v4.f32 {%f1, %f2, %f3, %f4}, [%rd1];\n"
-    "multimem.st.relaxed.sys.global.v4.f32 [%rd1], {%f1, %f2, %f3, %f4};\nret;\n}\n";
+    "multimem.st.relaxed.sys.global.v4.f32 [%rd1], {%f1, %f2, %f3, %f4};\nst.relaxed.sys.f32 [%rd1], %f1;\nret;\n}\n";
 
 typedef struct device {
   void *context, *stream, *module;
