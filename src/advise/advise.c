@@ -84,12 +84,17 @@ static bool whole_blocks(const char *memory) {
   return m && m->whole_blocks;
 }
 
+const char *advise_system_manager(const advise_study *study) {
+  return study->facts.system_memory == ADVISE_SYSTEM_MEMORY_ATS ? "ats" : "hmm";
+}
+
 /* ---- the stages ---- */
 
 static void plan_managers(advise_study *study) {
   add(study, study->baseline);
   add(study, study->paged);
   for (const char *const *m = study->quick ? quick_managers : all_managers; *m; m++) add(study, *m);
+  if (study->facts.system_memory) add(study, advise_system_manager(study));
   if (study->quick) advise_skip(study, "the managers zero-copy, tbn and sequential (--quick)");
 }
 

@@ -72,6 +72,8 @@ void advise_put(advise_study *study, size_t setting, sim_result *result);
 void advise_skip(advise_study *study, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void advise_free(advise_study *study);
 
+/* The manager of memory of malloc's on a machine whose kernels may use it. */
+const char *advise_system_manager(const advise_study *study);
 /* The setting of that text; NULL: there is none. advise_time: its time in ps, 0: not known. */
 const advise_setting *advise_find(const advise_study *study, const char *memory);
 uint64_t advise_time(const advise_study *study, const char *memory);

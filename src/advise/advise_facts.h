@@ -37,6 +37,8 @@ typedef struct advise_kernel {
   FF_VEC(advise_use) uses;
 } advise_kernel;
 
+enum { ADVISE_SYSTEM_MEMORY_HMM = 1, ADVISE_SYSTEM_MEMORY_ATS }; /* params.def: system_memory */
+
 typedef struct advise_facts { /* all owned: advise_facts_free */
   FF_VEC(advise_allocation) allocations;
   FF_VEC(advise_kernel) kernels;
@@ -45,6 +47,8 @@ typedef struct advise_facts { /* all owned: advise_facts_free */
   uint64_t footprint;
   uint64_t footprint_blocks;
   bool managed; /* some of it is managed memory */
+  /* of the machine that is simulated, by who reads the trace: as system_memory of a machine file */
+  uint32_t system_memory;
   uint32_t left_out;
 } advise_facts;
 

@@ -151,8 +151,10 @@ static void write_managers(const advise_study *study, const advise_context *cont
   FF_VEC(const advise_setting *) list = {0};
   for (size_t i = 0; i < study->settings.count; i++)
     if (study->settings.items[i]->stage == ADVISE_MANAGERS) FF_PUSH(&list, study->settings.items[i]);
-  ff_text_add(out,
-              "## Every manager\n\nToday's GPUs and drivers have copy, uvm and zero-copy; the others are models.\n\n");
+  ff_text_add(
+      out, "## Every manager\n\nToday's GPUs and drivers have copy, uvm and zero-copy%s%s; the others are models.\n\n",
+      study->facts.system_memory ? ", this machine's also " : "",
+      study->facts.system_memory ? advise_system_manager(study) : "");
   write_settings(list.items, list.count, advise_time(study, study->baseline), context, out);
   free(list.items);
 }

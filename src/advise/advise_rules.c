@@ -34,7 +34,7 @@ bool advise_tries(const advise_allocation *a, const sim_counters *c, sim_hint_ki
   return false;
 }
 
-static const char *const real_managers[] = {"copy", "uvm", "zero-copy", "cuda6", "gm200", "gp100", NULL};
+static const char *const real_managers[] = {"copy", "uvm", "zero-copy", "ats", "hmm", "cuda6", "gm200", "gp100", NULL};
 
 bool advise_is_real(const char *memory) {
   size_t length = strcspn(memory, "+");
@@ -105,6 +105,9 @@ static const char *way_of(const char *memory) {
   if (!strncmp(memory, "zero-copy", 9))
     return "Leave all data in pinned host memory and reach it over the link (cudaHostAlloc)";
   if (!strncmp(memory, "uvm", 3)) return "Use managed memory (cudaMallocManaged) without copies";
+  if (!strcmp(memory, "ats"))
+    return "Leave all data in system memory (malloc): kernels reach it over the coherent link, and what they access often moves";
+  if (!strcmp(memory, "hmm")) return "Leave all data in system memory (malloc): far-faults bring it";
   return "Keep memory as another GPU does";
 }
 
@@ -193,7 +196,8 @@ static void add_why(const advise_setting *now, const advise_setting *then, const
   }
 }
 
-static void add_call(ff_text *text, sim_hint_kind hint, const advise_allocation *a) {
+/* A coherent link reaches what malloc gives as well as what is pinned. */
+static void add_call(const advise_study *study, ff_text *text, sim_hint_kind hint, const advise_allocation *a) {
   static const struct {
     const char *before, *behind;
   } words[SIM_HINT_COUNT] = {[SIM_HINT_PREFETCH] = {"Prefetch ", " (cudaMemPrefetchAsync before the launch)"},
@@ -201,9 +205,12 @@ static void add_call(ff_text *text, sim_hint_kind hint, const advise_allocation 
                              [SIM_HINT_CPU] = {"Keep ", " on the CPU (preferred location CPU)"},
                              [SIM_HINT_READ_MOSTLY] = {"Mark ", " as mostly read"},
                              [SIM_HINT_UNDECLARED] = {"Do not declare ", ""}};
-  ff_text_add(text, "%s", words[hint].before);
+  bool better_there = study->facts.system_memory == ADVISE_SYSTEM_MEMORY_ATS && hint == SIM_HINT_PIN;
+  ff_text_add(text, "%s", better_there ? "Leave " : words[hint].before);
   add_name(text, a);
-  ff_text_add(text, "%s", words[hint].behind);
+  ff_text_add(text, "%s",
+              better_there ? " in system memory (malloc, or preferred location CPU): on this machine it is better there"
+                           : words[hint].behind);
 }
 
 /* Whether another hint on the same allocation gains more. */
@@ -224,7 +231,7 @@ static void conclude_hint(const advise_study *study, const advise_setting *hint,
   ff_text title = {0}, text = {0};
   item->allocation = hint->allocation;
   item->conditional = base && base->known && time_of(hint) >= time_of(base);
-  add_call(&title, hint->hint, hint->allocation);
+  add_call(study, &title, hint->hint, hint->allocation);
   add_times(&text, time_of(paged), time_of(hint));
   ff_text_add(&text, ".");
   add_why(paged, hint, hint->allocation, hint->hint, &text);
@@ -246,7 +253,7 @@ static void conclude_together(const advise_study *study, advise_advice *advice) 
   bool several = together->stage == ADVISE_TOGETHER;
   item->conditional = !faster;
   if (several) ff_text_add(&title, "%s with hints on several allocations: %s", study->paged, hints + strlen("advise="));
-  else add_call(&title, together->hint, together->allocation);
+  else add_call(study, &title, together->hint, together->allocation);
   if (several) ff_text_add(&text, "All these hints together, simulated once more: ");
   add_times(&text, time_of(paged), time_of(together));
   ff_text_add(&text, " against %s without hints.", study->paged);
@@ -287,7 +294,7 @@ static void conclude_undeclared(const advise_study *study, const advise_setting 
   ff_text title = {0}, text = {0};
   item->allocation = less->allocation;
   item->conditional = strcmp(study->baseline, segments->memory) != 0;
-  add_call(&title, less->hint, less->allocation);
+  add_call(study, &title, less->hint, less->allocation);
   ff_text_add(&title, " for `%.60s`", less->kernel->name);
   ff_text_add(&text, "A parameter of `%.60s` points to it, and none of its launches (%" PRIu64 ") touches it. ",
               less->kernel->name, less->kernel->launches);

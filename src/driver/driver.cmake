@@ -68,7 +68,7 @@ endif()
 
 ff_uses(driver_uses driver)
 add_library(ff_driver STATIC ${driver_engine} ${driver_tables} ${driver_cudart} ${driver_libcuda} ${driver_private} ${driver_linked} ${driver_nvtx}
-  ${driver_dir}/stand_ins/nvjitlink.c ${driver_dir}/stand_ins/nvml.c ${driver_dir}/stand_ins/nvml_board.c ${driver_dir}/stand_ins/nvml_activity.c ${driver_dir}/stand_ins/cupti.c ${driver_dir}/stand_ins/cupti_stubs.c)
+  ${driver_dir}/stand_ins/nvjitlink.c ${driver_dir}/stand_ins/nvml.c ${driver_dir}/stand_ins/nvml_board.c ${driver_dir}/stand_ins/nvml_activity.c ${driver_dir}/stand_ins/nvml_links.c ${driver_dir}/stand_ins/cupti.c ${driver_dir}/stand_ins/cupti_stubs.c)
 ff_compile_fast(ff_driver)
 target_include_directories(ff_driver PUBLIC ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)
 target_link_libraries(ff_driver PUBLIC ${driver_uses} ${driver_backtrace} ${CMAKE_DL_LIBS} Threads::Threads m)
@@ -123,7 +123,7 @@ if(driver_engine)
   include(${driver_dir}/stand_ins/cufft/cufft.cmake)
   driver_shared(cufile libcufile.so.0 stand_ins/cufile.map ${driver_dir}/stand_ins/cufile.c)
   target_link_libraries(cufile PRIVATE ff_base ${CMAKE_DL_LIBS} Threads::Threads)
-  driver_shared(nvml libnvidia-ml.so.1 stand_ins/nvml.map ${driver_dir}/stand_ins/nvml.c ${driver_dir}/stand_ins/nvml_board.c ${driver_dir}/stand_ins/nvml_activity.c ${driver_dir}/stand_ins/nvml_stubs.c ${driver_tables})
+  driver_shared(nvml libnvidia-ml.so.1 stand_ins/nvml.map ${driver_dir}/stand_ins/nvml.c ${driver_dir}/stand_ins/nvml_board.c ${driver_dir}/stand_ins/nvml_activity.c ${driver_dir}/stand_ins/nvml_links.c ${driver_dir}/stand_ins/nvml_stubs.c ${driver_tables})
   target_link_libraries(nvml PRIVATE farfault-gpu ff_base)
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND NOT FARFAULT_SANITIZE) # it writes machine code; a sanitizer would have to come before it
     driver_shared(preload libfarfault-preload.so injection/preload.map ${driver_preload})

@@ -35,11 +35,13 @@ uint8_t pager_source(pager *p, const pager_unit *unit, uint64_t address) {
   return others ? (uint8_t)(1 + __builtin_ctz(others)) : 0;
 }
 
-int pager_remote_device(pager *p, const pager_unit *unit, uint64_t address) {
-  if (!p->config.owners) return -1;
+pager_place pager_remote_place(pager *p, const pager_unit *unit, uint64_t address) {
   const pager_allocation *a = &p->allocations.items[unit->allocation];
-  if (a->kind == TRACE_MEMORY_PINNED) return (int)a->device - 1;
-  return is_shared(p, unit) ? (int)pager_source(p, unit, address) - 1 : -1;
+  pager_place place = {.device = -1, .team = a->team};
+  if (!p->config.owners) return place;
+  if (a->kind == TRACE_MEMORY_PINNED) place.device = (int)a->device - 1;
+  else if (is_shared(p, unit)) place.device = (int)pager_source(p, unit, address) - 1;
+  return place;
 }
 
 void pager_note(pager *p, const pager_unit *unit, uint64_t address, owners_kind kind, uint8_t source) {

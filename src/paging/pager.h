@@ -125,9 +125,10 @@ typedef struct pager_allocation {
   trace_memory_kind kind;
   uint32_t owner; /* the machine's number for its counters */
   bool live;
-  bool system;    /* the program's own memory: no call allocated it */
-  uint8_t device; /* PINNED, and 1 + the device in whose memory it is; 0: it is the host's */
-  bool mapping;   /* of memory that has a number of its own: */
+  bool system;     /* the program's own memory: no call allocated it */
+  uint8_t device;  /* PINNED, and 1 + the device in whose memory it is; 0: it is the host's */
+  owners_set team; /* PINNED, and multicast memory of these devices */
+  bool mapping;    /* of memory that has a number of its own: */
   uint32_t memory;
   uint8_t hints;       /* of all of it */
   bool on_gpu, on_cpu; /* MANAGER_PROGRAM, managed: whose copy is the newest */
@@ -813,8 +814,11 @@ pager_moves pager_managed_write(pager *pager, uint64_t address, uint64_t bytes);
 uint8_t pager_source(pager *pager, const pager_unit *unit, uint64_t address);
 /* For the owner map: the unit has come (from a source), to be shared or alone; or it has left. */
 void pager_note(pager *pager, const pager_unit *unit, uint64_t address, owners_kind kind, uint8_t source);
-/* The device in whose memory a unit is that the GPU reaches where it is; -1: the host's. */
-int pager_remote_device(pager *pager, const pager_unit *unit, uint64_t address);
+typedef struct pager_place { /* where a unit is that the GPU reaches where it is */
+  int device;                /* -1: in the host's memory */
+  owners_set team;           /* multicast memory of these devices; 0: it is none */
+} pager_place;
+pager_place pager_remote_place(pager *pager, const pager_unit *unit, uint64_t address);
 /* It has come from another device, which has it no longer: the host's copy is old. */
 void pager_came_from_device(pager *pager, pager_unit *unit);
 /* After a meeting: what other devices have taken leaves, what they have copied may only be read. */

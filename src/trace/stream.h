@@ -224,7 +224,7 @@ typedef struct trace_op {
       char name[64];
       bool initialised, system;
     } alloc;
-    /* RESERVE has `alloc`, too; CREATE without address, and with an id of its own kind */
+    /* RESERVE has `alloc`, too; CREATE with an id of its own kind; address: a multicast object's devices, a bit each */
     struct {
       uint64_t address;
       uint32_t id;

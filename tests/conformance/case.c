@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "exec/memory/multicast.h"
 
 typedef struct reader {
   const char *name;
@@ -124,6 +125,16 @@ static ff_status read_allow(reader *r, const char *rest) {
              : bad(r, "expected ulp N, absolute X or relative X", rest + used);
 }
 
+static ff_status read_multicast(reader *r, const char *rest) {
+  char name[32];
+  unsigned members;
+  case_array *array = sscanf(rest, " %31[A-Za-z0-9_$] : %u", name, &members) == 2 ? find_array(r->out, name) : NULL;
+  if (!array || !members || members > EXEC_TEAM_MAX || array->count % members)
+    return bad(r, "expected an array and how many devices have equal parts of it", rest);
+  array->members = members;
+  return FF_OK;
+}
+
 static const char *read_shape(const char *text, unsigned shape[3]) {
   for (int axis = 0; axis < 3; axis++) {
     text += strspn(text, " ");
@@ -166,6 +177,7 @@ static ff_status read_comment(reader *r, const char *comment) {
   if (!strncmp(comment, "out ", 4)) return start_list(r, "out", comment + 4);
   if (!strncmp(comment, "param ", 6)) return start_list(r, "param", comment + 6);
   if (!strncmp(comment, "allow ", 6)) return read_allow(r, comment + 6);
+  if (!strncmp(comment, "multicast ", 10)) return read_multicast(r, comment + 10);
   if (!strncmp(comment, "launch:", 7)) return read_launch(r, comment + 7);
   if (!strncmp(comment, "fault:", 6)) return read_word(r, comment + 6, r->out->fault, sizeof r->out->fault);
   if (!strncmp(comment, "kernel:", 7)) return read_word(r, comment + 7, r->out->kernel, sizeof r->out->kernel);
@@ -244,7 +256,7 @@ static ff_status check_case(const reader *r, const conformance_case *c) {
   bool checks = c->fault[0] != 0;
   for (unsigned i = 0; i < c->array_count; i++) {
     checks = checks || c->arrays[i].has_output;
-    if (!c->has_launch && (c->arrays[i].by_value || c->arrays[i].count != c->arrays[0].count))
+    if (!c->has_launch && (c->arrays[i].by_value || c->arrays[i].members || c->arrays[i].count != c->arrays[0].count))
       return bad(r, "without 'launch:' every array has one value per thread, which differs", c->arrays[i].name);
   }
   if (!checks) return bad(r, "nothing is expected: there is no 'out' and no 'fault:'", NULL);

@@ -18,6 +18,8 @@ typedef struct case_array { /* one kernel parameter */
   value_part *input, *output; /* count * type->parts each */
   size_t count;               /* values; the same for input and output */
   value_bound bound;
+  /* `multicast`: the kernel gets a multicast address, behind which so many devices have equal parts */
+  unsigned members;
 } case_array;
 
 typedef struct conformance_case {

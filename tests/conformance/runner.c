@@ -24,6 +24,9 @@
 #include "compile/compile.h"
 #include "coverage.h"
 #include "exec/exec.h"
+#include "exec/memory/backing.h"
+#include "exec/memory/multicast.h"
+#include "exec/memory/visibility.h"
 #include "ptx/ir.h"
 #include "ptx/rewrite/persistent.h"
 
@@ -44,6 +47,8 @@ typedef struct run { /* one launch of one case */
   shape shape;
   exec_memory *memory;
   const exec_allocation *buffers[CASE_ARRAYS], *queue;
+  const exec_allocation *multicast[CASE_ARRAYS]; /* of `buffers`: the reservation in which it is mapped; or NULL */
+  exec_multicast teams[CASE_ARRAYS];
   const ptx_persistent_kernel *persistent; /* NULL: the kernel itself is launched */
   unsigned failures;
 } run;
@@ -94,6 +99,30 @@ static void fill(const run *r, const case_array *array, unsigned char *bytes) {
     else memset(bytes + i * size, 0xa5, size);
 }
 
+/* Each member of the team has its part of the buffer. */
+static ff_status make_multicast(run *r, unsigned index, ff_error *error) {
+  const exec_allocation *buffer = r->buffers[index], *mapping;
+  exec_multicast *team = &r->teams[index];
+  unsigned members = r->c->arrays[index].members;
+  *team = (exec_multicast){.members = members, .piece_bytes = EXEC_BACKING_PIECE};
+  team->host = ff_alloc(members * sizeof *team->host);
+  for (unsigned m = 0; m < members; m++)
+    team->host[m] = (unsigned char *)(uintptr_t)(buffer->address + m * (buffer->bytes / members));
+  ff_status status = exec_memory_reserve(r->memory, EXEC_BACKING_PIECE, 0, 0, "team", &r->multicast[index], error);
+  if (!status)
+    status = exec_memory_map_multicast(r->memory, r->multicast[index]->address, EXEC_BACKING_PIECE, team, 1, "team",
+                                       &mapping, error);
+  if (!status) exec_memory_open(mapping, true, true);
+  return status;
+}
+
+static void free_multicast(run *r, unsigned index) {
+  free(r->teams[index].host);
+  if (!r->multicast[index]) return;
+  exec_memory_unmap(r->memory, r->multicast[index]->address, NULL);
+  exec_memory_release(r->memory, r->multicast[index]->address, NULL);
+}
+
 static ff_status make_buffers(run *r, ff_error *error) {
   for (unsigned i = 0; i < r->c->array_count; i++) {
     const case_array *array = &r->c->arrays[i];
@@ -102,11 +131,13 @@ static ff_status make_buffers(run *r, ff_error *error) {
                                             EXEC_MEMORY_DEVICE, array->name, &r->buffers[i], error);
     if (status) return status;
     fill(r, array, (unsigned char *)(uintptr_t)r->buffers[i]->address);
+    if (array->members && (status = make_multicast(r, i, error))) return status;
   }
   return FF_OK;
 }
 
 static void free_buffers(run *r) {
+  for (unsigned i = 0; i < r->c->array_count; i++) free_multicast(r, i);
   for (unsigned i = 0; i < r->c->array_count; i++)
     if (r->buffers[i]) exec_memory_release(r->memory, r->buffers[i]->address, NULL);
   if (r->queue) exec_memory_release(r->memory, r->queue->address, NULL);
@@ -124,7 +155,9 @@ static ff_status make_params(const run *r, const exec_kernel_info *info, unsigne
       return ff_fail(error, FF_INVALID, "parameter '%s' has %u bytes, the case gives %zu", array->name,
                      info->params[i].size, size);
     if (array->by_value) fill(r, array, params + info->params[i].offset);
-    else memcpy(params + info->params[i].offset, &r->buffers[i]->address, sizeof(uint64_t));
+    else
+      memcpy(params + info->params[i].offset, r->multicast[i] ? &r->multicast[i]->address : &r->buffers[i]->address,
+             sizeof(uint64_t));
   }
   return FF_OK;
 }

@@ -2,7 +2,8 @@
 /* Two GPUs by the driver API: half of a vector on each, whose sums meet on the first one, by a copy or by reaching for
  * the other's memory. devices copy|reach|forbidden: "forbidden" reaches without having asked for it. Exit status 0: the
  * sum is right. devices peers: which devices are peers, of how many there are. devices pages: 4 MiB of managed memory
- * are written by the first, and then four times by the other one of the two. */
+ * are written by the first, and then four times by the other one of the two. devices multicast: all devices add up
+ * their words through a multicast object, each a part of them, and store the sums to all. */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -22,6 +23,16 @@ static const char code[] =
     "ld.param.u64 %rd1, [to];\nld.param.u64 %rd4, [from];\nmov.u32 %r2, %tid.x;\nmov.u32 %r3, %ctaid.x;\nmov.u32 %r4, %ntid.x;\n"
     "mad.lo.s32 %r2, %r3, %r4, %r2;\nmul.wide.u32 %rd2, %r2, 4;\nadd.u64 %rd3, %rd1, %rd2;\nadd.u64 %rd5, %rd4, %rd2;\n"
     "ld.global.u32 %r5, [%rd3];\nld.global.u32 %r6, [%rd5];\nadd.u32 %r5, %r5, %r6;\nst.global.u32 [%rd3], %r5;\nret;\n}\n";
+
+/* Each thread adds up 4 words of all devices, from its place in the device's part on, and stores the sums to all, the
+ * first once more as a plain word. */
+static const char multicast_code[] =
+    ".version 8.1\n.target sm_90\n.address_size 64\n"
+    ".visible .entry reduce(.param .u64 team, .param .u32 first)\n{\n.reg .b32 %r<5>;\n.reg .f32 %f<5>;\n.reg .b64 %rd<3>;\n"
+    "ld.param.u64 %rd1, [team];\nld.param.u32 %r1, [first];\nmov.u32 %r2, %tid.x;\nmov.u32 %r3, %ctaid.x;\nmov.u32 %r4, %ntid.x;\n"
+    "mad.lo.u32 %r2, %r3, %r4, %r2;\nadd.u32 %r2, %r2, %r1;\nmad.wide.u32 %rd1, %r2, 16, %rd1;\n"
+    "multimem.ld_reduce.relaxed.sys.global.add.v4.f32 {%f1, %f2, %f3, %f4}, [%rd1];\n"
+    "multimem.st.relaxed.sys.global.v4.f32 [%rd1], {%f1, %f2, %f3, %f4};\nst.relaxed.sys.f32 [%rd1], %f1;\nret;\n}\n";
 
 typedef struct device {
   void *context, *stream, *module;
@@ -68,6 +79,78 @@ static int pages(const device *devices) {
   return 0;
 }
 
+typedef struct location {
+  int type, id;
+} location;
+typedef struct memory_properties {
+  int type, handle_types;
+  location where;
+  void *security;
+  unsigned char flags[8];
+} memory_properties;
+typedef struct access_for {
+  location who;
+  int flags;
+} access_for;
+typedef struct object_properties {
+  unsigned devices;
+  size_t bytes;
+  unsigned long long handle_types, flags;
+} object_properties;
+
+static uint64_t map_for(unsigned long long handle, size_t bytes, int first, int end) {
+  uint64_t at;
+  CALL(cuMemAddressReserve, (uint64_t *, size_t, size_t, uint64_t, unsigned long long), &at, bytes, 0, 0, 0);
+  CALL(cuMemMap, (uint64_t, size_t, size_t, unsigned long long, unsigned long long), at, bytes, 0, handle, 0);
+  for (int d = first; d < end; d++)
+    CALL(cuMemSetAccess, (uint64_t, size_t, const access_for *, size_t), at, bytes, &(access_for){{1, d}, 3}, 1);
+  return at;
+}
+
+static int multicast(int count) {
+  static float words[WORDS];
+  const size_t bytes = (size_t)2 << 20;
+  unsigned long long team, memory;
+  device devices[16];
+  int has = 0;
+  CALL(cuDeviceGetAttribute, (int *, int, int), &has, 132, 0);
+  printf("multicast: %d\n", has);
+  fflush(stdout);
+  CALL(cuMulticastCreate, (unsigned long long *, const object_properties *), &team,
+       &(object_properties){.devices = (unsigned)count, .bytes = bytes});
+  for (int d = 0; d < count; d++) {
+    CALL(cuCtxCreate_v2, (void **, unsigned, int), &devices[d].context, 0, d);
+    CALL(cuStreamCreate, (void **, unsigned), &devices[d].stream, 1);
+    CALL(cuModuleLoadData, (void **, const void *), &devices[d].module, multicast_code);
+    CALL(cuMulticastAddDevice, (unsigned long long, int), team, d);
+  }
+  for (int d = 0; d < count; d++) {
+    CALL(cuCtxSetCurrent, (void *), devices[d].context);
+    CALL(cuMemCreate, (unsigned long long *, size_t, const memory_properties *, unsigned long long), &memory, bytes,
+         &(memory_properties){.type = 1, .where = {1, d}}, 0);
+    devices[d].memory = map_for(memory, bytes, d, d + 1);
+    CALL(cuMulticastBindMem, (unsigned long long, size_t, unsigned long long, size_t, size_t, unsigned long long), team,
+         0, memory, 0, bytes, 0);
+    for (int i = 0; i < WORDS; i++) words[i] = (float)(i + d * WORDS);
+    CALL(cuMemcpyHtoD_v2, (uint64_t, const void *, size_t), devices[d].memory, words, BYTES);
+  }
+  uint64_t at = map_for(team, bytes, 0, count);
+  for (int d = 0; d < count; d++) {
+    unsigned part = WORDS / 4 / (unsigned)count, first = part * (unsigned)d;
+    CALL(cuCtxSetCurrent, (void *), devices[d].context);
+    launch_words(&devices[d], "reduce", (void *[]){&at, &first}, part);
+  }
+  for (int d = 0; d < count; d++) {
+    CALL(cuCtxSetCurrent, (void *), devices[d].context);
+    CALL(cuStreamSynchronize, (void *), devices[d].stream);
+    CALL(cuMemcpyDtoH_v2, (void *, uint64_t, size_t), words, devices[d].memory, BYTES);
+    for (int i = 0; i < WORDS; i++)
+      if (words[i] != (float)(i * count + WORDS * (count * (count - 1) / 2))) return 1;
+  }
+  puts("good");
+  return 0;
+}
+
 /* The word that is stored everywhere is a variable of the device's own. */
 static void begin(device *d, int number) {
   uint64_t step;
@@ -97,6 +180,7 @@ int main(int argc, char **argv) {
   printf("%d devices, driver %d\n", count, version);
   fflush(stdout);
   if (!strcmp(how, "peers")) return peers(count);
+  if (!strcmp(how, "multicast")) return multicast(count);
   if (count < 2) return 4;
   for (int i = 0; i < 2; i++) begin(&devices[i], i);
   if (!strcmp(how, "pages")) return pages(devices);

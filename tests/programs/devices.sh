@@ -103,6 +103,25 @@ expect_err "dgx-v100 has 8 GPUs, not 9"
 run "$farfault" run --devices 2 --machine v100 --set gpus=2,roots="0 1" --memory none "$program" reach
 expect_err "cuCtxEnablePeerAccess: 217"
 
+# Multicast: of 256 KiB, each of four GPUs has a quarter of the sums brought to it, and stores it to all, twice.
+run "$farfault" run --devices 4 --machine v100 --memory none "$program" multicast
+expect_out "multicast: 0"
+expect_err "a multicast object needs several GPUs of compute capability 9.0 with a switch between them"
+expect_err "cuMulticastCreate: 801"
+run "$farfault" run --devices 4 --machine dgx-h100 --memory copy,uvm --json run.json --csv team.csv --record team.fft "$program" multicast
+expect_status 0
+expect_out "multicast: 1"
+expect_out good
+for manager in copy uvm; do
+  for d in 0 1 2 3; do expect test "$(field team.csv $manager@$d remote_bytes)" -eq $((3 * 65536)); done
+done
+run "$farfault" sim --machine dgx-h100 --memory copy,uvm --json sim.json team.fft
+expect diff <(sed '/^ "host": {/,$d' run.json) <(sed '/^ "host": {/,$d' sim.json)
+run "$farfault" trace dump team.fft
+expect_out "cuMulticastCreate #1, of device 0, of device 1, of device 2, of device 3"
+run "$farfault" memcheck --devices 4 --machine dgx-h100 "$program" multicast
+expect_err "ERROR SUMMARY: 0 errors"
+
 run "$farfault" sim --machine v100 --memory copy --device 1 copy.fft
 expect_status 0
 expect_out "copy  "

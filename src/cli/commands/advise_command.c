@@ -323,7 +323,11 @@ static int advise_in(work *w, trace_file *file) {
   if (!info->whole)
     return cli_fail(CLI_BAD_FILE,
                     "%s: the recording was cut off: `farfault trace cut --repair` makes a whole trace of it", a->file);
+  machine_spec spec;
+  if (machine_spec_load(a->setup.machine, &spec, &error) || machine_spec_set_all(&spec, a->setup.choices.set, &error))
+    return cli_fail(CLI_BAD_FILE, "%s", error.message);
   if (read_facts(file, &facts, &error)) return cli_fail(CLI_BAD_FILE, "%s", error.message);
+  facts.system_memory = (uint32_t)spec.system_memory;
   ff_status status = advise_start(&w->study, &facts, a->baseline, a->quick, &error);
   int result = CLI_FAILED; /* the folder is made no sooner, as until then a signal just ends the process */
   if (status) result = cli_fail(CLI_USAGE, "advise: %s", error.message);

@@ -127,7 +127,7 @@ typedef struct sums {
 
 static void sum_operation(sums *s, const trace_op *op) {
   s->operations[op->kind]++;
-  if (op->kind == TRACE_OP_ALLOC || op->kind == TRACE_OP_CREATE) {
+  if (op->kind == TRACE_OP_ALLOC || (op->kind == TRACE_OP_CREATE && !op->alloc.address)) {
     allocation_sum a = {.bytes = op->alloc.bytes, .memory = op->alloc.memory};
     memcpy(a.name, op->alloc.name, sizeof a.name);
     FF_PUSH(&s->allocations, a);
@@ -345,6 +345,8 @@ static void dump_operation(const trace_op *op, ff_text *out) {
     break;
   case TRACE_OP_CREATE:
     ff_text_add(out, "\tmemory %u, %" PRIu64 " bytes: %s", op->alloc.id, op->alloc.bytes, op->alloc.name);
+    for (uint32_t d = 0; d < TRACE_DEVICES_MAX; d++)
+      if (op->alloc.address >> d & 1) ff_text_add(out, ", of device %u", d);
     break;
   case TRACE_OP_RELEASE: ff_text_add(out, "\tmemory %u", op->free.id); break;
   case TRACE_OP_MAP:

@@ -24,11 +24,3 @@ REFUSED(cuSignalExternalSemaphoresAsync_ptsz, OUTSIDE)
 REFUSED(cuWaitExternalSemaphoresAsync, OUTSIDE)
 REFUSED(cuWaitExternalSemaphoresAsync_ptsz, OUTSIDE)
 REFUSED(cuMemGetHandleForAddressRange, OUTSIDE)
-
-#define PEERS "a multicast object needs several GPUs with a switch between them"
-REFUSED(cuMulticastCreate, PEERS)
-REFUSED(cuMulticastAddDevice, PEERS)
-REFUSED(cuMulticastBindMem, PEERS)
-REFUSED(cuMulticastBindAddr, PEERS)
-REFUSED(cuMulticastUnbind, PEERS)
-REFUSED(cuMulticastGetGranularity, PEERS)

@@ -213,6 +213,21 @@ ENGINE_API cudaError_t engine_unmap(uint64_t address, uint64_t bytes);
 ENGINE_API cudaError_t engine_set_access(int device, uint64_t address, uint64_t bytes, unsigned access);
 ENGINE_API cudaError_t engine_get_access(int device, uint64_t address, unsigned *access);
 
+/* Multicast objects (engine_multicast.c): memory of several devices at the same addresses. Offsets and bytes are
+ * multiples of ENGINE_GRANULARITY; what is not, or lies outside, is cudaErrorInvalidValue, as is a handle that is no
+ * multicast object's. cudaErrorNotSupported: the machine's devices have no switch between them. */
+ENGINE_API cudaError_t engine_multicast_create(uint32_t devices, uint64_t bytes, bool shared, uint64_t *handle);
+/* cudaErrorInvalidValue: it is one of the team already, or all have been added. */
+ENGINE_API cudaError_t engine_multicast_add(uint64_t handle, int device);
+/* Wait until all devices have been added, as engine_map of the object does. cudaErrorInvalidDevice: the memory is of no
+ * device of the team. cudaErrorInvalidValue: something is bound there already. */
+ENGINE_API cudaError_t engine_multicast_bind(uint64_t handle, uint64_t offset, uint64_t memory, uint64_t from,
+                                             uint64_t bytes);
+ENGINE_API cudaError_t engine_multicast_bind_address(uint64_t handle, uint64_t offset, uint64_t address,
+                                                     uint64_t bytes);
+/* Whole bindings of the device. cudaErrorInvalidValue: there is none, or a part of one. */
+ENGINE_API cudaError_t engine_multicast_unbind(uint64_t handle, int device, uint64_t offset, uint64_t bytes);
+
 /* ---- memory and events of other processes (cudaIpc) ---- */
 
 #define ENGINE_IPC_HANDLE_BYTES 64u

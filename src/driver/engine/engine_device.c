@@ -14,6 +14,7 @@
 #include "driver/engine/engine_internal.h"
 #include "driver/engine/engine_ipc.h"
 #include "driver/engine/engine_peer.h"
+#include "exec/memory/multicast.h"
 #include "exec/memory/visibility.h"
 #include "machine/spec/links.h"
 #include "trace/origin.h"
@@ -88,6 +89,11 @@ bool engine_peer_possible(int device, int peer) {
 bool engine_peer_has_nvlink(int device, int peer) {
   machine_way way = path_between(device, peer).way;
   return way == MACHINE_WAY_JOINED || way == MACHINE_WAY_SWITCH;
+}
+
+double engine_peer_joined_gbs(int device, int peer) {
+  machine_path path = path_between(device, peer);
+  return path.way == MACHINE_WAY_JOINED ? path.gbs : 0;
 }
 
 static bool any_nvlink(void) {
@@ -172,7 +178,9 @@ static bool kernel_may(int device, const exec_allocation *allocation, bool write
 static const char *why_closed(const exec_allocation *allocation) {
   static _Thread_local char text[112];
   int owner = engine_memory_device(allocation);
-  if (allocation->range == EXEC_MAPPED)
+  if (exec_multicast_find(allocation->address).team)
+    snprintf(text, sizeof text, "multicast memory, which only multimem instructions can use");
+  else if (allocation->range == EXEC_MAPPED)
     snprintf(text, sizeof text, "mapped %s for device %d (cuMemSetAccess says who may use it)",
              engine_mapped_may(allocation, shown, false) ? "for reading only" : "without access", shown);
   else if (allocation->kind == EXEC_MEMORY_PINNED)

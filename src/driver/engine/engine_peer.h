@@ -26,6 +26,7 @@ ENGINE_API cudaError_t engine_peer_disable(int device, int peer);
 ENGINE_API int engine_peer_attribute(int attribute, int device, int peer);
 ENGINE_API bool engine_peer_possible(int device, int peer); /* of two devices of the process */
 ENGINE_API bool engine_peer_has_nvlink(int device, int peer);
+ENGINE_API double engine_peer_joined_gbs(int device, int peer); /* of NVLinks that only these two have; 0: none */
 
 void engine_peers_reset(int device); /* with the lock: none to or from it */
 

@@ -26,8 +26,9 @@ typedef enum engine_shared_kind {
   ENGINE_SHARED_CREATED,
   ENGINE_SHARED_BY_HANDLE,
   ENGINE_SHARED_EVENT,
-  ENGINE_SHARED_POOL,  /* has no memory, only the pool's token */
-  ENGINE_SHARED_POOLED /* an allocation from such a pool */
+  ENGINE_SHARED_POOL,   /* has no memory, only the pool's token */
+  ENGINE_SHARED_POOLED, /* an allocation from such a pool */
+  ENGINE_SHARED_TEAM    /* a multicast object, which has no memory, either: its process and handle are in the note */
 } engine_shared_kind;
 
 /* Zero-filled; head->magic is filled in. Its size never changes. False: the host has no such file. */

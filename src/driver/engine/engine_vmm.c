@@ -15,27 +15,20 @@
  * Invariants (engine_vmm_check):
  *
  *     mappings of a memory, and of a reservation, are as many as `mappings` has in them; both lists are in order of
- *     address a slot without bytes is spare; a memory with bytes has references or mappings */
+ *     address; a slot without bytes is spare; a memory with bytes has references, mappings or bindings
+ *
+ * A multicast object is a memory without bytes of its own (engine_multicast.c). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
-#include "driver/engine/engine_internal.h"
-#include "driver/engine/engine_shared.h"
+#include "driver/engine/engine_vmm.h"
 #include "exec/memory/backing.h"
+#include "exec/memory/multicast.h"
 #include "exec/memory/visibility.h"
 
-#define NOTE_BYTES 32u
-
-typedef struct physical {
-  uint64_t bytes, offset; /* 0 bytes: the slot is free */
-  engine_shared shared;   /* what other processes can have lies in a file of its own, at 0 */
-  bool imported;          /* it is another's: device_used does not count it */
-  uint32_t generation, references, mappings;
-  uint32_t number; /* in the access stream, not used again */
-  int device;
-  unsigned char note[NOTE_BYTES];
-} physical;
+typedef engine_created physical;
 
 typedef struct reservation {
   const exec_allocation *range;
@@ -150,33 +143,33 @@ cudaError_t engine_unreserve(uint64_t address, uint64_t bytes) {
 
 /* ---- memory ---- */
 
-static uint64_t handle_of(const physical *p) {
+uint64_t engine_created_handle(const physical *p) {
   return (uint64_t)p->generation << 32 | (uint64_t)(p - vmm.slots.items + 1);
 }
 
-/* Also of what is mapped only. NULL: there is none, or none any more. */
-static physical *physical_of(uint64_t handle) {
+physical *engine_created_bound(uint64_t handle) {
   uint64_t slot = (handle & UINT32_MAX) - 1;
   physical *p = slot < vmm.slots.count ? &vmm.slots.items[slot] : NULL;
   return p && p->bytes && p->generation == handle >> 32 ? p : NULL;
 }
 
-static physical *referred(uint64_t handle) {
-  physical *p = physical_of(handle);
+physical *engine_created_of(uint64_t handle) {
+  physical *p = engine_created_bound(handle);
   return p && p->references ? p : NULL;
 }
 
-static void append_create(const physical *p) {
+void engine_created_told(const physical *p) {
   trace_op op = {.kind = TRACE_OP_CREATE, .stream = engine_origin(p->device)};
   op.alloc.bytes = p->bytes;
   op.alloc.id = p->number;
   char title[32];
-  snprintf(title, sizeof title, "cuMemCreate #%u", p->number);
+  if (p->team) op.alloc.address = engine_team_set(p->team);
+  snprintf(title, sizeof title, "%s #%u", p->team ? "cuMulticastCreate" : "cuMemCreate", p->number);
   engine_name_allocation(op.alloc.name, title);
   engine_append(&op);
 }
 
-static physical *new_physical(int device, uint64_t bytes) {
+physical *engine_created_new(int device, uint64_t bytes) {
   if (!vmm.spare.count) {
     FF_PUSH(&vmm.spare, (uint32_t)vmm.slots.count);
     FF_PUSH(&vmm.slots, ((physical){0}));
@@ -188,9 +181,9 @@ static physical *new_physical(int device, uint64_t bytes) {
 }
 
 static uint64_t made(const physical *p) {
-  append_create(p);
+  engine_created_told(p);
   engine_time_host(cost(ff_engine.machine->create_us));
-  return handle_of(p);
+  return engine_created_handle(p);
 }
 
 /* Where the bytes are to lie: in a file of their own if `shared`. */
@@ -220,7 +213,7 @@ cudaError_t engine_memory_create_locked(int device, uint64_t bytes, const void *
   }
   cudaError_t error = find_place(device, bytes, note, note_bytes, &offset, shared ? &file : NULL);
   if (error) return error;
-  physical *p = new_physical(device, bytes);
+  physical *p = engine_created_new(device, bytes);
   p->offset = offset;
   p->shared = file;
   memcpy(p->note, note, note_bytes);
@@ -231,7 +224,7 @@ cudaError_t engine_memory_create_locked(int device, uint64_t bytes, const void *
 
 cudaError_t engine_memory_create(int device, uint64_t bytes, const void *note, uint32_t note_bytes, bool shared,
                                  uint64_t *handle) {
-  FF_ASSERT(note_bytes <= NOTE_BYTES);
+  FF_ASSERT(note_bytes <= ENGINE_NOTE_BYTES);
   if (!is_whole(bytes)) return cudaErrorInvalidValue;
   cudaError_t error = engine_enter();
   if (error) return error;
@@ -244,7 +237,7 @@ cudaError_t engine_memory_create(int device, uint64_t bytes, const void *note, u
 cudaError_t engine_memory_export(uint64_t handle, int *descriptor) {
   cudaError_t error = engine_enter();
   if (error) return error;
-  const physical *p = referred(handle);
+  const physical *p = engine_created_of(handle);
   if (!p || !p->shared.open) error = cudaErrorInvalidValue;
   else if ((*descriptor = engine_shared_give(&p->shared)) < 0) error = cudaErrorOperatingSystem;
   engine_leave();
@@ -257,10 +250,13 @@ cudaError_t engine_memory_import(int descriptor, uint64_t *handle) {
   engine_shared file;
   cudaError_t error = engine_enter();
   if (error) return error;
-  if (!engine_shared_take(&file, descriptor, ENGINE_SHARED_CREATED, &head) || !is_whole(head.bytes))
+  if (engine_shared_take(&file, descriptor, ENGINE_SHARED_TEAM, &head)) {
+    engine_shared_close(&file);
+    error = engine_team_import(&head, handle);
+  } else if (!engine_shared_take(&file, descriptor, ENGINE_SHARED_CREATED, &head) || !is_whole(head.bytes))
     error = cudaErrorInvalidValue;
   else {
-    physical *p = new_physical(engine_device_exists(head.device) ? head.device : 0, head.bytes);
+    physical *p = engine_created_new(engine_device_exists(head.device) ? head.device : 0, head.bytes);
     p->shared = file;
     p->imported = true;
     memcpy(p->note, head.note, sizeof p->note);
@@ -270,14 +266,23 @@ cudaError_t engine_memory_import(int descriptor, uint64_t *handle) {
   return error;
 }
 
-/* Gives it back if nothing refers to it any more. */
-static void settle(physical *p) {
-  if (p->references || p->mappings) return;
+static void give_bytes(physical *p) {
+  if (p->view) munmap(p->view, p->bytes);
   if (p->shared.open) engine_shared_close(&p->shared);
   else exec_backing_give(&vmm.backing, p->offset, p->bytes);
   if (!p->imported) ff_engine.device_used[p->device] -= p->bytes;
+}
+
+void engine_created_settle(physical *p) {
+  if (!p->bytes || p->references || p->mappings || p->bindings) return;
+  engine_team *team = p->team;
+  if (!team) give_bytes(p);
+  else if (p->shared.open) engine_shared_close(&p->shared);
+  p->view = NULL;
+  p->team = NULL;
   p->bytes = 0;
   FF_PUSH(&vmm.spare, (uint32_t)(p - vmm.slots.items));
+  if (team) engine_team_end(team);
 }
 
 static void release_all(physical *p) {
@@ -286,15 +291,15 @@ static void release_all(physical *p) {
   engine_append(&op);
   engine_time_host(cost(ff_engine.machine->release_us));
   p->references = 0;
-  settle(p);
+  engine_created_settle(p);
 }
 
-void engine_memory_release_locked(uint64_t handle) { release_all(referred(handle)); }
+void engine_memory_release_locked(uint64_t handle) { release_all(engine_created_of(handle)); }
 
 cudaError_t engine_memory_release(uint64_t handle) {
   cudaError_t error = engine_enter();
   if (error) return error;
-  physical *p = referred(handle);
+  physical *p = engine_created_of(handle);
   if (!p) error = cudaErrorInvalidValue;
   else if (p->references == 1) release_all(p);
   else {
@@ -306,11 +311,11 @@ cudaError_t engine_memory_release(uint64_t handle) {
 }
 
 cudaError_t engine_memory_note(uint64_t handle, void *note, uint32_t note_bytes) {
-  FF_ASSERT(note_bytes <= NOTE_BYTES);
+  FF_ASSERT(note_bytes <= ENGINE_NOTE_BYTES);
   cudaError_t error = engine_enter();
   if (error) return error;
-  const physical *p = referred(handle);
-  if (p) memcpy(note, p->note, note_bytes);
+  const physical *p = engine_created_of(handle);
+  if (p && !p->team) memcpy(note, p->note, note_bytes);
   else error = cudaErrorInvalidValue;
   engine_leave();
   return error;
@@ -348,7 +353,7 @@ static void mapping_remove(const exec_allocation *range) {
   memmove(&vmm.mappings.items[at], &vmm.mappings.items[at + 1], (vmm.mappings.count - at) * sizeof(mapping));
 }
 
-int engine_mapped_device(const exec_allocation *range) { return physical_of(range->memory)->device; }
+int engine_mapped_device(const exec_allocation *range) { return engine_created_bound(range->memory)->device; }
 
 static bool allows(unsigned access, bool write) {
   return write ? access == ENGINE_ACCESS_READ_WRITE : access & ENGINE_ACCESS_READ;
@@ -377,8 +382,8 @@ cudaError_t engine_memory_retain(uint64_t address, uint64_t *handle) {
   const exec_allocation *range = mapping_at(address);
   if (!range) error = cudaErrorInvalidValue;
   else {
-    physical *p = physical_of(range->memory);
-    if (!p->references++) append_create(p); /* its handle had been released */
+    physical *p = engine_created_bound(range->memory);
+    if (!p->references++) engine_created_told(p); /* its handle had been released */
     engine_append_host();
     *handle = range->memory;
   }
@@ -392,20 +397,29 @@ static ff_status check_file(const physical *p, ff_error *reason) {
   return ff_fail(reason, FF_NO_MEMORY, "the program has closed a file that the virtual GPU's memory lies in");
 }
 
-cudaError_t engine_map_locked(uint64_t address, uint64_t bytes, uint64_t handle) {
-  physical *p = referred(handle);
-  reservation *r = reservation_of(address);
-  const exec_allocation *there;
+static cudaError_t map_memory(const physical *p, uint64_t address, uint64_t bytes, uint64_t handle, const char *name,
+                              const exec_allocation **there) {
   ff_error reason;
-  char name[64];
-  if (!p || !r || bytes > p->bytes) return cudaErrorInvalidValue;
-  snprintf(name, sizeof name, "cuMemCreate #%u in cuMemAddressReserve #%u", p->number, r->number);
   ff_status status = check_file(p, &reason);
   int file = p->shared.open ? p->shared.file : vmm.backing.file;
   if (!status)
-    status = exec_memory_map(ff_engine.memory, address, bytes, file, p->offset, handle, name, &there, &reason);
+    status = exec_memory_map(ff_engine.memory, address, bytes, file, p->offset, handle, name, there, &reason);
   if (status == FF_NO_MEMORY) engine_say_once("cuMemMap", "cuMemMap: %s", reason.message);
-  if (status) return engine_status_error(status);
+  return status ? engine_status_error(status) : cudaSuccess;
+}
+
+cudaError_t engine_map_locked(uint64_t address, uint64_t bytes, uint64_t handle) {
+  physical *p = engine_created_of(handle);
+  if (p && p->team) p = engine_team_whole(handle);
+  reservation *r = reservation_of(address);
+  const exec_allocation *there;
+  char name[64];
+  if (!p || !r || bytes > p->bytes) return cudaErrorInvalidValue;
+  snprintf(name, sizeof name, "%s #%u in cuMemAddressReserve #%u", p->team ? "cuMulticastCreate" : "cuMemCreate",
+           p->number, r->number);
+  cudaError_t error = p->team ? engine_team_map(p, address, bytes, handle, name, &there)
+                              : map_memory(p, address, bytes, handle, name, &there);
+  if (error) return error;
   p->mappings++;
   r->mappings++;
   mapping_insert(there);
@@ -427,6 +441,30 @@ cudaError_t engine_map(uint64_t address, uint64_t bytes, uint64_t handle) {
   return error;
 }
 
+unsigned char *engine_created_view(physical *p) {
+  if (p->view) return p->view;
+  int file = p->shared.open ? p->shared.file : vmm.backing.file;
+  ff_error reason;
+  if (check_file(p, &reason)) return NULL;
+  void *view = mmap(NULL, p->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, (off_t)p->offset);
+  if (view == MAP_FAILED) return NULL;
+  madvise(view, p->bytes, MADV_DONTFORK);
+  return p->view = view;
+}
+
+void engine_teams_each(bool (*visit)(physical *p, void *context), void *context) {
+  for (size_t i = 0; i < vmm.slots.count; i++)
+    if (vmm.slots.items[i].bytes && vmm.slots.items[i].team && !visit(&vmm.slots.items[i], context)) return;
+}
+
+physical *engine_created_at(uint64_t address, uint64_t *offset, uint64_t *handle) {
+  const exec_allocation *range = mapping_at(address);
+  if (!range) return NULL;
+  *offset = address - range->address;
+  *handle = range->memory;
+  return engine_created_bound(range->memory);
+}
+
 /* Is the range made of whole mappings without gaps? */
 static bool whole_mappings(uint64_t address, uint64_t bytes) {
   const exec_allocation *range = mapping_at(address);
@@ -440,6 +478,7 @@ bool engine_mapped_range(uint64_t address, uint64_t bytes, bool write) {
   for (uint64_t at = address; at - address < bytes;) {
     const exec_allocation *range = mapping_at(at);
     bool may = false;
+    if (range && engine_created_bound(range->memory)->team) return false; /* only for multimem instructions */
     for (int device = 0; range && !may && engine_device_exists(device); device++)
       may = engine_mapped_may(range, device, write);
     if (!may) return false;
@@ -458,9 +497,9 @@ cudaError_t engine_unmap_locked(uint64_t address, uint64_t bytes) {
     if (status) return engine_status_error(status);
     at += range.bytes;
     reservation_of(range.address)->mappings--;
-    physical *p = physical_of(range.memory);
+    physical *p = engine_created_bound(range.memory);
     p->mappings--;
-    settle(p);
+    engine_created_settle(p);
   }
   return cudaSuccess;
 }
@@ -473,11 +512,21 @@ cudaError_t engine_unmap(uint64_t address, uint64_t bytes) {
   return error;
 }
 
+/* Is the device one of the team's, of each multicast object that is mapped in the range? */
+static bool all_have(uint64_t address, uint64_t bytes, int device) {
+  for (uint64_t at = address; at - address < bytes; at += mapping_at(at)->bytes) {
+    const engine_team *team = engine_created_bound(mapping_at(at)->memory)->team;
+    if (team && !engine_team_has(team, device)) return false;
+  }
+  return true;
+}
+
 cudaError_t engine_set_access(int device, uint64_t address, uint64_t bytes, unsigned access) {
   cudaError_t error = engine_enter();
   if (error) return error;
   if (!engine_device_exists(device)) error = cudaErrorInvalidDevice;
   else if (!whole_mappings(address, bytes)) error = cudaErrorInvalidValue;
+  else if (access && !all_have(address, bytes, device)) error = cudaErrorInvalidDevice;
   else {
     append_range(TRACE_OP_SET_ACCESS, device, address, bytes, ff_engine.machine->set_access_us);
     for (uint64_t at = address; at - address < bytes;) {
@@ -520,6 +569,7 @@ void engine_vmm_reset(int device) {
     unreserve_at(i);
   }
   unmap_all(NULL, device);
+  engine_teams_forget(device);
   for (size_t i = 0; i < vmm.slots.count; i++)
     if (vmm.slots.items[i].bytes && vmm.slots.items[i].device == device) release_all(&vmm.slots.items[i]);
 }
@@ -533,7 +583,7 @@ static void check_reservation(const reservation *r, size_t *seen) {
     if (range->address >= r->range->address + r->range->bytes) break;
     FF_ASSERT(range->range == EXEC_MAPPED && range->address >= r->range->address &&
               range->bytes <= r->range->address + r->range->bytes - range->address);
-    FF_ASSERT(physical_of(range->memory));
+    FF_ASSERT(engine_created_bound(range->memory));
   }
   FF_ASSERT(count == r->mappings);
 }
@@ -551,8 +601,9 @@ uint64_t engine_vmm_check(int device) {
     const physical *p = &vmm.slots.items[i];
     spare += !p->bytes;
     mapped += p->mappings;
-    FF_ASSERT(!p->bytes == !(p->references || p->mappings));
-    if (p->device == device && !p->imported) used += p->bytes;
+    FF_ASSERT(!p->bytes == !(p->references || p->mappings || p->bindings));
+    FF_ASSERT(!p->bindings || (!p->team && p->view));
+    if (p->device == device && !p->imported && !p->team) used += p->bytes;
   }
   FF_ASSERT(spare == vmm.spare.count && mapped == vmm.mappings.count);
   return used;

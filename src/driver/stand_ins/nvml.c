@@ -16,12 +16,6 @@
 static char devices[ENGINE_DEVICES_MAX];
 static bool initialised;
 
-typedef struct nvmlPciInfo {
-  char busIdLegacy[16];
-  unsigned domain, bus, device, pciDeviceId, pciSubSystemId;
-  char busId[32];
-} nvmlPciInfo;
-
 typedef struct nvmlMemory_v2 {
   unsigned version;
   unsigned long long total, reserved, free, used;
@@ -200,16 +194,19 @@ EXPORT(nvmlDeviceGetIndex, (nvmlDevice device, unsigned *index)) {
 }
 EXPORT(nvmlDeviceGetMinorNumber, (nvmlDevice device, unsigned *minor)) { return nvmlDeviceGetIndex(device, minor); }
 
-static nvmlReturn pci_info(nvmlDevice device, nvmlPciInfo *info) {
-  int number;
+void nvml_pci_info(unsigned bus, nvmlPciInfo *info) {
   char text[16];
-  nvmlReturn error = info ? nvml_device_number(device, &number) : NVML_ERROR_INVALID_ARGUMENT;
-  if (error) return error;
-  *info = (nvmlPciInfo){.bus = (unsigned)number + 1};
-  properties_bus_write(number, text);
+  *info = (nvmlPciInfo){.bus = bus};
+  properties_bus_write((int)bus - 1, text);
   snprintf(info->busIdLegacy, sizeof info->busIdLegacy, "%s", text);
   snprintf(info->busId, sizeof info->busId, "0000%s", text);
-  return NVML_SUCCESS;
+}
+
+static nvmlReturn pci_info(nvmlDevice device, nvmlPciInfo *info) {
+  int number;
+  nvmlReturn error = info ? nvml_device_number(device, &number) : NVML_ERROR_INVALID_ARGUMENT;
+  if (!error) nvml_pci_info((unsigned)number + 1, info);
+  return error;
 }
 EXPORT(nvmlDeviceGetPciInfo, (nvmlDevice device, nvmlPciInfo *info)) { return pci_info(device, info); }
 EXPORT(nvmlDeviceGetPciInfo_v2, (nvmlDevice device, nvmlPciInfo *info)) { return pci_info(device, info); }

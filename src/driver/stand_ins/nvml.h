@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of libnvidia-ml.so.1 share (numbers and layouts: NVML API reference). nvml.c has the library, which
  * devices there are and their memory; nvml_board.c what a board is and how it is set; nvml_activity.c processes,
- * events, field values and what lies between devices.
+ * events, field values and what lies between devices, nvml_links.c NVLinks.
  *
  * What always holds: an answer comes from the machine file, from what this process has allocated, or is true of the
  * simulated GPU (its clocks are constant, its memory has no errors). Anything else is NVML_ERROR_NOT_SUPPORTED. */
@@ -41,6 +41,16 @@ typedef struct nvmlMemory { /* bytes */
   unsigned long long total, free, used;
 } nvmlMemory;
 
+typedef struct nvmlPciInfo {
+  char busIdLegacy[16];
+  unsigned domain, bus, device, pciDeviceId, pciSubSystemId;
+  char busId[32];
+} nvmlPciInfo;
+
+void nvml_pci_info(unsigned bus, nvmlPciInfo *info); /* of what is alone on that PCI bus */
+/* A field that is about NVLinks: how many the device has, or speed in MB/s, state, version of one, which are 0 where it
+ * is down. False: it is not such a field, or the machine has no NVLinks. */
+bool nvml_link_field(int device, unsigned field, unsigned link, unsigned *value);
 /* The device's number; NVML_ERROR_UNINITIALIZED before nvmlInit, NVML_ERROR_INVALID_ARGUMENT for what is no handle. */
 nvmlReturn nvml_device_number(nvmlDevice device, int *number);
 nvmlReturn nvml_ready(void); /* NVML_ERROR_UNINITIALIZED before nvmlInit */

@@ -193,10 +193,9 @@ enum { /* NVML_FI_DEV_* */
        FIELD_ECC_PENDING = 2,
        FIELD_ECC_FIRST_COUNT = 3, /* errors by kind and place */
        FIELD_ECC_LAST_COUNT = 28,
-       FIELD_NVLINK_COUNT = 91,
 };
 
-static void field_fill(nvmlFieldValue *field) {
+static void field_fill(int device, nvmlFieldValue *field) {
   struct timespec now;
   clock_gettime(CLOCK_REALTIME, &now);
   field->timestamp = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
@@ -204,7 +203,7 @@ static void field_fill(nvmlFieldValue *field) {
   field->value.large = 0;
   field->result = NVML_SUCCESS;
   bool ecc = nvml_has_ecc();
-  if (field->field == FIELD_NVLINK_COUNT) {
+  if (nvml_link_field(device, field->field, field->scope, &field->value.number)) {
     field->type = 1;
   } else if (ecc && (field->field == FIELD_ECC_CURRENT || field->field == FIELD_ECC_PENDING)) {
     field->type = 1;
@@ -219,7 +218,7 @@ static void field_fill(nvmlFieldValue *field) {
 EXPORT(nvmlDeviceGetFieldValues, (nvmlDevice device, int count, nvmlFieldValue *fields)) {
   int number;
   nvmlReturn error = count > 0 && fields ? nvml_device_number(device, &number) : NVML_ERROR_INVALID_ARGUMENT;
-  for (int i = 0; !error && i < count; i++) field_fill(fields + i);
+  for (int i = 0; !error && i < count; i++) field_fill(number, fields + i);
   return error;
 }
 
@@ -235,7 +234,7 @@ EXPORT(nvmlUnitGetCount, (unsigned *count)) { return none(count); } /* S-class s
 EXPORT(nvmlGetExcludedDeviceCount, (unsigned *count)) { return none(count); }
 EXPORT(nvmlSystemGetHicVersion, (unsigned *count, const void *list)) { return none(count); }
 
-/* ---- pairs of devices: each has a PCIe link of its own to the one host; there is no NVLink ---- */
+/* ---- pairs of devices: each has a PCIe link of its own to the one host ---- */
 
 typedef enum nvmlTopologyLevel { NVML_TOPOLOGY_INTERNAL = 0, NVML_TOPOLOGY_HOSTBRIDGE = 30 } nvmlTopologyLevel;
 

@@ -331,6 +331,7 @@ static bool decode_one(decoder *d) {
   case PTX_OP_RED:
     if (ptx_has(d->instr, PTX_MOD_ASYNC)) return decode_async_access(d);
     return decode_atomic(d) && (!ptx_persistent_pulls(d->func, d->instr) || decode_emit(d, EXEC_FLOW_PULL));
+  case PTX_OP_MULTIMEM: return decode_multimem(d);
   case PTX_OP_CP: return decode_cp(d);
   case PTX_OP_MBARRIER: return decode_mbarrier(d);
   case PTX_OP_TENSORMAP: return decode_tensormap(d);

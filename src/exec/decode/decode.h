@@ -62,6 +62,7 @@ exec_instr *decode_emit_access(decoder *d, exec_access *a, uint32_t address, boo
 /* ---- families: true if the instruction was decoded ---- */
 bool decode_memory(decoder *d);
 bool decode_atomic(decoder *d);
+bool decode_multimem(decoder *d);
 bool decode_prefetch(decoder *d);
 /* wait_loop.c: does a loop wait for what the load that is being decoded reads? */
 bool decode_waits_by(const decoder *d);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "exec/decode/decode.h"
+#include "exec/memory/multimem.h"
 
 /* ---- addresses ---- */
 
@@ -370,6 +371,73 @@ bool decode_atomic(decoder *d) {
     }
   }
   decode_emit_access(d, a, base, wide, add)->dst = dst;
+  return true;
+}
+
+/* ---- multimem ---- */
+
+static bool is_half(ptx_type type) {
+  return type == PTX_F16 || type == PTX_BF16 || type == PTX_F16X2 || type == PTX_BF16X2;
+}
+
+static bool multimem_form(decoder *d, ptx_type type, uint32_t elements) {
+  bool number = is_half(type) || type == PTX_F32 || type == PTX_F64;
+  uint32_t bits = ptx_type_bits(type), whole = bits * elements;
+  bool good = number ? whole == 32 || whole == 64 || whole == 128 : elements == 1 && (bits == 32 || bits == 64);
+  if (type == PTX_F64 && elements != 1) good = false;
+  return good ? true : decode_fail(d, "multimem of %u elements of .%s", elements, ptx_type_text(type));
+}
+
+/* What the PTX ISA gives each type; .s64 has no addition there. */
+static exec_atomic_function multimem_reduction(decoder *d, ptx_type type, bool global) {
+  static const ptx_mod operations[] = {PTX_MOD_ADD, PTX_MOD_MIN, PTX_MOD_MAX, PTX_MOD_AND, PTX_MOD_OR, PTX_MOD_XOR};
+  for (size_t n = 0; n < sizeof operations / sizeof *operations; n++) {
+    ptx_mod op = operations[n];
+    exec_atomic_function function =
+        !ptx_has(d->instr, op) || (op == PTX_MOD_ADD && type == PTX_S64) ? NULL : exec_atomic_find(op, type, global);
+    if (function) return function;
+  }
+  decode_fail(d, "this multimem reduction of .%s", ptx_type_text(type));
+  return NULL;
+}
+
+/* multimem.ld_reduce, multimem.st, multimem.red */
+bool decode_multimem(decoder *d) {
+  const ptx_instr *instr = d->instr;
+  bool load = ptx_has(instr, PTX_MOD_LD_REDUCE), store = ptx_has(instr, PTX_MOD_ST);
+  ptx_space space = ptx_instr_space(instr);
+  if ((!load && !store && !ptx_has(instr, PTX_MOD_RED)) || instr->type_count != 1 || instr->operand_count != 2 ||
+      (space != PTX_SPACE_GENERIC && space != PTX_SPACE_GLOBAL))
+    return decode_fail(d, "this form of multimem");
+  ptx_type type = instr->types[0];
+  exec_op op = load ? EXEC_OP_LOAD : store ? EXEC_OP_STORE : EXEC_OP_ATOMIC;
+  const ptx_operand *data = &instr->operands[load ? 0 : 1];
+  if (!multimem_form(d, type, instr->vector) || !check_elements(d, data, instr->vector)) return false;
+  exec_multimem *mm = ff_arena_alloc(d->arena, sizeof *mm);
+  exec_access *made = decode_new_access(d, op, space, type), *a = &mm->access;
+  *a = *made;
+  a->trace_flags = TRACE_BYPASS_L1;
+  bool wide_sum = ptx_has(instr, PTX_MOD_ACC__F32);
+  mm->bf16 = type == PTX_BF16 || type == PTX_BF16X2;
+  if (wide_sum && (!load || !ptx_has(instr, PTX_MOD_ADD) || !is_half(type)))
+    return decode_fail(d, "multimem.ld_reduce.acc::f32 of .%s", ptx_type_text(type));
+  if (load && !wide_sum && !(mm->reduce = multimem_reduction(d, type, false))) return false;
+  if (op == EXEC_OP_ATOMIC && !(a->atomic = multimem_reduction(d, type, true))) return false;
+  uint32_t base;
+  bool wide;
+  int64_t add;
+  if (!decode_address(d, &instr->operands[load ? 1 : 0], space, &base, &wide, &add)) return false;
+  if (!wide) return decode_fail(d, "a 32-bit multimem address");
+  if (!data_slots(d, data, a, load, type)) return false;
+  if (a->slot_bytes > 8) return decode_fail(d, "a register that is too large for .%s", ptx_type_text(type));
+  if (load) set_load_numbers(d, a, data);
+  a->wide = 1;
+  exec_instr *i = decode_emit(d, EXEC_FLOW_NONE);
+  i->run[0] = i->run[1] = core_multimem;
+  i->unit = EXEC_UNIT_MEMORY;
+  i->src[0] = base;
+  i->immediate = add;
+  i->side = mm;
   return true;
 }
 

@@ -29,6 +29,7 @@ static bool looks(const ptx_instr *instr) {
     return ptx_instr_space(instr) != PTX_SPACE_SHARED &&
            (ptx_has(instr, PTX_MOD_VOLATILE) || ptx_has(instr, PTX_MOD_RELAXED) || ptx_has(instr, PTX_MOD_ACQUIRE));
   case PTX_OP_ATOM: return ptx_instr_space(instr) != PTX_SPACE_SHARED;
+  case PTX_OP_MULTIMEM: return ptx_has(instr, PTX_MOD_LD_REDUCE);
   case PTX_OP_MEMBAR:
   case PTX_OP_FENCE: return true;
   default: return false;

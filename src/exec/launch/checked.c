@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "exec/memory/access.h"
+#include "exec/memory/multicast.h"
 #include "exec/memory/system_memory.h"
 #include "exec/launch/checker.h"
 #include "exec/instructions/lanes.h"
@@ -34,7 +35,8 @@ static void find_global(const core_warp *w, const exec_access *a, uint32_t bytes
   uint64_t room = !span ? 0 : writes ? span->writable : span->readable;
   uint64_t offset = span ? at->address - span->info.address : 0;
   if (offset >= room || room - offset < bytes) {
-    at->fault = EXEC_PLACE_OUTSIDE;
+    at->elsewhere = a->op == EXEC_OP_STORE && exec_multicast_any() && exec_multicast_find(at->address).team;
+    if (!at->elsewhere) at->fault = EXEC_PLACE_OUTSIDE;
     return;
   }
   at->span = span;

@@ -27,7 +27,7 @@ typedef struct exec_reach { /* where one lane's bytes are */
   unsigned char *host;      /* NULL: local memory, or not good */
   const exec_span *span;    /* global: the live allocation; NULL otherwise */
   ptx_space space;          /* GLOBAL, CONST, SHARED, LOCAL */
-  bool elsewhere;           /* shared memory of another block of the cluster: no checker is asked */
+  bool elsewhere;           /* another block's shared memory, or multicast memory: no checker is asked */
   exec_place_fault fault;
 } exec_reach;
 

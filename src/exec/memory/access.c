@@ -9,6 +9,7 @@
 
 #include "exec/memory/bulk.h"
 #include "exec/launch/fault.h"
+#include "exec/memory/multimem.h"
 #include "exec/memory/overrun.h"
 #include "exec/memory/system_memory.h"
 
@@ -196,19 +197,46 @@ void core_atomic(core_warp *w, const exec_instr *i, exec_atomic_function functio
   if (!function(address, b, c, old, mask, alone)) core_poll(w);
 }
 
+/* A store to multicast memory: to each device's. at->host is only its address. */
+static bool is_multicast(const core_warp *w, const exec_instr *i, uint32_t lane, core_target *at) {
+  const exec_access *a = i->side;
+  if (a->op != EXEC_OP_STORE || (a->space != PTX_SPACE_GLOBAL && a->space != PTX_SPACE_GENERIC)) return false;
+  uint64_t address = lane_address(w, i, lane);
+  if (!exec_multicast_find(address).team) return false;
+  *at = (core_target){.space = PTX_SPACE_GLOBAL, .host = (unsigned char *)(uintptr_t)address};
+  return true;
+}
+
+static void store_to_team(core_warp *w, const exec_instr *i, uint32_t lane) {
+  const exec_access *a = i->side;
+  unsigned char data[64], *to[EXEC_TEAM_MAX];
+  uint32_t bytes = (uint32_t)a->bytes * a->elements,
+           members = core_team_locate(w, i, lane, lane_address(w, i, lane), bytes, to);
+  for (uint32_t e = 0; e < a->elements; e++) slot_read(w, a, a->data[e], lane, data + e * a->bytes);
+  for (uint32_t m = 0; m < members; m++) write_whole(to[m], data, bytes);
+}
+
 void core_access_lanes(exec_warp *x, const exec_instr *i) {
   core_warp *w = (core_warp *)x;
   const exec_access *a = i->side;
   core_target at[EXEC_LANES];
+  uint32_t team = 0; /* lanes */
+  bool any_team = exec_multicast_any();
   memset(at, 0, sizeof at);
-  for (uint32_t m = w->active; m; m &= m - 1) locate(w, i, (uint32_t)__builtin_ctz(m), &at[__builtin_ctz(m)]);
+  for (uint32_t m = w->active; m; m &= m - 1) {
+    uint32_t lane = (uint32_t)__builtin_ctz(m);
+    if (any_team && is_multicast(w, i, lane, &at[lane])) team |= 1u << lane;
+    else locate(w, i, lane, &at[lane]);
+  }
   if (w->trace) core_trace_lanes(w, i, at);
   if (a->poll) core_poll(w);
   if (a->op == EXEC_OP_ATOMIC) {
     do_atomic(w, i, at);
     return;
   }
-  for (uint32_t m = w->active; m; m &= m - 1) move_lane(w, a, (uint32_t)__builtin_ctz(m), &at[__builtin_ctz(m)]);
+  for (uint32_t m = w->active & ~team; m; m &= m - 1)
+    move_lane(w, a, (uint32_t)__builtin_ctz(m), &at[__builtin_ctz(m)]);
+  for (; team; team &= team - 1) store_to_team(w, i, (uint32_t)__builtin_ctz(team));
 }
 
 /* ---- cp.async: done at once ---- */

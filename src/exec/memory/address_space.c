@@ -38,7 +38,9 @@
 #include "base/check.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "exec/memory/multicast.h"
 #include "exec/memory/space.h"
+#include "exec/memory/visibility.h"
 #include "exec/texture/texture_table.h"
 
 #define LARGE_BYTES (UINT64_C(2) << 20)
@@ -579,8 +581,24 @@ static exec_span *unmapped(const exec_memory *memory, uint64_t address, uint64_t
   return exec_memory_span(memory, address + bytes - 1) == holder ? holder : NULL;
 }
 
-ff_status exec_memory_map(exec_memory *memory, uint64_t address, uint64_t bytes, int file, uint64_t offset,
-                          uint64_t handle, const char *name, const exec_allocation **mapping, ff_error *error) {
+static exec_span *open_mapping(exec_memory *memory, exec_span *holder, uint64_t address, uint64_t bytes,
+                               uint64_t handle, const char *name) {
+  exec_span *span = new_span(memory);
+  open_span(memory, span, address, bytes, bytes, EXEC_MEMORY_DEVICE, name);
+  memory->live[EXEC_MEMORY_DEVICE] -= bytes;
+  memory->next_id--; /* it has the reservation's number */
+  span->info.id = holder->info.id;
+  span->info.range = EXEC_MAPPED;
+  span->info.memory = handle;
+  span->holder = holder;
+  span->readable = span->writable = 0;
+  return span;
+}
+
+/* file -1: no memory of the host's lies there. */
+static ff_status map_range(exec_memory *memory, uint64_t address, uint64_t bytes, int file, uint64_t offset,
+                           uint64_t handle, const char *name, const exec_multicast *team,
+                           const exec_allocation **mapping, ff_error *error) {
   if (!bytes || (address | bytes) % LARGE_BYTES)
     return ff_fail(error, FF_INVALID, "a mapping that is not of whole pages of 2 MiB");
   ff_status status = FF_OK;
@@ -588,25 +606,30 @@ ff_status exec_memory_map(exec_memory *memory, uint64_t address, uint64_t bytes,
   exec_span *holder = unmapped(memory, address, bytes);
   if (!holder) {
     status = ff_fail(error, FF_INVALID, "0x%" PRIx64 ": not reserved, or mapped already", address);
-  } else if (mmap((void *)address, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, file,
-                  (off_t)offset) == MAP_FAILED) {
+  } else if (file >= 0 && mmap((void *)address, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE,
+                               file, (off_t)offset) == MAP_FAILED) {
     status = ff_fail(error, FF_NO_MEMORY, "cannot map %" PRIu64 " bytes: %s", bytes, strerror(errno));
   } else {
-    madvise((void *)address, bytes, MADV_DONTFORK); /* a child would share it; on a GPU it could not touch it at all */
-    exec_span *span = new_span(memory);
-    open_span(memory, span, address, bytes, bytes, EXEC_MEMORY_DEVICE, name);
-    memory->live[EXEC_MEMORY_DEVICE] -= bytes;
-    memory->next_id--; /* it has the reservation's number */
-    span->info.id = holder->info.id;
-    span->info.range = EXEC_MAPPED;
-    span->info.memory = handle;
-    span->holder = holder;
-    span->readable = span->writable = 0;
+    /* a child would share it; on a GPU it could not touch it at all */
+    if (file >= 0) madvise((void *)address, bytes, MADV_DONTFORK);
+    exec_span *span = open_mapping(memory, holder, address, bytes, handle, name);
+    if (team) exec_multicast_add(address, bytes, team);
     table_set(memory, address - memory->arena.base, bytes, span);
     *mapping = &span->info;
   }
   pthread_mutex_unlock(&memory->lock);
   return status;
+}
+
+ff_status exec_memory_map(exec_memory *memory, uint64_t address, uint64_t bytes, int file, uint64_t offset,
+                          uint64_t handle, const char *name, const exec_allocation **mapping, ff_error *error) {
+  return map_range(memory, address, bytes, file, offset, handle, name, NULL, mapping, error);
+}
+
+ff_status exec_memory_map_multicast(exec_memory *memory, uint64_t address, uint64_t bytes, const exec_multicast *team,
+                                    uint64_t handle, const char *name, const exec_allocation **mapping,
+                                    ff_error *error) {
+  return map_range(memory, address, bytes, -1, 0, handle, name, team, mapping, error);
 }
 
 ff_status exec_memory_unmap(exec_memory *memory, uint64_t address, ff_error *error) {
@@ -619,6 +642,7 @@ ff_status exec_memory_unmap(exec_memory *memory, uint64_t address, ff_error *err
     status = ff_fail(error, FF_NO_MEMORY, "cannot unmap 0x%" PRIx64 ": %s", address, strerror(errno));
   } else {
     table_set(memory, address - memory->arena.base, span->reserved, span->holder);
+    exec_multicast_remove(address);
     close_span(memory, span);
     span->info.bytes = 0;
     FF_PUSH(&memory->spare, span);
@@ -628,9 +652,7 @@ ff_status exec_memory_unmap(exec_memory *memory, uint64_t address, ff_error *err
 }
 
 void exec_memory_set_access(const exec_allocation *mapping, bool read, bool write) {
-  exec_span *span = (exec_span *)(uintptr_t)mapping; /* info is its first member */
-  __atomic_store_n(&span->writable, write ? mapping->bytes : 0, __ATOMIC_RELEASE);
-  __atomic_store_n(&span->readable, read ? mapping->bytes : 0, __ATOMIC_RELEASE);
+  exec_memory_open(mapping, read, write);
 }
 
 const exec_allocation *exec_memory_holder(const exec_allocation *allocation) {

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "exec/memory/access.h"
+#include "exec/memory/multimem.h"
 
 /* ---- floating point on bits; addition rounds to nearest even ---- */
 
@@ -88,6 +88,12 @@ static uint16_t add_bf16(uint32_t a, uint32_t b) {
     }
   }
   return bf16_round(sum);
+}
+
+uint16_t exec_sum_halves(bool bf16, const uint16_t *values, uint32_t count) {
+  float sum = bf16 ? bf16_value(values[0]) : f16_value(values[0]);
+  for (uint32_t n = 1; n < count; n++) sum += bf16 ? bf16_value(values[n]) : f16_value(values[n]);
+  return bf16 ? bf16_round((double)sum) : f16_round((double)sum);
 }
 
 static uint16_t pick_half(uint32_t a, uint32_t b, float x, float y, bool smaller) {

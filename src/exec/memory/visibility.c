@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 
+#include "exec/memory/multicast.h"
 #include "exec/memory/space.h"
 
 static void open_to(const exec_allocation *allocation, uint64_t bytes) {
@@ -25,6 +26,8 @@ const char *exec_memory_why_closed(const exec_allocation *allocation) { return w
 void exec_memory_open(const exec_allocation *allocation, bool read, bool write) {
   exec_span *span = (exec_span *)(uintptr_t)allocation;
   if (allocation->freed) return;
+  /* multicast memory is closed to all but multimem instructions */
+  if (allocation->range == EXEC_MAPPED && exec_multicast_open(allocation->address, read, write)) return;
   __atomic_store_n(&span->readable, read ? allocation->bytes : 0, __ATOMIC_RELEASE);
   __atomic_store_n(&span->writable, write && !allocation->read_only ? allocation->bytes : 0, __ATOMIC_RELEASE);
 }

@@ -95,11 +95,29 @@ ps peer_copies(peer_link *l, bool in, int device, uint64_t bytes, bool pageable,
   return w && w->way == MACHINE_WAY_HOST ? end + l->port->latency : end;
 }
 
-ps peer_reach(peer_link *l, uint32_t device, bool write, uint64_t bytes, ps ask, ps at) {
-  peer_way *w = &l->ways[device];
+static void note_reached(peer_way *w, bool write, uint64_t bytes, ps ask) {
   if (!w->reached[0] && !w->reached[1]) w->reached_first = ask;
   if (w->reached_last < ask) w->reached_last = ask;
   w->reached[write] += bytes;
+}
+
+ps peer_reach_team(peer_link *l, owners_set team, bool write, uint64_t bytes, ps ask, ps at) {
+  ps service = (ps)llround(1000 / l->spec->switch_gbs * (double)bytes),
+     latency = (ps)llround(l->spec->switch_latency_us * 1e6);
+  for (uint32_t d = 0; d < OWNERS_DEVICES; d++)
+    if (d != l->device && team >> d & 1) note_reached(&l->ways[d], write, bytes, ask);
+  ps served = server_take(&l->ports[!write], ask, at, service);
+  if (team >> l->device & 1) { /* its own memory is reached through the switch, too */
+    ps own = server_take(&l->ports[write], ask, at, service);
+    if (own > served) served = own;
+  }
+  if (l->port->history) history_spread(l->port->history, HISTORY_remote_bytes, served, served + service, bytes);
+  return served + service + latency;
+}
+
+ps peer_reach(peer_link *l, uint32_t device, bool write, uint64_t bytes, ps ask, ps at) {
+  peer_way *w = &l->ways[device];
+  note_reached(w, write, bytes, ask);
   if (own_wires(w)) {
     ps service = (ps)llround(w->per_byte * (double)bytes);
     ps served = server_take(server_of(l, w, !write), ask, at, service);

@@ -43,6 +43,9 @@ ps peer_bring(peer_link *l, history_cause cause, uint32_t device, uint64_t bytes
 ps peer_copies(peer_link *l, bool in, int device, uint64_t bytes, bool pageable, ps from);
 /* An access by line to the device's memory; as link_remote. */
 ps peer_reach(peer_link *l, uint32_t device, bool write, uint64_t bytes, ps ask, ps at);
+/* The same to multicast memory of the devices, through the switch, which sends copies on and adds up: what is written
+ * goes up once and comes down at each of them, what is read goes up at each of them and comes down here once. */
+ps peer_reach_team(peer_link *l, owners_set team, bool write, uint64_t bytes, ps ask, ps at);
 
 /* Before a meeting, and after it. `waits`: the host waits there: then peer_charge returns how much longer it does, as
  * the ports of the host that several devices share had to carry more than they could since the last such meeting. */

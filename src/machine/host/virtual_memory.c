@@ -8,6 +8,9 @@
  *                                                                     CPU's side, whatever they held elsewhere
  *   unmap             at once; translations and cached lines go       waits for the device, as a free does; the pages go
  *
+ * A multicast object has no memory of its own: its mappings are memory of its devices, which each of them reaches
+ * through the switch.
+ *
  * Memory that is released while it is mapped is given back with its last mapping. What the program counts of accesses,
  * copies and faults belongs to the reservation: mappings come and go in it without number.
  *
@@ -55,19 +58,20 @@ static void create(mappings *v, const trace_op *op) {
   host_spend(v->host, v->t->create);
   if (v->host->failed) return;
   record_sample(v->observer, v->host->clock);
-  if (counts_created(v) &&
+  owners_set team = (owners_set)op->alloc.address;
+  if (counts_created(v) && !team &&
       !host_take_memory(v->host, (host_memory){op->alloc.bytes, op->alloc.bytes, op->alloc.bytes}, op->alloc.name))
     return;
   size_t at = created_place(v, op->alloc.id);
   FF_PUSH(&v->created, ((created_memory){0}));
   memmove(&v->created.items[at + 1], &v->created.items[at], (v->created.count - 1 - at) * sizeof *v->created.items);
-  v->created.items[at] = (created_memory){.id = op->alloc.id, .bytes = op->alloc.bytes};
+  v->created.items[at] = (created_memory){.id = op->alloc.id, .bytes = op->alloc.bytes, .team = team};
 }
 
 /* Gives it back if nothing refers to it any more. */
 static void created_settle(mappings *v, created_memory *m) {
   if (!m->released || m->mappings) return;
-  if (counts_created(v)) host_give_memory(v->host, (host_memory){m->bytes, m->bytes, m->bytes});
+  if (counts_created(v) && !m->team) host_give_memory(v->host, (host_memory){m->bytes, m->bytes, m->bytes});
   v->created.count--;
   memmove(m, m + 1, (size_t)(v->created.items + v->created.count - m) * sizeof *m);
 }
@@ -121,8 +125,22 @@ static void unreserve(mappings *v, const trace_op *op) {
 
 /* ---- mappings ---- */
 
+/* Memory of other devices: like the host's, it is reached over a link. */
+static void map_foreign(mappings *v, const trace_op *op, owners_set team) {
+  const reserved_range *range = v->host->failed ? NULL : reserved_find(v, op->map.address);
+  if (!range) return;
+  uint32_t index = pager_map(v->pager, op->map.address, op->map.bytes, TRACE_MEMORY_PINNED, range->owner);
+  if (!index) return;
+  if (team) v->pager->allocations.items[index].team = team;
+  else v->pager->allocations.items[index].device = (uint8_t)(1 + v->host->op_device);
+}
+
+static owners_set team_of(const mappings *v, uint32_t id) {
+  const created_memory *m = created_find(v, id);
+  return m ? m->team : (owners_set)0;
+}
+
 static void map(mappings *v, const trace_op *op) {
-  host_spend(v->host, v->t->map);
   if (v->host->failed) return;
   record_sample(v->observer, v->host->clock);
   const reserved_range *range = reserved_find(v, op->map.address);
@@ -213,21 +231,21 @@ static void unmap(mappings *v, const trace_op *op) {
   unmap_foreign(v, op);
 }
 
-/* Memory of another device: like the host's, it is reached over the link. */
-static void map_foreign(mappings *v, const trace_op *op) {
-  host_spend(v->host, v->t->map);
-  const reserved_range *range = v->host->failed ? NULL : reserved_find(v, op->map.address);
-  if (!range) return;
-  uint32_t index = pager_map(v->pager, op->map.address, op->map.bytes, TRACE_MEMORY_PINNED, range->owner);
-  if (index) v->pager->allocations.items[index].device = (uint8_t)(1 + v->host->op_device);
-}
-
 /* A range may have mappings of several devices' memory: its unmapping is for all devices. */
 void mapping_foreign(mappings *v, const trace_op *op) {
   switch (op->kind) {
-  case TRACE_OP_CREATE: host_spend(v->host, v->t->create); break;
-  case TRACE_OP_RELEASE: host_spend(v->host, v->t->release); break;
-  case TRACE_OP_MAP: map_foreign(v, op); break;
+  case TRACE_OP_CREATE:
+    if (op->alloc.address) create(v, op);
+    else host_spend(v->host, v->t->create);
+    break;
+  case TRACE_OP_RELEASE:
+    if (team_of(v, op->free.id)) release(v, op);
+    else host_spend(v->host, v->t->release);
+    break;
+  case TRACE_OP_MAP:
+    host_spend(v->host, v->t->map);
+    map_foreign(v, op, team_of(v, op->map.memory));
+    break;
   default: mapping_process(v, op); break;
   }
 }
@@ -256,7 +274,11 @@ void mapping_process(mappings *v, const trace_op *op) {
   case TRACE_OP_UNRESERVE: unreserve(v, op); break;
   case TRACE_OP_CREATE: create(v, op); break;
   case TRACE_OP_RELEASE: release(v, op); break;
-  case TRACE_OP_MAP: map(v, op); break;
+  case TRACE_OP_MAP:
+    host_spend(v->host, v->t->map);
+    if (team_of(v, op->map.memory)) map_foreign(v, op, team_of(v, op->map.memory));
+    else map(v, op);
+    break;
   case TRACE_OP_UNMAP: unmap(v, op); break;
   default: host_spend(v->host, v->t->set_access); break;
   }

@@ -6,12 +6,14 @@
 #include "base/memory.h"
 #include "machine/sim.h"
 #include "machine/timing.h"
+#include "paging/owners.h"
 
 /* used: was mapped once */
 typedef struct created_memory {
   uint32_t id, mappings;
   uint64_t bytes;
   bool released, used;
+  owners_set team; /* a multicast object of these devices, which has no memory; 0: it is none */
 } created_memory;
 typedef struct reserved_range {
   uint64_t address, bytes;
@@ -38,6 +40,6 @@ void mapping_process(mappings *v, const trace_op *op);
 /* Memory of the program's own becomes known, which kernels may have touched already: so far as memory that is always in
  * the GPU. Where pages move, nothing of that may be left. */
 void mappings_show(mappings *v, uint64_t address, uint64_t bytes);
-void mapping_foreign(mappings *v, const trace_op *op); /* the same of other devices' memory */
+void mapping_foreign(mappings *v, const trace_op *op); /* the same of other devices' memory and multicast objects */
 
 #endif

@@ -9,6 +9,7 @@
 #include "machine/memory/cache.h"
 #include "machine/memory/dram.h"
 #include "machine/sm/sm.h"
+#include "paging/pager.h"
 #include "partition/hash.h"
 
 /* What MSHRs that hold more than a line hold (l2_mshr_bytes): misses of one piece share one. */
@@ -64,7 +65,7 @@ ps memory_access(memory *y, sm *m, const request *r, ps *accepted);
  * `near`. */
 void memory_prefetch_far(const memory *y, const sm *m, uint64_t address);
 void memory_prefetch_near(const memory *y, const sm *m, uint64_t address);
-ps remote_access(memory *y, sm *m, int device, const request *r, ps *accepted);
+ps remote_access(memory *y, sm *m, pager_place place, const request *r, ps *accepted);
 ps l2_access(memory *y, const request *r);
 /* the page has left: its lines are no longer valid */
 void l2_discard(memory *y, uint64_t address, uint64_t bytes);

@@ -174,7 +174,7 @@ static void send_line(progress *p, uint64_t word, uint64_t line, ps ready) {
     r.at = tier_reach(a->tiers, a->pager, p->unit, r.op == TRACE_STORE || r.op == TRACE_ATOMIC,
                       trace_line_address(line), sector_count(r.sectors) * (uint64_t)TRACE_SECTOR_BYTES, r.ask, r.at);
   ps accepted,
-      data = remote ? remote_access(a->memory, p->m, pager_remote_device(a->pager, p->unit, trace_line_address(line)),
+      data = remote ? remote_access(a->memory, p->m, pager_remote_place(a->pager, p->unit, trace_line_address(line)),
                                     &r, &accepted)
                     : memory_access(a->memory, p->m, &r, &accepted);
   if (__builtin_expect(a->written != NULL, 0)) trace_future_touch(a->written, trace_line_address(line));

@@ -250,6 +250,7 @@ static ptx_cost single(const ptx_instr *instr) {
   case PTX_OP_LDU:
   case PTX_OP_ST:
   case PTX_OP_ATOM:
+  case PTX_OP_MULTIMEM:
   case PTX_OP_RED: return memory(instr);
   case PTX_OP_SHFL:
   case PTX_OP_REDUX:

@@ -228,6 +228,7 @@ static void memory_access(ranges_finder *f, const ranges_state *state, uint32_t 
                   callee ? callee->name : "a function by its address", line);
     return;
   }
+  case PTX_OP_MULTIMEM: ranges_fail(f, "it reaches several GPUs' memory at line %u (multimem)", line); return;
   case PTX_OP_TEX:
   case PTX_OP_TLD4:
   case PTX_OP_SULD:

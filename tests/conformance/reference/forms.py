@@ -16,6 +16,7 @@ from . import (
     forms_integer,
     forms_matrix,
     forms_memory,
+    forms_multimem,
     forms_random,
     forms_space,
     forms_tensor,
@@ -40,6 +41,7 @@ GROUPS = {
     "cluster": forms_cluster,
     "wgmma": forms_wgmma,
     "tensor": forms_tensor,
+    "multimem": forms_multimem,
 }
 
 TOGETHER = {

@@ -63,8 +63,11 @@ static void put_time(advise_study *study, size_t index, uint64_t ps) {
   assert_null(r.allocations);
 }
 
+static uint32_t system_memory; /* of the machine */
+
 static void run_study(advise_study *study, const char *baseline, bool managed, bool quick, times of) {
   advise_facts facts = make_facts(managed);
+  facts.system_memory = system_memory;
   ff_error error;
   size_t first;
   assert_int_equal(advise_start(study, &facts, baseline, quick, &error), FF_OK);
@@ -323,6 +326,41 @@ static void models_are_not_advice(void **state) {
   advise_free(&study);
 }
 
+static uint64_t system_memory_wins(const char *memory) {
+  if (!strcmp(memory, "ats") || !strcmp(memory, "hmm")) return 40000000;
+  if (!strcmp(memory, "uvm+advise=1:pin")) return 50000000;
+  return 100000000;
+}
+
+/* On a machine whose kernels may use it: all data, and one array. On another one it is not tried. */
+static void system_memory_is_advised_where_it_is(void **state) {
+  (void)state;
+  for (uint32_t kind = 0; kind <= ADVISE_SYSTEM_MEMORY_ATS; kind++) {
+    static const char *const managers[] = {NULL, "hmm", "ats"};
+    advise_study study;
+    advise_advice advice;
+    system_memory = kind;
+    run_study(&study, NULL, false, true, system_memory_wins);
+    system_memory = 0;
+    advise_conclude(&study, &advice);
+    const advise_item *manager = item_of(&advice, ADVISE_KIND_MANAGER, NULL),
+                      *pin = item_of(&advice, ADVISE_KIND_HINT, "uvm+advise=1:pin");
+    char *text = markdown_of(&study, &advice);
+    assert_true(!manager == !kind);
+    if (manager) assert_string_equal(manager->then->memory, managers[kind]);
+    if (manager) assert_non_null(strstr(manager->title, "Leave all data in system memory (malloc)"));
+    assert_true(!advise_find(&study, "ats") == (kind != ADVISE_SYSTEM_MEMORY_ATS));
+    assert_non_null(pin);
+    assert_true(
+        !strstr(pin->title, "in system memory (malloc, or preferred location CPU): on this machine it is better") ==
+        (kind != ADVISE_SYSTEM_MEMORY_ATS));
+    assert_true(!strstr(text, "this machine's also ats") == (kind != ADVISE_SYSTEM_MEMORY_ATS));
+    free(text);
+    advise_advice_free(&advice);
+    advise_free(&study);
+  }
+}
+
 static void what_is_declared_and_not_touched_is_named(void **state) {
   (void)state;
   advise_study study;
@@ -534,6 +572,7 @@ int main(void) {
       cmocka_unit_test(large_sparse_memory_is_pinned_when_there_is_less),
       cmocka_unit_test(what_is_not_viable_is_said_so),
       cmocka_unit_test(baselines_are_managers),
+      cmocka_unit_test(system_memory_is_advised_where_it_is),
       cmocka_unit_test(commands_hold_what_one_simulation_takes),
       cmocka_unit_test(json_has_what_the_text_has),
   };

@@ -30,6 +30,7 @@ int nvmlDeviceGetHandleByPciBusId_v2(const char *, nvmlDevice *);
 int nvmlDeviceGetName(nvmlDevice, char *, unsigned);
 int nvmlDeviceGetUUID(nvmlDevice, char *, unsigned);
 int nvmlDeviceGetIndex(nvmlDevice, unsigned *);
+int nvmlDeviceGetNvLinkState(nvmlDevice, unsigned, unsigned *);
 int nvmlDeviceGetP2PStatus(nvmlDevice, nvmlDevice, int, int *);
 int nvmlDeviceGetPciInfo_v3(nvmlDevice, pci_info *);
 int nvmlDeviceGetMemoryInfo(nvmlDevice, memory_info *);
@@ -485,6 +486,7 @@ static void test_topology(void **state) {
   assert_int_equal(nvmlDeviceGetCpuAffinityWithinScope(a, 4, set, 1), 0);
   assert_int_equal(nvmlDeviceGetCpuAffinityWithinScope(a, 4, set, 2), INVALID_ARGUMENT);
   assert_int_equal(nvmlDeviceGetCpuAffinity(a, 0, set), INVALID_ARGUMENT);
+  assert_int_equal(nvmlDeviceGetNvLinkState(a, 0, &count), NOT_SUPPORTED); /* it has none: nvlink_*.c */
   assert_int_equal(nvmlUnitGetCount(&count), 0);
   assert_int_equal(count, 0);
   assert_int_equal(nvmlGetExcludedDeviceCount(&count), 0);

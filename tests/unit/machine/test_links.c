@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 
+#include "machine/observe/history.h"
 #include "machine/spec/links.h"
 #include "trace/origin.h"
 
@@ -247,6 +248,71 @@ static void test_lines(void **state) {
   assert_int_equal(port, bus + 100 * (1 * US - 4 * NS));
 }
 
+/* ---- multicast memory ---- */
+
+#define MULTICAST (RIG_BASE + (UINT64_C(1) << 30))
+enum { OBJECT = 7, LINES = 100, TEAM = 7 }; /* devices 0 to 2 */
+
+static trace_access_op access_op;
+static uint64_t access_base;
+
+static void reach_lines(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
+  for (uint32_t n = 0; n < LINES; n++) {
+    rig_access(w, access_op, TRACE_BYPASS_L1, access_base + n * TRACE_LINE_BYTES, 15);
+    if (access_op == TRACE_LOAD) trace_put_wait(w, 0);
+  }
+}
+
+/* What went over a device's port because another one accessed lines. */
+static uint64_t carried(const devices *d, uint32_t device, bool in) {
+  sim_history *h = sim_history_take(d->sims[device]);
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < h->transfers.count; i++)
+    if (h->transfers.items[i].cause == HISTORY_CAUSE_REMOTE && h->transfers.items[i].in == in)
+      bytes += h->transfers.items[i].bytes;
+  history_free(h);
+  return bytes;
+}
+
+/* `device` reaches the lines of multicast memory, or of device 1's; the time that it takes. */
+static ps reach_time(uint32_t device, trace_access_op op, bool multicast) {
+  const uint64_t bytes = LINES * TRACE_LINE_BYTES;
+  devices d;
+  access_op = op;
+  access_base = multicast ? MULTICAST : MEMORY(1);
+  begin(&d, "copy", 4, with_switch);
+  const trace_op ops[] = {
+      {.kind = TRACE_OP_CREATE, .alloc = {.address = TEAM, .bytes = 2 << 20, .id = OBJECT, .name = "team"}},
+      {.kind = TRACE_OP_RESERVE, .alloc = {.address = MULTICAST, .bytes = 2 << 20, .id = 20, .name = "addresses"}},
+      {.kind = TRACE_OP_MAP, .map = {.address = MULTICAST, .bytes = 2 << 20, .memory = OBJECT}}};
+  for (size_t n = 0; n < 3; n++) rig_op(&d.r, ops[n]);
+  rig_launch(&d.r, (rig_kernel){.blocks = 1, .warps = 1, .warp = reach_lines, .stream = on(device)});
+  sync(&d, device);
+  sync(&d, device);
+  rig_op(&d.r, (trace_op){.kind = TRACE_OP_UNMAP, .map = {.address = MULTICAST, .bytes = 2 << 20}});
+  rig_op(&d.r, (trace_op){.kind = TRACE_OP_RELEASE, .free = {.id = OBJECT}});
+  finish(&d);
+  assert_int_equal(of(&d, device)->remote_bytes, bytes);
+  for (uint32_t other = 0; other < 4; other++) {
+    bool reached = other != device && (multicast ? TEAM >> other & 1 : other == 1);
+    assert_int_equal(carried(&d, other, op != TRACE_LOAD), reached ? bytes : 0);
+    assert_int_equal(carried(&d, other, op == TRACE_LOAD), 0);
+    assert_int_equal(of(&d, other)->h2d_bytes + of(&d, other)->d2h_bytes, 0); /* nothing has moved */
+  }
+  ps time = of(&d, device)->kernel_ps;
+  end(&d);
+  return time;
+}
+
+/* The switch sends copies on, and adds up: it takes as long as to reach one device's memory. */
+static void test_multicast(void **state) {
+  for (uint32_t device = 0; device < 4; device += 3) { /* one of the team, and another one */
+    assert_int_equal(reach_time(device, TRACE_LOAD, true), reach_time(device, TRACE_LOAD, false));
+    assert_int_equal(reach_time(device, TRACE_STORE, true), reach_time(device, TRACE_STORE, false));
+    assert_int_equal(reach_time(device, TRACE_ATOMIC, true), reach_time(device, TRACE_STORE, true));
+  }
+}
+
 /* ---- shared ports of the host ---- */
 
 static void from_host(devices *d, uint32_t device) {
@@ -325,8 +391,8 @@ static void test_refusals(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_ways),    cmocka_unit_test(test_copies), cmocka_unit_test(test_what_copies_share),
-      cmocka_unit_test(test_pages),   cmocka_unit_test(test_lines),  cmocka_unit_test(test_roots),
-      cmocka_unit_test(test_refusals)};
+      cmocka_unit_test(test_ways),  cmocka_unit_test(test_copies),  cmocka_unit_test(test_what_copies_share),
+      cmocka_unit_test(test_pages), cmocka_unit_test(test_lines),   cmocka_unit_test(test_multicast),
+      cmocka_unit_test(test_roots), cmocka_unit_test(test_refusals)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
