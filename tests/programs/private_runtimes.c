@@ -374,6 +374,20 @@ static void failures(void) {
   TELL(cudaGetLastError());
 }
 
+/* An error of a kernel: every call returns it from then on, but reading it takes it away. */
+static void fault(void) {
+  void *nowhere = (void *)(uintptr_t)64;
+  launch_combine(nowhere, nowhere, nowhere, NULL);
+  TELL(cudaGetLastError());
+  TELL(cudaDeviceSynchronize());
+  TELL(cudaPeekAtLastError());
+  TELL(cudaGetLastError());
+  TELL(cudaGetLastError());
+  TELL(cudaMalloc(&nowhere, 8));
+  TELL(cudaGetLastError());
+  TELL(cudaPeekAtLastError());
+}
+
 static void wrong_nodes(void) {
   void *graph, *executable, *node, *copy, *device, *more, *arguments[] = {&device};
   char host[2][64];
@@ -490,6 +504,7 @@ int main(void) {
   threads();
   devices();
   children();
+  fault();
   CHECK(cudaDeviceReset());
   symbols(); /* a new device: the variables have their first values again */
   managed();
