@@ -144,9 +144,9 @@ typedef struct exec_config {
 } exec_config;
 
 /* A kernel that a thread of a launch has launched (dynamic parallelism). It is run when that launch has finished: its
- * own children before the next of its siblings, those of the tail stream last. */
+ * own children before the next of its siblings, those of the tail stream last. Or a graph, which the caller runs. */
 typedef struct exec_child {
-  const char *kernel; /* the program's */
+  const char *kernel; /* the program's; NULL: a graph, and `params` is the handle (8 bytes) that the thread gave */
   uint32_t grid[3], block[3], dynamic_shared;
   bool tail;
   unsigned char *params; /* param_bytes of that kernel, owned */

@@ -44,6 +44,33 @@ typedef struct copy_node {
   int kind;
 } copy_node;
 
+typedef struct extent_3d {
+  size_t width, height, depth;
+} extent_3d;
+typedef struct pitched {
+  void *pointer;
+  size_t pitch, width, rows;
+} pitched;
+typedef struct channel_format {
+  int x, y, z, w, kind;
+} channel_format;
+typedef struct linear_facts {
+  void *pointer;
+  channel_format format;
+  size_t shape[3]; /* linear: bytes; pitched: texels, rows, pitch */
+} linear_facts;
+typedef struct resource_facts {
+  int type; /* 0: an array, 2: linear, 3: pitched */
+  union {
+    void *array;
+    linear_facts linear;
+    int reserved[32];
+  } u;
+} resource_facts;
+typedef struct texture_facts {
+  int address[3], filter, read, more[16];
+} texture_facts;
+
 void **__cudaRegisterFatBinary(void *);
 void __cudaRegisterFatBinaryEnd(void **), __cudaUnregisterFatBinary(void **);
 void __cudaRegisterFunction(void **, const char *, char *, const char *, int, void *, void *, void *, void *, int *);
@@ -68,7 +95,12 @@ error cudaMalloc(void *, size_t), cudaFree(void *), cudaMallocManaged(void *, si
 error cudaMemcpy(void *, const void *, size_t, int), cudaMemcpyAsync(void *, const void *, size_t, int, void *),
     cudaMemcpyPeer(void *, int, const void *, int, size_t), cudaMemset(void *, int, size_t),
     cudaMemsetAsync(void *, int, size_t, void *),
-    cudaMemcpy2D(void *, size_t, const void *, size_t, size_t, size_t, int);
+    cudaMemcpy2D(void *, size_t, const void *, size_t, size_t, size_t, int), cudaMemcpy3D(const copy_node *),
+    cudaMemset3D(pitched, int, extent_3d);
+error cudaMalloc3DArray(void *, const channel_format *, extent_3d, unsigned),
+    cudaMallocArray(void *, const channel_format *, size_t, size_t, unsigned), cudaFreeArray(void *),
+    cudaCreateTextureObject(unsigned long long *, const resource_facts *, const texture_facts *, const void *),
+    cudaDestroyTextureObject(unsigned long long);
 error cudaMemcpyToSymbol(const void *, const void *, size_t, size_t, int),
     cudaMemcpyFromSymbol(void *, const void *, size_t, size_t, int), cudaGetSymbolAddress(void *, const void *),
     cudaGetSymbolSize(size_t *, const void *);
@@ -317,6 +349,64 @@ static void memory(void) {
   CHECK(cudaFree(device));
 }
 
+/* Rows, slices and pitches that fit and do not, and what may be read of which format and how. */
+static void pitches(void) {
+  static char host[1 << 14];
+  static const size_t steps[] = {0, 32, 64};
+  static const channel_format floats = {.x = 32, .kind = 2};
+  char *device;
+  void *array;
+  CHECK(cudaMalloc(&device, sizeof host));
+  CHECK(cudaMalloc3DArray(&array, &floats, (extent_3d){8, 8, 8}, 0));
+  for (int n = 0; n < 9 * 2; n++) {
+    size_t to = steps[n % 3], from = steps[n / 3 % 3], height = n < 9 ? 1 : 4;
+    printf("2D: %zu from %zu, %zu rows: ", to, from, height);
+    TELL(cudaMemcpy2D(device, to, host, from, 64, height, TO_DEVICE));
+  }
+  for (int n = 0; n < 3 * 3 * 2 * 2 * 2; n++) {
+    size_t pitch = steps[n % 3], rows = 2 * (size_t)(n / 3 % 3), x = n / 36 ? 8 : 0;
+    extent_3d extent = {64, n / 9 % 2 ? 4 : 1, 1 + (size_t)(n / 18 % 2)};
+    copy_node copy = {.from = host,
+                      .from_shape = {pitch, 64, rows},
+                      .from_at = {x, 0, 0},
+                      .to = device,
+                      .to_shape = {128, 128, 4},
+                      .extent = {extent.width, extent.height, extent.depth},
+                      .kind = TO_DEVICE};
+    printf("3D: pitch %zu, %zu rows, extent %zu %zu, from %zu: ", pitch, rows, extent.height, extent.depth, x);
+    TELL(cudaMemcpy3D(&copy));
+    copy.to_array = array;
+    copy.to = NULL;
+    copy.extent[0] = 8;
+    TELL(cudaMemcpy3D(&copy));
+    TELL(cudaMemset3D((pitched){device, pitch, 64, rows}, 0, extent));
+  }
+  CHECK(cudaFreeArray(array));
+  for (int n = 0; n < 3 * 3 * 3 * 4; n++) {
+    channel_format format = {.x = 8 << n % 3, .kind = n / 3 % 3};
+    if (format.x == 8 && format.kind == 2) continue;
+    resource_facts resource = {.type = n / 9 % 3 ? n / 9 % 3 + 1 : 0};
+    texture_facts texture = {.filter = n / 27 % 2, .read = n / 54};
+    unsigned long long object;
+    if (resource.type) resource.u.linear = (linear_facts){device, format, {resource.type == 2 ? 64 : 8, 4, 512}};
+    else CHECK(cudaMallocArray(&resource.u.array, &format, 8, 8, 0));
+    printf("texture: %d bits of kind %d in %d, filter %d, read %d: ", format.x, format.kind, resource.type,
+           texture.filter, texture.read);
+    error made = cudaCreateTextureObject(&object, &resource, &texture, NULL);
+    printf("%s\n", cudaGetErrorName(made));
+    if (!made) CHECK(cudaDestroyTextureObject(object));
+    if (!resource.type) CHECK(cudaFreeArray(resource.u.array));
+  }
+  for (int n = 0; n < 4; n++) {
+    void *nothing_there;
+    size_t pitch = 7;
+    CHECK(cudaMallocPitch(&nothing_there, &pitch, n % 2 ? 4 : 0, n / 2 ? 4 : 0));
+    printf("pitch %zu\n", pitch);
+    CHECK(cudaFree(nothing_there));
+  }
+  CHECK(cudaFree(device));
+}
+
 static void questions(void) {
   int value, blocks;
   size_t limit;
@@ -372,6 +462,20 @@ static void failures(void) {
   TELL(cudaMemcpy(NULL, arguments, 8, TO_DEVICE));
   TELL(cudaSetDevice(7));
   TELL(cudaGetLastError());
+}
+
+/* An error of a kernel: every call returns it from then on, but reading it takes it away. */
+static void fault(void) {
+  void *nowhere = (void *)(uintptr_t)64;
+  launch_combine(nowhere, nowhere, nowhere, NULL);
+  TELL(cudaGetLastError());
+  TELL(cudaDeviceSynchronize());
+  TELL(cudaPeekAtLastError());
+  TELL(cudaGetLastError());
+  TELL(cudaGetLastError());
+  TELL(cudaMalloc(&nowhere, 8));
+  TELL(cudaGetLastError());
+  TELL(cudaPeekAtLastError());
 }
 
 static void wrong_nodes(void) {
@@ -484,12 +588,14 @@ int main(void) {
   streams();
   graphs();
   memory();
+  pitches();
   questions();
   failures();
   wrong_nodes();
   threads();
   devices();
   children();
+  fault();
   CHECK(cudaDeviceReset());
   symbols(); /* a new device: the variables have their first values again */
   managed();

@@ -191,6 +191,5 @@ LIBCUDA_CALL(cuDeviceGetGraphMemAttribute, (CUdevice device, int attribute, void
 }
 LIBCUDA_CALL(cuDeviceSetGraphMemAttribute, (CUdevice device, int attribute, void *value)) {
   LIBCUDA_TRY(libcuda_device(device));
-  if (!value || *(const uint64_t *)value) return CUDA_ERROR_INVALID_VALUE;
-  return libcuda_result(engine_graph_memory_reset_high(device, attribute));
+  return libcuda_result(engine_graph_memory_reset_high(device, attribute, value));
 }

@@ -44,7 +44,6 @@ engine_state ff_engine = {
 static _Thread_local cudaError_t thread_error; /* what cudaGetLastError says */
 static _Thread_local bool thread_called;       /* a call of the runtime */
 static _Thread_local bool thread_in_callback;  /* a host function runs: no CUDA calls */
-static volatile bool sticky_seen;              /* a call has returned the sticky error */
 
 /* ---- messages ---- */
 
@@ -110,7 +109,6 @@ cudaError_t engine_return_from(const char *call, cudaError_t error) {
   if (error) {
     note_failure(call, error, cuda_error_name((int)error), cuda_error_string((int)error));
     thread_error = error;
-    if (error == ff_engine.sticky) sticky_seen = true;
   }
   return error;
 }
@@ -124,7 +122,7 @@ bool engine_runtime_called(void) {
 cudaError_t engine_last_error(bool clear) {
   cudaError_t error = thread_error;
   if (clear) thread_error = cudaSuccess;
-  return sticky_seen && ff_engine.sticky ? ff_engine.sticky : error;
+  return error;
 }
 
 int engine_driver_result_from(const char *call, cudaError_t error) {
@@ -346,7 +344,6 @@ cudaError_t engine_reset(int device) {
   if (ff_engine.sticky_device == device) {
     ff_engine.sticky = cudaSuccess;
     ff_engine.fault = NULL;
-    sticky_seen = false;
     thread_error = cudaSuccess;
   }
   engine_leave();

@@ -118,7 +118,8 @@ cudaError_t engine_peer_enable(int device, int peer) {
   cudaError_t error = engine_enter();
   if (error) return error;
   error = check_peer(device, peer);
-  if (!error && (device == peer || !engine_peer_possible(device, peer))) error = cudaErrorPeerAccessUnsupported;
+  if (!error && device == peer) error = cudaErrorDeviceUninitialized; /* CUDA_ERROR_INVALID_CONTEXT, of libcuda */
+  if (!error && !engine_peer_possible(device, peer)) error = cudaErrorPeerAccessUnsupported;
   if (!error && peers[device] >> peer & 1) error = cudaErrorPeerAccessAlreadyEnabled;
   if (!error) {
     peers[device] |= UINT32_C(1) << peer;

@@ -180,7 +180,8 @@ ENGINE_API cudaError_t engine_graph_release_object(engine_graph *graph, engine_o
 /* cudaGraphMemAttributeType */
 enum { ENGINE_GRAPH_USED, ENGINE_GRAPH_USED_HIGH, ENGINE_GRAPH_RESERVED, ENGINE_GRAPH_RESERVED_HIGH };
 ENGINE_API cudaError_t engine_graph_memory_attribute(int device, int attribute, uint64_t *value);
-ENGINE_API cudaError_t engine_graph_memory_reset_high(int device, int attribute); /* to what it is now */
+/* To what it is now. cudaErrorInvalidValue: no high-water mark, or a value other than 0, which is read last. */
+ENGINE_API cudaError_t engine_graph_memory_reset_high(int device, int attribute, const uint64_t *value);
 ENGINE_API cudaError_t engine_graph_memory_trim(int device);
 
 #endif

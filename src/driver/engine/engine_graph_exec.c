@@ -113,14 +113,33 @@ static cudaError_t refuse(engine_verdict *verdict, int result, cudaError_t error
   return error;
 }
 
+/* The first node of a graph that kernels are to launch which may not be in one; NULL: none. */
+static engine_node *not_for_kernels(const engine_graph *graph) {
+  for (size_t i = 0; i < graph->nodes.count; i++) {
+    engine_node *node = graph->nodes.items[i];
+    switch (node->params.kind) {
+    case ENGINE_NODE_KERNEL:
+    case ENGINE_NODE_COPY:
+    case ENGINE_NODE_SET:
+      if (node->device != graph->device) return node;
+      break;
+    case ENGINE_NODE_EMPTY: break;
+    case ENGINE_NODE_GRAPH:
+      if (not_for_kernels(node->params.graph)) return node;
+      break;
+    default: return node;
+    }
+  }
+  return NULL;
+}
+
 static cudaError_t instantiate_locked(engine_graph *graph, uint64_t flags, engine_exec **out, engine_verdict *verdict) {
   if (!engine_graph_live(graph) || graph->exec || graph->owner)
     return refuse(verdict, ENGINE_INSTANTIATE_ERROR, cudaErrorInvalidValue);
-  if (flags & ENGINE_EXEC_DEVICE_LAUNCH) {
-    engine_say_once("device graph launch", "graphs that kernels launch are not implemented by the virtual GPU");
+  bool both = flags & ENGINE_EXEC_DEVICE_LAUNCH && flags & ENGINE_EXEC_AUTO_FREE;
+  if (flags & ~(uint64_t)15 || both) return refuse(verdict, ENGINE_INSTANTIATE_ERROR, cudaErrorInvalidValue);
+  if (flags & ENGINE_EXEC_DEVICE_LAUNCH && (verdict->node = not_for_kernels(graph)))
     return refuse(verdict, ENGINE_INSTANTIATE_UNSUPPORTED, cudaErrorNotSupported);
-  }
-  if (flags & ~(uint64_t)15) return refuse(verdict, ENGINE_INSTANTIATE_ERROR, cudaErrorInvalidValue);
   bool memory = engine_graph_has_memory(graph);
   for (engine_exec *e = ff_graphs.execs; memory && e; e = e->next) /* the manual: one at a time */
     if (e->from == graph) return refuse(verdict, ENGINE_INSTANTIATE_UNSUPPORTED, cudaErrorNotSupported);
@@ -577,14 +596,62 @@ static cudaError_t free_left(engine_exec *exec, engine_stream *stream) {
   return error;
 }
 
-static cudaError_t launch_locked(engine_exec *exec, engine_stream *stream) {
-  cudaError_t error = free_left(exec, stream);
-  if (error) return error;
+/* ---- graphs that kernels launch (exec/launch/children.c) ----
+ *
+ * A kernel asks for a graph; it is run, in the stream of the graph that was launched by the host, when the asking graph
+ * has ended: those that may run beside it before those of its tail, each with all that it asks for before the next. */
+
+typedef struct asked_graph {
+  engine_exec *exec;
+  bool tail;
+} asked_graph;
+
+static _Thread_local engine_exec *inside; /* whose nodes run on this thread */
+static _Thread_local FF_VEC(asked_graph) asked;
+
+uint64_t engine_graph_inside(void) { return (uint64_t)(uintptr_t)inside; }
+
+bool engine_graph_ask(const exec_child *child) {
+  engine_exec *exec;
+  memcpy(&exec, child->params, sizeof exec);
+  if (!exec_live(exec) || !(exec->flags & ENGINE_EXEC_DEVICE_LAUNCH)) return false;
+  FF_PUSH(&asked, ((asked_graph){exec, child->tail}));
+  return true;
+}
+
+static cudaError_t launch_once(engine_exec *exec, engine_stream *stream, bool by_host);
+
+cudaError_t engine_graph_run_asked(engine_stream *stream) {
+  FF_VEC(asked_graph) stack = {0}; /* the newest runs next */
+  cudaError_t error = cudaSuccess;
+  if (inside) return cudaSuccess;
+  while (!error && !ff_engine.sticky && !ff_engine.stop && engine_stream_lives(stream)) {
+    for (int tail = 1; tail >= 0; tail--)
+      for (size_t i = asked.count; i-- > 0;)
+        if (asked.items[i].tail == tail) FF_PUSH(&stack, asked.items[i]);
+    asked.count = 0;
+    if (!stack.count) break;
+    engine_exec *exec = stack.items[--stack.count].exec;
+    if (exec_live(exec)) error = launch_once(exec, stream, false);
+  }
+  free(stack.items);
+  free(asked.items);
+  asked.items = NULL;
+  asked.count = asked.capacity = 0;
+  return error;
+}
+
+static cudaError_t launch_once(engine_exec *exec, engine_stream *stream, bool by_host) {
+  engine_exec *outer = inside;
+  cudaError_t error;
   if (exec->ended) engine_stream_wait_for(stream, exec->end, exec->end_ps);
   set_conditions(exec->graph);
   exec->running++;
-  batch_begin();
+  if (by_host) batch_begin();
+  else ff_engine.batch = ENGINE_BATCH_PAID; /* no call of the host's */
+  inside = exec;
   error = run_graph(exec, exec->graph, stream);
+  inside = outer;
   if (!is_over(exec, stream)) {
     exec->end = engine_stream_record(stream);
     exec->end_ps = engine_stream_ready(stream);
@@ -599,6 +666,13 @@ static cudaError_t launch_locked(engine_exec *exec, engine_stream *stream) {
     exec_free(exec);
   }
   return error;
+}
+
+static cudaError_t launch_locked(engine_exec *exec, engine_stream *stream) {
+  cudaError_t error = free_left(exec, stream);
+  if (!error) error = launch_once(exec, stream, true);
+  if (error) asked.count = 0;
+  return error ? error : engine_graph_run_asked(stream);
 }
 
 cudaError_t engine_exec_launch(engine_exec *exec, cudaStream_t handle) {

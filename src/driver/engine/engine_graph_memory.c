@@ -260,12 +260,13 @@ cudaError_t engine_graph_memory_attribute(int device, int attribute, uint64_t *v
   return error;
 }
 
-cudaError_t engine_graph_memory_reset_high(int device, int attribute) {
-  if (attribute != ENGINE_GRAPH_USED_HIGH && attribute != ENGINE_GRAPH_RESERVED_HIGH) return cudaErrorInvalidValue;
+cudaError_t engine_graph_memory_reset_high(int device, int attribute, const uint64_t *value) {
   cudaError_t error = engine_enter();
   if (error) return error;
-  if (engine_device_exists(device)) *attribute_place(device, attribute) = *attribute_place(device, attribute - 1);
-  else error = cudaErrorInvalidDevice;
+  bool high = attribute == ENGINE_GRAPH_USED_HIGH || attribute == ENGINE_GRAPH_RESERVED_HIGH;
+  if (!engine_device_exists(device)) error = cudaErrorInvalidDevice;
+  else if (!high || !value || *value) error = cudaErrorInvalidValue; /* only back to what there is now, by 0 */
+  else *attribute_place(device, attribute) = *attribute_place(device, attribute - 1);
   engine_leave();
   return error;
 }

@@ -13,6 +13,7 @@
 #include "driver/errors.h"
 #include "driver/engine/engine_site.h"
 #include "driver/injection/nvtx.h"
+#include "exec/launch/graph.h"
 #include "exec/launch/native.h"
 
 #define PRINT_HELD_BYTES (8u << 20) /* more than this is not held back until the next synchronisation */
@@ -306,6 +307,7 @@ static cudaError_t run(const engine_launch *launch, const engine_function_info *
   memcpy(request.block, launch->block, sizeof request.block);
   engine_cluster_find(launch, info, request.cluster);
   ff_engine.launches++;
+  exec_graph_enter(engine_graph_inside());
   bool outer_waits = waits_in_call;
   if (request.trace) FF_PUSH(&ff_engine.running, request.trace);
   waits_in_call = !config.give_way;
@@ -355,6 +357,12 @@ static cudaError_t child_refused(const exec_child *child, const engine_stream *s
   return cudaSuccess;
 }
 
+static void graph_refused(const engine_stream *stream) {
+  const char *message = "a graph that a kernel launched was not instantiated with cudaGraphInstantiateFlagDeviceLaunch";
+  engine_say("%s", message);
+  engine_fault_locked(cudaErrorLaunchFailure, stream->device, message);
+}
+
 static cudaError_t run_child(const exec_child *child, engine_module *module, engine_stream *stream,
                              exec_children *children) {
   engine_launch launch = {.function = engine_function_of_locked(module, child->kernel),
@@ -392,7 +400,9 @@ static cudaError_t run_children(exec_children *first, engine_module *module, eng
       continue;
     }
     exec_children children = {0};
-    error = run_child(&top->items[at], module, stream, &children);
+    const exec_child *child = &top->items[at];
+    if (child->kernel) error = run_child(child, module, stream, &children);
+    else if (!engine_graph_ask(child)) graph_refused(stream);
     FF_PUSH(&stack, children);
     FF_PUSH(&next, 0);
   }
@@ -428,6 +438,7 @@ cudaError_t engine_launch_packed(const engine_launch *launch, const engine_funct
   if (is_bound) free(bound.params);
   if (children.count && !error) error = run_children(&children, launch->function->module, stream);
   exec_children_free(&children);
+  if (!error) error = engine_graph_run_asked(stream);
   return error;
 }
 

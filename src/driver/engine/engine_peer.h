@@ -17,7 +17,8 @@ ENGINE_API void engine_device_prefer(int device);  /* of threads that have chose
 /* ---- peers ---- */
 
 /* Kernels of `device` may use memory of `peer`. cudaErrorPeerAccessAlreadyEnabled, cudaErrorPeerAccessNotEnabled; to
- * itself, and where the machine's links say that they are no peers: cudaErrorPeerAccessUnsupported. */
+ * itself: cudaErrorDeviceUninitialized; where the machine's links say that they are no peers:
+ * cudaErrorPeerAccessUnsupported. */
 ENGINE_API cudaError_t engine_peer_enable(int device, int peer);
 ENGINE_API cudaError_t engine_peer_disable(int device, int peer);
 /* cudaDeviceP2PAttr, CUdevice_P2PAttribute, 1 to 5, between two devices: the rank of the link between them is 0 for the

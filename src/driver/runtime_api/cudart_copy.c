@@ -61,9 +61,22 @@ CUDART_API cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *
 
 /* ---- 2D ---- */
 
+/* Of more rows than one none may reach into the next; that of one only if its pitch is given
+ * (tests/programs/private_runtimes.c). */
+cudaError_t cudart_pitch(uint64_t *pitch, uint64_t x, uint64_t width, bool rows) {
+  uint64_t end;
+  if (__builtin_add_overflow(x, width, &end)) return cudaErrorInvalidValue;
+  if (rows && *pitch < width) return cudaErrorInvalidPitchValue;
+  if (!*pitch) *pitch = end;
+  return *pitch < end ? cudaErrorInvalidValue : cudaSuccess;
+}
+
 static cudaError_t copy_2d(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
                            cudaMemcpyKind kind, cudaStream_t stream, bool async) {
-  if (width && height && (width > to_pitch || width > from_pitch)) return cudaErrorInvalidPitchValue;
+  bool rows = width && height > 1;
+  cudaError_t error = width && height ? cudart_pitch(&to_pitch, 0, width, rows) : cudaSuccess;
+  if (!error && width && height) error = cudart_pitch(&from_pitch, 0, width, rows);
+  if (error) return error;
   return run((engine_copy){.to = (uint64_t)(uintptr_t)to,
                            .from = (uint64_t)(uintptr_t)from,
                            .width = width,
@@ -111,6 +124,15 @@ static cudaError_t texel_of(cudaArray_t array, uint32_t *bytes) {
   return error;
 }
 
+/* The rows of a linear side and those of its slices; NVIDIA's runtime compares the extent as it stands, in texels where
+ * the other side is an array. */
+static cudaError_t box_pitch(cudaExtent extent, const engine_box *box, engine_box_end *end) {
+  if (end->array || !extent.width || !extent.height || !extent.depth) return cudaSuccess;
+  if ((extent.height > 1 || extent.depth > 1) && end->pitch < extent.width) return cudaErrorInvalidPitchValue;
+  if (extent.depth > 1 && end->rows < extent.height) return cudaErrorInvalidPitchValue;
+  return cudart_pitch(&end->pitch, end->x, box->width, false);
+}
+
 cudaError_t cudart_box(const cudaMemcpy3DParms *p, cudaStream_t stream, bool async, engine_box *box) {
   uint32_t to_texel, from_texel;
   if (!p) return cudaErrorInvalidValue;
@@ -127,7 +149,9 @@ cudaError_t cudart_box(const cudaMemcpy3DParms *p, cudaStream_t stream, bool asy
       (p->srcArray && sides[p->kind].from == ENGINE_SIDE_HOST))
     return cudaErrorInvalidMemcpyDirection;
   uint32_t texel = p->dstArray ? to_texel : from_texel;
-  return __builtin_mul_overflow(box->width, (uint64_t)texel, &box->width) ? cudaErrorInvalidValue : cudaSuccess;
+  if (__builtin_mul_overflow(box->width, (uint64_t)texel, &box->width)) return cudaErrorInvalidValue;
+  error = box_pitch(p->extent, box, &box->to);
+  return error ? error : box_pitch(p->extent, box, &box->from);
 }
 
 static cudaError_t copy_3d(const cudaMemcpy3DParms *p, cudaStream_t stream, bool async) {
@@ -215,7 +239,7 @@ CUDART_PAIR(cudaMemcpyFromSymbolAsync, _ptsz,
 static cudaError_t set_3d(void *to, size_t pitch, size_t slice, int value, cudaExtent size, cudaStream_t stream,
                           bool async) {
   bool something = size.width && size.height && size.depth;
-  if (something && size.height > 1 && pitch < size.width) return cudaErrorInvalidValue;
+  if (something && (size.height > 1 || size.depth > 1) && pitch < size.width) return cudaErrorInvalidValue;
   engine_set set = {.to = (uint64_t)(uintptr_t)to,
                     .width = size.width,
                     .height = size.height,
@@ -239,7 +263,11 @@ CUDART_PAIR(cudaMemset2D, _ptds, (void *to, size_t pitch, int value, size_t widt
 CUDART_PAIR(cudaMemset2DAsync, _ptsz,
             (void *to, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream),
             set_3d(to, pitch, 0, value, (cudaExtent){width, height, 1}, engine_stream_handle(stream, own), true))
+static cudaError_t set_slices(cudaPitchedPtr to, int value, cudaExtent size, cudaStream_t stream, bool async) {
+  if (size.width && size.depth && size.height > to.ysize) return cudaErrorInvalidValue;
+  return set_3d(to.ptr, to.pitch, to.pitch * to.ysize, value, size, stream, async);
+}
 CUDART_PAIR(cudaMemset3D, _ptds, (cudaPitchedPtr to, int value, cudaExtent extent),
-            set_3d(to.ptr, to.pitch, to.pitch *to.ysize, value, extent, engine_stream_handle(NULL, own), false))
+            set_slices(to, value, extent, engine_stream_handle(NULL, own), false))
 CUDART_PAIR(cudaMemset3DAsync, _ptsz, (cudaPitchedPtr to, int value, cudaExtent extent, cudaStream_t stream),
-            set_3d(to.ptr, to.pitch, to.pitch *to.ysize, value, extent, engine_stream_handle(stream, own), true))
+            set_slices(to, value, extent, engine_stream_handle(stream, own), true))

@@ -163,7 +163,5 @@ CUDART_API cudaError_t cudaDeviceGetGraphMemAttribute(int device, int attribute,
   return engine_return(engine_graph_memory_attribute(device, attribute, value));
 }
 CUDART_API cudaError_t cudaDeviceSetGraphMemAttribute(int device, int attribute, void *value) {
-  /* only back to what there is now, by 0 */
-  if (!value || *(const uint64_t *)value) return engine_return(cudaErrorInvalidValue);
-  return engine_return(engine_graph_memory_reset_high(device, attribute));
+  return engine_return(engine_graph_memory_reset_high(device, attribute, value));
 }

@@ -49,7 +49,7 @@ static cudaError_t allocate_pitched(void **pointer, size_t *pitch, size_t width,
   if (__builtin_mul_overflow(row, (uint64_t)height, &bytes) || __builtin_mul_overflow(bytes, (uint64_t)depth, &bytes))
     return cudaErrorMemoryAllocation;
   cudaError_t error = allocate(pointer, ENGINE_DEVICE, bytes, 0, call);
-  if (!error) *pitch = row;
+  if (!error) *pitch = bytes ? row : 0;
   return error;
 }
 

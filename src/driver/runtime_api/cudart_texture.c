@@ -51,6 +51,32 @@ static cudaError_t set_sampler(const cudaTextureDesc *d, engine_texture_spec *sp
   return cudaSuccess;
 }
 
+/* The format that is read, of whatever resource. */
+static cudaError_t format_of(const engine_texture_spec *spec, engine_format *format) {
+  engine_array_shape shape;
+  engine_array *array = spec->array;
+  cudaError_t error = cudaSuccess;
+  *format = spec->format;
+  if (spec->resource == ENGINE_RESOURCE_MIPMAP) error = engine_mipmap_level(spec->mipmap, 0, &array);
+  else if (spec->resource != ENGINE_RESOURCE_ARRAY) return cudaSuccess;
+  if (!error) error = engine_array_describe(array, &shape);
+  if (!error) *format = shape.format;
+  return error;
+}
+
+/* NVIDIA's runtime wants floats to filter, and integers of 8 or 16 bits to read as a fraction
+ * (tests/programs/private_runtimes.c). */
+static cudaError_t check_reading(const engine_texture_spec *spec) {
+  engine_format format;
+  cudaError_t error = format_of(spec, &format);
+  if (error) return error;
+  cudaChannelFormatDesc desc = cudart_channel_desc(format);
+  bool integer = desc.f == cudaChannelFormatKindSigned || desc.f == cudaChannelFormatKindUnsigned;
+  bool wide = desc.f == cudaChannelFormatKindFloat || (integer && desc.x == 32);
+  if (spec->sampler.linear && integer && (!spec->sampler.as_float || wide)) return cudaErrorInvalidFilterSetting;
+  return spec->sampler.as_float && wide ? cudaErrorInvalidNormSetting : cudaSuccess;
+}
+
 static void set_view(const cudaResourceViewDesc *d, engine_texture_spec *spec) {
   spec->viewed = true;
   spec->view = (engine_view){.format = (unsigned)d->format,
@@ -71,6 +97,7 @@ static cudaError_t create(cudaTextureObject_t *object, const cudaResourceDesc *r
   cudaError_t error = set_resource(resource, &spec);
   if (!error) error = set_sampler(texture, &spec);
   if (!error && view) set_view(view, &spec);
+  if (!error && !view) error = check_reading(&spec);
   if (!error) error = engine_texture_create(&spec, &handle);
   if (!error) *object = handle;
   return error;

@@ -78,7 +78,7 @@ static void look_at_call(finder *f, const ptx_instr *instr) {
   add_callee(f, callee->symbol->func);
   uint32_t host = exec_host_function(callee->symbol->name);
   f->facts->prints |= host == EXEC_HOST_VPRINTF;
-  f->facts->launches |= host == EXEC_HOST_PARAMETER_BUFFER;
+  f->facts->launches |= host == EXEC_HOST_PARAMETER_BUFFER || host == EXEC_HOST_GRAPH_LAUNCH;
 }
 
 static void look_at_register(exec_facts *facts, ptx_sreg sreg) {

@@ -26,6 +26,7 @@ static const struct {
     {"malloc", EXEC_HOST_MALLOC},
     {"free", EXEC_HOST_FREE},
     {"cudaGraphSetConditional", EXEC_HOST_CONDITION},
+    {"cudaGraphLaunch", EXEC_HOST_GRAPH_LAUNCH},
     {"__cuda_syscall_cnpv2GetParameterBufferV2", EXEC_HOST_PARAMETER_BUFFER},
     {"__cuda_syscall_cnpv2LaunchDeviceV2", EXEC_HOST_LAUNCH},
     {"__cuda_syscall_cnpv2StreamCreate", EXEC_HOST_NEW_HANDLE},

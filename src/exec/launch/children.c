@@ -13,6 +13,7 @@
 
 #include "exec/memory/access.h"
 #include "exec/launch/fault.h"
+#include "exec/launch/graph.h"
 #include "exec/memory/heap.h"
 #include "exec/instructions/host_call.h"
 #include "exec/decode/program.h"
@@ -26,6 +27,10 @@ enum {
   CNP_PENDING_COUNT = 12
 };
 
+/* Streams of cudaGraphLaunch: when the graph of the kernel has ended; at once; the same, beside that graph. */
+#define GRAPH_TAIL UINT64_C(0x0100000000000000)
+#define GRAPH_AT_ONCE UINT64_C(0x0200000000000000)
+#define GRAPH_SIBLING UINT64_C(0x0300000000000000)
 #define STREAM_TAIL 3u         /* cudaStreamTailLaunch; every other stream is like the next */
 #define MAX_PENDING (1u << 20) /* children of one launch */
 #define MAGIC UINT64_C(0x6368696c64206172)
@@ -106,6 +111,22 @@ static uint64_t launch_child(core_warp *w, const exec_call *call, uint32_t lane)
   return result;
 }
 
+/* (graph, stream): a cudaError_t, as nothing translates it. */
+static uint64_t launch_graph(core_warp *w, const exec_call *call, uint32_t lane) {
+  uint64_t graph = core_argument(w, call, 0, lane), stream = core_argument(w, call, 1, lane);
+  exec_child child = {.at = w->block->index, .tail = stream == GRAPH_TAIL};
+  if (!graph || (!child.tail && stream != GRAPH_AT_ONCE && stream != GRAPH_SIBLING)) return CNP_INVALID_VALUE;
+  child.params = ff_alloc(sizeof graph);
+  memcpy(child.params, &graph, sizeof graph);
+  uint64_t result = add_child(w->launch, &child);
+  if (result) free(child.params);
+  return result;
+}
+
+static uint64_t current_graph;
+void exec_graph_enter(uint64_t graph) { __atomic_store_n(&current_graph, graph, __ATOMIC_RELAXED); }
+uint64_t exec_graph_current(void) { return __atomic_load_n(&current_graph, __ATOMIC_RELAXED); }
+
 /* (where the handle goes, flags): streams and events of the device. */
 static uint64_t new_handle(core_warp *w, const exec_instr *i, const exec_call *call, uint32_t lane) {
   uint64_t handle = 16 + __atomic_add_fetch(&w->launch->handles, 1, __ATOMIC_RELAXED);
@@ -124,6 +145,7 @@ uint64_t core_child_call(core_warp *w, const exec_instr *i, uint32_t lane) {
   switch (call->host) {
   case EXEC_HOST_PARAMETER_BUFFER: return w->launch->request->children ? parameter_buffer_for(w, call, lane) : 0;
   case EXEC_HOST_LAUNCH: return w->launch->request->children ? launch_child(w, call, lane) : CNP_INVALID_VALUE;
+  case EXEC_HOST_GRAPH_LAUNCH: return w->launch->request->children ? launch_graph(w, call, lane) : CNP_INVALID_VALUE;
   case EXEC_HOST_NEW_HANDLE: return new_handle(w, i, call, lane);
   case EXEC_HOST_SET_ERROR: return *last_error(w, lane) = (uint32_t)core_argument(w, call, 0, lane);
   case EXEC_HOST_LAST_ERROR: return *last_error(w, lane);

@@ -673,6 +673,10 @@ static void memory_nodes(void **state) {
   assert_int_equal(graph_memory(ENGINE_GRAPH_RESERVED), 0);
   assert_int_equal(graph_memory(ENGINE_GRAPH_RESERVED_HIGH), 2 * ENGINE_GRANULARITY);
   succeed(cudaDeviceSetGraphMemAttribute(0, ENGINE_GRAPH_RESERVED_HIGH, &(uint64_t){0}));
+  expect(cudaDeviceSetGraphMemAttribute(0, ENGINE_GRAPH_RESERVED_HIGH, &(uint64_t){1}), cudaErrorInvalidValue);
+  expect(cudaDeviceSetGraphMemAttribute(0, ENGINE_GRAPH_RESERVED_HIGH, NULL), cudaErrorInvalidValue);
+  expect(cudaDeviceSetGraphMemAttribute(0, ENGINE_GRAPH_RESERVED, (void *)-1), cudaErrorInvalidValue);
+  expect(cudaDeviceSetGraphMemAttribute(-3, ENGINE_GRAPH_RESERVED, &(uint64_t){0}), cudaErrorInvalidDevice);
   assert_int_equal(graph_memory(ENGINE_GRAPH_RESERVED_HIGH), 0);
   succeed(cudaGraphExecDestroy(exec));
   succeed(cudaGraphInstantiateWithFlags(&exec, graph, ENGINE_EXEC_AUTO_FREE));

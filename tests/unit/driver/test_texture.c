@@ -123,7 +123,12 @@ static void linear_memory(void **state) {
   succeed(cudaMalloc((void **)&memory, sizeof numbers));
   succeed(cudaMemcpy(memory, numbers, sizeof numbers, cudaMemcpyHostToDevice));
   cudaResourceDesc resource = {.resType = cudaResourceTypeLinear, .res.linear = {memory, integers, 6 * sizeof(int)}};
-  cudaTextureDesc sampler = {.filterMode = cudaFilterModeLinear}; /* filters do not apply */
+  cudaTextureDesc sampler = {.filterMode = cudaFilterModeLinear}; /* filters do not apply, but must fit the format */
+  expect(cudaCreateTextureObject(&texture, &resource, &sampler, NULL), cudaErrorInvalidFilterSetting);
+  sampler.filterMode = cudaFilterModePoint;
+  sampler.readMode = cudaReadModeNormalizedFloat;
+  expect(cudaCreateTextureObject(&texture, &resource, &sampler, NULL), cudaErrorInvalidNormSetting);
+  sampler.readMode = cudaReadModeElementType;
   succeed(cudaCreateTextureObject(&texture, &resource, &sampler, NULL));
   succeed(run("linear", texture));
   int got[W];
