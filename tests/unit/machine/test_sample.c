@@ -377,6 +377,54 @@ static void others_come_at_their_time(void **state) {
   assert_int_equal(times[0], times[1]);
 }
 
+/* ---- what is on its way ---- */
+
+typedef struct rounds { /* every block touches these pages, one after the other, with 8 us before each */
+  uint64_t first, pages;
+} rounds;
+
+static void goes_round(trace_writer *w, uint64_t block, uint32_t warp, const void *context) {
+  const rounds *r = context;
+  for (uint64_t i = 0; i < r->pages; i++) {
+    rig_issue(w, 2000);
+    rig_load_wait(w, RIG_BASE + (r->first + i) * PAGE);
+  }
+}
+
+/* Pages that a prefetcher has asked for land while a launch runs that could be skipped: they are older than those that
+ * it touches afterwards, and go first when memory becomes too small. A skipped launch would have touched all its pages
+ * before they came. */
+static void pages_on_their_way_land_in_between(void **state) {
+  static const rounds ours = {.pages = 32}, one = {.first = 64, .pages = 1}, many = {.first = 512, .pages = 64};
+  rig_kernel k = {.blocks = 15, .warps = 1, .warp = goes_round, .context = &ours};
+  uint64_t bytes[2], estimated = 0;
+  for (uint32_t s = 0; s < 2; s++) {
+    rig r;
+    rig_open(&r, "replay");
+    r.sample = 3 * s;
+    r.prefetch = "tbn";
+    r.gpu_memory = 96 * PAGE;
+    r.spec.link_h2d_gbs = 1;
+    rig_start(&r);
+    rig_alloc(&r, RIG_BASE, 80 * PAGE, TRACE_MEMORY_MANAGED);
+    /* the first faults, three are timed, the others may be skipped */
+    for (uint32_t i = 0; i < 7; i++) rig_launch(&r, k);
+    rig_launch(&r, (rig_kernel){.name = "other", .blocks = 1, .warps = 1, .warp = goes_round, .context = &one});
+    rig_launch(&r, k); /* while the other pages of that one's 64 KiB come */
+    rig_sync(&r);
+    rig_alloc(&r, RIG_BASE + 512 * PAGE, 64 * PAGE, TRACE_MEMORY_MANAGED);
+    rig_launch(&r, (rig_kernel){.name = "other", .blocks = 1, .warps = 1, .warp = goes_round, .context = &many});
+    rig_launch(&r, k);
+    rig_finish(&r);
+    estimated = r.result.sampling.estimated;
+    bytes[s] = r.result.counters.h2d_bytes;
+    rig_close(&r);
+  }
+  assert_true(bytes[0] > (32 + 16 + 64) * PAGE); /* some of the launch's pages had to go, and come again */
+  assert_int_equal(bytes[0], bytes[1]);
+  assert_in_range(estimated, 1, 3);
+}
+
 /* ---- random programs ---- */
 
 /* Most launches are short; some have 20 waves. */
@@ -494,6 +542,7 @@ int main(void) {
       cmocka_unit_test(other_times_are_noticed),
       cmocka_unit_test(absent_pages_still_fault),
       cmocka_unit_test(others_come_at_their_time),
+      cmocka_unit_test(pages_on_their_way_land_in_between),
       cmocka_unit_test(pages_move_as_without),
       cmocka_unit_test(refuses),
   };
