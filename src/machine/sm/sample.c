@@ -29,7 +29,10 @@ void sampler_free(sampler *s) {
 }
 
 void sample_launch_free(sample_launch *launch) {
-  if (launch) free(launch->taken.items);
+  if (launch) {
+    free(launch->taken.items);
+    free(launch->waves.groups.items);
+  }
   free(launch);
 }
 

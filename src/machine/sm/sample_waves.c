@@ -15,11 +15,8 @@
  *     debt == sum over stretches of skipped waves: waves * (time of a wave before + time of a wave after) / 2
  *
  * Of the two waves behind a stretch the first is of blocks that began before it, and is no measure. */
-#include "paging/pager.h"
-
-#include <stdlib.h>
-
 #include "machine/sm/sample.h"
+#include "paging/pager.h"
 
 /* The launch is worth it if one wave can be skipped between the first one, those that must be timed, and the last. */
 static uint64_t least_waves(const sampler *s) { return s->needed + 4; }
@@ -116,10 +113,7 @@ void sampler_block(sampler *s, kernel *k, ps over) {
 ps sample_waves_end(sampler *s, kernel *k) {
   sample_launch *launch = k->sampled;
   sample_waves *v = &launch->waves;
-  if (!v->skipped) {
-    free(v->groups.items);
-    return 0;
-  }
+  if (!v->skipped) return 0;
   for (size_t i = 0; i < v->groups.count; i++) v->debt += v->groups.items[i].open * v->groups.items[i].level;
   sample_groups_close(s, &v->groups);
 #define X(name) \
