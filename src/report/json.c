@@ -84,6 +84,7 @@ static json_t *sampling_value(const sim_sampling *sampling) {
   json_t *object = json_object();
   json_put_count(object, "timed", sampling->timed);
   json_put_count(object, "estimated", sampling->estimated);
+  json_put_count(object, "blocks", sampling->blocks);
   json_put_count(object, "estimated_ps", sampling->estimated_ps);
   json_put_count(object, "interval_ps", sampling->interval_ps);
   return object;
@@ -311,6 +312,7 @@ static ff_status get_sampling(reader *r, const json_t *from, sim_sampling *sampl
   sampling->chosen = true;
   return json_get_count(r, object, "timed", &sampling->timed) ||
                  json_get_count(r, object, "estimated", &sampling->estimated) ||
+                 json_get_count(r, object, "blocks", &sampling->blocks) ||
                  json_get_count(r, object, "estimated_ps", &sampling->estimated_ps) ||
                  json_get_count(r, object, "interval_ps", &sampling->interval_ps)
              ? FF_PARSE

@@ -288,11 +288,13 @@ static void check_write(const sim_result *sampled, const sim_result *full, ff_te
 
 static void sampling_write(const report_run *run, const sim_result *result, ff_text *out) {
   const sim_sampling *s = &result->sampling;
-  char timed[32], estimated[32], sum[32], half[32];
+  char timed[32], estimated[32], blocks[32], sum[32], half[32];
   clean_write(result->memory, out);
   ff_text_add(out, ": %s launches timed, %s estimated", report_format_count(s->timed, timed, sizeof timed),
               report_format_count(s->estimated, estimated, sizeof estimated));
-  if (s->estimated)
+  if (s->blocks)
+    ff_text_add(out, ", and %s blocks of timed ones", report_format_count(s->blocks, blocks, sizeof blocks));
+  if (s->estimated || s->blocks)
     ff_text_add(out, " (%s +- %s)", report_format_time(s->estimated_ps, sum, sizeof sum),
                 report_format_time(s->interval_ps, half, sizeof half));
   const sim_result *full = result->complete ? timed_in_full(run, result) : NULL;

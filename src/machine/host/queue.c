@@ -240,7 +240,7 @@ void stream_destroy(streams *q, uint32_t number) {
 }
 
 void node_done(streams *q, node *n, ps time) {
-  if (n->kernel && n->kernel->sampled && n->kernel->sampled->skipped) kernel_over(q->dispatch, n->kernel);
+  if (n->kernel && n->kernel->sampled && n->kernel->sampled->later) kernel_over(q->dispatch, n->kernel);
   kernel_free(n);
   segments_over(q->segments, n);
   n->done = true;

@@ -69,11 +69,12 @@ typedef struct sim_code { /* a TRACE_OP_MODULE */
   uint64_t bytes;
 } sim_code;
 
-/* Of a simulation that times only some launches (sm/sample.h). */
+/* Of a simulation that times only some launches, and only some blocks of long ones (sm/sample.h). */
 typedef struct sim_sampling {
   bool chosen;               /* false: every launch is timed */
   uint64_t timed, estimated; /* launches that are over */
-  uint64_t estimated_ps;     /* their times, in kernel_ps and in those of their kernels; */
+  uint64_t blocks;           /* of those that were timed, blocks that were not */
+  uint64_t estimated_ps;     /* the times of both, in kernel_ps and in those of their kernels; */
   uint64_t interval_ps;      /* half of the 95 % interval of this sum, as the spread of the timed ones has it */
 } sim_sampling;
 

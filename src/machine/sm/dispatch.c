@@ -196,7 +196,7 @@ static void block_start(dispatcher *q, sm *m, kernel *k, ps time) {
   uint64_t number = k->next_block++;
   trace_chunk *chunk = k->ahead;
   k->ahead = NULL;
-  if (k->sampled && number < k->sampled->taken_count) chunk = k->sampled->taken[number];
+  if (k->sampled && !chunk) chunk = sample_taken(k->sampled, number);
   if (!chunk) {
     answers_unlock(q->answers); /* waits until the block has been executed */
     chunk = trace_reader_chunk(q->reader, k->launch, number);
@@ -413,7 +413,7 @@ void kernel_over(dispatcher *q, kernel *k) {
 
 static void kernel_end(dispatcher *q, kernel *k) {
   if (q->sampler) sampler_end(q->sampler, k);
-  kernel_over(q, k);
+  if (!k->sampled || !k->sampled->later) kernel_over(q, k);
   agenda_add(q->agenda, k->ended, EVENT_NODE_DONE, k->node);
 }
 
@@ -432,6 +432,7 @@ void block_end(dispatcher *q, block *b) {
   position_end(q, b);
   b->next_free = q->free_blocks;
   q->free_blocks = b;
+  if (k->sampled && k->next_block < k->blocks) sampler_block(q->sampler, k, time);
   if (last) kernel_end(q, k);
   if (!q->d->shared) {
     dispatch_to(q, m, time);

@@ -48,7 +48,7 @@ typedef struct dispatcher {
 
 void dispatcher_free(dispatcher *q);
 void kernel_begin(dispatcher *q, kernel *k, ps time);
-/* takes it out of those that run and counts its time; of a skipped one, when that is over */
+/* takes it out of those that run and counts its time; of one of which something was skipped, when that is over */
 void kernel_over(dispatcher *q, kernel *k);
 void block_end(dispatcher *q, block *b);
 void dispatch_again(dispatcher *q, ps time); /* what held blocks back is over */

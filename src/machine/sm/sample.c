@@ -29,7 +29,10 @@ void sampler_free(sampler *s) {
 }
 
 void sample_launch_free(sample_launch *launch) {
-  if (launch) free(launch->taken);
+  if (launch) {
+    free(launch->taken.items);
+    free(launch->waves.groups.items);
+  }
   free(launch);
 }
 
@@ -60,22 +63,22 @@ static uint32_t kind_of(sampler *s, const kernel *k) {
   return *bucket;
 }
 
-static bool any_steady(const sample_kind *kind) {
-  for (size_t i = 0; i < kind->groups.count; i++)
-    if (kind->groups.items[i].steady) return true;
+/* ---- groups ---- */
+
+bool sample_any_steady(const sample_groups *groups) {
+  for (size_t i = 0; i < groups->count; i++)
+    if (groups->items[i].steady) return true;
   return false;
 }
-
-/* ---- groups ---- */
 
 static bool alike(uint64_t a, uint64_t b) {
   uint64_t more = a > b ? a : b, less = a > b ? b : a;
   return (double)(more - less) <= SAMPLE_ALIKE * (double)more;
 }
 
-static sample_group *group_of(sample_kind *kind, const sample_counts *counts) {
-  for (size_t i = 0; i < kind->groups.count; i++) {
-    sample_group *g = &kind->groups.items[i];
+sample_group *sample_group_of(const sample_groups *groups, const sample_counts *counts) {
+  for (size_t i = 0; i < groups->count; i++) {
+    sample_group *g = &groups->items[i];
     bool same = true;
 #define X(name) same = same && alike(g->counts.name, counts->name);
     SAMPLE_COUNTS(X)
@@ -86,7 +89,7 @@ static sample_group *group_of(sample_kind *kind, const sample_counts *counts) {
 }
 
 /* The group's time is that of a launch with its counts; this one's is longer by so much. */
-static double scale_of(const sample_group *g, const sample_counts *counts) {
+double sample_scale(const sample_group *g, const sample_counts *counts) {
   return g->counts.warp_instructions ? (double)counts->warp_instructions / (double)g->counts.warp_instructions : 1;
 }
 
@@ -138,10 +141,33 @@ static void group_timed(sampler *s, sample_group *g, double time) {
   settle(s, g);
 }
 
+sample_group *sample_timed(sampler *s, sample_groups *groups, const sample_counts *counts, double time) {
+  sample_group *g = sample_group_of(groups, counts);
+  if (!g && groups->count == SAMPLE_GROUPS) return NULL;
+  if (!g) {
+    FF_PUSH(groups, (sample_group){.counts = *counts});
+    g = &groups->items[groups->count - 1];
+  }
+  group_timed(s, g, time / sample_scale(g, counts));
+  return g;
+}
+
+void sample_groups_close(sampler *s, sample_groups *groups) {
+  for (size_t i = 0; i < groups->count; i++) s->variance_closed += variance_of(&groups->items[i]);
+  free(groups->items);
+  *groups = (sample_groups){0};
+}
+
+void sample_count(sim_counters *c, uint64_t blocks, const sample_counts *counts) {
+  c->blocks += blocks;
+#define X(name) c->name += counts->name;
+  SAMPLE_COUNTS(X)
+#undef X
+}
+
 /* ---- launches ---- */
 
-/* What has moved so far, or may have made a launch's time another: equal before and after, if nothing did. */
-static uint64_t moved(const sampler *s, const kernel *k) {
+uint64_t sample_moved(const sampler *s, const kernel *k) {
   const pager *p = s->pager;
   return p->moved_in + p->moved_out + p->filled + p->dropped + p->cleaned + p->throttled + p->pinned +
          k->counters->faults + k->counters->remote_bytes;
@@ -157,48 +183,31 @@ static bool quiet(const sampler *s) {
          s->faults->batch == BATCH_NONE;
 }
 
-static bool may_skip(const sampler *s, const kernel *k, sample_kind *kind) {
-  if (!any_steady(kind) || k->launch->smids || !quiet(s) || may_evict(s)) return false;
-  if (!kind->wait) return true;
-  kind->wait--;
+bool sample_may_skip(const sampler *s, const kernel *k) { return !k->launch->smids && quiet(s) && !may_evict(s); }
+
+bool sample_try(sample_tries *tries) {
+  if (!tries->wait) return true;
+  tries->wait--;
   return false;
 }
 
-/* A stream was read in vain, or not: the next ones are read less often, or always. */
-static void learn(sample_kind *kind, bool useful) {
-  kind->patience = useful ? 0 : !kind->patience ? 1 : kind->patience < PATIENCE_MAX ? kind->patience * 2 : PATIENCE_MAX;
-  kind->wait = kind->patience;
-}
-
-/* What the caches, the TLBs and the DRAM count is taken from the group's last launch that was timed. */
-static void count_skipped(sim_counters *c, const sample_group *g, const kernel *k, const sample_counts *counts) {
-  c->blocks += k->blocks;
-#define X(name) c->name += counts->name;
-  SAMPLE_COUNTS(X)
-#undef X
-#define X(name) c->name += g->last.name;
-  X(l1_hits)
-  X(l1_misses)
-  X(l2_hits)
-  X(l2_misses)
-  X(dram_read_bytes)
-  X(dram_write_bytes)
-  X(dram_row_hits)
-  X(dram_row_misses)
-  X(tlb_lookups)
-  X(tlb_misses) X(tlb_merged) X(tlb_l2_hits) X(tlb_evictions) X(walks) X(walk_cache_hits) X(warp_stall_ps)
-#undef X
+void sample_learn(sample_tries *t, bool useful) {
+  t->patience = useful ? 0 : !t->patience ? 1 : t->patience < PATIENCE_MAX ? t->patience * 2 : PATIENCE_MAX;
+  t->wait = t->patience;
 }
 
 static void skip(sampler *s, kernel *k, sample_launch *launch, sample_group *g) {
-  ps time = (ps)(g->mean * scale_of(g, &launch->counts) + 0.5);
+  ps time = (ps)(g->mean * sample_scale(g, &launch->counts) + 0.5);
   g->skipped++;
   g->spent++;
   k->ended = k->began + time;
   s->result.estimated++;
   s->result.estimated_ps += time;
-  count_skipped(k->counters, g, k, &launch->counts);
-  sample_touch(s, k, launch);
+  sample_count(k->counters, k->blocks, &launch->counts);
+#define X(name) k->counters->name += g->last.name;
+  SAMPLE_ESTIMATED(X)
+#undef X
+  sample_touch(s, k, launch, k->blocks, k->began, k->ended);
 }
 
 bool sampler_begin(sampler *s, kernel *k, ps time) {
@@ -207,39 +216,34 @@ bool sampler_begin(sampler *s, kernel *k, ps time) {
   launch->begun = ++s->begun;
   launch->kind = kind_of(s, k);
   sample_kind *kind = &s->kinds.items[launch->kind];
-  if (launch->alone && may_skip(s, k, kind)) {
-    bool here = sample_read(s, k, launch);
-    sample_group *g = here ? group_of(kind, &launch->counts) : NULL;
-    learn(kind, g != NULL);
-    launch->skipped = g && g->steady && g->spent < g->stretch;
+  if (launch->alone && sample_any_steady(&kind->groups) && sample_may_skip(s, k) && sample_try(&kind->tries)) {
+    launch->read = sample_read(s, k, launch, k->blocks, &launch->counts);
+    sample_group *g = launch->read ? sample_group_of(&kind->groups, &launch->counts) : NULL;
+    sample_learn(&kind->tries, g != NULL);
+    launch->skipped = launch->later = g && g->steady && g->spent < g->stretch;
     if (launch->skipped) skip(s, k, launch, g);
   }
   launch->before = *k->counters;
-  launch->moved = moved(s, k);
+  launch->moved = sample_moved(s, k);
   return launch->skipped;
 }
 
 void sampler_end(sampler *s, kernel *k) {
   const sample_launch *launch = k->sampled;
-  sim_counters *c = k->counters;
+  const sim_counters *c = k->counters;
   s->result.timed++;
-  if (!launch->alone || s->begun != launch->begun || moved(s, k) != launch->moved || !quiet(s)) return;
+  k->ended += sample_waves_end(s, k);
+  if (!launch->alone || s->begun != launch->begun || sample_moved(s, k) != launch->moved || !quiet(s)) return;
   sample_counts counts;
 #define X(name) counts.name = c->name - launch->before.name;
   SAMPLE_COUNTS(X)
 #undef X
   FF_CHECK_DEEP(!launch->read || !memcmp(&counts, &launch->counts, sizeof counts));
-  sample_kind *kind = &s->kinds.items[launch->kind];
-  sample_group *g = group_of(kind, &counts);
-  if (!g && kind->groups.count == SAMPLE_GROUPS) return;
-  if (!g) {
-    FF_PUSH(&kind->groups, (sample_group){.counts = counts});
-    g = &kind->groups.items[kind->groups.count - 1];
-  }
-#define X(name, unit, help) g->last.name = c->name - launch->before.name;
-#include "machine/observe/counters.def"
+  sample_group *g = sample_timed(s, &s->kinds.items[launch->kind].groups, &counts, (double)(k->ended - k->began));
+  if (!g) return;
+#define X(name) g->last.name = c->name - launch->before.name;
+  SAMPLE_ESTIMATED(X)
 #undef X
-  group_timed(s, g, (double)(k->ended - k->began) / scale_of(g, &counts));
 }
 
 sim_sampling sampler_result(const sampler *s) {

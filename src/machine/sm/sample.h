@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sampling: of launches that repeat only some are timed by the model; the others take the time that these took.
+/* Sampling: of launches that repeat only some are timed by the model; the others take the time that these took. Of a
+ * launch of many waves of blocks only some waves are (sample_waves.c).
  *
  * A *kind* is what a launch is before it runs: kernel, grid, block, shared memory, SMs. A *group* is launches of one
  * kind whose access streams have nearly the same counts (SAMPLE_COUNTS, each within SAMPLE_ALIKE). A group is *steady*
@@ -39,11 +40,30 @@ enum { SAMPLE_NEEDED = 3, SAMPLE_NEEDED_MAX = 16, SAMPLE_GROUPS = 64 };
   X(accesses)            \
   X(load_accesses) X(store_accesses) X(atomic_accesses) X(lines) X(sectors)
 
+/* X(name): what is not known of what was skipped, but taken from what was timed. */
+#define SAMPLE_ESTIMATED(X) \
+  X(l1_hits)                \
+  X(l1_misses)              \
+  X(l2_hits)                \
+  X(l2_misses)              \
+  X(dram_read_bytes)        \
+  X(dram_write_bytes)       \
+  X(dram_row_hits)          \
+  X(dram_row_misses)        \
+  X(tlb_lookups)            \
+  X(tlb_misses) X(tlb_merged) X(tlb_l2_hits) X(tlb_evictions) X(walks) X(walk_cache_hits) X(warp_stall_ps)
+
 typedef struct sample_counts {
 #define X(name) uint64_t name;
   SAMPLE_COUNTS(X)
 #undef X
 } sample_counts;
+
+typedef struct sample_estimates {
+#define X(name) uint64_t name;
+  SAMPLE_ESTIMATED(X)
+#undef X
+} sample_estimates;
 
 typedef struct sample_group {
   sample_counts counts;             /* of its first launch */
@@ -55,8 +75,17 @@ typedef struct sample_group {
   double mean, squares;    /* of their times; sum of squared distances from the mean */
   uint64_t skipped;        /* launches */
   uint64_t stretch, spent; /* it is timed again after `stretch` skipped ones; how many of these there were */
-  sim_counters last;       /* what was counted in the last launch that was timed */
+  sample_estimates last;   /* of launches: of the last one that was timed */
+  /* of waves: skipped since one was timed, as if each had `counts`; what one took before */
+  double open, level;
 } sample_group;
+
+typedef FF_VEC(sample_group) sample_groups;
+
+/* Reading streams in vain is put off: how often until the next try, and what that was last. */
+typedef struct sample_tries {
+  uint32_t wait, patience;
+} sample_tries;
 
 typedef struct sample_kind {
   const sim_counters *counters; /* the kernel's, by name and range */
@@ -65,21 +94,45 @@ typedef struct sample_kind {
   uint32_t kernel, grid[3], block[3];
   uint64_t shared_bytes;
   uint32_t next; /* in its bucket */
-  /* reading streams in vain is put off: launches until the next try, and what that was last */
-  uint32_t wait, patience;
-  FF_VEC(sample_group) groups;
+  sample_tries tries;
+  sample_groups groups;
 } sample_kind;
+
+/* Sums over the blocks of a wave: of the time of its end since the launch began, and of what the kernel had counted
+ * then. The next wave's less these are a wave's, times its blocks. */
+typedef struct sample_sums {
+  uint64_t time;
+  sample_counts counts;
+  sample_estimates estimates;
+} sample_sums;
+
+/* The waves of a launch: as many blocks as run at a time, in the order in which they end. */
+typedef struct sample_waves {
+  uint64_t length;        /* blocks; 0: none has ended yet, or there are too few waves */
+  uint64_t timed, due;    /* blocks that were timed and are over; how many these are when the wave under way is */
+  bool measured;          /* the wave under way; not the first one, nor one that is the first after skipped ones */
+  sample_sums sums, last; /* of the wave under way, of the one before */
+  uint64_t moved;         /* (sample_moved) when that was over */
+  sample_tries tries;
+  sample_groups groups;       /* of waves, as those of launches */
+  uint64_t steady;            /* waves of steady groups that were measured, */
+  sample_estimates of_steady; /* and the sums of theirs, times a wave's blocks */
+  uint64_t skipped;           /* waves */
+  double debt;                /* ps that skipped waves take, which the launch is longer than it was simulated */
+} sample_waves;
 
 /* Of a launch that has begun, until it is over. */
 typedef struct sample_launch {
   bool skipped, alone, read; /* read: `counts` is what its stream has */
+  bool later;                /* its time is over at k->ended only, when its last block has long been */
   uint32_t kind;
   uint64_t begun; /* sampler.begun when it began */
   sample_counts counts;
-  sim_counters before; /* its kernel's */
-  uint64_t moved;      /* what had moved when it began (moved) */
-  trace_chunk **taken; /* blocks that were read and are to be simulated */
-  uint64_t taken_count;
+  sim_counters before;         /* its kernel's */
+  uint64_t moved;              /* what had moved when it began (moved) */
+  FF_VEC(trace_chunk *) taken; /* blocks that were read, from taken_first on: to be simulated, or skipped */
+  uint64_t taken_first;
+  sample_waves waves;
 } sample_launch;
 
 typedef struct sampler {
@@ -105,16 +158,45 @@ void sampler_init(sampler *s);
 void sampler_free(sampler *s);
 /* The kernel begins. true: it is skipped; k->ended is set, its counters are, and all its blocks have been released. */
 bool sampler_begin(sampler *s, kernel *k, ps time);
-void sampler_end(sampler *s, kernel *k);        /* a timed launch is over; before its time and its launch are counted */
+void sampler_block(sampler *s, kernel *k, ps over); /* one of its blocks is over, and others are still to start */
+/* A timed launch is over; before its time and its launch are counted. k->ended is later if blocks were skipped. */
+void sampler_end(sampler *s, kernel *k);
 void sample_launch_free(sample_launch *launch); /* NULL: nothing */
 /* So far, with the interval. */
 sim_sampling sampler_result(const sampler *s);
 
-/* ---- one launch's stream: sample_scan.c ---- */
+/* A block of the launch that was read and has not been skipped; NULL: it was not read. */
+static inline trace_chunk *sample_taken(const sample_launch *launch, uint64_t number) {
+  return number - launch->taken_first < launch->taken.count ? launch->taken.items[number - launch->taken_first] : NULL;
+}
 
-/* Takes and reads blocks until one touches what is not resident. true: all were read, and nothing is absent. */
-bool sample_read(sampler *s, kernel *k, sample_launch *launch);
-/* Makes the marks of all blocks, which take from k->began to k->ended, counts by allocation, and releases them. */
-void sample_touch(sampler *s, kernel *k, sample_launch *launch);
+/* ---- groups, of launches and of waves: sample.c ---- */
+
+bool sample_any_steady(const sample_groups *groups);
+sample_group *sample_group_of(const sample_groups *groups, const sample_counts *counts); /* NULL: none is alike */
+/* What the counts are of the time of the group. */
+double sample_scale(const sample_group *g, const sample_counts *counts);
+/* One was timed: its group, which may be new. NULL: there are too many. */
+sample_group *sample_timed(sampler *s, sample_groups *groups, const sample_counts *counts, double time);
+void sample_groups_close(sampler *s, sample_groups *groups); /* none of them is estimated from again */
+void sample_count(sim_counters *c, uint64_t blocks, const sample_counts *counts); /* of what was skipped */
+/* What has moved so far, or may have made a launch's time another: equal before and after, if nothing did. */
+uint64_t sample_moved(const sampler *s, const kernel *k);
+bool sample_try(sample_tries *tries);
+void sample_learn(sample_tries *tries, bool useful);
+bool sample_may_skip(const sampler *s, const kernel *k); /* as far as memory and %smid are concerned */
+
+/* ---- the waves of a launch that is timed: sample_waves.c ---- */
+
+ps sample_waves_end(sampler *s, kernel *k); /* how much longer the launch is than it was simulated */
+
+/* ---- a launch's stream: sample_scan.c ---- */
+
+/* Takes and reads its next blocks until one touches what is not resident. true: all were read, and nothing is
+ * absent. */
+bool sample_read(sampler *s, kernel *k, sample_launch *launch, uint64_t blocks, sample_counts *counts);
+/* Makes the marks of its next blocks, which take from `began` to `ended`, counts by allocation, and releases them: all
+ * have been read. They are none of its next blocks any more, and over. */
+void sample_touch(sampler *s, kernel *k, sample_launch *launch, uint64_t blocks, ps began, ps ended);
 
 #endif

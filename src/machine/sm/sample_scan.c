@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One launch's access stream, read without time: does it touch anything that is not resident, what does it count, and
- * which marks does it leave.
+/* Blocks of one launch, read without time: does their access stream touch anything that is not resident, what does it
+ * count, and which marks does it leave.
  *
  * It is read twice. The first time nothing changes: if a page turns out to be absent, the launch is simulated as if
  * nothing had been read, with the blocks that were taken. The second time, block by block and warp by warp, pages are
  * marked as used and written, and lines come into the L2, which a later launch finds there. */
+#include <string.h>
+
 #include "machine/answers.h"
 #include "machine/memory/address_map.h"
 #include "machine/memory/hierarchy.h"
@@ -83,18 +85,34 @@ static bool read_warp(sampler *s, trace_chunk *chunk, uint32_t warp, place *at, 
   return here;
 }
 
-bool sample_read(sampler *s, kernel *k, sample_launch *launch) {
+/* Of a block that has not been started; those before it are not kept any more. */
+static trace_chunk *take(sampler *s, kernel *k, sample_launch *launch, uint64_t number) {
+  trace_chunk *chunk = sample_taken(launch, number);
+  if (chunk) return chunk;
+  answers_unlock(s->answers); /* waits until the block has been executed */
+  chunk = trace_reader_chunk(s->reader, k->launch, number);
+  answers_lock(s->answers);
+  FF_PUSH(&launch->taken, chunk);
+  return chunk;
+}
+
+/* Blocks that were started, or skipped, are not kept. */
+static void drop_begun(const kernel *k, sample_launch *launch) {
+  uint64_t begun = k->next_block - launch->taken_first;
+  if (begun > launch->taken.count) begun = launch->taken.count;
+  launch->taken.count -= begun;
+  memmove(launch->taken.items, launch->taken.items + begun, launch->taken.count * sizeof *launch->taken.items);
+  launch->taken_first = k->next_block;
+}
+
+bool sample_read(sampler *s, kernel *k, sample_launch *launch, uint64_t blocks, sample_counts *counts) {
   bool here = true;
-  launch->taken = ff_alloc(k->blocks * sizeof *launch->taken);
-  for (uint64_t b = 0; b < k->blocks && here; b++) {
-    answers_unlock(s->answers); /* waits until the block has been executed */
-    trace_chunk *chunk = trace_reader_chunk(s->reader, k->launch, b);
-    answers_lock(s->answers);
-    launch->taken[launch->taken_count++] = chunk;
+  if (launch->taken_first != k->next_block) drop_begun(k, launch);
+  for (uint64_t b = 0; b < blocks && here; b++) {
+    trace_chunk *chunk = take(s, k, launch, k->next_block + b);
     place at = {.window = 1, .marked = UINT64_MAX};
-    for (uint32_t w = 0; w < k->warps_per_block && here; w++) here = read_warp(s, chunk, w, &at, &launch->counts);
+    for (uint32_t w = 0; w < k->warps_per_block && here; w++) here = read_warp(s, chunk, w, &at, counts);
   }
-  launch->read = here;
   return here;
 }
 
@@ -151,13 +169,16 @@ static void touch_warp(sampler *s, trace_chunk *chunk, uint32_t warp, place *at)
   trace_cursor_close(s->reader, &cursor);
 }
 
-void sample_touch(sampler *s, kernel *k, sample_launch *launch) {
-  ps now = s->pager->now, step = (k->ended - k->began) / k->blocks;
-  for (uint64_t b = 0; b < k->blocks; b++) {
+void sample_touch(sampler *s, kernel *k, sample_launch *launch, uint64_t blocks, ps began, ps ended) {
+  ps now = s->pager->now, step = (ended - began) / blocks;
+  for (uint64_t b = 0; b < blocks; b++) {
     place at = {.window = 1, .marked = UINT64_MAX};
-    s->pager->now = k->began + (b + 1) * step;
-    for (uint32_t w = 0; w < k->warps_per_block; w++) touch_warp(s, launch->taken[b], w, &at);
-    trace_reader_release(s->reader, launch->taken[b]);
+    trace_chunk *chunk = sample_taken(launch, k->next_block);
+    s->pager->now = began + (b + 1) * step;
+    for (uint32_t w = 0; w < k->warps_per_block; w++) touch_warp(s, chunk, w, &at);
+    trace_reader_release(s->reader, chunk);
+    k->next_block++;
+    k->done_blocks++;
   }
   s->pager->now = now;
 }

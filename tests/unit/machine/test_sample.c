@@ -36,6 +36,14 @@ static rig_kernel kernel_of(const work *w) {
 
 /* ---- what repeats ---- */
 
+static void same_counts(const sim_counters *a, const sim_counters *b) {
+  assert_int_equal(a->launches, b->launches);
+  assert_int_equal(a->blocks, b->blocks);
+#define X(name) assert_int_equal(a->name, b->name);
+  SAMPLE_COUNTS(X)
+#undef X
+}
+
 static void repeat(rig *r, uint32_t sample, const work *w, uint32_t launches) {
   rig_open(r, "ideal");
   r->budget = launches == LAUNCHES ? 0 : 4096; /* all but a page of the stream is read from the temporary file */
@@ -60,11 +68,7 @@ static void only_some_are_timed(void **state) {
   assert_near(b->kernel_ps, a->kernel_ps, 0.01);
   assert_near(b->time_ps, a->time_ps, 0.01);
   assert_true(sampled.result.sampling.estimated_ps < b->kernel_ps);
-  assert_int_equal(a->launches, b->launches);
-  assert_int_equal(a->blocks, b->blocks);
-#define X(name) assert_int_equal(a->name, b->name);
-  SAMPLE_COUNTS(X)
-#undef X
+  same_counts(a, b);
   assert_int_equal(full.result.allocation_count, sampled.result.allocation_count);
   for (uint32_t i = 0; i < full.result.allocation_count; i++) {
     assert_int_equal(full.result.allocations[i].counters.lines, sampled.result.allocations[i].counters.lines);
@@ -224,7 +228,209 @@ static void skipped_launches_fill_the_l2(void **state) {
   assert_near(times[1], times[0], 0.01);
 }
 
+/* ---- the waves of a long launch: one block per SM, 15 in a wave ---- */
+
+enum { WAVE = 15 };
+
+static rig_kernel long_kernel(uint64_t blocks, void (*warp)(trace_writer *, uint64_t, uint32_t, const void *),
+                              const void *context) {
+  return (rig_kernel){.blocks = blocks, .warps = 2, .shared_bytes = 49152, .warp = warp, .context = context};
+}
+
+/* One launch; *r is for the caller to close. */
+static void long_launch(rig *r, uint32_t sample, const char *manager, rig_kernel k) {
+  rig_open(r, manager);
+  r->sample = sample;
+  rig_start(r);
+  rig_alloc(r, RIG_BASE, 64 * MIB, TRACE_MEMORY_DEVICE);
+  rig_launch(r, k);
+  rig_finish(r);
+}
+
+static void computes(trace_writer *w, uint64_t block, uint32_t warp, const void *context) { rig_issue(w, 100); }
+
+/* 500 and a half waves of blocks of 400 ns each: 501 times 400 ns, whether they are timed or not. Timed are: the first
+ * wave, which is no measure, three, then two after 8, 16, 32, and each 64 that are skipped; the last full one and the
+ * half one. */
+static void like_waves_take_the_same(void **state) {
+  rig full, sampled;
+  rig_kernel k = long_kernel(500 * WAVE + 7, computes, NULL);
+  long_launch(&full, 0, "ideal", k);
+  long_launch(&sampled, 3, "ideal", k);
+  const sim_counters *a = &full.result.counters, *b = &sampled.result.counters;
+  assert_int_equal(a->kernel_ps, 501 * 400 * NS);
+  assert_int_equal(b->kernel_ps, a->kernel_ps);
+  assert_int_equal(b->time_ps, a->time_ps);
+  assert_int_equal(sampled.result.kernels[0].counters.time_ps, a->kernel_ps);
+  same_counts(a, b);
+  assert_int_equal(sampled.result.sampling.timed, 1);
+  assert_int_equal(sampled.result.sampling.estimated, 0);
+  assert_int_equal(sampled.result.sampling.interval_ps, 0);
+  assert_int_equal(sampled.result.sampling.blocks % WAVE, 0);
+  assert_int_equal(sampled.result.sampling.estimated_ps, sampled.result.sampling.blocks / WAVE * 400 * NS);
+  assert_in_range(sampled.result.sampling.blocks / WAVE, 470, 480);
+  rig_close(&full);
+  rig_close(&sampled);
+}
+
+/* With `needed` waves between the first and the last two there must be one to skip. */
+static void few_waves_are_timed(void **state) {
+  for (uint32_t waves = 6; waves <= 7; waves++) {
+    rig r;
+    long_launch(&r, 3, "ideal", long_kernel(waves * WAVE, computes, NULL));
+    assert_int_equal(r.result.sampling.blocks, waves == 7 ? WAVE : 0);
+    assert_int_equal(r.result.counters.kernel_ps, waves * 400 * NS);
+    rig_close(&r);
+  }
+}
+
+/* From some block on they do three times as much: these are other waves, and timed until they are known. */
+static void changes(trace_writer *w, uint64_t block, uint32_t warp, const void *context) {
+  rig_issue(w, block < 203 * WAVE ? 100 : 300);
+}
+
+static void other_blocks_are_noticed(void **state) {
+  rig r;
+  long_launch(&r, 3, "ideal", long_kernel(400 * WAVE, changes, NULL));
+  assert_near(r.result.counters.kernel_ps, 203 * 400 * NS + 197 * 1200 * NS, 0.001);
+  assert_in_range(r.result.sampling.blocks / WAVE, 300, 380);
+  rig_close(&r);
+}
+
+/* The same counts, but from some block on no line is in the L2: only timing again can tell. */
+static void misses_later(trace_writer *w, uint64_t block, uint32_t warp, const void *context) {
+  for (uint32_t i = 0; i < 16; i++) {
+    uint64_t line = block < 200 * WAVE ? i : ((block - 200 * WAVE) * 2 + warp) * 16 + i;
+    rig_issue(w, 10);
+    rig_load_wait(w, RIG_BASE + line * 128);
+  }
+}
+
+static void other_times_are_noticed(void **state) {
+  rig half, full, sampled;
+  rig_kernel k = long_kernel(400 * WAVE, misses_later, NULL);
+  long_launch(&half, 0, "ideal", long_kernel(200 * WAVE, misses_later, NULL));
+  long_launch(&full, 0, "ideal", k);
+  long_launch(&sampled, 3, "ideal", k);
+  assert_true(full.result.counters.kernel_ps > 3 * half.result.counters.kernel_ps);
+  assert_near(sampled.result.counters.kernel_ps, full.result.counters.kernel_ps, 0.1);
+  assert_near(sampled.result.counters.l2_misses, full.result.counters.l2_misses, 0.2);
+  assert_in_range(sampled.result.sampling.blocks / WAVE, 300, 380);
+  rig_close(&half);
+  rig_close(&full);
+  rig_close(&sampled);
+}
+
+/* Each block has a page of its own, of which only those of the first half have come before. */
+static void own_page(trace_writer *w, uint64_t block, uint32_t warp, const void *context) {
+  rig_issue(w, 100);
+  rig_load_wait(w, RIG_BASE + block * PAGE);
+  rig_store(w, RIG_BASE + block * PAGE + 128);
+}
+
+static void absent_pages_still_fault(void **state) {
+  sim_counters counters[2];
+  for (uint32_t s = 0; s < 2; s++) {
+    rig r;
+    rig_open(&r, "replay");
+    r.sample = 3 * s;
+    rig_start(&r);
+    rig_alloc(&r, RIG_BASE, 8 * MIB, TRACE_MEMORY_MANAGED);
+    rig_launch(&r, long_kernel(30 * WAVE, own_page, NULL));
+    rig_launch(&r, long_kernel(60 * WAVE, own_page, NULL));
+    rig_sync(&r);
+    rig_op(&r, (trace_op){.kind = TRACE_OP_HOST_TOUCH, .touch = {RIG_BASE, 60 * WAVE * PAGE, false}});
+    rig_finish(&r);
+    assert_in_range(r.result.sampling.blocks / WAVE, s ? 15 : 0, s ? 27 : 0);
+    counters[s] = r.result.counters;
+    rig_close(&r);
+  }
+  assert_int_equal(counters[0].faults, 60 * WAVE);
+  assert_int_equal(counters[1].faults, 60 * WAVE);
+  assert_int_equal(counters[1].d2h_bytes, counters[0].d2h_bytes);
+  assert_int_equal(counters[1].d2h_bytes, 60 * WAVE * PAGE);
+  assert_near(counters[1].time_ps, counters[0].time_ps, 0.01);
+  same_counts(&counters[0], &counters[1]);
+}
+
+/* What comes behind in the stream waits for the whole launch; what comes beside it, in another, ends the skipping. */
+static void others_come_at_their_time(void **state) {
+  rig_kernel k = long_kernel(100 * WAVE, computes, NULL), beside = long_kernel(100 * WAVE, computes, NULL);
+  ps times[2];
+  for (uint32_t s = 0; s < 2; s++) {
+    rig r;
+    rig_open(&r, "ideal");
+    r.sample = 3 * s;
+    rig_start(&r);
+    rig_alloc(&r, RIG_BASE, MIB, TRACE_MEMORY_DEVICE);
+    for (uint32_t i = 1; i <= 2; i++) rig_op(&r, (trace_op){.kind = TRACE_OP_STREAM_CREATE, .stream = i});
+    k.stream = 1;
+    rig_launch(&r, k);
+    k.name = "another";
+    rig_launch(&r, k);
+    beside.stream = 2;
+    rig_launch(&r, beside);
+    rig_finish(&r);
+    times[s] = r.result.counters.time_ps;
+    rig_close(&r);
+  }
+  assert_int_equal(times[0], times[1]);
+}
+
+/* ---- what is on its way ---- */
+
+typedef struct rounds { /* every block touches these pages, one after the other, with 8 us before each */
+  uint64_t first, pages;
+} rounds;
+
+static void goes_round(trace_writer *w, uint64_t block, uint32_t warp, const void *context) {
+  const rounds *r = context;
+  for (uint64_t i = 0; i < r->pages; i++) {
+    rig_issue(w, 2000);
+    rig_load_wait(w, RIG_BASE + (r->first + i) * PAGE);
+  }
+}
+
+/* Pages that a prefetcher has asked for land while a launch runs that could be skipped: they are older than those that
+ * it touches afterwards, and go first when memory becomes too small. A skipped launch would have touched all its pages
+ * before they came. */
+static void pages_on_their_way_land_in_between(void **state) {
+  static const rounds ours = {.pages = 32}, one = {.first = 64, .pages = 1}, many = {.first = 512, .pages = 64};
+  rig_kernel k = {.blocks = 15, .warps = 1, .warp = goes_round, .context = &ours};
+  uint64_t bytes[2], estimated = 0;
+  for (uint32_t s = 0; s < 2; s++) {
+    rig r;
+    rig_open(&r, "replay");
+    r.sample = 3 * s;
+    r.prefetch = "tbn";
+    r.gpu_memory = 96 * PAGE;
+    r.spec.link_h2d_gbs = 1;
+    rig_start(&r);
+    rig_alloc(&r, RIG_BASE, 80 * PAGE, TRACE_MEMORY_MANAGED);
+    /* the first faults, three are timed, the others may be skipped */
+    for (uint32_t i = 0; i < 7; i++) rig_launch(&r, k);
+    rig_launch(&r, (rig_kernel){.name = "other", .blocks = 1, .warps = 1, .warp = goes_round, .context = &one});
+    rig_launch(&r, k); /* while the other pages of that one's 64 KiB come */
+    rig_sync(&r);
+    rig_alloc(&r, RIG_BASE + 512 * PAGE, 64 * PAGE, TRACE_MEMORY_MANAGED);
+    rig_launch(&r, (rig_kernel){.name = "other", .blocks = 1, .warps = 1, .warp = goes_round, .context = &many});
+    rig_launch(&r, k);
+    rig_finish(&r);
+    estimated = r.result.sampling.estimated;
+    bytes[s] = r.result.counters.h2d_bytes;
+    rig_close(&r);
+  }
+  assert_true(bytes[0] > (32 + 16 + 64) * PAGE); /* some of the launch's pages had to go, and come again */
+  assert_int_equal(bytes[0], bytes[1]);
+  assert_in_range(estimated, 1, 3);
+}
+
 /* ---- random programs ---- */
+
+/* Most launches are short; some have 20 waves. */
+static rig_kernel random_kernel(uint64_t *state, const work *w) {
+  return next_random(state) % 8 ? kernel_of(w) : long_kernel(20 * WAVE, worker, w);
+}
 
 static void random_operation(rig *r, uint64_t *state, const work *works, uint32_t count) {
   uint64_t address = RIG_BASE + next_random(state) % 512 * PAGE, bytes = (1 + next_random(state) % 512) * PAGE;
@@ -236,7 +442,7 @@ static void random_operation(rig *r, uint64_t *state, const work *works, uint32_
     rig_op(r, (trace_op){.kind = TRACE_OP_HOST_TOUCH, .touch = {address, bytes, next_random(state) % 2}});
     break;
   case 3: rig_set(r, address, bytes); break;
-  default: rig_launch(r, kernel_of(&works[next_random(state) % count])); break;
+  default: rig_launch(r, random_kernel(state, &works[next_random(state) % count])); break;
   }
 }
 
@@ -259,9 +465,10 @@ static void random_program(rig *r, uint64_t seed, const char *manager, uint64_t 
   rig_finish(r);
 }
 
-/* Whether what comes depends only on which pages are touched: no prefetcher looks at the order of far-faults. */
+/* Whether what comes depends only on which pages are touched: no prefetcher looks at the order of far-faults, and no
+ * access counter lets lines be reached over the link until their page has come. */
 static bool orderless(const manager *m) {
-  return m->placement != MANAGER_PAGED || (!m->prefetch && !m->batches && !m->ranges);
+  return m->placement != MANAGER_PAGED || (!m->prefetch && !m->batches && !m->ranges && !m->counters.threshold);
 }
 
 static bool near(uint64_t a, uint64_t b, bool equal) {
@@ -284,7 +491,7 @@ static void compare(const manager *m, uint64_t seed, const sim_counters *a, cons
 }
 
 static void pages_move_as_without(void **state) {
-  uint64_t estimated = 0;
+  uint64_t estimated = 0, blocks = 0;
   for (uint64_t seed = 1; seed <= 5; seed++)
     for (const manager *const *m = managers; *m; m++) {
       if (!strcmp((*m)->name, "oracle")) continue; /* is refused: it knows the future */
@@ -294,10 +501,12 @@ static void pages_move_as_without(void **state) {
       random_program(&sampled, seed, (*m)->name, memory, 3);
       compare(*m, seed, &full.result.counters, &sampled.result.counters);
       estimated += sampled.result.sampling.estimated;
+      blocks += sampled.result.sampling.blocks;
       rig_close(&full);
       rig_close(&sampled);
     }
   assert_true(estimated > 500);
+  assert_true(blocks > 1000);
 }
 
 /* What needs every launch timed is refused, and says so. */
@@ -327,6 +536,13 @@ int main(void) {
       cmocka_unit_test(launches_that_read_smid_are_timed),
       cmocka_unit_test(skipped_launches_write),
       cmocka_unit_test(skipped_launches_fill_the_l2),
+      cmocka_unit_test(like_waves_take_the_same),
+      cmocka_unit_test(few_waves_are_timed),
+      cmocka_unit_test(other_blocks_are_noticed),
+      cmocka_unit_test(other_times_are_noticed),
+      cmocka_unit_test(absent_pages_still_fault),
+      cmocka_unit_test(others_come_at_their_time),
+      cmocka_unit_test(pages_on_their_way_land_in_between),
       cmocka_unit_test(pages_move_as_without),
       cmocka_unit_test(refuses),
   };

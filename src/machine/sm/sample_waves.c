@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inside one launch that is timed: which waves of its blocks are skipped, and how long these take.
+ *
+ * A wave is as many blocks as the GPU runs at a time. Waves are grouped as launches are: by what they count, and a
+ * group is steady when its last timed waves took nearly the same time. Then the blocks that would start next are read,
+ * a wave at a time, and skipped as long as they are like a steady group, touch only what is resident, and are not due
+ * to be timed again.
+ *
+ * Nothing waits for a skipped wave, and no clock goes on: the blocks that run when it is skipped stay as they are, in
+ * caches, queues and memory that they share with as many others as before, and the next ones that start are those
+ * behind it. So what is timed never runs on a GPU that is emptier than it would be. The launch is simulated as one of
+ * fewer blocks, and at its end the skipped waves' time is added (k->ended):
+ *
+ *     blocks over == timed + skipped,   a launch's time == simulated + debt
+ *     debt == sum over stretches of skipped waves: waves * (time of a wave before + time of a wave after) / 2
+ *
+ * Of the two waves behind a stretch the first is of blocks that began before it, and is no measure. */
+#include "machine/sm/sample.h"
+#include "paging/pager.h"
+
+/* The launch is worth it if one wave can be skipped between the first one, those that must be timed, and the last. */
+static uint64_t least_waves(const sampler *s) { return s->needed + 4; }
+
+/* Its skipped waves lie between what its timed ones took before and what this one took. */
+static void close_stretch(const sampler *s, sample_waves *v, sample_group *g) {
+  double latest = g->window[(g->timed - 1) % s->needed];
+  v->debt += g->open * (g->level + latest) / 2;
+  g->open = 0;
+}
+
+static double window_mean(const sampler *s, const sample_group *g) {
+  double sum = 0;
+  for (uint32_t i = 0; i < s->needed; i++) sum += g->window[i];
+  return sum / s->needed;
+}
+
+static void skip_wave(sampler *s, kernel *k, sample_group *g, const sample_counts *counts) {
+  sample_launch *launch = k->sampled;
+  sample_waves *v = &launch->waves;
+  ps now = s->pager->now;
+  if (g->open == 0) g->level = window_mean(s, g);
+  g->open += sample_scale(g, counts);
+  g->skipped++;
+  g->spent++;
+  v->skipped++;
+  sample_count(k->counters, v->length, counts);
+  sample_touch(s, k, launch, v->length, now, now);
+}
+
+/* Skips what may be. true: something was. */
+static bool skip_waves(sampler *s, kernel *k) {
+  sample_waves *v = &k->sampled->waves;
+  bool any = false;
+  while (k->blocks - k->next_block >= 2 * v->length && sample_any_steady(&v->groups)) {
+    if (!sample_try(&v->tries)) break;
+    sample_counts counts = {0};
+    bool here = sample_read(s, k, k->sampled, v->length, &counts);
+    sample_group *g = here ? sample_group_of(&v->groups, &counts) : NULL;
+    sample_learn(&v->tries, g != NULL);
+    if (!g || !g->steady || g->spent >= g->stretch) break;
+    skip_wave(s, k, g, &counts);
+    any = true;
+  }
+  return any;
+}
+
+/* What lies between the wave before and this one: a wave's time, and its counts. */
+static void measure(sampler *s, const kernel *k, sample_waves *v) {
+  sample_counts counts;
+#define X(name) counts.name = (v->sums.counts.name - v->last.counts.name) / v->length;
+  SAMPLE_COUNTS(X)
+#undef X
+  sample_group *g = sample_timed(s, &v->groups, &counts, (double)(v->sums.time - v->last.time) / (double)v->length);
+  if (g) close_stretch(s, v, g);
+  if (!g || !g->steady) return;
+#define X(name) v->of_steady.name += v->sums.estimates.name - v->last.estimates.name;
+  SAMPLE_ESTIMATED(X)
+#undef X
+  v->steady++;
+}
+
+static void wave_over(sampler *s, kernel *k) {
+  sample_waves *v = &k->sampled->waves;
+  bool may = sample_may_skip(s, k);
+  uint64_t moved = sample_moved(s, k);
+  if (v->measured && may && moved == v->moved) measure(s, k, v);
+  v->last = v->sums;
+  v->sums = (sample_sums){0};
+  v->measured = !may || !skip_waves(s, k);
+  v->moved = moved;
+  v->due += v->length;
+}
+
+void sampler_block(sampler *s, kernel *k, ps over) {
+  sample_launch *launch = k->sampled;
+  sample_waves *v = &launch->waves;
+  if (!launch->alone || s->begun != launch->begun) return; /* it shares the GPU with another kernel */
+  if (!v->timed++) {
+    v->length = k->next_block <= k->blocks / least_waves(s) ? k->next_block : 0;
+    v->due = v->length;
+  }
+  if (!v->length) return;
+  v->sums.time += over - k->began;
+#define X(name) v->sums.counts.name += k->counters->name - launch->before.name;
+  SAMPLE_COUNTS(X)
+#undef X
+#define X(name) v->sums.estimates.name += k->counters->name - launch->before.name;
+  SAMPLE_ESTIMATED(X)
+#undef X
+  if (v->timed == v->due) wave_over(s, k);
+}
+
+ps sample_waves_end(sampler *s, kernel *k) {
+  sample_launch *launch = k->sampled;
+  sample_waves *v = &launch->waves;
+  if (!v->skipped) return 0;
+  for (size_t i = 0; i < v->groups.count; i++) v->debt += v->groups.items[i].open * v->groups.items[i].level;
+  sample_groups_close(s, &v->groups);
+#define X(name) \
+  k->counters->name += (uint64_t)((unsigned __int128)v->of_steady.name * v->skipped / (v->steady * v->length));
+  SAMPLE_ESTIMATED(X)
+#undef X
+  ps debt = (ps)(v->debt + 0.5);
+  launch->later = true;
+  s->result.blocks += v->skipped * v->length;
+  s->result.estimated_ps += debt;
+  return debt;
+}
