@@ -4,7 +4,7 @@
 #   test       1. the tests on BUILD, which it builds, but for those that run with checks (label `checked`)
 #              2. a second build by clang (BUILD-check) with address and undefined-behaviour checks and fuzzing in one, made beside these:
 #                 unit tests, whole-program tests without workloads, each fuzz target for its share of a quarter of a minute
-#              Each has the interpreter for one instruction set: this machine's best, and the baseline.
+#              The first has the interpreter for this machine's best instruction set, the second also for the baseline, which is compiled with checks.
 #   check-all  the same with every test and instruction set in both, more random programs, four minutes of fuzzing, and the branch-coverage figure
 #              (BUILD-check is made anew); and a third, small build (BUILD-threads) with ThreadSanitizer: libfarfault, called from several threads on
 #              the model driver
@@ -19,7 +19,7 @@ werror=${WERROR:-ON}
 levels=$(dirname "$0")/../tests/levels.tsv
 case $mode in
   quick) later='test|all' ;;
-  test) later=all fuzz_seconds=${FUZZ_SECONDS:-16} random_programs=250 coverage=OFF isas=baseline ;;
+  test) later=all fuzz_seconds=${FUZZ_SECONDS:-16} random_programs=250 coverage=OFF isas=baseline,native ;;
   check-all) later=none fuzz_seconds=${FUZZ_SECONDS:-240} random_programs=2000 coverage=ON isas=all ;;
   *) sed -n '2,13s/^# //p' "$0" >&2; exit 64 ;;
 esac

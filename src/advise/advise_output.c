@@ -277,30 +277,33 @@ static void write_allocations(const advise_study *study, ff_text *out) {
     ff_text_add(out, "(%zu further ones)\n\n", study->facts.allocations.count - 64);
 }
 
-/* Launches of all simulations together; false: every launch was timed because it had to be. */
-static bool sampled(const advise_study *study, uint64_t *timed, uint64_t *estimated) {
-  bool chosen = false;
-  *timed = *estimated = 0;
+/* Launches of all simulations together, and blocks that were skipped in timed ones; chosen: sampling was asked for. */
+static sim_sampling sampled(const advise_study *study) {
+  sim_sampling all = {0};
   for (size_t i = 0; i < study->settings.count; i++) {
     const advise_setting *s = study->settings.items[i];
     if (!s->known || !s->result.sampling.chosen) continue;
-    chosen = true;
-    *timed += s->result.sampling.timed;
-    *estimated += s->result.sampling.estimated;
+    all.chosen = true;
+    all.timed += s->result.sampling.timed;
+    all.estimated += s->result.sampling.estimated;
+    all.blocks += s->result.sampling.blocks;
   }
-  return chosen;
+  return all;
 }
 
 static void write_sampled(const advise_study *study, ff_text *out) {
-  uint64_t timed, estimated;
-  if (!sampled(study, &timed, &estimated)) return;
-  if (!estimated) ff_text_add(out, "No launch repeats often enough for `--sample`: all of them were timed.\n\n");
-  else
-    ff_text_add(out,
-                "Times, and so gains, are estimated (`--sample`): of the %" PRIu64
-                " launches of all simulations %" PRIu64
-                " were timed, and the others have the time that these took. Far-faults and bytes are counted.\n\n",
-                timed + estimated, timed);
+  sim_sampling all = sampled(study);
+  if (!all.chosen) return;
+  if (!all.estimated && !all.blocks) {
+    ff_text_add(out, "No launch repeats often enough for `--sample`, or is long enough: all were timed whole.\n\n");
+    return;
+  }
+  ff_text_add(out,
+              "Times, and so gains, are estimated (`--sample`): of the %" PRIu64 " launches of all simulations %" PRIu64
+              " were timed, and the others have the time that these took",
+              all.timed + all.estimated, all.timed);
+  if (all.blocks) ff_text_add(out, "; of the timed ones %" PRIu64 " blocks were not", all.blocks);
+  ff_text_add(out, ". Far-faults and bytes are counted.\n\n");
 }
 
 void advise_markdown(const advise_study *study, const advise_advice *advice, const advise_context *context,
@@ -402,7 +405,7 @@ static json_t *json_allocation(const advise_allocation *a) {
 void advise_json(const advise_study *study, const advise_advice *advice, const advise_context *context, ff_text *out) {
   json_t *o = json_object(), *items = json_array(), *capacities = json_array(), *settings = json_array(),
          *skipped = json_array(), *allocations = json_array();
-  uint64_t timed, estimated;
+  sim_sampling all = sampled(study);
   for (size_t i = 0; i < advice->items.count; i++)
     json_array_append_new(items, json_item(&advice->items.items[i], context));
   for (size_t i = 0; i < advice->capacities.count; i++)
@@ -421,8 +424,10 @@ void advise_json(const advise_study *study, const advise_advice *advice, const a
   put(o, "footprint_block_bytes", number(study->facts.footprint_blocks));
   put(o, "summary", text(advice->summary));
   put(o, "advice", items);
-  if (sampled(study, &timed, &estimated))
-    put(o, "sampling", json_pack("{s:I, s:I}", "timed", (json_int_t)timed, "estimated", (json_int_t)estimated));
+  if (all.chosen)
+    put(o, "sampling",
+        json_pack("{s:I, s:I, s:I}", "timed", (json_int_t)all.timed, "estimated", (json_int_t)all.estimated, "blocks",
+                  (json_int_t)all.blocks));
   put(o, "reference_ps", number(advice->reference));
   put(o, "verdict", text(advice->verdict));
   put(o, "capacities", capacities);

@@ -71,7 +71,8 @@ typedef struct calibrate_options {
   uint32_t repeats;    /* 1 to CALIBRATE_SAMPLES; 0: 11 on a GPU, 3 on the virtual one */
   bool quick;          /* smaller sweeps; no curve */
   bool info;           /* measure nothing: result->device only */
-  bool progress;       /* a line on stderr that says what is being measured; false: a line of a file now and then */
+  bool progress;       /* stderr is a terminal: its last line says what is being measured. false: a line every
+                        * ff_progress_period() seconds */
 } calibrate_options;
 
 /* FF_NOT_FOUND: no driver or no GPU; FF_INTERNAL: a child crashed. A group that fails is in result->failures, and the

@@ -6,6 +6,7 @@
  * these are just processes. Of the FARFAULT_ variables the children have only those below and
  * FARFAULT_MACHINES, _DRIVER, _CHECK, _ISA and _THREADS of the caller. */
 #include <errno.h>
+#include <math.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,15 +100,15 @@ static double now(void) {
   return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
-/* As waitpid. Says meanwhile what is being measured, where that is no line of a terminal. */
+/* As waitpid. Says meanwhile what is being measured, where stderr is no terminal. */
 static pid_t wait_for(pid_t process, const calibrate_options *options, const shared *s, int *status) {
   const double begun = now(), period = ff_progress_period();
   double said = begun;
-  if (options->progress || options->info) return waitpid(process, status, 0);
+  if (options->progress || options->info || isinf(period)) return waitpid(process, status, 0);
   for (;;) {
     pid_t ended = waitpid(process, status, WNOHANG);
     if (ended) return ended;
-    poll(NULL, 0, 20);
+    poll(NULL, 0, period < 0.25 ? 1 + (int)(period * 1000) : 250);
     if (now() - said < period) continue;
     said = now();
     char current[sizeof s->current]; /* the child writes it meanwhile */

@@ -145,6 +145,8 @@ typedef enum exec_host_call {
   EXEC_HOST_ASSERT,
   EXEC_HOST_MALLOC,
   EXEC_HOST_FREE,
+  EXEC_HOST_CONDITION,    /* cudaGraphSetConditional */
+  EXEC_HOST_GRAPH_LAUNCH, /* cudaGraphLaunch of the device (children.c) */
   /* dynamic parallelism: what CUDA's device runtime, itself PTX, asks of the system (children.c) */
   EXEC_HOST_PARAMETER_BUFFER,
   EXEC_HOST_LAUNCH,

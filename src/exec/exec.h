@@ -168,6 +168,7 @@ typedef struct exec_launch_request {
   const void *params; /* param_bytes bytes, laid out by exec_param */
   bool cooperative;
   uint64_t launch_id;  /* %gridid */
+  uint64_t graph;      /* %current_graph_exec: the graph whose node it is; 0: none */
   trace_launch *trace; /* NULL: no access stream is wanted */
   const ff_virtual_use
       *uses; /* NULL: nothing is declared, everything is allowed. Otherwise these `use_count` uses (none: an

@@ -163,6 +163,11 @@ while read -r memory time; do
 done < <(awk 'NR > 2 && $3 ~ /^[mnu]?s$/ { print $1, $2, $3 }' out)
 run "$farfault" advise pin.fft --quick --sample 2
 expect_out "No launch repeats often enough"
+# One long launch: it is timed, but not all of its blocks are.
+record waves.fft vectoradd 400000 1
+run "$farfault" advise waves.fft --machine gtx480 --set sm_count=2 --quick --sample on --json waves.json
+expect_out "of the timed ones"
+expect grep -q '"blocks": [1-9]' waves.json
 run "$farfault" advise pin.fft --sample check
 expect_status 64
 expect_err "farfault sim --memory uvm --sample check"

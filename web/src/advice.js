@@ -58,7 +58,10 @@ export function showAdvice(advice, run) {
     ...[
       [run.command && advice.program !== run.command, `The advice is for another command: ${advice.program}.`],
       [machines.size && !machines.has(advice.machine), `The advice is for another machine: ${advice.machine}.`],
-      [advice.sampling?.estimated, 'Times, and so gains, are estimated (--sample): only some of the launches that repeat were timed.'],
+      [
+        advice.sampling?.estimated || advice.sampling?.blocks,
+        'Times, and so gains, are estimated (--sample): only some of the launches that repeat, or of the blocks of long ones, were timed.',
+      ],
     ]
       .filter(([applies]) => applies)
       .map(([, text]) => element('p', { class: 'warning' }, text)),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A canvas upon a chart's own, for the marks of a figure over time. The chart library builds, compares and copies a shape per mark whenever
 // the zoom changes; here they go straight onto the canvas, at most once per frame. What is drawn depends on the width in pixels, not on how
-// much the run has: spans.js merges marks, staircase() goes through the bins in sight.
+// much the run has: spans.js merges marks, binsInSight() goes through the bins in sight.
 import { element } from './page.js';
 import { FONT } from './theme.js';
 
@@ -17,6 +17,7 @@ export function makeSheet(holder, height, draw) {
     waits = 0;
     const dots = window.devicePixelRatio || 1;
     const width = holder.clientWidth;
+    if (!width) return; // it is not shown
     const [wide, high] = [Math.round(width * dots), Math.round(height(width) * dots)];
     if (canvas.width !== wide || canvas.height !== high) {
       [canvas.width, canvas.height] = [wide, high];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Light and dark: what the system prefers until the reader chooses. The colours are the style's variables, so that the charts and the page
-// have one list of them; whoever draws with them asks again when `whenChanged` tells so.
+// have one list of them; code that draws with them asks again when `whenChanged` tells so.
 
 // What canvases write with, as page.css has it.
 export const FONT = 'system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif';

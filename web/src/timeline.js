@@ -342,6 +342,7 @@ export function makeTimeline(holder, notes, zoom, runs) {
     show(next) {
       run = next;
       hidden.clear();
+      line.hidden = hover.hidden = true;
       lanes = lanesOf(run, runs);
       plots = curvesOf(run);
       const marks = lanes.flatMap(({ groups }) => groups).reduce((total, { spans }) => total + spans.begin.length, 0);

@@ -53,7 +53,7 @@ static const struct argp_option options[] = {
     {"now", KEY_NOW, "MANAGER", 0, "what the program does now (default: uvm if it has managed memory, else copy)", 0},
     {"quick", KEY_QUICK, NULL, 0, "simulate less: fewer managers, hints and capacities; what is skipped is listed", 0},
     {"sample", KEY_SAMPLE, "none|on|check|N", 0,
-     "on, N: time only some of the launches that repeat, as `farfault sim --sample` does: sooner, and times are estimates (default: none)",
+     "on, N: time only some of the launches that repeat and of the blocks of long ones, as `farfault sim --sample` does: sooner, and times are estimates (default: none)",
      0},
     {"output", 'o', "FILE", 0, "also write the advice as Markdown", 0},
     {"json", KEY_JSON, "FILE", 0,

@@ -142,20 +142,21 @@ ff_status run_outputs_write_live(const run_outputs *outputs, run_results *result
 }
 
 /* A program that ended before it could write what happened when: only the last snapshot of its numbers is left. */
-static void note_missing_history(const char *path, const run_results *results) {
-  bool some = false, missing = false;
-  for (uint32_t i = 0; path && i < results->count; i++)
+static void note_missing_history(const run_outputs *outputs, const run_results *results) {
+  for (uint32_t i = 0; outputs->output && i < results->count; i++) {
+    bool missing = false;
     for (uint32_t k = 0; k < results->runs[i].result_count; k++) {
       const sim_result *result = &results->runs[i].results[k];
-      some = some || result->history;
       missing = missing || (!result->complete && !result->error[0] && !result->history);
     }
-  if (missing)
-    cli_fail(
-        0,
-        "%s has %sno history of what happened when: the program ended before it was written; a single Ctrl-C (SIGINT) or SIGTERM, "
-        "and a smaller problem, leave it more time",
-        path, some ? "in part " : "");
+    if (!missing) continue;
+    char *name = run_output_name(outputs, outputs->output, i);
+    cli_fail(0,
+             "%s has no history of what happened when: the program ended before it was written; a single Ctrl-C "
+             "(SIGINT) or SIGTERM, and a smaller problem, leave it more time",
+             name);
+    free(name);
+  }
 }
 
 bool run_outputs_write(const run_outputs *outputs, const run_results *results) {
@@ -164,7 +165,7 @@ bool run_outputs_write(const run_outputs *outputs, const run_results *results) {
   if (write_json(outputs, outputs->json, false, results, &error)) good = cli_fail(false, "%s", error.message);
   /* last: it may be the same file */
   if (write_json(outputs, outputs->output, true, results, &error)) good = cli_fail(false, "%s", error.message);
-  note_missing_history(outputs->output, results);
+  else note_missing_history(outputs, results);
   if (write_csv(outputs->csv, results, &error)) good = cli_fail(false, "%s", error.message);
   return good;
 }

@@ -16,8 +16,10 @@
  *
  * A launch waits for the exec's one before. The lock is held throughout, but while a host function runs; meanwhile the
  * exec counts as running, and one that is destroyed then goes when the launch is over. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "driver/engine/engine_graph_private.h"
 
@@ -113,19 +115,22 @@ static cudaError_t refuse(engine_verdict *verdict, int result, cudaError_t error
   return error;
 }
 
-/* The first node of a graph that kernels are to launch which may not be in one; NULL: none. */
-static engine_node *not_for_kernels(const engine_graph *graph) {
+/* The first node of a graph that kernels are to launch which may not be in one; NULL: none. device: that of the nodes
+ * before, -1 at first. */
+static engine_node *not_for_kernels(const engine_graph *graph, int *device) {
   for (size_t i = 0; i < graph->nodes.count; i++) {
-    engine_node *node = graph->nodes.items[i];
+    engine_node *node = graph->nodes.items[i], *within;
     switch (node->params.kind) {
     case ENGINE_NODE_KERNEL:
     case ENGINE_NODE_COPY:
     case ENGINE_NODE_SET:
-      if (node->device != graph->device) return node;
+      if (*device < 0) *device = node->device;
+      if (node->device != *device) return node;
       break;
     case ENGINE_NODE_EMPTY: break;
     case ENGINE_NODE_GRAPH:
-      if (not_for_kernels(node->params.graph)) return node;
+      within = not_for_kernels(node->params.graph, device);
+      if (within) return within;
       break;
     default: return node;
     }
@@ -133,13 +138,20 @@ static engine_node *not_for_kernels(const engine_graph *graph) {
   return NULL;
 }
 
+static bool is_of_device(const engine_node *node) {
+  return node->params.kind == ENGINE_NODE_KERNEL || node->params.kind == ENGINE_NODE_COPY ||
+         node->params.kind == ENGINE_NODE_SET;
+}
+
 static cudaError_t instantiate_locked(engine_graph *graph, uint64_t flags, engine_exec **out, engine_verdict *verdict) {
   if (!engine_graph_live(graph) || graph->exec || graph->owner)
     return refuse(verdict, ENGINE_INSTANTIATE_ERROR, cudaErrorInvalidValue);
   bool both = flags & ENGINE_EXEC_DEVICE_LAUNCH && flags & ENGINE_EXEC_AUTO_FREE;
   if (flags & ~(uint64_t)15 || both) return refuse(verdict, ENGINE_INSTANTIATE_ERROR, cudaErrorInvalidValue);
-  if (flags & ENGINE_EXEC_DEVICE_LAUNCH && (verdict->node = not_for_kernels(graph)))
-    return refuse(verdict, ENGINE_INSTANTIATE_UNSUPPORTED, cudaErrorNotSupported);
+  int device = -1;
+  if (flags & ENGINE_EXEC_DEVICE_LAUNCH && (verdict->node = not_for_kernels(graph, &device)))
+    return refuse(verdict, is_of_device(verdict->node) ? ENGINE_INSTANTIATE_DEVICES : ENGINE_INSTANTIATE_UNSUPPORTED,
+                  cudaErrorNotSupported);
   bool memory = engine_graph_has_memory(graph);
   for (engine_exec *e = ff_graphs.execs; memory && e; e = e->next) /* the manual: one at a time */
     if (e->from == graph) return refuse(verdict, ENGINE_INSTANTIATE_UNSUPPORTED, cudaErrorNotSupported);
@@ -621,11 +633,30 @@ bool engine_graph_ask(const exec_child *child) {
 
 static cudaError_t launch_once(engine_exec *exec, engine_stream *stream, bool by_host);
 
-cudaError_t engine_graph_run_asked(engine_stream *stream) {
+static void forget_asked(void) {
+  free(asked.items);
+  asked.items = NULL;
+  asked.count = asked.capacity = 0;
+}
+
+/* Graphs may launch each other until memory that the host writes says stop, and the host waits here. */
+static void say_still_asked(uint64_t runs, const struct timespec *since) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  if ((now.tv_sec - since->tv_sec) * 1000 >= ENGINE_WAITING_MS)
+    engine_say_once("graphs that launch graphs",
+                    "graphs that kernels launch have run %" PRIu64
+                    " times and go on: cudaGraphLaunch returns when they end, so they cannot wait for what the host "
+                    "does later",
+                    runs);
+}
+
+cudaError_t engine_graph_run_asked(engine_stream *stream, cudaError_t error) {
   FF_VEC(asked_graph) stack = {0}; /* the newest runs next */
-  cudaError_t error = cudaSuccess;
-  if (inside) return cudaSuccess;
-  while (!error && !ff_engine.sticky && !ff_engine.stop && engine_stream_lives(stream)) {
+  if (inside || !asked.count) return error;
+  struct timespec since;
+  clock_gettime(CLOCK_MONOTONIC, &since);
+  for (uint64_t runs = 1; !error && !ff_engine.sticky && !ff_engine.stop && engine_stream_lives(stream); runs++) {
     for (int tail = 1; tail >= 0; tail--)
       for (size_t i = asked.count; i-- > 0;)
         if (asked.items[i].tail == tail) FF_PUSH(&stack, asked.items[i]);
@@ -633,11 +664,10 @@ cudaError_t engine_graph_run_asked(engine_stream *stream) {
     if (!stack.count) break;
     engine_exec *exec = stack.items[--stack.count].exec;
     if (exec_live(exec)) error = launch_once(exec, stream, false);
+    say_still_asked(runs, &since);
   }
   free(stack.items);
-  free(asked.items);
-  asked.items = NULL;
-  asked.count = asked.capacity = 0;
+  forget_asked();
   return error;
 }
 
@@ -671,8 +701,7 @@ static cudaError_t launch_once(engine_exec *exec, engine_stream *stream, bool by
 static cudaError_t launch_locked(engine_exec *exec, engine_stream *stream) {
   cudaError_t error = free_left(exec, stream);
   if (!error) error = launch_once(exec, stream, true);
-  if (error) asked.count = 0;
-  return error ? error : engine_graph_run_asked(stream);
+  return engine_graph_run_asked(stream, error);
 }
 
 cudaError_t engine_exec_launch(engine_exec *exec, cudaStream_t handle) {

@@ -408,11 +408,15 @@ cudaError_t engine_capture_unsafe(void);
 cudaError_t engine_capture_record(engine_event *event, engine_stream *stream, bool *taken);
 cudaError_t engine_capture_wait(engine_stream *stream, engine_event *event, bool *taken);
 void engine_capture_forget(engine_stream *stream); /* it is destroyed */
-/* Graphs that kernels launch: the exec whose node this thread runs (0: none); a kernel asks for one, to run when that
- * has ended (false: it was not made for that); all that was asked for, unless the thread is still inside of one. */
-uint64_t engine_graph_inside(void);
-bool engine_graph_ask(const exec_child *child);
-cudaError_t engine_graph_run_asked(engine_stream *stream);
+
+#define ENGINE_WAITING_MS 10000u /* of the host's time, after which it is said that something waits */
+
+/* ---- graphs that kernels launch ---- */
+uint64_t engine_graph_inside(void);             /* the exec whose node this thread runs; 0: none */
+bool engine_graph_ask(const exec_child *child); /* to run when what asks has ended; false: it is none for kernels */
+/* Runs all that was asked for on this thread, unless it is still inside a graph. After an error, which is returned,
+ * nothing of it runs, now or later. */
+cudaError_t engine_graph_run_asked(engine_stream *stream, cudaError_t error);
 void engine_graphs_reset(int device);                  /* its graphs and captures go */
 void engine_execs_forget(const engine_stream *stream); /* likewise, with its device */
 bool engine_graph_address(uint64_t address);           /* in memory that alloc nodes give out */

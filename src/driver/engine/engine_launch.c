@@ -13,7 +13,6 @@
 #include "driver/errors.h"
 #include "driver/engine/engine_site.h"
 #include "driver/injection/nvtx.h"
-#include "exec/launch/graph.h"
 #include "exec/launch/native.h"
 
 #define PRINT_HELD_BYTES (8u << 20) /* more than this is not held back until the next synchronisation */
@@ -121,7 +120,6 @@ static cudaError_t fault_error(exec_fault_kind kind) {
   return cudaErrorLaunchFailure;
 }
 
-#define WAITING_MS 10000u
 
 static bool waits_in_call; /* the kernel that runs cannot give way: the host thread that launched it waits, too */
 
@@ -151,8 +149,8 @@ static exec_config configuration(const engine_function_info *info, const engine_
       .clock_hz = (uint64_t)(m->clock_mhz * 1e6),
       .print = print,
       .waiting = say_waiting,
-      .waiting_ms = WAITING_MS,
-      .give_way = engine_deferred_can() ? engine_deferred_give_way : NULL,
+      .waiting_ms = ENGINE_WAITING_MS,
+      .give_way = engine_deferred_can() && !engine_graph_inside() ? engine_deferred_give_way : NULL,
       .isa = ff_engine.options.isa[0] ? ff_engine.options.isa : NULL,
       .cancel = &ff_engine.stop,
       .progress_blocks = &ff_engine.progress->blocks_done,
@@ -297,6 +295,7 @@ static cudaError_t run(const engine_launch *launch, const engine_function_info *
                                  .params = params,
                                  .cooperative = launch->cooperative,
                                  .launch_id = ff_engine.launches + 1,
+                                 .graph = engine_graph_inside(),
                                  .trace = trace_begin(launch, info, stream, params),
                                  .children = children};
   if (declared) {
@@ -307,7 +306,6 @@ static cudaError_t run(const engine_launch *launch, const engine_function_info *
   memcpy(request.block, launch->block, sizeof request.block);
   engine_cluster_find(launch, info, request.cluster);
   ff_engine.launches++;
-  exec_graph_enter(engine_graph_inside());
   bool outer_waits = waits_in_call;
   if (request.trace) FF_PUSH(&ff_engine.running, request.trace);
   waits_in_call = !config.give_way;
@@ -357,10 +355,16 @@ static cudaError_t child_refused(const exec_child *child, const engine_stream *s
   return cudaSuccess;
 }
 
-static void graph_refused(const engine_stream *stream) {
-  const char *message = "a graph that a kernel launched was not instantiated with cudaGraphInstantiateFlagDeviceLaunch";
-  engine_say("%s", message);
-  engine_fault_locked(cudaErrorLaunchFailure, stream->device, message);
+static void graph_refused(const char *launcher, const engine_stream *stream) {
+  ff_text message = {0};
+  ff_text_add(&message,
+              "kernel %s launched a graph that does not exist, or was not instantiated with "
+              "cudaGraphInstantiateFlagDeviceLaunch",
+              launcher);
+  engine_say("%s", message.chars);
+  note_fault(launcher, message.chars);
+  engine_fault_locked(cudaErrorLaunchFailure, stream->device, message.chars);
+  free(message.chars);
 }
 
 static cudaError_t run_child(const exec_child *child, engine_module *module, engine_stream *stream,
@@ -383,7 +387,8 @@ static cudaError_t run_child(const exec_child *child, engine_module *module, eng
 }
 
 /* In order, each with all that it launches before the next. */
-static cudaError_t run_children(exec_children *first, engine_module *module, engine_stream *stream) {
+static cudaError_t run_children(const engine_launch *launch, exec_children *first, engine_stream *stream) {
+  engine_module *module = launch->function->module;
   child_stack stack = {0};
   cudaError_t error = cudaSuccess;
   FF_VEC(size_t) next = {0};
@@ -402,7 +407,7 @@ static cudaError_t run_children(exec_children *first, engine_module *module, eng
     exec_children children = {0};
     const exec_child *child = &top->items[at];
     if (child->kernel) error = run_child(child, module, stream, &children);
-    else if (!engine_graph_ask(child)) graph_refused(stream);
+    else if (!engine_graph_ask(child)) graph_refused(launch->function->title, stream);
     FF_PUSH(&stack, children);
     FF_PUSH(&next, 0);
   }
@@ -436,10 +441,9 @@ cudaError_t engine_launch_packed(const engine_launch *launch, const engine_funct
   cudaError_t error = is_bound ? run(&bound.launch, &bound.info, stream, bound.params, declared, &children)
                                : run(launch, info, stream, params, declared, &children);
   if (is_bound) free(bound.params);
-  if (children.count && !error) error = run_children(&children, launch->function->module, stream);
+  if (children.count && !error) error = run_children(launch, &children, stream);
   exec_children_free(&children);
-  if (!error) error = engine_graph_run_asked(stream);
-  return error;
+  return engine_graph_run_asked(stream, error);
 }
 
 cudaError_t engine_launch_on(const engine_launch *launch, engine_stream *stream) {

@@ -88,7 +88,7 @@ typedef struct cudaArrayMemoryRequirements {
 /* cudaErrorInvalidChannelDescriptor: no such format; cudaErrorNotSupported: one that is not there. */
 cudaError_t cudart_format(const cudaChannelFormatDesc *desc, engine_format *format);
 cudaChannelFormatDesc cudart_channel_desc(engine_format format);
-/* A linear side's pitch, and 0, which is any of a single row, made what it means; `rows`: there are several.
+/* Checks a linear side's pitch. A pitch of 0 of a single row becomes the row's end. `rows`: there are several.
  * (cudart_copy.c) cudaErrorInvalidPitchValue: rows that overlap; cudaErrorInvalidValue: a single row longer than its
  * pitch. */
 cudaError_t cudart_pitch(uint64_t *pitch, uint64_t x, uint64_t width, bool rows);

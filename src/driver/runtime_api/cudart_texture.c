@@ -51,7 +51,7 @@ static cudaError_t set_sampler(const cudaTextureDesc *d, engine_texture_spec *sp
   return cudaSuccess;
 }
 
-/* The format that is read, of whatever resource. */
+/* The format that is read of an array, a mipmap or linear memory. */
 static cudaError_t format_of(const engine_texture_spec *spec, engine_format *format) {
   engine_array_shape shape;
   engine_array *array = spec->array;

@@ -15,8 +15,6 @@
 
 /* ---- names ---- */
 
-#define EXEC_HOST_CONDITION (EXEC_HOST_LAST_ERROR + 1) /* cudaGraphSetConditional; nothing but this file asks for it */
-
 static const struct {
   const char *name;
   exec_host_call call;

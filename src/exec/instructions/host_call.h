@@ -5,8 +5,6 @@
 
 #include "exec/core.h"
 
-#define EXEC_HOST_GRAPH_LAUNCH (EXEC_HOST_LAST_ERROR + 2) /* cudaGraphLaunch of the device (children.c) */
-
 /* Which function a name stands for; EXEC_HOST_NONE: none. */
 uint32_t exec_host_function(const char *name);
 

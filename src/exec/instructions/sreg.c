@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "exec/core.h"
-#include "exec/launch/graph.h"
 #include "exec/launch/reserved_shared.h"
 
 /* One cycle per warp instruction: those of all launches before, then the warp's own. */
@@ -85,7 +84,7 @@ static uint64_t uniform(const core_warp *w, const exec_instr *i) {
   case PTX_SREG_RESERVED_SMEM_OFFSET_END: return reserved_shared_at(launch) + EXEC_RESERVED_SHARED;
   case PTX_SREG_RESERVED_SMEM_OFFSET_CAP: return EXEC_RESERVED_SHARED;
   case PTX_SREG_GRIDID: return launch->request->launch_id;
-  case PTX_SREG_CURRENT_GRAPH_EXEC: return exec_graph_current();
+  case PTX_SREG_CURRENT_GRAPH_EXEC: return launch->request->graph;
   default:
     if (sreg >= PTX_SREG_ENVREG0 && sreg <= PTX_SREG_ENVREG31)
       return environment(w, (uint32_t)(sreg - PTX_SREG_ENVREG0));

@@ -13,7 +13,6 @@
 
 #include "exec/memory/access.h"
 #include "exec/launch/fault.h"
-#include "exec/launch/graph.h"
 #include "exec/memory/heap.h"
 #include "exec/instructions/host_call.h"
 #include "exec/decode/program.h"
@@ -26,6 +25,7 @@ enum {
   CNP_INVALID_CONFIGURATION = 7,
   CNP_PENDING_COUNT = 12
 };
+enum { CUDA_SUCCESS, CUDA_INVALID_VALUE = 1, CUDA_PENDING_COUNT = 69 }; /* of cudaError_t */
 
 /* Streams of cudaGraphLaunch: when the graph of the kernel has ended; at once; the same, beside that graph. */
 #define GRAPH_TAIL UINT64_C(0x0100000000000000)
@@ -111,21 +111,17 @@ static uint64_t launch_child(core_warp *w, const exec_call *call, uint32_t lane)
   return result;
 }
 
-/* (graph, stream): a cudaError_t, as nothing translates it. */
+/* (graph, stream). Nothing translates what it gives: a cudaError_t. */
 static uint64_t launch_graph(core_warp *w, const exec_call *call, uint32_t lane) {
   uint64_t graph = core_argument(w, call, 0, lane), stream = core_argument(w, call, 1, lane);
   exec_child child = {.at = w->block->index, .tail = stream == GRAPH_TAIL};
-  if (!graph || (!child.tail && stream != GRAPH_AT_ONCE && stream != GRAPH_SIBLING)) return CNP_INVALID_VALUE;
+  if (!graph || (!child.tail && stream != GRAPH_AT_ONCE && stream != GRAPH_SIBLING)) return CUDA_INVALID_VALUE;
   child.params = ff_alloc(sizeof graph);
   memcpy(child.params, &graph, sizeof graph);
-  uint64_t result = add_child(w->launch, &child);
-  if (result) free(child.params);
-  return result;
+  if (add_child(w->launch, &child) == CNP_SUCCESS) return CUDA_SUCCESS;
+  free(child.params);
+  return CUDA_PENDING_COUNT;
 }
-
-static uint64_t current_graph;
-void exec_graph_enter(uint64_t graph) { __atomic_store_n(&current_graph, graph, __ATOMIC_RELAXED); }
-uint64_t exec_graph_current(void) { return __atomic_load_n(&current_graph, __ATOMIC_RELAXED); }
 
 /* (where the handle goes, flags): streams and events of the device. */
 static uint64_t new_handle(core_warp *w, const exec_instr *i, const exec_call *call, uint32_t lane) {
@@ -145,7 +141,7 @@ uint64_t core_child_call(core_warp *w, const exec_instr *i, uint32_t lane) {
   switch (call->host) {
   case EXEC_HOST_PARAMETER_BUFFER: return w->launch->request->children ? parameter_buffer_for(w, call, lane) : 0;
   case EXEC_HOST_LAUNCH: return w->launch->request->children ? launch_child(w, call, lane) : CNP_INVALID_VALUE;
-  case EXEC_HOST_GRAPH_LAUNCH: return w->launch->request->children ? launch_graph(w, call, lane) : CNP_INVALID_VALUE;
+  case EXEC_HOST_GRAPH_LAUNCH: return w->launch->request->children ? launch_graph(w, call, lane) : CUDA_INVALID_VALUE;
   case EXEC_HOST_NEW_HANDLE: return new_handle(w, i, call, lane);
   case EXEC_HOST_SET_ERROR: return *last_error(w, lane) = (uint32_t)core_argument(w, call, 0, lane);
   case EXEC_HOST_LAST_ERROR: return *last_error(w, lane);

@@ -67,7 +67,7 @@ static void add_note(cudaGraph_t graph, uint32_t tag, asked *list, cudaGraphNode
 static asked *list_of(const asked *items, size_t count) {
   asked *list;
   succeed(cudaMallocManaged((void **)&list, (count + 1) * sizeof *list, 1));
-  memcpy(list, items, count * sizeof *list);
+  if (count) memcpy(list, items, count * sizeof *list);
   list[count] = (asked){0};
   return list;
 }

@@ -315,7 +315,7 @@ static void what_is_missing_is_named(void **state) {
   listen();
   cudaError_t first = launch(absent, 1, 1, NULL), again = launch(absent, 1, 1, NULL);
   (void)cudaGetLastError();
-  cudaError_t last = cudaGetLastError(), other_call = cudaDeviceSynchronize(); /* which it is not lost for */
+  cudaError_t last = cudaGetLastError(), other_call = cudaDeviceSynchronize(); /* the device keeps it */
   cudaError_t over = cudaDeviceReset();
   cudaError_t lacks = launch(lacking, 1, 1, NULL), afterwards = cudaDeviceSynchronize();
   const char *text = heard();

@@ -95,9 +95,9 @@ static void a_known_site_costs_little(void **state) {
   double best = 1e9;
   for (int round = 0; round < 10; round++) {
     struct timespec begin, end;
-    clock_gettime(CLOCK_MONOTONIC, &begin);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
     for (int n = 0; n < TIMES; n++) work();
-    clock_gettime(CLOCK_MONOTONIC, &end);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
     double each = ((double)(end.tv_sec - begin.tv_sec) * 1e9 + (double)(end.tv_nsec - begin.tv_nsec)) / TIMES;
     if (each < best) best = each;
   }
