@@ -87,6 +87,15 @@ error cudaGetDeviceCount(int *), cudaSetDevice(int), cudaGetDevice(int *), cudaD
 #define cudaGetDeviceProperties cudaGetDeviceProperties_v2
 #endif
 error cudaGetDeviceProperties(void *, int);
+error cudaDeviceGetP2PAttribute(int *, int, int, int), cudaSetValidDevices(int *, int);
+#if VERSION >= 12
+error cudaInitDevice(int, unsigned, unsigned);
+error cudaLibraryLoadData(void *, const void *, void *, void *, unsigned, void *, void *, unsigned),
+    cudaLibraryUnload(void *), cudaLibraryGetKernel(void *, void *, const char *),
+    cudaLibraryGetGlobal(void *, size_t *, void *, const char *), cudaLibraryGetKernelCount(unsigned *, void *),
+    cudaLibraryEnumerateKernels(void *, unsigned, void *), cudaLibraryGetUnifiedFunction(void *, void *, const char *),
+    cudaKernelSetAttributeForDevice(void *, int, int, int);
+#endif
 error cudaMalloc(void *, size_t), cudaFree(void *), cudaMallocManaged(void *, size_t, unsigned), cudaFreeHost(void *),
     cudaHostAlloc(void *, size_t, unsigned), cudaHostGetDevicePointer(void *, void *, unsigned),
     cudaMallocPitch(void *, size_t *, size_t, size_t), cudaMallocAsync(void *, size_t, void *),
@@ -571,6 +580,70 @@ static void children(void) {
   printf("a child: %d\n", WEXITSTATUS(status));
 }
 
+static void tell_pointer(const char *what, const void *pointer) {
+  pointer_facts facts;
+  CHECK(cudaPointerGetAttributes(&facts, pointer));
+  printf("%s: type %d, device %d, on the device %s, on the host %s\n", what, facts.type, facts.device,
+         facts.on_device == pointer ? "the same" : "none", facts.on_host == pointer ? "the same" : "none");
+}
+
+/* Questions and orders that are refused, or answered with nothing. */
+static void refusals(void) {
+  int value, devices[3] = {0, 1, 5};
+  static char own[2][4096];
+  tell_pointer("memory of the program", own);
+  tell_pointer("no memory", NULL);
+  TELL(cudaHostRegister(own, sizeof own, 4)); /* as memory of another board's */
+  TELL(cudaFuncSetAttribute(combine, 10, 1)); /* whether clusters must be set is the code's */
+  TELL(cudaDeviceGetP2PAttribute(&value, 0, 0, 7));
+  TELL(cudaDeviceGetP2PAttribute(&value, 0, 0, 1));
+  TELL(cudaDeviceGetP2PAttribute(&value, 1, 0, 0));
+  TELL(cudaSetValidDevices(devices, 3)); /* more than there are */
+  TELL(cudaSetValidDevices(devices + 1, 2));
+  TELL(cudaSetValidDevices(devices, 2));
+#if VERSION >= 12
+  TELL(cudaInitDevice(0, 0, 8));
+#endif
+  cudaGetLastError();
+}
+
+#if VERSION >= 12
+static const char late_code[] = ".version 7.0\n.target sm_50\n.address_size 64\n"
+                                ".visible .global .align 4 .u32 cells[4];\n"
+                                ".visible .entry first() { .shared .align 4 .b8 s[64]; ret; }\n"
+                                ".visible .entry second(.param .u64 p) { ret; }\n";
+static void libraries(void) {
+  void *library, *kernel, *listed[3] = {NULL}, *address;
+  unsigned count;
+  size_t bytes;
+  struct {
+    size_t shared, constant, local;
+    int threads, registers, ptx, binary, cached, dynamic;
+    long more[32];
+  } facts;
+  CHECK(cudaLibraryLoadData(&library, late_code, NULL, NULL, 0, NULL, NULL, 0));
+  CHECK(cudaLibraryGetKernel(&kernel, library, "first"));
+  CHECK(cudaLibraryGetGlobal(&address, &bytes, library, "cells"));
+  CHECK(cudaLibraryGetKernelCount(&count, library));
+  CHECK(cudaLibraryEnumerateKernels(listed, 3, library));
+  printf("a library: %u kernels, %d of 3 listed, %s among them, %zu bytes\n", count,
+         !!listed[0] + !!listed[1] + !!listed[2], listed[0] == kernel || listed[1] == kernel ? "first" : "not first",
+         bytes);
+  TELL(cudaLibraryEnumerateKernels(listed, 0, library));
+  TELL(cudaLibraryGetUnifiedFunction(&address, library, "first"));
+  TELL(cudaKernelSetAttributeForDevice(kernel, 8, 1000, 0));
+  TELL(cudaKernelSetAttributeForDevice(kernel, 8, 1000000, 0));
+  TELL(cudaKernelSetAttributeForDevice(kernel, 8, 1000, 5));
+  CHECK(cudaFuncGetAttributes(&facts, kernel));
+  printf("first: %zu shared bytes, up to %d dynamic ones\n", facts.shared, facts.dynamic);
+  CHECK(cudaLibraryUnload(library));
+  TELL(cudaLibraryUnload(library));
+  cudaGetLastError();
+}
+#else
+static void libraries(void) {}
+#endif
+
 static void *held;
 static void at_exit(void) { TELL(cudaFree(held)); }
 
@@ -591,6 +664,8 @@ int main(void) {
   pitches();
   questions();
   failures();
+  refusals();
+  libraries();
   wrong_nodes();
   threads();
   devices();

@@ -67,6 +67,7 @@ for name in 11 12 13 newest; do
     "cudaGetLastError(): cudaErrorInvalidConfiguration" "cudaGetLastError(): cudaErrorIllegalAddress" "a child: 3" "cudaFree(held): cudaSuccess" "at the very end: answered"; do
     expect grep -qF "$line" $name.out
   done
+  [ $name = 11 ] || expect grep -qF "a library: 2 kernels, 2 of 3 listed, first among them, 16 bytes" $name.out
   expect test "$(grep -c '^combined: 5994000$' $name.out)" = 2
   expect test "$(grep -c '^meeting: 5$' $name.out)" = 2 # after the reset too
 done
