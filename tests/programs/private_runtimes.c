@@ -44,6 +44,20 @@ typedef struct copy_node {
   int kind;
 } copy_node;
 
+typedef struct peer_copy {
+  void *from_array;
+  size_t from_at[3];
+  void *from;
+  size_t from_shape[3];
+  int from_device;
+  void *to_array;
+  size_t to_at[3];
+  void *to;
+  size_t to_shape[3];
+  int to_device;
+  size_t extent[3];
+} peer_copy;
+
 typedef struct extent_3d {
   size_t width, height, depth;
 } extent_3d;
@@ -102,7 +116,8 @@ error cudaMalloc(void *, size_t), cudaFree(void *), cudaMallocManaged(void *, si
     cudaFreeAsync(void *, void *), cudaHostRegister(void *, size_t, unsigned), cudaHostUnregister(void *),
     cudaPointerGetAttributes(pointer_facts *, const void *);
 error cudaMemcpy(void *, const void *, size_t, int), cudaMemcpyAsync(void *, const void *, size_t, int, void *),
-    cudaMemcpyPeer(void *, int, const void *, int, size_t), cudaMemset(void *, int, size_t),
+    cudaMemcpyPeer(void *, int, const void *, int, size_t), cudaMemcpy3DPeer(const peer_copy *),
+    cudaMemcpy3DPeerAsync(const peer_copy *, void *), cudaMemset(void *, int, size_t),
     cudaMemsetAsync(void *, int, size_t, void *),
     cudaMemcpy2D(void *, size_t, const void *, size_t, size_t, size_t, int), cudaMemcpy3D(const copy_node *),
     cudaMemset3D(pitched, int, extent_3d);
@@ -553,6 +568,23 @@ static void devices(void) {
   CHECK(cudaGetSymbolAddress(&variable, launches));
   CHECK(cudaMalloc(&there, BYTES));
   CHECK(cudaMemcpyPeer(there, 1, here, 0, BYTES));
+  /* every second row of 64 bytes, the other way round */
+  peer_copy rows = {.from = there,
+                    .from_shape = {128, 64, BYTES / 128},
+                    .from_device = 1,
+                    .to = here,
+                    .to_shape = {64, 64, BYTES / 64},
+                    .extent = {64, BYTES / 128, 1}};
+  TELL(cudaMemcpy3DPeer(&rows));
+  TELL(cudaMemcpy3DPeerAsync(&rows, NULL));
+  CHECK(cudaMemcpy(back, here, BYTES, TO_HOST));
+  tell_sum("rows from there", back);
+  rows.extent[2] = 0;
+  TELL(cudaMemcpy3DPeer(&rows));
+  rows.to_device = 7;
+  TELL(cudaMemcpy3DPeer(&rows));
+  cudaGetLastError();
+  CHECK(cudaMemcpy(here, numbers(5), BYTES, TO_DEVICE));
   CHECK(launch_combine(there, there, there, NULL)); /* its constants are those of this device: zero */
   CHECK(cudaMemcpy(back, there, BYTES, TO_HOST));
   tell_sum("there", back);
