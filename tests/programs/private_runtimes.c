@@ -619,6 +619,40 @@ static void tell_pointer(const char *what, const void *pointer) {
          facts.on_device == pointer ? "the same" : "none", facts.on_host == pointer ? "the same" : "none");
 }
 
+#if VERSION >= 13
+typedef struct place {
+  int type, id;
+} place;
+error cudaMemcpyBatchAsync(void **, const void **, size_t *, size_t, int *, size_t *, size_t, void *),
+    cudaMemPrefetchBatchAsync(void **, size_t *, size_t, place *, size_t *, size_t, unsigned long long, void *),
+    cudaMemPrefetchAsync(const void *, size_t, place, unsigned, void *);
+static void batches(void) {
+  void *stream, *device, *managed;
+  int in_order[6] = {1}, no_order[6] = {0};
+  size_t bytes[1] = {sizeof in_order}, first = 0, second = 1;
+  const void *from = in_order;
+  place here = {1, 0}, nowhere = {1, 7};
+  CHECK(cudaStreamCreate(&stream));
+  CHECK(cudaMalloc(&device, 64));
+  CHECK(cudaMallocManaged(&managed, 4096, 1));
+  TELL(cudaMemcpyBatchAsync(&device, &from, bytes, 1, in_order, &first, 1, stream));
+  TELL(cudaMemcpyBatchAsync(&device, &from, bytes, 1, in_order, &first, 1, NULL));
+  TELL(cudaMemcpyBatchAsync(&device, &from, bytes, 1, in_order, &first, 0, stream));
+  TELL(cudaMemcpyBatchAsync(&device, &from, bytes, 1, in_order, &second, 1, stream));
+  TELL(cudaMemcpyBatchAsync(&device, &from, bytes, 1, no_order, &first, 1, stream));
+  TELL(cudaMemPrefetchAsync(managed, 4096, (place){0, 0}, 0, stream));
+  TELL(cudaMemPrefetchBatchAsync(&managed, bytes, 1, &here, &first, 1, 0, stream));
+  TELL(cudaMemPrefetchBatchAsync(&managed, bytes, 1, &nowhere, &first, 1, 0, stream));
+  CHECK(cudaStreamSynchronize(stream));
+  cudaGetLastError();
+  CHECK(cudaFree(managed));
+  CHECK(cudaFree(device));
+  CHECK(cudaStreamDestroy(stream));
+}
+#else
+static void batches(void) {}
+#endif
+
 /* Questions and orders that are refused, or answered with nothing. */
 static void refusals(void) {
   int value, devices[3] = {0, 1, 5};
@@ -697,6 +731,7 @@ int main(void) {
   questions();
   failures();
   refusals();
+  batches();
   libraries();
   wrong_nodes();
   threads();

@@ -288,4 +288,5 @@ LIBCUDA_PAIR(cuMemPrefetchAsync, _ptsz, (CUdeviceptr pointer, size_t bytes, CUde
              prefetch(pointer, bytes, device, stream, own))
 LIBCUDA_PAIR(cuMemPrefetchAsync_v2, _ptsz,
              (CUdeviceptr pointer, size_t bytes, CUmemLocation location, unsigned flags, CUstream stream),
-             flags ? CUDA_ERROR_INVALID_VALUE : prefetch(pointer, bytes, location_device(location), stream, own))
+             flags || !location.type ? CUDA_ERROR_INVALID_VALUE
+                                     : prefetch(pointer, bytes, location_device(location), stream, own))
