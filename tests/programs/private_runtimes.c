@@ -44,6 +44,20 @@ typedef struct copy_node {
   int kind;
 } copy_node;
 
+typedef struct peer_copy {
+  void *from_array;
+  size_t from_at[3];
+  void *from;
+  size_t from_shape[3];
+  int from_device;
+  void *to_array;
+  size_t to_at[3];
+  void *to;
+  size_t to_shape[3];
+  int to_device;
+  size_t extent[3];
+} peer_copy;
+
 typedef struct extent_3d {
   size_t width, height, depth;
 } extent_3d;
@@ -87,13 +101,23 @@ error cudaGetDeviceCount(int *), cudaSetDevice(int), cudaGetDevice(int *), cudaD
 #define cudaGetDeviceProperties cudaGetDeviceProperties_v2
 #endif
 error cudaGetDeviceProperties(void *, int);
+error cudaDeviceGetP2PAttribute(int *, int, int, int), cudaSetValidDevices(int *, int);
+#if VERSION >= 12
+error cudaInitDevice(int, unsigned, unsigned);
+error cudaLibraryLoadData(void *, const void *, void *, void *, unsigned, void *, void *, unsigned),
+    cudaLibraryUnload(void *), cudaLibraryGetKernel(void *, void *, const char *),
+    cudaLibraryGetGlobal(void *, size_t *, void *, const char *), cudaLibraryGetKernelCount(unsigned *, void *),
+    cudaLibraryEnumerateKernels(void *, unsigned, void *), cudaLibraryGetUnifiedFunction(void *, void *, const char *),
+    cudaKernelSetAttributeForDevice(void *, int, int, int);
+#endif
 error cudaMalloc(void *, size_t), cudaFree(void *), cudaMallocManaged(void *, size_t, unsigned), cudaFreeHost(void *),
     cudaHostAlloc(void *, size_t, unsigned), cudaHostGetDevicePointer(void *, void *, unsigned),
     cudaMallocPitch(void *, size_t *, size_t, size_t), cudaMallocAsync(void *, size_t, void *),
     cudaFreeAsync(void *, void *), cudaHostRegister(void *, size_t, unsigned), cudaHostUnregister(void *),
     cudaPointerGetAttributes(pointer_facts *, const void *);
 error cudaMemcpy(void *, const void *, size_t, int), cudaMemcpyAsync(void *, const void *, size_t, int, void *),
-    cudaMemcpyPeer(void *, int, const void *, int, size_t), cudaMemset(void *, int, size_t),
+    cudaMemcpyPeer(void *, int, const void *, int, size_t), cudaMemcpy3DPeer(const peer_copy *),
+    cudaMemcpy3DPeerAsync(const peer_copy *, void *), cudaMemset(void *, int, size_t),
     cudaMemsetAsync(void *, int, size_t, void *),
     cudaMemcpy2D(void *, size_t, const void *, size_t, size_t, size_t, int), cudaMemcpy3D(const copy_node *),
     cudaMemset3D(pitched, int, extent_3d);
@@ -544,6 +568,23 @@ static void devices(void) {
   CHECK(cudaGetSymbolAddress(&variable, launches));
   CHECK(cudaMalloc(&there, BYTES));
   CHECK(cudaMemcpyPeer(there, 1, here, 0, BYTES));
+  /* every second row of 64 bytes, the other way round */
+  peer_copy rows = {.from = there,
+                    .from_shape = {128, 64, BYTES / 128},
+                    .from_device = 1,
+                    .to = here,
+                    .to_shape = {64, 64, BYTES / 64},
+                    .extent = {64, BYTES / 128, 1}};
+  TELL(cudaMemcpy3DPeer(&rows));
+  TELL(cudaMemcpy3DPeerAsync(&rows, NULL));
+  CHECK(cudaMemcpy(back, here, BYTES, TO_HOST));
+  tell_sum("rows from there", back);
+  rows.extent[2] = 0;
+  TELL(cudaMemcpy3DPeer(&rows));
+  rows.to_device = 7;
+  TELL(cudaMemcpy3DPeer(&rows));
+  cudaGetLastError();
+  CHECK(cudaMemcpy(here, numbers(5), BYTES, TO_DEVICE));
   CHECK(launch_combine(there, there, there, NULL)); /* its constants are those of this device: zero */
   CHECK(cudaMemcpy(back, there, BYTES, TO_HOST));
   tell_sum("there", back);
@@ -571,6 +612,104 @@ static void children(void) {
   printf("a child: %d\n", WEXITSTATUS(status));
 }
 
+static void tell_pointer(const char *what, const void *pointer) {
+  pointer_facts facts;
+  CHECK(cudaPointerGetAttributes(&facts, pointer));
+  printf("%s: type %d, device %d, on the device %s, on the host %s\n", what, facts.type, facts.device,
+         facts.on_device == pointer ? "the same" : "none", facts.on_host == pointer ? "the same" : "none");
+}
+
+#if VERSION >= 13
+typedef struct place {
+  int type, id;
+} place;
+error cudaMemcpyBatchAsync(void **, const void **, size_t *, size_t, int *, size_t *, size_t, void *),
+    cudaMemPrefetchBatchAsync(void **, size_t *, size_t, place *, size_t *, size_t, unsigned long long, void *),
+    cudaMemPrefetchAsync(const void *, size_t, place, unsigned, void *);
+static void batches(void) {
+  void *stream, *device, *managed;
+  int in_order[6] = {1}, no_order[6] = {0};
+  size_t bytes[1] = {sizeof in_order}, first = 0, second = 1;
+  const void *from = in_order;
+  place here = {1, 0}, nowhere = {1, 7};
+  CHECK(cudaStreamCreate(&stream));
+  CHECK(cudaMalloc(&device, 64));
+  CHECK(cudaMallocManaged(&managed, 4096, 1));
+  TELL(cudaMemcpyBatchAsync(&device, &from, bytes, 1, in_order, &first, 1, stream));
+  TELL(cudaMemcpyBatchAsync(&device, &from, bytes, 1, in_order, &first, 1, NULL));
+  TELL(cudaMemcpyBatchAsync(&device, &from, bytes, 1, in_order, &first, 0, stream));
+  TELL(cudaMemcpyBatchAsync(&device, &from, bytes, 1, in_order, &second, 1, stream));
+  TELL(cudaMemcpyBatchAsync(&device, &from, bytes, 1, no_order, &first, 1, stream));
+  TELL(cudaMemPrefetchAsync(managed, 4096, (place){0, 0}, 0, stream));
+  TELL(cudaMemPrefetchBatchAsync(&managed, bytes, 1, &here, &first, 1, 0, stream));
+  TELL(cudaMemPrefetchBatchAsync(&managed, bytes, 1, &nowhere, &first, 1, 0, stream));
+  CHECK(cudaStreamSynchronize(stream));
+  cudaGetLastError();
+  CHECK(cudaFree(managed));
+  CHECK(cudaFree(device));
+  CHECK(cudaStreamDestroy(stream));
+}
+#else
+static void batches(void) {}
+#endif
+
+/* Questions and orders that are refused, or answered with nothing. */
+static void refusals(void) {
+  int value, devices[3] = {0, 1, 5};
+  static char own[2][4096];
+  tell_pointer("memory of the program", own);
+  tell_pointer("no memory", NULL);
+  TELL(cudaHostRegister(own, sizeof own, 4)); /* as memory of another board's */
+  TELL(cudaFuncSetAttribute(combine, 10, 1)); /* whether clusters must be set is the code's */
+  TELL(cudaDeviceGetP2PAttribute(&value, 0, 0, 7));
+  TELL(cudaDeviceGetP2PAttribute(&value, 0, 0, 1));
+  TELL(cudaDeviceGetP2PAttribute(&value, 1, 0, 0));
+  TELL(cudaSetValidDevices(devices, 3)); /* more than there are */
+  TELL(cudaSetValidDevices(devices + 1, 2));
+  TELL(cudaSetValidDevices(devices, 2));
+#if VERSION >= 12
+  TELL(cudaInitDevice(0, 0, 8));
+#endif
+  cudaGetLastError();
+}
+
+#if VERSION >= 12
+static const char late_code[] = ".version 7.0\n.target sm_50\n.address_size 64\n"
+                                ".visible .global .align 4 .u32 cells[4];\n"
+                                ".visible .entry first() { .shared .align 4 .b8 s[64]; ret; }\n"
+                                ".visible .entry second(.param .u64 p) { ret; }\n";
+static void libraries(void) {
+  void *library, *kernel, *listed[3] = {NULL}, *address;
+  unsigned count;
+  size_t bytes;
+  struct {
+    size_t shared, constant, local;
+    int threads, registers, ptx, binary, cached, dynamic;
+    long more[32];
+  } facts;
+  CHECK(cudaLibraryLoadData(&library, late_code, NULL, NULL, 0, NULL, NULL, 0));
+  CHECK(cudaLibraryGetKernel(&kernel, library, "first"));
+  CHECK(cudaLibraryGetGlobal(&address, &bytes, library, "cells"));
+  CHECK(cudaLibraryGetKernelCount(&count, library));
+  CHECK(cudaLibraryEnumerateKernels(listed, 3, library));
+  printf("a library: %u kernels, %d of 3 listed, %s among them, %zu bytes\n", count,
+         !!listed[0] + !!listed[1] + !!listed[2], listed[0] == kernel || listed[1] == kernel ? "first" : "not first",
+         bytes);
+  TELL(cudaLibraryEnumerateKernels(listed, 0, library));
+  TELL(cudaLibraryGetUnifiedFunction(&address, library, "first"));
+  TELL(cudaKernelSetAttributeForDevice(kernel, 8, 1000, 0));
+  TELL(cudaKernelSetAttributeForDevice(kernel, 8, 1000000, 0));
+  TELL(cudaKernelSetAttributeForDevice(kernel, 8, 1000, 5));
+  CHECK(cudaFuncGetAttributes(&facts, kernel));
+  printf("first: %zu shared bytes, up to %d dynamic ones\n", facts.shared, facts.dynamic);
+  CHECK(cudaLibraryUnload(library));
+  TELL(cudaLibraryUnload(library));
+  cudaGetLastError();
+}
+#else
+static void libraries(void) {}
+#endif
+
 static void *held;
 static void at_exit(void) { TELL(cudaFree(held)); }
 
@@ -591,6 +730,9 @@ int main(void) {
   pitches();
   questions();
   failures();
+  refusals();
+  batches();
+  libraries();
   wrong_nodes();
   threads();
   devices();

@@ -63,10 +63,11 @@ for name in 11 12 13 newest; do
   expect test "$(grep -c cuGetExportTable err)" = 0
   expect test "$(grep -c '"memory": "demand@1"' $name.plain)" = 1
   # What the program is to print, so that not two broken ones are the same.
-  for line in "symbols: 2 3, 16 bytes, 3, somewhere" "meeting: 137" "streams: priority -1, called 11, time passes" "by a graph: 2997000" "devices: 2" \
+  for line in "symbols: 2 3, 16 bytes, 3, somewhere" "meeting: 137" "streams: priority -1, called 11, time passes" "by a graph: 2997000" "devices: 2" "cudaMemcpy3DPeerAsync(&rows, NULL): cudaSuccess" \
     "cudaGetLastError(): cudaErrorInvalidConfiguration" "cudaGetLastError(): cudaErrorIllegalAddress" "a child: 3" "cudaFree(held): cudaSuccess" "at the very end: answered"; do
     expect grep -qF "$line" $name.out
   done
+  [ $name = 11 ] || expect grep -qF "a library: 2 kernels, 2 of 3 listed, first among them, 16 bytes" $name.out
   expect test "$(grep -c '^combined: 5994000$' $name.out)" = 2
   expect test "$(grep -c '^meeting: 5$' $name.out)" = 2 # after the reset too
 done

@@ -6,6 +6,7 @@
  * element. A stream that waits for a value holds up the program's thread, as every device operation does here: so it
  * can only wait for what is there already, or what another thread of the program writes; after a while it is given up
  * with a message. */
+#include "driver/copy_attributes.h"
 #include "driver/driver_api/libcuda.h"
 
 #include <stdatomic.h>
@@ -21,11 +22,12 @@ typedef struct copy_list {
   size_t count;
 } copy_list;
 
-static CUresult copy_all(copy_list list, const void *attributes, const size_t *indices, size_t attribute_count,
-                         size_t *failed, CUstream stream, bool own) {
+static CUresult copy_all(copy_list list, const cudaMemcpyAttributes *attributes, const size_t *indices,
+                         size_t attribute_count, size_t *failed, CUstream stream, bool own) {
   if (failed) *failed = SIZE_MAX;
-  if (!list.to || !list.from || !list.sizes || !list.count || !attributes || !indices || !attribute_count ||
-      attribute_count > list.count || indices[0])
+  bool legacy = !stream && !own; /* the one stream that takes no batch */
+  if (legacy || !list.to || !list.from || !list.sizes || !list.count ||
+      !copy_attributes_valid(attributes, indices, attribute_count, list.count))
     return CUDA_ERROR_INVALID_VALUE;
   for (size_t i = 0; i < list.count; i++) {
     engine_copy copy = {.to = list.to[i],
@@ -42,8 +44,8 @@ static CUresult copy_all(copy_list list, const void *attributes, const size_t *i
   return CUDA_SUCCESS;
 }
 
-#define COPIES                                                                                        \
-  CUdeviceptr *to, CUdeviceptr *from, size_t *sizes, size_t count, void *attributes, size_t *indices, \
+#define COPIES                                                                                                        \
+  CUdeviceptr *to, CUdeviceptr *from, size_t *sizes, size_t count, cudaMemcpyAttributes *attributes, size_t *indices, \
       size_t attribute_count
 LIBCUDA_PAIR(cuMemcpyBatchAsync, _ptsz, (COPIES, size_t *failed, CUstream stream),
              copy_all((copy_list){to, from, sizes, count}, attributes, indices, attribute_count, failed, stream, own))

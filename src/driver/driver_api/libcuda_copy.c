@@ -155,11 +155,23 @@ static CUresult copy_3d(const CUDA_MEMCPY3D *c, CUstream stream, bool own, bool 
   return libcuda_result(engine_box_run(&box));
 }
 
+/* The contexts only say what the addresses do; those of arrays are not looked at. */
+static CUresult copy_3d_peer(const CUDA_MEMCPY3D *c, CUstream stream, bool own, bool async) {
+  if (!c) return CUDA_ERROR_INVALID_VALUE;
+  if ((c->srcMemoryType != CU_MEMORYTYPE_ARRAY && !libcuda_is_live(c->srcReserved)) ||
+      (c->dstMemoryType != CU_MEMORYTYPE_ARRAY && !libcuda_is_live(c->dstReserved)))
+    return CUDA_ERROR_INVALID_CONTEXT;
+  return copy_3d(c, stream, own, async);
+}
+
 LIBCUDA_PAIR(cuMemcpy2D_v2, _ptds, (const CUDA_MEMCPY2D *copy), copy_2d(copy, NULL, own, false))
 LIBCUDA_PAIR(cuMemcpy2DUnaligned_v2, _ptds, (const CUDA_MEMCPY2D *copy), copy_2d(copy, NULL, own, false))
 LIBCUDA_PAIR(cuMemcpy2DAsync_v2, _ptsz, (const CUDA_MEMCPY2D *copy, CUstream stream), copy_2d(copy, stream, own, true))
 LIBCUDA_PAIR(cuMemcpy3D_v2, _ptds, (const CUDA_MEMCPY3D *copy), copy_3d(copy, NULL, own, false))
 LIBCUDA_PAIR(cuMemcpy3DAsync_v2, _ptsz, (const CUDA_MEMCPY3D *copy, CUstream stream), copy_3d(copy, stream, own, true))
+LIBCUDA_PAIR(cuMemcpy3DPeer, _ptds, (const CUDA_MEMCPY3D *copy), copy_3d_peer(copy, NULL, own, false))
+LIBCUDA_PAIR(cuMemcpy3DPeerAsync, _ptsz, (const CUDA_MEMCPY3D *copy, CUstream stream),
+             copy_3d_peer(copy, stream, own, true))
 
 /* ---- between arrays and linear memory, without a second dimension ---- */
 

@@ -96,6 +96,7 @@ LIBCUDA_CALL(cuMemAllocManaged, (CUdeviceptr * pointer, size_t bytes, unsigned f
 static CUresult host_register(void *host, size_t bytes, unsigned flags) {
   LIBCUDA_TRY(libcuda_enter());
   if (!host || !bytes || flags & ~15u) return CUDA_ERROR_INVALID_VALUE;
+  if (flags & cudaHostRegisterIoMemory) return CUDA_ERROR_NOT_SUPPORTED;
   return libcuda_result(engine_host_register(host, bytes, flags));
 }
 LIBCUDA_CALL(cuMemHostRegister_v2, (void *host, size_t bytes, unsigned flags)) {
@@ -227,6 +228,14 @@ LIBCUDA_CALL(cuPointerGetAttribute, (void *data, int attribute, CUdeviceptr poin
   return CUDA_SUCCESS;
 }
 
+/* What an attribute is that does not apply: no device, zero, and the pointer itself where kernels may use memory of the
+ * program's own. */
+static uint64_t absent_attribute(int attribute, CUdeviceptr pointer) {
+  bool anywhere = engine_machine()->system_memory && engine_pointer_find(pointer).memory == ENGINE_PAGEABLE;
+  if (attribute == POINTER_DEVICE_ORDINAL) return (uint32_t)cudaInvalidDeviceId;
+  return anywhere && (attribute == POINTER_DEVICE_POINTER || attribute == POINTER_HOST_POINTER) ? pointer : 0;
+}
+
 /* The same of several; what does not apply is zero instead of an error. */
 LIBCUDA_CALL(cuPointerGetAttributes, (unsigned count, const int *attributes, void **data, CUdeviceptr pointer)) {
   LIBCUDA_TRY(start_engine());
@@ -237,8 +246,7 @@ LIBCUDA_CALL(cuPointerGetAttributes, (unsigned count, const int *attributes, voi
                                       attributes[i] == POINTER_SYNC_MEMOPS
                                   ? 4
                                   : 8};
-    if (pointer_attribute(attributes[i], pointer, &value) && attributes[i] == POINTER_DEVICE_ORDINAL)
-      value.bits = (uint32_t)-2;
+    if (pointer_attribute(attributes[i], pointer, &value)) value.bits = absent_attribute(attributes[i], pointer);
     if (!data[i]) return CUDA_ERROR_INVALID_VALUE;
     memcpy(data[i], &value.bits, value.size);
   }
@@ -280,4 +288,5 @@ LIBCUDA_PAIR(cuMemPrefetchAsync, _ptsz, (CUdeviceptr pointer, size_t bytes, CUde
              prefetch(pointer, bytes, device, stream, own))
 LIBCUDA_PAIR(cuMemPrefetchAsync_v2, _ptsz,
              (CUdeviceptr pointer, size_t bytes, CUmemLocation location, unsigned flags, CUstream stream),
-             flags ? CUDA_ERROR_INVALID_VALUE : prefetch(pointer, bytes, location_device(location), stream, own))
+             flags || !location.type ? CUDA_ERROR_INVALID_VALUE
+                                     : prefetch(pointer, bytes, location_device(location), stream, own))

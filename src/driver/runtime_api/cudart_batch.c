@@ -2,12 +2,20 @@
 /* Calls that put many copies or prefetches at once (CUDA Runtime API, cudaMemcpyBatchAsync, cudaMemPrefetchBatchAsync):
  * one operation each. Their order is not promised to programs; here it is the list's. From CUDA 13 on without an index
  * that tells which one failed. */
+#include "driver/copy_attributes.h"
 #include "driver/runtime_api/cudart.h"
 
 #if CUDART_MAJOR >= 12
+typedef struct copy_kinds {
+  const cudaMemcpyAttributes *attributes;
+  const size_t *indices;
+  size_t count;
+} copy_kinds;
+
 static cudaError_t copy_all(void *const *to, const void *const *from, const size_t *sizes, size_t count,
-                            cudaStream_t stream, size_t *failed) {
-  if (!count || !to || !from || !sizes) return cudaErrorInvalidValue;
+                            copy_kinds kinds, cudaStream_t stream, size_t *failed) {
+  if (!count || !to || !from || !sizes || !copy_attributes_valid(kinds.attributes, kinds.indices, kinds.count, count))
+    return cudaErrorInvalidValue;
   cudaError_t error = cudaSuccess;
   for (size_t i = 0; !error && i < count; i++) {
     engine_copy copy = {.to = (uint64_t)(uintptr_t)to[i],
@@ -33,13 +41,14 @@ static cudaError_t copy_all(void *const *to, const void *const *from, const size
 #endif
 
 #if CUDART_MAJOR >= 12
-#define COPY_PARAMETERS                                                                                           \
-  void *const *to, const void *const *from, const size_t *sizes, size_t count, void *attributes, size_t *indices, \
-      size_t kinds, FAILED cudaStream_t stream
+#define COPY_PARAMETERS                                                                                          \
+  void *const *to, const void *const *from, const size_t *sizes, size_t count, cudaMemcpyAttributes *attributes, \
+      size_t *indices, size_t kinds, FAILED cudaStream_t stream
 CUDART_DECLARE(cudaMemcpyBatchAsync, _ptsz, (COPY_PARAMETERS))
-CUDART_PAIR(cudaMemcpyBatchAsync, _ptsz, (COPY_PARAMETERS), /* the attributes are hints */
-            stream ? copy_all(to, from, sizes, count, engine_stream_handle(stream, own), FAILED_AT)
-                   : cudaErrorInvalidValue)
+CUDART_PAIR(cudaMemcpyBatchAsync, _ptsz, (COPY_PARAMETERS), /* the legacy stream takes no batch */
+            stream || own ? copy_all(to, from, sizes, count, (copy_kinds){attributes, indices, kinds},
+                                     engine_stream_handle(stream, own), FAILED_AT)
+                          : cudaErrorInvalidValue)
 #endif
 
 #if CUDART_MAJOR >= 13
@@ -56,6 +65,8 @@ static cudaError_t prefetch_all(void **pointers, const size_t *sizes, size_t cou
   cudaError_t error = cudaSuccess;
   for (size_t i = 0, place = 0; !error && i < count; i++) {
     if (place + 1 < place_count && indices[place + 1] == i) place++; /* indices: the first range of each place */
+    bool device = places[place].type == cudaMemLocationTypeDevice;
+    if (device && !cudart_is_device(places[place].id)) return cudaErrorInvalidDevice;
     error = engine_prefetch((uint64_t)(uintptr_t)pointers[i], sizes[i], device_of(&places[place]), stream);
   }
   return error;

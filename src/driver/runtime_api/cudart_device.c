@@ -67,14 +67,15 @@ CUDART_API cudaError_t cudaGetDeviceFlags(unsigned *flags) {
 }
 
 CUDART_API cudaError_t cudaInitDevice(int device, unsigned wanted_flags, unsigned flags) {
-  cudaError_t error = flags > 1 ? cudaErrorInvalidValue : check_device(device);
-  if (!error && flags) error = set_flags(wanted_flags, device); /* 1: cudaInitDeviceFlagsAreValid */
+  cudaError_t error = check_device(device);
+  if (!error && flags & 1) error = set_flags(wanted_flags, device); /* 1: cudaInitDeviceFlagsAreValid */
   return engine_return(error);
 }
 
 CUDART_API cudaError_t cudaSetValidDevices(int *devices, int count) {
   if (count < 0 || (count && !devices)) return engine_return(cudaErrorInvalidValue);
   cudaError_t error = engine_start();
+  if (!error && (uint32_t)count > engine_devices()) error = cudaErrorInvalidValue;
   for (int i = 0; i < count && !error; i++) error = check_device(devices[i]);
   if (!error) engine_device_prefer(count ? devices[0] : 0);
   return engine_return(error);
@@ -233,10 +234,10 @@ CUDART_API cudaError_t cudaDeviceDisablePeerAccess(int peer) {
 }
 
 CUDART_API cudaError_t cudaDeviceGetP2PAttribute(int *value, int attribute, int device, int peer) {
-  if (!value || attribute < 1 || attribute > 5) return engine_return(cudaErrorInvalidValue);
-  cudaError_t error = check_device(device);
+  cudaError_t error = value ? check_device(device) : cudaErrorInvalidValue;
   if (!error) error = check_device(peer);
   if (!error && device == peer) error = cudaErrorInvalidDevice;
+  if (!error && (attribute < 1 || attribute > 5)) error = cudaErrorInvalidValue;
   if (!error) *value = engine_peer_attribute(attribute, device, peer);
   return engine_return(error);
 }

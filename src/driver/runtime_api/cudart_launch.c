@@ -112,7 +112,7 @@ static cudaError_t set_attribute(const void *named, cudaFuncAttribute attribute,
   switch (attribute) {
   case cudaFuncAttributeMaxDynamicSharedMemorySize: return engine_function_set_dynamic_shared(function, value);
   case cudaFuncAttributePreferredSharedMemoryCarveout: return engine_function_set_carveout(function, value);
-  case cudaFuncAttributeClusterDimMustBeSet:
+  case cudaFuncAttributeClusterDimMustBeSet: return cudaErrorInvalidValue; /* it is the code's */
   case cudaFuncAttributeClusterSchedulingPolicyPreference: return cudaSuccess;
   case cudaFuncAttributeNonPortableClusterSizeAllowed: return engine_function_set_non_portable(function, value);
   case cudaFuncAttributeRequiredClusterWidth:
@@ -126,6 +126,17 @@ static cudaError_t set_attribute(const void *named, cudaFuncAttribute attribute,
 CUDART_API cudaError_t cudaFuncSetAttribute(const void *function, cudaFuncAttribute attribute, int value) {
   return engine_return(set_attribute(function, attribute, value));
 }
+
+#if CUDART_MAJOR >= 12
+/* A kernel's attributes are the same on every device here. */
+cudaError_t cudaKernelSetAttributeForDevice(cudaKernel_t kernel, cudaFuncAttribute attribute, int value, int device);
+CUDART_API cudaError_t cudaKernelSetAttributeForDevice(cudaKernel_t kernel, cudaFuncAttribute attribute, int value,
+                                                       int device) {
+  cudaError_t error = engine_start();
+  if (!error && !cudart_is_device(device)) error = cudaErrorInvalidDevice;
+  return engine_return(error ? error : set_attribute((const void *)kernel, attribute, value));
+}
+#endif
 
 static cudaError_t set_cache(const void *named, cudaFuncCache config) {
   engine_function *function;

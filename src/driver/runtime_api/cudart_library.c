@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/text.h"
+#include "driver/engine/engine_list.h"
 #include "driver/runtime_api/cudart.h"
 
 #if CUDART_MAJOR >= 12
@@ -81,5 +82,34 @@ CUDART_API cudaError_t cudaLibraryGetGlobal(void **address, size_t *bytes, cudaL
 cudaError_t cudaLibraryGetManaged(void **address, size_t *bytes, cudaLibrary_t library, const char *name);
 CUDART_API cudaError_t cudaLibraryGetManaged(void **address, size_t *bytes, cudaLibrary_t library, const char *name) {
   return engine_return(find_variable(address, bytes, library, name, true));
+}
+
+static cudaError_t count_kernels(unsigned *count, cudaLibrary_t library) {
+  uint32_t found = 0;
+  cudaError_t error = check(library, count, "");
+  if (!error) error = engine_module_kernels(library, NULL, 0, &found);
+  if (!error) *count = found;
+  return error;
+}
+cudaError_t cudaLibraryGetKernelCount(unsigned *count, cudaLibrary_t library);
+CUDART_API cudaError_t cudaLibraryGetKernelCount(unsigned *count, cudaLibrary_t library) {
+  return engine_return(count_kernels(count, library));
+}
+
+static cudaError_t list_kernels(cudaKernel_t *kernels, unsigned most, cudaLibrary_t library) {
+  uint32_t found = 0;
+  cudaError_t error = most ? check(library, kernels, "") : cudaErrorInvalidValue;
+  return error ? error : engine_module_kernels(library, (engine_function **)(void *)kernels, most, &found);
+}
+cudaError_t cudaLibraryEnumerateKernels(cudaKernel_t *kernels, unsigned most, cudaLibrary_t library);
+CUDART_API cudaError_t cudaLibraryEnumerateKernels(cudaKernel_t *kernels, unsigned most, cudaLibrary_t library) {
+  return engine_return(list_kernels(kernels, most, library));
+}
+
+/* Functions that host and device have at one address: PTX cannot make any. */
+cudaError_t cudaLibraryGetUnifiedFunction(void **function, cudaLibrary_t library, const char *name);
+CUDART_API cudaError_t cudaLibraryGetUnifiedFunction(void **function, cudaLibrary_t library, const char *name) {
+  cudaError_t error = check(library, function, name);
+  return engine_return(error ? error : cudaErrorSymbolNotFound);
 }
 #endif

@@ -125,8 +125,9 @@ static cudaError_t pointer_attributes(cudaPointerAttributes *out, const void *po
   case ENGINE_PAGEABLE: out->type = cudaMemoryTypeUnregistered; break;
   }
   out->device = memory == ENGINE_PAGEABLE ? cudaInvalidDeviceId : found.device;
-  out->devicePointer = memory == ENGINE_PAGEABLE ? NULL : address;
-  out->hostPointer = memory == ENGINE_DEVICE ? NULL : address;
+  bool known = memory != ENGINE_PAGEABLE || engine_machine()->system_memory;
+  out->devicePointer = known ? address : NULL;
+  out->hostPointer = known && memory != ENGINE_DEVICE ? address : NULL;
   return cudaSuccess;
 }
 

@@ -32,6 +32,7 @@ CUresult cuLaunch(CUfunction), cuLaunchGrid(CUfunction, int, int), cuLaunchGridA
 CUresult cuModuleGetFunctionCount(unsigned *, CUmodule), cuModuleEnumerateFunctions(CUfunction *, unsigned, CUmodule),
     cuFuncGetName(const char **, CUfunction);
 CUresult cuFuncGetModule(CUmodule *, CUfunction), cuLibraryGetUnifiedFunction(void **, CUlibrary, const char *);
+CUresult cuStreamCreate(CUstream *, unsigned), cuStreamDestroy_v2(CUstream), cuStreamSynchronize(CUstream);
 CUresult cuMemcpyBatchAsync_v2(CUdeviceptr *, CUdeviceptr *, size_t *, size_t, void *, size_t *, size_t, CUstream);
 CUresult cuMemcpyBatchAsync(CUdeviceptr *, CUdeviceptr *, size_t *, size_t, void *, size_t *, size_t, size_t *,
                             CUstream);
@@ -130,22 +131,30 @@ static void test_batches(void **state) {
   CUdeviceptr a, b, managed;
   uint32_t back[4], words[4] = {1, 2, 3, 4};
   size_t sizes[2] = {8, 8}, first = 0, failed = 7;
-  char attributes[64] = {0};
+  int attributes[16] = {1}, other[16] = {0}; /* in the stream's order; of no order */
+  CUstream stream;
+  succeed(cuStreamCreate(&stream, 0));
   succeed(cuMemAlloc_v2(&a, 16));
   succeed(cuMemAlloc_v2(&b, 16));
   succeed(cuMemcpyHtoD_v2(a, words, 16));
   succeed(cuMemcpyBatchAsync_v2((CUdeviceptr[]){b, b + 8}, (CUdeviceptr[]){a + 8, a}, sizes, 2, attributes, &first, 1,
-                                NULL));
+                                stream));
+  succeed(cuStreamSynchronize(stream));
   succeed(cuMemcpyDtoH_v2(back, b, 16));
   assert_memory_equal(back, ((uint32_t[]){3, 4, 1, 2}), 16);
   succeed(cuMemcpyBatchAsync((CUdeviceptr[]){b, b + 8}, (CUdeviceptr[]){a, a}, sizes, 2, attributes, &first, 1, &failed,
-                             NULL));
+                             stream));
   assert_int_equal(failed, SIZE_MAX);
   check(cuMemcpyBatchAsync((CUdeviceptr[]){b, b + 12}, (CUdeviceptr[]){a, a}, sizes, 2, attributes, &first, 1, &failed,
-                           NULL),
+                           stream),
         CUDA_ERROR_INVALID_VALUE);
   assert_int_equal(failed, 1);
-  check(cuMemcpyBatchAsync_v2(&b, &a, sizes, 0, attributes, &first, 1, NULL), CUDA_ERROR_INVALID_VALUE);
+  check(cuMemcpyBatchAsync_v2(&b, &a, sizes, 0, attributes, &first, 1, stream), CUDA_ERROR_INVALID_VALUE);
+  check(cuMemcpyBatchAsync_v2(&b, &a, sizes, 1, attributes, &first, 1, NULL), CUDA_ERROR_INVALID_VALUE);
+  check(cuMemcpyBatchAsync_v2(&b, &a, sizes, 1, attributes, &first, 0, stream), CUDA_ERROR_INVALID_VALUE);
+  check(cuMemcpyBatchAsync_v2(&b, &a, sizes, 1, other, &first, 1, stream), CUDA_ERROR_INVALID_VALUE);
+  check(cuMemcpyBatchAsync_v2(&b, &a, sizes, 1, attributes, (size_t[]){1}, 1, stream), CUDA_ERROR_INVALID_VALUE);
+  succeed(cuStreamDestroy_v2(stream));
 
   succeed(cuMemAllocManaged(&managed, 16384, 1));
   CUmemLocation places[2] = {{cudaMemLocationTypeDevice, 0}, {cudaMemLocationTypeHost, 0}};

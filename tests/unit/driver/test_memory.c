@@ -166,7 +166,7 @@ static void pointer_attributes(void **state) {
   } cases[] = {{cudaMemoryTypeDevice, 0, true, false},
                {cudaMemoryTypeManaged, 0, true, true},
                {cudaMemoryTypeHost, 0, true, true},
-               {cudaMemoryTypeUnregistered, cudaInvalidDeviceId, false, true}};
+               {cudaMemoryTypeUnregistered, cudaInvalidDeviceId, false, false}};
   char *pointers[4], local;
   succeed(cudaMalloc((void **)&pointers[0], 100));
   succeed(cudaMallocManaged((void **)&pointers[1], 100, cudaMemAttachGlobal));
