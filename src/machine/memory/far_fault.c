@@ -4,8 +4,8 @@
  *
  * Two kinds of service. *fixed* (the papers'): every far-fault takes fault_us, any number at once, and its bytes queue
  * for the link. *batches* (the real driver's): fault_batch_us after the first fault in an empty buffer the driver takes
- * what is there; each 2 MiB block costs fault_block_us, each contiguous piece a copy; all of it one after the other;
- * then the GPU replays everything.
+ * what is there; each 2 MiB block costs fault_block_us, one after the other; each contiguous piece is a copy, and each
+ * eviction one to the host, queued meanwhile; when all is over the GPU replays everything.
  *
  *     BATCH_NONE --buffered--> BATCH_CALLED --fault_batch--> BATCH_SERVED --fault_batch--> BATCH_NONE */
 #include "machine/memory/far_fault.h"
@@ -107,15 +107,17 @@ static uint64_t flight_start(void *context, fault_request *request, uint64_t add
   return lands;
 }
 
-/* One piece of a batch, by the copy engine, one after the other. */
+/* One piece of a batch. The driver queues its copy and goes on (or, with fault_copies_wait, waits for it); the copy
+ * engine takes the pieces one after the other, each when the memory of its block is free. */
 static uint64_t batch_fetch(far_faults *f, uint64_t address, uint64_t bytes, uint32_t flight, const pager_unit *first,
                             ps room) {
-  ps from = f->batch_at, ready = room_ready(f, bytes, from, room);
+  ps from = f->batch_at, lands = room_ready(f, bytes, from, room);
   bool zeroes = first->flight_kind == PAGER_FLIGHT_ZEROED;
-  if (!zeroes) ready = tier_to_gpu(f->tiers, bytes, from, ready);
-  if (zeroes) f->batch_at = ready;
-  else if (first->source) f->batch_at = peer_bring(f->peers, HISTORY_CAUSE_FAULT, first->source - 1u, bytes, ready);
-  else f->batch_at = link_copy(f->link, HISTORY_CAUSE_FAULT, true, bytes, false, ready);
+  if (!zeroes) lands = tier_to_gpu(f->tiers, bytes, from, lands);
+  if (first->source && !zeroes) lands = peer_bring(f->peers, HISTORY_CAUSE_FAULT, first->source - 1u, bytes, lands);
+  else if (!zeroes) lands = link_copy(f->link, HISTORY_CAUSE_FAULT, true, bytes, false, lands);
+  if (f->batch_lands < lands) f->batch_lands = lands;
+  if (f->spec->fault_copies_wait) f->batch_at = lands;
   if (!zeroes) f->batch_bytes += bytes;
   pager_walk w = pager_walk_begin(f->pager, address, bytes);
   for (const pager_unit *unit; (unit = pager_walk_next(&w));) {
@@ -132,7 +134,7 @@ static uint64_t batch_fetch(far_faults *f, uint64_t address, uint64_t bytes, uin
     t.kernel->h2d_bytes += pager_bytes(f->pager, unit);
     t.kernel->pages_moved_in += (pager_bytes(f->pager, unit) + FF_PAGE_BYTES - 1) / FF_PAGE_BYTES;
   }
-  return f->batch_at;
+  return lands;
 }
 
 /* Pages brought along with a far-fault come with its service; others as soon as the link has brought them. */
@@ -233,14 +235,14 @@ static void serve(void *context, const pager_buffered *fault, bool block) {
 void fault_batch(far_faults *f) {
   if (f->batch == BATCH_CALLED) {
     f->batch = BATCH_SERVED;
-    f->batch_at = f->batch_began = f->agenda->now;
+    f->batch_at = f->batch_lands = f->batch_began = f->agenda->now;
     f->batch_bytes = 0;
     f->observer->counters.fault_batches++;
     pager_batch_begin(f->pager, f->spec->fault_batch ? (uint32_t)f->spec->fault_batch : 256);
-    /* all was left alone */
-    if (f->batch_at == f->agenda->now) f->batch_at += f->t->fault_block ? f->t->fault_block : MIN_BATCH;
-    pager_batch_lands(f->pager, f->batch_at);
-    agenda_add(f->agenda, f->batch_at, EVENT_BATCH, 0);
+    ps end = f->batch_lands > f->batch_at ? f->batch_lands : f->batch_at;
+    if (end == f->agenda->now) end += f->t->fault_block ? f->t->fault_block : MIN_BATCH; /* all was left alone */
+    pager_batch_lands(f->pager, end);
+    agenda_add(f->agenda, end, EVENT_BATCH, 0);
     return;
   }
   f->batch = BATCH_NONE;

@@ -38,7 +38,8 @@ typedef struct far_faults {
   bool write_back_overlaps; /* the transfer in need not wait for what it replaces */
   /* its own state */
   enum { BATCH_NONE, BATCH_CALLED, BATCH_SERVED } batch; /* the driver: idle, on its way, at work */
-  ps batch_began, batch_at;                              /* how far the service has come */
+  ps batch_began, batch_at;                              /* how far the driver has come */
+  ps batch_lands;                                        /* when all that it has queued will have landed */
   uint64_t batch_bytes;                                  /* that it has moved */
   FF_VEC(batch_fault) batch_faults;                      /* what it serves, for the counters */
   bool idle_pending;                                     /* an EVENT_LINK_IDLE is in the heap */

@@ -338,8 +338,8 @@ static void test_density_through_the_pager(void **state) {
   rig_close(&r);
 }
 
-/* A batch: from the first fault to its begin, then per block its service and its copy; all waiting warps go on at its
- * end. */
+/* A batch: from the first fault to its begin, then per block its service, while the copies of those before it are made;
+ * all waiting warps go on at its end. */
 static void test_batch_time(void **state) {
   ps kernel_ps[3];
   for (int blocks = 0; blocks < 3; blocks++) { /* none, one, two blocks of 2 MiB with one fault each */
@@ -359,9 +359,52 @@ static void test_batch_time(void **state) {
     assert_int_equal(r.result.counters.faults, blocks);
     rig_close(&r);
   }
-  ps one = 15 * US + PAGE_PS, two = 20 * US + 2 * PAGE_PS;
+  ps one = 15 * US + PAGE_PS, two = 20 * US + PAGE_PS;
   assert_true(kernel_ps[1] >= one && kernel_ps[1] < one + 3 * US); /* and two walks and an access */
   assert_true(kernel_ps[2] >= two && kernel_ps[2] < two + 3 * US);
+}
+
+/* One access of 32 pages that lie together. */
+static void run_of_pages(trace_writer *w, uint64_t b, uint32_t i, const void *context) {
+  const pages *p = context;
+  uint64_t *at = trace_put_access(w, p->write ? TRACE_STORE : TRACE_LOAD, 2, 0, 0, ~0u, 32);
+  for (uint64_t n = 0; n < 32; n++) at[n] = trace_line(PAGE(p->first + n), 1, 1);
+  if (!p->write) trace_put_wait(w, 0);
+}
+
+/* Two blocks of a batch that each take the place of another one: the copy in of the first and the write-back for the
+ * second go at the same time, but neither copy in before its own memory is free. Or all goes one after the other. */
+static void test_batch_evicts_meanwhile(void **state) {
+  static const pages each[] = {{0, 32, 1, true}, {512, 32, 1, true}, {1024, 32, 1, false}, {1536, 32, 1, false}};
+  static const char *const names[] = {"first", "second", "third", "fourth"};
+  for (uint32_t wait = 0; wait < 2; wait++) {
+    rig r = begin("uvm", 4 << 20);
+    r.prefetch = "none";
+    r.spec.fault_batch_us = 10;
+    r.spec.fault_block_us = 5;
+    r.spec.fault_copies_wait = wait;
+    rig_start(&r);
+    rig_alloc(&r, RIG_BASE, 8 << 20, TRACE_MEMORY_DEVICE);
+    for (uint32_t b = 1; b <= 2; b++) rig_op(&r, (trace_op){.kind = TRACE_OP_STREAM_CREATE, .stream = b});
+    for (uint32_t b = 0; b < 4; b++) {
+      if (b == 2) rig_op(&r, (trace_op){.kind = TRACE_OP_SYNC_DEVICE});
+      rig_launch(&r, (rig_kernel){.blocks = 1,
+                                  .warps = 1,
+                                  .stream = b % 2 + 1,
+                                  .warp = run_of_pages,
+                                  .context = &each[b],
+                                  .name = names[b]});
+    }
+    const sim_result *result = rig_finish(&r);
+    assert_int_equal(result->counters.fault_batches, 2);
+    assert_int_equal(result->counters.written_back_bytes, 64 * 4096);
+    ps time = 0;
+    for (size_t k = 0; k < result->kernel_count; k++)
+      if (!strcmp(result->kernels[k].name, "fourth")) time = result->kernels[k].counters.time_ps;
+    ps expected = wait ? 20 * US + 4 * 32 * PAGE_PS : 15 * US + 3 * 32 * PAGE_PS; /* out; out and in; in */
+    assert_true(time >= expected && time < expected + 2 * US);
+    rig_close(&r);
+  }
 }
 
 /* Of 64 warps that wait for a block each, batches of one far-fault wake one after the other: the others are not asked
@@ -811,6 +854,7 @@ int main(void) {
                                      cmocka_unit_test(test_idle_prefetch_fills_the_link),
                                      cmocka_unit_test(test_density_through_the_pager),
                                      cmocka_unit_test(test_batch_time),
+                                     cmocka_unit_test(test_batch_evicts_meanwhile),
                                      cmocka_unit_test(test_replay_asks_only_for_what_has_come),
                                      cmocka_unit_test(test_replay_keeps_the_order),
                                      cmocka_unit_test(test_replay_takes_each_page_that_has_come),
