@@ -129,6 +129,12 @@ if command -v mpirun >/dev/null; then
   done
   run env FARFAULT_RANK=4 "$farfault" run --memory copy --json said.json ./ends exit
   expect test -s said.json.5
+  # A rank without work for a GPU does not end the others.
+  run env FARFAULT_RANK=4 "$farfault" run --memory copy --json idle.json true
+  expect_status 0
+  expect_err "no file was written"
+  run "$farfault" run --memory copy --json idle.json true
+  expect_status 1
   rm -rf "${TMPDIR:?}"/* # mpirun's
 fi
 expect test -z "$(compgen -G '*.tmp-*')" -a -z "$(compgen -G '*.part-*')"

@@ -365,7 +365,7 @@ bool engine_mapped_may(const exec_allocation *range, int device, bool write) {
 
 void engine_mapped_open(const exec_allocation *range, int device, unsigned access) {
   mapping_of(range)->access[device] = (unsigned char)access;
-  if (engine_devices() == 1) exec_memory_set_access(range, allows(access, false), allows(access, true));
+  if (engine_devices() == 1) exec_memory_open(range, allows(access, false), allows(access, true));
   engine_peers_changed();
 }
 

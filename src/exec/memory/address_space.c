@@ -40,7 +40,6 @@
 #include "base/text.h"
 #include "exec/memory/multicast.h"
 #include "exec/memory/space.h"
-#include "exec/memory/visibility.h"
 #include "exec/texture/texture_table.h"
 
 #define LARGE_BYTES (UINT64_C(2) << 20)
@@ -649,10 +648,6 @@ ff_status exec_memory_unmap(exec_memory *memory, uint64_t address, ff_error *err
   }
   pthread_mutex_unlock(&memory->lock);
   return status;
-}
-
-void exec_memory_set_access(const exec_allocation *mapping, bool read, bool write) {
-  exec_memory_open(mapping, read, write);
 }
 
 const exec_allocation *exec_memory_holder(const exec_allocation *allocation) {

@@ -108,8 +108,6 @@ ff_status exec_memory_map(exec_memory *memory, uint64_t address, uint64_t bytes,
                           uint64_t handle, const char *name, const exec_allocation **mapping, ff_error *error);
 /* FF_NOT_FOUND: no mapping starts there. Leaves no trace of it. */
 ff_status exec_memory_unmap(exec_memory *memory, uint64_t address, ff_error *error);
-/* What kernels may do with a mapping from now on. */
-void exec_memory_set_access(const exec_allocation *mapping, bool read, bool write);
 /* A mapping's reservation; anything else itself. */
 const exec_allocation *exec_memory_holder(const exec_allocation *allocation);
 bool exec_memory_may(const exec_allocation *allocation, bool write); /* be read, be written, by kernels and copies */

@@ -8,6 +8,7 @@
 #define AT_ONCE UINT64_C(0x0200000000000000)
 #define SIBLING UINT64_C(0x0300000000000000)
 enum { DEVICE_LAUNCH = 4, AUTO_FREE = 1 };
+enum { NODE_NOT_SUPPORTED = 3, DEVICES_NOT_SUPPORTED = 4 }; /* of cudaGraphInstantiateResult */
 
 #define ASK                                                                                                      \
   "{ .param .b64 g; st.param.b64 [g], %rd5; .param .b64 s; st.param.b64 [s], %rd6; .param .b32 r; call.uni (r)," \
@@ -163,6 +164,36 @@ static void refusals(void **state) {
   cudaGraphInstantiateParams asking = {.flags = DEVICE_LAUNCH};
   expect(cudaGraphInstantiateWithParams(&exec, graph, &asking), cudaErrorNotSupported);
   assert_ptr_equal(asking.errNode_out, host);
+  assert_int_equal(asking.result_out, NODE_NOT_SUPPORTED);
+}
+
+static cudaGraphNode_t add_set(cudaGraph_t graph, int device) {
+  void *at;
+  cudaGraphNode_t node;
+  succeed(cudaSetDevice(device));
+  succeed(cudaMalloc(&at, 4));
+  cudaMemsetParams params = {.dst = at, .elementSize = 4, .width = 1, .height = 1};
+  succeed(cudaGraphAddMemsetNode(&node, graph, NULL, 0, &params));
+  succeed(cudaSetDevice(0));
+  return node;
+}
+
+/* All nodes must be of one device, which need not be that of the thread that made the graph. */
+static void one_device(void **state) {
+  (void)state;
+  cudaGraph_t graph, child;
+  cudaGraphNode_t node;
+  cudaGraphExec_t exec;
+  succeed(cudaGraphCreate(&graph, 0));
+  succeed(cudaGraphCreate(&child, 0));
+  add_set(child, 1);
+  succeed(cudaGraphAddChildGraphNode(&node, graph, NULL, 0, child));
+  cudaGraphInstantiateParams asking = {.flags = DEVICE_LAUNCH};
+  succeed(cudaGraphInstantiateWithParams(&exec, graph, &asking));
+  node = add_set(graph, 0);
+  expect(cudaGraphInstantiateWithParams(&exec, graph, &asking), cudaErrorNotSupported);
+  assert_int_equal(asking.result_out, DEVICES_NOT_SUPPORTED);
+  assert_ptr_equal(asking.errNode_out, node);
 }
 
 /* One that is for the host to launch: the thread was told that it would run. */
@@ -176,10 +207,10 @@ static void not_for_kernels(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup(order, clear),
-      cmocka_unit_test_setup(itself, clear),
-      cmocka_unit_test_setup(refusals, clear),
-      cmocka_unit_test_setup(not_for_kernels, clear),
+      cmocka_unit_test_setup(order, clear),      cmocka_unit_test_setup(itself, clear),
+      cmocka_unit_test_setup(refusals, clear),   cmocka_unit_test_setup(not_for_kernels, clear),
+      cmocka_unit_test_setup(one_device, clear),
   };
+  setenv("FARFAULT_DEVICES", "2", 1);
   return cmocka_run_group_tests(tests, set_up, NULL);
 }

@@ -353,6 +353,36 @@ static void absent_pages_still_fault(void **state) {
   same_counts(&counters[0], &counters[1]);
 }
 
+/* All count the same; the last access of one block is the first to its page. */
+static void one_is_absent(trace_writer *w, uint64_t block, uint32_t warp, const void *context) {
+  const uint64_t *absent = context;
+  for (uint32_t i = 0; i < 60; i++) {
+    rig_issue(w, 10);
+    rig_load_wait(w, RIG_BASE + i * 128);
+  }
+  rig_store(w, RIG_BASE + (block == *absent && warp == 1 ? 100 * PAGE : 0));
+}
+
+/* What was read of its wave before counts nearly as much as a steady wave, if the block is the wave's last. */
+static void a_wave_is_read_to_its_end(void **state) {
+  for (uint64_t place = 0; place < WAVE; place++) {
+    uint64_t absent = 40 * WAVE + place, faults[2];
+    for (uint32_t s = 0; s < 2; s++) {
+      rig r;
+      rig_open(&r, "replay");
+      r.sample = 3 * s;
+      rig_start(&r);
+      rig_alloc(&r, RIG_BASE, 8 * MIB, TRACE_MEMORY_MANAGED);
+      rig_launch(&r, long_kernel(60 * WAVE, one_is_absent, &absent));
+      rig_finish(&r);
+      assert_in_range(r.result.sampling.blocks / WAVE, s ? 20 : 0, s ? 55 : 0);
+      faults[s] = r.result.counters.faults;
+      rig_close(&r);
+    }
+    assert_int_equal(faults[1], faults[0]);
+  }
+}
+
 /* What comes behind in the stream waits for the whole launch; what comes beside it, in another, ends the skipping. */
 static void others_come_at_their_time(void **state) {
   rig_kernel k = long_kernel(100 * WAVE, computes, NULL), beside = long_kernel(100 * WAVE, computes, NULL);
@@ -541,6 +571,7 @@ int main(void) {
       cmocka_unit_test(other_blocks_are_noticed),
       cmocka_unit_test(other_times_are_noticed),
       cmocka_unit_test(absent_pages_still_fault),
+      cmocka_unit_test(a_wave_is_read_to_its_end),
       cmocka_unit_test(others_come_at_their_time),
       cmocka_unit_test(pages_on_their_way_land_in_between),
       cmocka_unit_test(pages_move_as_without),
