@@ -14,23 +14,29 @@ static inline uint32_t sector_count(uint32_t mask) { /* of four sectors */
 }
 
 typedef struct cache_line {
+  uint64_t tag;                  /* 0: empty */
   ps ready;                      /* when the pending sectors arrive */
   uint8_t valid, dirty, pending; /* sector masks; pending is part of valid */
   uint32_t filled;               /* machines with stacks: versions_now when it became this line */
 } cache_line;
+enum { CACHE_FEW_WAYS = 32 };
+/* A set of few ways, in one line of the host's cache: which ways may have a tag, and which was used when. */
+typedef struct cache_set {
+  uint8_t prints[CACHE_FEW_WAYS]; /* of the tag, by a hash; 0: empty */
+  int8_t ages[CACHE_FEW_WAYS];    /* 0: the youngest; each way's is another. CACHE_NO_WAY: there is no such way */
+} cache_set;
 typedef struct cache_ring {
   uint32_t newer, older, next;
 } cache_ring;
 typedef struct cache {
-  uint64_t *tags; /* sets x ways, as the others; 0: empty */
-  cache_line *lines;
-  uint32_t *used;    /* few ways: stamps for LRU */
+  cache_line *lines; /* sets x ways */
+  cache_set *few;    /* few ways; NULL: */
   cache_ring *rings; /* many ways: each set's lines in order of use, and what hangs behind them in a bucket */
   uint32_t *buckets; /* many ways: line + 1 by hash of the tag */
   divider sets;
   uint32_t ways;   /* of each set, that lines may be in; the first of */
   uint32_t stride; /* those there is room for */
-  uint32_t clock, bucket_mask;
+  uint32_t bucket_mask;
 } cache;
 void cache_init(cache *c, arena *a, uint64_t bytes, uint64_t ways);
 /* From now on it has as many ways as `bytes` hold, at least one and no more than it began with; it is empty then. */
@@ -38,10 +44,13 @@ void cache_resize(cache *c, uint64_t bytes);
 cache_line *cache_find(cache *c, uint32_t set, uint64_t tag); /* NULL: absent */
 /* The line to replace (an empty one, else the least recently used); its old tag in *tag. */
 cache_line *cache_victim(cache *c, uint32_t set, uint64_t *old_tag);
-void cache_retag(cache *c, cache_line *line, uint64_t tag); /* the line now holds nothing of `tag` (0: is empty) */
+/* The set's line now holds nothing of `tag` (0: is empty). */
+void cache_retag(cache *c, uint32_t set, cache_line *line, uint64_t tag);
 void cache_clear(cache *c);
-/* Ask the host's caches for what cache_find(c, set, tag) will read: `far` first, `near` some lines later. */
+void cache_drop(cache *c, uint64_t first_tag, uint64_t count); /* all lines with one of so many tags are empty now */
+/* Ask the host's caches for what cache_find(c, set, tag) and cache_victim will read: `far` first, `near` some lines
+ * later. */
 void cache_prefetch_far(const cache *c, uint32_t set, uint64_t tag);
-void cache_prefetch_near(const cache *c, uint64_t tag);
+void cache_prefetch_near(const cache *c, uint32_t set, uint64_t tag);
 
 #endif

@@ -100,7 +100,7 @@ static ps l2_replace(memory *y, const place *p, const request *r, ps ask, ps at,
     at = slots_wait(&slice->mshrs, at);
     slots_hold(&slice->mshrs, dram_access(y, &old, sector_count(victim->dirty), true, ask, at, r->tally));
   }
-  cache_retag(&slice->cache, victim, p->tag);
+  cache_retag(&slice->cache, p->set, victim, p->tag);
   if (y->stacks) victim->filled = versions_now(y->stacks);
   *line = victim;
   return at;
@@ -231,7 +231,7 @@ ps l2_access(memory *y, const request *r) {
 
 static bool drop_from(l2_slice *slice, const place *p) {
   cache_line *line = cache_find(&slice->cache, p->set, p->tag);
-  if (line) cache_retag(&slice->cache, line, 0);
+  if (line) cache_retag(&slice->cache, p->set, line, 0);
   return line != NULL;
 }
 
@@ -273,18 +273,15 @@ void l2_warm(memory *y, uint64_t physical, uint32_t sectors, trace_access_op op)
   place p = l2_place(y, physical);
   uint64_t old_tag;
   cache_line *line = cache_find(&p.slice->cache, p.set, p.tag);
-  if (!line) cache_retag(&p.slice->cache, line = cache_victim(&p.slice->cache, p.set, &old_tag), p.tag);
+  if (!line) cache_retag(&p.slice->cache, p.set, line = cache_victim(&p.slice->cache, p.set, &old_tag), p.tag);
   line->valid |= (uint8_t)sectors;
   if ((op == TRACE_STORE || op == TRACE_ATOMIC) && !y->spec->l2_write_through) line->dirty |= (uint8_t)sectors;
 }
 
 /* A range that is larger than the L2 is looked for by its lines. */
 static void discard_large(memory *y, uint64_t physical, uint64_t bytes) {
-  for (uint64_t i = 0; i < y->spec->l2_slices; i++) {
-    cache *c = &y->slices[i].cache;
-    for (uint64_t l = 0; l < c->sets.by * c->ways; l++)
-      if (c->tags[l] && ((c->tags[l] - 1) << 7) - physical < bytes) cache_retag(c, &c->lines[l], 0);
-  }
+  for (uint64_t i = 0; i < y->spec->l2_slices; i++)
+    cache_drop(&y->slices[i].cache, physical / TRACE_LINE_BYTES + 1, bytes / TRACE_LINE_BYTES);
 }
 
 void l2_discard_frames(memory *y, uint64_t physical, uint64_t bytes) {
@@ -322,12 +319,14 @@ void memory_prefetch_near(const memory *y, const sm *m, uint64_t address) {
   place p = l2_place(y, address);
   __builtin_prefetch(&p.slice->mshrs.until[p.slice->mshrs.first]);
   __builtin_prefetch(p.bank);
-  cache_prefetch_near(&m->l1, l1_tag(m, address));
+  cache_prefetch_near(&p.slice->cache, p.set, p.tag);
+  cache_prefetch_near(&m->l1, l1_set(m, address), l1_tag(m, address));
 }
 
 bool l1_drop(sm *m, uint64_t address) {
-  cache_line *line = cache_find(&m->l1, l1_set(m, address), l1_tag(m, address));
-  if (line) cache_retag(&m->l1, line, 0);
+  uint32_t set = l1_set(m, address);
+  cache_line *line = cache_find(&m->l1, set, l1_tag(m, address));
+  if (line) cache_retag(&m->l1, set, line, 0);
   return line != NULL;
 }
 
@@ -356,7 +355,7 @@ static ps l1_load(memory *y, sm *m, const request *r, ps *accepted) {
   if (!line) {
     uint64_t old_tag;
     line = cache_victim(&m->l1, set, &old_tag);
-    cache_retag(&m->l1, line, tag);
+    cache_retag(&m->l1, set, line, tag);
     if (y->stacks) line->filled = versions_now(y->stacks);
   }
   if (line->ready <= r->at) line->pending = 0;

@@ -221,7 +221,7 @@ static uint32_t lines_held(const device *d) {
   uint32_t count = 0;
   for (uint32_t i = 0; i < d->spec.l2_slices; i++)
     for (uint64_t n = 0; n < d->slices[i].cache.sets.by * d->slices[i].cache.ways; n++)
-      count += d->slices[i].cache.tags[n] != 0;
+      count += d->slices[i].cache.lines[n].tag != 0;
   return count;
 }
 

@@ -195,12 +195,12 @@ static void random_cache(uint64_t sets, uint64_t most_ways) {
       line = cache_victim(&c, set, &old);
       for (at = 0; at + 1 < ways && tags[at]; at++) {} /* an empty one, else the last */
       assert_int_equal(old, tags[at]);
-      cache_retag(&c, line, tag);
+      cache_retag(&c, set, line, tag);
       line->dirty = (uint8_t)tag;
     }
     assert_int_equal(line->dirty, (uint8_t)tag);
     if (random_below(20) == 0) { /* drop it again */
-      cache_retag(&c, line, 0);
+      cache_retag(&c, set, line, 0);
       memmove(&tags[at], &tags[at + 1], (ways - 1 - at) * sizeof *tags);
       tags[ways - 1] = 0;
     } else {
@@ -210,6 +210,18 @@ static void random_cache(uint64_t sets, uint64_t most_ways) {
     if (step == 15000) {
       cache_clear(&c);
       memset(order, 0, sets * most_ways * sizeof *order);
+    }
+    if (step % 5000 == 1000) { /* all of a range of tags go, those behind them stay */
+      uint64_t first = random_below(sets * ways), count = random_below(sets * ways);
+      cache_drop(&c, first, count);
+      for (uint64_t i = 0; i < sets; i++) {
+        uint64_t kept = 0;
+        for (uint64_t w = 0; w < ways; w++) {
+          uint64_t t = order[i * most_ways + w];
+          if (t && t - first >= count) order[i * most_ways + kept++] = t;
+        }
+        memset(&order[i * most_ways + kept], 0, (ways - kept) * sizeof *order);
+      }
     }
     /* the bytes of a line more than a whole number of ways change nothing; no ways are one */
     if (step % 5000 == 2500) {
@@ -227,6 +239,7 @@ static void test_cache(void **state) {
   random_cache(1, 1);
   random_cache(7, 4);
   random_cache(16, 8);
+  random_cache(5, 20);
   random_cache(1, 32);
   random_cache(3, 33);
   random_cache(4, 100);
