@@ -2,6 +2,8 @@
 /* The loop that runs the events of one simulation: each goes to the part that put it. */
 #include "machine/event_loop.h"
 
+#include <stddef.h>
+
 #include "base/check.h"
 #include "machine/answers.h"
 #include "machine/host/streams.h"
@@ -10,23 +12,25 @@
 #include "machine/sm/sm.h"
 #include "machine/tenants/device.h"
 
-/* The entries below the root come next, and those below the first of them soon: what they will need is fetched into the
- * host's caches meanwhile (the warps of 132 SMs and their streams do not fit there). */
-static inline void prefetch_next(const event_loop *l) {
+/* The warp of an event; NULL: it is another event, or there is none in that place. */
+static inline warp *warp_at(const event_loop *l, uint32_t place) {
   const event_heap *heap = l->agenda->heap;
-  if (heap->count < 21) return;
-  for (uint32_t c = 1; c < 5; c++) {
-    if (event_kind_of(heap->items[c]) != EVENT_WARP) continue;
-    const warp *w = l->d->warps.items[event_index(heap->items[c])];
-    __builtin_prefetch(w->cursor.at);
-    __builtin_prefetch(w->scheduler);
+  if (!place || place >= heap->count || event_kind_of(heap->items[place]) != EVENT_WARP) return NULL;
+  return l->d->warps.items[event_index(heap->items[place])];
+}
+
+/* What comes soon is fetched into the host's caches meanwhile (the warps of 132 SMs, their streams and the tables that
+ * their accesses look into do not fit there): the warp itself when its event has come within two levels of the first,
+ * and what the warp will look at when that is one level. */
+static inline void prefetch_next(const event_loop *l) {
+  const warp *next = warp_at(l, l->agenda->heap->risen[0]), *later = warp_at(l, l->agenda->heap->risen[1]);
+  if (next) {
+    __builtin_prefetch(next->cursor.at);
+    __builtin_prefetch(next->scheduler);
+    access_prefetch(l->front->accesses, next);
   }
-  for (uint32_t c = 5; c < 21; c++) {
-    if (event_kind_of(heap->items[c]) != EVENT_WARP) continue;
-    const char *w = (const char *)l->d->warps.items[event_index(heap->items[c])];
-    __builtin_prefetch(w);
-    __builtin_prefetch(w + 64);
-  }
+  if (later)
+    for (size_t byte = 0; byte < offsetof(warp, ring); byte += 64) __builtin_prefetch((const char *)later + byte);
 }
 
 void loop_run_event(event_loop *l, event e) {

@@ -17,7 +17,8 @@ static inline bool earlier(event a, event b) { return a.key < b.key; }
 /* The entry sinks from the root to its place; returns nothing but leaves `next_time` to the caller. */
 static void sink(event_heap *heap, event entry) {
   event *items = heap->items;
-  uint32_t at = 0, count = heap->count;
+  uint32_t at = 0, count = heap->count, level = 0;
+  heap->risen[0] = heap->risen[1] = 0;
   for (uint32_t child; (child = 4 * at + 1) < count; at = child) {
     uint32_t left = child, right = child + 2;
     if (__builtin_expect(child + 3 < count, 1)) {
@@ -30,6 +31,7 @@ static void sink(event_heap *heap, event entry) {
     }
     if (!earlier(items[child], entry)) break;
     items[at] = items[child];
+    if (level < 2) heap->risen[level++] = child;
   }
   items[at] = entry;
 }

@@ -44,8 +44,11 @@ static inline uint32_t event_tenant(event e) { return (uint32_t)e.key >> EVENT_T
 typedef struct event_heap {
   event *items;
   uint32_t count, capacity, order;
-  ps now;       /* of the latest event that was taken: none is put before it */
-  bool hole;    /* items[0] has been popped, and is counted still */
+  ps now;    /* of the latest event that was taken: none is put before it */
+  bool hole; /* items[0] has been popped, and is counted still */
+  /* Where an entry came to stand, one and two levels below the first, when one sank the last time: what is there now
+   * comes soon. 0: nowhere. */
+  uint32_t risen[2];
   ps next_time; /* of the next event, or `horizon` if that is earlier; UINT64_MAX: there is none */
   /* when a tenant that waits for a time goes on (device.c): no warp runs past it; UINT64_MAX: never */
   ps horizon;

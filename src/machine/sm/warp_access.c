@@ -252,6 +252,15 @@ static void prefetch_ahead(const progress *p, const uint64_t *lines, uint32_t co
   if (i + FAR < count) memory_prefetch_far(p->path->memory, p->m, trace_line_address(lines[i + FAR]));
 }
 
+void access_prefetch(const access_path *a, const warp *w) {
+  if (!w->record) return;
+  __builtin_prefetch(&w->sm->lsu);
+  __builtin_prefetch(&w->ring[w->loads % LOAD_RING]);
+  const uint64_t *lines = w->record + 2 + w->first_line;
+  uint32_t count = trace_access_lines(*w->record) - w->first_line;
+  for (uint32_t i = 0; i < count && i < NEAR; i++) memory_prefetch_far(a->memory, w->sm, trace_line_address(lines[i]));
+}
+
 /* Sends what can be sent of `todo`. false: held up too long, the warp comes back later. */
 static bool send_lines(progress *p, uint64_t limit) {
   warp *w = p->w;

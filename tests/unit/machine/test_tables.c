@@ -15,6 +15,25 @@ static uint64_t random_below(uint64_t n) {
 
 /* ---- events ---- */
 
+/* An entry that sinks makes room for others, and says where these stand. */
+static void test_events_rise(void **state) {
+  event_heap heap = {.next_time = UINT64_MAX, .horizon = UINT64_MAX};
+  for (uint32_t i = 0; i < 85; i++) event_push(&heap, i, EVENT_WARP, i); /* sorted: each stands in its place */
+  event_pop(&heap);
+  event_push(&heap, 1000, EVENT_WARP, 85);
+  assert_int_equal(heap.risen[0], 1);
+  assert_int_equal(event_index(heap.items[0]), 1); /* 1 came from there, 5 to there and 21 to where that was */
+  assert_int_equal(event_index(heap.items[1]), 5);
+  assert_int_equal(heap.risen[1], 5);
+  assert_int_equal(event_index(heap.items[5]), 21);
+  event_pop(&heap);
+  event_push(&heap, 3, EVENT_WARP, 86); /* sinks by one level: 2 comes first, and leaves it its place */
+  assert_int_equal(event_index(heap.items[0]), 2);
+  assert_int_equal(heap.risen[0], 2);
+  assert_int_equal(heap.risen[1], 0);
+  free(heap.items);
+}
+
 static void test_event_heap(void **state) {
   enum { MOST = 500 };
   event_heap heap = {.next_time = UINT64_MAX, .horizon = UINT64_MAX};
@@ -261,8 +280,9 @@ static void test_division(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_event_heap), cmocka_unit_test(test_slots), cmocka_unit_test(test_lru),
-      cmocka_unit_test(test_lru_census), cmocka_unit_test(test_cache), cmocka_unit_test(test_division),
+      cmocka_unit_test(test_event_heap), cmocka_unit_test(test_events_rise), cmocka_unit_test(test_slots),
+      cmocka_unit_test(test_lru),        cmocka_unit_test(test_lru_census),  cmocka_unit_test(test_cache),
+      cmocka_unit_test(test_division),
   };
   return cmocka_run_group_tests_name("tables", tests, NULL, NULL);
 }
