@@ -5,6 +5,8 @@
  * a basic block, arithmetic that needs a value goes behind loads that do not need that arithmetic. Instructions are
  * not moved here; instead the wait moves down to where a compiler could not have helped it:
  *   - a memory access, branch, barrier or call that needs, maybe by way of arithmetic, the value;
+ *   - what may look at shared memory, or lets others look, after a store of the value there: such a store goes behind
+ *     loads from global memory, as they cannot mean the same place;
  *   - the end of the block, and what writes the register again.
  * The wait at the first place stays as an early one, for machines that issue in the order of the PTX (machine value
  * `hoists_loads`). A wait moves only past loads from global memory; past anything else it would gain nothing. */
@@ -28,6 +30,7 @@ typedef struct mover {
   touched t;
   FF_VEC(wait_place) open, done; /* of this block; of all */
   uint64_t left;                 /* bits of `open` that have no late place yet */
+  uint64_t stored;               /* those that a store to shared memory needs */
   uint32_t *next_load;           /* per instruction of the block: the next load at or behind it */
 } mover;
 
@@ -86,6 +89,22 @@ static bool moves_down(const ptx_instr *instr) {
   }
 }
 
+static bool is_plain(const ptx_instr *instr) {
+  return !ptx_has(instr, PTX_MOD_VOLATILE) && !ptx_has(instr, PTX_MOD_RELAXED) && !ptx_has(instr, PTX_MOD_RELEASE) &&
+         !ptx_has(instr, PTX_MOD_ACQUIRE) && !ptx_has(instr, PTX_MOD_MMIO);
+}
+
+static bool stores_to_shared(const ptx_instr *instr) {
+  return instr->opcode == PTX_OP_ST && ptx_instr_space(instr) == PTX_SPACE_SHARED && is_plain(instr);
+}
+
+/* Loads and stores that cannot mean shared memory. */
+static bool is_elsewhere(const ptx_instr *instr) {
+  if (instr->opcode != PTX_OP_LD && instr->opcode != PTX_OP_LDU && instr->opcode != PTX_OP_ST) return false;
+  ptx_space space = ptx_instr_space(instr);
+  return space != PTX_SPACE_SHARED && space != PTX_SPACE_GENERIC && is_plain(instr);
+}
+
 /* The waits of these bits are before n at the latest. */
 static void settle(mover *m, uint64_t bits, uint32_t n) {
   for (uint64_t b = bits & m->left; b; b &= b - 1) m->open.items[__builtin_ctzll(b)].late = n;
@@ -120,9 +139,10 @@ static uint64_t overwritten(const mover *m) {
 
 static void visit(mover *m, uint32_t n) {
   const ptx_instr *instr = &m->d->func->instrs[n];
-  bool guarded = instr->guard != PTX_NO_REG, moves = moves_down(instr);
+  bool guarded = instr->guard != PTX_NO_REG, stores = stores_to_shared(instr), moves = stores || moves_down(instr);
   ptx_touched(instr, &m->t);
   settle(m, overwritten(m), n);
+  if (!moves && !is_elsewhere(instr)) settle(m, m->stored, n);
   uint64_t bits = needed(m);
   if (!moves) {
     settle(m, bits, n);
@@ -141,6 +161,7 @@ static void visit(mover *m, uint32_t n) {
       FF_PUSH(&m->done, here);
     }
   }
+  if (stores) m->stored |= bits;
   for (uint32_t k = 0; k < m->t.writes; k++) {
     uint64_t *needs = &m->needs[m->t.regs[m->t.reads + k]];
     *needs = bits | (guarded ? *needs : 0);
@@ -151,7 +172,7 @@ static void visit_block(mover *m, const ptx_block *block) {
   uint32_t load = block->end;
   for (uint32_t n = block->end; n-- > block->first;)
     m->next_load[n] = load = ptx_is_pending_load(&m->d->func->instrs[n]) ? n : load;
-  m->left = 0;
+  m->left = m->stored = 0;
   m->open.count = 0;
   for (uint32_t n = block->first; n < block->end; n++) {
     if (n + 1 == block->end) settle(m, m->left, n);

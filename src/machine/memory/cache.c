@@ -171,6 +171,12 @@ void cache_init(cache *c, arena *a, uint64_t bytes, uint64_t ways) {
   few_close(c);
 }
 
+void cache_limit_dirty(cache *c, arena *a, double share) {
+  c->dirty_ways = (uint32_t)(c->ways * share);
+  if (!c->dirty_ways) c->dirty_ways = 1;
+  c->dirt = arena_alloc(a, c->sets.by * sizeof *c->dirt);
+}
+
 cache_line *cache_find(cache *c, uint32_t set, uint64_t tag) {
   return c->few ? few_find(c, set, tag) : find_hashed(c, set, tag);
 }
@@ -199,8 +205,26 @@ cache_line *cache_victim(cache *c, uint32_t set, uint64_t *old_tag) {
   return &c->lines[victim];
 }
 
+uint8_t cache_write(cache *c, uint32_t set, cache_line *line, uint8_t sectors, uint64_t *tag) {
+  bool was_dirty = line->dirty != 0;
+  line->dirty |= sectors;
+  if (!c->dirt || was_dirty || ++c->dirt[set].lines <= c->dirty_ways) return 0;
+  cache_line *lines = &c->lines[(uint64_t)set * c->stride], *next;
+  uint32_t *hand = &c->dirt[set].hand;
+  do {
+    *hand = *hand + 1 < c->ways ? *hand + 1 : 0;
+    next = &lines[*hand];
+  } while (next == line || !next->dirty);
+  c->dirt[set].lines--;
+  *tag = next->tag;
+  uint8_t dirty = next->dirty;
+  next->dirty = 0;
+  return dirty;
+}
+
 void cache_retag(cache *c, uint32_t set, cache_line *line, uint64_t tag) {
   uint32_t index = (uint32_t)(line - c->lines);
+  if (c->dirt && line->dirty) c->dirt[set].lines--;
   if (c->few) {
     uint32_t way = index - set * c->stride;
     FF_CHECK(way < c->ways);

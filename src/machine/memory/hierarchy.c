@@ -89,17 +89,21 @@ static ps dram_access(memory *y, const place *p, uint32_t sectors, bool write, p
 
 /* ---- L2 ---- */
 
-/* The line for `tag`, emptied; its dirty sectors go to DRAM and hold an MSHR until they are there. Returns when that
- * MSHR was to be had. */
+/* Dirty sectors of the line `tag` of the slice go to DRAM, and hold an MSHR until they are there. Returns when that was
+ * to be had. */
+static ps l2_write_back(memory *y, l2_slice *slice, uint64_t tag, uint32_t sectors, const request *r, ps ask, ps at) {
+  place p = l2_place(y, (tag - 1) << 7);
+  at = slots_wait(&slice->mshrs, at);
+  slots_hold(&slice->mshrs, dram_access(y, &p, sector_count(sectors), true, ask, at, r->tally));
+  return at;
+}
+
+/* The line for `tag`, emptied and written back. Returns when the MSHR for that was to be had. */
 static ps l2_replace(memory *y, const place *p, const request *r, ps ask, ps at, cache_line **line) {
   l2_slice *slice = p->slice;
   uint64_t old_tag;
   cache_line *victim = cache_victim(&slice->cache, p->set, &old_tag);
-  if (old_tag && victim->dirty) {
-    place old = l2_place(y, (old_tag - 1) << 7);
-    at = slots_wait(&slice->mshrs, at);
-    slots_hold(&slice->mshrs, dram_access(y, &old, sector_count(victim->dirty), true, ask, at, r->tally));
-  }
+  if (old_tag && victim->dirty) at = l2_write_back(y, slice, old_tag, victim->dirty, r, ask, at);
   cache_retag(&slice->cache, p->set, victim, p->tag);
   if (y->stacks) victim->filled = versions_now(y->stacks);
   *line = victim;
@@ -117,6 +121,13 @@ static ps l2_fetch(memory *y, const place *p, uint32_t sectors, ps ask, ps begin
   if (!shared) slots_hold(&slice->mshrs, filled);
   if (held && !shared) *held = (held_piece){piece, filled};
   return filled;
+}
+
+/* What the request writes is dirty; where a set has no more lines that may be, another one is written back for it. */
+static ps l2_dirty(memory *y, const place *p, const request *r, cache_line *line, ps ask, ps at) {
+  uint64_t tag;
+  uint8_t back = cache_write(&p->slice->cache, p->set, line, (uint8_t)r->sectors, &tag);
+  return back ? l2_write_back(y, p->slice, tag, back, r, ask, at) : at;
 }
 
 /* Write-through: to memory at once, with an MSHR until it is there. Returns when that MSHR was to be had. */
@@ -153,8 +164,7 @@ static ps l2_home(memory *y, const place *p, const request *r, ps ask, ps at) {
   if (r->op == TRACE_STORE) {
     line->valid |= missing;
     if (y->spec->l2_write_through) return l2_write(y, p, r, ask, data);
-    line->dirty |= wanted;
-    return data;
+    return l2_dirty(y, p, r, line, ask, data);
   }
   ps begin = data;
   if (have & line->pending) data = line->ready;
@@ -166,7 +176,7 @@ static ps l2_home(memory *y, const place *p, const request *r, ps ask, ps at) {
     if (data < filled) data = filled;
   }
   if (r->op == TRACE_ATOMIC && y->spec->l2_write_through) l2_write(y, p, r, ask, data);
-  else if (r->op == TRACE_ATOMIC) line->dirty |= wanted;
+  else if (r->op == TRACE_ATOMIC) l2_dirty(y, p, r, line, ask, begin);
   return data;
 }
 
@@ -275,7 +285,8 @@ void l2_warm(memory *y, uint64_t physical, uint32_t sectors, trace_access_op op)
   cache_line *line = cache_find(&p.slice->cache, p.set, p.tag);
   if (!line) cache_retag(&p.slice->cache, p.set, line = cache_victim(&p.slice->cache, p.set, &old_tag), p.tag);
   line->valid |= (uint8_t)sectors;
-  if ((op == TRACE_STORE || op == TRACE_ATOMIC) && !y->spec->l2_write_through) line->dirty |= (uint8_t)sectors;
+  if ((op == TRACE_STORE || op == TRACE_ATOMIC) && !y->spec->l2_write_through)
+    cache_write(&p.slice->cache, p.set, line, (uint8_t)sectors, &old_tag);
 }
 
 /* A range that is larger than the L2 is looked for by its lines. */

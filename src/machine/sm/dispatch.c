@@ -223,6 +223,8 @@ static void block_start(dispatcher *q, sm *m, kernel *k, ps time) {
     trace_cursor_open(q->reader, chunk, i, &w->cursor);
     event_push(q->agenda->heap, start + q->t->block_start, EVENT_WARP, index);
   }
+  /* one further, so that the first warps of blocks that fill all schedulers take turns */
+  if (q->spec->alu_latency > 0 && k->warps_per_block % q->spec->schedulers == 0) m->next_scheduler++;
 }
 
 /* The kernel that may have the SM; NULL: none of those that wait may run there. */

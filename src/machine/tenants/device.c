@@ -79,6 +79,7 @@ static void memory_make(device *d) {
     slice->channel = &d->channels[i % spec->channels];
     slice->part = (uint32_t)(i / spec->channels);
     cache_init(&slice->cache, a, spec->l2_bytes / spec->l2_slices, spec->l2_ways);
+    if (spec->l2_dirty_share > 0) cache_limit_dirty(&slice->cache, a, spec->l2_dirty_share);
     slots_init(&slice->mshrs, a, spec->l2_mshrs);
     if (spec->l2_mshr_bytes > TRACE_LINE_BYTES) slice->held = arena_alloc(a, HELD_PIECES * sizeof *slice->held);
   }

@@ -155,6 +155,23 @@ static void test_waits_stay_before_what_needs_the_value(void **state) {
                 "run 2\nunits 2 0 1 0 0 0 0 5 0\nexit\n");
 }
 
+/* Past stores of the value to shared memory, but not past what may read it there or lets others do so. */
+static void test_waits_move_past_stores_to_shared_memory(void **state) {
+  with_units = true;
+  compare(".shared .align 4 .b8 s[16];\n",
+          "ld.global.u32 %r1, [%out]; st.shared.u32 [s], %r1; ld.global.u32 %r2, [%out+128];\n"
+          "st.shared.u32 [s+4], %r2; bar.sync 0; ld.global.u32 %r4, [%out+256]; st.shared.u32 [s+8], %r4;\n"
+          "ld.shared.u32 %r5, [s]; ld.global.u32 %r6, [%out+384]; add.u32 %r7, %r6, %r5;",
+          32, 0,
+          "run 3\nunits 1 0 1 0 0 0 0 0 0\nload 4 pc 2 mask ffffffff: 0/32/1\nearly wait 0\n"
+          "run 2\nunits 2 0 1 0 0 1 0 0 0\nload 4 pc 4 mask ffffffff: 80/32/1\nwait 0\n"
+          "run 1\nunits 1 0 0 0 0 1 0 0 0\nlate wait 1\nrun 1\nunits 1 0 0 0 0 0 0 0 0\nbarrier 0 of 1\n"
+          "run 1\nunits 1 0 1 0 0 0 0 0 0\nload 4 pc 7 mask ffffffff: 100/32/1\nwait 0\n" /* before the shared load */
+          "run 3\nunits 3 0 1 0 0 2 0 0 1\nload 4 pc 10 mask ffffffff: 180/32/1\nwait 0\n"
+          "run 2\nunits 2 0 1 0 0 0 0 4 0\nexit\n");
+  with_units = false;
+}
+
 static void test_rows(void **state) {
   compare(
       "", AT "ld.global.u32 %r5, [%rd2]; add.u32 %r6, %r3, 1; add.u32 %r7, %r5, %r6; st.global.u32 [%rd2+128], %r7;",
@@ -416,6 +433,7 @@ static void test_no_looks(void **state) {
 static const struct CMUnitTest tests[] = {cmocka_unit_test(test_waits_move_down),
                                           cmocka_unit_test(test_constants_take_the_unit_again),
                                           cmocka_unit_test(test_waits_stay_before_what_needs_the_value),
+                                          cmocka_unit_test(test_waits_move_past_stores_to_shared_memory),
                                           cmocka_unit_test(test_rows),
                                           cmocka_unit_test(test_masks),
                                           cmocka_unit_test(test_gathers),

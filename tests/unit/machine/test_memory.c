@@ -165,6 +165,24 @@ static void test_dirty_lines_go_to_dram(void **state) {
   assert_true(c.dram_write_bytes >= written - l2 && c.dram_write_bytes < written);
 }
 
+static void with_few_dirty(machine_spec *s) {
+  big_pages(s);
+  s->l2_dirty_share = 0.25;
+}
+static void write_twice(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
+  write_much(w, b, i, c);
+  write_much(w, b, i, c);
+}
+/* 1 MiB of an L2 of 1.5 MiB: a quarter of each set stays dirty. What is dirty already is not one more. */
+static void test_more_dirty_lines_than_may_be_are_written_back(void **state) {
+  uint64_t l2 = 1536 << 10;
+  rig_kernel k = {.blocks = 1, .warps = 64, .warp = write_much};
+  assert_int_equal(rig_run(big_pages, k).dram_write_bytes, 0);
+  assert_int_equal(rig_run(with_few_dirty, k).dram_write_bytes, (1 << 20) - l2 / 4);
+  rig_kernel twice = {.blocks = 1, .warps = 16, .warp = write_twice};
+  assert_int_equal(rig_run(with_few_dirty, twice).dram_write_bytes, 0);
+}
+
 static void load_partial(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
   warm(w);
   rig_access(w, TRACE_LOAD, 0, LINE(0), 1); /* one sector */
@@ -470,6 +488,7 @@ int main(void) {
       cmocka_unit_test(test_mshrs),
       cmocka_unit_test(test_write_policies),
       cmocka_unit_test(test_dirty_lines_go_to_dram),
+      cmocka_unit_test(test_more_dirty_lines_than_may_be_are_written_back),
       cmocka_unit_test(test_sectors),
       cmocka_unit_test(test_l1_replacement),
       cmocka_unit_test(test_l1_is_empty_when_a_kernel_begins),

@@ -94,6 +94,24 @@ static void test_an_sm_takes_a_shared_access_per_cycle(void **state) {
   assert_int_equal(pipe_time(with_pipes, 32, shared), 32 * 30 * NS);
 }
 
+/* Eight blocks on one SM, of which only the first warp works: their turns make both schedulers work. */
+static void first_warp_works(trace_writer *w, uint64_t b, uint32_t i, const void *context) {
+  if (!i) piped_work(w, b, i, context);
+}
+static void on_one_sm(machine_spec *spec) { spec->sm_count = 1; }
+static void with_pipes_on_one_sm(machine_spec *spec) {
+  with_pipes(spec);
+  on_one_sm(spec);
+}
+static void test_first_warps_of_blocks_take_turns(void **state) {
+  piped fma = {32, {[TRACE_SLOTS] = 32, [TRACE_FMA] = 32}};
+  rig_kernel k = {.blocks = 8, .warps = 2, .warp = first_warp_works, .context = &fma};
+  assert_int_equal(rig_run(with_pipes_on_one_sm, k).kernel_ps, 4 * 64 * NS);
+  assert_int_equal(rig_run(on_one_sm, k).kernel_ps, 8 * 32 * NS); /* without pipes all are the first scheduler's */
+  k.warps = 3; /* the second block's first warp has the other scheduler without that */
+  assert_int_equal(rig_run(with_pipes_on_one_sm, k).kernel_ps, 4 * 64 * NS);
+}
+
 /* A warp's load of 8 words of constant memory: one turn of the unit, and a pass and a turn for each of the seven. */
 static void constants(trace_writer *w, uint64_t b, uint32_t i, const void *context) {
   static const uint32_t turns[TRACE_UNIT_COUNT] = {[TRACE_LSU] = 1 + 7};
@@ -474,6 +492,7 @@ int main(void) {
       cmocka_unit_test(test_pipes_overlap),
       cmocka_unit_test(test_chains_bind_one_warp),
       cmocka_unit_test(test_an_sm_takes_a_shared_access_per_cycle),
+      cmocka_unit_test(test_first_warps_of_blocks_take_turns),
       cmocka_unit_test(test_each_further_constant_takes_the_unit_again),
       cmocka_unit_test(test_what_has_no_units_takes_no_time),
       cmocka_unit_test(test_early_waits_are_for_machines_that_do_not_hoist),
