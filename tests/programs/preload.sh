@@ -213,6 +213,38 @@ if [[ ! -e /dev/nvidia0 ]]; then
   run "$farfault" run --memory none ./files /proc/driver/nvidia/version
   expect_out "there, by all calls, no error: NVRM version: "
 fi
+
+# The PCI folders of its GPUs, where the system has none: by the bus that the runtime tells, and no other.
+cat >folder.c <<'END'
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+int main(int argc, char **argv) {
+  char place[4096] = "", *real = realpath(argv[1], NULL), *same = realpath(argv[1], place);
+  return printf("%s, %s\n", real ? real : "none", !real == !same && (!real || !strcmp(real, place)) ? "twice" : "NOT TWICE") < 0;
+}
+END
+expect cc folder.c -o folder
+if [[ ! -e /sys/bus/pci/devices/0000:02:00.0 && ! -e /sys/bus/pci/devices/0000:03:00.0 ]]; then
+  for path in /sys/bus/pci/devices/0000:02:00.0 /sys/class/pci_bus/0000:02/../../0000:02:00.0 /sys/devices/pci0000:00/0000:02:00.0; do
+    run ./folder $path
+    expect_out "none, twice"
+    run "$farfault" run --memory none --devices 2 ./folder $path
+    expect_out "/sys/devices/pci0000:00/0000:02:00.0, twice"
+    run "$farfault" run --memory none --devices 2 ./files $path/class
+    expect_out "there, by all calls, no error: 0x030200"
+    run "$farfault" run --memory none --devices 2 ./files $path/nothing
+    expect_out "not there, by all calls, No such file or directory"
+  done
+  for path in /sys/bus/pci/devices/0000:03:00.0 /sys/bus/pci/devices/0000:02:00.1 /sys/bus/pci/devices/0000:02:00.00 /sys/bus/pci/devices/0000:00:00.0x; do
+    run "$farfault" run --memory none --devices 2 ./folder $path
+    expect_out "none, twice"
+    run "$farfault" run --memory none --devices 2 ./files $path/class
+    expect_out "not there, by all calls, No such file or directory"
+  done
+fi
+run "$farfault" run --memory none ./folder "$work/./folder.c"
+expect_out "$work/folder.c, twice"
 run "$farfault" run --memory none ./files "$work/files.c"
 expect_out "there, by all calls, no error: #define _GNU_SOURCE"
 

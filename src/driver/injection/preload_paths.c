@@ -6,8 +6,11 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,10 +27,17 @@ static struct {
 #undef X
   open_file *open, *open64;
   open_file_at *openat, *openat64;
+  char *(*realpath)(const char *, char *);
 } next;
 
 static void find(void *function, const char *name) {
   if (!*(void **)function) *(void **)function = dlsym(RTLD_NEXT, name);
+}
+
+/* Since glibc 2.3 it allocates where it is given no place; the name alone may mean the one before. */
+static void find_realpath(void) {
+  if (!next.realpath) *(void **)&next.realpath = dlvsym(RTLD_NEXT, "realpath", "GLIBC_2.3");
+  find(&next.realpath, "realpath");
 }
 
 __attribute__((constructor)) static void find_all(void) {
@@ -38,6 +48,7 @@ __attribute__((constructor)) static void find_all(void) {
   find(&next.open64, "open64");
   find(&next.openat, "openat");
   find(&next.openat64, "openat64");
+  find_realpath();
 }
 
 #define X(result, name, parameters, arguments, failed)           \
@@ -79,3 +90,16 @@ OPEN(open64)
   }
 OPEN_AT(openat)
 OPEN_AT(openat64)
+
+__attribute__((visibility("default"))) char *realpath(const char *path, char *resolved) {
+  char real[PRELOAD_FOLDER_LENGTH];
+  find_realpath();
+  if (!preload_real_folder(path, real)) return next.realpath(path, resolved);
+  return resolved ? strcpy(resolved, real) : strdup(real);
+}
+
+__attribute__((visibility("default"))) char *__realpath_chk(const char *path, char *resolved, size_t length);
+char *__realpath_chk(const char *path, char *resolved, size_t length) {
+  if (length < PATH_MAX) abort(); /* the C library says so, too */
+  return realpath(path, resolved);
+}
