@@ -80,6 +80,9 @@ uint32_t exec_functions_of(const ptx_module *linked, const ptx_func *func, const
 /* FF_NOT_FOUND if there is no such .global/.const variable. */
 ff_status exec_program_variable(exec_program *program, const char *name, uint64_t *address, uint64_t *bytes,
                                 ff_error *error);
+/* The host got the address of this variable, if there is one: kernels may store to it by that address even if it is
+ * .const, as on a GPU, until exec_program_restart. */
+void exec_program_expose(exec_program *program, const char *name);
 /* Decoded code as text, for `farfault disasm -v` and debugging: one line per decoded instruction. */
 struct ff_text;
 void exec_kernel_print(const exec_kernel *kernel, struct ff_text *out);

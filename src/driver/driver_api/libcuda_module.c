@@ -183,7 +183,7 @@ static CUresult find_global(CUdeviceptr *pointer, size_t *bytes, CUmodule module
   engine_variable *variable;
   uint64_t address, size;
   LIBCUDA_TRY(libcuda_result(engine_variable_find(module, name, &variable)));
-  LIBCUDA_TRY(libcuda_result(engine_variable_address(variable, &address, &size)));
+  LIBCUDA_TRY(libcuda_result(engine_variable_expose(variable, &address, &size)));
   if (engine_pointer_find(address).memory == ENGINE_MANAGED) engine_module_keep_managed(module);
   if (pointer) *pointer = address;
   if (bytes) *bytes = size;

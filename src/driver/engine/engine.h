@@ -138,6 +138,8 @@ ENGINE_API engine_variable *engine_variable_declare(engine_module *module, const
 ENGINE_API cudaError_t engine_variable_find(engine_module *module, const char *name, engine_variable **variable);
 /* Address and size, loading the module. cudaErrorInvalidSymbol: no such variable. */
 ENGINE_API cudaError_t engine_variable_address(engine_variable *variable, uint64_t *address, uint64_t *bytes);
+/* The same for the program, which may give the address to kernels: they may then store to a .const variable, too. */
+ENGINE_API cudaError_t engine_variable_expose(engine_variable *variable, uint64_t *address, uint64_t *bytes);
 /* __cudaRegisterManagedVar: when the module loads, *host_pointer gets the variable's address. */
 ENGINE_API void engine_variable_manage(engine_variable *variable, void **host_pointer);
 /* The managed variable whose host pointer now holds `address` (host code names it by its address); NULL: none. */

@@ -694,6 +694,17 @@ cudaError_t engine_variable_address(engine_variable *variable, uint64_t *address
   return error;
 }
 
+cudaError_t engine_variable_expose(engine_variable *variable, uint64_t *address, uint64_t *bytes) {
+  cudaError_t error = engine_variable_address(variable, address, bytes);
+  if (!error) error = engine_enter_during_kernel();
+  if (error) return error;
+  if (engine_handles_have(&ff_engine.handles, variable, ENGINE_HANDLE_VARIABLE))
+    exec_program_expose(variable->module->programs[module_place(variable->module)],
+                        engine_kernels_name(variable->module, variable->name));
+  engine_leave();
+  return cudaSuccess;
+}
+
 cudaError_t engine_variable_find(engine_module *module, const char *name, engine_variable **out) {
   if (!name || !out) return cudaErrorInvalidValue;
   cudaError_t error = engine_enter_during_kernel();

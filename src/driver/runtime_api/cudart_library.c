@@ -68,7 +68,7 @@ static cudaError_t find_variable(void **address, size_t *bytes, cudaLibrary_t li
   uint64_t at, size;
   cudaError_t error = address || bytes ? check(library, library, name) : cudaErrorInvalidValue;
   if (!error) error = engine_variable_find(library, name, &variable);
-  if (!error) error = engine_variable_address(variable, &at, &size);
+  if (!error) error = engine_variable_expose(variable, &at, &size);
   if (error) return error;
   if ((engine_pointer_find(at).memory == ENGINE_MANAGED) != managed) return cudaErrorSymbolNotFound;
   if (address) *address = (void *)(uintptr_t)at;

@@ -157,7 +157,10 @@ static cudaError_t symbol_range(const void *symbol, uint64_t *address, uint64_t 
 CUDART_API cudaError_t cudaGetSymbolAddress(void **address, const void *symbol) {
   uint64_t start, bytes;
   if (!address) return engine_return(cudaErrorInvalidValue);
-  cudaError_t error = symbol_range(symbol, &start, &bytes);
+  cudaError_t error = engine_start();
+  if (error) return engine_return(error);
+  engine_variable *variable = cudart_variable(symbol);
+  error = variable ? engine_variable_expose(variable, &start, &bytes) : cudaErrorInvalidSymbol;
   if (!error) *address = (void *)(uintptr_t)start;
   return engine_return(error);
 }

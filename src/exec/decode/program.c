@@ -70,7 +70,7 @@ static ff_status fill_variable(const exec_program *program, const ptx_var *var, 
                      var->place.line, var->name);
     memcpy(memory + init->at, &value, init->bytes);
   }
-  if (var->space == PTX_SPACE_CONST) exec_memory_protect(program->vars[var->index]);
+  if (var->space == PTX_SPACE_CONST) exec_memory_protect_constant(program->vars[var->index]);
   return FF_OK;
 }
 
@@ -230,6 +230,12 @@ ff_status exec_program_variable(exec_program *program, const char *name, uint64_
   *address = program->vars[var->index]->address;
   *bytes = var->size;
   return FF_OK;
+}
+
+void exec_program_expose(exec_program *program, const char *name) {
+  const ptx_var *var = ptx_find_var(program->module, name);
+  const exec_allocation *allocation = var ? program->vars[var->index] : NULL;
+  if (allocation && allocation->read_only) exec_memory_unprotect(allocation);
 }
 
 /* ---- what a kernel reaches ---- */
@@ -508,7 +514,7 @@ static ff_status describe(exec_kernel *kernel, ff_error *error) {
   if (status == FF_OK && takes_param_address(kernel->func)) {
     status = exec_memory_allocate(kernel->program->memory, info->param_bytes ? info->param_bytes : 1, 0,
                                   EXEC_MEMORY_DEVICE, "kernel parameters", &kernel->params_memory, error);
-    if (status == FF_OK) exec_memory_protect(kernel->params_memory);
+    if (status == FF_OK) exec_memory_protect_constant(kernel->params_memory);
     if (status == FF_OK) exec_memory_exempt(kernel->params_memory);
   }
   return status;

@@ -237,7 +237,7 @@ INLINE uint32_t constants(const exec_warp *x, const exec_instr *i) {
   uint32_t bits = 0;
   EACH_LANE(w->active) {
     const exec_span *span = exec_memory_span(w->launch->memory, exec_u64(x, i->src[0])[l]);
-    bits |= (uint32_t)(span && span->info.read_only) << l;
+    bits |= (uint32_t)(span && span->info.constant) << l;
   }
   return bits;
 }

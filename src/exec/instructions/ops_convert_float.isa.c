@@ -148,12 +148,15 @@ OPS_INLINE float odd_of_exact(double x) { return ops_odd32(x); }
 #define TO_HALF(ftz, S, K, expr) \
   TO_HALF_1(rn, ftz, S, K, expr) \
   TO_HALF_1(rz, ftz, S, K, expr) TO_HALF_1(rm, ftz, S, K, expr) TO_HALF_1(rp, ftz, S, K, expr)
+/* Both have 16 bits, so PTX does not demand a rounding; Triton writes none. The manual leaves open which it is then. */
 #define BF16_TO_F16                                                \
+  OP1("cvt.f16.bf16", f16_of_bf16, f16, h16b, ops_f16_rn(a))       \
   OP1("cvt.rn.f16.bf16", f16_rn_of_bf16, f16, h16b, ops_f16_rn(a)) \
   OP1("cvt.rz.f16.bf16", f16_rz_of_bf16, f16, h16b, ops_f16_rz(a)) \
   OP1("cvt.rm.f16.bf16", f16_rm_of_bf16, f16, h16b, ops_f16_rm(a)) \
   OP1("cvt.rp.f16.bf16", f16_rp_of_bf16, f16, h16b, ops_f16_rp(a))
 #define F16_TO_BF16                                                 \
+  OP1("cvt.bf16.f16", bf16_of_f16, bf16, h16, ops_bf16_rn(a))       \
   OP1("cvt.rn.bf16.f16", bf16_rn_of_f16, bf16, h16, ops_bf16_rn(a)) \
   OP1("cvt.rz.bf16.f16", bf16_rz_of_f16, bf16, h16, ops_bf16_rz(a)) \
   OP1("cvt.rm.bf16.f16", bf16_rm_of_f16, bf16, h16, ops_bf16_rm(a)) \

@@ -514,6 +514,17 @@ void exec_memory_protect(const exec_allocation *allocation) {
   __atomic_store_n(&span->writable, 0, __ATOMIC_RELEASE);
 }
 
+void exec_memory_protect_constant(const exec_allocation *allocation) {
+  ((exec_span *)(uintptr_t)allocation)->info.constant = true;
+  exec_memory_protect(allocation);
+}
+
+void exec_memory_unprotect(const exec_allocation *allocation) {
+  exec_span *span = (exec_span *)(uintptr_t)allocation;
+  span->info.read_only = false;
+  __atomic_store_n(&span->writable, span->readable, __ATOMIC_RELEASE);
+}
+
 void exec_memory_exempt(const exec_allocation *allocation) { ((exec_span *)(uintptr_t)allocation)->info.exempt = true; }
 
 /* ---- reservations and mappings ---- */

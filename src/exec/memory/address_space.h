@@ -54,7 +54,8 @@ typedef struct exec_allocation {
   uint32_t id;     /* from 1, in order of allocation, not reused; a mapping has its reservation's */
   uint64_t memory; /* a mapping's: what the caller gave for its memory */
   bool freed;
-  bool read_only; /* .const variables: a kernel's store is a fault */
+  bool read_only; /* .const variables, unless the host has their address: a kernel's store is a fault */
+  bool constant;  /* .const variables and parameters: isspacep.const */
   bool exempt;    /* module variables, parameters, the heap: launches do not declare their use */
   char name[64];  /* "cudaMalloc #3 (4000 bytes)" or a variable's name */
 } exec_allocation;

@@ -450,6 +450,12 @@ static bool replace_field(tensor_map *map, const exec_replace *r, uint64_t value
   }
 }
 
+/* Triton makes its maps from 128 zeros, field by field; on a GPU, zero is a value of each field that it leaves out. */
+static bool is_blank(const tensor_map *map) {
+  static const tensor_map blank;
+  return !memcmp(map, &blank, sizeof blank);
+}
+
 static void replace_lane(core_warp *w, const exec_instr *i, uint32_t lane) {
   const exec_replace *r = i->side;
   uint64_t address = lane_of(w, &r->map, lane);
@@ -464,6 +470,7 @@ static void replace_lane(core_warp *w, const exec_instr *i, uint32_t lane) {
     memcpy(map, core_bytes_at(w, &at, lane, lane_of(w, &r->from, lane), sizeof *map, 64), sizeof *map);
   } else {
     memcpy(&made, map, sizeof made);
+    if (is_blank(&made)) made.magic = TENSOR_MAP_MAGIC;
     uint64_t value = r->wide ? exec_u64(&w->x, r->value)[lane] : word_of(w, r->value, lane);
     if (made.magic != TENSOR_MAP_MAGIC || !replace_field(&made, r, value))
       core_fault(w, i, lane, EXEC_FAULT_ILLEGAL_INSTRUCTION, address,

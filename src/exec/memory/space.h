@@ -37,6 +37,10 @@ uint64_t exec_memory_canonical_line(const exec_memory *memory, uint64_t line, ui
 exec_span *exec_memory_span(const exec_memory *memory, uint64_t address);
 /* Kernels may not store to this allocation from now on. */
 void exec_memory_protect(const exec_allocation *allocation);
+void exec_memory_protect_constant(const exec_allocation *allocation); /* of what PTX calls .const or .param */
+
+/* Kernels may store to this .const variable: the host has its address, by which it is memory like any other. */
+void exec_memory_unprotect(const exec_allocation *allocation);
 
 /* Launches need not declare that they use this allocation. */
 void exec_memory_exempt(const exec_allocation *allocation);

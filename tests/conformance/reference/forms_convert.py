@@ -310,6 +310,17 @@ def brain_floats():
             edge_lists=[edge],
             target=(71, 80) if dtype == "f32" else late,
         )
+    for dtype, atype in (("f16", "bf16"), ("bf16", "f16")):
+        yield lanes(
+            f"cvt.{dtype}.{atype}",
+            dtype,
+            [atype],
+            lambda a, d=dtype, s=atype: C.float_to_float(d, s, a),
+            "no rounding is named: of values that both have",
+            edge_lists=[float_edges(FORMATS[atype])],
+            target=late,
+            keep=lambda a, d=dtype, s=atype: C.float_to_float(d, s, a, "rz") == C.float_to_float(d, s, a, "rp") == C.float_to_float(d, s, a, "rm"),
+        )
     yield lanes(
         "cvt.rna.tf32.f32",
         "tf32",

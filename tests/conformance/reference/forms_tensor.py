@@ -2,7 +2,8 @@
 """Conformance cases of tensor copies: tensor maps that the kernel makes by tensormap.replace, boxes of one to five dimensions, partly
 outside of the tensor, with element strides, swizzled; stores and reductions; im2col is for tests/unit/driver.
 
-The map that replaced fields start from is the one that cuTensorMapEncodeTiled writes for nothing: farfault's mark, and zeros."""
+The map that replaced fields start from is the one that cuTensorMapEncodeTiled writes for nothing: farfault's mark, and zeros; in one case
+zeros alone, as Triton has it."""
 from .forms_control import kernel_case, words
 from .writer import Array
 
@@ -112,7 +113,7 @@ over:
 }}"""
 
 
-def load_case(name, tensor, first, title):
+def load_case(name, tensor, first, title, mark=MARK):
     data = words(name, -(-tensor.reach // 4) + 3)
     image = [0] * (-(-tensor.total // 128) * 32)
     for number, at in enumerate(tensor.elements(first)):
@@ -132,7 +133,7 @@ give:
   add.u32 %i, %i, 32; setp.lt.u32 %p, %i, {len(image)};
   @%p bra give;
 """
-    arrays = [Array("in", "m", "u64", [MARK] + [0] * 15), Array("in", "a", "u32", data), Array("out", "d", "u32", image)]
+    arrays = [Array("in", "m", "u64", [mark] + [0] * 15), Array("in", "a", "u32", data), Array("out", "d", "u32", image)]
     text = kernel(tensor, first, "a", body, ending, len(image) * 4)
     return kernel_case("load", f"cp.async.bulk.tensor.{rank}d.{name}", title, arrays, text, "grid 1 block 32", target=(86, "90a"))
 
@@ -193,6 +194,7 @@ def cases():
             (0, 5),
             f"chunks of 16 bytes change places within {16 << swizzle}",
         )
+    yield load_case("from_zeros", flat, (4, 3), "a map made from 128 zeros", mark=0)
     yield load_case("swizzle128.outside", Tensor("u32", [40, 10], [160], [32, 8], swizzle=3), (16, 4), "swizzled, partly outside")
     yield store_case("inside", flat, (4, 3), "a box inside the tensor")
     yield store_case("outside", flat, (-3, 10), "what is outside is not stored")

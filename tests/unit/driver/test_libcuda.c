@@ -70,6 +70,13 @@ static const char module_text[] = HEAD
     ".visible .entry bounded() .maxntid 64, 1, 1\n{\nret;\n}\n"
     ".visible .entry poke(.param .u64 at)\n{\n.reg .b32 %r<2>;\n.reg .b64 %rd<2>;\n"
     "ld.param.u64 %rd1, [at];\nmov.u32 %r1, 5;\nst.global.u32 [%rd1], %r1;\nret;\n}\n";
+static const char constant_text[] = HEAD
+    ".visible .const .align 4 .u32 cell[2] = {1, 2};\n"
+    ".visible .entry write(.param .u64 to, .param .u64 out)\n{\n.reg .b32 %r<4>;\n.reg .b64 %rd<4>;\n"
+    "ld.param.u64 %rd1, [to];\nmov.u32 %r1, 5;\nst.global.u32 [%rd1+4], %r1;\nret;\n}\n"
+    ".visible .entry read(.param .u64 at, .param .u64 out)\n{\n.reg .b32 %r<4>;\n.reg .b64 %rd<4>;\n.reg .pred %p<2>;\n"
+    "ld.param.u64 %rd1, [at];\nld.param.u64 %rd2, [out];\nld.const.u32 %r1, [cell+4];\nst.global.u32 [%rd2], %r1;\n"
+    "isspacep.const %p1, %rd1;\nselp.u32 %r2, 1, 0, %p1;\nst.global.u32 [%rd2+4], %r2;\nret;\n}\n";
 static const char caller_text[] = HEAD
     ".extern .func (.param .b32 result) twice(.param .b32 value);\n"
     ".visible .entry linked(.param .u64 to)\n{\n.reg .b32 %r<4>;\n.reg .b64 %rd<4>;\nld.param.u64 %rd1, [to];\nmov.u32 %r1, 21;\n"
@@ -358,6 +365,29 @@ static void test_streams(void **state) {
 
 /* ---- modules and launches ---- */
 
+/* CuPy writes constants so, as do programs that ask the runtime for a constant's address: by a kernel. */
+static void test_constant_by_address(void **state) {
+  CUmodule module;
+  CUfunction write, read;
+  CUdeviceptr cell, out;
+  size_t bytes;
+  unsigned values[2];
+  succeed(cuModuleLoadData(&module, constant_text));
+  succeed(cuModuleGetFunction(&write, module, "write"));
+  succeed(cuModuleGetFunction(&read, module, "read"));
+  succeed(cuModuleGetGlobal_v2(&cell, &bytes, module, "cell"));
+  assert_int_equal(bytes, 8);
+  succeed(cuMemAlloc_v2(&out, sizeof values));
+  void *arguments[] = {&cell, &out};
+  succeed(cuLaunchKernel(write, 1, 1, 1, 1, 1, 1, 0, NULL, arguments, NULL));
+  succeed(cuLaunchKernel(read, 1, 1, 1, 1, 1, 1, 0, NULL, arguments, NULL));
+  succeed(cuMemcpyDtoH_v2(values, out, sizeof values));
+  assert_int_equal(values[0], 5);
+  assert_int_equal(values[1], 1); /* it is constant memory as before */
+  succeed(cuMemFree_v2(out));
+  succeed(cuModuleUnload(module));
+}
+
 static void test_module(void **state) {
   CUmodule module;
   CUfunction function;
@@ -569,13 +599,21 @@ static void test_fault(void **state) {
 int main(void) {
   setenv("FARFAULT_MACHINE", "v100", 0);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_layout),          cmocka_unit_test(test_not_initialised),
-      cmocka_unit_test(test_device),          cmocka_unit_test(test_contexts),
-      cmocka_unit_test(test_memory),          cmocka_unit_test(test_copies),
-      cmocka_unit_test(test_streams),         cmocka_unit_test(test_module),
-      cmocka_unit_test(images_that_are_none), cmocka_unit_test(test_jit_log),
-      cmocka_unit_test(test_launch),          cmocka_unit_test(test_link),
-      cmocka_unit_test(test_entry_points),    cmocka_unit_test(test_fault),
+      cmocka_unit_test(test_layout),
+      cmocka_unit_test(test_not_initialised),
+      cmocka_unit_test(test_device),
+      cmocka_unit_test(test_contexts),
+      cmocka_unit_test(test_memory),
+      cmocka_unit_test(test_copies),
+      cmocka_unit_test(test_streams),
+      cmocka_unit_test(test_module),
+      cmocka_unit_test(images_that_are_none),
+      cmocka_unit_test(test_jit_log),
+      cmocka_unit_test(test_constant_by_address),
+      cmocka_unit_test(test_launch),
+      cmocka_unit_test(test_link),
+      cmocka_unit_test(test_entry_points),
+      cmocka_unit_test(test_fault),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
